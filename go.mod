@@ -1,0 +1,3 @@
+module github.com/galehttp/gale
+
+go 1.26
