@@ -1,6 +1,3 @@
-// Package bytesconv holds the byte-level conversions that everything else
-// stands on: strings and byte slices without copies, ASCII tables, integers
-// in decimal and hex. It is the only package of Gale that uses unsafe.
 package bytesconv
 
 import "unsafe"
