@@ -1,0 +1,394 @@
+package msg
+
+import (
+	"github.com/galehttp/gale/internal/bytesconv"
+)
+
+// Span is a range of the arena.
+type Span struct{ Off, Len uint32 }
+
+// Flags of a Field.
+const (
+	// Dead marks a deleted field: skip it.
+	Dead uint8 = 1 << iota
+	// Wire says that the arena holds exactly "Name: value\r\n" from NameOff
+	// on, with the name spelled as it is to be sent.
+	Wire
+	// Canonical says that the name is spelled as it is to be shown; parsed
+	// names other than known ones are not, until someone asks (see Name).
+	Canonical
+)
+
+// Field is one field line as offsets into Fields.Buf.
+type Field struct {
+	NameOff uint32
+	ValOff  uint32
+	ValLen  uint32
+	NameLen uint16
+	ID      ID
+	Flags   uint8
+}
+
+// end returns the offset behind the CRLF of a field whose line is in wire form.
+func (r *Field) end() uint32 { return r.ValOff + r.ValLen + 2 }
+
+// Fields is a field section (RFC 9110 section 5): lines in order, several of
+// one name allowed. The zero value is empty and ready for use.
+//
+// Slices handed out point into Buf. They stay readable when Buf grows or is
+// compacted, but a later Reset lets their memory be used again.
+type Fields struct {
+	// Buf is the arena. Only append to it.
+	Buf []byte
+	// Recs are the fields in order, tombstones included.
+	Recs []Field
+	// Parts are the bytes of a head that are no fields; the Part constants
+	// say which.
+	Parts [numParts]Span
+	// seen has bit 1<<id set if Recs may hold a field with that known id;
+	// first[id] is then the index of the first such record that was added.
+	seen  uint64
+	first [numIDs]uint16
+	// dead counts tombstones, waste the bytes of the arena that no record
+	// covers any more because a value was replaced or deleted.
+	dead  int
+	waste int
+}
+
+// MaxFields is the number of records that Fields can hold; the limits that h1
+// enforces are far below.
+const MaxFields = 1<<16 - 1
+
+// MaxNameLen is the length of the longest field name that can be stored.
+const MaxNameLen = 1<<16 - 1
+
+// Reset empties f and keeps its memory, unless it grew beyond what an ordinary
+// head needs.
+func (f *Fields) Reset() {
+	const keepBuf, keepRecs = 16 << 10, 256
+	f.Buf = f.Buf[:0]
+	f.Recs = f.Recs[:0]
+	if cap(f.Buf) > keepBuf {
+		f.Buf = nil
+	}
+	if cap(f.Recs) > keepRecs {
+		f.Recs = nil
+	}
+	f.Parts = [numParts]Span{}
+	f.seen, f.dead, f.waste = 0, 0, 0
+}
+
+// The parts of a head beside its fields.
+const (
+	Method = iota // of a request
+	Target        // of a request
+	Proto         // the version as it was received or set; empty means HTTP/1.1
+	Reason        // of a response; empty means the usual one
+	Raw           // the block of field lines as received, with the empty line
+	numParts
+)
+
+// Part returns a part of the head.
+func (f *Fields) Part(k int) []byte { return f.Bytes(f.Parts[k]) }
+
+// SetPart replaces a part of the head.
+func (f *Fields) SetPart(k int, b []byte) {
+	f.waste += int(f.Parts[k].Len)
+	f.Parts[k] = f.Store(b)
+	f.compact()
+}
+
+// Len returns the number of fields.
+func (f *Fields) Len() int { return len(f.Recs) - f.dead }
+
+// Bytes returns the bytes of a span.
+func (f *Fields) Bytes(s Span) []byte { return f.Buf[s.Off : s.Off+s.Len : s.Off+s.Len] }
+
+// Store appends b to the arena.
+func (f *Fields) Store(b []byte) Span {
+	s := Span{uint32(len(f.Buf)), uint32(len(b))}
+	f.Buf = append(f.Buf, b...)
+	return s
+}
+
+// Push adds a record whose bytes are in the arena already; the parser's door.
+// It reports false if there are MaxFields records.
+func (f *Fields) Push(r Field) bool {
+	i := len(f.Recs)
+	if i >= MaxFields {
+		return false
+	}
+	f.Recs = append(f.Recs, r)
+	f.note(r.ID, i)
+	return true
+}
+
+// note enters record i into the index.
+func (f *Fields) note(id ID, i int) {
+	if bit := uint64(1) << id; id != Unknown && f.seen&bit == 0 {
+		f.seen |= bit
+		f.first[id] = uint16(i)
+	}
+}
+
+// RawName returns the name of field i as it was received or set.
+func (f *Fields) RawName(i int) []byte {
+	r := &f.Recs[i]
+	return f.Buf[r.NameOff : r.NameOff+uint32(r.NameLen) : r.NameOff+uint32(r.NameLen)]
+}
+
+// Name returns the name of field i in canonical spelling. For a parsed field
+// with an unknown name this appends the spelling to the arena once.
+func (f *Fields) Name(i int) []byte {
+	r := &f.Recs[i]
+	if r.Flags&Canonical == 0 {
+		if r.ID != Unknown {
+			return r.ID.Name()
+		}
+		f.canonicalise(i)
+		r = &f.Recs[i]
+	}
+	return f.Buf[r.NameOff : r.NameOff+uint32(r.NameLen) : r.NameOff+uint32(r.NameLen)]
+}
+
+func (f *Fields) canonicalise(i int) {
+	off := uint32(len(f.Buf))
+	raw := f.RawName(i)
+	f.Buf = bytesconv.AppendCanonicalName(f.Buf, raw)
+	r := &f.Recs[i]
+	if string(f.Buf[off:]) == string(raw) {
+		f.Buf = f.Buf[:off]
+		r.Flags |= Canonical
+		return
+	}
+	r.NameOff = off
+	r.Flags = r.Flags&^Wire | Canonical
+}
+
+// Value returns the value of field i.
+func (f *Fields) Value(i int) []byte {
+	r := &f.Recs[i]
+	return f.Buf[r.ValOff : r.ValOff+r.ValLen : r.ValOff+r.ValLen]
+}
+
+// Has reports whether there is a field with the known name id.
+func (f *Fields) Has(id ID) bool { return f.seen&(1<<id) != 0 && f.Find(id) >= 0 }
+
+// Find returns the index of the first field with the known name id, or -1.
+func (f *Fields) Find(id ID) int {
+	if f.seen&(1<<id) == 0 {
+		return -1
+	}
+	if i := int(f.first[id]); f.Recs[i].Flags&Dead == 0 {
+		return i
+	}
+	return f.findSlow(id)
+}
+
+func (f *Fields) findSlow(id ID) int {
+	for i := int(f.first[id]); i < len(f.Recs); i++ {
+		if r := &f.Recs[i]; r.ID == id && r.Flags&Dead == 0 {
+			f.first[id] = uint16(i)
+			return i
+		}
+	}
+	f.seen &^= 1 << id
+	return -1
+}
+
+// Peek returns the value of the first field with the known name id, or nil.
+func (f *Fields) Peek(id ID) []byte {
+	if i := f.Find(id); i >= 0 {
+		return f.Value(i)
+	}
+	return nil
+}
+
+// FindName returns the index of the first field called name, or -1. Case is
+// ignored (RFC 9110 section 5.1).
+func (f *Fields) FindName(name []byte) int {
+	if id := Lookup(name); id != Unknown {
+		return f.Find(id)
+	}
+	return f.findUnknown(name, 0)
+}
+
+// find returns the first field with the known name id or, for Unknown, called name.
+func (f *Fields) find(id ID, name []byte) int {
+	if id != Unknown {
+		return f.Find(id)
+	}
+	return f.findUnknown(name, 0)
+}
+
+func (f *Fields) findUnknown(name []byte, from int) int {
+	for i := from; i < len(f.Recs); i++ {
+		r := &f.Recs[i]
+		if int(r.NameLen) == len(name) && r.ID == Unknown && r.Flags&Dead == 0 &&
+			bytesconv.EqualFold(f.RawName(i), name) {
+			return i
+		}
+	}
+	return -1
+}
+
+// Next returns the index of the next field with the name of field i, or -1.
+func (f *Fields) Next(i int) int {
+	id := f.Recs[i].ID
+	if id == Unknown {
+		return f.findUnknown(f.RawName(i), i+1)
+	}
+	for i++; i < len(f.Recs); i++ {
+		if r := &f.Recs[i]; r.ID == id && r.Flags&Dead == 0 {
+			return i
+		}
+	}
+	return -1
+}
+
+// Add appends a field. The name of an Unknown field is stored as given: the
+// caller spells it. A known id brings its own spelling if name is nil.
+// A field beyond MaxFields or a name beyond MaxNameLen is refused.
+func (f *Fields) Add(id ID, name, value []byte) bool {
+	if name == nil {
+		name = id.Name()
+	}
+	if len(name) > MaxNameLen || len(f.Recs) >= MaxFields {
+		return false
+	}
+	f.Push(f.line(id, name, value))
+	return true
+}
+
+// line writes "Name: value\r\n" to the arena and returns its record.
+func (f *Fields) line(id ID, name, value []byte) Field {
+	off := uint32(len(f.Buf))
+	f.Buf = append(f.Buf, name...)
+	f.Buf = append(f.Buf, ": "...)
+	val := uint32(len(f.Buf))
+	f.Buf = append(f.Buf, value...)
+	f.Buf = append(f.Buf, "\r\n"...)
+	return Field{
+		NameOff: off, NameLen: uint16(len(name)),
+		ValOff: val, ValLen: uint32(len(value)),
+		ID: id, Flags: Wire | Canonical,
+	}
+}
+
+// SetAt replaces the value of field i. It keeps its place and its name.
+func (f *Fields) SetAt(i int, value []byte) {
+	r := &f.Recs[i]
+	if r.Flags&Wire != 0 && r.ValLen == uint32(len(value)) && r.Flags&Canonical != 0 {
+		copy(f.Buf[r.ValOff:], value)
+		return
+	}
+	f.waste += int(r.ValLen) + int(r.NameLen) + 4
+	name := f.Name(i)
+	n := f.line(r.ID, name, value)
+	f.Recs[i] = n
+	f.compact()
+}
+
+// Set replaces all fields of the name by one, in the place of the first, or
+// appends it. See Add for name.
+func (f *Fields) Set(id ID, name, value []byte) bool {
+	i := f.find(id, name)
+	if i < 0 {
+		return f.Add(id, name, value)
+	}
+	for j := f.Next(i); j >= 0; j = f.Next(j) {
+		f.kill(j)
+	}
+	f.SetAt(i, value)
+	return true
+}
+
+// Del deletes all fields with the known name id, or, if it is Unknown, all
+// called name.
+func (f *Fields) Del(id ID, name []byte) {
+	i := f.find(id, name)
+	for i >= 0 {
+		f.kill(i)
+		i = f.Next(i)
+	}
+}
+
+// DelAt deletes field i.
+func (f *Fields) DelAt(i int) { f.kill(i) }
+
+func (f *Fields) kill(i int) {
+	r := &f.Recs[i]
+	r.Flags |= Dead
+	f.dead++
+	f.waste += int(r.ValLen) + int(r.NameLen) + 4
+}
+
+// AppendWire appends the field lines in order, "Name: value\r\n" each, but
+// those with an id whose bit 1<<id is set in skip.
+func (f *Fields) AppendWire(dst []byte, skip uint64) []byte {
+	from, to := uint32(0), uint32(0) // a run of the arena that goes out as it is
+	for i := range f.Recs {
+		r := &f.Recs[i]
+		if r.Flags&Dead != 0 || skip&(1<<r.ID) != 0 && r.ID != Unknown {
+			continue
+		}
+		if r.Flags&Wire == 0 {
+			dst = append(dst, f.Buf[from:to]...)
+			from, to = 0, 0
+			dst = append(dst, f.Name(i)...)
+			dst = append(dst, ": "...)
+			dst = append(dst, f.Value(i)...)
+			dst = append(dst, "\r\n"...)
+			continue
+		}
+		if r.NameOff != to {
+			dst = append(dst, f.Buf[from:to]...)
+			from = r.NameOff
+		}
+		to = r.end()
+	}
+	return append(dst, f.Buf[from:to]...)
+}
+
+// Seen returns the bitmap of known names that may be present.
+func (f *Fields) Seen() uint64 { return f.seen }
+
+// CopyTo makes dst an independent copy of f.
+func (f *Fields) CopyTo(dst *Fields) {
+	dst.Buf = append(dst.Buf[:0], f.Buf...)
+	dst.Recs = append(dst.Recs[:0], f.Recs...)
+	dst.Parts = f.Parts
+	dst.seen, dst.first, dst.dead, dst.waste = f.seen, f.first, f.dead, f.waste
+}
+
+// compact moves the live bytes to a new arena when replaced values have left
+// more than half of it unused, so that a head that is set again and again does
+// not grow. Slices handed out before keep the old arena.
+func (f *Fields) compact() {
+	const enough = 4 << 10
+	if f.waste < enough || f.waste < len(f.Buf)/2 {
+		return
+	}
+	old := *f
+	f.Buf = make([]byte, 0, len(old.Buf)-old.waste/2)
+	for k, s := range old.Parts {
+		f.Parts[k] = f.Store(old.Bytes(s))
+	}
+	live := 0
+	f.Recs = f.Recs[:0]
+	f.seen, f.dead, f.waste = 0, 0, 0
+	for i := range old.Recs {
+		r := old.Recs[i]
+		if r.Flags&Dead != 0 {
+			continue
+		}
+		n := f.line(r.ID, old.RawName(i), old.Value(i))
+		n.Flags &^= ^r.Flags & Canonical // a name that was not looked at yet stays as it came
+		if n.Flags&Canonical == 0 {
+			n.Flags &^= Wire
+		}
+		f.Recs = append(f.Recs, n)
+		f.note(n.ID, live)
+		live++
+	}
+}

@@ -1,0 +1,148 @@
+package msg
+
+// Lengths of a body that are no number of bytes.
+const (
+	// LenChunked: the body comes in the chunked coding, RFC 9112 section 7.1.
+	LenChunked = -1
+	// LenUnknown: no length was given. A request then has no body, a
+	// response's ends with the connection (RFC 9112 section 6.3).
+	LenUnknown = -2
+)
+
+// MethodID is a number for the request methods that Gale asks for by name.
+type MethodID uint8
+
+// The known methods (RFC 9110 section 9.3, RFC 5789 and QUERY).
+const (
+	MethodOther MethodID = iota
+	MethodGet
+	MethodHead
+	MethodPost
+	MethodPut
+	MethodDelete
+	MethodConnect
+	MethodOptions
+	MethodTrace
+	MethodPatch
+	MethodQuery
+)
+
+// LookupMethod returns the number of a method; case matters.
+func LookupMethod(b []byte) MethodID {
+	switch string(b) {
+	case "GET":
+		return MethodGet
+	case "HEAD":
+		return MethodHead
+	case "POST":
+		return MethodPost
+	case "PUT":
+		return MethodPut
+	case "DELETE":
+		return MethodDelete
+	case "CONNECT":
+		return MethodConnect
+	case "OPTIONS":
+		return MethodOptions
+	case "TRACE":
+		return MethodTrace
+	case "PATCH":
+		return MethodPatch
+	case "QUERY":
+		return MethodQuery
+	}
+	return MethodOther
+}
+
+// Expectation is what the Expect field asks for.
+type Expectation uint8
+
+// The values of Expectation.
+const (
+	ExpectNone Expectation = iota
+	ExpectContinue
+	ExpectOther // answered 417, RFC 9110 section 10.1.1
+)
+
+// Conn are the options of the Connection field that Gale acts on, a bit set
+// (RFC 9110 section 7.6.1).
+type Conn uint8
+
+// The connection options.
+const (
+	ConnClose Conn = 1 << iota
+	ConnKeepAlive
+	ConnUpgrade
+	ConnOther // an option that is none of these
+)
+
+// RequestHead is a request line with its field section. The parser fills in
+// everything; what is derived from fields (ContentLength, Conn, Expect) must be
+// kept true by whoever changes fields.
+type RequestHead struct {
+	// Fields holds the field section and the parts Method (empty means GET),
+	// Target, Proto and Raw.
+	Fields
+	// ContentLength is the length of the body: 0 and up, LenChunked or LenUnknown.
+	ContentLength int64
+	MethodID      MethodID
+	// Minor is the minor version: 1 or 0.
+	Minor  uint8
+	Conn   Conn
+	Expect Expectation
+	// Scan is where the parser goes on when a head arrives in pieces.
+	Scan Scan
+}
+
+// Scan is the state of a head that has arrived in part.
+type Scan struct {
+	// Line is the offset of the first line that is not parsed, relative to
+	// the head's first byte; Seen the number of bytes that were looked at.
+	Line, Seen int
+}
+
+// Reset makes h empty for the next request and keeps its memory.
+func (h *RequestHead) Reset() {
+	h.Fields.Reset()
+	h.ContentLength = 0
+	h.MethodID, h.Minor, h.Conn, h.Expect = MethodGet, 1, 0, ExpectNone
+	h.Scan = Scan{}
+}
+
+// CopyTo makes dst an independent copy of h.
+func (h *RequestHead) CopyTo(dst *RequestHead) {
+	f := dst.Fields
+	*dst = *h
+	h.Fields.CopyTo(&f)
+	dst.Fields = f
+}
+
+// ResponseHead is a status line with its field section.
+type ResponseHead struct {
+	// Fields holds the field section and the parts Reason, Proto and Raw.
+	Fields
+	// Status is the status code, 0 meaning 200.
+	Status int
+	// ContentLength is as in RequestHead.
+	ContentLength int64
+	Minor         uint8
+	Conn          Conn
+	Scan          Scan
+}
+
+// Reset makes h empty and keeps its memory.
+func (h *ResponseHead) Reset() {
+	h.Fields.Reset()
+	h.Status = 0
+	h.ContentLength = 0
+	h.Minor, h.Conn = 1, 0
+	h.Scan = Scan{}
+}
+
+// CopyTo makes dst an independent copy of h.
+func (h *ResponseHead) CopyTo(dst *ResponseHead) {
+	f := dst.Fields
+	*dst = *h
+	h.Fields.CopyTo(&f)
+	dst.Fields = f
+}

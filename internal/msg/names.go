@@ -1,0 +1,198 @@
+package msg
+
+import "github.com/galehttp/gale/internal/bytesconv"
+
+// ID names a field that Gale knows, so that the parser pays for recognising
+// it once and everybody later asks by number. The zero ID is any other name.
+type ID uint8
+
+// The known field names. At most 63 of them fit, see Fields.
+const (
+	Unknown ID = iota
+	Host
+	ContentLength
+	TransferEncoding
+	Connection
+	ContentType
+	UserAgent
+	Accept
+	AcceptEncoding
+	AcceptLanguage
+	Cookie
+	Authorization
+	CacheControl
+	Referer
+	Origin
+	IfNoneMatch
+	IfModifiedSince
+	IfMatch
+	IfUnmodifiedSince
+	IfRange
+	Range
+	Expect
+	Upgrade
+	UpgradeInsecureRequests
+	Trailer
+	Te
+	XForwardedFor
+	XForwardedProto
+	XForwardedHost
+	XRealIp
+	XRequestId
+	XRequestedWith
+	SecFetchSite
+	SecFetchMode
+	SecFetchDest
+	SecFetchUser
+	SecChUa
+	SecChUaMobile
+	SecChUaPlatform
+	Pragma
+	Dnt
+	Priority
+	KeepAlive
+	ProxyConnection
+	ProxyAuthorization
+	SecWebsocketKey
+	SecWebsocketVersion
+	Server
+	Date
+	ContentEncoding
+	SetCookie
+	Location
+	LastModified
+	Etag
+	Vary
+	AcceptRanges
+	ContentRange
+	ContentLanguage
+	ContentDisposition
+	AccessControlAllowOrigin
+	StrictTransportSecurity
+	XContentTypeOptions
+	Expires
+	Allow
+
+	numIDs
+)
+
+// names holds the canonical spelling of each ID.
+var names = [numIDs]string{
+	Host:                     "Host",
+	ContentLength:            "Content-Length",
+	TransferEncoding:         "Transfer-Encoding",
+	Connection:               "Connection",
+	ContentType:              "Content-Type",
+	UserAgent:                "User-Agent",
+	Accept:                   "Accept",
+	AcceptEncoding:           "Accept-Encoding",
+	AcceptLanguage:           "Accept-Language",
+	Cookie:                   "Cookie",
+	Authorization:            "Authorization",
+	CacheControl:             "Cache-Control",
+	Referer:                  "Referer",
+	Origin:                   "Origin",
+	IfNoneMatch:              "If-None-Match",
+	IfModifiedSince:          "If-Modified-Since",
+	IfMatch:                  "If-Match",
+	IfUnmodifiedSince:        "If-Unmodified-Since",
+	IfRange:                  "If-Range",
+	Range:                    "Range",
+	Expect:                   "Expect",
+	Upgrade:                  "Upgrade",
+	UpgradeInsecureRequests:  "Upgrade-Insecure-Requests",
+	Trailer:                  "Trailer",
+	Te:                       "Te",
+	XForwardedFor:            "X-Forwarded-For",
+	XForwardedProto:          "X-Forwarded-Proto",
+	XForwardedHost:           "X-Forwarded-Host",
+	XRealIp:                  "X-Real-Ip",
+	XRequestId:               "X-Request-Id",
+	XRequestedWith:           "X-Requested-With",
+	SecFetchSite:             "Sec-Fetch-Site",
+	SecFetchMode:             "Sec-Fetch-Mode",
+	SecFetchDest:             "Sec-Fetch-Dest",
+	SecFetchUser:             "Sec-Fetch-User",
+	SecChUa:                  "Sec-Ch-Ua",
+	SecChUaMobile:            "Sec-Ch-Ua-Mobile",
+	SecChUaPlatform:          "Sec-Ch-Ua-Platform",
+	Pragma:                   "Pragma",
+	Dnt:                      "Dnt",
+	Priority:                 "Priority",
+	KeepAlive:                "Keep-Alive",
+	ProxyConnection:          "Proxy-Connection",
+	ProxyAuthorization:       "Proxy-Authorization",
+	SecWebsocketKey:          "Sec-Websocket-Key",
+	SecWebsocketVersion:      "Sec-Websocket-Version",
+	Server:                   "Server",
+	Date:                     "Date",
+	ContentEncoding:          "Content-Encoding",
+	SetCookie:                "Set-Cookie",
+	Location:                 "Location",
+	LastModified:             "Last-Modified",
+	Etag:                     "Etag",
+	Vary:                     "Vary",
+	AcceptRanges:             "Accept-Ranges",
+	ContentRange:             "Content-Range",
+	ContentLanguage:          "Content-Language",
+	ContentDisposition:       "Content-Disposition",
+	AccessControlAllowOrigin: "Access-Control-Allow-Origin",
+	StrictTransportSecurity:  "Strict-Transport-Security",
+	XContentTypeOptions:      "X-Content-Type-Options",
+	Expires:                  "Expires",
+	Allow:                    "Allow",
+}
+
+// nameBytes holds the same as slices, for callers that hand them out.
+var nameBytes = func() (b [numIDs][]byte) {
+	for i, s := range names {
+		b[i] = []byte(s)
+	}
+	return b
+}()
+
+// String returns the canonical spelling of the name, "" for Unknown.
+func (id ID) String() string { return names[id] }
+
+// Name returns the canonical spelling of the name; the bytes are shared and
+// must not be changed.
+func (id ID) Name() []byte { return nameBytes[id] }
+
+// hashMul makes hash free of collisions over the names above (a test checks).
+const hashMul = 0xd5e34125
+
+// hash maps a name of n bytes to a slot of lookup by its first, middle and
+// last but one byte. They are folded to lower case by |0x20; bytes that are
+// no letters fold to themselves or to something that compares unequal later.
+func hash(first, mid, last byte, n int) uint32 {
+	k := uint32(first|0x20) | uint32(mid|0x20)<<8 | uint32(last|0x20)<<16 | uint32(n)<<24
+	return k * hashMul >> 23
+}
+
+var lookup = func() (t [512]ID) {
+	for id := Host; id < numIDs; id++ {
+		s := names[id]
+		t[hash(s[0], s[len(s)/2], s[len(s)-2], len(s))] = id
+	}
+	return t
+}()
+
+// Lookup returns the ID of name, ignoring case (RFC 9110 section 5.1), or
+// Unknown.
+func Lookup(name []byte) ID {
+	n := len(name)
+	if n < 2 || n > maxKnownName {
+		return Unknown
+	}
+	id := lookup[hash(name[0], name[n/2], name[n-2], n)]
+	if id != Unknown && bytesconv.EqualFoldString(name, names[id]) {
+		return id
+	}
+	return Unknown
+}
+
+// LookupString is Lookup for a string.
+func LookupString(name string) ID { return Lookup(bytesconv.S2B(name)) }
+
+// maxKnownName is the length of the longest known name.
+const maxKnownName = 27
