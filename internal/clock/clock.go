@@ -1,0 +1,119 @@
+// Package clock keeps the current second, as a time and as the value of a
+// Date field, so that responses don't read and format the time each.
+//
+// While somebody holds the clock ([Start]), one goroutine refreshes it at the
+// beginning of every second. Otherwise each call asks the system.
+package clock
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// DateLen is the length in bytes of every date that this package writes.
+const DateLen = len("Mon, 02 Jan 2006 15:04:05 GMT")
+
+// stamp is one second, ready to be served. It never changes once published.
+type stamp struct {
+	now  time.Time // without a monotonic reading
+	unix int64
+	date [DateLen]byte
+}
+
+// current is nil while nobody holds the clock.
+var current atomic.Pointer[stamp]
+
+// runner is the goroutine that refreshes current.
+var runner struct {
+	sync.Mutex
+	holders int
+	quit    chan struct{} // closed to ask the goroutine to end
+	done    chan struct{} // closed when it has ended
+}
+
+// Start begins to hold the clock. The goroutine that refreshes it starts with
+// the first holder and has ended when the stop of the last one returns. stop
+// must be called once; further calls do nothing.
+func Start() (stop func()) {
+	runner.Lock()
+	defer runner.Unlock()
+	if runner.holders == 0 {
+		publish(time.Now())
+		runner.quit, runner.done = make(chan struct{}), make(chan struct{})
+		go run(runner.quit, runner.done)
+	}
+	runner.holders++
+	return sync.OnceFunc(release)
+}
+
+func release() {
+	runner.Lock()
+	defer runner.Unlock()
+	runner.holders--
+	if runner.holders > 0 {
+		return
+	}
+	close(runner.quit)
+	<-runner.done
+	current.Store(nil)
+}
+
+// run publishes each second when it begins. The wait is computed anew every
+// time from the wall clock, so a clock that was set or a goroutine that ran
+// late is right again at the next beginning of a second.
+func run(quit, done chan struct{}) {
+	defer close(done)
+	timer := time.NewTimer(untilNext(time.Now()))
+	defer timer.Stop()
+	for {
+		select {
+		case <-quit:
+			return
+		case <-timer.C:
+			now := time.Now()
+			publish(now)
+			timer.Reset(untilNext(now))
+		}
+	}
+}
+
+func untilNext(now time.Time) time.Duration {
+	return time.Second - time.Duration(now.Nanosecond())
+}
+
+func publish(now time.Time) {
+	s := &stamp{now: now.Truncate(time.Second), unix: now.Unix()}
+	appendDate(s.date[:0], now)
+	current.Store(s)
+}
+
+// Now returns the current time truncated to the second, in the local zone and
+// without a monotonic reading.
+func Now() time.Time {
+	if s := current.Load(); s != nil {
+		return s.now
+	}
+	return time.Now().Truncate(time.Second)
+}
+
+// AppendDate appends the current time as an IMF-fixdate, the form that
+// RFC 9110 section 5.6.7 requires of a sender, and returns the extended dst.
+// It appends [DateLen] bytes. While the clock is held the date lags behind by
+// no more than the goroutine's delay in being scheduled; a caller that has the
+// time in hand uses [AppendDateAt], which never lags.
+func AppendDate(dst []byte) []byte {
+	if s := current.Load(); s != nil {
+		return append(dst, s.date[:]...)
+	}
+	return appendDate(dst, time.Now())
+}
+
+// AppendDateAt is like [AppendDate] with now as the current time. It costs a
+// copy if the held clock knows that second, and formats now otherwise.
+func AppendDateAt(dst []byte, now time.Time) []byte {
+	if s := current.Load(); s != nil && s.unix == now.Unix() {
+		return append(dst, s.date[:]...)
+	}
+	return appendDate(dst, now)
+}

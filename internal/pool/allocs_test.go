@@ -1,0 +1,38 @@
+//go:build !race
+
+package pool
+
+import (
+	"bytes"
+	"testing"
+)
+
+func TestAllocs(t *testing.T) {
+	data := bytes.Repeat([]byte("gale"), 10000)
+	r := bytes.NewReader(data)
+	pins := []struct {
+		name string
+		run  func()
+	}{
+		{"Get and Put", func() { Put(Get(4096)) }},
+		{"growing from nothing", func() {
+			b := Get(0)
+			for p := data; len(p) > 0; p = p[1000:] {
+				_, _ = b.Write(p[:1000])
+			}
+			Put(b)
+		}},
+		{"ReadFrom", func() {
+			r.Reset(data)
+			b := Get(0)
+			_, _ = b.ReadFrom(r)
+			Put(b)
+		}},
+	}
+	for _, p := range pins {
+		p.run()
+		if n := testing.AllocsPerRun(100, p.run); n != 0 {
+			t.Errorf("%s: %v allocs, want 0", p.name, n)
+		}
+	}
+}
