@@ -51,3 +51,13 @@ func NeutralizeLine(b []byte) {
 		}
 	}
 }
+
+// BreaksLine reports whether b has a byte that NeutralizeLine would replace.
+func BreaksLine(b []byte) bool {
+	for _, c := range b {
+		if c <= '\r' && (c == '\r' || c == '\n' || c == 0) {
+			return true
+		}
+	}
+	return false
+}

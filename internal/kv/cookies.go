@@ -1,0 +1,130 @@
+package kv
+
+import (
+	"bytes"
+
+	"github.com/galehttp/gale/internal/bytesconv"
+)
+
+// AddCookies adds the cookies of one Cookie field's value:
+//
+//	cookie-string = cookie-pair *( ";" SP cookie-pair )     RFC 6265 section 4.2.1
+//
+// It is lenient where browsers are: spaces and tabs around names, values and
+// semicolons are dropped, a space after ";" may be missing, and a cookie
+// without "=" is a value with an empty name. Empty cookies, and those that have
+// CR, LF or NUL or whose value CookieValue refuses, are left out.
+//
+// AddCookies stops when the list has limit pairs and then returns false if
+// more would have followed. The time it takes is linear in len(src).
+func (l *List) AddCookies(src []byte, limit int) bool {
+	if len(src) == 0 {
+		return true
+	}
+	if len(src) > maxArena-len(l.arena) {
+		return false
+	}
+	i := len(l.arena)
+	l.reserve(len(src))
+	l.arena = append(l.arena, src...)
+	b := l.arena
+	for i < len(b) {
+		end, next := len(b), len(b)
+		if n := bytes.IndexByte(b[i:], ';'); n >= 0 {
+			end = i + n
+			next = end + 1
+		}
+		i, end = trimOWS(b, i, end)
+		keyEnd, val := i, i
+		if n := bytes.IndexByte(b[i:end], '='); n >= 0 {
+			_, keyEnd = trimOWS(b, i, i+n)
+			val, end = trimOWS(b, i+n+1, end)
+		}
+		key := i
+		i = next
+		if key == keyEnd && val == end {
+			continue
+		}
+		val, end, ok := cookieValue(b, val, end)
+		if !ok || bytesconv.BreaksLine(b[key:keyEnd]) {
+			continue
+		}
+		if len(l.pairs) >= limit {
+			return false
+		}
+		l.pairs = append(l.pairs, pair{
+			key: uint32(key), keyLen: uint32(keyEnd - key),
+			val: uint32(val), valLen: uint32(end - val),
+		})
+	}
+	return true
+}
+
+// CookieValue returns the value that b, as it stands in a Cookie or Set-Cookie
+// field, means: one pair of double quotes around it is removed. ok is false if
+// what is left has a double quote or a backslash, so that no two readers
+// disagree about where a value ends. Spaces, commas and bytes above 0x7f,
+// which RFC 6265 section 4.1.1 doesn't allow but browsers send, pass.
+func CookieValue(b []byte) (value []byte, ok bool) {
+	i, end, ok := cookieValue(b, 0, len(b))
+	return b[i:end], ok
+}
+
+// cookieBad tells the bytes that a cookie's value can't have: those that some
+// readers take for its end.
+var cookieBad = [256]bool{'"': true, '\\': true, ';': true, 0: true, '\r': true, '\n': true}
+
+func cookieValue(b []byte, i, end int) (from, to int, ok bool) {
+	if end-i >= 2 && b[i] == '"' && b[end-1] == '"' {
+		i, end = i+1, end-1
+	}
+	for _, c := range b[i:end] {
+		if cookieBad[c] {
+			return i, end, false
+		}
+	}
+	return i, end, true
+}
+
+// trimOWS narrows b[i:end] by spaces and tabs at both ends.
+func trimOWS(b []byte, i, end int) (from, to int) {
+	for i < end && (b[i] == ' ' || b[i] == '\t') {
+		i++
+	}
+	for i < end && (b[end-1] == ' ' || b[end-1] == '\t') {
+		end--
+	}
+	return i, end
+}
+
+// AppendCookies appends the list as the value of a Cookie field:
+// "key=value" joined by "; ", a bare value where the key is empty ("=" stands
+// before it if it would be read as a key and a value). Bytes that would end the
+// cookie or the field (";", CR, LF, NUL) become spaces.
+func (l *List) AppendCookies(dst []byte) []byte {
+	for i := range l.pairs {
+		p := &l.pairs[i]
+		if i > 0 {
+			dst = append(dst, ';', ' ')
+		}
+		n := len(dst)
+		value := l.valueOf(p)
+		if p.keyLen > 0 || bytes.IndexByte(value, '=') >= 0 {
+			dst = append(dst, l.keyOf(p)...)
+			dst = append(dst, '=')
+		}
+		dst = append(dst, value...)
+		NeutralizeCookie(dst[n:])
+	}
+	return dst
+}
+
+// NeutralizeCookie replaces ";", CR, LF and NUL in b by spaces.
+func NeutralizeCookie(b []byte) {
+	for i, c := range b {
+		if c == ';' {
+			b[i] = ' '
+		}
+	}
+	bytesconv.NeutralizeLine(b)
+}
