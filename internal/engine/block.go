@@ -1,0 +1,416 @@
+package engine
+
+import (
+	"errors"
+	"io"
+	"net"
+	"os"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+)
+
+// Errors that Serve returns.
+var (
+	// ErrStopped says that the connection was closed because the engine stops.
+	ErrStopped = errors.New("engine: stopped")
+	// ErrAborted says that the session wanted the connection closed at once.
+	ErrAborted = errors.New("engine: aborted")
+	// ErrGoexit says that the goroutine was ended by runtime.Goexit.
+	ErrGoexit = errors.New("engine: the goroutine was ended by runtime.Goexit")
+)
+
+// Block is the engine with a goroutine for each connection. The zero value is
+// ready for use.
+type Block struct {
+	mu       sync.Mutex
+	conns    map[*blockConn]struct{}
+	stopping atomic.Bool
+	n        atomic.Int32
+}
+
+// Len returns the number of connections.
+func (e *Block) Len() int { return int(e.n.Load()) }
+
+// The states of a connection, as far as closing it from outside is concerned.
+const (
+	busy    int32 = iota
+	idle          // nothing of a message has arrived
+	closing       // whoever made it so from idle has woken the goroutine
+)
+
+// blockConn is a connection of Block. Its goroutine owns everything but state.
+type blockConn struct {
+	e     *Block
+	nc    net.Conn
+	sess  Session
+	state atomic.Int32
+
+	// raw reads without a buffer in hand, see readable; nil where the
+	// connection is no socket.
+	raw    syscall.RawConn
+	onRead func(fd uintptr) bool
+	once   bool  // try once, don't wait
+	err    error // what onRead met
+
+	w     *Work
+	stash []byte // unread bytes, kept while there is no workspace
+
+	readUntil, writeUntil time.Time // the deadlines that are set on nc
+	writeTimeout          time.Duration
+	thrifty               bool // wait with one byte instead of a workspace
+	ahead                 [1]byte
+	nAhead                int
+
+	watch *watch // while somebody wants to know when the peer leaves
+}
+
+// Serve runs a connection on the calling goroutine until it ends, and closes
+// it. first says what to wait for. thrifty connections hold no buffer while
+// they wait even where that costs an extra read.
+func (e *Block) Serve(nc net.Conn, thrifty bool, open func(Conn) (Session, Next)) error {
+	c := &blockConn{e: e, nc: nc, thrifty: thrifty}
+	c.initRaw()
+	var next Next
+	c.sess, next = open(c)
+	e.add(c)
+	err := ErrGoexit
+	hijacked := false
+	defer func() {
+		if hijacked {
+			return
+		}
+		e.remove(c)
+		c.dropWork()
+		nc.Close()
+		c.sess.Closed(err)
+	}()
+	hijacked, err = c.run(next)
+	if hijacked {
+		e.remove(c)
+		hc := c.handOver()
+		c.sess.Hijacked(hc)
+	}
+	return err
+}
+
+func (e *Block) add(c *blockConn) {
+	e.mu.Lock()
+	if e.conns == nil {
+		e.conns = make(map[*blockConn]struct{})
+	}
+	e.conns[c] = struct{}{}
+	e.mu.Unlock()
+	e.n.Add(1)
+}
+
+func (e *Block) remove(c *blockConn) {
+	e.mu.Lock()
+	delete(e.conns, c)
+	e.mu.Unlock()
+	e.n.Add(-1)
+}
+
+// Stop closes idle connections; the others are closed as soon as they are idle.
+func (e *Block) Stop() {
+	e.stopping.Store(true)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for c := range e.conns {
+		c.wake()
+	}
+}
+
+// Resume lets connections be idle again after Stop.
+func (e *Block) Resume() { e.stopping.Store(false) }
+
+// Stopping reports whether Stop was called.
+func (e *Block) Stopping() bool { return e.stopping.Load() }
+
+// CloseAll closes all connections at once, whatever they do.
+func (e *Block) CloseAll() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for c := range e.conns {
+		c.nc.Close()
+	}
+}
+
+// EvictIdle closes up to n idle connections to make room for others, and
+// returns how many it found. It looks at a bounded number of connections.
+func (e *Block) EvictIdle(n int) int {
+	found, looked := 0, 0
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for c := range e.conns { // in random order
+		if c.wake() {
+			found++
+		}
+		if looked++; found == n || looked == 64+n {
+			break
+		}
+	}
+	return found
+}
+
+// wake ends the wait of an idle connection, so that it closes.
+func (c *blockConn) wake() bool {
+	if !c.state.CompareAndSwap(idle, closing) {
+		return false
+	}
+	c.nc.SetReadDeadline(longAgo)
+	return true
+}
+
+// longAgo is a deadline that has passed.
+var longAgo = time.Unix(1, 0)
+
+func (c *blockConn) run(next Next) (hijacked bool, err error) {
+	for {
+		switch next.Op {
+		case Read:
+			if c.w != nil && len(c.w.Out) > 0 {
+				if err := c.Flush(c.w); err != nil {
+					return false, err
+				}
+			}
+			why := c.wait(&next)
+			switch {
+			case why == nil:
+				next = c.sess.Feed(c.w)
+			case why == ErrStopped:
+				return false, nil
+			default:
+				next = c.sess.Stall(c.work(), why)
+			}
+		case Flush:
+			if err := c.send(&next); err != nil {
+				return false, err
+			}
+			next = c.sess.Feed(c.work())
+		case Close:
+			if err := c.send(&next); err != nil {
+				return false, err
+			}
+			c.closeGracefully(next.Linger)
+			return false, nil
+		case Hijack:
+			if err := c.send(&next); err != nil {
+				return false, err
+			}
+			return true, nil
+		default:
+			return false, ErrAborted
+		}
+	}
+}
+
+// work returns the workspace, taking one if there is none in hand.
+func (c *blockConn) work() *Work {
+	if c.w == nil {
+		c.w = getWork()
+		if c.stash != nil {
+			c.w.put(c.stash)
+			c.stash = nil
+		}
+		c.w.Now = time.Now()
+	}
+	return c.w
+}
+
+// maxStash is the most that is copied out of a workspace to give it back.
+const maxStash = 4 << 10
+
+// park gives the workspace back before a wait, if it is worth the copy.
+func (c *blockConn) park() {
+	if c.w == nil || len(c.w.Out) > 0 {
+		return
+	}
+	if b := c.w.Unread(); len(b) > maxStash {
+		return
+	} else if len(b) > 0 {
+		c.stash = append([]byte(nil), b...)
+	}
+	putWork(c.w)
+	c.w = nil
+}
+
+func (c *blockConn) dropWork() {
+	c.stash = nil
+	if c.w != nil {
+		putWork(c.w)
+		c.w = nil
+	}
+}
+
+// wait blocks until bytes were read. For an idle connection it also ends with
+// ErrStopped when the connection is to be closed.
+func (c *blockConn) wait(next *Next) error {
+	for {
+		c.arm(next.Deadline)
+		if next.Idle {
+			c.state.Store(idle)
+			if c.e.stopping.Load() && c.state.CompareAndSwap(idle, closing) {
+				return c.lastLook()
+			}
+		}
+		err := c.read(next.Idle)
+		if next.Idle && !c.state.CompareAndSwap(idle, busy) {
+			// Somebody wants it closed; but what was read is accepted.
+			if err == nil {
+				c.state.Store(busy)
+				c.nc.SetReadDeadline(time.Time{})
+				c.readUntil = time.Time{}
+				return nil
+			}
+			return c.lastLook()
+		}
+		if err == nil || !errors.Is(err, os.ErrDeadlineExceeded) {
+			return err
+		}
+		// The deadline that is set may be an old one: see arm.
+		if d := next.Deadline; !d.IsZero() && !time.Now().Before(d) {
+			return os.ErrDeadlineExceeded
+		}
+		c.readUntil = longAgo
+	}
+}
+
+// lastLook takes a request that has arrived on a connection that is about to be
+// closed for being idle; the peer could not know.
+func (c *blockConn) lastLook() error {
+	if c.raw == nil {
+		return ErrStopped
+	}
+	c.nc.SetReadDeadline(time.Time{})
+	c.readUntil = time.Time{}
+	c.once = true
+	err := c.readRaw()
+	c.once = false
+	if err != nil {
+		return ErrStopped
+	}
+	c.state.Store(busy)
+	return nil
+}
+
+// arm makes sure that a read wakes up at until at the latest. A deadline that
+// is set already and earlier will do: whoever is woken by it looks at the clock
+// and sets the right one. That saves setting a deadline for each request.
+func (c *blockConn) arm(until time.Time) {
+	switch {
+	case until.IsZero():
+		if c.readUntil.Equal(longAgo) {
+			c.nc.SetReadDeadline(until)
+			c.readUntil = until
+		}
+	case c.readUntil.IsZero(), c.readUntil.After(until), c.readUntil.Equal(longAgo):
+		c.nc.SetReadDeadline(until)
+		c.readUntil = until
+	}
+}
+
+// read adds bytes to the workspace.
+func (c *blockConn) read(idle bool) error {
+	if c.raw != nil {
+		return c.readRaw()
+	}
+	if c.nAhead == 0 && c.thrifty && idle {
+		c.park()
+		n, err := c.nc.Read(c.ahead[:])
+		if c.nAhead = n; n == 0 {
+			return orEOF(err)
+		}
+	}
+	w := c.work()
+	if c.nAhead > 0 {
+		w.put(c.ahead[:])
+		c.nAhead = 0
+		w.Now = time.Now()
+		return nil
+	}
+	n, err := c.nc.Read(w.room())
+	w.w += n
+	if n > 0 {
+		w.Now = time.Now()
+		return nil // an error comes again
+	}
+	return orEOF(err)
+}
+
+// orEOF returns err, or EOF for a Read that returned nothing at all.
+func orEOF(err error) error {
+	if err == nil {
+		return io.EOF
+	}
+	return err
+}
+
+func (c *blockConn) NetConn() net.Conn { return c.nc }
+
+func (c *blockConn) DeadlinesChanged() {
+	c.readUntil, c.writeUntil = longAgo, longAgo
+}
+
+func (c *blockConn) Fill(w *Work, deadline time.Time) error {
+	if c.watch != nil {
+		c.watch.pause()
+		defer c.watch.resume()
+	}
+	next := Next{Deadline: deadline}
+	if err := c.Flush(w); err != nil {
+		return err
+	}
+	return c.waitInHand(&next)
+}
+
+// waitInHand is wait for a session that is running: the workspace stays.
+func (c *blockConn) waitInHand(next *Next) error {
+	c.w.held = true
+	err := c.wait(next)
+	c.w.held = false
+	return err
+}
+
+// handOver makes the connection an ordinary one that nobody else uses.
+func (c *blockConn) handOver() net.Conn {
+	c.nc.SetDeadline(time.Time{})
+	var rest []byte
+	if c.w != nil {
+		rest = append(rest, c.w.Unread()...)
+	}
+	rest = append(rest, c.stash...)
+	rest = append(rest, c.ahead[:c.nAhead]...)
+	c.dropWork()
+	if len(rest) == 0 {
+		return c.nc
+	}
+	return &hijackedConn{Conn: c.nc, rest: rest}
+}
+
+// hijackedConn is a connection of which some bytes were read already.
+type hijackedConn struct {
+	net.Conn
+	mu   sync.Mutex
+	rest []byte
+}
+
+// Read returns the bytes that came behind the request first.
+func (h *hijackedConn) Read(p []byte) (int, error) {
+	h.mu.Lock()
+	if len(h.rest) > 0 {
+		n := copy(p, h.rest)
+		h.rest = h.rest[n:]
+		h.mu.Unlock()
+		return n, nil
+	}
+	h.mu.Unlock()
+	return h.Conn.Read(p)
+}
+
+// UnsafeConn returns the connection below; bytes that were read already are
+// not in it.
+func (h *hijackedConn) UnsafeConn() net.Conn { return h.Conn }
+
+func isEOF(err error) bool { return err == io.EOF }

@@ -1,0 +1,69 @@
+//go:build unix
+
+package engine
+
+import (
+	"io"
+	"net"
+	"os"
+	"syscall"
+	"time"
+)
+
+// initRaw lets the connection be read from without a buffer in hand, if it is
+// a socket.
+func (c *blockConn) initRaw() {
+	var err error
+	switch nc := c.nc.(type) {
+	case *net.TCPConn:
+		c.raw, err = nc.SyscallConn()
+	case *net.UnixConn:
+		c.raw, err = nc.SyscallConn()
+	}
+	if err != nil {
+		c.raw = nil
+	}
+	if c.raw != nil {
+		c.onRead = c.readable // made once: a method value allocates
+	}
+}
+
+// readRaw adds bytes to a workspace that is taken when there are some.
+func (c *blockConn) readRaw() error {
+	if err := c.raw.Read(c.onRead); err != nil {
+		return err
+	}
+	return c.err
+}
+
+// readable reads what the socket has. It runs before the goroutine is parked
+// and each time it is woken; while it is parked, it holds no workspace.
+func (c *blockConn) readable(fd uintptr) bool {
+	w := c.work()
+	for {
+		n, err := syscall.Read(int(fd), w.room())
+		switch {
+		case n > 0:
+			w.w += n
+			w.Now = time.Now()
+			c.err = nil
+			return true
+		case err == syscall.EINTR:
+			continue
+		case err == syscall.EAGAIN:
+			if c.once {
+				c.err = errWouldBlock
+				return true
+			}
+			if !w.held {
+				c.park()
+			}
+			return false
+		case err == nil:
+			c.err = io.EOF
+			return true
+		}
+		c.err = &net.OpError{Op: "read", Net: c.nc.LocalAddr().Network(), Source: c.nc.LocalAddr(), Addr: c.nc.RemoteAddr(), Err: os.NewSyscallError("read", err)}
+		return true
+	}
+}

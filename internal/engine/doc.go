@@ -1,0 +1,34 @@
+// Package engine moves bytes between connections and sessions. It knows no
+// protocol: a Session consumes what arrived, leaves what is to be sent and says
+// what it waits for; the engine does the waiting, the reading and the writing.
+//
+// One engine exists: Block, a goroutine for each connection, on any net.Conn
+// and any system. A second one needs no change in a session: it calls the same
+// methods of Session and offers the same Conn.
+//
+// # How a session is driven
+//
+// The engine reads into a Work, a workspace that belongs to the goroutine that
+// runs and not to the connection, and calls Feed. Feed consumes messages from
+// w.Unread and appends answers to w.Out; the engine writes Out once for each
+// batch of pipelined messages and obeys the Next that Feed returned:
+//
+//	Read    wait for bytes until Next.Deadline, then Feed again
+//	Flush   write Out (and File), then Feed again: there is more to do
+//	Close   write Out (and File), then close the connection gracefully
+//	Abort   close at once
+//	Hijack  write Out, then call Hijacked with the connection as a net.Conn
+//
+// Where a Read ends without bytes, because its deadline passed or the peer
+// ended its side, the engine calls Stall instead of Feed.
+//
+// Between two messages a connection holds no workspace, and while a file is
+// sent to a slow reader neither. One goroutine at a time calls a session.
+//
+// # Blocking
+//
+// While a message is in flight, a session may use the blocking half of Conn:
+// Fill for a body that a handler reads as a stream, Flush and WriteBody for an
+// answer that is sent piecemeal. That is how streamed bodies park: in Fill, on
+// the goroutine that runs the handler.
+package engine

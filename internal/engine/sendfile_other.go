@@ -1,0 +1,5 @@
+//go:build !linux
+
+package engine
+
+func (c *blockConn) sendFile(f *File) error { return c.copyFile(f) }

@@ -1,0 +1,88 @@
+package engine
+
+import (
+	"io"
+	"net"
+	"os"
+	"time"
+)
+
+// Session is the protocol side of one connection. One goroutine at a time
+// calls it.
+type Session interface {
+	// Feed consumes a prefix of w.Unread (see Work.Consume), appends output to
+	// w.Out and says what to do next. Nothing of w may be kept after return.
+	Feed(w *Work) Next
+	// Stall is called instead of Feed when a Read ended without bytes: why is
+	// os.ErrDeadlineExceeded, io.EOF or whatever broke the connection.
+	Stall(w *Work, why error) Next
+	// Hijacked takes over the connection after Hijack. It runs on the
+	// goroutine that served it; the engine has forgotten the connection.
+	Hijacked(c net.Conn)
+	// Closed ends the session; err is why, nil after Close. It is called
+	// once, and not after Hijacked.
+	Closed(err error)
+}
+
+// Op says what a session wants next.
+type Op uint8
+
+// The values of Op.
+const (
+	Read Op = iota
+	Flush
+	Close
+	Abort
+	Hijack
+)
+
+// Next is what a session wants next.
+type Next struct {
+	Op Op
+	// Idle says, for Read, that no message is in flight and nothing is
+	// unread: the engine may close the connection for a shutdown or to make
+	// room for others.
+	Idle bool
+	// Linger says, for Close, that the peer may be sending still: the engine
+	// ends its own side and discards what comes for a while, since closing
+	// at once would reset the connection and the answer might be lost.
+	Linger bool
+	// Deadline is when Read gives up; zero means never.
+	Deadline time.Time
+	// File is sent after Out, for Flush and Close.
+	File *File
+}
+
+// File is a range of a file that is to be sent.
+type File struct {
+	// F is read at explicit offsets; its own offset is left alone.
+	F      *os.File
+	Off, N int64
+	// Done is closed when the range was sent or can't be.
+	Done io.Closer
+}
+
+// Conn is the engine's side of one connection: what a session may use while a
+// message is in flight. Its methods belong to the goroutine that runs the
+// session, but for those of NetConn.
+type Conn interface {
+	// NetConn returns the connection that the engine serves. Its Read and
+	// Write are not for sessions; addresses, TLS state and deadlines are.
+	NetConn() net.Conn
+	// Fill blocks until bytes were added behind w.Unread, at most until
+	// deadline (zero: for ever). io.EOF means that no more will come.
+	Fill(w *Work, deadline time.Time) error
+	// Flush writes w.Out and empties it.
+	Flush(w *Work) error
+	// WriteBody writes w.Out and then b, with one system call where it can.
+	WriteBody(w *Work, b []byte) error
+	// SetWriteTimeout bounds each of the writes that follow; 0 means no bound.
+	SetWriteTimeout(d time.Duration)
+	// DeadlinesChanged tells that somebody set deadlines on NetConn.
+	DeadlinesChanged()
+	// Watch calls gone once if the peer ends its side (reset false) or breaks
+	// the connection (reset true) before stop is called. When stop returns,
+	// gone is not running and won't be called. Bytes that arrive are left for
+	// the next Fill or Feed.
+	Watch(gone func(reset bool)) (stop func())
+}

@@ -1,0 +1,55 @@
+//go:build unix
+
+package engine
+
+import (
+	"errors"
+	"os"
+	"syscall"
+	"time"
+)
+
+// peerGone waits until the peer has ended its side or broken the connection,
+// or until quit is closed and the read deadline passed.
+func (c *blockConn) peerGone(quit chan struct{}) (gone, reset bool) {
+	if c.raw == nil {
+		return c.readAhead()
+	}
+	var n int
+	var perr error
+	var one [1]byte
+	err := c.raw.Read(func(fd uintptr) bool {
+		for {
+			n, _, perr = syscall.Recvfrom(int(fd), one[:], syscall.MSG_PEEK)
+			if perr == syscall.EINTR {
+				continue
+			}
+			return perr != syscall.EAGAIN
+		}
+	})
+	switch {
+	case err != nil:
+		return !errors.Is(err, os.ErrDeadlineExceeded), true
+	case perr != nil:
+		return true, true
+	case n == 0:
+		return true, false
+	}
+	// Bytes of the next message hide what comes behind them: ask the socket.
+	tick := time.NewTicker(hiddenPoll)
+	defer tick.Stop()
+	for {
+		if gone, reset, ok := c.hungUp(); !ok || gone {
+			return gone, reset
+		}
+		select {
+		case <-quit:
+			return false, false
+		case <-tick.C:
+		}
+	}
+}
+
+// hiddenPoll is how often a connection with unread bytes is asked whether its
+// peer is still there.
+const hiddenPoll = 100 * time.Millisecond
