@@ -1,0 +1,181 @@
+package static
+
+import "math"
+
+// Range is a run of Length bytes from offset Start of a representation.
+// Length is never 0 in what ParseRanges returns.
+type Range struct {
+	Start, Length int64
+}
+
+// End returns the offset of the last byte of r, the last-pos of RFC 9110
+// section 14.1.2.
+func (r Range) End() int64 { return r.Start + r.Length - 1 }
+
+// RangeVerdict says how to answer a request with a Range field.
+type RangeVerdict uint8
+
+const (
+	// RangeIgnored means 200 with the whole representation.
+	RangeIgnored RangeVerdict = iota
+	// RangePartial means 206 with the ranges returned.
+	RangePartial
+	// RangeUnsatisfiable means 416 with "Content-Range: bytes */size".
+	RangeUnsatisfiable
+)
+
+// What one part of a multipart/byteranges body costs besides its bytes, and
+// what a small file may be exceeded by. See ParseRanges.
+const (
+	partOverhead   = 200
+	smallAllowance = 1024
+)
+
+// ParseRanges reads the value of a Range field for a representation of size
+// bytes and appends to dst the ranges to send, in the order asked for.
+//
+//	ranges-specifier = range-unit "=" range-set
+//	range-set        = 1#range-spec
+//	range-spec       = first-pos "-" [ last-pos ] / "-" suffix-length
+//
+// (RFC 9110 section 14.1.) An unknown unit is ignored, as is a field with more
+// than max ranges. A field in unit bytes that breaks the grammar or whose
+// last-pos lies before its first-pos is refused as unsatisfiable, which the
+// RFC leaves open. Numbers beyond 63 bits stand for the largest one.
+//
+// Overlapping and adjoining ranges are merged into one that takes the place of
+// the first of them, so no byte is sent twice. When what is left would take
+// more than a tenth over the size of the representation (or 1 KiB over that of
+// a small one), the field is ignored: asking for parts never costs more than
+// asking for everything.
+func ParseRanges(dst []Range, field []byte, size int64, max int) ([]Range, RangeVerdict) {
+	set, ok := cutBytesUnit(field)
+	if !ok || size <= 0 && !hasPositions(set) {
+		return dst, RangeIgnored
+	}
+	base, specs := len(dst), 0
+	for rest := set; ; {
+		var spec []byte
+		spec, rest, ok = cutElement(rest)
+		if len(spec) > 0 {
+			if specs++; specs > max {
+				return dst[:base], RangeIgnored
+			}
+			r, valid := parseSpec(spec, size)
+			if !valid {
+				return dst[:base], RangeUnsatisfiable
+			}
+			if r.Length > 0 {
+				dst = append(dst, r)
+			}
+		}
+		if !ok {
+			break
+		}
+	}
+	if len(dst) == base {
+		return dst, RangeUnsatisfiable
+	}
+	dst = dst[:base+mergeRanges(dst[base:])]
+	if len(dst)-base > 1 && rangesCost(dst[base:]) > size+size/10+smallAllowance {
+		return dst[:base], RangeIgnored
+	}
+	return dst, RangePartial
+}
+
+// cutBytesUnit returns what follows "bytes=" in field. Names of range units
+// ignore case.
+func cutBytesUnit(field []byte) (set []byte, ok bool) {
+	const unit = "bytes="
+	field = trimOWS(field)
+	if len(field) < len(unit) || field[len(unit)-1] != '=' {
+		return nil, false
+	}
+	for i := range len(unit) - 1 {
+		if field[i]|0x20 != unit[i] {
+			return nil, false
+		}
+	}
+	return field[len(unit):], true
+}
+
+// hasPositions tells if set holds anything but a suffix range, which is the
+// one thing that an empty representation can't refuse (RFC 9110 section 14.1.2).
+func hasPositions(set []byte) bool {
+	set = trimOWS(set)
+	return len(set) < 2 || set[0] != '-' || set[1] == '0'
+}
+
+// parseSpec resolves one range-spec against size. A range that lies outside of
+// the representation is valid and has length 0.
+func parseSpec(spec []byte, size int64) (r Range, valid bool) {
+	first, n := parsePos(spec)
+	if n >= len(spec) || spec[n] != '-' {
+		return Range{}, false
+	}
+	last, m := parsePos(spec[n+1:])
+	if n+1+m != len(spec) {
+		return Range{}, false
+	}
+	switch {
+	case n == 0 && m == 0:
+		return Range{}, false
+	case n == 0: // suffix-length
+		length := min(last, size)
+		return Range{Start: size - length, Length: length}, true
+	case m == 0:
+		last = size - 1
+	case last < first:
+		return Range{}, false
+	}
+	if first >= size {
+		return Range{}, true
+	}
+	last = min(last, size-1)
+	return Range{Start: first, Length: last - first + 1}, true
+}
+
+// parsePos reads the digits that b begins with and returns their value, cut at
+// the largest int64, and their count.
+func parsePos(b []byte) (v int64, n int) {
+	for n < len(b) && b[n]-'0' <= 9 {
+		d := int64(b[n] - '0')
+		if v > (math.MaxInt64-d)/10 {
+			v = math.MaxInt64
+		} else {
+			v = v*10 + d
+		}
+		n++
+	}
+	return v, n
+}
+
+// mergeRanges joins the ranges in rs that overlap or touch, in place, each into
+// the first of them, and returns how many are left. It is quadratic in their
+// number, which the caller has capped.
+func mergeRanges(rs []Range) int {
+	n := len(rs)
+	for i := 0; i < n; i++ {
+		for j := i + 1; j < n; {
+			a, b := rs[i], rs[j]
+			if a.Start > b.Start+b.Length || b.Start > a.Start+a.Length {
+				j++
+				continue
+			}
+			start := min(a.Start, b.Start)
+			rs[i] = Range{Start: start, Length: max(a.Start+a.Length, b.Start+b.Length) - start}
+			copy(rs[j:n], rs[j+1:n])
+			n--
+			j = i + 1 // rs[i] has grown: look again at those passed over
+		}
+	}
+	return n
+}
+
+func rangesCost(rs []Range) int64 {
+	var sum int64
+	for _, r := range rs {
+		sum += r.Length + partOverhead
+	}
+	return sum
+}

@@ -1,0 +1,236 @@
+package static
+
+import (
+	"hash/maphash"
+	"sync"
+	"time"
+)
+
+// Entry is what a Cache holds.
+type Entry interface {
+	// Cost returns the bytes of memory and the open files that the entry keeps.
+	Cost() (bytes int64, files int)
+	// Retain takes a reference for a reader and tells if it could.
+	Retain() bool
+	// Release gives back a reference. The cache holds one of its own.
+	Release()
+}
+
+// Limits bound a Cache. They are fixed at its making.
+type Limits struct {
+	// Entries, Bytes and Files bound the sums over all entries.
+	Entries int
+	Bytes   int64
+	Files   int
+}
+
+// Cache keeps what was opened or read for a path, by content coding, until it
+// gets old. It holds no goroutine and no timer and reads no clock: callers say
+// what time it is, and call Sweep now and then.
+//
+// It is divided into shards by path, so that many readers don't wait for one
+// lock. Each shard has its share of the limits.
+type Cache[E Entry] struct {
+	seed   maphash.Seed
+	share  Limits
+	maxAge time.Duration
+	shards [cacheShards]cacheShard[E]
+}
+
+const cacheShards = 16
+
+type cacheShard[E any] struct {
+	mu    sync.RWMutex
+	items [Codings]map[string]*cacheItem[E]
+	n     int
+	bytes int64
+	files int
+	_     [64]byte // keeps the locks of neighbours off one cache line
+}
+
+type cacheItem[E any] struct {
+	entry E
+	// expires is read under the lock and moved ahead under the full lock.
+	expires time.Duration
+	bytes   int64
+	files   int
+}
+
+// NewCache returns a cache whose entries are fresh for maxAge.
+func NewCache[E Entry](maxAge time.Duration, limits Limits) *Cache[E] {
+	share := func(n int) int { return (n + cacheShards - 1) / cacheShards }
+	return &Cache[E]{
+		seed:   maphash.MakeSeed(),
+		maxAge: maxAge,
+		share:  Limits{Entries: share(limits.Entries), Bytes: limits.Bytes / cacheShards, Files: share(limits.Files)},
+	}
+}
+
+func (c *Cache[E]) shard(path []byte) *cacheShard[E] {
+	return &c.shards[maphash.Bytes(c.seed, path)%cacheShards]
+}
+
+// Get returns the entry for path in the given coding, retained for the caller,
+// and whether it is fresh at now. The first caller that finds an entry stale
+// gets fresh as false and should load it anew; for a while others are told that
+// it is fresh, so that they don't all do so. ok is false if there is none.
+func (c *Cache[E]) Get(path []byte, coding Coding, now time.Duration) (e E, fresh, ok bool) {
+	s := c.shard(path)
+	s.mu.RLock()
+	it := s.items[coding][string(path)]
+	if it == nil || !it.entry.Retain() {
+		s.mu.RUnlock()
+		return e, false, false
+	}
+	e, fresh = it.entry, now < it.expires
+	s.mu.RUnlock()
+	if fresh {
+		return e, true, true
+	}
+	s.mu.Lock()
+	if fresh = now < it.expires; !fresh {
+		it.expires = now + min(c.maxAge, reloadTime)
+	}
+	s.mu.Unlock()
+	return e, fresh, true
+}
+
+// reloadTime is how long a stale entry is served to others while one reloads.
+const reloadTime = time.Second
+
+// Put stores e for path until now plus the cache's age, in place of what was
+// there. The cache takes a reference of its own if there is room; it makes room
+// by dropping stale entries, then arbitrary ones. What is bigger than a shard's
+// share isn't kept.
+func (c *Cache[E]) Put(path []byte, coding Coding, e E, now time.Duration) {
+	it := &cacheItem[E]{entry: e, expires: now + c.maxAge}
+	it.bytes, it.files = e.Cost()
+	if it.bytes > c.share.Bytes || it.files > c.share.Files || c.share.Entries < 1 || !e.Retain() {
+		c.Remove(path, coding)
+		return
+	}
+	s := c.shard(path)
+	s.mu.Lock()
+	dropped := s.drop(nil, coding, string(path))
+	dropped = s.makeRoom(dropped, c.share, it, now)
+	if s.fits(c.share, it) {
+		s.add(coding, string(path), it)
+	} else {
+		dropped = append(dropped, e)
+	}
+	s.mu.Unlock()
+	releaseAll(dropped)
+}
+
+// Remove drops the entry for path.
+func (c *Cache[E]) Remove(path []byte, coding Coding) {
+	s := c.shard(path)
+	s.mu.Lock()
+	dropped := s.drop(nil, coding, string(path))
+	s.mu.Unlock()
+	releaseAll(dropped)
+}
+
+// Sweep drops the entries that nobody has renewed for one more age after they
+// went stale, and returns how many are left.
+func (c *Cache[E]) Sweep(now time.Duration) (left int) {
+	return c.dropIf(func(it *cacheItem[E]) bool { return it.expires+c.maxAge <= now })
+}
+
+// Clear drops everything.
+func (c *Cache[E]) Clear() {
+	c.dropIf(func(*cacheItem[E]) bool { return true })
+}
+
+// CloseFiles drops the entries that keep files open, for when descriptors have
+// run out.
+func (c *Cache[E]) CloseFiles() {
+	c.dropIf(func(it *cacheItem[E]) bool { return it.files > 0 })
+}
+
+func (c *Cache[E]) dropIf(cond func(*cacheItem[E]) bool) (left int) {
+	for i := range c.shards {
+		s := &c.shards[i]
+		var dropped []E
+		s.mu.Lock()
+		for coding := range s.items {
+			for path, it := range s.items[coding] {
+				if cond(it) {
+					dropped = s.drop(dropped, Coding(coding), path)
+				}
+			}
+		}
+		left += s.n
+		s.mu.Unlock()
+		releaseAll(dropped)
+	}
+	return left
+}
+
+// Stats returns the number of entries, their bytes and their open files.
+func (c *Cache[E]) Stats() (entries int, bytes int64, files int) {
+	for i := range c.shards {
+		s := &c.shards[i]
+		s.mu.RLock()
+		entries += s.n
+		bytes += s.bytes
+		files += s.files
+		s.mu.RUnlock()
+	}
+	return entries, bytes, files
+}
+
+func (s *cacheShard[E]) add(coding Coding, path string, it *cacheItem[E]) {
+	if s.items[coding] == nil {
+		s.items[coding] = make(map[string]*cacheItem[E])
+	}
+	s.items[coding][path] = it
+	s.n++
+	s.bytes += it.bytes
+	s.files += it.files
+}
+
+// drop removes an entry and appends it to dropped, for release without the lock.
+func (s *cacheShard[E]) drop(dropped []E, coding Coding, path string) []E {
+	it := s.items[coding][path]
+	if it == nil {
+		return dropped
+	}
+	delete(s.items[coding], path)
+	s.n--
+	s.bytes -= it.bytes
+	s.files -= it.files
+	return append(dropped, it.entry)
+}
+
+func (s *cacheShard[E]) fits(l Limits, it *cacheItem[E]) bool {
+	return s.n < l.Entries && s.bytes+it.bytes <= l.Bytes && s.files+it.files <= l.Files
+}
+
+// makeRoom drops stale entries, then in the maps' random order any that give
+// back what it needs.
+func (s *cacheShard[E]) makeRoom(dropped []E, l Limits, it *cacheItem[E], now time.Duration) []E {
+	for _, staleOnly := range [...]bool{true, false} {
+		for coding := range s.items {
+			for path, old := range s.items[coding] {
+				if s.fits(l, it) {
+					return dropped
+				}
+				if staleOnly && now < old.expires {
+					continue
+				}
+				if s.files+it.files > l.Files && old.files == 0 {
+					continue
+				}
+				dropped = s.drop(dropped, Coding(coding), path)
+			}
+		}
+	}
+	return dropped
+}
+
+func releaseAll[E Entry](entries []E) {
+	for _, e := range entries {
+		e.Release()
+	}
+}

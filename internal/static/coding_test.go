@@ -1,0 +1,73 @@
+package static
+
+import "testing"
+
+func TestChooseCoding(t *testing.T) {
+	all := Of(Gzip, Brotli, Zstd)
+	for _, tt := range []struct {
+		accept string
+		offer  CodingSet
+		want   Coding
+	}{
+		{"", all, Identity},
+		{"gzip", all, Gzip},
+		{"GZip", all, Gzip},
+		{"x-gzip", all, Gzip},
+		{"gzip, deflate, br, zstd", all, Brotli},
+		{"gzip, deflate, br, zstd", Of(Gzip, Zstd), Zstd},
+		{"gzip, deflate, br, zstd", Of(Gzip), Gzip},
+		{"gzip, br", 0, Identity},
+		{"gzip;q=1.0, br;q=0.5", all, Gzip},
+		{"gzip;q=0", all, Identity},
+		{"gzip;q=0, *", all, Brotli},
+		{"*", Of(Gzip), Gzip},
+		{"*;q=0", all, Identity},
+		{"br;q=0.001", all, Brotli},
+		{"identity", all, Identity},
+		{"identity;q=1, gzip;q=0.5", all, Identity},
+		{"identity;q=0.5, gzip;q=0.5", all, Gzip},
+		{"gzip;q=2", all, Identity},
+		{"gzip;q=x, br", all, Brotli},
+		{"gzip ; q=0.8 ,\tbr; q=0.9", all, Brotli},
+		{"gzipx, xbr", all, Identity},
+		{"deflate", all, Identity},
+		{";q=1", all, Identity},
+	} {
+		if got := ChooseCoding([]byte(tt.accept), tt.offer); got != tt.want {
+			t.Errorf("%q of %b: got %v, want %v", tt.accept, tt.offer, got, tt.want)
+		}
+	}
+}
+
+func FuzzChooseCoding(f *testing.F) {
+	f.Add([]byte("gzip;q=0.5, br;q=1, *;q=0"), uint8(15))
+	f.Fuzz(func(t *testing.T, accept []byte, offer uint8) {
+		offered := CodingSet(offer) &^ Of(Identity)
+		if c := ChooseCoding(accept, offered); c != Identity && !offered.Has(c) {
+			t.Fatalf("%v was not on offer", c)
+		}
+	})
+}
+
+func TestTypeByName(t *testing.T) {
+	for name, want := range map[string]string{
+		"a.html": "text/html; charset=utf-8", "a.HTML": "text/html; charset=utf-8", "x.min.mjs": "text/javascript; charset=utf-8",
+		"a.wasm": "application/wasm", "a.webmanifest": "application/manifest+json", "a.woff2": "font/woff2", "a.mp4": "video/mp4",
+		"noext": "", "dir.d/noext": "", "a.": "",
+	} {
+		if got := TypeByName(name); got != want {
+			t.Errorf("%q: got %q, want %q", name, got, want)
+		}
+	}
+}
+
+func TestCompressible(t *testing.T) {
+	for ct, want := range map[string]bool{
+		"text/html; charset=utf-8": true, "application/json": true, "image/svg+xml": true, "application/wasm": true,
+		"image/png": false, "video/mp4": false, "font/woff2": false, "application/zip": false, "": false,
+	} {
+		if got := Compressible(ct); got != want {
+			t.Errorf("%q: got %v", ct, got)
+		}
+	}
+}

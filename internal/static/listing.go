@@ -1,0 +1,143 @@
+package static
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// ListingEntry is a line of a folder's listing.
+type ListingEntry struct {
+	Name    string
+	Size    int64
+	ModTime time.Time
+	Dir     bool
+}
+
+// Listing is what AppendListing shows.
+type Listing struct {
+	// Path is the decoded path of the folder as the client asked for it.
+	Path string
+	// Entries are shown as they come: see SortEntries.
+	Entries []ListingEntry
+	// Parent adds a link to the folder above.
+	Parent bool
+	// Omitted counts the entries left out because there are too many.
+	Omitted int
+}
+
+// SortEntries puts folders first, then sorts by name without regard to case.
+func SortEntries(entries []ListingEntry) {
+	slices.SortFunc(entries, func(a, b ListingEntry) int {
+		if a.Dir != b.Dir {
+			if a.Dir {
+				return -1
+			}
+			return 1
+		}
+		if c := strings.Compare(strings.ToLower(a.Name), strings.ToLower(b.Name)); c != 0 {
+			return c
+		}
+		return strings.Compare(a.Name, b.Name)
+	})
+}
+
+const listingStyle = `<style>
+:root{color-scheme:light dark}
+body{font:15px/1.6 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem}
+h1{font-size:1.25rem;font-weight:600;overflow-wrap:anywhere}
+table{border-collapse:collapse;width:100%}
+th,td{text-align:left;padding:.15rem .75rem .15rem 0;border-bottom:1px solid #8883}
+td.n{overflow-wrap:anywhere}
+th.s,td.s{text-align:right}
+td.s,td.t{white-space:nowrap;font-variant-numeric:tabular-nums;opacity:.75}
+a{text-decoration:none}a:hover{text-decoration:underline}
+.dir{font-weight:600}
+</style>`
+
+// AppendListing appends l as a page of HTML in UTF-8. Links are relative to the
+// folder, which must have been asked for with a slash at the end; names are
+// escaped in links and in text; there is no script.
+func AppendListing(dst []byte, l *Listing) []byte {
+	dst = append(dst, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width\">\n<title>"...)
+	dst = appendHTML(dst, l.Path)
+	dst = append(dst, "</title>\n"+listingStyle+"\n</head>\n<body>\n<h1>"...)
+	dst = appendHTML(dst, l.Path)
+	dst = append(dst, "</h1>\n<table>\n<thead><tr><th>Name</th><th class=\"s\">Size</th><th>Modified (UTC)</th></tr></thead>\n<tbody>\n"...)
+	if l.Parent {
+		dst = append(dst, "<tr><td class=\"n\"><a href=\"../\" class=\"dir\">..</a></td><td class=\"s\"></td><td class=\"t\"></td></tr>\n"...)
+	}
+	for i := range l.Entries {
+		dst = appendEntry(dst, &l.Entries[i])
+	}
+	dst = append(dst, "</tbody>\n</table>\n"...)
+	if l.Omitted > 0 {
+		dst = append(strconv.AppendInt(append(dst, "<p>and "...), int64(l.Omitted), 10), " more</p>\n"...)
+	}
+	return append(dst, "</body>\n</html>\n"...)
+}
+
+func appendEntry(dst []byte, e *ListingEntry) []byte {
+	slash, class := "", "file"
+	if e.Dir {
+		slash, class = "/", "dir"
+	}
+	// "./" keeps a name like "a:b" from being read as a scheme; a name that
+	// begins with a slash or "../" can't occur in a folder.
+	dst = AppendEscapedPath(append(dst, "<tr><td class=\"n\"><a href=\"./"...), []byte(e.Name))
+	dst = append(append(append(append(dst, slash...), "\" class=\""...), class...), "\">"...)
+	dst = appendHTML(dst, e.Name)
+	dst = append(append(dst, slash...), "</a></td><td class=\"s\">"...)
+	if !e.Dir {
+		dst = AppendSize(dst, e.Size)
+	}
+	dst = append(dst, "</td><td class=\"t\">"...)
+	if !e.ModTime.IsZero() {
+		dst = e.ModTime.UTC().AppendFormat(dst, "2006-01-02 15:04")
+	}
+	return append(dst, "</td></tr>\n"...)
+}
+
+// AppendSize appends n bytes as people read it: "512 B", "1.5 KiB", "12 MiB".
+func AppendSize(dst []byte, n int64) []byte {
+	if n < 1024 {
+		return append(strconv.AppendInt(dst, n, 10), " B"...)
+	}
+	units := "KMGTPE"
+	v := float64(n) / 1024
+	for v >= 1023.5 && len(units) > 1 {
+		v /= 1024
+		units = units[1:]
+	}
+	precision := 0
+	if v < 9.95 {
+		precision = 1
+	}
+	dst = strconv.AppendFloat(dst, v, 'f', precision, 64)
+	return append(dst, ' ', units[0], 'i', 'B')
+}
+
+// appendHTML appends s as text of an element or a quoted attribute. Control
+// bytes, which HTML can't hold, and bytes that aren't UTF-8 become U+FFFD.
+func appendHTML(dst []byte, s string) []byte {
+	for _, r := range s {
+		switch {
+		case r == '<':
+			dst = append(dst, "&lt;"...)
+		case r == '>':
+			dst = append(dst, "&gt;"...)
+		case r == '&':
+			dst = append(dst, "&amp;"...)
+		case r == '"':
+			dst = append(dst, "&#34;"...)
+		case r == '\'':
+			dst = append(dst, "&#39;"...)
+		case r < 0x20 && r != '\t' || r == 0x7f:
+			dst = append(dst, "\uFFFD"...)
+		default:
+			dst = append(dst, string(r)...)
+		}
+	}
+	return dst
+}

@@ -1,0 +1,197 @@
+package static
+
+import "bytes"
+
+// Rules say which request paths may name a file. The zero Rules are those of
+// systems where a path is made of bytes and slashes.
+type Rules struct {
+	// Windows adds the rules of a system with backslashes, drive letters,
+	// alternate data streams, device names and trailing dots that don't count.
+	Windows bool
+	// Volume allows a drive letter at the start, as in "C:/x", for a handler
+	// whose root is empty. It matters on Windows only.
+	Volume bool
+	// HideDot refuses paths with a segment that begins with a dot, but for
+	// "/.well-known/" at the start (RFC 8615).
+	HideDot bool
+}
+
+// PathVerdict says why a path may not be opened.
+type PathVerdict uint8
+
+const (
+	// PathOK is a path that may be opened.
+	PathOK PathVerdict = iota
+	// PathNUL holds a zero byte, which ends a name for the system but not for
+	// whoever checked it.
+	PathNUL
+	// PathDotDot holds a ".." segment. Request paths come with theirs resolved,
+	// so it was brought in on purpose.
+	PathDotDot
+	// PathHidden holds a segment that Rules.HideDot refuses.
+	PathHidden
+	// PathForeign names something on Windows that is no plain file below the
+	// root: a backslash, a colon, a device, a segment ending in a dot or space,
+	// or a byte that no file name can have.
+	PathForeign
+)
+
+// Check weighs a decoded path with slashes between its segments.
+func (r Rules) Check(path []byte) PathVerdict {
+	if bytes.IndexByte(path, 0) >= 0 {
+		return PathNUL
+	}
+	if r.Windows {
+		return r.checkWindows(path)
+	}
+	first := true
+	for rest := path; len(rest) > 0; {
+		var seg []byte
+		seg, rest = cutSegment(rest, false)
+		if len(seg) == 0 {
+			continue
+		}
+		if seg[0] == '.' {
+			if string(seg) == ".." {
+				return PathDotDot
+			}
+			if r.HideDot && IsDotFile(seg) && !(first && string(seg) == ".well-known") {
+				return PathHidden
+			}
+		}
+		first = false
+	}
+	return PathOK
+}
+
+// checkWindows looks for ".." first, with either separator, so that a path that
+// climbs is always told apart from one that merely can't exist.
+func (r Rules) checkWindows(path []byte) PathVerdict {
+	for rest := path; len(rest) > 0; {
+		var seg []byte
+		seg, rest = cutSegment(rest, true)
+		// The system drops trailing dots and spaces: ".. " climbs as well.
+		if t := bytes.TrimRight(seg, ". "); len(t) == 0 && len(seg) > 1 && seg[0] == '.' && seg[1] != ' ' || string(bytes.TrimRight(seg, " ")) == ".." {
+			return PathDotDot
+		}
+	}
+	if bytes.IndexByte(path, '\\') >= 0 {
+		return PathForeign
+	}
+	if r.Volume {
+		path = trimVolume(path)
+	}
+	first := true
+	for rest := path; len(rest) > 0; {
+		var seg []byte
+		seg, rest = cutSegment(rest, false)
+		if len(seg) == 0 || string(seg) == "." {
+			continue
+		}
+		if r.HideDot && seg[0] == '.' && !(first && bytes.EqualFold(seg, wellKnown)) {
+			return PathHidden
+		}
+		if foreignSegment(seg) {
+			return PathForeign
+		}
+		first = false
+	}
+	return PathOK
+}
+
+var wellKnown = []byte(".well-known")
+
+// IsDotFile tells if a file of that name counts as hidden.
+func IsDotFile(name []byte) bool {
+	return len(name) > 0 && name[0] == '.' && string(name) != "."
+}
+
+// cutSegment returns path up to the first separator and what follows it.
+func cutSegment(path []byte, backslash bool) (seg, rest []byte) {
+	for i, c := range path {
+		if c == '/' || backslash && c == '\\' {
+			return path[:i], path[i+1:]
+		}
+	}
+	return path, nil
+}
+
+// trimVolume removes a leading "C:" or "/C:".
+func trimVolume(path []byte) []byte {
+	p := bytes.TrimLeft(path, "/")
+	if len(p) >= 2 && p[1] == ':' && 'a' <= p[0]|0x20 && p[0]|0x20 <= 'z' && (len(p) == 2 || p[2] == '/') {
+		return p[2:]
+	}
+	return path
+}
+
+// foreignSegment tells if Windows would take seg for something else than a
+// plain file of that name.
+func foreignSegment(seg []byte) bool {
+	if c := seg[len(seg)-1]; c == '.' || c == ' ' {
+		return true
+	}
+	for _, c := range seg {
+		if c < 0x20 || bytes.IndexByte(foreignBytes, c) >= 0 {
+			return true
+		}
+	}
+	return isDevice(seg)
+}
+
+// A colon begins a stream or follows a drive; "?" and "*" are wildcards; the
+// others can't be in a name.
+var foreignBytes = []byte(`:*?"<>|`)
+
+// isDevice tells if seg is a reserved device name, with or without something
+// behind a dot: "NUL", "con.txt", "COM1 .log", "LPT²".
+func isDevice(seg []byte) bool {
+	if i := bytes.IndexByte(seg, '.'); i >= 0 {
+		seg = seg[:i]
+	}
+	seg = bytes.TrimRight(seg, " ")
+	if n := len(seg); n < 3 || n > 7 {
+		return false
+	}
+	var buf [8]byte
+	up := buf[:copy(buf[:], seg)]
+	for i, c := range up {
+		if 'a' <= c && c <= 'z' {
+			up[i] = c - 0x20
+		}
+	}
+	switch string(up) {
+	case "CON", "PRN", "AUX", "NUL", "CONIN$", "CONOUT$", "CLOCK$":
+		return true
+	}
+	if p := string(up[:3]); p != "COM" && p != "LPT" {
+		return false
+	}
+	switch string(up[3:]) {
+	case "0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "¹", "²", "³", "\xb9", "\xb2", "\xb3":
+		return true
+	}
+	return false
+}
+
+// AppendName appends the name under which path is opened below a root: its
+// segments without empty and "." ones, joined by slashes, or "." for the root
+// itself. The path has passed Check.
+func AppendName(dst, path []byte) []byte {
+	base := len(dst)
+	for rest := path; len(rest) > 0; {
+		var seg []byte
+		seg, rest = cutSegment(rest, false)
+		if len(seg) == 0 || string(seg) == "." {
+			continue
+		}
+		if len(dst) > base {
+			dst = append(dst, '/')
+		}
+		dst = append(dst, seg...)
+	}
+	if len(dst) == base {
+		dst = append(dst, '.')
+	}
+	return dst
+}

@@ -1,0 +1,104 @@
+package static
+
+import "time"
+
+// Conditions are the values of a request's conditional fields, empty where a
+// field is missing. Fields that came in several lines have one entry each.
+type Conditions struct {
+	IfMatch, IfNoneMatch               [][]byte
+	IfModifiedSince, IfUnmodifiedSince []byte
+	// ReadOnly is true for GET and HEAD.
+	ReadOnly bool
+}
+
+// Validators describe the representation that a request would get.
+type Validators struct {
+	// ETag is its entity tag with quotes, or empty if it has none.
+	ETag []byte
+	// ModTime is when it last changed, or zero if that is not known. Parts of
+	// a second don't count, since HTTP dates have none.
+	ModTime time.Time
+}
+
+// Outcome is what the conditions of a request come to.
+type Outcome uint8
+
+const (
+	// Proceed means that the request is answered as if it had no conditions.
+	Proceed Outcome = iota
+	// NotModified means 304.
+	NotModified
+	// Failed means 412.
+	Failed
+)
+
+// Evaluate weighs the conditions for a representation that exists, in the
+// order of RFC 9110 section 13.2.2: If-Match before If-Unmodified-Since, then
+// If-None-Match before If-Modified-Since. Dates that can't be read are ignored
+// (sections 13.1.3 and 13.1.4). If-Range is apart: see RangeHolds.
+func (c *Conditions) Evaluate(v Validators) Outcome {
+	if len(c.IfMatch) > 0 {
+		if !listed(c.IfMatch, v.ETag, equalStrong) {
+			return Failed
+		}
+	} else if since, ok := date(c.IfUnmodifiedSince, v); ok && changedAfter(v, since) {
+		return Failed
+	}
+	if len(c.IfNoneMatch) > 0 {
+		if !listed(c.IfNoneMatch, v.ETag, equalWeak) {
+			return Proceed
+		}
+		if c.ReadOnly {
+			return NotModified
+		}
+		return Failed
+	}
+	if !c.ReadOnly {
+		return Proceed
+	}
+	if since, ok := date(c.IfModifiedSince, v); ok && !changedAfter(v, since) {
+		return NotModified
+	}
+	return Proceed
+}
+
+// RangeHolds tells if a Range field may be followed under the given If-Range
+// field, which is empty if there was none (RFC 9110 section 13.1.5). A tag must
+// match strongly. A date must equal the modification time, which is a strong
+// validator only if it lies a second or more before now (section 8.8.2.2).
+func RangeHolds(ifRange []byte, v Validators, now time.Time) bool {
+	ifRange = trimOWS(ifRange)
+	if len(ifRange) == 0 {
+		return true
+	}
+	if tag, rest, ok := cutTag(ifRange); ok {
+		return len(rest) == 0 && equalStrong(tag, v.ETag)
+	}
+	since, ok := date(ifRange, v)
+	return ok && since.Unix() == v.ModTime.Unix() && now.Unix() > v.ModTime.Unix()
+}
+
+// listed tells if one of the field lines is "*" or names tag.
+func listed(lines [][]byte, tag []byte, equal func(a, b []byte) bool) bool {
+	for _, line := range lines {
+		if t := trimOWS(line); len(t) == 1 && t[0] == '*' {
+			return true
+		}
+		if len(tag) > 0 && matchAny(line, tag, equal) {
+			return true
+		}
+	}
+	return false
+}
+
+// date parses value if the representation has a date to compare it with.
+func date(value []byte, v Validators) (time.Time, bool) {
+	if len(value) == 0 || v.ModTime.IsZero() {
+		return time.Time{}, false
+	}
+	return ParseDate(trimOWS(value))
+}
+
+func changedAfter(v Validators, since time.Time) bool {
+	return v.ModTime.Unix() > since.Unix()
+}
