@@ -1,0 +1,38 @@
+package compress
+
+import "github.com/galehttp/gale/internal/bytesconv"
+
+// Coding is a content coding. The zero value is [Identity].
+type Coding uint8
+
+// The content codings. Deflate is the zlib format (RFC 9110 section 8.4.1.2),
+// not bare deflate data.
+const (
+	Identity Coding = iota
+	Gzip
+	Deflate
+	Brotli
+	Zstd
+
+	numCodings
+)
+
+var names = [numCodings]string{"identity", "gzip", "deflate", "br", "zstd"}
+
+// String returns the name that goes into Content-Encoding.
+func (c Coding) String() string { return names[c] }
+
+// Parse returns the coding with the given name, without regard to case.
+// x-gzip is gzip (RFC 9110 section 8.4.1.3), an empty name is Identity.
+// A list of codings isn't a name.
+func Parse(name []byte) (Coding, bool) {
+	if len(name) == 0 {
+		return Identity, true
+	}
+	for c, s := range names {
+		if bytesconv.EqualFoldString(name, s) {
+			return Coding(c), true
+		}
+	}
+	return Gzip, bytesconv.EqualFoldString(name, "x-gzip")
+}

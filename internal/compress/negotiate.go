@@ -1,0 +1,188 @@
+package compress
+
+import (
+	"bytes"
+
+	"github.com/galehttp/gale/internal/bytesconv"
+)
+
+// Weights are counted in thousandths: 1000 is q=1.
+const (
+	unset    = -1
+	fullMark = 1000
+)
+
+// weights is what a client says about each coding: a weight, or unset.
+type weights struct {
+	of   [numCodings]int
+	star int
+}
+
+// Negotiate picks the coding for an answer to a request whose Accept-Encoding
+// fields have the given values (RFC 9110 section 12.5.3). offer lists what can
+// be sent, best first, without Identity.
+//
+// The client's weights decide; among equals the order of offer does. Identity
+// is the answer if the client accepts nothing of offer, or says that it likes
+// identity more. required reports that the client refuses identity; if nothing
+// of offer suits it either, c is Identity all the same, since there is nothing
+// better to send.
+func Negotiate(values [][]byte, offer ...Coding) (c Coding, required bool) {
+	w := weights{of: [numCodings]int{unset, unset, unset, unset, unset}, star: unset}
+	for _, v := range values {
+		w.add(v)
+	}
+	best := 0
+	for _, o := range offer {
+		if q := w.weigh(o); q > best {
+			c, best = o, q
+		}
+	}
+	plain := w.weigh(Identity)
+	if plain > best {
+		return Identity, false
+	}
+	return c, plain == 0 && best > 0
+}
+
+// weigh returns the weight of c from 0, not acceptable, to fullMark. What the
+// client doesn't mention has the weight of "*", or isn't acceptable; only
+// identity always is, as the last choice, which unset says.
+func (w *weights) weigh(c Coding) int {
+	switch {
+	case w.of[c] != unset:
+		return w.of[c]
+	case w.star != unset:
+		return w.star
+	case c == Identity:
+		return unset
+	}
+	return 0
+}
+
+// add reads one field value:
+//
+//	Accept-Encoding = #( codings [ weight ] )
+//	codings         = content-coding / "identity" / "*"
+//	weight          = OWS ";" OWS "q=" qvalue
+//
+// The first mention of a coding counts. Members that don't follow the grammar
+// are skipped.
+func (w *weights) add(v []byte) {
+	for len(v) > 0 {
+		member := v
+		if i := bytes.IndexByte(v, ','); i >= 0 {
+			member, v = v[:i], v[i+1:]
+		} else {
+			v = nil
+		}
+		name, param, weighted := bytes.Cut(member, []byte{';'})
+		q := fullMark
+		if weighted {
+			if q = parseWeight(trim(param)); q < 0 {
+				continue
+			}
+		}
+		w.set(trim(name), q)
+	}
+}
+
+func (w *weights) set(name []byte, q int) {
+	if len(name) == 0 {
+		return
+	}
+	slot := &w.star
+	if len(name) != 1 || name[0] != '*' {
+		c, ok := Parse(name)
+		if !ok {
+			return
+		}
+		slot = &w.of[c]
+	}
+	if *slot == unset {
+		*slot = q
+	}
+}
+
+// parseWeight returns the weight that b states, or -1 if it isn't one:
+//
+//	"q=" ( "0" [ "." 0*3DIGIT ] ) / ( "1" [ "." 0*3("0") ] )
+func parseWeight(b []byte) int {
+	if len(b) < 3 || len(b) > 7 || b[0]|0x20 != 'q' || b[1] != '=' {
+		return -1
+	}
+	if b[2] != '0' && b[2] != '1' {
+		return -1
+	}
+	q := int(b[2]-'0') * fullMark
+	if len(b) > 3 && b[3] != '.' {
+		return -1
+	}
+	unit := fullMark / 10
+	for i := 4; i < len(b); i++ {
+		if b[i] < '0' || b[i] > '9' {
+			return -1
+		}
+		q += int(b[i]-'0') * unit
+		unit /= 10
+	}
+	if q > fullMark {
+		return -1
+	}
+	return q
+}
+
+func trim(b []byte) []byte { return bytes.Trim(b, " \t") }
+
+// Compressible reports whether bodies of the given Content-Type are worth an
+// encoder's time: text, and the application, font and image types that aren't
+// compressed already. An empty type counts as text.
+func Compressible(contentType []byte) bool {
+	t, _, _ := bytes.Cut(contentType, []byte{';'})
+	t = trim(t)
+	if len(t) == 0 {
+		return true
+	}
+	top, sub, ok := bytes.Cut(t, []byte{'/'})
+	if !ok || len(sub) == 0 {
+		return false
+	}
+	switch {
+	case is(top, "text"), is(top, "message"), is(top, "multipart"):
+		return true
+	case hasSuffix(sub, "+json"), hasSuffix(sub, "+xml"):
+		return true
+	case is(top, "application"):
+		return !isOneOf(sub, packedApplications) && !hasPrefix(sub, "vnd.openxmlformats-")
+	case is(top, "font"):
+		return !isOneOf(sub, packedFonts)
+	case is(top, "image"):
+		return isOneOf(sub, plainImages)
+	}
+	return false
+}
+
+var (
+	packedApplications = []string{
+		"zip", "gzip", "x-gzip", "zstd", "zlib", "x-bzip", "x-bzip2", "x-xz", "x-lzma", "x-7z-compressed",
+		"x-rar-compressed", "vnd.rar", "x-compress", "x-compressed", "x-zip-compressed", "java-archive",
+		"epub+zip", "vnd.android.package-archive", "vnd.debian.binary-package", "x-rpm", "x-apple-diskimage",
+		"font-woff", "font-woff2", "x-font-woff", "ogg", "mp4",
+	}
+	packedFonts = []string{"woff", "woff2"}
+	plainImages = []string{"svg", "x-icon", "vnd.microsoft.icon", "bmp", "x-ms-bmp"}
+)
+
+func is(b []byte, s string) bool { return bytesconv.EqualFoldString(b, s) }
+
+func isOneOf(b []byte, list []string) bool {
+	for _, s := range list {
+		if is(b, s) {
+			return true
+		}
+	}
+	return false
+}
+
+func hasPrefix(b []byte, s string) bool { return len(b) >= len(s) && is(b[:len(s)], s) }
+func hasSuffix(b []byte, s string) bool { return len(b) >= len(s) && is(b[len(b)-len(s):], s) }
