@@ -29,8 +29,4 @@ func ParseUfloat([]byte) (float64, error) { panic("stub") }
 
 func ParseUint([]byte) (int, error) { panic("stub") }
 
-func StatusCodeIsRedirect(int) bool { panic("stub") }
-
-func StatusMessage(int) string { panic("stub") }
-
 func VisitHeaderParams([]byte, func([]byte, []byte) bool) { panic("stub") }
