@@ -58,6 +58,7 @@ const (
 	StatusUnprocessableEntity          = 422 // RFC 9110 section 15.5.21
 	StatusLocked                       = 423 // RFC 4918 section 11.3
 	StatusFailedDependency             = 424 // RFC 4918 section 11.4
+	StatusTooEarly                     = 425 // RFC 8470 section 5.2; fasthttp has no name for it
 	StatusUpgradeRequired              = 426 // RFC 9110 section 15.5.22
 	StatusPreconditionRequired         = 428 // RFC 6585 section 3
 	StatusTooManyRequests              = 429 // RFC 6585 section 4
@@ -131,6 +132,7 @@ var statusMessages = [512]string{
 	StatusUnprocessableEntity:          "Unprocessable Entity",
 	StatusLocked:                       "Locked",
 	StatusFailedDependency:             "Failed Dependency",
+	StatusTooEarly:                     "Too Early",
 	StatusUpgradeRequired:              "Upgrade Required",
 	StatusPreconditionRequired:         "Precondition Required",
 	StatusTooManyRequests:              "Too Many Requests",

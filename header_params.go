@@ -1,0 +1,87 @@
+package gale
+
+import (
+	"bytes"
+
+	"github.com/galehttp/gale/internal/bytesconv"
+)
+
+// VisitHeaderParams calls f for the parameters of a field value such as
+// `text/html; charset=utf-8`, in order, until f returns false:
+//
+//	parameters = *( OWS ";" OWS [ name "=" value ] )    RFC 9110 section 5.6.6
+//	name       = token
+//	value      = token / quoted-string
+//
+// Names keep their case. Of a quoted value f gets what is between the quotes,
+// backslashes included. The first parameter that is malformed, such as "a",
+// "a=" or `a="b`, ends the visit without an error. The slices point into b.
+func VisitHeaderParams(b []byte, f func(key, value []byte) bool) {
+	for {
+		n := bytes.IndexByte(b, ';')
+		if n < 0 {
+			return
+		}
+		b = bytes.TrimLeft(b[n+1:], " \t")
+		if len(b) > 0 && b[0] == ';' {
+			continue
+		}
+		n = tokenLen(b)
+		if n == 0 || n >= len(b) || b[n] != '=' {
+			return
+		}
+		key := b[:n]
+		b = b[n+1:]
+		var value []byte
+		if len(b) > 0 && b[0] == '"' {
+			n = quotedLen(b)
+			if n == 0 {
+				return
+			}
+			value = b[1 : n-1]
+		} else {
+			if n = tokenLen(b); n == 0 {
+				return
+			}
+			value = b[:n]
+		}
+		b = b[n:]
+		if !f(key, value) {
+			return
+		}
+	}
+}
+
+// tokenLen returns the length of the token that b begins with, 0 for none.
+func tokenLen(b []byte) int {
+	for i, c := range b {
+		if !bytesconv.Token[c] {
+			return i
+		}
+	}
+	return len(b)
+}
+
+// quotedLen returns the length, quotes included, of the quoted-string of
+// RFC 9110 section 5.6.4 that b begins with, or 0 if it isn't closed or has
+// control characters.
+func quotedLen(b []byte) int {
+	for i := 1; i < len(b); i++ {
+		switch c := b[i]; {
+		case c == '"':
+			return i + 1
+		case c == '\\':
+			i++
+			if i < len(b) && isControl(b[i]) {
+				return 0
+			}
+		case isControl(c):
+			return 0
+		}
+	}
+	return 0
+}
+
+// isControl reports whether c is a control character that no field value may
+// have; a tab is none of them (RFC 9110 section 5.5).
+func isControl(c byte) bool { return c < ' ' && c != '\t' || c == 0x7f }
