@@ -1,0 +1,160 @@
+package gale
+
+import (
+	"bytes"
+
+	"github.com/galehttp/gale/internal/bytesconv"
+	"github.com/galehttp/gale/internal/compress"
+	"github.com/galehttp/gale/internal/pool"
+)
+
+// minCompressBody is the length in bytes from which a body in memory is worth
+// the encoder's time.
+const minCompressBody = 200
+
+// CompressHandler returns a handler that calls h and encodes the response with
+// gzip, deflate or zstd if the request's Accept-Encoding allows it. It is
+// [CompressHandlerLevel] at [CompressDefaultCompression].
+func CompressHandler(h RequestHandler) RequestHandler {
+	return CompressHandlerLevel(h, CompressDefaultCompression)
+}
+
+// CompressHandlerLevel returns a handler that calls h and encodes the response
+// with gzip, deflate or zstd if the request's Accept-Encoding allows it.
+//
+// The client's weights choose the coding (RFC 9110 section 12.5.3); among
+// equals gzip comes before deflate and zstd. Accept-Encoding is added to Vary
+// whenever another client might get another answer. Left alone are bodies of
+// less than 200 bytes (unless the client refuses unencoded ones), types that
+// are compressed already, such as most images, responses that have a
+// Content-Encoding, a Content-Range or Cache-Control: no-transform, and those
+// without a body. A strong ETag becomes a weak one and Accept-Ranges is
+// removed, for the encoded bytes are others than those that h described.
+//
+// Streams are encoded while they are sent; what a stream has delivered is
+// flushed when nothing more is there.
+//
+// level is one of [CompressNoCompression], [CompressBestSpeed] to
+// [CompressBestCompression], [CompressDefaultCompression] and
+// [CompressHuffmanOnly]; any other stands for the default.
+//
+// The peer's handler ignores weights other than 0, and touches neither ETag
+// nor Accept-Ranges.
+func CompressHandlerLevel(h RequestHandler, level int) RequestHandler {
+	e := bodyEncoder{
+		offer:  []compress.Coding{compress.Gzip, compress.Deflate, compress.Zstd},
+		levels: [...]int{compress.Gzip: level, compress.Deflate: level, compress.Brotli: 0, compress.Zstd: compress.ZstdLevel(level)},
+	}
+	return e.wrap(h)
+}
+
+// CompressHandlerBrotliLevel is like [CompressHandlerLevel] with br as a further
+// coding, which comes first among equals. brotliLevel is the level for br,
+// otherLevel the one for gzip and deflate.
+//
+// brotliLevel is from [CompressBrotliNoCompression] to
+// [CompressBrotliBestCompression]; any other stands for
+// [CompressBrotliDefaultCompression]. Above 6, brotli is too slow to encode
+// what is sent only once.
+func CompressHandlerBrotliLevel(h RequestHandler, brotliLevel, otherLevel int) RequestHandler {
+	e := bodyEncoder{
+		offer:  []compress.Coding{compress.Brotli, compress.Gzip, compress.Deflate, compress.Zstd},
+		levels: [...]int{compress.Gzip: otherLevel, compress.Deflate: otherLevel, compress.Brotli: brotliLevel, compress.Zstd: compress.ZstdLevel(otherLevel)},
+	}
+	return e.wrap(h)
+}
+
+// bodyEncoder encodes response bodies. It doesn't change once made.
+type bodyEncoder struct {
+	offer  []compress.Coding // best first
+	levels [5]int            // by coding
+}
+
+func (e bodyEncoder) wrap(h RequestHandler) RequestHandler {
+	return func(ctx *RequestCtx) {
+		h(ctx)
+		e.encode(&ctx.Request.Header, &ctx.Response)
+	}
+}
+
+// encode encodes the body of resp if both sides want it.
+func (e *bodyEncoder) encode(req *RequestHeader, resp *Response) {
+	if !isEncodable(resp) {
+		return
+	}
+	c, required := compress.Negotiate(req.PeekAll(HeaderAcceptEncoding), e.offer...)
+	stream := resp.IsBodyStream()
+	if !stream && (len(resp.Body()) == 0 || len(resp.Body()) < minCompressBody && !required) {
+		return
+	}
+	addVary(&resp.Header, HeaderAcceptEncoding)
+	if c == compress.Identity {
+		return
+	}
+	if stream {
+		encodeStream(resp, c, e.levels[c])
+	} else {
+		encodeBody(resp, c, e.levels[c])
+	}
+	describeEncoded(&resp.Header, c)
+}
+
+// isEncodable reports whether resp may and should get a content coding.
+func isEncodable(resp *Response) bool {
+	h := &resp.Header
+	switch code := h.StatusCode(); {
+	case code < 200, code == StatusNoContent, code == StatusResetContent, code == StatusPartialContent, code == StatusNotModified:
+		return false
+	}
+	return len(h.ContentEncoding()) == 0 &&
+		len(h.Peek(HeaderContentRange)) == 0 &&
+		!hasMember(h.PeekAll(HeaderCacheControl), "no-transform") &&
+		compress.Compressible(h.ContentType())
+}
+
+// encodeBody replaces a body in memory by its encoded form.
+func encodeBody(resp *Response, c compress.Coding, level int) {
+	body := resp.Body()
+	b := pool.Get(len(body) / 4)
+	b.B = compress.Append(b.B, body, c, level)
+	resp.SetBody(b.B)
+	pool.Put(b)
+}
+
+// describeEncoded corrects the fields that spoke of the body as it was.
+func describeEncoded(h *ResponseHeader, c compress.Coding) {
+	h.SetContentEncoding(c.String())
+	h.Del(HeaderAcceptRanges)
+	if tag := h.Peek(HeaderETag); len(tag) > 0 && tag[0] == '"' {
+		h.Set(HeaderETag, "W/"+string(tag))
+	}
+}
+
+// addVary adds the field name to Vary unless it is there already, or "*" is
+// (RFC 9110 section 12.5.5).
+func addVary(h *ResponseHeader, name string) {
+	values := h.PeekAll(HeaderVary)
+	if hasMember(values, name) || hasMember(values, "*") {
+		return
+	}
+	if len(values) == 0 {
+		h.Set(HeaderVary, name)
+		return
+	}
+	joined := bytes.Join(values, []byte(", "))
+	h.SetBytesV(HeaderVary, append(append(joined, ", "...), name...))
+}
+
+// hasMember reports whether one of the comma-separated lists in values holds
+// the member, without regard to case.
+func hasMember(values [][]byte, member string) bool {
+	for _, v := range values {
+		for rest, more := v, true; more; {
+			v, rest, more = bytes.Cut(rest, []byte{','})
+			if bytesconv.EqualFoldString(bytes.Trim(v, " \t"), member) {
+				return true
+			}
+		}
+	}
+	return false
+}
