@@ -1,0 +1,49 @@
+# Gale: run `make` to see the targets.
+GO      ?= go
+PKGS    ?= ./...
+FUZZTIME ?= 30s
+COUNT   ?= 5
+BENCH   ?= .
+BENCHTIME ?= 300ms
+CPU     ?= 1,2
+OLD     ?= bench-old.txt
+NEW     ?= bench-new.txt
+
+.DEFAULT_GOAL := help
+.PHONY: help build test race fuzz bench bench-tcp benchstat cover lint fmt vuln cross stats docs check
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+build: ## compile everything, the benchmarks' module too
+	$(GO) build $(PKGS) && cd bench && $(GO) vet ./...
+test: ## run all tests
+	$(GO) test $(PKGS)
+race: ## run all tests with the race detector
+	$(GO) test -race $(PKGS)
+fuzz: ## run every fuzz target for FUZZTIME each
+	@GO="$(GO)" scripts/fuzz.sh $(FUZZTIME)
+bench: ## compare gale, fasthttp and net/http in one run, with ratios
+	@cd bench && $(GO) test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) -count $(COUNT) -cpu $(CPU) -timeout 4h . | $(GO) run ./cmd/table
+bench-tcp: ## compare the CPU that servers use per request over loopback
+	@cd bench && $(GO) run ./tcp
+benchstat: ## compare two saved runs, OLD and NEW
+	$(GO) run golang.org/x/perf/cmd/benchstat@latest $(OLD) $(NEW)
+cover: ## show test coverage by function
+	$(GO) test -coverpkg=./... -coverprofile=cover.out $(PKGS) && $(GO) tool cover -func=cover.out
+lint: ## run vet, staticcheck and, where installed, golangci-lint
+	$(GO) vet $(PKGS) && staticcheck $(PKGS) && { ! command -v golangci-lint >/dev/null || golangci-lint run; }
+fmt: ## format all Go files
+	gofmt -s -w $$(git ls-files '*.go')
+vuln: ## look for known vulnerabilities in dependencies
+	$(GO) run golang.org/x/vuln/cmd/govulncheck@latest $(PKGS)
+cross: ## compile for the other systems and processors
+	@scripts/cross.sh
+stats: ## show sizes of files, functions and comments
+	@$(GO) run ./scripts/stats
+docs: ## show the documentation of the root package
+	$(GO) doc -all . | less
+check: ## what to run before a commit: format, vet, staticcheck, tests
+	@bad=$$(gofmt -l $$(git ls-files '*.go')); [ -z "$$bad" ] || { echo "not formatted: $$bad"; exit 1; }
+	$(GO) vet $(PKGS)
+	@! command -v staticcheck >/dev/null || staticcheck $(PKGS)
+	$(GO) test $(PKGS)

@@ -1,0 +1,199 @@
+package arch
+
+import (
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const (
+	module   = "github.com/galehttp/gale"
+	internal = module + "/internal/"
+)
+
+// below says for each internal package which internal packages it may import.
+// The picture is in ARCHITECTURE.md; a new package takes its place here.
+var below = map[string][]string{
+	"bytesconv":     {},
+	"pool":          {},
+	"clock":         {"bytesconv"},
+	"kv":            {"bytesconv", "pool"},
+	"msg":           {"bytesconv", "pool", "kv"},
+	"h1":            {"bytesconv", "pool", "kv", "msg"},
+	"compress":      {"bytesconv", "pool"},
+	"static":        {"bytesconv", "pool", "clock", "compress"},
+	"engine":        {"bytesconv", "pool", "clock"},
+	"engine/evloop": {"bytesconv", "pool", "clock", "engine"},
+}
+
+// pure are the packages that take bytes and give bytes.
+var pure = []string{"bytesconv", "kv", "msg", "h1"}
+
+// impure are imports that a pure package has no use for.
+var impure = []string{"net", "os", "os/signal", "time", "syscall", "context", "crypto/tls"}
+
+// source is one Go file: its package's path inside the module ("" for the root
+// package) and what it imports.
+type source struct {
+	file, dir string
+	test      bool // or a generator: not part of what is built
+	imports   []string
+}
+
+// sources reads every file of the module whatever system it is for, which is
+// why this does not ask the go command. Modules inside the module are left out.
+func sources(t *testing.T) []source {
+	t.Helper()
+	root := filepath.Join("..", "..")
+	var all []source
+	err := filepath.WalkDir(root, func(p string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			return enter(root, p, d.Name())
+		}
+		if !strings.HasSuffix(p, ".go") {
+			return nil
+		}
+		s, err := read(root, p)
+		all = append(all, s)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(all) < 10 {
+		t.Fatalf("found only %d files", len(all))
+	}
+	return all
+}
+
+func enter(root, p, name string) error {
+	if p == root {
+		return nil
+	}
+	if name == "testdata" || strings.HasPrefix(name, ".") {
+		return filepath.SkipDir
+	}
+	if _, err := os.Stat(filepath.Join(p, "go.mod")); err == nil {
+		return filepath.SkipDir
+	}
+	return nil
+}
+
+func read(root, p string) (source, error) {
+	f, err := parser.ParseFile(token.NewFileSet(), p, nil, parser.ImportsOnly)
+	if err != nil {
+		return source{}, err
+	}
+	rel, err := filepath.Rel(root, p)
+	if err != nil {
+		return source{}, err
+	}
+	rel = filepath.ToSlash(rel)
+	dir := path.Dir(rel)
+	if dir == "." {
+		dir = ""
+	}
+	s := source{file: rel, dir: dir, test: strings.HasSuffix(rel, "_test.go") || f.Name.Name == "main"}
+	for _, i := range f.Imports {
+		name, err := strconv.Unquote(i.Path.Value)
+		if err != nil {
+			return source{}, err
+		}
+		s.imports = append(s.imports, name)
+	}
+	return s, nil
+}
+
+// TestImportDirection: imports point one way, in two branches that meet in the
+// root package.
+func TestImportDirection(t *testing.T) {
+	for _, s := range sources(t) {
+		name, isInternal := strings.CutPrefix(s.dir, "internal/")
+		if !isInternal || s.test {
+			continue
+		}
+		allowed, known := below[name]
+		if !known {
+			t.Errorf("%s: internal/%s has no place in the picture: add it to the table above and to ARCHITECTURE.md", s.file, name)
+			continue
+		}
+		for _, imp := range s.imports {
+			if imp == module {
+				t.Errorf("%s imports the root package, which stands above it", s.file)
+			}
+			if dep, ok := strings.CutPrefix(imp, internal); ok && !slices.Contains(allowed, dep) {
+				t.Errorf("%s: internal/%s must not import internal/%s", s.file, name, dep)
+			}
+		}
+	}
+}
+
+// TestProtocolIsPure: the protocol core does no I/O and reads no clock, so that
+// every engine, fuzzer and client can drive it.
+func TestProtocolIsPure(t *testing.T) {
+	for _, s := range sources(t) {
+		name := strings.TrimPrefix(s.dir, "internal/")
+		if s.test || name == s.dir || !slices.Contains(pure, name) {
+			continue
+		}
+		for _, imp := range s.imports {
+			if slices.Contains(impure, imp) {
+				t.Errorf("%s imports %s: protocol code takes bytes and gives bytes", s.file, imp)
+			}
+		}
+	}
+}
+
+// TestRootStandsAlone: the root package needs none of its sub-packages.
+func TestRootStandsAlone(t *testing.T) {
+	for _, s := range sources(t) {
+		if s.dir != "" || s.test {
+			continue
+		}
+		for _, imp := range s.imports {
+			if strings.HasPrefix(imp, module+"/") && !strings.HasPrefix(imp, internal) {
+				t.Errorf("%s imports %s, which stands above the root package", s.file, imp)
+			}
+		}
+	}
+}
+
+// TestUnsafe: one package has the conversions that need unsafe.
+func TestUnsafe(t *testing.T) {
+	for _, s := range sources(t) {
+		if s.dir != "internal/bytesconv" && slices.Contains(s.imports, "unsafe") {
+			t.Errorf("%s imports unsafe: internal/bytesconv has what it needs", s.file)
+		}
+	}
+}
+
+// TestDependencies: what the module may need beside the standard library.
+func TestDependencies(t *testing.T) {
+	allowed := []string{
+		module,
+		"github.com/klauspost/compress",
+		"github.com/andybalholm/brotli",
+		"golang.org/x/net", "golang.org/x/sys", "golang.org/x/crypto", "golang.org/x/text",
+	}
+	for _, s := range sources(t) {
+		for _, imp := range s.imports {
+			first, _, _ := strings.Cut(imp, "/")
+			if !strings.Contains(first, ".") {
+				continue // standard library
+			}
+			if !slices.ContainsFunc(allowed, func(a string) bool { return imp == a || strings.HasPrefix(imp, a+"/") }) {
+				t.Errorf("%s imports %s, which is not among the module's dependencies", s.file, imp)
+			}
+		}
+	}
+}
