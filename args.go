@@ -1,0 +1,214 @@
+package gale
+
+import (
+	"io"
+	"iter"
+	"sync"
+
+	"github.com/galehttp/gale/internal/bytesconv"
+	"github.com/galehttp/gale/internal/kv"
+)
+
+// maxParsedArgs is how many arguments the Parse methods read. Lookups are
+// linear, so the number that a client can make a server search through is
+// bounded.
+const maxParsedArgs = 10_000
+
+// maxKeptScratch is the capacity in bytes up to which Reset keeps a scratch
+// buffer.
+const maxKeptScratch = 64 << 10
+
+// Args is an ordered list of arguments, keys with values, as in a query string
+// or in a body of the type application/x-www-form-urlencoded. Keys may repeat,
+// and an argument may have no value, which differs from an empty one: "a"
+// against "a=". Keys are compared byte by byte.
+//
+// The zero value is an empty list. Args must not be copied (use
+// [Args.CopyTo]) nor used by several goroutines at once.
+//
+// Keys and values that methods return belong to the Args. They may be read
+// until it is parsed into, reset or released, or until their own key is set.
+// What is passed to methods is copied.
+type Args struct {
+	_ noCopy
+
+	list kv.List
+	buf  []byte // what QueryString returned
+}
+
+var argsPool = sync.Pool{New: func() any { return new(Args) }}
+
+// AcquireArgs returns an empty Args from a pool. Give it back with
+// [ReleaseArgs] when it isn't needed any more; not doing so is no error.
+func AcquireArgs() *Args { return argsPool.Get().(*Args) }
+
+// ReleaseArgs puts a into the pool. Neither a nor anything that its methods
+// returned may be used afterwards.
+func ReleaseArgs(a *Args) {
+	a.Reset()
+	argsPool.Put(a)
+}
+
+// Reset removes all arguments. Buffers are kept unless they are huge.
+func (a *Args) Reset() {
+	a.list.Reset()
+	if cap(a.buf) > maxKeptScratch {
+		a.buf = nil
+	}
+}
+
+// CopyTo makes dst a copy of a.
+func (a *Args) CopyTo(dst *Args) { a.list.CopyTo(&dst.list) }
+
+// Len returns the number of arguments.
+func (a *Args) Len() int { return a.list.Len() }
+
+// Parse replaces the arguments by those of s. See [Args.ParseBytes].
+func (a *Args) Parse(s string) { a.ParseBytes(bytesconv.S2B(s)) }
+
+// ParseBytes replaces the arguments by those of b, such as "k=v&k2=v2".
+// "+" and %XX are decoded, once; a "%" that two hex digits don't follow stays
+// as it is. Only "&" separates. Pairs without key and value are dropped.
+//
+// At most 10,000 arguments are read; the rest of b is ignored. fasthttp has no
+// such limit. The time needed is linear in len(b).
+func (a *Args) ParseBytes(b []byte) {
+	// b may be what one of a's methods returned: kv copies before it decodes.
+	a.list.Reset()
+	a.list.AddQuery(b, maxParsedArgs)
+}
+
+// String returns the arguments as a query string.
+func (a *Args) String() string { return string(a.QueryString()) }
+
+// QueryString returns the arguments as a query string, in order. Spaces are
+// written as "+"; all bytes but letters, digits and "-._~" as %XX. The slice
+// is valid until the next call of a method that returns or writes a query
+// string, or until a is reset or released.
+func (a *Args) QueryString() []byte {
+	a.buf = a.list.AppendQuery(a.buf[:0])
+	return a.buf
+}
+
+// AppendBytes appends the arguments as a query string to dst and returns the
+// extended slice. See [Args.QueryString].
+func (a *Args) AppendBytes(dst []byte) []byte { return a.list.AppendQuery(dst) }
+
+// WriteTo writes the arguments as a query string to w. It implements
+// [io.WriterTo].
+func (a *Args) WriteTo(w io.Writer) (int64, error) {
+	n, err := w.Write(a.QueryString())
+	return int64(n), err
+}
+
+// All returns an iterator over keys and values, in order. The Args must not be
+// changed during the iteration.
+func (a *Args) All() iter.Seq2[[]byte, []byte] {
+	return func(yield func(key, value []byte) bool) {
+		for i := 0; i < a.list.Len(); i++ {
+			if !yield(a.list.At(i)) {
+				return
+			}
+		}
+	}
+}
+
+// VisitAll calls f for each argument, in order. f must not change a.
+//
+// Deprecated: Use [Args.All].
+func (a *Args) VisitAll(f func(key, value []byte)) {
+	for k, v := range a.All() {
+		f(k, v)
+	}
+}
+
+// Sort sorts the arguments by key, and those of equal keys by value. f returns
+// a negative number, zero or a positive number as x is less than, equal to or
+// greater than y, as bytes.Compare does. Equal arguments keep their order.
+func (a *Args) Sort(f func(x, y []byte) int) { a.list.Sort(f, true) }
+
+// SortKeys is [Args.Sort] by key alone.
+func (a *Args) SortKeys(f func(x, y []byte) int) { a.list.Sort(f, false) }
+
+// Has reports whether there is an argument with the key.
+func (a *Args) Has(key string) bool { return a.list.Index(key) >= 0 }
+
+// HasBytes is [Args.Has] for bytes.
+func (a *Args) HasBytes(key []byte) bool { return a.Has(bytesconv.B2S(key)) }
+
+// Peek returns the value of the first argument with the key: nil if there is
+// no such argument, an empty slice if it has an empty value or none.
+func (a *Args) Peek(key string) []byte { return a.list.Peek(key) }
+
+// PeekBytes is [Args.Peek] for bytes.
+func (a *Args) PeekBytes(key []byte) []byte { return a.list.Peek(bytesconv.B2S(key)) }
+
+// PeekMulti returns the values of all arguments with the key, in order, or nil
+// if there are none. The outer slice belongs to the caller.
+func (a *Args) PeekMulti(key string) [][]byte { return a.list.PeekAll(nil, key) }
+
+// PeekMultiBytes is [Args.PeekMulti] for bytes.
+func (a *Args) PeekMultiBytes(key []byte) [][]byte { return a.list.PeekAll(nil, bytesconv.B2S(key)) }
+
+// Add appends the argument "key=value", whether or not the key is there.
+func (a *Args) Add(key, value string) { a.list.Add(key, value) }
+
+// AddBytesK is [Args.Add] with bytes as the key.
+func (a *Args) AddBytesK(key []byte, value string) { a.list.Add(bytesconv.B2S(key), value) }
+
+// AddBytesV is [Args.Add] with bytes as the value.
+func (a *Args) AddBytesV(key string, value []byte) { a.list.Add(key, bytesconv.B2S(value)) }
+
+// AddBytesKV is [Args.Add] for bytes.
+func (a *Args) AddBytesKV(key, value []byte) {
+	a.list.Add(bytesconv.B2S(key), bytesconv.B2S(value))
+}
+
+// AddNoValue appends the argument "key", without "=".
+func (a *Args) AddNoValue(key string) { a.list.AddNoValue(key) }
+
+// AddBytesKNoValue is [Args.AddNoValue] for bytes.
+func (a *Args) AddBytesKNoValue(key []byte) { a.list.AddNoValue(bytesconv.B2S(key)) }
+
+// Set gives the first argument with the key the value, or appends "key=value"
+// if there is none. Further arguments with the key stay.
+func (a *Args) Set(key, value string) { a.list.Set(key, value) }
+
+// SetBytesK is [Args.Set] with bytes as the key.
+func (a *Args) SetBytesK(key []byte, value string) { a.list.Set(bytesconv.B2S(key), value) }
+
+// SetBytesV is [Args.Set] with bytes as the value.
+func (a *Args) SetBytesV(key string, value []byte) { a.list.Set(key, bytesconv.B2S(value)) }
+
+// SetBytesKV is [Args.Set] for bytes.
+func (a *Args) SetBytesKV(key, value []byte) {
+	a.list.Set(bytesconv.B2S(key), bytesconv.B2S(value))
+}
+
+// SetNoValue takes the value of the first argument with the key away, or
+// appends "key" if there is none.
+func (a *Args) SetNoValue(key string) { a.list.SetNoValue(key) }
+
+// SetBytesKNoValue is [Args.SetNoValue] for bytes.
+func (a *Args) SetBytesKNoValue(key []byte) { a.list.SetNoValue(bytesconv.B2S(key)) }
+
+// Del removes all arguments with the key.
+func (a *Args) Del(key string) { a.list.Del(key) }
+
+// DelBytes is [Args.Del] for bytes.
+func (a *Args) DelBytes(key []byte) { a.list.Del(bytesconv.B2S(key)) }
+
+// AppendQuotedArg appends src, encoded as the key or value of an argument, to
+// dst and returns the extended slice. Spaces become "+", all bytes but letters,
+// digits and "-._~" become %XX. dst and src must not overlap.
+func AppendQuotedArg(dst, src []byte) []byte { return bytesconv.AppendEscapedArg(dst, src) }
+
+// AppendUnquotedArg appends src, decoded as the key or value of an argument, to
+// dst and returns the extended slice. "+" and %XX are decoded; a "%" that two
+// hex digits don't follow stays as it is. dst may be src[:0], which is
+// overwritten then.
+func AppendUnquotedArg(dst, src []byte) []byte {
+	n := len(dst)
+	dst = append(dst, src...)
+	return dst[:n+bytesconv.UnescapeArg(dst[n:])]
+}

@@ -1,0 +1,62 @@
+package gale
+
+import "github.com/galehttp/gale/internal/bytesconv"
+
+// GetUint returns the value of the first argument with the key as a number of
+// 0 or more. If there is no value the error is [ErrNoArgValue]; if it isn't a
+// number, the error is that of [ParseUint]. The result is -1 then.
+func (a *Args) GetUint(key string) (int, error) {
+	value := a.Peek(key)
+	if len(value) == 0 {
+		return -1, ErrNoArgValue
+	}
+	return ParseUint(value)
+}
+
+// GetUintOrZero is [Args.GetUint] with 0 in place of an error.
+func (a *Args) GetUintOrZero(key string) int {
+	n, err := a.GetUint(key)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// GetUfloat returns the value of the first argument with the key as a number of
+// 0 or more. If there is no value the error is [ErrNoArgValue]; if it isn't a
+// number, the error is that of [ParseUfloat]. The result is -1 then.
+func (a *Args) GetUfloat(key string) (float64, error) {
+	value := a.Peek(key)
+	if len(value) == 0 {
+		return -1, ErrNoArgValue
+	}
+	return ParseUfloat(value)
+}
+
+// GetUfloatOrZero is [Args.GetUfloat] with 0 in place of an error.
+func (a *Args) GetUfloatOrZero(key string) float64 {
+	f, err := a.GetUfloat(key)
+	if err != nil {
+		return 0
+	}
+	return f
+}
+
+// GetBool reports whether the value of the first argument with the key is one
+// of 1, t, T, true, TRUE, True, y, Y, yes, YES and Yes.
+func (a *Args) GetBool(key string) bool {
+	switch string(a.Peek(key)) {
+	case "1", "t", "T", "true", "TRUE", "True", "y", "Y", "yes", "YES", "Yes":
+		return true
+	}
+	return false
+}
+
+// SetUint is [Args.Set] with value in decimal. It panics if value is negative.
+func (a *Args) SetUint(key string, value int) {
+	var digits [20]byte
+	a.list.Set(key, bytesconv.B2S(AppendUint(digits[:0], value)))
+}
+
+// SetUintBytes is [Args.SetUint] with bytes as the key.
+func (a *Args) SetUintBytes(key []byte, value int) { a.SetUint(bytesconv.B2S(key), value) }
