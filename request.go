@@ -1,0 +1,299 @@
+package gale
+
+import (
+	"io"
+	"mime/multipart"
+	"time"
+)
+
+// Request is an HTTP request, one that a server received or one to be sent.
+// The zero value is a GET request without a host and ready for use.
+//
+// Byte slices that its methods return point into the request: they are valid
+// until it is changed, reset or released, for a request that a server serves
+// that is until the handler returns. Copy them to keep them.
+//
+// A Request must not be copied (use CopyTo) and isn't safe for concurrent use.
+type Request struct {
+	noCopy noCopy
+
+	// Header is the request line and the header section.
+	Header RequestHeader
+
+	// KeepBodyBuffer keeps the buffer of the body, however large, when the
+	// request is reset, for a request that is used again and again with
+	// bodies of like size. The default is to give larger buffers back to the
+	// pools. ReleaseRequest clears it, and so do servers between requests;
+	// CopyTo leaves it alone in the destination.
+	KeepBodyBuffer bool
+
+	// UseHostHeader makes Write send the Host that was set on Header even if
+	// a URI with another host was set.
+	UseHostHeader bool
+
+	// DisableRedirectPathNormalizing makes clients follow redirects to the
+	// path as it was given, without the normalisation that URI describes.
+	DisableRedirectPathNormalizing bool
+
+	content
+
+	uri       URI
+	uriParsed bool
+	isTLS     bool // the request came, or is to go, by https
+
+	postArgs       Args
+	postArgsParsed bool
+
+	form    *multipart.Form
+	formRaw bool // the body holds the form too; else the form is the body
+
+	userValues userValues
+	timeout    time.Duration
+}
+
+// Reset empties the request for its next use: header, body (a stream is
+// closed), form (its temporary files are removed), user values (those that
+// implement io.Closer are closed), timeout and flags except KeepBodyBuffer.
+func (req *Request) Reset() {
+	req.Header.Reset()
+	req.resetSkipHeader()
+	req.timeout = 0
+	req.UseHostHeader = false
+	req.DisableRedirectPathNormalizing = false
+}
+
+// resetSkipHeader empties all but the header and the flags.
+func (req *Request) resetSkipHeader() {
+	req.ResetBody()
+	req.userValues.reset()
+	if req.uriParsed {
+		req.uri.Reset()
+		req.uriParsed = false
+	}
+	if req.postArgsParsed {
+		req.postArgs.Reset()
+		req.postArgsParsed = false
+	}
+	req.isTLS = false
+}
+
+// CopyTo makes dst a copy of req that shares nothing with it. A body stream
+// isn't copied, nor are user values, the timeout and KeepBodyBuffer, which dst
+// keeps.
+func (req *Request) CopyTo(dst *Request) {
+	req.copyToSkipBody(dst)
+	if req.form != nil && !req.formRaw {
+		dst.setBody(req.Body())
+		return
+	}
+	req.copyContent(&dst.content)
+}
+
+func (req *Request) copyToSkipBody(dst *Request) {
+	dst.removeForm()
+	req.Header.CopyTo(&dst.Header)
+	req.uri.CopyTo(&dst.uri)
+	dst.uriParsed = req.uriParsed
+	req.postArgs.CopyTo(&dst.postArgs)
+	dst.postArgsParsed = req.postArgsParsed
+	dst.isTLS = req.isTLS
+	dst.UseHostHeader = req.UseHostHeader
+	dst.DisableRedirectPathNormalizing = req.DisableRedirectPathNormalizing
+}
+
+// URI returns the request's URI, made of the Host and the target of the header
+// when it is first asked for. Changes made to it go into the request when it is
+// written. It belongs to the request.
+func (req *Request) URI() *URI {
+	req.parseURI()
+	return &req.uri
+}
+
+func (req *Request) parseURI() {
+	if req.uriParsed {
+		return
+	}
+	req.uriParsed = true
+	// An error leaves the URI without a host, which Write reports.
+	_ = req.uri.Parse(req.Header.Host(), req.Header.RequestURI())
+	if req.isTLS {
+		req.uri.SetScheme("https")
+	}
+}
+
+// SetURI makes the request's URI a copy of newURI; nil empties it.
+func (req *Request) SetURI(newURI *URI) {
+	if newURI == nil {
+		req.uri.Reset()
+		req.uriParsed = false
+		return
+	}
+	newURI.CopyTo(&req.uri)
+	req.uriParsed = true
+}
+
+// SetRequestURI sets the target of the request: a path with a query, or a
+// whole URI, from which Write takes the Host.
+func (req *Request) SetRequestURI(requestURI string) {
+	req.Header.SetRequestURI(requestURI)
+	req.uriParsed = false
+}
+
+// SetRequestURIBytes is SetRequestURI for bytes, which are copied.
+func (req *Request) SetRequestURIBytes(requestURI []byte) {
+	req.Header.SetRequestURIBytes(requestURI)
+	req.uriParsed = false
+}
+
+// RequestURI returns the target as it would be written. Changes that were made
+// to URI go into the header by this; when the target was a whole URI, its host
+// is not in the target any more afterwards.
+func (req *Request) RequestURI() []byte {
+	if req.uriParsed {
+		req.Header.SetRequestURIBytes(req.uri.RequestURI())
+		req.uriParsed = false
+	}
+	return req.Header.RequestURI()
+}
+
+// Host returns the host of the URI, with its port if one is given.
+func (req *Request) Host() []byte { return req.URI().Host() }
+
+// SetHost sets the host of the URI.
+func (req *Request) SetHost(host string) { req.URI().SetHost(host) }
+
+// SetHostBytes is SetHost for bytes, which are copied.
+func (req *Request) SetHostBytes(host []byte) { req.URI().SetHostBytes(host) }
+
+// ConnectionClose reports whether the request says `Connection: close`.
+func (req *Request) ConnectionClose() bool { return req.Header.ConnectionClose() }
+
+// SetConnectionClose makes the request say `Connection: close`.
+func (req *Request) SetConnectionClose() { req.Header.SetConnectionClose() }
+
+// SetTimeout limits how long a client may take for the whole exchange: from
+// waiting for a connection to the last byte of the response's body, or to its
+// header if the body is streamed. A client's own limits hold beside it. 0, the
+// default, sets no limit.
+func (req *Request) SetTimeout(t time.Duration) { req.timeout = t }
+
+// GetTimeOut returns what SetTimeout set.
+func (req *Request) GetTimeOut() time.Duration { return req.timeout }
+
+// Body returns the body's bytes. A stream is read to its end and closed for
+// that; if it fails, the body becomes the error's text, so read BodyStream
+// where errors matter. A form that was read from the connection is written out
+// again.
+//
+// The slice belongs to the request; see there.
+func (req *Request) Body() []byte {
+	if req.hasStream() {
+		req.readStream()
+	} else if req.form != nil && !req.formRaw {
+		return req.marshalForm()
+	}
+	return req.lendBody()
+}
+
+// SetBody makes a copy of body the body.
+func (req *Request) SetBody(body []byte) {
+	req.removeForm()
+	req.setBody(body)
+}
+
+// SetBodyString makes a copy of body the body.
+func (req *Request) SetBodyString(body string) {
+	req.removeForm()
+	req.setBodyString(body)
+}
+
+// SetBodyRaw makes body itself the body, without copying it. The caller must
+// leave it alone until the request is reset or its body replaced.
+func (req *Request) SetBodyRaw(body []byte) {
+	req.removeForm()
+	req.setBodyRaw(body)
+}
+
+// AppendBody appends a copy of p to the body. A stream or raw body that was set
+// is dropped.
+func (req *Request) AppendBody(p []byte) {
+	req.removeForm()
+	req.appendBody(p)
+}
+
+// AppendBodyString appends a copy of s; see AppendBody.
+func (req *Request) AppendBodyString(s string) {
+	req.removeForm()
+	req.appendBodyString(s)
+}
+
+// BodyWriter returns a writer that appends to the body as AppendBody does. It
+// is good as long as the request is.
+func (req *Request) BodyWriter() io.Writer { return (*requestBodyWriter)(req) }
+
+type requestBodyWriter Request
+
+func (w *requestBodyWriter) Write(p []byte) (int, error) {
+	(*Request)(w).AppendBody(p)
+	return len(p), nil
+}
+
+func (w *requestBodyWriter) WriteString(s string) (int, error) {
+	(*Request)(w).AppendBodyString(s)
+	return len(s), nil
+}
+
+// SwapBody makes body the body, without copying it, and returns the bytes of
+// the one before, which are the caller's then; a stream is read to its end for
+// that. body belongs to the request from now on.
+func (req *Request) SwapBody(body []byte) []byte {
+	if req.form != nil && !req.formRaw {
+		req.setBody(req.marshalForm())
+	}
+	req.removeForm()
+	return req.swapBody(body)
+}
+
+// ResetBody empties the body: a stream is closed, a form's temporary files are
+// removed.
+func (req *Request) ResetBody() {
+	req.removeForm()
+	req.resetContent(req.KeepBodyBuffer, &requestBodyLimit)
+}
+
+// ReleaseBody drops the body if its buffer is larger than size bytes, so that
+// its memory isn't kept for reuse. See SetBodySizePoolLimit for a rule for all.
+func (req *Request) ReleaseBody(size int) { req.releaseBody(size) }
+
+// IsBodyStream reports whether the body is a stream.
+func (req *Request) IsBodyStream() bool { return req.hasStream() }
+
+// BodyStream returns the body as a stream, or nil if it is bytes. The caller
+// closes it with CloseBodyStream, or leaves that to Reset.
+func (req *Request) BodyStream() io.Reader { return req.stream() }
+
+// CloseBodyStream closes the body's stream, if there is one, and drops it.
+func (req *Request) CloseBodyStream() error { return req.closeStream(nil) }
+
+// SetBodyStream makes bodyStream the body. With bodySize >= 0 it must give
+// exactly that many bytes, and they are sent with a Content-Length; with a
+// negative bodySize it is read to its end and sent in the chunked coding (RFC
+// 9112 section 7.1).
+//
+// The stream is closed after it was read, and when the body is replaced or
+// reset, if it implements io.Closer; it is told why if it implements
+// [ReadCloserWithError].
+func (req *Request) SetBodyStream(bodyStream io.Reader, bodySize int) {
+	req.removeForm()
+	req.setStream(bodyStream)
+	req.Header.SetContentLength(bodySize)
+}
+
+// SetBodyStreamWriter makes what sw writes the body, sent in the chunked
+// coding. sw runs when the request is written, or its body asked for.
+func (req *Request) SetBodyStreamWriter(sw StreamWriter) {
+	req.removeForm()
+	req.setStream(nil)
+	req.streamWriter = sw
+	req.Header.SetContentLength(-1)
+}

@@ -1,0 +1,5 @@
+package gale
+
+func (req *Request) removeForm() {}
+
+func (req *Request) marshalForm() []byte { return nil }
