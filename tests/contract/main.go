@@ -1,0 +1,57 @@
+// Command contract is the server that conformance tests talk to. Besides an
+// echo of each request it has one path for each thing that a response can be
+// tested for; see routes.go.
+//
+//	contract -addr HOST:PORT -dir DIR [-engine block]
+//
+// DIR/static is served under /static/. Timeouts are 3 s each, or what the
+// environment variable CONTRACT_TIMEOUT says; everything else is the library's
+// default.
+package main
+
+import (
+	"flag"
+	"log"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/galehttp/gale"
+)
+
+func main() {
+	log.SetFlags(0)
+	log.SetPrefix("contract: ")
+	addr := flag.String("addr", "127.0.0.1:8080", "listen on `host:port`")
+	dir := flag.String("dir", "", "serve the folder static in this `directory`")
+	engine := flag.String("engine", "block", "serve with this `engine`: block")
+	flag.Parse()
+	if flag.NArg() > 0 || *dir == "" {
+		flag.Usage()
+		os.Exit(2)
+	}
+	if *engine != "block" {
+		log.Printf("unknown engine %q: use block", *engine)
+		os.Exit(2)
+	}
+	timeout := 3 * time.Second
+	if v := os.Getenv("CONTRACT_TIMEOUT"); v != "" {
+		d, err := time.ParseDuration(v)
+		if err != nil {
+			log.Printf("CONTRACT_TIMEOUT: %v", err)
+			os.Exit(2)
+		}
+		timeout = d
+	}
+	root, err := filepath.Abs(filepath.Join(*dir, "static"))
+	if err != nil {
+		log.Fatal(err)
+	}
+	s := &gale.Server{
+		Handler:      routes(root),
+		ReadTimeout:  timeout,
+		WriteTimeout: timeout,
+		IdleTimeout:  timeout,
+	}
+	log.Fatal(s.ListenAndServe(*addr))
+}

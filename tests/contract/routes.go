@@ -1,0 +1,110 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"strconv"
+	"time"
+
+	"github.com/galehttp/gale"
+)
+
+// routes returns the handler of the whole server; root is the folder behind
+// /static/. Every answer but those of the file handler has X-Handler: 1.
+func routes(root string) gale.RequestHandler {
+	fs := &gale.FS{
+		Root:            root,
+		PathRewrite:     gale.NewPathSlashesStripper(1),
+		AcceptByteRange: true,
+	}
+	static := fs.NewRequestHandler()
+	return func(ctx *gale.RequestCtx) {
+		path := ctx.Path()
+		if bytes.HasPrefix(path, []byte("/static/")) {
+			static(ctx)
+			return
+		}
+		ctx.Response.Header.Set("X-Handler", "1")
+		route(ctx, string(path))
+	}
+}
+
+func route(ctx *gale.RequestCtx, path string) {
+	switch {
+	case len(path) > len("/status/") && path[:len("/status/")] == "/status/":
+		status(ctx, path[len("/status/"):])
+	case path == "/noread":
+		ctx.SetBodyString("noread")
+	case path == "/stream":
+		stream(ctx)
+	case path == "/setheader":
+		ctx.Response.Header.Set(query(ctx, "name"), query(ctx, "value"))
+		ctx.SetBodyString("ok")
+	case path == "/setcookie":
+		setCookie(ctx)
+	case path == "/redirect":
+		ctx.Redirect(query(ctx, "to"), gale.StatusFound)
+	case path == "/close":
+		ctx.SetConnectionClose()
+		ctx.SetBodyString("bye")
+	case path == "/slow":
+		ms, _ := strconv.Atoi(query(ctx, "ms"))
+		time.Sleep(time.Duration(ms) * time.Millisecond)
+		echo(ctx)
+	case path == "/cookies":
+		cookies(ctx)
+	case path == "/panic":
+		panics(ctx)
+	default:
+		echo(ctx)
+	}
+}
+
+func query(ctx *gale.RequestCtx, name string) string {
+	return string(ctx.QueryArgs().Peek(name))
+}
+
+// status tries to write a body whatever the status is.
+func status(ctx *gale.RequestCtx, code string) {
+	n, err := strconv.Atoi(code)
+	if err != nil {
+		echo(ctx)
+		return
+	}
+	ctx.SetStatusCode(n)
+	ctx.SetBodyString("BODY")
+}
+
+func stream(ctx *gale.RequestCtx) {
+	ctx.Response.SetBodyStreamWriter(func(w *bufio.Writer) {
+		_, _ = w.WriteString("part1")
+		_ = w.Flush()
+		_, _ = w.WriteString("part2")
+	})
+}
+
+func setCookie(ctx *gale.RequestCtx) {
+	var c gale.Cookie
+	c.SetKey(query(ctx, "name"))
+	c.SetValue(query(ctx, "value"))
+	ctx.Response.Header.SetCookie(&c)
+	ctx.SetBodyString("ok")
+}
+
+// panics panics at once, or when a part of a longer body is on its way.
+func panics(ctx *gale.RequestCtx) {
+	if query(ctx, "after") == "" {
+		panic("contract: asked to panic")
+	}
+	ctx.Response.SetBodyStream(&panicReader{}, 100)
+}
+
+type panicReader struct{ begun bool }
+
+func (r *panicReader) Read(p []byte) (int, error) {
+	if r.begun {
+		panic("contract: asked to panic after a part of the body")
+	}
+	r.begun = true
+	return copy(p, "partial"), nil
+}

@@ -1,0 +1,83 @@
+// Command hello is the server that gets measured: it answers every request
+// with "Hello, world!" and a POST with its own body.
+//
+//	hello -addr HOST:PORT [-engine block] [-sleep 1ms [-every 100]] [-spin 100us] [-headers 4] [-freemem]
+//
+// It sends what the same programs on other libraries send, so that figures
+// can be put side by side.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"log"
+	"os"
+	"runtime/debug"
+	"sync/atomic"
+	"time"
+
+	"github.com/galehttp/gale"
+)
+
+func main() {
+	log.SetFlags(0)
+	log.SetPrefix("hello: ")
+	addr := flag.String("addr", "127.0.0.1:8100", "listen on `host:port`")
+	engine := flag.String("engine", "block", "serve with this `engine`: block")
+	var work work
+	flag.DurationVar(&work.sleep, "sleep", 0, "sleep so long in a handler")
+	flag.Uint64Var(&work.every, "every", 1, "sleep in every `n`th handler only")
+	flag.DurationVar(&work.spin, "spin", 0, "use the processor so long in each handler")
+	headers := flag.Int("headers", 0, "answer with `n` more fields")
+	freemem := flag.Bool("freemem", false, "return free memory to the system every second")
+	flag.Parse()
+	if *engine != "block" {
+		log.Printf("unknown engine %q: use block", *engine)
+		os.Exit(2)
+	}
+	if flag.NArg() > 0 || work.every == 0 {
+		flag.Usage()
+		os.Exit(2)
+	}
+	for i := range *headers {
+		work.fields = append(work.fields, fmt.Sprintf("X-Field-%d", i+1))
+	}
+	if *freemem {
+		go freeMemory()
+	}
+	s := &gale.Server{Concurrency: 1 << 20, Handler: work.handle}
+	log.Fatal(s.ListenAndServe(*addr))
+}
+
+// work is what each handler does before it answers.
+type work struct {
+	sleep, spin time.Duration
+	every       uint64
+	fields      []string
+	count       atomic.Uint64
+}
+
+func (w *work) handle(ctx *gale.RequestCtx) {
+	if w.sleep > 0 && (w.every == 1 || w.count.Add(1)%w.every == 0) {
+		time.Sleep(w.sleep)
+	}
+	if w.spin > 0 {
+		for t := time.Now(); time.Since(t) < w.spin; {
+		}
+	}
+	for _, name := range w.fields {
+		ctx.Response.Header.Set(name, "0123456789abcdef0123456789abcdef")
+	}
+	if ctx.IsPost() {
+		ctx.SetBody(ctx.PostBody())
+		return
+	}
+	ctx.SetContentType("text/plain")
+	ctx.SetBodyString("Hello, world!")
+}
+
+func freeMemory() {
+	for range time.Tick(time.Second) {
+		debug.FreeOSMemory()
+	}
+}
