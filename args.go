@@ -144,7 +144,8 @@ func (a *Args) Peek(key string) []byte { return a.list.Peek(key) }
 func (a *Args) PeekBytes(key []byte) []byte { return a.list.Peek(bytesconv.B2S(key)) }
 
 // PeekMulti returns the values of all arguments with the key, in order, or nil
-// if there are none. The outer slice belongs to the caller.
+// if there are none. Empty values are nil. The outer slice belongs to the
+// caller.
 func (a *Args) PeekMulti(key string) [][]byte { return a.list.PeekAll(nil, key) }
 
 // PeekMultiBytes is [Args.PeekMulti] for bytes.

@@ -10,8 +10,19 @@ import (
 // AppendHTTPDate appends date as it stands in fields such as Date and
 // Last-Modified, "Sun, 06 Nov 1994 08:49:37 GMT", to dst and returns the
 // extended slice (IMF-fixdate of RFC 9110 section 5.6.7). The date may be in
-// any time zone; years are those of 0 to 9999.
-func AppendHTTPDate(dst []byte, date time.Time) []byte { return clock.AppendDateAt(dst, date) }
+// any time zone. Years outside of 0 to 9999 are written with as many digits as
+// they have, though no recipient can be expected to read that.
+func AppendHTTPDate(dst []byte, date time.Time) []byte {
+	date = date.UTC()
+	if year := date.Year(); year < 0 || year > 9999 {
+		return date.AppendFormat(dst, layoutIMF)
+	}
+	return clock.AppendDateAt(dst, date)
+}
+
+// gmt is the zone of parsed dates, so that printing them with time.RFC1123
+// gives a valid date again, which "UTC" would not be.
+var gmt = time.FixedZone("GMT", 0)
 
 // Layouts of RFC 9110 section 5.6.7, newest first.
 const (
@@ -23,7 +34,7 @@ const (
 	daysPerMonths = "\x1f\x1d\x1f\x1e\x1f\x1e\x1f\x1f\x1e\x1f\x1e\x1f"
 )
 
-// ParseHTTPDate returns the time, in UTC, that date means. It reads the three
+// ParseHTTPDate returns the time, in GMT, that date means. It reads the three
 // forms of RFC 9110 section 5.6.7: IMF-fixdate, and the obsolete ones of
 // RFC 850 and of asctime. Whether the day of the week fits is not checked. The
 // error is a *time.ParseError.
@@ -34,7 +45,7 @@ func ParseHTTPDate(date []byte) (time.Time, error) {
 	s := bytesconv.B2S(date) // errors of time.Parse hold a copy
 	for _, layout := range [...]string{layoutIMF, layoutRFC850} {
 		if t, err := time.Parse(layout, s); err == nil {
-			return t, nil
+			return t.In(gmt), nil
 		}
 	}
 	return time.Parse(layoutANSI, s)
@@ -55,7 +66,7 @@ func parseIMF(b []byte) (t time.Time, ok bool) {
 		hour > 23 || minute > 59 || second > 59 || day < 1 || day > int(daysPerMonths[month]) {
 		return t, false
 	}
-	t = time.Date(century*100+year, time.Month(month+1), day, hour, minute, second, 0, time.UTC)
+	t = time.Date(century*100+year, time.Month(month+1), day, hour, minute, second, 0, gmt)
 	return t, t.Day() == day // the 29th of February may not exist
 }
 

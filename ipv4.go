@@ -10,11 +10,12 @@ import (
 )
 
 // AppendIPv4 appends ip in dotted decimal to dst and returns the extended
-// slice. It panics if ip is no IPv4 address, in 4 or 16 bytes.
+// slice. If ip is no IPv4 address, in 4 or 16 bytes, it appends
+// "non-v4 ip passed to AppendIPv4".
 func AppendIPv4(dst []byte, ip net.IP) []byte {
 	ip = ip.To4()
 	if ip == nil {
-		panic("BUG: non-v4 ip passed to AppendIPv4")
+		return append(dst, "non-v4 ip passed to AppendIPv4"...)
 	}
 	for i, part := range ip {
 		if i > 0 {

@@ -31,6 +31,9 @@ func TestParseIPv4(t *testing.T) {
 	if got := string(AppendIPv4([]byte("x"), net.ParseIP("10.0.0.255"))); got != "x10.0.0.255" {
 		t.Errorf("16-byte form: %q", got)
 	}
+	if got := string(AppendIPv4([]byte("x"), net.IPv6loopback)); got != "xnon-v4 ip passed to AppendIPv4" {
+		t.Errorf("IPv6: %q", got)
+	}
 }
 
 func FuzzParseIPv4(f *testing.F) {

@@ -106,12 +106,17 @@ func (l *List) Peek(key string) []byte {
 }
 
 // PeekAll appends the values of all pairs with the key to dst, in order.
+// Values that are empty or missing are nil.
 func (l *List) PeekAll(dst [][]byte, key string) [][]byte {
 	n := uint32(len(key))
 	for i := range l.pairs {
 		p := &l.pairs[i]
 		if p.keyLen == n && string(l.arena[p.key:p.key+n]) == key {
-			dst = append(dst, l.valueOf(p))
+			var value []byte
+			if p.valLen > 0 {
+				value = l.valueOf(p)
+			}
+			dst = append(dst, value)
 		}
 	}
 	return dst
