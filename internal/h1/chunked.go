@@ -1,21 +1,224 @@
 package h1
 
-// Chunked decodes the chunked coding (RFC 9112 section 7.1), without the
-// trailer section. The zero value stands before the first chunk.
+import (
+	"math"
+
+	"github.com/galehttp/gale/internal/bytesconv"
+)
+
+// Chunked decodes the chunked coding without the trailer section (RFC 9112
+// section 7.1). The zero value stands before the first chunk.
+//
+//	chunked-body = *chunk last-chunk trailer-section CRLF
+//	chunk        = chunk-size [ chunk-ext ] CRLF chunk-data CRLF
+//	last-chunk   = 1*"0" [ chunk-ext ] CRLF
+//	chunk-ext    = *( BWS ";" BWS name [ BWS "=" BWS ( token / quoted-string ) ] )
+//
+// Extensions are checked and ignored. All line ends are CRLF; there is no
+// whitespace but what the grammar gives.
 type Chunked struct {
-	state int8
-	left  int64
+	left  int64 // of the size that is being read, then of the data
+	over  int   // bytes of framing beyond what the data so far excuses
+	state chunkState
 }
+
+type chunkState uint8
+
+const (
+	sizeStart chunkState = iota // before the first digit
+	sizeMore                    // behind a digit
+	extBWS                      // whitespace that ";" must follow
+	extStart                    // behind ";"
+	extName
+	extNameBWS  // whitespace behind a name: ";" or "=" follows
+	extEqual    // behind "="
+	extToken    // in an unquoted value
+	extQuoted   // in a quoted value
+	extEscaped  // behind "\" in one
+	extUnquoted // behind the closing quote
+	lineLF      // behind the CR of a chunk's first line
+	chunkData
+	dataCR
+	dataLF
+	lastLine // behind the last chunk's line
+)
+
+// maxChunkOverhead bounds over, in bytes. Each chunk excuses 16 bytes of framing
+// and twice the size of its data, so that only streams of tiny chunks with long
+// extensions ever come near it.
+const maxChunkOverhead = 16 << 10
 
 // Next decodes from the front of b. It returns the range of b that is body
 // data (data aliases b), the number of bytes consumed (framing and data), and
 // done once the last chunk's line was consumed: what follows is the trailer
 // section. It consumes as much framing as there is, stops after the first run of
-// data, and returns n == 0 with no error if it needs more bytes.
-func (c *Chunked) Next(b []byte) (data []byte, n int, done bool, err error) { panic("stub") }
+// data, and returns n == 0 with no error only for an empty b, or when done.
+// An error is an *Error; c can't be used any further then.
+func (c *Chunked) Next(b []byte) (data []byte, n int, done bool, err error) {
+	for n < len(b) || c.state == lastLine {
+		switch c.state {
+		case lastLine:
+			return nil, n, true, nil
+		case chunkData:
+			data = b[n:]
+			if int64(len(data)) >= c.left {
+				data = data[:c.left]
+				c.state = dataCR
+			}
+			c.left -= int64(len(data))
+			return data, n + len(data), false, nil
+		}
+		if err := c.step(b[n]); err != nil {
+			return nil, 0, false, err
+		}
+		n++
+		if c.over++; c.over > maxChunkOverhead {
+			return nil, 0, false, ErrChunkOverhead
+		}
+	}
+	return nil, n, false, nil
+}
 
-// AppendChunk appends data as one chunk; nothing for empty data.
-func AppendChunk(dst, data []byte) []byte { panic("stub") }
+// step takes one byte of framing.
+func (c *Chunked) step(b byte) error {
+	switch c.state {
+	case sizeStart, sizeMore:
+		return c.stepSize(b)
+	case lineLF:
+		if b != '\n' {
+			return ErrChunkSize
+		}
+		c.startData()
+	case dataCR:
+		if b != '\r' {
+			return ErrChunkEnd
+		}
+		c.state = dataLF
+	case dataLF:
+		if b != '\n' {
+			return ErrChunkEnd
+		}
+		c.state = sizeStart
+	default:
+		return c.stepExt(b)
+	}
+	return nil
+}
 
-// AppendLastChunk appends the last chunk's line; trailers or CRLF follow it.
-func AppendLastChunk(dst []byte) []byte { panic("stub") }
+func (c *Chunked) stepSize(b byte) error {
+	if d := bytesconv.HexValue[b]; d < 16 {
+		if c.left > math.MaxInt64>>4 {
+			return ErrBodyTooLong
+		}
+		c.left = c.left<<4 | int64(d)
+		c.state = sizeMore
+		return nil
+	}
+	if c.state == sizeStart {
+		return ErrChunkSize
+	}
+	switch b {
+	case '\r':
+		c.state = lineLF
+	case ';':
+		c.state = extStart
+	case ' ', '\t':
+		c.state = extBWS
+	default:
+		return ErrChunkSize
+	}
+	return nil
+}
+
+// startData goes on behind a chunk's first line.
+func (c *Chunked) startData() {
+	if c.left == 0 {
+		c.state = lastLine
+		return
+	}
+	c.state = chunkData
+	// The line feed itself is counted later, hence the one more.
+	c.over = int(max(-1, int64(c.over)-16-min(2*min(c.left, maxChunkOverhead), maxChunkOverhead)))
+}
+
+// stepExt takes one byte of an extension.
+func (c *Chunked) stepExt(b byte) error {
+	switch c.state {
+	case extBWS:
+		return c.behind(b, false, false)
+	case extStart:
+		return c.begin(b, extName)
+	case extName:
+		if bytesconv.Token[b] {
+			return nil
+		}
+		return c.behind(b, true, true)
+	case extNameBWS:
+		return c.behind(b, true, false)
+	case extEqual:
+		if b == '"' {
+			c.state = extQuoted
+			return nil
+		}
+		return c.begin(b, extToken)
+	case extToken:
+		if bytesconv.Token[b] {
+			return nil
+		}
+		return c.behind(b, false, true)
+	case extQuoted:
+		return c.quoted(b)
+	case extEscaped:
+		if !isText(b) {
+			return ErrChunkExt
+		}
+		c.state = extQuoted
+		return nil
+	default: // extUnquoted
+		return c.behind(b, false, true)
+	}
+}
+
+// begin takes whitespace or the first byte of a token.
+func (c *Chunked) begin(b byte, token chunkState) error {
+	switch {
+	case b == ' ' || b == '\t':
+	case bytesconv.Token[b]:
+		c.state = token
+	default:
+		return ErrChunkExt
+	}
+	return nil
+}
+
+// behind takes a byte behind a name or value, or behind the whitespace that
+// follows it; the line may only end where there was no whitespace.
+func (c *Chunked) behind(b byte, afterName, mayEnd bool) error {
+	switch {
+	case b == ';':
+		c.state = extStart
+	case b == '=' && afterName:
+		c.state = extEqual
+	case b == '\r' && mayEnd:
+		c.state = lineLF
+	case (b == ' ' || b == '\t') && afterName:
+		c.state = extNameBWS
+	case b == ' ' || b == '\t':
+		c.state = extBWS
+	default:
+		return ErrChunkExt
+	}
+	return nil
+}
+
+func (c *Chunked) quoted(b byte) error {
+	switch {
+	case b == '"':
+		c.state = extUnquoted
+	case b == '\\':
+		c.state = extEscaped
+	case !isText(b):
+		return ErrChunkExt
+	}
+	return nil
+}

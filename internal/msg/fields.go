@@ -80,11 +80,12 @@ func (f *Fields) Reset() {
 
 // The parts of a head beside its fields.
 const (
-	Method = iota // of a request
-	Target        // of a request
-	Proto         // the version as it was received or set; empty means HTTP/1.1
-	Reason        // of a response; empty means the usual one
-	Raw           // the block of field lines as received, with the empty line
+	Method    = iota // of a request
+	Target           // of a request
+	Authority        // of a request whose target was received in a form that has one; it overrides Host
+	Proto            // the version as it was received or set; empty means HTTP/1.1
+	Reason           // of a response; empty means the usual one
+	Raw              // the block of field lines as received, with the empty line
 	numParts
 )
 
@@ -121,6 +122,16 @@ func (f *Fields) Push(r Field) bool {
 	f.Recs = append(f.Recs, r)
 	f.note(r.ID, i)
 	return true
+}
+
+// Truncate drops the records from n on, for a parser that gives up halfway.
+func (f *Fields) Truncate(n int) {
+	f.Recs = f.Recs[:n]
+	f.seen, f.dead = 0, 0
+	for i := range f.Recs {
+		f.note(f.Recs[i].ID, i)
+		f.dead += int(f.Recs[i].Flags & Dead)
+	}
 }
 
 // note enters record i into the index.

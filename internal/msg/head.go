@@ -81,7 +81,7 @@ const (
 // kept true by whoever changes fields.
 type RequestHead struct {
 	// Fields holds the field section and the parts Method (empty means GET),
-	// Target, Proto and Raw.
+	// Target, Authority, Proto and Raw.
 	Fields
 	// ContentLength is the length of the body: 0 and up, LenChunked or LenUnknown.
 	ContentLength int64
@@ -90,22 +90,46 @@ type RequestHead struct {
 	Minor  uint8
 	Conn   Conn
 	Expect Expectation
+	// Form is the form of the target as it was received. The authority of an
+	// absolute-form or authority-form is the part Authority.
+	Form Form
 	// Scan is where the parser goes on when a head arrives in pieces.
 	Scan Scan
 }
 
-// Scan is the state of a head that has arrived in part.
+// Scan is the state of a head that has arrived in part. All offsets are
+// relative to the first byte of the head.
 type Scan struct {
-	// Line is the offset of the first line that is not parsed, relative to
-	// the head's first byte; Seen the number of bytes that were looked at.
+	// Line is the offset of the first line that is not parsed yet, Seen that
+	// of the first byte of it that was not looked at; Seen is 0 if that is
+	// the line's first.
 	Line, Seen int
+	// Sep are the offsets of the separators that were found in the unfinished
+	// line and Seps is how many they are: the spaces of a start line, the
+	// colon of a field line.
+	Sep  [2]int
+	Seps int
+	// Dups has bit 1<<id set if there are several fields with that known id.
+	Dups uint64
 }
+
+// Form is the form of a request-target (RFC 9112 section 3.2).
+type Form uint8
+
+// The forms of a request-target.
+const (
+	FormOrigin    Form = iota // "/path?query"
+	FormAbsolute              // "http://host/path?query"
+	FormAuthority             // "host:port", of CONNECT
+	FormAsterisk              // "*", of OPTIONS
+)
 
 // Reset makes h empty for the next request and keeps its memory.
 func (h *RequestHead) Reset() {
 	h.Fields.Reset()
 	h.ContentLength = 0
 	h.MethodID, h.Minor, h.Conn, h.Expect = MethodGet, 1, 0, ExpectNone
+	h.Form = FormOrigin
 	h.Scan = Scan{}
 }
 

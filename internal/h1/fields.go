@@ -1,0 +1,123 @@
+package h1
+
+import (
+	"github.com/galehttp/gale/internal/bytesconv"
+	"github.com/galehttp/gale/internal/msg"
+)
+
+// parseFields parses field lines up to and with the empty line (RFC 9112
+// section 5):
+//
+//	field-section = *( field-name ":" OWS field-value OWS CRLF ) CRLF
+//
+// b is a head from its first byte on, s says where to go on. Each complete line
+// leaves a record in f with offsets into b plus base, and moves s.Line past
+// it. The result is nil behind the empty line, else ErrPartial or an *Error.
+func parseFields(b []byte, s *msg.Scan, base int, f *msg.Fields, maxFields int) error {
+	for {
+		line := s.Line
+		colon, end, err := scanField(b, s)
+		if err != nil {
+			return err
+		}
+		if end == line {
+			s.Line = end + 2
+			return nil
+		}
+		if len(f.Recs) >= maxFields || len(f.Recs) >= msg.MaxFields || colon-line > msg.MaxNameLen {
+			return ErrTooManyFields
+		}
+		id := msg.Lookup(b[line:colon])
+		if bit := uint64(1) << id; f.Seen()&bit != 0 {
+			s.Dups |= bit
+		}
+		from, to := trimOWS(b, colon+1, end)
+		f.Push(msg.Field{
+			NameOff: uint32(line + base),
+			ValOff:  uint32(from + base),
+			ValLen:  uint32(to - from),
+			NameLen: uint16(colon - line),
+			ID:      id,
+		})
+		s.Line = end + 2
+	}
+}
+
+// scanField finds the colon and the CRLF of the field line at s.Line and
+// checks each byte. For the empty line both are at s.Line. A line that isn't
+// complete is remembered in s, so that no byte is looked at twice however it
+// arrives, and an invalid byte is an error as soon as it is there.
+func scanField(b []byte, s *msg.Scan) (colon, end int, err error) {
+	line := s.Line
+	i := max(line, s.Seen)
+	if s.Seps == 0 {
+		for i < len(b) && bytesconv.Token[b[i]] {
+			i++
+		}
+		switch {
+		case i == len(b):
+			s.Seen = i
+			return 0, 0, ErrPartial
+		case i == line && b[i] == '\r':
+			return line, line, lineEnd(b, i, s, ErrLineEnd)
+		case b[i] != ':' || i == line:
+			return 0, 0, fieldNameError(b, i, line)
+		}
+		s.Sep[0], s.Seps = i, 1
+		i++
+	}
+	i = skipText(b, i)
+	if i == len(b) {
+		s.Seen = i
+		return 0, 0, ErrPartial
+	}
+	if b[i] != '\r' {
+		return 0, 0, textError(b[i])
+	}
+	if err := lineEnd(b, i, s, ErrLineEnd); err != nil {
+		return 0, 0, err
+	}
+	return s.Sep[0], i, nil
+}
+
+// lineEnd checks the CRLF at b[i] and, if it is there, clears what s knows
+// about the line.
+func lineEnd(b []byte, i int, s *msg.Scan, bad *Error) error {
+	if i+1 == len(b) {
+		s.Seen = i
+		return ErrPartial
+	}
+	if b[i+1] != '\n' {
+		return bad
+	}
+	s.Seen, s.Seps = 0, 0
+	return nil
+}
+
+// fieldNameError says what is wrong with b[i], which doesn't belong to a name.
+func fieldNameError(b []byte, i, line int) error {
+	switch c := b[i]; {
+	case c == '\n' || c == '\r':
+		return ErrLineEnd
+	case i == line && (c == ' ' || c == '\t'):
+		return ErrFieldFold
+	}
+	return ErrFieldName
+}
+
+func textError(c byte) error {
+	if c == '\n' {
+		return ErrLineEnd
+	}
+	return ErrFieldValue
+}
+
+func trimOWS(b []byte, from, to int) (int, int) {
+	for from < to && (b[from] == ' ' || b[from] == '\t') {
+		from++
+	}
+	for to > from && (b[to-1] == ' ' || b[to-1] == '\t') {
+		to--
+	}
+	return from, to
+}

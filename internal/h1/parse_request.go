@@ -1,0 +1,187 @@
+package h1
+
+import (
+	"github.com/galehttp/gale/internal/bytesconv"
+	"github.com/galehttp/gale/internal/msg"
+)
+
+// ParseRequest parses a request head from the front of b into h, which was
+// Reset before the first call. It returns the number of bytes consumed: the
+// head with its empty line and, before it, at most one empty line
+// (RFC 9112 section 2.2).
+//
+// If b holds a head in part, the error is ErrPartial and nothing is consumed;
+// call again with the same bytes and more behind them. Lines that were
+// complete and bytes that were seen are not looked at again. An *Error is
+// final and comes as soon as the byte that breaks the rules is in b; there is
+// no need to wait for the end of the line. lim may be nil.
+//
+// On success h owns a copy of the head; nothing of b is kept. A head is
+// accepted only if all recipients must read it alike: see the package
+// documentation for the rules.
+func ParseRequest(b []byte, h *msg.RequestHead, lim *Limits) (n int, err error) {
+	start, err := skipEmptyLine(b)
+	if err != nil {
+		return 0, err
+	}
+	head := b[start:]
+	maxHead := lim.head()
+	if len(head) > maxHead {
+		head = head[:maxHead]
+	}
+	if h.Scan.Line == 0 {
+		err = parseRequestLine(head, h, lim.target())
+	}
+	if err == nil {
+		err = parseFields(head, &h.Scan, 0, &h.Fields, lim.fields())
+	}
+	if err != nil {
+		if err == ErrPartial && len(head) == maxHead {
+			err = tooLong(&h.Scan)
+		}
+		return 0, err
+	}
+	n = h.Scan.Line
+	h.Parts[msg.Raw].Len = uint32(n) - h.Parts[msg.Raw].Off
+	h.Buf = append(h.Buf[:0], head[:n]...)
+	if err := finishRequest(h); err != nil {
+		return 0, err
+	}
+	return start + n, nil
+}
+
+// skipEmptyLine returns the length of the empty line that may stand before a
+// request line.
+func skipEmptyLine(b []byte) (int, error) {
+	if len(b) == 0 {
+		return 0, ErrPartial
+	}
+	if b[0] != '\r' {
+		return 0, nil
+	}
+	if len(b) == 1 {
+		return 0, ErrPartial
+	}
+	if b[1] != '\n' {
+		return 0, ErrLineEnd
+	}
+	return 2, nil
+}
+
+// tooLong is the error of a head that doesn't end within the limit.
+func tooLong(s *msg.Scan) error {
+	if s.Line == 0 && s.Seps == 1 {
+		return ErrTargetTooLong
+	}
+	return ErrHeadTooLong
+}
+
+// parseRequestLine parses the request line (RFC 9112 section 3) at the front
+// of b or goes on with it where h.Scan says:
+//
+//	request-line = method SP request-target SP HTTP-version CRLF
+//
+// Exactly one space stands between the parts; nothing else does.
+func parseRequestLine(b []byte, h *msg.RequestHead, maxTarget int) error {
+	s := &h.Scan
+	if s.Seps == 0 {
+		if err := scanMethod(b, s); err != nil {
+			return err
+		}
+	}
+	if s.Seps == 1 {
+		if err := scanTarget(b, s, maxTarget); err != nil {
+			return err
+		}
+	}
+	method, target := s.Sep[0], s.Sep[1]
+	minor, err := parseVersion(b[target+1:], '\r')
+	if err == ErrVersion && string(b[:target]) == "PRI *" {
+		return ErrHTTP2Preface
+	}
+	if err != nil {
+		return err
+	}
+	if len(b) < target+11 {
+		s.Seen = len(b)
+		return ErrPartial
+	}
+	if b[target+10] != '\n' {
+		return ErrLineEnd
+	}
+	h.Minor = minor
+	h.ContentLength = msg.LenUnknown
+	h.MethodID = msg.LookupMethod(b[:method])
+	h.Parts[msg.Method] = msg.Span{Off: 0, Len: uint32(method)}
+	h.Parts[msg.Target] = msg.Span{Off: uint32(method + 1), Len: uint32(target - method - 1)}
+	h.Parts[msg.Proto] = msg.Span{Off: uint32(target + 1), Len: 8}
+	h.Parts[msg.Raw].Off = uint32(target + 11)
+	*s = msg.Scan{Line: target + 11}
+	return setTarget(b[method+1:target], h)
+}
+
+func scanMethod(b []byte, s *msg.Scan) error {
+	i := s.Seen
+	for i < len(b) && bytesconv.Token[b[i]] {
+		i++
+	}
+	switch {
+	case i > maxMethod:
+		return ErrMethodTooLong
+	case i == len(b):
+		s.Seen = i
+		return ErrPartial
+	case b[i] == ' ' && i > 0:
+		s.Sep[0], s.Seps, s.Seen = i, 1, i+1
+		return nil
+	case b[0] == 0x16: // the first byte of a TLS handshake record
+		return ErrTLSHello
+	case b[i] == '\r' || b[i] == '\n':
+		return ErrLineEnd
+	}
+	return ErrMethod
+}
+
+func scanTarget(b []byte, s *msg.Scan, maxTarget int) error {
+	from := s.Sep[0] + 1
+	i := skipTarget(b, s.Seen)
+	switch {
+	case i-from > maxTarget:
+		return ErrTargetTooLong
+	case i == len(b):
+		s.Seen = i
+		return ErrPartial
+	case b[i] == ' ' && i > from:
+		s.Sep[1], s.Seps, s.Seen = i, 2, i+1
+		return nil
+	case b[i] == '\n':
+		return ErrLineEnd
+	}
+	return ErrTarget
+}
+
+// parseVersion parses "HTTP/1.0" or "HTTP/1.1" with the byte end behind it. It
+// returns ErrPartial if b ends too early and fits so far, ErrVersion for another
+// version in the right form.
+//
+//	HTTP-version = "HTTP/" DIGIT "." DIGIT
+func parseVersion(b []byte, end byte) (minor uint8, err error) {
+	const form = "HTTP/d.d"
+	for i := range min(len(b), len(form)) {
+		c := b[i]
+		if form[i] == 'd' && '0' <= c && c <= '9' || form[i] == c && c != 'd' {
+			continue
+		}
+		return 0, ErrVersionSyntax
+	}
+	if len(b) <= len(form) {
+		return 0, ErrPartial
+	}
+	if b[len(form)] != end {
+		return 0, ErrVersionSyntax
+	}
+	if b[5] != '1' || b[7] > '1' {
+		return 0, ErrVersion
+	}
+	return b[7] - '0', nil
+}

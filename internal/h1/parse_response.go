@@ -1,0 +1,83 @@
+package h1
+
+import "github.com/galehttp/gale/internal/msg"
+
+// ParseResponse parses a response head; see ParseRequest for the way it is
+// called. The framing that depends on the request (HEAD, CONNECT) and on the
+// status (1xx, 204, 304) is the caller's business; h.ContentLength says what
+// the fields say. Framing is as strict as for requests: a response with two
+// lengths, or with a length and a coding, is an *Error, since it may be an
+// attempt to split responses (RFC 9112 section 6.3 would allow more).
+func ParseResponse(b []byte, h *msg.ResponseHead, lim *Limits) (n int, err error) {
+	head := b
+	maxHead := lim.head()
+	if len(head) > maxHead {
+		head = head[:maxHead]
+	}
+	if h.Scan.Line == 0 {
+		err = parseStatusLine(head, h)
+	}
+	if err == nil {
+		err = parseFields(head, &h.Scan, 0, &h.Fields, lim.fields())
+	}
+	if err != nil {
+		if err == ErrPartial && len(head) == maxHead {
+			err = ErrHeadTooLong
+		}
+		return 0, err
+	}
+	n = h.Scan.Line
+	h.Parts[msg.Raw].Len = uint32(n) - h.Parts[msg.Raw].Off
+	h.Buf = append(h.Buf[:0], head[:n]...)
+	h.ContentLength, err = framing(&h.Fields, h.Minor, h.Scan.Dups)
+	if err != nil {
+		return 0, err
+	}
+	h.Conn = connection(&h.Fields)
+	return n, nil
+}
+
+// parseStatusLine parses the status line (RFC 9112 section 4):
+//
+//	status-line = HTTP-version SP status-code SP [ reason-phrase ] CRLF
+//
+// The second space may be missing together with the reason, as many servers
+// write it. A status code is 100 to 999.
+func parseStatusLine(b []byte, h *msg.ResponseHead) error {
+	s := &h.Scan
+	minor, err := parseVersion(b, ' ')
+	if err != nil {
+		return err
+	}
+	const code, reason = 9, 13 // "HTTP/1.1 200 OK"
+	for i := code; i < min(len(b), code+3); i++ {
+		if c := b[i]; c < '0' || c > '9' || c == '0' && i == code {
+			return ErrStatusLine
+		}
+	}
+	if len(b) <= code+3 {
+		return ErrPartial
+	}
+	end, from := code+3, code+3
+	if b[end] == ' ' {
+		from = reason
+		end = skipText(b, max(s.Seen, reason))
+		if end == len(b) {
+			s.Seen = end
+			return ErrPartial
+		}
+	}
+	if b[end] != '\r' {
+		return ErrStatusLine
+	}
+	if err := lineEnd(b, end, s, ErrLineEnd); err != nil {
+		return err
+	}
+	h.Minor = minor
+	h.Status = int(b[code]-'0')*100 + int(b[code+1]-'0')*10 + int(b[code+2]-'0')
+	h.Parts[msg.Proto] = msg.Span{Off: 0, Len: 8}
+	h.Parts[msg.Reason] = msg.Span{Off: uint32(from), Len: uint32(end - from)}
+	h.Parts[msg.Raw].Off = uint32(end + 2)
+	*s = msg.Scan{Line: end + 2}
+	return nil
+}
