@@ -1,0 +1,162 @@
+package gale
+
+import (
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"reflect"
+	"sync"
+	"time"
+
+	"github.com/galehttp/gale/internal/bytesconv"
+	"github.com/galehttp/gale/internal/static"
+)
+
+var zeroTime time.Time
+
+// ServeFile answers with the file at path: its bytes or those of a compressed
+// variant, ranges of it, 304 or 412 by the request's conditions, as the handler
+// of an FS would; a directory is answered with its listing. A relative path
+// starts at the working directory. It works for all methods; those other than
+// GET and HEAD get the whole file.
+//
+// Compressed copies are written next to the file, as FS.Compress says. Use
+// ServeFileUncompressed to have none.
+//
+// path is the name of a file and taken literally, just as in ServeFileLiteral:
+// "%20", "?" and "#" in it mean themselves. fasthttp takes it as a URI and
+// decodes it, so that a name checked by the caller could become another one.
+// The request's URI is left alone.
+//
+// WARNING: this gives access to every file of the system. Never pass a path
+// that a client has chosen; use an FS with a Root.
+func ServeFile(ctx *RequestCtx, path string) { serveFile(ctx, path, true) }
+
+// ServeFileLiteral is the same as ServeFile.
+func ServeFileLiteral(ctx *RequestCtx, path string) { serveFile(ctx, path, true) }
+
+// ServeFileBytes is ServeFile for a path in bytes, which it doesn't keep.
+func ServeFileBytes(ctx *RequestCtx, path []byte) { serveFile(ctx, bytesconv.B2S(path), true) }
+
+// ServeFileUncompressed is ServeFile without compressed variants.
+func ServeFileUncompressed(ctx *RequestCtx, path string) { serveFile(ctx, path, false) }
+
+// ServeFileBytesUncompressed is ServeFileUncompressed for a path in bytes, which
+// it doesn't keep.
+func ServeFileBytesUncompressed(ctx *RequestCtx, path []byte) {
+	serveFile(ctx, bytesconv.B2S(path), false)
+}
+
+// ServeFS answers with the file at path in filesystem, as ServeFile does with
+// those of the system. path is relative to the root of filesystem, with or
+// without a slash in front; it can't lead out of it.
+//
+// path is taken literally, unlike fasthttp's, just as in ServeFSLiteral.
+//
+// Handlers for filesystems that can be compared are kept, so that files and
+// compressed variants are cached between calls.
+func ServeFS(ctx *RequestCtx, filesystem fs.FS, path string) { serveTree(ctx, filesystem, path) }
+
+// ServeFSLiteral is the same as ServeFS.
+func ServeFSLiteral(ctx *RequestCtx, filesystem fs.FS, path string) {
+	serveTree(ctx, filesystem, path)
+}
+
+// systemFiles serves the whole file system, for ServeFile.
+var systemFiles = sync.OnceValue(func() *fsHandler {
+	return newFSHandler(&FS{
+		AllowEmptyRoot:     true,
+		GenerateIndexPages: true,
+		Compress:           true,
+		CompressBrotli:     true,
+		CompressZstd:       true,
+		AcceptByteRange:    true,
+	})
+})
+
+func serveFile(ctx *RequestCtx, path string, compressed bool) {
+	h := systemFiles()
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		h.fail(ctx, bytesconv.S2B(path), err)
+		return
+	}
+	var offer static.CodingSet
+	if compressed {
+		offer = h.codings
+	}
+	h.serve(ctx, bytesconv.S2B(filepath.ToSlash(abs)), offer)
+}
+
+// treeFiles are the handlers that ServeFS keeps. They are few, since programs
+// have few file systems; a program that makes them all the time gets a handler
+// without a cache for each call.
+var treeFiles struct {
+	sync.RWMutex
+	handlers map[fs.FS]*fsHandler
+}
+
+const maxTreeHandlers = 64
+
+func treeHandler(filesystem fs.FS) *fsHandler {
+	settings := &FS{
+		FS:                 filesystem,
+		GenerateIndexPages: true,
+		Compress:           true,
+		CompressBrotli:     true,
+		CompressZstd:       true,
+		AcceptByteRange:    true,
+	}
+	if v := reflect.ValueOf(filesystem); !v.IsValid() || !v.Comparable() {
+		settings.SkipCache = true
+		return newFSHandler(settings)
+	}
+	treeFiles.RLock()
+	h := treeFiles.handlers[filesystem]
+	treeFiles.RUnlock()
+	if h != nil {
+		return h
+	}
+	treeFiles.Lock()
+	defer treeFiles.Unlock()
+	if h := treeFiles.handlers[filesystem]; h != nil {
+		return h
+	}
+	if len(treeFiles.handlers) >= maxTreeHandlers {
+		settings.SkipCache = true
+		return newFSHandler(settings)
+	}
+	if treeFiles.handlers == nil {
+		treeFiles.handlers = make(map[fs.FS]*fsHandler)
+	}
+	h = newFSHandler(settings)
+	treeFiles.handlers[filesystem] = h
+	return h
+}
+
+func serveTree(ctx *RequestCtx, filesystem fs.FS, name string) {
+	h := treeHandler(filesystem)
+	h.serve(ctx, bytesconv.S2B(path.Clean("/"+name)), h.codings)
+}
+
+// ParseByteRange parses the value of a Range field that asks for one range of
+// contentLength bytes, and returns its first and last position. It serves
+// programs that send ranges by themselves; FS takes several ranges, too.
+//
+// The errors are for a person to read. A field that asks for several ranges or
+// is in another unit than "bytes" is an error here (RFC 9110 section 14.2 lets
+// a server ignore it).
+func ParseByteRange(byteRange []byte, contentLength int) (startPos, endPos int, err error) {
+	return parseByteRange(byteRange, contentLength)
+}
+
+// FileLastModified returns when the file at path was last changed, in whole
+// seconds, as Last-Modified tells it.
+func FileLastModified(path string) (time.Time, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return zeroTime, err
+	}
+	return info.ModTime().Truncate(time.Second), nil
+}

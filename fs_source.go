@@ -1,0 +1,257 @@
+package gale
+
+import (
+	"embed"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+)
+
+// A fileSource is where a handler's files are. Names are those of package fs:
+// relative, with slashes, "." for the root.
+type fileSource interface {
+	// open opens a file or directory. It never waits for the other end of a
+	// named pipe.
+	open(name string) (fs.File, fs.FileInfo, error)
+	stat(name string) (fs.FileInfo, error)
+	// rest lets go of what is held between requests.
+	rest()
+}
+
+// A copyStore is where compressed copies are written to and read from.
+type copyStore interface {
+	open(name string) (fs.File, fs.FileInfo, error)
+	// write makes a file with that content and time stamp, at once for
+	// whoever opens it meanwhile.
+	write(name string, data []byte, like fs.FileInfo) error
+	rest()
+}
+
+// errNotRegular says that a name stands for something that can't be sent: a
+// pipe, a socket, a device.
+var errNotRegular = errors.New("not a regular file")
+
+// newOSSource returns the source for a directory. An empty dir stands for
+// absolute paths.
+func newOSSource(dir string, followOut bool) interface {
+	fileSource
+	copyStore
+} {
+	if dir == "" || followOut || isVolume(dir) {
+		return openDir{dir}
+	}
+	return &rootDir{dir: dir}
+}
+
+// isVolume tells if dir has nothing outside of it.
+func isVolume(dir string) bool {
+	return strings.TrimLeft(dir[len(filepath.VolumeName(dir)):], `/\`) == "" && filepath.IsAbs(dir)
+}
+
+// openDir is a directory that links may lead out of.
+type openDir struct{ dir string }
+
+func (d openDir) path(name string) string {
+	name = filepath.FromSlash(name)
+	if d.dir == "" && filepath.VolumeName(name) == "" {
+		return string(filepath.Separator) + name
+	}
+	if d.dir == "" {
+		return name
+	}
+	return filepath.Join(d.dir, name)
+}
+
+func (d openDir) open(name string) (fs.File, fs.FileInfo, error) {
+	return openRegular(d.path(name))
+}
+
+// openRegular opens the file or directory at path.
+func openRegular(path string) (fs.File, fs.FileInfo, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|openFlags, 0)
+	return statOpened(f, err)
+}
+
+func (d openDir) stat(name string) (fs.FileInfo, error) { return os.Stat(d.path(name)) }
+
+func (d openDir) rest() {}
+
+func (d openDir) write(name string, data []byte, like fs.FileInfo) error {
+	return writeCopy(osWriter{
+		mkdirAll: os.MkdirAll, openFile: os.OpenFile, chtimes: os.Chtimes, rename: os.Rename, remove: os.Remove,
+	}, d.path(name), data, like)
+}
+
+// statOpened looks at what was opened. Being opened first and looked at then,
+// a file can't be exchanged for something else in between.
+func statOpened(f *os.File, err error) (fs.File, fs.FileInfo, error) {
+	if err != nil {
+		return nil, nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() && !info.IsDir() {
+		err = errNotRegular
+	}
+	if err != nil {
+		f.Close()
+		return nil, nil, err
+	}
+	return f, info, nil
+}
+
+// rootDir is a directory that nothing leads out of. It keeps the directory open
+// and looks every now and then whether its name stands for another one.
+type rootDir struct {
+	dir string
+
+	mu      sync.Mutex
+	root    *os.Root
+	info    fs.FileInfo
+	checked time.Time
+}
+
+// rootCheckInterval is how long a replaced root directory may go unnoticed.
+const rootCheckInterval = time.Second
+
+func (d *rootDir) acquire() (*os.Root, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	now := time.Now()
+	if d.root != nil && now.Sub(d.checked) < rootCheckInterval {
+		return d.root, nil
+	}
+	info, err := os.Stat(d.dir)
+	if err != nil {
+		return nil, err
+	}
+	if d.root != nil && os.SameFile(info, d.info) {
+		d.checked = now
+		return d.root, nil
+	}
+	root, err := os.OpenRoot(d.dir)
+	if err != nil {
+		return nil, err
+	}
+	// The name may have changed its meaning since Stat: the next check must
+	// compare with what was opened.
+	if info, err = root.Stat("."); err != nil {
+		root.Close()
+		return nil, err
+	}
+	if d.root != nil {
+		d.root.Close()
+	}
+	d.root, d.info, d.checked = root, info, now
+	return root, nil
+}
+
+// with calls f with the root, once more if it was closed by another goroutine.
+func (d *rootDir) with(f func(*os.Root) error) error {
+	for try := 0; ; try++ {
+		root, err := d.acquire()
+		if err != nil {
+			return err
+		}
+		if err = f(root); try > 2 || !errors.Is(err, os.ErrClosed) {
+			return err
+		}
+	}
+}
+
+func (d *rootDir) open(name string) (f fs.File, info fs.FileInfo, err error) {
+	err = d.with(func(r *os.Root) error {
+		var osf *os.File
+		osf, err := r.OpenFile(name, os.O_RDONLY|openFlags, 0)
+		f, info, err = statOpened(osf, err)
+		return err
+	})
+	return f, info, err
+}
+
+func (d *rootDir) stat(name string) (info fs.FileInfo, err error) {
+	err = d.with(func(r *os.Root) (err error) {
+		info, err = r.Stat(name)
+		return err
+	})
+	return info, err
+}
+
+func (d *rootDir) write(name string, data []byte, like fs.FileInfo) error {
+	return d.with(func(r *os.Root) error {
+		return writeCopy(osWriter{
+			mkdirAll: r.MkdirAll, openFile: r.OpenFile, chtimes: r.Chtimes, rename: r.Rename, remove: r.Remove,
+		}, filepath.FromSlash(name), data, like)
+	})
+}
+
+// rest closes the directory until it is needed again.
+func (d *rootDir) rest() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.root != nil {
+		d.root.Close()
+		d.root, d.info = nil, nil
+	}
+}
+
+// treeSource is an fs.FS.
+type treeSource struct{ fs.FS }
+
+func (s treeSource) open(name string) (fs.File, fs.FileInfo, error) {
+	// Where the tree can tell without opening, ask: an os.DirFS would wait in
+	// Open for the writer of a pipe.
+	if st, ok := s.FS.(fs.StatFS); ok {
+		info, err := st.Stat(name)
+		if err != nil {
+			return nil, nil, err
+		}
+		if !info.Mode().IsRegular() && !info.IsDir() {
+			return nil, nil, errNotRegular
+		}
+	}
+	f, err := s.Open(name)
+	if err != nil {
+		return nil, nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() && !info.IsDir() {
+		err = errNotRegular
+	}
+	if err != nil {
+		f.Close()
+		return nil, nil, err
+	}
+	return f, info, nil
+}
+
+func (s treeSource) stat(name string) (fs.FileInfo, error) { return fs.Stat(s.FS, name) }
+
+func (s treeSource) rest() {}
+
+// immutable tells if the files of a source can't change while the program runs.
+func immutable(src fileSource) bool {
+	t, ok := src.(treeSource)
+	if !ok {
+		return false
+	}
+	_, ok = t.FS.(embed.FS)
+	return ok
+}
+
+// isReaderAt tells if f can be read by many at a time. For an *os.File that is
+// so if it is a regular file, which it has been found to be.
+func isReaderAt(f fs.File) (interface {
+	io.ReaderAt
+	io.Closer
+}, bool) {
+	r, ok := f.(interface {
+		io.ReaderAt
+		io.Closer
+	})
+	return r, ok
+}
