@@ -1,7 +1,6 @@
 package gale
 
 import (
-	"bytes"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -230,7 +229,7 @@ func (h *fsHandler) respond(ctx *RequestCtx, e *fsEntry) {
 	}
 	header := &ctx.Response.Header
 	if e.varies {
-		addVary(header)
+		addVary(header, HeaderAcceptEncoding)
 	}
 	if len(e.lastModified) > 0 {
 		header.SetBytesV(HeaderLastModified, e.lastModified)
@@ -277,18 +276,6 @@ func evaluate(header *RequestHeader, v static.Validators, readOnly bool) static.
 		c.IfNoneMatch = append(none[:0], header.PeekAll(HeaderIfNoneMatch)...)
 	}
 	return c.Evaluate(v)
-}
-
-// addVary says that the answer depends on Accept-Encoding, besides what it was
-// said to depend on before.
-func addVary(header *ResponseHeader) {
-	old := header.Peek(HeaderVary)
-	switch {
-	case len(old) == 0:
-		header.Set(HeaderVary, HeaderAcceptEncoding)
-	case !bytes.Contains(old, []byte(HeaderAcceptEncoding)):
-		header.Set(HeaderVary, string(old)+", "+HeaderAcceptEncoding)
-	}
 }
 
 // setBody makes r of e the body, of which HEAD gets the length only. It takes
