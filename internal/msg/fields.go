@@ -260,9 +260,15 @@ func (f *Fields) Next(i int) int {
 // Add appends a field. The name of an Unknown field is stored as given: the
 // caller spells it. A known id brings its own spelling if name is nil.
 // A field beyond MaxFields or a name beyond MaxNameLen is refused.
+//
+// Methods that write to the arena (Add, Set, SetAt, SetPart) may drop tombstones,
+// so that the indexes of fields change.
 func (f *Fields) Add(id ID, name, value []byte) bool {
 	if name == nil {
 		name = id.Name()
+	}
+	if f.waste >= wasteful {
+		f.compact()
 	}
 	if len(name) > MaxNameLen || len(f.Recs) >= MaxFields {
 		return false
@@ -329,6 +335,9 @@ func (f *Fields) DelAt(i int) { f.kill(i) }
 
 func (f *Fields) kill(i int) {
 	r := &f.Recs[i]
+	if r.Flags&Dead != 0 {
+		return
+	}
 	r.Flags |= Dead
 	f.dead++
 	f.waste += int(r.ValLen) + int(r.NameLen) + 4
@@ -372,12 +381,14 @@ func (f *Fields) CopyTo(dst *Fields) {
 	dst.seen, dst.first, dst.dead, dst.waste = f.seen, f.first, f.dead, f.waste
 }
 
+// wasteful is the number of wasted bytes below which it isn't worth to compact.
+const wasteful = 4 << 10
+
 // compact moves the live bytes to a new arena when replaced values have left
 // more than half of it unused, so that a head that is set again and again does
 // not grow. Slices handed out before keep the old arena.
 func (f *Fields) compact() {
-	const enough = 4 << 10
-	if f.waste < enough || f.waste < len(f.Buf)/2 {
+	if f.waste < wasteful || f.waste < len(f.Buf)/2 {
 		return
 	}
 	old := *f
