@@ -1,0 +1,10 @@
+// Command gale serves folders over HTTP. Run "gale help" for its usage.
+package main
+
+import (
+	"os"
+)
+
+func main() {
+	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
+}

@@ -1,0 +1,184 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// serveConfig is what the flags and arguments of "gale serve" say.
+type serveConfig struct {
+	dir           string // absolute
+	addr          string
+	tlsCert       string
+	tlsKey        string
+	tlsSelfSigned bool
+	spa           bool
+	cors          corsFlag
+	auth          authFlag
+	compress      bool
+	maxConns      int
+	shutdownGrace time.Duration
+	dotfiles      bool
+	log           logFlag
+}
+
+// flagSet returns the flags, bound to cfg. Their defaults are cfg's values.
+func (cfg *serveConfig) flagSet() *flag.FlagSet {
+	fs := flag.NewFlagSet("serve", flag.ContinueOnError)
+	fs.SetOutput(io.Discard)
+	fs.StringVar(&cfg.addr, "addr", ":8080", "listen on `host:port`; without a host on all addresses, with port 0 on a free one")
+	fs.Var(&cfg.auth, "auth", "ask for a name and password, given as `user:pass` (HTTP Basic; use it with TLS)")
+	fs.BoolVar(&cfg.compress, "compress", true, "compress what gets smaller (br, zstd, gzip) for clients that accept it")
+	fs.Var(&cfg.cors, "cors", "let pages of all origins read the files, or of one with -cors=`origin`")
+	fs.BoolVar(&cfg.dotfiles, "dotfiles", false, "serve files and folders whose names begin with a dot")
+	fs.Var(&cfg.log, "log", "write the log in this `form`: text, json or off")
+	fs.IntVar(&cfg.maxConns, "max-conns", 0, "serve at most `n` connections at a time; 0 means the library's default")
+	fs.DurationVar(&cfg.shutdownGrace, "shutdown-grace", 10*time.Second, "wait for requests under way this `long` when told to end")
+	fs.BoolVar(&cfg.spa, "spa", false, "answer paths that don't exist with /index.html, for single-page applications")
+	fs.StringVar(&cfg.tlsCert, "tls-cert", "", "serve HTTPS with the certificate chain in this PEM `file`; needs -tls-key")
+	fs.StringVar(&cfg.tlsKey, "tls-key", "", "the private key of -tls-cert, a PEM `file`")
+	fs.BoolVar(&cfg.tlsSelfSigned, "tls-self-signed", false, "serve HTTPS with a certificate made for this run")
+	return fs
+}
+
+// parseServeFlags reads args and checks everything that can be checked before
+// a port is opened.
+func parseServeFlags(args []string) (*serveConfig, error) {
+	cfg := &serveConfig{log: "text"}
+	dirs, err := parseInterleaved(cfg.flagSet(), args)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		return nil, errHelp
+	case err != nil:
+		return nil, usagef("%v; see 'gale help serve'", err)
+	case len(dirs) == 0:
+		return nil, usagef("name the folder to serve, such as: gale serve .")
+	case len(dirs) > 1:
+		return nil, usagef("one folder at a time, not %d: %s", len(dirs), strings.Join(dirs, " "))
+	}
+	if cfg.dir, err = checkDir(dirs[0]); err != nil {
+		return nil, err
+	}
+	return cfg, cfg.check()
+}
+
+// parseInterleaved parses flags that may come before and after the arguments,
+// which it returns.
+func parseInterleaved(fs *flag.FlagSet, args []string) (rest []string, err error) {
+	for len(args) > 0 {
+		if err := fs.Parse(args); err != nil {
+			return nil, err
+		}
+		if n := len(args) - fs.NArg(); n > 0 && args[n-1] == "--" {
+			return append(rest, fs.Args()...), nil
+		}
+		args = fs.Args()
+		if len(args) > 0 {
+			rest, args = append(rest, args[0]), args[1:]
+		}
+	}
+	return rest, nil
+}
+
+// check finds settings that contradict each other or the folder.
+func (cfg *serveConfig) check() error {
+	switch {
+	case cfg.tlsSelfSigned && (cfg.tlsCert != "" || cfg.tlsKey != ""):
+		return usagef("use either -tls-self-signed or -tls-cert and -tls-key")
+	case cfg.tlsCert == "" && cfg.tlsKey != "":
+		return usagef("-tls-key needs -tls-cert, the file with the certificate")
+	case cfg.tlsCert != "" && cfg.tlsKey == "":
+		return usagef("-tls-cert needs -tls-key, the file with its private key")
+	case cfg.auth.set && (cfg.auth.user == "" || cfg.auth.pass == ""):
+		return usagef("write -auth as user:pass, neither being empty")
+	case cfg.maxConns < 0:
+		return usagef("-max-conns can't be negative")
+	case cfg.shutdownGrace < 0:
+		return usagef("-shutdown-grace can't be negative")
+	}
+	if cfg.spa {
+		index := filepath.Join(cfg.dir, "index.html")
+		if info, err := os.Stat(index); err != nil || !info.Mode().IsRegular() {
+			return usagef("-spa needs the file %s: build the application first, or leave -spa out", index)
+		}
+	}
+	return nil
+}
+
+// serveFlagsHelp describes the flags.
+func serveFlagsHelp() string {
+	var b strings.Builder
+	cfg := &serveConfig{log: "text"}
+	cfg.flagSet().VisitAll(func(f *flag.Flag) {
+		name, usage := flag.UnquoteUsage(f)
+		fmt.Fprintf(&b, "\t-%s", f.Name)
+		switch _, optional := f.Value.(*corsFlag); {
+		case optional:
+			fmt.Fprintf(&b, "[=%s]", name)
+		case name != "":
+			fmt.Fprintf(&b, " %s", name)
+		}
+		fmt.Fprintf(&b, "\n\t\t%s", usage)
+		if f.DefValue != "" && f.DefValue != "false" && f.DefValue != "0" {
+			fmt.Fprintf(&b, " (default %s)", f.DefValue)
+		}
+		b.WriteByte('\n')
+	})
+	return b.String()
+}
+
+// corsFlag is the origin that may read the files; "*" stands for all. It can
+// be given without a value.
+type corsFlag string
+
+func (f *corsFlag) String() string   { return string(*f) }
+func (f *corsFlag) IsBoolFlag() bool { return true }
+
+func (f *corsFlag) Set(s string) error {
+	switch {
+	case s == "true":
+		s = "*"
+	case s == "false":
+		s = ""
+	case s == "*":
+	case !strings.Contains(s, "://") || strings.ContainsAny(s, " \t\r\n,;") || strings.HasSuffix(s, "/"):
+		return errors.New("an origin is written like https://example.com")
+	}
+	*f = corsFlag(s)
+	return nil
+}
+
+// authFlag is a name and password. Set takes anything, for package flag would
+// repeat a value that it refuses, and this one is a secret; check looks at it.
+type authFlag struct {
+	user, pass string
+	set        bool
+}
+
+func (f *authFlag) String() string { return "" }
+
+func (f *authFlag) Set(s string) error {
+	f.user, f.pass, _ = strings.Cut(s, ":")
+	f.set = true
+	return nil
+}
+
+// logFlag is the form of the log.
+type logFlag string
+
+func (f *logFlag) String() string { return string(*f) }
+
+func (f *logFlag) Set(s string) error {
+	switch s {
+	case "text", "json", "off":
+		*f = logFlag(s)
+		return nil
+	}
+	return errors.New("use text, json or off")
+}
