@@ -1,0 +1,168 @@
+package gale
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net/netip"
+	"unicode/utf8"
+
+	"github.com/galehttp/gale/internal/bytesconv"
+)
+
+var (
+	errIPv6Open    = errors.New("missing ']' in host")
+	errIPv6Empty   = errors.New("invalid ipv6 host")
+	errIPv6Address = errors.New("invalid ipv6 address")
+)
+
+// hostSafe tells what may stand in a registered name: what RFC 3986 section
+// 3.2.2 allows, less the comma, which separates addresses in lists of them,
+// and the bytes of UTF-8, which internationalised names are written in.
+var hostSafe = func() [256]bool {
+	t := bytesconv.HostSafe
+	t[','] = false
+	for i := 0x80; i < 0x100; i++ {
+		t[i] = true
+	}
+	return t
+}()
+
+// lowerHost checks host [ ":" port ], which lies in the arena, and makes it
+// the host, in lower case. Percent-encoded UTF-8 is decoded; an encoded
+// character of ASCII is an error, for no name has one that needs it.
+func (u *URI) lowerHost(host []byte) error {
+	if len(host) > 0 && host[0] == '[' {
+		return u.lowerIPv6(host)
+	}
+	i, high, escaped := 0, byte(0), false
+	for i < len(host) {
+		c := host[i]
+		if !hostSafe[c] {
+			if c != '%' || i+2 >= len(host) || bytesconv.HexValue[host[i+1]] < 8 ||
+				bytesconv.HexValue[host[i+1]]|bytesconv.HexValue[host[i+2]] > 15 {
+				break
+			}
+			escaped = true
+		}
+		high |= c
+		i++
+	}
+	if i < len(host) {
+		if host[i] != ':' {
+			return hostError(host[i:])
+		}
+		if err := checkPort(host, i); err != nil {
+			return err
+		}
+	}
+	if escaped {
+		n := bytesconv.Unescape(host[:i])
+		host = append(host[:n], host[i:]...)
+		host, i = host[:len(host):len(host)], n
+	}
+	if (escaped || high >= 0x80) && !utf8.Valid(host[:i]) {
+		return InvalidHostError(host[:i])
+	}
+	bytesconv.LowerInPlace(host[:i])
+	u.host = host
+	return nil
+}
+
+// hostError is the error for a host that goes wrong where b begins.
+func hostError(b []byte) error {
+	if b[0] == '%' {
+		return EscapeError(b[:min(3, len(b))])
+	}
+	return InvalidHostError(b[:1])
+}
+
+// checkPort checks that host[i:] is ":" *DIGIT.
+func checkPort(host []byte, i int) error {
+	for j, c := range host[i+1:] {
+		if c < '0' || c > '9' {
+			if bytes.IndexByte(host[i+1+j:], ':') >= 0 {
+				return fmt.Errorf("invalid host %q with multiple port delimiters", host)
+			}
+			return fmt.Errorf("invalid port %q after host", host[i:])
+		}
+	}
+	return nil
+}
+
+// lowerIPv6 is lowerHost for an IPv6 address in brackets. A zone may follow it
+// as "%25zone" or, as people write it, "%zone" (RFC 6874 sections 2 and 3); the
+// host has the second form.
+func (u *URI) lowerIPv6(host []byte) error {
+	end := bytes.IndexByte(host, ']')
+	if end < 0 {
+		return errIPv6Open
+	}
+	if end+1 < len(host) {
+		if host[end+1] != ':' {
+			return fmt.Errorf("invalid port %q after host", host[end+1:])
+		}
+		if err := checkPort(host, end+1); err != nil {
+			return err
+		}
+	}
+	if end == 1 {
+		return errIPv6Empty
+	}
+	addr := host[1:end]
+	zone := bytes.IndexByte(addr, '%')
+	if zone >= 0 {
+		name := addr[zone+1:]
+		if bytes.HasPrefix(addr[zone:], zoneSign) {
+			name = addr[zone+len(zoneSign):]
+			n := copy(addr[zone+1:], name)
+			host = append(host[:1+zone+1+n], host[end:]...)
+			host, name = host[:len(host):len(host)], host[1+zone+1:1+zone+1+n]
+		}
+		if len(name) == 0 {
+			return errIPv6Address
+		}
+		for i, c := range name {
+			if !bytesconv.ArgSafe[c] {
+				return hostError(name[i:])
+			}
+		}
+		addr = addr[:zone]
+	}
+	if ip, err := netip.ParseAddr(bytesconv.B2S(addr)); err != nil || !ip.Is6() {
+		return errIPv6Address
+	}
+	bytesconv.LowerInPlace(host)
+	u.host = host
+	return nil
+}
+
+var zoneSign = []byte("%25")
+
+// appendHost appends the host as it stands in a URI. The sign of an IPv6 zone
+// is encoded if the zone would be misread otherwise.
+func appendHost(dst, host []byte) []byte {
+	if len(host) > 0 && host[0] == '[' {
+		if n := bytes.Index(host, zoneSign); n >= 0 {
+			dst = append(append(dst, host[:n]...), zoneSign...)
+			return append(dst, host[n+1:]...)
+		}
+	}
+	return append(dst, host...)
+}
+
+// validUserinfo checks *( unreserved / pct-encoded / sub-delims / ":" / "@" ).
+// RFC 3986 section 3.2.1 has no "@" here; it is common in passwords, and
+// everyone takes the last one as the end.
+func validUserinfo(b []byte) bool {
+	for i := 0; i < len(b); i++ {
+		switch c := b[i]; {
+		case bytesconv.HostSafe[c], c == ':', c == '@':
+		case c == '%' && i+2 < len(b) && bytesconv.HexValue[b[i+1]]|bytesconv.HexValue[b[i+2]] < 16:
+			i += 2
+		default:
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,339 @@
+package gale
+
+import (
+	"bytes"
+	"net/url"
+	"strings"
+	"testing"
+)
+
+func TestURIParse(t *testing.T) {
+	for _, tt := range []struct{ host, in, full, path, original string }{
+		{"", "http://Foo.COM/a%20b//c/../d/./e?x=y#h", "http://foo.com/a%20b/d/e?x=y#h", "/a b/d/e", "/a%20b//c/../d/./e"},
+		{"", "HTTPS://u:p@h:80/", "https://h:80/", "/", "/"},
+		{"", "http://h", "http://h/", "/", "/"},
+		{"", "http://h?q", "http://h/?q", "/", ""},
+		{"", "http://h#f", "http://h/#f", "/", ""},
+		{"", "//h/p", "http://h/p", "/p", "/p"},
+		{"", "/p", "http:///p", "/p", "/p"},
+		{"", "p/q", "http:///p/q", "/p/q", "p/q"},
+		{"", "", "http:///", "/", ""},
+		{"", "foo+bar://h/x", "foo+bar://h/x", "/x", "/x"},
+		{"h", "/p?a=b#c", "http://h/p?a=b#c", "/p", "/p"},
+		{"h", "//x/y", "http://h/x/y", "/x/y", "//x/y"},
+		{"h", "//x/y?u=a://b", "http://h/x/y?u=a://b", "/x/y", "//x/y"},
+		{"h", "http://other/y", "http://other/y", "/y", "/y"},
+		{"h", "*", "http://h/%2A", "/*", "*"},
+		{"h", "?a", "http://h/?a", "/", ""},
+		{"h", "a.com:443", "http://h/a.com:443", "/a.com:443", "a.com:443"},
+		{"h", "x/http://y", "http://h/x/http:/y", "/x/http:/y", "x/http://y"},
+		{"H:8080", "/a/b/..", "http://h:8080/a/", "/a/", "/a/b/.."},
+		{"h", "/%2e%2e/x", "http://h/x", "/x", "/%2e%2e/x"},
+		{"h", "/a/%2e%2e%2fb", "http://h/b", "/b", "/a/%2e%2e%2fb"},
+		{"h", "/a%zz%", "http://h/a%25zz%25", "/a%zz%", "/a%zz%"},
+		{"h", "/a%2541", "http://h/a%2541", "/a%41", "/a%2541"},
+		{"h", "/a%00%0d%0a", "http://h/a%00%0D%0A", "/a\x00\r\n", "/a%00%0d%0a"},
+		{"h", "/a b?c d#e f", "http://h/a%20b?c%20d#e%20f", "/a b", "/a b"},
+		{"h", "/a?b?c#d#e", "http://h/a?b?c#d#e", "/a", "/a"},
+		{"h", "/!'()*;:@&=+$,/[]", "http://h/%21%27%28%29%2A;:@&=+$,/%5B%5D", "/!'()*;:@&=+$,/[]", "/!'()*;:@&=+$,/[]"},
+		{"", "http://[::1]:80/", "http://[::1]:80/", "/", "/"},
+		{"", "http://[FE80::1%25Eth0]/", "http://[fe80::1%eth0]/", "/", "/"},
+		{"", "http://[fe80::1%eth0]:1/", "http://[fe80::1%eth0]:1/", "/", "/"},
+		{"", "http://[fe80::1%25251]/", "http://[fe80::1%25251]/", "/", "/"},
+		{"", "http://h:/", "http://h:/", "/", "/"},
+		{"", "http://%e4%B8%96.com:1/", "http://\u4e16.com:1/", "/", "/"},
+		{"", "http://a_b~!$&'()*+;=/", "http://a_b~!$&'()*+;=/", "/", "/"},
+	} {
+		var u URI
+		if err := u.Parse([]byte(tt.host), []byte(tt.in)); err != nil {
+			t.Errorf("Parse(%q, %q): %v", tt.host, tt.in, err)
+			continue
+		}
+		if got := u.String(); got != tt.full {
+			t.Errorf("Parse(%q, %q): %q, want %q", tt.host, tt.in, got, tt.full)
+		}
+		if string(u.Path()) != tt.path || string(u.PathOriginal()) != tt.original {
+			t.Errorf("Parse(%q, %q): path %q of %q, want %q of %q", tt.host, tt.in, u.Path(), u.PathOriginal(), tt.path, tt.original)
+		}
+	}
+}
+
+func TestURIParseErrors(t *testing.T) {
+	invalid := ErrorInvalidURI.Error()
+	for _, tt := range []struct{ host, in, err string }{
+		{"h", "/a\x00b", invalid},
+		{"", "http://h/\r\nx", invalid},
+		{"", "http://h/?a\r\nb", invalid},
+		{"", "http://h/#\x7f", invalid},
+		{"", "http:\\\\evil/x", invalid},
+		{"", "http:/\\evil/x", invalid},
+		{"", "http://u<@h/", invalid},
+		{"", "http://u%4@h/", invalid},
+		{"h", "1http://x/y", `invalid scheme "1http"`},
+		{"h", "ht!tp://x/y", `invalid scheme "ht!tp"`},
+		{"h", "://x", `invalid scheme ""`},
+		{"", "http://[::1/", "missing ']' in host"},
+		{"", "http://[]/", "invalid ipv6 host"},
+		{"", "http://[g]/", "invalid ipv6 address"},
+		{"", "http://[1.2.3.4]/", "invalid ipv6 address"},
+		{"", "http://[v1.a]/", "invalid ipv6 address"},
+		{"", "http://[bad::ip]/", "invalid ipv6 address"},
+		{"", "http://[fe80::1%25]/", "invalid ipv6 address"},
+		{"", "http://[fe80::1%a b]/", `invalid character " " in host name`},
+		{"", "http://[::1]x/", `invalid port "x" after host`},
+		{"", "http://[::1]:x/", `invalid port ":x" after host`},
+		{"", "http://h:x/", `invalid port ":x" after host`},
+		{"", "http://a:1:2/", `invalid host "a:1:2" with multiple port delimiters`},
+		{"", "http://a b/", `invalid character " " in host name`},
+		{"", "http://a,b/", `invalid character "," in host name`},
+		{"", "http://a<b/", `invalid character "<" in host name`},
+		{"", "http://a\\b/", `invalid character "\\" in host name`},
+		{"", "http://a[::1]/", `invalid character "[" in host name`},
+		{"", "http://a\xff/", `invalid character "a\xff" in host name`},
+		{"", "http://a%20b/", `invalid url escape "%20"`},
+		{"", "http://a%41b/", `invalid url escape "%41"`},
+		{"", "http://a%zz/", `invalid url escape "%zz"`},
+		{"", "http://a%4/", `invalid url escape "%4"`},
+		{"u@h", "/", `invalid character "@" in host name`},
+		{"h/x", "/", `invalid character "/" in host name`},
+		{"h?x", "/", `invalid character "?" in host name`},
+		{"h\r\n", "/", `invalid character "\r" in host name`},
+	} {
+		var u URI
+		u.SetPath("/old")
+		err := u.Parse([]byte(tt.host), []byte(tt.in))
+		if errorOr(err) != tt.err {
+			t.Errorf("Parse(%q, %q): %v, want %s", tt.host, tt.in, err, tt.err)
+		}
+		if got := u.String(); err != nil && got != "http:///" {
+			t.Errorf("Parse(%q, %q): left %q behind", tt.host, tt.in, got)
+		}
+	}
+}
+
+func TestURIUserinfo(t *testing.T) {
+	for _, tt := range []struct{ in, user, password, host string }{
+		{"http://h/", "", "", "h"},
+		{"http://u@h/", "u", "", "h"},
+		{"http://u:p:q@h/", "u", "p:q", "h"},
+		{"http://u%40x:p%3a@h/", "u%40x", "p%3a", "h"},
+		{"http://u:p@ss@h:1/", "u", "p@ss", "h:1"},
+		{"http://good.com@evil.com/", "good.com", "", "evil.com"},
+	} {
+		var u URI
+		if err := u.Parse(nil, []byte(tt.in)); err != nil {
+			t.Errorf("%q: %v", tt.in, err)
+		}
+		if string(u.Username()) != tt.user || string(u.Password()) != tt.password || string(u.Host()) != tt.host {
+			t.Errorf("%q: %q, %q, %q", tt.in, u.Username(), u.Password(), u.Host())
+		}
+	}
+}
+
+func TestURIUpdate(t *testing.T) {
+	for _, tt := range []struct{ base, ref, want string }{
+		{"http://h/a/b/c?q#f", "", "http://h/a/b/c?q#f"},
+		{"http://h/a/b/c?q#f", "#z", "http://h/a/b/c?q#z"},
+		{"http://h/a/b/c?q#f", "?x=y#z", "http://h/a/b/c?x=y#z"},
+		{"http://h/a/b/c?q#f", "?x=y", "http://h/a/b/c?x=y"},
+		{"http://h/a/b/c?q#f", "d", "http://h/a/b/d"},
+		{"http://h/a/b/c?q#f", "./d", "http://h/a/b/d"},
+		{"http://h/a/b/c?q#f", "../d?x#y", "http://h/a/d?x#y"},
+		{"http://h/a/b/c?q#f", "..", "http://h/a/"},
+		{"http://h/a/b/c?q#f", "../../../../d", "http://h/d"},
+		{"http://h/a/b/c?q#f", "/d", "http://h/d"},
+		{"https://h/a", "//o/d", "https://o/d"},
+		{"https://h/a", "ftp://o/d", "ftp://o/d"},
+		{"http://h/a%2541/x", "y", "http://h/a%2541/y"},
+		{"http://h/a", "b%2541", "http://h/b%2541"},
+		{"http://h", "d", "http://h/d"},
+		{"http://h/a/", "javascript:x", "http://h/a/javascript:x"},
+		// What browsers might take for another host leaves the URI alone.
+		{"https://h/a", "http:\\\\evil", "https://h/a"},
+		{"https://h/a", "//", "https://h/a"},
+		{"https://h/a", "http:///x", "https://h/a"},
+		{"https://h/a", "//a b/c", "https://h/a"},
+		{"https://h/a", "//a,b/c", "https://h/a"},
+		{"https://h/a", "/\r\nX: y", "https://h/a"},
+		{"https://h/a", "\\\\evil\\x", "https://h/%5C%5Cevil%5Cx"},
+		{"https://h/a", "/\\evil", "https://h/%5Cevil"},
+	} {
+		var u URI
+		if err := u.Parse(nil, []byte(tt.base)); err != nil {
+			t.Fatal(err)
+		}
+		u.Update(tt.ref)
+		if got := u.String(); got != tt.want {
+			t.Errorf("%q + %q = %q, want %q", tt.base, tt.ref, got, tt.want)
+		}
+	}
+}
+
+func TestURISetters(t *testing.T) {
+	var u URI
+	if got := u.String(); got != "http:///" {
+		t.Errorf("zero value: %q", got)
+	}
+	u.SetScheme("HTTPS\r\n")
+	u.SetHost("Foo.COM\r\n\x00:80")
+	u.SetUsername("u\r\n")
+	u.SetPassword("p\x00")
+	u.SetPath("a//b/../c d?e#f%41\r\n")
+	u.SetQueryString("a=b c\r\n#d\x00")
+	u.SetHash("x y\r\n\x00")
+	const want = "https  ://foo.com   :80/a/c%20d%3Fe%23fA%0D%0A?a=b%20c%0D%0A%23d%00#x%20y%0D%0A%00"
+	if got := u.String(); got != want {
+		t.Errorf("got %q\nwant %q", got, want)
+	}
+	if string(u.Username()) != "u  " || string(u.Password()) != "p " {
+		t.Errorf("userinfo %q, %q", u.Username(), u.Password())
+	}
+	if got := string(u.LastPathSegment()); got != "c d?e#fA\r\n" {
+		t.Errorf("LastPathSegment = %q", got)
+	}
+	var w bytes.Buffer
+	if n, err := u.WriteTo(&w); err != nil || w.String() != want || n != int64(len(want)) {
+		t.Errorf("WriteTo wrote %q", w.String())
+	}
+	var v URI
+	v.SetHash("old")
+	u.CopyTo(&v)
+	u.Reset()
+	if got := v.String(); got != want {
+		t.Errorf("copy: %q", got)
+	}
+}
+
+func TestURIQueryArgs(t *testing.T) {
+	var u URI
+	query := func(why, want string) {
+		t.Helper()
+		if got := string(u.RequestURI()); got != "/"+want {
+			t.Errorf("%s: %q, want %q", why, got, "/"+want)
+		}
+	}
+	u.SetQueryString("a=%zz&b")
+	query("raw until the arguments are asked for", "?a=%zz&b")
+	u.QueryArgs().Set("c", "1 2")
+	query("then the arguments rule", "?a=%25zz&b&c=1+2")
+	if got := string(u.QueryString()); got != "a=%zz&b" {
+		t.Errorf("QueryString = %q", got)
+	}
+	var v URI
+	u.CopyTo(&v)
+	if got := v.QueryArgs().String(); got != "a=%25zz&b&c=1+2" {
+		t.Errorf("copy: %q", got)
+	}
+	u.QueryArgs().Reset()
+	query("nothing is left", "")
+	u.SetQueryString("m=n")
+	query("a new query rules again", "?m=n")
+	if got := u.QueryArgs().String(); got != "m=n" {
+		t.Errorf("arguments of the new query: %q", got)
+	}
+}
+
+func TestURIDisablePathNormalizing(t *testing.T) {
+	var u URI
+	if err := u.Parse([]byte("h"), []byte("/a//b/../%41 c")); err != nil {
+		t.Fatal(err)
+	}
+	u.DisablePathNormalizing = true
+	if got := u.String(); got != "http://h/a//b/../%41%20c" {
+		t.Errorf("got %q", got)
+	}
+	u.SetPath("/x\r\n/../y")
+	if got := string(u.RequestURI()); got != "/x%0D%0A/../y" {
+		t.Errorf("got %q", got)
+	}
+	u.SetPath("")
+	if got := string(u.RequestURI()); got != "/" {
+		t.Errorf("got %q", got)
+	}
+}
+
+// Slices handed out earlier stay as they are when other parts change.
+func TestURISlicesStay(t *testing.T) {
+	var u URI
+	if err := u.Parse([]byte("host"), []byte("/path?query")); err != nil {
+		t.Fatal(err)
+	}
+	host, path, query := u.Host(), u.Path(), u.QueryString()
+	for i := range 3000 {
+		u.SetPath(strings.Repeat("x", i%100))
+		u.SetQueryStringBytes(u.Path())
+		u.SetHash("hash")
+	}
+	if string(host) != "host" || string(path) != "/path" || string(query) != "query" || string(u.Host()) != "host" {
+		t.Errorf("%q %q %q", host, path, query)
+	}
+	if cap(u.buf) > 4*maxKeptScratch {
+		t.Errorf("the arena grew to %d bytes", cap(u.buf))
+	}
+}
+
+func TestURIParseOwnBytes(t *testing.T) {
+	var u URI
+	if err := u.Parse([]byte("host"), []byte("/a/b?q")); err != nil {
+		t.Fatal(err)
+	}
+	if err := u.Parse(u.Host(), u.PathOriginal()); err != nil || u.String() != "http://host/a/b" {
+		t.Errorf("%q, %v", u.String(), err)
+	}
+	u.UpdateBytes(u.Path()[1:])
+	if got := u.String(); got != "http://host/a/a/b" {
+		t.Errorf("got %q", got)
+	}
+}
+
+func FuzzURI(f *testing.F) {
+	for _, s := range []string{
+		"http://u:p@Host:80/a/../b?c=d#e", "//h", "/%2e%2e/%00?%zz#", "http://[fe80::1%25a]/", "http://[::1%2525]:9/x", "a:b", "http://%e4%b8%96/", "http:\\\\x",
+	} {
+		f.Add("", s, "../x?y")
+		f.Add("h:1", s, "//o/")
+	}
+	f.Fuzz(func(t *testing.T, host, s, ref string) {
+		var u, v URI
+		if err := u.Parse([]byte(host), []byte(s)); err != nil {
+			return
+		}
+		full := u.String()
+		for i := range len(full) {
+			if full[i] <= ' ' || full[i] == 0x7f {
+				t.Fatalf("%q: control character in %q", s, full)
+			}
+		}
+		if err := v.Parse(nil, []byte(full)); err != nil {
+			t.Fatalf("%q: printed as %q, which is refused: %v", s, full, err)
+		}
+		if again := v.String(); again != full || !bytes.Equal(u.Path(), v.Path()) || !bytes.Equal(u.Host(), v.Host()) {
+			t.Fatalf("%q: printed as %q, then as %q", s, full, again)
+		}
+		checkNormalPath(t, u.Path())
+		// net/url, where it can read the whole, agrees about host and path.
+		if std, err := url.Parse(full); err == nil && std.Host != "" {
+			if !strings.HasPrefix(std.Host, "[") && std.Host != string(u.Host()) || std.Path != string(u.Path()) {
+				t.Fatalf("%q: host %q path %q, net/url: %q %q", full, u.Host(), u.Path(), std.Host, std.Path)
+			}
+		}
+		u.Update(ref)
+		if err := v.Parse(nil, u.FullURI()); err != nil {
+			t.Fatalf("%q updated by %q is %q, which is refused: %v", full, ref, u.FullURI(), err)
+		}
+		checkNormalPath(t, u.Path())
+	})
+}
+
+func checkNormalPath(t *testing.T, path []byte) {
+	t.Helper()
+	if len(path) == 0 || path[0] != '/' {
+		t.Fatalf("%q doesn't begin with a slash", path)
+	}
+	segments := bytes.Split(path[1:], []byte("/"))
+	for i, s := range segments {
+		if string(s) == "." || string(s) == ".." || len(s) == 0 && i < len(segments)-1 {
+			t.Fatalf("%q is not normal", path)
+		}
+	}
+}
