@@ -110,57 +110,89 @@ type rootDir struct {
 	dir string
 
 	mu      sync.Mutex
-	root    *os.Root
-	info    fs.FileInfo
+	root    *heldRoot
 	checked time.Time
+}
+
+// heldRoot is an open root directory. It is closed when nobody uses it any more,
+// of which the rootDir is one; users is guarded by the lock of that.
+type heldRoot struct {
+	*os.Root
+	info  fs.FileInfo
+	users int
 }
 
 // rootCheckInterval is how long a replaced root directory may go unnoticed.
 const rootCheckInterval = time.Second
 
-func (d *rootDir) acquire() (*os.Root, error) {
+func (d *rootDir) acquire() (*heldRoot, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	now := time.Now()
-	if d.root != nil && now.Sub(d.checked) < rootCheckInterval {
-		return d.root, nil
+	if d.root == nil || now.Sub(d.checked) >= rootCheckInterval {
+		if err := d.renew(); err != nil {
+			return nil, err
+		}
+		d.checked = now
 	}
+	d.root.users++
+	return d.root, nil
+}
+
+// renew opens the directory that the name stands for now, if it isn't open.
+func (d *rootDir) renew() error {
 	info, err := os.Stat(d.dir)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if d.root != nil && os.SameFile(info, d.info) {
-		d.checked = now
-		return d.root, nil
+	if d.root != nil && os.SameFile(info, d.root.info) {
+		return nil
 	}
 	root, err := os.OpenRoot(d.dir)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	// The name may have changed its meaning since Stat: the next check must
-	// compare with what was opened.
+	// The name may have changed its meaning since Stat: what later checks
+	// compare with must be what was opened.
 	if info, err = root.Stat("."); err != nil {
 		root.Close()
-		return nil, err
+		return err
 	}
-	if d.root != nil {
-		d.root.Close()
-	}
-	d.root, d.info, d.checked = root, info, now
-	return root, nil
+	d.drop(d.root)
+	d.root = &heldRoot{Root: root, info: info, users: 1}
+	return nil
 }
 
-// with calls f with the root, once more if it was closed by another goroutine.
-func (d *rootDir) with(f func(*os.Root) error) error {
-	for try := 0; ; try++ {
-		root, err := d.acquire()
-		if err != nil {
-			return err
-		}
-		if err = f(root); try > 2 || !errors.Is(err, os.ErrClosed) {
-			return err
-		}
+// drop ends one use of r.
+func (d *rootDir) drop(r *heldRoot) {
+	if r == nil {
+		return
 	}
+	if r.users--; r.users == 0 {
+		r.Close()
+	}
+}
+
+// rest closes the directory until it is needed again.
+func (d *rootDir) rest() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.drop(d.root)
+	d.root = nil
+}
+
+// with calls f with the open root.
+func (d *rootDir) with(f func(*os.Root) error) error {
+	root, err := d.acquire()
+	if err != nil {
+		return err
+	}
+	defer func() {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		d.drop(root)
+	}()
+	return f(root.Root)
 }
 
 func (d *rootDir) open(name string) (f fs.File, info fs.FileInfo, err error) {
@@ -187,16 +219,6 @@ func (d *rootDir) write(name string, data []byte, like fs.FileInfo) error {
 			mkdirAll: r.MkdirAll, openFile: r.OpenFile, chtimes: r.Chtimes, rename: r.Rename, remove: r.Remove,
 		}, filepath.FromSlash(name), data, like)
 	})
-}
-
-// rest closes the directory until it is needed again.
-func (d *rootDir) rest() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.root != nil {
-		d.root.Close()
-		d.root, d.info = nil, nil
-	}
 }
 
 // treeSource is an fs.FS.

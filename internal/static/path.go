@@ -26,7 +26,7 @@ const (
 	// whoever checked it.
 	PathNUL
 	// PathDotDot holds a ".." segment. Request paths come with theirs resolved,
-	// so it was brought in on purpose.
+	// so whoever rewrote the path brought it in.
 	PathDotDot
 	// PathHidden holds a segment that Rules.HideDot refuses.
 	PathHidden
@@ -41,57 +41,33 @@ func (r Rules) Check(path []byte) PathVerdict {
 	if bytes.IndexByte(path, 0) >= 0 {
 		return PathNUL
 	}
-	if r.Windows {
-		return r.checkWindows(path)
-	}
-	first := true
+	// A path that climbs by itself is told apart from one that merely can't
+	// exist, so all of it is searched first.
 	for rest := path; len(rest) > 0; {
 		var seg []byte
-		seg, rest = cutSegment(rest, false)
-		if len(seg) == 0 {
-			continue
-		}
-		if seg[0] == '.' {
-			if string(seg) == ".." {
-				return PathDotDot
-			}
-			if r.HideDot && IsDotFile(seg) && !(first && string(seg) == ".well-known") {
-				return PathHidden
-			}
-		}
-		first = false
-	}
-	return PathOK
-}
-
-// checkWindows looks for ".." first, with either separator, so that a path that
-// climbs is always told apart from one that merely can't exist.
-func (r Rules) checkWindows(path []byte) PathVerdict {
-	for rest := path; len(rest) > 0; {
-		var seg []byte
-		seg, rest = cutSegment(rest, true)
-		// The system drops trailing dots and spaces: ".. " climbs as well.
-		if t := bytes.TrimRight(seg, ". "); len(t) == 0 && len(seg) > 1 && seg[0] == '.' && seg[1] != ' ' || string(bytes.TrimRight(seg, " ")) == ".." {
+		if seg, rest = cutSegment(rest); string(seg) == ".." {
 			return PathDotDot
 		}
 	}
-	if bytes.IndexByte(path, '\\') >= 0 {
-		return PathForeign
-	}
-	if r.Volume {
-		path = trimVolume(path)
+	if r.Windows {
+		if bytes.IndexByte(path, '\\') >= 0 {
+			return PathForeign
+		}
+		if r.Volume {
+			path = trimVolume(path)
+		}
 	}
 	first := true
 	for rest := path; len(rest) > 0; {
 		var seg []byte
-		seg, rest = cutSegment(rest, false)
+		seg, rest = cutSegment(rest)
 		if len(seg) == 0 || string(seg) == "." {
 			continue
 		}
-		if r.HideDot && seg[0] == '.' && !(first && bytes.EqualFold(seg, wellKnown)) {
+		if r.HideDot && IsDotFile(seg) && !(first && bytes.EqualFold(seg, wellKnown)) {
 			return PathHidden
 		}
-		if foreignSegment(seg) {
+		if r.Windows && foreignSegment(seg) {
 			return PathForeign
 		}
 		first = false
@@ -106,12 +82,10 @@ func IsDotFile(name []byte) bool {
 	return len(name) > 0 && name[0] == '.' && string(name) != "."
 }
 
-// cutSegment returns path up to the first separator and what follows it.
-func cutSegment(path []byte, backslash bool) (seg, rest []byte) {
-	for i, c := range path {
-		if c == '/' || backslash && c == '\\' {
-			return path[:i], path[i+1:]
-		}
+// cutSegment returns path up to the first slash and what follows it.
+func cutSegment(path []byte) (seg, rest []byte) {
+	if i := bytes.IndexByte(path, '/'); i >= 0 {
+		return path[:i], path[i+1:]
 	}
 	return path, nil
 }
@@ -181,7 +155,7 @@ func AppendName(dst, path []byte) []byte {
 	base := len(dst)
 	for rest := path; len(rest) > 0; {
 		var seg []byte
-		seg, rest = cutSegment(rest, false)
+		seg, rest = cutSegment(rest)
 		if len(seg) == 0 || string(seg) == "." {
 			continue
 		}
