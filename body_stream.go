@@ -1,11 +1,49 @@
 package gale
 
-import "io"
+import (
+	"bufio"
+	"io"
+)
+
+// StreamWriter writes a body to w, piece by piece. What it writes is buffered;
+// it calls w.Flush when the bytes so far should go out. It must return when w
+// returns an error: nobody is reading any more.
+type StreamWriter func(w *bufio.Writer)
+
+// BodyWriterTo is a body stream that says whether its WriteTo may be used in
+// the place of Read. WriteTo alone doesn't say that, since a type that embeds
+// a reader to change its Read inherits a WriteTo that goes around it.
+//
+// SupportsBodyWriteTo must return true only if WriteTo does all that Read does.
+// Of other streams, WriteTo is used for *bytes.Reader, *bytes.Buffer and
+// *strings.Reader.
+type BodyWriterTo interface {
+	io.WriterTo
+	SupportsBodyWriteTo() bool
+}
 
 // ReadCloserWithError is a body stream that can be told why nobody wants to
 // read on. The streams of received bodies implement it: closed with an error,
 // the connection that they came from isn't used again.
+//
+// When the library is done with a stream it calls CloseWithError, with nil for
+// a reason if all went well, and then Close if the stream has that too.
 type ReadCloserWithError interface {
 	io.Reader
 	CloseWithError(err error) error
 }
+
+// NewStreamReader returns a reader of what sw writes. sw runs at once in a
+// goroutine of its own, and waits when it is more than 128 KiB ahead of the
+// reader. If it panics, the reader gets what was flushed before and then an
+// [ErrBodyStreamWritePanic].
+//
+// The reader must be read to its end or closed, which may happen at any time,
+// from any goroutine and more than once: it makes writes of sw fail with
+// io.ErrClosedPipe, upon which sw must return. What was written before Close
+// can still be read after it.
+func NewStreamReader(sw StreamWriter) io.ReadCloser { return newStreamPipe(sw) }
+
+// NewBoundedStreamReader is the same as [NewStreamReader], which bounds what
+// it holds too. In fasthttp they differ.
+func NewBoundedStreamReader(sw StreamWriter) io.ReadCloser { return newStreamPipe(sw) }

@@ -53,6 +53,10 @@ var (
 	ErrBadTrailer = errors.New("fasthttp: contain forbidden trailer")
 )
 
+// errRequestHostRequired is returned when a request without a host is written
+// or read (RFC 9112 section 3.2).
+var errRequestHostRequired = errors.New("missing required host header in request")
+
 // Errors of bodies and forms.
 var (
 	// ErrBodyTooLarge is returned when a body is longer than the limit that

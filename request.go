@@ -64,8 +64,13 @@ func (req *Request) Reset() {
 
 // resetSkipHeader empties all but the header and the flags.
 func (req *Request) resetSkipHeader() {
-	req.ResetBody()
 	req.userValues.reset()
+	req.resetMessage()
+}
+
+// resetMessage empties what belongs to the message behind its header.
+func (req *Request) resetMessage() {
+	req.ResetBody()
 	if req.uriParsed {
 		req.uri.Reset()
 		req.uriParsed = false

@@ -1,5 +1,37 @@
 package gale
 
-func (req *Request) removeForm() {}
+import (
+	"bytes"
+	"encoding/base64"
 
-func (req *Request) marshalForm() []byte { return nil }
+	"github.com/galehttp/gale/internal/bytesconv"
+)
+
+// PostArgs returns the arguments in a body of the type
+// application/x-www-form-urlencoded, parsed when they are first asked for; none
+// for a body of another type. A stream is read to its end for that. They belong
+// to the request. What is set on them is sent as the body of a request that has
+// no other.
+func (req *Request) PostArgs() *Args {
+	if !req.postArgsParsed {
+		req.postArgsParsed = true
+		if isMediaType(req.Header.ContentType(), "application/x-www-form-urlencoded") {
+			req.postArgs.ParseBytes(req.Body())
+		}
+	}
+	return &req.postArgs
+}
+
+// isMediaType reports whether a Content-Type is of the given type, without
+// regard to case and parameters (RFC 9110 section 8.3.1).
+func isMediaType(contentType []byte, want string) bool {
+	t, _, _ := bytes.Cut(contentType, []byte{';'})
+	return bytesconv.EqualFoldString(bytes.Trim(t, " \t"), want)
+}
+
+// basicAuth returns the value of Authorization for a user (RFC 7617).
+func basicAuth(user, password []byte) string {
+	b := make([]byte, 0, len(user)+1+len(password))
+	b = append(append(append(b, user...), ':'), password...)
+	return "Basic " + base64.StdEncoding.EncodeToString(b)
+}

@@ -1,0 +1,203 @@
+package gale
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+
+	"github.com/galehttp/gale/internal/pool"
+)
+
+const (
+	// pipeBlock is the size in bytes to which a block of a pipe grows.
+	pipeBlock = 32 << 10
+	// pipeBlocks is how many blocks wait in a pipe, beside the one that the
+	// reader holds.
+	pipeBlocks = 4
+)
+
+// streamPipe carries what a StreamWriter writes, in its goroutine, to whoever
+// reads the body. One goroutine reads at a time; Close may come from any.
+type streamPipe struct {
+	mu       sync.Mutex
+	canRead  sync.Cond
+	canWrite sync.Cond
+	queue    [pipeBlocks]*pool.Buf
+	n        int   // blocks in queue
+	ended    bool  // the writer returned
+	err      error // what became of it
+	closed   bool
+
+	// block is what the reader took out of the queue, off how much of it was
+	// read. They are the reader's.
+	block *pool.Buf
+	off   int
+}
+
+func newStreamPipe(sw StreamWriter) *streamPipe {
+	p := &streamPipe{}
+	p.canRead.L, p.canWrite.L = &p.mu, &p.mu
+	go p.run(sw)
+	return p
+}
+
+var errStreamWriterExit = errors.New("gale: stream writer ended its goroutine")
+
+// run runs the writer and tells the reader when it is over, however it ended.
+func (p *streamPipe) run(sw StreamWriter) {
+	err := errStreamWriterExit
+	defer func() {
+		if v := recover(); v != nil {
+			err = panicError(v)
+		}
+		p.mu.Lock()
+		p.ended, p.err = true, err
+		p.canRead.Broadcast()
+		p.mu.Unlock()
+	}()
+	w := bufio.NewWriter(pipeWriter{p})
+	sw(w)
+	_ = w.Flush() // fails only if nobody reads any more
+	err = nil
+}
+
+// panicError is the error for a panic with v while a body was written.
+func panicError(v any) error {
+	const text = "panic while writing body stream: "
+	if err, ok := v.(error); ok {
+		return &ErrBodyStreamWritePanic{fmt.Errorf(text+"%w", err)}
+	}
+	return &ErrBodyStreamWritePanic{fmt.Errorf(text+"%v", v)}
+}
+
+// pipeWriter is the writing side of a pipe.
+type pipeWriter struct{ p *streamPipe }
+
+func (w pipeWriter) Write(b []byte) (n int, err error) {
+	p := w.p
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for len(b) > 0 {
+		tail := p.tail()
+		for tail == nil && !p.closed {
+			p.canWrite.Wait()
+			tail = p.tail()
+		}
+		if p.closed {
+			return n, io.ErrClosedPipe
+		}
+		k := min(len(b), pipeBlock-len(tail.B))
+		_, _ = tail.Write(b[:k])
+		b, n = b[k:], n+k
+		p.canRead.Signal()
+	}
+	if p.closed {
+		return n, io.ErrClosedPipe
+	}
+	return n, nil
+}
+
+// tail returns the block to write to, or nil if all are full.
+func (p *streamPipe) tail() *pool.Buf {
+	if p.n > 0 && len(p.queue[p.n-1].B) < pipeBlock {
+		return p.queue[p.n-1]
+	}
+	if p.n == pipeBlocks {
+		return nil
+	}
+	b := pool.Get(0)
+	p.queue[p.n] = b
+	p.n++
+	return b
+}
+
+// next makes sure that the reader holds a block with unread bytes, and waits
+// for one. It returns the stream's end or its error when there will be none.
+func (p *streamPipe) next() error {
+	if p.block != nil {
+		if p.off < len(p.block.B) {
+			return nil
+		}
+		pool.Put(p.block)
+		p.block, p.off = nil, 0
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for p.n == 0 {
+		switch {
+		case p.closed:
+			return io.EOF
+		case p.ended && p.err != nil:
+			return p.err
+		case p.ended:
+			return io.EOF
+		}
+		p.canRead.Wait()
+	}
+	p.block = p.queue[0]
+	p.n--
+	copy(p.queue[:], p.queue[1:p.n+1])
+	p.queue[p.n] = nil
+	p.canWrite.Signal()
+	return nil
+}
+
+// ready reports whether the reader would get bytes without waiting.
+func (p *streamPipe) ready() bool {
+	if p.block != nil && p.off < len(p.block.B) {
+		return true
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.n > 0
+}
+
+// Read reads what was written, and waits if there is nothing.
+func (p *streamPipe) Read(b []byte) (int, error) {
+	if len(b) == 0 {
+		return 0, nil
+	}
+	if err := p.next(); err != nil {
+		return 0, err
+	}
+	n := copy(b, p.block.B[p.off:])
+	p.off += n
+	return n, nil
+}
+
+// WriteTo writes all that is still to be read to w. After an error of w,
+// reading goes on behind what w took.
+func (p *streamPipe) WriteTo(w io.Writer) (sum int64, err error) {
+	for {
+		if err := p.next(); err != nil {
+			if err == io.EOF {
+				err = nil
+			}
+			return sum, err
+		}
+		n, err := w.Write(p.block.B[p.off:])
+		p.off += n
+		sum += int64(n)
+		if err != nil {
+			return sum, err
+		}
+		if p.off < len(p.block.B) {
+			return sum, io.ErrShortWrite
+		}
+	}
+}
+
+// SupportsBodyWriteTo reports true: see BodyWriterTo.
+func (p *streamPipe) SupportsBodyWriteTo() bool { return true }
+
+// Close ends the stream for its writer. See NewStreamReader.
+func (p *streamPipe) Close() error {
+	p.mu.Lock()
+	p.closed = true
+	p.canRead.Broadcast()
+	p.canWrite.Broadcast()
+	p.mu.Unlock()
+	return nil
+}

@@ -1,0 +1,167 @@
+package gale
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/synctest"
+)
+
+func TestStreamReaderGivesWhatWasWritten(t *testing.T) {
+	want := strings.Repeat("0123456789abcdef", 40_000)
+	for _, step := range []int{1, 100, 4096, 5000, 70_000} {
+		r := NewStreamReader(func(w *bufio.Writer) {
+			for rest := want; rest != ""; {
+				n := min(step, len(rest))
+				_, _ = w.WriteString(rest[:n])
+				rest = rest[n:]
+				if len(rest)%7 == 0 {
+					_ = w.Flush()
+				}
+			}
+		})
+		got, err := io.ReadAll(r)
+		if err != nil || string(got) != want {
+			t.Fatalf("step %d: %d bytes, %v", step, len(got), err)
+		}
+		if err := r.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestStreamReaderBoundsTheWriter(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		written := make(chan error, 1)
+		r := NewBoundedStreamReader(func(w *bufio.Writer) {
+			_, err := w.Write(make([]byte, 10<<20))
+			written <- err
+		})
+		synctest.Wait()
+		select {
+		case <-written:
+			t.Fatal("10 MiB went into the pipe without a reader")
+		default:
+		}
+		p := r.(*streamPipe)
+		held := 0
+		for _, b := range p.queue {
+			held += cap(b.B)
+		}
+		if held > 160<<10 {
+			t.Fatalf("the pipe holds %d bytes", held)
+		}
+		if err := r.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-written; !errors.Is(err, io.ErrClosedPipe) {
+			t.Fatalf("writer got %v after Close", err)
+		}
+		rest, err := io.ReadAll(r)
+		if err != nil || len(rest) != 128<<10 {
+			t.Fatalf("%d bytes, %v: what was accepted stays readable", len(rest), err)
+		}
+	})
+}
+
+func TestStreamReaderCloseWakesReader(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		stop := make(chan struct{})
+		r := NewStreamReader(func(*bufio.Writer) { <-stop })
+		done := make(chan error, 1)
+		go func() {
+			_, err := r.Read(make([]byte, 1))
+			done <- err
+		}()
+		synctest.Wait()
+		_ = r.Close()
+		_ = r.Close()
+		if err := <-done; err != io.EOF {
+			t.Fatalf("waiting Read got %v", err)
+		}
+		close(stop)
+	})
+}
+
+func TestStreamReaderPanic(t *testing.T) {
+	cause := errors.New("boom")
+	for _, c := range []struct {
+		name string
+		sw   StreamWriter
+		want string
+	}{
+		{"error", func(w *bufio.Writer) { _, _ = w.WriteString("ab"); _ = w.Flush(); panic(cause) }, "panic while writing body stream: boom"},
+		{"value", func(w *bufio.Writer) { _, _ = w.WriteString("ab"); _ = w.Flush(); panic(7) }, "panic while writing body stream: 7"},
+		{"exit", func(w *bufio.Writer) { _, _ = w.WriteString("ab"); _ = w.Flush(); runtime.Goexit() }, errStreamWriterExit.Error()},
+	} {
+		r := NewStreamReader(c.sw)
+		got, err := io.ReadAll(r)
+		if string(got) != "ab" || err == nil || err.Error() != c.want {
+			t.Errorf("%s: %q, %v", c.name, got, err)
+		}
+		var p *ErrBodyStreamWritePanic
+		if isPanic := errors.As(err, &p); isPanic != (c.name != "exit") {
+			t.Errorf("%s: %T", c.name, err)
+		}
+	}
+	_, err := io.ReadAll(NewStreamReader(func(*bufio.Writer) { panic(cause) }))
+	if !errors.Is(err, cause) {
+		t.Error("the error that was panicked with is lost")
+	}
+}
+
+// shortWriter takes n bytes and then fails.
+type shortWriter struct {
+	bytes.Buffer
+	n   int
+	err error
+}
+
+func (w *shortWriter) Write(p []byte) (int, error) {
+	n := min(len(p), w.n)
+	w.n -= n
+	w.Buffer.Write(p[:n])
+	if n < len(p) {
+		return n, w.err
+	}
+	return n, nil
+}
+
+func TestStreamReaderResumesAfterFailedWriteTo(t *testing.T) {
+	want := strings.Repeat("x1y2", 30_000)
+	for _, werr := range []error{nil, io.ErrUnexpectedEOF} {
+		r := NewStreamReader(func(w *bufio.Writer) { _, _ = w.WriteString(want) }).(*streamPipe)
+		w := &shortWriter{n: 40_001, err: werr}
+		n, err := r.WriteTo(w)
+		if n != 40_001 || werr == nil && err != io.ErrShortWrite || werr != nil && err != werr {
+			t.Fatalf("WriteTo: %d, %v", n, err)
+		}
+		rest, err := io.ReadAll(r)
+		if err != nil || w.String()+string(rest) != want {
+			t.Fatalf("%v: the rest doesn't follow what was taken", err)
+		}
+	}
+}
+
+func TestStreamReaderLeavesNoGoroutine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) { // fails if a goroutine is left
+		for range 20 {
+			r := NewStreamReader(func(w *bufio.Writer) {
+				for {
+					if _, err := w.WriteString("data: 1\n\n"); err != nil {
+						return
+					}
+					if err := w.Flush(); err != nil {
+						return
+					}
+				}
+			})
+			_, _ = r.Read(make([]byte, 3))
+			_ = r.Close()
+		}
+	})
+}

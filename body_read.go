@@ -1,0 +1,235 @@
+package gale
+
+import (
+	"bufio"
+	"io"
+	"sync"
+	"sync/atomic"
+
+	"github.com/galehttp/gale/internal/h1"
+	"github.com/galehttp/gale/internal/msg"
+	"github.com/galehttp/gale/internal/pool"
+)
+
+// bodyReader reads one message body from a connection and stops at its end, so
+// that what follows can be read as the next message. Its end and its errors
+// stay: a Read after them returns them again.
+//
+// One goroutine reads at a time; Close may come from any, at any time, and
+// doesn't wait for a Read that waits for the connection.
+type bodyReader struct {
+	mu  sync.Mutex // held while reading; guards what follows
+	br  *bufio.Reader
+	dec h1.Body
+	// length is the length of the body, msg.LenChunked or msg.LenUnknown; left
+	// what is still to come of a known one.
+	length, left int64
+	// data is body that was decoded and not yet handed out. It aliases br's
+	// buffer, whose next used bytes are consumed once it is.
+	data []byte
+	used int
+	err  error
+
+	closed atomic.Bool
+}
+
+// init makes d read a body of length bytes (or msg.LenChunked, msg.LenUnknown)
+// from br. Fields of the trailer section go to trailers.
+func (d *bodyReader) init(br *bufio.Reader, length int64, trailers *msg.Fields) {
+	d.br, d.length, d.left = br, length, length
+	d.data, d.used, d.err = nil, 0, nil
+	if length == msg.LenChunked {
+		d.dec.Init(length, trailers, nil)
+	}
+	if length == 0 {
+		d.err = io.EOF
+	}
+}
+
+// Read reads on in the body. A connection that ends within it gives
+// io.ErrUnexpectedEOF.
+func (d *bodyReader) Read(p []byte) (n int, err error) {
+	if len(p) == 0 {
+		return 0, nil
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed.Load() && d.err == nil {
+		d.err = io.ErrClosedPipe
+	}
+	if d.err != nil {
+		return 0, d.err
+	}
+	if d.length == msg.LenChunked {
+		n, err = d.readChunked(p)
+	} else {
+		n, err = d.readPlain(p)
+	}
+	d.err = err
+	return n, err
+}
+
+// readPlain reads a body that isn't coded in any way.
+func (d *bodyReader) readPlain(p []byte) (int, error) {
+	if d.length >= 0 && int64(len(p)) > d.left {
+		p = p[:d.left]
+	}
+	n, err := d.br.Read(p)
+	if d.length < 0 {
+		return n, err
+	}
+	switch d.left -= int64(n); {
+	case d.left == 0:
+		return n, io.EOF
+	case err == io.EOF:
+		return n, io.ErrUnexpectedEOF
+	}
+	return n, err
+}
+
+func (d *bodyReader) readChunked(p []byte) (int, error) {
+	for len(d.data) == 0 {
+		data, done, err := d.next()
+		if err != nil {
+			return 0, err
+		}
+		if len(data) == 0 && done {
+			return 0, io.EOF
+		}
+	}
+	n := copy(p, d.data)
+	if d.data = d.data[n:]; len(d.data) > 0 {
+		return n, nil
+	}
+	_, _ = d.br.Discard(d.used)
+	d.used = 0
+	if d.dec.Done() {
+		return n, io.EOF
+	}
+	return n, nil
+}
+
+// next decodes the next piece of a chunked body into d.data. Pieces without
+// data are consumed at once.
+func (d *bodyReader) next() (data []byte, done bool, err error) {
+	b, err := d.br.Peek(max(d.br.Buffered(), 1))
+	for {
+		if len(b) == 0 {
+			return nil, false, noEOF(err)
+		}
+		var n int
+		data, n, done, err = d.dec.Next(b)
+		switch {
+		case err != nil:
+			return nil, false, ErrBrokenChunk{err}
+		case len(data) > 0:
+			d.data, d.used = data, n
+			return data, done, nil
+		case n > 0 || done:
+			_, _ = d.br.Discard(n)
+			return nil, done, nil
+		}
+		// Half a trailer line: it has to fit into the reader's buffer.
+		have := len(b)
+		if b, err = d.br.Peek(have + 1); len(b) == have {
+			if err == bufio.ErrBufferFull {
+				err = &ErrSmallBuffer{ErrSmallReadBuffer}
+			}
+			return nil, false, noEOF(err)
+		}
+	}
+}
+
+// noEOF turns the end of the connection into one that came too early.
+func noEOF(err error) error {
+	if err == io.EOF {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+// atEnd reports whether the body was read to its end.
+func (d *bodyReader) atEnd() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.err == io.EOF
+}
+
+// Close makes later Reads return io.ErrClosedPipe, unless the body was read to
+// its end before. It leaves the rest of the body in the connection.
+func (d *bodyReader) Close() error {
+	d.closed.Store(true)
+	return nil
+}
+
+// CloseWithError is Close: there is nobody here who would want to know.
+func (d *bodyReader) CloseWithError(error) error { return d.Close() }
+
+// readBody reads a body of length bytes (or msg.LenChunked, msg.LenUnknown)
+// from br into the buffer of c. The buffer grows with what arrives, never by
+// what length says. With limit above 0, a body of more bytes is ErrBodyTooLarge.
+// After an error the buffer holds what was read before it.
+func (c *content) readBody(br *bufio.Reader, length int64, limit int, trailers *msg.Fields) error {
+	if limit > 0 && length > int64(limit) {
+		return ErrBodyTooLarge
+	}
+	if length == 0 {
+		return nil
+	}
+	var d bodyReader
+	d.init(br, length, trailers)
+	b := c.bodyBuf()
+	b.Reset()
+	if length == msg.LenChunked {
+		return d.appendChunked(b, limit)
+	}
+	if length > 0 {
+		b.Grow(int(min(length, int64(max(br.Buffered(), pool.MinSize)))))
+	}
+	return d.appendPlain(b, limit)
+}
+
+func (d *bodyReader) appendPlain(b *pool.Buf, limit int) error {
+	empty := 0
+	for {
+		if len(b.B) == cap(b.B) {
+			b.Grow(1)
+		}
+		n, err := d.readPlain(b.B[len(b.B):cap(b.B)])
+		b.B = b.B[:len(b.B)+n]
+		switch {
+		case limit > 0 && len(b.B) > limit:
+			b.B = b.B[:limit]
+			return ErrBodyTooLarge
+		case err == io.EOF:
+			return nil
+		case err != nil:
+			return err
+		case n > 0:
+			empty = 0
+		default:
+			if empty++; empty == maxEmptyReads {
+				return io.ErrNoProgress
+			}
+		}
+	}
+}
+
+func (d *bodyReader) appendChunked(b *pool.Buf, limit int) error {
+	for {
+		data, done, err := d.next()
+		if err != nil {
+			return err
+		}
+		if limit > 0 && len(b.B)+len(data) > limit {
+			return ErrBodyTooLarge
+		}
+		if len(data) > 0 {
+			_, _ = b.Write(data)
+			_, _ = d.br.Discard(d.used)
+		}
+		if done {
+			return nil
+		}
+	}
+}

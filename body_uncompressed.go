@@ -1,0 +1,164 @@
+package gale
+
+import "github.com/galehttp/gale/internal/compress"
+
+// maxUncompressedBody is the limit in bytes of the methods that decode a body
+// without being told one.
+const maxUncompressedBody = 64 << 20
+
+// decodeAs decodes body from c.
+func decodeAs(body []byte, c compress.Coding, limit int) ([]byte, error) {
+	b, err := appendDecoded(nil, body, c, limit)
+	if err != nil {
+		return nil, err
+	}
+	return b, nil
+}
+
+// decodeBy decodes body from what Content-Encoding says.
+func decodeBy(body, contentEncoding []byte, limit int) ([]byte, error) {
+	c, ok := compress.Parse(contentEncoding)
+	switch {
+	case !ok:
+		return nil, ErrContentEncodingUnsupported
+	case c != compress.Identity:
+		return decodeAs(body, c, limit)
+	case limit > 0 && len(body) > limit:
+		return nil, ErrBodyTooLarge
+	}
+	return body, nil
+}
+
+// BodyUncompressed returns the body decoded from what Content-Encoding says:
+// gzip, deflate, br, zstd, or nothing or identity, for which it is the body
+// itself. Anything else, a list of codings too, is [ErrContentEncodingUnsupported].
+// More than 64 MiB of output are [ErrBodyTooLarge]; see BodyUncompressedWithLimit
+// for another limit. In fasthttp this method has none.
+func (req *Request) BodyUncompressed() ([]byte, error) {
+	return req.uncompressed(maxUncompressedBody)
+}
+
+// BodyUncompressedWithLimit is BodyUncompressed with a limit of maxBodySize bytes,
+// or none if that isn't above 0. The limit holds while the body is decoded.
+func (req *Request) BodyUncompressedWithLimit(maxBodySize int) ([]byte, error) {
+	return req.uncompressed(maxBodySize)
+}
+
+func (req *Request) uncompressed(limit int) ([]byte, error) {
+	return decodeBy(req.Body(), req.Header.ContentEncoding(), limit)
+}
+
+// BodyGunzip returns the body decoded from gzip, whatever Content-Encoding says.
+// More than 64 MiB of output are [ErrBodyTooLarge]. The result is the caller's.
+func (req *Request) BodyGunzip() ([]byte, error) {
+	return decodeAs(req.Body(), compress.Gzip, maxUncompressedBody)
+}
+
+// BodyGunzipWithLimit is BodyGunzip with a limit of maxBodySize bytes, or none if
+// that isn't above 0. The limit holds while the body is decoded.
+func (req *Request) BodyGunzipWithLimit(maxBodySize int) ([]byte, error) {
+	return decodeAs(req.Body(), compress.Gzip, maxBodySize)
+}
+
+// BodyInflate returns the body decoded from deflate, whatever Content-Encoding says.
+// More than 64 MiB of output are [ErrBodyTooLarge]. The result is the caller's.
+func (req *Request) BodyInflate() ([]byte, error) {
+	return decodeAs(req.Body(), compress.Deflate, maxUncompressedBody)
+}
+
+// BodyInflateWithLimit is BodyInflate with a limit of maxBodySize bytes, or none if
+// that isn't above 0. The limit holds while the body is decoded.
+func (req *Request) BodyInflateWithLimit(maxBodySize int) ([]byte, error) {
+	return decodeAs(req.Body(), compress.Deflate, maxBodySize)
+}
+
+// BodyUnbrotli returns the body decoded from br, whatever Content-Encoding says.
+// More than 64 MiB of output are [ErrBodyTooLarge]. The result is the caller's.
+func (req *Request) BodyUnbrotli() ([]byte, error) {
+	return decodeAs(req.Body(), compress.Brotli, maxUncompressedBody)
+}
+
+// BodyUnbrotliWithLimit is BodyUnbrotli with a limit of maxBodySize bytes, or none if
+// that isn't above 0. The limit holds while the body is decoded.
+func (req *Request) BodyUnbrotliWithLimit(maxBodySize int) ([]byte, error) {
+	return decodeAs(req.Body(), compress.Brotli, maxBodySize)
+}
+
+// BodyUnzstd returns the body decoded from zstd, whatever Content-Encoding says.
+// More than 64 MiB of output are [ErrBodyTooLarge]. The result is the caller's.
+func (req *Request) BodyUnzstd() ([]byte, error) {
+	return decodeAs(req.Body(), compress.Zstd, maxUncompressedBody)
+}
+
+// BodyUnzstdWithLimit is BodyUnzstd with a limit of maxBodySize bytes, or none if
+// that isn't above 0. The limit holds while the body is decoded.
+func (req *Request) BodyUnzstdWithLimit(maxBodySize int) ([]byte, error) {
+	return decodeAs(req.Body(), compress.Zstd, maxBodySize)
+}
+
+// BodyUncompressed returns the body decoded from what Content-Encoding says:
+// gzip, deflate, br, zstd, or nothing or identity, for which it is the body
+// itself. Anything else, a list of codings too, is [ErrContentEncodingUnsupported].
+// More than 64 MiB of output are [ErrBodyTooLarge]; see BodyUncompressedWithLimit
+// for another limit. In fasthttp this method has none.
+func (resp *Response) BodyUncompressed() ([]byte, error) {
+	return resp.uncompressed(maxUncompressedBody)
+}
+
+// BodyUncompressedWithLimit is BodyUncompressed with a limit of maxBodySize bytes,
+// or none if that isn't above 0. The limit holds while the body is decoded.
+func (resp *Response) BodyUncompressedWithLimit(maxBodySize int) ([]byte, error) {
+	return resp.uncompressed(maxBodySize)
+}
+
+func (resp *Response) uncompressed(limit int) ([]byte, error) {
+	return decodeBy(resp.Body(), resp.Header.ContentEncoding(), limit)
+}
+
+// BodyGunzip returns the body decoded from gzip, whatever Content-Encoding says.
+// More than 64 MiB of output are [ErrBodyTooLarge]. The result is the caller's.
+func (resp *Response) BodyGunzip() ([]byte, error) {
+	return decodeAs(resp.Body(), compress.Gzip, maxUncompressedBody)
+}
+
+// BodyGunzipWithLimit is BodyGunzip with a limit of maxBodySize bytes, or none if
+// that isn't above 0. The limit holds while the body is decoded.
+func (resp *Response) BodyGunzipWithLimit(maxBodySize int) ([]byte, error) {
+	return decodeAs(resp.Body(), compress.Gzip, maxBodySize)
+}
+
+// BodyInflate returns the body decoded from deflate, whatever Content-Encoding says.
+// More than 64 MiB of output are [ErrBodyTooLarge]. The result is the caller's.
+func (resp *Response) BodyInflate() ([]byte, error) {
+	return decodeAs(resp.Body(), compress.Deflate, maxUncompressedBody)
+}
+
+// BodyInflateWithLimit is BodyInflate with a limit of maxBodySize bytes, or none if
+// that isn't above 0. The limit holds while the body is decoded.
+func (resp *Response) BodyInflateWithLimit(maxBodySize int) ([]byte, error) {
+	return decodeAs(resp.Body(), compress.Deflate, maxBodySize)
+}
+
+// BodyUnbrotli returns the body decoded from br, whatever Content-Encoding says.
+// More than 64 MiB of output are [ErrBodyTooLarge]. The result is the caller's.
+func (resp *Response) BodyUnbrotli() ([]byte, error) {
+	return decodeAs(resp.Body(), compress.Brotli, maxUncompressedBody)
+}
+
+// BodyUnbrotliWithLimit is BodyUnbrotli with a limit of maxBodySize bytes, or none if
+// that isn't above 0. The limit holds while the body is decoded.
+func (resp *Response) BodyUnbrotliWithLimit(maxBodySize int) ([]byte, error) {
+	return decodeAs(resp.Body(), compress.Brotli, maxBodySize)
+}
+
+// BodyUnzstd returns the body decoded from zstd, whatever Content-Encoding says.
+// More than 64 MiB of output are [ErrBodyTooLarge]. The result is the caller's.
+func (resp *Response) BodyUnzstd() ([]byte, error) {
+	return decodeAs(resp.Body(), compress.Zstd, maxUncompressedBody)
+}
+
+// BodyUnzstdWithLimit is BodyUnzstd with a limit of maxBodySize bytes, or none if
+// that isn't above 0. The limit holds while the body is decoded.
+func (resp *Response) BodyUnzstdWithLimit(maxBodySize int) ([]byte, error) {
+	return decodeAs(resp.Body(), compress.Zstd, maxBodySize)
+}

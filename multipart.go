@@ -1,0 +1,96 @@
+package gale
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"mime/multipart"
+	"net/textproto"
+	"os"
+	"slices"
+)
+
+// WriteMultipartForm writes f to w as a body of the type multipart/form-data
+// (RFC 7578) with the given boundary: the fields and then the files, each in
+// the order of their names. The boundary must not be empty.
+func WriteMultipartForm(w io.Writer, f *multipart.Form, boundary string) error {
+	if boundary == "" {
+		return errors.New("form boundary cannot be empty")
+	}
+	mw := multipart.NewWriter(w)
+	if err := mw.SetBoundary(boundary); err != nil {
+		return fmt.Errorf("cannot use form boundary %q: %w", boundary, err)
+	}
+	for _, name := range slices.Sorted(maps.Keys(f.Value)) {
+		for _, v := range f.Value[name] {
+			if err := mw.WriteField(name, v); err != nil {
+				return fmt.Errorf("cannot write form field %q value %q: %w", name, v, err)
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(f.File)) {
+		for _, fh := range f.File[name] {
+			if err := writeFormFile(mw, name, fh); err != nil {
+				return err
+			}
+		}
+	}
+	if err := mw.Close(); err != nil {
+		return fmt.Errorf("error when closing multipart form writer: %w", err)
+	}
+	return nil
+}
+
+func writeFormFile(mw *multipart.Writer, name string, fh *multipart.FileHeader) error {
+	part, err := mw.CreatePart(partHeader(name, fh))
+	if err != nil {
+		return fmt.Errorf("cannot create form file %q (%q): %w", name, fh.Filename, err)
+	}
+	file, err := fh.Open()
+	if err != nil {
+		return fmt.Errorf("cannot open form file %q (%q): %w", name, fh.Filename, err)
+	}
+	defer file.Close()
+	if _, err := copyStream(part, file); err != nil {
+		return fmt.Errorf("error when copying form file %q (%q): %w", name, fh.Filename, err)
+	}
+	return nil
+}
+
+// partHeader returns the header of a file's part, as it came in or, for a file
+// header that was made by hand, with what it needs.
+func partHeader(name string, fh *multipart.FileHeader) textproto.MIMEHeader {
+	h := fh.Header
+	if h.Get(HeaderContentDisposition) == "" {
+		h = maps.Clone(h)
+		if h == nil {
+			h = textproto.MIMEHeader{}
+		}
+		h.Set(HeaderContentDisposition, multipart.FileContentDisposition(name, fh.Filename))
+	}
+	return h
+}
+
+// SaveMultipartFile copies an uploaded file to path, replacing what is there.
+// The path is taken as it is: don't make it of fh.Filename, which the client
+// chose. If the copy fails, it is removed.
+func SaveMultipartFile(fh *multipart.FileHeader, path string) (err error) {
+	src, err := fh.Open()
+	if err != nil {
+		return err
+	}
+	defer src.Close()
+	dst, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(dst, src)
+	if closeErr := dst.Close(); err == nil {
+		err = closeErr
+	}
+	if err != nil {
+		_ = os.Remove(path)
+	}
+	return err
+}

@@ -1,0 +1,231 @@
+package gale
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"mime/multipart"
+
+	"github.com/galehttp/gale/internal/compress"
+)
+
+// maxFormMemory is how many bytes of a form are held in memory. What its files
+// have beyond that goes to temporary files; fields beyond that are an error.
+const maxFormMemory = 16 << 20
+
+// formSlack is what multipart.Reader.ReadForm allows for fields on top of the
+// memory it is given.
+const formSlack = 10 << 20
+
+var errFormEmpty = errors.New("form size must be greater than 0: given 0")
+
+// MultipartForm returns the form in a body of the type multipart/form-data (RFC
+// 7578). A body of another type, or without a boundary, is [ErrNoMultipartForm].
+// It is parsed once; the form belongs to the request, and Reset or
+// RemoveMultipartFormFiles removes its temporary files.
+//
+// At most 16 MiB are held in memory, the rest of the files in temporary files.
+// A form has at most 1,000 parts with at most 10,000 header fields in all.
+// Encoded bodies are decoded, to at most 64 MiB; see MultipartFormWithLimit for
+// another limit.
+func (req *Request) MultipartForm() (*multipart.Form, error) {
+	limit := 0
+	if len(req.Header.ContentEncoding()) > 0 {
+		limit = maxUncompressedBody
+	}
+	return req.parseForm(limit)
+}
+
+// MultipartFormWithLimit is MultipartForm for a body of at most maxBodySize
+// bytes, once decoded; longer ones are [ErrBodyTooLarge]. There is no limit if
+// maxBodySize isn't above 0.
+func (req *Request) MultipartFormWithLimit(maxBodySize int) (*multipart.Form, error) {
+	return req.parseForm(maxBodySize)
+}
+
+func (req *Request) parseForm(limit int) (*multipart.Form, error) {
+	if req.form != nil {
+		return req.form, nil
+	}
+	body, boundary, err := req.formBody()
+	if err != nil {
+		return nil, err
+	}
+	if limit > 0 {
+		body = &limitReader{r: body, n: int64(limit)}
+	}
+	form, err := readForm(body, boundary)
+	closeFormBody(body)
+	if err != nil {
+		return nil, err
+	}
+	req.form, req.formRaw = form, !req.hasStream()
+	return form, nil
+}
+
+// formBody returns the decoded body of a form as a reader, and its boundary.
+func (req *Request) formBody() (body io.Reader, boundary string, err error) {
+	boundary = string(req.Header.MultipartFormBoundary())
+	if boundary == "" {
+		return nil, "", ErrNoMultipartForm
+	}
+	switch {
+	case req.form != nil && !req.formRaw:
+		return bytes.NewReader(req.marshalForm()), boundary, nil
+	case req.hasStream():
+		body = req.stream()
+	case len(req.bodyBytes()) == 0:
+		return nil, "", errFormEmpty
+	default:
+		body = bytes.NewReader(req.lendBody())
+	}
+	coding, ok := compress.Parse(req.Header.ContentEncoding())
+	if !ok {
+		return nil, "", fmt.Errorf("unsupported content-encoding: %q", req.Header.ContentEncoding())
+	}
+	if coding != compress.Identity {
+		body = &decodingReader{src: body, coding: coding}
+	}
+	return body, boundary, nil
+}
+
+// MultipartReader returns a reader of the parts of a body of the type
+// multipart/form-data, for forms that should not be held in memory or files: on
+// a streamed body it reads parts as they arrive. A body of another type, or
+// without a boundary, is [ErrNoMultipartForm].
+//
+// The limits of MultipartForm don't hold: how many parts are read, and how much
+// of each, is up to the caller. A part has at most 10,000 header fields. A
+// stream can be read only once. It isn't in fasthttp.
+func (req *Request) MultipartReader() (*multipart.Reader, error) {
+	body, boundary, err := req.formBody()
+	if err != nil {
+		return nil, err
+	}
+	return multipart.NewReader(body, boundary), nil
+}
+
+// readForm reads the whole form from a connection, of which its body is the
+// next length bytes.
+func (req *Request) readForm(r *bufio.Reader, boundary []byte, length int64) error {
+	req.ResetBody()
+	var body bodyReader
+	body.init(r, length, nil)
+	form, err := readForm(&body, string(boundary))
+	if err == nil {
+		_, err = copyStream(io.Discard, &body) // what follows the last boundary
+		if err != nil {
+			_ = form.RemoveAll()
+		}
+	}
+	if err != nil {
+		return err
+	}
+	req.form, req.formRaw = form, false
+	return nil
+}
+
+// readForm reads a form to its last boundary.
+func readForm(r io.Reader, boundary string) (*multipart.Form, error) {
+	form, err := multipart.NewReader(r, boundary).ReadForm(maxFormMemory - formSlack)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read multipart/form-data body: %w", err)
+	}
+	return form, nil
+}
+
+// marshalForm returns the form as bytes.
+func (req *Request) marshalForm() []byte {
+	var b bytes.Buffer
+	if err := WriteMultipartForm(&b, req.form, string(req.Header.MultipartFormBoundary())); err != nil {
+		return []byte(err.Error())
+	}
+	return b.Bytes()
+}
+
+// RemoveMultipartFormFiles removes the temporary files of the form and drops
+// it. Without a form it does nothing.
+func (req *Request) RemoveMultipartFormFiles() { req.removeForm() }
+
+func (req *Request) removeForm() {
+	if req.form != nil {
+		_ = req.form.RemoveAll() // files that are gone or held are not our business
+		req.form, req.formRaw = nil, false
+	}
+}
+
+// limitReader ends with ErrBodyTooLarge where more than n bytes come.
+type limitReader struct {
+	r io.Reader
+	n int64
+}
+
+func (l *limitReader) Read(p []byte) (int, error) {
+	if l.n < 0 {
+		return 0, ErrBodyTooLarge
+	}
+	if int64(len(p)) > l.n+1 {
+		p = p[:l.n+1]
+	}
+	n, err := l.r.Read(p)
+	if l.n -= int64(n); l.n < 0 {
+		return n - 1, ErrBodyTooLarge
+	}
+	return n, err
+}
+
+func (l *limitReader) Close() error {
+	closeFormBody(l.r)
+	return nil
+}
+
+// decodingReader decodes what it reads from src. It takes a decoder when it is
+// first read and gives it back at the end, after an error, or by Close.
+type decodingReader struct {
+	src    io.Reader
+	coding compress.Coding
+	z      *compress.Reader
+	err    error
+}
+
+func (d *decodingReader) Read(p []byte) (int, error) {
+	if d.z == nil && d.err == nil {
+		d.z, d.err = compress.NewReader(d.src, d.coding)
+	}
+	if d.err != nil {
+		return 0, d.err
+	}
+	n, err := d.z.Read(p)
+	if err != nil {
+		d.end(err)
+	}
+	return n, err
+}
+
+func (d *decodingReader) Close() error {
+	d.end(io.ErrClosedPipe)
+	return nil
+}
+
+func (d *decodingReader) end(err error) {
+	if d.err == nil {
+		d.err = err
+	}
+	if d.z != nil {
+		_ = d.z.Close()
+		d.z = nil
+	}
+}
+
+// closeFormBody gives back what formBody took for decoding. The body's own
+// stream stays open.
+func closeFormBody(r io.Reader) {
+	switch r := r.(type) {
+	case *limitReader:
+		closeFormBody(r.r)
+	case *decodingReader:
+		_ = r.Close()
+	}
+}
