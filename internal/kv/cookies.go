@@ -12,8 +12,12 @@ import (
 //
 // It is lenient where browsers are: spaces and tabs around names, values and
 // semicolons are dropped, a space after ";" may be missing, and a cookie
-// without "=" is a value with an empty name. Empty cookies, and those that have
-// CR, LF or NUL or whose value CookieValue refuses, are left out.
+// without "=" is a value with an empty name. Spaces, commas and bytes above
+// 0x7f in values, which the grammar doesn't allow but browsers send, pass.
+//
+// Left out are empty cookies, cookies with CR, LF or NUL, and those whose value,
+// without one pair of double quotes around it, has a double quote or a
+// backslash: readers disagree about where such a value ends.
 //
 // AddCookies stops when the list has limit pairs and then returns false if
 // more would have followed. The time it takes is linear in len(src).
@@ -60,20 +64,12 @@ func (l *List) AddCookies(src []byte, limit int) bool {
 	return true
 }
 
-// CookieValue returns the value that b, as it stands in a Cookie or Set-Cookie
-// field, means: one pair of double quotes around it is removed. ok is false if
-// what is left has a double quote or a backslash, so that no two readers
-// disagree about where a value ends. Spaces, commas and bytes above 0x7f,
-// which RFC 6265 section 4.1.1 doesn't allow but browsers send, pass.
-func CookieValue(b []byte) (value []byte, ok bool) {
-	i, end, ok := cookieValue(b, 0, len(b))
-	return b[i:end], ok
-}
-
 // cookieBad tells the bytes that a cookie's value can't have: those that some
 // readers take for its end.
 var cookieBad = [256]bool{'"': true, '\\': true, ';': true, 0: true, '\r': true, '\n': true}
 
+// cookieValue narrows b[i:end] by one pair of double quotes around it. ok is
+// false if what is left can't be a value.
 func cookieValue(b []byte, i, end int) (from, to int, ok bool) {
 	if end-i >= 2 && b[i] == '"' && b[end-1] == '"' {
 		i, end = i+1, end-1

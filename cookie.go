@@ -1,0 +1,273 @@
+package gale
+
+import (
+	"bytes"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/galehttp/gale/internal/bytesconv"
+)
+
+// CookieExpireDelete is an expiration time long past: set it to have clients
+// delete a cookie.
+var CookieExpireDelete = time.Date(2009, time.November, 10, 23, 0, 0, 0, time.UTC)
+
+// CookieExpireUnlimited is the expiration time of cookies that don't expire, or
+// end with the browser's session. It is the zero time.
+var CookieExpireUnlimited time.Time
+
+// CookieSameSite is the value of the SameSite attribute: whether a cookie goes
+// along with requests from other sites.
+type CookieSameSite int
+
+// Values of the SameSite attribute.
+const (
+	CookieSameSiteDisabled    CookieSameSite = iota // no attribute
+	CookieSameSiteDefaultMode                       // "SameSite" without a value
+	CookieSameSiteLaxMode                           // "SameSite=Lax"
+	CookieSameSiteStrictMode                        // "SameSite=Strict"
+	CookieSameSiteNoneMode                          // "SameSite=None"
+)
+
+// Cookie is a cookie with its attributes as a server sends it, the value of a
+// Set-Cookie field (RFC 6265 section 4.1).
+//
+// Whatever is set, the printed cookie is one cookie: in names, values, domains
+// and paths, ";" and control characters become spaces, and so does "=" in
+// names.
+//
+// The zero value is an empty cookie. Cookie must not be copied (use
+// [Cookie.CopyTo]) nor used by several goroutines at once. Slices that methods
+// return belong to the cookie: they are valid until the same part is set, or
+// the cookie is parsed into, reset or released. What is passed to methods is
+// copied.
+type Cookie struct {
+	_ noCopy
+
+	key, value, domain, path []byte
+
+	expire      time.Time
+	maxAge      int // seconds; 0: none, negative: delete now
+	sameSite    CookieSameSite
+	httpOnly    bool
+	secure      bool
+	partitioned bool
+
+	buf []byte // what Cookie returned
+}
+
+var cookiePool = sync.Pool{New: func() any { return new(Cookie) }}
+
+// AcquireCookie returns an empty cookie from a pool. Give it back with
+// [ReleaseCookie] when it isn't needed any more; not doing so is no error.
+func AcquireCookie() *Cookie { return cookiePool.Get().(*Cookie) }
+
+// ReleaseCookie puts c into the pool. Neither c nor anything that its methods
+// returned may be used afterwards.
+func ReleaseCookie(c *Cookie) {
+	c.Reset()
+	cookiePool.Put(c)
+}
+
+// Reset makes c an empty cookie. Buffers are kept unless they are huge.
+func (c *Cookie) Reset() {
+	c.key, c.value = keepScratch(c.key), keepScratch(c.value)
+	c.domain, c.path = keepScratch(c.domain), keepScratch(c.path)
+	c.buf = keepScratch(c.buf)
+	c.expire, c.maxAge, c.sameSite = CookieExpireUnlimited, 0, CookieSameSiteDisabled
+	c.httpOnly, c.secure, c.partitioned = false, false, false
+}
+
+// CopyTo makes c a copy of src. Mind the direction: the receiver changes.
+func (c *Cookie) CopyTo(src *Cookie) {
+	c.key = append(c.key[:0], src.key...)
+	c.value = append(c.value[:0], src.value...)
+	c.domain = append(c.domain[:0], src.domain...)
+	c.path = append(c.path[:0], src.path...)
+	c.expire, c.maxAge, c.sameSite = src.expire, src.maxAge, src.sameSite
+	c.httpOnly, c.secure, c.partitioned = src.httpOnly, src.secure, src.partitioned
+}
+
+// Key returns the name.
+func (c *Cookie) Key() []byte { return c.key }
+
+// SetKey sets the name.
+func (c *Cookie) SetKey(key string) { c.SetKeyBytes(bytesconv.S2B(key)) }
+
+// SetKeyBytes is [Cookie.SetKey] for bytes.
+func (c *Cookie) SetKeyBytes(key []byte) {
+	c.key = setCookiePart(c.key, key)
+	for i, b := range c.key {
+		if b == '=' {
+			c.key[i] = ' '
+		}
+	}
+}
+
+// Value returns the value, without the quotes it was parsed with.
+func (c *Cookie) Value() []byte { return c.value }
+
+// SetValue sets the value.
+func (c *Cookie) SetValue(value string) { c.SetValueBytes(bytesconv.S2B(value)) }
+
+// SetValueBytes is [Cookie.SetValue] for bytes.
+func (c *Cookie) SetValueBytes(value []byte) { c.value = setCookiePart(c.value, value) }
+
+// Domain returns the Domain attribute, empty if there is none.
+func (c *Cookie) Domain() []byte { return c.domain }
+
+// SetDomain sets the Domain attribute. Without it, a cookie goes to the host it
+// came from only.
+func (c *Cookie) SetDomain(domain string) { c.SetDomainBytes(bytesconv.S2B(domain)) }
+
+// SetDomainBytes is [Cookie.SetDomain] for bytes.
+func (c *Cookie) SetDomainBytes(domain []byte) { c.domain = setCookiePart(c.domain, domain) }
+
+// Path returns the Path attribute, empty if there is none.
+func (c *Cookie) Path() []byte { return c.path }
+
+// SetPath sets the Path attribute to path, decoded and normalised as by
+// [URI.Path]; "" becomes "/".
+func (c *Cookie) SetPath(path string) { c.SetPathBytes(bytesconv.S2B(path)) }
+
+// SetPathBytes is [Cookie.SetPath] for bytes.
+func (c *Cookie) SetPathBytes(path []byte) {
+	c.buf = appendNormalPath(c.buf[:0], path, backslashIsSlash)
+	c.path = setCookiePart(c.path, c.buf)
+}
+
+// setCookiePart copies src to dst, which it overwrites, with bytes that would
+// end a cookie, an attribute or a field line as spaces.
+func setCookiePart(dst, src []byte) []byte {
+	dst = append(dst[:0], src...)
+	for i, b := range dst {
+		if b == ';' || isControl(b) {
+			dst[i] = ' '
+		}
+	}
+	return dst
+}
+
+// Expire returns the Expires attribute, [CookieExpireUnlimited] if there is
+// none.
+func (c *Cookie) Expire() time.Time { return c.expire }
+
+// SetExpire sets the Expires attribute, in seconds, or takes it away with
+// [CookieExpireUnlimited]. It is not printed if there is a Max-Age.
+func (c *Cookie) SetExpire(expire time.Time) { c.expire = expire }
+
+// MaxAge returns the Max-Age attribute in seconds, 0 if there is none. It is
+// negative if the cookie is to be deleted at once.
+func (c *Cookie) MaxAge() int { return c.maxAge }
+
+// SetMaxAge sets the Max-Age attribute in seconds. 0 takes it away; a negative
+// number has the cookie deleted at once ("max-age=0"). It takes precedence over
+// Expires (RFC 6265 section 4.1.2.2).
+func (c *Cookie) SetMaxAge(seconds int) { c.maxAge = seconds }
+
+// HTTPOnly reports whether the cookie is kept from scripts.
+func (c *Cookie) HTTPOnly() bool { return c.httpOnly }
+
+// SetHTTPOnly sets whether the cookie is kept from scripts.
+func (c *Cookie) SetHTTPOnly(httpOnly bool) { c.httpOnly = httpOnly }
+
+// Secure reports whether the cookie goes over secure channels only.
+func (c *Cookie) Secure() bool { return c.secure }
+
+// SetSecure sets whether the cookie goes over secure channels only.
+func (c *Cookie) SetSecure(secure bool) { c.secure = secure }
+
+// SameSite returns the SameSite attribute.
+func (c *Cookie) SameSite() CookieSameSite { return c.sameSite }
+
+// SetSameSite sets the SameSite attribute. [CookieSameSiteNoneMode] sets Secure
+// too, since browsers refuse such cookies otherwise.
+func (c *Cookie) SetSameSite(mode CookieSameSite) {
+	c.sameSite = mode
+	if mode == CookieSameSiteNoneMode {
+		c.secure = true
+	}
+}
+
+// Partitioned reports whether the cookie is kept apart for each top-level site.
+func (c *Cookie) Partitioned() bool { return c.partitioned }
+
+// SetPartitioned sets whether the cookie is kept apart for each top-level site.
+// true sets Secure and the path "/" too, since browsers refuse such cookies
+// otherwise.
+func (c *Cookie) SetPartitioned(partitioned bool) {
+	c.partitioned = partitioned
+	if partitioned {
+		c.secure = true
+		c.path = append(c.path[:0], '/')
+	}
+}
+
+// String returns the cookie as [Cookie.AppendBytes] writes it.
+func (c *Cookie) String() string { return string(c.Cookie()) }
+
+// Cookie returns the cookie as [Cookie.AppendBytes] writes it. The slice is
+// valid until the next call of Cookie, String, WriteTo or SetPath as well.
+func (c *Cookie) Cookie() []byte {
+	c.buf = c.AppendBytes(c.buf[:0])
+	return c.buf
+}
+
+// WriteTo writes the cookie as [Cookie.AppendBytes] does. It implements
+// [io.WriterTo].
+func (c *Cookie) WriteTo(w io.Writer) (int64, error) {
+	n, err := w.Write(c.Cookie())
+	return int64(n), err
+}
+
+// AppendBytes appends the value of a Set-Cookie field to dst and returns the
+// extended slice:
+//
+//	key=value; max-age=1; domain=d; path=/p; HttpOnly; secure; SameSite=Lax; Partitioned
+//
+// with "expires=" in place of max-age if only that is set, and without the
+// attributes that aren't. A cookie without a name is its value alone, after a
+// "=" if it would be read as a name otherwise.
+func (c *Cookie) AppendBytes(dst []byte) []byte {
+	if len(c.key) > 0 || bytes.IndexByte(c.value, '=') >= 0 {
+		dst = append(dst, c.key...)
+		dst = append(dst, '=')
+	}
+	dst = append(dst, c.value...)
+
+	switch {
+	case c.maxAge > 0:
+		dst = bytesconv.AppendInt(append(dst, "; max-age="...), c.maxAge)
+	case c.maxAge < 0:
+		dst = append(dst, "; max-age=0"...)
+	case !c.expire.IsZero():
+		dst = AppendHTTPDate(append(dst, "; expires="...), c.expire)
+	}
+	if len(c.domain) > 0 {
+		dst = append(append(dst, "; domain="...), c.domain...)
+	}
+	if len(c.path) > 0 {
+		dst = append(append(dst, "; path="...), c.path...)
+	}
+	if c.httpOnly {
+		dst = append(dst, "; HttpOnly"...)
+	}
+	if c.secure {
+		dst = append(dst, "; secure"...)
+	}
+	switch c.sameSite {
+	case CookieSameSiteDefaultMode:
+		dst = append(dst, "; SameSite"...)
+	case CookieSameSiteLaxMode:
+		dst = append(dst, "; SameSite=Lax"...)
+	case CookieSameSiteStrictMode:
+		dst = append(dst, "; SameSite=Strict"...)
+	case CookieSameSiteNoneMode:
+		dst = append(dst, "; SameSite=None"...)
+	}
+	if c.partitioned {
+		dst = append(dst, "; Partitioned"...)
+	}
+	return dst
+}

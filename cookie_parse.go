@@ -1,0 +1,253 @@
+package gale
+
+import (
+	"bytes"
+	"time"
+
+	"github.com/galehttp/gale/internal/bytesconv"
+)
+
+// Parse makes c the cookie of src, the value of a Set-Cookie field. See
+// [Cookie.ParseBytes].
+func (c *Cookie) Parse(src string) error { return c.ParseBytes(bytesconv.S2B(src)) }
+
+// ParseBytes makes c the cookie of src, the value of a Set-Cookie field:
+//
+//	set-cookie = [ name "=" ] value *( ";" attribute [ "=" value ] )
+//
+// Spaces and tabs around the parts are dropped, and so is one pair of double
+// quotes around a value. Attributes are found whatever their case; the last of
+// a kind counts; unknown ones and bad values of Max-Age, Expires and SameSite
+// are ignored. A Max-Age of 0 or less gives a negative MaxAge.
+//
+// Control characters become spaces, as in the setters. The error is
+// [ErrNoCookies] if src is empty, and [ErrInvalidCookieValue] if the value or
+// the domain has a double quote or a backslash, as an unclosed quoted value
+// does, or if the path has other bytes than visible ASCII, spaces and line
+// ends. c is empty then.
+func (c *Cookie) ParseBytes(src []byte) error {
+	c.Reset()
+	if len(src) == 0 {
+		return ErrNoCookies
+	}
+	part, rest, more := cutCookiePart(src)
+	key, value, named := bytes.Cut(part, equalsSign)
+	if !named {
+		key, value = nil, part
+	}
+	c.key = setCookiePart(c.key, trimOWS(key))
+	c.value = setCookiePart(c.value, unquoteCookie(trimOWS(value)))
+	if hasQuoting(c.value) {
+		c.Reset()
+		return ErrInvalidCookieValue
+	}
+	for more {
+		part, rest, more = cutCookiePart(rest)
+		name, value, _ := bytes.Cut(part, equalsSign)
+		if !c.setAttribute(trimOWS(name), unquoteCookie(trimOWS(value))) {
+			c.Reset()
+			return ErrInvalidCookieValue
+		}
+	}
+	return nil
+}
+
+// unquoteCookie returns b without one pair of double quotes around it.
+func unquoteCookie(b []byte) []byte {
+	if len(b) >= 2 && b[0] == '"' && b[len(b)-1] == '"' {
+		return b[1 : len(b)-1]
+	}
+	return b
+}
+
+// hasQuoting reports whether b has a double quote or a backslash: readers
+// disagree about what they mean, and so about where a value ends.
+func hasQuoting(b []byte) bool {
+	return bytes.IndexByte(b, '"') >= 0 || bytes.IndexByte(b, '\\') >= 0
+}
+
+var equalsSign = []byte{'='}
+
+// cutCookiePart cuts src at its first ";".
+func cutCookiePart(src []byte) (part, rest []byte, more bool) {
+	if n := bytes.IndexByte(src, ';'); n >= 0 {
+		return trimOWS(src[:n]), src[n+1:], true
+	}
+	return trimOWS(src), nil, false
+}
+
+// trimOWS returns b without spaces and tabs at its ends (RFC 9110 section
+// 5.6.3).
+func trimOWS(b []byte) []byte {
+	for len(b) > 0 && (b[0] == ' ' || b[0] == '\t') {
+		b = b[1:]
+	}
+	for len(b) > 0 && (b[len(b)-1] == ' ' || b[len(b)-1] == '\t') {
+		b = b[:len(b)-1]
+	}
+	return b
+}
+
+// setAttribute sets what one attribute says (RFC 6265 section 5.2). It reports
+// false if the value is dangerous.
+func (c *Cookie) setAttribute(name, value []byte) bool {
+	switch len(name) {
+	case 4:
+		if bytesconv.EqualFoldString(name, "path") {
+			return c.setParsedPath(value)
+		}
+	case 6:
+		if bytesconv.EqualFoldString(name, "domain") {
+			c.domain = setCookiePart(c.domain, value)
+			return !hasQuoting(value)
+		} else if bytesconv.EqualFoldString(name, "secure") {
+			c.secure = true
+		}
+	case 7:
+		if bytesconv.EqualFoldString(name, "max-age") {
+			c.setMaxAge(value)
+		} else if bytesconv.EqualFoldString(name, "expires") {
+			if t, ok := parseCookieDate(value); ok {
+				c.expire = t
+			}
+		}
+	case 8:
+		if bytesconv.EqualFoldString(name, "httponly") {
+			c.httpOnly = true
+		} else if bytesconv.EqualFoldString(name, "samesite") {
+			c.setSameSite(value)
+		}
+	case 11:
+		if bytesconv.EqualFoldString(name, "partitioned") {
+			c.partitioned = true
+		}
+	}
+	return true
+}
+
+// setParsedPath sets the path, as it is, and reports whether it may be one:
+// av-octets of RFC 6265 section 4.1.1.
+func (c *Cookie) setParsedPath(value []byte) bool {
+	c.path = append(c.path[:0], value...)
+	for i, b := range c.path {
+		switch {
+		case b == '\r', b == '\n':
+			c.path[i] = ' '
+		case b < ' ', b >= 0x7f:
+			return false
+		}
+	}
+	return true
+}
+
+func (c *Cookie) setMaxAge(value []byte) {
+	negative := len(value) > 0 && value[0] == '-'
+	if negative {
+		value = value[1:]
+	}
+	n, err := ParseUint(value)
+	switch {
+	case err != nil:
+	case negative, n == 0:
+		c.maxAge = -1
+	default:
+		c.maxAge = n
+	}
+}
+
+func (c *Cookie) setSameSite(value []byte) {
+	switch {
+	case len(value) == 0:
+		c.sameSite = CookieSameSiteDefaultMode
+	case bytesconv.EqualFoldString(value, "lax"):
+		c.sameSite = CookieSameSiteLaxMode
+	case bytesconv.EqualFoldString(value, "strict"):
+		c.sameSite = CookieSameSiteStrictMode
+	case bytesconv.EqualFoldString(value, "none"):
+		c.sameSite = CookieSameSiteNoneMode
+	}
+}
+
+// parseCookieDate reads the date of an Expires attribute. Servers write it in
+// many ways; RFC 6265 section 5.1.1 says how browsers find time, day, month and
+// year among the words of b, in any order.
+func parseCookieDate(b []byte) (t time.Time, ok bool) {
+	if t, ok := parseIMF(b); ok {
+		return t, true
+	}
+	var hour, minute, second int
+	day, month, year := -1, -1, -1
+	var hasTime bool
+	for len(b) > 0 {
+		n := 0
+		for n < len(b) && !isDateDelimiter(b[n]) {
+			n++
+		}
+		word := b[:n]
+		b = b[min(n+1, len(b)):]
+		if len(word) == 0 {
+			continue
+		}
+		v, digits, err := bytesconv.ParseUintPrefix(word)
+		if err != nil {
+			digits = 0
+		}
+		switch {
+		case !hasTime && parseClock(word, &hour, &minute, &second):
+			hasTime = true
+		case day < 0 && (digits == 1 || digits == 2):
+			day = v
+		case month < 0 && digits == 0 && len(word) >= 3:
+			month = foldedMonth(word[:3])
+		case year < 0 && (digits == 2 || digits == 4):
+			year = v
+			if digits == 2 {
+				year += 1900
+				if v < 70 {
+					year += 100
+				}
+			}
+		}
+	}
+	if !hasTime || day < 1 || day > 31 || month < 0 || year < 1601 || hour > 23 || minute > 59 || second > 59 {
+		return t, false
+	}
+	t = time.Date(year, time.Month(month+1), day, hour, minute, second, 0, gmt)
+	return t, t.Day() == day
+}
+
+// isDateDelimiter reports whether c separates the words of a cookie's date.
+func isDateDelimiter(c byte) bool {
+	return c < 0x30 && c >= 0x20 || c == '\t' || 0x3b <= c && c <= 0x40 || 0x5b <= c && c <= 0x60 || 0x7b <= c && c <= 0x7e
+}
+
+// parseClock reads h:m:s of one or two digits each, with anything but a digit
+// after it.
+func parseClock(b []byte, hour, minute, second *int) bool {
+	for i, part := range [...]*int{hour, minute, second} {
+		v, n, err := bytesconv.ParseUintPrefix(b)
+		if err != nil || n > 2 {
+			return false
+		}
+		*part = v
+		b = b[n:]
+		if i < 2 {
+			if len(b) == 0 || b[0] != ':' {
+				return false
+			}
+			b = b[1:]
+		}
+	}
+	return true
+}
+
+// foldedMonth returns the number of the month, from 0, whose name begins with
+// the three letters of b in any case, or -1.
+func foldedMonth(b []byte) int {
+	for i := 0; i < len(imfMonths); i += 3 {
+		if bytesconv.EqualFoldString(b, imfMonths[i:i+3]) {
+			return i / 3
+		}
+	}
+	return -1
+}
