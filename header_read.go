@@ -1,0 +1,153 @@
+package gale
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strconv"
+
+	"github.com/galehttp/gale/internal/h1"
+	"github.com/galehttp/gale/internal/msg"
+)
+
+// Read reads a request head from r, which stands behind its empty line
+// afterwards. The head must fit into r's buffer; otherwise the error is an
+// [ErrSmallBuffer]. Settings such as DisableNormalizing stay.
+//
+// The error is io.EOF if r ends before the first byte, an [ErrNothingRead] if r
+// fails before it; a head that breaks the rules of RFC 9112 is an error that
+// quotes it. The header is empty then.
+func (h *RequestHeader) Read(r *bufio.Reader) error {
+	h.resetFields()
+	err := readHead(r, "request", h.hideContents, func(b []byte) (int, error) {
+		return h1.ParseRequest(b, &h.s, nil)
+	})
+	if err != nil {
+		h.resetFields()
+	}
+	return err
+}
+
+// Read reads a response head from r, which stands behind its empty line
+// afterwards. The head must fit into r's buffer; otherwise the error is an
+// [ErrSmallBuffer]. Settings such as DisableNormalizing stay.
+//
+// The error is io.EOF if r ends before the first byte, an [ErrNothingRead] if r
+// fails before it; a head that breaks the rules of RFC 9112 is an error that
+// quotes it. The header is empty then.
+func (h *ResponseHeader) Read(r *bufio.Reader) error {
+	h.resetFields()
+	err := readHead(r, "response", h.hideContents, func(b []byte) (int, error) {
+		return h1.ParseResponse(b, &h.s, nil)
+	})
+	if err != nil {
+		h.resetFields()
+	}
+	return err
+}
+
+// ReadTrailer reads a trailer section with its empty line from r, and adds its
+// fields: they are declared (see SetTrailer), and Peek finds them unless the
+// header has a field of that name. A field that must not be in a trailer section
+// (RFC 9110 section 6.5.1) is an error.
+//
+// The error is io.EOF if r ends within the section.
+func (h *RequestHeader) ReadTrailer(r *bufio.Reader) error {
+	return readTrailer(r, h.hideContents, h.takeTrailer)
+}
+
+// ReadTrailer reads a trailer section with its empty line from r, and adds its
+// fields: they are declared (see SetTrailer), and Peek finds them unless the
+// header has a field of that name. A field that must not be in a trailer section
+// (RFC 9110 section 6.5.1) is an error.
+//
+// The error is io.EOF if r ends within the section.
+func (h *ResponseHeader) ReadTrailer(r *bufio.Reader) error {
+	return readTrailer(r, h.hideContents, h.takeTrailer)
+}
+
+func readTrailer(r *bufio.Reader, hide bool, take func(name, value []byte)) error {
+	var f msg.Fields
+	err := readHead(r, "response", hide, func(b []byte) (int, error) {
+		n, err := h1.ParseTrailers(b, &f, nil)
+		if err == h1.ErrPartial {
+			f.Reset()
+		}
+		return n, err
+	})
+	if err != nil {
+		return err
+	}
+	for i := range f.Recs {
+		take(f.RawName(i), f.Value(i))
+	}
+	return nil
+}
+
+// readHead gives parse what r has buffered, and more until it is enough.
+func readHead(r *bufio.Reader, kind string, hide bool, parse func([]byte) (int, error)) error {
+	for want := 1; ; want = r.Buffered() + 1 {
+		b, readErr := r.Peek(want)
+		if readErr != nil && len(b) < want {
+			return readError(r, b, kind, hide, readErr)
+		}
+		b, _ = r.Peek(r.Buffered())
+		n, err := parse(b)
+		if err == nil {
+			_, err = r.Discard(n)
+			return err
+		}
+		if err != h1.ErrPartial {
+			return headError(kind, b, hide, fieldError(err))
+		}
+	}
+}
+
+// readError is the error of a reader that ends or fails with b unparsed.
+func readError(r *bufio.Reader, b []byte, kind string, hide bool, err error) error {
+	switch {
+	case len(b) == 0 && err == io.EOF:
+		return io.EOF
+	case len(b) == 0:
+		return ErrNothingRead{err}
+	case err == bufio.ErrBufferFull:
+		return &ErrSmallBuffer{headError(kind, b, hide, ErrSmallReadBuffer)}
+	}
+	return headError(kind, b, hide, err)
+}
+
+// headError describes err and quotes the head, unless it is to be hidden.
+func headError(kind string, b []byte, hide bool, err error) error {
+	if hide {
+		return fmt.Errorf("error when reading %s headers: %w: buffer size=%d", kind, err, len(b))
+	}
+	return fmt.Errorf("error when reading %s headers: %w: buffer size=%d, contents: %s", kind, err, len(b), quoteEnds(b))
+}
+
+// quoteEnds quotes b, or its two ends if it is long.
+func quoteEnds(b []byte) string {
+	const end = 200
+	if len(b) <= 2*end {
+		return strconv.Quote(string(b))
+	}
+	return strconv.Quote(string(b[:end])) + "..." + strconv.Quote(string(b[len(b)-end:]))
+}
+
+// peerErrors are the errors by which callers know what is wrong.
+var peerErrors = map[error]error{
+	h1.ErrMethod:            ErrUnsupportedRequestMethod,
+	h1.ErrTarget:            ErrEmptyRequestURI,
+	h1.ErrManyLengths:       ErrDuplicateContentLength,
+	h1.ErrContentLength:     ErrNonNumericChars,
+	h1.ErrCodingUnsupported: ErrUnsupportedTransferEncoding,
+	h1.ErrStatusLine:        ErrUnexpectedStatusCodeChar,
+	h1.ErrTrailer:           ErrBadTrailer,
+}
+
+// fieldError adds the error that callers may look for to that of the parser.
+func fieldError(err error) error {
+	if known := peerErrors[err]; known != nil {
+		return fmt.Errorf("%w: %w", known, err)
+	}
+	return err
+}

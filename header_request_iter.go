@@ -1,0 +1,122 @@
+package gale
+
+import (
+	"iter"
+
+	"github.com/galehttp/gale/internal/msg"
+)
+
+// requestFirst are the fields that All yields first, in this order; the
+// others follow, and Connection is last.
+var requestFirst = [...]msg.ID{
+	msg.Host, msg.ContentLength, msg.ContentType, msg.UserAgent, msg.Trailer, msg.Cookie, msg.TransferEncoding,
+}
+
+// requestOwn are the fields that are not among the others.
+const requestOwn uint64 = 1<<msg.Host | 1<<msg.ContentLength | 1<<msg.ContentType | 1<<msg.UserAgent |
+	1<<msg.Trailer | 1<<msg.Cookie | 1<<msg.TransferEncoding | 1<<msg.Connection
+
+// All returns an iterator over the names and values of the fields: Host,
+// Content-Length, Content-Type, User-Agent, Trailer, Cookie (one with all
+// cookies), Transfer-Encoding, then the others in order, then Connection. Fields
+// that are declared as trailer fields are left out. See AllInOrder for the order
+// in which fields came.
+//
+// The slices are valid until the header changes, which it must not do during
+// the iteration.
+func (h *RequestHeader) All() iter.Seq2[[]byte, []byte] {
+	return func(yield func(k, v []byte) bool) { h.visit(yield) }
+}
+
+func (h *RequestHeader) visit(yield func(k, v []byte) bool) {
+	for _, id := range requestFirst {
+		v := h.peekID(id)
+		if len(v) > 0 && !yield(id.Name(), v) {
+			return
+		}
+	}
+	if !visitFields(&h.s.Fields, requestOwn, h.asIs, yield) {
+		return
+	}
+	if v := h.connection(); v != nil {
+		yield(msg.Connection.Name(), v)
+	}
+}
+
+func (h *RequestHeader) peekID(id msg.ID) []byte {
+	if requestDerived&(1<<id) != 0 {
+		return h.peekDerived(id)
+	}
+	return h.s.Peek(id)
+}
+
+// AllInOrder returns an iterator over the names and values of the fields in the
+// order in which they were received or set. Of a header that was received these
+// are the fields as they came, Cookie fields one by one.
+//
+// The slices are valid until the header changes, which it must not do during
+// the iteration.
+func (h *RequestHeader) AllInOrder() iter.Seq2[[]byte, []byte] {
+	return func(yield func(k, v []byte) bool) { h.visitInOrder(yield) }
+}
+
+func (h *RequestHeader) visitInOrder(yield func(k, v []byte) bool) {
+	f := &h.s.Fields
+	for i := 0; i < len(f.Recs); i++ {
+		if f.Recs[i].Flags&msg.Dead == 0 && !yield(fieldName(f, i, h.asIs), f.Value(i)) {
+			return
+		}
+	}
+	for _, id := range [...]msg.ID{msg.ContentLength, msg.TransferEncoding, msg.Cookie, msg.Connection} {
+		if f.Has(id) || id == msg.Connection && h.s.Conn&msg.ConnClose == 0 {
+			continue
+		}
+		if v := h.peekDerived(id); len(v) > 0 && !yield(id.Name(), v) {
+			return
+		}
+	}
+}
+
+// VisitAll calls f for the name and the value of each field, in the order of
+// All. The slices are valid during the call.
+//
+// Deprecated: use All.
+func (h *RequestHeader) VisitAll(f func(key, value []byte)) {
+	for k, v := range h.All() {
+		f(k, v)
+	}
+}
+
+// VisitAllInOrder calls f for the name and the value of each field, in the
+// order of AllInOrder. The slices are valid during the call.
+//
+// Deprecated: use AllInOrder.
+func (h *RequestHeader) VisitAllInOrder(f func(key, value []byte)) {
+	for k, v := range h.AllInOrder() {
+		f(k, v)
+	}
+}
+
+// Len returns the number of fields that All yields.
+func (h *RequestHeader) Len() int {
+	n := 0
+	for range h.All() {
+		n++
+	}
+	return n
+}
+
+// PeekKeys returns the names of the fields that All yields. The slice of slices
+// is used again by the next call of PeekAll or PeekKeys.
+func (h *RequestHeader) PeekKeys() [][]byte {
+	h.text.values = h.text.values[:0]
+	for k := range h.All() {
+		h.text.values = append(h.text.values, k)
+	}
+	return h.text.values
+}
+
+// RawHeaders returns the field lines of a header that was received, with the
+// empty line at the end, byte for byte, whatever was changed since. It is empty
+// for a header that wasn't received.
+func (h *RequestHeader) RawHeaders() []byte { return h.s.Part(msg.Raw) }

@@ -1,0 +1,288 @@
+package gale
+
+import (
+	"bytes"
+	"math"
+
+	"github.com/galehttp/gale/internal/bytesconv"
+	"github.com/galehttp/gale/internal/h1"
+	"github.com/galehttp/gale/internal/msg"
+)
+
+// Host returns the value of Host (RFC 9110 section 7.2).
+func (h *RequestHeader) Host() []byte { return h.s.Peek(msg.Host) }
+
+// SetHost sets Host; an empty one deletes it.
+func (h *RequestHeader) SetHost(host string) { h.SetHostBytes(bytesconv.S2B(host)) }
+
+// SetHostBytes is [RequestHeader.SetHost] for a []byte.
+func (h *RequestHeader) SetHostBytes(host []byte) { h.setOne(msg.Host, msg.Host.Name(), host) }
+
+// UserAgent returns the value of User-Agent.
+func (h *RequestHeader) UserAgent() []byte { return h.s.Peek(msg.UserAgent) }
+
+// SetUserAgent sets User-Agent; an empty one deletes it.
+func (h *RequestHeader) SetUserAgent(userAgent string) {
+	h.SetUserAgentBytes(bytesconv.S2B(userAgent))
+}
+
+// SetUserAgentBytes is [RequestHeader.SetUserAgent] for a []byte.
+func (h *RequestHeader) SetUserAgentBytes(userAgent []byte) {
+	h.setOne(msg.UserAgent, msg.UserAgent.Name(), userAgent)
+}
+
+// Referer returns the value of Referer.
+func (h *RequestHeader) Referer() []byte { return h.s.Peek(msg.Referer) }
+
+// SetReferer sets Referer.
+func (h *RequestHeader) SetReferer(referer string) { h.SetRefererBytes(bytesconv.S2B(referer)) }
+
+// SetRefererBytes is [RequestHeader.SetReferer] for a []byte.
+func (h *RequestHeader) SetRefererBytes(referer []byte) {
+	h.s.Put(msg.Referer, msg.Referer.Name(), referer, false)
+}
+
+// ContentType returns the value of Content-Type.
+func (h *RequestHeader) ContentType() []byte { return h.s.Peek(msg.ContentType) }
+
+// SetContentType sets Content-Type; an empty one deletes it.
+func (h *RequestHeader) SetContentType(contentType string) {
+	h.SetContentTypeBytes(bytesconv.S2B(contentType))
+}
+
+// SetContentTypeBytes is [RequestHeader.SetContentType] for a []byte.
+func (h *RequestHeader) SetContentTypeBytes(contentType []byte) {
+	h.setOne(msg.ContentType, msg.ContentType.Name(), contentType)
+}
+
+// ContentEncoding returns the value of Content-Encoding (RFC 9110 section 8.4).
+func (h *RequestHeader) ContentEncoding() []byte { return h.s.Peek(msg.ContentEncoding) }
+
+// SetContentEncoding sets Content-Encoding.
+func (h *RequestHeader) SetContentEncoding(contentEncoding string) {
+	h.SetContentEncodingBytes(bytesconv.S2B(contentEncoding))
+}
+
+// SetContentEncodingBytes is [RequestHeader.SetContentEncoding] for a []byte.
+func (h *RequestHeader) SetContentEncodingBytes(contentEncoding []byte) {
+	h.s.Put(msg.ContentEncoding, msg.ContentEncoding.Name(), contentEncoding, false)
+}
+
+// SetMultipartFormBoundary sets Content-Type to multipart/form-data with the
+// boundary.
+func (h *RequestHeader) SetMultipartFormBoundary(boundary string) {
+	h.SetContentType("multipart/form-data; boundary=" + boundary)
+}
+
+// SetMultipartFormBoundaryBytes is [RequestHeader.SetMultipartFormBoundary] for
+// a []byte.
+func (h *RequestHeader) SetMultipartFormBoundaryBytes(boundary []byte) {
+	h.SetMultipartFormBoundary(bytesconv.B2S(boundary))
+}
+
+// MultipartFormBoundary returns the boundary of a Content-Type of
+// multipart/form-data (RFC 7578 section 4.1), without quotes, or nil.
+func (h *RequestHeader) MultipartFormBoundary() []byte {
+	const form = "multipart/form-data"
+	ct := h.ContentType()
+	if len(ct) < len(form) || !bytesconv.EqualFoldString(ct[:len(form)], form) {
+		return nil
+	}
+	for rest := ct[len(form):]; len(rest) > 0; {
+		rest = bytes.TrimLeft(rest, " \t")
+		if len(rest) == 0 || rest[0] != ';' {
+			return nil
+		}
+		rest = bytes.TrimLeft(rest[1:], " \t")
+		eq := tokenLen(rest)
+		if eq == 0 || eq == len(rest) || rest[eq] != '=' {
+			return nil
+		}
+		name := rest[:eq]
+		var value []byte
+		value, rest = boundaryValue(rest[eq+1:])
+		if bytesconv.EqualFoldString(name, "boundary") {
+			return value
+		}
+	}
+	return nil
+}
+
+// boundaryValue cuts a parameter's value off b: what is between quotes, or
+// everything before the next semicolon. Boundaries without quotes often have
+// characters that a token can't have.
+func boundaryValue(b []byte) (value, rest []byte) {
+	if len(b) > 0 && b[0] == '"' {
+		if n := quotedLen(b); n > 0 {
+			return b[1 : n-1 : n-1], b[n:]
+		}
+	}
+	n := bytes.IndexByte(b, ';')
+	if n < 0 {
+		n = len(b)
+	}
+	return bytes.TrimRight(b[:n:n], " \t"), b[n:]
+}
+
+// ContentLength returns the length of the body in bytes. It is -1 for a body
+// in the chunked coding, and -2 for a request that was received without a
+// length, which has no body (RFC 9112 section 6.3).
+func (h *RequestHeader) ContentLength() int { return int(min(h.s.ContentLength, math.MaxInt)) }
+
+// SetContentLength sets the length of the body in bytes; a negative one means
+// that the body is sent in the chunked coding. Writing a request with a body
+// overrules it.
+func (h *RequestHeader) SetContentLength(contentLength int) {
+	if contentLength < 0 {
+		h.setLength(msg.LenChunked)
+		return
+	}
+	h.setLength(int64(contentLength))
+}
+
+func (h *RequestHeader) setLength(n int64) {
+	h.s.ContentLength, h.lengthSet = n, true
+	if h.noSpecial {
+		h.placeLength(n)
+		return
+	}
+	h.s.Del(msg.ContentLength, nil)
+	h.s.Del(msg.TransferEncoding, nil)
+}
+
+// placeLength keeps the field of the length where the caller put it, when
+// special treatment is disabled, and adds one where the body needs it.
+func (h *RequestHeader) placeLength(n int64) {
+	id, other := msg.ContentLength, msg.TransferEncoding
+	value := strChunked
+	if n < 0 {
+		id, other = other, id
+	} else {
+		value = bytesconv.AppendInt(h.digits[:0], int(n))
+	}
+	h.s.Del(other, nil)
+	i := h.s.Find(id)
+	switch {
+	case i >= 0:
+		h.s.Put(id, h.s.RawName(i), value, true)
+	case n != 0:
+		h.s.Put(id, id.Name(), value, false)
+	}
+}
+
+// SetByteRange sets Range to "bytes=startPos-endPos" (RFC 9110 section 14.2).
+// Both positions are inclusive. A negative endPos asks for everything from
+// startPos on, a negative startPos for the last -startPos bytes.
+func (h *RequestHeader) SetByteRange(startPos, endPos int) {
+	var buf [64]byte
+	b := append(buf[:0], "bytes="...)
+	if startPos < 0 {
+		b = bytesconv.AppendInt(b, startPos)
+	} else {
+		b = append(bytesconv.AppendInt(b, startPos), '-')
+		if endPos >= 0 {
+			b = bytesconv.AppendInt(b, endPos)
+		}
+	}
+	h.s.Put(msg.Range, msg.Range.Name(), b, false)
+}
+
+// HasAcceptEncoding reports whether Accept-Encoding lists the coding and
+// doesn't refuse it with a quality of 0 (RFC 9110 section 12.5.3). Case is
+// ignored. "*" is not taken for the coding.
+func (h *RequestHeader) HasAcceptEncoding(acceptEncoding string) bool {
+	return h.HasAcceptEncodingBytes(bytesconv.S2B(acceptEncoding))
+}
+
+// HasAcceptEncodingBytes is [RequestHeader.HasAcceptEncoding] for a []byte.
+func (h *RequestHeader) HasAcceptEncodingBytes(acceptEncoding []byte) bool {
+	for i := h.s.Find(msg.AcceptEncoding); i >= 0; i = h.s.Next(i) {
+		for list := h.s.Value(i); len(list) > 0; {
+			var elem []byte
+			elem, list = nextElement(list)
+			coding, params, _ := bytes.Cut(elem, []byte{';'})
+			if bytesconv.EqualFold(bytes.TrimRight(coding, " \t"), acceptEncoding) {
+				return !zeroWeight(params)
+			}
+		}
+	}
+	return false
+}
+
+// zeroWeight reports whether there is a weight of 0 among the parameters:
+//
+//	weight = OWS ";" OWS "q=" ( "0" [ "." 0*3DIGIT ] / "1" [ "." 0*3("0") ] )
+func zeroWeight(params []byte) bool {
+	for len(params) > 0 {
+		var p []byte
+		p, params, _ = bytes.Cut(params, []byte{';'})
+		p = bytes.Trim(p, " \t")
+		if len(p) < 3 || p[0]|0x20 != 'q' || p[1] != '=' {
+			continue
+		}
+		return len(bytes.Trim(p[2:], "0.")) == 0
+	}
+	return false
+}
+
+// ConnectionClose reports whether the connection ends after this request: it
+// says "Connection: close", or it was received as HTTP/1.0 and doesn't ask for
+// keep-alive (RFC 9112 section 9.3).
+func (h *RequestHeader) ConnectionClose() bool {
+	return h.s.Conn&msg.ConnClose != 0 ||
+		h.s.Minor == 0 && h.s.Conn&msg.ConnKeepAlive == 0 && isTen(&h.s.Fields)
+}
+
+// ConnectionUpgrade reports whether Connection has the option "upgrade".
+func (h *RequestHeader) ConnectionUpgrade() bool { return h.s.Conn&msg.ConnUpgrade != 0 }
+
+// SetConnectionClose sets Connection to "close".
+func (h *RequestHeader) SetConnectionClose() {
+	h.s.Conn = msg.ConnClose
+	if h.noSpecial {
+		h.s.Put(msg.Connection, msg.Connection.Name(), strClose, false)
+		return
+	}
+	h.s.Del(msg.Connection, nil)
+}
+
+// ResetConnectionClose undoes "Connection: close"; other connection options
+// stay.
+func (h *RequestHeader) ResetConnectionClose() {
+	if h.ConnectionClose() {
+		h.s.Del(msg.Connection, nil)
+		h.dropConnection()
+	}
+}
+
+// dropConnection is for when there is no Connection field any more.
+func (h *RequestHeader) dropConnection() {
+	h.s.Conn = 0
+	if isTen(&h.s.Fields) {
+		h.s.Conn = msg.ConnKeepAlive
+	}
+}
+
+func (h *RequestHeader) setConnection(key, value []byte) {
+	switch {
+	case len(value) == 0:
+		h.s.Del(msg.Connection, nil)
+		h.s.Conn = 0
+	case isClose(value):
+		h.SetConnectionClose()
+	default:
+		h.s.Put(msg.Connection, key, value, h.asIs)
+		h.s.Conn = h1.ParseConnection(value)
+	}
+}
+
+// connection is the value of Connection when the header is written.
+func (h *RequestHeader) connection() []byte {
+	if i := h.s.Find(msg.Connection); i >= 0 {
+		return h.s.Value(i)
+	}
+	if h.ConnectionClose() {
+		return strClose
+	}
+	return nil
+}

@@ -1,0 +1,103 @@
+package gale
+
+import (
+	"github.com/galehttp/gale/internal/bytesconv"
+	"github.com/galehttp/gale/internal/msg"
+)
+
+// Method returns the request method, "GET" if none was set.
+func (h *RequestHeader) Method() []byte {
+	if m := h.s.Part(msg.Method); len(m) > 0 {
+		return m
+	}
+	return strGet
+}
+
+// SetMethod sets the request method. A method that is no token (RFC 9110
+// section 9.1) is refused: the method stays as it was. An empty one means GET.
+func (h *RequestHeader) SetMethod(method string) { h.SetMethodBytes(bytesconv.S2B(method)) }
+
+// SetMethodBytes is [RequestHeader.SetMethod] for a []byte.
+func (h *RequestHeader) SetMethodBytes(method []byte) {
+	if len(method) > 0 && !bytesconv.IsToken(method) {
+		return
+	}
+	h.s.SetPart(msg.Method, method)
+	h.s.MethodID = msg.LookupMethod(method)
+}
+
+// RequestURI returns the request-target as it was received or set, "/" if there
+// is none (RFC 9112 section 3.2).
+func (h *RequestHeader) RequestURI() []byte {
+	if t := h.s.Part(msg.Target); len(t) > 0 {
+		return t
+	}
+	return strSlash
+}
+
+// SetRequestURI sets the request-target. It should be escaped; URI.RequestURI
+// makes one from parts. CR, LF and NUL in it become spaces, and whatever can't
+// stand in a request line is escaped when the header is written.
+func (h *RequestHeader) SetRequestURI(requestURI string) {
+	h.SetRequestURIBytes(bytesconv.S2B(requestURI))
+}
+
+// SetRequestURIBytes is [RequestHeader.SetRequestURI] for a []byte.
+func (h *RequestHeader) SetRequestURIBytes(requestURI []byte) {
+	h.s.SetPart(msg.Target, requestURI)
+	bytesconv.NeutralizeLine(h.s.Part(msg.Target))
+}
+
+// Protocol returns the version of the request line, "HTTP/1.1" if none was set.
+func (h *RequestHeader) Protocol() []byte {
+	if p := h.s.Part(msg.Proto); len(p) > 0 {
+		return p
+	}
+	return strHTTP11
+}
+
+// SetProtocol sets the version of the request line. What can't be one, such
+// as a version with spaces, is refused: the version stays as it was.
+func (h *RequestHeader) SetProtocol(protocol string) {
+	h.SetProtocolBytes(bytesconv.S2B(protocol))
+}
+
+// SetProtocolBytes is [RequestHeader.SetProtocol] for a []byte.
+func (h *RequestHeader) SetProtocolBytes(protocol []byte) {
+	setProtocol(&h.s.Fields, &h.s.Minor, protocol)
+}
+
+// IsHTTP11 reports whether the version is HTTP/1.1.
+func (h *RequestHeader) IsHTTP11() bool { return string(h.Protocol()) == "HTTP/1.1" }
+
+// IsGet reports whether the method is GET.
+func (h *RequestHeader) IsGet() bool {
+	return h.s.MethodID == msg.MethodGet || h.s.Parts[msg.Method].Len == 0
+}
+
+// IsHead reports whether the method is HEAD.
+func (h *RequestHeader) IsHead() bool { return h.s.MethodID == msg.MethodHead }
+
+// IsPost reports whether the method is POST.
+func (h *RequestHeader) IsPost() bool { return h.s.MethodID == msg.MethodPost }
+
+// IsPut reports whether the method is PUT.
+func (h *RequestHeader) IsPut() bool { return h.s.MethodID == msg.MethodPut }
+
+// IsDelete reports whether the method is DELETE.
+func (h *RequestHeader) IsDelete() bool { return h.s.MethodID == msg.MethodDelete }
+
+// IsConnect reports whether the method is CONNECT.
+func (h *RequestHeader) IsConnect() bool { return h.s.MethodID == msg.MethodConnect }
+
+// IsOptions reports whether the method is OPTIONS.
+func (h *RequestHeader) IsOptions() bool { return h.s.MethodID == msg.MethodOptions }
+
+// IsTrace reports whether the method is TRACE.
+func (h *RequestHeader) IsTrace() bool { return h.s.MethodID == msg.MethodTrace }
+
+// IsPatch reports whether the method is PATCH (RFC 5789).
+func (h *RequestHeader) IsPatch() bool { return h.s.MethodID == msg.MethodPatch }
+
+// IsQuery reports whether the method is QUERY.
+func (h *RequestHeader) IsQuery() bool { return h.s.MethodID == msg.MethodQuery }

@@ -1,0 +1,129 @@
+package gale
+
+import (
+	"iter"
+
+	"github.com/galehttp/gale/internal/bytesconv"
+	"github.com/galehttp/gale/internal/kv"
+	"github.com/galehttp/gale/internal/msg"
+)
+
+// SetCookie sets a Set-Cookie field for the cookie, in the place of the first
+// that has the same name (whatever its domain and path). The cookie can be used
+// again afterwards. Further fields of the same cookie stay.
+func (h *ResponseHeader) SetCookie(cookie *Cookie) {
+	h.text.cookie = cookie.AppendBytes(h.text.cookie[:0])
+	h.putCookie(cookie.Key(), h.text.cookie)
+}
+
+func (h *ResponseHeader) putCookie(key, value []byte) {
+	if i := h.findCookie(key); i >= 0 {
+		h.s.SetAt(i, value)
+		bytesconv.NeutralizeText(h.s.Value(i))
+		return
+	}
+	h.s.PutMore(msg.SetCookie, msg.SetCookie.Name(), value, false)
+}
+
+// Cookie fills cookie with the Set-Cookie field that has the name cookie.Key().
+// It returns false if there is none, or if it can't be parsed.
+func (h *ResponseHeader) Cookie(cookie *Cookie) bool {
+	v := h.peekCookie(cookie.Key())
+	return v != nil && cookie.ParseBytes(v) == nil
+}
+
+// PeekCookie returns the whole value of the Set-Cookie field of the cookie
+// called key, attributes included, or nil if there is none.
+func (h *ResponseHeader) PeekCookie(key string) []byte { return h.peekCookie(bytesconv.S2B(key)) }
+
+func (h *ResponseHeader) peekCookie(key []byte) []byte {
+	if i := h.findCookie(key); i >= 0 {
+		return h.s.Value(i)
+	}
+	return nil
+}
+
+func (h *ResponseHeader) findCookie(key []byte) int {
+	for i := h.s.Find(msg.SetCookie); i >= 0; i = h.s.Next(i) {
+		if string(setCookieKey(h.s.Value(i))) == string(key) {
+			return i
+		}
+	}
+	return -1
+}
+
+// DelCookie deletes the Set-Cookie fields of the cookie called key. The client
+// keeps the cookie if it has it; see DelClientCookie.
+func (h *ResponseHeader) DelCookie(key string) { h.DelCookieBytes(bytesconv.S2B(key)) }
+
+// DelCookieBytes is [ResponseHeader.DelCookie] for a []byte key.
+func (h *ResponseHeader) DelCookieBytes(key []byte) {
+	for i := h.findCookie(key); i >= 0; i = h.findCookie(key) {
+		h.s.DelAt(i)
+	}
+}
+
+// DelClientCookie makes the client delete its cookie called key: the response
+// sets it with an expiry in the past. That works for cookies without a domain
+// and with the path of the request; for others set such a cookie with
+// CookieExpireDelete and their domain and path.
+func (h *ResponseHeader) DelClientCookie(key string) {
+	h.DelClientCookieBytes(bytesconv.S2B(key))
+}
+
+// DelClientCookieBytes is [ResponseHeader.DelClientCookie] for a []byte key.
+func (h *ResponseHeader) DelClientCookieBytes(key []byte) {
+	h.DelCookieBytes(key)
+	b := append(h.text.cookie[:0], key...)
+	kv.NeutralizeCookie(b)
+	h.text.cookie = append(b, "=; expires=Tue, 10 Nov 2009 23:00:00 GMT"...)
+	h.s.PutMore(msg.SetCookie, msg.SetCookie.Name(), h.text.cookie, false)
+}
+
+// DelAllCookies deletes all Set-Cookie fields.
+func (h *ResponseHeader) DelAllCookies() { h.s.Del(msg.SetCookie, nil) }
+
+// Cookies returns an iterator over the Set-Cookie fields, in order: the name of
+// the cookie and the whole value, which Cookie.ParseBytes takes apart. The
+// header must not be changed meanwhile.
+func (h *ResponseHeader) Cookies() iter.Seq2[[]byte, []byte] {
+	return func(yield func(k, v []byte) bool) { h.visitCookies(yield) }
+}
+
+func (h *ResponseHeader) visitCookies(yield func(k, v []byte) bool) {
+	for i := h.s.Find(msg.SetCookie); i >= 0; i = h.s.Next(i) {
+		v := h.s.Value(i)
+		if !yield(setCookieKey(v), v) {
+			return
+		}
+	}
+}
+
+// VisitAllCookie calls f for what Cookies yields. The slices are valid during
+// the call.
+//
+// Deprecated: use Cookies.
+func (h *ResponseHeader) VisitAllCookie(f func(key, value []byte)) {
+	for k, v := range h.Cookies() {
+		f(k, v)
+	}
+}
+
+// cookieText is what Peek("Set-Cookie") returns.
+func (h *ResponseHeader) cookieText() []byte {
+	i := h.s.Find(msg.SetCookie)
+	if i < 0 {
+		return nil
+	}
+	next := h.s.Next(i)
+	if next < 0 {
+		return h.s.Value(i)
+	}
+	b := append(h.text.cookie[:0], h.s.Value(i)...)
+	for ; next >= 0; next = h.s.Next(next) {
+		b = append(b, "; "...)
+		b = append(b, h.s.Value(next)...)
+	}
+	h.text.cookie = b
+	return b
+}

@@ -1,0 +1,72 @@
+package gale
+
+import (
+	"iter"
+
+	"github.com/galehttp/gale/internal/msg"
+)
+
+// responseOwn are the fields that are not among the others.
+const responseOwn uint64 = 1<<msg.ContentLength | 1<<msg.ContentType | 1<<msg.ContentEncoding | 1<<msg.Server |
+	1<<msg.SetCookie | 1<<msg.Trailer | 1<<msg.TransferEncoding | 1<<msg.Connection
+
+// All returns an iterator over the names and values of the fields:
+// Content-Length, Content-Type, Content-Encoding, Server, each Set-Cookie,
+// Trailer, Transfer-Encoding, then the others in order, then Connection. Fields
+// that are declared as trailer fields are left out.
+//
+// The slices are valid until the header changes, which it must not do during
+// the iteration.
+func (h *ResponseHeader) All() iter.Seq2[[]byte, []byte] {
+	return func(yield func(k, v []byte) bool) { h.visit(yield) }
+}
+
+func (h *ResponseHeader) visit(yield func(k, v []byte) bool) {
+	show := func(id msg.ID, v []byte) bool { return len(v) == 0 || yield(id.Name(), v) }
+	if !show(msg.ContentLength, h.peekDerived(msg.ContentLength)) ||
+		!show(msg.ContentType, h.ContentType()) ||
+		!show(msg.ContentEncoding, h.ContentEncoding()) ||
+		!show(msg.Server, h.Server()) {
+		return
+	}
+	for i := h.s.Find(msg.SetCookie); i >= 0; i = h.s.Next(i) {
+		if !yield(msg.SetCookie.Name(), h.s.Value(i)) {
+			return
+		}
+	}
+	if !show(msg.Trailer, h.peekDerived(msg.Trailer)) ||
+		!show(msg.TransferEncoding, h.peekDerived(msg.TransferEncoding)) ||
+		!visitFields(&h.s.Fields, responseOwn, h.asIs, yield) {
+		return
+	}
+	show(msg.Connection, h.connection())
+}
+
+// VisitAll calls f for the name and the value of each field, in the order of
+// All. The slices are valid during the call.
+//
+// Deprecated: use All.
+func (h *ResponseHeader) VisitAll(f func(key, value []byte)) {
+	for k, v := range h.All() {
+		f(k, v)
+	}
+}
+
+// Len returns the number of fields that All yields.
+func (h *ResponseHeader) Len() int {
+	n := 0
+	for range h.All() {
+		n++
+	}
+	return n
+}
+
+// PeekKeys returns the names of the fields that All yields. The slice of slices
+// is used again by the next call of PeekAll or PeekKeys.
+func (h *ResponseHeader) PeekKeys() [][]byte {
+	h.text.values = h.text.values[:0]
+	for k := range h.All() {
+		h.text.values = append(h.text.values, k)
+	}
+	return h.text.values
+}

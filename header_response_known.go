@@ -1,0 +1,235 @@
+package gale
+
+import (
+	"bytes"
+	"math"
+	"time"
+
+	"github.com/galehttp/gale/internal/bytesconv"
+	"github.com/galehttp/gale/internal/clock"
+	"github.com/galehttp/gale/internal/h1"
+	"github.com/galehttp/gale/internal/msg"
+)
+
+// StatusCode returns the status code, 200 if none was set.
+func (h *ResponseHeader) StatusCode() int {
+	if h.s.Status == 0 {
+		return StatusOK
+	}
+	return h.s.Status
+}
+
+// SetStatusCode sets the status code; 0 means 200. A code outside of 100 to 999
+// is no status code (RFC 9110 section 15) and is written as 500.
+func (h *ResponseHeader) SetStatusCode(statusCode int) { h.s.Status = statusCode }
+
+// StatusMessage returns the reason phrase that was received or set; it is empty
+// for the usual one, see [StatusMessage].
+func (h *ResponseHeader) StatusMessage() []byte { return h.s.Part(msg.Reason) }
+
+// SetStatusMessage sets the reason phrase. It stays when the code changes. An
+// empty one stands for the usual one; control characters become spaces.
+func (h *ResponseHeader) SetStatusMessage(statusMessage []byte) {
+	h.s.SetPart(msg.Reason, statusMessage)
+	bytesconv.NeutralizeText(h.s.Part(msg.Reason))
+}
+
+// Protocol returns the version of the status line, "HTTP/1.1" if none was set.
+func (h *ResponseHeader) Protocol() []byte {
+	if p := h.s.Part(msg.Proto); len(p) > 0 {
+		return p
+	}
+	return strHTTP11
+}
+
+// SetProtocol sets the version of the status line. What can't be one, such as a
+// version with spaces, is refused: the version stays as it was.
+func (h *ResponseHeader) SetProtocol(protocol []byte) {
+	setProtocol(&h.s.Fields, &h.s.Minor, protocol)
+}
+
+// IsHTTP11 reports whether the version is HTTP/1.1.
+func (h *ResponseHeader) IsHTTP11() bool { return string(h.Protocol()) == "HTTP/1.1" }
+
+// Server returns the value of Server that was received or set; a server may
+// write another, see Server.Name.
+func (h *ResponseHeader) Server() []byte { return h.s.Peek(msg.Server) }
+
+// SetServer sets Server; an empty one deletes it.
+func (h *ResponseHeader) SetServer(server string) { h.SetServerBytes(bytesconv.S2B(server)) }
+
+// SetServerBytes is [ResponseHeader.SetServer] for a []byte.
+func (h *ResponseHeader) SetServerBytes(server []byte) {
+	h.setOne(msg.Server, msg.Server.Name(), server)
+}
+
+// ContentType returns the value of Content-Type. If there is none it is the
+// default, "text/plain; charset=utf-8", or nil if SetNoDefaultContentType was
+// called.
+func (h *ResponseHeader) ContentType() []byte {
+	if i := h.s.Find(msg.ContentType); i >= 0 && h.s.Recs[i].ValLen > 0 {
+		return h.s.Value(i)
+	}
+	if h.noDefaultContentType {
+		return nil
+	}
+	return strTextType
+}
+
+// SetContentType sets Content-Type; an empty one means the default.
+func (h *ResponseHeader) SetContentType(contentType string) {
+	h.SetContentTypeBytes(bytesconv.S2B(contentType))
+}
+
+// SetContentTypeBytes is [ResponseHeader.SetContentType] for a []byte.
+func (h *ResponseHeader) SetContentTypeBytes(contentType []byte) {
+	h.setOne(msg.ContentType, msg.ContentType.Name(), contentType)
+}
+
+// ContentEncoding returns the value of Content-Encoding (RFC 9110 section 8.4).
+func (h *ResponseHeader) ContentEncoding() []byte { return h.s.Peek(msg.ContentEncoding) }
+
+// SetContentEncoding sets Content-Encoding; an empty one deletes it.
+func (h *ResponseHeader) SetContentEncoding(contentEncoding string) {
+	h.SetContentEncodingBytes(bytesconv.S2B(contentEncoding))
+}
+
+// SetContentEncodingBytes is [ResponseHeader.SetContentEncoding] for a []byte.
+func (h *ResponseHeader) SetContentEncodingBytes(contentEncoding []byte) {
+	h.setOne(msg.ContentEncoding, msg.ContentEncoding.Name(), contentEncoding)
+}
+
+// SetContentRange sets Content-Range to "bytes startPos-endPos/contentLength"
+// (RFC 9110 section 14.4). Both positions are inclusive.
+func (h *ResponseHeader) SetContentRange(startPos, endPos, contentLength int) {
+	var buf [80]byte
+	b := append(buf[:0], "bytes "...)
+	b = append(bytesconv.AppendInt(b, startPos), '-')
+	b = append(bytesconv.AppendInt(b, endPos), '/')
+	b = bytesconv.AppendInt(b, contentLength)
+	h.s.Put(msg.ContentRange, msg.ContentRange.Name(), b, false)
+}
+
+// SetLastModified sets Last-Modified, to the second.
+func (h *ResponseHeader) SetLastModified(t time.Time) {
+	var buf [clock.DateLen]byte
+	h.s.Put(msg.LastModified, msg.LastModified.Name(), clock.AppendDateAt(buf[:0], t), false)
+}
+
+// ContentLength returns the length of the body in bytes. It is -1 for a body
+// in the chunked coding, and -2 for one that ends with the connection (RFC 9112
+// section 6.3).
+func (h *ResponseHeader) ContentLength() int { return int(min(h.s.ContentLength, math.MaxInt)) }
+
+// SetContentLength sets the length of the body in bytes; -1 means that it is
+// sent in the chunked coding, less that it ends with the connection. Writing a
+// response overrules it by the body. Responses with a status that allows no body
+// (1xx, 204, 304) have no length, so it is ignored for them.
+func (h *ResponseHeader) SetContentLength(contentLength int) {
+	if !statusHasBody(h.s.Status) {
+		return
+	}
+	switch {
+	case contentLength == -1:
+		h.setLength(msg.LenChunked)
+	case contentLength < 0:
+		h.setLength(msg.LenUnknown)
+		h.SetConnectionClose()
+	default:
+		h.setLength(int64(contentLength))
+	}
+}
+
+func (h *ResponseHeader) setLength(n int64) {
+	if !statusHasBody(h.s.Status) {
+		return
+	}
+	h.s.ContentLength, h.lengthSet = n, true
+	if h.s.Seen()&(1<<msg.ContentLength|1<<msg.TransferEncoding) != 0 {
+		h.s.Del(msg.ContentLength, nil)
+		h.s.Del(msg.TransferEncoding, nil)
+	}
+}
+
+// statusHasBody reports whether a response with the status can have a body
+// (RFC 9110 section 6.4.1). 0 means 200.
+func statusHasBody(status int) bool {
+	return status >= 200 && status != StatusNoContent && status != StatusNotModified || status < 100
+}
+
+// ConnectionClose reports whether the connection ends after this response: it
+// says "Connection: close", or only the end of the connection ends its body, or it
+// was received as HTTP/1.0 and doesn't say keep-alive (RFC 9112 section 9.3).
+func (h *ResponseHeader) ConnectionClose() bool {
+	return h.s.Conn&msg.ConnClose != 0 ||
+		h.s.ContentLength == msg.LenUnknown && statusHasBody(h.s.Status) ||
+		h.s.Minor == 0 && h.s.Conn&msg.ConnKeepAlive == 0 && isTen(&h.s.Fields)
+}
+
+// ConnectionUpgrade reports whether Connection has the option "upgrade".
+func (h *ResponseHeader) ConnectionUpgrade() bool { return h.s.Conn&msg.ConnUpgrade != 0 }
+
+// SetConnectionClose sets Connection to "close".
+func (h *ResponseHeader) SetConnectionClose() {
+	h.s.Conn = msg.ConnClose
+	if h.s.Seen()&(1<<msg.Connection) != 0 {
+		h.s.Del(msg.Connection, nil)
+	}
+}
+
+// ResetConnectionClose undoes "Connection: close"; other connection options
+// stay.
+func (h *ResponseHeader) ResetConnectionClose() {
+	if h.ConnectionClose() {
+		h.s.Del(msg.Connection, nil)
+		h.dropConnection()
+	}
+}
+
+// dropConnection is for when there is no Connection field any more.
+func (h *ResponseHeader) dropConnection() {
+	h.s.Conn = 0
+	if isTen(&h.s.Fields) {
+		h.s.Conn = msg.ConnKeepAlive
+	}
+}
+
+func (h *ResponseHeader) setConnection(key, value []byte) {
+	switch {
+	case len(value) == 0:
+		h.s.Del(msg.Connection, nil)
+		h.s.Conn = 0
+	case isClose(value):
+		h.SetConnectionClose()
+	default:
+		h.s.Put(msg.Connection, key, value, h.asIs)
+		h.s.Conn = h1.ParseConnection(value)
+	}
+}
+
+// connection is the value of Connection when the header is written. A field
+// that doesn't say "close" gives way when the connection is to be closed.
+func (h *ResponseHeader) connection() []byte {
+	closing := h.ConnectionClose()
+	if i := h.s.Find(msg.Connection); i >= 0 {
+		v := h.s.Value(i)
+		if !closing || h1.ParseConnection(v)&msg.ConnClose != 0 {
+			return v
+		}
+	}
+	if closing {
+		return strClose
+	}
+	return nil
+}
+
+// setCookieKey returns the name of the cookie in a Set-Cookie value, nothing if
+// there is no "=" (RFC 6265 section 5.2).
+func setCookieKey(value []byte) []byte {
+	pair, _, _ := bytes.Cut(value, []byte{';'})
+	n := bytes.IndexByte(pair, '=')
+	if n < 0 {
+		return nil
+	}
+	return bytes.Trim(pair[:n], " \t")
+}

@@ -1,0 +1,166 @@
+package gale
+
+import (
+	"iter"
+
+	"github.com/galehttp/gale/internal/bytesconv"
+	"github.com/galehttp/gale/internal/msg"
+)
+
+// SetTrailer declares the trailer fields of a request in the chunked coding
+// (RFC 9110 section 6.6.2), in place of those declared before. trailer is a list
+// of names separated by commas. Set gives them values, before or after this call;
+// they are then sent behind the body instead of in the header.
+//
+// Fields for framing, routing, authentication and request modifiers, and those
+// that tell how to read the body, must not come that late (RFC 9110 section
+// 6.5.1): they are left out, as is what is no name, and the error is then
+// [ErrBadTrailer].
+func (h *RequestHeader) SetTrailer(trailer string) error {
+	return h.SetTrailerBytes(bytesconv.S2B(trailer))
+}
+
+// SetTrailerBytes is [RequestHeader.SetTrailer] for a []byte.
+func (h *RequestHeader) SetTrailerBytes(trailer []byte) error {
+	return h.declareTrailers(nil, trailer)
+}
+
+// AddTrailer declares further trailer fields; see SetTrailer.
+func (h *RequestHeader) AddTrailer(trailer string) error {
+	return h.AddTrailerBytes(bytesconv.S2B(trailer))
+}
+
+// AddTrailerBytes is [RequestHeader.AddTrailer] for a []byte.
+func (h *RequestHeader) AddTrailerBytes(trailer []byte) error {
+	return h.declareTrailers(declaredTrailers(&h.s.Fields, h.asIs), trailer)
+}
+
+func (h *RequestHeader) declareTrailers(before, trailer []byte) error {
+	list, err := appendTrailers(append(h.text.list[:0], before...), trailer, h.asIs)
+	h.text.list = list
+	putTrailers(&h.s.Fields, list)
+	return err
+}
+
+// Trailers returns an iterator over the names of the trailer fields that are
+// declared or were received.
+func (h *RequestHeader) Trailers() iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		visitTrailers(declaredTrailers(&h.s.Fields, h.asIs), yield)
+	}
+}
+
+// VisitAllTrailer calls f for each name that Trailers yields.
+//
+// Deprecated: use Trailers.
+func (h *RequestHeader) VisitAllTrailer(f func(value []byte)) {
+	for name := range h.Trailers() {
+		f(name)
+	}
+}
+
+// PeekTrailerKeys returns the names that Trailers yields. The slice of slices is
+// used again by the next call.
+func (h *RequestHeader) PeekTrailerKeys() [][]byte {
+	h.text.trailers = h.text.trailers[:0]
+	for name := range h.Trailers() {
+		h.text.trailers = append(h.text.trailers, name)
+	}
+	return h.text.trailers
+}
+
+// TrailerHeader returns the trailer section as it is written behind a chunked
+// body, with the empty line: one line for each value of a declared field. The
+// next call uses the memory again.
+func (h *RequestHeader) TrailerHeader() []byte {
+	h.text.trailer = appendTrailerSection(h.text.trailer[:0], &h.s.Fields, h.asIs)
+	return h.text.trailer
+}
+
+// takeTrailer adds a trailer field that was received: it is declared, and
+// found behind what the header says. Fields that must not be in a trailer section
+// are ignored.
+func (h *RequestHeader) takeTrailer(name, value []byte) {
+	if h.AddTrailerBytes(name) == nil {
+		h.s.PutMore(msg.Lookup(name), name, value, h.asIs)
+	}
+}
+
+// SetTrailer declares the trailer fields of a response in the chunked coding
+// (RFC 9110 section 6.6.2), in place of those declared before. trailer is a list
+// of names separated by commas. Set gives them values, before or after this call;
+// they are then sent behind the body instead of in the header.
+//
+// Fields for framing, routing, authentication and request modifiers, and those
+// that tell how to read the body, must not come that late (RFC 9110 section
+// 6.5.1): they are left out, as is what is no name, and the error is then
+// [ErrBadTrailer].
+func (h *ResponseHeader) SetTrailer(trailer string) error {
+	return h.SetTrailerBytes(bytesconv.S2B(trailer))
+}
+
+// SetTrailerBytes is [ResponseHeader.SetTrailer] for a []byte.
+func (h *ResponseHeader) SetTrailerBytes(trailer []byte) error {
+	return h.declareTrailers(nil, trailer)
+}
+
+// AddTrailer declares further trailer fields; see SetTrailer.
+func (h *ResponseHeader) AddTrailer(trailer string) error {
+	return h.AddTrailerBytes(bytesconv.S2B(trailer))
+}
+
+// AddTrailerBytes is [ResponseHeader.AddTrailer] for a []byte.
+func (h *ResponseHeader) AddTrailerBytes(trailer []byte) error {
+	return h.declareTrailers(declaredTrailers(&h.s.Fields, h.asIs), trailer)
+}
+
+func (h *ResponseHeader) declareTrailers(before, trailer []byte) error {
+	list, err := appendTrailers(append(h.text.list[:0], before...), trailer, h.asIs)
+	h.text.list = list
+	putTrailers(&h.s.Fields, list)
+	return err
+}
+
+// Trailers returns an iterator over the names of the trailer fields that are
+// declared or were received.
+func (h *ResponseHeader) Trailers() iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		visitTrailers(declaredTrailers(&h.s.Fields, h.asIs), yield)
+	}
+}
+
+// VisitAllTrailer calls f for each name that Trailers yields.
+//
+// Deprecated: use Trailers.
+func (h *ResponseHeader) VisitAllTrailer(f func(value []byte)) {
+	for name := range h.Trailers() {
+		f(name)
+	}
+}
+
+// PeekTrailerKeys returns the names that Trailers yields. The slice of slices is
+// used again by the next call.
+func (h *ResponseHeader) PeekTrailerKeys() [][]byte {
+	h.text.trailers = h.text.trailers[:0]
+	for name := range h.Trailers() {
+		h.text.trailers = append(h.text.trailers, name)
+	}
+	return h.text.trailers
+}
+
+// TrailerHeader returns the trailer section as it is written behind a chunked
+// body, with the empty line: one line for each value of a declared field. The
+// next call uses the memory again.
+func (h *ResponseHeader) TrailerHeader() []byte {
+	h.text.trailer = appendTrailerSection(h.text.trailer[:0], &h.s.Fields, h.asIs)
+	return h.text.trailer
+}
+
+// takeTrailer adds a trailer field that was received: it is declared, and
+// found behind what the header says. Fields that must not be in a trailer section
+// are ignored.
+func (h *ResponseHeader) takeTrailer(name, value []byte) {
+	if h.AddTrailerBytes(name) == nil {
+		h.s.PutMore(msg.Lookup(name), name, value, h.asIs)
+	}
+}

@@ -1,0 +1,79 @@
+package bytesconv
+
+import "encoding/binary"
+
+// IsText reports whether b has no control characters but tabs, which is what a
+// field value may consist of (RFC 9110 section 5.5).
+func IsText(b []byte) bool {
+	n := len(b)
+	if n < 8 {
+		return isTextShort(b)
+	}
+	for i := 0; i+8 < n; i += 8 {
+		if mayControl(binary.LittleEndian.Uint64(b[i:])) {
+			return isTextShort(b)
+		}
+	}
+	// The last word overlaps the one before unless n is a multiple of 8.
+	return !mayControl(binary.LittleEndian.Uint64(b[n-8:])) || isTextShort(b)
+}
+
+// mayControl reports whether one of the eight bytes is a control character, or
+// a tab.
+func mayControl(w uint64) bool {
+	return ((w-' '*ones)|(w+ones))&^w&highs != 0
+}
+
+func isTextShort(b []byte) bool {
+	for _, c := range b {
+		if c < ' ' && c != '\t' || c == 0x7f {
+			return false
+		}
+	}
+	return true
+}
+
+// NeutralizeText replaces what IsText objects to by spaces, in place.
+func NeutralizeText(b []byte) {
+	if IsText(b) {
+		return
+	}
+	for i, c := range b {
+		if c < ' ' && c != '\t' || c == 0x7f {
+			b[i] = ' '
+		}
+	}
+}
+
+// nameUpper and nameLower spell the characters of a token for their place in a
+// field name; they are 0 for all other characters.
+var nameUpper, nameLower = func() (up, low [256]byte) {
+	for c := range 256 {
+		if Token[c] {
+			up[c], low[c] = Upper[c], Lower[c]
+		}
+	}
+	return up, low
+}()
+
+// CopyCanonicalName copies the field name src to dst, which must be as long, in
+// its customary spelling (see AppendCanonicalName), checking it on the way. It
+// reports whether src is a token; if not, what is in dst is of no use.
+func CopyCanonicalName(dst, src []byte) bool {
+	if len(src) == 0 || len(dst) < len(src) {
+		return false
+	}
+	table := &nameUpper
+	for i, c := range src {
+		v := table[c]
+		if v == 0 {
+			return false
+		}
+		dst[i] = v
+		table = &nameLower
+		if c == '-' {
+			table = &nameUpper
+		}
+	}
+	return true
+}

@@ -1,0 +1,46 @@
+package bytesconv
+
+import (
+	"bytes"
+	"testing"
+)
+
+func TestIsText(t *testing.T) {
+	for n := range 40 {
+		b := bytes.Repeat([]byte{'a'}, n)
+		if !IsText(b) {
+			t.Fatalf("%d letters are no text", n)
+		}
+		for i := range n {
+			for c := range 256 {
+				b[i] = byte(c)
+				want := c >= ' ' && c != 0x7f || c == '\t'
+				if got := IsText(b); got != want {
+					t.Fatalf("IsText(%q) = %v", b, got)
+				}
+			}
+			b[i] = '\t'
+		}
+	}
+}
+
+func TestNeutralizeText(t *testing.T) {
+	b := []byte("a\r\nb\x00c\td\x7fe\x80\xff f long enough")
+	NeutralizeText(b)
+	if want := "a  b c\td e\x80\xff f long enough"; string(b) != want {
+		t.Errorf("got %q, want %q", b, want)
+	}
+}
+
+func TestCopyCanonicalName(t *testing.T) {
+	for _, s := range []string{"", "a", "-", "foo-BAR", "X--y-1z", "a b", "a:", "é", "a\r\n", "x_Y.Z", "\x00"} {
+		dst := make([]byte, len(s))
+		ok := CopyCanonicalName(dst, []byte(s))
+		if ok != IsToken([]byte(s)) {
+			t.Errorf("%q: %v", s, ok)
+		}
+		if want := AppendCanonicalName(nil, []byte(s)); ok && !bytes.Equal(dst, want) {
+			t.Errorf("%q becomes %q, want %q", s, dst, want)
+		}
+	}
+}
