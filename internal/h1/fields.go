@@ -14,7 +14,11 @@ import (
 // leaves a record in f with offsets into b plus base, and moves s.Line past
 // it. The result is nil behind the empty line, else ErrPartial or an *Error.
 func parseFields(b []byte, s *msg.Scan, base int, f *msg.Fields, maxFields int) error {
+	maxFields = min(maxFields, msg.MaxFields)
 	for {
+		if s.Seen == 0 && fastFields(b, s, base, f, maxFields) {
+			return nil
+		}
 		line := s.Line
 		colon, end, err := scanField(b, s)
 		if err != nil {
@@ -24,7 +28,7 @@ func parseFields(b []byte, s *msg.Scan, base int, f *msg.Fields, maxFields int) 
 			s.Line = end + 2
 			return nil
 		}
-		if len(f.Recs) >= maxFields || len(f.Recs) >= msg.MaxFields || colon-line > msg.MaxNameLen {
+		if len(f.Recs) >= maxFields || colon-line > msg.MaxNameLen {
 			return ErrTooManyFields
 		}
 		id := msg.Lookup(b[line:colon])

@@ -158,41 +158,25 @@ func (id ID) String() string { return names[id] }
 // must not be changed.
 func (id ID) Name() []byte { return nameBytes[id] }
 
-// hashMul makes hash free of collisions over the names above (a test checks).
-const hashMul = 0xd5e34125
-
-// hash maps a name of n bytes to a slot of lookup by its first, middle and
-// last but one byte. They are folded to lower case by |0x20; bytes that are
-// no letters fold to themselves or to something that compares unequal later.
-func hash(first, mid, last byte, n int) uint32 {
-	k := uint32(first|0x20) | uint32(mid|0x20)<<8 | uint32(last|0x20)<<16 | uint32(n)<<24
-	return k * hashMul >> 23
-}
-
-var lookup = func() (t [512]ID) {
-	for id := Host; id < numIDs; id++ {
-		s := names[id]
-		t[hash(s[0], s[len(s)/2], s[len(s)-2], len(s))] = id
-	}
-	return t
-}()
-
 // Lookup returns the ID of name, ignoring case (RFC 9110 section 5.1), or
 // Unknown.
 func Lookup(name []byte) ID {
 	n := len(name)
-	if n < 2 || n > maxKnownName {
+	var first, last uint64
+	if n >= 8 {
+		first, last = wordAt(name, 0), wordAt(name, n-8)
+	} else {
+		var b [8]byte
+		copy(b[:], name)
+		first = wordAt(b[:], 0)
+		last = first
+	}
+	k := Candidate(first, last, n)
+	if int(k.Len) != n || first|k.FirstFold != k.First || last|k.LastFold != k.Last || !k.Mid(name) {
 		return Unknown
 	}
-	id := lookup[hash(name[0], name[n/2], name[n-2], n)]
-	if id != Unknown && bytesconv.EqualFoldString(name, names[id]) {
-		return id
-	}
-	return Unknown
+	return k.ID
 }
 
 // LookupString is Lookup for a string.
 func LookupString(name string) ID { return Lookup(bytesconv.S2B(name)) }
-
-// maxKnownName is the length of the longest known name.
-const maxKnownName = 27

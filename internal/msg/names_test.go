@@ -13,7 +13,7 @@ func TestLookup(t *testing.T) {
 		if got := string(bytesconv.AppendCanonicalName(nil, []byte(name))); got != name {
 			t.Errorf("%q is not canonical, want %q", name, got)
 		}
-		if string(id.Name()) != name || len(name) > maxKnownName {
+		if string(id.Name()) != name || len(name) > 27 {
 			t.Errorf("name of %q", name)
 		}
 		for _, s := range []string{name, strings.ToLower(name), strings.ToUpper(name)} {
