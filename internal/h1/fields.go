@@ -16,7 +16,7 @@ import (
 func parseFields(b []byte, s *msg.Scan, base int, f *msg.Fields, maxFields int) error {
 	maxFields = min(maxFields, msg.MaxFields)
 	for {
-		if s.Seen == 0 && fastFields(b, s, base, f, maxFields) {
+		if s.Seen == 0 && base == 0 && fastFields(b, s, f, maxFields) {
 			return nil
 		}
 		line := s.Line

@@ -1,6 +1,8 @@
 package h1
 
 import (
+	"slices"
+
 	"github.com/galehttp/gale/internal/bytesconv"
 	"github.com/galehttp/gale/internal/msg"
 )
@@ -14,13 +16,11 @@ const crlf = '\r' | '\n'<<8
 //
 // It looks at words of eight bytes and may look at bytes between len(b) and
 // cap(b), but what they are makes no difference.
-func fastFields(b []byte, s *msg.Scan, base int, f *msg.Fields, maxFields int) (done bool) {
+func fastFields(b []byte, s *msg.Scan, f *msg.Fields, maxFields int) (done bool) {
 	e := b[:cap(b)]
-	recs := f.Recs
-	seen, dups := f.Index.Seen, s.Dups
-	line := s.Line
+	line, recs, room := s.Line, f.Recs, maxFields-len(f.Recs)
 lines:
-	for line >= 0 && line <= len(e)-16 {
+	for line >= 0 && line <= len(e)-8 {
 		// The name and its colon.
 		w := word(e[line : line+8 : line+8])
 		if uint16(w) == crlf {
@@ -43,13 +43,13 @@ lines:
 					break lines
 				}
 				if m := equal(word(e[i:i+8:i+8]), ':'); m != 0 {
-					n = i + first(m) - line
+					i += first(m)
 					break
 				}
 				i += 8
 			}
-			i = line + n - 8
-			last = word(e[i : i+8 : i+8])
+			n = i - line
+			last = word(e[i-8 : i : i])
 		}
 		id := msg.Unknown
 		k := msg.Candidate(w, last, n)
@@ -61,7 +61,7 @@ lines:
 
 		// The value.
 		from := line + n + 1
-		if e[from] == ' ' {
+		if from < len(e) && e[from] == ' ' {
 			from++
 		}
 		end := from
@@ -69,33 +69,32 @@ lines:
 			if end > len(e)-8 {
 				break lines
 			}
-			if m := notText(word(e[end : end+8 : end+8])); m != 0 {
+			w = word(e[end : end+8 : end+8])
+			if m := notText(w); m != 0 {
 				end += first(m)
 				break
 			}
 			end += 8
 		}
-		if end+2 > len(b) || e[end] != '\r' || e[end+1] != '\n' ||
-			end > from && (e[from] == ' ' || e[end-1] == ' ') || len(recs) >= maxFields {
+		if end+2 > len(b) || end+2 > len(e) || room == 0 {
 			break
 		}
-		bit := uint64(1) << (id & 63)
-		if seen&bit == 0 {
-			f.Index.First[id&63] = uint16(len(recs))
-		} else {
-			dups |= bit
+		if e[end] != '\r' || e[end+1] != '\n' || end > from && (e[from] == ' ' || e[end-1] == ' ') {
+			break
 		}
-		seen |= bit
-		recs = append(recs, msg.Field{
-			NameOff: uint32(line + base),
-			ValOff:  uint32(from + base),
-			ValLen:  uint32(end - from),
-			NameLen: uint16(n),
-			ID:      id,
-		})
+		room--
+		if len(recs) == cap(recs) {
+			recs = slices.Grow(recs, 16)
+		}
+		// Field by field: a record made on the stack and copied would stall.
+		recs = recs[:len(recs)+1]
+		r := &recs[len(recs)-1]
+		r.NameOff, r.NameLen = uint32(line), uint16(n)
+		r.ValOff, r.ValLen = uint32(from), uint32(end-from)
+		r.ID, r.Flags = id, 0
 		line = end + 2
 	}
-	s.Line, s.Dups = line, dups
-	f.Recs, f.Index.Seen = recs, seen
+	s.Line = line
+	s.Dups |= f.Adopt(recs)
 	return done
 }

@@ -36,13 +36,15 @@ func finishRequest(h *msg.RequestHead) error {
 	if seen&framingIDs == 0 {
 		return nil
 	}
-	length, err := framing(&h.Fields, h.Minor, h.Scan.Dups)
-	if err != nil {
-		return err
+	if seen&(1<<msg.ContentLength|1<<msg.TransferEncoding) != 0 {
+		length, err := framing(&h.Fields, h.Minor, h.Scan.Dups)
+		if err != nil {
+			return err
+		}
+		h.ContentLength = length
 	}
-	h.ContentLength = length
 	if seen&(1<<msg.Connection) != 0 {
-		h.Conn = connection(&h.Fields)
+		h.Conn = connection(&h.Fields, h.Scan.Dups)
 		if h.Minor == 0 {
 			h.Conn &^= msg.ConnUpgrade // RFC 9110 section 7.8
 		}
@@ -147,8 +149,12 @@ func checkCoding(v []byte) error {
 }
 
 // connection collects the options of all Connection fields.
-func connection(f *msg.Fields) (c msg.Conn) {
-	for i := f.Find(msg.Connection); i >= 0; i = f.Next(i) {
+func connection(f *msg.Fields, dups uint64) (c msg.Conn) {
+	i := f.Find(msg.Connection)
+	if i >= 0 && dups&(1<<msg.Connection) == 0 {
+		return ParseConnection(f.Value(i))
+	}
+	for ; i >= 0; i = f.Next(i) {
 		c |= ParseConnection(f.Value(i))
 	}
 	return c
@@ -157,6 +163,12 @@ func connection(f *msg.Fields) (c msg.Conn) {
 // ParseConnection parses the value of a Connection field (RFC 9110 section
 // 7.6.1). Elements that are no tokens count as unknown options.
 func ParseConnection(v []byte) (c msg.Conn) {
+	switch string(v) {
+	case "keep-alive":
+		return msg.ConnKeepAlive
+	case "close":
+		return msg.ConnClose
+	}
 	for len(v) > 0 {
 		var elem []byte
 		elem, v = nextElement(v)

@@ -20,16 +20,18 @@ import (
 // accepted only if all recipients must read it alike: see the package
 // documentation for the rules.
 func ParseRequest(b []byte, h *msg.RequestHead, lim *Limits) (n int, err error) {
-	start, err := skipEmptyLine(b)
-	if err != nil {
-		return 0, err
+	start := 0
+	if len(b) == 0 || b[0] == '\r' {
+		if start, err = skipEmptyLine(b); err != nil {
+			return 0, err
+		}
 	}
 	head := b[start:]
 	maxHead := lim.head()
 	if len(head) > maxHead {
 		head = head[:maxHead]
 	}
-	if h.Scan.Line == 0 {
+	if h.Scan.Line == 0 && (h.Scan.Seen > 0 || !fastRequestLine(head, h, lim.target())) {
 		err = parseRequestLine(head, h, lim.target())
 	}
 	if err == nil {
@@ -109,15 +111,67 @@ func parseRequestLine(b []byte, h *msg.RequestHead, maxTarget int) error {
 	if b[target+10] != '\n' {
 		return ErrLineEnd
 	}
+	h.MethodID = msg.LookupMethod(b[:method])
+	setRequestLine(h, method, target, minor)
+	return setTarget(b[method+1:target], h)
+}
+
+// setRequestLine takes down a request line whose spaces are at the offsets
+// method and target.
+func setRequestLine(h *msg.RequestHead, method, target int, minor uint8) {
 	h.Minor = minor
 	h.ContentLength = msg.LenUnknown
-	h.MethodID = msg.LookupMethod(b[:method])
-	h.Parts[msg.Method] = msg.Span{Off: 0, Len: uint32(method)}
+	h.Parts[msg.Method].Len = uint32(method)
 	h.Parts[msg.Target] = msg.Span{Off: uint32(method + 1), Len: uint32(target - method - 1)}
 	h.Parts[msg.Proto] = msg.Span{Off: uint32(target + 1), Len: 8}
 	h.Parts[msg.Raw].Off = uint32(target + 11)
-	*s = msg.Scan{Line: target + 11}
-	return setTarget(b[method+1:target], h)
+	h.Scan = msg.Scan{Line: target + 11}
+}
+
+// Words at the ends of a request line, as they stand in memory.
+const (
+	wordGet    = 'G' | 'E'<<8 | 'T'<<16 | ' '<<24
+	wordPut    = 'P' | 'U'<<8 | 'T'<<16 | ' '<<24
+	wordHead   = 'H' | 'E'<<8 | 'A'<<16 | 'D'<<24
+	wordPost   = 'P' | 'O'<<8 | 'S'<<16 | 'T'<<24
+	wordHTTP1x = 'H' | 'T'<<8 | 'T'<<16 | 'P'<<24 | '/'<<32 | '1'<<40 | '.'<<48
+)
+
+// fastRequestLine parses the request lines of nearly all requests: complete,
+// of the usual methods, with a target in origin-form. It reports false and
+// leaves h alone if there is anything else, which parseRequestLine is for.
+func fastRequestLine(b []byte, h *msg.RequestHead, maxTarget int) bool {
+	if len(b) < 24 {
+		return false
+	}
+	method, id := 4, msg.MethodPost
+	switch uint32(word(b)) {
+	case wordGet:
+		method, id = 3, msg.MethodGet
+	case wordPut:
+		method, id = 3, msg.MethodPut
+	case wordHead:
+		id = msg.MethodHead
+	case wordPost:
+	default:
+		return false
+	}
+	if b[method] != ' ' || b[method+1] != '/' {
+		return false
+	}
+	i := skipTarget(b, method+2)
+	if i > len(b)-11 || b[i] != ' ' || i-method-1 > maxTarget {
+		return false
+	}
+	version := word(b[i+1:])
+	minor := version>>56 - '0'
+	if version<<8>>8 != wordHTTP1x || minor > 1 || b[i+9] != '\r' || b[i+10] != '\n' {
+		return false
+	}
+	h.MethodID = id
+	h.Form = msg.FormOrigin
+	setRequestLine(h, method, i, uint8(minor))
+	return true
 }
 
 func scanMethod(b []byte, s *msg.Scan) error {

@@ -33,7 +33,7 @@ func ParseResponse(b []byte, h *msg.ResponseHead, lim *Limits) (n int, err error
 	if err != nil {
 		return 0, err
 	}
-	h.Conn = connection(&h.Fields)
+	h.Conn = connection(&h.Fields, h.Scan.Dups)
 	return n, nil
 }
 

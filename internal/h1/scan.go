@@ -86,3 +86,13 @@ func skipTarget(b []byte, i int) int {
 	}
 	return i
 }
+
+// plainHost reports whether w has only letters, digits, "-" and ".".
+func plainHost(w uint64) bool {
+	const top = 0x80 * ones
+	y := w | 0x20*ones
+	letter := (y + (0x80-'a')*ones) &^ (y + (0x80-'z'-1)*ones)
+	other := (w + (0x80-'-')*ones) &^ (w + (0x80-'9'-1)*ones) // "-" to "9", and "/"
+	slash := equal(w, '/')
+	return w&highs == 0 && (letter|other)&top == top && slash == 0
+}

@@ -99,7 +99,10 @@ func hostEnd(b []byte) int {
 		}
 		return -1
 	}
-	for i := 0; i < len(b); i++ {
+	i := 0
+	for ; i+8 <= len(b) && plainHost(word(b[i:])); i += 8 {
+	}
+	for ; i < len(b); i++ {
 		c := b[i]
 		if bytesconv.HostSafe[c] {
 			continue

@@ -45,8 +45,10 @@ type Fields struct {
 	// Parts are the bytes of a head that are no fields; the Part constants
 	// say which.
 	Parts [numParts]Span
-	// Index finds known names without looking through Recs.
-	Index Index
+	// seen has bit 1<<id set if Recs may hold a field with that known id;
+	// first[id] is then the index of the first such record that was added.
+	seen  uint64
+	first [numIDs]uint16
 	// dead counts tombstones, waste the bytes of the arena that no record
 	// covers any more because a value was replaced or deleted.
 	dead  int
@@ -73,7 +75,7 @@ func (f *Fields) Reset() {
 		f.Recs = nil
 	}
 	f.Parts = [numParts]Span{}
-	f.Index.Seen, f.dead, f.waste = 0, 0, 0
+	f.seen, f.dead, f.waste = 0, 0, 0
 }
 
 // The parts of a head beside its fields.
@@ -125,26 +127,36 @@ func (f *Fields) Push(r Field) bool {
 // Truncate drops the records from n on, for a parser that gives up halfway.
 func (f *Fields) Truncate(n int) {
 	f.Recs = f.Recs[:n]
-	f.Index.Seen, f.dead = 0, 0
+	f.seen, f.dead = 0, 0
 	for i := range f.Recs {
 		f.note(f.Recs[i].ID, i)
 		f.dead += int(f.Recs[i].Flags & Dead)
 	}
 }
 
-// Index is the index of the known names, for the parser, which keeps it by hand:
-// Seen has bit 1<<id set if there may be a field with that id, First[id] is then
-// the first such record. Bit 0, for Unknown, means nothing.
-type Index struct {
-	Seen  uint64
-	First [numIDs]uint16
+// Adopt takes recs, which is f.Recs with records appended, for f.Recs; the
+// parser's other door. It returns a bit 1<<id for each known id of the new
+// records that was there already. There are at most MaxFields.
+func (f *Fields) Adopt(recs []Field) (dups uint64) {
+	seen := f.seen
+	for i := len(f.Recs); i < len(recs); i++ {
+		id := recs[i].ID & 63
+		bit := uint64(1) << id
+		if seen&bit == 0 {
+			f.first[id] = uint16(i)
+		}
+		dups |= seen & bit
+		seen |= bit
+	}
+	f.Recs, f.seen = recs, seen&^1
+	return dups &^ 1
 }
 
 // note enters record i into the index.
 func (f *Fields) note(id ID, i int) {
-	if bit := uint64(1) << id; id != Unknown && f.Index.Seen&bit == 0 {
-		f.Index.Seen |= bit
-		f.Index.First[id] = uint16(i)
+	if bit := uint64(1) << id; id != Unknown && f.seen&bit == 0 {
+		f.seen |= bit
+		f.first[id] = uint16(i)
 	}
 }
 
@@ -189,27 +201,27 @@ func (f *Fields) Value(i int) []byte {
 }
 
 // Has reports whether there is a field with the known name id.
-func (f *Fields) Has(id ID) bool { return f.Index.Seen&(1<<id) != 0 && f.Find(id) >= 0 }
+func (f *Fields) Has(id ID) bool { return f.seen&(1<<id) != 0 && f.Find(id) >= 0 }
 
 // Find returns the index of the first field with the known name id, or -1.
 func (f *Fields) Find(id ID) int {
-	if f.Index.Seen&(1<<id) == 0 {
+	if f.seen&(1<<id) == 0 {
 		return -1
 	}
-	if i := int(f.Index.First[id]); f.Recs[i].Flags&Dead == 0 {
+	if i := int(f.first[id]); f.Recs[i].Flags&Dead == 0 {
 		return i
 	}
 	return f.findSlow(id)
 }
 
 func (f *Fields) findSlow(id ID) int {
-	for i := int(f.Index.First[id]); i < len(f.Recs); i++ {
+	for i := int(f.first[id]); i < len(f.Recs); i++ {
 		if r := &f.Recs[i]; r.ID == id && r.Flags&Dead == 0 {
-			f.Index.First[id] = uint16(i)
+			f.first[id] = uint16(i)
 			return i
 		}
 	}
-	f.Index.Seen &^= 1 << id
+	f.seen &^= 1 << id
 	return -1
 }
 
@@ -377,14 +389,14 @@ func (f *Fields) AppendWire(dst []byte, skip uint64) []byte {
 }
 
 // Seen returns the bitmap of known names that may be present.
-func (f *Fields) Seen() uint64 { return f.Index.Seen &^ 1 }
+func (f *Fields) Seen() uint64 { return f.seen }
 
 // CopyTo makes dst an independent copy of f.
 func (f *Fields) CopyTo(dst *Fields) {
 	dst.Buf = append(dst.Buf[:0], f.Buf...)
 	dst.Recs = append(dst.Recs[:0], f.Recs...)
 	dst.Parts = f.Parts
-	dst.Index, dst.dead, dst.waste = f.Index, f.dead, f.waste
+	dst.seen, dst.first, dst.dead, dst.waste = f.seen, f.first, f.dead, f.waste
 }
 
 // wasteful is the number of wasted bytes below which it isn't worth to compact.
@@ -404,7 +416,7 @@ func (f *Fields) compact() {
 	}
 	live := 0
 	f.Recs = f.Recs[:0]
-	f.Index.Seen, f.dead, f.waste = 0, 0, 0
+	f.seen, f.dead, f.waste = 0, 0, 0
 	for i := range old.Recs {
 		r := old.Recs[i]
 		if r.Flags&Dead != 0 {
