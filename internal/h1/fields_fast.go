@@ -3,7 +3,6 @@ package h1
 import (
 	"slices"
 
-	"github.com/galehttp/gale/internal/bytesconv"
 	"github.com/galehttp/gale/internal/msg"
 )
 
@@ -55,7 +54,7 @@ lines:
 		k := msg.Candidate(w, last, n)
 		if w|k.FirstFold == k.First && last|k.LastFold == k.Last && int(k.Len) == n && (n <= 16 || k.Mid(e[line:line+n])) {
 			id = k.ID
-		} else if n > msg.MaxNameLen || !bytesconv.IsToken(e[line:line+n]) {
+		} else if n > msg.MaxNameLen || !isName(e[line:line+n]) {
 			break
 		}
 

@@ -3,6 +3,8 @@ package h1
 import (
 	"encoding/binary"
 	"math/bits"
+
+	"github.com/galehttp/gale/internal/bytesconv"
 )
 
 // Words of eight bytes are looked at together: the high bit of each byte of a
@@ -87,12 +89,31 @@ func skipTarget(b []byte, i int) int {
 	return i
 }
 
-// plainHost reports whether w has only letters, digits, "-" and ".".
-func plainHost(w uint64) bool {
-	const top = 0x80 * ones
-	y := w | 0x20*ones
+// plain reports whether w has only letters, digits and hyphens, the bytes
+// that nearly all names consist of. Bytes below 0x80 can be compared by adding
+// what lifts the bound to 0x80; it is all false if there are others.
+func plain(w uint64) bool {
+	y := w | ' '*ones
 	letter := (y + (0x80-'a')*ones) &^ (y + (0x80-'z'-1)*ones)
-	other := (w + (0x80-'-')*ones) &^ (w + (0x80-'9'-1)*ones) // "-" to "9", and "/"
-	slash := equal(w, '/')
-	return w&highs == 0 && (letter|other)&top == top && slash == 0
+	digit := (w + (0x80-'0')*ones) &^ (w + (0x80-'9'-1)*ones)
+	hyphen := ^((w ^ '-'*ones) + 0x7f*ones)
+	return (letter|digit|hyphen)&^w&highs == highs
+}
+
+// plainHost is plain for words of a host: dots pass too, as hyphens. A slash that
+// equal marks by mistake becomes a comma, which doesn't pass either.
+func plainHost(w uint64) bool { return plain(w ^ equal(w, '.')>>7*('.'^'-')) }
+
+// isName reports whether b is a token, like bytesconv.IsToken, and faster if
+// it is an ordinary field name.
+func isName(b []byte) bool {
+	if len(b) < 8 {
+		return bytesconv.IsToken(b)
+	}
+	for i := 0; i <= len(b)-8; i += 8 {
+		if !plain(word(b[i : i+8 : i+8])) {
+			return bytesconv.IsToken(b)
+		}
+	}
+	return plain(word(b[len(b)-8:])) || bytesconv.IsToken(b)
 }

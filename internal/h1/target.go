@@ -100,7 +100,8 @@ func hostEnd(b []byte) int {
 		return -1
 	}
 	i := 0
-	for ; i+8 <= len(b) && plainHost(word(b[i:])); i += 8 {
+	for i+8 <= len(b) && plainHost(word(b[i:])) {
+		i += 8
 	}
 	for ; i < len(b); i++ {
 		c := b[i]
