@@ -16,19 +16,21 @@ const encodeStreamBuffer = 16 << 10
 // encodeStream replaces the stream that is the body of resp by its encoded
 // form, which is made while it is read.
 func encodeStream(resp *Response, c compress.Coding, level int) {
+	size := resp.Header.ContentLength()
 	src, sw := resp.bodyStream, resp.streamWriter
 	resp.bodyStream, resp.streamWriter = nil, nil // not closed: the new stream owns them
 	if sw != nil {
 		resp.SetBodyStreamWriter(encodingStreamWriter(sw, c, level))
 		return
 	}
-	resp.SetBodyStream(&encodingReader{src: src, coding: c, level: level}, -1)
+	resp.SetBodyStream(&encodingReader{src: src, left: size, coding: c, level: level}, -1)
 }
 
 // encodingReader encodes what it reads from src. The encoder and the buffers
 // are there from the first Read to the end, or to Close.
 type encodingReader struct {
 	src    io.Reader
+	left   int   // bytes that src has to give, negative if nobody knows
 	reason error // of CloseWithError
 	coding compress.Coding
 	level  int
@@ -40,8 +42,9 @@ type encodingReader struct {
 	err error // what Read returns when out is read
 }
 
-// Read encodes until there is output. When src has less to give than asked
-// for, everything it gave is flushed: there may be nothing more for a while.
+// Read encodes until there is output. What a stream of unknown length gives is
+// flushed at once, for there may be nothing more for a while; of one with a
+// length, only what is less than was asked for.
 func (r *encodingReader) Read(p []byte) (int, error) {
 	if r.w == nil && r.err == nil {
 		r.in, r.out = pool.Get(encodeStreamBuffer), pool.Get(encodeStreamBuffer)
@@ -61,27 +64,45 @@ func (r *encodingReader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// fill encodes what one read of src gives.
+// fill encodes what one read of src gives. It holds src to its length: an
+// encoded body that looks whole must be whole.
 func (r *encodingReader) fill() error {
 	buf := r.in.B[:encodeStreamBuffer]
+	sized := r.left >= 0
+	if sized && r.left < len(buf) {
+		buf = buf[:r.left]
+	}
+	if len(buf) == 0 {
+		return r.finish()
+	}
 	n, err := r.src.Read(buf)
 	if n > 0 {
 		if _, err := r.w.Write(buf[:n]); err != nil {
 			return err
 		}
 	}
-	if err == io.EOF {
-		w := r.w
-		r.w = nil
-		if err := w.Close(); err != nil {
-			return err
-		}
-		return io.EOF
+	if sized {
+		r.left -= n
 	}
-	if err == nil && n > 0 && n < len(buf) {
-		err = r.w.Flush()
+	switch {
+	case err == io.EOF && r.left > 0:
+		return io.ErrUnexpectedEOF
+	case err == io.EOF, err == nil && r.left == 0:
+		return r.finish()
+	case err == nil && n > 0 && (!sized || n < len(buf)):
+		return r.w.Flush()
 	}
 	return err
+}
+
+// finish writes the end of the coding.
+func (r *encodingReader) finish() error {
+	w := r.w
+	r.w = nil
+	if err := w.Close(); err != nil {
+		return err
+	}
+	return io.EOF
 }
 
 // release gives everything back but what is to be closed.
