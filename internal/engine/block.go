@@ -59,6 +59,7 @@ type blockConn struct {
 
 	readUntil, writeUntil time.Time // the deadlines that are set on nc
 	writeTimeout          time.Duration
+	interrupted           atomic.Bool
 	thrifty               bool // wait with one byte instead of a workspace
 	ahead                 [1]byte
 	nAhead                int
@@ -255,6 +256,9 @@ func (c *blockConn) wait(next *Next) error {
 				return c.lastLook()
 			}
 		}
+		if c.interrupted.Load() {
+			return os.ErrDeadlineExceeded
+		}
 		err := c.read(next.Idle)
 		if next.Idle && !c.state.CompareAndSwap(idle, busy) {
 			// Somebody wants it closed; but what was read is accepted.
@@ -351,6 +355,11 @@ func (c *blockConn) NetConn() net.Conn { return c.nc }
 
 func (c *blockConn) DeadlinesChanged() {
 	c.readUntil, c.writeUntil = longAgo, longAgo
+}
+
+func (c *blockConn) Interrupt() {
+	c.interrupted.Store(true)
+	c.nc.SetReadDeadline(longAgo)
 }
 
 func (c *blockConn) Fill(w *Work, deadline time.Time) error {

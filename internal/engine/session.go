@@ -72,6 +72,9 @@ type Conn interface {
 	// Fill blocks until bytes were added behind w.Unread, at most until
 	// deadline (zero: for ever). io.EOF means that no more will come.
 	Fill(w *Work, deadline time.Time) error
+	// Interrupt makes Fill fail from now on, one that is running included. Any
+	// goroutine may call it.
+	Interrupt()
 	// Flush writes w.Out and empties it.
 	Flush(w *Work) error
 	// WriteBody writes w.Out and then b, with one system call where it can.

@@ -1,0 +1,79 @@
+package gale
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"log/slog"
+	"net"
+	"os"
+	"runtime/debug"
+	"syscall"
+	"time"
+)
+
+// Logger returns a logger whose lines begin with what identifies the request.
+// It is valid until the handler returns.
+func (ctx *RequestCtx) Logger() Logger {
+	return &ctxLogger{ctx}
+}
+
+type ctxLogger struct{ ctx *RequestCtx }
+
+// Printf writes a line with the time since the request came, and the request.
+func (l *ctxLogger) Printf(format string, args ...any) {
+	ctx := l.ctx
+	out := ctx.logger
+	if out == nil {
+		out = ctx.server().logger()
+	}
+	out.Printf("%.3f %s - %s", time.Since(ctx.Time()).Seconds(), ctx, fmt.Sprintf(format, args...))
+}
+
+var defaultLogger Logger = log.New(os.Stderr, "", log.LstdFlags)
+
+// logger returns where the server's log goes.
+func (s *Server) logger() Logger {
+	switch {
+	case s.Logger != nil:
+		return s.Logger
+	case s.Slog != nil:
+		return slogLogger{s.Slog}
+	}
+	return defaultLogger
+}
+
+// slogLogger writes lines as records of level Error.
+type slogLogger struct{ l *slog.Logger }
+
+func (l slogLogger) Printf(format string, args ...any) {
+	l.l.Log(context.Background(), slog.LevelError, fmt.Sprintf(format, args...))
+}
+
+// logError logs what happened to a connection (nc may be nil), unless clients
+// do that all the time and nobody asked for it.
+func (s *Server) logError(nc net.Conn, what string, err error) {
+	if err == nil || !s.LogAllErrors && common(err) {
+		return
+	}
+	if s.SecureErrorLogMessage {
+		err = errors.New("(left out)")
+	}
+	if nc == nil {
+		s.logger().Printf("gale: %s: %v", what, err)
+		return
+	}
+	s.logger().Printf("gale: %s: connection %s<->%s: %v", what, nc.LocalAddr(), nc.RemoteAddr(), err)
+}
+
+// common reports whether err is one of those that come with the internet.
+func common(err error) bool {
+	var t interface{ Timeout() bool }
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) ||
+		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) ||
+		errors.As(err, &t) && t.Timeout()
+}
+
+func stack() []byte { return debug.Stack() }

@@ -1,0 +1,162 @@
+package gale
+
+import (
+	"errors"
+	"io"
+	"mime/multipart"
+)
+
+// The methods in this file are about the request. The slices that they return
+// belong to it: they are valid until the handler returns or the request is
+// changed.
+
+// URI returns the URI of the request: scheme and host as the connection and
+// the Host field tell them, the rest from the request-target.
+func (ctx *RequestCtx) URI() *URI { return ctx.Request.URI() }
+
+// RequestURI returns the request-target as it was received
+// (RFC 9112 section 3.2).
+func (ctx *RequestCtx) RequestURI() []byte { return ctx.Request.Header.RequestURI() }
+
+// Path returns the path of the request, percent-decoded once and normalised:
+// it begins with a slash and has neither `//`, `/./` nor `/../` in it.
+func (ctx *RequestCtx) Path() []byte { return ctx.URI().Path() }
+
+// Host returns the host that the request is for, with its port if one was
+// given.
+func (ctx *RequestCtx) Host() []byte { return ctx.URI().Host() }
+
+// Method returns the method of the request.
+func (ctx *RequestCtx) Method() []byte { return ctx.Request.Header.Method() }
+
+// IsGet reports whether the method is GET.
+func (ctx *RequestCtx) IsGet() bool { return ctx.Request.Header.IsGet() }
+
+// IsHead reports whether the method is HEAD.
+func (ctx *RequestCtx) IsHead() bool { return ctx.Request.Header.IsHead() }
+
+// IsPost reports whether the method is POST.
+func (ctx *RequestCtx) IsPost() bool { return ctx.Request.Header.IsPost() }
+
+// IsPut reports whether the method is PUT.
+func (ctx *RequestCtx) IsPut() bool { return ctx.Request.Header.IsPut() }
+
+// IsDelete reports whether the method is DELETE.
+func (ctx *RequestCtx) IsDelete() bool { return ctx.Request.Header.IsDelete() }
+
+// IsConnect reports whether the method is CONNECT.
+func (ctx *RequestCtx) IsConnect() bool { return ctx.Request.Header.IsConnect() }
+
+// IsOptions reports whether the method is OPTIONS.
+func (ctx *RequestCtx) IsOptions() bool { return ctx.Request.Header.IsOptions() }
+
+// IsTrace reports whether the method is TRACE.
+func (ctx *RequestCtx) IsTrace() bool { return ctx.Request.Header.IsTrace() }
+
+// IsPatch reports whether the method is PATCH.
+func (ctx *RequestCtx) IsPatch() bool { return ctx.Request.Header.IsPatch() }
+
+// IsQuery reports whether the method is QUERY.
+func (ctx *RequestCtx) IsQuery() bool { return ctx.Request.Header.IsQuery() }
+
+// Referer returns the Referer field.
+func (ctx *RequestCtx) Referer() []byte { return ctx.Request.Header.Referer() }
+
+// UserAgent returns the User-Agent field.
+func (ctx *RequestCtx) UserAgent() []byte { return ctx.Request.Header.UserAgent() }
+
+// QueryArgs returns the arguments of the query.
+func (ctx *RequestCtx) QueryArgs() *Args { return ctx.URI().QueryArgs() }
+
+// PostArgs returns the arguments of a form in the body, of media type
+// application/x-www-form-urlencoded.
+func (ctx *RequestCtx) PostArgs() *Args { return ctx.Request.PostArgs() }
+
+// PostBody returns the body of the request, of whatever method. A streamed
+// body is read to its end first.
+func (ctx *RequestCtx) PostBody() []byte { return ctx.Request.Body() }
+
+// IsBodyStream reports whether the body of the request is a stream.
+func (ctx *RequestCtx) IsBodyStream() bool { return ctx.Request.IsBodyStream() }
+
+// RequestBodyStream returns the body of the request as a stream, or nil if it
+// is none (see Server.StreamRequestBody). Its Read blocks until the client has
+// sent more; it must not be used after the handler has returned.
+func (ctx *RequestCtx) RequestBodyStream() io.Reader { return ctx.Request.BodyStream() }
+
+// LimitRequestBody makes reading the body of a streamed request fail with
+// ErrBodyTooLarge beyond n bytes; 0 or less means no limit. It is of no effect
+// on a body that has arrived. Not in fasthttp.
+func (ctx *RequestCtx) LimitRequestBody(n int64) { ctx.stream.limit = n }
+
+// MultipartReader returns a reader of the parts of a multipart/form-data body,
+// as they come where the body is a stream. Use either it or MultipartForm. Not
+// in fasthttp.
+func (ctx *RequestCtx) MultipartReader() (*multipart.Reader, error) {
+	return ctx.Request.MultipartReader()
+}
+
+// MultipartForm returns the form in a multipart/form-data body, or
+// ErrNoMultipartForm. Uploaded files that were put on disk are removed after
+// the handler.
+func (ctx *RequestCtx) MultipartForm() (*multipart.Form, error) { return ctx.Request.MultipartForm() }
+
+// MultipartFormWithLimit is MultipartForm that reads at most maxBodySize bytes
+// of body; 0 or less means no limit beside the server's.
+func (ctx *RequestCtx) MultipartFormWithLimit(maxBodySize int) (*multipart.Form, error) {
+	return ctx.Request.MultipartFormWithLimit(maxBodySize)
+}
+
+// FormFile returns the first file uploaded under key, ErrMissingFile if there
+// is none, or why the form can't be read.
+func (ctx *RequestCtx) FormFile(key string) (*multipart.FileHeader, error) {
+	mf, err := ctx.MultipartForm()
+	if err != nil {
+		return nil, err
+	}
+	if fhh := mf.File[key]; len(fhh) > 0 {
+		return fhh[0], nil
+	}
+	return nil, ErrMissingFile
+}
+
+// FormValue returns the value of key in the query, else in the body, be it a
+// form of either kind, else nil. Server.FormValueFunc may replace this rule.
+func (ctx *RequestCtx) FormValue(key string) []byte {
+	if f := ctx.server().FormValueFunc; f != nil {
+		return f(ctx, key)
+	}
+	if v := ctx.QueryArgs().Peek(key); len(v) > 0 {
+		return v
+	}
+	if v := ctx.PostArgs().Peek(key); len(v) > 0 {
+		return v
+	}
+	return ctx.multipartValue(key)
+}
+
+// multipartValue returns the first value of key in a multipart form.
+func (ctx *RequestCtx) multipartValue(key string) []byte {
+	mf, err := ctx.MultipartForm()
+	if err != nil && !errors.Is(err, ErrNoMultipartForm) {
+		return nil
+	}
+	if mf != nil {
+		if vv := mf.Value[key]; len(vv) > 0 {
+			return []byte(vv[0])
+		}
+	}
+	return nil
+}
+
+// NetHttpFormValueFunc is a Server.FormValueFunc that looks where net/http's
+// Request.FormValue does: in the body before the query.
+var NetHttpFormValueFunc = func(ctx *RequestCtx, key string) []byte {
+	if v := ctx.multipartValue(key); len(v) > 0 {
+		return v
+	}
+	if v := ctx.PostArgs().Peek(key); len(v) > 0 {
+		return v
+	}
+	return ctx.QueryArgs().Peek(key)
+}

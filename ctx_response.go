@@ -1,0 +1,173 @@
+package gale
+
+import (
+	"bytes"
+	"io"
+	"time"
+)
+
+// SetStatusCode sets the status code of the response.
+func (ctx *RequestCtx) SetStatusCode(statusCode int) { ctx.Response.SetStatusCode(statusCode) }
+
+// SetContentType sets the Content-Type field of the response.
+func (ctx *RequestCtx) SetContentType(contentType string) {
+	ctx.Response.Header.SetContentType(contentType)
+}
+
+// SetContentTypeBytes sets the Content-Type field of the response.
+func (ctx *RequestCtx) SetContentTypeBytes(contentType []byte) {
+	ctx.Response.Header.SetContentTypeBytes(contentType)
+}
+
+// SetConnectionClose closes the connection after the response, and says so in
+// it.
+func (ctx *RequestCtx) SetConnectionClose() { ctx.Response.SetConnectionClose() }
+
+// SetBody sets the body of the response to a copy of body.
+func (ctx *RequestCtx) SetBody(body []byte) { ctx.Response.SetBody(body) }
+
+// SetBodyString sets the body of the response.
+func (ctx *RequestCtx) SetBodyString(body string) { ctx.Response.SetBodyString(body) }
+
+// ResetBody empties the body of the response.
+func (ctx *RequestCtx) ResetBody() { ctx.Response.ResetBody() }
+
+// SetBodyStream makes bodyStream the body of the response. It is read after the
+// handler has returned, and closed if it is an io.Closer. With bodySize >= 0 it
+// must bring exactly so many bytes; else it is sent chunked until io.EOF, each
+// Read going out at once.
+func (ctx *RequestCtx) SetBodyStream(bodyStream io.Reader, bodySize int) {
+	ctx.Response.SetBodyStream(bodyStream, bodySize)
+}
+
+// SetBodyStreamWriter makes what sw writes the body of the response. sw runs
+// after the handler has returned and must not use ctx. What it writes is sent
+// chunked, at the latest when it flushes its writer. See Flush for sending from
+// within the handler.
+func (ctx *RequestCtx) SetBodyStreamWriter(sw StreamWriter) { ctx.Response.SetBodyStreamWriter(sw) }
+
+// Write appends p to the body of the response. It never fails.
+func (ctx *RequestCtx) Write(p []byte) (int, error) {
+	ctx.Response.AppendBody(p)
+	return len(p), nil
+}
+
+// WriteString appends s to the body of the response. It never fails.
+func (ctx *RequestCtx) WriteString(s string) (int, error) {
+	ctx.Response.AppendBodyString(s)
+	return len(s), nil
+}
+
+// Success sets the Content-Type and the body of the response.
+func (ctx *RequestCtx) Success(contentType string, body []byte) {
+	ctx.SetContentType(contentType)
+	ctx.SetBody(body)
+}
+
+// SuccessString sets the Content-Type and the body of the response.
+func (ctx *RequestCtx) SuccessString(contentType, body string) {
+	ctx.SetContentType(contentType)
+	ctx.SetBodyString(body)
+}
+
+// Error replaces the response by one with the given status code and msg as
+// plain text. Clients are told not to guess another type from what it says.
+func (ctx *RequestCtx) Error(msg string, statusCode int) {
+	ctx.Response.Reset()
+	ctx.SetStatusCode(statusCode)
+	ctx.SetContentType(plainText)
+	ctx.SetBodyString(msg)
+}
+
+const plainText = "text/plain; charset=utf-8"
+
+// NotFound replaces the response by a 404.
+func (ctx *RequestCtx) NotFound() {
+	ctx.Response.Reset()
+	ctx.SetStatusCode(StatusNotFound)
+	ctx.SetBodyString("404 Page not found")
+}
+
+// NotModified replaces the response by a 304.
+func (ctx *RequestCtx) NotModified() {
+	ctx.Response.Reset()
+	ctx.SetStatusCode(StatusNotModified)
+}
+
+// IfModifiedSince reports whether lastModified is later than what the client
+// has, going by its If-Modified-Since field (RFC 9110 section 13.1.3); true if
+// there is none that can be read.
+func (ctx *RequestCtx) IfModifiedSince(lastModified time.Time) bool {
+	v := ctx.Request.Header.Peek(HeaderIfModifiedSince)
+	if len(v) == 0 {
+		return true
+	}
+	since, err := ParseHTTPDate(v)
+	if err != nil {
+		return true
+	}
+	return since.Before(lastModified.Truncate(time.Second))
+}
+
+// Redirect sends the client to uri, which is resolved against the URI of the
+// request: Location is always absolute. A statusCode other than 301, 302, 303,
+// 307 and 308 counts as 302.
+//
+// uri decides where the client goes: with one that comes from a client, this is
+// an open redirect.
+func (ctx *RequestCtx) Redirect(uri string, statusCode int) {
+	u := AcquireURI()
+	ctx.URI().CopyTo(u)
+	u.Update(uri)
+	ctx.redirect(u, statusCode)
+	ReleaseURI(u)
+}
+
+// RedirectBytes is Redirect for bytes.
+func (ctx *RequestCtx) RedirectBytes(uri []byte, statusCode int) {
+	ctx.Redirect(string(uri), statusCode)
+}
+
+func (ctx *RequestCtx) redirect(u *URI, statusCode int) {
+	ctx.Response.Header.SetBytesV(HeaderLocation, u.FullURI())
+	switch statusCode {
+	case StatusMovedPermanently, StatusFound, StatusSeeOther, StatusTemporaryRedirect, StatusPermanentRedirect:
+	default:
+		statusCode = StatusFound
+	}
+	ctx.Response.SetStatusCode(statusCode)
+}
+
+// SendFile answers with the file at path; see ServeFile, which takes care of
+// ranges, conditions and compression. path must not come from a client.
+func (ctx *RequestCtx) SendFile(path string) { ServeFile(ctx, path) }
+
+// SendFileBytes is SendFile for bytes.
+func (ctx *RequestCtx) SendFileBytes(path []byte) { ServeFileBytes(ctx, path) }
+
+// SendFileLiteral is SendFile that takes path as it is; see ServeFileLiteral.
+func (ctx *RequestCtx) SendFileLiteral(path string) { ServeFileLiteral(ctx, path) }
+
+// EarlyHints sends the Link fields set so far to the client at once, as a 103
+// response (RFC 8297), so that it can load what they name while the handler
+// works. HTTP/1.0 clients get none. The final response carries the fields
+// again. It blocks until the hints are written.
+func (ctx *RequestCtx) EarlyHints() error {
+	if ctx.ss == nil || ctx.Request.Header.s.Minor == 0 {
+		return nil
+	}
+	links := ctx.Response.Header.PeekAll(HeaderLink)
+	if len(links) == 0 || ctx.flush.begun {
+		return nil
+	}
+	w := ctx.work
+	w.Out = append(w.Out, "HTTP/1.1 103 Early Hints\r\n"...)
+	for _, l := range links {
+		if bytes.ContainsAny(l, "\r\n\x00") {
+			continue // can't be: setters refuse them
+		}
+		w.Out = append(append(append(w.Out, "Link: "...), l...), "\r\n"...)
+	}
+	w.Out = append(w.Out, "\r\n"...)
+	return ctx.ss.c.Flush(w)
+}

@@ -1,0 +1,39 @@
+package gale
+
+// User values let the functions that work on a request pass values to each
+// other. They live as long as the request; those that are io.Closers are closed
+// with it.
+
+// SetUserValue keeps value under key until the end of the request.
+func (ctx *RequestCtx) SetUserValue(key, value any) { ctx.Request.SetUserValue(key, value) }
+
+// SetUserValueBytes keeps value under key, as a string.
+func (ctx *RequestCtx) SetUserValueBytes(key []byte, value any) {
+	ctx.Request.SetUserValueBytes(key, value)
+}
+
+// UserValue returns the value kept under key, or nil.
+func (ctx *RequestCtx) UserValue(key any) any { return ctx.Request.UserValue(key) }
+
+// UserValueBytes returns the value kept under key, or nil.
+func (ctx *RequestCtx) UserValueBytes(key []byte) any { return ctx.Request.UserValueBytes(key) }
+
+// RemoveUserValue forgets key.
+func (ctx *RequestCtx) RemoveUserValue(key any) { ctx.Request.RemoveUserValue(key) }
+
+// RemoveUserValueBytes forgets key.
+func (ctx *RequestCtx) RemoveUserValueBytes(key []byte) { ctx.Request.RemoveUserValueBytes(key) }
+
+// ResetUserValues forgets and closes all user values.
+func (ctx *RequestCtx) ResetUserValues() { ctx.Request.ResetUserValues() }
+
+// VisitUserValues calls visitor for each value whose key is a string. visitor
+// must not keep the key.
+func (ctx *RequestCtx) VisitUserValues(visitor func(key []byte, value any)) {
+	ctx.Request.VisitUserValues(visitor)
+}
+
+// VisitUserValuesAll calls visitor for each value.
+func (ctx *RequestCtx) VisitUserValuesAll(visitor func(key, value any)) {
+	ctx.Request.VisitUserValuesAll(visitor)
+}

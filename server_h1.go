@@ -1,0 +1,423 @@
+package gale
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/galehttp/gale/internal/engine"
+	"github.com/galehttp/gale/internal/h1"
+	"github.com/galehttp/gale/internal/msg"
+)
+
+// session is the server's side of an HTTP/1.1 connection: it makes requests of
+// the bytes that an engine feeds it, runs the handler and appends responses.
+type session struct {
+	s      *Server
+	c      engine.Conn
+	nc     net.Conn
+	parent context.Context // of BaseContext and ConnContext, nil without them
+
+	id     uint64
+	num    uint64 // requests whose head has arrived
+	opened time.Time
+	isTLS  bool
+
+	stage stage
+	// begun is when the first byte of the message in flight was read, zero
+	// between messages.
+	begun time.Time
+	// ctx is the message in flight while its body arrives; between feeds no
+	// context is held otherwise, see take.
+	ctx *RequestCtx
+	// body decodes the body of the message in flight.
+	body         h1.Body
+	hasBody      bool // the message has a body; see bodyDone
+	bodyDeadline time.Time
+	cfg          requestLimits
+	state        ConnState     // as last told to Server.ConnState
+	err          error         // what ended the connection, for Closed
+	writeTimeout time.Duration // as last told to the engine
+	aborted      bool          // the handler wants the connection dropped
+	hijack       HijackHandler
+}
+
+// stage is what a session expects next.
+type stage uint8
+
+const (
+	inHead stage = iota
+	inBody
+)
+
+// requestLimits are the settings of one request.
+type requestLimits struct {
+	maxBody      int
+	readTimeout  time.Duration
+	writeTimeout time.Duration
+	stream       bool
+}
+
+// maxBatch is how much output is gathered before it is written although more
+// requests have arrived.
+const maxBatch = 16 << 10
+
+var connIDs atomic.Uint64
+
+// newSession opens a session on c, a connection of ln (nil for ServeConn).
+func newSession(s *Server, ln net.Listener, c engine.Conn) (*session, engine.Next) {
+	ss := &session{s: s, c: c, nc: c.NetConn(), id: connIDs.Add(1), opened: time.Now()}
+	_, ss.isTLS = ss.nc.(interface{ ConnectionState() tls.ConnectionState })
+	if s.BaseContext != nil {
+		ss.parent = s.BaseContext(ln)
+	}
+	if s.ConnContext != nil {
+		if ss.parent == nil {
+			ss.parent = context.Background()
+		}
+		ss.parent = s.ConnContext(ss.parent, ss.nc)
+	}
+	next := engine.Next{Idle: true}
+	if d := s.headTimeout(); d > 0 {
+		next.Deadline = ss.opened.Add(d)
+	}
+	return ss, next
+}
+
+// Feed serves the requests in w.
+func (ss *session) Feed(w *engine.Work) engine.Next {
+	for {
+		if ss.stage == inHead {
+			if len(w.Unread()) == 0 {
+				return ss.idle(w)
+			}
+			if next, ok := ss.feedHead(w); !ok {
+				return next
+			}
+		}
+		if next, ok := ss.feedBody(w); !ok {
+			return next
+		}
+		next, ok := ss.answer(w)
+		if !ok {
+			return next
+		}
+		if len(w.Out) >= maxBatch {
+			return engine.Next{Op: engine.Flush}
+		}
+	}
+}
+
+// idle waits for the next request.
+func (ss *session) idle(w *engine.Work) engine.Next {
+	next := engine.Next{Idle: true}
+	if ss.num == 0 {
+		if d := ss.s.headTimeout(); d > 0 {
+			next.Deadline = ss.opened.Add(d)
+		}
+		return next
+	}
+	ss.setState(StateIdle)
+	if d := ss.s.idleTimeout(); d > 0 {
+		next.Deadline = w.Now.Add(d)
+	}
+	return next
+}
+
+func (ss *session) setState(st ConnState) {
+	if ss.s.ConnState != nil && ss.state != st {
+		ss.state = st
+		ss.s.ConnState(ss.nc, st)
+	}
+}
+
+// take returns the context for the message in flight: the one that is held, the
+// one that the workspace brought, or a fresh one.
+func (ss *session) take(w *engine.Work) *RequestCtx {
+	if ss.ctx != nil {
+		return ss.ctx
+	}
+	ctx, ok := w.State.(*RequestCtx)
+	if ok {
+		w.State = nil
+	} else {
+		ctx = acquireCtx()
+	}
+	ss.ctx = ctx
+	return ctx
+}
+
+// drop gives the context to the workspace, for the next message.
+func (ss *session) drop(w *engine.Work) {
+	ctx := ss.ctx
+	ss.ctx = nil
+	if w.State == nil {
+		w.State = ctx
+		return
+	}
+	releaseCtx(ctx)
+}
+
+var ctxPool sync.Pool
+
+func acquireCtx() *RequestCtx {
+	if ctx, ok := ctxPool.Get().(*RequestCtx); ok {
+		return ctx
+	}
+	return new(RequestCtx)
+}
+
+func releaseCtx(ctx *RequestCtx) { ctxPool.Put(ctx) }
+
+// keepScan is how much of an unfinished head is parsed again when more of it
+// arrives, rather than hold a context for it.
+const keepScan = 4 << 10
+
+// feedHead parses a request head and decides on the request by it; ok false
+// means that next is to be done first.
+func (ss *session) feedHead(w *engine.Work) (next engine.Next, ok bool) {
+	s := ss.s
+	if ss.begun.IsZero() {
+		ss.begun = w.Now
+		ss.setState(StateActive)
+	}
+	ctx := ss.take(w)
+	lim := h1.Limits{Head: s.maxHeadBytes(), Fields: s.MaxHeaderFields}
+	lim.Target = lim.Head / 4
+	in := w.Unread()
+	head := &ctx.Request.Header.s
+	n, err := h1.ParseRequest(in, head, &lim)
+	if err != nil {
+		if err != h1.ErrPartial {
+			return ss.refuse(w, err), false
+		}
+		if len(in) <= keepScan {
+			head.Reset()
+			ss.drop(w)
+		}
+		if d := s.headTimeout(); d > 0 {
+			since := ss.begun
+			if ss.num == 0 {
+				since = ss.opened
+			}
+			next.Deadline = since.Add(d)
+		}
+		return next, false
+	}
+	w.Consume(n)
+	ss.num++
+	ss.prepare(ctx, w)
+	return ss.accept(ctx, w)
+}
+
+// prepare makes the context that of the request whose head it holds.
+func (ss *session) prepare(ctx *RequestCtx, w *engine.Work) {
+	s := ss.s
+	ctx.s, ctx.ss, ctx.num = s, ss, ss.num
+	ctx.isTLS = ss.isTLS
+	ctx.Request.isTLS = ss.isTLS
+	if s.DisableHeaderNamesNormalizing {
+		ctx.Request.Header.DisableNormalizing()
+	}
+	ss.prepareResponse(ctx)
+}
+
+// prepareResponse makes a response that was reset one of this server.
+func (ss *session) prepareResponse(ctx *RequestCtx) {
+	if ss.s.DisableHeaderNamesNormalizing {
+		ctx.Response.Header.DisableNormalizing()
+	}
+}
+
+// accept applies the settings and hooks that decide on a request by its head,
+// and gets its body under way.
+func (ss *session) accept(ctx *RequestCtx, w *engine.Work) (next engine.Next, ok bool) {
+	s := ss.s
+	head := &ctx.Request.Header.s
+	ss.cfg = requestLimits{s.maxBodySize(), s.ReadTimeout, s.WriteTimeout, s.StreamRequestBody}
+	if s.HeaderReceived != nil {
+		ss.override(s.HeaderReceived(&ctx.Request.Header))
+	}
+	if s.GetOnly && head.MethodID != msg.MethodGet && head.MethodID != msg.MethodHead {
+		return ss.refuse(w, ErrGetOnly), false
+	}
+	ss.stage = inBody
+	ss.bodyDeadline = time.Time{}
+	if ss.cfg.readTimeout > 0 {
+		ss.bodyDeadline = ss.begun.Add(ss.cfg.readTimeout)
+	}
+	length := head.ContentLength
+	if length == msg.LenUnknown {
+		length = 0
+	}
+	ss.hasBody = false
+	if head.Expect != msg.ExpectNone {
+		if next, ok := ss.expect(ctx, w, length); !ok {
+			return next, false
+		}
+	}
+	if length == 0 {
+		return next, true
+	}
+	if length > int64(ss.cfg.maxBody) && !ss.cfg.stream {
+		return ss.refuse(w, ErrBodyTooLarge), false
+	}
+	ss.hasBody = true
+	ctx.trailers.Reset()
+	ss.body.Init(length, &ctx.trailers, nil)
+	if ss.cfg.stream {
+		ctx.stream.open(ss, ctx, w)
+		ctx.Request.SetBodyStream(&ctx.stream, int(length))
+	}
+	return next, true
+}
+
+// override takes what HeaderReceived said.
+func (ss *session) override(c RequestConfig) {
+	if c.ReadTimeout > 0 {
+		ss.cfg.readTimeout = c.ReadTimeout
+	}
+	if c.WriteTimeout > 0 {
+		ss.cfg.writeTimeout = c.WriteTimeout
+	}
+	if c.MaxRequestBodySize > 0 {
+		ss.cfg.maxBody = c.MaxRequestBodySize
+	}
+	if c.StreamRequestBody {
+		ss.cfg.stream = true
+	}
+}
+
+// expect answers the Expect field (RFC 9110 section 10.1.1).
+func (ss *session) expect(ctx *RequestCtx, w *engine.Work, length int64) (next engine.Next, ok bool) {
+	s := ss.s
+	head := &ctx.Request.Header.s
+	if head.Expect != msg.ExpectContinue {
+		return ss.refuse(w, errExpectation), false
+	}
+	if head.Minor == 0 || length == 0 {
+		return next, true
+	}
+	if length > int64(ss.cfg.maxBody) && !ss.cfg.stream {
+		return ss.refuse(w, ErrBodyTooLarge), false
+	}
+	switch {
+	case s.ExpectHandler != nil:
+		ctx.work = w
+		if code := s.ExpectHandler(ctx); code != StatusContinue {
+			return ss.refuse(w, &statusError{code, StatusMessage(code)}), false
+		}
+	case s.ContinueHandler != nil:
+		if !s.ContinueHandler(&ctx.Request.Header) {
+			return ss.refuse(w, errExpectation), false
+		}
+	}
+	if ss.cfg.stream {
+		ctx.stream.owesContinue = true // until the handler reads
+		return next, true
+	}
+	if len(w.Unread()) == 0 {
+		w.Out = append(w.Out, continueLine...)
+	}
+	return next, true
+}
+
+const continueLine = "HTTP/1.1 100 Continue\r\n\r\n"
+
+// feedBody collects a body that is not streamed; ok means that it is complete.
+func (ss *session) feedBody(w *engine.Work) (next engine.Next, ok bool) {
+	if !ss.hasBody || ss.cfg.stream {
+		return next, true
+	}
+	ctx := ss.ctx
+	buf := ctx.Request.bodyBuf()
+	for {
+		data, n, done, err := ss.body.Next(w.Unread())
+		if err != nil {
+			return ss.refuse(w, err), false
+		}
+		if len(data) > ss.cfg.maxBody-len(buf.B) {
+			return ss.refuse(w, ErrBodyTooLarge), false
+		}
+		buf.Write(data)
+		w.Consume(n)
+		if done {
+			ctx.takeTrailers()
+			return next, true
+		}
+		if n == 0 || len(w.Unread()) == 0 {
+			next.Deadline = ss.bodyDeadline
+			return next, false
+		}
+	}
+}
+
+// takeTrailers adds the trailer section to the header, as fasthttp does. Fields
+// that must not be there were refused by the parser.
+func (ctx *RequestCtx) takeTrailers() {
+	h := &ctx.Request.Header
+	for i := range ctx.trailers.Recs {
+		name := ctx.trailers.Name(i)
+		if h.AddTrailerBytes(name) == nil {
+			h.AddBytesKV(name, ctx.trailers.Value(i))
+		}
+	}
+}
+
+// Stall ends the connection when nothing more comes.
+func (ss *session) Stall(w *engine.Work, why error) engine.Next {
+	if ss.begun.IsZero() {
+		if !errors.Is(why, io.EOF) && !errors.Is(why, os.ErrDeadlineExceeded) {
+			ss.err = why
+		}
+		return engine.Next{Op: engine.Close}
+	}
+	switch {
+	case errors.Is(why, os.ErrDeadlineExceeded):
+		ss.take(w)
+		return ss.refuse(w, ErrTimeout)
+	case why == io.EOF && ss.stage == inBody:
+		return ss.refuse(w, io.ErrUnexpectedEOF)
+	case why == io.EOF:
+		why = io.ErrUnexpectedEOF
+	}
+	ss.err = why
+	return engine.Next{Op: engine.Abort}
+}
+
+// Closed is the end of the connection.
+func (ss *session) Closed(err error) {
+	if ss.err == nil {
+		ss.err = err
+	}
+	if ctx := ss.ctx; ctx != nil {
+		ss.ctx = nil
+		ctx.endDone()
+	}
+	if ss.err != nil && ss.err != engine.ErrAborted {
+		ss.s.logError(ss.nc, "serving", ss.err)
+	}
+	ss.s.setState(ss.nc, StateClosed)
+}
+
+// Hijacked lets the handler that asked for it have the connection.
+func (ss *session) Hijacked(c net.Conn) {
+	h := ss.hijack
+	ss.setState(StateHijacked)
+	defer func() {
+		if r := recover(); r != nil {
+			ss.s.stats.panics.Add(1)
+			ss.s.logger().Printf("gale: panic in a HijackHandler: %v\n%s", r, stack())
+		}
+		if !ss.s.KeepHijackedConns {
+			c.Close()
+		}
+	}()
+	h(c)
+}

@@ -1,0 +1,149 @@
+package gale
+
+import (
+	"errors"
+	"io"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/galehttp/gale/internal/engine"
+)
+
+// errStreamClosed is what reading a request body returns after the handler.
+var errStreamClosed = errors.New("gale: the request body was closed: it can't be read after the handler has returned")
+
+// requestStream reads the body of the message in flight from the connection,
+// for a handler that takes it as a stream. It lives in the context and holds no
+// bytes: what it returns comes from the workspace, and Read parks the goroutine
+// of the handler in the engine until more has arrived.
+type requestStream struct {
+	mu   sync.Mutex
+	ss   *session // nil when it is closed
+	ctx  *RequestCtx
+	w    *engine.Work
+	rest []byte // decoded and not read, in the workspace
+	err  error  // once met, for ever
+	n    int64  // bytes read
+	// limit is the highest n, 0 for none.
+	limit int64
+	// owesContinue: the client waits for a 100 before it sends the body.
+	owesContinue bool
+}
+
+// open begins a body.
+func (r *requestStream) open(ss *session, ctx *RequestCtx, w *engine.Work) {
+	r.mu.Lock()
+	r.ss, r.ctx, r.w = ss, ctx, w
+	r.rest, r.err, r.n, r.limit = nil, nil, 0, 0
+	r.mu.Unlock()
+}
+
+// shut makes reads fail; it waits for one that runs.
+func (r *requestStream) shut() {
+	r.mu.Lock()
+	r.ss, r.ctx, r.w, r.rest = nil, nil, nil, nil
+	r.owesContinue = false
+	r.mu.Unlock()
+}
+
+// Read reads the body as it arrives.
+func (r *requestStream) Read(p []byte) (int, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.ss == nil {
+		return 0, errStreamClosed
+	}
+	for len(r.rest) == 0 {
+		if r.err != nil {
+			return 0, r.err
+		}
+		r.more()
+	}
+	n := copy(p, r.rest)
+	r.rest = r.rest[n:]
+	r.n += int64(n)
+	return n, nil
+}
+
+// Close ends the reading of the body by the handler.
+func (r *requestStream) Close() error { return nil }
+
+// more decodes or waits for bytes, or sets err.
+func (r *requestStream) more() {
+	ss := r.ss
+	data, n, done, err := ss.body.Next(r.w.Unread())
+	r.w.Consume(n)
+	switch {
+	case err != nil:
+		r.err = err
+		return
+	case r.limit > 0 && r.n+int64(len(data)) > r.limit:
+		r.err = ErrBodyTooLarge
+		return
+	}
+	r.rest = data
+	if done {
+		r.ctx.takeTrailers()
+		r.err = io.EOF
+		return
+	}
+	if n > 0 {
+		return
+	}
+	if r.owesContinue {
+		r.owesContinue = false
+		r.w.Out = append(r.w.Out, continueLine...)
+	}
+	r.err = ss.fill(r.w, ss.bodyDeadline)
+}
+
+// fill waits for more of a message in flight.
+func (ss *session) fill(w *engine.Work, deadline time.Time) error {
+	err := ss.c.Fill(w, deadline)
+	switch {
+	case err == io.EOF:
+		return io.ErrUnexpectedEOF
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return ErrTimeout
+	}
+	return err
+}
+
+// unreadBody reports whether part of the request's body has not been read.
+func (ss *session) unreadBody() bool { return ss.hasBody && !ss.body.Done() }
+
+// Bounds of drain.
+const (
+	maxDrain     = 256 << 10
+	maxDrainTime = time.Second
+)
+
+// drain reads what the handler left of the body, so that the connection can be
+// used on; false if that is too much, takes too long or never comes.
+func (ss *session) drain(ctx *RequestCtx, w *engine.Work) bool {
+	if ctx.stream.owesContinue || ss.aborted {
+		return false // the client may send the body or not: who knows
+	}
+	if ss.body.Left() > maxDrain {
+		return false
+	}
+	deadline := time.Now().Add(maxDrainTime)
+	if d := ss.bodyDeadline; !d.IsZero() && d.Before(deadline) {
+		deadline = d
+	}
+	for left := maxDrain; left >= 0; {
+		data, n, done, err := ss.body.Next(w.Unread())
+		if err != nil {
+			return false
+		}
+		w.Consume(n)
+		if left -= len(data); done {
+			return left >= 0
+		}
+		if n == 0 && ss.fill(w, deadline) != nil {
+			return false
+		}
+	}
+	return false
+}

@@ -1,0 +1,223 @@
+package gale
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/galehttp/gale/internal/engine"
+	"github.com/galehttp/gale/internal/h1"
+	"github.com/galehttp/gale/internal/pool"
+)
+
+// errShortBody and errLongBody say that a body is not as long as its header
+// promised.
+var (
+	errShortBody = errors.New("gale: the response body is shorter than the Content-Length sent")
+	errLongBody  = errors.New("gale: the response body is longer than the Content-Length sent")
+)
+
+// bodyOut sends a body piece by piece, framed as the head promised.
+type bodyOut struct {
+	ss      *session
+	w       *engine.Work
+	chunked bool
+	skip    bool  // the body isn't wanted: HEAD
+	left    int64 // bytes that are still due, negative if that isn't known
+}
+
+// Write sends p at once.
+func (o *bodyOut) Write(p []byte) (int, error) {
+	if len(p) == 0 || o.skip {
+		return len(p), nil
+	}
+	if o.left >= 0 {
+		if int64(len(p)) > o.left {
+			return 0, errLongBody
+		}
+		o.left -= int64(len(p))
+	}
+	w := o.w
+	if o.chunked {
+		w.Out = h1.AppendChunkSize(w.Out, len(p))
+	}
+	if err := o.ss.c.WriteBody(w, p); err != nil {
+		return 0, err
+	}
+	if o.chunked {
+		// The CRLF behind the data goes with what comes next.
+		w.Out = append(w.Out, "\r\n"...)
+	}
+	return len(p), nil
+}
+
+// end ends the body; the last bytes are left to the engine.
+func (o *bodyOut) end(resp *Response) error {
+	if o.left > 0 && !o.skip {
+		return errShortBody
+	}
+	if o.chunked && !o.skip {
+		o.w.Out = h1.AppendLastChunk(o.w.Out)
+		o.w.Out = resp.Header.appendTrailers(o.w.Out)
+		o.w.Out = append(o.w.Out, "\r\n"...)
+	}
+	return nil
+}
+
+var bufioPool = sync.Pool{New: func() any { return bufio.NewWriterSize(nil, streamBuffer) }}
+
+// streamBuffer is how much of a streamed body is read or written at a time.
+const streamBuffer = 16 << 10
+
+// runStreamWriter lets sw write the body. Its panics end the connection only.
+func (ss *session) runStreamWriter(sw StreamWriter, out *bodyOut) (err error) {
+	bw := bufioPool.Get().(*bufio.Writer)
+	bw.Reset(out)
+	defer func() {
+		if r := recover(); r != nil {
+			ss.s.stats.panics.Add(1)
+			ss.s.logger().Printf("gale: panic in a StreamWriter: %v\n%s", r, stack())
+			err = fmt.Errorf("gale: panic in a StreamWriter: %v", r)
+			return // bw is left to the garbage collector: sw may hold it
+		}
+		bw.Reset(nil)
+		bufioPool.Put(bw)
+	}()
+	sw(bw)
+	return bw.Flush()
+}
+
+// copyStream sends what r brings, each Read at once; of a body of known length
+// no more than that.
+func (ss *session) copyStream(out *bodyOut, r io.Reader) error {
+	if wt, ok := r.(BodyWriterTo); ok && wt.SupportsBodyWriteTo() {
+		_, err := wt.WriteTo(out)
+		return err
+	}
+	buf := pool.Get(streamBuffer)
+	defer pool.Put(buf)
+	for out.left != 0 {
+		b := buf.B[:cap(buf.B)]
+		if out.left > 0 && int64(len(b)) > out.left {
+			b = b[:out.left]
+		}
+		n, err := r.Read(b)
+		if n > 0 {
+			if _, err := out.Write(b[:n]); err != nil {
+				return err
+			}
+		}
+		if err == io.EOF {
+			return nil // end says whether that was too early
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// flushState is where a response stands that is sent while the handler runs.
+type flushState struct {
+	begun bool
+	keep  bool
+	out   bodyOut
+}
+
+// Flush sends what the response holds by now: at the first call the status line
+// and the header, which can't be changed any more then, and each time the body
+// written since. The response is sent chunked, unless its Content-Length was
+// set. So a handler can write, flush and see the client leave (see Done): that
+// is all that server-sent events take.
+//
+// It blocks until the bytes are handed to the system, at most for
+// Server.WriteTimeout. After an error the client is gone and the handler should
+// return. Not in fasthttp.
+func (ctx *RequestCtx) Flush() error {
+	ctx.mu.Lock()
+	defer ctx.mu.Unlock()
+	ss, w := ctx.ss, ctx.work
+	if ss == nil || w == nil || ctx.timedOut.Load() != nil {
+		return ErrNilConnection
+	}
+	resp := &ctx.Response
+	if resp.hasStream() {
+		return errors.New("gale: a response with a body stream can't be flushed: it is sent after the handler")
+	}
+	f := &ctx.flush
+	if !f.begun {
+		ss.beginFlush(ctx, w, resp)
+	}
+	b := resp.bodyBytes()
+	_, err := f.out.Write(b)
+	resp.ResetBody()
+	if err != nil {
+		ss.err = err
+		return err
+	}
+	return ss.c.Flush(w)
+}
+
+// beginFlush appends the head of a response whose body is still to come.
+func (ss *session) beginFlush(ctx *RequestCtx, w *engine.Work, resp *Response) {
+	f := &ctx.flush
+	f.begun = true
+	f.keep = ss.keepAlive(ctx, resp) && !ss.unreadBody()
+	h := &resp.Header
+	body := resp.swapBody(nil) // its length is not that of the response
+	if h.s.ContentLength == 0 {
+		h.s.ContentLength = -1
+	}
+	resp.bodyStream = nothing{}
+	ss.frame(ctx, resp, &f.keep)
+	resp.bodyStream = nil
+	resp.swapBody(body)
+	f.out = bodyOut{ss: ss, w: w, left: -1, skip: resp.SkipBody, chunked: h.s.ContentLength == -1}
+	if h.s.ContentLength >= 0 {
+		f.out.left = h.s.ContentLength
+	}
+	w.Out = h.appendHead(w.Out, []byte(ss.s.serverName()))
+}
+
+// nothing is a body stream without bytes.
+type nothing struct{}
+
+func (nothing) Read([]byte) (int, error) { return 0, io.EOF }
+
+// writeRest ends a response that was flushed.
+func (ss *session) writeRest(ctx *RequestCtx, w *engine.Work, resp *Response) (next engine.Next, ok bool) {
+	f := &ctx.flush
+	err := error(nil)
+	switch {
+	case resp.streamWriter != nil:
+		sw := resp.streamWriter
+		resp.streamWriter = nil
+		err = ss.runStreamWriter(sw, &f.out)
+	case resp.bodyStream != nil:
+		err = ss.copyStream(&f.out, resp.bodyStream)
+		resp.closeStream(err)
+	default:
+		_, err = f.out.Write(resp.bodyBytes())
+	}
+	if err == nil {
+		err = f.out.end(resp)
+	}
+	if err != nil || ss.err != nil {
+		if ss.err == nil {
+			ss.err = err
+		}
+		return engine.Next{Op: engine.Abort}, false
+	}
+	return ss.after(w, next, f.keep)
+}
+
+// writeDeadline overrides the write time-out for the response in flight.
+func (ss *session) writeDeadline(t time.Time) {
+	ss.cfg.writeTimeout = 0
+	if !t.IsZero() {
+		ss.cfg.writeTimeout = max(time.Until(t), 1)
+	}
+}

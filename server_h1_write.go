@@ -1,0 +1,246 @@
+package gale
+
+import (
+	"io"
+	"os"
+	"time"
+
+	"github.com/galehttp/gale/internal/bytesconv"
+	"github.com/galehttp/gale/internal/engine"
+	"github.com/galehttp/gale/internal/h1"
+	"github.com/galehttp/gale/internal/msg"
+)
+
+var zeroTime time.Time
+
+// answer runs the handler for the message in flight and writes the response; ok
+// false means that next is to be done before the next message.
+func (ss *session) answer(w *engine.Work) (next engine.Next, ok bool) {
+	ctx := ss.ctx
+	ctx.work = w
+	ctx.now = w.Now
+	if ss.s.LazyRequestTime {
+		ctx.now = zeroTime // see RequestCtx.Time
+	}
+	fine := ss.run(ctx)
+	broken := ctx.done.Load() != nil && ctx.endDone()
+	resp := &ctx.Response
+	timedOut := ctx.timedOut.Load()
+	if timedOut != nil {
+		resp = timedOut
+		fine = ss.wrest(ctx) && fine
+	}
+	if ss.aborted || broken {
+		return engine.Next{Op: engine.Abort}, false
+	}
+	if ctx.hijack != nil && timedOut == nil {
+		return ss.handOver(ctx, w), false
+	}
+	next, ok = ss.write(ctx, w, resp, !fine)
+	ss.finish(ctx, w, timedOut != nil || !fine)
+	return next, ok
+}
+
+// wrest takes the session away from a context that other goroutines go on
+// using. It reports whether the connection can be used on.
+func (ss *session) wrest(ctx *RequestCtx) bool {
+	usable := true
+	if ss.cfg.stream && ss.hasBody && !ss.body.Done() {
+		ss.c.Interrupt()
+		usable = false
+	}
+	ctx.stream.shut()
+	ctx.mu.Lock()
+	ctx.work = nil
+	ctx.mu.Unlock()
+	return usable && !ctx.flush.begun
+}
+
+// finish ends the message in flight. A context that others may hold, or whose
+// handler panicked, is left to the garbage collector.
+func (ss *session) finish(ctx *RequestCtx, w *engine.Work, abandon bool) {
+	ss.stage = inHead
+	ss.begun = zeroTime
+	if abandon {
+		ss.ctx = nil
+		return
+	}
+	if ss.hasBody && ss.cfg.stream {
+		ctx.stream.shut()
+	}
+	ctx.reset()
+	ss.drop(w)
+}
+
+// handOver ends the session for a handler that hijacks the connection.
+func (ss *session) handOver(ctx *RequestCtx, w *engine.Work) engine.Next {
+	ss.hijack = ctx.hijack
+	if !ctx.hijackNoResponse {
+		if next, _ := ss.write(ctx, w, &ctx.Response, false); next.Op == engine.Abort {
+			return next
+		}
+	}
+	ss.finish(ctx, w, false)
+	return engine.Next{Op: engine.Hijack}
+}
+
+// keepAlive reports whether the connection may be used on after resp.
+func (ss *session) keepAlive(ctx *RequestCtx, resp *Response) bool {
+	s := ss.s
+	return h1.KeepAlive(&ctx.Request.Header.s) && !resp.ConnectionClose() && !s.DisableKeepalive &&
+		(s.MaxRequestsPerConn <= 0 || ss.num < uint64(s.MaxRequestsPerConn)) && !s.engine.Stopping()
+}
+
+// bodyless reports whether a response with this status never has a body
+// (RFC 9112 section 6.3).
+func bodyless(status int) bool {
+	return status < 200 || status == StatusNoContent || status == StatusNotModified
+}
+
+// write appends the response to w.Out, or sends it as far as it is a stream.
+func (ss *session) write(ctx *RequestCtx, w *engine.Work, resp *Response, mustClose bool) (next engine.Next, ok bool) {
+	if ctx.flush.begun {
+		return ss.writeRest(ctx, w, resp)
+	}
+	keep := !mustClose && ss.keepAlive(ctx, resp)
+	streams := resp.hasStream()
+	if ss.unreadBody() && !(streams && keep) {
+		keep = ss.drain(ctx, w) && keep
+	}
+	ss.frame(ctx, resp, &keep)
+	if ss.cfg.writeTimeout != ss.writeTimeout {
+		ss.writeTimeout = ss.cfg.writeTimeout
+		ss.c.SetWriteTimeout(ss.writeTimeout)
+	}
+	w.Out = resp.Header.appendHead(w.Out, bytesconv.S2B(ss.s.serverName()))
+	switch {
+	case resp.SkipBody:
+		if streams {
+			resp.closeStream(nil)
+		}
+	case streams:
+		file, err := ss.writeStream(ctx, w, resp)
+		if err != nil {
+			ss.err = err
+			return engine.Next{Op: engine.Abort}, false
+		}
+		next.File = file
+		if ss.unreadBody() {
+			keep = ss.drain(ctx, w) && keep
+		}
+	default:
+		if err := ss.writeBytes(w, resp.bodyBytes()); err != nil {
+			ss.err = err
+			return engine.Next{Op: engine.Abort}, false
+		}
+	}
+	return ss.after(w, next, keep)
+}
+
+// after says what comes after a response.
+func (ss *session) after(w *engine.Work, next engine.Next, keep bool) (engine.Next, bool) {
+	if !keep {
+		next.Op = engine.Close
+		next.Linger = ss.unreadBody()
+		return next, false
+	}
+	if next.File != nil {
+		next.Op = engine.Flush
+		return next, false
+	}
+	return next, true
+}
+
+// frame decides how the body of the response is delimited, and whether the
+// connection survives it (RFC 9112 section 6).
+func (ss *session) frame(ctx *RequestCtx, resp *Response, keep *bool) {
+	req := &ctx.Request.Header.s
+	h := &resp.Header
+	h.noDefaultDate = h.noDefaultDate || ss.s.NoDefaultDate
+	h.noDefaultContentType = h.noDefaultContentType || ss.s.NoDefaultContentType
+	status := resp.StatusCode()
+	switch {
+	case bodyless(status), req.MethodID == msg.MethodConnect && status < 300 && status >= 200:
+		resp.SkipBody = true
+	case req.MethodID == msg.MethodHead:
+		resp.SkipBody = true
+	}
+	if !resp.hasStream() {
+		if n := len(resp.bodyBytes()); n > 0 || !resp.SkipBody {
+			h.s.ContentLength = int64(n)
+		}
+	}
+	if req.MethodID == msg.MethodConnect && status < 300 && status >= 200 {
+		h.s.ContentLength = msg.LenUnknown
+	}
+	if h.s.ContentLength < 0 && !resp.SkipBody {
+		h.s.ContentLength = msg.LenChunked
+		if req.Minor == 0 {
+			h.s.ContentLength = msg.LenUnknown // ends with the connection
+			*keep = false
+		}
+	}
+	switch {
+	case !*keep:
+		h.SetConnectionClose()
+	case req.Minor == 0:
+		h.s.Conn |= msg.ConnKeepAlive
+	}
+}
+
+// writeBytes sends a body that is in memory.
+func (ss *session) writeBytes(w *engine.Work, b []byte) error {
+	if len(b) < maxBatch {
+		w.Out = append(w.Out, b...)
+		return nil
+	}
+	return ss.c.WriteBody(w, b)
+}
+
+// fileRanger is a body stream that is a range of a file, which the engine can
+// send without reading it here.
+type fileRanger interface {
+	fileRange() (f *os.File, off, n int64, ok bool)
+}
+
+// writeStream sends a body that comes from a stream or a writing function. A
+// file is not sent but returned, for the engine.
+func (ss *session) writeStream(ctx *RequestCtx, w *engine.Work, resp *Response) (file *engine.File, err error) {
+	out := bodyOut{ss: ss, w: w, left: -1}
+	switch n := resp.Header.s.ContentLength; n {
+	case msg.LenChunked:
+		out.chunked = true
+	case msg.LenUnknown:
+	default:
+		out.left = n
+	}
+	if sw := resp.streamWriter; sw != nil {
+		resp.streamWriter = nil
+		if err := ss.runStreamWriter(sw, &out); err != nil {
+			return nil, err
+		}
+		return nil, out.end(resp)
+	}
+	r := resp.bodyStream
+	if fr, ok := r.(fileRanger); ok && out.left >= 0 {
+		if f, off, n, ok := fr.fileRange(); ok && n == out.left {
+			resp.bodyStream = nil
+			c, _ := r.(io.Closer)
+			return &engine.File{F: f, Off: off, N: n, Done: c}, nil
+		}
+	}
+	if resp.ImmediateHeaderFlush {
+		if err := ss.c.Flush(w); err != nil {
+			resp.closeStream(err)
+			return nil, err
+		}
+	}
+	err = ss.copyStream(&out, r)
+	if cerr := resp.closeStream(err); err == nil {
+		err = cerr
+	}
+	if err != nil {
+		return nil, err
+	}
+	return nil, out.end(resp)
+}

@@ -1,0 +1,133 @@
+package gale
+
+import (
+	"crypto/tls"
+	"errors"
+	"net"
+	"net/netip"
+	"sync"
+	"time"
+)
+
+// perIPConns counts connections by address.
+type perIPConns struct {
+	mu sync.Mutex
+	n  map[netip.Addr]int
+}
+
+// add counts a connection and reports false, without counting it, if there are
+// limit already.
+func (p *perIPConns) add(ip netip.Addr, limit int) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.n[ip] >= limit {
+		return false
+	}
+	if p.n == nil {
+		p.n = make(map[netip.Addr]int)
+	}
+	p.n[ip]++
+	return true
+}
+
+func (p *perIPConns) remove(ip netip.Addr) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.n[ip]--; p.n[ip] <= 0 {
+		delete(p.n, ip)
+	}
+}
+
+// connIP returns the address of the peer of nc, invalid if it has none.
+func connIP(nc net.Conn) netip.Addr {
+	if a, ok := nc.RemoteAddr().(*net.TCPAddr); ok {
+		ip, _ := netip.AddrFromSlice(a.IP)
+		return ip.Unmap()
+	}
+	return netip.Addr{}
+}
+
+// admit counts a connection against the limits. Where it refuses, the
+// connection is not counted. The address it returns belongs to dismiss.
+func (s *Server) admit(nc net.Conn) (ip netip.Addr, err error) {
+	if limit := s.concurrency(); int(s.stats.open.Add(1)) > limit {
+		// An idle connection leaves in its own time; there is one too many
+		// until then.
+		if s.engine.EvictIdle(1) == 0 {
+			s.stats.open.Add(-1)
+			return ip, ErrConcurrencyLimit
+		}
+	}
+	if s.MaxConnsPerIP > 0 {
+		if ip = connIP(nc); ip.IsValid() && !s.perIP.add(ip, s.MaxConnsPerIP) {
+			s.leave()
+			return ip, ErrPerIPConnLimit
+		}
+	}
+	return ip, nil
+}
+
+// dismiss undoes admit when the connection has ended.
+func (s *Server) dismiss(ip netip.Addr) {
+	if ip.IsValid() {
+		s.perIP.remove(ip)
+	}
+	s.leave()
+}
+
+func (s *Server) leave() {
+	if s.stats.open.Add(-1) > 0 {
+		return
+	}
+	s.run.mu.Lock()
+	defer s.run.mu.Unlock()
+	if s.run.drained != nil && s.stats.open.Load() == 0 {
+		close(s.run.drained)
+		s.run.drained = nil
+	}
+}
+
+// The answers to connections that are refused before anything is read.
+const (
+	refusedBusy = "HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nContent-Type: text/plain; charset=utf-8\r\n" +
+		"Retry-After: 1\r\nContent-Length: 59\r\n\r\nThe connection cannot be served because the server is busy."
+	refusedIP = "HTTP/1.1 429 Too Many Requests\r\nConnection: close\r\nContent-Type: text/plain; charset=utf-8\r\n" +
+		"Content-Length: 61\r\n\r\nThe number of connections from your ip exceeds MaxConnsPerIP\n"
+)
+
+// refusing bounds the goroutines that refuse connections with care.
+var refusing = make(chan struct{}, 64)
+
+// refuse answers a connection that no request was read from, and closes it. It
+// waits a moment for the peer to take the answer, since closing with unread
+// bytes would reset the connection.
+func refuse(nc net.Conn, why error) {
+	defer nc.Close()
+	if _, ok := nc.(*tls.Conn); ok {
+		return // it would take a handshake to say anything
+	}
+	answer := refusedBusy
+	if errors.Is(why, ErrPerIPConnLimit) {
+		answer = refusedIP
+	}
+	nc.SetDeadline(time.Now().Add(time.Second))
+	if _, err := nc.Write([]byte(answer)); err != nil {
+		return
+	}
+	cw, ok := nc.(interface{ CloseWrite() error })
+	if !ok || cw.CloseWrite() != nil {
+		return
+	}
+	select {
+	case refusing <- struct{}{}:
+		defer func() { <-refusing }()
+	default:
+		return
+	}
+	var b [512]byte
+	for range 64 {
+		if _, err := nc.Read(b[:]); err != nil {
+			return
+		}
+	}
+}

@@ -1,0 +1,96 @@
+package gale
+
+import (
+	"errors"
+	"fmt"
+)
+
+// ErrAbortHandler is what a handler panics with to end the connection without
+// an answer and without a line in the log. Not in fasthttp.
+var ErrAbortHandler = errors.New("gale: the handler aborted the request")
+
+// errHandlerGoexit is for a handler that ended its goroutine.
+var errHandlerGoexit = errors.New("gale: the handler called runtime.Goexit")
+
+// handlerPanic carries a panic and its stack to the goroutine of the session.
+type handlerPanic struct {
+	value any
+	stack []byte
+}
+
+// guard runs f and reports whether it returned. If it panicked, that is logged
+// and counted, and the response is a 500; unless ErrAbortHandler was meant or
+// part of the response has gone out, when the connection can only be dropped:
+// then aborted is set.
+func (ss *session) guard(ctx *RequestCtx, f func()) (ok bool) {
+	defer func() {
+		if ok {
+			return
+		}
+		if r := recover(); r != nil {
+			ss.panicked(ctx, r)
+		}
+		// else runtime.Goexit goes on, and the engine closes the connection
+	}()
+	f()
+	return true
+}
+
+// run is guard for the handler of the server: the hot path has no closure.
+func (ss *session) run(ctx *RequestCtx) (ok bool) {
+	defer func() {
+		if ok {
+			return
+		}
+		if r := recover(); r != nil {
+			ss.panicked(ctx, r)
+		}
+	}()
+	ss.s.Handler(ctx)
+	return true
+}
+
+// panicked answers for a handler that panicked with r.
+func (ss *session) panicked(ctx *RequestCtx, r any) {
+	s := ss.s
+	trace := []byte(nil)
+	if hp, ok := r.(*handlerPanic); ok {
+		r, trace = hp.value, hp.stack
+	}
+	if err, ok := r.(error); ok && errors.Is(err, ErrAbortHandler) {
+		ss.aborted = true
+		return
+	}
+	if trace == nil {
+		trace = stack()
+	}
+	s.stats.panics.Add(1)
+	s.logger().Printf("gale: panic in a handler for %s: %v\n%s", ctx.describe(), r, trace)
+	if ctx.flush.begun {
+		ss.aborted = true
+		return
+	}
+	ctx.hijack = nil
+	ctx.Response.Reset()
+	ss.prepareResponse(ctx)
+	ctx.Error("Internal Server Error", StatusInternalServerError)
+	if s.PanicHandler != nil {
+		func() {
+			defer func() {
+				if r := recover(); r != nil {
+					ctx.Error("Internal Server Error", StatusInternalServerError)
+				}
+			}()
+			s.PanicHandler(ctx, r)
+		}()
+	}
+	ctx.Response.SetConnectionClose()
+}
+
+// describe names the request in a log line, if that may be told.
+func (ctx *RequestCtx) describe() string {
+	if ctx.s.SecureErrorLogMessage {
+		return "a request"
+	}
+	return fmt.Sprintf("%s %q from %s", ctx.Method(), ctx.RequestURI(), ctx.RemoteAddr())
+}

@@ -1,0 +1,213 @@
+package gale
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"os"
+	"time"
+
+	"github.com/galehttp/gale/internal/clock"
+	"github.com/galehttp/gale/internal/engine"
+)
+
+// Serve serves the connections of ln with handler and default settings; see
+// Server.Serve.
+func Serve(ln net.Listener, handler RequestHandler) error {
+	return (&Server{Handler: handler}).Serve(ln)
+}
+
+// ServeTLS serves the connections of ln over TLS; see Server.ServeTLS.
+func ServeTLS(ln net.Listener, certFile, keyFile string, handler RequestHandler) error {
+	return (&Server{Handler: handler}).ServeTLS(ln, certFile, keyFile)
+}
+
+// ServeTLSEmbed serves the connections of ln over TLS; see
+// Server.ServeTLSEmbed.
+func ServeTLSEmbed(ln net.Listener, certData, keyData []byte, handler RequestHandler) error {
+	return (&Server{Handler: handler}).ServeTLSEmbed(ln, certData, keyData)
+}
+
+// ServeConn serves one connection; see Server.ServeConn.
+func ServeConn(c net.Conn, handler RequestHandler) error {
+	return (&Server{Handler: handler}).ServeConn(c)
+}
+
+// ListenAndServe serves on the TCP address addr; see Server.ListenAndServe.
+func ListenAndServe(addr string, handler RequestHandler) error {
+	return (&Server{Handler: handler}).ListenAndServe(addr)
+}
+
+// ListenAndServeUNIX serves on a UNIX socket; see Server.ListenAndServeUNIX.
+func ListenAndServeUNIX(addr string, mode os.FileMode, handler RequestHandler) error {
+	return (&Server{Handler: handler}).ListenAndServeUNIX(addr, mode)
+}
+
+// ListenAndServeTLS serves over TLS on addr; see Server.ListenAndServeTLS.
+func ListenAndServeTLS(addr, certFile, keyFile string, handler RequestHandler) error {
+	return (&Server{Handler: handler}).ListenAndServeTLS(addr, certFile, keyFile)
+}
+
+// ListenAndServeTLSEmbed serves over TLS on addr; see
+// Server.ListenAndServeTLSEmbed.
+func ListenAndServeTLSEmbed(addr string, certData, keyData []byte, handler RequestHandler) error {
+	return (&Server{Handler: handler}).ListenAndServeTLSEmbed(addr, certData, keyData)
+}
+
+// ListenAndServe listens on the TCP4 address addr ("host:port") and serves it.
+// It blocks like Serve. Use Serve with a listener of your own for anything else
+// than TCP4.
+func (s *Server) ListenAndServe(addr string) error {
+	ln, err := net.Listen("tcp4", addr)
+	if err != nil {
+		return err
+	}
+	return s.Serve(ln)
+}
+
+// ListenAndServeUNIX listens on the UNIX socket addr with the given file mode
+// and serves it. A socket that is left over at addr is removed first; any
+// other file there is an error, where fasthttp removes it.
+func (s *Server) ListenAndServeUNIX(addr string, mode os.FileMode) error {
+	if fi, err := os.Lstat(addr); err == nil && fi.Mode()&fs.ModeSocket == 0 {
+		return fmt.Errorf("gale: %s exists and is no socket", addr)
+	}
+	if err := os.Remove(addr); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("gale: removing the old socket: %w", err)
+	}
+	ln, err := net.Listen("unix", addr)
+	if err != nil {
+		return err
+	}
+	if err := os.Chmod(addr, mode); err != nil {
+		ln.Close()
+		return fmt.Errorf("gale: setting the mode of the socket: %w", err)
+	}
+	return s.Serve(ln)
+}
+
+// Serve accepts connections from ln and serves each on a goroutine of its own.
+// It blocks until ln fails for good, and closes ln. After Shutdown, Close or the
+// closing of ln it returns nil. A Server may serve several listeners.
+//
+// When the process runs out of descriptors, Serve closes idle connections and
+// goes on.
+func (s *Server) Serve(ln net.Listener) error {
+	if err := s.begin(ln); err != nil {
+		ln.Close()
+		return err
+	}
+	defer s.end(ln)
+	err := engine.Accept(ln, func(c net.Conn) { s.accepted(ln, c) }, s.starved)
+	if errors.Is(err, net.ErrClosed) || errors.Is(err, io.EOF) || s.isStopping() {
+		return nil
+	}
+	s.logError(nil, "Permanent error when accepting new connections", err)
+	return err
+}
+
+// begin registers ln; the first listener starts what runs beside the
+// connections.
+func (s *Server) begin(ln net.Listener) error {
+	s.run.mu.Lock()
+	defer s.run.mu.Unlock()
+	if s.Handler == nil && s.tls.protos == nil {
+		return errors.New("gale: Server.Handler is nil: set it to the function that answers requests")
+	}
+	if s.run.listeners == nil {
+		s.run.listeners = make(map[net.Listener]func())
+	}
+	s.run.listeners[ln] = clock.Start()
+	return nil
+}
+
+func (s *Server) end(ln net.Listener) {
+	s.run.mu.Lock()
+	stopClock := s.run.listeners[ln]
+	delete(s.run.listeners, ln)
+	s.run.mu.Unlock()
+	ln.Close()
+	stopClock()
+}
+
+// starved makes room after an Accept for which there was no descriptor.
+func (s *Server) starved(err error) {
+	n := s.engine.EvictIdle(16)
+	s.logError(nil, fmt.Sprintf("accepting: closed %d idle connections to make room", n), err)
+}
+
+// accepted serves or refuses a connection of ln. It doesn't block.
+func (s *Server) accepted(ln net.Listener, nc net.Conn) {
+	ip, err := s.admit(nc)
+	if err != nil {
+		s.stats.rejected.Add(1)
+		go refuse(nc, err)
+		if d := s.SleepWhenConcurrencyLimitsExceeded; d > 0 && err == ErrConcurrencyLimit {
+			time.Sleep(d)
+		}
+		return
+	}
+	s.setKeepalive(nc)
+	go func() {
+		defer s.dismiss(ip)
+		s.serveConn(ln, nc)
+	}()
+}
+
+// ServeConn serves the requests of c on the calling goroutine and closes c. It
+// returns nil when the connection ended in order, ErrConcurrencyLimit or
+// ErrPerIPConnLimit where a limit refused it, and else what broke it.
+//
+// c must pass on at once what is written to it.
+func (s *Server) ServeConn(c net.Conn) error {
+	ip, err := s.admit(c)
+	if err != nil {
+		s.stats.rejected.Add(1)
+		refuse(c, err)
+		return err
+	}
+	defer s.dismiss(ip)
+	return s.serveConn(nil, c)
+}
+
+// serveConn runs a connection that was admitted until it ends.
+func (s *Server) serveConn(ln net.Listener, nc net.Conn) error {
+	s.setState(nc, StateNew)
+	if tc, ok := nc.(*tls.Conn); ok {
+		taken, err := s.handshake(tc)
+		if taken || err != nil {
+			nc.Close()
+			s.setState(nc, StateClosed)
+			return err
+		}
+	}
+	_, isTLS := nc.(*tls.Conn)
+	err := s.engine.Serve(nc, isTLS || s.ReduceMemoryUsage, func(c engine.Conn) (engine.Session, engine.Next) {
+		return newSession(s, ln, c)
+	})
+	return err
+}
+
+func (s *Server) setState(nc net.Conn, st ConnState) {
+	if s.ConnState != nil {
+		s.ConnState(nc, st)
+	}
+}
+
+func (s *Server) setKeepalive(nc net.Conn) {
+	if !s.TCPKeepalive {
+		return
+	}
+	if tc, ok := nc.(interface {
+		SetKeepAlive(bool) error
+		SetKeepAlivePeriod(time.Duration) error
+	}); ok {
+		tc.SetKeepAlive(true)
+		if s.TCPKeepalivePeriod > 0 {
+			tc.SetKeepAlivePeriod(s.TCPKeepalivePeriod)
+		}
+	}
+}

@@ -1,0 +1,30 @@
+package gale
+
+import (
+	"sync"
+	"time"
+
+	"github.com/galehttp/gale/internal/clock"
+)
+
+var timerPool sync.Pool
+
+// AcquireTimer returns a timer from a pool that fires after timeout. Give it
+// back with ReleaseTimer.
+func AcquireTimer(timeout time.Duration) *time.Timer {
+	if t, ok := timerPool.Get().(*time.Timer); ok {
+		t.Reset(timeout)
+		return t
+	}
+	return time.NewTimer(timeout)
+}
+
+// ReleaseTimer stops t, which came from AcquireTimer, and keeps it for others.
+// It must not be used any more.
+func ReleaseTimer(t *time.Timer) {
+	t.Stop() // its channel holds nothing afterwards, as of Go 1.23
+	timerPool.Put(t)
+}
+
+// CoarseTimeNow returns the time truncated to the second.
+func CoarseTimeNow() time.Time { return clock.Now() }
