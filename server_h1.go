@@ -14,6 +14,7 @@ import (
 	"github.com/galehttp/gale/internal/engine"
 	"github.com/galehttp/gale/internal/h1"
 	"github.com/galehttp/gale/internal/msg"
+	"github.com/galehttp/gale/internal/race"
 )
 
 // session is the server's side of an HTTP/1.1 connection: it makes requests of
@@ -153,10 +154,19 @@ func (ss *session) take(w *engine.Work) *RequestCtx {
 	return ctx
 }
 
+// reuseContexts says whether contexts serve one request after the other. With
+// the race detector they don't: what holds one too long then shows as what it
+// is, a use of memory that is nobody else's, and not as a race of two requests
+// far from each other.
+var reuseContexts = !race.Enabled
+
 // drop gives the context to the workspace, for the next message.
 func (ss *session) drop(w *engine.Work) {
 	ctx := ss.ctx
 	ss.ctx = nil
+	if !reuseContexts {
+		return
+	}
 	if w.State == nil {
 		w.State = ctx
 		return

@@ -2,16 +2,12 @@ package gale
 
 import (
 	"io"
-	"os"
-	"time"
 
 	"github.com/galehttp/gale/internal/bytesconv"
 	"github.com/galehttp/gale/internal/engine"
 	"github.com/galehttp/gale/internal/h1"
 	"github.com/galehttp/gale/internal/msg"
 )
-
-var zeroTime time.Time
 
 // answer runs the handler for the message in flight and writes the response; ok
 // false means that next is to be done before the next message.
@@ -195,12 +191,6 @@ func (ss *session) writeBytes(w *engine.Work, b []byte) error {
 		return nil
 	}
 	return ss.c.WriteBody(w, b)
-}
-
-// fileRanger is a body stream that is a range of a file, which the engine can
-// send without reading it here.
-type fileRanger interface {
-	fileRange() (f *os.File, off, n int64, ok bool)
 }
 
 // writeStream sends a body that comes from a stream or a writing function. A

@@ -1,0 +1,364 @@
+package engine
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+)
+
+// lines is a session that answers each line with itself, and obeys some words.
+type lines struct {
+	c        Conn
+	file     *os.File
+	idle     time.Duration
+	stalled  chan error
+	closed   chan error
+	hijacked chan net.Conn
+	gone     chan bool
+}
+
+func newLines() *lines {
+	return &lines{stalled: make(chan error, 1), closed: make(chan error, 1), hijacked: make(chan net.Conn, 1), gone: make(chan bool, 1)}
+}
+
+func (s *lines) open(c Conn) (Session, Next) {
+	s.c = c
+	return s, s.wait(true)
+}
+
+func (s *lines) wait(idle bool) Next {
+	n := Next{Idle: idle}
+	if s.idle > 0 {
+		n.Deadline = time.Now().Add(s.idle)
+	}
+	return n
+}
+
+func (s *lines) Feed(w *Work) Next {
+	for {
+		b := w.Unread()
+		i := bytes.IndexByte(b, '\n')
+		if i < 0 {
+			return s.wait(len(b) == 0)
+		}
+		line := string(b[:i])
+		w.Consume(i + 1)
+		switch line {
+		case "close":
+			w.Out = append(w.Out, "bye\n"...)
+			return Next{Op: Close, Linger: true}
+		case "abort":
+			return Next{Op: Abort}
+		case "hijack":
+			w.Out = append(w.Out, "yours\n"...)
+			return Next{Op: Hijack}
+		case "file":
+			w.Out = append(w.Out, "file:"...)
+			st, _ := s.file.Stat()
+			return Next{Op: Flush, File: &File{F: s.file, Off: 1, N: st.Size() - 1}}
+		case "fill":
+			if len(w.Unread()) > 0 {
+				continue
+			}
+			if err := s.c.Fill(w, time.Now().Add(5*time.Second)); err != nil {
+				w.Out = append(w.Out, "fill: "+err.Error()+"\n"...)
+			}
+			continue
+		case "watch":
+			stop := s.c.Watch(func(reset bool) { s.gone <- reset })
+			defer stop()
+			w.Out = append(w.Out, "watching\n"...)
+			s.c.Flush(w)
+			select {
+			case <-s.gone:
+				w.Out = append(w.Out, "you left\n"...)
+			case <-time.After(5 * time.Second):
+				w.Out = append(w.Out, "nobody left\n"...)
+			}
+			return Next{Op: Close}
+		}
+		w.Out = append(append(w.Out, line...), '\n')
+	}
+}
+
+func (s *lines) Stall(w *Work, why error) Next {
+	s.stalled <- why
+	return Next{Op: Close}
+}
+func (s *lines) Hijacked(c net.Conn) { s.hijacked <- c }
+func (s *lines) Closed(err error)    { s.closed <- err }
+
+// kinds are the connections that every test runs on: sockets, which are read
+// without a buffer in hand, and others.
+var kinds = []struct {
+	name string
+	pair func(t *testing.T) (server, client net.Conn)
+}{
+	{"tcp", tcpPair},
+	{"pipe", func(t *testing.T) (net.Conn, net.Conn) { return net.Pipe() }},
+}
+
+func tcpPair(t *testing.T) (server, client net.Conn) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	client, err = net.Dial("tcp", ln.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	server, err = ln.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return server, client
+}
+
+func tempFile(t *testing.T, content string) *os.File {
+	f, err := os.Create(filepath.Join(t.TempDir(), "f"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	f.WriteString(content)
+	return f
+}
+
+// start serves a connection of each kind and lets f be its client.
+func start(t *testing.T, prepare func(s *lines), f func(t *testing.T, e *Block, s *lines, client net.Conn)) {
+	for _, k := range kinds {
+		t.Run(k.name, func(t *testing.T) {
+			server, client := k.pair(t)
+			e, s := &Block{}, newLines()
+			if prepare != nil {
+				prepare(s)
+			}
+			ended := make(chan struct{})
+			go func() { defer close(ended); e.Serve(server, true, s.open) }()
+			client.SetDeadline(time.Now().Add(20 * time.Second))
+			f(t, e, s, client)
+			client.Close()
+			select {
+			case <-ended:
+			case <-time.After(10 * time.Second):
+				t.Fatal("the connection's goroutine did not end with it")
+			}
+			if e.Len() != 0 {
+				t.Errorf("%d connections left", e.Len())
+			}
+		})
+	}
+}
+
+func send(t *testing.T, c net.Conn, s string) {
+	t.Helper()
+	if _, err := io.WriteString(c, s); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func want(t *testing.T, c net.Conn, s string) {
+	t.Helper()
+	b := make([]byte, len(s))
+	if n, err := io.ReadFull(c, b); err != nil || string(b) != s {
+		t.Fatalf("read %q, %v; want %q", b[:n], err, s)
+	}
+}
+
+func wantEOF(t *testing.T, c net.Conn) {
+	t.Helper()
+	if b, err := io.ReadAll(c); err != nil || len(b) > 0 {
+		t.Fatalf("read %q, %v; want the end", b, err)
+	}
+}
+
+func TestFeedPipelinedAndSplit(t *testing.T) {
+	start(t, nil, func(t *testing.T, e *Block, s *lines, c net.Conn) {
+		go io.WriteString(c, "a\nb\nc")
+		want(t, c, "a\nb\n")
+		for _, b := range "def\n" {
+			send(t, c, string(b))
+		}
+		want(t, c, "cdef\n")
+		long := strings.Repeat("x", 100_000) + "\n" // longer than any first buffer
+		go io.WriteString(c, long)
+		want(t, c, long)
+	})
+}
+
+func TestCloseLosesNoAnswer(t *testing.T) {
+	start(t, nil, func(t *testing.T, e *Block, s *lines, c net.Conn) {
+		go io.WriteString(c, "a\nclose\nnever read\n"+strings.Repeat("z", 100_000))
+		want(t, c, "a\nbye\n")
+		c.Close()
+		if err := <-s.closed; err != nil {
+			t.Errorf("Closed(%v), want nil: the session closed it", err)
+		}
+	})
+}
+
+func TestAbort(t *testing.T) {
+	start(t, nil, func(t *testing.T, e *Block, s *lines, c net.Conn) {
+		send(t, c, "abort\n")
+		if err := <-s.closed; !errors.Is(err, ErrAborted) {
+			t.Errorf("Closed(%v), want ErrAborted", err)
+		}
+	})
+}
+
+func TestStallAtEndAndDeadline(t *testing.T) {
+	t.Run("end", func(t *testing.T) {
+		start(t, nil, func(t *testing.T, e *Block, s *lines, c net.Conn) {
+			send(t, c, "unfinished")
+			c.Close()
+			if err := <-s.stalled; !errors.Is(err, io.EOF) {
+				t.Errorf("stalled with %v, want EOF", err)
+			}
+		})
+	})
+	t.Run("deadline", func(t *testing.T) {
+		start(t, func(s *lines) { s.idle = 50 * time.Millisecond }, func(t *testing.T, e *Block, s *lines, c net.Conn) {
+			send(t, c, "x\n")
+			want(t, c, "x\n")
+			if err := <-s.stalled; !errors.Is(err, os.ErrDeadlineExceeded) {
+				t.Errorf("stalled with %v, want a deadline", err)
+			}
+			wantEOF(t, c)
+		})
+	})
+}
+
+// A deadline is set once in a while only; an old one must not end a wait that
+// is to be longer.
+func TestDeadlineMovesOn(t *testing.T) {
+	start(t, func(s *lines) { s.idle = 300 * time.Millisecond }, func(t *testing.T, e *Block, s *lines, c net.Conn) {
+		for range 8 {
+			send(t, c, "x\n")
+			want(t, c, "x\n")
+			time.Sleep(100 * time.Millisecond)
+		}
+		select {
+		case err := <-s.stalled:
+			t.Errorf("stalled with %v although bytes came in time", err)
+		default:
+		}
+	})
+}
+
+func TestHijackKeepsUnreadBytes(t *testing.T) {
+	start(t, nil, func(t *testing.T, e *Block, s *lines, c net.Conn) {
+		go io.WriteString(c, "hijack\nrest")
+		want(t, c, "yours\n")
+		hc := <-s.hijacked
+		defer hc.Close()
+		want(t, hc, "rest")
+		go io.WriteString(c, "more")
+		want(t, hc, "more")
+	})
+}
+
+func TestSendFile(t *testing.T) {
+	content := strings.Repeat("0123456789abcdef", 1<<16)
+	start(t, func(s *lines) { s.file = tempFile(t, content) }, func(t *testing.T, e *Block, s *lines, c net.Conn) {
+		go io.WriteString(c, "a\nfile\nb\n")
+		want(t, c, "a\nfile:"+content[1:]+"b\n")
+		if off, _ := s.file.Seek(0, io.SeekCurrent); off != int64(len(content)) {
+			t.Errorf("the file's own offset moved to %d", off)
+		}
+	})
+}
+
+func TestFillBlocksForMore(t *testing.T) {
+	start(t, nil, func(t *testing.T, e *Block, s *lines, c net.Conn) {
+		send(t, c, "fill\n")
+		send(t, c, "late\n")
+		want(t, c, "late\n")
+	})
+}
+
+func TestWatchSeesThePeerLeave(t *testing.T) {
+	for _, k := range []string{"", "unread bytes"} {
+		t.Run("tcp"+k, func(t *testing.T) {
+			if k != "" && runtime.GOOS != "linux" {
+				return
+			}
+			server, client := tcpPair(t)
+			e, s := &Block{}, newLines()
+			go e.Serve(server, false, s.open)
+			send(t, client, "watch\n")
+			want(t, client, "watching\n")
+			if k != "" {
+				send(t, client, "hiding the end")
+			}
+			client.(*net.TCPConn).CloseWrite()
+			client.SetDeadline(time.Now().Add(10 * time.Second))
+			want(t, client, "you left\n")
+		})
+	}
+}
+
+func TestStopClosesIdleAndSparesBusy(t *testing.T) {
+	start(t, nil, func(t *testing.T, e *Block, s *lines, c net.Conn) {
+		send(t, c, "x\n")
+		want(t, c, "x\n")
+		send(t, c, "half")
+		waitFor(t, func() bool { return busyConns(e) == 1 })
+		e.Stop()
+		send(t, c, " a line\n")
+		want(t, c, "half a line\n")
+		wantEOF(t, c)
+	})
+}
+
+func busyConns(e *Block) (n int) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for c := range e.conns {
+		if c.state.Load() == busy {
+			n++
+		}
+	}
+	return n
+}
+
+func waitFor(t *testing.T, cond func() bool) {
+	t.Helper()
+	for end := time.Now().Add(10 * time.Second); !cond(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("it did not come to pass")
+		}
+	}
+}
+
+func TestEvictIdle(t *testing.T) {
+	start(t, nil, func(t *testing.T, e *Block, s *lines, c net.Conn) {
+		send(t, c, "x\n")
+		want(t, c, "x\n")
+		waitFor(t, func() bool { return e.EvictIdle(1) == 1 })
+		wantEOF(t, c)
+	})
+}
+
+func TestGoexitClosesTheConnection(t *testing.T) {
+	server, client := tcpPair(t)
+	s := &goexit{newLines()}
+	go new(Block).Serve(server, false, func(c Conn) (Session, Next) { return s, Next{Idle: true} })
+	send(t, client, "x\n")
+	client.SetDeadline(time.Now().Add(10 * time.Second))
+	client.Read(make([]byte, 1))
+	if err := <-s.closed; !errors.Is(err, ErrGoexit) {
+		t.Errorf("Closed(%v), want ErrGoexit", err)
+	}
+}
+
+type goexit struct{ *lines }
+
+func (goexit) Feed(*Work) Next { runtime.Goexit(); return Next{} }

@@ -1,0 +1,7 @@
+//go:build !race
+
+// Package race tells whether the race detector is compiled in.
+package race
+
+// Enabled reports whether the race detector is compiled in.
+const Enabled = false
