@@ -180,7 +180,9 @@ func acquireCtx() *RequestCtx {
 	if ctx, ok := ctxPool.Get().(*RequestCtx); ok {
 		return ctx
 	}
-	return new(RequestCtx)
+	ctx := new(RequestCtx)
+	ctx.reset()
+	return ctx
 }
 
 func releaseCtx(ctx *RequestCtx) { ctxPool.Put(ctx) }
@@ -373,10 +375,7 @@ func (ss *session) feedBody(w *engine.Work) (next engine.Next, ok bool) {
 func (ctx *RequestCtx) takeTrailers() {
 	h := &ctx.Request.Header
 	for i := range ctx.trailers.Recs {
-		name := ctx.trailers.Name(i)
-		if h.AddTrailerBytes(name) == nil {
-			h.AddBytesKV(name, ctx.trailers.Value(i))
-		}
+		h.takeTrailer(ctx.trailers.Name(i), ctx.trailers.Value(i))
 	}
 }
 

@@ -61,8 +61,7 @@ func (o *bodyOut) end(resp *Response) error {
 	}
 	if o.chunked && !o.skip {
 		o.w.Out = h1.AppendLastChunk(o.w.Out)
-		o.w.Out = resp.Header.appendTrailers(o.w.Out)
-		o.w.Out = append(o.w.Out, "\r\n"...)
+		o.w.Out = append(o.w.Out, resp.Header.TrailerHeader()...)
 	}
 	return nil
 }

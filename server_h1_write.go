@@ -118,6 +118,7 @@ func (ss *session) write(ctx *RequestCtx, w *engine.Work, resp *Response, mustCl
 		file, err := ss.writeStream(ctx, w, resp)
 		if err != nil {
 			ss.err = err
+			ss.breakOff(resp)
 			return engine.Next{Op: engine.Abort}, false
 		}
 		next.File = file
@@ -179,8 +180,8 @@ func (ss *session) frame(ctx *RequestCtx, resp *Response, keep *bool) {
 	switch {
 	case !*keep:
 		h.SetConnectionClose()
-	case req.Minor == 0:
-		h.s.Conn |= msg.ConnKeepAlive
+	case req.Minor == 0 && !h.s.Has(msg.Connection):
+		h.Set(HeaderConnection, "keep-alive")
 	}
 }
 
@@ -233,4 +234,15 @@ func (ss *session) writeStream(ctx *RequestCtx, w *engine.Work, resp *Response) 
 		return nil, err
 	}
 	return nil, out.end(resp)
+}
+
+// breakOff makes sure that a body that broke off doesn't look complete: where
+// the end of the connection is its end, the connection must break too.
+func (ss *session) breakOff(resp *Response) {
+	if resp.Header.s.ContentLength != msg.LenUnknown {
+		return
+	}
+	if tc, ok := ss.nc.(interface{ SetLinger(int) error }); ok {
+		tc.SetLinger(0)
+	}
 }

@@ -219,7 +219,7 @@ func readAnswer(br *bufio.Reader) (status int, closes bool, header, body []byte,
 // and descriptors to be what they were.
 func TestNothingIsLeft(t *testing.T) {
 	goroutines, fds := runtime.NumGoroutine(), openFiles()
-	s := &Server{StreamRequestBody: true, Logger: &testLog{}, Handler: func(ctx *RequestCtx) {
+	s := &Server{StreamRequestBody: true, ReadTimeout: 200 * time.Millisecond, Logger: &testLog{}, Handler: func(ctx *RequestCtx) {
 		switch string(ctx.Path()) {
 		case "/done":
 			select {

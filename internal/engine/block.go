@@ -202,6 +202,10 @@ func (c *blockConn) run(next Next) (hijacked bool, err error) {
 			}
 			return true, nil
 		default:
+			// Answers to earlier messages may still be waiting.
+			if c.w != nil {
+				c.Flush(c.w)
+			}
 			return false, ErrAborted
 		}
 	}

@@ -16,7 +16,7 @@
 //	Read    wait for bytes until Next.Deadline, then Feed again
 //	Flush   write Out (and File), then Feed again: there is more to do
 //	Close   write Out (and File), then close the connection gracefully
-//	Abort   close at once
+//	Abort   write Out, then close at once
 //	Hijack  write Out, then call Hijacked with the connection as a net.Conn
 //
 // Where a Read ends without bytes, because its deadline passed or the peer
