@@ -1,0 +1,47 @@
+// TLS serves with a certificate that may be renewed while the server runs: it
+// looks at the files again once in a while, and at once on SIGHUP. Connections
+// that are open keep the certificate they have.
+//
+//	go run ./examples/tls -cert cert.pem -key key.pem -addr 127.0.0.1:8443
+package main
+
+import (
+	"crypto/tls"
+	"flag"
+	"fmt"
+	"log"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/galehttp/gale"
+)
+
+func main() {
+	addr := flag.String("addr", "127.0.0.1:8443", "listen on `HOST:PORT`")
+	cert := flag.String("cert", "cert.pem", "certificate chain in PEM `FILE`")
+	key := flag.String("key", "key.pem", "private key in PEM `FILE`")
+	flag.Parse()
+
+	server := &gale.Server{
+		Handler:            handle,
+		CertReloadInterval: time.Minute,
+	}
+	go reloadOnHangup(server)
+	log.Fatal(server.ListenAndServeTLS(*addr, *cert, *key))
+}
+
+func reloadOnHangup(server *gale.Server) {
+	hangup := make(chan os.Signal, 1)
+	signal.Notify(hangup, syscall.SIGHUP)
+	for range hangup {
+		if err := server.ReloadCertificates(); err != nil {
+			log.Printf("the old certificate stays: %v", err)
+		}
+	}
+}
+
+func handle(ctx *gale.RequestCtx) {
+	fmt.Fprintf(ctx, "Hello over %s, request %d on this connection\n", tls.VersionName(ctx.TLSConnectionState().Version), ctx.ConnRequestNum())
+}
