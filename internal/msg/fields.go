@@ -1,6 +1,8 @@
 package msg
 
 import (
+	"slices"
+
 	"github.com/galehttp/gale/internal/bytesconv"
 )
 
@@ -288,26 +290,34 @@ func (f *Fields) Add(id ID, name, value []byte) bool {
 	if f.waste >= wasteful {
 		f.compact()
 	}
-	if len(name) > MaxNameLen || len(f.Recs) >= MaxFields {
+	i := len(f.Recs)
+	if len(name) > MaxNameLen || i >= MaxFields {
 		return false
 	}
-	f.Push(f.line(id, name, value))
+	f.Recs = append(f.Recs, Field{})
+	f.line(&f.Recs[i], id, name, value)
+	f.note(id, i)
 	return true
 }
 
-// line writes "Name: value\r\n" to the arena and returns its record.
-func (f *Fields) line(id ID, name, value []byte) Field {
-	off := uint32(len(f.Buf))
-	f.Buf = append(f.Buf, name...)
-	f.Buf = append(f.Buf, ": "...)
-	val := uint32(len(f.Buf))
-	f.Buf = append(f.Buf, value...)
-	f.Buf = append(f.Buf, "\r\n"...)
-	return Field{
-		NameOff: off, NameLen: uint16(len(name)),
-		ValOff: val, ValLen: uint32(len(value)),
-		ID: id, Flags: Wire | Canonical,
+// line writes "Name: value\r\n" to the arena and lets r be its record. It fills
+// r in place: a record made on the stack and copied would stall the processor.
+func (f *Fields) line(r *Field, id ID, name, value []byte) {
+	off := len(f.Buf)
+	val := off + len(name) + 2
+	end := val + len(value) + 2
+	if end > cap(f.Buf) {
+		f.Buf = slices.Grow(f.Buf, end-off)
 	}
+	b := f.Buf[:end]
+	copy(b[off:], name)
+	b[val-2], b[val-1] = ':', ' '
+	copy(b[val:], value)
+	b[end-2], b[end-1] = '\r', '\n'
+	f.Buf = b
+	r.NameOff, r.NameLen = uint32(off), uint16(len(name))
+	r.ValOff, r.ValLen = uint32(val), uint32(len(value))
+	r.ID, r.Flags = id, Wire|Canonical
 }
 
 // SetAt replaces the value of field i. It keeps its place and its name.
@@ -319,8 +329,7 @@ func (f *Fields) SetAt(i int, value []byte) {
 	}
 	f.waste += int(r.ValLen) + int(r.NameLen) + 4
 	name := f.Name(i)
-	n := f.line(r.ID, name, value)
-	f.Recs[i] = n
+	f.line(&f.Recs[i], f.Recs[i].ID, name, value)
 	f.compact()
 }
 
@@ -414,7 +423,6 @@ func (f *Fields) compact() {
 	for k, s := range old.Parts {
 		f.Parts[k] = f.Store(old.Bytes(s))
 	}
-	live := 0
 	f.Recs = f.Recs[:0]
 	f.seen, f.dead, f.waste = 0, 0, 0
 	for i := range old.Recs {
@@ -422,13 +430,14 @@ func (f *Fields) compact() {
 		if r.Flags&Dead != 0 {
 			continue
 		}
-		n := f.line(r.ID, old.RawName(i), old.Value(i))
-		n.Flags &^= ^r.Flags & Canonical // a name that was not looked at yet stays as it came
-		if n.Flags&Canonical == 0 {
-			n.Flags &^= Wire
+		name, value := old.RawName(i), old.Value(i)
+		live := len(f.Recs)
+		f.Recs = append(f.Recs, Field{})
+		n := &f.Recs[live]
+		f.line(n, r.ID, name, value)
+		if r.Flags&Canonical == 0 { // a name that was not looked at yet stays as it came
+			n.Flags = 0
 		}
-		f.Recs = append(f.Recs, n)
-		f.note(n.ID, live)
-		live++
+		f.note(r.ID, live)
 	}
 }
