@@ -57,7 +57,8 @@ func (l *List) AddCookies(src []byte, limit int) bool {
 			return false
 		}
 		l.pairs = append(l.pairs, pair{
-			key: uint32(key), keyLen: uint32(keyEnd - key),
+			head: headOf(b[key:keyEnd]),
+			key:  uint32(key), keyLen: uint32(keyEnd - key),
 			val: uint32(val), valLen: uint32(end - val),
 		})
 	}

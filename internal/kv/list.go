@@ -1,6 +1,7 @@
 package kv
 
 import (
+	"encoding/binary"
 	"math"
 	"slices"
 
@@ -38,11 +39,30 @@ type List struct {
 }
 
 // pair locates one key and value: arena[key:key+keyLen] and
-// arena[val:val+valLen]. valLen is 0 if noValue is set.
+// arena[val:val+valLen]. If there is no value, valLen is noValue.
 type pair struct {
+	head        uint64 // the first eight bytes of the key: see headOf
 	key, keyLen uint32
 	val, valLen uint32
-	noValue     bool
+}
+
+// noValue as a length says that there is no value. Lengths are below it.
+const noValue = 1 << 31
+
+// headOf returns the first eight bytes of a key as a little-endian number, with
+// zeros for bytes that it hasn't. Lookups compare heads and lengths, and the
+// rest of keys that are longer: no call to compare bytes for most keys.
+func headOf(key []byte) uint64 {
+	n := len(key)
+	switch {
+	case n >= 8:
+		return binary.LittleEndian.Uint64(key)
+	case n >= 4:
+		return uint64(binary.LittleEndian.Uint32(key)) | uint64(binary.LittleEndian.Uint32(key[n-4:]))<<(8*(n-4))
+	case n > 0:
+		return uint64(key[0]) | uint64(key[n/2])<<(8*(n/2)) | uint64(key[n-1])<<(8*(n-1))
+	}
+	return 0
 }
 
 func (l *List) keyOf(p *pair) []byte {
@@ -50,7 +70,22 @@ func (l *List) keyOf(p *pair) []byte {
 }
 
 func (l *List) valueOf(p *pair) []byte {
-	return l.arena[p.val : p.val+p.valLen : p.val+p.valLen]
+	end := p.val + p.valLen&^noValue
+	return l.arena[p.val:end:end]
+}
+
+// next returns the position of the first pair with the key at or after from,
+// or -1.
+func (l *List) next(from int, key string) int {
+	n, head := uint32(len(key)), headOf(bytesconv.S2B(key))
+	pairs := l.pairs
+	for i := from; i < len(pairs); i++ {
+		p := &pairs[i]
+		if p.head == head && p.keyLen == n && (n <= 8 || string(l.arena[p.key+8:p.key+n]) == key[8:]) {
+			return i
+		}
+	}
+	return -1
 }
 
 // Len returns the number of pairs.
@@ -70,25 +105,17 @@ func (l *List) Key(i int) []byte { return l.keyOf(&l.pairs[i]) }
 func (l *List) Value(i int) []byte { return l.valueOf(&l.pairs[i]) }
 
 // HasValue reports whether pair i has a value, be it empty.
-func (l *List) HasValue(i int) bool { return !l.pairs[i].noValue }
+func (l *List) HasValue(i int) bool { return l.pairs[i].valLen != noValue }
 
 // Index returns the position of the first pair with the key, or -1.
-func (l *List) Index(key string) int {
-	n := uint32(len(key))
-	for i := range l.pairs {
-		p := &l.pairs[i]
-		if p.keyLen == n && string(l.arena[p.key:p.key+n]) == key {
-			return i
-		}
-	}
-	return -1
-}
+func (l *List) Index(key string) int { return l.next(0, key) }
 
 // IndexFold is Index without regard to the case of the letters A-Z.
 func (l *List) IndexFold(key string) int {
 	n := uint32(len(key))
-	for i := range l.pairs {
-		p := &l.pairs[i]
+	pairs := l.pairs
+	for i := range pairs {
+		p := &pairs[i]
 		if p.keyLen == n && bytesconv.EqualFoldString(l.arena[p.key:p.key+n], key) {
 			return i
 		}
@@ -99,8 +126,13 @@ func (l *List) IndexFold(key string) int {
 // Peek returns the value of the first pair with the key, or nil if there is no
 // such pair. A pair without a value gives an empty slice, not nil.
 func (l *List) Peek(key string) []byte {
-	if i := l.Index(key); i >= 0 {
-		return l.valueOf(&l.pairs[i])
+	// next, written out: this is the call that handlers make most.
+	n, head := uint32(len(key)), headOf(bytesconv.S2B(key))
+	for i, pairs := 0, l.pairs; i < len(pairs); i++ {
+		p := &pairs[i]
+		if p.head == head && p.keyLen == n && (n <= 8 || string(l.arena[p.key+8:p.key+n]) == key[8:]) {
+			return l.valueOf(p)
+		}
 	}
 	return nil
 }
@@ -108,37 +140,33 @@ func (l *List) Peek(key string) []byte {
 // PeekAll appends the values of all pairs with the key to dst, in order.
 // Values that are empty or missing are nil.
 func (l *List) PeekAll(dst [][]byte, key string) [][]byte {
-	n := uint32(len(key))
-	for i := range l.pairs {
-		p := &l.pairs[i]
-		if p.keyLen == n && string(l.arena[p.key:p.key+n]) == key {
-			var value []byte
-			if p.valLen > 0 {
-				value = l.valueOf(p)
-			}
-			dst = append(dst, value)
+	for i := l.next(0, key); i >= 0; i = l.next(i+1, key) {
+		var value []byte
+		if p := &l.pairs[i]; p.valLen&^noValue > 0 {
+			value = l.valueOf(p)
 		}
+		dst = append(dst, value)
 	}
 	return dst
 }
 
 // Add appends a pair.
-func (l *List) Add(key, value string) { l.add(key, value, false) }
+func (l *List) Add(key, value string) { l.add(key, value, uint32(len(value))) }
 
 // AddNoValue appends a pair without a value.
-func (l *List) AddNoValue(key string) { l.add(key, "", true) }
+func (l *List) AddNoValue(key string) { l.add(key, "", noValue) }
 
-func (l *List) add(key, value string, noValue bool) {
-	if len(key) > maxArena || len(value) > maxArena || len(l.arena)+len(key)+len(value) > maxArena {
+func (l *List) add(key, value string, valLen uint32) {
+	k := len(l.arena)
+	if len(key) > maxArena || len(value) > maxArena || k+len(key)+len(value) > maxArena {
 		return
 	}
-	k := len(l.arena)
 	l.reserve(len(key) + len(value))
 	l.arena = append(append(l.arena, key...), value...)
 	l.pairs = append(l.pairs, pair{
-		key: uint32(k), keyLen: uint32(len(key)),
-		val: uint32(k + len(key)), valLen: uint32(len(value)),
-		noValue: noValue,
+		head: headOf(bytesconv.S2B(key)),
+		key:  uint32(k), keyLen: uint32(len(key)),
+		val: uint32(k + len(key)), valLen: valLen,
 	})
 }
 
@@ -152,54 +180,62 @@ func (l *List) reserve(n int) {
 
 // Set gives the first pair with the key the value, or appends a pair if there
 // is none. Further pairs with the key stay.
-func (l *List) Set(key, value string) { l.set(key, value, false) }
-
-// SetNoValue is Set with no value.
-func (l *List) SetNoValue(key string) { l.set(key, "", true) }
-
-func (l *List) set(key, value string, noValue bool) {
-	i := l.Index(key)
-	if i < 0 {
-		l.add(key, value, noValue)
+func (l *List) Set(key, value string) {
+	if i := l.next(0, key); i >= 0 {
+		l.setValue(i, value, uint32(len(value)))
 		return
 	}
-	l.setValue(i, value, noValue)
+	l.Add(key, value)
+}
+
+// SetNoValue is Set with no value.
+func (l *List) SetNoValue(key string) {
+	if i := l.next(0, key); i >= 0 {
+		l.setValue(i, "", noValue)
+		return
+	}
+	l.AddNoValue(key)
 }
 
 // SetValue gives pair i the value.
-func (l *List) SetValue(i int, value string) { l.setValue(i, value, false) }
+func (l *List) SetValue(i int, value string) { l.setValue(i, value, uint32(len(value))) }
 
-func (l *List) setValue(i int, value string, noValue bool) {
+func (l *List) setValue(i int, value string, valLen uint32) {
 	p := &l.pairs[i]
-	if len(value) <= int(p.valLen) {
-		copy(l.arena[p.val:p.val+p.valLen], value)
-		l.dead += int(p.valLen) - len(value)
+	if old := int(p.valLen &^ noValue); len(value) <= old {
+		copy(l.arena[p.val:int(p.val)+old], value)
+		l.dead += old - len(value)
 	} else {
 		if len(value) > maxArena-len(l.arena) {
 			return
 		}
-		l.dead += int(p.valLen)
+		l.dead += old
 		v := len(l.arena)
 		l.reserve(len(value))
 		l.arena = append(l.arena, value...)
 		p.val = uint32(v)
 	}
-	p.valLen, p.noValue = uint32(len(value)), noValue
+	p.valLen = valLen
 	l.compact()
 }
 
 // Del removes all pairs with the key. The order of the others stays.
 func (l *List) Del(key string) {
-	n := uint32(len(key))
-	w := 0
-	for i := range l.pairs {
-		p := l.pairs[i]
-		if p.keyLen == n && string(l.arena[p.key:p.key+n]) == key {
-			l.dead += int(p.keyLen + p.valLen)
-			continue
+	i := l.next(0, key)
+	if i < 0 {
+		return
+	}
+	w := i
+	for i >= 0 {
+		p := &l.pairs[i]
+		l.dead += int(p.keyLen + p.valLen&^noValue)
+		end := l.next(i+1, key)
+		keep := l.pairs[i+1:]
+		if end >= 0 {
+			keep = l.pairs[i+1 : end]
 		}
-		l.pairs[w] = p
-		w++
+		w += copy(l.pairs[w:], keep)
+		i = end
 	}
 	l.pairs = l.pairs[:w]
 	l.compact()
@@ -208,7 +244,7 @@ func (l *List) Del(key string) {
 // DelAt removes pair i.
 func (l *List) DelAt(i int) {
 	p := &l.pairs[i]
-	l.dead += int(p.keyLen + p.valLen)
+	l.dead += int(p.keyLen + p.valLen&^noValue)
 	l.pairs = slices.Delete(l.pairs, i, i+1)
 	l.compact()
 }
@@ -216,9 +252,12 @@ func (l *List) DelAt(i int) {
 // compact copies what lives to a new arena once most of the old one is dead.
 // The old arena is left to whoever still holds slices of it.
 func (l *List) compact() {
-	if l.dead < compactAt || l.dead < len(l.arena)/2 {
-		return
+	if l.dead >= compactAt && l.dead >= len(l.arena)/2 {
+		l.copyLiving()
 	}
+}
+
+func (l *List) copyLiving() {
 	arena := make([]byte, 0, max(len(l.arena)-l.dead, 64)*2)
 	for i := range l.pairs {
 		p := &l.pairs[i]

@@ -170,3 +170,27 @@ func TestListAgainstModel(t *testing.T) {
 		}
 	}
 }
+
+// Keys of every length are told apart, whichever byte differs.
+func TestListKeysOfEveryLength(t *testing.T) {
+	for n := range 20 {
+		key := strings.Repeat("k", n)
+		var l List
+		for i := range n {
+			l.Add(key[:i]+"x"+key[i+1:], "other")
+			l.Add(key[:i]+"\x00"+key[i+1:], "other")
+		}
+		l.Add(key+"\x00", "other")
+		l.Add(key, "mine")
+		l.AddQuery([]byte(key+"=second"), 100)
+		if got := string(l.Peek(key)); got != "mine" {
+			t.Errorf("length %d: Peek = %q", n, got)
+		}
+		if i := l.Index(key); i != l.Len()-2 {
+			t.Errorf("length %d: Index = %d", n, i)
+		}
+		if v := l.PeekAll(nil, key); len(v) != 2 || string(v[1]) != "second" {
+			t.Errorf("length %d: PeekAll = %q", n, v)
+		}
+	}
+}

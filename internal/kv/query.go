@@ -62,8 +62,8 @@ func (l *List) AddQuery(src []byte, limit int) bool {
 		}
 		end = i
 		i++
-		noValue := keyEnd < 0
-		if noValue {
+		bare := keyEnd < 0
+		if bare {
 			keyEnd = end
 		}
 		if keyEnd == key && end == val {
@@ -79,11 +79,15 @@ func (l *List) AddQuery(src []byte, limit int) bool {
 		if valEscaped {
 			valLen = bytesconv.UnescapeArg(b[val:end])
 		}
-		l.pairs = append(l.pairs, pair{
-			key: uint32(key), keyLen: uint32(keyLen),
+		p := pair{
+			head: headOf(b[key : key+keyLen]),
+			key:  uint32(key), keyLen: uint32(keyLen),
 			val: uint32(val), valLen: uint32(valLen),
-			noValue: noValue,
-		})
+		}
+		if bare {
+			p.valLen = noValue
+		}
+		l.pairs = append(l.pairs, p)
 	}
 	return true
 }
@@ -98,7 +102,7 @@ func (l *List) AppendQuery(dst []byte) []byte {
 			dst = append(dst, '&')
 		}
 		dst = bytesconv.AppendEscapedArg(dst, l.keyOf(p))
-		if !p.noValue {
+		if p.valLen != noValue {
 			dst = append(dst, '=')
 			dst = bytesconv.AppendEscapedArg(dst, l.valueOf(p))
 		}
