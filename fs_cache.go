@@ -7,7 +7,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/galehttp/gale/internal/bytesconv"
 	"github.com/galehttp/gale/internal/static"
 )
 
@@ -87,7 +86,8 @@ func (c *fsCache) sweep() {
 }
 
 // lookup returns the entry for path in the given coding, with a reference for
-// the caller. It may come in no coding if there is none in that one.
+// the caller. It is marked as absent if there is no variant in that coding;
+// without a coding it never is.
 func (h *fsHandler) lookup(path []byte, coding static.Coding) (*fsEntry, error) {
 	if h.cache == nil {
 		return h.load(path, coding, nil)
@@ -147,14 +147,16 @@ func (h *fsHandler) load(p []byte, coding static.Coding, old *fsEntry) (*fsEntry
 		if f, info, name, err = h.openIndex(name); err != nil {
 			return nil, err
 		}
+		if f == nil && coding != static.Identity {
+			return &fsEntry{absent: true, neverCoded: true}, nil
+		}
 		if f == nil {
-			return h.listDir(name, info, bytesconv.B2S(p))
+			return h.listDir(name, info, string(p))
 		}
 	}
 	if coding != static.Identity {
-		if e, err := h.loadCoded(f, info, name, coding, old); e != nil || err != nil {
-			return e, err
-		}
+		defer f.Close()
+		return h.loadCoded(f, info, name, coding, old)
 	}
 	return h.newEntry(f, info, name)
 }

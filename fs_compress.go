@@ -23,39 +23,35 @@ var compressing = make(chan struct{}, max(1, runtime.GOMAXPROCS(0)))
 var siblingSuffixes = [static.Codings]string{static.Gzip: ".gz", static.Brotli: ".br", static.Zstd: ".zst"}
 
 // loadCoded makes an entry of the variant of a file in a coding: a sibling that
-// was there before, a copy made earlier, or a new one. f is the open file; it is
-// closed unless both results are nil, which means that there is no variant.
+// was there before, a copy made earlier, or a new one; or one that says that
+// there is none. f is the open file, which stays the caller's.
 func (h *fsHandler) loadCoded(f fs.File, info fs.FileInfo, name string, coding static.Coding, old *fsEntry) (*fsEntry, error) {
+	absent := &fsEntry{absent: true}
 	contentType := static.TypeByName(name)
-	if contentType == "" {
-		ra, ok := isReaderAt(f)
-		if !ok {
-			return nil, nil // can't be looked at twice
-		}
+	ra, shareable := isReaderAt(f)
+	if contentType == "" && shareable {
 		var err error
 		if contentType, err = sniffAt(ra); err != nil {
-			f.Close()
 			return nil, err
 		}
 	}
 	if !static.Compressible(contentType) {
-		return nil, nil
+		absent.neverCoded = true
+		return absent, nil
 	}
 	v := variant{name: name, contentType: contentType, coding: coding, origin: info}
 	if h.precompressed {
 		if e := h.openVariant(h.src, name+siblingSuffixes[coding], v, true); e != nil {
-			f.Close()
 			return e, nil
 		}
 	}
-	if !h.compress.Has(coding) || info.Size() < minCompressed || info.Size() > maxCompressed || h.isCopyName(name) {
-		return nil, nil
+	if !h.compress.Has(coding) || info.Size() < minCompressed || info.Size() > maxCompressed || !shareable || h.isCopyName(name) {
+		return absent, nil
 	}
 	if e := h.findCopy(v, old); e != nil {
-		f.Close()
 		return e, nil
 	}
-	return h.makeCopy(f, v, old)
+	return h.makeCopy(ra, v, old)
 }
 
 // variant is what is known of a compressed variant before it is there.
@@ -66,17 +62,22 @@ type variant struct {
 	origin      fs.FileInfo
 }
 
-// findCopy returns the variant that was compressed before, or nil.
+// findCopy returns the variant that was compressed before, or nil. old is what
+// was loaded for the same variant before.
 func (h *fsHandler) findCopy(v variant, old *fsEntry) *fsEntry {
 	if h.copies != nil {
 		if e := h.openVariant(h.copies, v.name+h.suffixes[v.coding], v, false); e != nil {
 			return e
 		}
 	}
-	// What couldn't be written is in memory as long as it is asked for.
-	if old != nil && old.data != nil && old.coding == v.coding && old.originSize == v.origin.Size() &&
+	// What couldn't be written, or didn't get smaller, is known as long as it is
+	// asked for.
+	if old != nil && old.file == nil && old.originSize == v.origin.Size() &&
 		old.originTime.Equal(v.origin.ModTime()) && (!old.originTime.IsZero() || immutable(h.src)) {
 		e := *old
+		if !e.absent {
+			h.finish(&e, e.originTime)
+		}
 		return &e
 	}
 	return nil
@@ -113,37 +114,43 @@ func (h *fsHandler) openVariant(src interface {
 	return e
 }
 
-// makeCopy compresses f, whose ownership it takes unless both results are nil.
-// One goroutine does so for a variant, others wait for it and look again.
-func (h *fsHandler) makeCopy(f fs.File, v variant, old *fsEntry) (*fsEntry, error) {
+// makeCopy compresses f. One goroutine does so for a variant; others wait for it
+// and take what came of it, from memory or from the disk.
+func (h *fsHandler) makeCopy(f io.ReaderAt, v variant, old *fsEntry) (*fsEntry, error) {
 	key := flightKey{v.name, v.coding}
-	for !h.flights.begin(key) {
+	for {
+		fl, leader := h.flights.join(key)
+		if leader {
+			defer h.flights.land(key, fl)
+			e, err := h.compressFile(f, v, old)
+			if err == nil && e.file == nil {
+				fl.entry = e
+			}
+			return e, err
+		}
+		if <-fl.done; fl.entry != nil {
+			return fl.entry, nil
+		}
 		if e := h.findCopy(v, old); e != nil {
-			f.Close()
 			return e, nil
 		}
 	}
-	defer h.flights.end(key)
+}
+
+func (h *fsHandler) compressFile(f io.ReaderAt, v variant, old *fsEntry) (*fsEntry, error) {
 	if e := h.findCopy(v, old); e != nil {
-		f.Close()
-		return e, nil
+		return e, nil // made while the caller came here
 	}
 	compressing <- struct{}{}
 	defer func() { <-compressing }()
-	ra, ok := isReaderAt(f)
-	if !ok {
-		return nil, nil
-	}
-	plain, err := readSmall(io.NewSectionReader(ra, 0, v.origin.Size()), v.origin.Size())
+	plain, err := readSmall(io.NewSectionReader(f, 0, v.origin.Size()), v.origin.Size())
 	if err != nil {
-		f.Close()
 		return nil, err
 	}
 	data := compressAll(plain, v.coding)
 	if len(data) > len(plain)-len(plain)/20 {
-		return nil, nil
+		return &fsEntry{absent: true, originTime: v.origin.ModTime(), originSize: v.origin.Size()}, nil
 	}
-	f.Close()
 	if h.copies != nil && h.copies.write(v.name+h.suffixes[v.coding], data, v.origin) == nil {
 		if e := h.findCopy(v, nil); e != nil {
 			return e, nil
@@ -175,7 +182,7 @@ func compressAll(plain []byte, coding static.Coding) []byte {
 // flightGroup sees to it that one goroutine at a time works on a variant.
 type flightGroup struct {
 	mu     sync.Mutex
-	flying map[flightKey]chan struct{}
+	flying map[flightKey]*flight
 }
 
 type flightKey struct {
@@ -183,28 +190,32 @@ type flightKey struct {
 	coding static.Coding
 }
 
-// begin tells if the caller is to do the work and call end. Otherwise it waits
-// until the one who does has ended.
-func (g *flightGroup) begin(key flightKey) bool {
-	g.mu.Lock()
-	done, busy := g.flying[key]
-	if !busy {
-		if g.flying == nil {
-			g.flying = make(map[flightKey]chan struct{})
-		}
-		g.flying[key] = make(chan struct{})
-		g.mu.Unlock()
-		return true
-	}
-	g.mu.Unlock()
-	<-done
-	return false
+// flight is work that is being done. The entry is set, if at all, before done is
+// closed; it is one without references, which many may share.
+type flight struct {
+	done  chan struct{}
+	entry *fsEntry
 }
 
-func (g *flightGroup) end(key flightKey) {
+// join returns the flight for key. The leader, who began it, does the work and
+// calls land; others wait for done.
+func (g *flightGroup) join(key flightKey) (fl *flight, leader bool) {
 	g.mu.Lock()
-	done := g.flying[key]
+	defer g.mu.Unlock()
+	if fl := g.flying[key]; fl != nil {
+		return fl, false
+	}
+	if g.flying == nil {
+		g.flying = make(map[flightKey]*flight)
+	}
+	fl = &flight{done: make(chan struct{})}
+	g.flying[key] = fl
+	return fl, true
+}
+
+func (g *flightGroup) land(key flightKey, fl *flight) {
+	g.mu.Lock()
 	delete(g.flying, key)
 	g.mu.Unlock()
-	close(done)
+	close(fl.done)
 }

@@ -12,8 +12,13 @@ import (
 // fsEntry is a file, or a variant of one, ready to be sent. It is never changed
 // once it is made, and shared by requests.
 //
-// Exactly one of data, file and reopen says where the content is.
+// Exactly one of data, file and reopen says where the content is, unless there
+// is none.
 type fsEntry struct {
+	// absent says that the file has no variant in the coding asked for, and
+	// neverCoded that it has none in any.
+	absent, neverCoded bool
+
 	data   []byte       // all of it, in memory
 	file   *static.File // open, read at offsets
 	reopen string       // the name to open for each request

@@ -166,12 +166,13 @@ func (h *fsHandler) serve(ctx *RequestCtx, path []byte, offer static.CodingSet) 
 			h.fail(ctx, path, err)
 			return
 		}
-		if e.coding == coding || !e.varies {
+		if !e.absent {
 			h.respond(ctx, e)
 			return
 		}
-		e.Release()
-		offer &^= static.Of(coding)
+		if offer &^= static.Of(coding); e.neverCoded {
+			offer = 0
+		}
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"path"
 	"path/filepath"
 	"reflect"
+	"strings"
 	"sync"
 	"time"
 
@@ -82,11 +83,14 @@ func serveFile(ctx *RequestCtx, path string, compressed bool) {
 		h.fail(ctx, bytesconv.S2B(path), err)
 		return
 	}
+	if abs = filepath.ToSlash(abs); strings.HasSuffix(path, "/") && !strings.HasSuffix(abs, "/") {
+		abs += "/" // which shows that a directory is meant
+	}
 	var offer static.CodingSet
 	if compressed {
 		offer = h.codings
 	}
-	h.serve(ctx, bytesconv.S2B(filepath.ToSlash(abs)), offer)
+	h.serve(ctx, bytesconv.S2B(abs), offer)
 }
 
 // treeFiles are the handlers that ServeFS keeps. They are few, since programs
@@ -137,7 +141,11 @@ func treeHandler(filesystem fs.FS) *fsHandler {
 
 func serveTree(ctx *RequestCtx, filesystem fs.FS, name string) {
 	h := treeHandler(filesystem)
-	h.serve(ctx, bytesconv.S2B(path.Clean("/"+name)), h.codings)
+	clean := path.Clean("/" + name)
+	if strings.HasSuffix(name, "/") && clean != "/" {
+		clean += "/"
+	}
+	h.serve(ctx, bytesconv.S2B(clean), h.codings)
 }
 
 // ParseByteRange parses the value of a Range field that asks for one range of
