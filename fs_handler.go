@@ -191,14 +191,14 @@ func (h *fsHandler) fail(ctx *RequestCtx, path []byte, err error) {
 		ctx.Error("Bad Request", StatusBadRequest)
 	case errDotDot:
 		ctx.Error("Internal Server Error", StatusInternalServerError)
-		ctx.Logger().Printf("cannot serve path with '..' path segment due to security reasons: %q", path)
+		ctx.Logger().Printf("cannot serve path with '..' path segment due to security reasons: %q", string(path))
 	case errIsDir:
 		h.redirect(ctx)
 	case errNoIndex:
 		ctx.Error("Directory index is forbidden", StatusForbidden)
 	default:
 		if isTooManyFiles(err) {
-			ctx.Logger().Printf("cannot open file %q: %s", path, err)
+			ctx.Logger().Printf("cannot open file %q: %s", string(path), err)
 			ctx.Error("Service Unavailable", StatusServiceUnavailable)
 			return
 		}

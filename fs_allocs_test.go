@@ -1,0 +1,52 @@
+//go:build !race
+
+package gale
+
+import (
+	"path/filepath"
+	"testing"
+)
+
+// TestFSAllocs pins what it costs to serve a small file from the cache.
+func TestFSAllocs(t *testing.T) {
+	root := fsTree(t)
+	plain := (&FS{Root: root, PathRewrite: NewPathSlashesStripper(1)}).NewRequestHandler()
+	full := (&FS{Root: root, AcceptByteRange: true, GenerateETag: true, Compress: true, HideDotFiles: true}).NewRequestHandler()
+	path := filepath.Join(root, "hello.txt")
+	serve := func(ctx *RequestCtx) { ServeFile(ctx, path) }
+	for _, tt := range []struct {
+		name   string
+		h      RequestHandler
+		method string
+		target string
+		fields [][2]string
+		status int
+	}{
+		{"plain", plain, "GET", "/static/hello.txt", nil, 200},
+		{"head", plain, "HEAD", "/static/hello.txt", nil, 200},
+		{"full", full, "GET", "/hello.txt", [][2]string{{"Accept-Encoding", "gzip, br"}}, 200},
+		{"conditional", full, "GET", "/hello.txt", [][2]string{{"If-None-Match", "*"}, {"If-Modified-Since", "Fri, 02 Jan 2026 03:04:05 GMT"}}, 304},
+		{"range", full, "GET", "/hello.txt", [][2]string{{"Range", "bytes=1-5"}}, 206},
+		{"index", full, "GET", "/hello.txt", nil, 200},
+		{"ServeFile", serve, "GET", "/x", nil, 200},
+	} {
+		var req Request
+		req.Header.SetMethod(tt.method)
+		req.SetRequestURI(tt.target)
+		for _, f := range tt.fields {
+			req.Header.Set(f[0], f[1])
+		}
+		var ctx RequestCtx
+		ctx.Init(&req, nil, discardLogger{})
+		n := testing.AllocsPerRun(200, func() {
+			ctx.Response.Reset()
+			tt.h(&ctx)
+		})
+		if ctx.Response.StatusCode() != tt.status {
+			t.Errorf("%s: %d", tt.name, ctx.Response.StatusCode())
+		}
+		if n != 0 {
+			t.Errorf("%s: %v allocations, want none", tt.name, n)
+		}
+	}
+}

@@ -1,0 +1,163 @@
+package gale
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+func fsDecoded(t *testing.T, a *fsAnswer) string {
+	t.Helper()
+	var out []byte
+	var err error
+	switch a.get("Content-Encoding") {
+	case "gzip":
+		out, err = AppendGunzipBytes(nil, []byte(a.body))
+	case "br":
+		out, err = AppendUnbrotliBytes(nil, []byte(a.body))
+	case "zstd":
+		out, err = AppendUnzstdBytes(nil, []byte(a.body))
+	default:
+		return a.body
+	}
+	if err != nil {
+		t.Errorf("%s: %v", a.get("Content-Encoding"), err)
+	}
+	return string(out)
+}
+
+func TestFSCompress(t *testing.T) {
+	root := fsTree(t)
+	big := strings.Repeat("0123456789", 10_000)
+	settings := func() *FS {
+		return &FS{Root: root, Compress: true, CompressBrotli: true, CompressZstd: true, AcceptByteRange: true, GenerateETag: true}
+	}
+	h := settings().NewRequestHandler()
+	tags := map[string]string{}
+	for _, tt := range []struct{ target, accept, coding string }{
+		{"/big.txt", "", ""},
+		{"/big.txt", "gzip, br, zstd", "br"},
+		{"/big.txt", "gzip", "gzip"},
+		{"/big.txt", "zstd", "zstd"},
+		{"/big.txt", "gzip;q=0", ""},
+		{"/big.txt", "identity", ""},
+		{"/big.bin", "gzip, br, zstd", ""},
+		{"/hello.txt", "gzip, br, zstd", ""},
+	} {
+		for range 2 {
+			a := ask(t, h, "GET", tt.target, "Accept-Encoding: "+tt.accept)
+			if a.status != 200 || a.get("Content-Encoding") != tt.coding {
+				t.Errorf("%s, %q: %d, %q", tt.target, tt.accept, a.status, a.get("Content-Encoding"))
+			}
+			if vary := a.get("Vary"); (vary == "Accept-Encoding") != strings.HasSuffix(tt.target, ".txt") {
+				t.Errorf("%s, %q: Vary %q", tt.target, tt.accept, vary)
+			}
+			if tt.target != "/big.txt" {
+				continue
+			}
+			if fsDecoded(t, a) != big {
+				t.Errorf("%s, %q: not the file", tt.target, tt.accept)
+			}
+			if other, ok := tags[a.get("ETag")]; ok && other != tt.coding {
+				t.Errorf("%q and %q have the tag %s", other, tt.coding, a.get("ETag"))
+			}
+			tags[a.get("ETag")] = tt.coding
+			if b := ask(t, h, "GET", tt.target, "Accept-Encoding: "+tt.accept, "If-None-Match: "+a.get("ETag")); b.status != 304 || b.get("Vary") == "" {
+				t.Errorf("%q: %d, Vary %q", tt.accept, b.status, b.get("Vary"))
+			}
+		}
+	}
+	for _, suffix := range FSCompressedFileSuffixes {
+		name := filepath.Join(root, "big.txt"+suffix)
+		if mustStat(t, name).ModTime() != mustStat(t, filepath.Join(root, "big.txt")).ModTime() {
+			t.Errorf("%s is of another time", name)
+		}
+	}
+	if a := ask(t, h, "GET", "/big.txt", "Accept-Encoding: gzip", "Range: bytes=0-1"); a.status != 206 || a.body != "01" || a.get("Content-Encoding") != "" {
+		t.Errorf("range: %d, %q, %q", a.status, a.body, a.get("Content-Encoding"))
+	}
+
+	// Another handler uses the copies of the first: make one recognisable.
+	name := filepath.Join(root, "big.txt.fasthttp.gz")
+	marked := AppendGzipBytes(nil, []byte("marked"))
+	info := mustStat(t, name)
+	write(t, name, string(marked))
+	if err := os.Chtimes(name, info.ModTime(), info.ModTime()); err != nil {
+		t.Fatal(err)
+	}
+	if a := ask(t, settings().NewRequestHandler(), "GET", "/big.txt", "Accept-Encoding: gzip"); fsDecoded(t, a) != "marked" {
+		t.Error("the copy is made anew")
+	}
+	// A changed file gets a new copy.
+	write(t, filepath.Join(root, "big.txt"), strings.ToUpper(strings.Repeat("changed ", 5000)))
+	if a := ask(t, settings().NewRequestHandler(), "GET", "/big.txt", "Accept-Encoding: gzip"); !strings.HasPrefix(fsDecoded(t, a), "CHANGED") {
+		t.Error("the copy of the old file is served")
+	}
+}
+
+func TestFSCompressRoot(t *testing.T) {
+	root, copies := fsTree(t), filepath.Join(t.TempDir(), "copies")
+	if err := os.Mkdir(copies, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(root, "sub", "deep", "long.txt"), strings.Repeat("long ", 1000))
+	fs := &FS{Root: root, CompressRoot: copies, Compress: true, CompressedFileSuffixes: map[string]string{"gzip": ".packed"}}
+	if a := ask(t, fs.NewRequestHandler(), "GET", "/sub/deep/long.txt", "Accept-Encoding: gzip"); a.get("Content-Encoding") != "gzip" {
+		t.Error("not compressed")
+	}
+	if _, err := os.Stat(filepath.Join(copies, "sub", "deep", "long.txt.packed")); err != nil {
+		t.Error(err)
+	}
+	if entries, _ := os.ReadDir(filepath.Join(root, "sub", "deep")); len(entries) != 1 {
+		t.Errorf("%d files beside the file", len(entries))
+	}
+}
+
+func TestFSCompressWithoutWriting(t *testing.T) {
+	root := fsTree(t)
+	// A file where the directory for copies should be: nobody can write there.
+	write(t, filepath.Join(root, "file"), "")
+	fs := &FS{Root: root, CompressRoot: filepath.Join(root, "file"), Compress: true}
+	for range 2 {
+		if a := ask(t, fs.NewRequestHandler(), "GET", "/big.txt", "Accept-Encoding: gzip"); a.get("Content-Encoding") != "gzip" || len(fsDecoded(t, a)) != 100_000 {
+			t.Errorf("%d, %q", a.status, a.get("Content-Encoding"))
+		}
+	}
+}
+
+func TestFSPrecompressed(t *testing.T) {
+	root := fsTree(t)
+	mark := func(suffix, text string, age time.Duration) {
+		name := filepath.Join(root, "big.txt"+suffix)
+		write(t, name, text)
+		at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC).Add(age)
+		if err := os.Chtimes(name, at, at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mark(".gz", "as gzip", time.Hour)
+	mark(".br", "as br", 0)
+	mark(".zst", "as zstd", -time.Hour) // left over from an older file
+	fs := &FS{Root: root, Precompressed: true, GenerateETag: true}
+	for _, tt := range []struct{ accept, coding, body string }{
+		{"gzip", "gzip", "as gzip"},
+		{"gzip, br", "br", "as br"},
+		{"gzip, br, zstd", "br", "as br"},
+		{"gzip, zstd", "gzip", "as gzip"},
+		{"gzip;q=0.5, zstd", "gzip", "as gzip"},
+		{"zstd", "", strings.Repeat("0123456789", 10_000)},
+	} {
+		for range 2 {
+			a := ask(t, fs.NewRequestHandler(), "GET", "/big.txt", "Accept-Encoding: "+tt.accept)
+			if a.get("Content-Encoding") != tt.coding || a.body != tt.body || a.get("Vary") != "Accept-Encoding" ||
+				string(a.header.ContentType()) != "text/plain; charset=utf-8" {
+				t.Errorf("%q: %q, %.20q, %s", tt.accept, a.get("Content-Encoding"), a.body, a.header.ContentType())
+			}
+		}
+	}
+	if entries, _ := filepath.Glob(filepath.Join(root, "*fasthttp*")); len(entries) > 0 {
+		t.Errorf("wrote %v without Compress", entries)
+	}
+}

@@ -1,0 +1,571 @@
+package gale
+
+import (
+	"bytes"
+	"embed"
+	"fmt"
+	"io"
+	"io/fs"
+	"mime"
+	"mime/multipart"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"testing/fstest"
+	"testing/synctest"
+	"time"
+)
+
+// fsAnswer is a response as a test wants to see it.
+type fsAnswer struct {
+	status int
+	header *ResponseHeader
+	body   string
+}
+
+func (a *fsAnswer) get(name string) string { return string(a.header.Peek(name)) }
+
+// ask sends a request to h. Fields are given as "Name: value".
+func ask(t *testing.T, h RequestHandler, method, target string, fields ...string) *fsAnswer {
+	t.Helper()
+	var req Request
+	req.Header.SetMethod(method)
+	req.SetRequestURI(target)
+	req.Header.SetHost("example.com")
+	for _, f := range fields {
+		name, value, _ := strings.Cut(f, ": ")
+		req.Header.Add(name, value)
+	}
+	var ctx RequestCtx
+	ctx.Init(&req, nil, discardLogger{})
+	h(&ctx)
+	a := &fsAnswer{status: ctx.Response.StatusCode(), header: &ctx.Response.Header}
+	if s := ctx.Response.BodyStream(); s != nil {
+		var b bytes.Buffer
+		if _, err := io.Copy(&b, s); err != nil {
+			t.Errorf("%s %s: body: %v", method, target, err)
+		}
+		a.body = b.String()
+		if err := ctx.Response.CloseBodyStream(); err != nil {
+			t.Errorf("%s %s: close: %v", method, target, err)
+		}
+	} else if !ctx.Response.SkipBody {
+		a.body = string(ctx.Response.Body())
+	}
+	return a
+}
+
+type discardLogger struct{}
+
+func (discardLogger) Printf(string, ...any) {}
+
+const alphabet = "abcdefghijklmnopqrstuvwxyz"
+
+// fsTree makes a directory with files of every kind that the tests need.
+func fsTree(t *testing.T) string {
+	t.Helper()
+	base := t.TempDir()
+	root := filepath.Join(base, "root")
+	for _, d := range []string{"sub/deep", "indexed", "empty", ".git", ".well-known"} {
+		if err := os.MkdirAll(filepath.Join(root, d), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	old := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	for name, data := range map[string]string{
+		"../secret.txt": "TOP-SECRET", "hello.txt": alphabet, "a b%20.txt": "percent", "sub/a.txt": "sub", "sub/<b>&.txt": "x",
+		"indexed/index.html": "<p>index</p>", ".git/config": "git", ".hidden": "hidden", ".well-known/acme": "acme", "zero.txt": "",
+		"page": "<!DOCTYPE html><p>hi", "big.txt": strings.Repeat("0123456789", 10_000), "big.bin": strings.Repeat("\x00\x01\x02\x03", 25_000),
+	} {
+		name = filepath.Join(root, name)
+		write(t, name, data)
+		if err := os.Chtimes(name, old, old); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink("../secret.txt", filepath.Join(root, "out")); err != nil {
+		t.Log(err)
+	}
+	return root
+}
+
+func TestFSFiles(t *testing.T) {
+	root := fsTree(t)
+	h := FSHandler(root, 0)
+	for _, tt := range []struct {
+		target string
+		status int
+		ctype  string
+		body   string
+	}{
+		{"/hello.txt", 200, "text/plain; charset=utf-8", alphabet},
+		{"/hello.txt?x=y", 200, "text/plain; charset=utf-8", alphabet},
+		{"/a%20b%2520.txt", 200, "text/plain; charset=utf-8", "percent"},
+		{"/a%20b%20.txt", 404, "text/plain; charset=utf-8", "Cannot open requested path"},
+		{"/sub/a.txt", 200, "text/plain; charset=utf-8", "sub"},
+		{"/zero.txt", 200, "text/plain; charset=utf-8", ""},
+		{"/page", 200, "text/html; charset=utf-8", "<!DOCTYPE html><p>hi"},
+		{"/indexed/", 200, "text/html; charset=utf-8", "<p>index</p>"},
+		{"/big.txt", 200, "text/plain; charset=utf-8", strings.Repeat("0123456789", 10_000)},
+		{"/none", 404, "text/plain; charset=utf-8", "Cannot open requested path"},
+		{"/out", 404, "text/plain; charset=utf-8", "Cannot open requested path"},
+		{"/hello.txt/x", 404, "text/plain; charset=utf-8", "Cannot open requested path"},
+		{"/hello.txt%00", 400, "text/plain; charset=utf-8", "Bad Request"},
+		{"/../secret.txt", 404, "text/plain; charset=utf-8", "Cannot open requested path"},
+		{"/%2e%2e/secret.txt", 404, "text/plain; charset=utf-8", "Cannot open requested path"},
+		{"/sub/..%2f..%2fsecret.txt", 404, "text/plain; charset=utf-8", "Cannot open requested path"},
+		{"/..%5csecret.txt", 404, "text/plain; charset=utf-8", "Cannot open requested path"},
+	} {
+		for range 2 { // from the file, from the cache
+			a := ask(t, h, "GET", tt.target)
+			if a.status != tt.status || string(a.header.ContentType()) != tt.ctype || a.body != tt.body {
+				t.Errorf("GET %s: %d, %s, %.50q, want %d, %s, %.50q", tt.target, a.status, a.header.ContentType(), a.body, tt.status, tt.ctype, tt.body)
+			}
+		}
+	}
+}
+
+func TestFSHead(t *testing.T) {
+	h := FSHandler(fsTree(t), 0)
+	for target, want := range map[string]string{"/hello.txt": "Content-Length: 26\r\n", "/big.txt": "Content-Length: 100000\r\n", "/zero.txt": "Content-Length: 0\r\n"} {
+		if s := overTCP(t, h, "HEAD "+target+" HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"); !strings.Contains(s, want) || !strings.HasSuffix(s, "\r\n\r\n") {
+			t.Errorf("HEAD %s: %q", target, s)
+		}
+	}
+}
+
+// overTCP sends a request to a server with handler h and returns all that it
+// answers before it closes.
+func overTCP(t *testing.T, h RequestHandler, request string) string {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &Server{Handler: h, Logger: discardLogger{}}
+	go s.Serve(ln)
+	defer s.Shutdown()
+	c, err := net.Dial("tcp", ln.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if _, err := io.WriteString(c, request); err != nil {
+		t.Fatal(err)
+	}
+	b, err := io.ReadAll(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+func TestFSOverTCP(t *testing.T) {
+	h := FSHandler(fsTree(t), 0)
+	big := strings.Repeat("0123456789", 10_000)
+	const get = "GET /big.txt HTTP/1.1\r\nHost: x\r\n"
+	s := overTCP(t, h, get+"\r\n"+get+"Range: bytes=10-19\r\n\r\n"+get+"Range: bytes=0-1,99990-\r\nConnection: close\r\n\r\n")
+	if n := strings.Count(s, "HTTP/1.1 20"); n != 3 || strings.Count(s, big) != 1 || !strings.Contains(s, "\r\n\r\n0123456789HTTP/1.1 206") ||
+		!strings.HasSuffix(s, "--\r\n") {
+		t.Errorf("%d answers, %d bytes", n, len(s))
+	}
+	s = overTCP(t, h, "GET /big.txt HTTP/1.0\r\n\r\n")
+	if !strings.Contains(s, "Content-Length: 100000\r\n") || !strings.HasSuffix(s, "\r\n\r\n"+big) {
+		t.Errorf("HTTP/1.0: %d bytes, %.200q", len(s), s)
+	}
+	s = overTCP(t, func(ctx *RequestCtx) {
+		if err := sendFile(&ctx.Response, "fs.go"); err != nil {
+			t.Error(err)
+		}
+	}, "GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+	if !strings.Contains(s, "package gale") || !strings.Contains(s, "Last-Modified: ") {
+		t.Errorf("SendFile: %.200q", s)
+	}
+}
+
+func TestFSMethods(t *testing.T) {
+	root := fsTree(t)
+	for _, m := range []string{"POST", "PUT", "DELETE", "OPTIONS", "PATCH", "BREW"} {
+		if a := ask(t, FSHandler(root, 0), m, "/hello.txt"); a.status != 405 || a.get("Allow") != "GET, HEAD" {
+			t.Errorf("%s: %d, Allow: %q", m, a.status, a.get("Allow"))
+		}
+	}
+	a := ask(t, func(ctx *RequestCtx) { ServeFile(ctx, filepath.Join(root, "hello.txt")) }, "POST", "/upload", "Range: bytes=0-1")
+	if a.status != 200 || a.body != alphabet {
+		t.Errorf("ServeFile for POST: %d, %q", a.status, a.body)
+	}
+}
+
+func TestFSRedirect(t *testing.T) {
+	root := fsTree(t)
+	for _, tt := range []struct {
+		strip            int
+		target, location string
+	}{
+		{0, "/sub", "/sub/"},
+		{0, "/sub?a=b", "/sub/?a=b"},
+		{0, "//sub", "/sub/"},
+		{1, "/static/sub", "/static/sub/"},
+		{1, "/static", "/static/"},
+	} {
+		a := ask(t, FSHandler(root, tt.strip), "GET", tt.target)
+		if a.status != 302 || a.get("Location") != tt.location {
+			t.Errorf("%s: %d, Location: %s, want %s", tt.target, a.status, a.get("Location"), tt.location)
+		}
+	}
+	// A path with nothing left that already ends in a slash isn't redirected
+	// to itself.
+	if a := ask(t, FSHandler(root, 1), "GET", "/"); a.status != 200 {
+		t.Errorf("/: %d", a.status)
+	}
+	// A rewriter that loses the slash.
+	fs := &FS{Root: root, GenerateIndexPages: true, PathRewrite: func(*RequestCtx) []byte { return []byte("sub") }}
+	if a := ask(t, fs.NewRequestHandler(), "GET", "/x/"); a.status != 200 {
+		t.Errorf("/x/ as sub: %d", a.status)
+	}
+	if a := ask(t, fs.NewRequestHandler(), "GET", "/x"); a.status != 302 || a.get("Location") != "/x/" {
+		t.Errorf("/x as sub: %d, %s", a.status, a.get("Location"))
+	}
+}
+
+func TestFSRewrittenPaths(t *testing.T) {
+	root := fsTree(t)
+	for path, want := range map[string]int{
+		"/hello.txt": 200, "hello.txt": 200, "//hello.txt": 200, "/./hello.txt": 200, "/hello.txt/": 200,
+		"/../secret.txt": 500, "../secret.txt": 500, "/sub/../hello.txt": 500, "..": 500, "/a\x00": 400, "/..a": 404,
+	} {
+		fs := &FS{Root: root, PathRewrite: func(*RequestCtx) []byte { return []byte(path) }}
+		if a := ask(t, fs.NewRequestHandler(), "GET", "/"); a.status != want {
+			t.Errorf("%q: %d, want %d", path, a.status, want)
+		}
+	}
+}
+
+func TestFSPathNotFound(t *testing.T) {
+	fs := &FS{Root: fsTree(t), PathNotFound: func(ctx *RequestCtx) { ctx.SetBodyString("custom") }}
+	if a := ask(t, fs.NewRequestHandler(), "GET", "/none"); a.status != 404 || a.body != "custom" {
+		t.Errorf("%d, %q", a.status, a.body)
+	}
+	if a := ask(t, fs.NewRequestHandler(), "GET", "/sub/"); a.status != 403 {
+		t.Errorf("a directory without index: %d", a.status)
+	}
+}
+
+func TestFSListing(t *testing.T) {
+	root := fsTree(t)
+	fs := &FS{Root: root, GenerateIndexPages: true, HideDotFiles: true, Compress: true}
+	write(t, filepath.Join(root, "sub", "a.txt.fasthttp.gz"), "copy")
+	h := fs.NewRequestHandler()
+	a := ask(t, h, "GET", "/")
+	for _, want := range []string{`href="./sub/"`, `href="./hello.txt"`, `href="./a%20b%2520.txt"`} {
+		if !strings.Contains(a.body, want) {
+			t.Errorf("no %s in %s", want, a.body)
+		}
+	}
+	for _, no := range []string{".git", ".hidden", `"../"`, "out<"} {
+		if strings.Contains(a.body, no) {
+			t.Errorf("there is %s in %s", no, a.body)
+		}
+	}
+	if a.get("X-Content-Type-Options") != "nosniff" || string(a.header.ContentType()) != "text/html; charset=utf-8" {
+		t.Errorf("%s, %s", a.header.ContentType(), a.get("X-Content-Type-Options"))
+	}
+	a = ask(t, h, "GET", "/sub/")
+	for _, want := range []string{`href="../"`, "&lt;b&gt;&amp;.txt", `href="./deep/"`} {
+		if !strings.Contains(a.body, want) {
+			t.Errorf("no %s in %s", want, a.body)
+		}
+	}
+	if strings.Contains(a.body, "fasthttp.gz") {
+		t.Error("compressed copies are listed")
+	}
+}
+
+func TestFSDotFiles(t *testing.T) {
+	fs := &FS{Root: fsTree(t), HideDotFiles: true}
+	for target, want := range map[string]int{"/.hidden": 404, "/.git/config": 404, "/.well-known/acme": 200, "/hello.txt": 200} {
+		if a := ask(t, fs.NewRequestHandler(), "GET", target); a.status != want {
+			t.Errorf("%s: %d, want %d", target, a.status, want)
+		}
+	}
+}
+
+func TestFSRanges(t *testing.T) {
+	root := fsTree(t)
+	h := FSHandler(root, 0)
+	big := strings.Repeat("0123456789", 10_000)
+	for _, tt := range []struct {
+		target, field string
+		status        int
+		contentRange  string
+		body          string
+	}{
+		{"/hello.txt", "bytes=2-5", 206, "bytes 2-5/26", "cdef"},
+		{"/hello.txt", "bytes=-3", 206, "bytes 23-25/26", "xyz"},
+		{"/hello.txt", "bytes=24-", 206, "bytes 24-25/26", "yz"},
+		{"/hello.txt", "bytes=-1000", 206, "bytes 0-25/26", alphabet},
+		{"/hello.txt", "bytes=100-", 416, "bytes */26", "Range Not Satisfiable"},
+		{"/hello.txt", "bytes=5-2", 416, "bytes */26", "Range Not Satisfiable"},
+		{"/hello.txt", "items=0-5", 200, "", alphabet},
+		{"/zero.txt", "bytes=0-", 416, "bytes */0", "Range Not Satisfiable"},
+		{"/big.txt", "bytes=99990-", 206, "bytes 99990-99999/100000", big[99990:]},
+		{"/big.txt", "bytes=0-59999,50000-99999", 206, "bytes 0-99999/100000", big},
+	} {
+		a := ask(t, h, "GET", tt.target, "Range: "+tt.field)
+		if a.status != tt.status || a.get("Content-Range") != tt.contentRange || a.body != tt.body {
+			t.Errorf("%s %s: %d, %s, %.40q", tt.target, tt.field, a.status, a.get("Content-Range"), a.body)
+		}
+	}
+	if a := ask(t, h, "HEAD", "/hello.txt", "Range: bytes=0-1"); a.status != 200 {
+		t.Errorf("HEAD: %d: ranges are defined for GET alone", a.status)
+	}
+	if a := ask(t, (&FS{Root: root}).NewRequestHandler(), "GET", "/hello.txt", "Range: bytes=0-1"); a.status != 200 || a.get("Accept-Ranges") != "" {
+		t.Errorf("ranges off: %d, %s", a.status, a.get("Accept-Ranges"))
+	}
+}
+
+func TestFSMultipleRanges(t *testing.T) {
+	root := fsTree(t)
+	big := strings.Repeat("0123456789", 10_000)
+	for target, data := range map[string]string{"/hello.txt": alphabet, "/big.txt": big} {
+		a := ask(t, FSHandler(root, 0), "GET", target, "Range: bytes=4-5,-2,0-1")
+		if a.status != 206 {
+			t.Fatalf("%s: %d", target, a.status)
+		}
+		mediaType, params, err := mime.ParseMediaType(string(a.header.ContentType()))
+		if err != nil || mediaType != "multipart/byteranges" {
+			t.Fatalf("%s: %s", target, a.header.ContentType())
+		}
+		r := multipart.NewReader(strings.NewReader(a.body), params["boundary"])
+		for _, want := range []struct{ cr, body string }{
+			{fmt.Sprintf("bytes 4-5/%d", len(data)), data[4:6]},
+			{fmt.Sprintf("bytes %d-%d/%d", len(data)-2, len(data)-1, len(data)), data[len(data)-2:]},
+			{fmt.Sprintf("bytes 0-1/%d", len(data)), data[:2]},
+		} {
+			p, err := r.NextPart()
+			if err != nil {
+				t.Fatal(err)
+			}
+			body, err := io.ReadAll(p)
+			if err != nil || string(body) != want.body || p.Header.Get("Content-Range") != want.cr || p.Header.Get("Content-Type") != "text/plain; charset=utf-8" {
+				t.Errorf("part %q, %v, %v", body, p.Header, err)
+			}
+		}
+		if _, err := r.NextPart(); err != io.EOF {
+			t.Errorf("after the last part: %v", err)
+		}
+	}
+	many := "Range: bytes=0-0" + strings.Repeat(",2-2", 100)
+	if a := ask(t, FSHandler(root, 0), "GET", "/big.txt", many); a.status != 200 {
+		t.Errorf("a hundred ranges: %d", a.status)
+	}
+}
+
+func TestFSRangeOutputIsBounded(t *testing.T) {
+	h := FSHandler(fsTree(t), 0)
+	for _, field := range []string{
+		"bytes=0-" + strings.Repeat(",0-", 30), "bytes=" + strings.Repeat("0-99999,", 30), "bytes=0-49999,50001-99999",
+		"bytes=-100000" + strings.Repeat(",1-", 20),
+	} {
+		if a := ask(t, h, "GET", "/big.txt", "Range: "+field); len(a.body) > 110_000 {
+			t.Errorf("%.30s: %d bytes of a file of 100000", field, len(a.body))
+		}
+	}
+}
+
+func TestFSConditions(t *testing.T) {
+	root := fsTree(t)
+	h := (&FS{Root: root, GenerateETag: true, AcceptByteRange: true}).NewRequestHandler()
+	a := ask(t, h, "GET", "/hello.txt")
+	tag, date := a.get("ETag"), a.get("Last-Modified")
+	if !strings.HasPrefix(tag, `"`) || date != "Fri, 02 Jan 2026 03:04:05 GMT" {
+		t.Fatalf("ETag %s, Last-Modified %s", tag, date)
+	}
+	const before, after = "Thu, 01 Jan 2026 00:00:00 GMT", "Sat, 03 Jan 2026 00:00:00 GMT"
+	for _, tt := range []struct {
+		fields []string
+		want   int
+	}{
+		{[]string{"If-None-Match: " + tag}, 304},
+		{[]string{"If-None-Match: W/" + tag}, 304},
+		{[]string{`If-None-Match: "x"`, "If-None-Match: " + tag}, 304},
+		{[]string{"If-None-Match: *"}, 304},
+		{[]string{`If-None-Match: "x"`, "If-Modified-Since: " + after}, 200},
+		{[]string{"If-Modified-Since: " + date}, 304},
+		{[]string{"If-Modified-Since: " + before}, 200},
+		{[]string{"If-Modified-Since: tomorrow"}, 200},
+		{[]string{"If-Match: " + tag}, 200},
+		{[]string{"If-Match: W/" + tag}, 412},
+		{[]string{`If-Match: "x"`}, 412},
+		{[]string{"If-Match: *", "If-None-Match: *"}, 304},
+		{[]string{"If-Unmodified-Since: " + before}, 412},
+		{[]string{"If-Unmodified-Since: " + after}, 200},
+		{[]string{"Range: bytes=0-1", "If-Range: " + tag}, 206},
+		{[]string{"Range: bytes=0-1", "If-Range: W/" + tag}, 200},
+		{[]string{"Range: bytes=0-1", `If-Range: "x"`}, 200},
+		{[]string{"Range: bytes=0-1", "If-Range: " + date}, 206},
+		{[]string{"Range: bytes=0-1", "If-Range: " + after}, 200},
+		{[]string{"Range: bytes=0-1", "If-None-Match: " + tag}, 304},
+		{[]string{"Range: bytes=100-", "If-Match: \"x\""}, 412},
+	} {
+		for _, method := range []string{"GET", "HEAD"} {
+			want := tt.want
+			if method == "HEAD" && want == 206 {
+				want = 200
+			}
+			a := ask(t, h, method, "/hello.txt", tt.fields...)
+			if a.status != want {
+				t.Errorf("%s with %q: %d, want %d", method, tt.fields, a.status, want)
+			}
+			if a.status == 304 && (a.body != "" || a.get("ETag") != tag) {
+				t.Errorf("304 with body %q, ETag %s", a.body, a.get("ETag"))
+			}
+		}
+	}
+}
+
+func TestFSKeepsFieldsOf304(t *testing.T) {
+	h := FSHandler(fsTree(t), 0)
+	a := ask(t, func(ctx *RequestCtx) {
+		ctx.Response.Header.Set("Cache-Control", "max-age=60")
+		h(ctx)
+	}, "GET", "/hello.txt", "If-None-Match: *")
+	if a.status != 304 || a.get("Cache-Control") != "max-age=60" {
+		t.Errorf("%d, Cache-Control %q (RFC 9110 section 15.4.5)", a.status, a.get("Cache-Control"))
+	}
+}
+
+func TestFSCacheSeesChanges(t *testing.T) {
+	root := fsTree(t)
+	synctest.Test(t, func(t *testing.T) {
+		h := FSHandler(root, 0)
+		name := filepath.Join(root, "changing.txt")
+		write(t, name, "one")
+		if a := ask(t, h, "GET", "/changing.txt"); a.body != "one" {
+			t.Fatalf("%q", a.body)
+		}
+		write(t, name, "three")
+		if a := ask(t, h, "GET", "/changing.txt"); a.body != "one" {
+			t.Errorf("%q: it is cached", a.body)
+		}
+		time.Sleep(FSHandlerCacheDuration)
+		if a := ask(t, h, "GET", "/changing.txt"); a.body != "three" {
+			t.Errorf("%q: the cache is too old", a.body)
+		}
+		if err := os.Remove(name); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(FSHandlerCacheDuration)
+		if a := ask(t, h, "GET", "/changing.txt"); a.status != 404 {
+			t.Errorf("%d: it is gone", a.status)
+		}
+	}) // waits for timers and goroutines: the handler leaves none behind
+}
+
+func TestFSLetsGoOfFiles(t *testing.T) {
+	root := fsTree(t)
+	synctest.Test(t, func(t *testing.T) {
+		stop := make(chan struct{})
+		h := newFSHandler(&FS{Root: root, CleanStop: stop})
+		ask(t, h.handle, "GET", "/big.txt")
+		if _, _, files := h.cache.Stats(); files != 1 {
+			t.Errorf("%d files open", files)
+		}
+		time.Sleep(4 * FSHandlerCacheDuration)
+		if n, _, _ := h.cache.Stats(); n != 0 || h.armed.Load() || h.src.(*rootDir).root != nil {
+			t.Errorf("%d entries, armed %v, root %v after a long rest", n, h.armed.Load(), h.src.(*rootDir).root)
+		}
+		ask(t, h.handle, "GET", "/big.txt")
+		close(stop)
+		time.Sleep(FSHandlerCacheDuration + 1)
+		if n, _, _ := h.cache.Stats(); n != 0 {
+			t.Errorf("%d entries after CleanStop", n)
+		}
+		if a := ask(t, h.handle, "GET", "/big.txt"); a.status != 200 {
+			t.Errorf("after CleanStop: %d", a.status)
+		}
+		if n, _, _ := h.cache.Stats(); n != 0 {
+			t.Errorf("%d entries cached after CleanStop", n)
+		}
+	})
+}
+
+func TestFSConcurrent(t *testing.T) {
+	root := fsTree(t)
+	big := strings.Repeat("0123456789", 10_000)
+	for _, fs := range []*FS{
+		{Root: root, AcceptByteRange: true, CacheDuration: time.Millisecond, MaxOpenFiles: 16, Compress: true},
+		{Root: root, AcceptByteRange: true, SkipCache: true, Compress: true},
+	} {
+		h := fs.NewRequestHandler()
+		var wg sync.WaitGroup
+		for range 8 {
+			wg.Go(func() {
+				for range 50 {
+					if a := ask(t, h, "GET", "/big.txt"); a.body != big {
+						t.Errorf("%d bytes", len(a.body))
+					}
+					if a := ask(t, h, "GET", "/big.txt", "Range: bytes=5-9"); a.body != "56789" {
+						t.Errorf("%q", a.body)
+					}
+					if a := ask(t, h, "GET", "/hello.txt"); a.body != alphabet {
+						t.Errorf("%q", a.body)
+					}
+					if a := ask(t, h, "GET", "/big.txt", "Accept-Encoding: gzip"); a.get("Content-Encoding") != "gzip" {
+						t.Errorf("%d, %q", a.status, a.get("Content-Encoding"))
+					}
+				}
+			})
+		}
+		wg.Wait()
+	}
+}
+
+//go:embed testdata/embedded.txt
+var embedded embed.FS
+
+func TestFSTrees(t *testing.T) {
+	data := strings.Repeat("line of text\n", 5000)
+	tree := fstest.MapFS{
+		"a.txt": {Data: []byte("small"), ModTime: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)},
+		"b.txt": {Data: []byte(data)}, "d/index.html": {Data: []byte("index")}, "e/f": {Data: []byte("x")},
+		"pipe": {Mode: fs.ModeNamedPipe},
+	}
+	for _, fsys := range []fs.FS{tree, plainTree{tree}} {
+		h := (&FS{FS: fsys, GenerateIndexPages: true, AcceptByteRange: true, GenerateETag: true, IndexNames: []string{"index.html"}}).NewRequestHandler()
+		for range 2 {
+			a := ask(t, h, "GET", "/a.txt")
+			if a.body != "small" || a.get("ETag") == "" || a.get("Last-Modified") == "" {
+				t.Errorf("%T: %q, %s", fsys, a.body, a.header)
+			}
+			a = ask(t, h, "GET", "/b.txt")
+			if a.body != data || a.get("ETag") != "" || a.get("Last-Modified") != "" {
+				t.Errorf("%T: %d bytes, %s", fsys, len(a.body), a.header)
+			}
+			if a := ask(t, h, "GET", "/b.txt", "Range: bytes=60000-60010"); a.status != 206 || a.body != data[60000:60011] {
+				t.Errorf("%T: %d, %q", fsys, a.status, a.body)
+			}
+			if a := ask(t, h, "GET", "/d/"); a.body != "index" {
+				t.Errorf("%T: %q", fsys, a.body)
+			}
+			if a := ask(t, h, "GET", "/e/"); !strings.Contains(a.body, `href="./f"`) {
+				t.Errorf("%T: %q", fsys, a.body)
+			}
+			for target, want := range map[string]int{"/d": 302, "/none": 404, "/pipe": 404, "/../x": 404} {
+				if a := ask(t, h, "GET", target); a.status != want {
+					t.Errorf("%T %s: %d, want %d", fsys, target, a.status, want)
+				}
+			}
+		}
+	}
+	h := (&FS{FS: embedded, GenerateETag: true, Compress: true}).NewRequestHandler()
+	if a := ask(t, h, "GET", "/testdata/embedded.txt"); a.status != 200 || a.get("ETag") != "" || a.get("Last-Modified") != "" {
+		t.Errorf("embedded: %d, %s", a.status, a.header)
+	}
+	if a := ask(t, h, "GET", "/testdata/embedded.txt", "Accept-Encoding: gzip"); a.get("Content-Encoding") != "gzip" {
+		t.Errorf("embedded: %s", a.header)
+	}
+}
