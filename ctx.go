@@ -76,6 +76,9 @@ func (ctx *RequestCtx) reset() {
 	ctx.ss, ctx.work, ctx.conn = nil, nil, nil
 	ctx.hijack, ctx.hijackNoResponse = nil, false
 	ctx.flush = flushState{}
+	if len(ctx.trailers.Recs) > 0 {
+		ctx.trailers.Reset()
+	}
 	if ctx.timedOut.Load() != nil {
 		ctx.timedOut.Store(nil)
 	}

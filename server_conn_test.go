@@ -535,6 +535,49 @@ func TestPanic(t *testing.T) {
 	c.wantOpen()
 }
 
+// panicCloser is a body stream and a user value that panics.
+type panicCloser struct{ read bool }
+
+func (p panicCloser) Read(b []byte) (int, error) {
+	if p.read {
+		panic("on purpose")
+	}
+	return 0, io.EOF
+}
+func (p panicCloser) Close() error { panic("on purpose") }
+
+// No panic of user code ends the process, wherever it comes from.
+func TestPanicOutsideHandler(t *testing.T) {
+	s := &Server{HeaderReceived: func(h *RequestHeader) RequestConfig {
+		if string(h.RequestURI()) == "/hook" {
+			panic("on purpose")
+		}
+		return RequestConfig{}
+	}}
+	ts := startServer(t, s, func(ctx *RequestCtx) {
+		switch string(ctx.Path()) {
+		case "/read":
+			ctx.SetBodyStream(panicCloser{read: true}, -1)
+		case "/close":
+			ctx.SetBodyStream(panicCloser{}, -1)
+		case "/value":
+			ctx.SetUserValue("v", panicCloser{})
+		}
+	})
+	paths := []string{"/hook", "/read", "/close", "/value"}
+	for _, path := range paths {
+		c := ts.dial()
+		c.send(get(path))
+		if b, _ := io.ReadAll(c.br); strings.HasSuffix(string(b), "0\r\n\r\n") {
+			t.Errorf("%s: got %q, want no complete answer", path, b)
+		}
+	}
+	if n := s.GetPanicsCount(); n != uint64(len(paths)) {
+		t.Errorf("%d panics counted, want %d", n, len(paths))
+	}
+	ts.dial().wantOpen()
+}
+
 func TestHijack(t *testing.T) {
 	ts := startServer(t, nil, func(ctx *RequestCtx) {
 		ctx.HijackSetNoResponse(string(ctx.Path()) == "/silent")

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/galehttp/gale/internal/bytesconv"
 	"github.com/galehttp/gale/internal/engine"
 	"github.com/galehttp/gale/internal/h1"
 	"github.com/galehttp/gale/internal/msg"
@@ -91,8 +92,27 @@ func newSession(s *Server, ln net.Listener, c engine.Conn) (*session, engine.Nex
 	return ss, next
 }
 
-// Feed serves the requests in w.
-func (ss *session) Feed(w *engine.Work) engine.Next {
+// Feed serves the requests in w. A panic of user code other than the handler
+// (hooks, body streams, closers of user values) is logged and ends the
+// connection.
+func (ss *session) Feed(w *engine.Work) (next engine.Next) {
+	fine := false
+	defer func() {
+		if fine {
+			return
+		}
+		if r := recover(); r != nil {
+			ss.ctx = nil // left to the garbage collector
+			ss.logPanic("while serving "+ss.nc.RemoteAddr().String(), r, stack())
+			next = engine.Next{Op: engine.Abort}
+		}
+	}()
+	next = ss.feed(w)
+	fine = true
+	return next
+}
+
+func (ss *session) feed(w *engine.Work) engine.Next {
 	for {
 		if ss.stage == inHead {
 			if len(w.Unread()) == 0 {
@@ -281,7 +301,6 @@ func (ss *session) accept(ctx *RequestCtx, w *engine.Work) (next engine.Next, ok
 		return ss.refuse(w, ErrBodyTooLarge), false
 	}
 	ss.hasBody = true
-	ctx.trailers.Reset()
 	ss.body.Init(length, &ctx.trailers, nil)
 	if ss.cfg.stream {
 		ctx.stream.open(ss, ctx, w)
@@ -370,13 +389,36 @@ func (ss *session) feedBody(w *engine.Work) (next engine.Next, ok bool) {
 	}
 }
 
-// takeTrailers adds the trailer section to the header, as fasthttp does. Fields
-// that must not be there were refused by the parser.
+// takeTrailers adds the fields of the trailer section that the header declared
+// to the header, as fasthttp does. Those that it didn't declare stay apart
+// (RFC 9110 section 6.5.1), see PeekTrailer. Fields that must not be there at all
+// were refused by the parser.
 func (ctx *RequestCtx) takeTrailers() {
 	h := &ctx.Request.Header
-	for i := range ctx.trailers.Recs {
-		h.takeTrailer(ctx.trailers.Name(i), ctx.trailers.Value(i))
+	if len(ctx.trailers.Recs) == 0 || !h.s.Has(msg.Trailer) {
+		return
 	}
+	declared := make(map[string]bool)
+	for name := range h.Trailers() {
+		declared[string(bytesconv.AppendLower(nil, name))] = true
+	}
+	for i := range ctx.trailers.Recs {
+		name := ctx.trailers.Name(i)
+		if declared[string(bytesconv.AppendLower(nil, name))] {
+			h.s.PutMore(msg.Lookup(name), name, ctx.trailers.Value(i), h.asIs)
+		}
+	}
+}
+
+// PeekTrailer returns the value of the first field called name in the trailer
+// section of a chunked request body (RFC 9110 section 6.5), nil if there is none.
+// A streamed body must have been read to its end. The slice is valid until the
+// handler returns. Not in fasthttp.
+func (ctx *RequestCtx) PeekTrailer(name string) []byte {
+	if i := ctx.trailers.FindName(bytesconv.S2B(name)); i >= 0 {
+		return ctx.trailers.Value(i)
+	}
+	return nil
 }
 
 // Stall ends the connection when nothing more comes.

@@ -3,7 +3,6 @@ package gale
 import (
 	"bufio"
 	"errors"
-	"fmt"
 	"io"
 	"sync"
 	"time"
@@ -71,22 +70,16 @@ var bufioPool = sync.Pool{New: func() any { return bufio.NewWriterSize(nil, stre
 // streamBuffer is how much of a streamed body is read or written at a time.
 const streamBuffer = 16 << 10
 
-// runStreamWriter lets sw write the body. Its panics end the connection only.
-func (ss *session) runStreamWriter(sw StreamWriter, out *bodyOut) (err error) {
+// runStreamWriter lets sw write the body. If it panics, bw is left to the
+// garbage collector.
+func (ss *session) runStreamWriter(sw StreamWriter, out *bodyOut) error {
 	bw := bufioPool.Get().(*bufio.Writer)
 	bw.Reset(out)
-	defer func() {
-		if r := recover(); r != nil {
-			ss.s.stats.panics.Add(1)
-			ss.s.logger().Printf("gale: panic in a StreamWriter: %v\n%s", r, stack())
-			err = fmt.Errorf("gale: panic in a StreamWriter: %v", r)
-			return // bw is left to the garbage collector: sw may hold it
-		}
-		bw.Reset(nil)
-		bufioPool.Put(bw)
-	}()
 	sw(bw)
-	return bw.Flush()
+	err := bw.Flush()
+	bw.Reset(nil)
+	bufioPool.Put(bw)
+	return err
 }
 
 // copyStream sends what r brings, each Read at once; of a body of known length

@@ -168,7 +168,8 @@ func (ss *session) frame(ctx *RequestCtx, resp *Response, keep *bool) {
 		}
 	}
 	if req.MethodID == msg.MethodConnect && status < 300 && status >= 200 {
-		h.s.ContentLength = msg.LenUnknown
+		h.s.ContentLength = msg.LenUnknown // a tunnel, or nothing at all
+		*keep = false
 	}
 	if h.s.ContentLength < 0 && !resp.SkipBody {
 		h.s.ContentLength = msg.LenChunked

@@ -64,8 +64,7 @@ func (ss *session) panicked(ctx *RequestCtx, r any) {
 	if trace == nil {
 		trace = stack()
 	}
-	s.stats.panics.Add(1)
-	s.logger().Printf("gale: panic in a handler for %s: %v\n%s", ctx.describe(), r, trace)
+	ss.logPanic("in a handler for "+ctx.describe(), r, trace)
 	if ctx.flush.begun {
 		ss.aborted = true
 		return
@@ -85,6 +84,12 @@ func (ss *session) panicked(ctx *RequestCtx, r any) {
 		}()
 	}
 	ctx.Response.SetConnectionClose()
+}
+
+// logPanic logs and counts a panic with r.
+func (ss *session) logPanic(where string, r any, trace []byte) {
+	ss.s.stats.panics.Add(1)
+	ss.s.logger().Printf("gale: panic %s: %v\n%s", where, r, trace)
 }
 
 // describe names the request in a log line, if that may be told.
