@@ -32,7 +32,8 @@ func CompressHandler(h RequestHandler) RequestHandler {
 // removed, for the encoded bytes are others than those that h described.
 //
 // Streams are encoded while they are sent; what a stream has delivered is
-// flushed when nothing more is there.
+// flushed when nothing more is there. A response that h has begun to send with
+// [RequestCtx.Flush] stays as it is.
 //
 // level is one of [CompressNoCompression], [CompressBestSpeed] to
 // [CompressBestCompression], [CompressDefaultCompression] and
@@ -73,7 +74,9 @@ type bodyEncoder struct {
 func (e bodyEncoder) wrap(h RequestHandler) RequestHandler {
 	return func(ctx *RequestCtx) {
 		h(ctx)
-		e.encode(&ctx.Request.Header, &ctx.Response)
+		if !ctx.flush.begun {
+			e.encode(&ctx.Request.Header, &ctx.Response)
+		}
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"net/http"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -301,4 +302,54 @@ func TestCompressHandlerStreamWriterPanics(t *testing.T) {
 	if _, err := compress.AppendDecoded(nil, out.Bytes(), compress.Gzip, 0); err == nil {
 		t.Error("the body looks complete")
 	}
+}
+
+// brokenStream panics once it has given something.
+type brokenStream struct{ read bool }
+
+func (s *brokenStream) Read(p []byte) (int, error) {
+	if s.read {
+		panic("inside a stream")
+	}
+	s.read = true
+	return copy(p, "some"), nil
+}
+
+// A panic in what makes a body ends the connection, never the process, and the
+// answer doesn't look complete.
+func TestCompressHandlerBodyPanics(t *testing.T) {
+	writer := func(w *bufio.Writer) {
+		w.WriteString("some")
+		w.Flush()
+		panic("inside a writer")
+	}
+	ts := startServer(t, nil, CompressHandler(func(ctx *RequestCtx) {
+		switch string(ctx.Path()) {
+		case "/sized":
+			ctx.SetBodyStream(&brokenStream{}, 100)
+		case "/chunked":
+			ctx.SetBodyStream(&brokenStream{}, -1)
+		case "/writer":
+			ctx.SetBodyStreamWriter(writer)
+		case "/reader":
+			ctx.SetBodyStream(NewStreamReader(writer), -1)
+		}
+	}))
+	for _, path := range []string{"/sized", "/chunked", "/writer", "/reader"} {
+		for _, accept := range []string{"identity", "gzip"} {
+			c := ts.dial()
+			c.send("GET " + path + " HTTP/1.1\r\nHost: a\r\nAccept-Encoding: " + accept + "\r\n\r\n")
+			resp, err := http.ReadResponse(c.br, nil)
+			if err != nil {
+				t.Fatalf("%s %s: %v", path, accept, err)
+			}
+			if _, err := io.ReadAll(resp.Body); err == nil {
+				t.Errorf("%s %s: the answer looks complete", path, accept)
+			}
+			if !strings.Contains(ts.log.String(), "inside a") {
+				t.Errorf("%s %s: the panic isn't logged: %q", path, accept, ts.log)
+			}
+		}
+	}
+	ts.dial().wantOpen()
 }
