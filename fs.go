@@ -82,14 +82,16 @@ type FS struct {
 
 	// Root is the directory that paths are looked up in. The default is the
 	// working directory at the time the handler is made. It may be a symbolic
-	// link, also one that is replaced later on.
+	// link, also one that is replaced later on. With FS set, it is a directory
+	// in that, and the default is its root.
 	//
 	// Symbolic links below it are followed only while they stay inside; see
 	// AllowSymlinksOutsideRoot.
 	Root string
 
 	// CompressRoot is the directory for compressed copies, which are laid out
-	// in it as the files are in Root. The default is Root.
+	// in it as the files are in Root. It is made if it isn't there. The default
+	// is Root.
 	CompressRoot string
 
 	// CompressedFileSuffix is the suffix of copies compressed with gzip, unless

@@ -19,9 +19,11 @@ type osWriter struct {
 }
 
 // writeCopy writes data to a temporary file beside name, gives it the time
-// stamp and, but for execution, the permissions of like, and renames it.
+// stamp and, but for execution, the permissions of like, and renames it. The
+// temporary name is short and hidden: names of files may be as long as the
+// system allows.
 func writeCopy(w osWriter, name string, data []byte, like fs.FileInfo) error {
-	tmp := name + ".tmp" + strconv.FormatUint(rand.Uint64(), 36)
+	tmp := filepath.Join(filepath.Dir(name), ".gale-"+strconv.FormatUint(rand.Uint64(), 36)+".tmp")
 	perm := like.Mode().Perm()&^0o111 | 0o200
 	const flags = os.O_WRONLY | os.O_CREATE | os.O_EXCL
 	f, err := w.openFile(tmp, flags, perm)

@@ -1,6 +1,7 @@
 package gale
 
 import (
+	"bytes"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -69,7 +70,7 @@ func limitOr(n, def, none int) int {
 
 func (h *fsHandler) setSource(fs *FS) {
 	if fs.FS != nil {
-		h.src = treeSource{fs.FS}
+		h.src = treeSource{fs.FS, string(static.AppendName(nil, []byte(filepath.ToSlash(fs.Root))))}
 		return
 	}
 	root := absDir(fs.Root, fs.AllowEmptyRoot)
@@ -144,17 +145,17 @@ func (h *fsHandler) handle(ctx *RequestCtx) {
 	if h.rewrite != nil {
 		path = h.rewrite(ctx)
 	}
-	h.serve(ctx, path, h.codings)
-}
-
-// serve answers with the file at path, in one of the codings on offer.
-func (h *fsHandler) serve(ctx *RequestCtx, path []byte, offer static.CodingSet) {
 	// A directory is asked for by a slash at the end. The client's path counts
 	// as well as a rewritten one, or it could be redirected for ever.
 	var buf [256]byte
 	if endsInSlash(ctx.Path()) && !endsInSlash(path) {
 		path = append(append(buf[:0], path...), '/')
 	}
+	h.serve(ctx, path, h.codings)
+}
+
+// serve answers with the file at path, in one of the codings on offer.
+func (h *fsHandler) serve(ctx *RequestCtx, path []byte, offer static.CodingSet) {
 	var accept []byte
 	if offer != 0 && !h.wantsRange(ctx) {
 		accept = ctx.Request.Header.Peek(HeaderAcceptEncoding)
@@ -193,7 +194,7 @@ func (h *fsHandler) fail(ctx *RequestCtx, path []byte, err error) {
 		ctx.Error("Internal Server Error", StatusInternalServerError)
 		ctx.Logger().Printf("cannot serve path with '..' path segment due to security reasons: %q", string(path))
 	case errIsDir:
-		h.redirect(ctx)
+		h.redirect(ctx, path)
 	case errNoIndex:
 		ctx.Error("Directory index is forbidden", StatusForbidden)
 	default:
@@ -211,12 +212,20 @@ func (h *fsHandler) fail(ctx *RequestCtx, path []byte, err error) {
 	}
 }
 
-// redirect leads to the same directory with a slash at the end.
-func (h *fsHandler) redirect(ctx *RequestCtx) {
-	location := static.AppendLocation(nil, ctx.Path(), ctx.URI().QueryString())
+// redirect leads to the same directory with a slash at the end. If the client's
+// path has one, a handler has asked for another directory: that is the last
+// segment of path then, for where it lies in the system is nobody's business.
+func (h *fsHandler) redirect(ctx *RequestCtx, path []byte) {
+	from := ctx.Path()
+	if endsInSlash(from) {
+		from = path
+		if h.rules.Volume {
+			from = path[bytes.LastIndexByte(path, '/')+1:]
+		}
+	}
 	ctx.Response.ResetBody()
 	ctx.Response.SetStatusCode(StatusFound)
-	ctx.Response.Header.SetBytesV(HeaderLocation, location)
+	ctx.Response.Header.SetBytesV(HeaderLocation, static.AppendLocation(nil, from, ctx.URI().QueryString()))
 }
 
 // respond answers with e, of which it takes over a reference.

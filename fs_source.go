@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -214,6 +215,9 @@ func (d *rootDir) stat(name string) (info fs.FileInfo, err error) {
 }
 
 func (d *rootDir) write(name string, data []byte, like fs.FileInfo) error {
+	if err := os.MkdirAll(d.dir, 0o755); err != nil {
+		return err
+	}
 	return d.with(func(r *os.Root) error {
 		return writeCopy(osWriter{
 			mkdirAll: r.MkdirAll, openFile: r.OpenFile, chtimes: r.Chtimes, rename: r.Rename, remove: r.Remove,
@@ -221,13 +225,19 @@ func (d *rootDir) write(name string, data []byte, like fs.FileInfo) error {
 	})
 }
 
-// treeSource is an fs.FS.
-type treeSource struct{ fs.FS }
+// treeSource is an fs.FS, or the directory dir in it.
+type treeSource struct {
+	fsys fs.FS
+	dir  string
+}
+
+func (s treeSource) path(name string) string { return path.Join(s.dir, name) }
 
 func (s treeSource) open(name string) (fs.File, fs.FileInfo, error) {
+	name = s.path(name)
 	// Where the tree can tell without opening, ask: an os.DirFS would wait in
 	// Open for the writer of a pipe.
-	if st, ok := s.FS.(fs.StatFS); ok {
+	if st, ok := s.fsys.(fs.StatFS); ok {
 		info, err := st.Stat(name)
 		if err != nil {
 			return nil, nil, err
@@ -236,7 +246,7 @@ func (s treeSource) open(name string) (fs.File, fs.FileInfo, error) {
 			return nil, nil, errNotRegular
 		}
 	}
-	f, err := s.Open(name)
+	f, err := s.fsys.Open(name)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -251,7 +261,7 @@ func (s treeSource) open(name string) (fs.File, fs.FileInfo, error) {
 	return f, info, nil
 }
 
-func (s treeSource) stat(name string) (fs.FileInfo, error) { return fs.Stat(s.FS, name) }
+func (s treeSource) stat(name string) (fs.FileInfo, error) { return fs.Stat(s.fsys, s.path(name)) }
 
 func (s treeSource) rest() {}
 
@@ -261,7 +271,7 @@ func immutable(src fileSource) bool {
 	if !ok {
 		return false
 	}
-	_, ok = t.FS.(embed.FS)
+	_, ok = t.fsys.(embed.FS)
 	return ok
 }
 

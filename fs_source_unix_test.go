@@ -37,7 +37,7 @@ func TestSourcesRefuseSpecialFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, src := range map[string]fileSource{
-		"root": newOSSource(dir, false), "open": newOSSource(dir, true), "tree": treeSource{os.DirFS(dir)},
+		"root": newOSSource(dir, false), "open": newOSSource(dir, true), "tree": treeSource{os.DirFS(dir), "."},
 	} {
 		for _, special := range []string{"fifo", "socket", "zero"} {
 			soon(t, name+" "+special, func() {
