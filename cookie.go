@@ -142,12 +142,19 @@ func (c *Cookie) SetPathBytes(path []byte) {
 func setCookiePart(dst, src []byte) []byte {
 	dst = append(dst[:0], src...)
 	for i, b := range dst {
-		if b == ';' || isControl(b) {
+		if cookieBreak[b] {
 			dst[i] = ' '
 		}
 	}
 	return dst
 }
+
+var cookieBreak = func() (t [256]bool) {
+	for i := range 256 {
+		t[i] = i == ';' || isControl(byte(i))
+	}
+	return t
+}()
 
 // Expire returns the Expires attribute, [CookieExpireUnlimited] if there is
 // none.

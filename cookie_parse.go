@@ -31,25 +31,32 @@ func (c *Cookie) ParseBytes(src []byte) error {
 		return ErrNoCookies
 	}
 	part, rest, more := cutCookiePart(src)
-	key, value, named := bytes.Cut(part, equalsSign)
-	if !named {
-		key, value = nil, part
+	key, value := part[:0], part
+	if n := bytes.IndexByte(part, '='); n >= 0 {
+		key, value = trimOWS(part[:n]), trimOWS(part[n+1:])
 	}
-	c.key = setCookiePart(c.key, trimOWS(key))
-	c.value = setCookiePart(c.value, unquoteCookie(trimOWS(value)))
+	c.key = setCookiePart(c.key, key)
+	c.value = setCookiePart(c.value, unquoteCookie(value))
 	if hasQuoting(c.value) {
 		c.Reset()
 		return ErrInvalidCookieValue
 	}
 	for more {
 		part, rest, more = cutCookiePart(rest)
-		name, value, _ := bytes.Cut(part, equalsSign)
-		if !c.setAttribute(trimOWS(name), unquoteCookie(trimOWS(value))) {
+		if len(part) > 0 && !c.setAttribute(part) {
 			c.Reset()
 			return ErrInvalidCookieValue
 		}
 	}
 	return nil
+}
+
+// cutCookiePart cuts src at its first ";".
+func cutCookiePart(src []byte) (part, rest []byte, more bool) {
+	if n := bytes.IndexByte(src, ';'); n >= 0 {
+		return trimOWS(src[:n]), src[n+1:], true
+	}
+	return trimOWS(src), nil, false
 }
 
 // unquoteCookie returns b without one pair of double quotes around it.
@@ -63,17 +70,12 @@ func unquoteCookie(b []byte) []byte {
 // hasQuoting reports whether b has a double quote or a backslash: readers
 // disagree about what they mean, and so about where a value ends.
 func hasQuoting(b []byte) bool {
-	return bytes.IndexByte(b, '"') >= 0 || bytes.IndexByte(b, '\\') >= 0
-}
-
-var equalsSign = []byte{'='}
-
-// cutCookiePart cuts src at its first ";".
-func cutCookiePart(src []byte) (part, rest []byte, more bool) {
-	if n := bytes.IndexByte(src, ';'); n >= 0 {
-		return trimOWS(src[:n]), src[n+1:], true
+	for _, c := range b {
+		if c == '"' || c == '\\' {
+			return true
+		}
 	}
-	return trimOWS(src), nil, false
+	return false
 }
 
 // trimOWS returns b without spaces and tabs at its ends (RFC 9110 section
@@ -88,41 +90,60 @@ func trimOWS(b []byte) []byte {
 	return b
 }
 
-// setAttribute sets what one attribute says (RFC 6265 section 5.2). It reports
-// false if the value is dangerous.
-func (c *Cookie) setAttribute(name, value []byte) bool {
-	switch len(name) {
-	case 4:
-		if bytesconv.EqualFoldString(name, "path") {
+// setAttribute sets what one attribute says, which has a name at least
+// (RFC 6265 section 5.2). It reports false if the value is dangerous.
+func (c *Cookie) setAttribute(part []byte) bool {
+	switch part[0] | 0x20 {
+	case 'p':
+		if value, ok := attributeValue(part, "path"); ok {
 			return c.setParsedPath(value)
 		}
-	case 6:
-		if bytesconv.EqualFoldString(name, "domain") {
+		if _, ok := attributeValue(part, "partitioned"); ok {
+			c.partitioned = true
+		}
+	case 'd':
+		if value, ok := attributeValue(part, "domain"); ok {
 			c.domain = setCookiePart(c.domain, value)
 			return !hasQuoting(value)
-		} else if bytesconv.EqualFoldString(name, "secure") {
-			c.secure = true
 		}
-	case 7:
-		if bytesconv.EqualFoldString(name, "max-age") {
+	case 'm':
+		if value, ok := attributeValue(part, "max-age"); ok {
 			c.setMaxAge(value)
-		} else if bytesconv.EqualFoldString(name, "expires") {
+		}
+	case 'e':
+		if value, ok := attributeValue(part, "expires"); ok {
 			if t, ok := parseCookieDate(value); ok {
 				c.expire = t
 			}
 		}
-	case 8:
-		if bytesconv.EqualFoldString(name, "httponly") {
+	case 'h':
+		if _, ok := attributeValue(part, "httponly"); ok {
 			c.httpOnly = true
-		} else if bytesconv.EqualFoldString(name, "samesite") {
-			c.setSameSite(value)
 		}
-	case 11:
-		if bytesconv.EqualFoldString(name, "partitioned") {
-			c.partitioned = true
+	case 's':
+		if _, ok := attributeValue(part, "secure"); ok {
+			c.secure = true
+		} else if value, ok := attributeValue(part, "samesite"); ok {
+			c.setSameSite(value)
 		}
 	}
 	return true
+}
+
+// attributeValue returns the value of the attribute, without quotes, if it has
+// the name.
+func attributeValue(part []byte, name string) (value []byte, ok bool) {
+	if len(part) < len(name) || !bytesconv.EqualFoldString(part[:len(name)], name) {
+		return nil, false
+	}
+	value = trimOWS(part[len(name):])
+	if len(value) == 0 {
+		return nil, true
+	}
+	if value[0] != '=' {
+		return nil, false
+	}
+	return unquoteCookie(trimOWS(value[1:])), true
 }
 
 // setParsedPath sets the path, as it is, and reports whether it may be one:

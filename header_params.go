@@ -22,7 +22,9 @@ func VisitHeaderParams(b []byte, f func(key, value []byte) bool) {
 		if n < 0 {
 			return
 		}
-		b = bytes.TrimLeft(b[n+1:], " \t")
+		for b = b[n+1:]; len(b) > 0 && (b[0] == ' ' || b[0] == '\t'); {
+			b = b[1:]
+		}
 		if len(b) > 0 && b[0] == ';' {
 			continue
 		}

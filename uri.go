@@ -3,6 +3,7 @@ package gale
 import (
 	"bytes"
 	"io"
+	"math"
 	"sync"
 
 	"github.com/galehttp/gale/internal/bytesconv"
@@ -31,21 +32,34 @@ type URI struct {
 	// Reset set it to false.
 	DisablePathNormalizing bool
 
-	pathDone bool // path is made from original
-	argsDone bool // args is made from query, and rules from then on
+	pathDone   bool // path is made from original
+	pathPlain  bool // original is the path, and is written as it is
+	queryPlain bool // query is written as it is
+	argsDone   bool // args is made from query, and rules from then on
 
-	// buf is the arena that holds the parts below. It only grows between
-	// resets: a part that changes is appended anew, so that slices handed out
-	// before stay as they are. When buf moves, older parts keep the old array.
-	buf []byte
-
-	scheme, host, original, path, query, hash []byte
-	username, password                        []byte
+	// buf is the arena that the parts lie in. A part that changes is appended
+	// anew, so that slices handed out before stay as they are. buf begins with
+	// the last host that was found to be valid and in lower case already,
+	// validHost bytes: the next request often has the same.
+	buf       []byte
+	validHost int
+	uriParts
 
 	args Args
 
 	fullURI, requestURI []byte // what FullURI and RequestURI returned
 }
+
+// uriParts says where the parts of a URI lie in its arena. They hold no
+// pointers, so that forgetting them all is cheap.
+type uriParts struct {
+	scheme, host, original, path, query, hash, username, password uriPart
+}
+
+// uriPart is arena[off:end].
+type uriPart struct{ off, end uint32 }
+
+func (p uriPart) empty() bool { return p.off == p.end }
 
 var uriPool = sync.Pool{New: func() any { return new(URI) }}
 
@@ -62,13 +76,17 @@ func ReleaseURI(u *URI) {
 
 // Reset makes u the zero value again. Buffers are kept unless they are huge.
 func (u *URI) Reset() {
-	u.DisablePathNormalizing, u.pathDone, u.argsDone = false, false, false
-	u.buf = keepScratch(u.buf)
+	u.DisablePathNormalizing, u.pathDone, u.pathPlain, u.queryPlain, u.argsDone = false, false, false, false, false
+	if cap(u.buf) > maxKeptScratch {
+		u.buf, u.validHost = nil, 0
+	}
+	u.buf = u.buf[:u.validHost]
+	u.uriParts = uriParts{}
 	u.fullURI = keepScratch(u.fullURI)
 	u.requestURI = keepScratch(u.requestURI)
-	u.scheme, u.host, u.original, u.path, u.query, u.hash = nil, nil, nil, nil, nil, nil
-	u.username, u.password = nil, nil
-	u.args.Reset()
+	if u.args.Len() > 0 {
+		u.args.Reset()
+	}
 }
 
 // keepScratch returns b emptied, or nil if it is too large to be kept.
@@ -79,24 +97,61 @@ func keepScratch(b []byte) []byte {
 	return b[:0]
 }
 
-// store copies b to the arena.
-func (u *URI) store(b []byte) []byte {
-	n := len(u.buf)
-	if n > maxKeptScratch {
-		u.buf, n = nil, 0 // most of it is dead: parts that changed often
+// maxURIArena is how many bytes parts can address. What would lie beyond is
+// taken for empty.
+const maxURIArena = math.MaxInt32
+
+// part returns the bytes of p.
+func (u *URI) part(p uriPart) []byte { return u.buf[p.off:p.end:p.end] }
+
+// partOf returns the part that u.buf[from:] is.
+func (u *URI) partOf(from int) uriPart {
+	if len(u.buf) > maxURIArena {
+		u.buf = u.buf[:from]
 	}
+	return uriPart{uint32(from), uint32(len(u.buf))}
+}
+
+// store copies b to the arena.
+func (u *URI) store(b []byte) uriPart {
+	u.compact()
+	n := len(u.buf)
 	u.buf = append(u.buf, b...)
-	return u.buf[n:len(u.buf):len(u.buf)]
+	return u.partOf(n)
 }
 
 // storeSafe copies b to the arena with control characters encoded as %XX.
-func (u *URI) storeSafe(b []byte) []byte {
+func (u *URI) storeSafe(b []byte) uriPart {
+	u.compact()
 	n := len(u.buf)
-	if n > maxKeptScratch {
-		u.buf, n = nil, 0
-	}
 	u.buf = bytesconv.AppendEscaped(u.buf, b, &notControl)
-	return u.buf[n:len(u.buf):len(u.buf)]
+	return u.partOf(n)
+}
+
+// compact copies the parts to a new arena if most of the old one is dead, since
+// parts changed often. The old one is left to whoever holds slices of it.
+func (u *URI) compact() {
+	if len(u.buf) > maxKeptScratch {
+		u.copyLiving()
+	}
+}
+
+func (u *URI) copyLiving() {
+	parts := []*uriPart{&u.scheme, &u.host, &u.original, &u.path, &u.query, &u.hash, &u.username, &u.password}
+	living := 0
+	for _, p := range parts {
+		living += int(p.end - p.off)
+	}
+	if len(u.buf) < 2*living+maxKeptScratch {
+		return
+	}
+	buf := make([]byte, 0, 2*living)
+	for _, p := range parts {
+		n := len(buf)
+		buf = append(buf, u.part(*p)...)
+		*p = uriPart{uint32(n), uint32(len(buf))}
+	}
+	u.buf, u.validHost = buf, 0
 }
 
 // notControl and lineSafe tell what may stand in a part of a URI and in one
@@ -117,16 +172,9 @@ func (u *URI) CopyTo(dst *URI) {
 	}
 	dst.Reset()
 	dst.DisablePathNormalizing = u.DisablePathNormalizing
-	dst.scheme = dst.store(u.scheme)
-	dst.host = dst.store(u.host)
-	dst.original = dst.store(u.original)
-	if u.pathDone {
-		dst.path, dst.pathDone = dst.store(u.path), true
-	}
-	dst.query = dst.store(u.query)
-	dst.hash = dst.store(u.hash)
-	dst.username = dst.store(u.username)
-	dst.password = dst.store(u.password)
+	dst.buf = append(dst.buf[:0], u.buf...)
+	dst.validHost, dst.uriParts = u.validHost, u.uriParts
+	dst.pathDone, dst.pathPlain, dst.queryPlain = u.pathDone, u.pathPlain, u.queryPlain
 	if u.argsDone {
 		u.args.CopyTo(&dst.args)
 		dst.argsDone = true
@@ -135,10 +183,10 @@ func (u *URI) CopyTo(dst *URI) {
 
 // Scheme returns the scheme in lower case, "http" if none was given.
 func (u *URI) Scheme() []byte {
-	if len(u.scheme) == 0 {
+	if u.scheme.empty() {
 		u.scheme = u.store(bytesconv.S2B("http"))
 	}
-	return u.scheme
+	return u.part(u.scheme)
 }
 
 // SetScheme sets the scheme. It is lower-cased; CR, LF and NUL become spaces.
@@ -147,13 +195,14 @@ func (u *URI) SetScheme(scheme string) { u.SetSchemeBytes(bytesconv.S2B(scheme))
 // SetSchemeBytes is [URI.SetScheme] for bytes.
 func (u *URI) SetSchemeBytes(scheme []byte) {
 	u.scheme = u.store(scheme)
-	bytesconv.LowerInPlace(u.scheme)
-	bytesconv.NeutralizeLine(u.scheme)
+	b := u.part(u.scheme)
+	bytesconv.LowerInPlace(b)
+	bytesconv.NeutralizeLine(b)
 }
 
 // Host returns the host in lower case, with the port if there is one, such as
 // "example.com:8080" or "[::1]". It has no username and password.
-func (u *URI) Host() []byte { return u.host }
+func (u *URI) Host() []byte { return u.part(u.host) }
 
 // SetHost sets the host, with the port if it has one. It is lower-cased; CR,
 // LF and NUL become spaces. Whether it is a valid host is not checked here:
@@ -163,13 +212,14 @@ func (u *URI) SetHost(host string) { u.SetHostBytes(bytesconv.S2B(host)) }
 // SetHostBytes is [URI.SetHost] for bytes.
 func (u *URI) SetHostBytes(host []byte) {
 	u.host = u.store(host)
-	bytesconv.LowerInPlace(u.host)
-	bytesconv.NeutralizeLine(u.host)
+	b := u.part(u.host)
+	bytesconv.LowerInPlace(b)
+	bytesconv.NeutralizeLine(b)
 }
 
 // Username returns the part of the authority before "@" and ":", as it was
 // given. It is never written out.
-func (u *URI) Username() []byte { return u.username }
+func (u *URI) Username() []byte { return u.part(u.username) }
 
 // SetUsername sets the username. CR, LF and NUL become spaces.
 func (u *URI) SetUsername(username string) { u.SetUsernameBytes(bytesconv.S2B(username)) }
@@ -177,12 +227,12 @@ func (u *URI) SetUsername(username string) { u.SetUsernameBytes(bytesconv.S2B(us
 // SetUsernameBytes is [URI.SetUsername] for bytes.
 func (u *URI) SetUsernameBytes(username []byte) {
 	u.username = u.store(username)
-	bytesconv.NeutralizeLine(u.username)
+	bytesconv.NeutralizeLine(u.part(u.username))
 }
 
 // Password returns the part of the authority between the first ":" and the
 // last "@", as it was given. It is never written out.
-func (u *URI) Password() []byte { return u.password }
+func (u *URI) Password() []byte { return u.part(u.password) }
 
 // SetPassword sets the password. CR, LF and NUL become spaces.
 func (u *URI) SetPassword(password string) { u.SetPasswordBytes(bytesconv.S2B(password)) }
@@ -190,7 +240,7 @@ func (u *URI) SetPassword(password string) { u.SetPasswordBytes(bytesconv.S2B(pa
 // SetPasswordBytes is [URI.SetPassword] for bytes.
 func (u *URI) SetPasswordBytes(password []byte) {
 	u.password = u.store(password)
-	bytesconv.NeutralizeLine(u.password)
+	bytesconv.NeutralizeLine(u.part(u.password))
 }
 
 // Path returns the path, decoded once and normalised: it begins with "/", has
@@ -201,11 +251,10 @@ func (u *URI) SetPasswordBytes(password []byte) {
 func (u *URI) Path() []byte {
 	if !u.pathDone {
 		n := len(u.buf)
-		u.buf = appendNormalPath(u.buf, u.original, backslashIsSlash)
-		u.path = u.buf[n:len(u.buf):len(u.buf)]
-		u.pathDone = true
+		u.buf = appendNormalPath(u.buf, u.part(u.original), backslashIsSlash)
+		u.path, u.pathDone = u.partOf(n), true
 	}
-	return u.path
+	return u.part(u.path)
 }
 
 // SetPath sets the path, encoded or not: it is decoded and normalised when
@@ -215,11 +264,11 @@ func (u *URI) SetPath(path string) { u.SetPathBytes(bytesconv.S2B(path)) }
 // SetPathBytes is [URI.SetPath] for bytes.
 func (u *URI) SetPathBytes(path []byte) {
 	u.original = u.store(path)
-	u.path, u.pathDone = nil, false
+	u.path, u.pathDone, u.pathPlain = uriPart{}, false, false
 }
 
 // PathOriginal returns the path as it was given to Parse or SetPath.
-func (u *URI) PathOriginal() []byte { return u.original }
+func (u *URI) PathOriginal() []byte { return u.part(u.original) }
 
 // LastPathSegment returns what follows the last "/" of [URI.Path]:
 // "c.html" of "/a/b/c.html", nothing of "/a/".
@@ -230,7 +279,7 @@ func (u *URI) LastPathSegment() []byte {
 
 // QueryString returns the query as it was given, without "?". Changes to
 // QueryArgs don't show here.
-func (u *URI) QueryString() []byte { return u.query }
+func (u *URI) QueryString() []byte { return u.part(u.query) }
 
 // SetQueryString sets the query. Control characters are encoded.
 func (u *URI) SetQueryString(queryString string) {
@@ -240,7 +289,7 @@ func (u *URI) SetQueryString(queryString string) {
 // SetQueryStringBytes is [URI.SetQueryString] for bytes.
 func (u *URI) SetQueryStringBytes(queryString []byte) {
 	u.query = u.storeSafe(queryString)
-	u.argsDone = false
+	u.queryPlain, u.argsDone = false, false
 }
 
 // QueryArgs returns the arguments of the query. Once it has been called, what
@@ -248,14 +297,14 @@ func (u *URI) SetQueryStringBytes(queryString []byte) {
 // changes, until the query is set anew. They belong to u.
 func (u *URI) QueryArgs() *Args {
 	if !u.argsDone {
-		u.args.ParseBytes(u.query)
+		u.args.ParseBytes(u.part(u.query))
 		u.argsDone = true
 	}
 	return &u.args
 }
 
 // Hash returns what follows "#".
-func (u *URI) Hash() []byte { return u.hash }
+func (u *URI) Hash() []byte { return u.part(u.hash) }
 
 // SetHash sets what follows "#". Control characters are encoded.
 func (u *URI) SetHash(hash string) { u.SetHashBytes(bytesconv.S2B(hash)) }
@@ -272,12 +321,14 @@ func (u *URI) RequestURI() []byte {
 
 func (u *URI) appendRequestURI(dst []byte) []byte {
 	switch {
+	case u.pathPlain:
+		dst = append(dst, u.part(u.original)...)
 	case !u.DisablePathNormalizing:
 		dst = bytesconv.AppendEscaped(dst, u.Path(), &bytesconv.PathSafe)
-	case len(u.original) == 0:
+	case u.original.empty():
 		dst = append(dst, '/')
 	default:
-		dst = bytesconv.AppendEscaped(dst, u.original, &lineSafe)
+		dst = bytesconv.AppendEscaped(dst, u.part(u.original), &lineSafe)
 	}
 	if u.argsDone {
 		if u.args.Len() > 0 {
@@ -285,10 +336,14 @@ func (u *URI) appendRequestURI(dst []byte) []byte {
 		}
 		return dst
 	}
-	if len(u.query) > 0 {
-		dst = bytesconv.AppendEscaped(append(dst, '?'), u.query, &querySafe)
+	if u.query.empty() {
+		return dst
 	}
-	return dst
+	dst = append(dst, '?')
+	if u.queryPlain {
+		return append(dst, u.part(u.query)...)
+	}
+	return bytesconv.AppendEscaped(dst, u.part(u.query), &querySafe)
 }
 
 // FullURI returns {scheme}://{host}{request URI}#{hash}. Username and password
@@ -302,12 +357,16 @@ func (u *URI) FullURI() []byte {
 // AppendBytes appends the full URI to dst and returns the extended slice. See
 // [URI.FullURI].
 func (u *URI) AppendBytes(dst []byte) []byte {
-	dst = append(dst, u.Scheme()...)
+	if u.scheme.empty() {
+		dst = append(dst, "http"...)
+	} else {
+		dst = append(dst, u.part(u.scheme)...)
+	}
 	dst = append(dst, "://"...)
-	dst = appendHost(dst, u.host)
+	dst = appendHost(dst, u.part(u.host))
 	dst = u.appendRequestURI(dst)
-	if len(u.hash) > 0 {
-		dst = bytesconv.AppendEscaped(append(dst, '#'), u.hash, &lineSafe)
+	if !u.hash.empty() {
+		dst = bytesconv.AppendEscaped(append(dst, '#'), u.part(u.hash), &lineSafe)
 	}
 	return dst
 }

@@ -31,9 +31,10 @@ var hostSafe = func() [256]bool {
 // lowerHost checks host [ ":" port ], which lies in the arena, and makes it
 // the host, in lower case. Percent-encoded UTF-8 is decoded; an encoded
 // character of ASCII is an error, for no name has one that needs it.
-func (u *URI) lowerHost(host []byte) error {
+func (u *URI) lowerHost(from, end int) error {
+	host := u.buf[from:end]
 	if len(host) > 0 && host[0] == '[' {
-		return u.lowerIPv6(host)
+		return u.lowerIPv6(from, end)
 	}
 	i, high, escaped := 0, byte(0), false
 	for i < len(host) {
@@ -58,14 +59,13 @@ func (u *URI) lowerHost(host []byte) error {
 	}
 	if escaped {
 		n := bytesconv.Unescape(host[:i])
-		host = append(host[:n], host[i:]...)
-		host, i = host[:len(host):len(host)], n
+		host, i = append(host[:n], host[i:]...), n
 	}
 	if (escaped || high >= 0x80) && !utf8.Valid(host[:i]) {
 		return InvalidHostError(host[:i])
 	}
 	bytesconv.LowerInPlace(host[:i])
-	u.host = host
+	u.host = uriPart{uint32(from), uint32(from + len(host))}
 	return nil
 }
 
@@ -93,7 +93,8 @@ func checkPort(host []byte, i int) error {
 // lowerIPv6 is lowerHost for an IPv6 address in brackets. A zone may follow it
 // as "%25zone" or, as people write it, "%zone" (RFC 6874 sections 2 and 3); the
 // host has the second form.
-func (u *URI) lowerIPv6(host []byte) error {
+func (u *URI) lowerIPv6(from, to int) error {
+	host := u.buf[from:to]
 	end := bytes.IndexByte(host, ']')
 	if end < 0 {
 		return errIPv6Open
@@ -117,7 +118,7 @@ func (u *URI) lowerIPv6(host []byte) error {
 			name = addr[zone+len(zoneSign):]
 			n := copy(addr[zone+1:], name)
 			host = append(host[:1+zone+1+n], host[end:]...)
-			host, name = host[:len(host):len(host)], host[1+zone+1:1+zone+1+n]
+			name = host[1+zone+1 : 1+zone+1+n]
 		}
 		if len(name) == 0 {
 			return errIPv6Address
@@ -133,7 +134,7 @@ func (u *URI) lowerIPv6(host []byte) error {
 		return errIPv6Address
 	}
 	bytesconv.LowerInPlace(host)
-	u.host = host
+	u.host = uriPart{uint32(from), uint32(from + len(host))}
 	return nil
 }
 

@@ -23,98 +23,130 @@ import (
 // The error is [ErrorInvalidURI], an [InvalidHostError], an [EscapeError] or
 // one that says what is wrong with scheme or host. u is empty then. Control
 // characters are errors everywhere.
-func (u *URI) Parse(host, uri []byte) error { return u.parse(host, uri, false) }
-
-// parse is Parse with "https" as the scheme if uri has none and isTLS is set.
-func (u *URI) parse(host, uri []byte, isTLS bool) error {
-	// host and uri may be parts of u: they are copied before anything is
-	// overwritten, and Reset only forgets.
-	u.Reset()
-	u.buf = append(append(u.buf, host...), uri...)
-	b := u.buf[len(host):]
-	u.host = u.buf[:len(host):len(host)]
-
-	err := u.parseParts(b)
-	if err == nil {
-		if len(u.scheme) == 0 && isTLS {
-			u.scheme = u.store(bytesconv.S2B("https"))
-		}
-		return nil
+func (u *URI) Parse(host, uri []byte) error {
+	// Both may be parts of u, which parse overwrites.
+	if bytesconv.Overlaps(u.buf, uri) {
+		uri = bytes.Clone(uri)
 	}
-	u.Reset()
-	return err
+	if bytesconv.Overlaps(u.buf, host) {
+		host = bytes.Clone(host)
+	}
+	return u.parse(host, uri, false)
 }
 
-// parseParts finds the parts of the reference b, which lies in the arena.
-// u.host is the host in case b has none.
-func (u *URI) parseParts(b []byte) error {
-	authority, rest, hasAuthority, err := u.splitAuthority(b)
+// parse is Parse with "https" as the scheme if uri has none and isTLS is set.
+// Neither host nor uri may be parts of u.
+func (u *URI) parse(host, uri []byte, isTLS bool) error {
+	u.Reset()
+	known := u.validHost == len(host) && bytes.Equal(u.buf, host)
+	if !known {
+		u.buf, u.validHost = append(u.buf[:0], host...), 0
+	}
+	if len(uri) > maxURIArena-len(host) {
+		return ErrorInvalidURI
+	}
+	u.buf = append(u.buf, uri...)
+
+	if err := u.parseParts(len(host), known); err != nil {
+		u.Reset()
+		return err
+	}
+	if isTLS && u.scheme.empty() {
+		u.scheme = u.store(bytesconv.S2B("https"))
+	}
+	return nil
+}
+
+// parseParts finds the parts of the reference in the arena from at on. Before it
+// lies the host that counts if the reference has none; hostKnown says that it
+// is valid and in lower case.
+func (u *URI) parseParts(at int, hostKnown bool) error {
+	authority, rest, err := u.splitAuthority(at)
 	if err != nil {
 		return err
 	}
 	if !u.setTarget(rest) {
 		return ErrorInvalidURI
 	}
-	if !hasAuthority {
-		return u.lowerHost(u.host)
+	if authority < 0 {
+		u.host = uriPart{0, uint32(at)}
+		if hostKnown {
+			return nil
+		}
+		if err := u.lowerHost(0, at); err != nil {
+			return err
+		}
+		if u.host == (uriPart{0, uint32(at)}) {
+			u.validHost = at
+		}
+		return nil
 	}
-	if len(rest) == 0 {
+	if rest == len(u.buf) {
 		u.original = u.store(slash)
 	}
-	if n := bytes.LastIndexByte(authority, '@'); n >= 0 {
-		user := authority[:n:n]
-		if !validUserinfo(user) {
+	if n := bytes.LastIndexByte(u.buf[authority:rest], '@'); n >= 0 {
+		if !u.setUserinfo(authority, authority+n) {
 			return ErrorInvalidURI
 		}
-		u.username = user
-		if i := bytes.IndexByte(user, ':'); i >= 0 {
-			u.username, u.password = user[:i:i], user[i+1:]
-		}
-		authority = authority[n+1:]
+		authority += n + 1
 	}
-	return u.lowerHost(authority[:len(authority):len(authority)])
+	return u.lowerHost(authority, rest)
 }
 
 var slash = []byte{'/'}
 
-// splitAuthority cuts scheme and authority off b, and sets the scheme.
+// setUserinfo takes username and password from the arena.
+func (u *URI) setUserinfo(from, end int) bool {
+	b := u.buf[from:end]
+	u.username = uriPart{uint32(from), uint32(end)}
+	if i := bytes.IndexByte(b, ':'); i >= 0 {
+		u.username.end = uint32(from + i)
+		u.password = uriPart{uint32(from + i + 1), uint32(end)}
+	}
+	return validUserinfo(b)
+}
+
+// splitAuthority returns where the authority of the reference in the arena
+// begins and ends, and sets the scheme:
 //
 //	[ scheme ":" ] "//" authority  followed by "/", "?", "#" or the end
-func (u *URI) splitAuthority(b []byte) (authority, rest []byte, ok bool, err error) {
+//
+// Without an authority, the first result is -1 and the second is at.
+func (u *URI) splitAuthority(at int) (authority, rest int, err error) {
+	b := u.buf[at:]
 	if len(b) == 0 {
-		return nil, b, false, nil
+		return -1, at, nil
 	}
-	from := 0
+	from := 2
 	if b[0] == '/' {
-		if len(u.host) > 0 || len(b) < 2 || b[1] != '/' {
-			return nil, b, false, nil
+		if at > 0 || len(b) < 2 || b[1] != '/' {
+			return -1, at, nil
 		}
-		from = 2
 	} else {
 		n := bytes.IndexAny(b, ":/?#")
 		if n < 0 || b[n] != ':' {
-			return nil, b, false, nil
+			return -1, at, nil
 		}
 		if len(b) < n+3 || b[n+1] != '/' || b[n+2] != '/' {
 			// "http:\\evil" and the like: browsers read the authority "evil"
 			// there. Otherwise the colon belongs to the path.
 			if len(b) > n+1 && validScheme(b[:n]) && (b[n+1] == '\\' || b[n+1] == '/' && len(b) > n+2 && b[n+2] == '\\') {
-				return nil, b, false, ErrorInvalidURI
+				return -1, at, ErrorInvalidURI
 			}
-			return nil, b, false, nil
+			return -1, at, nil
 		}
 		if !validScheme(b[:n]) {
-			return nil, b, false, fmt.Errorf("invalid scheme %q", b[:n])
+			return -1, at, fmt.Errorf("invalid scheme %q", b[:n])
 		}
-		u.scheme = b[:n:n]
-		bytesconv.LowerInPlace(u.scheme)
+		bytesconv.LowerInPlace(b[:n])
+		u.scheme = uriPart{uint32(at), uint32(at + n)}
 		from = n + 3
 	}
 	end := from
 	for end < len(b) && b[end] != '/' && b[end] != '?' && b[end] != '#' {
 		end++
 	}
-	return b[from:end:end], b[end:], true, nil
+	return at + from, at + end, nil
 }
 
 // validScheme checks ALPHA *( ALPHA / DIGIT / "+" / "-" / "." ), RFC 3986
@@ -131,72 +163,85 @@ func validScheme(b []byte) bool {
 	return len(b) > 0
 }
 
-// Classes of bytes in a target, for setTarget.
+// What bytes in a target mean to setTarget.
 const (
-	targetPlain   = iota
-	targetSlash   // "/": look at what follows
-	targetChange  // "%" and "\": normalising may change the path
-	targetEnd     // "?" and "#": the part ends here
-	targetControl // never allowed
+	targetSlash   = 1 << iota // "/": look at what follows
+	targetChange              // "%" and "\": normalising may change the path
+	targetEscape              // written as %XX
+	targetEnd                 // the part ends here
+	targetControl             // never allowed
 )
 
-var targetClass = func() (t [256]uint8) {
+var pathClass, queryClass = func() (path, query [256]uint8) {
 	for i := range 256 {
-		if !notControl[i] {
-			t[i] = targetControl
+		switch {
+		case !notControl[i]:
+			path[i], query[i] = targetControl, targetControl
+			continue
+		case !bytesconv.PathSafe[i]:
+			path[i] = targetEscape
+		}
+		if !querySafe[i] {
+			query[i] = targetEscape
 		}
 	}
-	t['/'], t['%'], t['\\'] = targetSlash, targetChange, targetChange
-	t['?'], t['#'] = targetEnd, targetEnd
-	return t
+	path['/'], path['%'], path['\\'] = targetSlash, targetChange, targetChange
+	path['?'], path['#'], query['#'] = targetEnd, targetEnd, targetEnd
+	return
 }()
 
-// setTarget splits path [ "?" query ] [ "#" hash ], which lies in the arena,
-// and reports whether it has no control characters. It notices when the path
-// is normal already: then nothing needs to be made for Path.
-func (u *URI) setTarget(b []byte) bool {
-	normal := len(b) > 0 && b[0] == '/'
-	i := 0
-path:
-	for ; i < len(b); i++ {
-		switch targetClass[b[i]] {
-		case targetPlain:
-		case targetSlash:
-			if i+1 < len(b) && (b[i+1] == '/' || b[i+1] == '.') {
-				normal = false
-			}
-		case targetChange:
-			normal = false
-		case targetEnd:
-			break path
-		case targetControl:
-			return false
+// setTarget splits path [ "?" query ] [ "#" hash ], which lies in the arena from
+// at on, and reports whether it has no control characters. It notices what is
+// normal already, so that nothing needs to be made for Path or RequestURI.
+func (u *URI) setTarget(at int) bool {
+	b := u.buf[at:]
+	i, seen := 0, uint8(0)
+	for i < len(b) {
+		class := pathClass[b[i]]
+		if class == 0 {
+			i++
+			continue
+		}
+		if class&(targetEnd|targetControl) != 0 {
+			break
+		}
+		seen |= class
+		i++
+		if class == targetSlash && i < len(b) && (b[i] == '/' || b[i] == '.') {
+			seen |= targetChange
 		}
 	}
-	u.original = b[:i:i]
-	u.path, u.pathDone = u.original, normal
-	u.query, u.hash, u.argsDone = nil, nil, false
+	u.original = uriPart{uint32(at), uint32(at + i)}
+	u.path = u.original
+	u.pathDone = i > 0 && b[0] == '/' && seen&targetChange == 0
+	u.pathPlain = u.pathDone && seen&targetEscape == 0
 	if i < len(b) && b[i] == '?' {
 		i++
 		from := i
-		for i < len(b) && b[i] != '#' {
-			if targetClass[b[i]] == targetControl {
-				return false
+		seen = 0
+		for i < len(b) {
+			class := queryClass[b[i]]
+			if class == 0 {
+				i++
+				continue
 			}
+			if class != targetEscape {
+				break
+			}
+			seen |= class
 			i++
 		}
-		u.query = b[from:i:i]
+		u.query = uriPart{uint32(at + from), uint32(at + i)}
+		u.queryPlain = seen == 0
 	}
-	if i < len(b) { // "#"
-		u.hash = b[i+1:]
-		for _, c := range u.hash {
-			if targetClass[c] == targetControl {
-				return false
-			}
+	if i < len(b) && b[i] == '#' {
+		from := i + 1
+		for i = from; i < len(b) && notControl[b[i]]; {
+			i++
 		}
-		u.hash = u.hash[:len(u.hash):len(u.hash)]
+		u.hash = uriPart{uint32(at + from), uint32(at + i)}
 	}
-	return true
+	return i == len(b)
 }
 
 // Update changes u to what the reference newURI means, as a browser at u would
@@ -225,32 +270,33 @@ func (u *URI) UpdateBytes(newURI []byte) {
 		return
 	}
 	switch {
-	case len(next.scheme) > 0 || bytes.HasPrefix(newURI, doubleSlash):
-		if len(next.host) == 0 {
+	case !next.scheme.empty() || bytes.HasPrefix(newURI, doubleSlash):
+		if next.host.empty() {
 			return // RFC 9110 section 4.2.1
 		}
-		if len(next.scheme) == 0 {
+		if next.scheme.empty() {
 			next.scheme = next.store(u.Scheme())
 		}
 		next.DisablePathNormalizing = u.DisablePathNormalizing
 		next.CopyTo(u)
 		return
 	case newURI[0] == '#':
-		u.hash = u.store(next.hash)
+		u.hash = u.store(next.Hash())
 		return
 	case newURI[0] == '?':
 	case newURI[0] == '/':
-		u.SetPathBytes(next.original)
+		u.SetPathBytes(next.PathOriginal())
 	default:
 		// What is joined is encoded, so that nothing is decoded twice.
 		base := u.Path()
 		n := len(u.buf)
 		u.buf = bytesconv.AppendEscaped(u.buf, base[:bytes.LastIndexByte(base, '/')+1], &bytesconv.PathSafe)
-		u.buf = append(u.buf, next.original...)
-		u.original = u.buf[n:len(u.buf):len(u.buf)]
-		u.path, u.pathDone = nil, false
+		u.buf = append(u.buf, next.PathOriginal()...)
+		u.original = u.partOf(n)
+		u.path, u.pathDone, u.pathPlain = uriPart{}, false, false
 	}
-	u.query, u.hash, u.argsDone = u.store(next.query), u.store(next.hash), false
+	u.query, u.hash = u.store(next.QueryString()), u.store(next.Hash())
+	u.queryPlain, u.argsDone = false, false
 }
 
 var doubleSlash = []byte("//")

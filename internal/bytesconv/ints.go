@@ -33,15 +33,29 @@ func AppendHex(dst []byte, n uint64) []byte {
 // returns -1 with ErrEmptyInt, ErrTrailingChar, or, if the number doesn't fit
 // in an int, ErrIntTooLarge.
 func ParseUint(b []byte) (int, error) {
-	v, n, err := ParseUintPrefix(b)
-	switch {
-	case err == ErrFirstChar, err == nil && n < len(b):
-		return -1, ErrTrailingChar
-	case err != nil:
-		return -1, err
+	if len(b) == 0 {
+		return -1, ErrEmptyInt
+	}
+	v := 0
+	for i, c := range b {
+		c -= '0'
+		if c > 9 {
+			return -1, ErrTrailingChar
+		}
+		if i < safeDigits {
+			v = v*10 + int(c)
+			continue
+		}
+		if v > (math.MaxInt-int(c))/10 {
+			return -1, ErrIntTooLarge
+		}
+		v = v*10 + int(c)
 	}
 	return v, nil
 }
+
+// safeDigits is how many digits always fit in an int.
+const safeDigits = 9 + 9*(^uint(0)>>63)
 
 // ParseUintPrefix reads the decimal digits that b begins with. It returns
 // their value and how many they are. Without a digit the error is ErrEmptyInt

@@ -14,3 +14,13 @@ func S2B(s string) []byte {
 func B2S(b []byte) string {
 	return unsafe.String(unsafe.SliceData(b), len(b))
 }
+
+// Overlaps reports whether b has bytes of the array that a lies in, up to the
+// capacity of a.
+func Overlaps(a, b []byte) bool {
+	if cap(a) == 0 || len(b) == 0 {
+		return false
+	}
+	from, at := uintptr(unsafe.Pointer(unsafe.SliceData(a))), uintptr(unsafe.Pointer(unsafe.SliceData(b)))
+	return at < from+uintptr(cap(a)) && from < at+uintptr(len(b))
+}
