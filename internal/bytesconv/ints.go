@@ -55,7 +55,7 @@ func ParseUint(b []byte) (int, error) {
 }
 
 // safeDigits is how many digits always fit in an int.
-const safeDigits = 9 + 9*(^uint(0)>>63)
+const safeDigits = 9 + 9*int(^uint(0)>>63)
 
 // ParseUintPrefix reads the decimal digits that b begins with. It returns
 // their value and how many they are. Without a digit the error is ErrEmptyInt
