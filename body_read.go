@@ -21,6 +21,10 @@ type bodyReader struct {
 	mu  sync.Mutex // held while reading; guards what follows
 	br  *bufio.Reader
 	dec h1.Body
+	// trailers are the fields of the trailer section, which go to sink when
+	// the body is complete.
+	trailers msg.Fields
+	sink     trailerSink
 	// length is the length of the body, msg.LenChunked or msg.LenUnknown; left
 	// what is still to come of a known one.
 	length, left int64
@@ -33,13 +37,17 @@ type bodyReader struct {
 	closed atomic.Bool
 }
 
+// trailerSink takes the fields of a trailer section: a header.
+type trailerSink interface{ takeTrailer(name, value []byte) }
+
 // init makes d read a body of length bytes (or msg.LenChunked, msg.LenUnknown)
-// from br. Fields of the trailer section go to trailers.
-func (d *bodyReader) init(br *bufio.Reader, length int64, trailers *msg.Fields) {
+// from br. Fields of the trailer section go to sink, or are dropped if it is
+// nil.
+func (d *bodyReader) init(br *bufio.Reader, length int64, sink trailerSink) {
 	d.br, d.length, d.left = br, length, length
-	d.data, d.used, d.err = nil, 0, nil
+	d.sink = sink
 	if length == msg.LenChunked {
-		d.dec.Init(length, trailers, nil)
+		d.dec.Init(length, &d.trailers, nil)
 	}
 	if length == 0 {
 		d.err = io.EOF
@@ -124,9 +132,11 @@ func (d *bodyReader) next() (data []byte, done bool, err error) {
 			return nil, false, ErrBrokenChunk{err}
 		case len(data) > 0:
 			d.data, d.used = data, n
+			d.deliver(done)
 			return data, done, nil
 		case n > 0 || done:
 			_, _ = d.br.Discard(n)
+			d.deliver(done)
 			return nil, done, nil
 		}
 		// Half a trailer line: it has to fit into the reader's buffer.
@@ -137,6 +147,16 @@ func (d *bodyReader) next() (data []byte, done bool, err error) {
 			}
 			return nil, false, noEOF(err)
 		}
+	}
+}
+
+// deliver hands the trailer fields on when the body is complete.
+func (d *bodyReader) deliver(done bool) {
+	if !done || d.sink == nil {
+		return
+	}
+	for i := range d.trailers.Recs {
+		d.sink.takeTrailer(d.trailers.RawName(i), d.trailers.Value(i))
 	}
 }
 
@@ -166,10 +186,10 @@ func (d *bodyReader) Close() error {
 func (d *bodyReader) CloseWithError(error) error { return d.Close() }
 
 // readBody reads a body of length bytes (or msg.LenChunked, msg.LenUnknown)
-// from br into the buffer of c. The buffer grows with what arrives, never by
+// from br into the buffer of c, and trailer fields into sink. The buffer grows with what arrives, never by
 // what length says. With limit above 0, a body of more bytes is ErrBodyTooLarge.
 // After an error the buffer holds what was read before it.
-func (c *content) readBody(br *bufio.Reader, length int64, limit int, trailers *msg.Fields) error {
+func (c *content) readBody(br *bufio.Reader, length int64, limit int, sink trailerSink) error {
 	if limit > 0 && length > int64(limit) {
 		return ErrBodyTooLarge
 	}
@@ -177,7 +197,7 @@ func (c *content) readBody(br *bufio.Reader, length int64, limit int, trailers *
 		return nil
 	}
 	var d bodyReader
-	d.init(br, length, trailers)
+	d.init(br, length, sink)
 	b := c.bodyBuf()
 	b.Reset()
 	if length == msg.LenChunked {

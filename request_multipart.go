@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"mime/multipart"
 
 	"github.com/galehttp/gale/internal/compress"
@@ -27,7 +28,8 @@ var errFormEmpty = errors.New("form size must be greater than 0: given 0")
 // RemoveMultipartFormFiles removes its temporary files.
 //
 // At most 16 MiB are held in memory, the rest of the files in temporary files.
-// A form has at most 1,000 parts with at most 10,000 header fields in all.
+// A form has at most 1,000 parts, and its files have at most 10,000 header fields
+// in all.
 // Encoded bodies are decoded, to at most 64 MiB; see MultipartFormWithLimit for
 // another limit.
 func (req *Request) MultipartForm() (*multipart.Form, error) {
@@ -53,12 +55,18 @@ func (req *Request) parseForm(limit int) (*multipart.Form, error) {
 	if err != nil {
 		return nil, err
 	}
+	lim := &limitReader{r: body, n: math.MaxInt64 - 1}
 	if limit > 0 {
-		body = &limitReader{r: body, n: int64(limit)}
+		lim.n = int64(limit)
 	}
-	form, err := readForm(body, boundary)
-	closeFormBody(body)
+	form, err := readForm(lim, boundary)
+	if d, ok := body.(*decodingReader); ok {
+		_ = d.Close()
+	}
 	if err != nil {
+		if lim.n < 0 { // whatever the parser made of it
+			err = formError(ErrBodyTooLarge)
+		}
 		return nil, err
 	}
 	req.form, req.formRaw = form, !req.hasStream()
@@ -131,9 +139,13 @@ func (req *Request) readForm(r *bufio.Reader, boundary []byte, length int64) err
 func readForm(r io.Reader, boundary string) (*multipart.Form, error) {
 	form, err := multipart.NewReader(r, boundary).ReadForm(maxFormMemory - formSlack)
 	if err != nil {
-		return nil, fmt.Errorf("cannot read multipart/form-data body: %w", err)
+		return nil, formError(err)
 	}
 	return form, nil
+}
+
+func formError(err error) error {
+	return fmt.Errorf("cannot read multipart/form-data body: %w", err)
 }
 
 // marshalForm returns the form as bytes.
@@ -176,11 +188,6 @@ func (l *limitReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func (l *limitReader) Close() error {
-	closeFormBody(l.r)
-	return nil
-}
-
 // decodingReader decodes what it reads from src. It takes a decoder when it is
 // first read and gives it back at the end, after an error, or by Close.
 type decodingReader struct {
@@ -216,16 +223,5 @@ func (d *decodingReader) end(err error) {
 	if d.z != nil {
 		_ = d.z.Close()
 		d.z = nil
-	}
-}
-
-// closeFormBody gives back what formBody took for decoding. The body's own
-// stream stays open.
-func closeFormBody(r io.Reader) {
-	switch r := r.(type) {
-	case *limitReader:
-		closeFormBody(r.r)
-	case *decodingReader:
-		_ = r.Close()
 	}
 }

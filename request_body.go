@@ -1,0 +1,357 @@
+package gale
+
+import (
+	"bufio"
+	"bytes"
+	"io"
+	"math"
+
+	"github.com/galehttp/gale/internal/bytesconv"
+	"github.com/galehttp/gale/internal/h1"
+	"github.com/galehttp/gale/internal/msg"
+)
+
+// Read reads a request with its body from r. It is ReadLimitBody without a
+// limit, so not for input from strangers.
+func (req *Request) Read(r *bufio.Reader) error { return req.ReadLimitBody(r, 0) }
+
+// ReadLimitBody reads a request with its body from r. With maxBodySize above 0,
+// a body of more bytes is [ErrBodyTooLarge]; the connection is of no use then.
+// Memory grows with what arrived, not with what Content-Length says. User
+// values and the timeout stay.
+//
+// If MayContinue reports true afterwards, the body isn't read yet: the caller
+// answers 100 and calls ContinueReadBody, or answers 417 or anything else
+// final, or closes the connection (RFC 9110 section 10.1.1).
+//
+// A form (multipart/form-data) with a Content-Length is parsed as it comes in:
+// files beyond 16 MiB in all go to temporary files, which Reset or
+// RemoveMultipartFormFiles removes.
+//
+// It returns io.EOF if r ends before the first byte, and io.ErrUnexpectedEOF if
+// it ends within the body.
+func (req *Request) ReadLimitBody(r *bufio.Reader, maxBodySize int) error {
+	req.resetMessage()
+	if err := req.Header.Read(r); err != nil {
+		return err
+	}
+	if req.MayContinue() {
+		return nil
+	}
+	return req.ContinueReadBody(r, maxBodySize)
+}
+
+// MayContinue reports whether the client waits for a 100 before it sends the
+// body: the request says `Expect: 100-continue`, and isn't HTTP/1.0, for which
+// the field means nothing (RFC 9110 section 10.1.1). See ReadLimitBody for
+// what to do then.
+func (req *Request) MayContinue() bool {
+	return req.Header.IsHTTP11() &&
+		bytesconv.EqualFoldString(req.Header.Peek(HeaderExpect), "100-continue")
+}
+
+// ContinueReadBody reads the body that belongs to the header, as ReadLimitBody
+// does, which leaves it to this method if MayContinue reports true.
+// With preParseMultipartForm false, a form is read as any other body, and
+// parsed when MultipartForm is called.
+func (req *Request) ContinueReadBody(r *bufio.Reader, maxBodySize int, preParseMultipartForm ...bool) error {
+	length := req.Header.s.ContentLength
+	if length == msg.LenUnknown { // RFC 9112 section 6.3: no body
+		if !req.Header.IsGet() && !req.Header.IsHead() {
+			req.Header.SetContentLength(0)
+		}
+		return nil
+	}
+	if maxBodySize > 0 && length > int64(maxBodySize) {
+		return ErrBodyTooLarge
+	}
+	if length > 0 && preParse(preParseMultipartForm) {
+		if boundary := req.Header.MultipartFormBoundary(); len(boundary) > 0 && len(req.Header.ContentEncoding()) == 0 {
+			return req.readForm(r, boundary, length)
+		}
+	}
+	return req.readBodyFields(r, length, maxBodySize, &req.Header)
+}
+
+func preParse(v []bool) bool { return len(v) == 0 || v[0] }
+
+// readBodyFields reads a body, with the fields of its trailer section.
+func (req *Request) readBodyFields(r *bufio.Reader, length int64, limit int, sink trailerSink) error {
+	err := req.readBody(r, length, limit, sink)
+	if err != nil {
+		req.ResetBody()
+	}
+	return err
+}
+
+// ReadBody reads a body of contentLength bytes from r. -1 stands for the
+// chunked coding, of which the last chunk but not the trailer section is read
+// (see RequestHeader.ReadTrailer), -2 for a body up to the end of r. With
+// maxBodySize above 0, more bytes than that are [ErrBodyTooLarge].
+func (req *Request) ReadBody(r *bufio.Reader, contentLength, maxBodySize int) error {
+	req.ResetBody()
+	if contentLength == msg.LenChunked {
+		err := req.readChunksOnly(r, maxBodySize)
+		if err != nil {
+			req.ResetBody()
+		}
+		return err
+	}
+	return req.readBodyFields(r, int64(contentLength), maxBodySize, nil)
+}
+
+// readChunksOnly reads a chunked body up to its trailer section.
+func (c *content) readChunksOnly(r *bufio.Reader, limit int) error {
+	var dec h1.Chunked
+	b := c.bodyBuf()
+	b.Reset()
+	for {
+		in, err := r.Peek(max(r.Buffered(), 1))
+		if len(in) == 0 {
+			return noEOF(err)
+		}
+		data, n, done, err := dec.Next(in)
+		switch {
+		case err != nil:
+			return ErrBrokenChunk{err}
+		case limit > 0 && len(b.B)+len(data) > limit:
+			return ErrBodyTooLarge
+		}
+		_, _ = b.Write(data)
+		_, _ = r.Discard(n)
+		if done {
+			return nil
+		}
+	}
+}
+
+// ContinueReadBodyStream makes the body that belongs to the header a stream,
+// which reads from r as it is read itself; see BodyStream. Until it was read to
+// its end, nobody else may read from r. Closing it leaves what was not read in
+// r. It reads nothing itself but forms with a Content-Length that fit into
+// maxBodySize, as ContinueReadBody does unless preParseMultipartForm is false.
+// A stream has no limit; fields of its trailer section are in Header after
+// io.EOF.
+func (req *Request) ContinueReadBodyStream(r *bufio.Reader, maxBodySize int, preParseMultipartForm ...bool) error {
+	length := req.Header.s.ContentLength
+	if length == msg.LenUnknown {
+		return req.ContinueReadBody(r, maxBodySize)
+	}
+	fits := maxBodySize <= 0 || length <= int64(maxBodySize)
+	if length > 0 && fits && preParse(preParseMultipartForm) {
+		if boundary := req.Header.MultipartFormBoundary(); len(boundary) > 0 && len(req.Header.ContentEncoding()) == 0 {
+			return req.readForm(r, boundary, length)
+		}
+	}
+	req.ResetBody()
+	d := &bodyReader{}
+	d.init(r, length, &req.Header)
+	req.bodyStream = d
+	return nil
+}
+
+// Write writes the request to w, without flushing it at the end. A URI that was
+// set or changed goes into the target and Host; its user and password go into
+// Authorization (RFC 7617). A request without a host is an error.
+//
+// A stream is sent with the length it was given, or in the chunked coding, and
+// closed whatever happens. A panic of the stream becomes an
+// [ErrBodyStreamWritePanic].
+func (req *Request) Write(w *bufio.Writer) error {
+	if err := req.prepareHeader(); err != nil {
+		if req.hasStream() {
+			_ = req.closeStream(err)
+		}
+		return err
+	}
+	if req.hasStream() && (req.form == nil || req.formRaw) {
+		return req.writeStream(w)
+	}
+	body := req.bodyBytes()
+	switch {
+	case req.form != nil && !req.formRaw:
+		body = req.marshalForm()
+	case len(body) == 0:
+		body = req.postArgs.QueryString()
+	}
+	switch {
+	case len(body) > 0 && hasTrailers(req.Header.PeekTrailerKeys()):
+		return req.writeChunk(w, body)
+	case len(body) > 0 || !req.Header.IsGet() && !req.Header.IsHead():
+		req.Header.SetContentLength(len(body))
+	case req.Header.ContentLength() != 0:
+		req.Header.s.ContentLength = 0 // there is no body
+	}
+	if err := req.Header.Write(w); err != nil {
+		return err
+	}
+	_, err := w.Write(body)
+	return err
+}
+
+func hasTrailers(keys [][]byte) bool { return len(keys) > 0 }
+
+// writeChunk writes the request with its body as one chunk, so that trailer
+// fields can follow.
+func (req *Request) writeChunk(w *bufio.Writer, body []byte) error {
+	req.Header.SetContentLength(msg.LenChunked)
+	if err := req.Header.Write(w); err != nil {
+		return err
+	}
+	c := chunkWriter{w: w, more: always}
+	if _, err := c.Write(body); err != nil {
+		return err
+	}
+	if err := c.end(); err != nil {
+		return err
+	}
+	_, err := w.Write(req.Header.TrailerHeader())
+	return err
+}
+
+// prepareHeader brings the URI into the header.
+func (req *Request) prepareHeader() error {
+	if len(req.Header.Host()) > 0 && !req.uriParsed {
+		return nil
+	}
+	req.parseURI()
+	u := &req.uri
+	if len(req.Header.Host()) == 0 || !req.UseHostHeader {
+		if len(u.Host()) > 0 {
+			req.Header.SetHostBytes(u.Host())
+		}
+	}
+	if len(req.Header.Host()) == 0 {
+		return errRequestHostRequired
+	}
+	if target := req.Header.RequestURI(); string(target) != "*" {
+		req.Header.SetRequestURIBytes(u.RequestURI())
+	}
+	if len(u.Username()) > 0 {
+		req.Header.Set(HeaderAuthorization, basicAuth(u.Username(), u.Password()))
+	}
+	return nil
+}
+
+func (req *Request) writeStream(w *bufio.Writer) (err error) {
+	defer func() {
+		if closeErr := req.closeWritten(err); err == nil {
+			err = closeErr
+		}
+	}()
+	length := req.streamLength(int64(req.Header.ContentLength()))
+	req.Header.SetContentLength(int(length))
+	if err := req.Header.Write(w); err != nil {
+		return err
+	}
+	if length >= 0 {
+		return req.writeFixed(w, length)
+	}
+	if err := req.writeChunked(w); err != nil {
+		return err
+	}
+	_, err = w.Write(req.Header.TrailerHeader())
+	return err
+}
+
+// streamLength returns the length in bytes to announce for a stream that was
+// set with the given one, or msg.LenChunked.
+func (c *content) streamLength(set int64) int64 {
+	switch l, ok := c.bodyStream.(*io.LimitedReader); {
+	case c.streamWriter != nil:
+		return msg.LenChunked
+	case set >= 0:
+		return set
+	case ok && l.N >= 0 && l.N <= math.MaxInt:
+		return l.N
+	}
+	return msg.LenChunked
+}
+
+// writeFixed writes the stream as length bytes.
+func (c *content) writeFixed(w *bufio.Writer, length int64) (err error) {
+	defer recoverWrite(&err)
+	return writeBodyFixed(w, c.bodyStream, length)
+}
+
+// writeChunked writes the stream or what the stream writer writes in the
+// chunked coding, up to the trailer section.
+func (c *content) writeChunked(w *bufio.Writer) (err error) {
+	if sw := c.streamWriter; sw != nil {
+		return writeStreamChunked(w, sw)
+	}
+	defer recoverWrite(&err)
+	return writeBodyChunked(w, c.bodyStream)
+}
+
+// closeWritten closes the stream after it was written, or wasn't for reason.
+func (c *content) closeWritten(reason error) (err error) {
+	defer recoverWrite(&err)
+	return c.closeStream(reason)
+}
+
+// WriteTo writes the request to w, as Write does, and returns how many bytes
+// w took.
+func (req *Request) WriteTo(w io.Writer) (int64, error) { return writeMessage(w, req.Write) }
+
+// writeMessage writes with write through a buffer to w.
+func writeMessage(w io.Writer, write func(*bufio.Writer) error) (int64, error) {
+	c := &countingWriter{w: w}
+	bw := bufio.NewWriter(c)
+	err := write(bw)
+	if flushErr := bw.Flush(); err == nil {
+		err = flushErr
+	}
+	return c.n, err
+}
+
+type countingWriter struct {
+	w io.Writer
+	n int64
+}
+
+func (c *countingWriter) Write(p []byte) (int, error) {
+	n, err := c.w.Write(p)
+	c.n += int64(n)
+	return n, err
+}
+
+// String returns the request as Write writes it, or the text of its error. A
+// stream is spent by it.
+func (req *Request) String() string { return messageString(req.Write) }
+
+func messageString(write func(*bufio.Writer) error) string {
+	var b bytes.Buffer
+	if _, err := writeMessage(&b, write); err != nil {
+		return err.Error()
+	}
+	return b.String()
+}
+
+// BodyWriteTo writes the body to w. A stream is read to its end and closed for
+// that, also after an error.
+func (req *Request) BodyWriteTo(w io.Writer) error {
+	if req.form != nil && !req.formRaw {
+		return WriteMultipartForm(w, req.form, string(req.Header.MultipartFormBoundary()))
+	}
+	return req.writeContent(w)
+}
+
+// writeContent writes the body to w, without any coding.
+func (c *content) writeContent(w io.Writer) error {
+	if !c.hasStream() {
+		_, err := w.Write(c.bodyBytes())
+		return err
+	}
+	r := c.stream()
+	var err error
+	if wt, ok := bodyWriterTo(r); ok {
+		_, err = wt.WriteTo(w)
+	} else {
+		_, err = copyStream(w, r)
+	}
+	if closeErr := c.closeStream(err); err == nil {
+		err = closeErr
+	}
+	return err
+}
