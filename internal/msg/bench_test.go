@@ -17,6 +17,16 @@ func BenchmarkFieldsBuild(b *testing.B) {
 			dst = f.AppendWire(dst[:0], 0)
 		}
 	})
+	b.Run("put=4", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			f.Reset()
+			for _, name := range names {
+				f.Put(Lookup(name), name, value, false)
+			}
+			dst = f.AppendWire(dst[:0], 0)
+		}
+	})
 	b.Run("peek=4", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {

@@ -300,8 +300,7 @@ func (f *Fields) Add(id ID, name, value []byte) bool {
 	return true
 }
 
-// line writes "Name: value\r\n" to the arena and lets r be its record. It fills
-// r in place: a record made on the stack and copied would stall the processor.
+// line writes "Name: value\r\n" to the arena and makes r its record.
 func (f *Fields) line(r *Field, id ID, name, value []byte) {
 	off := len(f.Buf)
 	val := off + len(name) + 2
@@ -315,9 +314,7 @@ func (f *Fields) line(r *Field, id ID, name, value []byte) {
 	copy(b[val:], value)
 	b[end-2], b[end-1] = '\r', '\n'
 	f.Buf = b
-	r.NameOff, r.NameLen = uint32(off), uint16(len(name))
-	r.ValOff, r.ValLen = uint32(val), uint32(len(value))
-	r.ID, r.Flags = id, Wire|Canonical
+	r.setLine(id, off, len(name), len(value))
 }
 
 // SetAt replaces the value of field i. It keeps its place and its name.

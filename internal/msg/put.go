@@ -20,8 +20,7 @@ import (
 // It reports false, and does nothing, if name is no token or too long or
 // there are MaxFields fields.
 func (f *Fields) Put(id ID, name, value []byte, asIs bool) bool {
-	n := len(f.Buf)
-	r, ok := f.put(id, name, value, asIs)
+	off, ok := f.putLine(id, name, value, asIs)
 	if !ok {
 		return false
 	}
@@ -29,39 +28,34 @@ func (f *Fields) Put(id ID, name, value []byte, asIs bool) bool {
 	if id != Unknown {
 		i = f.Find(id)
 	} else {
-		i = f.findSpelled(f.Buf[r.NameOff : r.NameOff+uint32(r.NameLen)])
+		i = f.findSpelled(f.Buf[off : off+len(name)])
 	}
 	if i < 0 {
-		if f.Push(r) {
-			return true
-		}
-		f.Buf = f.Buf[:n]
-		return false
+		return f.pushLine(id, off, len(name), len(value))
 	}
 	for j := f.Next(i); j >= 0; j = f.Next(j) {
 		f.kill(j)
 	}
-	old := &f.Recs[i]
-	f.waste += int(old.ValLen) + int(old.NameLen) + 4
-	*old = r
+	r := &f.Recs[i]
+	f.waste += int(r.ValLen) + int(r.NameLen) + 4
+	r.setLine(id, off, len(name), len(value))
 	f.compact()
 	return true
 }
 
 // PutMore is Put, but appends a field however many of the name there are.
 func (f *Fields) PutMore(id ID, name, value []byte, asIs bool) bool {
-	n := len(f.Buf)
-	r, ok := f.put(id, name, value, asIs)
-	if ok && f.Push(r) {
-		return true
-	}
-	f.Buf = f.Buf[:n]
-	return false
+	off, ok := f.putLine(id, name, value, asIs)
+	return ok && f.pushLine(id, off, len(name), len(value))
 }
 
-// put writes a line to the arena; the name is checked, and the value cleaned.
-func (f *Fields) put(id ID, name, value []byte, asIs bool) (r Field, ok bool) {
-	off := len(f.Buf)
+// putLine writes a line to the arena at off; the name is checked, and the value
+// cleaned.
+func (f *Fields) putLine(id ID, name, value []byte, asIs bool) (off int, ok bool) {
+	if f.waste >= wasteful {
+		f.compact()
+	}
+	off = len(f.Buf)
 	val := off + len(name) + 2
 	end := val + len(value) + 2
 	buf := f.Buf
@@ -73,23 +67,41 @@ func (f *Fields) put(id ID, name, value []byte, asIs bool) (r Field, ok bool) {
 	case asIs:
 		copy(buf[off:], name)
 		if len(name) > MaxNameLen || id == Unknown && !bytesconv.IsToken(name) {
-			return r, false
+			return 0, false
 		}
 	case id != Unknown:
 		copy(buf[off:], names[id])
 	case len(name) > MaxNameLen || !bytesconv.CopyCanonicalName(buf[off:], name):
-		return r, false
+		return 0, false
 	}
 	buf[val-2], buf[val-1] = ':', ' '
 	copy(buf[val:], value)
 	bytesconv.NeutralizeText(buf[val : end-2])
 	buf[end-2], buf[end-1] = '\r', '\n'
 	f.Buf = buf
-	return Field{
-		NameOff: uint32(off), NameLen: uint16(len(name)),
-		ValOff: uint32(val), ValLen: uint32(len(value)),
-		ID: id, Flags: Wire | Canonical,
-	}, true
+	return off, true
+}
+
+// pushLine appends a record for the line at off, or takes the line back if
+// there are MaxFields records.
+func (f *Fields) pushLine(id ID, off, name, value int) bool {
+	i := len(f.Recs)
+	if i >= MaxFields {
+		f.Buf = f.Buf[:off]
+		return false
+	}
+	f.Recs = append(f.Recs, Field{})
+	f.Recs[i].setLine(id, off, name, value)
+	f.note(id, i)
+	return true
+}
+
+// setLine makes r the record of a line at off, in place: a record made on the
+// stack and copied would stall the processor.
+func (r *Field) setLine(id ID, off, name, value int) {
+	r.NameOff, r.NameLen = uint32(off), uint16(name)
+	r.ValOff, r.ValLen = uint32(off+name+2), uint32(value)
+	r.ID, r.Flags = id, Wire|Canonical
 }
 
 // findSpelled is findUnknown for a name that was just spelled: most others
