@@ -20,10 +20,7 @@ var (
 )
 
 func peekField(f *msg.Fields, id msg.ID, key []byte) []byte {
-	if id != msg.Unknown {
-		return f.Peek(id)
-	}
-	if i := f.FindName(key); i >= 0 {
+	if i := f.FindID(id, key); i >= 0 {
 		return f.Value(i)
 	}
 	return nil
@@ -31,13 +28,7 @@ func peekField(f *msg.Fields, id msg.ID, key []byte) []byte {
 
 // appendValues appends the values of all fields with the name to dst.
 func appendValues(dst [][]byte, f *msg.Fields, id msg.ID, key []byte) [][]byte {
-	i := -1
-	if id != msg.Unknown {
-		i = f.Find(id)
-	} else {
-		i = f.FindName(key)
-	}
-	for ; i >= 0; i = f.Next(i) {
+	for i := f.FindID(id, key); i >= 0; i = f.Next(i) {
 		dst = append(dst, f.Value(i))
 	}
 	return dst

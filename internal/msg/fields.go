@@ -244,15 +244,36 @@ func (f *Fields) FindName(name []byte) int {
 	return f.findUnknown(name, 0)
 }
 
-// find returns the first field with the known name id or, for Unknown, called name.
-func (f *Fields) find(id ID, name []byte) int {
+// FindID is FindName for a caller that knows that id is Lookup(name).
+func (f *Fields) FindID(id ID, name []byte) int {
 	if id != Unknown {
 		return f.Find(id)
 	}
 	return f.findUnknown(name, 0)
 }
 
+// findUnknown looks at the last eight bytes first: names that don't belong to
+// the known ones tend to begin alike.
 func (f *Fields) findUnknown(name []byte, from int) int {
+	n := len(name)
+	if n < 8 {
+		return f.findShort(name, from)
+	}
+	tail := wordAt(name, n-8) | spaces
+	for i := from; i < len(f.Recs); i++ {
+		r := &f.Recs[i]
+		if int(r.NameLen) != n || r.ID != Unknown || r.Flags&Dead != 0 {
+			continue
+		}
+		raw := f.Buf[r.NameOff : int(r.NameOff)+n]
+		if wordAt(raw, n-8)|spaces == tail && (string(raw) == string(name) || bytesconv.EqualFold(raw, name)) {
+			return i
+		}
+	}
+	return -1
+}
+
+func (f *Fields) findShort(name []byte, from int) int {
 	for i := from; i < len(f.Recs); i++ {
 		r := &f.Recs[i]
 		if int(r.NameLen) == len(name) && r.ID == Unknown && r.Flags&Dead == 0 &&
@@ -333,7 +354,7 @@ func (f *Fields) SetAt(i int, value []byte) {
 // Set replaces all fields of the name by one, in the place of the first, or
 // appends it. See Add for name.
 func (f *Fields) Set(id ID, name, value []byte) bool {
-	i := f.find(id, name)
+	i := f.FindID(id, name)
 	if i < 0 {
 		return f.Add(id, name, value)
 	}
@@ -347,7 +368,7 @@ func (f *Fields) Set(id ID, name, value []byte) bool {
 // Del deletes all fields with the known name id, or, if it is Unknown, all
 // called name.
 func (f *Fields) Del(id ID, name []byte) {
-	i := f.find(id, name)
+	i := f.FindID(id, name)
 	for i >= 0 {
 		f.kill(i)
 		i = f.Next(i)

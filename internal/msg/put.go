@@ -1,7 +1,6 @@
 package msg
 
 import (
-	"bytes"
 	"slices"
 
 	"github.com/galehttp/gale/internal/bytesconv"
@@ -28,7 +27,7 @@ func (f *Fields) Put(id ID, name, value []byte, asIs bool) bool {
 	if id != Unknown {
 		i = f.Find(id)
 	} else {
-		i = f.findSpelled(f.Buf[off : off+len(name)])
+		i = f.findUnknown(f.Buf[off:off+len(name)], 0)
 	}
 	if i < 0 {
 		return f.pushLine(id, off, len(name), len(value))
@@ -102,19 +101,4 @@ func (r *Field) setLine(id ID, off, name, value int) {
 	r.NameOff, r.NameLen = uint32(off), uint16(name)
 	r.ValOff, r.ValLen = uint32(off+name+2), uint32(value)
 	r.ID, r.Flags = id, Wire|Canonical
-}
-
-// findSpelled is findUnknown for a name that was just spelled: most others
-// were spelled in the same way, so comparing the bytes comes first.
-func (f *Fields) findSpelled(name []byte) int {
-	for i := range f.Recs {
-		r := &f.Recs[i]
-		if int(r.NameLen) != len(name) || r.ID != Unknown || r.Flags&Dead != 0 {
-			continue
-		}
-		if raw := f.RawName(i); bytes.Equal(raw, name) || bytesconv.EqualFold(raw, name) {
-			return i
-		}
-	}
-	return -1
 }
