@@ -63,6 +63,10 @@ func CopyCanonicalName(dst, src []byte) bool {
 	if len(src) == 0 || len(dst) < len(src) {
 		return false
 	}
+	if isCanonical(src) {
+		copy(dst, src)
+		return true
+	}
 	table := &nameUpper
 	for i, c := range src {
 		v := table[c]
@@ -76,4 +80,42 @@ func CopyCanonicalName(dst, src []byte) bool {
 		}
 	}
 	return true
+}
+
+// isCanonical reports whether name is in its customary spelling already, which
+// costs a fraction of spelling it. It says no to names of less than eight bytes
+// and to those with other characters than letters, digits and hyphens.
+func isCanonical(name []byte) bool {
+	n := len(name)
+	if n < 8 {
+		return false
+	}
+	start := uint64(0x80) // the high bit of the first byte: it begins the name
+	for i := 0; i+8 < n; i += 8 {
+		hyphens, ok := canonicalWord(binary.LittleEndian.Uint64(name[i:]), start)
+		if !ok {
+			return false
+		}
+		start = hyphens >> 56
+	}
+	if n > 8 {
+		start = 0 // the last word overlaps the one before unless n is a multiple of 8
+		if name[n-9] == '-' {
+			start = 0x80
+		}
+	}
+	_, ok := canonicalWord(binary.LittleEndian.Uint64(name[n-8:]), start)
+	return ok
+}
+
+// canonicalWord reports whether the letters of w are upper case where start or
+// a hyphen before them says so, and lower case elsewhere, and whether all else is
+// digits and hyphens. It marks the hyphens by the high bit of their bytes.
+func canonicalWord(w, start uint64) (hyphens uint64, ok bool) {
+	upper := (w + (0x80-'A')*ones) &^ (w + (0x80-'Z'-1)*ones) & highs
+	lower := (w + (0x80-'a')*ones) &^ (w + (0x80-'z'-1)*ones) & highs
+	digits := (w + (0x80-'0')*ones) &^ (w + (0x80-'9'-1)*ones) & highs
+	hyphens = ^((w ^ '-'*ones) + 0x7f*ones) & highs
+	start |= hyphens << 8
+	return hyphens, w&highs == 0 && upper|lower|digits|hyphens == highs && upper&^start == 0 && lower&start == 0
 }
