@@ -98,7 +98,7 @@ func (cfg *serveConfig) newServer(compressDir string, logger *slog.Logger) *gale
 		IdleTimeout:  time.Minute,
 		ReadTimeout:  time.Minute,
 		WriteTimeout: time.Minute,
-		Logger:       errorLog{logger},
+		Slog:         logger,
 		// Files take no bodies; this much is read to keep the connection.
 		MaxRequestBodySize: 1 << 20,
 	}

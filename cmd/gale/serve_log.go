@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"log/slog"
 	"time"
@@ -54,11 +53,4 @@ func responseSize(ctx *gale.RequestCtx) int {
 		return max(resp.Header.ContentLength(), -1)
 	}
 	return len(resp.Body())
-}
-
-// errorLog takes what the server has to say.
-type errorLog struct{ logger *slog.Logger }
-
-func (l errorLog) Printf(format string, args ...any) {
-	l.logger.Error(fmt.Sprintf(format, args...))
 }

@@ -20,6 +20,9 @@ import (
 	"github.com/galehttp/gale"
 )
 
+// certReload is how often renewed certificate files are looked for.
+const certReload = time.Minute
+
 // tlsSource is where the certificate comes from; the zero value is no TLS.
 type tlsSource struct {
 	certFile, keyFile string
@@ -33,6 +36,7 @@ func (t *tlsSource) enabled() bool { return t.certFile != "" || t.certPEM != nil
 func (t *tlsSource) serve(s *gale.Server, ln net.Listener) error {
 	switch {
 	case t.certFile != "":
+		s.CertReloadInterval = certReload
 		return s.ServeTLS(ln, t.certFile, t.keyFile)
 	case t.certPEM != nil:
 		return s.ServeTLSEmbed(ln, t.certPEM, t.keyPEM)
