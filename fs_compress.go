@@ -1,6 +1,7 @@
 package gale
 
 import (
+	"errors"
 	"io"
 	"io/fs"
 	"runtime"
@@ -41,7 +42,7 @@ func (h *fsHandler) loadCoded(f fs.File, info fs.FileInfo, name string, coding s
 	}
 	v := variant{name: name, contentType: contentType, coding: coding, origin: info}
 	if h.precompressed {
-		if e := h.openVariant(h.src, name+siblingSuffixes[coding], v, true); e != nil {
+		if e, _ := h.openVariant(h.src, name+siblingSuffixes[coding], v, true); e != nil {
 			return e, nil
 		}
 	}
@@ -66,8 +67,12 @@ type variant struct {
 // was loaded for the same variant before.
 func (h *fsHandler) findCopy(v variant, old *fsEntry) *fsEntry {
 	if h.copies != nil {
-		if e := h.openVariant(h.copies, v.name+h.suffixes[v.coding], v, false); e != nil {
+		e, err := h.openVariant(h.copies, v.name+h.suffixes[v.coding], v, false)
+		if e != nil {
 			return e
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return &fsEntry{absent: true} // such as a link that leads out: keep away
 		}
 	}
 	// What couldn't be written, or didn't get smaller, is known as long as it is
@@ -84,13 +89,14 @@ func (h *fsHandler) findCopy(v variant, old *fsEntry) *fsEntry {
 }
 
 // openVariant opens a file that holds a variant, if it is there and of the
-// right age: that of the origin, or not older if it was made by others.
+// right age: that of the origin, or not older if it was made by others. It
+// returns nil without an error for one that isn't.
 func (h *fsHandler) openVariant(src interface {
 	open(string) (fs.File, fs.FileInfo, error)
-}, name string, v variant, others bool) *fsEntry {
+}, name string, v variant, others bool) (*fsEntry, error) {
 	f, info, err := src.open(name)
 	if err != nil {
-		return nil
+		return nil, err
 	}
 	fits := isCopyOf(info.ModTime(), v.origin.ModTime())
 	if others {
@@ -98,11 +104,11 @@ func (h *fsHandler) openVariant(src interface {
 	}
 	if !info.Mode().IsRegular() || !fits {
 		f.Close()
-		return nil
+		return nil, nil
 	}
 	e, err := h.newEntry(f, info, name)
 	if err != nil {
-		return nil
+		return nil, err
 	}
 	e.contentType, e.coding = v.contentType, v.coding
 	modTime := v.origin.ModTime()
@@ -111,7 +117,7 @@ func (h *fsHandler) openVariant(src interface {
 	}
 	h.finish(e, modTime)
 	e.originTime, e.originSize = v.origin.ModTime(), v.origin.Size()
-	return e
+	return e, nil
 }
 
 // makeCopy compresses f. One goroutine does so for a variant; others wait for it

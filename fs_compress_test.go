@@ -117,9 +117,11 @@ func TestFSCompressRoot(t *testing.T) {
 
 func TestFSCompressWithoutWriting(t *testing.T) {
 	root := fsTree(t)
-	// A file where the directory for copies should be: nobody can write there.
-	write(t, filepath.Join(root, "file"), "")
-	fs := &FS{Root: root, CompressRoot: filepath.Join(root, "file"), Compress: true}
+	// A directory where the copy should be: not even root can write there.
+	if err := os.MkdirAll(filepath.Join(root, "big.txt.fasthttp.gz", "x"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	fs := &FS{Root: root, Compress: true}
 	for range 2 {
 		if a := ask(t, fs.NewRequestHandler(), "GET", "/big.txt", "Accept-Encoding: gzip"); a.get("Content-Encoding") != "gzip" || len(fsDecoded(t, a)) != 100_000 {
 			t.Errorf("%d, %q", a.status, a.get("Content-Encoding"))
