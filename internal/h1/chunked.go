@@ -51,22 +51,28 @@ const maxChunkOverhead = 16 << 10
 // Next decodes from the front of b. It returns the range of b that is body
 // data (data aliases b), the number of bytes consumed (framing and data), and
 // done once the last chunk's line was consumed: what follows is the trailer
-// section. It consumes as much framing as there is, stops after the first run of
+// section. It consumes as much framing as there is, stops behind the first run of
 // data, and returns n == 0 with no error only for an empty b, or when done.
 // An error is an *Error; c can't be used any further then.
 func (c *Chunked) Next(b []byte) (data []byte, n int, done bool, err error) {
-	for n < len(b) || c.state == lastLine {
+	for {
 		switch c.state {
 		case lastLine:
 			return nil, n, true, nil
 		case chunkData:
-			data = b[n:]
-			if int64(len(data)) >= c.left {
-				data = data[:c.left]
-				c.state = dataCR
+			if n == len(b) {
+				return nil, n, false, nil
 			}
-			c.left -= int64(len(data))
-			return data, n + len(data), false, nil
+			data, n = c.data(b, n)
+			return data, n, false, nil
+		case sizeStart:
+			if m := c.sizeLine(b[n:]); m > 0 {
+				n += m
+				continue
+			}
+		}
+		if n == len(b) {
+			return nil, n, false, nil
 		}
 		if err := c.step(b[n]); err != nil {
 			return nil, 0, false, err
@@ -76,7 +82,48 @@ func (c *Chunked) Next(b []byte) (data []byte, n int, done bool, err error) {
 			return nil, 0, false, ErrChunkOverhead
 		}
 	}
-	return nil, n, false, nil
+}
+
+// data returns the data at b[n], and where to go on: behind the CRLF of the
+// chunk if it is there.
+func (c *Chunked) data(b []byte, n int) ([]byte, int) {
+	data := b[n:]
+	if int64(len(data)) < c.left {
+		c.left -= int64(len(data))
+		return data, len(b)
+	}
+	data = data[:c.left:c.left]
+	n += len(data)
+	c.left = 0
+	c.state = dataCR
+	if n+2 <= len(b) && b[n] == '\r' && b[n+1] == '\n' {
+		n += 2
+		c.over += 2
+		c.state = sizeStart
+	}
+	return data, n
+}
+
+// sizeLine takes a whole line at the front of b with a size of up to seven
+// digits and no extension, as nearly all are. It returns its length, or 0 for
+// anything else, which step is for.
+func (c *Chunked) sizeLine(b []byte) int {
+	var size int64
+	for i := 0; i < min(len(b)-1, 8); i++ {
+		d := bytesconv.HexValue[b[i]]
+		if d < 16 {
+			size = size<<4 | int64(d)
+			continue
+		}
+		if i == 0 || b[i] != '\r' || b[i+1] != '\n' {
+			return 0
+		}
+		c.left = size
+		c.over += i + 2
+		c.startData()
+		return i + 2
+	}
+	return 0
 }
 
 // step takes one byte of framing.
@@ -137,8 +184,7 @@ func (c *Chunked) startData() {
 		return
 	}
 	c.state = chunkData
-	// The line feed itself is counted later, hence the one more.
-	c.over = int(max(-1, int64(c.over)-16-min(2*min(c.left, maxChunkOverhead), maxChunkOverhead)))
+	c.over = max(0, c.over-16-int(2*min(c.left, maxChunkOverhead)))
 }
 
 // stepExt takes one byte of an extension.

@@ -345,3 +345,26 @@ func TestValidHost(t *testing.T) {
 		}
 	}
 }
+
+// A head that drips in costs no more than its bytes: were each call to look at
+// all that came before, this test would take minutes.
+func TestParseRequestDrip(t *testing.T) {
+	for name, in := range map[string]string{
+		"target": "GET /" + strings.Repeat("a", 1<<20) + " HTTP/1.1\r\nHost: a\r\n\r\n",
+		"value":  "GET / HTTP/1.1\r\nHost: a\r\nA: " + strings.Repeat("a", 1<<20) + "\r\n\r\n",
+		"fields": "GET / HTTP/1.1\r\nHost: a\r\n" + strings.Repeat("Abcdefgh-Ijkl: b\r\n", 1<<16-10) + "\r\n",
+	} {
+		h := new(msg.RequestHead)
+		h.Reset()
+		lim := &Limits{Target: 2 << 20, Head: 2 << 20, Fields: 1 << 16}
+		b := []byte(in)
+		for i := range b {
+			if _, err := ParseRequest(b[:i], h, lim); err != ErrPartial {
+				t.Fatalf("%s, %d bytes: %v", name, i, err)
+			}
+		}
+		if n, err := ParseRequest(b, h, lim); n != len(b) || err != nil {
+			t.Errorf("%s: %d, %v", name, n, err)
+		}
+	}
+}

@@ -122,12 +122,12 @@ func equal(t *testing.T, f *Fields, m model, names []string) {
 	}
 }
 
-var testNames = []string{"Host", "X-A", "Accept", "Foo-Bar", "Cookie", "X-B"}
+var testNames = []string{"X-Custom-Name", "X-Custom-Nam1", "Host", "X-A", "Accept", "Foo-Bar", "Cookie", "X-B"}
 
 // run does what ops say to f and to its model, and compares them.
 func run(t *testing.T, f *Fields, m model, ops []byte) {
 	for len(ops) >= 3 {
-		op, name := ops[0]%8, testNames[int(ops[1])%len(testNames)]
+		op, name := ops[0]%10, testNames[int(ops[1])%len(testNames)]
 		value := strings.Repeat(string('a'+rune(ops[2]%16)), int(ops[2]))
 		if ops[0] >= 128 {
 			value = strings.Repeat(value, 20)
@@ -153,6 +153,12 @@ func run(t *testing.T, f *Fields, m model, ops []byte) {
 				f.SetAt(i, []byte(value))
 				m[m.find(name)].value = value
 			}
+		case 8:
+			f.Put(id, []byte(strings.ToLower(name)), []byte(value), false)
+			m.set(name, value)
+		case 9:
+			f.PutMore(id, []byte(name), []byte(value), op == 9)
+			m.add(name, value)
 		case 7:
 			c := new(Fields)
 			c.Add(Accept, nil, []byte("old"))
@@ -212,7 +218,12 @@ func TestFieldsStayBounded(t *testing.T) {
 	for name, change := range map[string]func(f *Fields, i int){
 		"Set":         func(f *Fields, i int) { f.Set(Unknown, []byte("X-A"), big[:i%1000]) },
 		"Add and Del": func(f *Fields, i int) { f.Add(Accept, nil, big[:i%10]); f.Del(Accept, nil) },
-		"SetPart":     func(f *Fields, i int) { f.SetPart(Target, big[:i%1000]) },
+		"Put and Del": func(f *Fields, i int) {
+			f.Put(Unknown, []byte("X-Abcdefg"), big[:i%10], false)
+			f.Del(Unknown, []byte("X-Abcdefg"))
+		},
+		"Put":     func(f *Fields, i int) { f.Put(Unknown, []byte("X-Abcdefg"), big[:i%1000], false) },
+		"SetPart": func(f *Fields, i int) { f.SetPart(Target, big[:i%1000]) },
 	} {
 		f := parsed(startModel())
 		for i := range 20_000 {
