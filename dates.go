@@ -66,8 +66,8 @@ func parseIMF(b []byte) (t time.Time, ok bool) {
 		hour > 23 || minute > 59 || second > 59 || day < 1 || day > int(daysPerMonths[month]) {
 		return t, false
 	}
-	t = time.Date(century*100+year, time.Month(month+1), day, hour, minute, second, 0, gmt)
-	return t, t.Day() == day // the 29th of February may not exist
+	t = time.Date(century*100+year, time.Month(month+1), day, hour, minute, second, 0, time.UTC)
+	return t.In(gmt), t.Day() == day // the 29th of February may not exist
 }
 
 // nameIndex returns which of the three-letter names b is, or -1.
