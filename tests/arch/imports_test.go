@@ -24,12 +24,13 @@ var below = map[string][]string{
 	"bytesconv":     {},
 	"pool":          {},
 	"clock":         {"bytesconv"},
+	"race":          {},
 	"kv":            {"bytesconv", "pool"},
 	"msg":           {"bytesconv", "pool", "kv"},
 	"h1":            {"bytesconv", "pool", "kv", "msg"},
 	"compress":      {"bytesconv", "pool"},
 	"static":        {"bytesconv", "pool", "clock", "compress"},
-	"engine":        {"bytesconv", "pool", "clock"},
+	"engine":        {"bytesconv", "pool", "clock", "race"},
 	"engine/evloop": {"bytesconv", "pool", "clock", "engine"},
 }
 
