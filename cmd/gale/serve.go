@@ -45,8 +45,9 @@ func runServe(args []string, stdout, stderr io.Writer) error {
 	}
 	logger := cfg.newLogger(stderr)
 	// Signals are ours from here on: what is opened now must be closed.
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, endSignals()...)
+	defer signal.Stop(signals)
 	tls, err := cfg.loadTLS()
 	if err != nil {
 		return err
@@ -70,23 +71,43 @@ func runServe(args []string, stdout, stderr io.Writer) error {
 	select {
 	case err := <-done:
 		return fmt.Errorf("serving ended: %w", err)
-	case <-ctx.Done():
+	case <-signals:
 	}
-	stop() // the next signal has its usual effect
-	return shutdown(s, cfg.shutdownGrace, logger)
+	return shutdown(s, cfg.shutdownGrace, signals, logger)
 }
 
-// shutdown waits for the requests under way, at most for grace.
-func shutdown(s *gale.Server, grace time.Duration, logger *slog.Logger) error {
+// endSignals are the signals that end the process. A hang-up that is ignored,
+// as under nohup, stays ignored.
+func endSignals() []os.Signal {
+	sigs := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) {
+		sigs = append(sigs, syscall.SIGHUP)
+	}
+	return sigs
+}
+
+// errStopped is for a second signal.
+var errStopped = errors.New("stopped before all requests were answered")
+
+// shutdown waits for the requests under way, at most for grace and until the
+// next signal.
+func shutdown(s *gale.Server, grace time.Duration, signals <-chan os.Signal, logger *slog.Logger) error {
 	logger.Info("shutting down", "connections", s.GetOpenConnectionsCount(), "grace", grace.String())
 	ctx, cancel := context.WithTimeout(context.Background(), grace)
 	defer cancel()
-	err := s.ShutdownWithContext(ctx)
-	if errors.Is(err, context.DeadlineExceeded) {
+	done := make(chan error, 1)
+	go func() { done <- s.ShutdownWithContext(ctx) }()
+	select {
+	case err := <-done:
+		if !errors.Is(err, context.DeadlineExceeded) {
+			return err
+		}
 		logger.Warn("connections cut", "connections", s.GetOpenConnectionsCount(), "grace", grace.String())
-		return nil
+		return s.Close()
+	case <-signals:
+		_ = s.Close()
+		return errStopped
 	}
-	return err
 }
 
 // newServer returns the server that cfg asks for.

@@ -54,6 +54,7 @@ type process struct {
 	cmd    *exec.Cmd
 	url    string // with a slash at the end
 	banner string
+	tmp    string // its folder for temporary files
 	stderr lockedBuffer
 	exited chan error
 }
@@ -83,6 +84,8 @@ func serve(t *testing.T, dir string, args ...string) *process {
 	p := &process{t: t, exited: make(chan error, 1)}
 	p.cmd = exec.Command(galeBinary, append([]string{"serve", "-addr", "127.0.0.1:0", dir}, args...)...)
 	p.cmd.Stderr = &p.stderr
+	p.tmp = t.TempDir()
+	p.cmd.Env = append(os.Environ(), "TMPDIR="+p.tmp, "TMP="+p.tmp)
 	stdout, err := p.cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -457,7 +460,7 @@ func TestServeShutdown(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("no signals to send on Windows")
 	}
-	for _, sig := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
+	for _, sig := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {
 		const size = 8 << 20
 		p := serve(t, site(t, map[string]string{"big.bin": strings.Repeat("x", size)}))
 		conn, err := net.Dial("tcp", strings.Trim(strings.TrimPrefix(p.url, "http://"), "/"))
@@ -480,6 +483,9 @@ func TestServeShutdown(t *testing.T) {
 		}
 		if code := p.wait(); code != exitOK {
 			t.Errorf("%v: exit code %d; %s", sig, code, p.stderr.String())
+		}
+		if left, err := os.ReadDir(p.tmp); err != nil || len(left) > 0 {
+			t.Errorf("%v: %d temporary files are left behind, %v", sig, len(left), err)
 		}
 	}
 }
@@ -512,6 +518,11 @@ func TestServeShutdownGrace(t *testing.T) {
 	defer stuck(p).Close()
 	_ = p.cmd.Process.Signal(os.Interrupt)
 	p.logged("shutting down")
-	_ = p.cmd.Process.Signal(os.Interrupt)
-	p.wait()
+	_ = p.cmd.Process.Signal(syscall.SIGTERM)
+	if code := p.wait(); code != exitFailed {
+		t.Errorf("exit code %d after a second signal", code)
+	}
+	if left, err := os.ReadDir(p.tmp); err != nil || len(left) > 0 {
+		t.Errorf("%d temporary files are left behind, %v", len(left), err)
+	}
 }
