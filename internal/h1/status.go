@@ -5,7 +5,7 @@ import "github.com/galehttp/gale/internal/bytesconv"
 // StatusText returns the reason phrase of a status code, "" for a code that
 // has none. The texts are fasthttp's; some predate RFC 9110.
 func StatusText(code int) string {
-	if code < 0 || code >= len(statusTexts) {
+	if uint(code) >= uint(len(statusTexts)) {
 		return ""
 	}
 	return statusTexts[code]

@@ -1,7 +1,7 @@
 package h1
 
 // statusTexts holds the reason phrases by status code.
-var statusTexts = [600]string{
+var statusTexts = [512]string{
 	100: "Continue",
 	101: "Switching Protocols",
 	102: "Processing",
@@ -47,6 +47,7 @@ var statusTexts = [600]string{
 	422: "Unprocessable Entity",
 	423: "Locked",
 	424: "Failed Dependency",
+	425: "Too Early",
 	426: "Upgrade Required",
 	428: "Precondition Required",
 	429: "Too Many Requests",
