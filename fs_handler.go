@@ -157,7 +157,8 @@ func (h *fsHandler) handle(ctx *RequestCtx) {
 // serve answers with the file at path, in one of the codings on offer.
 func (h *fsHandler) serve(ctx *RequestCtx, path []byte, offer static.CodingSet) {
 	var accept []byte
-	if offer != 0 && !h.wantsRange(ctx) {
+	negotiated := offer != 0
+	if negotiated && !h.wantsRange(ctx) {
 		accept = ctx.Request.Header.Peek(HeaderAcceptEncoding)
 	}
 	for {
@@ -168,7 +169,7 @@ func (h *fsHandler) serve(ctx *RequestCtx, path []byte, offer static.CodingSet) 
 			return
 		}
 		if !e.absent {
-			h.respond(ctx, e)
+			h.respond(ctx, e, negotiated)
 			return
 		}
 		if offer &^= static.Of(coding); e.neverCoded {
@@ -228,17 +229,19 @@ func (h *fsHandler) redirect(ctx *RequestCtx, path []byte) {
 	ctx.Response.Header.SetBytesV(HeaderLocation, static.AppendLocation(nil, from, ctx.URI().QueryString()))
 }
 
-// respond answers with e, of which it takes over a reference.
-func (h *fsHandler) respond(ctx *RequestCtx, e *fsEntry) {
+// respond answers with e, of which it takes over a reference. negotiated says
+// that other requests might get the file in another coding.
+func (h *fsHandler) respond(ctx *RequestCtx, e *fsEntry, negotiated bool) {
 	head := ctx.IsHead()
 	outcome := evaluate(&ctx.Request.Header, e.valid, head || ctx.IsGet())
 	if outcome == static.Failed {
 		e.Release()
-		ctx.Error("Precondition Failed", StatusPreconditionFailed)
+		ctx.Response.ResetBody()
+		ctx.Response.SetStatusCode(StatusPreconditionFailed)
 		return
 	}
 	header := &ctx.Response.Header
-	if e.varies {
+	if negotiated && e.varies {
 		addVary(header, HeaderAcceptEncoding)
 	}
 	if len(e.lastModified) > 0 {

@@ -56,42 +56,75 @@ func equalWeak(a, b []byte) bool {
 	return len(a) > 0 && bytes.Equal(a, b)
 }
 
-// cutTag splits the first entity tag off a list of them. ok is false at the
-// end of the list and where it breaks the grammar. Tags may hold commas, so
-// the list can't be split at them.
-func cutTag(list []byte) (tag, rest []byte, ok bool) {
-	for len(list) > 0 && (list[0] == ' ' || list[0] == '\t' || list[0] == ',') {
-		list = list[1:]
+// cutTag splits off the entity tag that b begins with. etagc is any byte but
+// controls, space and DQUOTE.
+func cutTag(b []byte) (tag, rest []byte, ok bool) {
+	i := 0
+	if len(b) >= 2 && b[0] == 'W' && b[1] == '/' {
+		i = 2
 	}
-	start := 0
-	if len(list) >= 2 && list[0] == 'W' && list[1] == '/' {
-		start = 2
-	}
-	if len(list) < start+2 || list[start] != '"' {
+	if i >= len(b) || b[i] != '"' {
 		return nil, nil, false
 	}
-	end := bytes.IndexByte(list[start+1:], '"')
-	if end < 0 {
-		return nil, nil, false
+	for i++; i < len(b); i++ {
+		switch c := b[i]; {
+		case c == '"':
+			return b[:i+1], b[i+1:], true
+		case c <= ' ' || c == 0x7f:
+			return nil, nil, false
+		}
 	}
-	end += start + 2
-	tag, rest = list[:end], list[end:]
-	if t := trimOWS(rest); len(t) > 0 && t[0] != ',' {
-		return nil, nil, false
-	}
-	return tag, rest, true
+	return nil, nil, false
 }
 
-// matchAny tells if one of the tags in list equals tag.
-func matchAny(list, tag []byte, equal func(a, b []byte) bool) bool {
+// tagList is what the lines of an If-Match or If-None-Match field come to:
+//
+//	If-Match = "*" / #entity-tag
+//
+// (RFC 9110 sections 13.1.1 and 13.1.2.)
+type tagList struct {
+	tags, stars int
+	matched     bool
+}
+
+// read reads one line, with tag to be looked for. ok is false where the grammar
+// is broken. Tags may hold commas, so the line can't be split at them.
+func (l *tagList) read(line, tag []byte, equal func(a, b []byte) bool) (ok bool) {
 	for {
-		t, rest, ok := cutTag(list)
-		if !ok {
-			return false
+		for len(line) > 0 && (line[0] == ' ' || line[0] == '\t' || line[0] == ',') {
+			line = line[1:]
 		}
-		if equal(t, tag) {
+		if len(line) == 0 {
 			return true
 		}
-		list = rest
+		if line[0] == '*' {
+			l.stars++
+			line = line[1:]
+		} else {
+			var t []byte
+			if t, line, ok = cutTag(line); !ok {
+				return false
+			}
+			l.tags++
+			l.matched = l.matched || equal(t, tag)
+		}
+		if line = trimOWS(line); len(line) > 0 && line[0] != ',' {
+			return false
+		}
 	}
+}
+
+// listed tells if the field with these lines is "*" or names tag. One that
+// breaks the grammar anywhere names nothing.
+func listed(lines [][]byte, tag []byte, equal func(a, b []byte) bool) bool {
+	var l tagList
+	for _, line := range lines {
+		if !l.read(line, tag, equal) {
+			return false
+		}
+	}
+	if l.stars > 0 {
+		return l.stars == 1 && l.tags == 0
+	}
+	return l.matched
 }

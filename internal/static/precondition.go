@@ -78,19 +78,6 @@ func RangeHolds(ifRange []byte, v Validators, now time.Time) bool {
 	return ok && since.Unix() == v.ModTime.Unix() && now.Unix() > v.ModTime.Unix()
 }
 
-// listed tells if one of the field lines is "*" or names tag.
-func listed(lines [][]byte, tag []byte, equal func(a, b []byte) bool) bool {
-	for _, line := range lines {
-		if t := trimOWS(line); len(t) == 1 && t[0] == '*' {
-			return true
-		}
-		if len(tag) > 0 && matchAny(line, tag, equal) {
-			return true
-		}
-	}
-	return false
-}
-
 // date parses value if the representation has a date to compare it with.
 func date(value []byte, v Validators) (time.Time, bool) {
 	if len(value) == 0 || v.ModTime.IsZero() {
