@@ -51,20 +51,22 @@ func numbers(ctx *gale.RequestCtx) {
 }
 
 // events sends the time, every tenth of a second, until the client leaves or
-// there were enough.
+// there were enough. It runs in the handler: Flush sends what was written.
 func events(ctx *gale.RequestCtx) {
 	const enough = 50
 	ctx.SetContentType("text/event-stream")
 	ctx.Response.Header.Set("Cache-Control", "no-cache")
-	ctx.SetBodyStreamWriter(func(w *bufio.Writer) {
-		tick := time.NewTicker(100 * time.Millisecond)
-		defer tick.Stop()
-		for i := range enough {
-			fmt.Fprintf(w, "id: %d\ndata: %s\n\n", i, time.Now().Format(time.RFC3339Nano))
-			if err := w.Flush(); err != nil {
-				return // the client has gone
-			}
-			<-tick.C
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for i := range enough {
+		fmt.Fprintf(ctx, "id: %d\ndata: %s\n\n", i, time.Now().Format(time.RFC3339Nano))
+		if err := ctx.Flush(); err != nil {
+			return // the client has gone
 		}
-	})
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return // the client has gone, or the server shuts down
+		}
+	}
 }
