@@ -2,6 +2,8 @@ package gale
 
 import (
 	"bufio"
+	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -20,7 +22,7 @@ import (
 func (h *RequestHeader) Read(r *bufio.Reader) error {
 	h.resetFields()
 	err := readHead(r, "request", h.hideContents, func(b []byte) (int, error) {
-		return h1.ParseRequest(b, &h.s, nil)
+		return h1.ParseRequest(b, &h.s, bufferLimits(r))
 	})
 	if err != nil {
 		h.resetFields()
@@ -38,7 +40,7 @@ func (h *RequestHeader) Read(r *bufio.Reader) error {
 func (h *ResponseHeader) Read(r *bufio.Reader) error {
 	h.resetFields()
 	err := readHead(r, "response", h.hideContents, func(b []byte) (int, error) {
-		return h1.ParseResponse(b, &h.s, nil)
+		return h1.ParseResponse(b, &h.s, bufferLimits(r))
 	})
 	if err != nil {
 		h.resetFields()
@@ -69,19 +71,28 @@ func (h *ResponseHeader) ReadTrailer(r *bufio.Reader) error {
 func readTrailer(r *bufio.Reader, hide bool, take func(name, value []byte)) error {
 	var f msg.Fields
 	err := readHead(r, "response", hide, func(b []byte) (int, error) {
-		n, err := h1.ParseTrailers(b, &f, nil)
-		if err == h1.ErrPartial {
-			f.Reset()
+		n, err := h1.ParseTrailers(b, &f, bufferLimits(r))
+		if err == h1.ErrFieldValue || err == h1.ErrLineEnd {
+			err = fmt.Errorf("invalid trailer value: %w", err)
 		}
 		return n, err
 	})
 	if err != nil {
+		if errors.Is(err, io.EOF) {
+			err = io.EOF
+		}
 		return err
 	}
 	for i := range f.Recs {
 		take(f.RawName(i), f.Value(i))
 	}
 	return nil
+}
+
+// bufferLimits leaves it to the size of r's buffer what head is too long.
+func bufferLimits(r *bufio.Reader) *h1.Limits {
+	const fields = 8 << 10
+	return &h1.Limits{Head: r.Size() + 1, Target: r.Size() + 1, Fields: fields}
 }
 
 // readHead gives parse what r has buffered, and more until it is enough.
@@ -97,16 +108,20 @@ func readHead(r *bufio.Reader, kind string, hide bool, parse func([]byte) (int, 
 			_, err = r.Discard(n)
 			return err
 		}
-		if err != h1.ErrPartial {
-			return headError(kind, b, hide, fieldError(err))
+		if err != h1.ErrPartial && !onlyLineEnds(b) {
+			return headError(kind, b, hide, knownError(err, b))
 		}
 	}
 }
 
+// onlyLineEnds reports whether b, which was refused, is nothing but line ends:
+// if nothing follows, then there was no further message.
+func onlyLineEnds(b []byte) bool { return len(bytes.Trim(b, "\r\n")) == 0 }
+
 // readError is the error of a reader that ends or fails with b unparsed.
 func readError(r *bufio.Reader, b []byte, kind string, hide bool, err error) error {
 	switch {
-	case len(b) == 0 && err == io.EOF:
+	case err == io.EOF && onlyLineEnds(b):
 		return io.EOF
 	case len(b) == 0:
 		return ErrNothingRead{err}
@@ -133,21 +148,37 @@ func quoteEnds(b []byte) string {
 	return strconv.Quote(string(b[:end])) + "..." + strconv.Quote(string(b[len(b)-end:]))
 }
 
-// peerErrors are the errors by which callers know what is wrong.
-var peerErrors = map[error]error{
-	h1.ErrMethod:            ErrUnsupportedRequestMethod,
-	h1.ErrTarget:            ErrEmptyRequestURI,
+// knownError adds the error that callers may look for to that of the parser. b
+// is what was parsed.
+func knownError(err error, b []byte) error {
+	known := knownErrors[err]
+	switch err {
+	case h1.ErrMethod:
+		known = ErrUnsupportedRequestMethod
+		if b[0] == ' ' {
+			known = ErrMissingRequestMethod
+		}
+	case h1.ErrTarget:
+		if _, rest, _ := bytes.Cut(b, []byte{' '}); bytes.HasPrefix(rest, []byte{' '}) {
+			known = ErrEmptyRequestURI
+		}
+	case h1.ErrVersionSyntax:
+		if line, _, _ := bytes.Cut(b, []byte{'\r'}); bytes.Count(line, []byte{' '}) > 2 && line[0] != 'H' {
+			known = ErrExtraWhitespaceInRequestLine
+		} else if bytes.IndexByte(line, ' ') < 0 {
+			known = ErrResponseFirstLineMissingSpace
+		}
+	}
+	if known == nil {
+		return err
+	}
+	return fmt.Errorf("%w: %w", known, err)
+}
+
+var knownErrors = map[error]error{
 	h1.ErrManyLengths:       ErrDuplicateContentLength,
 	h1.ErrContentLength:     ErrNonNumericChars,
 	h1.ErrCodingUnsupported: ErrUnsupportedTransferEncoding,
 	h1.ErrStatusLine:        ErrUnexpectedStatusCodeChar,
 	h1.ErrTrailer:           ErrBadTrailer,
-}
-
-// fieldError adds the error that callers may look for to that of the parser.
-func fieldError(err error) error {
-	if known := peerErrors[err]; known != nil {
-		return fmt.Errorf("%w: %w", known, err)
-	}
-	return err
 }

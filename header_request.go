@@ -35,6 +35,8 @@ type RequestHeader struct {
 	cookies     kv.List
 	cookieState cookieState
 
+	late lateFields // the trailer section
+
 	asIs                 bool // DisableNormalizing
 	noSpecial            bool // DisableSpecialHeader
 	noDefaultContentType bool
@@ -42,6 +44,7 @@ type RequestHeader struct {
 	hideContents         bool // errors of Read don't quote what was read
 
 	digits [20]byte // what Peek("Content-Length") returns
+	get    [3]byte  // what Method returns for a request without one
 	text   headerText
 }
 
@@ -69,6 +72,7 @@ func (h *RequestHeader) Reset() {
 // resetFields is Reset without the settings.
 func (h *RequestHeader) resetFields() {
 	h.s.Reset()
+	h.late.reset()
 	h.lengthSet = false
 	if h.cookieState != cookiesUnread {
 		h.cookies.Reset()
@@ -82,6 +86,7 @@ func (h *RequestHeader) CopyTo(dst *RequestHeader) {
 		return
 	}
 	h.s.CopyTo(&dst.s)
+	h.late.copyTo(&dst.late)
 	h.cookies.CopyTo(&dst.cookies)
 	dst.cookieState = h.cookieState
 	dst.asIs, dst.noSpecial = h.asIs, h.noSpecial
@@ -109,7 +114,23 @@ func (h *RequestHeader) peek(key []byte) []byte {
 	if requestDerived&(1<<id) != 0 {
 		return h.peekDerived(id)
 	}
-	return peekField(&h.s.Fields, id, key)
+	return h.peekPlain(id, key)
+}
+
+// peekPlain looks in the head and then in the trailer section.
+func (h *RequestHeader) peekPlain(id msg.ID, key []byte) []byte {
+	if v := peekField(&h.s.Fields, id, key); v != nil {
+		return v
+	}
+	return h.late.peek(id, key)
+}
+
+// section returns where a field is set.
+func (h *RequestHeader) section(name []byte) *msg.Fields {
+	if h.s.Seen()&trailerBit == 0 {
+		return &h.s.Fields
+	}
+	return h.late.section(&h.s.Fields, name, h.asIs)
 }
 
 func (h *RequestHeader) peekDerived(id msg.ID) []byte {
@@ -147,7 +168,8 @@ func (h *RequestHeader) PeekAll(key string) [][]byte {
 		}
 		return h.text.values
 	}
-	h.text.values = appendValues(h.text.values, &h.s.Fields, id, k)
+	h.text.values = appendValues(h.text.values, &h.s.Fields, id, k, requestSpecial&(1<<id) != 0)
+	h.text.values = h.late.appendValues(h.text.values, id, k)
 	return h.text.values
 }
 
@@ -186,7 +208,7 @@ func (h *RequestHeader) SetCanonical(key, value []byte) {
 		h.setSpecial(id, key, value)
 		return
 	}
-	h.s.Put(id, key, value, true)
+	h.section(key).Put(id, key, value, true)
 }
 
 func (h *RequestHeader) set(key, value []byte) {
@@ -195,7 +217,7 @@ func (h *RequestHeader) set(key, value []byte) {
 		h.setSpecial(id, key, value)
 		return
 	}
-	h.s.Put(id, key, value, h.asIs)
+	h.section(key).Put(id, key, value, h.asIs)
 }
 
 func (h *RequestHeader) setSpecial(id msg.ID, key, value []byte) {
@@ -225,11 +247,11 @@ func (h *RequestHeader) setSpecial(id msg.ID, key, value []byte) {
 
 // setOne sets a field of which there is one, and none if it is empty.
 func (h *RequestHeader) setOne(id msg.ID, key, value []byte) {
-	if len(value) == 0 && !h.noSpecial {
-		h.s.Del(id, nil)
+	if f := h.section(key); len(value) > 0 || h.noSpecial || f != &h.s.Fields {
+		f.Put(id, key, value, h.asIs)
 		return
 	}
-	h.s.Put(id, key, value, h.asIs)
+	h.s.Del(id, nil)
 }
 
 // setPlain sets a special field when special treatment is disabled: it stands
@@ -259,7 +281,7 @@ func (h *RequestHeader) setPlain(id msg.ID, key, value []byte) {
 		_ = h.SetTrailerBytes(value)
 		return
 	}
-	h.s.Put(id, key, value, h.asIs)
+	h.section(key).Put(id, key, value, h.asIs)
 	if id == msg.Expect {
 		h.s.Expect = expectation(&h.s.Fields)
 	}
@@ -286,13 +308,17 @@ func (h *RequestHeader) add(key, value []byte) {
 	id := msg.Lookup(key)
 	switch {
 	case requestSpecial&(1<<id) == 0:
-		h.s.PutMore(id, key, value, h.asIs)
+		h.section(key).PutMore(id, key, value, h.asIs)
 	case id == msg.Trailer:
 		_ = h.AddTrailerBytes(value)
 	case id == msg.Expect:
 		h.s.PutMore(id, key, value, h.asIs)
 		h.s.Expect = expectation(&h.s.Fields)
 	default:
+		if f := h.section(key); f != &h.s.Fields {
+			f.PutMore(id, key, value, h.asIs)
+			return
+		}
 		h.setSpecial(id, key, value)
 	}
 }
@@ -307,7 +333,12 @@ func (h *RequestHeader) DelBytes(key []byte) { h.del(key) }
 
 func (h *RequestHeader) del(key []byte) {
 	id := msg.Lookup(key)
+	if id == msg.Trailer {
+		h.late.declare(&h.s.Fields, nil, h.asIs)
+		return
+	}
 	h.s.Del(id, key)
+	h.late.del(id, key)
 	switch id {
 	case msg.ContentLength:
 		if h.s.ContentLength >= 0 {

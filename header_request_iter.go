@@ -19,8 +19,8 @@ const requestOwn uint64 = 1<<msg.Host | 1<<msg.ContentLength | 1<<msg.ContentTyp
 // All returns an iterator over the names and values of the fields: Host,
 // Content-Length, Content-Type, User-Agent, Trailer, Cookie (one with all
 // cookies), Transfer-Encoding, then the others in order, then Connection. Fields
-// that are declared as trailer fields are left out. See AllInOrder for the order
-// in which fields came.
+// of the trailer section are left out. See AllInOrder for the order in which
+// fields came.
 //
 // The slices are valid until the header changes, which it must not do during
 // the iteration.

@@ -19,7 +19,7 @@ func (h *RequestHeader) SetHost(host string) { h.SetHostBytes(bytesconv.S2B(host
 func (h *RequestHeader) SetHostBytes(host []byte) { h.setOne(msg.Host, msg.Host.Name(), host) }
 
 // UserAgent returns the value of User-Agent.
-func (h *RequestHeader) UserAgent() []byte { return h.s.Peek(msg.UserAgent) }
+func (h *RequestHeader) UserAgent() []byte { return h.peekPlain(msg.UserAgent, nil) }
 
 // SetUserAgent sets User-Agent; an empty one deletes it.
 func (h *RequestHeader) SetUserAgent(userAgent string) {
@@ -32,14 +32,14 @@ func (h *RequestHeader) SetUserAgentBytes(userAgent []byte) {
 }
 
 // Referer returns the value of Referer.
-func (h *RequestHeader) Referer() []byte { return h.s.Peek(msg.Referer) }
+func (h *RequestHeader) Referer() []byte { return h.peekPlain(msg.Referer, nil) }
 
 // SetReferer sets Referer.
 func (h *RequestHeader) SetReferer(referer string) { h.SetRefererBytes(bytesconv.S2B(referer)) }
 
 // SetRefererBytes is [RequestHeader.SetReferer] for a []byte.
 func (h *RequestHeader) SetRefererBytes(referer []byte) {
-	h.s.Put(msg.Referer, msg.Referer.Name(), referer, false)
+	h.section(msg.Referer.Name()).Put(msg.Referer, msg.Referer.Name(), referer, false)
 }
 
 // ContentType returns the value of Content-Type.

@@ -10,7 +10,7 @@ func (h *RequestHeader) Method() []byte {
 	if m := h.s.Part(msg.Method); len(m) > 0 {
 		return m
 	}
-	return strGet
+	return append(h.get[:0], MethodGet...)
 }
 
 // SetMethod sets the request method. A method that is no token (RFC 9110
@@ -37,13 +37,17 @@ func (h *RequestHeader) RequestURI() []byte {
 
 // SetRequestURI sets the request-target. It should be escaped; URI.RequestURI
 // makes one from parts. CR, LF and NUL in it become spaces, and whatever can't
-// stand in a request line is escaped when the header is written.
+// stand in a request line is escaped when the header is written. A target that
+// begins with "?" gets the path "/".
 func (h *RequestHeader) SetRequestURI(requestURI string) {
 	h.SetRequestURIBytes(bytesconv.S2B(requestURI))
 }
 
 // SetRequestURIBytes is [RequestHeader.SetRequestURI] for a []byte.
 func (h *RequestHeader) SetRequestURIBytes(requestURI []byte) {
+	if len(requestURI) > 0 && requestURI[0] == '?' {
+		requestURI = append([]byte{'/'}, requestURI...)
+	}
 	h.s.SetPart(msg.Target, requestURI)
 	bytesconv.NeutralizeLine(h.s.Part(msg.Target))
 }

@@ -29,11 +29,15 @@ type ResponseHeader struct {
 	// true by every setter.
 	s msg.ResponseHead
 
+	late lateFields // the trailer section
+
 	asIs                 bool // DisableNormalizing
 	noDefaultContentType bool
 	noDefaultDate        bool
 	lengthSet            bool // a length of 0 was set, rather than being the zero value
 	hideContents         bool // errors of Read don't quote what was read
+
+	defaultServer string // what the server writes if there is no Server
 
 	digits [20]byte // what Peek("Content-Length") returns
 	text   headerText
@@ -43,20 +47,25 @@ type ResponseHeader struct {
 const responseSpecial uint64 = 1<<msg.ContentLength | 1<<msg.TransferEncoding | 1<<msg.Connection |
 	1<<msg.SetCookie | 1<<msg.Trailer | 1<<msg.ContentType | 1<<msg.ContentEncoding | 1<<msg.Server | 1<<msg.Date
 
+// responseOne are those of them of which there is one.
+const responseOne uint64 = 1<<msg.ContentType | 1<<msg.ContentEncoding | 1<<msg.Server | 1<<msg.Date
+
 // responseDerived are the fields whose value may be elsewhere than in a record.
 const responseDerived uint64 = 1<<msg.ContentLength | 1<<msg.TransferEncoding | 1<<msg.Connection |
-	1<<msg.SetCookie | 1<<msg.Trailer | 1<<msg.ContentType
+	1<<msg.SetCookie | 1<<msg.Trailer | 1<<msg.ContentType | 1<<msg.Server
 
 // Reset makes the header the zero value again, settings included, and keeps its
 // memory for the next use.
 func (h *ResponseHeader) Reset() {
 	h.resetFields()
 	h.asIs, h.noDefaultContentType, h.noDefaultDate, h.hideContents = false, false, false, false
+	h.defaultServer = ""
 }
 
 // resetFields is Reset without the settings.
 func (h *ResponseHeader) resetFields() {
 	h.s.Reset()
+	h.late.reset()
 	h.lengthSet = false
 }
 
@@ -66,6 +75,7 @@ func (h *ResponseHeader) CopyTo(dst *ResponseHeader) {
 		return
 	}
 	h.s.CopyTo(&dst.s)
+	h.late.copyTo(&dst.late)
 	dst.asIs, dst.lengthSet, dst.hideContents = h.asIs, h.lengthSet, h.hideContents
 	dst.noDefaultContentType, dst.noDefaultDate = h.noDefaultContentType, h.noDefaultDate
 }
@@ -91,13 +101,31 @@ func (h *ResponseHeader) peek(key []byte) []byte {
 	if responseDerived&(1<<id) != 0 {
 		return h.peekDerived(id)
 	}
-	return peekField(&h.s.Fields, id, key)
+	return h.peekPlain(id, key)
+}
+
+// peekPlain looks in the head and then in the trailer section.
+func (h *ResponseHeader) peekPlain(id msg.ID, key []byte) []byte {
+	if v := peekField(&h.s.Fields, id, key); v != nil {
+		return v
+	}
+	return h.late.peek(id, key)
+}
+
+// section returns where a field is set.
+func (h *ResponseHeader) section(name []byte) *msg.Fields {
+	if h.s.Seen()&trailerBit == 0 {
+		return &h.s.Fields
+	}
+	return h.late.section(&h.s.Fields, name, h.asIs)
 }
 
 func (h *ResponseHeader) peekDerived(id msg.ID) []byte {
 	switch id {
 	case msg.ContentType:
 		return h.ContentType()
+	case msg.Server:
+		return h.Server()
 	case msg.ContentLength:
 		if i := h.s.Find(id); i >= 0 {
 			return h.s.Value(i)
@@ -125,13 +153,14 @@ func (h *ResponseHeader) PeekAll(key string) [][]byte {
 	k := bytesconv.S2B(key)
 	id := msg.Lookup(k)
 	h.text.values = h.text.values[:0]
-	if responseDerived&(1<<id) != 0 && id != msg.SetCookie {
+	if responseDerived&(1<<id) != 0 && 1<<id&(1<<msg.SetCookie|1<<msg.Server) == 0 {
 		if v := h.peekDerived(id); len(v) > 0 {
 			h.text.values = append(h.text.values, v)
 		}
 		return h.text.values
 	}
-	h.text.values = appendValues(h.text.values, &h.s.Fields, id, k)
+	h.text.values = appendValues(h.text.values, &h.s.Fields, id, k, responseOne&(1<<id) != 0)
+	h.text.values = h.late.appendValues(h.text.values, id, k)
 	return h.text.values
 }
 
@@ -171,7 +200,7 @@ func (h *ResponseHeader) SetCanonical(key, value []byte) {
 		h.setSpecial(id, key, value)
 		return
 	}
-	h.s.Put(id, key, value, true)
+	h.section(key).Put(id, key, value, true)
 }
 
 func (h *ResponseHeader) set(key, value []byte) {
@@ -180,7 +209,7 @@ func (h *ResponseHeader) set(key, value []byte) {
 		h.setSpecial(id, key, value)
 		return
 	}
-	h.s.Put(id, key, value, h.asIs)
+	h.section(key).Put(id, key, value, h.asIs)
 }
 
 func (h *ResponseHeader) setSpecial(id msg.ID, key, value []byte) {
@@ -203,11 +232,11 @@ func (h *ResponseHeader) setSpecial(id msg.ID, key, value []byte) {
 
 // setOne sets a field of which there is one, and none if it is empty.
 func (h *ResponseHeader) setOne(id msg.ID, key, value []byte) {
-	if len(value) == 0 {
-		h.s.Del(id, nil)
+	if f := h.section(key); len(value) > 0 || f != &h.s.Fields {
+		f.Put(id, key, value, h.asIs)
 		return
 	}
-	h.s.Put(id, key, value, h.asIs)
+	h.s.Del(id, nil)
 }
 
 // Add appends a field, whether there are fields of that name or not. Of
@@ -231,10 +260,14 @@ func (h *ResponseHeader) add(key, value []byte) {
 	id := msg.Lookup(key)
 	switch {
 	case responseSpecial&(1<<id) == 0:
-		h.s.PutMore(id, key, value, h.asIs)
+		h.section(key).PutMore(id, key, value, h.asIs)
 	case id == msg.Trailer:
 		_ = h.AddTrailerBytes(value)
 	default:
+		if f := h.section(key); f != &h.s.Fields {
+			f.PutMore(id, key, value, h.asIs)
+			return
+		}
 		h.setSpecial(id, key, value)
 	}
 }
@@ -248,7 +281,12 @@ func (h *ResponseHeader) DelBytes(key []byte) { h.del(key) }
 
 func (h *ResponseHeader) del(key []byte) {
 	id := msg.Lookup(key)
+	if id == msg.Trailer {
+		h.late.declare(&h.s.Fields, nil, h.asIs)
+		return
+	}
 	h.s.Del(id, key)
+	h.late.del(id, key)
 	switch id {
 	case msg.ContentLength:
 		if h.s.ContentLength >= 0 {

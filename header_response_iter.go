@@ -13,7 +13,7 @@ const responseOwn uint64 = 1<<msg.ContentLength | 1<<msg.ContentType | 1<<msg.Co
 // All returns an iterator over the names and values of the fields:
 // Content-Length, Content-Type, Content-Encoding, Server, each Set-Cookie,
 // Trailer, Transfer-Encoding, then the others in order, then Connection. Fields
-// that are declared as trailer fields are left out.
+// of the trailer section are left out.
 //
 // The slices are valid until the header changes, which it must not do during
 // the iteration.

@@ -51,9 +51,14 @@ func (h *ResponseHeader) SetProtocol(protocol []byte) {
 // IsHTTP11 reports whether the version is HTTP/1.1.
 func (h *ResponseHeader) IsHTTP11() bool { return string(h.Protocol()) == "HTTP/1.1" }
 
-// Server returns the value of Server that was received or set; a server may
-// write another, see Server.Name.
-func (h *ResponseHeader) Server() []byte { return h.s.Peek(msg.Server) }
+// Server returns the value of Server that was received or set; in a handler and
+// without one it is what the server will write, see Server.Name.
+func (h *ResponseHeader) Server() []byte {
+	if v := h.peekPlain(msg.Server, nil); v != nil || h.defaultServer == "" {
+		return v
+	}
+	return bytesconv.S2B(h.defaultServer)
+}
 
 // SetServer sets Server; an empty one deletes it.
 func (h *ResponseHeader) SetServer(server string) { h.SetServerBytes(bytesconv.S2B(server)) }
@@ -113,7 +118,8 @@ func (h *ResponseHeader) SetContentRange(startPos, endPos, contentLength int) {
 // SetLastModified sets Last-Modified, to the second.
 func (h *ResponseHeader) SetLastModified(t time.Time) {
 	var buf [clock.DateLen]byte
-	h.s.Put(msg.LastModified, msg.LastModified.Name(), clock.AppendDateAt(buf[:0], t), false)
+	name := msg.LastModified.Name()
+	h.section(name).Put(msg.LastModified, name, clock.AppendDateAt(buf[:0], t), false)
 }
 
 // ContentLength returns the length of the body in bytes. It is -1 for a body
@@ -130,7 +136,7 @@ func (h *ResponseHeader) SetContentLength(contentLength int) {
 		return
 	}
 	switch {
-	case contentLength == -1:
+	case contentLength == msg.LenChunked:
 		h.setLength(msg.LenChunked)
 	case contentLength < 0:
 		h.setLength(msg.LenUnknown)

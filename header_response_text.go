@@ -1,6 +1,7 @@
 package gale
 
 import (
+	"github.com/galehttp/gale/internal/bytesconv"
 	"github.com/galehttp/gale/internal/clock"
 	"github.com/galehttp/gale/internal/h1"
 	"github.com/galehttp/gale/internal/msg"
@@ -34,6 +35,11 @@ func (h *ResponseHeader) appendText(dst, server []byte, length bool) []byte {
 		case n == msg.LenChunked:
 			dst = append(dst, "Transfer-Encoding: chunked\r\n"...)
 		}
+	} else if h.s.Status == StatusNotModified && seen&responseFramed != 0 {
+		// What was received may be passed on: RFC 9110 section 15.4.5 and RFC
+		// 9112 section 6.1 allow both fields without a body.
+		dst = appendAll(dst, f, msg.ContentLength)
+		dst = appendAll(dst, f, msg.TransferEncoding)
 	}
 	if len(f.Recs) > 0 {
 		const skip = responseLeading | responseFramed | responseTrailing
@@ -63,11 +69,7 @@ func (h *ResponseHeader) appendStatusLine(dst []byte) []byte {
 
 // appendUsual is appendLeading if there are no fields for it.
 func (h *ResponseHeader) appendUsual(dst, server []byte, hasBody bool) []byte {
-	if len(server) > 0 {
-		dst = append(dst, "Server: "...)
-		dst = append(dst, server...)
-		dst = append(dst, "\r\n"...)
-	}
+	dst = appendServer(dst, server)
 	if !h.noDefaultDate {
 		dst = append(dst, "Date: "...)
 		dst = clock.AppendDate(dst)
@@ -79,34 +81,42 @@ func (h *ResponseHeader) appendUsual(dst, server []byte, hasBody bool) []byte {
 	return dst
 }
 
+// appendServer appends the Server field by which a server calls itself, which no
+// setter has checked.
+func appendServer(dst, server []byte) []byte {
+	if len(server) == 0 {
+		return dst
+	}
+	dst = append(dst, "Server: "...)
+	dst = append(dst, server...)
+	bytesconv.NeutralizeText(dst[len(dst)-len(server):])
+	return append(dst, "\r\n"...)
+}
+
 func (h *ResponseHeader) appendLeading(dst, server []byte, hasBody bool) []byte {
 	f := &h.s.Fields
-	if own := f.Peek(msg.Server); len(own) > 0 {
-		server = own
+	if f.Has(msg.Server) {
+		dst = appendAll(dst, f, msg.Server)
+	} else {
+		dst = appendServer(dst, server)
 	}
-	dst = appendLine(dst, msg.Server, server)
-	if date := f.Peek(msg.Date); len(date) > 0 {
-		dst = appendLine(dst, msg.Date, date)
+	if f.Has(msg.Date) {
+		dst = appendAll(dst, f, msg.Date)
 	} else if !h.noDefaultDate {
 		dst = append(dst, "Date: "...)
 		dst = clock.AppendDate(dst)
 		dst = append(dst, "\r\n"...)
 	}
-	ct := f.Peek(msg.ContentType)
-	if len(ct) == 0 && hasBody && h.s.ContentLength != 0 {
-		ct = h.ContentType()
+	if f.Has(msg.ContentType) {
+		dst = appendAll(dst, f, msg.ContentType)
+	} else if hasBody && h.s.ContentLength != 0 {
+		dst = appendLine(dst, msg.ContentType, h.ContentType())
 	}
-	dst = appendLine(dst, msg.ContentType, ct)
-	return appendLine(dst, msg.ContentEncoding, f.Peek(msg.ContentEncoding))
+	return appendAll(dst, f, msg.ContentEncoding)
 }
 
 func (h *ResponseHeader) appendTrailing(dst []byte) []byte {
 	f := &h.s.Fields
 	dst = appendLine(dst, msg.Trailer, declaredTrailers(f, h.asIs))
-	for i := f.Find(msg.SetCookie); i >= 0; i = f.Next(i) {
-		dst = append(dst, "Set-Cookie: "...)
-		dst = append(dst, f.Value(i)...)
-		dst = append(dst, "\r\n"...)
-	}
-	return dst
+	return appendAll(dst, f, msg.SetCookie)
 }

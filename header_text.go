@@ -33,13 +33,13 @@ func (h *RequestHeader) appendHead(dst []byte) []byte {
 		dst = appendLine(dst, msg.Trailer, declaredTrailers(f, h.asIs))
 		return append(dst, "\r\n"...)
 	}
-	dst = appendLine(dst, msg.UserAgent, f.Peek(msg.UserAgent))
-	dst = appendLine(dst, msg.Host, f.Peek(msg.Host))
-	ct := f.Peek(msg.ContentType)
-	if len(ct) == 0 && h.s.ContentLength > 0 && !h.noDefaultContentType {
-		ct = strOctets
+	dst = appendAll(dst, f, msg.UserAgent)
+	dst = appendAll(dst, f, msg.Host)
+	if f.Has(msg.ContentType) {
+		dst = appendAll(dst, f, msg.ContentType)
+	} else if h.s.ContentLength > 0 && !h.noDefaultContentType {
+		dst = append(dst, "Content-Type: application/octet-stream\r\n"...)
 	}
-	dst = appendLine(dst, msg.ContentType, ct)
 	switch n := h.s.ContentLength; {
 	case n > 0 || n == 0 && (h.lengthSet || f.Has(msg.ContentLength)):
 		dst = appendLength(dst, n)
@@ -55,8 +55,6 @@ func (h *RequestHeader) appendHead(dst []byte) []byte {
 	return append(dst, "\r\n"...)
 }
 
-var strOctets = []byte("application/octet-stream")
-
 // appendLine appends a field, nothing if it has no value.
 func appendLine(dst []byte, id msg.ID, value []byte) []byte {
 	if len(value) == 0 {
@@ -66,6 +64,17 @@ func appendLine(dst []byte, id msg.ID, value []byte) []byte {
 	dst = append(dst, ": "...)
 	dst = append(dst, value...)
 	return append(dst, "\r\n"...)
+}
+
+// appendAll appends all fields with a known name.
+func appendAll(dst []byte, f *msg.Fields, id msg.ID) []byte {
+	for i := f.Find(id); i >= 0; i = f.Next(i) {
+		dst = append(dst, id.String()...)
+		dst = append(dst, ": "...)
+		dst = append(dst, f.Value(i)...)
+		dst = append(dst, "\r\n"...)
+	}
+	return dst
 }
 
 func appendLength(dst []byte, n int64) []byte {

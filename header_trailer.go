@@ -4,7 +4,6 @@ import (
 	"iter"
 
 	"github.com/galehttp/gale/internal/bytesconv"
-	"github.com/galehttp/gale/internal/msg"
 )
 
 // SetTrailer declares the trailer fields of a request in the chunked coding
@@ -15,7 +14,7 @@ import (
 // Fields for framing, routing, authentication and request modifiers, and those
 // that tell how to read the body, must not come that late (RFC 9110 section
 // 6.5.1): they are left out, as is what is no name, and the error is then
-// [ErrBadTrailer].
+// [ErrBadTrailer]. Fields that are no longer declared are sent in the header.
 func (h *RequestHeader) SetTrailer(trailer string) error {
 	return h.SetTrailerBytes(bytesconv.S2B(trailer))
 }
@@ -38,7 +37,7 @@ func (h *RequestHeader) AddTrailerBytes(trailer []byte) error {
 func (h *RequestHeader) declareTrailers(before, trailer []byte) error {
 	list, err := appendTrailers(append(h.text.list[:0], before...), trailer, h.asIs)
 	h.text.list = list
-	putTrailers(&h.s.Fields, list)
+	h.late.declare(&h.s.Fields, list, h.asIs)
 	return err
 }
 
@@ -46,7 +45,13 @@ func (h *RequestHeader) declareTrailers(before, trailer []byte) error {
 // declared or were received.
 func (h *RequestHeader) Trailers() iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
-		visitTrailers(declaredTrailers(&h.s.Fields, h.asIs), yield)
+		for list := declaredTrailers(&h.s.Fields, h.asIs); len(list) > 0; {
+			var name []byte
+			name, list = nextElement(list)
+			if !yield(name) {
+				return
+			}
+		}
 	}
 }
 
@@ -73,17 +78,15 @@ func (h *RequestHeader) PeekTrailerKeys() [][]byte {
 // body, with the empty line: one line for each value of a declared field. The
 // next call uses the memory again.
 func (h *RequestHeader) TrailerHeader() []byte {
-	h.text.trailer = appendTrailerSection(h.text.trailer[:0], &h.s.Fields, h.asIs)
+	h.text.trailer = h.late.appendSection(h.text.trailer[:0], h.asIs)
 	return h.text.trailer
 }
 
 // takeTrailer adds a trailer field that was received: it is declared, and
-// found behind what the header says. Fields that must not be in a trailer section
-// are ignored.
+// found behind what the header says. A field that must not be in a trailer section
+// is left out.
 func (h *RequestHeader) takeTrailer(name, value []byte) {
-	if h.AddTrailerBytes(name) == nil {
-		h.s.PutMore(msg.Lookup(name), name, value, h.asIs)
-	}
+	h.late.take(&h.s.Fields, name, value, h.asIs)
 }
 
 // SetTrailer declares the trailer fields of a response in the chunked coding
@@ -94,7 +97,7 @@ func (h *RequestHeader) takeTrailer(name, value []byte) {
 // Fields for framing, routing, authentication and request modifiers, and those
 // that tell how to read the body, must not come that late (RFC 9110 section
 // 6.5.1): they are left out, as is what is no name, and the error is then
-// [ErrBadTrailer].
+// [ErrBadTrailer]. Fields that are no longer declared are sent in the header.
 func (h *ResponseHeader) SetTrailer(trailer string) error {
 	return h.SetTrailerBytes(bytesconv.S2B(trailer))
 }
@@ -117,7 +120,7 @@ func (h *ResponseHeader) AddTrailerBytes(trailer []byte) error {
 func (h *ResponseHeader) declareTrailers(before, trailer []byte) error {
 	list, err := appendTrailers(append(h.text.list[:0], before...), trailer, h.asIs)
 	h.text.list = list
-	putTrailers(&h.s.Fields, list)
+	h.late.declare(&h.s.Fields, list, h.asIs)
 	return err
 }
 
@@ -125,7 +128,13 @@ func (h *ResponseHeader) declareTrailers(before, trailer []byte) error {
 // declared or were received.
 func (h *ResponseHeader) Trailers() iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
-		visitTrailers(declaredTrailers(&h.s.Fields, h.asIs), yield)
+		for list := declaredTrailers(&h.s.Fields, h.asIs); len(list) > 0; {
+			var name []byte
+			name, list = nextElement(list)
+			if !yield(name) {
+				return
+			}
+		}
 	}
 }
 
@@ -152,15 +161,13 @@ func (h *ResponseHeader) PeekTrailerKeys() [][]byte {
 // body, with the empty line: one line for each value of a declared field. The
 // next call uses the memory again.
 func (h *ResponseHeader) TrailerHeader() []byte {
-	h.text.trailer = appendTrailerSection(h.text.trailer[:0], &h.s.Fields, h.asIs)
+	h.text.trailer = h.late.appendSection(h.text.trailer[:0], h.asIs)
 	return h.text.trailer
 }
 
 // takeTrailer adds a trailer field that was received: it is declared, and
-// found behind what the header says. Fields that must not be in a trailer section
-// are ignored.
+// found behind what the header says. A field that must not be in a trailer section
+// is left out.
 func (h *ResponseHeader) takeTrailer(name, value []byte) {
-	if h.AddTrailerBytes(name) == nil {
-		h.s.PutMore(msg.Lookup(name), name, value, h.asIs)
-	}
+	h.late.take(&h.s.Fields, name, value, h.asIs)
 }

@@ -262,6 +262,7 @@ func (ss *session) prepare(ctx *RequestCtx, w *engine.Work) {
 
 // prepareResponse makes a response that was reset one of this server.
 func (ss *session) prepareResponse(ctx *RequestCtx) {
+	ctx.Response.Header.defaultServer = ss.s.serverName()
 	if ss.s.DisableHeaderNamesNormalizing {
 		ctx.Response.Header.DisableNormalizing()
 	}
