@@ -217,7 +217,11 @@ func (h *RequestHeader) set(key, value []byte) {
 		h.setSpecial(id, key, value)
 		return
 	}
-	h.section(key).Put(id, key, value, h.asIs)
+	f := &h.s.Fields
+	if f.Seen()&trailerBit != 0 {
+		f = h.section(key)
+	}
+	f.Put(id, key, value, h.asIs)
 }
 
 func (h *RequestHeader) setSpecial(id msg.ID, key, value []byte) {

@@ -209,7 +209,11 @@ func (h *ResponseHeader) set(key, value []byte) {
 		h.setSpecial(id, key, value)
 		return
 	}
-	h.section(key).Put(id, key, value, h.asIs)
+	f := &h.s.Fields
+	if f.Seen()&trailerBit != 0 {
+		f = h.section(key)
+	}
+	f.Put(id, key, value, h.asIs)
 }
 
 func (h *ResponseHeader) setSpecial(id msg.ID, key, value []byte) {

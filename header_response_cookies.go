@@ -12,14 +12,11 @@ import (
 // that has the same name (whatever its domain and path). The cookie can be used
 // again afterwards. Further fields of the same cookie stay.
 func (h *ResponseHeader) SetCookie(cookie *Cookie) {
-	h.text.cookie = cookie.AppendBytes(h.text.cookie[:0])
-	h.putCookie(cookie.Key(), h.text.cookie)
-}
-
-func (h *ResponseHeader) putCookie(key, value []byte) {
-	if i := h.findCookie(key); i >= 0 {
+	value := cookie.AppendBytes(h.text.cookie[:0])
+	bytesconv.NeutralizeText(value)
+	h.text.cookie = value
+	if i := h.findCookie(cookie.Key()); i >= 0 {
 		h.s.SetAt(i, value)
-		bytesconv.NeutralizeText(h.s.Value(i))
 		return
 	}
 	h.s.PutMore(msg.SetCookie, msg.SetCookie.Name(), value, false)

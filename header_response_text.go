@@ -1,6 +1,9 @@
 package gale
 
 import (
+	"bytes"
+	"sync/atomic"
+
 	"github.com/galehttp/gale/internal/bytesconv"
 	"github.com/galehttp/gale/internal/clock"
 	"github.com/galehttp/gale/internal/h1"
@@ -21,42 +24,45 @@ const responseFramed uint64 = 1<<msg.ContentLength | 1<<msg.TransferEncoding
 func (h *ResponseHeader) appendText(dst, server []byte, length bool) []byte {
 	f := &h.s.Fields
 	seen := f.Seen()
-	dst = h.appendStatusLine(dst)
 	hasBody := statusHasBody(h.s.Status)
-	if seen&responseLeading == 0 {
-		dst = h.appendUsual(dst, server, hasBody)
-	} else {
+	dst = h.appendStatusLine(dst)
+	n := h.s.ContentLength
+	switch {
+	case seen&(responseLeading|responseFramed) == 0 && n > 0 && hasBody && !h.noDefaultDate && !h.noDefaultContentType:
+		dst = appendUsual(dst, server, true)
+		dst = bytesconv.AppendInt(dst, int(n))
+		dst = append(dst, "\r\n"...)
+	default:
 		dst = h.appendLeading(dst, server, hasBody)
-	}
-	if hasBody {
-		switch n := h.s.ContentLength; {
-		case n > 0 || n == 0 && length:
-			dst = appendLength(dst, n)
-		case n == msg.LenChunked:
-			dst = append(dst, "Transfer-Encoding: chunked\r\n"...)
-		}
-	} else if h.s.Status == StatusNotModified && seen&responseFramed != 0 {
-		// What was received may be passed on: RFC 9110 section 15.4.5 and RFC
-		// 9112 section 6.1 allow both fields without a body.
-		dst = appendAll(dst, f, msg.ContentLength)
-		dst = appendAll(dst, f, msg.TransferEncoding)
+		dst = h.appendFraming(dst, hasBody, length)
 	}
 	if len(f.Recs) > 0 {
 		const skip = responseLeading | responseFramed | responseTrailing
-		if seen&responseTrailing == 0 && !h.asIs {
-			dst = f.AppendWire(dst, skip)
+		if h.asIs {
+			dst = appendFields(dst, f, skip, true)
 		} else {
-			dst = appendFields(dst, f, skip, h.asIs)
+			dst = f.AppendWire(dst, skip)
+		}
+		if seen&responseTrailing != 0 {
 			dst = h.appendTrailing(dst)
 		}
 	}
-	if v := h.connection(); v != nil {
-		dst = appendLine(dst, msg.Connection, v)
+	if h.mayNameConnection() {
+		dst = appendLine(dst, msg.Connection, h.connection())
 	}
 	return append(dst, "\r\n"...)
 }
 
+// mayNameConnection is a quick test for whether connection may return a value.
+func (h *ResponseHeader) mayNameConnection() bool {
+	return h.s.Conn != 0 || h.s.ContentLength == msg.LenUnknown || h.s.Minor == 0 ||
+		h.s.Seen()&(1<<msg.Connection) != 0
+}
+
 func (h *ResponseHeader) appendStatusLine(dst []byte) []byte {
+	if h.s.Status|int(h.s.Parts[msg.Reason].Len|h.s.Parts[msg.Proto].Len) == 0 {
+		return append(dst, "HTTP/1.1 200 OK\r\n"...)
+	}
 	from := len(dst)
 	dst = h1.AppendStatusLine(dst, h.StatusCode(), h.s.Part(msg.Reason))
 	p := h.s.Part(msg.Proto)
@@ -67,16 +73,49 @@ func (h *ResponseHeader) appendStatusLine(dst []byte) []byte {
 	return append(append(dst[:from], p...), line...)
 }
 
-// appendUsual is appendLeading if there are no fields for it.
-func (h *ResponseHeader) appendUsual(dst, server []byte, hasBody bool) []byte {
-	dst = appendServer(dst, server)
-	if !h.noDefaultDate {
-		dst = append(dst, "Date: "...)
-		dst = clock.AppendDate(dst)
-		dst = append(dst, "\r\n"...)
+// usual holds what most responses of a server have in common for a second.
+type usual struct {
+	mark   clock.Mark
+	server string
+	// text is Server and Date, from typed on the usual Content-Type and the name
+	// of the field that follows.
+	text  []byte
+	typed int
+}
+
+var lastUsual atomic.Pointer[usual]
+
+// appendUsual appends Server and Date and, if typed is set, the usual
+// Content-Type and "Content-Length: ".
+func appendUsual(dst, server []byte, typed bool) []byte {
+	u := lastUsual.Load()
+	if u == nil || u.mark != clock.Current() || u.server != string(server) {
+		return appendUsualSlow(dst, server, typed, u)
 	}
-	if hasBody && h.s.ContentLength != 0 && !h.noDefaultContentType {
-		dst = append(dst, "Content-Type: text/plain; charset=utf-8\r\n"...)
+	if typed {
+		return append(dst, u.text...)
+	}
+	return append(dst, u.text[:u.typed]...)
+}
+
+// appendUsualSlow is appendUsual without old, the text that is there. It makes
+// the text for the new second. The first server to come in a second makes it;
+// servers with another name do without.
+func appendUsualSlow(dst, server []byte, typed bool, old *usual) []byte {
+	from := len(dst)
+	mark := clock.Current()
+	dst = appendServer(dst, server)
+	dst = append(dst, "Date: "...)
+	dst = clock.AppendDate(dst)
+	dst = append(dst, "\r\n"...)
+	end := len(dst)
+	dst = append(dst, "Content-Type: text/plain; charset=utf-8\r\nContent-Length: "...)
+	fresh := old == nil || old.mark != mark
+	if fresh && mark != (clock.Mark{}) && mark == clock.Current() {
+		lastUsual.Store(&usual{mark, string(server), bytes.Clone(dst[from:]), end - from})
+	}
+	if !typed {
+		return dst[:end]
 	}
 	return dst
 }
@@ -93,26 +132,62 @@ func appendServer(dst, server []byte) []byte {
 	return append(dst, "\r\n"...)
 }
 
+// appendLeading appends Server, Date, Content-Type and Content-Encoding.
 func (h *ResponseHeader) appendLeading(dst, server []byte, hasBody bool) []byte {
+	f := &h.s.Fields
+	seen := f.Seen()
+	if seen&(1<<msg.Server|1<<msg.Date) == 0 && !h.noDefaultDate {
+		dst = appendUsual(dst, server, false)
+	} else {
+		dst = h.appendOrigin(dst, server)
+	}
+	if i := f.Find(msg.ContentType); i >= 0 {
+		dst = appendAll(dst, f, msg.ContentType)
+	} else if hasBody && h.s.ContentLength != 0 && !h.noDefaultContentType {
+		dst = append(dst, "Content-Type: text/plain; charset=utf-8\r\n"...)
+	}
+	if seen&(1<<msg.ContentEncoding) != 0 {
+		dst = appendAll(dst, f, msg.ContentEncoding)
+	}
+	return dst
+}
+
+// appendOrigin appends Server and Date.
+func (h *ResponseHeader) appendOrigin(dst, server []byte) []byte {
 	f := &h.s.Fields
 	if f.Has(msg.Server) {
 		dst = appendAll(dst, f, msg.Server)
 	} else {
 		dst = appendServer(dst, server)
 	}
-	if f.Has(msg.Date) {
+	switch {
+	case f.Has(msg.Date):
 		dst = appendAll(dst, f, msg.Date)
-	} else if !h.noDefaultDate {
+	case !h.noDefaultDate:
 		dst = append(dst, "Date: "...)
 		dst = clock.AppendDate(dst)
 		dst = append(dst, "\r\n"...)
 	}
-	if f.Has(msg.ContentType) {
-		dst = appendAll(dst, f, msg.ContentType)
-	} else if hasBody && h.s.ContentLength != 0 {
-		dst = appendLine(dst, msg.ContentType, h.ContentType())
+	return dst
+}
+
+// appendFraming appends the length of the body or its coding.
+func (h *ResponseHeader) appendFraming(dst []byte, hasBody, length bool) []byte {
+	n := h.s.ContentLength
+	switch {
+	case !hasBody:
+		// What was received with a 304 may be passed on: RFC 9110 section 15.4.5
+		// and RFC 9112 section 6.1 allow both fields without a body.
+		if h.s.Status == StatusNotModified {
+			dst = appendAll(dst, &h.s.Fields, msg.ContentLength)
+			dst = appendAll(dst, &h.s.Fields, msg.TransferEncoding)
+		}
+	case n > 0 || n == 0 && length:
+		dst = appendLength(dst, n)
+	case n == msg.LenChunked:
+		dst = append(dst, "Transfer-Encoding: chunked\r\n"...)
 	}
-	return appendAll(dst, f, msg.ContentEncoding)
+	return dst
 }
 
 func (h *ResponseHeader) appendTrailing(dst []byte) []byte {

@@ -10,19 +10,17 @@ func IsText(b []byte) bool {
 		return isTextShort(b)
 	}
 	for i := 0; i+8 < n; i += 8 {
-		if mayControl(binary.LittleEndian.Uint64(b[i:])) {
+		if controls(binary.LittleEndian.Uint64(b[i:])) != 0 {
 			return isTextShort(b)
 		}
 	}
 	// The last word overlaps the one before unless n is a multiple of 8.
-	return !mayControl(binary.LittleEndian.Uint64(b[n-8:])) || isTextShort(b)
+	return controls(binary.LittleEndian.Uint64(b[n-8:])) == 0 || isTextShort(b)
 }
 
-// mayControl reports whether one of the eight bytes is a control character, or
-// a tab.
-func mayControl(w uint64) bool {
-	return ((w-' '*ones)|(w+ones))&^w&highs != 0
-}
+// controls is not 0 if one of the eight bytes of w is a control character or a
+// tab.
+func controls(w uint64) uint64 { return ((w - ' '*ones) | (w + ones)) &^ w & highs }
 
 func isTextShort(b []byte) bool {
 	for _, c := range b {
@@ -35,13 +33,40 @@ func isTextShort(b []byte) bool {
 
 // NeutralizeText replaces what IsText objects to by spaces, in place.
 func NeutralizeText(b []byte) {
-	if IsText(b) {
-		return
+	if !IsText(b) {
+		neutralizeText(b)
 	}
+}
+
+func neutralizeText(b []byte) {
 	for i, c := range b {
 		if c < ' ' && c != '\t' || c == 0x7f {
 			b[i] = ' '
 		}
+	}
+}
+
+// CopyText copies src to dst, which must be as long, replacing what IsText
+// objects to by spaces. Looking at the bytes while they are copied makes this as
+// fast as a copy for the usual length of a field value.
+func CopyText(dst, src []byte) {
+	n := len(src)
+	if n < 8 || n > 64 || len(dst) < n {
+		copy(dst, src)
+		NeutralizeText(dst[:n])
+		return
+	}
+	dst = dst[:n]
+	last := binary.LittleEndian.Uint64(src[n-8:])
+	bad := controls(last)
+	for i := 0; i < n-8; i += 8 {
+		w := binary.LittleEndian.Uint64(src[i:])
+		bad |= controls(w)
+		binary.LittleEndian.PutUint64(dst[i:], w)
+	}
+	binary.LittleEndian.PutUint64(dst[n-8:], last)
+	if bad != 0 {
+		neutralizeText(dst)
 	}
 }
 

@@ -68,3 +68,16 @@ func TestIsCanonical(t *testing.T) {
 		}
 	}
 }
+
+func TestCopyText(t *testing.T) {
+	for n := range 80 {
+		src := bytes.Repeat([]byte("aé\x01\tz\r\n\x7f~"), 12)[:n]
+		want := bytes.Clone(src)
+		NeutralizeText(want)
+		dst := make([]byte, n)
+		CopyText(dst, src)
+		if !bytes.Equal(dst, want) {
+			t.Fatalf("%q becomes %q, want %q", src, dst, want)
+		}
+	}
+}

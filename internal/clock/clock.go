@@ -109,6 +109,14 @@ func AppendDate(dst []byte) []byte {
 	return appendDate(dst, time.Now())
 }
 
+// A Mark stands for a second of the held clock: it is the same for as long as
+// AppendDate writes the same date. The zero Mark is that of a clock that nobody
+// holds, whose date may change at any time.
+type Mark struct{ s *stamp }
+
+// Current returns the mark of the current second.
+func Current() Mark { return Mark{current.Load()} }
+
 // AppendDateAt is like [AppendDate] with now as the current time. It costs a
 // copy if the held clock knows that second, and formats now otherwise.
 func AppendDateAt(dst []byte, now time.Time) []byte {

@@ -74,8 +74,7 @@ func (f *Fields) putLine(id ID, name, value []byte, asIs bool) (off int, ok bool
 		return 0, false
 	}
 	buf[val-2], buf[val-1] = ':', ' '
-	copy(buf[val:], value)
-	bytesconv.NeutralizeText(buf[val : end-2])
+	bytesconv.CopyText(buf[val:end-2], value)
 	buf[end-2], buf[end-1] = '\r', '\n'
 	f.Buf = buf
 	return off, true
