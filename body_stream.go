@@ -15,8 +15,9 @@ type StreamWriter func(w *bufio.Writer)
 // a reader to change its Read inherits a WriteTo that goes around it.
 //
 // SupportsBodyWriteTo must return true only if WriteTo does all that Read does.
-// Of other streams, WriteTo is used for *bytes.Reader, *bytes.Buffer and
-// *strings.Reader.
+// For other streams WriteTo is used where a body is copied as it is; for the
+// chunked coding, where what Read returns becomes a chunk, only that of
+// *bytes.Reader, *bytes.Buffer and *strings.Reader.
 type BodyWriterTo interface {
 	io.WriterTo
 	SupportsBodyWriteTo() bool

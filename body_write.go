@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"strings"
 
@@ -22,42 +23,72 @@ var errBodyStreamTooLong = errors.New("fasthttp: body stream exceeds content-len
 // writeBodyFixed writes a body of exactly size bytes from r. A stream with
 // fewer or more bytes is an error, and the message then broken.
 func writeBodyFixed(w *bufio.Writer, r io.Reader, size int64) error {
-	var n int64
-	var err error
-	lim := &io.LimitedReader{R: r, N: size}
-	if _, ok := r.(*os.File); ok {
-		n, err = w.ReadFrom(lim) // leaves it to the operating system where it can
-	} else {
-		n, err = copyStream(w, lim)
-	}
-	if err != nil {
+	n, ended, err := copyFixed(w, r, size)
+	switch {
+	case err != nil:
 		return err
-	}
-	if n != size {
+	case n != size:
 		return fmt.Errorf("copied %d bytes from body stream instead of %d bytes", n, size)
+	case ended:
+		return nil
 	}
 	return checkStreamEnd(w, r)
+}
+
+// copyFixed copies what r gives to w, at most size bytes. ended says that r is
+// known to have no more.
+func copyFixed(w *bufio.Writer, r io.Reader, size int64) (n int64, ended bool, err error) {
+	switch r := r.(type) {
+	case *os.File:
+		n, err = w.ReadFrom(&io.LimitedReader{R: r, N: size}) // leaves it to the system where it can
+		return n, false, err
+	case *bytes.Reader, *bytes.Buffer, *strings.Reader:
+		if int64(r.(interface{ Len() int }).Len()) != size {
+			break
+		}
+		n, err = r.(io.WriterTo).WriteTo(w)
+		return n, true, err
+	default:
+		if wt, ok := mayWriteTo(r); ok {
+			n, err = wt.WriteTo(&fixedWriter{w: w, left: size})
+			return n, true, err
+		}
+	}
+	n, err = copyStream(w, r, size)
+	return n, false, err
+}
+
+// fixedWriter lets left bytes through.
+type fixedWriter struct {
+	w    *bufio.Writer
+	left int64
+}
+
+func (f *fixedWriter) Write(p []byte) (n int, err error) {
+	if int64(len(p)) > f.left {
+		p, err = p[:f.left], errBodyStreamTooLong
+	}
+	n, werr := f.w.Write(p)
+	f.left -= int64(n)
+	if werr != nil {
+		err = werr
+	}
+	return n, err
 }
 
 // checkStreamEnd sees to it that r has nothing more to give. It sends what
 // there is before, since r may take its time.
 func checkStreamEnd(w *bufio.Writer, r io.Reader) error {
-	switch l := r.(type) {
-	case *bodyReader:
-		if l.atEnd() {
-			return nil
-		}
-	case *bytes.Reader, *bytes.Buffer, *strings.Reader:
-		if l.(interface{ Len() int }).Len() == 0 {
-			return nil
-		}
+	if b, ok := r.(*bodyReader); ok && b.atEnd() {
+		return nil
 	}
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	var one [1]byte
+	buf := pool.Get(1)
+	defer pool.Put(buf)
 	for range maxEmptyReads {
-		n, err := r.Read(one[:])
+		n, err := r.Read(buf.B[:1])
 		switch {
 		case n > 0:
 			return errBodyStreamTooLong
@@ -70,13 +101,33 @@ func checkStreamEnd(w *bufio.Writer, r io.Reader) error {
 	return io.ErrNoProgress
 }
 
-// copyStream copies what r gives to w, in pieces of up to copyBlock bytes.
-func copyStream(w io.Writer, r io.Reader) (sum int64, err error) {
+// copyBody copies what r gives to w.
+func copyBody(w io.Writer, r io.Reader) (int64, error) {
+	if wt, ok := mayWriteTo(r); ok {
+		return wt.WriteTo(w)
+	}
+	return copyStream(w, r, math.MaxInt64)
+}
+
+// mayWriteTo returns r as an io.WriterTo, unless r says that it must be read;
+// see BodyWriterTo. Where streams are copied as they are, fasthttp goes by
+// this rule, not by that of bodyWriterTo.
+func mayWriteTo(r io.Reader) (io.WriterTo, bool) {
+	if r, ok := r.(BodyWriterTo); ok {
+		return r, r.SupportsBodyWriteTo()
+	}
+	wt, ok := r.(io.WriterTo)
+	return wt, ok
+}
+
+// copyStream copies what r gives to w, at most limit bytes, in pieces of up to
+// copyBlock.
+func copyStream(w io.Writer, r io.Reader, limit int64) (sum int64, err error) {
 	buf := pool.Get(copyBlock)
 	defer pool.Put(buf)
-	b := buf.B[:copyBlock]
 	empty := 0
-	for {
+	for sum < limit {
+		b := buf.B[:min(copyBlock, limit-sum)]
 		n, err := r.Read(b)
 		if n > 0 {
 			empty = 0
@@ -98,6 +149,7 @@ func copyStream(w io.Writer, r io.Reader) (sum int64, err error) {
 			return sum, err
 		}
 	}
+	return sum, nil
 }
 
 // maxEmptyReads is how often in a row a stream may return nothing at all.
@@ -115,7 +167,7 @@ func writeBodyChunked(w *bufio.Writer, r io.Reader) error {
 	if wt, ok := bodyWriterTo(r); ok {
 		_, err = wt.WriteTo(&c)
 	} else {
-		_, err = copyStream(&c, r)
+		_, err = copyStream(&c, r, math.MaxInt64)
 	}
 	if err != nil {
 		return err

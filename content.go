@@ -172,7 +172,7 @@ func (c *content) readStream() {
 	c.lent = false
 	b := c.bodyBuf()
 	b.Reset()
-	_, err := b.ReadFrom(r)
+	_, err := copyBody(b, r)
 	if closeErr := closeBodyStream(r, err); err == nil {
 		err = closeErr
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"mime/multipart"
 	"net/textproto"
 	"os"
@@ -52,7 +53,7 @@ func writeFormFile(mw *multipart.Writer, name string, fh *multipart.FileHeader) 
 		return fmt.Errorf("cannot open form file %q (%q): %w", name, fh.Filename, err)
 	}
 	defer file.Close()
-	if _, err := copyStream(part, file); err != nil {
+	if _, err := copyStream(part, file, math.MaxInt64); err != nil {
 		return fmt.Errorf("error when copying form file %q (%q): %w", name, fh.Filename, err)
 	}
 	return nil

@@ -1,6 +1,7 @@
 package gale
 
 import (
+	"bytes"
 	"io"
 	"mime/multipart"
 	"time"
@@ -155,10 +156,25 @@ func (req *Request) SetRequestURIBytes(requestURI []byte) {
 // is not in the target any more afterwards.
 func (req *Request) RequestURI() []byte {
 	if req.uriParsed {
-		req.Header.SetRequestURIBytes(req.uri.RequestURI())
+		req.Header.SetRequestURIBytes(req.target())
 		req.uriParsed = false
 	}
 	return req.Header.RequestURI()
+}
+
+// target returns the request-target for the parsed URI (RFC 9112 section 3.2).
+// Targets that are no path are left as they are.
+func (req *Request) target() []byte {
+	set := req.Header.RequestURI()
+	switch {
+	case string(set) == "*":
+		return set
+	case !req.Header.IsConnect():
+		return req.uri.RequestURI()
+	case bytes.Contains(set, []byte("://")):
+		return req.uri.Host()
+	}
+	return set
 }
 
 // Host returns the host of the URI, with its port if one is given.

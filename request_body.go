@@ -174,10 +174,11 @@ func (req *Request) Write(w *bufio.Writer) error {
 	case len(body) == 0:
 		body = req.postArgs.QueryString()
 	}
+	expected := len(body) > 0 || !req.Header.IsGet() && !req.Header.IsHead()
 	switch {
-	case len(body) > 0 && hasTrailers(req.Header.PeekTrailerKeys()):
+	case expected && req.Header.IsHTTP11() && len(req.Header.PeekTrailerKeys()) > 0:
 		return req.writeChunk(w, body)
-	case len(body) > 0 || !req.Header.IsGet() && !req.Header.IsHead():
+	case expected:
 		req.Header.SetContentLength(len(body))
 	case req.Header.ContentLength() != 0:
 		req.Header.s.ContentLength = 0 // there is no body
@@ -189,11 +190,12 @@ func (req *Request) Write(w *bufio.Writer) error {
 	return err
 }
 
-func hasTrailers(keys [][]byte) bool { return len(keys) > 0 }
-
 // writeChunk writes the request with its body as one chunk, so that trailer
 // fields can follow.
 func (req *Request) writeChunk(w *bufio.Writer, body []byte) error {
+	if len(body) > 0 && len(req.Header.ContentType()) == 0 && !req.Header.noDefaultContentType {
+		req.Header.SetContentType("application/octet-stream")
+	}
 	req.Header.SetContentLength(msg.LenChunked)
 	if err := req.Header.Write(w); err != nil {
 		return err
@@ -224,9 +226,7 @@ func (req *Request) prepareHeader() error {
 	if len(req.Header.Host()) == 0 {
 		return errRequestHostRequired
 	}
-	if target := req.Header.RequestURI(); string(target) != "*" {
-		req.Header.SetRequestURIBytes(u.RequestURI())
-	}
+	req.Header.SetRequestURIBytes(req.target())
 	if len(u.Username()) > 0 {
 		req.Header.Set(HeaderAuthorization, basicAuth(u.Username(), u.Password()))
 	}
@@ -234,11 +234,7 @@ func (req *Request) prepareHeader() error {
 }
 
 func (req *Request) writeStream(w *bufio.Writer) (err error) {
-	defer func() {
-		if closeErr := req.closeWritten(err); err == nil {
-			err = closeErr
-		}
-	}()
+	defer func() { err = req.closeWritten(err) }()
 	length := req.streamLength(int64(req.Header.ContentLength()))
 	req.Header.SetContentLength(int(length))
 	if err := req.Header.Write(w); err != nil {
@@ -284,10 +280,14 @@ func (c *content) writeChunked(w *bufio.Writer) (err error) {
 	return writeBodyChunked(w, c.bodyStream)
 }
 
-// closeWritten closes the stream after it was written, or wasn't for reason.
-func (c *content) closeWritten(reason error) (err error) {
+// closeWritten closes the stream after it was written with the given result,
+// and returns the result of both. A panic is the graver one.
+func (c *content) closeWritten(result error) (err error) {
 	defer recoverWrite(&err)
-	return c.closeStream(reason)
+	if err := c.closeStream(result); result == nil {
+		return err
+	}
+	return result
 }
 
 // WriteTo writes the request to w, as Write does, and returns how many bytes
@@ -344,12 +344,7 @@ func (c *content) writeContent(w io.Writer) error {
 		return err
 	}
 	r := c.stream()
-	var err error
-	if wt, ok := bodyWriterTo(r); ok {
-		_, err = wt.WriteTo(w)
-	} else {
-		_, err = copyStream(w, r)
-	}
+	_, err := copyBody(w, r)
 	if closeErr := c.closeStream(err); err == nil {
 		err = closeErr
 	}

@@ -60,6 +60,9 @@ func (req *Request) parseForm(limit int) (*multipart.Form, error) {
 		lim.n = int64(limit)
 	}
 	form, err := readForm(lim, boundary)
+	if err == nil && req.hasStream() {
+		form, err = readEpilogue(lim, form)
+	}
 	if d, ok := body.(*decodingReader); ok {
 		_ = d.Close()
 	}
@@ -123,10 +126,7 @@ func (req *Request) readForm(r *bufio.Reader, boundary []byte, length int64) err
 	body.init(r, length, nil)
 	form, err := readForm(&body, string(boundary))
 	if err == nil {
-		_, err = copyStream(io.Discard, &body) // what follows the last boundary
-		if err != nil {
-			_ = form.RemoveAll()
-		}
+		form, err = readEpilogue(&body, form)
 	}
 	if err != nil {
 		return err
@@ -139,6 +139,16 @@ func (req *Request) readForm(r *bufio.Reader, boundary []byte, length int64) err
 func readForm(r io.Reader, boundary string) (*multipart.Form, error) {
 	form, err := multipart.NewReader(r, boundary).ReadForm(maxFormMemory - formSlack)
 	if err != nil {
+		return nil, formError(err)
+	}
+	return form, nil
+}
+
+// readEpilogue reads what follows the last boundary, so that a body that breaks
+// off there isn't taken for a complete one.
+func readEpilogue(r io.Reader, form *multipart.Form) (*multipart.Form, error) {
+	if _, err := copyStream(io.Discard, r, math.MaxInt64); err != nil {
+		_ = form.RemoveAll()
 		return nil, formError(err)
 	}
 	return form, nil

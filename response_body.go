@@ -93,7 +93,7 @@ func (resp *Response) Write(w *bufio.Writer) error {
 	if !statusHasBody(h.s.Status) {
 		return h.Write(w)
 	}
-	if h.IsHTTP11() && hasTrailers(h.PeekTrailerKeys()) {
+	if !resp.SkipBody && h.IsHTTP11() && len(h.PeekTrailerKeys()) > 0 {
 		return resp.writeChunk(w, body)
 	}
 	if len(body) > 0 || !resp.SkipBody {
@@ -110,18 +110,13 @@ func (resp *Response) Write(w *bufio.Writer) error {
 // fields can follow.
 func (resp *Response) writeChunk(w *bufio.Writer, body []byte) error {
 	resp.Header.SetContentLength(msg.LenChunked)
-	if err := resp.Header.Write(w); err != nil || resp.SkipBody {
+	if err := resp.Header.Write(w); err != nil {
 		return err
 	}
 	c := chunkWriter{w: w, more: always}
 	if _, err := c.Write(body); err != nil {
 		return err
 	}
-	return resp.endChunks(w, &c)
-}
-
-// endChunks writes the last chunk and the trailer section.
-func (resp *Response) endChunks(w *bufio.Writer, c *chunkWriter) error {
 	if err := c.end(); err != nil {
 		return err
 	}
@@ -130,11 +125,7 @@ func (resp *Response) endChunks(w *bufio.Writer, c *chunkWriter) error {
 }
 
 func (resp *Response) writeStream(w *bufio.Writer) (err error) {
-	defer func() {
-		if closeErr := resp.closeWritten(err); err == nil {
-			err = closeErr
-		}
-	}()
+	defer func() { err = resp.closeWritten(err) }()
 	h := &resp.Header
 	length := resp.streamLength(int64(h.ContentLength()))
 	if length < 0 && !h.IsHTTP11() {
@@ -142,7 +133,7 @@ func (resp *Response) writeStream(w *bufio.Writer) (err error) {
 		h.SetConnectionClose()
 	}
 	h.SetContentLength(int(length))
-	if err := h.Write(w); err != nil || resp.SkipBody || !statusHasBody(h.s.Status) {
+	if err := h.Write(w); err != nil {
 		return err
 	}
 	if resp.ImmediateHeaderFlush {
@@ -151,6 +142,8 @@ func (resp *Response) writeStream(w *bufio.Writer) (err error) {
 		}
 	}
 	switch {
+	case resp.SkipBody || !statusHasBody(h.s.Status):
+		return nil
 	case length >= 0:
 		return resp.writeFixed(w, length)
 	case length == msg.LenUnknown:
@@ -170,7 +163,7 @@ func (c *content) writeBare(w *bufio.Writer) (err error) {
 		sw(w)
 		return nil
 	}
-	_, err = copyStream(w, c.bodyStream)
+	_, err = copyBody(w, c.bodyStream)
 	return err
 }
 
