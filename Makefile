@@ -2,9 +2,9 @@
 GO      ?= go
 PKGS    ?= ./...
 FUZZTIME ?= 30s
-COUNT   ?= 5
+COUNT   ?= 3
 BENCH   ?= .
-BENCHTIME ?= 300ms
+BENCHTIME ?= 200ms
 CPU     ?= 1,2
 OLD     ?= bench-old.txt
 NEW     ?= bench-new.txt
@@ -23,7 +23,7 @@ race: ## run all tests with the race detector
 fuzz: ## run every fuzz target for FUZZTIME each
 	@GO="$(GO)" scripts/fuzz.sh $(FUZZTIME)
 bench: ## compare gale, fasthttp and net/http in one run, with ratios
-	@cd bench && $(GO) test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) -count $(COUNT) -cpu $(CPU) -timeout 4h . | $(GO) run ./cmd/table
+	@cd bench && $(GO) test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) -count $(COUNT) -cpu $(CPU) -timeout 4h . | $(GO) run ./cmd/table -v
 bench-tcp: ## compare the CPU that servers use per request over loopback
 	@cd bench && $(GO) run ./tcp
 benchstat: ## compare two saved runs, OLD and NEW

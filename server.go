@@ -308,7 +308,6 @@ type serverRun struct {
 	listeners  map[net.Listener]func() // to stop what each one started
 	handshakes map[net.Conn]struct{}
 	stopping   bool
-	done       chan struct{}             // closed by Shutdown
 	waiters    map[*requestDone]struct{} // requests that asked for Done
 	timed      atomic.Int32              // handlers that TimeoutHandler runs
 	drained    chan struct{}             // closed when the last connection ends; nil if nobody waits
