@@ -53,7 +53,7 @@ func FuzzParseRequest(f *testing.F) {
 			t.Fatalf("with other bytes behind: %d, %v", m, err)
 		}
 		rebuilt := rebuild(whole)
-		h, m, err = parseInPieces(rebuilt, nil)
+		_, m, err = parseInPieces(rebuilt, nil)
 		if err != nil || m != len(rebuilt) {
 			t.Fatalf("%q is not accepted: %v", rebuilt, err)
 		}
