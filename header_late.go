@@ -152,11 +152,17 @@ func putTrailers(f *msg.Fields, list []byte) {
 	f.Put(msg.Trailer, msg.Trailer.Name(), list, false)
 }
 
+// maxTrailers bounds the number of names that are declared, since a list of them
+// is searched from its beginning.
+const maxTrailers = 128
+
 // appendTrailers appends those names of the comma-separated list that are not
-// in dst to dst. It leaves out those that are no names or must not be in
-// a trailer section (RFC 9110 section 6.5.1), and then returns ErrBadTrailer.
+// in dst to dst. It leaves out those that are no names, must not be in a trailer
+// section (RFC 9110 section 6.5.1) or are more than maxTrailers, and then returns
+// ErrBadTrailer.
 func appendTrailers(dst, list []byte, asIs bool) ([]byte, error) {
 	var err error
+	count := bytes.Count(dst, []byte{','})
 	for len(list) > 0 {
 		var name []byte
 		name, list = nextElement(list)
@@ -166,6 +172,9 @@ func appendTrailers(dst, list []byte, asIs bool) ([]byte, error) {
 		}
 		if isDeclared(dst, name) {
 			continue
+		}
+		if count++; count > maxTrailers {
+			return dst, ErrBadTrailer
 		}
 		if len(dst) > 0 {
 			dst = append(dst, ", "...)

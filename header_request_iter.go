@@ -118,5 +118,11 @@ func (h *RequestHeader) PeekKeys() [][]byte {
 
 // RawHeaders returns the field lines of a header that was received, with the
 // empty line at the end, byte for byte, whatever was changed since. It is empty
-// for a header that wasn't received.
-func (h *RequestHeader) RawHeaders() []byte { return h.s.Part(msg.Raw) }
+// for a header without fields or that wasn't received.
+func (h *RequestHeader) RawHeaders() []byte {
+	raw := h.s.Part(msg.Raw)
+	if len(raw) <= len("\r\n") {
+		return nil
+	}
+	return raw
+}

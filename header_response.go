@@ -76,6 +76,7 @@ func (h *ResponseHeader) CopyTo(dst *ResponseHeader) {
 	}
 	h.s.CopyTo(&dst.s)
 	h.late.copyTo(&dst.late)
+	dst.defaultServer = h.defaultServer
 	dst.asIs, dst.lengthSet, dst.hideContents = h.asIs, h.lengthSet, h.hideContents
 	dst.noDefaultContentType, dst.noDefaultDate = h.noDefaultContentType, h.noDefaultDate
 }
@@ -241,6 +242,9 @@ func (h *ResponseHeader) setOne(id msg.ID, key, value []byte) {
 		return
 	}
 	h.s.Del(id, nil)
+	if id == msg.Server {
+		h.defaultServer = ""
+	}
 }
 
 // Add appends a field, whether there are fields of that name or not. Of
@@ -302,6 +306,8 @@ func (h *ResponseHeader) del(key []byte) {
 		}
 	case msg.Connection:
 		h.dropConnection()
+	case msg.Server:
+		h.defaultServer = ""
 	}
 }
 

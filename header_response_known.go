@@ -51,8 +51,9 @@ func (h *ResponseHeader) SetProtocol(protocol []byte) {
 // IsHTTP11 reports whether the version is HTTP/1.1.
 func (h *ResponseHeader) IsHTTP11() bool { return string(h.Protocol()) == "HTTP/1.1" }
 
-// Server returns the value of Server that was received or set; in a handler and
-// without one it is what the server will write, see Server.Name.
+// Server returns the value of Server that was received or set. In a handler that
+// is at first the name of the server, which it also writes if the field is
+// deleted; see Server.Name and Server.NoDefaultServerHeader.
 func (h *ResponseHeader) Server() []byte {
 	if v := h.peekPlain(msg.Server, nil); v != nil || h.defaultServer == "" {
 		return v
@@ -172,8 +173,11 @@ func (h *ResponseHeader) ConnectionClose() bool {
 		h.s.Minor == 0 && h.s.Conn&msg.ConnKeepAlive == 0 && isTen(&h.s.Fields)
 }
 
-// ConnectionUpgrade reports whether Connection has the option "upgrade".
-func (h *ResponseHeader) ConnectionUpgrade() bool { return h.s.Conn&msg.ConnUpgrade != 0 }
+// ConnectionUpgrade reports whether Connection has the option "upgrade", which
+// counts in HTTP/1.1 alone (RFC 9110 section 7.8).
+func (h *ResponseHeader) ConnectionUpgrade() bool {
+	return h.s.Conn&msg.ConnUpgrade != 0 && !isTen(&h.s.Fields)
+}
 
 // SetConnectionClose sets Connection to "close".
 func (h *ResponseHeader) SetConnectionClose() {

@@ -150,10 +150,10 @@ func (h *RequestHeader) WriteTo(w io.Writer) (int64, error) {
 }
 
 // AppendBytes appends the header as it is sent to dst, with the empty line, and
-// returns the extended dst. A server may add a Server field.
+// returns the extended dst.
 func (h *ResponseHeader) AppendBytes(dst []byte) []byte {
 	length := h.lengthSet || h.s.ContentLength != 0 || h.s.Has(msg.ContentLength)
-	return h.appendText(dst, nil, length)
+	return h.appendText(dst, bytesconv.S2B(h.defaultServer), length)
 }
 
 // Header returns the header as it is sent, with the empty line, but without the

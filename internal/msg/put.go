@@ -36,7 +36,15 @@ func (f *Fields) Put(id ID, name, value []byte, asIs bool) bool {
 		f.kill(j)
 	}
 	r := &f.Recs[i]
-	f.waste += int(r.ValLen) + int(r.NameLen) + 4
+	if r.Flags&Wire != 0 && int(r.end()) == off {
+		// The last line is replaced in place, so that a field that is set again
+		// and again doesn't make the arena grow.
+		to := int(r.NameOff)
+		f.Buf = f.Buf[:to+copy(f.Buf[to:], f.Buf[off:])]
+		off = to
+	} else {
+		f.waste += int(r.ValLen) + int(r.NameLen) + 4
+	}
 	r.setLine(id, off, len(name), len(value))
 	f.compact()
 	return true
