@@ -69,6 +69,7 @@ func (ctx *RequestCtx) server() *Server {
 
 // reset makes ctx ready for the next request, and keeps its buffers.
 func (ctx *RequestCtx) reset() {
+	ctx.Request.userValues.reset() // its closers may look at the rest
 	ctx.Request.Reset()
 	ctx.Response.Reset()
 	ctx.num = 0
@@ -264,15 +265,15 @@ func (ctx *RequestCtx) setDeadline(deadline time.Time, write bool) error {
 		return ErrNilConnection
 	}
 	ss := ctx.ss
-	if !write {
-		if ss != nil {
-			ss.bodyDeadline = deadline
-			ss.c.DeadlinesChanged()
-		}
+	switch {
+	case ss == nil && write:
+		return nc.SetWriteDeadline(deadline)
+	case ss == nil:
 		return nc.SetReadDeadline(deadline)
-	}
-	if ss != nil {
+	case write:
 		ss.writeDeadline(deadline)
+	default:
+		ss.bodyDeadline = deadline
 	}
-	return nc.SetWriteDeadline(deadline)
+	return nil
 }

@@ -76,10 +76,6 @@ func (ctx *RequestCtx) PostArgs() *Args { return ctx.Request.PostArgs() }
 // body is read to its end first.
 func (ctx *RequestCtx) PostBody() []byte { return ctx.Request.Body() }
 
-// IsBodyStream reports whether the body of the response is a stream. Whether
-// that of the request is one says RequestBodyStream.
-func (ctx *RequestCtx) IsBodyStream() bool { return ctx.Response.IsBodyStream() }
-
 // RequestBodyStream returns the body of the request as a stream, or nil if it
 // is none (see Server.StreamRequestBody). Its Read blocks until the client has
 // sent more; it must not be used after the handler has returned.

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"io"
 	"time"
+
+	"github.com/galehttp/gale/internal/bytesconv"
 )
 
 // SetStatusCode sets the status code of the response.
@@ -28,6 +30,9 @@ func (ctx *RequestCtx) SetBody(body []byte) { ctx.Response.SetBody(body) }
 
 // SetBodyString sets the body of the response.
 func (ctx *RequestCtx) SetBodyString(body string) { ctx.Response.SetBodyString(body) }
+
+// IsBodyStream reports whether the body of the response is a stream.
+func (ctx *RequestCtx) IsBodyStream() bool { return ctx.Response.IsBodyStream() }
 
 // ResetBody empties the body of the response.
 func (ctx *RequestCtx) ResetBody() { ctx.Response.ResetBody() }
@@ -71,7 +76,7 @@ func (ctx *RequestCtx) SuccessString(contentType, body string) {
 }
 
 // Error replaces the response by one with the given status code and msg as
-// plain text. Clients are told not to guess another type from what it says.
+// plain text.
 func (ctx *RequestCtx) Error(msg string, statusCode int) {
 	ctx.Response.Reset()
 	ctx.SetStatusCode(statusCode)
@@ -118,7 +123,9 @@ func (ctx *RequestCtx) IfModifiedSince(lastModified time.Time) bool {
 func (ctx *RequestCtx) Redirect(uri string, statusCode int) {
 	u := AcquireURI()
 	ctx.URI().CopyTo(u)
-	u.Update(uri)
+	b := []byte(uri)
+	bytesconv.NeutralizeLine(b)
+	u.UpdateBytes(b)
 	ctx.redirect(u, statusCode)
 	ReleaseURI(u)
 }

@@ -3,10 +3,8 @@ package gale
 import (
 	"context"
 	"crypto/tls"
-	"errors"
 	"io"
 	"net"
-	"os"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -31,6 +29,14 @@ type session struct {
 	opened time.Time
 	isTLS  bool
 
+	// req is what of the head decides on the connection, as it was received:
+	// handlers may change the header.
+	req struct {
+		method    msg.MethodID
+		minor     uint8
+		keepAlive bool
+	}
+
 	stage stage
 	// begun is when the first byte of the message in flight was read, zero
 	// between messages.
@@ -40,6 +46,7 @@ type session struct {
 	ctx *RequestCtx
 	// body decodes the body of the message in flight.
 	body         h1.Body
+	emptyLines   int  // before the message
 	hasBody      bool // the message has a body; see bodyDone
 	bodyDeadline time.Time
 	cfg          requestLimits
@@ -64,6 +71,9 @@ type requestLimits struct {
 	readTimeout  time.Duration
 	writeTimeout time.Duration
 	stream       bool
+	// writeNow: the response has a deadline of its own and does not wait for
+	// those of pipelined requests.
+	writeNow bool
 }
 
 // maxBatch is how much output is gathered before it is written although more
@@ -115,6 +125,7 @@ func (ss *session) Feed(w *engine.Work) (next engine.Next) {
 func (ss *session) feed(w *engine.Work) engine.Next {
 	for {
 		if ss.stage == inHead {
+			ss.skipEmptyLines(w)
 			if len(w.Unread()) == 0 {
 				return ss.idle(w)
 			}
@@ -132,6 +143,18 @@ func (ss *session) feed(w *engine.Work) engine.Next {
 		if len(w.Out) >= maxBatch {
 			return engine.Next{Op: engine.Flush}
 		}
+	}
+}
+
+// maxEmptyLines is how many empty lines before a request are ignored.
+const maxEmptyLines = 8
+
+// skipEmptyLines drops empty lines between requests (RFC 9112 section 2.2): some
+// clients send one behind a body. They are no beginning of a request.
+func (ss *session) skipEmptyLines(w *engine.Work) {
+	for b := w.Unread(); len(b) >= 2 && b[0] == '\r' && b[1] == '\n' && ss.emptyLines < maxEmptyLines; b = w.Unread() {
+		w.Consume(2)
+		ss.emptyLines++
 	}
 }
 
@@ -252,6 +275,8 @@ func (ss *session) feedHead(w *engine.Work) (next engine.Next, ok bool) {
 func (ss *session) prepare(ctx *RequestCtx, w *engine.Work) {
 	s := ss.s
 	ctx.s, ctx.ss, ctx.num = s, ss, ss.num
+	head := &ctx.Request.Header.s
+	ss.req.method, ss.req.minor, ss.req.keepAlive = head.MethodID, head.Minor, h1.KeepAlive(head)
 	ctx.isTLS = ss.isTLS
 	ctx.Request.isTLS = ss.isTLS
 	if s.DisableHeaderNamesNormalizing {
@@ -273,7 +298,12 @@ func (ss *session) prepareResponse(ctx *RequestCtx) {
 func (ss *session) accept(ctx *RequestCtx, w *engine.Work) (next engine.Next, ok bool) {
 	s := ss.s
 	head := &ctx.Request.Header.s
-	ss.cfg = requestLimits{s.maxBodySize(), s.ReadTimeout, s.WriteTimeout, s.StreamRequestBody}
+	ss.cfg = requestLimits{
+		maxBody:      s.maxBodySize(),
+		readTimeout:  s.ReadTimeout,
+		writeTimeout: s.WriteTimeout,
+		stream:       s.StreamRequestBody,
+	}
 	if s.HeaderReceived != nil {
 		ss.override(s.HeaderReceived(&ctx.Request.Header))
 	}
@@ -343,7 +373,7 @@ func (ss *session) expect(ctx *RequestCtx, w *engine.Work, length int64) (next e
 	case s.ExpectHandler != nil:
 		ctx.work = w
 		if code := s.ExpectHandler(ctx); code != StatusContinue {
-			return ss.refuse(w, &statusError{code, StatusMessage(code)}), false
+			return ss.refuse(w, &statusError{code, ""}), false
 		}
 	case s.ContinueHandler != nil:
 		if !s.ContinueHandler(&ctx.Request.Header) {
@@ -425,15 +455,17 @@ func (ctx *RequestCtx) PeekTrailer(name string) []byte {
 // Stall ends the connection when nothing more comes.
 func (ss *session) Stall(w *engine.Work, why error) engine.Next {
 	if ss.begun.IsZero() {
-		if !errors.Is(why, io.EOF) && !errors.Is(why, os.ErrDeadlineExceeded) {
+		if why != io.EOF && !engine.IsTimeout(why) {
 			ss.err = why
 		}
 		return engine.Next{Op: engine.Close}
 	}
 	switch {
-	case errors.Is(why, os.ErrDeadlineExceeded):
+	case engine.IsTimeout(why):
 		ss.take(w)
-		return ss.refuse(w, ErrTimeout)
+		next := ss.refuse(w, ErrTimeout)
+		ss.err = why
+		return next
 	case why == io.EOF && ss.stage == inBody:
 		return ss.refuse(w, io.ErrUnexpectedEOF)
 	case why == io.EOF:

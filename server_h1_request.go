@@ -3,7 +3,6 @@ package gale
 import (
 	"errors"
 	"io"
-	"os"
 	"sync"
 	"time"
 
@@ -104,7 +103,7 @@ func (ss *session) fill(w *engine.Work, deadline time.Time) error {
 	switch {
 	case err == io.EOF:
 		return io.ErrUnexpectedEOF
-	case errors.Is(err, os.ErrDeadlineExceeded):
+	case engine.IsTimeout(err):
 		return ErrTimeout
 	}
 	return err

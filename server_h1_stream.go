@@ -157,6 +157,7 @@ func (ctx *RequestCtx) Flush() error {
 func (ss *session) beginFlush(ctx *RequestCtx, w *engine.Work, resp *Response) {
 	f := &ctx.flush
 	f.begun = true
+	ss.boundWrites()
 	f.keep = ss.keepAlive(ctx, resp) && !ss.unreadBody()
 	h := &resp.Header
 	body := resp.swapBody(nil) // its length is not that of the response
@@ -206,9 +207,18 @@ func (ss *session) writeRest(ctx *RequestCtx, w *engine.Work, resp *Response) (n
 	return ss.after(w, next, f.keep)
 }
 
+// boundWrites tells the engine the write time-out of the response in flight.
+func (ss *session) boundWrites() {
+	if ss.cfg.writeTimeout != ss.writeTimeout {
+		ss.writeTimeout = ss.cfg.writeTimeout
+		ss.c.SetWriteTimeout(ss.writeTimeout)
+	}
+}
+
 // writeDeadline overrides the write time-out for the response in flight.
 func (ss *session) writeDeadline(t time.Time) {
 	ss.cfg.writeTimeout = 0
+	ss.cfg.writeNow = true
 	if !t.IsZero() {
 		ss.cfg.writeTimeout = max(time.Until(t), 1)
 	}

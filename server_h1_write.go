@@ -5,7 +5,6 @@ import (
 
 	"github.com/galehttp/gale/internal/bytesconv"
 	"github.com/galehttp/gale/internal/engine"
-	"github.com/galehttp/gale/internal/h1"
 	"github.com/galehttp/gale/internal/msg"
 )
 
@@ -57,6 +56,7 @@ func (ss *session) wrest(ctx *RequestCtx) bool {
 func (ss *session) finish(ctx *RequestCtx, w *engine.Work, abandon bool) {
 	ss.stage = inHead
 	ss.begun = zeroTime
+	ss.emptyLines = 0
 	if abandon {
 		ss.ctx = nil
 		return
@@ -83,7 +83,7 @@ func (ss *session) handOver(ctx *RequestCtx, w *engine.Work) engine.Next {
 // keepAlive reports whether the connection may be used on after resp.
 func (ss *session) keepAlive(ctx *RequestCtx, resp *Response) bool {
 	s := ss.s
-	return h1.KeepAlive(&ctx.Request.Header.s) && !resp.ConnectionClose() && !s.DisableKeepalive &&
+	return ss.req.keepAlive && !resp.ConnectionClose() && !s.DisableKeepalive &&
 		(s.MaxRequestsPerConn <= 0 || ss.num < uint64(s.MaxRequestsPerConn)) && !s.engine.Stopping()
 }
 
@@ -100,14 +100,11 @@ func (ss *session) write(ctx *RequestCtx, w *engine.Work, resp *Response, mustCl
 	}
 	keep := !mustClose && ss.keepAlive(ctx, resp)
 	streams := resp.hasStream()
-	if ss.unreadBody() && !(streams && keep) {
-		keep = ss.drain(ctx, w) && keep
+	if ss.unreadBody() && keep && !streams {
+		keep = ss.drain(ctx, w)
 	}
 	ss.frame(ctx, resp, &keep)
-	if ss.cfg.writeTimeout != ss.writeTimeout {
-		ss.writeTimeout = ss.cfg.writeTimeout
-		ss.c.SetWriteTimeout(ss.writeTimeout)
-	}
+	ss.boundWrites()
 	w.Out = resp.Header.appendHead(w.Out, bytesconv.S2B(ss.s.serverName()))
 	switch {
 	case resp.SkipBody:
@@ -122,9 +119,16 @@ func (ss *session) write(ctx *RequestCtx, w *engine.Work, resp *Response, mustCl
 			return engine.Next{Op: engine.Abort}, false
 		}
 		next.File = file
-		if ss.unreadBody() {
-			keep = ss.drain(ctx, w) && keep
+		if ss.unreadBody() && keep {
+			keep = ss.drain(ctx, w)
 		}
+	case resp.Header.s.ContentLength == msg.LenChunked:
+		out := bodyOut{ss: ss, w: w, left: -1, chunked: true}
+		if _, err := out.Write(resp.bodyBytes()); err != nil {
+			ss.err = err
+			return engine.Next{Op: engine.Abort}, false
+		}
+		out.end(resp)
 	default:
 		if err := ss.writeBytes(w, resp.bodyBytes()); err != nil {
 			ss.err = err
@@ -141,7 +145,7 @@ func (ss *session) after(w *engine.Work, next engine.Next, keep bool) (engine.Ne
 		next.Linger = ss.unreadBody()
 		return next, false
 	}
-	if next.File != nil {
+	if next.File != nil || ss.cfg.writeNow {
 		next.Op = engine.Flush
 		return next, false
 	}
@@ -151,15 +155,14 @@ func (ss *session) after(w *engine.Work, next engine.Next, keep bool) (engine.Ne
 // frame decides how the body of the response is delimited, and whether the
 // connection survives it (RFC 9112 section 6).
 func (ss *session) frame(ctx *RequestCtx, resp *Response, keep *bool) {
-	req := &ctx.Request.Header.s
 	h := &resp.Header
 	h.noDefaultDate = h.noDefaultDate || ss.s.NoDefaultDate
 	h.noDefaultContentType = h.noDefaultContentType || ss.s.NoDefaultContentType
 	status := resp.StatusCode()
 	switch {
-	case bodyless(status), req.MethodID == msg.MethodConnect && status < 300 && status >= 200:
+	case bodyless(status), ss.req.method == msg.MethodConnect && status < 300 && status >= 200:
 		resp.SkipBody = true
-	case req.MethodID == msg.MethodHead:
+	case ss.req.method == msg.MethodHead:
 		resp.SkipBody = true
 	}
 	if !resp.hasStream() {
@@ -167,13 +170,16 @@ func (ss *session) frame(ctx *RequestCtx, resp *Response, keep *bool) {
 			h.s.ContentLength = int64(n)
 		}
 	}
-	if req.MethodID == msg.MethodConnect && status < 300 && status >= 200 {
+	if ss.req.method == msg.MethodConnect && status < 300 && status >= 200 {
 		h.s.ContentLength = msg.LenUnknown // a tunnel, or nothing at all
 		*keep = false
 	}
+	if h.s.Has(msg.Trailer) && h.s.ContentLength >= 0 && !resp.hasStream() && ss.req.minor > 0 {
+		h.s.ContentLength = msg.LenChunked // only the chunked coding has trailers
+	}
 	if h.s.ContentLength < 0 && !resp.SkipBody {
 		h.s.ContentLength = msg.LenChunked
-		if req.Minor == 0 {
+		if ss.req.minor == 0 {
 			h.s.ContentLength = msg.LenUnknown // ends with the connection
 			*keep = false
 		}
@@ -181,7 +187,7 @@ func (ss *session) frame(ctx *RequestCtx, resp *Response, keep *bool) {
 	switch {
 	case !*keep:
 		h.SetConnectionClose()
-	case req.Minor == 0 && !h.s.Has(msg.Connection):
+	case ss.req.minor == 0 && !h.s.Has(msg.Connection):
 		h.Set(HeaderConnection, "keep-alive")
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"net"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/galehttp/gale/internal/clock"
@@ -102,11 +103,18 @@ func (s *Server) Serve(ln net.Listener) error {
 	}
 	defer s.end(ln)
 	err := engine.Accept(ln, func(c net.Conn) { s.accepted(ln, c) }, s.starved)
-	if errors.Is(err, net.ErrClosed) || errors.Is(err, io.EOF) || s.isStopping() {
+	if isClosed(err) || s.isStopping() {
 		return nil
 	}
 	s.logError(nil, "Permanent error when accepting new connections", err)
 	return err
+}
+
+// isClosed reports whether err says that the listener was closed. Those that
+// are not of package net may only say so in words.
+func isClosed(err error) bool {
+	return errors.Is(err, net.ErrClosed) || errors.Is(err, io.EOF) ||
+		strings.Contains(err.Error(), net.ErrClosed.Error())
 }
 
 // begin registers ln; the first listener starts what runs beside the
@@ -185,9 +193,15 @@ func (s *Server) serveConn(ln net.Listener, nc net.Conn) error {
 		}
 	}
 	_, isTLS := nc.(*tls.Conn)
+	var ss *session
 	err := s.engine.Serve(nc, isTLS || s.ReduceMemoryUsage, func(c engine.Conn) (engine.Session, engine.Next) {
-		return newSession(s, ln, c)
+		var first engine.Next
+		ss, first = newSession(s, ln, c)
+		return ss, first
 	})
+	if ss != nil && ss.err != nil {
+		return ss.err
+	}
 	return err
 }
 

@@ -90,8 +90,7 @@ func (e *Block) Serve(nc net.Conn, thrifty bool, open func(Conn) (Session, Next)
 	hijacked, err = c.run(next)
 	if hijacked {
 		e.remove(c)
-		hc := c.handOver()
-		c.sess.Hijacked(hc)
+		go c.sess.Hijacked(c.handOver())
 	}
 	return err
 }
@@ -274,12 +273,12 @@ func (c *blockConn) wait(next *Next) error {
 			}
 			return c.lastLook()
 		}
-		if err == nil || !errors.Is(err, os.ErrDeadlineExceeded) {
+		if err == nil || !IsTimeout(err) {
 			return err
 		}
 		// The deadline that is set may be an old one: see arm.
 		if d := next.Deadline; !d.IsZero() && !time.Now().Before(d) {
-			return os.ErrDeadlineExceeded
+			return err
 		}
 		c.readUntil = longAgo
 	}
@@ -427,3 +426,9 @@ func (h *hijackedConn) Read(p []byte) (int, error) {
 func (h *hijackedConn) UnsafeConn() net.Conn { return h.Conn }
 
 func isEOF(err error) bool { return err == io.EOF }
+
+// IsTimeout reports whether err says that a deadline has passed.
+func IsTimeout(err error) bool {
+	var t interface{ Timeout() bool }
+	return errors.As(err, &t) && t.Timeout()
+}

@@ -14,10 +14,10 @@ type Session interface {
 	// w.Out and says what to do next. Nothing of w may be kept after return.
 	Feed(w *Work) Next
 	// Stall is called instead of Feed when a Read ended without bytes: why is
-	// os.ErrDeadlineExceeded, io.EOF or whatever broke the connection.
+	// a time-out (see IsTimeout), io.EOF or whatever broke the connection.
 	Stall(w *Work, why error) Next
-	// Hijacked takes over the connection after Hijack. It runs on the
-	// goroutine that served it; the engine has forgotten the connection.
+	// Hijacked takes over the connection after Hijack. It runs on a
+	// goroutine of its own; the engine has forgotten the connection.
 	Hijacked(c net.Conn)
 	// Closed ends the session; err is why, nil after Close. It is called
 	// once, and not after Hijacked.

@@ -1,8 +1,6 @@
 package engine
 
 import (
-	"errors"
-	"os"
 	"sync"
 	"time"
 )
@@ -86,7 +84,7 @@ func (c *blockConn) readAhead() (gone, reset bool) {
 		c.nAhead = n
 		return false, false
 	}
-	if errors.Is(err, os.ErrDeadlineExceeded) {
+	if IsTimeout(err) {
 		return false, false
 	}
 	return true, !isEOF(err)

@@ -3,8 +3,6 @@
 package engine
 
 import (
-	"errors"
-	"os"
 	"syscall"
 	"time"
 )
@@ -29,7 +27,7 @@ func (c *blockConn) peerGone(quit chan struct{}) (gone, reset bool) {
 	})
 	switch {
 	case err != nil:
-		return !errors.Is(err, os.ErrDeadlineExceeded), true
+		return !IsTimeout(err), true
 	case perr != nil:
 		return true, true
 	case n == 0:
