@@ -49,8 +49,11 @@ body{font:15px/1.6 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding
 h1{font-size:1.25rem;font-weight:600;overflow-wrap:anywhere}
 table{border-collapse:collapse;width:100%}
 th,td{text-align:left;padding:.15rem .75rem .15rem 0;border-bottom:1px solid #8883}
-td.n{overflow-wrap:anywhere}
+th{white-space:nowrap}
+th:first-child,td.n{width:100%;overflow-wrap:anywhere}
 th.s,td.s{text-align:right}
+th:last-child,td.t{padding-left:.75rem;padding-right:0}
+tbody tr:hover{background:#8881}
 td.s,td.t{white-space:nowrap;font-variant-numeric:tabular-nums;opacity:.75}
 a{text-decoration:none}a:hover{text-decoration:underline}
 .dir{font-weight:600}
@@ -58,9 +61,10 @@ a{text-decoration:none}a:hover{text-decoration:underline}
 
 // AppendListing appends l as a page of HTML in UTF-8. Links are relative to the
 // folder, which must have been asked for with a slash at the end; names are
-// escaped in links and in text; there is no script.
+// escaped in links and in text; there is no script. The empty icon keeps browsers
+// from asking for one.
 func AppendListing(dst []byte, l *Listing) []byte {
-	dst = append(dst, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width\">\n<title>"...)
+	dst = append(dst, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width\">\n<link rel=\"icon\" href=\"data:,\">\n<title>"...)
 	dst = appendHTML(dst, l.Path)
 	dst = append(dst, "</title>\n"+listingStyle+"\n</head>\n<body>\n<h1>"...)
 	dst = appendHTML(dst, l.Path)
@@ -74,6 +78,9 @@ func AppendListing(dst []byte, l *Listing) []byte {
 	dst = append(dst, "</tbody>\n</table>\n"...)
 	if l.Omitted > 0 {
 		dst = append(strconv.AppendInt(append(dst, "<p>and "...), int64(l.Omitted), 10), " more</p>\n"...)
+	}
+	if len(l.Entries) == 0 {
+		dst = append(dst, "<p>Nothing here.</p>\n"...)
 	}
 	return append(dst, "</body>\n</html>\n"...)
 }

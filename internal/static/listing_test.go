@@ -38,6 +38,9 @@ func TestAppendListing(t *testing.T) {
 	if strings.Contains(page, "<script") {
 		t.Error("a name became an element")
 	}
+	if strings.Contains(page, "Nothing") || !strings.Contains(string(AppendListing(nil, &Listing{Path: "/"})), "Nothing here.") {
+		t.Error("only an empty folder says that it is empty")
+	}
 }
 
 func TestAppendSize(t *testing.T) {
