@@ -1,0 +1,455 @@
+package gale
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/textproto"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/galehttp/gale/internal/clock"
+)
+
+// requestText builds a request header and returns it as it is sent.
+func requestText(build func(h *RequestHeader)) string {
+	var h RequestHeader
+	h.SetHost("a")
+	build(&h)
+	return h.String()
+}
+
+func TestRequestHeaderText(t *testing.T) {
+	const start = "GET / HTTP/1.1\r\n"
+	for _, c := range []struct {
+		name  string
+		build func(h *RequestHeader)
+		want  string
+	}{
+		{"nothing", func(h *RequestHeader) {}, start + "Host: a\r\n\r\n"},
+		{"order", func(h *RequestHeader) {
+			h.SetConnectionClose()
+			h.SetCookie("c", "d")
+			h.Set("x-b", "1")
+			h.Set("accept", "q")
+			h.Add("X-B", "2")
+			h.SetContentType("x/y")
+			h.SetUserAgent("UA")
+			_ = h.SetTrailer("t")
+		}, start + "User-Agent: UA\r\nHost: a\r\nContent-Type: x/y\r\nX-B: 1\r\nAccept: q\r\nX-B: 2\r\nTrailer: T\r\nCookie: c=d\r\nConnection: close\r\n\r\n"},
+		{"length", func(h *RequestHeader) { h.SetMethod("POST"); h.SetContentLength(10) },
+			"POST / HTTP/1.1\r\nHost: a\r\nContent-Type: application/octet-stream\r\nContent-Length: 10\r\n\r\n"},
+		{"length by hand", func(h *RequestHeader) { h.SetMethod("POST"); h.Set("content-length", "7"); h.SetContentType("t") },
+			"POST / HTTP/1.1\r\nHost: a\r\nContent-Type: t\r\nContent-Length: 7\r\n\r\n"},
+		{"bad length by hand", func(h *RequestHeader) { h.Set("Content-Length", "7, 7") }, start + "Host: a\r\n\r\n"},
+		{"length 0", func(h *RequestHeader) { h.SetContentLength(0) }, start + "Host: a\r\nContent-Length: 0\r\n\r\n"},
+		{"length deleted", func(h *RequestHeader) { h.SetContentLength(4); h.Del("content-length") }, start + "Host: a\r\n\r\n"},
+		{"chunked", func(h *RequestHeader) { h.SetContentLength(-1) }, start + "Host: a\r\nTransfer-Encoding: chunked\r\n\r\n"},
+		{"coding by hand", func(h *RequestHeader) { h.Set("Transfer-Encoding", "chunked") }, start + "Host: a\r\n\r\n"},
+		{"names", func(h *RequestHeader) {
+			for _, bad := range []string{"", "a b", "a:", ":a", "a\r\nb", "a\nb", "\x00", "é", "a\t", "(x)"} {
+				h.Set(bad, "v")
+				h.Add(bad, "v")
+				h.SetCanonical([]byte(bad), []byte("v"))
+			}
+			h.Set("!#$%&'*+-.^_`|~09az", "v")
+		}, start + "Host: a\r\n!#$%&'*+-.^_`|~09az: v\r\n\r\n"},
+		{"values", func(h *RequestHeader) { h.Set("x", "a\r\nb: c\x00\x01\x7f\té") }, start + "Host: a\r\nX: a  b: c   \té\r\n\r\n"},
+		{"method", func(h *RequestHeader) { h.SetMethod("PUT"); h.SetMethod("A B"); h.SetMethod("A\r\n") }, "PUT / HTTP/1.1\r\nHost: a\r\n\r\n"},
+		{"protocol", func(h *RequestHeader) { h.SetProtocol("HTTP/1.0"); h.SetProtocol("HTTP/1.1\r\nx") }, "GET / HTTP/1.0\r\nHost: a\r\n\r\n"},
+		{"target", func(h *RequestHeader) { h.SetRequestURI("/a b\x01\r\n\x7f?é#frag") }, "GET /a%20b%01%20%20%7F?é HTTP/1.1\r\nHost: a\r\n\r\n"},
+		{"query alone", func(h *RequestHeader) { h.SetRequestURI("?a=b") }, "GET /?a=b HTTP/1.1\r\nHost: a\r\n\r\n"},
+		{"fragment alone", func(h *RequestHeader) { h.SetRequestURI("#a") }, start + "Host: a\r\n\r\n"},
+		{"cookies", func(h *RequestHeader) {
+			h.Set("Cookie", "a=b; c=\"d\"")
+			h.Add("cookie", "e=f")
+		}, start + "Host: a\r\nCookie: a=b; c=\"d\"; e=f\r\n\r\n"},
+		{"cookies changed", func(h *RequestHeader) {
+			h.Set("Cookie", "a=b; c=d")
+			h.SetCookie("c", "x;y\r\nz")
+			h.DelCookie("a")
+			h.Set("Cookie", "g=h")
+		}, start + "Host: a\r\nCookie: c=x y  z; g=h\r\n\r\n"},
+		{"cookies deleted", func(h *RequestHeader) { h.Set("Cookie", "a=b"); h.DelAllCookies() }, start + "Host: a\r\n\r\n"},
+		{"cookie field deleted", func(h *RequestHeader) { h.SetCookie("a", "b"); h.Del("cookie") }, start + "Host: a\r\n\r\n"},
+		{"set replaces all", func(h *RequestHeader) {
+			h.Add("V", "1")
+			h.Add("W", "1")
+			h.Add("v", "2")
+			h.Set("v", "3")
+		}, start + "Host: a\r\nV: 3\r\nW: 1\r\n\r\n"},
+		{"as it is", func(h *RequestHeader) {
+			h.DisableNormalizing()
+			h.Set("x-fOO", "1")
+			h.Set("X-Foo", "2")
+			h.Set("accept", "q")
+		}, start + "Host: a\r\nX-Foo: 2\r\naccept: q\r\n\r\n"},
+		{"canonical", func(h *RequestHeader) { h.SetCanonical([]byte("x-fOO"), []byte("1")) }, start + "Host: a\r\nx-fOO: 1\r\n\r\n"},
+		{"ranges", func(h *RequestHeader) { h.SetByteRange(1, 2) }, start + "Host: a\r\nRange: bytes=1-2\r\n\r\n"},
+		{"range to the end", func(h *RequestHeader) { h.SetByteRange(1, -2) }, start + "Host: a\r\nRange: bytes=1-\r\n\r\n"},
+		{"range of the end", func(h *RequestHeader) { h.SetByteRange(-5, 9) }, start + "Host: a\r\nRange: bytes=-5\r\n\r\n"},
+		{"keep-alive", func(h *RequestHeader) { h.SetConnectionClose(); h.Set("connection", "keep-alive") },
+			start + "Host: a\r\nConnection: keep-alive\r\n\r\n"},
+		{"close reset", func(h *RequestHeader) { h.Set("Connection", " CLOSE"); h.ResetConnectionClose() }, start + "Host: a\r\n\r\n"},
+	} {
+		if got := requestText(c.build); got != c.want {
+			t.Errorf("%s:\ngot  %q\nwant %q", c.name, got, c.want)
+		}
+	}
+}
+
+func TestRequestHeaderRawMode(t *testing.T) {
+	var h RequestHeader
+	h.DisableSpecialHeader()
+	h.DisableNormalizing()
+	h.Set("x-first", "1")
+	h.Set("content-length", "9")
+	h.Set("hOST", "a")
+	h.Set("User-agent", "u")
+	h.SetContentLength(3)
+	want := "GET / HTTP/1.1\r\nx-first: 1\r\ncontent-length: 3\r\nhOST: a\r\nUser-agent: u\r\n\r\n"
+	if got := h.String(); got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	// A body without a length would be read as the next request.
+	h.Del("Content-Length")
+	h.SetContentLength(-1)
+	if !strings.HasSuffix(h.String(), "Transfer-Encoding: chunked\r\n\r\n") {
+		t.Errorf("%q doesn't frame its body", h.String())
+	}
+}
+
+func TestResponseHeaderText(t *testing.T) {
+	const start, text = "HTTP/1.1 200 OK\r\n", "Content-Type: text/plain; charset=utf-8\r\n"
+	for _, c := range []struct {
+		name   string
+		build  func(h *ResponseHeader)
+		server string
+		want   string
+	}{
+		{"nothing", func(h *ResponseHeader) {}, "", start + "Content-Length: 0\r\n\r\n"},
+		{"body", func(h *ResponseHeader) { h.SetContentLength(5) }, "gale", start + "Server: gale\r\n" + text + "Content-Length: 5\r\n\r\n"},
+		{"order", func(h *ResponseHeader) {
+			h.SetConnectionClose()
+			h.Add("Set-Cookie", "a=b")
+			h.Set("X-A", "1")
+			h.SetContentLength(5)
+			h.Set("etag", "e")
+			h.SetContentEncoding("gzip")
+			h.SetContentType("x/y")
+			h.Set("Date", "now")
+			h.SetServer("own")
+			h.Add("Set-Cookie", "c=d")
+		}, "gale", start + "Server: own\r\nDate: now\r\nContent-Type: x/y\r\nContent-Encoding: gzip\r\nContent-Length: 5\r\nX-A: 1\r\nEtag: e\r\nSet-Cookie: a=b\r\nSet-Cookie: c=d\r\nConnection: close\r\n\r\n"},
+		{"server name", func(h *ResponseHeader) {}, "x\r\nInjected: y", start + "Server: x  Injected: y\r\nContent-Length: 0\r\n\r\n"},
+		{"chunked", func(h *ResponseHeader) { h.SetContentLength(-1) }, "", start + text + "Transfer-Encoding: chunked\r\n\r\n"},
+		{"until the end", func(h *ResponseHeader) { h.SetContentLength(-2) }, "", start + text + "Connection: close\r\n\r\n"},
+		{"204", func(h *ResponseHeader) { h.SetContentLength(5); h.SetStatusCode(204) }, "", "HTTP/1.1 204 No Content\r\n\r\n"},
+		{"304", func(h *ResponseHeader) { h.SetStatusCode(304); h.SetContentLength(5); h.Set("ETag", "x") }, "", "HTTP/1.1 304 Not Modified\r\nEtag: x\r\n\r\n"},
+		{"101", func(h *ResponseHeader) {
+			h.SetStatusCode(101)
+			h.Set("Upgrade", "websocket")
+			h.Set("connection", "Upgrade")
+		}, "", "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n"},
+		{"status", func(h *ResponseHeader) { h.SetStatusCode(12345) }, "", "HTTP/1.1 500 Internal Server Error\r\nContent-Length: 0\r\n\r\n"},
+		{"reason", func(h *ResponseHeader) { h.SetStatusMessage([]byte("a\r\nb")) }, "", "HTTP/1.1 200 a  b\r\nContent-Length: 0\r\n\r\n"},
+		{"1.0", func(h *ResponseHeader) { h.SetProtocol([]byte("HTTP/1.0")) }, "", "HTTP/1.0 200 OK\r\nContent-Length: 0\r\n\r\n"},
+		{"no default type", func(h *ResponseHeader) { h.SetNoDefaultContentType(true); h.SetContentLength(5) }, "", start + "Content-Length: 5\r\n\r\n"},
+		{"coding by hand", func(h *ResponseHeader) { h.Set("transfer-encoding", "chunked") }, "", start + "Content-Length: 0\r\n\r\n"},
+		{"content range", func(h *ResponseHeader) { h.SetContentRange(1, 2, 30) }, "", start + "Content-Length: 0\r\nContent-Range: bytes 1-2/30\r\n\r\n"},
+		{"last modified", func(h *ResponseHeader) { h.SetLastModified(time.Unix(784111777, 5)) }, "", start + "Content-Length: 0\r\nLast-Modified: Sun, 06 Nov 1994 08:49:37 GMT\r\n\r\n"},
+		{"closing beats upgrade", func(h *ResponseHeader) { h.Set("Connection", "x-y"); h.SetConnectionClose() }, "", start + "Content-Length: 0\r\nConnection: close\r\n\r\n"},
+	} {
+		var h ResponseHeader
+		h.noDefaultDate = true
+		c.build(&h)
+		if got := string(h.appendHead(nil, []byte(c.server))); got != c.want {
+			t.Errorf("%s:\ngot  %q\nwant %q", c.name, got, c.want)
+		}
+	}
+}
+
+// TestResponseHeaderUsual holds the prebuilt lines against those that are written
+// one by one, with the clock held and not, for two servers.
+func TestResponseHeaderUsual(t *testing.T) {
+	for i := range 3 {
+		if i == 1 {
+			defer clock.Start()()
+		}
+		for _, server := range []string{"gale", "other", ""} {
+			var fast, slow ResponseHeader
+			fast.SetContentLength(12)
+			slow.SetContentLength(12)
+			slow.SetContentType("text/plain; charset=utf-8")
+			a, b := fast.appendHead(nil, []byte(server)), slow.appendHead(nil, []byte(server))
+			if len(a) != len(b) || !strings.Contains(string(a), "Date: ") {
+				t.Errorf("%q\n%q", a, b)
+			}
+		}
+	}
+}
+
+func TestHeaderReceived(t *testing.T) {
+	var h RequestHeader
+	const head = "POST /x?y HTTP/1.1\r\nhost: a\r\nfoo: b\r\nFOO:  c \r\ncookie: a=b; c=d\r\nCookie: e=f\r\n" +
+		"content-length: 5\r\nconnection: Upgrade, close\r\nExpect: 100-continue\r\n\r\n"
+	if err := h.Read(bufio.NewReader(strings.NewReader(head + "hello"))); err != nil {
+		t.Fatal(err)
+	}
+	_, raw, _ := strings.Cut(head, "\r\n")
+	for _, c := range []struct{ name, got, want string }{
+		{"RawHeaders", string(h.RawHeaders()), raw},
+		{"Method", string(h.Method()), "POST"},
+		{"RequestURI", string(h.RequestURI()), "/x?y"},
+		{"Peek foo", string(h.Peek("foo")), "b"},
+		{"Peek Cookie", string(h.Peek("cookie")), "a=b; c=d; e=f"},
+		{"Cookie", string(h.Cookie("e")), "f"},
+		{"PeekAll", fmt.Sprintf("%q", h.PeekAll("Foo")), `["b" "c"]`},
+		{"PeekAll of nothing", fmt.Sprintf("%q", h.PeekAll("Bar")), `[]`},
+		{"PeekKeys", fmt.Sprintf("%s", h.PeekKeys()), "[Host Content-Length Cookie Foo Foo Expect Connection]"},
+		{"String", h.String(), "POST /x?y HTTP/1.1\r\nHost: a\r\nContent-Type: application/octet-stream\r\nContent-Length: 5\r\n" +
+			"Foo: b\r\nFoo: c\r\nCookie: a=b; c=d\r\nCookie: e=f\r\nExpect: 100-continue\r\nConnection: Upgrade, close\r\n\r\n"},
+		{"flags", fmt.Sprint(h.ConnectionClose(), h.ConnectionUpgrade(), h.IsPost(), h.IsGet(), h.IsHTTP11(), h.ContentLength(), h.Len()), "true true true false true 5 7"},
+		{"RawHeaders afterwards", string(h.RawHeaders()), raw},
+	} {
+		if c.got != c.want {
+			t.Errorf("%s:\ngot  %q\nwant %q", c.name, c.got, c.want)
+		}
+	}
+	var order []string
+	for k, v := range h.AllInOrder() {
+		order = append(order, string(k)+"="+string(v))
+	}
+	if got, want := strings.Join(order, " "), "Host=a Foo=b Foo=c Cookie=a=b; c=d Cookie=e=f Content-Length=5 Connection=Upgrade, close Expect=100-continue"; got != want {
+		t.Errorf("AllInOrder:\ngot  %q\nwant %q", got, want)
+	}
+	if h.Peek("nothing") != nil || h.Cookie("nothing") != nil {
+		t.Error("absent values aren't nil")
+	}
+	var c RequestHeader
+	c.Set("X-Old", "old")
+	h.CopyTo(&c)
+	if c.String() != h.String() {
+		t.Errorf("copy is %q", c.String())
+	}
+	h.Reset()
+	if h.String() != "GET / HTTP/1.1\r\n\r\n" || len(h.RawHeaders()) > 0 || string(c.Host()) != "a" {
+		t.Errorf("after Reset: %q", h.String())
+	}
+}
+
+func TestHeaderReadErrors(t *testing.T) {
+	boom := errors.New("boom")
+	broken := func(s string) *bufio.Reader {
+		return bufio.NewReader(io.MultiReader(strings.NewReader(s), &failing{boom}))
+	}
+	var h RequestHeader
+	for _, c := range []struct {
+		name string
+		r    *bufio.Reader
+		want error
+	}{
+		{"empty", bufio.NewReader(strings.NewReader("")), io.EOF},
+		{"line ends only", bufio.NewReader(strings.NewReader("\r\n\r\n\r\n")), io.EOF},
+		{"in part", bufio.NewReader(strings.NewReader("GET / HT")), io.EOF},
+		{"failure at once", broken(""), boom},
+		{"failure later", broken("GET / HTTP/1.1\r\n"), boom},
+		{"too long", bufio.NewReaderSize(strings.NewReader("GET /"+strings.Repeat("a", 100)+" HTTP/1.1\r\n\r\n"), 64), ErrSmallReadBuffer},
+		{"no method", bufio.NewReader(strings.NewReader(" / HTTP/1.1\r\n\r\n")), ErrMissingRequestMethod},
+		{"bad method", bufio.NewReader(strings.NewReader("G@T / HTTP/1.1\r\n\r\n")), ErrUnsupportedRequestMethod},
+		{"no target", bufio.NewReader(strings.NewReader("GET  HTTP/1.1\r\n\r\n")), ErrEmptyRequestURI},
+		{"two lengths", bufio.NewReader(strings.NewReader("GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 1\r\n\r\n")), ErrDuplicateContentLength},
+		{"length", bufio.NewReader(strings.NewReader("GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 1x\r\n\r\n")), ErrNonNumericChars},
+		{"coding", bufio.NewReader(strings.NewReader("GET / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip\r\n\r\n")), ErrUnsupportedTransferEncoding},
+	} {
+		if err := h.Read(c.r); !errors.Is(err, c.want) {
+			t.Errorf("%s: %v, want %v", c.name, err, c.want)
+		}
+		if h.String() != "GET / HTTP/1.1\r\n\r\n" {
+			t.Errorf("%s: %q is left", c.name, h.String())
+		}
+	}
+	var small *ErrSmallBuffer
+	if err := h.Read(bufio.NewReaderSize(strings.NewReader(strings.Repeat("a", 120)), 64)); !errors.As(err, &small) {
+		t.Errorf("a long head: %v", err)
+	}
+	h.hideContents = true
+	if err := h.Read(bufio.NewReader(strings.NewReader("GET /secret"))); err == nil || strings.Contains(err.Error(), "secret") {
+		t.Errorf("contents aren't hidden: %v", err)
+	}
+}
+
+type failing struct{ err error }
+
+func (f *failing) Read([]byte) (int, error) { return 0, f.err }
+
+func TestHeaderTrailers(t *testing.T) {
+	var h ResponseHeader
+	h.Set("X-Before", "1")
+	if err := h.SetTrailer("x-before, X-After"); err != nil {
+		t.Fatal(err)
+	}
+	h.Set("x-after", "2")
+	h.Add("X-After", "3")
+	if got, want := string(h.TrailerHeader()), "X-Before: 1\r\nX-After: 2\r\nX-After: 3\r\n\r\n"; got != want {
+		t.Errorf("section %q, want %q", got, want)
+	}
+	if head := h.String(); strings.Contains(head, "X-Before:") || !strings.Contains(head, "Trailer: X-Before, X-After\r\n") {
+		t.Errorf("head %q", head)
+	}
+	if err := h.AddTrailer("Content-Length, x-more, a b"); err != ErrBadTrailer {
+		t.Errorf("forbidden names: %v", err)
+	}
+	if got := fmt.Sprintf("%s", h.PeekTrailerKeys()); got != "[X-Before X-After X-More]" {
+		t.Errorf("keys %s", got)
+	}
+	if string(h.Peek("x-before")) != "1" || len(h.PeekAll("X-After")) != 2 {
+		t.Error("values of the trailer section aren't found")
+	}
+	if err := h.SetTrailer("X-After"); err != nil || !strings.Contains(h.String(), "X-Before: 1\r\n") {
+		t.Errorf("%v: a field that is no longer declared isn't in %q", err, h.String())
+	}
+	h.Del("Trailer")
+	if string(h.TrailerHeader()) != "\r\n" || !strings.Contains(h.String(), "X-After: 3\r\n") {
+		t.Errorf("after Del: %q, %q", h.TrailerHeader(), h.String())
+	}
+
+	var q RequestHeader
+	q.Set("X-Both", "head")
+	r := bufio.NewReader(strings.NewReader("X-Both: late\r\nx-late: v\r\n\r\nrest"))
+	if err := q.ReadTrailer(r); err != nil {
+		t.Fatal(err)
+	}
+	if rest, _ := io.ReadAll(r); string(rest) != "rest" || string(q.Peek("X-Both")) != "head" || string(q.Peek("X-Late")) != "v" {
+		t.Errorf("rest %q, X-Both %q, X-Late %q", rest, q.Peek("X-Both"), q.Peek("X-Late"))
+	}
+	for in, want := range map[string]error{"Content-Length: 5\r\n\r\n": ErrBadTrailer, "X: y\r\n": io.EOF, "": io.EOF} {
+		if err := q.ReadTrailer(bufio.NewReader(strings.NewReader(in))); !errors.Is(err, want) {
+			t.Errorf("%q: %v, want %v", in, err, want)
+		}
+	}
+}
+
+// TestHeaderManyTrailers: declared names are compared with each other, so there
+// must be a bound on what a peer can declare.
+func TestHeaderManyTrailers(t *testing.T) {
+	var b strings.Builder
+	for i := range 5000 {
+		fmt.Fprintf(&b, "x%d,", i)
+	}
+	var h RequestHeader
+	if err := h.SetTrailer(b.String()); err != ErrBadTrailer || len(h.PeekTrailerKeys()) > 200 {
+		t.Errorf("%v, %d names", err, len(h.PeekTrailerKeys()))
+	}
+}
+
+func TestHeaderCookies(t *testing.T) {
+	var h ResponseHeader
+	h.Set("Set-Cookie", "a=1; Path=/")
+	h.Set("Set-Cookie", "b=2")
+	var c Cookie
+	c.SetKey("a")
+	c.SetValue("3")
+	h.SetCookie(&c)
+	h.DelClientCookie("b;c")
+	var got []string
+	for k, v := range h.Cookies() {
+		got = append(got, string(k)+" "+string(v))
+	}
+	if want := []string{"a a=3", "b b=2", "b c b c=; expires=Tue, 10 Nov 2009 23:00:00 GMT"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if string(h.PeekCookie("b")) != "b=2" || h.PeekCookie("x") != nil {
+		t.Errorf("PeekCookie: %q", h.PeekCookie("b"))
+	}
+	h.DelCookie("a")
+	h.DelAllCookies()
+	if h.Peek("Set-Cookie") != nil {
+		t.Errorf("left: %q", h.Peek("Set-Cookie"))
+	}
+}
+
+func TestHasAcceptEncoding(t *testing.T) {
+	for in, want := range map[string]bool{
+		"gzip": true, "br,GZIP": true, "gzip;q=0": false, "gzip; q=0.000": false, "gzip;q=0.001": true,
+		"xgzip": false, "gzipx": false, "": false, "*": false, "gzip ;q=1, br": true, "gzip;Q=0": false,
+	} {
+		var h RequestHeader
+		h.Set("Accept-Encoding", in)
+		if got := h.HasAcceptEncoding("gzip"); got != want {
+			t.Errorf("%q: %v", in, got)
+		}
+	}
+}
+
+func TestMultipartFormBoundary(t *testing.T) {
+	for in, want := range map[string]string{
+		"multipart/form-data; boundary=abc":              "abc",
+		"Multipart/Form-Data;Boundary=\"a b;c\"":         "a b;c",
+		"multipart/form-data; x=y; boundary=a/b,c ; q=r": "a/b,c",
+		"multipart/form-data":                            "", "multipart/form-data; xboundary=q": "", "multipart/mixed; boundary=x": "",
+		"multipart/form-databoundary=x": "", "multipart/form-data; x=\"; boundary=no\"; boundary=yes": "yes",
+	} {
+		var h RequestHeader
+		h.SetContentType(in)
+		if got := string(h.MultipartFormBoundary()); got != want {
+			t.Errorf("%q: %q, want %q", in, got, want)
+		}
+	}
+}
+
+// TestHeaderAgainstNetHTTP holds names, values and lengths of what is written
+// against what net/http reads.
+func TestHeaderAgainstNetHTTP(t *testing.T) {
+	var h RequestHeader
+	h.SetMethod("PUT")
+	h.SetRequestURI("/a b?c=d")
+	h.SetHost("example.com")
+	h.SetContentLength(0)
+	want := http.Header{}
+	for i, name := range []string{"x", "x-y", "X--Y", "fOO_bar", "accept-ENCODING", "a1-b2", "etag", "www-authenticate"} {
+		value := fmt.Sprint("value ", i)
+		h.Add(name, value)
+		h.Add(name, "more")
+		want.Add(textproto.CanonicalMIMEHeaderKey(name), value)
+		want.Add(textproto.CanonicalMIMEHeaderKey(name), "more")
+	}
+	h.SetCookie("a", "b")
+	req, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(h.Header())))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c, err := req.Cookie("a"); err != nil || c.Value != "b" {
+		t.Errorf("cookie: %v, %v", c, err)
+	}
+	req.Header.Del("Cookie")
+	req.Header.Del("Content-Length")
+	if fmt.Sprint(req.Header) != fmt.Sprint(want) {
+		t.Errorf("got  %v\nwant %v", req.Header, want)
+	}
+	if req.Method != "PUT" || req.RequestURI != "/a%20b?c=d" || req.Host != "example.com" || req.ContentLength != 0 {
+		t.Errorf("%+v", req)
+	}
+}
+
+// TestHeaderSetAgain: setting one field for ever takes no more memory.
+func TestHeaderSetAgain(t *testing.T) {
+	var h ResponseHeader
+	h.Set("X-First", "1")
+	for i := range 100_000 {
+		h.Set("X-Count", fmt.Sprint(i))
+		h.Set("X-First", fmt.Sprint(i))
+		h.SetContentType("text/" + fmt.Sprint(i))
+	}
+	if n := cap(h.s.Buf); n > 64<<10 {
+		t.Errorf("the header has grown to %d bytes", n)
+	}
+	if got := string(h.Peek("X-Count")); got != "99999" {
+		t.Errorf("X-Count is %q", got)
+	}
+}
