@@ -18,39 +18,25 @@ import (
 // One goroutine reads at a time; Close may come from any, at any time, and
 // doesn't wait for a Read that waits for the connection.
 type bodyReader struct {
-	mu  sync.Mutex // held while reading; guards what follows
-	br  *bufio.Reader
-	dec h1.Body
-	// trailers are the fields of the trailer section, which go to sink when
-	// the body is complete.
-	trailers msg.Fields
-	sink     trailerSink
-	// length is the length of the body, msg.LenChunked or msg.LenUnknown; left
-	// what is still to come of a known one.
-	length, left int64
-	// data is body that was decoded and not yet handed out. It aliases br's
-	// buffer, whose next used bytes are consumed once it is.
-	data []byte
-	used int
-	err  error
+	mu      sync.Mutex // held while reading; guards what follows
+	plain   plainBody
+	chunked *chunkedBody // nil for a body without the coding
+	err     error
 
 	closed atomic.Bool
 }
-
-// trailerSink takes the fields of a trailer section: a header.
-type trailerSink interface{ takeTrailer(name, value []byte) }
 
 // init makes d read a body of length bytes (or msg.LenChunked, msg.LenUnknown)
 // from br. Fields of the trailer section go to sink, or are dropped if it is
 // nil.
 func (d *bodyReader) init(br *bufio.Reader, length int64, sink trailerSink) {
-	d.br, d.length, d.left = br, length, length
-	d.sink = sink
-	if length == msg.LenChunked {
-		d.dec.Init(length, &d.trailers, nil)
-	}
-	if length == 0 {
+	switch length {
+	case msg.LenChunked:
+		d.chunked = newChunkedBody(br, sink)
+	case 0:
 		d.err = io.EOF
+	default:
+		d.plain = plainBody{br, length}
 	}
 }
 
@@ -68,24 +54,49 @@ func (d *bodyReader) Read(p []byte) (n int, err error) {
 	if d.err != nil {
 		return 0, d.err
 	}
-	if d.length == msg.LenChunked {
-		n, err = d.readChunked(p)
-	} else {
-		n, err = d.readPlain(p)
+	if d.chunked == nil {
+		n, d.err = d.plain.read(p)
+		return n, d.err
 	}
-	d.err = err
-	return n, err
+	if n, d.err = d.chunked.read(p); d.err != nil {
+		d.chunked.release()
+		d.chunked = nil
+	}
+	return n, d.err
 }
 
-// readPlain reads a body that isn't coded in any way.
-func (d *bodyReader) readPlain(p []byte) (int, error) {
-	if d.length >= 0 && int64(len(p)) > d.left {
+// atEnd reports whether the body was read to its end.
+func (d *bodyReader) atEnd() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.err == io.EOF
+}
+
+// Close makes later Reads return io.ErrClosedPipe, unless the body was read to
+// its end before. It leaves the rest of the body in the connection.
+func (d *bodyReader) Close() error {
+	d.closed.Store(true)
+	return nil
+}
+
+// CloseWithError is Close: there is nobody here who would want to know.
+func (d *bodyReader) CloseWithError(error) error { return d.Close() }
+
+// plainBody is a body that isn't coded in any way.
+type plainBody struct {
+	br   *bufio.Reader
+	left int64 // msg.LenUnknown for one up to the end of br
+}
+
+// read reads on in the body. The end may come along with bytes.
+func (d *plainBody) read(p []byte) (int, error) {
+	if d.left < 0 {
+		return d.br.Read(p)
+	}
+	if int64(len(p)) > d.left {
 		p = p[:d.left]
 	}
 	n, err := d.br.Read(p)
-	if d.length < 0 {
-		return n, err
-	}
 	switch d.left -= int64(n); {
 	case d.left == 0:
 		return n, io.EOF
@@ -95,31 +106,69 @@ func (d *bodyReader) readPlain(p []byte) (int, error) {
 	return n, err
 }
 
-func (d *bodyReader) readChunked(p []byte) (int, error) {
-	for len(d.data) == 0 {
-		data, done, err := d.next()
-		if err != nil {
-			return 0, err
+// appendTo reads the whole body into b.
+func (d *plainBody) appendTo(b *pool.Buf, limit int) error {
+	empty := 0
+	for {
+		if len(b.B) == cap(b.B) {
+			b.Grow(1)
 		}
-		if len(data) == 0 && done {
-			return 0, io.EOF
+		n, err := d.read(b.B[len(b.B):cap(b.B)])
+		b.B = b.B[:len(b.B)+n]
+		switch {
+		case limit > 0 && len(b.B) > limit:
+			b.B = b.B[:limit]
+			return ErrBodyTooLarge
+		case err == io.EOF:
+			return nil
+		case err != nil:
+			return err
+		case n > 0:
+			empty = 0
+		default:
+			if empty++; empty == maxEmptyReads {
+				return io.ErrNoProgress
+			}
 		}
 	}
-	n := copy(p, d.data)
-	if d.data = d.data[n:]; len(d.data) > 0 {
-		return n, nil
-	}
-	_, _ = d.br.Discard(d.used)
-	d.used = 0
-	if d.dec.Done() {
-		return n, io.EOF
-	}
-	return n, nil
 }
 
-// next decodes the next piece of a chunked body into d.data. Pieces without
-// data are consumed at once.
-func (d *bodyReader) next() (data []byte, done bool, err error) {
+// chunkedBody is a body in the chunked coding.
+type chunkedBody struct {
+	br  *bufio.Reader
+	dec h1.Body
+	// trailers are the fields of the trailer section, which go to sink when
+	// the body is complete.
+	trailers msg.Fields
+	sink     trailerSink
+	// data is body that was decoded and not yet handed out. It aliases br's
+	// buffer, whose next used bytes are consumed once it is.
+	data []byte
+	used int
+}
+
+// trailerSink takes the fields of a trailer section: a header.
+type trailerSink interface{ takeTrailer(name, value []byte) }
+
+var chunkedBodies = sync.Pool{New: func() any { return new(chunkedBody) }}
+
+func newChunkedBody(br *bufio.Reader, sink trailerSink) *chunkedBody {
+	d := chunkedBodies.Get().(*chunkedBody)
+	d.br, d.sink = br, sink
+	d.dec.Init(msg.LenChunked, &d.trailers, nil)
+	return d
+}
+
+// release gives d back.
+func (d *chunkedBody) release() {
+	d.br, d.sink, d.data, d.used = nil, nil, nil, 0
+	d.trailers.Reset()
+	chunkedBodies.Put(d)
+}
+
+// next decodes the next piece of the body into d.data. Pieces without data are
+// consumed at once.
+func (d *chunkedBody) next() (data []byte, done bool, err error) {
 	b, err := d.br.Peek(max(d.br.Buffered(), 1))
 	for {
 		if len(b) == 0 {
@@ -151,12 +200,58 @@ func (d *bodyReader) next() (data []byte, done bool, err error) {
 }
 
 // deliver hands the trailer fields on when the body is complete.
-func (d *bodyReader) deliver(done bool) {
+func (d *chunkedBody) deliver(done bool) {
 	if !done || d.sink == nil {
 		return
 	}
 	for i := range d.trailers.Recs {
 		d.sink.takeTrailer(d.trailers.RawName(i), d.trailers.Value(i))
+	}
+}
+
+// consume drops what next returned.
+func (d *chunkedBody) consume() {
+	_, _ = d.br.Discard(d.used)
+	d.data, d.used = nil, 0
+}
+
+// read reads on in the body. The end may come along with bytes.
+func (d *chunkedBody) read(p []byte) (int, error) {
+	for len(d.data) == 0 {
+		data, done, err := d.next()
+		if err != nil {
+			return 0, err
+		}
+		if len(data) == 0 && done {
+			return 0, io.EOF
+		}
+	}
+	n := copy(p, d.data)
+	if d.data = d.data[n:]; len(d.data) > 0 {
+		return n, nil
+	}
+	d.consume()
+	if d.dec.Done() {
+		return n, io.EOF
+	}
+	return n, nil
+}
+
+// appendTo reads the whole body into b.
+func (d *chunkedBody) appendTo(b *pool.Buf, limit int) error {
+	for {
+		data, done, err := d.next()
+		if err != nil {
+			return err
+		}
+		if limit > 0 && len(b.B)+len(data) > limit {
+			return ErrBodyTooLarge
+		}
+		_, _ = b.Write(data)
+		d.consume()
+		if done {
+			return nil
+		}
 	}
 }
 
@@ -167,23 +262,6 @@ func noEOF(err error) error {
 	}
 	return err
 }
-
-// atEnd reports whether the body was read to its end.
-func (d *bodyReader) atEnd() bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.err == io.EOF
-}
-
-// Close makes later Reads return io.ErrClosedPipe, unless the body was read to
-// its end before. It leaves the rest of the body in the connection.
-func (d *bodyReader) Close() error {
-	d.closed.Store(true)
-	return nil
-}
-
-// CloseWithError is Close: there is nobody here who would want to know.
-func (d *bodyReader) CloseWithError(error) error { return d.Close() }
 
 // readBody reads a body of length bytes (or msg.LenChunked, msg.LenUnknown)
 // from br into the buffer of c, and trailer fields into sink. The buffer grows with what arrives, never by
@@ -196,60 +274,17 @@ func (c *content) readBody(br *bufio.Reader, length int64, limit int, sink trail
 	if length == 0 {
 		return nil
 	}
-	var d bodyReader
-	d.init(br, length, sink)
 	b := c.bodyBuf()
 	b.Reset()
 	if length == msg.LenChunked {
-		return d.appendChunked(b, limit)
+		d := newChunkedBody(br, sink)
+		err := d.appendTo(b, limit)
+		d.release()
+		return err
 	}
 	if length > 0 {
 		b.Grow(int(min(length, int64(max(br.Buffered(), pool.MinSize)))))
 	}
-	return d.appendPlain(b, limit)
-}
-
-func (d *bodyReader) appendPlain(b *pool.Buf, limit int) error {
-	empty := 0
-	for {
-		if len(b.B) == cap(b.B) {
-			b.Grow(1)
-		}
-		n, err := d.readPlain(b.B[len(b.B):cap(b.B)])
-		b.B = b.B[:len(b.B)+n]
-		switch {
-		case limit > 0 && len(b.B) > limit:
-			b.B = b.B[:limit]
-			return ErrBodyTooLarge
-		case err == io.EOF:
-			return nil
-		case err != nil:
-			return err
-		case n > 0:
-			empty = 0
-		default:
-			if empty++; empty == maxEmptyReads {
-				return io.ErrNoProgress
-			}
-		}
-	}
-}
-
-func (d *bodyReader) appendChunked(b *pool.Buf, limit int) error {
-	for {
-		data, done, err := d.next()
-		if err != nil {
-			return err
-		}
-		if limit > 0 && len(b.B)+len(data) > limit {
-			return ErrBodyTooLarge
-		}
-		if len(data) > 0 {
-			_, _ = b.Write(data)
-			_, _ = d.br.Discard(d.used)
-		}
-		if done {
-			return nil
-		}
-	}
+	d := plainBody{br, length}
+	return d.appendTo(b, limit)
 }

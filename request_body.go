@@ -180,8 +180,9 @@ func (req *Request) Write(w *bufio.Writer) error {
 		return req.writeChunk(w, body)
 	case expected:
 		req.Header.SetContentLength(len(body))
-	case req.Header.ContentLength() != 0:
-		req.Header.s.ContentLength = 0 // there is no body
+	case req.Header.s.ContentLength != 0: // whatever was set, there is no body
+		req.Header.Del(HeaderContentLength)
+		req.Header.Del(HeaderTransferEncoding)
 	}
 	if err := req.Header.Write(w); err != nil {
 		return err
