@@ -372,7 +372,10 @@ func (ss *session) expect(ctx *RequestCtx, w *engine.Work, length int64) (next e
 	switch {
 	case s.ExpectHandler != nil:
 		ctx.work = w
-		if code := s.ExpectHandler(ctx); code != StatusContinue {
+		code := s.ExpectHandler(ctx)
+		ctx.Response.Reset()
+		ss.prepareResponse(ctx)
+		if code != StatusContinue {
 			return ss.refuse(w, &statusError{code, ""}), false
 		}
 	case s.ContinueHandler != nil:

@@ -118,15 +118,30 @@ const (
 	maxDrainTime = time.Second
 )
 
-// drain reads what the handler left of the body, so that the connection can be
-// used on; false if that is too much, takes too long or never comes.
-func (ss *session) drain(ctx *RequestCtx, w *engine.Work) bool {
+// mayDrain reports whether it is worth reading what the handler left of the
+// body, so that the connection can be used on. It takes what has arrived.
+func (ss *session) mayDrain(ctx *RequestCtx, w *engine.Work) bool {
 	if ctx.stream.owesContinue || ss.aborted {
 		return false // the client may send the body or not: who knows
 	}
-	if ss.body.Left() > maxDrain {
-		return false
+	for {
+		_, n, done, err := ss.body.Next(w.Unread())
+		if err != nil {
+			return false
+		}
+		w.Consume(n)
+		if done {
+			return true
+		}
+		if n == 0 {
+			return ss.body.Left() <= maxDrain
+		}
 	}
+}
+
+// drain reads what the handler left of the body; false if that is too much,
+// takes too long or never comes.
+func (ss *session) drain(w *engine.Work) bool {
 	deadline := time.Now().Add(maxDrainTime)
 	if d := ss.bodyDeadline; !d.IsZero() && d.Before(deadline) {
 		deadline = d

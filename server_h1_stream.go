@@ -40,15 +40,20 @@ func (o *bodyOut) Write(p []byte) (int, error) {
 		o.left -= int64(len(p))
 	}
 	w := o.w
-	if o.chunked {
+	var err error
+	switch {
+	case !o.chunked:
+		err = o.ss.c.WriteBody(w, p)
+	case len(p) < streamBuffer:
+		w.Out = h1.AppendChunk(w.Out, p)
+		err = o.ss.c.Flush(w)
+	default:
 		w.Out = h1.AppendChunkSize(w.Out, len(p))
+		err = o.ss.c.WriteBody(w, p)
+		w.Out = append(w.Out, "\r\n"...) // goes with what comes next
 	}
-	if err := o.ss.c.WriteBody(w, p); err != nil {
+	if err != nil {
 		return 0, err
-	}
-	if o.chunked {
-		// The CRLF behind the data goes with what comes next.
-		w.Out = append(w.Out, "\r\n"...)
 	}
 	return len(p), nil
 }

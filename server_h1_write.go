@@ -28,7 +28,7 @@ func (ss *session) answer(w *engine.Work) (next engine.Next, ok bool) {
 	if ss.aborted || broken {
 		return engine.Next{Op: engine.Abort}, false
 	}
-	if ctx.hijack != nil && timedOut == nil {
+	if ctx.hijack != nil && timedOut == nil && ss.req.keepAlive && !resp.ConnectionClose() {
 		return ss.handOver(ctx, w), false
 	}
 	next, ok = ss.write(ctx, w, resp, !fine)
@@ -83,7 +83,7 @@ func (ss *session) handOver(ctx *RequestCtx, w *engine.Work) engine.Next {
 // keepAlive reports whether the connection may be used on after resp.
 func (ss *session) keepAlive(ctx *RequestCtx, resp *Response) bool {
 	s := ss.s
-	return ss.req.keepAlive && !resp.ConnectionClose() && !s.DisableKeepalive &&
+	return ss.hijack != nil || ss.req.keepAlive && !resp.ConnectionClose() && !s.DisableKeepalive &&
 		(s.MaxRequestsPerConn <= 0 || ss.num < uint64(s.MaxRequestsPerConn)) && !s.engine.Stopping()
 }
 
@@ -101,7 +101,7 @@ func (ss *session) write(ctx *RequestCtx, w *engine.Work, resp *Response, mustCl
 	keep := !mustClose && ss.keepAlive(ctx, resp)
 	streams := resp.hasStream()
 	if ss.unreadBody() && keep && !streams {
-		keep = ss.drain(ctx, w)
+		keep = ss.mayDrain(ctx, w)
 	}
 	ss.frame(ctx, resp, &keep)
 	ss.boundWrites()
@@ -120,7 +120,7 @@ func (ss *session) write(ctx *RequestCtx, w *engine.Work, resp *Response, mustCl
 		}
 		next.File = file
 		if ss.unreadBody() && keep {
-			keep = ss.drain(ctx, w)
+			keep = ss.mayDrain(ctx, w) && ss.drain(w)
 		}
 	case resp.Header.s.ContentLength == msg.LenChunked:
 		out := bodyOut{ss: ss, w: w, left: -1, chunked: true}
@@ -134,6 +134,14 @@ func (ss *session) write(ctx *RequestCtx, w *engine.Work, resp *Response, mustCl
 			ss.err = err
 			return engine.Next{Op: engine.Abort}, false
 		}
+	}
+	if keep && ss.unreadBody() && !streams {
+		// The response must not wait for a body that nobody read.
+		if err := ss.c.Flush(w); err != nil {
+			ss.err = err
+			return engine.Next{Op: engine.Abort}, false
+		}
+		keep = ss.drain(w)
 	}
 	return ss.after(w, next, keep)
 }

@@ -31,9 +31,12 @@ func (ss *session) refuse(w *engine.Work, err error) engine.Next {
 		ss.prepare(ctx, w)
 	}
 	ctx.work = w
-	ss.err = err
 	if he := (*h1.Error)(nil); errors.As(err, &he) && he.Status == StatusRequestHeaderFieldsTooLarge {
-		err = &ErrSmallBuffer{err: err}
+		err = &ErrSmallBuffer{err: ErrSmallReadBuffer}
+	}
+	ss.err = err
+	if _, ok := err.(*statusError); ok {
+		ss.err = nil // no error, but a decision
 	}
 	ctx.Response.Reset()
 	ss.prepareResponse(ctx)
