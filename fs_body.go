@@ -4,9 +4,9 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 
-	"github.com/galehttp/gale/internal/pool"
 	"github.com/galehttp/gale/internal/static"
 )
 
@@ -68,7 +68,7 @@ func (b *fileBody) Read(p []byte) (int, error) {
 }
 
 // WriteTo writes the rest of the body to w.
-func (b *fileBody) WriteTo(w io.Writer) (int64, error) { return copyPooled(w, b) }
+func (b *fileBody) WriteTo(w io.Writer) (int64, error) { return copyStream(w, b, math.MaxInt64) }
 
 // Close lets go of the file.
 func (b *fileBody) Close() error {
@@ -78,33 +78,6 @@ func (b *fileBody) Close() error {
 	}
 	b.file = nil
 	return file.Release()
-}
-
-// copyPooled copies from r to w with a buffer that it borrows. r must have no
-// WriteTo that ends up here.
-func copyPooled(w io.Writer, r io.Reader) (sum int64, err error) {
-	buf := pool.Get(32 << 10)
-	defer pool.Put(buf)
-	b := buf.B[:cap(buf.B)]
-	for {
-		n, rerr := r.Read(b)
-		if n > 0 {
-			m, werr := w.Write(b[:n])
-			sum += int64(m)
-			if werr != nil {
-				return sum, werr
-			}
-			if m < n {
-				return sum, io.ErrShortWrite
-			}
-		}
-		if rerr == io.EOF {
-			return sum, nil
-		}
-		if rerr != nil {
-			return sum, rerr
-		}
-	}
 }
 
 // partsBody is a multipart/byteranges body: each part is a head and a run of a
@@ -159,7 +132,7 @@ func (b *partsBody) advance() {
 }
 
 // WriteTo writes the rest of the body to w.
-func (b *partsBody) WriteTo(w io.Writer) (int64, error) { return copyPooled(w, b) }
+func (b *partsBody) WriteTo(w io.Writer) (int64, error) { return copyStream(w, b, math.MaxInt64) }
 
 // Close lets go of the file.
 func (b *partsBody) Close() error {
