@@ -46,6 +46,7 @@ type session struct {
 	ctx *RequestCtx
 	// body decodes the body of the message in flight.
 	body         h1.Body
+	drained      int  // bytes of the body that nobody wanted, see drain
 	emptyLines   int  // before the message
 	hasBody      bool // the message has a body; see bodyDone
 	bodyDeadline time.Time

@@ -124,36 +124,38 @@ func (ss *session) mayDrain(ctx *RequestCtx, w *engine.Work) bool {
 	if ctx.stream.owesContinue || ss.aborted {
 		return false // the client may send the body or not: who knows
 	}
-	for {
-		_, n, done, err := ss.body.Next(w.Unread())
-		if err != nil {
-			return false
-		}
-		w.Consume(n)
-		if done {
-			return true
-		}
-		if n == 0 {
-			return ss.body.Left() <= maxDrain
-		}
-	}
-}
-
-// drain reads what the handler left of the body; false if that is too much,
-// takes too long or never comes.
-func (ss *session) drain(w *engine.Work) bool {
-	deadline := time.Now().Add(maxDrainTime)
-	if d := ss.bodyDeadline; !d.IsZero() && d.Before(deadline) {
-		deadline = d
-	}
-	for left := maxDrain; left >= 0; {
+	for ss.drained = 0; ss.drained <= maxDrain; {
 		data, n, done, err := ss.body.Next(w.Unread())
 		if err != nil {
 			return false
 		}
 		w.Consume(n)
-		if left -= len(data); done {
-			return left >= 0
+		ss.drained += len(data)
+		if done {
+			return ss.drained <= maxDrain
+		}
+		if n == 0 {
+			return ss.body.Left() <= int64(maxDrain-ss.drained)
+		}
+	}
+	return false
+}
+
+// drain goes on where mayDrain ended; false if what the handler left is too
+// much, takes too long or never comes.
+func (ss *session) drain(w *engine.Work) bool {
+	deadline := time.Now().Add(maxDrainTime)
+	if d := ss.bodyDeadline; !d.IsZero() && d.Before(deadline) {
+		deadline = d
+	}
+	for ss.drained <= maxDrain {
+		data, n, done, err := ss.body.Next(w.Unread())
+		if err != nil {
+			return false
+		}
+		w.Consume(n)
+		if ss.drained += len(data); done {
+			return ss.drained <= maxDrain
 		}
 		if n == 0 && ss.fill(w, deadline) != nil {
 			return false
