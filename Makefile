@@ -10,7 +10,7 @@ OLD     ?= bench-old.txt
 NEW     ?= bench-new.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help build test race fuzz bench bench-tcp benchstat cover lint fmt vuln cross stats docs check
+.PHONY: help build test race differential fuzz bench bench-tcp benchstat cover lint fmt vuln cross stats docs check
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -20,6 +20,8 @@ test: ## run all tests
 	$(GO) test $(PKGS)
 race: ## run all tests with the race detector
 	$(GO) test -race $(PKGS)
+differential: ## compare with fasthttp and net/http as black boxes
+	cd tests/differential && $(GO) test ./...
 fuzz: ## run every fuzz target for FUZZTIME each
 	@GO="$(GO)" scripts/fuzz.sh $(FUZZTIME)
 bench: ## compare gale, fasthttp and net/http in one run, with ratios

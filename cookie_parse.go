@@ -17,8 +17,8 @@ func (c *Cookie) Parse(src string) error { return c.ParseBytes(bytesconv.S2B(src
 //
 // Spaces and tabs around the parts are dropped, and so is one pair of double
 // quotes around a value. Attributes are found whatever their case; the last of
-// a kind counts; unknown ones and bad values of Max-Age, Expires and SameSite
-// are ignored. A Max-Age of 0 or less gives a negative MaxAge.
+// a kind counts; unknown ones, bad values of Max-Age, Expires and SameSite, and
+// Path and Domain without "=" are ignored. A Max-Age of 0 or less gives a negative MaxAge.
 //
 // Control characters become spaces, as in the setters. The error is
 // [ErrNoCookies] if src is empty, and [ErrInvalidCookieValue] if the value or
@@ -96,13 +96,13 @@ func (c *Cookie) setAttribute(part []byte) bool {
 	switch part[0] | 0x20 {
 	case 'p':
 		if value, ok := attributeValue(part, "path"); ok {
-			return c.setParsedPath(value)
+			return value == nil || c.setParsedPath(value)
 		}
 		if _, ok := attributeValue(part, "partitioned"); ok {
 			c.partitioned = true
 		}
 	case 'd':
-		if value, ok := attributeValue(part, "domain"); ok {
+		if value, ok := attributeValue(part, "domain"); ok && value != nil {
 			c.domain = setCookiePart(c.domain, value)
 			return !hasQuoting(value)
 		}
@@ -131,7 +131,7 @@ func (c *Cookie) setAttribute(part []byte) bool {
 }
 
 // attributeValue returns the value of the attribute, without quotes, if it has
-// the name.
+// the name. The value is nil if there is no "=".
 func attributeValue(part []byte, name string) (value []byte, ok bool) {
 	if len(part) < len(name) || !bytesconv.EqualFoldString(part[:len(name)], name) {
 		return nil, false
@@ -178,7 +178,7 @@ func (c *Cookie) setMaxAge(value []byte) {
 
 func (c *Cookie) setSameSite(value []byte) {
 	switch {
-	case len(value) == 0:
+	case value == nil: // without "="
 		c.sameSite = CookieSameSiteDefaultMode
 	case bytesconv.EqualFoldString(value, "lax"):
 		c.sameSite = CookieSameSiteLaxMode

@@ -1,0 +1,151 @@
+package differential
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"sync/atomic"
+	"testing"
+)
+
+// An observation is what the two sides said to one question.
+type observation struct {
+	what       string // the question: a method with its arguments
+	in         string // what was parsed or sent, where that is one input
+	gale, peer string
+}
+
+// A difference is one that is meant. when says to which observations it
+// applies; as few as possible.
+type difference struct {
+	row  string // the first cell of the row in docs/differences.md
+	when func(o observation) bool
+
+	seen atomic.Int64
+}
+
+// differences are those of one domain.
+type differences []*difference
+
+// explain reports whether o is a difference that is meant.
+func (ds differences) explain(o observation) bool {
+	for _, d := range ds {
+		if d.when(o) {
+			d.seen.Add(1)
+			return true
+		}
+	}
+	return false
+}
+
+// checkDocumented fails for those that have no row, and for those that no input
+// has shown: they are history.
+func (ds differences) checkDocumented(t *testing.T) {
+	t.Helper()
+	text, err := os.ReadFile("../../docs/differences.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range ds {
+		if !strings.Contains(string(text), "\n| "+d.row+" |") {
+			t.Errorf("docs/differences.md has no row %q", d.row)
+		}
+		if d.seen.Load() == 0 {
+			t.Errorf("no input shows the difference %q", d.row)
+		}
+	}
+}
+
+// A trace is what one implementation said to a series of questions.
+type trace struct{ what, said []string }
+
+// add notes an answer. Byte slices are printed quoted, nil apart from empty.
+func (tr *trace) add(what string, answers ...any) {
+	var b strings.Builder
+	for i, a := range answers {
+		if i > 0 {
+			b.WriteByte(' ')
+		}
+		switch a := a.(type) {
+		case []byte:
+			if a == nil {
+				b.WriteString("nil")
+			} else {
+				fmt.Fprintf(&b, "%q", a)
+			}
+		case string:
+			fmt.Fprintf(&b, "%q", a)
+		case error:
+			fmt.Fprintf(&b, "error(%v)", a)
+		default:
+			fmt.Fprintf(&b, "%v", a)
+		}
+	}
+	tr.what = append(tr.what, what)
+	tr.said = append(tr.said, b.String())
+}
+
+// compare fails at the first answer that differs without being meant to. It
+// stops at the first that differs: what follows may differ for that reason.
+func compare(t *testing.T, ds differences, in string, gale, peer *trace) {
+	t.Helper()
+	for i := range min(len(gale.said), len(peer.said)) {
+		o := observation{gale.what[i], in, gale.said[i], peer.said[i]}
+		if gale.what[i] != peer.what[i] {
+			t.Fatalf("gale was asked %s, fasthttp %s", gale.what[i], peer.what[i])
+		}
+		if o.gale == o.peer {
+			continue
+		}
+		if !ds.explain(o) {
+			t.Errorf("input %q\n%s\n gale     %s\n fasthttp %s\nafter\n%s", in, o.what, o.gale, o.peer, strings.Join(gale.what[max(0, i-12):i], "\n"))
+		}
+		return
+	}
+	if len(gale.said) != len(peer.said) {
+		t.Errorf("input %q: %d answers against %d", in, len(gale.said), len(peer.said))
+	}
+}
+
+// A script makes choices, by its bytes; a fuzzer can steer it. At its end all
+// choices are 0.
+type script struct{ b []byte }
+
+func (s *script) more() bool { return len(s.b) > 0 }
+
+// n returns a number below max, which is 256 at most.
+func (s *script) n(max int) int {
+	if len(s.b) == 0 {
+		return 0
+	}
+	c := s.b[0]
+	s.b = s.b[1:]
+	return int(c) % max
+}
+
+// pick returns one of the words.
+func (s *script) pick(words []string) string { return words[s.n(len(words))] }
+
+// join returns up to max words in a row.
+func (s *script) join(words []string, max int) string {
+	var b strings.Builder
+	for range s.n(max + 1) {
+		b.WriteString(s.pick(words))
+	}
+	return b.String()
+}
+
+// scripts returns n scripts of size bytes, the same in each run.
+func scripts(n, size int) [][]byte {
+	r := rand.New(rand.NewPCG(1, 2))
+	all := make([][]byte, n)
+	for i := range all {
+		b := make([]byte, size)
+		for j := range b {
+			b[j] = byte(r.Uint32())
+		}
+		all[i] = b
+	}
+	return all
+}
