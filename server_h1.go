@@ -41,6 +41,9 @@ type session struct {
 	// begun is when the first byte of the message in flight was read, zero
 	// between messages.
 	begun time.Time
+	// ran is when the bytes were read that the last handler got its request
+	// from. What came with them waited for it.
+	ran time.Time
 	// ctx is the message in flight while its body arrives; between feeds no
 	// context is held otherwise, see take.
 	ctx *RequestCtx
@@ -170,7 +173,7 @@ func (ss *session) idle(w *engine.Work) engine.Next {
 	}
 	ss.setState(StateIdle)
 	if d := ss.s.idleTimeout(); d > 0 {
-		next.Deadline = w.Now.Add(d)
+		next.Deadline = time.Now().Add(d) // w.Now is before the handler ran
 	}
 	return next
 }
@@ -258,6 +261,7 @@ func (ss *session) feedHead(w *engine.Work) (next engine.Next, ok bool) {
 			ss.drop(w)
 		}
 		if d := s.headTimeout(); d > 0 {
+			ss.excuseWait()
 			since := ss.begun
 			if ss.num == 0 {
 				since = ss.opened
@@ -270,6 +274,14 @@ func (ss *session) feedHead(w *engine.Work) (next engine.Next, ok bool) {
 	ss.num++
 	ss.prepare(ctx, w)
 	return ss.accept(ctx, w)
+}
+
+// excuseWait lets the time of a pipelined message begin now if all that has
+// arrived of it waited for the handler of the one before.
+func (ss *session) excuseWait() {
+	if ss.begun == ss.ran {
+		ss.begun = time.Now()
+	}
 }
 
 // prepare makes the context that of the request whose head it holds.
@@ -314,6 +326,7 @@ func (ss *session) accept(ctx *RequestCtx, w *engine.Work) (next engine.Next, ok
 	ss.stage = inBody
 	ss.bodyDeadline = time.Time{}
 	if ss.cfg.readTimeout > 0 {
+		ss.excuseWait()
 		ss.bodyDeadline = ss.begun.Add(ss.cfg.readTimeout)
 	}
 	length := head.ContentLength

@@ -13,7 +13,7 @@ import (
 func (ss *session) answer(w *engine.Work) (next engine.Next, ok bool) {
 	ctx := ss.ctx
 	ctx.work = w
-	ctx.now = w.Now
+	ctx.now, ss.ran = w.Now, w.Now
 	if ss.s.LazyRequestTime {
 		ctx.now = zeroTime // see RequestCtx.Time
 	}
