@@ -173,10 +173,10 @@ func (h *ResponseHeader) ConnectionClose() bool {
 		h.s.Minor == 0 && h.s.Conn&msg.ConnKeepAlive == 0 && isTen(&h.s.Fields)
 }
 
-// ConnectionUpgrade reports whether Connection has the option "upgrade", which
-// counts in HTTP/1.1 alone (RFC 9110 section 7.8).
+// ConnectionUpgrade reports whether Connection has the option "upgrade". In a
+// response that was received as HTTP/1.0 that counts with "keep-alive" alone.
 func (h *ResponseHeader) ConnectionUpgrade() bool {
-	return h.s.Conn&msg.ConnUpgrade != 0 && !isTen(&h.s.Fields)
+	return h.s.Conn&msg.ConnUpgrade != 0 && (h.s.Conn&msg.ConnKeepAlive != 0 || !isTen(&h.s.Fields))
 }
 
 // SetConnectionClose sets Connection to "close".

@@ -24,15 +24,14 @@ const responseFramed uint64 = 1<<msg.ContentLength | 1<<msg.TransferEncoding
 func (h *ResponseHeader) appendText(dst, server []byte, length bool) []byte {
 	f := &h.s.Fields
 	seen := f.Seen()
-	hasBody := statusHasBody(h.s.Status)
-	dst = h.appendStatusLine(dst)
-	n := h.s.ContentLength
-	switch {
-	case seen&(responseLeading|responseFramed) == 0 && n > 0 && hasBody && !h.noDefaultDate && !h.noDefaultContentType:
-		dst = appendUsual(dst, server, true)
+	if n := h.s.ContentLength; n > 0 && seen&(responseLeading|responseFramed) == 0 && !h.noDefaultDate &&
+		!h.noDefaultContentType && h.isPlainOK() {
+		dst = appendUsual(dst, server, 0)
 		dst = bytesconv.AppendInt(dst, int(n))
 		dst = append(dst, "\r\n"...)
-	default:
+	} else {
+		hasBody := statusHasBody(h.s.Status)
+		dst = h.appendStatusLine(dst)
 		dst = h.appendLeading(dst, server, hasBody)
 		dst = h.appendFraming(dst, hasBody, length)
 	}
@@ -59,10 +58,12 @@ func (h *ResponseHeader) mayNameConnection() bool {
 		h.s.Seen()&(1<<msg.Connection) != 0
 }
 
+// isPlainOK reports whether the status line is the usual one of a 200.
+func (h *ResponseHeader) isPlainOK() bool {
+	return (h.s.Status == 0 || h.s.Status == StatusOK) && h.s.Parts[msg.Reason].Len|h.s.Parts[msg.Proto].Len == 0
+}
+
 func (h *ResponseHeader) appendStatusLine(dst []byte) []byte {
-	if h.s.Status|int(h.s.Parts[msg.Reason].Len|h.s.Parts[msg.Proto].Len) == 0 {
-		return append(dst, "HTTP/1.1 200 OK\r\n"...)
-	}
 	from := len(dst)
 	dst = h1.AppendStatusLine(dst, h.StatusCode(), h.s.Part(msg.Reason))
 	p := h.s.Part(msg.Proto)
@@ -73,49 +74,51 @@ func (h *ResponseHeader) appendStatusLine(dst []byte) []byte {
 	return append(append(dst[:from], p...), line...)
 }
 
-// usual holds what most responses of a server have in common for a second.
+const (
+	plainOK   = "HTTP/1.1 200 OK\r\n"
+	plainType = "Content-Type: text/plain; charset=utf-8\r\nContent-Length: "
+)
+
+// usual holds what most responses of a server have in common for a second: the
+// text between plainOK and plainType is Server and Date.
 type usual struct {
 	mark   clock.Mark
 	server string
-	// text is Server and Date, from typed on the usual Content-Type and the name
-	// of the field that follows.
-	text  []byte
-	typed int
+	text   []byte
 }
 
 var lastUsual atomic.Pointer[usual]
 
-// appendUsual appends Server and Date and, if typed is set, the usual
-// Content-Type and "Content-Length: ".
-func appendUsual(dst, server []byte, typed bool) []byte {
-	u := lastUsual.Load()
-	if u == nil || u.mark != clock.Current() || u.server != string(server) {
-		return appendUsualSlow(dst, server, typed, u)
+// appendUsual appends the head from its byte from on to the name of
+// Content-Length.
+func appendUsual(dst, server []byte, from int) []byte {
+	if u := lastUsual.Load(); u != nil && u.mark == clock.Current() && u.server == string(server) {
+		return append(dst, u.text[from:]...)
 	}
-	if typed {
-		return append(dst, u.text...)
-	}
-	return append(dst, u.text[:u.typed]...)
+	start := len(dst)
+	dst = makeUsual(dst, server)
+	return append(dst[:start], dst[start+from:]...)
 }
 
-// appendUsualSlow is appendUsual without old, the text that is there. It makes
-// the text for the new second. The first server to come in a second makes it;
-// servers with another name do without.
-func appendUsualSlow(dst, server []byte, typed bool, old *usual) []byte {
-	from := len(dst)
-	mark := clock.Current()
+// appendOrigin appends Server, which is not set, and Date.
+func appendOrigin(dst, server []byte) []byte {
+	dst = appendUsual(dst, server, len(plainOK))
+	return dst[:len(dst)-len(plainType)]
+}
+
+// makeUsual appends the text for a new second. It is kept for the first server
+// to come in a second; servers with another name make it each time.
+func makeUsual(dst, server []byte) []byte {
+	old, mark := lastUsual.Load(), clock.Current()
+	start := len(dst)
+	dst = append(dst, plainOK...)
 	dst = appendServer(dst, server)
 	dst = append(dst, "Date: "...)
 	dst = clock.AppendDate(dst)
-	dst = append(dst, "\r\n"...)
-	end := len(dst)
-	dst = append(dst, "Content-Type: text/plain; charset=utf-8\r\nContent-Length: "...)
+	dst = append(dst, "\r\n"+plainType...)
 	fresh := old == nil || old.mark != mark
 	if fresh && mark != (clock.Mark{}) && mark == clock.Current() {
-		lastUsual.Store(&usual{mark, string(server), bytes.Clone(dst[from:]), end - from})
-	}
-	if !typed {
-		return dst[:end]
+		lastUsual.Store(&usual{mark, string(server), bytes.Clone(dst[start:])})
 	}
 	return dst
 }
@@ -137,11 +140,11 @@ func (h *ResponseHeader) appendLeading(dst, server []byte, hasBody bool) []byte 
 	f := &h.s.Fields
 	seen := f.Seen()
 	if seen&(1<<msg.Server|1<<msg.Date) == 0 && !h.noDefaultDate {
-		dst = appendUsual(dst, server, false)
+		dst = appendOrigin(dst, server)
 	} else {
-		dst = h.appendOrigin(dst, server)
+		dst = h.appendOwnOrigin(dst, server)
 	}
-	if i := f.Find(msg.ContentType); i >= 0 {
+	if f.Has(msg.ContentType) {
 		dst = appendAll(dst, f, msg.ContentType)
 	} else if hasBody && h.s.ContentLength != 0 && !h.noDefaultContentType {
 		dst = append(dst, "Content-Type: text/plain; charset=utf-8\r\n"...)
@@ -152,8 +155,8 @@ func (h *ResponseHeader) appendLeading(dst, server []byte, hasBody bool) []byte 
 	return dst
 }
 
-// appendOrigin appends Server and Date.
-func (h *ResponseHeader) appendOrigin(dst, server []byte) []byte {
+// appendOwnOrigin appends Server and Date, of which at least one is particular.
+func (h *ResponseHeader) appendOwnOrigin(dst, server []byte) []byte {
 	f := &h.s.Fields
 	if f.Has(msg.Server) {
 		dst = appendAll(dst, f, msg.Server)

@@ -85,12 +85,42 @@ var nameUpper, nameLower = func() (up, low [256]byte) {
 // its customary spelling (see AppendCanonicalName), checking it on the way. It
 // reports whether src is a token; if not, what is in dst is of no use.
 func CopyCanonicalName(dst, src []byte) bool {
+	n := len(src)
+	if n < 8 || len(dst) < n {
+		return copyName(dst, src)
+	}
+	// Eight characters at a time. Each step marks bytes by their high bit; no
+	// byte carries into the next, because all are below 0x80 where the marks
+	// count. up marks the letters that come first or after a hyphen.
+	up := uint64(0x80)
+	for i := 0; ; i += 8 {
+		if i > n-8 { // the last word overlaps the one before
+			i, up = n-8, 0
+			if src[i-1] == '-' {
+				up = 0x80
+			}
+		}
+		w := binary.LittleEndian.Uint64(src[i:])
+		low := w | 0x20*ones
+		letter := (low + (0x80-'a')*ones) &^ (low + (0x80-'z'-1)*ones) & highs
+		digit := (w + (0x80-'0')*ones) &^ (w + (0x80-'9'-1)*ones) & highs
+		hyphen := ^((w ^ '-'*ones) + 0x7f*ones) & highs
+		if w&highs != 0 || letter|digit|hyphen != highs {
+			return copyName(dst, src) // other characters, perhaps good ones
+		}
+		capital := (hyphen<<8 | up) & letter
+		binary.LittleEndian.PutUint64(dst[i:], (w|letter>>2)&^(capital>>2))
+		if i == n-8 {
+			return true
+		}
+		up = hyphen >> 56
+	}
+}
+
+// copyName is CopyCanonicalName for any name, byte by byte.
+func copyName(dst, src []byte) bool {
 	if len(src) == 0 || len(dst) < len(src) {
 		return false
-	}
-	if isCanonical(src) {
-		copy(dst, src)
-		return true
 	}
 	table := &nameUpper
 	for i, c := range src {
@@ -105,42 +135,4 @@ func CopyCanonicalName(dst, src []byte) bool {
 		}
 	}
 	return true
-}
-
-// isCanonical reports whether name is in its customary spelling already, which
-// costs a fraction of spelling it. It says no to names of less than eight bytes
-// and to those with other characters than letters, digits and hyphens.
-func isCanonical(name []byte) bool {
-	n := len(name)
-	if n < 8 {
-		return false
-	}
-	start := uint64(0x80) // the high bit of the first byte: it begins the name
-	for i := 0; i+8 < n; i += 8 {
-		hyphens, ok := canonicalWord(binary.LittleEndian.Uint64(name[i:]), start)
-		if !ok {
-			return false
-		}
-		start = hyphens >> 56
-	}
-	if n > 8 {
-		start = 0 // the last word overlaps the one before unless n is a multiple of 8
-		if name[n-9] == '-' {
-			start = 0x80
-		}
-	}
-	_, ok := canonicalWord(binary.LittleEndian.Uint64(name[n-8:]), start)
-	return ok
-}
-
-// canonicalWord reports whether the letters of w are upper case where start or
-// a hyphen before them says so, and lower case elsewhere, and whether all else is
-// digits and hyphens. It marks the hyphens by the high bit of their bytes.
-func canonicalWord(w, start uint64) (hyphens uint64, ok bool) {
-	upper := (w + (0x80-'A')*ones) &^ (w + (0x80-'Z'-1)*ones) & highs
-	lower := (w + (0x80-'a')*ones) &^ (w + (0x80-'z'-1)*ones) & highs
-	digits := (w + (0x80-'0')*ones) &^ (w + (0x80-'9'-1)*ones) & highs
-	hyphens = ^((w ^ '-'*ones) + 0x7f*ones) & highs
-	start |= hyphens << 8
-	return hyphens, w&highs == 0 && upper|lower|digits|hyphens == highs && upper&^start == 0 && lower&start == 0
 }

@@ -51,6 +51,9 @@ type Fields struct {
 	// first[id] is then the index of the first such record that was added.
 	seen  uint64
 	first [numIDs]uint16
+	// maybe has bit nameBit(name) set if Recs may hold a field with that name,
+	// which has no id, so that setting a new one need not look at all others.
+	maybe uint64
 	// dead counts tombstones, waste the bytes of the arena that no record
 	// covers any more because a value was replaced or deleted.
 	dead  int
@@ -77,7 +80,7 @@ func (f *Fields) Reset() {
 		f.Recs = nil
 	}
 	f.Parts = [numParts]Span{}
-	f.seen, f.dead, f.waste = 0, 0, 0
+	f.seen, f.maybe, f.dead, f.waste = 0, 0, 0, 0
 }
 
 // The parts of a head beside its fields.
@@ -123,6 +126,7 @@ func (f *Fields) Push(r Field) bool {
 	}
 	f.Recs = append(f.Recs, r)
 	f.note(r.ID, i)
+	f.maybe = ^uint64(0) // the name need not be in the arena yet
 	return true
 }
 
@@ -318,6 +322,7 @@ func (f *Fields) Add(id ID, name, value []byte) bool {
 	f.Recs = append(f.Recs, Field{})
 	f.line(&f.Recs[i], id, name, value)
 	f.note(id, i)
+	f.maybe = ^uint64(0)
 	return true
 }
 
@@ -423,7 +428,7 @@ func (f *Fields) CopyTo(dst *Fields) {
 	dst.Buf = append(dst.Buf[:0], f.Buf...)
 	dst.Recs = append(dst.Recs[:0], f.Recs...)
 	dst.Parts = f.Parts
-	dst.seen, dst.first, dst.dead, dst.waste = f.seen, f.first, f.dead, f.waste
+	dst.seen, dst.first, dst.maybe, dst.dead, dst.waste = f.seen, f.first, f.maybe, f.dead, f.waste
 }
 
 // wasteful is the number of wasted bytes below which it isn't worth to compact.

@@ -23,11 +23,13 @@ func (f *Fields) Put(id ID, name, value []byte, asIs bool) bool {
 	if !ok {
 		return false
 	}
-	var i int
+	i := -1
 	if id != Unknown {
 		i = f.Find(id)
+	} else if bit := nameBit(name); f.maybe&bit != 0 {
+		i = f.findUnknown(name, 0)
 	} else {
-		i = f.findUnknown(f.Buf[off:off+len(name)], 0)
+		f.maybe |= bit
 	}
 	if i < 0 {
 		return f.pushLine(id, off, len(name), len(value))
@@ -53,7 +55,19 @@ func (f *Fields) Put(id ID, name, value []byte, asIs bool) bool {
 // PutMore is Put, but appends a field however many of the name there are.
 func (f *Fields) PutMore(id ID, name, value []byte, asIs bool) bool {
 	off, ok := f.putLine(id, name, value, asIs)
-	return ok && f.pushLine(id, off, len(name), len(value))
+	if !ok {
+		return false
+	}
+	if id == Unknown {
+		f.maybe |= nameBit(name)
+	}
+	return f.pushLine(id, off, len(name), len(value))
+}
+
+// nameBit maps a name, whatever its case, to one of 64 bits.
+func nameBit(name []byte) uint64 {
+	n := len(name)
+	return 1 << ((uint(name[n-1]|0x20) + uint(name[n/2]|0x20)*5 + uint(n)*11) & 63)
 }
 
 // putLine writes a line to the arena at off; the name is checked, and the value
