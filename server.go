@@ -205,8 +205,8 @@ type Server struct {
 	// Deprecated: use IdleTimeout.
 	MaxKeepaliveDuration time.Duration
 
-	// MaxIdleWorkerDuration is of no effect: goroutines end with their
-	// connections.
+	// MaxIdleWorkerDuration is how long a goroutine whose connection has ended
+	// waits for another one, 10 seconds if 0.
 	MaxIdleWorkerDuration time.Duration
 
 	// TCPKeepalivePeriod is the period of TCP keep-alive probes, that of the
@@ -293,6 +293,8 @@ type Server struct {
 	stats  serverStats
 	tls    serverTLS
 	perIP  perIPConns
+
+	workers workers
 }
 
 // serverStats are the counters of a Server.

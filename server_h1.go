@@ -20,6 +20,7 @@ import (
 // the bytes that an engine feeds it, runs the handler and appends responses.
 type session struct {
 	s      *Server
+	ln     net.Listener // nil for ServeConn
 	c      engine.Conn
 	nc     net.Conn
 	parent context.Context // of BaseContext and ConnContext, nil without them
@@ -57,6 +58,7 @@ type session struct {
 	state        ConnState     // as last told to Server.ConnState
 	err          error         // what ended the connection, for Closed
 	writeTimeout time.Duration // as last told to the engine
+	shared       bool          // a context that knows the session was left to others
 	aborted      bool          // the handler wants the connection dropped
 	hijack       HijackHandler
 }
@@ -86,12 +88,37 @@ const maxBatch = 16 << 10
 
 var connIDs atomic.Uint64
 
-// newSession opens a session on c, a connection of ln (nil for ServeConn).
-func newSession(s *Server, ln net.Listener, c engine.Conn) (*session, engine.Next) {
-	ss := &session{s: s, c: c, nc: c.NetConn(), id: connIDs.Add(1), opened: time.Now()}
+// sessions are sessions whose connections have ended in order.
+var sessions sync.Pool
+
+// newSession returns a session for a connection of ln (nil for ServeConn).
+func newSession(s *Server, ln net.Listener) *session {
+	ss, ok := sessions.Get().(*session)
+	if !ok {
+		ss = new(session)
+	}
+	ss.s, ss.ln = s, ln
+	return ss
+}
+
+// free makes the session ready for another connection, unless a context that
+// others may hold knows it.
+func (ss *session) free() {
+	if ss.shared || ss.hijack != nil {
+		return
+	}
+	*ss = session{}
+	sessions.Put(ss)
+}
+
+// Open begins the session.
+func (ss *session) Open(c engine.Conn) engine.Next {
+	s := ss.s
+	ss.c, ss.nc = c, c.NetConn()
+	ss.id, ss.opened = connIDs.Add(1), time.Now()
 	_, ss.isTLS = ss.nc.(interface{ ConnectionState() tls.ConnectionState })
 	if s.BaseContext != nil {
-		ss.parent = s.BaseContext(ln)
+		ss.parent = s.BaseContext(ss.ln)
 	}
 	if s.ConnContext != nil {
 		if ss.parent == nil {
@@ -103,7 +130,7 @@ func newSession(s *Server, ln net.Listener, c engine.Conn) (*session, engine.Nex
 	if d := s.headTimeout(); d > 0 {
 		next.Deadline = ss.opened.Add(d)
 	}
-	return ss, next
+	return next
 }
 
 // Feed serves the requests in w. A panic of user code other than the handler

@@ -59,6 +59,7 @@ func (ss *session) finish(ctx *RequestCtx, w *engine.Work, abandon bool) {
 	ss.emptyLines = 0
 	if abandon {
 		ss.ctx = nil
+		ss.shared = true
 		return
 	}
 	if ss.hasBody && ss.cfg.stream {

@@ -42,8 +42,12 @@ func (ss *session) refuse(w *engine.Work, err error) engine.Next {
 	ss.prepareResponse(ctx)
 	if s.ErrorHandler == nil {
 		defaultErrorHandler(ctx, err)
-	} else if !ss.guard(ctx, func() { s.ErrorHandler(ctx, err) }) {
-		return engine.Next{Op: engine.Abort}
+	} else {
+		ctx.Response.Header.defaultServer = "" // filled in behind it
+		if !ss.guard(ctx, func() { s.ErrorHandler(ctx, err) }) {
+			return engine.Next{Op: engine.Abort}
+		}
+		ctx.Response.Header.defaultServer = s.serverName()
 	}
 	if len(ctx.Response.Header.Peek(HeaderContentType)) > 0 {
 		ctx.Response.Header.Set(HeaderXContentTypeOptions, "nosniff")

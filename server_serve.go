@@ -129,6 +129,7 @@ func (s *Server) begin(ln net.Listener) error {
 		s.run.listeners = make(map[net.Listener]func())
 	}
 	s.run.listeners[ln] = clock.Start()
+	s.workers.open(true)
 	return nil
 }
 
@@ -136,9 +137,13 @@ func (s *Server) end(ln net.Listener) {
 	s.run.mu.Lock()
 	stopClock := s.run.listeners[ln]
 	delete(s.run.listeners, ln)
+	last := len(s.run.listeners) == 0
 	s.run.mu.Unlock()
 	ln.Close()
 	stopClock()
+	if last {
+		s.workers.open(false)
+	}
 }
 
 // starved makes room after an Accept for which there was no descriptor.
@@ -159,10 +164,7 @@ func (s *Server) accepted(ln net.Listener, nc net.Conn) {
 		return
 	}
 	s.setKeepalive(nc)
-	go func() {
-		defer s.dismiss(ip)
-		s.serveConn(ln, nc)
-	}()
+	s.workers.do(s, acceptedConn{ln, nc, ip})
 }
 
 // ServeConn serves the requests of c on the calling goroutine and closes c. It
@@ -193,15 +195,12 @@ func (s *Server) serveConn(ln net.Listener, nc net.Conn) error {
 		}
 	}
 	_, isTLS := nc.(*tls.Conn)
-	var ss *session
-	err := s.engine.Serve(nc, isTLS || s.ReduceMemoryUsage, func(c engine.Conn) (engine.Session, engine.Next) {
-		var first engine.Next
-		ss, first = newSession(s, ln, c)
-		return ss, first
-	})
-	if ss != nil && ss.err != nil {
-		return ss.err
+	ss := newSession(s, ln)
+	err := s.engine.Serve(nc, isTLS || s.ReduceMemoryUsage, ss)
+	if ss.err != nil {
+		err = ss.err
 	}
+	ss.free()
 	return err
 }
 

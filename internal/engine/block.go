@@ -25,7 +25,8 @@ var (
 // ready for use.
 type Block struct {
 	mu       sync.Mutex
-	conns    map[*blockConn]struct{}
+	list     blockConn  // head of a ring of all connections
+	cursor   *blockConn // where EvictIdle looks next
 	stopping atomic.Bool
 	n        atomic.Int32
 }
@@ -40,8 +41,11 @@ const (
 	closing       // whoever made it so from idle has woken the goroutine
 )
 
-// blockConn is a connection of Block. Its goroutine owns everything but state.
+// blockConn is a connection of Block. Its goroutine owns everything but state
+// and the links.
 type blockConn struct {
+	next, prev *blockConn // under Block.mu
+
 	e     *Block
 	nc    net.Conn
 	sess  Session
@@ -67,59 +71,93 @@ type blockConn struct {
 	watch *watch // while somebody wants to know when the peer leaves
 }
 
+// blockConns are blockConns that have ended in order: connections that live
+// shortly are not to cost allocations.
+var blockConns = sync.Pool{New: func() any {
+	c := new(blockConn)
+	c.onRead = c.readable // made once: a method value allocates
+	return c
+}}
+
 // Serve runs a connection on the calling goroutine until it ends, and closes
-// it. first says what to wait for. thrifty connections hold no buffer while
-// they wait even where that costs an extra read.
-func (e *Block) Serve(nc net.Conn, thrifty bool, open func(Conn) (Session, Next)) error {
-	c := &blockConn{e: e, nc: nc, thrifty: thrifty}
+// it. thrifty connections hold no buffer while they wait even where that costs
+// an extra read.
+func (e *Block) Serve(nc net.Conn, thrifty bool, sess Session) error {
+	c := blockConns.Get().(*blockConn)
+	c.e, c.nc, c.sess, c.thrifty = e, nc, sess, thrifty
 	c.initRaw()
-	var next Next
-	c.sess, next = open(c)
+	next := sess.Open(c)
 	e.add(c)
-	err := ErrGoexit
-	hijacked := false
+	returned := false
 	defer func() {
-		if hijacked {
-			return
+		if !returned { // runtime.Goexit, or a panic of a session
+			e.remove(c)
+			nc.Close()
+			sess.Closed(ErrGoexit)
 		}
-		e.remove(c)
-		c.dropWork()
-		nc.Close()
-		c.sess.Closed(err)
 	}()
-	hijacked, err = c.run(next)
+	hijacked, err := c.run(next)
+	returned = true
+	e.remove(c)
 	if hijacked {
-		e.remove(c)
-		go c.sess.Hijacked(c.handOver())
+		go sess.Hijacked(c.handOver())
+		return err
 	}
+	c.dropWork()
+	nc.Close()
+	c.forget()
+	sess.Closed(err)
 	return err
 }
 
-func (e *Block) add(c *blockConn) {
-	e.mu.Lock()
-	if e.conns == nil {
-		e.conns = make(map[*blockConn]struct{})
+// forget makes c ready for another connection.
+func (c *blockConn) forget() {
+	if c.interrupted.Load() {
+		return // somebody may still be in Fill
 	}
-	e.conns[c] = struct{}{}
-	e.mu.Unlock()
+	c.e, c.nc, c.sess, c.raw, c.err, c.watch = nil, nil, nil, nil, nil, nil
+	c.state.Store(busy)
+	c.readUntil, c.writeUntil, c.writeTimeout = time.Time{}, time.Time{}, 0
+	c.once, c.nAhead = false, 0
+	blockConns.Put(c)
+}
+
+func (e *Block) add(c *blockConn) {
 	e.n.Add(1)
+	e.mu.Lock()
+	head := &e.list
+	if head.next == nil {
+		head.next, head.prev = head, head
+	}
+	c.prev, c.next = head.prev, head
+	c.prev.next, head.prev = c, c
+	e.mu.Unlock()
 }
 
 func (e *Block) remove(c *blockConn) {
 	e.mu.Lock()
-	delete(e.conns, c)
+	if e.cursor == c {
+		e.cursor = c.next
+	}
+	c.prev.next, c.next.prev = c.next, c.prev
+	c.next, c.prev = nil, nil
 	e.mu.Unlock()
 	e.n.Add(-1)
+}
+
+// each calls f for every connection, under mu.
+func (e *Block) each(f func(c *blockConn)) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for c := e.list.next; c != nil && c != &e.list; c = c.next {
+		f(c)
+	}
 }
 
 // Stop closes idle connections; the others are closed as soon as they are idle.
 func (e *Block) Stop() {
 	e.stopping.Store(true)
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	for c := range e.conns {
-		c.wake()
-	}
+	e.each(func(c *blockConn) { c.wake() })
 }
 
 // Resume lets connections be idle again after Stop.
@@ -130,27 +168,32 @@ func (e *Block) Stopping() bool { return e.stopping.Load() }
 
 // CloseAll closes all connections at once, whatever they do.
 func (e *Block) CloseAll() {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	for c := range e.conns {
-		c.nc.Close()
-	}
+	e.each(func(c *blockConn) { c.nc.Close() })
 }
 
 // EvictIdle closes up to n idle connections to make room for others, and
-// returns how many it found. It looks at a bounded number of connections.
-func (e *Block) EvictIdle(n int) int {
-	found, looked := 0, 0
+// returns how many it found. It looks at a bounded number of connections, and
+// goes on where it ended the last time.
+func (e *Block) EvictIdle(n int) (found int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for c := range e.conns { // in random order
+	c := e.cursor
+	for range min(64+n, e.Len()) {
+		if c == nil || c == &e.list {
+			c = e.list.next // the oldest
+		}
+		if c == nil || c == &e.list {
+			break
+		}
+		next := c.next
 		if c.wake() {
 			found++
 		}
-		if looked++; found == n || looked == 64+n {
+		if c = next; found == n {
 			break
 		}
 	}
+	e.cursor = c
 	return found
 }
 

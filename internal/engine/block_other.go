@@ -5,5 +5,6 @@ package engine
 // initRaw leaves raw nil: reads go through the connection.
 func (c *blockConn) initRaw() {}
 
-// readRaw is never called.
-func (c *blockConn) readRaw() error { return errWouldBlock }
+// readRaw and readable are never called.
+func (c *blockConn) readRaw() error        { return errWouldBlock }
+func (c *blockConn) readable(uintptr) bool { return true }

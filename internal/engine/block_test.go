@@ -28,9 +28,9 @@ func newLines() *lines {
 	return &lines{stalled: make(chan error, 1), closed: make(chan error, 1), hijacked: make(chan net.Conn, 1), gone: make(chan bool, 1)}
 }
 
-func (s *lines) open(c Conn) (Session, Next) {
+func (s *lines) Open(c Conn) Next {
 	s.c = c
-	return s, s.wait(true)
+	return s.wait(true)
 }
 
 func (s *lines) wait(idle bool) Next {
@@ -142,7 +142,7 @@ func start(t *testing.T, prepare func(s *lines), f func(t *testing.T, e *Block, 
 				prepare(s)
 			}
 			ended := make(chan struct{})
-			go func() { defer close(ended); e.Serve(server, true, s.open) }()
+			go func() { defer close(ended); e.Serve(server, true, s) }()
 			client.SetDeadline(time.Now().Add(20 * time.Second))
 			f(t, e, s, client)
 			client.Close()
@@ -292,7 +292,7 @@ func TestWatchSeesThePeerLeave(t *testing.T) {
 			}
 			server, client := tcpPair(t)
 			e, s := &Block{}, newLines()
-			go e.Serve(server, false, s.open)
+			go e.Serve(server, false, s)
 			send(t, client, "watch\n")
 			want(t, client, "watching\n")
 			if k != "" {
@@ -319,13 +319,11 @@ func TestStopClosesIdleAndSparesBusy(t *testing.T) {
 }
 
 func busyConns(e *Block) (n int) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	for c := range e.conns {
+	e.each(func(c *blockConn) {
 		if c.state.Load() == busy {
 			n++
 		}
-	}
+	})
 	return n
 }
 
@@ -350,7 +348,7 @@ func TestEvictIdle(t *testing.T) {
 func TestGoexitClosesTheConnection(t *testing.T) {
 	server, client := tcpPair(t)
 	s := &goexit{newLines()}
-	go new(Block).Serve(server, false, func(c Conn) (Session, Next) { return s, Next{Idle: true} })
+	go new(Block).Serve(server, false, s)
 	send(t, client, "x\n")
 	client.SetDeadline(time.Now().Add(10 * time.Second))
 	client.Read(make([]byte, 1))

@@ -23,9 +23,6 @@ func (c *blockConn) initRaw() {
 	if err != nil {
 		c.raw = nil
 	}
-	if c.raw != nil {
-		c.onRead = c.readable // made once: a method value allocates
-	}
 }
 
 // readRaw adds bytes to a workspace that is taken when there are some.

@@ -10,6 +10,8 @@ import (
 // Session is the protocol side of one connection. One goroutine at a time
 // calls it.
 type Session interface {
+	// Open begins the session on c and says what to wait for first: a Read.
+	Open(c Conn) Next
 	// Feed consumes a prefix of w.Unread (see Work.Consume), appends output to
 	// w.Out and says what to do next. Nothing of w may be kept after return.
 	Feed(w *Work) Next

@@ -1,0 +1,120 @@
+package gale
+
+import (
+	"net"
+	"net/netip"
+	"sync"
+	"time"
+)
+
+// workers are goroutines that serve accepted connections. One whose connection
+// has ended waits a while for another: a goroutine that has run handlers has a
+// stack of the size that handlers need, and growing a new one costs more than
+// serving a small request.
+type workers struct {
+	mu     sync.Mutex
+	closed bool      // nothing is to come: no listener is served
+	idle   []*worker // the last to become idle is the first to get work
+	timer  *time.Timer
+}
+
+// worker is a goroutine of workers.
+type worker struct {
+	conns chan acceptedConn
+	since time.Time // when it became idle
+}
+
+// acceptedConn is a connection of a listener that was admitted.
+type acceptedConn struct {
+	ln net.Listener
+	nc net.Conn
+	ip netip.Addr
+}
+
+// workerIdle is how long a worker waits where the Server doesn't say.
+const workerIdle = 10 * time.Second
+
+// do has a worker serve a.
+func (ws *workers) do(s *Server, a acceptedConn) {
+	ws.mu.Lock()
+	n := len(ws.idle)
+	if n == 0 {
+		ws.mu.Unlock()
+		w := &worker{conns: make(chan acceptedConn, 1)}
+		w.conns <- a
+		go ws.run(s, w)
+		return
+	}
+	w := ws.idle[n-1]
+	ws.idle[n-1] = nil
+	ws.idle = ws.idle[:n-1]
+	ws.mu.Unlock()
+	w.conns <- a
+}
+
+func (ws *workers) run(s *Server, w *worker) {
+	for a := range w.conns {
+		s.serveAccepted(a)
+		if !ws.rest(s, w) {
+			return
+		}
+	}
+}
+
+// serveAccepted serves a connection; it is dismissed even if a handler ends the
+// goroutine.
+func (s *Server) serveAccepted(a acceptedConn) {
+	defer s.dismiss(a.ip)
+	s.serveConn(a.ln, a.nc)
+}
+
+// rest puts w among the idle; false if it is to end.
+func (ws *workers) rest(s *Server, w *worker) bool {
+	d := s.MaxIdleWorkerDuration
+	if d <= 0 {
+		d = workerIdle
+	}
+	w.since = time.Now()
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	if ws.closed {
+		return false
+	}
+	ws.idle = append(ws.idle, w)
+	if ws.timer == nil {
+		ws.timer = time.AfterFunc(d, func() { ws.retire(d) })
+	}
+	return true
+}
+
+// open lets workers wait for connections, or not.
+func (ws *workers) open(open bool) {
+	ws.mu.Lock()
+	ws.closed = !open
+	ws.mu.Unlock()
+	if !open {
+		ws.retire(0)
+	}
+}
+
+// retire ends the workers that have been idle for d, and comes again if others
+// are left.
+func (ws *workers) retire(d time.Duration) {
+	old := time.Now().Add(-d)
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	n := 0
+	for n < len(ws.idle) && !ws.idle[n].since.After(old) {
+		close(ws.idle[n].conns)
+		n++
+	}
+	ws.idle = append(ws.idle[:0], ws.idle[n:]...)
+	clear(ws.idle[len(ws.idle):cap(ws.idle)])
+	if ws.timer != nil {
+		ws.timer.Stop()
+		ws.timer = nil
+	}
+	if len(ws.idle) > 0 && d > 0 {
+		ws.timer = time.AfterFunc(d/2+1, func() { ws.retire(d) })
+	}
+}
