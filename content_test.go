@@ -181,7 +181,7 @@ func TestResetKeepsSmallBuffersOnly(t *testing.T) {
 
 func TestSetBodySizePoolLimit(t *testing.T) {
 	defer SetBodySizePoolLimit(-1, -1)
-	SetBodySizePoolLimit(10, 1<<40)
+	SetBodySizePoolLimit(10, 1<<30)
 	if requestBodyLimit.Load() != 10 || responseBodyLimit.Load() != pool.MaxSize {
 		t.Fatal(requestBodyLimit.Load(), responseBodyLimit.Load())
 	}

@@ -154,7 +154,7 @@ func (h *ResponseHeader) PeekAll(key string) [][]byte {
 	k := bytesconv.S2B(key)
 	id := msg.Lookup(k)
 	h.text.values = h.text.values[:0]
-	if responseDerived&(1<<id) != 0 && 1<<id&(1<<msg.SetCookie|1<<msg.Server) == 0 {
+	if responseDerived&(1<<id) != 0 && uint64(1)<<id&(1<<msg.SetCookie|1<<msg.Server) == 0 {
 		if v := h.peekDerived(id); len(v) > 0 {
 			h.text.values = append(h.text.values, v)
 		}
