@@ -3,6 +3,8 @@
 package gale
 
 import (
+	"bufio"
+	"strings"
 	"testing"
 
 	"github.com/galehttp/gale/internal/clock"
@@ -40,7 +42,17 @@ func TestHeaderAllocs(t *testing.T) {
 	var resp ResponseHeader
 	out := make([]byte, 0, 4096)
 	server := []byte("gale")
+	src := strings.NewReader("")
+	br := bufio.NewReader(src)
+	var read RequestHeader
 	for name, f := range map[string]func(){
+		"Read": func() {
+			src.Reset(browserHead)
+			br.Reset(src)
+			if err := read.Read(br); err != nil {
+				t.Fatal(err)
+			}
+		},
 		"Peek": func() {
 			for _, key := range []string{"Host", "user-agent", "X-Trace", "Accept-Language", "X-Nope", "Connection", "Content-Length"} {
 				_ = req.Peek(key)
