@@ -849,3 +849,47 @@ func TestTLS(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Whatever a handler gives as the body of a status without one, nothing of it
+// is sent: the next answer comes where it is looked for.
+func TestBodylessStatus(t *testing.T) {
+	bodies := map[string]func(ctx *RequestCtx){
+		"bytes":  func(ctx *RequestCtx) { ctx.SetBodyString("BODY") },
+		"none":   func(*RequestCtx) {},
+		"stream": func(ctx *RequestCtx) { ctx.SetBodyStream(strings.NewReader("BODY"), -1) },
+		"sized":  func(ctx *RequestCtx) { ctx.SetBodyStream(strings.NewReader("BODY"), 4) },
+		"writer": func(ctx *RequestCtx) {
+			ctx.SetBodyStreamWriter(func(w *bufio.Writer) { _, _ = w.WriteString("BODY") })
+		},
+		"trailer": func(ctx *RequestCtx) {
+			_ = ctx.Response.Header.SetTrailer("X-Sum")
+			ctx.SetBodyString("BODY")
+		},
+		"flush": func(ctx *RequestCtx) {
+			ctx.SetBodyString("BO")
+			_ = ctx.Flush()
+			ctx.Response.AppendBodyString("DY")
+		},
+	}
+	ts := startServer(t, nil, func(ctx *RequestCtx) {
+		if body := bodies[string(ctx.QueryArgs().Peek("body"))]; body != nil {
+			ctx.SetStatusCode(ctx.QueryArgs().GetUintOrZero("status"))
+			body(ctx)
+			return
+		}
+		echo(ctx)
+	})
+	for _, status := range []int{StatusNoContent, StatusResetContent, StatusNotModified} {
+		for name := range bodies {
+			c := ts.dial()
+			c.send(get(fmt.Sprintf("/?status=%d&body=%s", status, name)) + get("/next"))
+			a := c.want("GET", status, "")
+			if status == StatusResetContent && (a.ContentLength != 0 || a.TransferEncoding != nil) {
+				t.Errorf("%d, %s: Content-Length %d, Transfer-Encoding %q", status, name, a.ContentLength, a.TransferEncoding)
+			}
+			if next := c.read("GET"); next.StatusCode != StatusOK {
+				t.Errorf("%d, %s: the next answer is %d", status, name, next.StatusCode)
+			}
+		}
+	}
+}

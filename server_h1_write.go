@@ -89,9 +89,9 @@ func (ss *session) keepAlive(ctx *RequestCtx, resp *Response) bool {
 }
 
 // bodyless reports whether a response with this status never has a body
-// (RFC 9112 section 6.3).
+// (RFC 9112 section 6.3, and RFC 9110 section 15.3.6 for 205).
 func bodyless(status int) bool {
-	return status < 200 || status == StatusNoContent || status == StatusNotModified
+	return status < 200 || status == StatusNoContent || status == StatusResetContent || status == StatusNotModified
 }
 
 // write appends the response to w.Out, or sends it as far as it is a stream.
@@ -192,6 +192,9 @@ func (ss *session) frame(ctx *RequestCtx, resp *Response, keep *bool) {
 			h.s.ContentLength = msg.LenUnknown // ends with the connection
 			*keep = false
 		}
+	}
+	if status == StatusResetContent {
+		h.s.ContentLength = 0 // no content, which clients learn from its length alone
 	}
 	switch {
 	case !*keep:
