@@ -73,10 +73,16 @@ func (ctx *RequestCtx) reset() {
 	ctx.Request.Reset()
 	ctx.Response.Reset()
 	ctx.num = 0
-	ctx.remoteAddr = nil
+	if ctx.remoteAddr != nil {
+		ctx.remoteAddr = nil
+	}
 	ctx.ss, ctx.work, ctx.conn = nil, nil, nil
-	ctx.hijack, ctx.hijackNoResponse = nil, false
-	ctx.flush = flushState{}
+	if ctx.hijack != nil {
+		ctx.hijack, ctx.hijackNoResponse = nil, false
+	}
+	if ctx.flush.begun {
+		ctx.flush = flushState{}
+	}
 	if len(ctx.trailers.Recs) > 0 {
 		ctx.trailers.Reset()
 	}

@@ -112,7 +112,7 @@ func (ss *session) free() {
 }
 
 // Open begins the session.
-func (ss *session) Open(c engine.Conn) engine.Next {
+func (ss *session) Open(c engine.Conn, next *engine.Next) {
 	s := ss.s
 	ss.c, ss.nc = c, c.NetConn()
 	ss.id, ss.opened = connIDs.Add(1), time.Now()
@@ -126,17 +126,16 @@ func (ss *session) Open(c engine.Conn) engine.Next {
 		}
 		ss.parent = s.ConnContext(ss.parent, ss.nc)
 	}
-	next := engine.Next{Idle: true}
+	next.Idle = true
 	if d := s.headTimeout(); d > 0 {
 		next.Deadline = ss.opened.Add(d)
 	}
-	return next
 }
 
 // Feed serves the requests in w. A panic of user code other than the handler
 // (hooks, body streams, closers of user values) is logged and ends the
 // connection.
-func (ss *session) Feed(w *engine.Work) (next engine.Next) {
+func (ss *session) Feed(w *engine.Work, next *engine.Next) {
 	fine := false
 	defer func() {
 		if fine {
@@ -145,34 +144,34 @@ func (ss *session) Feed(w *engine.Work) (next engine.Next) {
 		if r := recover(); r != nil {
 			ss.ctx = nil // left to the garbage collector
 			ss.logPanic("while serving "+ss.nc.RemoteAddr().String(), r, stack())
-			next = engine.Next{Op: engine.Abort}
+			next.Op = engine.Abort
 		}
 	}()
-	next = ss.feed(w)
+	ss.feed(w, next)
 	fine = true
-	return next
 }
 
-func (ss *session) feed(w *engine.Work) engine.Next {
+func (ss *session) feed(w *engine.Work, next *engine.Next) {
 	for {
 		if ss.stage == inHead {
 			ss.skipEmptyLines(w)
 			if len(w.Unread()) == 0 {
-				return ss.idle(w)
+				ss.idle(w, next)
+				return
 			}
-			if next, ok := ss.feedHead(w); !ok {
-				return next
+			if !ss.feedHead(w, next) {
+				return
 			}
 		}
-		if next, ok := ss.feedBody(w); !ok {
-			return next
+		if ss.hasBody && !ss.cfg.stream && !ss.feedBody(w, next) {
+			return
 		}
-		next, ok := ss.answer(w)
-		if !ok {
-			return next
+		if !ss.answer(w, next) {
+			return
 		}
 		if len(w.Out) >= maxBatch {
-			return engine.Next{Op: engine.Flush}
+			next.Op = engine.Flush
+			return
 		}
 	}
 }
@@ -190,19 +189,18 @@ func (ss *session) skipEmptyLines(w *engine.Work) {
 }
 
 // idle waits for the next request.
-func (ss *session) idle(w *engine.Work) engine.Next {
-	next := engine.Next{Idle: true}
+func (ss *session) idle(w *engine.Work, next *engine.Next) {
+	next.Idle = true
 	if ss.num == 0 {
 		if d := ss.s.headTimeout(); d > 0 {
 			next.Deadline = ss.opened.Add(d)
 		}
-		return next
+		return
 	}
 	ss.setState(StateIdle)
 	if d := ss.s.idleTimeout(); d > 0 {
 		next.Deadline = time.Now().Add(d) // w.Now is before the handler ran
 	}
-	return next
 }
 
 func (ss *session) setState(st ConnState) {
@@ -265,9 +263,9 @@ func releaseCtx(ctx *RequestCtx) { ctxPool.Put(ctx) }
 // arrives, rather than hold a context for it.
 const keepScan = 4 << 10
 
-// feedHead parses a request head and decides on the request by it; ok false
-// means that next is to be done first.
-func (ss *session) feedHead(w *engine.Work) (next engine.Next, ok bool) {
+// feedHead parses a request head and decides on the request by it; false means
+// that next is to be done first.
+func (ss *session) feedHead(w *engine.Work, next *engine.Next) bool {
 	s := ss.s
 	if ss.begun.IsZero() {
 		ss.begun = w.Now
@@ -281,7 +279,7 @@ func (ss *session) feedHead(w *engine.Work) (next engine.Next, ok bool) {
 	n, err := h1.ParseRequest(in, head, &lim)
 	if err != nil {
 		if err != h1.ErrPartial {
-			return ss.refuse(w, err), false
+			return ss.refuse(w, err, next)
 		}
 		if len(in) <= keepScan {
 			head.Reset()
@@ -295,12 +293,12 @@ func (ss *session) feedHead(w *engine.Work) (next engine.Next, ok bool) {
 			}
 			next.Deadline = since.Add(d)
 		}
-		return next, false
+		return false
 	}
 	w.Consume(n)
 	ss.num++
 	ss.prepare(ctx, w)
-	return ss.accept(ctx, w)
+	return ss.accept(ctx, w, next)
 }
 
 // excuseWait lets the time of a pipelined message begin now if all that has
@@ -335,7 +333,7 @@ func (ss *session) prepareResponse(ctx *RequestCtx) {
 
 // accept applies the settings and hooks that decide on a request by its head,
 // and gets its body under way.
-func (ss *session) accept(ctx *RequestCtx, w *engine.Work) (next engine.Next, ok bool) {
+func (ss *session) accept(ctx *RequestCtx, w *engine.Work, next *engine.Next) bool {
 	s := ss.s
 	head := &ctx.Request.Header.s
 	ss.cfg = requestLimits{
@@ -348,7 +346,7 @@ func (ss *session) accept(ctx *RequestCtx, w *engine.Work) (next engine.Next, ok
 		ss.override(s.HeaderReceived(&ctx.Request.Header))
 	}
 	if s.GetOnly && head.MethodID != msg.MethodGet && head.MethodID != msg.MethodHead {
-		return ss.refuse(w, ErrGetOnly), false
+		return ss.refuse(w, ErrGetOnly, next)
 	}
 	ss.stage = inBody
 	ss.bodyDeadline = time.Time{}
@@ -362,15 +360,15 @@ func (ss *session) accept(ctx *RequestCtx, w *engine.Work) (next engine.Next, ok
 	}
 	ss.hasBody = false
 	if head.Expect != msg.ExpectNone {
-		if next, ok := ss.expect(ctx, w, length); !ok {
-			return next, false
+		if !ss.expect(ctx, w, length, next) {
+			return false
 		}
 	}
 	if length == 0 {
-		return next, true
+		return true
 	}
 	if length > int64(ss.cfg.maxBody) && !ss.cfg.stream {
-		return ss.refuse(w, ErrBodyTooLarge), false
+		return ss.refuse(w, ErrBodyTooLarge, next)
 	}
 	ss.hasBody = true
 	ss.body.Init(length, &ctx.trailers, nil)
@@ -378,7 +376,7 @@ func (ss *session) accept(ctx *RequestCtx, w *engine.Work) (next engine.Next, ok
 		ctx.stream.open(ss, ctx, w)
 		ctx.Request.SetBodyStream(&ctx.stream, int(length))
 	}
-	return next, true
+	return true
 }
 
 // override takes what HeaderReceived said.
@@ -398,17 +396,17 @@ func (ss *session) override(c RequestConfig) {
 }
 
 // expect answers the Expect field (RFC 9110 section 10.1.1).
-func (ss *session) expect(ctx *RequestCtx, w *engine.Work, length int64) (next engine.Next, ok bool) {
+func (ss *session) expect(ctx *RequestCtx, w *engine.Work, length int64, next *engine.Next) bool {
 	s := ss.s
 	head := &ctx.Request.Header.s
 	if head.Expect != msg.ExpectContinue {
-		return ss.refuse(w, errExpectation), false
+		return ss.refuse(w, errExpectation, next)
 	}
 	if head.Minor == 0 || length == 0 {
-		return next, true
+		return true
 	}
 	if length > int64(ss.cfg.maxBody) && !ss.cfg.stream {
-		return ss.refuse(w, ErrBodyTooLarge), false
+		return ss.refuse(w, ErrBodyTooLarge, next)
 	}
 	switch {
 	case s.ExpectHandler != nil:
@@ -417,49 +415,46 @@ func (ss *session) expect(ctx *RequestCtx, w *engine.Work, length int64) (next e
 		ctx.Response.Reset()
 		ss.prepareResponse(ctx)
 		if code != StatusContinue {
-			return ss.refuse(w, &statusError{code, ""}), false
+			return ss.refuse(w, &statusError{code, ""}, next)
 		}
 	case s.ContinueHandler != nil:
 		if !s.ContinueHandler(&ctx.Request.Header) {
-			return ss.refuse(w, errExpectation), false
+			return ss.refuse(w, errExpectation, next)
 		}
 	}
 	if ss.cfg.stream {
 		ctx.stream.owesContinue = true // until the handler reads
-		return next, true
+		return true
 	}
 	if len(w.Unread()) == 0 {
 		w.Out = append(w.Out, continueLine...)
 	}
-	return next, true
+	return true
 }
 
 const continueLine = "HTTP/1.1 100 Continue\r\n\r\n"
 
-// feedBody collects a body that is not streamed; ok means that it is complete.
-func (ss *session) feedBody(w *engine.Work) (next engine.Next, ok bool) {
-	if !ss.hasBody || ss.cfg.stream {
-		return next, true
-	}
+// feedBody collects a body that is not streamed; true means that it is complete.
+func (ss *session) feedBody(w *engine.Work, next *engine.Next) bool {
 	ctx := ss.ctx
 	buf := ctx.Request.bodyBuf()
 	for {
 		data, n, done, err := ss.body.Next(w.Unread())
 		if err != nil {
-			return ss.refuse(w, err), false
+			return ss.refuse(w, err, next)
 		}
 		if len(data) > ss.cfg.maxBody-len(buf.B) {
-			return ss.refuse(w, ErrBodyTooLarge), false
+			return ss.refuse(w, ErrBodyTooLarge, next)
 		}
 		buf.Write(data)
 		w.Consume(n)
 		if done {
 			ctx.takeTrailers()
-			return next, true
+			return true
 		}
 		if n == 0 || len(w.Unread()) == 0 {
 			next.Deadline = ss.bodyDeadline
-			return next, false
+			return false
 		}
 	}
 }
@@ -497,26 +492,28 @@ func (ctx *RequestCtx) PeekTrailer(name string) []byte {
 }
 
 // Stall ends the connection when nothing more comes.
-func (ss *session) Stall(w *engine.Work, why error) engine.Next {
+func (ss *session) Stall(w *engine.Work, why error, next *engine.Next) {
 	if ss.begun.IsZero() {
 		if why != io.EOF && !engine.IsTimeout(why) {
 			ss.err = why
 		}
-		return engine.Next{Op: engine.Close}
+		next.Op = engine.Close
+		return
 	}
 	switch {
 	case engine.IsTimeout(why):
 		ss.take(w)
-		next := ss.refuse(w, ErrTimeout)
+		ss.refuse(w, ErrTimeout, next)
 		ss.err = why
-		return next
+		return
 	case why == io.EOF && ss.stage == inBody:
-		return ss.refuse(w, io.ErrUnexpectedEOF)
+		ss.refuse(w, io.ErrUnexpectedEOF, next)
+		return
 	case why == io.EOF:
 		why = io.ErrUnexpectedEOF
 	}
 	ss.err = why
-	return engine.Next{Op: engine.Abort}
+	next.Op = engine.Abort
 }
 
 // Closed is the end of the connection.

@@ -186,7 +186,7 @@ type nothing struct{}
 func (nothing) Read([]byte) (int, error) { return 0, io.EOF }
 
 // writeRest ends a response that was flushed.
-func (ss *session) writeRest(ctx *RequestCtx, w *engine.Work, resp *Response) (next engine.Next, ok bool) {
+func (ss *session) writeRest(ctx *RequestCtx, w *engine.Work, resp *Response, next *engine.Next) (ok bool) {
 	f := &ctx.flush
 	err := error(nil)
 	switch {
@@ -204,12 +204,12 @@ func (ss *session) writeRest(ctx *RequestCtx, w *engine.Work, resp *Response) (n
 		err = f.out.end(resp)
 	}
 	if err != nil || ss.err != nil {
-		if ss.err == nil {
-			ss.err = err
+		if ss.err != nil {
+			err = ss.err // the first one tells more
 		}
-		return engine.Next{Op: engine.Abort}, false
+		return ss.fail(err, next)
 	}
-	return ss.after(w, next, f.keep)
+	return ss.after(next, f.keep)
 }
 
 // boundWrites tells the engine the write time-out of the response in flight.

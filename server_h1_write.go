@@ -8,9 +8,9 @@ import (
 	"github.com/galehttp/gale/internal/msg"
 )
 
-// answer runs the handler for the message in flight and writes the response; ok
+// answer runs the handler for the message in flight and writes the response;
 // false means that next is to be done before the next message.
-func (ss *session) answer(w *engine.Work) (next engine.Next, ok bool) {
+func (ss *session) answer(w *engine.Work, next *engine.Next) (ok bool) {
 	ctx := ss.ctx
 	ctx.work = w
 	ctx.now, ss.ran = w.Now, w.Now
@@ -26,14 +26,16 @@ func (ss *session) answer(w *engine.Work) (next engine.Next, ok bool) {
 		fine = ss.wrest(ctx) && fine
 	}
 	if ss.aborted || broken {
-		return engine.Next{Op: engine.Abort}, false
+		next.Op = engine.Abort
+		return false
 	}
 	if ctx.hijack != nil && timedOut == nil && ss.req.keepAlive && !resp.ConnectionClose() {
-		return ss.handOver(ctx, w), false
+		ss.handOver(ctx, w, next)
+		return false
 	}
-	next, ok = ss.write(ctx, w, resp, !fine)
+	ok = ss.write(ctx, w, resp, !fine, next)
 	ss.finish(ctx, w, timedOut != nil || !fine)
-	return next, ok
+	return ok
 }
 
 // wrest takes the session away from a context that other goroutines go on
@@ -70,15 +72,15 @@ func (ss *session) finish(ctx *RequestCtx, w *engine.Work, abandon bool) {
 }
 
 // handOver ends the session for a handler that hijacks the connection.
-func (ss *session) handOver(ctx *RequestCtx, w *engine.Work) engine.Next {
+func (ss *session) handOver(ctx *RequestCtx, w *engine.Work, next *engine.Next) {
 	ss.hijack = ctx.hijack
 	if !ctx.hijackNoResponse {
-		if next, _ := ss.write(ctx, w, &ctx.Response, false); next.Op == engine.Abort {
-			return next
+		if ss.write(ctx, w, &ctx.Response, false, next); next.Op == engine.Abort {
+			return
 		}
 	}
 	ss.finish(ctx, w, false)
-	return engine.Next{Op: engine.Hijack}
+	next.Op = engine.Hijack
 }
 
 // keepAlive reports whether the connection may be used on after resp.
@@ -95,9 +97,10 @@ func bodyless(status int) bool {
 }
 
 // write appends the response to w.Out, or sends it as far as it is a stream.
-func (ss *session) write(ctx *RequestCtx, w *engine.Work, resp *Response, mustClose bool) (next engine.Next, ok bool) {
+// It returns false if next is to be done before the next message.
+func (ss *session) write(ctx *RequestCtx, w *engine.Work, resp *Response, mustClose bool, next *engine.Next) (ok bool) {
 	if ctx.flush.begun {
-		return ss.writeRest(ctx, w, resp)
+		return ss.writeRest(ctx, w, resp, next)
 	}
 	keep := !mustClose && ss.keepAlive(ctx, resp)
 	streams := resp.hasStream()
@@ -115,9 +118,8 @@ func (ss *session) write(ctx *RequestCtx, w *engine.Work, resp *Response, mustCl
 	case streams:
 		file, err := ss.writeStream(ctx, w, resp)
 		if err != nil {
-			ss.err = err
 			ss.breakOff(resp)
-			return engine.Next{Op: engine.Abort}, false
+			return ss.fail(err, next)
 		}
 		next.File = file
 		if ss.unreadBody() && keep {
@@ -126,39 +128,43 @@ func (ss *session) write(ctx *RequestCtx, w *engine.Work, resp *Response, mustCl
 	case resp.Header.s.ContentLength == msg.LenChunked:
 		out := bodyOut{ss: ss, w: w, left: -1, chunked: true}
 		if _, err := out.Write(resp.bodyBytes()); err != nil {
-			ss.err = err
-			return engine.Next{Op: engine.Abort}, false
+			return ss.fail(err, next)
 		}
 		out.end(resp)
 	default:
 		if err := ss.writeBytes(w, resp.bodyBytes()); err != nil {
-			ss.err = err
-			return engine.Next{Op: engine.Abort}, false
+			return ss.fail(err, next)
 		}
 	}
 	if keep && ss.unreadBody() && !streams {
 		// The response must not wait for a body that nobody read.
 		if err := ss.c.Flush(w); err != nil {
-			ss.err = err
-			return engine.Next{Op: engine.Abort}, false
+			return ss.fail(err, next)
 		}
 		keep = ss.drain(w)
 	}
-	return ss.after(w, next, keep)
+	return ss.after(next, keep)
 }
 
 // after says what comes after a response.
-func (ss *session) after(w *engine.Work, next engine.Next, keep bool) (engine.Next, bool) {
+func (ss *session) after(next *engine.Next, keep bool) bool {
 	if !keep {
 		next.Op = engine.Close
 		next.Linger = ss.unreadBody()
-		return next, false
+		return false
 	}
 	if next.File != nil || ss.cfg.writeNow {
 		next.Op = engine.Flush
-		return next, false
+		return false
 	}
-	return next, true
+	return true
+}
+
+// fail drops the connection because of err.
+func (ss *session) fail(err error, next *engine.Next) bool {
+	ss.err = err
+	next.Op = engine.Abort
+	return false
 }
 
 // frame decides how the body of the response is delimited, and whether the

@@ -23,8 +23,8 @@ func (e *statusError) Error() string {
 var errExpectation = &statusError{StatusExpectationFailed, "expectation failed"}
 
 // refuse answers a request that could not be read or was not wanted, and
-// closes the connection: what follows on it can't be trusted.
-func (ss *session) refuse(w *engine.Work, err error) engine.Next {
+// closes the connection: what follows on it can't be trusted. It returns false.
+func (ss *session) refuse(w *engine.Work, err error, next *engine.Next) (ok bool) {
 	s := ss.s
 	ctx := ss.take(w)
 	if ctx.ss == nil {
@@ -45,7 +45,8 @@ func (ss *session) refuse(w *engine.Work, err error) engine.Next {
 	} else {
 		ctx.Response.Header.defaultServer = "" // filled in behind it
 		if !ss.guard(ctx, func() { s.ErrorHandler(ctx, err) }) {
-			return engine.Next{Op: engine.Abort}
+			next.Op = engine.Abort
+			return false
 		}
 		ctx.Response.Header.defaultServer = s.serverName()
 	}
@@ -53,10 +54,10 @@ func (ss *session) refuse(w *engine.Work, err error) engine.Next {
 		ctx.Response.Header.Set(HeaderXContentTypeOptions, "nosniff")
 	}
 	ctx.Response.SetConnectionClose()
-	next, _ := ss.write(ctx, w, &ctx.Response, true)
+	ss.write(ctx, w, &ctx.Response, true, next)
 	next.Linger = true
 	ctx.Request.ResetBody()
-	return next
+	return false
 }
 
 // defaultErrorHandler answers with the status that fits err. The texts are

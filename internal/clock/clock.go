@@ -17,6 +17,7 @@ const DateLen = len("Mon, 02 Jan 2006 15:04:05 GMT")
 // stamp is one second, ready to be served. It never changes once published.
 type stamp struct {
 	now  time.Time // without a monotonic reading
+	base time.Time // when it was published, with one
 	unix int64
 	date [DateLen]byte
 }
@@ -83,7 +84,7 @@ func untilNext(now time.Time) time.Duration {
 }
 
 func publish(now time.Time) {
-	s := &stamp{now: now.Truncate(time.Second), unix: now.Unix()}
+	s := &stamp{now: now.Truncate(time.Second), base: now, unix: now.Unix()}
 	appendDate(s.date[:0], now)
 	current.Store(s)
 }
@@ -95,6 +96,16 @@ func Now() time.Time {
 		return s.now
 	}
 	return time.Now().Truncate(time.Second)
+}
+
+// Instant returns the current time with a monotonic reading, like time.Now. While
+// the clock is held it asks the system for the monotonic part only, at half the
+// cost; a step of the wall clock shows within a second.
+func Instant() time.Time {
+	if s := current.Load(); s != nil {
+		return s.base.Add(time.Since(s.base))
+	}
+	return time.Now()
 }
 
 // AppendDate appends the current time as an IMF-fixdate, the form that

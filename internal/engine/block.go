@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"github.com/galehttp/gale/internal/clock"
 )
 
 // Errors that Serve returns.
@@ -44,11 +46,12 @@ const (
 // blockConn is a connection of Block. Its goroutine owns everything but state
 // and the links.
 type blockConn struct {
-	next, prev *blockConn // under Block.mu
+	after, before *blockConn // under Block.mu
 
 	e     *Block
 	nc    net.Conn
 	sess  Session
+	next  Next // what the session wants
 	state atomic.Int32
 
 	// raw reads without a buffer in hand, see readable; nil where the
@@ -86,7 +89,7 @@ func (e *Block) Serve(nc net.Conn, thrifty bool, sess Session) error {
 	c := blockConns.Get().(*blockConn)
 	c.e, c.nc, c.sess, c.thrifty = e, nc, sess, thrifty
 	c.initRaw()
-	next := sess.Open(c)
+	sess.Open(c, &c.next)
 	e.add(c)
 	returned := false
 	defer func() {
@@ -96,10 +99,10 @@ func (e *Block) Serve(nc net.Conn, thrifty bool, sess Session) error {
 			sess.Closed(ErrGoexit)
 		}
 	}()
-	hijacked, err := c.run(next)
+	hijacked, err := c.run()
 	returned = true
 	e.remove(c)
-	if hijacked {
+	if hijacked && err == nil {
 		go sess.Hijacked(c.handOver())
 		return err
 	}
@@ -119,6 +122,7 @@ func (c *blockConn) forget() {
 	c.state.Store(busy)
 	c.readUntil, c.writeUntil, c.writeTimeout = time.Time{}, time.Time{}, 0
 	c.once, c.nAhead = false, 0
+	c.next = Next{}
 	blockConns.Put(c)
 }
 
@@ -126,21 +130,21 @@ func (e *Block) add(c *blockConn) {
 	e.n.Add(1)
 	e.mu.Lock()
 	head := &e.list
-	if head.next == nil {
-		head.next, head.prev = head, head
+	if head.after == nil {
+		head.after, head.before = head, head
 	}
-	c.prev, c.next = head.prev, head
-	c.prev.next, head.prev = c, c
+	c.before, c.after = head.before, head
+	c.before.after, head.before = c, c
 	e.mu.Unlock()
 }
 
 func (e *Block) remove(c *blockConn) {
 	e.mu.Lock()
 	if e.cursor == c {
-		e.cursor = c.next
+		e.cursor = c.after
 	}
-	c.prev.next, c.next.prev = c.next, c.prev
-	c.next, c.prev = nil, nil
+	c.before.after, c.after.before = c.after, c.before
+	c.after, c.before = nil, nil
 	e.mu.Unlock()
 	e.n.Add(-1)
 }
@@ -149,7 +153,7 @@ func (e *Block) remove(c *blockConn) {
 func (e *Block) each(f func(c *blockConn)) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for c := e.list.next; c != nil && c != &e.list; c = c.next {
+	for c := e.list.after; c != nil && c != &e.list; c = c.after {
 		f(c)
 	}
 }
@@ -180,12 +184,12 @@ func (e *Block) EvictIdle(n int) (found int) {
 	c := e.cursor
 	for range min(64+n, e.Len()) {
 		if c == nil || c == &e.list {
-			c = e.list.next // the oldest
+			c = e.list.after // the oldest
 		}
 		if c == nil || c == &e.list {
 			break
 		}
-		next := c.next
+		next := c.after
 		if c.wake() {
 			found++
 		}
@@ -209,40 +213,39 @@ func (c *blockConn) wake() bool {
 // longAgo is a deadline that has passed.
 var longAgo = time.Unix(1, 0)
 
-func (c *blockConn) run(next Next) (hijacked bool, err error) {
+func (c *blockConn) run() (hijacked bool, err error) {
 	for {
-		switch next.Op {
+		switch c.next.Op {
 		case Read:
 			if c.w != nil && len(c.w.Out) > 0 {
 				if err := c.Flush(c.w); err != nil {
 					return false, err
 				}
 			}
-			why := c.wait(&next)
-			switch {
-			case why == nil:
-				next = c.sess.Feed(c.w)
-			case why == ErrStopped:
+			why := c.wait(c.next.Idle, c.next.Deadline)
+			if why == ErrStopped {
 				return false, nil
-			default:
-				next = c.sess.Stall(c.work(), why)
+			}
+			c.next = Next{}
+			if why == nil {
+				c.sess.Feed(c.w, &c.next)
+			} else {
+				c.sess.Stall(c.work(), why, &c.next)
 			}
 		case Flush:
-			if err := c.send(&next); err != nil {
+			if err := c.send(c.next.File); err != nil {
 				return false, err
 			}
-			next = c.sess.Feed(c.work())
+			c.next = Next{}
+			c.sess.Feed(c.work(), &c.next)
 		case Close:
-			if err := c.send(&next); err != nil {
+			if err := c.send(c.next.File); err != nil {
 				return false, err
 			}
-			c.closeGracefully(next.Linger)
+			c.closeGracefully(c.next.Linger)
 			return false, nil
 		case Hijack:
-			if err := c.send(&next); err != nil {
-				return false, err
-			}
-			return true, nil
+			return true, c.send(nil)
 		default:
 			// Answers to earlier messages may still be waiting.
 			if c.w != nil {
@@ -261,7 +264,7 @@ func (c *blockConn) work() *Work {
 			c.w.put(c.stash)
 			c.stash = nil
 		}
-		c.w.Now = time.Now()
+		c.w.Now = clock.Instant()
 	}
 	return c.w
 }
@@ -293,10 +296,10 @@ func (c *blockConn) dropWork() {
 
 // wait blocks until bytes were read. For an idle connection it also ends with
 // ErrStopped when the connection is to be closed.
-func (c *blockConn) wait(next *Next) error {
+func (c *blockConn) wait(isIdle bool, until time.Time) error {
 	for {
-		c.arm(next.Deadline)
-		if next.Idle {
+		c.arm(until)
+		if isIdle {
 			c.state.Store(idle)
 			if c.e.stopping.Load() && c.state.CompareAndSwap(idle, closing) {
 				return c.lastLook()
@@ -305,8 +308,8 @@ func (c *blockConn) wait(next *Next) error {
 		if c.interrupted.Load() {
 			return os.ErrDeadlineExceeded
 		}
-		err := c.read(next.Idle)
-		if next.Idle && !c.state.CompareAndSwap(idle, busy) {
+		err := c.read(isIdle)
+		if isIdle && !c.state.CompareAndSwap(idle, busy) {
 			// Somebody wants it closed; but what was read is accepted.
 			if err == nil {
 				c.state.Store(busy)
@@ -320,7 +323,7 @@ func (c *blockConn) wait(next *Next) error {
 			return err
 		}
 		// The deadline that is set may be an old one: see arm.
-		if d := next.Deadline; !d.IsZero() && !time.Now().Before(d) {
+		if !until.IsZero() && !time.Now().Before(until) {
 			return err
 		}
 		c.readUntil = longAgo
@@ -377,13 +380,13 @@ func (c *blockConn) read(idle bool) error {
 	if c.nAhead > 0 {
 		w.put(c.ahead[:])
 		c.nAhead = 0
-		w.Now = time.Now()
+		w.Now = clock.Instant()
 		return nil
 	}
 	n, err := c.nc.Read(w.room())
 	w.w += n
 	if n > 0 {
-		w.Now = time.Now()
+		w.Now = clock.Instant()
 		return nil // an error comes again
 	}
 	return orEOF(err)
@@ -413,18 +416,12 @@ func (c *blockConn) Fill(w *Work, deadline time.Time) error {
 		c.watch.pause()
 		defer c.watch.resume()
 	}
-	next := Next{Deadline: deadline}
 	if err := c.Flush(w); err != nil {
 		return err
 	}
-	return c.waitInHand(&next)
-}
-
-// waitInHand is wait for a session that is running: the workspace stays.
-func (c *blockConn) waitInHand(next *Next) error {
-	c.w.held = true
-	err := c.wait(next)
-	c.w.held = false
+	w.held = true // the session that runs is using it
+	err := c.wait(false, deadline)
+	w.held = false
 	return err
 }
 

@@ -28,10 +28,12 @@ func newLines() *lines {
 	return &lines{stalled: make(chan error, 1), closed: make(chan error, 1), hijacked: make(chan net.Conn, 1), gone: make(chan bool, 1)}
 }
 
-func (s *lines) Open(c Conn) Next {
+func (s *lines) Open(c Conn, next *Next) {
 	s.c = c
-	return s.wait(true)
+	*next = s.wait(true)
 }
+
+func (s *lines) Feed(w *Work, next *Next) { *next = s.feed(w) }
 
 func (s *lines) wait(idle bool) Next {
 	n := Next{Idle: idle}
@@ -41,7 +43,7 @@ func (s *lines) wait(idle bool) Next {
 	return n
 }
 
-func (s *lines) Feed(w *Work) Next {
+func (s *lines) feed(w *Work) Next {
 	for {
 		b := w.Unread()
 		i := bytes.IndexByte(b, '\n')
@@ -88,9 +90,9 @@ func (s *lines) Feed(w *Work) Next {
 	}
 }
 
-func (s *lines) Stall(w *Work, why error) Next {
+func (s *lines) Stall(w *Work, why error, next *Next) {
 	s.stalled <- why
-	return Next{Op: Close}
+	next.Op = Close
 }
 func (s *lines) Hijacked(c net.Conn) { s.hijacked <- c }
 func (s *lines) Closed(err error)    { s.closed <- err }
@@ -359,4 +361,4 @@ func TestGoexitClosesTheConnection(t *testing.T) {
 
 type goexit struct{ *lines }
 
-func (goexit) Feed(*Work) Next { runtime.Goexit(); return Next{} }
+func (goexit) Feed(*Work, *Next) { runtime.Goexit() }

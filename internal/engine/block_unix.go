@@ -7,7 +7,8 @@ import (
 	"net"
 	"os"
 	"syscall"
-	"time"
+
+	"github.com/galehttp/gale/internal/clock"
 )
 
 // initRaw lets the connection be read from without a buffer in hand, if it is
@@ -42,7 +43,7 @@ func (c *blockConn) readable(fd uintptr) bool {
 		switch {
 		case n > 0:
 			w.w += n
-			w.Now = time.Now()
+			w.Now = clock.Instant()
 			c.err = nil
 			return true
 		case err == syscall.EINTR:

@@ -58,10 +58,9 @@ func (c *blockConn) WriteBody(w *Work, b []byte) error {
 	return err
 }
 
-// send writes Out and then the file of next.
-func (c *blockConn) send(next *Next) error {
+// send writes Out and then f, if there is one.
+func (c *blockConn) send(f *File) error {
 	w := c.w
-	f := next.File
 	if w != nil {
 		if err := c.Flush(w); err != nil {
 			if f != nil && f.Done != nil {

@@ -11,13 +11,14 @@ import (
 // calls it.
 type Session interface {
 	// Open begins the session on c and says what to wait for first: a Read.
-	Open(c Conn) Next
+	Open(c Conn, next *Next)
 	// Feed consumes a prefix of w.Unread (see Work.Consume), appends output to
-	// w.Out and says what to do next. Nothing of w may be kept after return.
-	Feed(w *Work) Next
+	// w.Out and says what to do next in next, which is zero when it is
+	// called. Nothing of w and next may be kept after return.
+	Feed(w *Work, next *Next)
 	// Stall is called instead of Feed when a Read ended without bytes: why is
 	// a time-out (see IsTimeout), io.EOF or whatever broke the connection.
-	Stall(w *Work, why error) Next
+	Stall(w *Work, why error, next *Next)
 	// Hijacked takes over the connection after Hijack. It runs on a
 	// goroutine of its own; the engine has forgotten the connection.
 	Hijacked(c net.Conn)
