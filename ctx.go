@@ -83,6 +83,7 @@ func (ctx *RequestCtx) reset() {
 	if ctx.flush.begun {
 		ctx.flush = flushState{}
 	}
+	ctx.stream.owesContinue = false
 	if len(ctx.trailers.Recs) > 0 {
 		ctx.trailers.Reset()
 	}
@@ -92,6 +93,14 @@ func (ctx *RequestCtx) reset() {
 	if ctx.done.Load() != nil {
 		ctx.done.Store(nil)
 	}
+}
+
+// dispose closes and removes what ctx holds beside memory.
+func (ctx *RequestCtx) dispose() {
+	ctx.Request.userValues.reset()
+	ctx.Request.removeForm()
+	_ = ctx.Request.closeStream(nil)
+	_ = ctx.Response.closeStream(nil)
 }
 
 // Init makes ctx a context for req without a connection, for tests and for

@@ -118,6 +118,10 @@ func (ctx *RequestCtx) requestDone() *requestDone {
 	if ctx.ss == nil {
 		return d
 	}
+	if ctx.work == nil { // too late
+		d.cancel(ErrRequestDone)
+		return d
+	}
 	if !ctx.s.addWaiter(d) {
 		d.cancel(context.Canceled)
 		return d

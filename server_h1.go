@@ -60,6 +60,7 @@ type session struct {
 	writeTimeout time.Duration // as last told to the engine
 	shared       bool          // a context that knows the session was left to others
 	aborted      bool          // the handler wants the connection dropped
+	lost         bool          // somebody reads from it: it can't be used on
 	hijack       HijackHandler
 }
 
@@ -138,17 +139,30 @@ func (ss *session) Open(c engine.Conn, next *engine.Next) {
 func (ss *session) Feed(w *engine.Work, next *engine.Next) {
 	fine := false
 	defer func() {
-		if fine {
-			return
-		}
-		if r := recover(); r != nil {
-			ss.ctx = nil // left to the garbage collector
-			ss.logPanic("while serving "+ss.nc.RemoteAddr().String(), r, stack())
-			next.Op = engine.Abort
+		if !fine {
+			ss.broke(recover(), next)
 		}
 	}()
 	ss.feed(w, next)
 	fine = true
+}
+
+// broke ends the connection after a panic with r, or after runtime.Goexit, for
+// which r is nil: then Closed does the rest.
+func (ss *session) broke(r any, next *engine.Next) {
+	ctx := ss.ctx
+	if ctx != nil {
+		ss.wrest(ctx)
+	}
+	if r == nil {
+		return
+	}
+	next.Op = engine.Abort
+	ss.s.logPanic("while serving "+ss.nc.RemoteAddr().String(), r, stack())
+	if ctx != nil {
+		defer func() { _ = recover() }() // of another closer: one is logged
+		ss.abandon(ctx)
+	}
 }
 
 func (ss *session) feed(w *engine.Work, next *engine.Next) {
@@ -522,8 +536,8 @@ func (ss *session) Closed(err error) {
 		ss.err = err
 	}
 	if ctx := ss.ctx; ctx != nil {
-		ss.ctx = nil
-		ctx.endDone()
+		ss.wrest(ctx)
+		defer ss.abandon(ctx)
 	}
 	if ss.err != nil && ss.err != engine.ErrAborted {
 		ss.s.logError(ss.nc, "serving", ss.err)
@@ -534,15 +548,14 @@ func (ss *session) Closed(err error) {
 // Hijacked lets the handler that asked for it have the connection.
 func (ss *session) Hijacked(c net.Conn) {
 	h := ss.hijack
-	ss.setState(StateHijacked)
 	defer func() {
 		if r := recover(); r != nil {
-			ss.s.stats.panics.Add(1)
-			ss.s.logger().Printf("gale: panic in a HijackHandler: %v\n%s", r, stack())
+			ss.s.logPanic("in a HijackHandler", r, stack())
 		}
 		if !ss.s.KeepHijackedConns {
 			c.Close()
 		}
 	}()
+	ss.setState(StateHijacked)
 	h(c)
 }

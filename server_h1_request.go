@@ -42,8 +42,17 @@ func (r *requestStream) open(ss *session, ctx *RequestCtx, w *engine.Work) {
 func (r *requestStream) shut() {
 	r.mu.Lock()
 	r.ss, r.ctx, r.w, r.rest = nil, nil, nil, nil
-	r.owesContinue = false
 	r.mu.Unlock()
+}
+
+// tryShut is shut, unless a read runs: then it returns false.
+func (r *requestStream) tryShut() bool {
+	if !r.mu.TryLock() {
+		return false
+	}
+	r.ss, r.ctx, r.w, r.rest = nil, nil, nil, nil
+	r.mu.Unlock()
+	return true
 }
 
 // Read reads the body as it arrives.

@@ -18,16 +18,23 @@ func (ss *session) answer(w *engine.Work, next *engine.Next) (ok bool) {
 		ctx.now = zeroTime // see RequestCtx.Time
 	}
 	fine := ss.run(ctx)
-	broken := ctx.done.Load() != nil && ctx.endDone()
 	resp := &ctx.Response
 	timedOut := ctx.timedOut.Load()
 	if timedOut != nil {
 		resp = timedOut
-		fine = ss.wrest(ctx) && fine
 	}
-	if ss.aborted || broken {
+	if timedOut != nil || !fine {
+		ss.wrest(ctx)
+	}
+	gone := ctx.done.Load() != nil && ctx.endDone()
+	if ss.aborted || gone || timedOut != nil && ctx.flush.begun {
+		ss.wrest(ctx)
+		ss.abandon(ctx)
 		next.Op = engine.Abort
 		return false
+	}
+	if !resp.hasStream() {
+		ss.closeBody(ctx)
 	}
 	if ctx.hijack != nil && timedOut == nil && ss.req.keepAlive && !resp.ConnectionClose() {
 		ss.handOver(ctx, w, next)
@@ -38,37 +45,52 @@ func (ss *session) answer(w *engine.Work, next *engine.Next) (ok bool) {
 	return ok
 }
 
-// wrest takes the session away from a context that other goroutines go on
-// using. It reports whether the connection can be used on.
-func (ss *session) wrest(ctx *RequestCtx) bool {
-	usable := true
-	if ss.cfg.stream && ss.hasBody && !ss.body.Done() {
-		ss.c.Interrupt()
-		usable = false
-	}
-	ctx.stream.shut()
+// wrest takes the session away from a context that other goroutines may go on
+// using: what they still call fails.
+func (ss *session) wrest(ctx *RequestCtx) {
+	ss.closeBody(ctx)
 	ctx.mu.Lock()
 	ctx.work = nil
 	ctx.mu.Unlock()
-	return usable && !ctx.flush.begun
 }
 
-// finish ends the message in flight. A context that others may hold, or whose
-// handler panicked, is left to the garbage collector.
+// closeBody ends the reading of a streamed body. If somebody is reading at
+// this moment, the connection is of no use any more.
+func (ss *session) closeBody(ctx *RequestCtx) {
+	if !ss.hasBody || !ss.cfg.stream || ctx.stream.tryShut() {
+		return
+	}
+	ss.lost = true
+	ss.c.Interrupt()
+	ctx.stream.shut()
+}
+
+// finish ends the message in flight.
 func (ss *session) finish(ctx *RequestCtx, w *engine.Work, abandon bool) {
 	ss.stage = inHead
 	ss.begun = zeroTime
 	ss.emptyLines = 0
+	ss.closeBody(ctx)
 	if abandon {
-		ss.ctx = nil
-		ss.shared = true
+		ss.abandon(ctx)
 		return
-	}
-	if ss.hasBody && ss.cfg.stream {
-		ctx.stream.shut()
 	}
 	ctx.reset()
 	ss.drop(w)
+}
+
+// abandon leaves the message in flight, with its context, to the garbage
+// collector, since others may hold it. What must be closed is closed, unless
+// they are expected to use it.
+func (ss *session) abandon(ctx *RequestCtx) {
+	ss.ctx = nil
+	ss.shared = true
+	if ctx.done.Load() != nil {
+		ctx.endDone()
+	}
+	if ctx.timedOut.Load() == nil {
+		ctx.dispose()
+	}
 }
 
 // handOver ends the session for a handler that hijacks the connection.
@@ -86,7 +108,7 @@ func (ss *session) handOver(ctx *RequestCtx, w *engine.Work, next *engine.Next) 
 // keepAlive reports whether the connection may be used on after resp.
 func (ss *session) keepAlive(ctx *RequestCtx, resp *Response) bool {
 	s := ss.s
-	return ss.hijack != nil || ss.req.keepAlive && !resp.ConnectionClose() && !s.DisableKeepalive &&
+	return ss.hijack != nil || ss.req.keepAlive && !ss.lost && !resp.ConnectionClose() && !s.DisableKeepalive &&
 		(s.MaxRequestsPerConn <= 0 || ss.num < uint64(s.MaxRequestsPerConn)) && !s.engine.Stopping()
 }
 

@@ -64,10 +64,13 @@ func (ss *session) panicked(ctx *RequestCtx, r any) {
 	if trace == nil {
 		trace = stack()
 	}
-	ss.logPanic("in a handler for "+ctx.describe(), r, trace)
+	s.logPanic("in a handler for "+ctx.describe(), r, trace)
 	if ctx.flush.begun {
 		ss.aborted = true
 		return
+	}
+	if ctx.timedOut.Load() != nil {
+		return // the response is made, and others use the context
 	}
 	ctx.hijack = nil
 	ctx.Response.Reset()
@@ -87,9 +90,9 @@ func (ss *session) panicked(ctx *RequestCtx, r any) {
 }
 
 // logPanic logs and counts a panic with r.
-func (ss *session) logPanic(where string, r any, trace []byte) {
-	ss.s.stats.panics.Add(1)
-	ss.s.logger().Printf("gale: panic %s: %v\n%s", where, r, trace)
+func (s *Server) logPanic(where string, r any, trace []byte) {
+	s.stats.panics.Add(1)
+	s.logger().Printf("gale: panic %s: %v\n%s", where, r, trace)
 }
 
 // describe names the request in a log line, if that may be told.

@@ -183,8 +183,17 @@ func (s *Server) ServeConn(c net.Conn) error {
 	return s.serveConn(nil, c)
 }
 
-// serveConn runs a connection that was admitted until it ends.
-func (s *Server) serveConn(ln net.Listener, nc net.Conn) error {
+// serveConn runs a connection that was admitted until it ends. A panic of user
+// code that runs outside of requests (hooks, handlers of other protocols) ends
+// the connection, not the process.
+func (s *Server) serveConn(ln net.Listener, nc net.Conn) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			nc.Close()
+			s.logPanic("while serving a connection", r, stack())
+			err = fmt.Errorf("gale: panic while serving a connection: %v", r)
+		}
+	}()
 	s.setState(nc, StateNew)
 	if tc, ok := nc.(*tls.Conn); ok {
 		taken, err := s.handshake(tc)
@@ -196,7 +205,7 @@ func (s *Server) serveConn(ln net.Listener, nc net.Conn) error {
 	}
 	_, isTLS := nc.(*tls.Conn)
 	ss := newSession(s, ln)
-	err := s.engine.Serve(nc, isTLS || s.ReduceMemoryUsage, ss)
+	err = s.engine.Serve(nc, isTLS || s.ReduceMemoryUsage, ss)
 	if ss.err != nil {
 		err = ss.err
 	}

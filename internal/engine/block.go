@@ -108,8 +108,8 @@ func (e *Block) Serve(nc net.Conn, thrifty bool, sess Session) error {
 	}
 	c.dropWork()
 	nc.Close()
+	sess.Closed(err) // which may end a Watch
 	c.forget()
-	sess.Closed(err)
 	return err
 }
 
@@ -245,7 +245,7 @@ func (c *blockConn) run() (hijacked bool, err error) {
 			c.closeGracefully(c.next.Linger)
 			return false, nil
 		case Hijack:
-			return true, c.send(nil)
+			return true, c.send(c.next.File)
 		default:
 			// Answers to earlier messages may still be waiting.
 			if c.w != nil {
