@@ -5,6 +5,8 @@ import (
 	"io"
 	"mime/multipart"
 	"time"
+
+	"github.com/galehttp/gale/internal/msg"
 )
 
 // Request is an HTTP request, one that a server received or one to be sent.
@@ -120,8 +122,19 @@ func (req *Request) parseURI() {
 		return
 	}
 	req.uriParsed = true
-	// An error leaves the URI without a host, which Write reports.
-	_ = req.uri.Parse(req.Header.Host(), req.Header.RequestURI())
+	host, target := req.Header.Host(), req.Header.RequestURI()
+	// What was received as "//a/b" is a path in any case (RFC 9112 section
+	// 3.2.1); in URIs that are made here, "//a" names the host.
+	received := len(req.Header.s.Part(msg.Raw)) > 0
+	bad := received && len(host) == 0 && bytes.HasPrefix(target, doubleSlash) ||
+		req.uri.Parse(host, target) != nil
+	if bad && len(target) > 0 && target[0] == '/' {
+		// The path doesn't depend on the host. Without a host, Write fails.
+		req.uri.Reset()
+		path, query, _ := bytes.Cut(target, []byte{'?'})
+		req.uri.SetPathBytes(path)
+		req.uri.SetQueryStringBytes(query)
+	}
 	if req.isTLS {
 		req.uri.SetScheme("https")
 	}

@@ -497,3 +497,32 @@ func TestRequestReset(t *testing.T) {
 	}
 	ReleaseRequest(req)
 }
+
+// The path never depends on whether the host can be a URI's.
+func TestURIOfBadHost(t *testing.T) {
+	for _, host := range []string{"a,b", "a b", "[v1.a]", "%41", "a@b", "%ff"} {
+		var req Request
+		req.Header.SetHost(host)
+		req.SetRequestURI("/a/%62?c=d")
+		u := req.URI()
+		if len(u.Host()) != 0 || string(u.Path()) != "/a/b" || string(u.QueryString()) != "c=d" {
+			t.Errorf("%q: host %q, path %q, query %q", host, u.Host(), u.Path(), u.QueryString())
+		}
+	}
+}
+
+// A received target that begins with "//" is a path, also without a host.
+func TestURIOfDoubleSlash(t *testing.T) {
+	var req Request
+	if err := req.Read(bufio.NewReader(strings.NewReader("GET //a/b?c HTTP/1.0\r\n\r\n"))); err != nil {
+		t.Fatal(err)
+	}
+	if u := req.URI(); len(u.Host()) != 0 || string(u.Path()) != "/a/b" || string(u.QueryString()) != "c" {
+		t.Errorf("host %q, path %q, query %q", u.Host(), u.Path(), u.QueryString())
+	}
+	req.Reset()
+	req.SetRequestURI("//a/b")
+	if u := req.URI(); string(u.Host()) != "a" || string(u.Path()) != "/b" {
+		t.Errorf("host %q, path %q", u.Host(), u.Path())
+	}
+}

@@ -87,6 +87,10 @@ func validAuthority(b []byte, needPort bool) bool {
 //	host       = IP-literal / IPv4address / reg-name
 //	IP-literal = "[" ( IPv6address / IPvFuture ) "]"
 //	reg-name   = *( unreserved / pct-encoded / sub-delims )
+//
+// As in URIs of this module, a reg-name has no comma, which separates addresses
+// in lists of them, and encodes no characters of ASCII, which needn't be: a host
+// that is accepted here is one that can be dialed.
 func hostEnd(b []byte) int {
 	if len(b) > 0 && b[0] == '[' {
 		for i, c := range b {
@@ -105,13 +109,13 @@ func hostEnd(b []byte) int {
 	}
 	for ; i < len(b); i++ {
 		c := b[i]
-		if bytesconv.HostSafe[c] {
+		if bytesconv.HostSafe[c] && c != ',' {
 			continue
 		}
 		if c != '%' {
 			return i
 		}
-		if i+2 >= len(b) || bytesconv.HexValue[b[i+1]]|bytesconv.HexValue[b[i+2]] > 15 {
+		if i+2 >= len(b) || bytesconv.HexValue[b[i+1]] < 8 || bytesconv.HexValue[b[i+1]]|bytesconv.HexValue[b[i+2]] > 15 {
 			return -1
 		}
 		i += 2

@@ -19,7 +19,7 @@ type observation struct {
 // A difference is one that is meant. when says to which observations it
 // applies; as few as possible.
 type difference struct {
-	row  string // the first cell of the row in docs/differences.md
+	row  string // the first cell of the row in docs/differences.md, for fasthttp
 	when func(o observation) bool
 
 	seen atomic.Int64
@@ -47,12 +47,12 @@ func (ds differences) checkDocumented(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, d := range ds {
-		if !strings.Contains(string(text), "\n| "+d.row+" |") {
+	for i, d := range ds {
+		if d.row != "" && !strings.Contains(string(text), "\n| "+d.row+" |") {
 			t.Errorf("docs/differences.md has no row %q", d.row)
 		}
 		if d.seen.Load() == 0 {
-			t.Errorf("no input shows the difference %q", d.row)
+			t.Errorf("no input shows difference %d, %q", i, d.row)
 		}
 	}
 }
