@@ -163,11 +163,16 @@ func (ctx *RequestCtx) EarlyHints() error {
 	if ctx.ss == nil || ctx.Request.Header.s.Minor == 0 {
 		return nil
 	}
+	ctx.mu.Lock()
+	defer ctx.mu.Unlock()
+	w := ctx.work
+	if w == nil || ctx.timedOut.Load() != nil {
+		return ErrNilConnection
+	}
 	links := ctx.Response.Header.PeekAll(HeaderLink)
 	if len(links) == 0 || ctx.flush.begun {
 		return nil
 	}
-	w := ctx.work
 	w.Out = append(w.Out, "HTTP/1.1 103 Early Hints\r\n"...)
 	for _, l := range links {
 		if bytes.ContainsAny(l, "\r\n\x00") {

@@ -426,6 +426,10 @@ func (ss *session) expect(ctx *RequestCtx, w *engine.Work, length int64, next *e
 	case s.ExpectHandler != nil:
 		ctx.work = w
 		code := s.ExpectHandler(ctx)
+		if ctx.done.Load() != nil { // nobody may watch while the body is read
+			ctx.endDone()
+			ctx.done.Store(nil)
+		}
 		ctx.Response.Reset()
 		ss.prepareResponse(ctx)
 		if code != StatusContinue {

@@ -3,8 +3,10 @@ package gale
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"net"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -152,3 +154,126 @@ type countCloser struct{ n *atomic.Int64 }
 
 func (c countCloser) Read([]byte) (int, error) { return 0, io.EOF }
 func (c countCloser) Close() error             { c.n.Add(1); return nil }
+
+func TestDoneDuringStreamRead(t *testing.T) {
+	ts := startServer(t, &Server{StreamRequestBody: true}, func(ctx *RequestCtx) {
+		r := ctx.RequestBodyStream()
+		asked := make(chan bool)
+		go func() {
+			time.Sleep(50 * time.Millisecond)
+			ctx.Done()
+			close(asked)
+		}()
+		b, err := io.ReadAll(r)
+		<-asked
+		fmt.Fprintf(ctx, "%s %v", b, err)
+	})
+	c := ts.dial()
+	c.send("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\n\r\na")
+	time.Sleep(150 * time.Millisecond)
+	c.send("b")
+	time.Sleep(50 * time.Millisecond)
+	c.send("cd")
+	c.want("POST", 200, "abcd <nil>")
+	c.send(post("/", "more"))
+	c.want("POST", 200, "more <nil>")
+}
+
+func TestTimeoutWhileStreamIsRead(t *testing.T) {
+	res := make(chan error, 1)
+	ts := startServer(t, &Server{StreamRequestBody: true}, TimeoutHandler(func(ctx *RequestCtx) {
+		ctx.Done()
+		_, err := io.ReadAll(ctx.RequestBodyStream())
+		res <- err
+	}, 100*time.Millisecond, "late"))
+	c := ts.dial()
+	c.send("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\n\r\na")
+	c.want("POST", 408, "late")
+	t.Log(<-res)
+	c.send("bcd")
+	c.wantClosed()
+}
+
+func TestTimedOutPanicIsLogged(t *testing.T) {
+	ts := startServer(t, nil, TimeoutHandler(func(ctx *RequestCtx) {
+		time.Sleep(200 * time.Millisecond)
+		panic("on purpose")
+	}, 50*time.Millisecond, "late"))
+	c := ts.dial()
+	c.send(get("/"))
+	c.want("GET", 408, "late")
+	time.Sleep(300 * time.Millisecond)
+	if !strings.Contains(ts.log.String(), "on purpose") {
+		t.Error("not logged")
+	}
+}
+
+func TestEarlyHintsAfterTimeout(t *testing.T) {
+	res := make(chan any, 1)
+	ts := startServer(t, nil, TimeoutHandler(func(ctx *RequestCtx) {
+		defer func() { res <- recover() }()
+		time.Sleep(200 * time.Millisecond)
+		ctx.Response.Header.Set("Link", "</a>")
+		ctx.EarlyHints()
+	}, 50*time.Millisecond, "late"))
+	c := ts.dial()
+	c.send(get("/"))
+	c.want("GET", 408, "late")
+	if r := <-res; r != nil {
+		t.Error(r)
+	}
+}
+
+func TestDoneInHooks(t *testing.T) {
+	s := &Server{ErrorHandler: func(ctx *RequestCtx, err error) { _ = ctx.Err(); ctx.SetStatusCode(400) },
+		ExpectHandler: func(ctx *RequestCtx) int { _ = ctx.Err(); return 100 }}
+	ts := startServer(t, s, echo)
+	c := ts.dial()
+	c.send("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\nExpect: 100-continue\r\n\r\n")
+	time.Sleep(50 * time.Millisecond)
+	c.send("abcd")
+	c.read("POST")
+	c.read("POST")
+	c.send("BAD\r\n\r\n")
+	c.read("GET")
+	c.wantClosed()
+}
+
+func TestEchoOfStreamedBody(t *testing.T) {
+	ts := startServer(t, &Server{StreamRequestBody: true}, func(ctx *RequestCtx) {
+		ctx.SetBodyStream(ctx.RequestBodyStream(), -1)
+	})
+	for _, v := range []string{"HTTP/1.0\r\n", "HTTP/1.1\r\nHost: h\r\nConnection: close\r\n"} {
+		c := ts.dial()
+		c.send("POST / " + v + "Content-Length: 4\r\n\r\nab")
+		time.Sleep(50 * time.Millisecond)
+		c.send("cd")
+		c.want("POST", 200, "abcd")
+	}
+}
+
+func TestErrorHandlerSeesRequest(t *testing.T) {
+	ts := startServer(t, &Server{MaxHeaderBytes: 2000, MaxRequestBodySize: 10, ErrorHandler: func(ctx *RequestCtx, err error) {
+		fmt.Fprintf(ctx, "[%s][%s][%s][%s][%q][%s][%v]", ctx.Method(), ctx.Path(), ctx.Host(), ctx.RequestURI(), ctx.Request.Header.String(), ctx.UserAgent(), ctx.Time().IsZero())
+		ctx.Request.Header.VisitAll(func(k, v []byte) { fmt.Fprintf(ctx, "{%s=%s}", k, v) })
+		ctx.Request.Header.RawHeaders()
+		_ = ctx.String()
+		ctx.SetStatusCode(499)
+	}}, echo)
+	for _, bad := range []string{
+		"GET  / HTTP/1.1\r\n\r\n", "GET / HTTP/3.1\r\n\r\n", "GET / HTTP/1.1\r\n\r\n", "GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",
+		"GET / HTTP/1.1\r\nHost: a\r\nX : b\r\n\r\n", "GET / HTTP/1.1\r\nHost: a\r\nUser-Agent: secret\r\nX\r\n\r\n", "\x16\x03\x01",
+		"GET /" + strings.Repeat("a", 3000), "GET / HTTP/1.1\r\nHost: a\r\nX: " + strings.Repeat("a", 3000),
+		post("/", strings.Repeat("b", 20)), "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\nx\r\n",
+		"POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\nContent-Length: 3\r\n\r\nx\r\n",
+	} {
+		c := ts.dial()
+		c.send(get("/before?secret=1") + bad)
+		c.read("GET")
+		a := c.read("GET")
+		t.Logf("%.40q: %d %.300s", bad, a.StatusCode, a.body)
+		if a.StatusCode != 499 {
+			t.Errorf("%.50q: %d; log %s", bad, a.StatusCode, ts.log)
+		}
+	}
+}

@@ -57,7 +57,7 @@ func (ss *session) panicked(ctx *RequestCtx, r any) {
 	if hp, ok := r.(*handlerPanic); ok {
 		r, trace = hp.value, hp.stack
 	}
-	if err, ok := r.(error); ok && errors.Is(err, ErrAbortHandler) {
+	if isAbort(r) {
 		ss.aborted = true
 		return
 	}
@@ -87,6 +87,11 @@ func (ss *session) panicked(ctx *RequestCtx, r any) {
 		}()
 	}
 	ctx.Response.SetConnectionClose()
+}
+
+func isAbort(r any) bool {
+	err, ok := r.(error)
+	return ok && errors.Is(err, ErrAbortHandler)
 }
 
 // logPanic logs and counts a panic with r.

@@ -50,6 +50,9 @@ func (ss *session) refuse(w *engine.Work, err error, next *engine.Next) (ok bool
 		}
 		ctx.Response.Header.defaultServer = s.serverName()
 	}
+	if ctx.done.Load() != nil {
+		ctx.endDone()
+	}
 	if len(ctx.Response.Header.Peek(HeaderContentType)) > 0 {
 		ctx.Response.Header.Set(HeaderXContentTypeOptions, "nosniff")
 	}

@@ -1,6 +1,7 @@
 package gale
 
 import (
+	"sync/atomic"
 	"time"
 )
 
@@ -25,6 +26,7 @@ func TimeoutWithCodeHandler(h RequestHandler, timeout time.Duration, msg string,
 			return
 		}
 		ended := make(chan any, 1)
+		var over atomic.Bool // of the handler and the time-out, one was first
 		go func() {
 			var v any = errHandlerGoexit
 			defer func() {
@@ -32,23 +34,45 @@ func TimeoutWithCodeHandler(h RequestHandler, timeout time.Duration, msg string,
 					v = &handlerPanic{value: r, stack: stack()}
 				}
 				s.run.timed.Add(-1)
-				ended <- v
+				if over.CompareAndSwap(false, true) {
+					ended <- v
+				} else {
+					s.endLate(ctx, v)
+				}
 			}()
 			h(ctx)
 			v = nil
 		}()
 		t := AcquireTimer(timeout)
 		defer ReleaseTimer(t)
+		var v any
 		select {
-		case v := <-ended:
-			if v != nil {
-				panic(v) // as if h had run here
-			}
+		case v = <-ended:
 		case <-t.C:
-			ctx.TimeoutErrorWithCode(msg, statusCode)
-			ctx.cancelDone()
+			if over.CompareAndSwap(false, true) {
+				ctx.TimeoutErrorWithCode(msg, statusCode)
+				ctx.cancelDone()
+				return
+			}
+			v = <-ended
+		}
+		if v != nil {
+			panic(v) // as if h had run here
 		}
 	}
+}
+
+// endLate ends a handler that had timed out; v is nil if it returned.
+func (s *Server) endLate(ctx *RequestCtx, v any) {
+	defer func() {
+		if r := recover(); r != nil {
+			s.logPanic("behind a handler that had timed out", r, stack())
+		}
+	}()
+	if p, ok := v.(*handlerPanic); ok && !isAbort(p.value) {
+		s.logPanic("in a handler that had timed out, for "+ctx.describe(), p.value, p.stack)
+	}
+	ctx.dispose()
 }
 
 // cancelDone closes Done if somebody waits for it.

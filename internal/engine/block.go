@@ -71,7 +71,9 @@ type blockConn struct {
 	ahead                 [1]byte
 	nAhead                int
 
-	watch *watch // while somebody wants to know when the peer leaves
+	watchMu sync.Mutex
+	filling bool   // Fill reads, and no watch
+	watch   *watch // while somebody wants to know when the peer leaves
 }
 
 // blockConns are blockConns that have ended in order: connections that live
@@ -412,10 +414,8 @@ func (c *blockConn) Interrupt() {
 }
 
 func (c *blockConn) Fill(w *Work, deadline time.Time) error {
-	if c.watch != nil {
-		c.watch.pause()
-		defer c.watch.resume()
-	}
+	c.beginFill()
+	defer c.endFill()
 	if err := c.Flush(w); err != nil {
 		return err
 	}

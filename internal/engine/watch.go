@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"errors"
+	"net"
 	"sync"
 	"time"
 )
@@ -20,12 +22,40 @@ type watch struct {
 
 func (c *blockConn) Watch(gone func(reset bool)) (stop func()) {
 	wt := &watch{c: c, gone: gone}
+	c.watchMu.Lock()
 	c.watch = wt
-	wt.resume()
-	return func() {
-		wt.pause()
-		c.watch = nil
+	if !c.filling {
+		wt.resume()
 	}
+	c.watchMu.Unlock()
+	return func() {
+		c.watchMu.Lock()
+		if c.watch == wt {
+			c.watch = nil // so that Fill doesn't resume it
+		}
+		c.watchMu.Unlock()
+		wt.pause()
+	}
+}
+
+// beginFill keeps watches from reading until endFill.
+func (c *blockConn) beginFill() {
+	c.watchMu.Lock()
+	c.filling = true
+	wt := c.watch
+	c.watchMu.Unlock()
+	if wt != nil {
+		wt.pause()
+	}
+}
+
+func (c *blockConn) endFill() {
+	c.watchMu.Lock()
+	c.filling = false
+	if c.watch != nil {
+		c.watch.resume()
+	}
+	c.watchMu.Unlock()
 }
 
 // resume starts the goroutine, unless it has nothing to notice any more.
@@ -35,7 +65,10 @@ func (wt *watch) resume() {
 	if wt.over || wt.quit != nil {
 		return
 	}
-	wt.c.nc.SetReadDeadline(time.Time{})
+	if err := wt.c.nc.SetReadDeadline(time.Time{}); err != nil && !errors.Is(err, net.ErrClosed) {
+		wt.over = true // without deadlines there would be no end to it
+		return
+	}
 	wt.c.readUntil = time.Time{}
 	wt.quit, wt.done = make(chan struct{}), make(chan struct{})
 	go wt.run(wt.quit, wt.done)
@@ -48,6 +81,9 @@ func (wt *watch) pause() {
 	wt.quit = nil
 	wt.mu.Unlock()
 	if quit == nil {
+		if done != nil {
+			<-done // somebody else has ended it
+		}
 		return
 	}
 	close(quit)
