@@ -293,6 +293,9 @@ func (ss *session) feedHead(w *engine.Work, next *engine.Next) bool {
 	n, err := h1.ParseRequest(in, head, &lim)
 	if err != nil {
 		if err != h1.ErrPartial {
+			if len(head.Buf) == 0 {
+				head.Reset() // what was recorded has no bytes behind it
+			}
 			return ss.refuse(w, err, next)
 		}
 		if len(in) <= keepScan {
