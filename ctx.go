@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/galehttp/gale/internal/engine"
+	"github.com/galehttp/gale/internal/h1"
 	"github.com/galehttp/gale/internal/msg"
 )
 
@@ -47,6 +48,7 @@ type RequestCtx struct {
 	hijackNoResponse bool
 	flush            flushState
 	stream           requestStream
+	body             h1.Body    // decodes that of the request
 	trailers         msg.Fields // of the request
 
 	mu       sync.Mutex // of what other goroutines may touch: work, and these

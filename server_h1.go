@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"io"
 	"net"
+	"net/netip"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -21,6 +22,7 @@ import (
 type session struct {
 	s      *Server
 	ln     net.Listener // nil for ServeConn
+	ip     netip.Addr   // as it counts for Server.MaxConnsPerIP
 	c      engine.Conn
 	nc     net.Conn
 	parent context.Context // of BaseContext and ConnContext, nil without them
@@ -49,10 +51,10 @@ type session struct {
 	// context is held otherwise, see take.
 	ctx *RequestCtx
 	// body decodes the body of the message in flight.
-	body         h1.Body
-	drained      int  // bytes of the body that nobody wanted, see drain
-	emptyLines   int  // before the message
-	hasBody      bool // the message has a body; see bodyDone
+	body         *h1.Body // of ctx
+	drained      int      // bytes of the body that nobody wanted, see drain
+	emptyLines   int      // before the message
+	hasBody      bool     // the message has a body; see bodyDone
 	bodyDeadline time.Time
 	cfg          requestLimits
 	state        ConnState     // as last told to Server.ConnState
@@ -388,6 +390,7 @@ func (ss *session) accept(ctx *RequestCtx, w *engine.Work, next *engine.Next) bo
 		return ss.refuse(w, ErrBodyTooLarge, next)
 	}
 	ss.hasBody = true
+	ss.body = &ctx.body
 	ss.body.Init(length, &ctx.trailers, nil)
 	if ss.cfg.stream {
 		ctx.stream.open(ss, ctx, w)

@@ -110,6 +110,9 @@ func (s *Server) Serve(ln net.Listener) error {
 	return err
 }
 
+// resume has a worker go on with a connection.
+func (s *Server) resume(p engine.Parked) { s.workers.do(s, job{parked: p}) }
+
 // isClosed reports whether err says that the listener was closed. Those that
 // are not of package net may only say so in words.
 func isClosed(err error) bool {
@@ -130,6 +133,9 @@ func (s *Server) begin(ln net.Listener) error {
 	}
 	s.run.listeners[ln] = clock.Start()
 	s.workers.open(true)
+	if s.engine.Dispatch == nil {
+		s.engine.Dispatch = s.resume
+	}
 	return nil
 }
 
@@ -164,7 +170,7 @@ func (s *Server) accepted(ln net.Listener, nc net.Conn) {
 		return
 	}
 	s.setKeepalive(nc)
-	s.workers.do(s, acceptedConn{ln, nc, ip})
+	s.workers.do(s, job{ln: ln, nc: nc, ip: ip})
 }
 
 // ServeConn serves the requests of c on the calling goroutine and closes c. It
@@ -180,13 +186,14 @@ func (s *Server) ServeConn(c net.Conn) error {
 		return err
 	}
 	defer s.dismiss(ip)
-	return s.serveConn(nil, c)
+	return s.serveConn(job{nc: c})
 }
 
-// serveConn runs a connection that was admitted until it ends. A panic of user
-// code that runs outside of requests (hooks, handlers of other protocols) ends
-// the connection, not the process.
-func (s *Server) serveConn(ln net.Listener, nc net.Conn) (err error) {
+// serveConn runs a connection that was admitted until it ends or, if it came
+// from a listener, is parked. A panic of user code that runs outside of requests
+// (hooks, handlers of other protocols) ends the connection, not the process.
+func (s *Server) serveConn(j job) (err error) {
+	nc := j.nc
 	defer func() {
 		if r := recover(); r != nil {
 			nc.Close()
@@ -204,8 +211,17 @@ func (s *Server) serveConn(ln net.Listener, nc net.Conn) (err error) {
 		}
 	}
 	_, isTLS := nc.(*tls.Conn)
-	ss := newSession(s, ln)
-	err = s.engine.Serve(nc, isTLS || s.ReduceMemoryUsage, ss)
+	thrifty := isTLS || s.ReduceMemoryUsage
+	ss := newSession(s, j.ln)
+	if j.ln == nil {
+		err = s.engine.Serve(nc, thrifty, ss)
+	} else {
+		ss.ip = j.ip
+		err = s.engine.Start(nc, thrifty, ss)
+	}
+	if err == engine.ErrParked {
+		return err
+	}
 	if ss.err != nil {
 		err = ss.err
 	}

@@ -5,6 +5,8 @@ import (
 	"net/netip"
 	"sync"
 	"time"
+
+	"github.com/galehttp/gale/internal/engine"
 )
 
 // workers are goroutines that serve accepted connections. One whose connection
@@ -20,28 +22,30 @@ type workers struct {
 
 // worker is a goroutine of workers.
 type worker struct {
-	conns chan acceptedConn
+	jobs  chan job
 	since time.Time // when it became idle
 }
 
-// acceptedConn is a connection of a listener that was admitted.
-type acceptedConn struct {
-	ln net.Listener
-	nc net.Conn
-	ip netip.Addr
+// job is what a worker does: serve a connection of a listener that was admitted,
+// or go on with one that was parked.
+type job struct {
+	ln     net.Listener
+	nc     net.Conn
+	ip     netip.Addr
+	parked engine.Parked
 }
 
 // workerIdle is how long a worker waits where the Server doesn't say.
 const workerIdle = 10 * time.Second
 
-// do has a worker serve a.
-func (ws *workers) do(s *Server, a acceptedConn) {
+// do has a worker do j.
+func (ws *workers) do(s *Server, j job) {
 	ws.mu.Lock()
 	n := len(ws.idle)
 	if n == 0 {
 		ws.mu.Unlock()
-		w := &worker{conns: make(chan acceptedConn, 1)}
-		w.conns <- a
+		w := &worker{jobs: make(chan job, 1)}
+		w.jobs <- j
 		go ws.run(s, w)
 		return
 	}
@@ -49,23 +53,39 @@ func (ws *workers) do(s *Server, a acceptedConn) {
 	ws.idle[n-1] = nil
 	ws.idle = ws.idle[:n-1]
 	ws.mu.Unlock()
-	w.conns <- a
+	w.jobs <- j
 }
 
 func (ws *workers) run(s *Server, w *worker) {
-	for a := range w.conns {
-		s.serveAccepted(a)
+	for j := range w.jobs {
+		s.serveJob(j)
 		if !ws.rest(s, w) {
 			return
 		}
 	}
 }
 
-// serveAccepted serves a connection; it is dismissed even if a handler ends the
-// goroutine.
-func (s *Server) serveAccepted(a acceptedConn) {
-	defer s.dismiss(a.ip)
-	s.serveConn(a.ln, a.nc)
+// serveJob serves a connection until it ends or is parked. It is dismissed even
+// if a handler ends the goroutine.
+func (s *Server) serveJob(j job) {
+	var ss *session
+	if j.parked != nil {
+		ss = j.parked.Session().(*session)
+		j.ip = ss.ip
+	}
+	parked := false
+	defer func() {
+		if !parked {
+			s.dismiss(j.ip)
+		}
+	}()
+	var err error
+	if ss == nil {
+		err = s.serveConn(j)
+	} else if err = j.parked.Resume(); err != engine.ErrParked {
+		ss.free()
+	}
+	parked = err == engine.ErrParked
 }
 
 // rest puts w among the idle; false if it is to end.
@@ -105,7 +125,7 @@ func (ws *workers) retire(d time.Duration) {
 	defer ws.mu.Unlock()
 	n := 0
 	for n < len(ws.idle) && !ws.idle[n].since.After(old) {
-		close(ws.idle[n].conns)
+		close(ws.idle[n].jobs)
 		n++
 	}
 	ws.idle = append(ws.idle[:0], ws.idle[n:]...)

@@ -17,6 +17,8 @@ import (
 var (
 	// ErrStopped says that the connection was closed because the engine stops.
 	ErrStopped = errors.New("engine: stopped")
+	// ErrParked says that a connection left its goroutine, see Parked.
+	ErrParked = errors.New("engine: parked")
 	// ErrAborted says that the session wanted the connection closed at once.
 	ErrAborted = errors.New("engine: aborted")
 	// ErrGoexit says that the goroutine was ended by runtime.Goexit.
@@ -26,6 +28,9 @@ var (
 // Block is the engine with a goroutine for each connection. The zero value is
 // ready for use.
 type Block struct {
+	// Dispatch, if set, lets a goroutine call Resume; see Parked.
+	Dispatch func(p Parked)
+
 	mu       sync.Mutex
 	list     blockConn  // head of a ring of all connections
 	cursor   *blockConn // where EvictIdle looks next
@@ -74,6 +79,12 @@ type blockConn struct {
 	watchMu sync.Mutex
 	filling bool   // Fill reads, and no watch
 	watch   *watch // while somebody wants to know when the peer leaves
+
+	// parks: it may be parked. resting: it is. woken: it was until just now,
+	// and why is what ended its rest. See Parked.
+	parks, resting, woken bool
+	why                   error
+	idleSince             time.Time
 }
 
 // blockConns are blockConns that have ended in order: connections that live
@@ -88,11 +99,29 @@ var blockConns = sync.Pool{New: func() any {
 // it. thrifty connections hold no buffer while they wait even where that costs
 // an extra read.
 func (e *Block) Serve(nc net.Conn, thrifty bool, sess Session) error {
+	return e.open(nc, thrifty, sess).serve()
+}
+
+// Start is Serve that may return ErrParked before the connection ends: see
+// Parked.
+func (e *Block) Start(nc net.Conn, thrifty bool, sess Session) error {
+	c := e.open(nc, thrifty, sess)
+	c.parks = e.Dispatch != nil && (c.raw != nil || thrifty)
+	return c.serve()
+}
+
+func (e *Block) open(nc net.Conn, thrifty bool, sess Session) *blockConn {
 	c := blockConns.Get().(*blockConn)
 	c.e, c.nc, c.sess, c.thrifty = e, nc, sess, thrifty
 	c.initRaw()
 	sess.Open(c, &c.next)
 	e.add(c)
+	return c
+}
+
+// serve runs the connection until it ends or is parked.
+func (c *blockConn) serve() error {
+	e, nc, sess := c.e, c.nc, c.sess
 	returned := false
 	defer func() {
 		if !returned { // runtime.Goexit, or a panic of a session
@@ -103,6 +132,10 @@ func (e *Block) Serve(nc net.Conn, thrifty bool, sess Session) error {
 	}()
 	hijacked, err := c.run()
 	returned = true
+	if err == ErrParked {
+		go c.rest()
+		return err
+	}
 	e.remove(c)
 	if hijacked && err == nil {
 		go sess.Hijacked(c.handOver())
@@ -124,6 +157,7 @@ func (c *blockConn) forget() {
 	c.state.Store(busy)
 	c.readUntil, c.writeUntil, c.writeTimeout = time.Time{}, time.Time{}, 0
 	c.once, c.nAhead = false, 0
+	c.parks, c.resting, c.woken, c.why = false, false, false, nil
 	c.next = Next{}
 	blockConns.Put(c)
 }
@@ -224,9 +258,16 @@ func (c *blockConn) run() (hijacked bool, err error) {
 					return false, err
 				}
 			}
-			why := c.wait(c.next.Idle, c.next.Deadline)
-			if why == ErrStopped {
+			why := c.why
+			if c.why = nil; !c.woken {
+				why = c.wait(c.next.Idle, c.next.Deadline)
+			}
+			c.woken = false
+			switch why {
+			case ErrStopped:
 				return false, nil
+			case ErrParked:
+				return false, why
 			}
 			c.next = Next{}
 			if why == nil {
@@ -299,8 +340,16 @@ func (c *blockConn) dropWork() {
 // wait blocks until bytes were read. For an idle connection it also ends with
 // ErrStopped when the connection is to be closed.
 func (c *blockConn) wait(isIdle bool, until time.Time) error {
+	parks := isIdle && c.parks && !c.resting
+	if parks {
+		if c.w != nil {
+			c.idleSince = c.w.Now
+		} else {
+			c.idleSince = clock.Instant()
+		}
+	}
 	for {
-		c.arm(until)
+		c.armEarlier(until, parks)
 		if isIdle {
 			c.state.Store(idle)
 			if c.e.stopping.Load() && c.state.CompareAndSwap(idle, closing) {
@@ -329,6 +378,9 @@ func (c *blockConn) wait(isIdle bool, until time.Time) error {
 			return err
 		}
 		c.readUntil = longAgo
+		if parks && time.Since(c.idleSince) >= parkAfter {
+			return ErrParked
+		}
 	}
 }
 
@@ -348,6 +400,16 @@ func (c *blockConn) lastLook() error {
 	}
 	c.state.Store(busy)
 	return nil
+}
+
+// armEarlier is arm(until), or for when it is time to park if that is before.
+func (c *blockConn) armEarlier(until time.Time, parks bool) {
+	if parks {
+		if t := c.idleSince.Add(parkAfter); until.IsZero() || t.Before(until) {
+			until = t
+		}
+	}
+	c.arm(until)
 }
 
 // arm makes sure that a read wakes up at until at the latest. A deadline that

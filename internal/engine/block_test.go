@@ -362,3 +362,41 @@ func TestGoexitClosesTheConnection(t *testing.T) {
 type goexit struct{ *lines }
 
 func (goexit) Feed(*Work, *Next) { runtime.Goexit() }
+
+// A connection that is idle for long leaves its goroutine, and comes back.
+func TestParkAndResume(t *testing.T) {
+	server, client := tcpPair(t)
+	s := newLines()
+	e := &Block{}
+	resumed := make(chan Parked, 1)
+	e.Dispatch = func(p Parked) { resumed <- p }
+	parked := make(chan error, 1)
+	go func() { parked <- e.Start(server, false, s) }()
+	client.SetDeadline(time.Now().Add(20 * time.Second))
+	for range 2 {
+		send(t, client, "a\n")
+		want(t, client, "a\n")
+		if err := <-parked; !errors.Is(err, ErrParked) {
+			t.Fatalf("got %v, want ErrParked", err)
+		}
+		send(t, client, "b\n")
+		p := <-resumed
+		if p.Session() != s {
+			t.Fatal("another session")
+		}
+		go func() { parked <- p.Resume() }()
+		want(t, client, "b\n")
+	}
+	if err := <-parked; !errors.Is(err, ErrParked) {
+		t.Fatalf("got %v, want ErrParked", err)
+	}
+	e.Stop() // wakes a parked connection too
+	go func() { parked <- (<-resumed).Resume() }()
+	wantEOF(t, client)
+	if err := <-parked; err != nil {
+		t.Errorf("got %v, want nil", err)
+	}
+	if err := <-s.closed; err != nil || e.Len() != 0 {
+		t.Errorf("closed with %v, %d connections left", err, e.Len())
+	}
+}
