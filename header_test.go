@@ -453,3 +453,26 @@ func TestHeaderSetAgain(t *testing.T) {
 		t.Errorf("X-Count is %q", got)
 	}
 }
+
+// Setting a received field replaces it, known or not, however it was spelled.
+func TestSetReceivedField(t *testing.T) {
+	for _, name := range []string{"x-a", "X-Longer-Name", "Accept", "etag", "A"} {
+		var req RequestHeader
+		var resp ResponseHeader
+		lines := name + ": 1\r\n" + strings.ToUpper(name) + ": 2\r\n\r\n"
+		if err := req.Read(bufio.NewReader(strings.NewReader("GET / HTTP/1.1\r\nHost: h\r\n" + lines))); err != nil {
+			t.Fatal(err)
+		}
+		if err := resp.Read(bufio.NewReader(strings.NewReader("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n" + lines))); err != nil {
+			t.Fatal(err)
+		}
+		req.Set(name, "new")
+		resp.Set(name, "new")
+		if got := req.PeekAll(name); len(got) != 1 || string(got[0]) != "new" {
+			t.Errorf("request: %s is %q", name, got)
+		}
+		if got := resp.PeekAll(name); len(got) != 1 || string(got[0]) != "new" {
+			t.Errorf("response: %s is %q", name, got)
+		}
+	}
+}

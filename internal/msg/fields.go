@@ -154,7 +154,7 @@ func (f *Fields) Adopt(recs []Field) (dups uint64) {
 		dups |= seen & bit
 		seen |= bit
 	}
-	f.Recs, f.seen = recs, seen&^1
+	f.Recs, f.seen, f.maybe = recs, seen&^1, ^uint64(0)
 	return dups &^ 1
 }
 
