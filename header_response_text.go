@@ -1,7 +1,7 @@
 package gale
 
 import (
-	"bytes"
+	"slices"
 	"sync/atomic"
 
 	"github.com/galehttp/gale/internal/bytesconv"
@@ -24,17 +24,25 @@ const responseFramed uint64 = 1<<msg.ContentLength | 1<<msg.TransferEncoding
 func (h *ResponseHeader) appendText(dst, server []byte, length bool) []byte {
 	f := &h.s.Fields
 	seen := f.Seen()
-	if n := h.s.ContentLength; n > 0 && seen&(responseLeading|responseFramed) == 0 && !h.noDefaultDate &&
-		!h.noDefaultContentType && h.isPlainOK() {
-		dst = appendUsual(dst, server, 0)
-		dst = bytesconv.AppendInt(dst, int(n))
-		dst = append(dst, "\r\n"...)
-	} else {
-		hasBody := statusHasBody(h.s.Status)
-		dst = h.appendStatusLine(dst)
-		dst = h.appendLeading(dst, server, hasBody)
-		dst = h.appendFraming(dst, hasBody, length)
+	const own = (responseLeading | responseFramed | responseTrailing) &^ (1 << msg.ContentType)
+	if n := h.s.ContentLength; seen&own == 0 && (n > 0 || n == 0 && length) && !h.noDefaultDate &&
+		h.isPlainOK() && h.s.Conn == 0 && h.s.Minor != 0 {
+		if lines, ok := f.Lines(); ok {
+			if u := currentUsual(server); u != nil {
+				return h.appendPlain(dst, u, lines)
+			}
+		}
 	}
+	return h.appendAny(dst, server, length)
+}
+
+// appendAny is appendText for every response.
+func (h *ResponseHeader) appendAny(dst, server []byte, length bool) []byte {
+	f := &h.s.Fields
+	hasBody := statusHasBody(h.s.Status)
+	dst = h.appendStatusLine(dst)
+	dst = h.appendLeading(dst, server, hasBody)
+	dst = h.appendFraming(dst, hasBody, length)
 	if len(f.Recs) > 0 {
 		const skip = responseLeading | responseFramed | responseTrailing
 		if h.asIs {
@@ -42,7 +50,7 @@ func (h *ResponseHeader) appendText(dst, server []byte, length bool) []byte {
 		} else {
 			dst = f.AppendWire(dst, skip)
 		}
-		if seen&responseTrailing != 0 {
+		if f.Seen()&responseTrailing != 0 {
 			dst = h.appendTrailing(dst)
 		}
 	}
@@ -50,6 +58,37 @@ func (h *ResponseHeader) appendText(dst, server []byte, length bool) []byte {
 		dst = appendLine(dst, msg.Connection, h.connection())
 	}
 	return append(dst, "\r\n"...)
+}
+
+// appendPlain is appendText for what nearly all responses are: a 200 with a
+// length, with fields that stand in the arena as they go out, of which only
+// Content-Type has a place of its own. u is the usual text. It makes no more than four copies, which
+// is a third of the time of the general way (BenchmarkServerPipelined).
+func (h *ResponseHeader) appendPlain(dst, u, lines []byte) []byte {
+	need := len(u) + len(lines) + len("18446744073709551615\r\n\r\n")
+	if cap(dst)-len(dst) < need {
+		dst = slices.Grow(dst, need)
+	}
+	n := h.s.ContentLength
+	from, to := uint32(0), uint32(0) // Content-Type
+	if i := h.s.Find(msg.ContentType); i >= 0 {
+		from, to = h.s.Line(i)
+	}
+	if to == 0 && n > 0 && !h.noDefaultContentType {
+		dst = append(dst, u...)
+	} else {
+		dst = append(dst, u[:len(u)-len(plainType)]...)
+		dst = append(dst, lines[from:to]...)
+		dst = append(dst, "Content-Length: "...)
+	}
+	dst = bytesconv.AppendInt(dst, int(n))
+	if len(lines) > int(to-from) {
+		dst = append(dst, "\r\n"...)
+		dst = append(dst, lines[:from]...)
+		dst = append(dst, lines[to:]...)
+		return append(dst, "\r\n"...)
+	}
+	return append(dst, "\r\n\r\n"...)
 }
 
 // mayNameConnection is a quick test for whether connection may return a value.
@@ -87,40 +126,39 @@ type usual struct {
 	text   []byte
 }
 
-var lastUsual atomic.Pointer[usual]
+// usuals are those of the servers of the process, which seldom differ in name,
+// each in the place that the length of its name says.
+var usuals [8]atomic.Pointer[usual]
 
-// appendUsual appends the head from its byte from on to the name of
-// Content-Length.
-func appendUsual(dst, server []byte, from int) []byte {
-	if u := lastUsual.Load(); u != nil && u.mark == clock.Current() && u.server == string(server) {
-		return append(dst, u.text[from:]...)
+// currentUsual returns the usual text of a server of that name, which must not be
+// changed. It is nil if there is none: while nobody holds the clock, and for a
+// server whose place another has taken.
+func currentUsual(server []byte) []byte {
+	u := usuals[len(server)%len(usuals)].Load()
+	if mark := clock.Current(); u == nil || u.mark != mark {
+		u = makeUsual(server, mark)
 	}
-	start := len(dst)
-	dst = makeUsual(dst, server)
-	return append(dst[:start], dst[start+from:]...)
+	if u == nil || u.server != string(server) {
+		return nil
+	}
+	return u.text
 }
 
-// appendOrigin appends Server, which is not set, and Date.
-func appendOrigin(dst, server []byte) []byte {
-	dst = appendUsual(dst, server, len(plainOK))
-	return dst[:len(dst)-len(plainType)]
-}
-
-// makeUsual appends the text for a new second. It is kept for the first server
-// to come in a second; servers with another name make it each time.
-func makeUsual(dst, server []byte) []byte {
-	old, mark := lastUsual.Load(), clock.Current()
-	start := len(dst)
-	dst = append(dst, plainOK...)
-	dst = appendServer(dst, server)
-	dst = append(dst, "Date: "...)
-	dst = clock.AppendDate(dst)
-	dst = append(dst, "\r\n"+plainType...)
-	fresh := old == nil || old.mark != mark
-	if fresh && mark != (clock.Mark{}) && mark == clock.Current() {
-		lastUsual.Store(&usual{mark, string(server), bytes.Clone(dst[start:])})
+// makeUsual makes the text for a new second.
+func makeUsual(server []byte, mark clock.Mark) *usual {
+	if mark == (clock.Mark{}) {
+		return nil
 	}
-	return dst
+	text := append([]byte(plainOK), appendServer(nil, server)...)
+	text = append(text, "Date: "...)
+	text = clock.AppendDate(text)
+	text = append(text, "\r\n"+plainType...)
+	if mark != clock.Current() {
+		return nil // the second has ended, or the clock is not held any more
+	}
+	u := &usual{mark, string(server), text}
+	usuals[len(server)%len(usuals)].Store(u)
+	return u
 }
 
 // appendServer appends the Server field by which a server calls itself, which no
@@ -140,7 +178,11 @@ func (h *ResponseHeader) appendLeading(dst, server []byte, hasBody bool) []byte 
 	f := &h.s.Fields
 	seen := f.Seen()
 	if seen&(1<<msg.Server|1<<msg.Date) == 0 && !h.noDefaultDate {
-		dst = appendOrigin(dst, server)
+		if u := currentUsual(server); u != nil {
+			dst = append(dst, u[len(plainOK):len(u)-len(plainType)]...)
+		} else {
+			dst = h.appendOwnOrigin(dst, server)
+		}
 	} else {
 		dst = h.appendOwnOrigin(dst, server)
 	}
@@ -155,7 +197,7 @@ func (h *ResponseHeader) appendLeading(dst, server []byte, hasBody bool) []byte 
 	return dst
 }
 
-// appendOwnOrigin appends Server and Date, of which at least one is particular.
+// appendOwnOrigin appends Server and Date, whatever they are.
 func (h *ResponseHeader) appendOwnOrigin(dst, server []byte) []byte {
 	f := &h.s.Fields
 	if f.Has(msg.Server) {

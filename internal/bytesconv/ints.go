@@ -17,8 +17,13 @@ var (
 
 // AppendInt appends n in decimal.
 func AppendInt(dst []byte, n int) []byte {
-	if 0 <= n && n < 10 {
-		return append(dst, '0'+byte(n))
+	switch u := uint(n); {
+	case u < 10:
+		return append(dst, '0'+byte(u))
+	case u < 100:
+		return append(dst, '0'+byte(u/10), '0'+byte(u%10))
+	case u < 1000:
+		return append(dst, '0'+byte(u/100), '0'+byte(u/10%10), '0'+byte(u%10))
 	}
 	return strconv.AppendInt(dst, int64(n), 10)
 }

@@ -420,6 +420,27 @@ func (f *Fields) AppendWire(dst []byte, skip uint64) []byte {
 	return append(dst, f.Buf[from:to]...)
 }
 
+// Lines returns the arena if it holds the field lines in wire form, in order,
+// and nothing else: the case of fields that were only added to. Otherwise ok is
+// false.
+func (f *Fields) Lines() (lines []byte, ok bool) {
+	// Of a parsed head the arena holds more, and its names may not be canonical.
+	n := 0
+	if f.dead|f.waste == 0 {
+		if last := len(f.Recs) - 1; last >= 0 && f.Recs[0].NameOff == 0 && f.Recs[last].Flags&Wire != 0 {
+			n = int(f.Recs[last].end())
+		}
+	}
+	return f.Buf, n == len(f.Buf) && f.Parts[Raw].Len == 0
+}
+
+// Line returns where in the arena the line of field i begins and ends, which is
+// in wire form.
+func (f *Fields) Line(i int) (from, to uint32) {
+	r := &f.Recs[i]
+	return r.NameOff, r.end()
+}
+
 // Seen returns the bitmap of known names that may be present.
 func (f *Fields) Seen() uint64 { return f.seen }
 

@@ -1,0 +1,77 @@
+package gale
+
+import (
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/galehttp/gale/internal/clock"
+)
+
+// The quick way to write a response's head must not differ from the general one
+// by a byte, whatever was done to the header.
+func TestAppendPlainIsAppendAny(t *testing.T) {
+	defer clock.Start()()
+	rng := rand.New(rand.NewPCG(1, 2))
+	keys := []string{
+		"Content-Type", "X-Custom", "x-other-name", "Cache-Control", "Etag", "Server", "Date", "Connection",
+		"Content-Encoding", "Content-Length", "Trailer", "Set-Cookie", "Vary", "Transfer-Encoding",
+	}
+	values := []string{"", "a", "text/html", "close", "keep-alive", strings.Repeat("v", 70), "x\r\ny", "12"}
+	var h ResponseHeader
+	same := 0
+	for round := range 20_000 {
+		h.Reset()
+		if rng.IntN(8) == 0 {
+			h.DisableNormalizing()
+		}
+		common := round%2 == 0 // only what leads the quick way most of the time
+		n := len(keys)
+		if common {
+			n = 5
+		}
+		for range rng.IntN(6) {
+			key, value := keys[rng.IntN(n)], values[rng.IntN(len(values))]
+			switch rng.IntN(7) {
+			case 0:
+				h.Add(key, value)
+			case 1:
+				h.Del(key)
+			case 2:
+				h.SetContentType(value)
+			default:
+				h.Set(key, value)
+			}
+		}
+		if !common {
+			switch rng.IntN(6) {
+			case 0:
+				h.SetStatusCode([]int{100, 204, 206, 304, 404, 999}[rng.IntN(6)])
+			case 1:
+				h.SetStatusMessage([]byte("Fine"))
+			case 2:
+				h.SetProtocol([]byte("HTTP/1.0"))
+			case 3:
+				h.SetNoDefaultContentType(true)
+			case 4:
+				var to ResponseHeader
+				h.CopyTo(&to)
+				to.CopyTo(&h)
+			}
+		}
+		h.SetContentLength([]int{-2, -1, 0, 7, 13, 100, 999, 1000, 1 << 30}[rng.IntN(9)])
+		length := rng.IntN(2) == 0
+		mark := clock.Current()
+		got := string(h.appendText([]byte("before"), []byte("gale"), length))
+		want := string(h.appendAny([]byte("before"), []byte("gale"), length))
+		if got != want && mark == clock.Current() {
+			t.Fatalf("appendText:\n%q\nappendAny:\n%q", got, want)
+		}
+		if _, ok := h.s.Lines(); ok {
+			same++
+		}
+	}
+	if same < 5000 {
+		t.Errorf("only %d heads could go the quick way", same)
+	}
+}
