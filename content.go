@@ -193,7 +193,9 @@ func (c *content) stream() io.Reader {
 
 // discard drops every form of body but the buffer.
 func (c *content) discard() {
-	c.bodyRaw = nil
+	if c.bodyRaw != nil {
+		c.bodyRaw = nil
+	}
 	if c.hasStream() {
 		_ = c.closeStream(nil)
 	}
@@ -228,19 +230,20 @@ func closeBodyStream(r io.Reader, reason error) (err error) {
 // it goes to the pool, unless it is larger than limit bytes.
 func (c *content) resetContent(keep bool, limit *atomic.Int64) {
 	c.discard()
-	if c.body == nil {
-		c.lent = false
+	c.lent = false
+	b := c.body
+	if b == nil {
 		return
 	}
-	if n := cap(c.body.B); !keep && n > keepBody {
-		if int64(n) <= limit.Load() {
-			pool.Put(c.body)
-		}
-		c.body = nil
-	} else {
-		c.body.Reset()
+	n := cap(b.B)
+	if keep || n <= keepBody {
+		b.B = b.B[:0]
+		return
 	}
-	c.lent = false
+	if int64(n) <= limit.Load() {
+		pool.Put(b)
+	}
+	c.body = nil
 }
 
 // releaseBody drops the buffer if it is larger than size bytes.

@@ -59,7 +59,9 @@ func (resp *Response) Reset() {
 // resetSkipHeader empties all but the header and the flags.
 func (resp *Response) resetSkipHeader() {
 	resp.ResetBody()
-	resp.remote, resp.local = nil, nil
+	if resp.remote != nil || resp.local != nil {
+		resp.remote, resp.local = nil, nil
+	}
 }
 
 // CopyTo makes dst a copy of resp that shares nothing with it. A body stream

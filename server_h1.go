@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/galehttp/gale/internal/bytesconv"
+	"github.com/galehttp/gale/internal/clock"
 	"github.com/galehttp/gale/internal/engine"
 	"github.com/galehttp/gale/internal/h1"
 	"github.com/galehttp/gale/internal/msg"
@@ -38,6 +39,7 @@ type session struct {
 		method    msg.MethodID
 		minor     uint8
 		keepAlive bool
+		plain     bool // HTTP/1.1, and a 200 has a body with a length
 	}
 
 	stage stage
@@ -57,6 +59,7 @@ type session struct {
 	hasBody      bool     // the message has a body; see bodyDone
 	bodyDeadline time.Time
 	cfg          requestLimits
+	fixed        fixedSettings
 	state        ConnState     // as last told to Server.ConnState
 	err          error         // what ended the connection, for Closed
 	writeTimeout time.Duration // as last told to the engine
@@ -83,6 +86,36 @@ type requestLimits struct {
 	// writeNow: the response has a deadline of its own and does not wait for
 	// those of pipelined requests.
 	writeNow bool
+}
+
+// fixedSettings are what the settings of the server come to, which don't change
+// while it serves.
+type fixedSettings struct {
+	name      string // what Server says by default
+	lim       h1.Limits
+	each      requestLimits // of each request, if no hook decides otherwise
+	headFirst bool          // a head must be looked at before its request is served
+	keepNames bool          // DisableHeaderNamesNormalizing
+	noDate    bool
+	noType    bool
+}
+
+func (s *Server) fixed() fixedSettings {
+	head := s.maxHeadBytes()
+	return fixedSettings{
+		name: s.serverName(),
+		lim:  h1.Limits{Head: head, Fields: s.MaxHeaderFields, Target: head / 4},
+		each: requestLimits{
+			maxBody:      s.maxBodySize(),
+			readTimeout:  s.ReadTimeout,
+			writeTimeout: s.WriteTimeout,
+			stream:       s.StreamRequestBody,
+		},
+		headFirst: s.HeaderReceived != nil || s.GetOnly || s.ReadTimeout > 0,
+		keepNames: s.DisableHeaderNamesNormalizing,
+		noDate:    s.NoDefaultDate,
+		noType:    s.NoDefaultContentType,
+	}
 }
 
 // maxBatch is how much output is gathered before it is written although more
@@ -117,8 +150,9 @@ func (ss *session) free() {
 // Open begins the session.
 func (ss *session) Open(c engine.Conn, next *engine.Next) {
 	s := ss.s
+	ss.fixed = s.fixed()
 	ss.c, ss.nc = c, c.NetConn()
-	ss.id, ss.opened = connIDs.Add(1), time.Now()
+	ss.id, ss.opened = connIDs.Add(1), clock.Instant()
 	_, ss.isTLS = ss.nc.(interface{ ConnectionState() tls.ConnectionState })
 	if s.BaseContext != nil {
 		ss.parent = s.BaseContext(ss.ln)
@@ -282,17 +316,14 @@ const keepScan = 4 << 10
 // feedHead parses a request head and decides on the request by it; false means
 // that next is to be done first.
 func (ss *session) feedHead(w *engine.Work, next *engine.Next) bool {
-	s := ss.s
 	if ss.begun.IsZero() {
 		ss.begun = w.Now
 		ss.setState(StateActive)
 	}
 	ctx := ss.take(w)
-	lim := h1.Limits{Head: s.maxHeadBytes(), Fields: s.MaxHeaderFields}
-	lim.Target = lim.Head / 4
 	in := w.Unread()
 	head := &ctx.Request.Header.s
-	n, err := h1.ParseRequest(in, head, &lim)
+	n, err := h1.ParseRequest(in, head, &ss.fixed.lim)
 	if err != nil {
 		if err != h1.ErrPartial {
 			if len(head.Buf) == 0 {
@@ -304,7 +335,7 @@ func (ss *session) feedHead(w *engine.Work, next *engine.Next) bool {
 			head.Reset()
 			ss.drop(w)
 		}
-		if d := s.headTimeout(); d > 0 {
+		if d := ss.s.headTimeout(); d > 0 {
 			ss.excuseWait()
 			since := ss.begun
 			if ss.num == 0 {
@@ -330,13 +361,13 @@ func (ss *session) excuseWait() {
 
 // prepare makes the context that of the request whose head it holds.
 func (ss *session) prepare(ctx *RequestCtx, w *engine.Work) {
-	s := ss.s
-	ctx.s, ctx.ss, ctx.num = s, ss, ss.num
+	ctx.s, ctx.ss, ctx.num = ss.s, ss, ss.num
 	head := &ctx.Request.Header.s
 	ss.req.method, ss.req.minor, ss.req.keepAlive = head.MethodID, head.Minor, h1.KeepAlive(head)
+	ss.req.plain = head.Minor > 0 && head.MethodID != msg.MethodHead && head.MethodID != msg.MethodConnect
 	ctx.isTLS = ss.isTLS
 	ctx.Request.isTLS = ss.isTLS
-	if s.DisableHeaderNamesNormalizing {
+	if ss.fixed.keepNames {
 		ctx.Request.Header.DisableNormalizing()
 	}
 	ss.prepareResponse(ctx)
@@ -344,8 +375,8 @@ func (ss *session) prepare(ctx *RequestCtx, w *engine.Work) {
 
 // prepareResponse makes a response that was reset one of this server.
 func (ss *session) prepareResponse(ctx *RequestCtx) {
-	ctx.Response.Header.defaultServer = ss.s.serverName()
-	if ss.s.DisableHeaderNamesNormalizing {
+	ctx.Response.Header.defaultServer = ss.fixed.name
+	if ss.fixed.keepNames {
 		ctx.Response.Header.DisableNormalizing()
 	}
 }
@@ -355,11 +386,14 @@ func (ss *session) prepareResponse(ctx *RequestCtx) {
 func (ss *session) accept(ctx *RequestCtx, w *engine.Work, next *engine.Next) bool {
 	s := ss.s
 	head := &ctx.Request.Header.s
-	ss.cfg = requestLimits{
-		maxBody:      s.maxBodySize(),
-		readTimeout:  s.ReadTimeout,
-		writeTimeout: s.WriteTimeout,
-		stream:       s.StreamRequestBody,
+	ss.cfg = ss.fixed.each
+	ss.hasBody = false
+	if !ss.bodyDeadline.IsZero() {
+		ss.bodyDeadline = time.Time{}
+	}
+	if head.ContentLength == msg.LenUnknown && head.Expect == msg.ExpectNone && !ss.fixed.headFirst {
+		ss.stage = inBody
+		return true
 	}
 	if s.HeaderReceived != nil {
 		ss.override(s.HeaderReceived(&ctx.Request.Header))
@@ -368,7 +402,6 @@ func (ss *session) accept(ctx *RequestCtx, w *engine.Work, next *engine.Next) bo
 		return ss.refuse(w, ErrGetOnly, next)
 	}
 	ss.stage = inBody
-	ss.bodyDeadline = time.Time{}
 	if ss.cfg.readTimeout > 0 {
 		ss.excuseWait()
 		ss.bodyDeadline = ss.begun.Add(ss.cfg.readTimeout)
@@ -377,7 +410,6 @@ func (ss *session) accept(ctx *RequestCtx, w *engine.Work, next *engine.Next) bo
 	if length == msg.LenUnknown {
 		length = 0
 	}
-	ss.hasBody = false
 	if head.Expect != msg.ExpectNone {
 		if !ss.expect(ctx, w, length, next) {
 			return false

@@ -177,7 +177,7 @@ func (ss *session) beginFlush(ctx *RequestCtx, w *engine.Work, resp *Response) {
 	if h.s.ContentLength >= 0 {
 		f.out.left = h.s.ContentLength
 	}
-	w.Out = h.appendHead(w.Out, []byte(ss.s.serverName()))
+	w.Out = h.appendHead(w.Out, []byte(ss.fixed.name))
 }
 
 // nothing is a body stream without bytes.
