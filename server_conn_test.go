@@ -740,6 +740,9 @@ func TestConcurrencyLimit(t *testing.T) {
 	a, b := ts.dial(), ts.dial()
 	a.send(get("/hold"))
 	b.wantOpen()
+	for s.engine.Idle() != 1 {
+		time.Sleep(time.Millisecond)
+	}
 	c := ts.dial() // takes the place of b, which is idle
 	c.send(get("/hold"))
 	b.wantClosed()

@@ -237,6 +237,16 @@ func (e *Block) EvictIdle(n int) (found int) {
 	return found
 }
 
+// Idle returns the number of connections that are idle. It looks at all.
+func (e *Block) Idle() (n int) {
+	e.each(func(c *blockConn) {
+		if c.state.Load() == idle {
+			n++
+		}
+	})
+	return n
+}
+
 // wake ends the wait of an idle connection, so that it closes.
 func (c *blockConn) wake() bool {
 	if !c.state.CompareAndSwap(idle, closing) {
