@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/galehttp/gale/internal/clock"
 	"github.com/galehttp/gale/internal/engine"
 	"github.com/galehttp/gale/internal/h1"
 	"github.com/galehttp/gale/internal/msg"
@@ -37,6 +38,7 @@ type RequestCtx struct {
 	conn net.Conn // of Init2
 
 	work *engine.Work // while the handler runs: where the session is fed from
+	tick clock.Tick   // when its last bytes were read; else now
 	now  time.Time
 	num  uint64
 
@@ -74,7 +76,10 @@ func (ctx *RequestCtx) reset() {
 	ctx.Request.userValues.reset() // its closers may look at the rest
 	ctx.Request.Reset()
 	ctx.Response.Reset()
-	ctx.num = 0
+	ctx.num, ctx.tick = 0, 0
+	if !ctx.now.IsZero() {
+		ctx.now = time.Time{}
+	}
 	if ctx.remoteAddr != nil {
 		ctx.remoteAddr = nil
 	}
@@ -187,6 +192,9 @@ func (ctx *RequestCtx) ID() uint64 { return ctx.ConnID()<<32 | ctx.num&0xfffffff
 // Server.LazyRequestTime, when it was called first. Of pipelined requests that
 // came at once, the later ones may have waited for earlier ones since.
 func (ctx *RequestCtx) Time() time.Time {
+	if ctx.tick != 0 {
+		return ctx.tick.Time()
+	}
 	if ctx.now.IsZero() {
 		ctx.now = time.Now()
 	}

@@ -43,12 +43,12 @@ type session struct {
 	}
 
 	stage stage
-	// begun is when the first byte of the message in flight was read, zero
+	// begun is when the first byte of the message in flight was read, 0
 	// between messages.
-	begun time.Time
+	begun clock.Tick
 	// ran is when the bytes were read that the last handler got its request
 	// from. What came with them waited for it.
-	ran time.Time
+	ran clock.Tick
 	// ctx is the message in flight while its body arrives; between feeds no
 	// context is held otherwise, see take.
 	ctx *RequestCtx
@@ -98,6 +98,7 @@ type fixedSettings struct {
 	keepNames bool          // DisableHeaderNamesNormalizing
 	noDate    bool
 	noType    bool
+	lazyTime  bool
 }
 
 func (s *Server) fixed() fixedSettings {
@@ -115,6 +116,7 @@ func (s *Server) fixed() fixedSettings {
 		keepNames: s.DisableHeaderNamesNormalizing,
 		noDate:    s.NoDefaultDate,
 		noType:    s.NoDefaultContentType,
+		lazyTime:  s.LazyRequestTime,
 	}
 }
 
@@ -316,7 +318,7 @@ const keepScan = 4 << 10
 // feedHead parses a request head and decides on the request by it; false means
 // that next is to be done first.
 func (ss *session) feedHead(w *engine.Work, next *engine.Next) bool {
-	if ss.begun.IsZero() {
+	if ss.begun == 0 {
 		ss.begun = w.Now
 		ss.setState(StateActive)
 	}
@@ -337,7 +339,7 @@ func (ss *session) feedHead(w *engine.Work, next *engine.Next) bool {
 		}
 		if d := ss.s.headTimeout(); d > 0 {
 			ss.excuseWait()
-			since := ss.begun
+			since := ss.begun.Time()
 			if ss.num == 0 {
 				since = ss.opened
 			}
@@ -355,7 +357,7 @@ func (ss *session) feedHead(w *engine.Work, next *engine.Next) bool {
 // arrived of it waited for the handler of the one before.
 func (ss *session) excuseWait() {
 	if ss.begun == ss.ran {
-		ss.begun = time.Now()
+		ss.begun = clock.Ticks()
 	}
 }
 
@@ -404,7 +406,7 @@ func (ss *session) accept(ctx *RequestCtx, w *engine.Work, next *engine.Next) bo
 	ss.stage = inBody
 	if ss.cfg.readTimeout > 0 {
 		ss.excuseWait()
-		ss.bodyDeadline = ss.begun.Add(ss.cfg.readTimeout)
+		ss.bodyDeadline = ss.begun.Time().Add(ss.cfg.readTimeout)
 	}
 	length := head.ContentLength
 	if length == msg.LenUnknown {
@@ -549,7 +551,7 @@ func (ctx *RequestCtx) PeekTrailer(name string) []byte {
 
 // Stall ends the connection when nothing more comes.
 func (ss *session) Stall(w *engine.Work, why error, next *engine.Next) {
-	if ss.begun.IsZero() {
+	if ss.begun == 0 {
 		if why != io.EOF && !engine.IsTimeout(why) {
 			ss.err = why
 		}

@@ -13,9 +13,9 @@ import (
 func (ss *session) answer(w *engine.Work, next *engine.Next) (ok bool) {
 	ctx := ss.ctx
 	ctx.work = w
-	ctx.now, ss.ran = w.Now, w.Now
-	if ss.s.LazyRequestTime {
-		ctx.now = zeroTime // see RequestCtx.Time
+	ctx.tick, ss.ran = w.Now, w.Now
+	if ss.fixed.lazyTime {
+		ctx.tick = 0 // see RequestCtx.Time
 	}
 	fine := ss.run(ctx)
 	resp := &ctx.Response
@@ -68,7 +68,7 @@ func (ss *session) closeBody(ctx *RequestCtx) {
 // finish ends the message in flight.
 func (ss *session) finish(ctx *RequestCtx, w *engine.Work, abandon bool) {
 	ss.stage = inHead
-	ss.begun = zeroTime
+	ss.begun = 0
 	ss.emptyLines = 0
 	ss.closeBody(ctx)
 	if abandon {

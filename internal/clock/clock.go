@@ -108,6 +108,38 @@ func Instant() time.Time {
 	return time.Now()
 }
 
+// A Tick is an instant in nanoseconds on the monotonic clock, as Ticks gives it.
+// Zero stands for none. It costs less to take and to keep than a time.Time,
+// which most of them never have to become.
+type Tick int64
+
+// epoch is where ticks are counted from.
+var epoch = time.Now()
+
+// Ticks returns the current instant.
+func Ticks() Tick {
+	t := Tick(time.Since(epoch))
+	if t == 0 {
+		t = 1
+	}
+	return t
+}
+
+// Time returns t as a time with a monotonic reading, the zero time for no tick.
+// The wall clock's part may be of a later step of that clock than t.
+func (t Tick) Time() time.Time {
+	if t == 0 {
+		return time.Time{}
+	}
+	var base time.Time
+	if s := current.Load(); s != nil {
+		base = s.base
+	} else {
+		base = time.Now()
+	}
+	return base.Add(time.Duration(t) - base.Sub(epoch))
+}
+
 // AppendDate appends the current time as an IMF-fixdate, the form that
 // RFC 9110 section 5.6.7 requires of a sender, and returns the extended dst.
 // It appends [DateLen] bytes. While the clock is held the date lags behind by

@@ -70,6 +70,29 @@ func TestDateIsCurrent(t *testing.T) {
 	})
 }
 
+// A tick must be the time at which it was taken, whether the clock is held or not
+// and however long ago that was.
+func TestTicks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		check := func(why string) {
+			t.Helper()
+			tick, now := Ticks(), time.Now()
+			for range 3 {
+				if got := tick.Time(); !got.Equal(now) || got.Sub(now) != 0 || got.Unix() != now.Unix() {
+					t.Errorf("%s: %v, want %v", why, got, now)
+				}
+				time.Sleep(700 * time.Millisecond)
+			}
+		}
+		check("nobody holds the clock")
+		defer Start()()
+		check("held")
+	})
+	if got := Tick(0).Time(); !got.IsZero() {
+		t.Errorf("no tick is %v, want the zero time", got)
+	}
+}
+
 func TestAppendDateKeepsPrefix(t *testing.T) {
 	defer Start()()
 	if got := AppendDate([]byte("Date: ")); string(got[:6]) != "Date: " || len(got) != 6+DateLen {

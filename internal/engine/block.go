@@ -283,14 +283,14 @@ func (c *blockConn) run() (hijacked bool, err error) {
 			if why == nil {
 				c.sess.Feed(c.w, &c.next)
 			} else {
-				c.sess.Stall(c.work(), why, &c.next)
+				c.sess.Stall(c.workNow(), why, &c.next)
 			}
 		case Flush:
 			if err := c.send(c.next.File); err != nil {
 				return false, err
 			}
 			c.next = Next{}
-			c.sess.Feed(c.work(), &c.next)
+			c.sess.Feed(c.workNow(), &c.next)
 		case Close:
 			if err := c.send(c.next.File); err != nil {
 				return false, err
@@ -317,7 +317,14 @@ func (c *blockConn) work() *Work {
 			c.w.put(c.stash)
 			c.stash = nil
 		}
-		c.w.Now = clock.Instant()
+	}
+	return c.w
+}
+
+// workNow is work for sessions that are called although nothing was read.
+func (c *blockConn) workNow() *Work {
+	if c.w == nil {
+		c.work().Now = clock.Ticks()
 	}
 	return c.w
 }
@@ -353,7 +360,7 @@ func (c *blockConn) wait(isIdle bool, until time.Time) error {
 	parks := isIdle && c.parks && !c.resting
 	if parks {
 		if c.w != nil {
-			c.idleSince = c.w.Now
+			c.idleSince = c.w.Now.Time()
 		} else {
 			c.idleSince = clock.Instant()
 		}
@@ -454,13 +461,13 @@ func (c *blockConn) read(idle bool) error {
 	if c.nAhead > 0 {
 		w.put(c.ahead[:])
 		c.nAhead = 0
-		w.Now = clock.Instant()
+		w.Now = clock.Ticks()
 		return nil
 	}
 	n, err := c.nc.Read(w.room())
 	w.w += n
 	if n > 0 {
-		w.Now = clock.Instant()
+		w.Now = clock.Ticks()
 		return nil // an error comes again
 	}
 	return orEOF(err)

@@ -43,7 +43,7 @@ func (c *blockConn) readable(fd uintptr) bool {
 		switch {
 		case n > 0:
 			w.w += n
-			w.Now = clock.Instant()
+			w.Now = clock.Ticks()
 			c.err = nil
 			return true
 		case err == syscall.EINTR:

@@ -2,7 +2,8 @@ package engine
 
 import (
 	"sync"
-	"time"
+
+	"github.com/galehttp/gale/internal/clock"
 )
 
 // Work is a workspace: the buffers that serving a message needs. It belongs to
@@ -13,7 +14,7 @@ type Work struct {
 	// Out is what is to be sent.
 	Out []byte
 	// Now is when the last bytes were read.
-	Now  time.Time
+	Now  clock.Tick
 	held bool // a session is using it: not to be given back
 	// State is the session's: whatever it wants to find again in the next
 	// workspace that it is called with, if it is the same one.
