@@ -122,7 +122,7 @@ func (ctx *RequestCtx) requestDone() *requestDone {
 		d.cancel(ErrRequestDone)
 		return d
 	}
-	if !ctx.s.addWaiter(d) {
+	if !ctx.s.addWaiter(ctx.ss, d) {
 		d.cancel(context.Canceled)
 		return d
 	}
@@ -151,10 +151,10 @@ func (ctx *RequestCtx) endDone() (broken bool) {
 }
 
 // addWaiter registers d for the shutdown; false means that it has begun.
-func (s *Server) addWaiter(d *requestDone) bool {
+func (s *Server) addWaiter(ss *session, d *requestDone) bool {
 	s.run.mu.Lock()
 	defer s.run.mu.Unlock()
-	if s.run.stopping {
+	if ss.c.Stopping() {
 		return false
 	}
 	if s.run.waiters == nil {

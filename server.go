@@ -307,11 +307,11 @@ type serverStats struct {
 // serverRun is what starts and stops with the server.
 type serverRun struct {
 	mu         sync.Mutex
-	listeners  map[net.Listener]func() // to stop what each one started
+	listeners  map[*listening]struct{}
 	handshakes map[net.Conn]struct{}
-	stopping   bool
 	waiters    map[*requestDone]struct{} // requests that asked for Done
 	timed      atomic.Int32              // handlers that TimeoutHandler runs
+	shutdowns  int                       // calls of Shutdown that wait
 	drained    chan struct{}             // closed when the last connection ends; nil if nobody waits
 }
 

@@ -50,18 +50,18 @@ func connIP(nc net.Conn) netip.Addr {
 // admit counts a connection against the limits. Where it refuses, the
 // connection is not counted. The address it returns belongs to dismiss.
 func (s *Server) admit(nc net.Conn) (ip netip.Addr, err error) {
+	if s.MaxConnsPerIP > 0 {
+		// First: nobody's connection is closed for one that is refused.
+		if ip = connIP(nc); ip.IsValid() && !s.perIP.add(ip, s.MaxConnsPerIP) {
+			return ip, ErrPerIPConnLimit
+		}
+	}
 	if limit := s.concurrency(); int(s.stats.open.Add(1)) > limit {
 		// An idle connection leaves in its own time; there is one too many
 		// until then.
 		if s.engine.EvictIdle(1) == 0 {
-			s.stats.open.Add(-1)
+			s.dismiss(ip)
 			return ip, ErrConcurrencyLimit
-		}
-	}
-	if s.MaxConnsPerIP > 0 {
-		if ip = connIP(nc); ip.IsValid() && !s.perIP.add(ip, s.MaxConnsPerIP) {
-			s.leave()
-			return ip, ErrPerIPConnLimit
 		}
 	}
 	return ip, nil
@@ -80,11 +80,8 @@ func (s *Server) leave() {
 		return
 	}
 	s.run.mu.Lock()
-	defer s.run.mu.Unlock()
-	if s.run.drained != nil && s.stats.open.Load() == 0 {
-		close(s.run.drained)
-		s.run.drained = nil
-	}
+	s.checkDrained()
+	s.run.mu.Unlock()
 }
 
 // The answers to connections that are refused before anything is read.

@@ -97,13 +97,14 @@ func (s *Server) ListenAndServeUNIX(addr string, mode os.FileMode) error {
 // When the process runs out of descriptors, Serve closes idle connections and
 // goes on.
 func (s *Server) Serve(ln net.Listener) error {
-	if err := s.begin(ln); err != nil {
+	l, err := s.begin(ln)
+	if err != nil {
 		ln.Close()
 		return err
 	}
-	defer s.end(ln)
-	err := engine.Accept(ln, func(c net.Conn) { s.accepted(ln, c) }, s.starved)
-	if isClosed(err) || s.isStopping() {
+	defer s.end(l)
+	err = engine.Accept(ln, func(c net.Conn) { s.accepted(l, c) }, s.starved)
+	if isClosed(err) || l.epoch != s.engine.Epoch() {
 		return nil
 	}
 	s.logError(nil, "Permanent error when accepting new connections", err)
@@ -120,33 +121,42 @@ func isClosed(err error) bool {
 		strings.Contains(err.Error(), net.ErrClosed.Error())
 }
 
+// listening is a call of Serve. Its connections are of the epoch in which it
+// began, so that none slips through a shutdown.
+type listening struct {
+	ln        net.Listener
+	epoch     uint32
+	stopClock func()
+}
+
 // begin registers ln; the first listener starts what runs beside the
 // connections.
-func (s *Server) begin(ln net.Listener) error {
+func (s *Server) begin(ln net.Listener) (*listening, error) {
 	s.run.mu.Lock()
 	defer s.run.mu.Unlock()
 	if s.Handler == nil && s.tls.protos == nil {
-		return errors.New("gale: Server.Handler is nil: set it to the function that answers requests")
+		return nil, errors.New("gale: Server.Handler is nil: set it to the function that answers requests")
 	}
 	if s.run.listeners == nil {
-		s.run.listeners = make(map[net.Listener]func())
+		s.run.listeners = make(map[*listening]struct{})
 	}
-	s.run.listeners[ln] = clock.Start()
+	l := &listening{ln, s.engine.Epoch(), clock.Start()}
+	s.run.listeners[l] = struct{}{}
 	s.workers.open(true)
 	if s.engine.Dispatch == nil {
 		s.engine.Dispatch = s.resume
 	}
-	return nil
+	return l, nil
 }
 
-func (s *Server) end(ln net.Listener) {
+func (s *Server) end(l *listening) {
 	s.run.mu.Lock()
-	stopClock := s.run.listeners[ln]
-	delete(s.run.listeners, ln)
+	delete(s.run.listeners, l)
 	last := len(s.run.listeners) == 0
+	s.checkDrained()
 	s.run.mu.Unlock()
-	ln.Close()
-	stopClock()
+	l.ln.Close()
+	l.stopClock()
 	if last {
 		s.workers.open(false)
 	}
@@ -158,8 +168,8 @@ func (s *Server) starved(err error) {
 	s.logError(nil, fmt.Sprintf("accepting: closed %d idle connections to make room", n), err)
 }
 
-// accepted serves or refuses a connection of ln. It doesn't block.
-func (s *Server) accepted(ln net.Listener, nc net.Conn) {
+// accepted serves or refuses a connection of l. It doesn't block.
+func (s *Server) accepted(l *listening, nc net.Conn) {
 	ip, err := s.admit(nc)
 	if err != nil {
 		s.stats.rejected.Add(1)
@@ -170,7 +180,7 @@ func (s *Server) accepted(ln net.Listener, nc net.Conn) {
 		return
 	}
 	s.setKeepalive(nc)
-	s.workers.do(s, job{ln: ln, nc: nc, ip: ip})
+	s.workers.do(s, job{l: l, nc: nc, ip: ip})
 }
 
 // ServeConn serves the requests of c on the calling goroutine and closes c. It
@@ -186,24 +196,17 @@ func (s *Server) ServeConn(c net.Conn) error {
 		return err
 	}
 	defer s.dismiss(ip)
-	return s.serveConn(job{nc: c})
+	return s.serveConn(job{l: &listening{epoch: s.connEpoch()}, nc: c})
 }
 
 // serveConn runs a connection that was admitted until it ends or, if it came
-// from a listener, is parked. A panic of user code that runs outside of requests
-// (hooks, handlers of other protocols) ends the connection, not the process.
+// from a listener, is parked.
 func (s *Server) serveConn(j job) (err error) {
 	nc := j.nc
-	defer func() {
-		if r := recover(); r != nil {
-			nc.Close()
-			s.logPanic("while serving a connection", r, stack())
-			err = fmt.Errorf("gale: panic while serving a connection: %v", r)
-		}
-	}()
+	defer s.shield(nc, &err)
 	s.setState(nc, StateNew)
 	if tc, ok := nc.(*tls.Conn); ok {
-		taken, err := s.handshake(tc)
+		taken, err := s.handshake(tc, j.l.epoch)
 		if taken || err != nil {
 			nc.Close()
 			s.setState(nc, StateClosed)
@@ -212,12 +215,12 @@ func (s *Server) serveConn(j job) (err error) {
 	}
 	_, isTLS := nc.(*tls.Conn)
 	thrifty := isTLS || s.ReduceMemoryUsage
-	ss := newSession(s, j.ln)
-	if j.ln == nil {
-		err = s.engine.Serve(nc, thrifty, ss)
+	ss := newSession(s, j.l.ln)
+	if j.l.ln == nil {
+		err = s.engine.Serve(nc, thrifty, j.l.epoch, ss)
 	} else {
 		ss.ip = j.ip
-		err = s.engine.Start(nc, thrifty, ss)
+		err = s.engine.Start(nc, thrifty, j.l.epoch, ss)
 	}
 	if err == engine.ErrParked {
 		return err
@@ -227,6 +230,16 @@ func (s *Server) serveConn(j job) (err error) {
 	}
 	ss.free()
 	return err
+}
+
+// shield, deferred, lets a panic of user code that runs outside of requests
+// (hooks, handlers of other protocols) end the connection and not the process.
+func (s *Server) shield(nc net.Conn, err *error) {
+	if r := recover(); r != nil {
+		nc.Close()
+		s.logPanic("while serving a connection", r, stack())
+		*err = fmt.Errorf("gale: panic while serving a connection: %v", r)
+	}
 }
 
 func (s *Server) setState(nc net.Conn, st ConnState) {

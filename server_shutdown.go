@@ -16,22 +16,35 @@ import (
 func (s *Server) Shutdown() error { return s.ShutdownWithContext(context.Background()) }
 
 // ShutdownWithContext is Shutdown that stops waiting when ctx ends, and returns
-// ctx.Err() then: what is in flight goes on, RequestCtx.Done stays closed, and
-// the server can serve again. See also Close.
+// ctx.Err() then: what is in flight goes on and its connections are closed
+// behind it, RequestCtx.Done stays closed. See also Close.
 func (s *Server) ShutdownWithContext(ctx context.Context) error {
 	drained := s.stop()
-	s.engine.Stop()
-	var err error
+	s.addShutdown(1)
+	defer s.addShutdown(-1)
 	select {
 	case <-drained:
+		return nil
 	case <-ctx.Done():
-		err = ctx.Err()
+		return ctx.Err()
 	}
-	s.engine.Resume()
+}
+
+func (s *Server) addShutdown(n int) {
 	s.run.mu.Lock()
-	s.run.stopping = false
+	s.run.shutdowns += n
 	s.run.mu.Unlock()
-	return err
+}
+
+// connEpoch returns the epoch of a connection that comes without a listener:
+// while a shutdown waits, one that has ended.
+func (s *Server) connEpoch() uint32 {
+	s.run.mu.Lock()
+	defer s.run.mu.Unlock()
+	if s.run.shutdowns > 0 {
+		return s.engine.Epoch() - 1
+	}
+	return s.engine.Epoch()
 }
 
 // stop closes the listeners and everything that no request was read from, and
@@ -40,10 +53,10 @@ func (s *Server) stop() <-chan struct{} {
 	r := &s.run
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.stopping = true
-	for ln := range r.listeners {
-		ln.Close()
+	for l := range r.listeners {
+		l.ln.Close()
 	}
+	s.engine.Stop()
 	for c := range r.handshakes {
 		c.Close()
 	}
@@ -51,15 +64,27 @@ func (s *Server) stop() <-chan struct{} {
 		d.cancel(context.Canceled)
 	}
 	r.waiters = nil
-	if s.stats.open.Load() == 0 {
-		c := make(chan struct{})
-		close(c)
-		return c
-	}
 	if r.drained == nil {
 		r.drained = make(chan struct{})
 	}
-	return r.drained
+	drained := r.drained
+	s.checkDrained()
+	return drained
+}
+
+// checkDrained tells those who wait for it, under run.mu, if no connection is
+// left and no call of Serve is about to bring one from before the shutdown.
+func (s *Server) checkDrained() {
+	if s.run.drained == nil || s.stats.open.Load() > 0 {
+		return
+	}
+	for l := range s.run.listeners {
+		if l.epoch != s.engine.Epoch() {
+			return
+		}
+	}
+	close(s.run.drained)
+	s.run.drained = nil
 }
 
 // Close closes the listeners and all connections at once, whatever they do.
@@ -68,24 +93,15 @@ func (s *Server) stop() <-chan struct{} {
 func (s *Server) Close() error {
 	s.stop()
 	s.engine.CloseAll()
-	s.run.mu.Lock()
-	s.run.stopping = false
-	s.run.mu.Unlock()
 	return nil
 }
 
-func (s *Server) isStopping() bool {
+// enterHandshake registers a connection in its handshake; false means that its
+// epoch has ended.
+func (s *Server) enterHandshake(c net.Conn, epoch uint32) bool {
 	s.run.mu.Lock()
 	defer s.run.mu.Unlock()
-	return s.run.stopping
-}
-
-// enterHandshake registers a connection in its handshake; false means that the
-// server is shutting down.
-func (s *Server) enterHandshake(c net.Conn) bool {
-	s.run.mu.Lock()
-	defer s.run.mu.Unlock()
-	if s.run.stopping {
+	if epoch != s.engine.Epoch() {
 		return false
 	}
 	if s.run.handshakes == nil {

@@ -251,8 +251,8 @@ func modTime(path string) time.Time {
 
 // handshake does the TLS handshake within its time, and lets the handler of
 // the protocol negotiated take the connection if there is one.
-func (s *Server) handshake(tc *tls.Conn) (taken bool, err error) {
-	if !s.enterHandshake(tc) {
+func (s *Server) handshake(tc *tls.Conn, epoch uint32) (taken bool, err error) {
+	if !s.enterHandshake(tc, epoch) {
 		return false, errShuttingDown
 	}
 	err = s.shakeHands(tc)

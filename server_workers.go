@@ -29,7 +29,7 @@ type worker struct {
 // job is what a worker does: serve a connection of a listener that was admitted,
 // or go on with one that was parked.
 type job struct {
-	ln     net.Listener
+	l      *listening
 	nc     net.Conn
 	ip     netip.Addr
 	parked engine.Parked
@@ -79,13 +79,20 @@ func (s *Server) serveJob(j job) {
 			s.dismiss(j.ip)
 		}
 	}()
-	var err error
 	if ss == nil {
-		err = s.serveConn(j)
-	} else if err = j.parked.Resume(); err != engine.ErrParked {
+		parked = s.serveConn(j) == engine.ErrParked
+	} else {
+		parked = s.resumeConn(j.parked, ss) == engine.ErrParked
+	}
+}
+
+// resumeConn goes on with a connection that was parked.
+func (s *Server) resumeConn(p engine.Parked, ss *session) (err error) {
+	defer s.shield(ss.nc, &err)
+	if err = p.Resume(); err != engine.ErrParked {
 		ss.free()
 	}
-	parked = err == engine.ErrParked
+	return err
 }
 
 // rest puts w among the idle; false if it is to end.

@@ -31,11 +31,11 @@ type Block struct {
 	// Dispatch, if set, lets a goroutine call Resume; see Parked.
 	Dispatch func(p Parked)
 
-	mu       sync.Mutex
-	list     blockConn  // head of a ring of all connections
-	cursor   *blockConn // where EvictIdle looks next
-	stopping atomic.Bool
-	n        atomic.Int32
+	mu     sync.Mutex
+	list   blockConn  // head of a ring of all connections
+	cursor *blockConn // where EvictIdle looks next
+	epoch  atomic.Uint32
+	n      atomic.Int32
 }
 
 // Len returns the number of connections.
@@ -54,6 +54,7 @@ type blockConn struct {
 	after, before *blockConn // under Block.mu
 
 	e     *Block
+	epoch uint32 // in which it began
 	nc    net.Conn
 	sess  Session
 	next  Next // what the session wants
@@ -97,22 +98,23 @@ var blockConns = sync.Pool{New: func() any {
 
 // Serve runs a connection on the calling goroutine until it ends, and closes
 // it. thrifty connections hold no buffer while they wait even where that costs
-// an extra read.
-func (e *Block) Serve(nc net.Conn, thrifty bool, sess Session) error {
-	return e.open(nc, thrifty, sess).serve()
+// an extra read. A connection of an epoch that has been stopped ends when it is
+// idle.
+func (e *Block) Serve(nc net.Conn, thrifty bool, epoch uint32, sess Session) error {
+	return e.open(nc, thrifty, epoch, sess).serve()
 }
 
 // Start is Serve that may return ErrParked before the connection ends: see
 // Parked.
-func (e *Block) Start(nc net.Conn, thrifty bool, sess Session) error {
-	c := e.open(nc, thrifty, sess)
+func (e *Block) Start(nc net.Conn, thrifty bool, epoch uint32, sess Session) error {
+	c := e.open(nc, thrifty, epoch, sess)
 	c.parks = e.Dispatch != nil && (c.raw != nil || thrifty)
 	return c.serve()
 }
 
-func (e *Block) open(nc net.Conn, thrifty bool, sess Session) *blockConn {
+func (e *Block) open(nc net.Conn, thrifty bool, epoch uint32, sess Session) *blockConn {
 	c := blockConns.Get().(*blockConn)
-	c.e, c.nc, c.sess, c.thrifty = e, nc, sess, thrifty
+	c.e, c.epoch, c.nc, c.sess, c.thrifty = e, epoch, nc, sess, thrifty
 	c.initRaw()
 	sess.Open(c, &c.next)
 	e.add(c)
@@ -194,21 +196,31 @@ func (e *Block) each(f func(c *blockConn)) {
 	}
 }
 
-// Stop closes idle connections; the others are closed as soon as they are idle.
+// Epoch returns the number of the present epoch.
+func (e *Block) Epoch() uint32 { return e.epoch.Load() }
+
+// Stop ends the epoch: idle connections are closed, the others as soon as they
+// are idle. Those of the next epoch are not concerned.
 func (e *Block) Stop() {
-	e.stopping.Store(true)
-	e.each(func(c *blockConn) { c.wake() })
+	e.epoch.Add(1)
+	e.each(func(c *blockConn) {
+		if c.Stopping() {
+			c.wake()
+		}
+	})
 }
 
-// Resume lets connections be idle again after Stop.
-func (e *Block) Resume() { e.stopping.Store(false) }
-
-// Stopping reports whether Stop was called.
-func (e *Block) Stopping() bool { return e.stopping.Load() }
+// Stopping reports whether the connection's epoch has ended.
+func (c *blockConn) Stopping() bool { return c.epoch != c.e.epoch.Load() }
 
 // CloseAll closes all connections at once, whatever they do.
 func (e *Block) CloseAll() {
-	e.each(func(c *blockConn) { c.nc.Close() })
+	e.each(func(c *blockConn) {
+		if t, ok := c.nc.(interface{ NetConn() net.Conn }); ok {
+			t.NetConn().Close() // without a farewell, which may block
+		}
+		c.nc.Close()
+	})
 }
 
 // EvictIdle closes up to n idle connections to make room for others, and
@@ -369,7 +381,7 @@ func (c *blockConn) wait(isIdle bool, until time.Time) error {
 		c.armEarlier(until, parks)
 		if isIdle {
 			c.state.Store(idle)
-			if c.e.stopping.Load() && c.state.CompareAndSwap(idle, closing) {
+			if c.Stopping() && c.state.CompareAndSwap(idle, closing) {
 				return c.lastLook()
 			}
 		}

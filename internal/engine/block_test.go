@@ -144,7 +144,7 @@ func start(t *testing.T, prepare func(s *lines), f func(t *testing.T, e *Block, 
 				prepare(s)
 			}
 			ended := make(chan struct{})
-			go func() { defer close(ended); e.Serve(server, true, s) }()
+			go func() { defer close(ended); e.Serve(server, true, e.Epoch(), s) }()
 			client.SetDeadline(time.Now().Add(20 * time.Second))
 			f(t, e, s, client)
 			client.Close()
@@ -294,7 +294,7 @@ func TestWatchSeesThePeerLeave(t *testing.T) {
 			}
 			server, client := tcpPair(t)
 			e, s := &Block{}, newLines()
-			go e.Serve(server, false, s)
+			go e.Serve(server, false, e.Epoch(), s)
 			send(t, client, "watch\n")
 			want(t, client, "watching\n")
 			if k != "" {
@@ -350,7 +350,7 @@ func TestEvictIdle(t *testing.T) {
 func TestGoexitClosesTheConnection(t *testing.T) {
 	server, client := tcpPair(t)
 	s := &goexit{newLines()}
-	go new(Block).Serve(server, false, s)
+	go new(Block).Serve(server, false, 0, s)
 	send(t, client, "x\n")
 	client.SetDeadline(time.Now().Add(10 * time.Second))
 	client.Read(make([]byte, 1))
@@ -371,7 +371,7 @@ func TestParkAndResume(t *testing.T) {
 	resumed := make(chan Parked, 1)
 	e.Dispatch = func(p Parked) { resumed <- p }
 	parked := make(chan error, 1)
-	go func() { parked <- e.Start(server, false, s) }()
+	go func() { parked <- e.Start(server, false, e.Epoch(), s) }()
 	client.SetDeadline(time.Now().Add(20 * time.Second))
 	for range 2 {
 		send(t, client, "a\n")

@@ -82,6 +82,8 @@ type Conn interface {
 	Flush(w *Work) error
 	// WriteBody writes w.Out and then b, with one system call where it can.
 	WriteBody(w *Work, b []byte) error
+	// Stopping reports whether the connection is to end when it is idle.
+	Stopping() bool
 	// SetWriteTimeout bounds each of the writes that follow; 0 means no bound.
 	SetWriteTimeout(d time.Duration)
 	// DeadlinesChanged tells that somebody set deadlines on NetConn.
