@@ -731,20 +731,23 @@ func TestShutdownLosesNothing(t *testing.T) {
 
 func TestConcurrencyLimit(t *testing.T) {
 	s := &Server{Concurrency: 2}
-	release := make(chan struct{})
+	held, release := make(chan struct{}), make(chan struct{})
 	ts := startServer(t, s, func(ctx *RequestCtx) {
 		if string(ctx.Path()) == "/hold" {
+			held <- struct{}{}
 			<-release
 		}
 	})
 	a, b := ts.dial(), ts.dial()
 	a.send(get("/hold"))
+	<-held // a connection whose request hasn't arrived is idle too
 	b.wantOpen()
 	for s.engine.Idle() != 1 {
 		time.Sleep(time.Millisecond)
 	}
 	c := ts.dial() // takes the place of b, which is idle
 	c.send(get("/hold"))
+	<-held
 	b.wantClosed()
 	d := ts.dial()
 	if ans := d.read("GET"); ans.StatusCode != 503 || !ans.Close {
@@ -842,6 +845,16 @@ func TestTLS(t *testing.T) {
 	if _, err := dial("h2", 0); err == nil {
 		t.Error("a client that speaks only h2 got through")
 	}
+	plain, err := net.Dial("tcp", ln.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c = newTestConn(t, plain)
+	c.send("GET / HTTP/1.1\r\nHost: h\r\nX: " + strings.Repeat("x", 2000) + "\r\n\r\n")
+	if a := c.read("GET"); a.StatusCode != StatusBadRequest || !strings.Contains(a.body, "https://") {
+		t.Errorf("plain HTTP: got %d %q", a.StatusCode, a.body)
+	}
+	c.wantClosed()
 	if _, err := dial("http/1.1", tls.VersionTLS11); err == nil {
 		t.Error("TLS 1.1 was accepted")
 	}

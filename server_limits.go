@@ -90,14 +90,14 @@ const (
 		"Retry-After: 1\r\nContent-Length: 59\r\n\r\nThe connection cannot be served because the server is busy."
 	refusedIP = "HTTP/1.1 429 Too Many Requests\r\nConnection: close\r\nContent-Type: text/plain; charset=utf-8\r\n" +
 		"Content-Length: 61\r\n\r\nThe number of connections from your ip exceeds MaxConnsPerIP\n"
+	refusedPlain = "HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Type: text/plain; charset=utf-8\r\n" +
+		"Content-Length: 54\r\n\r\nHere is HTTPS only: begin the address with https://.\r\n"
 )
 
 // refusing bounds the goroutines that refuse connections with care.
 var refusing = make(chan struct{}, 64)
 
-// refuse answers a connection that no request was read from, and closes it. It
-// waits a moment for the peer to take the answer, since closing with unread
-// bytes would reset the connection.
+// refuse answers a connection that no request was read from, and closes it.
 func refuse(nc net.Conn, why error) {
 	defer nc.Close()
 	if _, ok := nc.(*tls.Conn); ok {
@@ -107,6 +107,13 @@ func refuse(nc net.Conn, why error) {
 	if errors.Is(why, ErrPerIPConnLimit) {
 		answer = refusedIP
 	}
+	dismissWith(nc, answer)
+}
+
+// dismissWith writes a last answer and ends what the server sends. It waits a
+// moment for the peer to take it, since closing with unread bytes would reset the
+// connection.
+func dismissWith(nc net.Conn, answer string) {
 	nc.SetDeadline(time.Now().Add(time.Second))
 	if _, err := nc.Write([]byte(answer)); err != nil {
 		return

@@ -259,6 +259,7 @@ func (s *Server) handshake(tc *tls.Conn, epoch uint32) (taken bool, err error) {
 	s.leaveHandshake(tc)
 	if err != nil {
 		s.logError(nil, "TLS handshake with "+tc.RemoteAddr().String(), err)
+		answerPlain(err)
 		return false, err
 	}
 	s.tls.mu.Lock()
@@ -268,6 +269,19 @@ func (s *Server) handshake(tc *tls.Conn, epoch uint32) (taken bool, err error) {
 		return false, nil
 	}
 	return true, proto(tc)
+}
+
+// answerPlain tells a client that spoke HTTP where a TLS handshake was expected;
+// err is what that came to.
+func answerPlain(err error) {
+	var notTLS tls.RecordHeaderError
+	if !errors.As(err, &notTLS) || notTLS.Conn == nil {
+		return
+	}
+	switch string(notTLS.RecordHeader[:]) {
+	case "GET /", "HEAD ", "POST ", "PUT /", "OPTIO":
+		dismissWith(notTLS.Conn, refusedPlain)
+	}
 }
 
 func (s *Server) shakeHands(tc *tls.Conn) error {
