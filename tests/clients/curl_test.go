@@ -341,7 +341,7 @@ func TestCurlInterrupt(t *testing.T) {
 	if _, err := io.ReadFull(stdout, got); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.cmd.Process.Signal(os.Interrupt); err != nil {
+	if err := interrupt(s.cmd.Process); err != nil {
 		t.Fatal(err)
 	}
 	rest, err := io.ReadAll(stdout)

@@ -129,7 +129,7 @@ func serveFiles(t *testing.T, dir string, args ...string) *server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.start()
+	s.start(interrupt)
 	for lines := bufio.NewScanner(stdout); s.url == "" && lines.Scan(); {
 		if line := strings.TrimSpace(lines.Text()); strings.HasPrefix(line, "http") {
 			s.url = strings.TrimSuffix(line, "/")
@@ -154,15 +154,14 @@ func serveContract(t *testing.T, dir string) *server {
 	s := &server{t: t, addr: addr, url: "http://" + addr}
 	s.cmd = exec.Command(path, "-addr", addr, "-dir", dir)
 	s.cmd.Env = append(os.Environ(), "CONTRACT_TIMEOUT=30s") // a busy machine is no failure
-	s.start()
+	s.start((*os.Process).Kill)                              // it has no other way
 	waitListening(t, addr, s.exited)
 	return s
 }
 
-// start starts the process, and ends it with the test: it must end by itself
-// when asked to, if it can be asked, and must have reported neither a panic
-// nor a race.
-func (s *server) start() {
+// start starts the process, and ends it with the test by calling end. It must
+// have reported neither a panic nor a race.
+func (s *server) start(end func(*os.Process) error) {
 	s.t.Helper()
 	s.cmd.Stderr = &s.stderr
 	if err := s.cmd.Start(); err != nil {
@@ -174,13 +173,13 @@ func (s *server) start() {
 		close(s.exited)
 	}()
 	s.t.Cleanup(func() {
-		if s.cmd.Process.Signal(os.Interrupt) != nil {
+		if end(s.cmd.Process) != nil {
 			_ = s.cmd.Process.Kill() // no such signal on Windows; or it has ended
 		}
 		select {
 		case <-s.exited:
 		case <-time.After(patience):
-			s.t.Error("the server doesn't end when interrupted")
+			s.t.Error("the server doesn't end when asked to")
 			_ = s.cmd.Process.Kill()
 			<-s.exited
 		}
@@ -192,6 +191,9 @@ func (s *server) start() {
 		}
 	})
 }
+
+// interrupt is Ctrl-C.
+func interrupt(p *os.Process) error { return p.Signal(os.Interrupt) }
 
 // wait returns the exit code of the server.
 func (s *server) wait() int {
