@@ -40,7 +40,8 @@ func (ss *session) answer(w *engine.Work, next *engine.Next) (ok bool) {
 		ss.handOver(ctx, w, next)
 		return false
 	}
-	ok = ss.write(ctx, w, resp, !fine, next)
+	mustClose := !fine || timedOut != nil && ss.unreadBody()
+	ok = ss.write(ctx, w, resp, mustClose, next)
 	ss.finish(ctx, w, timedOut != nil || !fine)
 	return ok
 }
