@@ -81,14 +81,22 @@ func (c *content) hasStream() bool { return c.bodyStream != nil || c.streamWrite
 // setBody replaces the body by a copy of p, which may be a part of it.
 func (c *content) setBody(p []byte) {
 	c.discard()
-	c.room(len(p), false)
-	c.body.B = append(c.body.B[:0], p...)
+	if c.body == nil || len(p) > cap(c.body.B) {
+		c.room(len(p), false)
+	}
+	b := c.body
+	b.B = b.B[:len(p)]
+	copy(b.B, p)
 }
 
 func (c *content) setBodyString(s string) {
 	c.discard()
-	c.room(len(s), false)
-	c.body.B = append(c.body.B[:0], s...)
+	if c.body == nil || len(s) > cap(c.body.B) {
+		c.room(len(s), false)
+	}
+	b := c.body
+	b.B = b.B[:len(s)]
+	copy(b.B, s)
 }
 
 // appendBody appends a copy of p, which may be a part of the body, to the
@@ -193,9 +201,14 @@ func (c *content) stream() io.Reader {
 
 // discard drops every form of body but the buffer.
 func (c *content) discard() {
-	if c.bodyRaw != nil {
-		c.bodyRaw = nil
+	if c.bodyRaw != nil || c.hasStream() {
+		c.discardSlow()
 	}
+}
+
+//go:noinline so that discard is inlined
+func (c *content) discardSlow() {
+	c.bodyRaw = nil
 	if c.hasStream() {
 		_ = c.closeStream(nil)
 	}

@@ -89,7 +89,11 @@ func (h *ResponseHeader) SetContentType(contentType string) {
 
 // SetContentTypeBytes is [ResponseHeader.SetContentType] for a []byte.
 func (h *ResponseHeader) SetContentTypeBytes(contentType []byte) {
-	h.setOne(msg.ContentType, msg.ContentType.Name(), contentType)
+	if len(contentType) == 0 || h.s.Seen()&trailerBit != 0 {
+		h.setOne(msg.ContentType, msg.ContentType.Name(), contentType)
+		return
+	}
+	h.s.PutKnown(msg.ContentType, contentType)
 }
 
 // ContentEncoding returns the value of Content-Encoding (RFC 9110 section 8.4).

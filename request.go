@@ -67,7 +67,9 @@ func (req *Request) Reset() {
 
 // resetSkipHeader empties all but the header and the flags.
 func (req *Request) resetSkipHeader() {
-	req.userValues.reset()
+	if len(req.userValues) > 0 {
+		req.userValues.reset()
+	}
 	req.resetMessage()
 }
 

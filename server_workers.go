@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/galehttp/gale/internal/clock"
 	"github.com/galehttp/gale/internal/engine"
 )
 
@@ -23,7 +24,7 @@ type workers struct {
 // worker is a goroutine of workers.
 type worker struct {
 	jobs  chan job
-	since time.Time // when it became idle
+	since clock.Tick // when it became idle
 }
 
 // job is what a worker does: serve a connection of a listener that was admitted,
@@ -101,7 +102,7 @@ func (ws *workers) rest(s *Server, w *worker) bool {
 	if d <= 0 {
 		d = workerIdle
 	}
-	w.since = time.Now()
+	w.since = clock.Ticks()
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
 	if ws.closed {
@@ -127,11 +128,11 @@ func (ws *workers) open(open bool) {
 // retire ends the workers that have been idle for d, and comes again if others
 // are left.
 func (ws *workers) retire(d time.Duration) {
-	old := time.Now().Add(-d)
+	old := clock.Ticks() - clock.Tick(d)
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
 	n := 0
-	for n < len(ws.idle) && !ws.idle[n].since.After(old) {
+	for n < len(ws.idle) && ws.idle[n].since <= old {
 		close(ws.idle[n].jobs)
 		n++
 	}

@@ -560,6 +560,9 @@ func isEOF(err error) bool { return err == io.EOF }
 
 // IsTimeout reports whether err says that a deadline has passed.
 func IsTimeout(err error) bool {
+	if err == io.EOF {
+		return false // how connections end, and errors.As allocates
+	}
 	var t interface{ Timeout() bool }
 	return errors.As(err, &t) && t.Timeout()
 }

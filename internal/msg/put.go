@@ -52,6 +52,29 @@ func (f *Fields) Put(id ID, name, value []byte, asIs bool) bool {
 	return true
 }
 
+// PutKnown is Put for a known name. It has no ways to go for the first field of
+// a name, which is what setters of one field mostly do, and takes half of the
+// time of Put then.
+func (f *Fields) PutKnown(id ID, value []byte) bool {
+	i, off, name := len(f.Recs), len(f.Buf), names[id]
+	val := off + len(name) + 2
+	end := val + len(value) + 2
+	if f.seen&(1<<id) != 0 || f.waste >= wasteful || i == cap(f.Recs) || end > cap(f.Buf) || i >= MaxFields {
+		return f.Put(id, nameBytes[id], value, false)
+	}
+	buf := f.Buf[:end]
+	copy(buf[off:], name)
+	buf[val-2], buf[val-1] = ':', ' '
+	bytesconv.CopyText(buf[val:end-2], value)
+	buf[end-2], buf[end-1] = '\r', '\n'
+	f.Buf = buf
+	f.Recs = f.Recs[:i+1]
+	f.Recs[i].setLine(id, off, len(name), len(value))
+	f.seen |= 1 << id
+	f.first[id] = uint16(i)
+	return true
+}
+
 // PutMore is Put, but appends a field however many of the name there are.
 func (f *Fields) PutMore(id ID, name, value []byte, asIs bool) bool {
 	off, ok := f.putLine(id, name, value, asIs)
