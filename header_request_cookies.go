@@ -5,6 +5,7 @@ import (
 	"iter"
 
 	"github.com/galehttp/gale/internal/bytesconv"
+	"github.com/galehttp/gale/internal/kv"
 	"github.com/galehttp/gale/internal/msg"
 )
 
@@ -32,10 +33,12 @@ func (h *RequestHeader) Cookie(key string) []byte {
 func (h *RequestHeader) CookieBytes(key []byte) []byte { return h.Cookie(bytesconv.B2S(key)) }
 
 // SetCookie gives the cookie called key the value, or adds it. Semicolons and
-// control characters in either become spaces when the header is written.
+// line ends in the value become spaces, those in the key when the header is
+// written.
 func (h *RequestHeader) SetCookie(key, value string) {
 	h.ownCookies()
 	h.cookies.Set(key, value)
+	kv.NeutralizeCookie(h.cookies.Peek(key))
 }
 
 // SetCookieBytesK is [RequestHeader.SetCookie] for a []byte key.

@@ -99,7 +99,7 @@ func compare(t *testing.T, ds differences, in string, gale, peer *trace) {
 			continue
 		}
 		if !ds.explain(o) {
-			t.Errorf("input %q\n%s\n gale     %s\n fasthttp %s\nafter\n%s", in, o.what, o.gale, o.peer, strings.Join(gale.what[max(0, i-12):i], "\n"))
+			t.Errorf("input %q\n%s\n gale     %s\n fasthttp %s\nafter\n%s", in, o.what, o.gale, o.peer, strings.Join(gale.what[max(0, i-20):i], "\n"))
 		}
 		return
 	}
