@@ -178,6 +178,9 @@ func (c *content) readStream() {
 	r := c.stream()
 	c.bodyStream = nil
 	c.lent = false
+	if rs, ok := r.(*requestStream); ok {
+		rs.whole()
+	}
 	b := c.bodyBuf()
 	b.Reset()
 	_, err := copyBody(b, r)

@@ -74,6 +74,7 @@ func (ctx *RequestCtx) server() *Server {
 // reset makes ctx ready for the next request, and keeps its buffers.
 func (ctx *RequestCtx) reset() {
 	ctx.Request.userValues.reset() // its closers may look at the rest
+	ctx.Request.KeepBodyBuffer, ctx.Response.KeepBodyBuffer = false, false
 	ctx.Request.Reset()
 	ctx.Response.Reset()
 	ctx.num, ctx.tick = 0, 0

@@ -173,6 +173,7 @@ func (ctx *RequestCtx) EarlyHints() error {
 	if len(links) == 0 || ctx.flush.begun {
 		return nil
 	}
+	ctx.ss.boundWrites()
 	w.Out = append(w.Out, "HTTP/1.1 103 Early Hints\r\n"...)
 	for _, l := range links {
 		if bytes.ContainsAny(l, "\r\n\x00") {

@@ -169,7 +169,7 @@ type Server struct {
 	WriteBufferSize int
 
 	// MaxHeaderBytes is the largest request head in bytes, answered with 431
-	// (a target beyond a quarter of it with 414). If 0, ReadBufferSize counts,
+	// (a target beyond a quarter of it, or 8 KiB if that is more, with 414). If 0, ReadBufferSize counts,
 	// and if that is 0 too, DefaultMaxHeaderBytes. Not in fasthttp.
 	MaxHeaderBytes int
 

@@ -46,3 +46,22 @@ func TestBodyTimeoutBehindSlowHandler(t *testing.T) {
 	c.send("cd")
 	c.want("POST", 200, "")
 }
+
+func TestWriteDeadlineIsAbsolute(t *testing.T) {
+	failed := make(chan error, 1)
+	ts := startServer(t, nil, func(ctx *RequestCtx) {
+		ctx.SetWriteDeadline(time.Now().Add(200 * time.Millisecond))
+		var err error
+		for i := 0; i < 40 && err == nil; i++ {
+			ctx.WriteString("x")
+			err = ctx.Flush()
+			time.Sleep(25 * time.Millisecond)
+		}
+		failed <- err
+	})
+	c := ts.dial()
+	c.send(get("/"))
+	if err := <-failed; err == nil {
+		t.Error("no error a second after the write deadline")
+	}
+}

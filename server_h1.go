@@ -63,7 +63,9 @@ type session struct {
 	state        ConnState     // as last told to Server.ConnState
 	err          error         // what ended the connection, for Closed
 	writeTimeout time.Duration // as last told to the engine
+	writeUntil   time.Time     // as last told to the engine
 	shared       bool          // a context that knows the session was left to others
+	bare         bool          // the body of the response ends with the connection
 	aborted      bool          // the handler wants the connection dropped
 	lost         bool          // somebody reads from it: it can't be used on
 	hijack       HijackHandler
@@ -83,6 +85,8 @@ type requestLimits struct {
 	readTimeout  time.Duration
 	writeTimeout time.Duration
 	stream       bool
+	// writeUntil is the deadline that SetWriteDeadline gave the response.
+	writeUntil time.Time
 	// writeNow: the response has a deadline of its own and does not wait for
 	// those of pipelined requests.
 	writeNow bool
@@ -101,11 +105,15 @@ type fixedSettings struct {
 	lazyTime  bool
 }
 
+// minTarget is the longest request-target in bytes that small limits of the head
+// leave room for (RFC 9112 section 3 recommends 8000 for the request line).
+const minTarget = 8 << 10
+
 func (s *Server) fixed() fixedSettings {
 	head := s.maxHeadBytes()
 	return fixedSettings{
 		name: s.serverName(),
-		lim:  h1.Limits{Head: head, Fields: s.MaxHeaderFields, Target: head / 4},
+		lim:  h1.Limits{Head: head, Fields: s.MaxHeaderFields, Target: max(head/4, minTarget)},
 		each: requestLimits{
 			maxBody:      s.maxBodySize(),
 			readTimeout:  s.ReadTimeout,
@@ -195,7 +203,7 @@ func (ss *session) broke(r any, next *engine.Next) {
 	if r == nil {
 		return
 	}
-	next.Op = engine.Abort
+	ss.abort(next)
 	ss.s.logPanic("while serving "+ss.nc.RemoteAddr().String(), r, stack())
 	if ctx != nil {
 		defer func() { _ = recover() }() // of another closer: one is logged

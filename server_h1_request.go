@@ -74,6 +74,16 @@ func (r *requestStream) Read(p []byte) (int, error) {
 	return n, nil
 }
 
+// whole holds a reader of the whole body to the limit of bodies, if no other
+// one was set.
+func (r *requestStream) whole() {
+	r.mu.Lock()
+	if r.limit == 0 && r.ss != nil {
+		r.limit = int64(r.ss.cfg.maxBody)
+	}
+	r.mu.Unlock()
+}
+
 // Close ends the reading of the body by the handler.
 func (r *requestStream) Close() error { return nil }
 

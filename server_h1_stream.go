@@ -145,6 +145,7 @@ func (ctx *RequestCtx) Flush() error {
 		return errors.New("gale: a response with a body stream can't be flushed: it is sent after the handler")
 	}
 	f := &ctx.flush
+	ss.boundWrites()
 	if !f.begun {
 		ss.beginFlush(ctx, w, resp)
 	}
@@ -162,7 +163,6 @@ func (ctx *RequestCtx) Flush() error {
 func (ss *session) beginFlush(ctx *RequestCtx, w *engine.Work, resp *Response) {
 	f := &ctx.flush
 	f.begun = true
-	ss.boundWrites()
 	f.keep = ss.keepAlive(ctx, resp) && !ss.unreadBody()
 	h := &resp.Header
 	body := resp.swapBody(nil) // its length is not that of the response
@@ -218,13 +218,14 @@ func (ss *session) boundWrites() {
 		ss.writeTimeout = ss.cfg.writeTimeout
 		ss.c.SetWriteTimeout(ss.writeTimeout)
 	}
+	if ss.cfg.writeUntil != ss.writeUntil {
+		ss.writeUntil = ss.cfg.writeUntil
+		ss.c.SetWriteDeadline(ss.writeUntil)
+	}
 }
 
 // writeDeadline overrides the write time-out for the response in flight.
 func (ss *session) writeDeadline(t time.Time) {
-	ss.cfg.writeTimeout = 0
+	ss.cfg.writeTimeout, ss.cfg.writeUntil = 0, t
 	ss.cfg.writeNow = true
-	if !t.IsZero() {
-		ss.cfg.writeTimeout = max(time.Until(t), 1)
-	}
 }

@@ -2,6 +2,7 @@ package gale
 
 import (
 	"io"
+	"net"
 
 	"github.com/galehttp/gale/internal/bytesconv"
 	"github.com/galehttp/gale/internal/engine"
@@ -17,6 +18,7 @@ func (ss *session) answer(w *engine.Work, next *engine.Next) (ok bool) {
 	if ss.fixed.lazyTime {
 		ctx.tick = 0 // see RequestCtx.Time
 	}
+	ss.boundWrites()
 	fine := ss.run(ctx)
 	resp := &ctx.Response
 	timedOut := ctx.timedOut.Load()
@@ -30,7 +32,7 @@ func (ss *session) answer(w *engine.Work, next *engine.Next) (ok bool) {
 	if ss.aborted || gone || timedOut != nil && ctx.flush.begun {
 		ss.wrest(ctx)
 		ss.abandon(ctx)
-		next.Op = engine.Abort
+		ss.abort(next)
 		return false
 	}
 	if !resp.hasStream() {
@@ -144,7 +146,6 @@ func (ss *session) write(ctx *RequestCtx, w *engine.Work, resp *Response, mustCl
 	case streams:
 		file, err := ss.writeStream(ctx, w, resp)
 		if err != nil {
-			ss.breakOff(resp)
 			return ss.fail(err, next)
 		}
 		next.File = file
@@ -214,8 +215,29 @@ func (ss *session) after(next *engine.Next, keep bool) bool {
 // fail drops the connection because of err.
 func (ss *session) fail(err error, next *engine.Next) bool {
 	ss.err = err
-	next.Op = engine.Abort
+	ss.abort(next)
 	return false
+}
+
+// abort drops the connection. A response that is on its way must not look
+// complete by that: where the end of the connection is the end of the body, the
+// connection must break.
+func (ss *session) abort(next *engine.Next) {
+	next.Op = engine.Abort
+	if !ss.bare {
+		return
+	}
+	nc := ss.nc
+	tc, isTLS := nc.(interface{ NetConn() net.Conn })
+	if isTLS {
+		nc = tc.NetConn()
+	}
+	if l, ok := nc.(interface{ SetLinger(int) error }); ok {
+		l.SetLinger(0)
+	}
+	if isTLS {
+		nc.Close() // without the farewell of TLS
+	}
 }
 
 // frame decides how the body of the response is delimited, and whether the
@@ -243,11 +265,15 @@ func (ss *session) frame(ctx *RequestCtx, resp *Response, keep *bool) {
 	if h.s.Has(msg.Trailer) && h.s.ContentLength >= 0 && !resp.hasStream() && ss.req.minor > 0 {
 		h.s.ContentLength = msg.LenChunked // only the chunked coding has trailers
 	}
+	if status < 200 && ss.hijack == nil {
+		*keep = false // it is the last thing sent: no other answer may follow
+	}
 	if h.s.ContentLength < 0 && !resp.SkipBody {
 		h.s.ContentLength = msg.LenChunked
 		if ss.req.minor == 0 {
 			h.s.ContentLength = msg.LenUnknown // ends with the connection
 			*keep = false
+			ss.bare = true
 		}
 	}
 	if status == StatusResetContent {
@@ -310,15 +336,4 @@ func (ss *session) writeStream(ctx *RequestCtx, w *engine.Work, resp *Response) 
 		return nil, err
 	}
 	return nil, out.end(resp)
-}
-
-// breakOff makes sure that a body that broke off doesn't look complete: where
-// the end of the connection is its end, the connection must break too.
-func (ss *session) breakOff(resp *Response) {
-	if resp.Header.s.ContentLength != msg.LenUnknown {
-		return
-	}
-	if tc, ok := ss.nc.(interface{ SetLinger(int) error }); ok {
-		tc.SetLinger(0)
-	}
 }

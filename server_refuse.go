@@ -31,6 +31,9 @@ func (ss *session) refuse(w *engine.Work, err error, next *engine.Next) (ok bool
 		ss.prepare(ctx, w)
 	}
 	ctx.work = w
+	if ss.stage == inHead {
+		ss.cfg = ss.fixed.each // not what the request before had
+	}
 	if he := (*h1.Error)(nil); errors.As(err, &he) && he.Status == StatusRequestHeaderFieldsTooLarge {
 		err = &ErrSmallBuffer{err: ErrSmallReadBuffer}
 	}
@@ -68,6 +71,9 @@ func (ss *session) refuse(w *engine.Work, err error, next *engine.Next) (ok bool
 func defaultErrorHandler(ctx *RequestCtx, err error) {
 	status, text := errorStatus(err)
 	ctx.Error(text, status)
+	if status == StatusMethodNotAllowed {
+		ctx.Response.Header.Set(HeaderAllow, "GET, HEAD") // RFC 9110 section 15.5.6
+	}
 }
 
 // errorStatus returns the answer to a request that failed with err.

@@ -71,6 +71,7 @@ type blockConn struct {
 	stash []byte // unread bytes, kept while there is no workspace
 
 	readUntil, writeUntil time.Time // the deadlines that are set on nc
+	writeLimit            time.Time // see SetWriteDeadline
 	writeTimeout          time.Duration
 	interrupted           atomic.Bool
 	thrifty               bool // wait with one byte instead of a workspace
@@ -157,7 +158,7 @@ func (c *blockConn) forget() {
 	}
 	c.e, c.nc, c.sess, c.raw, c.err, c.watch = nil, nil, nil, nil, nil, nil
 	c.state.Store(busy)
-	c.readUntil, c.writeUntil, c.writeTimeout = time.Time{}, time.Time{}, 0
+	c.readUntil, c.writeUntil, c.writeLimit, c.writeTimeout = time.Time{}, time.Time{}, time.Time{}, 0
 	c.once, c.nAhead = false, 0
 	c.parks, c.resting, c.woken, c.why = false, false, false, nil
 	c.next = Next{}
@@ -494,10 +495,6 @@ func orEOF(err error) error {
 }
 
 func (c *blockConn) NetConn() net.Conn { return c.nc }
-
-func (c *blockConn) DeadlinesChanged() {
-	c.readUntil, c.writeUntil = longAgo, longAgo
-}
 
 func (c *blockConn) Interrupt() {
 	c.interrupted.Store(true)

@@ -10,10 +10,17 @@ import (
 
 func (c *blockConn) SetWriteTimeout(d time.Duration) { c.writeTimeout = d }
 
+func (c *blockConn) SetWriteDeadline(t time.Time) { c.writeLimit = t }
+
 // armWrite sets a write deadline if the one that is set is too early or too
 // late by more than a quarter. It is always set with that margin, so that a
 // busy connection sets it once in a while only.
 func (c *blockConn) armWrite() {
+	if !c.writeLimit.IsZero() {
+		c.writeUntil = c.writeLimit
+		c.nc.SetWriteDeadline(c.writeLimit)
+		return
+	}
 	d := c.writeTimeout
 	if d <= 0 {
 		if !c.writeUntil.IsZero() {

@@ -86,8 +86,9 @@ type Conn interface {
 	Stopping() bool
 	// SetWriteTimeout bounds each of the writes that follow; 0 means no bound.
 	SetWriteTimeout(d time.Duration)
-	// DeadlinesChanged tells that somebody set deadlines on NetConn.
-	DeadlinesChanged()
+	// SetWriteDeadline bounds all of the writes that follow in place of the
+	// time-out, until it is called with the zero time.
+	SetWriteDeadline(t time.Time)
 	// Watch calls gone once if the peer ends its side (reset false) or breaks
 	// the connection (reset true) before stop is called. When stop returns,
 	// gone is not running and won't be called. Bytes that arrive are left for

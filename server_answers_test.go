@@ -1,0 +1,106 @@
+package gale
+
+import (
+	"bytes"
+	"io"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+func TestWholeBodyLimit(t *testing.T) {
+	var n atomic.Int64
+	ts := startServer(t, &Server{StreamRequestBody: true, MaxRequestBodySize: 1000}, func(ctx *RequestCtx) {
+		n.Store(int64(len(ctx.PostBody())))
+	})
+	c := ts.dial()
+	c.send(post("/", strings.Repeat("x", 100000)))
+	c.read("POST")
+	if n.Load() > 1000 {
+		t.Errorf("PostBody returned %d bytes", n.Load())
+	}
+}
+
+func TestBareBodyThatBreaksOff(t *testing.T) {
+	ts := startServer(t, nil, func(ctx *RequestCtx) {
+		if string(ctx.Path()) == "/flush" {
+			ctx.WriteString("part")
+			ctx.Flush()
+			time.Sleep(50 * time.Millisecond)
+			panic("on purpose")
+		}
+		ctx.SetBodyStream(&breakingReader{}, -1)
+	})
+	for _, p := range []string{"/stream", "/flush"} {
+		c := ts.dial()
+		c.send("GET " + p + " HTTP/1.0\r\n\r\n")
+		b, err := io.ReadAll(c)
+		if err == nil {
+			t.Errorf("%s: %q ended in order", p, b)
+		}
+	}
+}
+
+func TestInterimStatusAsFinal(t *testing.T) {
+	ts := startServer(t, nil, func(ctx *RequestCtx) {
+		if string(ctx.Path()) == "/1" {
+			ctx.SetStatusCode(103)
+			return
+		}
+		ctx.WriteString("second")
+	})
+	c := ts.dial()
+	c.send(get("/1") + get("/2"))
+	b, _ := io.ReadAll(io.LimitReader(c, 400))
+	if bytes.Contains(b, []byte("second")) {
+		t.Error("the answer to the second request is taken for one to the first")
+	}
+}
+
+func TestKeepBodyBufferOfOneRequest(t *testing.T) {
+	var bad atomic.Int64
+	ts := startServer(t, nil, func(ctx *RequestCtx) {
+		if ctx.Request.KeepBodyBuffer || ctx.Response.KeepBodyBuffer {
+			bad.Add(1)
+		}
+		ctx.Request.KeepBodyBuffer, ctx.Response.KeepBodyBuffer = true, true
+	})
+	c := ts.dial()
+	c.send(get("/") + get("/") + get("/"))
+	for range 3 {
+		c.read("GET")
+	}
+	if bad.Load() > 0 {
+		t.Error("KeepBodyBuffer of one request is set in the next")
+	}
+}
+
+func TestGetOnlyAllow(t *testing.T) {
+	ts := startServer(t, &Server{GetOnly: true}, echo)
+	c := ts.dial()
+	c.send(post("/", "x"))
+	if a := c.read("POST"); a.StatusCode == 405 && a.Header.Get("Allow") == "" {
+		t.Error("405 without Allow")
+	}
+}
+
+func TestTargetWithSmallReadBuffer(t *testing.T) {
+	ts := startServer(t, &Server{ReadBufferSize: 4096}, echo)
+	c := ts.dial()
+	c.send(get("/" + strings.Repeat("a", 3000)))
+	if a := c.read("GET"); a.StatusCode != 200 {
+		t.Error(a.StatusCode)
+	}
+}
+
+// breakingReader panics after some data.
+type breakingReader struct{ n int }
+
+func (p *breakingReader) Read(b []byte) (int, error) {
+	if p.n++; p.n > 2 {
+		time.Sleep(50 * time.Millisecond)
+		panic("on purpose")
+	}
+	return copy(b, "data"), nil
+}
