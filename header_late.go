@@ -22,9 +22,12 @@ type lateFields struct {
 
 func (l *lateFields) reset() {
 	if l.f != nil {
-		l.f.Reset()
+		l.resetFields()
 	}
 }
+
+//go:noinline so that reset is inlined
+func (l *lateFields) resetFields() { l.f.Reset() }
 
 func (l *lateFields) copyTo(dst *lateFields) {
 	switch {

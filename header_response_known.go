@@ -177,6 +177,11 @@ func (h *ResponseHeader) ConnectionClose() bool {
 		h.s.Minor == 0 && h.s.Conn&msg.ConnKeepAlive == 0 && isTen(&h.s.Fields)
 }
 
+// mayClose is a quick test for whether ConnectionClose may be true.
+func (h *ResponseHeader) mayClose() bool {
+	return h.s.Conn != 0 || h.s.ContentLength == msg.LenUnknown || h.s.Minor == 0
+}
+
 // ConnectionUpgrade reports whether Connection has the option "upgrade". In a
 // response that was received as HTTP/1.0 that counts with "keep-alive" alone.
 func (h *ResponseHeader) ConnectionUpgrade() bool {

@@ -93,8 +93,7 @@ func (h *ResponseHeader) appendPlain(dst, u, lines []byte) []byte {
 
 // mayNameConnection is a quick test for whether connection may return a value.
 func (h *ResponseHeader) mayNameConnection() bool {
-	return h.s.Conn != 0 || h.s.ContentLength == msg.LenUnknown || h.s.Minor == 0 ||
-		h.s.Seen()&(1<<msg.Connection) != 0
+	return h.mayClose() || h.s.Seen()&(1<<msg.Connection) != 0
 }
 
 // isPlainOK reports whether the status line is the usual one of a 200.

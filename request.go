@@ -59,10 +59,21 @@ type Request struct {
 // implement io.Closer are closed), timeout and flags except KeepBodyBuffer.
 func (req *Request) Reset() {
 	req.Header.Reset()
-	req.resetSkipHeader()
+	if req.isBare() {
+		req.lent, req.isTLS = false, false
+	} else {
+		req.resetSkipHeader()
+	}
 	req.timeout = 0
 	req.UseHostHeader = false
 	req.DisableRedirectPathNormalizing = false
+}
+
+// isBare reports whether there is nothing but a header, which is how most
+// requests of a server end.
+func (req *Request) isBare() bool {
+	return req.body == nil && req.bodyRaw == nil && !req.hasStream() && len(req.userValues) == 0 &&
+		!req.uriParsed && !req.postArgsParsed && req.form == nil
 }
 
 // resetSkipHeader empties all but the header and the flags.

@@ -50,7 +50,12 @@ type Response struct {
 // closed), addresses and flags except KeepBodyBuffer.
 func (resp *Response) Reset() {
 	resp.Header.Reset()
-	resp.resetSkipHeader()
+	if b := resp.body; b != nil && cap(b.B) <= keepBody && resp.bodyRaw == nil && !resp.hasStream() && resp.remote == nil && resp.local == nil {
+		b.B = b.B[:0] // as resetSkipHeader does
+		resp.lent = false
+	} else {
+		resp.resetSkipHeader()
+	}
 	resp.SkipBody = false
 	resp.StreamBody = false
 	resp.ImmediateHeaderFlush = false

@@ -111,7 +111,7 @@ func (ss *session) handOver(ctx *RequestCtx, w *engine.Work, next *engine.Next) 
 // keepAlive reports whether the connection may be used on after resp.
 func (ss *session) keepAlive(ctx *RequestCtx, resp *Response) bool {
 	s := ss.s
-	return ss.hijack != nil || ss.req.keepAlive && !ss.lost && !resp.ConnectionClose() && !s.DisableKeepalive &&
+	return ss.hijack != nil || ss.req.keepAlive && !ss.lost && !(resp.Header.mayClose() && resp.ConnectionClose()) && !s.DisableKeepalive &&
 		(s.MaxRequestsPerConn <= 0 || ss.num < uint64(s.MaxRequestsPerConn)) && !ss.c.Stopping()
 }
 

@@ -448,6 +448,9 @@ func (c *blockConn) armEarlier(until time.Time, parks bool) {
 func (c *blockConn) arm(until time.Time) {
 	switch {
 	case until.IsZero():
+		if c.readUntil.IsZero() {
+			return
+		}
 		if c.readUntil.Equal(longAgo) {
 			c.nc.SetReadDeadline(until)
 			c.readUntil = until

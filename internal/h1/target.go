@@ -107,6 +107,9 @@ func hostEnd(b []byte) int {
 	for i+8 <= len(b) && plainHost(word(b[i:])) {
 		i += 8
 	}
+	if n := len(b); n >= 8 && n-i < 8 && plainHost(word(b[n-8:])) {
+		return n // the last word overlaps the one before
+	}
 	for ; i < len(b); i++ {
 		c := b[i]
 		if bytesconv.HostSafe[c] && c != ',' {
