@@ -160,7 +160,7 @@ func (ctx *RequestCtx) SendFileLiteral(path string) { ServeFileLiteral(ctx, path
 // works. HTTP/1.0 clients get none. The final response carries the fields
 // again. It blocks until the hints are written.
 func (ctx *RequestCtx) EarlyHints() error {
-	if ctx.ss == nil || ctx.ss.req.minor == 0 {
+	if ctx.ss == nil {
 		return nil
 	}
 	ctx.mu.Lock()
@@ -170,7 +170,7 @@ func (ctx *RequestCtx) EarlyHints() error {
 		return ErrNilConnection
 	}
 	links := ctx.Response.Header.PeekAll(HeaderLink)
-	if len(links) == 0 || ctx.flush.begun {
+	if len(links) == 0 || ctx.flush.begun || ctx.ss.req.minor == 0 {
 		return nil
 	}
 	ctx.ss.boundWrites()

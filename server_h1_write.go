@@ -63,9 +63,9 @@ func (ss *session) closeBody(ctx *RequestCtx) {
 	if !ss.hasBody || !ss.cfg.stream || ctx.stream.tryShut() {
 		return
 	}
-	ss.lost = true
 	ss.c.Interrupt()
 	ctx.stream.shut()
+	ss.lost = true
 }
 
 // finish ends the message in flight.

@@ -5,8 +5,11 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math/rand"
 	"net"
+	"runtime"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -274,5 +277,126 @@ func TestErrorHandlerSeesRequest(t *testing.T) {
 		if a.StatusCode != 499 || strings.Contains(a.body, "before") {
 			t.Errorf("%.50q: %d %.300s; log %s", bad, a.StatusCode, a.body, ts.log)
 		}
+	}
+}
+
+// TestLifetimesUnderLoad mixes time-outs, Done, streams, flushes, panics, aborts
+// and clients that leave at any point. It is for the race detector.
+func TestLifetimesUnderLoad(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
+	stream := func(ctx *RequestCtx) io.Reader {
+		if r := ctx.RequestBodyStream(); r != nil {
+			return r
+		}
+		return nothing{}
+	}
+	s := &Server{StreamRequestBody: true, IdleTimeout: 2 * time.Second, ReadTimeout: 3 * time.Second, WriteTimeout: 3 * time.Second, Logger: &testLog{}}
+	inner := func(ctx *RequestCtx) {
+		switch ctx.QueryArgs().GetUintOrZero("k") {
+		case 0:
+			ctx.WriteString("ok")
+		case 1:
+			ctx.Done()
+			time.Sleep(time.Duration(rand.Intn(4)) * time.Millisecond)
+		case 2:
+			io.Copy(io.Discard, stream(ctx))
+		case 3:
+			ctx.Done()
+			io.Copy(io.Discard, stream(ctx))
+		case 4:
+			for range 3 {
+				ctx.WriteString("x")
+				ctx.Flush()
+				time.Sleep(time.Millisecond)
+			}
+		case 5:
+			panic("p")
+		case 6:
+			time.Sleep(3 * time.Millisecond)
+			ctx.Done()
+			ctx.EarlyHints()
+			ctx.Flush()
+			io.Copy(io.Discard, stream(ctx))
+			ctx.SetWriteDeadline(time.Now().Add(time.Second))
+		case 7:
+			ctx.SetBodyStream(stream(ctx), -1)
+		case 8:
+			panic(ErrAbortHandler)
+		case 9:
+			runtime.Goexit()
+		}
+	}
+	timed := TimeoutHandler(inner, 2*time.Millisecond, "late")
+	s.Handler = func(ctx *RequestCtx) {
+		if ctx.QueryArgs().GetUintOrZero("t") == 1 {
+			timed(ctx)
+		} else {
+			inner(ctx)
+		}
+	}
+	ts := startServer(t, s, nil)
+	before := runtime.NumGoroutine()
+	var wg sync.WaitGroup
+	for g := range 16 {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			r := rand.New(rand.NewSource(int64(g)))
+			for end := time.Now().Add(1500 * time.Millisecond); time.Now().Before(end); {
+				c, err := net.Dial("tcp", ts.addr)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				c.SetDeadline(time.Now().Add(5 * time.Second))
+				var b []byte
+				for range 1 + r.Intn(3) {
+					k, tt := r.Intn(10), r.Intn(2)
+					body := r.Intn(3) * 10
+					if body > 0 {
+						b = fmt.Appendf(b, "POST /?k=%d&t=%d HTTP/1.1\r\nHost: h\r\nContent-Length: %d\r\n\r\n%0*d", k, tt, body, body, 0)
+					} else {
+						b = fmt.Appendf(b, "GET /?k=%d&t=%d HTTP/1.1\r\nHost: h\r\n\r\n", k, tt)
+					}
+				}
+				cut := r.Intn(len(b) + 1)
+				c.Write(b[:cut])
+				time.Sleep(time.Duration(r.Intn(5)) * time.Millisecond)
+				if r.Intn(3) > 0 {
+					c.Write(b[cut:])
+				}
+				switch r.Intn(3) {
+				case 0:
+					c.(*net.TCPConn).SetLinger(0)
+				case 1:
+					c.(*net.TCPConn).CloseWrite()
+					io.Copy(io.Discard, c)
+				case 2:
+					c.SetReadDeadline(time.Now().Add(5 * time.Millisecond))
+					io.Copy(io.Discard, c)
+				}
+				c.Close()
+			}
+		}()
+	}
+	wg.Wait()
+	for range 100 {
+		if s.GetOpenConnectionsCount() == 0 {
+			break
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	if n := s.GetOpenConnectionsCount(); n != 0 {
+		buf := make([]byte, 1<<20)
+		t.Fatalf("%d open\n%s", n, buf[:runtime.Stack(buf, true)])
+	}
+	if s.run.timed.Load() != 0 || len(s.run.waiters) != 0 {
+		t.Errorf("timed %d, waiters %d", s.run.timed.Load(), len(s.run.waiters))
+	}
+	time.Sleep(300 * time.Millisecond)
+	if after := runtime.NumGoroutine(); after > before+40 {
+		t.Errorf("%d goroutines, %d before", after, before)
 	}
 }
