@@ -157,4 +157,3 @@ func FuzzResponses(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, in string) { checkResponse(t, in[:min(len(in), 4000)]) })
 }
-
