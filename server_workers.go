@@ -24,7 +24,7 @@ type workers struct {
 // worker is a goroutine of workers.
 type worker struct {
 	jobs  chan job
-	since clock.Tick // when it became idle
+	since clock.Tick // when it became idle, roughly
 }
 
 // job is what a worker does: serve a connection of a listener that was admitted,
@@ -102,7 +102,7 @@ func (ws *workers) rest(s *Server, w *worker) bool {
 	if d <= 0 {
 		d = workerIdle
 	}
-	w.since = clock.Ticks()
+	w.since = clock.Coarse()
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
 	if ws.closed {

@@ -18,6 +18,7 @@ const DateLen = len("Mon, 02 Jan 2006 15:04:05 GMT")
 type stamp struct {
 	now  time.Time // without a monotonic reading
 	base time.Time // when it was published, with one
+	tick Tick
 	unix int64
 	date [DateLen]byte
 }
@@ -84,7 +85,7 @@ func untilNext(now time.Time) time.Duration {
 }
 
 func publish(now time.Time) {
-	s := &stamp{now: now.Truncate(time.Second), base: now, unix: now.Unix()}
+	s := &stamp{now: now.Truncate(time.Second), base: now, tick: Ticks(), unix: now.Unix()}
 	appendDate(s.date[:0], now)
 	current.Store(s)
 }
@@ -123,6 +124,16 @@ func Ticks() Tick {
 		t = 1
 	}
 	return t
+}
+
+// Coarse returns the instant at which the current second of the clock began to be
+// served: up to a second ago, but for next to nothing. While nobody holds the
+// clock it is Ticks.
+func Coarse() Tick {
+	if s := current.Load(); s != nil {
+		return s.tick
+	}
+	return Ticks()
 }
 
 // Time returns t as a time with a monotonic reading, the zero time for no tick.
