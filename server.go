@@ -284,8 +284,9 @@ type Server struct {
 	// StreamRequestBody calls the handler once the head of a request has
 	// arrived; RequestCtx.RequestBodyStream reads the body as it comes, with
 	// no more of it in memory than fits a buffer. Asking for the body as a
-	// whole reads up to MaxRequestBodySize. What the handler leaves unread is
-	// discarded up to 256 KiB; beyond that the connection is closed.
+	// whole reads up to MaxRequestBodySize or, if that is more,
+	// DefaultMaxRequestBodySize. What the handler leaves unread is discarded
+	// up to 256 KiB; beyond that the connection is closed.
 	StreamRequestBody bool
 
 	engine engine.Block

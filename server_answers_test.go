@@ -15,9 +15,9 @@ func TestWholeBodyLimit(t *testing.T) {
 		n.Store(int64(len(ctx.PostBody())))
 	})
 	c := ts.dial()
-	c.send(post("/", strings.Repeat("x", 100000)))
+	c.send(post("/", strings.Repeat("x", DefaultMaxRequestBodySize+1)))
 	c.read("POST")
-	if n.Load() > 1000 {
+	if n.Load() > DefaultMaxRequestBodySize {
 		t.Errorf("PostBody returned %d bytes", n.Load())
 	}
 }

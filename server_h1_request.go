@@ -79,7 +79,7 @@ func (r *requestStream) Read(p []byte) (int, error) {
 func (r *requestStream) whole() {
 	r.mu.Lock()
 	if r.limit == 0 && r.ss != nil {
-		r.limit = int64(r.ss.cfg.maxBody)
+		r.limit = int64(max(r.ss.cfg.maxBody, DefaultMaxRequestBodySize))
 	}
 	r.mu.Unlock()
 }
