@@ -378,6 +378,7 @@ func (c *blockConn) wait(isIdle bool, until time.Time) error {
 			c.idleSince = clock.Instant()
 		}
 	}
+	stray := false // there was a time-out that no deadline explains
 	for {
 		c.armEarlier(until, parks)
 		if isIdle {
@@ -406,6 +407,12 @@ func (c *blockConn) wait(isIdle bool, until time.Time) error {
 		// The deadline that is set may be an old one: see arm.
 		if !until.IsZero() && !time.Now().Before(until) {
 			return err
+		}
+		if c.readUntil.IsZero() || time.Now().Before(c.readUntil) {
+			if stray {
+				return err // not of a deadline of ours: it would go on for ever
+			}
+			stray = true
 		}
 		c.readUntil = longAgo
 		if parks && time.Since(c.idleSince) >= parkAfter {

@@ -400,3 +400,21 @@ func TestParkAndResume(t *testing.T) {
 		t.Errorf("closed with %v, %d connections left", err, e.Len())
 	}
 }
+
+// alwaysLate is a connection whose reads time out at once, whatever deadlines
+// say.
+type alwaysLate struct{ net.Conn }
+
+func (alwaysLate) Read([]byte) (int, error) { return 0, os.ErrDeadlineExceeded }
+
+func TestTimeoutsOutOfNothing(t *testing.T) {
+	server, client := net.Pipe()
+	defer client.Close()
+	s := newLines()
+	go new(Block).Serve(alwaysLate{server}, false, 0, s)
+	select {
+	case <-s.closed:
+	case <-time.After(10 * time.Second):
+		t.Error("the engine reads for ever")
+	}
+}
