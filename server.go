@@ -117,8 +117,8 @@ type Server struct {
 	// in fasthttp.
 	PanicHandler func(ctx *RequestCtx, recovered any)
 
-	// BaseContext, if set, returns the context that is the parent of all
-	// connections of ln (nil for ServeConn): what its Value knows,
+	// BaseContext, if set, is called for each connection and returns the
+	// context that is the parent of all connections of ln (nil for ServeConn): what its Value knows,
 	// RequestCtx.Value knows too. Not in fasthttp.
 	BaseContext func(ln net.Listener) context.Context
 
@@ -191,7 +191,7 @@ type Server struct {
 	// of its body. By default there is no such bound.
 	ReadTimeout time.Duration
 
-	// WriteTimeout bounds each write of a response, from the return of the
+	// WriteTimeout bounds (with up to a quarter more) each write of a response, from the return of the
 	// handler on. A file or a stream may take longer, as long as the client
 	// takes some of it within the time. By default there is no such bound.
 	WriteTimeout time.Duration

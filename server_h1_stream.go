@@ -194,6 +194,8 @@ func (ss *session) writeRest(ctx *RequestCtx, w *engine.Work, resp *Response, ne
 		sw := resp.streamWriter
 		resp.streamWriter = nil
 		err = ss.runStreamWriter(sw, &f.out)
+	case resp.bodyStream != nil && f.out.skip:
+		resp.closeStream(nil)
 	case resp.bodyStream != nil:
 		err = ss.copyStream(&f.out, resp.bodyStream)
 		resp.closeStream(err)

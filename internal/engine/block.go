@@ -21,8 +21,9 @@ var (
 	ErrParked = errors.New("engine: parked")
 	// ErrAborted says that the session wanted the connection closed at once.
 	ErrAborted = errors.New("engine: aborted")
-	// ErrGoexit says that the goroutine was ended by runtime.Goexit.
-	ErrGoexit = errors.New("engine: the goroutine was ended by runtime.Goexit")
+	// ErrGoexit says that the goroutine was ended by runtime.Goexit, or by a
+	// panic that somebody further up recovers.
+	ErrGoexit = errors.New("engine: the goroutine was ended")
 )
 
 // Block is the engine with a goroutine for each connection. The zero value is
@@ -424,20 +425,32 @@ func (c *blockConn) wait(isIdle bool, until time.Time) error {
 // lastLook takes a request that has arrived on a connection that is about to be
 // closed for being idle; the peer could not know.
 func (c *blockConn) lastLook() error {
-	if c.raw == nil {
+	var err error
+	switch {
+	case c.raw != nil:
+		c.nc.SetReadDeadline(time.Time{})
+		c.once = true
+		err = c.readRaw()
+		c.once = false
+	case c.thrifty:
+		// A byte tells; there is no way to look without waiting a little.
+		c.nc.SetReadDeadline(time.Now().Add(lastLookWait))
+		err = c.read(true)
+		c.nc.SetReadDeadline(time.Time{})
+	default:
 		return ErrStopped
 	}
-	c.nc.SetReadDeadline(time.Time{})
 	c.readUntil = time.Time{}
-	c.once = true
-	err := c.readRaw()
-	c.once = false
 	if err != nil {
 		return ErrStopped
 	}
 	c.state.Store(busy)
 	return nil
 }
+
+// lastLookWait is how long lastLook waits for a byte on connections that are no
+// sockets, those with TLS above all.
+const lastLookWait = 2 * time.Millisecond
 
 // armEarlier is arm(until), or for when it is time to park if that is before.
 func (c *blockConn) armEarlier(until time.Time, parks bool) {
