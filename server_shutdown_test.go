@@ -98,7 +98,7 @@ func TestServeConnDuringShutdown(t *testing.T) {
 	client, server := net.Pipe()
 	go s.ServeConn(server)
 	c := newTestConn(t, client)
-	go c.send(get("/"))
+	go io.WriteString(client, get("/"))
 	<-in
 	first := make(chan error, 1)
 	go func() { first <- s.Shutdown() }()
