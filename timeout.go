@@ -9,6 +9,11 @@ import (
 // takes longer than timeout. h goes on with the context to itself; its Done
 // channel tells it to stop. At most Server.Concurrency such handlers run at a
 // time for a server; beyond that the answer is 429 with msg.
+//
+// It bounds h, not what is sent behind it, such as the output of a function
+// given to SetBodyStreamWriter. If h has sent a part with Flush when its time is
+// over, the response is broken off; its next Flush fails. With a timeout of 0
+// or less h is returned as it is.
 func TimeoutHandler(h RequestHandler, timeout time.Duration, msg string) RequestHandler {
 	return TimeoutWithCodeHandler(h, timeout, msg, StatusRequestTimeout)
 }
