@@ -126,6 +126,14 @@ func TestHello(t *testing.T) {
 	}
 }
 
+func TestAPI(t *testing.T) {
+	e := run(t, "api")
+	resp, body := get(t, http.DefaultClient, "http://"+e.addr+"/notes?limit=5", "X-User", "ada")
+	if resp.StatusCode != 200 || body != "[]\n" || resp.Header.Get("Content-Type") != "application/json" {
+		t.Errorf("got %d %q %v", resp.StatusCode, body, resp.Header)
+	}
+}
+
 func TestFiles(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "a.txt"), []byte("0123456789"), 0o644); err != nil {
