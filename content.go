@@ -22,6 +22,9 @@ type content struct {
 	// go back to the pool when the body grows: people who asked for the bytes
 	// may go on reading them until the message is reset.
 	lent bool
+	// readErr is why a stream could not be read to its end: the body is the
+	// text of it then.
+	readErr error
 }
 
 // keepBody is the largest buffer in bytes that a message keeps when it is
@@ -187,7 +190,7 @@ func (c *content) readStream() {
 	if closeErr := closeBodyStream(r, err); err == nil {
 		err = closeErr
 	}
-	if err != nil {
+	if c.readErr = err; err != nil {
 		b.B = append(b.B[:0], err.Error()...)
 	}
 }
@@ -247,6 +250,9 @@ func closeBodyStream(r io.Reader, reason error) (err error) {
 func (c *content) resetContent(keep bool, limit *atomic.Int64) {
 	c.discard()
 	c.lent = false
+	if c.readErr != nil {
+		c.readErr = nil
+	}
 	b := c.body
 	if b == nil {
 		return

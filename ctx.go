@@ -15,7 +15,7 @@ import (
 )
 
 // RequestCtx is one request and the response to it, with what is known of their
-// connection. It is also a context.Context, see ctx_context.go.
+// connection. It is also a context.Context, see Done, Err, Value and Context.
 //
 // A context belongs to the server, which uses it again for other requests:
 // nothing may hold it, or what its methods return, after the handler has

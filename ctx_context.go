@@ -48,7 +48,8 @@ func (d *requestDone) cancel(cause error) {
 }
 
 // Done returns a channel that is closed when the client leaves, when the server
-// shuts down, or when the handler has returned, whichever comes first.
+// shuts down, or when the handler has returned and a body stream that it set was
+// sent, whichever comes first.
 //
 // It costs nothing until it is called; then the connection is watched while the
 // handler runs. A client that ended only its own side (a FIN) closes the
@@ -147,6 +148,14 @@ func (ctx *RequestCtx) endDone() (broken bool) {
 	}
 	ctx.s.removeWaiter(d)
 	d.cancel(ErrRequestDone)
+	return d.reset
+}
+
+// peerReset reports whether the connection is known to have broken.
+func (ctx *RequestCtx) peerReset() bool {
+	d := ctx.done.Load()
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	return d.reset
 }
 

@@ -16,7 +16,9 @@ func (req *Request) PostArgs() *Args {
 	if !req.postArgsParsed {
 		req.postArgsParsed = true
 		if isMediaType(req.Header.ContentType(), "application/x-www-form-urlencoded") {
-			req.postArgs.ParseBytes(req.Body())
+			if b := req.Body(); req.readErr == nil {
+				req.postArgs.ParseBytes(b)
+			}
 		}
 	}
 	return &req.postArgs

@@ -1,8 +1,11 @@
 package gale
 
 import (
+	"bufio"
 	"bytes"
+	"fmt"
 	"io"
+	"net"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -103,4 +106,70 @@ func (p *breakingReader) Read(b []byte) (int, error) {
 		panic("on purpose")
 	}
 	return copy(b, "data"), nil
+}
+
+// Who writes a body stream may wait for the client to leave: Done stays open
+// until the stream is sent.
+func TestDoneStaysOpenForStreams(t *testing.T) {
+	left := make(chan error, 1)
+	ts := startServer(t, nil, func(ctx *RequestCtx) {
+		done := ctx.Done()
+		leave := string(ctx.Path()) == "/leave"
+		ctx.SetBodyStreamWriter(func(w *bufio.Writer) {
+			for i := range 3 {
+				fmt.Fprintf(w, "%d", i)
+				w.Flush()
+				select {
+				case <-done:
+					left <- nil
+					return
+				case <-time.After(10 * time.Millisecond):
+				}
+			}
+			if leave {
+				<-done
+				left <- nil
+			}
+		})
+	})
+	c := ts.dial()
+	for range 2 {
+		c.send(get("/"))
+		c.want("GET", 200, "012")
+	}
+	c.send(get("/leave"))
+	c.Conn.(*net.TCPConn).CloseWrite()
+	<-left
+}
+
+// closeOnce is a listener that must not be closed twice.
+type closeOnce struct {
+	net.Listener
+	closed chan struct{}
+}
+
+func (l closeOnce) Close() error {
+	close(l.closed)
+	return l.Listener.Close()
+}
+
+func TestListenerIsClosedOnce(t *testing.T) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &Server{Handler: echo, Logger: &testLog{}}
+	served := make(chan error, 1)
+	go func() { served <- s.Serve(closeOnce{ln, make(chan struct{})}) }()
+	c, err := net.Dial("tcp", ln.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	newTestConn(t, c).wantOpen()
+	if err := s.Shutdown(); err != nil {
+		t.Error(err)
+	}
+	if err := <-served; err != nil {
+		t.Error(err)
+	}
 }

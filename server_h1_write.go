@@ -28,7 +28,14 @@ func (ss *session) answer(w *engine.Work, next *engine.Next) (ok bool) {
 	if timedOut != nil || !fine {
 		ss.wrest(ctx)
 	}
-	gone := ctx.done.Load() != nil && ctx.endDone()
+	gone := false
+	if ctx.done.Load() != nil {
+		if fine && timedOut == nil && resp.hasStream() {
+			gone = ctx.peerReset() // who writes the stream may wait for Done
+		} else {
+			gone = ctx.endDone()
+		}
+	}
 	if ss.aborted || gone || timedOut != nil && ctx.flush.begun {
 		ss.wrest(ctx)
 		ss.abandon(ctx)
@@ -77,6 +84,9 @@ func (ss *session) finish(ctx *RequestCtx, w *engine.Work, abandon bool) {
 	if abandon {
 		ss.abandon(ctx)
 		return
+	}
+	if ctx.done.Load() != nil {
+		ctx.endDone()
 	}
 	ctx.reset()
 	ss.drop(w)

@@ -128,6 +128,7 @@ type listening struct {
 	ln        net.Listener
 	epoch     uint32
 	stopClock func()
+	closed    bool // by a shutdown; under serverRun.mu
 }
 
 // begin registers ln; the first listener starts what runs beside the
@@ -141,7 +142,7 @@ func (s *Server) begin(ln net.Listener) (*listening, error) {
 	if s.run.listeners == nil {
 		s.run.listeners = make(map[*listening]struct{})
 	}
-	l := &listening{ln, s.engine.Epoch(), clock.Start()}
+	l := &listening{ln: ln, epoch: s.engine.Epoch(), stopClock: clock.Start()}
 	s.run.listeners[l] = struct{}{}
 	s.workers.open(true)
 	if s.engine.Dispatch == nil {
@@ -155,8 +156,11 @@ func (s *Server) end(l *listening) {
 	delete(s.run.listeners, l)
 	last := len(s.run.listeners) == 0
 	s.checkDrained()
+	closed := l.closed
 	s.run.mu.Unlock()
-	l.ln.Close()
+	if !closed {
+		l.ln.Close()
+	}
 	l.stopClock()
 	if last {
 		s.workers.open(false)

@@ -54,7 +54,10 @@ func (s *Server) stop() <-chan struct{} {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for l := range r.listeners {
-		l.ln.Close()
+		if !l.closed {
+			l.closed = true
+			l.ln.Close()
+		}
 	}
 	s.engine.Stop()
 	for c := range r.handshakes {
