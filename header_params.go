@@ -18,9 +18,11 @@ import (
 // "a=" or `a="b`, ends the visit without an error. The slices point into b.
 func VisitHeaderParams(b []byte, f func(key, value []byte) bool) {
 	for {
-		n := bytes.IndexByte(b, ';')
-		if n < 0 {
-			return
+		n := 0
+		if len(b) == 0 || b[0] != ';' {
+			if n = bytes.IndexByte(b, ';'); n < 0 {
+				return
+			}
 		}
 		for b = b[n+1:]; len(b) > 0 && (b[0] == ' ' || b[0] == '\t'); {
 			b = b[1:]
@@ -69,20 +71,30 @@ func tokenLen(b []byte) int {
 // control characters.
 func quotedLen(b []byte) int {
 	for i := 1; i < len(b); i++ {
-		switch c := b[i]; {
-		case c == '"':
+		c := b[i]
+		if quotedPlain[c] {
+			continue
+		}
+		if c == '"' {
 			return i + 1
-		case c == '\\':
-			i++
-			if i < len(b) && isControl(b[i]) {
-				return 0
-			}
-		case isControl(c):
+		}
+		if c != '\\' {
+			return 0
+		}
+		if i++; i < len(b) && isControl(b[i]) {
 			return 0
 		}
 	}
 	return 0
 }
+
+// quotedPlain tells the bytes that mean themselves in a quoted-string.
+var quotedPlain = func() (t [256]bool) {
+	for i := range 256 {
+		t[i] = !isControl(byte(i)) && i != '"' && i != '\\'
+	}
+	return
+}()
 
 // isControl reports whether c is a control character that no field value may
 // have; a tab is none of them (RFC 9110 section 5.5).

@@ -3,6 +3,7 @@ package bench
 import (
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -260,5 +261,97 @@ func BenchmarkURIParse(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// BenchmarkArgsPeekConst measures four look-ups by constant keys, as handlers
+// make them.
+func BenchmarkArgsPeekConst(b *testing.B) {
+	const query = "id=123&page=2&sort=name&order=desc"
+	b.Run("impl=gale", func(b *testing.B) {
+		var a gale.Args
+		a.Parse(query)
+		b.ReportAllocs()
+		for b.Loop() {
+			if len(a.Peek("id"))+len(a.Peek("page"))+len(a.Peek("sort"))+len(a.Peek("order")) != 12 {
+				b.Fatal("nothing")
+			}
+		}
+	})
+	b.Run("impl=fasthttp", func(b *testing.B) {
+		var a fasthttp.Args
+		a.Parse(query)
+		b.ReportAllocs()
+		for b.Loop() {
+			if len(a.Peek("id"))+len(a.Peek("page"))+len(a.Peek("sort"))+len(a.Peek("order")) != 12 {
+				b.Fatal("nothing")
+			}
+		}
+	})
+}
+
+// BenchmarkArgsSet measures how three arguments are set in an empty list.
+func BenchmarkArgsSet(b *testing.B) {
+	b.Run("impl=gale", func(b *testing.B) {
+		var a gale.Args
+		b.ReportAllocs()
+		for b.Loop() {
+			a.Reset()
+			a.Set("id", "123")
+			a.Set("page", "2")
+			a.Set("order", "descending")
+		}
+	})
+	b.Run("impl=fasthttp", func(b *testing.B) {
+		var a fasthttp.Args
+		b.ReportAllocs()
+		for b.Loop() {
+			a.Reset()
+			a.Set("id", "123")
+			a.Set("page", "2")
+			a.Set("order", "descending")
+		}
+	})
+}
+
+// BenchmarkAppendUint measures how lengths are written.
+func BenchmarkAppendUint(b *testing.B) {
+	for _, n := range []int{7, 512, 12345, 1234567890} {
+		b.Run(strconv.Itoa(n)+"/impl=gale", func(b *testing.B) {
+			var dst [32]byte
+			b.ReportAllocs()
+			for b.Loop() {
+				_ = gale.AppendUint(dst[:0], n)
+			}
+		})
+		b.Run(strconv.Itoa(n)+"/impl=fasthttp", func(b *testing.B) {
+			var dst [32]byte
+			b.ReportAllocs()
+			for b.Loop() {
+				_ = fasthttp.AppendUint(dst[:0], n)
+			}
+		})
+	}
+}
+
+// BenchmarkHeaderParams measures how the parameters of a field are found.
+func BenchmarkHeaderParams(b *testing.B) {
+	field := []byte(`multipart/form-data; charset=utf-8; boundary="----WebKitFormBoundary7MA4YWxk"`)
+	n := 0
+	visit := func(key, value []byte) bool { n += len(value); return true }
+	b.Run("impl=gale", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			gale.VisitHeaderParams(field, visit)
+		}
+	})
+	b.Run("impl=fasthttp", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			fasthttp.VisitHeaderParams(field, visit)
+		}
+	})
+	if n == 0 {
+		b.Fatal("nothing")
 	}
 }

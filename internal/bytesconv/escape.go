@@ -20,20 +20,23 @@ func AppendEscaped(dst, src []byte, safe *[256]bool) []byte {
 // AppendEscapedArg appends src as the key or value of a query argument: a
 // space becomes "+", bytes outside of ArgSafe become %XX.
 func AppendEscapedArg(dst, src []byte) []byte {
-	start := 0
-	for i, c := range src {
-		if ArgSafe[c] {
-			continue
-		}
-		dst = append(dst, src[start:i]...)
-		if c == ' ' {
+	i := 0
+	for i < len(src) && ArgSafe[src[i]] {
+		i++
+	}
+	dst = append(dst, src[:i]...)
+	// Runs between escapes are short: copying them costs more in calls.
+	for _, c := range src[i:] {
+		switch {
+		case ArgSafe[c]:
+			dst = append(dst, c)
+		case c == ' ':
 			dst = append(dst, '+')
-		} else {
+		default:
 			dst = append(dst, '%', upperHex[c>>4], upperHex[c&15])
 		}
-		start = i + 1
 	}
-	return append(dst, src[start:]...)
+	return dst
 }
 
 // Unescape decodes percent-escapes in b, in place, and returns the length of

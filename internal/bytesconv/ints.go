@@ -3,6 +3,8 @@ package bytesconv
 import (
 	"errors"
 	"math"
+	"math/bits"
+	"slices"
 	"strconv"
 )
 
@@ -25,8 +27,59 @@ func AppendInt(dst []byte, n int) []byte {
 	case u < 1000:
 		return append(dst, '0'+byte(u/100), '0'+byte(u/10%10), '0'+byte(u%10))
 	}
-	return strconv.AppendInt(dst, int64(n), 10)
+	if n < 0 {
+		return strconv.AppendInt(dst, int64(n), 10)
+	}
+	return appendDigits(dst, uint64(n))
 }
+
+// appendDigits writes the digits where they belong, two at a time from the
+// last: strconv makes them elsewhere and copies.
+func appendDigits(dst []byte, u uint64) []byte {
+	// As many digits as log10 of the next power of two, by 1233/4096 = log10(2),
+	// and one more if u reaches that power of ten.
+	n := bits.Len64(u|1) * 1233 >> 12
+	if u >= powersOfTen[n] {
+		n++
+	}
+	end := len(dst) + n
+	if end > cap(dst) {
+		dst = slices.Grow(dst, n)
+	}
+	dst = dst[:end]
+	for u >= 100 {
+		q := u / 100
+		r := (u - q*100) * 2
+		dst[end-2], dst[end-1] = digitPairs[r], digitPairs[r+1]
+		end -= 2
+		u = q
+	}
+	if u >= 10 {
+		dst[end-2], dst[end-1] = digitPairs[u*2], digitPairs[u*2+1]
+	} else {
+		dst[end-1] = '0' + byte(u)
+	}
+	return dst
+}
+
+const digitPairs = "00010203040506070809" +
+	"10111213141516171819" +
+	"20212223242526272829" +
+	"30313233343536373839" +
+	"40414243444546474849" +
+	"50515253545556575859" +
+	"60616263646566676869" +
+	"70717273747576777879" +
+	"80818283848586878889" +
+	"90919293949596979899"
+
+var powersOfTen = func() (p [20]uint64) {
+	for i, v := 0, uint64(1); i < len(p); i++ {
+		p[i] = v
+		v *= 10
+	}
+	return
+}()
 
 // AppendHex appends n in hex: lower-case digits, no prefix, no leading zeros.
 func AppendHex(dst []byte, n uint64) []byte {

@@ -73,3 +73,19 @@ func TestAppendNumbers(t *testing.T) {
 		t.Errorf("AppendInt(-7) = %q", got)
 	}
 }
+
+func TestAppendIntLengths(t *testing.T) {
+	for p := uint64(1); p <= math.MaxInt; p *= 10 {
+		for _, n := range []int{int(p) - 1, int(p), int(p) + 1, int(p) + int(p)/2} {
+			for _, dst := range [][]byte{nil, []byte("ab"), make([]byte, 3, 64)} {
+				want := strconv.AppendInt(append([]byte(nil), dst...), int64(n), 10)
+				if got := AppendInt(dst, n); string(got) != string(want) {
+					t.Errorf("AppendInt(%q, %d) = %q", dst, n, got)
+				}
+			}
+		}
+		if p > math.MaxInt/10 {
+			break
+		}
+	}
+}

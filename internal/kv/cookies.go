@@ -57,9 +57,9 @@ func (l *List) AddCookies(src []byte, limit int) bool {
 			return false
 		}
 		l.pairs = append(l.pairs, pair{
-			head: headOf(b[key:keyEnd]),
-			key:  uint32(key), keyLen: uint32(keyEnd - key),
-			val: uint32(val), valLen: uint32(end - val),
+			tag: tagOf(bytesconv.B2S(b[key:keyEnd])),
+			key: uint32(key), keyEnd: uint32(keyEnd),
+			val: uint32(val), valEnd: uint32(end),
 		})
 	}
 	return true
@@ -106,7 +106,7 @@ func (l *List) AppendCookies(dst []byte) []byte {
 		}
 		n := len(dst)
 		value := l.valueOf(p)
-		if p.keyLen > 0 || bytes.IndexByte(value, '=') >= 0 {
+		if p.keyEnd > p.key || bytes.IndexByte(value, '=') >= 0 {
 			dst = append(dst, l.keyOf(p)...)
 			dst = append(dst, '=')
 		}

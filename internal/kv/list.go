@@ -1,7 +1,6 @@
 package kv
 
 import (
-	"encoding/binary"
 	"math"
 	"slices"
 
@@ -38,50 +37,39 @@ type List struct {
 	dead  int // bytes of the arena that no pair uses, as far as known
 }
 
-// pair locates one key and value: arena[key:key+keyLen] and
-// arena[val:val+valLen]. If there is no value, valLen is noValue.
+// pair locates one key and value: arena[key:keyEnd] and arena[val:valEnd].
 type pair struct {
-	head        uint64 // the first eight bytes of the key: see headOf
-	key, keyLen uint32
-	val, valLen uint32
+	tag         uint32 // of the key: see tagOf
+	key, keyEnd uint32
+	val, valEnd uint32
+	bare        bool // there is no value, and arena[val:valEnd] is empty
 }
 
-// noValue as a length says that there is no value. Lengths are below it.
-const noValue = 1 << 31
+func (p *pair) size() int { return int(p.keyEnd - p.key + p.valEnd - p.val) }
 
-// headOf returns the first eight bytes of a key as a little-endian number, with
-// zeros for bytes that it hasn't. Lookups compare heads and lengths, and the
-// rest of keys that are longer: no call to compare bytes for most keys.
-func headOf(key []byte) uint64 {
-	n := len(key)
-	switch {
-	case n >= 8:
-		return binary.LittleEndian.Uint64(key)
-	case n >= 4:
-		return uint64(binary.LittleEndian.Uint32(key)) | uint64(binary.LittleEndian.Uint32(key[n-4:]))<<(8*(n-4))
-	case n > 0:
-		return uint64(key[0]) | uint64(key[n/2])<<(8*(n/2)) | uint64(key[n-1])<<(8*(n-1))
+// tagOf returns the length of a key with its last byte. Lookups compare tags
+// before keys: most keys that differ have other tags. It is kept simple so that
+// Peek is inlined.
+func tagOf(key string) uint32 {
+	if key == "" {
+		return 0
 	}
-	return 0
+	return uint32(len(key)<<8 | int(key[len(key)-1]))
 }
 
-func (l *List) keyOf(p *pair) []byte {
-	return l.arena[p.key : p.key+p.keyLen : p.key+p.keyLen]
-}
+func (l *List) keyOf(p *pair) []byte { return l.arena[p.key:p.keyEnd:p.keyEnd] }
 
-func (l *List) valueOf(p *pair) []byte {
-	end := p.val + p.valLen&^noValue
-	return l.arena[p.val:end:end]
-}
+func (l *List) valueOf(p *pair) []byte { return l.arena[p.val:p.valEnd:p.valEnd] }
 
 // next returns the position of the first pair with the key at or after from,
 // or -1.
-func (l *List) next(from int, key string) int {
-	n, head := uint32(len(key)), headOf(bytesconv.S2B(key))
+func (l *List) next(from int, key string) int { return l.nextTagged(from, tagOf(key), key) }
+
+func (l *List) nextTagged(from int, tag uint32, key string) int {
 	pairs := l.pairs
 	for i := from; i < len(pairs); i++ {
 		p := &pairs[i]
-		if p.head == head && p.keyLen == n && (n <= 8 || string(l.arena[p.key+8:p.key+n]) == key[8:]) {
+		if p.tag == tag && string(l.arena[p.key:p.keyEnd]) == key {
 			return i
 		}
 	}
@@ -105,18 +93,17 @@ func (l *List) Key(i int) []byte { return l.keyOf(&l.pairs[i]) }
 func (l *List) Value(i int) []byte { return l.valueOf(&l.pairs[i]) }
 
 // HasValue reports whether pair i has a value, be it empty.
-func (l *List) HasValue(i int) bool { return l.pairs[i].valLen != noValue }
+func (l *List) HasValue(i int) bool { return !l.pairs[i].bare }
 
 // Index returns the position of the first pair with the key, or -1.
 func (l *List) Index(key string) int { return l.next(0, key) }
 
 // IndexFold is Index without regard to the case of the letters A-Z.
 func (l *List) IndexFold(key string) int {
-	n := uint32(len(key))
 	pairs := l.pairs
 	for i := range pairs {
 		p := &pairs[i]
-		if p.keyLen == n && bytesconv.EqualFoldString(l.arena[p.key:p.key+n], key) {
+		if int(p.keyEnd-p.key) == len(key) && bytesconv.EqualFoldString(l.arena[p.key:p.keyEnd], key) {
 			return i
 		}
 	}
@@ -125,13 +112,18 @@ func (l *List) IndexFold(key string) int {
 
 // Peek returns the value of the first pair with the key, or nil if there is no
 // such pair. A pair without a value gives an empty slice, not nil.
+//
+// It is kept simple so that it is inlined: with a constant key, comparing is
+// one or two instructions per pair then.
 func (l *List) Peek(key string) []byte {
-	// next, written out: this is the call that handlers make most.
-	n, head := uint32(len(key)), headOf(bytesconv.S2B(key))
-	for i, pairs := 0, l.pairs; i < len(pairs); i++ {
+	tag := tagOf(key)
+	pairs := l.pairs
+	for i := range pairs {
 		p := &pairs[i]
-		if p.head == head && p.keyLen == n && (n <= 8 || string(l.arena[p.key+8:p.key+n]) == key[8:]) {
-			return l.valueOf(p)
+		if p.tag == tag {
+			if string(l.arena[p.key:p.keyEnd]) == key {
+				return l.arena[p.val:p.valEnd:p.valEnd]
+			}
 		}
 	}
 	return nil
@@ -142,7 +134,7 @@ func (l *List) Peek(key string) []byte {
 func (l *List) PeekAll(dst [][]byte, key string) [][]byte {
 	for i := l.next(0, key); i >= 0; i = l.next(i+1, key) {
 		var value []byte
-		if p := &l.pairs[i]; p.valLen&^noValue > 0 {
+		if p := &l.pairs[i]; p.valEnd > p.val {
 			value = l.valueOf(p)
 		}
 		dst = append(dst, value)
@@ -151,23 +143,56 @@ func (l *List) PeekAll(dst [][]byte, key string) [][]byte {
 }
 
 // Add appends a pair.
-func (l *List) Add(key, value string) { l.add(key, value, uint32(len(value))) }
+func (l *List) Add(key, value string) { l.put(len(l.pairs), key, value, false) }
 
 // AddNoValue appends a pair without a value.
-func (l *List) AddNoValue(key string) { l.add(key, "", noValue) }
+func (l *List) AddNoValue(key string) { l.put(len(l.pairs), key, "", true) }
 
-func (l *List) add(key, value string, valLen uint32) {
-	k := len(l.arena)
-	if len(key) > maxArena || len(value) > maxArena || k+len(key)+len(value) > maxArena {
+// Set gives the first pair with the key the value, or appends a pair if there
+// is none. Further pairs with the key stay.
+func (l *List) Set(key, value string) { l.put(0, key, value, false) }
+
+// SetNoValue is Set with no value.
+func (l *List) SetNoValue(key string) { l.put(0, key, "", true) }
+
+// put sets the value of the first pair from the given one on that has the key,
+// or appends a pair.
+func (l *List) put(from int, key, value string, bare bool) {
+	tag := tagOf(key)
+	if i := l.nextTagged(from, tag, key); i >= 0 {
+		l.setValue(i, value, bare)
 		return
 	}
+	k := len(l.arena)
+	v := k + len(key)
+	end := v + len(value)
+	if uint(end) >= uint(cap(l.arena)) && !l.grow(key, value) {
+		return
+	}
+	arena := l.arena[:end]
+	l.arena = l.arena[:end]
+	// The record is made in place: one made on the stack and copied would stall
+	// the processor.
+	i := len(l.pairs)
+	if i == cap(l.pairs) {
+		l.pairs = slices.Grow(l.pairs, 1)
+	}
+	l.pairs = l.pairs[:i+1]
+	p := &l.pairs[i]
+	p.tag, p.key, p.keyEnd = tag, uint32(k), uint32(v)
+	p.val, p.valEnd, p.bare = uint32(v), uint32(end), bare
+	copy(arena[k:], key)
+	copy(arena[v:], value)
+}
+
+// grow makes room for a key and a value. It reports false if they would lie
+// beyond maxArena.
+func (l *List) grow(key, value string) bool {
+	if len(key) > maxArena || len(value) > maxArena || len(key) > maxArena-len(value)-len(l.arena) {
+		return false
+	}
 	l.reserve(len(key) + len(value))
-	l.arena = append(append(l.arena, key...), value...)
-	l.pairs = append(l.pairs, pair{
-		head: headOf(bytesconv.S2B(key)),
-		key:  uint32(k), keyLen: uint32(len(key)),
-		val: uint32(k + len(key)), valLen: valLen,
-	})
+	return true
 }
 
 // reserve makes room for n more bytes at once, and never leaves the arena nil,
@@ -178,31 +203,12 @@ func (l *List) reserve(n int) {
 	}
 }
 
-// Set gives the first pair with the key the value, or appends a pair if there
-// is none. Further pairs with the key stay.
-func (l *List) Set(key, value string) {
-	if i := l.next(0, key); i >= 0 {
-		l.setValue(i, value, uint32(len(value)))
-		return
-	}
-	l.Add(key, value)
-}
-
-// SetNoValue is Set with no value.
-func (l *List) SetNoValue(key string) {
-	if i := l.next(0, key); i >= 0 {
-		l.setValue(i, "", noValue)
-		return
-	}
-	l.AddNoValue(key)
-}
-
 // SetValue gives pair i the value.
-func (l *List) SetValue(i int, value string) { l.setValue(i, value, uint32(len(value))) }
+func (l *List) SetValue(i int, value string) { l.setValue(i, value, false) }
 
-func (l *List) setValue(i int, value string, valLen uint32) {
+func (l *List) setValue(i int, value string, bare bool) {
 	p := &l.pairs[i]
-	if old := int(p.valLen &^ noValue); len(value) <= old {
+	if old := int(p.valEnd - p.val); len(value) <= old {
 		copy(l.arena[p.val:int(p.val)+old], value)
 		l.dead += old - len(value)
 	} else {
@@ -215,7 +221,7 @@ func (l *List) setValue(i int, value string, valLen uint32) {
 		l.arena = append(l.arena, value...)
 		p.val = uint32(v)
 	}
-	p.valLen = valLen
+	p.valEnd, p.bare = p.val+uint32(len(value)), bare
 	l.compact()
 }
 
@@ -228,7 +234,7 @@ func (l *List) Del(key string) {
 	w := i
 	for i >= 0 {
 		p := &l.pairs[i]
-		l.dead += int(p.keyLen + p.valLen&^noValue)
+		l.dead += p.size()
 		end := l.next(i+1, key)
 		keep := l.pairs[i+1:]
 		if end >= 0 {
@@ -244,7 +250,7 @@ func (l *List) Del(key string) {
 // DelAt removes pair i.
 func (l *List) DelAt(i int) {
 	p := &l.pairs[i]
-	l.dead += int(p.keyLen + p.valLen&^noValue)
+	l.dead += p.size()
 	l.pairs = slices.Delete(l.pairs, i, i+1)
 	l.compact()
 }
@@ -262,9 +268,9 @@ func (l *List) copyLiving() {
 	for i := range l.pairs {
 		p := &l.pairs[i]
 		key, value := l.keyOf(p), l.valueOf(p)
-		p.key = uint32(len(arena))
+		p.key, p.keyEnd = uint32(len(arena)), uint32(len(arena)+len(key))
 		arena = append(arena, key...)
-		p.val = uint32(len(arena))
+		p.val, p.valEnd = uint32(len(arena)), uint32(len(arena)+len(value))
 		arena = append(arena, value...)
 	}
 	l.arena, l.dead = arena, 0

@@ -1,6 +1,10 @@
 package kv
 
-import "github.com/galehttp/gale/internal/bytesconv"
+import (
+	"slices"
+
+	"github.com/galehttp/gale/internal/bytesconv"
+)
 
 // queryMark tells the bytes that mean something in a query string.
 var queryMark = [256]bool{'&': true, '=': true, '+': true, '%': true}
@@ -79,15 +83,16 @@ func (l *List) AddQuery(src []byte, limit int) bool {
 		if valEscaped {
 			valLen = bytesconv.UnescapeArg(b[val:end])
 		}
-		p := pair{
-			head: headOf(b[key : key+keyLen]),
-			key:  uint32(key), keyLen: uint32(keyLen),
-			val: uint32(val), valLen: uint32(valLen),
+		// As in put, the record is made in place.
+		n := len(l.pairs)
+		if n == cap(l.pairs) {
+			l.pairs = slices.Grow(l.pairs, 1)
 		}
-		if bare {
-			p.valLen = noValue
-		}
-		l.pairs = append(l.pairs, p)
+		l.pairs = l.pairs[:n+1]
+		p := &l.pairs[n]
+		p.tag = tagOf(bytesconv.B2S(b[key : key+keyLen]))
+		p.key, p.keyEnd = uint32(key), uint32(key+keyLen)
+		p.val, p.valEnd, p.bare = uint32(val), uint32(val+valLen), bare
 	}
 	return true
 }
@@ -102,7 +107,7 @@ func (l *List) AppendQuery(dst []byte) []byte {
 			dst = append(dst, '&')
 		}
 		dst = bytesconv.AppendEscapedArg(dst, l.keyOf(p))
-		if p.valLen != noValue {
+		if !p.bare {
 			dst = append(dst, '=')
 			dst = bytesconv.AppendEscapedArg(dst, l.valueOf(p))
 		}
