@@ -190,7 +190,8 @@ func TestBodyReaderConcurrentClose(t *testing.T) {
 	}
 }
 
-// Whatever bytes come: both ways of reading agree, and stop at the same place.
+// Whatever bytes come: both ways of reading agree, and stop at the same place. Of
+// several errors, they may meet different ones first.
 func FuzzReadBody(f *testing.F) {
 	for _, c := range bodyCases {
 		f.Add(c.length, c.in, uint8(16))
@@ -206,7 +207,7 @@ func FuzzReadBody(f *testing.F) {
 		var d bodyReader
 		d.init(b2, length, nil)
 		got, err2 := io.ReadAll(&d)
-		if (err1 == nil) != (err2 == nil) || err1 != nil && err1.Error() != err2.Error() || !bytes.Equal(c.bodyBytes(), got) {
+		if (err1 == nil) != (err2 == nil) || !bytes.Equal(c.bodyBytes(), got) {
 			t.Fatalf("buffered %q %v, streamed %q %v", c.bodyBytes(), err1, got, err2)
 		}
 		if err1 == nil {

@@ -3,6 +3,7 @@ package gale
 import (
 	"iter"
 
+	"github.com/galehttp/gale/internal/bytesconv"
 	"github.com/galehttp/gale/internal/msg"
 )
 
@@ -23,10 +24,14 @@ func (h *ResponseHeader) All() iter.Seq2[[]byte, []byte] {
 
 func (h *ResponseHeader) visit(yield func(k, v []byte) bool) {
 	show := func(id msg.ID, v []byte) bool { return len(v) == 0 || yield(id.Name(), v) }
+	server := h.s.Peek(msg.Server) // not Server, which knows the trailer section too
+	if len(server) == 0 {
+		server = bytesconv.S2B(h.defaultServer)
+	}
 	if !show(msg.ContentLength, h.peekDerived(msg.ContentLength)) ||
 		!show(msg.ContentType, h.ContentType()) ||
 		!show(msg.ContentEncoding, h.ContentEncoding()) ||
-		!show(msg.Server, h.Server()) {
+		!show(msg.Server, server) {
 		return
 	}
 	for i := h.s.Find(msg.SetCookie); i >= 0; i = h.s.Next(i) {
