@@ -9,6 +9,7 @@ import (
 
 	"github.com/galehttp/gale/internal/engine"
 	"github.com/galehttp/gale/internal/h1"
+	"github.com/galehttp/gale/internal/msg"
 	"github.com/galehttp/gale/internal/pool"
 )
 
@@ -26,6 +27,18 @@ type bodyOut struct {
 	chunked bool
 	skip    bool  // the body isn't wanted: HEAD
 	left    int64 // bytes that are still due, negative if that isn't known
+}
+
+// bodyOut returns the way for the body of resp, as its framed head says.
+func (ss *session) bodyOut(w *engine.Work, resp *Response) bodyOut {
+	o := bodyOut{ss: ss, w: w, skip: resp.SkipBody, left: -1}
+	switch n := resp.Header.s.ContentLength; {
+	case n >= 0:
+		o.left = n
+	case n == msg.LenChunked:
+		o.chunked = true
+	}
+	return o
 }
 
 // Write sends p at once.
@@ -173,10 +186,7 @@ func (ss *session) beginFlush(ctx *RequestCtx, w *engine.Work, resp *Response) {
 	ss.frame(ctx, resp, &f.keep)
 	resp.bodyStream = nil
 	resp.swapBody(body)
-	f.out = bodyOut{ss: ss, w: w, left: -1, skip: resp.SkipBody, chunked: h.s.ContentLength == -1}
-	if h.s.ContentLength >= 0 {
-		f.out.left = h.s.ContentLength
-	}
+	f.out = ss.bodyOut(w, resp)
 	w.Out = h.appendHead(w.Out, []byte(ss.fixed.name))
 }
 

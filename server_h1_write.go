@@ -309,14 +309,7 @@ func (ss *session) writeBytes(w *engine.Work, b []byte) error {
 // writeStream sends a body that comes from a stream or a writing function. A
 // file is not sent but returned, for the engine.
 func (ss *session) writeStream(ctx *RequestCtx, w *engine.Work, resp *Response) (file *engine.File, err error) {
-	out := bodyOut{ss: ss, w: w, left: -1}
-	switch n := resp.Header.s.ContentLength; n {
-	case msg.LenChunked:
-		out.chunked = true
-	case msg.LenUnknown:
-	default:
-		out.left = n
-	}
+	out := ss.bodyOut(w, resp)
 	if sw := resp.streamWriter; sw != nil {
 		resp.streamWriter = nil
 		if err := ss.runStreamWriter(sw, &out); err != nil {
