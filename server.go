@@ -414,6 +414,3 @@ func (s *Server) serverName() string {
 	}
 	return defaultServerName
 }
-
-// defaultServerName is the name of servers without one.
-var defaultServerName = "gale"

@@ -1,0 +1,17 @@
+package gale
+
+// What a program sees of Gale's own taste, and fasthttp does otherwise. The
+// module compat/fasthttp sets these variables, by their names, when the program
+// starts; whatever else reads them does so later, and never writes them.
+//
+// Limits, and what else keeps a program safe, are not among them: any
+// dependency of a program may import that module.
+var (
+	// defaultServerName is the Server field of servers without a name.
+	defaultServerName = "gale"
+	// defaultUserAgent is the User-Agent field of clients without a name.
+	defaultUserAgent = "gale"
+	// defaultDualStack says whether connections are dialed to addresses of
+	// IPv6 too where the caller doesn't say.
+	defaultDualStack = true
+)
