@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
 # Compiles and vets the module for systems and processors other than this one.
+#   scripts/cross.sh [DIR]      the module in DIR instead
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
+cd "${1:-.}"
 rc=0
 for target in linux/amd64 linux/arm64 linux/386 darwin/arm64 windows/amd64 freebsd/amd64; do
 	if CGO_ENABLED=0 GOOS=${target%/*} GOARCH=${target#*/} go build ./... &&

@@ -1,0 +1,13 @@
+module github.com/valyala/fasthttp
+
+go 1.26.0
+
+require github.com/galehttp/gale v0.0.0
+
+require (
+	github.com/andybalholm/brotli v1.2.8 // indirect
+	github.com/klauspost/compress v1.20.3 // indirect
+	golang.org/x/sys v0.49.0 // indirect
+)
+
+replace github.com/galehttp/gale => ../..
