@@ -1,0 +1,343 @@
+package gale
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/netip"
+	"strconv"
+	"sync"
+	"time"
+)
+
+const (
+	// DefaultDialTimeout is how long a dial without a timeout of its own may
+	// take, name resolution included.
+	DefaultDialTimeout = 3 * time.Second
+	// DefaultDNSCacheDuration is how long the addresses of a host are used
+	// before they are looked up again.
+	DefaultDNSCacheDuration = time.Minute
+)
+
+// dialDualStack says whether dialing uses IPv6 beside IPv4 without being told
+// to. It holds for the process and is only set before anything runs.
+var dialDualStack = true
+
+// defaultDialer dials for the functions of the package and for clients without
+// a dialer of their own.
+var defaultDialer = &TCPDialer{}
+
+// DialFunc connects to addr, a host and a port.
+//
+// The connection is the caller's. TLS is none of its business: clients begin
+// it on what they get.
+type DialFunc func(addr string) (net.Conn, error)
+
+// DialFuncWithTimeout connects to addr, a host and a port, within timeout.
+type DialFuncWithTimeout func(addr string, timeout time.Duration) (net.Conn, error)
+
+// Resolver finds the addresses of a host. *net.Resolver is one.
+//
+// The order of the addresses is kept where they are tried one after another:
+// RFC 6724 sorts the best to the front.
+type Resolver interface {
+	LookupIPAddr(ctx context.Context, host string) ([]net.IPAddr, error)
+}
+
+// ErrDialTimeout says that no connection came about in the time that was given
+// for it. It has a method Timeout that returns true, and errors.Is takes it
+// for a context.DeadlineExceeded, too.
+//
+// Dialing functions return it inside an [ErrDialWithUpstream].
+var ErrDialTimeout error = &dialTimeoutError{}
+
+type dialTimeoutError struct{}
+
+func (*dialTimeoutError) Error() string {
+	return "fasthttp: dialing to the given tcp address timed out"
+}
+
+// Timeout reports true.
+func (*dialTimeoutError) Timeout() bool { return true }
+
+// Is reports whether target is the error of a context whose time is up.
+func (*dialTimeoutError) Is(target error) bool { return target == context.DeadlineExceeded }
+
+// errNoAddresses is returned when a host has no address that may be dialed.
+var errNoAddresses = errors.New("couldn't find dns entries for the given domain: try using dual-stack dialing")
+
+// ErrDialWithUpstream is an error of dialing, with the address.
+type ErrDialWithUpstream struct {
+	// Upstream is what was dialed: the address with its port, or what the
+	// caller gave if there was no address yet.
+	Upstream string
+
+	err error
+}
+
+// Error says what was dialed and what went wrong.
+func (e *ErrDialWithUpstream) Error() string {
+	return "error when dialing " + e.Upstream + ": " + errorText(e.err, "no reason given")
+}
+
+// Unwrap returns what went wrong.
+func (e *ErrDialWithUpstream) Unwrap() error { return e.err }
+
+// Dial connects to addr, a host and a port, with TCP. It is
+// [TCPDialer.Dial] of a dialer with default settings.
+func Dial(addr string) (net.Conn, error) { return defaultDialer.Dial(addr) }
+
+// DialTimeout is like [Dial] but takes at most timeout.
+func DialTimeout(addr string, timeout time.Duration) (net.Conn, error) {
+	return defaultDialer.DialTimeout(addr, timeout)
+}
+
+// DialDualStack connects to addr, a host and a port, with TCP over IPv4 or
+// IPv6. It is [TCPDialer.DialDualStack] of a dialer with default settings.
+func DialDualStack(addr string) (net.Conn, error) { return defaultDialer.DialDualStack(addr) }
+
+// DialDualStackTimeout is like [DialDualStack] but takes at most timeout.
+func DialDualStackTimeout(addr string, timeout time.Duration) (net.Conn, error) {
+	return defaultDialer.DialDualStackTimeout(addr, timeout)
+}
+
+// FlushDNSCache makes the functions of the package, and clients that dial for
+// themselves, forget the addresses of all hosts.
+func FlushDNSCache() { defaultDialer.FlushDNSCache() }
+
+// TCPDialer makes TCP connections. Its zero value is ready for use, by any
+// number of goroutines.
+//
+// It remembers the addresses of hosts for DNSCacheDuration. It gets them anew
+// in the background, when a host is dialed and the last quarter of that time
+// has begun, so that a host that is in use isn't waited for. The cache is
+// bounded.
+//
+// Of several addresses each dial begins with another. The next one is tried as
+// soon as one has failed, or when it hasn't answered for a quarter of a
+// second, and the first that answers wins; families take turns (RFC 8305:
+// Happy Eyeballs). So neither an address nor a family that doesn't answer
+// costs more than a moment.
+//
+// Dialing in a goroutine is done when the dial returns, and a lookup when
+// nobody waits for it or after half a minute.
+type TCPDialer struct {
+	// Resolver finds the addresses of hosts, net.DefaultResolver if nil. It
+	// may be called from several goroutines, though for one host from one at
+	// a time. It isn't asked about hosts that are addresses.
+	Resolver Resolver
+
+	// LocalAddr is where connections come from. If nil the system chooses.
+	// Only addresses of its family are dialed, unless it is unspecified.
+	LocalAddr *net.TCPAddr
+
+	// Concurrency is how many dials may run at a time, 0 for any number.
+	// Others wait, as long as their time lasts. What it is at the first dial
+	// counts.
+	Concurrency int
+
+	// DNSCacheDuration is how long the addresses of a host are used before
+	// they are looked up again, 0 for DefaultDNSCacheDuration. Less than 0
+	// turns the cache off. That a host doesn't exist is remembered for a
+	// second at most.
+	DNSCacheDuration time.Duration
+
+	// KeepAlive is the period of TCP keep-alive probes. 0 leaves it to
+	// package net, less than 0 turns them off.
+	KeepAlive time.Duration
+
+	// DisableDNSResolution leaves names of hosts and ports to package net:
+	// no Resolver, no cache, no turns.
+	DisableDNSResolution bool
+
+	once  sync.Once
+	slots chan struct{} // one for each running dial; nil without a limit
+	names dnsCache
+}
+
+// Dial connects to addr, a host and a numeric port such as "foo.bar:80" or
+// "[::1]:8080". It takes at most DefaultDialTimeout.
+//
+// IPv4 and IPv6 are both used. fasthttp's only uses IPv4, as this one does in
+// programs that get Gale under that name.
+//
+// See [TCPDialer.DialContext] for its errors.
+func (d *TCPDialer) Dial(addr string) (net.Conn, error) {
+	return d.DialTimeout(addr, DefaultDialTimeout)
+}
+
+// DialTimeout is like Dial but takes at most timeout. There is no time if it
+// isn't above 0.
+func (d *TCPDialer) DialTimeout(addr string, timeout time.Duration) (net.Conn, error) {
+	return d.dialTimeout(dialNetwork(false), addr, timeout)
+}
+
+// DialDualStack is like Dial, and always uses both IPv4 and IPv6.
+func (d *TCPDialer) DialDualStack(addr string) (net.Conn, error) {
+	return d.DialDualStackTimeout(addr, DefaultDialTimeout)
+}
+
+// DialDualStackTimeout is like DialDualStack but takes at most timeout. There
+// is no time if it isn't above 0.
+func (d *TCPDialer) DialDualStackTimeout(addr string, timeout time.Duration) (net.Conn, error) {
+	return d.dialTimeout(dialNetwork(true), addr, timeout)
+}
+
+// FlushDNSCache forgets the addresses of all hosts, as is advisable when the
+// network has changed. Lookups that have begun are used by those who wait for
+// them and not remembered.
+func (d *TCPDialer) FlushDNSCache() { d.names.flush() }
+
+func (d *TCPDialer) dialTimeout(network, addr string, timeout time.Duration) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
+	defer cancel()
+	return d.DialContext(ctx, network, addr)
+}
+
+// DialContext connects to addr, a host and a numeric port, over network: "tcp"
+// for IPv4 and IPv6, "tcp4" or "tcp6". It returns soon after ctx is done, and
+// after DefaultDialTimeout if ctx has no deadline; what becomes of ctx
+// afterwards means nothing to the connection. Fasthttp has no such method.
+//
+// An error is an [ErrDialWithUpstream] around [ErrDialTimeout] when the time
+// was up, around context.Canceled when ctx was cancelled, and around what the
+// system said when no address could be connected to: the last failure. What is
+// wrong with addr, or with finding the addresses of its host, comes as it is.
+func (d *TCPDialer) DialContext(ctx context.Context, network, addr string) (net.Conn, error) {
+	switch network {
+	case "tcp", "tcp4", "tcp6":
+	default:
+		return nil, &net.OpError{Op: "dial", Net: network, Err: net.UnknownNetworkError(network)}
+	}
+	if _, ok := ctx.Deadline(); !ok {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, DefaultDialTimeout)
+		defer cancel()
+	}
+	if err := d.acquire(ctx); err != nil {
+		return nil, &ErrDialWithUpstream{Upstream: addr, err: dialEnd(ctx)}
+	}
+	defer d.release()
+
+	if d.DisableDNSResolution {
+		return d.connect(ctx, network, addr)
+	}
+	addrs, host, err := d.resolve(ctx, network, addr)
+	if err != nil {
+		if ctx.Err() != nil {
+			err = &ErrDialWithUpstream{Upstream: addr, err: dialEnd(ctx)}
+		}
+		return nil, err
+	}
+	won := d.race(ctx, network, addrs)
+	if f := familyOf(won.addr.Addr()); won.err == nil && host != nil && f != familyOf(addrs[0].Addr()) {
+		d.names.answered(host, f)
+	}
+	return won.conn, won.err
+}
+
+// dialNetwork is the network for clients that want IPv6 beside IPv4, or don't
+// care.
+func dialNetwork(dualStack bool) string {
+	if dualStack || dialDualStack {
+		return "tcp"
+	}
+	return "tcp4"
+}
+
+// dialEnd is the error of a dial whose context is done.
+func dialEnd(ctx context.Context) error {
+	if err := ctx.Err(); err != context.DeadlineExceeded {
+		return err
+	}
+	return ErrDialTimeout
+}
+
+// acquire waits until one more dial may run.
+func (d *TCPDialer) acquire(ctx context.Context) error {
+	d.once.Do(func() {
+		if d.Concurrency > 0 {
+			d.slots = make(chan struct{}, d.Concurrency)
+		}
+	})
+	if d.slots == nil {
+		return nil
+	}
+	select {
+	case d.slots <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (d *TCPDialer) release() {
+	if d.slots != nil {
+		<-d.slots
+	}
+}
+
+// connect dials one address.
+func (d *TCPDialer) connect(ctx context.Context, network, addr string) (net.Conn, error) {
+	dialer := net.Dialer{KeepAlive: d.KeepAlive}
+	if d.LocalAddr != nil {
+		dialer.LocalAddr = d.LocalAddr
+	}
+	conn, err := dialer.DialContext(ctx, network, addr)
+	if err == nil {
+		return conn, nil
+	}
+	if ctx.Err() != nil {
+		err = dialEnd(ctx)
+	}
+	return nil, &ErrDialWithUpstream{Upstream: addr, err: err}
+}
+
+// resolve returns the addresses of addr, in the order in which to try them,
+// at least one if the error is nil. The host is nil if it is an address.
+func (d *TCPDialer) resolve(ctx context.Context, network, addr string) ([]netip.AddrPort, *dnsHost, error) {
+	host, service, err := net.SplitHostPort(addr)
+	if err != nil {
+		return nil, nil, err
+	}
+	port, err := strconv.Atoi(service)
+	if err != nil {
+		return nil, nil, err
+	}
+	if port < 0 || port > 65535 || service[0] == '+' {
+		err := &net.OpError{Op: "dial", Net: network, Err: &net.AddrError{Err: "invalid port", Addr: service}}
+		return nil, nil, &ErrDialWithUpstream{Upstream: addr, err: err}
+	}
+
+	if ip, err := netip.ParseAddr(host); err == nil {
+		if ip = ip.Unmap(); !d.allows(network, ip) {
+			return nil, nil, errNoAddresses
+		}
+		return []netip.AddrPort{netip.AddrPortFrom(ip, uint16(port))}, nil, nil
+	}
+	found, err := d.names.lookup(ctx, host, d.Resolver, d.DNSCacheDuration)
+	if err != nil {
+		return nil, nil, err
+	}
+	addrs := make([]netip.AddrPort, 0, len(found.ips))
+	for _, ip := range found.ips {
+		if d.allows(network, ip) {
+			addrs = append(addrs, netip.AddrPortFrom(ip, uint16(port)))
+		}
+	}
+	if len(addrs) == 0 {
+		return nil, nil, errNoAddresses
+	}
+	return interleave(addrs, found.family, found.turn), found.host, nil
+}
+
+// allows reports whether ip can be dialed over network, from LocalAddr.
+func (d *TCPDialer) allows(network string, ip netip.Addr) bool {
+	if network == "tcp4" && !ip.Is4() || network == "tcp6" && ip.Is4() {
+		return false
+	}
+	if d.LocalAddr == nil || d.LocalAddr.IP == nil || d.LocalAddr.IP.IsUnspecified() {
+		return true
+	}
+	return ip.Is4() == (d.LocalAddr.IP.To4() != nil)
+}
