@@ -56,7 +56,7 @@
 // # Tests
 //
 // Handlers can be called without a server ([RequestCtx.Init]), and servers
-// without a network ([ServeConn] on one end of net.Pipe).
+// without a network (package galeutil).
 //
 // # Limits
 //

@@ -1,0 +1,115 @@
+package galeutil
+
+import (
+	"net"
+	"time"
+)
+
+// PipeConns is a connection in memory: both of its ends.
+//
+//   - Writes are buffered: up to 64 KiB, and up to four writes of any size,
+//     wait for a reader without blocking the writer.
+//   - Read and write deadlines work as for TCP connections, except that bytes
+//     that have arrived are read even after the deadline.
+//   - Both ends have a CloseWrite method, like TCP connections.
+//
+// It is made by NewPipeConns. All methods, and those of the ends, may be called
+// from several goroutines, except SetAddresses; fasthttputil allows no
+// concurrent use of the methods.
+type PipeConns struct {
+	c1, c2 conn
+	p1, p2 pipe // what c1 and c2 read
+}
+
+// NewPipeConns returns a new connection.
+func NewPipeConns() *PipeConns {
+	pc := new(PipeConns)
+	pc.p1.init()
+	pc.p2.init()
+	pc.c1 = conn{in: &pc.p1, out: &pc.p2}
+	pc.c2 = conn{in: &pc.p2, out: &pc.p1}
+	return pc
+}
+
+// Conn1 returns the first end: it reads what is written to the second one.
+func (pc *PipeConns) Conn1() net.Conn { return &pc.c1 }
+
+// Conn2 returns the second end: it reads what is written to the first one.
+func (pc *PipeConns) Conn2() net.Conn { return &pc.c2 }
+
+// Close closes both ends. It returns nil.
+func (pc *PipeConns) Close() error {
+	pc.c1.Close()
+	return pc.c2.Close()
+}
+
+// SetAddresses sets what the ends tell as their addresses. For a nil address
+// they tell one whose network and text are "pipe". It must be called before the
+// ends are used.
+func (pc *PipeConns) SetAddresses(localAddr1, remoteAddr1, localAddr2, remoteAddr2 net.Addr) {
+	pc.c1.local, pc.c1.remote = localAddr1, remoteAddr1
+	pc.c2.local, pc.c2.remote = localAddr2, remoteAddr2
+}
+
+// conn is one end of a PipeConns.
+type conn struct {
+	in, out       *pipe
+	local, remote net.Addr
+}
+
+// Read waits until there are bytes, the other end is closed (io.EOF), this end
+// is closed (ErrConnectionClosed) or the deadline passes (ErrTimeout).
+func (c *conn) Read(b []byte) (int, error) { return c.in.read(b) }
+
+// Write copies all of b, or nothing and returns ErrConnectionClosed or
+// ErrTimeout. It waits while too much is unread, see PipeConns.
+func (c *conn) Write(b []byte) (int, error) { return c.out.write(b) }
+
+// Close closes this end: both ends can't write any more, and the other one
+// reads what was written and then io.EOF. It returns nil.
+func (c *conn) Close() error {
+	c.out.end()
+	c.in.close()
+	return nil
+}
+
+// CloseWrite ends what this end writes: the other one reads io.EOF after it,
+// and can still write. It returns ErrConnectionClosed if it was ended before.
+func (c *conn) CloseWrite() error {
+	if !c.out.end() {
+		return ErrConnectionClosed
+	}
+	return nil
+}
+
+func (c *conn) LocalAddr() net.Addr  { return orPipe(c.local) }
+func (c *conn) RemoteAddr() net.Addr { return orPipe(c.remote) }
+
+// SetDeadline is SetReadDeadline and SetWriteDeadline.
+func (c *conn) SetDeadline(t time.Time) error {
+	err := c.in.readBy.set(t)
+	_ = c.out.writeBy.set(t) // nothing to do once it was half-closed
+	return err
+}
+
+// SetReadDeadline sets when Read stops waiting, those that wait already
+// included. The zero time means never. It returns ErrConnectionClosed if this
+// end is closed.
+func (c *conn) SetReadDeadline(t time.Time) error { return c.in.readBy.set(t) }
+
+// SetWriteDeadline sets when Write fails, those that wait already included. The
+// zero time means never. It returns ErrConnectionClosed if this end is closed
+// or half-closed.
+func (c *conn) SetWriteDeadline(t time.Time) error { return c.out.writeBy.set(t) }
+
+func orPipe(a net.Addr) net.Addr {
+	if a == nil {
+		return pipeAddr{}
+	}
+	return a
+}
+
+type pipeAddr struct{}
+
+func (pipeAddr) Network() string { return "pipe" }
+func (pipeAddr) String() string  { return "pipe" }

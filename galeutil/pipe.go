@@ -1,0 +1,181 @@
+package galeutil
+
+import (
+	"io"
+	"sync"
+
+	"github.com/galehttp/gale/internal/pool"
+)
+
+// A Write that finds room takes all its bytes at once, however many. There is
+// room while less than maxPending bytes are unread, or less than maxWrites
+// writes have come since nothing was: the second lets tests write a few large
+// messages before anybody reads.
+const (
+	maxPending = 64 << 10
+	maxWrites  = 4
+)
+
+// pipe is one direction of a connection: what one end writes, the other end
+// reads.
+type pipe struct {
+	mu       sync.Mutex
+	readable sync.Cond // readers wait here
+	writable sync.Cond // writers wait here
+
+	buf    *pool.Buf // the unread bytes are buf.B[off:]; nil while there are none
+	off    int
+	writes int // since buf was nil
+
+	// The reader that waits offers its slice, so that the next write goes to
+	// it directly. taken: a reader has the offer; it is fulfilled once dst is
+	// nil.
+	taken bool
+	dst   []byte
+	got   int
+
+	ended  bool // the writing end was closed or half-closed: EOF comes behind buf
+	closed bool // the reading end was closed
+
+	readBy, writeBy deadline
+}
+
+func (p *pipe) init() {
+	p.readable.L, p.writable.L = &p.mu, &p.mu
+	p.readBy.init(&p.mu, &p.readable)
+	p.writeBy.init(&p.mu, &p.writable)
+}
+
+// read waits for bytes and moves them to b. Bytes that are there are returned
+// even if the deadline has passed.
+func (p *pipe) read(b []byte) (int, error) {
+	p.mu.Lock()
+	mine := false
+	for {
+		switch {
+		case mine && p.dst == nil:
+			n := p.got
+			p.taken = false
+			p.mu.Unlock()
+			return n, nil
+		case p.closed:
+			return 0, p.giveUp(mine, ErrConnectionClosed)
+		case len(b) == 0:
+			return 0, p.giveUp(mine, nil)
+		case p.buf != nil:
+			n := p.take(b)
+			return n, p.giveUp(mine, nil)
+		case p.ended:
+			return 0, p.giveUp(mine, io.EOF)
+		case p.readBy.passed:
+			return 0, p.giveUp(mine, ErrTimeout)
+		}
+		if !p.taken {
+			p.taken, mine = true, true
+			p.dst = b
+		}
+		p.readable.Wait()
+	}
+}
+
+// giveUp unlocks p for a reader that ends without having been offered bytes.
+func (p *pipe) giveUp(mine bool, err error) error {
+	if mine {
+		p.taken, p.dst = false, nil
+	}
+	p.mu.Unlock()
+	return err
+}
+
+// take moves unread bytes to b; there are some.
+func (p *pipe) take(b []byte) int {
+	n := copy(b, p.buf.B[p.off:])
+	if p.off += n; p.off == len(p.buf.B) {
+		p.drop()
+		p.writable.Broadcast()
+	} else if len(p.buf.B)-p.off < maxPending {
+		p.writable.Broadcast()
+	}
+	return n
+}
+
+// drop forgets the unread bytes.
+func (p *pipe) drop() {
+	pool.Put(p.buf)
+	p.buf, p.off, p.writes = nil, 0, 0
+}
+
+// write hands all of b over, or nothing.
+func (p *pipe) write(b []byte) (int, error) {
+	p.mu.Lock()
+	for {
+		switch {
+		case p.ended, p.closed:
+			p.mu.Unlock()
+			return 0, ErrConnectionClosed
+		case p.writeBy.passed:
+			p.mu.Unlock()
+			return 0, ErrTimeout
+		case len(b) == 0:
+			p.mu.Unlock()
+			return 0, nil
+		case p.buf == nil, len(p.buf.B)-p.off < maxPending, p.writes < maxWrites:
+			p.put(b)
+			p.mu.Unlock()
+			p.readable.Broadcast()
+			return len(b), nil
+		}
+		p.writable.Wait()
+	}
+}
+
+// put gives b to the reader that waits, and the rest to the buffer.
+func (p *pipe) put(b []byte) {
+	if p.dst != nil {
+		p.got = copy(p.dst, b)
+		p.dst = nil
+		if b = b[p.got:]; len(b) == 0 {
+			return
+		}
+	}
+	if p.buf == nil {
+		p.buf = pool.Get(len(b))
+	} else if p.off > 0 && cap(p.buf.B)-len(p.buf.B) < len(b) {
+		p.buf.B = p.buf.B[:copy(p.buf.B, p.buf.B[p.off:])]
+		p.off = 0
+	}
+	p.buf.Grow(len(b))
+	p.buf.B = append(p.buf.B, b...)
+	p.writes++
+}
+
+// end ends what is written: the reader gets EOF behind it. It reports whether
+// that is news.
+func (p *pipe) end() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.ended {
+		return false
+	}
+	p.ended = true
+	p.writeBy.stop()
+	p.readable.Broadcast()
+	p.writable.Broadcast()
+	return true
+}
+
+// close ends reading: nobody wants what is written any more.
+func (p *pipe) close() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return
+	}
+	p.closed = true
+	if p.buf != nil {
+		p.drop()
+	}
+	p.readBy.stop()
+	p.readable.Broadcast()
+	p.writable.Broadcast()
+}
