@@ -2,6 +2,7 @@ package gale
 
 import (
 	"github.com/galehttp/gale/internal/bytesconv"
+	"github.com/galehttp/gale/internal/clock"
 	"github.com/galehttp/gale/internal/h1"
 	"github.com/galehttp/gale/internal/msg"
 )
@@ -30,6 +31,9 @@ type ResponseHeader struct {
 	s msg.ResponseHead
 
 	late lateFields // the trailer section
+
+	server, contentType heldField
+	opening             opening
 
 	asIs                 bool // DisableNormalizing
 	noDefaultContentType bool
@@ -67,6 +71,7 @@ func (h *ResponseHeader) resetFields() {
 	h.s.Reset()
 	h.late.reset()
 	h.lengthSet = false
+	h.server.set, h.contentType.set = false, false
 }
 
 // CopyTo makes dst a copy of the header, settings included.
@@ -76,6 +81,9 @@ func (h *ResponseHeader) CopyTo(dst *ResponseHeader) {
 	}
 	h.s.CopyTo(&dst.s)
 	h.late.copyTo(&dst.late)
+	h.server.copyTo(&dst.server)
+	h.contentType.copyTo(&dst.contentType)
+	dst.opening.second = clock.Mark{}
 	dst.defaultServer = h.defaultServer
 	dst.asIs, dst.lengthSet, dst.hideContents = h.asIs, h.lengthSet, h.hideContents
 	dst.noDefaultContentType, dst.noDefaultDate = h.noDefaultContentType, h.noDefaultDate
@@ -160,6 +168,9 @@ func (h *ResponseHeader) PeekAll(key string) [][]byte {
 		}
 		return h.text.values
 	}
+	if f := h.held(id); f != nil && f.set {
+		h.text.values = append(h.text.values, f.value)
+	}
 	h.text.values = appendValues(h.text.values, &h.s.Fields, id, k, responseOne&(1<<id) != 0)
 	h.text.values = h.late.appendValues(h.text.values, id, k)
 	return h.text.values
@@ -205,6 +216,9 @@ func (h *ResponseHeader) SetCanonical(key, value []byte) {
 }
 
 func (h *ResponseHeader) set(key, value []byte) {
+	if h.s.Seen()&trailerBit == 0 && !h.asIs && h.s.PutAgain(key, value, responseSpecial) {
+		return
+	}
 	id := msg.Lookup(key)
 	if responseSpecial&(1<<id) != 0 {
 		h.setSpecial(id, key, value)
@@ -237,6 +251,9 @@ func (h *ResponseHeader) setSpecial(id msg.ID, key, value []byte) {
 
 // setOne sets a field of which there is one, and none if it is empty.
 func (h *ResponseHeader) setOne(id msg.ID, key, value []byte) {
+	if held := h.held(id); held != nil && h.hold(held, id, value) {
+		return
+	}
 	if f := h.section(key); len(value) > 0 || f != &h.s.Fields {
 		f.Put(id, key, value, h.asIs)
 		return
@@ -290,7 +307,7 @@ func (h *ResponseHeader) DelBytes(key []byte) { h.del(key) }
 func (h *ResponseHeader) del(key []byte) {
 	id := msg.Lookup(key)
 	if id == msg.Trailer {
-		h.late.declare(&h.s.Fields, nil, h.asIs)
+		h.declare(nil)
 		return
 	}
 	h.s.Del(id, key)
@@ -307,7 +324,9 @@ func (h *ResponseHeader) del(key []byte) {
 	case msg.Connection:
 		h.dropConnection()
 	case msg.Server:
-		h.defaultServer = ""
+		h.server.set, h.defaultServer = false, ""
+	case msg.ContentType:
+		h.contentType.set = false
 	}
 }
 

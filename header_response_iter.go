@@ -25,7 +25,9 @@ func (h *ResponseHeader) All() iter.Seq2[[]byte, []byte] {
 func (h *ResponseHeader) visit(yield func(k, v []byte) bool) {
 	show := func(id msg.ID, v []byte) bool { return len(v) == 0 || yield(id.Name(), v) }
 	server := h.s.Peek(msg.Server) // not Server, which knows the trailer section too
-	if len(server) == 0 {
+	if h.server.set {
+		server = h.server.value
+	} else if len(server) == 0 {
 		server = bytesconv.S2B(h.defaultServer)
 	}
 	if !show(msg.ContentLength, h.peekDerived(msg.ContentLength)) ||

@@ -55,6 +55,9 @@ func (h *ResponseHeader) IsHTTP11() bool { return string(h.Protocol()) == "HTTP/
 // is at first the name of the server, which it also writes if the field is
 // deleted; see Server.Name and Server.NoDefaultServerHeader.
 func (h *ResponseHeader) Server() []byte {
+	if h.server.set {
+		return h.server.value
+	}
 	if v := h.peekPlain(msg.Server, nil); v != nil || h.defaultServer == "" {
 		return v
 	}
@@ -62,17 +65,24 @@ func (h *ResponseHeader) Server() []byte {
 }
 
 // SetServer sets Server; an empty one deletes it.
-func (h *ResponseHeader) SetServer(server string) { h.SetServerBytes(bytesconv.S2B(server)) }
+func (h *ResponseHeader) SetServer(server string) {
+	if f := &h.server; string(f.value) == server && len(server) > 0 && h.canHold(msg.Server) {
+		f.set = true
+		return
+	}
+	h.setOne(msg.Server, msg.Server.Name(), bytesconv.S2B(server))
+}
 
 // SetServerBytes is [ResponseHeader.SetServer] for a []byte.
-func (h *ResponseHeader) SetServerBytes(server []byte) {
-	h.setOne(msg.Server, msg.Server.Name(), server)
-}
+func (h *ResponseHeader) SetServerBytes(server []byte) { h.SetServer(bytesconv.B2S(server)) }
 
 // ContentType returns the value of Content-Type. If there is none it is the
 // default, "text/plain; charset=utf-8", or nil if SetNoDefaultContentType was
 // called.
 func (h *ResponseHeader) ContentType() []byte {
+	if h.contentType.set {
+		return h.contentType.value
+	}
 	if i := h.s.Find(msg.ContentType); i >= 0 && h.s.Recs[i].ValLen > 0 {
 		return h.s.Value(i)
 	}
@@ -84,16 +94,16 @@ func (h *ResponseHeader) ContentType() []byte {
 
 // SetContentType sets Content-Type; an empty one means the default.
 func (h *ResponseHeader) SetContentType(contentType string) {
-	h.SetContentTypeBytes(bytesconv.S2B(contentType))
+	if f := &h.contentType; string(f.value) == contentType && len(contentType) > 0 && h.canHold(msg.ContentType) {
+		f.set = true
+		return
+	}
+	h.setOne(msg.ContentType, msg.ContentType.Name(), bytesconv.S2B(contentType))
 }
 
 // SetContentTypeBytes is [ResponseHeader.SetContentType] for a []byte.
 func (h *ResponseHeader) SetContentTypeBytes(contentType []byte) {
-	if len(contentType) == 0 || h.s.Seen()&trailerBit != 0 {
-		h.setOne(msg.ContentType, msg.ContentType.Name(), contentType)
-		return
-	}
-	h.s.PutKnown(msg.ContentType, contentType)
+	h.SetContentType(bytesconv.B2S(contentType))
 }
 
 // ContentEncoding returns the value of Content-Encoding (RFC 9110 section 8.4).
@@ -137,17 +147,14 @@ func (h *ResponseHeader) ContentLength() int { return int(min(h.s.ContentLength,
 // response overrules it by the body. Responses with a status that allows no body
 // (1xx, 204, 304) have no length, so it is ignored for them.
 func (h *ResponseHeader) SetContentLength(contentLength int) {
-	if !statusHasBody(h.s.Status) {
-		return
-	}
 	switch {
+	case contentLength >= 0:
+		h.setLength(int64(contentLength))
 	case contentLength == msg.LenChunked:
 		h.setLength(msg.LenChunked)
-	case contentLength < 0:
+	case statusHasBody(h.s.Status):
 		h.setLength(msg.LenUnknown)
 		h.SetConnectionClose()
-	default:
-		h.setLength(int64(contentLength))
 	}
 }
 

@@ -120,8 +120,13 @@ func (h *ResponseHeader) AddTrailerBytes(trailer []byte) error {
 func (h *ResponseHeader) declareTrailers(before, trailer []byte) error {
 	list, err := appendTrailers(append(h.text.list[:0], before...), trailer, h.asIs)
 	h.text.list = list
-	h.late.declare(&h.s.Fields, list, h.asIs)
+	h.declare(list)
 	return err
+}
+
+func (h *ResponseHeader) declare(list []byte) {
+	h.record()
+	h.late.declare(&h.s.Fields, list, h.asIs)
 }
 
 // Trailers returns an iterator over the names of the trailer fields that are
@@ -169,5 +174,6 @@ func (h *ResponseHeader) TrailerHeader() []byte {
 // found behind what the header says. A field that must not be in a trailer section
 // is left out.
 func (h *ResponseHeader) takeTrailer(name, value []byte) {
+	h.record()
 	h.late.take(&h.s.Fields, name, value, h.asIs)
 }

@@ -2,7 +2,8 @@
 // Date field, so that responses don't read and format the time each.
 //
 // While somebody holds the clock ([Start]), one goroutine refreshes it at the
-// beginning of every second. Otherwise each call asks the system.
+// beginning of every second. Otherwise each call asks the system, except that a
+// date that was formatted is kept until a timer at the end of its second.
 package clock
 
 import (
@@ -25,6 +26,38 @@ type stamp struct {
 
 // current is nil while nobody holds the clock.
 var current atomic.Pointer[stamp]
+
+// lent is the second that is served while nobody holds the clock, nil if none was
+// asked for since the last one ended.
+var lent atomic.Pointer[stamp]
+
+// lend returns the current second. It is kept until it ends, except in a
+// test with a clock of its own, whose timers may never fire: such clocks stand
+// before the process began.
+func lend() *stamp {
+	now := time.Now()
+	s := makeStamp(now)
+	if now.Unix() < epoch.Unix() {
+		return s
+	}
+	if old := lent.Load(); old != nil && old.unix == s.unix {
+		return old
+	}
+	lent.Store(s)
+	time.AfterFunc(untilNext(now), func() { lent.CompareAndSwap(s, nil) })
+	return s
+}
+
+// second returns the current second, whether somebody holds the clock or not.
+func second() *stamp {
+	if s := current.Load(); s != nil {
+		return s
+	}
+	if s := lent.Load(); s != nil {
+		return s
+	}
+	return lend()
+}
 
 // runner is the goroutine that refreshes current.
 var runner struct {
@@ -84,10 +117,12 @@ func untilNext(now time.Time) time.Duration {
 	return time.Second - time.Duration(now.Nanosecond())
 }
 
-func publish(now time.Time) {
+func publish(now time.Time) { current.Store(makeStamp(now)) }
+
+func makeStamp(now time.Time) *stamp {
 	s := &stamp{now: now.Truncate(time.Second), base: now, tick: Ticks(), unix: now.Unix()}
 	appendDate(s.date[:0], now)
-	current.Store(s)
+	return s
 }
 
 // Now returns the current time truncated to the second, in the local zone and
@@ -153,23 +188,20 @@ func (t Tick) Time() time.Time {
 
 // AppendDate appends the current time as an IMF-fixdate, the form that
 // RFC 9110 section 5.6.7 requires of a sender, and returns the extended dst.
-// It appends [DateLen] bytes. While the clock is held the date lags behind by
-// no more than the goroutine's delay in being scheduled; a caller that has the
+// It appends [DateLen] bytes. The date lags behind by no more than the delay of
+// a goroutine or a timer in being scheduled; a caller that has the
 // time in hand uses [AppendDateAt], which never lags.
-func AppendDate(dst []byte) []byte {
-	if s := current.Load(); s != nil {
-		return append(dst, s.date[:]...)
-	}
-	return appendDate(dst, time.Now())
-}
+func AppendDate(dst []byte) []byte { return Current().AppendDate(dst) }
 
-// A Mark stands for a second of the held clock: it is the same for as long as
-// AppendDate writes the same date. The zero Mark is that of a clock that nobody
-// holds, whose date may change at any time.
+// A Mark stands for a second: it is the same for as long as AppendDate writes the
+// same date. The zero Mark is no second's.
 type Mark struct{ s *stamp }
 
 // Current returns the mark of the current second.
-func Current() Mark { return Mark{current.Load()} }
+func Current() Mark { return Mark{second()} }
+
+// AppendDate appends the date of the second, see [AppendDate].
+func (m Mark) AppendDate(dst []byte) []byte { return append(dst, m.s.date[:]...) }
 
 // AppendDateAt is like [AppendDate] with now as the current time. It costs a
 // copy if the held clock knows that second, and formats now otherwise.

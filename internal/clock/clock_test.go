@@ -25,6 +25,7 @@ func TestAppendDateMatchesNetHTTP(t *testing.T) {
 // The date must be the current second at every moment: before Start, right
 // after it, while held, and after the last stop.
 func TestDateIsCurrent(t *testing.T) {
+	lent.Store(nil) // of the real time
 	synctest.Test(t, func(t *testing.T) {
 		check := func(why string) {
 			t.Helper()
@@ -90,6 +91,21 @@ func TestTicks(t *testing.T) {
 	})
 	if got := Tick(0).Time(); !got.IsZero() {
 		t.Errorf("no tick is %v, want the zero time", got)
+	}
+}
+
+// While nobody holds the clock a date must be formatted once a second, and no
+// longer be served when its second has ended.
+func TestDateIsKeptForItsSecond(t *testing.T) {
+	first := Current()
+	if second := Current(); second != first && string(second.AppendDate(nil)) == string(first.AppendDate(nil)) {
+		t.Error("the same second was formatted twice")
+	}
+	for string(AppendDate(nil)) == string(first.AppendDate(nil)) {
+		time.Sleep(time.Millisecond)
+		if got := time.Since(first.s.base); got > 10*time.Second {
+			t.Fatalf("a date is served for %v", got)
+		}
 	}
 }
 

@@ -58,6 +58,10 @@ type Fields struct {
 	// covers any more because a value was replaced or deleted.
 	dead  int
 	waste int
+	// What PutAgain goes by: puts is the number of records if Put and PutAgain
+	// made them all, in new lines; last is what puts was before Reset, 0 if the
+	// arena or Recs don't hold those lines any more behind what was added since.
+	puts, last int
 }
 
 // MaxFields is the number of records that Fields can hold; the limits that h1
@@ -71,13 +75,18 @@ const MaxNameLen = 1<<16 - 1
 // head needs.
 func (f *Fields) Reset() {
 	const keepBuf, keepRecs = 16 << 10, 256
+	f.last = 0
+	if f.puts == len(f.Recs) && f.dead|f.waste == 0 {
+		f.last = f.puts
+	}
+	f.puts = 0
 	f.Buf = f.Buf[:0]
 	f.Recs = f.Recs[:0]
 	if cap(f.Buf) > keepBuf {
-		f.Buf = nil
+		f.Buf, f.last = nil, 0
 	}
 	if cap(f.Recs) > keepRecs {
-		f.Recs = nil
+		f.Recs, f.last = nil, 0
 	}
 	f.Parts = [numParts]Span{}
 	f.seen, f.maybe, f.dead, f.waste = 0, 0, 0, 0
@@ -450,6 +459,7 @@ func (f *Fields) CopyTo(dst *Fields) {
 	dst.Recs = append(dst.Recs[:0], f.Recs...)
 	dst.Parts = f.Parts
 	dst.seen, dst.first, dst.maybe, dst.dead, dst.waste = f.seen, f.first, f.maybe, f.dead, f.waste
+	dst.puts, dst.last = 0, 0
 }
 
 // wasteful is the number of wasted bytes below which it isn't worth to compact.

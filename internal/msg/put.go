@@ -19,6 +19,90 @@ import (
 // It reports false, and does nothing, if name is no token or too long or
 // there are MaxFields fields.
 func (f *Fields) Put(id ID, name, value []byte, asIs bool) bool {
+	// The first field of a name, which is what setters mostly set, goes a way
+	// without turns, in half of the time.
+	i, off := len(f.Recs), len(f.Buf)
+	val := off + len(name) + 2
+	end := val + len(value) + 2
+	if asIs || i == cap(f.Recs) || i >= MaxFields || end > cap(f.Buf) || f.waste >= wasteful {
+		return f.put(id, name, value, asIs)
+	}
+	buf := f.Buf[:end]
+	if bit := uint64(1) << id; id != Unknown {
+		if f.seen&bit != 0 {
+			return f.put(id, name, value, false)
+		}
+		copy(buf[off:], names[id])
+		f.seen |= bit
+		f.first[id] = uint16(i)
+	} else {
+		if len(name) == 0 || f.maybe&nameBit(name) != 0 || len(name) > MaxNameLen {
+			return f.put(id, name, value, false)
+		}
+		if !bytesconv.CopyCanonicalName(buf[off:], name) {
+			f.last = 0
+			return false
+		}
+		f.maybe |= nameBit(name)
+	}
+	buf[val-2], buf[val-1] = ':', ' '
+	bytesconv.CopyText(buf[val:end-2], value)
+	buf[end-2], buf[end-1] = '\r', '\n'
+	f.Buf = buf
+	f.Recs = f.Recs[:i+1]
+	f.Recs[i].setLine(id, off, len(name), len(value))
+	if f.puts == i {
+		f.puts++
+	}
+	return true
+}
+
+// PutAgain is Put for what is likely to be the same field, with a name in
+// customary spelling, as the one that was put after as many others before the
+// last Reset: responses tend to be like the last ones. It takes half of the time
+// of Put. It reports false, and does nothing, if the field is another one, or there is
+// one of that name already, or its bit 1<<id is in except.
+func (f *Fields) PutAgain(name, value []byte, except uint64) bool {
+	i, off := len(f.Recs), len(f.Buf)
+	if i >= f.last || f.puts != i {
+		return false
+	}
+	// The arena is only appended to, so what is behind its end is as it was, and
+	// if this is where record i began, it is a line still.
+	r := &f.Recs[:i+1][i]
+	val := off + len(name) + 2
+	end := val + len(value) + 2
+	if int(r.NameOff) != off || int(r.NameLen) != len(name) || end > cap(f.Buf) {
+		return false
+	}
+	buf := f.Buf[:end]
+	if string(buf[off:val-2]) != string(name) {
+		return false
+	}
+	if bit := uint64(1) << r.ID; r.ID != Unknown {
+		if (f.seen|except)&bit != 0 {
+			return false
+		}
+		f.seen |= bit
+		f.first[r.ID] = uint16(i)
+	} else {
+		bit = nameBit(name)
+		if f.maybe&bit != 0 {
+			return false
+		}
+		f.maybe |= bit
+	}
+	bytesconv.CopyText(buf[val:end-2], value)
+	buf[end-2], buf[end-1] = '\r', '\n'
+	r.ValLen = uint32(len(value))
+	f.Buf = buf
+	f.Recs = f.Recs[:i+1]
+	f.puts++
+	return true
+}
+
+// put is Put for every field.
+func (f *Fields) put(id ID, name, value []byte, asIs bool) bool {
 	off, ok := f.putLine(id, name, value, asIs)
 	if !ok {
 		return false
@@ -49,29 +133,6 @@ func (f *Fields) Put(id ID, name, value []byte, asIs bool) bool {
 	}
 	r.setLine(id, off, len(name), len(value))
 	f.compact()
-	return true
-}
-
-// PutKnown is Put for a known name. It has no ways to go for the first field of
-// a name, which is what setters of one field mostly do, and takes half of the
-// time of Put then.
-func (f *Fields) PutKnown(id ID, value []byte) bool {
-	i, off, name := len(f.Recs), len(f.Buf), names[id]
-	val := off + len(name) + 2
-	end := val + len(value) + 2
-	if f.seen&(1<<id) != 0 || f.waste >= wasteful || i == cap(f.Recs) || end > cap(f.Buf) || i >= MaxFields {
-		return f.Put(id, nameBytes[id], value, false)
-	}
-	buf := f.Buf[:end]
-	copy(buf[off:], name)
-	buf[val-2], buf[val-1] = ':', ' '
-	bytesconv.CopyText(buf[val:end-2], value)
-	buf[end-2], buf[end-1] = '\r', '\n'
-	f.Buf = buf
-	f.Recs = f.Recs[:i+1]
-	f.Recs[i].setLine(id, off, len(name), len(value))
-	f.seen |= 1 << id
-	f.first[id] = uint16(i)
 	return true
 }
 
@@ -107,6 +168,7 @@ func (f *Fields) putLine(id ID, name, value []byte, asIs bool) (off int, ok bool
 		buf = slices.Grow(buf, end-off)
 	}
 	buf = buf[:end]
+	f.last = 0
 	switch {
 	case asIs:
 		copy(buf[off:], name)

@@ -1,0 +1,81 @@
+package gale
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/galehttp/gale/internal/clock"
+)
+
+// A header that was used before must be one like new, to all who ask and on the
+// wire, though it keeps Server, Content-Type and the lines that were set before.
+func TestUsedHeaderIsLikeNew(t *testing.T) {
+	defer clock.Start()()
+	rng := rand.New(rand.NewPCG(5, 6))
+	keys := []string{
+		"Server", "Content-Type", "X-Custom-A", "X-Custom-B", "x-custom-a", "Etag", "Vary", "Cache-Control", "Age",
+		"Set-Cookie", "Trailer", "Date", "Bad name", "Content-Encoding",
+	}
+	values := []string{"", "a", "b", "text/html", "text/json", "X-Custom-A", "Server", "x\r\ny", strings.Repeat("v", 200)}
+	var used ResponseHeader
+	for range 20_000 {
+		var fresh ResponseHeader
+		used.Reset()
+		var log []string
+		do := func(what string, f func(h *ResponseHeader)) {
+			log = append(log, what)
+			f(&fresh)
+			f(&used)
+		}
+		if rng.IntN(8) == 0 {
+			do("DisableNormalizing", func(h *ResponseHeader) { h.DisableNormalizing() })
+		}
+		n := len(keys)
+		if rng.IntN(3) > 0 {
+			n = 8
+		}
+		for i := range rng.IntN(7) {
+			key, value := keys[(i+rng.IntN(2))%n], values[rng.IntN(len(values))]
+			switch rng.IntN(12) {
+			case 0:
+				do("Add "+key+value, func(h *ResponseHeader) { h.Add(key, value) })
+			case 1:
+				do("Del "+key, func(h *ResponseHeader) { h.Del(key) })
+			case 2:
+				do("SetCanonical "+key+value, func(h *ResponseHeader) { h.SetCanonical([]byte(key), []byte(value)) })
+			case 3:
+				do("SetContentType "+value, func(h *ResponseHeader) { h.SetContentType(value) })
+			case 4:
+				do("SetServer "+value, func(h *ResponseHeader) { h.SetServerBytes([]byte(value)) })
+			case 5:
+				do("SetStatusMessage", func(h *ResponseHeader) { h.SetStatusMessage([]byte(value)) })
+			case 6:
+				do("CopyTo", func(h *ResponseHeader) {
+					var other ResponseHeader
+					h.CopyTo(&other)
+					other.CopyTo(h)
+				})
+			default:
+				do("Set "+key+value, func(h *ResponseHeader) { h.Set(key, value) })
+			}
+		}
+		do("SetContentLength", func(h *ResponseHeader) { h.SetContentLength(7) })
+		second := clock.Current()
+		if got, want := describe(&used), describe(&fresh); got != want && second == clock.Current() {
+			t.Fatalf("after %q a used header is\n%s\nand a new one\n%s", log, got, want)
+		}
+	}
+}
+
+// describe returns what a header says in every way that there is.
+func describe(h *ResponseHeader) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%q\n%q\n", h.AppendBytes(nil), h.appendHead(nil, []byte("gale")))
+	fmt.Fprintf(&b, "%d %q %q %q\n", h.Len(), h.Server(), h.ContentType(), h.TrailerHeader())
+	for k, v := range h.All() {
+		fmt.Fprintf(&b, "%q=%q, %q %q\n", k, v, h.PeekBytes(k), h.PeekAll(string(k)))
+	}
+	return b.String()
+}
