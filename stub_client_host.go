@@ -35,23 +35,13 @@ func (*HostClient) Do(*Request, *Response) error { panic("stub") }
 
 func (*HostClient) DoDeadline(*Request, *Response, time.Time) error { panic("stub") }
 
-func (*HostClient) DoRedirects(*Request, *Response, int) error { panic("stub") }
-
 func (*HostClient) DoTimeout(*Request, *Response, time.Duration) error { panic("stub") }
-
-func (*HostClient) Get([]byte, string) (int, []byte, error) { panic("stub") }
-
-func (*HostClient) GetDeadline([]byte, string, time.Time) (int, []byte, error) { panic("stub") }
-
-func (*HostClient) GetTimeout([]byte, string, time.Duration) (int, []byte, error) { panic("stub") }
 
 func (*HostClient) IdleConnsCount() int { panic("stub") }
 
 func (*HostClient) LastUseTime() time.Time { panic("stub") }
 
 func (*HostClient) PendingRequests() int { panic("stub") }
-
-func (*HostClient) Post([]byte, string, *Args) (int, []byte, error) { panic("stub") }
 
 func (*HostClient) ReleaseConn(*clientConn) { panic("stub") }
 
