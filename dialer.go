@@ -224,8 +224,8 @@ func (d *TCPDialer) DialContext(ctx context.Context, network, addr string) (net.
 	}
 	addrs, host, err := d.resolve(ctx, network, addr)
 	if err != nil {
-		if ctx.Err() != nil {
-			err = &ErrDialWithUpstream{Upstream: addr, err: dialEnd(ctx)}
+		if end := dialEnd(ctx); end != nil {
+			err = &ErrDialWithUpstream{Upstream: addr, err: end}
 		}
 		return nil, err
 	}
@@ -245,12 +245,14 @@ func dialNetwork(dualStack bool) string {
 	return "tcp4"
 }
 
-// dialEnd is the error of a dial whose context is done.
+// dialEnd returns the error of a dial whose context is done, or nil if it isn't
+// over. The clock decides about its deadline: package net may notice first.
 func dialEnd(ctx context.Context) error {
-	if err := ctx.Err(); err != context.DeadlineExceeded {
-		return err
+	err := ctx.Err()
+	if end, ok := ctx.Deadline(); err == context.DeadlineExceeded || err == nil && ok && !time.Now().Before(end) {
+		return ErrDialTimeout
 	}
-	return ErrDialTimeout
+	return err
 }
 
 // acquire waits until one more dial may run.
@@ -287,8 +289,8 @@ func (d *TCPDialer) connect(ctx context.Context, network, addr string) (net.Conn
 	if err == nil {
 		return conn, nil
 	}
-	if ctx.Err() != nil {
-		err = dialEnd(ctx)
+	if end := dialEnd(ctx); end != nil {
+		err = end
 	}
 	return nil, &ErrDialWithUpstream{Upstream: addr, err: err}
 }

@@ -101,7 +101,7 @@ func (d *TCPDialer) race(ctx context.Context, network string, addrs []netip.Addr
 		select {
 		case a := <-done:
 			running--
-			if a.err == nil || ctx.Err() != nil || next == len(addrs) && running == 0 {
+			if a.err == nil || dialEnd(ctx) != nil || next == len(addrs) && running == 0 {
 				return a
 			}
 		case <-stagger.C:
