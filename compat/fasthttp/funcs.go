@@ -126,18 +126,20 @@ func CompressHandlerLevel(h RequestHandler, level int) RequestHandler {
 }
 
 // Dial calls [gale.Dial].
-func Dial(p0 string) (net.Conn, error) { return gale.Dial(p0) }
+func Dial(addr string) (net.Conn, error) { return gale.Dial(addr) }
 
 // DialDualStack calls [gale.DialDualStack].
-func DialDualStack(p0 string) (net.Conn, error) { return gale.DialDualStack(p0) }
+func DialDualStack(addr string) (net.Conn, error) { return gale.DialDualStack(addr) }
 
 // DialDualStackTimeout calls [gale.DialDualStackTimeout].
-func DialDualStackTimeout(p0 string, p1 time.Duration) (net.Conn, error) {
-	return gale.DialDualStackTimeout(p0, p1)
+func DialDualStackTimeout(addr string, timeout time.Duration) (net.Conn, error) {
+	return gale.DialDualStackTimeout(addr, timeout)
 }
 
 // DialTimeout calls [gale.DialTimeout].
-func DialTimeout(p0 string, p1 time.Duration) (net.Conn, error) { return gale.DialTimeout(p0, p1) }
+func DialTimeout(addr string, timeout time.Duration) (net.Conn, error) {
+	return gale.DialTimeout(addr, timeout)
+}
 
 // Do calls [gale.Do].
 func Do(p0 *Request, p1 *Response) error { return gale.Do(p0, p1) }
