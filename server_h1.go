@@ -57,7 +57,8 @@ type session struct {
 	emptyLines   int      // before the message
 	hasBody      bool     // the message has a body; see unreadBody
 	bodyDeadline time.Time
-	cfg          requestLimits
+	cfg          requestLimits // of the message in flight
+	cfgOwn       bool          // they are not those of fixed
 	fixed        fixedSettings
 	state        ConnState     // as last told to Server.ConnState
 	err          error         // what ended the connection, for Closed
@@ -160,6 +161,7 @@ func (ss *session) free() {
 func (ss *session) Open(c engine.Conn, next *engine.Next) {
 	s := ss.s
 	ss.fixed = s.fixed()
+	ss.cfg = ss.fixed.each
 	ss.c, ss.nc = c, c.NetConn()
 	ss.id, ss.opened = connIDs.Add(1), clock.Instant()
 	_, ss.isTLS = ss.nc.(interface{ ConnectionState() tls.ConnectionState })

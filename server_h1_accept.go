@@ -13,7 +13,9 @@ import (
 func (ss *session) accept(ctx *RequestCtx, w *engine.Work, next *engine.Next) bool {
 	s := ss.s
 	head := &ctx.Request.Header.s
-	ss.cfg = ss.fixed.each
+	if ss.cfgOwn {
+		ss.cfg, ss.cfgOwn = ss.fixed.each, false
+	}
 	ss.hasBody = false
 	if !ss.bodyDeadline.IsZero() {
 		ss.bodyDeadline = time.Time{}
@@ -60,6 +62,7 @@ func (ss *session) accept(ctx *RequestCtx, w *engine.Work, next *engine.Next) bo
 
 // override takes what HeaderReceived said.
 func (ss *session) override(c RequestConfig) {
+	ss.cfgOwn = true
 	if c.ReadTimeout > 0 {
 		ss.cfg.readTimeout = c.ReadTimeout
 	}

@@ -238,6 +238,7 @@ func (ss *session) boundWrites() {
 
 // writeDeadline overrides the write time-out for the response in flight.
 func (ss *session) writeDeadline(t time.Time) {
+	ss.cfgOwn = true
 	ss.cfg.writeTimeout, ss.cfg.writeUntil = 0, t
 	ss.cfg.writeNow = true
 }
