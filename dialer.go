@@ -19,10 +19,6 @@ const (
 	DefaultDNSCacheDuration = time.Minute
 )
 
-// dialDualStack says whether dialing uses IPv6 beside IPv4 without being told
-// to. It holds for the process and is only set before anything runs.
-var dialDualStack = true
-
 // defaultDialer dials for the functions of the package and for clients without
 // a dialer of their own.
 var defaultDialer = &TCPDialer{}
@@ -239,7 +235,7 @@ func (d *TCPDialer) DialContext(ctx context.Context, network, addr string) (net.
 // dialNetwork is the network for clients that want IPv6 beside IPv4, or don't
 // care.
 func dialNetwork(dualStack bool) string {
-	if dualStack || dialDualStack {
+	if dualStack || defaultDualStack {
 		return "tcp"
 	}
 	return "tcp4"
