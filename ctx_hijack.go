@@ -1,5 +1,7 @@
 package gale
 
+import "net"
+
 // Hijack takes the connection away from the server: once the response is
 // written, handler gets it, with the bytes that came behind the request still
 // to be read from it. The connection is closed when handler returns, unless
@@ -14,3 +16,32 @@ func (ctx *RequestCtx) HijackSetNoResponse(noResponse bool) { ctx.hijackNoRespon
 
 // Hijacked reports whether Hijack was called.
 func (ctx *RequestCtx) Hijacked() bool { return ctx.hijack != nil }
+
+// HijackNow takes the connection away from the server at once and returns it,
+// with the bytes that came behind what was read of the request still to be read
+// from it, and without deadlines. It belongs to the caller, who closes it: it may
+// be used on after the handler has returned, and Server.KeepHijackedConns is of
+// no effect. No response is sent; what Flush has sent before stays sent, and a
+// request body that is streamed can't be read any more.
+//
+// It returns ErrNilConnection where there is no connection of a server, for
+// contexts that were timed out and at a second call, and an error of the
+// connection where responses to earlier requests can't be written. Not in
+// fasthttp.
+func (ctx *RequestCtx) HijackNow() (net.Conn, error) {
+	ctx.mu.Lock()
+	defer ctx.mu.Unlock()
+	ss, w := ctx.ss, ctx.work
+	if ss == nil || w == nil || ctx.timedOut.Load() != nil {
+		return nil, ErrNilConnection
+	}
+	ss.closeBody(ctx)
+	nc, err := ss.c.Detach(w)
+	if err != nil {
+		return nil, err
+	}
+	ctx.work = nil // nothing reaches the connection through ctx any more
+	ss.detached, ss.bare = true, false
+	ss.setState(StateHijacked)
+	return nc, nil
+}

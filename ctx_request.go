@@ -86,6 +86,17 @@ func (ctx *RequestCtx) RequestBodyStream() io.Reader { return ctx.Request.BodySt
 // on a body that has arrived. Not in fasthttp.
 func (ctx *RequestCtx) LimitRequestBody(n int64) { ctx.stream.limit = n }
 
+// CloseRequestBody ends the reading of a streamed body before the handler
+// returns: a Read that runs in another goroutine fails at once, and so do later
+// ones. It is of no effect on a body that has arrived. Not in fasthttp.
+func (ctx *RequestCtx) CloseRequestBody() {
+	ctx.mu.Lock()
+	defer ctx.mu.Unlock()
+	if ctx.work != nil { // else the session has done it
+		ctx.ss.closeBody(ctx)
+	}
+}
+
 // MultipartReader returns a reader of the parts of a multipart/form-data body,
 // as they come where the body is a stream. Use either it or MultipartForm. Not
 // in fasthttp.

@@ -1,7 +1,6 @@
 package gale
 
 import (
-	"bytes"
 	"io"
 	"time"
 
@@ -154,33 +153,3 @@ func (ctx *RequestCtx) SendFileBytes(path []byte) { ServeFileBytes(ctx, path) }
 
 // SendFileLiteral is SendFile that takes path as it is; see ServeFileLiteral.
 func (ctx *RequestCtx) SendFileLiteral(path string) { ServeFileLiteral(ctx, path) }
-
-// EarlyHints sends the Link fields set so far to the client at once, as a 103
-// response (RFC 8297), so that it can load what they name while the handler
-// works. HTTP/1.0 clients get none. The final response carries the fields
-// again. It blocks until the hints are written.
-func (ctx *RequestCtx) EarlyHints() error {
-	if ctx.ss == nil {
-		return nil
-	}
-	ctx.mu.Lock()
-	defer ctx.mu.Unlock()
-	w := ctx.work
-	if w == nil || ctx.timedOut.Load() != nil {
-		return ErrNilConnection
-	}
-	links := ctx.Response.Header.PeekAll(HeaderLink)
-	if len(links) == 0 || ctx.flush.begun || ctx.ss.req.minor == 0 {
-		return nil
-	}
-	ctx.ss.boundWrites()
-	w.Out = append(w.Out, "HTTP/1.1 103 Early Hints\r\n"...)
-	for _, l := range links {
-		if bytes.ContainsAny(l, "\r\n\x00") {
-			continue // can't be: setters refuse them
-		}
-		w.Out = append(append(append(w.Out, "Link: "...), l...), "\r\n"...)
-	}
-	w.Out = append(w.Out, "\r\n"...)
-	return ctx.ss.c.Flush(w)
-}

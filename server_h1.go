@@ -68,6 +68,7 @@ type session struct {
 	bare         bool          // the body of the response ends with the connection
 	aborted      bool          // the handler wants the connection dropped
 	lost         bool          // somebody reads from it: it can't be used on
+	detached     bool          // the connection is somebody else's, see HijackNow
 	hijack       HijackHandler
 }
 
@@ -425,6 +426,9 @@ func (ss *session) Closed(err error) {
 	if ctx := ss.ctx; ctx != nil {
 		ss.wrest(ctx)
 		defer ss.abandon(ctx)
+	}
+	if ss.detached {
+		return
 	}
 	if ss.err != nil && ss.err != engine.ErrAborted {
 		ss.s.logError(ss.nc, "serving", ss.err)

@@ -74,6 +74,13 @@ func (r *requestStream) Read(p []byte) (int, error) {
 	return n, nil
 }
 
+// excuse lets the body be read without a 100: one was sent.
+func (r *requestStream) excuse() {
+	r.mu.Lock()
+	r.owesContinue = false
+	r.mu.Unlock()
+}
+
 // whole holds a reader of the whole body to the limit of bodies, if no other
 // one was set.
 func (r *requestStream) whole() {

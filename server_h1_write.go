@@ -28,6 +28,10 @@ func (ss *session) answer(w *engine.Work, next *engine.Next) (ok bool) {
 	if timedOut != nil || !fine {
 		ss.wrest(ctx)
 	}
+	if ss.detached {
+		ss.finish(ctx, w, timedOut != nil || !fine)
+		return false
+	}
 	gone := false
 	if ctx.done.Load() != nil {
 		if fine && timedOut == nil && resp.hasStream() {
@@ -58,8 +62,8 @@ func (ss *session) answer(w *engine.Work, next *engine.Next) (ok bool) {
 // wrest takes the session away from a context that other goroutines may go on
 // using: what they still call fails.
 func (ss *session) wrest(ctx *RequestCtx) {
-	ss.closeBody(ctx)
 	ctx.mu.Lock()
+	ss.closeBody(ctx)
 	ctx.work = nil
 	ctx.mu.Unlock()
 }

@@ -65,7 +65,7 @@ func (ss *session) panicked(ctx *RequestCtx, r any) {
 		trace = stack()
 	}
 	s.logPanic("in a handler for "+ctx.describe(), r, trace)
-	if ctx.flush.begun {
+	if ctx.flush.begun || ss.detached {
 		ss.aborted = true
 		return
 	}

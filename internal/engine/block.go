@@ -79,6 +79,8 @@ type blockConn struct {
 	ahead                 [1]byte
 	nAhead                int
 
+	detached bool // it is somebody else's: see Detach
+
 	watchMu sync.Mutex
 	filling bool   // Fill reads, and no watch
 	watch   *watch // while somebody wants to know when the peer leaves
@@ -128,17 +130,26 @@ func (c *blockConn) serve() error {
 	e, nc, sess := c.e, c.nc, c.sess
 	returned := false
 	defer func() {
-		if !returned { // runtime.Goexit, or a panic of a session
+		if returned {
+			return
+		}
+		// runtime.Goexit, or a panic of a session
+		if !c.detached {
 			e.remove(c)
 			nc.Close()
-			sess.Closed(ErrGoexit)
 		}
+		sess.Closed(ErrGoexit)
 	}()
 	hijacked, err := c.run()
 	returned = true
 	if err == ErrParked {
 		go c.rest()
 		return err
+	}
+	if c.detached {
+		c.dropWork()
+		sess.Closed(nil)
+		return nil // others may be in c yet, to watch or to interrupt it
 	}
 	e.remove(c)
 	if hijacked && err == nil {
@@ -274,7 +285,7 @@ func (c *blockConn) wake() bool {
 var longAgo = time.Unix(1, 0)
 
 func (c *blockConn) run() (hijacked bool, err error) {
-	for {
+	for !c.detached {
 		switch c.next.Op {
 		case Read:
 			if c.w != nil && len(c.w.Out) > 0 {
@@ -321,6 +332,7 @@ func (c *blockConn) run() (hijacked bool, err error) {
 			return false, ErrAborted
 		}
 	}
+	return false, nil
 }
 
 // work returns the workspace, taking one if there is none in hand.
@@ -536,8 +548,32 @@ func (c *blockConn) Fill(w *Work, deadline time.Time) error {
 	return err
 }
 
+func (c *blockConn) Detach(w *Work) (net.Conn, error) {
+	if err := c.Flush(w); err != nil {
+		return nil, err
+	}
+	c.watchMu.Lock()
+	wt := c.watch
+	c.watch = nil
+	c.watchMu.Unlock()
+	if wt != nil {
+		wt.pause()
+	}
+	c.e.remove(c)
+	c.detached = true
+	nc := c.ordinary()
+	w.Consume(len(w.Unread()))
+	return nc, nil
+}
+
 // handOver makes the connection an ordinary one that nobody else uses.
 func (c *blockConn) handOver() net.Conn {
+	defer c.dropWork()
+	return c.ordinary()
+}
+
+// ordinary returns the connection as one that gives what is unread first.
+func (c *blockConn) ordinary() net.Conn {
 	c.nc.SetDeadline(time.Time{})
 	var rest []byte
 	if c.w != nil {
@@ -545,7 +581,6 @@ func (c *blockConn) handOver() net.Conn {
 	}
 	rest = append(rest, c.stash...)
 	rest = append(rest, c.ahead[:c.nAhead]...)
-	c.dropWork()
 	if len(rest) == 0 {
 		return c.nc
 	}

@@ -23,7 +23,8 @@ type Session interface {
 	// goroutine of its own; the engine has forgotten the connection.
 	Hijacked(c net.Conn)
 	// Closed ends the session; err is why, nil after Close. It is called
-	// once, and not after Hijacked.
+	// once, and not after Hijacked. After Conn.Detach the connection is not
+	// closed by the engine, and may be in use.
 	Closed(err error)
 }
 
@@ -89,6 +90,12 @@ type Conn interface {
 	// SetWriteDeadline bounds all of the writes that follow in place of the
 	// time-out, until it is called with the zero time.
 	SetWriteDeadline(t time.Time)
+	// Detach takes the connection out of the engine while a message is in
+	// flight, and returns it as Hijacked would get it, with what is unread in
+	// front. w.Out is written before, and nothing may be running in Fill. The
+	// other methods must not be called any more; when the session returns,
+	// whatever its Next says, the engine calls Closed and nothing else.
+	Detach(w *Work) (net.Conn, error)
 	// Watch calls gone once if the peer ends its side (reset false) or breaks
 	// the connection (reset true) before stop is called. When stop returns,
 	// gone is not running and won't be called. Bytes that arrive are left for
