@@ -1,0 +1,14 @@
+//go:build !race
+
+package stackless
+
+import "testing"
+
+func TestFuncAllocs(t *testing.T) {
+	n := 0
+	f := NewFunc(func(ctx any) { *ctx.(*int)++ })
+	f(&n)
+	if got := testing.AllocsPerRun(200, func() { f(&n) }); got != 0 {
+		t.Errorf("a call allocates %v times", got)
+	}
+}
