@@ -33,7 +33,7 @@ func (c *Cookie) ParseBytes(src []byte) error {
 	part, rest, more := cutCookiePart(src)
 	key, value := part[:0], part
 	if n := bytes.IndexByte(part, '='); n >= 0 {
-		key, value = trimOWS(part[:n]), trimOWS(part[n+1:])
+		key, value = bytesconv.TrimOWS(part[:n]), bytesconv.TrimOWS(part[n+1:])
 	}
 	c.key = setCookiePart(c.key, key)
 	c.value = setCookiePart(c.value, unquoteCookie(value))
@@ -54,9 +54,9 @@ func (c *Cookie) ParseBytes(src []byte) error {
 // cutCookiePart cuts src at its first ";".
 func cutCookiePart(src []byte) (part, rest []byte, more bool) {
 	if n := bytes.IndexByte(src, ';'); n >= 0 {
-		return trimOWS(src[:n]), src[n+1:], true
+		return bytesconv.TrimOWS(src[:n]), src[n+1:], true
 	}
-	return trimOWS(src), nil, false
+	return bytesconv.TrimOWS(src), nil, false
 }
 
 // unquoteCookie returns b without one pair of double quotes around it.
@@ -76,18 +76,6 @@ func hasQuoting(b []byte) bool {
 		}
 	}
 	return false
-}
-
-// trimOWS returns b without spaces and tabs at its ends (RFC 9110 section
-// 5.6.3).
-func trimOWS(b []byte) []byte {
-	for len(b) > 0 && (b[0] == ' ' || b[0] == '\t') {
-		b = b[1:]
-	}
-	for len(b) > 0 && (b[len(b)-1] == ' ' || b[len(b)-1] == '\t') {
-		b = b[:len(b)-1]
-	}
-	return b
 }
 
 // setAttribute sets what one attribute says, which has a name at least
@@ -136,14 +124,14 @@ func attributeValue(part []byte, name string) (value []byte, ok bool) {
 	if len(part) < len(name) || !bytesconv.EqualFoldString(part[:len(name)], name) {
 		return nil, false
 	}
-	value = trimOWS(part[len(name):])
+	value = bytesconv.TrimOWS(part[len(name):])
 	if len(value) == 0 {
 		return nil, true
 	}
 	if value[0] != '=' {
 		return nil, false
 	}
-	return unquoteCookie(trimOWS(value[1:])), true
+	return unquoteCookie(bytesconv.TrimOWS(value[1:])), true
 }
 
 // setParsedPath sets the path, as it is, and reports whether it may be one:

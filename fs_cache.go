@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/galehttp/gale/internal/compress"
 	"github.com/galehttp/gale/internal/static"
 )
 
@@ -46,7 +47,7 @@ func (c *fsCache) init(fs *FS, idle func()) {
 func (c *fsCache) now() time.Duration { return time.Since(c.start) }
 
 // put caches e unless the handler has been stopped.
-func (c *fsCache) put(path []byte, coding static.Coding, e *fsEntry) {
+func (c *fsCache) put(path []byte, coding compress.Coding, e *fsEntry) {
 	if c.stopped() {
 		return
 	}
@@ -88,7 +89,7 @@ func (c *fsCache) sweep() {
 // lookup returns the entry for path in the given coding, with a reference for
 // the caller. It is marked as absent if there is no variant in that coding;
 // without a coding it never is.
-func (h *fsHandler) lookup(path []byte, coding static.Coding) (*fsEntry, error) {
+func (h *fsHandler) lookup(path []byte, coding compress.Coding) (*fsEntry, error) {
 	if h.cache == nil {
 		return h.load(path, coding, nil)
 	}
@@ -103,7 +104,7 @@ func (h *fsHandler) lookup(path []byte, coding static.Coding) (*fsEntry, error) 
 }
 
 // reload loads what is to replace old, or what is not cached yet.
-func (h *fsHandler) reload(path []byte, coding static.Coding, old *fsEntry) (*fsEntry, error) {
+func (h *fsHandler) reload(path []byte, coding compress.Coding, old *fsEntry) (*fsEntry, error) {
 	if old != nil {
 		defer old.Release()
 	}
@@ -124,7 +125,7 @@ func (h *fsHandler) reload(path []byte, coding static.Coding, old *fsEntry) (*fs
 
 // load opens the file at path, or the index page of the directory there, and
 // makes an entry of it. old is what was served for it before, or nil.
-func (h *fsHandler) load(p []byte, coding static.Coding, old *fsEntry) (*fsEntry, error) {
+func (h *fsHandler) load(p []byte, coding compress.Coding, old *fsEntry) (*fsEntry, error) {
 	switch h.rules.Check(p) {
 	case static.PathOK:
 	case static.PathNUL:
@@ -147,14 +148,14 @@ func (h *fsHandler) load(p []byte, coding static.Coding, old *fsEntry) (*fsEntry
 		if f, info, name, err = h.openIndex(name); err != nil {
 			return nil, err
 		}
-		if f == nil && coding != static.Identity {
+		if f == nil && coding != compress.Identity {
 			return &fsEntry{absent: true, neverCoded: true}, nil
 		}
 		if f == nil {
 			return h.listDir(name, info, string(p))
 		}
 	}
-	if coding != static.Identity {
+	if coding != compress.Identity {
 		defer f.Close()
 		return h.loadCoded(f, info, name, coding, old)
 	}

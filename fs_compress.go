@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"sync"
 
+	"github.com/galehttp/gale/internal/compress"
 	"github.com/galehttp/gale/internal/static"
 )
 
@@ -21,12 +22,12 @@ const (
 var compressing = make(chan struct{}, max(1, runtime.GOMAXPROCS(0)))
 
 // siblingSuffixes name the files that FS.Precompressed looks for.
-var siblingSuffixes = [static.Codings]string{static.Gzip: ".gz", static.Brotli: ".br", static.Zstd: ".zst"}
+var siblingSuffixes = [compress.Codings]string{compress.Gzip: ".gz", compress.Brotli: ".br", compress.Zstd: ".zst"}
 
 // loadCoded makes an entry of the variant of a file in a coding: a sibling that
 // was there before, a copy made earlier, or a new one; or one that says that
 // there is none. f is the open file, which stays the caller's.
-func (h *fsHandler) loadCoded(f fs.File, info fs.FileInfo, name string, coding static.Coding, old *fsEntry) (*fsEntry, error) {
+func (h *fsHandler) loadCoded(f fs.File, info fs.FileInfo, name string, coding compress.Coding, old *fsEntry) (*fsEntry, error) {
 	absent := &fsEntry{absent: true}
 	contentType := static.TypeByName(name)
 	ra, shareable := isReaderAt(f)
@@ -59,7 +60,7 @@ func (h *fsHandler) loadCoded(f fs.File, info fs.FileInfo, name string, coding s
 type variant struct {
 	name        string
 	contentType string
-	coding      static.Coding
+	coding      compress.Coding
 	origin      fs.FileInfo
 }
 
@@ -174,11 +175,11 @@ func (h *fsHandler) compressFile(f io.ReaderAt, v variant, old *fsEntry) (*fsEnt
 	return e, nil
 }
 
-func compressAll(plain []byte, coding static.Coding) []byte {
+func compressAll(plain []byte, coding compress.Coding) []byte {
 	switch coding {
-	case static.Brotli:
+	case compress.Brotli:
 		return AppendBrotliBytesLevel(nil, plain, CompressBrotliDefaultCompression)
-	case static.Zstd:
+	case compress.Zstd:
 		return AppendZstdBytesLevel(nil, plain, CompressZstdDefault)
 	default:
 		return AppendGzipBytesLevel(nil, plain, CompressDefaultCompression)
@@ -193,7 +194,7 @@ type flightGroup struct {
 
 type flightKey struct {
 	name   string
-	coding static.Coding
+	coding compress.Coding
 }
 
 // flight is work that is being done. The entry is set, if at all, before done is

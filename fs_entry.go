@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/galehttp/gale/internal/clock"
+	"github.com/galehttp/gale/internal/compress"
 	"github.com/galehttp/gale/internal/static"
 )
 
@@ -27,7 +28,7 @@ type fsEntry struct {
 	contentType  string
 	lastModified []byte // as in the field; empty if not known
 	valid        static.Validators
-	coding       static.Coding
+	coding       compress.Coding
 	// varies says that other requests for this path may get another coding.
 	varies bool
 	// listing marks a generated page.
@@ -119,7 +120,11 @@ func (h *fsHandler) finish(e *fsEntry, modTime time.Time) {
 	e.valid.ModTime = modTime
 	e.lastModified = clock.AppendDateAt(nil, modTime)
 	if h.etags && !e.listing {
-		e.valid.ETag = static.AppendETag(nil, modTime, e.originSize, e.coding.String(), !static.Settled(modTime, time.Now()))
+		coding := ""
+		if e.coding != compress.Identity {
+			coding = e.coding.String()
+		}
+		e.valid.ETag = static.AppendETag(nil, modTime, e.originSize, coding, !static.Settled(modTime, time.Now()))
 	}
 }
 

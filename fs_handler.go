@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"strings"
 
+	"github.com/galehttp/gale/internal/compress"
 	"github.com/galehttp/gale/internal/static"
 )
 
@@ -26,7 +27,7 @@ type fsHandler struct {
 	// compress holds the codings to compress with, codings all that may be
 	// sent, and suffixes those of the compressed copies.
 	compress, codings static.CodingSet
-	suffixes          [static.Codings]string
+	suffixes          [compress.Codings]string
 	flights           flightGroup
 
 	fsCache
@@ -96,28 +97,28 @@ func absDir(dir string, allowEmpty bool) string {
 // setCodings works out which codings to use and what their copies are called.
 func (h *fsHandler) setCodings(fs *FS) {
 	if fs.Compress {
-		h.compress = static.Of(static.Gzip)
+		h.compress = static.Of(compress.Gzip)
 		if fs.CompressBrotli {
-			h.compress |= static.Of(static.Brotli)
+			h.compress |= static.Of(compress.Brotli)
 		}
 		if fs.CompressZstd {
-			h.compress |= static.Of(static.Zstd)
+			h.compress |= static.Of(compress.Zstd)
 		}
 	}
 	h.codings = h.compress
 	if h.precompressed {
-		h.codings = static.Of(static.Gzip, static.Brotli, static.Zstd)
+		h.codings = static.Of(compress.Gzip, compress.Brotli, compress.Zstd)
 	}
-	for c := static.Gzip; c < static.Codings; c++ {
+	for c := compress.Gzip; c < compress.Codings; c++ {
 		suffix := fs.CompressedFileSuffixes[c.String()]
-		if suffix == "" && c == static.Gzip {
+		if suffix == "" && c == compress.Gzip {
 			suffix = fs.CompressedFileSuffix
 		}
 		if suffix == "" {
 			suffix = FSCompressedFileSuffixes[c.String()]
 		}
 		// Copies in two codings must not have one name.
-		for o := static.Gzip; o < c; o++ {
+		for o := compress.Gzip; o < c; o++ {
 			if h.suffixes[o] == suffix {
 				suffix += "." + c.String()
 			}
@@ -259,7 +260,7 @@ func (h *fsHandler) respond(ctx *RequestCtx, e *fsEntry, negotiated bool) {
 	if e.listing {
 		header.Set(HeaderXContentTypeOptions, "nosniff")
 	}
-	if e.coding != static.Identity {
+	if e.coding != compress.Identity {
 		header.Set(HeaderContentEncoding, e.coding.String())
 	}
 	header.SetContentType(e.contentType)

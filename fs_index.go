@@ -6,6 +6,7 @@ import (
 	"path"
 	"strings"
 
+	"github.com/galehttp/gale/internal/compress"
 	"github.com/galehttp/gale/internal/static"
 )
 
@@ -84,7 +85,7 @@ func (h *fsHandler) listEntry(l *static.Listing, dir string, d fs.DirEntry) {
 
 // isCopyName tells if name is that of a compressed copy.
 func (h *fsHandler) isCopyName(name string) bool {
-	for c := static.Gzip; c < static.Codings; c++ {
+	for c := compress.Gzip; c < compress.Codings; c++ {
 		if h.compress.Has(c) && strings.HasSuffix(name, h.suffixes[c]) {
 			return true
 		}

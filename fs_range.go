@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/galehttp/gale/internal/compress"
 	"github.com/galehttp/gale/internal/static"
 )
 
@@ -11,7 +12,7 @@ import (
 // a Range field, or where the field is to be ignored, it leaves e to the caller.
 func (h *fsHandler) respondRanges(ctx *RequestCtx, e *fsEntry) bool {
 	field := ctx.Request.Header.Peek(HeaderRange)
-	if len(field) == 0 || e.coding != static.Identity || !ctx.IsGet() {
+	if len(field) == 0 || e.coding != compress.Identity || !ctx.IsGet() {
 		return false
 	}
 	if !static.RangeHolds(ctx.Request.Header.Peek(HeaderIfRange), e.valid, time.Now()) {

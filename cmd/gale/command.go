@@ -50,6 +50,8 @@ func run(args []string, stdout, stderr io.Writer) int {
 	switch name {
 	case "help", "-h", "-help", "--help":
 		return help(args, stdout, stderr)
+	case "-version", "--version":
+		name = versionCommand.name
 	}
 	c, ok := find(name)
 	if !ok {

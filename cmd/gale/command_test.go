@@ -25,6 +25,7 @@ func TestMisuse(t *testing.T) {
 		{"broken number", []string{"serve", dir, "-max-conns", "many"}, "-max-conns"},
 		{"negative number", []string{"serve", dir, "-max-conns=-1"}, "-max-conns"},
 		{"broken duration", []string{"serve", dir, "-shutdown-grace", "soon"}, "-shutdown-grace"},
+		{"duration without a unit", []string{"serve", dir, "-shutdown-grace", "10"}, "such as 10s"},
 		{"no folder", []string{"serve"}, "gale serve ."},
 		{"two folders", []string{"serve", dir, dir}, "one folder"},
 		{"missing folder", []string{"serve", filepath.Join(dir, "none")}, "there is no folder"},
@@ -82,6 +83,7 @@ func TestHelp(t *testing.T) {
 		{[]string{"help", "version"}, exitOK, "usage: gale version", false},
 		{[]string{"version", "-h"}, exitOK, "usage: gale version", false},
 		{[]string{"version"}, exitOK, "gale version ", false},
+		{[]string{"--version"}, exitOK, "gale version ", false},
 		{[]string{"help", "nonsense"}, exitUsage, "unknown help topic", true},
 		{[]string{"nonsense"}, exitUsage, "unknown command", true},
 	} {

@@ -39,7 +39,8 @@ func (cfg *serveConfig) flagSet() *flag.FlagSet {
 	fs.BoolVar(&cfg.dotfiles, "dotfiles", false, "serve files and folders whose names begin with a dot")
 	fs.Var(&cfg.log, "log", "write the log in this `form`: text, json or off")
 	fs.IntVar(&cfg.maxConns, "max-conns", 0, "serve at most `n` connections at a time; 0 means the library's default")
-	fs.DurationVar(&cfg.shutdownGrace, "shutdown-grace", 10*time.Second, "wait for requests under way this `long` when told to end")
+	cfg.shutdownGrace = 10 * time.Second
+	fs.Var((*duration)(&cfg.shutdownGrace), "shutdown-grace", "wait for requests under way this `long` when told to end")
 	fs.BoolVar(&cfg.spa, "spa", false, "answer paths that don't exist with /index.html, for single-page applications")
 	fs.StringVar(&cfg.tlsCert, "tls-cert", "", "serve HTTPS with the certificate chain in this PEM `file`; needs -tls-key")
 	fs.StringVar(&cfg.tlsKey, "tls-key", "", "the private key of -tls-cert, a PEM `file`")
@@ -181,4 +182,19 @@ func (f *logFlag) Set(s string) error {
 		return nil
 	}
 	return errors.New("use text, json or off")
+}
+
+// duration is a flag like that of package flag, with an error that says what to
+// write.
+type duration time.Duration
+
+func (d *duration) String() string { return time.Duration(*d).String() }
+
+func (d *duration) Set(s string) error {
+	v, err := time.ParseDuration(s)
+	if err != nil {
+		return errors.New("want a number with a unit, such as 10s or 1m30s")
+	}
+	*d = duration(v)
+	return nil
 }

@@ -136,3 +136,21 @@ func copyName(dst, src []byte) bool {
 	}
 	return true
 }
+
+// TrimOWS returns b without spaces and tabs at its ends (OWS, RFC 9110 section
+// 5.6.3).
+func TrimOWS(b []byte) []byte {
+	from, to := TrimRange(b, 0, len(b))
+	return b[from:to]
+}
+
+// TrimRange narrows b[from:to] by spaces and tabs at both ends.
+func TrimRange(b []byte, from, to int) (int, int) {
+	for from < to && (b[from] == ' ' || b[from] == '\t') {
+		from++
+	}
+	for to > from && (b[to-1] == ' ' || b[to-1] == '\t') {
+		to--
+	}
+	return from, to
+}

@@ -40,6 +40,6 @@ func TestAllocs(t *testing.T) {
 
 // Some encoders and decoders allocate a little inside, whatever we do.
 var (
-	maxWriterAllocs = [numCodings]float64{Zstd: 2}
-	maxDecodeAllocs = [numCodings]float64{Brotli: 3}
+	maxWriterAllocs = [Codings]float64{Zstd: 2}
+	maxDecodeAllocs = [Codings]float64{Brotli: 3}
 )

@@ -14,10 +14,11 @@ const (
 	Brotli
 	Zstd
 
-	numCodings
+	// Codings is how many there are.
+	Codings = iota
 )
 
-var names = [numCodings]string{"identity", "gzip", "deflate", "br", "zstd"}
+var names = [Codings]string{"identity", "gzip", "deflate", "br", "zstd"}
 
 // String returns the name that goes into Content-Encoding.
 func (c Coding) String() string { return names[c] }

@@ -14,7 +14,7 @@ const (
 
 // weights is what a client says about each coding: a weight, or unset.
 type weights struct {
-	of   [numCodings]int
+	of   [Codings]int
 	star int
 }
 
@@ -28,7 +28,7 @@ type weights struct {
 // of offer suits it either, c is Identity all the same, since there is nothing
 // better to send.
 func Negotiate(values [][]byte, offer ...Coding) (c Coding, required bool) {
-	w := weights{of: [numCodings]int{unset, unset, unset, unset, unset}, star: unset}
+	w := weights{of: [Codings]int{unset, unset, unset, unset, unset}, star: unset}
 	for _, v := range values {
 		w.add(v)
 	}
@@ -79,11 +79,11 @@ func (w *weights) add(v []byte) {
 		name, param, weighted := bytes.Cut(member, []byte{';'})
 		q := fullMark
 		if weighted {
-			if q = parseWeight(trim(param)); q < 0 {
+			if q = parseWeight(bytesconv.TrimOWS(param)); q < 0 {
 				continue
 			}
 		}
-		w.set(trim(name), q)
+		w.set(bytesconv.TrimOWS(name), q)
 	}
 }
 
@@ -132,14 +132,12 @@ func parseWeight(b []byte) int {
 	return q
 }
 
-func trim(b []byte) []byte { return bytes.Trim(b, " \t") }
-
 // Compressible reports whether bodies of the given Content-Type are worth an
 // encoder's time: text, and the application, font and image types that aren't
 // compressed already. An empty type counts as text.
 func Compressible(contentType []byte) bool {
 	t, _, _ := bytes.Cut(contentType, []byte{';'})
-	t = trim(t)
+	t = bytesconv.TrimOWS(t)
 	if len(t) == 0 {
 		return true
 	}

@@ -39,7 +39,7 @@ type Reader struct {
 	in  *sync.Pool
 }
 
-var readers [numCodings]sync.Pool
+var readers [Codings]sync.Pool
 
 // NewReader returns a Reader that decodes what it reads from r. It may read
 // more of r than the coding needs. c must not be Identity. An error tells that

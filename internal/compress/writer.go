@@ -28,7 +28,7 @@ type Writer struct {
 }
 
 // writers holds the idle Writers by coding and level.
-var writers [numCodings][numLevels]sync.Pool
+var writers [Codings][numLevels]sync.Pool
 
 // NewWriter returns a Writer that encodes to w. A level that c doesn't have is
 // replaced by c's default. c must not be Identity.

@@ -35,7 +35,7 @@ func parseFields(b []byte, s *msg.Scan, base int, f *msg.Fields, maxFields int) 
 		if bit := uint64(1) << id; f.Seen()&bit != 0 {
 			s.Dups |= bit
 		}
-		from, to := trimOWS(b, colon+1, end)
+		from, to := bytesconv.TrimRange(b, colon+1, end)
 		f.Push(msg.Field{
 			NameOff: uint32(line + base),
 			ValOff:  uint32(from + base),
@@ -114,14 +114,4 @@ func textError(c byte) error {
 		return ErrLineEnd
 	}
 	return ErrFieldValue
-}
-
-func trimOWS(b []byte, from, to int) (int, int) {
-	for from < to && (b[from] == ' ' || b[from] == '\t') {
-		from++
-	}
-	for to > from && (b[to-1] == ' ' || b[to-1] == '\t') {
-		to--
-	}
-	return from, to
 }

@@ -194,7 +194,7 @@ func nextElement(v []byte) (elem, rest []byte) {
 	for n < len(v) && v[n] != ',' {
 		n++
 	}
-	from, to := trimOWS(v, 0, n)
+	from, to := bytesconv.TrimRange(v, 0, n)
 	if n < len(v) {
 		rest = v[n+1:]
 	}

@@ -38,11 +38,11 @@ func (l *List) AddCookies(src []byte, limit int) bool {
 			end = i + n
 			next = end + 1
 		}
-		i, end = trimOWS(b, i, end)
+		i, end = bytesconv.TrimRange(b, i, end)
 		keyEnd, val := i, i
 		if n := bytes.IndexByte(b[i:end], '='); n >= 0 {
-			_, keyEnd = trimOWS(b, i, i+n)
-			val, end = trimOWS(b, i+n+1, end)
+			_, keyEnd = bytesconv.TrimRange(b, i, i+n)
+			val, end = bytesconv.TrimRange(b, i+n+1, end)
 		}
 		key := i
 		i = next
@@ -81,17 +81,6 @@ func cookieValue(b []byte, i, end int) (from, to int, ok bool) {
 		}
 	}
 	return i, end, true
-}
-
-// trimOWS narrows b[i:end] by spaces and tabs at both ends.
-func trimOWS(b []byte, i, end int) (from, to int) {
-	for i < end && (b[i] == ' ' || b[i] == '\t') {
-		i++
-	}
-	for i < end && (b[end-1] == ' ' || b[end-1] == '\t') {
-		end--
-	}
-	return i, end
 }
 
 // AppendCookies appends the list as the value of a Cookie field:

@@ -1,6 +1,10 @@
 package static
 
-import "math"
+import (
+	"math"
+
+	"github.com/galehttp/gale/internal/bytesconv"
+)
 
 // Range is a run of Length bytes from offset Start of a representation.
 // Length is never 0 in what ParseRanges returns.
@@ -87,7 +91,7 @@ func ParseRanges(dst []Range, field []byte, size int64, max int) ([]Range, Range
 // ignore case.
 func cutBytesUnit(field []byte) (set []byte, ok bool) {
 	const unit = "bytes="
-	field = trimOWS(field)
+	field = bytesconv.TrimOWS(field)
 	if len(field) < len(unit) || field[len(unit)-1] != '=' {
 		return nil, false
 	}
@@ -102,7 +106,7 @@ func cutBytesUnit(field []byte) (set []byte, ok bool) {
 // hasPositions tells if set holds anything but a suffix range, which is the
 // one thing that an empty representation can't refuse (RFC 9110 section 14.1.2).
 func hasPositions(set []byte) bool {
-	set = trimOWS(set)
+	set = bytesconv.TrimOWS(set)
 	return len(set) < 2 || set[0] != '-' || set[1] == '0'
 }
 

@@ -4,6 +4,8 @@ import (
 	"hash/maphash"
 	"sync"
 	"time"
+
+	"github.com/galehttp/gale/internal/compress"
 )
 
 // Entry is what a Cache holds.
@@ -41,7 +43,7 @@ const cacheShards = 16
 
 type cacheShard[E any] struct {
 	mu    sync.RWMutex
-	items [Codings]map[string]*cacheItem[E]
+	items [compress.Codings]map[string]*cacheItem[E]
 	n     int
 	bytes int64
 	files int
@@ -74,7 +76,7 @@ func (c *Cache[E]) shard(path []byte) *cacheShard[E] {
 // and whether it is fresh at now. The first caller that finds an entry stale
 // gets fresh as false and should load it anew; for a while others are told that
 // it is fresh, so that they don't all do so. ok is false if there is none.
-func (c *Cache[E]) Get(path []byte, coding Coding, now time.Duration) (e E, fresh, ok bool) {
+func (c *Cache[E]) Get(path []byte, coding compress.Coding, now time.Duration) (e E, fresh, ok bool) {
 	s := c.shard(path)
 	s.mu.RLock()
 	it := s.items[coding][string(path)]
@@ -102,7 +104,7 @@ const reloadTime = time.Second
 // there. The cache takes a reference of its own if there is room; it makes room
 // by dropping stale entries, then arbitrary ones. What is bigger than a shard's
 // share isn't kept.
-func (c *Cache[E]) Put(path []byte, coding Coding, e E, now time.Duration) {
+func (c *Cache[E]) Put(path []byte, coding compress.Coding, e E, now time.Duration) {
 	it := &cacheItem[E]{entry: e, expires: now + c.maxAge}
 	it.bytes, it.files = e.Cost()
 	if it.bytes > c.share.Bytes || it.files > c.share.Files || c.share.Entries < 1 || !e.Retain() {
@@ -123,7 +125,7 @@ func (c *Cache[E]) Put(path []byte, coding Coding, e E, now time.Duration) {
 }
 
 // Remove drops the entry for path.
-func (c *Cache[E]) Remove(path []byte, coding Coding) {
+func (c *Cache[E]) Remove(path []byte, coding compress.Coding) {
 	s := c.shard(path)
 	s.mu.Lock()
 	dropped := s.drop(nil, coding, string(path))
@@ -156,7 +158,7 @@ func (c *Cache[E]) dropIf(cond func(*cacheItem[E]) bool) (left int) {
 		for coding := range s.items {
 			for path, it := range s.items[coding] {
 				if cond(it) {
-					dropped = s.drop(dropped, Coding(coding), path)
+					dropped = s.drop(dropped, compress.Coding(coding), path)
 				}
 			}
 		}
@@ -180,7 +182,7 @@ func (c *Cache[E]) Stats() (entries int, bytes int64, files int) {
 	return entries, bytes, files
 }
 
-func (s *cacheShard[E]) add(coding Coding, path string, it *cacheItem[E]) {
+func (s *cacheShard[E]) add(coding compress.Coding, path string, it *cacheItem[E]) {
 	if s.items[coding] == nil {
 		s.items[coding] = make(map[string]*cacheItem[E])
 	}
@@ -191,7 +193,7 @@ func (s *cacheShard[E]) add(coding Coding, path string, it *cacheItem[E]) {
 }
 
 // drop removes an entry and appends it to dropped, for release without the lock.
-func (s *cacheShard[E]) drop(dropped []E, coding Coding, path string) []E {
+func (s *cacheShard[E]) drop(dropped []E, coding compress.Coding, path string) []E {
 	it := s.items[coding][path]
 	if it == nil {
 		return dropped
@@ -222,7 +224,7 @@ func (s *cacheShard[E]) makeRoom(dropped []E, l Limits, it *cacheItem[E], now ti
 				if s.files+it.files > l.Files && old.files == 0 {
 					continue
 				}
-				dropped = s.drop(dropped, Coding(coding), path)
+				dropped = s.drop(dropped, compress.Coding(coding), path)
 			}
 		}
 	}

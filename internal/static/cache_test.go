@@ -7,6 +7,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/galehttp/gale/internal/compress"
 )
 
 // thing is an entry that counts its references.
@@ -43,20 +45,20 @@ func TestCacheLifetime(t *testing.T) {
 	c := NewCache[*thing](10*time.Second, Limits{Entries: 100, Bytes: 1 << 20, Files: 100})
 	path := []byte("/a")
 	e := newThing(10, 1)
-	c.Put(path, Identity, e, 0)
+	c.Put(path, compress.Identity, e, 0)
 	if e.refs != 2 {
 		t.Fatalf("%d references after Put, want the cache's and ours", e.refs)
 	}
-	if _, _, ok := c.Get(path, Gzip, 0); ok {
+	if _, _, ok := c.Get(path, compress.Gzip, 0); ok {
 		t.Error("codings are told apart")
 	}
-	if _, fresh, ok := c.Get(path, Identity, 9*time.Second); !fresh || !ok {
+	if _, fresh, ok := c.Get(path, compress.Identity, 9*time.Second); !fresh || !ok {
 		t.Error("fresh before its age")
 	}
-	if _, fresh, ok := c.Get(path, Identity, 10*time.Second); fresh || !ok {
+	if _, fresh, ok := c.Get(path, compress.Identity, 10*time.Second); fresh || !ok {
 		t.Error("the first one after its age is told to reload")
 	}
-	if _, fresh, ok := c.Get(path, Identity, 10*time.Second); !fresh || !ok {
+	if _, fresh, ok := c.Get(path, compress.Identity, 10*time.Second); !fresh || !ok {
 		t.Error("others are served meanwhile")
 	}
 	if left := c.Sweep(15 * time.Second); left != 1 {
@@ -73,8 +75,8 @@ func TestCacheLifetime(t *testing.T) {
 func TestCacheReplace(t *testing.T) {
 	c := NewCache[*thing](time.Second, Limits{Entries: 100, Bytes: 1 << 20, Files: 100})
 	a, b := newThing(1, 1), newThing(2, 0)
-	c.Put([]byte("/x"), Identity, a, 0)
-	c.Put([]byte("/x"), Identity, b, 0)
+	c.Put([]byte("/x"), compress.Identity, a, 0)
+	c.Put([]byte("/x"), compress.Identity, b, 0)
 	if a.refs != 1 || b.refs != 2 {
 		t.Errorf("references %d and %d, want 1 and 2", a.refs, b.refs)
 	}
@@ -90,7 +92,7 @@ func TestCacheLimits(t *testing.T) {
 	for i := range 1000 {
 		e := newThing(int64(i%300), i%2)
 		all = append(all, e)
-		c.Put(fmt.Appendf(nil, "/%d", i), Coding(i%Codings), e, time.Duration(i)*time.Millisecond)
+		c.Put(fmt.Appendf(nil, "/%d", i), compress.Coding(i%compress.Codings), e, time.Duration(i)*time.Millisecond)
 		if n, bytes, files := c.Stats(); n > l.Entries || bytes > l.Bytes || files > l.Files {
 			t.Fatalf("after %d: %d entries, %d bytes, %d files", i, n, bytes, files)
 		}
@@ -98,7 +100,7 @@ func TestCacheLimits(t *testing.T) {
 	if n, _, _ := c.Stats(); n == 0 {
 		t.Error("nothing is kept")
 	}
-	c.Put([]byte("/big"), Identity, newThing(1<<20, 0), 0)
+	c.Put([]byte("/big"), compress.Identity, newThing(1<<20, 0), 0)
 	c.CloseFiles()
 	if _, _, files := c.Stats(); files != 0 {
 		t.Errorf("%d files open", files)

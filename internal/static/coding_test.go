@@ -1,37 +1,41 @@
 package static
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/galehttp/gale/internal/compress"
+)
 
 func TestChooseCoding(t *testing.T) {
-	all := Of(Gzip, Brotli, Zstd)
+	all := Of(compress.Gzip, compress.Brotli, compress.Zstd)
 	for _, tt := range []struct {
 		accept string
 		offer  CodingSet
-		want   Coding
+		want   compress.Coding
 	}{
-		{"", all, Identity},
-		{"gzip", all, Gzip},
-		{"GZip", all, Gzip},
-		{"x-gzip", all, Gzip},
-		{"gzip, deflate, br, zstd", all, Brotli},
-		{"gzip, deflate, br, zstd", Of(Gzip, Zstd), Zstd},
-		{"gzip, deflate, br, zstd", Of(Gzip), Gzip},
-		{"gzip, br", 0, Identity},
-		{"gzip;q=1.0, br;q=0.5", all, Gzip},
-		{"gzip;q=0", all, Identity},
-		{"gzip;q=0, *", all, Brotli},
-		{"*", Of(Gzip), Gzip},
-		{"*;q=0", all, Identity},
-		{"br;q=0.001", all, Brotli},
-		{"identity", all, Identity},
-		{"identity;q=1, gzip;q=0.5", all, Identity},
-		{"identity;q=0.5, gzip;q=0.5", all, Gzip},
-		{"gzip;q=2", all, Identity},
-		{"gzip;q=x, br", all, Brotli},
-		{"gzip ; q=0.8 ,\tbr; q=0.9", all, Brotli},
-		{"gzipx, xbr", all, Identity},
-		{"deflate", all, Identity},
-		{";q=1", all, Identity},
+		{"", all, compress.Identity},
+		{"gzip", all, compress.Gzip},
+		{"GZip", all, compress.Gzip},
+		{"x-gzip", all, compress.Gzip},
+		{"gzip, deflate, br, zstd", all, compress.Brotli},
+		{"gzip, deflate, br, zstd", Of(compress.Gzip, compress.Zstd), compress.Zstd},
+		{"gzip, deflate, br, zstd", Of(compress.Gzip), compress.Gzip},
+		{"gzip, br", 0, compress.Identity},
+		{"gzip;q=1.0, br;q=0.5", all, compress.Gzip},
+		{"gzip;q=0", all, compress.Identity},
+		{"gzip;q=0, *", all, compress.Brotli},
+		{"*", Of(compress.Gzip), compress.Gzip},
+		{"*;q=0", all, compress.Identity},
+		{"br;q=0.001", all, compress.Brotli},
+		{"identity", all, compress.Identity},
+		{"identity;q=1, gzip;q=0.5", all, compress.Identity},
+		{"identity;q=0.5, gzip;q=0.5", all, compress.Gzip},
+		{"gzip;q=2", all, compress.Identity},
+		{"gzip;q=x, br", all, compress.Brotli},
+		{"gzip ; q=0.8 ,\tbr; q=0.9", all, compress.Brotli},
+		{"gzipx, xbr", all, compress.Identity},
+		{"deflate", all, compress.Identity},
+		{";q=1", all, compress.Identity},
 	} {
 		if got := ChooseCoding([]byte(tt.accept), tt.offer); got != tt.want {
 			t.Errorf("%q of %b: got %v, want %v", tt.accept, tt.offer, got, tt.want)
@@ -42,8 +46,8 @@ func TestChooseCoding(t *testing.T) {
 func FuzzChooseCoding(f *testing.F) {
 	f.Add([]byte("gzip;q=0.5, br;q=1, *;q=0"), uint8(15))
 	f.Fuzz(func(t *testing.T, accept []byte, offer uint8) {
-		offered := CodingSet(offer) &^ Of(Identity)
-		if c := ChooseCoding(accept, offered); c != Identity && !offered.Has(c) {
+		offered := CodingSet(offer) &^ Of(compress.Identity)
+		if c := ChooseCoding(accept, offered); c != compress.Identity && !offered.Has(c) {
 			t.Fatalf("%v was not on offer", c)
 		}
 	})

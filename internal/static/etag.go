@@ -108,7 +108,7 @@ func (l *tagList) read(line, tag []byte, equal func(a, b []byte) bool) (ok bool)
 			l.tags++
 			l.matched = l.matched || equal(t, tag)
 		}
-		if line = trimOWS(line); len(line) > 0 && line[0] != ',' {
+		if line = bytesconv.TrimOWS(line); len(line) > 0 && line[0] != ',' {
 			return false
 		}
 	}

@@ -1,6 +1,10 @@
 package static
 
-import "time"
+import (
+	"time"
+
+	"github.com/galehttp/gale/internal/bytesconv"
+)
 
 // Conditions are the values of a request's conditional fields, empty where a
 // field is missing. Fields that came in several lines have one entry each.
@@ -67,7 +71,7 @@ func (c *Conditions) Evaluate(v Validators) Outcome {
 // match strongly. A date must equal the modification time, which is a strong
 // validator only if it lies a second or more before now (section 8.8.2.2).
 func RangeHolds(ifRange []byte, v Validators, now time.Time) bool {
-	ifRange = trimOWS(ifRange)
+	ifRange = bytesconv.TrimOWS(ifRange)
 	if len(ifRange) == 0 {
 		return true
 	}
@@ -83,7 +87,7 @@ func date(value []byte, v Validators) (time.Time, bool) {
 	if len(value) == 0 || v.ModTime.IsZero() {
 		return time.Time{}, false
 	}
-	return ParseDate(trimOWS(value))
+	return ParseDate(bytesconv.TrimOWS(value))
 }
 
 func changedAfter(v Validators, since time.Time) bool {
