@@ -52,6 +52,7 @@ type Request struct {
 
 	userValues userValues
 	timeout    time.Duration
+	call       *call // while a client's RoundTripper has the request
 }
 
 // Reset empties the request for its next use: header, body (a stream is

@@ -1,0 +1,99 @@
+package gale
+
+import (
+	"context"
+	"time"
+
+	"github.com/galehttp/gale/internal/clock"
+)
+
+// call is one call of Do with what bounds it.
+type call struct {
+	// ctx is nil if there is no context that can be cancelled.
+	ctx   context.Context
+	start clock.Tick
+	// deadline is the end of the time that the call may take, 0 if it is
+	// without limit.
+	deadline clock.Tick
+
+	attempts int
+	upstream string // where the last attempt went
+	// The last attempt: whether it was made over a connection that had been
+	// used before, whether bytes of the request were written, and whether the
+	// default rules allow another one.
+	reused, sent bool
+	verdict      retryVerdict
+}
+
+// retryVerdict says whether an attempt that failed may be repeated.
+type retryVerdict uint8
+
+const (
+	verdictNone   retryVerdict = iota // not known: another RoundTripper
+	verdictUnsafe                     // a time-out, a byte of a response, or a new connection
+	verdictSafe                       // the request can't have been acted upon, or nobody minds
+)
+
+// newCall returns a call that begins now. A timeout of 0 is no limit.
+func newCall(ctx context.Context, timeout time.Duration) call {
+	k := call{start: clock.Ticks()}
+	if ctx != nil && ctx.Done() != nil {
+		k.ctx = ctx
+	}
+	k.limit(timeout)
+	return k
+}
+
+// limit makes the call end after timeout, counted from its start.
+func (k *call) limit(timeout time.Duration) {
+	if timeout > 0 {
+		k.deadline = k.start + clock.Tick(timeout)
+	}
+}
+
+// until returns the earlier of the call's deadline and what begins now and
+// lasts for d; 0 for none. now is taken if it is needed.
+func (k *call) until(d time.Duration) clock.Tick {
+	if d <= 0 {
+		return k.deadline
+	}
+	t := clock.Ticks() + clock.Tick(d)
+	if k.deadline != 0 && k.deadline < t {
+		return k.deadline
+	}
+	return t
+}
+
+// over returns why the call has to end, nil if it may go on.
+func (k *call) over() error {
+	if k.ctx != nil {
+		if err := k.ctx.Err(); err != nil {
+			return err
+		}
+	}
+	if k.deadline != 0 && clock.Ticks() >= k.deadline {
+		return ErrTimeout
+	}
+	return nil
+}
+
+// watch makes the end of the context break the connection off. unwatch ends
+// that, and reports false if the context has ended: the connection can't be
+// used any more then, or will be of no use at any moment.
+func (k *call) watch(cc *clientConn) (unwatch func() bool) {
+	if k.ctx == nil {
+		return nil
+	}
+	if cc.onCancel == nil {
+		cc.onCancel = cc.cancel
+	}
+	return context.AfterFunc(k.ctx, cc.onCancel)
+}
+
+// DoContext is Do that returns when ctx ends, with ctx.Err(), whatever it waits
+// for: a connection, an address, dialing, TLS, the server. Reading a streamed body
+// fails from then on. It needs no goroutine while it waits. A context that can't be
+// cancelled costs nothing. Not in fasthttp.
+func (c *HostClient) DoContext(ctx context.Context, req *Request, resp *Response) error {
+	return c.do(ctx, req, resp)
+}

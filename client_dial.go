@@ -1,0 +1,247 @@
+package gale
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"net"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/galehttp/gale/internal/clock"
+)
+
+// addrList is the addresses of a HostClient, which take turns.
+type addrList struct {
+	mu   sync.Mutex
+	list []string
+	next int
+}
+
+// take returns the next address of list, a list separated by commas.
+func (a *addrList) take(list string, isTLS bool) string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.list == nil {
+		for addr := range strings.SplitSeq(list, ",") {
+			if addr = strings.TrimSpace(addr); addr != "" || list == "" {
+				a.list = append(a.list, AddMissingPort(addr, isTLS))
+			}
+		}
+	}
+	if len(a.list) == 0 {
+		return ""
+	}
+	addr := a.list[a.next%len(a.list)]
+	a.next++
+	return addr
+}
+
+// dialReserved makes a connection for which there is a place in the pool. If
+// that fails, or the call ends before, the place is given up.
+func (c *HostClient) dialReserved(k *call) (*clientConn, error) {
+	c.pool.count(&c.pool.stats.Dials)
+	if c.Addr == "" && c.Dial == nil && c.DialTimeout == nil && c.DialContext == nil {
+		c.unreserve()
+		return nil, errNoAddr
+	}
+	addr := c.addrs.take(c.Addr, c.IsTLS)
+	k.upstream = addr
+	dialer := c.dialer()
+	if !dialer.waits || k.ctx == nil && k.deadline == 0 && c.MaxDialDuration <= 0 {
+		cc, err := c.connect(k, addr, dialer)
+		if err != nil {
+			c.pool.count(&c.pool.stats.DialErrors)
+			c.unreserve()
+		}
+		return cc, err
+	}
+	return c.dialApart(k, addr, dialer)
+}
+
+// hostDialer is a way to make connections.
+type hostDialer struct {
+	dial func(ctx context.Context, k *call, addr string) (net.Conn, error)
+	// waits says that dial doesn't know when to give up.
+	waits bool
+}
+
+func (c *HostClient) dialer() hostDialer {
+	switch {
+	case c.DialContext != nil:
+		return hostDialer{dial: func(ctx context.Context, _ *call, addr string) (net.Conn, error) {
+			return c.DialContext(ctx, c.network(), addr)
+		}}
+	case c.DialTimeout != nil:
+		return hostDialer{waits: true, dial: func(_ context.Context, k *call, addr string) (net.Conn, error) {
+			timeout := c.MaxDialDuration
+			if t := k.until(timeout); t != 0 {
+				timeout = max(time.Duration(t-clock.Ticks()), 1)
+			}
+			return c.DialTimeout(addr, timeout)
+		}}
+	case c.Dial != nil:
+		return hostDialer{waits: true, dial: func(_ context.Context, _ *call, addr string) (net.Conn, error) {
+			return c.Dial(addr)
+		}}
+	}
+	return hostDialer{dial: func(ctx context.Context, _ *call, addr string) (net.Conn, error) {
+		return defaultDialer.DialContext(ctx, c.network(), addr)
+	}}
+}
+
+func (c *HostClient) network() string {
+	if c.DialDualStack || defaultDualStack {
+		return "tcp"
+	}
+	return "tcp4"
+}
+
+// dialApart lets a dialer that doesn't know when to give up work in a goroutine,
+// and leaves it when the call ends. A connection that comes later is for others.
+func (c *HostClient) dialApart(k *call, addr string, dialer hostDialer) (*clientConn, error) {
+	type result struct {
+		cc  *clientConn
+		err error
+	}
+	// The call must not be touched once it has ended.
+	own := *k
+	done := make(chan result)
+	ended := make(chan struct{})
+	go func() {
+		cc, err := c.connect(&own, addr, dialer)
+		if err != nil {
+			c.pool.count(&c.pool.stats.DialErrors)
+			c.unreserve()
+		}
+		select {
+		case done <- result{cc, err}:
+		case <-ended:
+			if err == nil {
+				c.release(cc)
+			}
+		}
+	}()
+	ctx, cancel := k.context(c.MaxDialDuration)
+	defer cancel()
+	select {
+	case r := <-done:
+		return r.cc, r.err
+	case <-ctx.Done():
+		close(ended)
+		return nil, k.ended(ctx.Err())
+	}
+}
+
+// context returns a context that ends with the call, and after d if that is
+// positive.
+func (k *call) context(d time.Duration) (context.Context, context.CancelFunc) {
+	ctx := k.ctx
+	if ctx == nil {
+		ctx = context.Background()
+	}
+	if t := k.until(d); t != 0 {
+		return context.WithTimeout(ctx, time.Duration(t-clock.Ticks()))
+	}
+	return ctx, func() {}
+}
+
+// ended returns the error of a call, or of a phase of it, that failed with err
+// because its context has ended.
+func (k *call) ended(err error) error {
+	if k.ctx != nil && k.ctx.Err() != nil {
+		return k.ctx.Err()
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		if k.deadline == 0 || clock.Ticks() < k.deadline {
+			return ErrDialTimeout
+		}
+		return ErrTimeout
+	}
+	return err
+}
+
+// connect dials addr, with TLS if the client uses it.
+func (c *HostClient) connect(k *call, addr string, dialer hostDialer) (*clientConn, error) {
+	ctx, cancel := k.context(c.MaxDialDuration)
+	from := clock.Ticks()
+	nc, err := dialer.dial(ctx, k, addr)
+	cancel()
+	if err == nil && nc == nil {
+		err = errNoConn
+	}
+	c.Trace.dialed(addr, nc, time.Duration(clock.Ticks()-from), err)
+	if err != nil {
+		if k.over() != nil {
+			err = k.ended(err)
+		}
+		return nil, err
+	}
+	if _, ok := nc.(*tls.Conn); c.IsTLS && !ok {
+		if nc, err = c.handshake(k, nc, addr); err != nil {
+			return nil, err
+		}
+	}
+	return newClientConn(nc, addr), nil
+}
+
+var errNoConn = errors.New("gale: the dialer returned neither a connection nor an error")
+
+// handshake turns nc into a connection with TLS, or closes it.
+func (c *HostClient) handshake(k *call, nc net.Conn, addr string) (net.Conn, error) {
+	limit := c.TLSHandshakeTimeout
+	if limit == 0 {
+		limit = DefaultTLSHandshakeTimeout
+	}
+	ctx, cancel := k.context(limit)
+	defer cancel()
+	from := clock.Ticks()
+	tc := tls.Client(nc, c.tls.get(c.TLSConfig, addr))
+	err := tc.HandshakeContext(ctx)
+	c.Trace.tlsDone(addr, tc, time.Duration(clock.Ticks()-from), err)
+	if err == nil {
+		return tc, nil
+	}
+	_ = nc.Close()
+	if ctx.Err() == nil {
+		return nil, err
+	}
+	if k.over() == nil {
+		return nil, ErrTLSHandshakeTimeout
+	}
+	return nil, k.ended(ctx.Err())
+}
+
+// tlsConfigs are the configurations of TLS by address.
+type tlsConfigs struct {
+	mu sync.Mutex
+	m  map[string]*tls.Config
+}
+
+// get returns the configuration for addr, made of the user's, which may be nil.
+func (t *tlsConfigs) get(user *tls.Config, addr string) *tls.Config {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if cfg := t.m[addr]; cfg != nil {
+		return cfg
+	}
+	var cfg *tls.Config
+	if user != nil {
+		cfg = user.Clone()
+	} else {
+		cfg = &tls.Config{ClientSessionCache: tls.NewLRUClientSessionCache(0)}
+	}
+	if cfg.ServerName == "" {
+		host, _, err := net.SplitHostPort(addr)
+		if err != nil {
+			host = addr
+		}
+		cfg.ServerName = host
+	}
+	if t.m == nil {
+		t.m = make(map[string]*tls.Config)
+	}
+	t.m[addr] = cfg
+	return cfg
+}

@@ -1,0 +1,335 @@
+package gale
+
+import (
+	"io"
+	"time"
+
+	"github.com/galehttp/gale/internal/clock"
+	"github.com/galehttp/gale/internal/h1"
+	"github.com/galehttp/gale/internal/msg"
+	"github.com/galehttp/gale/internal/pool"
+)
+
+// roundTrip sends req over a connection of the pool and reads the response. retry
+// says that somebody may want to send it again.
+func (c *HostClient) roundTrip(k *call, req *Request, resp *Response) (retry bool, err error) {
+	if err := c.prepare(req); err != nil {
+		return false, err
+	}
+	cc, err := c.acquire(k)
+	if err != nil {
+		return false, err
+	}
+	k.reused, k.upstream = cc.served > 0, cc.upstream
+	if c.Trace != nil {
+		c.Trace.gotConn(req, cc, time.Duration(clock.Ticks()-k.start))
+	}
+	lastOne := c.MaxConnDuration > 0 && k.start-cc.created > clock.Tick(c.MaxConnDuration) && !req.ConnectionClose()
+	if lastOne {
+		req.SetConnectionClose()
+	}
+	rules := c.readRules(req, resp)
+	unwatch := k.watch(cc)
+	keep, err := c.exchange(k, cc, req, resp, &rules)
+	if lastOne {
+		req.Header.ResetConnectionClose()
+	}
+	if err == nil && rules.stream {
+		resp.bodyStream = c.newResponseStream(k, cc, resp, rules.length, keep, unwatch)
+		return false, nil
+	}
+	if unwatch != nil && !unwatch() {
+		keep = false
+	}
+	if err == nil {
+		resp.ParseNetConn(cc.c)
+	}
+	if err == nil && keep {
+		cc.served++
+		c.release(cc)
+		return false, nil
+	}
+	c.discard(cc)
+	return err != nil && err != ErrBodyTooLarge, err
+}
+
+// readRules are what the reading of a response goes by.
+type readRules struct {
+	lim    h1.Limits
+	limit  int   // for the body, in bytes; 0 for none
+	skip   bool  // there is no body, or nobody wants it
+	head   bool  // the request's method is HEAD
+	tunnel bool  // it is CONNECT
+	stream bool  // the body is left to be read by somebody else
+	length int64 // of the body, or msg.LenChunked, msg.LenUnknown
+
+	interim int // 1xx responses so far
+}
+
+func (c *HostClient) readRules(req *Request, resp *Response) readRules {
+	r := readRules{
+		limit:  c.MaxResponseBodySize,
+		head:   req.Header.IsHead(),
+		tunnel: req.Header.IsConnect(),
+		skip:   resp.SkipBody,
+		stream: resp.StreamBody || c.StreamResponseBody,
+	}
+	if c.ReadBufferSize > 0 {
+		r.lim = h1.Limits{Head: c.ReadBufferSize}
+	}
+	switch {
+	case r.limit == 0:
+		r.limit = DefaultMaxResponseBodySize
+	case r.limit < 0:
+		r.limit = 0
+	}
+	resp.Reset()
+	resp.SkipBody, resp.StreamBody = r.skip || r.head, r.stream
+	if c.DisableHeaderNamesNormalizing {
+		resp.Header.DisableNormalizing()
+	}
+	resp.Header.hideContents = c.SecureErrorLogMessage
+	return r
+}
+
+// exchange sends req and reads the response, all of it unless rules.stream is
+// true afterwards. keep says that the connection can be used again once the
+// body was read.
+func (c *HostClient) exchange(k *call, cc *clientConn, req *Request, resp *Response, rules *readRules) (keep bool, err error) {
+	answered, err := c.send(k, cc, req, resp, rules)
+	if c.Trace != nil {
+		c.Trace.wrote(req, err)
+	}
+	unsent := answered || err != nil // then the rest of the request must not follow
+	switch {
+	case err != nil:
+		// Who refuses a request may close before all of it has come; what was
+		// refused is worth more than that.
+		if !k.sent || !isReset(err) || cc.hasResponse(k, c, resp, rules) != nil {
+			return false, k.failed(req, err, false)
+		}
+	case !answered:
+		cc.read.want = k.until(c.ReadTimeout)
+		if c.ResponseHeaderTimeout > 0 {
+			whole := cc.read.want
+			cc.read.want = k.until(c.ResponseHeaderTimeout)
+			if whole != 0 && whole < cc.read.want {
+				cc.read.want = whole
+			}
+			err = cc.readFinalHead(k, resp, rules, c.Trace, req)
+			cc.read.want = whole
+		} else {
+			err = cc.readFinalHead(k, resp, rules, c.Trace, req)
+		}
+		if err != nil {
+			return false, k.failed(req, err, len(cc.unread()) > 0 || rules.interim > 0)
+		}
+	}
+	keep = cc.frame(resp, rules) && !unsent && !req.ConnectionClose()
+	if rules.stream {
+		return keep, nil
+	}
+	if err := cc.readBody(resp, rules); err != nil {
+		return false, k.failed(req, err, true)
+	}
+	return keep && len(cc.unread()) == 0, nil
+}
+
+// hasResponse looks for the response of a server that doesn't take the request
+// any more.
+func (cc *clientConn) hasResponse(k *call, c *HostClient, resp *Response, rules *readRules) error {
+	const patience = time.Second
+	cc.read.want = k.until(patience)
+	return cc.readFinalHead(k, resp, rules, nil, nil)
+}
+
+// failed notes what an attempt's end means for others. got says that bytes of
+// a response had come.
+func (k *call) failed(req *Request, err error, got bool) error {
+	k.verdict = verdictUnsafe
+	if k.ctx != nil && k.ctx.Err() != nil {
+		return k.ctx.Err()
+	}
+	if !got && err != ErrTimeout && k.reused && (!k.sent || isIdempotent(req)) && (err == io.EOF || isReset(err)) {
+		k.verdict = verdictSafe
+	}
+	return err
+}
+
+// readFinalHead reads the head of the response into resp, after as many interim
+// ones as there may be. t may be nil.
+func (cc *clientConn) readFinalHead(k *call, resp *Response, rules *readRules, t *ClientTrace, req *Request) error {
+	if t != nil && len(cc.unread()) == 0 {
+		if err := cc.fill(); err != nil {
+			return noResponse(err)
+		}
+		t.firstByte(req)
+	}
+	for {
+		if err := cc.readHead(k, resp, rules); err != nil {
+			return err
+		}
+		if s := resp.Header.s.Status; s/100 != 1 || s == StatusSwitchingProtocols {
+			return nil
+		}
+		if rules.interim++; rules.interim > maxInterimResponses {
+			return errTooManyInterim
+		}
+	}
+}
+
+// readHead reads one head, or reads on in one of which a part has come.
+func (cc *clientConn) readHead(_ *call, resp *Response, rules *readRules) error {
+	h := &resp.Header
+	if h.s.Status != 0 && h.s.Scan.Line == 0 {
+		h.resetFields() // an interim response
+	}
+	for {
+		if b := cc.unread(); len(b) > 0 {
+			n, err := h1.ParseResponse(b, &h.s, &rules.lim)
+			if err == nil {
+				cc.r += n
+				h.s.Scan = msg.Scan{}
+				return nil
+			}
+			if err == h1.ErrHeadTooLong {
+				return &ErrSmallBuffer{headError("response", b, h.hideContents, ErrSmallReadBuffer)}
+			}
+			if err != h1.ErrPartial {
+				return headError("response", b, h.hideContents, knownError(err, b))
+			}
+		}
+		if err := cc.fill(); err != nil {
+			if b := cc.unread(); len(b) > 0 && err != ErrTimeout {
+				return headError("response", b, h.hideContents, err)
+			}
+			return noResponse(err)
+		}
+	}
+}
+
+// noResponse makes of a connection that was broken off one that was closed:
+// which of both a client sees is a matter of luck.
+func noResponse(err error) error {
+	if err != ErrTimeout && isReset(err) {
+		return io.EOF
+	}
+	return err
+}
+
+// frame derives from a head how the body is delimited (RFC 9112 section 6.3),
+// and returns whether the connection can be used after it.
+func (cc *clientConn) frame(resp *Response, rules *readRules) (keep bool) {
+	h := &resp.Header.s
+	keep = h1.ResponseKeepAlive(h)
+	rules.length = h.ContentLength
+	switch {
+	case h.Status == StatusSwitchingProtocols, rules.tunnel && h.Status/100 == 2:
+		keep, rules.length = false, 0
+	case rules.head:
+		rules.length = 0
+	case !statusHasBody(h.Status):
+		// A length with a 204 is forbidden (RFC 9110 section 8.6): who knows
+		// what comes.
+		if h.Status != StatusNotModified && (h.ContentLength > 0 || h.ContentLength == msg.LenChunked) {
+			keep = false
+		}
+		rules.length = 0
+	case rules.skip:
+		keep = keep && rules.length == 0
+		rules.length = 0
+	case rules.length == msg.LenUnknown:
+		keep = false
+	}
+	if rules.length == 0 {
+		rules.stream = rules.stream && !rules.skip && !rules.head
+	}
+	return keep
+}
+
+// readBody reads the whole body into resp.
+func (cc *clientConn) readBody(resp *Response, rules *readRules) error {
+	if rules.length == 0 {
+		return nil
+	}
+	if rules.limit > 0 && rules.length > int64(rules.limit) {
+		return ErrBodyTooLarge
+	}
+	b := resp.bodyBuf()
+	b.Reset()
+	switch rules.length {
+	case msg.LenChunked:
+		return cc.readChunked(resp, b, rules)
+	case msg.LenUnknown:
+		if err := cc.readRest(b, rules.limit); err != nil {
+			return err
+		}
+		resp.Header.SetContentLength(len(b.B))
+		resp.Header.SetConnectionClose()
+		return nil
+	}
+	return cc.readKnown(b, int(rules.length))
+}
+
+// readKnown reads n bytes into b, which grows with what has come and not with
+// what was promised.
+func (cc *clientConn) readKnown(b *pool.Buf, n int) error {
+	const first, factor = 4 << 10, 8
+	have := cc.unread()
+	have = have[:min(len(have), n)]
+	b.Grow(max(len(have), min(n, first)))
+	b.B = append(b.B, have...)
+	cc.r += len(have)
+	for len(b.B) < n {
+		if len(b.B) == cap(b.B) {
+			b.Grow(min(n-len(b.B), factor*len(b.B)))
+		}
+		m, err := cc.readSome(b.B[len(b.B):min(n, cap(b.B))])
+		b.B = b.B[:len(b.B)+m]
+		if err != nil {
+			return noEOF(err)
+		}
+	}
+	return nil
+}
+
+// readRest reads what comes until the connection ends.
+func (cc *clientConn) readRest(b *pool.Buf, limit int) error {
+	b.B = append(b.B, cc.unread()...)
+	cc.r += len(cc.unread())
+	for {
+		if limit > 0 && len(b.B) > limit {
+			return ErrBodyTooLarge
+		}
+		if len(b.B) == cap(b.B) {
+			b.Grow(1)
+		}
+		m, err := cc.readSome(b.B[len(b.B):cap(b.B)])
+		b.B = b.B[:len(b.B)+m]
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func (cc *clientConn) readChunked(resp *Response, b *pool.Buf, rules *readRules) error {
+	d := acquireChunkReader(&rules.lim)
+	defer d.release()
+	for {
+		data, done, err := d.next(cc)
+		if err != nil {
+			return err
+		}
+		if rules.limit > 0 && len(b.B)+len(data) > rules.limit {
+			return ErrBodyTooLarge
+		}
+		_, _ = b.Write(data)
+		if done {
+			d.deliver(&resp.Header)
+			return nil
+		}
+	}
+}

@@ -1,0 +1,397 @@
+package gale
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/galehttp/gale/internal/clock"
+)
+
+// PoolStats describe the connections of a client: a snapshot and counters since
+// its beginning.
+type PoolStats struct {
+	Open    int // connections, idle, in use or being made
+	Idle    int // idle connections
+	Waiting int // requests that wait for a connection
+
+	Dials      uint64 // connections that were asked for
+	DialErrors uint64 // and could not be had
+	Reuses     uint64 // requests that got a connection that had been used before
+	Waits      uint64 // requests that had to wait
+	Dead       uint64 // idle connections that were found closed, or talking
+	Expired    uint64 // idle connections that became too old
+}
+
+// PoolStats returns the state of the client's connections. Not in fasthttp.
+func (c *HostClient) PoolStats() PoolStats {
+	p := &c.pool
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s := p.stats
+	s.Open, s.Idle, s.Waiting = p.open, p.idle.n, p.waiting.n
+	return s
+}
+
+// connPool is the connections of a HostClient. Its idle ones are in the order in
+// which they became so. A connection that becomes free while requests wait
+// goes to the first of them straight away; so does the right to make one.
+type connPool struct {
+	mu      sync.Mutex
+	idle    connRing
+	open    int // idle, in use or being made
+	waiting waiterList
+	sweeper *time.Timer // closes old idle connections
+	armed   bool        // the sweeper runs
+	stats   PoolStats
+}
+
+// connRing is a queue of connections from which both ends are taken.
+type connRing struct {
+	conns []*clientConn // its length is a power of two
+	head  int
+	n     int
+}
+
+func (r *connRing) push(cc *clientConn) {
+	if r.n == len(r.conns) {
+		grown := make([]*clientConn, max(8, 2*r.n))
+		for i := range r.n {
+			grown[i] = r.at(i)
+		}
+		r.conns, r.head = grown, 0
+	}
+	r.conns[(r.head+r.n)&(len(r.conns)-1)] = cc
+	r.n++
+}
+
+func (r *connRing) at(i int) *clientConn { return r.conns[(r.head+i)&(len(r.conns)-1)] }
+
+func (r *connRing) popFront() *clientConn {
+	cc := r.conns[r.head]
+	r.conns[r.head] = nil
+	r.head = (r.head + 1) & (len(r.conns) - 1)
+	r.n--
+	return cc
+}
+
+func (r *connRing) popBack() *clientConn {
+	i := (r.head + r.n - 1) & (len(r.conns) - 1)
+	cc := r.conns[i]
+	r.conns[i] = nil
+	r.n--
+	return cc
+}
+
+// connWaiter is a request that waits for a connection. Once it is out of the
+// list, ready gets exactly one value: a connection, or nil for the right to
+// make one.
+type connWaiter struct {
+	ready      chan *clientConn
+	prev, next *connWaiter
+	listed     bool
+}
+
+var connWaiters = sync.Pool{New: func() any { return &connWaiter{ready: make(chan *clientConn, 1)} }}
+
+// waiterList is a list of those who wait, the first in front.
+type waiterList struct {
+	first, last *connWaiter
+	n           int
+}
+
+func (l *waiterList) push(w *connWaiter) {
+	w.prev, w.next, w.listed = l.last, nil, true
+	if l.last != nil {
+		l.last.next = w
+	} else {
+		l.first = w
+	}
+	l.last = w
+	l.n++
+}
+
+func (l *waiterList) remove(w *connWaiter) {
+	if w.prev != nil {
+		w.prev.next = w.next
+	} else {
+		l.first = w.next
+	}
+	if w.next != nil {
+		w.next.prev = w.prev
+	} else {
+		l.last = w.prev
+	}
+	w.prev, w.next, w.listed = nil, nil, false
+	l.n--
+}
+
+// serve takes the first waiter off the list and gives it cc, nil for the
+// right to make a connection. It reports false if nobody waits.
+func (l *waiterList) serve(cc *clientConn) bool {
+	w := l.first
+	if w == nil {
+		return false
+	}
+	l.remove(w)
+	w.ready <- cc
+	return true
+}
+
+// grant lets those who wait make connections, as far as limit allows. The
+// caller holds the lock.
+func (p *connPool) grant(limit int) {
+	for p.open < limit && p.waiting.serve(nil) {
+		p.open++
+	}
+}
+
+// acquire returns a connection: an idle one that is still good, a new one, or
+// the next that becomes free.
+func (c *HostClient) acquire(k *call) (*clientConn, error) {
+	for {
+		cc, dial, w, err := c.reserve(k.start)
+		switch {
+		case err != nil:
+			return nil, err
+		case w != nil:
+			if cc, err = c.await(k, w); err != nil {
+				return nil, err
+			}
+			dial = cc == nil
+		}
+		if dial {
+			return c.dialReserved(k)
+		}
+		if w != nil || c.usable(cc, k.start) {
+			return cc, nil
+		}
+	}
+}
+
+// reserve returns an idle connection, or the right to make one, or a place in
+// the queue.
+func (c *HostClient) reserve(now clock.Tick) (cc *clientConn, dial bool, w *connWaiter, err error) {
+	p := &c.pool
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case p.idle.n > 0:
+		if c.ConnPoolStrategy == LIFO {
+			cc = p.idle.popBack()
+		} else {
+			cc = p.idle.popFront()
+		}
+		p.stats.Reuses++
+		return cc, false, nil, nil
+	case p.open < c.maxConns():
+		p.open++
+		return nil, true, nil, nil
+	case c.MaxConnWaitTimeout <= 0:
+		return nil, false, nil, ErrNoFreeConns
+	}
+	w = connWaiters.Get().(*connWaiter)
+	p.waiting.push(w)
+	p.stats.Waits++
+	return nil, false, w, nil
+}
+
+// usable reports whether an idle connection can be used, and closes it if not.
+func (c *HostClient) usable(cc *clientConn, now clock.Tick) bool {
+	idle := time.Duration(now - cc.lastUse)
+	switch {
+	case idle > c.maxIdle():
+		c.pool.count(&c.pool.stats.Expired)
+	case !cc.alive():
+		c.pool.count(&c.pool.stats.Dead)
+	default:
+		return true
+	}
+	c.discard(cc)
+	return false
+}
+
+func (p *connPool) count(n *uint64) {
+	p.mu.Lock()
+	*n++
+	p.mu.Unlock()
+}
+
+// await waits for what w was put into the queue for.
+func (c *HostClient) await(k *call, w *connWaiter) (*clientConn, error) {
+	wait, late := c.MaxConnWaitTimeout, ErrNoFreeConns
+	if k.deadline != 0 {
+		if left := time.Duration(k.deadline - clock.Ticks()); left < wait {
+			wait, late = left, ErrTimeout
+		}
+	}
+	var done <-chan struct{}
+	if k.ctx != nil {
+		done = k.ctx.Done()
+	}
+	t := AcquireTimer(wait)
+	defer ReleaseTimer(t)
+	select {
+	case cc := <-w.ready:
+		connWaiters.Put(w)
+		return cc, nil
+	case <-t.C:
+	case <-done:
+		late = k.ctx.Err()
+	}
+	return c.leaveQueue(w, late)
+}
+
+// leaveQueue gives up waiting. What w was served at the same moment is still
+// good, but not for a request that has ended.
+func (c *HostClient) leaveQueue(w *connWaiter, late error) (*clientConn, error) {
+	p := &c.pool
+	p.mu.Lock()
+	if w.listed {
+		p.waiting.remove(w)
+		p.mu.Unlock()
+		connWaiters.Put(w)
+		return nil, late
+	}
+	p.mu.Unlock()
+	cc := <-w.ready
+	connWaiters.Put(w)
+	switch {
+	case late == ErrNoFreeConns:
+		return cc, nil
+	case cc != nil:
+		c.release(cc)
+	default:
+		c.unreserve()
+	}
+	return nil, late
+}
+
+// release makes a connection available that can be used again.
+func (c *HostClient) release(cc *clientConn) {
+	cc.lastUse = clock.Ticks()
+	p := &c.pool
+	p.mu.Lock()
+	if p.open > c.maxConns() {
+		p.mu.Unlock()
+		c.discard(cc)
+		return
+	}
+	if p.waiting.n == 0 {
+		p.idle.push(cc)
+		if !p.armed {
+			c.arm(c.maxIdle())
+		}
+		p.mu.Unlock()
+		return
+	}
+	p.stats.Reuses++
+	p.waiting.serve(cc)
+	p.mu.Unlock()
+}
+
+// discard closes a connection and lets others take its place.
+func (c *HostClient) discard(cc *clientConn) {
+	cc.close()
+	c.unreserve()
+}
+
+// unreserve gives up the place of a connection.
+func (c *HostClient) unreserve() {
+	p := &c.pool
+	p.mu.Lock()
+	p.open--
+	p.grant(c.maxConns())
+	p.mu.Unlock()
+}
+
+func (c *HostClient) maxIdle() time.Duration {
+	if c.MaxIdleConnDuration <= 0 {
+		return DefaultMaxIdleConnDuration
+	}
+	return c.MaxIdleConnDuration
+}
+
+// arm makes the sweeper run after d. The caller holds the lock.
+func (c *HostClient) arm(d time.Duration) {
+	p := &c.pool
+	p.armed = true
+	if p.sweeper == nil {
+		p.sweeper = time.AfterFunc(d, c.sweep)
+		return
+	}
+	p.sweeper.Reset(d)
+}
+
+// sweep closes the connections that have been idle for too long. It comes back
+// as long as there are any.
+func (c *HostClient) sweep() {
+	p, now := &c.pool, clock.Ticks()
+	var old []*clientConn
+	p.mu.Lock()
+	p.armed = false
+	for p.idle.n > 0 {
+		left := c.maxIdle() - time.Duration(now-p.idle.at(0).lastUse)
+		if left > 0 {
+			c.arm(left)
+			break
+		}
+		old = append(old, p.idle.popFront())
+		p.stats.Expired++
+	}
+	p.mu.Unlock()
+	for _, cc := range old {
+		c.discard(cc)
+	}
+}
+
+// CloseIdleConnections closes the connections that are idle. Those in use stay.
+func (c *HostClient) CloseIdleConnections() { c.dropIdle(func(*clientConn) bool { return true }) }
+
+// dropSuspects closes those idle connections that may be as dead as one that
+// was just found so by using it: a server that went away took all of them along.
+func (c *HostClient) dropSuspects() {
+	c.dropIdle(func(cc *clientConn) bool { return !cc.canCheck() || !cc.alive() })
+}
+
+// dropIdle closes the idle connections for which drop reports true.
+func (c *HostClient) dropIdle(drop func(*clientConn) bool) {
+	p := &c.pool
+	p.mu.Lock()
+	var all []*clientConn
+	for n := p.idle.n; n > 0; n-- {
+		if cc := p.idle.popFront(); drop(cc) {
+			all = append(all, cc)
+		} else {
+			p.idle.push(cc)
+		}
+	}
+	if p.idle.n == 0 && p.armed {
+		p.sweeper.Stop()
+		p.armed = false
+	}
+	p.mu.Unlock()
+	for _, cc := range all {
+		c.discard(cc)
+	}
+}
+
+// AcquireConn returns a connection of the pool, for implementations of
+// [RoundTripper]: an idle one, or a new one. It takes no longer than reqTimeout
+// if that is positive. connectionClose says that the connection won't be used
+// again, which makes no difference here. The connection is given back
+// with ReleaseConn, or with CloseConn if it can't be used again.
+func (c *HostClient) AcquireConn(reqTimeout time.Duration, connectionClose bool) (cc *clientConn, err error) {
+	k := newCall(context.Background(), reqTimeout)
+	return c.acquire(&k)
+}
+
+// ReleaseConn gives back a connection that can be used for another request:
+// the exchange was complete and all its bytes were read.
+func (c *HostClient) ReleaseConn(cc *clientConn) {
+	cc.served++
+	c.release(cc)
+}
+
+// CloseConn closes a connection that AcquireConn returned.
+func (c *HostClient) CloseConn(cc *clientConn) { c.discard(cc) }
