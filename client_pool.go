@@ -269,6 +269,7 @@ func (c *HostClient) leaveQueue(w *connWaiter, late error) (*clientConn, error) 
 
 // release makes a connection available that can be used again.
 func (c *HostClient) release(cc *clientConn) {
+	cc.dropBuffer()
 	cc.lastUse = clock.Ticks()
 	p := &c.pool
 	p.mu.Lock()

@@ -211,7 +211,6 @@ func (s *responseStream) end(err error) {
 		s.dec = nil
 	}
 	if keep {
-		cc.dropBuffer()
 		cc.served++
 		s.c.release(cc)
 		return
