@@ -30,6 +30,7 @@ const (
 	DefaultConcurrency                    = gale.DefaultConcurrency
 	DefaultDNSCacheDuration               = gale.DefaultDNSCacheDuration
 	DefaultDialTimeout                    = gale.DefaultDialTimeout
+	DefaultExpectContinueTimeout          = gale.DefaultExpectContinueTimeout
 	DefaultLBClientTimeout                = gale.DefaultLBClientTimeout
 	DefaultMaxConnsPerHost                = gale.DefaultMaxConnsPerHost
 	DefaultMaxHeaderBytes                 = gale.DefaultMaxHeaderBytes
@@ -37,6 +38,7 @@ const (
 	DefaultMaxIdleConnDuration            = gale.DefaultMaxIdleConnDuration
 	DefaultMaxPendingRequests             = gale.DefaultMaxPendingRequests
 	DefaultMaxRequestBodySize             = gale.DefaultMaxRequestBodySize
+	DefaultMaxResponseBodySize            = gale.DefaultMaxResponseBodySize
 	DefaultReadHeaderTimeout              = gale.DefaultReadHeaderTimeout
 	DefaultTLSHandshakeTimeout            = gale.DefaultTLSHandshakeTimeout
 	FIFO                                  = gale.FIFO

@@ -21,6 +21,9 @@ type CacheKind = gale.CacheKind
 // Client is [gale.Client].
 type Client = gale.Client
 
+// ClientTrace is [gale.ClientTrace].
+type ClientTrace = gale.ClientTrace
+
 // ConnPoolStrategyType is [gale.ConnPoolStrategyType].
 type ConnPoolStrategyType = gale.ConnPoolStrategyType
 
@@ -50,6 +53,9 @@ type ErrDialWithUpstream = gale.ErrDialWithUpstream
 
 // ErrNothingRead is [gale.ErrNothingRead].
 type ErrNothingRead = gale.ErrNothingRead
+
+// ErrRequestSent is [gale.ErrRequestSent].
+type ErrRequestSent = gale.ErrRequestSent
 
 // ErrSmallBuffer is [gale.ErrSmallBuffer].
 type ErrSmallBuffer = gale.ErrSmallBuffer
@@ -83,6 +89,9 @@ type PathRewriteFunc = gale.PathRewriteFunc
 
 // PipelineClient is [gale.PipelineClient].
 type PipelineClient = gale.PipelineClient
+
+// PoolStats is [gale.PoolStats].
+type PoolStats = gale.PoolStats
 
 // ReadCloserWithError is [gale.ReadCloserWithError].
 type ReadCloserWithError = gale.ReadCloserWithError
