@@ -1,0 +1,237 @@
+package prefork
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"runtime"
+	"syscall"
+	"time"
+)
+
+// master is a master at work. All of it but wait belongs to one goroutine.
+type master struct {
+	*Prefork
+	files    []*os.File
+	children map[int]*exec.Cmd // by process id; until their end was reported
+	ended    chan ending
+	stopping chan struct{} // closed when no child is to be replaced any more
+	endings  int           // of children, in all
+}
+
+// ending tells that a child has ended. err is nil after exit status 0.
+type ending struct {
+	pid int
+	err error
+}
+
+// supervise is the work of the master.
+func (p *Prefork) supervise(addr string) (err error) {
+	files, err := p.listen(addr)
+	if err != nil {
+		return err
+	}
+	m := &master{
+		Prefork:  p,
+		files:    files,
+		children: make(map[int]*exec.Cmd),
+		ended:    make(chan ending),
+		stopping: make(chan struct{}),
+	}
+	signals := make(chan os.Signal, 2)
+	notify(signals)
+	defer signal.Stop(signals)
+	defer func() {
+		if stopErr := m.stop(signals); stopErr != nil {
+			err = errors.Join(err, stopErr)
+		}
+	}()
+
+	if err := m.startAll(); err != nil {
+		return err
+	}
+	return m.watch(signals)
+}
+
+// startAll starts the first children.
+func (m *master) startAll() error {
+	var pids []int
+	for range runtime.GOMAXPROCS(0) {
+		pid, err := m.start()
+		if err != nil {
+			return err
+		}
+		pids = append(pids, pid)
+	}
+	if m.OnMasterReady != nil {
+		if err := m.OnMasterReady(pids); err != nil {
+			m.logf("prefork: OnMasterReady: %v", err)
+			return err
+		}
+	}
+	return nil
+}
+
+// start starts a child.
+func (m *master) start() (pid int, err error) {
+	cmd, err := m.command()
+	if err != nil {
+		m.logf("prefork: failed to start a child process: %v", err)
+		return 0, err
+	}
+	pid = cmd.Process.Pid
+	m.children[pid] = cmd
+	go m.wait(pid, cmd)
+	if m.OnChildSpawn != nil {
+		if err := m.OnChildSpawn(pid); err != nil {
+			m.logf("prefork: OnChildSpawn for PID %d: %v", pid, err)
+			return 0, err
+		}
+	}
+	return pid, nil
+}
+
+// command returns the command of a new child, started.
+func (m *master) command() (*exec.Cmd, error) {
+	if m.CommandProducer == nil {
+		return again(m.files)
+	}
+	cmd, err := m.CommandProducer(m.files)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("prefork: command producer: %w", err)
+	case cmd == nil:
+		return nil, ErrCommandProducerNilCmd
+	case cmd.Process == nil:
+		return nil, ErrCommandProducerNotStarted
+	}
+	return cmd, nil
+}
+
+// again starts this program as a child.
+func again(files []*os.File) (*exec.Cmd, error) {
+	program, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("prefork: find the program that runs: %w", err)
+	}
+	cmd := exec.Command(program)
+	cmd.Args = os.Args
+	cmd.Env = append(os.Environ(), childVar+"=1")
+	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	cmd.ExtraFiles = files
+	if err := cmd.Start(); err != nil {
+		return nil, fmt.Errorf("prefork: %w", err)
+	}
+	return cmd, nil
+}
+
+// wait reports the end of a child when it is time to replace it.
+func (m *master) wait(pid int, cmd *exec.Cmd) {
+	err := cmd.Wait()
+	if m.RecoverInterval > 0 {
+		delay := time.NewTimer(m.RecoverInterval)
+		defer delay.Stop()
+		select {
+		case <-delay.C:
+		case <-m.stopping:
+		}
+	}
+	m.ended <- ending{pid, err}
+}
+
+// watch replaces children until a signal or too many endings.
+func (m *master) watch(signals <-chan os.Signal) error {
+	for {
+		select {
+		case <-signals:
+			return nil
+		case e := <-m.ended:
+			delete(m.children, e.pid)
+			if len(signals) > 0 {
+				return nil // it may have had the same signal
+			}
+			if err := m.replace(e); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// replace starts a child for one that has ended, if that is allowed.
+func (m *master) replace(e ending) error {
+	if e.err != nil {
+		m.logf("prefork: child PID %d exited: %v", e.pid, e.err)
+	} else {
+		m.logf("prefork: child PID %d exited cleanly", e.pid)
+	}
+	m.endings++
+	if m.endings > m.RecoverThreshold {
+		m.logf("prefork: child exits (%d) exceed RecoverThreshold (%d), terminating master", m.endings, m.RecoverThreshold)
+		return ErrOverRecovery
+	}
+	pid, err := m.start()
+	if err != nil {
+		return err
+	}
+	if m.OnChildRecover != nil {
+		m.OnChildRecover(e.pid, pid)
+	}
+	return nil
+}
+
+// stop ends all children: it asks them to, and kills those that don't within the
+// grace period, or at once when another signal comes.
+func (m *master) stop(signals <-chan os.Signal) error {
+	close(m.stopping)
+	for _, f := range m.files {
+		f.Close()
+	}
+	for _, cmd := range m.children {
+		if cmd.Process.Signal(syscall.SIGTERM) != nil && runtime.GOOS == "windows" {
+			_ = cmd.Process.Kill()
+		}
+	}
+	grace := m.gracePeriod()
+	if m.reap(signals, grace) {
+		return nil
+	}
+	for pid, cmd := range m.children {
+		m.logf("prefork: child PID %d doesn't end, killing it", pid)
+		_ = cmd.Process.Kill()
+	}
+	if !m.reap(nil, grace) {
+		m.forget()
+		return fmt.Errorf("prefork: %d children can't be killed", len(m.children))
+	}
+	return nil
+}
+
+// reap waits for all children to end. It returns false when the time is over or a
+// signal comes.
+func (m *master) reap(signals <-chan os.Signal, d time.Duration) bool {
+	over := time.NewTimer(d)
+	defer over.Stop()
+	for len(m.children) > 0 {
+		select {
+		case e := <-m.ended:
+			delete(m.children, e.pid)
+		case <-over.C:
+			return false
+		case <-signals:
+			return false
+		}
+	}
+	return true
+}
+
+// forget lets the goroutines end that wait for children which can't be killed,
+// whenever those end.
+func (m *master) forget() {
+	go func(n int) {
+		for range n {
+			<-m.ended
+		}
+	}(len(m.children))
+}
