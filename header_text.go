@@ -19,12 +19,7 @@ import (
 // Trailer, Cookie and Connection.
 func (h *RequestHeader) appendHead(dst []byte) []byte {
 	f := &h.s.Fields
-	dst = append(dst, h.Method()...)
-	dst = append(dst, ' ')
-	dst = appendTarget(dst, h.RequestURI())
-	dst = append(dst, ' ')
-	dst = append(dst, h.Protocol()...)
-	dst = append(dst, "\r\n"...)
+	dst = h.appendRequestLine(dst)
 	if h.noSpecial {
 		dst = appendFields(dst, f, 1<<msg.Trailer, h.asIs)
 		if h.cookieState == cookiesOwned {
@@ -33,9 +28,10 @@ func (h *RequestHeader) appendHead(dst []byte) []byte {
 		dst = appendLine(dst, msg.Trailer, declaredTrailers(f, h.asIs))
 		return append(dst, "\r\n"...)
 	}
+	seen := f.Seen()
 	dst = appendAll(dst, f, msg.UserAgent)
 	dst = appendAll(dst, f, msg.Host)
-	if f.Has(msg.ContentType) {
+	if seen&(1<<msg.ContentType) != 0 && f.Has(msg.ContentType) {
 		dst = appendAll(dst, f, msg.ContentType)
 	} else if h.s.ContentLength > 0 && !h.noDefaultContentType {
 		dst = append(dst, "Content-Type: application/octet-stream\r\n"...)
@@ -47,12 +43,38 @@ func (h *RequestHeader) appendHead(dst []byte) []byte {
 		dst = append(dst, "Transfer-Encoding: chunked\r\n"...)
 	}
 	dst = appendFields(dst, f, requestOwn&^(1<<msg.Cookie), h.asIs)
-	dst = appendLine(dst, msg.Trailer, declaredTrailers(f, h.asIs))
+	if seen&trailerBit != 0 {
+		dst = appendLine(dst, msg.Trailer, declaredTrailers(f, h.asIs))
+	}
 	if h.cookieState == cookiesOwned {
 		dst = appendLine(dst, msg.Cookie, h.cookieText())
 	}
-	dst = appendLine(dst, msg.Connection, h.connection())
-	return append(dst, "\r\n"...)
+	if h.s.Conn != 0 || h.s.Minor == 0 || seen&(1<<msg.Connection) != 0 {
+		dst = appendLine(dst, msg.Connection, h.connection())
+	}
+	return append(dst, '\r', '\n')
+}
+
+func (h *RequestHeader) appendRequestLine(dst []byte) []byte {
+	method, target := h.s.Part(msg.Method), h.s.Part(msg.Target)
+	if len(method) == 0 {
+		dst = append(dst, "GET "...)
+	} else {
+		dst = append(append(dst, method...), ' ')
+	}
+	switch {
+	case len(target) == 0:
+		dst = append(dst, '/')
+	case bytesconv.IsTarget(target):
+		dst = append(dst, target...)
+	default:
+		dst = appendTarget(dst, target)
+	}
+	if proto := h.s.Part(msg.Proto); len(proto) > 0 {
+		dst = append(append(dst, ' '), proto...)
+		return append(dst, '\r', '\n')
+	}
+	return append(dst, " HTTP/1.1\r\n"...)
 }
 
 // appendLine appends a field, nothing if it has no value.
@@ -68,7 +90,14 @@ func appendLine(dst []byte, id msg.ID, value []byte) []byte {
 
 // appendAll appends all fields with a known name.
 func appendAll(dst []byte, f *msg.Fields, id msg.ID) []byte {
+	if f.Seen()&(1<<id) == 0 {
+		return dst
+	}
 	for i := f.Find(id); i >= 0; i = f.Next(i) {
+		if line := f.Wire(i); line != nil {
+			dst = append(dst, line...)
+			continue
+		}
 		dst = append(dst, id.String()...)
 		dst = append(dst, ": "...)
 		dst = append(dst, f.Value(i)...)

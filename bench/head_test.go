@@ -238,6 +238,37 @@ func benchHeadAppend(b *testing.B, extra []field) {
 	})
 }
 
+// BenchmarkRequestHeadAppend measures how a client's request head is built and
+// serialised, by the same calls.
+func BenchmarkRequestHeadAppend(b *testing.B) {
+	b.Run("impl=gale", func(b *testing.B) {
+		var h gale.RequestHeader
+		dst := make([]byte, 0, 1024)
+		b.ReportAllocs()
+		for b.Loop() {
+			h.Reset()
+			h.SetMethod("GET")
+			h.SetRequestURI("/search?q=gale&page=2")
+			h.SetHost("www.example.com")
+			h.SetUserAgent("bench")
+			dst = h.AppendBytes(dst[:0])
+		}
+	})
+	b.Run("impl=fasthttp", func(b *testing.B) {
+		var h fasthttp.RequestHeader
+		dst := make([]byte, 0, 1024)
+		b.ReportAllocs()
+		for b.Loop() {
+			h.Reset()
+			h.SetMethod("GET")
+			h.SetRequestURI("/search?q=gale&page=2")
+			h.SetHost("www.example.com")
+			h.SetUserAgent("bench")
+			dst = h.AppendBytes(dst[:0])
+		}
+	})
+}
+
 func checkHead(b *testing.B, head []byte, extra []field) {
 	b.Helper()
 	if !bytes.HasPrefix(head, []byte("HTTP/1.1 200 OK\r\n")) || !bytes.HasSuffix(head, []byte("\r\n\r\n")) {

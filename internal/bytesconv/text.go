@@ -31,6 +31,37 @@ func isTextShort(b []byte) bool {
 	return true
 }
 
+// IsTarget reports whether b has no control characters, spaces or "#", which can't
+// stand in a request-target (RFC 9112 section 3.2).
+func IsTarget(b []byte) bool {
+	n := len(b)
+	if n < 8 {
+		return isTargetShort(b)
+	}
+	for i := 0; ; i += 8 {
+		i = min(i, n-8) // the last word overlaps the one before
+		w := binary.LittleEndian.Uint64(b[i:])
+		if controls(w)|zeros(w^' '*ones)|zeros(w^'#'*ones) != 0 {
+			return isTargetShort(b) // the marks may be by mistake
+		}
+		if i == n-8 {
+			return true
+		}
+	}
+}
+
+// zeros is not 0 if one of the eight bytes of w is 0.
+func zeros(w uint64) uint64 { return (w - ones) &^ w & highs }
+
+func isTargetShort(b []byte) bool {
+	for _, c := range b {
+		if c <= ' ' || c == 0x7f || c == '#' {
+			return false
+		}
+	}
+	return true
+}
+
 // NeutralizeText replaces what IsText objects to by spaces, in place.
 func NeutralizeText(b []byte) {
 	if !IsText(b) {

@@ -24,6 +24,22 @@ func TestIsText(t *testing.T) {
 	}
 }
 
+func TestIsTarget(t *testing.T) {
+	for n := range 30 {
+		b := bytes.Repeat([]byte{'/'}, n)
+		for i := range n {
+			for c := range 256 {
+				b[i] = byte(c)
+				want := c > ' ' && c != 0x7f && c != '#'
+				if got := IsTarget(b); got != want {
+					t.Fatalf("IsTarget(%q) = %v", b, got)
+				}
+			}
+			b[i] = '/'
+		}
+	}
+}
+
 func TestNeutralizeText(t *testing.T) {
 	b := []byte("a\r\nb\x00c\td\x7fe\x80\xff f long enough")
 	NeutralizeText(b)

@@ -19,6 +19,9 @@ const (
 	// Canonical says that the name is spelled as it is to be shown; parsed
 	// names other than known ones are not, until someone asks (see Name).
 	Canonical
+	// AsIs says that the name of a known field may be spelled in another way
+	// than the customary one.
+	AsIs
 )
 
 // Field is one field line as offsets into Fields.Buf.
@@ -318,8 +321,9 @@ func (f *Fields) Next(i int) int {
 // Methods that write to the arena (Add, Set, SetAt, SetPart) may drop tombstones,
 // so that the indexes of fields change.
 func (f *Fields) Add(id ID, name, value []byte) bool {
+	flags := AsIs
 	if name == nil {
-		name = id.Name()
+		name, flags = id.Name(), 0
 	}
 	if f.waste >= wasteful {
 		f.compact()
@@ -330,6 +334,7 @@ func (f *Fields) Add(id ID, name, value []byte) bool {
 	}
 	f.Recs = append(f.Recs, Field{})
 	f.line(&f.Recs[i], id, name, value)
+	f.Recs[i].Flags |= flags
 	f.note(id, i)
 	f.maybe = ^uint64(0)
 	return true
@@ -361,7 +366,9 @@ func (f *Fields) SetAt(i int, value []byte) {
 	}
 	f.waste += int(r.ValLen) + int(r.NameLen) + 4
 	name := f.Name(i)
+	flags := r.Flags & AsIs
 	f.line(&f.Recs[i], f.Recs[i].ID, name, value)
+	f.Recs[i].Flags |= flags
 	f.compact()
 }
 
@@ -443,11 +450,14 @@ func (f *Fields) Lines() (lines []byte, ok bool) {
 	return f.Buf, n == len(f.Buf) && f.Parts[Raw].Len == 0
 }
 
-// Line returns where in the arena the line of field i begins and ends, which is
-// in wire form.
-func (f *Fields) Line(i int) (from, to uint32) {
+// Wire returns the line of field i with its CRLF if it has a known name in its
+// customary spelling and stands in the arena as it is to be sent, else nil.
+func (f *Fields) Wire(i int) []byte {
 	r := &f.Recs[i]
-	return r.NameOff, r.end()
+	if r.Flags&(Wire|Canonical|AsIs) != Wire|Canonical || r.ID == Unknown {
+		return nil
+	}
+	return f.Buf[r.NameOff:r.end()]
 }
 
 // Seen returns the bitmap of known names that may be present.
@@ -492,6 +502,7 @@ func (f *Fields) compact() {
 		if r.Flags&Canonical == 0 { // a name that was not looked at yet stays as it came
 			n.Flags = 0
 		}
+		n.Flags |= r.Flags & AsIs
 		f.note(r.ID, live)
 	}
 }

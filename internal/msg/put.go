@@ -116,7 +116,7 @@ func (f *Fields) put(id ID, name, value []byte, asIs bool) bool {
 		f.maybe |= bit
 	}
 	if i < 0 {
-		return f.pushLine(id, off, len(name), len(value))
+		return f.pushLine(id, off, len(name), len(value), asIs)
 	}
 	for j := f.Next(i); j >= 0; j = f.Next(j) {
 		f.kill(j)
@@ -132,6 +132,9 @@ func (f *Fields) put(id ID, name, value []byte, asIs bool) bool {
 		f.waste += int(r.ValLen) + int(r.NameLen) + 4
 	}
 	r.setLine(id, off, len(name), len(value))
+	if asIs {
+		r.Flags |= AsIs
+	}
 	f.compact()
 	return true
 }
@@ -145,7 +148,7 @@ func (f *Fields) PutMore(id ID, name, value []byte, asIs bool) bool {
 	if id == Unknown {
 		f.maybe |= nameBit(name)
 	}
-	return f.pushLine(id, off, len(name), len(value))
+	return f.pushLine(id, off, len(name), len(value), asIs)
 }
 
 // nameBit maps a name, whatever its case, to one of 64 bits.
@@ -189,7 +192,7 @@ func (f *Fields) putLine(id ID, name, value []byte, asIs bool) (off int, ok bool
 
 // pushLine appends a record for the line at off, or takes the line back if
 // there are MaxFields records.
-func (f *Fields) pushLine(id ID, off, name, value int) bool {
+func (f *Fields) pushLine(id ID, off, name, value int, asIs bool) bool {
 	i := len(f.Recs)
 	if i >= MaxFields {
 		f.Buf = f.Buf[:off]
@@ -197,6 +200,9 @@ func (f *Fields) pushLine(id ID, off, name, value int) bool {
 	}
 	f.Recs = append(f.Recs, Field{})
 	f.Recs[i].setLine(id, off, name, value)
+	if asIs {
+		f.Recs[i].Flags |= AsIs
+	}
 	f.note(id, i)
 	return true
 }
