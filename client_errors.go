@@ -12,8 +12,8 @@ var (
 	// [ErrRequestSent].
 	ErrConnectionClosed = errors.New("fasthttp: the server closed connection before returning the first response byte. " +
 		"make sure the server returns 'connection: close' response header before closing the connection")
-	// ErrConnPoolStrategyNotImpl is never returned: a strategy that isn't
-	// known counts as FIFO.
+	// ErrConnPoolStrategyNotImpl is returned when ConnPoolStrategy is neither
+	// FIFO nor LIFO and a connection is to be used again.
 	ErrConnPoolStrategyNotImpl = errors.New("fasthttp: connection pool strategy is not implement")
 	// ErrMissingLocation is returned when a redirect names no Location (RFC
 	// 9110 section 15.4).

@@ -105,7 +105,7 @@ func (c *HostClient) exchange(k *call, cc *clientConn, req *Request, resp *Respo
 	case err != nil:
 		// Who refuses a request may close before all of it has come; what was
 		// refused is worth more than that.
-		if !k.sent || !isReset(err) || cc.hasResponse(k, c, resp, rules) != nil {
+		if !k.sent || !isReset(err) || cc.hasResponse(k, resp, rules) != nil {
 			return false, k.failed(req, err, false)
 		}
 	case !answered:
@@ -116,10 +116,10 @@ func (c *HostClient) exchange(k *call, cc *clientConn, req *Request, resp *Respo
 			if whole != 0 && whole < cc.read.want {
 				cc.read.want = whole
 			}
-			err = cc.readFinalHead(k, resp, rules, c.Trace, req)
+			err = cc.readFinalHead(resp, rules, c.Trace, req)
 			cc.read.want = whole
 		} else {
-			err = cc.readFinalHead(k, resp, rules, c.Trace, req)
+			err = cc.readFinalHead(resp, rules, c.Trace, req)
 		}
 		if err != nil {
 			return false, k.failed(req, err, len(cc.unread()) > 0 || rules.interim > 0)
@@ -137,10 +137,10 @@ func (c *HostClient) exchange(k *call, cc *clientConn, req *Request, resp *Respo
 
 // hasResponse looks for the response of a server that doesn't take the request
 // any more.
-func (cc *clientConn) hasResponse(k *call, c *HostClient, resp *Response, rules *readRules) error {
+func (cc *clientConn) hasResponse(k *call, resp *Response, rules *readRules) error {
 	const patience = time.Second
 	cc.read.want = k.until(patience)
-	return cc.readFinalHead(k, resp, rules, nil, nil)
+	return cc.readFinalHead(resp, rules, nil, nil)
 }
 
 // failed notes what an attempt's end means for others. got says that bytes of
@@ -158,7 +158,7 @@ func (k *call) failed(req *Request, err error, got bool) error {
 
 // readFinalHead reads the head of the response into resp, after as many interim
 // ones as there may be. t may be nil.
-func (cc *clientConn) readFinalHead(k *call, resp *Response, rules *readRules, t *ClientTrace, req *Request) error {
+func (cc *clientConn) readFinalHead(resp *Response, rules *readRules, t *ClientTrace, req *Request) error {
 	if t != nil && len(cc.unread()) == 0 {
 		if err := cc.fill(); err != nil {
 			return noResponse(err)
@@ -166,7 +166,7 @@ func (cc *clientConn) readFinalHead(k *call, resp *Response, rules *readRules, t
 		t.firstByte(req)
 	}
 	for {
-		if err := cc.readHead(k, resp, rules); err != nil {
+		if err := cc.readHead(resp, rules); err != nil {
 			return err
 		}
 		if s := resp.Header.s.Status; s/100 != 1 || s == StatusSwitchingProtocols {
@@ -179,7 +179,7 @@ func (cc *clientConn) readFinalHead(k *call, resp *Response, rules *readRules, t
 }
 
 // readHead reads one head, or reads on in one of which a part has come.
-func (cc *clientConn) readHead(_ *call, resp *Response, rules *readRules) error {
+func (cc *clientConn) readHead(resp *Response, rules *readRules) error {
 	h := &resp.Header
 	if h.s.Status != 0 && h.s.Scan.Line == 0 {
 		h.resetFields() // an interim response
@@ -226,23 +226,21 @@ func (cc *clientConn) frame(resp *Response, rules *readRules) (keep bool) {
 	switch {
 	case h.Status == StatusSwitchingProtocols, rules.tunnel && h.Status/100 == 2:
 		keep, rules.length = false, 0
+		rules.stream = false
 	case rules.head:
-		rules.length = 0
+		rules.length, rules.stream = 0, false
 	case !statusHasBody(h.Status):
 		// A length with a 204 is forbidden (RFC 9110 section 8.6): who knows
 		// what comes.
 		if h.Status != StatusNotModified && (h.ContentLength > 0 || h.ContentLength == msg.LenChunked) {
 			keep = false
 		}
-		rules.length = 0
+		rules.length, rules.stream = 0, false
 	case rules.skip:
 		keep = keep && rules.length == 0
-		rules.length = 0
+		rules.length, rules.stream = 0, false
 	case rules.length == msg.LenUnknown:
 		keep = false
-	}
-	if rules.length == 0 {
-		rules.stream = rules.stream && !rules.skip && !rules.head
 	}
 	return keep
 }

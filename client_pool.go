@@ -177,10 +177,13 @@ func (c *HostClient) reserve(now clock.Tick) (cc *clientConn, dial bool, w *conn
 	defer p.mu.Unlock()
 	switch {
 	case p.idle.n > 0:
-		if c.ConnPoolStrategy == LIFO {
-			cc = p.idle.popBack()
-		} else {
+		switch c.ConnPoolStrategy {
+		case FIFO:
 			cc = p.idle.popFront()
+		case LIFO:
+			cc = p.idle.popBack()
+		default:
+			return nil, false, nil, ErrConnPoolStrategyNotImpl
 		}
 		p.stats.Reuses++
 		return cc, false, nil, nil
@@ -388,8 +391,14 @@ func (c *HostClient) AcquireConn(reqTimeout time.Duration, connectionClose bool)
 }
 
 // ReleaseConn gives back a connection that can be used for another request:
-// the exchange was complete and all its bytes were read.
+// the exchange was complete and all its bytes were read. Deadlines that were set
+// on it are cleared.
 func (c *HostClient) ReleaseConn(cc *clientConn) {
+	if cc.c.SetDeadline(time.Time{}) != nil {
+		c.discard(cc)
+		return
+	}
+	cc.read.set, cc.write.set = 0, 0
 	cc.served++
 	c.release(cc)
 }

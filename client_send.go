@@ -191,7 +191,7 @@ func (c *HostClient) awaitContinue(k *call, cc *clientConn, resp *Response, rule
 	}
 	cc.read.want = k.until(wait)
 	for {
-		err := cc.readHead(k, resp, rules)
+		err := cc.readHead(resp, rules)
 		switch status := resp.Header.s.Status; {
 		case err == ErrTimeout && k.over() == nil:
 			return false, nil // what came of a head stays in the buffer

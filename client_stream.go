@@ -298,7 +298,10 @@ func (s *responseStream) cleanUp() bool {
 // drainShort reads a short body to its end, so that the connection can be kept,
 // and closes the stream.
 func (s *responseStream) drainShort() {
-	const short = 64 << 10
+	short := int64(64 << 10)
+	if limit := int64(s.c.MaxResponseBodySize); limit > 0 {
+		short = min(short, limit)
+	}
 	if s.left >= 0 && s.left <= short {
 		_, _ = io.Copy(io.Discard, s)
 	}
