@@ -48,47 +48,20 @@ func (c *HostClient) dialReserved(k *call) (*clientConn, error) {
 	}
 	addr := c.addrs.take(c.Addr, c.IsTLS)
 	k.upstream = addr
-	dialer := c.dialer()
-	if !dialer.waits || k.ctx == nil && k.deadline == 0 && c.MaxDialDuration <= 0 {
-		cc, err := c.connect(k, addr, dialer)
+	patient := c.DialContext == nil && (c.Dial != nil || c.DialTimeout != nil)
+	if !patient || k.ctx == nil && k.deadline == 0 && c.MaxDialDuration <= 0 {
+		cc, err := c.connect(*k, addr)
 		if err != nil {
-			c.pool.count(&c.pool.stats.DialErrors)
-			c.unreserve()
+			c.dialFailed()
 		}
 		return cc, err
 	}
-	return c.dialApart(k, addr, dialer)
+	return c.dialApart(*k, addr)
 }
 
-// hostDialer is a way to make connections.
-type hostDialer struct {
-	dial func(ctx context.Context, k *call, addr string) (net.Conn, error)
-	// waits says that dial doesn't know when to give up.
-	waits bool
-}
-
-func (c *HostClient) dialer() hostDialer {
-	switch {
-	case c.DialContext != nil:
-		return hostDialer{dial: func(ctx context.Context, _ *call, addr string) (net.Conn, error) {
-			return c.DialContext(ctx, c.network(), addr)
-		}}
-	case c.DialTimeout != nil:
-		return hostDialer{waits: true, dial: func(_ context.Context, k *call, addr string) (net.Conn, error) {
-			timeout := c.MaxDialDuration
-			if t := k.until(timeout); t != 0 {
-				timeout = max(time.Duration(t-clock.Ticks()), 1)
-			}
-			return c.DialTimeout(addr, timeout)
-		}}
-	case c.Dial != nil:
-		return hostDialer{waits: true, dial: func(_ context.Context, _ *call, addr string) (net.Conn, error) {
-			return c.Dial(addr)
-		}}
-	}
-	return hostDialer{dial: func(ctx context.Context, _ *call, addr string) (net.Conn, error) {
-		return defaultDialer.DialContext(ctx, c.network(), addr)
-	}}
+func (c *HostClient) dialFailed() {
+	c.pool.count(&c.pool.stats.DialErrors)
+	c.unreserve()
 }
 
 func (c *HostClient) network() string {
@@ -100,20 +73,17 @@ func (c *HostClient) network() string {
 
 // dialApart lets a dialer that doesn't know when to give up work in a goroutine,
 // and leaves it when the call ends. A connection that comes later is for others.
-func (c *HostClient) dialApart(k *call, addr string, dialer hostDialer) (*clientConn, error) {
+func (c *HostClient) dialApart(k call, addr string) (*clientConn, error) {
 	type result struct {
 		cc  *clientConn
 		err error
 	}
-	// The call must not be touched once it has ended.
-	own := *k
 	done := make(chan result)
 	ended := make(chan struct{})
 	go func() {
-		cc, err := c.connect(&own, addr, dialer)
+		cc, err := c.connect(k, addr)
 		if err != nil {
-			c.pool.count(&c.pool.stats.DialErrors)
-			c.unreserve()
+			c.dialFailed()
 		}
 		select {
 		case done <- result{cc, err}:
@@ -163,11 +133,9 @@ func (k *call) ended(err error) error {
 }
 
 // connect dials addr, with TLS if the client uses it.
-func (c *HostClient) connect(k *call, addr string, dialer hostDialer) (*clientConn, error) {
-	ctx, cancel := k.context(c.MaxDialDuration)
+func (c *HostClient) connect(k call, addr string) (*clientConn, error) {
 	from := clock.Ticks()
-	nc, err := dialer.dial(ctx, k, addr)
-	cancel()
+	nc, err := c.dial(k, addr)
 	if err == nil && nc == nil {
 		err = errNoConn
 	}
@@ -186,10 +154,30 @@ func (c *HostClient) connect(k *call, addr string, dialer hostDialer) (*clientCo
 	return newClientConn(nc, addr), nil
 }
 
+// dial asks the user's function for a connection, or the default dialer.
+func (c *HostClient) dial(k call, addr string) (net.Conn, error) {
+	if c.DialContext == nil && c.DialTimeout != nil {
+		var timeout time.Duration
+		if t := k.until(c.MaxDialDuration); t != 0 {
+			timeout = max(time.Duration(t-clock.Ticks()), 1)
+		}
+		return c.DialTimeout(addr, timeout)
+	}
+	if c.DialContext == nil && c.Dial != nil {
+		return c.Dial(addr)
+	}
+	ctx, cancel := k.context(c.MaxDialDuration)
+	defer cancel()
+	if c.DialContext != nil {
+		return c.DialContext(ctx, c.network(), addr)
+	}
+	return defaultDialer.DialContext(ctx, c.network(), addr)
+}
+
 var errNoConn = errors.New("gale: the dialer returned neither a connection nor an error")
 
 // handshake turns nc into a connection with TLS, or closes it.
-func (c *HostClient) handshake(k *call, nc net.Conn, addr string) (net.Conn, error) {
+func (c *HostClient) handshake(k call, nc net.Conn, addr string) (net.Conn, error) {
 	limit := c.TLSHandshakeTimeout
 	if limit == 0 {
 		limit = DefaultTLSHandshakeTimeout
