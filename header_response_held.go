@@ -70,11 +70,13 @@ func (h *ResponseHeader) record() {
 	}
 }
 
-// opening is a response's head up to the number of Content-Length: the status line
-// of a 200, Server, Date and Content-Type, which are the same for most responses
-// of a second. It survives Reset.
+// opening is a response's head up to Content-Length and its line: the status line
+// of a 200, Server, Date and Content-Type are the same for most responses of a second,
+// and the length is for many. It survives Reset.
 type opening struct {
 	text   []byte
+	fixed  int        // how much of text stands before the length
+	length int64      // of the body
 	server string     // the name of the server, if there is no own
 	second clock.Mark // that of the date; the zero Mark if a held field has changed
 	kind   uint8
@@ -87,22 +89,24 @@ const (
 	noType
 )
 
-// current returns the opening of the response of h, made anew if it has to be.
-// It is valid until the next call.
+// current returns the opening of the response of h, made anew as far as it has
+// to be. It is valid until the next call.
 func (o *opening) current(h *ResponseHeader, server []byte) []byte {
 	kind := uint8(0)
 	if h.server.set {
 		kind = ownServer
 	}
+	n := h.s.ContentLength
 	if h.contentType.set {
 		kind |= ownType
-	} else if h.s.ContentLength == 0 || h.noDefaultContentType {
+	} else if n == 0 || h.noDefaultContentType {
 		kind |= noType
 	}
-	if o.kind == kind && o.second == clock.Current() && (kind&ownServer != 0 || o.server == string(server)) {
-		return o.text
+	if o.kind != kind || o.second != clock.Current() || kind&ownServer == 0 && o.server != string(server) {
+		o.make(h, server, kind)
+	} else if n != o.length {
+		o.setLength(n)
 	}
-	o.make(h, server, kind)
 	return o.text
 }
 
@@ -124,4 +128,12 @@ func (o *opening) make(h *ResponseHeader, server []byte, kind uint8) {
 		b = h.contentType.appendLine(b, msg.ContentType)
 	}
 	o.text = append(b, "Content-Length: "...)
+	o.fixed = len(o.text)
+	o.setLength(h.s.ContentLength)
+}
+
+func (o *opening) setLength(n int64) {
+	o.length = n
+	b := bytesconv.AppendInt(o.text[:o.fixed], int(n))
+	o.text = append(b, '\r', '\n')
 }

@@ -60,12 +60,10 @@ func (h *ResponseHeader) appendAny(dst, server []byte, length bool) []byte {
 // (BenchmarkHeadAppend).
 func (h *ResponseHeader) appendPlain(dst, server, lines []byte) []byte {
 	o := h.opening.current(h, server)
-	if need := len(o) + len(lines) + len("18446744073709551615\r\n\r\n"); cap(dst)-len(dst) < need {
+	if need := len(o) + len(lines) + len("\r\n"); cap(dst)-len(dst) < need {
 		dst = slices.Grow(dst, need)
 	}
 	dst = append(dst, o...)
-	dst = bytesconv.AppendInt(dst, int(h.s.ContentLength))
-	dst = append(dst, '\r', '\n')
 	if len(lines) > 0 {
 		dst = append(dst, lines...)
 	}

@@ -31,32 +31,21 @@ var current atomic.Pointer[stamp]
 // asked for since the last one ended.
 var lent atomic.Pointer[stamp]
 
-// lend returns the current second. It is kept until it ends, except in a
+// lend returns the current second, as far as timers are in time. It is kept until it ends, except in a
 // test with a clock of its own, whose timers may never fire: such clocks stand
 // before the process began.
 func lend() *stamp {
+	if s := lent.Load(); s != nil {
+		return s
+	}
 	now := time.Now()
 	s := makeStamp(now)
 	if now.Unix() < epoch.Unix() {
 		return s
 	}
-	if old := lent.Load(); old != nil && old.unix == s.unix {
-		return old
-	}
 	lent.Store(s)
 	time.AfterFunc(untilNext(now), func() { lent.CompareAndSwap(s, nil) })
 	return s
-}
-
-// second returns the current second, whether somebody holds the clock or not.
-func second() *stamp {
-	if s := current.Load(); s != nil {
-		return s
-	}
-	if s := lent.Load(); s != nil {
-		return s
-	}
-	return lend()
 }
 
 // runner is the goroutine that refreshes current.
@@ -198,7 +187,12 @@ func AppendDate(dst []byte) []byte { return Current().AppendDate(dst) }
 type Mark struct{ s *stamp }
 
 // Current returns the mark of the current second.
-func Current() Mark { return Mark{second()} }
+func Current() Mark {
+	if s := current.Load(); s != nil {
+		return Mark{s}
+	}
+	return Mark{lend()}
+}
 
 // AppendDate appends the date of the second, see [AppendDate].
 func (m Mark) AppendDate(dst []byte) []byte { return append(dst, m.s.date[:]...) }
