@@ -1,23 +1,180 @@
 package gale
 
-import "time"
+import (
+	"context"
+	"math"
+	"time"
+)
 
-// Get returns the status code and body of url.
+// fetchGet sends a GET and follows redirects. A limit of 0 is none.
+func fetchGet(ctx context.Context, c getter, dst []byte, url string, limit time.Duration) (int, []byte, error) {
+	req := AcquireRequest()
+	defer ReleaseRequest(req)
+	req.SetRequestURI(url)
+	req.timeout = limit
+	return fetch(ctx, c, dst, req)
+}
+
+// fetchPost sends a form and follows redirects. args may be nil.
+func fetchPost(ctx context.Context, c getter, dst []byte, url string, args *Args) (int, []byte, error) {
+	req := AcquireRequest()
+	defer ReleaseRequest(req)
+	req.SetRequestURI(url)
+	req.Header.SetMethod(MethodPost)
+	req.Header.SetContentType("application/x-www-form-urlencoded")
+	if args != nil {
+		req.SetBodyRaw(args.QueryString())
+	}
+	return fetch(ctx, c, dst, req)
+}
+
+// getter is a client, and says how much of a body it wants.
+type getter interface {
+	doer
+	maxBody() int
+}
+
+// fetch returns the status and the body of what comes for req in the end.
+func fetch(ctx context.Context, c getter, dst []byte, req *Request) (int, []byte, error) {
+	resp := AcquireResponse()
+	defer ReleaseResponse(resp)
+	err := doRedirects(ctx, c, req, resp, maxGetRedirects)
+	if err != nil && err != ErrTooManyRedirects && err != ErrMissingLocation {
+		return 0, dst[:0], err
+	}
+	body, readErr := takeBody(dst, resp, c.maxBody())
+	if readErr != nil {
+		return 0, body, readErr
+	}
+	return resp.StatusCode(), body, err
+}
+
+// largeBody is the size in bytes from which on a body that doesn't fit into the
+// caller's buffer is handed out as it is.
+const largeBody = 4 << 10
+
+// takeBody replaces the contents of dst by the body of resp.
+func takeBody(dst []byte, resp *Response, limit int) ([]byte, error) {
+	if resp.IsBodyStream() {
+		if err := readStreamLimit(resp, limit); err != nil {
+			return dst[:0], err
+		}
+	}
+	body := resp.bodyBytes()
+	if len(body) > cap(dst) && len(body) >= largeBody {
+		return resp.SwapBody(nil), nil
+	}
+	return append(dst[:0], body...), nil
+}
+
+// readStreamLimit replaces the body, a stream, by its bytes. With a limit above 0
+// more are ErrBodyTooLarge.
+func readStreamLimit(resp *Response, limit int) error {
+	most := int64(math.MaxInt64)
+	if limit > 0 {
+		most = int64(limit) + 1
+	}
+	b := resp.bodyBuf()
+	b.Reset()
+	n, err := copyStream(b, resp.BodyStream(), most)
+	if err == nil && n == most {
+		err = ErrBodyTooLarge
+	}
+	if closeErr := resp.closeStream(err); err == nil {
+		err = closeErr
+	}
+	return err
+}
+
+// bodyLimit returns the limit that a setting of MaxResponseBodySize stands for, 0
+// for none.
+func bodyLimit(size int) int {
+	if size == 0 {
+		return DefaultMaxResponseBodySize
+	}
+	return max(size, 0)
+}
+
+func (c *Client) maxBody() int { return bodyLimit(c.MaxResponseBodySize) }
+
+func (c *HostClient) maxBody() int { return bodyLimit(c.MaxResponseBodySize) }
+
+// Get returns the status code and the body of url, which needs a scheme, http or
+// https, and a host. It follows up to 16 redirects, as DoRedirects does.
+//
+// The body replaces the contents of dst if that has room for it; the result is
+// the caller's. With an error it is empty, and the code 0, except after
+// [ErrTooManyRedirects] and [ErrMissingLocation], which come with the last
+// response. MaxResponseBodySize always holds.
+func (c *Client) Get(dst []byte, url string) (statusCode int, body []byte, err error) {
+	return fetchGet(context.Background(), c, dst, url, 0)
+}
+
+// GetContext is Get that returns when ctx ends, with ctx.Err(), whatever it waits
+// for. Not in fasthttp.
+func (c *Client) GetContext(ctx context.Context, dst []byte, url string) (statusCode int, body []byte, err error) {
+	return fetchGet(ctx, c, dst, url, 0)
+}
+
+// GetTimeout is Get that returns [ErrTimeout] after timeout, for all redirects
+// together; at once, and dst as it is, if that is not positive.
+func (c *Client) GetTimeout(dst []byte, url string, timeout time.Duration) (statusCode int, body []byte, err error) {
+	if timeout <= 0 {
+		return 0, dst, ErrTimeout
+	}
+	return fetchGet(context.Background(), c, dst, url, timeout)
+}
+
+// GetDeadline is GetTimeout with a point in time.
+func (c *Client) GetDeadline(dst []byte, url string, deadline time.Time) (statusCode int, body []byte, err error) {
+	return c.GetTimeout(dst, url, time.Until(deadline))
+}
+
+// Post sends postArgs to url as a form (application/x-www-form-urlencoded), an
+// empty one if they are nil, and returns what comes back. As for the rest it is Get.
+func (c *Client) Post(dst []byte, url string, postArgs *Args) (statusCode int, body []byte, err error) {
+	return fetchPost(context.Background(), c, dst, url, postArgs)
+}
+
+// PostContext is Post that returns when ctx ends, with ctx.Err(), whatever it
+// waits for. Not in fasthttp.
+func (c *Client) PostContext(ctx context.Context, dst []byte, url string, postArgs *Args) (statusCode int, body []byte, err error) {
+	return fetchPost(ctx, c, dst, url, postArgs)
+}
+
+// Get returns the status code and the body of url, which must name a host but may go
+// to none other than the addresses of the HostClient; see Client.Get.
 func (c *HostClient) Get(dst []byte, url string) (statusCode int, body []byte, err error) {
-	panic("stub")
+	return fetchGet(context.Background(), c, dst, url, 0)
 }
 
-// GetDeadline is Get until deadline.
-func (c *HostClient) GetDeadline(dst []byte, url string, deadline time.Time) (statusCode int, body []byte, err error) {
-	panic("stub")
+// GetContext is Get that returns when ctx ends, with ctx.Err(), whatever it waits
+// for. Not in fasthttp.
+func (c *HostClient) GetContext(ctx context.Context, dst []byte, url string) (statusCode int, body []byte, err error) {
+	return fetchGet(ctx, c, dst, url, 0)
 }
 
-// GetTimeout is Get within timeout.
+// GetTimeout is Get that returns [ErrTimeout] after timeout, for all redirects
+// together; at once, and dst as it is, if that is not positive.
 func (c *HostClient) GetTimeout(dst []byte, url string, timeout time.Duration) (statusCode int, body []byte, err error) {
-	panic("stub")
+	if timeout <= 0 {
+		return 0, dst, ErrTimeout
+	}
+	return fetchGet(context.Background(), c, dst, url, timeout)
 }
 
-// Post sends postArgs to url.
+// GetDeadline is GetTimeout with a point in time.
+func (c *HostClient) GetDeadline(dst []byte, url string, deadline time.Time) (statusCode int, body []byte, err error) {
+	return c.GetTimeout(dst, url, time.Until(deadline))
+}
+
+// Post sends postArgs to url as a form; see Client.Post.
 func (c *HostClient) Post(dst []byte, url string, postArgs *Args) (statusCode int, body []byte, err error) {
-	panic("stub")
+	return fetchPost(context.Background(), c, dst, url, postArgs)
+}
+
+// PostContext is Post that returns when ctx ends, with ctx.Err(), whatever it
+// waits for. Not in fasthttp.
+func (c *HostClient) PostContext(ctx context.Context, dst []byte, url string, postArgs *Args) (statusCode int, body []byte, err error) {
+	return fetchPost(ctx, c, dst, url, postArgs)
 }

@@ -236,6 +236,9 @@ type HostClient struct {
 	// Trace is called at the stages of requests; nil for none. Not in fasthttp.
 	Trace *ClientTrace
 
+	forward   bool   // the addresses are those of a proxy, which wants requests for others
+	proxyAuth string // what it knows us by, if not empty
+
 	pool    connPool
 	pending atomic.Int64
 	lastUse atomic.Int64 // a clock.Tick

@@ -1,6 +1,225 @@
 package gale
 
-// DoRedirects does the request and follows redirects.
+import (
+	"bytes"
+	"context"
+	"time"
+)
+
+// maxGetRedirects is how many redirects Get and Post follow.
+const maxGetRedirects = 16
+
+// DoRedirects is Do that follows up to maxRedirectsCount redirects: the statuses
+// 301, 302, 303, 307 and 308 (RFC 9110 section 15.4). One more is
+// [ErrTooManyRedirects], and resp holds it; one without a Location is
+// [ErrMissingLocation].
+//
+// A 303 makes every method but HEAD a GET, a 301 and a 302 only POST; the body
+// goes then, and the fields that describe it. Otherwise
+// method and body stay; a body that was a stream is spent, which is [ErrRedirectBodyStream].
+//
+// Authorization, Cookie, Proxy-Authorization and their kin never go to another host or
+// port than the one that req was made for, nor from https to http, and don't
+// come back with a redirect to where the chain began. The only change of ports that
+// keeps them is that from http to https on the ports of these schemes.
+// In fasthttp they go to subdomains and other ports too.
+//
+// The time limit of req holds for all of it. Afterwards req is what was
+// sent last, and its URI that of resp.
+func (c *Client) DoRedirects(req *Request, resp *Response, maxRedirectsCount int) error {
+	return doRedirects(context.Background(), c, req, resp, maxRedirectsCount)
+}
+
+// DoRedirects is Do that follows redirects; see Client.DoRedirects. They all go to
+// the addresses of the HostClient, whatever host they name; only
+// to another scheme it can't go, which is [ErrHostClientRedirectToDifferentScheme].
 func (c *HostClient) DoRedirects(req *Request, resp *Response, maxRedirectsCount int) error {
-	panic("stub")
+	return doRedirects(context.Background(), c, req, resp, maxRedirectsCount)
+}
+
+// doer is a client: a *Client or a *HostClient.
+type doer interface {
+	do(ctx context.Context, req *Request, resp *Response) error
+}
+
+// doRedirects sends req and follows redirects, at most that many.
+func doRedirects(ctx context.Context, c doer, req *Request, resp *Response, most int) error {
+	if resp == nil {
+		resp = AcquireResponse()
+		defer releaseDropped(resp)
+	}
+	limit := req.timeout
+	start := time.Now()
+	defer func() { req.timeout = limit }()
+	for n := 0; ; n++ {
+		if limit > 0 && n > 0 {
+			if req.timeout = limit - time.Since(start); req.timeout <= 0 {
+				return ErrTimeout
+			}
+		}
+		spent := req.hasStream()
+		if err := c.do(ctx, req, resp); err != nil {
+			return err
+		}
+		status := resp.Header.StatusCode()
+		if !StatusCodeIsRedirect(status) {
+			return nil
+		}
+		if n >= most {
+			return ErrTooManyRedirects
+		}
+		host, _ := c.(*HostClient)
+		if err := redirect(req, status, resp.Header.Peek(HeaderLocation), spent, host); err != nil {
+			return err
+		}
+		dropStream(resp)
+	}
+}
+
+// releaseDropped gives back a response that nobody wants.
+func releaseDropped(resp *Response) {
+	dropStream(resp)
+	ReleaseResponse(resp)
+}
+
+// dropStream reads the rest of a body that is short, so that its connection can be
+// used again, and closes others.
+func dropStream(resp *Response) {
+	if s, ok := resp.bodyStream.(*responseStream); ok {
+		s.drainShort()
+	}
+	_ = resp.CloseBodyStream()
+}
+
+// redirect makes req what a response with the given status and Location asks
+// for. spent says that its body was a stream. host is set if all goes to that.
+// After an error req is as it was.
+func redirect(req *Request, status int, location []byte, spent bool, host *HostClient) error {
+	if len(location) == 0 {
+		return ErrMissingLocation
+	}
+	u, next := req.URI(), AcquireURI()
+	defer ReleaseURI(next)
+	if host != nil && host.IsTLS && u.scheme.empty() {
+		u.SetScheme("https")
+	}
+	if err := resolveLocation(next, u, location, req.DisableRedirectPathNormalizing); err != nil {
+		return err
+	}
+	isTLS, err := schemeTLS(next.Scheme())
+	if err != nil {
+		return err
+	}
+	if host != nil && isTLS != host.IsTLS {
+		return ErrHostClientRedirectToDifferentScheme
+	}
+	h := &req.Header
+	toGet := status == StatusSeeOther && !h.IsGet() && !h.IsHead() ||
+		(status == StatusMovedPermanently || status == StatusFound) && h.IsPost()
+	switch {
+	case toGet:
+		h.SetMethod(MethodGet)
+		dropBody(req)
+	case spent:
+		return ErrRedirectBodyStream
+	}
+	if !bytes.Equal(next.Host(), u.Host()) {
+		h.SetHostBytes(next.Host()) // whatever UseHostHeader says: it was meant for the other one
+	}
+	if !keepsCredentials(u, next) {
+		for _, name := range credentials {
+			h.Del(name)
+		}
+		h.DelAllCookies()
+	}
+	req.SetURI(next)
+	return nil
+}
+
+// resolveLocation makes next what location means on a page at u (RFC 9110 section
+// 10.2.2). A user and a password in it are left out: neither those of u
+// nor those that a server makes up are wanted there.
+func resolveLocation(next, u *URI, location []byte, asGiven bool) error {
+	if err := next.parse(nil, location, false); err != nil {
+		return err
+	}
+	if i := bytes.IndexAny(location, ":/?#"); i >= 0 && location[i] == ':' && next.scheme.empty() {
+		// "mailto:a" is no path (RFC 3986 section 4.2).
+		_, err := schemeTLS(location[:i])
+		if err == nil {
+			err = ErrorInvalidURI
+		}
+		return err
+	}
+	if next.host.empty() && (!next.scheme.empty() || bytes.HasPrefix(location, doubleSlash)) {
+		return ErrorInvalidURI
+	}
+	u.CopyTo(next)
+	next.UpdateBytes(location)
+	next.SetUsername("")
+	next.SetPassword("")
+	if next.hash.empty() {
+		next.SetHashBytes(u.Hash())
+	}
+	next.DisablePathNormalizing = next.DisablePathNormalizing || asGiven
+	return nil
+}
+
+// credentials are fields that are meant for one host. The cookies are apart.
+var credentials = [...]string{HeaderAuthorization, HeaderProxyAuthorization, HeaderWWWAuthenticate, "Cookie2"}
+
+// keepsCredentials reports whether what may be sent to one URI may be sent to
+// the next.
+func keepsCredentials(u, next *URI) bool {
+	wasTLS, isTLS := string(u.Scheme()) == "https", string(next.Scheme()) == "https"
+	if wasTLS && !isTLS {
+		return false
+	}
+	host, port := splitPort(u.Host())
+	nextHost, nextPort := splitPort(next.Host())
+	if !bytes.Equal(host, nextHost) {
+		return false
+	}
+	if port == "" && nextPort == "" {
+		return true
+	}
+	return portOr(port, wasTLS) == portOr(nextPort, isTLS) ||
+		!wasTLS && isTLS && portOr(port, false) == "80" && portOr(nextPort, true) == "443"
+}
+
+// splitPort splits what stands in a URI: "host", "host:" or "host:port".
+func splitPort(b []byte) (host []byte, port string) {
+	i := bytes.LastIndexByte(b, ':')
+	if i < 0 || bytes.IndexByte(b[i:], ']') >= 0 {
+		return b, ""
+	}
+	return b[:i], string(b[i+1:])
+}
+
+func portOr(port string, isTLS bool) string {
+	switch {
+	case port != "":
+		return port
+	case isTLS:
+		return "443"
+	}
+	return "80"
+}
+
+// bodyFields are the fields that describe a body, or the way to it (RFC 9110
+// sections 8 and 15.4).
+var bodyFields = [...]string{
+	HeaderContentType, HeaderContentEncoding, HeaderContentLanguage, HeaderContentLocation,
+	HeaderContentLength, HeaderContentRange, HeaderTransferEncoding, HeaderTrailer, HeaderExpect,
+	HeaderLastModified, "Digest", "Content-Digest", "Repr-Digest", "Content-Md5",
+}
+
+// dropBody removes the body and the fields that describe it.
+func dropBody(req *Request) {
+	req.ResetBody()
+	req.postArgs.Reset()
+	req.postArgsParsed = false
+	for _, name := range bodyFields {
+		req.Header.Del(name)
+	}
 }

@@ -213,11 +213,16 @@ func (c *HostClient) prepare(req *Request) error {
 	t := req.Header.s.Part(msg.Target)
 	if req.uriParsed || len(t) == 0 || t[0] != '/' || len(req.Header.Host()) == 0 {
 		u := req.URI()
-		if !u.scheme.empty() && c.IsTLS != (string(u.Scheme()) == "https") {
+		if !u.scheme.empty() && !c.forward && c.IsTLS != (string(u.Scheme()) == "https") {
 			return ErrHostClientRedirectToDifferentScheme
 		}
 		if c.DisablePathNormalizing {
 			u.DisablePathNormalizing = true
+		}
+	}
+	if c.forward {
+		if err := req.prepareForward(); err != nil {
+			return err
 		}
 	}
 	if c.DisableHeaderNamesNormalizing {

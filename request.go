@@ -127,22 +127,28 @@ func (req *Request) copyToSkipBody(dst *Request) {
 // when it is first asked for. Changes made to it go into the request when it is
 // written. It belongs to the request.
 func (req *Request) URI() *URI {
-	req.parseURI()
+	_ = req.parseURI() // without a host it can't be sent
 	return &req.uri
 }
 
-func (req *Request) parseURI() {
+// parseURI makes the URI of the header, unless that was done. An error is
+// returned once; what is left without a host then can't be sent.
+func (req *Request) parseURI() error {
 	if req.uriParsed {
-		return
+		return nil
 	}
 	req.uriParsed = true
 	host, target := req.Header.Host(), req.Header.RequestURI()
 	// What was received as "//a/b" is a path in any case (RFC 9112 section
 	// 3.2.1); in URIs that are made here, "//a" names the host.
 	received := len(req.Header.s.Part(msg.Raw)) > 0
-	bad := received && len(host) == 0 && bytes.HasPrefix(target, doubleSlash) ||
-		req.uri.Parse(host, target) != nil
-	if bad && len(target) > 0 && target[0] == '/' {
+	var err error
+	if received && len(host) == 0 && bytes.HasPrefix(target, doubleSlash) {
+		err = ErrorInvalidURI
+	} else {
+		err = req.uri.Parse(host, target)
+	}
+	if err != nil && len(target) > 0 && target[0] == '/' {
 		// The path doesn't depend on the host. Without a host, Write fails.
 		req.uri.Reset()
 		path, query, _ := bytes.Cut(target, []byte{'?'})
@@ -152,6 +158,7 @@ func (req *Request) parseURI() {
 	if req.isTLS {
 		req.uri.SetScheme("https")
 	}
+	return err
 }
 
 // SetURI makes the request's URI a copy of newURI; nil empties it.

@@ -217,7 +217,7 @@ func (req *Request) prepareHeader() error {
 	if len(req.Header.Host()) > 0 && !req.uriParsed {
 		return nil
 	}
-	req.parseURI()
+	_ = req.parseURI() // the host is looked at below
 	u := &req.uri
 	if len(req.Header.Host()) == 0 || !req.UseHostHeader {
 		if len(u.Host()) > 0 {

@@ -3,10 +3,12 @@
 package fasthttp
 
 import (
+	"context"
 	"io"
 	"io/fs"
 	"mime/multipart"
 	"net"
+	"net/url"
 	"os"
 	"time"
 
@@ -142,16 +144,27 @@ func DialTimeout(addr string, timeout time.Duration) (net.Conn, error) {
 }
 
 // Do calls [gale.Do].
-func Do(p0 *Request, p1 *Response) error { return gale.Do(p0, p1) }
+func Do(req *Request, resp *Response) error { return gale.Do(req, resp) }
+
+// DoContext calls [gale.DoContext].
+func DoContext(ctx context.Context, req *Request, resp *Response) error {
+	return gale.DoContext(ctx, req, resp)
+}
 
 // DoDeadline calls [gale.DoDeadline].
-func DoDeadline(p0 *Request, p1 *Response, p2 time.Time) error { return gale.DoDeadline(p0, p1, p2) }
+func DoDeadline(req *Request, resp *Response, deadline time.Time) error {
+	return gale.DoDeadline(req, resp, deadline)
+}
 
 // DoRedirects calls [gale.DoRedirects].
-func DoRedirects(p0 *Request, p1 *Response, p2 int) error { return gale.DoRedirects(p0, p1, p2) }
+func DoRedirects(req *Request, resp *Response, maxRedirectsCount int) error {
+	return gale.DoRedirects(req, resp, maxRedirectsCount)
+}
 
 // DoTimeout calls [gale.DoTimeout].
-func DoTimeout(p0 *Request, p1 *Response, p2 time.Duration) error { return gale.DoTimeout(p0, p1, p2) }
+func DoTimeout(req *Request, resp *Response, timeout time.Duration) error {
+	return gale.DoTimeout(req, resp, timeout)
+}
 
 // FSHandler calls [gale.FSHandler].
 func FSHandler(root string, stripSlashes int) RequestHandler {
@@ -170,16 +183,21 @@ func GenerateTestCertificate(host string) (certPEM []byte, keyPEM []byte, err er
 }
 
 // Get calls [gale.Get].
-func Get(p0 []byte, p1 string) (int, []byte, error) { return gale.Get(p0, p1) }
+func Get(dst []byte, url string) (statusCode int, body []byte, err error) { return gale.Get(dst, url) }
+
+// GetContext calls [gale.GetContext].
+func GetContext(ctx context.Context, dst []byte, url string) (statusCode int, body []byte, err error) {
+	return gale.GetContext(ctx, dst, url)
+}
 
 // GetDeadline calls [gale.GetDeadline].
-func GetDeadline(p0 []byte, p1 string, p2 time.Time) (int, []byte, error) {
-	return gale.GetDeadline(p0, p1, p2)
+func GetDeadline(dst []byte, url string, deadline time.Time) (statusCode int, body []byte, err error) {
+	return gale.GetDeadline(dst, url, deadline)
 }
 
 // GetTimeout calls [gale.GetTimeout].
-func GetTimeout(p0 []byte, p1 string, p2 time.Duration) (int, []byte, error) {
-	return gale.GetTimeout(p0, p1, p2)
+func GetTimeout(dst []byte, url string, timeout time.Duration) (statusCode int, body []byte, err error) {
+	return gale.GetTimeout(dst, url, timeout)
 }
 
 // ListenAndServe calls [gale.ListenAndServe].
@@ -241,7 +259,17 @@ func ParseUfloat(buf []byte) (float64, error) { return gale.ParseUfloat(buf) }
 func ParseUint(buf []byte) (int, error) { return gale.ParseUint(buf) }
 
 // Post calls [gale.Post].
-func Post(p0 []byte, p1 string, p2 *Args) (int, []byte, error) { return gale.Post(p0, p1, p2) }
+func Post(dst []byte, url string, postArgs *Args) (statusCode int, body []byte, err error) {
+	return gale.Post(dst, url, postArgs)
+}
+
+// PostContext calls [gale.PostContext].
+func PostContext(ctx context.Context, dst []byte, url string, postArgs *Args) (statusCode int, body []byte, err error) {
+	return gale.PostContext(ctx, dst, url, postArgs)
+}
+
+// ProxyFromEnvironment calls [gale.ProxyFromEnvironment].
+func ProxyFromEnvironment(uri *URI) (*url.URL, error) { return gale.ProxyFromEnvironment(uri) }
 
 // ReleaseArgs calls [gale.ReleaseArgs].
 func ReleaseArgs(a *Args) { gale.ReleaseArgs(a) }

@@ -33,6 +33,9 @@ type ConnState = gale.ConnState
 // Cookie is [gale.Cookie].
 type Cookie = gale.Cookie
 
+// CookieJar is [gale.CookieJar].
+type CookieJar = gale.CookieJar
+
 // CookieSameSite is [gale.CookieSameSite].
 type CookieSameSite = gale.CookieSameSite
 

@@ -1,0 +1,283 @@
+package gale
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net"
+	"net/url"
+	"sync"
+	"time"
+
+	"golang.org/x/net/http/httpproxy"
+	"golang.org/x/net/proxy"
+)
+
+// ProxyFromEnvironment returns the proxy for a URI that the environment names,
+// nil for none: HTTP_PROXY for http and HTTPS_PROXY for https, or their
+// names in lower case, unless NO_PROXY excepts the host. They are read once. It is made
+// for Client.Proxy.
+//
+// NO_PROXY is a list of hosts, domains with a leading dot, addresses and
+// networks, each with an optional port; "*" excepts all. localhost and
+// loopback addresses need no proxy. In a CGI program HTTP_PROXY is
+// an error, since whoever sends a request can set it. Not in fasthttp.
+func ProxyFromEnvironment(uri *URI) (*url.URL, error) {
+	return environmentProxy()(asURL(uri))
+}
+
+var environmentProxy = sync.OnceValue(func() func(*url.URL) (*url.URL, error) {
+	return httpproxy.FromEnvironment().ProxyFunc()
+})
+
+// asURL returns what a proxy may depend on.
+func asURL(u *URI) *url.URL {
+	return &url.URL{Scheme: string(u.Scheme()), Host: string(u.Host()), Path: string(u.Path())}
+}
+
+// proxyRoute is the way to a host through a proxy.
+type proxyRoute struct {
+	proxy *url.URL
+	addr  string // of the proxy, with a port
+	// forward says that the proxy is given requests; otherwise it makes
+	// tunnels.
+	forward bool
+}
+
+// routeOf returns the way to u if it leads through a proxy, and nil if not.
+func (c *Client) routeOf(u *URI, isTLS bool) (*proxyRoute, error) {
+	if c.Proxy == nil {
+		return nil, nil
+	}
+	p, err := c.Proxy(u)
+	if err != nil || p == nil {
+		return nil, err
+	}
+	port := map[string]string{"http": "80", "https": "443", "socks5": "1080", "socks5h": "1080"}[p.Scheme]
+	if port == "" {
+		return nil, fmt.Errorf("gale: proxy %s: unsupported protocol %q. http, https and socks5 are supported", p.Redacted(), p.Scheme)
+	}
+	if p.Hostname() == "" {
+		return nil, fmt.Errorf("gale: proxy %s has no host", p.Redacted())
+	}
+	if p.Port() != "" {
+		port = p.Port()
+	}
+	return &proxyRoute{
+		proxy:   p,
+		addr:    net.JoinHostPort(p.Hostname(), port),
+		forward: !isTLS && (p.Scheme == "http" || p.Scheme == "https"),
+	}, nil
+}
+
+// name returns what tells the way to host from others.
+func (r *proxyRoute) name(host []byte) string {
+	if r.forward {
+		return "forward " + r.proxy.String() // the proxy's connections serve all hosts
+	}
+	return "tunnel " + r.proxy.String() + " " + string(host)
+}
+
+// apply makes a HostClient go that way.
+func (r *proxyRoute) apply(hc *HostClient) {
+	if r.forward {
+		hc.Addr = r.addr
+		hc.forward = true
+		hc.proxyAuth = r.auth()
+		hc.IsTLS = r.proxy.Scheme == "https"
+		hc.TLSConfig = forProxy(hc.TLSConfig)
+		return
+	}
+	t := &tunnel{
+		proxyRoute: *r,
+		dialProxy:  contextDialer(hc.DialContext, hc.DialTimeout, hc.Dial),
+		tlsConfig:  forProxy(hc.TLSConfig),
+	}
+	hc.Dial, hc.DialTimeout, hc.DialContext = nil, nil, t.dial
+}
+
+// auth returns the value of Proxy-Authorization, empty for none.
+func (r *proxyRoute) auth() string {
+	if r.proxy.User == nil {
+		return ""
+	}
+	password, _ := r.proxy.User.Password()
+	return basicAuth([]byte(r.proxy.User.Username()), []byte(password))
+}
+
+// forProxy returns the configuration for a proxy: that for hosts without the name
+// of one. It may be nil.
+func forProxy(cfg *tls.Config) *tls.Config {
+	if cfg == nil || cfg.ServerName == "" && len(cfg.NextProtos) == 0 {
+		return cfg
+	}
+	cfg = cfg.Clone()
+	cfg.ServerName, cfg.NextProtos = "", nil
+	return cfg
+}
+
+// prepareForward puts the whole URI into the target of req, which is what a proxy
+// wants (RFC 9112 section 3.2.2).
+func (req *Request) prepareForward() error {
+	if err := req.prepareHeader(); err != nil {
+		return err
+	}
+	u := &req.uri
+	if !req.uriParsed || u.host.empty() {
+		return nil // it is there already
+	}
+	target := append(append([]byte(nil), "http://"...), u.Host()...)
+	req.Header.SetRequestURIBytes(u.appendRequestURI(target))
+	req.uriParsed = false
+	return nil
+}
+
+// dialContextFunc is the type of Client.DialContext.
+type dialContextFunc = func(ctx context.Context, network, addr string) (net.Conn, error)
+
+// contextDialer makes of a client's ways to dial one that minds a context.
+func contextDialer(withContext dialContextFunc, withTimeout DialFuncWithTimeout, plain DialFunc) dialContextFunc {
+	switch {
+	case withContext != nil:
+		return withContext
+	case withTimeout != nil:
+		return func(ctx context.Context, _, addr string) (net.Conn, error) {
+			var timeout time.Duration
+			if end, ok := ctx.Deadline(); ok {
+				timeout = max(time.Until(end), 1)
+			}
+			return dialUntil(ctx, func() (net.Conn, error) { return withTimeout(addr, timeout) })
+		}
+	case plain != nil:
+		return func(ctx context.Context, _, addr string) (net.Conn, error) {
+			return dialUntil(ctx, func() (net.Conn, error) { return plain(addr) })
+		}
+	}
+	return defaultDialer.DialContext
+}
+
+// dialUntil returns when ctx ends, and closes a connection that comes later.
+func dialUntil(ctx context.Context, dial func() (net.Conn, error)) (net.Conn, error) {
+	type result struct {
+		conn net.Conn
+		err  error
+	}
+	done := make(chan result, 1)
+	go func() {
+		conn, err := dial()
+		done <- result{conn, err}
+	}()
+	select {
+	case r := <-done:
+		return r.conn, r.err
+	case <-ctx.Done():
+		go func() {
+			if r := <-done; r.conn != nil {
+				_ = r.conn.Close()
+			}
+		}()
+		return nil, ctx.Err()
+	}
+}
+
+// tunnel makes connections through a proxy.
+type tunnel struct {
+	proxyRoute
+	dialProxy dialContextFunc
+	tlsConfig *tls.Config // for the proxy
+}
+
+// dial connects to addr through the proxy.
+func (t *tunnel) dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, DefaultTLSHandshakeTimeout)
+	defer cancel()
+	if t.proxy.Scheme == "http" || t.proxy.Scheme == "https" {
+		return t.connect(ctx, network, addr)
+	}
+	var auth *proxy.Auth
+	if user := t.proxy.User; user != nil {
+		password, _ := user.Password()
+		auth = &proxy.Auth{User: user.Username(), Password: password}
+	}
+	d, err := proxy.SOCKS5("tcp", t.addr, auth, forwardDialer(t.dialProxy))
+	if err != nil {
+		return nil, err
+	}
+	return d.(proxy.ContextDialer).DialContext(ctx, "tcp", addr)
+}
+
+// forwardDialer is how package proxy dials a proxy.
+type forwardDialer dialContextFunc
+
+func (d forwardDialer) Dial(network, addr string) (net.Conn, error) {
+	return d(context.Background(), network, addr)
+}
+
+func (d forwardDialer) DialContext(ctx context.Context, network, addr string) (net.Conn, error) {
+	return d(ctx, network, addr)
+}
+
+// connect makes the proxy a tunnel to addr (RFC 9110 section 9.3.6).
+func (t *tunnel) connect(ctx context.Context, network, addr string) (conn net.Conn, err error) {
+	if conn, err = t.dialProxy(ctx, network, t.addr); err != nil {
+		return nil, err
+	}
+	raw := conn
+	stop := context.AfterFunc(ctx, func() { _ = raw.SetDeadline(time.Unix(1, 0)) })
+	defer func() {
+		if !stop() {
+			err = ctx.Err()
+		}
+		if err != nil {
+			_ = raw.Close()
+			conn = nil
+		}
+	}()
+	if t.proxy.Scheme == "https" {
+		cfg := &tls.Config{}
+		if t.tlsConfig != nil {
+			cfg = t.tlsConfig.Clone()
+		}
+		cfg.ServerName = t.proxy.Hostname()
+		tc := tls.Client(conn, cfg)
+		if err := tc.HandshakeContext(ctx); err != nil {
+			return nil, err
+		}
+		conn = tc
+	}
+	return conn, t.open(conn, addr)
+}
+
+// open asks the proxy on conn for a tunnel.
+func (t *tunnel) open(conn net.Conn, addr string) error {
+	req, resp := AcquireRequest(), AcquireResponse()
+	defer ReleaseRequest(req)
+	defer ReleaseResponse(resp)
+	h := &req.Header
+	h.SetMethod(MethodConnect)
+	h.SetRequestURI(addr)
+	h.SetHost(addr)
+	if auth := t.auth(); auth != "" {
+		h.Set(HeaderProxyAuthorization, auth)
+	}
+	if _, err := conn.Write(h.Header()); err != nil {
+		return err
+	}
+	br := bufio.NewReaderSize(conn, 4<<10)
+	for n := 0; ; n++ {
+		if err := resp.Header.Read(br); err != nil {
+			return fmt.Errorf("gale: proxy %s: %w", t.addr, err)
+		}
+		if resp.StatusCode()/100 != 1 || n == maxInterimResponses {
+			break
+		}
+	}
+	switch status := resp.StatusCode(); {
+	case status/100 != 2:
+		return fmt.Errorf("gale: proxy %s refuses a connection to %s: %d %s", t.addr, addr, status, StatusMessage(status))
+	case br.Buffered() > 0:
+		return fmt.Errorf("gale: proxy %s sends bytes that the host can't have sent yet", t.addr)
+	}
+	return nil
+}
