@@ -29,37 +29,39 @@ func (p *Prefork) serveChild(addr string, serve func(net.Listener) error) error 
 	if p.server == nil {
 		return serve(ln) // a signal ends the process as it is set up to
 	}
-	stop := p.shutdownOnSignal()
-	err = serve(ln)
-	if told := stop(); told != nil {
-		return *told
-	}
-	return err
-}
-
-// shutdownOnSignal has the first signal to end shut the server down. The function
-// that it returns waits for a shutdown that has begun and returns its result, or
-// nil if there was no signal.
-func (p *Prefork) shutdownOnSignal() (stop func() *error) {
 	signals := make(chan os.Signal, 1)
 	notify(signals)
-	quit, result := make(chan struct{}), make(chan *error, 1)
+	defer signal.Stop(signals)
+	signaled := closeOn(signals, ln)
+	err = serve(ln)
+	if !signaled() {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), p.gracePeriod())
+	defer cancel()
+	return p.server.ShutdownWithContext(ctx)
+}
+
+// closeOn has the first of signals close ln, so that serving it ends.
+// The function that it returns is called when that has ended, and tells whether
+// there was a signal.
+//
+// The server is shut down only then: a shutdown that comes before it begins to
+// serve would be none.
+func closeOn(signals <-chan os.Signal, ln net.Listener) (signaled func() bool) {
+	quit, result := make(chan struct{}), make(chan bool, 1)
 	go func() {
 		select {
 		case <-signals:
-			ctx, cancel := context.WithTimeout(context.Background(), p.gracePeriod())
-			defer cancel()
-			err := p.server.ShutdownWithContext(ctx)
-			result <- &err
+			ln.Close()
+			result <- true
 		case <-quit:
-			result <- nil
+			result <- false
 		}
 	}()
-	return func() *error {
+	return func() bool {
 		close(quit)
-		told := <-result
-		signal.Stop(signals)
-		return told
+		return <-result
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -110,6 +111,7 @@ type tree struct {
 	t      *testing.T
 	master *exec.Cmd
 	lines  chan string
+	kept   []string // lines that nobody expected yet
 	addr   string
 }
 
@@ -148,9 +150,16 @@ func start(t *testing.T, role ...string) *tree {
 	return tr
 }
 
-// expect returns the rest of the next line that begins with prefix.
+// expect returns the rest of the next line that begins with prefix. Lines of
+// several processes come in any order: others are kept for later.
 func (tr *tree) expect(prefix string) string {
 	tr.t.Helper()
+	for i, line := range tr.kept {
+		if rest, found := strings.CutPrefix(line, prefix); found {
+			tr.kept = slices.Delete(tr.kept, i, i+1)
+			return strings.TrimSpace(rest)
+		}
+	}
 	over := time.After(wait)
 	for {
 		select {
@@ -164,14 +173,15 @@ func (tr *tree) expect(prefix string) string {
 			if rest, found := strings.CutPrefix(line, prefix); found {
 				return strings.TrimSpace(rest)
 			}
+			tr.kept = append(tr.kept, line)
 		case <-over:
-			tr.t.Fatalf("no %q came", prefix)
+			tr.t.Fatalf("no %q came, but %q", prefix, tr.kept)
 		}
 	}
 }
 
 // end waits until all processes have ended and returns the lines that they
-// printed.
+// printed since the last call of expect.
 func (tr *tree) end() (lines []string) {
 	tr.t.Helper()
 	over := time.After(wait)
