@@ -141,7 +141,7 @@ func (c *HostClient) connect(k call, addr string) (*clientConn, error) {
 	}
 	c.Trace.dialed(addr, nc, time.Duration(clock.Ticks()-from), err)
 	if err != nil {
-		if k.over() != nil {
+		if k.over() != nil || err == context.DeadlineExceeded {
 			err = k.ended(err)
 		}
 		return nil, err

@@ -1,0 +1,312 @@
+package gale
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/galehttp/gale/internal/race"
+)
+
+// cancelPhases are the places where a call waits. Each begins a call and
+// returns a channel that tells that it waits there.
+var cancelPhases = []struct {
+	name  string
+	begin func(t *testing.T) (c *HostClient, url string, body io.Reader, waits <-chan struct{})
+}{
+	{"connection", func(t *testing.T) (*HostClient, string, io.Reader, <-chan struct{}) {
+		s := scripted(t, func(p *scriptConn, _ int) { p.hold() })
+		c := &HostClient{Addr: s.addr(), MaxConns: 1, MaxConnWaitTimeout: time.Hour}
+		cc, err := c.AcquireConn(0, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { c.CloseConn(cc) })
+		return c, s.url(), nil, poll(func() bool { return c.PoolStats().Waiting == 1 })
+	}},
+	{"dial", func(t *testing.T) (*HostClient, string, io.Reader, <-chan struct{}) {
+		waits, end := make(chan struct{}), make(chan struct{})
+		t.Cleanup(func() { close(end) })
+		return &HostClient{Addr: "example.com", Dial: func(string) (net.Conn, error) {
+			close(waits)
+			<-end
+			return nil, errors.New("late")
+		}}, "http://example.com/", nil, waits
+	}},
+	{"DialContext", func(*testing.T) (*HostClient, string, io.Reader, <-chan struct{}) {
+		waits := make(chan struct{})
+		return &HostClient{Addr: "example.com", DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			close(waits)
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}}, "http://example.com/", nil, waits
+	}},
+	{"TLS", func(t *testing.T) (*HostClient, string, io.Reader, <-chan struct{}) {
+		waits := make(chan struct{})
+		s := scripted(t, func(p *scriptConn, _ int) {
+			_, _ = p.br.Peek(1)
+			close(waits)
+			p.hold()
+		})
+		return &HostClient{Addr: s.addr(), IsTLS: true}, "https://" + s.addr() + "/", nil, waits
+	}},
+	{"write", func(t *testing.T) (*HostClient, string, io.Reader, <-chan struct{}) {
+		waits := make(chan struct{})
+		end := make(chan struct{})
+		s := scripted(t, func(p *scriptConn, _ int) {
+			_, _ = p.br.Peek(1)
+			close(waits)
+			<-end
+		})
+		t.Cleanup(func() { close(end) })
+		return &HostClient{Addr: s.addr()}, s.url(), endless{}, waits
+	}},
+	{"100-continue", func(t *testing.T) (*HostClient, string, io.Reader, <-chan struct{}) {
+		waits := make(chan struct{})
+		s := scripted(t, func(p *scriptConn, _ int) {
+			_ = new(RequestHeader).Read(p.br)
+			close(waits)
+			p.hold()
+		})
+		return &HostClient{Addr: s.addr(), ExpectContinueTimeout: time.Hour}, s.url(), expecting{}, waits
+	}},
+	{"head", func(t *testing.T) (*HostClient, string, io.Reader, <-chan struct{}) {
+		waits := make(chan struct{})
+		s := scripted(t, func(p *scriptConn, _ int) {
+			p.request()
+			close(waits)
+			p.hold()
+		})
+		return &HostClient{Addr: s.addr()}, s.url(), nil, waits
+	}},
+	{"body", func(t *testing.T) (*HostClient, string, io.Reader, <-chan struct{}) {
+		waits := make(chan struct{})
+		s := scripted(t, func(p *scriptConn, _ int) {
+			p.request()
+			p.write("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc")
+			close(waits)
+			p.hold()
+		})
+		return &HostClient{Addr: s.addr()}, s.url(), nil, waits
+	}},
+	{"streamed body", func(t *testing.T) (*HostClient, string, io.Reader, <-chan struct{}) {
+		waits := make(chan struct{})
+		s := scripted(t, func(p *scriptConn, _ int) {
+			p.request()
+			p.write("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc")
+			close(waits)
+			p.hold()
+		})
+		return &HostClient{Addr: s.addr(), StreamResponseBody: true}, s.url(), nil, waits
+	}},
+}
+
+// endless is a body without end.
+type endless struct{}
+
+func (endless) Read(p []byte) (int, error) { return len(p), nil }
+
+// expecting is a body that waits for a 100.
+type expecting struct{ endless }
+
+// poll returns a channel that is closed when cond is true.
+func poll(cond func() bool) <-chan struct{} {
+	c := make(chan struct{})
+	go func() {
+		for !cond() {
+			time.Sleep(time.Millisecond)
+		}
+		close(c)
+	}()
+	return c
+}
+
+// callPhase makes the call of a phase, and reads its body.
+func callPhase(ctx context.Context, c *HostClient, url string, body io.Reader, timeout time.Duration) error {
+	req, resp := &Request{}, &Response{}
+	req.SetRequestURI(url)
+	if body != nil {
+		req.Header.SetMethod("POST")
+		req.SetBodyStream(body, -1)
+		if _, ok := body.(expecting); ok {
+			req.Header.Set("Expect", "100-continue")
+		}
+	}
+	req.SetTimeout(timeout)
+	err := c.DoContext(ctx, req, resp)
+	if err == nil && resp.IsBodyStream() {
+		_, err = io.ReadAll(resp.BodyStream())
+		resp.CloseBodyStream()
+	}
+	return err
+}
+
+// TestClientCancel proves that a context that ends wakes a call wherever it
+// waits, with the context's error, and that nothing is left behind.
+func TestClientCancel(t *testing.T) {
+	for _, phase := range cancelPhases {
+		t.Run(phase.name, func(t *testing.T) {
+			c, url, body, waits := phase.begin(t)
+			ctx, cancel := context.WithCancel(context.Background())
+			done := make(chan error, 1)
+			go func() { done <- callPhase(ctx, c, url, body, 0) }()
+			<-waits
+			cancel()
+			if err := <-done; err != context.Canceled {
+				t.Errorf("error %v, want context.Canceled", err)
+			}
+			if st := c.PoolStats(); st.Waiting != 0 || st.Idle != 0 {
+				t.Errorf("%+v", st)
+			}
+		})
+	}
+}
+
+// TestClientTimeout proves the same of a time limit.
+func TestClientTimeout(t *testing.T) {
+	for _, phase := range cancelPhases {
+		t.Run(phase.name, func(t *testing.T) {
+			c, url, body, _ := phase.begin(t)
+			if err := callPhase(context.Background(), c, url, body, 50*time.Millisecond); err != ErrTimeout {
+				t.Errorf("error %v, want ErrTimeout", err)
+			}
+		})
+	}
+}
+
+// TestClientPhaseTimeouts proves that each limit for a phase ends that phase.
+func TestClientPhaseTimeouts(t *testing.T) {
+	const short = 30 * time.Millisecond
+	set := map[string]func(*HostClient){
+		"connection":    func(c *HostClient) { c.MaxConnWaitTimeout = short },
+		"dial":          func(c *HostClient) { c.MaxDialDuration = short },
+		"DialContext":   func(c *HostClient) { c.MaxDialDuration = short },
+		"TLS":           func(c *HostClient) { c.TLSHandshakeTimeout = short },
+		"write":         func(c *HostClient) { c.WriteTimeout = short },
+		"head":          func(c *HostClient) { c.ResponseHeaderTimeout = short },
+		"body":          func(c *HostClient) { c.ReadTimeout = short },
+		"streamed body": func(c *HostClient) { c.ReadTimeout = short },
+	}
+	want := map[string]error{"connection": ErrNoFreeConns, "dial": ErrDialTimeout, "DialContext": ErrDialTimeout, "TLS": ErrTLSHandshakeTimeout}
+	for _, phase := range cancelPhases {
+		f := set[phase.name]
+		if f == nil {
+			continue
+		}
+		t.Run(phase.name, func(t *testing.T) {
+			c, url, body, _ := phase.begin(t)
+			f(c)
+			err := callPhase(context.Background(), c, url, body, 0)
+			if w := want[phase.name]; w != nil {
+				wantError(t, err, w)
+			} else if err != ErrTimeout {
+				t.Errorf("error %v, want ErrTimeout", err)
+			}
+		})
+	}
+}
+
+// TestClientContextValues proves the corners of contexts: one that has ended
+// already, one without an end, and one that ends after the call.
+func TestClientContextValues(t *testing.T) {
+	s := scripted(t, answering(okAnswer("good")))
+	c := &HostClient{Addr: s.addr()}
+	defer c.CloseIdleConnections()
+	req, resp := &Request{}, &Response{}
+	req.SetRequestURI(s.url())
+	ended, cancel := context.WithCancel(context.Background())
+	cancel()
+	if err := c.DoContext(ended, req, resp); err != context.Canceled || s.accepted.Load() != 0 {
+		t.Errorf("error %v, %d connections", err, s.accepted.Load())
+	}
+	if err := c.DoContext(context.TODO(), req, resp); err != nil {
+		t.Error(err)
+	}
+	for range 100 {
+		ctx, cancel := context.WithCancel(context.Background())
+		if err := c.DoContext(ctx, req, resp); err != nil {
+			t.Error(err)
+		}
+		cancel()
+	}
+	if s.accepted.Load() != 1 {
+		t.Errorf("%d connections were made: a context that ends after the call must not cost its connection", s.accepted.Load())
+	}
+	late, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
+	defer cancel()
+	held := scripted(t, func(p *scriptConn, _ int) { p.hold() })
+	c2 := &HostClient{Addr: held.addr()}
+	req.SetRequestURI(held.url())
+	if err := c2.DoContext(late, req, resp); err != context.DeadlineExceeded {
+		t.Errorf("error %v, want context.DeadlineExceeded", err)
+	}
+}
+
+// TestClientLeavesNothing sends requests that time out and requests that are
+// cancelled, at random moments, and counts goroutines and descriptors.
+func TestClientLeavesNothing(t *testing.T) {
+	n := 1000
+	if race.Enabled || testing.Short() {
+		n = 200
+	}
+	check := settled(t)
+	func() {
+		s := scripted(t, func(p *scriptConn, nth int) {
+			for p.request() != nil {
+				switch nth % 3 {
+				case 0:
+					p.hold()
+					return
+				case 1:
+					p.write("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc")
+					p.hold()
+					return
+				}
+				p.write(okAnswer("good"))
+			}
+		})
+		c := &HostClient{Addr: s.addr(), MaxConns: 50, MaxConnWaitTimeout: time.Second}
+		ctx := context.Background()
+		var wg sync.WaitGroup
+		queue := make(chan int)
+		for range 50 {
+			wg.Add(1)
+			go func() {
+				defer wg.Done()
+				for i := range queue {
+					limit := time.Duration(i%20) * time.Millisecond / 4
+					var err error
+					if i%2 == 0 {
+						err = callPhase(ctx, c, s.url(), nil, limit+1)
+					} else {
+						own, cancel := context.WithCancel(ctx)
+						time.AfterFunc(limit, cancel)
+						err = callPhase(own, c, s.url(), nil, 0)
+						cancel()
+					}
+					if err != nil && err != ErrTimeout && err != context.Canceled {
+						t.Error(err)
+					}
+				}
+			}()
+		}
+		for i := range 2 * n {
+			queue <- i
+		}
+		close(queue)
+		wg.Wait()
+		if st := c.PoolStats(); st.Open != st.Idle || st.Waiting != 0 {
+			t.Errorf("connections are lost: %+v", st)
+		}
+		c.CloseIdleConnections()
+		if n := c.ConnsCount(); n != 0 || c.PendingRequests() != 0 {
+			t.Errorf("%d connections are left, %d requests", n, c.PendingRequests())
+		}
+		s.stop()
+	}()
+	check()
+}

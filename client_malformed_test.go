@@ -1,0 +1,196 @@
+package gale
+
+import (
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestClientMalformed sends answers that two recipients could read
+// differently, or that end early, or that don't end. Each must be an error or
+// cost the connection: whatever follows must never become the answer to another
+// request.
+func TestClientMalformed(t *testing.T) {
+	const evil = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil"
+	cases := []struct {
+		name   string
+		method string
+		answer string
+		ok     bool   // the answer itself is good
+		body   string // then its body
+		keeps  bool   // the connection is used again
+	}{
+		{"plain", "GET", okAnswer("good"), true, "good", true},
+		{"length and coding", "GET", "HTTP/1.1 200 OK\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + evil, false, "", false},
+		{"two lengths", "GET", "HTTP/1.1 200 OK\r\nContent-Length: 4\r\nContent-Length: 5\r\n\r\nabcde", false, "", false},
+		{"the same length twice", "GET", "HTTP/1.1 200 OK\r\nContent-Length: 4\r\nContent-Length: 4\r\n\r\nabcd", false, "", false},
+		{"negative length", "GET", "HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n", false, "", false},
+		{"signed length", "GET", "HTTP/1.1 200 OK\r\nContent-Length: +4\r\n\r\ngood", false, "", false},
+		{"endless length", "GET", "HTTP/1.1 200 OK\r\nContent-Length: 99999999999999999999\r\n\r\n", false, "", false},
+		{"unknown coding", "GET", "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n", false, "", false},
+		{"coding in 1.0", "GET", "HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", false, "", false},
+		{"bytes behind the body", "GET", okAnswer("good") + evil, true, "good", false},
+		{"bytes behind a chunked body", "GET", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\ngood\r\n0\r\n\r\n" + evil, true, "good", false},
+		{"HEAD with a body", "HEAD", okAnswer(evil), true, "", false},
+		{"204 with a length and a body", "GET", "HTTP/1.1 204 No Content\r\nContent-Length: 4\r\n\r\nevil", true, "", false},
+		{"204 with a chunked body", "GET", "HTTP/1.1 204 No Content\r\nTransfer-Encoding: chunked\r\n\r\n", true, "", false},
+		{"204 with a body", "GET", "HTTP/1.1 204 No Content\r\n\r\n" + evil, true, "", false},
+		{"304 with a body", "GET", "HTTP/1.1 304 Not Modified\r\n\r\n" + evil, true, "", false},
+		{"304 with a length", "GET", "HTTP/1.1 304 Not Modified\r\nContent-Length: 9\r\n\r\n", true, "", true},
+		{"101", "GET", "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n", true, "", false},
+		{"body cut off", "GET", "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc", false, "", false},
+		{"chunk cut off", "GET", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nA\r\nabc", false, "", false},
+		{"no last chunk", "GET", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n", false, "", false},
+		{"no end of trailers", "GET", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\nX: y\r\n", false, "", false},
+		{"bad chunk size", "GET", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0x3\r\nabc\r\n0\r\n\r\n", false, "", false},
+		{"chunk longer than its size", "GET", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabcd\r\n0\r\n\r\n", false, "", false},
+		{"length as a trailer", "GET", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nContent-Length: 5\r\n\r\n", false, "", false},
+		{"endless chunk extension", "GET", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3;a=" + strings.Repeat("x", 1<<20), false, "", false},
+		{"head cut off", "GET", "HTTP/1.1 200 OK\r\nContent-Le", false, "", false},
+		{"bare LF", "GET", "HTTP/1.1 200 OK\nContent-Length: 4\n\ngood", false, "", false},
+		{"bare LF in a field", "GET", "HTTP/1.1 200 OK\r\nX: a\nContent-Length: 4\r\n\r\ngood", false, "", false},
+		{"folded field", "GET", "HTTP/1.1 200 OK\r\nX: a\r\n b\r\nContent-Length: 4\r\n\r\ngood", false, "", false},
+		{"space before the colon", "GET", "HTTP/1.1 200 OK\r\nContent-Length : 4\r\n\r\ngood", false, "", false},
+		{"NUL in a field", "GET", "HTTP/1.1 200 OK\r\nX: a\x00b\r\nContent-Length: 4\r\n\r\ngood", false, "", false},
+		{"HTTP/0.9", "GET", "good", false, "", false},
+		{"HTTP/2.0", "GET", "HTTP/2.0 200 OK\r\nContent-Length: 4\r\n\r\ngood", false, "", false},
+		{"no status", "GET", "HTTP/1.1 OK\r\n\r\n", false, "", false},
+		{"empty lines first", "GET", "\r\n\r\n" + okAnswer("good"), false, "", false},
+		{"endless head", "GET", "HTTP/1.1 200 OK\r\n" + strings.Repeat("X: "+strings.Repeat("y", 1000)+"\r\n", 10_000), false, "", false},
+		{"endless field", "GET", "HTTP/1.1 200 OK\r\nX: " + strings.Repeat("y", 10<<20), false, "", false},
+		{"1xx without end", "GET", strings.Repeat("HTTP/1.1 103 Early Hints\r\n\r\n", 200) + okAnswer("good"), false, "", false},
+		{"some 1xx", "GET", strings.Repeat("HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n", 50) + okAnswer("good"), true, "good", true},
+		{"1xx with a length", "GET", "HTTP/1.1 103 Early Hints\r\nContent-Length: 4\r\n\r\n" + okAnswer("good"), true, "good", true},
+		{"Connection: close", "GET", "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 4\r\n\r\ngood", true, "good", false},
+		{"HTTP/1.0", "GET", "HTTP/1.0 200 OK\r\nContent-Length: 4\r\n\r\ngood", true, "good", false},
+		{"HTTP/1.0 keep-alive", "GET", "HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 4\r\n\r\ngood", true, "good", true},
+		{"until the end", "GET", "HTTP/1.1 200 OK\r\n\r\ngood", true, "good", false},
+	}
+	for _, tc := range cases {
+		for _, stream := range []bool{false, true} {
+			name := tc.name
+			if stream {
+				name += ", streamed"
+			}
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				s := scripted(t, func(p *scriptConn, nth int) {
+					for first := nth == 1; p.request() != nil; first = false {
+						if !first {
+							p.write("HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nsecond")
+							continue
+						}
+						p.write(tc.answer)
+						if !tc.keeps {
+							p.Conn.(interface{ CloseWrite() error }).CloseWrite()
+							p.hold()
+							return
+						}
+					}
+				})
+				c := &HostClient{Addr: s.addr(), MaxIdemponentCallAttempts: 1, ReadTimeout: 10 * time.Second, StreamResponseBody: stream}
+				defer c.CloseIdleConnections()
+				resp, err := getFrom(c, tc.method, s.url())
+				var body []byte
+				if err == nil && resp.IsBodyStream() {
+					body, err = io.ReadAll(resp.BodyStream())
+					resp.CloseBodyStream()
+				} else if err == nil {
+					body = resp.Body()
+				}
+				if tc.ok != (err == nil) || tc.ok && string(body) != tc.body {
+					t.Fatalf("%q, %v, want %q, success: %v", body, err, tc.body, tc.ok)
+				}
+				if c.ConnsCount() != btoi(tc.keeps) {
+					t.Errorf("%d connections, want the connection kept: %v", c.ConnsCount(), tc.keeps)
+				}
+				resp, err = getFrom(c, "GET", s.url())
+				if err != nil || string(resp.Body()) != "second" {
+					t.Errorf("the next request got %q, %v", resp.Body(), err)
+				}
+			})
+		}
+	}
+}
+
+func btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// TestClientTalkingIdle proves that bytes that come over an idle connection are
+// never an answer: the connection is closed before it is used again.
+func TestClientTalkingIdle(t *testing.T) {
+	talk, talked := make(chan bool), make(chan bool)
+	s := scripted(t, func(p *scriptConn, nth int) {
+		p.request()
+		p.write(okAnswer("good"))
+		if nth == 1 {
+			<-talk
+			p.write(okAnswer("evil"))
+			close(talked)
+		}
+		for p.request() != nil {
+			p.write(okAnswer("good"))
+		}
+	})
+	c := &HostClient{Addr: s.addr()}
+	defer c.CloseIdleConnections()
+	if _, err := getFrom(c, "GET", s.url()); err != nil {
+		t.Fatal(err)
+	}
+	close(talk)
+	<-talked
+	for range 3 {
+		resp, err := getFrom(c, "GET", s.url())
+		if err != nil || string(resp.Body()) != "good" {
+			t.Fatalf("%q, %v", resp.Body(), err)
+		}
+	}
+	if st := c.PoolStats(); s.accepted.Load() != 2 || st.Dead != 1 || st.Open != 1 {
+		t.Errorf("%d connections were made, %+v", s.accepted.Load(), st)
+	}
+}
+
+// TestClientLimits proves that the sizes of what is read are bounded, by typed
+// errors.
+func TestClientLimits(t *testing.T) {
+	var small *ErrSmallBuffer
+	for _, tc := range []struct {
+		name, answer string
+		c            *HostClient
+		check        func(error) bool
+	}{
+		{"length", okAnswer("12345678901"), &HostClient{MaxResponseBodySize: 10}, func(err error) bool { return err == ErrBodyTooLarge }},
+		{"chunked", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nB\r\n12345678901\r\n0\r\n\r\n", &HostClient{MaxResponseBodySize: 10}, func(err error) bool { return err == ErrBodyTooLarge }},
+		{"until the end", "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n12345678901", &HostClient{MaxResponseBodySize: 10}, func(err error) bool { return err == ErrBodyTooLarge }},
+		{"default", "HTTP/1.1 200 OK\r\nContent-Length: 1000000000000\r\n\r\n", &HostClient{}, func(err error) bool { return err == ErrBodyTooLarge }},
+		{"at the limit", okAnswer("1234567890"), &HostClient{MaxResponseBodySize: 10}, func(err error) bool { return err == nil }},
+		{"head", "HTTP/1.1 200 OK\r\nX: " + strings.Repeat("y", 1000) + "\r\nContent-Length: 0\r\n\r\n", &HostClient{ReadBufferSize: 1000}, func(err error) bool { return errors.As(err, &small) }},
+		{"head of 60 KiB", "HTTP/1.1 200 OK\r\nX: " + strings.Repeat("y", 60<<10) + "\r\nContent-Length: 0\r\n\r\n", &HostClient{}, func(err error) bool { return err == nil }},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s := scripted(t, func(p *scriptConn, _ int) {
+				for p.request() != nil {
+					p.write(tc.answer)
+					if strings.Contains(tc.answer, "close") {
+						return
+					}
+				}
+			})
+			c := tc.c
+			c.Addr = s.addr()
+			defer c.CloseIdleConnections()
+			if _, err := getFrom(c, "GET", s.url()); !tc.check(err) {
+				t.Errorf("error %v", err)
+			}
+			if s.requests.Load() != 1 {
+				t.Errorf("%d requests were sent", s.requests.Load())
+			}
+		})
+	}
+}
