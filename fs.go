@@ -151,11 +151,18 @@ type FS struct {
 	// file. A range always is one of the uncompressed file.
 	AcceptByteRange bool
 
-	// GenerateETag sends an entity tag made of modification time, size and
-	// content coding. It is a strong one, other than fasthttp's, unless the file
-	// changed within the last two seconds before it was opened. Files without a
-	// modification time, such as those of an embed.FS, get none.
+	// GenerateETag sends a weak entity tag made of modification time, size and
+	// content coding, the same as fasthttp's. It does for caches; If-Match and
+	// If-Range ask for strong ones, see StrongETags. Files without a modification
+	// time, such as those of an embed.FS, get none.
 	GenerateETag bool
+
+	// StrongETags sends strong entity tags, with or without GenerateETag, made
+	// of the modification time to the nanosecond. A file that changed within the
+	// last two seconds before it was opened has a weak one nevertheless, since it
+	// may change once more and look the same (RFC 9110 section 8.8.1). Not in
+	// fasthttp.
+	StrongETags bool
 
 	// SkipCache opens files anew for each request.
 	SkipCache bool

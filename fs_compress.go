@@ -148,6 +148,7 @@ func (h *fsHandler) compressFile(f io.ReaderAt, v variant, old *fsEntry) (*fsEnt
 	if e := h.findCopy(v, old); e != nil {
 		return e, nil // made while the caller came here
 	}
+	h.removeOutdated(v)
 	compressing <- struct{}{}
 	defer func() { <-compressing }()
 	plain, err := readSmall(io.NewSectionReader(f, 0, v.origin.Size()), v.origin.Size())
@@ -173,6 +174,23 @@ func (h *fsHandler) compressFile(f io.ReaderAt, v variant, old *fsEntry) (*fsEnt
 	}
 	h.finish(e, v.origin.ModTime())
 	return e, nil
+}
+
+// removeOutdated removes a copy of another age that lies beside its file since
+// the time before CompressRoot was set. Nothing but copies has such a name.
+func (h *fsHandler) removeOutdated(v variant) {
+	if h.oldCopies == nil {
+		return
+	}
+	name := v.name + h.suffixes[v.coding]
+	f, info, err := h.oldCopies.open(name)
+	if err != nil {
+		return
+	}
+	f.Close()
+	if info.Mode().IsRegular() && !isCopyOf(info.ModTime(), v.origin.ModTime()) {
+		_ = h.oldCopies.remove(name) // it costs nothing but its space
+	}
 }
 
 func compressAll(plain []byte, coding compress.Coding) []byte {

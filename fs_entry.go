@@ -119,12 +119,17 @@ func (h *fsHandler) finish(e *fsEntry, modTime time.Time) {
 	}
 	e.valid.ModTime = modTime
 	e.lastModified = clock.AppendDateAt(nil, modTime)
-	if h.etags && !e.listing {
-		coding := ""
-		if e.coding != compress.Identity {
-			coding = e.coding.String()
-		}
+	if e.listing || !h.etags && !h.strongETags {
+		return
+	}
+	coding := ""
+	if e.coding != compress.Identity {
+		coding = e.coding.String()
+	}
+	if h.strongETags {
 		e.valid.ETag = static.AppendETag(nil, modTime, e.originSize, coding, !static.Settled(modTime, time.Now()))
+	} else {
+		e.valid.ETag = static.AppendWeakETag(nil, modTime, e.originSize, coding)
 	}
 }
 

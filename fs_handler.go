@@ -16,13 +16,14 @@ import (
 type fsHandler struct {
 	src        fileSource
 	copies     copyStore // nil if copies can't be written
+	oldCopies  copyStore // where they were before they had a place of their own, or nil
 	rules      static.Rules
 	rewrite    PathRewriteFunc
 	notFound   RequestHandler
 	indexNames []string
 	maxRanges  int // 0: ranges are off
 
-	listings, etags, precompressed bool
+	listings, etags, strongETags, precompressed bool
 
 	// compress holds the codings to compress with, codings all that may be
 	// sent, and suffixes those of the compressed copies.
@@ -40,6 +41,7 @@ func newFSHandler(fs *FS) *fsHandler {
 		indexNames:    fs.IndexNames,
 		listings:      fs.GenerateIndexPages,
 		etags:         fs.GenerateETag,
+		strongETags:   fs.StrongETags,
 		precompressed: fs.Precompressed,
 		rules: static.Rules{
 			Windows: runtime.GOOS == "windows",
@@ -78,6 +80,7 @@ func (h *fsHandler) setSource(fs *FS) {
 	src := newOSSource(root, fs.AllowSymlinksOutsideRoot)
 	h.src, h.copies = src, src
 	if fs.CompressRoot != "" {
+		h.oldCopies = src
 		h.copies = newOSSource(absDir(fs.CompressRoot, false), fs.AllowSymlinksOutsideRoot)
 	}
 }
@@ -137,7 +140,7 @@ func (h *fsHandler) rest() {
 
 // handle is the RequestHandler of an FS.
 func (h *fsHandler) handle(ctx *RequestCtx) {
-	if !ctx.IsGet() && !ctx.IsHead() {
+	if !servesMethod(ctx.Method()) {
 		ctx.Error("Method Not Allowed", StatusMethodNotAllowed)
 		ctx.Response.Header.Set(HeaderAllow, "GET, HEAD")
 		return
@@ -155,12 +158,28 @@ func (h *fsHandler) handle(ctx *RequestCtx) {
 	h.serve(ctx, path, h.codings)
 }
 
+// servesMethod tells if a method may get a file. For the methods of forms and
+// APIs the answer is that to GET, without conditions and ranges that are defined
+// for GET and HEAD only: programs put an FS behind everything that they don't
+// route. It is an error for those that ask for something else altogether.
+func servesMethod(method []byte) bool {
+	switch string(method) {
+	case MethodGet, MethodHead, MethodPost, MethodPut, MethodPatch, MethodDelete, MethodOptions:
+		return true
+	}
+	return false
+}
+
 // serve answers with the file at path, in one of the codings on offer.
 func (h *fsHandler) serve(ctx *RequestCtx, path []byte, offer static.CodingSet) {
 	var accept []byte
-	negotiated := offer != 0
-	if negotiated && !h.wantsRange(ctx) {
+	negotiated := false
+	if offer != 0 {
 		accept = ctx.Request.Header.Peek(HeaderAcceptEncoding)
+		negotiated = len(accept) > 0
+		if h.wantsRange(ctx) {
+			accept = nil
+		}
 	}
 	for {
 		coding := static.ChooseCoding(accept, offer)
@@ -184,7 +203,7 @@ func endsInSlash(path []byte) bool { return len(path) > 0 && path[len(path)-1] =
 // wantsRange tells if the request is one for ranges, which are those of the
 // file itself and not of a compressed variant.
 func (h *fsHandler) wantsRange(ctx *RequestCtx) bool {
-	return h.maxRanges > 0 && ctx.IsGet() && len(ctx.Request.Header.Peek(HeaderRange)) > 0
+	return h.maxRanges > 0 && (ctx.IsGet() || ctx.IsHead()) && len(ctx.Request.Header.Peek(HeaderRange)) > 0
 }
 
 // fail answers for a path that can't be served.
@@ -231,7 +250,8 @@ func (h *fsHandler) redirect(ctx *RequestCtx, path []byte) {
 }
 
 // respond answers with e, of which it takes over a reference. negotiated says
-// that other requests might get the file in another coding.
+// that the request might have got the file in another coding. One that names no
+// coding can't: its answer is good for all, and needs no Vary.
 func (h *fsHandler) respond(ctx *RequestCtx, e *fsEntry, negotiated bool) {
 	head := ctx.IsHead()
 	outcome := evaluate(&ctx.Request.Header, e.valid, head || ctx.IsGet())
@@ -266,7 +286,7 @@ func (h *fsHandler) respond(ctx *RequestCtx, e *fsEntry, negotiated bool) {
 	header.SetContentType(e.contentType)
 	if h.maxRanges > 0 {
 		header.Set(HeaderAcceptRanges, "bytes")
-		if !head && h.respondRanges(ctx, e) {
+		if (head || ctx.IsGet()) && h.respondRanges(ctx, e, head) {
 			return
 		}
 	}
@@ -275,6 +295,9 @@ func (h *fsHandler) respond(ctx *RequestCtx, e *fsEntry, negotiated bool) {
 }
 
 // evaluate weighs the conditions in a request's head.
+//
+// If-None-Match counts for representations that have a tag: a tag that a client
+// holds for one without came from elsewhere, and tells less than the date does.
 func evaluate(header *RequestHeader, v static.Validators, readOnly bool) static.Outcome {
 	c := static.Conditions{
 		IfModifiedSince:   header.Peek(HeaderIfModifiedSince),
@@ -286,7 +309,7 @@ func evaluate(header *RequestHeader, v static.Validators, readOnly bool) static.
 	if len(header.Peek(HeaderIfMatch)) > 0 {
 		c.IfMatch = append(match[:0], header.PeekAll(HeaderIfMatch)...)
 	}
-	if len(header.Peek(HeaderIfNoneMatch)) > 0 {
+	if len(v.ETag) > 0 && len(header.Peek(HeaderIfNoneMatch)) > 0 {
 		c.IfNoneMatch = append(none[:0], header.PeekAll(HeaderIfNoneMatch)...)
 	}
 	return c.Evaluate(v)

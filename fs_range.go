@@ -10,9 +10,12 @@ import (
 
 // respondRanges answers a request for ranges of e and tells if it did: without
 // a Range field, or where the field is to be ignored, it leaves e to the caller.
-func (h *fsHandler) respondRanges(ctx *RequestCtx, e *fsEntry) bool {
+//
+// HEAD gets what GET would have got for one range. The RFC defines ranges for
+// GET alone (RFC 9110 section 14.2), yet clients ask this way how much will come.
+func (h *fsHandler) respondRanges(ctx *RequestCtx, e *fsEntry, head bool) bool {
 	field := ctx.Request.Header.Peek(HeaderRange)
-	if len(field) == 0 || e.coding != compress.Identity || !ctx.IsGet() {
+	if len(field) == 0 || e.coding != compress.Identity {
 		return false
 	}
 	if !static.RangeHolds(ctx.Request.Header.Peek(HeaderIfRange), e.valid, time.Now()) {
@@ -28,7 +31,7 @@ func (h *fsHandler) respondRanges(ctx *RequestCtx, e *fsEntry) bool {
 		var val [40]byte
 		ctx.Response.Header.SetBytesV(HeaderContentRange, static.AppendUnsatisfied(val[:0], size))
 		return true
-	case verdict != static.RangePartial, len(rs) > 1 && e.reopen != "":
+	case verdict != static.RangePartial, len(rs) > 1 && (head || e.reopen != ""):
 		return false
 	}
 	if len(rs) > 1 {
@@ -38,7 +41,7 @@ func (h *fsHandler) respondRanges(ctx *RequestCtx, e *fsEntry) bool {
 	var val [64]byte
 	ctx.Response.Header.SetBytesV(HeaderContentRange, static.AppendContentRange(val[:0], rs[0], e.size))
 	ctx.SetStatusCode(StatusPartialContent)
-	h.setBody(ctx, e, rs[0], false)
+	h.setBody(ctx, e, rs[0], head)
 	return true
 }
 

@@ -30,6 +30,7 @@ type copyStore interface {
 	// write makes a file with that content and time stamp, at once for
 	// whoever opens it meanwhile.
 	write(name string, data []byte, like fs.FileInfo) error
+	remove(name string) error
 	rest()
 }
 
@@ -87,6 +88,8 @@ func (d openDir) write(name string, data []byte, like fs.FileInfo) error {
 		mkdirAll: os.MkdirAll, openFile: os.OpenFile, chtimes: os.Chtimes, rename: os.Rename, remove: os.Remove,
 	}, d.path(name), data, like)
 }
+
+func (d openDir) remove(name string) error { return os.Remove(d.path(name)) }
 
 // statOpened looks at what was opened. Being opened first and looked at then,
 // a file can't be exchanged for something else in between.
@@ -223,6 +226,10 @@ func (d *rootDir) write(name string, data []byte, like fs.FileInfo) error {
 			mkdirAll: r.MkdirAll, openFile: r.OpenFile, chtimes: r.Chtimes, rename: r.Rename, remove: r.Remove,
 		}, filepath.FromSlash(name), data, like)
 	})
+}
+
+func (d *rootDir) remove(name string) error {
+	return d.with(func(r *os.Root) error { return r.Remove(filepath.FromSlash(name)) })
 }
 
 // treeSource is an fs.FS, or the directory dir in it.

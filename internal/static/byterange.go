@@ -54,7 +54,7 @@ const (
 // asking for everything.
 func ParseRanges(dst []Range, field []byte, size int64, max int) ([]Range, RangeVerdict) {
 	set, ok := cutBytesUnit(field)
-	if !ok || size <= 0 && !hasPositions(set) {
+	if !ok {
 		return dst, RangeIgnored
 	}
 	base, specs := len(dst), 0
@@ -101,13 +101,6 @@ func cutBytesUnit(field []byte) (set []byte, ok bool) {
 		}
 	}
 	return field[len(unit):], true
-}
-
-// hasPositions tells if set holds anything but a suffix range, which is the
-// one thing that an empty representation can't refuse (RFC 9110 section 14.1.2).
-func hasPositions(set []byte) bool {
-	set = bytesconv.TrimOWS(set)
-	return len(set) < 2 || set[0] != '-' || set[1] == '0'
 }
 
 // parseSpec resolves one range-spec against size. A range that lies outside of

@@ -29,6 +29,20 @@ func AppendETag(dst []byte, modTime time.Time, size int64, coding string, weak b
 	return append(dst, '"')
 }
 
+// AppendWeakETag appends a weak entity tag made of the modification time in
+// seconds, the size and the content coding. For files that aren't encoded it is
+// the tag that fasthttp sends.
+func AppendWeakETag(dst []byte, modTime time.Time, size int64, coding string) []byte {
+	dst = append(dst, `W/"`...)
+	dst = bytesconv.AppendHex(dst, uint64(modTime.Unix()))
+	dst = append(dst, '-')
+	dst = bytesconv.AppendHex(dst, uint64(size))
+	if coding != "" {
+		dst = append(append(dst, '-'), coding...)
+	}
+	return append(dst, '"')
+}
+
 // Settled tells if a file last changed at modTime can't change once more
 // without a later time stamp. File systems stamp with the kernel's tick or
 // coarser; two seconds is the coarsest still in use.

@@ -110,6 +110,14 @@ func TestRangeHolds(t *testing.T) {
 	}
 }
 
+func TestAppendWeakETag(t *testing.T) {
+	for coding, want := range map[string]string{"": `W/"6553f100-960"`, "br": `W/"6553f100-960-br"`} {
+		if got := string(AppendWeakETag(nil, time.Unix(1700000000, 5), 0x960, coding)); got != want {
+			t.Errorf("%q: %s, want %s", coding, got, want)
+		}
+	}
+}
+
 func TestAppendETag(t *testing.T) {
 	a := string(AppendETag(nil, stamp, 26, "", false))
 	for _, other := range [][]byte{
