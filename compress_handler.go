@@ -24,7 +24,7 @@ func CompressHandler(h RequestHandler) RequestHandler {
 //
 // The client's weights choose the coding (RFC 9110 section 12.5.3); among
 // equals gzip comes before deflate and zstd. Accept-Encoding is added to Vary
-// whenever another client might get another answer. Left alone are bodies of
+// whenever the request has that field, encoded or not. Left alone are bodies of
 // less than 200 bytes (unless the client refuses unencoded ones), types that
 // are compressed already, such as most images, responses that have a
 // Content-Encoding, a Content-Range or Cache-Control: no-transform, and those
@@ -85,12 +85,15 @@ func (e *bodyEncoder) encode(req *RequestHeader, resp *Response) {
 	if !isEncodable(resp) {
 		return
 	}
-	c, required := compress.Negotiate(req.PeekAll(HeaderAcceptEncoding), e.offer...)
+	accept := req.PeekAll(HeaderAcceptEncoding)
+	c, required := compress.Negotiate(accept, e.offer...)
 	stream := resp.IsBodyStream()
 	if !stream && (len(resp.Body()) == 0 || len(resp.Body()) < minCompressBody && !required) {
 		return
 	}
-	addVary(&resp.Header, HeaderAcceptEncoding)
+	if len(accept) > 0 {
+		addVary(&resp.Header, HeaderAcceptEncoding) // without, the answer is good for all
+	}
 	if c == compress.Identity {
 		return
 	}

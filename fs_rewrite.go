@@ -45,6 +45,9 @@ func NewVHostPathRewriter(slashesCount int) PathRewriteFunc {
 	return func(ctx *RequestCtx) []byte {
 		path := stripSegments(ctx.Path(), slashesCount)
 		host := ctx.Host()
+		if len(host) == 0 && len(ctx.Request.Header.Host()) > 0 {
+			return append([]byte{'/'}, append(invalidHost, '/')...)
+		}
 		if len(host) == 0 || len(bytes.Trim(host, ".")) == 0 || bytes.ContainsAny(host, "/\\\x00") {
 			host = invalidHost
 		}

@@ -214,7 +214,6 @@ func TestFSRedirect(t *testing.T) {
 	}{
 		{0, "/sub", "/sub/"},
 		{0, "/sub?a=b", "/sub/?a=b"},
-		{0, "//sub", "/sub/"},
 		{1, "/static/sub", "/static/sub/"},
 		{1, "/static", "/static/"},
 	} {

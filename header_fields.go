@@ -24,6 +24,22 @@ func peekField(f *msg.Fields, id msg.ID, key []byte) []byte {
 	return nil
 }
 
+// peekExact looks for a field that is spelled like key, in the head and then in
+// the trailer section, which may be nil.
+func peekExact(head, late *msg.Fields, key []byte) []byte {
+	for _, f := range [...]*msg.Fields{head, late} {
+		if f == nil {
+			continue
+		}
+		for i := f.FindID(msg.Unknown, key); i >= 0; i = f.Next(i) {
+			if string(f.RawName(i)) == string(key) {
+				return f.Value(i)
+			}
+		}
+	}
+	return nil
+}
+
 // appendValues appends the values of all fields with the name to dst, without
 // the empty ones if filled is set.
 func appendValues(dst [][]byte, f *msg.Fields, id msg.ID, key []byte, filled bool) [][]byte {
@@ -70,18 +86,24 @@ func expectation(f *msg.Fields) msg.Expectation {
 //
 //	HTTP-version = HTTP-name "/" DIGIT "." DIGIT     RFC 9112 section 2.3
 //
-// Other protocols of that form pass; what can't stand in a start line is
-// refused. An empty version means HTTP/1.1.
+// Other protocols of that form pass. What can't stand in a start line is kept for
+// those who ask for the protocol, with spaces for control characters, and written as
+// HTTP/1.1. An empty version means HTTP/1.1.
 func setProtocol(f *msg.Fields, minor *uint8, v []byte) {
-	name, number, ok := bytes.Cut(v, []byte{'/'})
-	if len(v) > 0 && (!bytesconv.IsToken(name) || ok && !bytesconv.IsToken(number)) {
-		return
-	}
 	f.SetPart(msg.Proto, v)
+	if p := f.Part(msg.Proto); !validProtocol(p) {
+		bytesconv.NeutralizeText(p)
+	}
 	*minor = 1
 	if string(v) == "HTTP/1.0" {
 		*minor = 0
 	}
+}
+
+// validProtocol reports whether a protocol can stand in a start line.
+func validProtocol(p []byte) bool {
+	name, number, ok := bytes.Cut(p, []byte{'/'})
+	return bytesconv.IsToken(name) && (!ok || bytesconv.IsToken(number))
 }
 
 // appendField appends the line of field i.

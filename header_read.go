@@ -34,9 +34,9 @@ func (h *RequestHeader) Read(r *bufio.Reader) error {
 // afterwards. The head must fit into r's buffer; otherwise the error is an
 // [ErrSmallBuffer]. Settings such as DisableNormalizing stay.
 //
-// The error is io.EOF if r ends before the first byte, an [ErrNothingRead] if r
-// fails before it; a head that breaks the rules of RFC 9112 is an error that
-// quotes it. The header is empty then.
+// The error is io.EOF if r ends or fails before the first byte, an
+// [ErrNothingRead] if that is for a timeout; a head that breaks the rules of RFC
+// 9112 is an error that quotes it. The header is empty then.
 func (h *ResponseHeader) Read(r *bufio.Reader) error {
 	h.resetFields()
 	err := readHead(r, "response", h.hideContents, func(b []byte) (int, error) {
@@ -122,6 +122,8 @@ func onlyLineEnds(b []byte) bool { return len(bytes.Trim(b, "\r\n")) == 0 }
 func readError(r *bufio.Reader, b []byte, kind string, hide bool, err error) error {
 	switch {
 	case err == io.EOF && onlyLineEnds(b):
+		return io.EOF
+	case len(b) == 0 && kind == "response" && !isTimeout(err):
 		return io.EOF
 	case len(b) == 0:
 		return ErrNothingRead{err}

@@ -96,9 +96,13 @@ func (h *RequestHeader) CopyTo(dst *RequestHeader) {
 // Peek returns the value of the first field called key, or nil if there is
 // none. Finding a common field takes the same time however many there are.
 //
-// For Content-Length, Transfer-Encoding and Connection that is what the header
-// says when it is written, whichever setter it comes from; for Cookie all
-// cookies.
+// For Content-Length and Connection that is what the header says when it is
+// written, whichever setter it comes from; for Cookie all cookies. For
+// Transfer-Encoding it is nil, as with fasthttp: ContentLength is -1 where a body
+// is chunked, and All has the field.
+//
+// After DisableNormalizing, names that the registry of fields doesn't have are
+// found only as they are spelled.
 func (h *RequestHeader) Peek(key string) []byte { return h.peek(bytesconv.S2B(key)) }
 
 // PeekBytes is [RequestHeader.Peek] for a []byte key.
@@ -111,10 +115,16 @@ func (h *RequestHeader) PeekCanonical(key []byte) []byte { return h.peek(key) }
 
 func (h *RequestHeader) peek(key []byte) []byte {
 	id := msg.Lookup(key)
-	if requestDerived&(1<<id) != 0 {
-		return h.peekDerived(id)
+	if requestDerived&(1<<id) == 0 {
+		if h.asIs && id == msg.Unknown {
+			return peekExact(&h.s.Fields, h.late.f, key)
+		}
+		return h.peekPlain(id, key)
 	}
-	return h.peekPlain(id, key)
+	if id == msg.TransferEncoding {
+		return nil
+	}
+	return h.peekDerived(id)
 }
 
 // peekPlain looks in the head and then in the trailer section.
@@ -375,7 +385,15 @@ func (h *RequestHeader) EnableNormalizing() bool { return swap(&h.asIs, false) }
 // they were set, and no others: no User-Agent, Host or Content-Type that was not
 // set. It returns whether that was so before. The length of the body is written
 // nevertheless: no setting makes a request whose end is unclear.
-func (h *RequestHeader) DisableSpecialHeader() bool { return swap(&h.noSpecial, true) }
+//
+// A User-Agent that was set before is gone, and SetUserAgent does nothing from then
+// on: Set does.
+func (h *RequestHeader) DisableSpecialHeader() bool {
+	if len(h.s.Part(msg.Raw)) == 0 {
+		h.s.Del(msg.UserAgent, nil)
+	}
+	return swap(&h.noSpecial, true)
+}
 
 // EnableSpecialHeader undoes DisableSpecialHeader and returns whether special
 // fields were disabled before.

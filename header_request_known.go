@@ -28,6 +28,9 @@ func (h *RequestHeader) SetUserAgent(userAgent string) {
 
 // SetUserAgentBytes is [RequestHeader.SetUserAgent] for a []byte.
 func (h *RequestHeader) SetUserAgentBytes(userAgent []byte) {
+	if h.noSpecial {
+		return
+	}
 	h.setOne(msg.UserAgent, msg.UserAgent.Name(), userAgent)
 }
 

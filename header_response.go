@@ -110,6 +110,9 @@ func (h *ResponseHeader) peek(key []byte) []byte {
 	if responseDerived&(1<<id) != 0 {
 		return h.peekDerived(id)
 	}
+	if h.asIs && id == msg.Unknown {
+		return peekExact(&h.s.Fields, h.late.f, key)
+	}
 	return h.peekPlain(id, key)
 }
 

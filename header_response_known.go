@@ -42,8 +42,8 @@ func (h *ResponseHeader) Protocol() []byte {
 	return strHTTP11
 }
 
-// SetProtocol sets the version of the status line. What can't be one, such as a
-// version with spaces, is refused: the version stays as it was.
+// SetProtocol sets the version of the status line. For what can't be one, such
+// as a version with spaces, HTTP/1.1 is written.
 func (h *ResponseHeader) SetProtocol(protocol []byte) {
 	setProtocol(&h.s.Fields, &h.s.Minor, protocol)
 }

@@ -11,7 +11,7 @@ import (
 //
 //   - scheme://authority/path?query#hash: the host of the authority counts,
 //     whatever host says.
-//   - //authority/path..., if host is empty: the scheme is "http".
+//   - //authority/path...: the same with the scheme "http".
 //   - Anything else is path, query and hash on host, as in a request line.
 //     The path needn't begin with "/".
 //
@@ -31,12 +31,18 @@ func (u *URI) Parse(host, uri []byte) error {
 	if bytesconv.Overlaps(u.buf, host) {
 		host = bytes.Clone(host)
 	}
-	return u.parse(host, uri, false)
+	return u.parse(host, uri, false, false)
+}
+
+// parseTarget is Parse for a target that was received: what begins with "//" is
+// a path on host (RFC 9112 section 3.2.1). Neither may be part of u.
+func (u *URI) parseTarget(host, target []byte) error {
+	return u.parse(host, target, false, true)
 }
 
 // parse is Parse with "https" as the scheme if uri has none and isTLS is set.
 // Neither host nor uri may be parts of u.
-func (u *URI) parse(host, uri []byte, isTLS bool) error {
+func (u *URI) parse(host, uri []byte, isTLS, received bool) error {
 	u.Reset()
 	known := u.validHost == len(host) && bytes.Equal(u.buf, host)
 	if !known {
@@ -47,7 +53,7 @@ func (u *URI) parse(host, uri []byte, isTLS bool) error {
 	}
 	u.buf = append(u.buf, uri...)
 
-	if err := u.parseParts(len(host), known); err != nil {
+	if err := u.parseParts(len(host), known, received); err != nil {
 		u.Reset()
 		return err
 	}
@@ -59,9 +65,9 @@ func (u *URI) parse(host, uri []byte, isTLS bool) error {
 
 // parseParts finds the parts of the reference in the arena from at on. Before it
 // lies the host that counts if the reference has none; hostKnown says that it
-// is valid and in lower case.
-func (u *URI) parseParts(at int, hostKnown bool) error {
-	authority, rest, err := u.splitAuthority(at)
+// is valid and in lower case, received that "//" doesn't introduce a host.
+func (u *URI) parseParts(at int, hostKnown, received bool) error {
+	authority, rest, err := u.splitAuthority(at, received)
 	if err != nil {
 		return err
 	}
@@ -111,15 +117,16 @@ func (u *URI) setUserinfo(from, end int) bool {
 //
 //	[ scheme ":" ] "//" authority  followed by "/", "?", "#" or the end
 //
-// Without an authority, the first result is -1 and the second is at.
-func (u *URI) splitAuthority(at int) (authority, rest int, err error) {
+// Without an authority, the first result is -1 and the second is at. With
+// received, a scheme must introduce it.
+func (u *URI) splitAuthority(at int, received bool) (authority, rest int, err error) {
 	b := u.buf[at:]
 	if len(b) == 0 {
 		return -1, at, nil
 	}
 	from := 2
 	if b[0] == '/' {
-		if at > 0 || len(b) < 2 || b[1] != '/' {
+		if received || len(b) < 2 || b[1] != '/' {
 			return -1, at, nil
 		}
 	} else {
@@ -266,7 +273,7 @@ func (u *URI) UpdateBytes(newURI []byte) {
 	}
 	next := AcquireURI()
 	defer ReleaseURI(next)
-	if err := next.parse(nil, newURI, false); err != nil {
+	if err := next.parse(nil, newURI, false, false); err != nil {
 		return
 	}
 	switch {

@@ -38,7 +38,7 @@ func TestValuesAllocs(t *testing.T) {
 			a.QueryString()
 		}},
 		{"uri", func() {
-			if err := u.parse(host, target, true); err != nil {
+			if err := u.parse(host, target, true, false); err != nil {
 				t.Fatal(err)
 			}
 			u.Path()

@@ -45,8 +45,8 @@ func finishRequest(h *msg.RequestHead) error {
 	}
 	if seen&(1<<msg.Connection) != 0 {
 		h.Conn = connection(&h.Fields, h.Scan.Dups)
-		if h.Minor == 0 {
-			h.Conn &^= msg.ConnUpgrade // RFC 9110 section 7.8
+		if h.Minor == 0 && h.Conn&msg.ConnKeepAlive == 0 {
+			h.Conn &^= msg.ConnUpgrade // the connection ends
 		}
 	}
 	if seen&(1<<msg.Expect) != 0 && h.Minor > 0 { // RFC 9110 section 10.1.1

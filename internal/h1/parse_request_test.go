@@ -148,7 +148,7 @@ var requestCases = []requestCase{
 	{"list", "GET / HTTP/1.1\r\n" + hostLine + "Connection: x ,\tKeep-Alive ,,close\r\n\r\n", "GET / 1.1 len=-2 conn=11 [Host=example.org Connection=x ,\tKeep-Alive ,,close]", nil},
 	{"two lines", "GET / HTTP/1.1\r\n" + hostLine + "Connection: close\r\nConnection: upgrade\r\n\r\n", "GET / 1.1 len=-2 conn=5 [Host=example.org Connection=close Connection=upgrade]", nil},
 	{"no close", "GET / HTTP/1.1\r\n" + hostLine + "Connection: closed\r\n\r\n", "GET / 1.1 len=-2 conn=8 [Host=example.org Connection=closed]", nil},
-	{"upgrade in 1.0", "GET / HTTP/1.0\r\nConnection: upgrade, keep-alive\r\n\r\n", "GET / 1.0 len=-2 conn=2 [Connection=upgrade, keep-alive]", nil},
+	{"upgrade in 1.0", "GET / HTTP/1.0\r\nConnection: upgrade, keep-alive\r\n\r\n", "GET / 1.0 len=-2 conn=6 [Connection=upgrade, keep-alive]", nil},
 	{"100-continue", "POST / HTTP/1.1\r\n" + hostLine + "Expect: 100-Continue\r\nContent-Length: 5\r\n\r\n", "POST / 1.1 len=5 expect=1 [Host=example.org Expect=100-Continue Content-Length=5]", nil},
 	{"100-continue in 1.0", "POST / HTTP/1.0\r\nExpect: 100-Continue\r\nContent-Length: 5\r\n\r\n", "POST / 1.0 len=5 [Expect=100-Continue Content-Length=5]", nil},
 	{"other expectation", "GET / HTTP/1.1\r\n" + hostLine + "Expect: 100-continue\r\nExpect: x\r\n\r\n", "GET / 1.1 len=-2 expect=2 [Host=example.org Expect=100-continue Expect=x]", nil},
