@@ -140,7 +140,7 @@ func redirect(req *Request, status int, location []byte, spent bool, host *HostC
 // 10.2.2). A user and a password in it are left out: neither those of u
 // nor those that a server makes up are wanted there.
 func resolveLocation(next, u *URI, location []byte, asGiven bool) error {
-	if err := next.parse(nil, location, false); err != nil {
+	if err := next.parse(nil, location, false, false); err != nil {
 		return err
 	}
 	if i := bytes.IndexAny(location, ":/?#"); i >= 0 && location[i] == ':' && next.scheme.empty() {

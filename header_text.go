@@ -19,20 +19,7 @@ import (
 // Trailer, Cookie and Connection.
 func (h *RequestHeader) appendHead(dst []byte) []byte {
 	f := &h.s.Fields
-<<<<<<< HEAD
 	dst = h.appendRequestLine(dst)
-=======
-	dst = append(dst, h.Method()...)
-	dst = append(dst, ' ')
-	dst = appendTarget(dst, h.RequestURI())
-	dst = append(dst, ' ')
-	if p := h.Protocol(); validProtocol(p) {
-		dst = append(dst, p...)
-	} else {
-		dst = append(dst, strHTTP11...)
-	}
-	dst = append(dst, "\r\n"...)
->>>>>>> c02474b (headers, uri: read and keep what programs know from fasthttp where nothing speaks against it)
 	if h.noSpecial {
 		dst = appendFields(dst, f, 1<<msg.Trailer, h.asIs)
 		if h.cookieState == cookiesOwned {
@@ -83,7 +70,7 @@ func (h *RequestHeader) appendRequestLine(dst []byte) []byte {
 	default:
 		dst = appendTarget(dst, target)
 	}
-	if proto := h.s.Part(msg.Proto); len(proto) > 0 {
+	if proto := h.s.Part(msg.Proto); validProtocol(proto) {
 		dst = append(append(dst, ' '), proto...)
 		return append(dst, '\r', '\n')
 	}

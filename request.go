@@ -142,22 +142,16 @@ func (req *Request) parseURI() error {
 	// What was received as "//a/b" is a path in any case (RFC 9112 section
 	// 3.2.1); in URIs that are made here, "//a" names the host.
 	received := len(req.Header.s.Part(msg.Raw)) > 0
-<<<<<<< HEAD
 	var err error
-	if received && len(host) == 0 && bytes.HasPrefix(target, doubleSlash) {
-		err = ErrorInvalidURI
-	} else {
+	switch {
+	case !received:
 		err = req.uri.Parse(host, target)
+	case len(host) == 0 && bytes.HasPrefix(target, doubleSlash):
+		err = ErrorInvalidURI
+	default:
+		err = req.uri.parseTarget(host, target)
 	}
 	if err != nil && len(target) > 0 && target[0] == '/' {
-=======
-	parse := req.uri.Parse
-	if received {
-		parse = req.uri.parseTarget
-	}
-	bad := received && len(host) == 0 && bytes.HasPrefix(target, doubleSlash) || parse(host, target) != nil
-	if bad && len(target) > 0 && target[0] == '/' {
->>>>>>> c02474b (headers, uri: read and keep what programs know from fasthttp where nothing speaks against it)
 		// The path doesn't depend on the host. Without a host, Write fails.
 		req.uri.Reset()
 		path, query, _ := bytes.Cut(target, []byte{'?'})
