@@ -36,7 +36,7 @@ func (cfg *serveConfig) newFiles(compressDir string) gale.RequestHandler {
 		IndexNames:         []string{"index.html"},
 		GenerateIndexPages: !cfg.spa,
 		AcceptByteRange:    true,
-		GenerateETag:       true,
+		StrongETags:        true,
 		HideDotFiles:       !cfg.dotfiles,
 		CacheDuration:      fileCache,
 		Compress:           cfg.compress,
@@ -49,8 +49,20 @@ func (cfg *serveConfig) newFiles(compressDir string) gale.RequestHandler {
 	if cfg.spa {
 		fs.PathNotFound = func(ctx *gale.RequestCtx) { serveApplication(ctx, files) }
 	}
-	files = fs.NewRequestHandler()
+	files = onlyReading(fs.NewRequestHandler())
 	return files
+}
+
+// onlyReading refuses methods that want more of files than to read them.
+func onlyReading(h gale.RequestHandler) gale.RequestHandler {
+	return func(ctx *gale.RequestCtx) {
+		if ctx.IsGet() || ctx.IsHead() {
+			h(ctx)
+			return
+		}
+		ctx.Error("Method Not Allowed", gale.StatusMethodNotAllowed)
+		ctx.Response.Header.Set(gale.HeaderAllow, "GET, HEAD")
+	}
 }
 
 // applicationPage is what a single-page application answers its own routes with.
