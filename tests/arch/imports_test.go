@@ -30,6 +30,7 @@ var below = map[string][]string{
 	"h1":            {"bytesconv", "pool", "kv", "msg"},
 	"compress":      {"bytesconv", "pool"},
 	"static":        {"bytesconv", "pool", "clock", "compress"},
+	"tunnel":        {"h1", "msg"},
 	"sockopt":       {},
 	"engine":        {"bytesconv", "pool", "clock", "race"},
 	"engine/evloop": {"bytesconv", "pool", "clock", "engine"},
