@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"net"
 	"strings"
 	"sync"
@@ -134,6 +135,11 @@ func (k *call) ended(err error) error {
 
 // connect dials addr, with TLS if the client uses it.
 func (c *HostClient) connect(k call, addr string) (*clientConn, error) {
+	if c.IsTLS {
+		if err := checkServerName(c.TLSConfig, addr); err != nil {
+			return nil, err
+		}
+	}
 	from := clock.Ticks()
 	nc, err := c.dial(k, addr)
 	if err == nil && nc == nil {
@@ -199,6 +205,22 @@ func (c *HostClient) handshake(k call, nc net.Conn, addr string) (net.Conn, erro
 		return nil, ErrTLSHandshakeTimeout
 	}
 	return nil, k.ended(ctx.Err())
+}
+
+// checkServerName returns an error if TLS over a connection to addr would
+// verify nothing, as nobody says whose certificate to expect.
+func checkServerName(user *tls.Config, addr string) error {
+	if user != nil && (user.ServerName != "" || user.InsecureSkipVerify) {
+		return nil
+	}
+	host, _, err := net.SplitHostPort(addr)
+	if err == nil && host == "" {
+		err = errors.New("it has no host")
+	}
+	if err != nil {
+		return fmt.Errorf("gale: cannot determine tls server name from %q: set TLSConfig.ServerName: %w", addr, err)
+	}
+	return nil
 }
 
 // tlsConfigs are the configurations of TLS by address.
