@@ -21,7 +21,7 @@ type scriptServer struct {
 	requests atomic.Int64 // whole requests that came
 
 	mu    sync.Mutex
-	conns map[net.Conn]bool
+	conns map[net.Conn]bool // nil once stopped
 	wg    sync.WaitGroup
 }
 
@@ -48,9 +48,14 @@ func (s *scriptServer) accept(script func(*scriptConn, int)) {
 		}
 		nth := int(s.accepted.Add(1))
 		s.mu.Lock()
+		if s.conns == nil {
+			s.mu.Unlock()
+			c.Close()
+			return
+		}
 		s.conns[c] = true
-		s.mu.Unlock()
 		s.wg.Add(1)
+		s.mu.Unlock()
 		go func() {
 			defer s.wg.Done()
 			script(&scriptConn{Conn: c, s: s, br: bufio.NewReader(c)}, nth)
@@ -68,6 +73,7 @@ func (s *scriptServer) stop() {
 	for c := range s.conns {
 		c.Close()
 	}
+	s.conns = nil
 	s.mu.Unlock()
 	s.wg.Wait()
 }
