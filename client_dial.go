@@ -21,13 +21,13 @@ type addrList struct {
 }
 
 // take returns the next address of list, a list separated by commas.
-func (a *addrList) take(list string, isTLS bool) string {
+func (a *addrList) take(list string) string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.list == nil {
 		for addr := range strings.SplitSeq(list, ",") {
 			if addr = strings.TrimSpace(addr); addr != "" || list == "" {
-				a.list = append(a.list, AddMissingPort(addr, isTLS))
+				a.list = append(a.list, addr)
 			}
 		}
 	}
@@ -47,7 +47,7 @@ func (c *HostClient) dialReserved(k *call) (*clientConn, error) {
 		c.unreserve()
 		return nil, errNoAddr
 	}
-	addr := c.addrs.take(c.Addr, c.IsTLS)
+	addr := c.addrs.take(c.Addr)
 	k.upstream = addr
 	patient := c.DialContext == nil && (c.Dial != nil || c.DialTimeout != nil)
 	if !patient || k.ctx == nil && k.deadline == 0 && c.MaxDialDuration <= 0 {
@@ -177,7 +177,7 @@ func (c *HostClient) dial(k call, addr string) (net.Conn, error) {
 	if c.DialContext != nil {
 		return c.DialContext(ctx, c.network(), addr)
 	}
-	return defaultDialer.DialContext(ctx, c.network(), addr)
+	return defaultDialer.DialContext(ctx, c.network(), AddMissingPort(addr, c.IsTLS))
 }
 
 var errNoConn = errors.New("gale: the dialer returned neither a connection nor an error")

@@ -72,7 +72,7 @@ func (c *HostClient) readRules(req *Request, resp *Response) readRules {
 		head:   req.Header.IsHead(),
 		tunnel: req.Header.IsConnect(),
 		skip:   resp.SkipBody,
-		stream: resp.StreamBody || c.StreamResponseBody,
+		stream: (resp.StreamBody || c.StreamResponseBody) && !req.whole,
 	}
 	if c.ReadBufferSize > 0 {
 		r.lim = h1.Limits{Head: c.ReadBufferSize}

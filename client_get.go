@@ -38,6 +38,7 @@ type getter interface {
 func fetch(ctx context.Context, c getter, dst []byte, req *Request) (int, []byte, error) {
 	resp := AcquireResponse()
 	defer ReleaseResponse(resp)
+	req.whole = true
 	err := doRedirects(ctx, c, req, resp, maxGetRedirects)
 	if err != nil && err != ErrTooManyRedirects && err != ErrMissingLocation {
 		return 0, dst[:0], err

@@ -129,7 +129,8 @@ type HostClient struct {
 	RetryIfErrUpstream RetryIfErrUpstreamFunc
 
 	// Addr is the address to connect to, or several separated by commas, which
-	// take turns. The port is 80, or 443 with IsTLS, unless it is given.
+	// take turns. The default dialer adds the port 80, or 443 with IsTLS, unless
+	// it is given; DialContext, DialTimeout and Dial get addresses as they are here.
 	Addr string
 
 	// Name is sent as the User-Agent of requests that have none, "gale" if

@@ -53,6 +53,7 @@ type Request struct {
 	userValues userValues
 	timeout    time.Duration
 	call       *call // while a client's RoundTripper has the request
+	whole      bool  // a client reads the response's body, even if it streams others
 }
 
 // Reset empties the request for its next use: header, body (a stream is
@@ -66,6 +67,7 @@ func (req *Request) Reset() {
 		req.resetSkipHeader()
 	}
 	req.timeout = 0
+	req.whole = false
 	req.UseHostHeader = false
 	req.DisableRedirectPathNormalizing = false
 }

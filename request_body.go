@@ -229,7 +229,7 @@ func (req *Request) prepareHeader() error {
 	}
 	req.Header.SetRequestURIBytes(req.target())
 	if len(u.Username()) > 0 {
-		req.Header.Set(HeaderAuthorization, basicAuth(u.Username(), u.Password()))
+		req.Header.setBasicAuth(u.Username(), u.Password())
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 
 	"github.com/galehttp/gale/internal/bytesconv"
+	"github.com/galehttp/gale/internal/pool"
 )
 
 // PostArgs returns the arguments in a body of the type
@@ -33,7 +34,28 @@ func isMediaType(contentType []byte, want string) bool {
 
 // basicAuth returns the value of Authorization for a user (RFC 7617).
 func basicAuth(user, password []byte) string {
-	b := make([]byte, 0, len(user)+1+len(password))
-	b = append(append(append(b, user...), ':'), password...)
-	return "Basic " + base64.StdEncoding.EncodeToString(b)
+	b := pool.Get(authLen(user, password))
+	defer pool.Put(b)
+	return string(appendBasicAuth(b, user, password))
+}
+
+// setBasicAuth sets Authorization for a user.
+func (h *RequestHeader) setBasicAuth(user, password []byte) {
+	b := pool.Get(authLen(user, password))
+	h.SetBytesV(HeaderAuthorization, appendBasicAuth(b, user, password))
+	pool.Put(b)
+}
+
+// appendBasicAuth puts the value of Authorization together in b.
+func appendBasicAuth(b *pool.Buf, user, password []byte) []byte {
+	b.B = append(append(append(b.B, user...), ':'), password...)
+	from := len(b.B)
+	b.B = base64.StdEncoding.AppendEncode(append(b.B, "Basic "...), b.B)
+	return b.B[from:]
+}
+
+// authLen is how much room appendBasicAuth needs.
+func authLen(user, password []byte) int {
+	n := len(user) + 1 + len(password)
+	return n + len("Basic ") + base64.StdEncoding.EncodedLen(n)
 }
