@@ -95,18 +95,20 @@ func (l *lateFields) declare(head *msg.Fields, list []byte, asIs bool) {
 	putTrailers(head, list)
 }
 
-// take adds a field that was received in a trailer section.
-func (l *lateFields) take(head *msg.Fields, name, value []byte, asIs bool) {
+// take adds a field to the trailer section, and declares it; what the head has
+// under that name stays there.
+func (l *lateFields) take(head *msg.Fields, name, value []byte, asIs bool) error {
 	before := declaredTrailers(head, asIs)
 	if !isDeclared(before, name) {
 		var buf [128]byte
 		list, err := appendTrailers(append(buf[:0], before...), name, asIs)
 		if err != nil {
-			return
+			return err
 		}
 		putTrailers(head, list)
 	}
 	l.fields().PutMore(msg.Lookup(name), name, value, asIs)
+	return nil
 }
 
 // appendSection appends the trailer section with its empty line.

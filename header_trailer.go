@@ -82,11 +82,19 @@ func (h *RequestHeader) TrailerHeader() []byte {
 	return h.text.trailer
 }
 
+// AddTrailerValue adds a field to the trailer section and declares it, and leaves
+// fields of that name in the header where they are, which AddTrailer and Set
+// don't. Names that AddTrailer refuses are left out, and the error is then
+// [ErrBadTrailer]. Not in fasthttp.
+func (h *RequestHeader) AddTrailerValue(name, value string) error {
+	return h.late.take(&h.s.Fields, bytesconv.S2B(name), bytesconv.S2B(value), h.asIs)
+}
+
 // takeTrailer adds a trailer field that was received: it is declared, and
 // found behind what the header says. A field that must not be in a trailer section
 // is left out.
 func (h *RequestHeader) takeTrailer(name, value []byte) {
-	h.late.take(&h.s.Fields, name, value, h.asIs)
+	_ = h.late.take(&h.s.Fields, name, value, h.asIs)
 }
 
 // SetTrailer declares the trailer fields of a response in the chunked coding
@@ -170,10 +178,18 @@ func (h *ResponseHeader) TrailerHeader() []byte {
 	return h.text.trailer
 }
 
+// AddTrailerValue adds a field to the trailer section and declares it, and leaves
+// fields of that name in the header where they are, which AddTrailer and Set
+// don't. Names that AddTrailer refuses are left out, and the error is then
+// [ErrBadTrailer]. Not in fasthttp.
+func (h *ResponseHeader) AddTrailerValue(name, value string) error {
+	return h.late.take(&h.s.Fields, bytesconv.S2B(name), bytesconv.S2B(value), h.asIs)
+}
+
 // takeTrailer adds a trailer field that was received: it is declared, and
 // found behind what the header says. A field that must not be in a trailer section
 // is left out.
 func (h *ResponseHeader) takeTrailer(name, value []byte) {
 	h.record()
-	h.late.take(&h.s.Fields, name, value, h.asIs)
+	_ = h.late.take(&h.s.Fields, name, value, h.asIs)
 }

@@ -1,6 +1,7 @@
 package gale
 
 import (
+	"iter"
 	"time"
 
 	"github.com/galehttp/gale/internal/bytesconv"
@@ -162,6 +163,21 @@ func (ctx *RequestCtx) takeTrailers() {
 		name := ctx.trailers.Name(i)
 		if declared[string(bytesconv.AppendLower(nil, name))] {
 			h.s.PutMore(msg.Lookup(name), name, ctx.trailers.Value(i), h.asIs)
+		}
+	}
+}
+
+// Trailers returns an iterator over the names and values of the fields in the
+// trailer section of a chunked request body, declared or not (RFC 9110 section
+// 6.5). A streamed body must have been read to its end. The slices are valid
+// until the handler returns. Not in fasthttp.
+func (ctx *RequestCtx) Trailers() iter.Seq2[[]byte, []byte] {
+	return func(yield func(name, value []byte) bool) {
+		f := &ctx.trailers
+		for i := range f.Recs {
+			if !yield(f.Name(i), f.Value(i)) {
+				return
+			}
 		}
 	}
 }

@@ -57,8 +57,9 @@ type conn struct {
 	local, remote net.Addr
 }
 
-// Read waits until there are bytes, the other end is closed (io.EOF), this end
-// is closed (ErrConnectionClosed) or the deadline passes (ErrTimeout).
+// Read waits until there are bytes, one of the ends is closed (io.EOF) or the
+// deadline passes (ErrTimeout). That closing this end gives io.EOF, behind the
+// bytes that had arrived, is how fasthttputil has it.
 func (c *conn) Read(b []byte) (int, error) { return c.in.read(b) }
 
 // Write copies all of b, or nothing and returns ErrConnectionClosed or

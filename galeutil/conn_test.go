@@ -51,7 +51,8 @@ func TestClose(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	wantRead(t, a, "", ErrConnectionClosed)
+	wantRead(t, a, "to a", nil)
+	wantRead(t, a, "", io.EOF)
 	wantRead(t, b, "to b", nil)
 	wantRead(t, b, "", io.EOF)
 	wantRead(t, b, "", io.EOF)
@@ -120,12 +121,12 @@ func TestCloseWakes(t *testing.T) {
 				got <- err
 			}()
 			synctest.Wait()
-			c, wantRead := a, error(ErrConnectionClosed)
+			c := a
 			if !own {
-				c, wantRead = b, io.EOF
+				c = b
 			}
 			c.Close()
-			if x, y := <-got, <-got; !(x == wantRead && y == ErrConnectionClosed || y == wantRead && x == ErrConnectionClosed) {
+			if x, y := <-got, <-got; !(x == io.EOF && y == ErrConnectionClosed || y == io.EOF && x == ErrConnectionClosed) {
 				t.Errorf("own %t: got %v and %v", own, x, y)
 			}
 		})

@@ -12,7 +12,8 @@
 // protocol: writes are buffered, ends close one by one, CloseWrite half-closes,
 // deadlines can be set and moved at any time, and all methods may be called
 // from several goroutines. What was written before a Close is still read by
-// the other end, which gets io.EOF then; there are no resets.
+// the other end, which gets io.EOF then; there are no resets. Unlike there, a Read
+// after this end was closed returns io.EOF, too.
 //
 // A connection holds memory for its bytes only while some are unread, and a
 // Read that waits gets them from the Write directly, copied once. Neither

@@ -7,9 +7,9 @@ import (
 
 // Errors of connections and listeners. Their texts are those of fasthttputil.
 var (
-	// ErrConnectionClosed is what using a connection returns that was closed,
-	// and what Write returns once the other end was closed, too. It is
-	// net.ErrClosed to errors.Is.
+	// ErrConnectionClosed is what Write returns once one of the ends was
+	// closed, and what setting deadlines returns then. It is net.ErrClosed to
+	// errors.Is.
 	ErrConnectionClosed error = &closedError{"fasthttputil: connection closed"}
 	// ErrInmemoryListenerClosed is what the methods of an InmemoryListener
 	// return that was closed. It is net.ErrClosed to errors.Is.

@@ -58,14 +58,12 @@ func (p *pipe) read(b []byte) (int, error) {
 			p.taken = false
 			p.mu.Unlock()
 			return n, nil
-		case p.closed:
-			return 0, p.giveUp(mine, ErrConnectionClosed)
 		case len(b) == 0:
 			return 0, p.giveUp(mine, nil)
 		case p.buf != nil:
 			n := p.take(b)
 			return n, p.giveUp(mine, nil)
-		case p.ended:
+		case p.ended, p.closed:
 			return 0, p.giveUp(mine, io.EOF)
 		case p.readBy.passed:
 			return 0, p.giveUp(mine, ErrTimeout)
@@ -172,9 +170,6 @@ func (p *pipe) close() {
 		return
 	}
 	p.closed = true
-	if p.buf != nil {
-		p.drop()
-	}
 	p.readBy.stop()
 	p.readable.Broadcast()
 	p.writable.Broadcast()

@@ -1,0 +1,66 @@
+package adaptor
+
+import (
+	"io"
+	"net/http"
+	"sync"
+	"sync/atomic"
+
+	"github.com/galehttp/gale"
+)
+
+// requestBody is the body of an adapted request: bytes that have arrived, or a
+// stream. It may be kept: after the handler it can't be read any more.
+type requestBody struct {
+	mu     sync.Mutex // held while one reads
+	ctx    *gale.RequestCtx
+	bytes  []byte
+	stream io.Reader
+	atEOF  func() // called once, when the body was read to its end
+	closed atomic.Bool
+}
+
+// Read reads the body, and returns http.ErrBodyReadAfterClose after Close and
+// after the handler.
+func (b *requestBody) Read(p []byte) (n int, err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch {
+	case b.closed.Load():
+		return 0, http.ErrBodyReadAfterClose
+	case len(p) == 0:
+		return 0, nil
+	case b.stream != nil:
+		n, err = b.stream.Read(p)
+	default:
+		n = copy(p, b.bytes)
+		if b.bytes = b.bytes[n:]; len(b.bytes) == 0 {
+			err = io.EOF
+		}
+	}
+	if err == io.EOF && b.atEOF != nil {
+		b.atEOF()
+		b.atEOF = nil
+	}
+	return n, err
+}
+
+// Close ends the reading of the body. The server deals with what is left of it.
+func (b *requestBody) Close() error {
+	b.closed.Store(true)
+	return nil
+}
+
+// end is for when the handler has returned: afterwards nothing of the RequestCtx
+// is used any more.
+func (b *requestBody) end() {
+	b.closed.Store(true)
+	if b.stream != nil && !b.mu.TryLock() {
+		b.ctx.CloseRequestBody() // ends the Read of another goroutine
+		b.mu.Lock()
+	} else if b.stream == nil {
+		b.mu.Lock()
+	}
+	b.bytes, b.stream, b.ctx, b.atEOF = nil, nil, nil, nil
+	b.mu.Unlock()
+}

@@ -1,0 +1,212 @@
+package adaptor
+
+import (
+	"encoding/base64"
+	"io"
+	"math"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/galehttp/gale"
+)
+
+// ConvertNetHTTPRequestToFastHTTPRequest makes req what r says. req is not reset
+// before: call Reset if it was used.
+//
+// The body is not read but attached as a stream: r.Body is req's until that has
+// read or closed it. The framing comes from the dedicated fields of r, never from
+// its header: r.ContentLength bytes are sent, of a longer body no more, or, if
+// that is not above 0, r.TransferEncoding says chunked or there are trailers, the
+// body in the chunked coding. A body of nil or http.NoBody is none.
+//
+// The target is r.RequestURI, else that of r.URL, for CONNECT the authority that
+// it names. An absolute target goes out as it is unless req.URI is called before,
+// which makes it a path. The host is r.Host, else that of r.URL. The scheme is
+// that of r.URL, else https if r.TLS is set.
+//
+// Credentials in a URL become an Authorization field, unless r.Header has one,
+// and never stay in the target (RFC 9110 section 4.2.4). Trailer fields go along
+// where there is a body, with the values they have when it ends; those that must
+// not be in a trailer section are left out. Without a Content-Type in r.Header,
+// none is sent. Versions above HTTP/1.1 become HTTP/1.1, HTTP/1.0 does where the
+// body is chunked. RemoteAddr, Form and the context of r are left out.
+func ConvertNetHTTPRequestToFastHTTPRequest(r *http.Request, req *gale.Request) {
+	chunked := isChunked(r)
+	h := &req.Header
+	h.SetMethod(orGet(r.Method))
+	if r.ProtoMajor == 1 && r.ProtoMinor == 0 && !chunked {
+		h.SetProtocol("HTTP/1.0")
+	} else {
+		h.SetProtocol("HTTP/1.1")
+	}
+	copyHeader(h, r.Header)
+	convertTarget(r, req)
+	if r.Close {
+		h.SetConnectionClose()
+	}
+	if hasContent(r) {
+		attachBody(r, req, chunked)
+	}
+}
+
+func orGet(method string) string {
+	if method == "" {
+		return http.MethodGet
+	}
+	return method
+}
+
+func hasContent(r *http.Request) bool { return r.Body != nil && r.Body != http.NoBody }
+
+// isChunked reports whether the body goes out in the chunked coding.
+func isChunked(r *http.Request) bool {
+	return hasContent(r) && (r.ContentLength <= 0 || r.ContentLength > math.MaxInt ||
+		slices.Contains(r.TransferEncoding, "chunked") || len(r.Trailer) > 0)
+}
+
+// copyHeader copies the fields that don't come from elsewhere.
+func copyHeader(h *gale.RequestHeader, from http.Header) {
+	if len(from["Content-Type"]) == 0 {
+		h.SetNoDefaultContentType(true)
+	}
+	for k, vv := range from {
+		switch http.CanonicalHeaderKey(k) {
+		case "Host", "Content-Length", "Transfer-Encoding", "Trailer":
+			continue
+		}
+		for i, v := range vv {
+			if i == 0 {
+				h.Set(k, v)
+			} else {
+				h.Add(k, v)
+			}
+		}
+	}
+}
+
+// convertTarget sets target, host, scheme and credentials.
+func convertTarget(r *http.Request, req *gale.Request) {
+	u := r.URL
+	if u == nil {
+		u = new(url.URL)
+	}
+	host := r.Host
+	if host == "" {
+		host = u.Host
+	}
+	target := r.RequestURI
+	if target == "" {
+		target = targetOf(r.Method, u, host)
+	}
+	bare, user := cutUser(r.Method, target)
+	if user == nil {
+		user = u.User
+	}
+	if user != nil && len(r.Header["Authorization"]) == 0 {
+		password, _ := user.Password()
+		req.Header.Set("Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(user.Username()+":"+password)))
+	}
+	req.SetRequestURI(bare)
+	req.Header.SetHost(host)
+	if isAbsolute(bare) || r.Method == http.MethodConnect && !strings.HasPrefix(bare, "/") {
+		return // it says the scheme, or has none
+	}
+	switch {
+	case u.Scheme != "" && u.Scheme != "http":
+		req.URI().SetScheme(u.Scheme)
+	case u.Scheme == "" && r.TLS != nil:
+		req.URI().SetScheme("https")
+	}
+}
+
+// targetOf returns the request-target for u (RFC 9112 section 3.2).
+func targetOf(method string, u *url.URL, host string) string {
+	if method != http.MethodConnect || u.Path != "" {
+		return u.RequestURI()
+	}
+	if u.Opaque != "" {
+		return u.Opaque
+	}
+	return host
+}
+
+// isAbsolute reports whether the target is a URI with an authority.
+func isAbsolute(target string) bool {
+	scheme, _, ok := strings.Cut(target, "://")
+	return ok && scheme != "" && !strings.ContainsAny(scheme, "/?#@")
+}
+
+// cutUser cuts credentials out of a target that names an authority.
+func cutUser(method, target string) (string, *url.Userinfo) {
+	if strings.HasPrefix(target, "/") || !strings.Contains(target, "@") {
+		return target, nil
+	}
+	if isAbsolute(target) {
+		u, err := url.Parse(target)
+		if err != nil || u.User == nil {
+			return target, nil
+		}
+		return u.RequestURI(), u.User
+	}
+	if method != http.MethodConnect {
+		return target, nil
+	}
+	u, err := url.Parse("//" + target)
+	if err != nil || u.User == nil {
+		return target, nil
+	}
+	return u.Host, u.User
+}
+
+// attachBody makes r.Body the body of req.
+func attachBody(r *http.Request, req *gale.Request, chunked bool) {
+	b := &attachedBody{r: r, h: &req.Header}
+	for name, values := range r.Trailer {
+		if req.Header.AddTrailer(name) != nil {
+			continue
+		}
+		b.trailers = append(b.trailers, name)
+		setTrailer(&req.Header, name, values)
+	}
+	if chunked {
+		req.SetBodyStream(b, -1)
+		return
+	}
+	b.left, b.sized = r.ContentLength, true
+	req.SetBodyStream(b, int(r.ContentLength))
+}
+
+func setTrailer(h *gale.RequestHeader, name string, values []string) {
+	for i, v := range values {
+		if i == 0 {
+			h.Set(name, v)
+		} else {
+			h.Add(name, v)
+		}
+	}
+}
+
+// attachedBody is the body of a converted request.
+type attachedBody struct {
+	r        *http.Request
+	h        *gale.RequestHeader
+	trailers []string
+	sized    bool
+	left     int64 // bytes to come, if sized
+}
+
+// Read reads r.Body, and at its end takes the values of trailer fields, which
+// net/http knows only then.
+func (b *attachedBody) Read(p []byte) (int, error) {
+	n, err := b.r.Body.Read(p)
+	if err == io.EOF {
+		for _, name := range b.trailers {
+			setTrailer(b.h, name, b.r.Trailer[name])
+		}
+	}
+	return n, err
+}
+
+func (b *attachedBody) Close() error { return b.r.Body.Close() }

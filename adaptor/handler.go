@@ -1,0 +1,112 @@
+package adaptor
+
+import (
+	"net/http"
+	"net/url"
+	"sync"
+
+	"github.com/galehttp/gale"
+)
+
+// NewFastHTTPHandlerFunc is NewFastHTTPHandler for a function.
+func NewFastHTTPHandlerFunc(h http.HandlerFunc) gale.RequestHandler { return NewFastHTTPHandler(h) }
+
+// NewFastHTTPHandler returns a handler that has h serve the requests. See the
+// package for what h finds.
+//
+// A status code and fields that middleware has set in ctx.Response are sent
+// unless h sets others. A request whose target is no URI to package net/url is
+// answered with 400.
+func NewFastHTTPHandler(h http.Handler) gale.RequestHandler {
+	return func(ctx *gale.RequestCtx) { serve(h, ctx) }
+}
+
+// exchange is one request that is served. It is not used again, since the
+// handler may keep its parts.
+type exchange struct {
+	w   response
+	c   requestContext
+	b   requestBody
+	url url.URL
+}
+
+// scratch is what it takes to make requests, and isn't kept by them.
+type scratch struct {
+	r http.Request
+	f fields
+}
+
+var scratches = sync.Pool{New: func() any { return new(scratch) }}
+
+func serve(h http.Handler, ctx *gale.RequestCtx) {
+	x := new(exchange)
+	r, err := x.request(ctx)
+	if err != nil {
+		ctx.Logger().Printf("%s", err)
+		ctx.Error("Bad Request", gale.StatusBadRequest)
+		return
+	}
+	x.w.begin(ctx, r.Method, r.Context())
+	returned, conn := false, ctx.Conn() != nil
+	defer func() {
+		x.end()
+		if returned {
+			return
+		}
+		switch r := recover(); r {
+		case nil: // runtime.Goexit
+		case http.ErrAbortHandler:
+			if conn {
+				panic(gale.ErrAbortHandler)
+			}
+		default:
+			panic(r)
+		}
+	}()
+	h.ServeHTTP(&x.w, r)
+	x.w.finish()
+	returned = true
+}
+
+// request makes the request.
+func (x *exchange) request(ctx *gale.RequestCtx) (*http.Request, error) {
+	s := scratches.Get().(*scratch)
+	defer func() {
+		*s = scratch{}
+		scratches.Put(s)
+	}()
+	r := &s.r
+	if err := s.f.read(r, ctx, &x.url); err != nil {
+		return nil, err
+	}
+	x.c.ctx = ctx
+	x.body(ctx, r)
+	return r.WithContext(&x.c), nil
+}
+
+// body gives r its body and trailers.
+func (x *exchange) body(ctx *gale.RequestCtx, r *http.Request) {
+	r.Trailer = trailers(ctx, nil)
+	b := &x.b
+	b.ctx = ctx
+	if b.stream = ctx.RequestBodyStream(); b.stream == nil {
+		if b.bytes = ctx.PostBody(); len(b.bytes) == 0 && r.TransferEncoding == nil {
+			r.Body, r.ContentLength = http.NoBody, 0
+			return
+		}
+		if r.TransferEncoding == nil {
+			r.ContentLength = int64(len(b.bytes))
+		}
+	} else if r.TransferEncoding != nil {
+		t := r.Trailer
+		b.atEOF = func() { addTrailers(t, ctx) }
+	}
+	r.Body = b
+}
+
+// end cuts what the handler may have kept off from ctx.
+func (x *exchange) end() {
+	x.w.end()
+	x.b.end()
+	x.c.end()
+}
