@@ -2,6 +2,7 @@ package adaptor
 
 import (
 	"encoding/base64"
+	"errors"
 	"io"
 	"math"
 	"net/http"
@@ -62,7 +63,7 @@ func hasContent(r *http.Request) bool { return r.Body != nil && r.Body != http.N
 
 // isChunked reports whether the body goes out in the chunked coding.
 func isChunked(r *http.Request) bool {
-	return hasContent(r) && (r.ContentLength <= 0 || r.ContentLength > math.MaxInt ||
+	return hasContent(r) && (r.ContentLength <= 0 || r.ContentLength >= math.MaxInt ||
 		slices.Contains(r.TransferEncoding, "chunked") || len(r.Trailer) > 0)
 }
 
@@ -179,12 +180,8 @@ func attachBody(r *http.Request, req *gale.Request, chunked bool) {
 }
 
 func setTrailer(h *gale.RequestHeader, name string, values []string) {
-	for i, v := range values {
-		if i == 0 {
-			h.Set(name, v)
-		} else {
-			h.Add(name, v)
-		}
+	if len(values) > 0 {
+		h.Set(name, strings.Join(values, ", "))
 	}
 }
 
@@ -197,11 +194,17 @@ type attachedBody struct {
 	left     int64 // bytes to come, if sized
 }
 
-// Read reads r.Body, and at its end takes the values of trailer fields, which
-// net/http knows only then.
-func (b *attachedBody) Read(p []byte) (int, error) {
-	n, err := b.r.Body.Read(p)
-	if err == io.EOF {
+// errBodyTooLong is what reading a body returns behind r.ContentLength bytes if
+// there are more.
+var errBodyTooLong = errors.New("adaptor: the body is longer than Request.ContentLength")
+
+// Read reads r.Body, no more of it than announced, and at its end takes the
+// values of trailer fields, which net/http knows only then.
+func (b *attachedBody) Read(p []byte) (n int, err error) {
+	if b.sized {
+		return b.readSized(p)
+	}
+	if n, err = b.r.Body.Read(p); err == io.EOF {
 		for _, name := range b.trailers {
 			setTrailer(b.h, name, b.r.Trailer[name])
 		}
@@ -209,4 +212,23 @@ func (b *attachedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
+func (b *attachedBody) readSized(p []byte) (n int, err error) {
+	if b.left > 0 {
+		n, err = b.r.Body.Read(p[:min(int64(len(p)), b.left)])
+		b.left -= int64(n)
+	}
+	if b.left > 0 || err != nil {
+		return n, err
+	}
+	// Like net/http, make sure that this was all.
+	var more [1]byte
+	switch m, err := io.ReadFull(b.r.Body, more[:]); {
+	case m > 0:
+		return n, errBodyTooLong
+	default:
+		return n, err
+	}
+}
+
+// Close closes r.Body.
 func (b *attachedBody) Close() error { return b.r.Body.Close() }
