@@ -181,8 +181,8 @@ func (c *content) readStream() {
 	r := c.stream()
 	c.bodyStream = nil
 	c.lent = false
-	if rs, ok := r.(*requestStream); ok {
-		rs.whole()
+	if wr, ok := r.(wholeReader); ok {
+		wr.ReadsWhole()
 	}
 	b := c.bodyBuf()
 	b.Reset()

@@ -56,11 +56,19 @@ func (d *requestDone) cancel(cause error) {
 // channel too, but gets its answer. fasthttp closes the channel at shutdown only.
 //
 // It may be called from any goroutine while the handler runs.
-func (ctx *RequestCtx) Done() <-chan struct{} { return ctx.requestDone().ch }
+func (ctx *RequestCtx) Done() <-chan struct{} {
+	if o := ctx.outer(); o != nil {
+		return o.Context().Done()
+	}
+	return ctx.requestDone().ch
+}
 
 // Err returns context.Canceled once Done is closed, else nil. Like Done it has
 // the connection watched.
 func (ctx *RequestCtx) Err() error {
+	if o := ctx.outer(); o != nil {
+		return o.Context().Err()
+	}
 	d := ctx.requestDone()
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -79,6 +87,9 @@ func (ctx *RequestCtx) Value(key any) any {
 	if ctx.ss != nil && ctx.ss.parent != nil {
 		return ctx.ss.parent.Value(key)
 	}
+	if o := ctx.outer(); o != nil {
+		return o.Context().Value(key)
+	}
 	return nil
 }
 
@@ -86,6 +97,9 @@ func (ctx *RequestCtx) Value(key any) any {
 // would be closed, and knows the values of the connection's context, but not
 // the user values of the request. Not in fasthttp.
 func (ctx *RequestCtx) Context() context.Context {
+	if o := ctx.outer(); o != nil {
+		return o.Context()
+	}
 	parent := context.Background()
 	if ctx.ss != nil && ctx.ss.parent != nil {
 		parent = ctx.ss.parent

@@ -8,11 +8,21 @@ import "net"
 // Server.KeepHijackedConns is set. handler must not use ctx.
 //
 // The server neither counts nor closes hijacked connections any more.
-func (ctx *RequestCtx) Hijack(handler HijackHandler) { ctx.hijack = handler }
+func (ctx *RequestCtx) Hijack(handler HijackHandler) {
+	ctx.hijack = handler
+	if o := ctx.outer(); o != nil {
+		o.Hijack(handler)
+	}
+}
 
 // HijackSetNoResponse says whether a hijacked connection gets no response
 // from the server: handler writes one itself then.
-func (ctx *RequestCtx) HijackSetNoResponse(noResponse bool) { ctx.hijackNoResponse = noResponse }
+func (ctx *RequestCtx) HijackSetNoResponse(noResponse bool) {
+	ctx.hijackNoResponse = noResponse
+	if o := ctx.outer(); o != nil {
+		o.HijackSetNoResponse(noResponse)
+	}
+}
 
 // Hijacked reports whether Hijack was called.
 func (ctx *RequestCtx) Hijacked() bool { return ctx.hijack != nil }
@@ -31,6 +41,9 @@ func (ctx *RequestCtx) Hijacked() bool { return ctx.hijack != nil }
 func (ctx *RequestCtx) HijackNow() (net.Conn, error) {
 	ctx.mu.Lock()
 	defer ctx.mu.Unlock()
+	if o := ctx.outer(); o != nil {
+		return o.HijackNow()
+	}
 	ss, w := ctx.ss, ctx.work
 	if ss == nil || w == nil || ctx.timedOut.Load() != nil {
 		return nil, ErrNilConnection

@@ -15,7 +15,7 @@ import (
 // again. It blocks until the hints are written.
 func (ctx *RequestCtx) EarlyHints() error {
 	if ctx.ss == nil {
-		return nil
+		return ctx.outerHints()
 	}
 	ctx.mu.Lock()
 	defer ctx.mu.Unlock()
@@ -37,6 +37,20 @@ func (ctx *RequestCtx) EarlyHints() error {
 	return ctx.ss.sendInterim(w)
 }
 
+// outerHints is EarlyHints where there is no session.
+func (ctx *RequestCtx) outerHints() error {
+	o := ctx.outer()
+	links := ctx.Response.Header.PeekAll(HeaderLink)
+	if o == nil || len(links) == 0 {
+		return nil
+	}
+	var h ResponseHeader
+	for _, l := range links {
+		h.AddBytesV(HeaderLink, l)
+	}
+	return o.SendInterim(StatusEarlyHints, &h)
+}
+
 // SendInterim sends an informational response at once (RFC 9110 section 15.2):
 // 102, 103 and others, but not 101, which is a final one. Its fields are those
 // of h, which may be nil, but for those that belong to a body or the connection,
@@ -52,6 +66,9 @@ func (ctx *RequestCtx) SendInterim(statusCode int, h *ResponseHeader) error {
 	}
 	ctx.mu.Lock()
 	defer ctx.mu.Unlock()
+	if o := ctx.outer(); o != nil {
+		return o.SendInterim(statusCode, h)
+	}
 	ss, w := ctx.ss, ctx.work
 	if ss == nil || w == nil || ctx.timedOut.Load() != nil {
 		return ErrNilConnection

@@ -84,7 +84,12 @@ func (ctx *RequestCtx) RequestBodyStream() io.Reader { return ctx.Request.BodySt
 // LimitRequestBody makes reading the body of a streamed request fail with
 // ErrBodyTooLarge beyond n bytes; 0 or less means no limit. It is of no effect
 // on a body that has arrived. Not in fasthttp.
-func (ctx *RequestCtx) LimitRequestBody(n int64) { ctx.stream.limit = n }
+func (ctx *RequestCtx) LimitRequestBody(n int64) {
+	ctx.stream.limit = n
+	if o := ctx.outer(); o != nil {
+		o.LimitBody(n)
+	}
+}
 
 // CloseRequestBody ends the reading of a streamed body before the handler
 // returns: a Read that runs in another goroutine fails at once, and so do later

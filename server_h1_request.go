@@ -81,9 +81,9 @@ func (r *requestStream) excuse() {
 	r.mu.Unlock()
 }
 
-// whole holds a reader of the whole body to the limit of bodies, if no other
+// ReadsWhole holds a reader of the whole body to the limit of bodies, if no other
 // one was set.
-func (r *requestStream) whole() {
+func (r *requestStream) ReadsWhole() {
 	r.mu.Lock()
 	if r.limit == 0 && r.ss != nil {
 		r.limit = int64(max(r.ss.cfg.maxBody, DefaultMaxRequestBodySize))

@@ -150,6 +150,9 @@ func (ctx *RequestCtx) Flush() error {
 	ctx.mu.Lock()
 	defer ctx.mu.Unlock()
 	ss, w := ctx.ss, ctx.work
+	if o := ctx.outer(); o != nil && ctx.timedOut.Load() == nil && !ctx.Response.hasStream() {
+		return o.Flush(&ctx.Response)
+	}
 	if ss == nil || w == nil || ctx.timedOut.Load() != nil {
 		return ErrNilConnection
 	}

@@ -192,6 +192,17 @@ type attachedBody struct {
 	trailers []string
 	sized    bool
 	left     int64 // bytes to come, if sized
+
+	served bool  // a handler reads it, and what it reads is bounded
+	n      int64 // bytes that were read, if so
+	limit  int64 // most bytes that are read, 0 for no limit
+}
+
+// ReadsWhole bounds what a handler reads into memory.
+func (b *attachedBody) ReadsWhole() {
+	if b.served && b.limit == 0 {
+		b.limit = gale.DefaultMaxRequestBodySize
+	}
 }
 
 // errBodyTooLong is what reading a body returns behind r.ContentLength bytes if
@@ -201,9 +212,21 @@ var errBodyTooLong = errors.New("adaptor: the body is longer than Request.Conten
 // Read reads r.Body, no more of it than announced, and at its end takes the
 // values of trailer fields, which net/http knows only then.
 func (b *attachedBody) Read(p []byte) (n int, err error) {
-	if b.sized {
-		return b.readSized(p)
+	if b.limit > 0 && int64(len(p)) > b.limit-b.n+1 {
+		p = p[:max(b.limit-b.n+1, 0)]
 	}
+	if b.sized {
+		n, err = b.readSized(p)
+	} else {
+		n, err = b.readChunked(p)
+	}
+	if b.n += int64(n); b.limit > 0 && b.n > b.limit {
+		return 0, gale.ErrBodyTooLarge
+	}
+	return n, err
+}
+
+func (b *attachedBody) readChunked(p []byte) (n int, err error) {
 	if n, err = b.r.Body.Read(p); err == io.EOF {
 		for _, name := range b.trailers {
 			setTrailer(b.h, name, b.r.Trailer[name])

@@ -72,7 +72,7 @@ func serve(h http.Handler, ctx *gale.RequestCtx) {
 func (x *exchange) request(ctx *gale.RequestCtx) (*http.Request, error) {
 	s := scratches.Get().(*scratch)
 	defer func() {
-		*s = scratch{}
+		s.r, s.f = http.Request{}, fields{addr: s.f.addr, addrText: s.f.addrText}
 		scratches.Put(s)
 	}()
 	r := &s.r

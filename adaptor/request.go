@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -50,6 +51,21 @@ func ConvertRequest(ctx *gale.RequestCtx, r *http.Request, forServer bool) error
 type fields struct {
 	text   strings.Builder
 	values []string // the values of all fields, each a slice of length 1
+
+	addr     *net.TCPAddr // the last one that address was asked for
+	addrText string
+}
+
+// address returns the text of a. That of a connection is made once, mostly.
+func (f *fields) address(a net.Addr) string {
+	t, ok := a.(*net.TCPAddr)
+	if !ok {
+		return a.String()
+	}
+	if t != f.addr {
+		f.addr, f.addrText = t, t.String()
+	}
+	return f.addrText
 }
 
 // str copies b.
@@ -89,7 +105,7 @@ func (f *fields) read(r *http.Request, ctx *gale.RequestCtx, u *url.URL) error {
 		r.Host = f.str(h.Host())
 	}
 	r.Close = h.ConnectionClose()
-	r.RemoteAddr = ctx.RemoteAddr().String()
+	r.RemoteAddr = f.address(ctx.RemoteAddr())
 	r.TLS = ctx.TLSConnectionState()
 	r.ContentLength, r.TransferEncoding = int64(h.ContentLength()), nil
 	if r.ContentLength == -1 {
@@ -215,15 +231,13 @@ func trailers(ctx *gale.RequestCtx, t http.Header) http.Header {
 		}
 		t[http.CanonicalHeaderKey(string(name))] = nil
 	}
-	served := false // by a Server, and so not by Request.Read
 	for name, value := range ctx.Trailers() {
 		if t == nil {
 			t = make(http.Header)
 		}
 		t.Add(string(name), string(value))
-		served = true
 	}
-	if !served {
+	if ctx.ConnRequestNum() == 0 { // read by Request.Read, or made up
 		for name := range t {
 			for _, v := range h.PeekAll(name) {
 				t[name] = append(t[name], string(v))
