@@ -146,7 +146,7 @@ type PipelineClient struct {
 // When Do has returned nothing touches req and resp any more. A body that is a
 // stream was read and closed.
 func (c *PipelineClient) Do(req *Request, resp *Response) error {
-	return c.do(nil, req, resp, req.timeout)
+	return c.do(context.Background(), req, resp, req.timeout)
 }
 
 // DoTimeout is Do that returns [ErrTimeout] after timeout, whatever it waits
@@ -155,7 +155,7 @@ func (c *PipelineClient) DoTimeout(req *Request, resp *Response, timeout time.Du
 	if timeout <= 0 {
 		return ErrTimeout
 	}
-	return c.do(nil, req, resp, timeout)
+	return c.do(context.Background(), req, resp, timeout)
 }
 
 // DoDeadline is DoTimeout with a point in time.
@@ -201,7 +201,7 @@ func (c *PipelineClient) begin() {
 	}
 }
 
-// do performs req. ctx may be nil, and a timeout of 0 is none.
+// do performs req. A timeout of 0 is none.
 func (c *PipelineClient) do(ctx context.Context, req *Request, resp *Response, timeout time.Duration) error {
 	if timeout < 0 {
 		return ErrTimeout
@@ -220,7 +220,7 @@ func (c *PipelineClient) do(ctx context.Context, req *Request, resp *Response, t
 		return err
 	}
 	lane := c.choose()
-	if !lane.push(pc, deadline != 0 || ctx != nil && ctx.Done() != nil) {
+	if !lane.push(pc, deadline != 0 || ctx.Done() != nil) {
 		return ErrPipelineOverflow
 	}
 	err := pc.wait(ctx, deadline)

@@ -117,8 +117,8 @@ type pipeBody struct {
 }
 
 func (w *pipeBody) Write(p []byte) (int, error) {
-	if w.ctx != nil && w.ctx.Err() != nil {
-		return 0, w.ctx.Err()
+	if err := w.ctx.Err(); err != nil {
+		return 0, err
 	}
 	if w.deadline != 0 && clock.Ticks() >= w.deadline {
 		return 0, ErrTimeout
@@ -129,10 +129,7 @@ func (w *pipeBody) Write(p []byte) (int, error) {
 // wait waits until the call is done. An error says that the caller can't wait
 // any longer.
 func (pc *pipeCall) wait(ctx context.Context, deadline clock.Tick) error {
-	var cancelled <-chan struct{}
-	if ctx != nil {
-		cancelled = ctx.Done()
-	}
+	cancelled := ctx.Done()
 	if deadline == 0 {
 		if cancelled == nil {
 			<-pc.done
