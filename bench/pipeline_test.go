@@ -210,6 +210,7 @@ func benchPipeline(b *testing.B, callers int, timeout time.Duration, do func(tim
 	}
 	b.ReportAllocs()
 	b.ResetTimer()
+	before := cpuTime()
 	var wg sync.WaitGroup
 	for i := range callers {
 		n := b.N / callers
@@ -226,4 +227,5 @@ func benchPipeline(b *testing.B, callers int, timeout time.Duration, do func(tim
 		})
 	}
 	wg.Wait()
+	b.ReportMetric(float64(cpuTime()-before)/float64(b.N), "cpu-ns/op")
 }
