@@ -90,7 +90,7 @@ func errorStatus(err error) (status int, text string) {
 	case errors.Is(err, ErrBodyTooLarge):
 		return StatusRequestEntityTooLarge, "Too big request body"
 	case errors.Is(err, ErrGetOnly):
-		return StatusMethodNotAllowed, "Only GET and HEAD are allowed"
+		return StatusBadRequest, "Only GET and HEAD are allowed"
 	case errors.As(err, &refusal):
 		return refusal.status, refusal.msg
 	case errors.As(err, &proto):

@@ -197,7 +197,13 @@ func (s *Server) accepted(l *listening, nc net.Conn) {
 // ErrPerIPConnLimit where a limit refused it, and else what broke it.
 //
 // c must pass on at once what is written to it.
+//
+// A connection whose SetReadDeadline panics, as that of a type made for a test
+// may, is served without time-outs.
 func (s *Server) ServeConn(c net.Conn) error {
+	if !hasDeadlines(c) {
+		c = timeless{c}
+	}
 	ip, err := s.admit(c)
 	if err != nil {
 		s.stats.rejected.Add(1)
@@ -207,6 +213,24 @@ func (s *Server) ServeConn(c net.Conn) error {
 	defer s.dismiss(ip)
 	return s.serveConn(job{l: &listening{epoch: s.connEpoch()}, nc: c})
 }
+
+// hasDeadlines reports whether deadlines of c can be set.
+func hasDeadlines(c net.Conn) (ok bool) {
+	switch c.(type) {
+	case *net.TCPConn, *net.UnixConn, *tls.Conn:
+		return true
+	}
+	defer func() { _ = recover() }()
+	_ = c.SetReadDeadline(time.Time{})
+	return true
+}
+
+// timeless is a connection without deadlines.
+type timeless struct{ net.Conn }
+
+func (timeless) SetDeadline(time.Time) error      { return nil }
+func (timeless) SetReadDeadline(time.Time) error  { return nil }
+func (timeless) SetWriteDeadline(time.Time) error { return nil }
 
 // serveConn runs a connection that was admitted until it ends or, if it came
 // from a listener, is parked.

@@ -125,7 +125,7 @@ const (
 // answer would be lost on its way.
 func (c *blockConn) closeGracefully(linger bool) {
 	cw, ok := c.nc.(interface{ CloseWrite() error })
-	if !ok || !linger && !c.unreadWaits() {
+	if !ok || !c.mayReset() || !linger && !c.unreadWaits() {
 		return
 	}
 	if cw.CloseWrite() != nil {
@@ -148,6 +148,16 @@ func (c *blockConn) closeGracefully(linger bool) {
 			return
 		}
 	}
+}
+
+// mayReset reports whether closing with unread bytes may cost the peer the last
+// answer: on sockets, with TLS or without. Connections in memory keep it.
+func (c *blockConn) mayReset() bool {
+	if c.raw != nil {
+		return true
+	}
+	_, wraps := c.nc.(interface{ NetConn() net.Conn })
+	return wraps
 }
 
 // unreadWaits reports whether bytes of the peer are there that nobody read.
