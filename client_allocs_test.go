@@ -40,7 +40,7 @@ func TestClientAllocs(t *testing.T) {
 		}()
 		return a, nil
 	}
-	body := make([]byte, 20_000)
+	body, url := make([]byte, 20_000), s.url()
 	for _, tc := range []struct {
 		name string
 		c    *HostClient
@@ -59,7 +59,7 @@ func TestClientAllocs(t *testing.T) {
 	} {
 		do := func() {
 			req, resp := AcquireRequest(), AcquireResponse()
-			req.SetRequestURI(s.url())
+			req.SetRequestURI(url)
 			if tc.post != nil {
 				req.Header.SetMethod("POST")
 				req.SetBodyRaw(tc.post)
