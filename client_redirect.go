@@ -114,7 +114,7 @@ func redirect(req *Request, status int, location []byte, spent bool, host *HostC
 		return ErrHostClientRedirectToDifferentScheme
 	}
 	h := &req.Header
-	toGet := status == StatusSeeOther && !h.IsGet() && !h.IsHead() ||
+	toGet := status == StatusSeeOther && !h.IsHead() ||
 		(status == StatusMovedPermanently || status == StatusFound) && h.IsPost()
 	switch {
 	case toGet:

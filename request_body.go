@@ -221,7 +221,7 @@ func (req *Request) prepareHeader() error {
 	u := &req.uri
 	if len(req.Header.Host()) == 0 || !req.UseHostHeader {
 		if len(u.Host()) > 0 {
-			req.Header.SetHostBytes(u.Host())
+			req.Header.SetHostBytes(withoutZone(u.Host()))
 		}
 	}
 	if len(req.Header.Host()) == 0 {
@@ -232,6 +232,19 @@ func (req *Request) prepareHeader() error {
 		req.Header.setBasicAuth(u.Username(), u.Password())
 	}
 	return nil
+}
+
+// withoutZone returns host without the zone of an IPv6 address, which means
+// something to the sender only (RFC 6874 section 1).
+func withoutZone(host []byte) []byte {
+	if len(host) == 0 || host[0] != '[' {
+		return host
+	}
+	from, end := bytes.IndexByte(host, '%'), bytes.IndexByte(host, ']')
+	if from < 0 || end < from {
+		return host
+	}
+	return append(bytes.Clone(host[:from]), host[end:]...)
 }
 
 func (req *Request) writeStream(w *bufio.Writer) (err error) {

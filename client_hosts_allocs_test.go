@@ -1,0 +1,35 @@
+//go:build !race
+
+package gale
+
+import "testing"
+
+// A request through a Client, user and password in its URL, allocates nothing
+// on the client's side: the server here answers with ready-made bytes.
+func TestClientHostAllocs(t *testing.T) {
+	c := &Client{Dial: cannedServer(t, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello").dial}
+	defer c.CloseIdleConnections()
+	var dst []byte
+	for name, f := range map[string]func() error{
+		"Do": func() error {
+			req, resp := AcquireRequest(), AcquireResponse()
+			defer ReleaseRequest(req)
+			defer ReleaseResponse(resp)
+			req.SetRequestURI("http://test:test@host.test/foo?bar=baz")
+			req.Header.Add("Foo", "bar")
+			return c.Do(req, resp)
+		},
+		"Get": func() (err error) {
+			_, dst, err = c.Get(dst, "http://host.test/foo?bar=baz")
+			return err
+		},
+	} {
+		if n := testing.AllocsPerRun(100, func() {
+			if err := f(); err != nil {
+				t.Fatal(name, err)
+			}
+		}); n != 0 {
+			t.Errorf("%s: %v allocations, want none", name, n)
+		}
+	}
+}
