@@ -261,6 +261,9 @@ func (h *RequestHeader) setSpecial(id msg.ID, key, value []byte) {
 
 // setOne sets a field of which there is one, and none if it is empty.
 func (h *RequestHeader) setOne(id msg.ID, key, value []byte) {
+	if len(value) > 0 && !h.asIs && h.s.Seen()&trailerBit == 0 && h.s.PutAgain(key, value, 0) {
+		return
+	}
 	if f := h.section(key); len(value) > 0 || h.noSpecial || f != &h.s.Fields {
 		f.Put(id, key, value, h.asIs)
 		return

@@ -36,7 +36,8 @@ func (u *URI) lowerHost(from, end int) error {
 	if len(host) > 0 && host[0] == '[' {
 		return u.lowerIPv6(from, end)
 	}
-	i, high, escaped := 0, byte(0), false
+	plain := bytesconv.PlainHost(host)
+	i, high, escaped := plain, byte(0), false
 	for i < len(host) {
 		c := host[i]
 		if !hostSafe[c] {
@@ -64,7 +65,9 @@ func (u *URI) lowerHost(from, end int) error {
 	if !escaped && high >= 0x80 && !utf8.Valid(host[:i]) {
 		return InvalidHostError(host[:i])
 	}
-	bytesconv.LowerInPlace(host[:i])
+	if i > plain {
+		bytesconv.LowerInPlace(host[plain:i])
+	}
 	u.host = uriPart{uint32(from), uint32(from + len(host))}
 	return nil
 }

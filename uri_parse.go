@@ -125,11 +125,18 @@ func (u *URI) splitAuthority(at int, received bool) (authority, rest int, err er
 		return -1, at, nil
 	}
 	from := 2
-	if b[0] == '/' {
+	switch {
+	case len(b) > 7 && string(b[:7]) == "http://":
+		u.scheme = uriPart{uint32(at), uint32(at + 4)}
+		from = 7
+	case len(b) > 8 && string(b[:8]) == "https://":
+		u.scheme = uriPart{uint32(at), uint32(at + 5)}
+		from = 8
+	case b[0] == '/':
 		if received || len(b) < 2 || b[1] != '/' {
 			return -1, at, nil
 		}
-	} else {
+	default:
 		n := bytes.IndexAny(b, ":/?#")
 		if n < 0 || b[n] != ':' {
 			return -1, at, nil

@@ -62,6 +62,28 @@ func isTargetShort(b []byte) bool {
 	return true
 }
 
+// PlainHost returns the length of a prefix of b that consists of small letters,
+// digits, hyphens and dots: what hosts are mostly made of.
+func PlainHost(b []byte) int {
+	i := 0
+	for ; i+8 <= len(b); i += 8 {
+		w := binary.LittleEndian.Uint64(b[i:])
+		letter := (w + (0x80-'a')*ones) &^ (w + (0x80-'z'-1)*ones)
+		digit := (w + (0x80-'0')*ones) &^ (w + (0x80-'9'-1)*ones)
+		hyphen := ^((w ^ '-'*ones) + 0x7f*ones)
+		dot := ^((w ^ '.'*ones) + 0x7f*ones)
+		if w&highs != 0 || (letter|digit|hyphen|dot)&highs != highs {
+			break
+		}
+	}
+	for ; i < len(b); i++ {
+		if c := b[i]; c-'a' > 'z'-'a' && c-'0' > 9 && c != '-' && c != '.' {
+			break
+		}
+	}
+	return i
+}
+
 // NeutralizeText replaces what IsText objects to by spaces, in place.
 func NeutralizeText(b []byte) {
 	if !IsText(b) {

@@ -40,6 +40,28 @@ func TestIsTarget(t *testing.T) {
 	}
 }
 
+func TestPlainHost(t *testing.T) {
+	for n := range 30 {
+		b := bytes.Repeat([]byte("a"), n)
+		if got := PlainHost(b); got != n {
+			t.Fatalf("%d letters: %d", n, got)
+		}
+		for i := range n {
+			for c := range 256 {
+				b[i] = byte(c)
+				want := i
+				if c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c == '-' || c == '.' {
+					want = n
+				}
+				if got := PlainHost(b); got != want {
+					t.Fatalf("PlainHost(%q) = %d, want %d", b, got, want)
+				}
+			}
+			b[i] = 'a'
+		}
+	}
+}
+
 func TestNeutralizeText(t *testing.T) {
 	b := []byte("a\r\nb\x00c\td\x7fe\x80\xff f long enough")
 	NeutralizeText(b)
