@@ -55,8 +55,8 @@
 //
 // # Tests
 //
-// Handlers can be called without a server ([RequestCtx.Init]), and servers
-// without a network (package galeutil).
+// Package galetest calls handlers without a server and starts servers without a
+// network.
 //
 // # Limits
 //

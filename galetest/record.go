@@ -1,0 +1,178 @@
+package galetest
+
+import (
+	"bytes"
+	"context"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/galehttp/gale"
+)
+
+// RemoteAddr is the client's address of contexts that NewContext makes, one that
+// is set aside for documentation (RFC 5737).
+var RemoteAddr net.Addr = &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 1234}
+
+// NewRequest returns a request for target, a path or a whole URL, to be sent or
+// to be given to a handler. body is copied; nil means none.
+func NewRequest(method, target string, body []byte) *gale.Request {
+	req := new(gale.Request)
+	req.Header.SetMethod(method)
+	req.SetRequestURI(target)
+	if body != nil {
+		req.SetBody(body)
+	}
+	return req
+}
+
+// NewContext returns a context as a handler gets it for a request, which may be
+// changed further by its methods. Of a target without a host the host is
+// "example.com". The client's address is RemoteAddr.
+func NewContext(method, target string, body []byte) *gale.RequestCtx {
+	return NewContextOf(NewRequest(method, target, body))
+}
+
+// NewContextOf is NewContext for a request, which is copied.
+func NewContextOf(req *gale.Request) *gale.RequestCtx {
+	ctx := new(gale.RequestCtx)
+	r := &recorder{}
+	r.ctx, r.cancel = context.WithCancel(context.Background())
+	ctx.Init2(r, nil, false)
+	req.CopyTo(&ctx.Request)
+	if u := ctx.Request.URI(); len(u.Host()) == 0 {
+		u.SetHost("example.com")
+	}
+	ctx.Request.Header.SetHostBytes(ctx.Request.URI().Host())
+	ctx.Request.RequestURI() // brings a whole URL into the form of a path
+	return ctx
+}
+
+// Result is what a handler has answered.
+type Result struct {
+	// Response is the response. Its body is in memory, also where it was a
+	// stream or was sent by Flush.
+	Response *gale.Response
+	// Interim are the informational responses that came before it.
+	Interim []*gale.Response
+	// Flushes is how often the handler has sent a part with Flush.
+	Flushes int
+	// Hijacked is set if the handler has asked for the connection. The
+	// function that is to get it isn't called.
+	Hijacked bool
+	// Err is what reading the body has met, where it is a stream.
+	Err error
+}
+
+// Record calls handler with ctx, which NewContext made, and returns what a client
+// would get for it. If the handler panics, so does Record.
+//
+// Flush, EarlyHints, SendInterim, streams and TimeoutHandler work; Done is closed
+// when the handler has returned. There is no Server, so nothing depends on
+// settings of one, and no Date and Server are added to the response.
+func Record(handler gale.RequestHandler, ctx *gale.RequestCtx) *Result {
+	r, ok := ctx.Conn().(*recorder)
+	if !ok {
+		r = &recorder{cancel: func() {}} // Flush has no place to go to then
+	}
+	handler(ctx)
+	resp := ctx.LastTimeoutErrorResponse()
+	if resp == nil {
+		resp = &ctx.Response
+	}
+	result := r.finish(resp)
+	r.cancel()
+	result.Hijacked = result.Hijacked || ctx.Hijacked()
+	return result
+}
+
+// recorder is the connection of a context that is recorded: what a handler sends
+// while it runs comes here. A handler that timed out may call it later than
+// that.
+type recorder struct {
+	ctx    context.Context
+	cancel context.CancelFunc
+
+	mu   sync.Mutex
+	res  Result
+	over bool
+}
+
+// finish returns the result, with resp for the rest of the response.
+func (r *recorder) finish(resp *gale.Response) *Result {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.over = true
+	var rest bytes.Buffer
+	if resp.IsBodyStream() {
+		r.res.Err = resp.BodyWriteTo(&rest)
+	} else {
+		rest.Write(resp.Body())
+	}
+	if r.res.Flushes == 0 {
+		r.res.Response = new(gale.Response)
+		resp.CopyTo(r.res.Response)
+		r.res.Response.SetBody(rest.Bytes())
+	} else {
+		r.res.Response.AppendBody(rest.Bytes())
+		r.addTrailers(&resp.Header)
+	}
+	res := r.res
+	return &res
+}
+
+// addTrailers adds the trailer section of a response that was flushed.
+func (r *recorder) addTrailers(h *gale.ResponseHeader) {
+	for name := range h.Trailers() {
+		for _, v := range h.PeekAll(string(name)) {
+			_ = r.res.Response.Header.AddTrailerValue(string(name), string(v))
+		}
+	}
+}
+
+// Flush takes what there is of a response.
+func (r *recorder) Flush(resp *gale.Response) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.over || r.res.Hijacked {
+		return gale.ErrNilConnection
+	}
+	if r.res.Flushes == 0 {
+		r.res.Response = new(gale.Response)
+		resp.Header.CopyTo(&r.res.Response.Header)
+	}
+	r.res.Flushes++
+	r.res.Response.AppendBody(resp.Body())
+	resp.ResetBody()
+	return nil
+}
+
+// SendInterim takes an informational response.
+func (r *recorder) SendInterim(statusCode int, h *gale.ResponseHeader) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.over || r.res.Flushes > 0 {
+		return gale.ErrNilConnection
+	}
+	resp := new(gale.Response)
+	if h != nil {
+		h.CopyTo(&resp.Header)
+	}
+	resp.SetStatusCode(statusCode)
+	r.res.Interim = append(r.res.Interim, resp)
+	return nil
+}
+
+func (r *recorder) Context() context.Context         { return r.ctx }
+func (r *recorder) LimitBody(int64)                  {}
+func (r *recorder) Hijack(gale.HijackHandler)        {}
+func (r *recorder) HijackSetNoResponse(bool)         {}
+func (r *recorder) HijackNow() (net.Conn, error)     { return nil, gale.ErrNilConnection }
+func (r *recorder) Read([]byte) (int, error)         { return 0, net.ErrClosed }
+func (r *recorder) Write([]byte) (int, error)        { return 0, net.ErrClosed }
+func (r *recorder) Close() error                     { return nil }
+func (r *recorder) LocalAddr() net.Addr              { return nil }
+func (r *recorder) RemoteAddr() net.Addr             { return RemoteAddr }
+func (r *recorder) SetDeadline(time.Time) error      { return nil }
+func (r *recorder) SetReadDeadline(time.Time) error  { return nil }
+func (r *recorder) SetWriteDeadline(time.Time) error { return nil }

@@ -1,0 +1,224 @@
+package galetest
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"fmt"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/galehttp/gale"
+	"github.com/galehttp/gale/galeutil"
+)
+
+// Host is the host of servers that listen in memory.
+const Host = "gale.test"
+
+// closeTimeout is how long Close waits for requests.
+const closeTimeout = 5 * time.Second
+
+// Server is a server for tests with clients that reach it. It is made by
+// NewServer and its kin. All methods but Start and StartTLS may be called from
+// several goroutines.
+type Server struct {
+	// URL is where the server is, without a path: "http://gale.test", or
+	// "https://127.0.0.1:40123" on TCP with TLS. Start sets it.
+	URL string
+	// Config is the server. Settings may be changed before Start.
+	Config *gale.Server
+	// Network is where to listen: "" in memory, else what net.Listen takes, on
+	// the loopback address and a port that is free. It may be changed before
+	// Start.
+	Network string
+	// Listener is what the server listens on, without TLS. Start sets it.
+	Listener net.Listener
+	// Certificate is that of a server with TLS; clients trust it. StartTLS
+	// sets it.
+	Certificate *x509.Certificate
+
+	memory *galeutil.InmemoryListener // nil on a network
+	served chan error
+	roots  *x509.CertPool
+
+	mu      sync.Mutex
+	client  *gale.Client
+	std     *http.Client
+	stopped bool
+}
+
+// NewServer starts a server in memory that answers with handler. Call Close
+// when done.
+func NewServer(handler gale.RequestHandler) *Server {
+	s := NewUnstartedServer(handler)
+	s.Start()
+	return s
+}
+
+// NewTLSServer is NewServer with TLS and a certificate of its own.
+func NewTLSServer(handler gale.RequestHandler) *Server {
+	s := NewUnstartedServer(handler)
+	s.StartTLS()
+	return s
+}
+
+// NewUnstartedServer returns a server that isn't started, so that its Config and
+// Network can be changed before Start or StartTLS.
+func NewUnstartedServer(handler gale.RequestHandler) *Server {
+	return &Server{Config: &gale.Server{Handler: handler}}
+}
+
+// Start starts a server from NewUnstartedServer. It panics if it was started
+// or can't listen, since that ends any test.
+func (s *Server) Start() { s.start("http", s.Config.Serve) }
+
+// StartTLS is Start with TLS. Config.TLSConfig is heeded; a certificate for
+// the host in URL is added to it.
+func (s *Server) StartTLS() {
+	s.start("https", func(ln net.Listener) error {
+		return s.Config.ServeTLS(ln, "", "")
+	})
+}
+
+func (s *Server) start(scheme string, serve func(net.Listener) error) {
+	if s.Listener != nil {
+		panic("galetest: the server was started before")
+	}
+	host, name := Host, Host
+	if s.Network == "" {
+		s.memory = galeutil.NewInmemoryListener()
+		s.Listener = s.memory
+	} else {
+		ln, err := net.Listen(s.Network, "localhost:0")
+		if err != nil {
+			panic(fmt.Sprintf("galetest: listening: %v", err))
+		}
+		s.Listener = ln
+		host = ln.Addr().String()
+		name, _, _ = net.SplitHostPort(host)
+	}
+	if scheme == "https" {
+		if err := s.certify(name); err != nil {
+			panic(fmt.Sprintf("galetest: making a certificate: %v", err))
+		}
+	}
+	s.URL = scheme + "://" + host
+	s.served = make(chan error, 1)
+	go func() { s.served <- serve(s.Listener) }()
+}
+
+// certify gives the server a certificate.
+func (s *Server) certify(name string) error {
+	certPEM, keyPEM, err := gale.GenerateTestCertificate(name)
+	if err != nil {
+		return err
+	}
+	if err := s.Config.AppendCertEmbed(certPEM, keyPEM); err != nil {
+		return err
+	}
+	block, _ := pem.Decode(certPEM)
+	if s.Certificate, err = x509.ParseCertificate(block.Bytes); err != nil {
+		return err
+	}
+	s.roots = x509.NewCertPool()
+	s.roots.AddCert(s.Certificate)
+	return nil
+}
+
+// Dial connects to the server and returns the bare connection: for tests that
+// speak HTTP by hand, or TLS.
+func (s *Server) Dial() (net.Conn, error) { return s.dial(context.Background(), "", "") }
+
+func (s *Server) dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	if s.memory != nil {
+		return s.memory.DialContext(ctx, network, addr)
+	}
+	a := s.Listener.Addr()
+	return new(net.Dialer).DialContext(ctx, a.Network(), a.String())
+}
+
+// tlsConfig is that of clients: whatever host they ask for, this server is the
+// one, with its certificate.
+func (s *Server) tlsConfig() *tls.Config {
+	if s.roots == nil {
+		return nil
+	}
+	name := Host
+	if s.memory == nil {
+		name, _, _ = net.SplitHostPort(s.Listener.Addr().String())
+	}
+	return &tls.Config{RootCAs: s.roots, ServerName: name}
+}
+
+// Client returns a client whose connections all go to the server, whatever the
+// host of a request is. It is always the same one; its settings may be changed
+// before its first request. Close closes its connections.
+func (s *Server) Client() *gale.Client {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.client == nil {
+		s.client = &gale.Client{DialContext: s.dial, TLSConfig: s.tlsConfig()}
+	}
+	return s.client
+}
+
+// HTTPClient returns a client of net/http whose connections all go to the server.
+// It is always the same one.
+func (s *Server) HTTPClient() *http.Client {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.std == nil {
+		s.std = &http.Client{Transport: &http.Transport{DialContext: s.dial, TLSClientConfig: s.tlsConfig()}}
+	}
+	return s.std
+}
+
+// Do sends req by Client and reads the response into resp. A request without a
+// host, as NewRequest makes it of a path, goes to that in URL.
+func (s *Server) Do(req *gale.Request, resp *gale.Response) error {
+	u := req.URI()
+	if len(u.Host()) == 0 {
+		u.Update(s.URL + string(u.RequestURI()))
+	}
+	return s.Client().Do(req, resp)
+}
+
+// Get sends a GET request for a path, or a whole URL, and returns the response.
+func (s *Server) Get(target string) (*gale.Response, error) {
+	resp := new(gale.Response)
+	return resp, s.Do(NewRequest(gale.MethodGet, target, nil), resp)
+}
+
+// Close closes the idle connections of the clients, waits for requests that
+// are being answered, and stops the server. Those that take longer than five
+// seconds are cut off, and the error says so. Calling it again does nothing.
+func (s *Server) Close() error {
+	s.mu.Lock()
+	stopped := s.stopped || s.Listener == nil
+	s.stopped = true
+	if s.client != nil {
+		s.client.CloseIdleConnections()
+	}
+	if s.std != nil {
+		s.std.CloseIdleConnections()
+	}
+	s.mu.Unlock()
+	if stopped {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+	defer cancel()
+	err := s.Config.ShutdownWithContext(ctx)
+	if err != nil {
+		s.Config.Close()
+		err = fmt.Errorf("galetest: closing the server: requests are still being answered: %w", err)
+	}
+	s.Listener.Close() // should Serve not have begun
+	if serveErr := <-s.served; serveErr != nil && err == nil {
+		err = serveErr
+	}
+	return err
+}

@@ -1,0 +1,116 @@
+package galetest
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/galehttp/gale"
+)
+
+func hello(ctx *gale.RequestCtx) {
+	fmt.Fprintf(ctx, "%s %s %t %s", ctx.Method(), ctx.URI().FullURI(), ctx.IsTLS(), ctx.PostBody())
+}
+
+// Each kind of server is reached by each kind of client.
+func TestServers(t *testing.T) {
+	for _, network := range []string{"", "tcp"} {
+		for _, scheme := range []string{"http", "https"} {
+			t.Run(network+scheme, func(t *testing.T) {
+				s := NewUnstartedServer(hello)
+				s.Network = network
+				if scheme == "http" {
+					s.Start()
+				} else {
+					s.StartTLS()
+				}
+				defer func() {
+					if err := s.Close(); err != nil {
+						t.Error(err)
+					}
+					if err := s.Close(); err != nil {
+						t.Error("a second time:", err)
+					}
+					if _, err := s.Get("/"); err == nil {
+						t.Error("the server answers after Close")
+					}
+				}()
+				want := fmt.Sprintf("GET %s/a?b=c %t ", s.URL, scheme == "https")
+				resp, err := s.Get("/a?b=c")
+				if err != nil || string(resp.Body()) != want {
+					t.Errorf("Get: %q, %v, want %q", resp.Body(), err, want)
+				}
+				if _, b, err := s.Client().Get(nil, s.URL+"/a?b=c"); err != nil || string(b) != want {
+					t.Errorf("Client: %q, %v", b, err)
+				}
+				hr, err := s.HTTPClient().Get(s.URL + "/a?b=c")
+				if err != nil {
+					t.Fatal(err)
+				}
+				b, _ := io.ReadAll(hr.Body)
+				hr.Body.Close()
+				if string(b) != want {
+					t.Errorf("HTTPClient: %q", b)
+				}
+				req := NewRequest("POST", scheme+"://elsewhere.example/x", []byte("body"))
+				resp = new(gale.Response)
+				if err := s.Do(req, resp); err != nil || !strings.Contains(string(resp.Body()), "://elsewhere.example/x") {
+					t.Errorf("another host: %q, %v", resp.Body(), err)
+				}
+				if scheme == "https" {
+					return
+				}
+				c, err := s.Dial()
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer c.Close()
+				io.WriteString(c, "GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n")
+				if r, err := http.ReadResponse(bufio.NewReader(c), nil); err != nil || r.StatusCode != 200 {
+					t.Error(r, err)
+				}
+			})
+		}
+	}
+}
+
+// Settings can be changed before the start.
+func TestConfig(t *testing.T) {
+	s := NewUnstartedServer(hello)
+	s.Config.Name = "mine"
+	s.Start()
+	defer s.Close()
+	resp, err := s.Get("/")
+	if err != nil || string(resp.Header.Server()) != "mine" {
+		t.Error(resp, err)
+	}
+}
+
+// Close waits for a request that is being answered, and works right after the
+// start.
+func TestClose(t *testing.T) {
+	NewServer(hello).Close()
+	NewUnstartedServer(hello).Close()
+	started := make(chan bool)
+	s := NewServer(func(ctx *gale.RequestCtx) {
+		close(started)
+		time.Sleep(20 * time.Millisecond)
+		ctx.SetBodyString("done")
+	})
+	got := make(chan string)
+	go func() {
+		resp, err := s.Get("/")
+		got <- fmt.Sprint(string(resp.Body()), err)
+	}()
+	<-started
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	if g := <-got; g != "done<nil>" {
+		t.Error(g)
+	}
+}
