@@ -1,9 +1,9 @@
 package gale
 
 import (
-	"bufio"
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"net"
 	"net/url"
@@ -12,6 +12,8 @@ import (
 
 	"golang.org/x/net/http/httpproxy"
 	"golang.org/x/net/proxy"
+
+	connect "github.com/galehttp/gale/internal/tunnel"
 )
 
 // ProxyFromEnvironment returns the proxy for a URI that the environment names,
@@ -246,38 +248,13 @@ func (t *tunnel) connect(ctx context.Context, network, addr string) (conn net.Co
 		}
 		conn = tc
 	}
-	return conn, t.open(conn, addr)
-}
-
-// open asks the proxy on conn for a tunnel.
-func (t *tunnel) open(conn net.Conn, addr string) error {
-	req, resp := AcquireRequest(), AcquireResponse()
-	defer ReleaseRequest(req)
-	defer ReleaseResponse(resp)
-	h := &req.Header
-	h.SetMethod(MethodConnect)
-	h.SetRequestURI(addr)
-	h.SetHost(addr)
-	if auth := t.auth(); auth != "" {
-		h.Set(HeaderProxyAuthorization, auth)
-	}
-	if _, err := conn.Write(h.Header()); err != nil {
-		return err
-	}
-	br := bufio.NewReaderSize(conn, 4<<10)
-	for n := 0; ; n++ {
-		if err := resp.Header.Read(br); err != nil {
-			return fmt.Errorf("gale: proxy %s: %w", t.addr, err)
+	if conn, err = connect.Connect(conn, addr, t.auth()); err != nil {
+		var refused *connect.Refused
+		if errors.As(err, &refused) {
+			return nil, fmt.Errorf("gale: proxy %s refuses a connection to %s: %d %s",
+				t.addr, addr, refused.Status, StatusMessage(refused.Status))
 		}
-		if resp.StatusCode()/100 != 1 || n == maxInterimResponses {
-			break
-		}
+		return nil, fmt.Errorf("gale: proxy %s: %w", t.addr, err)
 	}
-	switch status := resp.StatusCode(); {
-	case status/100 != 2:
-		return fmt.Errorf("gale: proxy %s refuses a connection to %s: %d %s", t.addr, addr, status, StatusMessage(status))
-	case br.Buffered() > 0:
-		return fmt.Errorf("gale: proxy %s sends bytes that the host can't have sent yet", t.addr)
-	}
-	return nil
+	return conn, nil
 }

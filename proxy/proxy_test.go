@@ -4,7 +4,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"slices"
@@ -382,26 +381,4 @@ func TestDial(t *testing.T) {
 		t.Fatal(err)
 	}
 	checkEcho(t, c)
-}
-
-// A client of Gale goes through a tunnel.
-func TestClient(t *testing.T) {
-	var log proxyLog
-	ln, err := net.Listen("tcp4", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &gale.Server{Handler: func(ctx *gale.RequestCtx) { fmt.Fprintf(ctx, "hello from %s", ctx.Host()) }}
-	go s.Serve(ln)
-	defer s.Shutdown()
-	p := listen(t, connectProxy(&log, "http", ln.Addr().String()))
-	hc := &gale.HostClient{Addr: "a.example:80", Dial: proxy.FasthttpHTTPDialer(p)}
-	defer hc.CloseIdleConnections()
-	status, body, err := hc.Get(nil, "http://a.example/")
-	if err != nil || status != 200 || string(body) != "hello from a.example" {
-		t.Errorf("got %d %q, %v", status, body, err)
-	}
-	if got := log.take(); !slices.Equal(got, []string{"http CONNECT a.example:80"}) {
-		t.Errorf("asked for %q", got)
-	}
 }
