@@ -289,7 +289,12 @@ type Server struct {
 	// up to 256 KiB; beyond that the connection is closed.
 	StreamRequestBody bool
 
+	// Engine chooses how connections are served, EngineAuto by default. Not
+	// in fasthttp.
+	Engine Engine
+
 	engine engine.Block
+	event  engine.Event
 	run    serverRun
 	stats  serverStats
 	tls    serverTLS
@@ -344,7 +349,7 @@ func (c ConnState) String() string {
 }
 
 // GetCurrentConcurrency returns the number of connections being served.
-func (s *Server) GetCurrentConcurrency() uint32 { return uint32(s.engine.Len()) }
+func (s *Server) GetCurrentConcurrency() uint32 { return uint32(s.engine.Len() + s.event.Len()) }
 
 // GetOpenConnectionsCount returns the number of connections that are open,
 // those in a TLS handshake included.

@@ -742,7 +742,7 @@ func TestConcurrencyLimit(t *testing.T) {
 	a.send(get("/hold"))
 	<-held // a connection whose request hasn't arrived is idle too
 	b.wantOpen()
-	for s.engine.Idle() != 1 {
+	for s.idleConns() != 1 {
 		time.Sleep(time.Millisecond)
 	}
 	c := ts.dial() // takes the place of b, which is idle

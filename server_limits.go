@@ -59,7 +59,7 @@ func (s *Server) admit(nc net.Conn) (ip netip.Addr, err error) {
 	if limit := s.concurrency(); int(s.stats.open.Add(1)) > limit {
 		// An idle connection leaves in its own time; there is one too many
 		// until then.
-		if s.engine.EvictIdle(1) == 0 {
+		if s.evictIdle(1) == 0 {
 			s.dismiss(ip)
 			return ip, ErrConcurrencyLimit
 		}
@@ -135,3 +135,15 @@ func dismissWith(nc net.Conn, answer string) {
 		}
 	}
 }
+
+// evictIdle closes up to n idle connections, and returns how many it found.
+func (s *Server) evictIdle(n int) int {
+	found := s.event.EvictIdle(n)
+	if found < n {
+		found += s.engine.EvictIdle(n - found)
+	}
+	return found
+}
+
+// idleConns returns the number of connections that are idle. It looks at all.
+func (s *Server) idleConns() int { return s.engine.Idle() + s.event.Idle() }

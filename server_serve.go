@@ -104,7 +104,11 @@ func (s *Server) Serve(ln net.Listener) error {
 		return err
 	}
 	defer s.end(l)
-	err = engine.Accept(ln, func(c net.Conn) { s.accepted(l, c) }, s.starved)
+	if s.takesEvents(ln) {
+		err = s.serveEvents(l)
+	} else {
+		err = engine.Accept(ln, func(c net.Conn) { s.accepted(l, c) }, s.starved)
+	}
 	if isClosed(err) || l.epoch != s.engine.Epoch() {
 		return nil
 	}
@@ -148,6 +152,7 @@ func (s *Server) begin(ln net.Listener) (*listening, error) {
 	if s.engine.Dispatch == nil {
 		s.engine.Dispatch = s.resume
 	}
+	s.initEvent()
 	return l, nil
 }
 
@@ -169,7 +174,7 @@ func (s *Server) end(l *listening) {
 
 // starved makes room after an Accept for which there was no descriptor.
 func (s *Server) starved(err error) {
-	n := s.engine.EvictIdle(16)
+	n := s.evictIdle(16)
 	s.logError(nil, fmt.Sprintf("accepting: closed %d idle connections to make room", n), err)
 }
 

@@ -60,6 +60,8 @@ func (s *Server) stop() <-chan struct{} {
 		}
 	}
 	s.engine.Stop()
+	s.event.Stop()
+	s.event.LookAtListeners()
 	for c := range r.handshakes {
 		c.Close()
 	}
@@ -96,6 +98,7 @@ func (s *Server) checkDrained() {
 func (s *Server) Close() error {
 	s.stop()
 	s.engine.CloseAll()
+	s.event.CloseAll()
 	return nil
 }
 

@@ -23,6 +23,7 @@ func TestMisuse(t *testing.T) {
 		{"unknown flag", []string{"serve", "-colour", dir}, "-colour"},
 		{"flag without a value", []string{"serve", dir, "-addr"}, "-addr"},
 		{"broken number", []string{"serve", dir, "-max-conns", "many"}, "-max-conns"},
+		{"unknown engine", []string{"serve", dir, "-engine", "steam"}, "-engine"},
 		{"negative number", []string{"serve", dir, "-max-conns=-1"}, "-max-conns"},
 		{"broken duration", []string{"serve", dir, "-shutdown-grace", "soon"}, "-shutdown-grace"},
 		{"duration without a unit", []string{"serve", dir, "-shutdown-grace", "10"}, "such as 10s"},
@@ -104,7 +105,7 @@ func TestServeFlags(t *testing.T) {
 	dir := t.TempDir()
 	help := serveFlagsHelp()
 	for _, name := range []string{
-		"addr", "auth", "compress", "cors", "dotfiles", "log", "max-conns", "shutdown-grace", "spa", "tls-cert", "tls-key", "tls-self-signed",
+		"addr", "auth", "compress", "cors", "dotfiles", "engine", "log", "max-conns", "shutdown-grace", "spa", "tls-cert", "tls-key", "tls-self-signed",
 	} {
 		if !strings.Contains(help, "\t-"+name) {
 			t.Errorf("-%s isn't described", name)

@@ -150,6 +150,9 @@ func Ticks() Tick {
 	return t
 }
 
+// TickOf returns t, which must have a monotonic reading, as a tick.
+func TickOf(t time.Time) Tick { return Tick(t.Sub(epoch)) }
+
 // Coarse returns the instant at which the current second of the clock began to be
 // served: up to a second ago, but for next to nothing. While nobody holds the
 // clock it is Ticks.

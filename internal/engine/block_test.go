@@ -134,8 +134,34 @@ func tempFile(t *testing.T, content string) *os.File {
 	return f
 }
 
-// start serves a connection of each kind and lets f be its client.
-func start(t *testing.T, prepare func(s *lines), f func(t *testing.T, e *Block, s *lines, client net.Conn)) {
+// anyEngine is what tests know of an engine.
+type anyEngine interface {
+	Len() int
+	Stop()
+	EvictIdle(n int) int
+	Idle() int
+}
+
+// start serves a connection of each kind, and one on each engine, and lets f be
+// its client.
+func start(t *testing.T, prepare func(s *lines), f func(t *testing.T, e anyEngine, s *lines, client net.Conn)) {
+	t.Run("event", func(t *testing.T) {
+		s := newLines()
+		if prepare != nil {
+			prepare(s)
+		}
+		e, client, ended := startEvent(t, s)
+		f(t, e, s, client)
+		client.Close()
+		select {
+		case <-ended:
+		case <-time.After(10 * time.Second):
+			t.Fatal("the connection did not end")
+		}
+		if e.Len() != 0 {
+			t.Errorf("%d connections left", e.Len())
+		}
+	})
 	for _, k := range kinds {
 		t.Run(k.name, func(t *testing.T) {
 			server, client := k.pair(t)
@@ -183,7 +209,7 @@ func wantEOF(t *testing.T, c net.Conn) {
 }
 
 func TestFeedPipelinedAndSplit(t *testing.T) {
-	start(t, nil, func(t *testing.T, e *Block, s *lines, c net.Conn) {
+	start(t, nil, func(t *testing.T, e anyEngine, s *lines, c net.Conn) {
 		go io.WriteString(c, "a\nb\nc")
 		want(t, c, "a\nb\n")
 		for _, b := range "def\n" {
@@ -197,7 +223,7 @@ func TestFeedPipelinedAndSplit(t *testing.T) {
 }
 
 func TestCloseLosesNoAnswer(t *testing.T) {
-	start(t, nil, func(t *testing.T, e *Block, s *lines, c net.Conn) {
+	start(t, nil, func(t *testing.T, e anyEngine, s *lines, c net.Conn) {
 		go io.WriteString(c, "a\nclose\nnever read\n"+strings.Repeat("z", 100_000))
 		want(t, c, "a\nbye\n")
 		c.Close()
@@ -208,7 +234,7 @@ func TestCloseLosesNoAnswer(t *testing.T) {
 }
 
 func TestAbort(t *testing.T) {
-	start(t, nil, func(t *testing.T, e *Block, s *lines, c net.Conn) {
+	start(t, nil, func(t *testing.T, e anyEngine, s *lines, c net.Conn) {
 		send(t, c, "abort\n")
 		if err := <-s.closed; !errors.Is(err, ErrAborted) {
 			t.Errorf("Closed(%v), want ErrAborted", err)
@@ -218,7 +244,7 @@ func TestAbort(t *testing.T) {
 
 func TestStallAtEndAndDeadline(t *testing.T) {
 	t.Run("end", func(t *testing.T) {
-		start(t, nil, func(t *testing.T, e *Block, s *lines, c net.Conn) {
+		start(t, nil, func(t *testing.T, e anyEngine, s *lines, c net.Conn) {
 			send(t, c, "unfinished")
 			c.Close()
 			if err := <-s.stalled; !errors.Is(err, io.EOF) {
@@ -227,7 +253,7 @@ func TestStallAtEndAndDeadline(t *testing.T) {
 		})
 	})
 	t.Run("deadline", func(t *testing.T) {
-		start(t, func(s *lines) { s.idle = 50 * time.Millisecond }, func(t *testing.T, e *Block, s *lines, c net.Conn) {
+		start(t, func(s *lines) { s.idle = 50 * time.Millisecond }, func(t *testing.T, e anyEngine, s *lines, c net.Conn) {
 			send(t, c, "x\n")
 			want(t, c, "x\n")
 			if err := <-s.stalled; !errors.Is(err, os.ErrDeadlineExceeded) {
@@ -241,7 +267,7 @@ func TestStallAtEndAndDeadline(t *testing.T) {
 // A deadline is set once in a while only; an old one must not end a wait that
 // is to be longer.
 func TestDeadlineMovesOn(t *testing.T) {
-	start(t, func(s *lines) { s.idle = 300 * time.Millisecond }, func(t *testing.T, e *Block, s *lines, c net.Conn) {
+	start(t, func(s *lines) { s.idle = 300 * time.Millisecond }, func(t *testing.T, e anyEngine, s *lines, c net.Conn) {
 		for range 8 {
 			send(t, c, "x\n")
 			want(t, c, "x\n")
@@ -256,7 +282,7 @@ func TestDeadlineMovesOn(t *testing.T) {
 }
 
 func TestHijackKeepsUnreadBytes(t *testing.T) {
-	start(t, nil, func(t *testing.T, e *Block, s *lines, c net.Conn) {
+	start(t, nil, func(t *testing.T, e anyEngine, s *lines, c net.Conn) {
 		go io.WriteString(c, "hijack\nrest")
 		want(t, c, "yours\n")
 		hc := <-s.hijacked
@@ -269,7 +295,7 @@ func TestHijackKeepsUnreadBytes(t *testing.T) {
 
 func TestSendFile(t *testing.T) {
 	content := strings.Repeat("0123456789abcdef", 1<<16)
-	start(t, func(s *lines) { s.file = tempFile(t, content) }, func(t *testing.T, e *Block, s *lines, c net.Conn) {
+	start(t, func(s *lines) { s.file = tempFile(t, content) }, func(t *testing.T, e anyEngine, s *lines, c net.Conn) {
 		go io.WriteString(c, "a\nfile\nb\n")
 		want(t, c, "a\nfile:"+content[1:]+"b\n")
 		if off, _ := s.file.Seek(0, io.SeekCurrent); off != int64(len(content)) {
@@ -279,7 +305,7 @@ func TestSendFile(t *testing.T) {
 }
 
 func TestFillBlocksForMore(t *testing.T) {
-	start(t, nil, func(t *testing.T, e *Block, s *lines, c net.Conn) {
+	start(t, nil, func(t *testing.T, e anyEngine, s *lines, c net.Conn) {
 		send(t, c, "fill\n")
 		send(t, c, "late\n")
 		want(t, c, "late\n")
@@ -308,7 +334,7 @@ func TestWatchSeesThePeerLeave(t *testing.T) {
 }
 
 func TestStopClosesIdleAndSparesBusy(t *testing.T) {
-	start(t, nil, func(t *testing.T, e *Block, s *lines, c net.Conn) {
+	start(t, nil, func(t *testing.T, e anyEngine, s *lines, c net.Conn) {
 		send(t, c, "x\n")
 		want(t, c, "x\n")
 		send(t, c, "half")
@@ -320,14 +346,7 @@ func TestStopClosesIdleAndSparesBusy(t *testing.T) {
 	})
 }
 
-func busyConns(e *Block) (n int) {
-	e.each(func(c *blockConn) {
-		if c.state.Load() == busy {
-			n++
-		}
-	})
-	return n
-}
+func busyConns(e anyEngine) int { return e.Len() - e.Idle() }
 
 func waitFor(t *testing.T, cond func() bool) {
 	t.Helper()
@@ -339,7 +358,7 @@ func waitFor(t *testing.T, cond func() bool) {
 }
 
 func TestEvictIdle(t *testing.T) {
-	start(t, nil, func(t *testing.T, e *Block, s *lines, c net.Conn) {
+	start(t, nil, func(t *testing.T, e anyEngine, s *lines, c net.Conn) {
 		send(t, c, "x\n")
 		want(t, c, "x\n")
 		waitFor(t, func() bool { return e.EvictIdle(1) == 1 })

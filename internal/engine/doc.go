@@ -2,9 +2,9 @@
 // protocol: a Session consumes what arrived, leaves what is to be sent and says
 // what it waits for; the engine does the waiting, the reading and the writing.
 //
-// One engine exists: Block, a goroutine for each connection, on any net.Conn
-// and any system. A second one needs no change in a session: it calls the same
-// methods of Session and offers the same Conn.
+// There are two engines, and the same sessions run on both: Block, a goroutine
+// for each connection, on any net.Conn and any system, and Event, goroutines for
+// the work that there is, on sockets where the system has a poller for them.
 //
 // # How a session is driven
 //
@@ -31,4 +31,14 @@
 // Fill for a body that a handler reads as a stream, Flush and WriteBody for an
 // answer that is sent piecemeal. That is how streamed bodies park: in Fill, on
 // the goroutine that runs the handler.
+//
+// # Event
+//
+// A loop (event_loop.go) has a poller and goroutines that share what it finds.
+// Whoever visits a connection owns it (event_word.go) and does all it can:
+// reads, feeds the session, writes. Before that it has made sure that another
+// goroutine can run, so that handlers may block. Where a connection has to wait,
+// it is let go with no more than its descriptor, a small struct and the bytes
+// that are on their way; the next edge, or the timing wheel (event_wheel.go),
+// has it visited again.
 package engine

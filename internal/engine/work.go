@@ -44,6 +44,12 @@ func getWork() *Work {
 
 // putWork returns w, whose bytes were all consumed and written.
 func putWork(w *Work) {
+	w.reset()
+	workPool.Put(w)
+}
+
+// reset empties w.
+func (w *Work) reset() {
 	w.r, w.w = 0, 0
 	if len(w.in) > keepSize+slack {
 		w.in = make([]byte, inSize+slack)
@@ -52,7 +58,6 @@ func putWork(w *Work) {
 		w.Out = make([]byte, 0, inSize)
 	}
 	w.Out = w.Out[:0]
-	workPool.Put(w)
 }
 
 // Unread returns the bytes that were read and not consumed. Behind their end

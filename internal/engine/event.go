@@ -1,0 +1,221 @@
+package engine
+
+import (
+	"net"
+	"runtime"
+	"sync"
+	"sync/atomic"
+)
+
+// Event is the engine whose goroutines are for the work and not for the
+// connections: a few of them, see loop, serve all connections of sockets. It
+// needs a poller, which Linux has; see Serves. The fields must be set before it
+// serves.
+type Event struct {
+	// Ended is called once for each connection, behind Closed or when it was
+	// hijacked.
+	Ended func(sess Session, err error)
+	// Panicked is called with what user code panicked with outside of Feed.
+	Panicked func(recovered any)
+	// Loops is the number of pollers, each with goroutines of its own; by
+	// default one, or one for each four processors.
+	Loops int
+	// MaxRunning bounds the goroutines of each loop; 0 means no bound.
+	MaxRunning int
+
+	acceptors sync.Map // those that serve
+
+	mu    sync.Mutex
+	loops []*loop      // nil while nothing holds the engine
+	holds atomic.Int64 // calls of Serve and connections
+	epoch atomic.Uint32
+	n     atomic.Int32
+}
+
+// noBound is more goroutines than there will be.
+const noBound = 1 << 30
+
+func (e *Event) maxWorkers() int {
+	if e.MaxRunning > 0 {
+		return max(e.MaxRunning, 2)
+	}
+	return noBound
+}
+
+// batchSize is how many events a poll returns at most.
+const batchSize = 256
+
+// hold starts the loops, if they don't run.
+func (e *Event) hold() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.loops == nil {
+		n := e.Loops
+		if n <= 0 {
+			n = max(1, runtime.GOMAXPROCS(0)/4)
+		}
+		for range n {
+			sys, err := newSystem()
+			if err != nil {
+				e.endLoops()
+				return err
+			}
+			e.loops = append(e.loops, startLoop(e, sys))
+		}
+	}
+	e.holds.Add(1)
+	return nil
+}
+
+func startLoop(e *Event, sys system) *loop {
+	l := &loop{e: e, sys: sys, batch: make([]ready, 0, batchSize), workers: 1, called: true}
+	l.wheel.fire = l.expired
+	go (&worker{l: l, call: make(chan bool, 1)}).run()
+	return l
+}
+
+// unhold ends the loops when nothing holds the engine any more.
+func (e *Event) unhold() {
+	if e.holds.Add(-1) > 0 {
+		return
+	}
+	e.mu.Lock()
+	if e.holds.Load() == 0 {
+		e.endLoops()
+	}
+	e.mu.Unlock()
+}
+
+func (e *Event) endLoops() {
+	for _, l := range e.loops {
+		l.end()
+	}
+	e.loops = nil
+}
+
+// all returns the loops.
+func (e *Event) all() []*loop {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.loops
+}
+
+// Len returns the number of connections.
+func (e *Event) Len() int { return int(e.n.Load()) }
+
+// Start hands a connection of Serve to a loop, with the session that is to serve
+// it. A connection of an epoch that has been stopped ends when it is idle.
+func (e *Event) Start(nc net.Conn, epoch uint32, sess Session) {
+	c := (*eventConn)(nc.(*eventSocket))
+	c.sess, c.epoch = sess, epoch
+	l := e.place()
+	c.l = l
+	l.conns.Add(1)
+	e.n.Add(1)
+	e.holds.Add(1)
+	slotAt, gen := l.adopt(c)
+	wk := worker{l: l} // for what is to do here
+	fine := false
+	defer func() {
+		if !fine { // user code ended it
+			if r := recover(); r != nil {
+				e.Panicked(r)
+			}
+			c.end(ErrGoexit, &wk)
+		}
+	}()
+	sess.Open(c, &wk.next)
+	c.idle, c.due = wk.next.Idle, tickOf(wk.next.Deadline)
+	fine = true
+	if err := l.sys.add(c.fd, slotAt, gen); err != nil {
+		c.end(err, &wk)
+		return
+	}
+	l.wheel.arm(c, c.due)
+	idle := c.idle
+	switch {
+	case !c.release(idle):
+		l.inject(c, evTurn) // something was posted by now
+	case idle && c.Stopping() && c.postIdle(evStop):
+		l.inject(c, evStop)
+	}
+}
+
+// place returns the loop with the fewest connections.
+func (e *Event) place() *loop {
+	var best *loop
+	for _, l := range e.all() {
+		if best == nil || l.conns.Load() < best.conns.Load() {
+			best = l
+		}
+	}
+	return best
+}
+
+// Stop ends the epoch: idle connections are closed, the others as soon as they
+// are idle.
+func (e *Event) Stop() {
+	e.epoch.Add(1)
+	for _, l := range e.all() {
+		l.each(func(c *eventConn) {
+			if c.Stopping() && c.postIdle(evStop) {
+				l.inject(c, evStop)
+			}
+		})
+	}
+}
+
+// CloseAll closes all connections at once, whatever they do.
+func (e *Event) CloseAll() {
+	for _, l := range e.all() {
+		l.each((*eventConn).kill)
+	}
+}
+
+// EvictIdle closes up to n idle connections, and returns how many it found; see
+// Block.EvictIdle.
+func (e *Event) EvictIdle(n int) (found int) {
+	for _, l := range e.all() {
+		if found < n {
+			found += l.evictIdle(n - found)
+		}
+	}
+	return found
+}
+
+// Idle returns the number of connections that are idle. It looks at all.
+func (e *Event) Idle() (n int) {
+	for _, l := range e.all() {
+		l.each(func(c *eventConn) {
+			if c.word.Load()&isIdle != 0 {
+				n++
+			}
+		})
+	}
+	return n
+}
+
+// evictIdle is EvictIdle of one loop.
+func (l *loop) evictIdle(n int) (found int) {
+	l.mu.Lock()
+	for range min(64+n, len(l.slots)) {
+		if l.evict >= len(l.slots) {
+			l.evict = 0
+		}
+		c := l.slots[l.evict].c
+		l.evict++
+		if c != nil && c.postIdle(evStop) {
+			c.set(evStop)
+			l.turns.push(c)
+			if found++; found == n {
+				break
+			}
+		}
+	}
+	polling := l.polling
+	l.mu.Unlock()
+	if found > 0 && polling {
+		l.sys.wake()
+	}
+	return found
+}

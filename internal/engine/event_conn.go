@@ -1,0 +1,355 @@
+package engine
+
+import (
+	"io"
+	"net"
+	"os"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/galehttp/gale/internal/clock"
+)
+
+// errKilled says that a connection was closed by somebody else than its session.
+var errKilled = net.ErrClosed
+
+// eventConn is a connection of Event. Its owner, see eventWord, owns everything
+// but what is said to be otherwise. It is a net.Conn too, see event_net.go.
+type eventConn struct {
+	word  atomic.Uint32
+	fd    int32
+	slot  uint32 // in loop.slots
+	epoch uint32
+
+	l    *loop
+	sess Session
+	from *acceptor
+	link *eventConn // the next one in loop.ready
+	w    *Work      // while it is visited, or while its bytes don't fit a stash
+	more atomic.Pointer[connMore]
+
+	timer wheelLink
+
+	phase  phase
+	op     Op // what the session wants when what is written is written
+	idle   bool
+	linger bool
+	// drained: the socket has been read to its end; the next edge tells of more.
+	drained bool
+	// hup: the peer has ended its side, so that a short read means nothing.
+	hup bool
+	// whole: a short read does not mean that there is nothing more.
+	whole bool
+	addr  rawAddr // of the peer
+
+	due          clock.Tick // the deadline of what it waits for, 0 for none
+	stash        []byte     // unread bytes, kept while there is no workspace
+	writeTimeout time.Duration
+
+	mu sync.Mutex // of fd, as far as others than the owner use it
+}
+
+// connMore is what few connections need.
+type connMore struct {
+	wake       chan struct{} // see await
+	pend       []byte        // output that the socket did not take
+	file       *File         // to be sent behind it
+	blocked    bool          // pend or file waits for room
+	readDue    clock.Tick    // due of the reading that follows
+	lingerEnd  clock.Tick
+	writeLimit time.Time
+	readUntil  atomic.Int64 // deadlines of the net.Conn
+	writeUntil atomic.Int64
+	watch      atomic.Pointer[eventWatch]
+	local      atomic.Pointer[rawAddr]
+	hijacked   atomic.Pointer[net.Conn]
+}
+
+// phase is what a connection does.
+type phase uint8
+
+const (
+	reading   phase = iota // waits for bytes
+	feeding                // has the session called without waiting
+	writing                // waits for room, then does op
+	lingering              // has ended its side and discards what comes
+	accepting              // is no connection but a listener
+)
+
+// extra returns the rarely used part.
+func (c *eventConn) extra() *connMore {
+	if c.more.Load() == nil {
+		c.more.CompareAndSwap(nil, new(connMore))
+	}
+	return c.more.Load()
+}
+
+// verdict is how a step of a visit ended.
+type verdict uint8
+
+const (
+	again verdict = iota // there is more to do
+	wait                 // until something is posted
+	ended                // the connection is over
+)
+
+// A visit ends, so that others get their turn, after so many bytes read or so
+// many calls of the session.
+const (
+	visitBytes = 64 << 10
+	visitFeeds = 32
+)
+
+// visit does what can be done for c, which the caller owns, after ev. It runs
+// the session, and with it handlers.
+func (c *eventConn) visit(ev uint32, wk *worker) {
+	if ev&evTurn != 0 {
+		ev |= c.take()
+	}
+	c.note(ev)
+	wk.bytes, wk.feeds = 0, 0
+	for {
+		var v verdict
+		switch c.phase {
+		case reading:
+			v = c.stepRead(ev, wk)
+		case feeding:
+			v = c.stepFeed(wk)
+		case writing:
+			v = c.stepWrite(ev, wk)
+		case lingering:
+			v = c.stepLinger(ev, wk)
+		default:
+			v = c.stepAccept(ev, wk)
+		}
+		switch v {
+		case ended:
+			return
+		case again:
+			if wk.bytes >= visitBytes || wk.feeds >= visitFeeds {
+				c.putAside(wk)
+				c.l.queue(c)
+				return
+			}
+			ev = 0
+			if c.word.Load()&pending != 0 {
+				ev = c.take()
+				c.note(ev)
+			}
+		case wait:
+			c.putAside(wk)
+			c.l.wheel.arm(c, c.due)
+			idle := c.phase == reading && c.idle
+			if c.release(idle) {
+				// A shutdown that began before it was let go did not see it.
+				if !idle || !c.Stopping() || !c.postIdle(evStop) {
+					return
+				}
+				ev = evStop
+			} else {
+				ev = c.take()
+			}
+			c.note(ev)
+		}
+	}
+}
+
+// note takes down what lasts of ev.
+func (c *eventConn) note(ev uint32) {
+	if ev&(evIn|evHup|evReset|evStop) != 0 {
+		c.drained = false
+		if ev&(evHup|evReset) != 0 {
+			c.hup = true
+		}
+	}
+}
+
+// work gives the connection the worker's workspace, with its stash.
+func (c *eventConn) work(wk *worker) *Work {
+	if c.w == nil {
+		c.w = wk.take()
+		if c.stash != nil {
+			c.w.put(c.stash)
+			c.stash = nil
+		}
+	}
+	return c.w
+}
+
+// putAside gives the workspace back, if it is worth the copy.
+func (c *eventConn) putAside(wk *worker) {
+	if c.w == nil || len(c.w.Out) > 0 {
+		return
+	}
+	if b := c.w.Unread(); len(b) > maxStash {
+		return
+	} else if len(b) > 0 {
+		c.stash = append([]byte(nil), b...)
+	}
+	wk.give(c.w)
+	c.w = nil
+}
+
+// stepRead reads once and feeds the session.
+func (c *eventConn) stepRead(ev uint32, wk *worker) verdict {
+	if ev&evKill != 0 {
+		return c.end(errKilled, wk)
+	}
+	if !c.drained {
+		w := c.work(wk)
+		room := w.room()
+		n, errno := c.l.sys.read(c.fd, room)
+		switch {
+		case n > 0:
+			w.w += n
+			w.Now = clock.Ticks()
+			wk.bytes += n
+			c.drained = n < len(room) && !c.hup && !c.whole
+			return c.feed(w, wk)
+		case errno == syscall.EINTR:
+			return again
+		case errno == syscall.EAGAIN:
+			c.drained = true
+		case errno == 0:
+			return c.stall(io.EOF, wk)
+		default:
+			return c.stall(c.opError("read", errno), wk)
+		}
+	}
+	switch {
+	case c.idle && (ev&evStop != 0 || c.Stopping()):
+		return c.end(nil, wk)
+	case ev&evTimeout != 0 && c.overdue():
+		return c.stall(os.ErrDeadlineExceeded, wk)
+	case c.word.Load()&evInterrupt != 0:
+		return c.stall(os.ErrDeadlineExceeded, wk)
+	}
+	return wait
+}
+
+func (c *eventConn) overdue() bool { return c.due != 0 && clock.Ticks() >= c.due }
+
+// feed lets the session have what was read.
+func (c *eventConn) feed(w *Work, wk *worker) verdict {
+	wk.feeds++
+	wk.next = Next{}
+	c.sess.Feed(w, &wk.next)
+	return c.obey(wk)
+}
+
+// stepFeed feeds the session, which wanted it.
+func (c *eventConn) stepFeed(wk *worker) verdict {
+	w := c.work(wk)
+	w.Now = clock.Ticks()
+	return c.feed(w, wk)
+}
+
+// stall tells the session that nothing more comes.
+func (c *eventConn) stall(why error, wk *worker) verdict {
+	w := c.work(wk)
+	w.Now = clock.Ticks()
+	wk.next = Next{}
+	c.sess.Stall(w, why, &wk.next)
+	return c.obey(wk)
+}
+
+// obey takes down what the session wants, and begins to write.
+func (c *eventConn) obey(wk *worker) verdict {
+	next := &wk.next
+	c.op, c.idle, c.linger = next.Op, next.Idle, next.Linger
+	if next.File != nil {
+		c.extra().file = next.File
+	}
+	if c.op == Read {
+		c.due = tickOf(next.Deadline)
+		if len(c.w.Out) == 0 {
+			c.phase = reading
+			return again
+		}
+	}
+	c.phase = writing
+	return c.stepWrite(0, wk)
+}
+
+// wrote goes on when all output is written.
+func (c *eventConn) wrote(wk *worker) verdict {
+	switch c.op {
+	case Read:
+		c.phase = reading
+		return again
+	case Flush:
+		c.phase = feeding
+		return again
+	case Close:
+		return c.closeGracefully(wk)
+	case Hijack:
+		return c.hijack(wk)
+	}
+	return c.end(ErrAborted, wk)
+}
+
+// end closes the connection and ends its session; err is why.
+func (c *eventConn) end(err error, wk *worker) verdict {
+	c.forsake(wk)
+	c.close()
+	c.sess.Closed(err)
+	wk.c = nil
+	c.l.ended(c, err)
+	return ended
+}
+
+// forsake gives everything back that the connection holds beside its
+// descriptor.
+func (c *eventConn) forsake(wk *worker) {
+	c.stash = nil
+	if c.w != nil {
+		wk.give(c.w)
+		c.w = nil
+	}
+	if m := c.more.Load(); m != nil {
+		m.pend = nil
+		if f := m.file; f != nil {
+			m.file = nil
+			if f.Done != nil {
+				f.Done.Close()
+			}
+		}
+	}
+	c.l.wheel.remove(c)
+}
+
+// close gives the descriptor back.
+func (c *eventConn) close() {
+	c.LocalAddr() // it can't be asked for afterwards
+	c.l.forget(c)
+	c.set(isClosed)
+	c.mu.Lock()
+	fd := c.fd
+	c.fd = -1
+	c.mu.Unlock()
+	if fd >= 0 {
+		c.l.sys.close(fd)
+	}
+}
+
+// kill has the connection closed at once, whatever it does. Any goroutine may
+// call it.
+func (c *eventConn) kill() {
+	c.mu.Lock()
+	if c.fd >= 0 {
+		c.l.sys.shutdown(c.fd, syscall.SHUT_RDWR)
+	}
+	c.mu.Unlock()
+	if c.post(evKill) {
+		c.l.inject(c, evKill)
+	}
+}
+
+// Stopping reports whether the connection's epoch has ended.
+func (c *eventConn) Stopping() bool { return c.epoch != c.l.e.epoch.Load() }
+
+func (c *eventConn) opError(op string, errno syscall.Errno) error {
+	return &net.OpError{Op: op, Net: c.network(), Source: c.LocalAddr(), Addr: c.RemoteAddr(), Err: os.NewSyscallError(op, errno)}
+}

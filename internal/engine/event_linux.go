@@ -1,0 +1,297 @@
+package engine
+
+import (
+	"net"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const haveSystem = true
+
+// epoll is the poller of Linux. A goroutine that waits for it is parked in Go's
+// own poller, where the epoll descriptor is one like others: that costs less to
+// wake than a thread, and holds no processor.
+type epoll struct {
+	linuxSockets
+	f      *os.File
+	raw    syscall.RawConn
+	fd     int
+	wakeFd int
+	events []unix.EpollEvent
+
+	mu   sync.Mutex // of wakeFd, which anybody may use
+	into []ready    // where try puts what it finds
+	n    int
+	try  func(fd uintptr) bool
+}
+
+// wakeSlot is where events of wakeFd go.
+const wakeSlot = 1<<31 - 1
+
+func newSystem() (system, error) {
+	fd, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
+	if err != nil {
+		return nil, os.NewSyscallError("epoll_create1", err)
+	}
+	p := &epoll{fd: fd, wakeFd: -1, events: make([]unix.EpollEvent, batchSize)}
+	p.ep = fd
+	if err = unix.SetNonblock(fd, true); err == nil {
+		p.f = os.NewFile(uintptr(fd), "epoll")
+		if p.raw, err = p.f.SyscallConn(); err == nil {
+			p.wakeFd, err = unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
+		}
+	}
+	if err == nil {
+		err = p.add(int32(p.wakeFd), wakeSlot, 0)
+	}
+	if err != nil {
+		p.shut()
+		return nil, err
+	}
+	p.try = func(uintptr) bool {
+		p.n = p.look(p.into)
+		return p.n != 0
+	}
+	return p, nil
+}
+
+func (p *epoll) add(fd int32, slot, gen uint32) error {
+	ev := unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLOUT | unix.EPOLLRDHUP | 1<<31, Fd: int32(slot), Pad: int32(gen)}
+	return os.NewSyscallError("epoll_ctl", unix.EpollCtl(p.fd, unix.EPOLL_CTL_ADD, int(fd), &ev))
+}
+
+func (p *epoll) poll(batch []ready, block bool) int {
+	if !block {
+		return p.look(batch)
+	}
+	p.into, p.n = batch, 0
+	if p.raw.Read(p.try) != nil {
+		return -1
+	}
+	return p.n
+}
+
+// look returns what is ready, -1 if it was only to wake up.
+func (p *epoll) look(batch []ready) (n int) {
+	got, err := unix.EpollWait(p.fd, p.events[:len(batch)], 0)
+	if err != nil {
+		return 0
+	}
+	for i := range got {
+		e := &p.events[i]
+		if e.Fd == wakeSlot {
+			continue
+		}
+		batch[n] = ready{uint32(e.Fd), uint32(e.Pad), fromEpoll(e.Events)}
+		n++
+	}
+	if n == 0 && got > 0 {
+		return -1
+	}
+	return n
+}
+
+func fromEpoll(e uint32) (ev uint32) {
+	if e&unix.EPOLLIN != 0 {
+		ev |= evIn
+	}
+	if e&unix.EPOLLOUT != 0 {
+		ev |= evOut
+	}
+	if e&unix.EPOLLRDHUP != 0 {
+		ev |= evHup
+	}
+	if e&(unix.EPOLLHUP|unix.EPOLLERR) != 0 {
+		ev |= evReset
+	}
+	return ev
+}
+
+func (p *epoll) wake() {
+	one := [8]byte{1}
+	p.mu.Lock()
+	if p.wakeFd >= 0 {
+		unix.Write(p.wakeFd, one[:]) // an edge, whether it was read or not
+	}
+	p.mu.Unlock()
+}
+
+func (p *epoll) shut() {
+	if p.f != nil {
+		p.f.Close()
+	} else {
+		unix.Close(p.fd)
+	}
+	p.mu.Lock()
+	if p.wakeFd >= 0 {
+		unix.Close(p.wakeFd)
+		p.wakeFd = -1
+	}
+	p.mu.Unlock()
+}
+
+// linuxSockets are the sockets of the system.
+type linuxSockets struct {
+	ep int // what they are registered with
+}
+
+var plainSockets sockets = linuxSockets{}
+
+func errnoOf(err error) syscall.Errno {
+	if e, ok := err.(syscall.Errno); ok {
+		return e
+	}
+	return syscall.EIO
+}
+
+// Reads and writes are those of package syscall: the race detector knows them
+// for points where two sides of a connection meet.
+
+func (linuxSockets) read(fd int32, p []byte) (int, syscall.Errno) {
+	n, err := syscall.Read(int(fd), p)
+	if err != nil {
+		return -1, errnoOf(err)
+	}
+	return n, 0
+}
+
+func (linuxSockets) write(fd int32, p []byte) (int, syscall.Errno) {
+	n, err := syscall.Write(int(fd), p)
+	if err != nil {
+		return -1, errnoOf(err)
+	}
+	return n, 0
+}
+
+func (linuxSockets) writev(fd int32, a, b []byte) (int, syscall.Errno) {
+	n, err := unix.Writev(int(fd), [][]byte{a, b})
+	if err != nil {
+		return -1, errnoOf(err)
+	}
+	return n, 0
+}
+
+func (linuxSockets) sendFile(fd int32, f *File) (n int, err error) {
+	in, err := f.F.SyscallConn()
+	if err != nil {
+		return 0, errNoSendfile
+	}
+	cerr := in.Control(func(src uintptr) {
+		off := f.Off
+		n, err = unix.Sendfile(int(fd), int(src), &off, int(min(f.N, maxSendfile)))
+	})
+	if cerr != nil {
+		return 0, cerr
+	}
+	switch err {
+	case nil, syscall.EAGAIN, syscall.EINTR:
+		return n, err
+	case syscall.EINVAL, syscall.ENOSYS, syscall.EOPNOTSUPP:
+		return 0, errNoSendfile
+	}
+	return 0, os.NewSyscallError("sendfile", err)
+}
+
+func (linuxSockets) shutdown(fd int32, how int) error { return unix.Shutdown(int(fd), how) }
+
+func (linuxSockets) setLinger(fd int32, sec int) error {
+	l := unix.Linger{Onoff: 1, Linger: int32(sec)}
+	if sec < 0 {
+		l = unix.Linger{}
+	}
+	return os.NewSyscallError("setsockopt", unix.SetsockoptLinger(int(fd), unix.SOL_SOCKET, unix.SO_LINGER, &l))
+}
+
+func (linuxSockets) localAddr(fd int32) (rawAddr, error) {
+	sa, err := unix.Getsockname(int(fd))
+	return fromSockaddr(sa), err
+}
+
+func (linuxSockets) hungUp(fd int32) (gone, reset bool) {
+	p := [1]unix.PollFd{{Fd: fd, Events: unix.POLLRDHUP}}
+	if _, err := unix.Poll(p[:], 0); err != nil {
+		return false, false
+	}
+	reset = p[0].Revents&(unix.POLLERR|unix.POLLHUP) != 0
+	return reset || p[0].Revents&unix.POLLRDHUP != 0, reset
+}
+
+func (s linuxSockets) remove(fd int32) { unix.EpollCtl(s.ep, unix.EPOLL_CTL_DEL, int(fd), nil) }
+
+func (linuxSockets) netConn(fd int32) (net.Conn, error) {
+	dup, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return nil, os.NewSyscallError("fcntl", err)
+	}
+	f := os.NewFile(uintptr(dup), "socket")
+	defer f.Close() // FileConn duplicates it again
+	return net.FileConn(f)
+}
+
+func (linuxSockets) close(fd int32) { unix.Close(int(fd)) }
+
+func fromSockaddr(sa unix.Sockaddr) (a rawAddr) {
+	switch sa := sa.(type) {
+	case *unix.SockaddrInet4:
+		a.kind, a.port = addrIP4, uint16(sa.Port)
+		copy(a.ip[:], sa.Addr[:])
+	case *unix.SockaddrInet6:
+		a.kind, a.port, a.zone, a.ip = addrIP6, uint16(sa.Port), sa.ZoneId, sa.Addr
+	}
+	return a
+}
+
+func (linuxSockets) duplicate(fd uintptr) (accepted, error) {
+	sa, _ := unix.Getpeername(int(fd))
+	dup, err := unix.FcntlInt(fd, unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return accepted{fd: -1}, os.NewSyscallError("fcntl", err)
+	}
+	return accepted{int32(dup), fromSockaddr(sa)}, nil
+}
+
+// accept takes as many connections as there are, up to the size of a batch.
+func (a *acceptor) accept(fd uintptr) {
+	for a.n < len(a.got) {
+		nfd, sa, err := unix.Accept4(int(fd), unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC)
+		switch err {
+		case nil:
+			a.got[a.n] = accepted{int32(nfd), fromSockaddr(sa)}
+			a.n++
+		case unix.EINTR:
+		case unix.EAGAIN:
+			return
+		default:
+			a.err = os.NewSyscallError("accept4", err)
+			return
+		}
+	}
+}
+
+// prepare sets the options that connections inherit from their listener.
+func (a *acceptor) prepare(keepAlive time.Duration) (err error) {
+	if _, ok := a.addr.(*net.TCPAddr); !ok {
+		return nil
+	}
+	secs := int(max((keepAlive+time.Second-1)/time.Second, 1))
+	cerr := a.raw.Control(func(fd uintptr) {
+		for _, o := range [][3]int{
+			{unix.IPPROTO_TCP, unix.TCP_NODELAY, 1},
+			{unix.SOL_SOCKET, unix.SO_KEEPALIVE, 1},
+			{unix.IPPROTO_TCP, unix.TCP_KEEPIDLE, secs},
+			{unix.IPPROTO_TCP, unix.TCP_KEEPINTVL, secs},
+		} {
+			if e := unix.SetsockoptInt(int(fd), o[0], o[1], o[2]); e != nil && err == nil {
+				err = os.NewSyscallError("setsockopt", e)
+			}
+		}
+	})
+	if cerr != nil {
+		return cerr
+	}
+	return err
+}

@@ -1,0 +1,240 @@
+package engine
+
+import (
+	"errors"
+	"net"
+	"net/netip"
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/galehttp/gale/internal/clock"
+)
+
+// eventSocket is an eventConn as a net.Conn: what handlers and hooks get to see.
+// Its Read and Write block the goroutine that owns the connection. Once the
+// connection was hijacked, it is one of package net that does everything.
+type eventSocket eventConn
+
+// rawAddr is an address without pointers.
+type rawAddr struct {
+	ip   [16]byte
+	zone uint32
+	port uint16
+	kind addrKind
+}
+
+type addrKind uint8
+
+const (
+	addrUnix addrKind = iota
+	addrIP4
+	addrIP6
+)
+
+// netAddr returns the address as package net has it.
+func (a *rawAddr) netAddr() net.Addr {
+	switch a.kind {
+	case addrIP4:
+		return &net.TCPAddr{IP: net.IP(append([]byte(nil), a.ip[:4]...)), Port: int(a.port)}
+	case addrIP6:
+		t := &net.TCPAddr{IP: net.IP(append([]byte(nil), a.ip[:]...)), Port: int(a.port)}
+		if a.zone != 0 {
+			t.Zone = zoneName(a.zone)
+		}
+		return t
+	}
+	return &net.UnixAddr{Name: "@", Net: "unix"}
+}
+
+// zoneName returns the name of an interface.
+func zoneName(index uint32) string {
+	if i, err := net.InterfaceByIndex(int(index)); err == nil {
+		return i.Name
+	}
+	return strconv.Itoa(int(index))
+}
+
+func (c *eventConn) network() string {
+	if c.addr.kind == addrUnix {
+		return "unix"
+	}
+	return "tcp"
+}
+
+// RemoteIP returns the peer's address, the zero Addr if it has none.
+func (c *eventSocket) RemoteIP() netip.Addr {
+	switch a := &c.addr; a.kind {
+	case addrIP4:
+		return netip.AddrFrom4([4]byte(a.ip[:4]))
+	case addrIP6:
+		return netip.AddrFrom16(a.ip).Unmap()
+	}
+	return netip.Addr{}
+}
+
+func (c *eventSocket) conn() *eventConn { return (*eventConn)(c) }
+
+// hijacked returns the connection that has taken the place of this one.
+func (c *eventSocket) hijacked() net.Conn {
+	if m := c.more.Load(); m != nil {
+		if nc := m.hijacked.Load(); nc != nil {
+			return *nc
+		}
+	}
+	return nil
+}
+
+// RemoteAddr returns the address of the peer. It stays readable.
+func (c *eventSocket) RemoteAddr() net.Addr { return c.conn().RemoteAddr() }
+
+// LocalAddr returns our address. It stays readable.
+func (c *eventSocket) LocalAddr() net.Addr { return c.conn().LocalAddr() }
+
+// RemoteAddr returns the address of the peer.
+func (c *eventConn) RemoteAddr() net.Addr { return c.addr.netAddr() }
+
+// LocalAddr returns our address: that of the listener if it has just one.
+func (c *eventConn) LocalAddr() net.Addr {
+	if c.from.local != nil {
+		return c.from.local
+	}
+	if m := c.more.Load(); m != nil {
+		if a := m.local.Load(); a != nil {
+			return a.netAddr()
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	m := c.extra()
+	if a := m.local.Load(); a != nil {
+		return a.netAddr()
+	}
+	if c.fd < 0 {
+		return c.from.addr
+	}
+	a, err := c.from.sys.localAddr(c.fd)
+	if err != nil {
+		return c.from.addr
+	}
+	m.local.Store(&a)
+	return a.netAddr()
+}
+
+// Read reads from the connection. It is for the goroutine that runs the session.
+func (c *eventSocket) Read(p []byte) (int, error) {
+	if nc := c.hijacked(); nc != nil {
+		return nc.Read(p)
+	}
+	if len(p) == 0 {
+		return 0, nil
+	}
+	ec := c.conn()
+	for {
+		n, err := ec.readNow(p)
+		if n > 0 || err != errWouldBlock {
+			return n, err
+		}
+		if err := ec.waitFor(evIn|evHup|evReset, clock.Tick(ec.extra().readUntil.Load())); err != nil {
+			return 0, err
+		}
+	}
+}
+
+// Write writes to the connection. It is for the goroutine that runs the session.
+func (c *eventSocket) Write(p []byte) (int, error) {
+	if nc := c.hijacked(); nc != nil {
+		return nc.Write(p)
+	}
+	if len(p) == 0 {
+		return 0, nil
+	}
+	if err := c.conn().writeAll(p); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// Close closes the connection at once.
+func (c *eventSocket) Close() error {
+	if nc := c.hijacked(); nc != nil {
+		return nc.Close()
+	}
+	c.conn().kill()
+	return nil
+}
+
+// CloseWrite ends our side of the connection.
+func (c *eventSocket) CloseWrite() error {
+	if cw, ok := c.hijacked().(interface{ CloseWrite() error }); ok {
+		return cw.CloseWrite()
+	}
+	return c.control(func(fd int32) error { return c.from.sys.shutdown(fd, syscall.SHUT_WR) })
+}
+
+// SetLinger is that of net.TCPConn.
+func (c *eventSocket) SetLinger(sec int) error {
+	return c.control(func(fd int32) error { return c.from.sys.setLinger(fd, sec) })
+}
+
+// control calls f with the descriptor while it is open.
+func (c *eventSocket) control(f func(fd int32) error) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.fd < 0 {
+		return net.ErrClosed
+	}
+	return f(c.fd)
+}
+
+// SetDeadline sets both deadlines.
+func (c *eventSocket) SetDeadline(t time.Time) error {
+	if nc := c.hijacked(); nc != nil {
+		return nc.SetDeadline(t)
+	}
+	c.SetReadDeadline(t)
+	return c.SetWriteDeadline(t)
+}
+
+// SetReadDeadline bounds the calls of Read that begin after it.
+func (c *eventSocket) SetReadDeadline(t time.Time) error {
+	if nc := c.hijacked(); nc != nil {
+		return nc.SetReadDeadline(t)
+	}
+	c.conn().extra().readUntil.Store(int64(tickOf(t)))
+	return nil
+}
+
+// SetWriteDeadline bounds the calls of Write that begin after it.
+func (c *eventSocket) SetWriteDeadline(t time.Time) error {
+	if nc := c.hijacked(); nc != nil {
+		return nc.SetWriteDeadline(t)
+	}
+	c.conn().extra().writeUntil.Store(int64(tickOf(t)))
+	return nil
+}
+
+// SyscallConn lets options of the socket be set and read.
+func (c *eventSocket) SyscallConn() (syscall.RawConn, error) { return (*eventRaw)(c), nil }
+
+// eventRaw is an eventConn as a syscall.RawConn.
+type eventRaw eventConn
+
+// Control calls f with the descriptor.
+func (c *eventRaw) Control(f func(fd uintptr)) error {
+	return (*eventSocket)(c).control(func(fd int32) error { f(uintptr(fd)); return nil })
+}
+
+// Read is not supported: the engine reads.
+func (c *eventRaw) Read(func(fd uintptr) bool) error { return errors.ErrUnsupported }
+
+// Write is not supported: the engine writes.
+func (c *eventRaw) Write(func(fd uintptr) bool) error { return errors.ErrUnsupported }
+
+// tickOf returns t as a tick, 0 for the zero time.
+func tickOf(t time.Time) clock.Tick {
+	if t.IsZero() {
+		return 0
+	}
+	return max(clock.TickOf(t), 1)
+}

@@ -1,0 +1,18 @@
+//go:build !linux
+
+package engine
+
+import (
+	"errors"
+	"time"
+)
+
+// haveSystem: Event has no poller on this system yet.
+const haveSystem = false
+
+var plainSockets sockets
+
+func newSystem() (system, error) { return nil, errors.ErrUnsupported }
+
+func (a *acceptor) accept(uintptr)              {}
+func (a *acceptor) prepare(time.Duration) error { return errors.ErrUnsupported }

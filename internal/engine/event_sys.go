@@ -1,0 +1,29 @@
+package engine
+
+import (
+	"net"
+	"syscall"
+)
+
+// sockets are the system calls for sockets that don't block. Where they fail, n
+// is negative.
+type sockets interface {
+	read(fd int32, p []byte) (n int, errno syscall.Errno)
+	write(fd int32, p []byte) (n int, errno syscall.Errno)
+	writev(fd int32, a, b []byte) (n int, errno syscall.Errno)
+	// sendFile sends from f.Off; errNoSendfile says that f is no such file.
+	sendFile(fd int32, f *File) (n int, err error)
+	shutdown(fd int32, how int) error
+	setLinger(fd int32, sec int) error
+	localAddr(fd int32) (rawAddr, error)
+	// hungUp reports whether the peer has left, and whether it broke the
+	// connection.
+	hungUp(fd int32) (gone, reset bool)
+	// remove takes fd away from the poller.
+	remove(fd int32)
+	// netConn makes an ordinary connection of a duplicate of fd.
+	netConn(fd int32) (net.Conn, error)
+	// duplicate returns a duplicate of the socket fd.
+	duplicate(fd uintptr) (accepted, error)
+	close(fd int32)
+}

@@ -1,0 +1,45 @@
+package engine
+
+import (
+	"net"
+	"testing"
+	"time"
+)
+
+// startEvent serves one connection with s on Event. ended is closed when the
+// connection has ended.
+func startEvent(t *testing.T, s Session) (e *Event, client net.Conn, ended chan struct{}) {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended = make(chan struct{})
+	e = &Event{
+		Ended:    func(Session, error) { close(ended) },
+		Panicked: func(r any) { t.Errorf("panic: %v", r) },
+	}
+	if !e.Serves(ln) {
+		ln.Close()
+		t.Skip("no event engine here")
+	}
+	served := make(chan error, 1)
+	go func() {
+		served <- e.Serve(ln, time.Minute, func(nc net.Conn) { e.Start(nc, 0, s) }, func(err error) { t.Error(err) })
+	}()
+	t.Cleanup(func() {
+		ln.Close()
+		select {
+		case <-served:
+		case <-time.After(10 * time.Second):
+			t.Error("Serve did not return when the listener was closed")
+		}
+		waitFor(t, func() bool { return e.all() == nil })
+	})
+	client, err = net.Dial("tcp", ln.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	client.SetDeadline(time.Now().Add(20 * time.Second))
+	return e, client, ended
+}
