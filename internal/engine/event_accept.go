@@ -250,26 +250,57 @@ func (e *Event) Detach(nc net.Conn) (net.Conn, error) {
 
 // hijack gives the connection away.
 func (c *eventConn) hijack(wk *worker) verdict {
-	rest := append([]byte(nil), c.stash...)
-	if c.w != nil {
-		rest = append(rest, c.w.Unread()...)
-	}
-	c.l.sys.remove(c.fd)
-	nc, err := c.l.sys.netConn(c.fd)
+	nc, err := c.ordinary(c.w)
 	if err != nil {
 		return c.end(err, wk)
 	}
-	if nc.RemoteAddr() == nil || len(rest) > 0 {
-		// The peer may have left already.
-		nc = &hijackedConn{Conn: &namedConn{nc, c.RemoteAddr()}, rest: rest}
-	}
-	c.extra().hijacked.Store(&nc)
 	c.forsake(wk)
-	c.close()
 	wk.c = nil
 	go c.sess.Hijacked(nc)
 	c.l.ended(c, nil)
 	return ended
+}
+
+// ordinary makes the connection one of package net, with what is unread in
+// front.
+func (c *eventConn) ordinary(w *Work) (net.Conn, error) {
+	rest := append([]byte(nil), c.stash...)
+	if w != nil {
+		rest = append(rest, w.Unread()...)
+	}
+	c.l.sys.remove(c.fd)
+	nc, err := c.l.sys.netConn(c.fd)
+	if err != nil {
+		return nil, err
+	}
+	if nc.RemoteAddr() == nil {
+		nc = &namedConn{nc, c.RemoteAddr()} // the peer has left already
+	}
+	c.extra().hijacked.Store(&nc)
+	c.close()
+	if len(rest) > 0 {
+		nc = &hijackedConn{Conn: nc, rest: rest}
+	}
+	return nc, nil
+}
+
+// Detach makes the connection an ordinary one while a message is in flight.
+func (c *eventConn) Detach(w *Work) (net.Conn, error) {
+	if err := c.Flush(w); err != nil {
+		return nil, err
+	}
+	if m := c.more.Load(); m != nil {
+		if wt := m.watch.Swap(nil); wt != nil {
+			wt.stop()
+		}
+	}
+	nc, err := c.ordinary(w)
+	if err != nil {
+		return nil, err
+	}
+	c.detached = true
+	w.Consume(len(w.Unread()))
+	return nc, nil
 }
 
 // namedConn is a connection with an address for its peer.

@@ -42,7 +42,9 @@ type eventConn struct {
 	hup bool
 	// whole: a short read does not mean that there is nothing more.
 	whole bool
-	addr  rawAddr // of the peer
+	// detached: it is somebody else's, see Detach.
+	detached bool
+	addr     rawAddr // of the peer
 
 	due          clock.Tick // the deadline of what it waits for, 0 for none
 	stash        []byte     // unread bytes, kept while there is no workspace
@@ -257,6 +259,13 @@ func (c *eventConn) stall(why error, wk *worker) verdict {
 
 // obey takes down what the session wants, and begins to write.
 func (c *eventConn) obey(wk *worker) verdict {
+	if c.detached {
+		c.forsake(wk)
+		wk.c = nil
+		defer c.l.ended(c, nil)
+		c.sess.Closed(nil)
+		return ended
+	}
 	next := &wk.next
 	c.op, c.idle, c.linger = next.Op, next.Idle, next.Linger
 	if next.File != nil {

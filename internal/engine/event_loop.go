@@ -140,10 +140,8 @@ func (wk *worker) run() {
 // visit, by a panic or by runtime.Goexit, the connection ends too.
 func (wk *worker) ended() {
 	l, c := wk.l, wk.c
-	if c != nil {
-		if r := recover(); r != nil {
-			l.e.Panicked(r)
-		}
+	if r := recover(); r != nil {
+		l.e.Panicked(r)
 	}
 	l.mu.Lock()
 	l.workers--
@@ -169,7 +167,7 @@ func (wk *worker) ended() {
 		l.inject(c, evIn) // another goroutine goes on
 		return
 	}
-	if c.word.Load()&isClosed != 0 {
+	if c.word.Load()&isClosed != 0 && !c.detached {
 		l.ended(c, ErrGoexit)
 		return
 	}

@@ -194,10 +194,15 @@ func (c *eventConn) Watch(gone func(reset bool)) (stop func()) {
 		if c.more.Load().watch.CompareAndSwap(wt, nil) {
 			c.unset(isWatched)
 		}
-		wt.mu.Lock()
-		wt.over = true
-		wt.mu.Unlock()
+		wt.stop()
 	}
+}
+
+// stop waits for gone, if it runs, and keeps it from running.
+func (wt *eventWatch) stop() {
+	wt.mu.Lock()
+	wt.over = true
+	wt.mu.Unlock()
 }
 
 // tellWatch tells whoever watches that the peer has left.
