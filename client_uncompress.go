@@ -54,9 +54,21 @@ type uncompressStream struct {
 	coding compress.Coding
 	closed atomic.Bool
 
-	mu  sync.Mutex // held while reading; guards what follows
-	dec *compress.Reader
-	err error // what Read returns from now on
+	mu    sync.Mutex // held while reading; guards what follows
+	dec   *compress.Reader
+	empty bool  // the body ended before its first byte
+	some  bool  // there was a byte
+	err   error // what Read returns from now on
+}
+
+// encoded is the body of an uncompressStream as its decoder reads it.
+type encoded struct{ s *uncompressStream }
+
+func (e encoded) Read(p []byte) (int, error) {
+	n, err := e.s.body.Read(p)
+	e.s.some = e.s.some || n > 0
+	e.s.empty = err == io.EOF && !e.s.some
+	return n, err
 }
 
 func newUncompressStream(body io.Reader, c compress.Coding) *uncompressStream {
@@ -72,9 +84,9 @@ func (s *uncompressStream) Read(p []byte) (int, error) {
 	}
 	if s.err == nil && s.dec == nil {
 		// This reads, which is why it waited until now.
-		dec, err := compress.NewReader(s.body, s.coding)
+		dec, err := compress.NewReader(encoded{s}, s.coding)
 		if err != nil {
-			s.end(err) // io.EOF: nothing is empty in any coding
+			s.end(err)
 		}
 		s.dec = dec
 	}
@@ -110,7 +122,10 @@ var errTrailingGarbage = errors.New("gale: the compressed body is followed by ot
 
 // end makes err the end of the body and gives the decoder back.
 func (s *uncompressStream) end(err error) {
-	if s.closed.Load() && err != io.EOF {
+	switch {
+	case s.empty: // nothing is nothing in any coding
+		err = io.EOF
+	case s.closed.Load() && err != io.EOF:
 		err = io.ErrClosedPipe
 	}
 	s.err = err

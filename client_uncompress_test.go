@@ -1,0 +1,218 @@
+package gale
+
+import (
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+)
+
+// compressedHost answers with the body, in the coding that the query names.
+func compressedHost(body []byte) RequestHandler {
+	return func(ctx *RequestCtx) {
+		ctx.Response.Header.Set("X-Asked", string(ctx.Request.Header.Peek("Accept-Encoding")))
+		q := ctx.QueryArgs()
+		coding := string(q.Peek("coding"))
+		var b []byte
+		switch coding {
+		case "gzip":
+			b = AppendGzipBytes(nil, body)
+		case "br":
+			b = AppendBrotliBytes(nil, body)
+		case "zstd":
+			b = AppendZstdBytes(nil, body)
+		case "deflate":
+			b = AppendDeflateBytes(nil, body)
+		case "none":
+			coding, b = "", body
+		default:
+			b = body
+		}
+		if q.Has("broken") {
+			b = b[:len(b)/2]
+		}
+		if q.Has("more") {
+			b = append(b, bytes.Repeat([]byte{0}, 4096)...)
+		}
+		if q.Has("empty") {
+			b = nil
+		}
+		if coding != "" {
+			ctx.Response.Header.Set("Content-Encoding", coding)
+		}
+		ctx.SetBody(b)
+	}
+}
+
+// Responses are decoded, buffered and streamed, and nothing tells that they
+// were encoded.
+func TestClientUncompress(t *testing.T) {
+	body := []byte(strings.Repeat("text that compresses well. ", 1000))
+	n := newMemNetwork(t)
+	n.serve(t, "a.test:80", compressedHost(body))
+	for _, stream := range []bool{false, true} {
+		c := &Client{Dial: n.dial, Uncompress: true, StreamResponseBody: stream}
+		for query, want := range map[string]string{
+			"coding=gzip": string(body), "coding=br": string(body), "coding=zstd": string(body), "coding=deflate": string(body),
+			"coding=none": string(body), "coding=gzip&empty": "", "coding=br&empty": "",
+		} {
+			req, resp := AcquireRequest(), AcquireResponse()
+			req.SetRequestURI("http://a.test/?" + query)
+			if err := c.Do(req, resp); err != nil {
+				t.Fatalf("%s: %v", query, err)
+			}
+			var got []byte
+			var err error
+			if stream {
+				got, err = io.ReadAll(resp.BodyStream())
+				_ = resp.CloseBodyStream()
+			} else {
+				got = resp.Body()
+				if n := resp.Header.ContentLength(); n != len(want) {
+					t.Errorf("%s: Content-Length is %d", query, n)
+				}
+			}
+			if string(got) != want || err != nil {
+				t.Errorf("stream %v, %s: %d bytes, want %d, %v", stream, query, len(got), len(want), err)
+			}
+			if e := resp.Header.ContentEncoding(); len(e) > 0 && len(want) > 0 {
+				t.Errorf("%s: Content-Encoding is left: %q", query, e)
+			}
+			if asked := string(resp.Header.Peek("X-Asked")); asked != "gzip, br, zstd" {
+				t.Errorf("asked for %q", asked)
+			}
+			if own := req.Header.Peek("Accept-Encoding"); len(own) > 0 {
+				t.Errorf("the caller's request is left with Accept-Encoding: %s", own)
+			}
+			ReleaseRequest(req)
+			ReleaseResponse(resp)
+		}
+		if s := c.PoolStats(); s.Dials != 1 {
+			t.Errorf("stream %v: %d connections were made, want one: %+v", stream, s.Dials, s)
+		}
+		c.CloseIdleConnections()
+	}
+}
+
+// Who asks for a coding, for a part or for no body gets what was sent.
+func TestClientUncompressLeavesAlone(t *testing.T) {
+	body := []byte(strings.Repeat("text", 1000))
+	n := newMemNetwork(t)
+	n.serve(t, "a.test:80", compressedHost(body))
+	for name, test := range map[string]struct {
+		off   bool
+		asked string
+		set   func(req *Request)
+	}{
+		"off":     {off: true},
+		"own":     {asked: "gzip", set: func(req *Request) { req.Header.Set("Accept-Encoding", "gzip") }},
+		"range":   {set: func(req *Request) { req.Header.SetByteRange(0, 9) }},
+		"head":    {set: func(req *Request) { req.Header.SetMethod("HEAD") }},
+		"unknown": {asked: "gzip, br, zstd", set: func(req *Request) { req.SetRequestURI("http://a.test/?coding=rot13") }},
+		"two":     {asked: "gzip, br, zstd", set: func(req *Request) { req.SetRequestURI("http://a.test/?coding=gzip,gzip") }},
+	} {
+		c := &Client{Dial: n.dial, Uncompress: !test.off}
+		req, resp := AcquireRequest(), AcquireResponse()
+		req.SetRequestURI("http://a.test/?coding=gzip")
+		if test.set != nil {
+			test.set(req)
+		}
+		if err := c.Do(req, resp); err != nil {
+			t.Fatal(name, err)
+		}
+		if len(resp.Header.ContentEncoding()) == 0 || string(resp.Header.Peek("X-Asked")) != test.asked {
+			t.Errorf("%s: Content-Encoding %q, asked for %q", name, resp.Header.ContentEncoding(), resp.Header.Peek("X-Asked"))
+		}
+		c.CloseIdleConnections()
+		ReleaseRequest(req)
+		ReleaseResponse(resp)
+	}
+}
+
+// A body that grows beyond the limit when it is decoded is an error, and so is one
+// that is broken.
+func TestClientUncompressErrors(t *testing.T) {
+	body := make([]byte, 1<<20)
+	n := newMemNetwork(t)
+	n.serve(t, "a.test:80", compressedHost(body))
+	c := &Client{Dial: n.dial, Uncompress: true, MaxResponseBodySize: 1 << 16}
+	streaming := &Client{Dial: n.dial, Uncompress: true, StreamResponseBody: true, MaxResponseBodySize: 1 << 16}
+	defer c.CloseIdleConnections()
+	defer streaming.CloseIdleConnections()
+	for _, coding := range []string{"gzip", "br", "zstd", "deflate"} {
+		for _, c := range []*Client{c, streaming} {
+			if _, b, err := c.Get(nil, "http://a.test/?coding="+coding); err != ErrBodyTooLarge || len(b) > 0 {
+				t.Errorf("%s: %d bytes, %v, want ErrBodyTooLarge", coding, len(b), err)
+			}
+		}
+		for _, c := range []*Client{{Dial: n.dial, Uncompress: true}, {Dial: n.dial, Uncompress: true, StreamResponseBody: true}} {
+			if _, _, err := c.Get(nil, "http://a.test/?broken&coding="+coding); err == nil {
+				t.Errorf("%s, cut off: no error", coding)
+			}
+			c.CloseIdleConnections()
+		}
+	}
+	// Streams are read on demand, whatever comes.
+	resp := AcquireResponse()
+	defer ReleaseResponse(resp)
+	req := AcquireRequest()
+	defer ReleaseRequest(req)
+	req.SetRequestURI("http://a.test/?coding=gzip")
+	if err := streaming.Do(req, resp); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadFull(resp.BodyStream(), make([]byte, 100)); err != nil {
+		t.Error(err)
+	}
+	s := resp.BodyStream()
+	if err := resp.CloseBodyStream(); err != nil {
+		t.Error(err)
+	}
+	if _, err := s.Read(make([]byte, 1)); !errors.Is(err, io.ErrClosedPipe) {
+		t.Errorf("Read after Close: %v", err)
+	}
+}
+
+// Closing a decoded stream wakes its reader.
+func TestClientUncompressClose(t *testing.T) {
+	hold := make(chan struct{})
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Encoding", "gzip")
+		z := gzip.NewWriter(w)
+		_, _ = z.Write([]byte("begin"))
+		_ = z.Flush()
+		w.(http.Flusher).Flush()
+		<-hold
+	}))
+	defer s.Close()
+	defer close(hold)
+	c := &Client{Uncompress: true, StreamResponseBody: true}
+	req, resp := AcquireRequest(), AcquireResponse()
+	req.SetRequestURI(s.URL)
+	if err := c.Do(req, resp); err != nil {
+		t.Fatal(err)
+	}
+	r := resp.BodyStream().(io.ReadCloser)
+	b := make([]byte, 5)
+	if _, err := io.ReadFull(r, b); err != nil || string(b) != "begin" {
+		t.Fatal(string(b), err)
+	}
+	done := make(chan error)
+	go func() {
+		_, err := r.Read(b)
+		done <- err
+	}()
+	if err := r.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := <-done; err == nil {
+		t.Error("Read goes on after Close")
+	}
+	if n := c.ConnsCount(); n != 0 {
+		t.Errorf("%d connections are left", n)
+	}
+}
