@@ -67,7 +67,7 @@ func isClose(value []byte) bool {
 // isTen reports whether the head was received as HTTP/1.0, where connections
 // close unless somebody asks to keep them alive (RFC 9112 section 9.3).
 func isTen(f *msg.Fields) bool {
-	return f.Parts[msg.Raw].Len > 0 && string(f.Part(msg.Proto)) == "HTTP/1.0"
+	return f.Parts[msg.Raw].Len > 0 && (string(f.Part(msg.Proto)) == "HTTP/1.0" || string(f.Part(msg.Proto)) == "HTTP/0.9")
 }
 
 // expectation is what the Expect fields ask for (RFC 9110 section 10.1.1).
@@ -86,24 +86,15 @@ func expectation(f *msg.Fields) msg.Expectation {
 //
 //	HTTP-version = HTTP-name "/" DIGIT "." DIGIT     RFC 9112 section 2.3
 //
-// Other protocols of that form pass. What can't stand in a start line is kept for
-// those who ask for the protocol, with spaces for control characters, and written as
-// HTTP/1.1. An empty version means HTTP/1.1.
+// Whatever is no version of HTTP is the caller's business, but for control
+// characters, which become spaces. An empty version means HTTP/1.1.
 func setProtocol(f *msg.Fields, minor *uint8, v []byte) {
 	f.SetPart(msg.Proto, v)
-	if p := f.Part(msg.Proto); !validProtocol(p) {
-		bytesconv.NeutralizeText(p)
-	}
+	bytesconv.NeutralizeText(f.Part(msg.Proto))
 	*minor = 1
 	if string(v) == "HTTP/1.0" {
 		*minor = 0
 	}
-}
-
-// validProtocol reports whether a protocol can stand in a start line.
-func validProtocol(p []byte) bool {
-	name, number, ok := bytes.Cut(p, []byte{'/'})
-	return bytesconv.IsToken(name) && (!ok || bytesconv.IsToken(number))
 }
 
 // appendField appends the line of field i.

@@ -89,10 +89,11 @@ func readTrailer(r *bufio.Reader, hide bool, take func(name, value []byte)) erro
 	return nil
 }
 
-// bufferLimits leaves it to the size of r's buffer what head is too long.
+// bufferLimits leaves it to the size of r's buffer what head is too long. What is
+// read by a program's own hand may be older than what servers and clients accept.
 func bufferLimits(r *bufio.Reader) *h1.Limits {
 	const fields = 8 << 10
-	return &h1.Limits{Head: r.Size() + 1, Target: r.Size() + 1, Fields: fields}
+	return &h1.Limits{Lenient: true, Head: r.Size() + 1, Target: r.Size() + 1, Fields: fields}
 }
 
 // readHead gives parse what r has buffered, and more until it is enough.

@@ -60,8 +60,8 @@ func (h *RequestHeader) Protocol() []byte {
 	return strHTTP11
 }
 
-// SetProtocol sets the version of the request line. For what can't be one, such
-// as a version with spaces, HTTP/1.1 is written.
+// SetProtocol sets the version of the request line; control characters in it
+// become spaces.
 func (h *RequestHeader) SetProtocol(protocol string) {
 	h.SetProtocolBytes(bytesconv.S2B(protocol))
 }

@@ -42,8 +42,8 @@ func (h *ResponseHeader) Protocol() []byte {
 	return strHTTP11
 }
 
-// SetProtocol sets the version of the status line. For what can't be one, such
-// as a version with spaces, HTTP/1.1 is written.
+// SetProtocol sets the version of the status line; control characters in it
+// become spaces.
 func (h *ResponseHeader) SetProtocol(protocol []byte) {
 	setProtocol(&h.s.Fields, &h.s.Minor, protocol)
 }

@@ -84,7 +84,7 @@ func (h *ResponseHeader) appendStatusLine(dst []byte) []byte {
 	from := len(dst)
 	dst = h1.AppendStatusLine(dst, h.StatusCode(), h.s.Part(msg.Reason))
 	p := h.s.Part(msg.Proto)
-	if len(p) == 0 || string(p) == "HTTP/1.1" || !validProtocol(p) {
+	if len(p) == 0 || string(p) == "HTTP/1.1" {
 		return dst
 	}
 	line := string(dst[from+len("HTTP/1.1"):])

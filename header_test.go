@@ -61,7 +61,7 @@ func TestRequestHeaderText(t *testing.T) {
 		}, start + "Host: a\r\n!#$%&'*+-.^_`|~09az: v\r\n\r\n"},
 		{"values", func(h *RequestHeader) { h.Set("x", "a\r\nb: c\x00\x01\x7f\té") }, start + "Host: a\r\nX: a  b: c   \té\r\n\r\n"},
 		{"method", func(h *RequestHeader) { h.SetMethod("PUT"); h.SetMethod("A B"); h.SetMethod("A\r\n") }, "PUT / HTTP/1.1\r\nHost: a\r\n\r\n"},
-		{"protocol", func(h *RequestHeader) { h.SetProtocol("HTTP/1.0"); h.SetProtocol("HTTP/1.0\r\nx") }, "GET / HTTP/1.1\r\nHost: a\r\n\r\n"},
+		{"protocol", func(h *RequestHeader) { h.SetProtocol("HTTP/1.0"); h.SetProtocol("HTTP/1.0\r\nx") }, "GET / HTTP/1.0  x\r\nHost: a\r\n\r\n"},
 		{"target", func(h *RequestHeader) { h.SetRequestURI("/a b\x01\r\n\x7f?é#frag") }, "GET /a%20b%01%20%20%7F?é HTTP/1.1\r\nHost: a\r\n\r\n"},
 		{"query alone", func(h *RequestHeader) { h.SetRequestURI("?a=b") }, "GET /?a=b HTTP/1.1\r\nHost: a\r\n\r\n"},
 		{"fragment alone", func(h *RequestHeader) { h.SetRequestURI("#a") }, start + "Host: a\r\n\r\n"},

@@ -70,7 +70,7 @@ func (h *RequestHeader) appendRequestLine(dst []byte) []byte {
 	default:
 		dst = appendTarget(dst, target)
 	}
-	if proto := h.s.Part(msg.Proto); validProtocol(proto) {
+	if proto := h.s.Part(msg.Proto); len(proto) > 0 {
 		dst = append(append(dst, ' '), proto...)
 		return append(dst, '\r', '\n')
 	}

@@ -2,14 +2,15 @@
 # Runs the own tests of projects made for fasthttp: on fasthttp, and on Gale
 # through compat/fasthttp and the replace line that users write.
 #
-#   scripts/frameworks.sh [-r REGEXP] [-s SECONDS] [WORK]
+#   scripts/frameworks.sh [-k] [-r REGEXP] [-s SECONDS] [WORK]
 #
 # -r picks projects by their names in the table below, -s is the limit for one
-# run of one project (default 300). WORK (default: a new directory, removed at
+# run of one project (default 300), and -k takes results on fasthttp from the
+# last run in WORK. WORK (default: a new directory, removed at
 # the end) keeps what was downloaded and, in NAME.fasthttp.json and
 # NAME.gale.json, what go test said. A table of the numbers of tests that pass
-# comes out, and below it those that pass on fasthttp alone. The exit status is
-# 1 if there are any.
+# comes out, and below it the first of those that pass on fasthttp alone; all are
+# in NAME.lost. The exit status is 1 if there are any.
 #
 # The tests of others do as they please: one of them tries to delete /bin/sh.
 # Started by root, the script goes on as the user nobody, who may write to WORK
@@ -32,9 +33,10 @@ fasthttp=v1.77.0
 # The version of this module that fasthttp asks for can't be had everywhere.
 brrr=github.com/molecule-man/go-brrr
 
-only=. seconds=300
-while getopts r:s: o; do
+only=. seconds=300 keep=
+while getopts kr:s: o; do
 	case $o in
+	k) keep=-k ;;
 	r) only=$OPTARG ;;
 	s) seconds=$OPTARG ;;
 	*) exit 2 ;;
@@ -51,7 +53,7 @@ fi
 if [ "$(id -u)" = 0 ]; then
 	chmod 755 "$work" && chown nobody "$work" || exit 1
 	setpriv --reuid=nobody --regid="$(id -g nobody)" --clear-groups --no-new-privs \
-		bash "$checkout/scripts/frameworks.sh" -r "$only" -s "$seconds" "$work"
+		bash "$checkout/scripts/frameworks.sh" $keep -r "$only" -s "$seconds" "$work"
 	exit
 fi
 
@@ -91,6 +93,10 @@ while read -r name module; do
 	[[ -n $name && $name =~ $only ]] || continue
 	declare -A row=()
 	for on in fasthttp gale; do
+		if [[ -n $keep && $on == fasthttp && -s $work/$name.$on.pass ]]; then
+			row[$on]="$(wc -l <"$work/$name.$on.pass")/$(wc -l <"$work/$name.$on.fail")"
+			continue
+		fi
 		if ! (prepare "$name" "$module" $on) >"$work/$name.$on.log" 2>&1; then
 			row[$on]="not built"
 			: >"$work/$name.$on.pass"
@@ -103,8 +109,9 @@ while read -r name module; do
 		row[$on]="$(wc -l <"$work/$name.$on.pass")/$(wc -l <"$work/$name.$on.fail")"
 	done
 	printf '%-20s %-44s %18s %18s\n' "$name" "${module##*/}" "${row[fasthttp]}" "${row[gale]}"
-	missing=$(comm -23 "$work/$name.fasthttp.pass" "$work/$name.gale.pass")
-	[ -z "$missing" ] || lost+="$missing"$'\n'
+	comm -23 "$work/$name.fasthttp.pass" "$work/$name.gale.pass" >"$work/$name.lost"
+	lost+=$(head -n 40 "$work/$name.lost")
+	[ ! -s "$work/$name.lost" ] || lost+=$'\n'
 	[ -s "$work/$name.fasthttp.pass" ] || rc=1
 done <<<"$projects"
 if [ -n "$lost" ]; then

@@ -28,7 +28,8 @@ const framingIDs uint64 = 1<<msg.ContentLength | 1<<msg.TransferEncoding | 1<<ms
 
 // finishRequest checks the fields that concern the message itself and derives
 // the plain data of h from them.
-func finishRequest(h *msg.RequestHead) error {
+func finishRequest(h *msg.RequestHead, lenient bool) error {
+	const both = 1<<msg.ContentLength | 1<<msg.TransferEncoding
 	if err := checkHost(h); err != nil {
 		return err
 	}
@@ -36,8 +37,8 @@ func finishRequest(h *msg.RequestHead) error {
 	if seen&framingIDs == 0 {
 		return nil
 	}
-	if seen&(1<<msg.ContentLength|1<<msg.TransferEncoding) != 0 {
-		length, err := framing(&h.Fields, h.Minor, h.Scan.Dups)
+	if seen&both != 0 {
+		length, err := framing(&h.Fields, h.Minor, h.Scan.Dups, lenient)
 		if err != nil {
 			return err
 		}
@@ -48,6 +49,9 @@ func finishRequest(h *msg.RequestHead) error {
 		if h.Minor == 0 && h.Conn&msg.ConnKeepAlive == 0 {
 			h.Conn &^= msg.ConnUpgrade // the connection ends
 		}
+	}
+	if seen&both == both {
+		h.Conn |= msg.ConnClose
 	}
 	if seen&(1<<msg.Expect) != 0 && h.Minor > 0 { // RFC 9110 section 10.1.1
 		h.Expect = expectation(&h.Fields)
@@ -76,11 +80,13 @@ func checkHost(h *msg.RequestHead) error {
 
 // framing returns the length of the body by Transfer-Encoding and
 // Content-Length (RFC 9112 section 6.3). It refuses what leaves a
-// choice: both fields, one of them twice, and every coding but "chunked".
-func framing(f *msg.Fields, minor uint8, dups uint64) (length int64, err error) {
+// choice: both fields, one of them twice, and every coding but "chunked". If it
+// is lenient, Transfer-Encoding goes before Content-Length, which is deleted; the
+// caller sees to it that the connection closes.
+func framing(f *msg.Fields, minor uint8, dups uint64, lenient bool) (length int64, err error) {
 	cl, te := f.Find(msg.ContentLength), f.Find(msg.TransferEncoding)
 	switch {
-	case te >= 0 && cl >= 0:
+	case te >= 0 && cl >= 0 && !(lenient && dups&(1<<msg.ContentLength) == 0):
 		return 0, ErrLengthAndCoding
 	case te >= 0:
 		if minor == 0 {
@@ -89,7 +95,12 @@ func framing(f *msg.Fields, minor uint8, dups uint64) (length int64, err error) 
 		if dups&(1<<msg.TransferEncoding) != 0 {
 			return 0, ErrCoding
 		}
-		return msg.LenChunked, checkCoding(f.Value(te))
+		if err := checkCoding(f.Value(te)); err != nil || cl < 0 {
+			return msg.LenChunked, err
+		}
+		_, err = ParseContentLength(f.Value(cl))
+		f.Del(msg.ContentLength, nil)
+		return msg.LenChunked, err
 	case cl >= 0:
 		if dups&(1<<msg.ContentLength) != 0 {
 			return 0, ErrManyLengths

@@ -32,7 +32,7 @@ func ParseRequest(b []byte, h *msg.RequestHead, lim *Limits) (n int, err error) 
 		head = head[:maxHead]
 	}
 	if h.Scan.Line == 0 && (h.Scan.Seen > 0 || !fastRequestLine(head, h, lim.target())) {
-		err = parseRequestLine(head, h, lim.target())
+		err = parseRequestLine(head, h, lim)
 	}
 	if err == nil {
 		err = parseFields(head, &h.Scan, 0, &h.Fields, lim.fields())
@@ -46,7 +46,7 @@ func ParseRequest(b []byte, h *msg.RequestHead, lim *Limits) (n int, err error) 
 	n = h.Scan.Line
 	h.Parts[msg.Raw].Len = uint32(n) - h.Parts[msg.Raw].Off
 	h.Buf = append(h.Buf[:0], head[:n]...)
-	if err := finishRequest(h); err != nil {
+	if err := finishRequest(h, lim.lenient()); err != nil {
 		return 0, err
 	}
 	return start + n, nil
@@ -84,7 +84,7 @@ func tooLong(s *msg.Scan) error {
 //	request-line = method SP request-target SP HTTP-version CRLF
 //
 // Exactly one space stands between the parts; nothing else does.
-func parseRequestLine(b []byte, h *msg.RequestHead, maxTarget int) error {
+func parseRequestLine(b []byte, h *msg.RequestHead, lim *Limits) error {
 	s := &h.Scan
 	if s.Seps == 0 {
 		if err := scanMethod(b, s); err != nil {
@@ -92,12 +92,15 @@ func parseRequestLine(b []byte, h *msg.RequestHead, maxTarget int) error {
 		}
 	}
 	if s.Seps == 1 {
-		if err := scanTarget(b, s, maxTarget); err != nil {
+		if err := scanTarget(b, s, lim.target()); err != nil {
 			return err
 		}
 	}
 	method, target := s.Sep[0], s.Sep[1]
 	minor, err := parseVersion(b[target+1:], '\r')
+	if err == ErrVersion && lim.lenient() && b[target+6] == '0' {
+		err = nil
+	}
 	if err == ErrVersion && string(b[:target]) == "PRI *" {
 		return ErrHTTP2Preface
 	}
@@ -113,7 +116,11 @@ func parseRequestLine(b []byte, h *msg.RequestHead, maxTarget int) error {
 	}
 	h.MethodID = msg.LookupMethod(b[:method])
 	setRequestLine(h, method, target, minor)
-	return setTarget(b[method+1:target], h)
+	err = setTarget(b[method+1:target], h)
+	if err != nil && lim.lenient() && h.MethodID == msg.MethodConnect && b[method+1] == '/' {
+		h.Form, err = msg.FormOrigin, nil
+	}
+	return err
 }
 
 // setRequestLine takes down a request line whose spaces are at the offsets

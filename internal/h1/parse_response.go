@@ -15,7 +15,7 @@ func ParseResponse(b []byte, h *msg.ResponseHead, lim *Limits) (n int, err error
 		head = head[:maxHead]
 	}
 	if h.Scan.Line == 0 {
-		err = parseStatusLine(head, h)
+		err = parseStatusLine(head, h, lim.lenient())
 	}
 	if err == nil {
 		err = parseFields(head, &h.Scan, 0, &h.Fields, lim.fields())
@@ -29,13 +29,20 @@ func ParseResponse(b []byte, h *msg.ResponseHead, lim *Limits) (n int, err error
 	n = h.Scan.Line
 	h.Parts[msg.Raw].Len = uint32(n) - h.Parts[msg.Raw].Off
 	h.Buf = append(h.Buf[:0], head[:n]...)
-	h.ContentLength, err = framing(&h.Fields, h.Minor, h.Scan.Dups)
+	both := h.Find(msg.ContentLength) >= 0 && h.Find(msg.TransferEncoding) >= 0
+	h.ContentLength, err = framing(&h.Fields, h.Minor, h.Scan.Dups, lim.lenient())
 	if err != nil {
 		return 0, err
 	}
 	h.Conn = connection(&h.Fields, h.Scan.Dups)
+	if both {
+		h.Conn |= msg.ConnClose
+	}
 	return n, nil
 }
+
+// maxStatusSpaces is where a status code begins at the latest.
+const maxStatusSpaces = 16
 
 // parseStatusLine parses the status line (RFC 9112 section 4):
 //
@@ -43,13 +50,20 @@ func ParseResponse(b []byte, h *msg.ResponseHead, lim *Limits) (n int, err error
 //
 // The second space may be missing together with the reason, as many servers
 // write it. A status code is 100 to 999.
-func parseStatusLine(b []byte, h *msg.ResponseHead) error {
+func parseStatusLine(b []byte, h *msg.ResponseHead, lenient bool) error {
 	s := &h.Scan
 	minor, err := parseVersion(b, ' ')
+	if err == ErrVersion && lenient && b[5] == '0' {
+		err = nil
+	}
 	if err != nil {
 		return err
 	}
-	const code, reason = 9, 13 // "HTTP/1.1 200 OK"
+	code := 9 // "HTTP/1.1 200 OK"
+	for lenient && code < len(b) && code < maxStatusSpaces && b[code] == ' ' {
+		code++
+	}
+	reason := code + 4
 	for i := code; i < min(len(b), code+3); i++ {
 		if c := b[i]; c < '0' || c > '9' || c == '0' && i == code {
 			return ErrStatusLine
