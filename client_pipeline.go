@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"net"
 	"sync"
 	"time"
 
@@ -50,16 +51,17 @@ type PipelineClient struct {
 	// nil.
 	Logger Logger
 
-	// Dial makes connections, to Addr. If nil, [TCPDialer] with its defaults
-	// is used. The connection may be a *tls.Conn already if IsTLS is set.
+	// Dial makes connections, and is given Addr as it is. If nil, [TCPDialer]
+	// with its defaults is used. The connection may be a *tls.Conn already if
+	// IsTLS is set.
 	Dial DialFunc
 
 	// TLSConfig is used for connections with TLS; it is copied. Without a
 	// ServerName the host of Addr is verified.
 	TLSConfig *tls.Config
 
-	// Addr is the address to connect to. The port is 80, or 443 with IsTLS,
-	// unless it is given.
+	// Addr is the address to connect to. Without a Dial of its own, the port
+	// is 80, or 443 with IsTLS, unless it is given.
 	Addr string
 
 	// Name is sent as the User-Agent of requests that have none, "gale" if
@@ -187,7 +189,10 @@ func (c *PipelineClient) PendingRequests() int {
 
 func (c *PipelineClient) begin() {
 	h := &c.host
-	h.Dial, h.DialDualStack = c.Dial, c.DialDualStack
+	h.DialDualStack = c.DialDualStack
+	if c.Dial != nil {
+		h.Dial = func(string) (net.Conn, error) { return c.Dial(c.Addr) }
+	}
 	h.IsTLS, h.TLSConfig = c.IsTLS, c.TLSConfig
 	h.ReadBufferSize, h.MaxResponseBodySize = c.ReadBufferSize, c.MaxResponseBodySize
 	h.DisableHeaderNamesNormalizing = c.DisableHeaderNamesNormalizing

@@ -38,6 +38,8 @@ type pipeCall struct {
 	sent       bool // bytes of it may have been written
 	got        bool // bytes of its response have come
 	served     int  // responses of the connection when it was written
+	sentAt     clock.Tick
+	leftAt     clock.Tick
 }
 
 // pipeState says where a call is.
@@ -83,6 +85,7 @@ func (pc *pipeCall) drop() {
 	pc.head, pc.tunnel, pc.idempotent, pc.last = false, false, false, false
 	pc.prev, pc.next, pc.state = nil, nil, pipeNew
 	pc.left, pc.sent, pc.got, pc.served = false, false, false, 0
+	pc.sentAt, pc.leftAt = 0, 0
 	pipeCalls.Put(pc)
 }
 

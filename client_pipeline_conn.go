@@ -81,6 +81,20 @@ func (p *pipeConn) fail(err error) {
 	p.l.mu.Unlock()
 }
 
+// stuck reports whether to wait for the next response is in vain, now that the
+// caller of pc has left: it is one that nobody wants, the server has been silent
+// as long as pc was in flight, and for a good part of the time again that the
+// response's own caller gave it. Those behind it would have to wait for it all the
+// same. The caller holds the lane's lock.
+func (p *pipeConn) stuck(pc *pipeCall) bool {
+	front := p.l.flight.front
+	if front == nil || front == pc || !front.left || front.got || pc.served != p.served {
+		return false
+	}
+	silent := pc.leftAt - max(front.leftAt, pc.sentAt)
+	return silent >= (front.leftAt-front.sentAt)/2
+}
+
 // watch ends the connection if it is idle or its time is up, and otherwise
 // comes back when that may be the case.
 func (p *pipeConn) watch() {
@@ -197,7 +211,7 @@ func (p *pipeConn) take() {
 		l.dequeue(pc)
 		l.flight.pushBack(pc)
 		l.waited++
-		pc.state, pc.sent, pc.served = pipeFlying, true, p.served
+		pc.state, pc.sent, pc.sentAt, pc.served = pipeFlying, true, now, p.served
 		pc.hold()
 		p.batch = append(p.batch, pc)
 		p.last = pc.last

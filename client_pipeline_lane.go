@@ -9,6 +9,8 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+
+	"github.com/galehttp/gale/internal/clock"
 )
 
 // pipeLane is the place of one connection of a PipelineClient: calls queue up
@@ -89,13 +91,9 @@ func (l *pipeLane) leave(pc *pipeCall) bool {
 		}
 		return true
 	}
-	pc.left = true
+	pc.left, pc.leftAt = true, clock.Ticks()
 	l.waited--
-	// The connection isn't worth keeping if nobody waits for what it owes, nor if
-	// the server has been silent all the time over a call that nobody
-	// waits for: those behind it would wait for nothing.
-	front := l.flight.front
-	if l.waited == 0 || front != nil && front.left && !front.got && l.conn.served == pc.served {
+	if l.waited == 0 || l.conn.stuck(pc) {
 		l.conn.end(errPipeGivenUp)
 	}
 	return true

@@ -680,7 +680,7 @@ func TestPipelineDial(t *testing.T) {
 	before := runtime.NumGoroutine()
 	oh := errors.New("oh")
 	c := &PipelineClient{Addr: "example.org", Dial: func(addr string) (net.Conn, error) {
-		if addr != "example.org:80" {
+		if addr != "example.org" {
 			t.Errorf("dialed %q", addr)
 		}
 		return nil, oh

@@ -101,7 +101,11 @@ func (d *TCPDialer) race(ctx context.Context, network string, addrs []netip.Addr
 		select {
 		case a := <-done:
 			running--
-			if a.err == nil || dialEnd(ctx) != nil || next == len(addrs) && running == 0 {
+			if end := dialEnd(ctx); a.err != nil && end != nil {
+				a.err = &ErrDialWithUpstream{Upstream: a.addr.String(), err: end}
+				return a
+			}
+			if a.err == nil || next == len(addrs) && running == 0 {
 				return a
 			}
 		case <-stagger.C:
