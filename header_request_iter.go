@@ -31,7 +31,7 @@ func (h *RequestHeader) All() iter.Seq2[[]byte, []byte] {
 func (h *RequestHeader) visit(yield func(k, v []byte) bool) {
 	for _, id := range requestFirst {
 		v := h.peekID(id)
-		if len(v) > 0 && !yield(id.Name(), v) {
+		if (len(v) > 0 || h.noSpecial && h.s.Has(id)) && !yield(id.Name(), v) {
 			return
 		}
 	}
