@@ -41,6 +41,9 @@ const (
 	DefaultMaxResponseBodySize            = gale.DefaultMaxResponseBodySize
 	DefaultReadHeaderTimeout              = gale.DefaultReadHeaderTimeout
 	DefaultTLSHandshakeTimeout            = gale.DefaultTLSHandshakeTimeout
+	EngineAuto                            = gale.EngineAuto
+	EngineBlock                           = gale.EngineBlock
+	EngineEvent                           = gale.EngineEvent
 	FIFO                                  = gale.FIFO
 	FSCompressedFileSuffix                = gale.FSCompressedFileSuffix
 	FSHandlerCacheDuration                = gale.FSHandlerCacheDuration

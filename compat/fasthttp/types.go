@@ -45,6 +45,9 @@ type DialFunc = gale.DialFunc
 // DialFuncWithTimeout is [gale.DialFuncWithTimeout].
 type DialFuncWithTimeout = gale.DialFuncWithTimeout
 
+// Engine is [gale.Engine].
+type Engine = gale.Engine
+
 // ErrBodyStreamWritePanic is [gale.ErrBodyStreamWritePanic].
 type ErrBodyStreamWritePanic = gale.ErrBodyStreamWritePanic
 

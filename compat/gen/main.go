@@ -89,10 +89,6 @@ func generate(dir, out string) error {
 		if err != nil {
 			return err
 		}
-		if m == nil {
-			fmt.Fprintf(os.Stderr, "gen: there is no %s\n", p.gale)
-			continue
-		}
 		if err := m.write(filepath.Join(out, filepath.FromSlash(p.fasthttp))); err != nil {
 			return err
 		}

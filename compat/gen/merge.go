@@ -31,7 +31,7 @@ func merge(from, to string, views []*view) (*compat, error) {
 	for _, v := range views {
 		pkg := v.packages[from]
 		if pkg == nil {
-			return nil, nil
+			return nil, fmt.Errorf("there is no package %s", from)
 		}
 		c.pkgName = pkg.Name()
 		w := writer{pkg: pkg, to: to}
