@@ -14,16 +14,24 @@ type memNetwork struct {
 	mu  sync.Mutex
 	lns map[string]*galeutil.InmemoryListener
 	log []string // what was dialed
+
+	servers []*Server
 }
 
 func newMemNetwork(t *testing.T) *memNetwork {
 	n := &memNetwork{lns: make(map[string]*galeutil.InmemoryListener)}
-	t.Cleanup(func() {
-		for _, ln := range n.lns {
-			_ = ln.Close()
-		}
-	})
+	t.Cleanup(n.close)
 	return n
+}
+
+// close stops the servers.
+func (n *memNetwork) close() {
+	for _, s := range n.servers {
+		_ = s.Shutdown()
+	}
+	for _, ln := range n.lns {
+		_ = ln.Close()
+	}
 }
 
 // listen makes addr a host of the network.
@@ -39,6 +47,7 @@ func (n *memNetwork) listen(addr string) net.Listener {
 func (n *memNetwork) serve(t *testing.T, addr string, h RequestHandler) {
 	t.Helper()
 	s := &Server{Handler: h}
+	n.servers = append(n.servers, s)
 	ln := n.listen(addr)
 	if _, port, _ := net.SplitHostPort(addr); port == "443" {
 		cert, key, err := GenerateTestCertificate("localhost")
