@@ -220,6 +220,10 @@ func (d forwardDialer) DialContext(ctx context.Context, network, addr string) (n
 	return d(ctx, network, addr)
 }
 
+// proxyTLS is a connection to a proxy with TLS. It hides its type from those
+// who begin TLS with the host unless they see that there is some.
+type proxyTLS struct{ net.Conn }
+
 // connect makes the proxy a tunnel to addr (RFC 9110 section 9.3.6).
 func (t *tunnel) connect(ctx context.Context, network, addr string) (conn net.Conn, err error) {
 	if conn, err = t.dialProxy(ctx, network, t.addr); err != nil {
@@ -246,7 +250,7 @@ func (t *tunnel) connect(ctx context.Context, network, addr string) (conn net.Co
 		if err := tc.HandshakeContext(ctx); err != nil {
 			return nil, err
 		}
-		conn = tc
+		conn = proxyTLS{tc}
 	}
 	if conn, err = connect.Connect(conn, addr, t.auth()); err != nil {
 		var refused *connect.Refused
