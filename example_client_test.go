@@ -1,0 +1,271 @@
+package gale_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/url"
+	"time"
+
+	"github.com/galehttp/gale"
+	"github.com/galehttp/gale/galeutil"
+)
+
+// exampleServer serves handler in memory and returns how to dial it.
+func exampleServer(handler gale.RequestHandler) (dial gale.DialFunc, stop func()) {
+	ln := galeutil.NewInmemoryListener()
+	s := &gale.Server{Handler: handler}
+	go func() { _ = s.Serve(ln) }()
+	return func(string) (net.Conn, error) { return ln.Dial() }, func() { _ = s.Shutdown() }
+}
+
+// The short forms return status and body, and follow redirects. The body's
+// buffer can be used again and again.
+func ExampleClient_Get() {
+	dial, stop := exampleServer(func(ctx *gale.RequestCtx) {
+		if string(ctx.Path()) == "/old" {
+			ctx.Redirect("/new", gale.StatusFound)
+			return
+		}
+		fmt.Fprintf(ctx, "this is %s", ctx.Path())
+	})
+	defer stop()
+	client := &gale.Client{Dial: dial}
+
+	var buf []byte
+	status, body, err := client.Get(buf, "http://example.com/old")
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(status, string(body))
+	buf = body // for the next one
+	_ = buf
+	// Output: 200 this is /new
+}
+
+// Post sends a form.
+func ExampleClient_Post() {
+	dial, stop := exampleServer(func(ctx *gale.RequestCtx) {
+		fmt.Fprintf(ctx, "hello %s", ctx.PostArgs().Peek("name"))
+	})
+	defer stop()
+	client := &gale.Client{Dial: dial}
+
+	form := gale.AcquireArgs()
+	defer gale.ReleaseArgs(form)
+	form.Set("name", "Ada & Charles")
+	_, body, err := client.Post(nil, "http://example.com/", form)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(string(body))
+	// Output: hello Ada & Charles
+}
+
+// Do sends any request. Request and response come from pools and go back there.
+func ExampleClient_Do_json() {
+	dial, stop := exampleServer(func(ctx *gale.RequestCtx) {
+		var in struct{ A, B int }
+		if err := json.Unmarshal(ctx.PostBody(), &in); err != nil {
+			ctx.Error(err.Error(), gale.StatusBadRequest)
+			return
+		}
+		ctx.SetContentType("application/json")
+		_ = json.NewEncoder(ctx).Encode(map[string]int{"sum": in.A + in.B})
+	})
+	defer stop()
+	client := &gale.Client{Dial: dial}
+
+	req, resp := gale.AcquireRequest(), gale.AcquireResponse()
+	defer gale.ReleaseRequest(req)
+	defer gale.ReleaseResponse(resp)
+	req.SetRequestURI("http://example.com/add")
+	req.Header.SetMethod(gale.MethodPost)
+	req.Header.SetContentType("application/json")
+	req.SetBodyString(`{"A": 2, "B": 3}`)
+	if err := client.Do(req, resp); err != nil {
+		log.Fatal(err)
+	}
+	var out struct{ Sum int }
+	if err := json.Unmarshal(resp.Body(), &out); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(resp.StatusCode(), out.Sum)
+	// Output: 200 5
+}
+
+// A time limit holds for everything: waiting for a connection, dialing, TLS, the
+// request and the whole response.
+func ExampleClient_DoTimeout() {
+	hold := make(chan struct{})
+	dial, stop := exampleServer(func(ctx *gale.RequestCtx) { <-hold })
+	defer stop()
+	defer close(hold)
+	client := &gale.Client{Dial: dial}
+
+	req, resp := gale.AcquireRequest(), gale.AcquireResponse()
+	defer gale.ReleaseRequest(req)
+	defer gale.ReleaseResponse(resp)
+	req.SetRequestURI("http://example.com/")
+	err := client.DoTimeout(req, resp, 50*time.Millisecond)
+	fmt.Println(errors.Is(err, gale.ErrTimeout))
+	// Output: true
+}
+
+// A context ends a request whatever it waits for.
+func ExampleClient_DoContext() {
+	reached, hold := make(chan struct{}), make(chan struct{})
+	dial, stop := exampleServer(func(ctx *gale.RequestCtx) {
+		close(reached)
+		<-hold
+	})
+	defer stop()
+	defer close(hold)
+	client := &gale.Client{Dial: dial}
+
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() {
+		<-reached
+		cancel()
+	}()
+	_, _, err := client.GetContext(ctx, nil, "http://example.com/")
+	fmt.Println(err)
+	// Output: context canceled
+}
+
+// A streamed response is read as it comes. Closing it early is fine; the
+// connection is lost then.
+func ExampleClient_Do_stream() {
+	dial, stop := exampleServer(func(ctx *gale.RequestCtx) {
+		ctx.SetBodyStream(bytes.NewReader(bytes.Repeat([]byte("0123456789"), 1<<20)), -1)
+	})
+	defer stop()
+	client := &gale.Client{Dial: dial, StreamResponseBody: true}
+
+	req, resp := gale.AcquireRequest(), gale.AcquireResponse()
+	defer gale.ReleaseRequest(req)
+	defer gale.ReleaseResponse(resp) // closes the stream, too
+	req.SetRequestURI("http://example.com/large")
+	if err := client.Do(req, resp); err != nil {
+		log.Fatal(err)
+	}
+	n, err := io.Copy(io.Discard, io.LimitReader(resp.BodyStream(), 1<<20))
+	fmt.Println(n, err)
+	// Output: 1048576 <nil>
+}
+
+// A streamed request is sent as it is read, without a length that is known
+// beforehand.
+func ExampleClient_Do_upload() {
+	dial, stop := exampleServer(func(ctx *gale.RequestCtx) {
+		fmt.Fprintf(ctx, "%d bytes, length %d", len(ctx.PostBody()), ctx.Request.Header.ContentLength())
+	})
+	defer stop()
+	client := &gale.Client{Dial: dial}
+
+	req, resp := gale.AcquireRequest(), gale.AcquireResponse()
+	defer gale.ReleaseRequest(req)
+	defer gale.ReleaseResponse(resp)
+	req.SetRequestURI("http://example.com/upload")
+	req.Header.SetMethod(gale.MethodPut)
+	req.SetBodyStream(bytes.NewReader(make([]byte, 100_000)), -1)
+	if err := client.Do(req, resp); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(string(resp.Body()))
+	// Output: 100000 bytes, length -1
+}
+
+// Redirects are followed on demand. Credentials don't follow to another host.
+func ExampleClient_DoRedirects() {
+	dial, stop := exampleServer(func(ctx *gale.RequestCtx) {
+		if string(ctx.Host()) == "a.example" {
+			ctx.Redirect("http://b.example/", gale.StatusTemporaryRedirect)
+			return
+		}
+		fmt.Fprintf(ctx, "%s %s, Authorization: %q", ctx.Method(), ctx.PostBody(), ctx.Request.Header.Peek("Authorization"))
+	})
+	defer stop()
+	client := &gale.Client{Dial: dial}
+
+	req, resp := gale.AcquireRequest(), gale.AcquireResponse()
+	defer gale.ReleaseRequest(req)
+	defer gale.ReleaseResponse(resp)
+	req.SetRequestURI("http://a.example/")
+	req.Header.SetMethod(gale.MethodPost)
+	req.Header.Set("Authorization", "Bearer secret")
+	req.SetBodyString("data")
+	if err := client.DoRedirects(req, resp, 5); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(string(resp.Body()))
+	fmt.Println(req.URI())
+	// Output:
+	// POST data, Authorization: ""
+	// http://b.example/
+}
+
+// What a program that calls servers on the internet may want to set.
+func ExampleClient_settings() {
+	client := &gale.Client{
+		Name:                  "example/1.0",
+		MaxConnsPerHost:       100,
+		MaxConnWaitTimeout:    time.Second,
+		ReadTimeout:           30 * time.Second,
+		WriteTimeout:          30 * time.Second,
+		ResponseHeaderTimeout: 10 * time.Second,
+		MaxResponseBodySize:   10 << 20,
+		Uncompress:            true,
+		Proxy:                 gale.ProxyFromEnvironment,
+	}
+	_, _, err := client.Get(nil, "ftp://example.com/")
+	fmt.Println(err)
+	// Output: unsupported protocol "ftp". http and https are supported
+}
+
+// Settings that differ from host to host.
+func ExampleClient_configureClient() {
+	dial, stop := exampleServer(func(ctx *gale.RequestCtx) { ctx.SetBody(ctx.UserAgent()) })
+	defer stop()
+	client := &gale.Client{Dial: dial, ConfigureClient: func(hc *gale.HostClient) error {
+		if hc.Addr == "slow.example:80" {
+			hc.Name = "patient"
+			hc.ReadTimeout = time.Minute
+		}
+		return nil
+	}}
+	for _, u := range []string{"http://slow.example/", "http://fast.example/"} {
+		_, body, err := client.Get(nil, u)
+		fmt.Println(string(body), err)
+	}
+	// Output:
+	// patient <nil>
+	// gale <nil>
+}
+
+// A proxy that is chosen by the host.
+func ExampleClient_proxy() {
+	proxy := &url.URL{Scheme: "http", Host: "proxy.example:3128", User: url.UserPassword("user", "password")}
+	client := &gale.Client{Proxy: func(uri *gale.URI) (*url.URL, error) {
+		if string(uri.Host()) == "intranet.example" {
+			return nil, nil
+		}
+		return proxy, nil
+	}}
+	client.Dial = func(addr string) (net.Conn, error) {
+		return nil, fmt.Errorf("dialed %s", addr)
+	}
+	for _, u := range []string{"http://intranet.example/", "http://example.com/", "https://example.com/"} {
+		_, _, err := client.Get(nil, u)
+		fmt.Println(err)
+	}
+	// Output:
+	// dialed intranet.example:80
+	// dialed proxy.example:3128
+	// dialed proxy.example:3128
+}
