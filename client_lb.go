@@ -128,8 +128,13 @@ func (cc *LBClient) doContext(ctx context.Context, client BalancingClient, req *
 		return c.DoContext(ctx, req, resp)
 	case cancels:
 		ctx, cancel := context.WithTimeout(ctx, cc.timeout())
-		defer cancel()
-		return c.DoContext(ctx, req, resp)
+		err := c.DoContext(ctx, req, resp)
+		if err == nil && resp != nil && resp.IsBodyStream() {
+			context.AfterFunc(ctx, cancel) // the context holds for the body, too
+			return nil
+		}
+		cancel()
+		return err
 	case !ok:
 		deadline = time.Now().Add(cc.timeout())
 	}

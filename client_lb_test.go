@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -223,5 +225,42 @@ func TestLBClientConcurrent(t *testing.T) {
 	wg.Wait()
 	if n := cc.RemoveClients(func(BalancingClient) bool { return false }); n != 2 {
 		t.Errorf("%d clients are left, want 2", n)
+	}
+}
+
+// A streamed body can be read when Do has returned: its time has not ended.
+func TestLBClientStreams(t *testing.T) {
+	ln, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rest := make(chan struct{})
+	s := &Server{Handler: func(ctx *RequestCtx) {
+		ctx.WriteString("a part, ")
+		_ = ctx.Flush()
+		<-rest
+		ctx.WriteString("and the rest")
+	}}
+	go s.Serve(ln)
+	defer s.Close()
+	hc := &HostClient{Addr: ln.Addr().String(), StreamResponseBody: true}
+	defer hc.CloseIdleConnections()
+	cc := &LBClient{Clients: []BalancingClient{hc}, Timeout: 30 * time.Second}
+	for name, do := range map[string]func(*Request, *Response) error{
+		"Do":        cc.Do,
+		"DoContext": func(req *Request, resp *Response) error { return cc.DoContext(context.Background(), req, resp) },
+	} {
+		var req Request
+		var resp Response
+		req.SetRequestURI("http://" + hc.Addr + "/")
+		if err := do(&req, &resp); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		rest <- struct{}{}
+		got, err := io.ReadAll(resp.BodyStream())
+		if err != nil || string(got) != "a part, and the rest" {
+			t.Errorf("%s: got %q, %v", name, got, err)
+		}
+		_ = resp.CloseBodyStream()
 	}
 }
