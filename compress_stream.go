@@ -3,6 +3,7 @@ package gale
 import (
 	"bufio"
 	"io"
+	"math"
 	"sync"
 
 	"github.com/galehttp/gale/internal/compress"
@@ -93,6 +94,56 @@ func (r *encodingReader) fill() error {
 		return r.w.Flush()
 	}
 	return err
+}
+
+// SupportsBodyWriteTo reports whether src writes by itself, and may: see
+// BodyWriterTo. A src that has to keep to a length is read.
+func (r *encodingReader) SupportsBodyWriteTo() bool {
+	if r.src == nil || r.left >= 0 || r.w != nil || r.err != nil {
+		return false
+	}
+	_, ok := mayWriteTo(r.src)
+	return ok
+}
+
+// WriteTo encodes what src writes, each piece at once.
+func (r *encodingReader) WriteTo(w io.Writer) (int64, error) {
+	to := &encodedCounter{w: w}
+	wt, ok := mayWriteTo(r.src)
+	if !ok {
+		return copyStream(w, struct{ io.Reader }{r}, math.MaxInt64)
+	}
+	r.err = io.EOF // nothing is left to be read
+	enc := compress.NewWriter(to, r.coding, r.level)
+	if _, err := wt.WriteTo(pieceEncoder{enc}); err != nil {
+		enc.Abort()
+		return to.n, err
+	}
+	err := enc.Close()
+	return to.n, err
+}
+
+// pieceEncoder flushes after each write.
+type pieceEncoder struct{ w *compress.Writer }
+
+func (e pieceEncoder) Write(p []byte) (int, error) {
+	n, err := e.w.Write(p)
+	if err == nil {
+		err = e.w.Flush()
+	}
+	return n, err
+}
+
+// encodedCounter counts the bytes that it passes on.
+type encodedCounter struct {
+	w io.Writer
+	n int64
+}
+
+func (c *encodedCounter) Write(p []byte) (int, error) {
+	n, err := c.w.Write(p)
+	c.n += int64(n)
+	return n, err
 }
 
 // finish writes the end of the coding.

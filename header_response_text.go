@@ -45,6 +45,11 @@ func (h *ResponseHeader) appendAny(dst, server []byte, length bool) []byte {
 		} else {
 			dst = f.AppendWire(dst, skip)
 		}
+	}
+	if hasBody && h.s.ContentLength == msg.LenChunked {
+		dst = append(dst, "Transfer-Encoding: chunked\r\n"...)
+	}
+	if len(f.Recs) > 0 {
 		if f.Seen()&responseTrailing != 0 {
 			dst = h.appendTrailing(dst)
 		}
@@ -137,7 +142,7 @@ func appendDate(dst []byte, second clock.Mark) []byte {
 	return append(dst, "\r\n"...)
 }
 
-// appendFraming appends the length of the body or its coding.
+// appendFraming appends the length of the body, where it has one.
 func (h *ResponseHeader) appendFraming(dst []byte, hasBody, length bool) []byte {
 	n := h.s.ContentLength
 	switch {
@@ -150,8 +155,6 @@ func (h *ResponseHeader) appendFraming(dst []byte, hasBody, length bool) []byte 
 		}
 	case n > 0 || n == 0 && length:
 		dst = appendLength(dst, n)
-	case n == msg.LenChunked:
-		dst = append(dst, "Transfer-Encoding: chunked\r\n"...)
 	}
 	return dst
 }
