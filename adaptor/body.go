@@ -52,13 +52,15 @@ func (b *requestBody) Close() error {
 }
 
 // end is for when the handler has returned: afterwards nothing of the RequestCtx
-// is used any more.
+// is used any more, but by a Read that runs where that can't be ended, on
+// another server than Gale's.
 func (b *requestBody) end() {
 	b.closed.Store(true)
-	if b.stream != nil && !b.mu.TryLock() {
+	if !b.mu.TryLock() {
+		if b.ctx.ConnRequestNum() == 0 {
+			return
+		}
 		b.ctx.CloseRequestBody() // ends the Read of another goroutine
-		b.mu.Lock()
-	} else if b.stream == nil {
 		b.mu.Lock()
 	}
 	b.bytes, b.stream, b.ctx, b.atEOF = nil, nil, nil, nil
