@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"net"
+	"strings"
 	"sync"
 	"time"
 
@@ -40,12 +41,38 @@ func NewContextOf(req *gale.Request) *gale.RequestCtx {
 	r.ctx, r.cancel = context.WithCancel(context.Background())
 	ctx.Init2(r, nil, false)
 	req.CopyTo(&ctx.Request)
-	if u := ctx.Request.URI(); len(u.Host()) == 0 {
-		u.SetHost("example.com")
+	h := &ctx.Request.Header
+	scheme, host, path := splitTarget(string(h.RequestURI()))
+	if host == "" {
+		host = "example.com"
 	}
-	ctx.Request.Header.SetHostBytes(ctx.Request.URI().Host())
-	ctx.Request.RequestURI() // brings a whole URL into the form of a path
+	if scheme != "" {
+		h.SetHost(host)
+		ctx.Request.SetRequestURI(path)
+	} else if len(h.Host()) == 0 {
+		h.SetHost(host)
+	}
+	if scheme == "https" {
+		ctx.Request.URI().SetScheme(scheme)
+	}
 	return ctx
+}
+
+// splitTarget takes a whole URL apart; other targets are all path.
+func splitTarget(target string) (scheme, host, path string) {
+	scheme, rest, ok := strings.Cut(target, "://")
+	if !ok || strings.ContainsAny(scheme, "/?#") {
+		return "", "", target
+	}
+	end := strings.IndexAny(rest, "/?#")
+	if end < 0 {
+		return scheme, rest, "/"
+	}
+	host, path = rest[:end], rest[end:]
+	if path[0] != '/' {
+		path = "/" + path
+	}
+	return scheme, host, path
 }
 
 // Result is what a handler has answered.

@@ -25,6 +25,24 @@ func TestNewContext(t *testing.T) {
 	if string(ctx.Host()) != "h:81" || string(ctx.RequestURI()) != "/p" || string(ctx.Request.Header.Host()) != "h:81" {
 		t.Errorf("%s", &ctx.Request)
 	}
+	for target, want := range map[string]string{
+		"/a/%62/../c":          "http://example.com/a/c /a/%62/../c",
+		"https://h":            "https://h/ /",
+		"http://h?a=b":         "http://h/?a=b /?a=b",
+		"/p?u=http://h/":       "http://example.com/p?u=http://h/ /p?u=http://h/",
+		"http://h/p?u=http://": "http://h/p?u=http:// /p?u=http://",
+	} {
+		ctx := NewContext("GET", target, nil)
+		if got := fmt.Sprintf("%s %s", ctx.URI().FullURI(), ctx.RequestURI()); got != want {
+			t.Errorf("%s: got %s, want %s", target, got, want)
+		}
+	}
+	var req gale.Request
+	req.SetRequestURI("/p")
+	req.Header.SetHost("other")
+	if ctx := NewContextOf(&req); string(ctx.Host()) != "other" {
+		t.Errorf("%s", &ctx.Request)
+	}
 }
 
 func TestRecord(t *testing.T) {

@@ -1,0 +1,352 @@
+package gale_test
+
+// The examples of the files example_nethttp_*_test.go show what to write in the
+// place of what one writes with net/http; docs/migrating-from-nethttp.md lists
+// them.
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"mime/multipart"
+	"strings"
+
+	"github.com/galehttp/gale"
+	"github.com/galehttp/gale/galetest"
+)
+
+// In the place of io.ReadAll(r.Body): the body has been read already.
+func ExampleRequestCtx_PostBody() {
+	handler := func(ctx *gale.RequestCtx) {
+		fmt.Fprintf(ctx, "%d bytes: %s", len(ctx.PostBody()), ctx.PostBody())
+	}
+	r := galetest.Record(handler, galetest.NewContext("POST", "/", []byte("hello")))
+	fmt.Printf("%s\n", r.Response.Body())
+	// Output: 5 bytes: hello
+}
+
+// In the place of json.NewDecoder(r.Body).Decode(&v).
+func ExampleRequestCtx_PostBody_json() {
+	handler := func(ctx *gale.RequestCtx) {
+		var v struct{ Name string }
+		if err := json.Unmarshal(ctx.PostBody(), &v); err != nil {
+			ctx.Error("that is no JSON", gale.StatusBadRequest)
+			return
+		}
+		fmt.Fprintf(ctx, "Hello, %s!", v.Name)
+	}
+	for _, body := range []string{`{"name": "Ann"}`, `{`} {
+		r := galetest.Record(handler, galetest.NewContext("POST", "/", []byte(body)))
+		fmt.Printf("%d %s\n", r.Response.StatusCode(), r.Response.Body())
+	}
+	// Output:
+	// 200 Hello, Ann!
+	// 400 that is no JSON
+}
+
+// In the place of reading r.Body while it arrives.
+func ExampleRequestCtx_RequestBodyStream() {
+	s := galetest.NewUnstartedServer(func(ctx *gale.RequestCtx) {
+		n, err := io.Copy(io.Discard, ctx.RequestBodyStream())
+		fmt.Fprint(ctx, n, err)
+	})
+	s.Config.StreamRequestBody = true
+	s.Start()
+	defer s.Close()
+
+	var resp gale.Response
+	if err := s.Do(galetest.NewRequest("POST", "/", make([]byte, 10_000_000)), &resp); err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Printf("%s\n", resp.Body())
+	// Output: 10000000 <nil>
+}
+
+// In the place of http.MaxBytesReader, for bodies that are streamed. Others are
+// bounded by Server.MaxRequestBodySize.
+func ExampleRequestCtx_LimitRequestBody() {
+	s := galetest.NewUnstartedServer(func(ctx *gale.RequestCtx) {
+		ctx.LimitRequestBody(1 << 20)
+		if _, err := io.ReadAll(ctx.RequestBodyStream()); err == gale.ErrBodyTooLarge {
+			ctx.Error("at most a megabyte, please", gale.StatusRequestEntityTooLarge)
+		}
+	})
+	s.Config.StreamRequestBody = true
+	s.Start()
+	defer s.Close()
+
+	var resp gale.Response
+	if err := s.Do(galetest.NewRequest("POST", "/", make([]byte, 1<<20+1)), &resp); err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Printf("%d %s\n", resp.StatusCode(), resp.Body())
+	// Output: 413 at most a megabyte, please
+}
+
+// In the place of r.URL.Path. It is cleaned: there is neither "//" nor "/../"
+// in it.
+func ExampleRequestCtx_Path() {
+	ctx := galetest.NewContext("GET", "/a/%62/../c?d=e", nil)
+	fmt.Printf("%s\n", ctx.Path())
+	// Output: /a/c
+}
+
+// In the place of r.URL.EscapedPath().
+func ExampleURI_PathOriginal() {
+	ctx := galetest.NewContext("GET", "/a/%62/../c?d=e", nil)
+	fmt.Printf("%s\n", ctx.URI().PathOriginal())
+	// Output: /a/%62/../c
+}
+
+// In the place of r.URL.Query().
+func ExampleRequestCtx_QueryArgs() {
+	ctx := galetest.NewContext("GET", "/?name=Ann&n=3&tag=a&tag=b", nil)
+	args := ctx.QueryArgs()
+	n, err := args.GetUint("n")
+	fmt.Printf("%s %d %v %s %t\n", args.Peek("name"), n, err, args.PeekMulti("tag"), args.Has("other"))
+	// Output: Ann 3 <nil> [a b] false
+}
+
+// In the place of r.URL.RawQuery.
+func ExampleURI_QueryString() {
+	ctx := galetest.NewContext("GET", "/?name=Ann&n=3", nil)
+	fmt.Printf("%s\n", ctx.URI().QueryString())
+	// Output: name=Ann&n=3
+}
+
+// In the place of r.URL.String(); here it has scheme and host, too.
+func ExampleURI_FullURI() {
+	ctx := galetest.NewContext("GET", "http://example.com/a?b=c", nil)
+	fmt.Printf("%s\n", ctx.URI().FullURI())
+	// Output: http://example.com/a?b=c
+}
+
+// In the place of r.RequestURI.
+func ExampleRequestCtx_RequestURI() {
+	ctx := galetest.NewContext("GET", "/a/%62/../c?d=e", nil)
+	fmt.Printf("%s\n", ctx.RequestURI())
+	// Output: /a/%62/../c?d=e
+}
+
+// In the place of r.Method.
+func ExampleRequestCtx_Method() {
+	ctx := galetest.NewContext("PUT", "/", nil)
+	fmt.Printf("%s %t\n", ctx.Method(), ctx.IsPut())
+	// Output: PUT true
+}
+
+// In the place of r.Host.
+func ExampleRequestCtx_Host() {
+	ctx := galetest.NewContext("GET", "http://example.com:8080/", nil)
+	fmt.Printf("%s\n", ctx.Host())
+	// Output: example.com:8080
+}
+
+// In the place of r.Proto and r.ProtoAtLeast(1, 1).
+func ExampleRequestHeader_Protocol() {
+	ctx := galetest.NewContext("GET", "/", nil)
+	fmt.Printf("%s %t\n", ctx.Request.Header.Protocol(), ctx.Request.Header.IsHTTP11())
+	// Output: HTTP/1.1 true
+}
+
+// In the place of r.Header.Get.
+func ExampleRequestHeader_Peek() {
+	ctx := galetest.NewContext("GET", "/", nil)
+	ctx.Request.Header.Set("X-Request-Id", "42")
+	fmt.Printf("%s\n", ctx.Request.Header.Peek("x-request-id"))
+	// Output: 42
+}
+
+// In the place of r.Header.Values.
+func ExampleRequestHeader_PeekAll() {
+	ctx := galetest.NewContext("GET", "/", nil)
+	ctx.Request.Header.Add("X-Forwarded-For", "192.0.2.1")
+	ctx.Request.Header.Add("X-Forwarded-For", "192.0.2.2")
+	fmt.Printf("%s\n", ctx.Request.Header.PeekAll("X-Forwarded-For"))
+	// Output: [192.0.2.1 192.0.2.2]
+}
+
+// In the place of a loop over r.Header.
+func ExampleRequestHeader_All() {
+	ctx := galetest.NewContext("GET", "http://example.com/", nil)
+	ctx.Request.Header.Set("Accept", "text/html")
+	ctx.Request.Header.Set("DNT", "1")
+	for name, value := range ctx.Request.Header.All() {
+		fmt.Printf("%s: %s\n", name, value)
+	}
+	// Output:
+	// Host: example.com
+	// Accept: text/html
+	// Dnt: 1
+}
+
+// In the place of r.ContentLength.
+func ExampleRequestHeader_ContentLength() {
+	ctx := galetest.NewContext("POST", "/", []byte("hello"))
+	ctx.Request.Header.SetContentLength(5) // as a server has it from the client
+	fmt.Println(ctx.Request.Header.ContentLength())
+	// Output: 5
+}
+
+// In the place of r.FormValue: looks in the query and in forms of both kinds.
+func ExampleRequestCtx_FormValue() {
+	ctx := galetest.NewContext("POST", "/?page=3", []byte("name=Ann"))
+	ctx.Request.Header.SetContentType("application/x-www-form-urlencoded")
+	fmt.Printf("%s %s %q\n", ctx.FormValue("name"), ctx.FormValue("page"), ctx.FormValue("other"))
+	// Output: Ann 3 ""
+}
+
+// In the place of r.PostForm and r.PostFormValue.
+func ExampleRequestCtx_PostArgs() {
+	ctx := galetest.NewContext("POST", "/?name=Bob", []byte("name=Ann&tag=a&tag=b"))
+	ctx.Request.Header.SetContentType("application/x-www-form-urlencoded")
+	fmt.Printf("%s %s\n", ctx.PostArgs().Peek("name"), ctx.PostArgs().PeekMulti("tag"))
+	// Output: Ann [a b]
+}
+
+// In the place of r.Form, which has the values of the body before those of the
+// query.
+func ExampleRequestCtx_PostArgs_form() {
+	ctx := galetest.NewContext("POST", "/?name=Bob", []byte("name=Ann"))
+	ctx.Request.Header.SetContentType("application/x-www-form-urlencoded")
+	names := append(ctx.PostArgs().PeekMulti("name"), ctx.QueryArgs().PeekMulti("name")...)
+	fmt.Printf("%s\n", names)
+	// Output: [Ann Bob]
+}
+
+// In the place of r.MultipartForm, r.ParseMultipartForm and r.FormFile.
+func ExampleRequestCtx_MultipartForm() {
+	handler := func(ctx *gale.RequestCtx) {
+		form, err := ctx.MultipartForm()
+		if err != nil {
+			ctx.Error(err.Error(), gale.StatusBadRequest)
+			return
+		}
+		file, err := ctx.FormFile("upload") // or form.File["upload"][0]
+		if err != nil {
+			ctx.Error(err.Error(), gale.StatusBadRequest)
+			return
+		}
+		f, err := file.Open()
+		if err != nil {
+			ctx.Error(err.Error(), gale.StatusInternalServerError)
+			return
+		}
+		defer f.Close()
+		content, _ := io.ReadAll(f)
+		fmt.Fprintf(ctx, "%s, %s: %s", form.Value["title"], file.Filename, content)
+	}
+
+	var body bytes.Buffer
+	w := multipart.NewWriter(&body)
+	w.WriteField("title", "My file")
+	part, _ := w.CreateFormFile("upload", "notes.txt")
+	io.WriteString(part, "some notes")
+	w.Close()
+	ctx := galetest.NewContext("POST", "/", body.Bytes())
+	ctx.Request.Header.SetContentType(w.FormDataContentType())
+	fmt.Printf("%s\n", galetest.Record(handler, ctx).Response.Body())
+	// Output: [My file], notes.txt: some notes
+}
+
+// In the place of r.RemoteAddr.
+func ExampleRequestCtx_RemoteAddr() {
+	ctx := galetest.NewContext("GET", "/", nil)
+	fmt.Println(ctx.RemoteAddr(), ctx.RemoteIP())
+	// Output: 192.0.2.1:1234 192.0.2.1
+}
+
+// In the place of r.TLS.
+func ExampleRequestCtx_TLSConnectionState() {
+	s := galetest.NewTLSServer(func(ctx *gale.RequestCtx) {
+		fmt.Fprint(ctx, ctx.IsTLS(), " ", ctx.TLSConnectionState().ServerName)
+	})
+	defer s.Close()
+	resp, err := s.Get("/")
+	fmt.Printf("%s %v\n", resp.Body(), err)
+	// Output: true gale.test <nil>
+}
+
+// In the place of r.Cookie and r.Cookies().
+func ExampleRequestHeader_Cookie() {
+	ctx := galetest.NewContext("GET", "/", nil)
+	ctx.Request.Header.Set("Cookie", "theme=dark; lang=en")
+	fmt.Printf("%s\n", ctx.Request.Header.Cookie("theme"))
+	for name, value := range ctx.Request.Header.Cookies() {
+		fmt.Printf("%s is %s\n", name, value)
+	}
+	// Output:
+	// dark
+	// theme is dark
+	// lang is en
+}
+
+// In the place of r.Referer().
+func ExampleRequestCtx_Referer() {
+	ctx := galetest.NewContext("GET", "/", nil)
+	ctx.Request.Header.Set("Referer", "https://example.com/")
+	fmt.Printf("%s\n", ctx.Referer())
+	// Output: https://example.com/
+}
+
+// In the place of r.UserAgent().
+func ExampleRequestCtx_UserAgent() {
+	ctx := galetest.NewContext("GET", "/", nil)
+	ctx.Request.Header.Set("User-Agent", "example/1.0")
+	fmt.Printf("%s\n", ctx.UserAgent())
+	// Output: example/1.0
+}
+
+// In the place of r.BasicAuth().
+func ExampleRequestHeader_Peek_basicAuth() {
+	basicAuth := func(ctx *gale.RequestCtx) (user, password string, ok bool) {
+		credentials, ok := strings.CutPrefix(string(ctx.Request.Header.Peek("Authorization")), "Basic ")
+		if !ok {
+			return "", "", false
+		}
+		b, err := base64.StdEncoding.DecodeString(credentials)
+		if err != nil {
+			return "", "", false
+		}
+		return strings.Cut(string(b), ":")
+	}
+	ctx := galetest.NewContext("GET", "/", nil)
+	ctx.Request.Header.Set("Authorization", "Basic QW5uOnNlY3JldA==")
+	fmt.Println(basicAuth(ctx))
+	// Output: Ann secret true
+}
+
+// In the place of r.Trailer.
+func ExampleRequestCtx_PeekTrailer() {
+	s := galetest.NewServer(func(ctx *gale.RequestCtx) {
+		fmt.Fprintf(ctx, "%s, sum %s", ctx.PostBody(), ctx.PeekTrailer("X-Sum"))
+	})
+	defer s.Close()
+
+	req := galetest.NewRequest("POST", "/", nil)
+	req.SetBodyStream(strings.NewReader("hello"), -1)
+	req.Header.SetTrailer("X-Sum")
+	req.Header.Set("X-Sum", "5d41")
+	var resp gale.Response
+	err := s.Do(req, &resp)
+	fmt.Printf("%s %v\n", resp.Body(), err)
+	// Output: hello, sum 5d41 <nil>
+}
+
+// In the place of r.Clone: a copy may be kept, and used by another goroutine.
+func ExampleRequest_CopyTo() {
+	kept := make(chan *gale.Request, 1)
+	handler := func(ctx *gale.RequestCtx) {
+		req := new(gale.Request)
+		ctx.Request.CopyTo(req)
+		kept <- req
+	}
+	galetest.Record(handler, galetest.NewContext("POST", "/path", []byte("body")))
+	req := <-kept
+	fmt.Printf("%s %s %s\n", req.Header.Method(), req.RequestURI(), req.Body())
+	// Output: POST /path body
+}
