@@ -70,7 +70,7 @@ func ExampleClient_Do() {
 }
 
 // In the place of http.NewRequestWithContext.
-func ExampleClient_DoContext() {
+func ExampleClient_DoContext_cancelled() {
 	s := serveTCP(func(ctx *gale.RequestCtx) { <-ctx.Done() })
 	defer s.Close()
 
@@ -87,7 +87,7 @@ func ExampleClient_DoContext() {
 }
 
 // In the place of http.Client.Timeout.
-func ExampleClient_DoTimeout() {
+func ExampleClient_DoTimeout_over() {
 	s := serveTCP(func(ctx *gale.RequestCtx) { <-ctx.Done() })
 	defer s.Close()
 
@@ -103,7 +103,7 @@ func ExampleClient_DoTimeout() {
 
 // In the place of a client that follows redirects, as http.Client does by
 // itself; Do doesn't follow any.
-func ExampleClient_DoRedirects() {
+func ExampleClient_DoRedirects_followed() {
 	s := serveTCP(func(ctx *gale.RequestCtx) {
 		if string(ctx.Path()) == "/old" {
 			ctx.Redirect("/new", gale.StatusFound)
