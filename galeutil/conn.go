@@ -66,6 +66,9 @@ func (c *conn) Read(b []byte) (int, error) { return c.in.read(b) }
 // ErrTimeout. It waits while too much is unread, see PipeConns.
 func (c *conn) Write(b []byte) (int, error) { return c.out.write(b) }
 
+// Buffered returns how many bytes can be read without waiting.
+func (c *conn) Buffered() int { return c.in.buffered() }
+
 // Close closes this end: both ends can't write any more, and the other one
 // reads what was written and then io.EOF. It returns nil.
 func (c *conn) Close() error {

@@ -46,6 +46,9 @@ func TestClose(t *testing.T) {
 	a, b := ends(t)
 	wantWrite(t, a, "to b", nil)
 	wantWrite(t, b, "to a", nil)
+	if n := a.(interface{ Buffered() int }).Buffered(); n != 4 {
+		t.Errorf("%d bytes are buffered", n)
+	}
 	for range 2 {
 		if err := a.Close(); err != nil {
 			t.Error(err)

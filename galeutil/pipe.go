@@ -97,6 +97,15 @@ func (p *pipe) take(b []byte) int {
 	return n
 }
 
+func (p *pipe) buffered() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.buf == nil {
+		return 0
+	}
+	return len(p.buf.B) - p.off
+}
+
 // drop forgets the unread bytes.
 func (p *pipe) drop() {
 	pool.Put(p.buf)

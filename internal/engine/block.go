@@ -449,6 +449,9 @@ func (c *blockConn) lastLook() error {
 		c.nc.SetReadDeadline(time.Now().Add(lastLookWait))
 		err = c.read(true)
 		c.nc.SetReadDeadline(time.Time{})
+	case c.buffered():
+		c.nc.SetReadDeadline(time.Time{})
+		err = c.read(false)
 	default:
 		return ErrStopped
 	}
@@ -458,6 +461,13 @@ func (c *blockConn) lastLook() error {
 	}
 	c.state.Store(busy)
 	return nil
+}
+
+// buffered reports whether bytes can be read at once from a connection in memory,
+// such as those of package galeutil, that can tell.
+func (c *blockConn) buffered() bool {
+	b, ok := c.nc.(interface{ Buffered() int })
+	return ok && b.Buffered() > 0
 }
 
 // lastLookWait is how long lastLook waits for a byte on connections that are no

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/galehttp/gale/galeutil"
 )
 
 // lines is a session that answers each line with itself, and obeys some words.
@@ -105,6 +107,10 @@ var kinds = []struct {
 }{
 	{"tcp", tcpPair},
 	{"pipe", func(t *testing.T) (net.Conn, net.Conn) { return net.Pipe() }},
+	{"memory", func(t *testing.T) (net.Conn, net.Conn) {
+		pc := galeutil.NewPipeConns()
+		return pc.Conn1(), pc.Conn2()
+	}},
 }
 
 func tcpPair(t *testing.T) (server, client net.Conn) {

@@ -166,7 +166,7 @@ func (c *blockConn) unreadWaits() bool {
 		return true
 	}
 	if c.raw == nil {
-		return false
+		return c.buffered()
 	}
 	c.nc.SetReadDeadline(time.Time{})
 	c.once = true
