@@ -70,6 +70,7 @@ func (e *Event) hold() error {
 func startLoop(e *Event, sys system) *loop {
 	l := &loop{e: e, sys: sys, batch: make([]ready, 0, batchSize), workers: 1, called: true}
 	l.wheel.fire = l.expired
+	l.calm.is.Store(true)
 	go (&worker{l: l, call: make(chan bool, 1)}).run()
 	return l
 }

@@ -37,6 +37,8 @@ type loop struct {
 	resting []*worker
 	retire  *time.Timer
 	over    bool
+
+	calm calm
 }
 
 // turns is a queue of connections, linked by eventConn.link.
@@ -131,7 +133,13 @@ func (wk *worker) run() {
 			return
 		}
 		wk.c = c
-		c.visit(ev, wk)
+		if wk.l.calm.is.Load() {
+			c.visit(ev, wk)
+		} else {
+			began := clock.Ticks()
+			c.visit(ev, wk)
+			wk.l.took(clock.Ticks(), began)
+		}
 		wk.c = nil
 	}
 }
@@ -219,7 +227,10 @@ func (l *loop) nextConn(wk *worker) (c *eventConn, ev uint32) {
 	l.mu.Lock()
 	for {
 		if c, ev = l.pick(); c != nil {
-			other := l.standby()
+			var other *worker
+			if !l.calm.alone(l) {
+				other = l.standby()
+			}
 			l.mu.Unlock()
 			other.start()
 			return c, ev
@@ -257,6 +268,7 @@ func (l *loop) pick() (c *eventConn, ev uint32) {
 func (l *loop) poll() {
 	l.polling = true
 	block := l.turns.n == 0
+	measured := l.calm.endBatch(len(l.batch))
 	into := l.batch[:cap(l.batch)]
 	l.mu.Unlock()
 	n := l.sys.poll(into, false)
@@ -267,6 +279,9 @@ func (l *loop) poll() {
 	l.polling = false
 	l.batch, l.at = into[:max(n, 0)], 0
 	l.quota = l.turns.n
+	if measured {
+		l.calm.began = clock.Ticks()
+	}
 }
 
 // Bounds of the goroutines that rest.
@@ -334,7 +349,12 @@ func (l *loop) inject(c *eventConn, ev uint32) {
 }
 
 // blocks is called before a goroutine parks in the middle of a visit.
-func (l *loop) blocks() {}
+func (l *loop) blocks() {
+	l.mu.Lock()
+	other := l.standby()
+	l.mu.Unlock()
+	other.start()
+}
 
 // expired is what the wheel calls.
 func (l *loop) expired(c *eventConn) {
@@ -403,6 +423,7 @@ func (l *loop) end() {
 	if l.retire != nil {
 		l.retire.Stop()
 	}
+	l.calm.stop()
 	none := l.workers == 0
 	l.mu.Unlock()
 	l.wheel.stop()
