@@ -1,7 +1,9 @@
 package gale
 
 import (
+	"crypto/tls"
 	"net"
+	"net/netip"
 	"time"
 
 	"github.com/galehttp/gale/internal/engine"
@@ -22,10 +24,10 @@ const (
 	// connections that wait, which takes less processor time and much less
 	// memory. Handlers may block as they like.
 	//
-	// It serves plain listeners of package net for TCP and UNIX sockets on
-	// Linux. Other listeners (those that wrap another one, TLS among them),
-	// ServeConn and other systems are served as by EngineBlock, without a
-	// change for handlers.
+	// It serves listeners of package net for TCP and UNIX sockets on Linux,
+	// with the TLS of ServeTLS and its kind too. Other listeners (those that
+	// wrap another one), ServeConn and other systems are served as by
+	// EngineBlock, without a change for handlers.
 	EngineEvent
 )
 
@@ -51,24 +53,27 @@ func (s *Server) takesEvents(ln net.Listener) bool {
 // autoEngine is what EngineAuto takes. Tests change it, to run on both.
 var autoEngine = EngineBlock
 
-// serveEvents is Serve with the event engine.
-func (s *Server) serveEvents(l *listening) error {
+// serveEvents is serve with the event engine.
+func (s *Server) serveEvents(l *listening, plain net.Listener, cfg *tls.Config) error {
 	keepAlive := defaultKeepAlive
 	if s.TCPKeepalive && s.TCPKeepalivePeriod > 0 {
 		keepAlive = s.TCPKeepalivePeriod
 	}
-	return s.event.Serve(l.ln, keepAlive, func(nc net.Conn) { s.acceptedEvent(l, nc) }, s.starved)
+	return s.event.Serve(plain, keepAlive, func(nc net.Conn) { s.acceptedEvent(l, nc, cfg) }, s.starved)
 }
 
 // defaultKeepAlive is what package net has for connections of listeners.
 const defaultKeepAlive = 15 * time.Second
 
 // acceptedEvent is accepted for connections of the event engine.
-func (s *Server) acceptedEvent(l *listening, nc net.Conn) {
+func (s *Server) acceptedEvent(l *listening, nc net.Conn, cfg *tls.Config) {
 	ip, err := s.admit(nc)
 	if err != nil {
 		s.stats.rejected.Add(1)
 		if c, derr := s.event.Detach(nc); derr == nil {
+			if cfg != nil {
+				c = tls.Server(c, cfg)
+			}
 			go refuse(c, err)
 		}
 		if d := s.SleepWhenConcurrencyLimitsExceeded; d > 0 && err == ErrConcurrencyLimit {
@@ -76,9 +81,60 @@ func (s *Server) acceptedEvent(l *listening, nc net.Conn) {
 		}
 		return
 	}
+	if err := s.event.Adopt(nc); err != nil {
+		s.dismiss(ip)
+		s.logError(nil, "taking a connection", err)
+		return
+	}
+	if cfg != nil {
+		go s.greetEvent(l, nc, tls.Server(nc, cfg), ip)
+		return
+	}
+	s.startEvent(l, nc, nil, ip)
+}
+
+// startEvent lets a session serve nc, or the TLS connection over it.
+func (s *Server) startEvent(l *listening, nc, over net.Conn, ip netip.Addr) {
 	ss := newSession(s, l.ln)
 	ss.ip = ip
-	s.event.Start(nc, l.epoch, eventSession{ss})
+	s.event.Start(nc, over, l.epoch, eventSession{ss})
+}
+
+// greetEvent does the handshake of a TLS connection. Behind it the connection
+// needs no goroutine while it waits.
+func (s *Server) greetEvent(l *listening, nc net.Conn, tc *tls.Conn, ip netip.Addr) {
+	started := false
+	var err error
+	defer func() {
+		if started {
+			return
+		}
+		defer s.dismiss(ip)
+		if r := recover(); r != nil {
+			s.eventPanicked(r)
+		}
+		s.event.Drop(nc)
+	}()
+	s.setState(tc, StateNew)
+	proto, err := s.handshake(tc, l.epoch)
+	switch {
+	case err != nil:
+		tc.Close()
+		s.setState(tc, StateClosed)
+	case proto != nil:
+		// A handler of another protocol reads and writes as it likes.
+		started = true
+		defer s.dismiss(ip)
+		if _, err := s.event.Detach(nc); err == nil {
+			defer s.shield(tc, &err)
+			proto(tc)
+		}
+		tc.Close()
+		s.setState(tc, StateClosed)
+	default:
+		started = true
+		s.startEvent(l, nc, tc, ip)
+	}
 }
 
 // eventSession is a session on the event engine.
@@ -86,7 +142,9 @@ type eventSession struct{ *session }
 
 // Open begins the session.
 func (ss eventSession) Open(c engine.Conn, next *engine.Next) {
-	ss.s.setState(c.NetConn(), StateNew)
+	if _, isTLS := c.NetConn().(*tls.Conn); !isTLS {
+		ss.s.setState(c.NetConn(), StateNew)
+	}
 	ss.session.Open(c, next)
 }
 

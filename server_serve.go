@@ -97,15 +97,19 @@ func (s *Server) ListenAndServeUNIX(addr string, mode os.FileMode) error {
 //
 // When the process runs out of descriptors, Serve closes idle connections and
 // goes on.
-func (s *Server) Serve(ln net.Listener) error {
+func (s *Server) Serve(ln net.Listener) error { return s.serve(ln, ln, nil) }
+
+// serve is Serve; if cfg is not nil, ln makes TLS connections of those of plain
+// with it.
+func (s *Server) serve(ln, plain net.Listener, cfg *tls.Config) error {
 	l, err := s.begin(ln)
 	if err != nil {
 		ln.Close()
 		return err
 	}
 	defer s.end(l)
-	if s.takesEvents(ln) {
-		err = s.serveEvents(l)
+	if s.takesEvents(plain) {
+		err = s.serveEvents(l, plain, cfg)
 	} else {
 		err = engine.Accept(ln, func(c net.Conn) { s.accepted(l, c) }, s.starved)
 	}
@@ -244,8 +248,11 @@ func (s *Server) serveConn(j job) (err error) {
 	defer s.shield(nc, &err)
 	s.setState(nc, StateNew)
 	if tc, ok := nc.(*tls.Conn); ok {
-		taken, err := s.handshake(tc, j.l.epoch)
-		if taken || err != nil {
+		proto, err := s.handshake(tc, j.l.epoch)
+		if proto != nil {
+			err = proto(tc)
+		}
+		if proto != nil || err != nil {
 			nc.Close()
 			s.setState(nc, StateClosed)
 			return err

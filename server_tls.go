@@ -85,7 +85,7 @@ func (s *Server) serveTLS(ln net.Listener) error {
 		ln.Close()
 		return err
 	}
-	return s.Serve(tls.NewListener(ln, cfg))
+	return s.serve(tls.NewListener(ln, cfg), ln, cfg)
 }
 
 // tlsConfig returns the configuration to serve with.
@@ -249,26 +249,22 @@ func modTime(path string) time.Time {
 	return fi.ModTime()
 }
 
-// handshake does the TLS handshake within its time, and lets the handler of
-// the protocol negotiated take the connection if there is one.
-func (s *Server) handshake(tc *tls.Conn, epoch uint32) (taken bool, err error) {
+// handshake does the TLS handshake within its time, and returns the handler of
+// the protocol negotiated if there is one.
+func (s *Server) handshake(tc *tls.Conn, epoch uint32) (proto ServeHandler, err error) {
 	if !s.enterHandshake(tc, epoch) {
-		return false, errShuttingDown
+		return nil, errShuttingDown
 	}
 	err = s.shakeHands(tc)
 	s.leaveHandshake(tc)
 	if err != nil {
 		s.logError(nil, "TLS handshake with "+tc.RemoteAddr().String(), err)
 		answerPlain(err)
-		return false, err
+		return nil, err
 	}
 	s.tls.mu.Lock()
-	proto := s.tls.protos[tc.ConnectionState().NegotiatedProtocol]
-	s.tls.mu.Unlock()
-	if proto == nil {
-		return false, nil
-	}
-	return true, proto(tc)
+	defer s.tls.mu.Unlock()
+	return s.tls.protos[tc.ConnectionState().NegotiatedProtocol], nil
 }
 
 // answerPlain tells a client that spoke HTTP where a TLS handshake was expected;

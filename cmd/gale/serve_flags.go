@@ -40,7 +40,7 @@ func (cfg *serveConfig) flagSet() *flag.FlagSet {
 	fs.BoolVar(&cfg.compress, "compress", true, "compress what gets smaller (br, zstd, gzip) for clients that accept it")
 	fs.Var(&cfg.cors, "cors", "let pages of all origins read the files, or of one with -cors=`origin`")
 	fs.BoolVar(&cfg.dotfiles, "dotfiles", false, "serve files and folders whose names begin with a dot")
-	fs.Var(&cfg.engine, "engine", "serve with this `engine`: auto, block (a goroutine for each connection) or event (Linux, not with TLS)")
+	fs.Var(&cfg.engine, "engine", "serve with this `engine`: auto, block (a goroutine for each connection) or event (Linux)")
 	fs.Var(&cfg.log, "log", "write the log in this `form`: text, json or off")
 	fs.IntVar(&cfg.maxConns, "max-conns", 0, "serve at most `n` connections at a time; 0 means the library's default")
 	cfg.shutdownGrace = 10 * time.Second

@@ -104,17 +104,39 @@ func (e *Event) all() []*loop {
 // Len returns the number of connections.
 func (e *Event) Len() int { return int(e.n.Load()) }
 
-// Start hands a connection of Serve to a loop, with the session that is to serve
-// it. A connection of an epoch that has been stopped ends when it is idle.
-func (e *Event) Start(nc net.Conn, epoch uint32, sess Session) {
+// Adopt gives a connection of Serve to a loop. Until Start it belongs to the
+// caller, who may use it as a net.Conn, from one goroutine at a time. Detach or
+// Drop end that; after an error the connection is closed.
+func (e *Event) Adopt(nc net.Conn) error {
 	c := (*eventConn)(nc.(*eventSocket))
-	c.sess, c.epoch = sess, epoch
 	l := e.place()
 	c.l = l
 	l.conns.Add(1)
 	e.n.Add(1)
 	e.holds.Add(1)
 	slotAt, gen := l.adopt(c)
+	if err := l.sys.add(c.fd, slotAt, gen); err != nil {
+		e.Drop(nc)
+		return err
+	}
+	return nil
+}
+
+// Start lets a connection for which Adopt was called be served by sess. Where
+// over is not nil it is a connection on top of nc: bytes are read from it and
+// written to it. Its Read must pass on errors of nc that are temporary, and go on
+// where it ended when it is called again. A connection of an epoch that has been
+// stopped ends when it is idle.
+func (e *Event) Start(nc, over net.Conn, epoch uint32, sess Session) {
+	c := (*eventConn)(nc.(*eventSocket))
+	l := c.l
+	if over != nil {
+		c.extra().over = over
+		c.over, c.whole = true, true
+	}
+	l.mu.Lock() // each looks at it
+	c.sess, c.epoch = sess, epoch
+	l.mu.Unlock()
 	wk := worker{l: l} // for what is to do here
 	fine := false
 	defer func() {
@@ -128,11 +150,11 @@ func (e *Event) Start(nc net.Conn, epoch uint32, sess Session) {
 	sess.Open(c, &wk.next)
 	c.idle, c.due = wk.next.Idle, tickOf(wk.next.Deadline)
 	fine = true
-	if err := l.sys.add(c.fd, slotAt, gen); err != nil {
-		c.end(err, &wk)
+	l.wheel.arm(c, c.due)
+	if over != nil {
+		l.inject(c, evIn) // there may be bytes in it
 		return
 	}
-	l.wheel.arm(c, c.due)
 	idle := c.idle
 	switch {
 	case !c.release(idle):

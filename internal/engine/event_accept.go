@@ -240,12 +240,36 @@ func newAcceptor(ln net.Listener) (*acceptor, error) {
 	return a, nil
 }
 
-// Detach makes a connection of Serve an ordinary one.
+// Detach makes a connection of Serve an ordinary one, whether Adopt was called
+// for it or not. The connection that it was given goes on as that one.
 func (e *Event) Detach(nc net.Conn) (net.Conn, error) {
 	c := (*eventConn)(nc.(*eventSocket))
-	ordinary, err := c.from.sys.netConn(c.fd)
-	c.from.sys.close(c.fd)
+	if c.l == nil {
+		ordinary, err := c.from.sys.netConn(c.fd)
+		c.from.sys.close(c.fd)
+		return ordinary, err
+	}
+	c.l.wheel.remove(c)
+	ordinary, err := c.ordinary(nil)
+	if err == nil {
+		e.disown(c)
+	}
 	return ordinary, err
+}
+
+// Drop closes a connection for which Adopt was called.
+func (e *Event) Drop(nc net.Conn) {
+	c := (*eventConn)(nc.(*eventSocket))
+	c.l.wheel.remove(c)
+	c.close()
+	e.disown(c)
+}
+
+// disown undoes the counting of Adopt.
+func (e *Event) disown(c *eventConn) {
+	c.l.conns.Add(-1)
+	e.n.Add(-1)
+	e.unhold()
 }
 
 // hijack gives the connection away.
@@ -278,6 +302,9 @@ func (c *eventConn) ordinary(w *Work) (net.Conn, error) {
 	}
 	c.extra().hijacked.Store(&nc)
 	c.close()
+	if c.over {
+		nc = c.more.Load().over // which reads from that one from now on
+	}
 	if len(rest) > 0 {
 		nc = &hijackedConn{Conn: nc, rest: rest}
 	}

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"io"
 	"net"
 	"os"
 	"sync"
@@ -33,7 +32,8 @@ type eventConn struct {
 	timer wheelLink
 
 	phase  phase
-	op     Op // what the session wants when what is written is written
+	over   bool // there is a connection on top of this one: connMore.over
+	op     Op   // what the session wants when what is written is written
 	idle   bool
 	linger bool
 	// drained: the socket has been read to its end; the next edge tells of more.
@@ -66,6 +66,7 @@ type connMore struct {
 	writeUntil atomic.Int64
 	watch      atomic.Pointer[eventWatch]
 	local      atomic.Pointer[rawAddr]
+	over       net.Conn // see StartOver
 	hijacked   atomic.Pointer[net.Conn]
 }
 
@@ -201,23 +202,15 @@ func (c *eventConn) stepRead(ev uint32, wk *worker) verdict {
 	}
 	if !c.drained {
 		w := c.work(wk)
-		room := w.room()
-		n, errno := c.l.sys.read(c.fd, room)
-		switch {
-		case n > 0:
+		n, err := c.readNow(w.room())
+		if n > 0 {
 			w.w += n
 			w.Now = clock.Ticks()
 			wk.bytes += n
-			c.drained = n < len(room) && !c.hup && !c.whole
 			return c.feed(w, wk)
-		case errno == syscall.EINTR:
-			return again
-		case errno == syscall.EAGAIN:
-			c.drained = true
-		case errno == 0:
-			return c.stall(io.EOF, wk)
-		default:
-			return c.stall(c.opError("read", errno), wk)
+		}
+		if err != errWouldBlock {
+			return c.stall(err, wk)
 		}
 	}
 	switch {
@@ -302,6 +295,9 @@ func (c *eventConn) wrote(wk *worker) verdict {
 // end closes the connection and ends its session; err is why.
 func (c *eventConn) end(err error, wk *worker) verdict {
 	c.forsake(wk)
+	if c.over {
+		c.more.Load().over.Close() // it may want to say farewell
+	}
 	c.close()
 	c.sess.Closed(err)
 	wk.c = nil

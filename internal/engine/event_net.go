@@ -131,9 +131,12 @@ func (c *eventSocket) Read(p []byte) (int, error) {
 	}
 	ec := c.conn()
 	for {
-		n, err := ec.readNow(p)
+		n, err := ec.readSocket(p)
 		if n > 0 || err != errWouldBlock {
 			return n, err
+		}
+		if ec.over {
+			return 0, errAgain
 		}
 		if err := ec.waitFor(evIn|evHup|evReset, clock.Tick(ec.extra().readUntil.Load())); err != nil {
 			return 0, err
@@ -149,7 +152,11 @@ func (c *eventSocket) Write(p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, nil
 	}
-	if err := c.conn().writeAll(p); err != nil {
+	until := clock.Tick(0)
+	if m := c.more.Load(); m != nil {
+		until = clock.Tick(m.writeUntil.Load())
+	}
+	if err := c.conn().writeSocket(p, until); err != nil {
 		return 0, err
 	}
 	return len(p), nil

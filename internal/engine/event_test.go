@@ -25,7 +25,13 @@ func startEvent(t *testing.T, s Session) (e *Event, client net.Conn, ended chan 
 	}
 	served := make(chan error, 1)
 	go func() {
-		served <- e.Serve(ln, time.Minute, func(nc net.Conn) { e.Start(nc, 0, s) }, func(err error) { t.Error(err) })
+		served <- e.Serve(ln, time.Minute, func(nc net.Conn) {
+			if err := e.Adopt(nc); err != nil {
+				t.Error(err)
+				return
+			}
+			e.Start(nc, nil, 0, s)
+		}, func(err error) { t.Error(err) })
 	}()
 	t.Cleanup(func() {
 		ln.Close()

@@ -15,7 +15,12 @@ import (
 // the loop tells that it can go on. Others do the loop's work meanwhile.
 
 // NetConn returns the connection as sessions and handlers know it.
-func (c *eventConn) NetConn() net.Conn { return (*eventSocket)(c) }
+func (c *eventConn) NetConn() net.Conn {
+	if c.over {
+		return c.more.Load().over
+	}
+	return (*eventSocket)(c)
+}
 
 // SetWriteTimeout bounds each of the writes that follow.
 func (c *eventConn) SetWriteTimeout(d time.Duration) { c.writeTimeout = d }
@@ -58,6 +63,13 @@ func (c *eventConn) Fill(w *Work, deadline time.Time) error {
 
 // readNow reads what is there; errWouldBlock says that nothing is.
 func (c *eventConn) readNow(p []byte) (n int, err error) {
+	if c.over {
+		return c.readOver(p)
+	}
+	return c.readSocket(p)
+}
+
+func (c *eventConn) readSocket(p []byte) (n int, err error) {
 	for {
 		n, errno := c.l.sys.read(c.fd, p)
 		switch {
@@ -103,6 +115,15 @@ func (c *eventConn) Flush(w *Work) error {
 
 // writeAll writes b, waiting for room where there is none.
 func (c *eventConn) writeAll(b []byte) error {
+	if c.over {
+		return c.writeOver(b)
+	}
+	return c.writeSocket(b, 0)
+}
+
+// writeSocket is writeAll to the socket itself, until the deadline until or, if
+// that is 0, within the time-out for writes.
+func (c *eventConn) writeSocket(b []byte, until clock.Tick) error {
 	if m := c.more.Load(); m != nil && m.late() {
 		return os.ErrDeadlineExceeded
 	}
@@ -133,7 +154,9 @@ func (c *eventConn) writeAll(b []byte) error {
 			continue
 		}
 		if due == 0 {
-			due = c.writeDue()
+			if due = until; due == 0 {
+				due = c.writeDue()
+			}
 		}
 		if err := c.waitFor(evOut|evReset, due); err != nil {
 			return err
@@ -152,6 +175,12 @@ func (c *eventConn) WriteBody(w *Work, b []byte) error {
 		return c.Flush(w)
 	}
 	for len(w.Out) > 0 {
+		if c.over {
+			if err := c.Flush(w); err != nil {
+				return err
+			}
+			break
+		}
 		n, errno := c.l.sys.writev(c.fd, w.Out, b)
 		if n < 0 {
 			if errno == syscall.EINTR {

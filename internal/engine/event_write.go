@@ -21,6 +21,12 @@ func (c *eventConn) stepWrite(ev uint32, wk *worker) verdict {
 	if m != nil && m.late() {
 		return c.end(os.ErrDeadlineExceeded, wk)
 	}
+	if c.over {
+		if err := c.sendOver(m); err != nil {
+			return c.end(err, wk)
+		}
+		return c.wrote(wk)
+	}
 	if w := c.w; w != nil && len(w.Out) > 0 {
 		n, errno := c.l.sys.write(c.fd, w.Out)
 		switch {
@@ -165,6 +171,11 @@ func (c *eventConn) closeGracefully(wk *worker) verdict {
 	if !c.linger && !c.unreadWaits(wk) {
 		return c.end(nil, wk)
 	}
+	if c.over {
+		if cw, ok := c.more.Load().over.(interface{ CloseWrite() error }); ok {
+			cw.CloseWrite() // nothing may go out behind this
+		}
+	}
 	if c.l.sys.shutdown(c.fd, syscall.SHUT_WR) != nil {
 		return c.end(nil, wk)
 	}
@@ -184,7 +195,7 @@ func (c *eventConn) unreadWaits(wk *worker) bool {
 	if c.w != nil && len(c.w.Unread()) > 0 || len(c.stash) > 0 {
 		return true
 	}
-	if c.drained && c.word.Load()&evIn == 0 {
+	if c.over || c.drained && c.word.Load()&evIn == 0 {
 		return false
 	}
 	n, _ := c.l.sys.read(c.fd, c.work(wk).room())

@@ -1,0 +1,73 @@
+package engine
+
+import (
+	"errors"
+	"io"
+	"os"
+)
+
+// A connection may have another one on top, which knows how to read and write:
+// that is how TLS works here. Its Read is called when there is something to read
+// and gets errAgain from below where that is not enough; it holds no goroutine
+// while it waits. Its Write blocks.
+
+// errAgain is what a connection on top gets where nothing is there to be read.
+var errAgain error = tryAgain{}
+
+type tryAgain struct{}
+
+func (tryAgain) Error() string   { return "engine: nothing to read by now" }
+func (tryAgain) Timeout() bool   { return false }
+func (tryAgain) Temporary() bool { return true }
+
+// readOver is readNow through the connection on top.
+func (c *eventConn) readOver(p []byte) (n int, err error) {
+	n, err = c.more.Load().over.Read(p)
+	switch {
+	case n > 0:
+		return n, nil
+	case err == nil:
+		return 0, io.EOF
+	case errors.Is(err, errAgain):
+		c.drained = true
+		return 0, errWouldBlock
+	}
+	return 0, err
+}
+
+// writeOver is writeAll through the connection on top.
+func (c *eventConn) writeOver(b []byte) error {
+	m := c.more.Load()
+	if m.late() {
+		return os.ErrDeadlineExceeded
+	}
+	_, err := m.over.Write(b)
+	return err
+}
+
+// sendOver writes what there is to write.
+func (c *eventConn) sendOver(m *connMore) error {
+	if w := c.w; w != nil {
+		if err := c.Flush(w); err != nil {
+			return err
+		}
+	}
+	for f := m.file; f != nil; {
+		if f.N == 0 {
+			m.file = nil
+			if f.Done != nil {
+				f.Done.Close()
+			}
+			break
+		}
+		if err := c.readFile(m, f); err != nil {
+			return err
+		}
+		b := m.pend
+		m.pend = nil
+		if err := c.writeOver(b); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,389 @@
+package gale
+
+import (
+	"bufio"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// The hazards of the event engine. The tests run on both engines where that
+// makes sense: what they want is true of every server.
+
+// onEngines runs f on each engine that serves here.
+func onEngines(t *testing.T, f func(t *testing.T, e Engine)) {
+	for _, e := range []Engine{EngineBlock, EngineEvent} {
+		if e == EngineEvent && runtime.GOOS != "linux" {
+			continue
+		}
+		t.Run(e.String(), func(t *testing.T) { f(t, e) })
+	}
+}
+
+// startTLS serves s over TLS and returns its address.
+func startTLS(t *testing.T, s *Server) (addr string) {
+	t.Helper()
+	cert, key, err := GenerateTestCertificate("localhost")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Logger == nil {
+		s.Logger = &testLog{}
+	}
+	served := make(chan error, 1)
+	go func() { served <- s.ServeTLSEmbed(ln, cert, key) }()
+	t.Cleanup(func() {
+		s.Close()
+		if err := <-served; err != nil {
+			t.Errorf("ServeTLSEmbed: %v", err)
+		}
+	})
+	return ln.Addr().String()
+}
+
+// A TLS connection gets all answers whatever the pieces that its records arrive
+// in, large bodies both ways, and holds no goroutine between its requests.
+func TestTLSOnEngines(t *testing.T) {
+	onEngines(t, func(t *testing.T, e Engine) {
+		s := &Server{Engine: e, MaxRequestBodySize: 8 << 20, Handler: func(ctx *RequestCtx) {
+			if !ctx.IsTLS() || ctx.TLSConnectionState() == nil {
+				t.Error("a handler doesn't see TLS")
+			}
+			ctx.SetBody(ctx.PostBody())
+		}}
+		addr := startTLS(t, s)
+		for _, version := range []uint16{tls.VersionTLS12, tls.VersionTLS13} {
+			raw, err := net.Dial("tcp", addr)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer raw.Close()
+			c := tls.Client(&splitConn{Conn: raw}, &tls.Config{InsecureSkipVerify: true, MaxVersion: version})
+			c.SetDeadline(time.Now().Add(30 * time.Second))
+			br := bufio.NewReader(c)
+			for _, n := range []int{0, 5, 20_000, 1 << 20} {
+				body := strings.Repeat("x", n)
+				go fmt.Fprintf(c, "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: %d\r\n\r\n%s", n, body)
+				resp, err := http.ReadResponse(br, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if b, err := io.ReadAll(resp.Body); err != nil || string(b) != body {
+					t.Fatalf("got %d bytes, %v; want %d", len(b), err, n)
+				}
+			}
+			io.WriteString(c, get("/")+get("/")+strings.Replace(get("/"), "\r\n\r\n", "\r\nConnection: close\r\n\r\n", 1))
+			for range 3 {
+				if resp, err := http.ReadResponse(br, nil); err != nil || resp.StatusCode != 200 {
+					t.Fatalf("%v, %v", resp, err)
+				}
+			}
+			if _, err := br.ReadByte(); err != io.EOF {
+				t.Errorf("got %v behind the last answer, want a farewell", err)
+			}
+		}
+	})
+}
+
+// splitConn writes in pieces, so that records arrive in parts.
+type splitConn struct {
+	net.Conn
+	n int
+}
+
+func (c *splitConn) Write(p []byte) (n int, err error) {
+	if len(p) > 4096 {
+		return c.Conn.Write(p)
+	}
+	for len(p) > 0 {
+		c.n++
+		k := min(len(p), 1+c.n%97)
+		m, err := c.Conn.Write(p[:k])
+		if n += m; err != nil {
+			return n, err
+		}
+		p = p[k:]
+		if c.n%16 == 0 {
+			time.Sleep(time.Millisecond)
+		}
+	}
+	return n, nil
+}
+
+// Idle connections, with TLS or without, hold no goroutine on the event engine.
+func TestEventIdleHoldsNoGoroutine(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		return
+	}
+	s := &Server{Engine: EngineEvent, Handler: echo}
+	tlsAddr := startTLS(t, s)
+	ts := startServer(t, &Server{Engine: EngineEvent}, echo)
+	before := -1
+	for _, n := range []int{4, 64} {
+		for range n {
+			c, err := tls.Dial("tcp", tlsAddr, &tls.Config{InsecureSkipVerify: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			io.WriteString(c, get("/"))
+			if _, err := http.ReadResponse(bufio.NewReader(c), nil); err != nil {
+				t.Fatal(err)
+			}
+			p := ts.dial()
+			p.send(get("/"))
+			p.read("GET")
+		}
+		want := before + 8 // of those that rest
+		for end := time.Now().Add(10 * time.Second); before >= 0 && runtime.NumGoroutine() > want; time.Sleep(10 * time.Millisecond) {
+			if time.Now().After(end) {
+				t.Fatalf("%d goroutines, %d before %d idle connections", runtime.NumGoroutine(), before, 2*n)
+			}
+		}
+		before = runtime.NumGoroutine()
+	}
+}
+
+// A handler may call its own server, on one loop and one processor, also over
+// and over.
+func TestHandlerCallsItsServer(t *testing.T) {
+	onEngines(t, func(t *testing.T, e Engine) {
+		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+		var addr string
+		ts := startServer(t, &Server{Engine: e}, func(ctx *RequestCtx) {
+			n, _ := ctx.QueryArgs().GetUint("n")
+			if n <= 0 {
+				ctx.SetBodyString("bottom")
+				return
+			}
+			resp, err := http.Get(fmt.Sprintf("http://%s/?n=%d", addr, n-1))
+			if err != nil {
+				ctx.Error(err.Error(), 500)
+				return
+			}
+			defer resp.Body.Close()
+			b, _ := io.ReadAll(resp.Body)
+			ctx.SetBody(b)
+		})
+		addr = ts.addr
+		defer http.DefaultTransport.(*http.Transport).CloseIdleConnections()
+		c := ts.dial()
+		for range 3 {
+			c.send(get("/?n=5"))
+			c.want("GET", 200, "bottom")
+		}
+	})
+}
+
+// Handlers that never return, end their goroutine or keep its thread cost
+// nothing but themselves.
+func TestHandlersThatMisbehave(t *testing.T) {
+	onEngines(t, func(t *testing.T, e Engine) {
+		forever := make(chan struct{})
+		ts := startServer(t, &Server{Engine: e}, func(ctx *RequestCtx) {
+			switch string(ctx.Path()) {
+			case "/forever":
+				<-forever
+			case "/goexit":
+				runtime.Goexit()
+			case "/lock":
+				runtime.LockOSThread()
+			case "/lockexit":
+				runtime.LockOSThread()
+				runtime.Goexit()
+			case "/panic":
+				panic("on purpose")
+			}
+			ctx.SetBodyString("fine")
+		})
+		defer close(forever)
+		for range 20 {
+			for _, path := range []string{"/forever", "/goexit", "/lock", "/lockexit", "/panic"} {
+				c := ts.dial()
+				c.send(get(path))
+				switch path {
+				case "/lock":
+					c.want("GET", 200, "fine")
+				case "/panic":
+					if ans := c.read("GET"); ans.StatusCode != 500 {
+						t.Errorf("%s: %d", path, ans.StatusCode)
+					}
+				case "/goexit", "/lockexit":
+					c.wantClosed()
+				}
+			}
+			c := ts.dial()
+			c.send(get("/"))
+			c.want("GET", 200, "fine")
+		}
+	})
+}
+
+// The end of what the client sends may come with its request: it is answered
+// nevertheless, whatever the pieces.
+func TestHalfClosedClientIsAnswered(t *testing.T) {
+	onEngines(t, func(t *testing.T, e Engine) {
+		ts := startServer(t, &Server{Engine: e}, func(ctx *RequestCtx) {
+			if string(ctx.Path()) == "/slow" {
+				time.Sleep(5 * time.Millisecond)
+			}
+			ctx.SetBodyString(strings.Repeat("y", 100_000))
+		})
+		for i := range 50 {
+			c := ts.dial()
+			req := get("/slow") + get("/") + get("/slow")
+			c.send(req[:i])
+			c.send(req[i:])
+			if err := c.Conn.(*net.TCPConn).CloseWrite(); err != nil {
+				t.Fatal(err)
+			}
+			for range 3 {
+				if ans := c.read("GET"); ans.StatusCode != 200 {
+					t.Fatalf("got %d", ans.StatusCode)
+				}
+			}
+			c.wantClosed()
+		}
+	})
+}
+
+// Slow readers get everything in order, and requests that they pipelined
+// meanwhile too.
+func TestSlowReaderGetsAll(t *testing.T) {
+	onEngines(t, func(t *testing.T, e Engine) {
+		ts := startServer(t, &Server{Engine: e}, func(ctx *RequestCtx) {
+			n := ctx.QueryArgs().GetUintOrZero("n")
+			ctx.SetBodyString(strings.Repeat(fmt.Sprint(n%10), 15_000)) // gathered, not sent beside
+		})
+		c := ts.dial()
+		const total = 1000
+		go func() {
+			for i := range total {
+				if _, err := io.WriteString(c.Conn, get(fmt.Sprintf("/?n=%d", i))); err != nil {
+					return
+				}
+			}
+		}()
+		time.Sleep(300 * time.Millisecond) // the socket's buffers are full
+		for i := range total {
+			resp, err := http.ReadResponse(c.br, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if b, err := io.ReadAll(resp.Body); err != nil || string(b) != strings.Repeat(fmt.Sprint(i%10), 15_000) {
+				t.Fatalf("answer %d: %d bytes, %v", i, len(b), err)
+			}
+		}
+	})
+}
+
+// A client that does not read is dropped when the time for writing is over, and
+// what it keeps the server from sending holds up nobody else.
+func TestWriteTimeoutOfSlowReader(t *testing.T) {
+	onEngines(t, func(t *testing.T, e Engine) {
+		f, err := os.CreateTemp(t.TempDir(), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.Truncate(64 << 20)
+		f.Close()
+		big := []byte(strings.Repeat("z", 64<<20))
+		ts := startServer(t, &Server{Engine: e, WriteTimeout: 300 * time.Millisecond}, func(ctx *RequestCtx) {
+			switch string(ctx.Path()) {
+			case "/file":
+				ctx.SendFile(f.Name())
+			case "/bytes":
+				ctx.Response.SetBodyRaw(big)
+			}
+		})
+		for _, path := range []string{"/file", "/bytes"} {
+			c := ts.dial()
+			c.send(get(path))
+			other := ts.dial()
+			other.send(get("/"))
+			other.want("GET", 200, "")
+			other.Close()
+			for end := time.Now().Add(10 * time.Second); ts.s.GetOpenConnectionsCount() > 0; time.Sleep(10 * time.Millisecond) {
+				if time.Now().After(end) {
+					t.Fatalf("%s: the connection is still there", path)
+				}
+			}
+		}
+	})
+}
+
+// Connections that are closed at every moment leave nothing behind, and others
+// are not hit.
+func TestChurn(t *testing.T) {
+	onEngines(t, func(t *testing.T, e Engine) {
+		ts := startServer(t, &Server{Engine: e, IdleTimeout: 50 * time.Millisecond}, func(ctx *RequestCtx) {
+			if string(ctx.Path()) == "/nap" {
+				time.Sleep(time.Millisecond)
+			}
+			ctx.SetBody(ctx.Request.Header.Peek("X-Token"))
+		})
+		var wg sync.WaitGroup
+		var done atomic.Int64
+		for w := range 8 {
+			wg.Go(func() {
+				for i := range 60 {
+					nc, err := net.Dial("tcp", ts.addr)
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					nc.SetDeadline(time.Now().Add(20 * time.Second))
+					br := bufio.NewReader(nc)
+					ask := func(path, token string) string {
+						return fmt.Sprintf("GET %s HTTP/1.1\r\nHost: h\r\nX-Token: %s\r\n\r\n", path, token)
+					}
+					a, b := fmt.Sprintf("%d-%d-a", w, i), fmt.Sprintf("%d-%d-b", w, i)
+					io.WriteString(nc, ask([]string{"/", "/nap"}[i%2], a)+ask("/", b))
+					switch i % 5 {
+					case 0: // away at once
+					case 1:
+						nc.(*net.TCPConn).SetLinger(0)
+					default:
+						for _, want := range []string{a, b} {
+							resp, err := http.ReadResponse(br, nil)
+							if err != nil {
+								t.Error(err)
+								break
+							}
+							if got, err := io.ReadAll(resp.Body); string(got) != want || err != nil {
+								t.Errorf("got %q, %v; want %q", got, err, want)
+							}
+						}
+						if i%5 == 2 {
+							io.Copy(io.Discard, br) // until it is closed for being idle
+						}
+					}
+					nc.Close()
+					done.Add(1)
+				}
+			})
+		}
+		wg.Wait()
+		for end := time.Now().Add(10 * time.Second); ts.s.GetOpenConnectionsCount() > 0; time.Sleep(10 * time.Millisecond) {
+			if time.Now().After(end) {
+				t.Fatalf("%d connections left", ts.s.GetOpenConnectionsCount())
+			}
+		}
+		if done.Load() != 480 {
+			t.Errorf("%d clients ended", done.Load())
+		}
+	})
+}
