@@ -294,7 +294,12 @@ func TestBadAnswers(t *testing.T) {
 		if tt.timeout == 0 {
 			tt.timeout = wait
 		}
-		c, err := proxy.FasthttpHTTPDialerTimeout(tt.proxy, tt.timeout)("a.example:80")
+		d := &proxy.Dialer{
+			Config:         httpproxy.Config{HTTPProxy: tt.proxy, HTTPSProxy: tt.proxy},
+			Timeout:        wait,
+			ConnectTimeout: tt.timeout,
+		}
+		c, err := must(d.GetDialFunc(false))("a.example:80")
 		if err == nil {
 			c.Close()
 			t.Errorf("%s: connected", tt.name)
@@ -344,14 +349,14 @@ func TestBadTargets(t *testing.T) {
 // After the tunnel is made no deadline is left on it.
 func TestNoDeadlineStays(t *testing.T) {
 	slow := listen(t, func(c net.Conn) {
-		time.Sleep(150 * time.Millisecond)
+		time.Sleep(600 * time.Millisecond)
 		_, _ = io.WriteString(c, "late")
 	})
 	for _, p := range []string{
 		"http://" + listen(t, connectProxy(new(proxyLog), "", slow)),
 		"socks5://" + listen(t, socksProxy(new(proxyLog), "", "", "", slow)),
 	} {
-		c, err := proxy.FasthttpHTTPDialerTimeout(p, 100*time.Millisecond)("a.example:80")
+		c, err := proxy.FasthttpHTTPDialerTimeout(p, 500*time.Millisecond)("a.example:80")
 		if err != nil {
 			t.Fatal(err)
 		}
