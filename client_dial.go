@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"time"
@@ -133,15 +134,25 @@ func (k *call) ended(err error) error {
 	return err
 }
 
-// connect dials addr, with TLS if the client uses it.
-func (c *HostClient) connect(k call, addr string) (*clientConn, error) {
+// connect dials addr, with TLS if the client uses it. A panic of the user's
+// functions on the way is an error.
+func (c *HostClient) connect(k call, addr string) (cc *clientConn, err error) {
+	var nc net.Conn
+	defer func() {
+		if p := recover(); p != nil {
+			if nc != nil {
+				_ = nc.Close()
+			}
+			cc, err = nil, fmt.Errorf("gale: connecting to %q panicked: %v\n%s", addr, p, debug.Stack())
+		}
+	}()
 	if c.IsTLS {
 		if err := checkServerName(c.TLSConfig, addr); err != nil {
 			return nil, err
 		}
 	}
 	from := clock.Ticks()
-	nc, err := c.dial(k, addr)
+	nc, err = c.dial(k, addr)
 	if err == nil && nc == nil {
 		err = errNoConn
 	}
@@ -213,7 +224,7 @@ func checkServerName(user *tls.Config, addr string) error {
 	if user != nil && (user.ServerName != "" || user.InsecureSkipVerify) {
 		return nil
 	}
-	host, _, err := net.SplitHostPort(addr)
+	host, _, err := net.SplitHostPort(AddMissingPort(addr, true))
 	if err == nil && host == "" {
 		err = errors.New("it has no host")
 	}
@@ -243,7 +254,7 @@ func (t *tlsConfigs) get(user *tls.Config, addr string) *tls.Config {
 		cfg = &tls.Config{ClientSessionCache: tls.NewLRUClientSessionCache(0)}
 	}
 	if cfg.ServerName == "" {
-		host, _, err := net.SplitHostPort(addr)
+		host, _, err := net.SplitHostPort(AddMissingPort(addr, true))
 		if err != nil {
 			host = addr
 		}

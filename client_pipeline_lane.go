@@ -3,9 +3,7 @@ package gale
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
-	"runtime/debug"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -172,9 +170,6 @@ func (l *pipeLane) connect() (cc *clientConn, err error) {
 	l.undial = cancel
 	l.mu.Unlock()
 	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("gale: the dialer of a PipelineClient panicked: %v\n%s", p, debug.Stack())
-		}
 		l.mu.Lock()
 		l.undial = nil
 		if err != nil && l.queue.n > 0 && errors.Is(err, context.Canceled) {

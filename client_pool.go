@@ -158,6 +158,11 @@ func (c *HostClient) acquire(k *call) (*clientConn, error) {
 			if cc, err = c.await(k, w); err != nil {
 				return nil, err
 			}
+			if cc != nil && !cc.alive() {
+				c.pool.count(&c.pool.stats.Dead)
+				cc.close()
+				cc = nil // its place is ours
+			}
 			dial = cc == nil
 		}
 		if dial {
@@ -384,10 +389,21 @@ func (c *HostClient) dropIdle(drop func(*clientConn) bool) {
 // [RoundTripper]: an idle one, or a new one. It takes no longer than reqTimeout
 // if that is positive. connectionClose says that the connection won't be used
 // again, which makes no difference here. The connection is given back
-// with ReleaseConn, or with CloseConn if it can't be used again.
+// with ReleaseConn, or with CloseConn if it can't be used again. It has no
+// deadlines.
 func (c *HostClient) AcquireConn(reqTimeout time.Duration, connectionClose bool) (cc *clientConn, err error) {
 	k := newCall(context.Background(), reqTimeout)
-	return c.acquire(&k)
+	if cc, err = c.acquire(&k); err != nil {
+		return nil, err
+	}
+	if cc.read.set != 0 || cc.write.set != 0 {
+		if err = cc.c.SetDeadline(time.Time{}); err != nil {
+			c.discard(cc)
+			return nil, err
+		}
+		cc.read, cc.write = connDeadline{}, connDeadline{}
+	}
+	return cc, nil
 }
 
 // ReleaseConn gives back a connection that can be used for another request:
@@ -398,7 +414,7 @@ func (c *HostClient) ReleaseConn(cc *clientConn) {
 		c.discard(cc)
 		return
 	}
-	cc.read.set, cc.write.set = 0, 0
+	cc.read, cc.write = connDeadline{}, connDeadline{}
 	cc.served++
 	c.release(cc)
 }
