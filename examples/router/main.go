@@ -1,0 +1,35 @@
+// Command router is a program made for fasthttp, with the router of
+// github.com/fasthttp/router, that runs on Gale: nothing but its go.mod says so.
+//
+//	go run . -addr 127.0.0.1:8080
+//	curl http://127.0.0.1:8080/hello/you
+package main
+
+import (
+	"flag"
+	"fmt"
+	"log"
+
+	"github.com/fasthttp/router"
+	"github.com/valyala/fasthttp"
+)
+
+func main() {
+	addr := flag.String("addr", "127.0.0.1:8080", "listen on `HOST:PORT`")
+	flag.Parse()
+	log.Fatal(fasthttp.ListenAndServe(*addr, routes().Handler))
+}
+
+// routes returns the router of the program.
+func routes() *router.Router {
+	r := router.New()
+	r.GET("/", func(ctx *fasthttp.RequestCtx) { ctx.WriteString("Welcome!\n") })
+	r.GET("/hello/{name}", func(ctx *fasthttp.RequestCtx) {
+		fmt.Fprintf(ctx, "Hello, %s!\n", ctx.UserValue("name"))
+	})
+	r.POST("/echo", func(ctx *fasthttp.RequestCtx) {
+		ctx.SetContentTypeBytes(ctx.Request.Header.ContentType())
+		ctx.SetBody(ctx.PostBody())
+	})
+	return r
+}
