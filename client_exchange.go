@@ -71,7 +71,7 @@ func (c *HostClient) readRules(req *Request, resp *Response) readRules {
 		limit:  c.MaxResponseBodySize,
 		head:   req.Header.IsHead(),
 		tunnel: req.Header.IsConnect(),
-		skip:   resp.SkipBody,
+		skip:   resp.SkipBody && !resp.wasHead,
 		stream: (resp.StreamBody || c.StreamResponseBody) && !req.whole,
 	}
 	if c.ReadBufferSize > 0 {
@@ -84,7 +84,7 @@ func (c *HostClient) readRules(req *Request, resp *Response) readRules {
 		r.limit = 0
 	}
 	resp.Reset()
-	resp.SkipBody, resp.StreamBody = r.skip || r.head, r.stream
+	resp.SkipBody, resp.StreamBody, resp.wasHead = r.skip || r.head, r.stream, r.head && !r.skip
 	if c.DisableHeaderNamesNormalizing {
 		resp.Header.DisableNormalizing()
 	}

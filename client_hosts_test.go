@@ -379,3 +379,27 @@ func TestClientTimeoutOver(t *testing.T) {
 		t.Errorf("these were dialed: %v", n.log)
 	}
 }
+
+// A response that was used for HEAD has a body again when it is used for GET.
+func TestClientAfterHead(t *testing.T) {
+	n := newMemNetwork(t)
+	n.serve(t, "a.test:80", echoHost)
+	c := &Client{Dial: n.dial}
+	defer c.CloseIdleConnections()
+	req, resp := AcquireRequest(), AcquireResponse()
+	defer ReleaseRequest(req)
+	defer ReleaseResponse(resp)
+	for _, test := range []struct {
+		method, want string
+		skip         bool
+	}{{"HEAD", "", false}, {"GET", "a.test", false}, {"GET", "", true}, {"HEAD", "", true}, {"GET", "", true}} {
+		req.SetRequestURI("http://a.test/")
+		req.Header.SetMethod(test.method)
+		if test.skip {
+			resp.SkipBody = true
+		}
+		if err := c.Do(req, resp); err != nil || string(resp.Body()) != test.want {
+			t.Errorf("%+v: %q, %v", test, resp.Body(), err)
+		}
+	}
+}

@@ -44,6 +44,8 @@ type Response struct {
 	content
 
 	remote, local net.Addr
+
+	wasHead bool // SkipBody is set because a client's request was a HEAD
 }
 
 // Reset empties the response for its next use: header, body (a stream is
@@ -56,7 +58,7 @@ func (resp *Response) Reset() {
 	} else {
 		resp.resetSkipHeader()
 	}
-	resp.SkipBody = false
+	resp.SkipBody, resp.wasHead = false, false
 	resp.StreamBody = false
 	resp.ImmediateHeaderFlush = false
 }

@@ -1,0 +1,246 @@
+package clients
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/galehttp/gale"
+)
+
+// rawCase is a case of the conformance corpus: bytes to send, and when.
+type rawCase struct {
+	ID    string
+	Steps []struct {
+		Send    []rawPart
+		DelayMS int `json:"delay_ms"`
+		Fin     bool
+	}
+	Destructive bool
+}
+
+// rawPart is bytes, written as a string of the characters with their numbers, or
+// some that are repeated.
+type rawPart struct{ bytes []byte }
+
+func (p *rawPart) UnmarshalJSON(b []byte) error {
+	v := struct {
+		Rep string
+		N   int
+	}{N: 1}
+	err := json.Unmarshal(b, &v.Rep)
+	if err != nil {
+		err = json.Unmarshal(b, &v)
+	}
+	for _, r := range v.Rep {
+		p.bytes = append(p.bytes, byte(r))
+	}
+	p.bytes = slices.Repeat(p.bytes, v.N)
+	return err
+}
+
+// corpus returns the cases, or skips the test.
+func corpus(t *testing.T) []rawCase {
+	dir := os.Getenv("GALE_SHARED")
+	if dir == "" {
+		dir = "../../../shared"
+	}
+	b, err := os.ReadFile(filepath.Join(dir, "conformance", "h1cases.json"))
+	if err != nil {
+		t.Skip("not installed: the conformance corpus")
+	}
+	var list struct{ Cases []rawCase }
+	if err := json.Unmarshal(b, &list); err != nil {
+		t.Fatal(err)
+	}
+	if len(list.Cases) < 100 {
+		t.Fatalf("the corpus has %d cases", len(list.Cases))
+	}
+	return list.Cases
+}
+
+// passedServer counts the requests that a proxy passes on to it.
+type passedServer struct {
+	addr string
+
+	mu      sync.Mutex
+	numbers map[string]int // by the number that the proxy gave: how often it was seen
+	refused int            // heads that the server didn't take
+	open    map[*gale.RequestHeader]bool
+	conns   atomic.Int64
+}
+
+func newPassedServer(t *testing.T) *passedServer {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &passedServer{addr: ln.Addr().String(), numbers: map[string]int{}, open: map[*gale.RequestHeader]bool{}}
+	s := &gale.Server{
+		Logger: log.New(io.Discard, "", 0), // it is sent much that it refuses
+		HeaderReceived: func(h *gale.RequestHeader) gale.RequestConfig {
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			p.numbers[string(h.Peek("X-Passed"))]++
+			p.open[h] = true
+			return gale.RequestConfig{}
+		},
+		Handler: func(ctx *gale.RequestCtx) {
+			p.mu.Lock()
+			delete(p.open, &ctx.Request.Header)
+			p.mu.Unlock()
+			ctx.SetBodyString("ok")
+		},
+		ErrorHandler: func(ctx *gale.RequestCtx, err error) {
+			p.mu.Lock()
+			if !p.open[&ctx.Request.Header] {
+				p.refused++
+			}
+			delete(p.open, &ctx.Request.Header)
+			p.mu.Unlock()
+			ctx.Error(err.Error(), gale.StatusBadRequest)
+		},
+		ConnState: func(_ net.Conn, state gale.ConnState) {
+			if state == gale.StateNew {
+				p.conns.Add(1)
+			}
+		},
+	}
+	go func() { _ = s.Serve(ln) }()
+	t.Cleanup(func() { _ = s.Shutdown() })
+	return p
+}
+
+// agrees compares what the proxy passed on with what the server took for requests.
+func (p *passedServer) agrees(passed []string) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	byProxy := map[string]bool{}
+	for _, number := range passed {
+		byProxy[number] = true
+	}
+	if len(byProxy) != len(passed) {
+		return fmt.Errorf("the proxy gives %d numbers to %d requests", len(byProxy), len(passed))
+	}
+	for number, times := range p.numbers {
+		if times != 1 || !byProxy[number] {
+			return fmt.Errorf("the server saw the request with the number %q %d times; passed on by the proxy: %v", number, times, byProxy[number])
+		}
+	}
+	if seen := len(p.numbers) + p.refused; seen != len(passed) {
+		return fmt.Errorf("the proxy passed on %d requests, the server saw %d, of which it refused %d heads", len(passed), seen, p.refused)
+	}
+	return nil
+}
+
+// sendRaw sends a case to addr and reads until nothing comes any more.
+func sendRaw(addr string, c rawCase) error {
+	conn, err := net.Dial("tcp", addr)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	go func() {
+		for _, step := range c.Steps {
+			time.Sleep(time.Duration(step.DelayMS) * time.Millisecond)
+			for _, part := range step.Send {
+				_ = conn.SetWriteDeadline(time.Now().Add(5 * time.Second))
+				if _, err := conn.Write(part.bytes); err != nil {
+					return
+				}
+			}
+			if step.Fin {
+				_ = conn.(*net.TCPConn).CloseWrite()
+			}
+		}
+	}()
+	// Longer than the proxies wait for the rest of a request.
+	_ = conn.SetReadDeadline(time.Now().Add(4 * time.Second))
+	_, _ = io.Copy(io.Discard, conn)
+	return nil
+}
+
+// Whatever a proxy passes on, the server must read as the requests that the proxy
+// meant: not one more (that would be smuggled), and not one less.
+func TestProxied(t *testing.T) {
+	t.Parallel()
+	cases := corpus(t)
+	for name, start := range map[string]func(t *testing.T, dir, behind string) (addr string, passed func() []string){
+		"nginx": func(t *testing.T, dir, behind string) (string, func() []string) {
+			path, listen := find(t, "nginx", "/usr/sbin/nginx"), freeAddr(t)
+			conf := configured(t, dir, "nginx_proxy.conf", "{{DIR}}", dir, "{{LISTEN}}", listen, "{{BEHIND}}", behind)
+			startPeer(t, listen, exec.Command(path, "-p", dir, "-c", conf, "-e", filepath.Join(dir, "error.log")))
+			return listen, func() (passed []string) {
+				b, err := os.ReadFile(filepath.Join(dir, "access.log"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				for line := range strings.Lines(string(b)) {
+					if f := strings.Fields(line); len(f) > 2 && f[1] != "-" {
+						passed = append(passed, f[0])
+					}
+				}
+				return passed
+			}
+		},
+		"haproxy": func(t *testing.T, dir, behind string) (string, func() []string) {
+			path, listen := find(t, "haproxy", "/usr/sbin/haproxy"), freeAddr(t)
+			conf := configured(t, dir, "haproxy.cfg", "{{DIR}}", dir, "{{LISTEN}}", listen, "{{BEHIND}}", behind)
+			cmd := exec.Command(path, "-db", "-f", conf)
+			out := startPeer(t, listen, cmd)
+			return listen, func() (passed []string) {
+				for line := range strings.Lines(out.String()) {
+					if f := strings.Fields(line); len(f) > 2 && f[0] == "passed" && f[2] == "gale" {
+						passed = append(passed, f[1])
+					}
+				}
+				return passed
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newPassedServer(t)
+			addr, passed := start(t, t.TempDir(), s.addr)
+			var wg sync.WaitGroup
+			slots := make(chan struct{}, 48)
+			for _, c := range cases {
+				slots <- struct{}{}
+				wg.Go(func() {
+					defer func() { <-slots }()
+					if err := sendRaw(addr, c); err != nil {
+						t.Errorf("%s: %v", c.ID, err)
+					}
+				})
+			}
+			wg.Wait()
+			// Logs are written when exchanges end.
+			var err error
+			for range 100 {
+				if err = s.agrees(passed()); err == nil {
+					break
+				}
+				time.Sleep(100 * time.Millisecond)
+			}
+			if err != nil {
+				t.Error(err)
+			}
+			n := len(passed())
+			t.Logf("%d cases made %d requests that were passed on, over %d connections; the server refused %d", len(cases), n, s.conns.Load(), s.refused)
+			if n < len(cases)/4 || int(s.conns.Load()) > n/2 {
+				t.Errorf("that is not what a proxy that keeps its connections does")
+			}
+		})
+	}
+}
