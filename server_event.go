@@ -95,7 +95,7 @@ func (s *Server) acceptedEvent(l *listening, nc net.Conn, cfg *tls.Config) {
 
 // startEvent lets a session serve nc, or the TLS connection over it.
 func (s *Server) startEvent(l *listening, nc, over net.Conn, ip netip.Addr) {
-	ss := newSession(s, l.ln)
+	ss := newSession(s, l)
 	ss.ip = ip
 	s.event.Start(nc, over, l.epoch, eventSession{ss})
 }

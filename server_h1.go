@@ -21,15 +21,15 @@ import (
 // the bytes that an engine feeds it, runs the handler and appends responses.
 type session struct {
 	s      *Server
-	ln     net.Listener // nil for ServeConn
-	ip     netip.Addr   // as it counts for Server.MaxConnsPerIP
+	l      *listening // where it came from
+	ip     netip.Addr // as it counts for Server.MaxConnsPerIP
 	c      engine.Conn
 	nc     net.Conn
 	parent context.Context // of BaseContext and ConnContext, nil without them
 
 	id     uint64
 	num    uint64 // requests whose head has arrived
-	opened time.Time
+	opened clock.Tick
 	isTLS  bool
 
 	// req is what of the head decides on the connection, as it was received:
@@ -57,13 +57,13 @@ type session struct {
 	emptyLines   int      // before the message
 	hasBody      bool     // the message has a body; see unreadBody
 	bodyDeadline time.Time
-	cfg          requestLimits // of the message in flight
-	cfgOwn       bool          // they are not those of fixed
-	fixed        fixedSettings
+	cfg          *requestLimits // of the message in flight: those of fixed, or own
+	own          *requestLimits // see change; nil as long as there was no need for it
+	fixed        *fixedSettings
 	state        ConnState     // as last told to Server.ConnState
 	err          error         // what ended the connection, for Closed
 	writeTimeout time.Duration // as last told to the engine
-	writeUntil   time.Time     // as last told to the engine
+	writeLimited bool          // the engine was told a deadline for writes
 	shared       bool          // a context that knows the session was left to others
 	bare         bool          // the body of the response ends with the connection
 	aborted      bool          // the handler wants the connection dropped
@@ -138,13 +138,13 @@ var connIDs atomic.Uint64
 // sessions are sessions whose connections have ended in order.
 var sessions sync.Pool
 
-// newSession returns a session for a connection of ln (nil for ServeConn).
-func newSession(s *Server, ln net.Listener) *session {
+// newSession returns a session for a connection of l.
+func newSession(s *Server, l *listening) *session {
 	ss, ok := sessions.Get().(*session)
 	if !ok {
 		ss = new(session)
 	}
-	ss.s, ss.ln = s, ln
+	ss.s, ss.l, ss.fixed = s, l, &l.fixed
 	return ss
 }
 
@@ -161,13 +161,12 @@ func (ss *session) free() {
 // Open begins the session.
 func (ss *session) Open(c engine.Conn, next *engine.Next) {
 	s := ss.s
-	ss.fixed = s.fixed()
-	ss.cfg = ss.fixed.each
+	ss.cfg = &ss.fixed.each
 	ss.c, ss.nc = c, c.NetConn()
-	ss.id, ss.opened = connIDs.Add(1), clock.Instant()
+	ss.id, ss.opened = connIDs.Add(1), clock.Ticks()
 	_, ss.isTLS = ss.nc.(interface{ ConnectionState() tls.ConnectionState })
 	if s.BaseContext != nil {
-		ss.parent = s.BaseContext(ss.ln)
+		ss.parent = s.BaseContext(ss.l.ln)
 	}
 	if s.ConnContext != nil {
 		if ss.parent == nil {
@@ -177,7 +176,7 @@ func (ss *session) Open(c engine.Conn, next *engine.Next) {
 	}
 	next.Idle = true
 	if d := s.headTimeout(); d > 0 {
-		next.Deadline = ss.opened.Add(d)
+		next.Deadline = ss.opened.Time().Add(d)
 	}
 }
 
@@ -255,7 +254,7 @@ func (ss *session) idle(w *engine.Work, next *engine.Next) {
 	next.Idle = true
 	if ss.num == 0 {
 		if d := ss.s.headTimeout(); d > 0 {
-			next.Deadline = ss.opened.Add(d)
+			next.Deadline = ss.opened.Time().Add(d)
 		}
 		return
 	}
@@ -351,7 +350,7 @@ func (ss *session) feedHead(w *engine.Work, next *engine.Next) bool {
 			ss.excuseWait()
 			since := ss.begun.Time()
 			if ss.num == 0 {
-				since = ss.opened
+				since = ss.opened.Time()
 			}
 			next.Deadline = since.Add(d)
 		}

@@ -14,8 +14,8 @@ import (
 func (ss *session) accept(ctx *RequestCtx, w *engine.Work, next *engine.Next) bool {
 	s := ss.s
 	head := &ctx.Request.Header.s
-	if ss.cfgOwn {
-		ss.cfg, ss.cfgOwn = ss.fixed.each, false
+	if ss.own != nil {
+		ss.cfg = &ss.fixed.each
 	}
 	ss.hasBody = false
 	if !ss.bodyDeadline.IsZero() {
@@ -61,9 +61,20 @@ func (ss *session) accept(ctx *RequestCtx, w *engine.Work, next *engine.Next) bo
 	return true
 }
 
+// change gives the message in flight limits of its own, as they are now.
+func (ss *session) change() {
+	if ss.own == nil {
+		ss.own = new(requestLimits)
+	}
+	if ss.cfg != ss.own {
+		*ss.own = *ss.cfg
+		ss.cfg = ss.own
+	}
+}
+
 // override takes what HeaderReceived said.
 func (ss *session) override(c RequestConfig) {
-	ss.cfgOwn = true
+	ss.change()
 	if c.ReadTimeout > 0 {
 		ss.cfg.readTimeout = c.ReadTimeout
 	}

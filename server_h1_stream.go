@@ -233,15 +233,15 @@ func (ss *session) boundWrites() {
 		ss.writeTimeout = ss.cfg.writeTimeout
 		ss.c.SetWriteTimeout(ss.writeTimeout)
 	}
-	if ss.cfg.writeUntil != ss.writeUntil {
-		ss.writeUntil = ss.cfg.writeUntil
-		ss.c.SetWriteDeadline(ss.writeUntil)
+	if limited := !ss.cfg.writeUntil.IsZero(); limited || ss.writeLimited {
+		ss.writeLimited = limited
+		ss.c.SetWriteDeadline(ss.cfg.writeUntil)
 	}
 }
 
 // writeDeadline overrides the write time-out for the response in flight.
 func (ss *session) writeDeadline(t time.Time) {
-	ss.cfgOwn = true
+	ss.change()
 	ss.cfg.writeTimeout, ss.cfg.writeUntil = 0, t
 	ss.cfg.writeNow = true
 }

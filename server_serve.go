@@ -133,7 +133,8 @@ func isClosed(err error) bool {
 // listening is a call of Serve. Its connections are of the epoch in which it
 // began, so that none slips through a shutdown.
 type listening struct {
-	ln        net.Listener
+	ln        net.Listener // nil for ServeConn
+	fixed     fixedSettings
 	epoch     uint32
 	stopClock func()
 	closed    bool // by a shutdown; under serverRun.mu
@@ -150,7 +151,7 @@ func (s *Server) begin(ln net.Listener) (*listening, error) {
 	if s.run.listeners == nil {
 		s.run.listeners = make(map[*listening]struct{})
 	}
-	l := &listening{ln: ln, epoch: s.engine.Epoch(), stopClock: clock.Start()}
+	l := &listening{ln: ln, fixed: s.fixed(), epoch: s.engine.Epoch(), stopClock: clock.Start()}
 	s.run.listeners[l] = struct{}{}
 	s.workers.open(true)
 	if s.engine.Dispatch == nil {
@@ -220,7 +221,7 @@ func (s *Server) ServeConn(c net.Conn) error {
 		return err
 	}
 	defer s.dismiss(ip)
-	return s.serveConn(job{l: &listening{epoch: s.connEpoch()}, nc: c})
+	return s.serveConn(job{l: &listening{fixed: s.fixed(), epoch: s.connEpoch()}, nc: c})
 }
 
 // hasDeadlines reports whether deadlines of c can be set.
@@ -260,7 +261,7 @@ func (s *Server) serveConn(j job) (err error) {
 	}
 	_, isTLS := nc.(*tls.Conn)
 	thrifty := isTLS || s.ReduceMemoryUsage
-	ss := newSession(s, j.l.ln)
+	ss := newSession(s, j.l)
 	if j.l.ln == nil {
 		err = s.engine.Serve(nc, thrifty, j.l.epoch, ss)
 	} else {
