@@ -46,6 +46,9 @@ type clientConn struct {
 	probe   func(fd uintptr)
 	healthy bool // what probe found
 
+	swapper
+	late error // of reading, which fill returns
+
 	created, lastUse clock.Tick
 	served           int // exchanges that are complete
 
@@ -134,6 +137,9 @@ func (cc *clientConn) unread() []byte {
 
 // fill reads more bytes behind those that are unread.
 func (cc *clientConn) fill() error {
+	if cc.late != nil {
+		return cc.late
+	}
 	b := cc.buf
 	if b == nil {
 		b = pool.Get(readRoom)

@@ -21,10 +21,7 @@ func (cc *clientConn) alive() bool {
 	if cc.probe == nil {
 		cc.probe = func(fd uintptr) {
 			var b [1]byte
-			_, err := syscall.Read(int(fd), b[:])
-			for err == syscall.EINTR {
-				_, err = syscall.Read(int(fd), b[:])
-			}
+			_, err := ignoreEINTR(syscall.Read, int(fd), b[:])
 			cc.healthy = err == syscall.EAGAIN
 		}
 	}

@@ -17,6 +17,7 @@ type call struct {
 	deadline clock.Tick
 
 	attempts int
+	quick    bool   // the request is short, and may be sent by clientConn.swap
 	upstream string // where the last attempt went
 	// The last attempt: whether it was made over a connection that had been
 	// used before, whether bytes of the request were written, and whether the
@@ -37,7 +38,7 @@ const (
 // newCall returns a call that begins now. A timeout of 0 is no limit.
 func newCall(ctx context.Context, timeout time.Duration) call {
 	k := call{start: clock.Ticks()}
-	if ctx != nil && ctx.Done() != nil {
+	if ctx.Done() != nil {
 		k.ctx = ctx
 	}
 	k.limit(timeout)

@@ -46,5 +46,9 @@ func (e *ErrRequestSent) Error() string {
 // Unwrap returns the error of the connection.
 func (e *ErrRequestSent) Unwrap() error { return e.err }
 
+// errStale says that an idle connection turned out to be of no use before
+// anything was written to it.
+var errStale = errors.New("gale: the idle connection was closed, or has sent something")
+
 // errNoAddr is the error of a HostClient that doesn't know where to go.
 var errNoAddr = errors.New("gale: HostClient.Addr is empty: set it to host:port, or to a list of them separated by commas")

@@ -16,10 +16,23 @@ func (c *HostClient) roundTrip(k *call, req *Request, resp *Response) (retry boo
 	if err := c.prepare(req); err != nil {
 		return false, err
 	}
-	cc, err := c.acquire(k)
-	if err != nil {
-		return false, err
+	k.quick = c.isQuick(req)
+	rules := c.readRules(req, resp)
+	for {
+		cc, err := c.acquire(k)
+		if err != nil {
+			return false, err
+		}
+		retry, err = c.roundTripOn(k, cc, req, resp, rules)
+		if err != errStale {
+			return retry, err
+		}
+		c.pool.count(&c.pool.stats.Dead)
 	}
+}
+
+// roundTripOn is roundTrip over a connection, which it gives back.
+func (c *HostClient) roundTripOn(k *call, cc *clientConn, req *Request, resp *Response, rules readRules) (retry bool, err error) {
 	k.reused, k.upstream = cc.served > 0, cc.upstream
 	if c.Trace != nil {
 		c.Trace.gotConn(req, cc, time.Duration(clock.Ticks()-k.start))
@@ -28,7 +41,6 @@ func (c *HostClient) roundTrip(k *call, req *Request, resp *Response) (retry boo
 	if lastOne {
 		req.SetConnectionClose()
 	}
-	rules := c.readRules(req, resp)
 	unwatch := k.watch(cc)
 	keep, err := c.exchange(k, cc, req, resp, &rules)
 	if lastOne {
@@ -96,7 +108,16 @@ func (c *HostClient) readRules(req *Request, resp *Response) readRules {
 // true afterwards. keep says that the connection can be used again once the
 // body was read.
 func (c *HostClient) exchange(k *call, cc *clientConn, req *Request, resp *Response, rules *readRules) (keep bool, err error) {
+	if k.quick && cc.canSwap() {
+		cc.read.want = k.until(c.ReadTimeout)
+		if c.ResponseHeaderTimeout > 0 {
+			cc.read.want = earlier(cc.read.want, k.until(c.ResponseHeaderTimeout))
+		}
+	}
 	answered, err := c.send(k, cc, req, resp, rules)
+	if err == errStale {
+		return false, err
+	}
 	if c.Trace != nil {
 		c.Trace.wrote(req, err)
 	}
@@ -112,10 +133,7 @@ func (c *HostClient) exchange(k *call, cc *clientConn, req *Request, resp *Respo
 		cc.read.want = k.until(c.ReadTimeout)
 		if c.ResponseHeaderTimeout > 0 {
 			whole := cc.read.want
-			cc.read.want = k.until(c.ResponseHeaderTimeout)
-			if whole != 0 && whole < cc.read.want {
-				cc.read.want = whole
-			}
+			cc.read.want = earlier(whole, k.until(c.ResponseHeaderTimeout))
 			err = cc.readFinalHead(resp, rules, c.Trace, req)
 			cc.read.want = whole
 		} else {
@@ -133,6 +151,14 @@ func (c *HostClient) exchange(k *call, cc *clientConn, req *Request, resp *Respo
 		return false, k.failed(req, err, true)
 	}
 	return keep && len(cc.unread()) == 0, nil
+}
+
+// earlier returns the earlier of two deadlines; 0 is none.
+func earlier(a, b clock.Tick) clock.Tick {
+	if a == 0 || b != 0 && b < a {
+		return b
+	}
+	return a
 }
 
 // hasResponse looks for the response of a server that doesn't take the request

@@ -268,7 +268,7 @@ type HostClient struct {
 // nothing to rely on.
 //
 // When Do has returned nothing touches req and resp any more.
-func (c *HostClient) Do(req *Request, resp *Response) error { return c.do(nil, req, resp) }
+func (c *HostClient) Do(req *Request, resp *Response) error { return c.do(context.Background(), req, resp) }
 
 // DoTimeout is Do that returns [ErrTimeout] after timeout, whatever it waits
 // for; at once if that is not positive. The limit holds for the body of a
@@ -279,7 +279,7 @@ func (c *HostClient) DoTimeout(req *Request, resp *Response, timeout time.Durati
 	}
 	before := req.timeout
 	req.timeout = timeout
-	err := c.do(nil, req, resp)
+	err := c.do(context.Background(), req, resp)
 	req.timeout = before
 	return err
 }

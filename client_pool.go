@@ -168,7 +168,7 @@ func (c *HostClient) acquire(k *call) (*clientConn, error) {
 		if dial {
 			return c.dialReserved(k)
 		}
-		if w != nil || c.usable(cc, k.start) {
+		if w != nil || c.usable(k, cc) {
 			return cc, nil
 		}
 	}
@@ -205,11 +205,13 @@ func (c *HostClient) reserve(now clock.Tick) (cc *clientConn, dial bool, w *conn
 }
 
 // usable reports whether an idle connection can be used, and closes it if not.
-func (c *HostClient) usable(cc *clientConn, now clock.Tick) bool {
-	idle := time.Duration(now - cc.lastUse)
+func (c *HostClient) usable(k *call, cc *clientConn) bool {
+	idle := time.Duration(k.start - cc.lastUse)
 	switch {
 	case idle > c.maxIdle():
 		c.pool.count(&c.pool.stats.Expired)
+	case k.quick && cc.canSwap():
+		return true // swap will see
 	case !cc.alive():
 		c.pool.count(&c.pool.stats.Dead)
 	default:

@@ -16,17 +16,14 @@ func (transport) RoundTrip(hc *HostClient, req *Request, resp *Response) (retry 
 	if req.call != nil {
 		return hc.roundTrip(req.call, req, resp)
 	}
-	k := newCall(nil, req.timeout)
+	k := newCall(context.Background(), req.timeout)
 	return hc.roundTrip(&k, req, resp)
 }
 
-// do sends req until there is a response or an error to stay, or ctx ends; ctx
-// may be nil.
+// do sends req until there is a response or an error to stay, or ctx ends.
 func (c *HostClient) do(ctx context.Context, req *Request, resp *Response) error {
-	if ctx != nil {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
+	if err := ctx.Err(); err != nil {
+		return err
 	}
 	if req.timeout < 0 {
 		return ErrTimeout

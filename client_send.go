@@ -108,6 +108,15 @@ func (c *HostClient) send(k *call, cc *clientConn, req *Request, resp *Response,
 		}
 		return false, err
 	}
+	if k.quick && cc.canSwap() {
+		whole := b.B
+		n, err := cc.swap()
+		k.sent = k.sent || n > 0
+		if err == nil && n < len(whole) {
+			_, err = cc.Write(whole[n:])
+		}
+		return false, err
+	}
 	if len(out.body) > 0 && !expects {
 		err = cc.writeBoth(k, b.B, out.body)
 		b.B = b.B[:0]
@@ -171,6 +180,13 @@ func (cc *clientConn) writeBoth(k *call, head, body []byte) error {
 			return err
 		}
 	}
+}
+
+// isQuick reports whether req is one of those that go out with one write, and
+// after which there is nothing to do but to wait for the answer.
+func (c *HostClient) isQuick(req *Request) bool {
+	return c.Trace == nil && !req.hasStream() && req.form == nil && !req.Header.s.Has(msg.Expect) &&
+		len(req.bodyBytes()) <= bodyAlong && len(req.postArgs.QueryString()) <= bodyAlong
 }
 
 // awaitsContinue reports whether req has a body that is sent only when the
