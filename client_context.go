@@ -11,7 +11,7 @@ import (
 type call struct {
 	// ctx is nil if there is no context that can be cancelled.
 	ctx   context.Context
-	start clock.Tick
+	start clock.Tick // 0 for a call without a time limit
 	// deadline is the end of the time that the call may take, 0 if it is
 	// without limit.
 	deadline clock.Tick
@@ -36,20 +36,20 @@ const (
 )
 
 // newCall returns a call that begins now. A timeout of 0 is no limit.
-func newCall(ctx context.Context, timeout time.Duration) call {
-	k := call{start: clock.Ticks()}
+func newCall(ctx context.Context, timeout time.Duration) (k call) {
 	if ctx.Done() != nil {
 		k.ctx = ctx
 	}
-	k.limit(timeout)
+	if timeout > 0 {
+		k.limit(timeout)
+	}
 	return k
 }
 
-// limit makes the call end after timeout, counted from its start.
+// limit makes the call begin now and end after timeout.
 func (k *call) limit(timeout time.Duration) {
-	if timeout > 0 {
-		k.deadline = k.start + clock.Tick(timeout)
-	}
+	k.start = clock.Ticks()
+	k.deadline = k.start + clock.Tick(timeout)
 }
 
 // until returns the earlier of the call's deadline and what begins now and

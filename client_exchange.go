@@ -16,6 +16,10 @@ func (c *HostClient) roundTrip(k *call, req *Request, resp *Response) (retry boo
 	if err := c.prepare(req); err != nil {
 		return false, err
 	}
+	var from clock.Tick
+	if c.Trace != nil {
+		from = clock.Ticks()
+	}
 	k.quick = c.isQuick(req)
 	rules := c.readRules(req, resp)
 	for {
@@ -23,7 +27,10 @@ func (c *HostClient) roundTrip(k *call, req *Request, resp *Response) (retry boo
 		if err != nil {
 			return false, err
 		}
-		retry, err = c.roundTripOn(k, cc, req, resp, rules)
+		if c.Trace != nil {
+			c.Trace.gotConn(req, cc, time.Duration(clock.Ticks()-from))
+		}
+		retry, err = c.roundTripOn(k, cc, req, resp, &rules)
 		if err != errStale {
 			return retry, err
 		}
@@ -32,17 +39,14 @@ func (c *HostClient) roundTrip(k *call, req *Request, resp *Response) (retry boo
 }
 
 // roundTripOn is roundTrip over a connection, which it gives back.
-func (c *HostClient) roundTripOn(k *call, cc *clientConn, req *Request, resp *Response, rules readRules) (retry bool, err error) {
+func (c *HostClient) roundTripOn(k *call, cc *clientConn, req *Request, resp *Response, rules *readRules) (retry bool, err error) {
 	k.reused, k.upstream = cc.served > 0, cc.upstream
-	if c.Trace != nil {
-		c.Trace.gotConn(req, cc, time.Duration(clock.Ticks()-k.start))
-	}
-	lastOne := c.MaxConnDuration > 0 && k.start-cc.created > clock.Tick(c.MaxConnDuration) && !req.ConnectionClose()
+	lastOne := c.MaxConnDuration > 0 && clock.Ticks()-cc.created > clock.Tick(c.MaxConnDuration) && !req.ConnectionClose()
 	if lastOne {
 		req.SetConnectionClose()
 	}
 	unwatch := k.watch(cc)
-	keep, err := c.exchange(k, cc, req, resp, &rules)
+	keep, err := c.exchange(k, cc, req, resp, rules)
 	if lastOne {
 		req.Header.ResetConnectionClose()
 	}

@@ -292,8 +292,8 @@ func (c *HostClient) DoDeadline(req *Request, resp *Response, deadline time.Time
 // PendingRequests returns the number of requests under way.
 func (c *HostClient) PendingRequests() int { return int(c.pending.Load()) }
 
-// LastUseTime returns when the last request began, the zero time if there was
-// none.
+// LastUseTime returns when a request ended last, or gave back its connection;
+// the zero time if there was none.
 func (c *HostClient) LastUseTime() time.Time {
 	return clock.Tick(c.lastUse.Load()).Time()
 }

@@ -150,7 +150,7 @@ func (p *connPool) grant(limit int) {
 // the next that becomes free.
 func (c *HostClient) acquire(k *call) (*clientConn, error) {
 	for {
-		cc, dial, w, err := c.reserve(k.start)
+		cc, dial, w, err := c.reserve()
 		switch {
 		case err != nil:
 			return nil, err
@@ -176,7 +176,7 @@ func (c *HostClient) acquire(k *call) (*clientConn, error) {
 
 // reserve returns an idle connection, or the right to make one, or a place in
 // the queue.
-func (c *HostClient) reserve(now clock.Tick) (cc *clientConn, dial bool, w *connWaiter, err error) {
+func (c *HostClient) reserve() (cc *clientConn, dial bool, w *connWaiter, err error) {
 	p := &c.pool
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -206,17 +206,10 @@ func (c *HostClient) reserve(now clock.Tick) (cc *clientConn, dial bool, w *conn
 
 // usable reports whether an idle connection can be used, and closes it if not.
 func (c *HostClient) usable(k *call, cc *clientConn) bool {
-	idle := time.Duration(k.start - cc.lastUse)
-	switch {
-	case idle > c.maxIdle():
-		c.pool.count(&c.pool.stats.Expired)
-	case k.quick && cc.canSwap():
-		return true // swap will see
-	case !cc.alive():
-		c.pool.count(&c.pool.stats.Dead)
-	default:
+	if k.quick && cc.canSwap() || cc.alive() { // swap will see by itself
 		return true
 	}
+	c.pool.count(&c.pool.stats.Dead)
 	c.discard(cc)
 	return false
 }
@@ -281,6 +274,7 @@ func (c *HostClient) leaveQueue(w *connWaiter, late error) (*clientConn, error) 
 func (c *HostClient) release(cc *clientConn) {
 	cc.dropBuffer()
 	cc.lastUse = clock.Ticks()
+	c.lastUse.Store(int64(cc.lastUse))
 	p := &c.pool
 	p.mu.Lock()
 	if p.open > c.maxConns() {

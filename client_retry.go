@@ -30,7 +30,6 @@ func (c *HostClient) do(ctx context.Context, req *Request, resp *Response) error
 	}
 	k := newCall(ctx, req.timeout)
 	c.pending.Add(1)
-	c.lastUse.Store(int64(k.start))
 	var err error
 	if resp == nil {
 		err = c.doDrop(&k, req)
@@ -38,6 +37,9 @@ func (c *HostClient) do(ctx context.Context, req *Request, resp *Response) error
 		err = c.attempts(&k, req, resp)
 	}
 	c.pending.Add(-1)
+	if err != nil {
+		c.lastUse.Store(int64(clock.Ticks()))
+	}
 	if c.Trace != nil {
 		c.Trace.done(req, resp, k.attempts, err)
 	}
@@ -113,7 +115,6 @@ func (c *HostClient) again(k *call, req *Request, err error) bool {
 		again = k.verdict == verdictSafe
 	}
 	if reset && again && req.timeout > 0 {
-		k.start = clock.Ticks()
 		k.limit(req.timeout)
 	}
 	return again

@@ -41,7 +41,7 @@ func (req *Request) appendRequest(dst []byte, along bool) (_ []byte, out outgoin
 	switch {
 	case ownForm:
 		body = req.marshalForm()
-	case len(body) == 0:
+	case len(body) == 0 && req.postArgs.Len() > 0:
 		body = req.postArgs.QueryString()
 	}
 	expected := len(body) > 0 || !h.IsGet() && !h.IsHead()
@@ -186,7 +186,7 @@ func (cc *clientConn) writeBoth(k *call, head, body []byte) error {
 // after which there is nothing to do but to wait for the answer.
 func (c *HostClient) isQuick(req *Request) bool {
 	return c.Trace == nil && !req.hasStream() && req.form == nil && !req.Header.s.Has(msg.Expect) &&
-		len(req.bodyBytes()) <= bodyAlong && len(req.postArgs.QueryString()) <= bodyAlong
+		len(req.bodyBytes()) <= bodyAlong && (req.postArgs.Len() == 0 || len(req.postArgs.QueryString()) <= bodyAlong)
 }
 
 // awaitsContinue reports whether req has a body that is sent only when the

@@ -220,14 +220,17 @@ func (req *Request) prepareHeader() error {
 	_ = req.parseURI() // the host is looked at below
 	u := &req.uri
 	if len(req.Header.Host()) == 0 || !req.UseHostHeader {
-		if len(u.Host()) > 0 {
-			req.Header.SetHostBytes(withoutZone(u.Host()))
+		if host := withoutZone(u.Host()); len(host) > 0 && !bytes.Equal(host, req.Header.Host()) {
+			req.Header.SetHostBytes(host)
 		}
 	}
 	if len(req.Header.Host()) == 0 {
 		return errRequestHostRequired
 	}
-	req.Header.SetRequestURIBytes(req.target())
+	h := &req.Header.s
+	if t := req.target(); !bytes.Equal(t, h.Part(msg.Target)) {
+		h.SetPart(msg.Target, t) // it is clean already
+	}
 	if len(u.Username()) > 0 {
 		req.Header.setBasicAuth(u.Username(), u.Password())
 	}
