@@ -7,8 +7,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/galehttp/gale/internal/clock"
 )
 
 // The defaults of clients.
@@ -241,8 +239,7 @@ type HostClient struct {
 	proxyAuth string // what it knows us by, if not empty
 
 	pool    connPool
-	pending atomic.Int64
-	lastUse atomic.Int64 // a clock.Tick
+	pending atomic.Int64 // calls that go through Transport
 
 	addrs addrList
 	tls   tlsConfigs
@@ -268,7 +265,9 @@ type HostClient struct {
 // nothing to rely on.
 //
 // When Do has returned nothing touches req and resp any more.
-func (c *HostClient) Do(req *Request, resp *Response) error { return c.do(context.Background(), req, resp) }
+func (c *HostClient) Do(req *Request, resp *Response) error {
+	return c.do(context.Background(), req, resp)
+}
 
 // DoTimeout is Do that returns [ErrTimeout] after timeout, whatever it waits
 // for; at once if that is not positive. The limit holds for the body of a
@@ -289,13 +288,22 @@ func (c *HostClient) DoDeadline(req *Request, resp *Response, deadline time.Time
 	return c.DoTimeout(req, resp, time.Until(deadline))
 }
 
-// PendingRequests returns the number of requests under way.
-func (c *HostClient) PendingRequests() int { return int(c.pending.Load()) }
+// PendingRequests returns the number of requests under way, those that wait for
+// a connection and those whose bodies are being streamed among them.
+func (c *HostClient) PendingRequests() int {
+	if c.Transport != nil {
+		return int(c.pending.Load())
+	}
+	s := c.PoolStats()
+	return s.Open - s.Idle + s.Waiting
+}
 
-// LastUseTime returns when a request ended last, or gave back its connection;
-// the zero time if there was none.
+// LastUseTime returns when a request ended last, the zero time if there was
+// none. It may be early by an eighth of MaxIdleConnDuration.
 func (c *HostClient) LastUseTime() time.Time {
-	return clock.Tick(c.lastUse.Load()).Time()
+	c.pool.mu.Lock()
+	defer c.pool.mu.Unlock()
+	return c.pool.lastUse.Time()
 }
 
 // SetMaxConns changes MaxConns while the client is in use. Connections in excess

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/galehttp/gale/internal/clock"
+	"github.com/galehttp/gale/internal/pool"
 )
 
 // PoolStats describe the connections of a client: a snapshot and counters since
@@ -41,9 +42,39 @@ type connPool struct {
 	idle    connRing
 	open    int // idle, in use or being made
 	waiting waiterList
+	stats   PoolStats
+
 	sweeper *time.Timer // closes old idle connections
 	armed   bool        // the sweeper runs
-	stats   PoolStats
+	// now is when the sweeper ran last. It is what connections are given as
+	// the time of their last use: to read the clock takes longer than all else
+	// that is done with a connection here.
+	now     clock.Tick
+	lastUse clock.Tick // when a request ended
+	// spare are buffers for connections in use, in the place of a sync.Pool,
+	// since the lock is held anyway.
+	spare  [8]*pool.Buf
+	spares int
+}
+
+// takeBuf gives cc a buffer if there is one. The caller holds the lock.
+func (p *connPool) takeBuf(cc *clientConn) {
+	if p.spares > 0 {
+		p.spares--
+		cc.buf, p.spare[p.spares] = p.spare[p.spares], nil
+	}
+}
+
+// putBuf takes the buffer of cc. The caller holds the lock.
+func (p *connPool) putBuf(cc *clientConn) {
+	if b := cc.buf; b != nil && p.spares < len(p.spare) && cap(b.B) <= readRoom {
+		b.B = b.B[:0]
+		p.spare[p.spares] = b
+		p.spares++
+		cc.buf, cc.r = nil, 0
+		return
+	}
+	cc.dropBuffer()
 }
 
 // connRing is a queue of connections from which both ends are taken.
@@ -191,6 +222,7 @@ func (c *HostClient) reserve() (cc *clientConn, dial bool, w *connWaiter, err er
 			return nil, false, nil, ErrConnPoolStrategyNotImpl
 		}
 		p.stats.Reuses++
+		p.takeBuf(cc)
 		return cc, false, nil, nil
 	case p.open < c.maxConns():
 		p.open++
@@ -272,9 +304,6 @@ func (c *HostClient) leaveQueue(w *connWaiter, late error) (*clientConn, error) 
 
 // release makes a connection available that can be used again.
 func (c *HostClient) release(cc *clientConn) {
-	cc.dropBuffer()
-	cc.lastUse = clock.Ticks()
-	c.lastUse.Store(int64(cc.lastUse))
 	p := &c.pool
 	p.mu.Lock()
 	if p.open > c.maxConns() {
@@ -282,15 +311,19 @@ func (c *HostClient) release(cc *clientConn) {
 		c.discard(cc)
 		return
 	}
+	if !p.armed {
+		p.now = clock.Ticks()
+		c.arm()
+	}
+	cc.lastUse, p.lastUse = p.now, p.now
 	if p.waiting.n == 0 {
+		p.putBuf(cc)
 		p.idle.push(cc)
-		if !p.armed {
-			c.arm(c.maxIdle())
-		}
 		p.mu.Unlock()
 		return
 	}
 	p.stats.Reuses++
+	cc.dropBuffer()
 	p.waiting.serve(cc)
 	p.mu.Unlock()
 }
@@ -306,6 +339,7 @@ func (c *HostClient) unreserve() {
 	p := &c.pool
 	p.mu.Lock()
 	p.open--
+	p.lastUse = clock.Ticks()
 	p.grant(c.maxConns())
 	p.mu.Unlock()
 }
@@ -317,9 +351,12 @@ func (c *HostClient) maxIdle() time.Duration {
 	return c.MaxIdleConnDuration
 }
 
-// arm makes the sweeper run after d. The caller holds the lock.
-func (c *HostClient) arm(d time.Duration) {
-	p := &c.pool
+// sweepPeriod is how often the sweeper runs.
+func (c *HostClient) sweepPeriod() time.Duration { return max(c.maxIdle()/8, time.Millisecond) }
+
+// arm makes the sweeper run again. The caller holds the lock.
+func (c *HostClient) arm() {
+	p, d := &c.pool, c.sweepPeriod()
 	p.armed = true
 	if p.sweeper == nil {
 		p.sweeper = time.AfterFunc(d, c.sweep)
@@ -329,20 +366,24 @@ func (c *HostClient) arm(d time.Duration) {
 }
 
 // sweep closes the connections that have been idle for too long. It comes back
-// as long as there are any.
+// as long as there are any. Times of last use are early by up to a period.
 func (c *HostClient) sweep() {
-	p, now := &c.pool, clock.Ticks()
+	p := &c.pool
 	var old []*clientConn
 	p.mu.Lock()
 	p.armed = false
-	for p.idle.n > 0 {
-		left := c.maxIdle() - time.Duration(now-p.idle.at(0).lastUse)
-		if left > 0 {
-			c.arm(left)
-			break
-		}
+	p.now = clock.Ticks()
+	for p.idle.n > 0 && time.Duration(p.now-p.idle.at(0).lastUse) >= c.maxIdle()+c.sweepPeriod() {
 		old = append(old, p.idle.popFront())
 		p.stats.Expired++
+	}
+	if p.idle.n > 0 {
+		c.arm()
+	}
+	for p.spares > 0 {
+		p.spares--
+		pool.Put(p.spare[p.spares])
+		p.spare[p.spares] = nil
 	}
 	p.mu.Unlock()
 	for _, cc := range old {

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-
-	"github.com/galehttp/gale/internal/clock"
 )
 
 // transport is the type of DefaultTransport.
@@ -29,16 +27,11 @@ func (c *HostClient) do(ctx context.Context, req *Request, resp *Response) error
 		return ErrTimeout
 	}
 	k := newCall(ctx, req.timeout)
-	c.pending.Add(1)
 	var err error
 	if resp == nil {
 		err = c.doDrop(&k, req)
 	} else {
 		err = c.attempts(&k, req, resp)
-	}
-	c.pending.Add(-1)
-	if err != nil {
-		c.lastUse.Store(int64(clock.Ticks()))
 	}
 	if c.Trace != nil {
 		c.Trace.done(req, resp, k.attempts, err)
@@ -90,6 +83,8 @@ func (c *HostClient) attempt(k *call, req *Request, resp *Response) (retry bool,
 	if c.Transport == nil {
 		return c.roundTrip(k, req, resp)
 	}
+	c.pending.Add(1)
+	defer c.pending.Add(-1)
 	own := *k // the call itself stays where it is, which is not on the heap
 	req.call = &own
 	retry, err = c.Transport.RoundTrip(c, req, resp)

@@ -25,29 +25,40 @@ var clientAnswer = func() []byte {
 // cannedConn is a connection to a server that costs nothing: each request,
 // which comes in one Write, is answered at once.
 type cannedConn struct {
-	asked chan struct{}
-	left  []byte
-	once  sync.Once
-	gone  chan struct{}
+	mu     sync.Mutex
+	more   sync.Cond
+	asked  int // answers that are due
+	closed bool
+	left   []byte // of an answer; the reader's
 }
 
 func newCannedConn() *cannedConn {
-	return &cannedConn{asked: make(chan struct{}, 1), gone: make(chan struct{})}
+	c := &cannedConn{}
+	c.more.L = &c.mu
+	return c
 }
 
 func (c *cannedConn) Write(p []byte) (int, error) {
-	c.asked <- struct{}{}
+	c.mu.Lock()
+	c.asked++
+	c.mu.Unlock()
+	c.more.Signal()
 	return len(p), nil
 }
 
 func (c *cannedConn) Read(p []byte) (int, error) {
 	if len(c.left) == 0 {
-		select {
-		case <-c.asked:
-			c.left = clientAnswer
-		case <-c.gone:
+		c.mu.Lock()
+		for c.asked == 0 && !c.closed {
+			c.more.Wait()
+		}
+		if c.closed {
+			c.mu.Unlock()
 			return 0, io.EOF
 		}
+		c.asked--
+		c.mu.Unlock()
+		c.left = clientAnswer
 	}
 	n := copy(p, c.left)
 	c.left = c.left[n:]
@@ -55,7 +66,10 @@ func (c *cannedConn) Read(p []byte) (int, error) {
 }
 
 func (c *cannedConn) Close() error {
-	c.once.Do(func() { close(c.gone) })
+	c.mu.Lock()
+	c.closed = true
+	c.mu.Unlock()
+	c.more.Broadcast()
 	return nil
 }
 
