@@ -73,7 +73,7 @@ func TestClientForgetsHosts(t *testing.T) {
 	}
 	age := func() {
 		for _, hc := range c.hostClients() {
-			hc.lastUse.Add(-int64(time.Hour))
+			hc.pool.age(time.Hour)
 		}
 	}
 	age()
@@ -122,7 +122,7 @@ func TestClientForgetsHostsConcurrently(t *testing.T) {
 			default:
 			}
 			for _, hc := range c.hostClients() {
-				hc.lastUse.Add(-int64(time.Hour))
+				hc.pool.age(time.Hour)
 			}
 			c.sweep()
 		}

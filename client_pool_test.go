@@ -6,6 +6,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/galehttp/gale/internal/clock"
 )
 
 // TestPoolWaitersFIFO proves that those who wait for a connection get one in the
@@ -283,4 +285,11 @@ func TestConnRing(t *testing.T) {
 			t.Fatal("the queue is another one")
 		}
 	}
+}
+
+// age makes the last use of the pool earlier.
+func (p *connPool) age(d time.Duration) {
+	p.mu.Lock()
+	p.lastUse -= clock.Tick(d)
+	p.mu.Unlock()
 }
