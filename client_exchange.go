@@ -22,8 +22,8 @@ func (c *HostClient) roundTrip(k *call, req *Request, resp *Response) (retry boo
 	}
 	k.quick = c.isQuick(req)
 	rules := c.readRules(req, resp)
+	cc, err := c.acquire(k)
 	for {
-		cc, err := c.acquire(k)
 		if err != nil {
 			return false, err
 		}
@@ -34,11 +34,12 @@ func (c *HostClient) roundTrip(k *call, req *Request, resp *Response) (retry boo
 		if err != errStale {
 			return retry, err
 		}
-		c.pool.count(&c.pool.stats.Dead)
+		cc, err = c.replace(k, cc)
 	}
 }
 
-// roundTripOn is roundTrip over a connection, which it gives back.
+// roundTripOn is roundTrip over a connection, which it gives back unless the error
+// is errStale.
 func (c *HostClient) roundTripOn(k *call, cc *clientConn, req *Request, resp *Response, rules *readRules) (retry bool, err error) {
 	k.reused, k.upstream = cc.served > 0, cc.upstream
 	lastOne := c.MaxConnDuration > 0 && clock.Ticks()-cc.created > clock.Tick(c.MaxConnDuration) && !req.ConnectionClose()
@@ -57,6 +58,9 @@ func (c *HostClient) roundTripOn(k *call, cc *clientConn, req *Request, resp *Re
 	if unwatch != nil && !unwatch() {
 		keep = false
 	}
+	if err == errStale {
+		return false, err
+	}
 	if err == nil {
 		resp.ParseNetConn(cc.c)
 	}
@@ -66,6 +70,7 @@ func (c *HostClient) roundTripOn(k *call, cc *clientConn, req *Request, resp *Re
 		return false, nil
 	}
 	c.discard(cc)
+	c.touch()
 	return err != nil && err != ErrBodyTooLarge, err
 }
 

@@ -180,26 +180,38 @@ func (p *connPool) grant(limit int) {
 // acquire returns a connection: an idle one that is still good, a new one, or
 // the next that becomes free.
 func (c *HostClient) acquire(k *call) (*clientConn, error) {
+	cc, dial, w, err := c.reserve()
+	if w != nil {
+		cc, err = c.await(k, w)
+		dial = cc == nil
+	}
+	switch {
+	case err != nil:
+		return nil, err
+	case dial:
+		return c.dialReserved(k)
+	case w == nil && k.quick && cc.canSwap(), cc.alive(): // swap will see by itself
+		return cc, nil
+	}
+	return c.replace(k, cc)
+}
+
+// replace closes a connection that turned out to be of no use, and returns
+// another one in its place, which nobody else can take meanwhile.
+func (c *HostClient) replace(k *call, cc *clientConn) (*clientConn, error) {
+	p := &c.pool
 	for {
-		cc, dial, w, err := c.reserve()
-		switch {
-		case err != nil:
-			return nil, err
-		case w != nil:
-			if cc, err = c.await(k, w); err != nil {
-				return nil, err
-			}
-			if cc != nil && !cc.alive() {
-				c.pool.count(&c.pool.stats.Dead)
-				cc.close()
-				cc = nil // its place is ours
-			}
-			dial = cc == nil
-		}
-		if dial {
+		cc.close()
+		p.mu.Lock()
+		p.stats.Dead++
+		if p.idle.n == 0 {
+			p.mu.Unlock()
 			return c.dialReserved(k)
 		}
-		if w != nil || c.usable(k, cc) {
+		cc = p.idle.popFront()
+		p.open-- // for cc comes with a place of its own
+		p.mu.Unlock()
+		if cc.alive() {
 			return cc, nil
 		}
 	}
@@ -234,16 +246,6 @@ func (c *HostClient) reserve() (cc *clientConn, dial bool, w *connWaiter, err er
 	p.waiting.push(w)
 	p.stats.Waits++
 	return nil, false, w, nil
-}
-
-// usable reports whether an idle connection can be used, and closes it if not.
-func (c *HostClient) usable(k *call, cc *clientConn) bool {
-	if k.quick && cc.canSwap() || cc.alive() { // swap will see by itself
-		return true
-	}
-	c.pool.count(&c.pool.stats.Dead)
-	c.discard(cc)
-	return false
 }
 
 func (p *connPool) count(n *uint64) {
@@ -328,6 +330,13 @@ func (c *HostClient) release(cc *clientConn) {
 	p.mu.Unlock()
 }
 
+// touch notes that a request ended without giving back its connection.
+func (c *HostClient) touch() {
+	c.pool.mu.Lock()
+	c.pool.lastUse = clock.Ticks()
+	c.pool.mu.Unlock()
+}
+
 // discard closes a connection and lets others take its place.
 func (c *HostClient) discard(cc *clientConn) {
 	cc.close()
@@ -339,7 +348,6 @@ func (c *HostClient) unreserve() {
 	p := &c.pool
 	p.mu.Lock()
 	p.open--
-	p.lastUse = clock.Ticks()
 	p.grant(c.maxConns())
 	p.mu.Unlock()
 }

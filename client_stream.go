@@ -216,6 +216,7 @@ func (s *responseStream) end(err error) {
 		return
 	}
 	s.c.discard(cc)
+	s.c.touch()
 }
 
 // finish ends a body that was closed. If the rest of it is there already it
