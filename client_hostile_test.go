@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"net/url"
 	"runtime"
 	"strings"
 	"testing"
@@ -125,6 +126,23 @@ func TestHostClientDialPanics(t *testing.T) {
 		}
 		if n := c.ConnsCount(); n != 0 {
 			t.Errorf("%d connections are counted", n)
+		}
+	}
+}
+
+// Nor does one that a tunnel uses.
+func TestClientProxyDialPanics(t *testing.T) {
+	c := &Client{
+		Dial: func(string) (net.Conn, error) { panic("oh") },
+		Proxy: func(*URI) (*url.URL, error) {
+			return &url.URL{Scheme: "http", Host: "127.0.0.1:1"}, nil
+		},
+	}
+	for range 2 {
+		req := &Request{}
+		req.SetRequestURI("https://example.org/")
+		if err := c.Do(req, nil); err == nil || !strings.Contains(err.Error(), "panicked: oh") {
+			t.Errorf("got %v, want the panic", err)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -167,8 +168,14 @@ func dialUntil(ctx context.Context, dial func() (net.Conn, error)) (net.Conn, er
 	}
 	done := make(chan result, 1)
 	go func() {
-		conn, err := dial()
-		done <- result{conn, err}
+		var r result
+		defer func() {
+			if p := recover(); p != nil {
+				r.err = fmt.Errorf("gale: dialing panicked: %v\n%s", p, debug.Stack())
+			}
+			done <- r
+		}()
+		r.conn, r.err = dial()
 	}()
 	select {
 	case r := <-done:
