@@ -85,6 +85,8 @@ type FS struct {
 	// link, also one that is replaced later on. With FS set, it is a directory
 	// in that, and the default is its root.
 	//
+	// If it is a file, that is served for the path "/".
+	//
 	// Symbolic links below it are followed only while they stay inside; see
 	// AllowSymlinksOutsideRoot.
 	Root string

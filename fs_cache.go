@@ -155,6 +155,9 @@ func (h *fsHandler) load(p []byte, coding compress.Coding, old *fsEntry) (*fsEnt
 			return h.listDir(name, info, string(p))
 		}
 	}
+	if name == "." { // the root is a file
+		name = h.rootName
+	}
 	if coding != compress.Identity {
 		defer f.Close()
 		return h.loadCoded(f, info, name, coding, old)

@@ -15,6 +15,7 @@ import (
 //	handle -> serve -> lookup -> (load) -> respond -> (respondRanges)
 type fsHandler struct {
 	src        fileSource
+	rootName   string    // the last segment of the root's path
 	copies     copyStore // nil if copies can't be written
 	oldCopies  copyStore // where they were before they had a place of their own, or nil
 	rules      static.Rules
@@ -77,6 +78,7 @@ func (h *fsHandler) setSource(fs *FS) {
 		return
 	}
 	root := absDir(fs.Root, fs.AllowEmptyRoot)
+	h.rootName = filepath.Base(root)
 	src := newOSSource(root, fs.AllowSymlinksOutsideRoot)
 	h.src, h.copies = src, src
 	if fs.CompressRoot != "" {

@@ -200,6 +200,9 @@ func (d *rootDir) with(f func(*os.Root) error) error {
 }
 
 func (d *rootDir) open(name string) (f fs.File, info fs.FileInfo, err error) {
+	if name == "." && isFile(d.dir) {
+		return openRegular(d.dir)
+	}
 	err = d.with(func(r *os.Root) error {
 		var osf *os.File
 		osf, err := r.OpenFile(name, os.O_RDONLY|openFlags, 0)
@@ -207,6 +210,12 @@ func (d *rootDir) open(name string) (f fs.File, info fs.FileInfo, err error) {
 		return err
 	})
 	return f, info, err
+}
+
+// isFile tells if path is a file, as a root may be that is to serve just that.
+func isFile(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular()
 }
 
 func (d *rootDir) stat(name string) (info fs.FileInfo, err error) {

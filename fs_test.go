@@ -575,3 +575,20 @@ func TestFSTrees(t *testing.T) {
 		t.Errorf("embedded: %s", a.header)
 	}
 }
+
+// A root may be a file, which "/" stands for.
+func TestFSRootIsFile(t *testing.T) {
+	root := filepath.Join(fsTree(t), "hello.txt")
+	for _, out := range []bool{false, true} {
+		h := (&FS{Root: root, AllowSymlinksOutsideRoot: out, Compress: true}).NewRequestHandler()
+		for target, want := range map[string]int{"/": 200, "/hello.txt": 404} {
+			a := ask(t, h, "GET", target, "Accept-Encoding: gzip")
+			if a.status != want || want == 200 && a.body != alphabet {
+				t.Errorf("%s: %d %q, want %d", target, a.status, a.body, want)
+			}
+		}
+		if a := ask(t, h, "GET", "/"); a.get("Content-Type") != "text/plain; charset=utf-8" {
+			t.Errorf("Content-Type %q", a.get("Content-Type"))
+		}
+	}
+}

@@ -796,7 +796,11 @@ func TestTimeouts(t *testing.T) {
 		t.Errorf("got %d for a body that does not come", a.StatusCode)
 	}
 	c.wantClosed()
-	ts.dial().wantClosed() // sends nothing at all
+	c = ts.dial() // sends nothing at all
+	if a := c.read("GET"); a.StatusCode != 408 {
+		t.Errorf("got %d for no request", a.StatusCode)
+	}
+	c.wantClosed()
 }
 
 func TestTLS(t *testing.T) {

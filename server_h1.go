@@ -395,7 +395,14 @@ func (ss *session) prepareResponse(ctx *RequestCtx) {
 // Stall ends the connection when nothing more comes.
 func (ss *session) Stall(w *engine.Work, why error, next *engine.Next) {
 	if ss.begun == 0 {
-		if why != io.EOF && !engine.IsTimeout(why) {
+		switch {
+		case engine.IsTimeout(why) && ss.num == 0 && ss.s.ReadTimeout > 0:
+			// Who sets ReadTimeout expects an answer, as programs that open a
+			// connection and wait do. Otherwise none is due: browsers open
+			// connections ahead of need.
+			ss.refuse(w, ErrTimeout, next)
+			return
+		case why != io.EOF && !engine.IsTimeout(why):
 			ss.err = why
 		}
 		next.Op = engine.Close

@@ -13,8 +13,8 @@ type Limits struct {
 	// Fields is the highest number of field lines (default 512), beyond it 431.
 	Fields int
 	// Lenient accepts what old or careless programs write and nobody could
-	// read in two ways: a version HTTP/0.9, several spaces in a status line, a
-	// path as the target of CONNECT, and Content-Length beside "chunked", which
+	// read in two ways: a version HTTP/0.9, several spaces in a status line,
+	// and Content-Length beside "chunked", which
 	// then counts for nothing and ends the connection (RFC 9112 section 6.1). It is
 	// for messages that come from elsewhere than a connection of a server.
 	Lenient bool

@@ -116,11 +116,7 @@ func parseRequestLine(b []byte, h *msg.RequestHead, lim *Limits) error {
 	}
 	h.MethodID = msg.LookupMethod(b[:method])
 	setRequestLine(h, method, target, minor)
-	err = setTarget(b[method+1:target], h)
-	if err != nil && lim.lenient() && h.MethodID == msg.MethodConnect && b[method+1] == '/' {
-		h.Form, err = msg.FormOrigin, nil
-	}
-	return err
+	return setTarget(b[method+1:target], h)
 }
 
 // setRequestLine takes down a request line whose spaces are at the offsets

@@ -79,7 +79,7 @@ var requestCases = []requestCase{
 	{"CONNECT", "CONNECT a.example:443 HTTP/1.1\r\n" + hostLine + "\r\n", "CONNECT a.example:443 1.1 authority=a.example:443 len=-2 [Host=example.org]", nil},
 	{"CONNECT without port", "CONNECT a.example HTTP/1.1\r\n" + hostLine + "\r\n", "", ErrTarget},
 	{"CONNECT with empty port", "CONNECT a.example: HTTP/1.1\r\n" + hostLine + "\r\n", "", ErrTarget},
-	{"CONNECT with a path", "CONNECT / HTTP/1.1\r\n" + hostLine + "\r\n", "", ErrTarget},
+	{"CONNECT with a path", "CONNECT / HTTP/1.1\r\n" + hostLine + "\r\n", "CONNECT / 1.1 len=-2 [Host=example.org]", nil},
 	{"authority for GET", "GET a.example:443 HTTP/1.1\r\n" + hostLine + "\r\n", "", ErrTarget},
 
 	// Field lines.

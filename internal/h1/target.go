@@ -6,13 +6,15 @@ import (
 )
 
 // setTarget finds the form of the target (RFC 9112 section 3.2) and the
-// authority in it, which is the host of the request whatever Host says.
+// authority in it, which is the host of the request whatever Host says. CONNECT may
+// have a target in origin-form too: that opens no tunnel, but protocols such as
+// that of net/rpc begin so.
 //
 //	request-target = origin-form / absolute-form / authority-form / asterisk-form
 func setTarget(t []byte, h *msg.RequestHead) error {
 	connect := h.MethodID == msg.MethodConnect
 	switch {
-	case connect:
+	case connect && t[0] != '/':
 		if !validAuthority(t, true) {
 			return ErrTarget
 		}
