@@ -293,6 +293,18 @@ type Server struct {
 	// in fasthttp.
 	Engine Engine
 
+	// EventLoops is the number of pollers that EngineEvent has, each with
+	// goroutines of its own. If 0 there is one for each four processors: what
+	// a loop does is spread over processors anyway. Not in fasthttp.
+	EventLoops int
+
+	// MaxRunningHandlers bounds the requests that EngineEvent serves at a
+	// time, each of which has a goroutine while it is served; others wait for
+	// their turn. By default nothing but Concurrency bounds them, which
+	// counts connections. Handlers that wait for other requests to this
+	// server may wait for ever under a bound. Not in fasthttp.
+	MaxRunningHandlers int
+
 	engine engine.Block
 	event  engine.Event
 	run    serverRun
@@ -301,13 +313,6 @@ type Server struct {
 	perIP  perIPConns
 
 	workers workers
-}
-
-// serverStats are the counters of a Server.
-type serverStats struct {
-	open     atomic.Int32  // connections that are open, handshakes included
-	rejected atomic.Uint32 // connections refused for a limit
-	panics   atomic.Uint64
 }
 
 // serverRun is what starts and stops with the server.

@@ -164,5 +164,6 @@ func (s *Server) eventPanicked(r any) {
 func (s *Server) initEvent() {
 	if s.event.Ended == nil {
 		s.event.Ended, s.event.Panicked = s.eventEnded, s.eventPanicked
+		s.event.Loops, s.event.MaxRunning = s.EventLoops, s.MaxRunningHandlers
 	}
 }

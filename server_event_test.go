@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"os/exec"
 	"runtime"
 	"strings"
 	"sync"
@@ -385,5 +386,154 @@ func TestChurn(t *testing.T) {
 		if done.Load() != 480 {
 			t.Errorf("%d clients ended", done.Load())
 		}
+	})
+}
+
+// Stats tells what there is and what there was.
+func TestStats(t *testing.T) {
+	onEngines(t, func(t *testing.T, e Engine) {
+		held, release := make(chan struct{}), make(chan struct{})
+		ts := startServer(t, &Server{Engine: e, Concurrency: 2, IdleTimeout: 100 * time.Millisecond}, func(ctx *RequestCtx) {
+			if string(ctx.Path()) == "/hold" {
+				held <- struct{}{}
+				<-release
+			}
+		})
+		a, b := ts.dial(), ts.dial()
+		for _, c := range []*testConn{a, b} {
+			c.send(get("/hold"))
+			<-held
+		}
+		refused := ts.dial()
+		if ans := refused.read("GET"); ans.StatusCode != 503 {
+			t.Errorf("got %d, want 503", ans.StatusCode)
+		}
+		st := ts.s.Stats()
+		if st.OpenConnections != 2 || st.IdleConnections != 0 || st.AcceptedConnections != 2 || st.RejectedConnections != 1 {
+			t.Errorf("two are busy: %+v", st)
+		}
+		if e == EngineEvent && (st.Event.Loops == 0 || st.Event.Connections != 2 || st.Event.Running != 2) {
+			t.Errorf("two are busy: %+v", st.Event)
+		}
+		close(release)
+		for _, c := range []*testConn{a, b} {
+			c.want("GET", 200, "")
+			c.wantClosed() // for being idle
+		}
+		for end := time.Now().Add(10 * time.Second); ts.s.Stats().OpenConnections > 0 && time.Now().Before(end); {
+			time.Sleep(time.Millisecond)
+		}
+		if st := ts.s.Stats(); st.Requests != 2 || st.Timeouts != 2 || st.OpenConnections != 0 {
+			t.Errorf("all is over: %+v", st)
+		}
+	})
+}
+
+// A bound on handlers makes the others wait, and all are served; one at a time
+// too, and where a handler waits for its body.
+func TestMaxRunningHandlers(t *testing.T) {
+	var running, most atomic.Int32
+	for _, bound := range []int{1, 3} {
+		most.Store(0)
+		ts := startServer(t, &Server{Engine: EngineEvent, MaxRunningHandlers: bound, StreamRequestBody: true}, func(ctx *RequestCtx) {
+			n := running.Add(1)
+			for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
+			}
+			time.Sleep(time.Millisecond)
+			ctx.SetBody(ctx.PostBody())
+			running.Add(-1)
+		})
+		var wg sync.WaitGroup
+		for i := range 20 {
+			c := ts.dial()
+			wg.Go(func() {
+				for k := range 5 {
+					body := fmt.Sprintf("%d of %d", k, i)
+					c.send(fmt.Sprintf("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: %d\r\n\r\n%s", len(body), body[:3]))
+					time.Sleep(time.Millisecond)
+					c.send(body[3:])
+					c.want("POST", 200, body)
+				}
+			})
+		}
+		wg.Wait()
+		if runtime.GOOS == "linux" && int(most.Load()) > bound {
+			t.Errorf("%d handlers ran at a time, want at most %d", most.Load(), bound)
+		}
+	}
+}
+
+// A connection that always has requests, or an answer that is always taken, does
+// not keep others from being served.
+func TestFairness(t *testing.T) {
+	onEngines(t, func(t *testing.T, e Engine) {
+		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+		ts := startServer(t, &Server{Engine: e}, echo)
+		stop := make(chan struct{})
+		var wg sync.WaitGroup
+		for range 2 {
+			greedy := ts.dial()
+			wg.Go(func() { io.Copy(io.Discard, greedy.Conn) })
+			wg.Go(func() {
+				reqs := strings.Repeat(get("/"), 500)
+				for {
+					select {
+					case <-stop:
+						greedy.Close()
+						return
+					default:
+						greedy.send(reqs)
+					}
+				}
+			})
+		}
+		c := ts.dial()
+		for range 30 {
+			c.send(get("/"))
+			c.read("GET")
+		}
+		close(stop)
+		wg.Wait()
+	})
+}
+
+// Descriptors of connections are not left to programs that the server starts.
+func TestEventClosesOnExec(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		return
+	}
+	ts := startServer(t, &Server{Engine: EngineEvent}, func(ctx *RequestCtx) {
+		out, err := exec.Command("ls", "-l", "/proc/self/fd").CombinedOutput()
+		if err != nil {
+			ctx.Error(err.Error(), 500)
+			return
+		}
+		ctx.SetBodyString(fmt.Sprint(strings.Contains(string(out), "socket:") || strings.Contains(string(out), "eventpoll")))
+	})
+	c := ts.dial()
+	c.send(get("/"))
+	c.want("GET", 200, "false")
+}
+
+// The number of processors may change while a server serves.
+func TestChangingProcessors(t *testing.T) {
+	onEngines(t, func(t *testing.T, e Engine) {
+		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+		ts := startServer(t, &Server{Engine: e}, echo)
+		var wg sync.WaitGroup
+		for range 8 {
+			c := ts.dial()
+			wg.Go(func() {
+				for range 100 {
+					c.send(get("/"))
+					c.read("GET")
+				}
+			})
+		}
+		for i := range 20 {
+			runtime.GOMAXPROCS(1 + i%4)
+			time.Sleep(2 * time.Millisecond)
+		}
+		wg.Wait()
 	})
 }

@@ -190,7 +190,11 @@ func (ss *session) Feed(w *engine.Work, next *engine.Next) {
 			ss.broke(recover(), next)
 		}
 	}()
+	n := ss.num
 	ss.feed(w, next)
+	if n = ss.num - n; n > 0 {
+		ss.s.stats.requests.add(ss.id, n)
+	}
 	fine = true
 }
 
@@ -394,6 +398,9 @@ func (ss *session) prepareResponse(ctx *RequestCtx) {
 
 // Stall ends the connection when nothing more comes.
 func (ss *session) Stall(w *engine.Work, why error, next *engine.Next) {
+	if engine.IsTimeout(why) {
+		ss.s.stats.timeouts.Add(1)
+	}
 	if ss.begun == 0 {
 		switch {
 		case engine.IsTimeout(why) && ss.num == 0 && ss.s.ReadTimeout > 0:

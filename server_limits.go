@@ -64,6 +64,7 @@ func (s *Server) admit(nc net.Conn) (ip netip.Addr, err error) {
 			return ip, ErrConcurrencyLimit
 		}
 	}
+	s.stats.accepted.Add(1)
 	return ip, nil
 }
 

@@ -179,6 +179,7 @@ func (s *Server) end(l *listening) {
 
 // starved makes room after an Accept for which there was no descriptor.
 func (s *Server) starved(err error) {
+	s.stats.pauses.Add(1)
 	n := s.evictIdle(16)
 	s.logError(nil, fmt.Sprintf("accepting: closed %d idle connections to make room", n), err)
 }

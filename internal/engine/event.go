@@ -20,27 +20,53 @@ type Event struct {
 	// Loops is the number of pollers, each with goroutines of its own; by
 	// default one, or one for each four processors.
 	Loops int
-	// MaxRunning bounds the goroutines of each loop; 0 means no bound.
+	// MaxRunning bounds the connections that are served at a moment, and with
+	// them the handlers that run; 0 means no bound.
 	MaxRunning int
 
 	acceptors sync.Map // those that serve
+
+	newSystem func() (system, error) // tests have others
 
 	mu    sync.Mutex
 	loops []*loop      // nil while nothing holds the engine
 	holds atomic.Int64 // calls of Serve and connections
 	epoch atomic.Uint32
 	n     atomic.Int32
+
+	pending       atomic.Int32 // connections that wait to write
+	writeTimeouts atomic.Uint64
+	polls, wakes  uint64 // of loops that have ended, under mu
+}
+
+// Counts is what Event counts.
+type Counts struct {
+	Loops, Conns, Running, Resting, PendingWrites int
+
+	WriteTimeouts, Polls, Wakeups uint64
+}
+
+// Counts returns what was counted.
+func (e *Event) Counts() Counts {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	n := Counts{
+		Loops: len(e.loops), Conns: e.Len(), PendingWrites: int(e.pending.Load()),
+		WriteTimeouts: e.writeTimeouts.Load(), Polls: e.polls, Wakeups: e.wakes,
+	}
+	for _, l := range e.loops {
+		l.mu.Lock()
+		n.Running += l.running
+		n.Resting += len(l.resting)
+		n.Polls += l.polls
+		n.Wakeups += l.wakes
+		l.mu.Unlock()
+	}
+	return n
 }
 
 // noBound is more goroutines than there will be.
 const noBound = 1 << 30
-
-func (e *Event) maxWorkers() int {
-	if e.MaxRunning > 0 {
-		return max(e.MaxRunning, 2)
-	}
-	return noBound
-}
 
 // batchSize is how many events a poll returns at most.
 const batchSize = 256
@@ -55,20 +81,31 @@ func (e *Event) hold() error {
 			n = max(1, runtime.GOMAXPROCS(0)/4)
 		}
 		for range n {
-			sys, err := newSystem()
+			sys, err := e.openSystem()
 			if err != nil {
 				e.endLoops()
 				return err
 			}
-			e.loops = append(e.loops, startLoop(e, sys))
+			e.loops = append(e.loops, startLoop(e, sys, n))
 		}
 	}
 	e.holds.Add(1)
 	return nil
 }
 
-func startLoop(e *Event, sys system) *loop {
+func (e *Event) openSystem() (system, error) {
+	if e.newSystem != nil {
+		return e.newSystem()
+	}
+	return newSystem()
+}
+
+func startLoop(e *Event, sys system, loops int) *loop {
 	l := &loop{e: e, sys: sys, batch: make([]ready, 0, batchSize), workers: 1, called: true}
+	l.maxRunning = noBound
+	if e.MaxRunning > 0 {
+		l.maxRunning = max(1, e.MaxRunning/loops)
+	}
 	l.wheel.fire = l.expired
 	l.calm.is.Store(true)
 	go (&worker{l: l, call: make(chan bool, 1)}).run()
@@ -89,7 +126,9 @@ func (e *Event) unhold() {
 
 func (e *Event) endLoops() {
 	for _, l := range e.loops {
-		l.end()
+		polls, wakes := l.end()
+		e.polls += polls
+		e.wakes += wakes
 	}
 	e.loops = nil
 }

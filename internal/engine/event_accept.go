@@ -210,6 +210,9 @@ func (c *eventConn) stepAccept(ev uint32, wk *worker) verdict {
 	return wait
 }
 
+// acceptHook lets tests have accepting fail.
+var acceptHook func() error
+
 // LookAtListeners has the calls of Serve look at once whether their listeners
 // were closed.
 func (e *Event) LookAtListeners() {

@@ -315,6 +315,10 @@ func (c *eventConn) forsake(wk *worker) {
 	}
 	if m := c.more.Load(); m != nil {
 		m.pend = nil
+		if m.blocked {
+			m.blocked = false
+			c.l.e.pending.Add(-1)
+		}
 		if f := m.file; f != nil {
 			m.file = nil
 			if f.Done != nil {

@@ -256,6 +256,11 @@ func (linuxSockets) duplicate(fd uintptr) (accepted, error) {
 
 // accept takes as many connections as there are, up to the size of a batch.
 func (a *acceptor) accept(fd uintptr) {
+	if acceptHook != nil {
+		if a.err = acceptHook(); a.err != nil {
+			return
+		}
+	}
 	for a.n < len(a.got) {
 		nfd, sa, err := unix.Accept4(int(fd), unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC)
 		switch err {

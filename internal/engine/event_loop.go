@@ -34,9 +34,14 @@ type loop struct {
 	polling bool // a goroutine polls, or is about to
 	called  bool // a goroutine can run and has not begun
 	workers int  // goroutines
+	running int  // of them, those that visit a connection
 	resting []*worker
-	retire  *time.Timer
-	over    bool
+
+	maxRunning   int
+	polls, wakes uint64 // those that there were, and those that waited
+
+	retire *time.Timer
+	over   bool
 
 	calm calm
 }
@@ -97,6 +102,7 @@ type worker struct {
 	l     *loop
 	call  chan bool  // false: end
 	c     *eventConn // that it visits
+	busy  bool       // it counts as running; under loop.mu
 	w     *Work      // its workspace, while no connection has it
 	next  Next
 	bytes int // read in this visit
@@ -153,6 +159,7 @@ func (wk *worker) ended() {
 	}
 	l.mu.Lock()
 	l.workers--
+	l.idles(wk)
 	other := l.standby() // for all the others may be resting
 	last := l.over && l.workers == 0
 	l.mu.Unlock()
@@ -213,8 +220,8 @@ func (l *loop) standby() *worker {
 		l.called = true
 		return wk
 	}
-	if l.workers >= l.e.maxWorkers() {
-		return nil // whoever is ready first
+	if l.workers > l.maxRunning { // one more, to poll
+		return nil
 	}
 	l.workers++
 	l.called = true
@@ -225,8 +232,11 @@ func (l *loop) standby() *worker {
 // has happened to it; nil if the goroutine is to end.
 func (l *loop) nextConn(wk *worker) (c *eventConn, ev uint32) {
 	l.mu.Lock()
+	l.idles(wk)
 	for {
 		if c, ev = l.pick(); c != nil {
+			wk.busy = true
+			l.running++
 			var other *worker
 			if !l.calm.alone(l) {
 				other = l.standby()
@@ -247,15 +257,32 @@ func (l *loop) nextConn(wk *worker) (c *eventConn, ev uint32) {
 	}
 }
 
+// idles counts out a goroutine that visits no connection any more, under mu.
+func (l *loop) idles(wk *worker) {
+	if wk.busy {
+		wk.busy = false
+		l.running--
+	}
+}
+
 // pick returns the next connection of the batch or of those that wait for
 // their turn, under mu.
 func (l *loop) pick() (c *eventConn, ev uint32) {
+	full := l.running >= l.maxRunning
 	for l.at < len(l.batch) {
 		r := l.batch[l.at]
 		l.at++
 		if s := &l.slots[r.slot]; s.gen == r.gen && s.c != nil && s.c.post(r.ev) {
+			if full {
+				s.c.set(r.ev)
+				l.turns.push(s.c)
+				continue
+			}
 			return s.c, r.ev
 		}
+	}
+	if full {
+		return nil, 0
 	}
 	if l.turns.n > 0 && (l.quota > 0 || l.polling) {
 		l.quota--
@@ -267,16 +294,21 @@ func (l *loop) pick() (c *eventConn, ev uint32) {
 // poll gets the next batch. It is called and returns under mu.
 func (l *loop) poll() {
 	l.polling = true
-	block := l.turns.n == 0
+	block := l.turns.n == 0 || l.running >= l.maxRunning
 	measured := l.calm.endBatch(len(l.batch))
 	into := l.batch[:cap(l.batch)]
 	l.mu.Unlock()
 	n := l.sys.poll(into, false)
-	if n == 0 && block {
+	waited := n == 0 && block
+	if waited {
 		n = l.sys.poll(into, true)
 	}
 	l.mu.Lock()
 	l.polling = false
+	l.polls++
+	if waited {
+		l.wakes++
+	}
 	l.batch, l.at = into[:max(n, 0)], 0
 	l.quota = l.turns.n
 	if measured {
@@ -413,8 +445,9 @@ func (l *loop) each(f func(c *eventConn)) {
 }
 
 // end ends the goroutines.
-func (l *loop) end() {
+func (l *loop) end() (polls, wakes uint64) {
 	l.mu.Lock()
+	polls, wakes = l.polls, l.wakes
 	l.over = true
 	for _, wk := range l.resting {
 		wk.call <- false
@@ -429,7 +462,8 @@ func (l *loop) end() {
 	l.wheel.stop()
 	if none {
 		l.sys.shut()
-		return
+	} else {
+		l.sys.wake()
 	}
-	l.sys.wake()
+	return polls, wakes
 }

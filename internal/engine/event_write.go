@@ -46,6 +46,7 @@ func (c *eventConn) stepWrite(ev uint32, wk *worker) verdict {
 		switch {
 		case err == errWouldBlock:
 			if blocked && !moved && ev&evTimeout != 0 && c.overdue() {
+				c.l.e.writeTimeouts.Add(1)
 				return c.end(os.ErrDeadlineExceeded, wk)
 			}
 			if c.op == Abort {
@@ -53,6 +54,7 @@ func (c *eventConn) stepWrite(ev uint32, wk *worker) verdict {
 			}
 			if !blocked {
 				m.blocked, m.readDue = true, c.due
+				c.l.e.pending.Add(1)
 			}
 			if !blocked || moved {
 				c.due = c.writeDue()
@@ -64,6 +66,7 @@ func (c *eventConn) stepWrite(ev uint32, wk *worker) verdict {
 	}
 	if blocked {
 		m.blocked = false
+		c.l.e.pending.Add(-1)
 		c.due = m.readDue
 		c.unset(isWriting)
 	}

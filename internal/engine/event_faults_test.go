@@ -1,0 +1,221 @@
+package engine
+
+import (
+	"io"
+	"math/rand/v2"
+	"net"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// faulty is a system whose calls are interrupted and take less than they could.
+type faulty struct {
+	system
+	mu  sync.Mutex
+	rng *rand.Rand
+}
+
+func (f *faulty) roll(n int) int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.rng.IntN(n)
+}
+
+func (f *faulty) read(fd int32, p []byte) (int, syscall.Errno) {
+	if f.roll(4) == 0 {
+		return -1, syscall.EINTR
+	}
+	return f.system.read(fd, p)
+}
+
+func (f *faulty) write(fd int32, p []byte) (int, syscall.Errno) {
+	switch f.roll(4) {
+	case 0:
+		return -1, syscall.EINTR
+	case 1:
+		p = p[:1+f.roll(len(p))]
+	case 2:
+		p = p[:1]
+	}
+	return f.system.write(fd, p)
+}
+
+func (f *faulty) writev(fd int32, a, b []byte) (int, syscall.Errno) {
+	if f.roll(2) == 0 {
+		return -1, syscall.EINTR
+	}
+	return f.system.writev(fd, a[:1+f.roll(len(a))], nil)
+}
+
+func (f *faulty) sendFile(fd int32, file *File) (int, error) {
+	switch f.roll(4) {
+	case 0:
+		return -1, syscall.EINTR
+	case 1:
+		return 0, errNoSendfile // a piece of it is read, and written in parts
+	}
+	part := *file
+	part.N = 1 + int64(f.roll(int(min(file.N, 100_000))))
+	return f.system.sendFile(fd, &part)
+}
+
+func (f *faulty) poll(batch []ready, block bool) int {
+	if f.roll(4) == 0 {
+		return -1
+	}
+	return f.system.poll(batch[:1+f.roll(len(batch))], block)
+}
+
+// serveEvent serves the connections of a listener on e, each with a session of
+// newSession.
+func serveEvent(t *testing.T, e *Event, newSession func() Session) (addr string) {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !e.Serves(ln) {
+		ln.Close()
+		t.Skip("no event engine here")
+	}
+	e.Panicked = func(r any) { t.Errorf("panic: %v", r) }
+	if e.Ended == nil {
+		e.Ended = func(Session, error) {}
+	}
+	served := make(chan error, 1)
+	go func() {
+		served <- e.Serve(ln, time.Minute, func(nc net.Conn) {
+			if err := e.Adopt(nc); err != nil {
+				t.Error(err)
+				return
+			}
+			e.Start(nc, nil, e.epoch.Load(), newSession())
+		}, func(err error) { t.Error(err) })
+	}()
+	t.Cleanup(func() {
+		e.Stop()
+		ln.Close()
+		<-served
+		waitFor(t, func() bool { return e.all() == nil })
+	})
+	return ln.Addr().String()
+}
+
+// talker is a session without channels: lines, many of them.
+func talker(t *testing.T, content string) func() Session {
+	f := tempFile(t, content)
+	return func() Session {
+		s := newLines()
+		s.file = f
+		s.stalled = make(chan error, 4)
+		return s
+	}
+}
+
+// Interrupted calls, short writes and empty polls change nothing of what
+// arrives, nor its order.
+func TestEventFaults(t *testing.T) {
+	content := strings.Repeat("0123456789abcdef", 1<<14)
+	for seed := range uint64(3) {
+		e := &Event{newSystem: func() (system, error) {
+			sys, err := newSystem()
+			return &faulty{system: sys, rng: rand.New(rand.NewPCG(seed, 1))}, err
+		}}
+		addr := serveEvent(t, e, talker(t, content))
+		var wg sync.WaitGroup
+		for i := range 8 {
+			c, err := net.Dial("tcp", addr)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			c.SetDeadline(time.Now().Add(30 * time.Second))
+			wg.Go(func() {
+				rng := rand.New(rand.NewPCG(seed, uint64(i)))
+				var in, out strings.Builder
+				for range 30 {
+					line := strings.Repeat(string('a'+rune(rng.IntN(26))), rng.IntN(20_000)+10) + "\n"
+					if rng.IntN(8) == 0 {
+						in.WriteString("file\n")
+						out.WriteString("file:" + content[1:])
+						continue
+					}
+					in.WriteString(line)
+					out.WriteString(line)
+				}
+				go func() {
+					for s := in.String(); len(s) > 0; {
+						n := min(len(s), 1+rng.IntN(9000))
+						if _, err := io.WriteString(c, s[:n]); err != nil {
+							return
+						}
+						s = s[n:]
+					}
+				}()
+				got := make([]byte, out.Len())
+				if n, err := io.ReadFull(c, got); err != nil || string(got) != out.String() {
+					t.Errorf("seed %d: read %d bytes of %d, %v", seed, n, out.Len(), err)
+				}
+			})
+		}
+		wg.Wait()
+	}
+}
+
+// A process without descriptors left goes on when there are some again, and
+// doesn't spin meanwhile.
+func TestEventOutOfDescriptors(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		return
+	}
+	var mu sync.Mutex
+	full, pauses := true, 0
+	e := &Event{newSystem: func() (system, error) { return newSystem() }}
+	old := acceptHook
+	acceptHook = func() error {
+		mu.Lock()
+		defer mu.Unlock()
+		if full {
+			return syscall.EMFILE
+		}
+		return nil
+	}
+	defer func() { acceptHook = old }()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.Panicked, e.Ended = func(r any) { t.Error(r) }, func(Session, error) {}
+	served := make(chan error, 1)
+	newSession := talker(t, "x")
+	go func() {
+		served <- e.Serve(ln, time.Minute, func(nc net.Conn) {
+			e.Adopt(nc)
+			e.Start(nc, nil, 0, newSession())
+		}, func(error) { mu.Lock(); pauses++; mu.Unlock() })
+	}()
+	c, err := net.Dial("tcp", ln.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	c.SetDeadline(time.Now().Add(20 * time.Second))
+	waitFor(t, func() bool { mu.Lock(); defer mu.Unlock(); return pauses >= 2 })
+	time.Sleep(100 * time.Millisecond)
+	mu.Lock()
+	if pauses > 10 {
+		t.Errorf("%d tries in a tenth of a second", pauses)
+	}
+	full = false
+	mu.Unlock()
+	send(t, c, "at last\n")
+	want(t, c, "at last\n")
+	c.Close()
+	ln.Close()
+	<-served
+	waitFor(t, func() bool { return e.all() == nil })
+}
