@@ -167,6 +167,38 @@ func BenchmarkClient(b *testing.B) {
 	}
 }
 
+// BenchmarkClientReused is BenchmarkClient with the same request and response for
+// all; net/http's are not made for that.
+func BenchmarkClientReused(b *testing.B) {
+	const url = "http://example.com:80/path?query=1"
+	b.Run("impl=gale", func(b *testing.B) {
+		c := &gale.HostClient{Addr: "example.com:80", Dial: func(string) (net.Conn, error) { return newCannedConn(), nil }}
+		defer c.CloseIdleConnections()
+		var req gale.Request
+		var resp gale.Response
+		req.SetRequestURI(url)
+		b.ReportAllocs()
+		for b.Loop() {
+			if err := c.Do(&req, &resp); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("impl=fasthttp", func(b *testing.B) {
+		c := &fasthttp.HostClient{Addr: "example.com:80", Dial: func(string) (net.Conn, error) { return newCannedConn(), nil }}
+		defer c.CloseIdleConnections()
+		var req fasthttp.Request
+		var resp fasthttp.Response
+		req.SetRequestURI(url)
+		b.ReportAllocs()
+		for b.Loop() {
+			if err := c.Do(&req, &resp); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
+
 // BenchmarkClientContention lets many goroutines share few connections.
 func BenchmarkClientContention(b *testing.B) {
 	for _, conns := range []int{1, 16, 512} {

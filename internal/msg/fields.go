@@ -109,8 +109,13 @@ const (
 // Part returns a part of the head.
 func (f *Fields) Part(k int) []byte { return f.Bytes(f.Parts[k]) }
 
-// SetPart replaces a part of the head.
+// SetPart replaces a part of the head, in its place if it fits there: a target
+// that is set anew for each request then leaves the lines where PutAgain looks for them.
 func (f *Fields) SetPart(k int, b []byte) {
+	if p := &f.Parts[k]; p.Len > 0 && len(b) <= int(p.Len) {
+		p.Len = uint32(copy(f.Buf[p.Off:], b))
+		return
+	}
 	f.waste += int(f.Parts[k].Len)
 	f.Parts[k] = f.Store(b)
 	f.compact()
