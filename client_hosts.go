@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+	"unicode/utf8"
 
 	"github.com/galehttp/gale/internal/bytesconv"
 )
@@ -145,6 +146,9 @@ func hostAddr(host []byte, isTLS bool) string {
 func (c *Client) addHost(m *hostMap, name, host []byte, isTLS bool, route *proxyRoute) (*clientHost, error) {
 	if bytes.IndexByte(host, ',') >= 0 {
 		return nil, fmt.Errorf("invalid host %q: use a host client for multiple hosts", host)
+	}
+	if !utf8.Valid(host) {
+		return nil, InvalidHostError(host)
 	}
 	addr := hostAddr(host, isTLS)
 	if route != nil {

@@ -290,6 +290,7 @@ func TestClientBadURLs(t *testing.T) {
 		"ftp://a.test/":          `unsupported protocol "ftp". http and https are supported`,
 		"http://a.test,b.test/":  `invalid character "," in host name`,
 		"http://a%20b/":          `invalid url escape "%20"`,
+		"http://%80/":            `invalid character "\x80" in host name`,
 		"http://a b/":            `invalid character " " in host name`,
 		"http://a.test:x/":       `invalid port ":x" after host`,
 		"http://[::1/":           "missing ']' in host",
