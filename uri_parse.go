@@ -11,7 +11,8 @@ import (
 //
 //   - scheme://authority/path?query#hash: the host of the authority counts,
 //     whatever host says.
-//   - //authority/path...: the same with the scheme "http".
+//   - //authority/path..., if host is empty: the scheme is "http". With a host
+//     that is a path, unless "://" follows somewhere, as with fasthttp.
 //   - Anything else is path, query and hash on host, as in a request line.
 //     The path needn't begin with "/".
 //
@@ -99,7 +100,10 @@ func (u *URI) parseParts(at int, hostKnown, received bool) error {
 	return u.lowerHost(authority, rest)
 }
 
-var slash = []byte{'/'}
+var (
+	slash     = []byte{'/'}
+	schemeEnd = []byte("://")
+)
 
 // setUserinfo takes username and password from the arena.
 func (u *URI) setUserinfo(from, end int) bool {
@@ -133,7 +137,7 @@ func (u *URI) splitAuthority(at int, received bool) (authority, rest int, err er
 		u.scheme = uriPart{uint32(at), uint32(at + 5)}
 		from = 8
 	case b[0] == '/':
-		if received || len(b) < 2 || b[1] != '/' {
+		if received || at > 0 && !bytes.Contains(b, schemeEnd) || len(b) < 2 || b[1] != '/' {
 			return -1, at, nil
 		}
 	default:

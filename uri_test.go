@@ -20,7 +20,7 @@ func TestURIParse(t *testing.T) {
 		{"", "", "http:///", "/", ""},
 		{"", "foo+bar://h/x", "foo+bar://h/x", "/x", "/x"},
 		{"h", "/p?a=b#c", "http://h/p?a=b#c", "/p", "/p"},
-		{"h", "//x/y", "http://x/y", "/y", "/y"},
+		{"h", "//x/y", "http://h/x/y", "/x/y", "//x/y"},
 		{"h", "//x/y?u=a://b", "http://x/y?u=a://b", "/y", "/y"},
 		{"h", "http://other/y", "http://other/y", "/y", "/y"},
 		{"h", "*", "http://h/%2A", "/*", "*"},
