@@ -155,7 +155,7 @@ var chunkedBodies = sync.Pool{New: func() any { return new(chunkedBody) }}
 func newChunkedBody(br *bufio.Reader, sink trailerSink) *chunkedBody {
 	d := chunkedBodies.Get().(*chunkedBody)
 	d.br, d.sink = br, sink
-	d.dec.Init(msg.LenChunked, &d.trailers, nil)
+	d.dec.Init(msg.LenChunked, &d.trailers, &h1.Limits{Lenient: true})
 	return d
 }
 

@@ -102,7 +102,7 @@ func (req *Request) ReadBody(r *bufio.Reader, contentLength, maxBodySize int) er
 
 // readChunksOnly reads a chunked body up to its trailer section.
 func (c *content) readChunksOnly(r *bufio.Reader, limit int) error {
-	var dec h1.Chunked
+	dec := h1.Chunked{Lenient: true}
 	b := c.bodyBuf()
 	b.Reset()
 	for {

@@ -82,9 +82,13 @@ func (r *requestStream) excuse() {
 }
 
 // ReadsWhole holds a reader of the whole body to the limit of bodies, if no other
-// one was set.
+// one was set, and logs that it is no good idea, as fasthttp does.
 func (r *requestStream) ReadsWhole() {
 	r.mu.Lock()
+	if r.ss != nil {
+		r.ss.s.logger().Printf("Request.Body() reads the entire stream into memory. " +
+			"Use Request.BodyStream() or Request.BodyWriteTo() instead to avoid out-of-memory errors.")
+	}
 	if r.limit == 0 && r.ss != nil {
 		r.limit = int64(max(r.ss.cfg.maxBody, DefaultMaxRequestBodySize))
 	}

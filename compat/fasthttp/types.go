@@ -69,6 +69,9 @@ type ErrSmallBuffer = gale.ErrSmallBuffer
 // EscapeError is [gale.EscapeError].
 type EscapeError = gale.EscapeError
 
+// EventStats is [gale.EventStats].
+type EventStats = gale.EventStats
+
 // FS is [gale.FS].
 type FS = gale.FS
 
@@ -143,6 +146,9 @@ type ServeHandler = gale.ServeHandler
 
 // Server is [gale.Server].
 type Server = gale.Server
+
+// Stats is [gale.Stats].
+type Stats = gale.Stats
 
 // StreamWriter is [gale.StreamWriter].
 type StreamWriter = gale.StreamWriter

@@ -24,6 +24,7 @@ func (d *Body) Init(length int64, trailers *msg.Fields, lim *Limits) {
 	*d = Body{trailers: trailers}
 	if lim != nil {
 		d.lim = *lim
+		d.chunked.Lenient = lim.Lenient
 	}
 	if length < 0 {
 		d.mode = length

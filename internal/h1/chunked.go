@@ -17,6 +17,9 @@ import (
 // Extensions are checked and ignored. All line ends are CRLF; there is no
 // whitespace but what the grammar gives.
 type Chunked struct {
+	// Lenient accepts whitespace behind a chunk size; see Limits.
+	Lenient bool
+
 	left  int64 // of the size that is being read, then of the data
 	over  int   // bytes of framing beyond what the data so far excuses
 	state chunkState
@@ -191,7 +194,7 @@ func (c *Chunked) startData() {
 func (c *Chunked) stepExt(b byte) error {
 	switch c.state {
 	case extBWS:
-		return c.behind(b, false, false)
+		return c.behind(b, false, c.Lenient)
 	case extStart:
 		return c.begin(b, extName)
 	case extName:

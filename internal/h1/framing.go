@@ -34,7 +34,7 @@ func finishRequest(h *msg.RequestHead, lenient bool) error {
 		return err
 	}
 	seen := h.Seen()
-	if seen&framingIDs == 0 {
+	if seen&framingIDs == 0 && h.Scan.Dups&(1<<msg.ContentType) == 0 {
 		return nil
 	}
 	if seen&both != 0 {
@@ -50,6 +50,9 @@ func finishRequest(h *msg.RequestHead, lenient bool) error {
 			h.Conn &^= msg.ConnUpgrade // the connection ends
 		}
 	}
+	if h.Scan.Dups&(1<<msg.ContentType) != 0 {
+		lastOnly(&h.Fields, msg.ContentType)
+	}
 	if seen&both == both {
 		h.Conn |= msg.ConnClose
 	}
@@ -57,6 +60,17 @@ func finishRequest(h *msg.RequestHead, lenient bool) error {
 		h.Expect = expectation(&h.Fields)
 	}
 	return nil
+}
+
+// lastOnly deletes all fields with id but the last.
+func lastOnly(f *msg.Fields, id msg.ID) {
+	for i := f.Find(id); i >= 0; {
+		next := f.Next(i)
+		if next >= 0 {
+			f.DelAt(i)
+		}
+		i = next
+	}
 }
 
 // checkHost enforces RFC 9112 section 3.2: one valid Host, which only

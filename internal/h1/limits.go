@@ -14,7 +14,7 @@ type Limits struct {
 	Fields int
 	// Lenient accepts what old or careless programs write and nobody could
 	// read in two ways: a version HTTP/0.9, several spaces in a status line,
-	// and Content-Length beside "chunked", which
+	// whitespace behind a chunk size, and Content-Length beside "chunked", which
 	// then counts for nothing and ends the connection (RFC 9112 section 6.1). It is
 	// for messages that come from elsewhere than a connection of a server.
 	Lenient bool

@@ -91,8 +91,8 @@ func validAuthority(b []byte, needPort bool) bool {
 //	reg-name   = *( unreserved / pct-encoded / sub-delims )
 //
 // As in URIs of this module, a reg-name has no comma, which separates addresses
-// in lists of them, and encodes no characters of ASCII, which needn't be: a host
-// that is accepted here is one that can be dialed.
+// in lists of them, and encodes no characters of ASCII, which needn't be, but "%",
+// which URIs refuse: such a host is nobody's.
 func hostEnd(b []byte) int {
 	if len(b) > 0 && b[0] == '[' {
 		for i, c := range b {
@@ -119,6 +119,10 @@ func hostEnd(b []byte) int {
 		}
 		if c != '%' {
 			return i
+		}
+		if i+2 < len(b) && b[i+1] == '2' && b[i+2] == '5' {
+			i += 2
+			continue
 		}
 		if i+2 >= len(b) || bytesconv.HexValue[b[i+1]] < 8 || bytesconv.HexValue[b[i+1]]|bytesconv.HexValue[b[i+2]] > 15 {
 			return -1
