@@ -214,17 +214,19 @@ func (req *Request) writeChunk(w *bufio.Writer, body []byte) error {
 
 // prepareHeader brings the URI into the header.
 func (req *Request) prepareHeader() error {
-	if len(req.Header.Host()) > 0 && !req.uriParsed {
+	host := req.Header.Host()
+	if len(host) > 0 && !req.uriParsed {
 		return nil
 	}
 	_ = req.parseURI() // the host is looked at below
 	u := &req.uri
-	if len(req.Header.Host()) == 0 || !req.UseHostHeader {
-		if host := withoutZone(u.Host()); len(host) > 0 && !bytes.Equal(host, req.Header.Host()) {
-			req.Header.SetHostBytes(host)
+	if len(host) == 0 || !req.UseHostHeader {
+		if of := withoutZone(u.Host()); len(of) > 0 && !bytes.Equal(of, host) {
+			req.Header.SetHostBytes(of)
+			host = of
 		}
 	}
-	if len(req.Header.Host()) == 0 {
+	if len(host) == 0 {
 		return errRequestHostRequired
 	}
 	h := &req.Header.s
