@@ -1,7 +1,9 @@
 package gale
 
 import (
+	"errors"
 	"io"
+	"net"
 	"time"
 
 	"github.com/galehttp/gale/internal/clock"
@@ -185,7 +187,7 @@ func (k *call) failed(req *Request, err error, got bool) error {
 	if k.ctx != nil && k.ctx.Err() != nil {
 		return k.ctx.Err()
 	}
-	if !got && err != ErrTimeout && k.reused && (!k.sent || isIdempotent(req)) && (err == io.EOF || isReset(err)) {
+	if !got && err != ErrTimeout && k.reused && (!k.sent || isIdempotent(req)) && (err == io.EOF || isReset(err) || errors.Is(err, net.ErrClosed)) {
 		k.verdict = verdictSafe
 	}
 	return err

@@ -38,6 +38,7 @@ type session struct {
 		method    msg.MethodID
 		minor     uint8
 		keepAlive bool
+		tunnel    bool // CONNECT to a host, not to a path
 		plain     bool // HTTP/1.1, and a 200 has a body with a length
 	}
 
@@ -379,6 +380,7 @@ func (ss *session) prepare(ctx *RequestCtx, w *engine.Work) {
 	ctx.s, ctx.ss, ctx.num = ss.s, ss, ss.num
 	head := &ctx.Request.Header.s
 	ss.req.method, ss.req.minor, ss.req.keepAlive = head.MethodID, head.Minor, h1.KeepAlive(head)
+	ss.req.tunnel = head.MethodID == msg.MethodConnect && head.Form != msg.FormOrigin
 	ss.req.plain = head.Minor > 0 && head.MethodID != msg.MethodHead && head.MethodID != msg.MethodConnect
 	ctx.isTLS = ss.isTLS
 	ctx.Request.isTLS = ss.isTLS

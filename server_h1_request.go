@@ -86,7 +86,7 @@ func (r *requestStream) excuse() {
 func (r *requestStream) ReadsWhole() {
 	r.mu.Lock()
 	if r.ss != nil {
-		r.ss.s.logger().Printf("Request.Body() reads the entire stream into memory. " +
+		r.ss.s.logger().Printf("gale: Request.Body() reads the entire stream into memory. " +
 			"Use Request.BodyStream() or Request.BodyWriteTo() instead to avoid out-of-memory errors.")
 	}
 	if r.limit == 0 && r.ss != nil {

@@ -254,6 +254,10 @@ func (ss *session) abort(next *engine.Next) {
 	}
 }
 
+// tunnels reports whether a response with this status makes the connection a
+// tunnel (RFC 9110 section 9.3.6).
+func (ss *session) tunnels(status int) bool { return ss.req.tunnel && status/100 == 2 }
+
 // frame decides how the body of the response is delimited, and whether the
 // connection survives it (RFC 9112 section 6).
 func (ss *session) frame(ctx *RequestCtx, resp *Response, keep *bool) {
@@ -262,7 +266,7 @@ func (ss *session) frame(ctx *RequestCtx, resp *Response, keep *bool) {
 	h.noDefaultContentType = h.noDefaultContentType || ss.fixed.noType
 	status := resp.StatusCode()
 	switch {
-	case bodyless(status), ss.req.method == msg.MethodConnect && status < 300 && status >= 200:
+	case bodyless(status), ss.tunnels(status):
 		resp.SkipBody = true
 	case ss.req.method == msg.MethodHead:
 		resp.SkipBody = true
@@ -272,7 +276,7 @@ func (ss *session) frame(ctx *RequestCtx, resp *Response, keep *bool) {
 			h.s.ContentLength = int64(n)
 		}
 	}
-	if ss.req.method == msg.MethodConnect && status < 300 && status >= 200 {
+	if ss.tunnels(status) {
 		h.s.ContentLength = msg.LenUnknown // a tunnel, or nothing at all
 		*keep = false
 	}
