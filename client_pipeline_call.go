@@ -29,7 +29,7 @@ type pipeCall struct {
 	head       bool // its method is HEAD
 	tunnel     bool // it is CONNECT
 	idempotent bool
-	last       bool // it says `Connection: close`
+	last       bool // nothing may follow it on its connection
 
 	// The lane's, under its lock.
 	prev, next *pipeCall
@@ -107,7 +107,9 @@ func (pc *pipeCall) encode(ctx context.Context, req *Request, deadline clock.Tic
 		b.B = append(b.B, out.body...)
 	}
 	h := &req.Header
-	pc.head, pc.tunnel, pc.last = h.IsHead(), h.IsConnect(), h.ConnectionClose()
+	pc.head, pc.tunnel = h.IsHead(), h.IsConnect()
+	// What comes behind a tunnel or a switch of protocols isn't HTTP any more.
+	pc.last = pc.tunnel || h.ConnectionClose() || h.ConnectionUpgrade()
 	pc.idempotent = isIdempotent(req)
 	return err
 }

@@ -377,10 +377,13 @@ func (p *pipeConn) finish(keep, closes bool, err error) bool {
 	if l.c.ReadTimeout > 0 {
 		p.progress = clock.Ticks()
 	}
-	switch {
+	switch surplus := len(p.cc.unread()) > 0; {
+	case l.flight.n == 0 && surplus: // not to be taken for the response of who comes next
+		p.end(errPipeUnasked)
+		return false
 	case l.flight.n == 0:
 		p.idle = clock.Ticks()
-	case len(p.cc.unread()) > 0:
+	case surplus:
 		p.reading = l.flight.front
 		p.reading.got = true
 	}
