@@ -34,7 +34,7 @@ func (req *Request) appendRequest(dst []byte, along bool) (_ []byte, out outgoin
 	if req.hasStream() && !ownForm {
 		out.stream = true
 		out.length = req.streamLength(int64(h.ContentLength()))
-		h.SetContentLength(int(out.length))
+		h.frame(out.length)
 		return h.appendHead(dst), out, nil
 	}
 	body := req.bodyBytes()

@@ -255,7 +255,7 @@ func withoutZone(host []byte) []byte {
 func (req *Request) writeStream(w *bufio.Writer) (err error) {
 	defer func() { err = req.closeWritten(err) }()
 	length := req.streamLength(int64(req.Header.ContentLength()))
-	req.Header.SetContentLength(int(length))
+	req.Header.frame(length)
 	if err := req.Header.Write(w); err != nil {
 		return err
 	}
@@ -267,6 +267,17 @@ func (req *Request) writeStream(w *bufio.Writer) (err error) {
 	}
 	_, err = w.Write(req.Header.TrailerHeader())
 	return err
+}
+
+// frame sets the framing of a stream: its length in bytes, or msg.LenChunked. A
+// request in the chunked coding is one of HTTP/1.1, whatever was set: to a server
+// of HTTP/1.0, which doesn't know the coding, the body would be the next request
+// (RFC 9112 section 6.1).
+func (h *RequestHeader) frame(length int64) {
+	h.SetContentLength(int(length))
+	if length == msg.LenChunked && !h.IsHTTP11() {
+		h.SetProtocolBytes(strHTTP11)
+	}
 }
 
 // streamLength returns the length in bytes to announce for a stream that was
