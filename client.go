@@ -43,9 +43,9 @@ type Client struct {
 	// verified. nil means the defaults of crypto/tls.
 	TLSConfig *tls.Config
 
-	// Proxy returns the URL of the proxy for requests to a URI, nil for
-	// none; [ProxyFromEnvironment] is one. The URI is only good for the call.
-	// Schemes of proxies are http, https and socks5; user and password may be given.
+	// Proxy returns the URL of the proxy for requests to a URI, nil for none;
+	// [ProxyFromEnvironment] is one. The URI is only good for the call. Schemes
+	// of proxies are http, https and socks5; user and password may be given.
 	// nil, the default, uses no proxy. Not in fasthttp.
 	//
 	// Requests for http are sent to a proxy of http as they are, everything
@@ -59,11 +59,12 @@ type Client struct {
 	Jar CookieJar
 
 	// Uncompress asks servers for compressed responses and decodes their
-	// bodies: gzip, br and zstd. Content-Encoding is gone from the response then.
-	// A body that is longer than MaxResponseBodySize when decoded is
-	// [ErrBodyTooLarge]; only as much of it is decoded. Streamed bodies are decoded as they are read;
-	// their reader sets the limit. Requests that name an Accept-Encoding or a Range
-	// themselves, and HEAD, are left alone. Not in fasthttp.
+	// bodies: gzip, br and zstd. Content-Encoding is gone from the response
+	// then. A body that is longer than MaxResponseBodySize when decoded is
+	// [ErrBodyTooLarge]; only as much of it is decoded. Streamed bodies are
+	// decoded as they are read; their reader sets the limit. Requests that name
+	// an Accept-Encoding or a Range themselves, and HEAD, are left alone. Not
+	// in fasthttp.
 	Uncompress bool
 
 	// RetryIf says whether a request that failed is sent again, instead of the

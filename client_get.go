@@ -132,7 +132,8 @@ func (c *Client) GetDeadline(dst []byte, url string, deadline time.Time) (status
 }
 
 // Post sends postArgs to url as a form (application/x-www-form-urlencoded), an
-// empty one if they are nil, and returns what comes back. As for the rest it is Get.
+// empty one if they are nil, and returns what comes back. As for the rest it is
+// Get.
 func (c *Client) Post(dst []byte, url string, postArgs *Args) (statusCode int, body []byte, err error) {
 	return fetchPost(context.Background(), c, dst, url, postArgs)
 }
@@ -143,8 +144,8 @@ func (c *Client) PostContext(ctx context.Context, dst []byte, url string, postAr
 	return fetchPost(ctx, c, dst, url, postArgs)
 }
 
-// Get returns the status code and the body of url, which must name a host but may go
-// to none other than the addresses of the HostClient; see Client.Get.
+// Get returns the status code and the body of url, which must name a host but
+// may go to none other than the addresses of the HostClient; see Client.Get.
 func (c *HostClient) Get(dst []byte, url string) (statusCode int, body []byte, err error) {
 	return fetchGet(context.Background(), c, dst, url, 0)
 }

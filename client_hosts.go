@@ -18,8 +18,8 @@ const hostSweepPeriod = 10 * time.Second
 
 // clientHost is what a Client has of a host.
 type clientHost struct {
-	// uses counts the requests that are at it. It only grows while Client.mu is held, so that nobody is left with a host that
-	// was forgotten.
+	// uses counts the requests that are at it. It only grows while Client.mu is
+	// held, so that nobody is left with a host that was forgotten.
 	uses atomic.Int64
 	hc   atomic.Pointer[HostClient] // nil before it is made
 	once sync.Once

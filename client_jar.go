@@ -2,7 +2,8 @@ package gale
 
 // CookieJar keeps the cookies of a [Client]. Its methods may be called
 // concurrently. It decides which cookies go where (RFC 6265 section 5): a jar
-// that does so by the rules is net/http/cookiejar, see the example. Not in fasthttp.
+// that does so by the rules is net/http/cookiejar, see the example. Not in
+// fasthttp.
 type CookieJar interface {
 	// SetCookies takes the cookies of a response to a request for u. Both are
 	// good for the call only: the jar copies what it keeps.

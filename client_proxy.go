@@ -18,9 +18,9 @@ import (
 )
 
 // ProxyFromEnvironment returns the proxy for a URI that the environment names,
-// nil for none: HTTP_PROXY for http and HTTPS_PROXY for https, or their
-// names in lower case, unless NO_PROXY excepts the host. They are read once. It is made
-// for Client.Proxy.
+// nil for none: HTTP_PROXY for http and HTTPS_PROXY for https, or their names
+// in lower case, unless NO_PROXY excepts the host. They are read once. It is
+// made for Client.Proxy.
 //
 // NO_PROXY is a list of hosts, domains with a leading dot, addresses and
 // networks, each with an optional port; "*" excepts all. localhost and

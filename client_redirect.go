@@ -15,14 +15,14 @@ const maxGetRedirects = 16
 // [ErrMissingLocation].
 //
 // A 303 makes every method but HEAD a GET, a 301 and a 302 only POST; the body
-// goes then, and the fields that describe it. Otherwise
-// method and body stay; a body that was a stream is spent, which is [ErrRedirectBodyStream].
+// goes then, and the fields that describe it. Otherwise method and body stay; a
+// body that was a stream is spent, which is [ErrRedirectBodyStream].
 //
-// Authorization, Cookie, Proxy-Authorization and their kin never go to another host or
-// port than the one that req was made for, nor from https to http, and don't
-// come back with a redirect to where the chain began. The only change of ports that
-// keeps them is that from http to https on the ports of these schemes.
-// In fasthttp they go to subdomains and other ports too.
+// Authorization, Cookie, Proxy-Authorization and their kin never go to another
+// host or port than the one that req was made for, nor from https to http, and
+// don't come back with a redirect to where the chain began. The only change of
+// ports that keeps them is that from http to https on the ports of these
+// schemes. In fasthttp they go to subdomains and other ports too.
 //
 // The time limit of req holds for all of it. Afterwards req is what was
 // sent last, and its URI that of resp.
