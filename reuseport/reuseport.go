@@ -43,6 +43,9 @@ func (e *ErrNoReusePort) Unwrap() error { return e.err }
 // ordinary one, "address already in use", if somebody listens on addr without
 // SO_REUSEPORT.
 func Listen(network, addr string) (net.Listener, error) {
+	if _, err := net.ResolveTCPAddr(network, addr); err != nil {
+		return nil, err // as it is: it says all
+	}
 	cfg := tcplisten.Config{ReusePort: true, DeferAccept: true, FastOpen: true}
 	ln, err := cfg.NewListener(network, addr)
 	if errors.Is(err, errors.ErrUnsupported) {
