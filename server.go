@@ -309,6 +309,7 @@ type Server struct {
 	engine engine.Block
 	event  engine.Event
 	run    serverRun
+	direct atomic.Pointer[listening] // of ServeConn
 	stats  serverStats
 	tls    serverTLS
 	perIP  perIPConns

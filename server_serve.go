@@ -222,7 +222,19 @@ func (s *Server) ServeConn(c net.Conn) error {
 		return err
 	}
 	defer s.dismiss(ip)
-	return s.serveConn(job{l: &listening{fixed: s.fixed(), epoch: s.connEpoch()}, nc: c})
+	return s.serveConn(job{l: s.unlistened(), nc: c})
+}
+
+// unlistened returns what ServeConn has for a listening: the same as long as
+// nothing changes.
+func (s *Server) unlistened() *listening {
+	fixed, epoch := s.fixed(), s.connEpoch()
+	if l := s.direct.Load(); l != nil && l.epoch == epoch && l.fixed == fixed {
+		return l
+	}
+	l := &listening{fixed: fixed, epoch: epoch}
+	s.direct.Store(l)
+	return l
 }
 
 // hasDeadlines reports whether deadlines of c can be set.
