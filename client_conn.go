@@ -191,6 +191,39 @@ func (cc *clientConn) readSome(p []byte) (int, error) {
 	return 0, io.ErrNoProgress
 }
 
+// silent reports whether TLS has nothing to be read: it may have taken more
+// records off the socket than it was asked for. It doesn't wait.
+func (cc *clientConn) silent() bool {
+	var b [1]byte
+	if cc.c.SetReadDeadline(time.Unix(1, 0)) != nil {
+		return false
+	}
+	n, err := cc.c.Read(b[:])
+	cc.read.set = 0
+	return n == 0 && errors.Is(err, os.ErrDeadlineExceeded) && cc.c.SetReadDeadline(time.Time{}) == nil
+}
+
+// readBodyPart reads into p, at least one byte or fails. left is how much is
+// missing of the body, and len(p) not more. Where alive can't look at what
+// follows, the end of the body comes through the buffer: what is read along with
+// it stays there to be noticed, and isn't taken for the next response.
+func (cc *clientConn) readBodyPart(p []byte, left int64) (int, error) {
+	if cc.canCheck() {
+		return cc.readSome(p)
+	}
+	if left >= readRoom {
+		return cc.readSome(p[:min(int64(len(p)), left-1)])
+	}
+	if len(cc.unread()) == 0 {
+		if err := cc.fill(); err != nil {
+			return 0, err
+		}
+	}
+	n := copy(p, cc.unread())
+	cc.r += n
+	return n, nil
+}
+
 func (cc *clientConn) setReadDeadline() error {
 	cc.read.set = cc.read.want
 	return cc.c.SetReadDeadline(cc.read.want.Time())

@@ -26,5 +26,5 @@ func (cc *clientConn) alive() bool {
 		}
 	}
 	cc.healthy = false
-	return cc.raw.Control(cc.probe) == nil && cc.healthy
+	return cc.raw.Control(cc.probe) == nil && cc.healthy && (!cc.tls || cc.silent())
 }

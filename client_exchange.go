@@ -319,7 +319,7 @@ func (cc *clientConn) readKnown(b *pool.Buf, n int) error {
 		if len(b.B) == cap(b.B) {
 			b.Grow(min(n-len(b.B), factor*len(b.B)))
 		}
-		m, err := cc.readSome(b.B[len(b.B):min(n, cap(b.B))])
+		m, err := cc.readBodyPart(b.B[len(b.B):min(n, cap(b.B))], int64(n-len(b.B)))
 		b.B = b.B[:len(b.B)+m]
 		if err != nil {
 			return noEOF(err)

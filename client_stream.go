@@ -151,11 +151,11 @@ func (s *responseStream) read(p []byte) (int, error) {
 	s.cc.r += n
 	if n == 0 {
 		var err error
-		if n, err = s.cc.readSome(p); err != nil {
-			if s.left >= 0 {
-				err = noEOF(err)
-			}
-			return n, err
+		if s.left < 0 {
+			return s.cc.readSome(p)
+		}
+		if n, err = s.cc.readBodyPart(p, s.left); err != nil {
+			return n, noEOF(err)
 		}
 	}
 	if s.left < 0 {

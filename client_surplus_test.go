@@ -1,0 +1,151 @@
+package gale
+
+import (
+	"bytes"
+	"crypto/tls"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// gathered is a connection that sends what was written only when it is told to,
+// all at once.
+type gathered struct {
+	net.Conn
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (g *gathered) Write(p []byte) (int, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.buf.Write(p)
+}
+
+func (g *gathered) flush() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	_, _ = g.buf.WriteTo(g.Conn)
+}
+
+// A response behind the one that was asked for is never the answer to the next
+// request, also where TLS has taken it off the socket already: in the record of
+// the first, or in one behind it.
+func TestClientSurplusTLS(t *testing.T) {
+	certPEM, keyPEM, err := GenerateTestCertificate("localhost")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cert, err := tls.X509KeyPair(certPEM, keyPEM)
+	if err != nil {
+		t.Fatal(err)
+	}
+	long := strings.Repeat("g", 9000)
+	for _, tc := range []struct {
+		name   string
+		writes []string
+		stream bool
+	}{
+		{"one record", []string{okAnswer("good") + okAnswer("evil")}, false},
+		{"two records", []string{okAnswer("good"), okAnswer("evil")}, false},
+		{"one record, long", []string{okAnswer(long) + okAnswer("evil")}, false},
+		{"two records, long", []string{okAnswer(long), okAnswer("evil")}, false},
+		{"one record, streamed", []string{okAnswer(long) + okAnswer("evil")}, true},
+		{"two records, streamed", []string{okAnswer(long), okAnswer("evil")}, true},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s := scripted(t, func(p *scriptConn, nth int) {
+				g := &gathered{Conn: p.Conn}
+				srv := tls.Server(flushOnRead{g}, &tls.Config{Certificates: []tls.Certificate{cert}})
+				buf := make([]byte, 1<<12)
+				for first := nth == 1; ; first = false {
+					if _, err := srv.Read(buf); err != nil {
+						return
+					}
+					if !first {
+						_, _ = srv.Write([]byte(okAnswer("good")))
+						continue
+					}
+					for _, w := range tc.writes {
+						_, _ = srv.Write([]byte(w))
+					}
+				}
+			})
+			c := &HostClient{Addr: s.addr(), IsTLS: true, TLSConfig: &tls.Config{InsecureSkipVerify: true}, StreamResponseBody: tc.stream}
+			defer c.CloseIdleConnections()
+			for range 3 {
+				resp, err := getFrom(c, "GET", "https://a/")
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got := string(resp.Body()); got == "evil" {
+					t.Fatal("the response to nobody became that to the next request")
+				}
+			}
+		})
+	}
+}
+
+// flushOnRead sends what was written before it waits for more.
+type flushOnRead struct{ *gathered }
+
+func (f flushOnRead) Read(p []byte) (int, error) {
+	f.flush()
+	return f.Conn.Read(p)
+}
+
+// So it is where the socket can't be looked at, if both come together.
+func TestClientSurplusHidden(t *testing.T) {
+	for _, size := range []int{1, 4000, 4096, 9000, 100_000} {
+		for _, stream := range []bool{false, true} {
+			good := strings.Repeat("g", size)
+			s := scripted(t, func(p *scriptConn, nth int) {
+				for first := nth == 1; p.request() != nil; first = false {
+					if p.write(okAnswer(good)); first {
+						p.write(okAnswer("evil"))
+					}
+				}
+			})
+			c := &HostClient{Addr: s.addr(), StreamResponseBody: stream, Dial: func(addr string) (net.Conn, error) {
+				nc, err := net.Dial("tcp", addr)
+				return &slowReader{Conn: nc}, err
+			}}
+			defer c.CloseIdleConnections()
+			for range 3 {
+				resp, err := getFrom(c, "GET", s.url())
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got := string(resp.Body()); got != good {
+					t.Fatalf("%d bytes, streamed %t: the response is %.9q", size, stream, got)
+				}
+			}
+		}
+	}
+}
+
+// slowReader is a connection that lets some time pass between a read that waited
+// and what it reads, so that all that was written is there.
+type slowReader struct {
+	net.Conn
+	got bytes.Buffer
+}
+
+func (r *slowReader) Read(p []byte) (int, error) {
+	if r.got.Len() == 0 {
+		b := make([]byte, 1<<20)
+		n, err := r.Conn.Read(b)
+		for m := n; err == nil && m > 0; n += m {
+			_ = r.Conn.SetReadDeadline(time.Now().Add(20 * time.Millisecond))
+			m, _ = r.Conn.Read(b[n:])
+		}
+		_ = r.Conn.SetReadDeadline(time.Time{})
+		if err != nil {
+			return n, err
+		}
+		r.got.Write(b[:n])
+	}
+	return r.got.Read(p)
+}
