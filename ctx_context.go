@@ -9,12 +9,14 @@ import (
 )
 
 // Causes why a request's Done channel was closed, see context.Cause of
-// RequestCtx.Context.
+// RequestCtx.Context. Others are context.Canceled, when the server shuts down,
+// and ErrTimeout of a TimeoutHandler.
 var (
 	// ErrClientGone says that the client ended or broke the connection while
 	// the handler ran. Not in fasthttp.
 	ErrClientGone = errors.New("gale: the client has gone")
-	// ErrRequestDone says that the handler has returned. Not in fasthttp.
+	// ErrRequestDone says that the handler has returned and a body stream that it
+	// set was sent. Not in fasthttp.
 	ErrRequestDone = errors.New("gale: the request was answered")
 )
 

@@ -1,4 +1,4 @@
-// Package gale is an HTTP/1.1 server with the API of fasthttp.
+// Package gale is an HTTP/1.1 server and client with the API of fasthttp.
 //
 // A program gives a [RequestHandler] to [ListenAndServe], or to a [Server]
 // that holds its settings. The handler is called with a [RequestCtx] for each
@@ -21,7 +21,8 @@
 // # Handlers
 //
 // There is no router: a switch over ctx.Path is one, and packages written for
-// fasthttp are others once they import Gale. A middleware is a function that
+// fasthttp are others once fasthttp is replaced by the module compat/fasthttp.
+// A middleware is a function that
 // takes a RequestHandler and returns one; [CompressHandler] and
 // [TimeoutHandler] are such functions. What one finds out for those behind it
 // goes into [RequestCtx.SetUserValue].
@@ -43,9 +44,15 @@
 // ([RequestCtx.SetBodyStream]), a function that runs after the handler
 // ([RequestCtx.SetBodyStreamWriter]), or what the handler itself writes and
 // sends piece by piece with [RequestCtx.Flush]. Server-sent events are best
-// made with Flush: there [RequestCtx.Done] tells when the client leaves. Done
-// is closed once the handler has returned, so a function given to
-// SetBodyStreamWriter learns that from the errors of its writer instead.
+// made with Flush: there [RequestCtx.Done] tells when the client leaves. A
+// function given to SetBodyStreamWriter must not use the RequestCtx: it learns
+// that from the errors of its writer, or from a channel of Done that it brings.
+//
+// # Clients
+//
+// [Get], [Post] and [Do] send requests, and so does a [Client], which has settings
+// and pools of its own. A [HostClient] goes to one host, a [PipelineClient]
+// doesn't wait for answers, an [LBClient] spreads requests over others.
 //
 // # Errors
 //

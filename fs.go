@@ -40,14 +40,15 @@ type PathRewriteFunc func(ctx *RequestCtx) []byte
 // operating system or from an fs.FS. The zero FS serves the files of the
 // working directory, without listings, ranges or compression.
 //
-// The handler answers GET and HEAD, and other methods with 405, and evaluates
-// all conditions of RFC 9110 section 13 in their order. It serves regular files only:
-// a named pipe, a socket or a device is answered with 404 at once, as a
-// missing file is.
+// The handler evaluates all conditions of RFC 9110 section 13 in their order. It
+// serves regular files only: a named pipe, a socket or a device is answered with
+// 404 at once, as a missing file is. POST, PUT, PATCH, DELETE and OPTIONS are
+// answered as GET is, but without ranges; CONNECT, TRACE and unknown methods
+// with 405.
 //
 // An FS must not be copied, and not be changed after NewRequestHandler.
 //
-// Unlike fasthttp's, the handler refuses methods other than GET and HEAD,
+// Unlike fasthttp's, the handler refuses CONNECT, TRACE and unknown methods,
 // answers requests for several ranges, and heeds If-Match, If-None-Match and
 // If-Unmodified-Since whatever the settings.
 type FS struct {
