@@ -2,7 +2,7 @@
 // made while it is sent, and server-sent events.
 //
 //	go run ./examples/stream -addr 127.0.0.1:8080
-//	curl http://127.0.0.1:8080/numbers?n=100000 | tail -1
+//	curl 'http://127.0.0.1:8080/numbers?n=100000' | tail -1
 //	curl -N http://127.0.0.1:8080/events
 package main
 
