@@ -96,7 +96,9 @@ func (s *Server) acceptedEvent(l *listening, nc net.Conn, cfg *tls.Config) {
 // startEvent lets a session serve nc, or the TLS connection over it.
 func (s *Server) startEvent(l *listening, nc, over net.Conn, ip netip.Addr) {
 	ss := newSession(s, l)
-	ss.ip = ip
+	if ip.IsValid() {
+		ss.ip = &ip
+	}
 	s.event.Start(nc, over, l.epoch, eventSession{ss})
 }
 
@@ -151,7 +153,7 @@ func (ss eventSession) Open(c engine.Conn, next *engine.Next) {
 // eventEnded is called when a connection of the event engine has ended.
 func (s *Server) eventEnded(sess engine.Session, _ error) {
 	ss := sess.(eventSession).session
-	s.dismiss(ss.ip)
+	s.dismiss(ss.addr())
 	ss.free()
 }
 

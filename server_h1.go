@@ -21,8 +21,8 @@ import (
 // the bytes that an engine feeds it, runs the handler and appends responses.
 type session struct {
 	s      *Server
-	l      *listening // where it came from
-	ip     netip.Addr // as it counts for Server.MaxConnsPerIP
+	l      *listening  // where it came from
+	ip     *netip.Addr // as it counts for Server.MaxConnsPerIP, nil if it does not
 	c      engine.Conn
 	nc     net.Conn
 	parent context.Context // of BaseContext and ConnContext, nil without them
@@ -54,22 +54,21 @@ type session struct {
 	ctx *RequestCtx
 	// body decodes the body of the message in flight.
 	body         *h1.Body // of ctx
-	drained      int      // bytes of the body that nobody wanted, see drain
-	emptyLines   int      // before the message
+	drained      int32    // bytes of the body that nobody wanted, see drain
+	emptyLines   uint8    // before the message
 	hasBody      bool     // the message has a body; see unreadBody
-	bodyDeadline time.Time
+	state        uint8    // the ConnState last told to Server.ConnState
+	bodyDeadline clock.Tick
 	cfg          *requestLimits // of the message in flight: those of fixed, or own
 	own          *requestLimits // see change; nil as long as there was no need for it
-	fixed        *fixedSettings
-	state        ConnState     // as last told to Server.ConnState
-	err          error         // what ended the connection, for Closed
-	writeTimeout time.Duration // as last told to the engine
-	writeLimited bool          // the engine was told a deadline for writes
-	shared       bool          // a context that knows the session was left to others
-	bare         bool          // the body of the response ends with the connection
-	aborted      bool          // the handler wants the connection dropped
-	lost         bool          // somebody reads from it: it can't be used on
-	detached     bool          // the connection is somebody else's, see HijackNow
+	err          error          // what ended the connection, for Closed
+	writeTimeout time.Duration  // as last told to the engine
+	writeLimited bool           // the engine was told a deadline for writes
+	shared       bool           // a context that knows the session was left to others
+	bare         bool           // the body of the response ends with the connection
+	aborted      bool           // the handler wants the connection dropped
+	lost         bool           // somebody reads from it: it can't be used on
+	detached     bool           // the connection is somebody else's, see HijackNow
 	hijack       HijackHandler
 }
 
@@ -145,8 +144,16 @@ func newSession(s *Server, l *listening) *session {
 	if !ok {
 		ss = new(session)
 	}
-	ss.s, ss.l, ss.fixed = s, l, &l.fixed
+	ss.s, ss.l = s, l
 	return ss
+}
+
+// addr returns the address that the connection counts for, or none.
+func (ss *session) addr() netip.Addr {
+	if ss.ip == nil {
+		return netip.Addr{}
+	}
+	return *ss.ip
 }
 
 // free makes the session ready for another connection, unless a context that
@@ -162,7 +169,7 @@ func (ss *session) free() {
 // Open begins the session.
 func (ss *session) Open(c engine.Conn, next *engine.Next) {
 	s := ss.s
-	ss.cfg = &ss.fixed.each
+	ss.cfg = &ss.l.fixed.each
 	ss.c, ss.nc = c, c.NetConn()
 	ss.id, ss.opened = connIDs.Add(1), clock.Ticks()
 	_, ss.isTLS = ss.nc.(interface{ ConnectionState() tls.ConnectionState })
@@ -270,8 +277,8 @@ func (ss *session) idle(w *engine.Work, next *engine.Next) {
 }
 
 func (ss *session) setState(st ConnState) {
-	if ss.s.ConnState != nil && ss.state != st {
-		ss.state = st
+	if ss.s.ConnState != nil && ss.state != uint8(st) {
+		ss.state = uint8(st)
 		ss.s.ConnState(ss.nc, st)
 	}
 }
@@ -339,7 +346,7 @@ func (ss *session) feedHead(w *engine.Work, next *engine.Next) bool {
 	ctx := ss.take(w)
 	in := w.Unread()
 	head := &ctx.Request.Header.s
-	n, err := h1.ParseRequest(in, head, &ss.fixed.lim)
+	n, err := h1.ParseRequest(in, head, &ss.l.fixed.lim)
 	if err != nil {
 		if err != h1.ErrPartial {
 			if len(head.Buf) == 0 {
@@ -384,7 +391,7 @@ func (ss *session) prepare(ctx *RequestCtx, w *engine.Work) {
 	ss.req.plain = head.Minor > 0 && head.MethodID != msg.MethodHead && head.MethodID != msg.MethodConnect
 	ctx.isTLS = ss.isTLS
 	ctx.Request.isTLS = ss.isTLS
-	if ss.fixed.keepNames {
+	if ss.l.fixed.keepNames {
 		ctx.Request.Header.DisableNormalizing()
 	}
 	ss.prepareResponse(ctx)
@@ -392,8 +399,8 @@ func (ss *session) prepare(ctx *RequestCtx, w *engine.Work) {
 
 // prepareResponse makes a response that was reset one of this server.
 func (ss *session) prepareResponse(ctx *RequestCtx) {
-	ctx.Response.Header.defaultServer = ss.fixed.name
-	if ss.fixed.keepNames {
+	ctx.Response.Header.defaultServer = ss.l.fixed.name
+	if ss.l.fixed.keepNames {
 		ctx.Response.Header.DisableNormalizing()
 	}
 }

@@ -2,9 +2,9 @@ package gale
 
 import (
 	"iter"
-	"time"
 
 	"github.com/galehttp/gale/internal/bytesconv"
+	"github.com/galehttp/gale/internal/clock"
 	"github.com/galehttp/gale/internal/engine"
 	"github.com/galehttp/gale/internal/msg"
 )
@@ -15,13 +15,11 @@ func (ss *session) accept(ctx *RequestCtx, w *engine.Work, next *engine.Next) bo
 	s := ss.s
 	head := &ctx.Request.Header.s
 	if ss.own != nil {
-		ss.cfg = &ss.fixed.each
+		ss.cfg = &ss.l.fixed.each
 	}
 	ss.hasBody = false
-	if !ss.bodyDeadline.IsZero() {
-		ss.bodyDeadline = time.Time{}
-	}
-	if head.ContentLength == msg.LenUnknown && head.Expect == msg.ExpectNone && !ss.fixed.headFirst {
+	ss.bodyDeadline = 0
+	if head.ContentLength == msg.LenUnknown && head.Expect == msg.ExpectNone && !ss.l.fixed.headFirst {
 		ss.stage = inBody
 		return true
 	}
@@ -34,7 +32,7 @@ func (ss *session) accept(ctx *RequestCtx, w *engine.Work, next *engine.Next) bo
 	ss.stage = inBody
 	if ss.cfg.readTimeout > 0 {
 		ss.excuseWait()
-		ss.bodyDeadline = ss.begun.Time().Add(ss.cfg.readTimeout)
+		ss.bodyDeadline = ss.begun + clock.Tick(ss.cfg.readTimeout)
 	}
 	length := head.ContentLength
 	if length == msg.LenUnknown {
@@ -151,7 +149,7 @@ func (ss *session) feedBody(w *engine.Work, next *engine.Next) bool {
 			return true
 		}
 		if n == 0 || len(w.Unread()) == 0 {
-			next.Deadline = ss.bodyDeadline
+			next.Deadline = ss.bodyDeadline.Time()
 			return false
 		}
 	}

@@ -124,7 +124,7 @@ func (r *requestStream) more() {
 		r.owesContinue = false
 		r.w.Out = append(r.w.Out, continueLine...)
 	}
-	r.err = ss.fill(r.w, ss.bodyDeadline)
+	r.err = ss.fill(r.w, ss.bodyDeadline.Time())
 }
 
 // fill waits for more of a message in flight.
@@ -160,12 +160,12 @@ func (ss *session) mayDrain(ctx *RequestCtx, w *engine.Work) bool {
 			return false
 		}
 		w.Consume(n)
-		ss.drained += len(data)
+		ss.drained += int32(len(data))
 		if done {
 			return ss.drained <= maxDrain
 		}
 		if n == 0 {
-			return ss.body.Left() <= int64(maxDrain-ss.drained)
+			return ss.body.Left() <= maxDrain-int64(ss.drained)
 		}
 	}
 	return false
@@ -175,7 +175,7 @@ func (ss *session) mayDrain(ctx *RequestCtx, w *engine.Work) bool {
 // much, takes too long or never comes.
 func (ss *session) drain(w *engine.Work) bool {
 	deadline := time.Now().Add(maxDrainTime)
-	if d := ss.bodyDeadline; !d.IsZero() && d.Before(deadline) {
+	if d := ss.bodyDeadline.Time(); !d.IsZero() && d.Before(deadline) {
 		deadline = d
 	}
 	for ss.drained <= maxDrain {
@@ -184,7 +184,7 @@ func (ss *session) drain(w *engine.Work) bool {
 			return false
 		}
 		w.Consume(n)
-		if ss.drained += len(data); done {
+		if ss.drained += int32(len(data)); done {
 			return ss.drained <= maxDrain
 		}
 		if n == 0 && ss.fill(w, deadline) != nil {

@@ -15,7 +15,7 @@ func (ss *session) answer(w *engine.Work, next *engine.Next) (ok bool) {
 	ctx := ss.ctx
 	ctx.work = w
 	ctx.tick, ss.ran = w.Now, w.Now
-	if ss.fixed.lazyTime {
+	if ss.l.fixed.lazyTime {
 		ctx.tick = 0 // see RequestCtx.Time
 	}
 	ss.boundWrites()
@@ -151,7 +151,7 @@ func (ss *session) write(ctx *RequestCtx, w *engine.Work, resp *Response, mustCl
 	}
 	ss.frame(ctx, resp, &keep)
 	ss.boundWrites()
-	w.Out = resp.Header.appendHead(w.Out, bytesconv.S2B(ss.fixed.name))
+	w.Out = resp.Header.appendHead(w.Out, bytesconv.S2B(ss.l.fixed.name))
 	switch {
 	case resp.SkipBody:
 		if streams {
@@ -202,10 +202,10 @@ func (ss *session) writePlain(w *engine.Work, resp *Response, next *engine.Next)
 	body := resp.bodyBytes()
 	h := &resp.Header
 	h.s.ContentLength = int64(len(body))
-	h.noDefaultDate = h.noDefaultDate || ss.fixed.noDate
-	h.noDefaultContentType = h.noDefaultContentType || ss.fixed.noType
+	h.noDefaultDate = h.noDefaultDate || ss.l.fixed.noDate
+	h.noDefaultContentType = h.noDefaultContentType || ss.l.fixed.noType
 	ss.boundWrites()
-	w.Out = h.appendHead(w.Out, bytesconv.S2B(ss.fixed.name))
+	w.Out = h.appendHead(w.Out, bytesconv.S2B(ss.l.fixed.name))
 	if err := ss.writeBytes(w, body); err != nil {
 		return ss.fail(err, next)
 	}
@@ -262,8 +262,8 @@ func (ss *session) tunnels(status int) bool { return ss.req.tunnel && status/100
 // connection survives it (RFC 9112 section 6).
 func (ss *session) frame(ctx *RequestCtx, resp *Response, keep *bool) {
 	h := &resp.Header
-	h.noDefaultDate = h.noDefaultDate || ss.fixed.noDate
-	h.noDefaultContentType = h.noDefaultContentType || ss.fixed.noType
+	h.noDefaultDate = h.noDefaultDate || ss.l.fixed.noDate
+	h.noDefaultContentType = h.noDefaultContentType || ss.l.fixed.noType
 	status := resp.StatusCode()
 	switch {
 	case bodyless(status), ss.tunnels(status):

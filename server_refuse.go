@@ -32,7 +32,7 @@ func (ss *session) refuse(w *engine.Work, err error, next *engine.Next) (ok bool
 	}
 	ctx.work = w
 	if ss.stage == inHead {
-		ss.cfg = &ss.fixed.each // not what the request before had
+		ss.cfg = &ss.l.fixed.each // not what the request before had
 	}
 	if he := (*h1.Error)(nil); errors.As(err, &he) && he.Status == StatusRequestHeaderFieldsTooLarge {
 		err = &ErrSmallBuffer{err: ErrSmallReadBuffer}

@@ -278,7 +278,10 @@ func (s *Server) serveConn(j job) (err error) {
 	if j.l.ln == nil {
 		err = s.engine.Serve(nc, thrifty, j.l.epoch, ss)
 	} else {
-		ss.ip = j.ip
+		if j.ip.IsValid() {
+			ip := j.ip
+			ss.ip = &ip
+		}
 		err = s.engine.Start(nc, thrifty, j.l.epoch, ss)
 	}
 	if err == engine.ErrParked {

@@ -72,7 +72,7 @@ func (s *Server) serveJob(j job) {
 	var ss *session
 	if j.parked != nil {
 		ss = j.parked.Session().(*session)
-		j.ip = ss.ip
+		j.ip = ss.addr()
 	}
 	parked := false
 	defer func() {

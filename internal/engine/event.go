@@ -187,9 +187,10 @@ func (e *Event) Start(nc, over net.Conn, epoch uint32, sess Session) {
 		}
 	}()
 	sess.Open(c, &wk.next)
-	c.idle, c.due = wk.next.Idle, tickOf(wk.next.Deadline)
+	c.idle = wk.next.Idle
+	c.setDue(tickOf(wk.next.Deadline))
 	fine = true
-	l.wheel.arm(c, c.due)
+	l.wheel.arm(c, c.due())
 	if over != nil {
 		l.inject(c, evIn) // there may be bytes in it
 		return

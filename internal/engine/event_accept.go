@@ -195,7 +195,8 @@ func (c *eventConn) stepAccept(ev uint32, wk *worker) verdict {
 		wk.feeds = visitFeeds // others first
 		return again
 	case a.err == nil:
-		a.pause, c.due = 0, 0
+		a.pause = 0
+		c.setDue(0)
 		return wait
 	case errors.Is(a.err, syscall.ECONNABORTED):
 		return again
@@ -206,7 +207,7 @@ func (c *eventConn) stepAccept(ev uint32, wk *worker) verdict {
 		a.pause = 0
 	}
 	a.pause = min(max(2*a.pause, minPause), maxPause)
-	c.due = clock.Ticks() + clock.Tick(a.pause)
+	c.setDue(clock.Ticks() + clock.Tick(a.pause))
 	return wait
 }
 
@@ -291,7 +292,7 @@ func (c *eventConn) hijack(wk *worker) verdict {
 // ordinary makes the connection one of package net, with what is unread in
 // front.
 func (c *eventConn) ordinary(w *Work) (net.Conn, error) {
-	rest := append([]byte(nil), c.stash...)
+	rest := append([]byte(nil), c.extra().stash...)
 	if w != nil {
 		rest = append(rest, w.Unread()...)
 	}

@@ -46,8 +46,6 @@ type eventConn struct {
 	detached bool
 	addr     rawAddr // of the peer
 
-	due          clock.Tick // the deadline of what it waits for, 0 for none
-	stash        []byte     // unread bytes, kept while there is no workspace
 	writeTimeout time.Duration
 
 	mu sync.Mutex // of fd, as far as others than the owner use it
@@ -56,6 +54,7 @@ type eventConn struct {
 // connMore is what few connections need.
 type connMore struct {
 	wake       chan struct{} // see await
+	stash      []byte        // unread bytes, kept while there is no workspace
 	pend       []byte        // output that the socket did not take
 	file       *File         // to be sent behind it
 	blocked    bool          // pend or file waits for room
@@ -143,7 +142,7 @@ func (c *eventConn) visit(ev uint32, wk *worker) {
 			}
 		case wait:
 			c.putAside(wk)
-			c.l.wheel.arm(c, c.due)
+			c.l.wheel.arm(c, c.due())
 			idle := c.phase == reading && c.idle
 			if c.release(idle) {
 				// A shutdown that began before it was let go did not see it.
@@ -173,9 +172,9 @@ func (c *eventConn) note(ev uint32) {
 func (c *eventConn) work(wk *worker) *Work {
 	if c.w == nil {
 		c.w = wk.take()
-		if c.stash != nil {
-			c.w.put(c.stash)
-			c.stash = nil
+		if m := c.more.Load(); m != nil && m.stash != nil {
+			c.w.put(m.stash)
+			m.stash = nil
 		}
 	}
 	return c.w
@@ -189,7 +188,7 @@ func (c *eventConn) putAside(wk *worker) {
 	if b := c.w.Unread(); len(b) > maxStash {
 		return
 	} else if len(b) > 0 {
-		c.stash = append([]byte(nil), b...)
+		c.extra().stash = append([]byte(nil), b...)
 	}
 	wk.give(c.w)
 	c.w = nil
@@ -224,7 +223,19 @@ func (c *eventConn) stepRead(ev uint32, wk *worker) verdict {
 	return wait
 }
 
-func (c *eventConn) overdue() bool { return c.due != 0 && clock.Ticks() >= c.due }
+// due returns the deadline of what the connection waits for, 0 for none.
+func (c *eventConn) due() clock.Tick { return clock.Tick(c.timer.due.Load()) }
+
+func (c *eventConn) setDue(due clock.Tick) {
+	if c.due() != due {
+		c.timer.due.Store(int64(due))
+	}
+}
+
+func (c *eventConn) overdue() bool {
+	due := c.due()
+	return due != 0 && clock.Ticks() >= due
+}
 
 // feed lets the session have what was read.
 func (c *eventConn) feed(w *Work, wk *worker) verdict {
@@ -265,7 +276,7 @@ func (c *eventConn) obey(wk *worker) verdict {
 		c.extra().file = next.File
 	}
 	if c.op == Read {
-		c.due = tickOf(next.Deadline)
+		c.setDue(tickOf(next.Deadline))
 		if len(c.w.Out) == 0 {
 			c.phase = reading
 			return again
@@ -308,13 +319,12 @@ func (c *eventConn) end(err error, wk *worker) verdict {
 // forsake gives everything back that the connection holds beside its
 // descriptor.
 func (c *eventConn) forsake(wk *worker) {
-	c.stash = nil
 	if c.w != nil {
 		wk.give(c.w)
 		c.w = nil
 	}
 	if m := c.more.Load(); m != nil {
-		m.pend = nil
+		m.pend, m.stash = nil, nil
 		if m.blocked {
 			m.blocked = false
 			c.l.e.pending.Add(-1)

@@ -53,11 +53,11 @@ func (c *eventConn) stepWrite(ev uint32, wk *worker) verdict {
 				return c.end(ErrAborted, wk)
 			}
 			if !blocked {
-				m.blocked, m.readDue = true, c.due
+				m.blocked, m.readDue = true, c.due()
 				c.l.e.pending.Add(1)
 			}
 			if !blocked || moved {
-				c.due = c.writeDue()
+				c.setDue(c.writeDue())
 			}
 			return wait
 		case err != nil:
@@ -67,7 +67,7 @@ func (c *eventConn) stepWrite(ev uint32, wk *worker) verdict {
 	if blocked {
 		m.blocked = false
 		c.l.e.pending.Add(-1)
-		c.due = m.readDue
+		c.setDue(m.readDue)
 		c.unset(isWriting)
 	}
 	return c.wrote(wk)
@@ -184,18 +184,18 @@ func (c *eventConn) closeGracefully(wk *worker) verdict {
 	}
 	now := clock.Ticks()
 	c.extra().lingerEnd = now + clock.Tick(lingerTotal)
-	c.due = now + clock.Tick(lingerIdle)
+	c.setDue(now + clock.Tick(lingerIdle))
 	c.phase, c.drained = lingering, false
 	if c.w != nil {
 		c.w.r, c.w.w = 0, 0
 	}
-	c.stash = nil
+	c.more.Load().stash = nil
 	return again
 }
 
 // unreadWaits reports whether bytes of the peer are there that nobody read.
 func (c *eventConn) unreadWaits(wk *worker) bool {
-	if c.w != nil && len(c.w.Unread()) > 0 || len(c.stash) > 0 {
+	if c.w != nil && len(c.w.Unread()) > 0 || c.more.Load() != nil && len(c.more.Load().stash) > 0 {
 		return true
 	}
 	if c.over || c.drained && c.word.Load()&evIn == 0 {
@@ -209,7 +209,7 @@ func (c *eventConn) unreadWaits(wk *worker) bool {
 func (c *eventConn) stepLinger(ev uint32, wk *worker) verdict {
 	now := clock.Ticks()
 	m := c.more.Load()
-	if ev&evKill != 0 || now >= c.due || now >= m.lingerEnd {
+	if ev&evKill != 0 || now >= c.due() || now >= m.lingerEnd {
 		return c.end(nil, wk)
 	}
 	w := c.work(wk)
@@ -218,7 +218,7 @@ func (c *eventConn) stepLinger(ev uint32, wk *worker) verdict {
 	switch {
 	case n > 0:
 		wk.bytes += n
-		c.due = min(now+clock.Tick(lingerIdle), m.lingerEnd)
+		c.setDue(min(now+clock.Tick(lingerIdle), m.lingerEnd))
 		return again
 	case errno == syscall.EINTR:
 		return again
