@@ -50,7 +50,8 @@ type clientConn struct {
 	late error // of reading, which fill returns
 
 	created, lastUse clock.Tick
-	served           int // exchanges that are complete
+	served           int  // exchanges that are complete
+	pooled           bool // it was given back to the pool before
 
 	onCancel func() // cancel, made when it is first needed
 	closed   atomic.Bool

@@ -52,13 +52,19 @@ func (c *HostClient) dialReserved(k *call) (*clientConn, error) {
 	k.upstream = addr
 	patient := c.DialContext == nil && (c.Dial != nil || c.DialTimeout != nil)
 	if !patient || k.ctx == nil && k.deadline == 0 && c.MaxDialDuration <= 0 {
-		cc, err := c.connect(*k, addr)
-		if err != nil {
-			c.dialFailed()
-		}
-		return cc, err
+		return c.connectReserved(*k, addr)
 	}
 	return c.dialApart(*k, addr)
+}
+
+// connectReserved is connect that gives the place up if there is no connection.
+func (c *HostClient) connectReserved(k call, addr string) (cc *clientConn, err error) {
+	defer func() {
+		if cc == nil { // maybe as Dial has ended the goroutine
+			c.dialFailed()
+		}
+	}()
+	return c.connect(k, addr)
 }
 
 func (c *HostClient) dialFailed() {
@@ -83,17 +89,17 @@ func (c *HostClient) dialApart(k call, addr string) (*clientConn, error) {
 	done := make(chan result)
 	ended := make(chan struct{})
 	go func() {
-		cc, err := c.connect(k, addr)
-		if err != nil {
-			c.dialFailed()
-		}
-		select {
-		case done <- result{cc, err}:
-		case <-ended:
-			if err == nil {
-				c.release(cc)
+		r := result{err: errNoConn} // should Dial end the goroutine
+		defer func() {
+			select {
+			case done <- r:
+			case <-ended:
+				if r.err == nil {
+					c.release(r.cc)
+				}
 			}
-		}
+		}()
+		r.cc, r.err = c.connectReserved(k, addr)
 	}()
 	ctx, cancel := k.context(c.MaxDialDuration)
 	defer cancel()

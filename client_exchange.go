@@ -30,7 +30,7 @@ func (c *HostClient) roundTrip(k *call, req *Request, resp *Response) (retry boo
 			return false, err
 		}
 		if c.Trace != nil {
-			c.Trace.gotConn(req, cc, time.Duration(clock.Ticks()-from))
+			c.traceConn(req, cc, time.Duration(clock.Ticks()-from))
 		}
 		retry, err = c.roundTripOn(k, cc, req, resp, &rules)
 		if err != errStale {
@@ -49,7 +49,17 @@ func (c *HostClient) roundTripOn(k *call, cc *clientConn, req *Request, resp *Re
 		req.SetConnectionClose()
 	}
 	unwatch := k.watch(cc)
+	returned := false
+	defer func() {
+		if !returned { // a function of the user's panicked, or ended the goroutine
+			if unwatch != nil {
+				unwatch()
+			}
+			c.discard(cc)
+		}
+	}()
 	keep, err := c.exchange(k, cc, req, resp, rules)
+	returned = true
 	if lastOne {
 		req.Header.ResetConnectionClose()
 	}
@@ -74,6 +84,18 @@ func (c *HostClient) roundTripOn(k *call, cc *clientConn, req *Request, resp *Re
 	c.discard(cc)
 	c.touch()
 	return err != nil && err != ErrBodyTooLarge, err
+}
+
+// traceConn tells that req has cc, which is given up if telling it panics.
+func (c *HostClient) traceConn(req *Request, cc *clientConn, wait time.Duration) {
+	returned := false
+	defer func() {
+		if !returned {
+			c.discard(cc)
+		}
+	}()
+	c.Trace.gotConn(req, cc, wait)
+	returned = true
 }
 
 // readRules are what the reading of a response goes by.

@@ -318,6 +318,7 @@ func (c *HostClient) release(cc *clientConn) {
 		c.arm()
 	}
 	cc.lastUse, p.lastUse = p.now, p.now
+	cc.pooled = true
 	if p.waiting.n == 0 {
 		p.putBuf(cc)
 		p.idle.push(cc)

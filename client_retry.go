@@ -87,8 +87,8 @@ func (c *HostClient) attempt(k *call, req *Request, resp *Response) (retry bool,
 	defer c.pending.Add(-1)
 	own := *k // the call itself stays where it is, which is not on the heap
 	req.call = &own
+	defer func() { req.call = nil }()
 	retry, err = c.Transport.RoundTrip(c, req, resp)
-	req.call = nil
 	*k = own
 	return retry, err
 }

@@ -13,7 +13,8 @@ import (
 // answer. That takes three system calls, and one of them looks at the
 // connection beforehand: the read that finds nothing yet is done before the request
 // is written, and not after it as usual. Whatever it finds instead, an end or
-// bytes, means that the connection is of no use, and nothing was sent over it.
+// bytes, means that the connection is of no use, and nothing was sent over it. A
+// new connection isn't looked at: what is wrong with it is the answer.
 type swapper struct {
 	onReady func(fd uintptr) bool // step, made when it is first needed
 	wrote   int                   // bytes of the request
@@ -72,10 +73,12 @@ func (cc *clientConn) swapStep(fd uintptr) (done bool) {
 	s, b := &cc.swapper, cc.buf
 	if !s.asked {
 		s.asked = true
-		var probe [1]byte
-		if _, err := ignoreEINTR(syscall.Read, int(fd), probe[:]); err != syscall.EAGAIN {
-			s.err = errStale
-			return true
+		if cc.pooled {
+			var probe [1]byte
+			if _, err := ignoreEINTR(syscall.Read, int(fd), probe[:]); err != syscall.EAGAIN {
+				s.err = errStale
+				return true
+			}
 		}
 		n, err := ignoreEINTR(syscall.Write, int(fd), b.B)
 		s.wrote = max(n, 0)
@@ -83,7 +86,9 @@ func (cc *clientConn) swapStep(fd uintptr) (done bool) {
 			s.err = cc.opError("write", err)
 			return true
 		}
-		return s.wrote < len(b.B)
+		if cc.pooled || s.wrote < len(b.B) {
+			return s.wrote < len(b.B)
+		}
 	}
 	n, err := ignoreEINTR(syscall.Read, int(fd), b.B[:cap(b.B)])
 	switch {

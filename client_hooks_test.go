@@ -1,0 +1,90 @@
+package gale
+
+import (
+	"errors"
+	"net"
+	"runtime"
+	"testing"
+	"time"
+)
+
+// ender is a body whose reading ends the goroutine.
+type ender struct{}
+
+func (ender) Read([]byte) (int, error) { runtime.Goexit(); return 0, nil }
+
+// A function of the user's that panics or ends the goroutine costs its call, not
+// the place of a connection in the pool.
+func TestClientHooksThatDontReturn(t *testing.T) {
+	s := scripted(t, answering(okAnswer("good")))
+	for what, end := range map[string]func(){"panic": func() { panic("hook") }, "Goexit": runtime.Goexit} {
+		for name, set := range map[string]func(c *HostClient, req *Request){
+			"GotConn": func(c *HostClient, _ *Request) {
+				c.Trace = &ClientTrace{GotConn: func(*Request, net.Conn, bool, time.Duration) { end() }}
+			},
+			"Dialed": func(c *HostClient, _ *Request) {
+				c.Trace = &ClientTrace{Dialed: func(string, net.Conn, time.Duration, error) { end() }}
+			},
+			"Wrote":     func(c *HostClient, _ *Request) { c.Trace = &ClientTrace{Wrote: func(*Request, error) { end() }} },
+			"FirstByte": func(c *HostClient, _ *Request) { c.Trace = &ClientTrace{FirstByte: func(*Request) { end() }} },
+			"Dial": func(c *HostClient, _ *Request) {
+				c.Dial = func(string) (net.Conn, error) { end(); return nil, nil }
+			},
+			"Dial with a limit": func(c *HostClient, req *Request) {
+				req.SetTimeout(time.Minute)
+				c.Dial = func(string) (net.Conn, error) { end(); return nil, nil }
+			},
+			"RetryIfErr": func(c *HostClient, _ *Request) {
+				c.RetryIfErr = func(*Request, int, error) (bool, bool) { end(); return false, false }
+				c.Dial = func(string) (net.Conn, error) { a, b := net.Pipe(); b.Close(); return a, nil }
+			},
+			"body": func(_ *HostClient, req *Request) { req.SetBodyStream(ender{}, -1) },
+		} {
+			c := &HostClient{Addr: s.addr()}
+			req := &Request{}
+			req.SetRequestURI(s.url())
+			set(c, req)
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				defer func() { _ = recover() }()
+				_ = c.Do(req, &Response{})
+			}()
+			<-done
+			if n := c.ConnsCount(); n != 0 {
+				t.Errorf("%s, %s: %d connections are left", name, what, n)
+			}
+			if n := c.PendingRequests(); n != 0 {
+				t.Errorf("%s, %s: %d requests are left", name, what, n)
+			}
+			c.CloseIdleConnections()
+		}
+	}
+}
+
+// A server that closes each connection, or speaks, before it was asked is an
+// error, and not a reason to dial for ever.
+func TestClientNewConnectionOfNoUse(t *testing.T) {
+	for _, greeting := range []string{"", "220 ready\r\n"} {
+		s := scripted(t, func(p *scriptConn, _ int) {
+			if greeting != "" {
+				p.write(greeting)
+				p.hold()
+			}
+		})
+		c := &HostClient{Addr: s.addr(), Dial: func(addr string) (net.Conn, error) {
+			nc, err := net.Dial("tcp", addr)
+			time.Sleep(5 * time.Millisecond) // what the server does is there
+			if s.accepted.Load() > 10 {
+				return nil, errors.New("enough")
+			}
+			return nc, err
+		}}
+		if _, err := getFrom(c, "GET", s.url()); err == nil {
+			t.Errorf("greeting %q is a response", greeting)
+		}
+		if n := s.accepted.Load(); n != 1 {
+			t.Errorf("greeting %q: dialed %d times", greeting, n)
+		}
+	}
+}
