@@ -412,11 +412,12 @@ func (ss *session) Stall(w *engine.Work, why error, next *engine.Next) {
 	}
 	if ss.begun == 0 {
 		switch {
-		case engine.IsTimeout(why) && ss.num == 0 && ss.s.ReadTimeout > 0:
+		case engine.IsTimeout(why) && ss.num == 0 && ss.s.ReadTimeout > 0 && !ss.s.ReduceMemoryUsage:
 			// Who sets ReadTimeout expects an answer, as programs that open a
 			// connection and wait do. Otherwise none is due: browsers open
 			// connections ahead of need.
 			ss.refuse(w, ErrTimeout, next)
+			ss.err = nil
 			return
 		case why != io.EOF && !engine.IsTimeout(why):
 			ss.err = why

@@ -75,6 +75,7 @@ type blockConn struct {
 	writeLimit            time.Time // see SetWriteDeadline
 	writeTimeout          time.Duration
 	interrupted           atomic.Bool
+	served                atomic.Bool // bytes of the peer have come
 	thrifty               bool // wait with one byte instead of a workspace
 	ahead                 [1]byte
 	nAhead                int
@@ -172,6 +173,7 @@ func (c *blockConn) forget() {
 	c.state.Store(busy)
 	c.readUntil, c.writeUntil, c.writeLimit, c.writeTimeout = time.Time{}, time.Time{}, time.Time{}, 0
 	c.once, c.nAhead = false, 0
+	c.served.Store(false)
 	c.parks, c.resting, c.woken, c.why = false, false, false, nil
 	c.next = Next{}
 	blockConns.Put(c)
@@ -236,7 +238,8 @@ func (e *Block) CloseAll() {
 	})
 }
 
-// EvictIdle closes up to n idle connections to make room for others, and
+// EvictIdle closes up to n idle connections, of those that have sent something,
+// to make room for others, and
 // returns how many it found. It looks at a bounded number of connections, and
 // goes on where it ended the last time.
 func (e *Block) EvictIdle(n int) (found int) {
@@ -251,7 +254,7 @@ func (e *Block) EvictIdle(n int) (found int) {
 			break
 		}
 		next := c.after
-		if c.wake() {
+		if c.served.Load() && c.wake() {
 			found++
 		}
 		if c = next; found == n {
@@ -306,6 +309,9 @@ func (c *blockConn) run() (hijacked bool, err error) {
 			}
 			c.next = Next{}
 			if why == nil {
+				if !c.served.Load() {
+					c.served.Store(true)
+				}
 				c.sess.Feed(c.w, &c.next)
 			} else {
 				c.sess.Stall(c.workNow(), why, &c.next)
