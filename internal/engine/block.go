@@ -76,7 +76,7 @@ type blockConn struct {
 	writeTimeout          time.Duration
 	interrupted           atomic.Bool
 	served                atomic.Bool // bytes of the peer have come
-	thrifty               bool // wait with one byte instead of a workspace
+	thrifty               bool        // wait with one byte instead of a workspace
 	ahead                 [1]byte
 	nAhead                int
 

@@ -13,7 +13,7 @@ type Limits struct {
 	// Fields is the highest number of field lines (default 512), beyond it 431.
 	Fields int
 	// Lenient accepts what old or careless programs write and nobody could
-	// read in two ways: a version HTTP/0.9, several spaces in a status line,
+	// read in two ways: a version HTTP/0.9, several spaces in a status line, a fragment in a target,
 	// whitespace behind a chunk size, and Content-Length beside "chunked", which
 	// then counts for nothing and ends the connection (RFC 9112 section 6.1). It is
 	// for messages that come from elsewhere than a connection of a server.

@@ -92,7 +92,7 @@ func parseRequestLine(b []byte, h *msg.RequestHead, lim *Limits) error {
 		}
 	}
 	if s.Seps == 1 {
-		if err := scanTarget(b, s, lim.target()); err != nil {
+		if err := scanTarget(b, s, lim.target(), lim.lenient()); err != nil {
 			return err
 		}
 	}
@@ -199,9 +199,12 @@ func scanMethod(b []byte, s *msg.Scan) error {
 	return ErrMethod
 }
 
-func scanTarget(b []byte, s *msg.Scan, maxTarget int) error {
+func scanTarget(b []byte, s *msg.Scan, maxTarget int, fragment bool) error {
 	from := s.Sep[0] + 1
 	i := skipTarget(b, s.Seen)
+	for fragment && i < len(b) && b[i] == '#' {
+		i = skipTarget(b, i+1)
+	}
 	switch {
 	case i-from > maxTarget:
 		return ErrTargetTooLong

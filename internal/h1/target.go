@@ -50,7 +50,7 @@ func SplitAbsolute(t []byte) (from, to int) {
 		return 0, 0
 	}
 	to = from
-	for to < len(t) && t[to] != '/' && t[to] != '?' {
+	for to < len(t) && t[to] != '/' && t[to] != '?' && t[to] != '#' {
 		to++
 	}
 	return from, to
