@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"io"
 	"net"
 	"net/http"
@@ -22,7 +23,7 @@ func TestRoutes(t *testing.T) {
 	defer s.Shutdown()
 	client := &http.Client{Transport: &http.Transport{
 		DisableKeepAlives: true,
-		Dial:              func(string, string) (net.Conn, error) { return ln.Dial() },
+		DialContext:       func(context.Context, string, string) (net.Conn, error) { return ln.Dial() },
 	}}
 	for _, tt := range []struct {
 		method, path, body string
