@@ -76,6 +76,7 @@ type blockConn struct {
 	writeTimeout          time.Duration
 	interrupted           atomic.Bool
 	served                atomic.Bool // bytes of the peer have come
+	opened                clock.Tick  // when it began, to the second
 	thrifty               bool        // wait with one byte instead of a workspace
 	ahead                 [1]byte
 	nAhead                int
@@ -120,6 +121,7 @@ func (e *Block) Start(nc net.Conn, thrifty bool, epoch uint32, sess Session) err
 func (e *Block) open(nc net.Conn, thrifty bool, epoch uint32, sess Session) *blockConn {
 	c := blockConns.Get().(*blockConn)
 	c.e, c.epoch, c.nc, c.sess, c.thrifty = e, epoch, nc, sess, thrifty
+	c.opened = clock.Coarse()
 	c.initRaw()
 	sess.Open(c, &c.next)
 	e.add(c)
@@ -238,14 +240,18 @@ func (e *Block) CloseAll() {
 	})
 }
 
-// EvictIdle closes up to n idle connections, of those that have sent something,
-// to make room for others, and
-// returns how many it found. It looks at a bounded number of connections, and
-// goes on where it ended the last time.
+// fresh is for how long, or a second less, a connection that has sent nothing yet
+// isn't evicted: its first request may be on its way.
+const fresh = clock.Tick(2 * time.Second)
+
+// EvictIdle closes up to n idle connections to make room for others, and returns
+// how many it found. It looks at a bounded number of connections, goes on where it
+// ended the last time, and spares those that have only just begun.
 func (e *Block) EvictIdle(n int) (found int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	c := e.cursor
+	now := clock.Ticks()
 	for range min(64+n, e.Len()) {
 		if c == nil || c == &e.list {
 			c = e.list.after // the oldest
@@ -254,7 +260,7 @@ func (e *Block) EvictIdle(n int) (found int) {
 			break
 		}
 		next := c.after
-		if c.served.Load() && c.wake() {
+		if (c.served.Load() || now-c.opened > fresh) && c.wake() {
 			found++
 		}
 		if c = next; found == n {

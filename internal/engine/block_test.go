@@ -372,6 +372,14 @@ func TestEvictIdle(t *testing.T) {
 	})
 }
 
+// A connection that never sends anything must make room too, if not at once.
+func TestEvictSilent(t *testing.T) {
+	start(t, nil, func(t *testing.T, e anyEngine, s *lines, c net.Conn) {
+		waitFor(t, func() bool { return e.EvictIdle(1) == 1 })
+		wantEOF(t, c)
+	})
+}
+
 func TestGoexitClosesTheConnection(t *testing.T) {
 	server, client := tcpPair(t)
 	s := &goexit{newLines()}
