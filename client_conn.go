@@ -179,7 +179,9 @@ func (cc *clientConn) readSome(p []byte) (int, error) {
 		if !isTimeout(err) {
 			return 0, err
 		}
-		if cc.read.want == cc.read.set || cc.read.due() {
+		// A socket that has failed with ETIMEDOUT would show its end next, as if
+		// the server had closed it.
+		if cc.read.want == cc.read.set || cc.read.due() || !errors.Is(err, os.ErrDeadlineExceeded) {
 			return 0, ErrTimeout
 		}
 		cc.read.set = 0 // it came too early

@@ -3,6 +3,7 @@ package gale
 import (
 	"errors"
 	"io"
+	"math"
 	"net"
 	"time"
 
@@ -309,7 +310,7 @@ func (cc *clientConn) readBody(resp *Response, rules *readRules) error {
 	if rules.length == 0 {
 		return nil
 	}
-	if rules.limit > 0 && rules.length > int64(rules.limit) {
+	if rules.limit > 0 && rules.length > int64(rules.limit) || rules.length > math.MaxInt {
 		return ErrBodyTooLarge
 	}
 	b := resp.bodyBuf()

@@ -192,6 +192,7 @@ func TestPipelineGivingUp(t *testing.T) {
 				for n := range 100 {
 					path := fmt.Sprintf("/%d/%d", i, n)
 					req.SetRequestURI("http://example.org" + path)
+					resp.ResetBody() // whoever is too late already is told so at once
 					var err error
 					if n%2 == 0 {
 						err = c.DoTimeout(req, resp, time.Duration(rand.IntN(3000)+1)*time.Microsecond)
