@@ -277,9 +277,8 @@ type Server struct {
 	// returns: whoever holds them closes them.
 	KeepHijackedConns bool
 
-	// CloseOnShutdown adds `Connection: close` to responses while the server
-	// shuts down (RFC 9112 section 9.6). Their connections are closed in any
-	// case.
+	// CloseOnShutdown is of no effect: while the server shuts down, responses
+	// carry `Connection: close` anyway (RFC 9112 section 9.6).
 	CloseOnShutdown bool
 
 	// StreamRequestBody calls the handler once the head of a request has

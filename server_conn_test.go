@@ -654,7 +654,7 @@ func TestEarlyHints(t *testing.T) {
 
 func TestGracefulShutdown(t *testing.T) {
 	started, release := make(chan struct{}, 2), make(chan struct{})
-	s := &Server{CloseOnShutdown: true, Handler: func(ctx *RequestCtx) {
+	s := &Server{Handler: func(ctx *RequestCtx) {
 		if string(ctx.Path()) == "/slow" {
 			started <- struct{}{}
 			<-ctx.Done() // the shutdown is known to the handler

@@ -126,7 +126,7 @@ func (ss *session) handOver(ctx *RequestCtx, w *engine.Work, next *engine.Next) 
 func (ss *session) keepAlive(ctx *RequestCtx, resp *Response) bool {
 	s := ss.s
 	return ss.hijack != nil || ss.req.keepAlive && !ss.lost && !(resp.Header.mayClose() && resp.ConnectionClose()) && !s.DisableKeepalive &&
-		(s.MaxRequestsPerConn <= 0 || ss.num < uint64(s.MaxRequestsPerConn)) && !(s.CloseOnShutdown && ss.c.Stopping())
+		(s.MaxRequestsPerConn <= 0 || ss.num < uint64(s.MaxRequestsPerConn)) && !ss.c.Stopping()
 }
 
 // bodyless reports whether a response with this status never has a body

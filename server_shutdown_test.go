@@ -12,7 +12,7 @@ import (
 func TestShutdownExpired(t *testing.T) {
 	hold := make(chan bool)
 	in := make(chan bool, 8)
-	ts := startServer(t, &Server{CloseOnShutdown: true}, func(ctx *RequestCtx) { in <- true; <-hold })
+	ts := startServer(t, nil, func(ctx *RequestCtx) { in <- true; <-hold })
 	c := ts.dial()
 	c.send(get("/"))
 	<-in
