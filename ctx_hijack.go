@@ -10,7 +10,7 @@ import "net"
 // The server neither counts nor closes hijacked connections any more.
 func (ctx *RequestCtx) Hijack(handler HijackHandler) {
 	ctx.hijack = handler
-	if o := ctx.outer(); o != nil {
+	if o := ctx.outer(); o != nil && ctx.timedOut.Load() == nil {
 		o.Hijack(handler)
 	}
 }
@@ -41,7 +41,7 @@ func (ctx *RequestCtx) Hijacked() bool { return ctx.hijack != nil }
 func (ctx *RequestCtx) HijackNow() (net.Conn, error) {
 	ctx.mu.Lock()
 	defer ctx.mu.Unlock()
-	if o := ctx.outer(); o != nil {
+	if o := ctx.outer(); o != nil && ctx.timedOut.Load() == nil {
 		return o.HijackNow()
 	}
 	ss, w := ctx.ss, ctx.work

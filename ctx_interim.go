@@ -41,7 +41,7 @@ func (ctx *RequestCtx) EarlyHints() error {
 func (ctx *RequestCtx) outerHints() error {
 	o := ctx.outer()
 	links := ctx.Response.Header.PeekAll(HeaderLink)
-	if o == nil || len(links) == 0 {
+	if o == nil || len(links) == 0 || ctx.timedOut.Load() != nil {
 		return nil
 	}
 	var h ResponseHeader
@@ -66,7 +66,7 @@ func (ctx *RequestCtx) SendInterim(statusCode int, h *ResponseHeader) error {
 	}
 	ctx.mu.Lock()
 	defer ctx.mu.Unlock()
-	if o := ctx.outer(); o != nil {
+	if o := ctx.outer(); o != nil && ctx.timedOut.Load() == nil {
 		return o.SendInterim(statusCode, h)
 	}
 	ss, w := ctx.ss, ctx.work

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"net/http"
 	"runtime"
@@ -179,7 +180,9 @@ func (w *response) setLength(h *gale.ResponseHeader) {
 		return
 	}
 	w.length = n
-	h.SetContentLength(int(n))
+	if n <= math.MaxInt { // else, with 32 bits, it is chunked
+		h.SetContentLength(int(n))
+	}
 }
 
 // declareTrailers takes the names that the handler announces. Those that must
