@@ -1,9 +1,12 @@
 package gale
 
 import (
+	"context"
 	"errors"
 	"net"
+	"net/url"
 	"runtime"
+	"strings"
 	"testing"
 	"time"
 )
@@ -87,4 +90,35 @@ func TestClientNewConnectionOfNoUse(t *testing.T) {
 			t.Errorf("greeting %q: dialed %d times", greeting, n)
 		}
 	}
+}
+
+// So it is with Dial for a proxy and with a Resolver, which are called in
+// goroutines of the client's.
+func TestClientHooksInGoroutines(t *testing.T) {
+	for what, end := range map[string]func(){"panic": func() { panic("dial") }, "Goexit": runtime.Goexit} {
+		for name, c := range map[string]*Client{
+			"Dial": {
+				Proxy: func(*URI) (*url.URL, error) { return url.Parse("http://proxy.example:3128") },
+				Dial:  func(string) (net.Conn, error) { end(); return nil, nil },
+			},
+			"Resolver": {
+				DialContext: (&TCPDialer{Resolver: endingResolver(end)}).DialContext,
+			},
+		} {
+			_, _, err := c.GetTimeout(nil, "https://a.example/", 5*time.Second)
+			if err == nil || errors.Is(err, ErrTimeout) || strings.Contains(err.Error(), "nil pointer") {
+				t.Errorf("%s, %s: %v", name, what, err)
+			}
+			if n := c.ConnsCount(); n != 0 {
+				t.Errorf("%s, %s: %d connections are left", name, what, n)
+			}
+		}
+	}
+}
+
+type endingResolver func()
+
+func (end endingResolver) LookupIPAddr(context.Context, string) ([]net.IPAddr, error) {
+	end()
+	return nil, nil
 }

@@ -172,6 +172,8 @@ func dialUntil(ctx context.Context, dial func() (net.Conn, error)) (net.Conn, er
 		defer func() {
 			if p := recover(); p != nil {
 				r.err = fmt.Errorf("gale: dialing panicked: %v\n%s", p, debug.Stack())
+			} else if r.conn == nil && r.err == nil { // dial may have ended the goroutine
+				r.err = errNoConn
 			}
 			done <- r
 		}()

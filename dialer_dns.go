@@ -202,17 +202,20 @@ func (c *dnsCache) start(ctx context.Context, host string, h *dnsHost, r Resolve
 	h.running = l
 	go func() {
 		defer cancel()
+		defer func() { // also if r ends the goroutine
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			close(l.done)
+			h.running = nil
+			if l.refreshes {
+				c.refreshes--
+			}
+			if !l.cancelled {
+				h.learn(l, keep, time.Now())
+			}
+		}()
+		l.err = errNoAddresses
 		l.ips, l.err = resolveHost(ctx, r, host)
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		close(l.done)
-		h.running = nil
-		if l.refreshes {
-			c.refreshes--
-		}
-		if !l.cancelled {
-			h.learn(l, keep, time.Now())
-		}
 	}()
 	return l
 }
