@@ -24,3 +24,8 @@ func Overlaps(a, b []byte) bool {
 	from, at := uintptr(unsafe.Pointer(unsafe.SliceData(a))), uintptr(unsafe.Pointer(unsafe.SliceData(b)))
 	return at < from+uintptr(cap(a)) && from < at+uintptr(len(b))
 }
+
+// Address returns the address of the first byte of b, which must not be empty,
+// for a system call that is made at once. b must live on the heap, since stacks
+// move, and be kept alive until the call has returned.
+func Address(b []byte) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(b))) }
