@@ -21,10 +21,7 @@ import (
 // quotes it. The header is empty then.
 func (h *RequestHeader) Read(r *bufio.Reader) error {
 	h.resetFields()
-	err := readHead(r, "request", h.hideContents, func(b []byte, anew bool) (int, error) {
-		if anew {
-			h.resetFields()
-		}
+	err := readHead(r, "request", h.hideContents, func(b []byte) (int, error) {
 		return h1.ParseRequest(b, &h.s, bufferLimits(r))
 	})
 	if err != nil {
@@ -42,10 +39,7 @@ func (h *RequestHeader) Read(r *bufio.Reader) error {
 // 9112 is an error that quotes it. The header is empty then.
 func (h *ResponseHeader) Read(r *bufio.Reader) error {
 	h.resetFields()
-	err := readHead(r, "response", h.hideContents, func(b []byte, anew bool) (int, error) {
-		if anew {
-			h.resetFields()
-		}
+	err := readHead(r, "response", h.hideContents, func(b []byte) (int, error) {
 		return h1.ParseResponse(b, &h.s, bufferLimits(r))
 	})
 	if err != nil {
@@ -76,10 +70,7 @@ func (h *ResponseHeader) ReadTrailer(r *bufio.Reader) error {
 
 func readTrailer(r *bufio.Reader, hide bool, take func(name, value []byte)) error {
 	var f msg.Fields
-	err := readHead(r, "response", hide, func(b []byte, anew bool) (int, error) {
-		if anew {
-			f.Reset()
-		}
+	err := readHead(r, "response", hide, func(b []byte) (int, error) {
 		n, err := h1.ParseTrailers(b, &f, bufferLimits(r))
 		if err == h1.ErrFieldValue || err == h1.ErrLineEnd {
 			err = fmt.Errorf("invalid trailer value: %w", err)
@@ -105,37 +96,21 @@ func bufferLimits(r *bufio.Reader) *h1.Limits {
 	return &h1.Limits{Lenient: true, Head: r.Size() + 1, Target: r.Size() + 1, Fields: fields}
 }
 
-// readHead gives parse what r has buffered, and more until it is enough. anew
-// tells parse that it begins with another head than before.
-//
-// A head that is refused for how its lines end or begin gets a second chance as
-// looseHead makes it. That is for what programs read by their own hand; servers and
-// clients don't come here.
-func readHead(r *bufio.Reader, kind string, hide bool, parse func(b []byte, anew bool) (int, error)) error {
-	var refused error // what is wrong with the head as it is
+// readHead gives parse what r has buffered, and more until it is enough.
+func readHead(r *bufio.Reader, kind string, hide bool, parse func([]byte) (int, error)) error {
 	for want := 1; ; want = r.Buffered() + 1 {
 		b, readErr := r.Peek(want)
 		if readErr != nil && len(b) < want {
-			if refused != nil && len(b) > 0 && !onlyLineEnds(b) {
-				return headError(kind, b, hide, knownError(refused, b))
-			}
 			return readError(r, b, kind, hide, readErr)
 		}
 		b, _ = r.Peek(r.Buffered())
-		n, err := 0, refused
-		if refused == nil {
-			n, err = parse(b, false)
-		}
-		if err != nil && err != h1.ErrPartial {
-			refused = err
-			n, err = parseLoose(b, err, parse)
-		}
+		n, err := parse(b)
 		if err == nil {
 			_, err = r.Discard(n)
 			return err
 		}
 		if err != h1.ErrPartial && !onlyLineEnds(b) {
-			return headError(kind, b, hide, knownError(refused, b))
+			return headError(kind, b, hide, knownError(err, b))
 		}
 	}
 }
