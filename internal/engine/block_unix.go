@@ -39,10 +39,14 @@ func (c *blockConn) readRaw() error {
 func (c *blockConn) readable(fd uintptr) bool {
 	w := c.work()
 	for {
-		n, err := syscall.Read(int(fd), w.room())
+		room := w.room()
+		n, err := syscall.Read(int(fd), room)
 		switch {
 		case n > 0:
 			w.w += n
+			if n == len(room) {
+				w.widen() // more may be waiting
+			}
 			w.Now = clock.Ticks()
 			c.err = nil
 			return true

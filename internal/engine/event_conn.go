@@ -199,11 +199,16 @@ func (c *eventConn) stepRead(ev uint32, wk *worker) verdict {
 	if ev&evKill != 0 {
 		return c.end(errKilled, wk)
 	}
-	if !c.drained {
+	looked := !c.drained
+	if looked {
 		w := c.work(wk)
-		n, err := c.readNow(w.room())
+		room := w.room()
+		n, err := c.readNow(room)
 		if n > 0 {
 			w.w += n
+			if n == len(room) {
+				w.widen() // more may be waiting
+			}
 			w.Now = clock.Ticks()
 			wk.bytes += n
 			return c.feed(w, wk)
@@ -214,6 +219,10 @@ func (c *eventConn) stepRead(ev uint32, wk *worker) verdict {
 	}
 	switch {
 	case c.idle && (ev&evStop != 0 || c.Stopping()):
+		if !looked { // a request may have arrived: the peer could not know
+			c.drained = false
+			return again
+		}
 		return c.end(nil, wk)
 	case ev&evTimeout != 0 && c.overdue():
 		return c.stall(os.ErrDeadlineExceeded, wk)

@@ -90,6 +90,19 @@ func (w *Work) room() []byte {
 	return w.in[w.w : len(w.in)-slack]
 }
 
+// maxWiden is up to which size a read buffer grows because reads fill it.
+const maxWiden = 16 << 10
+
+// widen makes the read buffer larger, if it is small, for the reads to come: each
+// costs a system call.
+func (w *Work) widen() {
+	if end := len(w.in) - slack; end < maxWiden {
+		in := make([]byte, 2*end+slack)
+		w.w = copy(in, w.in[w.r:w.w])
+		w.r, w.in = 0, in
+	}
+}
+
 // put appends bytes as if they had been read.
 func (w *Work) put(b []byte) {
 	for len(b) > 0 {
