@@ -310,6 +310,7 @@ func (ss *session) drop(w *engine.Work) {
 	ctx := ss.ctx
 	ss.ctx = nil
 	if !reuseContexts {
+		ctx.poison()
 		return
 	}
 	if w.State == nil {
@@ -317,6 +318,20 @@ func (ss *session) drop(w *engine.Work) {
 		return
 	}
 	releaseCtx(ctx)
+}
+
+// poison overwrites what the contexts of ended requests leave behind, for programs
+// built with the race detector: bytes that a handler kept show as what they are, and
+// whoever is reading them is reported.
+func (ctx *RequestCtx) poison() {
+	for _, b := range [...][]byte{ctx.Request.Header.s.Buf, ctx.Response.Header.s.Buf, ctx.Request.uri.buf} {
+		race.Poison(b)
+	}
+	for _, c := range [...]*content{&ctx.Request.content, &ctx.Response.content} {
+		if c.body != nil {
+			race.Poison(c.body.B)
+		}
+	}
 }
 
 var ctxPool sync.Pool

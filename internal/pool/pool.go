@@ -3,6 +3,8 @@ package pool
 import (
 	"math/bits"
 	"sync"
+
+	"github.com/galehttp/gale/internal/race"
 )
 
 const (
@@ -48,6 +50,7 @@ func Put(b *Buf) {
 	if c < MinSize || c > MaxSize {
 		return
 	}
+	race.Poison(b.B)
 	b.B = b.B[:0]
 	classes[classOf(c)].Put(b)
 }

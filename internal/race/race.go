@@ -5,3 +5,11 @@ package race
 
 // Enabled reports whether the race detector is compiled in.
 const Enabled = true
+
+// Poison overwrites b to its capacity.
+func Poison(b []byte) {
+	b = b[:cap(b)]
+	for i := range b {
+		b[i] = 0xdb
+	}
+}

@@ -22,7 +22,7 @@ const (
 // The picture is in ARCHITECTURE.md; a new package takes its place here.
 var below = map[string][]string{
 	"bytesconv":     {},
-	"pool":          {},
+	"pool":          {"race"},
 	"clock":         {"bytesconv"},
 	"race":          {},
 	"kv":            {"bytesconv", "pool"},

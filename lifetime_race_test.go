@@ -1,0 +1,29 @@
+//go:build race
+
+package gale
+
+import (
+	"bytes"
+	"testing"
+)
+
+// With the race detector bytes that a handler kept without a copy must not look as
+// if that were fine.
+func TestKeptBytesArePoisoned(t *testing.T) {
+	kept := make(chan []byte, 6)
+	ts := startServer(t, nil, func(ctx *RequestCtx) {
+		kept <- ctx.Path()
+		kept <- ctx.Request.Header.Peek("X-Field")
+		kept <- ctx.PostBody()
+	})
+	c := ts.dial()
+	c.send("POST /first HTTP/1.1\r\nHost: a\r\nX-Field: value\r\nContent-Length: 4\r\n\r\nbody")
+	c.read("POST")
+	c.send(get("/"))
+	c.read("GET") // the first request has ended for sure
+	for range 3 {
+		if b := <-kept; len(bytes.Trim(b, "\xdb")) > 0 {
+			t.Errorf("%q was kept, and nobody would see it", b)
+		}
+	}
+}
