@@ -112,3 +112,34 @@ func TestServeConnDuringShutdown(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A client that was refused and goes on sending must not hold a shutdown up for as
+// long as its connection would otherwise be read from.
+func TestShutdownDoesNotWaitForRefused(t *testing.T) {
+	ts := startServer(t, &Server{MaxRequestBodySize: 10}, func(ctx *RequestCtx) {})
+	c := ts.dial()
+	c.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\n")
+	c.read("POST")
+	stop := make(chan struct{})
+	sent := make(chan struct{})
+	go func() {
+		defer close(sent)
+		for {
+			select {
+			case <-stop:
+				return
+			case <-time.After(10 * time.Millisecond):
+				if _, err := c.Write([]byte("x")); err != nil {
+					return
+				}
+			}
+		}
+	}()
+	ctx, cancel := context.WithTimeout(context.Background(), 4*time.Second) // it would be read from for 5
+	defer cancel()
+	if err := ts.s.ShutdownWithContext(ctx); err != nil {
+		t.Error(err)
+	}
+	close(stop)
+	<-sent
+}

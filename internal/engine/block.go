@@ -47,6 +47,7 @@ const (
 	busy    int32 = iota
 	idle          // nothing of a message has arrived
 	closing       // whoever made it so from idle has woken the goroutine
+	parting       // waits for the peer to close, see closeGracefully
 )
 
 // blockConn is a connection of Block. Its goroutine owns everything but state
@@ -221,8 +222,8 @@ func (e *Block) Epoch() uint32 { return e.epoch.Load() }
 func (e *Block) Stop() {
 	e.epoch.Add(1)
 	e.each(func(c *blockConn) {
-		if c.Stopping() {
-			c.wake()
+		if c.Stopping() && !c.wake() && c.state.Load() == parting {
+			c.nc.SetReadDeadline(longAgo) // it goes on for a moment
 		}
 	})
 }

@@ -118,6 +118,7 @@ func (c *blockConn) copyFile(f *File) error {
 const (
 	lingerIdle  = time.Second
 	lingerTotal = 5 * time.Second
+	lingerStop  = 100 * time.Millisecond // both, once the engine stops
 )
 
 // closeGracefully ends our side and, if the peer sends still, discards what
@@ -133,7 +134,13 @@ func (c *blockConn) closeGracefully(linger bool) {
 	}
 	end := time.Now().Add(lingerTotal)
 	w := c.work()
+	c.state.Store(parting)
+	stopping := false
 	for {
+		if !stopping && c.Stopping() {
+			stopping = true
+			end = time.Now().Add(lingerStop)
+		}
 		now := time.Now()
 		if !now.Before(end) {
 			return
@@ -143,8 +150,11 @@ func (c *blockConn) closeGracefully(linger bool) {
 			until = end
 		}
 		c.nc.SetReadDeadline(until)
+		if !stopping && c.Stopping() {
+			continue // the stop may have woken it before the deadline was set
+		}
 		w.r, w.w = 0, 0
-		if _, err := c.nc.Read(w.room()); err != nil {
+		if _, err := c.nc.Read(w.room()); err != nil && (stopping || !c.Stopping() || !IsTimeout(err)) {
 			return
 		}
 	}

@@ -143,7 +143,8 @@ func (c *eventConn) visit(ev uint32, wk *worker) {
 		case wait:
 			c.putAside(wk)
 			c.l.wheel.arm(c, c.due())
-			idle := c.phase == reading && c.idle
+			// One that lingers may go as well as one that is idle.
+			idle := c.phase == reading && c.idle || c.phase == lingering && !c.Stopping()
 			if c.release(idle) {
 				// A shutdown that began before it was let go did not see it.
 				if !idle || !c.Stopping() || !c.postIdle(evStop) {

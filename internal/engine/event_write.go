@@ -209,6 +209,13 @@ func (c *eventConn) unreadWaits(wk *worker) bool {
 func (c *eventConn) stepLinger(ev uint32, wk *worker) verdict {
 	now := clock.Ticks()
 	m := c.more.Load()
+	switch {
+	case c.Stopping():
+		m.lingerEnd = min(m.lingerEnd, now+clock.Tick(lingerStop))
+		c.setDue(min(c.due(), m.lingerEnd))
+	case ev&evStop != 0:
+		return c.end(nil, wk) // to make room
+	}
 	if ev&evKill != 0 || now >= c.due() || now >= m.lingerEnd {
 		return c.end(nil, wk)
 	}
