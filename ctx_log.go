@@ -65,6 +65,11 @@ func (s *Server) logError(nc net.Conn, what string, err error) {
 		s.logger().Printf("gale: %s: %v", what, err)
 		return
 	}
+	if s.Logger == nil && s.Slog != nil {
+		s.Slog.LogAttrs(context.Background(), slog.LevelInfo, "connection ended by an error",
+			slog.String("while", what), slog.String("remote", nc.RemoteAddr().String()), slog.String("local", nc.LocalAddr().String()), slog.String("error", err.Error()))
+		return
+	}
 	s.logger().Printf("gale: %s: connection %s<->%s: %v", what, nc.LocalAddr(), nc.RemoteAddr(), err)
 }
 

@@ -139,7 +139,9 @@ type Server struct {
 	// writes. By default they go to Slog, or to the standard error.
 	Logger Logger
 
-	// Slog takes what Logger would, as structured records, if Logger is nil.
+	// Slog takes what Logger would, as structured records, if Logger is nil:
+	// errors of connections, which are mostly mistakes of clients, with level
+	// Info, all else with level Error.
 	// Not in fasthttp.
 	Slog *slog.Logger
 

@@ -260,7 +260,7 @@ func (s *Server) handshake(tc *tls.Conn, epoch uint32) (proto ServeHandler, err 
 	err = s.shakeHands(tc)
 	s.leaveHandshake(tc)
 	if err != nil {
-		s.logError(nil, "TLS handshake with "+tc.RemoteAddr().String(), err)
+		s.logError(tc, "TLS handshake", err)
 		answerPlain(err)
 		return nil, err
 	}
