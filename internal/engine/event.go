@@ -5,6 +5,8 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
+
+	"github.com/galehttp/gale/internal/clock"
 )
 
 // Event is the engine whose goroutines are for the work and not for the
@@ -174,7 +176,7 @@ func (e *Event) Start(nc, over net.Conn, epoch uint32, sess Session) {
 		c.over, c.whole = true, true
 	}
 	l.mu.Lock() // each looks at it
-	c.sess, c.epoch = sess, epoch
+	c.sess, c.epoch, c.opened = sess, epoch, uint32(clock.Coarse()/seconds)
 	l.mu.Unlock()
 	wk := worker{l: l} // for what is to do here
 	fine := false
@@ -260,6 +262,7 @@ func (e *Event) Idle() (n int) {
 
 // evictIdle is EvictIdle of one loop.
 func (l *loop) evictIdle(n int) (found int) {
+	now := clock.Ticks()
 	l.mu.Lock()
 	for range min(64+n, len(l.slots)) {
 		if l.evict >= len(l.slots) {
@@ -267,7 +270,7 @@ func (l *loop) evictIdle(n int) (found int) {
 		}
 		c := l.slots[l.evict].c
 		l.evict++
-		if c != nil && c.postIdle(evStop) {
+		if c != nil && !c.isFresh(now) && c.postIdle(evStop) {
 			c.set(evStop)
 			l.turns.push(c)
 			if found++; found == n {

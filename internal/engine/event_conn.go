@@ -44,6 +44,8 @@ type eventConn struct {
 	whole bool
 	// detached: it is somebody else's, see Detach.
 	detached bool
+	served   bool    // as isServed says to others
+	opened   uint32  // when it began, in seconds of clock.Tick
 	addr     rawAddr // of the peer
 
 	writeTimeout time.Duration
@@ -79,6 +81,15 @@ const (
 	lingering              // has ended its side and discards what comes
 	accepting              // is no connection but a listener
 )
+
+// seconds is the unit of eventConn.opened.
+const seconds = clock.Tick(time.Second)
+
+// isFresh reports whether the connection has only just begun, and sent nothing:
+// its first request may be on its way.
+func (c *eventConn) isFresh(now clock.Tick) bool {
+	return c.word.Load()&isServed == 0 && now-clock.Tick(c.opened)*seconds <= fresh
+}
 
 // extra returns the rarely used part.
 func (c *eventConn) extra() *connMore {
@@ -212,6 +223,10 @@ func (c *eventConn) stepRead(ev uint32, wk *worker) verdict {
 			}
 			w.Now = clock.Ticks()
 			wk.bytes += n
+			if !c.served {
+				c.served = true
+				c.set(isServed)
+			}
 			return c.feed(w, wk)
 		}
 		if err != errWouldBlock {

@@ -19,6 +19,7 @@ const (
 	isWriting // room to write is of interest
 	isWatched // somebody wants to know when the peer leaves
 	isIdle    // nobody has it, and nothing of a message has arrived
+	isServed  // it has sent something
 	isClosed  // it has ended
 )
 
