@@ -182,7 +182,7 @@ func (ctx *RequestCtx) ConnTime() time.Time {
 	if ctx.ss == nil {
 		return ctx.now
 	}
-	return ctx.ss.opened.Time()
+	return ctx.ss.opened
 }
 
 // ID returns a number that no other request of the process has, as long as

@@ -29,7 +29,7 @@ type session struct {
 
 	id     uint64
 	num    uint64 // requests whose head has arrived
-	opened clock.Tick
+	opened time.Time
 	isTLS  bool
 
 	// req is what of the head decides on the connection, as it was received:
@@ -171,7 +171,7 @@ func (ss *session) Open(c engine.Conn, next *engine.Next) {
 	s := ss.s
 	ss.cfg = &ss.l.fixed.each
 	ss.c, ss.nc = c, c.NetConn()
-	ss.id, ss.opened = connIDs.Add(1), clock.Ticks()
+	ss.id, ss.opened = connIDs.Add(1), clock.Instant()
 	_, ss.isTLS = ss.nc.(interface{ ConnectionState() tls.ConnectionState })
 	if s.BaseContext != nil {
 		ss.parent = s.BaseContext(ss.l.ln)
@@ -184,7 +184,7 @@ func (ss *session) Open(c engine.Conn, next *engine.Next) {
 	}
 	next.Idle = true
 	if d := s.headTimeout(); d > 0 {
-		next.Deadline = ss.opened.Time().Add(d)
+		next.Deadline = ss.opened.Add(d)
 	}
 }
 
@@ -266,7 +266,7 @@ func (ss *session) idle(w *engine.Work, next *engine.Next) {
 	next.Idle = true
 	if ss.num == 0 {
 		if d := ss.s.headTimeout(); d > 0 {
-			next.Deadline = ss.opened.Time().Add(d)
+			next.Deadline = ss.opened.Add(d)
 		}
 		return
 	}
@@ -377,7 +377,7 @@ func (ss *session) feedHead(w *engine.Work, next *engine.Next) bool {
 			ss.excuseWait()
 			since := ss.begun.Time()
 			if ss.num == 0 {
-				since = ss.opened.Time()
+				since = ss.opened
 			}
 			next.Deadline = since.Add(d)
 		}
