@@ -722,6 +722,14 @@ func TestPipelineDial(t *testing.T) {
 		}
 	}
 	wantGoroutines(t, before)
+	for i := range c.lanes { // their last use of defaultDialer was before this
+		l := &c.lanes[i]
+		l.mu.Lock()
+		if l.running {
+			t.Error("a lane goes on dialing")
+		}
+		l.mu.Unlock()
+	}
 }
 
 // A connection that is idle is closed, and its goroutines end.

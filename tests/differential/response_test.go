@@ -68,7 +68,6 @@ var (
 		{row: "`Transfer-Encoding` in responses of HTTP/1.0", when: stricter(oldCoding)},
 		{row: "malformed status lines", when: badStatusLine},
 		{row: "spaces in field names", when: stricter(spacedName)},
-		{row: "lines of chunks and trailers with spaces or broken extensions", when: stricter(badChunkLine)},
 		{row: "lines of chunks and trailers with spaces or broken extensions", when: stricter(badExtension)},
 		{row: "chunk sizes with more than 16 digits, spaces before `;`", when: laxer(oddChunkLine)},
 	}
@@ -80,7 +79,6 @@ var (
 		{when: badStatusLine},
 		{when: stricter(spacedName)},
 		{when: stricter(forbiddenTrailer)},
-		{when: stricter(badChunkLine)},
 		{when: stricter(badExtension)},
 		{when: laxer(oddChunkLine)},
 	}
