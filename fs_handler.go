@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"strings"
 
+	"github.com/galehttp/gale/internal/bytesconv"
 	"github.com/galehttp/gale/internal/compress"
 	"github.com/galehttp/gale/internal/static"
 )
@@ -300,6 +301,7 @@ func (h *fsHandler) respond(ctx *RequestCtx, e *fsEntry, negotiated bool) {
 //
 // If-None-Match counts for representations that have a tag: a tag that a client
 // holds for one without came from elsewhere, and tells less than the date does.
+// "*" counts for all (RFC 9110 section 13.1.2).
 func evaluate(header *RequestHeader, v static.Validators, readOnly bool) static.Outcome {
 	c := static.Conditions{
 		IfModifiedSince:   header.Peek(HeaderIfModifiedSince),
@@ -311,7 +313,7 @@ func evaluate(header *RequestHeader, v static.Validators, readOnly bool) static.
 	if len(header.Peek(HeaderIfMatch)) > 0 {
 		c.IfMatch = append(match[:0], header.PeekAll(HeaderIfMatch)...)
 	}
-	if len(v.ETag) > 0 && len(header.Peek(HeaderIfNoneMatch)) > 0 {
+	if one := header.Peek(HeaderIfNoneMatch); len(one) > 0 && (len(v.ETag) > 0 || string(bytesconv.TrimOWS(one)) == "*") {
 		c.IfNoneMatch = append(none[:0], header.PeekAll(HeaderIfNoneMatch)...)
 	}
 	return c.Evaluate(v)

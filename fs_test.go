@@ -592,3 +592,13 @@ func TestFSRootIsFile(t *testing.T) {
 		}
 	}
 }
+
+// "If-None-Match: *" asks for something that exists, with a tag or without.
+func TestFSIfNoneMatchStarWithoutTags(t *testing.T) {
+	h := (&FS{Root: fsTree(t)}).NewRequestHandler()
+	for value, want := range map[string]int{"*": 304, " * ": 304, `"x"`: 200} {
+		if a := ask(t, h, "GET", "/hello.txt", "If-None-Match: "+value); a.status != want {
+			t.Errorf("%q: %d, want %d", value, a.status, want)
+		}
+	}
+}
