@@ -146,7 +146,7 @@ func (l *pipeLane) run() {
 			l.serve(cc)
 		}
 		l.mu.Lock()
-		if err != nil {
+		if err != nil && err != errUndialed {
 			for l.queue.n > 0 {
 				pc := l.queue.front
 				l.dequeue(pc)
@@ -162,7 +162,11 @@ func (l *pipeLane) run() {
 	}
 }
 
-// connect makes a connection. That ends when nobody waits for it.
+// errUndialed is the error of a dial that was ended because nobody waited for it.
+// Calls that came since then are no concern of it.
+var errUndialed = errors.New("gale: nobody waits for the connection any more")
+
+// connect makes a connection. That ends with errUndialed when nobody waits for it.
 func (l *pipeLane) connect() (cc *clientConn, err error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -172,17 +176,16 @@ func (l *pipeLane) connect() (cc *clientConn, err error) {
 	defer func() {
 		l.mu.Lock()
 		l.undial = nil
-		if err != nil && l.queue.n > 0 && errors.Is(err, context.Canceled) {
-			// Those who wait came after the others had left.
-			err = nil
-			cc = nil
-		}
 		l.mu.Unlock()
 	}()
 	if l.c.addr == "" && l.c.Dial == nil {
 		return nil, errNoAddr
 	}
-	return l.c.host.connect(newCall(ctx, 0), l.c.addr)
+	cc, err = l.c.host.connect(newCall(ctx, 0), l.c.addr)
+	if err != nil && ctx.Err() != nil {
+		return nil, errUndialed
+	}
+	return cc, err
 }
 
 // serve sends calls over a new connection until it ends.
