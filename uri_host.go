@@ -62,7 +62,7 @@ func (u *URI) lowerHost(from, end int) error {
 		n := bytesconv.Unescape(host[:i])
 		host, i = append(host[:n], host[i:]...), n
 	}
-	if !escaped && high >= 0x80 && !utf8.Valid(host[:i]) {
+	if (escaped || high >= 0x80) && !utf8.Valid(host[:i]) {
 		return InvalidHostError(host[:i])
 	}
 	if i > plain {
