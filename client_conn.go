@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/galehttp/gale/internal/clock"
+	"github.com/galehttp/gale/internal/engine"
 	"github.com/galehttp/gale/internal/pool"
 )
 
@@ -266,11 +267,7 @@ func (cc *clientConn) setWriteDeadline() error {
 }
 
 func isTimeout(err error) bool {
-	if errors.Is(err, os.ErrDeadlineExceeded) {
-		return true
-	}
-	var t interface{ Timeout() bool }
-	return errors.As(err, &t) && t.Timeout()
+	return errors.Is(err, os.ErrDeadlineExceeded) || engine.IsTimeout(err)
 }
 
 // AcquireReader returns a buffered reader of conn with room for ReadBufferSize

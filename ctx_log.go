@@ -12,6 +12,8 @@ import (
 	"runtime/debug"
 	"syscall"
 	"time"
+
+	"github.com/galehttp/gale/internal/engine"
 )
 
 // Logger returns a logger whose lines begin with what identifies the request.
@@ -75,10 +77,9 @@ func (s *Server) logError(nc net.Conn, what string, err error) {
 
 // common reports whether err is one of those that come with the internet.
 func common(err error) bool {
-	var t interface{ Timeout() bool }
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) ||
 		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) ||
-		errors.As(err, &t) && t.Timeout()
+		engine.IsTimeout(err)
 }
 
 func stack() []byte { return debug.Stack() }
