@@ -14,7 +14,7 @@ trap 'rm -f "$log"' EXIT
 fuzz() {
 	local try
 	for try in 1 2 3; do
-		$go test -run '^$' -fuzz "^$2\$" -fuzztime "$time" -fuzzminimizetime 5s "$1" 2>&1 | tee "$log" && return 0
+		$go test -run '^$' -fuzz "^$2\$" -fuzztime "$time" -fuzzminimizetime 10x "$1" 2>&1 | tee "$log" && return 0
 		grep -q 'context deadline exceeded' "$log" && ! grep -q 'Failing input' "$log" || return 1
 		echo "no input was found: once more (try $try)"
 	done
