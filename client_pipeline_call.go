@@ -37,7 +37,6 @@ type pipeCall struct {
 	left       bool // the caller is gone
 	sent       bool // bytes of it may have been written
 	got        bool // bytes of its response have come
-	served     int  // responses of the connection when it was written
 	sentAt     clock.Tick
 	leftAt     clock.Tick
 }
@@ -84,7 +83,7 @@ func (pc *pipeCall) drop() {
 	pc.err = nil
 	pc.head, pc.tunnel, pc.idempotent, pc.last = false, false, false, false
 	pc.prev, pc.next, pc.state = nil, nil, pipeNew
-	pc.left, pc.sent, pc.got, pc.served = false, false, false, 0
+	pc.left, pc.sent, pc.got = false, false, false
 	pc.sentAt, pc.leftAt = 0, 0
 	pipeCalls.Put(pc)
 }

@@ -42,7 +42,7 @@ type pipeConn struct {
 	closing  bool       // the server said that it closes it
 	served   int        // responses
 	writing  clock.Tick // since when something is written; 0 if nothing is
-	progress clock.Tick // when the server began to owe the next response
+	progress clock.Tick // when the server began to owe the next response; see finish
 	idle     clock.Tick // since when there is nothing to do
 	due      clock.Tick // when timer fires
 	timer    *time.Timer
@@ -81,18 +81,18 @@ func (p *pipeConn) fail(err error) {
 	p.l.mu.Unlock()
 }
 
-// stuck reports whether to wait for the next response is in vain, now that the
-// caller of pc has left: it is one that nobody wants, the server has been silent
-// as long as pc was in flight, and for a good part of the time again that the
-// response's own caller gave it. Those behind it would have to wait for it all the
-// same. The caller holds the lane's lock.
-func (p *pipeConn) stuck(pc *pipeCall) bool {
+// stuck reports whether to wait for the next response is in vain, now that a
+// caller has left: it is one that nobody wants, and since its own caller left the
+// server has been silent for a good part of the time again that this one gave it.
+// Those behind it would have to wait for it all the same. The caller holds the
+// lane's lock.
+func (p *pipeConn) stuck(now clock.Tick) bool {
 	front := p.l.flight.front
-	if front == nil || front == pc || !front.left || front.got || pc.served != p.served {
+	if front == nil || !front.left || front.got {
 		return false
 	}
-	silent := pc.leftAt - max(front.leftAt, pc.sentAt)
-	return silent >= (front.leftAt-front.sentAt)/2
+	silent := now - max(front.leftAt, p.progress)
+	return silent > 0 && silent >= (front.leftAt-front.sentAt)/2
 }
 
 // watch ends the connection if it is idle or its time is up, and otherwise
@@ -211,7 +211,7 @@ func (p *pipeConn) take() {
 		l.dequeue(pc)
 		l.flight.pushBack(pc)
 		l.waited++
-		pc.state, pc.sent, pc.sentAt, pc.served = pipeFlying, true, now, p.served
+		pc.state, pc.sent, pc.sentAt = pipeFlying, true, now
 		pc.hold()
 		p.batch = append(p.batch, pc)
 		p.last = pc.last
@@ -258,7 +258,7 @@ func (p *pipeConn) wrote(n int, err error) {
 	l := p.l
 	l.mu.Lock()
 	p.writing = 0
-	if l.c.ReadTimeout > 0 {
+	if l.c.ReadTimeout > 0 && p.batch[0] == l.flight.front {
 		p.progress = clock.Ticks()
 	}
 	if err != nil {
@@ -374,7 +374,7 @@ func (p *pipeConn) finish(keep, closes bool, err error) bool {
 		p.end(errPipeLast)
 		return false
 	}
-	if l.c.ReadTimeout > 0 {
+	if front := l.flight.front; l.c.ReadTimeout > 0 || front != nil && front.left {
 		p.progress = clock.Ticks()
 	}
 	switch surplus := len(p.cc.unread()) > 0; {

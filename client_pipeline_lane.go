@@ -91,7 +91,7 @@ func (l *pipeLane) leave(pc *pipeCall) bool {
 	}
 	pc.left, pc.leftAt = true, clock.Ticks()
 	l.waited--
-	if l.waited == 0 || l.conn.stuck(pc) {
+	if l.waited == 0 || l.conn.stuck(pc.leftAt) {
 		l.conn.end(errPipeGivenUp)
 	}
 	return true
@@ -171,6 +171,10 @@ func (l *pipeLane) connect() (cc *clientConn, err error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	l.mu.Lock()
+	if l.queue.n == 0 { // they left before they could end the dial
+		l.mu.Unlock()
+		return nil, errUndialed
+	}
 	l.undial = cancel
 	l.mu.Unlock()
 	defer func() {

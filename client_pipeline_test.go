@@ -452,10 +452,55 @@ func TestPipelineStuck(t *testing.T) {
 	if err := <-first; err != ErrTimeout {
 		t.Errorf("got %v, want ErrTimeout", err)
 	}
-	if err := c.DoTimeout(pipeReq("GET"), nil, 20*time.Millisecond); err != ErrTimeout && err != nil {
-		t.Errorf("got %v, want ErrTimeout", err)
+	for got := ""; got == ""; { // the more time the first was given, the more give up before that is noticed
+		if err := c.DoTimeout(pipeReq("GET"), nil, 20*time.Millisecond); err != ErrTimeout && err != nil {
+			t.Errorf("got %v, want ErrTimeout", err)
+		}
+		select {
+		case got = <-patient:
+			wantPipe(t, got, "GET /patient ")
+		default:
+		}
 	}
-	wantPipe(t, <-patient, "GET /patient ")
+}
+
+// A lane whose callers left before it began to dial doesn't dial for nobody:
+// no call would come to end that.
+func TestPipelineNobodyWaits(t *testing.T) {
+	c := &PipelineClient{Addr: "example.org:80", Dial: func(string) (net.Conn, error) {
+		t.Error("dialed")
+		return nil, io.EOF
+	}}
+	l := &pipeLane{}
+	l.init(c)
+	if _, err := l.connect(); err != errUndialed {
+		t.Errorf("got %v, want errUndialed", err)
+	}
+}
+
+// ReadTimeout counts from when a response is owed, however many requests are
+// written after that.
+func TestPipelineSilenceWhileWriting(t *testing.T) {
+	c := pipeServer(t, func(_ int, _ net.Conn, br *bufio.Reader) { io.Copy(io.Discard, br) })
+	c.ReadTimeout = 50 * time.Millisecond
+	first := make(chan error, 1)
+	go func() { first <- c.Do(pipeReq("POST"), nil) }()
+	ctx, cancel := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	defer cancel()
+	for range 500 {
+		select {
+		case err := <-first:
+			if err != ErrTimeout {
+				t.Errorf("got %v, want ErrTimeout", err)
+			}
+			return
+		case <-time.After(5 * time.Millisecond):
+			wg.Go(func() { c.DoContext(ctx, pipeReq("GET"), nil) })
+		}
+	}
+	t.Error("the server was waited for as long as requests were written")
 }
 
 // A server that doesn't read ends with WriteTimeout.
