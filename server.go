@@ -291,8 +291,9 @@ type Server struct {
 	// up to 256 KiB; beyond that the connection is closed.
 	StreamRequestBody bool
 
-	// Engine chooses how connections are served, EngineAuto by default. Not
-	// in fasthttp.
+	// Engine chooses how connections are served: by default, EngineAuto, with
+	// few goroutines for all where the system and the listener allow it. Not in
+	// fasthttp, which has a goroutine for each; EngineBlock does as well.
 	Engine Engine
 
 	// EventLoops is the number of pollers that EngineEvent has, each with

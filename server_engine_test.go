@@ -2,15 +2,25 @@ package gale
 
 import (
 	"fmt"
+	"log/slog"
+	"net"
 	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
 	"testing"
+	"time"
 )
 
 // TestMain lets GALE_ENGINE=event run all tests of servers on the event engine,
-// as far as they leave the choice to EngineAuto.
+// and GALE_ENGINE=block
+// on the block engine, as far as they leave the choice to EngineAuto.
 func TestMain(m *testing.M) {
 	switch e := os.Getenv("GALE_ENGINE"); e {
-	case "", "block":
+	case "":
+	case "block":
+		autoEngine = EngineBlock
 	case "event":
 		autoEngine = EngineEvent
 	default:
@@ -18,4 +28,123 @@ func TestMain(m *testing.M) {
 		os.Exit(2)
 	}
 	os.Exit(m.Run())
+}
+
+// EngineAuto takes the event engine for sockets of package net where the system
+// has it, with TLS or without, and the block engine for all else. The statistics
+// say which, and so does a log with levels; the other kind hears of it only if
+// the engine that was asked for can't be had.
+func TestEngineFor(t *testing.T) {
+	sockets := autoEngine
+	if runtime.GOOS != "linux" {
+		sockets = EngineBlock
+	}
+	cert, key, err := GenerateTestCertificate("localhost")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		name    string
+		network string
+		asked   Engine
+		wrapped bool
+		tls     bool
+		want    Engine
+		missed  bool // it isn't what was asked for
+	}{
+		{name: "tcp", network: "tcp", want: sockets},
+		{name: "unix", network: "unix", want: sockets},
+		{name: "tls", network: "tcp", tls: true, want: sockets},
+		{name: "wrapped", network: "tcp", wrapped: true, want: EngineBlock},
+		{name: "wrapped tls", network: "tcp", wrapped: true, tls: true, want: EngineBlock},
+		{name: "block", network: "tcp", asked: EngineBlock, want: EngineBlock},
+		{name: "missed", network: "tcp", asked: EngineEvent, wrapped: true, want: EngineBlock, missed: true},
+	} {
+		for _, structured := range []bool{false, true} {
+			t.Run(fmt.Sprint(tt.name, " ", structured), func(t *testing.T) {
+				addr := "127.0.0.1:0"
+				if tt.network == "unix" {
+					addr = filepath.Join(t.TempDir(), "socket")
+				}
+				ln, err := net.Listen(tt.network, addr)
+				if err != nil {
+					t.Skip(err)
+				}
+				addr = ln.Addr().String()
+				if tt.wrapped {
+					ln = struct{ net.Listener }{ln}
+				}
+				var lines testLog
+				s := &Server{Engine: tt.asked, Handler: func(*RequestCtx) {}}
+				if structured {
+					s.Slog = slog.New(slog.NewTextHandler(printed{&lines}, nil))
+				} else {
+					s.Logger = &lines
+				}
+				served := make(chan error, 1)
+				go func() {
+					if tt.tls {
+						served <- s.ServeTLSEmbed(ln, cert, key)
+					} else {
+						served <- s.Serve(ln)
+					}
+				}()
+				for end := time.Now().Add(20 * time.Second); len(s.Stats().Listeners) == 0 && time.Now().Before(end); {
+					time.Sleep(time.Millisecond)
+				}
+				want := []ListenerStats{{Network: tt.network, Address: addr, Engine: tt.want}}
+				if got := s.Stats().Listeners; !slices.Equal(got, want) {
+					t.Errorf("got %v, want %v", got, want)
+				}
+				if err := s.Close(); err != nil {
+					t.Error(err)
+				}
+				if err := <-served; err != nil {
+					t.Error(err)
+				}
+				log := lines.String()
+				switch {
+				case structured:
+					level := "INFO"
+					if tt.missed {
+						level = "WARN"
+					}
+					if !strings.Contains(log, "level="+level+" msg=serving") || !strings.Contains(log, "engine="+tt.want.String()) || strings.Count(log, "\n") != 1 {
+						t.Errorf("the log: %q", log)
+					}
+				case tt.missed && !strings.Contains(log, "EngineBlock"), !tt.missed && log != "":
+					t.Errorf("the log: %q", log)
+				}
+				if len(s.Stats().Listeners) != 0 {
+					t.Error("a listener is left")
+				}
+			})
+		}
+	}
+}
+
+// printed is a Logger as a writer.
+type printed struct{ Logger }
+
+func (p printed) Write(b []byte) (int, error) {
+	p.Printf("%s", strings.TrimSuffix(string(b), "\n"))
+	return len(b), nil
+}
+
+// Engines are named in flags, in files of settings and in what is shown.
+func TestEngineText(t *testing.T) {
+	for _, e := range []Engine{EngineAuto, EngineBlock, EngineEvent} {
+		name, err := e.MarshalText()
+		got := Engine(-1)
+		if uerr := got.UnmarshalText(name); err != nil || uerr != nil || got != e || string(name) != e.String() {
+			t.Errorf("%v became %q, %v and %v, %v", e, name, err, got, uerr)
+		}
+	}
+	e := EngineEvent
+	if err := e.UnmarshalText([]byte("steam")); err == nil || !strings.Contains(err.Error(), "auto, block or event") || e != EngineEvent {
+		t.Errorf("steam: %v, %v", e, err)
+	}
+	if s := Engine(7).String(); s != "" {
+		t.Errorf("got %q", s)
+	}
 }

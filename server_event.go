@@ -9,50 +9,6 @@ import (
 	"github.com/galehttp/gale/internal/engine"
 )
 
-// Engine is how a Server moves bytes between connections and handlers, see
-// Server.Engine. Not in fasthttp.
-type Engine int
-
-// The engines.
-const (
-	// EngineAuto leaves the choice to the library. It is EngineBlock as of now.
-	EngineAuto Engine = iota
-	// EngineBlock has a goroutine for each connection. It serves all
-	// connections on all systems.
-	EngineBlock
-	// EngineEvent has goroutines for the requests that are served and none for
-	// connections that wait, which takes less processor time and much less
-	// memory. Handlers may block as they like.
-	//
-	// It serves listeners of package net for TCP and UNIX sockets on Linux,
-	// with the TLS of ServeTLS and its kind too. Other listeners (those that
-	// wrap another one), ServeConn and other systems are served as by
-	// EngineBlock, without a change for handlers.
-	EngineEvent
-)
-
-var engineNames = [...]string{"auto", "block", "event"}
-
-// String returns "auto", "block" or "event".
-func (e Engine) String() string {
-	if e < 0 || int(e) >= len(engineNames) {
-		return ""
-	}
-	return engineNames[e]
-}
-
-// takesEvents reports whether the connections of ln are for the event engine.
-func (s *Server) takesEvents(ln net.Listener) bool {
-	e := s.Engine
-	if e == EngineAuto {
-		e = autoEngine
-	}
-	return e == EngineEvent && s.event.Serves(ln)
-}
-
-// autoEngine is what EngineAuto takes. Tests change it, to run on both.
-var autoEngine = EngineBlock
-
 // serveEvents is serve with the event engine.
 func (s *Server) serveEvents(l *listening, plain net.Listener, cfg *tls.Config) error {
 	keepAlive := defaultKeepAlive

@@ -91,8 +91,8 @@ func (s *Server) ListenAndServeUNIX(addr string, mode os.FileMode) error {
 	return s.Serve(ln)
 }
 
-// Serve accepts connections from ln and serves each on a goroutine of its own.
-// It blocks until ln fails for good, and closes ln. After Shutdown, Close or the
+// Serve accepts connections from ln and serves them, with the engine that
+// Server.Engine says. It blocks until ln fails for good, and closes ln. After Shutdown, Close or the
 // closing of ln it returns nil. A Server may serve several listeners.
 //
 // When the process runs out of descriptors, Serve closes idle connections and
@@ -102,13 +102,14 @@ func (s *Server) Serve(ln net.Listener) error { return s.serve(ln, ln, nil) }
 // serve is Serve; if cfg is not nil, ln makes TLS connections of those of plain
 // with it.
 func (s *Server) serve(ln, plain net.Listener, cfg *tls.Config) error {
-	l, err := s.begin(ln)
+	l, err := s.begin(ln, s.engineFor(plain))
 	if err != nil {
 		ln.Close()
 		return err
 	}
 	defer s.end(l)
-	if s.takesEvents(plain) {
+	s.logServing(l, plain)
+	if l.engine == EngineEvent {
 		err = s.serveEvents(l, plain, cfg)
 	} else {
 		err = engine.Accept(ln, func(c net.Conn) { s.accepted(l, c) }, s.starved)
@@ -134,6 +135,7 @@ func isClosed(err error) bool {
 // began, so that none slips through a shutdown.
 type listening struct {
 	ln        net.Listener // nil for ServeConn
+	engine    Engine
 	fixed     fixedSettings
 	epoch     uint32
 	stopClock func()
@@ -142,7 +144,7 @@ type listening struct {
 
 // begin registers ln; the first listener starts what runs beside the
 // connections.
-func (s *Server) begin(ln net.Listener) (*listening, error) {
+func (s *Server) begin(ln net.Listener, e Engine) (*listening, error) {
 	s.run.mu.Lock()
 	defer s.run.mu.Unlock()
 	if s.Handler == nil && s.tls.protos == nil {
@@ -151,7 +153,7 @@ func (s *Server) begin(ln net.Listener) (*listening, error) {
 	if s.run.listeners == nil {
 		s.run.listeners = make(map[*listening]struct{})
 	}
-	l := &listening{ln: ln, fixed: s.fixed(), epoch: s.engine.Epoch(), stopClock: clock.Start()}
+	l := &listening{ln: ln, engine: e, fixed: s.fixed(), epoch: s.engine.Epoch(), stopClock: clock.Start()}
 	s.run.listeners[l] = struct{}{}
 	s.workers.open(true)
 	if s.engine.Dispatch == nil {

@@ -21,8 +21,18 @@ type Stats struct {
 	// AcceptPauses are all pauses of accepting for want of descriptors or
 	// memory.
 	AcceptPauses uint64
+	// Listeners are those that are being served, in no order.
+	Listeners []ListenerStats
 	// Event is about the event engine.
 	Event EventStats
+}
+
+// ListenerStats is about a listener of a Server. Not in fasthttp.
+type ListenerStats struct {
+	// Network and Address are those of the listener's Addr.
+	Network, Address string
+	// Engine is EngineBlock or EngineEvent.
+	Engine Engine
 }
 
 // EventStats is what the event engine of a Server counts. Numbers of goroutines
@@ -55,6 +65,7 @@ func (s *Server) Stats() Stats {
 		Panics:              s.stats.panics.Load(),
 		Timeouts:            s.stats.timeouts.Load() + e.WriteTimeouts,
 		AcceptPauses:        s.stats.pauses.Load(),
+		Listeners:           s.listeners(),
 		Event: EventStats{
 			Loops:         e.Loops,
 			Connections:   e.Conns,
@@ -65,6 +76,23 @@ func (s *Server) Stats() Stats {
 			Wakeups:       e.Wakeups,
 		},
 	}
+}
+
+func (s *Server) listeners() (all []ListenerStats) {
+	s.run.mu.Lock()
+	defer s.run.mu.Unlock()
+	for l := range s.run.listeners {
+		all = append(all, l.stats())
+	}
+	return all
+}
+
+func (l *listening) stats() ListenerStats {
+	st := ListenerStats{Engine: l.engine}
+	if addr := l.ln.Addr(); addr != nil {
+		st.Network, st.Address = addr.Network(), addr.String()
+	}
+	return st
 }
 
 // serverStats are the counters of a Server.

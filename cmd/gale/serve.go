@@ -115,7 +115,7 @@ func (cfg *serveConfig) newServer(compressDir string, logger *slog.Logger) *gale
 	return &gale.Server{
 		Handler:      cfg.newHandler(compressDir, logger),
 		Name:         "gale",
-		Engine:       gale.Engine(cfg.engine),
+		Engine:       cfg.engine,
 		Concurrency:  cfg.maxConns,
 		IdleTimeout:  time.Minute,
 		ReadTimeout:  time.Minute,

@@ -27,7 +27,7 @@ type serveConfig struct {
 	maxConns      int
 	shutdownGrace time.Duration
 	dotfiles      bool
-	engine        engineFlag
+	engine        gale.Engine
 	log           logFlag
 }
 
@@ -40,7 +40,7 @@ func (cfg *serveConfig) flagSet() *flag.FlagSet {
 	fs.BoolVar(&cfg.compress, "compress", true, "compress what gets smaller (br, zstd, gzip) for clients that accept it")
 	fs.Var(&cfg.cors, "cors", "let pages of all origins read the files, or of one with -cors=`origin`")
 	fs.BoolVar(&cfg.dotfiles, "dotfiles", false, "serve files and folders whose names begin with a dot")
-	fs.Var(&cfg.engine, "engine", "serve with this `engine`: auto, block (a goroutine for each connection) or event (Linux)")
+	fs.TextVar(&cfg.engine, "engine", cfg.engine, "serve with this `engine`: auto, block (a goroutine for each connection) or event (Linux)")
 	fs.Var(&cfg.log, "log", "write the log in this `form`: text, json or off")
 	fs.IntVar(&cfg.maxConns, "max-conns", 0, "serve at most `n` connections at a time; 0 means the library's default")
 	cfg.shutdownGrace = 10 * time.Second
@@ -172,21 +172,6 @@ func (f *authFlag) Set(s string) error {
 	f.user, f.pass, _ = strings.Cut(s, ":")
 	f.set = true
 	return nil
-}
-
-// engineFlag is the engine to serve with.
-type engineFlag gale.Engine
-
-func (f *engineFlag) String() string { return gale.Engine(*f).String() }
-
-func (f *engineFlag) Set(s string) error {
-	for _, e := range []gale.Engine{gale.EngineAuto, gale.EngineBlock, gale.EngineEvent} {
-		if s == e.String() {
-			*f = engineFlag(e)
-			return nil
-		}
-	}
-	return errors.New("use auto, block or event")
 }
 
 // logFlag is the form of the log.

@@ -90,6 +90,9 @@ type InvalidHostError = gale.InvalidHostError
 // LBClient is [gale.LBClient].
 type LBClient = gale.LBClient
 
+// ListenerStats is [gale.ListenerStats].
+type ListenerStats = gale.ListenerStats
+
 // Logger is [gale.Logger].
 type Logger = gale.Logger
 

@@ -24,10 +24,10 @@ type acceptor struct {
 	handle  func(net.Conn)
 	starved func(error)
 
-	got   [acceptBatch]accepted
-	n     int
+	got   accepted // without a descriptor if there was none
 	err   error
 	try   func(fd uintptr) // accepts into got
+	free  func(fd uintptr) // see unblock
 	pause time.Duration
 	count atomic.Int64  // accepted by the loop
 	look  chan struct{} // tells Serve to look whether the listener is closed
@@ -41,8 +41,8 @@ type accepted struct {
 }
 
 const (
-	// acceptBatch is how many connections are accepted before the first of
-	// them is handled.
+	// acceptBatch is how many connections are accepted before others get their
+	// turn.
 	acceptBatch = 16
 	// closedPoll is how often Serve looks whether a busy listener was closed.
 	closedPoll = 100 * time.Millisecond
@@ -115,7 +115,7 @@ func (a *acceptor) wait() error {
 		case <-tick.C:
 		case <-a.look:
 		}
-		if err := a.raw.Control(func(uintptr) {}); err != nil {
+		if err := a.raw.Control(a.free); err != nil {
 			return err
 		}
 		if n := a.count.Load(); n != seen {
@@ -182,16 +182,25 @@ func (c *eventConn) stepAccept(ev uint32, wk *worker) verdict {
 		close(a.done)
 		return ended
 	}
-	a.n, a.err = 0, nil
-	if a.raw.Control(a.try) != nil {
+	if a.raw.Control(a.free) != nil {
 		return wait // it is closed, and Serve sees it
 	}
-	a.count.Add(int64(a.n))
-	for i := range a.n {
-		a.handle(a.newConn(a.got[i]))
+	n := 0
+	for ; n < acceptBatch; n++ {
+		a.got.fd, a.err = -1, nil
+		if a.raw.Control(a.try) != nil {
+			return wait
+		}
+		if a.got.fd < 0 {
+			break
+		}
+		// At once: if the listener is made one that blocks at this moment, the
+		// next call returns with the next connection only.
+		a.count.Add(1)
+		a.handle(a.newConn(a.got))
 	}
 	switch {
-	case a.err == nil && a.n == acceptBatch:
+	case n == acceptBatch:
 		wk.feeds = visitFeeds // others first
 		return again
 	case a.err == nil:
@@ -203,7 +212,7 @@ func (c *eventConn) stepAccept(ev uint32, wk *worker) verdict {
 	case passing(a.err):
 		a.starved(a.err)
 	}
-	if a.n > 0 {
+	if n > 0 {
 		a.pause = 0
 	}
 	a.pause = min(max(2*a.pause, minPause), maxPause)
@@ -232,7 +241,7 @@ func newAcceptor(ln net.Listener) (*acceptor, error) {
 		return nil, err
 	}
 	a := &acceptor{ln: ln, raw: raw, addr: ln.Addr(), sys: plainSockets}
-	a.try = a.accept
+	a.try, a.free = a.accept, a.unblock
 	switch addr := a.addr.(type) {
 	case *net.TCPAddr:
 		if !addr.IP.IsUnspecified() {

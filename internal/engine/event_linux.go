@@ -256,19 +256,19 @@ func (linuxSockets) duplicate(fd uintptr) (accepted, error) {
 	return accepted{int32(dup), fromSockaddr(sa)}, nil
 }
 
-// accept takes as many connections as there are, up to the size of a batch.
+// accept takes a connection, if there is one.
 func (a *acceptor) accept(fd uintptr) {
 	if acceptHook != nil {
 		if a.err = acceptHook(); a.err != nil {
 			return
 		}
 	}
-	for a.n < len(a.got) {
+	for {
 		nfd, sa, err := unix.Accept4(int(fd), unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC)
 		switch err {
 		case nil:
-			a.got[a.n] = accepted{int32(nfd), fromSockaddr(sa)}
-			a.n++
+			a.got = accepted{int32(nfd), fromSockaddr(sa)}
+			return
 		case unix.EINTR:
 		case unix.EAGAIN:
 			return
@@ -276,6 +276,15 @@ func (a *acceptor) accept(fd uintptr) {
 			a.err = os.NewSyscallError("accept4", err)
 			return
 		}
+	}
+}
+
+// unblock makes the listener return at once again where nobody waits. All who
+// have a duplicate of it, in other processes too, share that setting, and
+// os.File.Fd clears it: os/exec calls that where a listener is handed down.
+func (a *acceptor) unblock(fd uintptr) {
+	if fl, err := unix.FcntlInt(fd, unix.F_GETFL, 0); err == nil && fl&unix.O_NONBLOCK == 0 {
+		_ = unix.SetNonblock(int(fd), true)
 	}
 }
 

@@ -15,4 +15,5 @@ var plainSockets sockets
 func newSystem() (system, error) { return nil, errors.ErrUnsupported }
 
 func (a *acceptor) accept(uintptr)              {}
+func (a *acceptor) unblock(uintptr)             {}
 func (a *acceptor) prepare(time.Duration) error { return errors.ErrUnsupported }

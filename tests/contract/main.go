@@ -2,7 +2,7 @@
 // echo of each request it has one path for each thing that a response can be
 // tested for; see routes.go.
 //
-//	contract -addr HOST:PORT -dir DIR [-engine block|event]
+//	contract -addr HOST:PORT -dir DIR [-engine auto|block|event]
 //
 // DIR/static is served under /static/. Timeouts are 3 s each, or what the
 // environment variable CONTRACT_TIMEOUT says; everything else is the library's
@@ -24,15 +24,11 @@ func main() {
 	log.SetPrefix("contract: ")
 	addr := flag.String("addr", "127.0.0.1:8080", "listen on `host:port`")
 	dir := flag.String("dir", "", "serve the folder static in this `directory`")
-	engine := flag.String("engine", "block", "serve with this `engine`: auto, block or event")
+	var engine gale.Engine
+	flag.TextVar(&engine, "engine", gale.EngineBlock, "serve with this `engine`: auto, block or event")
 	flag.Parse()
 	if flag.NArg() > 0 || *dir == "" {
 		flag.Usage()
-		os.Exit(2)
-	}
-	chosen, ok := map[string]gale.Engine{"auto": gale.EngineAuto, "block": gale.EngineBlock, "event": gale.EngineEvent}[*engine]
-	if !ok {
-		log.Printf("unknown engine %q: use auto, block or event", *engine)
 		os.Exit(2)
 	}
 	timeout := 3 * time.Second
@@ -50,7 +46,7 @@ func main() {
 	}
 	s := &gale.Server{
 		Handler:      routes(root),
-		Engine:       chosen,
+		Engine:       engine,
 		ReadTimeout:  timeout,
 		WriteTimeout: timeout,
 		IdleTimeout:  timeout,

@@ -1,7 +1,7 @@
 // Command hello is the server that gets measured: it answers every request
 // with "Hello, world!" and a POST with its own body.
 //
-//	hello -addr HOST:PORT [-engine block|event] [-sleep 1ms [-every 100]] [-spin 100us] [-headers 4] [-freemem]
+//	hello -addr HOST:PORT [-engine auto|block|event] [-sleep 1ms [-every 100]] [-spin 100us] [-headers 4] [-freemem]
 //
 // It sends what the same programs on other libraries send, so that figures
 // can be put side by side.
@@ -23,7 +23,8 @@ func main() {
 	log.SetFlags(0)
 	log.SetPrefix("hello: ")
 	addr := flag.String("addr", "127.0.0.1:8100", "listen on `host:port`")
-	engine := flag.String("engine", "block", "serve with this `engine`: auto, block or event")
+	var engine gale.Engine
+	flag.TextVar(&engine, "engine", gale.EngineBlock, "serve with this `engine`: auto, block or event")
 	var work work
 	flag.DurationVar(&work.sleep, "sleep", 0, "sleep so long in a handler")
 	flag.Uint64Var(&work.every, "every", 1, "sleep in every `n`th handler only")
@@ -31,11 +32,6 @@ func main() {
 	headers := flag.Int("headers", 0, "answer with `n` more fields")
 	freemem := flag.Bool("freemem", false, "return free memory to the system every second")
 	flag.Parse()
-	chosen, ok := map[string]gale.Engine{"auto": gale.EngineAuto, "block": gale.EngineBlock, "event": gale.EngineEvent}[*engine]
-	if !ok {
-		log.Printf("unknown engine %q: use auto, block or event", *engine)
-		os.Exit(2)
-	}
 	if flag.NArg() > 0 || work.every == 0 {
 		flag.Usage()
 		os.Exit(2)
@@ -46,7 +42,7 @@ func main() {
 	if *freemem {
 		go freeMemory()
 	}
-	s := &gale.Server{Concurrency: 1 << 20, Engine: chosen, Handler: work.handle}
+	s := &gale.Server{Concurrency: 1 << 20, Engine: engine, Handler: work.handle}
 	log.Fatal(s.ListenAndServe(*addr))
 }
 

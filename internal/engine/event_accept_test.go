@@ -1,0 +1,56 @@
+package engine
+
+import (
+	"fmt"
+	"net"
+	"testing"
+	"time"
+)
+
+// Whoever asks for the descriptor of a duplicate of the listener, as os/exec
+// does to hand it down to a child, makes the listener one that blocks, for all
+// who have it. Each connection is served nevertheless, and Serve ends.
+func TestEventListenerMadeBlocking(t *testing.T) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := &Event{Panicked: func(r any) { t.Error(r) }, Ended: func(Session, error) {}}
+	if !e.Serves(ln) {
+		ln.Close()
+		t.Skip("no event engine here")
+	}
+	newSession := talker(t, "x")
+	served := make(chan error, 1)
+	go func() {
+		served <- e.Serve(ln, time.Minute, func(nc net.Conn) {
+			e.Adopt(nc)
+			e.Start(nc, nil, 0, newSession())
+		}, func(err error) { t.Error(err) })
+	}()
+	for i := range 50 {
+		f, err := ln.(*net.TCPListener).File()
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.Fd()
+		f.Close()
+		c, err := net.Dial("tcp", ln.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.SetDeadline(time.Now().Add(20 * time.Second))
+		line := fmt.Sprintf("line %d\n", i)
+		send(t, c, line)
+		want(t, c, line)
+		c.Close()
+	}
+	waitFor(t, func() bool { return e.Len() == 0 })
+	ln.Close()
+	select {
+	case <-served:
+	case <-time.After(20 * time.Second):
+		t.Fatal("Serve did not return when the listener was closed")
+	}
+	waitFor(t, func() bool { return e.all() == nil })
+}
