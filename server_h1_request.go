@@ -82,10 +82,10 @@ func (r *requestStream) excuse() {
 }
 
 // ReadsWhole holds a reader of the whole body to the limit of bodies, if no other
-// one was set, and logs that it is no good idea, as fasthttp does.
+// one was set, and logs once in the life of a server that it is no good idea.
 func (r *requestStream) ReadsWhole() {
 	r.mu.Lock()
-	if r.ss != nil {
+	if r.ss != nil && r.ss.s.run.readWhole.CompareAndSwap(false, true) {
 		r.ss.s.logger().Printf("gale: Request.Body() reads the entire stream into memory. " +
 			"Use Request.BodyStream() or Request.BodyWriteTo() instead to avoid out-of-memory errors.")
 	}

@@ -5,9 +5,9 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 cd "${1:-.}"
 rc=0
-for target in linux/amd64 linux/arm64 linux/386 darwin/arm64 windows/amd64 freebsd/amd64; do
-	if CGO_ENABLED=0 GOOS=${target%/*} GOARCH=${target#*/} go build ./... &&
-		CGO_ENABLED=0 GOOS=${target%/*} GOARCH=${target#*/} go vet ./...; then
+for target in linux/arm64 linux/386 darwin/arm64 windows/amd64 freebsd/amd64; do
+	export CGO_ENABLED=0 GOOS=${target%/*} GOARCH=${target#*/}
+	if go build ./... && go vet ./...; then
 		echo "ok   $target"
 	else
 		echo "FAIL $target"
