@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"sync"
+	"time"
 
 	"github.com/galehttp/gale/internal/pool"
 )
@@ -29,6 +31,8 @@ type streamPipe struct {
 	ended    bool  // the writer returned
 	err      error // what became of it
 	closed   bool
+	late     bool        // the reader's deadline has passed
+	timer    *time.Timer // of that deadline, or nil
 
 	// block is what the reader took out of the queue, off how much of it was
 	// read. They are the reader's.
@@ -133,6 +137,8 @@ func (p *streamPipe) next() error {
 			return p.err
 		case p.ended:
 			return io.EOF
+		case p.late:
+			return os.ErrDeadlineExceeded
 		}
 		p.canRead.Wait()
 	}
@@ -196,6 +202,7 @@ func (p *streamPipe) SupportsBodyWriteTo() bool { return true }
 func (p *streamPipe) Close() error {
 	p.mu.Lock()
 	p.closed = true
+	p.stopTimer()
 	p.canRead.Broadcast()
 	p.canWrite.Broadcast()
 	p.mu.Unlock()

@@ -5,10 +5,13 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"net"
+	"os"
 	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 )
 
 func TestStreamReaderGivesWhatWasWritten(t *testing.T) {
@@ -134,7 +137,10 @@ func (w *shortWriter) Write(p []byte) (int, error) {
 func TestStreamReaderResumesAfterFailedWriteTo(t *testing.T) {
 	want := strings.Repeat("x1y2", 30_000)
 	for _, werr := range []error{nil, io.ErrUnexpectedEOF} {
-		r := NewStreamReader(func(w *bufio.Writer) { _, _ = w.WriteString(want) }).(*streamPipe)
+		r := NewStreamReader(func(w *bufio.Writer) { _, _ = w.WriteString(want) }).(io.WriterTo).(interface {
+			io.Reader
+			io.WriterTo
+		})
 		w := &shortWriter{n: 40_001, err: werr}
 		n, err := r.WriteTo(w)
 		if n != 40_001 || werr == nil && err != io.ErrShortWrite || werr != nil && err != werr {
@@ -162,6 +168,54 @@ func TestStreamReaderLeavesNoGoroutine(t *testing.T) {
 			})
 			_, _ = r.Read(make([]byte, 3))
 			_ = r.Close()
+		}
+	})
+}
+
+// What NewStreamReader returns is a net.Conn that can be read from: a deadline
+// ends a Read that waits, and no more once it is taken away.
+func TestStreamReaderIsConn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		more := make(chan bool)
+		r := NewStreamReader(func(w *bufio.Writer) {
+			_, _ = w.WriteString("first")
+			_ = w.Flush()
+			<-more
+			_, _ = w.WriteString("second")
+		})
+		c := r.(net.Conn)
+		if _, ok := r.(BodyWriterTo); ok {
+			t.Error("it is a BodyWriterTo, which has nothing to do with connections")
+		}
+		if c.LocalAddr().Network() != "pipe" || c.RemoteAddr().String() != "pipe" {
+			t.Error(c.LocalAddr(), c.RemoteAddr())
+		}
+		if _, err := c.Write([]byte("x")); err == nil {
+			t.Error("written to nobody")
+		}
+		b := make([]byte, 10)
+		_ = c.SetDeadline(time.Now().Add(time.Second))
+		if n, err := c.Read(b); string(b[:n]) != "first" || err != nil {
+			t.Fatalf("%q, %v", b[:n], err)
+		}
+		for _, when := range []time.Duration{time.Second, -time.Second, time.Minute} {
+			_ = c.SetReadDeadline(time.Now().Add(when))
+			if n, err := c.Read(b); n != 0 || !errors.Is(err, os.ErrDeadlineExceeded) {
+				t.Fatalf("%v: %q, %v", when, b[:n], err)
+			}
+		}
+		_ = c.SetReadDeadline(time.Now().Add(time.Second))
+		_ = c.SetReadDeadline(time.Time{})
+		go func() {
+			time.Sleep(time.Hour)
+			more <- true
+		}()
+		if n, err := c.Read(b); string(b[:n]) != "second" || err != nil {
+			t.Fatalf("without a deadline: %q, %v", b[:n], err)
+		}
+		_ = c.SetReadDeadline(time.Now().Add(time.Hour))
+		if err := c.Close(); err != nil {
+			t.Fatal(err)
 		}
 	})
 }

@@ -43,8 +43,11 @@ type ReadCloserWithError interface {
 // from any goroutine and more than once: it makes writes of sw fail with
 // io.ErrClosedPipe, upon which sw must return. What was written before Close
 // can still be read after it.
-func NewStreamReader(sw StreamWriter) io.ReadCloser { return newStreamPipe(sw) }
+//
+// The reader is a net.Conn, too, which can be read from only: with SetReadDeadline
+// a Read doesn't wait longer than that.
+func NewStreamReader(sw StreamWriter) io.ReadCloser { return &streamConn{newStreamPipe(sw)} }
 
-// NewBoundedStreamReader is the same as [NewStreamReader], which bounds what
-// it holds too. In fasthttp they differ.
+// NewBoundedStreamReader is [NewStreamReader] whose reader is a [BodyWriterTo]
+// and no net.Conn. In fasthttp only this one bounds what it holds.
 func NewBoundedStreamReader(sw StreamWriter) io.ReadCloser { return newStreamPipe(sw) }

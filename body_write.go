@@ -161,8 +161,11 @@ const maxEmptyReads = 100
 func writeBodyChunked(w *bufio.Writer, r io.Reader) error {
 	c := chunkWriter{w: w}
 	var err error
-	if p, ok := r.(*streamPipe); ok {
-		c.more = p.ready
+	switch r := r.(type) {
+	case *streamPipe:
+		c.more = r.ready
+	case *streamConn:
+		c.more = r.p.ready
 	}
 	if wt, ok := bodyWriterTo(r); ok {
 		_, err = wt.WriteTo(&c)
@@ -201,6 +204,8 @@ func bodyWriterTo(r io.Reader) (io.WriterTo, bool) {
 	switch r := r.(type) {
 	case BodyWriterTo:
 		return r, r.SupportsBodyWriteTo()
+	case *streamConn:
+		return r, true
 	case *bytes.Reader:
 		return r, true
 	case *bytes.Buffer:

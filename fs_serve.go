@@ -25,41 +25,51 @@ var zeroTime time.Time
 // Compressed copies are written next to the file, as FS.Compress says. Use
 // ServeFileUncompressed to have none.
 //
-// path is the name of a file and taken literally, just as in ServeFileLiteral:
-// "%20", "?" and "#" in it mean themselves. fasthttp takes it as a URI and
-// decodes it, so that a name checked by the caller could become another one.
-// The request's URI is left alone.
+// path is the name of a file. fasthttp takes it as a URI and decodes it, so that
+// a name that the caller has checked could become another one. Here a
+// name that would be another one as a URI, since it has "?", "#" or an escape such
+// as "%20", is answered with 404; ServeFileLiteral takes every name as it
+// is. The request's URI is left alone.
 //
 // WARNING: this gives access to every file of the system. Never pass a path
 // that a client has chosen; use an FS with a Root.
-func ServeFile(ctx *RequestCtx, path string) { serveFile(ctx, path, true) }
+func ServeFile(ctx *RequestCtx, path string) { serveNamed(ctx, path, true) }
 
-// ServeFileLiteral is the same as ServeFile.
+// ServeFileLiteral is ServeFile for all names of files: "%20", "?" and "#" in path
+// mean themselves.
 func ServeFileLiteral(ctx *RequestCtx, path string) { serveFile(ctx, path, true) }
 
 // ServeFileBytes is ServeFile for a path in bytes, which it doesn't keep.
-func ServeFileBytes(ctx *RequestCtx, path []byte) { serveFile(ctx, bytesconv.B2S(path), true) }
+func ServeFileBytes(ctx *RequestCtx, path []byte) { serveNamed(ctx, bytesconv.B2S(path), true) }
 
 // ServeFileUncompressed is ServeFile without compressed variants.
-func ServeFileUncompressed(ctx *RequestCtx, path string) { serveFile(ctx, path, false) }
+func ServeFileUncompressed(ctx *RequestCtx, path string) { serveNamed(ctx, path, false) }
 
 // ServeFileBytesUncompressed is ServeFileUncompressed for a path in bytes, which
 // it doesn't keep.
 func ServeFileBytesUncompressed(ctx *RequestCtx, path []byte) {
-	serveFile(ctx, bytesconv.B2S(path), false)
+	serveNamed(ctx, bytesconv.B2S(path), false)
 }
 
 // ServeFS answers with the file at path in filesystem, as ServeFile does with
 // those of the system. path is relative to the root of filesystem, with or
 // without a slash in front; it can't lead out of it.
 //
-// path is taken literally, unlike fasthttp's, just as in ServeFSLiteral.
+// A name that would be another one as a URI is answered with 404, as in ServeFile;
+// ServeFSLiteral takes every name as it is.
 //
 // Handlers for filesystems that can be compared are kept, so that files and
 // compressed variants are cached between calls.
-func ServeFS(ctx *RequestCtx, filesystem fs.FS, path string) { serveTree(ctx, filesystem, path) }
+func ServeFS(ctx *RequestCtx, filesystem fs.FS, path string) {
+	if readsOtherwise(path) {
+		treeHandler(filesystem).fail(ctx, bytesconv.S2B(path), fs.ErrNotExist)
+		return
+	}
+	serveTree(ctx, filesystem, path)
+}
 
-// ServeFSLiteral is the same as ServeFS.
+// ServeFSLiteral is ServeFS for all names of files: "%20", "?" and "#" in path mean
+// themselves.
 func ServeFSLiteral(ctx *RequestCtx, filesystem fs.FS, path string) {
 	serveTree(ctx, filesystem, path)
 }
@@ -75,6 +85,31 @@ var systemFiles = sync.OnceValue(func() *fsHandler {
 		AcceptByteRange:    true,
 	})
 })
+
+// serveNamed is serveFile for names that mean the same as a URI.
+func serveNamed(ctx *RequestCtx, path string, compressed bool) {
+	if readsOtherwise(path) {
+		systemFiles().fail(ctx, bytesconv.S2B(path), fs.ErrNotExist)
+		return
+	}
+	serveFile(ctx, path, compressed)
+}
+
+// readsOtherwise reports whether path would name another file if it were taken as
+// a URI: it has a query, a fragment or a percent-encoded byte (RFC 3986 section 3).
+func readsOtherwise(path string) bool {
+	for i := 0; i < len(path); i++ {
+		switch path[i] {
+		case '?', '#':
+			return true
+		case '%':
+			if i+2 < len(path) && bytesconv.HexValue[path[i+1]]|bytesconv.HexValue[path[i+2]] < 16 {
+				return true
+			}
+		}
+	}
+	return false
+}
 
 func serveFile(ctx *RequestCtx, path string, compressed bool) {
 	h := systemFiles()

@@ -105,14 +105,14 @@ func appendField(dst []byte, f *msg.Fields, i int, asIs bool) []byte {
 	return append(dst, "\r\n"...)
 }
 
-// appendFields appends the fields in order, but those whose bit 1<<id is set
-// in skip.
+// appendFields appends the fields in order, but those that are never sent and
+// those whose bit 1<<id is set in skip.
 func appendFields(dst []byte, f *msg.Fields, skip uint64, asIs bool) []byte {
 	if !asIs {
 		return f.AppendWire(dst, skip)
 	}
 	for i := range f.Recs {
-		if !hidden(f, i, skip) {
+		if f.Recs[i].Flags&msg.Unsent == 0 && !hidden(f, i, skip) {
 			dst = appendField(dst, f, i, true)
 		}
 	}

@@ -13,14 +13,16 @@ import (
 // b is a head from its first byte on, s says where to go on. Each complete line
 // leaves a record in f with offsets into b plus base, and moves s.Line past
 // it. The result is nil behind the empty line, else ErrPartial or an *Error.
-func parseFields(b []byte, s *msg.Scan, base int, f *msg.Fields, maxFields int) error {
+//
+// If lenient is set, spaces within names are accepted, and such a field is Unsent.
+func parseFields(b []byte, s *msg.Scan, base int, f *msg.Fields, maxFields int, lenient bool) error {
 	maxFields = min(maxFields, msg.MaxFields)
 	for {
 		if s.Seen == 0 && base == 0 && fastFields(b, s, f, maxFields) {
 			return nil
 		}
 		line := s.Line
-		colon, end, err := scanField(b, s)
+		colon, end, err := scanField(b, s, lenient)
 		if err != nil {
 			return err
 		}
@@ -35,6 +37,10 @@ func parseFields(b []byte, s *msg.Scan, base int, f *msg.Fields, maxFields int) 
 		if bit := uint64(1) << id; f.Seen()&bit != 0 {
 			s.Dups |= bit
 		}
+		flags := uint8(0)
+		if lenient && !isName(b[line:colon]) {
+			flags = msg.Unsent
+		}
 		from, to := bytesconv.TrimRange(b, colon+1, end)
 		f.Push(msg.Field{
 			NameOff: uint32(line + base),
@@ -42,6 +48,7 @@ func parseFields(b []byte, s *msg.Scan, base int, f *msg.Fields, maxFields int) 
 			ValLen:  uint32(to - from),
 			NameLen: uint16(colon - line),
 			ID:      id,
+			Flags:   flags,
 		})
 		s.Line = end + 2
 	}
@@ -50,12 +57,13 @@ func parseFields(b []byte, s *msg.Scan, base int, f *msg.Fields, maxFields int) 
 // scanField finds the colon and the CRLF of the field line at s.Line and
 // checks each byte. For the empty line both are at s.Line. A line that isn't
 // complete is remembered in s, so that no byte is looked at twice however it
-// arrives, and an invalid byte is an error as soon as it is there.
-func scanField(b []byte, s *msg.Scan) (colon, end int, err error) {
+// arrives, and an invalid byte is an error as soon as it is there. With spaces
+// set, a space may stand between two bytes of the name.
+func scanField(b []byte, s *msg.Scan, spaces bool) (colon, end int, err error) {
 	line := s.Line
 	i := max(line, s.Seen)
 	if s.Seps == 0 {
-		for i < len(b) && bytesconv.Token[b[i]] {
+		for i < len(b) && (bytesconv.Token[b[i]] || spaces && b[i] == ' ' && i > line) {
 			i++
 		}
 		switch {
@@ -64,7 +72,7 @@ func scanField(b []byte, s *msg.Scan) (colon, end int, err error) {
 			return 0, 0, ErrPartial
 		case i == line && b[i] == '\r':
 			return line, line, lineEnd(b, i, s, ErrLineEnd)
-		case b[i] != ':' || i == line:
+		case b[i] != ':' || i == line || b[i-1] == ' ':
 			return 0, 0, fieldNameError(b, i, line)
 		}
 		s.Sep[0], s.Seps = i, 1

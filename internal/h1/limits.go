@@ -12,11 +12,28 @@ type Limits struct {
 	Head int
 	// Fields is the highest number of field lines (default 512), beyond it 431.
 	Fields int
-	// Lenient accepts what old or careless programs write and nobody could
-	// read in two ways: a version HTTP/0.9, several spaces in a status line, a fragment in a target,
-	// whitespace behind a chunk size, and Content-Length beside "chunked", which
-	// then counts for nothing and ends the connection (RFC 9112 section 6.1). It is
-	// for messages that come from elsewhere than a connection of a server.
+	// Lenient accepts some of what old or careless programs write. It is for the
+	// Read methods that programs call themselves, on messages from files, captures
+	// and logs; the connections of servers and clients never have it. It does not
+	// change where a message ends, but for the last item, and each item alone is
+	// harmless:
+	//
+	//   - The version HTTP/0.9 in a start line. The rest is read as HTTP/1.0 has it,
+	//     so that the connection closes; a request without a version stays an error.
+	//   - Several spaces before the code of a status line. The code is the only
+	//     thing there that is a number, so nobody takes another one.
+	//   - A fragment in a target. It stays in the target as it came, for the URI to
+	//     split off; no server answers by it.
+	//   - Spaces within a field name, not at its ends. Such a name means nothing to
+	//     HTTP, thus it can neither frame nor route; the field is found by its name and
+	//     never written (msg.Unsent). A space before the colon, which some ignore and
+	//     others don't, stays an error (RFC 9112 section 5.1).
+	//   - Whitespace behind a chunk size. The digits are all there is before the
+	//     CRLF, so that the size is the same to all (RFC 9112 section 7.1.1 allows it
+	//     before an extension).
+	//   - Content-Length beside "chunked". The length counts for nothing and the
+	//     connection closes, which RFC 9112 section 6.1 allows. Others may end the
+	//     message elsewhere: that is why servers and clients refuse it.
 	Lenient bool
 }
 

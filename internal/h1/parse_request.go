@@ -35,7 +35,7 @@ func ParseRequest(b []byte, h *msg.RequestHead, lim *Limits) (n int, err error) 
 		err = parseRequestLine(head, h, lim)
 	}
 	if err == nil {
-		err = parseFields(head, &h.Scan, 0, &h.Fields, lim.fields())
+		err = parseFields(head, &h.Scan, 0, &h.Fields, lim.fields(), lim.lenient())
 	}
 	if err != nil {
 		if err == ErrPartial && len(head) == maxHead {

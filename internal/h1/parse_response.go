@@ -18,7 +18,7 @@ func ParseResponse(b []byte, h *msg.ResponseHead, lim *Limits) (n int, err error
 		err = parseStatusLine(head, h, lim.lenient())
 	}
 	if err == nil {
-		err = parseFields(head, &h.Scan, 0, &h.Fields, lim.fields())
+		err = parseFields(head, &h.Scan, 0, &h.Fields, lim.fields(), lim.lenient())
 	}
 	if err != nil {
 		if err == ErrPartial && len(head) == maxHead {

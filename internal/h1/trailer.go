@@ -41,7 +41,7 @@ func (t *trailerScan) next(b []byte, f *msg.Fields, lim *Limits) (n int, done bo
 	}
 	before := len(f.Recs)
 	maxFields := before + lim.fields() - t.fields
-	err = parseFields(b, &t.scan, len(f.Buf), f, maxFields)
+	err = parseFields(b, &t.scan, len(f.Buf), f, maxFields, false)
 	n = t.scan.Line
 	switch err {
 	case nil:
@@ -71,7 +71,8 @@ func (t *trailerScan) next(b []byte, f *msg.Fields, lim *Limits) (n int, done bo
 
 // forbiddenTrailers are the known fields of RFC 9110 section 6.5.1: those for
 // framing, routing, authentication, request modifiers, and response control, and
-// those that say how content is to be read.
+// those that say how content is to be read. Date is not one of them: it says
+// when the message was made (section 6.6.1), and nothing depends on it.
 var forbiddenTrailers = func() (set uint64) {
 	for _, id := range []msg.ID{
 		msg.Host, msg.ContentLength, msg.TransferEncoding, msg.Connection, msg.KeepAlive, msg.ProxyConnection,
@@ -79,7 +80,7 @@ var forbiddenTrailers = func() (set uint64) {
 		msg.IfModifiedSince, msg.IfUnmodifiedSince, msg.IfRange, msg.CacheControl, msg.Pragma,
 		msg.Authorization, msg.ProxyAuthorization, msg.Cookie, msg.SetCookie,
 		msg.ContentType, msg.ContentEncoding, msg.ContentRange, msg.ContentLanguage, msg.ContentDisposition,
-		msg.Location, msg.Date, msg.Expires, msg.Vary,
+		msg.Location, msg.Expires, msg.Vary,
 		msg.XForwardedFor, msg.XForwardedHost, msg.XForwardedProto, msg.XRealIp,
 	} {
 		set |= 1 << id

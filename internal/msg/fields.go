@@ -22,6 +22,9 @@ const (
 	// AsIs says that the name of a known field may be spelled in another way
 	// than the customary one.
 	AsIs
+	// Unsent marks a field that was received under a name that is no token: it
+	// can be looked up, but is never written.
+	Unsent
 )
 
 // Field is one field line as offsets into Fields.Buf.
@@ -415,12 +418,12 @@ func (f *Fields) kill(i int) {
 }
 
 // AppendWire appends the field lines in order, "Name: value\r\n" each, but
-// those with an id whose bit 1<<id is set in skip.
+// those that are Unsent or have an id whose bit 1<<id is set in skip.
 func (f *Fields) AppendWire(dst []byte, skip uint64) []byte {
 	from, to := uint32(0), uint32(0) // a run of the arena that goes out as it is
 	for i := range f.Recs {
 		r := &f.Recs[i]
-		if r.Flags&Dead != 0 || skip&(1<<r.ID) != 0 && r.ID != Unknown {
+		if r.Flags&(Dead|Unsent) != 0 || skip&(1<<r.ID) != 0 && r.ID != Unknown {
 			continue
 		}
 		if r.Flags&Wire == 0 {
@@ -507,7 +510,7 @@ func (f *Fields) compact() {
 		if r.Flags&Canonical == 0 { // a name that was not looked at yet stays as it came
 			n.Flags = 0
 		}
-		n.Flags |= r.Flags & AsIs
+		n.Flags |= r.Flags & (AsIs | Unsent)
 		f.note(r.ID, live)
 	}
 }

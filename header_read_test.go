@@ -1,0 +1,90 @@
+package gale
+
+import (
+	"bufio"
+	"io"
+	"strings"
+	"testing"
+)
+
+// A field whose name has spaces can be read by hand and looked up; it is
+// never written, whatever became of the header since.
+func TestHeaderReadSpacesInNames(t *testing.T) {
+	const fields = "Host: a\r\nuser agent: b\r\ncontent length: 5\r\nX: c\r\n\r\n"
+	read := func(h interface{ Read(*bufio.Reader) error }, start string) {
+		t.Helper()
+		if err := h.Read(bufio.NewReader(strings.NewReader(start + fields))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, change := range map[string]func(req *RequestHeader, resp *ResponseHeader){
+		"as read": func(*RequestHeader, *ResponseHeader) {},
+		"set": func(req *RequestHeader, resp *ResponseHeader) {
+			req.Set("X", "d")
+			resp.Set("X", "d")
+		},
+		"copied": func(req *RequestHeader, resp *ResponseHeader) {
+			var a RequestHeader
+			var b ResponseHeader
+			req.CopyTo(&a)
+			resp.CopyTo(&b)
+			a.CopyTo(req)
+			b.CopyTo(resp)
+		},
+		"compacted": func(req *RequestHeader, resp *ResponseHeader) {
+			for range 20 {
+				req.Set("X", strings.Repeat("x", 2000))
+				resp.Set("X", strings.Repeat("x", 2000))
+				req.Set("X", "y")
+				resp.Set("X", "y")
+			}
+		},
+	} {
+		for _, asIs := range []bool{false, true} {
+			var req RequestHeader
+			var resp ResponseHeader
+			if asIs {
+				req.DisableNormalizing()
+				resp.DisableNormalizing()
+			}
+			read(&req, "GET / HTTP/1.1\r\n")
+			read(&resp, "HTTP/1.1 200 OK\r\n")
+			change(&req, &resp)
+			if string(req.Peek("user agent")) != "b" || string(resp.Peek("user agent")) != "b" {
+				t.Errorf("%s, %v: found %q, %q", name, asIs, req.Peek("user agent"), resp.Peek("user agent"))
+			}
+			if req.ContentLength() != 0 && req.ContentLength() != -2 || resp.ContentLength() == 5 {
+				t.Errorf("%s, %v: the length is %d, %d", name, asIs, req.ContentLength(), resp.ContentLength())
+			}
+			for _, wire := range []string{req.String(), resp.String()} {
+				if s := strings.ToLower(wire); strings.Contains(s, "user agent") || strings.Contains(s, "content length") || !strings.Contains(s, "\r\nx: ") {
+					t.Errorf("%s, %v: written as %q", name, asIs, wire)
+				}
+			}
+		}
+	}
+	for _, bad := range []string{"user agent : b", " user agent: b", "user\tagent: b"} {
+		var h RequestHeader
+		if err := h.Read(bufio.NewReader(strings.NewReader("GET / HTTP/1.1\r\nHost: a\r\n" + bad + "\r\n\r\n"))); err == nil {
+			t.Errorf("%q was accepted", bad)
+		}
+	}
+}
+
+// A server takes none of what the Read methods are lenient about.
+func TestServerIsNotLenient(t *testing.T) {
+	ts := startServer(t, nil, func(ctx *RequestCtx) {})
+	for _, in := range []string{
+		"GET / HTTP/1.1\r\nHost: a\r\nuser agent: b\r\n\r\n",
+		"GET / HTTP/0.9\r\n\r\n",
+		"GET /a#b HTTP/1.1\r\nHost: a\r\n\r\n",
+		"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+		"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0 \r\n\r\n",
+	} {
+		c := ts.dial()
+		_, _ = io.WriteString(c, in)
+		if line, _ := c.br.ReadString('\n'); !strings.HasPrefix(line, "HTTP/1.1 400") && !strings.HasPrefix(line, "HTTP/1.1 505") {
+			t.Errorf("%q: %q", in, line)
+		}
+	}
+}
