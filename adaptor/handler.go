@@ -60,6 +60,9 @@ func serve(h http.Handler, ctx *gale.RequestCtx) {
 				panic(gale.ErrAbortHandler)
 			}
 		default:
+			if x.w.flushed { // the server logs it too, with the stack; this line tells what the client has got
+				ctx.Logger().Printf("panic in net/http handler: %v (part of the response was sent)", r)
+			}
 			panic(r)
 		}
 	}()

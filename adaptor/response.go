@@ -470,6 +470,23 @@ func (w *response) setTrailers() {
 			h.Add(k, v)
 		}
 	}
+	if !w.flushed {
+		w.addLateFields(h)
+	}
+}
+
+// addLateFields sends what was announced as a trailer field when it was too late
+// for a trailer section, after the first write, in the header, which is still here.
+func (w *response) addLateFields(h *gale.ResponseHeader) {
+	for _, list := range w.head["Trailer"] {
+		for name := range strings.SplitSeq(list, ",") {
+			name = http.CanonicalHeaderKey(strings.Trim(name, " \t"))
+			if slices.Contains(w.late, name) || len(h.Peek(name)) > 0 {
+				continue
+			}
+			w.setField(h, name, w.head[name])
+		}
+	}
 }
 
 // end cuts w off from the RequestCtx.

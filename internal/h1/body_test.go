@@ -72,6 +72,7 @@ var chunkedCases = []bodyCase{
 	{"request in the trailers", "0\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n", "", "", "", ErrFieldName},
 	{"length in the trailers", "0\r\nA: b\r\ncontent-LENGTH: 5\r\n\r\n", "", "", "", ErrTrailer},
 	{"host in the trailers", "0\r\nHost: a\r\n\r\n", "", "", "", ErrTrailer},
+	{"date", "0\r\nDate: x\r\n\r\n", "", "Date=x", "", nil},
 	{"unknown forbidden trailer", "0\r\nmax-forwards: 1\r\n\r\n", "", "", "", ErrTrailer},
 }
 
