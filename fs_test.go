@@ -1,14 +1,8 @@
 package gale
 
 import (
-	"bytes"
 	"embed"
-	"fmt"
-	"io"
 	"io/fs"
-	"mime"
-	"mime/multipart"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -19,78 +13,7 @@ import (
 	"time"
 )
 
-// fsAnswer is a response as a test wants to see it.
-type fsAnswer struct {
-	status int
-	header *ResponseHeader
-	body   string
-}
-
-func (a *fsAnswer) get(name string) string { return string(a.header.Peek(name)) }
-
-// ask sends a request to h. Fields are given as "Name: value".
-func ask(t *testing.T, h RequestHandler, method, target string, fields ...string) *fsAnswer {
-	t.Helper()
-	var req Request
-	req.Header.SetMethod(method)
-	req.SetRequestURI(target)
-	req.Header.SetHost("example.com")
-	for _, f := range fields {
-		name, value, _ := strings.Cut(f, ": ")
-		req.Header.Add(name, value)
-	}
-	var ctx RequestCtx
-	ctx.Init(&req, nil, discardLogger{})
-	h(&ctx)
-	a := &fsAnswer{status: ctx.Response.StatusCode(), header: &ctx.Response.Header}
-	if s := ctx.Response.BodyStream(); s != nil {
-		var b bytes.Buffer
-		if _, err := io.Copy(&b, s); err != nil {
-			t.Errorf("%s %s: body: %v", method, target, err)
-		}
-		a.body = b.String()
-		if err := ctx.Response.CloseBodyStream(); err != nil {
-			t.Errorf("%s %s: close: %v", method, target, err)
-		}
-	} else if !ctx.Response.SkipBody {
-		a.body = string(ctx.Response.Body())
-	}
-	return a
-}
-
-type discardLogger struct{}
-
-func (discardLogger) Printf(string, ...any) {}
-
 const alphabet = "abcdefghijklmnopqrstuvwxyz"
-
-// fsTree makes a directory with files of every kind that the tests need.
-func fsTree(t *testing.T) string {
-	t.Helper()
-	base := t.TempDir()
-	root := filepath.Join(base, "root")
-	for _, d := range []string{"sub/deep", "indexed", "empty", ".git", ".well-known"} {
-		if err := os.MkdirAll(filepath.Join(root, d), 0o700); err != nil {
-			t.Fatal(err)
-		}
-	}
-	old := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	for name, data := range map[string]string{
-		"../secret.txt": "TOP-SECRET", "hello.txt": alphabet, "a b%20.txt": "percent", "sub/a.txt": "sub", "sub/<b>&.txt": "x",
-		"indexed/index.html": "<p>index</p>", ".git/config": "git", ".hidden": "hidden", ".well-known/acme": "acme", "zero.txt": "",
-		"page": "<!DOCTYPE html><p>hi", "big.txt": strings.Repeat("0123456789", 10_000), "big.bin": strings.Repeat("\x00\x01\x02\x03", 25_000),
-	} {
-		name = filepath.Join(root, name)
-		write(t, name, data)
-		if err := os.Chtimes(name, old, old); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := os.Symlink("../secret.txt", filepath.Join(root, "out")); err != nil {
-		t.Log(err)
-	}
-	return root
-}
 
 func TestFSFiles(t *testing.T) {
 	root := fsTree(t)
@@ -135,32 +58,6 @@ func TestFSHead(t *testing.T) {
 			t.Errorf("HEAD %s: %q", target, s)
 		}
 	}
-}
-
-// overTCP sends a request to a server with handler h and returns all that it
-// answers before it closes.
-func overTCP(t *testing.T, h RequestHandler, request string) string {
-	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &Server{Handler: h, Logger: discardLogger{}}
-	go s.Serve(ln)
-	defer s.Shutdown()
-	c, err := net.Dial("tcp", ln.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	if _, err := io.WriteString(c, request); err != nil {
-		t.Fatal(err)
-	}
-	b, err := io.ReadAll(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(b)
 }
 
 func TestFSOverTCP(t *testing.T) {
@@ -295,92 +192,6 @@ func TestFSDotFiles(t *testing.T) {
 	for target, want := range map[string]int{"/.hidden": 404, "/.git/config": 404, "/.well-known/acme": 200, "/hello.txt": 200} {
 		if a := ask(t, fs.NewRequestHandler(), "GET", target); a.status != want {
 			t.Errorf("%s: %d, want %d", target, a.status, want)
-		}
-	}
-}
-
-func TestFSRanges(t *testing.T) {
-	root := fsTree(t)
-	h := FSHandler(root, 0)
-	big := strings.Repeat("0123456789", 10_000)
-	for _, tt := range []struct {
-		target, field string
-		status        int
-		contentRange  string
-		body          string
-	}{
-		{"/hello.txt", "bytes=2-5", 206, "bytes 2-5/26", "cdef"},
-		{"/hello.txt", "bytes=-3", 206, "bytes 23-25/26", "xyz"},
-		{"/hello.txt", "bytes=24-", 206, "bytes 24-25/26", "yz"},
-		{"/hello.txt", "bytes=-1000", 206, "bytes 0-25/26", alphabet},
-		{"/hello.txt", "bytes=100-", 416, "bytes */26", "Range Not Satisfiable"},
-		{"/hello.txt", "bytes=5-2", 416, "bytes */26", "Range Not Satisfiable"},
-		{"/hello.txt", "items=0-5", 200, "", alphabet},
-		{"/zero.txt", "bytes=0-", 416, "bytes */0", "Range Not Satisfiable"},
-		{"/big.txt", "bytes=99990-", 206, "bytes 99990-99999/100000", big[99990:]},
-		{"/big.txt", "bytes=0-59999,50000-99999", 206, "bytes 0-99999/100000", big},
-	} {
-		a := ask(t, h, "GET", tt.target, "Range: "+tt.field)
-		if a.status != tt.status || a.get("Content-Range") != tt.contentRange || a.body != tt.body {
-			t.Errorf("%s %s: %d, %s, %.40q", tt.target, tt.field, a.status, a.get("Content-Range"), a.body)
-		}
-	}
-	if a := ask(t, h, "HEAD", "/hello.txt", "Range: bytes=0-1"); a.status != 206 || a.get("Content-Range") != "bytes 0-1/26" || a.body != "" {
-		t.Errorf("HEAD: %d, Content-Range %s, %q: want what GET gets, without a body", a.status, a.get("Content-Range"), a.body)
-	}
-	if a := ask(t, h, "HEAD", "/hello.txt", "Range: bytes=0-1,9-10"); a.status != 200 {
-		t.Errorf("HEAD with several ranges: %d", a.status)
-	}
-	if a := ask(t, (&FS{Root: root}).NewRequestHandler(), "GET", "/hello.txt", "Range: bytes=0-1"); a.status != 200 || a.get("Accept-Ranges") != "" {
-		t.Errorf("ranges off: %d, %s", a.status, a.get("Accept-Ranges"))
-	}
-}
-
-func TestFSMultipleRanges(t *testing.T) {
-	root := fsTree(t)
-	big := strings.Repeat("0123456789", 10_000)
-	for target, data := range map[string]string{"/hello.txt": alphabet, "/big.txt": big} {
-		a := ask(t, FSHandler(root, 0), "GET", target, "Range: bytes=4-5,-2,0-1")
-		if a.status != 206 {
-			t.Fatalf("%s: %d", target, a.status)
-		}
-		mediaType, params, err := mime.ParseMediaType(string(a.header.ContentType()))
-		if err != nil || mediaType != "multipart/byteranges" {
-			t.Fatalf("%s: %s", target, a.header.ContentType())
-		}
-		r := multipart.NewReader(strings.NewReader(a.body), params["boundary"])
-		for _, want := range []struct{ cr, body string }{
-			{fmt.Sprintf("bytes 4-5/%d", len(data)), data[4:6]},
-			{fmt.Sprintf("bytes %d-%d/%d", len(data)-2, len(data)-1, len(data)), data[len(data)-2:]},
-			{fmt.Sprintf("bytes 0-1/%d", len(data)), data[:2]},
-		} {
-			p, err := r.NextPart()
-			if err != nil {
-				t.Fatal(err)
-			}
-			body, err := io.ReadAll(p)
-			if err != nil || string(body) != want.body || p.Header.Get("Content-Range") != want.cr || p.Header.Get("Content-Type") != "text/plain; charset=utf-8" {
-				t.Errorf("part %q, %v, %v", body, p.Header, err)
-			}
-		}
-		if _, err := r.NextPart(); err != io.EOF {
-			t.Errorf("after the last part: %v", err)
-		}
-	}
-	many := "Range: bytes=0-0" + strings.Repeat(",2-2", 100)
-	if a := ask(t, FSHandler(root, 0), "GET", "/big.txt", many); a.status != 200 {
-		t.Errorf("a hundred ranges: %d", a.status)
-	}
-}
-
-func TestFSRangeOutputIsBounded(t *testing.T) {
-	h := FSHandler(fsTree(t), 0)
-	for _, field := range []string{
-		"bytes=0-" + strings.Repeat(",0-", 30), "bytes=" + strings.Repeat("0-99999,", 30), "bytes=0-49999,50001-99999",
-		"bytes=-100000" + strings.Repeat(",1-", 20),
-	} {
-		if a := ask(t, h, "GET", "/big.txt", "Range: "+field); len(a.body) > 110_000 {
-			t.Errorf("%.30s: %d bytes of a file of 100000", field, len(a.body))
 		}
 	}
 }

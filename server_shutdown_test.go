@@ -5,6 +5,9 @@ import (
 	"errors"
 	"io"
 	"net"
+	"net/http"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -142,4 +145,81 @@ func TestShutdownDoesNotWaitForRefused(t *testing.T) {
 	}
 	close(stop)
 	<-sent
+}
+
+func TestGracefulShutdown(t *testing.T) {
+	started, release := make(chan struct{}, 2), make(chan struct{})
+	s := &Server{Handler: func(ctx *RequestCtx) {
+		if string(ctx.Path()) == "/slow" {
+			started <- struct{}{}
+			<-ctx.Done() // the shutdown is known to the handler
+			<-release
+		}
+		ctx.SetBodyString("done")
+	}}
+	ts := startServer(t, s, nil)
+	idle, busy, fresh, half := ts.dial(), ts.dial(), ts.dial(), ts.dial()
+	idle.wantOpen()
+	busy.send(get("/slow"))
+	<-started
+	half.send("GET / HT")
+	time.Sleep(50 * time.Millisecond) // let the server read it
+	ended := make(chan error, 1)
+	go func() { ended <- s.Shutdown() }()
+	idle.wantClosed()
+	fresh.wantClosed()
+	half.send("TP/1.1\r\nHost: h\r\n\r\n")
+	if a := half.want("GET", 200, "done"); !a.Close {
+		t.Error("no Connection: close during the shutdown")
+	}
+	close(release)
+	busy.want("GET", 200, "done")
+	busy.wantClosed()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	if n := s.GetOpenConnectionsCount(); n != 0 {
+		t.Errorf("%d connections open", n)
+	}
+}
+
+// Shutdown in the middle of load: every request of which the server has read
+// something is answered.
+func TestShutdownLosesNothing(t *testing.T) {
+	for range 5 {
+		s := &Server{Handler: func(ctx *RequestCtx) { ctx.SetBodyString("ok") }}
+		ts := startServer(t, s, nil)
+		var wg sync.WaitGroup
+		for range 20 {
+			c := ts.dial()
+			wg.Add(1)
+			go func() {
+				defer wg.Done()
+				for {
+					if _, err := io.WriteString(c, get("/")); err != nil {
+						return
+					}
+					resp, err := http.ReadResponse(c.br, nil)
+					if err != nil {
+						if err != io.EOF && err != io.ErrUnexpectedEOF && !strings.Contains(err.Error(), "reset") {
+							t.Errorf("an answer in part: %v", err)
+						}
+						return
+					}
+					if b, err := io.ReadAll(resp.Body); err != nil || string(b) != "ok" {
+						t.Errorf("got %q, %v", b, err)
+						return
+					}
+					if resp.Close {
+						return
+					}
+				}
+			}()
+		}
+		time.Sleep(20 * time.Millisecond)
+		if err := s.Shutdown(); err != nil {
+			t.Error(err)
+		}
+		wg.Wait()
+	}
 }
