@@ -15,7 +15,8 @@ const maxGetRedirects = 16
 // [ErrMissingLocation].
 //
 // A 303 makes every method but HEAD a GET, a 301 and a 302 only POST; the body
-// goes then, and the fields that describe it. Otherwise method and body stay; a
+// goes then, and the fields that describe it (fasthttp, and the module compat/fasthttp
+// on the same server, keep them after a 301 and a 302). Otherwise method and body stay; a
 // body that was a stream is spent, which is [ErrRedirectBodyStream].
 //
 // Authorization, Cookie, Proxy-Authorization and their kin never go to another
@@ -114,19 +115,21 @@ func redirect(req *Request, status int, location []byte, spent bool, host *HostC
 		return ErrHostClientRedirectToDifferentScheme
 	}
 	h := &req.Header
-	toGet := status == StatusSeeOther && !h.IsHead() ||
-		(status == StatusMovedPermanently || status == StatusFound) && h.IsPost()
+	sameServer := keepsCredentials(u, next)
+	oldPost := (status == StatusMovedPermanently || status == StatusFound) && h.IsPost()
 	switch {
-	case toGet:
+	case status == StatusSeeOther && !h.IsHead() || oldPost && !(keepRedirectedBody && sameServer):
 		h.SetMethod(MethodGet)
 		dropBody(req)
 	case spent:
 		return ErrRedirectBodyStream
+	case oldPost:
+		h.SetMethod(MethodGet)
 	}
 	if !bytes.Equal(next.Host(), u.Host()) {
 		h.SetHostBytes(next.Host()) // whatever UseHostHeader says: it was meant for the other one
 	}
-	if !keepsCredentials(u, next) {
+	if !sameServer {
 		for _, name := range credentials {
 			h.Del(name)
 		}

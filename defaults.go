@@ -14,4 +14,7 @@ var (
 	// defaultDualStack says whether connections are dialed to addresses of
 	// IPv6 too where the caller doesn't say.
 	defaultDualStack = true
+	// keepRedirectedBody says whether a POST that a 301 or a 302 makes a GET takes
+	// its body along where the redirect stays on the same server.
+	keepRedirectedBody = false
 )

@@ -2,8 +2,8 @@ package fasthttp
 
 import _ "unsafe" // for go:linkname
 
-// Whoever imports this package expects fasthttp's names on the wire and its
-// way to dial. Gale's own defaults.go says what these variables are.
+// Whoever imports this package expects fasthttp's names on the wire, its way to
+// dial and its way to follow redirects. Gale's own defaults.go says what these variables are.
 
 //go:linkname defaultServerName github.com/galehttp/gale.defaultServerName
 var defaultServerName string
@@ -14,8 +14,12 @@ var defaultUserAgent string
 //go:linkname defaultDualStack github.com/galehttp/gale.defaultDualStack
 var defaultDualStack bool
 
+//go:linkname keepRedirectedBody github.com/galehttp/gale.keepRedirectedBody
+var keepRedirectedBody bool
+
 func init() {
 	defaultServerName = "fasthttp"
 	defaultUserAgent = "fasthttp"
 	defaultDualStack = false
+	keepRedirectedBody = true
 }

@@ -3,9 +3,11 @@ package fasthttp_test
 import (
 	"bufio"
 	"net"
+	"strings"
 	"testing"
 
 	"github.com/valyala/fasthttp"
+	"github.com/valyala/fasthttp/fasthttputil"
 
 	"github.com/galehttp/gale"
 )
@@ -46,5 +48,47 @@ func TestAssign(t *testing.T) {
 	defer delete(fasthttp.FSCompressedFileSuffixes, "x")
 	if gale.FSCompressedFileSuffixes["x"] != ".y" {
 		t.Error("gale.FSCompressedFileSuffixes is another map")
+	}
+}
+
+// TestRedirectedBody: a POST that a 301 or 302 makes a GET takes its body along,
+// as fasthttp has it, but not to another server.
+func TestRedirectedBody(t *testing.T) {
+	ln := fasthttputil.NewInmemoryListener()
+	defer ln.Close()
+	go fasthttp.Serve(ln, func(ctx *fasthttp.RequestCtx) {
+		if to := ctx.QueryArgs().Peek("to"); len(to) > 0 {
+			ctx.Redirect(string(to), ctx.QueryArgs().GetUintOrZero("code"))
+			return
+		}
+		ctx.WriteString(string(ctx.Method()) + " " + string(ctx.PostBody()))
+	})
+	c := &fasthttp.Client{Dial: func(string) (net.Conn, error) { return ln.Dial() }}
+	for _, test := range []struct {
+		query, want string
+		streamErr   error
+	}{
+		{"code=301&to=/end", "GET body", fasthttp.ErrRedirectBodyStream},
+		{"code=302&to=/end", "GET body", fasthttp.ErrRedirectBodyStream},
+		{"code=302&to=http://b.test/end", "GET ", nil},
+		{"code=303&to=/end", "GET ", nil},
+		{"code=307&to=/end", "POST body", fasthttp.ErrRedirectBodyStream},
+	} {
+		for _, stream := range []bool{false, true} {
+			var req fasthttp.Request
+			var resp fasthttp.Response
+			req.Header.SetMethod("POST")
+			req.SetRequestURI("http://a.test/?" + test.query)
+			if req.SetBodyString("body"); stream {
+				req.SetBodyStream(strings.NewReader("body"), 4)
+			}
+			err := c.DoRedirects(&req, &resp, 1)
+			if stream && err != test.streamErr || !stream && err != nil {
+				t.Errorf("%s: %v", test.query, err)
+			}
+			if err == nil && string(resp.Body()) != test.want {
+				t.Errorf("%s: %q, want %q", test.query, resp.Body(), test.want)
+			}
+		}
 	}
 }

@@ -374,7 +374,7 @@ func (f *Fields) SetAt(i int, value []byte) {
 	}
 	f.waste += int(r.ValLen) + int(r.NameLen) + 4
 	name := f.Name(i)
-	flags := r.Flags & AsIs
+	flags := r.Flags & (AsIs | Unsent)
 	f.line(&f.Recs[i], f.Recs[i].ID, name, value)
 	f.Recs[i].Flags |= flags
 	f.compact()
