@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/galehttp/gale/internal/engine"
+	"github.com/galehttp/gale/tcplisten"
 )
 
 // Defaults of Server.
@@ -290,6 +291,13 @@ type Server struct {
 	// DefaultMaxRequestBodySize. What the handler leaves unread is discarded
 	// up to 256 KiB; beyond that the connection is closed.
 	StreamRequestBody bool
+
+	// ListenConfig has options for the sockets that ListenAndServe and its kind
+	// listen on: sharing the address, a longer queue, and more. ListenAndServeUNIX
+	// knows Backlog alone. The zero value is what net.Listen does. A server with
+	// several listeners on one address opens them itself, by
+	// ListenConfig.NewListener, and calls Serve for each. Not in fasthttp.
+	ListenConfig tcplisten.Config
 
 	// Engine chooses how connections are served: by default, EngineAuto, with
 	// few goroutines for all where the system and the listener allow it. Not in

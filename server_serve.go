@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"net"
 	"os"
 	"runtime"
@@ -59,11 +58,11 @@ func ListenAndServeTLSEmbed(addr string, certData, keyData []byte, handler Reque
 	return (&Server{Handler: handler}).ListenAndServeTLSEmbed(addr, certData, keyData)
 }
 
-// ListenAndServe listens on the TCP4 address addr ("host:port") and serves it.
-// It blocks like Serve. Use Serve with a listener of your own for anything else
+// ListenAndServe listens on the TCP4 address addr ("host:port"), as
+// Server.ListenConfig says, and serves it. It blocks like Serve. Use Serve with a listener of your own for anything else
 // than TCP4.
 func (s *Server) ListenAndServe(addr string) error {
-	ln, err := net.Listen("tcp4", addr)
+	ln, err := s.listenTCP(addr)
 	if err != nil {
 		return err
 	}
@@ -74,19 +73,9 @@ func (s *Server) ListenAndServe(addr string) error {
 // and serves it. A socket that is left over at addr is removed first; any
 // other file there is an error, where fasthttp removes it.
 func (s *Server) ListenAndServeUNIX(addr string, mode os.FileMode) error {
-	if fi, err := os.Lstat(addr); err == nil && fi.Mode()&fs.ModeSocket == 0 {
-		return fmt.Errorf("gale: %s exists and is no socket", addr)
-	}
-	if err := os.Remove(addr); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("gale: removing the old socket: %w", err)
-	}
-	ln, err := net.Listen("unix", addr)
+	ln, err := s.listenUNIX(addr, mode)
 	if err != nil {
 		return err
-	}
-	if err := os.Chmod(addr, mode); err != nil {
-		ln.Close()
-		return fmt.Errorf("gale: setting the mode of the socket: %w", err)
 	}
 	return s.Serve(ln)
 }

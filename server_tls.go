@@ -41,7 +41,7 @@ func (s *Server) NextProto(key string, handler ServeHandler) {
 
 // ListenAndServeTLS is ListenAndServe over TLS, see ServeTLS.
 func (s *Server) ListenAndServeTLS(addr, certFile, keyFile string) error {
-	ln, err := net.Listen("tcp4", addr)
+	ln, err := s.listenTCP(addr)
 	if err != nil {
 		return err
 	}
@@ -50,7 +50,7 @@ func (s *Server) ListenAndServeTLS(addr, certFile, keyFile string) error {
 
 // ListenAndServeTLSEmbed is ListenAndServe over TLS, see ServeTLSEmbed.
 func (s *Server) ListenAndServeTLSEmbed(addr string, certData, keyData []byte) error {
-	ln, err := net.Listen("tcp4", addr)
+	ln, err := s.listenTCP(addr)
 	if err != nil {
 		return err
 	}

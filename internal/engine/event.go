@@ -36,6 +36,8 @@ type Event struct {
 	epoch atomic.Uint32
 	n     atomic.Int32
 
+	served atomic.Uint32 // calls of Serve that there were
+
 	pending       atomic.Int32 // connections that wait to write
 	writeTimeouts atomic.Uint64
 	polls, wakes  uint64 // of loops that have ended, under mu

@@ -78,7 +78,7 @@ func (e *Event) Serve(ln net.Listener, keepAlive time.Duration, handle func(net.
 	if err := a.prepare(keepAlive); err != nil {
 		return err
 	}
-	l := e.all()[0]
+	l := e.nextLoop()
 	a.c.l, a.c.phase, a.c.from = l, accepting, a
 	a.look, a.done = make(chan struct{}, 1), make(chan struct{})
 	slotAt, gen := l.adopt(&a.c)
@@ -98,6 +98,12 @@ func (e *Event) Serve(ln net.Listener, keepAlive time.Duration, handle func(net.
 		return addErr
 	}
 	return a.wait()
+}
+
+// nextLoop returns the loop for the next listener: each in turn.
+func (e *Event) nextLoop() *loop {
+	loops := e.all()
+	return loops[int(e.served.Add(1)-1)%len(loops)]
 }
 
 // wait returns when the listener fails. Accept alone tells when somebody closes
