@@ -12,6 +12,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/galehttp/gale/internal/race"
 )
 
 // Everybody gets the response to their own request, whatever their number,
@@ -40,7 +42,7 @@ func TestPipelineEcho(t *testing.T) {
 			for i := range 32 {
 				wg.Go(func() {
 					req, resp := &Request{}, &Response{}
-					for n := range 50 {
+					for n := range race.Fewer(50) {
 						path := fmt.Sprintf("/%d/%d", i, n)
 						body := strings.Repeat("x", n*i*20)
 						req.SetRequestURI("http://example.org" + path)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/galehttp/gale/internal/clock"
 	"github.com/galehttp/gale/internal/engine"
+	"github.com/galehttp/gale/internal/race"
 )
 
 // simulate opens n connections to s on the event engine and a simulated system
@@ -62,7 +63,7 @@ func askAll(sim *engine.Simulation, numbers []int) {
 // What a connection weighs that waits for its next request; that of a million
 // must fit 400 MB.
 func TestEventWeight(t *testing.T) {
-	const n = 100_000
+	n := race.Fewer(100_000)
 	s := &Server{IdleTimeout: time.Hour, ReadHeaderTimeout: -1, Handler: func(ctx *RequestCtx) {}}
 	before := heap()
 	sim, stop := simulate(t, s, n)
@@ -75,7 +76,7 @@ func TestEventWeight(t *testing.T) {
 	for s.idleConns() < n {
 		time.Sleep(time.Millisecond)
 	}
-	each := (float64(heap()) - float64(before)) / n
+	each := (float64(heap()) - float64(before)) / float64(n)
 	t.Logf("%.0f bytes each", each)
 	if each > 450 && reuseContexts { // about 50 of them are the simulation's, and room to grow
 		t.Errorf("%.0f bytes for each idle connection, want about 400", each)

@@ -15,6 +15,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/galehttp/gale/internal/race"
 )
 
 // The hazards of the event engine. The tests run on both engines where that
@@ -346,7 +348,7 @@ func TestChurn(t *testing.T) {
 						t.Error(err)
 						return
 					}
-					nc.SetDeadline(time.Now().Add(20 * time.Second))
+					nc.SetDeadline(time.Now().Add(time.Minute))
 					br := bufio.NewReader(nc)
 					ask := func(path, token string) string {
 						return fmt.Sprintf("GET %s HTTP/1.1\r\nHost: h\r\nX-Token: %s\r\n\r\n", path, token)
@@ -475,7 +477,7 @@ func TestFairness(t *testing.T) {
 			greedy := ts.dial()
 			wg.Go(func() { io.Copy(io.Discard, greedy.Conn) })
 			wg.Go(func() {
-				reqs := strings.Repeat(get("/"), 500)
+				reqs := strings.Repeat(get("/"), race.Fewer(500))
 				for {
 					select {
 					case <-stop:
@@ -488,7 +490,7 @@ func TestFairness(t *testing.T) {
 			})
 		}
 		c := ts.dial()
-		for range 30 {
+		for range race.Fewer(30) {
 			c.send(get("/"))
 			c.read("GET")
 		}

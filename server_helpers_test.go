@@ -83,7 +83,7 @@ func (ts *testServer) dial() *testConn {
 }
 
 func newTestConn(t *testing.T, c net.Conn) *testConn {
-	c.SetDeadline(time.Now().Add(20 * time.Second))
+	c.SetDeadline(time.Now().Add(time.Minute))
 	t.Cleanup(func() { c.Close() })
 	return &testConn{Conn: c, t: t, br: bufio.NewReader(c)}
 }

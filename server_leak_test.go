@@ -255,7 +255,7 @@ func TestNothingIsLeft(t *testing.T) {
 					t.Error(err)
 					return
 				}
-				c.SetDeadline(time.Now().Add(20 * time.Second))
+				c.SetDeadline(time.Now().Add(time.Minute))
 				paths := []string{"/", "/done", "/panic", "/hijack", "/writer", "/pipe", "/timeout"}
 				req := post(paths[(i+j)%len(paths)], "some body")
 				if j%3 == 0 {

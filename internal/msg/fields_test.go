@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/galehttp/gale/internal/bytesconv"
+	"github.com/galehttp/gale/internal/race"
 )
 
 // model is the obvious implementation of Fields.
@@ -191,7 +192,7 @@ func canonicalModel(m model) model {
 
 func TestFieldsModel(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
-	for range 3000 {
+	for range race.Fewer(3000) {
 		ops := make([]byte, r.IntN(120))
 		for i := range ops {
 			ops[i] = byte(r.Uint32())
