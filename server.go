@@ -336,7 +336,7 @@ type serverRun struct {
 	timed      atomic.Int32              // handlers that TimeoutHandler runs
 	shutdowns  int                       // calls of Shutdown that wait
 	drained    chan struct{}             // closed when the last connection ends; nil if nobody waits
-	readWhole  atomic.Bool               // it was logged that a streamed body was read whole
+	readWhole  atomic.Int32              // how often it was logged that a streamed body was read whole
 }
 
 // ConnState is the state of a connection, see Server.ConnState.

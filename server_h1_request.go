@@ -81,11 +81,17 @@ func (r *requestStream) excuse() {
 	r.mu.Unlock()
 }
 
+// maxReadWholeLogs is how often a server tells that streamed bodies are read whole:
+// often enough to be noticed, whatever its clients send.
+const maxReadWholeLogs = 10
+
 // ReadsWhole holds a reader of the whole body to the limit of bodies, if no other
-// one was set, and logs once in the life of a server that it is no good idea.
+// one was set, and logs that it is no good idea, as fasthttp does, but only the
+// first times in the life of a server.
 func (r *requestStream) ReadsWhole() {
 	r.mu.Lock()
-	if r.ss != nil && r.ss.s.run.readWhole.CompareAndSwap(false, true) {
+	if r.ss != nil && r.ss.s.run.readWhole.Load() < maxReadWholeLogs {
+		r.ss.s.run.readWhole.Add(1)
 		r.ss.s.logger().Printf("gale: Request.Body() reads the entire stream into memory. " +
 			"Use Request.BodyStream() or Request.BodyWriteTo() instead to avoid out-of-memory errors.")
 	}
