@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/galehttp/gale/internal/engine"
-	"github.com/galehttp/gale/tcplisten"
 )
 
 // Defaults of Server.
@@ -294,10 +293,9 @@ type Server struct {
 
 	// ListenConfig has options for the sockets that ListenAndServe and its kind
 	// listen on: sharing the address, a longer queue, and more. ListenAndServeUNIX
-	// knows Backlog alone. The zero value is what net.Listen does. A server with
-	// several listeners on one address opens them itself, by
-	// ListenConfig.NewListener, and calls Serve for each. Not in fasthttp.
-	ListenConfig tcplisten.Config
+	// knows Backlog alone. The zero value is what net.Listen does. Not in
+	// fasthttp.
+	ListenConfig ListenConfig
 
 	// Engine chooses how connections are served: by default, EngineAuto, with
 	// few goroutines for all where the system and the listener allow it. Not in

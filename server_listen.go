@@ -8,15 +8,42 @@ import (
 	"os"
 
 	"github.com/galehttp/gale/internal/sockopt"
-	"github.com/galehttp/gale/tcplisten"
 )
+
+// ListenConfig says which options the sockets have that a Server opens, see
+// Server.ListenConfig. The zero value asks for none. Package tcplisten opens
+// listeners with the same options for Server.Serve. Not in fasthttp.
+//
+// DeferAccept, FastOpen and Backlog make a listener faster, not different: on a
+// system that doesn't have them they are of no effect. ReusePort is an error
+// there.
+type ListenConfig struct {
+	// ReusePort lets several listeners, of this process and of others of the
+	// same user, share an address, if all of them ask for it; the system
+	// spreads the connections over them (SO_REUSEPORT).
+	ReusePort bool
+
+	// DeferAccept accepts a connection only once it has bytes to read or
+	// about a second has passed (TCP_DEFER_ACCEPT, Linux).
+	DeferAccept bool
+
+	// FastOpen accepts data with the first packet of a connection
+	// (TCP_FASTOPEN, RFC 7413; Linux, where the system's settings allow it).
+	// A request that came so may arrive twice (RFC 7413 section 6.1).
+	FastOpen bool
+
+	// Backlog is how many connections may wait to be accepted, see listen(2).
+	// The system caps it. 0 and less stand for the longest queue that the
+	// system allows.
+	Backlog int
+}
 
 // listenTCP listens on the TCP4 address addr, as ListenConfig says.
 func (s *Server) listenTCP(addr string) (net.Listener, error) {
-	if s.ListenConfig == (tcplisten.Config{}) {
+	if s.ListenConfig == (ListenConfig{}) {
 		return net.Listen("tcp4", addr)
 	}
-	ln, err := s.ListenConfig.NewListener("tcp4", addr)
+	ln, err := sockopt.Options(s.ListenConfig).Listen("tcp4", addr)
 	if errors.Is(err, errors.ErrUnsupported) {
 		return nil, fmt.Errorf("gale: this system has no SO_REUSEPORT: leave Server.ListenConfig.ReusePort unset: %w", err)
 	}
@@ -40,27 +67,15 @@ func (s *Server) listenUNIX(addr string, mode os.FileMode) (net.Listener, error)
 		ln.Close()
 		return nil, fmt.Errorf("gale: setting the mode of the socket: %w", err)
 	}
-	if err := setBacklog(ln.(*net.UnixListener), s.ListenConfig.Backlog); err != nil {
-		ln.Close()
-		return nil, fmt.Errorf("gale: setting the backlog of the socket: %w", err)
+	if n := s.ListenConfig.Backlog; n > 0 {
+		c, err := ln.(*net.UnixListener).SyscallConn()
+		if err == nil {
+			err = sockopt.SetBacklog(c, n)
+		}
+		if err != nil {
+			ln.Close()
+			return nil, fmt.Errorf("gale: setting the backlog of the socket: %w", err)
+		}
 	}
 	return ln, nil
-}
-
-// setBacklog lets n connections wait for Accept, where the system can be told.
-func setBacklog(ln *net.UnixListener, n int) error {
-	if n <= 0 {
-		return nil
-	}
-	raw, err := ln.SyscallConn()
-	if err != nil {
-		return err
-	}
-	if cerr := raw.Control(func(fd uintptr) { err = sockopt.Backlog(fd, n) }); cerr != nil {
-		return cerr
-	}
-	if errors.Is(err, errors.ErrUnsupported) {
-		return nil
-	}
-	return err
 }

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/galehttp/gale/tcplisten"
+	"github.com/galehttp/gale/internal/sockopt"
 )
 
 // serving waits until s serves n listeners and returns their addresses.
@@ -33,7 +33,7 @@ func TestListenConfig(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := tcplisten.Config{ReusePort: runtime.GOOS == "linux", DeferAccept: true, FastOpen: true, Backlog: 100}
+	all := ListenConfig{ReusePort: runtime.GOOS == "linux", DeferAccept: true, FastOpen: true, Backlog: 100}
 	onEngines(t, func(t *testing.T, e Engine) {
 		start := func(serve func(s *Server) error) (s *Server, addr string) {
 			s = &Server{Engine: e, ListenConfig: all, Logger: &testLog{}, Handler: func(ctx *RequestCtx) { ctx.WriteString("served") }}
@@ -82,11 +82,11 @@ func TestListenConfig(t *testing.T) {
 // connections are served.
 func TestListenersOnLoops(t *testing.T) {
 	s := &Server{Engine: EngineEvent, EventLoops: 2, Logger: &testLog{}, Handler: func(ctx *RequestCtx) { ctx.WriteString("served") }}
-	cfg := tcplisten.Config{ReusePort: true}
+	cfg := sockopt.Options{ReusePort: true}
 	addr := "127.0.0.1:0"
 	served := make(chan error, 3)
 	for range cap(served) {
-		ln, err := cfg.NewListener("tcp4", addr)
+		ln, err := cfg.Listen("tcp4", addr)
 		if errors.Is(err, errors.ErrUnsupported) {
 			t.Skip(err)
 		}

@@ -4,10 +4,7 @@
 package tcplisten
 
 import (
-	"context"
-	"errors"
 	"net"
-	"syscall"
 
 	"github.com/galehttp/gale/internal/sockopt"
 )
@@ -57,74 +54,5 @@ type Config struct {
 // If cfg asks for ReusePort and the system doesn't have it, the error wraps
 // errors.ErrUnsupported.
 func (cfg *Config) NewListener(network, addr string) (net.Listener, error) {
-	switch network {
-	case "tcp", "tcp4", "tcp6":
-	default:
-		return nil, net.UnknownNetworkError(network)
-	}
-	lc := net.ListenConfig{Control: func(_, _ string, c syscall.RawConn) error {
-		return control(c, func(fd uintptr) error { return cfg.beforeBind(network, fd) })
-	}}
-	lc.SetMultipathTCP(false) // it knows only some of the options
-	ln, err := lc.Listen(context.Background(), network, addr)
-	if err != nil {
-		return nil, err
-	}
-	c, err := ln.(*net.TCPListener).SyscallConn()
-	if err == nil {
-		err = control(c, cfg.afterListen)
-	}
-	if err != nil {
-		ln.Close()
-		return nil, &net.OpError{Op: "listen", Net: network, Addr: ln.Addr(), Err: err}
-	}
-	return ln, nil
-}
-
-// beforeBind sets what decides on how the socket is bound.
-func (cfg *Config) beforeBind(network string, fd uintptr) error {
-	if network == "tcp6" {
-		if err := optional(sockopt.DualStack(fd)); err != nil {
-			return err
-		}
-	}
-	if cfg.ReusePort {
-		return sockopt.ReusePort(fd)
-	}
-	return nil
-}
-
-// afterListen sets what makes the listener faster.
-func (cfg *Config) afterListen(fd uintptr) error {
-	if cfg.DeferAccept {
-		if err := optional(sockopt.DeferAccept(fd)); err != nil {
-			return err
-		}
-	}
-	if cfg.FastOpen {
-		if err := optional(sockopt.FastOpen(fd)); err != nil {
-			return err
-		}
-	}
-	if cfg.Backlog > 0 {
-		return optional(sockopt.Backlog(fd, cfg.Backlog))
-	}
-	return nil
-}
-
-// optional lets the system do without an option.
-func optional(err error) error {
-	if errors.Is(err, errors.ErrUnsupported) {
-		return nil
-	}
-	return err
-}
-
-// control calls f with the descriptor of c.
-func control(c syscall.RawConn, f func(fd uintptr) error) error {
-	var err error
-	if cerr := c.Control(func(fd uintptr) { err = f(fd) }); cerr != nil {
-		return cerr
-	}
-	return err
+	return sockopt.Options(*cfg).Listen(network, addr)
 }

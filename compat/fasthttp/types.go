@@ -90,6 +90,9 @@ type InvalidHostError = gale.InvalidHostError
 // LBClient is [gale.LBClient].
 type LBClient = gale.LBClient
 
+// ListenConfig is [gale.ListenConfig].
+type ListenConfig = gale.ListenConfig
+
 // ListenerStats is [gale.ListenerStats].
 type ListenerStats = gale.ListenerStats
 

@@ -1,4 +1,5 @@
-// Package sockopt sets options of listening sockets by their descriptors, on
+// Package sockopt opens listening sockets of TCP, and sets options of listening
+// sockets by their descriptors, on
 // the systems that have them.
 //
 // All functions may be called at any time, but ReusePort and DualStack only

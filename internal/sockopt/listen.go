@@ -1,0 +1,95 @@
+package sockopt
+
+import (
+	"context"
+	"errors"
+	"net"
+	"syscall"
+)
+
+// Options are what listening sockets of TCP may have, see tcplisten.Config.
+type Options struct {
+	ReusePort, DeferAccept, FastOpen bool
+
+	Backlog int
+}
+
+// Listen returns a listener on addr, see tcplisten.Config.NewListener.
+func (o Options) Listen(network, addr string) (net.Listener, error) {
+	switch network {
+	case "tcp", "tcp4", "tcp6":
+	default:
+		return nil, net.UnknownNetworkError(network)
+	}
+	lc := net.ListenConfig{Control: func(_, _ string, c syscall.RawConn) error {
+		return control(c, func(fd uintptr) error { return o.beforeBind(network, fd) })
+	}}
+	lc.SetMultipathTCP(false) // it knows only some of the options
+	ln, err := lc.Listen(context.Background(), network, addr)
+	if err != nil {
+		return nil, err
+	}
+	c, err := ln.(*net.TCPListener).SyscallConn()
+	if err == nil {
+		err = control(c, o.afterListen)
+	}
+	if err != nil {
+		ln.Close()
+		return nil, &net.OpError{Op: "listen", Net: network, Addr: ln.Addr(), Err: err}
+	}
+	return ln, nil
+}
+
+// beforeBind sets what decides on how the socket is bound.
+func (o Options) beforeBind(network string, fd uintptr) error {
+	if network == "tcp6" {
+		if err := optional(DualStack(fd)); err != nil {
+			return err
+		}
+	}
+	if o.ReusePort {
+		return ReusePort(fd)
+	}
+	return nil
+}
+
+// afterListen sets what makes the listener faster.
+func (o Options) afterListen(fd uintptr) error {
+	if o.DeferAccept {
+		if err := optional(DeferAccept(fd)); err != nil {
+			return err
+		}
+	}
+	if o.FastOpen {
+		if err := optional(FastOpen(fd)); err != nil {
+			return err
+		}
+	}
+	if o.Backlog > 0 {
+		return optional(Backlog(fd, o.Backlog))
+	}
+	return nil
+}
+
+// SetBacklog lets n connections wait for Accept on the listener c, where the
+// system can be told.
+func SetBacklog(c syscall.RawConn, n int) error {
+	return control(c, func(fd uintptr) error { return optional(Backlog(fd, n)) })
+}
+
+// optional lets the system do without an option.
+func optional(err error) error {
+	if errors.Is(err, errors.ErrUnsupported) {
+		return nil
+	}
+	return err
+}
+
+// control calls f with the descriptor of c.
+func control(c syscall.RawConn, f func(fd uintptr) error) error {
+	var err error
+	if cerr := c.Control(func(fd uintptr) { err = f(fd) }); cerr != nil {
+		return cerr
+	}
+	return err
+}
