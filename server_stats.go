@@ -51,9 +51,8 @@ type EventStats struct {
 }
 
 // Stats returns what the server has counted. It takes a look at each connection,
-// so it is meant for now and then. To have package expvar show it:
-//
-//	expvar.Publish("server", expvar.Func(func() any { return s.Stats() }))
+// so it is meant for now and then. Package expvarhandler has a function that
+// publishes it.
 func (s *Server) Stats() Stats {
 	e := s.event.Counts()
 	return Stats{

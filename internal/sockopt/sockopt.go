@@ -1,6 +1,5 @@
 // Package sockopt opens listening sockets of TCP, and sets options of listening
-// sockets by their descriptors, on
-// the systems that have them.
+// sockets by their descriptors, on the systems that have them.
 //
 // All functions may be called at any time, but ReusePort and DualStack only
 // before the socket is bound. Where the system doesn't have an option, the error

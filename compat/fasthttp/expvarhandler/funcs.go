@@ -9,3 +9,6 @@ import (
 
 // ExpvarHandler calls [expvarhandler.ExpvarHandler].
 func ExpvarHandler(ctx *fasthttp.RequestCtx) { expvarhandler.ExpvarHandler(ctx) }
+
+// Publish calls [expvarhandler.Publish].
+func Publish(name string, s *fasthttp.Server) error { return expvarhandler.Publish(name, s) }
