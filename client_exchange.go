@@ -149,6 +149,7 @@ func (c *HostClient) exchange(k *call, cc *clientConn, req *Request, resp *Respo
 		}
 	}
 	answered, err := c.send(k, cc, req, resp, rules)
+	lost := err // by then the connection was reset, if a response is there all the same
 	if err == errStale {
 		return false, err
 	}
@@ -178,6 +179,12 @@ func (c *HostClient) exchange(k *call, cc *clientConn, req *Request, resp *Respo
 		}
 	}
 	keep = cc.frame(resp, rules) && !unsent && !req.ConnectionClose()
+	if lost != nil && rules.length == msg.LenUnknown {
+		// Where a body ends with its connection, one that was reset is the end of
+		// none; and that it was is told only once, to whoever wrote.
+		resp.Header.resetFields()
+		return false, k.failed(req, lost, true)
+	}
 	if rules.stream {
 		return keep, nil
 	}
