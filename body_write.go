@@ -85,6 +85,11 @@ func checkStreamEnd(w *bufio.Writer, r io.Reader) error {
 	if err := w.Flush(); err != nil {
 		return err
 	}
+	return readEnd(r)
+}
+
+// readEnd reads the end of r, and is an error if something else comes.
+func readEnd(r io.Reader) error {
 	buf := pool.Get(1)
 	defer pool.Put(buf)
 	for range maxEmptyReads {

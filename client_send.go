@@ -33,7 +33,7 @@ func (req *Request) appendRequest(dst []byte, along bool) (_ []byte, out outgoin
 	ownForm := req.form != nil && !req.formRaw
 	if req.hasStream() && !ownForm {
 		out.stream = true
-		out.length = req.streamLength(int64(h.ContentLength()))
+		out.length = req.streamLength(h.s.ContentLength)
 		h.frame(out.length)
 		return h.appendHead(dst), out, nil
 	}

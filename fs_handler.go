@@ -331,7 +331,7 @@ func (h *fsHandler) setBody(ctx *RequestCtx, e *fsEntry, r static.Range, head bo
 		e.Release()
 		resp.ResetBody()
 		resp.SkipBody = true
-		resp.Header.SetContentLength(int(r.Length))
+		resp.Header.setLength(r.Length)
 	case e.file != nil:
 		setStream(resp, newFileBody(e.file, r.Start, r.Length), r.Length)
 	default:

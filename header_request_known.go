@@ -136,11 +136,7 @@ func (h *RequestHeader) ContentLength() int { return int(min(h.s.ContentLength, 
 // that the body is sent in the chunked coding. Writing a request with a body
 // overrules it.
 func (h *RequestHeader) SetContentLength(contentLength int) {
-	if contentLength < 0 {
-		h.setLength(msg.LenChunked)
-		return
-	}
-	h.setLength(int64(contentLength))
+	h.setLength(max(int64(contentLength), msg.LenChunked))
 }
 
 func (h *RequestHeader) setLength(n int64) {
@@ -161,7 +157,7 @@ func (h *RequestHeader) placeLength(n int64) {
 	if n < 0 {
 		id, other = other, id
 	} else {
-		value = bytesconv.AppendInt(h.digits[:0], int(n))
+		value = bytesconv.AppendInt(h.digits[:0], n)
 	}
 	h.s.Del(other, nil)
 	i := h.s.Find(id)

@@ -143,7 +143,7 @@ func (h *ResponseHeader) peekDerived(id msg.ID) []byte {
 			return h.s.Value(i)
 		}
 		if h.s.ContentLength > 0 || h.s.ContentLength == 0 && h.lengthSet {
-			return bytesconv.AppendInt(h.digits[:0], int(h.s.ContentLength))
+			return bytesconv.AppendInt(h.digits[:0], h.s.ContentLength)
 		}
 		return nil
 	case msg.TransferEncoding:

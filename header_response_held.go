@@ -134,6 +134,6 @@ func (o *opening) make(h *ResponseHeader, server []byte, kind uint8) {
 
 func (o *opening) setLength(n int64) {
 	o.length = n
-	b := bytesconv.AppendInt(o.text[:o.fixed], int(n))
+	b := bytesconv.AppendInt(o.text[:o.fixed], n)
 	o.text = append(b, '\r', '\n')
 }

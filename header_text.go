@@ -108,7 +108,7 @@ func appendAll(dst []byte, f *msg.Fields, id msg.ID) []byte {
 
 func appendLength(dst []byte, n int64) []byte {
 	dst = append(dst, "Content-Length: "...)
-	dst = bytesconv.AppendInt(dst, int(n))
+	dst = bytesconv.AppendInt(dst, n)
 	return append(dst, "\r\n"...)
 }
 

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"io"
-	"math"
 
 	"github.com/galehttp/gale/internal/bytesconv"
 	"github.com/galehttp/gale/internal/h1"
@@ -254,7 +253,7 @@ func withoutZone(host []byte) []byte {
 
 func (req *Request) writeStream(w *bufio.Writer) (err error) {
 	defer func() { err = req.closeWritten(err) }()
-	length := req.streamLength(int64(req.Header.ContentLength()))
+	length := req.streamLength(req.Header.s.ContentLength)
 	req.Header.frame(length)
 	if err := req.Header.Write(w); err != nil {
 		return err
@@ -274,7 +273,7 @@ func (req *Request) writeStream(w *bufio.Writer) (err error) {
 // of HTTP/1.0, which doesn't know the coding, the body would be the next request
 // (RFC 9112 section 6.1).
 func (h *RequestHeader) frame(length int64) {
-	h.SetContentLength(int(length))
+	h.setLength(length) // it may be more than an int holds
 	if length == msg.LenChunked && !h.IsHTTP11() {
 		h.SetProtocolBytes(strHTTP11)
 	}
@@ -288,7 +287,7 @@ func (c *content) streamLength(set int64) int64 {
 		return msg.LenChunked
 	case set >= 0:
 		return set
-	case ok && l.N >= 0 && l.N <= math.MaxInt:
+	case ok && l.N >= 0:
 		return l.N
 	}
 	return msg.LenChunked

@@ -127,12 +127,16 @@ func (resp *Response) writeChunk(w *bufio.Writer, body []byte) error {
 func (resp *Response) writeStream(w *bufio.Writer) (err error) {
 	defer func() { err = resp.closeWritten(err) }()
 	h := &resp.Header
-	length := resp.streamLength(int64(h.ContentLength()))
+	length := resp.streamLength(h.s.ContentLength)
 	if length < 0 && !h.IsHTTP11() {
 		length = msg.LenUnknown
 		h.SetConnectionClose()
 	}
-	h.SetContentLength(int(length))
+	if length >= 0 {
+		h.setLength(length) // it may be more than an int holds
+	} else {
+		h.SetContentLength(int(length))
+	}
 	if err := h.Write(w); err != nil {
 		return err
 	}

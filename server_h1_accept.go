@@ -54,7 +54,9 @@ func (ss *session) accept(ctx *RequestCtx, w *engine.Work, next *engine.Next) bo
 	ss.body.Init(length, &ctx.trailers, nil)
 	if ss.cfg.stream {
 		ctx.stream.open(ss, ctx, w)
-		ctx.Request.SetBodyStream(&ctx.stream, int(length))
+		ctx.Request.removeForm()
+		ctx.Request.setStream(&ctx.stream)
+		ctx.Request.Header.setLength(length) // it may be more than an int holds
 	}
 	return true
 }

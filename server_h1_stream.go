@@ -13,12 +13,9 @@ import (
 	"github.com/galehttp/gale/internal/pool"
 )
 
-// errShortBody and errLongBody say that a body is not as long as its header
-// promised.
-var (
-	errShortBody = errors.New("gale: the response body is shorter than the Content-Length sent")
-	errLongBody  = errors.New("gale: the response body is longer than the Content-Length sent")
-)
+// errShortBody says that a body ended before what its header promised. One that
+// goes on behind that is errBodyStreamTooLong.
+var errShortBody = errors.New("gale: the response body is shorter than the Content-Length sent")
 
 // bodyOut sends a body piece by piece, framed as the head promised.
 type bodyOut struct {
@@ -41,14 +38,19 @@ func (ss *session) bodyOut(w *engine.Work, resp *Response) bodyOut {
 	return o
 }
 
-// Write sends p at once.
+// Write sends p at once, but never more than the head promised: what exceeds
+// that is an error, which ends the connection.
 func (o *bodyOut) Write(p []byte) (int, error) {
 	if len(p) == 0 || o.skip {
 		return len(p), nil
 	}
 	if o.left >= 0 {
 		if int64(len(p)) > o.left {
-			return 0, errLongBody
+			n, err := o.Write(p[:o.left])
+			if err == nil {
+				err = errBodyStreamTooLong
+			}
+			return n, err
 		}
 		o.left -= int64(len(p))
 	}
@@ -100,8 +102,8 @@ func (ss *session) runStreamWriter(sw StreamWriter, out *bodyOut) error {
 	return err
 }
 
-// copyStream sends what r brings, each Read at once; of a body of known length
-// no more than that.
+// copyStream sends what r brings, each Read at once. Behind a body of known length
+// r has to end.
 func (ss *session) copyStream(out *bodyOut, r io.Reader) error {
 	if wt, ok := r.(BodyWriterTo); ok && wt.SupportsBodyWriteTo() {
 		_, err := wt.WriteTo(out)
@@ -127,7 +129,7 @@ func (ss *session) copyStream(out *bodyOut, r io.Reader) error {
 			return err
 		}
 	}
-	return nil
+	return readEnd(r)
 }
 
 // flushState is where a response stands that is sent while the handler runs.

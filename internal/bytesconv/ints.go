@@ -18,8 +18,8 @@ var (
 )
 
 // AppendInt appends n in decimal.
-func AppendInt(dst []byte, n int) []byte {
-	switch u := uint(n); {
+func AppendInt[T int | int64](dst []byte, n T) []byte {
+	switch u := uint64(n); {
 	case u < 10:
 		return append(dst, '0'+byte(u))
 	case u < 100:

@@ -1,0 +1,111 @@
+package gale
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"math"
+	"strings"
+	"testing"
+)
+
+// plainReader hides that a stream can write itself, and its type.
+type plainReader struct{ io.Reader }
+
+// selfWriter is a stream that writes itself.
+type selfWriter struct{ io.Reader }
+
+func (w selfWriter) WriteTo(to io.Writer) (int64, error) { return io.Copy(to, w.Reader) }
+func (w selfWriter) SupportsBodyWriteTo() bool           { return true }
+
+// A stream that isn't as long as was declared ends the connection, and what was
+// declared is never exceeded: a byte more would begin the next response.
+func TestStreamOfAnotherLength(t *testing.T) {
+	const declared = 5
+	for _, tt := range []struct {
+		name, stream string
+		keeps        bool
+	}{
+		{"exact", "hello", true},
+		{"longer", "hello, world", false},
+		{"longer by one", "hello,", false},
+		{"shorter", "hell", false},
+		{"empty", "", false},
+	} {
+		forms := map[string]func(ctx *RequestCtx){
+			"read":    func(ctx *RequestCtx) { ctx.SetBodyStream(plainReader{strings.NewReader(tt.stream)}, declared) },
+			"written": func(ctx *RequestCtx) { ctx.SetBodyStream(selfWriter{strings.NewReader(tt.stream)}, declared) },
+			"flushed": func(ctx *RequestCtx) {
+				ctx.Response.Header.SetContentLength(declared)
+				for i := range len(tt.stream) {
+					ctx.WriteString(tt.stream[i : i+1])
+					ctx.Flush()
+				}
+				ctx.Flush()
+			},
+		}
+		for form, h := range forms {
+			t.Run(tt.name+" "+form, func(t *testing.T) {
+				ts := startServer(t, nil, h)
+				c := ts.dial()
+				c.send(get("/"))
+				head, err := headOf(c.br)
+				if err != nil || !strings.Contains(head, fmt.Sprintf("Content-Length: %d\r\n", declared)) {
+					t.Fatalf("got %q, %v", head, err)
+				}
+				if tt.keeps {
+					body := make([]byte, declared)
+					if _, err := io.ReadFull(c.br, body); err != nil || string(body) != tt.stream {
+						t.Errorf("got %q, %v", body, err)
+					}
+					c.wantOpen()
+					return
+				}
+				body, _ := io.ReadAll(c.br)
+				if want := tt.stream[:min(declared, len(tt.stream))]; string(body) != want {
+					t.Errorf("got %q, want %q and the end", body, want)
+				}
+			})
+		}
+	}
+}
+
+// headOf reads to the end of a head.
+func headOf(br *bufio.Reader) (string, error) {
+	var head strings.Builder
+	for {
+		line, err := br.ReadString('\n')
+		head.WriteString(line)
+		if err != nil || line == "\r\n" {
+			return head.String(), err
+		}
+	}
+}
+
+// A length that doesn't fit into an int, of 32 bits, is no shorter one, neither
+// for the handler nor in a request that is written.
+func TestServerLengthBeyondInt(t *testing.T) {
+	const length = int64(math.MaxUint32) + 5
+	ts := startServer(t, &Server{StreamRequestBody: true}, func(ctx *RequestCtx) {
+		h := &ctx.Request.Header
+		if n, want := h.ContentLength(), int(min(length, math.MaxInt)); n != want {
+			t.Errorf("the length is %d, want %d", n, want)
+		}
+		b := make([]byte, 8)
+		_, err := io.ReadFull(ctx.RequestBodyStream(), b)
+		fmt.Fprintf(ctx, "%s %v", b, err)
+		var to strings.Builder
+		req := &Request{}
+		req.SetHost("h")
+		req.SetBodyStream(&io.LimitedReader{R: errReader{io.ErrUnexpectedEOF}, N: length}, -1)
+		bw := bufio.NewWriter(&to)
+		req.Write(bw)
+		bw.Flush()
+		if want := fmt.Sprintf("Content-Length: %d\r\n", length); !strings.Contains(to.String(), want) {
+			t.Errorf("got %q, want %q", to.String(), want)
+		}
+	})
+	c := ts.dial()
+	c.send(fmt.Sprintf("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: %d\r\n\r\nevilgood", length))
+	c.want("POST", 200, "evilgood <nil>")
+}
