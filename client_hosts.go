@@ -103,7 +103,7 @@ func (c *Client) acquireHost(req *Request) (*clientHost, error) {
 	}
 	name := u.Host()
 	if len(name) == 0 {
-		return nil, errRequestHostRequired
+		return nil, fmt.Errorf("%w: the URL %q names no host, as http://example.com/ does", errRequestHostRequired, req.Header.RequestURI())
 	}
 	route, err := c.routeOf(u, isTLS)
 	if err != nil {

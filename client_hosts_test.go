@@ -283,10 +283,10 @@ func TestClientBadURLs(t *testing.T) {
 	n := newMemNetwork(t)
 	c := &Client{Dial: n.dial}
 	for url, want := range map[string]string{
-		"":                       "missing required host header in request",
-		"a.test":                 "missing required host header in request",
-		"/x":                     "missing required host header in request",
-		"http:///x":              "missing required host header in request",
+		"":                       `missing required host header in request: the URL "/" names no host, as http://example.com/ does`,
+		"a.test":                 `missing required host header in request: the URL "a.test" names no host, as http://example.com/ does`,
+		"/x":                     `missing required host header in request: the URL "/x" names no host, as http://example.com/ does`,
+		"http:///x":              `missing required host header in request: the URL "http:///x" names no host, as http://example.com/ does`,
 		"ftp://a.test/":          `unsupported protocol "ftp". http and https are supported`,
 		"http://a.test,b.test/":  `invalid character "," in host name`,
 		"http://a%20b/":          `invalid url escape "%20"`,

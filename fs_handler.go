@@ -2,9 +2,11 @@ package gale
 
 import (
 	"bytes"
+	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 
 	"github.com/galehttp/gale/internal/bytesconv"
 	"github.com/galehttp/gale/internal/compress"
@@ -16,7 +18,9 @@ import (
 //	handle -> serve -> lookup -> (load) -> respond -> (respondRanges)
 type fsHandler struct {
 	src        fileSource
-	rootName   string    // the last segment of the root's path
+	root       string // the root's path, if it is one of the system's
+	rootName   string // the last segment of it
+	rootCheck  sync.Once
 	copies     copyStore // nil if copies can't be written
 	oldCopies  copyStore // where they were before they had a place of their own, or nil
 	rules      static.Rules
@@ -79,7 +83,7 @@ func (h *fsHandler) setSource(fs *FS) {
 		return
 	}
 	root := absDir(fs.Root, fs.AllowEmptyRoot)
-	h.rootName = filepath.Base(root)
+	h.root, h.rootName = root, filepath.Base(root)
 	src := newOSSource(root, fs.AllowSymlinksOutsideRoot)
 	h.src, h.copies = src, src
 	if fs.CompressRoot != "" {
@@ -222,6 +226,7 @@ func (h *fsHandler) fail(ctx *RequestCtx, path []byte, err error) {
 	case errNoIndex:
 		ctx.Error("Directory index is forbidden", StatusForbidden)
 	default:
+		h.checkRoot(ctx)
 		if isTooManyFiles(err) {
 			ctx.Logger().Printf("cannot open file %q: %s", string(path), err)
 			ctx.Error("Service Unavailable", StatusServiceUnavailable)
@@ -234,6 +239,19 @@ func (h *fsHandler) fail(ctx *RequestCtx, path []byte, err error) {
 		}
 		ctx.Error("Cannot open requested path", StatusNotFound)
 	}
+}
+
+// checkRoot tells the log, once, if nothing can be found because there is no
+// root.
+func (h *fsHandler) checkRoot(ctx *RequestCtx) {
+	h.rootCheck.Do(func() {
+		if h.root == "" {
+			return
+		}
+		if _, err := os.Stat(h.root); err != nil {
+			ctx.Logger().Printf("FS.Root %q can't be served: %v", h.root, err)
+		}
+	})
 }
 
 // redirect leads to the same directory with a slash at the end. If the client's

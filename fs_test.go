@@ -413,3 +413,23 @@ func TestFSIfNoneMatchStarWithoutTags(t *testing.T) {
 		}
 	}
 }
+
+// A root that isn't there is told to the log, once, and answered like a file
+// that isn't.
+func TestFSWithoutRoot(t *testing.T) {
+	root := filepath.Join(t.TempDir(), "gone")
+	log := &testLog{}
+	h := (&FS{Root: root}).NewRequestHandler()
+	for range 3 {
+		var req Request
+		req.SetRequestURI("/a.txt")
+		var ctx RequestCtx
+		ctx.Init(&req, nil, log)
+		if h(&ctx); ctx.Response.StatusCode() != StatusNotFound {
+			t.Errorf("got %d, want 404", ctx.Response.StatusCode())
+		}
+	}
+	if got := log.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, root) {
+		t.Errorf("the log says %q, want one line about the root", got)
+	}
+}

@@ -51,16 +51,25 @@ type Server struct {
 }
 
 // NewServer starts a server in memory that answers with handler. Call Close
-// when done.
+// when done. It panics if handler is nil.
 func NewServer(handler gale.RequestHandler) *Server {
-	s := NewUnstartedServer(handler)
+	s := NewUnstartedServer(mustHandler(handler))
 	s.Start()
 	return s
 }
 
+// mustHandler returns handler and panics if there is none: the server would end
+// at once, and tests would learn of it from errors that tell less.
+func mustHandler(handler gale.RequestHandler) gale.RequestHandler {
+	if handler == nil {
+		panic("galetest: the handler is nil: pass the function that answers requests")
+	}
+	return handler
+}
+
 // NewTLSServer is NewServer with TLS and a certificate of its own.
 func NewTLSServer(handler gale.RequestHandler) *Server {
-	s := NewUnstartedServer(handler)
+	s := NewUnstartedServer(mustHandler(handler))
 	s.StartTLS()
 	return s
 }

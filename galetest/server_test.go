@@ -114,3 +114,17 @@ func TestClose(t *testing.T) {
 		t.Error(g)
 	}
 }
+
+// A server without a handler says so where it is made.
+func TestServerWithoutHandler(t *testing.T) {
+	for name, start := range map[string]func(gale.RequestHandler) *Server{"plain": NewServer, "TLS": NewTLSServer} {
+		t.Run(name, func(t *testing.T) {
+			defer func() {
+				if v, _ := recover().(string); !strings.Contains(v, "handler is nil") {
+					t.Errorf("panicked with %q", v)
+				}
+			}()
+			start(nil).Close()
+		})
+	}
+}

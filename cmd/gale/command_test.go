@@ -22,8 +22,9 @@ func TestMisuse(t *testing.T) {
 	}{
 		{"unknown flag", []string{"serve", "-colour", dir}, "-colour"},
 		{"flag without a value", []string{"serve", dir, "-addr"}, "-addr"},
-		{"broken number", []string{"serve", dir, "-max-conns", "many"}, "-max-conns"},
+		{"broken number", []string{"serve", dir, "-max-conns", "many"}, "-max-conns: want a whole number"},
 		{"unknown engine", []string{"serve", dir, "-engine", "steam"}, "-engine"},
+		{"neither true nor false", []string{"serve", dir, "-compress=maybe"}, "want true or false"},
 		{"negative number", []string{"serve", dir, "-max-conns=-1"}, "-max-conns"},
 		{"broken duration", []string{"serve", dir, "-shutdown-grace", "soon"}, "-shutdown-grace"},
 		{"duration without a unit", []string{"serve", dir, "-shutdown-grace", "10"}, "such as 10s"},

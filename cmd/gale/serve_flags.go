@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -42,7 +43,7 @@ func (cfg *serveConfig) flagSet() *flag.FlagSet {
 	fs.BoolVar(&cfg.dotfiles, "dotfiles", false, "serve files and folders whose names begin with a dot")
 	fs.TextVar(&cfg.engine, "engine", cfg.engine, "serve with this `engine`: auto, block (a goroutine for each connection) or event (Linux)")
 	fs.Var(&cfg.log, "log", "write the log in this `form`: text, json or off")
-	fs.IntVar(&cfg.maxConns, "max-conns", 0, "serve at most `n` connections at a time; 0 means the library's default")
+	fs.Var((*count)(&cfg.maxConns), "max-conns", "serve at most `n` connections at a time; 0 means the library's default")
 	cfg.shutdownGrace = 10 * time.Second
 	fs.Var((*duration)(&cfg.shutdownGrace), "shutdown-grace", "wait for requests under way this `long` when told to end")
 	fs.BoolVar(&cfg.spa, "spa", false, "answer paths that don't exist with /index.html, for single-page applications")
@@ -61,7 +62,8 @@ func parseServeFlags(args []string) (*serveConfig, error) {
 	case errors.Is(err, flag.ErrHelp):
 		return nil, errHelp
 	case err != nil:
-		return nil, usagef("%v; see 'gale help serve'", err)
+		why := strings.Replace(err.Error(), ": parse error", ": want true or false", 1) // only package flag's own kinds say so
+		return nil, usagef("%s; see 'gale help serve'", why)
 	case len(dirs) == 0:
 		return nil, usagef("name the folder to serve, such as: gale serve .")
 	case len(dirs) > 1:
@@ -200,5 +202,19 @@ func (d *duration) Set(s string) error {
 		return errors.New("want a number with a unit, such as 10s or 1m30s")
 	}
 	*d = duration(v)
+	return nil
+}
+
+// count is a number of things, given in decimal.
+type count int
+
+func (c *count) String() string { return strconv.Itoa(int(*c)) }
+
+func (c *count) Set(s string) error {
+	n, err := strconv.Atoi(s)
+	if err != nil {
+		return errors.New("want a whole number, such as 1000")
+	}
+	*c = count(n)
 	return nil
 }
