@@ -86,8 +86,10 @@ func (ctx *RequestCtx) Value(key any) any {
 	if v := ctx.UserValue(key); v != nil {
 		return v
 	}
-	if ctx.ss != nil && ctx.ss.parent != nil {
-		return ctx.ss.parent.Value(key)
+	if ctx.ss != nil {
+		if parent := ctx.ss.parent(); parent != nil {
+			return parent.Value(key)
+		}
 	}
 	if o := ctx.outer(); o != nil {
 		return o.Context().Value(key)
@@ -102,9 +104,12 @@ func (ctx *RequestCtx) Context() context.Context {
 	if o := ctx.outer(); o != nil {
 		return o.Context()
 	}
-	parent := context.Background()
-	if ctx.ss != nil && ctx.ss.parent != nil {
-		parent = ctx.ss.parent
+	var parent context.Context
+	if ctx.ss != nil {
+		parent = ctx.ss.parent()
+	}
+	if parent == nil {
+		parent = context.Background()
 	}
 	c, cancel := context.WithCancelCause(parent)
 	d := ctx.requestDone()

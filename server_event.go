@@ -53,7 +53,7 @@ func (s *Server) acceptedEvent(l *listening, nc net.Conn, cfg *tls.Config) {
 func (s *Server) startEvent(l *listening, nc, over net.Conn, ip netip.Addr) {
 	ss := newSession(s, l)
 	if ip.IsValid() {
-		ss.ip = &ip
+		ss.extra().ip = ip
 	}
 	s.event.Start(nc, over, l.epoch, eventSession{ss})
 }

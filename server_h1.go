@@ -20,12 +20,11 @@ import (
 // session is the server's side of an HTTP/1.1 connection: it makes requests of
 // the bytes that an engine feeds it, runs the handler and appends responses.
 type session struct {
-	s      *Server
-	l      *listening  // where it came from
-	ip     *netip.Addr // as it counts for Server.MaxConnsPerIP, nil if it does not
-	c      engine.Conn
-	nc     net.Conn
-	parent context.Context // of BaseContext and ConnContext, nil without them
+	s    *Server
+	l    *listening // where it came from
+	c    engine.Conn
+	nc   net.Conn
+	rare atomic.Pointer[sessionRare] // see extra
 
 	id     uint64
 	num    uint64 // requests whose head has arrived
@@ -59,8 +58,7 @@ type session struct {
 	hasBody      bool     // the message has a body; see unreadBody
 	state        uint8    // the ConnState last told to Server.ConnState
 	bodyDeadline clock.Tick
-	cfg          *requestLimits // of the message in flight: those of fixed, or own
-	own          *requestLimits // see change; nil as long as there was no need for it
+	cfg          *requestLimits // of the message in flight: those of fixed, or rare.own
 	err          error          // what ended the connection, for Closed
 	writeTimeout time.Duration  // as last told to the engine
 	writeLimited bool           // the engine was told a deadline for writes
@@ -69,7 +67,40 @@ type session struct {
 	aborted      bool           // the handler wants the connection dropped
 	lost         bool           // somebody reads from it: it can't be used on
 	detached     bool           // the connection is somebody else's, see HijackNow
-	hijack       HijackHandler
+}
+
+// sessionRare is what few sessions need: a million of the others may be idle
+// (TestEventWeight).
+type sessionRare struct {
+	ip     netip.Addr      // as it counts for Server.MaxConnsPerIP, if it does
+	parent context.Context // of BaseContext and ConnContext, nil without them
+	own    *requestLimits  // see change; nil as long as there was no need for it
+	hijack HijackHandler   // that is to have the connection
+}
+
+// extra returns the rarely used part. Contexts that were left to others may look
+// for parent, which is set before the first request, at the same time.
+func (ss *session) extra() *sessionRare {
+	rare := ss.rare.Load()
+	if rare == nil {
+		rare = new(sessionRare)
+		ss.rare.Store(rare)
+	}
+	return rare
+}
+
+// hijacked reports whether a handler is to have the connection.
+func (ss *session) hijacked() bool {
+	rare := ss.rare.Load()
+	return rare != nil && rare.hijack != nil
+}
+
+// parent returns what the hooks made the context of the connection, or nil.
+func (ss *session) parent() context.Context {
+	if rare := ss.rare.Load(); rare != nil {
+		return rare.parent
+	}
+	return nil
 }
 
 // stage is what a session expects next.
@@ -150,16 +181,16 @@ func newSession(s *Server, l *listening) *session {
 
 // addr returns the address that the connection counts for, or none.
 func (ss *session) addr() netip.Addr {
-	if ss.ip == nil {
-		return netip.Addr{}
+	if rare := ss.rare.Load(); rare != nil {
+		return rare.ip
 	}
-	return *ss.ip
+	return netip.Addr{}
 }
 
 // free makes the session ready for another connection, unless a context that
 // others may hold knows it.
 func (ss *session) free() {
-	if ss.shared || ss.hijack != nil {
+	if ss.shared || ss.hijacked() {
 		return
 	}
 	*ss = session{}
@@ -174,13 +205,14 @@ func (ss *session) Open(c engine.Conn, next *engine.Next) {
 	ss.id, ss.opened = connIDs.Add(1), clock.Instant()
 	_, ss.isTLS = ss.nc.(interface{ ConnectionState() tls.ConnectionState })
 	if s.BaseContext != nil {
-		ss.parent = s.BaseContext(ss.l.ln)
+		ss.extra().parent = s.BaseContext(ss.l.ln)
 	}
 	if s.ConnContext != nil {
-		if ss.parent == nil {
-			ss.parent = context.Background()
+		parent := ss.parent()
+		if parent == nil {
+			parent = context.Background()
 		}
-		ss.parent = s.ConnContext(ss.parent, ss.nc)
+		ss.extra().parent = s.ConnContext(parent, ss.nc)
 	}
 	next.Idle = true
 	if d := s.headTimeout(); d > 0 {
@@ -476,7 +508,7 @@ func (ss *session) Closed(err error) {
 
 // Hijacked lets the handler that asked for it have the connection.
 func (ss *session) Hijacked(c net.Conn) {
-	h := ss.hijack
+	h := ss.extra().hijack
 	defer func() {
 		if r := recover(); r != nil {
 			ss.s.logPanic("in a HijackHandler", r, stack())

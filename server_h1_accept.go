@@ -14,7 +14,7 @@ import (
 func (ss *session) accept(ctx *RequestCtx, w *engine.Work, next *engine.Next) bool {
 	s := ss.s
 	head := &ctx.Request.Header.s
-	if ss.own != nil {
+	if ss.rare.Load() != nil {
 		ss.cfg = &ss.l.fixed.each
 	}
 	ss.hasBody = false
@@ -63,12 +63,13 @@ func (ss *session) accept(ctx *RequestCtx, w *engine.Work, next *engine.Next) bo
 
 // change gives the message in flight limits of its own, as they are now.
 func (ss *session) change() {
-	if ss.own == nil {
-		ss.own = new(requestLimits)
+	rare := ss.extra()
+	if rare.own == nil {
+		rare.own = new(requestLimits)
 	}
-	if ss.cfg != ss.own {
-		*ss.own = *ss.cfg
-		ss.cfg = ss.own
+	if ss.cfg != rare.own {
+		*rare.own = *ss.cfg
+		ss.cfg = rare.own
 	}
 }
 

@@ -112,7 +112,7 @@ func (ss *session) abandon(ctx *RequestCtx) {
 
 // handOver ends the session for a handler that hijacks the connection.
 func (ss *session) handOver(ctx *RequestCtx, w *engine.Work, next *engine.Next) {
-	ss.hijack = ctx.hijack
+	ss.extra().hijack = ctx.hijack
 	if !ctx.hijackNoResponse {
 		if ss.write(ctx, w, &ctx.Response, false, next); next.Op == engine.Abort {
 			return
@@ -125,7 +125,7 @@ func (ss *session) handOver(ctx *RequestCtx, w *engine.Work, next *engine.Next) 
 // keepAlive reports whether the connection may be used on after resp.
 func (ss *session) keepAlive(ctx *RequestCtx, resp *Response) bool {
 	s := ss.s
-	return ss.hijack != nil || ss.req.keepAlive && !ss.lost && !(resp.Header.mayClose() && resp.ConnectionClose()) && !s.DisableKeepalive &&
+	return ss.hijacked() || ss.req.keepAlive && !ss.lost && !(resp.Header.mayClose() && resp.ConnectionClose()) && !s.DisableKeepalive &&
 		(s.MaxRequestsPerConn <= 0 || ss.num < uint64(s.MaxRequestsPerConn)) && !ss.c.Stopping()
 }
 
@@ -283,7 +283,7 @@ func (ss *session) frame(ctx *RequestCtx, resp *Response, keep *bool) {
 	if h.s.Has(msg.Trailer) && h.s.ContentLength >= 0 && !resp.hasStream() && ss.req.minor > 0 {
 		h.s.ContentLength = msg.LenChunked // only the chunked coding has trailers
 	}
-	if status < 200 && ss.hijack == nil {
+	if status < 200 && !ss.hijacked() {
 		*keep = false // it is the last thing sent: no other answer may follow
 	}
 	if h.s.ContentLength < 0 && !resp.SkipBody {

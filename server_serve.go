@@ -270,8 +270,7 @@ func (s *Server) serveConn(j job) (err error) {
 		err = s.engine.Serve(nc, thrifty, j.l.epoch, ss)
 	} else {
 		if j.ip.IsValid() {
-			ip := j.ip
-			ss.ip = &ip
+			ss.extra().ip = j.ip
 		}
 		err = s.engine.Start(nc, thrifty, j.l.epoch, ss)
 	}
