@@ -12,11 +12,32 @@ import (
 	"time"
 )
 
-// faulty is a system whose calls are interrupted and take less than they could.
+// faulty is a system whose calls are interrupted, take less than they could, or
+// say that they can do nothing by now; then an edge follows.
 type faulty struct {
 	system
-	mu  sync.Mutex
-	rng *rand.Rand
+	mu    sync.Mutex
+	rng   *rand.Rand
+	keys  map[int32]ready // of descriptors
+	edges []ready         // to be reported
+}
+
+func (f *faulty) add(fd int32, slot, gen uint32) error {
+	f.mu.Lock()
+	f.keys[fd] = ready{slot: slot, gen: gen}
+	f.mu.Unlock()
+	return f.system.add(fd, slot, gen)
+}
+
+// later returns EAGAIN, and has ev reported.
+func (f *faulty) later(fd int32, ev uint32) (int, syscall.Errno) {
+	f.mu.Lock()
+	edge := f.keys[fd]
+	edge.ev = ev
+	f.edges = append(f.edges, edge)
+	f.mu.Unlock()
+	f.wake()
+	return -1, syscall.EAGAIN
 }
 
 func (f *faulty) roll(n int) int {
@@ -26,8 +47,11 @@ func (f *faulty) roll(n int) int {
 }
 
 func (f *faulty) read(fd int32, p []byte) (int, syscall.Errno) {
-	if f.roll(4) == 0 {
+	switch f.roll(6) {
+	case 0:
 		return -1, syscall.EINTR
+	case 1:
+		return f.later(fd, evIn)
 	}
 	return f.system.read(fd, p)
 }
@@ -40,6 +64,10 @@ func (f *faulty) write(fd int32, p []byte) (int, syscall.Errno) {
 		p = p[:1+f.roll(len(p))]
 	case 2:
 		p = p[:1]
+	case 3:
+		if f.roll(2) == 0 {
+			return f.later(fd, evOut)
+		}
 	}
 	return f.system.write(fd, p)
 }
@@ -57,6 +85,9 @@ func (f *faulty) sendFile(fd int32, file *File) (int, error) {
 		return -1, syscall.EINTR
 	case 1:
 		return 0, errNoSendfile // a piece of it is read, and written in parts
+	case 2:
+		_, errno := f.later(fd, evOut)
+		return -1, errno
 	}
 	part := *file
 	part.N = 1 + int64(f.roll(int(min(file.N, 100_000))))
@@ -67,7 +98,16 @@ func (f *faulty) poll(batch []ready, block bool) int {
 	if f.roll(4) == 0 {
 		return -1
 	}
-	return f.system.poll(batch[:1+f.roll(len(batch))], block)
+	n := f.system.poll(batch[:1+f.roll(len(batch))], block)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.edges) > 0 {
+		n = max(n, 0)
+		k := copy(batch[n:], f.edges)
+		f.edges = f.edges[k:]
+		n += k
+	}
+	return n
 }
 
 // serveEvent serves the connections of a listener on e, each with a session of
@@ -116,14 +156,14 @@ func talker(t *testing.T, content string) func() Session {
 	}
 }
 
-// Interrupted calls, short writes and empty polls change nothing of what
-// arrives, nor its order.
+// Interrupted calls, calls that come too early, short writes and empty polls
+// change nothing of what arrives, nor its order.
 func TestEventFaults(t *testing.T) {
 	content := strings.Repeat("0123456789abcdef", 1<<14)
 	for seed := range uint64(3) {
 		e := &Event{newSystem: func() (system, error) {
 			sys, err := newSystem()
-			return &faulty{system: sys, rng: rand.New(rand.NewPCG(seed, 1))}, err
+			return &faulty{system: sys, rng: rand.New(rand.NewPCG(seed, 1)), keys: make(map[int32]ready)}, err
 		}}
 		addr := serveEvent(t, e, talker(t, content))
 		var wg sync.WaitGroup
