@@ -293,6 +293,40 @@ func TestSlowReaderGetsAll(t *testing.T) {
 	})
 }
 
+// What a client doesn't take of an answer in memory waits without a goroutine on
+// the event engine, up to a size; all of it arrives, and so do the answers behind
+// it.
+func TestEventKeepsWhatIsLeft(t *testing.T) {
+	body := strings.Repeat("0123456789abcdef", 40<<10/16)
+	onEngines(t, func(t *testing.T, e Engine) {
+		const n = 10
+		ts := startServer(t, &Server{Engine: e}, func(ctx *RequestCtx) { ctx.SetBodyString(body) })
+		var conns []*testConn
+		for range n {
+			c := ts.dial()
+			c.Conn.(*net.TCPConn).SetReadBuffer(64 << 10)
+			conns = append(conns, c)
+			for range 200 { // far more than the sockets hold
+				c.send(get("/"))
+			}
+		}
+		if e == EngineEvent {
+			for end := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
+				if st := ts.s.Stats().Event; st.PendingWrites == n && st.Running == 0 {
+					break
+				} else if time.Now().After(end) {
+					t.Fatalf("%d connections should wait, and no goroutine: %+v", n, st)
+				}
+			}
+		}
+		for _, c := range conns {
+			for range 200 {
+				c.want("GET", 200, body)
+			}
+		}
+	})
+}
+
 // A client that does not read is dropped when the time for writing is over, and
 // what it keeps the server from sending holds up nobody else.
 func TestWriteTimeoutOfSlowReader(t *testing.T) {

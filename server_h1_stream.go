@@ -226,7 +226,7 @@ func (ss *session) writeRest(ctx *RequestCtx, w *engine.Work, resp *Response, ne
 		}
 		return ss.fail(err, next)
 	}
-	return ss.after(next, f.keep)
+	return ss.after(next, f.keep, false)
 }
 
 // boundWrites tells the engine the write time-out of the response in flight.

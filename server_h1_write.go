@@ -145,7 +145,7 @@ func (ss *session) write(ctx *RequestCtx, w *engine.Work, resp *Response, mustCl
 	if keep && ss.isPlain(resp) {
 		return ss.writePlain(w, resp, next)
 	}
-	streams := resp.hasStream()
+	streams, left := resp.hasStream(), false
 	if ss.unreadBody() && keep && !streams {
 		keep = ss.mayDrain(ctx, w)
 	}
@@ -173,7 +173,8 @@ func (ss *session) write(ctx *RequestCtx, w *engine.Work, resp *Response, mustCl
 		}
 		out.end(resp)
 	default:
-		if err := ss.writeBytes(w, resp.bodyBytes()); err != nil {
+		var err error
+		if left, err = ss.writeBytes(w, resp.bodyBytes(), !ss.unreadBody()); err != nil {
 			return ss.fail(err, next)
 		}
 	}
@@ -184,7 +185,7 @@ func (ss *session) write(ctx *RequestCtx, w *engine.Work, resp *Response, mustCl
 		}
 		keep = ss.drain(w)
 	}
-	return ss.after(next, keep)
+	return ss.after(next, keep, left)
 }
 
 // isPlain reports whether the response is a 200 with a body in memory, to a
@@ -206,20 +207,22 @@ func (ss *session) writePlain(w *engine.Work, resp *Response, next *engine.Next)
 	h.noDefaultContentType = h.noDefaultContentType || ss.l.fixed.noType
 	ss.boundWrites()
 	w.Out = h.appendHead(w.Out, bytesconv.S2B(ss.l.fixed.name))
-	if err := ss.writeBytes(w, body); err != nil {
+	left, err := ss.writeBytes(w, body, true)
+	if err != nil {
 		return ss.fail(err, next)
 	}
-	return ss.after(next, true)
+	return ss.after(next, true, left)
 }
 
-// after says what comes after a response.
-func (ss *session) after(next *engine.Next, keep bool) bool {
+// after says what comes after a response, of which the engine may have some left
+// to write.
+func (ss *session) after(next *engine.Next, keep, left bool) bool {
 	if !keep {
 		next.Op = engine.Close
 		next.Linger = ss.unreadBody()
 		return false
 	}
-	if next.File != nil || ss.cfg.writeNow {
+	if left || next.File != nil || ss.cfg.writeNow {
 		next.Op = engine.Flush
 		return false
 	}
@@ -305,13 +308,17 @@ func (ss *session) frame(ctx *RequestCtx, resp *Response, keep *bool) {
 	}
 }
 
-// writeBytes sends a body that is in memory.
-func (ss *session) writeBytes(w *engine.Work, b []byte) error {
-	if len(b) < maxBatch {
+// writeBytes sends a body that is in memory. Where last says that nothing of the
+// message comes behind it, the engine may have some left to write.
+func (ss *session) writeBytes(w *engine.Work, b []byte, last bool) (left bool, err error) {
+	switch {
+	case len(b) < maxBatch:
 		w.Out = append(w.Out, b...)
-		return nil
+		return false, nil
+	case last:
+		return ss.c.LeaveBody(w, b)
 	}
-	return ss.c.WriteBody(w, b)
+	return false, ss.c.WriteBody(w, b)
 }
 
 // writeStream sends a body that comes from a stream or a writing function. A

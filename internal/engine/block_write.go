@@ -50,6 +50,11 @@ func (c *blockConn) Flush(w *Work) error {
 // of being copied behind it.
 const vectored = 16 << 10
 
+// LeaveBody is WriteBody: the goroutine has nothing else to do.
+func (c *blockConn) LeaveBody(w *Work, b []byte) (left bool, err error) {
+	return false, c.WriteBody(w, b)
+}
+
 func (c *blockConn) WriteBody(w *Work, b []byte) error {
 	if len(b) < vectored {
 		w.Out = append(w.Out, b...)

@@ -204,6 +204,45 @@ func (c *eventConn) WriteBody(w *Work, b []byte) error {
 	return c.writeAll(b)
 }
 
+// maxLeft is how much LeaveBody keeps: about what a goroutine costs that waits.
+const maxLeft = 64 << 10
+
+// LeaveBody writes w.Out and b, as far as there is room, and waits only for all
+// but the last maxLeft bytes.
+func (c *eventConn) LeaveBody(w *Work, b []byte) (left bool, err error) {
+	if m := c.more.Load(); c.over || len(b) < vectored || m != nil && m.late() {
+		return false, c.WriteBody(w, b)
+	}
+	n, errno := c.l.sys.writev(c.fd, w.Out, b)
+	if n < 0 {
+		if errno != syscall.EAGAIN && errno != syscall.EINTR {
+			return false, c.opError("write", errno)
+		}
+		n = 0
+	}
+	b = b[max(n-len(w.Out), 0):]
+	w.Out = w.Out[:copy(w.Out, w.Out[min(n, len(w.Out)):])]
+	if most := len(b) - maxLeft; most > 0 {
+		if err := c.Flush(w); err != nil {
+			return false, err
+		}
+		if err := c.writeAll(b[:most]); err != nil {
+			return false, err
+		}
+		b = b[most:]
+		if n, _ := c.l.sys.write(c.fd, b); n > 0 { // an error comes again
+			b = b[n:]
+		}
+	}
+	if len(w.Out)+len(b) == 0 {
+		return false, nil
+	}
+	pend := make([]byte, 0, len(w.Out)+len(b))
+	c.extra().pend = append(append(pend, w.Out...), b...)
+	w.Out = w.Out[:0]
+	return true, nil
+}
+
 // eventWatch tells somebody that the peer has left.
 type eventWatch struct {
 	mu   sync.Mutex

@@ -83,6 +83,11 @@ type Conn interface {
 	Flush(w *Work) error
 	// WriteBody writes w.Out and then b, with one system call where it can.
 	WriteBody(w *Work, b []byte) error
+	// LeaveBody is WriteBody for the end of a message: the engine may keep a
+	// copy of what the peer doesn't take now, and write it when the session has
+	// returned. It reports whether it does; then the session must return at
+	// once, wanting Flush, Close or Hijack.
+	LeaveBody(w *Work, b []byte) (left bool, err error)
 	// Stopping reports whether the connection is to end when it is idle.
 	Stopping() bool
 	// SetWriteTimeout bounds each of the writes that follow; 0 means no bound.
