@@ -4,7 +4,6 @@ import (
 	"iter"
 
 	"github.com/galehttp/gale/internal/bytesconv"
-	"github.com/galehttp/gale/internal/clock"
 	"github.com/galehttp/gale/internal/engine"
 	"github.com/galehttp/gale/internal/msg"
 )
@@ -32,7 +31,7 @@ func (ss *session) accept(ctx *RequestCtx, w *engine.Work, next *engine.Next) bo
 	ss.stage = inBody
 	if ss.cfg.readTimeout > 0 {
 		ss.excuseWait()
-		ss.bodyDeadline = ss.begun + clock.Tick(ss.cfg.readTimeout)
+		ss.bodyDeadline = ss.begun.Add(ss.cfg.readTimeout)
 	}
 	length := head.ContentLength
 	if length == msg.LenUnknown {

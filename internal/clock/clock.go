@@ -7,6 +7,7 @@
 package clock
 
 import (
+	"math"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -140,6 +141,15 @@ type Tick int64
 
 // epoch is where ticks are counted from.
 var epoch = time.Now()
+
+// Add returns the instant d behind t, which is not negative, the last one there
+// is if that is too far.
+func (t Tick) Add(d time.Duration) Tick {
+	if sum := t + Tick(d); sum >= t || d < 0 {
+		return sum
+	}
+	return math.MaxInt64
+}
 
 // Ticks returns the current instant.
 func Ticks() Tick {

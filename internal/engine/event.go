@@ -187,6 +187,11 @@ func (e *Event) Start(nc, over net.Conn, epoch uint32, sess Session) {
 			if r := recover(); r != nil {
 				e.Panicked(r)
 			}
+			defer func() {
+				if r := recover(); r != nil {
+					e.Panicked(r)
+				}
+			}()
 			c.end(ErrGoexit, &wk)
 		}
 	}()

@@ -21,6 +21,8 @@ type acceptor struct {
 	local net.Addr // that of all connections; nil if they differ
 	whole bool     // see eventConn.whole
 
+	options [][3]int // to be set for each connection; see prepare
+
 	handle  func(net.Conn)
 	starved func(error)
 
@@ -85,8 +87,8 @@ func (e *Event) Serve(ln net.Listener, keepAlive time.Duration, handle func(net.
 	e.acceptors.Store(a, nil)
 	defer func() {
 		e.acceptors.Delete(a)
-		if a.c.post(evStop) {
-			l.inject(&a.c, evStop)
+		if a.c.post(evStop) || l.unqueue(&a.c) {
+			a.letGo() // all goroutines may be busy for long
 		}
 		<-a.done // no connection comes any more
 	}()
@@ -181,11 +183,8 @@ func (a *acceptor) newConn(got accepted) net.Conn {
 func (c *eventConn) stepAccept(ev uint32, wk *worker) verdict {
 	a := c.from
 	if ev&evStop != 0 {
-		c.l.forget(c)
-		c.set(isClosed)
-		c.l.wheel.remove(c)
 		wk.c = nil
-		close(a.done)
+		a.letGo()
 		return ended
 	}
 	if a.raw.Control(a.free) != nil {
@@ -226,6 +225,14 @@ func (c *eventConn) stepAccept(ev uint32, wk *worker) verdict {
 	return wait
 }
 
+// letGo ends the accepting. The caller owns a.c.
+func (a *acceptor) letGo() {
+	a.c.l.forget(&a.c)
+	a.c.set(isClosed)
+	a.c.l.wheel.remove(&a.c)
+	close(a.done)
+}
+
 // acceptHook lets tests have accepting fail.
 var acceptHook func() error
 
@@ -260,7 +267,8 @@ func newAcceptor(ln net.Listener) (*acceptor, error) {
 }
 
 // Detach makes a connection of Serve an ordinary one, whether Adopt was called
-// for it or not. The connection that it was given goes on as that one.
+// for it or not. The connection that it was given goes on as that one; after an
+// error it is closed.
 func (e *Event) Detach(nc net.Conn) (net.Conn, error) {
 	c := (*eventConn)(nc.(*eventSocket))
 	if c.l == nil {
@@ -270,10 +278,12 @@ func (e *Event) Detach(nc net.Conn) (net.Conn, error) {
 	}
 	c.l.wheel.remove(c)
 	ordinary, err := c.ordinary(nil)
-	if err == nil {
-		e.disown(c)
+	if err != nil {
+		e.Drop(nc)
+		return nil, err
 	}
-	return ordinary, err
+	e.disown(c)
+	return ordinary, nil
 }
 
 // Drop closes a connection for which Adopt was called.
@@ -311,15 +321,16 @@ func (c *eventConn) ordinary(w *Work) (net.Conn, error) {
 	if w != nil {
 		rest = append(rest, w.Unread()...)
 	}
-	c.l.sys.remove(c.fd)
 	nc, err := c.l.sys.netConn(c.fd)
 	if err != nil {
-		return nil, err
+		return nil, err // it goes on as it was
 	}
+	c.l.sys.remove(c.fd)
 	if nc.RemoteAddr() == nil {
 		nc = &namedConn{nc, c.RemoteAddr()} // the peer has left already
 	}
-	c.extra().hijacked.Store(&nc)
+	below := nc // nc may be on top of it
+	c.extra().hijacked.Store(&below)
 	c.close()
 	if c.over {
 		nc = c.more.Load().over // which reads from that one from now on

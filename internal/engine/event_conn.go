@@ -331,13 +331,13 @@ func (c *eventConn) wrote(wk *worker) verdict {
 // end closes the connection and ends its session; err is why.
 func (c *eventConn) end(err error, wk *worker) verdict {
 	c.forsake(wk)
-	if c.over {
+	if c.over && !c.detached {
 		c.more.Load().over.Close() // it may want to say farewell
 	}
 	c.close()
-	c.sess.Closed(err)
 	wk.c = nil
-	c.l.ended(c, err)
+	defer c.l.ended(c, err) // whatever hooks do
+	c.sess.Closed(err)
 	return ended
 }
 

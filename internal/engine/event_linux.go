@@ -267,6 +267,9 @@ func (a *acceptor) accept(fd uintptr) {
 		nfd, sa, err := unix.Accept4(int(fd), unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC)
 		switch err {
 		case nil:
+			for _, o := range a.options {
+				_ = unix.SetsockoptInt(nfd, o[0], o[1], o[2])
+			}
 			a.got = accepted{int32(nfd), fromSockaddr(sa)}
 			return
 		case unix.EINTR:
@@ -288,26 +291,27 @@ func (a *acceptor) unblock(fd uintptr) {
 	}
 }
 
-// prepare sets the options that connections inherit from their listener.
-func (a *acceptor) prepare(keepAlive time.Duration) (err error) {
+// prepare sets the options that connections inherit from their listener. Those
+// that it doesn't know are set for each connection: package net listens with
+// Multipath TCP, which older systems have with few options.
+func (a *acceptor) prepare(keepAlive time.Duration) error {
 	if _, ok := a.addr.(*net.TCPAddr); !ok {
 		return nil
 	}
 	secs := int(max((keepAlive+time.Second-1)/time.Second, 1))
-	cerr := a.raw.Control(func(fd uintptr) {
+	return a.raw.Control(func(fd uintptr) {
 		for _, o := range [][3]int{
 			{unix.IPPROTO_TCP, unix.TCP_NODELAY, 1},
 			{unix.SOL_SOCKET, unix.SO_KEEPALIVE, 1},
 			{unix.IPPROTO_TCP, unix.TCP_KEEPIDLE, secs},
 			{unix.IPPROTO_TCP, unix.TCP_KEEPINTVL, secs},
 		} {
-			if e := unix.SetsockoptInt(int(fd), o[0], o[1], o[2]); e != nil && err == nil {
-				err = os.NewSyscallError("setsockopt", e)
+			if listenerOption(int(fd), o[0], o[1], o[2]) != nil {
+				a.options = append(a.options, o)
 			}
 		}
 	})
-	if cerr != nil {
-		return cerr
-	}
-	return err
 }
+
+// listenerOption is SetsockoptInt for listeners; tests have others.
+var listenerOption = unix.SetsockoptInt

@@ -160,11 +160,15 @@ func (wk *worker) ended() {
 	l.mu.Lock()
 	l.workers--
 	l.idles(wk)
-	other := l.standby() // for all the others may be resting
+	other := l.standby()                 // for all the others may be resting
+	missed := l.polling && l.turns.n > 0 // they wait for a goroutine to be ready
 	last := l.over && l.workers == 0
 	l.mu.Unlock()
 	if last {
 		defer l.sys.shut()
+	}
+	if missed {
+		l.sys.wake()
 	}
 	other.start()
 	if c == nil {
@@ -180,10 +184,6 @@ func (wk *worker) ended() {
 	}()
 	if c.phase == accepting {
 		l.inject(c, evIn) // another goroutine goes on
-		return
-	}
-	if c.word.Load()&isClosed != 0 && !c.detached {
-		l.ended(c, ErrGoexit)
 		return
 	}
 	c.end(ErrGoexit, &worker{l: l})
@@ -366,6 +366,21 @@ func (l *loop) queue(c *eventConn) {
 	l.mu.Lock()
 	l.turns.push(c)
 	l.mu.Unlock()
+}
+
+// unqueue takes c out of those that wait for their turn, and reports whether it
+// was there: then the caller owns it.
+func (l *loop) unqueue(c *eventConn) (found bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for range l.turns.n {
+		if other := l.turns.pop(); other != c {
+			l.turns.push(other)
+		} else {
+			found = true
+		}
+	}
+	return found
 }
 
 // inject has c, which the caller owns, visited for ev.

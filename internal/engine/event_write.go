@@ -86,13 +86,14 @@ func (c *eventConn) writeDue() clock.Tick {
 	if c.writeTimeout <= 0 {
 		return 0
 	}
-	return clock.Ticks() + clock.Tick(c.writeTimeout)
+	return clock.Ticks().Add(c.writeTimeout)
 }
 
 // drain writes what m holds, as far as the socket takes it; errWouldBlock says
 // that it does not take all. moved: it took something.
 func (c *eventConn) drain(m *connMore, wk *worker) (moved bool, err error) {
 	armed := c.word.Load()&isWriting != 0
+more:
 	for len(m.pend) > 0 {
 		n, errno := c.l.sys.write(c.fd, m.pend)
 		switch {
@@ -134,8 +135,7 @@ func (c *eventConn) drain(m *connMore, wk *worker) (moved bool, err error) {
 			if err := c.readFile(m, f); err != nil {
 				return moved, err
 			}
-			more, err := c.drain(m, wk)
-			return moved || more, err
+			goto more
 		default:
 			return moved, err
 		}

@@ -1,0 +1,82 @@
+package engine
+
+import (
+	"net"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// A listener that knows none of the options, as one with Multipath TCP on older
+// systems, is served; its connections get them one by one.
+func TestEventListenerWithoutOptions(t *testing.T) {
+	old := listenerOption
+	listenerOption = func(int, int, int, int) error { return unix.EOPNOTSUPP }
+	defer func() { listenerOption = old }()
+	e := &Event{}
+	addr := serveEvent(t, e, talker(t, "x"))
+	c, err := net.Dial("tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	c.SetDeadline(time.Now().Add(20 * time.Second))
+	send(t, c, "a line\n")
+	want(t, c, "a line\n")
+	for _, l := range e.all() {
+		l.each(func(c *eventConn) {
+			(*eventSocket)(c).control(func(fd int32) error {
+				if v, err := unix.GetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_KEEPIDLE); v != 60 {
+					t.Errorf("TCP_KEEPIDLE is %d, %v; want 60", v, err)
+				}
+				return nil
+			})
+		})
+	}
+}
+
+// poor is a system that has no descriptors left for connections of package net.
+type poor struct{ system }
+
+func (poor) netConn(int32) (net.Conn, error) { return nil, syscall.EMFILE }
+
+// Where there is no descriptor for it, a connection can't be made an ordinary
+// one: one that is being served goes on, and one that isn't yet is closed.
+func TestEventDetachFails(t *testing.T) {
+	e := &Event{newSystem: func() (system, error) {
+		sys, err := newSystem()
+		return poor{sys}, err
+	}}
+	addr := serveEvent(t, e, talker(t, "x"))
+	c, err := net.Dial("tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	c.SetDeadline(time.Now().Add(20 * time.Second))
+	send(t, c, "a line\n")
+	want(t, c, "a line\n")
+	var conns []*eventConn
+	e.all()[0].each(func(c *eventConn) { conns = append(conns, c) })
+	ec := conns[0]
+	waitFor(t, func() bool { return ec.word.Load()&isIdle != 0 && ec.postIdle(evStop) })
+	if nc, err := ec.Detach(getWork()); err == nil {
+		t.Errorf("got %v", nc)
+	}
+	ec.l.inject(ec, evTurn)
+	send(t, c, "another line\n")
+	want(t, c, "another line\n")
+	waitFor(t, func() bool { return ec.word.Load()&isIdle != 0 && ec.postIdle(evStop) })
+	if nc, err := e.Detach((*eventSocket)(ec)); err == nil {
+		t.Errorf("got %v", nc)
+	}
+	if e.Len() != 0 {
+		t.Errorf("%d connections left", e.Len())
+	}
+	var b [1]byte
+	if _, err := c.Read(b[:]); err == nil {
+		t.Error("the connection is open")
+	}
+}

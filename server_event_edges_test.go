@@ -1,0 +1,208 @@
+package gale
+
+import (
+	"context"
+	"crypto/tls"
+	"io"
+	"math"
+	"net"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+)
+
+// A handler that ends its goroutine makes room for the connections that wait
+// because of MaxRunningHandlers.
+func TestGoexitMakesRoom(t *testing.T) {
+	inside, leave := make(chan bool, 1), make(chan bool)
+	ts := startServer(t, &Server{Engine: EngineEvent, MaxRunningHandlers: 1}, func(ctx *RequestCtx) {
+		if string(ctx.Path()) == "/goexit" {
+			inside <- true
+			<-leave
+			runtime.Goexit()
+		}
+		ctx.SetBodyString("fine")
+	})
+	first, second := ts.dial(), ts.dial()
+	second.send(get("/"))
+	second.want("GET", 200, "fine")
+	first.send(get("/goexit"))
+	<-inside
+	second.send(get("/"))
+	time.Sleep(50 * time.Millisecond) // it is seen, and waits
+	leave <- true
+	second.SetDeadline(time.Now().Add(10 * time.Second))
+	second.want("GET", 200, "fine")
+}
+
+// Serve returns when the server is closed, however many handlers run and are not
+// ready.
+func TestServeReturnsWhileHandlersRun(t *testing.T) {
+	onEngines(t, func(t *testing.T, e Engine) {
+		inside, leave := make(chan bool, 1), make(chan bool)
+		defer close(leave)
+		s := &Server{Engine: e, MaxRunningHandlers: 1, Logger: &testLog{}, Handler: func(ctx *RequestCtx) {
+			inside <- true
+			<-leave
+		}}
+		ln, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		served := make(chan error, 1)
+		go func() { served <- s.Serve(ln) }()
+		ts := &testServer{t: t, s: s, addr: ln.Addr().String()}
+		ts.dial().send(get("/"))
+		<-inside
+		ts.dial() // one that can't be served
+		time.Sleep(50 * time.Millisecond)
+		s.Close()
+		select {
+		case err := <-served:
+			if err != nil {
+				t.Error(err)
+			}
+		case <-time.After(10 * time.Second):
+			t.Error("Serve did not return")
+		}
+	})
+}
+
+// Hooks that panic whenever they are called end their connections, and nothing
+// else: what was counted is counted out.
+func TestHooksThatAlwaysPanic(t *testing.T) {
+	onEngines(t, func(t *testing.T, e Engine) {
+		for name, s := range map[string]*Server{
+			"ConnState":   {ConnState: func(net.Conn, ConnState) { panic("on purpose") }},
+			"BaseContext": {BaseContext: func(net.Listener) context.Context { panic("on purpose") }},
+			"Opening": {ConnState: func(_ net.Conn, st ConnState) {
+				if st != StateNew {
+					panic("on purpose")
+				}
+			}, BaseContext: func(net.Listener) context.Context { panic("on purpose") }},
+		} {
+			s.Engine, s.Handler = e, echo
+			plain := startServer(t, s, nil)
+			c := plain.dial()
+			c.Write([]byte(get("/")))
+			io.ReadAll(c)
+			over := &Server{Engine: e, Handler: echo, ConnState: s.ConnState, BaseContext: s.BaseContext}
+			if raw, err := net.Dial("tcp", startTLS(t, over)); err == nil {
+				tc := tls.Client(raw, &tls.Config{InsecureSkipVerify: true})
+				tc.SetDeadline(time.Now().Add(10 * time.Second))
+				io.WriteString(tc, get("/"))
+				io.ReadAll(tc)
+				raw.Close()
+			}
+			for _, s := range []*Server{s, over} {
+				ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+				if err := s.ShutdownWithContext(ctx); err != nil {
+					t.Errorf("%s: %v, %d open", name, err, s.GetOpenConnectionsCount())
+				}
+				cancel()
+			}
+		}
+	})
+}
+
+// What HijackNow returned is the handler's, even if that ends its goroutine.
+func TestHijackNowThenGoexit(t *testing.T) {
+	onEngines(t, func(t *testing.T, e Engine) {
+		taken := make(chan net.Conn, 1)
+		addr := startTLS(t, &Server{Engine: e, Handler: func(ctx *RequestCtx) {
+			nc, err := ctx.HijackNow()
+			if err != nil {
+				t.Error(err)
+			}
+			taken <- nc
+			runtime.Goexit()
+		}})
+		c, err := tls.Dial("tcp", addr, &tls.Config{InsecureSkipVerify: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		c.SetDeadline(time.Now().Add(10 * time.Second))
+		io.WriteString(c, get("/"))
+		nc := <-taken
+		defer nc.Close()
+		time.Sleep(50 * time.Millisecond)
+		io.WriteString(nc, "hello")
+		var b [5]byte
+		if _, err := io.ReadFull(c, b[:]); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// The longest time-outs there are mean no time-out.
+func TestLongestTimeouts(t *testing.T) {
+	onEngines(t, func(t *testing.T, e Engine) {
+		const long = time.Duration(math.MaxInt64)
+		body := strings.Repeat("0123456789abcdef", 1<<19)
+		ts := startServer(t, &Server{Engine: e, ReadTimeout: long, WriteTimeout: long, IdleTimeout: long}, func(ctx *RequestCtx) {
+			if string(ctx.Path()) == "/small" {
+				ctx.SetBody(ctx.PostBody())
+				return
+			}
+			ctx.SetBodyString(body)
+		})
+		c := ts.dial()
+		c.send(get("/"))
+		time.Sleep(100 * time.Millisecond)
+		c.want("GET", 200, body)
+		p := post("/small", "body")
+		c.send(p[:len(p)-2])
+		time.Sleep(100 * time.Millisecond)
+		c.send(p[len(p)-2:])
+		c.want("POST", 200, "body")
+	})
+}
+
+// Connections hijacked over TLS read, write and have deadlines, and what came
+// behind the request comes first.
+func TestHijackOverTLS(t *testing.T) {
+	onEngines(t, func(t *testing.T, e Engine) {
+		errs := make(chan error, 1)
+		answer := func(nc net.Conn) {
+			defer nc.Close()
+			nc.SetDeadline(time.Now().Add(10 * time.Second))
+			var b [10]byte
+			_, err := io.ReadFull(nc, b[:])
+			if err == nil {
+				_, err = nc.Write(b[:])
+			}
+			errs <- err
+		}
+		addr := startTLS(t, &Server{Engine: e, Handler: func(ctx *RequestCtx) {
+			if string(ctx.Path()) == "/now" {
+				nc, err := ctx.HijackNow()
+				if err != nil {
+					t.Error(err)
+				}
+				go answer(nc)
+				return
+			}
+			ctx.HijackSetNoResponse(true)
+			ctx.Hijack(answer)
+		}})
+		for _, path := range []string{"/now", "/later"} {
+			c, err := tls.Dial("tcp", addr, &tls.Config{InsecureSkipVerify: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.SetDeadline(time.Now().Add(10 * time.Second))
+			io.WriteString(c, get(path)+"first")
+			io.WriteString(c, " last")
+			b, err := io.ReadAll(c)
+			if string(b) != "first last" || err != nil {
+				t.Errorf("%s: got %q, %v", path, b, err)
+			}
+			if err := <-errs; err != nil {
+				t.Error(path, err)
+			}
+			c.Close()
+		}
+	})
+}
