@@ -19,10 +19,18 @@ import (
 // The error is io.EOF if r ends before the first byte, an [ErrNothingRead] if r
 // fails before it; a head that breaks the rules of RFC 9112 is an error that
 // quotes it. The header is empty then.
+//
+// Other than a server, Read takes some of what old programs wrote, such as bare LFs
+// for CRLFs and folded fields, which it joins (sections 2.2 and 5.2). A head whose
+// last two line ends are not both CRLF is read only once CRLF CRLF comes somewhere
+// behind it. Several Host fields are an error unless DisableSpecialHeader was
+// called: then they stay, and Host is the first.
 func (h *RequestHeader) Read(r *bufio.Reader) error {
 	h.resetFields()
+	lim := bufferLimits(r)
+	lim.Hosts = h.noSpecial
 	err := readHead(r, "request", h.hideContents, func(b []byte) (int, error) {
-		return h1.ParseRequest(b, &h.s, bufferLimits(r))
+		return h1.ParseRequest(b, &h.s, lim)
 	})
 	if err != nil {
 		h.resetFields()
@@ -37,6 +45,8 @@ func (h *RequestHeader) Read(r *bufio.Reader) error {
 // The error is io.EOF if r ends or fails before the first byte, an
 // [ErrNothingRead] if that is for a timeout; a head that breaks the rules of RFC
 // 9112 is an error that quotes it. The header is empty then.
+//
+// Bare LFs and folded fields are read as [RequestHeader.Read] does it.
 func (h *ResponseHeader) Read(r *bufio.Reader) error {
 	h.resetFields()
 	err := readHead(r, "response", h.hideContents, func(b []byte) (int, error) {

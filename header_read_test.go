@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 	"testing"
+	"testing/iotest"
 )
 
 // A field whose name has spaces can be read by hand and looked up; it is
@@ -71,6 +72,71 @@ func TestHeaderReadSpacesInNames(t *testing.T) {
 	}
 }
 
+// Old spellings that are read by hand leave a header like any other: values are in
+// one piece, what is written has CRLFs and no folds, RawHeaders is what came, and the
+// reader stands behind the head.
+func TestHeaderReadOldLines(t *testing.T) {
+	const fields = "Host: a\nX-Folded: b \r\n\t c\n d\r\nuser agent: e\r\n f\r\nY: g\r\n\r\n"
+	const start, rest = "\n\r\nGET / HTTP/1.1\n", "body"
+	for name, change := range map[string]func(h *RequestHeader){
+		"as read": func(*RequestHeader) {},
+		"copied": func(h *RequestHeader) {
+			var c RequestHeader
+			h.CopyTo(&c)
+			c.CopyTo(h)
+		},
+		"compacted": func(h *RequestHeader) {
+			for range 20 {
+				h.Set("Y", strings.Repeat("y", 2000))
+				h.Set("Y", "g")
+			}
+		},
+	} {
+		var h RequestHeader
+		r := bufio.NewReader(iotest.OneByteReader(strings.NewReader(start + fields + rest)))
+		if err := h.Read(r); err != nil {
+			t.Fatal(err)
+		}
+		change(&h)
+		if string(h.Peek("X-Folded")) != "b c d" || string(h.Peek("user agent")) != "e f" || string(h.Host()) != "a" {
+			t.Errorf("%s: %q, %q, %q", name, h.Peek("X-Folded"), h.Peek("user agent"), h.Host())
+		}
+		if got, want := h.String(), "GET / HTTP/1.1\r\nHost: a\r\nX-Folded: b c d\r\nY: g\r\n\r\n"; got != want {
+			t.Errorf("%s: written as %q, want %q", name, got, want)
+		}
+		if string(h.RawHeaders()) != fields {
+			t.Errorf("%s: the lines are %q", name, h.RawHeaders())
+		}
+		if b, err := io.ReadAll(r); string(b) != rest || err != nil {
+			t.Errorf("%s: %q, %v are left", name, b, err)
+		}
+	}
+	var resp ResponseHeader
+	if err := resp.Read(bufio.NewReader(strings.NewReader("HTTP/1.1 404 Not\nX-Folded:\n b\r\n c\r\n\r\n"))); err != nil {
+		t.Fatal(err)
+	}
+	if resp.StatusCode() != 404 || string(resp.StatusMessage()) != "Not" || string(resp.Peek("X-Folded")) != "b c" {
+		t.Errorf("read %q", resp.String())
+	}
+}
+
+// Two Host fields stay in a header that was told to treat no field specially; in any
+// other they are an error.
+func TestHeaderReadHosts(t *testing.T) {
+	const in = "GET / HTTP/1.1\r\nHost: a\r\nX: y\r\nHost: b\r\n\r\n"
+	var h RequestHeader
+	if err := h.Read(bufio.NewReader(strings.NewReader(in))); err == nil {
+		t.Error("two Host fields were accepted")
+	}
+	h.DisableSpecialHeader()
+	if err := h.Read(bufio.NewReader(strings.NewReader(in))); err != nil {
+		t.Fatal(err)
+	}
+	if string(h.Host()) != "a" || h.String() != in {
+		t.Errorf("the host is %q of %q", h.Host(), h.String())
+	}
+}
+
 // A server takes none of what the Read methods are lenient about.
 func TestServerIsNotLenient(t *testing.T) {
 	ts := startServer(t, nil, func(ctx *RequestCtx) {})
@@ -80,6 +146,12 @@ func TestServerIsNotLenient(t *testing.T) {
 		"GET /a#b HTTP/1.1\r\nHost: a\r\n\r\n",
 		"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
 		"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0 \r\n\r\n",
+		"GET / HTTP/1.1\nHost: a\r\n\r\n",
+		"GET / HTTP/1.1\r\nHost: a\nB: c\r\n\r\n",
+		"GET / HTTP/1.1\r\nHost: a\n\nGET / HTTP/1.1\r\nHost: a\r\n\r\n",
+		"GET / HTTP/1.1\r\nHost: a\r\nB: c\r\n d\r\n\r\n",
+		"\nGET / HTTP/1.1\r\nHost: a\r\n\r\n",
+		"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",
 	} {
 		c := ts.dial()
 		_, _ = io.WriteString(c, in)

@@ -3,6 +3,7 @@
 package h1
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/galehttp/gale/internal/msg"
@@ -14,6 +15,7 @@ func TestAllocs(t *testing.T) {
 	var d Body
 	chunked := []byte("5\r\nhello\r\n0\r\n\r\n")
 	response := []byte("HTTP/1.1 200 OK\r\nServer: a\r\nContent-Length: 5\r\nX-A: b\r\n\r\n")
+	folded := []byte("GET / HTTP/1.1\nHost: a\r\n" + strings.Repeat("A: b\r\n c\n\td\r\n", 100) + "\r\n")
 	out := make([]byte, 0, 1000)
 	for name, f := range map[string]func(){
 		"ParseRequest": func() {
@@ -22,6 +24,12 @@ func TestAllocs(t *testing.T) {
 				if _, err := ParseRequest([]byte(c.in)[:len(c.in):len(c.in)], &h, nil); err != nil {
 					t.Fatal(err)
 				}
+			}
+		},
+		"ParseRequest, folded": func() {
+			h.Reset()
+			if _, err := ParseRequest(folded, &h, &Limits{Lenient: true}); err != nil {
+				t.Fatal(err)
 			}
 		},
 		"ParseResponse": func() {

@@ -14,14 +14,26 @@ import (
 // leaves a record in f with offsets into b plus base, and moves s.Line past
 // it. The result is nil behind the empty line, else ErrPartial or an *Error.
 //
-// If lenient is set, spaces within names are accepted, and such a field is Unsent.
+// If lenient is set, spaces within names are accepted, and such a field is
+// Unsent; so are lines that end in a bare LF and folded ones, which are Folded.
 func parseFields(b []byte, s *msg.Scan, base int, f *msg.Fields, maxFields int, lenient bool) error {
 	maxFields = min(maxFields, msg.MaxFields)
 	for {
-		if s.Seen == 0 && base == 0 && fastFields(b, s, f, maxFields) {
+		if s.Seen == 0 && base == 0 && !(lenient && slow(b, s.Line)) && fastFields(b, s, f, maxFields) {
 			return nil
 		}
 		line := s.Line
+		if lenient && line < len(b) {
+			switch c := b[line]; {
+			case c == '\r' || c == '\n':
+				return lenientEnd(b, s, len(f.Recs) == 0)
+			case (c == ' ' || c == '\t') && len(f.Recs) > 0:
+				if err := foldedLine(b, s, base, &f.Recs[len(f.Recs)-1]); err != nil {
+					return err
+				}
+				continue
+			}
+		}
 		colon, end, err := scanField(b, s, lenient)
 		if err != nil {
 			return err
@@ -51,19 +63,22 @@ func parseFields(b []byte, s *msg.Scan, base int, f *msg.Fields, maxFields int, 
 			Flags:   flags,
 		})
 		s.Line = end + 2
+		if b[end] == '\n' { // only if lenient
+			s.Line--
+		}
 	}
 }
 
 // scanField finds the colon and the CRLF of the field line at s.Line and
 // checks each byte. For the empty line both are at s.Line. A line that isn't
 // complete is remembered in s, so that no byte is looked at twice however it
-// arrives, and an invalid byte is an error as soon as it is there. With spaces
-// set, a space may stand between two bytes of the name.
-func scanField(b []byte, s *msg.Scan, spaces bool) (colon, end int, err error) {
+// arrives, and an invalid byte is an error as soon as it is there. If it is
+// lenient, a space may stand between two bytes of the name, and LF for CRLF.
+func scanField(b []byte, s *msg.Scan, lenient bool) (colon, end int, err error) {
 	line := s.Line
 	i := max(line, s.Seen)
 	if s.Seps == 0 {
-		for i < len(b) && (bytesconv.Token[b[i]] || spaces && b[i] == ' ' && i > line) {
+		for i < len(b) && (bytesconv.Token[b[i]] || lenient && b[i] == ' ' && i > line) {
 			i++
 		}
 		switch {
@@ -83,7 +98,7 @@ func scanField(b []byte, s *msg.Scan, spaces bool) (colon, end int, err error) {
 		s.Seen = i
 		return 0, 0, ErrPartial
 	}
-	if b[i] != '\r' {
+	if b[i] != '\r' && !(lenient && b[i] == '\n') {
 		return 0, 0, textError(b[i])
 	}
 	if err := lineEnd(b, i, s, ErrLineEnd); err != nil {
@@ -92,15 +107,17 @@ func scanField(b []byte, s *msg.Scan, spaces bool) (colon, end int, err error) {
 	return s.Sep[0], i, nil
 }
 
-// lineEnd checks the CRLF at b[i] and, if it is there, clears what s knows
-// about the line.
+// lineEnd checks the CRLF at b[i], or takes the LF there, and, if it is complete,
+// clears what s knows about the line.
 func lineEnd(b []byte, i int, s *msg.Scan, bad *Error) error {
-	if i+1 == len(b) {
-		s.Seen = i
-		return ErrPartial
-	}
-	if b[i+1] != '\n' {
-		return bad
+	if b[i] != '\n' {
+		if i+1 == len(b) {
+			s.Seen = i
+			return ErrPartial
+		}
+		if b[i+1] != '\n' {
+			return bad
+		}
 	}
 	s.Seen, s.Seps = 0, 0
 	return nil

@@ -28,9 +28,9 @@ const framingIDs uint64 = 1<<msg.ContentLength | 1<<msg.TransferEncoding | 1<<ms
 
 // finishRequest checks the fields that concern the message itself and derives
 // the plain data of h from them.
-func finishRequest(h *msg.RequestHead, lenient bool) error {
+func finishRequest(h *msg.RequestHead, lim *Limits) error {
 	const both = 1<<msg.ContentLength | 1<<msg.TransferEncoding
-	if err := checkHost(h); err != nil {
+	if err := checkHost(h, lim); err != nil {
 		return err
 	}
 	seen := h.Seen()
@@ -38,7 +38,7 @@ func finishRequest(h *msg.RequestHead, lenient bool) error {
 		return nil
 	}
 	if seen&both != 0 {
-		length, err := framing(&h.Fields, h.Minor, h.Scan.Dups, lenient)
+		length, err := framing(&h.Fields, h.Minor, h.Scan.Dups, lim.lenient())
 		if err != nil {
 			return err
 		}
@@ -74,8 +74,8 @@ func lastOnly(f *msg.Fields, id msg.ID) {
 }
 
 // checkHost enforces RFC 9112 section 3.2: one valid Host, which only
-// HTTP/1.0 may leave out.
-func checkHost(h *msg.RequestHead) error {
+// HTTP/1.0 may leave out. See Limits.Hosts for several.
+func checkHost(h *msg.RequestHead, lim *Limits) error {
 	i := h.Find(msg.Host)
 	if i < 0 {
 		if h.Minor == 0 {
@@ -84,7 +84,14 @@ func checkHost(h *msg.RequestHead) error {
 		return ErrNoHost
 	}
 	if h.Scan.Dups&(1<<msg.Host) != 0 {
-		return ErrManyHosts
+		if lim == nil || !lim.Hosts {
+			return ErrManyHosts
+		}
+		for j := h.Next(i); j >= 0; j = h.Next(j) {
+			if !ValidHost(h.Value(j)) {
+				return ErrHost
+			}
+		}
 	}
 	if !ValidHost(h.Value(i)) {
 		return ErrHost

@@ -119,10 +119,10 @@ func FuzzParseResponse(f *testing.F) {
 		f.Add([]byte(tt.in), uint16(i), uint16(3*i))
 	}
 	f.Fuzz(func(t *testing.T, in []byte, cut1, cut2 uint16) {
-		whole, n, err := parseResponseInPieces(string(in))
+		whole, n, err := parseResponseInPieces(string(in), nil)
 		cuts := []int{int(cut1) % (len(in) + 1), int(cut2) % (len(in) + 1)}
 		slices.Sort(cuts)
-		h, m, err2 := parseResponseInPieces(string(in), cuts...)
+		h, m, err2 := parseResponseInPieces(string(in), nil, cuts...)
 		if n != m || err != err2 || err == nil && describeResponse(whole) != describeResponse(h) {
 			t.Fatalf("whole: %d, %v; cut at %v: %d, %v", n, err, cuts, m, err2)
 		}
@@ -139,6 +139,57 @@ func FuzzParseResponse(f *testing.F) {
 		noBody := whole.Status < 200 || whole.Status == 204 || whole.Status == 304
 		if !noBody && whole.ContentLength >= 0 && std.ContentLength != whole.ContentLength {
 			t.Fatalf("net/http reads a length of %d, we read %d", std.ContentLength, whole.ContentLength)
+		}
+	})
+}
+
+// With leniency too a head means the same however it arrives, and what is
+// accepted without it means the same with it.
+func FuzzParseLenient(f *testing.F) {
+	addRequests(f)
+	for i, tt := range responseCases {
+		f.Add([]byte(tt.in), uint16(i), uint16(3*i))
+	}
+	for _, in := range []string{
+		"\n\r\nGET /a#b HTTP/1.0\nHost: a\nA: b\r\n c\r\n\r\n",
+		"POST / HTTP/1.1\nHost: a\nA: b\n \r\n\tc\n\nGET / HTTP/1.1\r\nHost: b\r\n\r\n",
+		"HTTP/1.1  200 OK\nA:\n b\n c d\r\n\r\n\r\n",
+		"GET / HTTP/0.9\nuser agent: a\n\tb\n\r\n\r\n",
+	} {
+		f.Add([]byte(in), uint16(len(in)/3), uint16(len(in)/2))
+	}
+	f.Fuzz(func(t *testing.T, in []byte, cut1, cut2 uint16) {
+		parse := func(lim *Limits, ends ...int) (text string, n int, err error) {
+			var f *msg.Fields
+			if bytes.HasPrefix(in, []byte("HTTP/")) {
+				var h *msg.ResponseHead
+				if h, n, err = parseResponseInPieces(string(in), lim, ends...); err == nil {
+					text, f = describeResponse(h), &h.Fields
+				}
+			} else {
+				var h *msg.RequestHead
+				if h, n, err = parseInPieces(string(in), lim, ends...); err == nil {
+					text, f = describeRequest(h), &h.Fields
+				}
+			}
+			for i := 0; err == nil && i < len(f.Recs); i++ {
+				if bytes.ContainsAny(f.Value(i), "\r\n\x00") || f.Recs[i].Flags&msg.Folded != 0 {
+					t.Fatalf("%q has the value %q", in, f.Value(i))
+				}
+			}
+			return text, n, err
+		}
+		lim := &Limits{Lenient: true, Hosts: cut1%2 == 0}
+		text, n, err := parse(lim)
+		cuts := []int{int(cut1) % (len(in) + 1), int(cut2) % (len(in) + 1)}
+		slices.Sort(cuts)
+		for _, ends := range [][]int{cuts, everyEnd(min(len(in), 1000))} {
+			if text2, m, err2 := parse(lim, ends...); text != text2 || n != m || err != err2 {
+				t.Fatalf("whole: %s, %d, %v; cut at %v: %s, %d, %v", text, n, err, ends, text2, m, err2)
+			}
+		}
+		if text2, m, err2 := parse(nil); err2 == nil && (text != text2 || n != m || err != nil) {
+			t.Fatalf("lenient: %s, %d, %v; not lenient: %s, %d", text, n, err, text2, m)
 		}
 	})
 }

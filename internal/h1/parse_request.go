@@ -21,8 +21,8 @@ import (
 // documentation for the rules.
 func ParseRequest(b []byte, h *msg.RequestHead, lim *Limits) (n int, err error) {
 	start := 0
-	if len(b) == 0 || b[0] == '\r' {
-		if start, err = skipEmptyLine(b); err != nil {
+	if len(b) == 0 || b[0] <= '\r' {
+		if start, err = skipEmptyLine(b, lim.lenient()); err != nil {
 			return 0, err
 		}
 	}
@@ -46,7 +46,10 @@ func ParseRequest(b []byte, h *msg.RequestHead, lim *Limits) (n int, err error) 
 	n = h.Scan.Line
 	h.Parts[msg.Raw].Len = uint32(n) - h.Parts[msg.Raw].Off
 	h.Buf = append(h.Buf[:0], head[:n]...)
-	if err := finishRequest(h, lim.lenient()); err != nil {
+	if lim.lenient() {
+		h.Unfold()
+	}
+	if err := finishRequest(h, lim); err != nil {
 		return 0, err
 	}
 	return start + n, nil
@@ -54,9 +57,12 @@ func ParseRequest(b []byte, h *msg.RequestHead, lim *Limits) (n int, err error) 
 
 // skipEmptyLine returns the length of the empty line that may stand before a
 // request line.
-func skipEmptyLine(b []byte) (int, error) {
+func skipEmptyLine(b []byte, lenient bool) (int, error) {
 	if len(b) == 0 {
 		return 0, ErrPartial
+	}
+	if lenient {
+		return skipEmptyLines(b)
 	}
 	if b[0] != '\r' {
 		return 0, nil
@@ -83,7 +89,8 @@ func tooLong(s *msg.Scan) error {
 //
 //	request-line = method SP request-target SP HTTP-version CRLF
 //
-// Exactly one space stands between the parts; nothing else does.
+// Exactly one space stands between the parts; nothing else does. If lim is lenient,
+// the line may end in a bare LF.
 func parseRequestLine(b []byte, h *msg.RequestHead, lim *Limits) error {
 	s := &h.Scan
 	if s.Seps == 0 {
@@ -97,7 +104,11 @@ func parseRequestLine(b []byte, h *msg.RequestHead, lim *Limits) error {
 		}
 	}
 	method, target := s.Sep[0], s.Sep[1]
-	minor, err := parseVersion(b[target+1:], '\r')
+	end, next := byte('\r'), target+11
+	if lim.lenient() && len(b) > target+9 && b[target+9] == '\n' {
+		end, next = '\n', target+10
+	}
+	minor, err := parseVersion(b[target+1:], end)
 	if err == ErrVersion && lim.lenient() && b[target+6] == '0' {
 		err = nil
 	}
@@ -107,28 +118,28 @@ func parseRequestLine(b []byte, h *msg.RequestHead, lim *Limits) error {
 	if err != nil {
 		return err
 	}
-	if len(b) < target+11 {
+	if len(b) < next {
 		s.Seen = len(b)
 		return ErrPartial
 	}
-	if b[target+10] != '\n' {
+	if b[next-1] != '\n' {
 		return ErrLineEnd
 	}
 	h.MethodID = msg.LookupMethod(b[:method])
-	setRequestLine(h, method, target, minor)
+	setRequestLine(h, method, target, next, minor)
 	return setTarget(b[method+1:target], h)
 }
 
 // setRequestLine takes down a request line whose spaces are at the offsets
-// method and target.
-func setRequestLine(h *msg.RequestHead, method, target int, minor uint8) {
+// method and target, and whose end is at next.
+func setRequestLine(h *msg.RequestHead, method, target, next int, minor uint8) {
 	h.Minor = minor
 	h.ContentLength = msg.LenUnknown
 	h.Parts[msg.Method].Len = uint32(method)
 	h.Parts[msg.Target] = msg.Span{Off: uint32(method + 1), Len: uint32(target - method - 1)}
 	h.Parts[msg.Proto] = msg.Span{Off: uint32(target + 1), Len: 8}
-	h.Parts[msg.Raw].Off = uint32(target + 11)
-	h.Scan = msg.Scan{Line: target + 11}
+	h.Parts[msg.Raw].Off = uint32(next)
+	h.Scan = msg.Scan{Line: next}
 }
 
 // Words at the ends of a request line, as they stand in memory.
@@ -173,7 +184,7 @@ func fastRequestLine(b []byte, h *msg.RequestHead, maxTarget int) bool {
 	}
 	h.MethodID = id
 	h.Form = msg.FormOrigin
-	setRequestLine(h, method, i, uint8(minor))
+	setRequestLine(h, method, i, i+11, uint8(minor))
 	return true
 }
 

@@ -29,6 +29,9 @@ func ParseResponse(b []byte, h *msg.ResponseHead, lim *Limits) (n int, err error
 	n = h.Scan.Line
 	h.Parts[msg.Raw].Len = uint32(n) - h.Parts[msg.Raw].Off
 	h.Buf = append(h.Buf[:0], head[:n]...)
+	if lim.lenient() {
+		h.Unfold()
+	}
 	both := h.Find(msg.ContentLength) >= 0 && h.Find(msg.TransferEncoding) >= 0
 	h.ContentLength, err = framing(&h.Fields, h.Minor, h.Scan.Dups, lim.lenient())
 	if err != nil {
@@ -81,7 +84,10 @@ func parseStatusLine(b []byte, h *msg.ResponseHead, lenient bool) error {
 			return ErrPartial
 		}
 	}
-	if b[end] != '\r' {
+	next := end + 2
+	if lenient && b[end] == '\n' {
+		next--
+	} else if b[end] != '\r' {
 		return ErrStatusLine
 	}
 	if err := lineEnd(b, end, s, ErrLineEnd); err != nil {
@@ -91,7 +97,7 @@ func parseStatusLine(b []byte, h *msg.ResponseHead, lenient bool) error {
 	h.Status = int(b[code]-'0')*100 + int(b[code+1]-'0')*10 + int(b[code+2]-'0')
 	h.Parts[msg.Proto] = msg.Span{Off: 0, Len: 8}
 	h.Parts[msg.Reason] = msg.Span{Off: uint32(from), Len: uint32(end - from)}
-	h.Parts[msg.Raw].Off = uint32(end + 2)
-	*s = msg.Scan{Line: end + 2}
+	h.Parts[msg.Raw].Off = uint32(next)
+	*s = msg.Scan{Line: next}
 	return nil
 }

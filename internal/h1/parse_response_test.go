@@ -42,11 +42,11 @@ var responseCases = []requestCase{
 	{"coding in 1.0", "HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", "", ErrCodingHTTP10},
 }
 
-func parseResponseInPieces(in string, ends ...int) (*msg.ResponseHead, int, error) {
+func parseResponseInPieces(in string, lim *Limits, ends ...int) (*msg.ResponseHead, int, error) {
 	h := new(msg.ResponseHead)
 	h.Reset()
 	for _, end := range append(ends, len(in)) {
-		n, err := ParseResponse([]byte(in[:end]), h, nil)
+		n, err := ParseResponse([]byte(in[:end]), h, lim)
 		if err != ErrPartial {
 			return h, n, err
 		}
@@ -68,7 +68,7 @@ func TestParseResponse(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			check := func(how string, ends ...int) {
 				t.Helper()
-				h, n, err := parseResponseInPieces(tt.in, ends...)
+				h, n, err := parseResponseInPieces(tt.in, nil, ends...)
 				if !errors.Is(err, tt.err) {
 					t.Fatalf("%s: error %v, want %v", how, err, tt.err)
 				}
@@ -86,7 +86,7 @@ func TestParseResponse(t *testing.T) {
 			check("byte by byte", everyEnd(len(tt.in))...)
 		})
 	}
-	if _, _, err := parseResponseInPieces("HTTP/1.1 200 " + strings.Repeat("a", DefaultHead)); err != ErrHeadTooLong {
+	if _, _, err := parseResponseInPieces("HTTP/1.1 200 "+strings.Repeat("a", DefaultHead), nil); err != ErrHeadTooLong {
 		t.Errorf("endless reason: %v", err)
 	}
 }

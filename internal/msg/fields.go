@@ -25,6 +25,9 @@ const (
 	// Unsent marks a field that was received under a name that is no token: it
 	// can be looked up, but is never written.
 	Unsent
+	// Folded marks a field whose value still has the line ends and the whitespace
+	// of several lines: see Unfold. Only the parser sees it.
+	Folded
 )
 
 // Field is one field line as offsets into Fields.Buf.
