@@ -206,3 +206,27 @@ func TestHijackOverTLS(t *testing.T) {
 		}
 	})
 }
+
+// A byte out of band, at which reads end, doesn't hold up what is behind it.
+func TestUrgentByte(t *testing.T) {
+	onEngines(t, func(t *testing.T, e Engine) {
+		inside, leave := make(chan bool, 1), make(chan bool)
+		ts := startServer(t, &Server{Engine: e}, func(ctx *RequestCtx) {
+			if string(ctx.Path()) == "/wait" {
+				inside <- true
+				<-leave
+			}
+			ctx.SetBodyString("fine")
+		})
+		c := ts.dial()
+		c.SetDeadline(time.Now().Add(10 * time.Second))
+		c.send(get("/wait"))
+		<-inside
+		c.send("GET / HTTP/1.1\r\nHost: h\r\n")
+		sendUrgent(t, c.Conn)
+		c.send("\r\n")
+		leave <- true
+		c.want("GET", 200, "fine")
+		c.want("GET", 200, "fine")
+	})
+}

@@ -172,7 +172,10 @@ func (c *eventConn) visit(ev uint32, wk *worker) {
 
 // note takes down what lasts of ev.
 func (c *eventConn) note(ev uint32) {
-	if ev&(evIn|evHup|evReset|evStop) != 0 {
+	if ev&evUrgent != 0 {
+		c.whole = true // reads end at the byte
+	}
+	if ev&(evIn|evHup|evReset|evStop|evUrgent) != 0 {
 		c.drained = false
 		if ev&(evHup|evReset) != 0 {
 			c.hup = true

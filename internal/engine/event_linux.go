@@ -60,7 +60,7 @@ func newSystem() (system, error) {
 }
 
 func (p *epoll) add(fd int32, slot, gen uint32) error {
-	ev := unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLOUT | unix.EPOLLRDHUP | 1<<31, Fd: int32(slot), Pad: int32(gen)}
+	ev := unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLOUT | unix.EPOLLRDHUP | unix.EPOLLPRI | 1<<31, Fd: int32(slot), Pad: int32(gen)}
 	return os.NewSyscallError("epoll_ctl", unix.EpollCtl(p.fd, unix.EPOLL_CTL_ADD, int(fd), &ev))
 }
 
@@ -104,6 +104,9 @@ func fromEpoll(e uint32) (ev uint32) {
 	}
 	if e&unix.EPOLLRDHUP != 0 {
 		ev |= evHup
+	}
+	if e&unix.EPOLLPRI != 0 {
+		ev |= evUrgent
 	}
 	if e&(unix.EPOLLHUP|unix.EPOLLERR) != 0 {
 		ev |= evReset

@@ -13,6 +13,7 @@ const (
 	evKill                         // it is to close at once
 	evInterrupt                    // Fill is to fail, for ever
 	evTurn                         // it waited for its turn
+	evUrgent                       // a byte out of band has come
 
 	isOwned   // a goroutine has it
 	isWaiting // and is parked until something is posted
@@ -24,7 +25,7 @@ const (
 )
 
 // pending are the bits that keep an owner from letting go.
-const pending = evIn | evOut | evHup | evReset | evTimeout | evStop | evKill | evTurn
+const pending = evIn | evOut | evHup | evReset | evTimeout | evStop | evKill | evTurn | evUrgent
 
 // post tells the connection what has happened. It returns true if nobody had
 // it: then the caller owns it, and must have it visited with ev.
