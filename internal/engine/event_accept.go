@@ -29,7 +29,6 @@ type acceptor struct {
 	got   accepted // without a descriptor if there was none
 	err   error
 	try   func(fd uintptr) // accepts into got
-	free  func(fd uintptr) // see unblock
 	pause time.Duration
 	count atomic.Int64  // accepted by the loop
 	look  chan struct{} // tells Serve to look whether the listener is closed
@@ -123,7 +122,7 @@ func (a *acceptor) wait() error {
 		case <-tick.C:
 		case <-a.look:
 		}
-		if err := a.raw.Control(a.free); err != nil {
+		if err := a.raw.Control(a.unblock); err != nil {
 			return err
 		}
 		if n := a.count.Load(); n != seen {
@@ -187,14 +186,11 @@ func (c *eventConn) stepAccept(ev uint32, wk *worker) verdict {
 		a.letGo()
 		return ended
 	}
-	if a.raw.Control(a.free) != nil {
-		return wait // it is closed, and Serve sees it
-	}
 	n := 0
 	for ; n < acceptBatch; n++ {
 		a.got.fd, a.err = -1, nil
 		if a.raw.Control(a.try) != nil {
-			return wait
+			return wait // it is closed, and Serve sees it
 		}
 		if a.got.fd < 0 {
 			break
@@ -254,7 +250,7 @@ func newAcceptor(ln net.Listener) (*acceptor, error) {
 		return nil, err
 	}
 	a := &acceptor{ln: ln, raw: raw, addr: ln.Addr(), sys: plainSockets}
-	a.try, a.free = a.accept, a.unblock
+	a.try = a.accept
 	switch addr := a.addr.(type) {
 	case *net.TCPAddr:
 		if !addr.IP.IsUnspecified() {

@@ -267,6 +267,7 @@ func (a *acceptor) accept(fd uintptr) {
 		}
 	}
 	for {
+		a.unblock(fd)
 		nfd, sa, err := unix.Accept4(int(fd), unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC)
 		switch err {
 		case nil:
