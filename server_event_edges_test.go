@@ -230,3 +230,29 @@ func TestUrgentByte(t *testing.T) {
 		c.want("GET", 200, "fine")
 	})
 }
+
+// A function of TLSConfig that panics ends the connection, and nothing of it is
+// kept.
+func TestPanicInHandshake(t *testing.T) {
+	onEngines(t, func(t *testing.T, e Engine) {
+		s := &Server{Engine: e, Handler: echo, TLSConfig: &tls.Config{
+			GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { panic("on purpose") },
+		}}
+		addr := startTLS(t, s)
+		for range 3 {
+			if _, err := tls.Dial("tcp", addr, &tls.Config{InsecureSkipVerify: true}); err == nil {
+				t.Error("there was a handshake")
+			}
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		if err := s.ShutdownWithContext(ctx); err != nil {
+			t.Errorf("%v, %d open", err, s.GetOpenConnectionsCount())
+		}
+		s.run.mu.Lock()
+		defer s.run.mu.Unlock()
+		if n := len(s.run.handshakes); n != 0 {
+			t.Errorf("%d handshakes are kept", n)
+		}
+	})
+}

@@ -258,7 +258,6 @@ func (s *Server) handshake(tc *tls.Conn, epoch uint32) (proto ServeHandler, err 
 		return nil, errShuttingDown
 	}
 	err = s.shakeHands(tc)
-	s.leaveHandshake(tc)
 	if err != nil {
 		s.logError(tc, "TLS handshake", err)
 		answerPlain(err)
@@ -282,7 +281,9 @@ func answerPlain(err error) {
 	}
 }
 
+// shakeHands ends what enterHandshake began.
 func (s *Server) shakeHands(tc *tls.Conn) error {
+	defer s.leaveHandshake(tc) // functions of TLSConfig may panic
 	ctx := context.Background()
 	d := s.TLSHandshakeTimeout
 	if d == 0 {

@@ -86,10 +86,16 @@ func (e *Event) Serve(ln net.Listener, keepAlive time.Duration, handle func(net.
 	e.acceptors.Store(a, nil)
 	defer func() {
 		e.acceptors.Delete(a)
-		if a.c.post(evStop) || l.unqueue(&a.c) {
-			a.letGo() // all goroutines may be busy for long
+		for over := false; !over; { // then no connection comes any more
+			if a.c.post(evStop) || l.unqueue(&a.c) {
+				a.letGo() // all goroutines may be busy for long
+			}
+			select {
+			case <-a.done:
+				over = true
+			case <-time.After(closedPoll): // it may have been queued meanwhile
+			}
 		}
-		<-a.done // no connection comes any more
 	}()
 	var addErr error
 	if err := a.raw.Control(func(fd uintptr) { addErr = l.sys.add(int32(fd), slotAt, gen) }); err != nil {
