@@ -14,7 +14,7 @@ type Engine int
 // The engines.
 const (
 	// EngineAuto takes EngineEvent for the listeners that it serves, and
-	// EngineBlock for everything else. What it took is in Server.Stats and, if
+	// EngineBlock for everything else, or if the system has no poller to spare. What it took is in Server.Stats and, if
 	// there is a Server.Slog, in the log.
 	EngineAuto Engine = iota
 	// EngineBlock has a goroutine for each connection. It serves all
@@ -76,6 +76,7 @@ func (s *Server) engineFor(ln net.Listener) Engine {
 // one where each line is an alarm, hears of it only if it isn't the one that was
 // asked for.
 func (s *Server) logServing(l *listening, plain net.Listener) {
+	s.logError(nil, "the event engine can't start, EngineBlock serves instead", l.missed)
 	missed := s.Engine == EngineEvent && l.engine != EngineEvent
 	if s.Logger == nil && s.Slog != nil {
 		level := slog.LevelInfo

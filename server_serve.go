@@ -128,7 +128,9 @@ type listening struct {
 	fixed     fixedSettings
 	epoch     uint32
 	stopClock func()
-	closed    bool // by a shutdown; under serverRun.mu
+	held      bool  // the event engine is kept for it
+	missed    error // why it can't be
+	closed    bool  // by a shutdown; under serverRun.mu
 }
 
 // begin registers ln; the first listener starts what runs beside the
@@ -149,6 +151,12 @@ func (s *Server) begin(ln net.Listener, e Engine) (*listening, error) {
 		s.engine.Dispatch = s.resume
 	}
 	s.initEvent()
+	if e == EngineEvent && s.Engine == EngineAuto {
+		l.missed = s.event.Hold()
+		if l.held = l.missed == nil; !l.held {
+			l.engine = EngineBlock
+		}
+	}
 	return l, nil
 }
 
@@ -163,6 +171,9 @@ func (s *Server) end(l *listening) {
 		l.ln.Close()
 	}
 	l.stopClock()
+	if l.held {
+		s.event.Unhold()
+	}
 	if last {
 		s.workers.open(false)
 	}

@@ -97,6 +97,13 @@ func (e *Event) hold() error {
 	return nil
 }
 
+// Hold starts the loops, if they don't run, and keeps them until Unhold is called.
+// It fails where the system has no descriptors for them, or doesn't allow it.
+func (e *Event) Hold() error { return e.hold() }
+
+// Unhold takes a Hold back.
+func (e *Event) Unhold() { e.unhold() }
+
 func (e *Event) openSystem() (system, error) {
 	if e.newSystem != nil {
 		return e.newSystem()
