@@ -131,6 +131,7 @@ type listening struct {
 	held      bool  // the event engine is kept for it
 	missed    error // why it can't be
 	closed    bool  // by a shutdown; under serverRun.mu
+	ahead     int32 // see acceptAhead
 }
 
 // begin registers ln; the first listener starts what runs beside the
@@ -144,7 +145,7 @@ func (s *Server) begin(ln net.Listener, e Engine) (*listening, error) {
 	if s.run.listeners == nil {
 		s.run.listeners = make(map[*listening]struct{})
 	}
-	l := &listening{ln: ln, engine: e, fixed: s.fixed(), epoch: s.engine.Epoch(), stopClock: clock.Start()}
+	l := &listening{ln: ln, engine: e, fixed: s.fixed(), epoch: s.engine.Epoch(), stopClock: clock.Start(), ahead: acceptAhead()}
 	s.run.listeners[l] = struct{}{}
 	s.workers.open(true)
 	if s.engine.Dispatch == nil {
@@ -186,6 +187,11 @@ func (s *Server) starved(err error) {
 	s.logError(nil, fmt.Sprintf("accepting: closed %d idle connections to make room", n), err)
 }
 
+// acceptAhead returns for how many connections at most no worker has begun while
+// others are accepted: one, or as many as keep the other processors supplied
+// (BenchmarkServer/perconn=10).
+func acceptAhead() int32 { return 1 + 16*int32(runtime.GOMAXPROCS(0)-1) }
+
 // accepted serves or refuses a connection of l. It doesn't block.
 func (s *Server) accepted(l *listening, nc net.Conn) {
 	ip, err := s.admit(nc)
@@ -198,11 +204,11 @@ func (s *Server) accepted(l *listening, nc net.Conn) {
 		return
 	}
 	s.setKeepalive(nc)
-	s.workers.do(s, job{l: l, nc: nc, ip: ip})
-	// Let the worker begin before the next connection is accepted: where it
-	// is done soon, that one finds it again, with its stack and its caches
-	// warm (BenchmarkServer/perconn=10).
-	runtime.Gosched()
+	// Let the workers begin before more connections are accepted: where they are
+	// done soon, those find them again, with their stacks and caches warm.
+	if s.workers.do(s, job{l: l, nc: nc, ip: ip}) >= l.ahead {
+		runtime.Gosched()
+	}
 }
 
 // ServeConn serves the requests of c on the calling goroutine and closes c. It

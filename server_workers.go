@@ -4,6 +4,7 @@ import (
 	"net"
 	"net/netip"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/galehttp/gale/internal/clock"
@@ -19,6 +20,8 @@ type workers struct {
 	closed bool      // nothing is to come: no listener is served
 	idle   []*worker // the last to become idle is the first to get work
 	timer  *time.Timer
+
+	waiting atomic.Int32 // jobs that nobody has begun with
 }
 
 // worker is a goroutine of workers.
@@ -39,8 +42,9 @@ type job struct {
 // workerIdle is how long a worker waits where the Server doesn't say.
 const workerIdle = 10 * time.Second
 
-// do has a worker do j.
-func (ws *workers) do(s *Server, j job) {
+// do has a worker do j. It returns how many jobs nobody has begun with.
+func (ws *workers) do(s *Server, j job) (waiting int32) {
+	waiting = ws.waiting.Add(1)
 	ws.mu.Lock()
 	n := len(ws.idle)
 	if n == 0 {
@@ -48,17 +52,19 @@ func (ws *workers) do(s *Server, j job) {
 		w := &worker{jobs: make(chan job, 1)}
 		w.jobs <- j
 		go ws.run(s, w)
-		return
+		return waiting
 	}
 	w := ws.idle[n-1]
 	ws.idle[n-1] = nil
 	ws.idle = ws.idle[:n-1]
 	ws.mu.Unlock()
 	w.jobs <- j
+	return waiting
 }
 
 func (ws *workers) run(s *Server, w *worker) {
 	for j := range w.jobs {
+		ws.waiting.Add(-1)
 		s.serveJob(j)
 		if !ws.rest(s, w) {
 			return
