@@ -75,8 +75,9 @@ const noBound = 1 << 30
 // batchSize is how many events a poll returns at most.
 const batchSize = 256
 
-// hold starts the loops, if they don't run.
-func (e *Event) hold() error {
+// Hold starts the loops, if they don't run, and keeps them until Unhold is called.
+// It fails where the system has no descriptors for them, or doesn't allow it.
+func (e *Event) Hold() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.loops == nil {
@@ -97,13 +98,6 @@ func (e *Event) hold() error {
 	return nil
 }
 
-// Hold starts the loops, if they don't run, and keeps them until Unhold is called.
-// It fails where the system has no descriptors for them, or doesn't allow it.
-func (e *Event) Hold() error { return e.hold() }
-
-// Unhold takes a Hold back.
-func (e *Event) Unhold() { e.unhold() }
-
 func (e *Event) openSystem() (system, error) {
 	if e.newSystem != nil {
 		return e.newSystem()
@@ -123,8 +117,8 @@ func startLoop(e *Event, sys system, loops int) *loop {
 	return l
 }
 
-// unhold ends the loops when nothing holds the engine any more.
-func (e *Event) unhold() {
+// Unhold takes a Hold back: the loops end when nothing holds the engine any more.
+func (e *Event) Unhold() {
 	if e.holds.Add(-1) > 0 {
 		return
 	}

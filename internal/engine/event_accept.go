@@ -67,10 +67,10 @@ func (e *Event) Serves(ln net.Listener) bool {
 // Detach, or closes what it got. Probes for peers that are gone are sent after
 // keepAlive of silence.
 func (e *Event) Serve(ln net.Listener, keepAlive time.Duration, handle func(net.Conn), starved func(error)) error {
-	if err := e.hold(); err != nil {
+	if err := e.Hold(); err != nil {
 		return err
 	}
-	defer e.unhold()
+	defer e.Unhold()
 	a, err := newAcceptor(ln)
 	if err != nil {
 		return err
@@ -300,7 +300,7 @@ func (e *Event) Drop(nc net.Conn) {
 func (e *Event) disown(c *eventConn) {
 	c.l.conns.Add(-1)
 	e.n.Add(-1)
-	e.unhold()
+	e.Unhold()
 }
 
 // hijack gives the connection away.

@@ -9,6 +9,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// talkTo returns a connection to addr over which a line went and came back.
+func talkTo(t *testing.T, addr string) net.Conn {
+	t.Helper()
+	c, err := net.Dial("tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	c.SetDeadline(time.Now().Add(20 * time.Second))
+	send(t, c, "a line\n")
+	want(t, c, "a line\n")
+	return c
+}
+
 // A listener that knows none of the options, as one with Multipath TCP on older
 // systems, is served; its connections get them one by one.
 func TestEventListenerWithoutOptions(t *testing.T) {
@@ -17,14 +31,7 @@ func TestEventListenerWithoutOptions(t *testing.T) {
 	defer func() { listenerOption = old }()
 	e := &Event{}
 	addr := serveEvent(t, e, talker(t, "x"))
-	c, err := net.Dial("tcp", addr)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	c.SetDeadline(time.Now().Add(20 * time.Second))
-	send(t, c, "a line\n")
-	want(t, c, "a line\n")
+	talkTo(t, addr)
 	for _, l := range e.all() {
 		l.each(func(c *eventConn) {
 			(*eventSocket)(c).control(func(fd int32) error {
@@ -50,14 +57,7 @@ func TestEventDetachFails(t *testing.T) {
 		return poor{sys}, err
 	}}
 	addr := serveEvent(t, e, talker(t, "x"))
-	c, err := net.Dial("tcp", addr)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	c.SetDeadline(time.Now().Add(20 * time.Second))
-	send(t, c, "a line\n")
-	want(t, c, "a line\n")
+	c := talkTo(t, addr)
 	var conns []*eventConn
 	e.all()[0].each(func(c *eventConn) { conns = append(conns, c) })
 	ec := conns[0]

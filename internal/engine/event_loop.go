@@ -440,7 +440,7 @@ func (l *loop) forget(c *eventConn) {
 func (l *loop) ended(c *eventConn, err error) {
 	l.conns.Add(-1)
 	l.e.n.Add(-1)
-	defer l.e.unhold()
+	defer l.e.Unhold()
 	l.e.Ended(c.sess, err)
 }
 

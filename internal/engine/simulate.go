@@ -31,10 +31,10 @@ func Simulate(e *Event, message []byte) (s *Simulation, stop func(), err error) 
 	s.cond.L = &s.mu
 	e.Loops = 1
 	e.newSystem = func() (system, error) { return s, nil }
-	if err := e.hold(); err != nil {
+	if err := e.Hold(); err != nil {
 		return nil, nil, err
 	}
-	return s, e.unhold, nil
+	return s, e.Unhold, nil
 }
 
 // Connect returns a new connection, for Adopt and Start.
