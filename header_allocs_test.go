@@ -41,7 +41,7 @@ func TestHeaderAllocs(t *testing.T) {
 	req := parsedRequest(t, browserHead)
 	var resp ResponseHeader
 	out := make([]byte, 0, 4096)
-	server := []byte("gale")
+	server := "gale"
 	src := strings.NewReader("")
 	br := bufio.NewReader(src)
 	var read RequestHeader
@@ -108,7 +108,7 @@ func BenchmarkResponseHeader(b *testing.B) {
 	defer clock.Start()()
 	var h ResponseHeader
 	out := make([]byte, 0, 4096)
-	server := []byte("gale")
+	server := "gale"
 	b.Run("plain", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {

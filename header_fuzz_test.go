@@ -131,7 +131,7 @@ func FuzzResponseHeaderSet(f *testing.F) {
 			_ = h.AddTrailer(v2)
 		}
 		h.SetNoDefaultContentType(true)
-		h.noDefaultDate = true
+		h.look |= noDate
 		var p ResponseHeader
 		head := h.Header()
 		n, err := h1.ParseResponse(head, &p.s, nil)

@@ -32,14 +32,13 @@ type ResponseHeader struct {
 
 	late lateFields // the trailer section
 
-	server, contentType heldField
+	server, contentType []byte // held fields
 	opening             opening
 
-	asIs                 bool // DisableNormalizing
-	noDefaultContentType bool
-	noDefaultDate        bool
-	lengthSet            bool // a length of 0 was set, rather than being the zero value
-	hideContents         bool // errors of Read don't quote what was read
+	look         look
+	asIs         bool // DisableNormalizing
+	lengthSet    bool // a length of 0 was set, rather than being the zero value
+	hideContents bool // errors of Read don't quote what was read
 
 	defaultServer string // what the server writes if there is no Server
 
@@ -61,8 +60,9 @@ const responseDerived uint64 = 1<<msg.ContentLength | 1<<msg.TransferEncoding | 
 // Reset makes the header the zero value again, settings included, and keeps its
 // memory for the next use.
 func (h *ResponseHeader) Reset() {
-	h.resetFields()
-	h.asIs, h.noDefaultContentType, h.noDefaultDate, h.hideContents = false, false, false, false
+	h.s.Reset()
+	h.late.reset()
+	h.look, h.asIs, h.lengthSet, h.hideContents = 0, false, false, false
 	h.defaultServer = ""
 }
 
@@ -71,7 +71,7 @@ func (h *ResponseHeader) resetFields() {
 	h.s.Reset()
 	h.late.reset()
 	h.lengthSet = false
-	h.server.set, h.contentType.set = false, false
+	h.look &^= ownServer | ownType
 }
 
 // CopyTo makes dst a copy of the header, settings included.
@@ -81,12 +81,11 @@ func (h *ResponseHeader) CopyTo(dst *ResponseHeader) {
 	}
 	h.s.CopyTo(&dst.s)
 	h.late.copyTo(&dst.late)
-	h.server.copyTo(&dst.server)
-	h.contentType.copyTo(&dst.contentType)
+	dst.server = append(dst.server[:0], h.server...)
+	dst.contentType = append(dst.contentType[:0], h.contentType...)
 	dst.opening.second = clock.Mark{}
 	dst.defaultServer = h.defaultServer
-	dst.asIs, dst.lengthSet, dst.hideContents = h.asIs, h.lengthSet, h.hideContents
-	dst.noDefaultContentType, dst.noDefaultDate = h.noDefaultContentType, h.noDefaultDate
+	dst.look, dst.asIs, dst.lengthSet, dst.hideContents = h.look, h.asIs, h.lengthSet, h.hideContents
 }
 
 // Peek returns the value of the first field called key, or nil if there is
@@ -171,8 +170,8 @@ func (h *ResponseHeader) PeekAll(key string) [][]byte {
 		}
 		return h.text.values
 	}
-	if f := h.held(id); f != nil && f.set {
-		h.text.values = append(h.text.values, f.value)
+	if held, own := h.held(id); h.look&own != 0 {
+		h.text.values = append(h.text.values, *held)
 	}
 	h.text.values = appendValues(h.text.values, &h.s.Fields, id, k, responseOne&(1<<id) != 0)
 	h.text.values = h.late.appendValues(h.text.values, id, k)
@@ -254,7 +253,7 @@ func (h *ResponseHeader) setSpecial(id msg.ID, key, value []byte) {
 
 // setOne sets a field of which there is one, and none if it is empty.
 func (h *ResponseHeader) setOne(id msg.ID, key, value []byte) {
-	if held := h.held(id); held != nil && h.hold(held, id, value) {
+	if held, own := h.held(id); held != nil && h.hold(held, own, id, value) {
 		return
 	}
 	if f := h.section(key); len(value) > 0 || f != &h.s.Fields {
@@ -327,9 +326,10 @@ func (h *ResponseHeader) del(key []byte) {
 	case msg.Connection:
 		h.dropConnection()
 	case msg.Server:
-		h.server.set, h.defaultServer = false, ""
+		h.look &^= ownServer
+		h.defaultServer = ""
 	case msg.ContentType:
-		h.contentType.set = false
+		h.look &^= ownType
 	}
 }
 
@@ -347,5 +347,8 @@ func (h *ResponseHeader) EnableNormalizing() bool { return swap(&h.asIs, false) 
 // Content-Type is written without one (true), or as text/plain in UTF-8 (false,
 // the default).
 func (h *ResponseHeader) SetNoDefaultContentType(noDefaultContentType bool) {
-	h.noDefaultContentType = noDefaultContentType
+	h.look &^= noType
+	if noDefaultContentType {
+		h.look |= noType
+	}
 }

@@ -6,42 +6,36 @@ import (
 	"github.com/galehttp/gale/internal/msg"
 )
 
-// heldField is a field of which there is one and that nearly all responses set,
-// to nearly always the same. It stands beside the records of the other fields, and
-// its memory survives Reset, so that setting it to what it was is one comparison.
-// A field that was received, or is longer than maxHeld, has a record instead;
-// never both.
-type heldField struct {
-	value []byte // what was set last
-	set   bool
-}
+// Server and Content-Type are held: there is one of each, and nearly all responses
+// set them, to nearly always the same. So they stand beside the records of the
+// other fields, and their memory survives Reset: setting one to what it was is one
+// comparison. One that was received, or is longer than maxHeld, has a record
+// instead; never both.
+
+// look is what a response's head consists of beside its records, a bit set.
+type look uint8
+
+const (
+	ownServer look = 1 << iota // Server is held
+	ownType                    // Content-Type is held
+	noType                     // there is no default for it
+	noDate
+)
 
 // maxHeld bounds the memory that a header keeps for a held field.
 const maxHeld = 128
 
-func (f *heldField) copyTo(dst *heldField) {
-	if dst.set = f.set; f.set {
-		dst.value = append(dst.value[:0], f.value...)
-	}
-}
-
-func (f *heldField) appendLine(dst []byte, id msg.ID) []byte {
-	if !f.set {
-		return dst
-	}
-	return appendLine(dst, id, f.value)
-}
-
-// hold sets Server or Content-Type as a held field. It reports false if the
-// field must have a record; there is no held one then.
-func (h *ResponseHeader) hold(f *heldField, id msg.ID, value []byte) bool {
+// hold sets Server or Content-Type as a held field, of which held returns the
+// first two arguments. It reports false if the field must have a record; there is
+// no held one then.
+func (h *ResponseHeader) hold(held *[]byte, own look, id msg.ID, value []byte) bool {
 	if uint(len(value)-1) >= maxHeld || !h.canHold(id) {
-		f.set = false
+		h.look &^= own
 		return false
 	}
-	f.value = append(f.value[:0], value...)
-	bytesconv.NeutralizeText(f.value)
-	f.set = true
+	*held = append((*held)[:0], value...)
+	bytesconv.NeutralizeText(*held)
+	h.look |= own
 	h.opening.second = clock.Mark{}
 	return true
 }
@@ -49,23 +43,24 @@ func (h *ResponseHeader) hold(f *heldField, id msg.ID, value []byte) bool {
 // canHold reports whether the field with that id need not have a record.
 func (h *ResponseHeader) canHold(id msg.ID) bool { return h.s.Seen()&(trailerBit|1<<id) == 0 }
 
-// held returns where the field with that id may be held, or nil.
-func (h *ResponseHeader) held(id msg.ID) *heldField {
+// held returns where the field with that id may be held and the bit that says that
+// it is, or nil and 0.
+func (h *ResponseHeader) held(id msg.ID) (value *[]byte, own look) {
 	switch id {
 	case msg.Server:
-		return &h.server
+		return &h.server, ownServer
 	case msg.ContentType:
-		return &h.contentType
+		return &h.contentType, ownType
 	}
-	return nil
+	return nil, 0
 }
 
 // record makes held fields ordinary ones, for what deals with all fields alike.
 func (h *ResponseHeader) record() {
 	for _, id := range [...]msg.ID{msg.Server, msg.ContentType} {
-		if f := h.held(id); f.set {
-			f.set = false
-			h.s.Put(id, id.Name(), f.value, false)
+		if held, own := h.held(id); h.look&own != 0 {
+			h.look &^= own
+			h.s.Put(id, id.Name(), *held, false)
 		}
 	}
 }
@@ -74,59 +69,44 @@ func (h *ResponseHeader) record() {
 // of a 200, Server, Date and Content-Type are the same for most responses of a second,
 // and the length is for many. It survives Reset.
 type opening struct {
-	text   []byte
-	fixed  int        // how much of text stands before the length
+	text   []byte     // with an empty line behind it
 	length int64      // of the body
 	server string     // the name of the server, if there is no own
 	second clock.Mark // that of the date; the zero Mark if a held field has changed
-	kind   uint8
+	fixed  int        // how much of text stands before the length
+	look   look
 }
 
-// The kinds of an opening, a bit set.
-const (
-	ownServer uint8 = 1 << iota
-	ownType
-	noType
-)
+// isWhole reports whether the opening, as it is, is the whole head of a response of
+// h with a length: one more of a kind. It looks at everything that a head can
+// consist of: what is no number or flag of h stands in the arena.
+func (o *opening) isWhole(h *ResponseHeader, server string) bool {
+	return len(h.s.Buf) == 0 && o.length == h.s.ContentLength && o.look == h.look &&
+		(h.s.Status == 0 || h.s.Status == StatusOK) && h.s.Conn == 0 && h.s.Minor != 0 &&
+		o.second.Lasts() && (o.look&ownServer != 0 || o.server == server)
+}
 
-// current returns the opening of the response of h, made anew as far as it has
-// to be. It is valid until the next call.
-func (o *opening) current(h *ResponseHeader, server []byte) []byte {
-	kind := uint8(0)
-	if h.server.set {
-		kind = ownServer
-	}
+// current returns the opening of a response of h that is plain, see appendText,
+// made anew as far as it has to be. It is valid until the next call.
+func (o *opening) current(h *ResponseHeader, server string) []byte {
 	n := h.s.ContentLength
-	if h.contentType.set {
-		kind |= ownType
-	} else if n == 0 || h.noDefaultContentType {
-		kind |= noType
-	}
-	if o.kind != kind || o.second != clock.Current() || kind&ownServer == 0 && o.server != string(server) {
-		o.make(h, server, kind)
-	} else if n != o.length {
+	switch {
+	case o.look != h.look || o.second != clock.Current() || o.look&ownServer == 0 && o.server != server,
+		(n == 0) != (o.length == 0): // that decides on the default Content-Type
+		o.make(h, server)
+	case n != o.length:
 		o.setLength(n)
 	}
 	return o.text
 }
 
-func (o *opening) make(h *ResponseHeader, server []byte, kind uint8) {
-	o.kind, o.second = kind, clock.Current()
-	if o.server != string(server) {
-		o.server = string(server)
+func (o *opening) make(h *ResponseHeader, server string) {
+	o.look, o.second = h.look, clock.Current()
+	if o.server != server {
+		o.server = server
 	}
 	b := append(o.text[:0], "HTTP/1.1 200 OK\r\n"...)
-	if h.server.set {
-		b = h.server.appendLine(b, msg.Server)
-	} else {
-		b = appendServer(b, server)
-	}
-	b = appendDate(b, o.second)
-	if kind&(ownType|noType) == 0 {
-		b = appendLine(b, msg.ContentType, strTextType)
-	} else {
-		b = h.contentType.appendLine(b, msg.ContentType)
-	}
+	b = h.appendLeading(b, server, true)
 	o.text = append(b, "Content-Length: "...)
 	o.fixed = len(o.text)
 	o.setLength(h.s.ContentLength)
@@ -135,5 +115,5 @@ func (o *opening) make(h *ResponseHeader, server []byte, kind uint8) {
 func (o *opening) setLength(n int64) {
 	o.length = n
 	b := bytesconv.AppendInt(o.text[:o.fixed], n)
-	o.text = append(b, '\r', '\n')
+	o.text = append(b, "\r\n\r\n"...)
 }

@@ -62,8 +62,21 @@ func TestUsedHeaderIsLikeNew(t *testing.T) {
 				do("Set "+key+value, func(h *ResponseHeader) { h.Set(key, value) })
 			}
 		}
-		do("SetContentLength", func(h *ResponseHeader) { h.SetContentLength(7) })
+		switch rng.IntN(12) {
+		case 0:
+			do("SetStatusCode", func(h *ResponseHeader) { h.SetStatusCode(StatusNotFound) })
+		case 1:
+			do("SetConnectionClose", func(h *ResponseHeader) { h.SetConnectionClose() })
+		case 2:
+			do("SetNoDefaultContentType", func(h *ResponseHeader) { h.SetNoDefaultContentType(true) })
+		case 3:
+			do("SetProtocol", func(h *ResponseHeader) { h.SetProtocol([]byte("HTTP/1.0")) })
+		}
+		if n := []int{7, 7, 7, 12, 1234, 0, -1, -2}[rng.IntN(8)]; n != 0 || rng.IntN(2) == 0 {
+			do(fmt.Sprint("SetContentLength ", n), func(h *ResponseHeader) { h.SetContentLength(n) })
+		}
 		second := clock.Current()
+		describe(&used) // whatever asking leaves behind
 		if got, want := describe(&used), describe(&fresh); got != want && second == clock.Current() {
 			t.Fatalf("after %q a used header is\n%s\nand a new one\n%s", log, got, want)
 		}
@@ -73,7 +86,7 @@ func TestUsedHeaderIsLikeNew(t *testing.T) {
 // describe returns what a header says in every way that there is.
 func describe(h *ResponseHeader) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%q\n%q\n", h.AppendBytes(nil), h.appendHead(nil, []byte("gale")))
+	fmt.Fprintf(&b, "%q\n%q\n", h.AppendBytes(nil), h.appendHead(nil, "gale"))
 	fmt.Fprintf(&b, "%d %q %q %q\n", h.Len(), h.Server(), h.ContentType(), h.TrailerHeader())
 	for k, v := range h.All() {
 		fmt.Fprintf(&b, "%q=%q, %q %q\n", k, v, h.PeekBytes(k), h.PeekAll(string(k)))

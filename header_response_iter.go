@@ -25,8 +25,8 @@ func (h *ResponseHeader) All() iter.Seq2[[]byte, []byte] {
 func (h *ResponseHeader) visit(yield func(k, v []byte) bool) {
 	show := func(id msg.ID, v []byte) bool { return len(v) == 0 || yield(id.Name(), v) }
 	server := h.s.Peek(msg.Server) // not Server, which knows the trailer section too
-	if h.server.set {
-		server = h.server.value
+	if h.look&ownServer != 0 {
+		server = h.server
 	} else if len(server) == 0 {
 		server = bytesconv.S2B(h.defaultServer)
 	}

@@ -55,8 +55,8 @@ func (h *ResponseHeader) IsHTTP11() bool { return string(h.Protocol()) == "HTTP/
 // is at first the name of the server, which it also writes if the field is
 // deleted; see Server.Name and Server.NoDefaultServerHeader.
 func (h *ResponseHeader) Server() []byte {
-	if h.server.set {
-		return h.server.value
+	if h.look&ownServer != 0 {
+		return h.server
 	}
 	if v := h.peekPlain(msg.Server, nil); v != nil || h.defaultServer == "" {
 		return v
@@ -66,8 +66,8 @@ func (h *ResponseHeader) Server() []byte {
 
 // SetServer sets Server; an empty one deletes it.
 func (h *ResponseHeader) SetServer(server string) {
-	if f := &h.server; string(f.value) == server && len(server) > 0 && h.canHold(msg.Server) {
-		f.set = true
+	if string(h.server) == server && len(server) > 0 && h.canHold(msg.Server) {
+		h.look |= ownServer
 		return
 	}
 	h.setOne(msg.Server, msg.Server.Name(), bytesconv.S2B(server))
@@ -80,13 +80,13 @@ func (h *ResponseHeader) SetServerBytes(server []byte) { h.SetServer(bytesconv.B
 // default, "text/plain; charset=utf-8", or nil if SetNoDefaultContentType was
 // called.
 func (h *ResponseHeader) ContentType() []byte {
-	if h.contentType.set {
-		return h.contentType.value
+	if h.look&ownType != 0 {
+		return h.contentType
 	}
 	if i := h.s.Find(msg.ContentType); i >= 0 && h.s.Recs[i].ValLen > 0 {
 		return h.s.Value(i)
 	}
-	if h.noDefaultContentType {
+	if h.look&noType != 0 {
 		return nil
 	}
 	return strTextType
@@ -94,8 +94,8 @@ func (h *ResponseHeader) ContentType() []byte {
 
 // SetContentType sets Content-Type; an empty one means the default.
 func (h *ResponseHeader) SetContentType(contentType string) {
-	if f := &h.contentType; string(f.value) == contentType && len(contentType) > 0 && h.canHold(msg.ContentType) {
-		f.set = true
+	if string(h.contentType) == contentType && len(contentType) > 0 && h.canHold(msg.ContentType) {
+		h.look |= ownType
 		return
 	}
 	h.setOne(msg.ContentType, msg.ContentType.Name(), bytesconv.S2B(contentType))
@@ -147,6 +147,10 @@ func (h *ResponseHeader) ContentLength() int { return int(min(h.s.ContentLength,
 // response overrules it by the body. Responses with a status that allows no body
 // (1xx, 204, 304) have no length, so it is ignored for them.
 func (h *ResponseHeader) SetContentLength(contentLength int) {
+	if contentLength >= 0 && h.s.Status == 0 && h.s.Seen()&responseFramed == 0 {
+		h.s.ContentLength, h.lengthSet = int64(contentLength), true // as setLength does
+		return
+	}
 	switch {
 	case contentLength >= 0:
 		h.setLength(int64(contentLength))

@@ -20,9 +20,9 @@ const responseFramed uint64 = 1<<msg.ContentLength | 1<<msg.TransferEncoding
 
 // appendText writes a response's head; length says whether a length of 0 is
 // written.
-func (h *ResponseHeader) appendText(dst, server []byte, length bool) []byte {
+func (h *ResponseHeader) appendText(dst []byte, server string, length bool) []byte {
 	const own = responseLeading | responseFramed | responseTrailing
-	if n := h.s.ContentLength; h.s.Seen()&own == 0 && (n > 0 || n == 0 && length) && !h.noDefaultDate &&
+	if n := h.s.ContentLength; h.s.Seen()&own == 0 && (n > 0 || n == 0 && length) &&
 		h.isPlainOK() && h.s.Conn == 0 && h.s.Minor != 0 {
 		if lines, ok := h.s.Lines(); ok {
 			return h.appendPlain(dst, server, lines)
@@ -32,7 +32,7 @@ func (h *ResponseHeader) appendText(dst, server []byte, length bool) []byte {
 }
 
 // appendAny is appendText for every response.
-func (h *ResponseHeader) appendAny(dst, server []byte, length bool) []byte {
+func (h *ResponseHeader) appendAny(dst []byte, server string, length bool) []byte {
 	f := &h.s.Fields
 	hasBody := statusHasBody(h.s.Status)
 	dst = h.appendStatusLine(dst)
@@ -63,15 +63,16 @@ func (h *ResponseHeader) appendAny(dst, server []byte, length bool) []byte {
 // appendPlain is appendText for what nearly all responses are: a 200 with a
 // length, with fields that stand in the arena as they go out. It makes two copies
 // (BenchmarkHeadAppend).
-func (h *ResponseHeader) appendPlain(dst, server, lines []byte) []byte {
+func (h *ResponseHeader) appendPlain(dst []byte, server string, lines []byte) []byte {
 	o := h.opening.current(h, server)
-	if need := len(o) + len(lines) + len("\r\n"); cap(dst)-len(dst) < need {
+	if len(lines) == 0 {
+		return append(dst, o...)
+	}
+	if need := len(o) + len(lines); cap(dst)-len(dst) < need {
 		dst = slices.Grow(dst, need)
 	}
-	dst = append(dst, o...)
-	if len(lines) > 0 {
-		dst = append(dst, lines...)
-	}
+	dst = append(dst, o[:len(o)-len("\r\n")]...)
+	dst = append(dst, lines...)
 	return append(dst, '\r', '\n')
 }
 
@@ -98,7 +99,7 @@ func (h *ResponseHeader) appendStatusLine(dst []byte) []byte {
 
 // appendServer appends the Server field by which a server calls itself, which no
 // setter has checked.
-func appendServer(dst, server []byte) []byte {
+func appendServer(dst []byte, server string) []byte {
 	if len(server) == 0 {
 		return dst
 	}
@@ -109,11 +110,11 @@ func appendServer(dst, server []byte) []byte {
 }
 
 // appendLeading appends Server, Date, Content-Type and Content-Encoding.
-func (h *ResponseHeader) appendLeading(dst, server []byte, hasBody bool) []byte {
+func (h *ResponseHeader) appendLeading(dst []byte, server string, hasBody bool) []byte {
 	f := &h.s.Fields
 	switch {
-	case h.server.set:
-		dst = h.server.appendLine(dst, msg.Server)
+	case h.look&ownServer != 0:
+		dst = appendLine(dst, msg.Server, h.server)
 	case f.Has(msg.Server):
 		dst = appendAll(dst, f, msg.Server)
 	default:
@@ -122,15 +123,15 @@ func (h *ResponseHeader) appendLeading(dst, server []byte, hasBody bool) []byte 
 	switch {
 	case f.Has(msg.Date):
 		dst = appendAll(dst, f, msg.Date)
-	case !h.noDefaultDate:
+	case h.look&noDate == 0:
 		dst = appendDate(dst, clock.Current())
 	}
 	switch {
-	case h.contentType.set:
-		dst = h.contentType.appendLine(dst, msg.ContentType)
+	case h.look&ownType != 0:
+		dst = appendLine(dst, msg.ContentType, h.contentType)
 	case f.Has(msg.ContentType):
 		dst = appendAll(dst, f, msg.ContentType)
-	case hasBody && h.s.ContentLength != 0 && !h.noDefaultContentType:
+	case hasBody && h.s.ContentLength != 0 && h.look&noType == 0:
 		dst = append(dst, "Content-Type: text/plain; charset=utf-8\r\n"...)
 	}
 	return appendAll(dst, f, msg.ContentEncoding)

@@ -62,8 +62,8 @@ func TestAppendPlainIsAppendAny(t *testing.T) {
 		h.SetContentLength([]int{-2, -1, 0, 7, 13, 100, 999, 1000, 1 << 30}[rng.IntN(9)])
 		length := rng.IntN(2) == 0
 		mark := clock.Current()
-		got := string(h.appendText([]byte("before"), []byte("gale"), length))
-		want := string(h.appendAny([]byte("before"), []byte("gale"), length))
+		got := string(h.appendText([]byte("before"), "gale", length))
+		want := string(h.appendAny([]byte("before"), "gale", length))
 		if got != want && mark == clock.Current() {
 			t.Fatalf("appendText:\n%q\nappendAny:\n%q", got, want)
 		}

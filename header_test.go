@@ -166,9 +166,9 @@ func TestResponseHeaderText(t *testing.T) {
 		{"closing beats upgrade", func(h *ResponseHeader) { h.Set("Connection", "x-y"); h.SetConnectionClose() }, "", start + "Content-Length: 0\r\nConnection: close\r\n\r\n"},
 	} {
 		var h ResponseHeader
-		h.noDefaultDate = true
+		h.look |= noDate
 		c.build(&h)
-		if got := string(h.appendHead(nil, []byte(c.server))); got != c.want {
+		if got := string(h.appendHead(nil, c.server)); got != c.want {
 			t.Errorf("%s:\ngot  %q\nwant %q", c.name, got, c.want)
 		}
 	}
@@ -186,7 +186,7 @@ func TestResponseHeaderUsual(t *testing.T) {
 			fast.SetContentLength(12)
 			slow.SetContentLength(12)
 			slow.SetContentType("text/plain; charset=utf-8")
-			a, b := fast.appendHead(nil, []byte(server)), slow.appendHead(nil, []byte(server))
+			a, b := fast.appendHead(nil, server), slow.appendHead(nil, server)
 			if len(a) != len(b) || !strings.Contains(string(a), "Date: ") {
 				t.Errorf("%q\n%q", a, b)
 			}
@@ -474,5 +474,21 @@ func TestSetReceivedField(t *testing.T) {
 		if got := resp.PeekAll(name); len(got) != 1 || string(got[0]) != "new" {
 			t.Errorf("response: %s is %q", name, got)
 		}
+	}
+}
+
+// A reason phrase that is taken back leaves no trace between the fields.
+func TestStatusMessageTakenBack(t *testing.T) {
+	var h ResponseHeader
+	h.Reset()
+	h.look |= noDate
+	h.SetContentLength(1)
+	h.Set("X-A", "1")
+	h.SetStatusMessage([]byte("Fine"))
+	h.Set("X-B", "2")
+	h.SetStatusMessage(nil)
+	const want = "HTTP/1.1 200 OK\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: 1\r\nX-A: 1\r\nX-B: 2\r\n\r\n"
+	if got := h.String(); got != want {
+		t.Fatalf("the head is %q, want %q", got, want)
 	}
 }

@@ -145,7 +145,10 @@ func appendTarget(dst, target []byte) []byte {
 // Server (its own, else server unless that is empty), Date, Content-Type,
 // Content-Encoding and the length, then the others in order, then Trailer,
 // Set-Cookie and Connection. The length is written even if it was not set.
-func (h *ResponseHeader) appendHead(dst, server []byte) []byte {
+func (h *ResponseHeader) appendHead(dst []byte, server string) []byte {
+	if o := &h.opening; o.isWhole(h, server) {
+		return append(dst, o.text...)
+	}
 	return h.appendText(dst, server, true)
 }
 
@@ -181,8 +184,11 @@ func (h *RequestHeader) WriteTo(w io.Writer) (int64, error) {
 // AppendBytes appends the header as it is sent to dst, with the empty line, and
 // returns the extended dst.
 func (h *ResponseHeader) AppendBytes(dst []byte) []byte {
+	if h.lengthSet && h.opening.isWhole(h, h.defaultServer) {
+		return append(dst, h.opening.text...)
+	}
 	length := h.lengthSet || h.s.ContentLength != 0 || h.s.Has(msg.ContentLength)
-	return h.appendText(dst, bytesconv.S2B(h.defaultServer), length)
+	return h.appendText(dst, h.defaultServer, length)
 }
 
 // Header returns the header as it is sent, with the empty line, but without the

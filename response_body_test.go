@@ -67,7 +67,7 @@ func TestResponseWrite(t *testing.T) {
 	} {
 		for _, size := range []int{16, 4096} { // a tiny buffer does as well
 			var resp Response
-			resp.Header.noDefaultDate = true
+			resp.Header.look |= noDate
 			c.set(&resp)
 			var b bytes.Buffer
 			w := bufio.NewWriterSize(&b, size)

@@ -132,8 +132,7 @@ type fixedSettings struct {
 	each      requestLimits // of each request, if no hook decides otherwise
 	headFirst bool          // a head must be looked at before its request is served
 	keepNames bool          // DisableHeaderNamesNormalizing
-	noDate    bool
-	noType    bool
+	look      look          // what every response is like
 	lazyTime  bool
 }
 
@@ -143,6 +142,13 @@ const minTarget = 8 << 10
 
 func (s *Server) fixed() fixedSettings {
 	head := s.maxHeadBytes()
+	look := look(0)
+	if s.NoDefaultDate {
+		look |= noDate
+	}
+	if s.NoDefaultContentType {
+		look |= noType
+	}
 	return fixedSettings{
 		name: s.serverName(),
 		lim:  h1.Limits{Head: head, Fields: s.MaxHeaderFields, Target: max(head/4, minTarget)},
@@ -154,8 +160,7 @@ func (s *Server) fixed() fixedSettings {
 		},
 		headFirst: s.HeaderReceived != nil || s.GetOnly || s.ReadTimeout > 0,
 		keepNames: s.DisableHeaderNamesNormalizing,
-		noDate:    s.NoDefaultDate,
-		noType:    s.NoDefaultContentType,
+		look:      look,
 		lazyTime:  s.LazyRequestTime,
 	}
 }

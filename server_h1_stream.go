@@ -192,7 +192,7 @@ func (ss *session) beginFlush(ctx *RequestCtx, w *engine.Work, resp *Response) {
 	resp.bodyStream = nil
 	resp.swapBody(body)
 	f.out = ss.bodyOut(w, resp)
-	w.Out = h.appendHead(w.Out, []byte(ss.l.fixed.name))
+	w.Out = h.appendHead(w.Out, ss.l.fixed.name)
 }
 
 // nothing is a body stream without bytes.

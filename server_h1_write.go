@@ -4,7 +4,6 @@ import (
 	"io"
 	"net"
 
-	"github.com/galehttp/gale/internal/bytesconv"
 	"github.com/galehttp/gale/internal/engine"
 	"github.com/galehttp/gale/internal/msg"
 )
@@ -151,7 +150,7 @@ func (ss *session) write(ctx *RequestCtx, w *engine.Work, resp *Response, mustCl
 	}
 	ss.frame(ctx, resp, &keep)
 	ss.boundWrites()
-	w.Out = resp.Header.appendHead(w.Out, bytesconv.S2B(ss.l.fixed.name))
+	w.Out = resp.Header.appendHead(w.Out, ss.l.fixed.name)
 	switch {
 	case resp.SkipBody:
 		if streams {
@@ -203,10 +202,9 @@ func (ss *session) writePlain(w *engine.Work, resp *Response, next *engine.Next)
 	body := resp.bodyBytes()
 	h := &resp.Header
 	h.s.ContentLength = int64(len(body))
-	h.noDefaultDate = h.noDefaultDate || ss.l.fixed.noDate
-	h.noDefaultContentType = h.noDefaultContentType || ss.l.fixed.noType
+	h.look |= ss.l.fixed.look
 	ss.boundWrites()
-	w.Out = h.appendHead(w.Out, bytesconv.S2B(ss.l.fixed.name))
+	w.Out = h.appendHead(w.Out, ss.l.fixed.name)
 	left, err := ss.writeBytes(w, body, true)
 	if err != nil {
 		return ss.fail(err, next)
@@ -265,8 +263,7 @@ func (ss *session) tunnels(status int) bool { return ss.req.tunnel && status/100
 // connection survives it (RFC 9112 section 6).
 func (ss *session) frame(ctx *RequestCtx, resp *Response, keep *bool) {
 	h := &resp.Header
-	h.noDefaultDate = h.noDefaultDate || ss.l.fixed.noDate
-	h.noDefaultContentType = h.noDefaultContentType || ss.l.fixed.noType
+	h.look |= ss.l.fixed.look
 	status := resp.StatusCode()
 	switch {
 	case bodyless(status), ss.tunnels(status):

@@ -119,6 +119,9 @@ func (f *Fields) Part(k int) []byte { return f.Bytes(f.Parts[k]) }
 // that is set anew for each request then leaves the lines where PutAgain looks for them.
 func (f *Fields) SetPart(k int, b []byte) {
 	if p := &f.Parts[k]; p.Len > 0 && len(b) <= int(p.Len) {
+		if len(b) == 0 {
+			f.waste += int(p.Len) // Lines must know that there is something between them
+		}
 		p.Len = uint32(copy(f.Buf[p.Off:], b))
 		return
 	}

@@ -156,10 +156,18 @@ type ResponseHead struct {
 
 // Reset makes h empty and keeps its memory.
 func (h *ResponseHead) Reset() {
-	h.Fields.Reset()
+	if len(h.Buf)|len(h.Recs)|h.puts|h.Scan.Line|h.Scan.Seen != 0 {
+		h.resetUsed()
+	}
 	h.Status = 0
 	h.ContentLength = 0
 	h.Minor, h.Conn = 1, 0
+}
+
+// resetUsed is the part of Reset that heads without fields and parts, and without
+// a parser at work on them, don't need.
+func (h *ResponseHead) resetUsed() {
+	h.Fields.Reset()
 	h.Scan = Scan{}
 }
 
