@@ -21,7 +21,7 @@ func TestUsedHeaderIsLikeNew(t *testing.T) {
 	}
 	values := []string{"", "a", "b", "text/html", "text/json", "X-Custom-A", "Server", "x\r\ny", strings.Repeat("v", 200)}
 	var used ResponseHeader
-	for range race.Fewer(20_000) {
+	for range race.Fewer(40_000) {
 		var fresh ResponseHeader
 		used.Reset()
 		var log []string

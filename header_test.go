@@ -492,3 +492,21 @@ func TestStatusMessageTakenBack(t *testing.T) {
 		t.Fatalf("the head is %q, want %q", got, want)
 	}
 }
+
+// A name that SetCanonical spelled in its own way is not taken for the customary
+// spelling by a later use of the header.
+func TestSpellingEndsWithReset(t *testing.T) {
+	var h ResponseHeader
+	h.Set("X-Custom", "1")
+	h.Reset()
+	h.Set("X-Custom", "1")
+	h.SetCanonical([]byte("x-custom"), []byte("1"))
+	h.Reset()
+	h.look |= noDate
+	h.SetContentLength(1)
+	h.Set("x-custom", "1")
+	const want = "HTTP/1.1 200 OK\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: 1\r\nX-Custom: 1\r\n\r\n"
+	if got := h.String(); got != want {
+		t.Fatalf("the head is %q, want %q", got, want)
+	}
+}

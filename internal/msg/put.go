@@ -134,6 +134,7 @@ func (f *Fields) put(id ID, name, value []byte, asIs bool) bool {
 	r.setLine(id, off, len(name), len(value))
 	if asIs {
 		r.Flags |= AsIs
+		f.puts = 0 // it is no line for PutAgain
 	}
 	f.compact()
 	return true
