@@ -72,6 +72,8 @@ type blockConn struct {
 	readUntil, writeUntil time.Time // the deadlines that are set on nc
 	writeLimit            time.Time // see SetWriteDeadline
 	writeTimeout          time.Duration
+	lapsed                bool // readUntil has passed
+	bounded               bool // writes may have a deadline, see armWrite
 	interrupted           atomic.Bool
 	served                atomic.Bool // bytes of the peer have come
 	opened                clock.Tick  // when it began, to the second
@@ -172,7 +174,7 @@ func (c *blockConn) forget() {
 	c.e, c.nc, c.sess, c.raw, c.err, c.watch = nil, nil, nil, nil, nil, nil
 	c.state.Store(busy)
 	c.readUntil, c.writeUntil, c.writeLimit, c.writeTimeout = time.Time{}, time.Time{}, time.Time{}, 0
-	c.once, c.nAhead = false, 0
+	c.once, c.nAhead, c.lapsed, c.bounded = false, 0, false, false
 	c.served.Store(false)
 	c.parks, c.resting, c.woken, c.why = false, false, false, nil
 	c.next = Next{}
@@ -286,15 +288,13 @@ func (c *blockConn) dropWork() {
 func (c *blockConn) wait(isIdle bool, until time.Time) error {
 	parks := isIdle && c.parks && !c.resting
 	if parks {
-		if c.w != nil {
-			c.idleSince = c.w.Now.Time()
-		} else {
-			c.idleSince = clock.Instant()
-		}
+		c.beginIdle()
 	}
 	stray := false // there was a time-out that no deadline explains
 	for {
-		c.armEarlier(until, parks)
+		if parks || c.lapsed || !until.IsZero() {
+			c.armEarlier(until, parks)
+		}
 		if isIdle {
 			c.state.Store(idle)
 			if c.Stopping() && c.state.CompareAndSwap(idle, closing) {
@@ -309,8 +309,7 @@ func (c *blockConn) wait(isIdle bool, until time.Time) error {
 			// Somebody wants it closed; but what was read is accepted.
 			if err == nil {
 				c.state.Store(busy)
-				c.nc.SetReadDeadline(time.Time{})
-				c.readUntil = time.Time{}
+				c.dropDeadline()
 				return nil
 			}
 			return c.lastLook()
@@ -328,11 +327,26 @@ func (c *blockConn) wait(isIdle bool, until time.Time) error {
 			}
 			stray = true
 		}
-		c.readUntil = longAgo
+		c.lapsed = true
 		if parks && time.Since(c.idleSince) >= parkAfter {
 			return ErrParked
 		}
 	}
+}
+
+// beginIdle notes since when the connection is idle.
+func (c *blockConn) beginIdle() {
+	if c.w != nil {
+		c.idleSince = c.w.Now.Time()
+	} else {
+		c.idleSince = clock.Instant()
+	}
+}
+
+// dropDeadline takes the deadline for reads back.
+func (c *blockConn) dropDeadline() {
+	c.nc.SetReadDeadline(time.Time{})
+	c.readUntil, c.lapsed = time.Time{}, false
 }
 
 // lastLook takes a request that has arrived on a connection that is about to be
@@ -341,7 +355,7 @@ func (c *blockConn) lastLook() error {
 	var err error
 	switch {
 	case c.raw != nil:
-		c.nc.SetReadDeadline(time.Time{})
+		c.dropDeadline()
 		c.once = true
 		err = c.readRaw()
 		c.once = false
@@ -349,14 +363,13 @@ func (c *blockConn) lastLook() error {
 		// A byte tells; there is no way to look without waiting a little.
 		c.nc.SetReadDeadline(time.Now().Add(lastLookWait))
 		err = c.read(true)
-		c.nc.SetReadDeadline(time.Time{})
+		c.dropDeadline()
 	case c.buffered():
-		c.nc.SetReadDeadline(time.Time{})
+		c.dropDeadline()
 		err = c.read(false)
 	default:
 		return ErrStopped
 	}
-	c.readUntil = time.Time{}
 	if err != nil {
 		return ErrStopped
 	}
@@ -390,18 +403,12 @@ func (c *blockConn) armEarlier(until time.Time, parks bool) {
 // and sets the right one. That saves setting a deadline for each request.
 func (c *blockConn) arm(until time.Time) {
 	switch {
-	case until.IsZero():
-		if c.readUntil.IsZero() {
-			return
-		}
-		if c.readUntil.Equal(longAgo) {
-			c.nc.SetReadDeadline(until)
-			c.readUntil = until
-		}
-	case c.readUntil.IsZero(), c.readUntil.After(until), c.readUntil.Equal(longAgo):
-		c.nc.SetReadDeadline(until)
-		c.readUntil = until
+	case c.lapsed:
+	case until.IsZero(), !c.readUntil.IsZero() && !c.readUntil.After(until):
+		return
 	}
+	c.nc.SetReadDeadline(until)
+	c.readUntil, c.lapsed = until, false
 }
 
 // read adds bytes to the workspace.
@@ -409,19 +416,12 @@ func (c *blockConn) read(idle bool) error {
 	if c.raw != nil {
 		return c.readRaw()
 	}
-	if c.nAhead == 0 && c.thrifty && idle {
-		c.park()
-		n, err := c.nc.Read(c.ahead[:])
-		if c.nAhead = n; n == 0 {
-			return orEOF(err)
-		}
+	if c.nAhead > 0 || c.thrifty && idle {
+		return c.readByte()
 	}
-	w := c.work()
-	if c.nAhead > 0 {
-		w.put(c.ahead[:])
-		c.nAhead = 0
-		w.Now = clock.Ticks()
-		return nil
+	w := c.w
+	if w == nil {
+		w = c.work()
 	}
 	n, err := c.nc.Read(w.room())
 	w.w += n
@@ -430,6 +430,22 @@ func (c *blockConn) read(idle bool) error {
 		return nil // an error comes again
 	}
 	return orEOF(err)
+}
+
+// readByte is read for connections that wait with a single byte.
+func (c *blockConn) readByte() error {
+	if c.nAhead == 0 {
+		c.park()
+		n, err := c.nc.Read(c.ahead[:])
+		if n == 0 {
+			return orEOF(err)
+		}
+	}
+	w := c.work()
+	w.put(c.ahead[:])
+	c.nAhead = 0
+	w.Now = clock.Ticks()
+	return nil
 }
 
 // orEOF returns err, or EOF for a Read that returned nothing at all.

@@ -8,14 +8,21 @@ import (
 	"time"
 )
 
-func (c *blockConn) SetWriteTimeout(d time.Duration) { c.writeTimeout = d }
+func (c *blockConn) SetWriteTimeout(d time.Duration) { c.writeTimeout, c.bounded = d, true }
 
-func (c *blockConn) SetWriteDeadline(t time.Time) { c.writeLimit = t }
+func (c *blockConn) SetWriteDeadline(t time.Time) { c.writeLimit, c.bounded = t, true }
 
-// armWrite sets a write deadline if the one that is set is too early or too
+// armWrite makes sure that the writes that follow end in time.
+func (c *blockConn) armWrite() {
+	if c.bounded {
+		c.setWriteDeadline()
+	}
+}
+
+// setWriteDeadline sets a write deadline if the one that is set is too early or too
 // late by more than a quarter. It is always set with that margin, so that a
 // busy connection sets it once in a while only.
-func (c *blockConn) armWrite() {
+func (c *blockConn) setWriteDeadline() {
 	if !c.writeLimit.IsZero() {
 		c.writeUntil = c.writeLimit
 		c.nc.SetWriteDeadline(c.writeLimit)
@@ -27,6 +34,7 @@ func (c *blockConn) armWrite() {
 			c.nc.SetWriteDeadline(time.Time{})
 			c.writeUntil = time.Time{}
 		}
+		c.bounded = false
 		return
 	}
 	now := time.Now()

@@ -69,7 +69,7 @@ func (wt *watch) resume() {
 		wt.over = true // without deadlines there would be no end to it
 		return
 	}
-	wt.c.readUntil = time.Time{}
+	wt.c.readUntil, wt.c.lapsed = time.Time{}, false
 	wt.quit, wt.done = make(chan struct{}), make(chan struct{})
 	go wt.run(wt.quit, wt.done)
 }
@@ -89,8 +89,7 @@ func (wt *watch) pause() {
 	close(quit)
 	wt.c.nc.SetReadDeadline(longAgo)
 	<-done
-	wt.c.nc.SetReadDeadline(time.Time{})
-	wt.c.readUntil = time.Time{}
+	wt.c.dropDeadline()
 }
 
 func (wt *watch) run(quit, done chan struct{}) {

@@ -71,13 +71,17 @@ func (w *Work) Consume(n int) { w.r += n }
 // room returns where to read to, at least minRoom bytes, moving or growing the
 // buffer if need be.
 func (w *Work) room() []byte {
-	end := len(w.in) - slack
 	if w.r == w.w {
 		w.r, w.w = 0, 0
 	}
-	if end-w.w >= minRoom {
-		return w.in[w.w:end]
+	if len(w.in)-w.w < minRoom+slack {
+		w.makeRoom()
 	}
+	return w.in[w.w : len(w.in)-slack]
+}
+
+func (w *Work) makeRoom() {
+	end := len(w.in) - slack
 	if w.r > 0 {
 		w.w = copy(w.in, w.in[w.r:w.w])
 		w.r = 0
@@ -87,7 +91,6 @@ func (w *Work) room() []byte {
 		copy(in, w.in[:w.w])
 		w.in = in
 	}
-	return w.in[w.w : len(w.in)-slack]
 }
 
 // maxWiden is up to which size a read buffer grows because reads fill it.
