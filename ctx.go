@@ -280,14 +280,6 @@ func (ctx *RequestCtx) SetWriteDeadline(deadline time.Time) error {
 	return ctx.setDeadline(deadline, true)
 }
 
-// deadlineTick returns t as a tick, 0 for the zero time.
-func deadlineTick(t time.Time) clock.Tick {
-	if t.IsZero() {
-		return 0
-	}
-	return max(clock.TickOf(t), 1)
-}
-
 func (ctx *RequestCtx) setDeadline(deadline time.Time, write bool) error {
 	ctx.mu.Lock()
 	defer ctx.mu.Unlock()
@@ -307,7 +299,7 @@ func (ctx *RequestCtx) setDeadline(deadline time.Time, write bool) error {
 	case write:
 		ss.writeDeadline(deadline)
 	default:
-		ss.bodyDeadline = deadlineTick(deadline)
+		ss.bodyDeadline = clock.TickOf(deadline)
 	}
 	return nil
 }

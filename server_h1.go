@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"io"
+	"math"
 	"net"
 	"net/netip"
 	"sync"
@@ -117,8 +118,10 @@ type requestLimits struct {
 	readTimeout  time.Duration
 	writeTimeout time.Duration
 	stream       bool
-	// writeUntil is the deadline that SetWriteDeadline gave the response.
+	// writeUntil is the deadline that SetWriteDeadline gave the response, if it is
+	// limited.
 	writeUntil time.Time
+	limited    bool
 	// writeNow: the response has a deadline of its own and does not wait for
 	// those of pipelined requests.
 	writeNow bool
@@ -130,6 +133,7 @@ type fixedSettings struct {
 	name      string // what Server says by default
 	lim       h1.Limits
 	each      requestLimits // of each request, if no hook decides otherwise
+	requests  uint64        // after so many a connection ends
 	headFirst bool          // a head must be looked at before its request is served
 	keepNames bool          // DisableHeaderNamesNormalizing
 	look      look          // what every response is like
@@ -149,6 +153,13 @@ func (s *Server) fixed() fixedSettings {
 	if s.NoDefaultContentType {
 		look |= noType
 	}
+	requests := uint64(math.MaxUint64)
+	switch {
+	case s.DisableKeepalive:
+		requests = 1
+	case s.MaxRequestsPerConn > 0:
+		requests = uint64(s.MaxRequestsPerConn)
+	}
 	return fixedSettings{
 		name: s.serverName(),
 		lim:  h1.Limits{Head: head, Fields: s.MaxHeaderFields, Target: max(head/4, minTarget)},
@@ -158,6 +169,7 @@ func (s *Server) fixed() fixedSettings {
 			writeTimeout: s.WriteTimeout,
 			stream:       s.StreamRequestBody,
 		},
+		requests:  requests,
 		headFirst: s.HeaderReceived != nil || s.GetOnly || s.ReadTimeout > 0,
 		keepNames: s.DisableHeaderNamesNormalizing,
 		look:      look,
@@ -221,7 +233,7 @@ func (ss *session) Open(c engine.Conn, next *engine.Next) {
 	}
 	next.Idle = true
 	if d := s.headTimeout(); d > 0 {
-		next.Deadline = ss.opened.Add(d)
+		next.Deadline = clock.TickOf(ss.opened).Add(d)
 	}
 }
 
@@ -303,18 +315,24 @@ func (ss *session) idle(w *engine.Work, next *engine.Next) {
 	next.Idle = true
 	if ss.num == 0 {
 		if d := ss.s.headTimeout(); d > 0 {
-			next.Deadline = ss.opened.Add(d)
+			next.Deadline = clock.TickOf(ss.opened).Add(d)
 		}
 		return
 	}
 	ss.setState(StateIdle)
 	if d := ss.s.idleTimeout(); d > 0 {
-		next.Deadline = time.Now().Add(d) // w.Now is before the handler ran
+		next.Deadline = clock.Ticks().Add(d) // w.Now is before the handler ran
 	}
 }
 
 func (ss *session) setState(st ConnState) {
-	if ss.s.ConnState != nil && ss.state != uint8(st) {
+	if ss.s.ConnState != nil {
+		ss.tellState(st)
+	}
+}
+
+func (ss *session) tellState(st ConnState) {
+	if ss.state != uint8(st) {
 		ss.state = uint8(st)
 		ss.s.ConnState(ss.nc, st)
 	}
@@ -412,9 +430,9 @@ func (ss *session) feedHead(w *engine.Work, next *engine.Next) bool {
 		}
 		if d := ss.s.headTimeout(); d > 0 {
 			ss.excuseWait()
-			since := ss.begun.Time()
+			since := ss.begun
 			if ss.num == 0 {
-				since = ss.opened
+				since = clock.TickOf(ss.opened)
 			}
 			next.Deadline = since.Add(d)
 		}

@@ -151,7 +151,7 @@ func (ss *session) feedBody(w *engine.Work, next *engine.Next) bool {
 			return true
 		}
 		if n == 0 || len(w.Unread()) == 0 {
-			next.Deadline = ss.bodyDeadline.Time()
+			next.Deadline = ss.bodyDeadline
 			return false
 		}
 	}

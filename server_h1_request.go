@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/galehttp/gale/internal/clock"
 	"github.com/galehttp/gale/internal/engine"
 )
 
@@ -130,11 +131,11 @@ func (r *requestStream) more() {
 		r.owesContinue = false
 		r.w.Out = append(r.w.Out, continueLine...)
 	}
-	r.err = ss.fill(r.w, ss.bodyDeadline.Time())
+	r.err = ss.fill(r.w, ss.bodyDeadline)
 }
 
 // fill waits for more of a message in flight.
-func (ss *session) fill(w *engine.Work, deadline time.Time) error {
+func (ss *session) fill(w *engine.Work, deadline clock.Tick) error {
 	err := ss.c.Fill(w, deadline)
 	switch {
 	case err == io.EOF:
@@ -180,9 +181,9 @@ func (ss *session) mayDrain(ctx *RequestCtx, w *engine.Work) bool {
 // drain goes on where mayDrain ended; false if what the handler left is too
 // much, takes too long or never comes.
 func (ss *session) drain(w *engine.Work) bool {
-	deadline := time.Now().Add(maxDrainTime)
-	if d := ss.bodyDeadline.Time(); !d.IsZero() && d.Before(deadline) {
-		deadline = d
+	deadline := clock.Ticks().Add(maxDrainTime)
+	if d := ss.bodyDeadline; d != 0 {
+		deadline = min(deadline, d)
 	}
 	for ss.drained <= maxDrain {
 		data, n, done, err := ss.body.Next(w.Unread())

@@ -181,7 +181,7 @@ func (ctx *RequestCtx) Flush() error {
 func (ss *session) beginFlush(ctx *RequestCtx, w *engine.Work, resp *Response) {
 	f := &ctx.flush
 	f.begun = true
-	f.keep = ss.keepAlive(ctx, resp) && !ss.unreadBody()
+	f.keep = ss.keepAlive(resp) && !ss.unreadBody()
 	h := &resp.Header
 	body := resp.swapBody(nil) // its length is not that of the response
 	if h.s.ContentLength == 0 {
@@ -231,12 +231,18 @@ func (ss *session) writeRest(ctx *RequestCtx, w *engine.Work, resp *Response, ne
 
 // boundWrites tells the engine the write time-out of the response in flight.
 func (ss *session) boundWrites() {
+	if ss.cfg.writeTimeout != ss.writeTimeout || ss.cfg.limited || ss.writeLimited {
+		ss.setWriteBounds()
+	}
+}
+
+func (ss *session) setWriteBounds() {
 	if ss.cfg.writeTimeout != ss.writeTimeout {
 		ss.writeTimeout = ss.cfg.writeTimeout
 		ss.c.SetWriteTimeout(ss.writeTimeout)
 	}
-	if limited := !ss.cfg.writeUntil.IsZero(); limited || ss.writeLimited {
-		ss.writeLimited = limited
+	if ss.cfg.limited || ss.writeLimited {
+		ss.writeLimited = ss.cfg.limited
 		ss.c.SetWriteDeadline(ss.cfg.writeUntil)
 	}
 }
@@ -244,6 +250,6 @@ func (ss *session) boundWrites() {
 // writeDeadline overrides the write time-out for the response in flight.
 func (ss *session) writeDeadline(t time.Time) {
 	ss.change()
-	ss.cfg.writeTimeout, ss.cfg.writeUntil = 0, t
+	ss.cfg.writeTimeout, ss.cfg.writeUntil, ss.cfg.limited = 0, t, !t.IsZero()
 	ss.cfg.writeNow = true
 }

@@ -70,12 +70,17 @@ func (ss *session) wrest(ctx *RequestCtx) {
 // closeBody ends the reading of a streamed body. If somebody is reading at
 // this moment, the connection is of no use any more.
 func (ss *session) closeBody(ctx *RequestCtx) {
-	if !ss.hasBody || !ss.cfg.stream || ctx.stream.tryShut() {
-		return
+	if ss.hasBody && ss.cfg.stream {
+		ss.closeStream(ctx)
 	}
-	ss.c.Interrupt()
-	ctx.stream.shut()
-	ss.lost = true
+}
+
+func (ss *session) closeStream(ctx *RequestCtx) {
+	if !ctx.stream.tryShut() {
+		ss.c.Interrupt()
+		ctx.stream.shut()
+		ss.lost = true
+	}
 }
 
 // finish ends the message in flight.
@@ -122,10 +127,9 @@ func (ss *session) handOver(ctx *RequestCtx, w *engine.Work, next *engine.Next) 
 }
 
 // keepAlive reports whether the connection may be used on after resp.
-func (ss *session) keepAlive(ctx *RequestCtx, resp *Response) bool {
-	s := ss.s
-	return ss.hijacked() || ss.req.keepAlive && !ss.lost && !(resp.Header.mayClose() && resp.ConnectionClose()) && !s.DisableKeepalive &&
-		(s.MaxRequestsPerConn <= 0 || ss.num < uint64(s.MaxRequestsPerConn)) && !ss.c.Stopping()
+func (ss *session) keepAlive(resp *Response) bool {
+	return ss.req.keepAlive && !ss.lost && !(resp.Header.mayClose() && resp.ConnectionClose()) &&
+		ss.num < ss.l.fixed.requests && !ss.c.Stopping() || ss.hijacked()
 }
 
 // bodyless reports whether a response with this status never has a body
@@ -140,7 +144,7 @@ func (ss *session) write(ctx *RequestCtx, w *engine.Work, resp *Response, mustCl
 	if ctx.flush.begun {
 		return ss.writeRest(ctx, w, resp, next)
 	}
-	keep := !mustClose && ss.keepAlive(ctx, resp)
+	keep := !mustClose && ss.keepAlive(resp)
 	if keep && ss.isPlain(resp) {
 		return ss.writePlain(w, resp, next)
 	}
@@ -205,7 +209,11 @@ func (ss *session) writePlain(w *engine.Work, resp *Response, next *engine.Next)
 	h.look |= ss.l.fixed.look
 	ss.boundWrites()
 	w.Out = h.appendHead(w.Out, ss.l.fixed.name)
-	left, err := ss.writeBytes(w, body, true)
+	if len(body) < maxBatch {
+		w.Out = append(w.Out, body...)
+		return ss.after(next, true, false)
+	}
+	left, err := ss.c.LeaveBody(w, body)
 	if err != nil {
 		return ss.fail(err, next)
 	}

@@ -160,8 +160,14 @@ func Ticks() Tick {
 	return t
 }
 
-// TickOf returns t, which must have a monotonic reading, as a tick.
-func TickOf(t time.Time) Tick { return Tick(t.Sub(epoch)) }
+// TickOf returns t as a tick, none for the zero time. Times before the process began
+// are its first tick.
+func TickOf(t time.Time) Tick {
+	if t.IsZero() {
+		return 0
+	}
+	return max(Tick(t.Sub(epoch)), 1)
+}
 
 // Coarse returns the instant at which the current second of the clock began to be
 // served: up to a second ago, but for next to nothing. While nobody holds the

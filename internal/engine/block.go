@@ -69,17 +69,18 @@ type blockConn struct {
 	w     *Work
 	stash []byte // unread bytes, kept while there is no workspace
 
-	readUntil, writeUntil time.Time // the deadlines that are set on nc
-	writeLimit            time.Time // see SetWriteDeadline
-	writeTimeout          time.Duration
-	lapsed                bool // readUntil has passed
-	bounded               bool // writes may have a deadline, see armWrite
-	interrupted           atomic.Bool
-	served                atomic.Bool // bytes of the peer have come
-	opened                clock.Tick  // when it began, to the second
-	thrifty               bool        // wait with one byte instead of a workspace
-	ahead                 [1]byte
-	nAhead                int
+	readUntil    clock.Tick // the deadline that is set on nc
+	lapsed       bool       // it has passed
+	bounded      bool       // writes may have a deadline, see armWrite
+	writeUntil   time.Time  // the one that is set on nc
+	writeLimit   time.Time  // see SetWriteDeadline
+	writeTimeout time.Duration
+	interrupted  atomic.Bool
+	served       atomic.Bool // bytes of the peer have come
+	opened       clock.Tick  // when it began, to the second
+	thrifty      bool        // wait with one byte instead of a workspace
+	ahead        [1]byte
+	nAhead       int
 
 	detached bool // it is somebody else's: see Detach
 
@@ -91,7 +92,7 @@ type blockConn struct {
 	// and why is what ended its rest. See Parked.
 	parks, resting, woken bool
 	why                   error
-	idleSince             time.Time
+	idleSince             clock.Tick
 }
 
 // blockConns are blockConns that have ended in order: connections that live
@@ -173,7 +174,7 @@ func (c *blockConn) forget() {
 	}
 	c.e, c.nc, c.sess, c.raw, c.err, c.watch = nil, nil, nil, nil, nil, nil
 	c.state.Store(busy)
-	c.readUntil, c.writeUntil, c.writeLimit, c.writeTimeout = time.Time{}, time.Time{}, time.Time{}, 0
+	c.readUntil, c.writeUntil, c.writeLimit, c.writeTimeout = 0, time.Time{}, time.Time{}, 0
 	c.once, c.nAhead, c.lapsed, c.bounded = false, 0, false, false
 	c.served.Store(false)
 	c.parks, c.resting, c.woken, c.why = false, false, false, nil
@@ -285,14 +286,14 @@ func (c *blockConn) dropWork() {
 
 // wait blocks until bytes were read. For an idle connection it also ends with
 // ErrStopped when the connection is to be closed.
-func (c *blockConn) wait(isIdle bool, until time.Time) error {
+func (c *blockConn) wait(isIdle bool, until clock.Tick) error {
 	parks := isIdle && c.parks && !c.resting
 	if parks {
 		c.beginIdle()
 	}
 	stray := false // there was a time-out that no deadline explains
 	for {
-		if parks || c.lapsed || !until.IsZero() {
+		if parks || c.lapsed || until != 0 {
 			c.armEarlier(until, parks)
 		}
 		if isIdle {
@@ -318,17 +319,17 @@ func (c *blockConn) wait(isIdle bool, until time.Time) error {
 			return err
 		}
 		// The deadline that is set may be an old one: see arm.
-		if !until.IsZero() && !time.Now().Before(until) {
+		if until != 0 && clock.Ticks() >= until {
 			return err
 		}
-		if c.readUntil.IsZero() || time.Now().Before(c.readUntil) {
+		if c.readUntil == 0 || clock.Ticks() < c.readUntil {
 			if stray {
 				return err // not of a deadline of ours: it would go on for ever
 			}
 			stray = true
 		}
 		c.lapsed = true
-		if parks && time.Since(c.idleSince) >= parkAfter {
+		if parks && clock.Ticks() >= c.idleSince.Add(parkAfter) {
 			return ErrParked
 		}
 	}
@@ -337,16 +338,16 @@ func (c *blockConn) wait(isIdle bool, until time.Time) error {
 // beginIdle notes since when the connection is idle.
 func (c *blockConn) beginIdle() {
 	if c.w != nil {
-		c.idleSince = c.w.Now.Time()
+		c.idleSince = c.w.Now
 	} else {
-		c.idleSince = clock.Instant()
+		c.idleSince = clock.Ticks()
 	}
 }
 
 // dropDeadline takes the deadline for reads back.
 func (c *blockConn) dropDeadline() {
 	c.nc.SetReadDeadline(time.Time{})
-	c.readUntil, c.lapsed = time.Time{}, false
+	c.readUntil, c.lapsed = 0, false
 }
 
 // lastLook takes a request that has arrived on a connection that is about to be
@@ -389,9 +390,9 @@ func (c *blockConn) buffered() bool {
 const lastLookWait = 2 * time.Millisecond
 
 // armEarlier is arm(until), or for when it is time to park if that is before.
-func (c *blockConn) armEarlier(until time.Time, parks bool) {
+func (c *blockConn) armEarlier(until clock.Tick, parks bool) {
 	if parks {
-		if t := c.idleSince.Add(parkAfter); until.IsZero() || t.Before(until) {
+		if t := c.idleSince.Add(parkAfter); until == 0 || t < until {
 			until = t
 		}
 	}
@@ -401,13 +402,13 @@ func (c *blockConn) armEarlier(until time.Time, parks bool) {
 // arm makes sure that a read wakes up at until at the latest. A deadline that
 // is set already and earlier will do: whoever is woken by it looks at the clock
 // and sets the right one. That saves setting a deadline for each request.
-func (c *blockConn) arm(until time.Time) {
+func (c *blockConn) arm(until clock.Tick) {
 	switch {
 	case c.lapsed:
-	case until.IsZero(), !c.readUntil.IsZero() && !c.readUntil.After(until):
+	case until == 0, c.readUntil != 0 && c.readUntil <= until:
 		return
 	}
-	c.nc.SetReadDeadline(until)
+	c.nc.SetReadDeadline(until.Time())
 	c.readUntil, c.lapsed = until, false
 }
 
@@ -463,7 +464,7 @@ func (c *blockConn) Interrupt() {
 	c.nc.SetReadDeadline(longAgo)
 }
 
-func (c *blockConn) Fill(w *Work, deadline time.Time) error {
+func (c *blockConn) Fill(w *Work, deadline clock.Tick) error {
 	c.beginFill()
 	defer c.endFill()
 	if err := c.Flush(w); err != nil {

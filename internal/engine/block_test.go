@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/galehttp/gale/galeutil"
+	"github.com/galehttp/gale/internal/clock"
 )
 
 // lines is a session that answers each line with itself, and obeys some words.
@@ -40,7 +41,7 @@ func (s *lines) Feed(w *Work, next *Next) { *next = s.feed(w) }
 func (s *lines) wait(idle bool) Next {
 	n := Next{Idle: idle}
 	if s.idle > 0 {
-		n.Deadline = time.Now().Add(s.idle)
+		n.Deadline = clock.Ticks().Add(s.idle)
 	}
 	return n
 }
@@ -71,7 +72,7 @@ func (s *lines) feed(w *Work) Next {
 			if len(w.Unread()) > 0 {
 				continue
 			}
-			if err := s.c.Fill(w, time.Now().Add(5*time.Second)); err != nil {
+			if err := s.c.Fill(w, clock.Ticks().Add(5*time.Second)); err != nil {
 				w.Out = append(w.Out, "fill: "+err.Error()+"\n"...)
 			}
 			continue

@@ -198,7 +198,7 @@ func (e *Event) Start(nc, over net.Conn, epoch uint32, sess Session) {
 	}()
 	sess.Open(c, &wk.next)
 	c.idle = wk.next.Idle
-	c.setDue(tickOf(wk.next.Deadline))
+	c.setDue(wk.next.Deadline)
 	fine = true
 	l.wheel.arm(c, c.due())
 	if over != nil {

@@ -304,7 +304,7 @@ func (c *eventConn) obey(wk *worker) verdict {
 		c.extra().file = next.File
 	}
 	if c.op == Read {
-		c.setDue(tickOf(next.Deadline))
+		c.setDue(next.Deadline)
 		if len(c.w.Out) == 0 {
 			c.phase = reading
 			return again

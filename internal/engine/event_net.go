@@ -208,7 +208,7 @@ func (c *eventSocket) SetReadDeadline(t time.Time) error {
 	if nc := c.hijacked(); nc != nil {
 		return nc.SetReadDeadline(t)
 	}
-	c.conn().extra().readUntil.Store(int64(tickOf(t)))
+	c.conn().extra().readUntil.Store(int64(clock.TickOf(t)))
 	return nil
 }
 
@@ -217,7 +217,7 @@ func (c *eventSocket) SetWriteDeadline(t time.Time) error {
 	if nc := c.hijacked(); nc != nil {
 		return nc.SetWriteDeadline(t)
 	}
-	c.conn().extra().writeUntil.Store(int64(tickOf(t)))
+	c.conn().extra().writeUntil.Store(int64(clock.TickOf(t)))
 	return nil
 }
 
@@ -237,11 +237,3 @@ func (c *eventRaw) Read(func(fd uintptr) bool) error { return errors.ErrUnsuppor
 
 // Write is not supported: the engine writes.
 func (c *eventRaw) Write(func(fd uintptr) bool) error { return errors.ErrUnsupported }
-
-// tickOf returns t as a tick, 0 for the zero time.
-func tickOf(t time.Time) clock.Tick {
-	if t.IsZero() {
-		return 0
-	}
-	return max(clock.TickOf(t), 1)
-}

@@ -37,11 +37,10 @@ func (c *eventConn) Interrupt() {
 }
 
 // Fill reads more.
-func (c *eventConn) Fill(w *Work, deadline time.Time) error {
+func (c *eventConn) Fill(w *Work, due clock.Tick) error {
 	if err := c.Flush(w); err != nil {
 		return err
 	}
-	due := tickOf(deadline)
 	for {
 		if c.word.Load()&evInterrupt != 0 {
 			return os.ErrDeadlineExceeded

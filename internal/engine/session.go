@@ -5,6 +5,8 @@ import (
 	"net"
 	"os"
 	"time"
+
+	"github.com/galehttp/gale/internal/clock"
 )
 
 // Session is the protocol side of one connection. One goroutine at a time
@@ -52,7 +54,7 @@ type Next struct {
 	// at once would reset the connection and the answer might be lost.
 	Linger bool
 	// Deadline is when Read gives up; zero means never.
-	Deadline time.Time
+	Deadline clock.Tick
 	// File is sent after Out, for Flush and Close.
 	File *File
 }
@@ -75,7 +77,7 @@ type Conn interface {
 	NetConn() net.Conn
 	// Fill blocks until bytes were added behind w.Unread, at most until
 	// deadline (zero: for ever). io.EOF means that no more will come.
-	Fill(w *Work, deadline time.Time) error
+	Fill(w *Work, deadline clock.Tick) error
 	// Interrupt makes Fill fail from now on, one that is running included. Any
 	// goroutine may call it.
 	Interrupt()

@@ -59,7 +59,22 @@ func SplitAbsolute(t []byte) (from, to int) {
 // ValidHost reports whether b may be the value of a Host field (RFC 9110
 // section 7.2): an uri-host with an optional port, or nothing.
 func ValidHost(b []byte) bool {
-	return len(b) == 0 || validAuthority(b, false)
+	return len(b) == 0 || isPlainHost(b) || validAuthority(b, false)
+}
+
+// isPlainHost reports whether b is what most hosts are: at least eight letters,
+// digits, hyphens and dots.
+func isPlainHost(b []byte) bool {
+	last := len(b) - 8
+	if last < 0 {
+		return false
+	}
+	for i := 0; i < last; i += 8 {
+		if !plainHost(word(b[i : i+8 : i+8])) {
+			return false
+		}
+	}
+	return plainHost(word(b[last:])) // may overlap the one before
 }
 
 // validAuthority checks host [ ":" port ] (RFC 3986 section 3.2). The
@@ -108,9 +123,6 @@ func hostEnd(b []byte) int {
 	i := 0
 	for i+8 <= len(b) && plainHost(word(b[i:])) {
 		i += 8
-	}
-	if n := len(b); n >= 8 && n-i < 8 && plainHost(word(b[n-8:])) {
-		return n // the last word overlaps the one before
 	}
 	for ; i < len(b); i++ {
 		c := b[i]
