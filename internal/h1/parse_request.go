@@ -173,7 +173,12 @@ func fastRequestLine(b []byte, h *msg.RequestHead, maxTarget int) bool {
 	if b[method] != ' ' || b[method+1] != '/' {
 		return false
 	}
-	i := skipTarget(b, method+2)
+	i := method + 2
+	if m := notTarget(word(b[i:])); m != 0 {
+		i += first(m) // a short target, or one that is not looked at here
+	} else {
+		i = skipTarget(b, i+8)
+	}
 	if i > len(b)-11 || b[i] != ' ' || i-method-1 > maxTarget {
 		return false
 	}

@@ -320,7 +320,9 @@ func TestKeepAlive(t *testing.T) {
 		{0, msg.ConnKeepAlive, true},
 		{0, msg.ConnClose | msg.ConnKeepAlive, false},
 	} {
-		if got := KeepAlive(&msg.RequestHead{Minor: tt.minor, Conn: tt.conn}); got != tt.want {
+		var h msg.RequestHead
+		h.Minor, h.Conn = tt.minor, tt.conn
+		if got := KeepAlive(&h); got != tt.want {
 			t.Errorf("1.%d with %b: %v", tt.minor, tt.conn, got)
 		}
 	}

@@ -67,12 +67,15 @@ func skipText(b []byte, i int) int {
 // see different resources.
 func isTargetByte(c byte) bool { return c > ' ' && c != 0x7f && c != '#' }
 
+// notTarget marks the bytes of w that isTargetByte doesn't tell, and some that it
+// does, so look at the one that it points to.
+func notTarget(w uint64) uint64 { return below(w, '#'+1) | notText(w) }
+
 // skipTarget returns the index of the first byte of b from i on that may not
 // stand in a request-target, or len(b).
 func skipTarget(b []byte, i int) int {
 	for i+8 <= len(b) {
-		w := word(b[i:])
-		m := below(w, '#'+1) | notText(w)
+		m := notTarget(word(b[i:]))
 		if m == 0 {
 			i += 8
 			continue

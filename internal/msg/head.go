@@ -83,6 +83,11 @@ type RequestHead struct {
 	// Fields holds the field section and the parts Method (empty means GET),
 	// Target, Authority, Proto and Raw.
 	Fields
+	requestFacts
+}
+
+// requestFacts is what is known of a request head beside its bytes.
+type requestFacts struct {
 	// ContentLength is the length of the body: 0 and up, LenChunked or LenUnknown.
 	ContentLength int64
 	MethodID      MethodID
@@ -127,10 +132,7 @@ const (
 // Reset makes h empty for the next request and keeps its memory.
 func (h *RequestHead) Reset() {
 	h.Fields.Reset()
-	h.ContentLength = 0
-	h.MethodID, h.Minor, h.Conn, h.Expect = MethodGet, 1, 0, ExpectNone
-	h.Form = FormOrigin
-	h.Scan = Scan{}
+	h.requestFacts = requestFacts{MethodID: MethodGet, Minor: 1}
 }
 
 // CopyTo makes dst an independent copy of h.
