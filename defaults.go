@@ -17,4 +17,7 @@ var (
 	// keepRedirectedBody says whether a POST that a 301 or a 302 makes a GET takes
 	// its body along where the redirect stays on the same server.
 	keepRedirectedBody = false
+	// fsAnswersAll says whether an FS answers methods other than GET and HEAD, of those
+	// that forms and APIs use, with files too.
+	fsAnswersAll = false
 )

@@ -42,14 +42,13 @@ type PathRewriteFunc func(ctx *RequestCtx) []byte
 //
 // The handler evaluates all conditions of RFC 9110 section 13 in their order. It
 // serves regular files only: a named pipe, a socket or a device is answered with
-// 404 at once, as a missing file is. POST, PUT, PATCH, DELETE and OPTIONS are
-// answered as GET is, but without ranges; CONNECT, TRACE and unknown methods
-// with 405.
+// 404 at once, as a missing file is. Methods other than GET and HEAD are answered with
+// 405. A program that imports the module compat/fasthttp, or anything made for it,
+// gives POST, PUT, PATCH, DELETE and OPTIONS what it gives GET, but without ranges.
 //
 // An FS must not be copied, and not be changed after NewRequestHandler.
 //
-// Unlike fasthttp's, the handler refuses CONNECT, TRACE and unknown methods,
-// answers requests for several ranges, and heeds If-Match, If-None-Match and
+// Unlike fasthttp's, the handler refuses other methods, answers requests for several ranges, and heeds If-Match, If-None-Match and
 // If-Unmodified-Since whatever the settings.
 type FS struct {
 	noCopy noCopy

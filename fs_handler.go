@@ -165,14 +165,15 @@ func (h *fsHandler) handle(ctx *RequestCtx) {
 	h.serve(ctx, path, h.codings)
 }
 
-// servesMethod tells if a method may get a file. For the methods of forms and
-// APIs the answer is that to GET, without conditions and ranges that are defined
-// for GET and HEAD only: programs put an FS behind everything that they don't
-// route. It is an error for those that ask for something else altogether.
+// servesMethod tells if a method may get a file: GET and HEAD. With fsAnswersAll
+// those of forms and APIs may too, without conditions and ranges that are defined for
+// GET and HEAD only; not those that ask for something else altogether.
 func servesMethod(method []byte) bool {
 	switch string(method) {
-	case MethodGet, MethodHead, MethodPost, MethodPut, MethodPatch, MethodDelete, MethodOptions:
+	case MethodGet, MethodHead:
 		return true
+	case MethodPost, MethodPut, MethodPatch, MethodDelete, MethodOptions:
+		return fsAnswersAll
 	}
 	return false
 }

@@ -3,7 +3,7 @@ package fasthttp
 import _ "unsafe" // for go:linkname
 
 // Whoever imports this package expects fasthttp's names on the wire, its way to
-// dial and its way to follow redirects. Gale's own defaults.go says what these variables are.
+// dial, to follow redirects and to serve files. Gale's own defaults.go says what these variables are.
 
 //go:linkname defaultServerName github.com/galehttp/gale.defaultServerName
 var defaultServerName string
@@ -17,9 +17,13 @@ var defaultDualStack bool
 //go:linkname keepRedirectedBody github.com/galehttp/gale.keepRedirectedBody
 var keepRedirectedBody bool
 
+//go:linkname fsAnswersAll github.com/galehttp/gale.fsAnswersAll
+var fsAnswersAll bool
+
 func init() {
 	defaultServerName = "fasthttp"
 	defaultUserAgent = "fasthttp"
 	defaultDualStack = false
 	keepRedirectedBody = true
+	fsAnswersAll = true
 }

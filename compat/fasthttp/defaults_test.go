@@ -3,6 +3,8 @@ package fasthttp_test
 import (
 	"bufio"
 	"net"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -89,6 +91,24 @@ func TestRedirectedBody(t *testing.T) {
 			if err == nil && string(resp.Body()) != test.want {
 				t.Errorf("%s: %q, want %q", test.query, resp.Body(), test.want)
 			}
+		}
+	}
+}
+
+// TestFSMethods: an FS answers methods other than GET, as that of fasthttp does.
+func TestFSMethods(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "a"), []byte("content"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	h := fasthttp.FSHandler(dir, 0)
+	for method, want := range map[string]int{"GET": 200, "POST": 200, "OPTIONS": 200, "TRACE": 405} {
+		var ctx fasthttp.RequestCtx
+		ctx.Request.Header.SetMethod(method)
+		ctx.Request.SetRequestURI("/a")
+		h(&ctx)
+		if got := ctx.Response.StatusCode(); got != want {
+			t.Errorf("%s: %d, want %d", method, got, want)
 		}
 	}
 }
