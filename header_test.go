@@ -510,3 +510,45 @@ func TestSpellingEndsWithReset(t *testing.T) {
 		t.Fatalf("the head is %q, want %q", got, want)
 	}
 }
+
+// Memory that was made anew, or holds something else now, is not taken for the lines
+// that stood in the old one: a name of zero bytes would be sent, and a spelling kept.
+func TestCompactForgets(t *testing.T) {
+	used := func() *ResponseHeader {
+		h := new(ResponseHeader)
+		for range 2 {
+			h.Reset()
+			for _, k := range []string{"B", "C", "D", "E"} {
+				h.Set(k, strings.Repeat("v", 2000))
+			}
+		}
+		h.Reset()
+		return h
+	}
+	check := func(h *ResponseHeader, bad string) {
+		t.Helper()
+		if got := h.String(); strings.Contains(got, bad) {
+			t.Errorf("%q is in the head %q", bad, got)
+		}
+	}
+
+	h := used()
+	h.Set("A", "12")
+	h.Set("Foo", "1")
+	h.Reset()
+	h.Set("A", strings.Repeat("v", 5000))
+	h.Del("A")
+	h.SetStatusMessage([]byte("x"))
+	h.Set("B", "1")
+	h.Set("\x00\x00\x00", "evil")
+	check(h, "evil")
+
+	h = used()
+	h.Set("A", strings.Repeat("v", 5000))
+	h.Del("A")
+	h.SetCanonical([]byte("x-custom"), []byte("1"))
+	h.Set("Y-Other", "1")
+	h.Reset()
+	h.Set("x-custom", "1")
+	check(h, "x-custom")
+}

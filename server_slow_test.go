@@ -2,11 +2,15 @@ package gale
 
 import (
 	"bytes"
+	"io"
 	"net"
 	"os"
 	"path/filepath"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	"github.com/galehttp/gale/galeutil"
 )
 
 // A client that doesn't read is dropped when the write time-out is over, be the
@@ -46,5 +50,31 @@ func TestSlowReaderIsDropped(t *testing.T) {
 			}
 		}
 		c.Close()
+	}
+}
+
+// The time for a head ends in a test with a clock of its own, too.
+func TestHeadTimeoutInBubble(t *testing.T) {
+	for _, send := range []string{"GET / HT", ""} {
+		synctest.Test(t, func(t *testing.T) {
+			ln := galeutil.NewInmemoryListener()
+			s := &Server{ReadHeaderTimeout: 5 * time.Second, Handler: func(*RequestCtx) {}}
+			done := make(chan struct{})
+			go func() { _ = s.Serve(ln); close(done) }()
+			c, err := ln.Dial()
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, _ = io.WriteString(c, send)
+			begin := time.Now()
+			_ = c.SetReadDeadline(begin.Add(time.Hour))
+			b, err := io.ReadAll(c)
+			if d := time.Since(begin); d < 5*time.Second || d > 10*time.Second {
+				t.Errorf("%q: ended after %v with %q, %v", send, d, b, err)
+			}
+			c.Close()
+			ln.Close()
+			<-done
+		})
 	}
 }

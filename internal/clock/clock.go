@@ -161,12 +161,16 @@ func Ticks() Tick {
 }
 
 // TickOf returns t as a tick, none for the zero time. Times before the process began
-// are its first tick.
+// are its first tick; but the clock of a test may stand there all the time.
 func TickOf(t time.Time) Tick {
 	if t.IsZero() {
 		return 0
 	}
-	return max(Tick(t.Sub(epoch)), 1)
+	d := Tick(t.Sub(epoch))
+	if d == 0 || d < 0 && Ticks() > 0 {
+		return 1
+	}
+	return d
 }
 
 // Coarse returns the instant at which the current second of the clock began to be

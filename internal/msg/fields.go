@@ -503,6 +503,7 @@ func (f *Fields) compact() {
 	}
 	f.Recs = f.Recs[:0]
 	f.seen, f.dead, f.waste = 0, 0, 0
+	f.puts, f.last = 0, 0 // the arena is another one
 	for i := range old.Recs {
 		r := old.Recs[i]
 		if r.Flags&Dead != 0 {
