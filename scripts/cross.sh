@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # Compiles and vets the module for systems and processors other than this one.
 #   scripts/cross.sh [DIR]      the module in DIR instead
+# TARGETS names others than the usual ones.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 cd "${1:-.}"
 rc=0
-for target in linux/arm64 linux/386 darwin/arm64 windows/amd64 freebsd/amd64; do
+for target in ${TARGETS:-linux/arm64 linux/386 darwin/arm64 windows/amd64 freebsd/amd64}; do
 	export CGO_ENABLED=0 GOOS=${target%/*} GOARCH=${target#*/}
 	if go build ./... && go vet ./...; then
 		echo "ok   $target"
