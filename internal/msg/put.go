@@ -92,9 +92,11 @@ func (f *Fields) PutAgain(name, value []byte, except uint64) bool {
 		}
 		f.maybe |= bit
 	}
-	bytesconv.CopyText(buf[val:end-2], value)
-	buf[end-2], buf[end-1] = '\r', '\n'
-	r.ValLen = uint32(len(value))
+	if int(r.ValLen) != len(value) || string(buf[val:end-2]) != string(value) {
+		bytesconv.CopyText(buf[val:end-2], value)
+		buf[end-2], buf[end-1] = '\r', '\n'
+		r.ValLen = uint32(len(value))
+	} // else the line is as it was, and the value was cleaned then
 	f.Buf = buf
 	f.Recs = f.Recs[:i+1]
 	f.puts++
