@@ -19,6 +19,10 @@ func (h *RequestHeader) SetMethod(method string) { h.SetMethodBytes(bytesconv.S2
 
 // SetMethodBytes is [RequestHeader.SetMethod] for a []byte.
 func (h *RequestHeader) SetMethodBytes(method []byte) {
+	if string(method) == MethodGet && h.s.Parts[msg.Method].Len == 0 {
+		h.s.MethodID = msg.MethodGet // it is what no method means
+		return
+	}
 	if len(method) > 0 && !bytesconv.IsToken(method) {
 		return
 	}

@@ -93,17 +93,7 @@ func appendAll(dst []byte, f *msg.Fields, id msg.ID) []byte {
 	if f.Seen()&(1<<id) == 0 {
 		return dst
 	}
-	for i := f.Find(id); i >= 0; i = f.Next(i) {
-		if line := f.Wire(i); line != nil {
-			dst = append(dst, line...)
-			continue
-		}
-		dst = append(dst, id.String()...)
-		dst = append(dst, ": "...)
-		dst = append(dst, f.Value(i)...)
-		dst = append(dst, "\r\n"...)
-	}
-	return dst
+	return f.AppendKnown(dst, id)
 }
 
 func appendLength(dst []byte, n int64) []byte {

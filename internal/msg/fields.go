@@ -464,14 +464,23 @@ func (f *Fields) Lines() (lines []byte, ok bool) {
 	return f.Buf, n == len(f.Buf) && f.Parts[Raw].Len == 0
 }
 
-// Wire returns the line of field i with its CRLF if it has a known name in its
-// customary spelling and stands in the arena as it is to be sent, else nil.
-func (f *Fields) Wire(i int) []byte {
-	r := &f.Recs[i]
-	if r.Flags&(Wire|Canonical|AsIs) != Wire|Canonical || r.ID == Unknown {
-		return nil
+// AppendKnown appends the lines of all fields with the known name id, in its
+// customary spelling.
+func (f *Fields) AppendKnown(dst []byte, id ID) []byte {
+	for i := int(f.first[id]); i < len(f.Recs); i++ {
+		r := &f.Recs[i]
+		switch {
+		case r.ID != id || r.Flags&Dead != 0:
+		case r.Flags&(Wire|Canonical|AsIs) == Wire|Canonical:
+			dst = append(dst, f.Buf[r.NameOff:r.end()]...)
+		default:
+			dst = append(dst, names[id]...)
+			dst = append(dst, ": "...)
+			dst = append(dst, f.Value(i)...)
+			dst = append(dst, "\r\n"...)
+		}
 	}
-	return f.Buf[r.NameOff:r.end()]
+	return dst
 }
 
 // Seen returns the bitmap of known names that may be present.
