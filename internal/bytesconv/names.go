@@ -45,6 +45,9 @@ func CanonicalizeName(name []byte) {
 // a field line or be read differently by different recipients
 // (RFC 9110 section 5.5).
 func NeutralizeLine(b []byte) {
+	if IsText(b) {
+		return
+	}
 	for i, c := range b {
 		if c <= '\r' && (c == '\r' || c == '\n' || c == 0) {
 			b[i] = ' '

@@ -14,7 +14,7 @@ func ParseResponse(b []byte, h *msg.ResponseHead, lim *Limits) (n int, err error
 	if len(head) > maxHead {
 		head = head[:maxHead]
 	}
-	if h.Scan.Line == 0 {
+	if h.Scan.Line == 0 && (h.Scan.Seen > 0 || !fastStatusLine(head, h)) {
 		err = parseStatusLine(head, h, lim.lenient())
 	}
 	if err == nil {
@@ -93,11 +93,50 @@ func parseStatusLine(b []byte, h *msg.ResponseHead, lenient bool) error {
 	if err := lineEnd(b, end, s, ErrLineEnd); err != nil {
 		return err
 	}
+	setStatusLine(h, minor, b[code:], from, end, next)
+	return nil
+}
+
+// setStatusLine takes down a status line with the three digits of code, whose
+// reason-phrase stands at from and ends at end, and whose own end is at next.
+func setStatusLine(h *msg.ResponseHead, minor uint8, code []byte, from, end, next int) {
 	h.Minor = minor
-	h.Status = int(b[code]-'0')*100 + int(b[code+1]-'0')*10 + int(b[code+2]-'0')
+	h.Status = int(code[0]-'0')*100 + int(code[1]-'0')*10 + int(code[2]-'0')
 	h.Parts[msg.Proto] = msg.Span{Off: 0, Len: 8}
 	h.Parts[msg.Reason] = msg.Span{Off: uint32(from), Len: uint32(end - from)}
 	h.Parts[msg.Raw].Off = uint32(next)
-	*s = msg.Scan{Line: next}
-	return nil
+	h.Scan = msg.Scan{Line: next}
+}
+
+// fastStatusLine parses the status lines of nearly all responses: complete, with
+// a short reason-phrase. It reports false and leaves h alone if there is anything
+// else, which parseStatusLine is for.
+func fastStatusLine(b []byte, h *msg.ResponseHead) bool {
+	const code, reason = 9, 13 // "HTTP/1.1 200 OK"
+	if len(b) < reason+8+2 {
+		return false
+	}
+	version := word(b)
+	minor := version>>56 - '0'
+	if version<<8>>8 != wordHTTP1x || minor > 1 || b[code-1] != ' ' || b[reason-1] != ' ' {
+		return false
+	}
+	if b[code]-'1' > 8 || b[code+1]-'0' > 9 || b[code+2]-'0' > 9 {
+		return false
+	}
+	end := reason
+	for {
+		if m := notText(word(b[end:])); m != 0 {
+			end += first(m)
+			break
+		}
+		if end += 8; end > len(b)-8-2 {
+			return false
+		}
+	}
+	if b[end] != '\r' || b[end+1] != '\n' {
+		return false
+	}
+	setStatusLine(h, uint8(minor), b[code:], reason, end, end+2)
+	return true
 }
