@@ -3,6 +3,7 @@ package gale
 import (
 	"bufio"
 	"io"
+	"math/bits"
 
 	"github.com/galehttp/gale/internal/bytesconv"
 	"github.com/galehttp/gale/internal/msg"
@@ -13,6 +14,9 @@ import (
 // control characters, or through the parser, which refuses the same; so do the
 // protocol, the method and the reason. The target and the cookies are cleaned
 // while they are written.
+
+// requestLeading are the fields that have their place before the others of a request.
+const requestLeading uint64 = 1<<msg.UserAgent | 1<<msg.Host
 
 // appendHead appends the request line, the fields and the empty line: first
 // User-Agent, Host, Content-Type and the length, then the others in order, then
@@ -42,7 +46,9 @@ func (h *RequestHeader) appendHead(dst []byte) []byte {
 	case n == msg.LenChunked:
 		dst = append(dst, "Transfer-Encoding: chunked\r\n"...)
 	}
-	dst = appendFields(dst, f, requestOwn&^(1<<msg.Cookie), h.asIs)
+	if seen&^requestLeading != 0 || len(f.Recs) > bits.OnesCount64(seen) { // else there are no others
+		dst = appendFields(dst, f, requestOwn&^(1<<msg.Cookie), h.asIs)
+	}
 	if seen&trailerBit != 0 {
 		dst = appendLine(dst, msg.Trailer, declaredTrailers(f, h.asIs))
 	}

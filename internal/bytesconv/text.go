@@ -38,17 +38,18 @@ func IsTarget(b []byte) bool {
 	if n < 8 {
 		return isTargetShort(b)
 	}
-	for i := 0; ; i += 8 {
-		i = min(i, n-8) // the last word overlaps the one before
-		w := binary.LittleEndian.Uint64(b[i:])
-		if controls(w)|zeros(w^' '*ones)|zeros(w^'#'*ones) != 0 {
+	for i := 0; i+8 < n; i += 8 {
+		if notTarget(binary.LittleEndian.Uint64(b[i:])) != 0 {
 			return isTargetShort(b) // the marks may be by mistake
 		}
-		if i == n-8 {
-			return true
-		}
 	}
+	// The last word overlaps the one before unless n is a multiple of 8.
+	return notTarget(binary.LittleEndian.Uint64(b[n-8:])) == 0 || isTargetShort(b)
 }
+
+// notTarget is not 0 if one of the eight bytes of w is a control character, a space
+// or "#".
+func notTarget(w uint64) uint64 { return controls(w) | zeros(w^' '*ones) | zeros(w^'#'*ones) }
 
 // zeros is not 0 if one of the eight bytes of w is 0.
 func zeros(w uint64) uint64 { return (w - ones) &^ w & highs }
