@@ -146,18 +146,15 @@ const minTarget = 8 << 10
 
 func (s *Server) fixed() fixedSettings {
 	head := s.maxHeadBytes()
-	look := look(0)
+	var every look
 	if s.NoDefaultDate {
-		look |= noDate
+		every |= noDate
 	}
 	if s.NoDefaultContentType {
-		look |= noType
+		every |= noType
 	}
 	requests := uint64(math.MaxUint64)
-	switch {
-	case s.DisableKeepalive:
-		requests = 1
-	case s.MaxRequestsPerConn > 0:
+	if s.MaxRequestsPerConn > 0 {
 		requests = uint64(s.MaxRequestsPerConn)
 	}
 	return fixedSettings{
@@ -172,7 +169,7 @@ func (s *Server) fixed() fixedSettings {
 		requests:  requests,
 		headFirst: s.HeaderReceived != nil || s.GetOnly || s.ReadTimeout > 0,
 		keepNames: s.DisableHeaderNamesNormalizing,
-		look:      look,
+		look:      every,
 		lazyTime:  s.LazyRequestTime,
 	}
 }

@@ -129,7 +129,7 @@ func (ss *session) handOver(ctx *RequestCtx, w *engine.Work, next *engine.Next) 
 // keepAlive reports whether the connection may be used on after resp.
 func (ss *session) keepAlive(resp *Response) bool {
 	return ss.req.keepAlive && !ss.lost && !(resp.Header.mayClose() && resp.ConnectionClose()) &&
-		ss.num < ss.l.fixed.requests && !ss.c.Stopping() || ss.hijacked()
+		ss.num < ss.l.fixed.requests && !ss.s.DisableKeepalive && !ss.c.Stopping() || ss.hijacked()
 }
 
 // bodyless reports whether a response with this status never has a body
