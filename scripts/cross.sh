@@ -8,7 +8,8 @@ cd "${1:-.}"
 rc=0
 for target in ${TARGETS:-linux/arm64 linux/386 darwin/arm64 windows/amd64 freebsd/amd64}; do
 	export CGO_ENABLED=0 GOOS=${target%/*} GOARCH=${target#*/}
-	if go build ./... && go vet ./...; then
+	# The tests of 64-bit Linux are those that are vetted anyway.
+	if go build ./... && { [ "$target" = linux/arm64 ] || go vet ./...; }; then
 		echo "ok   $target"
 	else
 		echo "FAIL $target"
