@@ -48,8 +48,9 @@ type PathRewriteFunc func(ctx *RequestCtx) []byte
 //
 // An FS must not be copied, and not be changed after NewRequestHandler.
 //
-// Unlike fasthttp's, the handler refuses other methods, answers requests for several ranges, and heeds If-Match, If-None-Match and
-// If-Unmodified-Since whatever the settings.
+// Unlike fasthttp's, the handler refuses other methods, answers requests for several
+// ranges, and heeds If-Match, If-None-Match and If-Unmodified-Since whatever the
+// settings.
 type FS struct {
 	noCopy noCopy
 
