@@ -101,10 +101,7 @@ func (o *opening) current(h *ResponseHeader, server string) []byte {
 }
 
 func (o *opening) make(h *ResponseHeader, server string) {
-	o.look, o.second = h.look, clock.Current()
-	if o.server != server {
-		o.server = server
-	}
+	o.look, o.second, o.server = h.look, clock.Current(), server
 	b := append(o.text[:0], "HTTP/1.1 200 OK\r\n"...)
 	b = h.appendLeading(b, server, true)
 	o.text = append(b, "Content-Length: "...)

@@ -147,10 +147,6 @@ func (h *ResponseHeader) ContentLength() int { return int(min(h.s.ContentLength,
 // response overrules it by the body. Responses with a status that allows no body
 // (1xx, 204, 304) have no length, so it is ignored for them.
 func (h *ResponseHeader) SetContentLength(contentLength int) {
-	if contentLength >= 0 && h.s.Status == 0 && h.s.Seen()&responseFramed == 0 {
-		h.s.ContentLength, h.lengthSet = int64(contentLength), true // as setLength does
-		return
-	}
 	switch {
 	case contentLength >= 0:
 		h.setLength(int64(contentLength))
@@ -167,10 +163,15 @@ func (h *ResponseHeader) setLength(n int64) {
 		return
 	}
 	h.s.ContentLength, h.lengthSet = n, true
-	if h.s.Seen()&(1<<msg.ContentLength|1<<msg.TransferEncoding) != 0 {
-		h.s.Del(msg.ContentLength, nil)
-		h.s.Del(msg.TransferEncoding, nil)
+	if h.s.Seen()&responseFramed != 0 {
+		h.dropFraming()
 	}
+}
+
+// dropFraming deletes the fields that were received for what ContentLength says.
+func (h *ResponseHeader) dropFraming() {
+	h.s.Del(msg.ContentLength, nil)
+	h.s.Del(msg.TransferEncoding, nil)
 }
 
 // statusHasBody reports whether a response with the status can have a body

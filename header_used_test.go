@@ -10,26 +10,42 @@ import (
 	"github.com/galehttp/gale/internal/race"
 )
 
+// compareUsed makes the same changes to a header that was used before and to a new
+// one, and compares what describe says of them. change is called again and again, and
+// makes its changes by do.
+func compareUsed[H any, P interface {
+	*H
+	Reset()
+}](t *testing.T, seed uint64, describe func(P) string, change func(rng *rand.Rand, do func(what string, f func(P)))) {
+	defer clock.Start()()
+	rng := rand.New(rand.NewPCG(seed, seed+1))
+	used := P(new(H))
+	for range race.Fewer(20_000) {
+		fresh := P(new(H))
+		used.Reset()
+		var log []string
+		change(rng, func(what string, f func(P)) {
+			log = append(log, what)
+			f(fresh)
+			f(used)
+		})
+		second := clock.Current()
+		describe(used) // whatever asking leaves behind
+		if got, want := describe(used), describe(fresh); got != want && second == clock.Current() {
+			t.Fatalf("after %q a used header is\n%s\nand a new one\n%s", log, got, want)
+		}
+	}
+}
+
 // A header that was used before must be one like new, to all who ask and on the
 // wire, though it keeps Server, Content-Type and the lines that were set before.
 func TestUsedHeaderIsLikeNew(t *testing.T) {
-	defer clock.Start()()
-	rng := rand.New(rand.NewPCG(5, 6))
 	keys := []string{
 		"Server", "Content-Type", "X-Custom-A", "X-Custom-B", "x-custom-a", "Etag", "Vary", "Cache-Control", "Age",
 		"Set-Cookie", "Trailer", "Date", "Bad name", "Content-Encoding",
 	}
 	values := []string{"", "a", "b", "text/html", "text/json", "X-Custom-A", "Server", "x\r\ny", strings.Repeat("v", 200), strings.Repeat("w", 3000)}
-	var used ResponseHeader
-	for range race.Fewer(15_000) {
-		var fresh ResponseHeader
-		used.Reset()
-		var log []string
-		do := func(what string, f func(h *ResponseHeader)) {
-			log = append(log, what)
-			f(&fresh)
-			f(&used)
-		}
+	compareUsed(t, 5, describe, func(rng *rand.Rand, do func(string, func(*ResponseHeader))) {
 		if rng.IntN(8) == 0 {
 			do("DisableNormalizing", func(h *ResponseHeader) { h.DisableNormalizing() })
 		}
@@ -78,12 +94,7 @@ func TestUsedHeaderIsLikeNew(t *testing.T) {
 		if n := []int{7, 7, 7, 12, 1234, 0, -1, -2}[rng.IntN(8)]; n != 0 || rng.IntN(2) == 0 {
 			do(fmt.Sprint("SetContentLength ", n), func(h *ResponseHeader) { h.SetContentLength(n) })
 		}
-		second := clock.Current()
-		describe(&used) // whatever asking leaves behind
-		if got, want := describe(&used), describe(&fresh); got != want && second == clock.Current() {
-			t.Fatalf("after %q a used header is\n%s\nand a new one\n%s", log, got, want)
-		}
-	}
+	})
 }
 
 // describe returns what a header says in every way that there is.
@@ -99,23 +110,13 @@ func describe(h *ResponseHeader) string {
 
 // The same of a request's header, which keeps the lines that were set before.
 func TestUsedRequestHeaderIsLikeNew(t *testing.T) {
-	rng := rand.New(rand.NewPCG(7, 8))
 	keys := []string{
 		"Host", "User-Agent", "X-Custom-A", "X-Custom-B", "x-custom-a", "Accept", "Content-Type", "Cache-Control",
 		"Cookie", "Trailer", "Connection", "Bad name", "Transfer-Encoding", "Expect",
 	}
 	values := []string{"", "a", "b", "text/html", "close", "X-Custom-A", "c=d", "x\r\ny", strings.Repeat("v", 200), strings.Repeat("w", 3000)}
 	targets := []string{"", "/", "/a", "/a?b=c", "/a b#c", "/\r\nx", "?d", "/" + strings.Repeat("e", 40), "*"}
-	var used RequestHeader
-	for range race.Fewer(15_000) {
-		var fresh RequestHeader
-		used.Reset()
-		var log []string
-		do := func(what string, f func(h *RequestHeader)) {
-			log = append(log, what)
-			f(&fresh)
-			f(&used)
-		}
+	compareUsed(t, 7, describeRequest, func(rng *rand.Rand, do func(string, func(*RequestHeader))) {
 		switch rng.IntN(16) {
 		case 0:
 			do("DisableNormalizing", func(h *RequestHeader) { h.DisableNormalizing() })
@@ -159,11 +160,7 @@ func TestUsedRequestHeaderIsLikeNew(t *testing.T) {
 		if n := []int{7, 7, 12, 1234, 0, -1, -2}[rng.IntN(7)]; n != 0 || rng.IntN(2) == 0 {
 			do(fmt.Sprint("SetContentLength ", n), func(h *RequestHeader) { h.SetContentLength(n) })
 		}
-		describeRequest(&used) // whatever asking leaves behind
-		if got, want := describeRequest(&used), describeRequest(&fresh); got != want {
-			t.Fatalf("after %q a used header is\n%s\nand a new one\n%s", log, got, want)
-		}
-	}
+	})
 }
 
 func describeRequest(h *RequestHeader) string {

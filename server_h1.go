@@ -118,10 +118,8 @@ type requestLimits struct {
 	readTimeout  time.Duration
 	writeTimeout time.Duration
 	stream       bool
-	// writeUntil is the deadline that SetWriteDeadline gave the response, if it is
-	// limited.
-	writeUntil time.Time
-	limited    bool
+	// writeUntil is the deadline that SetWriteDeadline gave the response.
+	writeUntil clock.Tick
 	// writeNow: the response has a deadline of its own and does not wait for
 	// those of pipelined requests.
 	writeNow bool

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/galehttp/gale/internal/clock"
 	"github.com/galehttp/gale/internal/engine"
 	"github.com/galehttp/gale/internal/h1"
 	"github.com/galehttp/gale/internal/msg"
@@ -231,7 +232,7 @@ func (ss *session) writeRest(ctx *RequestCtx, w *engine.Work, resp *Response, ne
 
 // boundWrites tells the engine the write time-out of the response in flight.
 func (ss *session) boundWrites() {
-	if ss.cfg.writeTimeout != ss.writeTimeout || ss.cfg.limited || ss.writeLimited {
+	if ss.cfg.writeTimeout != ss.writeTimeout || ss.cfg.writeUntil != 0 || ss.writeLimited {
 		ss.setWriteBounds()
 	}
 }
@@ -241,8 +242,8 @@ func (ss *session) setWriteBounds() {
 		ss.writeTimeout = ss.cfg.writeTimeout
 		ss.c.SetWriteTimeout(ss.writeTimeout)
 	}
-	if ss.cfg.limited || ss.writeLimited {
-		ss.writeLimited = ss.cfg.limited
+	if limited := ss.cfg.writeUntil != 0; limited || ss.writeLimited {
+		ss.writeLimited = limited
 		ss.c.SetWriteDeadline(ss.cfg.writeUntil)
 	}
 }
@@ -250,6 +251,6 @@ func (ss *session) setWriteBounds() {
 // writeDeadline overrides the write time-out for the response in flight.
 func (ss *session) writeDeadline(t time.Time) {
 	ss.change()
-	ss.cfg.writeTimeout, ss.cfg.writeUntil, ss.cfg.limited = 0, t, !t.IsZero()
+	ss.cfg.writeTimeout, ss.cfg.writeUntil = 0, clock.TickOf(t)
 	ss.cfg.writeNow = true
 }

@@ -209,11 +209,7 @@ func (ss *session) writePlain(w *engine.Work, resp *Response, next *engine.Next)
 	h.look |= ss.l.fixed.look
 	ss.boundWrites()
 	w.Out = h.appendHead(w.Out, ss.l.fixed.name)
-	if len(body) < maxBatch {
-		w.Out = append(w.Out, body...)
-		return ss.after(next, true, false)
-	}
-	left, err := ss.c.LeaveBody(w, body)
+	left, err := ss.writeBytes(w, body, true)
 	if err != nil {
 		return ss.fail(err, next)
 	}

@@ -71,9 +71,8 @@ type blockConn struct {
 
 	readUntil    clock.Tick // the deadline that is set on nc
 	lapsed       bool       // it has passed
-	bounded      bool       // writes may have a deadline, see armWrite
-	writeUntil   time.Time  // the one that is set on nc
-	writeLimit   time.Time  // see SetWriteDeadline
+	writeUntil   clock.Tick // the one for writes that is set on nc
+	writeLimit   clock.Tick // see SetWriteDeadline
 	writeTimeout time.Duration
 	interrupted  atomic.Bool
 	served       atomic.Bool // bytes of the peer have come
@@ -174,8 +173,8 @@ func (c *blockConn) forget() {
 	}
 	c.e, c.nc, c.sess, c.raw, c.err, c.watch = nil, nil, nil, nil, nil, nil
 	c.state.Store(busy)
-	c.readUntil, c.writeUntil, c.writeLimit, c.writeTimeout = 0, time.Time{}, time.Time{}, 0
-	c.once, c.nAhead, c.lapsed, c.bounded = false, 0, false, false
+	c.readUntil, c.writeUntil, c.writeLimit, c.writeTimeout = 0, 0, 0, 0
+	c.once, c.nAhead, c.lapsed = false, 0, false
 	c.served.Store(false)
 	c.parks, c.resting, c.woken, c.why = false, false, false, nil
 	c.next = Next{}
@@ -242,13 +241,17 @@ func (c *blockConn) run() (hijacked bool, err error) {
 // work returns the workspace, taking one if there is none in hand.
 func (c *blockConn) work() *Work {
 	if c.w == nil {
-		c.w = getWork()
-		if c.stash != nil {
-			c.w.put(c.stash)
-			c.stash = nil
-		}
+		c.takeWork()
 	}
 	return c.w
+}
+
+func (c *blockConn) takeWork() {
+	c.w = getWork()
+	if c.stash != nil {
+		c.w.put(c.stash)
+		c.stash = nil
+	}
 }
 
 // workNow is work for sessions that are called although nothing was read.
@@ -420,10 +423,7 @@ func (c *blockConn) read(idle bool) error {
 	if c.nAhead > 0 || c.thrifty && idle {
 		return c.readByte()
 	}
-	w := c.w
-	if w == nil {
-		w = c.work()
-	}
+	w := c.work()
 	n, err := c.nc.Read(w.room())
 	w.w += n
 	if n > 0 {

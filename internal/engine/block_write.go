@@ -6,15 +6,17 @@ import (
 	"net"
 	"os"
 	"time"
+
+	"github.com/galehttp/gale/internal/clock"
 )
 
-func (c *blockConn) SetWriteTimeout(d time.Duration) { c.writeTimeout, c.bounded = d, true }
+func (c *blockConn) SetWriteTimeout(d time.Duration) { c.writeTimeout = d }
 
-func (c *blockConn) SetWriteDeadline(t time.Time) { c.writeLimit, c.bounded = t, true }
+func (c *blockConn) SetWriteDeadline(t clock.Tick) { c.writeLimit = t }
 
 // armWrite makes sure that the writes that follow end in time.
 func (c *blockConn) armWrite() {
-	if c.bounded {
+	if c.writeTimeout > 0 || c.writeLimit|c.writeUntil != 0 {
 		c.setWriteDeadline()
 	}
 }
@@ -23,25 +25,16 @@ func (c *blockConn) armWrite() {
 // late by more than a quarter. It is always set with that margin, so that a
 // busy connection sets it once in a while only.
 func (c *blockConn) setWriteDeadline() {
-	if !c.writeLimit.IsZero() {
-		c.writeUntil = c.writeLimit
-		c.nc.SetWriteDeadline(c.writeLimit)
-		return
-	}
-	d := c.writeTimeout
-	if d <= 0 {
-		if !c.writeUntil.IsZero() {
-			c.nc.SetWriteDeadline(time.Time{})
-			c.writeUntil = time.Time{}
+	until := c.writeLimit
+	if d := c.writeTimeout; until == 0 && d > 0 {
+		until = clock.Ticks().Add(d)
+		if until <= c.writeUntil && c.writeUntil <= until.Add(d/4) {
+			return
 		}
-		c.bounded = false
-		return
+		until = until.Add(d / 4)
 	}
-	now := time.Now()
-	if until := now.Add(d); c.writeUntil.Before(until) || c.writeUntil.After(until.Add(d/4)) {
-		c.writeUntil = until.Add(d / 4)
-		c.nc.SetWriteDeadline(c.writeUntil)
-	}
+	c.writeUntil = until
+	c.nc.SetWriteDeadline(until.Time())
 }
 
 func (c *blockConn) Flush(w *Work) error {

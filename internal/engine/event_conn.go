@@ -62,7 +62,7 @@ type connMore struct {
 	blocked    bool          // pend or file waits for room
 	readDue    clock.Tick    // due of the reading that follows
 	lingerEnd  clock.Tick
-	writeLimit time.Time
+	writeLimit clock.Tick
 	readUntil  atomic.Int64 // deadlines of the net.Conn
 	writeUntil atomic.Int64
 	watch      atomic.Pointer[eventWatch]

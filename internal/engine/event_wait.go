@@ -26,7 +26,7 @@ func (c *eventConn) NetConn() net.Conn {
 func (c *eventConn) SetWriteTimeout(d time.Duration) { c.writeTimeout = d }
 
 // SetWriteDeadline bounds all of the writes that follow.
-func (c *eventConn) SetWriteDeadline(t time.Time) { c.extra().writeLimit = t }
+func (c *eventConn) SetWriteDeadline(t clock.Tick) { c.extra().writeLimit = t }
 
 // Interrupt makes Fill fail from now on.
 func (c *eventConn) Interrupt() {

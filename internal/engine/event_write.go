@@ -75,13 +75,13 @@ func (c *eventConn) stepWrite(ev uint32, wk *worker) verdict {
 
 // late reports whether nothing may be written any more.
 func (m *connMore) late() bool {
-	return !m.writeLimit.IsZero() && clock.Ticks() >= clock.TickOf(m.writeLimit)
+	return m.writeLimit != 0 && clock.Ticks() >= m.writeLimit
 }
 
 // writeDue returns until when the next write must have got on.
 func (c *eventConn) writeDue() clock.Tick {
-	if m := c.more.Load(); m != nil && !m.writeLimit.IsZero() {
-		return clock.TickOf(m.writeLimit)
+	if m := c.more.Load(); m != nil && m.writeLimit != 0 {
+		return m.writeLimit
 	}
 	if c.writeTimeout <= 0 {
 		return 0

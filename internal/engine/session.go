@@ -95,8 +95,8 @@ type Conn interface {
 	// SetWriteTimeout bounds each of the writes that follow; 0 means no bound.
 	SetWriteTimeout(d time.Duration)
 	// SetWriteDeadline bounds all of the writes that follow in place of the
-	// time-out, until it is called with the zero time.
-	SetWriteDeadline(t time.Time)
+	// time-out, until it is called with 0.
+	SetWriteDeadline(t clock.Tick)
 	// Detach takes the connection out of the engine while a message is in
 	// flight, and returns it as Hijacked would get it, with what is unread in
 	// front. w.Out is written before, and nothing may be running in Fill. The

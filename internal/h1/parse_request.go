@@ -182,15 +182,21 @@ func fastRequestLine(b []byte, h *msg.RequestHead, maxTarget int) bool {
 	if i > len(b)-11 || b[i] != ' ' || i-method-1 > maxTarget {
 		return false
 	}
-	version := word(b[i+1:])
-	minor := version>>56 - '0'
-	if version<<8>>8 != wordHTTP1x || minor > 1 || b[i+9] != '\r' || b[i+10] != '\n' {
+	minor, ok := fastVersion(b[i+1:])
+	if !ok || b[i+9] != '\r' || b[i+10] != '\n' {
 		return false
 	}
 	h.MethodID = id
 	h.Form = msg.FormOrigin
-	setRequestLine(h, method, i, i+11, uint8(minor))
+	setRequestLine(h, method, i, i+11, minor)
 	return true
+}
+
+// fastVersion parses "HTTP/1.0" or "HTTP/1.1" at the front of b, which has eight bytes.
+func fastVersion(b []byte) (minor uint8, ok bool) {
+	w := word(b)
+	minor = uint8(w>>56) - '0'
+	return minor, w<<8>>8 == wordHTTP1x && minor <= 1
 }
 
 func scanMethod(b []byte, s *msg.Scan) error {

@@ -116,9 +116,8 @@ func fastStatusLine(b []byte, h *msg.ResponseHead) bool {
 	if len(b) < reason+8+2 {
 		return false
 	}
-	version := word(b)
-	minor := version>>56 - '0'
-	if version<<8>>8 != wordHTTP1x || minor > 1 || b[code-1] != ' ' || b[reason-1] != ' ' {
+	minor, ok := fastVersion(b)
+	if !ok || b[code-1] != ' ' || b[reason-1] != ' ' {
 		return false
 	}
 	if b[code]-'1' > 8 || b[code+1]-'0' > 9 || b[code+2]-'0' > 9 {
@@ -137,6 +136,6 @@ func fastStatusLine(b []byte, h *msg.ResponseHead) bool {
 	if b[end] != '\r' || b[end+1] != '\n' {
 		return false
 	}
-	setStatusLine(h, uint8(minor), b[code:], reason, end, end+2)
+	setStatusLine(h, minor, b[code:], reason, end, end+2)
 	return true
 }
