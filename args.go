@@ -3,10 +3,10 @@ package gale
 import (
 	"io"
 	"iter"
-	"sync"
 
 	"github.com/galehttp/gale/internal/bytesconv"
 	"github.com/galehttp/gale/internal/kv"
+	"github.com/galehttp/gale/internal/pool"
 )
 
 // maxParsedArgs is how many arguments the Parse methods read. Lookups are
@@ -28,7 +28,7 @@ const maxKeptScratch = 64 << 10
 //
 // Keys and values that methods return belong to the Args. They may be read
 // until it is parsed into, reset or released, or until their own key is set.
-// What is passed to methods is copied.
+// Methods copy their arguments.
 type Args struct {
 	_ noCopy
 
@@ -36,7 +36,7 @@ type Args struct {
 	buf  []byte // what QueryString returned
 }
 
-var argsPool = sync.Pool{New: func() any { return new(Args) }}
+var argsPool = pool.Pool{New: func() any { return new(Args) }}
 
 // AcquireArgs returns an empty Args from a pool. Give it back with
 // [ReleaseArgs] when it isn't needed any more; not doing so is no error.
@@ -52,10 +52,11 @@ func ReleaseArgs(a *Args) {
 // Reset removes all arguments. Buffers are kept unless they are huge.
 func (a *Args) Reset() {
 	a.list.Reset()
-	if cap(a.buf) > maxKeptScratch {
-		a.buf = nil
-	}
+	a.buf = keepScratch(a.buf)
 }
+
+// used reports whether Reset has something to do.
+func (a *Args) used() bool { return a.list.Used() || len(a.buf) > 0 }
 
 // CopyTo makes dst a copy of a.
 func (a *Args) CopyTo(dst *Args) { a.list.CopyTo(&dst.list) }
@@ -186,8 +187,8 @@ func (a *Args) SetBytesKV(key, value []byte) {
 	a.list.Set(bytesconv.B2S(key), bytesconv.B2S(value))
 }
 
-// SetNoValue takes the value of the first argument with the key away, or
-// appends "key" if there is none.
+// SetNoValue removes the value of the first argument with the key, or appends "key" if
+// there is none.
 func (a *Args) SetNoValue(key string) { a.list.SetNoValue(key) }
 
 // SetBytesKNoValue is [Args.SetNoValue] for bytes.

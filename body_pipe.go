@@ -20,8 +20,8 @@ const (
 	pipeBlocks = 4
 )
 
-// streamPipe carries what a StreamWriter writes, in its goroutine, to whoever
-// reads the body. One goroutine reads at a time; Close may come from any.
+// streamPipe carries what a StreamWriter writes, in its goroutine, to the reader of the
+// body. One goroutine reads at a time; any may call Close.
 type streamPipe struct {
 	mu       sync.Mutex
 	canRead  sync.Cond
@@ -63,7 +63,7 @@ func (p *streamPipe) run(sw StreamWriter) {
 	}()
 	w := bufio.NewWriter(pipeWriter{p})
 	sw(w)
-	_ = w.Flush() // fails only if nobody reads any more
+	_ = w.Flush() // fails only if the reader has gone
 	err = nil
 }
 
@@ -173,10 +173,18 @@ func (p *streamPipe) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// WriteTo writes all that is still to be read to w. After an error of w,
-// reading goes on behind what w took.
+// boundedWriter is a writer for a body of known length: of a stream that writes
+// itself it takes no more bytes than are left.
+type boundedWriter interface{ BytesLeft() int64 }
+
+// WriteTo writes all that is still to be read to w, unless that is a boundedWriter
+// that is full before. After an error of w, reading goes on after what w took.
 func (p *streamPipe) WriteTo(w io.Writer) (sum int64, err error) {
+	bounded, _ := w.(boundedWriter)
 	for {
+		if bounded != nil && bounded.BytesLeft() == 0 {
+			return sum, nil // the next bytes may never come
+		}
 		if err := p.next(); err != nil {
 			if err == io.EOF {
 				err = nil

@@ -26,7 +26,7 @@ func (c *streamConn) Close() error { return c.p.Close() }
 
 var errStreamOneWay = errors.New("gale: a stream reader can't be written to")
 
-// Write returns an error: nobody reads at the other end.
+// Write returns an error: the other end doesn't read.
 func (c *streamConn) Write([]byte) (int, error) { return 0, errStreamOneWay }
 
 // LocalAddr and RemoteAddr return an address whose network and text are "pipe".

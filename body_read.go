@@ -65,13 +65,6 @@ func (d *bodyReader) Read(p []byte) (n int, err error) {
 	return n, d.err
 }
 
-// atEnd reports whether the body was read to its end.
-func (d *bodyReader) atEnd() bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.err == io.EOF
-}
-
 // Close makes later Reads return io.ErrClosedPipe, unless the body was read to
 // its end before. It leaves the rest of the body in the connection.
 func (d *bodyReader) Close() error {
@@ -79,7 +72,7 @@ func (d *bodyReader) Close() error {
 	return nil
 }
 
-// CloseWithError is Close: there is nobody here who would want to know.
+// CloseWithError is Close: the error is of no interest here.
 func (d *bodyReader) CloseWithError(error) error { return d.Close() }
 
 // plainBody is a body that isn't coded in any way.
@@ -147,21 +140,22 @@ type chunkedBody struct {
 	used int
 }
 
-// trailerSink takes the fields of a trailer section: a header.
-type trailerSink interface{ takeTrailer(name, value []byte) }
+// trailerSink takes the fields of a trailer section, which it copies: a header.
+type trailerSink interface{ takeTrailers(*msg.Fields) }
 
-var chunkedBodies = sync.Pool{New: func() any { return new(chunkedBody) }}
+var chunkedBodies = pool.Pool{New: func() any { return new(chunkedBody) }}
 
 func newChunkedBody(br *bufio.Reader, sink trailerSink) *chunkedBody {
 	d := chunkedBodies.Get().(*chunkedBody)
 	d.br, d.sink = br, sink
-	d.dec.Init(msg.LenChunked, &d.trailers, &h1.Limits{Lenient: true})
+	d.dec.Init(msg.LenChunked, &d.trailers, &h1.Limits{Dialect: h1.Lenient})
 	return d
 }
 
 // release gives d back.
 func (d *chunkedBody) release() {
 	d.br, d.sink, d.data, d.used = nil, nil, nil, 0
+	d.dec.Reset()
 	d.trailers.Reset()
 	chunkedBodies.Put(d)
 }
@@ -204,9 +198,7 @@ func (d *chunkedBody) deliver(done bool) {
 	if !done || d.sink == nil {
 		return
 	}
-	for i := range d.trailers.Recs {
-		d.sink.takeTrailer(d.trailers.RawName(i), d.trailers.Value(i))
-	}
+	d.sink.takeTrailers(&d.trailers)
 }
 
 // consume drops what next returned.
@@ -264,9 +256,9 @@ func noEOF(err error) error {
 }
 
 // readBody reads a body of length bytes (or msg.LenChunked, msg.LenUnknown)
-// from br into the buffer of c, and trailer fields into sink. The buffer grows with what arrives, never by
-// what length says. With limit above 0, a body of more bytes is ErrBodyTooLarge.
-// After an error the buffer holds what was read before it.
+// from br into the buffer of c, and trailer fields into sink. The buffer grows with what
+// arrives, never by what length says. With limit above 0, a body of more bytes is
+// ErrBodyTooLarge. After an error the buffer holds what was read before it.
 func (c *content) readBody(br *bufio.Reader, length int64, limit int, sink trailerSink) error {
 	if limit > 0 && length > int64(limit) {
 		return ErrBodyTooLarge

@@ -114,8 +114,10 @@ func TestReadBodyLimit(t *testing.T) {
 
 type sinkLog []string
 
-func (l *sinkLog) takeTrailer(name, value []byte) {
-	*l = append(*l, string(name)+"="+string(value))
+func (l *sinkLog) takeTrailers(f *msg.Fields) {
+	for i := range f.Recs {
+		*l = append(*l, string(f.RawName(i))+"="+string(f.Value(i)))
+	}
 }
 
 func TestReadBodyTrailers(t *testing.T) {

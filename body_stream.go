@@ -3,11 +3,12 @@ package gale
 import (
 	"bufio"
 	"io"
+	"os"
 )
 
 // StreamWriter writes a body to w, piece by piece. What it writes is buffered;
 // it calls w.Flush when the bytes so far should go out. It must return when w
-// returns an error: nobody is reading any more.
+// returns an error: the body is no longer read then.
 type StreamWriter func(w *bufio.Writer)
 
 // BodyWriterTo is a body stream that says whether its WriteTo may be used in
@@ -23,15 +24,31 @@ type BodyWriterTo interface {
 	SupportsBodyWriteTo() bool
 }
 
-// ReadCloserWithError is a body stream that can be told why nobody wants to
-// read on. The streams of received bodies implement it: closed with an error,
-// the connection that they came from isn't used again.
+// ReadCloserWithError is a body stream that can be told why it isn't read on. The streams
+// of received bodies implement it: closed with an error, the connection that they came
+// from isn't used again.
 //
 // When the library is done with a stream it calls CloseWithError, with nil for
 // a reason if all went well, and then Close if the stream has that too.
 type ReadCloserWithError interface {
 	io.Reader
 	CloseWithError(err error) error
+}
+
+// wholeReader is a body stream that wants to know when all of it will be read
+// into memory, to bound that.
+type wholeReader interface{ ReadsWhole() }
+
+// formReader is a body stream that has a limit for forms: in bytes, 0 for the
+// default, negative for none.
+type formReader interface{ StreamedFormLimit() int64 }
+
+// fileRanger is a body stream that is a run of bytes of a file. The server
+// sends it with sendfile where it can: n bytes from offset off, by explicit offsets,
+// since f may be shared and its position must not be used. f stays open until the stream
+// is closed.
+type fileRanger interface {
+	fileRange() (f *os.File, off, n int64, ok bool)
 }
 
 // NewStreamReader returns a reader of what sw writes. sw runs at once in a

@@ -15,6 +15,15 @@ func decodeAs(body []byte, c compress.Coding, limit int) ([]byte, error) {
 	return b, nil
 }
 
+// decodeBody decodes the body of a message from c.
+func decodeBody(m interface{ wholeBody() ([]byte, error) }, c compress.Coding, limit int) ([]byte, error) {
+	body, err := m.wholeBody()
+	if err != nil {
+		return nil, err
+	}
+	return decodeAs(body, c, limit)
+}
+
 // decodeBy decodes body from what Content-Encoding says.
 func decodeBy(body, contentEncoding []byte, limit int) ([]byte, error) {
 	c, ok := compress.Parse(contentEncoding)
@@ -45,55 +54,59 @@ func (req *Request) BodyUncompressedWithLimit(maxBodySize int) ([]byte, error) {
 }
 
 func (req *Request) uncompressed(limit int) ([]byte, error) {
-	return decodeBy(req.Body(), req.Header.ContentEncoding(), limit)
+	body, err := req.wholeBody()
+	if err != nil {
+		return nil, err
+	}
+	return decodeBy(body, req.Header.ContentEncoding(), limit)
 }
 
 // BodyGunzip returns the body decoded from gzip, whatever Content-Encoding says.
 // More than 64 MiB of output are [ErrBodyTooLarge]. The result is the caller's.
 func (req *Request) BodyGunzip() ([]byte, error) {
-	return decodeAs(req.Body(), compress.Gzip, maxUncompressedBody)
+	return decodeBody(req, compress.Gzip, maxUncompressedBody)
 }
 
 // BodyGunzipWithLimit is BodyGunzip with a limit of maxBodySize bytes, or none if
 // that isn't above 0. The limit holds while the body is decoded.
 func (req *Request) BodyGunzipWithLimit(maxBodySize int) ([]byte, error) {
-	return decodeAs(req.Body(), compress.Gzip, maxBodySize)
+	return decodeBody(req, compress.Gzip, maxBodySize)
 }
 
 // BodyInflate returns the body decoded from deflate, whatever Content-Encoding says.
 // More than 64 MiB of output are [ErrBodyTooLarge]. The result is the caller's.
 func (req *Request) BodyInflate() ([]byte, error) {
-	return decodeAs(req.Body(), compress.Deflate, maxUncompressedBody)
+	return decodeBody(req, compress.Deflate, maxUncompressedBody)
 }
 
 // BodyInflateWithLimit is BodyInflate with a limit of maxBodySize bytes, or none if
 // that isn't above 0. The limit holds while the body is decoded.
 func (req *Request) BodyInflateWithLimit(maxBodySize int) ([]byte, error) {
-	return decodeAs(req.Body(), compress.Deflate, maxBodySize)
+	return decodeBody(req, compress.Deflate, maxBodySize)
 }
 
 // BodyUnbrotli returns the body decoded from br, whatever Content-Encoding says.
 // More than 64 MiB of output are [ErrBodyTooLarge]. The result is the caller's.
 func (req *Request) BodyUnbrotli() ([]byte, error) {
-	return decodeAs(req.Body(), compress.Brotli, maxUncompressedBody)
+	return decodeBody(req, compress.Brotli, maxUncompressedBody)
 }
 
 // BodyUnbrotliWithLimit is BodyUnbrotli with a limit of maxBodySize bytes, or none if
 // that isn't above 0. The limit holds while the body is decoded.
 func (req *Request) BodyUnbrotliWithLimit(maxBodySize int) ([]byte, error) {
-	return decodeAs(req.Body(), compress.Brotli, maxBodySize)
+	return decodeBody(req, compress.Brotli, maxBodySize)
 }
 
 // BodyUnzstd returns the body decoded from zstd, whatever Content-Encoding says.
 // More than 64 MiB of output are [ErrBodyTooLarge]. The result is the caller's.
 func (req *Request) BodyUnzstd() ([]byte, error) {
-	return decodeAs(req.Body(), compress.Zstd, maxUncompressedBody)
+	return decodeBody(req, compress.Zstd, maxUncompressedBody)
 }
 
 // BodyUnzstdWithLimit is BodyUnzstd with a limit of maxBodySize bytes, or none if
 // that isn't above 0. The limit holds while the body is decoded.
 func (req *Request) BodyUnzstdWithLimit(maxBodySize int) ([]byte, error) {
-	return decodeAs(req.Body(), compress.Zstd, maxBodySize)
+	return decodeBody(req, compress.Zstd, maxBodySize)
 }
 
 // BodyUncompressed returns the body decoded from what Content-Encoding says:
@@ -112,53 +125,57 @@ func (resp *Response) BodyUncompressedWithLimit(maxBodySize int) ([]byte, error)
 }
 
 func (resp *Response) uncompressed(limit int) ([]byte, error) {
-	return decodeBy(resp.Body(), resp.Header.ContentEncoding(), limit)
+	body, err := resp.wholeBody()
+	if err != nil {
+		return nil, err
+	}
+	return decodeBy(body, resp.Header.ContentEncoding(), limit)
 }
 
 // BodyGunzip returns the body decoded from gzip, whatever Content-Encoding says.
 // More than 64 MiB of output are [ErrBodyTooLarge]. The result is the caller's.
 func (resp *Response) BodyGunzip() ([]byte, error) {
-	return decodeAs(resp.Body(), compress.Gzip, maxUncompressedBody)
+	return decodeBody(resp, compress.Gzip, maxUncompressedBody)
 }
 
 // BodyGunzipWithLimit is BodyGunzip with a limit of maxBodySize bytes, or none if
 // that isn't above 0. The limit holds while the body is decoded.
 func (resp *Response) BodyGunzipWithLimit(maxBodySize int) ([]byte, error) {
-	return decodeAs(resp.Body(), compress.Gzip, maxBodySize)
+	return decodeBody(resp, compress.Gzip, maxBodySize)
 }
 
 // BodyInflate returns the body decoded from deflate, whatever Content-Encoding says.
 // More than 64 MiB of output are [ErrBodyTooLarge]. The result is the caller's.
 func (resp *Response) BodyInflate() ([]byte, error) {
-	return decodeAs(resp.Body(), compress.Deflate, maxUncompressedBody)
+	return decodeBody(resp, compress.Deflate, maxUncompressedBody)
 }
 
 // BodyInflateWithLimit is BodyInflate with a limit of maxBodySize bytes, or none if
 // that isn't above 0. The limit holds while the body is decoded.
 func (resp *Response) BodyInflateWithLimit(maxBodySize int) ([]byte, error) {
-	return decodeAs(resp.Body(), compress.Deflate, maxBodySize)
+	return decodeBody(resp, compress.Deflate, maxBodySize)
 }
 
 // BodyUnbrotli returns the body decoded from br, whatever Content-Encoding says.
 // More than 64 MiB of output are [ErrBodyTooLarge]. The result is the caller's.
 func (resp *Response) BodyUnbrotli() ([]byte, error) {
-	return decodeAs(resp.Body(), compress.Brotli, maxUncompressedBody)
+	return decodeBody(resp, compress.Brotli, maxUncompressedBody)
 }
 
 // BodyUnbrotliWithLimit is BodyUnbrotli with a limit of maxBodySize bytes, or none if
 // that isn't above 0. The limit holds while the body is decoded.
 func (resp *Response) BodyUnbrotliWithLimit(maxBodySize int) ([]byte, error) {
-	return decodeAs(resp.Body(), compress.Brotli, maxBodySize)
+	return decodeBody(resp, compress.Brotli, maxBodySize)
 }
 
 // BodyUnzstd returns the body decoded from zstd, whatever Content-Encoding says.
 // More than 64 MiB of output are [ErrBodyTooLarge]. The result is the caller's.
 func (resp *Response) BodyUnzstd() ([]byte, error) {
-	return decodeAs(resp.Body(), compress.Zstd, maxUncompressedBody)
+	return decodeBody(resp, compress.Zstd, maxUncompressedBody)
 }
 
 // BodyUnzstdWithLimit is BodyUnzstd with a limit of maxBodySize bytes, or none if
 // that isn't above 0. The limit holds while the body is decoded.
 func (resp *Response) BodyUnzstdWithLimit(maxBodySize int) ([]byte, error) {
-	return decodeAs(resp.Body(), compress.Zstd, maxBodySize)
+	return decodeBody(resp, compress.Zstd, maxBodySize)
 }

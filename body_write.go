@@ -18,77 +18,48 @@ import (
 // time.
 const copyBlock = 32 << 10
 
+// errBodyStreamTooLong is what a stream that writes itself gets for bytes after
+// those that its length promised, and a handler from Flush.
 var errBodyStreamTooLong = errors.New("fasthttp: body stream exceeds content-length")
 
-// writeBodyFixed writes a body of exactly size bytes from r. A stream with
-// fewer or more bytes is an error, and the message then broken.
+// writeBodyFixed writes a body of exactly size bytes from r. What r has after
+// them is not read: it may take its time, or be the beginning of something else.
+// A stream with fewer bytes is an error, and the message is broken then.
 func writeBodyFixed(w *bufio.Writer, r io.Reader, size int64) error {
-	n, ended, err := copyFixed(w, r, size)
-	switch {
-	case err != nil:
-		return err
-	case n != size:
-		return fmt.Errorf("copied %d bytes from body stream instead of %d bytes", n, size)
-	case ended:
-		return nil
+	n, err := copyFixed(w, r, size)
+	if err == nil && n != size {
+		err = errBodyStreamShort(n, size)
 	}
-	return checkStreamEnd(w, r)
+	return err
 }
 
-// copyFixed copies what r gives to w, at most size bytes. ended says that r is
-// known to have no more.
-func copyFixed(w *bufio.Writer, r io.Reader, size int64) (n int64, ended bool, err error) {
+func errBodyStreamShort(n, size int64) error {
+	return fmt.Errorf("copied %d bytes from body stream instead of %d bytes", n, size)
+}
+
+// copyFixed copies what r gives to w, at most size bytes.
+func copyFixed(w *bufio.Writer, r io.Reader, size int64) (n int64, err error) {
 	switch r := r.(type) {
 	case *os.File:
-		n, err = w.ReadFrom(&io.LimitedReader{R: r, N: size}) // leaves it to the system where it can
-		return n, false, err
+		return w.ReadFrom(&io.LimitedReader{R: r, N: size}) // leaves it to the system where it can
 	case *bytes.Reader, *bytes.Buffer, *strings.Reader:
-		if int64(r.(interface{ Len() int }).Len()) != size {
-			break
+		if int64(r.(interface{ Len() int }).Len()) == size {
+			return r.(io.WriterTo).WriteTo(w)
 		}
-		n, err = r.(io.WriterTo).WriteTo(w)
-		return n, true, err
 	default:
-		if wt, ok := mayWriteTo(r); ok {
-			n, err = wt.WriteTo(&fixedWriter{w: w, left: size})
-			return n, true, err
+		// What has a WriteTo by chance may read on for longer than it has to.
+		if wt, ok := bodyWriterTo(r); ok {
+			f := fixedWriter{w: w, left: size}
+			if _, err = wt.WriteTo(&f); f.over {
+				err = nil
+			}
+			return size - f.left, err
 		}
 	}
-	n, err = copyStream(w, r, size)
-	return n, false, err
+	return copyStream(w, r, size)
 }
 
-// fixedWriter lets left bytes through.
-type fixedWriter struct {
-	w    *bufio.Writer
-	left int64
-}
-
-func (f *fixedWriter) Write(p []byte) (n int, err error) {
-	if int64(len(p)) > f.left {
-		p, err = p[:f.left], errBodyStreamTooLong
-	}
-	n, werr := f.w.Write(p)
-	f.left -= int64(n)
-	if werr != nil {
-		err = werr
-	}
-	return n, err
-}
-
-// checkStreamEnd sees to it that r has nothing more to give. It sends what
-// there is before, since r may take its time.
-func checkStreamEnd(w *bufio.Writer, r io.Reader) error {
-	if b, ok := r.(*bodyReader); ok && b.atEnd() {
-		return nil
-	}
-	if err := w.Flush(); err != nil {
-		return err
-	}
-	return readEnd(r)
-}
-
-// readEnd reads the end of r, and is an error if something else comes.
+// readEnd reads the end of r; anything else is an error.
 func readEnd(r io.Reader) error {
 	buf := pool.Get(1)
 	defer pool.Put(buf)
@@ -104,6 +75,30 @@ func readEnd(r io.Reader) error {
 		}
 	}
 	return io.ErrNoProgress
+}
+
+// fixedWriter lets left bytes through. A stream that writes more is told so by
+// an error, and over is set.
+type fixedWriter struct {
+	w    *bufio.Writer
+	left int64
+	over bool
+}
+
+// BytesLeft is for streamPipe.WriteTo.
+func (f *fixedWriter) BytesLeft() int64 { return f.left }
+
+func (f *fixedWriter) Write(p []byte) (n int, err error) {
+	over := int64(len(p)) > f.left
+	if over {
+		p = p[:f.left]
+	}
+	n, err = f.w.Write(p)
+	f.left -= int64(n)
+	if over && err == nil {
+		f.over, err = true, errBodyStreamTooLong
+	}
+	return n, err
 }
 
 // copyBody copies what r gives to w.
@@ -158,11 +153,10 @@ func copyStream(w io.Writer, r io.Reader, limit int64) (sum int64, err error) {
 }
 
 // maxEmptyReads is how often in a row a stream may return nothing at all.
-const maxEmptyReads = 100
+const maxEmptyReads = pool.MaxEmptyReads
 
-// writeBodyChunked writes what r gives in the chunked coding, with the last
-// chunk but without the trailer section behind it. Each piece goes out as soon
-// as it is there.
+// writeBodyChunked writes what r gives in the chunked coding, with the last chunk but
+// without the trailer section after it. Each piece goes out as soon as it is there.
 func writeBodyChunked(w *bufio.Writer, r io.Reader) error {
 	c := chunkWriter{w: w}
 	var err error
@@ -183,8 +177,8 @@ func writeBodyChunked(w *bufio.Writer, r io.Reader) error {
 	return c.end()
 }
 
-// writeStreamChunked lets sw write straight into the chunked coding, with the
-// last chunk but without the trailer section behind it.
+// writeStreamChunked lets sw write straight into the chunked coding, with the last chunk
+// but without the trailer section after it.
 func writeStreamChunked(w *bufio.Writer, sw StreamWriter) (err error) {
 	c := chunkWriter{w: w}
 	defer recoverWrite(&err)

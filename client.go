@@ -103,7 +103,8 @@ type Client struct {
 	MaxIdleConnDuration time.Duration
 
 	// MaxConnDuration is how long a connection may live. The first request after
-	// that says `Connection: close`. 0 sets no limit.
+	// that is its last and says `Connection: close`, unless it has a Connection field
+	// of its own, which stays. 0 sets no limit.
 	MaxConnDuration time.Duration
 
 	// MaxIdemponentCallAttempts is how often a request is sent at most,
@@ -147,8 +148,8 @@ type Client struct {
 	// MaxResponseBodySize is the longest body of a response in bytes; Do
 	// returns [ErrBodyTooLarge] for more. 0 means [DefaultMaxResponseBodySize],
 	// a negative value no limit; only for servers that are trusted. (In fasthttp
-	// 0 means no limit.) It doesn't hold for streamed bodies, except with
-	// Get and Post and their kin, which return the whole body.
+	// 0 means no limit.) It doesn't hold for streamed bodies, except with the Get and
+	// Post methods, which return the whole body.
 	MaxResponseBodySize int
 
 	// MaxConnWaitTimeout is how long a request waits for a connection when
@@ -207,7 +208,7 @@ func (c *Client) DoContext(ctx context.Context, req *Request, resp *Response) er
 // streamed response as well.
 func (c *Client) DoTimeout(req *Request, resp *Response, timeout time.Duration) error {
 	if timeout <= 0 {
-		return ErrTimeout
+		return resp.failed(ErrTimeout)
 	}
 	before := req.timeout
 	req.timeout = timeout
@@ -228,7 +229,7 @@ func (c *Client) do(ctx context.Context, req *Request, resp *Response) error {
 		if req.hasStream() {
 			_ = req.closeStream(err)
 		}
-		return err
+		return resp.failed(err)
 	}
 	defer h.uses.Add(-1)
 	hc := h.hc.Load()
@@ -263,7 +264,9 @@ func (c *Client) doAround(ctx context.Context, hc *HostClient, req *Request, res
 		keepCookies(c.Jar, req.URI(), &resp.Header)
 	}
 	if asked {
-		return uncompress(resp, hc.maxBody())
+		if err := uncompress(resp, hc.maxBody()); err != nil {
+			return resp.failed(err)
+		}
 	}
 	return nil
 }

@@ -146,7 +146,7 @@ func callPhase(ctx context.Context, c *HostClient, url string, body io.Reader, t
 }
 
 // TestClientCancel proves that a context that ends wakes a call wherever it
-// waits, with the context's error, and that nothing is left behind.
+// waits, with the context's error, and that nothing leaks.
 func TestClientCancel(t *testing.T) {
 	for _, phase := range cancelPhases {
 		t.Run(phase.name, func(t *testing.T) {

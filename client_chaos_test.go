@@ -76,7 +76,7 @@ func chaosServer(t *testing.T) *PipelineClient {
 }
 
 // A server that does everything that servers do, to callers that do everything
-// that callers do: nobody gets the response of another, no request that isn't
+// that callers do: no caller gets the response of another, no request that isn't
 // idempotent is acted upon twice, every call returns, and nothing is left.
 func TestPipelineChaos(t *testing.T) {
 	before := runtime.NumGoroutine()
@@ -249,7 +249,7 @@ func FuzzPipeline(f *testing.F) {
 	})
 }
 
-// wantNonePending gives the connections that nobody waits for the time to end.
+// wantNonePending gives the connections that no call waits for the time to end.
 func wantNonePending(t *testing.T, c *PipelineClient) {
 	t.Helper()
 	for range 1000 {

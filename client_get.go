@@ -84,6 +84,9 @@ func readStreamLimit(resp *Response, limit int) error {
 	if closeErr := resp.closeStream(err); err == nil {
 		err = closeErr
 	}
+	if err != nil {
+		resp.fail(err)
+	}
 	return err
 }
 

@@ -66,7 +66,7 @@ func TestClientHooksThatDontReturn(t *testing.T) {
 }
 
 // A server that closes each connection, or speaks, before it was asked is an
-// error, and not a reason to dial for ever.
+// error, and not a reason to dial forever.
 func TestClientNewConnectionOfNoUse(t *testing.T) {
 	for _, greeting := range []string{"", "220 ready\r\n"} {
 		s := scripted(t, func(p *scriptConn, _ int) {

@@ -52,7 +52,7 @@ func TestHostClientHandsOverAlive(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !first.canCheck() {
+	if !first.conn.CanCheck() {
 		t.Skip("connections can't be checked here")
 	}
 	handed := make(chan *clientConn)
@@ -70,12 +70,12 @@ func TestHostClientHandsOverAlive(t *testing.T) {
 	server := <-accepted
 	server.Write([]byte("HTTP/1.1 200 OK\r\n\r\npoison"))
 	server.Close()
-	for first.alive() { // the byte that it takes is one of many
+	for first.conn.Alive() { // the byte that it takes is one of many
 		time.Sleep(time.Millisecond)
 	}
 	c.release(first)
 	cc := <-handed
-	if cc == first || !cc.alive() {
+	if cc == first || !cc.conn.Alive() {
 		t.Error("a dead connection was handed over")
 	} else {
 		(<-accepted).Close()

@@ -19,7 +19,7 @@ const hostSweepPeriod = 10 * time.Second
 // clientHost is what a Client has of a host.
 type clientHost struct {
 	// uses counts the requests that are at it. It only grows while Client.mu is
-	// held, so that nobody is left with a host that was forgotten.
+	// held, so that no request is left with a host that was forgotten.
 	uses atomic.Int64
 	hc   atomic.Pointer[HostClient] // nil before it is made
 	once sync.Once
@@ -93,7 +93,7 @@ func schemeTLS(scheme []byte) (bool, error) {
 // its uses down.
 func (c *Client) acquireHost(req *Request) (*clientHost, error) {
 	if err := req.parseURI(); err != nil {
-		req.uriParsed = false // the next call is to fail in the same way
+		req.uriParsed = req.uriBad // the next call must fail in the same way
 		return nil, err
 	}
 	u := &req.uri
@@ -142,13 +142,29 @@ func hostAddr(host []byte, isTLS bool) string {
 	return AddMissingPort(string(bytes.TrimSuffix(host, []byte{':'})), isTLS)
 }
 
+// checkHost returns why a host, with its port if it has one, can't be sent in
+// Host: it is a port alone (RFC 9110 section 4.2.1), which dialers would take for
+// this machine, or not in ASCII (RFC 9110 section 7.2). An empty one is no error
+// here.
+func checkHost(host []byte) error {
+	if len(host) > 0 && host[0] == ':' {
+		return fmt.Errorf("gale: invalid host %q: a port alone names no host, as localhost:8080 does", host)
+	}
+	if bytesconv.IsASCII(host) {
+		return nil
+	}
+	i := bytes.IndexFunc(host, func(r rune) bool { return r >= utf8.RuneSelf })
+	_, n := utf8.DecodeRune(host[i:])
+	return fmt.Errorf("%w: write %q in ASCII (punycode), as golang.org/x/net/idna does", InvalidHostError(host[i:i+n]), host)
+}
+
 // addHost is acquireHost for a host that isn't known by that name.
 func (c *Client) addHost(m *hostMap, name, host []byte, isTLS bool, route *proxyRoute) (*clientHost, error) {
 	if bytes.IndexByte(host, ',') >= 0 {
 		return nil, fmt.Errorf("invalid host %q: use a host client for multiple hosts", host)
 	}
-	if !utf8.Valid(host) {
-		return nil, InvalidHostError(host)
+	if err := checkHost(host); err != nil {
+		return nil, err
 	}
 	addr := hostAddr(host, isTLS)
 	if route != nil {
@@ -250,7 +266,7 @@ func (c *Client) sweep() {
 }
 
 // unused reports whether h has no connections and wasn't used since the given
-// time. Client.mu is held, so that nobody begins to.
+// time. Client.mu is held, so that no request begins to use it.
 func (h *clientHost) unused(since time.Time) bool {
 	if h.uses.Load() != 0 {
 		return false

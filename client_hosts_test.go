@@ -103,7 +103,7 @@ func TestClientForgetsHosts(t *testing.T) {
 	c.CloseIdleConnections()
 }
 
-// Requests and sweeps at once: nobody is left with a host that was forgotten.
+// Requests and sweeps at once: no request is left with a host that was forgotten.
 func TestClientForgetsHostsConcurrently(t *testing.T) {
 	n := newMemNetwork(t)
 	n.serve(t, "a.test:80", func(ctx *RequestCtx) { ctx.SetConnectionClose() })
@@ -286,7 +286,12 @@ func TestClientBadURLs(t *testing.T) {
 		"":                       `missing required host header in request: the URL "/" names no host, as http://example.com/ does`,
 		"a.test":                 `missing required host header in request: the URL "a.test" names no host, as http://example.com/ does`,
 		"/x":                     `missing required host header in request: the URL "/x" names no host, as http://example.com/ does`,
-		"http:///x":              `missing required host header in request: the URL "http:///x" names no host, as http://example.com/ does`,
+		"http:///x":              `fasthttp: invalid uri: it names no host, as http://example.com/ does`,
+		"http://:8080/":          `fasthttp: invalid uri: it names no host, as http://example.com/ does`,
+		"https://u:p@:8080/":     `fasthttp: invalid uri: it names no host, as http://example.com/ does`,
+		"//:8080/":               `gale: invalid host ":8080": a port alone names no host, as localhost:8080 does`,
+		"http://bücher.test/":    `invalid character "ü" in host name: write "bücher.test" in ASCII (punycode), as golang.org/x/net/idna does`,
+		"http://b%C3%BCcher.de/": `invalid character "ü" in host name: write "bücher.de" in ASCII (punycode), as golang.org/x/net/idna does`,
 		"ftp://a.test/":          `unsupported protocol "ftp". http and https are supported`,
 		"http://a.test,b.test/":  `invalid character "," in host name`,
 		"http://a%20b/":          `invalid url escape "%20"`,

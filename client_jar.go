@@ -1,5 +1,7 @@
 package gale
 
+import "github.com/galehttp/gale/internal/bytesconv"
+
 // CookieJar keeps the cookies of a [Client]. Its methods may be called
 // concurrently. It decides which cookies go where (RFC 6265 section 5): a jar
 // that does so by the rules is net/http/cookiejar, see the example. Not in
@@ -13,14 +15,24 @@ type CookieJar interface {
 	Cookies(u *URI) []*Cookie
 }
 
-// addCookies adds the cookies that the jar has for req. restore takes them out
+// addCookies adds the cookies that the jar has for req, the first of each name, unless
+// req has one of that name itself. restore takes them out
 // again, so that they don't follow a redirect nor stay in the caller's request.
 func addCookies(jar CookieJar, req *Request) (restore func()) {
 	h := &req.Header
 	own := string(h.Peek(HeaderCookie))
-	for _, c := range jar.Cookies(req.URI()) {
-		if len(h.CookieBytes(c.Key())) == 0 {
-			h.SetCookieBytesKV(c.Key(), c.Value())
+	if cookies := jar.Cookies(req.URI()); len(cookies) > 0 {
+		// A set, since a server may have filled the jar with thousands of cookies.
+		names := make(map[string]bool, len(cookies))
+		for name := range h.Cookies() {
+			names[string(name)] = true
+		}
+		h.s.OwnCookies()
+		for _, c := range cookies {
+			if name := string(c.Key()); !names[name] {
+				names[name] = true
+				h.appendCookie(name, bytesconv.B2S(c.Value()))
+			}
 		}
 	}
 	return func() {

@@ -25,7 +25,7 @@ import (
 // NO_PROXY is a list of hosts, domains with a leading dot, addresses and
 // networks, each with an optional port; "*" excepts all. localhost and
 // loopback addresses need no proxy. In a CGI program HTTP_PROXY is
-// an error, since whoever sends a request can set it. Not in fasthttp.
+// an error, since a client that sends a request can set it. Not in fasthttp.
 func ProxyFromEnvironment(uri *URI) (*url.URL, error) {
 	return environmentProxy()(asURL(uri))
 }
@@ -120,22 +120,6 @@ func forProxy(cfg *tls.Config) *tls.Config {
 	return cfg
 }
 
-// prepareForward puts the whole URI into the target of req, which is what a proxy
-// wants (RFC 9112 section 3.2.2).
-func (req *Request) prepareForward() error {
-	if err := req.prepareHeader(); err != nil {
-		return err
-	}
-	u := &req.uri
-	if !req.uriParsed || u.host.empty() {
-		return nil // it is there already
-	}
-	target := append(append([]byte(nil), "http://"...), u.Host()...)
-	req.Header.SetRequestURIBytes(u.appendRequestURI(target))
-	req.uriParsed = false
-	return nil
-}
-
 // dialContextFunc is the type of Client.DialContext.
 type dialContextFunc = func(ctx context.Context, network, addr string) (net.Conn, error)
 
@@ -185,7 +169,7 @@ func dialUntil(ctx context.Context, dial func() (net.Conn, error)) (net.Conn, er
 	case <-ctx.Done():
 		go func() {
 			if r := <-done; r.conn != nil {
-				_ = r.conn.Close()
+				_ = closeCalmly(r.conn)
 			}
 		}()
 		return nil, ctx.Err()
@@ -229,8 +213,8 @@ func (d forwardDialer) DialContext(ctx context.Context, network, addr string) (n
 	return d(ctx, network, addr)
 }
 
-// proxyTLS is a connection to a proxy with TLS. It hides its type from those
-// who begin TLS with the host unless they see that there is some.
+// proxyTLS is a connection to a proxy with TLS. It hides its type from code that begins
+// TLS with the host unless it sees a TLS connection.
 type proxyTLS struct{ net.Conn }
 
 // connect makes the proxy a tunnel to addr (RFC 9110 section 9.3.6).
@@ -239,13 +223,17 @@ func (t *tunnel) connect(ctx context.Context, network, addr string) (conn net.Co
 		return nil, err
 	}
 	raw := conn
-	stop := context.AfterFunc(ctx, func() { _ = raw.SetDeadline(time.Unix(1, 0)) })
+	stop := context.AfterFunc(ctx, func() {
+		defer recovered("ending the deadline of a connection to a proxy")
+		_ = raw.SetDeadline(time.Unix(1, 0))
+	})
+	fine := false
 	defer func() {
 		if !stop() {
 			err = ctx.Err()
 		}
-		if err != nil {
-			_ = raw.Close()
+		if err != nil || !fine {
+			_ = closeCalmly(raw)
 			conn = nil
 		}
 	}()
@@ -269,5 +257,6 @@ func (t *tunnel) connect(ctx context.Context, network, addr string) (conn net.Co
 		}
 		return nil, fmt.Errorf("gale: proxy %s: %w", t.addr, err)
 	}
+	fine = true
 	return conn, nil
 }

@@ -19,11 +19,11 @@ const maxGetRedirects = 16
 // on the same server, keep them after a 301 and a 302). Otherwise method and body stay; a
 // body that was a stream is spent, which is [ErrRedirectBodyStream].
 //
-// Authorization, Cookie, Proxy-Authorization and their kin never go to another
-// host or port than the one that req was made for, nor from https to http, and
-// don't come back with a redirect to where the chain began. The only change of
-// ports that keeps them is that from http to https on the ports of these
-// schemes. In fasthttp they go to subdomains and other ports too.
+// Authorization, Proxy-Authorization, Www-Authenticate, Cookie and Cookie2 never go to
+// another host or port than the one that req was made for, nor from https to http, and
+// don't come back with a redirect to where the chain began. The only change of ports that
+// keeps them is that from http to https on the ports of these schemes. In fasthttp they
+// go to subdomains and other ports too.
 //
 // The time limit of req holds for all of it. Afterwards req is what was
 // sent last, and its URI that of resp.
@@ -77,7 +77,7 @@ func doRedirects(ctx context.Context, c doer, req *Request, resp *Response, most
 	}
 }
 
-// releaseDropped gives back a response that nobody wants.
+// releaseDropped gives back a response that isn't wanted.
 func releaseDropped(resp *Response) {
 	dropStream(resp)
 	ReleaseResponse(resp)
@@ -129,7 +129,10 @@ func redirect(req *Request, status int, location []byte, spent bool, host *HostC
 	if !bytes.Equal(next.Host(), u.Host()) {
 		h.SetHostBytes(next.Host()) // whatever UseHostHeader says: it was meant for the other one
 	}
-	if !sameServer {
+	if sameServer {
+		next.username, next.password = next.store(u.Username()), next.store(u.Password())
+		next.userParsed = u.userParsed
+	} else {
 		for _, name := range credentials {
 			h.Del(name)
 		}
@@ -154,11 +157,10 @@ func resolveLocation(next, u *URI, location []byte, asGiven bool) error {
 		}
 		return err
 	}
-	if next.host.empty() && (!next.scheme.empty() || bytes.HasPrefix(location, doubleSlash)) {
-		return ErrorInvalidURI
-	}
 	u.CopyTo(next)
-	next.UpdateBytes(location)
+	if err := next.update(location); err != nil {
+		return err
+	}
 	next.SetUsername("")
 	next.SetPassword("")
 	if next.hash.empty() {

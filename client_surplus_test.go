@@ -30,9 +30,9 @@ func (g *gathered) flush() {
 	_, _ = g.buf.WriteTo(g.Conn)
 }
 
-// A response behind the one that was asked for is never the answer to the next
-// request, also where TLS has taken it off the socket already: in the record of
-// the first, or in one behind it.
+// A response after the one that was asked for is never the answer to the next
+// request, also where TLS has taken it off the socket already: in the record of the
+// first, or in one after it.
 func TestClientSurplusTLS(t *testing.T) {
 	certPEM, keyPEM, err := GenerateTestCertificate("localhost")
 	if err != nil {

@@ -37,7 +37,7 @@ type ClientTrace struct {
 
 func (t *ClientTrace) gotConn(req *Request, cc *clientConn, wait time.Duration) {
 	if t != nil && t.GotConn != nil {
-		t.GotConn(req, cc.c, cc.served > 0, wait)
+		t.GotConn(req, cc.Conn(), cc.served > 0, wait)
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"io"
 	"math"
-	"sync"
 
 	"github.com/galehttp/gale/internal/compress"
 	"github.com/galehttp/gale/internal/pool"
@@ -31,7 +30,7 @@ func encodeStream(resp *Response, c compress.Coding, level int) {
 // are there from the first Read to the end, or to Close.
 type encodingReader struct {
 	src    io.Reader
-	left   int   // bytes that src has to give, negative if nobody knows
+	left   int   // bytes that src has to give, negative if unknown
 	reason error // of CloseWithError
 	coding compress.Coding
 	level  int
@@ -97,7 +96,7 @@ func (r *encodingReader) fill() error {
 }
 
 // SupportsBodyWriteTo reports whether src writes by itself, and may: see
-// BodyWriterTo. A src that has to keep to a length is read.
+// BodyWriterTo. A src that must keep to a length is read.
 func (r *encodingReader) SupportsBodyWriteTo() bool {
 	if r.src == nil || r.left >= 0 || r.w != nil || r.err != nil {
 		return false
@@ -156,7 +155,7 @@ func (r *encodingReader) finish() error {
 	return io.EOF
 }
 
-// release gives everything back but what is to be closed.
+// release gives everything back except what must be closed.
 func (r *encodingReader) release() {
 	if r.w != nil {
 		r.w.Abort()
@@ -212,7 +211,7 @@ func encodingStreamWriter(sw StreamWriter, c compress.Coding, level int) StreamW
 	}
 }
 
-var streamBuffers = sync.Pool{New: func() any { return bufio.NewWriterSize(nil, encodeStreamBuffer) }}
+var streamBuffers = pool.Pool{New: func() any { return bufio.NewWriterSize(nil, encodeStreamBuffer) }}
 
 // flushingEncoder passes on all that it is given at once.
 type flushingEncoder struct {

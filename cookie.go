@@ -3,10 +3,10 @@ package gale
 import (
 	"bytes"
 	"io"
-	"sync"
 	"time"
 
 	"github.com/galehttp/gale/internal/bytesconv"
+	"github.com/galehttp/gale/internal/pool"
 )
 
 // CookieExpireDelete is an expiration time long past: set it to have clients
@@ -57,7 +57,7 @@ type Cookie struct {
 	buf []byte // what Cookie returned
 }
 
-var cookiePool = sync.Pool{New: func() any { return new(Cookie) }}
+var cookiePool = pool.Pool{New: func() any { return new(Cookie) }}
 
 // AcquireCookie returns an empty cookie from a pool. Give it back with
 // [ReleaseCookie] when it isn't needed any more; not doing so is no error.
@@ -165,7 +165,7 @@ func (c *Cookie) Expire() time.Time { return c.expire }
 func (c *Cookie) SetExpire(expire time.Time) { c.expire = expire }
 
 // MaxAge returns the Max-Age attribute in seconds, 0 if there is none. It is
-// negative if the cookie is to be deleted at once.
+// negative if the cookie must be deleted at once.
 func (c *Cookie) MaxAge() int { return c.maxAge }
 
 // SetMaxAge sets the Max-Age attribute in seconds. 0 takes it away; a negative

@@ -12,6 +12,8 @@ import (
 	"github.com/galehttp/gale/internal/engine"
 	"github.com/galehttp/gale/internal/h1"
 	"github.com/galehttp/gale/internal/msg"
+	"github.com/galehttp/gale/internal/pool"
+	"github.com/galehttp/gale/internal/race"
 )
 
 // RequestCtx is one request and the response to it, with what is known of their
@@ -21,8 +23,13 @@ import (
 // nothing may hold it, or what its methods return, after the handler has
 // returned. A handler that must leave it to another goroutine calls one of the
 // TimeoutError methods before it returns. A context must not be copied, and
-// must not be used by several goroutines at a time, but for TimeoutError*,
-// Done, Err and Context.
+// must not be used by several goroutines at a time, except for TimeoutError*,
+// Done, Err, Deadline and Context, and for Value while no user value is set.
+//
+// Contexts that package context derives from it (WithCancel, WithTimeout) may be
+// kept: they end with the request, and their Done, Err, Deadline and Value stay
+// those of the request forever. context.WithValue alone is the exception, since the
+// server can't see it: derive from Context what has to last longer than the handler.
 //
 // The zero value works as a context without a connection, see also Init.
 type RequestCtx struct {
@@ -33,33 +40,42 @@ type RequestCtx struct {
 	// Response is what it gets.
 	Response Response
 
-	s    *Server
-	ss   *session // nil without a connection of a Server
-	conn net.Conn // of Init2
+	s     *Server
+	isTLS bool
 
-	work *engine.Work // while the handler runs: where the session is fed from
-	tick clock.Tick   // when its last bytes were read; else now
-	now  time.Time
-	num  uint64
+	perRequest
+	flush    flushState
+	stream   requestStream
+	body     h1.Body    // decodes that of the request
+	trailers msg.Fields // of the request
+
+	sendMu sync.Mutex // held while something is written for the handler; before mu
+	mu     sync.Mutex // of what other goroutines may touch: reach, sends, timedOut, done
+}
+
+// perRequest is what a context knows of its request beside the messages. All of it is
+// zero in a new context, and again in one that was reset: nothing here needs a thought
+// of its own.
+type perRequest struct {
+	x     exchange     // what brought the request, nil for nothing: see bringer
+	work  *engine.Work // of an h1Session: where it is fed from; valid while reach is running
+	reach reach        // under mu, as sends
+	sends bool         // something is being sent for the handler
+	tick  clock.Tick   // when its last bytes were read; else now
+	now   time.Time
+	num   uint64
 
 	remoteAddr net.Addr
 	logger     Logger
-	isTLS      bool
 
 	hijack           HijackHandler
 	hijackNoResponse bool
-	flush            flushState
-	stream           requestStream
-	body             h1.Body    // decodes that of the request
-	trailers         msg.Fields // of the request
 
-	mu       sync.Mutex // of what other goroutines may touch: work, and these
+	late     atomic.Bool  // one of the handlers that timed counts ended too late, see disposeLate
+	timed    atomic.Int32 // handlers that TimeoutHandlers have begun
 	timedOut atomic.Pointer[Response]
 	done     atomic.Pointer[requestDone]
 }
-
-// HijackHandler takes over a connection, see RequestCtx.Hijack.
-type HijackHandler func(c net.Conn)
 
 // noServer stands in where there is no server.
 var noServer Server
@@ -71,41 +87,81 @@ func (ctx *RequestCtx) server() *Server {
 	return ctx.s
 }
 
-// reset makes ctx ready for the next request, and keeps its buffers.
+// reset makes ctx ready for the next request, and keeps its buffers. Each
+// condition here guards the very field that it is about, to spare a store, or is
+// explained at the field.
 func (ctx *RequestCtx) reset() {
-	ctx.Request.userValues.reset() // its closers may look at the rest
+	if ctx.Request.hasClosers() || ctx.Response.hasStream() {
+		ctx.reach = over // closers don't reach the connection
+		ctx.runClosers()
+	}
 	ctx.Request.KeepBodyBuffer, ctx.Response.KeepBodyBuffer = false, false
-	ctx.Request.Reset()
-	ctx.Response.Reset()
-	ctx.num, ctx.tick = 0, 0
-	if !ctx.now.IsZero() {
-		ctx.now = time.Time{}
+	ctx.Request.reset()
+	ctx.Response.reset()
+	if d := ctx.done.Load(); d != nil {
+		d.cancel(ErrRequestDone)
 	}
-	if ctx.remoteAddr != nil {
-		ctx.remoteAddr = nil
-	}
-	ctx.ss, ctx.work, ctx.conn = nil, nil, nil
-	if ctx.hijack != nil {
-		ctx.hijack, ctx.hijackNoResponse = nil, false
-	}
+	ctx.perRequest = perRequest{}
 	if ctx.flush.begun {
 		ctx.flush = flushState{}
 	}
-	ctx.stream.owesContinue = false
-	if len(ctx.trailers.Recs) > 0 {
+	ctx.stream.owesContinue, ctx.stream.limit = false, 0
+	if ctx.stream.err != nil {
+		ctx.stream.err = nil
+	}
+	if len(ctx.trailers.Buf)|len(ctx.trailers.Recs) != 0 {
 		ctx.trailers.Reset()
 	}
-	if ctx.timedOut.Load() != nil {
-		ctx.timedOut.Store(nil)
-	}
-	if ctx.done.Load() != nil {
-		ctx.done.Store(nil)
+	if ctx.Request.files.Load() != nil {
+		ctx.Request.files.Store(nil) // what TimeoutError left there
 	}
 }
 
-// dispose closes and removes what ctx holds beside memory.
+// runClosers closes and drops body streams and user values, whose closers may look
+// at everything, and change it.
+func (ctx *RequestCtx) runClosers() {
+	for range closerRounds {
+		ctx.Request.runClosers()
+		if !ctx.Response.hasStream() {
+			return
+		}
+		_ = ctx.Response.closeStream(nil)
+	}
+	ctx.Request.runClosers()
+	ctx.Response.bodyStream, ctx.Response.streamWriter = nil, nil
+}
+
+// abandon leaves ctx to the goroutines that may hold it, and then to the garbage
+// collector: it is not used again. What must be closed is closed, unless they are
+// expected to use it.
+func (ctx *RequestCtx) abandon() {
+	if ctx.done.Load() != nil {
+		ctx.endDone()
+	}
+	if ctx.timedOut.Load() == nil {
+		ctx.dispose()
+		return
+	}
+	ctx.disposeLate()
+}
+
+// leave is abandon for a context that package context may hold, after part. The
+// handler has returned, so the bodies are the server's again. All else stays: Value
+// may be asked at any time.
+func (ctx *RequestCtx) leave() {
+	ctx.abandon()
+	ctx.Request.ResetBody()
+	ctx.Response.ResetBody()
+	if !reuseContexts.Load() {
+		ctx.poison()
+	}
+}
+
+// dispose closes and removes what ctx holds beside memory, for a context that is
+// not used again. Its user values stay: contexts that were derived from it may be
+// asked for them at any time, also at this moment.
 func (ctx *RequestCtx) dispose() {
-	ctx.Request.userValues.reset()
+	ctx.Request.userValues.close()
 	ctx.Request.removeForm()
 	_ = ctx.Request.closeStream(nil)
 	_ = ctx.Response.closeStream(nil)
@@ -118,72 +174,24 @@ func (ctx *RequestCtx) Init(req *Request, remoteAddr net.Addr, logger Logger) {
 	if remoteAddr == nil {
 		remoteAddr = zeroTCPAddr
 	}
-	ctx.Init2(&noConn{addr: remoteAddr}, logger, true)
+	ctx.Init2(nil, logger, true)
+	ctx.x = nobody{addr: remoteAddr}
 	if req != nil {
 		req.CopyTo(&ctx.Request)
 	}
 }
 
-// Init2 makes ctx a context for conn without a server. reduceMemoryUsage is of
-// no effect.
+// Init2 makes ctx a context for conn without a server. reduceMemoryUsage has no effect.
 func (ctx *RequestCtx) Init2(conn net.Conn, logger Logger, reduceMemoryUsage bool) {
 	ctx.reset()
-	ctx.conn = conn
+	ctx.x, ctx.reach = exchangeOf(conn), running
 	ctx.s = &noServer
 	ctx.logger = logger
 	ctx.now = time.Now()
 	_, ctx.isTLS = conn.(*tls.Conn)
 }
 
-// noConn is the connection of a context without one.
-type noConn struct {
-	net.Conn
-	addr net.Addr
-}
-
-func (c *noConn) RemoteAddr() net.Addr { return c.addr }
-func (c *noConn) LocalAddr() net.Addr  { return zeroTCPAddr }
-
 var zeroTCPAddr = &net.TCPAddr{IP: net.IPv4zero}
-
-// netConn returns the connection, nil if there is none.
-func (ctx *RequestCtx) netConn() net.Conn {
-	if ctx.ss != nil {
-		return ctx.ss.nc
-	}
-	return ctx.conn
-}
-
-// Conn returns the connection of the request, which the server goes on using:
-// don't read from it nor write to it; see Hijack for that. It is nil for a
-// context without one.
-func (ctx *RequestCtx) Conn() net.Conn {
-	c := ctx.netConn()
-	if _, ok := c.(*noConn); ok {
-		return nil
-	}
-	return c
-}
-
-// ConnID returns a number that no other connection of the process has.
-func (ctx *RequestCtx) ConnID() uint64 {
-	if ctx.ss == nil {
-		return 0
-	}
-	return ctx.ss.id
-}
-
-// ConnRequestNum returns which request of its connection this is, counted
-// from 1; 0 for a context without a server.
-func (ctx *RequestCtx) ConnRequestNum() uint64 { return ctx.num }
-
-// ConnTime returns when the server got the connection.
-func (ctx *RequestCtx) ConnTime() time.Time {
-	if ctx.ss == nil {
-		return ctx.now
-	}
-	return ctx.ss.opened
-}
 
 // ID returns a number that no other request of the process has, as long as
 // connections carry less than 2^32 requests.
@@ -202,65 +210,6 @@ func (ctx *RequestCtx) Time() time.Time {
 	return ctx.now
 }
 
-// IsTLS reports whether the connection is a TLS one.
-func (ctx *RequestCtx) IsTLS() bool {
-	if ctx.isTLS {
-		return true
-	}
-	c, ok := ctx.netConn().(interface{ ConnectionState() tls.ConnectionState })
-	return ok && c != nil
-}
-
-// TLSConnectionState returns the state of the TLS connection, nil for others.
-func (ctx *RequestCtx) TLSConnectionState() *tls.ConnectionState {
-	c, ok := ctx.netConn().(interface{ ConnectionState() tls.ConnectionState })
-	if !ok {
-		return nil
-	}
-	st := c.ConnectionState()
-	return &st
-}
-
-// RemoteAddr returns the address of the client, never nil. It stays readable.
-func (ctx *RequestCtx) RemoteAddr() net.Addr {
-	if ctx.remoteAddr != nil {
-		return ctx.remoteAddr
-	}
-	if c := ctx.netConn(); c != nil {
-		if a := c.RemoteAddr(); a != nil {
-			return a
-		}
-	}
-	return zeroTCPAddr
-}
-
-// SetRemoteAddr makes RemoteAddr and RemoteIP tell of addr, for servers behind
-// a proxy. nil brings the address of the connection back.
-func (ctx *RequestCtx) SetRemoteAddr(addr net.Addr) { ctx.remoteAddr = addr }
-
-// LocalAddr returns the server's address of the connection, never nil.
-func (ctx *RequestCtx) LocalAddr() net.Addr {
-	if c := ctx.netConn(); c != nil {
-		if a := c.LocalAddr(); a != nil {
-			return a
-		}
-	}
-	return zeroTCPAddr
-}
-
-// RemoteIP returns the IP address of the client, 0.0.0.0 if it has none.
-func (ctx *RequestCtx) RemoteIP() net.IP { return addrIP(ctx.RemoteAddr()) }
-
-// LocalIP returns the server's IP address, 0.0.0.0 if it has none.
-func (ctx *RequestCtx) LocalIP() net.IP { return addrIP(ctx.LocalAddr()) }
-
-func addrIP(a net.Addr) net.IP {
-	if t, ok := a.(*net.TCPAddr); ok {
-		return t.IP
-	}
-	return net.IPv4zero
-}
-
 // String describes the request for logs: its ID, both addresses, method and
 // URI.
 func (ctx *RequestCtx) String() string {
@@ -268,38 +217,37 @@ func (ctx *RequestCtx) String() string {
 		ctx.Request.Header.Method(), ctx.URI().FullURI())
 }
 
-// SetReadDeadline sets until when the rest of the request body must have
-// arrived, in place of what Server.ReadTimeout says. The zero time means never.
-func (ctx *RequestCtx) SetReadDeadline(deadline time.Time) error {
-	return ctx.setDeadline(deadline, false)
+var ctxPool pool.Pool
+
+func acquireCtx() *RequestCtx {
+	if ctx, ok := ctxPool.Get().(*RequestCtx); ok {
+		return ctx
+	}
+	ctx := new(RequestCtx)
+	ctx.reset()
+	return ctx
 }
 
-// SetWriteDeadline sets until when the response must be written, in place of
-// what Server.WriteTimeout says. The zero time means never.
-func (ctx *RequestCtx) SetWriteDeadline(deadline time.Time) error {
-	return ctx.setDeadline(deadline, true)
+func releaseCtx(ctx *RequestCtx) { ctxPool.Put(ctx) }
+
+// poison overwrites the memory of contexts of ended requests, in programs built with the
+// race detector: bytes that a handler kept show as what they are, and a goroutine that
+// reads them is reported.
+func (ctx *RequestCtx) poison() {
+	for _, b := range [...][]byte{ctx.Request.Header.s.Buf, ctx.Response.Header.s.Buf, ctx.Request.uri.buf} {
+		race.Poison(b)
+	}
+	for _, c := range [...]*content{&ctx.Request.content, &ctx.Response.content} {
+		if c.body != nil {
+			race.Poison(c.body.B)
+		}
+	}
 }
 
-func (ctx *RequestCtx) setDeadline(deadline time.Time, write bool) error {
-	ctx.mu.Lock()
-	defer ctx.mu.Unlock()
-	if ctx.timedOut.Load() != nil {
-		return ErrDeadlineUpdatesDisabled
-	}
-	nc := ctx.Conn()
-	if nc == nil {
-		return ErrNilConnection
-	}
-	ss := ctx.ss
-	switch {
-	case ss == nil && write:
-		return nc.SetWriteDeadline(deadline)
-	case ss == nil:
-		return nc.SetReadDeadline(deadline)
-	case write:
-		ss.writeDeadline(deadline)
-	default:
-		ss.bodyDeadline = clock.TickOf(deadline)
-	}
-	return nil
-}
+// reuseContexts says whether contexts serve one request after the other. With
+// the race detector they don't: what holds one too long then shows as what it
+// is, a use of memory that no other request has, and not as a race of two requests
+// far from each other. Tests change it while connections of others end.
+var reuseContexts atomic.Bool
+
+func init() { reuseContexts.Store(!race.Enabled) }

@@ -2,59 +2,39 @@ package gale
 
 import "net"
 
+// HijackHandler takes over a connection, see RequestCtx.Hijack.
+type HijackHandler func(c net.Conn)
+
 // Hijack takes the connection away from the server: once the response is
-// written, handler gets it, with the bytes that came behind the request still
-// to be read from it. The connection is closed when handler returns, unless
-// Server.KeepHijackedConns is set. handler must not use ctx.
+// written, handler gets it, with the bytes that came after the request still to be read
+// from it. The connection is closed when handler returns, unless Server.KeepHijackedConns
+// is set. handler must not use ctx.
 //
 // The server neither counts nor closes hijacked connections any more.
-func (ctx *RequestCtx) Hijack(handler HijackHandler) {
-	ctx.hijack = handler
-	if o := ctx.outer(); o != nil && ctx.timedOut.Load() == nil {
-		o.Hijack(handler)
-	}
-}
+func (ctx *RequestCtx) Hijack(handler HijackHandler) { ctx.hijack = handler }
 
 // HijackSetNoResponse says whether a hijacked connection gets no response
 // from the server: handler writes one itself then.
-func (ctx *RequestCtx) HijackSetNoResponse(noResponse bool) {
-	ctx.hijackNoResponse = noResponse
-	if o := ctx.outer(); o != nil {
-		o.HijackSetNoResponse(noResponse)
-	}
-}
+func (ctx *RequestCtx) HijackSetNoResponse(noResponse bool) { ctx.hijackNoResponse = noResponse }
 
 // Hijacked reports whether Hijack was called.
 func (ctx *RequestCtx) Hijacked() bool { return ctx.hijack != nil }
 
 // HijackNow takes the connection away from the server at once and returns it,
-// with the bytes that came behind what was read of the request still to be read
-// from it, and without deadlines. It belongs to the caller, who closes it: it may
-// be used on after the handler has returned, and Server.KeepHijackedConns is of
-// no effect. No response is sent; what Flush has sent before stays sent, and a
-// request body that is streamed can't be read any more.
+// with the bytes that came after what was read of the request still to be read from it,
+// and without deadlines. It belongs to the caller, who closes it: it may be used on after
+// the handler has returned, and Server.KeepHijackedConns has no effect. No response is
+// sent; what Flush has sent before stays sent, and a request body that is streamed can't
+// be read any more.
 //
 // It returns ErrNilConnection where there is no connection of a server, for
 // contexts that were timed out and at a second call, and an error of the
 // connection where responses to earlier requests can't be written. Not in
 // fasthttp.
-func (ctx *RequestCtx) HijackNow() (net.Conn, error) {
-	ctx.mu.Lock()
-	defer ctx.mu.Unlock()
-	if o := ctx.outer(); o != nil && ctx.timedOut.Load() == nil {
-		return o.HijackNow()
-	}
-	ss, w := ctx.ss, ctx.work
-	if ss == nil || w == nil || ctx.timedOut.Load() != nil {
-		return nil, ErrNilConnection
-	}
-	ss.closeBody(ctx)
-	nc, err := ss.c.Detach(w)
-	if err != nil {
-		return nil, err
-	}
-	ctx.work = nil // nothing reaches the connection through ctx any more
-	ss.detached, ss.bare = true, false
-	ss.setState(StateHijacked)
-	return nc, nil
+func (ctx *RequestCtx) HijackNow() (nc net.Conn, err error) {
+	err = ctx.send(func(x exchange) error {
+		nc, err = x.HijackNow(ctx)
+		return err
+	})
+	return nc, err
 }

@@ -5,11 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log"
 	"log/slog"
 	"net"
-	"os"
-	"runtime/debug"
 	"syscall"
 	"time"
 
@@ -34,15 +31,13 @@ func (l *ctxLogger) Printf(format string, args ...any) {
 	out.Printf("%.3f %s - %s", time.Since(ctx.Time()).Seconds(), ctx, fmt.Sprintf(format, args...))
 }
 
-var defaultLogger Logger = log.New(os.Stderr, "", log.LstdFlags)
-
 // logger returns where the server's log goes.
 func (s *Server) logger() Logger {
 	switch {
 	case s.Logger != nil:
-		return s.Logger
+		return calmLogger{s.Logger}
 	case s.Slog != nil:
-		return slogLogger{s.Slog}
+		return calmLogger{slogLogger{s.Slog}}
 	}
 	return defaultLogger
 }
@@ -54,25 +49,36 @@ func (l slogLogger) Printf(format string, args ...any) {
 	l.l.Log(context.Background(), slog.LevelError, fmt.Sprintf(format, args...))
 }
 
-// logError logs what happened to a connection (nc may be nil), unless clients
-// do that all the time and nobody asked for it.
+// logError logs what happened to a connection (nc may be nil), unless clients do that all
+// the time and no setting asks for it.
 func (s *Server) logError(nc net.Conn, what string, err error) {
 	if err == nil || !s.LogAllErrors && common(err) {
 		return
 	}
+	defer recovered("logging an error")
+	line := "" // of a request whose head was refused
+	if re := (*RequestError)(nil); errors.As(err, &re) {
+		line = re.Line
+	}
 	if s.SecureErrorLogMessage {
-		err = errors.New("(left out)")
+		err, line = errors.New("(left out)"), ""
 	}
 	if nc == nil {
 		s.logger().Printf("gale: %s: %v", what, err)
 		return
 	}
 	if s.Logger == nil && s.Slog != nil {
-		s.Slog.LogAttrs(context.Background(), slog.LevelInfo, "connection ended by an error",
-			slog.String("while", what), slog.String("remote", nc.RemoteAddr().String()), slog.String("local", nc.LocalAddr().String()), slog.String("error", err.Error()))
+		attrs := []slog.Attr{slog.String("while", what), slog.String("remote", nc.RemoteAddr().String()), slog.String("local", nc.LocalAddr().String()), slog.String("error", err.Error())}
+		if line != "" {
+			attrs = append(attrs, slog.String("request", line))
+		}
+		s.Slog.LogAttrs(context.Background(), slog.LevelInfo, "connection ended by an error", attrs...)
 		return
 	}
-	s.logger().Printf("gale: %s: connection %s<->%s: %v", what, nc.LocalAddr(), nc.RemoteAddr(), err)
+	if line != "" {
+		line = ", request line " + line
+	}
+	s.logger().Printf("gale: %s: connection %s<->%s: %v%s", what, nc.LocalAddr(), nc.RemoteAddr(), err, line)
 }
 
 // common reports whether err is one of those that come with the internet.
@@ -81,5 +87,3 @@ func common(err error) bool {
 		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) ||
 		engine.IsTimeout(err)
 }
-
-func stack() []byte { return debug.Stack() }

@@ -3,7 +3,12 @@ package gale
 import (
 	"errors"
 	"io"
+	"iter"
 	"mime/multipart"
+
+	"github.com/galehttp/gale/internal/bytesconv"
+	"github.com/galehttp/gale/internal/head"
+	"github.com/galehttp/gale/internal/msg"
 )
 
 // The methods in this file are about the request. The slices that they return
@@ -82,23 +87,20 @@ func (ctx *RequestCtx) PostBody() []byte { return ctx.Request.Body() }
 func (ctx *RequestCtx) RequestBodyStream() io.Reader { return ctx.Request.BodyStream() }
 
 // LimitRequestBody makes reading the body of a streamed request fail with
-// ErrBodyTooLarge beyond n bytes; 0 or less means no limit. It is of no effect
-// on a body that has arrived. Not in fasthttp.
+// ErrBodyTooLarge beyond n bytes; 0 or less means no limit. It has no effect on a body
+// that has arrived. Not in fasthttp.
 func (ctx *RequestCtx) LimitRequestBody(n int64) {
-	ctx.stream.limit = n
-	if o := ctx.outer(); o != nil {
-		o.LimitBody(n)
-	}
+	ctx.bringer().LimitBody(ctx, n)
 }
 
 // CloseRequestBody ends the reading of a streamed body before the handler
-// returns: a Read that runs in another goroutine fails at once, and so do later
-// ones. It is of no effect on a body that has arrived. Not in fasthttp.
+// returns: a Read that runs in another goroutine fails at once, and so do later ones. It
+// has no effect on a body that has arrived. Not in fasthttp.
 func (ctx *RequestCtx) CloseRequestBody() {
 	ctx.mu.Lock()
 	defer ctx.mu.Unlock()
-	if ctx.work != nil { // else the session has done it
-		ctx.ss.closeBody(ctx)
+	if ctx.reach == running { // else it is closed
+		ctx.x.CloseBody(ctx)
 	}
 }
 
@@ -172,4 +174,52 @@ var NetHttpFormValueFunc = func(ctx *RequestCtx, key string) []byte {
 		return v
 	}
 	return ctx.QueryArgs().Peek(key)
+}
+
+// Trailers returns an iterator over the names and values of the fields in the
+// trailer section of a chunked request body, declared or not (RFC 9110 section
+// 6.5). A streamed body must have been read to its end. The slices are valid
+// until the handler returns. Not in fasthttp.
+func (ctx *RequestCtx) Trailers() iter.Seq2[[]byte, []byte] {
+	return func(yield func(name, value []byte) bool) {
+		f := ctx.receivedTrailers()
+		for i := range f.Recs {
+			if !yield(f.Name(i), f.Value(i)) {
+				return
+			}
+		}
+	}
+}
+
+// PeekTrailer returns the value of the first field called name in the trailer
+// section of a chunked request body (RFC 9110 section 6.5), nil if there is none.
+// A streamed body must have been read to its end. The slice is valid until the
+// handler returns. Not in fasthttp.
+func (ctx *RequestCtx) PeekTrailer(name string) []byte {
+	f := ctx.receivedTrailers()
+	if i := f.FindName(bytesconv.S2B(name)); i >= 0 {
+		return f.Value(i)
+	}
+	return nil
+}
+
+// receivedTrailers returns the trailer section of the request.
+func (ctx *RequestCtx) receivedTrailers() *msg.Fields {
+	if len(ctx.trailers.Recs) == 0 {
+		ctx.bringer().Trailers(&ctx.trailers)
+	}
+	return &ctx.trailers
+}
+
+// takeTrailers is called at the end of a body in the chunked coding. The header gets
+// a copy of the trailer section, so that it is sent with a request that is passed
+// on; it doesn't show the fields unless merge is true (RFC 9110 section 6.5.1).
+// Fields that must not be there at all were refused by the parser.
+func (ctx *RequestCtx) takeTrailers(merge bool) {
+	h := &ctx.Request.Header
+	how := head.ShownNever
+	if merge {
+		how = head.ShownAbsent
+	}
+	h.s.Trailers.Receive(&h.s.Fields, &ctx.trailers, h.s.Spelling, how, merge)
 }

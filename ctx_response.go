@@ -118,15 +118,20 @@ func (ctx *RequestCtx) IfModifiedSince(lastModified time.Time) bool {
 // 307 and 308 counts as 302.
 //
 // uri decides where the client goes: with one that comes from a client, this is
-// an open redirect.
+// an open redirect. One that is invalid, such as "//a,b" (see [URI.Update]), is
+// answered with 500, and there is no Location: it leads nowhere. In fasthttp it
+// leads to the page that the client comes from, or to another host.
 func (ctx *RequestCtx) Redirect(uri string, statusCode int) {
 	u := AcquireURI()
+	defer ReleaseURI(u)
 	ctx.URI().CopyTo(u)
 	b := []byte(uri)
 	bytesconv.NeutralizeLine(b)
-	u.UpdateBytes(b)
+	if u.update(b) != nil {
+		ctx.Error(StatusMessage(StatusInternalServerError), StatusInternalServerError)
+		return
+	}
 	ctx.redirect(u, statusCode)
-	ReleaseURI(u)
 }
 
 // RedirectBytes is Redirect for bytes.

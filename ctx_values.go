@@ -13,7 +13,12 @@ func (ctx *RequestCtx) SetUserValueBytes(key []byte, value any) {
 }
 
 // UserValue returns the value kept under key, or nil.
-func (ctx *RequestCtx) UserValue(key any) any { return ctx.Request.UserValue(key) }
+func (ctx *RequestCtx) UserValue(key any) any {
+	if own := ctx.ownContext(key); own != nil {
+		return own // for types of other packages whose Value asks here
+	}
+	return ctx.Request.UserValue(key)
+}
 
 // UserValueBytes returns the value kept under key, or nil.
 func (ctx *RequestCtx) UserValueBytes(key []byte) any { return ctx.Request.UserValueBytes(key) }

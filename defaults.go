@@ -1,6 +1,6 @@
 package gale
 
-// What a program sees of Gale's own taste, and fasthttp does otherwise. The
+// Gale's own defaults, which differ from fasthttp's. The
 // module compat/fasthttp sets these variables, by their names, when the program
 // starts; whatever else reads them does so later, and never writes them.
 //

@@ -2,12 +2,14 @@ package gale
 
 import (
 	"context"
-	"errors"
 	"net"
 	"net/netip"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
+
+	"github.com/galehttp/gale/internal/dial"
 )
 
 const (
@@ -58,9 +60,6 @@ func (*dialTimeoutError) Timeout() bool { return true }
 
 // Is reports whether target is the error of a context whose time is up.
 func (*dialTimeoutError) Is(target error) bool { return target == context.DeadlineExceeded }
-
-// errNoAddresses is returned when a host has no address that may be dialed.
-var errNoAddresses = errors.New("couldn't find dns entries for the given domain: try using dual-stack dialing")
 
 // ErrDialWithUpstream is an error of dialing, with the address.
 type ErrDialWithUpstream struct {
@@ -115,8 +114,8 @@ func FlushDNSCache() { defaultDialer.FlushDNSCache() }
 // Happy Eyeballs). So neither an address nor a family that doesn't answer
 // costs more than a moment.
 //
-// Dialing in a goroutine is done when the dial returns, and a lookup when
-// nobody waits for it or after half a minute.
+// A goroutine that dials ends when the dial returns; a lookup ends when no caller waits
+// for it or after half a minute.
 type TCPDialer struct {
 	// Resolver finds the addresses of hosts, net.DefaultResolver if nil. It
 	// may be called from several goroutines, though for one host from one at
@@ -148,7 +147,7 @@ type TCPDialer struct {
 
 	once  sync.Once
 	slots chan struct{} // one for each running dial; nil without a limit
-	names dnsCache
+	names dial.Names
 }
 
 // Dial connects to addr, a host and a numeric port such as "foo.bar:80" or
@@ -162,8 +161,8 @@ func (d *TCPDialer) Dial(addr string) (net.Conn, error) {
 	return d.DialTimeout(addr, DefaultDialTimeout)
 }
 
-// DialTimeout is like Dial but takes at most timeout. There is no time if it
-// isn't above 0.
+// DialTimeout is like Dial but takes at most timeout. If timeout is 0 or negative, it
+// returns [ErrDialTimeout] at once.
 func (d *TCPDialer) DialTimeout(addr string, timeout time.Duration) (net.Conn, error) {
 	return d.dialTimeout(dialNetwork(false), addr, timeout)
 }
@@ -173,16 +172,16 @@ func (d *TCPDialer) DialDualStack(addr string) (net.Conn, error) {
 	return d.DialDualStackTimeout(addr, DefaultDialTimeout)
 }
 
-// DialDualStackTimeout is like DialDualStack but takes at most timeout. There
-// is no time if it isn't above 0.
+// DialDualStackTimeout is like DialDualStack but takes at most timeout. If timeout is 0
+// or negative, it returns [ErrDialTimeout] at once.
 func (d *TCPDialer) DialDualStackTimeout(addr string, timeout time.Duration) (net.Conn, error) {
 	return d.dialTimeout(dialNetwork(true), addr, timeout)
 }
 
 // FlushDNSCache forgets the addresses of all hosts, as is advisable when the
-// network has changed. Lookups that have begun are used by those who wait for
+// network has changed. Lookups that have begun are used by the dials that wait for
 // them and not remembered.
-func (d *TCPDialer) FlushDNSCache() { d.names.flush() }
+func (d *TCPDialer) FlushDNSCache() { d.names.Flush() }
 
 func (d *TCPDialer) dialTimeout(network, addr string, timeout time.Duration) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
@@ -218,18 +217,22 @@ func (d *TCPDialer) DialContext(ctx context.Context, network, addr string) (net.
 	if d.DisableDNSResolution {
 		return d.connect(ctx, network, addr)
 	}
-	addrs, host, err := d.resolve(ctx, network, addr)
+	addrs, found, err := d.resolve(ctx, network, addr)
 	if err != nil {
 		if end := dialEnd(ctx); end != nil {
 			err = &ErrDialWithUpstream{Upstream: addr, err: end}
 		}
 		return nil, err
 	}
-	won := d.race(ctx, network, addrs)
-	if f := familyOf(won.addr.Addr()); won.err == nil && host != nil && f != familyOf(addrs[0].Addr()) {
-		d.names.answered(host, f)
+	won := dial.Race(ctx, addrs, func(ctx context.Context, addr string) (net.Conn, error) { return d.connect(ctx, network, addr) })
+	if won.Err != nil {
+		if end := dialEnd(ctx); end != nil {
+			won.Err = &ErrDialWithUpstream{Upstream: won.Addr.String(), err: end}
+		}
+		return nil, won.Err
 	}
-	return won.conn, won.err
+	d.names.Answered(found, addrs[0].Addr(), won.Addr.Addr())
+	return won.Conn, nil
 }
 
 // dialNetwork is the network for clients that want IPv6 beside IPv4, or don't
@@ -242,10 +245,10 @@ func dialNetwork(dualStack bool) string {
 }
 
 // dialEnd returns the error of a dial whose context is done, or nil if it isn't
-// over. The clock decides about its deadline: package net may notice first.
+// over.
 func dialEnd(ctx context.Context) error {
-	err := ctx.Err()
-	if end, ok := ctx.Deadline(); err == context.DeadlineExceeded || err == nil && ok && !time.Now().Before(end) {
+	err := dial.End(ctx)
+	if err == context.DeadlineExceeded {
 		return ErrDialTimeout
 	}
 	return err
@@ -292,41 +295,49 @@ func (d *TCPDialer) connect(ctx context.Context, network, addr string) (net.Conn
 }
 
 // resolve returns the addresses of addr, in the order in which to try them,
-// at least one if the error is nil. The host is nil if it is an address.
-func (d *TCPDialer) resolve(ctx context.Context, network, addr string) ([]netip.AddrPort, *dnsHost, error) {
+// at least one if the error is nil. found is empty if the host is an address.
+func (d *TCPDialer) resolve(ctx context.Context, network, addr string) (addrs []netip.AddrPort, found dial.Answer, err error) {
 	host, service, err := net.SplitHostPort(addr)
 	if err != nil {
-		return nil, nil, err
+		return nil, found, err
 	}
 	port, err := strconv.Atoi(service)
 	if err != nil {
-		return nil, nil, err
+		return nil, found, err
 	}
 	if port < 0 || port > 65535 || service[0] == '+' {
 		err := &net.OpError{Op: "dial", Net: network, Err: &net.AddrError{Err: "invalid port", Addr: service}}
-		return nil, nil, &ErrDialWithUpstream{Upstream: addr, err: err}
+		return nil, found, &ErrDialWithUpstream{Upstream: addr, err: err}
 	}
 
 	if ip, err := netip.ParseAddr(host); err == nil {
 		if ip = ip.Unmap(); !d.allows(network, ip) {
-			return nil, nil, errNoAddresses
+			return nil, found, dial.ErrNoAddresses
 		}
-		return []netip.AddrPort{netip.AddrPortFrom(ip, uint16(port))}, nil, nil
+		return []netip.AddrPort{netip.AddrPortFrom(ip, uint16(port))}, found, nil
 	}
-	found, err := d.names.lookup(ctx, host, d.Resolver, d.DNSCacheDuration)
+	var resolver dial.Resolver = d.Resolver
+	if resolver == nil {
+		resolver = net.DefaultResolver
+	}
+	keep := d.DNSCacheDuration
+	if keep == 0 {
+		keep = DefaultDNSCacheDuration
+	}
+	found, err = d.names.Lookup(ctx, host, resolver, keep)
 	if err != nil {
-		return nil, nil, err
+		return nil, found, err
 	}
-	addrs := make([]netip.AddrPort, 0, len(found.ips))
-	for _, ip := range found.ips {
+	addrs = make([]netip.AddrPort, 0, len(found.IPs))
+	for _, ip := range found.IPs {
 		if d.allows(network, ip) {
 			addrs = append(addrs, netip.AddrPortFrom(ip, uint16(port)))
 		}
 	}
 	if len(addrs) == 0 {
-		return nil, nil, errNoAddresses
+		return nil, found, dial.ErrNoAddresses
 	}
-	return interleave(addrs, found.family, found.turn), found.host, nil
+	return found.Order(addrs), found, nil
 }
 
 // allows reports whether ip can be dialed over network, from LocalAddr.
@@ -338,4 +349,26 @@ func (d *TCPDialer) allows(network string, ip netip.Addr) bool {
 		return true
 	}
 	return ip.Is4() == (d.LocalAddr.IP.To4() != nil)
+}
+
+// AddMissingPort returns addr with the port 80, or 443 if isTLS, where it has
+// none. An empty addr stays empty. A literal IPv6 address must be in brackets, as in
+// "[::1]:80" or "[fe80::1%lo0]".
+func AddMissingPort(addr string, isTLS bool) string {
+	if addr == "" || hasPort(addr) {
+		return addr
+	}
+	if isTLS {
+		return addr + ":443"
+	}
+	return addr + ":80"
+}
+
+// hasPort reports whether a port follows the host in addr.
+func hasPort(addr string) bool {
+	if strings.HasPrefix(addr, "[") {
+		end := strings.LastIndexByte(addr, ']')
+		return end < 0 || strings.HasPrefix(addr[end+1:], ":") // or it is no address at all
+	}
+	return strings.IndexByte(addr, ':') >= 0
 }

@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/galehttp/gale/internal/dial"
 )
 
 // resolverFunc is a Resolver.
@@ -111,7 +113,7 @@ func TestDialerRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, port, _ := net.SplitHostPort(ln.Addr().String())
-	ln.Close() // nobody listens now
+	ln.Close() // no socket listens now
 	d := &TCPDialer{Resolver: resolverFunc(func(context.Context, string) ([]net.IPAddr, error) {
 		return ipAddrs("::1", "127.0.0.1"), nil
 	})}
@@ -151,11 +153,11 @@ func TestDialerAddresses(t *testing.T) {
 		{"tcp4", "127.0.0.1:+1", "error when dialing 127.0.0.1:+1: dial tcp4: address +1: invalid port"},
 		{"tcp", "foo:1", "lookup foo: no such host"},
 		{"tcp", ":1", "lookup : no such host"},
-		{"tcp4", "[::1]:1", errNoAddresses.Error()},
-		{"tcp6", "127.0.0.1:1", errNoAddresses.Error()},
-		{"tcp6", "[::ffff:127.0.0.1]:1", errNoAddresses.Error()},
-		{"tcp4", "six:1", errNoAddresses.Error()},
-		{"tcp", "none:1", errNoAddresses.Error()},
+		{"tcp4", "[::1]:1", dial.ErrNoAddresses.Error()},
+		{"tcp6", "127.0.0.1:1", dial.ErrNoAddresses.Error()},
+		{"tcp6", "[::ffff:127.0.0.1]:1", dial.ErrNoAddresses.Error()},
+		{"tcp4", "six:1", dial.ErrNoAddresses.Error()},
+		{"tcp", "none:1", dial.ErrNoAddresses.Error()},
 		{"udp", "foo:1", "dial udp: unknown network udp"},
 		{"tcp", "panic:1", `gale: resolver panicked looking up "panic": oh`},
 	} {

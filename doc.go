@@ -9,27 +9,26 @@
 //
 // A RequestCtx and all that its methods return belong to the server, which
 // uses them again when the handler has returned. Copy what you keep: string(b)
-// and bytes.Clone do, and Request.CopyTo and its kin copy whole messages. A
-// goroutine that outlives the handler gets what it needs as copies, and
-// [RequestCtx.Context] where it needs a context. What is passed to setters is
-// copied, but for methods that say otherwise, such as SetBodyRaw.
+// and bytes.Clone copy bytes, the CopyTo methods copy whole messages. Pass
+// copies to a goroutine that outlives the handler, and [RequestCtx.Context] if
+// it needs a context. Setters copy their arguments, except those that say
+// otherwise, such as SetBodyRaw.
 //
-// Values from Acquire functions come from pools. Whoever acquired one may
-// release it, once, and must not touch it afterwards. Their zero values work
-// as well and need no release.
+// Values from Acquire functions come from pools. Release one at most once, and
+// don't use it afterwards. The zero values of these types work as well and need
+// no release.
 //
 // # Handlers
 //
-// There is no router: a switch over ctx.Path is one, and packages written for
-// fasthttp are others once fasthttp is replaced by the module compat/fasthttp.
-// A middleware is a function that
-// takes a RequestHandler and returns one; [CompressHandler] and
-// [TimeoutHandler] are such functions. What one finds out for those behind it
-// goes into [RequestCtx.SetUserValue].
+// There is no router. Use a switch over ctx.Path, or a router written for
+// fasthttp: the module compat/fasthttp replaces fasthttp. A middleware is a
+// function that takes a RequestHandler and returns one, such as
+// [CompressHandler] and [TimeoutHandler]. Middlewares pass values to later
+// handlers with [RequestCtx.SetUserValue].
 //
-// A handler may block: connections are served side by side, the requests of
-// one connection one after the other. If it panics, the client gets 500, the
-// panic is logged, and the process goes on.
+// A handler may block. Connections are served concurrently, the requests of
+// one connection one after the other. If a handler panics, the client gets 500,
+// the panic is logged, and the process goes on.
 //
 // # Bodies
 //
@@ -37,28 +36,29 @@
 // Server.MaxRequestBodySize. With Server.StreamRequestBody, or
 // RequestConfig.StreamRequestBody for some requests, the handler is called
 // first and reads [RequestCtx.RequestBodyStream] or
-// [RequestCtx.MultipartReader] as the body comes. How much of it, only
-// [RequestCtx.LimitRequestBody] bounds.
+// [RequestCtx.MultipartReader] as the body arrives. Only
+// [RequestCtx.LimitRequestBody] limits the size of such a body.
 //
 // A response body is a slice that is sent when the handler returns, a reader
 // ([RequestCtx.SetBodyStream]), a function that runs after the handler
 // ([RequestCtx.SetBodyStreamWriter]), or what the handler itself writes and
-// sends piece by piece with [RequestCtx.Flush]. Server-sent events are best
-// made with Flush: there [RequestCtx.Done] tells when the client leaves. A
-// function given to SetBodyStreamWriter must not use the RequestCtx: it learns
-// that from the errors of its writer, or from a channel of Done that it brings.
+// sends piece by piece with [RequestCtx.Flush]. Use Flush for server-sent
+// events: [RequestCtx.Done] is closed when the client leaves. A function given
+// to SetBodyStreamWriter must not use the RequestCtx. It notices that the client
+// left by an error of its writer, or by a channel that the handler got from Done.
 //
 // # Clients
 //
-// [Get], [Post] and [Do] send requests, and so does a [Client], which has settings
-// and pools of its own. A [HostClient] goes to one host, a [PipelineClient]
-// doesn't wait for answers, an [LBClient] spreads requests over others.
+// [Get], [Post] and [Do] send requests with default settings, a [Client] with
+// its own settings and connections. A [HostClient] sends to one host, a
+// [PipelineClient] sends requests without waiting for earlier responses, an
+// [LBClient] spreads requests over other clients.
 //
 // # Errors
 //
-// Errors may come wrapped: test for them with errors.Is, and for types with
-// errors.As. Those that fasthttp has too keep its texts, "fasthttp:" in front
-// included, since programs match on them.
+// Errors may be wrapped: test for them with errors.Is, and for types with
+// errors.As. Errors that fasthttp also has keep its texts, with the prefix
+// "fasthttp:", since programs match on them.
 //
 // # Tests
 //
@@ -67,6 +67,18 @@
 //
 // # Limits
 //
-// Every limit and time-out has a default but ReadTimeout, WriteTimeout and
-// IdleTimeout of Server, which a server on the internet should set.
+// Every limit and timeout has a default, except ReadTimeout, WriteTimeout and
+// IdleTimeout of Server. Set these if the server is on the internet.
 package gale
+
+// The files of this package are in families, named by the prefix of their names, and the
+// families in layers. A file uses unexported names of its own layer and of those above
+// it in this list only; client and server don't use each other:
+//
+//	base     text, names, common
+//	message  values, header, request, response, body
+//	client   client, hostclient, pipeline, lb, dialer
+//	server   server, ctx
+//	files    fs
+//
+// ARCHITECTURE.md has the files of each.

@@ -2,7 +2,11 @@ package gale
 
 import (
 	"errors"
+	"os"
 	"strconv"
+
+	"github.com/galehttp/gale/internal/engine"
+	"github.com/galehttp/gale/internal/head"
 )
 
 // Programs match on the texts of these errors, so they are fasthttp's to the
@@ -50,7 +54,7 @@ var (
 	// ErrBadTrailer is returned for a field name that must not be in a trailer
 	// section, such as those that frame the message or route it (RFC 9110
 	// section 6.5.1).
-	ErrBadTrailer = errors.New("fasthttp: contain forbidden trailer")
+	ErrBadTrailer = head.ErrTrailer
 )
 
 // errRequestHostRequired is returned when a request without a host is written
@@ -127,6 +131,11 @@ func (*timeoutError) Error() string { return "fasthttp: timeout" }
 
 // Timeout reports true.
 func (*timeoutError) Timeout() bool { return true }
+
+// isTimeout reports whether err says that a deadline passed.
+func isTimeout(err error) bool {
+	return errors.Is(err, os.ErrDeadlineExceeded) || engine.IsTimeout(err)
+}
 
 // ErrNothingRead wraps the error of a connection that ended, or timed out,
 // before the first byte of a message. A plain end of the stream is reported

@@ -24,7 +24,7 @@ func ExampleRequest_MultipartReader() {
 	for {
 		part, err := parts.NextPart()
 		if err != nil {
-			break // io.EOF behind the last part
+			break // io.EOF after the last part
 		}
 		n, _ := io.Copy(io.Discard, part)
 		fmt.Println(part.FormName(), part.FileName(), n)
@@ -39,7 +39,7 @@ func ExampleResponse_SetBodyStreamWriter() {
 		for i := range 3 {
 			fmt.Fprintf(w, "data: %d\n\n", i)
 			if w.Flush() != nil {
-				return // nobody reads any more
+				return // the client has gone
 			}
 		}
 	})

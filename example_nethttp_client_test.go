@@ -20,7 +20,7 @@ func serveTCP(handler gale.RequestHandler) *galetest.Server {
 	return s
 }
 
-// In the place of http.Get and reading the body. The first argument is a buffer
+// Instead of http.Get and reading the body. The first argument is a buffer
 // to append the body to, or nil.
 func ExampleGet() {
 	s := serveTCP(func(ctx *gale.RequestCtx) { ctx.SetBodyString("hello") })
@@ -31,7 +31,7 @@ func ExampleGet() {
 	// Output: 200 hello <nil>
 }
 
-// In the place of http.PostForm.
+// Instead of http.PostForm.
 func ExamplePost() {
 	s := serveTCP(func(ctx *gale.RequestCtx) { fmt.Fprintf(ctx, "Hello, %s!", ctx.PostArgs().Peek("name")) })
 	defer s.Close()
@@ -44,7 +44,7 @@ func ExamplePost() {
 	// Output: 200 Hello, Ann! <nil>
 }
 
-// In the place of http.NewRequest and http.Client.Do. There is no body to close:
+// Instead of http.NewRequest and http.Client.Do. There is no body to close:
 // it has been read.
 func ExampleClient_Do() {
 	s := serveTCP(func(ctx *gale.RequestCtx) {
@@ -69,7 +69,7 @@ func ExampleClient_Do() {
 	// Output: 200 PUT value, body
 }
 
-// In the place of http.NewRequestWithContext.
+// Instead of http.NewRequestWithContext.
 func ExampleClient_DoContext_cancelled() {
 	s := serveTCP(func(ctx *gale.RequestCtx) { <-ctx.Done() })
 	defer s.Close()
@@ -86,7 +86,7 @@ func ExampleClient_DoContext_cancelled() {
 	// Output: true
 }
 
-// In the place of http.Client.Timeout.
+// Instead of http.Client.Timeout.
 func ExampleClient_DoTimeout_over() {
 	s := serveTCP(func(ctx *gale.RequestCtx) { <-ctx.Done() })
 	defer s.Close()
@@ -101,7 +101,7 @@ func ExampleClient_DoTimeout_over() {
 	// Output: true
 }
 
-// In the place of a client that follows redirects, as http.Client does by
+// Instead of a client that follows redirects, as http.Client does by
 // itself; Do doesn't follow any.
 func ExampleClient_DoRedirects_followed() {
 	s := serveTCP(func(ctx *gale.RequestCtx) {
@@ -123,7 +123,7 @@ func ExampleClient_DoRedirects_followed() {
 	// Output: it is here <nil>
 }
 
-// In the place of reading resp.Body while it arrives.
+// Instead of reading resp.Body while it arrives.
 func ExampleClient_streamResponseBody() {
 	s := serveTCP(func(ctx *gale.RequestCtx) {
 		ctx.SetBodyStreamWriter(func(w *bufio.Writer) {
@@ -154,7 +154,7 @@ func ExampleClient_streamResponseBody() {
 	// 2
 }
 
-// In the place of a request with a body of unknown length.
+// Instead of a request with a body of unknown length.
 func ExampleRequest_SetBodyStreamWriter() {
 	s := serveTCP(func(ctx *gale.RequestCtx) { ctx.SetBody(ctx.PostBody()) })
 	defer s.Close()

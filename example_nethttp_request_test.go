@@ -17,7 +17,7 @@ import (
 	"github.com/galehttp/gale/galetest"
 )
 
-// In the place of io.ReadAll(r.Body): the body has been read already.
+// Instead of io.ReadAll(r.Body): the body has been read already.
 func ExampleRequestCtx_PostBody() {
 	handler := func(ctx *gale.RequestCtx) {
 		fmt.Fprintf(ctx, "%d bytes: %s", len(ctx.PostBody()), ctx.PostBody())
@@ -27,7 +27,7 @@ func ExampleRequestCtx_PostBody() {
 	// Output: 5 bytes: hello
 }
 
-// In the place of json.NewDecoder(r.Body).Decode(&v).
+// Instead of json.NewDecoder(r.Body).Decode(&v).
 func ExampleRequestCtx_PostBody_json() {
 	handler := func(ctx *gale.RequestCtx) {
 		var v struct{ Name string }
@@ -46,7 +46,7 @@ func ExampleRequestCtx_PostBody_json() {
 	// 400 that is no JSON
 }
 
-// In the place of reading r.Body while it arrives.
+// Instead of reading r.Body while it arrives.
 func ExampleRequestCtx_RequestBodyStream() {
 	s := galetest.NewUnstartedServer(func(ctx *gale.RequestCtx) {
 		n, err := io.Copy(io.Discard, ctx.RequestBodyStream())
@@ -65,7 +65,7 @@ func ExampleRequestCtx_RequestBodyStream() {
 	// Output: 10000000 <nil>
 }
 
-// In the place of http.MaxBytesReader, for bodies that are streamed. Others are
+// Instead of http.MaxBytesReader, for bodies that are streamed. Others are
 // bounded by Server.MaxRequestBodySize.
 func ExampleRequestCtx_LimitRequestBody() {
 	s := galetest.NewUnstartedServer(func(ctx *gale.RequestCtx) {
@@ -87,7 +87,7 @@ func ExampleRequestCtx_LimitRequestBody() {
 	// Output: 413 at most a megabyte, please
 }
 
-// In the place of r.URL.Path. It is cleaned: there is neither "//" nor "/../"
+// Instead of r.URL.Path. It is cleaned: there is neither "//" nor "/../"
 // in it.
 func ExampleRequestCtx_Path() {
 	ctx := galetest.NewContext("GET", "/a/%62/../c?d=e", nil)
@@ -95,14 +95,14 @@ func ExampleRequestCtx_Path() {
 	// Output: /a/c
 }
 
-// In the place of r.URL.EscapedPath().
+// Instead of r.URL.EscapedPath().
 func ExampleURI_PathOriginal() {
 	ctx := galetest.NewContext("GET", "/a/%62/../c?d=e", nil)
 	fmt.Printf("%s\n", ctx.URI().PathOriginal())
 	// Output: /a/%62/../c
 }
 
-// In the place of r.URL.Query().
+// Instead of r.URL.Query().
 func ExampleRequestCtx_QueryArgs() {
 	ctx := galetest.NewContext("GET", "/?name=Ann&n=3&tag=a&tag=b", nil)
 	args := ctx.QueryArgs()
@@ -111,49 +111,49 @@ func ExampleRequestCtx_QueryArgs() {
 	// Output: Ann 3 <nil> [a b] false
 }
 
-// In the place of r.URL.RawQuery.
+// Instead of r.URL.RawQuery.
 func ExampleURI_QueryString() {
 	ctx := galetest.NewContext("GET", "/?name=Ann&n=3", nil)
 	fmt.Printf("%s\n", ctx.URI().QueryString())
 	// Output: name=Ann&n=3
 }
 
-// In the place of r.URL.String(); here it has scheme and host, too.
+// Instead of r.URL.String(); here it has scheme and host, too.
 func ExampleURI_FullURI() {
 	ctx := galetest.NewContext("GET", "http://example.com/a?b=c", nil)
 	fmt.Printf("%s\n", ctx.URI().FullURI())
 	// Output: http://example.com/a?b=c
 }
 
-// In the place of r.RequestURI.
+// Instead of r.RequestURI.
 func ExampleRequestCtx_RequestURI() {
 	ctx := galetest.NewContext("GET", "/a/%62/../c?d=e", nil)
 	fmt.Printf("%s\n", ctx.RequestURI())
 	// Output: /a/%62/../c?d=e
 }
 
-// In the place of r.Method.
+// Instead of r.Method.
 func ExampleRequestCtx_Method() {
 	ctx := galetest.NewContext("PUT", "/", nil)
 	fmt.Printf("%s %t\n", ctx.Method(), ctx.IsPut())
 	// Output: PUT true
 }
 
-// In the place of r.Host.
+// Instead of r.Host.
 func ExampleRequestCtx_Host() {
 	ctx := galetest.NewContext("GET", "http://example.com:8080/", nil)
 	fmt.Printf("%s\n", ctx.Host())
 	// Output: example.com:8080
 }
 
-// In the place of r.Proto and r.ProtoAtLeast(1, 1).
+// Instead of r.Proto and r.ProtoAtLeast(1, 1).
 func ExampleRequestHeader_Protocol() {
 	ctx := galetest.NewContext("GET", "/", nil)
 	fmt.Printf("%s %t\n", ctx.Request.Header.Protocol(), ctx.Request.Header.IsHTTP11())
 	// Output: HTTP/1.1 true
 }
 
-// In the place of r.Header.Get.
+// Instead of r.Header.Get.
 func ExampleRequestHeader_Peek() {
 	ctx := galetest.NewContext("GET", "/", nil)
 	ctx.Request.Header.Set("X-Request-Id", "42")
@@ -161,7 +161,7 @@ func ExampleRequestHeader_Peek() {
 	// Output: 42
 }
 
-// In the place of r.Header.Values.
+// Instead of r.Header.Values.
 func ExampleRequestHeader_PeekAll() {
 	ctx := galetest.NewContext("GET", "/", nil)
 	ctx.Request.Header.Add("X-Forwarded-For", "192.0.2.1")
@@ -170,7 +170,7 @@ func ExampleRequestHeader_PeekAll() {
 	// Output: [192.0.2.1 192.0.2.2]
 }
 
-// In the place of a loop over r.Header.
+// Instead of a loop over r.Header.
 func ExampleRequestHeader_All() {
 	ctx := galetest.NewContext("GET", "http://example.com/", nil)
 	ctx.Request.Header.Set("Accept", "text/html")
@@ -184,7 +184,7 @@ func ExampleRequestHeader_All() {
 	// Dnt: 1
 }
 
-// In the place of r.ContentLength.
+// Instead of r.ContentLength.
 func ExampleRequestHeader_ContentLength() {
 	ctx := galetest.NewContext("POST", "/", []byte("hello"))
 	ctx.Request.Header.SetContentLength(5) // as a server has it from the client
@@ -192,7 +192,7 @@ func ExampleRequestHeader_ContentLength() {
 	// Output: 5
 }
 
-// In the place of r.FormValue: looks in the query and in forms of both kinds.
+// Instead of r.FormValue: looks in the query and in forms of both kinds.
 func ExampleRequestCtx_FormValue() {
 	ctx := galetest.NewContext("POST", "/?page=3", []byte("name=Ann"))
 	ctx.Request.Header.SetContentType("application/x-www-form-urlencoded")
@@ -200,7 +200,7 @@ func ExampleRequestCtx_FormValue() {
 	// Output: Ann 3 ""
 }
 
-// In the place of r.PostForm and r.PostFormValue.
+// Instead of r.PostForm and r.PostFormValue.
 func ExampleRequestCtx_PostArgs() {
 	ctx := galetest.NewContext("POST", "/?name=Bob", []byte("name=Ann&tag=a&tag=b"))
 	ctx.Request.Header.SetContentType("application/x-www-form-urlencoded")
@@ -208,7 +208,7 @@ func ExampleRequestCtx_PostArgs() {
 	// Output: Ann [a b]
 }
 
-// In the place of r.Form, which has the values of the body before those of the
+// Instead of r.Form, which has the values of the body before those of the
 // query.
 func ExampleRequestCtx_PostArgs_form() {
 	ctx := galetest.NewContext("POST", "/?name=Bob", []byte("name=Ann"))
@@ -218,7 +218,7 @@ func ExampleRequestCtx_PostArgs_form() {
 	// Output: [Ann Bob]
 }
 
-// In the place of r.MultipartForm, r.ParseMultipartForm and r.FormFile.
+// Instead of r.MultipartForm, r.ParseMultipartForm and r.FormFile.
 func ExampleRequestCtx_MultipartForm() {
 	handler := func(ctx *gale.RequestCtx) {
 		form, err := ctx.MultipartForm()
@@ -253,14 +253,14 @@ func ExampleRequestCtx_MultipartForm() {
 	// Output: [My file], notes.txt: some notes
 }
 
-// In the place of r.RemoteAddr.
+// Instead of r.RemoteAddr.
 func ExampleRequestCtx_RemoteAddr() {
 	ctx := galetest.NewContext("GET", "/", nil)
 	fmt.Println(ctx.RemoteAddr(), ctx.RemoteIP())
 	// Output: 192.0.2.1:1234 192.0.2.1
 }
 
-// In the place of r.TLS.
+// Instead of r.TLS.
 func ExampleRequestCtx_TLSConnectionState() {
 	s := galetest.NewTLSServer(func(ctx *gale.RequestCtx) {
 		fmt.Fprint(ctx, ctx.IsTLS(), " ", ctx.TLSConnectionState().ServerName)
@@ -271,7 +271,7 @@ func ExampleRequestCtx_TLSConnectionState() {
 	// Output: true gale.test <nil>
 }
 
-// In the place of r.Cookie and r.Cookies().
+// Instead of r.Cookie and r.Cookies().
 func ExampleRequestHeader_Cookie() {
 	ctx := galetest.NewContext("GET", "/", nil)
 	ctx.Request.Header.Set("Cookie", "theme=dark; lang=en")
@@ -285,7 +285,7 @@ func ExampleRequestHeader_Cookie() {
 	// lang is en
 }
 
-// In the place of r.Referer().
+// Instead of r.Referer().
 func ExampleRequestCtx_Referer() {
 	ctx := galetest.NewContext("GET", "/", nil)
 	ctx.Request.Header.Set("Referer", "https://example.com/")
@@ -293,7 +293,7 @@ func ExampleRequestCtx_Referer() {
 	// Output: https://example.com/
 }
 
-// In the place of r.UserAgent().
+// Instead of r.UserAgent().
 func ExampleRequestCtx_UserAgent() {
 	ctx := galetest.NewContext("GET", "/", nil)
 	ctx.Request.Header.Set("User-Agent", "example/1.0")
@@ -301,7 +301,7 @@ func ExampleRequestCtx_UserAgent() {
 	// Output: example/1.0
 }
 
-// In the place of r.BasicAuth().
+// Instead of r.BasicAuth().
 func ExampleRequestHeader_Peek_basicAuth() {
 	basicAuth := func(ctx *gale.RequestCtx) (user, password string, ok bool) {
 		credentials, ok := strings.CutPrefix(string(ctx.Request.Header.Peek("Authorization")), "Basic ")
@@ -320,7 +320,7 @@ func ExampleRequestHeader_Peek_basicAuth() {
 	// Output: Ann secret true
 }
 
-// In the place of r.Trailer.
+// Instead of r.Trailer.
 func ExampleRequestCtx_PeekTrailer() {
 	s := galetest.NewServer(func(ctx *gale.RequestCtx) {
 		fmt.Fprintf(ctx, "%s, sum %s", ctx.PostBody(), ctx.PeekTrailer("X-Sum"))
@@ -337,7 +337,7 @@ func ExampleRequestCtx_PeekTrailer() {
 	// Output: hello, sum 5d41 <nil>
 }
 
-// In the place of r.Clone: a copy may be kept, and used by another goroutine.
+// Instead of r.Clone: a copy may be kept, and used by another goroutine.
 func ExampleRequest_CopyTo() {
 	kept := make(chan *gale.Request, 1)
 	handler := func(ctx *gale.RequestCtx) {

@@ -13,7 +13,7 @@ import (
 	"github.com/galehttp/gale/galetest"
 )
 
-// In the place of w.Header().Set, Get and Del.
+// Instead of w.Header().Set, Get and Del.
 func ExampleResponseHeader_Set() {
 	var ctx gale.RequestCtx
 	h := &ctx.Response.Header
@@ -24,7 +24,7 @@ func ExampleResponseHeader_Set() {
 	// Output: no-store ""
 }
 
-// In the place of w.Header().Add.
+// Instead of w.Header().Add.
 func ExampleResponseHeader_Add() {
 	var ctx gale.RequestCtx
 	ctx.Response.Header.Add("Vary", "Accept")
@@ -33,7 +33,7 @@ func ExampleResponseHeader_Add() {
 	// Output: [Accept Origin]
 }
 
-// In the place of w.Header().Set("Content-Type", ...). Without it the type is
+// Instead of w.Header().Set("Content-Type", ...). Without it the type is
 // text/plain: there is no guessing.
 func ExampleRequestCtx_SetContentType() {
 	handler := func(ctx *gale.RequestCtx) {
@@ -45,7 +45,7 @@ func ExampleRequestCtx_SetContentType() {
 	// Output: text/html; charset=utf-8
 }
 
-// In the place of w.Write, io.WriteString(w, ...) and fmt.Fprintf(w, ...).
+// Instead of w.Write, io.WriteString(w, ...) and fmt.Fprintf(w, ...).
 func ExampleRequestCtx_Write() {
 	handler := func(ctx *gale.RequestCtx) {
 		ctx.Write([]byte("one"))
@@ -57,7 +57,7 @@ func ExampleRequestCtx_Write() {
 	// Output: one, two, three
 }
 
-// In the place of json.NewEncoder(w).Encode(v).
+// Instead of json.NewEncoder(w).Encode(v).
 func ExampleRequestCtx_Write_json() {
 	handler := func(ctx *gale.RequestCtx) {
 		ctx.SetContentType("application/json")
@@ -70,7 +70,7 @@ func ExampleRequestCtx_Write_json() {
 	// Output: {"answer":42}
 }
 
-// In the place of w.WriteHeader. Nothing is sent by it, so status and header can
+// Instead of w.WriteHeader. Nothing is sent by it, so status and header can
 // be set after the body, and set again.
 func ExampleRequestCtx_SetStatusCode() {
 	handler := func(ctx *gale.RequestCtx) {
@@ -83,7 +83,7 @@ func ExampleRequestCtx_SetStatusCode() {
 	// Output: 201 /things/1 created
 }
 
-// In the place of w.WriteHeader(http.StatusEarlyHints).
+// Instead of w.WriteHeader(http.StatusEarlyHints).
 func ExampleRequestCtx_EarlyHints() {
 	handler := func(ctx *gale.RequestCtx) {
 		ctx.Response.Header.Add("Link", "</style.css>; rel=preload; as=style")
@@ -98,7 +98,7 @@ func ExampleRequestCtx_EarlyHints() {
 	// 200 the page
 }
 
-// In the place of http.Error.
+// Instead of http.Error.
 func ExampleRequestCtx_Error() {
 	handler := func(ctx *gale.RequestCtx) {
 		ctx.SetBodyString("dropped")
@@ -109,7 +109,7 @@ func ExampleRequestCtx_Error() {
 	// Output: 503 come back later
 }
 
-// In the place of http.NotFound.
+// Instead of http.NotFound.
 func ExampleRequestCtx_NotFound() {
 	handler := func(ctx *gale.RequestCtx) { ctx.NotFound() }
 	r := galetest.Record(handler, galetest.NewContext("GET", "/", nil))
@@ -117,7 +117,7 @@ func ExampleRequestCtx_NotFound() {
 	// Output: 404
 }
 
-// In the place of io.Copy(w, r), of what may be large: it is sent while it is
+// Instead of io.Copy(w, r), of what may be large: it is sent while it is
 // read, and closed afterwards.
 func ExampleRequestCtx_SetBodyStream() {
 	handler := func(ctx *gale.RequestCtx) {
@@ -130,7 +130,7 @@ func ExampleRequestCtx_SetBodyStream() {
 	// Output: streamed <nil>
 }
 
-// In the place of http.Flusher: what was written is sent, and the handler goes
+// Instead of http.Flusher: what was written is sent, and the handler goes
 // on.
 func ExampleRequestCtx_Flush_parts() {
 	next := make(chan bool)
@@ -160,7 +160,7 @@ func ExampleRequestCtx_Flush_parts() {
 	// data: 1
 }
 
-// In the place of http.Hijacker: the function gets the connection when the
+// Instead of http.Hijacker: the function gets the connection when the
 // handler has returned and the response is sent.
 func ExampleRequestCtx_Hijack_echo() {
 	s := galetest.NewServer(func(ctx *gale.RequestCtx) {
@@ -189,7 +189,7 @@ func ExampleRequestCtx_Hijack_echo() {
 	// Output: 101 "hello\n"
 }
 
-// In the place of http.Hijacker, where the connection is wanted at once. It
+// Instead of http.Hijacker, where the connection is wanted at once. It
 // belongs to the caller, and nothing else is sent.
 func ExampleRequestCtx_HijackNow() {
 	s := galetest.NewServer(func(ctx *gale.RequestCtx) {
@@ -214,7 +214,7 @@ func ExampleRequestCtx_HijackNow() {
 	// Output: not even HTTP
 }
 
-// In the place of the deadlines of http.ResponseController.
+// Instead of the deadlines of http.ResponseController.
 func ExampleRequestCtx_SetWriteDeadline() {
 	s := galetest.NewServer(func(ctx *gale.RequestCtx) {
 		if err := ctx.SetWriteDeadline(time.Now().Add(time.Minute)); err != nil {
@@ -229,7 +229,7 @@ func ExampleRequestCtx_SetWriteDeadline() {
 	// Output: in time <nil>
 }
 
-// In the place of the Trailer field and http.TrailerPrefix.
+// Instead of the Trailer field and http.TrailerPrefix.
 func ExampleResponseHeader_SetTrailer() {
 	s := galetest.NewServer(func(ctx *gale.RequestCtx) {
 		ctx.Response.Header.SetTrailer("X-Sum")
@@ -248,7 +248,7 @@ func ExampleResponseHeader_SetTrailer() {
 	// Output: hello 5d41
 }
 
-// In the place of panic(http.ErrAbortHandler): the connection is closed, and the
+// Instead of panic(http.ErrAbortHandler): the connection is closed, and the
 // client sees that the response is not complete.
 func ExampleErrAbortHandler() {
 	s := galetest.NewServer(func(ctx *gale.RequestCtx) {

@@ -13,7 +13,7 @@ import (
 	"github.com/galehttp/gale/galetest"
 )
 
-// In the place of http.ListenAndServe and http.Serve.
+// Instead of http.ListenAndServe and http.Serve.
 func ExampleServe() {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -28,7 +28,7 @@ func ExampleServe() {
 	// Output: 200 hello <nil>
 }
 
-// In the place of http.Server and its Shutdown, which waits for requests that
+// Instead of http.Server and its Shutdown, which waits for requests that
 // are being answered.
 func ExampleServer_ShutdownWithContext_waits() {
 	started := make(chan bool)
@@ -63,7 +63,7 @@ func ExampleServer_ShutdownWithContext_waits() {
 	// the last answer <nil>
 }
 
-// In the place of http.ServeMux, for a few paths. Packages such as
+// Instead of http.ServeMux, for a few paths. Packages such as
 // github.com/fasthttp/router do more.
 func ExampleRequestHandler_mux() {
 	mux := func(ctx *gale.RequestCtx) {
@@ -85,7 +85,7 @@ func ExampleRequestHandler_mux() {
 	// 404
 }
 
-// In the place of functions that take and return an http.Handler.
+// Instead of functions that take and return an http.Handler.
 func ExampleRequestHandler_middleware() {
 	authorized := func(next gale.RequestHandler) gale.RequestHandler {
 		return func(ctx *gale.RequestCtx) {
@@ -101,7 +101,7 @@ func ExampleRequestHandler_middleware() {
 	// Output: 401
 }
 
-// In the place of r.Context(): RequestCtx is a context, good until the handler
+// Instead of r.Context(): RequestCtx is a context, good until the handler
 // returns; Context returns one that may be kept. Both end when the client
 // leaves.
 func ExampleRequestCtx_Done() {
@@ -127,7 +127,7 @@ func ExampleRequestCtx_Done() {
 	// Output: gale: the client has gone
 }
 
-// In the place of http.Server.ConnContext.
+// Instead of http.Server.ConnContext.
 func ExampleServer_connContext() {
 	type key struct{}
 	s := galetest.NewUnstartedServer(func(ctx *gale.RequestCtx) { fmt.Fprint(ctx, ctx.Value(key{})) })
@@ -141,7 +141,7 @@ func ExampleServer_connContext() {
 	// Output: known for the whole connection <nil>
 }
 
-// In the place of http.FileServerFS and http.FileServer, with http.StripPrefix.
+// Instead of http.FileServerFS and http.FileServer, with http.StripPrefix.
 func ExampleFS_NewRequestHandler() {
 	files := fstest.MapFS{
 		"index.html": {Data: []byte("<h1>Home</h1>")},
@@ -163,7 +163,7 @@ func ExampleFS_NewRequestHandler() {
 	// 404 text/plain; charset=utf-8 Cannot open requested path
 }
 
-// In the place of http.ServeFile and http.ServeFileFS.
+// Instead of http.ServeFile and http.ServeFileFS.
 func ExampleServeFS() {
 	files := fstest.MapFS{"report.csv": {Data: []byte("a,b\n1,2\n")}}
 	handler := func(ctx *gale.RequestCtx) {
@@ -177,7 +177,7 @@ func ExampleServeFS() {
 	// Output: 206 a,b
 }
 
-// In the place of http.TimeoutHandler.
+// Instead of http.TimeoutHandler.
 func ExampleTimeoutHandler_slow() {
 	handler := gale.TimeoutHandler(func(ctx *gale.RequestCtx) {
 		<-ctx.Done()

@@ -136,7 +136,7 @@ func ExampleRequestHandler() {
 	// GET /a: 404, 21 bytes
 }
 
-// What a middleware finds out, the handlers behind it look up.
+// A middleware passes a value to later handlers.
 func ExampleRequestCtx_SetUserValue() {
 	type user struct{ name string }
 	type userKey struct{}
@@ -331,7 +331,8 @@ func ExampleTimeoutHandler() {
 		case <-time.After(3 * time.Second): // work
 			ctx.SetBodyString("done\n")
 		case <-ctx.Done():
-			// Nobody waits any more: the time is over, or the client has gone.
+			// The response isn't wanted any more: the time is over, or the client has
+			// gone.
 		}
 	}
 	handler = gale.TimeoutHandler(gale.CompressHandler(handler), time.Second, "that took too long")

@@ -32,8 +32,10 @@ type CacheKind uint8
 // FS looks up below its root. The path is taken as it is: it isn't decoded, and
 // "?" and "#" are part of a name.
 //
-// A path with a ".." segment is refused. The path may alias memory of ctx; it
-// is read before the handler goes on, and not kept.
+// A path that ends in a slash stands for a directory, and a directory is served only
+// if that path or the client's ends in one. A slash that the client's path doesn't have
+// may follow a file's name, too. A path with a ".." segment is refused. The
+// path may alias memory of ctx; it is read before the handler goes on, and not kept.
 type PathRewriteFunc func(ctx *RequestCtx) []byte
 
 // FS holds the settings of a handler that serves files from a directory of the
@@ -42,9 +44,10 @@ type PathRewriteFunc func(ctx *RequestCtx) []byte
 //
 // The handler evaluates all conditions of RFC 9110 section 13 in their order. It
 // serves regular files only: a named pipe, a socket or a device is answered with
-// 404 at once, as a missing file is. Methods other than GET and HEAD are answered with
-// 405. A program that imports the module compat/fasthttp, or anything made for it,
-// gives POST, PUT, PATCH, DELETE and OPTIONS what it gives GET, but without ranges.
+// 404 at once, as a missing file is. So is a file with a slash after its name, such as
+// "/file.txt/". Methods other than GET and HEAD are answered with 405. A program that
+// imports the module compat/fasthttp, or anything made for it, gives POST, PUT, PATCH,
+// DELETE and OPTIONS what it gives GET, but without ranges.
 //
 // An FS must not be copied, and not be changed after NewRequestHandler.
 //
@@ -56,6 +59,14 @@ type FS struct {
 
 	// FS is where files come from, such as an embed.FS. If it is nil, they come
 	// from the directory Root of the operating system.
+	//
+	// Symbolic links are followed only while they stay inside, as below Root; see
+	// AllowSymlinksOutsideRoot. An os.DirFS, which follows all links by itself, is
+	// replaced by its directory, opened as Root is: nothing leads out of that, nor out
+	// of what os.Root.FS returns. In other trees links can be told only if they
+	// implement fs.ReadLinkFS, as those of fs.Sub do. They are looked at right before a
+	// file is opened, so that a link made in between may escape. What a tree without
+	// that interface does with links is not known here.
 	//
 	// Files that implement io.ReaderAt are opened once and shared by requests.
 	// Others are opened for each request and read from the start.
@@ -118,7 +129,7 @@ type FS struct {
 	// then absolute ones of the system, on Windows with a drive letter.
 	AllowEmptyRoot bool
 
-	// AllowSymlinksOutsideRoot follows symbolic links that lead out of Root or
+	// AllowSymlinksOutsideRoot follows symbolic links that lead out of Root, FS or
 	// CompressRoot. By default such links are answered like missing files, as
 	// are absolute ones: every step of a path is resolved below the root
 	// (os.Root), so that not even a link made in between escapes. A root that is
@@ -135,7 +146,9 @@ type FS struct {
 
 	// GenerateIndexPages lists directories that have none of IndexNames. A
 	// listing is a page of HTML without scripts; it shows 10,000 entries at
-	// most.
+	// most, and none after 1 MiB of the page. How many more there are is said at its
+	// end. A listing is cached as files are; half of the processors, rounded down but
+	// not to 0, make listings at a time, and other requests for one wait.
 	GenerateIndexPages bool
 
 	// Compress compresses files for clients that accept it, with gzip and what
@@ -155,7 +168,7 @@ type FS struct {
 	AcceptByteRange bool
 
 	// GenerateETag sends a weak entity tag made of modification time, size and
-	// content coding, the same as fasthttp's. It does for caches; If-Match and
+	// content coding, the same as fasthttp's. It is enough for caches; If-Match and
 	// If-Range ask for strong ones, see StrongETags. Files without a modification
 	// time, such as those of an embed.FS, get none.
 	GenerateETag bool
@@ -170,9 +183,9 @@ type FS struct {
 	// SkipCache opens files anew for each request.
 	SkipCache bool
 
-	// HideDotFiles answers paths with a segment that begins with a dot as if
-	// nothing was there, but for those below "/.well-known/" (RFC 8615), and
-	// leaves such names out of listings. Not in fasthttp.
+	// HideDotFiles answers paths with a segment that begins with a dot as if nothing was
+	// there, except those below "/.well-known/" (RFC 8615), and leaves such names out of
+	// listings. Not in fasthttp.
 	HideDotFiles bool
 
 	// Precompressed serves FILE.br, FILE.zst or FILE.gz in place of FILE to

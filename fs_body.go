@@ -10,14 +10,6 @@ import (
 	"github.com/galehttp/gale/internal/static"
 )
 
-// fileRanger is a body stream that is a run of bytes of a file. The server
-// sends it with sendfile where it can: n bytes from offset off, by explicit
-// offsets, since f may be shared and its position is nobody's. f stays open
-// until the stream is closed.
-type fileRanger interface {
-	fileRange() (f *os.File, off, n int64, ok bool)
-}
-
 // fileBody is a run of bytes of a shared file as the stream of a body. It holds
 // a reference to the file until it is closed, which may happen at any time and
 // more than once.
@@ -202,10 +194,12 @@ func (b *treeBody) Close() error {
 	return f.Close()
 }
 
-// sendFile makes the file at path the body of resp, for Response.SendFile. It
-// sets Last-Modified.
-func sendFile(resp *Response, path string) error {
-	f, info, err := openRegular(path)
+// SendFile makes the file at path the body, and its time of modification
+// Last-Modified; Content-Type is left to the caller. The path is taken as it
+// is: don't make it of what a client sent. The file is closed when it was sent
+// or the body is replaced.
+func (resp *Response) SendFile(path string) error {
+	f, info, err := static.OpenRegular(path)
 	if err != nil {
 		return err
 	}

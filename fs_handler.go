@@ -2,68 +2,69 @@ package gale
 
 import (
 	"bytes"
-	"os"
-	"path/filepath"
 	"runtime"
 	"strings"
 	"sync"
 
-	"github.com/galehttp/gale/internal/bytesconv"
 	"github.com/galehttp/gale/internal/compress"
 	"github.com/galehttp/gale/internal/static"
 )
 
 // fsHandler serves files. A request goes this way:
 //
-//	handle -> serve -> lookup -> (load) -> respond -> (respondRanges)
+//	handle -> serve -> store.Open -> respond -> (respondRanges)
 type fsHandler struct {
-	src        fileSource
-	root       string // the root's path, if it is one of the system's
-	rootName   string // the last segment of it
-	rootCheck  sync.Once
-	copies     copyStore // nil if copies can't be written
-	oldCopies  copyStore // where they were before they had a place of their own, or nil
-	rules      static.Rules
-	rewrite    PathRewriteFunc
-	notFound   RequestHandler
-	indexNames []string
-	maxRanges  int // 0: ranges are off
-
-	listings, etags, strongETags, precompressed bool
-
-	// compress holds the codings to compress with, codings all that may be
-	// sent, and suffixes those of the compressed copies.
-	compress, codings static.CodingSet
-	suffixes          [compress.Codings]string
-	flights           flightGroup
-
-	fsCache
+	store     *static.Store
+	rootCheck sync.Once
+	rewrite   PathRewriteFunc
+	notFound  RequestHandler
+	maxRanges int // 0: ranges are off
 }
 
 func newFSHandler(fs *FS) *fsHandler {
 	h := &fsHandler{
-		rewrite:       fs.PathRewrite,
-		notFound:      fs.PathNotFound,
-		indexNames:    fs.IndexNames,
-		listings:      fs.GenerateIndexPages,
-		etags:         fs.GenerateETag,
-		strongETags:   fs.StrongETags,
-		precompressed: fs.Precompressed,
-		rules: static.Rules{
+		rewrite:  fs.PathRewrite,
+		notFound: fs.PathNotFound,
+		store:    static.NewStore(storeSettings(fs)),
+	}
+	if fs.AcceptByteRange {
+		h.maxRanges = limitOr(fs.MaxRanges, 32, 1)
+	}
+	return h
+}
+
+// storeSettings returns those settings of fs that are about files and not requests.
+func storeSettings(fs *FS) static.Settings {
+	settings := static.Settings{
+		FS:             fs.FS,
+		Root:           fs.Root,
+		AllowEmptyRoot: fs.AllowEmptyRoot,
+		CompressRoot:   fs.CompressRoot,
+		FollowOut:      fs.AllowSymlinksOutsideRoot,
+		Rules: static.Rules{
 			Windows: runtime.GOOS == "windows",
 			Volume:  fs.Root == "" && fs.AllowEmptyRoot,
 			HideDot: fs.HideDotFiles,
 		},
+		IndexNames:    fs.IndexNames,
+		Listings:      fs.GenerateIndexPages,
+		ETags:         fs.GenerateETag,
+		StrongETags:   fs.StrongETags,
+		Precompressed: fs.Precompressed,
+		Suffixes:      copySuffixes(fs),
+		MaxOpenFiles:  limitOr(fs.MaxOpenFiles, 256, 0),
+		Stop:          fs.CleanStop,
+		Recovered:     recovered,
 	}
-	h.setSource(fs)
-	h.setCodings(fs)
-	if fs.AcceptByteRange {
-		h.maxRanges = limitOr(fs.MaxRanges, 32, 1)
+	settings.Compress, settings.Codings = fsCodings(fs)
+	switch {
+	case fs.SkipCache:
+	case fs.CacheDuration <= 0:
+		settings.MaxAge = FSHandlerCacheDuration
+	default:
+		settings.MaxAge = fs.CacheDuration
 	}
-	if !fs.SkipCache {
-		h.fsCache.init(fs, h.rest)
-	}
-	return h
+	return settings
 }
 
 // limitOr returns n, or def for 0, or none below 0.
@@ -77,48 +78,25 @@ func limitOr(n, def, none int) int {
 	return n
 }
 
-func (h *fsHandler) setSource(fs *FS) {
-	if fs.FS != nil {
-		h.src = treeSource{fs.FS, string(static.AppendName(nil, []byte(filepath.ToSlash(fs.Root))))}
-		return
-	}
-	root := absDir(fs.Root, fs.AllowEmptyRoot)
-	h.root, h.rootName = root, filepath.Base(root)
-	src := newOSSource(root, fs.AllowSymlinksOutsideRoot)
-	h.src, h.copies = src, src
-	if fs.CompressRoot != "" {
-		h.oldCopies = src
-		h.copies = newOSSource(absDir(fs.CompressRoot, false), fs.AllowSymlinksOutsideRoot)
-	}
-}
-
-// absDir makes dir absolute, so that it stays the same when the program changes
-// its working directory. It stays empty if that is allowed.
-func absDir(dir string, allowEmpty bool) string {
-	if dir == "" && allowEmpty {
-		return ""
-	}
-	if abs, err := filepath.Abs(filepath.FromSlash(dir)); err == nil {
-		return abs
-	}
-	return dir
-}
-
-// setCodings works out which codings to use and what their copies are called.
-func (h *fsHandler) setCodings(fs *FS) {
+// fsCodings returns the codings to compress with, and all that may be sent.
+func fsCodings(fs *FS) (use, send static.CodingSet) {
 	if fs.Compress {
-		h.compress = static.Of(compress.Gzip)
+		use = static.Of(compress.Gzip)
 		if fs.CompressBrotli {
-			h.compress |= static.Of(compress.Brotli)
+			use |= static.Of(compress.Brotli)
 		}
 		if fs.CompressZstd {
-			h.compress |= static.Of(compress.Zstd)
+			use |= static.Of(compress.Zstd)
 		}
 	}
-	h.codings = h.compress
-	if h.precompressed {
-		h.codings = static.Of(compress.Gzip, compress.Brotli, compress.Zstd)
+	if fs.Precompressed {
+		return use, static.Of(compress.Gzip, compress.Brotli, compress.Zstd)
 	}
+	return use, use
+}
+
+// copySuffixes returns the suffixes of the names of compressed copies.
+func copySuffixes(fs *FS) (suffixes [compress.Codings]string) {
 	for c := compress.Gzip; c < compress.Codings; c++ {
 		suffix := fs.CompressedFileSuffixes[c.String()]
 		if suffix == "" && c == compress.Gzip {
@@ -129,20 +107,13 @@ func (h *fsHandler) setCodings(fs *FS) {
 		}
 		// Copies in two codings must not have one name.
 		for o := compress.Gzip; o < c; o++ {
-			if h.suffixes[o] == suffix {
+			if suffixes[o] == suffix {
 				suffix += "." + c.String()
 			}
 		}
-		h.suffixes[c] = strings.ReplaceAll(suffix, "/", "_")
+		suffixes[c] = strings.ReplaceAll(suffix, "/", "_")
 	}
-}
-
-// rest lets go of the directories between requests.
-func (h *fsHandler) rest() {
-	h.src.rest()
-	if h.copies != nil {
-		h.copies.rest()
-	}
+	return suffixes
 }
 
 // handle is the RequestHandler of an FS.
@@ -152,17 +123,11 @@ func (h *fsHandler) handle(ctx *RequestCtx) {
 		ctx.Response.Header.Set(HeaderAllow, "GET, HEAD")
 		return
 	}
-	path := ctx.Path()
+	path, slash := ctx.Path(), static.EndsInSlash(ctx.Path())
 	if h.rewrite != nil {
 		path = h.rewrite(ctx)
 	}
-	// A directory is asked for by a slash at the end. The client's path counts
-	// as well as a rewritten one, or it could be redirected for ever.
-	var buf [256]byte
-	if endsInSlash(ctx.Path()) && !endsInSlash(path) {
-		path = append(append(buf[:0], path...), '/')
-	}
-	h.serve(ctx, path, h.codings)
+	h.serve(ctx, path, h.store.Codings, slash, h.rewrite != nil && !slash && static.EndsInSlash(path))
 }
 
 // servesMethod tells if a method may get a file: GET and HEAD. With fsAnswersAll
@@ -179,7 +144,13 @@ func servesMethod(method []byte) bool {
 }
 
 // serve answers with the file at path, in one of the codings on offer.
-func (h *fsHandler) serve(ctx *RequestCtx, path []byte, offer static.CodingSet) {
+//
+// A path with a slash at the end stands for a directory. If dirToo is set, one
+// without it does too: the client's path has a slash, though the rewritten one has
+// none, and to be redirected to the path that was asked for would never end. If
+// fileToo is set, one with a slash stands for a file as well: a rewriter has added it,
+// as Fiber's does to every path, and no client gets to see it.
+func (h *fsHandler) serve(ctx *RequestCtx, path []byte, offer static.CodingSet, dirToo, fileToo bool) {
 	var accept []byte
 	negotiated := false
 	if offer != 0 {
@@ -191,22 +162,28 @@ func (h *fsHandler) serve(ctx *RequestCtx, path []byte, offer static.CodingSet) 
 	}
 	for {
 		coding := static.ChooseCoding(accept, offer)
-		e, err := h.lookup(path, coding)
+		e, err := h.store.Open(path, coding)
+		if err == static.ErrIsDir && dirToo {
+			path, dirToo = append(path[:len(path):len(path)], '/'), false
+			continue
+		}
+		if err == static.ErrIsFile && fileToo {
+			path, fileToo = bytes.TrimRight(path, "/"), false
+			continue
+		}
 		if err != nil {
 			h.fail(ctx, path, err)
 			return
 		}
-		if !e.absent {
+		if !e.Absent {
 			h.respond(ctx, e, negotiated)
 			return
 		}
-		if offer &^= static.Of(coding); e.neverCoded {
+		if offer &^= static.Of(coding); e.NeverCoded {
 			offer = 0
 		}
 	}
 }
-
-func endsInSlash(path []byte) bool { return len(path) > 0 && path[len(path)-1] == '/' }
 
 // wantsRange tells if the request is one for ranges, which are those of the
 // file itself and not of a compressed variant.
@@ -217,18 +194,18 @@ func (h *fsHandler) wantsRange(ctx *RequestCtx) bool {
 // fail answers for a path that can't be served.
 func (h *fsHandler) fail(ctx *RequestCtx, path []byte, err error) {
 	switch err {
-	case errBadPath:
+	case static.ErrZeroByte:
 		ctx.Error("Bad Request", StatusBadRequest)
-	case errDotDot:
+	case static.ErrDotDot:
 		ctx.Error("Internal Server Error", StatusInternalServerError)
 		ctx.Logger().Printf("cannot serve path with '..' path segment due to security reasons: %q", string(path))
-	case errIsDir:
+	case static.ErrIsDir:
 		h.redirect(ctx, path)
-	case errNoIndex:
+	case static.ErrNoIndex:
 		ctx.Error("Directory index is forbidden", StatusForbidden)
 	default:
 		h.checkRoot(ctx)
-		if isTooManyFiles(err) {
+		if static.IsTooManyFiles(err) {
 			ctx.Logger().Printf("cannot open file %q: %s", string(path), err)
 			ctx.Error("Service Unavailable", StatusServiceUnavailable)
 			return
@@ -246,23 +223,20 @@ func (h *fsHandler) fail(ctx *RequestCtx, path []byte, err error) {
 // root.
 func (h *fsHandler) checkRoot(ctx *RequestCtx) {
 	h.rootCheck.Do(func() {
-		if h.root == "" {
-			return
-		}
-		if _, err := os.Stat(h.root); err != nil {
-			ctx.Logger().Printf("FS.Root %q can't be served: %v", h.root, err)
+		if root, err := h.store.CheckRoot(); err != nil {
+			ctx.Logger().Printf("FS.Root %q can't be served: %v", root, err)
 		}
 	})
 }
 
 // redirect leads to the same directory with a slash at the end. If the client's
 // path has one, a handler has asked for another directory: that is the last
-// segment of path then, for where it lies in the system is nobody's business.
+// segment of path then, for clients must not learn where it lies in the system.
 func (h *fsHandler) redirect(ctx *RequestCtx, path []byte) {
 	from := ctx.Path()
-	if endsInSlash(from) {
+	if static.EndsInSlash(from) {
 		from = path
-		if h.rules.Volume {
+		if h.store.Rules.Volume {
 			from = path[bytes.LastIndexByte(path, '/')+1:]
 		}
 	}
@@ -274,9 +248,9 @@ func (h *fsHandler) redirect(ctx *RequestCtx, path []byte) {
 // respond answers with e, of which it takes over a reference. negotiated says
 // that the request might have got the file in another coding. One that names no
 // coding can't: its answer is good for all, and needs no Vary.
-func (h *fsHandler) respond(ctx *RequestCtx, e *fsEntry, negotiated bool) {
+func (h *fsHandler) respond(ctx *RequestCtx, e *static.Entry, negotiated bool) {
 	head := ctx.IsHead()
-	outcome := evaluate(&ctx.Request.Header, e.valid, head || ctx.IsGet())
+	outcome := evaluate(&ctx.Request.Header, e.Valid, head || ctx.IsGet())
 	if outcome == static.Failed {
 		e.Release()
 		ctx.Response.ResetBody()
@@ -284,14 +258,14 @@ func (h *fsHandler) respond(ctx *RequestCtx, e *fsEntry, negotiated bool) {
 		return
 	}
 	header := &ctx.Response.Header
-	if negotiated && e.varies {
+	if negotiated && e.Varies {
 		addVary(header, HeaderAcceptEncoding)
 	}
-	if len(e.lastModified) > 0 {
-		header.SetBytesV(HeaderLastModified, e.lastModified)
+	if len(e.LastModified) > 0 {
+		header.SetBytesV(HeaderLastModified, e.LastModified)
 	}
-	if len(e.valid.ETag) > 0 {
-		header.SetBytesV(HeaderETag, e.valid.ETag)
+	if len(e.Valid.ETag) > 0 {
+		header.SetBytesV(HeaderETag, e.Valid.ETag)
 	}
 	if outcome == static.NotModified {
 		e.Release()
@@ -299,13 +273,13 @@ func (h *fsHandler) respond(ctx *RequestCtx, e *fsEntry, negotiated bool) {
 		ctx.Response.SetStatusCode(StatusNotModified)
 		return
 	}
-	if e.listing {
+	if e.Listing {
 		header.Set(HeaderXContentTypeOptions, "nosniff")
 	}
-	if e.coding != compress.Identity {
-		header.Set(HeaderContentEncoding, e.coding.String())
+	if e.Coding != compress.Identity {
+		header.Set(HeaderContentEncoding, e.Coding.String())
 	}
-	header.SetContentType(e.contentType)
+	header.SetContentType(e.ContentType)
 	if h.maxRanges > 0 {
 		header.Set(HeaderAcceptRanges, "bytes")
 		if (head || ctx.IsGet()) && h.respondRanges(ctx, e, head) {
@@ -313,14 +287,12 @@ func (h *fsHandler) respond(ctx *RequestCtx, e *fsEntry, negotiated bool) {
 		}
 	}
 	ctx.SetStatusCode(StatusOK)
-	h.setBody(ctx, e, static.Range{Length: e.size}, head)
+	h.setBody(ctx, e, static.Range{Length: e.Size}, head)
 }
 
-// evaluate weighs the conditions in a request's head.
-//
-// If-None-Match counts for representations that have a tag: a tag that a client
-// holds for one without came from elsewhere, and tells less than the date does.
-// "*" counts for all (RFC 9110 section 13.1.2).
+// evaluate weighs the conditions in a request's head. If-Match and If-None-Match count
+// when they are there, whatever their value is and also if the file has no tag: the
+// dates beside them are then ignored (RFC 9110 sections 13.1.3 and 13.1.4).
 func evaluate(header *RequestHeader, v static.Validators, readOnly bool) static.Outcome {
 	c := static.Conditions{
 		IfModifiedSince:   header.Peek(HeaderIfModifiedSince),
@@ -329,10 +301,10 @@ func evaluate(header *RequestHeader, v static.Validators, readOnly bool) static.
 	}
 	// PeekAll returns memory that its next call takes again.
 	var match, none [4][]byte
-	if len(header.Peek(HeaderIfMatch)) > 0 {
+	if header.Peek(HeaderIfMatch) != nil {
 		c.IfMatch = append(match[:0], header.PeekAll(HeaderIfMatch)...)
 	}
-	if one := header.Peek(HeaderIfNoneMatch); len(one) > 0 && (len(v.ETag) > 0 || string(bytesconv.TrimOWS(one)) == "*") {
+	if header.Peek(HeaderIfNoneMatch) != nil {
 		c.IfNoneMatch = append(none[:0], header.PeekAll(HeaderIfNoneMatch)...)
 	}
 	return c.Evaluate(v)
@@ -340,21 +312,21 @@ func evaluate(header *RequestHeader, v static.Validators, readOnly bool) static.
 
 // setBody makes r of e the body, of which HEAD gets the length only. It takes
 // over a reference to e.
-func (h *fsHandler) setBody(ctx *RequestCtx, e *fsEntry, r static.Range, head bool) {
+func (h *fsHandler) setBody(ctx *RequestCtx, e *static.Entry, r static.Range, head bool) {
 	resp := &ctx.Response
 	switch {
-	case e.data != nil || e.size == 0:
-		resp.SetBodyRaw(e.data[r.Start : r.Start+r.Length : r.Start+r.Length])
+	case e.Data != nil || e.Size == 0:
+		resp.setBodyShared(e.Data[r.Start : r.Start+r.Length : r.Start+r.Length])
 		resp.SkipBody = resp.SkipBody || head
 	case head:
 		e.Release()
 		resp.ResetBody()
 		resp.SkipBody = true
 		resp.Header.setLength(r.Length)
-	case e.file != nil:
-		setStream(resp, newFileBody(e.file, r.Start, r.Length), r.Length)
+	case e.File != nil:
+		setStream(resp, newFileBody(e.File, r.Start, r.Length), r.Length)
 	default:
-		f, info, err := h.src.open(e.reopen)
+		f, info, err := h.store.Reopen(e)
 		if err != nil || !info.Mode().IsRegular() || info.Size() < r.Start+r.Length {
 			if err == nil {
 				f.Close()

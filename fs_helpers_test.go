@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -28,18 +29,29 @@ func mustStat(t *testing.T, name string) fs.FileInfo {
 	return info
 }
 
-func readFrom(t *testing.T, src fileSource, name string) string {
-	t.Helper()
-	f, _, err := src.open(name)
+// countedFS counts the files of an os.DirFS that are open.
+type countedFS struct {
+	fs.FS
+	open *atomic.Int32
+}
+
+func (c countedFS) Open(name string) (fs.File, error) {
+	f, err := c.FS.Open(name)
 	if err != nil {
-		return ""
+		return nil, err
 	}
-	defer f.Close()
-	b, err := io.ReadAll(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(b)
+	c.open.Add(1)
+	return countedFile{f.(*os.File), c.open}, nil
+}
+
+type countedFile struct {
+	*os.File
+	open *atomic.Int32
+}
+
+func (f countedFile) Close() error {
+	f.open.Add(-1)
+	return f.File.Close()
 }
 
 // fsAnswer is a response as a test wants to see it.

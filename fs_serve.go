@@ -53,7 +53,8 @@ func ServeFileBytesUncompressed(ctx *RequestCtx, path []byte) {
 
 // ServeFS answers with the file at path in filesystem, as ServeFile does with
 // those of the system. path is relative to the root of filesystem, with or
-// without a slash in front; it can't lead out of it.
+// without a slash in front; it can't lead out of it, nor can symbolic links where FS.FS
+// says so.
 //
 // A name that would be another one as a URI is answered with 404, as in ServeFile;
 // ServeFSLiteral takes every name as it is.
@@ -123,9 +124,9 @@ func serveFile(ctx *RequestCtx, path string, compressed bool) {
 	}
 	var offer static.CodingSet
 	if compressed {
-		offer = h.codings
+		offer = h.store.Codings
 	}
-	h.serve(ctx, bytesconv.S2B(abs), offer)
+	h.serve(ctx, bytesconv.S2B(abs), offer, false, false)
 }
 
 // treeFiles are the handlers that ServeFS keeps. They are few, since programs
@@ -180,7 +181,7 @@ func serveTree(ctx *RequestCtx, filesystem fs.FS, name string) {
 	if strings.HasSuffix(name, "/") && clean != "/" {
 		clean += "/"
 	}
-	h.serve(ctx, bytesconv.S2B(clean), h.codings)
+	h.serve(ctx, bytesconv.S2B(clean), h.store.Codings, false, false)
 }
 
 // ParseByteRange parses the value of a Range field that asks for one range of

@@ -2,11 +2,14 @@ package gale
 
 import (
 	"embed"
+	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/fstest"
 	"testing/synctest"
@@ -74,7 +77,7 @@ func TestFSOverTCP(t *testing.T) {
 		t.Errorf("HTTP/1.0: %d bytes, %.200q", len(s), s)
 	}
 	s = overTCP(t, func(ctx *RequestCtx) {
-		if err := sendFile(&ctx.Response, "fs.go"); err != nil {
+		if err := ctx.Response.SendFile("fs.go"); err != nil {
 			t.Error(err)
 		}
 	}, "GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
@@ -134,10 +137,10 @@ func TestFSRedirect(t *testing.T) {
 func TestFSRewrittenPaths(t *testing.T) {
 	root := fsTree(t)
 	for path, want := range map[string]int{
-		"/hello.txt": 200, "hello.txt": 200, "//hello.txt": 200, "/./hello.txt": 200, "/hello.txt/": 200,
+		"/hello.txt": 200, "hello.txt": 200, "//hello.txt": 200, "/./hello.txt": 200, "/hello.txt/": 404, "/hello.txt/.": 404, "/hello.txt//": 404, "/indexed": 200,
 		"/../secret.txt": 500, "../secret.txt": 500, "/sub/../hello.txt": 500, "..": 500, "/a\x00": 400, "/..a": 404,
 	} {
-		fs := &FS{Root: root, PathRewrite: func(*RequestCtx) []byte { return []byte(path) }}
+		fs := &FS{Root: root, IndexNames: []string{"index.html"}, PathRewrite: func(*RequestCtx) []byte { return []byte(path) }}
 		if a := ask(t, fs.NewRequestHandler(), "GET", "/"); a.status != want {
 			t.Errorf("%q: %d, want %d", path, a.status, want)
 		}
@@ -276,33 +279,34 @@ func TestFSCacheSeesChanges(t *testing.T) {
 		if a := ask(t, h, "GET", "/changing.txt"); a.status != 404 {
 			t.Errorf("%d: it is gone", a.status)
 		}
-	}) // waits for timers and goroutines: the handler leaves none behind
+	}) // waits for timers and goroutines: the handler leaves none
 }
 
 func TestFSLetsGoOfFiles(t *testing.T) {
 	root := fsTree(t)
 	synctest.Test(t, func(t *testing.T) {
 		stop := make(chan struct{})
-		h := newFSHandler(&FS{Root: root, CleanStop: stop})
+		var open atomic.Int32
+		h := newFSHandler(&FS{FS: countedFS{os.DirFS(root), &open}, CleanStop: stop})
 		ask(t, h.handle, "GET", "/big.txt")
-		if _, _, files := h.cache.Stats(); files != 1 {
-			t.Errorf("%d files open", files)
+		if n := open.Load(); n != 1 {
+			t.Errorf("%d files open, want the cached one", n)
 		}
 		time.Sleep(4 * FSHandlerCacheDuration)
-		if n, _, _ := h.cache.Stats(); n != 0 || h.armed.Load() || h.src.(*rootDir).root != nil {
-			t.Errorf("%d entries, armed %v, root %v after a long rest", n, h.armed.Load(), h.src.(*rootDir).root)
+		if n := open.Load(); n != 0 {
+			t.Errorf("%d files open after a long rest", n)
 		}
 		ask(t, h.handle, "GET", "/big.txt")
 		close(stop)
 		time.Sleep(FSHandlerCacheDuration + 1)
-		if n, _, _ := h.cache.Stats(); n != 0 {
-			t.Errorf("%d entries after CleanStop", n)
+		if n := open.Load(); n != 0 {
+			t.Errorf("%d files open after CleanStop", n)
 		}
 		if a := ask(t, h.handle, "GET", "/big.txt"); a.status != 200 {
 			t.Errorf("after CleanStop: %d", a.status)
 		}
-		if n, _, _ := h.cache.Stats(); n != 0 {
-			t.Errorf("%d entries cached after CleanStop", n)
+		if n := open.Load(); n != 0 {
+			t.Errorf("%d files are kept open after CleanStop", n)
 		}
 	})
 }
@@ -397,6 +401,250 @@ func TestFSRootIsFile(t *testing.T) {
 		}
 		if a := ask(t, h, "GET", "/"); a.get("Content-Type") != "text/plain; charset=utf-8" {
 			t.Errorf("Content-Type %q", a.get("Content-Type"))
+		}
+	}
+}
+
+// A slash after the name of a file doesn't stand for the file, by whichever way and in
+// whichever coding it is asked for, nor once the file is cached. Where the path is
+// rewritten, the slash of what it becomes counts, unless the client's has none.
+func TestFSFileWithSlash(t *testing.T) {
+	root := fsTree(t)
+	write(t, filepath.Join(root, "text.txt"), strings.Repeat("text ", 100))
+	write(t, filepath.Join(root, "sibling.txt"), "plain")
+	write(t, filepath.Join(root, "sibling.txt.gz"), "packed")
+	fixed := func(path string) PathRewriteFunc { return func(*RequestCtx) []byte { return []byte(path) } }
+	for what, h := range map[string]RequestHandler{
+		"FS":            (&FS{Root: root, IndexNames: []string{"index.html"}, GenerateIndexPages: true}).NewRequestHandler(),
+		"compressing":   (&FS{Root: root, Compress: true, CompressBrotli: true, Precompressed: true, SkipCache: true}).NewRequestHandler(),
+		"a tree":        (&FS{FS: os.DirFS(root), AcceptByteRange: true}).NewRequestHandler(),
+		"links allowed": (&FS{Root: root, AllowSymlinksOutsideRoot: true}).NewRequestHandler(),
+		"ServeFS":       func(ctx *RequestCtx) { ServeFS(ctx, os.DirFS(root), string(ctx.Path())) },
+		"ServeFile":     func(ctx *RequestCtx) { ServeFile(ctx, root+string(ctx.Path())) },
+		"prefix":        (&FS{Root: root, PathRewrite: func(ctx *RequestCtx) []byte { return ctx.Path()[:len(ctx.Path()):len(ctx.Path())] }}).NewRequestHandler(),
+	} {
+		for range 2 {
+			for target, want := range map[string]int{
+				"/hello.txt": 200, "/hello.txt/": 404, "/hello.txt%2f": 404, "/hello.txt//": 404, "/hello.txt/./": 404, "/hello.txt/x": 404,
+				"/big.txt/": 404, "/sub/a.txt/": 404, "/text.txt": 200, "/text.txt/": 404, "/sibling.txt/": 404, "/zero.txt/": 404,
+				"/indexed/index.html/": 404,
+			} {
+				for _, field := range []string{"A: b", "Accept-Encoding: gzip, br", "Range: bytes=0-1"} {
+					if a := ask(t, h, "GET", target, field); a.status != want && !(want == 200 && a.status == 206) {
+						t.Errorf("%s: %s with %s: %d, want %d", what, target, field, a.status, want)
+					}
+				}
+			}
+		}
+	}
+	for path, want := range map[string]int{"/hello.txt": 200, "/hello.txt/": 404, "/sub": 403, "/sub/": 403, "/indexed": 200} {
+		for _, target := range []string{"/", "/x/", "/x/y/"} {
+			h := (&FS{Root: root, PathRewrite: fixed(path), IndexNames: []string{"index.html"}}).NewRequestHandler()
+			if a := ask(t, h, "GET", target); a.status != want {
+				t.Errorf("%s as %s: %d, want %d", target, path, a.status, want)
+			}
+		}
+	}
+	slashed := (&FS{Root: root, IndexNames: []string{"index.html"}, PathRewrite: func(ctx *RequestCtx) []byte {
+		return append(ctx.Path()[:len(ctx.Path()):len(ctx.Path())], '/')
+	}}).NewRequestHandler()
+	for range 2 {
+		for target, want := range map[string]int{"/hello.txt": 200, "/hello.txt/": 404, "/indexed": 200, "/indexed/": 200, "/sub": 403, "/none": 404} {
+			if a := ask(t, slashed, "GET", target); a.status != want {
+				t.Errorf("%s with a slash added: %d, want %d", target, a.status, want)
+			}
+		}
+	}
+}
+
+// listedTree is a directory with many files. It counts how often it is listed, and each
+// listing waits for gate, if there is one.
+type listedTree struct {
+	names []fs.DirEntry
+	reads atomic.Int32
+	gate  chan struct{}
+}
+
+func newListedTree(t *testing.T, n int, name string) *listedTree {
+	files := fstest.MapFS{}
+	for i := range n {
+		files[fmt.Sprintf("%05d%s", i, name)] = &fstest.MapFile{}
+	}
+	entries, err := files.ReadDir(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &listedTree{names: entries}
+}
+
+func (l *listedTree) Open(name string) (fs.File, error) {
+	if name != "." {
+		return nil, fs.ErrNotExist
+	}
+	return &listedDir{tree: l, rest: l.names}, nil
+}
+
+type listedDir struct {
+	tree *listedTree
+	rest []fs.DirEntry
+}
+
+func (d *listedDir) Stat() (fs.FileInfo, error) { return fstest.MapFS{}.Stat(".") }
+func (d *listedDir) Read([]byte) (int, error)   { return 0, fs.ErrInvalid }
+func (d *listedDir) Close() error               { return nil }
+
+func (d *listedDir) ReadDir(n int) ([]fs.DirEntry, error) {
+	if len(d.rest) == len(d.tree.names) {
+		d.tree.reads.Add(1)
+		if d.tree.gate != nil {
+			<-d.tree.gate
+		}
+	}
+	batch := d.rest[:min(n, len(d.rest))]
+	if d.rest = d.rest[len(batch):]; len(batch) == 0 {
+		return nil, io.EOF
+	}
+	return batch, nil
+}
+
+// The bounds of a listing, see FS.GenerateIndexPages.
+const (
+	maxListed   = 10_000
+	maxListRead = 100_000
+	maxListing  = 1 << 20
+)
+
+// However many names there are and however long they are, a listing has a bound, says
+// how many are left out, and is made once as long as it is in the cache.
+func TestFSBigListing(t *testing.T) {
+	for _, tt := range []struct {
+		n    int
+		name string
+	}{{20, "n"}, {10_500, "n"}, {9_000, strings.Repeat("n", 60)}, {5_000, strings.Repeat("<", 240)}, {150_000, "n"}} {
+		tree := newListedTree(t, tt.n, tt.name)
+		h := (&FS{FS: tree, GenerateIndexPages: true}).NewRequestHandler()
+		for range 3 {
+			page := ask(t, h, "GET", "/").body
+			if len(page) > maxListing+8<<10 {
+				t.Fatalf("%d names like %.5s: %d bytes", tt.n, tt.name, len(page))
+			}
+			shown := strings.Count(page, "<tr><td")
+			more := 0
+			if _, rest, ok := strings.Cut(page, "<p>and "); ok {
+				fmt.Sscan(rest, &more)
+			}
+			if want := min(tt.n, maxListRead); shown+more != want || shown > maxListed || more < 0 {
+				t.Errorf("%d names like %.5s: %d shown and %d more", tt.n, tt.name, shown, more)
+			}
+		}
+		if n := tree.reads.Load(); n != 1 {
+			t.Errorf("%d names like %.5s: read %d times", tt.n, tt.name, n)
+		}
+	}
+}
+
+// Requests for a listing that is being made wait for it, with a cache or without.
+func TestFSListingIsMadeOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tree := newListedTree(t, 100, "n")
+		tree.gate = make(chan struct{})
+		h := (&FS{FS: tree, GenerateIndexPages: true, SkipCache: true}).NewRequestHandler()
+		var wg sync.WaitGroup
+		for range 10 {
+			wg.Go(func() {
+				if a := ask(t, h, "GET", "/"); strings.Count(a.body, "<tr><td") != 100 {
+					t.Errorf("%d, %d bytes", a.status, len(a.body))
+				}
+			})
+		}
+		synctest.Wait() // one reads, the others wait for it
+		close(tree.gate)
+		wg.Wait()
+		if n := tree.reads.Load(); n != 1 {
+			t.Errorf("read %d times", n)
+		}
+	})
+}
+
+// What a middleware does to a body stays in its response, though small files and
+// listings are kept in memory.
+func TestFSBodyIsTheResponses(t *testing.T) {
+	root := fsTree(t)
+	write(t, filepath.Join(root, "text.txt"), strings.Repeat("text ", 100))
+	h := (&FS{Root: root, GenerateIndexPages: true, Compress: true, AcceptByteRange: true, CompressRoot: filepath.Join(root, "hello.txt", "none")}).NewRequestHandler()
+	spoil := func(b []byte) {
+		for i := range b {
+			b[i] = 'X'
+		}
+		_ = append(b, "more"...)
+	}
+	for what, change := range map[string]func(*Response){
+		"Body":                 func(r *Response) { spoil(r.Body()) },
+		"Body twice":           func(r *Response) { r.Body(); spoil(r.Body()) },
+		"BodyUncompressed":     func(r *Response) { b, _ := r.BodyUncompressed(); spoil(b) },
+		"SwapBody":             func(r *Response) { spoil(r.SwapBody(nil)) },
+		"SwapBody of another":  func(r *Response) { spoil(r.SwapBody([]byte("a"))); spoil(r.Body()) },
+		"AppendBody":           func(r *Response) { r.AppendBodyString("more"); spoil(r.Body()) },
+		"a copy":               func(r *Response) { var to Response; r.CopyTo(&to); spoil(to.Body()) },
+		"SetBody of itself":    func(r *Response) { r.SetBody(r.Body()); spoil(r.Body()) },
+		"BodyWriter":           func(r *Response) { _, _ = r.BodyWriter().Write([]byte("more")); spoil(r.Body()) },
+		"Body after ResetBody": func(r *Response) { r.ResetBody(); spoil(r.Body()) },
+		"Body after SetBodyRaw": func(r *Response) {
+			mine := []byte("mine")
+			if r.SetBodyRaw(mine); &r.Body()[0] != &mine[0] {
+				t.Error("a raw body is copied")
+			}
+		},
+	} {
+		for _, target := range []string{"/hello.txt", "/text.txt", "/sub/"} {
+			for _, field := range []string{"A: b", "Accept-Encoding: gzip", "Range: bytes=2-5"} {
+				before := ask(t, h, "GET", target, field).body
+				ask(t, func(ctx *RequestCtx) { h(ctx); change(&ctx.Response); ctx.Response.ResetBody() }, "GET", target, field)
+				if after := ask(t, h, "GET", target, field).body; after != before || before == "" {
+					t.Fatalf("%s of %s with %s: the next request gets %q, want %q", what, target, field, after, before)
+				}
+			}
+		}
+	}
+	// The one that changes it gets what it changed.
+	a := ask(t, func(ctx *RequestCtx) { h(ctx); ctx.Response.Body()[0] = '!' }, "GET", "/hello.txt")
+	if a.body != "!"+alphabet[1:] {
+		t.Errorf("the changed body is %q", a.body)
+	}
+}
+
+// Dates are ignored beside tags, also for a file that has none (RFC 9110 sections 13.1.3
+// and 13.1.4).
+func TestFSDatesBesideTags(t *testing.T) {
+	const before, date, after = "Thu, 01 Jan 2026 00:00:00 GMT", "Fri, 02 Jan 2026 03:04:05 GMT", "Sat, 03 Jan 2026 00:00:00 GMT"
+	root := fsTree(t)
+	for what, fs := range map[string]*FS{"no tags": {Root: root}, "weak tags": {Root: root, GenerateETag: true}, "strong tags": {Root: root, StrongETags: true, AcceptByteRange: true}} {
+		h := fs.NewRequestHandler()
+		for _, tt := range []struct {
+			fields []string
+			want   int
+		}{
+			{[]string{`If-None-Match: "x"`, "If-Modified-Since: " + after}, 200},
+			{[]string{`If-None-Match: W/"x"`, "If-Modified-Since: " + date}, 200},
+			{[]string{`If-None-Match: "x"`, `If-None-Match: "y"`, "If-Modified-Since: " + after}, 200},
+			{[]string{"If-None-Match: x", "If-Modified-Since: " + after}, 200},
+			{[]string{"If-None-Match: ", "If-Modified-Since: " + after}, 200},
+			{[]string{`If-None-Match: ""`, "If-Modified-Since: " + after}, 200},
+			{[]string{"If-None-Match: *", "If-Modified-Since: " + before}, 304},
+			{[]string{"If-Match: *", "If-Unmodified-Since: " + before}, 200},
+			{[]string{`If-Match: "x"`, "If-Unmodified-Since: " + after}, 412},
+			{[]string{`If-Match: ""`, "If-Unmodified-Since: " + after}, 412},
+			{[]string{"If-Match: ", "If-Unmodified-Since: " + after}, 412},
+			{[]string{"If-Modified-Since: " + after}, 304},
+			{[]string{"If-Unmodified-Since: " + before}, 412},
+		} {
+			for _, method := range []string{"GET", "HEAD"} {
+				for _, more := range []string{"A: b", "Range: bytes=0-30"} {
+					if a := ask(t, h, method, "/hello.txt", append(tt.fields, more)...); a.status != tt.want && !(tt.want == 200 && a.status == 206) {
+						t.Errorf("%s: %s with %q, %s: %d, want %d", what, method, tt.fields, more, a.status, tt.want)
+					}
+				}
+			}
 		}
 	}
 }

@@ -30,7 +30,7 @@ const browserHead = "GET /search?q=gale HTTP/1.1\r\n" +
 
 func parsedRequest(t testing.TB, s string) *RequestHeader {
 	h := new(RequestHeader)
-	if _, err := h1.ParseRequest([]byte(s), &h.s, nil); err != nil {
+	if _, err := h1.ParseRequest([]byte(s), &h.s.RequestHead, nil); err != nil {
 		t.Fatal(err)
 	}
 	return h

@@ -12,35 +12,36 @@ import (
 	"github.com/galehttp/gale/internal/msg"
 )
 
-// Read reads a request head from r, which stands behind its empty line
-// afterwards. The head must fit into r's buffer; otherwise the error is an
-// [ErrSmallBuffer]. Settings such as DisableNormalizing stay.
+// Read reads a request head from r, up to and including its empty line. The head must fit
+// into r's buffer; otherwise the error is an [ErrSmallBuffer]. Settings such as
+// DisableNormalizing stay.
 //
 // The error is io.EOF if r ends before the first byte, an [ErrNothingRead] if r
 // fails before it; a head that breaks the rules of RFC 9112 is an error that
 // quotes it. The header is empty then.
 //
-// Other than a server, Read takes some of what old programs wrote, such as bare LFs
+// Unlike a server, Read accepts some of what old programs wrote, such as bare LFs
 // for CRLFs and folded fields, which it joins (sections 2.2 and 5.2). A head whose
 // last two line ends are not both CRLF is read only once CRLF CRLF comes somewhere
-// behind it. Several Host fields are an error unless DisableSpecialHeader was
+// after it. Several Host fields are an error unless DisableSpecialHeader was
 // called: then they stay, and Host is the first.
 func (h *RequestHeader) Read(r *bufio.Reader) error {
-	h.resetFields()
+	h.s.Reset()
 	lim := bufferLimits(r)
-	lim.Hosts = h.noSpecial
+	lim.Hosts = h.s.NoSpecial
 	err := readHead(r, "request", h.hideContents, func(b []byte) (int, error) {
-		return h1.ParseRequest(b, &h.s, lim)
+		return h1.ParseRequest(b, &h.s.RequestHead, lim)
 	})
 	if err != nil {
-		h.resetFields()
+		h.s.Reset()
 	}
+	h.s.Trailers.Open = h.s.ContentLength == msg.LenChunked
 	return err
 }
 
-// Read reads a response head from r, which stands behind its empty line
-// afterwards. The head must fit into r's buffer; otherwise the error is an
-// [ErrSmallBuffer]. Settings such as DisableNormalizing stay.
+// Read reads a response head from r, up to and including its empty line. The head must
+// fit into r's buffer; otherwise the error is an [ErrSmallBuffer]. Settings such as
+// DisableNormalizing stay.
 //
 // The error is io.EOF if r ends or fails before the first byte, an
 // [ErrNothingRead] if that is for a timeout; a head that breaks the rules of RFC
@@ -48,37 +49,40 @@ func (h *RequestHeader) Read(r *bufio.Reader) error {
 //
 // Bare LFs and folded fields are read as [RequestHeader.Read] does it.
 func (h *ResponseHeader) Read(r *bufio.Reader) error {
-	h.resetFields()
+	h.s.Reset()
 	err := readHead(r, "response", h.hideContents, func(b []byte) (int, error) {
-		return h1.ParseResponse(b, &h.s, bufferLimits(r))
+		return h1.ParseResponse(b, &h.s.ResponseHead, bufferLimits(r))
 	})
 	if err != nil {
-		h.resetFields()
+		h.s.Reset()
 	}
+	h.s.Trailers.Open = h.s.ContentLength == msg.LenChunked
 	return err
 }
 
 // ReadTrailer reads a trailer section with its empty line from r, and adds its
-// fields: they are declared (see SetTrailer), and Peek finds them unless the
-// header has a field of that name. A field that must not be in a trailer section
-// (RFC 9110 section 6.5.1) is an error.
+// fields: Peek finds them unless the header has a field of that name, PeekAll finds
+// them after those of the header, and TrailerHeader has them, but setters act on the
+// header. Fields that the program has set, or has deleted since Read, are left out. A
+// field that must not be in a trailer section (RFC 9110 section 6.5.1) is an error.
 //
 // The error is io.EOF if r ends within the section.
 func (h *RequestHeader) ReadTrailer(r *bufio.Reader) error {
-	return readTrailer(r, h.hideContents, h.takeTrailer)
+	return readTrailer(r, h.hideContents, h.takeTrailers)
 }
 
 // ReadTrailer reads a trailer section with its empty line from r, and adds its
-// fields: they are declared (see SetTrailer), and Peek finds them unless the
-// header has a field of that name. A field that must not be in a trailer section
-// (RFC 9110 section 6.5.1) is an error.
+// fields: Peek finds them unless the header has a field of that name, PeekAll finds
+// them after those of the header, and TrailerHeader has them, but setters act on the
+// header. Fields that the program has set, or has deleted since Read, are left out. A
+// field that must not be in a trailer section (RFC 9110 section 6.5.1) is an error.
 //
 // The error is io.EOF if r ends within the section.
 func (h *ResponseHeader) ReadTrailer(r *bufio.Reader) error {
-	return readTrailer(r, h.hideContents, h.takeTrailer)
+	return readTrailer(r, h.hideContents, h.takeTrailers)
 }
 
-func readTrailer(r *bufio.Reader, hide bool, take func(name, value []byte)) error {
+func readTrailer(r *bufio.Reader, hide bool, take func(*msg.Fields)) error {
 	var f msg.Fields
 	err := readHead(r, "response", hide, func(b []byte) (int, error) {
 		n, err := h1.ParseTrailers(b, &f, bufferLimits(r))
@@ -93,9 +97,7 @@ func readTrailer(r *bufio.Reader, hide bool, take func(name, value []byte)) erro
 		}
 		return err
 	}
-	for i := range f.Recs {
-		take(f.RawName(i), f.Value(i))
-	}
+	take(&f)
 	return nil
 }
 
@@ -103,7 +105,7 @@ func readTrailer(r *bufio.Reader, hide bool, take func(name, value []byte)) erro
 // read by a program's own hand may be older than what servers and clients accept.
 func bufferLimits(r *bufio.Reader) *h1.Limits {
 	const fields = 8 << 10
-	return &h1.Limits{Lenient: true, Head: r.Size() + 1, Target: r.Size() + 1, Fields: fields}
+	return &h1.Limits{Dialect: h1.Lenient, Head: r.Size() + 1, Target: r.Size() + 1, Fields: fields}
 }
 
 // readHead gives parse what r has buffered, and more until it is enough.
@@ -144,7 +146,7 @@ func readError(r *bufio.Reader, b []byte, kind string, hide bool, err error) err
 	return headError(kind, b, hide, err)
 }
 
-// headError describes err and quotes the head, unless it is to be hidden.
+// headError describes err and quotes the head, unless it must be hidden.
 func headError(kind string, b []byte, hide bool, err error) error {
 	if hide {
 		return fmt.Errorf("error when reading %s headers: %w: buffer size=%d", kind, err, len(b))

@@ -41,10 +41,10 @@ func TestHeaderReadSpacesInNames(t *testing.T) {
 			}
 		},
 	} {
-		for _, asIs := range []bool{false, true} {
+		for _, asGiven := range []bool{false, true} {
 			var req RequestHeader
 			var resp ResponseHeader
-			if asIs {
+			if asGiven {
 				req.DisableNormalizing()
 				resp.DisableNormalizing()
 			}
@@ -52,14 +52,14 @@ func TestHeaderReadSpacesInNames(t *testing.T) {
 			read(&resp, "HTTP/1.1 200 OK\r\n")
 			change(&req, &resp)
 			if string(req.Peek("user agent")) != "b" || string(resp.Peek("user agent")) != "b" {
-				t.Errorf("%s, %v: found %q, %q", name, asIs, req.Peek("user agent"), resp.Peek("user agent"))
+				t.Errorf("%s, %v: found %q, %q", name, asGiven, req.Peek("user agent"), resp.Peek("user agent"))
 			}
 			if req.ContentLength() != 0 && req.ContentLength() != -2 || resp.ContentLength() == 5 {
-				t.Errorf("%s, %v: the length is %d, %d", name, asIs, req.ContentLength(), resp.ContentLength())
+				t.Errorf("%s, %v: the length is %d, %d", name, asGiven, req.ContentLength(), resp.ContentLength())
 			}
 			for _, wire := range []string{req.String(), resp.String()} {
 				if s := strings.ToLower(wire); strings.Contains(s, "user agent") || strings.Contains(s, "content length") || !strings.Contains(s, "\r\nx: ") {
-					t.Errorf("%s, %v: written as %q", name, asIs, wire)
+					t.Errorf("%s, %v: written as %q", name, asGiven, wire)
 				}
 			}
 		}
@@ -74,7 +74,7 @@ func TestHeaderReadSpacesInNames(t *testing.T) {
 
 // Old spellings that are read by hand leave a header like any other: values are in
 // one piece, what is written has CRLFs and no folds, RawHeaders is what came, and the
-// reader stands behind the head.
+// reader stands after the head.
 func TestHeaderReadOldLines(t *testing.T) {
 	const fields = "Host: a\nX-Folded: b \r\n\t c\n d\r\nuser agent: e\r\n f\r\nY: g\r\n\r\n"
 	const start, rest = "\n\r\nGET / HTTP/1.1\n", "body"

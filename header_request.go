@@ -3,7 +3,7 @@ package gale
 import (
 	"github.com/galehttp/gale/internal/bytesconv"
 	"github.com/galehttp/gale/internal/h1"
-	"github.com/galehttp/gale/internal/kv"
+	"github.com/galehttp/gale/internal/head"
 	"github.com/galehttp/gale/internal/msg"
 )
 
@@ -12,7 +12,7 @@ import (
 // "/" without fields. A RequestHeader must not be copied by assignment, see
 // CopyTo, nor be used by several goroutines at once.
 //
-// Names of fields are compared without regard to case (RFC 9110 section 5.1)
+// Names of fields are compared case-insensitively (RFC 9110 section 5.1)
 // and written with a capital letter after each hyphen ("foo-BAR" becomes
 // "Foo-Bar") unless DisableNormalizing was called.
 //
@@ -28,20 +28,9 @@ type RequestHeader struct {
 
 	// s is the head. What it says about the body, the connection and the
 	// expectation is kept true by every setter.
-	s msg.RequestHead
+	s head.Request
 
-	// cookies are the pairs of the Cookie fields. cookieState says whether
-	// they are there, and whether they or the fields are the truth.
-	cookies     kv.List
-	cookieState cookieState
-
-	late lateFields // the trailer section
-
-	asIs                 bool // DisableNormalizing
-	noSpecial            bool // DisableSpecialHeader
-	noDefaultContentType bool
-	lengthSet            bool // a length of 0 was set, rather than being the zero value
-	hideContents         bool // errors of Read don't quote what was read
+	hideContents bool // errors of Read don't quote what was read
 
 	digits [20]byte // what Peek("Content-Length") returns
 	get    [3]byte  // what Method returns for a request without one
@@ -50,8 +39,8 @@ type RequestHeader struct {
 
 // headerText holds what methods return that isn't in the fields as such.
 type headerText struct {
-	head, trailer, cookie, list []byte
-	values, trailers            [][]byte
+	head, trailer, cookie, connection []byte
+	values, trailers                  [][]byte
 }
 
 // requestSpecial are the fields that are more than a name and a value.
@@ -65,20 +54,13 @@ const requestDerived uint64 = 1<<msg.ContentLength | 1<<msg.TransferEncoding | 1
 // Reset makes the header the zero value again, settings included, and keeps its
 // memory for the next use.
 func (h *RequestHeader) Reset() {
-	h.resetFields()
-	h.asIs, h.noSpecial, h.noDefaultContentType, h.hideContents = false, false, false, false
+	h.s.Reset()
+	h.s.Spelling, h.s.NoSpecial, h.s.NoDefaultType = msg.Normalized, false, false
+	h.hideContents = false
 }
 
 // resetFields is Reset without the settings.
-func (h *RequestHeader) resetFields() {
-	h.s.Reset()
-	h.late.reset()
-	h.lengthSet = false
-	if h.cookieState != cookiesUnread {
-		h.cookies.Reset()
-		h.cookieState = cookiesUnread
-	}
-}
+func (h *RequestHeader) resetFields() { h.s.Reset() }
 
 // CopyTo makes dst a copy of the header, settings included.
 func (h *RequestHeader) CopyTo(dst *RequestHeader) {
@@ -86,20 +68,14 @@ func (h *RequestHeader) CopyTo(dst *RequestHeader) {
 		return
 	}
 	h.s.CopyTo(&dst.s)
-	h.late.copyTo(&dst.late)
-	h.cookies.CopyTo(&dst.cookies)
-	dst.cookieState = h.cookieState
-	dst.asIs, dst.noSpecial = h.asIs, h.noSpecial
-	dst.noDefaultContentType, dst.lengthSet, dst.hideContents = h.noDefaultContentType, h.lengthSet, h.hideContents
+	dst.hideContents = h.hideContents
 }
 
 // Peek returns the value of the first field called key, or nil if there is
 // none. Finding a common field takes the same time however many there are.
 //
-// For Content-Length and Connection that is what the header says when it is
-// written, whichever setter it comes from; for Cookie all cookies. For
-// Transfer-Encoding it is nil, as with fasthttp: ContentLength is -1 where a body
-// is chunked, and All has the field.
+// For Content-Length, Transfer-Encoding and Connection that is what the header says
+// when it is written, whichever setter it comes from; for Cookie all cookies.
 //
 // After DisableNormalizing, names that the registry of fields doesn't have are
 // found only as they are spelled.
@@ -110,37 +86,38 @@ func (h *RequestHeader) PeekBytes(key []byte) []byte { return h.peek(key) }
 
 // PeekCanonical is [RequestHeader.PeekBytes] for a key in canonical spelling.
 // fasthttp has it to save the normalising, which Peek does not do here, and
-// compares with regard to case.
+// compares case-sensitively.
 func (h *RequestHeader) PeekCanonical(key []byte) []byte { return h.peek(key) }
 
 func (h *RequestHeader) peek(key []byte) []byte {
 	id := msg.Lookup(key)
 	if requestDerived&(1<<id) == 0 {
-		if h.asIs && id == msg.Unknown {
-			return peekExact(&h.s.Fields, h.late.f, key)
+		if h.s.Spelling == msg.AsGiven && id == msg.Unknown {
+			if v := h.s.Fields.PeekExact(key); v != nil {
+				return v
+			}
+			return h.s.Trailers.PeekExact(key)
 		}
 		return h.peekPlain(id, key)
-	}
-	if id == msg.TransferEncoding {
-		return nil
 	}
 	return h.peekDerived(id)
 }
 
 // peekPlain looks in the head and then in the trailer section.
 func (h *RequestHeader) peekPlain(id msg.ID, key []byte) []byte {
-	if v := peekField(&h.s.Fields, id, key); v != nil {
+	if v := h.s.PeekID(id, key); v != nil {
 		return v
 	}
-	return h.late.peek(id, key)
+	return h.s.Trailers.Peek(id, key)
 }
 
-// section returns where a field is set.
-func (h *RequestHeader) section(name []byte) *msg.Fields {
-	if h.s.Seen()&trailerBit == 0 {
+// place returns where the field called name is set, and deletes those of that name
+// elsewhere.
+func (h *RequestHeader) place(id msg.ID, name []byte) *msg.Fields {
+	if h.s.Seen()&head.TrailerBit == 0 {
 		return &h.s.Fields
 	}
-	return h.late.section(&h.s.Fields, name, h.asIs)
+	return h.s.Trailers.Place(&h.s.Fields, id, name)
 }
 
 func (h *RequestHeader) peekDerived(id msg.ID) []byte {
@@ -149,7 +126,7 @@ func (h *RequestHeader) peekDerived(id msg.ID) []byte {
 		if i := h.s.Find(id); i >= 0 {
 			return h.s.Value(i)
 		}
-		if h.s.ContentLength > 0 || h.s.ContentLength == 0 && h.lengthSet {
+		if h.s.ContentLength > 0 || h.s.ContentLength == 0 && h.s.LengthSet {
 			return bytesconv.AppendInt(h.digits[:0], h.s.ContentLength)
 		}
 		return nil
@@ -161,9 +138,12 @@ func (h *RequestHeader) peekDerived(id msg.ID) []byte {
 	case msg.Connection:
 		return h.connection()
 	case msg.Cookie:
-		return h.cookieText()
+		return h.s.CookieText(&h.text.cookie)
 	}
-	return declaredTrailers(&h.s.Fields, h.asIs)
+	if l := h.s.Trailers.Declared(&h.s.Fields, h.s.Spelling); l != nil && l.Len() > 0 {
+		return l.Text()
+	}
+	return nil
 }
 
 // PeekAll returns the values of all fields called key, in order. The slice of
@@ -178,8 +158,12 @@ func (h *RequestHeader) PeekAll(key string) [][]byte {
 		}
 		return h.text.values
 	}
-	h.text.values = appendValues(h.text.values, &h.s.Fields, id, k, requestSpecial&(1<<id) != 0)
-	h.text.values = h.late.appendValues(h.text.values, id, k)
+	if requestSpecial&(1<<id) != 0 {
+		h.text.values = h.s.AppendFilled(h.text.values, id, k)
+	} else {
+		h.text.values = h.s.AppendValues(h.text.values, id, k)
+	}
+	h.text.values = h.s.Trailers.AppendValues(h.text.values, id, k)
 	return h.text.values
 }
 
@@ -188,7 +172,7 @@ func (h *RequestHeader) PeekAll(key string) [][]byte {
 // others stay.)
 //
 // Some fields are particular:
-//   - Cookie adds to the cookies, see also SetCookie.
+//   - Cookie sets these cookies, see SetCookie: others stay.
 //   - Content-Length sets the length that SetContentLength sets, and is ignored
 //     if it is no number; writing a request overrules it by the body.
 //   - Transfer-Encoding is ignored: the body decides.
@@ -196,7 +180,8 @@ func (h *RequestHeader) PeekAll(key string) [][]byte {
 //   - Host, Content-Type, User-Agent and Connection are deleted by an empty
 //     value.
 //
-// A field that was declared with SetTrailer is sent behind a chunked body.
+// A field that was declared with SetTrailer is sent after a chunked body. What was
+// received under the name goes too, also from the trailer section.
 func (h *RequestHeader) Set(key, value string) {
 	h.set(bytesconv.S2B(key), bytesconv.S2B(value))
 }
@@ -218,7 +203,7 @@ func (h *RequestHeader) SetCanonical(key, value []byte) {
 		h.setSpecial(id, key, value)
 		return
 	}
-	h.section(key).Put(id, key, value, true)
+	h.place(id, key).Put(id, key, value, msg.AsGiven)
 }
 
 func (h *RequestHeader) set(key, value []byte) {
@@ -228,14 +213,14 @@ func (h *RequestHeader) set(key, value []byte) {
 		return
 	}
 	f := &h.s.Fields
-	if f.Seen()&trailerBit != 0 {
-		f = h.section(key)
+	if f.Seen()&head.TrailerBit != 0 {
+		f = h.s.Trailers.Place(f, id, key)
 	}
-	f.Put(id, key, value, h.asIs)
+	f.Put(id, key, value, h.s.Spelling)
 }
 
 func (h *RequestHeader) setSpecial(id msg.ID, key, value []byte) {
-	if h.noSpecial {
+	if h.s.NoSpecial {
 		h.setPlain(id, key, value)
 		return
 	}
@@ -248,12 +233,12 @@ func (h *RequestHeader) setSpecial(id msg.ID, key, value []byte) {
 	case msg.Connection:
 		h.setConnection(key, value)
 	case msg.Cookie:
-		h.addCookieField(key, value)
+		h.s.SetCookieField(key, value)
 	case msg.Trailer:
 		_ = h.SetTrailerBytes(value)
 	case msg.Expect:
-		h.s.Put(id, key, value, h.asIs)
-		h.s.Expect = expectation(&h.s.Fields)
+		h.s.Put(id, key, value, h.s.Spelling)
+		h.s.Expect = head.Expectation(&h.s.Fields)
 	default:
 		h.setOne(id, key, value)
 	}
@@ -261,11 +246,11 @@ func (h *RequestHeader) setSpecial(id msg.ID, key, value []byte) {
 
 // setOne sets a field of which there is one, and none if it is empty.
 func (h *RequestHeader) setOne(id msg.ID, key, value []byte) {
-	if len(value) > 0 && !h.asIs && h.s.Seen()&trailerBit == 0 && h.s.PutAgain(key, value, 0) {
+	if len(value) > 0 && h.s.Spelling == msg.Normalized && h.s.Seen()&head.TrailerBit == 0 && h.s.PutAgain(key, value, 0) {
 		return
 	}
-	if f := h.section(key); len(value) > 0 || h.noSpecial || f != &h.s.Fields {
-		f.Put(id, key, value, h.asIs)
+	if f := h.place(id, key); len(value) > 0 || h.s.NoSpecial || f != &h.s.Fields {
+		f.Put(id, key, value, h.s.Spelling)
 		return
 	}
 	h.s.Del(id, nil)
@@ -289,18 +274,19 @@ func (h *RequestHeader) setPlain(id msg.ID, key, value []byte) {
 		}
 		h.s.Del(msg.ContentLength, nil)
 		h.s.ContentLength = msg.LenChunked
-	case msg.Connection:
-		h.s.Conn = h1.ParseConnection(value)
 	case msg.Cookie:
-		h.addCookieField(key, value)
+		h.s.SetCookieField(key, value)
 		return
 	case msg.Trailer:
 		_ = h.SetTrailerBytes(value)
 		return
 	}
-	h.section(key).Put(id, key, value, h.asIs)
-	if id == msg.Expect {
-		h.s.Expect = expectation(&h.s.Fields)
+	h.place(id, key).Put(id, key, value, h.s.Spelling)
+	switch id {
+	case msg.Connection:
+		h.s.Conn = putConnection(&h.s.Fields)
+	case msg.Expect:
+		h.s.Expect = head.Expectation(&h.s.Fields)
 	}
 }
 
@@ -325,15 +311,17 @@ func (h *RequestHeader) add(key, value []byte) {
 	id := msg.Lookup(key)
 	switch {
 	case requestSpecial&(1<<id) == 0:
-		h.section(key).PutMore(id, key, value, h.asIs)
+		h.s.Trailers.PlaceMore(&h.s.Fields, key).PutMore(id, key, value, h.s.Spelling)
 	case id == msg.Trailer:
 		_ = h.AddTrailerBytes(value)
+	case id == msg.Cookie:
+		h.s.AddCookieField(key, value)
 	case id == msg.Expect:
-		h.s.PutMore(id, key, value, h.asIs)
-		h.s.Expect = expectation(&h.s.Fields)
+		h.s.PutMore(id, key, value, h.s.Spelling)
+		h.s.Expect = head.Expectation(&h.s.Fields)
 	default:
-		if f := h.section(key); f != &h.s.Fields {
-			f.PutMore(id, key, value, h.asIs)
+		if f := h.s.Trailers.PlaceMore(&h.s.Fields, key); f != &h.s.Fields {
+			f.PutMore(id, key, value, h.s.Spelling)
 			return
 		}
 		h.setSpecial(id, key, value)
@@ -351,19 +339,19 @@ func (h *RequestHeader) DelBytes(key []byte) { h.del(key) }
 func (h *RequestHeader) del(key []byte) {
 	id := msg.Lookup(key)
 	if id == msg.Trailer {
-		h.late.declare(&h.s.Fields, nil, h.asIs)
+		_ = h.s.Trailers.Declare(&h.s.Fields, nil, h.s.Spelling)
 		return
 	}
 	h.s.Del(id, key)
-	h.late.del(id, key)
+	h.s.Trailers.Del(id, key)
 	switch id {
 	case msg.ContentLength:
 		if h.s.ContentLength >= 0 {
-			h.s.ContentLength, h.lengthSet = 0, false
+			h.s.ContentLength, h.s.LengthSet = 0, false
 		}
 	case msg.TransferEncoding:
 		if h.s.ContentLength == msg.LenChunked {
-			h.s.ContentLength, h.lengthSet = 0, false
+			h.s.ContentLength, h.s.LengthSet = 0, false
 		}
 	case msg.Connection:
 		h.dropConnection()
@@ -376,13 +364,17 @@ func (h *RequestHeader) del(key []byte) {
 
 // DisableNormalizing makes the header write the names of fields as they are
 // given to setters or were received, instead of "Foo-Bar" for "foo-BAR", and
-// returns whether it was disabled before. Names are compared without regard to case
-// all the same.
-func (h *RequestHeader) DisableNormalizing() bool { return swap(&h.asIs, true) }
+// returns whether it was disabled before. Names are compared case-insensitively even
+// then.
+func (h *RequestHeader) DisableNormalizing() bool {
+	return swap(&h.s.Spelling, msg.AsGiven) == msg.AsGiven
+}
 
 // EnableNormalizing undoes DisableNormalizing and returns whether normalising
 // was disabled before.
-func (h *RequestHeader) EnableNormalizing() bool { return swap(&h.asIs, false) }
+func (h *RequestHeader) EnableNormalizing() bool {
+	return swap(&h.s.Spelling, msg.Normalized) == msg.AsGiven
+}
 
 // DisableSpecialHeader makes the header write its fields in the order in which
 // they were set, and no others: no User-Agent, Host or Content-Type that was not
@@ -395,21 +387,21 @@ func (h *RequestHeader) DisableSpecialHeader() bool {
 	if len(h.s.Part(msg.Raw)) == 0 {
 		h.s.Del(msg.UserAgent, nil)
 	}
-	return swap(&h.noSpecial, true)
+	return swap(&h.s.NoSpecial, true)
 }
 
 // EnableSpecialHeader undoes DisableSpecialHeader and returns whether special
 // fields were disabled before.
-func (h *RequestHeader) EnableSpecialHeader() bool { return swap(&h.noSpecial, false) }
+func (h *RequestHeader) EnableSpecialHeader() bool { return swap(&h.s.NoSpecial, false) }
 
 // SetNoDefaultContentType says whether a request with a body and without a
 // Content-Type is written without one (true), or as application/octet-stream
 // (false, the default).
 func (h *RequestHeader) SetNoDefaultContentType(noDefaultContentType bool) {
-	h.noDefaultContentType = noDefaultContentType
+	h.s.NoDefaultType = noDefaultContentType
 }
 
-func swap(b *bool, v bool) (before bool) {
-	before, *b = *b, v
+func swap[T any](p *T, v T) (before T) {
+	before, *p = *p, v
 	return before
 }

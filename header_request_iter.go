@@ -31,11 +31,11 @@ func (h *RequestHeader) All() iter.Seq2[[]byte, []byte] {
 func (h *RequestHeader) visit(yield func(k, v []byte) bool) {
 	for _, id := range requestFirst {
 		v := h.peekID(id)
-		if (len(v) > 0 || h.noSpecial && h.s.Has(id)) && !yield(id.Name(), v) {
+		if (len(v) > 0 || h.s.NoSpecial && h.s.Has(id)) && !yield(id.Name(), v) {
 			return
 		}
 	}
-	if !visitFields(&h.s.Fields, requestOwn, h.asIs, yield) {
+	if !h.s.Visit(requestOwn, h.s.Spelling, yield) {
 		return
 	}
 	if v := h.connection(); v != nil {
@@ -52,7 +52,7 @@ func (h *RequestHeader) peekID(id msg.ID) []byte {
 
 // AllInOrder returns an iterator over the names and values of the fields in the
 // order in which they were received or set. Of a header that was received these
-// are the fields as they came, Cookie fields one by one.
+// are the fields as they came, Cookie and Trailer fields one by one.
 //
 // The slices are valid until the header changes, which it must not do during
 // the iteration.
@@ -62,10 +62,22 @@ func (h *RequestHeader) AllInOrder() iter.Seq2[[]byte, []byte] {
 
 func (h *RequestHeader) visitInOrder(yield func(k, v []byte) bool) {
 	f := &h.s.Fields
+	list, own := h.s.Trailers.Apart(h.s.Spelling)
 	for i := 0; i < len(f.Recs); i++ {
-		if f.Recs[i].Flags&msg.Dead == 0 && !yield(fieldName(f, i, h.asIs), f.Value(i)) {
+		r := &f.Recs[i]
+		if r.Flags&msg.Dead != 0 {
+			continue
+		}
+		v := f.Value(i)
+		if r.ID == msg.Trailer && len(v) == 0 {
+			v, own = list, false
+		}
+		if !yield(f.NameAs(i, h.s.Spelling), v) {
 			return
 		}
+	}
+	if own && !yield(msg.Trailer.Name(), list) {
+		return
 	}
 	for _, id := range [...]msg.ID{msg.ContentLength, msg.TransferEncoding, msg.Cookie, msg.Connection} {
 		if f.Has(id) || id == msg.Connection && h.s.Conn&msg.ConnClose == 0 {

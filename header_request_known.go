@@ -5,12 +5,24 @@ import (
 	"math"
 
 	"github.com/galehttp/gale/internal/bytesconv"
-	"github.com/galehttp/gale/internal/h1"
+	"github.com/galehttp/gale/internal/head"
 	"github.com/galehttp/gale/internal/msg"
 )
 
-// Host returns the value of Host (RFC 9110 section 7.2).
+// Host returns the value of Host (RFC 9110 section 7.2). For a request that was
+// received with a host in its target, "GET http://host/path", it is that one, and so
+// it is for Peek (RFC 9112 section 3.2.2); in fasthttp, and for a header that was
+// read by its own Read, it is what the field said.
 func (h *RequestHeader) Host() []byte { return h.s.Peek(msg.Host) }
+
+// takeAuthority makes the authority in the target that was received Host, whatever
+// the field says: it is the host that the request is for, and a field that says
+// otherwise must not be seen, nor forwarded (RFC 9112 sections 3.2.2 and 3.3).
+func (h *RequestHeader) takeAuthority() {
+	if h.s.Form == msg.FormAbsolute || h.s.Form == msg.FormAuthority {
+		h.SetHostBytes(h.s.Part(msg.Authority))
+	}
+}
 
 // SetHost sets Host; an empty one deletes it.
 func (h *RequestHeader) SetHost(host string) { h.SetHostBytes(bytesconv.S2B(host)) }
@@ -28,7 +40,7 @@ func (h *RequestHeader) SetUserAgent(userAgent string) {
 
 // SetUserAgentBytes is [RequestHeader.SetUserAgent] for a []byte.
 func (h *RequestHeader) SetUserAgentBytes(userAgent []byte) {
-	if h.noSpecial {
+	if h.s.NoSpecial {
 		return
 	}
 	h.setOne(msg.UserAgent, msg.UserAgent.Name(), userAgent)
@@ -42,7 +54,7 @@ func (h *RequestHeader) SetReferer(referer string) { h.SetRefererBytes(bytesconv
 
 // SetRefererBytes is [RequestHeader.SetReferer] for a []byte.
 func (h *RequestHeader) SetRefererBytes(referer []byte) {
-	h.section(msg.Referer.Name()).Put(msg.Referer, msg.Referer.Name(), referer, false)
+	h.place(msg.Referer, msg.Referer.Name()).Put(msg.Referer, msg.Referer.Name(), referer, msg.Normalized)
 }
 
 // ContentType returns the value of Content-Type.
@@ -68,7 +80,7 @@ func (h *RequestHeader) SetContentEncoding(contentEncoding string) {
 
 // SetContentEncodingBytes is [RequestHeader.SetContentEncoding] for a []byte.
 func (h *RequestHeader) SetContentEncodingBytes(contentEncoding []byte) {
-	h.s.Put(msg.ContentEncoding, msg.ContentEncoding.Name(), contentEncoding, false)
+	h.s.Put(msg.ContentEncoding, msg.ContentEncoding.Name(), contentEncoding, msg.Normalized)
 }
 
 // SetMultipartFormBoundary sets Content-Type to multipart/form-data with the
@@ -140,8 +152,8 @@ func (h *RequestHeader) SetContentLength(contentLength int) {
 }
 
 func (h *RequestHeader) setLength(n int64) {
-	h.s.ContentLength, h.lengthSet = n, true
-	if h.noSpecial {
+	h.s.ContentLength, h.s.LengthSet = n, true
+	if h.s.NoSpecial {
 		h.placeLength(n)
 		return
 	}
@@ -163,9 +175,9 @@ func (h *RequestHeader) placeLength(n int64) {
 	i := h.s.Find(id)
 	switch {
 	case i >= 0:
-		h.s.Put(id, h.s.RawName(i), value, true)
+		h.s.Put(id, h.s.RawName(i), value, msg.AsGiven)
 	case n != 0:
-		h.s.Put(id, id.Name(), value, false)
+		h.s.Put(id, id.Name(), value, msg.Normalized)
 	}
 }
 
@@ -183,7 +195,7 @@ func (h *RequestHeader) SetByteRange(startPos, endPos int) {
 			b = bytesconv.AppendInt(b, endPos)
 		}
 	}
-	h.s.Put(msg.Range, msg.Range.Name(), b, false)
+	h.s.Put(msg.Range, msg.Range.Name(), b, msg.Normalized)
 }
 
 // HasAcceptEncoding reports whether Accept-Encoding lists the coding and
@@ -198,7 +210,7 @@ func (h *RequestHeader) HasAcceptEncodingBytes(acceptEncoding []byte) bool {
 	for i := h.s.Find(msg.AcceptEncoding); i >= 0; i = h.s.Next(i) {
 		for list := h.s.Value(i); len(list) > 0; {
 			var elem []byte
-			elem, list = nextElement(list)
+			elem, list = head.NextElement(list)
 			coding, params, _ := bytes.Cut(elem, []byte{';'})
 			if bytesconv.EqualFold(bytes.TrimRight(coding, " \t"), acceptEncoding) {
 				return !zeroWeight(params)
@@ -227,10 +239,7 @@ func zeroWeight(params []byte) bool {
 // ConnectionClose reports whether the connection ends after this request: it
 // says "Connection: close", or it was received as HTTP/1.0 and doesn't ask for
 // keep-alive (RFC 9112 section 9.3).
-func (h *RequestHeader) ConnectionClose() bool {
-	return h.s.Conn&msg.ConnClose != 0 ||
-		h.s.Minor == 0 && h.s.Conn&msg.ConnKeepAlive == 0 && isTen(&h.s.Fields)
-}
+func (h *RequestHeader) ConnectionClose() bool { return h.s.Closes() }
 
 // ConnectionUpgrade reports whether Connection has the option "upgrade".
 func (h *RequestHeader) ConnectionUpgrade() bool { return h.s.Conn&msg.ConnUpgrade != 0 }
@@ -238,8 +247,8 @@ func (h *RequestHeader) ConnectionUpgrade() bool { return h.s.Conn&msg.ConnUpgra
 // SetConnectionClose sets Connection to "close".
 func (h *RequestHeader) SetConnectionClose() {
 	h.s.Conn = msg.ConnClose
-	if h.noSpecial {
-		h.s.Put(msg.Connection, msg.Connection.Name(), strClose, false)
+	if h.s.NoSpecial {
+		h.s.Put(msg.Connection, msg.Connection.Name(), strClose, msg.Normalized)
 		return
 	}
 	h.s.Del(msg.Connection, nil)
@@ -257,7 +266,7 @@ func (h *RequestHeader) ResetConnectionClose() {
 // dropConnection is for when there is no Connection field any more.
 func (h *RequestHeader) dropConnection() {
 	h.s.Conn = 0
-	if isTen(&h.s.Fields) {
+	if head.IsHTTP10(&h.s.Fields) {
 		h.s.Conn = msg.ConnKeepAlive
 	}
 }
@@ -270,18 +279,10 @@ func (h *RequestHeader) setConnection(key, value []byte) {
 	case isClose(value):
 		h.SetConnectionClose()
 	default:
-		h.s.Put(msg.Connection, key, value, h.asIs)
-		h.s.Conn = h1.ParseConnection(value)
+		h.s.Put(msg.Connection, key, value, h.s.Spelling)
+		h.s.Conn = putConnection(&h.s.Fields)
 	}
 }
 
 // connection is the value of Connection when the header is written.
-func (h *RequestHeader) connection() []byte {
-	if i := h.s.Find(msg.Connection); i >= 0 {
-		return h.s.Value(i)
-	}
-	if h.ConnectionClose() {
-		return strClose
-	}
-	return nil
-}
+func (h *RequestHeader) connection() []byte { return h.s.Connection(&h.text.connection) }

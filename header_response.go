@@ -2,8 +2,8 @@ package gale
 
 import (
 	"github.com/galehttp/gale/internal/bytesconv"
-	"github.com/galehttp/gale/internal/clock"
 	"github.com/galehttp/gale/internal/h1"
+	"github.com/galehttp/gale/internal/head"
 	"github.com/galehttp/gale/internal/msg"
 )
 
@@ -12,7 +12,7 @@ import (
 // fields. A ResponseHeader must not be copied by assignment, see CopyTo, nor be
 // used by several goroutines at once.
 //
-// Names of fields are compared without regard to case (RFC 9110 section 5.1)
+// Names of fields are compared case-insensitively (RFC 9110 section 5.1)
 // and written with a capital letter after each hyphen ("foo-BAR" becomes
 // "Foo-Bar") unless DisableNormalizing was called.
 //
@@ -28,16 +28,10 @@ type ResponseHeader struct {
 
 	// s is the head. What it says about the body and the connection is kept
 	// true by every setter.
-	s msg.ResponseHead
+	s head.Response
 
-	late lateFields // the trailer section
+	opening h1.Opening // of the last response
 
-	server, contentType []byte // held fields
-	opening             opening
-
-	look         look
-	asIs         bool // DisableNormalizing
-	lengthSet    bool // a length of 0 was set, rather than being the zero value
 	hideContents bool // errors of Read don't quote what was read
 
 	defaultServer string // what the server writes if there is no Server
@@ -60,19 +54,12 @@ const responseDerived uint64 = 1<<msg.ContentLength | 1<<msg.TransferEncoding | 
 // Reset makes the header the zero value again, settings included, and keeps its
 // memory for the next use.
 func (h *ResponseHeader) Reset() {
-	h.s.Reset()
-	h.late.reset()
-	h.look, h.asIs, h.lengthSet, h.hideContents = 0, false, false, false
-	h.defaultServer = ""
+	h.s.ResetAll()
+	h.defaultServer, h.hideContents = "", false
 }
 
 // resetFields is Reset without the settings.
-func (h *ResponseHeader) resetFields() {
-	h.s.Reset()
-	h.late.reset()
-	h.lengthSet = false
-	h.look &^= ownServer | ownType
-}
+func (h *ResponseHeader) resetFields() { h.s.Reset() }
 
 // CopyTo makes dst a copy of the header, settings included.
 func (h *ResponseHeader) CopyTo(dst *ResponseHeader) {
@@ -80,12 +67,7 @@ func (h *ResponseHeader) CopyTo(dst *ResponseHeader) {
 		return
 	}
 	h.s.CopyTo(&dst.s)
-	h.late.copyTo(&dst.late)
-	dst.server = append(dst.server[:0], h.server...)
-	dst.contentType = append(dst.contentType[:0], h.contentType...)
-	dst.opening.second = clock.Mark{}
-	dst.defaultServer = h.defaultServer
-	dst.look, dst.asIs, dst.lengthSet, dst.hideContents = h.look, h.asIs, h.lengthSet, h.hideContents
+	dst.defaultServer, dst.hideContents = h.defaultServer, h.hideContents
 }
 
 // Peek returns the value of the first field called key, or nil if there is
@@ -101,7 +83,7 @@ func (h *ResponseHeader) PeekBytes(key []byte) []byte { return h.peek(key) }
 
 // PeekCanonical is [ResponseHeader.PeekBytes] for a key in canonical spelling.
 // fasthttp has it to save the normalising, which Peek does not do here, and
-// compares with regard to case.
+// compares case-sensitively.
 func (h *ResponseHeader) PeekCanonical(key []byte) []byte { return h.peek(key) }
 
 func (h *ResponseHeader) peek(key []byte) []byte {
@@ -109,26 +91,30 @@ func (h *ResponseHeader) peek(key []byte) []byte {
 	if responseDerived&(1<<id) != 0 {
 		return h.peekDerived(id)
 	}
-	if h.asIs && id == msg.Unknown {
-		return peekExact(&h.s.Fields, h.late.f, key)
+	if h.s.Spelling == msg.AsGiven && id == msg.Unknown {
+		if v := h.s.Fields.PeekExact(key); v != nil {
+			return v
+		}
+		return h.s.Trailers.PeekExact(key)
 	}
 	return h.peekPlain(id, key)
 }
 
 // peekPlain looks in the head and then in the trailer section.
 func (h *ResponseHeader) peekPlain(id msg.ID, key []byte) []byte {
-	if v := peekField(&h.s.Fields, id, key); v != nil {
+	if v := h.s.PeekID(id, key); v != nil {
 		return v
 	}
-	return h.late.peek(id, key)
+	return h.s.Trailers.Peek(id, key)
 }
 
-// section returns where a field is set.
-func (h *ResponseHeader) section(name []byte) *msg.Fields {
-	if h.s.Seen()&trailerBit == 0 {
+// place returns where the field called name is set, and deletes those of that name
+// elsewhere.
+func (h *ResponseHeader) place(id msg.ID, name []byte) *msg.Fields {
+	if h.s.Seen()&head.TrailerBit == 0 {
 		return &h.s.Fields
 	}
-	return h.late.section(&h.s.Fields, name, h.asIs)
+	return h.s.Trailers.Place(&h.s.Fields, id, name)
 }
 
 func (h *ResponseHeader) peekDerived(id msg.ID) []byte {
@@ -141,7 +127,7 @@ func (h *ResponseHeader) peekDerived(id msg.ID) []byte {
 		if i := h.s.Find(id); i >= 0 {
 			return h.s.Value(i)
 		}
-		if h.s.ContentLength > 0 || h.s.ContentLength == 0 && h.lengthSet {
+		if h.s.ContentLength > 0 || h.s.ContentLength == 0 && h.s.LengthSet {
 			return bytesconv.AppendInt(h.digits[:0], h.s.ContentLength)
 		}
 		return nil
@@ -155,7 +141,10 @@ func (h *ResponseHeader) peekDerived(id msg.ID) []byte {
 	case msg.SetCookie:
 		return h.cookieText()
 	}
-	return declaredTrailers(&h.s.Fields, h.asIs)
+	if l := h.s.Trailers.Declared(&h.s.Fields, h.s.Spelling); l != nil && l.Len() > 0 {
+		return l.Text()
+	}
+	return nil
 }
 
 // PeekAll returns the values of all fields called key, in order. The slice of
@@ -170,11 +159,15 @@ func (h *ResponseHeader) PeekAll(key string) [][]byte {
 		}
 		return h.text.values
 	}
-	if held, own := h.held(id); h.look&own != 0 {
-		h.text.values = append(h.text.values, *held)
+	if v := h.s.Slot(id); v != nil {
+		h.text.values = append(h.text.values, v)
 	}
-	h.text.values = appendValues(h.text.values, &h.s.Fields, id, k, responseOne&(1<<id) != 0)
-	h.text.values = h.late.appendValues(h.text.values, id, k)
+	if responseOne&(1<<id) != 0 {
+		h.text.values = h.s.AppendFilled(h.text.values, id, k)
+	} else {
+		h.text.values = h.s.AppendValues(h.text.values, id, k)
+	}
+	h.text.values = h.s.Trailers.AppendValues(h.text.values, id, k)
 	return h.text.values
 }
 
@@ -191,7 +184,8 @@ func (h *ResponseHeader) PeekAll(key string) [][]byte {
 //   - Content-Type, Content-Encoding, Server, Date and Connection are deleted by
 //     an empty value.
 //
-// A field that was declared with SetTrailer is sent behind a chunked body.
+// A field that was declared with SetTrailer is sent after a chunked body. What was
+// received under the name goes too, also from the trailer section.
 // fasthttp ignores Date, here it takes the place of the current one.
 func (h *ResponseHeader) Set(key, value string) {
 	h.set(bytesconv.S2B(key), bytesconv.S2B(value))
@@ -214,11 +208,11 @@ func (h *ResponseHeader) SetCanonical(key, value []byte) {
 		h.setSpecial(id, key, value)
 		return
 	}
-	h.section(key).Put(id, key, value, true)
+	h.place(id, key).Put(id, key, value, msg.AsGiven)
 }
 
 func (h *ResponseHeader) set(key, value []byte) {
-	if h.s.Seen()&trailerBit == 0 && !h.asIs && h.s.PutAgain(key, value, responseSpecial) {
+	if h.s.Seen()&head.TrailerBit == 0 && h.s.Spelling == msg.Normalized && h.s.PutAgain(key, value, responseSpecial) {
 		return
 	}
 	id := msg.Lookup(key)
@@ -227,10 +221,10 @@ func (h *ResponseHeader) set(key, value []byte) {
 		return
 	}
 	f := &h.s.Fields
-	if f.Seen()&trailerBit != 0 {
-		f = h.section(key)
+	if f.Seen()&head.TrailerBit != 0 {
+		f = h.s.Trailers.Place(f, id, key)
 	}
-	f.Put(id, key, value, h.asIs)
+	f.Put(id, key, value, h.s.Spelling)
 }
 
 func (h *ResponseHeader) setSpecial(id msg.ID, key, value []byte) {
@@ -243,7 +237,7 @@ func (h *ResponseHeader) setSpecial(id msg.ID, key, value []byte) {
 	case msg.Connection:
 		h.setConnection(key, value)
 	case msg.SetCookie:
-		h.s.PutMore(id, key, value, h.asIs)
+		h.s.PutMore(id, key, value, h.s.Spelling)
 	case msg.Trailer:
 		_ = h.SetTrailerBytes(value)
 	default:
@@ -253,11 +247,11 @@ func (h *ResponseHeader) setSpecial(id msg.ID, key, value []byte) {
 
 // setOne sets a field of which there is one, and none if it is empty.
 func (h *ResponseHeader) setOne(id msg.ID, key, value []byte) {
-	if held, own := h.held(id); held != nil && h.hold(held, own, id, value) {
+	if h.s.SetSlot(id, value) {
 		return
 	}
-	if f := h.section(key); len(value) > 0 || f != &h.s.Fields {
-		f.Put(id, key, value, h.asIs)
+	if f := h.place(id, key); len(value) > 0 || f != &h.s.Fields {
+		f.Put(id, key, value, h.s.Spelling)
 		return
 	}
 	h.s.Del(id, nil)
@@ -287,12 +281,12 @@ func (h *ResponseHeader) add(key, value []byte) {
 	id := msg.Lookup(key)
 	switch {
 	case responseSpecial&(1<<id) == 0:
-		h.section(key).PutMore(id, key, value, h.asIs)
+		h.s.Trailers.PlaceMore(&h.s.Fields, key).PutMore(id, key, value, h.s.Spelling)
 	case id == msg.Trailer:
 		_ = h.AddTrailerBytes(value)
 	default:
-		if f := h.section(key); f != &h.s.Fields {
-			f.PutMore(id, key, value, h.asIs)
+		if f := h.s.Trailers.PlaceMore(&h.s.Fields, key); f != &h.s.Fields {
+			f.PutMore(id, key, value, h.s.Spelling)
 			return
 		}
 		h.setSpecial(id, key, value)
@@ -309,46 +303,50 @@ func (h *ResponseHeader) DelBytes(key []byte) { h.del(key) }
 func (h *ResponseHeader) del(key []byte) {
 	id := msg.Lookup(key)
 	if id == msg.Trailer {
-		h.declare(nil)
+		_ = h.SetTrailerBytes(nil)
 		return
 	}
 	h.s.Del(id, key)
-	h.late.del(id, key)
+	h.s.Trailers.Del(id, key)
 	switch id {
 	case msg.ContentLength:
 		if h.s.ContentLength >= 0 {
-			h.s.ContentLength, h.lengthSet = 0, false
+			h.s.ContentLength, h.s.LengthSet = 0, false
 		}
 	case msg.TransferEncoding:
 		if h.s.ContentLength == msg.LenChunked {
-			h.s.ContentLength, h.lengthSet = 0, false
+			h.s.ContentLength, h.s.LengthSet = 0, false
 		}
 	case msg.Connection:
 		h.dropConnection()
 	case msg.Server:
-		h.look &^= ownServer
+		h.s.DropSlot(id)
 		h.defaultServer = ""
 	case msg.ContentType:
-		h.look &^= ownType
+		h.s.DropSlot(id)
 	}
 }
 
 // DisableNormalizing makes the header write the names of fields as they are
 // given to setters or were received, instead of "Foo-Bar" for "foo-BAR", and
-// returns whether it was disabled before. Names are compared without regard to
-// case all the same.
-func (h *ResponseHeader) DisableNormalizing() bool { return swap(&h.asIs, true) }
+// returns whether it was disabled before. Names are compared case-insensitively even
+// then.
+func (h *ResponseHeader) DisableNormalizing() bool {
+	return swap(&h.s.Spelling, msg.AsGiven) == msg.AsGiven
+}
 
 // EnableNormalizing undoes DisableNormalizing and returns whether normalising
 // was disabled before.
-func (h *ResponseHeader) EnableNormalizing() bool { return swap(&h.asIs, false) }
+func (h *ResponseHeader) EnableNormalizing() bool {
+	return swap(&h.s.Spelling, msg.Normalized) == msg.AsGiven
+}
 
 // SetNoDefaultContentType says whether a response with a body and without a
 // Content-Type is written without one (true), or as text/plain in UTF-8 (false,
 // the default).
 func (h *ResponseHeader) SetNoDefaultContentType(noDefaultContentType bool) {
-	h.look &^= noType
+	h.s.Implied &^= head.NoDefaultType
 	if noDefaultContentType {
-		h.look |= noType
+		h.s.Implied |= head.NoDefaultType
 	}
 }

@@ -9,17 +9,19 @@ import (
 )
 
 // SetCookie sets a Set-Cookie field for the cookie, in the place of the first
-// that has the same name (whatever its domain and path). The cookie can be used
-// again afterwards. Further fields of the same cookie stay.
+// that has the same name (whatever its domain and path). Other fields of that name,
+// as a server may have sent them, are deleted. The cookie can be used again
+// afterwards.
 func (h *ResponseHeader) SetCookie(cookie *Cookie) {
 	value := cookie.AppendBytes(h.text.cookie[:0])
 	bytesconv.NeutralizeText(value)
 	h.text.cookie = value
-	if i := h.findCookie(cookie.Key()); i >= 0 {
+	if i := h.findCookie(cookie.Key(), -1); i >= 0 {
+		h.delCookie(cookie.Key(), i)
 		h.s.SetAt(i, value)
 		return
 	}
-	h.s.PutMore(msg.SetCookie, msg.SetCookie.Name(), value, false)
+	h.s.PutMore(msg.SetCookie, msg.SetCookie.Name(), value, msg.Normalized)
 }
 
 // Cookie fills cookie with the Set-Cookie field that has the name cookie.Key().
@@ -34,14 +36,21 @@ func (h *ResponseHeader) Cookie(cookie *Cookie) bool {
 func (h *ResponseHeader) PeekCookie(key string) []byte { return h.peekCookie(bytesconv.S2B(key)) }
 
 func (h *ResponseHeader) peekCookie(key []byte) []byte {
-	if i := h.findCookie(key); i >= 0 {
+	if i := h.findCookie(key, -1); i >= 0 {
 		return h.s.Value(i)
 	}
 	return nil
 }
 
-func (h *ResponseHeader) findCookie(key []byte) int {
-	for i := h.s.Find(msg.SetCookie); i >= 0; i = h.s.Next(i) {
+// findCookie returns the index of the first Set-Cookie field of the cookie called key
+// that comes after field i, or -1.
+func (h *ResponseHeader) findCookie(key []byte, i int) int {
+	if i < 0 {
+		i = h.s.Find(msg.SetCookie)
+	} else {
+		i = h.s.Next(i)
+	}
+	for ; i >= 0; i = h.s.Next(i) {
 		if string(setCookieKey(h.s.Value(i))) == string(key) {
 			return i
 		}
@@ -54,8 +63,12 @@ func (h *ResponseHeader) findCookie(key []byte) int {
 func (h *ResponseHeader) DelCookie(key string) { h.DelCookieBytes(bytesconv.S2B(key)) }
 
 // DelCookieBytes is [ResponseHeader.DelCookie] for a []byte key.
-func (h *ResponseHeader) DelCookieBytes(key []byte) {
-	for i := h.findCookie(key); i >= 0; i = h.findCookie(key) {
+func (h *ResponseHeader) DelCookieBytes(key []byte) { h.delCookie(key, -1) }
+
+// delCookie deletes the Set-Cookie fields of the cookie called key that come after
+// field i.
+func (h *ResponseHeader) delCookie(key []byte, i int) {
+	for i = h.findCookie(key, i); i >= 0; i = h.findCookie(key, i) {
 		h.s.DelAt(i)
 	}
 }
@@ -74,7 +87,7 @@ func (h *ResponseHeader) DelClientCookieBytes(key []byte) {
 	b := append(h.text.cookie[:0], key...)
 	kv.NeutralizeCookie(b)
 	h.text.cookie = append(b, "=; expires=Tue, 10 Nov 2009 23:00:00 GMT"...)
-	h.s.PutMore(msg.SetCookie, msg.SetCookie.Name(), h.text.cookie, false)
+	h.s.PutMore(msg.SetCookie, msg.SetCookie.Name(), h.text.cookie, msg.Normalized)
 }
 
 // DelAllCookies deletes all Set-Cookie fields.
@@ -112,15 +125,5 @@ func (h *ResponseHeader) cookieText() []byte {
 	if i < 0 {
 		return nil
 	}
-	next := h.s.Next(i)
-	if next < 0 {
-		return h.s.Value(i)
-	}
-	b := append(h.text.cookie[:0], h.s.Value(i)...)
-	for ; next >= 0; next = h.s.Next(next) {
-		b = append(b, "; "...)
-		b = append(b, h.s.Value(next)...)
-	}
-	h.text.cookie = b
-	return b
+	return h.s.JoinValues(&h.text.cookie, i, "; ")
 }

@@ -25,8 +25,8 @@ func (h *ResponseHeader) All() iter.Seq2[[]byte, []byte] {
 func (h *ResponseHeader) visit(yield func(k, v []byte) bool) {
 	show := func(id msg.ID, v []byte) bool { return len(v) == 0 || yield(id.Name(), v) }
 	server := h.s.Peek(msg.Server) // not Server, which knows the trailer section too
-	if h.look&ownServer != 0 {
-		server = h.server
+	if v := h.s.Slot(msg.Server); v != nil {
+		server = v
 	} else if len(server) == 0 {
 		server = bytesconv.S2B(h.defaultServer)
 	}
@@ -43,7 +43,7 @@ func (h *ResponseHeader) visit(yield func(k, v []byte) bool) {
 	}
 	if !show(msg.Trailer, h.peekDerived(msg.Trailer)) ||
 		!show(msg.TransferEncoding, h.peekDerived(msg.TransferEncoding)) ||
-		!visitFields(&h.s.Fields, responseOwn, h.asIs, yield) {
+		!h.s.Visit(responseOwn, h.s.Spelling, yield) {
 		return
 	}
 	show(msg.Connection, h.connection())

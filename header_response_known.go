@@ -7,7 +7,7 @@ import (
 
 	"github.com/galehttp/gale/internal/bytesconv"
 	"github.com/galehttp/gale/internal/clock"
-	"github.com/galehttp/gale/internal/h1"
+	"github.com/galehttp/gale/internal/head"
 	"github.com/galehttp/gale/internal/msg"
 )
 
@@ -55,8 +55,8 @@ func (h *ResponseHeader) IsHTTP11() bool { return string(h.Protocol()) == "HTTP/
 // is at first the name of the server, which it also writes if the field is
 // deleted; see Server.Name and Server.NoDefaultServerHeader.
 func (h *ResponseHeader) Server() []byte {
-	if h.look&ownServer != 0 {
-		return h.server
+	if v := h.s.Slot(msg.Server); v != nil {
+		return v
 	}
 	if v := h.peekPlain(msg.Server, nil); v != nil || h.defaultServer == "" {
 		return v
@@ -66,8 +66,7 @@ func (h *ResponseHeader) Server() []byte {
 
 // SetServer sets Server; an empty one deletes it.
 func (h *ResponseHeader) SetServer(server string) {
-	if string(h.server) == server && len(server) > 0 && h.canHold(msg.Server) {
-		h.look |= ownServer
+	if h.s.SetServerAgain(server) {
 		return
 	}
 	h.setOne(msg.Server, msg.Server.Name(), bytesconv.S2B(server))
@@ -80,13 +79,13 @@ func (h *ResponseHeader) SetServerBytes(server []byte) { h.SetServer(bytesconv.B
 // default, "text/plain; charset=utf-8", or nil if SetNoDefaultContentType was
 // called.
 func (h *ResponseHeader) ContentType() []byte {
-	if h.look&ownType != 0 {
-		return h.contentType
+	if v := h.s.Slot(msg.ContentType); v != nil {
+		return v
 	}
 	if i := h.s.Find(msg.ContentType); i >= 0 && h.s.Recs[i].ValLen > 0 {
 		return h.s.Value(i)
 	}
-	if h.look&noType != 0 {
+	if h.s.Implied&head.NoDefaultType != 0 {
 		return nil
 	}
 	return strTextType
@@ -94,8 +93,7 @@ func (h *ResponseHeader) ContentType() []byte {
 
 // SetContentType sets Content-Type; an empty one means the default.
 func (h *ResponseHeader) SetContentType(contentType string) {
-	if string(h.contentType) == contentType && len(contentType) > 0 && h.canHold(msg.ContentType) {
-		h.look |= ownType
+	if h.s.SetTypeAgain(contentType) {
 		return
 	}
 	h.setOne(msg.ContentType, msg.ContentType.Name(), bytesconv.S2B(contentType))
@@ -127,14 +125,14 @@ func (h *ResponseHeader) SetContentRange(startPos, endPos, contentLength int) {
 	b = append(bytesconv.AppendInt(b, startPos), '-')
 	b = append(bytesconv.AppendInt(b, endPos), '/')
 	b = bytesconv.AppendInt(b, contentLength)
-	h.s.Put(msg.ContentRange, msg.ContentRange.Name(), b, false)
+	h.s.Put(msg.ContentRange, msg.ContentRange.Name(), b, msg.Normalized)
 }
 
 // SetLastModified sets Last-Modified, to the second.
 func (h *ResponseHeader) SetLastModified(t time.Time) {
 	var buf [clock.DateLen]byte
 	name := msg.LastModified.Name()
-	h.section(name).Put(msg.LastModified, name, clock.AppendDateAt(buf[:0], t), false)
+	h.place(msg.LastModified, name).Put(msg.LastModified, name, clock.AppendDateAt(buf[:0], t), msg.Normalized)
 }
 
 // ContentLength returns the length of the body in bytes. It is -1 for a body
@@ -145,7 +143,8 @@ func (h *ResponseHeader) ContentLength() int { return int(min(h.s.ContentLength,
 // SetContentLength sets the length of the body in bytes; -1 means that it is
 // sent in the chunked coding, less that it ends with the connection. Writing a
 // response overrules it by the body. Responses with a status that allows no body
-// (1xx, 204, 304) have no length, so it is ignored for them.
+// (1xx, 204, 304) have no length, so for them it only deletes the one that was
+// received.
 func (h *ResponseHeader) SetContentLength(contentLength int) {
 	switch {
 	case contentLength >= 0:
@@ -159,13 +158,14 @@ func (h *ResponseHeader) SetContentLength(contentLength int) {
 }
 
 func (h *ResponseHeader) setLength(n int64) {
+	if h.s.Seen()&(1<<msg.ContentLength|1<<msg.TransferEncoding) != 0 {
+		h.dropFraming()
+		h.s.ContentLength, h.s.LengthSet = 0, false
+	}
 	if !statusHasBody(h.s.Status) {
 		return
 	}
-	h.s.ContentLength, h.lengthSet = n, true
-	if h.s.Seen()&responseFramed != 0 {
-		h.dropFraming()
-	}
+	h.s.ContentLength, h.s.LengthSet = n, true
 }
 
 // dropFraming deletes the fields that were received for what ContentLength says.
@@ -174,30 +174,21 @@ func (h *ResponseHeader) dropFraming() {
 	h.s.Del(msg.TransferEncoding, nil)
 }
 
-// statusHasBody reports whether a response with the status can have a body
-// (RFC 9110 section 6.4.1). 0 means 200.
-func statusHasBody(status int) bool {
-	return status >= 200 && status != StatusNoContent && status != StatusNotModified || status < 100
-}
+// statusHasBody is head.StatusHasBody.
+func statusHasBody(status int) bool { return head.StatusHasBody(status) }
 
 // ConnectionClose reports whether the connection ends after this response: it
 // says "Connection: close", or only the end of the connection ends its body, or it
 // was received as HTTP/1.0 and doesn't say keep-alive (RFC 9112 section 9.3).
-func (h *ResponseHeader) ConnectionClose() bool {
-	return h.s.Conn&msg.ConnClose != 0 ||
-		h.s.ContentLength == msg.LenUnknown && statusHasBody(h.s.Status) ||
-		h.s.Minor == 0 && h.s.Conn&msg.ConnKeepAlive == 0 && isTen(&h.s.Fields)
-}
+func (h *ResponseHeader) ConnectionClose() bool { return h.s.Closes() }
 
-// mayClose is a quick test for whether ConnectionClose may be true.
-func (h *ResponseHeader) mayClose() bool {
-	return h.s.Conn != 0 || h.s.ContentLength == msg.LenUnknown || h.s.Minor == 0
-}
+// mayClose is a quick test: ConnectionClose is false if mayClose is.
+func (h *ResponseHeader) mayClose() bool { return h.s.MayClose() }
 
 // ConnectionUpgrade reports whether Connection has the option "upgrade". In a
 // response that was received as HTTP/1.0 that counts with "keep-alive" alone.
 func (h *ResponseHeader) ConnectionUpgrade() bool {
-	return h.s.Conn&msg.ConnUpgrade != 0 && (h.s.Conn&msg.ConnKeepAlive != 0 || !isTen(&h.s.Fields))
+	return h.s.Conn&msg.ConnUpgrade != 0 && (h.s.Conn&msg.ConnKeepAlive != 0 || !head.IsHTTP10(&h.s.Fields))
 }
 
 // SetConnectionClose sets Connection to "close".
@@ -220,7 +211,7 @@ func (h *ResponseHeader) ResetConnectionClose() {
 // dropConnection is for when there is no Connection field any more.
 func (h *ResponseHeader) dropConnection() {
 	h.s.Conn = 0
-	if isTen(&h.s.Fields) {
+	if head.IsHTTP10(&h.s.Fields) {
 		h.s.Conn = msg.ConnKeepAlive
 	}
 }
@@ -233,26 +224,13 @@ func (h *ResponseHeader) setConnection(key, value []byte) {
 	case isClose(value):
 		h.SetConnectionClose()
 	default:
-		h.s.Put(msg.Connection, key, value, h.asIs)
-		h.s.Conn = h1.ParseConnection(value)
+		h.s.Put(msg.Connection, key, value, h.s.Spelling)
+		h.s.Conn = putConnection(&h.s.Fields)
 	}
 }
 
-// connection is the value of Connection when the header is written. A field
-// that doesn't say "close" gives way when the connection is to be closed.
-func (h *ResponseHeader) connection() []byte {
-	closing := h.ConnectionClose()
-	if i := h.s.Find(msg.Connection); i >= 0 {
-		v := h.s.Value(i)
-		if !closing || h1.ParseConnection(v)&msg.ConnClose != 0 {
-			return v
-		}
-	}
-	if closing {
-		return strClose
-	}
-	return nil
-}
+// connection is the value of Connection when the header is written.
+func (h *ResponseHeader) connection() []byte { return h.s.Connection(&h.text.connection) }
 
 // setCookieKey returns the name of the cookie in a Set-Cookie value, nothing if
 // there is no "=" (RFC 6265 section 5.2).

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/galehttp/gale/internal/clock"
+	"github.com/galehttp/gale/internal/head"
 )
 
 // requestText builds a request header and returns it as it is sent.
@@ -166,7 +167,7 @@ func TestResponseHeaderText(t *testing.T) {
 		{"closing beats upgrade", func(h *ResponseHeader) { h.Set("Connection", "x-y"); h.SetConnectionClose() }, "", start + "Content-Length: 0\r\nConnection: close\r\n\r\n"},
 	} {
 		var h ResponseHeader
-		h.look |= noDate
+		h.s.Implied |= head.NoDate
 		c.build(&h)
 		if got := string(h.appendHead(nil, c.server)); got != c.want {
 			t.Errorf("%s:\ngot  %q\nwant %q", c.name, got, c.want)
@@ -437,7 +438,7 @@ func TestHeaderAgainstNetHTTP(t *testing.T) {
 	}
 }
 
-// TestHeaderSetAgain: setting one field for ever takes no more memory.
+// TestHeaderSetAgain: setting one field forever takes no more memory.
 func TestHeaderSetAgain(t *testing.T) {
 	var h ResponseHeader
 	h.Set("X-First", "1")
@@ -481,7 +482,7 @@ func TestSetReceivedField(t *testing.T) {
 func TestStatusMessageTakenBack(t *testing.T) {
 	var h ResponseHeader
 	h.Reset()
-	h.look |= noDate
+	h.s.Implied |= head.NoDate
 	h.SetContentLength(1)
 	h.Set("X-A", "1")
 	h.SetStatusMessage([]byte("Fine"))
@@ -502,7 +503,7 @@ func TestSpellingEndsWithReset(t *testing.T) {
 	h.Set("X-Custom", "1")
 	h.SetCanonical([]byte("x-custom"), []byte("1"))
 	h.Reset()
-	h.look |= noDate
+	h.s.Implied |= head.NoDate
 	h.SetContentLength(1)
 	h.Set("x-custom", "1")
 	const want = "HTTP/1.1 200 OK\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: 1\r\nX-Custom: 1\r\n\r\n"
@@ -551,4 +552,16 @@ func TestCompactForgets(t *testing.T) {
 	h.Reset()
 	h.Set("x-custom", "1")
 	check(h, "x-custom")
+}
+
+// An empty part of the start line must not point beyond lines that became shorter.
+func TestHeaderEmptyPartStaysInPlace(t *testing.T) {
+	var h, copied RequestHeader
+	h.SetHost(strings.Repeat("host", 100))
+	h.SetRequestURI("")
+	h.SetHost("h")
+	h.CopyTo(&copied)
+	if got := copied.String(); got != h.String() || string(copied.RequestURI()) != "/" {
+		t.Errorf("the copy is %q, want %q", got, h.String())
+	}
 }

@@ -4,24 +4,32 @@ import (
 	"iter"
 
 	"github.com/galehttp/gale/internal/bytesconv"
+	"github.com/galehttp/gale/internal/h1"
+	"github.com/galehttp/gale/internal/head"
+	"github.com/galehttp/gale/internal/msg"
 )
 
 // SetTrailer declares the trailer fields of a request in the chunked coding
 // (RFC 9110 section 6.6.2), in place of those declared before. trailer is a list
 // of names separated by commas. Set gives them values, before or after this call;
-// they are then sent behind the body instead of in the header.
+// they are then sent after the body instead of in the header.
 //
 // Fields for framing, routing, authentication and request modifiers, and those
 // that tell how to read the body, must not come that late (RFC 9110 section
-// 6.5.1): they are left out, as is what is no name, and the error is then
-// [ErrBadTrailer]. Fields that are no longer declared are sent in the header.
+// 6.5.1): they are left out, as is what is no name or one more than 128, and the
+// error is then [ErrBadTrailer]. Fields that are no longer declared are sent in the
+// header, except those that a server received in the trailer section: they are
+// dropped.
+//
+// A Trailer field that was received declares nothing in this sense: Set changes the
+// header, whatever it names.
 func (h *RequestHeader) SetTrailer(trailer string) error {
 	return h.SetTrailerBytes(bytesconv.S2B(trailer))
 }
 
 // SetTrailerBytes is [RequestHeader.SetTrailer] for a []byte.
 func (h *RequestHeader) SetTrailerBytes(trailer []byte) error {
-	return h.declareTrailers(nil, trailer)
+	return h.s.Trailers.Declare(&h.s.Fields, trailer, h.s.Spelling)
 }
 
 // AddTrailer declares further trailer fields; see SetTrailer.
@@ -31,23 +39,19 @@ func (h *RequestHeader) AddTrailer(trailer string) error {
 
 // AddTrailerBytes is [RequestHeader.AddTrailer] for a []byte.
 func (h *RequestHeader) AddTrailerBytes(trailer []byte) error {
-	return h.declareTrailers(declaredTrailers(&h.s.Fields, h.asIs), trailer)
-}
-
-func (h *RequestHeader) declareTrailers(before, trailer []byte) error {
-	list, err := appendTrailers(append(h.text.list[:0], before...), trailer, h.asIs)
-	h.text.list = list
-	h.late.declare(&h.s.Fields, list, h.asIs)
-	return err
+	return h.s.Trailers.DeclareMore(&h.s.Fields, trailer, h.s.Spelling)
 }
 
 // Trailers returns an iterator over the names of the trailer fields that are
-// declared or were received.
+// declared, by the program or by the Trailer field that was received, or were
+// received. The header may be changed during the iteration.
 func (h *RequestHeader) Trailers() iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
-		for list := declaredTrailers(&h.s.Fields, h.asIs); len(list) > 0; {
-			var name []byte
-			name, list = nextElement(list)
+		l := h.s.Trailers.Declared(&h.s.Fields, h.s.Spelling)
+		if l == nil {
+			return
+		}
+		for name := range l.All() {
 			if !yield(name) {
 				return
 			}
@@ -68,17 +72,19 @@ func (h *RequestHeader) VisitAllTrailer(f func(value []byte)) {
 // used again by the next call.
 func (h *RequestHeader) PeekTrailerKeys() [][]byte {
 	h.text.trailers = h.text.trailers[:0]
-	for name := range h.Trailers() {
-		h.text.trailers = append(h.text.trailers, name)
+	if l := h.s.Trailers.Declared(&h.s.Fields, h.s.Spelling); l != nil {
+		for i := range l.Len() {
+			h.text.trailers = append(h.text.trailers, l.At(i))
+		}
 	}
 	return h.text.trailers
 }
 
-// TrailerHeader returns the trailer section as it is written behind a chunked
+// TrailerHeader returns the trailer section as it is written after a chunked
 // body, with the empty line: one line for each value of a declared field. The
 // next call uses the memory again.
 func (h *RequestHeader) TrailerHeader() []byte {
-	h.text.trailer = h.late.appendSection(h.text.trailer[:0], h.asIs)
+	h.text.trailer = h1.AppendTrailers(h.text.trailer[:0], &h.s.Trailers, h.s.Spelling)
 	return h.text.trailer
 }
 
@@ -87,32 +93,36 @@ func (h *RequestHeader) TrailerHeader() []byte {
 // don't. Names that AddTrailer refuses are left out, and the error is then
 // [ErrBadTrailer]. Not in fasthttp.
 func (h *RequestHeader) AddTrailerValue(name, value string) error {
-	return h.late.take(&h.s.Fields, bytesconv.S2B(name), bytesconv.S2B(value), h.asIs)
+	return h.s.Trailers.AddValue(&h.s.Fields, bytesconv.S2B(name), bytesconv.S2B(value), h.s.Spelling)
 }
 
-// takeTrailer adds a trailer field that was received: it is declared, and
-// found behind what the header says. A field that must not be in a trailer section
-// is left out.
-func (h *RequestHeader) takeTrailer(name, value []byte) {
-	_ = h.late.take(&h.s.Fields, name, value, h.asIs)
+// takeTrailers takes the fields of a trailer section that was received.
+func (h *RequestHeader) takeTrailers(from *msg.Fields) {
+	h.s.Trailers.Receive(&h.s.Fields, from, h.s.Spelling, head.ShownAll, false)
 }
 
 // SetTrailer declares the trailer fields of a response in the chunked coding
 // (RFC 9110 section 6.6.2), in place of those declared before. trailer is a list
 // of names separated by commas. Set gives them values, before or after this call;
-// they are then sent behind the body instead of in the header.
+// they are then sent after the body instead of in the header.
 //
 // Fields for framing, routing, authentication and request modifiers, and those
 // that tell how to read the body, must not come that late (RFC 9110 section
-// 6.5.1): they are left out, as is what is no name, and the error is then
-// [ErrBadTrailer]. Fields that are no longer declared are sent in the header.
+// 6.5.1): they are left out, as is what is no name or one more than 128, and the
+// error is then [ErrBadTrailer]. Fields that are no longer declared are sent in the
+// header, except those that a server received in the trailer section: they are
+// dropped.
+//
+// A Trailer field that was received declares nothing in this sense: Set changes the
+// header, whatever it names.
 func (h *ResponseHeader) SetTrailer(trailer string) error {
 	return h.SetTrailerBytes(bytesconv.S2B(trailer))
 }
 
 // SetTrailerBytes is [ResponseHeader.SetTrailer] for a []byte.
 func (h *ResponseHeader) SetTrailerBytes(trailer []byte) error {
-	return h.declareTrailers(nil, trailer)
+	h.s.Record()
+	return h.s.Trailers.Declare(&h.s.Fields, trailer, h.s.Spelling)
 }
 
 // AddTrailer declares further trailer fields; see SetTrailer.
@@ -122,28 +132,20 @@ func (h *ResponseHeader) AddTrailer(trailer string) error {
 
 // AddTrailerBytes is [ResponseHeader.AddTrailer] for a []byte.
 func (h *ResponseHeader) AddTrailerBytes(trailer []byte) error {
-	return h.declareTrailers(declaredTrailers(&h.s.Fields, h.asIs), trailer)
-}
-
-func (h *ResponseHeader) declareTrailers(before, trailer []byte) error {
-	list, err := appendTrailers(append(h.text.list[:0], before...), trailer, h.asIs)
-	h.text.list = list
-	h.declare(list)
-	return err
-}
-
-func (h *ResponseHeader) declare(list []byte) {
-	h.record()
-	h.late.declare(&h.s.Fields, list, h.asIs)
+	h.s.Record()
+	return h.s.Trailers.DeclareMore(&h.s.Fields, trailer, h.s.Spelling)
 }
 
 // Trailers returns an iterator over the names of the trailer fields that are
-// declared or were received.
+// declared, by the program or by the Trailer field that was received, or were
+// received. The header may be changed during the iteration.
 func (h *ResponseHeader) Trailers() iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
-		for list := declaredTrailers(&h.s.Fields, h.asIs); len(list) > 0; {
-			var name []byte
-			name, list = nextElement(list)
+		l := h.s.Trailers.Declared(&h.s.Fields, h.s.Spelling)
+		if l == nil {
+			return
+		}
+		for name := range l.All() {
 			if !yield(name) {
 				return
 			}
@@ -164,17 +166,19 @@ func (h *ResponseHeader) VisitAllTrailer(f func(value []byte)) {
 // used again by the next call.
 func (h *ResponseHeader) PeekTrailerKeys() [][]byte {
 	h.text.trailers = h.text.trailers[:0]
-	for name := range h.Trailers() {
-		h.text.trailers = append(h.text.trailers, name)
+	if l := h.s.Trailers.Declared(&h.s.Fields, h.s.Spelling); l != nil {
+		for i := range l.Len() {
+			h.text.trailers = append(h.text.trailers, l.At(i))
+		}
 	}
 	return h.text.trailers
 }
 
-// TrailerHeader returns the trailer section as it is written behind a chunked
+// TrailerHeader returns the trailer section as it is written after a chunked
 // body, with the empty line: one line for each value of a declared field. The
 // next call uses the memory again.
 func (h *ResponseHeader) TrailerHeader() []byte {
-	h.text.trailer = h.late.appendSection(h.text.trailer[:0], h.asIs)
+	h.text.trailer = h1.AppendTrailers(h.text.trailer[:0], &h.s.Trailers, h.s.Spelling)
 	return h.text.trailer
 }
 
@@ -183,13 +187,11 @@ func (h *ResponseHeader) TrailerHeader() []byte {
 // don't. Names that AddTrailer refuses are left out, and the error is then
 // [ErrBadTrailer]. Not in fasthttp.
 func (h *ResponseHeader) AddTrailerValue(name, value string) error {
-	return h.late.take(&h.s.Fields, bytesconv.S2B(name), bytesconv.S2B(value), h.asIs)
+	return h.s.Trailers.AddValue(&h.s.Fields, bytesconv.S2B(name), bytesconv.S2B(value), h.s.Spelling)
 }
 
-// takeTrailer adds a trailer field that was received: it is declared, and
-// found behind what the header says. A field that must not be in a trailer section
-// is left out.
-func (h *ResponseHeader) takeTrailer(name, value []byte) {
-	h.record()
-	_ = h.late.take(&h.s.Fields, name, value, h.asIs)
+// takeTrailers takes the fields of a trailer section that was received.
+func (h *ResponseHeader) takeTrailers(from *msg.Fields) {
+	h.s.Record()
+	h.s.Trailers.Receive(&h.s.Fields, from, h.s.Spelling, head.ShownAll, false)
 }

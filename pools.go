@@ -1,10 +1,10 @@
 package gale
 
-import "sync"
+import "github.com/galehttp/gale/internal/pool"
 
 var (
-	requestPool  sync.Pool
-	responsePool sync.Pool
+	requestPool  pool.Pool
+	responsePool pool.Pool
 )
 
 // AcquireRequest returns an empty request. Hand it to [ReleaseRequest] when it

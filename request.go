@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io"
 	"mime/multipart"
+	"sync/atomic"
 	"time"
 
 	"github.com/galehttp/gale/internal/msg"
@@ -25,9 +26,9 @@ type Request struct {
 
 	// KeepBodyBuffer keeps the buffer of the body, however large, when the
 	// request is reset, for a request that is used again and again with
-	// bodies of like size. The default is to give larger buffers back to the
-	// pools. ReleaseRequest clears it, and so do servers between requests;
-	// CopyTo leaves it alone in the destination.
+	// bodies of like size. By default larger buffers go back to the pools. ReleaseRequest
+	// clears it, and so do servers between requests; CopyTo leaves it alone in the
+	// destination.
 	KeepBodyBuffer bool
 
 	// UseHostHeader makes Write send the Host that was set on Header even if
@@ -41,58 +42,82 @@ type Request struct {
 	content
 
 	uri       URI
-	uriParsed bool
-	isTLS     bool // the request came, or is to go, by https
+	uriParsed bool // uri counts, and not the target of the header
+	uriBad    bool // the target is no path, and no valid URI either; as uriParsed is set
+	uriUsed   bool // uri isn't as Reset leaves it; set wherever uriParsed is
+	isTLS     bool // the request came, or must go, by https
 
 	postArgs       Args
-	postArgsParsed bool
+	postArgsParsed bool // else postArgs is as Reset leaves it
 
 	form    *multipart.Form
-	formRaw bool // the body holds the form too; else the form is the body
+	formRaw bool // the body holds the form too; else the form is the body, or there is none
+	files   atomic.Pointer[formFiles]
 
 	userValues userValues
 	timeout    time.Duration
 	call       *call // while a client's RoundTripper has the request
 	whole      bool  // a client reads the response's body, even if it streams others
+	forward    bool  // the client that has the request sends it to a proxy
 }
 
 // Reset empties the request for its next use: header, body (a stream is
 // closed), form (its temporary files are removed), user values (those that
 // implement io.Closer are closed), timeout and flags except KeepBodyBuffer.
 func (req *Request) Reset() {
+	if req.hasClosers() {
+		req.runClosers()
+	}
+	req.reset()
+}
+
+// reset is Reset for a request without closers.
+func (req *Request) reset() {
 	req.Header.Reset()
 	if req.isBare() {
 		req.lent, req.isTLS = false, false
 	} else {
-		req.resetSkipHeader()
+		req.resetMessage()
 	}
 	req.timeout = 0
-	req.whole = false
+	req.whole, req.forward = false, false
 	req.UseHostHeader = false
 	req.DisableRedirectPathNormalizing = false
 }
 
-// isBare reports whether there is nothing but a header, which is how most
-// requests of a server end.
+// isBare reports whether a request without closers has nothing but a header, which is
+// how most requests of a server end. What is not looked at here follows, see the fields.
 func (req *Request) isBare() bool {
-	return req.body == nil && req.bodyRaw == nil && !req.hasStream() && len(req.userValues) == 0 &&
-		!req.uriParsed && !req.postArgsParsed && req.form == nil
+	return req.body == nil && req.bodyRaw == nil && !req.uriUsed && !req.postArgsParsed && req.form == nil
 }
 
-// resetSkipHeader empties all but the header and the flags.
-func (req *Request) resetSkipHeader() {
-	if len(req.userValues) > 0 {
+// hasClosers reports whether runClosers has something to do.
+func (req *Request) hasClosers() bool { return len(req.userValues) > 0 || req.hasStream() }
+
+// closerRounds is how often runClosers looks for what closers have set.
+const closerRounds = 4
+
+// runClosers closes and drops the body stream and the user values. This is all of
+// Reset that runs code of others, which may change the request: so it comes first.
+func (req *Request) runClosers() {
+	for range closerRounds {
+		if !req.hasClosers() {
+			return
+		}
 		req.userValues.reset()
+		_ = req.closeStream(nil)
 	}
-	req.resetMessage()
+	clear(req.userValues)
+	req.userValues = req.userValues[:0]
+	req.bodyStream, req.streamWriter = nil, nil
 }
 
-// resetMessage empties what belongs to the message behind its header.
+// resetMessage empties what belongs to the message after its header.
 func (req *Request) resetMessage() {
 	req.ResetBody()
-	if req.uriParsed {
+	if req.uriUsed {
 		req.uri.Reset()
-		req.uriParsed = false
+		req.uriParsed, req.uriBad, req.uriUsed = false, false, false
 	}
 	if req.postArgsParsed {
 		req.postArgs.Reset()
@@ -107,7 +132,11 @@ func (req *Request) resetMessage() {
 func (req *Request) CopyTo(dst *Request) {
 	req.copyToSkipBody(dst)
 	if req.form != nil && !req.formRaw {
-		dst.setBody(req.Body())
+		if b, err := req.wholeBody(); err != nil {
+			dst.fail(err)
+		} else {
+			dst.setBody(b)
+		}
 		return
 	}
 	req.copyContent(&dst.content)
@@ -117,7 +146,7 @@ func (req *Request) copyToSkipBody(dst *Request) {
 	dst.removeForm()
 	req.Header.CopyTo(&dst.Header)
 	req.uri.CopyTo(&dst.uri)
-	dst.uriParsed = req.uriParsed
+	dst.uriParsed, dst.uriBad, dst.uriUsed = req.uriParsed, req.uriBad, req.uriUsed
 	req.postArgs.CopyTo(&dst.postArgs)
 	dst.postArgsParsed = req.postArgsParsed
 	dst.isTLS = req.isTLS
@@ -128,18 +157,21 @@ func (req *Request) copyToSkipBody(dst *Request) {
 // URI returns the request's URI, made of the Host and the target of the header
 // when it is first asked for. Changes made to it go into the request when it is
 // written. It belongs to the request.
+//
+// If the target is a URI that is invalid, the result is empty, changes to it are
+// lost, and the request can't be written: set another target.
 func (req *Request) URI() *URI {
-	_ = req.parseURI() // without a host it can't be sent
+	_ = req.parseURI() // sending it returns the error
 	return &req.uri
 }
 
-// parseURI makes the URI of the header, unless that was done. An error is
-// returned once; what is left without a host then can't be sent.
+// parseURI makes the URI of the header, unless that was done. The error of the host
+// of a path is returned once; what is left without a host then can't be sent.
 func (req *Request) parseURI() error {
-	if req.uriParsed {
+	if req.uriParsed && !req.uriBad {
 		return nil
 	}
-	req.uriParsed = true
+	req.uriParsed, req.uriBad, req.uriUsed = true, false, true
 	host, target := req.Header.Host(), req.Header.RequestURI()
 	// What was received as "//a/b" is a path in any case (RFC 9112 section
 	// 3.2.1); in URIs that are made here, "//a" names the host.
@@ -159,6 +191,9 @@ func (req *Request) parseURI() error {
 		path, query, _ := bytes.Cut(target, []byte{'?'})
 		req.uri.SetPathBytes(path)
 		req.uri.SetQueryStringBytes(query)
+	} else if err != nil {
+		req.uriBad = true
+		return err
 	}
 	if req.isTLS {
 		req.uri.SetScheme("https")
@@ -166,35 +201,45 @@ func (req *Request) parseURI() error {
 	return err
 }
 
+// parseTargetURI is parseURI without the errors of hosts that go with a path: they
+// end in a URI without a host. A target that is an invalid URI leaves nothing to
+// send to any host, be it set by other means.
+func (req *Request) parseTargetURI() error {
+	if err := req.parseURI(); req.uriBad {
+		return err
+	}
+	return nil
+}
+
 // SetURI makes the request's URI a copy of newURI; nil empties it.
 func (req *Request) SetURI(newURI *URI) {
 	if newURI == nil {
 		req.uri.Reset()
-		req.uriParsed = false
+		req.uriParsed, req.uriBad = false, false
 		return
 	}
 	newURI.CopyTo(&req.uri)
-	req.uriParsed = true
+	req.uriParsed, req.uriBad, req.uriUsed = true, false, true
 }
 
 // SetRequestURI sets the target of the request: a path with a query, or a
 // whole URI, from which Write takes the Host.
 func (req *Request) SetRequestURI(requestURI string) {
 	req.Header.SetRequestURI(requestURI)
-	req.uriParsed = false
+	req.uriParsed, req.uriBad = false, false
 }
 
 // SetRequestURIBytes is SetRequestURI for bytes, which are copied.
 func (req *Request) SetRequestURIBytes(requestURI []byte) {
 	req.Header.SetRequestURIBytes(requestURI)
-	req.uriParsed = false
+	req.uriParsed, req.uriBad = false, false
 }
 
 // RequestURI returns the target as it would be written. Changes that were made
 // to URI go into the header by this; when the target was a whole URI, its host
 // is not in the target any more afterwards.
 func (req *Request) RequestURI() []byte {
-	if req.uriParsed {
+	if req.uriParsed && !req.uriBad {
 		req.Header.SetRequestURIBytes(req.target())
 		req.uriParsed = false
 	}
@@ -214,6 +259,16 @@ func (req *Request) target() []byte {
 		return req.uri.Host()
 	}
 	return set
+}
+
+// forwardTarget returns the target of req as a proxy wants it: the whole URI (RFC
+// 9112 section 3.2.2).
+func (req *Request) forwardTarget() []byte {
+	u := &req.uri
+	if u.host.empty() {
+		return req.target()
+	}
+	return u.appendRequestURI(append(append([]byte(nil), "http://"...), u.Host()...))
 }
 
 // Host returns the host of the URI, with its port if one is given.
@@ -241,18 +296,35 @@ func (req *Request) SetTimeout(t time.Duration) { req.timeout = t }
 func (req *Request) GetTimeOut() time.Duration { return req.timeout }
 
 // Body returns the body's bytes. A stream is read to its end and closed for
-// that; if it fails, the body becomes the error's text, so read BodyStream
-// where errors matter. A form that was read from the connection is written out
-// again.
+// that. If it fails, the body is empty, and BodyError says why: nothing of a
+// message that was broken off is taken for the whole (in fasthttp the body is the
+// error's text). A form that was read from the connection is written out again.
 //
 // The slice belongs to the request; see there.
 func (req *Request) Body() []byte {
+	b, _ := req.wholeBody()
+	return b
+}
+
+// BodyError returns why the body could not be read to its end by Body, PostArgs,
+// MultipartForm or what else reads a streamed body whole: the client broke off or
+// broke the chunked coding (io.ErrUnexpectedEOF and others), the body was too long
+// ([ErrBodyTooLarge]), its time was over ([ErrTimeout]), or what a program set as a
+// stream failed. It is nil if all went well, if the body wasn't read, and once
+// the body is reset or replaced. A request with such a body can't be written: that
+// returns the error. Not in fasthttp.
+func (req *Request) BodyError() error { return req.readErr }
+
+// wholeBody is Body with BodyError.
+func (req *Request) wholeBody() ([]byte, error) {
 	if req.hasStream() {
 		req.readStream()
 	} else if req.form != nil && !req.formRaw {
-		return req.marshalForm()
+		b, err := req.marshalForm()
+		req.readErr = err
+		return b, err
 	}
-	return req.lendBody()
+	return req.lendBody(), req.readErr
 }
 
 // SetBody makes a copy of body the body.
@@ -305,10 +377,20 @@ func (w *requestBodyWriter) WriteString(s string) (int, error) {
 
 // SwapBody makes body the body, without copying it, and returns the bytes of
 // the one before, which are the caller's then; a stream is read to its end for
-// that. body belongs to the request from now on.
+// that. If it fails there are none, and BodyError says why. body belongs to the
+// request from now on.
 func (req *Request) SwapBody(body []byte) []byte {
 	if req.form != nil && !req.formRaw {
-		req.setBody(req.marshalForm())
+		b, err := req.marshalForm()
+		req.removeForm()
+		if err != nil {
+			req.fail(err)
+			if len(body) > 0 {
+				req.bodyRaw = body
+			}
+			return nil
+		}
+		req.setBody(b)
 	}
 	req.removeForm()
 	return req.swapBody(body)
@@ -335,10 +417,10 @@ func (req *Request) BodyStream() io.Reader { return req.stream() }
 // CloseBodyStream closes the body's stream, if there is one, and drops it.
 func (req *Request) CloseBodyStream() error { return req.closeStream(nil) }
 
-// SetBodyStream makes bodyStream the body. With bodySize >= 0 it must give
-// exactly that many bytes, and they are sent with a Content-Length; with a
-// negative bodySize it is read to its end and sent in the chunked coding (RFC
-// 9112 section 7.1).
+// SetBodyStream makes bodyStream the body. With bodySize >= 0 that many bytes of it
+// are sent, with a Content-Length: fewer are an error, and what it has after them is
+// not read. With a negative bodySize it is read to its end and sent in the chunked
+// coding (RFC 9112 section 7.1).
 //
 // The stream is closed after it was read, and when the body is replaced or
 // reset, if it implements io.Closer; it is told why if it implements

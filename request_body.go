@@ -28,12 +28,15 @@ func (req *Request) Read(r *bufio.Reader) error { return req.ReadLimitBody(r, 0)
 // RemoveMultipartFormFiles removes.
 //
 // It returns io.EOF if r ends before the first byte, and io.ErrUnexpectedEOF if
-// it ends within the body.
+// it ends within the body. After an error in the head the request is empty; after one
+// in the body Header is whole, without the fields of a trailer section, and there is no
+// body.
 func (req *Request) ReadLimitBody(r *bufio.Reader, maxBodySize int) error {
 	req.resetMessage()
 	if err := req.Header.Read(r); err != nil {
 		return err
 	}
+	req.Header.takeAuthority()
 	if req.MayContinue() {
 		return nil
 	}
@@ -69,7 +72,11 @@ func (req *Request) ContinueReadBody(r *bufio.Reader, maxBodySize int, preParseM
 			return req.readForm(r, boundary, length)
 		}
 	}
-	return req.readBodyFields(r, length, maxBodySize, &req.Header)
+	err := req.readBodyFields(r, length, maxBodySize, &req.Header)
+	if err == nil && length == msg.LenChunked && len(req.bodyBytes()) == 0 && !req.Header.s.Trailers.ToSend() {
+		req.Header.setLength(0) // nothing came that would need the coding
+	}
+	return err
 }
 
 func preParse(v []bool) bool { return len(v) == 0 || v[0] }
@@ -101,7 +108,7 @@ func (req *Request) ReadBody(r *bufio.Reader, contentLength, maxBodySize int) er
 
 // readChunksOnly reads a chunked body up to its trailer section.
 func (c *content) readChunksOnly(r *bufio.Reader, limit int) error {
-	dec := h1.Chunked{Lenient: true}
+	dec := h1.Chunked{Dialect: h1.Lenient}
 	b := c.bodyBuf()
 	b.Reset()
 	for {
@@ -125,12 +132,11 @@ func (c *content) readChunksOnly(r *bufio.Reader, limit int) error {
 }
 
 // ContinueReadBodyStream makes the body that belongs to the header a stream,
-// which reads from r as it is read itself; see BodyStream. Until it was read to
-// its end, nobody else may read from r. Closing it leaves what was not read in
-// r. It reads nothing itself but forms with a Content-Length that fit into
-// maxBodySize, as ContinueReadBody does unless preParseMultipartForm is false.
-// A stream has no limit; fields of its trailer section are in Header after
-// io.EOF.
+// which reads from r as it is read itself; see BodyStream. Until it was read to its end,
+// nothing else may read from r. Closing it leaves what was not read in r. It reads
+// nothing itself but forms with a Content-Length that fit into maxBodySize, as
+// ContinueReadBody does unless preParseMultipartForm is false. A stream has no limit;
+// fields of its trailer section are in Header after io.EOF.
 func (req *Request) ContinueReadBodyStream(r *bufio.Reader, maxBodySize int, preParseMultipartForm ...bool) error {
 	length := req.Header.s.ContentLength
 	if length == msg.LenUnknown {
@@ -150,8 +156,9 @@ func (req *Request) ContinueReadBodyStream(r *bufio.Reader, maxBodySize int, pre
 }
 
 // Write writes the request to w, without flushing it at the end. A URI that was
-// set or changed goes into the target and Host; its user and password go into
-// Authorization (RFC 7617). A request without a host is an error.
+// set or changed goes into the target and Host; its user and password are written
+// as Authorization (RFC 7617), in the place of one that is in the header, which
+// they don't change. A request without a host is an error.
 //
 // A stream is sent with the length it was given, or in the chunked coding, and
 // closed whatever happens. A panic of the stream becomes an
@@ -163,19 +170,28 @@ func (req *Request) Write(w *bufio.Writer) error {
 		}
 		return err
 	}
+	if req.hasUser() {
+		defer req.takeAuthorization(req.lendAuthorization())
+	}
 	if req.hasStream() && (req.form == nil || req.formRaw) {
 		return req.writeStream(w)
+	}
+	if err := req.broken(); err != nil {
+		return err
 	}
 	body := req.bodyBytes()
 	switch {
 	case req.form != nil && !req.formRaw:
-		body = req.marshalForm()
+		var err error
+		if body, err = req.marshalForm(); err != nil {
+			return err
+		}
 	case len(body) == 0:
 		body = req.postArgs.QueryString()
 	}
 	expected := len(body) > 0 || !req.Header.IsGet() && !req.Header.IsHead()
 	switch {
-	case expected && req.Header.IsHTTP11() && len(req.Header.PeekTrailerKeys()) > 0:
+	case expected && req.Header.IsHTTP11() && req.Header.s.Trailers.ToSend():
 		return req.writeChunk(w, body)
 	case expected:
 		req.Header.SetContentLength(len(body))
@@ -193,7 +209,7 @@ func (req *Request) Write(w *bufio.Writer) error {
 // writeChunk writes the request with its body as one chunk, so that trailer
 // fields can follow.
 func (req *Request) writeChunk(w *bufio.Writer, body []byte) error {
-	if len(body) > 0 && len(req.Header.ContentType()) == 0 && !req.Header.noDefaultContentType {
+	if len(body) > 0 && len(req.Header.ContentType()) == 0 && !req.Header.s.NoDefaultType {
 		req.Header.SetContentType("application/octet-stream")
 	}
 	req.Header.SetContentLength(msg.LenChunked)
@@ -211,13 +227,27 @@ func (req *Request) writeChunk(w *bufio.Writer, body []byte) error {
 	return err
 }
 
+// sentHost returns the Host that prepareHeader would write.
+func (req *Request) sentHost() []byte {
+	ofURI := req.uriParsed && !req.uri.host.empty()
+	if ofURI && !req.UseHostHeader {
+		return req.uri.Host()
+	}
+	if host := req.Header.Host(); len(host) > 0 || !ofURI {
+		return host
+	}
+	return req.uri.Host()
+}
+
 // prepareHeader brings the URI into the header.
 func (req *Request) prepareHeader() error {
 	host := req.Header.Host()
 	if len(host) > 0 && !req.uriParsed {
 		return nil
 	}
-	_ = req.parseURI() // the host is looked at below
+	if err := req.parseTargetURI(); err != nil {
+		return err
+	}
 	u := &req.uri
 	if len(host) == 0 || !req.UseHostHeader {
 		if of := withoutZone(u.Host()); len(of) > 0 && !bytes.Equal(of, host) {
@@ -229,13 +259,40 @@ func (req *Request) prepareHeader() error {
 		return errRequestHostRequired
 	}
 	h := &req.Header.s
-	if t := req.target(); !bytes.Equal(t, h.Part(msg.Target)) {
+	t := req.target()
+	if req.forward {
+		t = req.forwardTarget()
+	}
+	if !bytes.Equal(t, h.Part(msg.Target)) {
 		h.SetPart(msg.Target, t) // it is clean already
 	}
-	if len(u.Username()) > 0 {
-		req.Header.setBasicAuth(u.Username(), u.Password())
-	}
 	return nil
+}
+
+// hasUser reports whether the URI has a user to be sent, once prepareHeader has
+// run.
+func (req *Request) hasUser() bool { return req.uriParsed && !req.uri.username.empty() }
+
+// lendAuthorization puts the URI's user and password into the header, until
+// takeAuthorization takes them out again: they are for the URI's host, and the header
+// may go to another one next. It returns what was there.
+func (req *Request) lendAuthorization() (own [][]byte) {
+	h := &req.Header
+	if len(h.Peek(HeaderAuthorization)) > 0 {
+		for _, v := range h.PeekAll(HeaderAuthorization) {
+			own = append(own, bytes.Clone(v))
+		}
+	}
+	h.setBasicAuth(req.uri.Username(), req.uri.Password())
+	return own
+}
+
+func (req *Request) takeAuthorization(own [][]byte) {
+	h := &req.Header
+	h.Del(HeaderAuthorization)
+	for _, v := range own {
+		h.AddBytesV(HeaderAuthorization, v)
+	}
 }
 
 // withoutZone returns host without the zone of an IPv6 address, which means
@@ -358,7 +415,7 @@ func messageString(write func(*bufio.Writer) error) string {
 }
 
 // BodyWriteTo writes the body to w. A stream is read to its end and closed for
-// that, also after an error.
+// that, also after an error, of which BodyError tells then, too.
 func (req *Request) BodyWriteTo(w io.Writer) error {
 	if req.form != nil && !req.formRaw {
 		return WriteMultipartForm(w, req.form, string(req.Header.MultipartFormBoundary()))
@@ -376,6 +433,9 @@ func (c *content) writeContent(w io.Writer) error {
 	_, err := copyBody(w, r)
 	if closeErr := c.closeStream(err); err == nil {
 		err = closeErr
+	}
+	if err != nil {
+		c.fail(err)
 	}
 	return err
 }

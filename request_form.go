@@ -10,9 +10,9 @@ import (
 
 // PostArgs returns the arguments in a body of the type
 // application/x-www-form-urlencoded, parsed when they are first asked for; none
-// for a body of another type. A stream is read to its end for that. They belong
-// to the request. What is set on them is sent as the body of a request that has
-// no other.
+// for a body of another type. A stream is read to its end for that; if it fails
+// there are none, see BodyError. They belong to the request. What is set on them is sent
+// as the body of a request that has no other.
 func (req *Request) PostArgs() *Args {
 	if !req.postArgsParsed {
 		req.postArgsParsed = true
@@ -25,8 +25,8 @@ func (req *Request) PostArgs() *Args {
 	return &req.postArgs
 }
 
-// isMediaType reports whether a Content-Type is of the given type, without
-// regard to case and parameters (RFC 9110 section 8.3.1).
+// isMediaType reports whether a Content-Type is of the given type, ignoring case and
+// parameters (RFC 9110 section 8.3.1).
 func isMediaType(contentType []byte, want string) bool {
 	t, _, _ := bytes.Cut(contentType, []byte{';'})
 	return bytesconv.EqualFoldString(bytes.Trim(t, " \t"), want)

@@ -27,7 +27,10 @@ var errFormEmpty = errors.New("form size must be greater than 0: given 0")
 // It is parsed once; the form belongs to the request, and Reset or
 // RemoveMultipartFormFiles removes its temporary files.
 //
-// At most 16 MiB are held in memory, the rest of the files in temporary files.
+// At most 16 MiB are held in memory, the rest of the files in temporary files. Of a
+// body that is a stream at most [DefaultMaxStreamedFormSize] bytes are read, see
+// Server.MaxStreamedFormSize; longer ones are [ErrBodyTooLarge]. A stream that fails
+// stays failed: later calls return an error too, see BodyError.
 // A form has at most 1,000 parts, and its files have at most 10,000 header fields
 // in all.
 // Encoded bodies are decoded, to at most 64 MiB; see MultipartFormWithLimit for
@@ -41,8 +44,8 @@ func (req *Request) MultipartForm() (*multipart.Form, error) {
 }
 
 // MultipartFormWithLimit is MultipartForm for a body of at most maxBodySize
-// bytes, once decoded; longer ones are [ErrBodyTooLarge]. There is no limit if
-// maxBodySize isn't above 0.
+// bytes, once decoded; longer ones are [ErrBodyTooLarge]. If maxBodySize isn't
+// above 0 there is no limit, except that for streams which MultipartForm describes.
 func (req *Request) MultipartFormWithLimit(maxBodySize int) (*multipart.Form, error) {
 	return req.parseForm(maxBodySize)
 }
@@ -55,12 +58,16 @@ func (req *Request) parseForm(limit int) (*multipart.Form, error) {
 	if err != nil {
 		return nil, err
 	}
+	streamed := req.hasStream()
 	lim := &limitReader{r: body, n: math.MaxInt64 - 1}
-	if limit > 0 {
+	switch {
+	case limit > 0:
 		lim.n = int64(limit)
+	case streamed:
+		lim.n = req.streamedFormLimit()
 	}
 	form, err := readForm(lim, boundary)
-	if err == nil && req.hasStream() {
+	if err == nil && streamed {
 		form, err = readEpilogue(lim, form)
 	}
 	if d, ok := body.(*decodingReader); ok {
@@ -70,10 +77,67 @@ func (req *Request) parseForm(limit int) (*multipart.Form, error) {
 		if lim.n < 0 { // whatever the parser made of it
 			err = formError(ErrBodyTooLarge)
 		}
+		if streamed {
+			req.fail(err) // the rest of the stream must not be taken for a form
+		}
 		return nil, err
 	}
-	req.form, req.formRaw = form, !req.hasStream()
+	if err := req.setForm(form, !streamed); err != nil {
+		return nil, err
+	}
 	return form, nil
+}
+
+// streamedFormLimit returns how many bytes of a stream may become a form, which goes
+// to files.
+func (req *Request) streamedFormLimit() int64 {
+	n := int64(0)
+	if s, ok := req.bodyStream.(formReader); ok {
+		n = s.StreamedFormLimit()
+	}
+	switch {
+	case n == 0:
+		return DefaultMaxStreamedFormSize
+	case n < 0:
+		return math.MaxInt64 - 1
+	}
+	return n
+}
+
+// formFiles are the files of a form, so that they can be removed while another
+// goroutine uses the form.
+type formFiles struct{ form multipart.Form }
+
+// noForms stands for the files of a request that can have no form any more.
+var noForms = new(formFiles)
+
+var errFormTimedOut = errors.New("gale: the request was timed out with TimeoutError: its form can't be parsed any more")
+
+// setForm makes form that of the request; raw says that the body is still there.
+func (req *Request) setForm(form *multipart.Form, raw bool) error {
+	if len(form.File) > 0 {
+		files := &formFiles{multipart.Form{File: make(map[string][]*multipart.FileHeader, len(form.File))}}
+		for name, of := range form.File {
+			for _, f := range of {
+				own := *f
+				files.form.File[name] = append(files.form.File[name], &own)
+			}
+		}
+		if !req.files.CompareAndSwap(nil, files) {
+			_ = form.RemoveAll()
+			return errFormTimedOut
+		}
+	}
+	req.form, req.formRaw = form, raw
+	return nil
+}
+
+// endForms removes the temporary files of the form, and those of one that is
+// being parsed by another goroutine.
+func (req *Request) endForms() {
+	if files := req.files.Swap(noForms); files != nil {
+		_ = files.form.RemoveAll()
+	}
 }
 
 // formBody returns the decoded body of a form as a reader, and its boundary.
@@ -83,8 +147,11 @@ func (req *Request) formBody() (body io.Reader, boundary string, err error) {
 		return nil, "", ErrNoMultipartForm
 	}
 	switch {
+	case req.readErr != nil:
+		return nil, "", fmt.Errorf("the body could not be read: %w", req.readErr)
 	case req.form != nil && !req.formRaw:
-		return bytes.NewReader(req.marshalForm()), boundary, nil
+		b, err := req.marshalForm()
+		return bytes.NewReader(b), boundary, err
 	case req.hasStream():
 		body = req.stream()
 	case len(req.bodyBytes()) == 0:
@@ -131,8 +198,7 @@ func (req *Request) readForm(r *bufio.Reader, boundary []byte, length int64) err
 	if err != nil {
 		return err
 	}
-	req.form, req.formRaw = form, false
-	return nil
+	return req.setForm(form, false)
 }
 
 // readForm reads a form to its last boundary.
@@ -159,12 +225,12 @@ func formError(err error) error {
 }
 
 // marshalForm returns the form as bytes.
-func (req *Request) marshalForm() []byte {
+func (req *Request) marshalForm() ([]byte, error) {
 	var b bytes.Buffer
 	if err := WriteMultipartForm(&b, req.form, string(req.Header.MultipartFormBoundary())); err != nil {
-		return []byte(err.Error())
+		return nil, err
 	}
-	return b.Bytes()
+	return b.Bytes(), nil
 }
 
 // RemoveMultipartFormFiles removes the temporary files of the form and drops
@@ -174,7 +240,10 @@ func (req *Request) RemoveMultipartFormFiles() { req.removeForm() }
 func (req *Request) removeForm() {
 	if req.form != nil {
 		_ = req.form.RemoveAll() // files that are gone or held are not our business
-		req.form, req.formRaw = nil, false
+		req.form, req.formRaw, req.readErr = nil, false, nil
+		if files := req.files.Load(); files != noForms {
+			req.files.CompareAndSwap(files, nil)
+		}
 	}
 }
 

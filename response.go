@@ -31,14 +31,16 @@ type Response struct {
 
 	// SkipBody makes the reading functions read no body, and the writing
 	// functions write none: for the answer to a HEAD request, whose header
-	// speaks of a body that isn't there (RFC 9110 section 9.3.2).
+	// speaks of a body that isn't there (RFC 9110 section 9.3.2). A server
+	// answers another request with an empty body then (Content-Length: 0),
+	// whatever length or body was set.
 	SkipBody bool
 
 	// KeepBodyBuffer keeps the buffer of the body, however large, when the
 	// response is reset, for a response that is used again and again with
-	// bodies of like size. The default is to give larger buffers back to the
-	// pools. ReleaseResponse clears it, and so do servers between requests;
-	// CopyTo leaves it alone in the destination.
+	// bodies of like size. By default larger buffers go back to the pools.
+	// ReleaseResponse clears it, and so do servers between requests; CopyTo leaves it
+	// alone in the destination.
 	KeepBodyBuffer bool
 
 	content
@@ -51,8 +53,17 @@ type Response struct {
 // Reset empties the response for its next use: header, body (a stream is
 // closed), addresses and flags except KeepBodyBuffer.
 func (resp *Response) Reset() {
+	if resp.hasStream() {
+		_ = resp.closeStream(nil) // its closer may change the rest
+		resp.bodyStream, resp.streamWriter = nil, nil
+	}
+	resp.reset()
+}
+
+// reset is Reset for a response without a stream.
+func (resp *Response) reset() {
 	resp.Header.Reset()
-	if b := resp.body; b != nil && cap(b.B) <= keepBody && resp.bodyRaw == nil && !resp.hasStream() && resp.remote == nil && resp.local == nil {
+	if b := resp.body; b != nil && cap(b.B) <= keepBody && resp.bodyRaw == nil && resp.remote == nil && resp.local == nil {
 		b.B = b.B[:0] // as resetSkipHeader does
 		resp.lent = false
 	} else {
@@ -111,8 +122,8 @@ func (resp *Response) RemoteAddr() net.Addr { return resp.remote }
 func (resp *Response) LocalAddr() net.Addr { return resp.local }
 
 // Body returns the body's bytes. A stream is read to its end and closed for
-// that; if it fails, the body becomes the error's text, so use BodyStream or
-// BodyWriteTo where errors matter.
+// that. If it fails, the body is empty, and BodyError says why: nothing of what was
+// broken off is taken for the whole (in fasthttp the body is the error's text).
 //
 // The slice belongs to the response; see there.
 func (resp *Response) Body() []byte {
@@ -121,6 +132,16 @@ func (resp *Response) Body() []byte {
 	}
 	return resp.lendBody()
 }
+
+// BodyError returns why a stream that was the body could not be read to its end by
+// Body or what else reads it whole. It is nil if all went well, if the stream wasn't
+// read, and once the body is reset or replaced. A response with such a body can't be
+// written: that returns the error, and a server answers with 500 instead. Not in
+// fasthttp.
+func (resp *Response) BodyError() error { return resp.readErr }
+
+// wholeBody is Body with BodyError.
+func (resp *Response) wholeBody() ([]byte, error) { return resp.Body(), resp.readErr }
 
 // SetBody makes a copy of body the body.
 func (resp *Response) SetBody(body []byte) { resp.setBody(body) }
@@ -157,7 +178,8 @@ func (w *responseBodyWriter) WriteString(s string) (int, error) {
 
 // SwapBody makes body the body, without copying it, and returns the bytes of
 // the one before, which are the caller's then; a stream is read to its end for
-// that. body belongs to the response from now on.
+// that. If it fails there are none, and BodyError says why. body belongs to the
+// response from now on.
 func (resp *Response) SwapBody(body []byte) []byte { return resp.swapBody(body) }
 
 // ResetBody empties the body; a stream is closed.
@@ -179,10 +201,10 @@ func (resp *Response) BodyStream() io.Reader { return resp.stream() }
 // CloseBodyStream closes the body's stream, if there is one, and drops it.
 func (resp *Response) CloseBodyStream() error { return resp.closeStream(nil) }
 
-// SetBodyStream makes bodyStream the body. With bodySize >= 0 it must give
-// exactly that many bytes, and they are sent with a Content-Length; with a
-// negative bodySize it is read to its end and sent in the chunked coding (RFC
-// 9112 section 7.1).
+// SetBodyStream makes bodyStream the body. With bodySize >= 0 that many bytes of it
+// are sent, with a Content-Length: if it has fewer, the response is broken off, and
+// what it has after them is not read. With a negative bodySize it is read to its end
+// and sent in the chunked coding (RFC 9112 section 7.1).
 //
 // The stream is closed after it was read, and when the body is replaced or
 // reset, if it implements io.Closer; it is told why if it implements

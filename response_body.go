@@ -2,8 +2,11 @@ package gale
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"io"
+	"os"
+	"strings"
 
 	"github.com/galehttp/gale/internal/msg"
 )
@@ -26,11 +29,14 @@ func (resp *Response) Read(r *bufio.Reader) error { return resp.ReadLimitBody(r,
 // ReadBody.
 //
 // It returns io.EOF if r ends before the first byte, and io.ErrUnexpectedEOF if
-// it ends within the body; Body then returns the part that came.
+// it ends within the body. After an error in the head the response is empty. After
+// one in the body Header is whole, without the fields of a trailer section, and Body
+// returns the part that came.
 func (resp *Response) ReadLimitBody(r *bufio.Reader, maxBodySize int) error {
 	resp.resetSkipHeader()
 	for n := 0; ; n++ {
 		if n > maxInterimResponses {
+			resp.Header.resetFields()
 			return errTooManyInterim
 		}
 		if err := resp.Header.Read(r); err != nil {
@@ -52,8 +58,8 @@ func (resp *Response) ReadLimitBody(r *bufio.Reader, maxBodySize int) error {
 // bytes is [ErrBodyTooLarge].
 //
 // With StreamBody it reads nothing: the body becomes a stream, without a limit,
-// which reads from r as it is read itself. Until it was read to its end, nobody
-// else may read from r. Closing it leaves what was not read in r.
+// which reads from r as it is read itself. Until it was read to its end, nothing else may
+// read from r. Closing it leaves what was not read in r.
 func (resp *Response) ReadBody(r *bufio.Reader, maxBodySize int) error {
 	resp.ResetBody()
 	h := &resp.Header
@@ -79,7 +85,8 @@ func (resp *Response) ReadBody(r *bufio.Reader, maxBodySize int) error {
 //
 // A stream is sent with the length it was given, or in the chunked coding, or
 // bare with `Connection: close` if the header's protocol is HTTP/1.0. It is
-// closed whatever happens. A panic of the stream becomes an
+// closed whatever happens. A stream of another length than it was given is an error,
+// for which it is read to its end. A panic of the stream becomes an
 // [ErrBodyStreamWritePanic].
 //
 // After an error of the stream the response is broken off; the connection must
@@ -88,12 +95,15 @@ func (resp *Response) Write(w *bufio.Writer) error {
 	if resp.hasStream() {
 		return resp.writeStream(w)
 	}
+	if err := resp.broken(); err != nil {
+		return err
+	}
 	h := &resp.Header
 	body := resp.bodyBytes()
 	if !statusHasBody(h.s.Status) {
 		return h.Write(w)
 	}
-	if !resp.SkipBody && h.IsHTTP11() && len(h.PeekTrailerKeys()) > 0 {
+	if !resp.SkipBody && h.IsHTTP11() && h.s.Trailers.ToSend() {
 		return resp.writeChunk(w, body)
 	}
 	if len(body) > 0 || !resp.SkipBody {
@@ -149,7 +159,7 @@ func (resp *Response) writeStream(w *bufio.Writer) (err error) {
 	case resp.SkipBody || !statusHasBody(h.s.Status):
 		return nil
 	case length >= 0:
-		return resp.writeFixed(w, length)
+		return resp.writeWhole(w, length)
 	case length == msg.LenUnknown:
 		return resp.writeBare(w)
 	}
@@ -158,6 +168,35 @@ func (resp *Response) writeStream(w *bufio.Writer) (err error) {
 	}
 	_, err = w.Write(h.TrailerHeader())
 	return err
+}
+
+// writeWhole writes the stream, whose length is known. It is read to its end: unlike for
+// a connection that must go on, for the caller a stream that has more is an error, and
+// worth the wait.
+func (resp *Response) writeWhole(w *bufio.Writer, length int64) (err error) {
+	defer recoverWrite(&err)
+	r, waits := resp.bodyStream, false
+	switch r.(type) {
+	case *os.File, *bytes.Reader, *bytes.Buffer, *strings.Reader: // writeBodyFixed knows them
+	default:
+		waits = true
+		if wt, ok := mayWriteTo(r); ok {
+			f := fixedWriter{w: w, left: length}
+			if _, err = wt.WriteTo(&f); err == nil && f.left > 0 {
+				err = errBodyStreamShort(length-f.left, length)
+			}
+			return err
+		}
+	}
+	if err := writeBodyFixed(w, r, length); err != nil {
+		return err
+	}
+	if waits {
+		if err := w.Flush(); err != nil {
+			return err
+		}
+	}
+	return readEnd(r)
 }
 
 // writeBare writes the stream to its end without any framing.
@@ -180,11 +219,5 @@ func (resp *Response) WriteTo(w io.Writer) (int64, error) { return writeMessage(
 func (resp *Response) String() string { return messageString(resp.Write) }
 
 // BodyWriteTo writes the body to w. A stream is read to its end and closed for
-// that, also after an error.
+// that, also after an error, of which BodyError tells then, too.
 func (resp *Response) BodyWriteTo(w io.Writer) error { return resp.writeContent(w) }
-
-// SendFile makes the file at path the body, and its time of modification
-// Last-Modified; Content-Type is left to the caller. The path is taken as it
-// is: don't make it of what a client sent. The file is closed when it was sent
-// or the body is replaced.
-func (resp *Response) SendFile(path string) error { return sendFile(resp, path) }

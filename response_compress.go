@@ -2,9 +2,16 @@ package gale
 
 import (
 	"bufio"
+	"bytes"
 
+	"github.com/galehttp/gale/internal/bytesconv"
 	"github.com/galehttp/gale/internal/compress"
+	"github.com/galehttp/gale/internal/pool"
 )
+
+// minCompressBody is the length in bytes from which a body in memory is worth
+// the encoder's time.
+const minCompressBody = 200
 
 // WriteGzip writes the response to w as Write does, with its body encoded by
 // gzip at [CompressDefaultCompression].
@@ -50,4 +57,64 @@ func (resp *Response) encodeAs(c compress.Coding, level int) {
 		encodeBody(resp, c, level)
 	}
 	describeEncoded(&resp.Header, c)
+}
+
+// isEncodable reports whether resp may and should get a content coding.
+func isEncodable(resp *Response) bool {
+	h := &resp.Header
+	switch code := h.StatusCode(); {
+	case code < 200, code == StatusNoContent, code == StatusResetContent, code == StatusPartialContent, code == StatusNotModified:
+		return false
+	}
+	return len(h.ContentEncoding()) == 0 &&
+		len(h.Peek(HeaderContentRange)) == 0 &&
+		!hasMember(h.PeekAll(HeaderCacheControl), "no-transform") &&
+		compress.Compressible(h.ContentType())
+}
+
+// encodeBody replaces a body in memory by its encoded form.
+func encodeBody(resp *Response, c compress.Coding, level int) {
+	body := resp.bodyBytes()
+	b := pool.Get(len(body) / 4)
+	b.B = compress.Append(b.B, body, c, level)
+	resp.SetBody(b.B)
+	pool.Put(b)
+}
+
+// describeEncoded corrects the fields that spoke of the body as it was.
+func describeEncoded(h *ResponseHeader, c compress.Coding) {
+	h.SetContentEncoding(c.String())
+	h.Del(HeaderAcceptRanges)
+	if tag := h.Peek(HeaderETag); len(tag) > 0 && tag[0] == '"' {
+		h.Set(HeaderETag, "W/"+string(tag))
+	}
+}
+
+// addVary adds the field name to Vary unless it is there already, or "*" is
+// (RFC 9110 section 12.5.5).
+func addVary(h *ResponseHeader, name string) {
+	values := h.PeekAll(HeaderVary)
+	if hasMember(values, name) || hasMember(values, "*") {
+		return
+	}
+	if len(values) == 0 {
+		h.Set(HeaderVary, name)
+		return
+	}
+	joined := bytes.Join(values, []byte(", "))
+	h.SetBytesV(HeaderVary, append(append(joined, ", "...), name...))
+}
+
+// hasMember reports whether one of the comma-separated lists in values holds the member,
+// ignoring case.
+func hasMember(values [][]byte, member string) bool {
+	for _, v := range values {
+		for rest, more := v, true; more; {
+			v, rest, more = bytes.Cut(rest, []byte{','})
+			if bytesconv.EqualFoldString(bytes.Trim(v, " \t"), member) {
+				return true
+			}
+		}
+	}
+	return false
 }

@@ -21,6 +21,11 @@ const (
 	// Server reads where Server.MaxRequestBodySize is 0 or less.
 	DefaultMaxRequestBodySize = 4 * 1024 * 1024
 
+	// DefaultMaxStreamedFormSize is the largest multipart form in bytes that is
+	// read from a streamed body where Server.MaxStreamedFormSize is 0. Not in
+	// fasthttp.
+	DefaultMaxStreamedFormSize = 1 << 30
+
 	// DefaultMaxHeaderBytes is the largest request head in bytes where
 	// Server.MaxHeaderBytes and Server.ReadBufferSize are 0. Not in fasthttp.
 	DefaultMaxHeaderBytes = 64 * 1024
@@ -30,6 +35,9 @@ const (
 	// DefaultTLSHandshakeTimeout bounds a TLS handshake where
 	// Server.TLSHandshakeTimeout is 0. Not in fasthttp.
 	DefaultTLSHandshakeTimeout = 10 * time.Second
+	// DefaultStallTimeout is how long a client may make no progress where
+	// Server.ReadStallTimeout or Server.WriteStallTimeout is 0. Not in fasthttp.
+	DefaultStallTimeout = 30 * time.Second
 )
 
 // RequestHandler answers the request in ctx. It may block.
@@ -58,18 +66,16 @@ type RequestConfig struct {
 	ReadTimeout time.Duration
 	// WriteTimeout replaces Server.WriteTimeout for the response.
 	WriteTimeout time.Duration
+	// ReadStallTimeout and WriteStallTimeout replace those of Server for the
+	// body of the request and for the response; negative values mean no such
+	// bound. Not in fasthttp.
+	ReadStallTimeout, WriteStallTimeout time.Duration
 	// MaxRequestBodySize replaces Server.MaxRequestBodySize; negative values
 	// count as 0.
 	MaxRequestBodySize int
 	// StreamRequestBody calls the handler before the body has arrived, see
 	// Server.StreamRequestBody. Not in fasthttp.
 	StreamRequestBody bool
-}
-
-// Logger writes a line of log. Its method must be safe for concurrent use.
-type Logger interface {
-	// Printf has the meaning of log.Printf.
-	Printf(format string, args ...any)
 }
 
 // Server serves HTTP/1.0 and HTTP/1.1 (RFC 9110, RFC 9112).
@@ -84,7 +90,9 @@ type Server struct {
 	Handler RequestHandler
 
 	// ErrorHandler answers a request that could not be read, err being why.
-	// The connection is closed after it.
+	// The connection is closed after it. If the head could not be read, the
+	// request is empty, and err has a *RequestError in its chain, with what a log
+	// needs; otherwise it has its whole head, and no body.
 	//
 	// Among the errors are ErrGetOnly, ErrBodyTooLarge, *ErrSmallBuffer for a
 	// head that is too large, io.ErrUnexpectedEOF, errors with a Timeout
@@ -118,8 +126,8 @@ type Server struct {
 	PanicHandler func(ctx *RequestCtx, recovered any)
 
 	// BaseContext, if set, is called for each connection and returns the
-	// context that is the parent of all connections of ln (nil for ServeConn): what its Value knows,
-	// RequestCtx.Value knows too. Not in fasthttp.
+	// context that is the parent of all connections of ln (nil for ServeConn): what its
+	// Value knows, RequestCtx.Value knows too. Not in fasthttp.
 	BaseContext func(ln net.Listener) context.Context
 
 	// ConnContext, if set, derives the context of one connection from that
@@ -166,13 +174,14 @@ type Server struct {
 	// that. Buffers start at 4 KiB and grow as needed, whatever it says.
 	ReadBufferSize int
 
-	// WriteBufferSize is of no effect: answers to pipelined requests are
+	// WriteBufferSize has no effect: answers to pipelined requests are
 	// gathered up to 16 KiB and bodies are not copied through a buffer.
 	WriteBufferSize int
 
 	// MaxHeaderBytes is the largest request head in bytes, answered with 431
-	// (a target beyond a quarter of it, or 8 KiB if that is more, with 414). If 0, ReadBufferSize counts,
-	// and if that is 0 too, DefaultMaxHeaderBytes. Not in fasthttp.
+	// (a target beyond a quarter of it, or 8 KiB if that is more, with 414). If 0,
+	// ReadBufferSize counts, and if that is 0 too, DefaultMaxHeaderBytes. Not in
+	// fasthttp.
 	MaxHeaderBytes int
 
 	// MaxHeaderFields is the highest number of field lines in a request head,
@@ -193,16 +202,33 @@ type Server struct {
 	// of its body. By default there is no such bound.
 	ReadTimeout time.Duration
 
-	// WriteTimeout bounds (with up to a quarter more) each write of a response, from the return of the
-	// handler on. A file or a stream may take longer, as long as the client
+	// WriteTimeout bounds (with up to a quarter more) each write of a response, from the
+	// return of the handler on. A file or a stream may take longer, as long as the client
 	// takes some of it within the time. By default there is no such bound.
 	WriteTimeout time.Duration
+
+	// ReadStallTimeout is how long a client may send nothing of the body of its
+	// request while the server waits for it; any byte restarts it. A body that is
+	// collected is answered with 408, the Read of a streamed one returns
+	// ErrTimeout, and the connection is closed after the response. If 0 it is
+	// DefaultStallTimeout; negative means no such bound. ReadTimeout bounds the
+	// request as a whole beside it. Not in fasthttp.
+	ReadStallTimeout time.Duration
+
+	// WriteStallTimeout is how long a client may take nothing of what is sent to
+	// it, be it a body, a stream, a file or what Flush sends; any byte that it
+	// takes restarts it. Then the connection is closed, and what waits for the
+	// write gets an error. If 0 it is DefaultStallTimeout; negative means no such
+	// bound. WriteTimeout and RequestCtx.SetWriteDeadline hold beside it: the
+	// earliest counts. What a socket's buffer holds counts as taken. It is not for
+	// hijacked connections. Not in fasthttp.
+	WriteStallTimeout time.Duration
 
 	// IdleTimeout bounds the wait for the next request on a connection. If 0,
 	// ReadTimeout counts.
 	IdleTimeout time.Duration
 
-	// MaxKeepaliveDuration is of no effect.
+	// MaxKeepaliveDuration has no effect.
 	//
 	// Deprecated: use IdleTimeout.
 	MaxKeepaliveDuration time.Duration
@@ -219,6 +245,15 @@ type Server struct {
 	// 413; DefaultMaxRequestBodySize if 0 or less.
 	MaxRequestBodySize int
 
+	// MaxStreamedFormSize is the largest multipart form in bytes that
+	// RequestCtx.MultipartForm and the similar methods read from a streamed body (see
+	// StreamRequestBody), for which MaxRequestBodySize doesn't hold: its files
+	// go to temporary files. Beyond it is ErrBodyTooLarge, and the files are
+	// removed. DefaultMaxStreamedFormSize, 1 GiB, if 0; negative means no
+	// limit. What RequestCtx.LimitRequestBody or MultipartFormWithLimit say
+	// counts instead. Not in fasthttp.
+	MaxStreamedFormSize int
+
 	// SleepWhenConcurrencyLimitsExceeded is how long accepting pauses after a
 	// connection was refused for Concurrency.
 	SleepWhenConcurrencyLimitsExceeded time.Duration
@@ -232,8 +267,8 @@ type Server struct {
 	// DisableKeepalive closes connections after their first response.
 	DisableKeepalive bool
 
-	// TCPKeepalive turns on TCP keep-alive probes for connections accepted by
-	// ListenAndServe and its kind.
+	// TCPKeepalive turns on TCP keep-alive probes for connections accepted by the
+	// ListenAndServe methods.
 	TCPKeepalive bool
 
 	// ReduceMemoryUsage makes idle connections that are no plain sockets wait
@@ -241,7 +276,7 @@ type Server struct {
 	// Sockets and TLS connections always do.
 	ReduceMemoryUsage bool
 
-	// LazyRequestTime is of no effect on speed: RequestCtx.Time returns the
+	// LazyRequestTime has no effect on speed: RequestCtx.Time returns the
 	// time at which the request's last bytes were read. If set, it is the
 	// time of the first call of RequestCtx.Time instead.
 	LazyRequestTime bool
@@ -249,7 +284,7 @@ type Server struct {
 	// GetOnly refuses requests with other methods than GET and HEAD.
 	GetOnly bool
 
-	// DisablePreParseMultipartForm is of no effect on memory: a multipart
+	// DisablePreParseMultipartForm has no effect on memory: a multipart
 	// form is parsed when it is asked for, whatever this says.
 	DisablePreParseMultipartForm bool
 
@@ -276,10 +311,10 @@ type Server struct {
 	NoDefaultContentType bool
 
 	// KeepHijackedConns leaves connections open when their HijackHandler
-	// returns: whoever holds them closes them.
+	// returns: the program must close them.
 	KeepHijackedConns bool
 
-	// CloseOnShutdown is of no effect: while the server shuts down, responses
+	// CloseOnShutdown has no effect: while the server shuts down, responses
 	// carry `Connection: close` anyway (RFC 9112 section 9.6).
 	CloseOnShutdown bool
 
@@ -291,15 +326,26 @@ type Server struct {
 	// up to 256 KiB; beyond that the connection is closed.
 	StreamRequestBody bool
 
-	// ListenConfig has options for the sockets that ListenAndServe and its kind
-	// listen on: sharing the address, a longer queue, and more. ListenAndServeUNIX
-	// knows Backlog alone. The zero value is what net.Listen does. Not in
-	// fasthttp.
+	// MergeTrailers lets Peek and PeekAll of RequestHeader find fields of the
+	// trailer section of a chunked request body, as they do in fasthttp, once the
+	// body was read. Only fields count that the request declares in a Trailer
+	// field and whose names the header doesn't have. Fields that must not be in a
+	// trailer section (RFC 9110 section 6.5.1), among them those for framing,
+	// routing, authentication and cookies, are answered with 400 in any case.
+	//
+	// By default only RequestCtx.Trailers and RequestCtx.PeekTrailer find the
+	// section: what decides on requests by their header, such as a proxy in
+	// front, may not have looked at it. Not in fasthttp.
+	MergeTrailers bool
+
+	// ListenConfig has options for the sockets that the ListenAndServe methods listen on:
+	// sharing the address, a longer queue, and more. ListenAndServeUNIX knows Backlog
+	// alone. The zero value is what net.Listen does. Not in fasthttp.
 	ListenConfig ListenConfig
 
 	// Engine chooses how connections are served: by default, EngineAuto, with
 	// few goroutines for all where the system and the listener allow it. Not in
-	// fasthttp, which has a goroutine for each; EngineBlock does as well.
+	// fasthttp, which uses one goroutine per connection, as EngineBlock does.
 	Engine Engine
 
 	// EventLoops is the number of pollers that EngineEvent has, each with
@@ -311,16 +357,17 @@ type Server struct {
 	// time, each of which has a goroutine while it is served; others wait for
 	// their turn. By default nothing but Concurrency bounds them, which
 	// counts connections. Handlers that wait for other requests to this
-	// server may wait for ever under a bound. Not in fasthttp.
+	// server may wait forever under a bound. Not in fasthttp.
 	MaxRunningHandlers int
 
-	engine engine.Block
-	event  engine.Event
-	run    serverRun
-	direct atomic.Pointer[listening] // of ServeConn
-	stats  serverStats
-	tls    serverTLS
-	perIP  perIPConns
+	engine    engine.Block
+	event     engine.Event
+	run       serverRun
+	direct    atomic.Pointer[listening] // of ServeConn
+	stats     serverStats
+	tls       serverTLS
+	protocols []protocol // not changed while it serves
+	perIP     perIPConns
 
 	workers workers
 }
@@ -333,7 +380,7 @@ type serverRun struct {
 	waiters    map[*requestDone]struct{} // requests that asked for Done
 	timed      atomic.Int32              // handlers that TimeoutHandler runs
 	shutdowns  int                       // calls of Shutdown that wait
-	drained    chan struct{}             // closed when the last connection ends; nil if nobody waits
+	drained    chan struct{}             // closed when the last connection ends; nil if no caller waits
 	readWhole  atomic.Int32              // how often it was logged that a streamed body was read whole
 }
 
@@ -415,6 +462,15 @@ func (s *Server) headTimeout() time.Duration {
 		d = s.ReadTimeout
 	}
 	return d
+}
+
+// stallTimeout returns the bound that d, ReadStallTimeout or WriteStallTimeout,
+// means, 0 for none.
+func stallTimeout(d time.Duration) time.Duration {
+	if d == 0 {
+		return DefaultStallTimeout
+	}
+	return max(d, 0)
 }
 
 func (s *Server) idleTimeout() time.Duration {

@@ -45,6 +45,23 @@ func TestBareBodyThatBreaksOff(t *testing.T) {
 	}
 }
 
+// What is no status code is sent as 500, with the body and a connection that stays.
+func TestStatusThatIsNone(t *testing.T) {
+	onEngines(t, func(t *testing.T, e Engine) {
+		ts := startServer(t, &Server{Engine: e}, func(ctx *RequestCtx) {
+			ctx.Error("text", ctx.QueryArgs().GetUintOrZero("code"))
+			if ctx.QueryArgs().Has("flush") {
+				_ = ctx.Flush()
+			}
+		})
+		c := ts.dial()
+		for _, query := range []string{"code=1", "code=99", "code=1000", "code=99&flush", "code=1000&flush"} {
+			c.send(get("/?" + query))
+			c.want("GET", StatusInternalServerError, "text")
+		}
+	})
+}
+
 func TestInterimStatusAsFinal(t *testing.T) {
 	ts := startServer(t, nil, func(ctx *RequestCtx) {
 		if string(ctx.Path()) == "/1" {

@@ -14,10 +14,10 @@ type Engine int
 // The engines.
 const (
 	// EngineAuto takes EngineEvent for the listeners that it serves, and
-	// EngineBlock for everything else, or if the system has no poller to spare. What it took is in Server.Stats and, if
-	// there is a Server.Slog, in the log.
+	// EngineBlock for everything else, or if the system has no poller to spare. What it
+	// took is in Server.Stats and, if there is a Server.Slog, in the log.
 	EngineAuto Engine = iota
-	// EngineBlock has a goroutine for each connection. It serves all
+	// EngineBlock uses one goroutine per connection. It serves all
 	// connections on all systems.
 	EngineBlock
 	// EngineEvent has goroutines for the requests that are served and none for
@@ -25,14 +25,14 @@ const (
 	// memory. Handlers may block as they like.
 	//
 	// It serves listeners of package net for TCP and UNIX sockets on Linux,
-	// with the TLS of ServeTLS and its kind too. Other listeners (those that
+	// with the TLS of the ServeTLS methods too. Other listeners (those that
 	// wrap another one), ServeConn and other systems are served as by
 	// EngineBlock, without a change for handlers; the log says so.
 	EngineEvent
 )
 
 // autoEngine is what EngineAuto takes where it can: this line decides.
-var autoEngine = EngineEvent // but for tests, which run on both
+var autoEngine = EngineEvent // except in tests, which run on both
 
 var engineNames = [...]string{"auto", "block", "event"}
 
@@ -77,6 +77,7 @@ func (s *Server) engineFor(ln net.Listener) Engine {
 // asked for.
 func (s *Server) logServing(l *listening, plain net.Listener) {
 	s.logError(nil, "the event engine can't start, EngineBlock serves instead", l.missed)
+	defer recovered("logging what is served")
 	missed := s.Engine == EngineEvent && l.engine != EngineEvent
 	if s.Logger == nil && s.Slog != nil {
 		level := slog.LevelInfo

@@ -30,7 +30,7 @@ func (s *Server) acceptedEvent(l *listening, nc net.Conn, cfg *tls.Config) {
 			if cfg != nil {
 				c = tls.Server(c, cfg)
 			}
-			go refuse(c, err)
+			go s.refuse(c, err)
 		}
 		if d := s.SleepWhenConcurrencyLimitsExceeded; d > 0 && err == ErrConcurrencyLimit {
 			time.Sleep(d)
@@ -51,11 +51,13 @@ func (s *Server) acceptedEvent(l *listening, nc net.Conn, cfg *tls.Config) {
 
 // startEvent lets a session serve nc, or the TLS connection over it.
 func (s *Server) startEvent(l *listening, nc, over net.Conn, ip netip.Addr) {
-	ss := newSession(s, l)
-	if ip.IsValid() {
-		ss.extra().ip = ip
+	top := nc
+	if over != nil {
+		top = over
 	}
-	s.event.Start(nc, over, l.epoch, eventSession{ss})
+	ss := s.newConn(l, top, ip)
+	ss.conn().isNew = over == nil // else it was told before the handshake
+	s.event.Start(nc, over, l.epoch, ss)
 }
 
 // greetEvent does the handshake of a TLS connection. Behind it the connection
@@ -84,7 +86,8 @@ func (s *Server) greetEvent(l *listening, nc net.Conn, tc *tls.Conn, ip netip.Ad
 		started = true
 		defer s.dismiss(ip)
 		if _, err := s.event.Detach(nc); err == nil {
-			defer s.shield(tc, &err)
+			passed := false
+			defer s.shield(tc, &err, &passed)
 			proto(tc)
 		}
 		tc.Close()
@@ -95,21 +98,11 @@ func (s *Server) greetEvent(l *listening, nc net.Conn, tc *tls.Conn, ip netip.Ad
 	}
 }
 
-// eventSession is a session on the event engine.
-type eventSession struct{ *session }
-
-// Open begins the session.
-func (ss eventSession) Open(c engine.Conn, next *engine.Next) {
-	if _, isTLS := c.NetConn().(*tls.Conn); !isTLS {
-		ss.s.setState(c.NetConn(), StateNew)
-	}
-	ss.session.Open(c, next)
-}
-
-// eventEnded is called when a connection of the event engine has ended.
-func (s *Server) eventEnded(sess engine.Session, _ error) {
-	ss := sess.(eventSession).session
-	s.dismiss(ss.addr())
+// eventEnded is called when a connection of the event engine has ended, with its last
+// session.
+func (s *Server) eventEnded(last engine.Session, _ error) {
+	ss := last.(serverSession)
+	s.dismiss(ss.conn().addr())
 	ss.free()
 }
 

@@ -3,6 +3,7 @@ package gale
 import (
 	"fmt"
 	"math/rand/v2"
+	"net/netip"
 	"runtime"
 	"testing"
 	"time"
@@ -29,7 +30,7 @@ func simulate(tb testing.TB, s *Server, n int) (sim *engine.Simulation, stop fun
 		if err := s.event.Adopt(nc); err != nil {
 			tb.Fatal(err)
 		}
-		s.event.Start(nc, nil, 0, eventSession{newSession(s, l)})
+		s.startEvent(l, nc, nil, netip.Addr{})
 	}
 	return sim, func() {
 		s.event.CloseAll()
@@ -78,7 +79,7 @@ func TestEventWeight(t *testing.T) {
 	}
 	each := (float64(heap()) - float64(before)) / float64(n)
 	t.Logf("%.0f bytes each", each)
-	if each > 420 && reuseContexts { // about 30 of them are the simulation's, and room to grow
+	if each > 420 && reuseContexts.Load() { // about 30 of them are the simulation's, and room to grow
 		t.Errorf("%.0f bytes for each idle connection, want about 400", each)
 	}
 }

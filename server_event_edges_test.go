@@ -160,8 +160,8 @@ func TestLongestTimeouts(t *testing.T) {
 	})
 }
 
-// Connections hijacked over TLS read, write and have deadlines, and what came
-// behind the request comes first.
+// Connections hijacked over TLS read, write and have deadlines, and what came after the
+// request comes first.
 func TestHijackOverTLS(t *testing.T) {
 	onEngines(t, func(t *testing.T, e Engine) {
 		errs := make(chan error, 1)
@@ -207,7 +207,7 @@ func TestHijackOverTLS(t *testing.T) {
 	})
 }
 
-// A byte out of band, at which reads end, doesn't hold up what is behind it.
+// A byte out of band, at which reads end, doesn't hold up what follows it.
 func TestUrgentByte(t *testing.T) {
 	onEngines(t, func(t *testing.T, e Engine) {
 		inside, leave := make(chan bool, 1), make(chan bool)

@@ -294,8 +294,7 @@ func TestSlowReaderGetsAll(t *testing.T) {
 }
 
 // What a client doesn't take of an answer in memory waits without a goroutine on
-// the event engine, up to a size; all of it arrives, and so do the answers behind
-// it.
+// the event engine, up to a size; all of it arrives, and so do the answers after it.
 func TestEventKeepsWhatIsLeft(t *testing.T) {
 	body := strings.Repeat("0123456789abcdef", 40<<10/16)
 	onEngines(t, func(t *testing.T, e Engine) {
@@ -328,7 +327,7 @@ func TestEventKeepsWhatIsLeft(t *testing.T) {
 }
 
 // A client that does not read is dropped when the time for writing is over, and
-// what it keeps the server from sending holds up nobody else.
+// what it keeps the server from sending holds up no other connection.
 func TestWriteTimeoutOfSlowReader(t *testing.T) {
 	onEngines(t, func(t *testing.T, e Engine) {
 		f, err := os.CreateTemp(t.TempDir(), "")
@@ -362,7 +361,7 @@ func TestWriteTimeoutOfSlowReader(t *testing.T) {
 	})
 }
 
-// Connections that are closed at every moment leave nothing behind, and others
+// Connections that are closed at every moment leak nothing, and others
 // are not hit.
 func TestChurn(t *testing.T) {
 	onEngines(t, func(t *testing.T, e Engine) {

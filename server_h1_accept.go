@@ -1,27 +1,26 @@
 package gale
 
 import (
-	"iter"
-
-	"github.com/galehttp/gale/internal/bytesconv"
+	"github.com/galehttp/gale/internal/clock"
 	"github.com/galehttp/gale/internal/engine"
 	"github.com/galehttp/gale/internal/msg"
+	"github.com/galehttp/gale/internal/pool"
 )
 
 // accept applies the settings and hooks that decide on a request by its head,
 // and gets its body under way.
-func (ss *session) accept(ctx *RequestCtx, w *engine.Work, next *engine.Next) bool {
+func (ss *h1Session) accept(ctx *RequestCtx, w *engine.Work, next *engine.Next) bool {
 	s := ss.s
 	head := &ctx.Request.Header.s
 	if ss.rare.Load() != nil {
 		ss.cfg = &ss.l.fixed.each
 	}
-	ss.hasBody = false
-	ss.bodyDeadline = 0
+	ss.due = 0
 	if head.ContentLength == msg.LenUnknown && head.Expect == msg.ExpectNone && !ss.l.fixed.headFirst {
 		ss.stage = inBody
 		return true
 	}
+	ctx.Request.Header.s.Trailers.Open = head.ContentLength == msg.LenChunked
 	if s.HeaderReceived != nil {
 		ss.override(s.HeaderReceived(&ctx.Request.Header))
 	}
@@ -31,7 +30,7 @@ func (ss *session) accept(ctx *RequestCtx, w *engine.Work, next *engine.Next) bo
 	ss.stage = inBody
 	if ss.cfg.readTimeout > 0 {
 		ss.excuseWait()
-		ss.bodyDeadline = ss.begun.Add(ss.cfg.readTimeout)
+		ss.due = ss.begun.Add(ss.cfg.readTimeout)
 	}
 	length := head.ContentLength
 	if length == msg.LenUnknown {
@@ -61,7 +60,7 @@ func (ss *session) accept(ctx *RequestCtx, w *engine.Work, next *engine.Next) bo
 }
 
 // change gives the message in flight limits of its own, as they are now.
-func (ss *session) change() {
+func (ss *h1Session) change() {
 	rare := ss.extra()
 	if rare.own == nil {
 		rare.own = new(requestLimits)
@@ -73,24 +72,13 @@ func (ss *session) change() {
 }
 
 // override takes what HeaderReceived said.
-func (ss *session) override(c RequestConfig) {
+func (ss *h1Session) override(c RequestConfig) {
 	ss.change()
-	if c.ReadTimeout > 0 {
-		ss.cfg.readTimeout = c.ReadTimeout
-	}
-	if c.WriteTimeout > 0 {
-		ss.cfg.writeTimeout = c.WriteTimeout
-	}
-	if c.MaxRequestBodySize > 0 {
-		ss.cfg.maxBody = c.MaxRequestBodySize
-	}
-	if c.StreamRequestBody {
-		ss.cfg.stream = true
-	}
+	ss.cfg.override(c)
 }
 
 // expect answers the Expect field (RFC 9110 section 10.1.1).
-func (ss *session) expect(ctx *RequestCtx, w *engine.Work, length int64, next *engine.Next) bool {
+func (ss *h1Session) expect(ctx *RequestCtx, w *engine.Work, length int64, next *engine.Next) bool {
 	s := ss.s
 	head := &ctx.Request.Header.s
 	if head.Expect != msg.ExpectContinue {
@@ -104,11 +92,21 @@ func (ss *session) expect(ctx *RequestCtx, w *engine.Work, length int64, next *e
 	}
 	switch {
 	case s.ExpectHandler != nil:
-		ctx.work = w
+		ctx.work, ctx.reach = w, running
 		code := s.ExpectHandler(ctx)
-		if ctx.done.Load() != nil { // nobody may watch while the body is read
-			ctx.endDone()
-			ctx.done.Store(nil)
+		if ss.detached {
+			ss.finish(ctx, w, false)
+			return false
+		}
+		if ctx.flush.begun {
+			ss.lost = true // no other answer may follow, and no 100
+			ss.writeRest(ctx, w, &ctx.Response, next)
+			ss.finish(ctx, w, false)
+			next.Linger = true
+			return false
+		}
+		if !ss.cfg.stream {
+			ctx.pauseDone()
 		}
 		ctx.Response.Reset()
 		ss.prepareResponse(ctx)
@@ -133,73 +131,72 @@ func (ss *session) expect(ctx *RequestCtx, w *engine.Work, length int64, next *e
 const continueLine = "HTTP/1.1 100 Continue\r\n\r\n"
 
 // feedBody collects a body that is not streamed; true means that it is complete.
-func (ss *session) feedBody(w *engine.Work, next *engine.Next) bool {
+func (ss *h1Session) feedBody(w *engine.Work, next *engine.Next) bool {
 	ctx := ss.ctx
 	buf := ctx.Request.bodyBuf()
+	in := w.Unread()
+	landed := w.Landed()
+	if landed > 0 {
+		in = buf.B[len(buf.B) : len(buf.B)+landed]
+	}
 	for {
-		data, n, done, err := ss.body.Next(w.Unread())
+		data, n, done, err := ss.body.Next(in)
 		if err != nil {
 			return ss.refuse(w, err, next)
 		}
 		if len(data) > ss.cfg.maxBody-len(buf.B) {
 			return ss.refuse(w, ErrBodyTooLarge, next)
 		}
-		buf.Write(data)
-		w.Consume(n)
+		if landed > 0 {
+			buf.B = buf.B[:len(buf.B)+n] // it lies there
+			landed = 0
+		} else {
+			buf.Write(data)
+			w.Consume(n)
+		}
 		if done {
-			ctx.takeTrailers()
+			if ctx.reach == paused {
+				ctx.work = w
+				ctx.resumeDone()
+			}
+			ctx.takeTrailers(ss.s.MergeTrailers)
 			return true
 		}
 		if n == 0 || len(w.Unread()) == 0 {
-			next.Deadline = ss.bodyDeadline
+			from := w.Now
+			if from == ss.ran {
+				from = clock.Ticks() // it waited for the handler of the one before
+			}
+			next.Deadline = ss.bodyDue(from)
+			ss.readIntoBody(w, buf)
 			return false
 		}
+		in = w.Unread()
 	}
 }
 
-// takeTrailers adds the fields of the trailer section that the header declared
-// to the header, as fasthttp does. Those that it didn't declare stay apart
-// (RFC 9110 section 6.5.1), see PeekTrailer. Fields that must not be there at all
-// were refused by the parser.
-func (ctx *RequestCtx) takeTrailers() {
-	h := &ctx.Request.Header
-	if len(ctx.trailers.Recs) == 0 || !h.s.Has(msg.Trailer) {
+// The rest of a body of known length, or of a chunk, is read to where it belongs, without
+// a copy: minInto bytes at least, maxInto at a time. Memory follows what has arrived:
+// there is as much room as the body has by now, and more only if reads fill what they
+// get.
+const (
+	minInto = 1 << 10
+	maxInto = 256 << 10
+)
+
+func (ss *h1Session) readIntoBody(w *engine.Work, buf *pool.Buf) {
+	left := ss.body.Left()
+	if left < minInto || len(w.Unread()) > 0 || left > int64(ss.cfg.maxBody-len(buf.B)) {
 		return
 	}
-	declared := make(map[string]bool)
-	for name := range h.Trailers() {
-		declared[string(bytesconv.AppendLower(nil, name))] = true
+	room := int64(len(buf.B))
+	if w.Full() {
+		room = max(room, 64<<10)
 	}
-	for i := range ctx.trailers.Recs {
-		name := ctx.trailers.Name(i)
-		if declared[string(bytesconv.AppendLower(nil, name))] {
-			h.s.PutMore(msg.Lookup(name), name, ctx.trailers.Value(i), h.asIs)
-		}
+	n := int(min(left, room, maxInto))
+	if n < minInto {
+		return
 	}
-}
-
-// Trailers returns an iterator over the names and values of the fields in the
-// trailer section of a chunked request body, declared or not (RFC 9110 section
-// 6.5). A streamed body must have been read to its end. The slices are valid
-// until the handler returns. Not in fasthttp.
-func (ctx *RequestCtx) Trailers() iter.Seq2[[]byte, []byte] {
-	return func(yield func(name, value []byte) bool) {
-		f := &ctx.trailers
-		for i := range f.Recs {
-			if !yield(f.Name(i), f.Value(i)) {
-				return
-			}
-		}
-	}
-}
-
-// PeekTrailer returns the value of the first field called name in the trailer
-// section of a chunked request body (RFC 9110 section 6.5), nil if there is none.
-// A streamed body must have been read to its end. The slice is valid until the
-// handler returns. Not in fasthttp.
-func (ctx *RequestCtx) PeekTrailer(name string) []byte {
-	if i := ctx.trailers.FindName(bytesconv.S2B(name)); i >= 0 {
-		return ctx.trailers.Value(i)
-	}
-	return nil
+	buf.Grow(n)
+	ss.c.ReadInto(buf.B[len(buf.B) : len(buf.B)+n])
 }

@@ -19,11 +19,11 @@ var errStreamClosed = errors.New("gale: the request body was closed: it can't be
 // of the handler in the engine until more has arrived.
 type requestStream struct {
 	mu   sync.Mutex
-	ss   *session // nil when it is closed
+	ss   *h1Session // nil when it is closed
 	ctx  *RequestCtx
 	w    *engine.Work
 	rest []byte // decoded and not read, in the workspace
-	err  error  // once met, for ever
+	err  error  // once set, forever
 	n    int64  // bytes read
 	// limit is the highest n, 0 for none.
 	limit int64
@@ -32,17 +32,17 @@ type requestStream struct {
 }
 
 // open begins a body.
-func (r *requestStream) open(ss *session, ctx *RequestCtx, w *engine.Work) {
+func (r *requestStream) open(ss *h1Session, ctx *RequestCtx, w *engine.Work) {
 	r.mu.Lock()
-	r.ss, r.ctx, r.w = ss, ctx, w
-	r.rest, r.err, r.n, r.limit = nil, nil, 0, 0
+	r.forget()
+	r.ss, r.ctx, r.w, r.err, r.limit = ss, ctx, w, nil, 0
 	r.mu.Unlock()
 }
 
 // shut makes reads fail; it waits for one that runs.
 func (r *requestStream) shut() {
 	r.mu.Lock()
-	r.ss, r.ctx, r.w, r.rest = nil, nil, nil, nil
+	r.forget()
 	r.mu.Unlock()
 }
 
@@ -51,9 +51,16 @@ func (r *requestStream) tryShut() bool {
 	if !r.mu.TryLock() {
 		return false
 	}
-	r.ss, r.ctx, r.w, r.rest = nil, nil, nil, nil
+	r.forget()
 	r.mu.Unlock()
 	return true
+}
+
+// forget drops the body under mu, except for owesContinue and err, which say what the
+// session may do with the rest of it, and limit, which a late handler may set.
+func (r *requestStream) forget() {
+	r.ss, r.ctx, r.w, r.rest = nil, nil, nil, nil
+	r.n = 0
 }
 
 // Read reads the body as it arrives.
@@ -75,6 +82,15 @@ func (r *requestStream) Read(p []byte) (int, error) {
 	return n, nil
 }
 
+// failed reports whether the rest of the body won't come, or is still being read.
+func (r *requestStream) failed() bool {
+	if !r.mu.TryLock() {
+		return true
+	}
+	defer r.mu.Unlock()
+	return r.err != nil && r.err != io.EOF && r.err != ErrBodyTooLarge
+}
+
 // excuse lets the body be read without a 100: one was sent.
 func (r *requestStream) excuse() {
 	r.mu.Lock()
@@ -91,6 +107,7 @@ const maxReadWholeLogs = 10
 // first times in the life of a server.
 func (r *requestStream) ReadsWhole() {
 	r.mu.Lock()
+	defer r.mu.Unlock()
 	if r.ss != nil && r.ss.s.run.readWhole.Load() < maxReadWholeLogs {
 		r.ss.s.run.readWhole.Add(1)
 		r.ss.s.logger().Printf("gale: Request.Body() reads the entire stream into memory. " +
@@ -99,7 +116,20 @@ func (r *requestStream) ReadsWhole() {
 	if r.limit == 0 && r.ss != nil {
 		r.limit = int64(max(r.ss.cfg.maxBody, DefaultMaxRequestBodySize))
 	}
-	r.mu.Unlock()
+}
+
+// StreamedFormLimit returns the server's limit for forms. There is none where the
+// handler has set a limit for the body.
+func (r *requestStream) StreamedFormLimit() int64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case r.limit > 0:
+		return -1
+	case r.ss == nil:
+		return 0
+	}
+	return int64(r.ss.s.MaxStreamedFormSize)
 }
 
 // Close ends the reading of the body by the handler.
@@ -120,7 +150,7 @@ func (r *requestStream) more() {
 	}
 	r.rest = data
 	if done {
-		r.ctx.takeTrailers()
+		r.ctx.takeTrailers(ss.s.MergeTrailers)
 		r.err = io.EOF
 		return
 	}
@@ -131,11 +161,29 @@ func (r *requestStream) more() {
 		r.owesContinue = false
 		r.w.Out = append(r.w.Out, continueLine...)
 	}
-	r.err = ss.fill(r.w, ss.bodyDeadline)
+	due := ss.bodyDue(clock.Ticks())
+	r.err = ss.fill(r.w, due)
+	if r.err == ErrTimeout && due != 0 && clock.Ticks() >= due {
+		ss.s.stats.timeouts.Add(1)
+	}
+}
+
+// bodyDue returns until when more of a body must have arrived, 0 for never, if the
+// last of it came at from.
+func (ss *h1Session) bodyDue(from clock.Tick) clock.Tick {
+	d := ss.cfg.readStall
+	if d <= 0 {
+		return ss.due
+	}
+	due := from.Add(d)
+	if ss.due != 0 {
+		due = min(due, ss.due)
+	}
+	return due
 }
 
 // fill waits for more of a message in flight.
-func (ss *session) fill(w *engine.Work, deadline clock.Tick) error {
+func (ss *h1Session) fill(w *engine.Work, deadline clock.Tick) error {
 	err := ss.c.Fill(w, deadline)
 	switch {
 	case err == io.EOF:
@@ -147,7 +195,7 @@ func (ss *session) fill(w *engine.Work, deadline clock.Tick) error {
 }
 
 // unreadBody reports whether part of the request's body has not been read.
-func (ss *session) unreadBody() bool { return ss.hasBody && !ss.body.Done() }
+func (ss *h1Session) unreadBody() bool { return ss.hasBody && !ss.body.Done() }
 
 // Bounds of drain.
 const (
@@ -157,9 +205,12 @@ const (
 
 // mayDrain reports whether it is worth reading what the handler left of the
 // body, so that the connection can be used on. It takes what has arrived.
-func (ss *session) mayDrain(ctx *RequestCtx, w *engine.Work) bool {
+func (ss *h1Session) mayDrain(ctx *RequestCtx, w *engine.Work) bool {
 	if ctx.stream.owesContinue || ss.aborted {
-		return false // the client may send the body or not: who knows
+		return false // the client may or may not send the body
+	}
+	if ss.cfg.stream && ctx.stream.failed() {
+		return false
 	}
 	for ss.drained = 0; ss.drained <= maxDrain; {
 		data, n, done, err := ss.body.Next(w.Unread())
@@ -180,9 +231,9 @@ func (ss *session) mayDrain(ctx *RequestCtx, w *engine.Work) bool {
 
 // drain goes on where mayDrain ended; false if what the handler left is too
 // much, takes too long or never comes.
-func (ss *session) drain(w *engine.Work) bool {
+func (ss *h1Session) drain(w *engine.Work) bool {
 	deadline := clock.Ticks().Add(maxDrainTime)
-	if d := ss.bodyDeadline; d != 0 {
+	if d := ss.due; d != 0 {
 		deadline = min(deadline, d)
 	}
 	for ss.drained <= maxDrain {

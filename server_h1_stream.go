@@ -4,31 +4,29 @@ import (
 	"bufio"
 	"errors"
 	"io"
-	"sync"
-	"time"
+	"math"
 
-	"github.com/galehttp/gale/internal/clock"
 	"github.com/galehttp/gale/internal/engine"
 	"github.com/galehttp/gale/internal/h1"
 	"github.com/galehttp/gale/internal/msg"
 	"github.com/galehttp/gale/internal/pool"
 )
 
-// errShortBody says that a body ended before what its header promised. One that
-// goes on behind that is errBodyStreamTooLong.
+// errShortBody says that a body ended before what its header promised.
 var errShortBody = errors.New("gale: the response body is shorter than the Content-Length sent")
 
 // bodyOut sends a body piece by piece, framed as the head promised.
 type bodyOut struct {
-	ss      *session
+	ss      *h1Session
 	w       *engine.Work
 	chunked bool
 	skip    bool  // the body isn't wanted: HEAD
 	left    int64 // bytes that are still due, negative if that isn't known
+	over    bool  // more was written than the head promised
 }
 
-// bodyOut returns the way for the body of resp, as its framed head says.
-func (ss *session) bodyOut(w *engine.Work, resp *Response) bodyOut {
+// bodyOut returns the writer for the body of resp, as its framed head says.
+func (ss *h1Session) bodyOut(w *engine.Work, resp *Response) bodyOut {
 	o := bodyOut{ss: ss, w: w, skip: resp.SkipBody, left: -1}
 	switch n := resp.Header.s.ContentLength; {
 	case n >= 0:
@@ -40,7 +38,7 @@ func (ss *session) bodyOut(w *engine.Work, resp *Response) bodyOut {
 }
 
 // Write sends p at once, but never more than the head promised: what exceeds
-// that is an error, which ends the connection.
+// that is errBodyStreamTooLong, and over is set.
 func (o *bodyOut) Write(p []byte) (int, error) {
 	if len(p) == 0 || o.skip {
 		return len(p), nil
@@ -49,7 +47,7 @@ func (o *bodyOut) Write(p []byte) (int, error) {
 		if int64(len(p)) > o.left {
 			n, err := o.Write(p[:o.left])
 			if err == nil {
-				err = errBodyStreamTooLong
+				o.over, err = true, errBodyStreamTooLong
 			}
 			return n, err
 		}
@@ -74,6 +72,9 @@ func (o *bodyOut) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
+// BytesLeft is for streamPipe.WriteTo.
+func (o *bodyOut) BytesLeft() int64 { return o.left }
+
 // end ends the body; the last bytes are left to the engine.
 func (o *bodyOut) end(resp *Response) error {
 	if o.left > 0 && !o.skip {
@@ -86,100 +87,54 @@ func (o *bodyOut) end(resp *Response) error {
 	return nil
 }
 
-var bufioPool = sync.Pool{New: func() any { return bufio.NewWriterSize(nil, streamBuffer) }}
+var bufioPool = pool.Pool{New: func() any { return bufio.NewWriterSize(nil, streamBuffer) }}
 
 // streamBuffer is how much of a streamed body is read or written at a time.
 const streamBuffer = 16 << 10
 
 // runStreamWriter lets sw write the body. If it panics, bw is left to the
-// garbage collector.
-func (ss *session) runStreamWriter(sw StreamWriter, out *bodyOut) error {
+// garbage collector. As in copyFrom, what exceeds the length is left out.
+func (o *bodyOut) runStreamWriter(sw StreamWriter) error {
 	bw := bufioPool.Get().(*bufio.Writer)
-	bw.Reset(out)
+	bw.Reset(o)
 	sw(bw)
 	err := bw.Flush()
 	bw.Reset(nil)
 	bufioPool.Put(bw)
+	if o.over {
+		return nil
+	}
 	return err
 }
 
-// copyStream sends what r brings, each Read at once. Behind a body of known length
-// r has to end.
-func (ss *session) copyStream(out *bodyOut, r io.Reader) error {
+// copyFrom sends what r gives, each Read at once. If the length of the body is
+// known, exactly so many bytes are sent: what r has after them is not read, and is
+// not an error.
+func (o *bodyOut) copyFrom(r io.Reader) error {
 	if wt, ok := r.(BodyWriterTo); ok && wt.SupportsBodyWriteTo() {
-		_, err := wt.WriteTo(out)
+		_, err := wt.WriteTo(o)
+		if o.over {
+			return nil
+		}
 		return err
 	}
-	buf := pool.Get(streamBuffer)
-	defer pool.Put(buf)
-	for out.left != 0 {
-		b := buf.B[:cap(buf.B)]
-		if out.left > 0 && int64(len(b)) > out.left {
-			b = b[:out.left]
-		}
-		n, err := r.Read(b)
-		if n > 0 {
-			if _, err := out.Write(b[:n]); err != nil {
-				return err
-			}
-		}
-		if err == io.EOF {
-			return nil // end says whether that was too early
-		}
-		if err != nil {
-			return err
-		}
+	limit := o.left
+	if limit < 0 {
+		limit = math.MaxInt64
 	}
-	return readEnd(r)
+	_, err := copyStream(o, r, limit)
+	return err // end reports whether r ended too early
 }
 
 // flushState is where a response stands that is sent while the handler runs.
 type flushState struct {
-	begun bool
-	keep  bool
+	begun bool // the head has gone out; else the others are as in a new one
+	keep  bool // of an h1Session, as out
 	out   bodyOut
 }
 
-// Flush sends what the response holds by now: at the first call the status line
-// and the header, which can't be changed any more then, and each time the body
-// written since. The response is sent chunked, unless its Content-Length was
-// set. So a handler can write, flush and see the client leave (see Done): that
-// is all that server-sent events take.
-//
-// It blocks until the bytes are handed to the system, at most for
-// Server.WriteTimeout. After an error the client is gone and the handler should
-// return. Not in fasthttp.
-func (ctx *RequestCtx) Flush() error {
-	ctx.mu.Lock()
-	defer ctx.mu.Unlock()
-	ss, w := ctx.ss, ctx.work
-	if o := ctx.outer(); o != nil && ctx.timedOut.Load() == nil && !ctx.Response.hasStream() {
-		return o.Flush(&ctx.Response)
-	}
-	if ss == nil || w == nil || ctx.timedOut.Load() != nil {
-		return ErrNilConnection
-	}
-	resp := &ctx.Response
-	if resp.hasStream() {
-		return errors.New("gale: a response with a body stream can't be flushed: it is sent after the handler")
-	}
-	f := &ctx.flush
-	ss.boundWrites()
-	if !f.begun {
-		ss.beginFlush(ctx, w, resp)
-	}
-	b := resp.bodyBytes()
-	_, err := f.out.Write(b)
-	resp.ResetBody()
-	if err != nil {
-		ss.err = err
-		return err
-	}
-	return ss.c.Flush(w)
-}
-
 // beginFlush appends the head of a response whose body is still to come.
-func (ss *session) beginFlush(ctx *RequestCtx, w *engine.Work, resp *Response) {
+func (ss *h1Session) beginFlush(ctx *RequestCtx, w *engine.Work, resp *Response) {
 	f := &ctx.flush
 	f.begun = true
 	f.keep = ss.keepAlive(resp) && !ss.unreadBody()
@@ -202,18 +157,18 @@ type nothing struct{}
 func (nothing) Read([]byte) (int, error) { return 0, io.EOF }
 
 // writeRest ends a response that was flushed.
-func (ss *session) writeRest(ctx *RequestCtx, w *engine.Work, resp *Response, next *engine.Next) (ok bool) {
+func (ss *h1Session) writeRest(ctx *RequestCtx, w *engine.Work, resp *Response, next *engine.Next) (ok bool) {
 	f := &ctx.flush
 	err := error(nil)
 	switch {
 	case resp.streamWriter != nil:
 		sw := resp.streamWriter
 		resp.streamWriter = nil
-		err = ss.runStreamWriter(sw, &f.out)
+		err = f.out.runStreamWriter(sw)
 	case resp.bodyStream != nil && f.out.skip:
 		resp.closeStream(nil)
 	case resp.bodyStream != nil:
-		err = ss.copyStream(&f.out, resp.bodyStream)
+		err = f.out.copyFrom(resp.bodyStream)
 		resp.closeStream(err)
 	default:
 		_, err = f.out.Write(resp.bodyBytes())
@@ -227,30 +182,22 @@ func (ss *session) writeRest(ctx *RequestCtx, w *engine.Work, resp *Response, ne
 		}
 		return ss.fail(err, next)
 	}
-	return ss.after(next, f.keep, false)
+	return ss.after(next, f.keep && !ss.lost, false)
 }
 
-// boundWrites tells the engine the write time-out of the response in flight.
-func (ss *session) boundWrites() {
-	if ss.cfg.writeTimeout != ss.writeTimeout || ss.cfg.writeUntil != 0 || ss.writeLimited {
+// boundWrites tells the engine the bounds of the response in flight. Open told it
+// those of all that have none of their own.
+func (ss *h1Session) boundWrites() {
+	if ss.cfg != &ss.l.fixed.each || ss.boundsDiffer {
 		ss.setWriteBounds()
 	}
 }
 
-func (ss *session) setWriteBounds() {
-	if ss.cfg.writeTimeout != ss.writeTimeout {
-		ss.writeTimeout = ss.cfg.writeTimeout
-		ss.c.SetWriteTimeout(ss.writeTimeout)
-	}
+func (ss *h1Session) setWriteBounds() {
+	ss.boundsDiffer = ss.cfg != &ss.l.fixed.each
+	ss.c.SetWriteTimeout(ss.cfg.writeTimeout, ss.cfg.writeStall)
 	if limited := ss.cfg.writeUntil != 0; limited || ss.writeLimited {
 		ss.writeLimited = limited
 		ss.c.SetWriteDeadline(ss.cfg.writeUntil)
 	}
-}
-
-// writeDeadline overrides the write time-out for the response in flight.
-func (ss *session) writeDeadline(t time.Time) {
-	ss.change()
-	ss.cfg.writeTimeout, ss.cfg.writeUntil = 0, clock.TickOf(t)
-	ss.cfg.writeNow = true
 }

@@ -2,17 +2,17 @@ package gale
 
 import (
 	"io"
-	"net"
 
 	"github.com/galehttp/gale/internal/engine"
+	"github.com/galehttp/gale/internal/h1"
 	"github.com/galehttp/gale/internal/msg"
 )
 
 // answer runs the handler for the message in flight and writes the response;
-// false means that next is to be done before the next message.
-func (ss *session) answer(w *engine.Work, next *engine.Next) (ok bool) {
+// false means that next must be done before the next message.
+func (ss *h1Session) answer(w *engine.Work, next *engine.Next) (ok bool) {
 	ctx := ss.ctx
-	ctx.work = w
+	ctx.work, ctx.reach = w, running
 	ctx.tick, ss.ran = w.Now, w.Now
 	if ss.l.fixed.lazyTime {
 		ctx.tick = 0 // see RequestCtx.Time
@@ -34,7 +34,7 @@ func (ss *session) answer(w *engine.Work, next *engine.Next) (ok bool) {
 	gone := false
 	if ctx.done.Load() != nil {
 		if fine && timedOut == nil && resp.hasStream() {
-			gone = ctx.peerReset() // who writes the stream may wait for Done
+			gone = ctx.peerReset() // the writer of the stream may wait for Done
 		} else {
 			gone = ctx.endDone()
 		}
@@ -48,7 +48,16 @@ func (ss *session) answer(w *engine.Work, next *engine.Next) (ok bool) {
 	if !resp.hasStream() {
 		ss.closeBody(ctx)
 	}
-	if ctx.hijack != nil && timedOut == nil && ss.req.keepAlive && !resp.ConnectionClose() {
+	if resp.readErr != nil && resp.broken() != nil {
+		if ctx.flush.begun {
+			err := resp.readErr
+			ss.finish(ctx, w, timedOut != nil || !fine)
+			return ss.fail(err, next)
+		}
+		ss.s.logError(ss.nc, "reading the body of a response", resp.readErr)
+		respondBroken(resp)
+	}
+	if timedOut == nil && ctx.hijack != nil && ss.req.keepAlive && !resp.ConnectionClose() {
 		ss.handOver(ctx, w, next)
 		return false
 	}
@@ -58,24 +67,34 @@ func (ss *session) answer(w *engine.Work, next *engine.Next) (ok bool) {
 	return ok
 }
 
-// wrest takes the session away from a context that other goroutines may go on
-// using: what they still call fails.
-func (ss *session) wrest(ctx *RequestCtx) {
-	ctx.mu.Lock()
-	ss.closeBody(ctx)
-	ctx.work = nil
-	ctx.mu.Unlock()
+// respondBroken makes a response whose body could not be read one that says so.
+func respondBroken(resp *Response) {
+	resp.Reset()
+	resp.SetStatusCode(StatusInternalServerError)
+	resp.Header.SetContentType(plainText)
+	resp.SetBodyString(StatusMessage(StatusInternalServerError))
 }
 
-// closeBody ends the reading of a streamed body. If somebody is reading at
-// this moment, the connection is of no use any more.
-func (ss *session) closeBody(ctx *RequestCtx) {
+// wrest takes the session away from a context that other goroutines may go on
+// using: what they still call fails.
+func (ss *h1Session) wrest(ctx *RequestCtx) {
+	if ctx.part(ss) {
+		ss.c.InterruptWrites() // the client may take its time, or never read
+		ctx.awaitSend()
+		ss.aborted = true
+	}
+	ctx.work = nil
+}
+
+// closeBody ends the reading of a streamed body. If a goroutine is reading at this
+// moment, the connection can't be used any more.
+func (ss *h1Session) closeBody(ctx *RequestCtx) {
 	if ss.hasBody && ss.cfg.stream {
 		ss.closeStream(ctx)
 	}
 }
 
-func (ss *session) closeStream(ctx *RequestCtx) {
+func (ss *h1Session) closeStream(ctx *RequestCtx) {
 	if !ctx.stream.tryShut() {
 		ss.c.Interrupt()
 		ctx.stream.shut()
@@ -84,38 +103,47 @@ func (ss *session) closeStream(ctx *RequestCtx) {
 }
 
 // finish ends the message in flight.
-func (ss *session) finish(ctx *RequestCtx, w *engine.Work, abandon bool) {
+func (ss *h1Session) finish(ctx *RequestCtx, w *engine.Work, abandon bool) {
 	ss.stage = inHead
 	ss.begun = 0
-	ss.emptyLines = 0
+	ss.emptyLines = h1.EmptyLines{}
 	ss.closeBody(ctx)
+	if ss.hasBody {
+		ss.hasBody, ss.body = false, nil // it belongs to ctx, which others get
+	}
 	if abandon {
 		ss.abandon(ctx)
 		return
 	}
-	if ctx.done.Load() != nil {
+	if d := ctx.done.Load(); d != nil {
 		ctx.endDone()
+		if d.held.Load() {
+			ss.leave(ctx)
+			return
+		}
 	}
 	ctx.reset()
 	ss.drop(w)
 }
 
-// abandon leaves the message in flight, with its context, to the garbage
-// collector, since others may hold it. What must be closed is closed, unless
-// they are expected to use it.
-func (ss *session) abandon(ctx *RequestCtx) {
+// leave lets go of a context that package context may hold.
+func (ss *h1Session) leave(ctx *RequestCtx) {
+	ss.wrest(ctx)
 	ss.ctx = nil
 	ss.shared = true
-	if ctx.done.Load() != nil {
-		ctx.endDone()
-	}
-	if ctx.timedOut.Load() == nil {
-		ctx.dispose()
-	}
+	ctx.leave()
+}
+
+// abandon leaves the message in flight, with its context, to the goroutines that may hold
+// it.
+func (ss *h1Session) abandon(ctx *RequestCtx) {
+	ss.ctx = nil
+	ss.shared = true
+	ctx.abandon()
 }
 
 // handOver ends the session for a handler that hijacks the connection.
-func (ss *session) handOver(ctx *RequestCtx, w *engine.Work, next *engine.Next) {
+func (ss *h1Session) handOver(ctx *RequestCtx, w *engine.Work, next *engine.Next) {
 	ss.extra().hijack = ctx.hijack
 	if !ctx.hijackNoResponse {
 		if ss.write(ctx, w, &ctx.Response, false, next); next.Op == engine.Abort {
@@ -127,7 +155,7 @@ func (ss *session) handOver(ctx *RequestCtx, w *engine.Work, next *engine.Next) 
 }
 
 // keepAlive reports whether the connection may be used on after resp.
-func (ss *session) keepAlive(resp *Response) bool {
+func (ss *h1Session) keepAlive(resp *Response) bool {
 	return ss.req.keepAlive && !ss.lost && !(resp.Header.mayClose() && resp.ConnectionClose()) &&
 		ss.num < ss.l.fixed.requests && !ss.s.DisableKeepalive && !ss.c.Stopping() || ss.hijacked()
 }
@@ -139,8 +167,8 @@ func bodyless(status int) bool {
 }
 
 // write appends the response to w.Out, or sends it as far as it is a stream.
-// It returns false if next is to be done before the next message.
-func (ss *session) write(ctx *RequestCtx, w *engine.Work, resp *Response, mustClose bool, next *engine.Next) (ok bool) {
+// It returns false if next must be done before the next message.
+func (ss *h1Session) write(ctx *RequestCtx, w *engine.Work, resp *Response, mustClose bool, next *engine.Next) (ok bool) {
 	if ctx.flush.begun {
 		return ss.writeRest(ctx, w, resp, next)
 	}
@@ -182,7 +210,7 @@ func (ss *session) write(ctx *RequestCtx, w *engine.Work, resp *Response, mustCl
 		}
 	}
 	if keep && ss.unreadBody() && !streams {
-		// The response must not wait for a body that nobody read.
+		// The response must not wait for a body that wasn't read.
 		if err := ss.c.Flush(w); err != nil {
 			return ss.fail(err, next)
 		}
@@ -193,7 +221,7 @@ func (ss *session) write(ctx *RequestCtx, w *engine.Work, resp *Response, mustCl
 
 // isPlain reports whether the response is a 200 with a body in memory, to a
 // request that was read to its end, on an HTTP/1.1 connection.
-func (ss *session) isPlain(resp *Response) bool {
+func (ss *h1Session) isPlain(resp *Response) bool {
 	h := &resp.Header
 	return ss.req.plain && !ss.hasBody && (h.s.Status == 0 || h.s.Status == StatusOK) &&
 		h.s.Seen()&trailerBit == 0 && !resp.SkipBody && !resp.hasStream()
@@ -202,11 +230,11 @@ func (ss *session) isPlain(resp *Response) bool {
 // writePlain is write for plain responses, whose frame is their length: going
 // through all the cases costs a tenth of a small request
 // (BenchmarkServerPipelined).
-func (ss *session) writePlain(w *engine.Work, resp *Response, next *engine.Next) bool {
+func (ss *h1Session) writePlain(w *engine.Work, resp *Response, next *engine.Next) bool {
 	body := resp.bodyBytes()
 	h := &resp.Header
 	h.s.ContentLength = int64(len(body))
-	h.look |= ss.l.fixed.look
+	h.s.Implied |= ss.l.fixed.implied
 	ss.boundWrites()
 	w.Out = h.appendHead(w.Out, ss.l.fixed.name)
 	left, err := ss.writeBytes(w, body, true)
@@ -218,7 +246,7 @@ func (ss *session) writePlain(w *engine.Work, resp *Response, next *engine.Next)
 
 // after says what comes after a response, of which the engine may have some left
 // to write.
-func (ss *session) after(next *engine.Next, keep, left bool) bool {
+func (ss *h1Session) after(next *engine.Next, keep, left bool) bool {
 	if !keep {
 		next.Op = engine.Close
 		next.Linger = ss.unreadBody()
@@ -232,7 +260,7 @@ func (ss *session) after(next *engine.Next, keep, left bool) bool {
 }
 
 // fail drops the connection because of err.
-func (ss *session) fail(err error, next *engine.Next) bool {
+func (ss *h1Session) fail(err error, next *engine.Next) bool {
 	ss.err = err
 	ss.abort(next)
 	return false
@@ -241,39 +269,30 @@ func (ss *session) fail(err error, next *engine.Next) bool {
 // abort drops the connection. A response that is on its way must not look
 // complete by that: where the end of the connection is the end of the body, the
 // connection must break.
-func (ss *session) abort(next *engine.Next) {
-	next.Op = engine.Abort
-	if !ss.bare {
-		return
-	}
-	nc := ss.nc
-	tc, isTLS := nc.(interface{ NetConn() net.Conn })
-	if isTLS {
-		nc = tc.NetConn()
-	}
-	if l, ok := nc.(interface{ SetLinger(int) error }); ok {
-		l.SetLinger(0)
-	}
-	if isTLS {
-		nc.Close() // without the farewell of TLS
-	}
-}
+func (ss *h1Session) abort(next *engine.Next) { next.Op, next.Reset = engine.Abort, ss.bare }
 
 // tunnels reports whether a response with this status makes the connection a
 // tunnel (RFC 9110 section 9.3.6).
-func (ss *session) tunnels(status int) bool { return ss.req.tunnel && status/100 == 2 }
+func (ss *h1Session) tunnels(status int) bool { return ss.req.tunnel && status/100 == 2 }
 
 // frame decides how the body of the response is delimited, and whether the
 // connection survives it (RFC 9112 section 6).
-func (ss *session) frame(ctx *RequestCtx, resp *Response, keep *bool) {
+func (ss *h1Session) frame(ctx *RequestCtx, resp *Response, keep *bool) {
 	h := &resp.Header
-	h.look |= ss.l.fixed.look
+	h.s.Implied |= ss.l.fixed.implied
 	status := resp.StatusCode()
+	if status < 100 || status > 999 {
+		status = StatusInternalServerError // as the status line says
+		resp.SetStatusCode(status)
+	}
+	none := status == StatusResetContent // clients learn from the length alone that there is no content
 	switch {
-	case bodyless(status), ss.tunnels(status):
+	case bodyless(status), ss.tunnels(status), ss.req.method == msg.MethodHead:
 		resp.SkipBody = true
-	case ss.req.method == msg.MethodHead:
-		resp.SkipBody = true
+	case resp.SkipBody:
+		// The program has no body where the client expects one: a length of
+		// another body would make the next response a part of this one.
+		none = true
 	}
 	if !resp.hasStream() {
 		if n := len(resp.bodyBytes()); n > 0 || !resp.SkipBody {
@@ -284,7 +303,7 @@ func (ss *session) frame(ctx *RequestCtx, resp *Response, keep *bool) {
 		h.s.ContentLength = msg.LenUnknown // a tunnel, or nothing at all
 		*keep = false
 	}
-	if h.s.Has(msg.Trailer) && h.s.ContentLength >= 0 && !resp.hasStream() && ss.req.minor > 0 {
+	if h.s.Trailers.ToSend() && h.s.ContentLength >= 0 && !resp.hasStream() && ss.req.minor > 0 {
 		h.s.ContentLength = msg.LenChunked // only the chunked coding has trailers
 	}
 	if status < 200 && !ss.hijacked() {
@@ -298,8 +317,16 @@ func (ss *session) frame(ctx *RequestCtx, resp *Response, keep *bool) {
 			ss.bare = true
 		}
 	}
-	if status == StatusResetContent {
-		h.s.ContentLength = 0 // no content, which clients learn from its length alone
+	if h.s.ContentLength == msg.LenChunked && ss.req.minor == 0 {
+		h.s.ContentLength = msg.LenUnknown // nor may the answer to a HEAD promise the coding
+	}
+	if none {
+		h.s.ContentLength = 0
+	}
+	if h.s.ContentLength == msg.LenChunked && !h.IsHTTP11() {
+		// Whatever was set, or received from elsewhere: in a response of HTTP/1.0 the
+		// coding would be part of the body (RFC 9112 section 6.1).
+		h.SetProtocol(strHTTP11)
 	}
 	switch {
 	case !*keep:
@@ -310,8 +337,8 @@ func (ss *session) frame(ctx *RequestCtx, resp *Response, keep *bool) {
 }
 
 // writeBytes sends a body that is in memory. Where last says that nothing of the
-// message comes behind it, the engine may have some left to write.
-func (ss *session) writeBytes(w *engine.Work, b []byte, last bool) (left bool, err error) {
+// message comes after it, the engine may have some left to write.
+func (ss *h1Session) writeBytes(w *engine.Work, b []byte, last bool) (left bool, err error) {
 	switch {
 	case len(b) < maxBatch:
 		w.Out = append(w.Out, b...)
@@ -324,11 +351,11 @@ func (ss *session) writeBytes(w *engine.Work, b []byte, last bool) (left bool, e
 
 // writeStream sends a body that comes from a stream or a writing function. A
 // file is not sent but returned, for the engine.
-func (ss *session) writeStream(ctx *RequestCtx, w *engine.Work, resp *Response) (file *engine.File, err error) {
+func (ss *h1Session) writeStream(ctx *RequestCtx, w *engine.Work, resp *Response) (file *engine.File, err error) {
 	out := ss.bodyOut(w, resp)
 	if sw := resp.streamWriter; sw != nil {
 		resp.streamWriter = nil
-		if err := ss.runStreamWriter(sw, &out); err != nil {
+		if err := out.runStreamWriter(sw); err != nil {
 			return nil, err
 		}
 		return nil, out.end(resp)
@@ -347,7 +374,7 @@ func (ss *session) writeStream(ctx *RequestCtx, w *engine.Work, resp *Response) 
 			return nil, err
 		}
 	}
-	err = ss.copyStream(&out, r)
+	err = out.copyFrom(r)
 	if cerr := resp.closeStream(err); err == nil {
 		err = cerr
 	}

@@ -9,8 +9,8 @@ import (
 )
 
 // A connection that is taken within the handler is the handler's alone: answers
-// to earlier requests were sent, what came behind the request is still to be
-// read, nothing else is written to it and it outlives the server.
+// to earlier requests were sent, what came after the request is still to be read, nothing
+// else is written to it and it outlives the server.
 func TestHijackNow(t *testing.T) {
 	conns := make(chan net.Conn, 1)
 	s := &Server{StreamRequestBody: true, ReadTimeout: time.Minute}
@@ -73,8 +73,8 @@ func TestHijackNow(t *testing.T) {
 	}
 }
 
-// Informational responses go out at once, each with its own fields; the final
-// one comes behind them.
+// Informational responses go out at once, each with its own fields; the final one comes
+// after them.
 func TestSendInterim(t *testing.T) {
 	ts := startServer(t, &Server{StreamRequestBody: true}, func(ctx *RequestCtx) {
 		var h ResponseHeader

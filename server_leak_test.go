@@ -37,8 +37,7 @@ func leakRequests() int64 {
 // among them, and looks for anybody else's token in what comes back. Contexts
 // and buffers are used again all the time, also under the race detector.
 func TestNoForeignBytes(t *testing.T) {
-	defer func(r bool) { reuseContexts = r }(reuseContexts)
-	reuseContexts = true
+	usedAgain(t)
 	slow := TimeoutHandler(func(ctx *RequestCtx) {
 		<-ctx.Done()
 		time.Sleep(time.Millisecond)

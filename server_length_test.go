@@ -18,8 +18,9 @@ type selfWriter struct{ io.Reader }
 func (w selfWriter) WriteTo(to io.Writer) (int64, error) { return io.Copy(to, w.Reader) }
 func (w selfWriter) SupportsBodyWriteTo() bool           { return true }
 
-// A stream that isn't as long as was declared ends the connection, and what was
-// declared is never exceeded: a byte more would begin the next response.
+// What was declared is never exceeded: a byte more would begin the next response. A
+// stream that has more is not read further, so the response is complete; one that has
+// less, and a handler that writes more, end the connection.
 func TestStreamOfAnotherLength(t *testing.T) {
 	const declared = 5
 	for _, tt := range []struct {
@@ -53,9 +54,9 @@ func TestStreamOfAnotherLength(t *testing.T) {
 				if err != nil || !strings.Contains(head, fmt.Sprintf("Content-Length: %d\r\n", declared)) {
 					t.Fatalf("got %q, %v", head, err)
 				}
-				if tt.keeps {
+				if tt.keeps || len(tt.stream) > declared && form != "flushed" {
 					body := make([]byte, declared)
-					if _, err := io.ReadFull(c.br, body); err != nil || string(body) != tt.stream {
+					if _, err := io.ReadFull(c.br, body); err != nil || string(body) != tt.stream[:declared] {
 						t.Errorf("got %q, %v", body, err)
 					}
 					c.wantOpen()

@@ -51,7 +51,7 @@ func connIP(nc net.Conn) netip.Addr {
 // connection is not counted. The address it returns belongs to dismiss.
 func (s *Server) admit(nc net.Conn) (ip netip.Addr, err error) {
 	if s.MaxConnsPerIP > 0 {
-		// First: nobody's connection is closed for one that is refused.
+		// First, so that no connection is closed to make room for one that is refused.
 		if ip = connIP(nc); ip.IsValid() && !s.perIP.add(ip, s.MaxConnsPerIP) {
 			return ip, ErrPerIPConnLimit
 		}
@@ -99,7 +99,12 @@ const (
 var refusing = make(chan struct{}, 64)
 
 // refuse answers a connection that no request was read from, and closes it.
-func refuse(nc net.Conn, why error) {
+func (s *Server) refuse(nc net.Conn, why error) {
+	defer func() {
+		if r := recover(); r != nil {
+			s.logPanic("refusing a connection", r, stack())
+		}
+	}()
 	defer nc.Close()
 	if _, ok := nc.(*tls.Conn); ok {
 		return // it would take a handshake to say anything

@@ -14,9 +14,8 @@ import (
 // Server.ListenConfig. The zero value asks for none. Package tcplisten opens
 // listeners with the same options for Server.Serve. Not in fasthttp.
 //
-// DeferAccept, FastOpen and Backlog make a listener faster, not different: on a
-// system that doesn't have them they are of no effect. ReusePort is an error
-// there.
+// DeferAccept, FastOpen and Backlog make a listener faster, not different: on a system
+// that doesn't have them they have no effect. ReusePort is an error there.
 type ListenConfig struct {
 	// ReusePort lets several listeners, of this process and of others of the
 	// same user, share an address, if all of them ask for it; the system

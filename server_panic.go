@@ -22,13 +22,13 @@ type handlerPanic struct {
 // and counted, and the response is a 500; unless ErrAbortHandler was meant or
 // part of the response has gone out, when the connection can only be dropped:
 // then aborted is set.
-func (ss *session) guard(ctx *RequestCtx, f func()) (ok bool) {
+func (ss *h1Session) guard(ctx *RequestCtx, f func()) (ok bool) {
 	defer func() {
 		if ok {
 			return
 		}
 		if r := recover(); r != nil {
-			ss.panicked(ctx, r)
+			ss.panicked(ctx, r, &ss.outcome)
 		}
 		// else runtime.Goexit goes on, and the engine closes the connection
 	}()
@@ -37,56 +37,66 @@ func (ss *session) guard(ctx *RequestCtx, f func()) (ok bool) {
 }
 
 // run is guard for the handler of the server: the hot path has no closure.
-func (ss *session) run(ctx *RequestCtx) (ok bool) {
+func (ss *h1Session) run(ctx *RequestCtx) bool { return ss.serverConn.run(ctx, &ss.outcome) }
+
+// run runs the handler of the server for ctx, of which o is the outcome, and reports
+// whether it returned; see guard.
+func (sc *serverConn) run(ctx *RequestCtx, o *outcome) (ok bool) {
 	defer func() {
 		if ok {
 			return
 		}
 		if r := recover(); r != nil {
-			ss.panicked(ctx, r)
+			sc.panicked(ctx, r, o)
 		}
 	}()
-	ss.s.Handler(ctx)
+	sc.s.Handler(ctx)
 	return true
 }
 
 // panicked answers for a handler that panicked with r.
-func (ss *session) panicked(ctx *RequestCtx, r any) {
-	s := ss.s
+func (sc *serverConn) panicked(ctx *RequestCtx, r any, o *outcome) {
+	s := sc.s
 	trace := []byte(nil)
 	if hp, ok := r.(*handlerPanic); ok {
 		r, trace = hp.value, hp.stack
 	}
 	if isAbort(r) {
-		ss.aborted = true
+		o.aborted = true
 		return
 	}
 	if trace == nil {
 		trace = stack()
 	}
-	s.logPanic("in a handler for "+ctx.describe(), r, trace)
-	if ctx.flush.begun || ss.detached {
-		ss.aborted = true
+	if ctx.timedOut.Load() != nil {
+		// The response is made, and other goroutines use the context.
+		s.logPanic("in a handler that called TimeoutError", r, trace)
 		return
 	}
-	if ctx.timedOut.Load() != nil {
-		return // the response is made, and others use the context
+	s.logPanic("in a handler for "+ctx.describe(), r, trace)
+	if ctx.flush.begun || o.detached {
+		o.aborted = true
+		return
 	}
-	ctx.hijack = nil
+	ctx.hijack, ctx.hijackNoResponse = nil, false
 	ctx.Response.Reset()
-	ss.prepareResponse(ctx)
+	sc.prepareResponse(ctx)
 	ctx.Error("Internal Server Error", StatusInternalServerError)
 	if s.PanicHandler != nil {
-		func() {
-			defer func() {
-				if r := recover(); r != nil {
-					ctx.Error("Internal Server Error", StatusInternalServerError)
-				}
-			}()
-			s.PanicHandler(ctx, r)
-		}()
+		s.callPanicHandler(ctx, r)
 	}
 	ctx.Response.SetConnectionClose()
+}
+
+// callPanicHandler lets PanicHandler change the answer, and survives its panics.
+func (s *Server) callPanicHandler(ctx *RequestCtx, r any) {
+	defer func() {
+		if r := recover(); r != nil {
+			s.logPanic("in Server.PanicHandler", r, stack())
+			ctx.Error("Internal Server Error", StatusInternalServerError)
+		}
+	}()
+	s.PanicHandler(ctx, r)
 }
 
 func isAbort(r any) bool {

@@ -1,8 +1,10 @@
 package gale
 
 import (
+	"bytes"
 	"errors"
 	"io"
+	"net"
 	"strconv"
 
 	"github.com/galehttp/gale/internal/engine"
@@ -22,21 +24,71 @@ func (e *statusError) Error() string {
 // errExpectation is for an expectation that can't be met.
 var errExpectation = &statusError{StatusExpectationFailed, "expectation failed"}
 
+// RequestError is the error of a request of which a server could not read the head.
+// [Server.ErrorHandler] finds it with errors.As; the request of its context is empty
+// then, so that this is all there is to log. Not in fasthttp.
+type RequestError struct {
+	// Err is why the head could not be read.
+	Err error
+	// RemoteAddr is the address of the client.
+	RemoteAddr net.Addr
+	// Line is the beginning of the request line, up to 64 bytes of it, quoted as by
+	// strconv.QuoteToASCII: it has no control characters. It is empty if
+	// nothing of the line has come, or Server.SecureErrorLogMessage is set.
+	Line string
+}
+
+// Error returns the text of Err, in which there is nothing that the client sent.
+func (e *RequestError) Error() string { return errorText(e.Err, "the request head could not be read") }
+
+// Unwrap returns Err.
+func (e *RequestError) Unwrap() error { return e.Err }
+
+// Timeout reports whether the head took too long.
+func (e *RequestError) Timeout() bool { return e.Err != nil && engine.IsTimeout(e.Err) }
+
+// headError adds to err, by which a head in w is refused, what a log needs of the head.
+func (ss *h1Session) headError(w *engine.Work, err error) error {
+	e := &RequestError{Err: err, RemoteAddr: ss.nc.RemoteAddr()}
+	if !ss.s.SecureErrorLogMessage {
+		const most = 64
+		line := bytes.TrimLeft(w.Unread(), "\r\n")
+		line = line[:min(len(line), most)]
+		if end := bytes.IndexAny(line, "\r\n"); end >= 0 {
+			line = line[:end]
+		}
+		if len(line) > 0 {
+			e.Line = strconv.QuoteToASCII(string(line))
+		}
+	}
+	return e
+}
+
+// refuseHead is refuse for a request without a whole head.
+func (ss *h1Session) refuseHead(w *engine.Work, err error, next *engine.Next) (ok bool) {
+	if he, ok := err.(*h1.Error); ok && he.Status == StatusRequestHeaderFieldsTooLarge {
+		return ss.refuse(w, &ErrSmallBuffer{err: ss.headError(w, ErrSmallReadBuffer)}, next)
+	}
+	return ss.refuse(w, ss.headError(w, err), next)
+}
+
 // refuse answers a request that could not be read or was not wanted, and
 // closes the connection: what follows on it can't be trusted. It returns false.
-func (ss *session) refuse(w *engine.Work, err error, next *engine.Next) (ok bool) {
+func (ss *h1Session) refuse(w *engine.Work, err error, next *engine.Next) (ok bool) {
 	s := ss.s
 	ctx := ss.take(w)
-	if ctx.ss == nil {
+	if ctx.x == nil {
 		ss.prepare(ctx, w)
 	}
-	ctx.work = w
+	ctx.work, ctx.reach = w, running
+	ss.lost = true // whatever the program flushes
 	if ss.stage == inHead {
 		ss.cfg = &ss.l.fixed.each // not what the request before had
 	}
 	if he := (*h1.Error)(nil); errors.As(err, &he) && he.Status == StatusRequestHeaderFieldsTooLarge {
-		err = &ErrSmallBuffer{err: ErrSmallReadBuffer}
+		err = &ErrSmallBuffer{err: ErrSmallReadBuffer} // of a trailer section
 	}
+	ctx.Request.ResetBody() // a part of it is none
 	ss.err = err
 	if _, ok := err.(*statusError); ok {
 		ss.err = nil // no error, but a decision
@@ -46,9 +98,12 @@ func (ss *session) refuse(w *engine.Work, err error, next *engine.Next) (ok bool
 	if s.ErrorHandler == nil {
 		defaultErrorHandler(ctx, err)
 	} else {
-		ctx.Response.Header.defaultServer = "" // filled in behind it
+		ctx.Response.Header.defaultServer = "" // filled in after it
 		if !ss.guard(ctx, func() { s.ErrorHandler(ctx, err) }) {
 			next.Op = engine.Abort
+			return false
+		}
+		if ss.detached {
 			return false
 		}
 		ctx.Response.Header.defaultServer = s.serverName()
@@ -62,7 +117,6 @@ func (ss *session) refuse(w *engine.Work, err error, next *engine.Next) (ok bool
 	ctx.Response.SetConnectionClose()
 	ss.write(ctx, w, &ctx.Response, true, next)
 	next.Linger = true
-	ctx.Request.ResetBody()
 	return false
 }
 

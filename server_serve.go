@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/netip"
 	"os"
 	"runtime"
 	"strings"
@@ -59,8 +60,8 @@ func ListenAndServeTLSEmbed(addr string, certData, keyData []byte, handler Reque
 }
 
 // ListenAndServe listens on the TCP4 address addr ("host:port"), as
-// Server.ListenConfig says, and serves it. It blocks like Serve. Use Serve with a listener of your own for anything else
-// than TCP4.
+// Server.ListenConfig says, and serves it. It blocks like Serve. Use Serve with a
+// listener of your own for anything else than TCP4.
 func (s *Server) ListenAndServe(addr string) error {
 	ln, err := s.listenTCP(addr)
 	if err != nil {
@@ -81,8 +82,8 @@ func (s *Server) ListenAndServeUNIX(addr string, mode os.FileMode) error {
 }
 
 // Serve accepts connections from ln and serves them, with the engine that
-// Server.Engine says. It blocks until ln fails for good, and closes ln. After Shutdown, Close or the
-// closing of ln it returns nil. A Server may serve several listeners.
+// Server.Engine says. It blocks until ln fails for good, and closes ln. After Shutdown,
+// Close or the closing of ln it returns nil. A Server may serve several listeners.
 //
 // When the process runs out of descriptors, Serve closes idle connections and
 // goes on.
@@ -169,7 +170,7 @@ func (s *Server) end(l *listening) {
 	closed := l.closed
 	s.run.mu.Unlock()
 	if !closed {
-		l.ln.Close()
+		_ = closeCalmly(l.ln)
 	}
 	l.stopClock()
 	if l.held {
@@ -192,18 +193,36 @@ func (s *Server) starved(err error) {
 // (BenchmarkServer/perconn=10).
 func acceptAhead() int32 { return 1 + 16*int32(runtime.GOMAXPROCS(0)-1) }
 
-// accepted serves or refuses a connection of l. It doesn't block.
+// accepted serves or refuses a connection of l. It doesn't block. A connection
+// whose methods panic is closed; the others are accepted on.
 func (s *Server) accepted(l *listening, nc net.Conn) {
+	admitted, passed := false, false
+	var ip netip.Addr
+	defer func() {
+		if passed {
+			return
+		}
+		if r := recover(); r != nil {
+			s.logPanic("accepting a connection", r, stack())
+		}
+		if admitted {
+			s.dismiss(ip)
+		}
+		_ = closeCalmly(nc)
+	}()
 	ip, err := s.admit(nc)
 	if err != nil {
+		passed = true
 		s.stats.rejected.Add(1)
-		go refuse(nc, err)
+		go s.refuse(nc, err)
 		if d := s.SleepWhenConcurrencyLimitsExceeded; d > 0 && err == ErrConcurrencyLimit {
 			time.Sleep(d)
 		}
 		return
 	}
+	admitted = true
 	s.setKeepalive(nc)
+	passed = true
 	// Let the workers begin before more connections are accepted: where they are
 	// done soon, those find them again, with their stacks and caches warm.
 	if s.workers.do(s, job{l: l, nc: nc, ip: ip}) >= l.ahead {
@@ -217,8 +236,8 @@ func (s *Server) accepted(l *listening, nc net.Conn) {
 //
 // c must pass on at once what is written to it.
 //
-// A connection whose SetReadDeadline panics, as that of a type made for a test
-// may, is served without time-outs.
+// A connection whose SetReadDeadline or SetWriteDeadline panics, as those of a type
+// made for a test may, is served without time-outs.
 func (s *Server) ServeConn(c net.Conn) error {
 	if !hasDeadlines(c) {
 		c = timeless{c}
@@ -226,7 +245,7 @@ func (s *Server) ServeConn(c net.Conn) error {
 	ip, err := s.admit(c)
 	if err != nil {
 		s.stats.rejected.Add(1)
-		refuse(c, err)
+		s.refuse(c, err)
 		return err
 	}
 	defer s.dismiss(ip)
@@ -253,6 +272,7 @@ func hasDeadlines(c net.Conn) (ok bool) {
 	}
 	defer func() { _ = recover() }()
 	_ = c.SetReadDeadline(time.Time{})
+	_ = c.SetWriteDeadline(time.Time{})
 	return true
 }
 
@@ -267,7 +287,8 @@ func (timeless) SetWriteDeadline(time.Time) error { return nil }
 // from a listener, is parked.
 func (s *Server) serveConn(j job) (err error) {
 	nc := j.nc
-	defer s.shield(nc, &err)
+	passed := false
+	defer s.shield(nc, &err, &passed)
 	s.setState(nc, StateNew)
 	if tc, ok := nc.(*tls.Conn); ok {
 		proto, err := s.handshake(tc, j.l.epoch)
@@ -282,31 +303,30 @@ func (s *Server) serveConn(j job) (err error) {
 	}
 	_, isTLS := nc.(*tls.Conn)
 	thrifty := isTLS || s.ReduceMemoryUsage
-	ss := newSession(s, j.l)
+	ss := s.newConn(j.l, nc, j.ip)
+	passed = true
 	if j.l.ln == nil {
-		err = s.engine.Serve(nc, thrifty, j.l.epoch, ss)
-	} else {
-		if j.ip.IsValid() {
-			ss.extra().ip = j.ip
-		}
-		err = s.engine.Start(nc, thrifty, j.l.epoch, ss)
+		return doneWith(s.engine.Serve(nc, thrifty, j.l.epoch, ss))
 	}
-	if err == engine.ErrParked {
-		return err
-	}
-	if ss.err != nil {
-		err = ss.err
-	}
-	ss.free()
-	return err
+	return doneWith(s.engine.Start(nc, thrifty, j.l.epoch, ss))
 }
 
 // shield, deferred, lets a panic of user code that runs outside of requests
 // (hooks, handlers of other protocols) end the connection and not the process.
-func (s *Server) shield(nc net.Conn, err *error) {
-	if r := recover(); r != nil {
-		nc.Close()
-		s.logPanic("while serving a connection", r, stack())
+// It does so too if runtime.Goexit was called, unless passed is set: then the engine
+// has the connection.
+func (s *Server) shield(nc net.Conn, err *error, passed *bool) {
+	r := recover()
+	if r == nil && *passed {
+		return
+	}
+	trace := []byte(nil)
+	if r != nil {
+		trace = stack()
+	}
+	_ = closeCalmly(nc)
+	if r != nil {
+		s.logPanic("while serving a connection", r, trace)
 		*err = fmt.Errorf("gale: panic while serving a connection: %v", r)
 	}
 }

@@ -16,8 +16,8 @@ import (
 func (s *Server) Shutdown() error { return s.ShutdownWithContext(context.Background()) }
 
 // ShutdownWithContext is Shutdown that stops waiting when ctx ends, and returns
-// ctx.Err() then: what is in flight goes on and its connections are closed
-// behind it, RequestCtx.Done stays closed. See also Close.
+// ctx.Err() then: what is in flight goes on and its connections are closed after it,
+// RequestCtx.Done stays closed. See also Close.
 func (s *Server) ShutdownWithContext(ctx context.Context) error {
 	drained := s.stop()
 	s.addShutdown(1)
@@ -56,14 +56,14 @@ func (s *Server) stop() <-chan struct{} {
 	for l := range r.listeners {
 		if !l.closed {
 			l.closed = true
-			l.ln.Close()
+			_ = closeCalmly(l.ln)
 		}
 	}
 	s.engine.Stop()
 	s.event.Stop()
 	s.event.LookAtListeners()
 	for c := range r.handshakes {
-		c.Close()
+		_ = closeCalmly(c)
 	}
 	for d := range r.waiters {
 		d.cancel(context.Canceled)
@@ -77,7 +77,7 @@ func (s *Server) stop() <-chan struct{} {
 	return drained
 }
 
-// checkDrained tells those who wait for it, under run.mu, if no connection is
+// checkDrained tells the goroutines that wait for it, under run.mu, if no connection is
 // left and no call of Serve is about to bring one from before the shutdown.
 func (s *Server) checkDrained() {
 	if s.run.drained == nil || s.stats.open.Load() > 0 {
@@ -120,5 +120,25 @@ func (s *Server) enterHandshake(c net.Conn, epoch uint32) bool {
 func (s *Server) leaveHandshake(c net.Conn) {
 	s.run.mu.Lock()
 	delete(s.run.handshakes, c)
+	s.run.mu.Unlock()
+}
+
+// addWaiter registers d, which a shutdown that begins afterwards cancels, until
+// removeWaiter. Contexts without a server are not waited for.
+func (s *Server) addWaiter(d *requestDone) {
+	if s == &noServer {
+		return
+	}
+	s.run.mu.Lock()
+	defer s.run.mu.Unlock()
+	if s.run.waiters == nil {
+		s.run.waiters = make(map[*requestDone]struct{})
+	}
+	s.run.waiters[d] = struct{}{}
+}
+
+func (s *Server) removeWaiter(d *requestDone) {
+	s.run.mu.Lock()
+	delete(s.run.waiters, d)
 	s.run.mu.Unlock()
 }

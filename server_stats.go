@@ -15,8 +15,7 @@ type Stats struct {
 	// Panics are all handlers that panicked.
 	Panics uint64
 	// Timeouts are all waits for a client that took too long: for the next
-	// request, for the rest of one, or for a client to take its answer. The
-	// last are counted on the event engine only.
+	// request, for the rest of one, or for a client to take its answer.
 	Timeouts uint64
 	// AcceptPauses are all pauses of accepting for want of descriptors or
 	// memory.
@@ -46,7 +45,7 @@ type EventStats struct {
 	Running, Parked int
 	// PendingWrites are connections with output that their sockets don't take.
 	PendingWrites int
-	// Polls are all calls of the poller, Wakeups those that had to wait.
+	// Polls are all calls of the poller, Wakeups those that blocked.
 	Polls, Wakeups uint64
 }
 
@@ -62,7 +61,7 @@ func (s *Server) Stats() Stats {
 		RejectedConnections: uint64(s.stats.rejected.Load()),
 		Requests:            s.stats.requests.sum(),
 		Panics:              s.stats.panics.Load(),
-		Timeouts:            s.stats.timeouts.Load() + e.WriteTimeouts,
+		Timeouts:            s.stats.timeouts.Load() + e.WriteTimeouts + s.engine.WriteTimeouts(),
 		AcceptPauses:        s.stats.pauses.Load(),
 		Listeners:           s.listeners(),
 		Event: EventStats{

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/galehttp/gale/internal/engine"
 )
 
 // serverTLS is what a Server knows for TLS.
@@ -87,7 +89,19 @@ func (s *Server) serveTLS(ln net.Listener) error {
 		ln.Close()
 		return err
 	}
-	return s.serve(tls.NewListener(ln, cfg), ln, cfg)
+	return s.serve(tls.NewListener(pacedListener{ln}, cfg), ln, cfg)
+}
+
+// pacedListener accepts sockets whose writes the engine can bound below TLS: TLS
+// can't write on after a time-out.
+type pacedListener struct{ net.Listener }
+
+func (ln pacedListener) Accept() (net.Conn, error) {
+	c, err := ln.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return engine.Pace(c), nil
 }
 
 // tlsConfig returns the configuration to serve with.
@@ -106,6 +120,7 @@ func (s *Server) tlsConfig() (*tls.Config, error) {
 		// instead of being misunderstood (RFC 7301 section 3.2).
 		cfg.NextProtos = append(slices.Clone(cfg.NextProtos), "http/1.1")
 	}
+	cfg.NextProtos = s.addALPN(cfg.NextProtos)
 	if len(s.tls.certs) > 0 {
 		cfg.GetCertificate = s.certChooser(cfg.GetCertificate)
 	}

@@ -74,3 +74,57 @@ func TestTLS(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A program may close connections of TLS that it knows from ConnState, from any
+// goroutine, also while they end by themselves. The race detector sees what is wrong
+// with that.
+func TestTLSClosedFromAside(t *testing.T) {
+	certPEM, keyPEM, err := GenerateTestCertificate("localhost")
+	if err != nil {
+		t.Fatal(err)
+	}
+	conns := make(chan net.Conn, 100)
+	s := &Server{
+		Handler: echo,
+		Logger:  &testLog{},
+		ConnState: func(c net.Conn, state ConnState) {
+			if state == StateActive {
+				conns <- c
+			}
+		},
+	}
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan error, 1)
+	go func() { served <- s.ServeTLSEmbed(ln, certPEM, keyPEM) }()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for c := range conns {
+			_ = c.Close()
+		}
+	}()
+	for range 50 {
+		c, err := tls.Dial("tcp", ln.Addr().String(), &tls.Config{InsecureSkipVerify: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = io.WriteString(c, get("/"))
+		_ = c.CloseWrite()
+		_, _ = io.ReadAll(c)
+		c.Close()
+	}
+	if err := s.Shutdown(); err != nil {
+		t.Error(err)
+	}
+	if err := <-served; err != nil {
+		t.Error(err)
+	}
+	close(conns)
+	<-done
+	if n := s.GetOpenConnectionsCount(); n != 0 {
+		t.Errorf("%d connections are open", n)
+	}
+}

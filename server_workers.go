@@ -17,11 +17,11 @@ import (
 // serving a small request.
 type workers struct {
 	mu     sync.Mutex
-	closed bool      // nothing is to come: no listener is served
+	closed bool      // no job will come: no listener is served
 	idle   []*worker // the last to become idle is the first to get work
 	timer  *time.Timer
 
-	waiting atomic.Int32 // jobs that nobody has begun with
+	waiting atomic.Int32 // jobs that no worker has begun
 }
 
 // worker is a goroutine of workers.
@@ -42,7 +42,7 @@ type job struct {
 // workerIdle is how long a worker waits where the Server doesn't say.
 const workerIdle = 10 * time.Second
 
-// do has a worker do j. It returns how many jobs nobody has begun with.
+// do makes a worker do j. It returns how many jobs no worker has begun.
 func (ws *workers) do(s *Server, j job) (waiting int32) {
 	waiting = ws.waiting.Add(1)
 	ws.mu.Lock()
@@ -75,10 +75,10 @@ func (ws *workers) run(s *Server, w *worker) {
 // serveJob serves a connection until it ends or is parked. It is dismissed even
 // if a handler ends the goroutine.
 func (s *Server) serveJob(j job) {
-	var ss *session
+	var ss serverSession
 	if j.parked != nil {
-		ss = j.parked.Session().(*session)
-		j.ip = ss.addr()
+		ss = j.parked.Session().(serverSession)
+		j.ip = ss.conn().addr()
 	}
 	parked := false
 	defer func() {
@@ -94,15 +94,27 @@ func (s *Server) serveJob(j job) {
 }
 
 // resumeConn goes on with a connection that was parked.
-func (s *Server) resumeConn(p engine.Parked, ss *session) (err error) {
-	defer s.shield(ss.nc, &err)
-	if err = p.Resume(); err != engine.ErrParked {
-		ss.free()
+func (s *Server) resumeConn(p engine.Parked, ss serverSession) (err error) {
+	passed := true
+	defer s.shield(ss.conn().nc, &err, &passed)
+	return doneWith(p.Resume())
+}
+
+// doneWith takes the last session of a connection of Block back, unless it is parked,
+// and returns what ended it.
+func doneWith(last engine.Session, err error) error {
+	if err == engine.ErrParked {
+		return err
 	}
+	ss := last.(serverSession)
+	if cause := ss.conn().err; cause != nil {
+		err = cause
+	}
+	ss.free()
 	return err
 }
 
-// rest puts w among the idle; false if it is to end.
+// rest puts w among the idle; false if it must end.
 func (ws *workers) rest(s *Server, w *worker) bool {
 	d := s.MaxIdleWorkerDuration
 	if d <= 0 {

@@ -13,8 +13,8 @@ import (
 )
 
 // GenerateTestCertificate returns a fresh self-signed certificate for host, a
-// name or an IP address, and its key, both in PEM. It is valid for a year, and
-// for tests and trials only: nobody has reason to trust it.
+// name or an IP address, and its key, both in PEM. It is valid for a year, and for tests
+// and trials only: clients have no reason to trust it.
 func GenerateTestCertificate(host string) (certPEM, keyPEM []byte, err error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

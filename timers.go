@@ -1,13 +1,13 @@
 package gale
 
 import (
-	"sync"
 	"time"
 
 	"github.com/galehttp/gale/internal/clock"
+	"github.com/galehttp/gale/internal/pool"
 )
 
-var timerPool sync.Pool
+var timerPool pool.Pool
 
 // AcquireTimer returns a timer from a pool that fires after timeout. Give it
 // back with ReleaseTimer.

@@ -4,9 +4,9 @@ import (
 	"bytes"
 	"io"
 	"math"
-	"sync"
 
 	"github.com/galehttp/gale/internal/bytesconv"
+	"github.com/galehttp/gale/internal/pool"
 )
 
 // URI is a URI of RFC 3986 as HTTP uses it:
@@ -36,6 +36,7 @@ type URI struct {
 	pathPlain  bool // original is the path, and is written as it is
 	queryPlain bool // query is written as it is
 	argsDone   bool // args is made from query, and rules from then on
+	userParsed bool // username and password came with the host, and go with it
 
 	// buf is the arena that the parts lie in. A part that changes is appended
 	// anew, so that slices handed out before stay as they are. buf begins with
@@ -61,7 +62,7 @@ type uriPart struct{ off, end uint32 }
 
 func (p uriPart) empty() bool { return p.off == p.end }
 
-var uriPool = sync.Pool{New: func() any { return new(URI) }}
+var uriPool = pool.Pool{New: func() any { return new(URI) }}
 
 // AcquireURI returns an empty URI from a pool. Give it back with [ReleaseURI]
 // when it isn't needed any more; not doing so is no error.
@@ -76,7 +77,7 @@ func ReleaseURI(u *URI) {
 
 // Reset makes u the zero value again. Buffers are kept unless they are huge.
 func (u *URI) Reset() {
-	u.DisablePathNormalizing, u.pathDone, u.pathPlain, u.queryPlain, u.argsDone = false, false, false, false, false
+	u.DisablePathNormalizing, u.pathDone, u.pathPlain, u.queryPlain, u.argsDone, u.userParsed = false, false, false, false, false, false
 	if cap(u.buf) > maxKeptScratch {
 		u.buf, u.validHost = nil, 0
 	}
@@ -84,7 +85,7 @@ func (u *URI) Reset() {
 	u.uriParts = uriParts{}
 	u.fullURI = keepScratch(u.fullURI)
 	u.requestURI = keepScratch(u.requestURI)
-	if u.args.Len() > 0 {
+	if u.args.used() {
 		u.args.Reset()
 	}
 }
@@ -129,7 +130,7 @@ func (u *URI) storeSafe(b []byte) uriPart {
 }
 
 // compact copies the parts to a new arena if most of the old one is dead, since
-// parts changed often. The old one is left to whoever holds slices of it.
+// parts changed often. The old one is left to callers that hold slices of it.
 func (u *URI) compact() {
 	if len(u.buf) > maxKeptScratch {
 		u.copyLiving()
@@ -174,7 +175,7 @@ func (u *URI) CopyTo(dst *URI) {
 	dst.DisablePathNormalizing = u.DisablePathNormalizing
 	dst.buf = append(dst.buf[:0], u.buf...)
 	dst.validHost, dst.uriParts = u.validHost, u.uriParts
-	dst.pathDone, dst.pathPlain, dst.queryPlain = u.pathDone, u.pathPlain, u.queryPlain
+	dst.pathDone, dst.pathPlain, dst.queryPlain, dst.userParsed = u.pathDone, u.pathPlain, u.queryPlain, u.userParsed
 	if u.argsDone {
 		u.args.CopyTo(&dst.args)
 		dst.argsDone = true
@@ -207,14 +208,22 @@ func (u *URI) Host() []byte { return u.part(u.host) }
 // SetHost sets the host, with the port if it has one. It is lower-cased; CR,
 // LF and NUL become spaces. Whether it is a valid host is not checked here:
 // clients check it before they dial.
+//
+// A username and password that u was parsed with are for the host that they came
+// with: they go if this is another one. What was set by SetUsername and
+// SetPassword stays.
 func (u *URI) SetHost(host string) { u.SetHostBytes(bytesconv.S2B(host)) }
 
 // SetHostBytes is [URI.SetHost] for bytes.
 func (u *URI) SetHostBytes(host []byte) {
+	old := u.part(u.host)
 	u.host = u.store(host)
 	b := u.part(u.host)
 	bytesconv.LowerInPlace(b)
 	bytesconv.NeutralizeLine(b)
+	if u.userParsed && !bytes.Equal(b, old) {
+		u.username, u.password, u.userParsed = uriPart{}, uriPart{}, false
+	}
 }
 
 // Username returns the part of the authority before "@" and ":", as it was
@@ -226,6 +235,7 @@ func (u *URI) SetUsername(username string) { u.SetUsernameBytes(bytesconv.S2B(us
 
 // SetUsernameBytes is [URI.SetUsername] for bytes.
 func (u *URI) SetUsernameBytes(username []byte) {
+	u.userParsed = false
 	u.username = u.store(username)
 	bytesconv.NeutralizeLine(u.part(u.username))
 }
@@ -239,6 +249,7 @@ func (u *URI) SetPassword(password string) { u.SetPasswordBytes(bytesconv.S2B(pa
 
 // SetPasswordBytes is [URI.SetPassword] for bytes.
 func (u *URI) SetPasswordBytes(password []byte) {
+	u.userParsed = false
 	u.password = u.store(password)
 	bytesconv.NeutralizeLine(u.part(u.password))
 }

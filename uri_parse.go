@@ -21,9 +21,10 @@ import (
 // and percent-encoded UTF-8 is allowed. A username and password may stand
 // before the host in an authority, but not in host.
 //
-// The error is [ErrorInvalidURI], an [InvalidHostError], an [EscapeError] or
-// one that says what is wrong with scheme or host. u is empty then. Control
-// characters are errors everywhere.
+// The error is, or wraps, [ErrorInvalidURI], an [InvalidHostError], an
+// [EscapeError], or it says what is wrong with scheme or host. u is empty then.
+// Control characters are errors everywhere, and so is a URI of http or https
+// whose authority has no host (RFC 9110 section 4.2.1), such as "http://:80/".
 func (u *URI) Parse(host, uri []byte) error {
 	// Both may be parts of u, which parse overwrites.
 	if bytesconv.Overlaps(u.buf, uri) {
@@ -97,7 +98,24 @@ func (u *URI) parseParts(at int, hostKnown, received bool) error {
 		}
 		authority += n + 1
 	}
+	if (authority == rest || u.buf[authority] == ':') && u.isHTTP() {
+		return errNoHost()
+	}
 	return u.lowerHost(authority, rest)
+}
+
+func errNoHost() error {
+	return fmt.Errorf("%w: it names no host, as http://example.com/ does", ErrorInvalidURI)
+}
+
+// isHTTP reports whether u has a scheme of HTTP, with which a URI must have a
+// host (RFC 9110 section 4.2.1).
+func (u *URI) isHTTP() bool {
+	switch string(u.part(u.scheme)) {
+	case "http", "https":
+		return true
+	}
+	return false
 }
 
 var (
@@ -108,6 +126,7 @@ var (
 // setUserinfo takes username and password from the arena.
 func (u *URI) setUserinfo(from, end int) bool {
 	b := u.buf[from:end]
+	u.userParsed = true
 	u.username = uriPart{uint32(from), uint32(end)}
 	if i := bytes.IndexByte(b, ':'); i >= 0 {
 		u.username.end = uint32(from + i)
@@ -273,34 +292,55 @@ func (u *URI) setTarget(at int) bool {
 //   - ?query...: newURI replaces query and hash.
 //   - #hash: newURI replaces the hash.
 //
-// Nothing changes if newURI is empty or invalid. Unlike with fasthttp, an
-// invalid authority is never taken over.
+// Spaces before it don't count. Nothing changes if newURI is empty.
+//
+// If newURI is invalid, u becomes empty, as with Parse: a program that looks at
+// the host afterwards must not take it for one of its own. Invalid is what Parse
+// refuses, and also what browsers may take for the address of another host: an
+// authority without a host ("///evil"), one that a backslash introduces
+// ("/\evil"), and a scheme without an authority ("http:evil", "mailto:a@b").
+// Unlike with fasthttp, none of these is a path.
 func (u *URI) Update(newURI string) { u.UpdateBytes(bytesconv.S2B(newURI)) }
 
 // UpdateBytes is [URI.Update] for bytes.
 func (u *URI) UpdateBytes(newURI []byte) {
+	if u.update(newURI) != nil {
+		u.Reset()
+	}
+}
+
+// update is UpdateBytes that returns why newURI is invalid, and leaves u alone
+// then.
+func (u *URI) update(newURI []byte) error {
+	newURI = bytes.TrimLeft(newURI, " ")
 	if len(newURI) == 0 {
-		return
+		return nil
+	}
+	if looksElsewhere(newURI) {
+		return ErrorInvalidURI
 	}
 	next := AcquireURI()
 	defer ReleaseURI(next)
 	if err := next.parse(nil, newURI, false, false); err != nil {
-		return
+		return err
 	}
 	switch {
 	case !next.scheme.empty() || bytes.HasPrefix(newURI, doubleSlash):
 		if next.host.empty() {
-			return // RFC 9110 section 4.2.1
+			return ErrorInvalidURI // RFC 9110 section 4.2.1
+		}
+		if next.buf[next.host.off] == ':' {
+			return errNoHost()
 		}
 		if next.scheme.empty() {
 			next.scheme = next.store(u.Scheme())
 		}
 		next.DisablePathNormalizing = u.DisablePathNormalizing
 		next.CopyTo(u)
-		return
+		return nil
 	case newURI[0] == '#':
 		u.hash = u.store(next.Hash())
-		return
+		return nil
 	case newURI[0] == '?':
 	case newURI[0] == '/':
 		u.SetPathBytes(next.PathOriginal())
@@ -315,6 +355,18 @@ func (u *URI) UpdateBytes(newURI []byte) {
 	}
 	u.query, u.hash = u.store(next.QueryString()), u.store(next.Hash())
 	u.queryPlain, u.argsDone = false, false
+	return nil
+}
+
+// looksElsewhere reports whether a reference that has no authority by RFC 3986
+// leads to another place nevertheless: browsers read a backslash as "/", and what
+// follows a scheme of HTTP as an authority; other schemes have no host.
+func looksElsewhere(ref []byte) bool {
+	if len(ref) > 1 && (ref[0] == '\\' && (ref[1] == '\\' || ref[1] == '/') || ref[0] == '/' && ref[1] == '\\') {
+		return true
+	}
+	n := bytes.IndexAny(ref, ":/?#")
+	return n > 0 && ref[n] == ':' && validScheme(ref[:n]) && !bytes.HasPrefix(ref[n+1:], doubleSlash)
 }
 
 var doubleSlash = []byte("//")

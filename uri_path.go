@@ -20,9 +20,9 @@ const backslashIsSlash = runtime.GOOS == "windows"
 //	/x/../ /x/.. "/"; at the root, "/"
 //
 // The result begins with "/". A trailing slash stays. Decoding comes first, so
-// "%2e" and "%2f" are as good as "." and "/": whoever gets the result can't
-// read a ".." in it that wasn't seen here. src must not overlap dst's spare
-// capacity. The time is linear in len(src).
+// "%2e" and "%2f" are as good as "." and "/": a reader of the result can't find a ".." in
+// it that wasn't seen here. src must not overlap dst's spare capacity. The time is linear
+// in len(src).
 func appendNormalPath(dst, src []byte, backslash bool) []byte {
 	start := len(dst)
 	if len(src) == 0 || src[0] != '/' {

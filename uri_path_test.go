@@ -56,7 +56,7 @@ func FuzzAppendNormalPath(f *testing.F) {
 		if bytes.IndexByte(win, '\\') >= 0 {
 			t.Fatalf("%q kept a backslash: %q", src, win)
 		}
-		// Without escapes it is path.Clean, but for the trailing slash.
+		// Without escapes it is path.Clean, except for the trailing slash.
 		if bytes.IndexByte(src, '%') < 0 {
 			if want := path.Clean("/" + string(src)); strings.TrimSuffix(string(got), "/") != strings.TrimSuffix(want, "/") {
 				t.Fatalf("%q: %q, path.Clean: %q", src, got, want)

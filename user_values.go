@@ -95,13 +95,18 @@ func (v *userValues) reset() {
 }
 
 func (v *userValues) resetSlow() {
-	for i := range *v {
-		if c, ok := (*v)[i].value.(io.Closer); ok {
+	v.close()
+	clear(*v)
+	*v = (*v)[:0]
+}
+
+// close closes the values that can be closed, in order, and keeps all.
+func (v userValues) close() {
+	for i := range v {
+		if c, ok := v[i].value.(io.Closer); ok {
 			_ = c.Close()
 		}
 	}
-	clear(*v)
-	*v = (*v)[:0]
 }
 
 // UserValue returns the value under key, or nil. A []byte as the key counts as

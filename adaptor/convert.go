@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/galehttp/gale"
 )
@@ -34,6 +35,11 @@ import (
 // none is sent. Versions above HTTP/1.1 become HTTP/1.1, HTTP/1.0 does where the
 // body is chunked. RemoteAddr, Form and the context of r are left out.
 func ConvertNetHTTPRequestToFastHTTPRequest(r *http.Request, req *gale.Request) {
+	convertRequest(r, req, true)
+}
+
+// convertRequest leaves trailer fields out unless trailers is true.
+func convertRequest(r *http.Request, req *gale.Request, trailers bool) {
 	chunked := isChunked(r)
 	h := &req.Header
 	h.SetMethod(orGet(r.Method))
@@ -48,7 +54,7 @@ func ConvertNetHTTPRequestToFastHTTPRequest(r *http.Request, req *gale.Request) 
 		h.SetConnectionClose()
 	}
 	if hasContent(r) {
-		attachBody(r, req, chunked)
+		attachBody(r, req, chunked, trailers)
 	}
 }
 
@@ -162,14 +168,10 @@ func cutUser(method, target string) (string, *url.Userinfo) {
 }
 
 // attachBody makes r.Body the body of req.
-func attachBody(r *http.Request, req *gale.Request, chunked bool) {
+func attachBody(r *http.Request, req *gale.Request, chunked, trailers bool) {
 	b := &attachedBody{r: r, h: &req.Header}
-	for name, values := range r.Trailer {
-		if req.Header.AddTrailer(name) != nil {
-			continue
-		}
-		b.trailers = append(b.trailers, name)
-		setTrailer(&req.Header, name, values)
+	if trailers {
+		b.announce()
 	}
 	if chunked {
 		req.SetBodyStream(b, -1)
@@ -177,6 +179,19 @@ func attachBody(r *http.Request, req *gale.Request, chunked bool) {
 	}
 	b.left, b.sized = r.ContentLength, true
 	req.SetBodyStream(b, int(r.ContentLength))
+}
+
+// announce declares the trailer fields.
+func (b *attachedBody) announce() {
+	for name, values := range b.r.Trailer {
+		// The sender of r may have chosen the names: what r.Header says under one of
+		// them goes before.
+		if len(b.h.PeekAll(name)) > 0 || b.h.AddTrailer(name) != nil {
+			continue
+		}
+		b.trailers = append(b.trailers, name)
+		setTrailer(b.h, name, values)
+	}
 }
 
 func setTrailer(h *gale.RequestHeader, name string, values []string) {
@@ -196,7 +211,12 @@ type attachedBody struct {
 	served bool  // a handler reads it, and what it reads is bounded
 	n      int64 // bytes that were read, if so
 	limit  int64 // most bytes that are read, 0 for no limit
+
+	reading, closed atomic.Bool // closed by CloseRequestBody
 }
+
+// errBodyClosed is what Read returns after RequestCtx.CloseRequestBody.
+var errBodyClosed = errors.New("adaptor: the request body was closed")
 
 // ReadsWhole bounds what a handler reads into memory.
 func (b *attachedBody) ReadsWhole() {
@@ -205,13 +225,26 @@ func (b *attachedBody) ReadsWhole() {
 	}
 }
 
-// errBodyTooLong is what reading a body returns behind r.ContentLength bytes if
+// StreamedFormLimit says that forms have no limit of their own where the body has.
+func (b *attachedBody) StreamedFormLimit() int64 {
+	if b.limit > 0 {
+		return -1
+	}
+	return 0
+}
+
+// errBodyTooLong is what reading a body returns after r.ContentLength bytes if
 // there are more.
 var errBodyTooLong = errors.New("adaptor: the body is longer than Request.ContentLength")
 
 // Read reads r.Body, no more of it than announced, and at its end takes the
 // values of trailer fields, which net/http knows only then.
 func (b *attachedBody) Read(p []byte) (n int, err error) {
+	b.reading.Store(true) // before closed is looked at, see outer.CloseBody
+	defer b.reading.Store(false)
+	if b.closed.Load() {
+		return 0, errBodyClosed
+	}
 	if b.limit > 0 && int64(len(p)) > b.limit-b.n+1 {
 		p = p[:max(b.limit-b.n+1, 0)]
 	}

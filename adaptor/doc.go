@@ -20,7 +20,7 @@
 //     of the RequestCtx, and http.LocalAddrContextKey.
 //   - With gale.Server.StreamRequestBody the body is read while it arrives.
 //
-// What a handler gets may be kept after it has returned, as in net/http: the
+// A handler may keep what it gets after it has returned, as in net/http: the
 // request and its header are fresh copies, and the ResponseWriter, body and
 // context know that they are over. This is what an adapted request costs: about
 // a dozen allocations, against none of a handler that is written for Gale.

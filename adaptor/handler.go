@@ -3,9 +3,9 @@ package adaptor
 import (
 	"net/http"
 	"net/url"
-	"sync"
 
 	"github.com/galehttp/gale"
+	"github.com/galehttp/gale/internal/pool"
 )
 
 // NewFastHTTPHandlerFunc is NewFastHTTPHandler for a function.
@@ -36,7 +36,12 @@ type scratch struct {
 	f fields
 }
 
-var scratches = sync.Pool{New: func() any { return new(scratch) }}
+var scratches = pool.Pool{New: func() any { return new(scratch) }}
+
+func (s *scratch) free() {
+	s.r, s.f = http.Request{}, fields{addr: s.f.addr, addrText: s.f.addrText}
+	scratches.Put(s)
+}
 
 func serve(h http.Handler, ctx *gale.RequestCtx) {
 	x := new(exchange)
@@ -47,9 +52,10 @@ func serve(h http.Handler, ctx *gale.RequestCtx) {
 		return
 	}
 	x.w.begin(ctx, r.Method, r.Context())
-	returned, conn := false, ctx.Conn() != nil
+	returned, conn := false, hasConn(ctx)
 	defer func() {
 		x.end()
+		removeForm(r)
 		if returned {
 			return
 		}
@@ -59,6 +65,8 @@ func serve(h http.Handler, ctx *gale.RequestCtx) {
 			if conn {
 				panic(gale.ErrAbortHandler)
 			}
+		case gale.ErrAbortHandler: // such as of finish; nothing is logged
+			panic(r)
 		default:
 			if x.w.flushed { // the server logs it too, with the stack; this line tells what the client has got
 				ctx.Logger().Printf("panic in net/http handler: %v (part of the response was sent)", r)
@@ -71,13 +79,21 @@ func serve(h http.Handler, ctx *gale.RequestCtx) {
 	returned = true
 }
 
+// removeForm removes the temporary files of a form that the handler parsed, as the
+// server of net/http does.
+func removeForm(r *http.Request) {
+	if r.MultipartForm != nil {
+		_ = r.MultipartForm.RemoveAll()
+	}
+}
+
+// hasConn reports whether ctx has a connection. Conn would lend that of a server.
+func hasConn(ctx *gale.RequestCtx) bool { return ctx.ConnID() != 0 || ctx.Conn() != nil }
+
 // request makes the request.
 func (x *exchange) request(ctx *gale.RequestCtx) (*http.Request, error) {
 	s := scratches.Get().(*scratch)
-	defer func() {
-		s.r, s.f = http.Request{}, fields{addr: s.f.addr, addrText: s.f.addrText}
-		scratches.Put(s)
-	}()
+	defer s.free()
 	r := &s.r
 	if err := s.f.read(r, ctx, &x.url); err != nil {
 		return nil, err

@@ -19,7 +19,7 @@ import (
 )
 
 // Requests of all kinds, of which clients break off some: each answer that is
-// complete belongs to its request, and nothing is left behind. For the race
+// complete belongs to its request, and nothing leaks. For the race
 // detector above all.
 func TestUnderLoad(t *testing.T) {
 	before := runtime.NumGoroutine()

@@ -2,23 +2,28 @@ package adaptor
 
 import (
 	"errors"
+	"io"
 	"net/http"
-	"sync"
 
 	"github.com/galehttp/gale"
+	"github.com/galehttp/gale/internal/pool"
 	"github.com/galehttp/gale/internal/race"
 )
 
-// NewHTTPHandler returns a handler that has h answer requests of a net/http
-// server, HTTP/2 included. h finds a RequestCtx as a gale.Server makes it:
+// NewHTTPHandler returns a handler that makes h answer requests of a net/http server,
+// HTTP/2 included. h finds a RequestCtx as a gale.Server makes it:
 //
 //   - The body is a stream, see RequestCtx.RequestBodyStream; PostBody and forms
 //     read it to its end, up to gale.DefaultMaxRequestBodySize unless
 //     LimitRequestBody says otherwise.
-//   - Done, Err, Value and Context are those of the request's context.
+//   - Context is derived from the request's context. So Done is closed when that
+//     context ends, with its error and cause, and Value knows its values. Done is
+//     also closed when the request was answered (gale.ErrRequestDone).
 //   - Addresses, TLS state and deadlines are those of the connection. Conn is
 //     not the connection itself and can't be read from or written to.
-//   - Flush, body streams, trailers, EarlyHints, SendInterim, Hijack and
+//   - Trailer fields of the request are found by RequestCtx.Trailers and
+//     RequestCtx.PeekTrailer once the body was read, never by its Header.
+//   - Flush, body streams, trailers of the response, EarlyHints, SendInterim, Hijack and
 //     TimeoutHandler work, as far as the connection can do that: HTTP/2 can't be
 //     hijacked.
 //   - There is no gale.Server, so ConnID and ConnRequestNum are 0, and its
@@ -30,13 +35,13 @@ func NewHTTPHandler(h gale.RequestHandler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { answer(h, w, r) })
 }
 
-var ctxs = sync.Pool{New: func() any { return new(gale.RequestCtx) }}
+var ctxs = pool.Pool{New: func() any { return new(gale.RequestCtx) }}
 
 func answer(h gale.RequestHandler, w http.ResponseWriter, r *http.Request) {
 	o := newOuter(w, r)
 	ctx := ctxs.Get().(*gale.RequestCtx)
-	ctx.Init2(o.conn(), nil, false)
-	ConvertNetHTTPRequestToFastHTTPRequest(r, &ctx.Request)
+	ctx.Init2(o.Conn(), nil, false)
+	convertRequest(r, &ctx.Request, false) // o has the trailers
 	if b, ok := ctx.Request.BodyStream().(*attachedBody); ok {
 		b.served = true
 		o.body = b
@@ -44,10 +49,13 @@ func answer(h gale.RequestHandler, w http.ResponseWriter, r *http.Request) {
 	returned := false
 	defer func() {
 		o.end()
+		o.endContext()
 		if returned {
 			return
 		}
-		// The context is left to whoever holds it.
+		if ctx.LastTimeoutErrorResponse() == nil {
+			defer dispose(ctx) // it is left to the goroutines that hold it
+		}
 		if r := recover(); r != nil {
 			if err, ok := r.(error); ok && errors.Is(err, gale.ErrAbortHandler) {
 				r = http.ErrAbortHandler
@@ -57,14 +65,30 @@ func answer(h gale.RequestHandler, w http.ResponseWriter, r *http.Request) {
 	}()
 	h(ctx)
 	if resp := ctx.LastTimeoutErrorResponse(); resp != nil {
-		o.finish(resp)
+		o.finishTimedOut(resp)
 		returned = true
 		return // others use the context
 	}
-	o.finish(&ctx.Response)
+	o.finish(ctx)
 	returned = true
+	if o.endContext() {
+		dispose(ctx)
+		return
+	}
 	ctx.Init2(nowhere, nil, false) // closes and removes what it holds
 	if !race.Enabled {
 		ctxs.Put(ctx)
 	}
+}
+
+// dispose closes and removes what ctx holds beside memory. Its user values stay,
+// for contexts that were derived from ctx.
+func dispose(ctx *gale.RequestCtx) {
+	ctx.VisitUserValuesAll(func(_, value any) {
+		if c, ok := value.(io.Closer); ok {
+			_ = c.Close()
+		}
+	})
+	ctx.Request.ResetBody()
+	ctx.Response.ResetBody()
 }

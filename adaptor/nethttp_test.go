@@ -27,9 +27,11 @@ var galeHandlers = map[string]gale.RequestHandler{
 		fmt.Fprintf(ctx, "%q %s\n", ctx.PostBody(), ctx.FormValue("c"))
 		fmt.Fprintf(ctx, "%v %v %t\n", ctx.RemoteAddr(), ctx.LocalAddr(), ctx.IsTLS())
 	},
-	"status":   func(ctx *gale.RequestCtx) { ctx.Error("gone", 410) },
-	"304":      func(ctx *gale.RequestCtx) { ctx.NotModified() },
-	"redirect": func(ctx *gale.RequestCtx) { ctx.Redirect("/x", 301) },
+	"status":      func(ctx *gale.RequestCtx) { ctx.Error("gone", 410) },
+	"status 99":   func(ctx *gale.RequestCtx) { ctx.Error("what", 99) },
+	"status 1000": func(ctx *gale.RequestCtx) { ctx.Error("what", 1000) },
+	"304":         func(ctx *gale.RequestCtx) { ctx.NotModified() },
+	"redirect":    func(ctx *gale.RequestCtx) { ctx.Redirect("/x", 301) },
 	"fields": func(ctx *gale.RequestCtx) {
 		h := &ctx.Response.Header
 		h.Add("X-Two", "1")
@@ -52,6 +54,14 @@ var galeHandlers = map[string]gale.RequestHandler{
 		ctx.SetBodyStreamWriter(func(w *bufio.Writer) { fmt.Fprint(w, "a"); w.Flush(); fmt.Fprint(w, "b") })
 	},
 	"flush": func(ctx *gale.RequestCtx) { ctx.WriteString("a"); ctx.Flush(); ctx.WriteString("b") },
+	"flush compressed": func(ctx *gale.RequestCtx) {
+		ctx.Request.Header.Set("Accept-Encoding", "gzip")
+		gale.CompressHandler(func(ctx *gale.RequestCtx) {
+			ctx.WriteString("a")
+			ctx.Flush()
+			ctx.WriteString(strings.Repeat("b", 1000))
+		})(ctx)
+	},
 	"flush sized": func(ctx *gale.RequestCtx) {
 		ctx.Response.Header.SetContentLength(2)
 		ctx.WriteString("a")
@@ -246,5 +256,44 @@ func TestTLSOnGale(t *testing.T) {
 	c.send(get("/"))
 	if a := c.read("GET"); a.Body != "htrue" {
 		t.Error(a)
+	}
+}
+
+// CloseRequestBody ends a Read that waits for the client, which learns so from the
+// answer.
+func TestCloseRequestBodyEndsRead(t *testing.T) {
+	for _, h2 := range []bool{false, true} {
+		failed := make(chan error, 1)
+		s := httptest.NewUnstartedServer(NewHTTPHandler(func(ctx *gale.RequestCtx) {
+			first := make(chan struct{})
+			body := ctx.RequestBodyStream()
+			go func() {
+				_, _ = io.ReadFull(body, make([]byte, 1))
+				close(first)
+				_, err := io.ReadFull(body, make([]byte, 1))
+				failed <- err
+			}()
+			<-first
+			ctx.CloseRequestBody()
+			if err := <-failed; err == nil {
+				t.Errorf("HTTP/2 %v: the body was read after CloseRequestBody", h2)
+			}
+			ctx.SetBodyString("answered")
+		}))
+		s.EnableHTTP2 = h2
+		s.StartTLS()
+		r, w := io.Pipe()
+		go w.Write([]byte("x")) // and no end
+		resp, err := s.Client().Post(s.URL, "text/plain", r)
+		if err != nil {
+			t.Errorf("HTTP/2 %v: %v", h2, err)
+		} else {
+			if b, err := io.ReadAll(resp.Body); string(b) != "answered" {
+				t.Errorf("HTTP/2 %v: the answer is %q, %v", h2, b, err)
+			}
+			resp.Body.Close()
+		}
+		w.Close()
+		s.Close()
 	}
 }

@@ -6,59 +6,105 @@ import (
 	"crypto/tls"
 	"errors"
 	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/netip"
+	"runtime/debug"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/galehttp/gale"
+	"github.com/galehttp/gale/internal/door"
+	"github.com/galehttp/gale/internal/msg"
 )
 
-// outer is the connection of a RequestCtx whose request a net/http server has:
-// the RequestCtx does through it what it does with a connection of its own
-// server. It may be held longer than the request lasts, by handlers that were
-// timed out: then its methods fail.
+// outer is the exchange of a RequestCtx whose request a net/http server has. It may
+// be held longer than the request lasts, by handlers that were timed out: then its
+// methods fail.
 type outer struct {
+	nc      conn
+	tlsConn tlsConn // over nc
 	mu      sync.Mutex
+	sending atomic.Bool         // Flush runs, under mu
+	given   atomic.Bool         // to a RequestCtx
 	w       http.ResponseWriter // nil when the request is over
 	rc      *http.ResponseController
 	r       *http.Request
 	body    *attachedBody // nil if there is none
+	sealed  bool          // the handler was timed out: it can't change the response any more
 	begun   bool          // the head was given to w
 	taken   bool          // the connection was hijacked
-	hijack  gale.HijackHandler
-	noReply bool // the hijack handler answers
+	remote  net.Addr      // made at the first need
 
-	remote net.Addr // made at the first need
+	doneMu sync.Mutex // after RequestCtx.mu, and not held while something is sent
+	done   door.Done  // that of the RequestCtx, once it was asked for
+	ended  bool       // the handler has returned
 }
 
 func newOuter(w http.ResponseWriter, r *http.Request) *outer {
-	return &outer{w: w, rc: http.NewResponseController(w), r: r}
-}
-
-// conn returns o as the connection, with TLS if it has that.
-func (o *outer) conn() net.Conn {
-	if o.r.TLS != nil {
-		return &outerTLS{o}
-	}
+	o := &outer{w: w, rc: http.NewResponseController(w), r: r}
+	o.nc.o, o.tlsConn.conn = o, &o.nc
 	return o
 }
 
-// outerTLS is an outer that shows the state of TLS.
-type outerTLS struct{ *outer }
+// conn is the connection that a handler finds: it has addresses and deadlines, and
+// can't be read from nor written to.
+type conn struct{ o *outer }
 
-func (o *outerTLS) ConnectionState() tls.ConnectionState { return *o.r.TLS }
+// Exchange returns the exchange, once: it serves one RequestCtx, unless it is over.
+func (c *conn) Exchange(door.Seal) any {
+	if c.o.given.Swap(true) && c.o != over {
+		return nil
+	}
+	return c.o
+}
 
-// nowhere is the connection of contexts that nobody uses.
-var nowhere net.Conn = &outer{r: new(http.Request)}
+func (*conn) Read([]byte) (int, error)  { return 0, errNoConn }
+func (*conn) Write([]byte) (int, error) { return 0, errNoConn }
+func (*conn) Close() error              { return errNoConn }
+
+func (c *conn) LocalAddr() net.Addr                { return c.o.LocalAddr() }
+func (c *conn) RemoteAddr() net.Addr               { return c.o.RemoteAddr() }
+func (c *conn) SetReadDeadline(t time.Time) error  { return c.o.SetReadDeadline(t) }
+func (c *conn) SetWriteDeadline(t time.Time) error { return c.o.SetWriteDeadline(t) }
+
+func (c *conn) SetDeadline(t time.Time) error {
+	return errors.Join(c.SetReadDeadline(t), c.SetWriteDeadline(t))
+}
 
 var errNoConn = errors.New("adaptor: the connection belongs to net/http: take it over with HijackNow")
 
-func (o *outer) Read([]byte) (int, error)  { return 0, errNoConn }
-func (o *outer) Write([]byte) (int, error) { return 0, errNoConn }
-func (o *outer) Close() error              { return errNoConn }
+// tlsConn is a conn that shows the state of TLS.
+type tlsConn struct{ *conn }
+
+func (c *tlsConn) ConnectionState() tls.ConnectionState { return *c.o.r.TLS }
+
+// Conn returns the connection, with TLS if it has that.
+func (o *outer) Conn() net.Conn {
+	if o.r.TLS != nil {
+		return &o.tlsConn
+	}
+	return &o.nc
+}
+
+// nowhere is the connection of contexts that wait for their next request. Its exchange is
+// over.
+var nowhere net.Conn = &over.nc
+
+var over = func() *outer {
+	o := newOuter(nil, new(http.Request))
+	o.ended = true
+	return o
+}()
+
+// Lend has nothing to do: a conn can set its deadlines at any time.
+func (o *outer) Lend() {}
+
+// Opened tells nothing: no Server has the connection.
+func (o *outer) Opened() (id uint64, at time.Time) { return 0, time.Time{} }
 
 // RemoteAddr returns http.Request.RemoteAddr, as a TCP address if it is one.
 func (o *outer) RemoteAddr() net.Addr {
@@ -86,14 +132,10 @@ func (o *outer) LocalAddr() net.Addr {
 	return a
 }
 
-func (o *outer) SetDeadline(t time.Time) error {
-	return errors.Join(o.SetReadDeadline(t), o.SetWriteDeadline(t))
-}
-
 func (o *outer) SetReadDeadline(t time.Time) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.w == nil {
+	if o.w == nil || o.sealed {
 		return errOver
 	}
 	return o.rc.SetReadDeadline(t)
@@ -102,7 +144,7 @@ func (o *outer) SetReadDeadline(t time.Time) error {
 func (o *outer) SetWriteDeadline(t time.Time) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.w == nil {
+	if o.w == nil || o.sealed {
 		return errOver
 	}
 	return o.rc.SetWriteDeadline(t)
@@ -110,20 +152,60 @@ func (o *outer) SetWriteDeadline(t time.Time) error {
 
 func (o *outer) Context() context.Context { return o.r.Context() }
 
-func (o *outer) LimitBody(n int64) {
+// Trailers appends the fields of the request's trailer section, as far as they came.
+func (o *outer) Trailers(f *msg.Fields) {
+	for name, values := range o.r.Trailer {
+		for _, v := range values {
+			f.PutMore(msg.LookupString(name), []byte(name), []byte(v), msg.Normalized)
+		}
+	}
+}
+
+// Watch keeps d until the request is over. The client's leaving ends Context.
+func (o *outer) Watch(d door.Done) (stop func(), over error) {
+	o.doneMu.Lock()
+	defer o.doneMu.Unlock()
+	if o.ended {
+		return nil, gale.ErrRequestDone
+	}
+	o.done = d
+	return nil, nil
+}
+
+// endContext closes Done of the RequestCtx, and reports whether package context
+// may hold that.
+func (o *outer) endContext() (held bool) {
+	o.doneMu.Lock()
+	d := o.done
+	o.done, o.ended = nil, true
+	o.doneMu.Unlock()
+	return d != nil && d.End()
+}
+
+// LimitBody bounds what is read of the body.
+func (o *outer) LimitBody(_ *gale.RequestCtx, n int64) {
 	if o.body != nil {
 		o.body.limit = max(n, 0)
 	}
 }
 
-func (o *outer) Hijack(h gale.HijackHandler)         { o.hijack = h }
-func (o *outer) HijackSetNoResponse(noResponse bool) { o.noReply = noResponse }
+// CloseBody makes reading the body fail. A Read that runs ends by a deadline, after
+// which net/http does not use the connection for other requests.
+func (o *outer) CloseBody(*gale.RequestCtx) {
+	if o.body == nil {
+		return
+	}
+	o.body.closed.Store(true)
+	if o.body.reading.Load() {
+		_ = o.SetReadDeadline(time.Unix(1, 0))
+	}
+}
 
 // HijackNow takes the connection over from net/http.
-func (o *outer) HijackNow() (net.Conn, error) {
+func (o *outer) HijackNow(*gale.RequestCtx) (net.Conn, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.w == nil || o.taken {
+	if o.w == nil || o.taken || o.sealed {
 		return nil, gale.ErrNilConnection
 	}
 	c, rw, err := o.rc.Hijack()
@@ -145,11 +227,11 @@ type bufferedConn struct {
 
 func (c *bufferedConn) Read(p []byte) (int, error) { return c.r.Read(p) }
 
-// SendInterim has net/http send an informational response.
-func (o *outer) SendInterim(statusCode int, h *gale.ResponseHeader) error {
+// SendInterim makes net/http send an informational response.
+func (o *outer) SendInterim(_ *gale.RequestCtx, statusCode int, h *gale.ResponseHeader) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.w == nil || o.begun || o.taken {
+	if o.w == nil || o.begun || o.taken || o.sealed {
 		return errOver
 	}
 	to := o.w.Header()
@@ -170,14 +252,17 @@ func (o *outer) SendInterim(statusCode int, h *gale.ResponseHeader) error {
 }
 
 // Flush sends the head and what there is of the body, and empties it.
-func (o *outer) Flush(resp *gale.Response) error {
+func (o *outer) Flush(ctx *gale.RequestCtx) error {
+	resp := &ctx.Response
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.w == nil || o.taken {
+	if o.w == nil || o.taken || o.sealed {
 		return gale.ErrNilConnection
 	}
+	o.sending.Store(true)
+	defer o.sending.Store(false)
 	length := resp.Header.ContentLength()
-	if length == 0 {
+	if length == 0 || o.skips(resp) {
 		length = -1
 	}
 	o.begin(resp, length)
@@ -196,6 +281,9 @@ func (o *outer) begin(resp *gale.Response, length int) {
 		return
 	}
 	o.begun = true
+	if status := resp.StatusCode(); status < 100 || status > 999 {
+		resp.SetStatusCode(gale.StatusInternalServerError) // as a Server does
+	}
 	to := o.w.Header()
 	h := &resp.Header
 	byDefault := h.ContentType()
@@ -213,19 +301,46 @@ func (o *outer) begin(resp *gale.Response, length int) {
 	}
 	if len(h.ContentType()) == 0 {
 		to["Content-Type"] = nil // or net/http guesses
-		if length != 0 && len(byDefault) > 0 && hasBody(resp.StatusCode()) {
+		if length != 0 && len(byDefault) > 0 && mayHaveContent(resp.StatusCode()) {
 			to.Set("Content-Type", string(byDefault))
 		}
 	}
-	if length > 0 && to.Get("Trailer") == "" {
+	if status := resp.StatusCode(); length > 0 && to.Get("Trailer") == "" && (mayHaveContent(status) || status == http.StatusNotModified) {
 		to.Set("Content-Length", strconv.Itoa(length))
 	}
 	o.w.WriteHeader(resp.StatusCode())
 }
 
+// mayHaveContent is hasBody without 205, which net/http leaves to the handler (RFC
+// 9110 section 15.3.6).
+func mayHaveContent(status int) bool { return hasBody(status) && status != http.StatusResetContent }
+
+// bodyless reports whether no body of resp is sent.
+func (o *outer) bodyless(resp *gale.Response) bool {
+	return resp.SkipBody || o.r.Method == http.MethodHead || !mayHaveContent(resp.StatusCode())
+}
+
+// skips reports whether resp has no body where the client expects one, because
+// the program has set SkipBody: its length is 0 then, whatever is declared.
+func (o *outer) skips(resp *gale.Response) bool {
+	return resp.SkipBody && o.r.Method != http.MethodHead && mayHaveContent(resp.StatusCode())
+}
+
+// length returns the length of a body in memory as the head tells it. Where none
+// is sent, it may be that of a body that a GET would get.
+func (o *outer) length(resp *gale.Response) int {
+	if o.skips(resp) {
+		return 0
+	}
+	if n := len(resp.Body()); n > 0 || !o.bodyless(resp) {
+		return n
+	}
+	return resp.Header.ContentLength()
+}
+
 // writeBody writes the body as it is in memory.
 func (o *outer) writeBody(resp *gale.Response) error {
-	if resp.SkipBody || o.r.Method == http.MethodHead || !hasBody(resp.StatusCode()) {
+	if o.bodyless(resp) {
 		return nil
 	}
 	b := resp.Body()
@@ -236,36 +351,90 @@ func (o *outer) writeBody(resp *gale.Response) error {
 	return err
 }
 
-// finish sends the response, or the rest of it.
-func (o *outer) finish(resp *gale.Response) {
-	if o.taken {
+// finish sends the response of ctx, or the rest of it.
+func (o *outer) finish(ctx *gale.RequestCtx) {
+	o.mu.Lock()
+	taken := o.taken
+	o.mu.Unlock()
+	if taken {
 		return
 	}
-	if o.hijack != nil {
-		o.handOver(resp)
+	if hijack := ctx.Value(door.HijackKey{}).(door.Hijack); hijack.Handler != nil {
+		o.handOver(&ctx.Response, hijack)
 		return
 	}
-	var err error
-	if resp.IsBodyStream() {
+	o.answer(&ctx.Response)
+}
+
+// answer sends resp, or the rest of it.
+func (o *outer) answer(resp *gale.Response) {
+	err := bodyError(resp)
+	if err != nil && !o.begun {
+		resp.Reset()
+		resp.SetStatusCode(gale.StatusInternalServerError)
+		resp.SetBodyString(gale.StatusMessage(gale.StatusInternalServerError))
+		err = nil
+	}
+	switch {
+	case err != nil: // of what should follow what was flushed
+	case resp.IsBodyStream():
 		err = o.finishStream(resp)
-	} else {
-		o.mu.Lock()
-		o.begin(resp, len(resp.Body()))
-		err = o.writeBody(resp)
-		o.mu.Unlock()
+	default:
+		err = o.finishBytes(resp)
 	}
 	if err != nil {
 		_ = o.rc.Flush()
-		panic(http.ErrAbortHandler) // the client is to see that it is not complete
+		panic(http.ErrAbortHandler) // the client must see that it is not complete
 	}
 	o.trailers(&resp.Header)
+}
+
+// finishBytes sends a body that is in memory. A ResponseWriter may panic.
+func (o *outer) finishBytes(resp *gale.Response) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.begin(resp, o.length(resp))
+	return o.writeBody(resp)
+}
+
+// bodyError returns why the body of a response must not be sent: a stream was read
+// by Body and failed, and nothing took its place.
+func bodyError(resp *gale.Response) error {
+	if err := resp.BodyError(); err != nil && len(resp.Body()) == 0 {
+		return err
+	}
+	return nil
+}
+
+// finishTimedOut sends resp for a handler that was timed out and may still run.
+// If the handler has sent a part of its response, that is broken off.
+func (o *outer) finishTimedOut(resp *gale.Response) {
+	if !o.mu.TryLock() {
+		if o.sending.Load() { // maybe for long: the client must read
+			_ = o.rc.SetWriteDeadline(time.Unix(1, 0))
+		}
+		o.mu.Lock()
+	}
+	o.sealed = true
+	begun, taken := o.begun, o.taken
+	o.mu.Unlock()
+	switch {
+	case taken:
+	case begun:
+		panic(http.ErrAbortHandler)
+	default:
+		o.answer(resp)
+	}
 }
 
 // finishStream sends a body that is a stream.
 func (o *outer) finishStream(resp *gale.Response) error {
 	length := resp.Header.ContentLength()
+	if o.skips(resp) {
+		length = 0
+	}
 	o.begin(resp, length)
-	if resp.SkipBody || o.r.Method == http.MethodHead || !hasBody(resp.StatusCode()) {
+	if o.bodyless(resp) {
 		return resp.CloseBodyStream()
 	}
 	if resp.ImmediateHeaderFlush {
@@ -274,24 +443,52 @@ func (o *outer) finishStream(resp *gale.Response) error {
 		}
 	}
 	if length >= 0 {
-		n := &counted{w: o.w}
-		if err := resp.BodyWriteTo(n); err != nil || n.n != int64(length) {
-			return errors.Join(err, io.ErrUnexpectedEOF)
-		}
-		return nil
+		err := copyKnown(o.w, resp.BodyStream(), int64(length))
+		return errors.Join(err, resp.CloseBodyStream())
 	}
 	return resp.BodyWriteTo(&flushing{o.w, o.rc})
 }
 
-// counted counts what is written.
-type counted struct {
-	w io.Writer
-	n int64
+// copyKnown copies exactly length bytes of r to w. What r has after them is not
+// read.
+func copyKnown(w io.Writer, r io.Reader, length int64) error {
+	wt, ok := r.(gale.BodyWriterTo)
+	if !ok || !wt.SupportsBodyWriteTo() {
+		_, err := io.CopyN(w, r, length)
+		return err // io.EOF if r is shorter
+	}
+	to := &limited{w: w, left: length}
+	_, err := wt.WriteTo(to)
+	switch {
+	case to.over:
+		return nil
+	case err == nil && to.left > 0:
+		return io.ErrUnexpectedEOF
+	}
+	return err
 }
 
-func (c *counted) Write(p []byte) (int, error) {
-	n, err := c.w.Write(p)
-	c.n += int64(n)
+// limited passes left bytes on. A stream that writes more is told so by an error,
+// and over is set.
+type limited struct {
+	w    io.Writer
+	left int64
+	over bool
+}
+
+// BytesLeft lets a stream of package gale end in time.
+func (l *limited) BytesLeft() int64 { return l.left }
+
+func (l *limited) Write(p []byte) (int, error) {
+	over := int64(len(p)) > l.left
+	if over {
+		p = p[:l.left]
+	}
+	n, err := l.w.Write(p)
+	l.left -= int64(n)
+	if over && err == nil {
+		l.over, err = true, http.ErrContentLength
+	}
 	return n, err
 }
 
@@ -323,24 +520,47 @@ func (o *outer) trailers(h *gale.ResponseHeader) {
 	}
 }
 
-// handOver has the hijack handler take over the connection.
-func (o *outer) handOver(resp *gale.Response) {
-	h, noReply := o.hijack, o.noReply
-	c, err := o.HijackNow()
+// handOver lets h take over the connection.
+func (o *outer) handOver(resp *gale.Response, h door.Hijack) {
+	c, err := o.HijackNow(nil)
 	if err != nil {
 		http.Error(o.w, "Internal Server Error", http.StatusInternalServerError)
 		return
 	}
-	if !noReply {
+	if !h.NoResponse {
+		if o.r.Method == http.MethodHead {
+			resp.SkipBody = true
+		} else if o.skips(resp) {
+			resp.SkipBody = false
+			resp.ResetBody()
+		}
 		if _, err := resp.WriteTo(c); err != nil {
 			c.Close()
 			return
 		}
 	}
-	go func() {
-		defer c.Close()
-		h(c)
+	go hijacked(c, h.Handler, errorLog(o.r))
+}
+
+// hijacked lets h have c, and closes it.
+func hijacked(c net.Conn, h gale.HijackHandler, logf func(string, ...any)) {
+	defer func() { _ = recover() }() // the log has panicked
+	defer func() {
+		if r := recover(); r != nil {
+			logf("gale: panic in a HijackHandler: %v\n%s", r, debug.Stack())
+		}
 	}()
+	defer c.Close()
+	h(c)
+}
+
+// errorLog returns the function that writes to the log of the net/http server that
+// r came to.
+func errorLog(r *http.Request) func(string, ...any) {
+	if s, ok := r.Context().Value(http.ServerContextKey).(*http.Server); ok && s.ErrorLog != nil {
+		return s.ErrorLog.Printf
+	}
+	return log.Printf
 }
 
 // end cuts o off from net/http.

@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/galehttp/gale"
-	"github.com/galehttp/gale/internal/bytesconv"
 	"github.com/galehttp/gale/internal/msg"
 )
 
@@ -88,7 +87,7 @@ func (f *fields) value(v string) []string {
 // room is what a request takes beside its fields as they were received.
 const room = 64
 
-// read fills r, but for its body; u becomes its URL.
+// read fills r, except its body; u becomes its URL.
 func (f *fields) read(r *http.Request, ctx *gale.RequestCtx, u *url.URL) error {
 	h := &ctx.Request.Header
 	target := h.RequestURI()
@@ -156,8 +155,7 @@ func (f *fields) protocol(r *http.Request, p []byte) {
 }
 
 // header fills r.Header with the fields that net/http has there: not Host,
-// Transfer-Encoding and Trailer, which r has elsewhere, nor fields of the trailer
-// section.
+// Transfer-Encoding and Trailer, which r has elsewhere.
 func (f *fields) header(r *http.Request, ctx *gale.RequestCtx) {
 	h := &ctx.Request.Header
 	n := bytes.Count(h.RawHeaders(), []byte{'\n'})
@@ -169,14 +167,10 @@ func (f *fields) header(r *http.Request, ctx *gale.RequestCtx) {
 	} else {
 		clear(r.Header)
 	}
-	late := r.ContentLength == -1 && len(h.PeekTrailerKeys()) > 0
 	for k, v := range h.AllInOrder() {
 		id := msg.Lookup(k)
 		switch id {
 		case msg.Host, msg.TransferEncoding, msg.Trailer:
-			continue
-		}
-		if late && isTrailer(ctx, k) {
 			continue
 		}
 		name := f.name(id, k)
@@ -206,17 +200,6 @@ var knownNames = func() (t [64]string) {
 	return t
 }()
 
-// isTrailer reports whether the name is that of a field that came in the trailer
-// section, which Gale shows in the header, too.
-func isTrailer(ctx *gale.RequestCtx, name []byte) bool {
-	for _, k := range ctx.Request.Header.PeekTrailerKeys() {
-		if bytes.EqualFold(k, name) {
-			return ctx.PeekTrailer(bytesconv.B2S(name)) != nil
-		}
-	}
-	return false
-}
-
 // trailers returns the fields of the trailer section as far as it was read,
 // and those that were declared without a value. t is used again if there are any.
 func trailers(ctx *gale.RequestCtx, t http.Header) http.Header {
@@ -238,9 +221,9 @@ func trailers(ctx *gale.RequestCtx, t http.Header) http.Header {
 		t.Add(string(name), string(value))
 	}
 	if ctx.ConnRequestNum() == 0 { // read by Request.Read, or made up
-		for name := range t {
-			for _, v := range h.PeekAll(name) {
-				t[name] = append(t[name], string(v))
+		for line := range bytes.SplitSeq(h.TrailerHeader(), []byte("\r\n")) {
+			if name, value, ok := bytes.Cut(line, []byte(": ")); ok {
+				t.Add(string(name), string(value))
 			}
 		}
 	}

@@ -36,9 +36,9 @@ type response struct {
 	reqCtx   context.Context
 	head     http.Header
 	isHead   bool
-	begun    bool  // the head is in ctx.Response, and what is in head is of no effect
+	begun    bool  // the head is in ctx.Response, and what is in head has no effect
 	flushed  bool  // it was sent
-	untyped  bool  // there is no Content-Type, and the body is to tell it
+	untyped  bool  // there is no Content-Type, and the body must tell it
 	length   int64 // as the handler has declared it, else -1
 	written  int64
 	waiting  int      // bytes of the body that were not flushed
@@ -306,7 +306,7 @@ func (w *response) FlushError() error {
 }
 
 func (w *response) flush() error {
-	if w.ctx.Conn() == nil {
+	if !hasConn(w.ctx) {
 		return nil // nowhere to go: it stays in ctx.Response
 	}
 	w.typeByPrefix()
@@ -438,8 +438,8 @@ func (w *response) finish() {
 		w.writeHeader(w.ctx.Response.StatusCode())
 	}
 	w.typeByPrefix()
-	if w.length >= 0 && w.written < w.length && !w.isHead && hasBody(w.ctx.Response.StatusCode()) && w.ctx.Conn() != nil {
-		// The client is to see that the body is not complete.
+	if w.length >= 0 && w.written < w.length && !w.isHead && hasBody(w.ctx.Response.StatusCode()) && hasConn(w.ctx) {
+		// The client must see that the body is not complete.
 		_ = w.flush()
 		panic(gale.ErrAbortHandler)
 	}

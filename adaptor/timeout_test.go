@@ -1,16 +1,18 @@
 package adaptor
 
 import (
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"testing"
+	"time"
 
 	"github.com/galehttp/gale"
 )
 
-// A handler that was timed out has no say any more in what becomes of the
-// connection: the answer is that of the time-out.
+// A handler that was timed out can't take the connection any more: the answer is that of
+// the time-out.
 func TestTimedOutHandlerHasNoConnection(t *testing.T) {
 	for name, late := range map[string]func(*gale.RequestCtx) error{
 		"HijackNow": func(ctx *gale.RequestCtx) error {
@@ -39,5 +41,39 @@ func TestTimedOutHandlerHasNoConnection(t *testing.T) {
 			t.Errorf("%s: status %d", name, resp.StatusCode)
 		}
 		s.Close()
+	}
+}
+
+// A time-out doesn't wait for a Flush that waits for the client to read: it breaks the
+// response off, and Done is closed.
+func TestTimeoutInterruptsFlush(t *testing.T) {
+	flushed := make(chan error, 1)
+	piece := make([]byte, 1<<20)
+	s := httptest.NewServer(NewHTTPHandler(gale.TimeoutHandler(func(ctx *gale.RequestCtx) {
+		for {
+			ctx.Response.SetBodyRaw(piece)
+			if err := ctx.Flush(); err != nil {
+				<-ctx.Done()
+				flushed <- err
+				return
+			}
+		}
+	}, 50*time.Millisecond, "too late")))
+	defer s.Close()
+	c, err := net.Dial("tcp", s.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if _, err := io.WriteString(c, "GET / HTTP/1.1\r\nHost: h\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case err := <-flushed:
+		if err != gale.ErrTimeout {
+			t.Errorf("a Flush that was interrupted returned %v, want ErrTimeout", err)
+		}
+	case <-time.After(20 * time.Second):
+		t.Error("a Flush to a client that doesn't read has outlasted the time-out")
 	}
 }

@@ -1,6 +1,8 @@
 package adaptor
 
 import (
+	"bytes"
+	"fmt"
 	"io"
 	"net/http"
 	"slices"
@@ -67,6 +69,48 @@ func TestTrailers(t *testing.T) {
 	}
 }
 
+// On net/http's server too, what a client declares and sends as trailer fields is
+// found by Trailers and PeekTrailer alone, and doesn't keep a handler from setting
+// fields of these names.
+func TestReceivedTrailersApart(t *testing.T) {
+	got := make(chan string, 1)
+	nl := onNetHTTP(t, NewHTTPHandler(func(ctx *gale.RequestCtx) {
+		h := &ctx.Request.Header
+		h.Set("X-A", "mine")
+		body := string(ctx.PostBody())
+		got <- fmt.Sprintf("%s %s/%s/%s %s/%s %q", body, h.Peek("X-A"), h.PeekAll("x-a"), ctx.PeekTrailer("X-A"),
+			h.Peek("X-B"), ctx.PeekTrailer("x-b"), h.TrailerHeader())
+	}))
+	c := dial(t, nl)
+	c.send("POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\nTrailer: X-A, X-B\r\nX-A: theirs\r\n\r\n" +
+		"2\r\nhi\r\n0\r\nX-A: late\r\nX-B: b\r\n\r\n")
+	c.read("POST")
+	if s, want := <-got, `hi mine/[mine]/late /b "\r\n"`; s != want {
+		t.Errorf("got %s, want %s", s, want)
+	}
+}
+
+// A trailer field of a converted request is left out where the header has its name:
+// who sent the request may have declared it.
+func TestConvertTrailers(t *testing.T) {
+	r, err := http.NewRequest("POST", "http://h/", io.NopCloser(strings.NewReader("hi")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("X-A", "mine")
+	r.Trailer = http.Header{"X-A": {"late"}, "X-B": {"b"}}
+	var req gale.Request
+	ConvertNetHTTPRequestToFastHTTPRequest(r, &req)
+	var b bytes.Buffer
+	if _, err := req.WriteTo(&b); err != nil {
+		t.Fatal(err)
+	}
+	if s := b.String(); !strings.Contains(s, "\r\nX-A: mine\r\n") || !strings.Contains(s, "\r\nTrailer: X-B\r\n") ||
+		!strings.HasSuffix(s, "\r\n0\r\nX-B: b\r\n\r\n") || strings.Contains(s, "late") {
+		t.Errorf("%q", s)
+	}
+}
+
 // The log of a panic tells whether part of the response was sent.
 func TestPanicAfterFlushLog(t *testing.T) {
 	for _, flush := range []bool{false, true} {
@@ -88,5 +132,26 @@ func TestPanicAfterFlushLog(t *testing.T) {
 		if strings.Contains(logged.String(), "panic in net/http handler: on purpose (part of the response was sent)") != flush {
 			t.Errorf("flushed %v: %s", flush, logged)
 		}
+	}
+}
+
+// A response that is shorter than it was declared to be breaks the connection, and is
+// no panic to be logged.
+func TestShortResponseIsNotLogged(t *testing.T) {
+	logged := &quiet{}
+	s := &gale.Server{Logger: logged, Handler: NewFastHTTPHandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Length", "10")
+		io.WriteString(w, "part")
+		w.(http.Flusher).Flush()
+	})}
+	c := dial(t, serveGale(t, s))
+	c.send(get("/"))
+	if a := c.read("GET"); a.Err == "" {
+		t.Error(a)
+	}
+	c.Close()
+	s.Shutdown()
+	if logged.String() != "" {
+		t.Errorf("logged %s", logged)
 	}
 }

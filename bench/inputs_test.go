@@ -46,7 +46,7 @@ var browser = []field{
 	{"Origin", "https://www.example.com"},
 }
 
-// custom returns n fields with names that nobody knows, after a Host.
+// custom returns n fields with unknown names, after a Host.
 func custom(n int) []field {
 	fields := []field{browser[0]}
 	for i := 1; i < n; i++ {
@@ -55,8 +55,8 @@ func custom(n int) []field {
 	return fields
 }
 
-// known returns n fields of the browser's; beyond those that it sends, half of
-// what is added has names that nobody knows.
+// known returns n fields of the browser's; beyond those that it sends, half of what is
+// added has unknown names.
 func known(n int) []field {
 	if n <= len(browser) {
 		return browser[:n:n]

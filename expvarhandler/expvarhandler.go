@@ -2,7 +2,7 @@
 // other values that a running program shows of itself.
 //
 // The variables tell strangers about the program, its command line among other
-// things: serve them where only those can see them who should.
+// things: serve them only to clients that may see them.
 package expvarhandler
 
 import (

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/galehttp/gale"
+	"github.com/galehttp/gale/internal/door"
+	"github.com/galehttp/gale/internal/msg"
 )
 
 // RemoteAddr is the client's address of contexts that NewContext makes, one that
@@ -38,8 +40,8 @@ func NewContext(method, target string, body []byte) *gale.RequestCtx {
 func NewContextOf(req *gale.Request) *gale.RequestCtx {
 	ctx := new(gale.RequestCtx)
 	r := &recorder{}
-	r.ctx, r.cancel = context.WithCancel(context.Background())
-	ctx.Init2(r, nil, false)
+	r.ctx, r.cancel = context.WithCancelCause(context.Background())
+	ctx.Init2(recorderConn{r}, nil, false)
 	req.CopyTo(&ctx.Request)
 	h := &ctx.Request.Header
 	scheme, host, path := splitTarget(string(h.RequestURI()))
@@ -84,8 +86,8 @@ type Result struct {
 	Interim []*gale.Response
 	// Flushes is how often the handler has sent a part with Flush.
 	Flushes int
-	// Hijacked is set if the handler has asked for the connection. The
-	// function that is to get it isn't called.
+	// Hijacked is set if the handler has asked for the connection. The HijackHandler
+	// isn't called.
 	Hijacked bool
 	// Err is what reading the body has met, where it is a stream.
 	Err error
@@ -98,9 +100,9 @@ type Result struct {
 // when the handler has returned. There is no Server, so nothing depends on
 // settings of one, and no Date and Server are added to the response.
 func Record(handler gale.RequestHandler, ctx *gale.RequestCtx) *Result {
-	r, ok := ctx.Conn().(*recorder)
-	if !ok {
-		r = &recorder{cancel: func() {}} // Flush has no place to go to then
+	r := &recorder{cancel: func(error) {}} // Flush has no place to go to with this one
+	if c, ok := ctx.Conn().(recorderConn); ok {
+		r = c.r
 	}
 	handler(ctx)
 	resp := ctx.LastTimeoutErrorResponse()
@@ -108,17 +110,17 @@ func Record(handler gale.RequestHandler, ctx *gale.RequestCtx) *Result {
 		resp = &ctx.Response
 	}
 	result := r.finish(resp)
-	r.cancel()
+	r.cancel(gale.ErrRequestDone)
 	result.Hijacked = result.Hijacked || ctx.Hijacked()
 	return result
 }
 
-// recorder is the connection of a context that is recorded: what a handler sends
+// recorder is the exchange of a context that is recorded: what a handler sends
 // while it runs comes here. A handler that timed out may call it later than
 // that.
 type recorder struct {
 	ctx    context.Context
-	cancel context.CancelFunc
+	cancel context.CancelCauseFunc
 
 	mu   sync.Mutex
 	res  Result
@@ -150,15 +152,16 @@ func (r *recorder) finish(resp *gale.Response) *Result {
 
 // addTrailers adds the trailer section of a response that was flushed.
 func (r *recorder) addTrailers(h *gale.ResponseHeader) {
-	for name := range h.Trailers() {
-		for _, v := range h.PeekAll(string(name)) {
-			_ = r.res.Response.Header.AddTrailerValue(string(name), string(v))
+	for line := range bytes.SplitSeq(h.TrailerHeader(), []byte("\r\n")) {
+		if name, value, ok := bytes.Cut(line, []byte(": ")); ok {
+			_ = r.res.Response.Header.AddTrailerValue(string(name), string(value))
 		}
 	}
 }
 
 // Flush takes what there is of a response.
-func (r *recorder) Flush(resp *gale.Response) error {
+func (r *recorder) Flush(ctx *gale.RequestCtx) error {
+	resp := &ctx.Response
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.over || r.res.Hijacked {
@@ -175,7 +178,7 @@ func (r *recorder) Flush(resp *gale.Response) error {
 }
 
 // SendInterim takes an informational response.
-func (r *recorder) SendInterim(statusCode int, h *gale.ResponseHeader) error {
+func (r *recorder) SendInterim(_ *gale.RequestCtx, statusCode int, h *gale.ResponseHeader) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.over || r.res.Flushes > 0 {
@@ -190,16 +193,33 @@ func (r *recorder) SendInterim(statusCode int, h *gale.ResponseHeader) error {
 	return nil
 }
 
-func (r *recorder) Context() context.Context         { return r.ctx }
-func (r *recorder) LimitBody(int64)                  {}
-func (r *recorder) Hijack(gale.HijackHandler)        {}
-func (r *recorder) HijackSetNoResponse(bool)         {}
-func (r *recorder) HijackNow() (net.Conn, error)     { return nil, gale.ErrNilConnection }
-func (r *recorder) Read([]byte) (int, error)         { return 0, net.ErrClosed }
-func (r *recorder) Write([]byte) (int, error)        { return 0, net.ErrClosed }
-func (r *recorder) Close() error                     { return nil }
-func (r *recorder) LocalAddr() net.Addr              { return nil }
-func (r *recorder) RemoteAddr() net.Addr             { return RemoteAddr }
-func (r *recorder) SetDeadline(time.Time) error      { return nil }
-func (r *recorder) SetReadDeadline(time.Time) error  { return nil }
-func (r *recorder) SetWriteDeadline(time.Time) error { return nil }
+// A handler finds only the address of the connection.
+func (r *recorder) Conn() net.Conn                               { return recorderConn{r} }
+func (r *recorder) LocalAddr() net.Addr                          { return nil }
+func (r *recorder) RemoteAddr() net.Addr                         { return RemoteAddr }
+func (r *recorder) Opened() (uint64, time.Time)                  { return 0, time.Time{} }
+func (r *recorder) Context() context.Context                     { return r.ctx }
+func (r *recorder) SetReadDeadline(time.Time) error              { return nil }
+func (r *recorder) SetWriteDeadline(time.Time) error             { return nil }
+func (r *recorder) HijackNow(*gale.RequestCtx) (net.Conn, error) { return nil, gale.ErrNilConnection }
+
+// There is nothing to watch nor to bound: Context ends the request, and its body and
+// trailer section are in it.
+func (r *recorder) Watch(door.Done) (stop func(), over error) { return nil, nil }
+func (r *recorder) Lend()                                     {}
+func (r *recorder) LimitBody(*gale.RequestCtx, int64)         {}
+func (r *recorder) CloseBody(*gale.RequestCtx)                {}
+func (r *recorder) Trailers(*msg.Fields)                      {}
+
+// recorderConn is the connection of a recorder, which brings it to a context.
+type recorderConn struct{ r *recorder }
+
+func (c recorderConn) Exchange(door.Seal) any         { return c.r }
+func (recorderConn) Read([]byte) (int, error)         { return 0, net.ErrClosed }
+func (recorderConn) Write([]byte) (int, error)        { return 0, net.ErrClosed }
+func (recorderConn) Close() error                     { return nil }
+func (recorderConn) LocalAddr() net.Addr              { return nil }
+func (recorderConn) RemoteAddr() net.Addr             { return RemoteAddr }
+func (recorderConn) SetDeadline(time.Time) error      { return nil }
+func (recorderConn) SetReadDeadline(time.Time) error  { return nil }
+func (recorderConn) SetWriteDeadline(time.Time) error { return nil }

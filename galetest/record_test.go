@@ -151,3 +151,26 @@ func TestRecordAnyContext(t *testing.T) {
 		t.Error(r.Response)
 	}
 }
+
+// What is derived from a recorded context ends as on a server.
+func TestRecordEndsContext(t *testing.T) {
+	ctx := NewContext("GET", "/", nil)
+	var derived context.Context
+	Record(func(ctx *gale.RequestCtx) {
+		var cancel context.CancelFunc
+		derived, cancel = context.WithTimeout(ctx, time.Hour)
+		t.Cleanup(cancel)
+		ctx.SetUserValue("user", "me")
+		if derived.Err() != nil {
+			t.Error("ended while the handler runs")
+		}
+	}, ctx)
+	for _, c := range []context.Context{ctx, ctx.Context(), derived} {
+		if c.Err() != context.Canceled || context.Cause(c) != gale.ErrRequestDone {
+			t.Errorf("%v, cause %v", c.Err(), context.Cause(c))
+		}
+	}
+	if v := derived.Value("user"); v != "me" {
+		t.Errorf("the user is %v", v)
+	}
+}

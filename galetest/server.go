@@ -21,8 +21,8 @@ const Host = "gale.test"
 // closeTimeout is how long Close waits for requests.
 const closeTimeout = 5 * time.Second
 
-// Server is a server for tests with clients that reach it. It is made by
-// NewServer and its kin. All methods but Start and StartTLS may be called from
+// Server is a server for tests with clients that reach it. It is made by the functions
+// whose names begin with New. All methods except Start and StartTLS may be called from
 // several goroutines.
 type Server struct {
 	// URL is where the server is, without a path: "http://gale.test", or

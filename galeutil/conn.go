@@ -58,8 +58,8 @@ type conn struct {
 }
 
 // Read waits until there are bytes, one of the ends is closed (io.EOF) or the
-// deadline passes (ErrTimeout). That closing this end gives io.EOF, behind the
-// bytes that had arrived, is how fasthttputil has it.
+// deadline passes (ErrTimeout). After this end is closed, it gives the bytes that had
+// arrived and then io.EOF, as in fasthttputil.
 func (c *conn) Read(b []byte) (int, error) { return c.in.read(b) }
 
 // Write copies all of b, or nothing and returns ErrConnectionClosed or
@@ -68,6 +68,10 @@ func (c *conn) Write(b []byte) (int, error) { return c.out.write(b) }
 
 // Buffered returns how many bytes can be read without waiting.
 func (c *conn) Buffered() int { return c.in.buffered() }
+
+// Unread returns how many of the bytes written to this end the other one has not
+// read.
+func (c *conn) Unread() int { return c.out.buffered() }
 
 // Close closes this end: both ends can't write any more, and the other one
 // reads what was written and then io.EOF. It returns nil.

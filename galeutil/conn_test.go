@@ -106,7 +106,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// Closing either end wakes whoever waits at it, reading and writing.
+// Closing either end wakes all goroutines that wait at it, reading and writing.
 func TestCloseWakes(t *testing.T) {
 	for _, own := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
@@ -173,7 +173,7 @@ func TestReadDeadline(t *testing.T) {
 	})
 }
 
-// A writer that nobody reads from blocks after 64 KiB, but not within the first
+// A writer whose other end doesn't read blocks after 64 KiB, but not within the first
 // four writes, until its deadline or until there is room.
 func TestWriteBlocks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// deadline wakes those who wait on a condition when its time has come. Moving
+// deadline wakes the goroutines that wait on a condition when its time has come. Moving
 // it further away, which is what protocols do with each message, sets no timer:
 // the one that runs looks again when it fires.
 type deadline struct {

@@ -3,7 +3,7 @@
 //
 // An [InmemoryListener] is a net.Listener together with the way to dial it. It
 // serves tests, and programs whose parts talk HTTP to each other: nothing goes
-// through the kernel, no port is taken, and nobody else can connect. A
+// through the kernel, no port is taken, and no other process can connect. A
 // [PipeConns] is a single connection, both of its ends.
 //
 // # How connections behave

@@ -87,7 +87,7 @@ func (ln *InmemoryListener) DialContext(ctx context.Context, network, addr strin
 
 func (ln *InmemoryListener) dial(ctx context.Context, local net.Addr) (net.Conn, error) {
 	select {
-	case <-ln.closed: // even if somebody is still in Accept
+	case <-ln.closed: // even if a goroutine is still in Accept
 		return nil, ErrInmemoryListenerClosed
 	default:
 	}

@@ -38,8 +38,8 @@ func TestDialAndAccept(t *testing.T) {
 	}
 }
 
-// Closing the listener ends all that wait at it; a dial that nobody accepts can
-// be cancelled.
+// Closing the listener ends all that wait at it; a dial that isn't accepted can be
+// cancelled.
 func TestListenerClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ln := NewInmemoryListener()

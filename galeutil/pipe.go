@@ -34,7 +34,7 @@ type pipe struct {
 	dst   []byte
 	got   int
 
-	ended  bool // the writing end was closed or half-closed: EOF comes behind buf
+	ended  bool // the writing end was closed or half-closed: EOF comes after buf
 	closed bool // the reading end was closed
 
 	readBy, writeBy deadline
@@ -156,8 +156,8 @@ func (p *pipe) put(b []byte) {
 	p.writes++
 }
 
-// end ends what is written: the reader gets EOF behind it. It reports whether
-// that is news.
+// end ends what is written: the reader gets EOF after it. It reports whether it wasn't
+// ended before.
 func (p *pipe) end() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -171,7 +171,7 @@ func (p *pipe) end() bool {
 	return true
 }
 
-// close ends reading: nobody wants what is written any more.
+// close ends reading: what is written from now on isn't wanted.
 func (p *pipe) close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

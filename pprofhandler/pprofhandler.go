@@ -2,7 +2,7 @@
 // net/http/pprof does, in the form that go tool pprof reads.
 //
 // Profiles tell strangers much about the program, and making them costs time:
-// serve them where only those can reach them who should. Importing this package
+// serve them only to clients that may see them. Importing this package
 // imports net/http/pprof, which registers its handlers with
 // http.DefaultServeMux: don't serve that one on a public address.
 package pprofhandler

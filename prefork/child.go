@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
+	"runtime/debug"
 	"syscall"
 	"time"
 )
@@ -24,7 +25,7 @@ func (p *Prefork) serveChild(addr string, serve func(net.Listener) error) error 
 	ended := make(chan struct{})
 	defer close(ended)
 	if p.OnMasterDeath != nil {
-		go watchMaster(p.OnMasterDeath, ended)
+		go watchMaster(p.masterDied, ended)
 	}
 	if p.server == nil {
 		return serve(ln) // a signal ends the process as it is set up to
@@ -40,6 +41,16 @@ func (p *Prefork) serveChild(addr string, serve func(net.Listener) error) error 
 	ctx, cancel := context.WithTimeout(context.Background(), p.gracePeriod())
 	defer cancel()
 	return p.server.ShutdownWithContext(ctx)
+}
+
+// masterDied calls OnMasterDeath. If that panics, the child goes on.
+func (p *Prefork) masterDied() {
+	defer func() {
+		if r := recover(); r != nil {
+			p.logf("prefork: OnMasterDeath panicked: %v\n%s", r, debug.Stack())
+		}
+	}()
+	p.OnMasterDeath()
 }
 
 // closeOn has the first of signals close ln, so that serving it ends.
@@ -65,8 +76,8 @@ func closeOn(signals <-chan os.Signal, ln net.Listener) (signaled func() bool) {
 	}
 }
 
-// notify asks for the signals that end a process, but for those that it was told
-// to ignore.
+// notify asks for the signals that end a process, except those that it was told to
+// ignore.
 func notify(c chan<- os.Signal) {
 	for _, s := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
 		if !signal.Ignored(s) {

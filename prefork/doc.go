@@ -17,6 +17,9 @@
 // With Prefork.Reuseport each child opens a listener of its own on the same
 // address (package reuseport) and the system spreads connections over them, which
 // is a little cheaper; connections that wait for a child are reset when it ends.
+// With port 0 the master has the system choose a port, and keeps it for all its
+// children, also those that it starts later; not on Windows, where port 0 is an
+// error.
 //
 // # Ending
 //

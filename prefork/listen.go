@@ -6,16 +6,19 @@ import (
 	"net"
 	"os"
 	"runtime"
+	"strconv"
 
+	"github.com/galehttp/gale/internal/sockopt"
 	"github.com/galehttp/gale/reuseport"
 )
 
-// handedDown is the descriptor of the listener in a child: the first one behind
-// the standard ones, where os/exec puts ExtraFiles.
+// handedDown is the descriptor of the listener in a child: the first one after the
+// standard ones, where os/exec puts ExtraFiles.
 const handedDown = 3
 
 // listen returns what children get: the listener as a file, or nothing if they
-// open their own.
+// open their own, unless the master must choose the port: then a socket that has it and
+// doesn't listen.
 func (p *Prefork) listen(addr string) ([]*os.File, error) {
 	network := p.network()
 	tcpAddr, err := net.ResolveTCPAddr(network, addr)
@@ -23,10 +26,17 @@ func (p *Prefork) listen(addr string) ([]*os.File, error) {
 		return nil, fmt.Errorf("prefork: resolve %s/%s: %w", network, addr, err)
 	}
 	if p.Reuseport {
-		if tcpAddr.Port == 0 {
-			return nil, errors.New("prefork: port 0 would give each child another port: choose a port, or don't set Reuseport")
+		if tcpAddr.Port != 0 {
+			return nil, nil
 		}
-		return nil, nil
+		f, err := sockopt.Hold(network, tcpAddr)
+		if errors.Is(err, errors.ErrUnsupported) {
+			return nil, fmt.Errorf("prefork: port 0 can't be shared on this system: choose a port: %w", err)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("prefork: choose a port for %s: %w", addr, err)
+		}
+		return []*os.File{f}, nil
 	}
 	if runtime.GOOS == "windows" {
 		return nil, ErrOnlyReuseportOnWindows
@@ -46,7 +56,7 @@ func (p *Prefork) listen(addr string) ([]*os.File, error) {
 // childListener returns the listener of a child.
 func (p *Prefork) childListener(addr string) (net.Listener, error) {
 	if p.Reuseport {
-		return reuseport.Listen(p.network(), addr)
+		return p.reuseportListener(addr)
 	}
 	if runtime.GOOS == "windows" {
 		return nil, ErrOnlyReuseportOnWindows
@@ -61,4 +71,17 @@ func (p *Prefork) childListener(addr string) (net.Listener, error) {
 		return nil, fmt.Errorf("prefork: descriptor %d is no listener: a CommandProducer must pass its files as ExtraFiles: %w", handedDown, err)
 	}
 	return ln, nil
+}
+
+// reuseportListener returns a child's own listener: on the port that the master has
+// chosen, if that was left to it.
+func (p *Prefork) reuseportListener(addr string) (net.Listener, error) {
+	if host, port, err := net.SplitHostPort(addr); err == nil && (port == "" || port == "0") {
+		if held, ok := sockopt.HeldPort(handedDown); ok {
+			addr = net.JoinHostPort(host, strconv.Itoa(held))
+		} else {
+			p.logf("prefork: the master handed down no port, for a CommandProducer doesn't pass its files as ExtraFiles: this child listens on a port of its own")
+		}
+	}
+	return reuseport.Listen(p.network(), addr)
 }

@@ -17,7 +17,7 @@ type master struct {
 	files    []*os.File
 	children map[int]*exec.Cmd // by process id; until their end was reported
 	ended    chan ending
-	stopping chan struct{} // closed when no child is to be replaced any more
+	stopping chan struct{} // closed when no child will be replaced any more
 	endings  int           // of children, in all
 }
 

@@ -119,8 +119,8 @@ type Prefork struct {
 	//
 	// The child's environment must have FASTHTTP_PREFORK_CHILD=1. files go
 	// into ExtraFiles and belong to the master; the list is empty with
-	// Reuseport. By default the program that runs is started again, with the
-	// same arguments, environment, standard output and standard error.
+	// Reuseport and a port other than 0. By default the program that runs is started
+	// again, with the same arguments, environment, standard output and standard error.
 	CommandProducer func(files []*os.File) (*exec.Cmd, error)
 
 	server *gale.Server // of New: shut down on a signal
@@ -209,6 +209,7 @@ func (p *Prefork) logf(format string, args ...any) {
 		log.New(os.Stderr, "", log.LstdFlags).Printf(format, args...)
 		return
 	}
+	defer func() { _ = recover() }() // the children must not be left alone for a log
 	p.Logger.Printf(format, args...)
 }
 

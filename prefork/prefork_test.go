@@ -111,7 +111,7 @@ type tree struct {
 	t      *testing.T
 	master *exec.Cmd
 	lines  chan string
-	kept   []string // lines that nobody expected yet
+	kept   []string // lines that weren't expected yet
 	addr   string
 }
 
@@ -249,14 +249,22 @@ func TestLife(t *testing.T) {
 	}{
 		{"handed down", nil},
 		{"reuseport", []string{"reuseport", "addr=" + freeAddr(t)}},
+		{"reuseport, port 0", []string{"reuseport"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			tr := start(t, tt.role...)
 			if got := tr.expect("ready"); got != "2" {
 				t.Errorf("%s children, want 2", got)
 			}
-			tr.expect("listening")
-			tr.expect("listening")
+			addrs := make(map[string]bool) // all the same, also after a crash
+			listening := func() {
+				t.Helper()
+				if addrs[strings.Fields(tr.expect("listening"))[0]] = true; len(addrs) > 1 {
+					t.Fatalf("children listen on %v", addrs)
+				}
+			}
+			listening()
+			listening()
 			for range 10 {
 				body, err := tr.get("/")
 				var pid, procs int
@@ -269,7 +277,7 @@ func TestLife(t *testing.T) {
 				t.Errorf("a crash answered %q", body)
 			}
 			tr.expect("recovered")
-			tr.expect("listening")
+			listening()
 			if _, err := tr.get("/"); err != nil {
 				t.Errorf("after a crash: %v", err)
 			}
@@ -469,7 +477,6 @@ func TestMasterErrors(t *testing.T) {
 		{name: "address", addr: "1.2.3", text: "prefork: resolve tcp4/1.2.3: "},
 		{name: "address in use", addr: taken.Addr().String(), text: "address already in use"},
 		{name: "network", p: prefork.Prefork{Network: "udp"}, text: "prefork: resolve udp/"},
-		{name: "port 0", p: prefork.Prefork{Reuseport: true}, text: "port 0"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if runtime.GOOS == "windows" && !tt.p.Reuseport {
@@ -498,28 +505,48 @@ func TestMasterErrors(t *testing.T) {
 	}
 }
 
-// What children get from the master: the listener as a file, or nothing.
+// What children get from the master: the listener as a file, or nothing, or, for port 0
+// that all must share, a socket that has the port and doesn't listen.
 func TestCommandProducerFiles(t *testing.T) {
-	for _, reuse := range []bool{false, true} {
-		if runtime.GOOS == "windows" && !reuse {
+	for _, tt := range []struct {
+		reuse, zero bool
+		want        int
+	}{{false, false, 1}, {false, true, 1}, {true, false, 0}, {true, true, 1}} {
+		if runtime.GOOS == "windows" && (!tt.reuse || tt.zero) {
 			continue
 		}
 		got := -1
-		p := &prefork.Prefork{Reuseport: reuse, Logger: discard{}, CommandProducer: func(files []*os.File) (*exec.Cmd, error) {
+		p := &prefork.Prefork{Reuseport: tt.reuse, Logger: discard{}, CommandProducer: func(files []*os.File) (*exec.Cmd, error) {
 			got = len(files)
 			if got == 1 {
 				ln, err := net.FileListener(files[0])
 				if err != nil {
 					t.Error(err)
-				} else {
-					ln.Close()
+					return nil, errHook
+				}
+				defer ln.Close()
+				if ln.Addr().(*net.TCPAddr).Port == 0 {
+					t.Errorf("%+v: the socket has no port", tt)
+				}
+				c, err := net.DialTimeout("tcp", ln.Addr().String(), wait)
+				if err == nil {
+					c.Close()
+				}
+				if listens := err == nil; listens != !tt.reuse {
+					t.Errorf("%+v: dialing returns %v", tt, err)
 				}
 			}
 			return nil, errHook
 		}}
-		_ = p.ListenAndServe(freeAddr(t))
-		if want := map[bool]int{false: 1, true: 0}[reuse]; got != want {
-			t.Errorf("reuseport %v: %d files, want %d", reuse, got, want)
+		addr := "127.0.0.1:0"
+		if !tt.zero {
+			addr = freeAddr(t)
+		}
+		if err := p.ListenAndServe(addr); !errors.Is(err, errHook) {
+			t.Errorf("%+v: %v", tt, err)
+		}
+		if got != tt.want {
+			t.Errorf("%+v: %d files, want %d", tt, got, tt.want)
 		}
 	}
 }

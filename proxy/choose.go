@@ -17,7 +17,7 @@ type chooseFunc func(scheme, addr string) (*server, error)
 
 // chooser returns the choice that cfg describes.
 func chooser(cfg *httpproxy.Config) chooseFunc {
-	// Package httpproxy says whether there is to be a proxy. Those it can't
+	// Package httpproxy says whether a proxy must be used. Those it can't
 	// parse it does without: it is shown others.
 	type parsed struct {
 		p   *server

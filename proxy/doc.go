@@ -1,7 +1,7 @@
 // Package proxy dials through proxies: HTTP and HTTPS ones with CONNECT (RFC 9110
 // section 9.3.6), and SOCKS5 ones (RFC 1928, RFC 1929).
 //
-// What it dials is a tunnel: the proxy passes bytes on and sees no request. Give
+// It dials a tunnel: the proxy passes bytes on and sees no request. Give
 // the result to the Dial field of a client:
 //
 //	client := &gale.Client{Dial: proxy.FasthttpHTTPDialer("user:secret@proxy.example:3128")}

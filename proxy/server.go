@@ -70,7 +70,7 @@ func (p *server) dial(d *Dialer, addr string) (net.Conn, error) {
 	if p.url.Scheme == "http" || p.url.Scheme == "https" {
 		return p.connect(d, addr)
 	}
-	// What speaks SOCKS5 knows no time: the connection it is given does.
+	// The SOCKS5 dialer has no timeout: the connection that it is given has one.
 	var below net.Conn
 	forward := DialerFunc(func(_, proxyAddr string) (net.Conn, error) {
 		c, err := d.direct(proxyAddr)

@@ -40,7 +40,7 @@ func (e *ErrNoReusePort) Unwrap() error { return e.err }
 //
 // network must be "tcp4", "tcp6" or "tcp", see tcplisten.Config.NewListener.
 // The error is an *ErrNoReusePort if the system has no SO_REUSEPORT. It is an
-// ordinary one, "address already in use", if somebody listens on addr without
+// ordinary one, "address already in use", if another socket listens on addr without
 // SO_REUSEPORT.
 func Listen(network, addr string) (net.Listener, error) {
 	if _, err := net.ResolveTCPAddr(network, addr); err != nil {

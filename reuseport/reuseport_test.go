@@ -62,7 +62,7 @@ func TestServersShareAPort(t *testing.T) {
 	}
 }
 
-// An address that somebody has for himself is an ordinary error.
+// An address that another socket has for itself is an ordinary error.
 func TestAddressInUse(t *testing.T) {
 	taken, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {

@@ -5,6 +5,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/galehttp/gale/internal/pool"
 )
 
 // queuePerWorker is how many calls may wait for each goroutine that runs them.
@@ -50,7 +52,7 @@ type call struct {
 	exited   bool          // f ended its goroutine
 }
 
-var calls = sync.Pool{New: func() any { return &call{done: make(chan struct{}, 1)} }}
+var calls = pool.Pool{New: func() any { return &call{done: make(chan struct{}, 1)} }}
 
 func (w *workers) init() {
 	n := runtime.GOMAXPROCS(0)
@@ -121,7 +123,7 @@ func (w *workers) work() {
 	}
 }
 
-// leave ends a goroutine. A call may have been queued by someone who still
+// leave ends a goroutine. A call may have been queued by a goroutine that still
 // counted on it.
 func (w *workers) leave() {
 	w.running.Add(-1)

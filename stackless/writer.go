@@ -47,7 +47,7 @@ type writer struct {
 	dst   io.Writer
 	out   output
 
-	// The call under way.
+	// The running call.
 	op  op
 	p   []byte
 	n   int

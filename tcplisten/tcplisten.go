@@ -12,13 +12,13 @@ import (
 // Config says which options a listener has. The zero value asks for none.
 //
 // DeferAccept, FastOpen and Backlog make a listener faster, not different: on a
-// system that doesn't have them they are of no effect. ReusePort is an error
+// system that doesn't have them they have no effect. ReusePort is an error
 // there.
 type Config struct {
 	// ReusePort lets several listeners, of this process and of others of the
 	// same user, share an address; the system spreads the connections over
 	// them. It is SO_REUSEPORT on Linux, Darwin and the BSDs (SO_REUSEPORT_LB on
-	// FreeBSD) and SO_REUSEADDR on Windows. All who share the address must ask
+	// FreeBSD) and SO_REUSEADDR on Windows. All sockets that share the address must ask
 	// for it.
 	//
 	// A connection belongs to a listener before it is accepted: those that
@@ -32,8 +32,8 @@ type Config struct {
 
 	// FastOpen accepts data with the first packet of a connection
 	// (TCP_FASTOPEN, RFC 7413; Linux, where the system's settings allow it).
-	// That data may arrive twice (RFC 7413 section 6.1), which is no concern
-	// where it is the beginning of a TLS handshake or an idempotent request.
+	// That data may arrive twice (RFC 7413 section 6.1), which does no harm where it is
+	// the beginning of a TLS handshake or an idempotent request.
 	FastOpen bool
 
 	// Backlog is how many connections may wait for Accept, see listen(2). The

@@ -89,7 +89,7 @@ func endSignals() []os.Signal {
 // errStopped is for a second signal.
 var errStopped = errors.New("stopped before all requests were answered")
 
-// shutdown waits for the requests under way, at most for grace and until the
+// shutdown waits for running requests, at most for grace and until the
 // next signal.
 func shutdown(s *gale.Server, grace time.Duration, signals <-chan os.Signal, logger *slog.Logger) error {
 	logger.Info("shutting down", "connections", s.GetOpenConnectionsCount(), "grace", grace.String())

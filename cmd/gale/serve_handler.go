@@ -13,7 +13,7 @@ import (
 )
 
 // fileCache is how long an open file is served before it is looked at again:
-// short, for somebody may be editing.
+// short, since files may be edited meanwhile.
 const fileCache = time.Second
 
 // newHandler returns the handler for all requests: the files, and around them

@@ -22,7 +22,7 @@ func (cfg *serveConfig) newLogger(w io.Writer) *slog.Logger {
 }
 
 // withAccessLog writes a line for each request once its answer is ready. The
-// size is that of the body to be sent, -1 if it isn't known in advance; the
+// size is that of the body that is sent, -1 if it isn't known in advance; the
 // duration is that of the handler, not of the transfer.
 func withAccessLog(h gale.RequestHandler, logger *slog.Logger) gale.RequestHandler {
 	if !logger.Enabled(context.Background(), slog.LevelInfo) {

@@ -424,7 +424,7 @@ func TestServeAccessLog(t *testing.T) {
 		Msg, Method, Target, Remote string
 		Status, Size                int
 	}
-	_, first, _ := strings.Cut(p.logged(`"msg":"request"`), "\n") // behind that on the engine
+	_, first, _ := strings.Cut(p.logged(`"msg":"request"`), "\n") // after that on the engine
 	first, _, _ = strings.Cut(first, "\n")
 	if err := json.Unmarshal([]byte(first), &line); err != nil {
 		t.Fatalf("%q: %v", first, err)

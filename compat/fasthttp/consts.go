@@ -39,7 +39,9 @@ const (
 	DefaultMaxPendingRequests             = gale.DefaultMaxPendingRequests
 	DefaultMaxRequestBodySize             = gale.DefaultMaxRequestBodySize
 	DefaultMaxResponseBodySize            = gale.DefaultMaxResponseBodySize
+	DefaultMaxStreamedFormSize            = gale.DefaultMaxStreamedFormSize
 	DefaultReadHeaderTimeout              = gale.DefaultReadHeaderTimeout
+	DefaultStallTimeout                   = gale.DefaultStallTimeout
 	DefaultTLSHandshakeTimeout            = gale.DefaultTLSHandshakeTimeout
 	EngineAuto                            = gale.EngineAuto
 	EngineBlock                           = gale.EngineBlock

@@ -120,6 +120,9 @@ type RequestConfig = gale.RequestConfig
 // RequestCtx is [gale.RequestCtx].
 type RequestCtx = gale.RequestCtx
 
+// RequestError is [gale.RequestError].
+type RequestError = gale.RequestError
+
 // RequestHandler is [gale.RequestHandler].
 type RequestHandler = gale.RequestHandler
 

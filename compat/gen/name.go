@@ -27,7 +27,7 @@ type name struct {
 	kind    kind
 	name    string
 	text    string   // without a comment
-	imports []string // paths of what text refers to, but for the package of Gale
+	imports []string // paths of what text refers to, except the package of Gale
 	copied  bool     // of variables: not the same memory
 	// deprecated says why not to use it, if so.
 	deprecated string
@@ -73,7 +73,7 @@ func (w *writer) declare(obj types.Object) (*name, error) {
 	return n, nil
 }
 
-// typeAlias returns what stands behind the name of an alias.
+// typeAlias returns what follows the name of an alias.
 func (w *writer) typeAlias(o *types.TypeName, from string) string {
 	var params *types.TypeParamList
 	switch t := o.Type().(type) {

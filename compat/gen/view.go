@@ -38,7 +38,7 @@ type listed struct {
 
 // look type-checks the packages of Gale in dir, and all that they import, from
 // their sources, without the bodies of functions: nothing is compiled, so that
-// any target will do.
+// any target is good enough.
 func look(dir string, t target) (*view, error) {
 	cmd := exec.Command("go", "list", "-deps", "-json=ImportPath,Dir,GoFiles,ImportMap,Standard", "./...")
 	cmd.Dir = dir

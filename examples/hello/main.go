@@ -1,4 +1,4 @@
-// Hello is the smallest server: it greets whoever the query names.
+// Hello is the smallest server: it greets the name in the query.
 //
 //	go run ./examples/hello -addr 127.0.0.1:8080
 //	curl 'http://127.0.0.1:8080/?name=world'

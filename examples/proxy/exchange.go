@@ -19,14 +19,16 @@ type exchange struct {
 	cancel context.CancelFunc
 	unhook func() bool
 
-	bodyErr error // of reading the body of the request
+	named     [][]byte // what Connection of the request names
+	respNamed [][]byte // what Connection of the response names
+	bodyErr   error    // of reading the body of the request
 }
 
 // newExchange returns an exchange for the request in client.
 func newExchange(client *gale.RequestCtx) *exchange {
 	x := &exchange{client: client, req: gale.AcquireRequest(), resp: gale.AcquireResponse()}
 	x.ctx, x.cancel = context.WithTimeout(context.Background(), exchangeTimeout)
-	// Nobody needs the response when the client has gone. When this server
+	// The response isn't needed when the client has gone. When this server
 	// shuts down, the client's context ends too, but requests go on.
 	gone := client.Context()
 	x.unhook = context.AfterFunc(gone, func() {
@@ -44,7 +46,7 @@ func (x *exchange) setRequest(trustForwarded bool) {
 	if target := from.RequestURI(); len(target) > 0 && target[0] != '/' && string(target) != "*" {
 		to.SetRequestURIBytes(x.client.URI().RequestURI()) // it came with a scheme and a host
 	}
-	removeHopByHop(to)
+	x.named = removeHopByHop(to)
 	to.Del("Expect") // the client is told to go on by this server
 	setForwarded(x.client, to, trustForwarded)
 	to.Add("Via", "1.1 gale-proxy") // RFC 9110 section 7.6.3
@@ -67,12 +69,7 @@ func (b *requestBody) Read(p []byte) (int, error) {
 	switch err {
 	case nil:
 	case io.EOF:
-		to := &b.x.req.Header
-		for name := range b.x.client.Request.Header.Trailers() {
-			if to.AddTrailerBytes(name) == nil {
-				to.SetBytesKV(name, b.x.client.PeekTrailer(string(name)))
-			}
-		}
+		passTrailers(&b.x.req.Header, b.x.named, b.x.client.Trailers())
 	default:
 		b.x.bodyErr = err
 	}
@@ -83,7 +80,7 @@ func (b *requestBody) Read(p []byte) (int, error) {
 // was sent, or at once if there is none.
 func (x *exchange) setResponse() {
 	to := &x.client.Response
-	removeHopByHop(&x.resp.Header)
+	x.respNamed = removeHopByHop(&x.resp.Header)
 	x.resp.Header.CopyTo(&to.Header)
 	to.Header.Add("Via", "1.1 gale-proxy")
 	if x.client.IsHead() {
@@ -103,12 +100,15 @@ func (x *exchange) setResponse() {
 func (x *exchange) Read(p []byte) (int, error) {
 	n, err := x.resp.BodyStream().Read(p)
 	if err == io.EOF {
-		to := &x.client.Response.Header
-		for name := range x.resp.Header.Trailers() {
-			if to.AddTrailerBytes(name) == nil {
-				to.SetBytesKV(name, x.resp.Header.PeekBytes(name))
+		passTrailers(&x.client.Response.Header, x.respNamed, func(yield func(name, value []byte) bool) {
+			for name := range x.resp.Header.Trailers() {
+				for _, value := range x.resp.Header.PeekAll(string(name)) {
+					if !yield(name, value) {
+						return
+					}
+				}
 			}
-		}
+		})
 	}
 	return n, err
 }

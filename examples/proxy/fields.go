@@ -2,7 +2,9 @@ package main
 
 import (
 	"bytes"
+	"iter"
 	"net"
+	"slices"
 
 	"github.com/galehttp/gale"
 )
@@ -20,12 +22,12 @@ type header interface {
 	PeekAll(name string) [][]byte
 	Del(name string)
 	DelBytes(name []byte)
+	AddTrailerValue(name, value string) error
 }
 
 // removeHopByHop removes the fields that end here: those of old, and those that
-// Connection names.
-func removeHopByHop(h header) {
-	var named [][]byte
+// Connection names, which it returns.
+func removeHopByHop(h header) (named [][]byte) {
 	for _, value := range h.PeekAll("Connection") {
 		for option := range bytes.SplitSeq(value, []byte(",")) {
 			named = append(named, bytes.Clone(bytes.TrimSpace(option)))
@@ -40,6 +42,25 @@ func removeHopByHop(h header) {
 		h.Del(name)
 	}
 	h.Del("Connection")
+	return named
+}
+
+// passTrailers adds the fields of a trailer section, except hop-by-hop fields, also
+// those that Connection named, and those of which the header has the name already:
+// what this proxy has set or removed must not come in after the body.
+func passTrailers(to header, named [][]byte, trailers iter.Seq2[[]byte, []byte]) {
+	type field struct{ name, value string }
+	var pass []field
+	for name, value := range trailers {
+		same := func(other []byte) bool { return bytes.EqualFold(other, name) }
+		hop := func(other string) bool { return same([]byte(other)) }
+		if !slices.ContainsFunc(named, same) && !slices.ContainsFunc(hopByHop, hop) && len(to.PeekAll(string(name))) == 0 {
+			pass = append(pass, field{string(name), string(value)})
+		}
+	}
+	for _, f := range pass {
+		_ = to.AddTrailerValue(f.name, f.value) // an error: it must not be a trailer field
+	}
 }
 
 // framing reports whether a message needs the field called name to be what it is,
@@ -53,8 +74,8 @@ func framing(name []byte) bool {
 	return len(name) == 0
 }
 
-// setForwarded tells the server who asks. What the request says of that is from
-// anyone, unless a proxy that is trusted is in front.
+// setForwarded tells the server the client's address. What the request says of that is
+// from anyone, unless a proxy that is trusted is in front.
 func setForwarded(client *gale.RequestCtx, to *gale.RequestHeader, trust bool) {
 	ip, _, err := net.SplitHostPort(client.RemoteAddr().String())
 	if err != nil {

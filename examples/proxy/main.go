@@ -104,5 +104,5 @@ func refuse(ctx *gale.RequestCtx, err, bodyErr error) {
 		status = gale.StatusGatewayTimeout
 	}
 	log.Printf("%s %s: %d, %v", ctx.Method(), ctx.RequestURI(), status, err)
-	ctx.Error(gale.StatusMessage(status), status) // why is nobody's business
+	ctx.Error(gale.StatusMessage(status), status) // clients needn't know why
 }

@@ -320,8 +320,8 @@ func TestClientLeaves(t *testing.T) {
 	}
 }
 
-// Messages that two servers could read differently stop here: the server behind
-// sees one request at most, and never the smuggled one.
+// Messages that two servers could read differently stop here: the upstream server sees
+// one request at most, and never the smuggled one.
 func TestSmuggling(t *testing.T) {
 	var mu sync.Mutex
 	var seen []string
@@ -411,5 +411,32 @@ func TestTooLarge(t *testing.T) {
 	answer := talk(t, start(t, false, addr), "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 99999999999\r\n\r\n")
 	if !strings.HasPrefix(answer, "HTTP/1.1 413 ") {
 		t.Errorf("got %q", answer)
+	}
+}
+
+// What the proxy sets or removes doesn't come after the body either.
+func TestTrailersOfOthers(t *testing.T) {
+	got := make(chan http.Header, 1)
+	addr := server(t, func(w http.ResponseWriter, r *http.Request) {
+		io.Copy(io.Discard, r.Body)
+		got <- r.Trailer
+		w.Header().Set("Connection", "X-Hop")
+		w.Header().Set("Trailer", "Via, X-Hop, X-Sum")
+		io.WriteString(w, "ok")
+		w.Header().Set("Via", "theirs")
+		w.Header().Set("X-Hop", "theirs")
+		w.Header().Set("X-Sum", "1")
+	})
+	answer := talk(t, start(t, false, addr), "POST / HTTP/1.1\r\nHost: a\r\nConnection: close, X-Hop\r\nTransfer-Encoding: chunked\r\n"+
+		"Trailer: Via, X-Hop, X-Sum\r\n\r\n2\r\nhi\r\n0\r\nVia: theirs\r\nX-Hop: theirs\r\nX-Sum: 1\r\n\r\n")
+	h := <-got
+	for name, values := range h {
+		if name == "X-Sum" && slices.Equal(values, []string{"1"}) || name != "X-Sum" && len(values) == 0 {
+			continue
+		}
+		t.Errorf("the server got the trailer field %s: %q", name, values)
+	}
+	if strings.Contains(answer, "theirs") || !strings.HasSuffix(answer, "0\r\nX-Sum: 1\r\n\r\n") {
+		t.Errorf("the client got %q", answer)
 	}
 }

@@ -41,7 +41,7 @@ func main() {
 	log.Print("all requests were answered")
 }
 
-// handle takes its time, as a handler with a database behind it does.
+// handle takes its time, as a handler that asks a database does.
 func handle(ctx *gale.RequestCtx) {
 	if string(ctx.Path()) == "/slow" {
 		time.Sleep(500 * time.Millisecond)

@@ -1,4 +1,4 @@
-// Stream sends bodies whose length nobody knows in advance: a download that is
+// Stream sends bodies whose length isn't known in advance: a download that is
 // made while it is sent, and server-sent events.
 //
 //	go run ./examples/stream -addr 127.0.0.1:8080

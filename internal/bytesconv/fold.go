@@ -19,9 +19,8 @@ func lower8(x uint64) uint64 {
 
 func lower4(x uint32) uint32 { return uint32(lower8(uint64(x))) }
 
-// EqualFold reports whether a and b are equal but for the case of the letters
-// A-Z. Other letters are compared byte by byte, as HTTP wants it
-// (RFC 9110 section 5.1).
+// EqualFold reports whether a and b are equal except for the case of the letters A-Z.
+// Other letters are compared byte by byte, as HTTP wants it (RFC 9110 section 5.1).
 func EqualFold(a, b []byte) bool {
 	n := len(a)
 	if n != len(b) {

@@ -9,7 +9,7 @@ func S2B(s string) []byte {
 }
 
 // B2S returns b as a string without copying it.
-// The result is valid only as long as nobody writes to b; it must never be
+// The result is valid only as long as b isn't written to; it must never be
 // handed to the users of the library.
 func B2S(b []byte) string {
 	return unsafe.String(unsafe.SliceData(b), len(b))

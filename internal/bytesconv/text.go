@@ -85,6 +85,23 @@ func PlainHost(b []byte) int {
 	return i
 }
 
+// IsASCII reports whether all bytes of b are below 0x80.
+func IsASCII(b []byte) bool {
+	n := len(b)
+	if n < 8 {
+		all := byte(0)
+		for _, c := range b {
+			all |= c
+		}
+		return all < 0x80
+	}
+	all := binary.LittleEndian.Uint64(b[n-8:])
+	for i := 0; i+8 <= n; i += 8 {
+		all |= binary.LittleEndian.Uint64(b[i:])
+	}
+	return all&highs == 0
+}
+
 // NeutralizeText replaces what IsText objects to by spaces, in place.
 func NeutralizeText(b []byte) {
 	if !IsText(b) {

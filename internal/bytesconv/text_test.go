@@ -40,6 +40,24 @@ func TestIsTarget(t *testing.T) {
 	}
 }
 
+func TestIsASCII(t *testing.T) {
+	for n := range 30 {
+		b := bytes.Repeat([]byte{'a'}, n)
+		if !IsASCII(b) {
+			t.Fatalf("%d letters are not ASCII", n)
+		}
+		for i := range n {
+			for c := range 256 {
+				b[i] = byte(c)
+				if got := IsASCII(b); got != (c < 0x80) {
+					t.Fatalf("IsASCII(%q) = %v", b, got)
+				}
+			}
+			b[i] = 'a'
+		}
+	}
+}
+
 func TestPlainHost(t *testing.T) {
 	for n := range 30 {
 		b := bytes.Repeat([]byte("a"), n)

@@ -1,7 +1,7 @@
 // Package clock keeps the current second, as a time and as the value of a
 // Date field, so that responses don't read and format the time each.
 //
-// While somebody holds the clock ([Start]), one goroutine refreshes it at the
+// While the clock is held ([Start]), one goroutine refreshes it at the
 // beginning of every second. Otherwise each call asks the system, except that a
 // date that was formatted is kept until a timer at the end of its second.
 package clock
@@ -25,16 +25,20 @@ type stamp struct {
 	date [DateLen]byte
 }
 
-// current is nil while nobody holds the clock.
+// current is nil while the clock isn't held.
 var current atomic.Pointer[stamp]
 
-// lent is the second that is served while nobody holds the clock, nil if none was
+// currentDate is &current.date, and nil while current is; on its own so that Date is
+// inlined.
+var currentDate atomic.Pointer[[DateLen]byte]
+
+// lent is the second that is served while the clock isn't held, nil if none was
 // asked for since the last one ended.
 var lent atomic.Pointer[stamp]
 
-// lend returns the current second, as far as timers are in time. It is kept until it ends, except in a
-// test with a clock of its own, whose timers may never fire: such clocks stand
-// before the process began.
+// lend returns the current second, as far as timers are in time. It is kept until it
+// ends, except in a test with a clock of its own, whose timers may never fire: such
+// clocks stand before the process began.
 func lend() *stamp {
 	if s := lent.Load(); s != nil {
 		return s
@@ -82,6 +86,7 @@ func release() {
 	close(runner.quit)
 	<-runner.done
 	current.Store(nil)
+	currentDate.Store(nil)
 }
 
 // run publishes each second when it begins. The wait is computed anew every
@@ -107,7 +112,11 @@ func untilNext(now time.Time) time.Duration {
 	return time.Second - time.Duration(now.Nanosecond())
 }
 
-func publish(now time.Time) { current.Store(makeStamp(now)) }
+func publish(now time.Time) {
+	s := makeStamp(now)
+	current.Store(s)
+	currentDate.Store(&s.date)
+}
 
 func makeStamp(now time.Time) *stamp {
 	s := &stamp{now: now.Truncate(time.Second), base: now, tick: Ticks(), unix: now.Unix()}
@@ -142,7 +151,7 @@ type Tick int64
 // epoch is where ticks are counted from.
 var epoch = time.Now()
 
-// Add returns the instant d behind t, which is not negative, the last one there
+// Add returns the instant d after t, which is not negative, the last one there
 // is if that is too far.
 func (t Tick) Add(d time.Duration) Tick {
 	if sum := t + Tick(d); sum >= t || d < 0 {
@@ -174,8 +183,7 @@ func TickOf(t time.Time) Tick {
 }
 
 // Coarse returns the instant at which the current second of the clock began to be
-// served: up to a second ago, but for next to nothing. While nobody holds the
-// clock it is Ticks.
+// served: up to a second ago, at nearly no cost. While the clock isn't held it is Ticks.
 func Coarse() Tick {
 	if s := current.Load(); s != nil {
 		return s.tick
@@ -198,31 +206,23 @@ func (t Tick) Time() time.Time {
 	return base.Add(time.Duration(t) - base.Sub(epoch))
 }
 
-// AppendDate appends the current time as an IMF-fixdate, the form that
-// RFC 9110 section 5.6.7 requires of a sender, and returns the extended dst.
-// It appends [DateLen] bytes. The date lags behind by no more than the delay of
-// a goroutine or a timer in being scheduled; a caller that has the
-// time in hand uses [AppendDateAt], which never lags.
-func AppendDate(dst []byte) []byte { return Current().AppendDate(dst) }
-
-// A Mark stands for a second: it is the same for as long as AppendDate writes the
-// same date. The zero Mark is no second's.
-type Mark struct{ s *stamp }
-
-// Current returns the mark of the current second.
-func Current() Mark {
-	if s := current.Load(); s != nil {
-		return Mark{s}
+// Date returns the current second as an IMF-fixdate, the form that RFC 9110 section
+// 5.6.7 requires of a sender. The array never changes, and the pointer is the same
+// for as long as the second lasts. The date lags behind by no more than the delay of
+// a goroutine or a timer in being scheduled; a caller that has the time in hand uses
+// [AppendDateAt], which never lags.
+func Date() *[DateLen]byte {
+	if d := currentDate.Load(); d != nil {
+		return d
 	}
-	return Mark{lend()}
+	return lentDate()
 }
 
-// Lasts reports whether m is the current second of a clock that is held. It costs
-// less than a comparison with Current.
-func (m Mark) Lasts() bool { return m.s != nil && m.s == current.Load() }
+//go:noinline so that Date is inlined
+func lentDate() *[DateLen]byte { return &lend().date }
 
-// AppendDate appends the date of the second, see [AppendDate].
-func (m Mark) AppendDate(dst []byte) []byte { return append(dst, m.s.date[:]...) }
+// AppendDate appends what Date returns and returns the extended dst.
+func AppendDate(dst []byte) []byte { return append(dst, Date()[:]...) }
 
 // AppendDateAt is like [AppendDate] with now as the current time. It costs a
 // copy if the held clock knows that second, and formats now otherwise.

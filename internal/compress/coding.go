@@ -23,7 +23,7 @@ var names = [Codings]string{"identity", "gzip", "deflate", "br", "zstd"}
 // String returns the name that goes into Content-Encoding.
 func (c Coding) String() string { return names[c] }
 
-// Parse returns the coding with the given name, without regard to case.
+// Parse returns the coding with the given name, ignoring case.
 // x-gzip is gzip (RFC 9110 section 8.4.1.3), an empty name is Identity.
 // A list of codings isn't a name.
 func Parse(name []byte) (Coding, bool) {

@@ -19,6 +19,9 @@ const (
 	numLevels = maxFlateLevel - minFlateLevel + 1
 )
 
+// DefaultLevel stands for the usual level of each coding.
+const DefaultLevel = -1
+
 // ZstdLevel returns the zstd level that is to zstd what the given level is to
 // gzip.
 func ZstdLevel(flateLevel int) int {
@@ -43,7 +46,7 @@ func index(c Coding, level int) (valid, i int) {
 	case Zstd:
 		lo, hi, usual = minZstdLevel, maxZstdLevel, DefaultZstdLevel
 	}
-	if level < lo || level > hi || (level == -1 && c != Brotli && c != Zstd) {
+	if level < lo || level > hi || level == DefaultLevel {
 		level = usual
 	}
 	return level, level - lo

@@ -4,12 +4,13 @@ import (
 	"bytes"
 	"errors"
 	"io"
-	"sync"
 
 	"github.com/andybalholm/brotli"
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zlib"
 	"github.com/klauspost/compress/zstd"
+
+	"github.com/galehttp/gale/internal/pool"
 )
 
 // ErrTooLarge is returned when the output of a decoder would exceed the
@@ -36,10 +37,10 @@ type decoder interface {
 type Reader struct {
 	dec decoder
 	src bytes.Reader // where AppendDecoded reads from
-	in  *sync.Pool
+	in  *pool.Pool
 }
 
-var readers [Codings]sync.Pool
+var readers [Codings]pool.Pool
 
 // NewReader returns a Reader that decodes what it reads from r. It may read
 // more of r than the coding needs. c must not be Identity. An error tells that
@@ -54,11 +55,11 @@ func NewReader(r io.Reader, c Coding) (*Reader, error) {
 }
 
 func acquireReader(c Coding) *Reader {
-	pool := &readers[c]
-	if v := pool.Get(); v != nil {
+	objects := &readers[c]
+	if v := objects.Get(); v != nil {
 		return v.(*Reader)
 	}
-	z := &Reader{in: pool}
+	z := &Reader{in: objects}
 	switch c {
 	case Gzip:
 		z.dec = new(gzip.Reader)

@@ -2,12 +2,13 @@ package compress
 
 import (
 	"io"
-	"sync"
 
 	"github.com/andybalholm/brotli"
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zlib"
 	"github.com/klauspost/compress/zstd"
+
+	"github.com/galehttp/gale/internal/pool"
 )
 
 // encoder is what the encoders of all codings have in common.
@@ -24,11 +25,11 @@ type Writer struct {
 	enc encoder
 	zst *zstd.Encoder // enc, if the coding is Zstd
 	out appender      // where Append collects
-	in  *sync.Pool
+	in  *pool.Pool
 }
 
 // writers holds the idle Writers by coding and level.
-var writers [Codings][numLevels]sync.Pool
+var writers [Codings][numLevels]pool.Pool
 
 // NewWriter returns a Writer that encodes to w. A level that c doesn't have is
 // replaced by c's default. c must not be Identity.
@@ -41,11 +42,11 @@ func NewWriter(w io.Writer, c Coding, level int) *Writer {
 // acquireWriter returns a Writer without a destination.
 func acquireWriter(c Coding, level int) *Writer {
 	level, i := index(c, level)
-	pool := &writers[c][i]
-	if v := pool.Get(); v != nil {
+	objects := &writers[c][i]
+	if v := objects.Get(); v != nil {
 		return v.(*Writer)
 	}
-	z := &Writer{in: pool}
+	z := &Writer{in: objects}
 	switch c {
 	case Gzip:
 		z.enc = must(gzip.NewWriterLevel(io.Discard, level))

@@ -38,7 +38,8 @@ func Accept(ln net.Listener, handle func(net.Conn), starved func(error)) error {
 	}
 }
 
-// passing reports whether Accept may work again after err.
+// passing reports whether Accept may work again after err: descriptors or memory ran out,
+// or the peer reset the connection before it was accepted (ECONNABORTED).
 func passing(err error) bool {
 	for _, e := range []error{syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM, syscall.ECONNABORTED, syscall.EINTR} {
 		if errors.Is(err, e) {

@@ -4,51 +4,75 @@ import (
 	"errors"
 	"io"
 	"net"
-	"os"
 	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
 
 	"github.com/galehttp/gale/internal/clock"
+	"github.com/galehttp/gale/internal/pool"
+	"github.com/galehttp/gale/internal/race"
 )
 
 // Errors that Serve returns.
 var (
-	// ErrStopped says that the connection was closed because the engine stops.
+	// ErrStopped says that the connection was closed because the engine stops, or to
+	// make room: wait returns it, run turns it into nil.
 	ErrStopped = errors.New("engine: stopped")
 	// ErrParked says that a connection left its goroutine, see Parked.
 	ErrParked = errors.New("engine: parked")
 	// ErrAborted says that the session wanted the connection closed at once.
 	ErrAborted = errors.New("engine: aborted")
-	// ErrGoexit says that the goroutine was ended by runtime.Goexit, or by a
-	// panic that somebody further up recovers.
+	// ErrGoexit says that the goroutine was ended by runtime.Goexit, or by a panic that a
+	// caller of Serve or Start recovers.
 	ErrGoexit = errors.New("engine: the goroutine was ended")
+	// ErrSwitched is why a session is closed whose connection goes on with another
+	// one, see Switch.
+	ErrSwitched = errors.New("engine: another session has the connection")
 )
 
-// Block is the engine with a goroutine for each connection. The zero value is
-// ready for use.
+// Block is the engine that uses one goroutine per connection. The zero value is ready for
+// use. Any goroutine may call its methods.
+//
+// Lock order: Block.mu, then Waker.mu; blockConn.watchMu, then watch.mu. Sessions are
+// called without locks. SetReadDeadline of a connection, which may be a program's, may be
+// called under each of these locks; Close under none.
 type Block struct {
 	// Dispatch, if set, lets a goroutine call Resume; see Parked.
 	Dispatch func(p Parked)
 
+	// mu guards the ring and cursor, which is nil, the head or a connection of the ring.
 	mu     sync.Mutex
-	list   blockConn  // head of a ring of all connections
+	list   blockConn  // head of a ring of all connections, the oldest first
 	cursor *blockConn // where EvictIdle looks next
 	epoch  atomic.Uint32
 	n      atomic.Int32
+
+	writeTimeouts atomic.Uint64
 }
 
-// The states of a connection, as far as closing it from outside is concerned.
+// WriteTimeouts returns how many writes took too long.
+func (e *Block) WriteTimeouts() uint64 { return e.writeTimeouts.Load() }
+
+// The states of a connection: whether another goroutine may wake it to close it. The
+// goroutine of the connection goes from busy to idle and back, and from busy to parting.
+// Any other goroutine may go from idle to closing, by compare-and-swap, and must then
+// wake it. The first goroutine goes from closing to busy if a request came first.
 const (
 	busy    int32 = iota
 	idle          // nothing of a message has arrived
-	closing       // whoever made it so from idle has woken the goroutine
+	closing       // wake made it so from idle, and ends the wait
 	parting       // waits for the peer to close, see closeGracefully
 )
 
-// blockConn is a connection of Block. Its goroutine owns everything but state
-// and the links.
+// blockConn is a connection of Block. The goroutine that serves it owns every field,
+// except where a comment says otherwise: the one that called Serve, Start or Resume, or
+// that of rest while it is parked. These follow each other, never two at a time.
+//
+//	stash != nil      => w == nil: unread bytes are in one of them
+//	nAhead > 0        => that byte comes after all other unread ones
+//	bounds.lent       => readUntil == writeUntil == armedFor == 0, and !lapsed
+//	resting, resumed  => parks; not both
 type blockConn struct {
 	after, before *blockConn // under Block.mu
 
@@ -69,68 +93,100 @@ type blockConn struct {
 	w     *Work
 	stash []byte // unread bytes, kept while there is no workspace
 
-	readUntil    clock.Tick // the deadline that is set on nc
-	lapsed       bool       // it has passed
-	writeUntil   clock.Tick // the one for writes that is set on nc
-	writeLimit   clock.Tick // see SetWriteDeadline
-	writeTimeout time.Duration
-	interrupted  atomic.Bool
-	served       atomic.Bool // bytes of the peer have come
-	opened       clock.Tick  // when it began, to the second
-	thrifty      bool        // wait with one byte instead of a workspace
-	ahead        [1]byte
-	nAhead       int
+	readUntil   clock.Tick // the deadline that is set on nc
+	lapsed      bool       // it has passed
+	writeUntil  clock.Tick // the one for writes that is set on nc, see armWrite
+	armedFor    clock.Tick // what is written before need not look at deadlines, if not 0
+	bounds      writeBounds
+	paced       pacer // the socket under the connection, if there is one
+	wasPaced    bool  // there was one: a write to it may still use bounds
+	interrupted atomic.Bool
+	served      atomic.Bool // bytes of the peer have come
+	opened      clock.Tick  // when it began, to the second
+	thrifty     bool        // wait with one byte instead of a workspace
+	ahead       [1]byte
+	nAhead      int
 
-	detached bool // it is somebody else's: see Detach
+	detached bool // it has left the engine: see Detach
+	resets   bool // closing it must show as a reset: see Next.Reset
 
+	// watchMu guards filling and watch. ahead and nAhead belong to the goroutine of a
+	// watch while that runs: pause and leave wait for its end. No watch runs between
+	// beginFill and endFill.
 	watchMu sync.Mutex
-	filling bool   // Fill reads, and no watch
-	watch   *watch // while somebody wants to know when the peer leaves
+	filling bool   // Fill reads
+	watch   *watch // while the session wants to know when the peer leaves
 
-	// parks: it may be parked. resting: it is. woken: it was until just now,
+	waker      *Waker // of sess, if it asked for one; set under Block.mu
+	killed     bool   // closed by CloseAll; under Block.mu
+	blindFeeds uint8  // feeds in a row without a look at what has arrived, see readOrWake
+	atEnd      bool   // sess, which has a Waker, was told that no more bytes come
+	unopened   bool   // sess has yet to be opened, see switchTo
+
+	// parks: it may be parked. resting: it is. resumed: it was until just now,
 	// and why is what ended its rest. See Parked.
-	parks, resting, woken bool
-	why                   error
-	idleSince             clock.Tick
+	parks, resting, resumed bool
+	why                     error
+	idleSince               clock.Tick
+	spared                  uint8 // see parkDelay
+
+	into []byte // see ReadInto
 }
 
-// blockConns are blockConns that have ended in order: connections that live
-// shortly are not to cost allocations.
-var blockConns = sync.Pool{New: func() any {
+// blockConns are blockConns that have ended in order: short-lived connections must not
+// allocate. See forget for those that must not be put here.
+var blockConns = pool.Pool{New: func() any {
 	c := new(blockConn)
 	c.onRead = c.readable // made once: a method value allocates
+	c.bounds.c = c
 	return c
 }}
 
 // Serve runs a connection on the calling goroutine until it ends, and closes
 // it. thrifty connections hold no buffer while they wait even where that costs
 // an extra read. A connection of an epoch that has been stopped ends when it is
-// idle.
-func (e *Block) Serve(nc net.Conn, thrifty bool, epoch uint32, sess Session) error {
+// idle. last is the session that had the connection at its end: sess, or one that it
+// was switched to.
+func (e *Block) Serve(nc net.Conn, thrifty bool, epoch uint32, sess Session) (last Session, err error) {
 	return e.open(nc, thrifty, epoch, sess).serve()
 }
 
 // Start is Serve that may return ErrParked before the connection ends: see
-// Parked.
-func (e *Block) Start(nc net.Conn, thrifty bool, epoch uint32, sess Session) error {
+// Parked. After ErrParked the connection belongs to another
+// goroutine.
+func (e *Block) Start(nc net.Conn, thrifty bool, epoch uint32, sess Session) (last Session, err error) {
 	c := e.open(nc, thrifty, epoch, sess)
 	c.parks = e.Dispatch != nil && (c.raw != nil || thrifty)
 	return c.serve()
 }
 
+// open makes a connection of nc and opens its session, on the goroutine of the caller.
+// The connection is in the ring after Open: Stop and CloseAll don't see it before.
 func (e *Block) open(nc net.Conn, thrifty bool, epoch uint32, sess Session) *blockConn {
 	c := blockConns.Get().(*blockConn)
 	c.e, c.epoch, c.nc, c.sess, c.thrifty = e, epoch, nc, sess, thrifty
 	c.opened = clock.Coarse()
+	opened := false
+	defer func() {
+		if !opened { // a hook panicked, or ended the goroutine
+			c.waker.end()
+			c.calmly(c.shut)
+		}
+	}()
 	c.initRaw()
+	if c.raw == nil {
+		_, c.bounds.tells = nc.(unreader)
+		c.pace()
+	}
 	sess.Open(c, &c.next)
+	opened = true
 	e.add(c)
 	return c
 }
 
-// serve runs the connection until it ends or is parked.
-func (c *blockConn) serve() error {
-	e, nc, sess := c.e, c.nc, c.sess
+// serve runs the connection until it ends or is parked. After ErrParked another goroutine
+// owns c, after forget another connection may: nothing may touch c then.
+func (c *blockConn) serve() (last Session, err error) {
 	returned := false
 	defer func() {
 		if returned {
@@ -138,87 +194,98 @@ func (c *blockConn) serve() error {
 		}
 		// runtime.Goexit, or a panic of a session
 		if !c.detached {
-			e.remove(c)
-			nc.Close()
+			c.e.remove(c)
+			c.calmly(c.shut)
 		}
-		sess.Closed(ErrGoexit)
+		c.closed(ErrGoexit)
 	}()
 	hijacked, err := c.run()
 	returned = true
+	sess := c.sess
 	if err == ErrParked {
 		go c.rest()
-		return err
+		return sess, err
 	}
 	if c.detached {
 		c.dropWork()
-		sess.Closed(nil)
-		return nil // others may be in c yet, to watch or to interrupt it
+		c.closed(nil)
+		return sess, nil // others may be in c yet, to watch or to interrupt it
 	}
-	e.remove(c)
+	c.e.remove(c)
 	if hijacked && err == nil {
+		c.waker.end()
 		go sess.Hijacked(c.handOver())
-		return err
+		return sess, err
 	}
 	c.dropWork()
-	nc.Close()
-	sess.Closed(err) // which may end a Watch
+	c.calmly(c.shut)
+	c.closed(err) // which may end a Watch
 	c.forget()
-	return err
+	return sess, err
 }
 
-// forget makes c ready for another connection.
-func (c *blockConn) forget() {
-	if c.interrupted.Load() {
-		return // somebody may still be in Fill
+// calmly calls f, which uses the connection, maybe a type of the program's, where no
+// method of the session runs. The session is told of a panic: Panicked.
+func (c *blockConn) calmly(f func()) { calmly(c.sess, f) }
+
+// calmly is blockConn.calmly for a connection that may end at this moment: its
+// session may have forgotten it.
+func calmly(sess Session, f func()) {
+	defer func() {
+		if r := recover(); r != nil {
+			defer func() { _ = recover() }()
+			sess.Panicked(r)
+		}
+	}()
+	f()
+}
+
+// shut closes the connection. TLS sends its closure alert (RFC 8446 section 6.1), unless
+// what went out is not whole: an alert would say that it is. With resets the socket is
+// reset.
+func (c *blockConn) shut() {
+	c.unpace() // the alert has a deadline of its own
+	race.Publish()
+	switch {
+	case c.resets:
+		resetNow(c.nc)
+	case c.bounds.broken.Load():
+		closeNow(c.nc)
+	default:
+		c.nc.Close()
 	}
-	c.e, c.nc, c.sess, c.raw, c.err, c.watch = nil, nil, nil, nil, nil, nil
-	c.state.Store(busy)
-	c.readUntil, c.writeUntil, c.writeLimit, c.writeTimeout = 0, 0, 0, 0
-	c.once, c.nAhead, c.lapsed = false, 0, false
-	c.served.Store(false)
-	c.parks, c.resting, c.woken, c.why = false, false, false, nil
-	c.next = Next{}
+}
+
+// forget makes c ready for another connection. The caller owns c and drops it; no watch
+// runs, and the Waker has ended.
+func (c *blockConn) forget() {
+	if c.interrupted.Load() || c.bounds.cut.Load() || c.wasPaced {
+		return // other goroutines may still be in Interrupt, in Fill, or write
+	}
+	*c = blockConn{onRead: c.onRead}
+	c.bounds.c = c
 	blockConns.Put(c)
 }
 
 // longAgo is a deadline that has passed.
 var longAgo = time.Unix(1, 0)
 
+// run does what the session wants, until the connection ends or is parked.
 func (c *blockConn) run() (hijacked bool, err error) {
 	for !c.detached {
 		switch c.next.Op {
 		case Read:
-			if c.w != nil && len(c.w.Out) > 0 {
-				if err := c.Flush(c.w); err != nil {
-					return false, err
+			if err := c.stepRead(); err != nil {
+				if err == ErrStopped {
+					err = nil
 				}
-			}
-			why := c.why
-			if c.why = nil; !c.woken {
-				why = c.wait(c.next.Idle, c.next.Deadline)
-			}
-			c.woken = false
-			switch why {
-			case ErrStopped:
-				return false, nil
-			case ErrParked:
-				return false, why
-			}
-			c.next = Next{}
-			if why == nil {
-				if !c.served.Load() {
-					c.served.Store(true)
-				}
-				c.sess.Feed(c.w, &c.next)
-			} else {
-				c.sess.Stall(c.workNow(), why, &c.next)
-			}
-		case Flush:
-			if err := c.send(c.next.File); err != nil {
 				return false, err
 			}
-			c.next = Next{}
-			c.sess.Feed(c.workNow(), &c.next)
+		case Flush:
+			if err := c.sendAll(); err != nil {
+				return false, err
+			}
+			c.feed()
 		case Close:
 			if err := c.send(c.next.File); err != nil {
 				return false, err
@@ -227,18 +294,88 @@ func (c *blockConn) run() (hijacked bool, err error) {
 			return false, nil
 		case Hijack:
 			return true, c.send(c.next.File)
+		case Switch:
+			if err := c.sendAll(); err != nil {
+				return false, err
+			}
+			c.switchTo(c.next.Session)
 		default:
 			// Answers to earlier messages may still be waiting.
 			if c.w != nil {
 				c.Flush(c.w)
 			}
+			c.resets = c.next.Reset
 			return false, ErrAborted
 		}
 	}
 	return false, nil
 }
 
-// work returns the workspace, taking one if there is none in hand.
+// stepRead waits for bytes and feeds the session. It returns an error if the connection
+// ends, or leaves the goroutine. Out is written before the wait: once for all messages
+// that came together.
+func (c *blockConn) stepRead() error {
+	if c.w != nil && len(c.w.Out) > 0 {
+		if err := c.Flush(c.w); err != nil {
+			return err
+		}
+	}
+	if c.bounds.lent {
+		c.reclaim()
+	}
+	why := c.why
+	if c.why = nil; !c.resumed {
+		why = c.wait(c.next.Idle, c.next.Deadline)
+	}
+	c.resumed = false
+	switch why {
+	case nil:
+		if !c.served.Load() {
+			c.served.Store(true)
+		}
+		if c.waker != nil {
+			c.waker.fed()
+		}
+		if c.into != nil {
+			c.into = nil
+		}
+		c.next = Next{}
+		c.sess.Feed(c.w, &c.next) // not feed: each call costs half a percent of a small request
+	case errWoken:
+		c.feed()
+	case ErrStopped, ErrParked:
+		return why
+	default:
+		c.noteEnd(why)
+		c.next, c.into = Next{}, nil
+		c.sess.Stall(c.workNow(), why, &c.next)
+	}
+	return nil
+}
+
+// feed calls Feed although nothing was read: after Flush, after a Switch or for a
+// wake-up, which is taken back before the call.
+func (c *blockConn) feed() {
+	c.next, c.into = Next{}, nil
+	if c.waker != nil {
+		c.waker.fed()
+	}
+	c.sess.Feed(c.workNow(), &c.next)
+}
+
+// sendAll writes what the session wants to be written before it goes on.
+func (c *blockConn) sendAll() error {
+	if err := c.send(c.next.File); err != nil {
+		return err
+	}
+	if c.bounds.lent {
+		c.reclaim()
+	}
+	return nil
+}
+
+// work returns the workspace, taking one if there is none in hand. It stays c.w until
+// park or dropWork.
 func (c *blockConn) work() *Work {
 	if c.w == nil {
 		c.takeWork()
@@ -265,7 +402,9 @@ func (c *blockConn) workNow() *Work {
 // maxStash is the most that is copied out of a workspace to give it back.
 const maxStash = 4 << 10
 
-// park gives the workspace back before a wait, if it is worth the copy.
+// park gives the workspace back before a wait, unless output is left in it or more than
+// maxStash bytes are unread. What Unread returned isn't valid after it: so it is not
+// called while w.held.
 func (c *blockConn) park() {
 	if c.w == nil || len(c.w.Out) > 0 {
 		return
@@ -287,257 +426,35 @@ func (c *blockConn) dropWork() {
 	}
 }
 
-// wait blocks until bytes were read. For an idle connection it also ends with
-// ErrStopped when the connection is to be closed.
-func (c *blockConn) wait(isIdle bool, until clock.Tick) error {
-	parks := isIdle && c.parks && !c.resting
-	if parks {
-		c.beginIdle()
-	}
-	stray := false // there was a time-out that no deadline explains
-	for {
-		if parks || c.lapsed || until != 0 {
-			c.armEarlier(until, parks)
-		}
-		if isIdle {
-			c.state.Store(idle)
-			if c.Stopping() && c.state.CompareAndSwap(idle, closing) {
-				return c.lastLook()
-			}
-		}
-		if c.interrupted.Load() {
-			return os.ErrDeadlineExceeded
-		}
-		err := c.read(isIdle)
-		if isIdle && !c.state.CompareAndSwap(idle, busy) {
-			// Somebody wants it closed; but what was read is accepted.
-			if err == nil {
-				c.state.Store(busy)
-				c.dropDeadline()
-				return nil
-			}
-			return c.lastLook()
-		}
-		if err == nil || !IsTimeout(err) {
-			return err
-		}
-		// The deadline that is set may be an old one: see arm.
-		if until != 0 && clock.Ticks() >= until {
-			return err
-		}
-		if c.readUntil == 0 || clock.Ticks() < c.readUntil {
-			if stray {
-				return err // not of a deadline of ours: it would go on for ever
-			}
-			stray = true
-		}
-		c.lapsed = true
-		if parks && clock.Ticks() >= c.idleSince.Add(parkAfter) {
-			return ErrParked
-		}
-	}
-}
-
-// beginIdle notes since when the connection is idle.
-func (c *blockConn) beginIdle() {
-	if c.w != nil {
-		c.idleSince = c.w.Now
-	} else {
-		c.idleSince = clock.Ticks()
-	}
-}
-
-// dropDeadline takes the deadline for reads back.
-func (c *blockConn) dropDeadline() {
-	c.nc.SetReadDeadline(time.Time{})
-	c.readUntil, c.lapsed = 0, false
-}
-
-// lastLook takes a request that has arrived on a connection that is about to be
-// closed for being idle; the peer could not know.
-func (c *blockConn) lastLook() error {
-	var err error
-	switch {
-	case c.raw != nil:
-		c.dropDeadline()
-		c.once = true
-		err = c.readRaw()
-		c.once = false
-	case c.thrifty:
-		// A byte tells; there is no way to look without waiting a little.
-		c.nc.SetReadDeadline(time.Now().Add(lastLookWait))
-		err = c.read(true)
-		c.dropDeadline()
-	case c.buffered():
-		c.dropDeadline()
-		err = c.read(false)
-	default:
-		return ErrStopped
-	}
-	if err != nil {
-		return ErrStopped
-	}
-	c.state.Store(busy)
-	return nil
-}
-
-// buffered reports whether bytes can be read at once from a connection in memory,
-// such as those of package galeutil, that can tell.
-func (c *blockConn) buffered() bool {
-	b, ok := c.nc.(interface{ Buffered() int })
-	return ok && b.Buffered() > 0
-}
-
-// lastLookWait is how long lastLook waits for a byte on connections that are no
-// sockets, those with TLS above all.
-const lastLookWait = 2 * time.Millisecond
-
-// armEarlier is arm(until), or for when it is time to park if that is before.
-func (c *blockConn) armEarlier(until clock.Tick, parks bool) {
-	if parks {
-		if t := c.idleSince.Add(parkAfter); until == 0 || t < until {
-			until = t
-		}
-	}
-	c.arm(until)
-}
-
-// arm makes sure that a read wakes up at until at the latest. A deadline that
-// is set already and earlier will do: whoever is woken by it looks at the clock
-// and sets the right one. That saves setting a deadline for each request.
-func (c *blockConn) arm(until clock.Tick) {
-	switch {
-	case c.lapsed:
-	case until == 0, c.readUntil != 0 && c.readUntil <= until:
-		return
-	}
-	c.nc.SetReadDeadline(until.Time())
-	c.readUntil, c.lapsed = until, false
-}
-
-// read adds bytes to the workspace.
-func (c *blockConn) read(idle bool) error {
-	if c.raw != nil {
-		return c.readRaw()
-	}
-	if c.nAhead > 0 || c.thrifty && idle {
-		return c.readByte()
-	}
-	w := c.work()
-	n, err := c.nc.Read(w.room())
-	w.w += n
-	if n > 0 {
-		w.Now = clock.Ticks()
-		return nil // an error comes again
-	}
-	return orEOF(err)
-}
-
-// readByte is read for connections that wait with a single byte.
-func (c *blockConn) readByte() error {
-	if c.nAhead == 0 {
-		c.park()
-		n, err := c.nc.Read(c.ahead[:])
-		if n == 0 {
-			return orEOF(err)
-		}
-	}
-	w := c.work()
-	w.put(c.ahead[:])
-	c.nAhead = 0
-	w.Now = clock.Ticks()
-	return nil
-}
-
-// orEOF returns err, or EOF for a Read that returned nothing at all.
-func orEOF(err error) error {
-	if err == nil {
-		return io.EOF
-	}
-	return err
-}
-
+// NetConn returns the connection that Serve or Start got.
 func (c *blockConn) NetConn() net.Conn { return c.nc }
 
+// Interrupt makes Fill fail from now on. Any goroutine may call it until the session has
+// ended. The flag is set before the deadline: a Fill that sets its own deadline later
+// sees the flag.
 func (c *blockConn) Interrupt() {
 	c.interrupted.Store(true)
 	c.nc.SetReadDeadline(longAgo)
 }
 
+// ReadInto sets where the next read goes.
+func (c *blockConn) ReadInto(b []byte) { c.into = b }
+
+// Fill writes w.Out, then reads more into w, which is c.w. Until it returns the workspace
+// is held: a wait doesn't give it back, since the session has slices of it.
 func (c *blockConn) Fill(w *Work, deadline clock.Tick) error {
-	c.beginFill()
-	defer c.endFill()
 	if err := c.Flush(w); err != nil {
 		return err
 	}
 	w.held = true // the session that runs is using it
-	err := c.wait(false, deadline)
-	w.held = false
-	return err
-}
-
-func (c *blockConn) Detach(w *Work) (net.Conn, error) {
-	if err := c.Flush(w); err != nil {
-		return nil, err
+	defer func() { w.held = false }()
+	if c.bounds.lent {
+		return c.fillLent(deadline)
 	}
-	c.watchMu.Lock()
-	wt := c.watch
-	c.watch = nil
-	c.watchMu.Unlock()
-	if wt != nil {
-		wt.pause()
-	}
-	c.e.remove(c)
-	c.detached = true
-	nc := c.ordinary()
-	w.Consume(len(w.Unread()))
-	return nc, nil
+	c.beginFill()
+	defer c.endFill()
+	return c.wait(false, deadline)
 }
-
-// handOver makes the connection an ordinary one that nobody else uses.
-func (c *blockConn) handOver() net.Conn {
-	defer c.dropWork()
-	return c.ordinary()
-}
-
-// ordinary returns the connection as one that gives what is unread first.
-func (c *blockConn) ordinary() net.Conn {
-	c.nc.SetDeadline(time.Time{})
-	var rest []byte
-	if c.w != nil {
-		rest = append(rest, c.w.Unread()...)
-	}
-	rest = append(rest, c.stash...)
-	rest = append(rest, c.ahead[:c.nAhead]...)
-	if len(rest) == 0 {
-		return c.nc
-	}
-	return &hijackedConn{Conn: c.nc, rest: rest}
-}
-
-// hijackedConn is a connection of which some bytes were read already.
-type hijackedConn struct {
-	net.Conn
-	mu   sync.Mutex
-	rest []byte
-}
-
-// Read returns the bytes that came behind the request first.
-func (h *hijackedConn) Read(p []byte) (int, error) {
-	h.mu.Lock()
-	if len(h.rest) > 0 {
-		n := copy(p, h.rest)
-		h.rest = h.rest[n:]
-		h.mu.Unlock()
-		return n, nil
-	}
-	h.mu.Unlock()
-	return h.Conn.Read(p)
-}
-
-// UnsafeConn returns the connection below; bytes that were read already are
-// not in it.
-func (h *hijackedConn) UnsafeConn() net.Conn { return h.Conn }
 
 func isEOF(err error) bool { return err == io.EOF }
 

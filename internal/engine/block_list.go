@@ -7,11 +7,12 @@ import (
 	"github.com/galehttp/gale/internal/clock"
 )
 
-// The connections of Block, and what is done to them from outside.
+// The connections of Block, and what other goroutines do to them.
 
 // Len returns the number of connections.
 func (e *Block) Len() int { return int(e.n.Load()) }
 
+// add puts c into the ring, as the newest. Its goroutine calls it.
 func (e *Block) add(c *blockConn) {
 	e.n.Add(1)
 	e.mu.Lock()
@@ -24,6 +25,8 @@ func (e *Block) add(c *blockConn) {
 	e.mu.Unlock()
 }
 
+// remove takes c out of the ring. Its goroutine calls it, once, without mu. After it no
+// other goroutine of the engine finds c, except by its Waker or a watch.
 func (e *Block) remove(c *blockConn) {
 	e.mu.Lock()
 	if e.cursor == c {
@@ -35,7 +38,8 @@ func (e *Block) remove(c *blockConn) {
 	e.n.Add(-1)
 }
 
-// each calls f for every connection, under mu.
+// each calls f for every connection, under mu. So f must not call methods of Block, nor
+// sessions, except Panicked.
 func (e *Block) each(f func(c *blockConn)) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -48,12 +52,13 @@ func (e *Block) each(f func(c *blockConn)) {
 func (e *Block) Epoch() uint32 { return e.epoch.Load() }
 
 // Stop ends the epoch: idle connections are closed, the others as soon as they
-// are idle. Those of the next epoch are not concerned.
+// are idle. Those of the next epoch go on. The epoch changes before this looks at states,
+// and wait stores idle before it looks at the epoch: one of the two sees the other.
 func (e *Block) Stop() {
 	e.epoch.Add(1)
 	e.each(func(c *blockConn) {
 		if c.Stopping() && !c.wake() && c.state.Load() == parting {
-			c.nc.SetReadDeadline(longAgo) // it goes on for a moment
+			c.calmly(c.interruptRead) // it goes on for a moment
 		}
 	})
 }
@@ -63,12 +68,42 @@ func (c *blockConn) Stopping() bool { return c.epoch != c.e.epoch.Load() }
 
 // CloseAll closes all connections at once, whatever they do.
 func (e *Block) CloseAll() {
+	type open struct {
+		nc    net.Conn
+		sess  Session
+		waker *Waker
+	}
+	all := make([]open, 0, e.Len())
 	e.each(func(c *blockConn) {
-		if t, ok := c.nc.(interface{ NetConn() net.Conn }); ok {
-			t.NetConn().Close() // without a farewell, which may block
-		}
-		c.nc.Close()
+		c.killed = true
+		all = append(all, open{c.nc, c.sess, c.waker})
 	})
+	for _, o := range all { // not under mu: Close may be a program's
+		calmly(o.sess, func() { closeNow(o.nc) })
+		o.waker.ring(true)
+	}
+}
+
+// closeNow closes nc without the closure alert of TLS, which may block: the socket is
+// closed first. Any goroutine may call it.
+func closeNow(nc net.Conn) {
+	if t, ok := nc.(interface{ NetConn() net.Conn }); ok {
+		t.NetConn().Close()
+	}
+	nc.Close()
+}
+
+// resetNow is closeNow that resets the socket (RFC 9293 section 3.5.3): SO_LINGER with 0
+// seconds makes close send RST.
+func resetNow(nc net.Conn) {
+	below := nc
+	if t, ok := nc.(interface{ NetConn() net.Conn }); ok {
+		below = t.NetConn()
+	}
+	if l, ok := below.(interface{ SetLinger(int) error }); ok {
+		l.SetLinger(0)
+	}
+	closeNow(nc)
 }
 
 // fresh is for how long, or a second less, a connection that has sent nothing yet
@@ -112,11 +147,16 @@ func (e *Block) Idle() (n int) {
 	return n
 }
 
-// wake ends the wait of an idle connection, so that it closes.
+// wake ends the wait of an idle connection, so that it closes. It is called under
+// Block.mu.
 func (c *blockConn) wake() bool {
 	if !c.state.CompareAndSwap(idle, closing) {
 		return false
 	}
-	c.nc.SetReadDeadline(longAgo)
+	c.calmly(c.interruptRead)
+	c.waker.ring(false)
 	return true
 }
+
+// interruptRead ends a read that waits. Any goroutine may call it while c has nc.
+func (c *blockConn) interruptRead() { c.nc.SetReadDeadline(longAgo) }

@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/galehttp/gale/galeutil"
@@ -99,6 +100,7 @@ func (s *lines) Stall(w *Work, why error, next *Next) {
 }
 func (s *lines) Hijacked(c net.Conn) { s.hijacked <- c }
 func (s *lines) Closed(err error)    { s.closed <- err }
+func (s *lines) Panicked(any)        {}
 
 // kinds are the connections that every test runs on: sockets, which are read
 // without a buffer in hand, and others.
@@ -409,7 +411,8 @@ func TestParkAndResume(t *testing.T) {
 	resumed := make(chan Parked, 1)
 	e.Dispatch = func(p Parked) { resumed <- p }
 	parked := make(chan error, 1)
-	go func() { parked <- e.Start(server, false, e.Epoch(), s) }()
+	tell := func(_ Session, err error) { parked <- err }
+	go func() { tell(e.Start(server, false, e.Epoch(), s)) }()
 	client.SetDeadline(time.Now().Add(20 * time.Second))
 	for range 2 {
 		send(t, client, "a\n")
@@ -422,14 +425,14 @@ func TestParkAndResume(t *testing.T) {
 		if p.Session() != s {
 			t.Fatal("another session")
 		}
-		go func() { parked <- p.Resume() }()
+		go func() { tell(p.Resume()) }()
 		want(t, client, "b\n")
 	}
 	if err := <-parked; !errors.Is(err, ErrParked) {
 		t.Fatalf("got %v, want ErrParked", err)
 	}
 	e.Stop() // wakes a parked connection too
-	go func() { parked <- (<-resumed).Resume() }()
+	go func() { tell((<-resumed).Resume()) }()
 	wantEOF(t, client)
 	if err := <-parked; err != nil {
 		t.Errorf("got %v, want nil", err)
@@ -437,6 +440,43 @@ func TestParkAndResume(t *testing.T) {
 	if err := <-s.closed; err != nil || e.Len() != 0 {
 		t.Errorf("closed with %v, %d connections left", err, e.Len())
 	}
+}
+
+// A connection whose requests come at intervals longer than parkAfter, as those of
+// thousands of busy ones do, is parked a few times and then no more, until it is idle
+// for long.
+func TestParkSparesBusy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server, client := net.Pipe()
+		parked := 0
+		e := &Block{}
+		e.Dispatch = func(p Parked) {
+			parked++
+			go p.Resume()
+		}
+		s := newLines()
+		go e.Start(server, true, e.Epoch(), s)
+		turns := func(n int, gap time.Duration) (times int) {
+			before := parked
+			for range n {
+				time.Sleep(gap)
+				send(t, client, "a\n")
+				want(t, client, "a\n")
+			}
+			return parked - before
+		}
+		if n := turns(1000, parkAfter*3/2); n > 2 {
+			t.Errorf("a busy connection was parked %d times in 1,000 turns, want 2 at most", n)
+		}
+		if n := turns(10, time.Hour); n != 10 {
+			t.Errorf("an idle connection was parked %d times in 10 turns, want 10", n)
+		}
+		if n := turns(1000, parkAfter*9/10); n > 0 {
+			t.Errorf("a connection that was never idle was parked %d times", n)
+		}
+		client.Close()
+		<-s.closed
+	})
 }
 
 // alwaysLate is a connection whose reads time out at once, whatever deadlines

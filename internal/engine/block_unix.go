@@ -26,7 +26,8 @@ func (c *blockConn) initRaw() {
 	}
 }
 
-// readRaw adds bytes to a workspace that is taken when there are some.
+// readRaw adds bytes to a workspace that is given back while the goroutine waits. The
+// goroutine of the connection calls it.
 func (c *blockConn) readRaw() error {
 	if err := c.raw.Read(c.onRead); err != nil {
 		return err
@@ -39,14 +40,14 @@ func (c *blockConn) readRaw() error {
 func (c *blockConn) readable(fd uintptr) bool {
 	w := c.work()
 	for {
-		room := w.room()
+		room, elsewhere := c.into, len(c.into) > 0 && w.empty()
+		if !elsewhere {
+			room = w.room()
+		}
 		n, err := syscall.Read(int(fd), room)
 		switch {
 		case n > 0:
-			w.w += n
-			if n == len(room) {
-				w.widen() // more may be waiting
-			}
+			w.took(n, len(room), elsewhere)
 			w.Now = clock.Ticks()
 			c.err = nil
 			return true

@@ -8,47 +8,45 @@ import (
 	"time"
 
 	"github.com/galehttp/gale/internal/clock"
+	"github.com/galehttp/gale/internal/race"
 )
 
-func (c *blockConn) SetWriteTimeout(d time.Duration) { c.writeTimeout = d }
-
-func (c *blockConn) SetWriteDeadline(t clock.Tick) { c.writeLimit = t }
-
-// armWrite makes sure that the writes that follow end in time.
-func (c *blockConn) armWrite() {
-	if c.writeTimeout > 0 || c.writeLimit|c.writeUntil != 0 {
-		c.setWriteDeadline()
+// SetWriteTimeout bounds the writes that follow. The goroutine that runs the session
+// calls it, as all of this file.
+func (c *blockConn) SetWriteTimeout(d, stall time.Duration) {
+	if b := &c.bounds; b.timeout != d || b.stall != stall {
+		b.timeout, b.stall, c.armedFor = d, stall, 0
 	}
 }
 
-// setWriteDeadline sets a write deadline if the one that is set is too early or too
-// late by more than a quarter. It is always set with that margin, so that a
-// busy connection sets it once in a while only.
-func (c *blockConn) setWriteDeadline() {
-	until := c.writeLimit
-	if d := c.writeTimeout; until == 0 && d > 0 {
-		until = clock.Ticks().Add(d)
-		if until <= c.writeUntil && c.writeUntil <= until.Add(d/4) {
-			return
-		}
-		until = until.Add(d / 4)
-	}
-	c.writeUntil = until
-	c.nc.SetWriteDeadline(until.Time())
-}
+// SetWriteDeadline bounds all of the writes that follow; 0 means no bound.
+func (c *blockConn) SetWriteDeadline(t clock.Tick) { c.bounds.limit, c.armedFor = t, 0 }
 
+// InterruptWrites makes writes fail from now on. Unlike the others here, any goroutine
+// may call it.
+func (c *blockConn) InterruptWrites() { c.bounds.interrupt() }
+
+// Flush writes w.Out and empties it, after an error too: what was written isn't known.
+// While armedFor lies ahead, the deadline that is set is far enough in the future.
 func (c *blockConn) Flush(w *Work) error {
 	if len(w.Out) == 0 {
 		return nil
 	}
-	c.armWrite()
-	_, err := c.nc.Write(w.Out)
+	var err error
+	if c.armedFor != 0 && len(w.Out) <= tlsPiece && clock.Coarse() < c.armedFor {
+		var n int
+		if n, err = c.nc.Write(w.Out); err != nil {
+			err = c.writeAgain(w, n, err)
+		}
+	} else {
+		err = c.write(w, w.Out, nil)
+	}
 	w.Out = w.Out[:0]
 	return err
 }
 
 // vectored is the size from which on a body goes out beside the head instead
-// of being copied behind it.
+// of being copied after it.
 const vectored = 16 << 10
 
 // LeaveBody is WriteBody: the goroutine has nothing else to do.
@@ -56,18 +54,33 @@ func (c *blockConn) LeaveBody(w *Work, b []byte) (left bool, err error) {
 	return false, c.WriteBody(w, b)
 }
 
+// WriteBody writes w.Out and b, and empties w.Out. b is the caller's when it returns.
 func (c *blockConn) WriteBody(w *Work, b []byte) error {
 	if len(b) < vectored {
 		w.Out = append(w.Out, b...)
 		return c.Flush(w)
 	}
-	c.armWrite()
-	bufs := net.Buffers{w.Out, b}
-	if len(w.Out) == 0 {
-		bufs = bufs[1:]
-	}
-	_, err := bufs.WriteTo(c.nc)
+	err := c.write(w, w.Out, b)
 	w.Out = w.Out[:0]
+	return err
+}
+
+// write writes a and then b.
+func (c *blockConn) write(w *Work, a, b []byte) error {
+	if c.raw != nil {
+		return c.writeRaw(w, a, b)
+	}
+	if err := c.bounds.begin(); err != nil {
+		return err
+	}
+	end := c.writeEnd()
+	err := c.writeForeign(a, end)
+	if err == nil {
+		err = c.writeForeign(b, end)
+	}
+	if err != nil {
+		c.bounds.broken.Store(true)
+	}
 	return err
 }
 
@@ -85,7 +98,6 @@ func (c *blockConn) send(f *File) error {
 	if f == nil {
 		return nil
 	}
-	c.armWrite()
 	err := c.sendFile(f)
 	if f.Done != nil {
 		f.Done.Close()
@@ -127,14 +139,18 @@ const (
 	lingerStop  = 100 * time.Millisecond // both, once the engine stops
 )
 
-// closeGracefully ends our side and, if the peer sends still, discards what
-// comes for a while: closing with unread bytes resets the connection, and the
-// answer would be lost on its way.
+// closeGracefully ends our side and, if the peer still sends, discards what comes for a
+// while: the lingering close of RFC 9112 section 9.6. To close a socket with unread bytes
+// resets the connection (RFC 9293 section 3.6.1), and the peer may lose the answer by
+// that. CloseWrite of TLS sends the closure alert before (RFC 8446 section 6.1). The
+// caller closes the connection when this returns.
 func (c *blockConn) closeGracefully(linger bool) {
 	cw, ok := c.nc.(interface{ CloseWrite() error })
 	if !ok || !c.mayReset() || !linger && !c.unreadWaits() {
 		return
 	}
+	c.unpace() // the closure alert of TLS has a deadline of its own
+	race.Publish()
 	if cw.CloseWrite() != nil {
 		return
 	}
@@ -176,7 +192,7 @@ func (c *blockConn) mayReset() bool {
 	return wraps
 }
 
-// unreadWaits reports whether bytes of the peer are there that nobody read.
+// unreadWaits reports whether bytes of the peer are there that no session has consumed.
 func (c *blockConn) unreadWaits() bool {
 	if c.w != nil && len(c.w.Unread()) > 0 || len(c.stash) > 0 {
 		return true
@@ -185,10 +201,7 @@ func (c *blockConn) unreadWaits() bool {
 		return c.buffered()
 	}
 	c.nc.SetReadDeadline(time.Time{})
-	c.once = true
-	err := c.readRaw()
-	c.once = false
-	return err == nil
+	return c.readOnce() == nil
 }
 
 var errWouldBlock = os.ErrDeadlineExceeded

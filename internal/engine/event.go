@@ -9,13 +9,16 @@ import (
 	"github.com/galehttp/gale/internal/clock"
 )
 
-// Event is the engine whose goroutines are for the work and not for the
-// connections: a few of them, see loop, serve all connections of sockets. It
-// needs a poller, which Linux has; see Serves. The fields must be set before it
-// serves.
+// Event is the engine with goroutines per request and not per connection: a few of them,
+// see loop, serve all connections of sockets. It needs a poller, which Linux has; see
+// Serves. The fields must be set before it serves. Any goroutine may call the methods;
+// those that take a connection say more.
+//
+// Lock order: Event.mu, then loop.mu; Waker.mu, then loop.mu. wheel.mu and eventConn.mu
+// are taken last: no other lock is taken under them. No lock is held while user code
+// runs, except eventWatch.mu while gone runs.
 type Event struct {
-	// Ended is called once for each connection, behind Closed or when it was
-	// hijacked.
+	// Ended is called once for each connection, after Closed or when it was hijacked.
 	Ended func(sess Session, err error)
 	// Panicked is called with what user code panicked with outside of Feed.
 	Panicked func(recovered any)
@@ -28,11 +31,15 @@ type Event struct {
 
 	acceptors sync.Map // those that serve
 
-	newSystem func() (system, error) // tests have others
+	newSystem func() (system, error) // set by Simulate and tests before the first Hold
 
+	// mu guards loops, polls and wakes. loops == nil <=> the loops don't run; the slice
+	// doesn't change while they do, so what all returns stays valid.
 	mu    sync.Mutex
-	loops []*loop      // nil while nothing holds the engine
-	holds atomic.Int64 // calls of Serve and connections
+	loops []*loop
+	// holds counts calls of Hold (Serve is one) and connections. It grows from 0 only
+	// under mu; Unhold looks at it again under mu before it ends the loops.
+	holds atomic.Int64
 	epoch atomic.Uint32
 	n     atomic.Int32
 
@@ -50,7 +57,7 @@ type Counts struct {
 	WriteTimeouts, Polls, Wakeups uint64
 }
 
-// Counts returns what was counted.
+// Counts returns what was counted. The numbers of different loops are not of one instant.
 func (e *Event) Counts() Counts {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -98,6 +105,7 @@ func (e *Event) Hold() error {
 	return nil
 }
 
+// openSystem makes the poller of a loop, under mu.
 func (e *Event) openSystem() (system, error) {
 	if e.newSystem != nil {
 		return e.newSystem()
@@ -105,6 +113,8 @@ func (e *Event) openSystem() (system, error) {
 	return newSystem()
 }
 
+// startLoop starts a loop with one goroutine, which polls: workers == 1, and called is
+// true until that goroutine runs. MaxRunning is shared among the loops.
 func startLoop(e *Event, sys system, loops int) *loop {
 	l := &loop{e: e, sys: sys, batch: make([]ready, 0, batchSize), workers: 1, called: true}
 	l.maxRunning = noBound
@@ -117,7 +127,8 @@ func startLoop(e *Event, sys system, loops int) *loop {
 	return l
 }
 
-// Unhold takes a Hold back: the loops end when nothing holds the engine any more.
+// Unhold takes a Hold back: the loops end when nothing holds the engine any more. The
+// caller must hold neither mu nor loop.mu.
 func (e *Event) Unhold() {
 	if e.holds.Add(-1) > 0 {
 		return
@@ -129,6 +140,8 @@ func (e *Event) Unhold() {
 	e.mu.Unlock()
 }
 
+// endLoops tells the loops to end and keeps their counts, under mu. It doesn't wait for
+// their goroutines.
 func (e *Event) endLoops() {
 	for _, l := range e.loops {
 		polls, wakes := l.end()
@@ -138,7 +151,7 @@ func (e *Event) endLoops() {
 	e.loops = nil
 }
 
-// all returns the loops.
+// all returns the loops. The caller must not change the slice, nor hold mu.
 func (e *Event) all() []*loop {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -148,9 +161,13 @@ func (e *Event) all() []*loop {
 // Len returns the number of connections.
 func (e *Event) Len() int { return int(e.n.Load()) }
 
-// Adopt gives a connection of Serve to a loop. Until Start it belongs to the
-// caller, who may use it as a net.Conn, from one goroutine at a time. Detach or
-// Drop end that; after an error the connection is closed.
+// Adopt gives a connection of Serve to a loop. Until Start it belongs to the caller,
+// which may use it as a net.Conn, from one goroutine at a time. Detach or Drop end that;
+// after an error the connection is closed. The loops must be held: handle of Serve may
+// call it.
+//
+// Bytes may be there already, with fast open since the SYN (RFC 7413). No edge is missed:
+// add reports as one what is true when it is called.
 func (e *Event) Adopt(nc net.Conn) error {
 	c := (*eventConn)(nc.(*eventSocket))
 	l := e.place()
@@ -166,11 +183,13 @@ func (e *Event) Adopt(nc net.Conn) error {
 	return nil
 }
 
-// Start lets a connection for which Adopt was called be served by sess. Where
-// over is not nil it is a connection on top of nc: bytes are read from it and
-// written to it. Its Read must pass on errors of nc that are temporary, and go on
-// where it ended when it is called again. A connection of an epoch that has been
-// stopped ends when it is idle.
+// Start lets sess serve a connection for which Adopt was called. over, if it is not nil,
+// is a connection on top of nc: bytes are read from it and written to it. Its Read must
+// pass on errors of nc that are temporary, and go on where it ended when it is called
+// again. A connection of an epoch that has been stopped ends when it is idle.
+//
+// The caller owns nc until Start returns, and not after that. Open runs on the caller's
+// goroutine, without locks; if it panics or ends the goroutine, the connection ends.
 func (e *Event) Start(nc, over net.Conn, epoch uint32, sess Session) {
 	c := (*eventConn)(nc.(*eventSocket))
 	l := c.l
@@ -178,7 +197,7 @@ func (e *Event) Start(nc, over net.Conn, epoch uint32, sess Session) {
 		c.extra().over = over
 		c.over, c.whole = true, true
 	}
-	l.mu.Lock() // each looks at it
+	l.mu.Lock() // each and evictIdle look at these
 	c.sess, c.epoch, c.opened = sess, epoch, uint32(clock.Coarse()/seconds)
 	l.mu.Unlock()
 	wk := worker{l: l} // for what is to do here
@@ -197,14 +216,13 @@ func (e *Event) Start(nc, over net.Conn, epoch uint32, sess Session) {
 		}
 	}()
 	sess.Open(c, &wk.next)
-	c.idle = wk.next.Idle
-	c.setDue(wk.next.Deadline)
+	c.begin(&wk.next)
 	fine = true
-	l.wheel.arm(c, c.due())
-	if over != nil {
-		l.inject(c, evIn) // there may be bytes in it
+	if c.phase != reading || over != nil {
+		l.inject(c, evIn) // there may be bytes in over
 		return
 	}
+	l.wheel.arm(c, c.due())
 	idle := c.idle
 	switch {
 	case !c.release(idle):
@@ -214,7 +232,7 @@ func (e *Event) Start(nc, over net.Conn, epoch uint32, sess Session) {
 	}
 }
 
-// place returns the loop with the fewest connections.
+// place returns the loop with the fewest connections, nearly: conns may change meanwhile.
 func (e *Event) place() *loop {
 	var best *loop
 	for _, l := range e.all() {
@@ -238,7 +256,8 @@ func (e *Event) Stop() {
 	}
 }
 
-// CloseAll closes all connections at once, whatever they do.
+// CloseAll closes all connections at once, whatever they do. Any goroutine may call it;
+// it doesn't wait until their sessions are closed.
 func (e *Event) CloseAll() {
 	for _, l := range e.all() {
 		l.each((*eventConn).kill)
@@ -268,7 +287,9 @@ func (e *Event) Idle() (n int) {
 	return n
 }
 
-// evictIdle is EvictIdle of one loop.
+// evictIdle is EvictIdle of one loop. It does what inject does for each of those that it
+// found, under one lock, and wakes the poller once. It looks at 64+n slots at most, and
+// the next call goes on after them.
 func (l *loop) evictIdle(n int) (found int) {
 	now := clock.Ticks()
 	l.mu.Lock()

@@ -10,8 +10,10 @@ import (
 	"github.com/galehttp/gale/internal/clock"
 )
 
-// acceptor is a listener of Event. A loop accepts its connections: it is visited
-// like a connection.
+// acceptor is a listener of Event. A loop accepts its connections: c is visited like a
+// connection. Serve sets the fields up to done before it registers the listener, and they
+// don't change after that. Exceptions: got, err, pause and early belong to the owner of
+// c; count is atomic; look and done are channels.
 type acceptor struct {
 	c     eventConn // stands for it in the loop
 	sys   sockets
@@ -22,7 +24,11 @@ type acceptor struct {
 	whole bool     // see eventConn.whole
 
 	options [][3]int // to be set for each connection; see prepare
+	// early are options for connections that are older than the listener's options, which
+	// later ones inherit. nil once the queue was seen empty.
+	early [][3]int
 
+	// Both may be called by workers and by the goroutine of Serve, at the same time.
 	handle  func(net.Conn)
 	starved func(error)
 
@@ -31,8 +37,8 @@ type acceptor struct {
 	try   func(fd uintptr) // accepts into got
 	pause time.Duration
 	count atomic.Int64  // accepted by the loop
-	look  chan struct{} // tells Serve to look whether the listener is closed
-	done  chan struct{} // closed when the loop has let go of it
+	look  chan struct{} // buffered; makes Serve look whether the listener is closed
+	done  chan struct{} // closed by letGo
 }
 
 // accepted is a connection that has no more than its descriptor.
@@ -42,8 +48,7 @@ type accepted struct {
 }
 
 const (
-	// acceptBatch is how many connections are accepted before others get their
-	// turn.
+	// acceptBatch is how many connections are accepted before other turns.
 	acceptBatch = 16
 	// closedPoll is how often Serve looks whether a busy listener was closed.
 	closedPoll = 100 * time.Millisecond
@@ -62,10 +67,12 @@ func (e *Event) Serves(ln net.Listener) bool {
 	return false
 }
 
-// Serve accepts connections from ln, for which Serves must be true, and hands
-// them to handle, until ln fails for good; see Accept. handle calls Start or
-// Detach, or closes what it got. Probes for peers that are gone are sent after
-// keepAlive of silence.
+// Serve accepts connections from ln, for which Serves must be true, and hands them to
+// handle, until ln fails for good; see Accept. handle calls Start or Detach, or closes
+// what it got; it must not block, since a loop calls it. Probes for peers that are gone
+// are sent after keepAlive of silence.
+//
+// When Serve has returned, handle isn't called any more. Serve doesn't close ln.
 func (e *Event) Serve(ln net.Listener, keepAlive time.Duration, handle func(net.Conn), starved func(error)) error {
 	if err := e.Hold(); err != nil {
 		return err
@@ -86,9 +93,9 @@ func (e *Event) Serve(ln net.Listener, keepAlive time.Duration, handle func(net.
 	e.acceptors.Store(a, nil)
 	defer func() {
 		e.acceptors.Delete(a)
-		for over := false; !over; { // then no connection comes any more
+		for over := false; !over; { // after done no connection comes any more
 			if a.c.post(evStop) || l.unqueue(&a.c) {
-				a.letGo() // all goroutines may be busy for long
+				a.letGo() // here, since all workers may be busy for long
 			}
 			select {
 			case <-a.done:
@@ -113,11 +120,11 @@ func (e *Event) nextLoop() *loop {
 	return loops[int(e.served.Add(1)-1)%len(loops)]
 }
 
-// wait returns when the listener fails. Accept alone tells when somebody closes
-// it; but it would compete with the loop for connections, and what it brings has
-// to be made one of ours at some cost. So it is called while the listener is
-// quiet, which also means that nothing wakes up for nothing then; otherwise a
-// look now and then has to do.
+// wait returns when the listener fails. Only Accept tells at once that the listener was
+// closed; but it would compete with the loop for connections, and what it brings has to
+// be made one of ours at some cost. So Accept is called while the listener is quiet,
+// which saves the ticks then. While the listener is busy, a look at each tick must do.
+// The goroutine of Serve calls it.
 func (a *acceptor) wait() error {
 	tick := time.NewTicker(closedPoll)
 	defer tick.Stop()
@@ -158,7 +165,8 @@ func (a *acceptor) wait() error {
 	}
 }
 
-// steal makes a connection of package net one of ours.
+// steal makes a connection of package net one of ours. The goroutine of Serve calls it;
+// nc is closed after its descriptor was duplicated.
 func (a *acceptor) steal(nc net.Conn) net.Conn {
 	defer nc.Close()
 	sc, ok := nc.(syscall.Conn)
@@ -184,7 +192,9 @@ func (a *acceptor) newConn(got accepted) net.Conn {
 	return (*eventSocket)(c)
 }
 
-// stepAccept accepts some connections and hands them on.
+// stepAccept accepts some connections and hands them on. It is a step of visit, and uses
+// wk.c, got and err of the acceptor that c stands for. One edge stands for any number of
+// connections (epoll(7)), so it goes on until accept finds none.
 func (c *eventConn) stepAccept(ev uint32, wk *worker) verdict {
 	a := c.from
 	if ev&evStop != 0 {
@@ -227,7 +237,8 @@ func (c *eventConn) stepAccept(ev uint32, wk *worker) verdict {
 	return wait
 }
 
-// letGo ends the accepting. The caller owns a.c.
+// letGo ends the accepting. The caller owns a.c, which stays owned for good: so letGo
+// runs once.
 func (a *acceptor) letGo() {
 	a.c.l.forget(&a.c)
 	a.c.set(isClosed)
@@ -235,11 +246,11 @@ func (a *acceptor) letGo() {
 	close(a.done)
 }
 
-// acceptHook lets tests have accepting fail.
+// acceptHook lets tests make accepting fail.
 var acceptHook func() error
 
-// LookAtListeners has the calls of Serve look at once whether their listeners
-// were closed.
+// LookAtListeners makes the calls of Serve look at once whether their listeners were
+// closed. Any goroutine may call it; it doesn't block.
 func (e *Event) LookAtListeners() {
 	e.acceptors.Range(func(a, _ any) bool {
 		select {
@@ -268,9 +279,9 @@ func newAcceptor(ln net.Listener) (*acceptor, error) {
 	return a, nil
 }
 
-// Detach makes a connection of Serve an ordinary one, whether Adopt was called
-// for it or not. The connection that it was given goes on as that one; after an
-// error it is closed.
+// Detach makes a connection of Serve an ordinary one, whether Adopt was called for it or
+// not. The caller owns nc, for which Start was not called. The connection that it returns
+// goes on instead; after an error nc is closed.
 func (e *Event) Detach(nc net.Conn) (net.Conn, error) {
 	c := (*eventConn)(nc.(*eventSocket))
 	if c.l == nil {
@@ -288,7 +299,8 @@ func (e *Event) Detach(nc net.Conn) (net.Conn, error) {
 	return ordinary, nil
 }
 
-// Drop closes a connection for which Adopt was called.
+// Drop closes a connection for which Adopt was called, and Start was not. The caller owns
+// it.
 func (e *Event) Drop(nc net.Conn) {
 	c := (*eventConn)(nc.(*eventSocket))
 	c.l.wheel.remove(c)
@@ -296,14 +308,16 @@ func (e *Event) Drop(nc net.Conn) {
 	e.disown(c)
 }
 
-// disown undoes the counting of Adopt.
+// disown undoes the counting of Adopt, for a connection that never had a session.
 func (e *Event) disown(c *eventConn) {
 	c.l.conns.Add(-1)
 	e.n.Add(-1)
 	e.Unhold()
 }
 
-// hijack gives the connection away.
+// hijack gives the connection away. Its owner calls it in phase writing, when all output
+// is written. The Waker ends before Hijacked begins, and no method of the session runs
+// beside that: Closed isn't called.
 func (c *eventConn) hijack(wk *worker) verdict {
 	nc, err := c.ordinary(c.w)
 	if err != nil {
@@ -311,13 +325,19 @@ func (c *eventConn) hijack(wk *worker) verdict {
 	}
 	c.forsake(wk)
 	wk.c = nil
+	if m := c.more.Load(); m != nil {
+		m.waker.end()
+	}
 	go c.sess.Hijacked(nc)
 	c.l.ended(c, nil)
 	return ended
 }
 
-// ordinary makes the connection one of package net, with what is unread in
-// front.
+// ordinary makes the connection one of package net, which returns what is unread first:
+// the stash and the unread bytes of w, copied. Its owner calls it. After an error the
+// connection is as it was. Otherwise the descriptor is a duplicate that the poller
+// doesn't know, fd is closed, and methods of the old net.Conn lead to the new one, so
+// that TLS on top of it goes on.
 func (c *eventConn) ordinary(w *Work) (net.Conn, error) {
 	rest := append([]byte(nil), c.extra().stash...)
 	if w != nil {
@@ -343,15 +363,14 @@ func (c *eventConn) ordinary(w *Work) (net.Conn, error) {
 	return nc, nil
 }
 
-// Detach makes the connection an ordinary one while a message is in flight.
+// Detach makes the connection an ordinary one while a message is in flight. Only the
+// goroutine that runs the session may call it; obey does the rest when that has returned.
 func (c *eventConn) Detach(w *Work) (net.Conn, error) {
 	if err := c.Flush(w); err != nil {
 		return nil, err
 	}
 	if m := c.more.Load(); m != nil {
-		if wt := m.watch.Swap(nil); wt != nil {
-			wt.stop()
-		}
+		c.endWatch(m)
 	}
 	nc, err := c.ordinary(w)
 	if err != nil {
@@ -362,7 +381,8 @@ func (c *eventConn) Detach(w *Work) (net.Conn, error) {
 	return nc, nil
 }
 
-// namedConn is a connection with an address for its peer.
+// namedConn is a connection with an address for its peer: package net knows none once the
+// peer has reset the connection.
 type namedConn struct {
 	net.Conn
 	remote net.Addr

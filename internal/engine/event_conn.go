@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"io"
 	"net"
 	"os"
 	"sync"
@@ -11,67 +12,115 @@ import (
 	"github.com/galehttp/gale/internal/clock"
 )
 
-// errKilled says that a connection was closed by somebody else than its session.
+// errKilled says that a connection was closed, but not by its session: by kill.
 var errKilled = net.ErrClosed
 
-// eventConn is a connection of Event. Its owner, see eventWord, owns everything
-// but what is said to be otherwise. It is a net.Conn too, see event_net.go.
+// eventConn is a connection of Event. Its owner (event_word.go) owns every field, except
+// where a comment says otherwise. It is a net.Conn too, see event_net.go.
+//
+// Owners follow each other: the goroutine that accepted the connection, until Start lets
+// it go; then a worker for each visit. A connection in loop.turns has no goroutine, but
+// isOwned is set: the worker that pops it becomes its owner. Each hand-over is an atomic
+// change of word or happens under loop.mu, so an owner sees what the last one wrote.
 type eventConn struct {
-	word  atomic.Uint32
-	fd    int32
-	slot  uint32 // in loop.slots
+	// Any goroutine may use word, by the functions of event_word.go.
+	word atomic.Uint32
+	// fd is -1 once the connection is closed. The owner alone writes it, under mu; the
+	// owner reads it without a lock, other goroutines under mu.
+	fd   int32
+	slot uint32 // in loop.slots; set by loop.adopt
+	// epoch and sess are written under loop.mu, since loop.each lets other goroutines
+	// find the connection. The owner reads them without it.
 	epoch uint32
 
 	l    *loop
 	sess Session
 	from *acceptor
-	link *eventConn // the next one in loop.ready
+	link *eventConn // the next one in loop.turns; under loop.mu
 	w    *Work      // while it is visited, or while its bytes don't fit a stash
+	// more is set once, by extra, and never unset. Any goroutine may load it.
 	more atomic.Pointer[connMore]
 
-	timer wheelLink
+	timer wheelLink // see there
 
+	// Invariants of the fields up to addr, whenever no method of the session runs:
+	//
+	//	woken                      => more.waker != nil: feed relies on it
+	//	over                       => whole, and more.over != nil
+	//	drained, without over      => the last read got EAGAIN, or less than its room
+	//	detached                   => fd == -1: obey ends the session, and nothing else
+	//	phase == feeding           => op == Flush
+	//	phase == lingering         => op == Close, and more.lingerEnd != 0
+	//	phase == accepting         <=> from.c is this connection
+	//
+	// idle means something only for Read, linger for Close, reset for Abort.
 	phase  phase
 	over   bool // there is a connection on top of this one: connMore.over
 	op     Op   // what the session wants when what is written is written
 	idle   bool
 	linger bool
+	reset  bool // closing it must show as a reset: see Next.Reset
+	woken  bool // evWake has come, and no Feed since
 	// drained: the socket has been read to its end; the next edge tells of more.
 	drained bool
-	// hup: the peer has ended its side, so that a short read means nothing.
+	// hup: the peer has ended its side. After that edge no other tells of the end, so a
+	// short read doesn't set drained: the read after it must find the end.
 	hup bool
-	// whole: a short read does not mean that there is nothing more.
+	// whole: only EAGAIN sets drained, since a short read doesn't mean that nothing more
+	// is there: on UNIX sockets, below TLS, and once a byte out of band has come. For
+	// other streams epoll(7) lets a short read stand for EAGAIN.
 	whole bool
-	// detached: it is somebody else's, see Detach.
+	// detached: it has left the engine, see Detach.
 	detached bool
-	served   bool    // as isServed says to others
+	served   bool    // the owner's copy of isServed
 	opened   uint32  // when it began, in seconds of clock.Tick
 	addr     rawAddr // of the peer
 
 	writeTimeout time.Duration
 
-	mu sync.Mutex // of fd, as far as others than the owner use it
+	// mu guards fd, connMore.users, closes and toClose. It is held for short system calls
+	// only (getsockname, shutdown), and no other lock is taken under it.
+	mu sync.Mutex
 }
 
-// connMore is what few connections need.
+// connMore is what few connections need. Its fields belong to the owner, except the
+// atomic ones, which any goroutine may use, and the last group.
+//
+//	blocked          => phase == writing, and isWriting is set, and pend or file is left,
+//	                    and Event.pending counts the connection
+//	len(pend) > 0    => phase == writing, or LeaveBody has just set it in Feed
+//	unopened, atEnd  => see switchTo and stall
 type connMore struct {
-	wake       chan struct{} // see await
-	stash      []byte        // unread bytes, kept while there is no workspace
-	pend       []byte        // output that the socket did not take
-	file       *File         // to be sent behind it
-	blocked    bool          // pend or file waits for room
-	readDue    clock.Tick    // due of the reading that follows
-	lingerEnd  clock.Tick
-	writeLimit clock.Tick
-	readUntil  atomic.Int64 // deadlines of the net.Conn
+	// wake is made before isWaiting is set for the first time. It gets one value for each
+	// time that isWaiting is cleared, so a send never blocks.
+	wake       chan struct{}
+	stash      []byte       // unread bytes, kept while there is no workspace
+	pend       []byte       // output that the socket did not take
+	file       *File        // to be sent after pend
+	blocked    bool         // pend or file waits for room
+	readDue    clock.Tick   // while blocked: due of the reading that follows
+	lingerEnd  clock.Tick   // when lingering ends, whatever the peer sends
+	writeLimit clock.Tick   // see SetWriteDeadline; 0: none
+	readUntil  atomic.Int64 // deadlines of the net.Conn, set by a program; see Lend
 	writeUntil atomic.Int64
 	watch      atomic.Pointer[eventWatch]
 	local      atomic.Pointer[rawAddr]
-	over       net.Conn // see StartOver
+	over       net.Conn // see Start
+	waker      *Waker   // of sess, if it asked for one
+	next       Session  // for Switch
+	into       []byte   // see ReadInto
+	atEnd      bool     // sess, which has a Waker, was told that no more bytes come
+	unopened   bool     // sess has yet to be opened, see switchTo
 	hijacked   atomic.Pointer[net.Conn]
+
+	// Under eventConn.mu: how many calls of control run; whether the last of them
+	// closes the descriptor toClose. closes => users > 0, and eventConn.fd == -1.
+	users   int32
+	closes  bool
+	toClose int32
 }
 
-// phase is what a connection does.
+// phase is what a connection does. It says which step function the next visit calls.
 type phase uint8
 
 const (
@@ -85,13 +134,15 @@ const (
 // seconds is the unit of eventConn.opened.
 const seconds = clock.Tick(time.Second)
 
-// isFresh reports whether the connection has only just begun, and sent nothing:
-// its first request may be on its way.
+// isFresh reports whether the connection has only just begun, and has sent nothing: its
+// first request may be on its way. It is called under loop.mu, by any goroutine: Start
+// sets opened under that lock.
 func (c *eventConn) isFresh(now clock.Tick) bool {
 	return c.word.Load()&isServed == 0 && now-clock.Tick(c.opened)*seconds <= fresh
 }
 
-// extra returns the rarely used part.
+// extra returns the rarely used part. Any goroutine may call it: of several that find
+// none, one sets its own, and all get that one.
 func (c *eventConn) extra() *connMore {
 	if c.more.Load() == nil {
 		c.more.CompareAndSwap(nil, new(connMore))
@@ -108,15 +159,18 @@ const (
 	ended                // the connection is over
 )
 
-// A visit ends, so that others get their turn, after so many bytes read or so
-// many calls of the session.
+// A visit ends after so many bytes read or so many calls of the session. The connection
+// then waits in loop.turns until other connections have had their turn.
 const (
 	visitBytes = 64 << 10
 	visitFeeds = 32
 )
 
-// visit does what can be done for c, which the caller owns, after ev. It runs
-// the session, and with it handlers.
+// visit does what can be done for c, which the caller owns, after ev. It runs the
+// session, and with it handlers. No lock is held.
+//
+// When it returns, the caller doesn't own c any more: c has ended, or waits in
+// loop.turns, or was released. After a release another worker may be visiting it.
 func (c *eventConn) visit(ev uint32, wk *worker) {
 	if ev&evTurn != 0 {
 		ev |= c.take()
@@ -154,10 +208,12 @@ func (c *eventConn) visit(ev uint32, wk *worker) {
 		case wait:
 			c.putAside(wk)
 			c.l.wheel.arm(c, c.due())
-			// One that lingers may go as well as one that is idle.
+			// A connection that lingers counts as idle: EvictIdle may close it. Once
+			// the engine stops it doesn't: lingerStop bounds what is left of it.
 			idle := c.phase == reading && c.idle || c.phase == lingering && !c.Stopping()
 			if c.release(idle) {
-				// A shutdown that began before it was let go did not see it.
+				// Stop increments the epoch before it looks for idle connections. If it
+				// looked before the release, this sees the new epoch.
 				if !idle || !c.Stopping() || !c.postIdle(evStop) {
 					return
 				}
@@ -170,10 +226,15 @@ func (c *eventConn) visit(ev uint32, wk *worker) {
 	}
 }
 
-// note takes down what lasts of ev.
+// note records those bits of ev that outlive the step that gets them. The owner calls it
+// for all that take or await returned. evIn, evHup and evReset are edges (epoll(7)): they
+// come once, so drained must remember them until a read has got EAGAIN.
 func (c *eventConn) note(ev uint32) {
+	if ev&evWake != 0 {
+		c.woken = true
+	}
 	if ev&evUrgent != 0 {
-		c.whole = true // reads end at the byte
+		c.whole = true // a read ends before that byte, with more to read after it
 	}
 	if ev&(evIn|evHup|evReset|evStop|evUrgent) != 0 {
 		c.drained = false
@@ -183,7 +244,9 @@ func (c *eventConn) note(ev uint32) {
 	}
 }
 
-// work gives the connection the worker's workspace, with its stash.
+// work gives the connection the worker's workspace, with its stash. Only its owner may
+// call it, in a visit: wk is the worker that runs. The Work stays the connection's until
+// putAside or forsake gives it back to the worker of that visit, maybe another one.
 func (c *eventConn) work(wk *worker) *Work {
 	if c.w == nil {
 		c.w = wk.take()
@@ -195,7 +258,8 @@ func (c *eventConn) work(wk *worker) *Work {
 	return c.w
 }
 
-// putAside gives the workspace back, if it is worth the copy.
+// putAside gives the workspace back before a wait, unless output is left in it or more
+// than maxStash bytes are unread. What Unread returned isn't valid after it.
 func (c *eventConn) putAside(wk *worker) {
 	if c.w == nil || len(c.w.Out) > 0 {
 		return
@@ -209,36 +273,40 @@ func (c *eventConn) putAside(wk *worker) {
 	c.w = nil
 }
 
-// stepRead reads once and feeds the session.
+// stepRead reads once and feeds the session. A read that finds something comes before
+// all but evKill: bytes that have arrived are served although a deadline has passed, the
+// engine stops or the session was woken. One Feed then tells of both.
 func (c *eventConn) stepRead(ev uint32, wk *worker) verdict {
 	if ev&evKill != 0 {
 		return c.end(errKilled, wk)
 	}
 	looked := !c.drained
 	if looked {
-		w := c.work(wk)
-		room := w.room()
+		w, room := c.work(wk), c.into()
+		elsewhere := len(room) > 0 && w.empty()
+		if !elsewhere {
+			room = w.room()
+		}
 		n, err := c.readNow(room)
 		if n > 0 {
-			w.w += n
-			if n == len(room) {
-				w.widen() // more may be waiting
-			}
+			w.took(n, len(room), elsewhere)
 			w.Now = clock.Ticks()
 			wk.bytes += n
-			if !c.served {
+			if !c.served { // one atomic operation a connection, not one a read
 				c.served = true
 				c.set(isServed)
 			}
 			return c.feed(w, wk)
 		}
-		if err != errWouldBlock {
+		if err != errWouldBlock && !c.toldEnd(err) {
 			return c.stall(err, wk)
 		}
 	}
 	switch {
+	case c.woken:
+		return c.feed(c.workNow(wk), wk)
 	case c.idle && (ev&evStop != 0 || c.Stopping()):
-		if !looked { // a request may have arrived: the peer could not know
+		if !looked { // a request may be there: its edge need not have come yet
 			c.drained = false
 			return again
 		}
@@ -251,61 +319,110 @@ func (c *eventConn) stepRead(ev uint32, wk *worker) verdict {
 	return wait
 }
 
-// due returns the deadline of what the connection waits for, 0 for none.
+// ReadInto sets where the next read goes. The owner calls it, in Open, Feed or Stall. b
+// is the engine's until the session is called again: forgetInto.
+func (c *eventConn) ReadInto(b []byte) { c.extra().into = b }
+
+// into returns what ReadInto got for the next read, nil for none. It is the owner's.
+func (c *eventConn) into() []byte {
+	if m := c.more.Load(); m != nil {
+		return m.into
+	}
+	return nil
+}
+
+// forgetInto is called before each Feed and Stall: what ReadInto got is the session's
+// again.
+func (c *eventConn) forgetInto() {
+	if m := c.more.Load(); m != nil && m.into != nil {
+		m.into = nil
+	}
+}
+
+// due returns the deadline of what the connection waits for, 0 for none: of a read, of
+// room to write while blocked, of lingering, or of the pause of an acceptor.
 func (c *eventConn) due() clock.Tick { return clock.Tick(c.timer.due.Load()) }
 
+// setDue stores the deadline, and leaves the wheel alone: visit arms that before it lets
+// the connection go, once for all changes of a visit.
 func (c *eventConn) setDue(due clock.Tick) {
 	if c.due() != due {
 		c.timer.due.Store(int64(due))
 	}
 }
 
+// overdue reports whether due has passed. evTimeout alone doesn't mean that: the wheel
+// may have seen a due that the owner has moved since.
 func (c *eventConn) overdue() bool {
 	due := c.due()
 	return due != 0 && clock.Ticks() >= due
 }
 
-// feed lets the session have what was read.
+// feed calls Feed and does what it wants. The wake-up is taken back before the call, so a
+// Wake that comes while Feed runs leads to another Feed. w is c.w.
 func (c *eventConn) feed(w *Work, wk *worker) verdict {
 	wk.feeds++
 	wk.next = Next{}
+	c.forgetInto()
+	if c.woken {
+		c.woken = false
+		c.more.Load().waker.fed()
+	}
 	c.sess.Feed(w, &wk.next)
 	return c.obey(wk)
 }
 
-// stepFeed feeds the session, which wanted it.
-func (c *eventConn) stepFeed(wk *worker) verdict {
+// workNow is work for sessions that are called although nothing was read.
+func (c *eventConn) workNow(wk *worker) *Work {
 	w := c.work(wk)
 	w.Now = clock.Ticks()
-	return c.feed(w, wk)
+	return w
 }
 
-// stall tells the session that nothing more comes.
+// stepFeed feeds the session, which wanted it.
+func (c *eventConn) stepFeed(wk *worker) verdict { return c.feed(c.workNow(wk), wk) }
+
+// stall tells the session that a read ended without bytes. A session that has a Waker may
+// go on after io.EOF: it still sends what other goroutines have for it, on a half-closed
+// connection (RFC 9293 section 3.6.1). atEnd keeps it from being told twice.
 func (c *eventConn) stall(why error, wk *worker) verdict {
-	w := c.work(wk)
-	w.Now = clock.Ticks()
+	w := c.workNow(wk)
+	if m := c.more.Load(); why == io.EOF && m != nil && m.waker != nil {
+		m.atEnd = true
+	}
 	wk.next = Next{}
+	c.forgetInto()
 	c.sess.Stall(w, why, &wk.next)
 	return c.obey(wk)
 }
 
-// obey takes down what the session wants, and begins to write.
+// want records what the session wants. next is the worker's, and is not kept.
+func (c *eventConn) want(next *Next) {
+	c.op, c.idle, c.linger, c.reset = next.Op, next.Idle, next.Linger, next.Reset
+	if next.File != nil {
+		c.extra().file = next.File
+	}
+	if next.Session != nil {
+		c.extra().next = next.Session
+	}
+}
+
+// obey records what the session wants, and begins to write. It is called after Feed and
+// Stall, with wk.next as they left it. After Detach it counts for nothing.
 func (c *eventConn) obey(wk *worker) verdict {
 	if c.detached {
 		c.forsake(wk)
 		wk.c = nil
 		defer c.l.ended(c, nil)
-		c.sess.Closed(nil)
+		c.closed(nil)
 		return ended
 	}
 	next := &wk.next
-	c.op, c.idle, c.linger = next.Op, next.Idle, next.Linger
-	if next.File != nil {
-		c.extra().file = next.File
-	}
+	c.want(next)
 	if c.op == Read {
 		c.setDue(next.Deadline)
 		if len(c.w.Out) == 0 {
+			c.reclaim()
 			c.phase = reading
 			return again
 		}
@@ -314,38 +431,53 @@ func (c *eventConn) obey(wk *worker) verdict {
 	return c.stepWrite(0, wk)
 }
 
-// wrote goes on when all output is written.
+// wrote goes on when all output is written, pend and file too. Where the message ends for
+// the program (Read and Flush), its deadlines end: reclaim.
 func (c *eventConn) wrote(wk *worker) verdict {
 	switch c.op {
 	case Read:
+		c.reclaim()
 		c.phase = reading
 		return again
 	case Flush:
+		c.reclaim()
 		c.phase = feeding
 		return again
 	case Close:
 		return c.closeGracefully(wk)
 	case Hijack:
 		return c.hijack(wk)
+	case Switch:
+		return c.switchTo(c.more.Load().next, wk)
 	}
 	return c.end(ErrAborted, wk)
 }
 
-// end closes the connection and ends its session; err is why.
+// end closes the connection and ends its session; err is why. Only the owner may call
+// it, once, with no lock held: Closed and Ended are user code.
+//
+// With reset the socket is closed with SO_LINGER 0, which sends RST (RFC 9293 section
+// 3.5.3), and TLS sends no closure alert. Without it TLS
+// sends close_notify (RFC 8446 section 6.1), as far as there is room.
 func (c *eventConn) end(err error, wk *worker) verdict {
 	c.forsake(wk)
-	if c.over && !c.detached {
-		c.more.Load().over.Close() // it may want to say farewell
+	switch {
+	case c.detached:
+	case c.reset:
+		c.l.sys.setLinger(c.fd, 0)
+	case c.over:
+		c.more.Load().over.Close() // TLS sends its closure alert
 	}
 	c.close()
-	wk.c = nil
+	wk.c = nil              // if Closed panics, worker.ended must not end it again
 	defer c.l.ended(c, err) // whatever hooks do
-	c.sess.Closed(err)
+	c.closed(err)
 	return ended
 }
 
-// forsake gives everything back that the connection holds beside its
-// descriptor.
+// forsake gives back everything that the connection holds, except its descriptor: the
+// workspace, output that was not written, the file, its place in the wheel. The owner
+// calls it once, before the connection ends or leaves the engine.
 func (c *eventConn) forsake(wk *worker) {
 	if c.w != nil {
 		wk.give(c.w)
@@ -367,7 +499,10 @@ func (c *eventConn) forsake(wk *worker) {
 	c.l.wheel.remove(c)
 }
 
-// close gives the descriptor back.
+// close gives the descriptor back. The owner calls it. The order matters: the slot is
+// free first, so that no event finds the connection; then isClosed makes each post a
+// no-op; then fd is -1 for other goroutines. While a call of control runs, the number
+// must not become another connection's: the last such call closes it.
 func (c *eventConn) close() {
 	c.LocalAddr() // it can't be asked for afterwards
 	c.l.forget(c)
@@ -375,14 +510,19 @@ func (c *eventConn) close() {
 	c.mu.Lock()
 	fd := c.fd
 	c.fd = -1
+	if m := c.more.Load(); m != nil && m.users > 0 && fd >= 0 {
+		m.closes, m.toClose = true, fd
+		fd = -1
+	}
 	c.mu.Unlock()
 	if fd >= 0 {
 		c.l.sys.close(fd)
 	}
 }
 
-// kill has the connection closed at once, whatever it does. Any goroutine may
-// call it.
+// kill makes the owner close the connection at once, whatever it does. Any goroutine may
+// call it, without loop.mu. The shutdown comes first: the peer sees the end even while a
+// handler that never waits for the connection keeps the owner busy.
 func (c *eventConn) kill() {
 	c.mu.Lock()
 	if c.fd >= 0 {
@@ -394,9 +534,11 @@ func (c *eventConn) kill() {
 	}
 }
 
-// Stopping reports whether the connection's epoch has ended.
+// Stopping reports whether the connection's epoch has ended. The owner may call it, and
+// others after they found the connection under loop.mu.
 func (c *eventConn) Stopping() bool { return c.epoch != c.l.e.epoch.Load() }
 
+// opError makes of errno the error that package net returns for op. The owner calls it.
 func (c *eventConn) opError(op string, errno syscall.Errno) error {
 	return &net.OpError{Op: op, Net: c.network(), Source: c.LocalAddr(), Addr: c.RemoteAddr(), Err: os.NewSyscallError(op, errno)}
 }

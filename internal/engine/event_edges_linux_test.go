@@ -44,6 +44,50 @@ func TestEventListenerWithoutOptions(t *testing.T) {
 	}
 }
 
+// Connections that waited before the listener was served have the options too.
+func TestEventOptionsOfEarlyConnections(t *testing.T) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	type values struct{ noDelay, keepAlive, idle int }
+	got := make(chan values)
+	handle := func(nc net.Conn) {
+		var v values
+		_ = nc.(*eventSocket).control(func(fd int32) error {
+			v.noDelay, _ = unix.GetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_NODELAY)
+			v.keepAlive, _ = unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_KEEPALIVE)
+			v.idle, _ = unix.GetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_KEEPIDLE)
+			return nil
+		})
+		nc.(*eventSocket).conn().from.sys.close(nc.(*eventSocket).fd)
+		got <- v
+	}
+	dial := func() {
+		c, err := net.Dial("tcp", ln.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { c.Close() })
+	}
+	const early = acceptBatch + 1
+	for range early {
+		dial()
+	}
+	served := make(chan error, 1)
+	go func() { served <- (&Event{}).Serve(ln, 60*time.Second, handle, func(error) {}) }()
+	for i := range early + 2 {
+		if i >= early {
+			dial()
+		}
+		if v := <-got; v != (values{1, 1, 60}) {
+			t.Errorf("connection %d has %+v", i, v)
+		}
+	}
+	ln.Close()
+	<-served
+}
+
 // poor is a system that has no descriptors left for connections of package net.
 type poor struct{ system }
 

@@ -8,13 +8,18 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/galehttp/gale/internal/race"
 )
 
 const haveSystem = true
 
-// epoll is the poller of Linux. A goroutine that waits for it is parked in Go's
-// own poller, where the epoll descriptor is one like others: that costs less to
-// wake than a thread, and holds no processor.
+// epoll is the poller of Linux. A goroutine that waits for it is parked in Go's own
+// poller, where the epoll descriptor is one like others: that costs less to wake than a
+// thread, and holds no processor.
+//
+// events, into, n and try belong to the worker that polls. mu guards wakeFd, which is -1
+// once the poller is shut.
 type epoll struct {
 	linuxSockets
 	f      *os.File
@@ -23,13 +28,13 @@ type epoll struct {
 	wakeFd int
 	events []unix.EpollEvent
 
-	mu   sync.Mutex // of wakeFd, which anybody may use
-	into []ready    // where try puts what it finds
+	mu   sync.Mutex
+	into []ready // where try puts what it finds; the batch of poll, until that returns
 	n    int
 	try  func(fd uintptr) bool
 }
 
-// wakeSlot is where events of wakeFd go.
+// wakeSlot is the slot of events of wakeFd. No loop has so many connections.
 const wakeSlot = 1<<31 - 1
 
 func newSystem() (system, error) {
@@ -59,11 +64,16 @@ func newSystem() (system, error) {
 	return p, nil
 }
 
+// add registers fd for all events at once and forever, edge-triggered (1<<31 is EPOLLET,
+// whose constant doesn't fit an int32): no request needs an epoll_ctl. slot and gen come
+// back in the event's 64 bits of data.
 func (p *epoll) add(fd int32, slot, gen uint32) error {
 	ev := unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLOUT | unix.EPOLLRDHUP | unix.EPOLLPRI | 1<<31, Fd: int32(slot), Pad: int32(gen)}
 	return os.NewSyscallError("epoll_ctl", unix.EpollCtl(p.fd, unix.EPOLL_CTL_ADD, int(fd), &ev))
 }
 
+// poll looks, and with block parks in Go's poller until the epoll descriptor is readable.
+// raw.Read calls try before it parks, so that no event is missed.
 func (p *epoll) poll(batch []ready, block bool) int {
 	if !block {
 		return p.look(batch)
@@ -75,7 +85,8 @@ func (p *epoll) poll(batch []ready, block bool) int {
 	return p.n
 }
 
-// look returns what is ready, -1 if it was only to wake up.
+// look returns how much is ready, -1 if only wake was called. It doesn't wait. wakeFd is
+// never read: as it is edge-triggered, each write to it is an event.
 func (p *epoll) look(batch []ready) (n int) {
 	got, err := unix.EpollWait(p.fd, p.events[:len(batch)], 0)
 	if err != nil {
@@ -95,6 +106,9 @@ func (p *epoll) look(batch []ready) (n int) {
 	return n
 }
 
+// fromEpoll translates events. EPOLLRDHUP is a FIN of the peer (half-closed, RFC 9293
+// section 3.6.1). EPOLLHUP means that both sides have ended, EPOLLERR a reset or another
+// error of the socket; the next read or write tells which.
 func fromEpoll(e uint32) (ev uint32) {
 	if e&unix.EPOLLIN != 0 {
 		ev |= evIn
@@ -137,7 +151,8 @@ func (p *epoll) shut() {
 	p.mu.Unlock()
 }
 
-// linuxSockets are the sockets of the system.
+// linuxSockets are the sockets of the system. Its methods keep no state: any goroutine
+// may call them, as long as fd is open.
 type linuxSockets struct {
 	ep int // what they are registered with
 }
@@ -173,6 +188,7 @@ func writeSlow(fd int32, p []byte) (int, syscall.Errno) {
 }
 
 func (linuxSockets) writev(fd int32, a, b []byte) (int, syscall.Errno) {
+	race.Publish()
 	n, err := unix.Writev(int(fd), [][]byte{a, b})
 	if err != nil {
 		return -1, errnoOf(err)
@@ -187,6 +203,7 @@ func (linuxSockets) sendFile(fd int32, f *File) (n int, err error) {
 	}
 	cerr := in.Control(func(src uintptr) {
 		off := f.Off
+		race.Publish()
 		n, err = unix.Sendfile(int(fd), int(src), &off, int(min(f.N, maxSendfile)))
 	})
 	if cerr != nil {
@@ -201,7 +218,10 @@ func (linuxSockets) sendFile(fd int32, f *File) (n int, err error) {
 	return 0, os.NewSyscallError("sendfile", err)
 }
 
-func (linuxSockets) shutdown(fd int32, how int) error { return unix.Shutdown(int(fd), how) }
+func (linuxSockets) shutdown(fd int32, how int) error {
+	race.Publish()
+	return unix.Shutdown(int(fd), how)
+}
 
 func (linuxSockets) setLinger(fd int32, sec int) error {
 	l := unix.Linger{Onoff: 1, Linger: int32(sec)}
@@ -237,7 +257,10 @@ func (linuxSockets) netConn(fd int32) (net.Conn, error) {
 	return net.FileConn(f)
 }
 
-func (linuxSockets) close(fd int32) { unix.Close(int(fd)) }
+func (linuxSockets) close(fd int32) {
+	race.Publish()
+	unix.Close(int(fd))
+}
 
 func fromSockaddr(sa unix.Sockaddr) (a rawAddr) {
 	switch sa := sa.(type) {
@@ -259,7 +282,9 @@ func (linuxSockets) duplicate(fd uintptr) (accepted, error) {
 	return accepted{int32(dup), fromSockaddr(sa)}, nil
 }
 
-// accept takes a connection, if there is one.
+// accept takes a connection, if there is one, into a.got. The owner of a.c calls it, in
+// Control of the listener, so that the descriptor stays open. With fast open (RFC 7413)
+// the connection may have bytes to read already.
 func (a *acceptor) accept(fd uintptr) {
 	if acceptHook != nil {
 		if a.err = acceptHook(); a.err != nil {
@@ -271,13 +296,13 @@ func (a *acceptor) accept(fd uintptr) {
 		nfd, sa, err := unix.Accept4(int(fd), unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC)
 		switch err {
 		case nil:
-			for _, o := range a.options {
-				_ = unix.SetsockoptInt(nfd, o[0], o[1], o[2])
-			}
+			setOptions(nfd, a.options)
+			setOptions(nfd, a.early)
 			a.got = accepted{int32(nfd), fromSockaddr(sa)}
 			return
 		case unix.EINTR:
 		case unix.EAGAIN:
+			a.early = nil // connections that waited before prepare have all been accepted
 			return
 		default:
 			a.err = os.NewSyscallError("accept4", err)
@@ -286,9 +311,16 @@ func (a *acceptor) accept(fd uintptr) {
 	}
 }
 
-// unblock makes the listener return at once again where nobody waits. All who
-// have a duplicate of it, in other processes too, share that setting, and
-// os.File.Fd clears it: os/exec calls that where a listener is handed down.
+func setOptions(fd int, options [][3]int) {
+	for _, o := range options {
+		_ = unix.SetsockoptInt(fd, o[0], o[1], o[2])
+	}
+}
+
+// unblock makes accept return at once again if no connection waits. All duplicates of the
+// listener's descriptor, in other processes too, share that setting, and os.File.Fd
+// clears it: os/exec calls that where a listener is handed down. Any goroutine may call
+// it, while fd is open.
 func (a *acceptor) unblock(fd uintptr) {
 	if fl, err := unix.FcntlInt(fd, unix.F_GETFL, 0); err == nil && fl&unix.O_NONBLOCK == 0 {
 		_ = unix.SetNonblock(int(fd), true)
@@ -297,7 +329,8 @@ func (a *acceptor) unblock(fd uintptr) {
 
 // prepare sets the options that connections inherit from their listener. Those
 // that it doesn't know are set for each connection: package net listens with
-// Multipath TCP, which older systems have with few options.
+// Multipath TCP, which older systems have with few options. Serve calls it, before the
+// listener is registered.
 func (a *acceptor) prepare(keepAlive time.Duration) error {
 	if _, ok := a.addr.(*net.TCPAddr); !ok {
 		return nil
@@ -312,6 +345,8 @@ func (a *acceptor) prepare(keepAlive time.Duration) error {
 		} {
 			if listenerOption(int(fd), o[0], o[1], o[2]) != nil {
 				a.options = append(a.options, o)
+			} else {
+				a.early = append(a.early, o)
 			}
 		}
 	})

@@ -9,26 +9,35 @@ import (
 )
 
 // loop is an instance of the system's poller with the goroutines that serve its
-// connections. They are all the same; what they do depends on what is to be
-// done. One polls; what it finds is a batch that they share. Before a goroutine
-// visits a connection, which may run a handler, it makes sure that another one,
-// the standby, can run: if the handler blocks, Go's scheduler lets the standby
-// go on with the batch and poll. If it does not, the goroutine does all that
-// itself, and the standby, when it gets to run, finds nothing to do and rests.
+// connections. They are all the same: each does what is next. One polls; what it finds is
+// a batch that they share. Before a goroutine visits a connection, which may run a
+// handler, it makes sure that another one, the standby, can run: if the handler blocks,
+// Go's scheduler lets the standby go on with the batch and poll. If it does not, the
+// goroutine does all that itself, and the standby, when it gets to run, finds nothing to
+// do and rests.
+//
+// Invariants, under mu:
+//
+//	running <= min(workers, maxRunning); running is the number of workers with busy set
+//	workers <= maxRunning+1: one more, which polls while all others visit
+//	polling => one worker is in poll without mu, and at == len(batch)
+//	called  => one worker was started or called, and hasn't taken mu yet
 type loop struct {
 	e     *Event
 	sys   system
 	wheel wheel
 	conns atomic.Int32
 
+	// mu guards all fields below. It is held for short steps: not while the worker that
+	// polls is in the system, and never while a connection is visited.
 	mu    sync.Mutex
-	slots []slot
-	free  []uint32 // indices of slots
+	slots []slot   // they grow only; a slot is reused with another gen
+	free  []uint32 // indices of slots without a connection
 	evict int      // the slot where EvictIdle looks next
 
 	batch []ready // what the last poll found
-	at    int     // how much of it was taken
-	turns turns   // connections that wait for their turn
+	at    int     // how much of it was taken; 0 <= at <= len(batch)
+	turns turns   // owned connections that wait for their turn
 	quota int     // how many of them come before the next poll
 
 	polling bool // a goroutine polls, or is about to
@@ -40,13 +49,14 @@ type loop struct {
 	maxRunning   int
 	polls, wakes uint64 // those that there were, and those that waited
 
-	retire *time.Timer
-	over   bool
+	retire *time.Timer // calls retireSome; nil while it isn't set
+	over   bool        // end was called: workers end when they find nothing to visit
 
 	calm calm
 }
 
-// turns is a queue of connections, linked by eventConn.link.
+// turns is a queue of connections, linked by eventConn.link. It is used under loop.mu. A
+// connection in it is owned (isOwned), but by no goroutine; it is in it at most once.
 type turns struct {
 	first, last *eventConn
 	n           int
@@ -72,7 +82,7 @@ func (q *turns) pop() *eventConn {
 // slot is where the poller's events find a connection.
 type slot struct {
 	c   *eventConn
-	gen uint32 // those of connections that have ended are told by it
+	gen uint32 // differs from that of an event for an earlier connection
 }
 
 // ready is an event of the poller.
@@ -81,27 +91,34 @@ type ready struct {
 	ev        uint32
 }
 
-// system is what a loop wants of the operating system. The poller reports
-// edges: what has become possible since it was reported last.
+// system is what a loop wants of the operating system. The poller reports edges: what has
+// become possible since it was reported last (edge-triggered, epoll(7)). An event may be
+// reported twice, and may come for a slot whose connection has ended; gen tells.
 type system interface {
-	// add registers a descriptor for good.
+	// add registers a descriptor until it is closed or removed. What is possible already
+	// counts as an edge.
 	add(fd int32, slot, gen uint32) error
-	// poll fills batch with what is ready; where block is set it waits until
-	// something is. It returns -1 where only wake was called.
+	// poll fills batch with what is ready; with block it waits until something is. It
+	// returns -1 where only wake was called. One worker at a time calls it, without
+	// loop.mu: the one that set polling.
 	poll(batch []ready, block bool) int
-	// wake ends a poll. Anybody may call it, at any time.
+	// wake ends a poll that blocks, or keeps the next one from blocking. Any goroutine
+	// may call it, at any time, after shut too.
 	wake()
-	// shut is called when nobody polls any more.
+	// shut is called once, after the last poll: by the last worker that ends, or by
+	// loop.end.
 	shut()
 
 	sockets
 }
 
-// worker is a goroutine of a loop and what it works with.
+// worker is a goroutine of a loop and what it works with. Its fields belong to that
+// goroutine, except call, and busy and since, which are under loop.mu. Functions that end
+// a connection outside of a visit make a worker of their own, without a goroutine.
 type worker struct {
 	l     *loop
-	call  chan bool  // false: end
-	c     *eventConn // that it visits
+	call  chan bool  // ends a rest: true to work, false to end; one value a rest
+	c     *eventConn // that it visits; nil once that has ended or was given away
 	busy  bool       // it counts as running; under loop.mu
 	w     *Work      // its workspace, while no connection has it
 	next  Next
@@ -110,7 +127,8 @@ type worker struct {
 	since clock.Tick
 }
 
-// take returns the workspace, or another one if a connection has it.
+// take returns the workspace, or another one if a connection has it. The caller owns it
+// until give.
 func (wk *worker) take() *Work {
 	if w := wk.w; w != nil {
 		wk.w = nil
@@ -119,7 +137,8 @@ func (wk *worker) take() *Work {
 	return getWork()
 }
 
-// give takes a workspace back.
+// give takes a workspace back, one of another worker too. Slices of it aren't valid after
+// that.
 func (wk *worker) give(w *Work) {
 	if wk.w != nil {
 		putWork(w)
@@ -129,7 +148,8 @@ func (wk *worker) give(w *Work) {
 	wk.w = w
 }
 
-// run serves connections until it is not needed any more.
+// run serves connections until it is not needed any more. It is the worker's goroutine.
+// A panic of user code ends that; ended then starts another one if none is left.
 func (wk *worker) run() {
 	defer wk.ended()
 	wk.l.begin()
@@ -150,8 +170,9 @@ func (wk *worker) run() {
 	}
 }
 
-// ended cleans up behind a goroutine. If user code ended it in the middle of a
-// visit, by a panic or by runtime.Goexit, the connection ends too.
+// ended cleans up after a goroutine. If user code ended it in the middle of a visit, by a
+// panic or by runtime.Goexit, the connection ends too: the worker owned it, and wk.c says
+// which it is. An acceptor goes on instead.
 func (wk *worker) ended() {
 	l, c := wk.l, wk.c
 	if r := recover(); r != nil {
@@ -160,8 +181,8 @@ func (wk *worker) ended() {
 	l.mu.Lock()
 	l.workers--
 	l.idles(wk)
-	other := l.standby()                 // for all the others may be resting
-	missed := l.polling && l.turns.n > 0 // they wait for a goroutine to be ready
+	other := l.standby()                 // all the others may be resting
+	missed := l.polling && l.turns.n > 0 // running was at its bound until now
 	last := l.over && l.workers == 0
 	l.mu.Unlock()
 	if last {
@@ -189,14 +210,15 @@ func (wk *worker) ended() {
 	c.end(ErrGoexit, &worker{l: l})
 }
 
-// begin is for a goroutine that was called.
+// begin is the first step of a new goroutine: from now on another standby may be called.
 func (l *loop) begin() {
 	l.mu.Lock()
 	l.called = false
 	l.mu.Unlock()
 }
 
-// start lets a goroutine run that standby chose, if there is one.
+// start lets the worker run that standby chose; nil means none. It is called without
+// loop.mu. since is 0 only before a worker has rested: then it has no goroutine yet.
 func (wk *worker) start() {
 	switch {
 	case wk == nil:
@@ -207,8 +229,9 @@ func (wk *worker) start() {
 	}
 }
 
-// standby makes sure that somebody will poll if the caller does not. It is
-// called under mu; the goroutine that it returns is to be started without it.
+// standby makes sure that another goroutine will poll if the caller does not. It is
+// called under mu. The caller must start the worker that it returns after it has released
+// mu.
 func (l *loop) standby() *worker {
 	if l.called || l.polling || l.over {
 		return nil
@@ -220,7 +243,7 @@ func (l *loop) standby() *worker {
 		l.called = true
 		return wk
 	}
-	if l.workers > l.maxRunning { // one more, to poll
+	if l.workers > l.maxRunning { // the one more, which polls, is there
 		return nil
 	}
 	l.workers++
@@ -228,8 +251,9 @@ func (l *loop) standby() *worker {
 	return &worker{l: l, call: make(chan bool, 1)}
 }
 
-// nextConn returns a connection to visit, which the caller owns then, and what
-// has happened to it; nil if the goroutine is to end.
+// nextConn returns a connection to visit, which the caller then owns, and what has
+// happened to it; nil if the goroutine must end. Only worker.run calls it, without mu. It
+// polls and rests as needed.
 func (l *loop) nextConn(wk *worker) (c *eventConn, ev uint32) {
 	l.mu.Lock()
 	l.idles(wk)
@@ -257,7 +281,7 @@ func (l *loop) nextConn(wk *worker) (c *eventConn, ev uint32) {
 	}
 }
 
-// idles counts out a goroutine that visits no connection any more, under mu.
+// idles takes a worker out of running when its visit is over, under mu.
 func (l *loop) idles(wk *worker) {
 	if wk.busy {
 		wk.busy = false
@@ -265,8 +289,10 @@ func (l *loop) idles(wk *worker) {
 	}
 }
 
-// pick returns the next connection of the batch or of those that wait for
-// their turn, under mu.
+// pick returns the next connection of the batch or of turns, under mu; the caller owns
+// it. At the bound of running, connections of the batch go to turns, with their bits in
+// word, so that the batch can be replaced. quota lets a poll come between rounds of
+// turns, so that connections which always have more to do don't keep out others.
 func (l *loop) pick() (c *eventConn, ev uint32) {
 	full := l.running >= l.maxRunning
 	for l.at < len(l.batch) {
@@ -291,7 +317,10 @@ func (l *loop) pick() (c *eventConn, ev uint32) {
 	return nil, 0
 }
 
-// poll gets the next batch. It is called and returns under mu.
+// poll gets the next batch. It is called and returns under mu, and releases it meanwhile:
+// into is this worker's alone, since at == len(batch) keeps others from the batch. The
+// first poll doesn't block: to park costs more than to look. It blocks if turns is empty,
+// or has to wait for a visit to end anyway.
 func (l *loop) poll() {
 	l.polling = true
 	block := l.turns.n == 0 || l.running >= l.maxRunning
@@ -318,12 +347,14 @@ func (l *loop) poll() {
 
 // Bounds of the goroutines that rest.
 const (
-	restWithWork = 4 // so many keep their workspaces
+	restWithWork = 4 // workers that keep their workspaces
 	restFor      = 10 * time.Second
 )
 
-// rest waits until the goroutine is called; false if it is to end. It is called
-// under mu and returns so if it returns true.
+// rest waits until the goroutine is called; false if it must end. It is called under mu,
+// and holds mu again if it returns true. The last that began to rest is called first: its
+// stack and workspace are the most likely to be in the caches. So the first ones of
+// resting have rested longest.
 func (l *loop) rest(wk *worker) bool {
 	if wk.w != nil && len(l.resting) >= restWithWork {
 		putWork(wk.w)
@@ -343,7 +374,8 @@ func (l *loop) rest(wk *worker) bool {
 	return true
 }
 
-// retireSome ends goroutines that have rested for long. One stays.
+// retireSome ends goroutines that have rested for long. One stays. It runs on a timer's
+// goroutine; each send has room, since a worker in resting has not been called.
 func (l *loop) retireSome() {
 	old := clock.Ticks() - clock.Tick(restFor)
 	l.mu.Lock()
@@ -361,15 +393,16 @@ func (l *loop) retireSome() {
 	}
 }
 
-// queue lets c, which the caller owns, be visited again behind the others.
+// queue puts c, which the caller owns, after all other turns. Only the worker that visits
+// c may call it: it calls nextConn next, so the poller needn't be woken.
 func (l *loop) queue(c *eventConn) {
 	l.mu.Lock()
 	l.turns.push(c)
 	l.mu.Unlock()
 }
 
-// unqueue takes c out of those that wait for their turn, and reports whether it
-// was there: then the caller owns it.
+// unqueue takes c out of turns, whose order stays, and reports whether it was there: then
+// the caller owns it. It looks at all of them.
 func (l *loop) unqueue(c *eventConn) (found bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -383,7 +416,9 @@ func (l *loop) unqueue(c *eventConn) (found bool) {
 	return found
 }
 
-// inject has c, which the caller owns, visited for ev.
+// inject makes a worker visit c for ev. The caller owns c, and does not after the call.
+// Any goroutine may call it, without mu. Where no worker polls, one is about to look at
+// turns; the one that polls must be woken, since it would see turns only after an edge.
 func (l *loop) inject(c *eventConn, ev uint32) {
 	c.set(ev)
 	l.mu.Lock()
@@ -395,7 +430,8 @@ func (l *loop) inject(c *eventConn, ev uint32) {
 	}
 }
 
-// blocks is called before a goroutine parks in the middle of a visit.
+// blocks is called by a worker, without mu, before it parks in the middle of a visit: a
+// calm loop may have no standby.
 func (l *loop) blocks() {
 	l.mu.Lock()
 	other := l.standby()
@@ -403,14 +439,15 @@ func (l *loop) blocks() {
 	other.start()
 }
 
-// expired is what the wheel calls.
+// expired is what the wheel calls for a connection whose due has passed, on its timer's
+// goroutine, without wheel.mu.
 func (l *loop) expired(c *eventConn) {
 	if c.post(evTimeout) {
 		l.inject(c, evTimeout)
 	}
 }
 
-// adopt gives c a slot.
+// adopt gives c a slot. The caller owns c, and holds no lock.
 func (l *loop) adopt(c *eventConn) (slotAt, gen uint32) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -425,7 +462,8 @@ func (l *loop) adopt(c *eventConn) (slotAt, gen uint32) {
 	return c.slot, l.slots[c.slot].gen
 }
 
-// forget frees the slot of c.
+// forget frees the slot of c. Its owner calls it. Events that the poller has reported, or
+// will, have the old gen from now on, and pick drops them. A second call does nothing.
 func (l *loop) forget(c *eventConn) {
 	l.mu.Lock()
 	if s := &l.slots[c.slot]; s.c == c {
@@ -436,7 +474,8 @@ func (l *loop) forget(c *eventConn) {
 	l.mu.Unlock()
 }
 
-// ended is the end of a connection.
+// ended counts a connection out and tells Ended, without locks. It is the last that
+// happens to a connection that Start got; disown is that for others.
 func (l *loop) ended(c *eventConn, err error) {
 	l.conns.Add(-1)
 	l.e.n.Add(-1)
@@ -444,7 +483,8 @@ func (l *loop) ended(c *eventConn, err error) {
 	l.e.Ended(c.sess, err)
 }
 
-// each calls f for the connections.
+// each calls f for the connections, without mu: one may have ended when f gets it. So f
+// may do only what any goroutine may do with a connection.
 func (l *loop) each(f func(c *eventConn)) {
 	l.mu.Lock()
 	all := make([]*eventConn, 0, len(l.slots)-len(l.free))
@@ -459,7 +499,8 @@ func (l *loop) each(f func(c *eventConn)) {
 	}
 }
 
-// end ends the goroutines.
+// end tells the goroutines to end, under Event.mu, when no connection is left. The last
+// of them shuts the poller; if none is left, end does.
 func (l *loop) end() (polls, wakes uint64) {
 	l.mu.Lock()
 	polls, wakes = l.polls, l.wakes

@@ -11,9 +11,11 @@ import (
 	"github.com/galehttp/gale/internal/clock"
 )
 
-// eventSocket is an eventConn as a net.Conn: what handlers and hooks get to see.
-// Its Read and Write block the goroutine that owns the connection. Once the
-// connection was hijacked, it is one of package net that does everything.
+// eventSocket is an eventConn as a net.Conn: what handlers and hooks get to see. Its Read
+// and Write block the goroutine that owns the connection, and only that may call them.
+// Any goroutine may call the other methods, at any time: they use atomics, or the
+// descriptor by control. Once the connection was hijacked, one of package net does
+// everything.
 type eventSocket eventConn
 
 // rawAddr is an address without pointers.
@@ -32,7 +34,7 @@ const (
 	addrIP6
 )
 
-// netAddr returns the address as package net has it.
+// netAddr returns the address as package net has it. It allocates.
 func (a *rawAddr) netAddr() net.Addr {
 	switch a.kind {
 	case addrIP4:
@@ -75,7 +77,7 @@ func (c *eventSocket) RemoteIP() netip.Addr {
 
 func (c *eventSocket) conn() *eventConn { return (*eventConn)(c) }
 
-// hijacked returns the connection that has taken the place of this one.
+// hijacked returns the connection that has replaced this one, nil if none has.
 func (c *eventSocket) hijacked() net.Conn {
 	if m := c.more.Load(); m != nil {
 		if nc := m.hijacked.Load(); nc != nil {
@@ -144,25 +146,52 @@ func (c *eventSocket) Read(p []byte) (int, error) {
 	}
 }
 
-// Write writes to the connection. It is for the goroutine that runs the session.
-func (c *eventSocket) Write(p []byte) (int, error) {
+// Write writes to the connection. It is for the goroutine that runs the session. Others
+// may write through a connection on top, as far as there is room: Close of TLS writes a
+// closure alert (RFC 8446 section 6.1), and a program may call that on any goroutine.
+func (c *eventSocket) Write(p []byte) (n int, err error) {
 	if nc := c.hijacked(); nc != nil {
 		return nc.Write(p)
 	}
 	if len(p) == 0 {
 		return 0, nil
 	}
-	until := clock.Tick(0)
-	if m := c.more.Load(); m != nil {
-		until = clock.Tick(m.writeUntil.Load())
+	if c.over {
+		if n, err = c.writeHeld(p); err != nil || n == len(p) {
+			return n, err
+		}
 	}
-	if err := c.conn().writeSocket(p, until); err != nil {
-		return 0, err
+	if err := c.conn().writeSocket(p[n:]); err != nil {
+		return n, err
 	}
 	return len(p), nil
 }
 
-// Close closes the connection at once.
+// writeHeld writes what there is room for. The descriptor stays open meanwhile, so that
+// it isn't that of another connection.
+func (c *eventSocket) writeHeld(p []byte) (n int, err error) {
+	ec := c.conn()
+	if err := ec.mayWrite(); err != nil {
+		return 0, err
+	}
+	err = c.control(func(fd int32) error {
+		var errno syscall.Errno
+		if n, errno = ec.l.sys.write(fd, p); n < 0 {
+			n = 0
+			if errno != syscall.EAGAIN && errno != syscall.EINTR {
+				return ec.opError("write", errno)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		ec.set(evCut) // as writeSocket does
+	}
+	return n, err
+}
+
+// Close closes the connection at once. The descriptor is open until the owner ends the
+// connection.
 func (c *eventSocket) Close() error {
 	if nc := c.hijacked(); nc != nil {
 		return nc.Close()
@@ -171,7 +200,8 @@ func (c *eventSocket) Close() error {
 	return nil
 }
 
-// CloseWrite ends our side of the connection.
+// CloseWrite ends our side of the connection, which is half-closed then (RFC 9293 section
+// 3.6.1).
 func (c *eventSocket) CloseWrite() error {
 	if cw, ok := c.hijacked().(interface{ CloseWrite() error }); ok {
 		return cw.CloseWrite()
@@ -184,14 +214,34 @@ func (c *eventSocket) SetLinger(sec int) error {
 	return c.control(func(fd int32) error { return c.from.sys.setLinger(fd, sec) })
 }
 
-// control calls f with the descriptor while it is open.
+// control calls f with the descriptor, which stays open until f returns. No lock
+// is held meanwhile: f may use the connection.
 func (c *eventSocket) control(f func(fd int32) error) error {
+	m := c.conn().extra()
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.fd < 0 {
+	fd := c.fd
+	if fd < 0 {
+		c.mu.Unlock()
 		return net.ErrClosed
 	}
-	return f(c.fd)
+	m.users++
+	c.mu.Unlock()
+	defer c.conn().letFdGo(m)
+	return f(fd)
+}
+
+// letFdGo ends a use of the descriptor. The last one closes it if the connection was
+// closed meanwhile. control calls it, without mu.
+func (c *eventConn) letFdGo(m *connMore) {
+	fd := int32(-1)
+	c.mu.Lock()
+	if m.users--; m.users == 0 && m.closes {
+		fd, m.closes = m.toClose, false
+	}
+	c.mu.Unlock()
+	if fd >= 0 {
+		c.l.sys.close(fd)
+	}
 }
 
 // SetDeadline sets both deadlines.
@@ -203,31 +253,40 @@ func (c *eventSocket) SetDeadline(t time.Time) error {
 	return c.SetWriteDeadline(t)
 }
 
-// SetReadDeadline bounds the calls of Read that begin after it.
+// SetReadDeadline bounds what reads from the connection, what waits already
+// included, for the message in flight: see Conn.Lend.
 func (c *eventSocket) SetReadDeadline(t time.Time) error {
 	if nc := c.hijacked(); nc != nil {
 		return nc.SetReadDeadline(t)
 	}
 	c.conn().extra().readUntil.Store(int64(clock.TickOf(t)))
+	c.conn().nudge()
 	return nil
 }
 
-// SetWriteDeadline bounds the calls of Write that begin after it.
+// SetWriteDeadline bounds what writes to the connection, what waits already
+// included, for the message in flight: see Conn.Lend.
 func (c *eventSocket) SetWriteDeadline(t time.Time) error {
 	if nc := c.hijacked(); nc != nil {
 		return nc.SetWriteDeadline(t)
 	}
 	c.conn().extra().writeUntil.Store(int64(clock.TickOf(t)))
+	c.conn().nudge()
 	return nil
 }
 
 // SyscallConn lets options of the socket be set and read.
-func (c *eventSocket) SyscallConn() (syscall.RawConn, error) { return (*eventRaw)(c), nil }
+func (c *eventSocket) SyscallConn() (syscall.RawConn, error) {
+	if sc, ok := c.hijacked().(syscall.Conn); ok {
+		return sc.SyscallConn()
+	}
+	return (*eventRaw)(c), nil
+}
 
 // eventRaw is an eventConn as a syscall.RawConn.
 type eventRaw eventConn
 
-// Control calls f with the descriptor.
+// Control calls f with the descriptor. f may call the connection's methods.
 func (c *eventRaw) Control(f func(fd uintptr)) error {
 	return (*eventSocket)(c).control(func(fd int32) error { f(uintptr(fd)); return nil })
 }

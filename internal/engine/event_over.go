@@ -3,15 +3,15 @@ package engine
 import (
 	"errors"
 	"io"
-	"os"
 )
 
-// A connection may have another one on top, which knows how to read and write:
-// that is how TLS works here. Its Read is called when there is something to read
-// and gets errAgain from below where that is not enough; it holds no goroutine
-// while it waits. Its Write blocks.
+// A connection may have another one on top, which knows how to read and write: that is
+// how TLS works here. Its Read is called when there is something to read, and gets
+// errAgain from below where that is not enough. So no goroutine waits for the rest of a
+// record. Its Write blocks the worker that visits the connection. The owner calls both.
 
-// errAgain is what a connection on top gets where nothing is there to be read.
+// errAgain is what a connection on top gets where nothing is there to be read. It is a
+// temporary net.Error, which crypto/tls doesn't take for the end of the connection.
 var errAgain error = tryAgain{}
 
 type tryAgain struct{}
@@ -20,7 +20,8 @@ func (tryAgain) Error() string   { return "engine: nothing to read by now" }
 func (tryAgain) Timeout() bool   { return false }
 func (tryAgain) Temporary() bool { return true }
 
-// readOver is readNow through the connection on top.
+// readOver is readNow through the connection on top. It may hold decrypted bytes after
+// the socket is empty: only errAgain, from the socket below, tells that nothing is left.
 func (c *eventConn) readOver(p []byte) (n int, err error) {
 	n, err = c.more.Load().over.Read(p)
 	switch {
@@ -37,15 +38,15 @@ func (c *eventConn) readOver(p []byte) (n int, err error) {
 
 // writeOver is writeAll through the connection on top.
 func (c *eventConn) writeOver(b []byte) error {
-	m := c.more.Load()
-	if m.late() {
-		return os.ErrDeadlineExceeded
+	if err := c.mayWrite(); err != nil {
+		return err
 	}
-	_, err := m.over.Write(b)
+	_, err := c.more.Load().over.Write(b)
 	return err
 }
 
-// sendOver writes what there is to write.
+// sendOver writes what there is to write, and blocks until it is written. The owner calls
+// it, in phase writing. pend holds one piece of the file at a time.
 func (c *eventConn) sendOver(m *connMore) error {
 	if w := c.w; w != nil {
 		if err := c.Flush(w); err != nil {

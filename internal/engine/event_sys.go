@@ -5,8 +5,9 @@ import (
 	"syscall"
 )
 
-// sockets are the system calls for sockets that don't block. Where they fail, n
-// is negative.
+// sockets are the system calls for sockets that don't block. If they fail, n is negative.
+// The caller makes sure that fd stays open meanwhile: it owns the connection, or uses fd
+// in control or under eventConn.mu.
 type sockets interface {
 	read(fd int32, p []byte) (n int, errno syscall.Errno)
 	write(fd int32, p []byte) (n int, errno syscall.Errno)
@@ -19,7 +20,8 @@ type sockets interface {
 	// hungUp reports whether the peer has left, and whether it broke the
 	// connection.
 	hungUp(fd int32) (gone, reset bool)
-	// remove takes fd away from the poller.
+	// remove takes fd away from the poller: after netConn its close would not, since a
+	// duplicate is open (epoll(7), question 6).
 	remove(fd int32)
 	// netConn makes an ordinary connection of a duplicate of fd.
 	netConn(fd int32) (net.Conn, error)

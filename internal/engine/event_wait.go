@@ -11,10 +11,13 @@ import (
 	"github.com/galehttp/gale/internal/clock"
 )
 
-// The blocking half of Conn: it parks the goroutine that runs the session until
-// the loop tells that it can go on. Others do the loop's work meanwhile.
+// The blocking half of Conn: it parks the goroutine that runs the session until the loop
+// tells that it can go on. Other workers do the loop's work meanwhile. The owner calls
+// all functions here, while a message is in flight, except Interrupt, InterruptWrites and
+// the methods of eventWatch.
 
-// NetConn returns the connection as sessions and handlers know it.
+// NetConn returns the connection as sessions and handlers know it: TLS on top of it, if
+// there is that.
 func (c *eventConn) NetConn() net.Conn {
 	if c.over {
 		return c.more.Load().over
@@ -22,13 +25,28 @@ func (c *eventConn) NetConn() net.Conn {
 	return (*eventSocket)(c)
 }
 
-// SetWriteTimeout bounds each of the writes that follow.
-func (c *eventConn) SetWriteTimeout(d time.Duration) { c.writeTimeout = d }
+// SetWriteTimeout bounds the time in which the peer takes nothing of a write, by the
+// shorter of d and stall that is above 0. What the peer takes restarts it.
+func (c *eventConn) SetWriteTimeout(d, stall time.Duration) {
+	if d <= 0 || stall > 0 && stall < d {
+		d = stall
+	}
+	c.writeTimeout = d
+}
 
-// SetWriteDeadline bounds all of the writes that follow.
+// SetWriteDeadline bounds all of the writes that follow; 0 means no bound.
 func (c *eventConn) SetWriteDeadline(t clock.Tick) { c.extra().writeLimit = t }
 
-// Interrupt makes Fill fail from now on.
+// InterruptWrites makes writes fail from now on. Any goroutine may call it, without
+// locks.
+func (c *eventConn) InterruptWrites() {
+	c.set(evCut) // it lasts
+	if c.post(evCut) {
+		c.l.inject(c, evCut) // not while a message is in flight
+	}
+}
+
+// Interrupt makes Fill fail from now on. Any goroutine may call it, without locks.
 func (c *eventConn) Interrupt() {
 	c.set(evInterrupt) // it lasts
 	if c.post(evInterrupt) {
@@ -36,7 +54,8 @@ func (c *eventConn) Interrupt() {
 	}
 }
 
-// Fill reads more.
+// Fill writes w.Out, then reads more into w and waits for it, until due at most. w is
+// c.w. What Unread returned before isn't valid after it: w.room moves bytes.
 func (c *eventConn) Fill(w *Work, due clock.Tick) error {
 	if err := c.Flush(w); err != nil {
 		return err
@@ -44,6 +63,13 @@ func (c *eventConn) Fill(w *Work, due clock.Tick) error {
 	for {
 		if c.word.Load()&evInterrupt != 0 {
 			return os.ErrDeadlineExceeded
+		}
+		until := due
+		if m := c.more.Load(); m != nil {
+			until = earlier(due, m.userReads())
+			if until != due && clock.Ticks() >= until {
+				return os.ErrDeadlineExceeded // although there may be bytes
+			}
 		}
 		n, err := c.readNow(w.room())
 		if n > 0 {
@@ -54,13 +80,14 @@ func (c *eventConn) Fill(w *Work, due clock.Tick) error {
 		if err != errWouldBlock {
 			return err
 		}
-		if err := c.waitFor(evIn|evHup|evReset|evInterrupt, due); err != nil {
+		if err := c.waitFor(evIn|evHup|evReset|evInterrupt, until); err != nil {
 			return err
 		}
 	}
 }
 
-// readNow reads what is there; errWouldBlock says that nothing is.
+// readNow reads what is there; errWouldBlock says that nothing is. p must not be empty: a
+// read of 0 bytes means the end.
 func (c *eventConn) readNow(p []byte) (n int, err error) {
 	if c.over {
 		return c.readOver(p)
@@ -68,6 +95,8 @@ func (c *eventConn) readNow(p []byte) (n int, err error) {
 	return c.readSocket(p)
 }
 
+// readSocket is readNow for the socket itself. After a short read of a stream no read is
+// needed before the next edge (epoll(7), question 9), with the exceptions at drained.
 func (c *eventConn) readSocket(p []byte) (n int, err error) {
 	for {
 		n, errno := c.l.sys.read(c.fd, p)
@@ -87,7 +116,9 @@ func (c *eventConn) readSocket(p []byte) (n int, err error) {
 	}
 }
 
-// waitFor parks the owner until one of want was posted, or due has come.
+// waitFor parks the owner until one of want was posted, or due has come. nil may also
+// mean that neither is so yet: the caller tries again, and looks at the clock. The wheel
+// is armed and a standby called before it parks.
 func (c *eventConn) waitFor(want uint32, due clock.Tick) error {
 	if due != 0 && clock.Ticks() >= due {
 		return os.ErrDeadlineExceeded
@@ -102,7 +133,7 @@ func (c *eventConn) waitFor(want uint32, due clock.Tick) error {
 	return nil // or it is time to look at the clock again
 }
 
-// Flush writes w.Out.
+// Flush writes w.Out and empties it, after an error too: what was written isn't known.
 func (c *eventConn) Flush(w *Work) error {
 	if len(w.Out) == 0 {
 		return nil
@@ -117,14 +148,26 @@ func (c *eventConn) writeAll(b []byte) error {
 	if c.over {
 		return c.writeOver(b)
 	}
-	return c.writeSocket(b, 0)
+	return c.writeSocket(b)
 }
 
-// writeSocket is writeAll to the socket itself, until the deadline until or, if
-// that is 0, within the time-out for writes.
-func (c *eventConn) writeSocket(b []byte, until clock.Tick) error {
-	if m := c.more.Load(); m != nil && m.late() {
-		return os.ErrDeadlineExceeded
+// writeSocket is writeAll to the socket itself, within the bounds of writes. After
+// an error all other writes fail.
+func (c *eventConn) writeSocket(b []byte) error {
+	err := c.writeWithin(b)
+	if err != nil {
+		c.set(evCut)
+	}
+	return err
+}
+
+// writeWithin writes b and waits for room, where there is none, until the bounds of
+// writes. The first EAGAIN sets isWriting and the write is tried again, since post drops
+// edges that come without it. The bound is computed only when the goroutine has to wait:
+// most writes never look at the clock.
+func (c *eventConn) writeWithin(b []byte) error {
+	if err := c.mayWrite(); err != nil {
+		return err
 	}
 	armed := false
 	due := clock.Tick(0)
@@ -153,12 +196,22 @@ func (c *eventConn) writeSocket(b []byte, until clock.Tick) error {
 			continue
 		}
 		if due == 0 {
-			if due = until; due == 0 {
-				due = c.writeDue()
-			}
-		}
-		if err := c.waitFor(evOut|evReset, due); err != nil {
+			due = c.writeDue()
+		} else if err := c.mayWrite(); err != nil { // a program may have set a deadline
 			return err
+		}
+		until := due
+		if m := c.more.Load(); m != nil {
+			until = earlier(due, m.userWrites())
+		}
+		if err := c.waitFor(evOut|evReset|evCut, until); err != nil {
+			if err == os.ErrDeadlineExceeded {
+				c.l.e.writeTimeouts.Add(1)
+			}
+			return err
+		}
+		if c.word.Load()&evCut != 0 {
+			return errBroken
 		}
 	}
 	if armed {
@@ -167,14 +220,14 @@ func (c *eventConn) writeSocket(b []byte, until clock.Tick) error {
 	return nil
 }
 
-// WriteBody writes w.Out and b.
+// WriteBody writes w.Out and b, and empties w.Out. b is the caller's when it returns.
 func (c *eventConn) WriteBody(w *Work, b []byte) error {
 	if len(b) < vectored {
 		w.Out = append(w.Out, b...)
 		return c.Flush(w)
 	}
 	for len(w.Out) > 0 {
-		if c.over {
+		if c.over || c.mayWrite() != nil {
 			if err := c.Flush(w); err != nil {
 				return err
 			}
@@ -185,7 +238,7 @@ func (c *eventConn) WriteBody(w *Work, b []byte) error {
 			if errno == syscall.EINTR {
 				continue
 			}
-			n = 0 // writeAll meets it again
+			n = 0 // the next write gets the error, or waits
 		}
 		if n < len(w.Out) {
 			w.Out = w.Out[:copy(w.Out, w.Out[n:])]
@@ -203,13 +256,14 @@ func (c *eventConn) WriteBody(w *Work, b []byte) error {
 	return c.writeAll(b)
 }
 
-// maxLeft is how much LeaveBody keeps: about what a goroutine costs that waits.
+// maxLeft is how much LeaveBody keeps: about what a waiting goroutine costs.
 const maxLeft = 64 << 10
 
-// LeaveBody writes w.Out and b, as far as there is room, and waits only for all
-// but the last maxLeft bytes.
+// LeaveBody writes w.Out and b, as far as there is room, and waits until at most maxLeft
+// bytes are left. It copies those to pend, which stepWrite writes after the session has
+// returned: b is the caller's again either way.
 func (c *eventConn) LeaveBody(w *Work, b []byte) (left bool, err error) {
-	if m := c.more.Load(); c.over || len(b) < vectored || m != nil && m.late() {
+	if c.over || len(b) < vectored || c.mayWrite() != nil {
 		return false, c.WriteBody(w, b)
 	}
 	n, errno := c.l.sys.writev(c.fd, w.Out, b)
@@ -229,7 +283,7 @@ func (c *eventConn) LeaveBody(w *Work, b []byte) (left bool, err error) {
 			return false, err
 		}
 		b = b[most:]
-		if n, _ := c.l.sys.write(c.fd, b); n > 0 { // an error comes again
+		if n, _ := c.l.sys.write(c.fd, b); n > 0 { // stepWrite gets an error again
 			b = b[n:]
 		}
 	}
@@ -242,14 +296,19 @@ func (c *eventConn) LeaveBody(w *Work, b []byte) (left bool, err error) {
 	return true, nil
 }
 
-// eventWatch tells somebody that the peer has left.
+// eventWatch tells a session that the peer has left. mu guards over, and is held while
+// gone runs, so that stop waits for it; gone must not call stop. over: gone was called,
+// or must not be any more.
 type eventWatch struct {
 	mu   sync.Mutex
 	gone func(reset bool)
 	over bool
 }
 
-// Watch tells when the peer leaves: the loop sees it, whatever is unread.
+// Watch tells when the peer leaves: the poller reports it, whatever is unread. The owner
+// calls it; any goroutine may call stop. Bytes need not be read for that: EPOLLRDHUP is
+// an edge of its own. One that came before isWatched was set is found by hungUp. gone
+// runs on a goroutine of its own.
 func (c *eventConn) Watch(gone func(reset bool)) (stop func()) {
 	wt := &eventWatch{gone: gone}
 	c.extra().watch.Store(wt)
@@ -265,20 +324,22 @@ func (c *eventConn) Watch(gone func(reset bool)) (stop func()) {
 	}
 }
 
-// stop waits for gone, if it runs, and keeps it from running.
+// stop waits for gone, if it runs, and keeps it from running later.
 func (wt *eventWatch) stop() {
 	wt.mu.Lock()
 	wt.over = true
 	wt.mu.Unlock()
 }
 
-// tellWatch tells whoever watches that the peer has left.
+// tellWatch tells the watch, if there is one, that the peer has left. post calls it, on
+// any goroutine, with loop.mu held or not: so it only starts a goroutine.
 func (c *eventConn) tellWatch(reset bool) {
 	if wt := c.more.Load().watch.Load(); wt != nil {
 		go wt.tell(reset)
 	}
 }
 
+// tell calls gone, once, unless stop came first.
 func (wt *eventWatch) tell(reset bool) {
 	wt.mu.Lock()
 	defer wt.mu.Unlock()

@@ -9,13 +9,22 @@ import (
 	"github.com/galehttp/gale/internal/clock"
 )
 
-// wheel is a timing wheel of connections. A connection is queued in the slot of
-// a time when it is to be looked at; when it is due is only a number that its
-// owner stores, for it changes with every request. Whoever is looked at and is
-// not due yet is queued again. So a busy connection touches the wheel once in
-// a turn of it, and what a timer costs does not depend on how many there are.
+// wheel is a timing wheel of connections. A connection is queued in the slot of a time
+// when the wheel must look at it. When it is due is only a number that its owner stores,
+// because it changes with every request. A connection that isn't due yet when the wheel
+// looks at it is queued again. So a busy connection touches the wheel once per turn of
+// it, and the cost of a timer does not depend on how many there are.
+//
+// Owners call arm and remove. Invariants, whenever mu is free:
+//
+//	c is in slots[q % wheelSlots] <=> q == c.timer.queued != 0
+//	at < q < at+wheelSlots for every queued q: a slot holds one step, not two turns'
+//	bit i of full <=> slots[i] != nil
+//	n > 0 => the timer is set for next <= first(), or its run has begun
 type wheel struct {
-	fire func(c *eventConn) // is called for those that are due
+	// fire is called for those that are due, on the timer's goroutine, without mu. The
+	// connection may have ended, or have a later due, by then.
+	fire func(c *eventConn)
 
 	mu    sync.Mutex
 	slots [wheelSlots]*eventConn // rings, by wheelLink
@@ -29,18 +38,23 @@ type wheel struct {
 
 const (
 	wheelSlots = 1024
-	// A step is 2^24 ns, 16.8 ms: time-outs are late by no more.
+	// A step is 2^24 ns, 16.8 ms: that is how late time-outs are at most, plus what the
+	// timer is late. A turn is 17.2 s: a connection that is due later than that is looked
+	// at once a turn.
 	wheelShift = 24
 )
 
-// wheelLink is a connection's part of the wheel.
+// wheelLink is a connection's part of the wheel. queued is stored under wheel.mu, and
+// read without it by arm and remove.
 type wheelLink struct {
 	due           atomic.Int64 // a clock.Tick, 0 for never; stored by the owner
 	queued        atomic.Int64 // the step it is queued for, 0 for none
 	before, after *eventConn   // under wheel.mu
 }
 
-// arm sets when c is due, 0 for never. The caller owns c.
+// arm sets when c is due, 0 for never. The caller owns c, and holds no lock. If c is
+// queued for that step or an earlier one, arm is one or two atomic loads and a store; a
+// due of 0 leaves c queued, and run drops it.
 func (w *wheel) arm(c *eventConn, due clock.Tick) {
 	if due == 0 {
 		if c.timer.due.Load() != 0 {
@@ -66,21 +80,24 @@ func (w *wheel) arm(c *eventConn, due clock.Tick) {
 	w.mu.Unlock()
 }
 
-// stepOf returns the first step that is not before due.
+// stepOf returns the step after the one that due lies in: stepOf(due)<<wheelShift > due,
+// by one step at most. A due exactly on an edge gets the step after it.
 func stepOf(due clock.Tick) int64 { return int64(due)>>wheelShift + 1 }
 
-// remove takes c out of the wheel for good.
+// remove takes c out of the wheel for good. The caller owns c, which ends or leaves the
+// engine. A run that has begun may still call fire for it.
 func (w *wheel) remove(c *eventConn) {
 	c.timer.due.Store(0)
 	if c.timer.queued.Load() == 0 {
-		return // unless run is queueing it at this moment: then it is found ended
+		return // if run is queueing it at this moment, a later run finds due 0 and drops it
 	}
 	w.mu.Lock()
 	w.unlink(c)
 	w.mu.Unlock()
 }
 
-// link queues c for step, or for the farthest there is, under mu.
+// link queues c for step, or for the nearest step that the wheel has, under mu. c isn't
+// queued.
 func (w *wheel) link(c *eventConn, step int64) {
 	step = min(max(step, w.at+1), w.at+wheelSlots-1)
 	i := step % wheelSlots
@@ -97,7 +114,7 @@ func (w *wheel) link(c *eventConn, step int64) {
 	w.n++
 }
 
-// unlink undoes link, under mu.
+// unlink undoes link, under mu; it does nothing if c isn't queued.
 func (w *wheel) unlink(c *eventConn) {
 	step := c.timer.queued.Load()
 	if step == 0 {
@@ -118,7 +135,8 @@ func (w *wheel) unlink(c *eventConn) {
 	w.n--
 }
 
-// schedule sets the timer for the first step that has something, under mu.
+// schedule sets the timer for the first step that has something, under mu. A timer that
+// is set for an earlier step stays: run then finds nothing and schedules again.
 func (w *wheel) schedule() {
 	if w.n == 0 {
 		return // what is set may fire for nothing
@@ -136,7 +154,8 @@ func (w *wheel) schedule() {
 	}
 }
 
-// first returns the first step behind at that has something.
+// first returns the first step after at that has something, under mu; n > 0. It looks at
+// 64 slots at a time, and at the word of at+1 twice: for its upper and its lower bits.
 func (w *wheel) first() int64 {
 	from := w.at + 1
 	i := from % wheelSlots
@@ -154,7 +173,9 @@ func (w *wheel) first() int64 {
 	return from
 }
 
-// run works off the steps up to now.
+// run works off the steps up to now. It is the timer's function. fire is called without
+// mu, since it takes loop.mu. spare is taken under mu, so that two runs that overlap
+// don't share it.
 func (w *wheel) run() {
 	w.mu.Lock()
 	w.next = 0
@@ -197,7 +218,8 @@ func (w *wheel) run() {
 	w.mu.Unlock()
 }
 
-// stop ends the timer.
+// stop ends the timer. A run that has begun goes on. Only loop.end calls it, when no
+// connection is left.
 func (w *wheel) stop() {
 	w.mu.Lock()
 	if w.timer != nil {

@@ -1,34 +1,46 @@
 package engine
 
-// The bits of a connection's word: what has happened to it and was not looked
-// at yet, and who has it. Only its owner touches the connection; everybody else
-// posts what happened.
+// The bits of a connection's word: what has happened to it and was not looked at yet, and
+// whether it has an owner. Only the owner touches the connection. All other goroutines
+// post what happened, with or without locks: no function here takes one.
+//
+//	isIdle     => !isOwned
+//	isWaiting  => isOwned
+//	isClosed   => isOwned, forever: post does nothing any more
+//	isOwned    <=> a worker visits it, or it is in loop.turns, or the caller of Adopt
+//	               has it, or it has ended
+//	isWatched  => connMore.watch was set before
 const (
 	evIn        uint32 = 1 << iota // there may be bytes to read, or their end
 	evOut                          // there may be room to write
 	evHup                          // the peer has ended its side
 	evReset                        // the connection broke
 	evTimeout                      // due may have passed
-	evStop                         // it is to close if it is idle
-	evKill                         // it is to close at once
-	evInterrupt                    // Fill is to fail, for ever
+	evStop                         // it must close if it is idle
+	evKill                         // it must close at once
+	evInterrupt                    // Fill must fail, forever
+	evCut                          // writes must fail, forever
 	evTurn                         // it waited for its turn
 	evUrgent                       // a byte out of band has come
+	evWake                         // the session must be fed
 
-	isOwned   // a goroutine has it
-	isWaiting // and is parked until something is posted
-	isWriting // room to write is of interest
-	isWatched // somebody wants to know when the peer leaves
-	isIdle    // nobody has it, and nothing of a message has arrived
-	isServed  // it has sent something
+	isOwned   // it has an owner
+	isWaiting // the owner is parked until something is posted
+	isWriting // room to write matters: post drops evOut without it
+	isWatched // a session wants to know when the peer leaves
+	isIdle    // it has no owner, and nothing of a message has arrived
+	isServed  // the peer has sent something
 	isClosed  // it has ended
 )
 
-// pending are the bits that keep an owner from letting go.
-const pending = evIn | evOut | evHup | evReset | evTimeout | evStop | evKill | evTurn | evUrgent
+// pending are the bits that keep an owner from letting go. evInterrupt and evCut are none
+// of them: they are never cleared, and the owner looks at them where they matter.
+const pending = evIn | evOut | evHup | evReset | evTimeout | evStop | evKill | evTurn | evUrgent | evWake
 
-// post tells the connection what has happened. It returns true if nobody had
-// it: then the caller owns it, and must have it visited with ev.
+// post tells the connection what has happened. Any goroutine may call it. It returns true
+// if the connection had no owner: then the caller owns it, ev is not in the word, and the
+// caller must visit it with ev or inject it. Otherwise the owner finds ev: take, await
+// and release look at the same word.
 func (c *eventConn) post(ev uint32) (mine bool) {
 	for {
 		old := c.word.Load()
@@ -58,7 +70,24 @@ func (c *eventConn) post(ev uint32) (mine bool) {
 	}
 }
 
-// postIdle is post for idle connections only.
+// nudge makes the owner, if it is parked in await, look at its deadlines again. Any
+// goroutine may call it, after it has stored the new deadline.
+func (c *eventConn) nudge() {
+	for {
+		old := c.word.Load()
+		if old&isWaiting == 0 {
+			return
+		}
+		if c.word.CompareAndSwap(old, (old|evTimeout)&^isWaiting) {
+			c.more.Load().wake <- struct{}{}
+			return
+		}
+	}
+}
+
+// postIdle is post for idle connections only: true means that it was idle, and that the
+// caller owns it now. Any goroutine may call it, and must then visit it with ev or
+// inject it.
 func (c *eventConn) postIdle(ev uint32) (mine bool) {
 	for {
 		old := c.word.Load()
@@ -71,7 +100,8 @@ func (c *eventConn) postIdle(ev uint32) (mine bool) {
 	}
 }
 
-// take returns and clears what was posted since the owner looked last.
+// take returns and clears what was posted since the owner looked last. Only the owner may
+// call it, and must give the result to note or to a step.
 func (c *eventConn) take() uint32 {
 	for {
 		old := c.word.Load()
@@ -81,7 +111,9 @@ func (c *eventConn) take() uint32 {
 	}
 }
 
-// release lets the connection go, unless something was posted meanwhile.
+// release lets the connection go, unless something was posted meanwhile: then it returns
+// false and the caller stays the owner. After true the caller may use c only as any
+// goroutine may. The wheel must be armed before.
 func (c *eventConn) release(idle bool) bool {
 	for {
 		old := c.word.Load()
@@ -98,8 +130,9 @@ func (c *eventConn) release(idle bool) bool {
 	}
 }
 
-// await parks the owner until one of want was posted, and returns and clears
-// those that were; evKill and evInterrupt stay.
+// await parks the owner until one of want was posted. It returns those that were, and
+// clears them, except evKill, evInterrupt and evCut. Bits that aren't in want stay for
+// the visit. Only the owner may call it, after loop.blocks and without locks.
 func (c *eventConn) await(want uint32) uint32 {
 	m := c.extra()
 	if m.wake == nil {
@@ -113,12 +146,13 @@ func (c *eventConn) await(want uint32) uint32 {
 			if c.word.CompareAndSwap(old, old|isWaiting) {
 				<-m.wake
 			}
-		case c.word.CompareAndSwap(old, old&^(got&^(evKill|evInterrupt))):
+		case c.word.CompareAndSwap(old, old&^(got&^(evKill|evInterrupt|evCut))):
 			return got
 		}
 	}
 }
 
-// set and unset change a flag of the word.
+// set and unset change a flag of the word. Any goroutine may call them, but isOwned,
+// isWaiting and isIdle change only by the functions above.
 func (c *eventConn) set(flag uint32)   { c.word.Or(flag) }
 func (c *eventConn) unset(flag uint32) { c.word.And(^flag) }

@@ -9,25 +9,36 @@ import (
 	"github.com/galehttp/gale/internal/clock"
 )
 
-// stepWrite writes what there is to write, and goes on with what the session
-// wanted when it is through. What a socket does not take at once waits with the
-// connection; it is not read from and not fed meanwhile.
+// stepWrite writes what there is to write, in the order w.Out, pend, file, and then goes
+// on with op. What a socket does not take at once is copied to pend and waits with the
+// connection, without a workspace or a goroutine. Nothing is read and the session isn't
+// called meanwhile. The owner calls it, in phase writing.
+//
+// w.Out and pend are never both there: LeaveBody empties w.Out when it sets pend, and the
+// session must return at once then.
 func (c *eventConn) stepWrite(ev uint32, wk *worker) verdict {
 	if ev&evKill != 0 {
 		return c.end(errKilled, wk)
 	}
 	m := c.more.Load()
 	blocked := m != nil && m.blocked
-	if m != nil && m.late() {
-		return c.end(os.ErrDeadlineExceeded, wk)
-	}
 	if c.over {
 		if err := c.sendOver(m); err != nil {
-			return c.end(err, wk)
+			return c.endWrite(err, wk)
 		}
 		return c.wrote(wk)
 	}
-	if w := c.w; w != nil && len(w.Out) > 0 {
+	has := c.w != nil && len(c.w.Out) > 0
+	if has || m != nil && (len(m.pend) > 0 || m.file != nil) {
+		if err := c.mayWrite(); err != nil {
+			if blocked {
+				c.l.e.writeTimeouts.Add(1)
+			}
+			return c.endWrite(err, wk)
+		}
+	}
+	if has {
+		w := c.w
 		n, errno := c.l.sys.write(c.fd, w.Out)
 		switch {
 		case n == len(w.Out):
@@ -57,7 +68,7 @@ func (c *eventConn) stepWrite(ev uint32, wk *worker) verdict {
 				c.l.e.pending.Add(1)
 			}
 			if !blocked || moved {
-				c.setDue(c.writeDue())
+				c.setDue(earlier(c.writeDue(), m.userWrites()))
 			}
 			return wait
 		case err != nil:
@@ -73,24 +84,62 @@ func (c *eventConn) stepWrite(ev uint32, wk *worker) verdict {
 	return c.wrote(wk)
 }
 
-// late reports whether nothing may be written any more.
-func (m *connMore) late() bool {
-	return m.writeLimit != 0 && clock.Ticks() >= m.writeLimit
+// mayWrite returns an error if nothing may be written any more. Any goroutine that may
+// write may call it: the owner, or writeHeld.
+func (c *eventConn) mayWrite() error {
+	if c.word.Load()&evCut != 0 {
+		return errBroken
+	}
+	m := c.more.Load()
+	if m == nil {
+		return nil
+	}
+	if until := earlier(m.writeLimit, m.userWrites()); until != 0 && clock.Ticks() >= until {
+		return os.ErrDeadlineExceeded
+	}
+	return nil
 }
 
-// writeDue returns until when the next write must have got on.
-func (c *eventConn) writeDue() clock.Tick {
-	if m := c.more.Load(); m != nil && m.writeLimit != 0 {
-		return m.writeLimit
+// userReads and userWrites are the deadlines that a program has set for the
+// message in flight, 0 for none.
+func (m *connMore) userReads() clock.Tick  { return clock.Tick(m.readUntil.Load()) }
+func (m *connMore) userWrites() clock.Tick { return clock.Tick(m.writeUntil.Load()) }
+
+// Lend does nothing: the deadlines of a program are known, and hold until reclaim.
+func (c *eventConn) Lend() {}
+
+// reclaim ends the deadlines that a program has set for a message. The owner calls it
+// when the message is written.
+func (c *eventConn) reclaim() {
+	if m := c.more.Load(); m != nil && m.readUntil.Load()|m.writeUntil.Load() != 0 {
+		m.readUntil.Store(0)
+		m.writeUntil.Store(0)
 	}
-	if c.writeTimeout <= 0 {
-		return 0
-	}
-	return clock.Ticks().Add(c.writeTimeout)
 }
 
-// drain writes what m holds, as far as the socket takes it; errWouldBlock says
-// that it does not take all. moved: it took something.
+// writeDue returns until when the next write must have written something, 0 for no bound.
+func (c *eventConn) writeDue() (due clock.Tick) {
+	if m := c.more.Load(); m != nil {
+		due = m.writeLimit
+	}
+	if c.writeTimeout > 0 {
+		due = earlier(due, clock.Ticks().Add(c.writeTimeout))
+	}
+	return due
+}
+
+// endWrite ends the connection because of a write that failed. After Abort the session
+// gets ErrAborted all the same: it has given the connection up already.
+func (c *eventConn) endWrite(err error, wk *worker) verdict {
+	if c.op == Abort {
+		err = ErrAborted
+	}
+	return c.end(err, wk)
+}
+
+// drain writes what m holds, as far as the socket takes it; errWouldBlock says that it
+// does not take all, and that isWriting is set. moved: it took something. The owner calls
+// it.
 func (c *eventConn) drain(m *connMore, wk *worker) (moved bool, err error) {
 	armed := c.word.Load()&isWriting != 0
 more:
@@ -108,7 +157,7 @@ more:
 		case armed:
 			return moved, errWouldBlock
 		default:
-			// An edge that came before now was not of interest.
+			// post has dropped the edges until now, so try once more.
 			c.set(isWriting)
 			armed = true
 		}
@@ -152,7 +201,7 @@ more:
 // errNoSendfile says that a file can't be sent without reading it.
 var errNoSendfile = errors.New("engine: no sendfile for this file")
 
-// readFile reads a piece of f to be written.
+// readFile reads a piece of f into pend, which is empty.
 func (c *eventConn) readFile(m *connMore, f *File) error {
 	b := make([]byte, min(32<<10, f.N))
 	n, err := f.F.ReadAt(b, f.Off)
@@ -168,15 +217,19 @@ func (c *eventConn) readFile(m *connMore, f *File) error {
 	return nil
 }
 
-// closeGracefully ends our side, and the connection if the peer sends nothing
-// any more; see Block.
+// closeGracefully ends our side, and the connection if the peer sends nothing any more:
+// the lingering close of RFC 9112 section 9.6. To close a socket with unread bytes, or
+// one that gets bytes later, sends RST (RFC 9293 section 3.6.1), and the peer may lose
+// the last answer by that. So the connection is half-closed and read until the peer ends
+// its side, lingerIdle passes in silence, or lingerTotal in all. TLS sends its closure
+// alert before (RFC 8446 section 6.1). The owner calls it, when all output is written.
 func (c *eventConn) closeGracefully(wk *worker) verdict {
 	if !c.linger && !c.unreadWaits(wk) {
 		return c.end(nil, wk)
 	}
 	if c.over {
 		if cw, ok := c.more.Load().over.(interface{ CloseWrite() error }); ok {
-			cw.CloseWrite() // nothing may go out behind this
+			cw.CloseWrite() // nothing may go out after the closure alert
 		}
 	}
 	if c.l.sys.shutdown(c.fd, syscall.SHUT_WR) != nil {
@@ -193,7 +246,8 @@ func (c *eventConn) closeGracefully(wk *worker) verdict {
 	return again
 }
 
-// unreadWaits reports whether bytes of the peer are there that nobody read.
+// unreadWaits reports whether bytes of the peer are there that no session has consumed.
+// It may read some, which are lost: the connection is about to end.
 func (c *eventConn) unreadWaits(wk *worker) bool {
 	if c.w != nil && len(c.w.Unread()) > 0 || c.more.Load() != nil && len(c.more.Load().stash) > 0 {
 		return true
@@ -205,7 +259,8 @@ func (c *eventConn) unreadWaits(wk *worker) bool {
 	return n > 0
 }
 
-// stepLinger discards what has come.
+// stepLinger discards what has come, below TLS too: nothing of it is decrypted. The owner
+// calls it; lingerEnd never grows, and due <= lingerEnd.
 func (c *eventConn) stepLinger(ev uint32, wk *worker) verdict {
 	now := clock.Ticks()
 	m := c.more.Load()

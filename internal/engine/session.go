@@ -9,14 +9,17 @@ import (
 	"github.com/galehttp/gale/internal/clock"
 )
 
-// Session is the protocol side of one connection. One goroutine at a time
-// calls it.
+// Session is the protocol side of one connection, or of a part of its life: see
+// Switch. One goroutine at a time calls it.
 type Session interface {
-	// Open begins the session on c and says what to wait for first: a Read.
+	// Open begins the session on c and says what to do first in next, which is
+	// zero when it is called. It has no Work: a session that begins by sending
+	// something wants Flush, and is fed at once.
 	Open(c Conn, next *Next)
 	// Feed consumes a prefix of w.Unread (see Work.Consume), appends output to
 	// w.Out and says what to do next in next, which is zero when it is
-	// called. Nothing of w and next may be kept after return.
+	// called. Nothing of w and next may be kept after return. After Flush and
+	// Waker.Wake there need not be new bytes.
 	Feed(w *Work, next *Next)
 	// Stall is called instead of Feed when a Read ended without bytes: why is
 	// a time-out (see IsTimeout), io.EOF or whatever broke the connection.
@@ -24,10 +27,15 @@ type Session interface {
 	// Hijacked takes over the connection after Hijack. It runs on a
 	// goroutine of its own; the engine has forgotten the connection.
 	Hijacked(c net.Conn)
-	// Closed ends the session; err is why, nil after Close. It is called
-	// once, and not after Hijacked. After Conn.Detach the connection is not
-	// closed by the engine, and may be in use.
+	// Closed ends the session; err is why, nil after Close, and ErrSwitched if
+	// another session goes on with the connection. It is called once, and not
+	// after Hijacked; no other method is called after it. After Conn.Detach the
+	// connection is not closed by the engine, and may be in use.
 	Closed(err error)
+	// Panicked is called with what a method of the connection has panicked
+	// with in a goroutine of the engine, where nothing else can recover it. The
+	// connection ends.
+	Panicked(recovered any)
 }
 
 // Op says what a session wants next.
@@ -40,6 +48,7 @@ const (
 	Close
 	Abort
 	Hijack
+	Switch
 )
 
 // Next is what a session wants next.
@@ -53,10 +62,16 @@ type Next struct {
 	// ends its own side and discards what comes for a while, since closing
 	// at once would reset the connection and the answer might be lost.
 	Linger bool
+	// Reset says, for Abort, that the peer must see that the connection broke: a
+	// socket is reset (RFC 9293 section 3.5.3), TLS ends without its closure alert
+	// (RFC 8446 section 6.1). What the peer has not read by then may be lost.
+	Reset bool
 	// Deadline is when Read gives up; zero means never.
 	Deadline clock.Tick
-	// File is sent after Out, for Flush and Close.
+	// File is sent after Out, for Flush, Close, Hijack and Switch.
 	File *File
+	// Session is the one that goes on, for Switch.
+	Session Session
 }
 
 // File is a range of a file that is to be sent.
@@ -70,14 +85,20 @@ type File struct {
 
 // Conn is the engine's side of one connection: what a session may use while a
 // message is in flight. Its methods belong to the goroutine that runs the
-// session, but for those of NetConn.
+// session, except those that say otherwise and those of NetConn.
 type Conn interface {
 	// NetConn returns the connection that the engine serves. Its Read and
 	// Write are not for sessions; addresses, TLS state and deadlines are.
 	NetConn() net.Conn
-	// Fill blocks until bytes were added behind w.Unread, at most until
-	// deadline (zero: for ever). io.EOF means that no more will come.
+	// Fill blocks until bytes were added after w.Unread, at most until deadline (zero:
+	// forever). io.EOF means that no more will come. Slices of w from before aren't valid
+	// after it.
 	Fill(w *Work, deadline clock.Tick) error
+	// ReadInto is called before the session returns and wants Read: bytes that arrive
+	// while nothing is unread are read into b, which is not empty, and not into the
+	// workspace. Feed learns from Work.Landed how many did. b is the engine's until the
+	// session is called again.
+	ReadInto(b []byte)
 	// Interrupt makes Fill fail from now on, one that is running included. Any
 	// goroutine may call it.
 	Interrupt()
@@ -92,11 +113,20 @@ type Conn interface {
 	LeaveBody(w *Work, b []byte) (left bool, err error)
 	// Stopping reports whether the connection is to end when it is idle.
 	Stopping() bool
-	// SetWriteTimeout bounds each of the writes that follow; 0 means no bound.
-	SetWriteTimeout(d time.Duration)
-	// SetWriteDeadline bounds all of the writes that follow in place of the
-	// time-out, until it is called with 0.
+	// InterruptWrites makes writes fail from now on, one that waits included. Any
+	// goroutine may call it.
+	InterruptWrites()
+	// SetWriteTimeout bounds each of the writes that follow by d, and by stall the
+	// time in which the peer takes nothing of one; 0 means no bound.
+	SetWriteTimeout(d, stall time.Duration)
+	// SetWriteDeadline bounds all of the writes that follow, until it is called
+	// with 0.
 	SetWriteDeadline(t clock.Tick)
+	// Lend is called, while a message is in flight, before a program gets NetConn.
+	// Deadlines that it sets on that bound Fill and all writes, beside those of
+	// the engine, until the session has returned and what it left is written. The
+	// session must want Flush or Read after this message.
+	Lend()
 	// Detach takes the connection out of the engine while a message is in
 	// flight, and returns it as Hijacked would get it, with what is unread in
 	// front. w.Out is written before, and nothing may be running in Fill. The
@@ -108,4 +138,7 @@ type Conn interface {
 	// gone is not running and won't be called. Bytes that arrive are left for
 	// the next Fill or Feed.
 	Watch(gone func(reset bool)) (stop func())
+	// Waker returns what any goroutine may use to have the session fed: always the
+	// same for a session. Connections whose sessions never ask for it don't pay.
+	Waker() *Waker
 }

@@ -8,14 +8,14 @@ import (
 )
 
 // Simulation is a system for Event that has no sockets: its connections are
-// numbers. It is there to look at the engine with more connections than a
-// machine has descriptors. All that arrives is the same message, and what is
+// numbers. It shows the engine with more connections than a machine has
+// descriptors. All that arrives is the same message, and what is
 // written is counted.
 type Simulation struct {
 	e       *Event
 	message []byte
 
-	mu      sync.Mutex
+	mu      sync.Mutex // guards all fields below, except written
 	cond    sync.Cond
 	keys    []ready // of the connections, by number
 	full    []bool  // those that have a message to read

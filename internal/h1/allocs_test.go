@@ -28,7 +28,7 @@ func TestAllocs(t *testing.T) {
 		},
 		"ParseRequest, folded": func() {
 			h.Reset()
-			if _, err := ParseRequest(folded, &h, &Limits{Lenient: true}); err != nil {
+			if _, err := ParseRequest(folded, &h, &Limits{Dialect: Lenient}); err != nil {
 				t.Fatal(err)
 			}
 		},

@@ -14,7 +14,7 @@ func AppendChunk(dst, data []byte) []byte {
 }
 
 // AppendChunkSize appends the line that begins a chunk of n bytes, for
-// callers that write the data from where it is. They write CRLF behind the
+// callers that write the data from where it is. They write CRLF after the
 // data. n must be positive.
 func AppendChunkSize(dst []byte, n int) []byte {
 	dst = bytesconv.AppendHex(dst, uint64(n))

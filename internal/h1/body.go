@@ -18,13 +18,13 @@ type Body struct {
 
 // Init makes d ready for a body of length bytes; msg.LenChunked stands for
 // the chunked coding, msg.LenUnknown for a body that ends with the connection.
-// Fields of a trailer section are checked and appended to trailers, or
-// dropped if it is nil. lim bounds the trailer section and may be nil.
+// Fields of a trailer section are checked and appended to trailers once the section
+// is complete, or dropped if it is nil. lim bounds the trailer section and may be nil.
 func (d *Body) Init(length int64, trailers *msg.Fields, lim *Limits) {
 	*d = Body{trailers: trailers}
 	if lim != nil {
 		d.lim = *lim
-		d.chunked.Lenient = lim.Lenient
+		d.chunked.Dialect = lim.Dialect
 	}
 	if length < 0 {
 		d.mode = length
@@ -35,7 +35,10 @@ func (d *Body) Init(length int64, trailers *msg.Fields, lim *Limits) {
 }
 
 // Reset makes d forget the message and what Init was given.
-func (d *Body) Reset() { *d = Body{} }
+func (d *Body) Reset() {
+	d.section.drop()
+	*d = Body{}
+}
 
 // Next decodes from the front of b. It consumes n bytes, framing and at most
 // one run of data, and returns the data, which aliases b. done says that the
@@ -44,7 +47,7 @@ func (d *Body) Reset() { *d = Body{} }
 // connection is never done.
 //
 // n == 0 without done or an error means that more bytes are needed: come again
-// with the bytes of b that were not consumed and more behind them. Only an
+// with the bytes of b that were not consumed and more after them. Only an
 // unfinished trailer line is ever left over.
 //
 // An error is an *Error; nothing after it on the connection can be trusted.
@@ -96,12 +99,9 @@ func (d *Body) nextChunked(b []byte) (data []byte, n int, done bool, err error) 
 }
 
 func (d *Body) nextTrailers(b []byte) (n int, err error) {
-	if len(b) >= 2 && b[0] == '\r' && b[1] == '\n' {
+	if len(b) >= 2 && b[0] == '\r' && b[1] == '\n' && d.section.part == nil {
 		d.done = true
 		return 2, nil
-	}
-	if d.trailers == nil {
-		d.trailers = new(msg.Fields)
 	}
 	n, d.done, err = d.section.next(b, d.trailers, &d.lim)
 	return n, err

@@ -14,7 +14,7 @@ type bodyCase struct {
 	in       string
 	data     string
 	trailers string
-	rest     string // what is behind the body
+	rest     string // what follows the body
 	err      error
 }
 

@@ -17,8 +17,8 @@ import (
 // Extensions are checked and ignored. All line ends are CRLF; there is no
 // whitespace but what the grammar gives.
 type Chunked struct {
-	// Lenient accepts whitespace behind a chunk size; see Limits.
-	Lenient bool
+	// Dialect may let whitespace follow a chunk size.
+	Dialect Dialect
 
 	left  int64 // of the size that is being read, then of the data
 	over  int   // bytes of framing beyond what the data so far excuses
@@ -29,21 +29,21 @@ type chunkState uint8
 
 const (
 	sizeStart chunkState = iota // before the first digit
-	sizeMore                    // behind a digit
+	sizeMore                    // after a digit
 	extBWS                      // whitespace that ";" must follow
-	extStart                    // behind ";"
+	extStart                    // after ";"
 	extName
-	extNameBWS  // whitespace behind a name: ";" or "=" follows
-	extEqual    // behind "="
+	extNameBWS  // whitespace after a name: ";" or "=" follows
+	extEqual    // after "="
 	extToken    // in an unquoted value
 	extQuoted   // in a quoted value
-	extEscaped  // behind "\" in one
-	extUnquoted // behind the closing quote
-	lineLF      // behind the CR of a chunk's first line
+	extEscaped  // after "\" in one
+	extUnquoted // after the closing quote
+	lineLF      // after the CR of a chunk's first line
 	chunkData
 	dataCR
 	dataLF
-	lastLine // behind the last chunk's line
+	lastLine // after the last chunk's line
 )
 
 // maxChunkOverhead bounds over, in bytes. Each chunk excuses 16 bytes of framing
@@ -54,9 +54,9 @@ const maxChunkOverhead = 16 << 10
 // Next decodes from the front of b. It returns the range of b that is body
 // data (data aliases b), the number of bytes consumed (framing and data), and
 // done once the last chunk's line was consumed: what follows is the trailer
-// section. It consumes as much framing as there is, stops behind the first run of
-// data, and returns n == 0 with no error only for an empty b, or when done.
-// An error is an *Error; c can't be used any further then.
+// section. It consumes as much framing as there is, stops after the first run of data,
+// and returns n == 0 with no error only for an empty b, or when done. An error is an
+// *Error; c can't be used any further then.
 func (c *Chunked) Next(b []byte) (data []byte, n int, done bool, err error) {
 	for {
 		switch c.state {
@@ -87,8 +87,8 @@ func (c *Chunked) Next(b []byte) (data []byte, n int, done bool, err error) {
 	}
 }
 
-// data returns the data at b[n], and where to go on: behind the CRLF of the
-// chunk if it is there.
+// data returns the data at b[n], and where to go on: after the CRLF of the chunk if it is
+// there.
 func (c *Chunked) data(b []byte, n int) ([]byte, int) {
 	data := b[n:]
 	if int64(len(data)) < c.left {
@@ -180,7 +180,7 @@ func (c *Chunked) stepSize(b byte) error {
 	return nil
 }
 
-// startData goes on behind a chunk's first line.
+// startData goes on after a chunk's first line.
 func (c *Chunked) startData() {
 	if c.left == 0 {
 		c.state = lastLine
@@ -194,7 +194,7 @@ func (c *Chunked) startData() {
 func (c *Chunked) stepExt(b byte) error {
 	switch c.state {
 	case extBWS:
-		return c.behind(b, false, c.Lenient)
+		return c.behind(b, false, c.Dialect.takesSizeSpace())
 	case extStart:
 		return c.begin(b, extName)
 	case extName:
@@ -240,7 +240,7 @@ func (c *Chunked) begin(b byte, token chunkState) error {
 	return nil
 }
 
-// behind takes a byte behind a name or value, or behind the whitespace that
+// behind takes a byte after a name or value, or after the whitespace that
 // follows it; the line may only end where there was no whitespace.
 func (c *Chunked) behind(b byte, afterName, mayEnd bool) error {
 	switch {

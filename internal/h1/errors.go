@@ -2,8 +2,8 @@ package h1
 
 import "errors"
 
-// ErrPartial says that the input ends before the message does: come again with
-// more bytes behind it.
+// ErrPartial says that the input ends before the message does: come again with more bytes
+// after it.
 var ErrPartial = errors.New("h1: more bytes are needed")
 
 // Error is a message that breaks the protocol. The connection that it came

@@ -12,29 +12,28 @@ import (
 //
 // b is a head from its first byte on, s says where to go on. Each complete line
 // leaves a record in f with offsets into b plus base, and moves s.Line past
-// it. The result is nil behind the empty line, else ErrPartial or an *Error.
+// it. The result is nil after the empty line, else ErrPartial or an *Error.
 //
-// If lenient is set, spaces within names are accepted, and such a field is
-// Unsent; so are lines that end in a bare LF and folded ones, which are Folded.
-func parseFields(b []byte, s *msg.Scan, base int, f *msg.Fields, maxFields int, lenient bool) error {
+// A field with spaces within its name is Unsent, a folded one is Folded.
+func parseFields(b []byte, s *msg.Scan, base int, f *msg.Fields, maxFields int, d Dialect) error {
 	maxFields = min(maxFields, msg.MaxFields)
 	for {
-		if s.Seen == 0 && base == 0 && !(lenient && slow(b, s.Line)) && fastFields(b, s, f, maxFields) {
+		if s.Seen == 0 && base == 0 && !(d != Strict && slow(b, s.Line)) && fastFields(b, s, f, maxFields) {
 			return nil
 		}
 		line := s.Line
-		if lenient && line < len(b) {
+		if d != Strict && line < len(b) {
 			switch c := b[line]; {
-			case c == '\r' || c == '\n':
+			case d.takesBareLF() && (c == '\r' || c == '\n'):
 				return lenientEnd(b, s, len(f.Recs) == 0)
-			case (c == ' ' || c == '\t') && len(f.Recs) > 0:
+			case d.takesFolding() && (c == ' ' || c == '\t') && len(f.Recs) > 0:
 				if err := foldedLine(b, s, base, &f.Recs[len(f.Recs)-1]); err != nil {
 					return err
 				}
 				continue
 			}
 		}
-		colon, end, err := scanField(b, s, lenient)
+		colon, end, err := scanField(b, s, d)
 		if err != nil {
 			return err
 		}
@@ -50,7 +49,7 @@ func parseFields(b []byte, s *msg.Scan, base int, f *msg.Fields, maxFields int, 
 			s.Dups |= bit
 		}
 		flags := uint8(0)
-		if lenient && !isName(b[line:colon]) {
+		if d.takesSpacedNames() && !isName(b[line:colon]) {
 			flags = msg.Unsent
 		}
 		from, to := bytesconv.TrimRange(b, colon+1, end)
@@ -63,7 +62,7 @@ func parseFields(b []byte, s *msg.Scan, base int, f *msg.Fields, maxFields int, 
 			Flags:   flags,
 		})
 		s.Line = end + 2
-		if b[end] == '\n' { // only if lenient
+		if b[end] == '\n' { // a bare LF
 			s.Line--
 		}
 	}
@@ -74,11 +73,11 @@ func parseFields(b []byte, s *msg.Scan, base int, f *msg.Fields, maxFields int, 
 // complete is remembered in s, so that no byte is looked at twice however it
 // arrives, and an invalid byte is an error as soon as it is there. If it is
 // lenient, a space may stand between two bytes of the name, and LF for CRLF.
-func scanField(b []byte, s *msg.Scan, lenient bool) (colon, end int, err error) {
+func scanField(b []byte, s *msg.Scan, d Dialect) (colon, end int, err error) {
 	line := s.Line
 	i := max(line, s.Seen)
 	if s.Seps == 0 {
-		for i < len(b) && (bytesconv.Token[b[i]] || lenient && b[i] == ' ' && i > line) {
+		for i < len(b) && (bytesconv.Token[b[i]] || d.takesSpacedNames() && b[i] == ' ' && i > line) {
 			i++
 		}
 		switch {
@@ -98,7 +97,7 @@ func scanField(b []byte, s *msg.Scan, lenient bool) (colon, end int, err error) 
 		s.Seen = i
 		return 0, 0, ErrPartial
 	}
-	if b[i] != '\r' && !(lenient && b[i] == '\n') {
+	if b[i] != '\r' && !(d.takesBareLF() && b[i] == '\n') {
 		return 0, 0, textError(b[i])
 	}
 	if err := lineEnd(b, i, s, ErrLineEnd); err != nil {

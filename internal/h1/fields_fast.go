@@ -9,9 +9,9 @@ import (
 const crlf = '\r' | '\n'<<8
 
 // fastFields parses the field lines that look as nearly all do, from s.Line
-// on: complete, with one space or none before the value and none behind it, and
-// without HTAB. It stops at the first other line, which is not an error, but
-// what parseFields does slowly. It is done behind the empty line.
+// on: complete, with one space or none before the value and none after it, and
+// without HTAB. It stops at the first other line. That is not an error: parseFields
+// handles such lines, slowly. It is done after the empty line.
 //
 // It looks at words of eight bytes and may look at bytes between len(b) and
 // cap(b), but what they are makes no difference.

@@ -2,7 +2,7 @@ package h1
 
 import "github.com/galehttp/gale/internal/msg"
 
-// The lines that are parsed only if Limits.Lenient is set.
+// The lines that only the dialect Lenient has.
 
 // endOfHead is what a head ends with if none of its lines ends in a bare LF.
 const endOfHead = "\r\n\r\n"
@@ -10,16 +10,16 @@ const endOfHead = "\r\n\r\n"
 // bareBefore reports whether the line before the one at b[line] ends in a bare LF.
 func bareBefore(b []byte, line int) bool { return line >= 2 && b[line-2] != '\r' }
 
-// slow reports whether the line at b[line] is none for fastFields: one behind a bare
+// slow reports whether fastFields can't handle the line at b[line]: one after a bare
 // LF, since it may be the end, or a folded one, in which it would look for a colon
 // up to the end of all that there is.
 func slow(b []byte, line int) bool {
 	return bareBefore(b, line) || line >= len(b) || b[line] == ' ' || b[line] == '\t'
 }
 
-// lenientEnd takes the empty line at s.Line. It may be a bare LF, or come behind
+// lenientEnd takes the empty line at s.Line. It may be a bare LF, or come after
 // one. Then it counts only once CRLF CRLF was seen from there on: see
-// Limits.Lenient. The empty line (CRLF) right behind the start line, which is
+// the package documentation. The empty line (CRLF) right after the start line, which is
 // first, needs none.
 func lenientEnd(b []byte, s *msg.Scan, first bool) error {
 	line := s.Line
@@ -49,7 +49,7 @@ func lenientEnd(b []byte, s *msg.Scan, first bool) error {
 }
 
 // foldedIDs are the fields that can't be folded: what frames and routes a message
-// has to be read alike by those who don't know of folding.
+// must be read alike by recipients that don't know of folding.
 const foldedIDs uint64 = 1<<msg.ContentLength | 1<<msg.TransferEncoding | 1<<msg.Host
 
 // foldedLine takes the line at s.Line, which begins with whitespace, for more of
@@ -78,29 +78,4 @@ func foldedLine(b []byte, s *msg.Scan, base int, r *msg.Field) error {
 		s.Line--
 	}
 	return nil
-}
-
-// maxEmptyLines is how many empty lines may stand before a request line, so that
-// there is little to look at again while more of them arrive.
-const maxEmptyLines = 64
-
-// skipEmptyLines is skipEmptyLine for several, which may be bare LFs.
-func skipEmptyLines(b []byte) (n int, err error) {
-	for range maxEmptyLines {
-		switch {
-		case n == len(b):
-			return 0, ErrPartial
-		case b[n] == '\n':
-			n++
-		case b[n] != '\r':
-			return n, nil
-		case n+1 == len(b):
-			return 0, ErrPartial
-		case b[n+1] != '\n':
-			return 0, ErrLineEnd
-		default:
-			n += 2
-		}
-	}
-	return n, nil
 }

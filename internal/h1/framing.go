@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/galehttp/gale/internal/bytesconv"
+	"github.com/galehttp/gale/internal/head"
 	"github.com/galehttp/gale/internal/msg"
 )
 
@@ -27,55 +28,59 @@ func keepAlive(minor uint8, c msg.Conn) bool {
 const framingIDs uint64 = 1<<msg.ContentLength | 1<<msg.TransferEncoding | 1<<msg.Connection | 1<<msg.Expect
 
 // finishRequest checks the fields that concern the message itself and derives
-// the plain data of h from them.
-func finishRequest(h *msg.RequestHead, lim *Limits) error {
+// the plain data of h from them. dups is as in msg.Scan.
+func finishRequest(h *msg.RequestHead, dups uint64, lim *Limits) error {
 	const both = 1<<msg.ContentLength | 1<<msg.TransferEncoding
-	if err := checkHost(h, lim); err != nil {
+	if err := checkHost(h, dups, lim); err != nil {
 		return err
 	}
 	seen := h.Seen()
-	if seen&framingIDs == 0 && h.Scan.Dups&(1<<msg.ContentType) == 0 {
+	if seen&framingIDs == 0 && dups&(1<<msg.ContentType) == 0 {
 		return nil
 	}
 	if seen&both != 0 {
-		length, err := framing(&h.Fields, h.Minor, h.Scan.Dups, lim.lenient())
+		length, err := framing(&h.Fields, h.Minor, dups, lim.dialect())
 		if err != nil {
 			return err
 		}
 		h.ContentLength = length
 	}
 	if seen&(1<<msg.Connection) != 0 {
-		h.Conn = connection(&h.Fields, h.Scan.Dups)
+		h.Conn = connection(&h.Fields, dups)
 		if h.Minor == 0 && h.Conn&msg.ConnKeepAlive == 0 {
 			h.Conn &^= msg.ConnUpgrade // the connection ends
 		}
 	}
-	if h.Scan.Dups&(1<<msg.ContentType) != 0 {
-		lastOnly(&h.Fields, msg.ContentType)
+	if dups&(1<<msg.ContentType) != 0 {
+		oneOnly(&h.Fields, msg.ContentType, lim.dialect().takesLastType())
 	}
 	if seen&both == both {
 		h.Conn |= msg.ConnClose
 	}
 	if seen&(1<<msg.Expect) != 0 && h.Minor > 0 { // RFC 9110 section 10.1.1
-		h.Expect = expectation(&h.Fields)
+		h.Expect = head.Expectation(&h.Fields)
 	}
 	return nil
 }
 
-// lastOnly deletes all fields with id but the last.
-func lastOnly(f *msg.Fields, id msg.ID) {
-	for i := f.Find(id); i >= 0; {
-		next := f.Next(i)
-		if next >= 0 {
+// oneOnly deletes all fields with id except the first or, with last, except the last.
+// Content-Type has one value (RFC 9110 section 8.3): a program that decides by it and
+// a server to which the message is passed on must not find different ones.
+func oneOnly(f *msg.Fields, id msg.ID, last bool) {
+	i := f.Find(id)
+	for next := f.Next(i); next >= 0; next = f.Next(next) {
+		if last {
 			f.DelAt(i)
+			i = next
+			continue
 		}
-		i = next
+		f.DelAt(next)
 	}
 }
 
 // checkHost enforces RFC 9112 section 3.2: one valid Host, which only
 // HTTP/1.0 may leave out. See Limits.Hosts for several.
-func checkHost(h *msg.RequestHead, lim *Limits) error {
+func checkHost(h *msg.RequestHead, dups uint64, lim *Limits) error {
 	i := h.Find(msg.Host)
 	if i < 0 {
 		if h.Minor == 0 {
@@ -83,7 +88,7 @@ func checkHost(h *msg.RequestHead, lim *Limits) error {
 		}
 		return ErrNoHost
 	}
-	if h.Scan.Dups&(1<<msg.Host) != 0 {
+	if dups&(1<<msg.Host) != 0 {
 		if lim == nil || !lim.Hosts {
 			return ErrManyHosts
 		}
@@ -101,13 +106,13 @@ func checkHost(h *msg.RequestHead, lim *Limits) error {
 
 // framing returns the length of the body by Transfer-Encoding and
 // Content-Length (RFC 9112 section 6.3). It refuses what leaves a
-// choice: both fields, one of them twice, and every coding but "chunked". If it
-// is lenient, Transfer-Encoding goes before Content-Length, which is deleted; the
-// caller sees to it that the connection closes.
-func framing(f *msg.Fields, minor uint8, dups uint64, lenient bool) (length int64, err error) {
+// choice: both fields, one of them twice, and every coding but "chunked". If d takes
+// both, Transfer-Encoding counts and Content-Length is deleted; the caller makes the
+// connection close.
+func framing(f *msg.Fields, minor uint8, dups uint64, d Dialect) (length int64, err error) {
 	cl, te := f.Find(msg.ContentLength), f.Find(msg.TransferEncoding)
 	switch {
-	case te >= 0 && cl >= 0 && !(lenient && dups&(1<<msg.ContentLength) == 0):
+	case te >= 0 && cl >= 0 && !(d.takesLengthAndCoding() && dups&(1<<msg.ContentLength) == 0):
 		return 0, ErrLengthAndCoding
 	case te >= 0:
 		if minor == 0 {
@@ -165,7 +170,7 @@ func checkCoding(v []byte) error {
 	unsupported := false
 	for len(v) > 0 {
 		var elem []byte
-		elem, v = nextElement(v)
+		elem, v = head.NextElement(v)
 		if len(elem) == 0 {
 			continue
 		}
@@ -184,61 +189,10 @@ func checkCoding(v []byte) error {
 func connection(f *msg.Fields, dups uint64) (c msg.Conn) {
 	i := f.Find(msg.Connection)
 	if i >= 0 && dups&(1<<msg.Connection) == 0 {
-		return ParseConnection(f.Value(i))
+		return head.ParseConnection(f.Value(i))
 	}
 	for ; i >= 0; i = f.Next(i) {
-		c |= ParseConnection(f.Value(i))
+		c |= head.ParseConnection(f.Value(i))
 	}
 	return c
-}
-
-// ParseConnection parses the value of a Connection field (RFC 9110 section
-// 7.6.1). Elements that are no tokens count as unknown options.
-func ParseConnection(v []byte) (c msg.Conn) {
-	switch string(v) {
-	case "keep-alive":
-		return msg.ConnKeepAlive
-	case "close":
-		return msg.ConnClose
-	}
-	for len(v) > 0 {
-		var elem []byte
-		elem, v = nextElement(v)
-		switch {
-		case len(elem) == 0:
-		case bytesconv.EqualFoldString(elem, "close"):
-			c |= msg.ConnClose
-		case bytesconv.EqualFoldString(elem, "keep-alive"):
-			c |= msg.ConnKeepAlive
-		case bytesconv.EqualFoldString(elem, "upgrade"):
-			c |= msg.ConnUpgrade
-		default:
-			c |= msg.ConnOther
-		}
-	}
-	return c
-}
-
-// nextElement cuts the first element off a comma-separated list (RFC 9110
-// section 5.6.1), without the whitespace around it. Empty elements come too.
-func nextElement(v []byte) (elem, rest []byte) {
-	n := 0
-	for n < len(v) && v[n] != ',' {
-		n++
-	}
-	from, to := bytesconv.TrimRange(v, 0, n)
-	if n < len(v) {
-		rest = v[n+1:]
-	}
-	return v[from:to], rest
-}
-
-// expectation parses the Expect fields (RFC 9110 section 10.1.1).
-func expectation(f *msg.Fields) msg.Expectation {
-	for i := f.Find(msg.Expect); i >= 0; i = f.Next(i) {
-		if !bytesconv.EqualFoldString(f.Value(i), "100-continue") {
-			return msg.ExpectOther
-		}
-	}
-	return msg.ExpectContinue
 }

@@ -21,8 +21,8 @@ func addRequests(f *testing.F) {
 	}
 }
 
-// A head means the same however it arrives, whatever is behind it, and whether
-// or not the parser may look behind the end of its input.
+// A head means the same however it arrives, whatever follows it, and whether or not the
+// parser may look beyond the end of its input.
 func FuzzParseRequest(f *testing.F) {
 	addRequests(f)
 	f.Fuzz(func(t *testing.T, in []byte, cut1, cut2 uint16) {
@@ -62,7 +62,11 @@ func FuzzParseRequest(f *testing.F) {
 
 // rebuild writes a parsed head again.
 func rebuild(h *msg.RequestHead) string {
-	head := string(h.Part(msg.Method)) + " " + string(h.Part(msg.Target)) + " " + string(h.Part(msg.Proto)) + "\r\n"
+	proto := h.Part(msg.Proto)
+	if len(proto) == 0 { // HTTP/1.2 and up
+		proto = []byte("HTTP/1.1")
+	}
+	head := string(h.Part(msg.Method)) + " " + string(h.Part(msg.Target)) + " " + string(proto) + "\r\n"
 	return string(h.AppendWire([]byte(head), 0)) + "\r\n"
 }
 
@@ -101,6 +105,9 @@ func FuzzParseRequestLikeNetHTTP(f *testing.F) {
 		total := 0
 		for _, list := range std.Header {
 			total += len(list)
+		}
+		if list := std.Header["Content-Type"]; len(list) > 1 {
+			total -= len(list) - 1 // only the first is left
 		}
 		if missing := h.Len() - total; missing < 0 || missing > 5 { // net/http takes some out
 			t.Fatalf("net/http has %d fields, we have %d", total, h.Len())
@@ -179,7 +186,7 @@ func FuzzParseLenient(f *testing.F) {
 			}
 			return text, n, err
 		}
-		lim := &Limits{Lenient: true, Hosts: cut1%2 == 0}
+		lim := &Limits{Dialect: Lenient, Hosts: cut1%2 == 0}
 		text, n, err := parse(lim)
 		cuts := []int{int(cut1) % (len(in) + 1), int(cut2) % (len(in) + 1)}
 		slices.Sort(cuts)
@@ -188,7 +195,9 @@ func FuzzParseLenient(f *testing.F) {
 				t.Fatalf("whole: %s, %d, %v; cut at %v: %s, %d, %v", text, n, err, ends, text2, m, err2)
 			}
 		}
-		if text2, m, err2 := parse(nil); err2 == nil && (text != text2 || n != m || err != nil) {
+		// Of several types the first counts, and the last where it is lenient.
+		types := bytes.Count(bytes.ToLower(in), []byte("content-type")) > 1
+		if text2, m, err2 := parse(nil); err2 == nil && (text != text2 && !types || n != m || err != nil) {
 			t.Fatalf("lenient: %s, %d, %v; not lenient: %s, %d", text, n, err, text2, m)
 		}
 	})

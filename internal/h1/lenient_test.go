@@ -53,10 +53,10 @@ func TestLenient(t *testing.T) {
 		{"two hosts", post + "Host: h\r\n\r\n", false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			for _, lenient := range []bool{false, true} {
+			for _, dialect := range []Dialect{Strict, Lenient} {
 				var length int64
 				parse := func(h *msg.RequestHead, r *msg.ResponseHead, b []byte) (n int, err error) {
-					lim := &Limits{Lenient: lenient}
+					lim := &Limits{Dialect: dialect}
 					if tt.in[0] == 'H' {
 						n, err = ParseResponse(b, r, lim)
 						return n, err
@@ -66,8 +66,8 @@ func TestLenient(t *testing.T) {
 					return n, err
 				}
 				n, err := parse(new(msg.RequestHead), new(msg.ResponseHead), []byte(tt.in))
-				if ok := lenient && tt.ok; (err == nil) != ok || ok && n != len(tt.in) {
-					t.Errorf("lenient %v: %d, %v", lenient, n, err)
+				if ok := (dialect == Lenient) && tt.ok; (err == nil) != ok || ok && n != len(tt.in) {
+					t.Errorf("(dialect == Lenient) %v: %d, %v", (dialect == Lenient), n, err)
 				}
 				if err == nil && tt.name == "space within a name of framing" && length != msg.LenUnknown {
 					t.Error("such a name frames the message:", length)
@@ -77,8 +77,8 @@ func TestLenient(t *testing.T) {
 				for i := 1; i <= len(tt.in) && err == ErrPartial; i++ {
 					_, err = parse(h, r, []byte(tt.in[:i]))
 				}
-				if (err == nil) != (lenient && tt.ok) {
-					t.Errorf("lenient %v, byte by byte: %v", lenient, err)
+				if (err == nil) != ((dialect == Lenient) && tt.ok) {
+					t.Errorf("(dialect == Lenient) %v, byte by byte: %v", (dialect == Lenient), err)
 				}
 			}
 		})
@@ -110,7 +110,7 @@ func TestLenientEnds(t *testing.T) {
 		{"HTTP/1.0 204\n\n\r\n\r\n", 14},
 	} {
 		parse := func(ends ...int) (n int, err error) {
-			lim := &Limits{Lenient: true}
+			lim := &Limits{Dialect: Lenient}
 			if tt.in[0] == 'H' {
 				_, n, err = parseResponseInPieces(tt.in, lim, ends...)
 				return n, err
@@ -125,7 +125,7 @@ func TestLenientEnds(t *testing.T) {
 		}
 	}
 	long := "GET / HTTP/1.0\nA: b\n\n" + strings.Repeat("x", 100)
-	if _, _, err := parseInPieces(long, &Limits{Lenient: true, Head: 64}); err != ErrHeadTooLong {
+	if _, _, err := parseInPieces(long, &Limits{Dialect: Lenient, Head: 64}); err != ErrHeadTooLong {
 		t.Errorf("without CRLF CRLF within the limit: %v", err)
 	}
 }
@@ -147,7 +147,7 @@ func TestLenientFolds(t *testing.T) {
 	} {
 		in := "GET / HTTP/1.0\r\n" + lines + "\r\n"
 		for _, ends := range [][]int{nil, everyEnd(len(in))} {
-			h, n, err := parseInPieces(in, &Limits{Lenient: true}, ends...)
+			h, n, err := parseInPieces(in, &Limits{Dialect: Lenient}, ends...)
 			if err != nil || n != len(in) || describeFields(&h.Fields) != want {
 				t.Errorf("%q: %d, %v, %q; want %q", in, n, err, describeFields(&h.Fields), want)
 				continue
@@ -170,7 +170,7 @@ func TestLenientDrip(t *testing.T) {
 	} {
 		h := new(msg.RequestHead)
 		h.Reset()
-		lim := &Limits{Lenient: true, Head: 2 << 20, Fields: 1 << 16}
+		lim := &Limits{Dialect: Lenient, Head: 2 << 20, Fields: 1 << 16}
 		b := []byte(in)
 		for i := range b {
 			if _, err := ParseRequest(b[:i], h, lim); err != ErrPartial {
@@ -206,7 +206,7 @@ func TestLimitsHosts(t *testing.T) {
 func TestNotLenient(t *testing.T) {
 	for in, want := range map[string]error{
 		"\nGET / HTTP/1.1\r\nHost: h\r\n\r\n":             ErrLineEnd,
-		"\r\n\r\nGET / HTTP/1.1\r\nHost: h\r\n\r\n":       ErrLineEnd,
+		"\r\n\nGET / HTTP/1.1\r\nHost: h\r\n\r\n":         ErrLineEnd,
 		"GET / HTTP/1.1\nHost: h\r\n\r\n":                 ErrVersionSyntax,
 		"GET / HTTP/1.1\r\nHost: h\nA: b\r\n\r\n":         ErrLineEnd,
 		"GET / HTTP/1.1\r\nHost: h\n\r\n":                 ErrLineEnd,

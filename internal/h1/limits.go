@@ -12,54 +12,31 @@ type Limits struct {
 	Head int
 	// Fields is the highest number of field lines (default 512), beyond it 431.
 	Fields int
-	// Lenient accepts some of what old or careless programs write. It is for the
-	// Read methods that programs call themselves, on messages from files, captures
-	// and logs; the connections of servers and clients never have it. It does not
-	// change where a message ends, but for the last two items, and each item alone is
-	// harmless:
-	//
-	//   - The version HTTP/0.9 in a start line. The rest is read as HTTP/1.0 has it,
-	//     so that the connection closes; a request without a version stays an error.
-	//   - Several spaces before the code of a status line. The code is the only
-	//     thing there that is a number, so nobody takes another one.
-	//   - A fragment in a target. It stays in the target as it came, for the URI to
-	//     split off; no server answers by it.
-	//   - Spaces within a field name, not at its ends. Such a name means nothing to
-	//     HTTP, thus it can neither frame nor route; the field is found by its name and
-	//     never written (msg.Unsent). A space before the colon, which some ignore and
-	//     others don't, stays an error (RFC 9112 section 5.1).
-	//   - Several empty lines before a request line. There is nothing in them to be
-	//     read in two ways (RFC 9112 section 2.2 asks for one at least).
-	//   - Folded field lines. Each fold becomes one space (RFC 9112 section 5.2), so
-	//     that whoever writes the field writes one line. Content-Length,
-	//     Transfer-Encoding and Host can't be folded: those who don't know of folding
-	//     frame and route alike. Whitespace before the first field stays an error.
-	//   - Whitespace behind a chunk size. The digits are all there is before the
-	//     CRLF, so that the size is the same to all (RFC 9112 section 7.1.1 allows it
-	//     before an extension).
-	//   - Content-Length beside "chunked". The length counts for nothing and the
-	//     connection closes, which RFC 9112 section 6.1 allows. Others may end the
-	//     message elsewhere: that is why servers and clients refuse it.
-	//   - A bare LF as the end of a line of the head, which RFC 9112 section 2.2 lets
-	//     recipients recognise, also mixed with CRLF. The head ends at its first empty
-	//     line. If that is a bare LF or comes behind one, those who look for CRLF CRLF
-	//     find the end elsewhere; such a head counts only once they would find one, and
-	//     is ErrPartial until then, but for the empty line (CRLF) of a head without
-	//     fields. Trailer sections and chunks have CRLF.
-	Lenient bool
+	// EmptyLines is the highest number of empty lines before a request line
+	// (default 9; 64 for the dialect Lenient), beyond it 400.
+	EmptyLines int
+	// Dialect says which spellings are accepted beside those of RFC 9112.
+	Dialect Dialect
 	// Hosts accepts several Host fields in a request, valid each. It is for a
 	// program that reads a request by hand as a mere list of fields: no server may
 	// have it (RFC 9112 section 3.2).
 	Hosts bool
 }
 
-func (l *Limits) lenient() bool { return l != nil && l.Lenient }
+func (l *Limits) dialect() Dialect {
+	if l == nil {
+		return Strict
+	}
+	return l.Dialect
+}
 
 // The defaults of Limits.
 const (
 	DefaultTarget = 16 << 10
 	DefaultHead   = 64 << 10
 	DefaultFields = 512
+
+	DefaultEmptyLines = 9
 )
 
 // maxMethod is the longest method in bytes; the longest registered one has 17.
@@ -78,6 +55,16 @@ func (l *Limits) head() int {
 		return DefaultHead
 	}
 	return min(l.Head, math.MaxInt32/2)
+}
+
+func (l *Limits) emptyLines() int {
+	switch {
+	case l != nil && l.EmptyLines > 0:
+		return l.EmptyLines
+	case l.dialect() == Lenient:
+		return 64
+	}
+	return DefaultEmptyLines
 }
 
 func (l *Limits) fields() int {

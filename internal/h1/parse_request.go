@@ -7,22 +7,24 @@ import (
 
 // ParseRequest parses a request head from the front of b into h, which was
 // Reset before the first call. It returns the number of bytes consumed: the
-// head with its empty line and, before it, at most one empty line
-// (RFC 9112 section 2.2).
+// head with its empty line and the empty lines before it
+// (RFC 9112 section 2.2, see EmptyLines).
 //
 // If b holds a head in part, the error is ErrPartial and nothing is consumed;
-// call again with the same bytes and more behind them. Lines that were
+// call again with the same bytes and more after them. Lines that were
 // complete and bytes that were seen are not looked at again. An *Error is
 // final and comes as soon as the byte that breaks the rules is in b; there is
 // no need to wait for the end of the line. lim may be nil.
 //
-// On success h owns a copy of the head; nothing of b is kept. A head is
-// accepted only if all recipients must read it alike: see the package
-// documentation for the rules.
+// On success h owns a copy of the head; nothing of b is kept. After any error h is
+// empty, as after Reset: what was parsed before ErrPartial can't be seen, and is
+// dropped by Reset. A head is accepted only if all recipients must read it alike: see
+// the package documentation for the rules.
 func ParseRequest(b []byte, h *msg.RequestHead, lim *Limits) (n int, err error) {
+	var s msg.Scan
 	start := 0
-	if len(b) == 0 || b[0] <= '\r' {
-		if start, err = skipEmptyLine(b, lim.lenient()); err != nil {
+	if len(b) == 0 || b[0] <= '\r' || h.Suspended() {
+		if start, err = beginRequest(b, h, &s, lim); err != nil {
 			return 0, err
 		}
 	}
@@ -31,49 +33,59 @@ func ParseRequest(b []byte, h *msg.RequestHead, lim *Limits) (n int, err error) 
 	if len(head) > maxHead {
 		head = head[:maxHead]
 	}
-	if h.Scan.Line == 0 && (h.Scan.Seen > 0 || !fastRequestLine(head, h, lim.target())) {
-		err = parseRequestLine(head, h, lim)
+	if s.Line == 0 && (s.Seen > 0 || !fastRequestLine(head, h, &s, lim.target())) {
+		err = parseRequestLine(head, h, &s, lim)
 	}
 	if err == nil {
-		err = parseFields(head, &h.Scan, 0, &h.Fields, lim.fields(), lim.lenient())
+		err = parseFields(head, &s, 0, &h.Fields, lim.fields(), lim.dialect())
 	}
 	if err != nil {
 		if err == ErrPartial && len(head) == maxHead {
-			err = tooLong(&h.Scan)
+			err = tooLong(&s)
 		}
+		unfinished(h, &s, err)
 		return 0, err
 	}
-	n = h.Scan.Line
+	n = s.Line
 	h.Parts[msg.Raw].Len = uint32(n) - h.Parts[msg.Raw].Off
 	h.Buf = append(h.Buf[:0], head[:n]...)
-	if lim.lenient() {
+	if lim.dialect().takesFolding() {
 		h.Unfold()
 	}
-	if err := finishRequest(h, lim); err != nil {
+	if err := finishRequest(h, s.Dups, lim); err != nil {
+		h.Reset()
 		return 0, err
 	}
+	h.Verify()
 	return start + n, nil
 }
 
-// skipEmptyLine returns the length of the empty line that may stand before a
-// request line.
-func skipEmptyLine(b []byte, lenient bool) (int, error) {
-	if len(b) == 0 {
-		return 0, ErrPartial
+// beginRequest brings back what was parsed of h, and returns where its first line is.
+func beginRequest(b []byte, h *msg.RequestHead, s *msg.Scan, lim *Limits) (start int, err error) {
+	if h.Suspended() {
+		h.Resume(s)
 	}
-	if lenient {
-		return skipEmptyLines(b)
-	}
-	if b[0] != '\r' {
+	if len(b) > 0 && b[0] > '\r' {
 		return 0, nil
 	}
-	if len(b) == 1 {
-		return 0, ErrPartial
+	var lines EmptyLines
+	if start, err = lines.Skip(b, lim); err == nil && start == len(b) {
+		err = ErrPartial
 	}
-	if b[1] != '\n' {
-		return 0, ErrLineEnd
+	if err != nil {
+		unfinished(h, s, err)
 	}
-	return 2, nil
+	return start, err
+}
+
+// unfinished leaves h empty after err, and keeps what was parsed for the next call if
+// there will be one.
+func unfinished(h *msg.RequestHead, s *msg.Scan, err error) {
+	if err == ErrPartial {
+		h.Suspend(s)
+		return
+	}
+	h.Reset()
 }
 
 // tooLong is the error of a head that doesn't end within the limit.
@@ -85,31 +97,30 @@ func tooLong(s *msg.Scan) error {
 }
 
 // parseRequestLine parses the request line (RFC 9112 section 3) at the front
-// of b or goes on with it where h.Scan says:
+// of b or goes on with it where s says:
 //
 //	request-line = method SP request-target SP HTTP-version CRLF
 //
-// Exactly one space stands between the parts; nothing else does. If lim is lenient,
-// the line may end in a bare LF.
-func parseRequestLine(b []byte, h *msg.RequestHead, lim *Limits) error {
-	s := &h.Scan
+// Exactly one space stands between the parts; nothing else does. The dialect may let
+// the line end in a bare LF.
+func parseRequestLine(b []byte, h *msg.RequestHead, s *msg.Scan, lim *Limits) error {
 	if s.Seps == 0 {
 		if err := scanMethod(b, s); err != nil {
 			return err
 		}
 	}
 	if s.Seps == 1 {
-		if err := scanTarget(b, s, lim.target(), lim.lenient()); err != nil {
+		if err := scanTarget(b, s, lim.target(), lim.dialect()); err != nil {
 			return err
 		}
 	}
 	method, target := s.Sep[0], s.Sep[1]
 	end, next := byte('\r'), target+11
-	if lim.lenient() && len(b) > target+9 && b[target+9] == '\n' {
+	if lim.dialect().takesBareLF() && len(b) > target+9 && b[target+9] == '\n' {
 		end, next = '\n', target+10
 	}
 	minor, err := parseVersion(b[target+1:], end)
-	if err == ErrVersion && lim.lenient() && b[target+6] == '0' {
+	if err == ErrVersion && lim.dialect().takesVersion0() && b[target+6] == '0' {
 		err = nil
 	}
 	if err == ErrVersion && string(b[:target]) == "PRI *" {
@@ -127,6 +138,10 @@ func parseRequestLine(b []byte, h *msg.RequestHead, lim *Limits) error {
 	}
 	h.MethodID = msg.LookupMethod(b[:method])
 	setRequestLine(h, method, target, next, minor)
+	if minor > 1 { // it counts, and is shown, as HTTP/1.1 (RFC 9110 section 2.5)
+		h.Minor, h.Parts[msg.Proto] = 1, msg.Span{}
+	}
+	*s = msg.Scan{Line: next}
 	return setTarget(b[method+1:target], h)
 }
 
@@ -139,7 +154,6 @@ func setRequestLine(h *msg.RequestHead, method, target, next int, minor uint8) {
 	h.Parts[msg.Target] = msg.Span{Off: uint32(method + 1), Len: uint32(target - method - 1)}
 	h.Parts[msg.Proto] = msg.Span{Off: uint32(target + 1), Len: 8}
 	h.Parts[msg.Raw].Off = uint32(next)
-	h.Scan = msg.Scan{Line: next}
 }
 
 // Words at the ends of a request line, as they stand in memory.
@@ -153,8 +167,8 @@ const (
 
 // fastRequestLine parses the request lines of nearly all requests: complete,
 // of the usual methods, with a target in origin-form. It reports false and
-// leaves h alone if there is anything else, which parseRequestLine is for.
-func fastRequestLine(b []byte, h *msg.RequestHead, maxTarget int) bool {
+// leaves h and s alone if there is anything else, which parseRequestLine is for.
+func fastRequestLine(b []byte, h *msg.RequestHead, s *msg.Scan, maxTarget int) bool {
 	if len(b) < 24 {
 		return false
 	}
@@ -189,6 +203,7 @@ func fastRequestLine(b []byte, h *msg.RequestHead, maxTarget int) bool {
 	h.MethodID = id
 	h.Form = msg.FormOrigin
 	setRequestLine(h, method, i, i+11, minor)
+	s.Line = i + 11
 	return true
 }
 
@@ -221,10 +236,10 @@ func scanMethod(b []byte, s *msg.Scan) error {
 	return ErrMethod
 }
 
-func scanTarget(b []byte, s *msg.Scan, maxTarget int, fragment bool) error {
+func scanTarget(b []byte, s *msg.Scan, maxTarget int, d Dialect) error {
 	from := s.Sep[0] + 1
 	i := skipTarget(b, s.Seen)
-	for fragment && i < len(b) && b[i] == '#' {
+	for d.takesFragment() && i < len(b) && b[i] == '#' {
 		i = skipTarget(b, i+1)
 	}
 	switch {
@@ -242,9 +257,9 @@ func scanTarget(b []byte, s *msg.Scan, maxTarget int, fragment bool) error {
 	return ErrTarget
 }
 
-// parseVersion parses "HTTP/1.0" or "HTTP/1.1" with the byte end behind it. It
+// parseVersion parses "HTTP/1.0" to "HTTP/1.9" with the byte end after it. It
 // returns ErrPartial if b ends too early and fits so far, ErrVersion for another
-// version in the right form.
+// major version in the right form.
 //
 //	HTTP-version = "HTTP/" DIGIT "." DIGIT
 func parseVersion(b []byte, end byte) (minor uint8, err error) {
@@ -262,7 +277,7 @@ func parseVersion(b []byte, end byte) (minor uint8, err error) {
 	if b[len(form)] != end {
 		return 0, ErrVersionSyntax
 	}
-	if b[5] != '1' || b[7] > '1' {
+	if b[5] != '1' {
 		return 0, ErrVersion
 	}
 	return b[7] - '0', nil

@@ -24,7 +24,9 @@ var requestCases = []requestCase{
 	// The request line.
 	{"simple", "GET / HTTP/1.1\r\n" + hostLine + "\r\n", "GET / 1.1 len=-2 [Host=example.org]", nil},
 	{"empty line before", "\r\nGET / HTTP/1.1\r\n" + hostLine + "\r\n", "GET / 1.1 len=-2 [Host=example.org]", nil},
-	{"two empty lines before", "\r\n\r\nGET / HTTP/1.1\r\n" + hostLine + "\r\n", "", ErrLineEnd},
+	{"nine empty lines before", strings.Repeat("\r\n", 9) + "GET / HTTP/1.1\r\n" + hostLine + "\r\n", "GET / 1.1 len=-2 [Host=example.org]", nil},
+	{"ten empty lines before", strings.Repeat("\r\n", 10) + "GET / HTTP/1.1\r\n" + hostLine + "\r\n", "", ErrLineEnd},
+	{"a CR in place of the tenth", strings.Repeat("\r\n", 9) + "\rGET / HTTP/1.1\r\n" + hostLine + "\r\n", "", ErrLineEnd},
 	{"bare CR before", "\rGET / HTTP/1.1\r\n" + hostLine + "\r\n", "", ErrLineEnd},
 	{"bare LF before", "\nGET / HTTP/1.1\r\n" + hostLine + "\r\n", "", ErrLineEnd},
 	{"space before", " GET / HTTP/1.1\r\n" + hostLine + "\r\n", "", ErrMethod},
@@ -47,7 +49,10 @@ var requestCases = []requestCase{
 
 	// Versions.
 	{"1.0", "GET / HTTP/1.0\r\n\r\n", "GET / 1.0 len=-2 []", nil},
-	{"1.2", "GET / HTTP/1.2\r\n" + hostLine + "\r\n", "", ErrVersion},
+	{"1.2", "GET / HTTP/1.2\r\n" + hostLine + "\r\n", "GET / 1.1 len=-2 [Host=example.org]", nil},
+	{"1.9 without Host", "GET / HTTP/1.9\r\n\r\n", "", ErrNoHost},
+	{"1.9 with a body", "POST / HTTP/1.9\r\n" + hostLine + "Transfer-Encoding: chunked\r\n\r\n", "POST / 1.1 len=-1 [Host=example.org Transfer-Encoding=chunked]", nil},
+	{"9.9", "GET / HTTP/9.9\r\n" + hostLine + "\r\n", "", ErrVersion},
 	{"2.0", "GET / HTTP/2.0\r\n" + hostLine + "\r\n", "", ErrVersion},
 	{"0.9", "GET / HTTP/0.9\r\n\r\n", "", ErrVersion},
 	{"two-digit minor", "GET / HTTP/1.11\r\n" + hostLine + "\r\n", "", ErrVersionSyntax},
@@ -128,6 +133,8 @@ var requestCases = []requestCase{
 	{"empty length", "POST / HTTP/1.1\r\n" + hostLine + "Content-Length:\r\n\r\n", "", ErrContentLength},
 	{"signed length", "POST / HTTP/1.1\r\n" + hostLine + "Content-Length: +5\r\n\r\n", "", ErrContentLength},
 	{"length list", "POST / HTTP/1.1\r\n" + hostLine + "Content-Length: 5, 5\r\n\r\n", "", ErrContentLength},
+	{"type twice", "POST / HTTP/1.1\r\n" + hostLine + "Content-Type: a/b\r\nX: y\r\ncontent-type: c/d\r\nContent-Type: e/f\r\n\r\n",
+		"POST / 1.1 len=-2 [Host=example.org Content-Type=a/b X=y]", nil},
 	{"length twice", "POST / HTTP/1.1\r\n" + hostLine + "Content-Length: 5\r\nContent-Length: 5\r\n\r\n", "", ErrManyLengths},
 	{"chunked", "POST / HTTP/1.1\r\n" + hostLine + "Transfer-Encoding: Chunked\r\n\r\n0\r\n\r\n", "POST / 1.1 len=-1 [Host=example.org Transfer-Encoding=Chunked]", nil},
 	{"chunked in 1.0", "POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n", "", ErrCodingHTTP10},
@@ -175,7 +182,9 @@ func describeRequest(h *msg.RequestHead) string {
 func describeFields(f *msg.Fields) string {
 	var list []string
 	for i := range f.Recs {
-		list = append(list, fmt.Sprintf("%s=%s", f.RawName(i), f.Value(i)))
+		if f.Recs[i].Flags&msg.Dead == 0 {
+			list = append(list, fmt.Sprintf("%s=%s", f.RawName(i), f.Value(i)))
+		}
 	}
 	return strings.Join(list, " ")
 }
@@ -186,14 +195,19 @@ func parseInPieces(in string, lim *Limits, ends ...int) (*msg.RequestHead, int, 
 	h := new(msg.RequestHead)
 	h.Reset()
 	for _, end := range append(ends, len(in)) {
-		// The bytes move between calls, and what is behind them changes.
+		// The bytes move between calls, and what follows them changes.
 		b := append([]byte(in[:end]), "\r\n\r\n: \r\n\x00"...)[:end]
 		n, err := ParseRequest(b, h, lim)
-		if err != ErrPartial {
-			return h, n, err
+		if err == nil {
+			mustHold(&h.Fields)
+			return h, n, nil
 		}
+		mustBeFresh(h)
 		if n != 0 {
-			panic("bytes consumed with ErrPartial")
+			panic("bytes consumed with an error")
+		}
+		if err != ErrPartial {
+			return h, 0, err
 		}
 	}
 	return h, 0, ErrPartial
@@ -220,7 +234,8 @@ func TestParseRequest(t *testing.T) {
 				if got := describeRequest(h); got != tt.want {
 					t.Fatalf("%s: got  %s\nwant %s", how, got, tt.want)
 				}
-				if want := strings.Index(tt.in[2:], "\r\n\r\n") + 6; n != want {
+				empty := len(tt.in) - len(strings.TrimLeft(tt.in, "\r\n"))
+				if want := empty + strings.Index(tt.in[empty:], "\r\n\r\n") + 4; n != want {
 					t.Fatalf("%s: consumed %d bytes, want %d", how, n, want)
 				}
 				if raw := string(h.Part(msg.Raw)); !strings.HasSuffix(tt.in[:n], "\r\n"+raw) || !strings.HasSuffix(raw, "\r\n") {

@@ -14,34 +14,55 @@ func ParseResponse(b []byte, h *msg.ResponseHead, lim *Limits) (n int, err error
 	if len(head) > maxHead {
 		head = head[:maxHead]
 	}
-	if h.Scan.Line == 0 && (h.Scan.Seen > 0 || !fastStatusLine(head, h)) {
-		err = parseStatusLine(head, h, lim.lenient())
+	var s msg.Scan
+	if h.Suspended() {
+		h.Resume(&s)
+	}
+	if s.Line == 0 && (s.Seen > 0 || !fastStatusLine(head, h, &s)) {
+		err = parseStatusLine(head, h, &s, lim.dialect())
 	}
 	if err == nil {
-		err = parseFields(head, &h.Scan, 0, &h.Fields, lim.fields(), lim.lenient())
+		err = parseFields(head, &s, 0, &h.Fields, lim.fields(), lim.dialect())
 	}
 	if err != nil {
 		if err == ErrPartial && len(head) == maxHead {
 			err = ErrHeadTooLong
 		}
+		if err == ErrPartial {
+			h.Suspend(&s)
+		} else {
+			refuseResponse(h)
+		}
 		return 0, err
 	}
-	n = h.Scan.Line
+	n = s.Line
 	h.Parts[msg.Raw].Len = uint32(n) - h.Parts[msg.Raw].Off
 	h.Buf = append(h.Buf[:0], head[:n]...)
-	if lim.lenient() {
+	if lim.dialect().takesFolding() {
 		h.Unfold()
 	}
 	both := h.Find(msg.ContentLength) >= 0 && h.Find(msg.TransferEncoding) >= 0
-	h.ContentLength, err = framing(&h.Fields, h.Minor, h.Scan.Dups, lim.lenient())
+	h.ContentLength, err = framing(&h.Fields, h.Minor, s.Dups, lim.dialect())
 	if err != nil {
+		refuseResponse(h)
 		return 0, err
 	}
-	h.Conn = connection(&h.Fields, h.Scan.Dups)
+	h.Conn = connection(&h.Fields, s.Dups)
+	if s.Dups&(1<<msg.ContentType) != 0 {
+		oneOnly(&h.Fields, msg.ContentType, lim.dialect().takesLastType())
+	}
 	if both {
 		h.Conn |= msg.ConnClose
 	}
+	h.Verify()
 	return n, nil
+}
+
+// refuseResponse makes h, of which something was parsed, empty. Reset alone would pass
+// over one that has neither bytes nor records yet.
+func refuseResponse(h *msg.ResponseHead) {
+	h.Fields.Reset()
+	h.Reset()
 }
 
 // maxStatusSpaces is where a status code begins at the latest.
@@ -53,17 +74,16 @@ const maxStatusSpaces = 16
 //
 // The second space may be missing together with the reason, as many servers
 // write it. A status code is 100 to 999.
-func parseStatusLine(b []byte, h *msg.ResponseHead, lenient bool) error {
-	s := &h.Scan
+func parseStatusLine(b []byte, h *msg.ResponseHead, s *msg.Scan, d Dialect) error {
 	minor, err := parseVersion(b, ' ')
-	if err == ErrVersion && lenient && b[5] == '0' {
+	if err == ErrVersion && d.takesVersion0() && b[5] == '0' {
 		err = nil
 	}
 	if err != nil {
 		return err
 	}
 	code := 9 // "HTTP/1.1 200 OK"
-	for lenient && code < len(b) && code < maxStatusSpaces && b[code] == ' ' {
+	for d.takesStatusSpaces() && code < len(b) && code < maxStatusSpaces && b[code] == ' ' {
 		code++
 	}
 	reason := code + 4
@@ -85,7 +105,7 @@ func parseStatusLine(b []byte, h *msg.ResponseHead, lenient bool) error {
 		}
 	}
 	next := end + 2
-	if lenient && b[end] == '\n' {
+	if d.takesBareLF() && b[end] == '\n' {
 		next--
 	} else if b[end] != '\r' {
 		return ErrStatusLine
@@ -94,6 +114,10 @@ func parseStatusLine(b []byte, h *msg.ResponseHead, lenient bool) error {
 		return err
 	}
 	setStatusLine(h, minor, b[code:], from, end, next)
+	if minor > 1 { // it counts, and is shown, as HTTP/1.1 (RFC 9110 section 2.5)
+		h.Minor, h.Parts[msg.Proto] = 1, msg.Span{}
+	}
+	*s = msg.Scan{Line: next}
 	return nil
 }
 
@@ -105,13 +129,12 @@ func setStatusLine(h *msg.ResponseHead, minor uint8, code []byte, from, end, nex
 	h.Parts[msg.Proto] = msg.Span{Off: 0, Len: 8}
 	h.Parts[msg.Reason] = msg.Span{Off: uint32(from), Len: uint32(end - from)}
 	h.Parts[msg.Raw].Off = uint32(next)
-	h.Scan = msg.Scan{Line: next}
 }
 
 // fastStatusLine parses the status lines of nearly all responses: complete, with
-// a short reason-phrase. It reports false and leaves h alone if there is anything
-// else, which parseStatusLine is for.
-func fastStatusLine(b []byte, h *msg.ResponseHead) bool {
+// a short reason-phrase. It reports false and leaves h and s alone if there is
+// anything else, which parseStatusLine is for.
+func fastStatusLine(b []byte, h *msg.ResponseHead, s *msg.Scan) bool {
 	const code, reason = 9, 13 // "HTTP/1.1 200 OK"
 	if len(b) < reason+8+2 {
 		return false
@@ -137,5 +160,6 @@ func fastStatusLine(b []byte, h *msg.ResponseHead) bool {
 		return false
 	}
 	setStatusLine(h, minor, b[code:], reason, end, end+2)
+	s.Line = end + 2
 	return true
 }

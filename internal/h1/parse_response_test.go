@@ -21,6 +21,8 @@ var responseCases = []requestCase{
 
 	{"empty line before", "\r\nHTTP/1.1 200 OK\r\n\r\n", "", ErrVersionSyntax},
 	{"version", "HTTP/2.0 200 OK\r\n\r\n", "", ErrVersion},
+	{"1.2", "HTTP/1.2 200 OK\r\nServer: a\r\n\r\n", "1.1 200 OK len=-2 [Server=a]", nil},
+	{"coding in 1.9", "HTTP/1.9 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", "1.1 200 OK len=-1 [Transfer-Encoding=chunked]", nil},
 	{"version without minor", "HTTP/2 200 OK\r\n\r\n", "", ErrVersionSyntax},
 	{"two spaces", "HTTP/1.1  200 OK\r\n\r\n", "", ErrStatusLine},
 	{"two digits", "HTTP/1.1 99 OK\r\n\r\n", "", ErrStatusLine},
@@ -47,6 +49,11 @@ func parseResponseInPieces(in string, lim *Limits, ends ...int) (*msg.ResponseHe
 	h.Reset()
 	for _, end := range append(ends, len(in)) {
 		n, err := ParseResponse([]byte(in[:end]), h, lim)
+		if err == nil {
+			mustHold(&h.Fields)
+			return h, n, nil
+		}
+		mustBeFreshResponse(h)
 		if err != ErrPartial {
 			return h, n, err
 		}

@@ -107,7 +107,7 @@ func validAuthority(b []byte, needPort bool) bool {
 //
 // As in URIs of this module, a reg-name has no comma, which separates addresses
 // in lists of them, and encodes no characters of ASCII, which needn't be, but "%",
-// which URIs refuse: such a host is nobody's.
+// which URIs refuse: no server has such a host.
 func hostEnd(b []byte) int {
 	if len(b) > 0 && b[0] == '[' {
 		for i, c := range b {

@@ -4,6 +4,6 @@
 //
 // A list is one arena of bytes plus one record of offsets per pair. Parsing is
 // one copy of the input into the arena and one pass over it; escapes are
-// decoded where they lie. Lookups are linear, so whoever feeds a list from the
-// network caps the number of pairs. No function does I/O or reads a clock.
+// decoded where they lie. Lookups are linear, so a caller that feeds a list from the
+// network must limit the number of pairs. No function does I/O or reads a clock.
 package kv

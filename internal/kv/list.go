@@ -8,7 +8,7 @@ import (
 )
 
 // What Reset keeps for the next user; more than that goes to the garbage
-// collector, so that one huge query does not pin its memory for ever.
+// collector, so that one huge query does not pin its memory forever.
 const (
 	maxKeptBytes = 64 << 10
 	maxKeptPairs = 1024
@@ -152,6 +152,26 @@ func (l *List) AddNoValue(key string) { l.put(len(l.pairs), key, "", true) }
 // is none. Further pairs with the key stay.
 func (l *List) Set(key, value string) { l.put(0, key, value, false) }
 
+// SetOnly is Set, but removes further pairs with the key.
+func (l *List) SetOnly(key, value string) {
+	tag := tagOf(key)
+	i := l.nextTagged(0, tag, key)
+	if i >= 0 {
+		w := i + 1
+		for r := w; r < len(l.pairs); r++ {
+			p := &l.pairs[r]
+			if p.tag == tag && string(l.arena[p.key:p.keyEnd]) == key {
+				l.dead += p.size()
+				continue
+			}
+			l.pairs[w] = *p
+			w++
+		}
+		l.pairs = l.pairs[:w]
+	}
+	l.put(max(i, 0), key, value, false)
+}
+
 // SetNoValue is Set with no value.
 func (l *List) SetNoValue(key string) { l.put(0, key, "", true) }
 
@@ -256,7 +276,7 @@ func (l *List) DelAt(i int) {
 }
 
 // compact copies what lives to a new arena once most of the old one is dead.
-// The old arena is left to whoever still holds slices of it.
+// The old arena is left to callers that still hold slices of it.
 func (l *List) compact() {
 	if l.dead >= compactAt && l.dead >= len(l.arena)/2 {
 		l.copyLiving()
@@ -302,6 +322,9 @@ func (l *List) CopyTo(dst *List) {
 		dst.reserve(0)
 	}
 }
+
+// Used reports whether Reset has something to do.
+func (l *List) Used() bool { return len(l.arena)|len(l.pairs)|l.dead != 0 }
 
 // Reset empties the list. Its memory is kept for the next use up to 64 KiB of
 // bytes and 1024 pairs.

@@ -139,7 +139,7 @@ func TestListAgainstModel(t *testing.T) {
 	for step := range 20_000 {
 		k := string(rune('a' + rnd.Intn(6)))
 		v := strings.Repeat(string(rune('A'+rnd.Intn(26))), rnd.Intn(40))
-		switch rnd.Intn(5) {
+		switch rnd.Intn(6) {
 		case 0:
 			if len(m) < 20 {
 				l.Add(k, v)
@@ -149,6 +149,14 @@ func TestListAgainstModel(t *testing.T) {
 			l.Set(k, v)
 			if i := find(k); i >= 0 {
 				m[i].v = v
+			} else {
+				m = append(m, kvp{k, v})
+			}
+		case 5:
+			l.SetOnly(k, v)
+			if i := find(k); i >= 0 {
+				m[i].v = v
+				m = append(m[:i+1], slices.DeleteFunc(m[i+1:], func(p kvp) bool { return p.k == k })...)
 			} else {
 				m = append(m, kvp{k, v})
 			}

@@ -16,7 +16,7 @@ var queryMark = [256]bool{'&': true, '=': true, '+': true, '%': true}
 //	pair  = key [ "=" value ]
 //
 // "+" and %XX are decoded, once; a "%" without two hex digits stays. ";" is no
-// separator. Pairs that are empty but for a "=" are dropped.
+// separator. Pairs that are empty or just a "=" are dropped.
 //
 // AddQuery stops when the list has limit pairs and then returns false if more
 // would have followed. The time it takes is linear in len(src).

@@ -22,7 +22,7 @@ func BenchmarkFieldsBuild(b *testing.B) {
 		for b.Loop() {
 			f.Reset()
 			for _, name := range names {
-				f.Put(Lookup(name), name, value, false)
+				f.Put(Lookup(name), name, value, Normalized)
 			}
 			dst = f.AppendWire(dst[:0], 0)
 		}

@@ -14,9 +14,9 @@ const (
 	// Dead marks a deleted field: skip it.
 	Dead uint8 = 1 << iota
 	// Wire says that the arena holds exactly "Name: value\r\n" from NameOff
-	// on, with the name spelled as it is to be sent.
+	// on, with the name spelled as it will be sent.
 	Wire
-	// Canonical says that the name is spelled as it is to be shown; parsed
+	// Canonical says that the name is spelled as it will be shown; parsed
 	// names other than known ones are not, until someone asks (see Name).
 	Canonical
 	// AsIs says that the name of a known field may be spelled in another way
@@ -30,6 +30,15 @@ const (
 	Folded
 )
 
+// Spelling says how the name of a field is written.
+type Spelling uint8
+
+// The spellings.
+const (
+	Normalized Spelling = iota // "Foo-Bar" for "foo-BAR"
+	AsGiven                    // as it was received or given to a setter
+)
+
 // Field is one field line as offsets into Fields.Buf.
 type Field struct {
 	NameOff uint32
@@ -40,7 +49,7 @@ type Field struct {
 	Flags   uint8
 }
 
-// end returns the offset behind the CRLF of a field whose line is in wire form.
+// end returns the offset after the CRLF of a field whose line is in wire form.
 func (r *Field) end() uint32 { return r.ValOff + r.ValLen + 2 }
 
 // Fields is a field section (RFC 9110 section 5): lines in order, several of
@@ -67,9 +76,16 @@ type Fields struct {
 	// covers any more because a value was replaced or deleted.
 	dead  int
 	waste int
-	// What PutAgain goes by: puts is the number of records if Put and PutAgain
-	// made them all, in new lines; last is what puts was before Reset, 0 if the
-	// arena or Recs don't hold those lines any more behind what was added since.
+	// What PutAgain goes by. With recs := Recs[:last] and line(r) :=
+	// Buf[:cap(Buf)][r.NameOff:r.end()]:
+	//
+	//	puts == len(Recs)  <=>  Put and PutAgain made all records, each with a line of its own
+	//	last == puts before Reset, or 0 if any of what follows would be false
+	//	for i in len(Recs)..last-1:
+	//	    line(recs[i]) == "Name: value\r\n", as Put wrote it, unless recs[i].NameOff < len(Buf)
+	//
+	// The arena is only appended to. So recs[i] with i == len(Recs) describes the
+	// bytes that a new line would overwrite iff i < last and recs[i].NameOff == len(Buf).
 	puts, last int
 }
 
@@ -136,8 +152,12 @@ func (f *Fields) Len() int { return len(f.Recs) - f.dead }
 // Bytes returns the bytes of a span.
 func (f *Fields) Bytes(s Span) []byte { return f.Buf[s.Off : s.Off+s.Len : s.Off+s.Len] }
 
-// Store appends b to the arena.
+// Store appends b to the arena. The span of nothing is the zero Span: the arena may
+// become shorter where a line is replaced.
 func (f *Fields) Store(b []byte) Span {
+	if len(b) == 0 {
+		return Span{}
+	}
 	s := Span{uint32(len(f.Buf)), uint32(len(b))}
 	f.Buf = append(f.Buf, b...)
 	return s
@@ -156,14 +176,26 @@ func (f *Fields) Push(r Field) bool {
 	return true
 }
 
-// Truncate drops the records from n on, for a parser that gives up halfway.
-func (f *Fields) Truncate(n int) {
-	f.Recs = f.Recs[:n]
-	f.seen, f.dead = 0, 0
-	for i := range f.Recs {
-		f.note(f.Recs[i].ID, i)
-		f.dead += int(f.Recs[i].Flags & Dead)
+// Append appends the fields of from, which has no parts. It reports false, and does
+// nothing, if they would be more than MaxFields.
+func (f *Fields) Append(from *Fields) bool {
+	if len(f.Recs)+len(from.Recs) > MaxFields {
+		return false
 	}
+	base, first := uint32(len(f.Buf)), len(f.Recs)
+	f.Buf = append(f.Buf, from.Buf...)
+	f.Recs = append(f.Recs, from.Recs...)
+	for i := first; i < len(f.Recs); i++ {
+		r := &f.Recs[i]
+		r.NameOff += base
+		r.ValOff += base
+		f.note(r.ID, i)
+	}
+	f.maybe = ^uint64(0)
+	f.dead += from.dead
+	f.waste += from.waste + 2 // for Lines: a section as received has an empty line
+	f.last = 0
+	return true
 }
 
 // Adopt takes recs, which is f.Recs with records appended, for f.Recs; the
@@ -452,7 +484,7 @@ func (f *Fields) AppendWire(dst []byte, skip uint64) []byte {
 
 // Lines returns the arena if it holds the field lines in wire form, in order,
 // and nothing else: the case of fields that were only added to. Otherwise ok is
-// false.
+// false. The caller knows that there are no parts.
 func (f *Fields) Lines() (lines []byte, ok bool) {
 	// Of a parsed head the arena holds more, and its names may not be canonical.
 	n := 0

@@ -155,10 +155,10 @@ func run(t *testing.T, f *Fields, m model, ops []byte) {
 				m[m.find(name)].value = value
 			}
 		case 8:
-			f.Put(id, []byte(strings.ToLower(name)), []byte(value), false)
+			f.Put(id, []byte(strings.ToLower(name)), []byte(value), Normalized)
 			m.set(name, value)
 		case 9:
-			f.PutMore(id, []byte(name), []byte(value), op == 9)
+			f.PutMore(id, []byte(name), []byte(value), AsGiven)
 			m.add(name, value)
 		case 7:
 			c := new(Fields)
@@ -220,10 +220,10 @@ func TestFieldsStayBounded(t *testing.T) {
 		"Set":         func(f *Fields, i int) { f.Set(Unknown, []byte("X-A"), big[:i%1000]) },
 		"Add and Del": func(f *Fields, i int) { f.Add(Accept, nil, big[:i%10]); f.Del(Accept, nil) },
 		"Put and Del": func(f *Fields, i int) {
-			f.Put(Unknown, []byte("X-Abcdefg"), big[:i%10], false)
+			f.Put(Unknown, []byte("X-Abcdefg"), big[:i%10], Normalized)
 			f.Del(Unknown, []byte("X-Abcdefg"))
 		},
-		"Put":     func(f *Fields, i int) { f.Put(Unknown, []byte("X-Abcdefg"), big[:i%1000], false) },
+		"Put":     func(f *Fields, i int) { f.Put(Unknown, []byte("X-Abcdefg"), big[:i%1000], Normalized) },
 		"SetPart": func(f *Fields, i int) { f.SetPart(Target, big[:i%1000]) },
 	} {
 		f := parsed(startModel())
@@ -287,17 +287,24 @@ func TestFieldsKeepTheRawBlock(t *testing.T) {
 	}
 }
 
-func TestFieldsTruncate(t *testing.T) {
+func TestFieldsAppend(t *testing.T) {
 	f := parsed(startModel())
 	f.DelAt(1)
-	f.Truncate(2)
-	if f.Len() != 1 || !f.Has(Host) || f.Has(Accept) || f.FindName([]byte("x-a")) >= 0 {
-		t.Error("want only Host left")
+	n := f.Len()
+	var from Fields
+	from.Add(Etag, nil, []byte("a"))
+	from.Add(Unknown, []byte("X-B"), []byte("b"))
+	from.Add(Unknown, []byte("X-C"), []byte("c"))
+	from.DelAt(2)
+	if !f.Append(&from) || f.Len() != n+2 || string(f.Peek(Etag)) != "a" || string(f.Value(f.FindName([]byte("x-b")))) != "b" || f.FindName([]byte("X-C")) >= 0 {
+		t.Errorf("%d fields: %q", f.Len(), f.AppendWire(nil, 0))
 	}
-	f.DelAt(0)
-	f.DelAt(0)
-	if f.Len() != 0 {
-		t.Error("deleting twice must count once")
+	if err := f.Check(); err != nil {
+		t.Error(err)
+	}
+	full := Fields{Recs: make([]Field, MaxFields)}
+	if full.Append(&from) || len(full.Recs) != MaxFields {
+		t.Error("more than MaxFields were accepted")
 	}
 }
 

@@ -77,13 +77,17 @@ const (
 )
 
 // RequestHead is a request line with its field section. The parser fills in
-// everything; what is derived from fields (ContentLength, Conn, Expect) must be
-// kept true by whoever changes fields.
+// everything; what is derived from fields (ContentLength, Conn, Expect) must be kept true
+// by code that changes fields.
+//
+// A head is whole or empty: while the parser waits for the rest of one, what it has
+// of it is kept apart (see Suspend) and can't be seen.
 type RequestHead struct {
 	// Fields holds the field section and the parts Method (empty means GET),
 	// Target, Authority, Proto and Raw.
 	Fields
 	requestFacts
+	suspended *suspended
 }
 
 // requestFacts is what is known of a request head beside its bytes.
@@ -98,8 +102,6 @@ type requestFacts struct {
 	// Form is the form of the target as it was received. The authority of an
 	// absolute-form or authority-form is the part Authority.
 	Form Form
-	// Scan is where the parser goes on when a head arrives in pieces.
-	Scan Scan
 }
 
 // Scan is the state of a head that has arrived in part. All offsets are
@@ -131,19 +133,23 @@ const (
 
 // Reset makes h empty for the next request and keeps its memory.
 func (h *RequestHead) Reset() {
+	if h.suspended != nil {
+		h.suspended = nil // not for the pool, so that this is inlined; see Abandon
+	}
 	h.Fields.Reset()
 	h.requestFacts = requestFacts{MethodID: MethodGet, Minor: 1}
 }
 
-// CopyTo makes dst an independent copy of h.
+// CopyTo makes dst an independent copy of h. What the parser has of an unfinished
+// head is not copied, and what dst had of one is dropped.
 func (h *RequestHead) CopyTo(dst *RequestHead) {
-	f := dst.Fields
-	*dst = *h
-	h.Fields.CopyTo(&f)
-	dst.Fields = f
+	dst.suspended = nil
+	h.Fields.CopyTo(&dst.Fields)
+	dst.requestFacts = h.requestFacts
 }
 
-// ResponseHead is a status line with its field section.
+// ResponseHead is a status line with its field section. Like a RequestHead it is
+// whole or empty.
 type ResponseHead struct {
 	// Fields holds the field section and the parts Reason, Proto and Raw.
 	Fields
@@ -153,30 +159,26 @@ type ResponseHead struct {
 	ContentLength int64
 	Minor         uint8
 	Conn          Conn
-	Scan          Scan
+	suspended     *suspended
 }
 
 // Reset makes h empty and keeps its memory.
 func (h *ResponseHead) Reset() {
-	if len(h.Buf)|len(h.Recs)|h.puts|h.Scan.Line|h.Scan.Seen != 0 {
-		h.resetUsed()
+	if len(h.Buf)|len(h.Recs)|h.puts != 0 {
+		h.Fields.Reset()
+	}
+	if h.suspended != nil {
+		h.suspended = nil
 	}
 	h.Status = 0
 	h.ContentLength = 0
 	h.Minor, h.Conn = 1, 0
 }
 
-// resetUsed is the part of Reset that heads without fields and parts, and without
-// a parser at work on them, don't need.
-func (h *ResponseHead) resetUsed() {
-	h.Fields.Reset()
-	h.Scan = Scan{}
-}
-
-// CopyTo makes dst an independent copy of h.
+// CopyTo makes dst an independent copy of h. What the parser has of an unfinished
+// head is not copied, and what dst had of one is dropped.
 func (h *ResponseHead) CopyTo(dst *ResponseHead) {
-	f := dst.Fields
-	*dst = *h
-	h.Fields.CopyTo(&f)
-	dst.Fields = f
+	h.Fields.CopyTo(&dst.Fields)
+	dst.Status, dst.ContentLength, dst.Minor, dst.Conn = h.Status, h.ContentLength, h.Minor, h.Conn
+	dst.suspended = nil
 }

@@ -12,7 +12,7 @@ import (
 // a CR is never taken for a hyphen, which it differs from by 0x20.
 type Known struct {
 	// First and Last are the first and the last eight bytes of the name. For a
-	// name of less than eight bytes both are the name with zeros behind it.
+	// name of less than eight bytes both are the name with zeros after it.
 	First, FirstFold uint64
 	Last, LastFold   uint64
 	ID               ID

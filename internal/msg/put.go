@@ -14,30 +14,30 @@ import (
 
 // Put gives the field called name the value: it replaces the first field of
 // that name and deletes the others, or appends one. id is Lookup(name). The name is
-// written in its customary spelling or, with asIs, as it is given.
+// written as spelling says.
 //
 // It reports false, and does nothing, if name is no token or too long or
 // there are MaxFields fields.
-func (f *Fields) Put(id ID, name, value []byte, asIs bool) bool {
+func (f *Fields) Put(id ID, name, value []byte, spelling Spelling) bool {
 	// The first field of a name, which is what setters mostly set, goes a way
 	// without turns, in half of the time.
 	i, off := len(f.Recs), len(f.Buf)
 	val := off + len(name) + 2
 	end := val + len(value) + 2
-	if asIs || i == cap(f.Recs) || i >= MaxFields || end > cap(f.Buf) || f.waste >= wasteful {
-		return f.put(id, name, value, asIs)
+	if spelling == AsGiven || i == cap(f.Recs) || i >= MaxFields || end > cap(f.Buf) || f.waste >= wasteful {
+		return f.put(id, name, value, spelling)
 	}
 	buf := f.Buf[:end]
 	if bit := uint64(1) << id; id != Unknown {
 		if f.seen&bit != 0 {
-			return f.put(id, name, value, false)
+			return f.put(id, name, value, Normalized)
 		}
 		copy(buf[off:], names[id])
 		f.seen |= bit
 		f.first[id] = uint16(i)
 	} else {
 		if len(name) == 0 || f.maybe&nameBit(name) != 0 || len(name) > MaxNameLen {
-			return f.put(id, name, value, false)
+			return f.put(id, name, value, Normalized)
 		}
 		if !bytesconv.CopyCanonicalName(buf[off:], name) {
 			f.last = 0
@@ -57,18 +57,20 @@ func (f *Fields) Put(id ID, name, value []byte, asIs bool) bool {
 	return true
 }
 
-// PutAgain is Put for what is likely to be the same field, with a name in
-// customary spelling, as the one that was put after as many others before the
-// last Reset: responses tend to be like the last ones. It takes half of the time
-// of Put. It reports false, and does nothing, if the field is another one, or there is
-// one of that name already, or its bit 1<<id is in except.
+// PutAgain is Put for a field that had the same place before the last Reset, since
+// responses tend to be like the last ones: with i := len(Recs), record i was one of
+// that name then, in customary spelling. Its line is still in memory, so that the name
+// need not be looked up, checked and copied, nor the value if it is the same; that
+// takes half of the time of Put.
+//
+// It reports false, and does nothing, if record i isn't known (see Fields.last) or is
+// another field, or there is a field of that name, or the bit 1<<id is in except.
 func (f *Fields) PutAgain(name, value []byte, except uint64) bool {
 	i, off := len(f.Recs), len(f.Buf)
 	if i >= f.last || f.puts != i {
 		return false
 	}
-	// The arena is only appended to, so what is behind its end is as it was, and
-	// if this is where record i began, it is a line still.
+	// i < last; if r.NameOff == len(Buf) as well, the line of r is in Buf[off:cap].
 	r := &f.Recs[:i+1][i]
 	val := off + len(name) + 2
 	end := val + len(value) + 2
@@ -104,8 +106,8 @@ func (f *Fields) PutAgain(name, value []byte, except uint64) bool {
 }
 
 // put is Put for every field.
-func (f *Fields) put(id ID, name, value []byte, asIs bool) bool {
-	off, ok := f.putLine(id, name, value, asIs)
+func (f *Fields) put(id ID, name, value []byte, spelling Spelling) bool {
+	off, ok := f.putLine(id, name, value, spelling)
 	if !ok {
 		return false
 	}
@@ -118,7 +120,7 @@ func (f *Fields) put(id ID, name, value []byte, asIs bool) bool {
 		f.maybe |= bit
 	}
 	if i < 0 {
-		return f.pushLine(id, off, len(name), len(value), asIs)
+		return f.pushLine(id, off, len(name), len(value), spelling)
 	}
 	for j := f.Next(i); j >= 0; j = f.Next(j) {
 		f.kill(j)
@@ -134,7 +136,7 @@ func (f *Fields) put(id ID, name, value []byte, asIs bool) bool {
 		f.waste += int(r.ValLen) + int(r.NameLen) + 4
 	}
 	r.setLine(id, off, len(name), len(value))
-	if asIs {
+	if spelling == AsGiven {
 		r.Flags |= AsIs
 		f.puts = 0 // it is no line for PutAgain
 	}
@@ -143,15 +145,15 @@ func (f *Fields) put(id ID, name, value []byte, asIs bool) bool {
 }
 
 // PutMore is Put, but appends a field however many of the name there are.
-func (f *Fields) PutMore(id ID, name, value []byte, asIs bool) bool {
-	off, ok := f.putLine(id, name, value, asIs)
+func (f *Fields) PutMore(id ID, name, value []byte, spelling Spelling) bool {
+	off, ok := f.putLine(id, name, value, spelling)
 	if !ok {
 		return false
 	}
 	if id == Unknown {
 		f.maybe |= nameBit(name)
 	}
-	return f.pushLine(id, off, len(name), len(value), asIs)
+	return f.pushLine(id, off, len(name), len(value), spelling)
 }
 
 // nameBit maps a name, whatever its case, to one of 64 bits.
@@ -162,7 +164,7 @@ func nameBit(name []byte) uint64 {
 
 // putLine writes a line to the arena at off; the name is checked, and the value
 // cleaned.
-func (f *Fields) putLine(id ID, name, value []byte, asIs bool) (off int, ok bool) {
+func (f *Fields) putLine(id ID, name, value []byte, spelling Spelling) (off int, ok bool) {
 	if f.waste >= wasteful {
 		f.compact()
 	}
@@ -176,7 +178,7 @@ func (f *Fields) putLine(id ID, name, value []byte, asIs bool) (off int, ok bool
 	buf = buf[:end]
 	f.last = 0
 	switch {
-	case asIs:
+	case spelling == AsGiven:
 		copy(buf[off:], name)
 		if len(name) > MaxNameLen || id == Unknown && !bytesconv.IsToken(name) {
 			return 0, false
@@ -195,7 +197,7 @@ func (f *Fields) putLine(id ID, name, value []byte, asIs bool) (off int, ok bool
 
 // pushLine appends a record for the line at off, or takes the line back if
 // there are MaxFields records.
-func (f *Fields) pushLine(id ID, off, name, value int, asIs bool) bool {
+func (f *Fields) pushLine(id ID, off, name, value int, spelling Spelling) bool {
 	i := len(f.Recs)
 	if i >= MaxFields {
 		f.Buf = f.Buf[:off]
@@ -203,7 +205,7 @@ func (f *Fields) pushLine(id ID, off, name, value int, asIs bool) bool {
 	}
 	f.Recs = append(f.Recs, Field{})
 	f.Recs[i].setLine(id, off, name, value)
-	if asIs {
+	if spelling == AsGiven {
 		f.Recs[i].Flags |= AsIs
 	}
 	f.note(id, i)

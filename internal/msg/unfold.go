@@ -8,8 +8,8 @@ import (
 )
 
 // Unfold joins the values of the Folded fields: each line end, with the whitespace
-// around it, becomes one space (RFC 9112 section 5.2). The joined values go behind
-// all else in the arena, since Raw is to stay as it came.
+// around it, becomes one space (RFC 9112 section 5.2). The joined values go after all
+// else in the arena, since Raw must stay as it came.
 func (f *Fields) Unfold() {
 	room := 0
 	for i := range f.Recs {

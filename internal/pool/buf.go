@@ -8,8 +8,8 @@ import (
 // minRead is the least room that ReadFrom offers to a reader.
 const minRead = 512
 
-// maxEmptyReads is how often in a row a reader may return nothing.
-const maxEmptyReads = 100
+// MaxEmptyReads is how often in a row a reader may return nothing.
+const MaxEmptyReads = 100
 
 var errBadRead = errors.New("pool: reader returned an invalid count")
 
@@ -108,7 +108,7 @@ func (b *Buf) ReadFrom(r io.Reader) (int64, error) {
 		case n > 0:
 			empty = 0
 		default:
-			if empty++; empty == maxEmptyReads {
+			if empty++; empty == MaxEmptyReads {
 				return total, io.ErrNoProgress
 			}
 		}

@@ -2,7 +2,6 @@ package pool
 
 import (
 	"math/bits"
-	"sync"
 
 	"github.com/galehttp/gale/internal/race"
 )
@@ -20,13 +19,13 @@ const (
 )
 
 // classes[i] holds buffers with a capacity of at least MinSize<<i bytes.
-var classes [numClasses]sync.Pool
+var classes [numClasses]Pool
 
 // Get returns an empty buffer with room for at least n bytes. A negative n
-// counts as 0. The caller owns the buffer until it hands it to [Put]; not to
-// hand it back is no leak, only a lost reuse.
+// counts as 0. The caller owns the buffer until it hands it to [Put]; a buffer that isn't
+// handed back is no leak, only a lost reuse.
 //
-// The memory behind the buffer isn't cleared: it may hold bytes of an earlier
+// The memory of the buffer isn't cleared: it may hold bytes of an earlier
 // use beyond its length.
 func Get(n int) *Buf {
 	if n > MaxSize {

@@ -1,7 +1,9 @@
 package static
 
 import (
+	"cmp"
 	"math"
+	"slices"
 
 	"github.com/galehttp/gale/internal/bytesconv"
 )
@@ -148,25 +150,38 @@ func parsePos(b []byte) (v int64, n int) {
 }
 
 // mergeRanges joins the ranges in rs that overlap or touch, in place, each into
-// the first of them, and returns how many are left. It is quadratic in their
-// number, which the caller has capped.
+// the first of them, and returns how many are left.
 func mergeRanges(rs []Range) int {
-	n := len(rs)
-	for i := 0; i < n; i++ {
-		for j := i + 1; j < n; {
-			a, b := rs[i], rs[j]
-			if a.Start > b.Start+b.Length || b.Start > a.Start+a.Length {
-				j++
-				continue
-			}
-			start := min(a.Start, b.Start)
-			rs[i] = Range{Start: start, Length: max(a.Start+a.Length, b.Start+b.Length) - start}
-			copy(rs[j:n], rs[j+1:n])
-			n--
-			j = i + 1 // rs[i] has grown: look again at those passed over
-		}
+	if len(rs) < 2 {
+		return len(rs)
 	}
-	return n
+	type placed struct {
+		Range
+		at int
+	}
+	var buf [32]placed
+	all := buf[:0]
+	for i, r := range rs {
+		all = append(all, placed{r, i})
+	}
+	slices.SortFunc(all, func(a, b placed) int { return cmp.Compare(a.Start, b.Start) })
+	last := 0
+	for _, p := range all[1:] {
+		l := &all[last]
+		if p.Start > l.Start+l.Length {
+			last++
+			all[last] = p
+			continue
+		}
+		l.Length = max(l.Start+l.Length, p.Start+p.Length) - l.Start
+		l.at = min(l.at, p.at)
+	}
+	all = all[:last+1]
+	slices.SortFunc(all, func(a, b placed) int { return cmp.Compare(a.at, b.at) })
+	for i, p := range all {
+		rs[i] = p.Range
+	}
+	return len(all)
 }
 
 func rangesCost(rs []Range) int64 {

@@ -8,8 +8,8 @@ import (
 	"github.com/galehttp/gale/internal/compress"
 )
 
-// Entry is what a Cache holds.
-type Entry interface {
+// Cacheable is what a Cache holds.
+type Cacheable interface {
 	// Cost returns the bytes of memory and the open files that the entry keeps.
 	Cost() (bytes int64, files int)
 	// Retain takes a reference for a reader and tells if it could.
@@ -32,7 +32,7 @@ type Limits struct {
 //
 // It is divided into shards by path, so that many readers don't wait for one
 // lock. Each shard has its share of the limits.
-type Cache[E Entry] struct {
+type Cache[E Cacheable] struct {
 	seed   maphash.Seed
 	share  Limits
 	maxAge time.Duration
@@ -59,7 +59,7 @@ type cacheItem[E any] struct {
 }
 
 // NewCache returns a cache whose entries are fresh for maxAge.
-func NewCache[E Entry](maxAge time.Duration, limits Limits) *Cache[E] {
+func NewCache[E Cacheable](maxAge time.Duration, limits Limits) *Cache[E] {
 	share := func(n int) int { return (n + cacheShards - 1) / cacheShards }
 	return &Cache[E]{
 		seed:   maphash.MakeSeed(),
@@ -133,8 +133,8 @@ func (c *Cache[E]) Remove(path []byte, coding compress.Coding) {
 	releaseAll(dropped)
 }
 
-// Sweep drops the entries that nobody has renewed for one more age after they
-// went stale, and returns how many are left.
+// Sweep drops the entries that weren't renewed for one more age after they went stale,
+// and returns how many are left.
 func (c *Cache[E]) Sweep(now time.Duration) (left int) {
 	return c.dropIf(func(it *cacheItem[E]) bool { return it.expires+c.maxAge <= now })
 }
@@ -231,7 +231,7 @@ func (s *cacheShard[E]) makeRoom(dropped []E, l Limits, it *cacheItem[E], now ti
 	return dropped
 }
 
-func releaseAll[E Entry](entries []E) {
+func releaseAll[E Cacheable](entries []E) {
 	for _, e := range entries {
 		e.Release()
 	}

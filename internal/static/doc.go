@@ -1,13 +1,16 @@
-// Package static holds the rules of serving files, apart from any request or
-// connection: which paths may be opened, which byte ranges are sent, whether a
-// condition of the request holds, what an entity tag looks like, how a folder
-// is listed, and how open files are shared.
+// Package static finds the files that a server sends, apart from any request or
+// connection.
 //
-// Everything but the open files in file.go and cache.go is a pure function of
-// its arguments: nothing here reads a clock, and operating systems are told
-// apart by arguments, so the rules for Windows are tested on every system.
+// It has two parts. The rules say which paths may be opened, which byte ranges are sent,
+// whether a condition of the request holds, what an entity tag looks like and how a folder
+// is listed. They are pure functions of their arguments, and take the operating system as
+// an argument too, so the rules for Windows are tested on every system.
 //
-// The flow of a request, driven by the handler in the root package:
+// A [Store] opens files, makes and finds their compressed variants, and keeps both for a
+// while (store.go, source.go, entry.go, variant.go, index.go, timed.go). It knows no
+// request: the handler in the root package asks it for an [Entry] and answers with that.
 //
-//	Rules.Check(path) -> Cache.Get(path) -> Conditions.Evaluate -> ParseRanges -> body
+// The flow of a request:
+//
+//	Store.Open (Cache.Get, or Rules.Check and load) -> Conditions.Evaluate -> ParseRanges -> body
 package static

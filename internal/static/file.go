@@ -7,10 +7,10 @@ import (
 	"sync/atomic"
 )
 
-// ErrReleased is returned by a File that nobody holds any more.
+// ErrReleased is returned by a File to which no reference is held any more.
 var ErrReleased = errors.New("static: file is closed")
 
-// File is an open file shared by those who send it: the cache, and one body
+// File is an open file shared by its senders: the cache, and one body
 // per response. Everyone reads at offsets of their own; the position of the
 // descriptor is never used. The file is closed when the last one lets go.
 type File struct {

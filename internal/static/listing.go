@@ -25,9 +25,12 @@ type Listing struct {
 	Parent bool
 	// Omitted counts the entries left out because there are too many.
 	Omitted int
+	// MaxBytes is how long the page may get before further entries are left out, too;
+	// 0 means any length.
+	MaxBytes int
 }
 
-// SortEntries puts folders first, then sorts by name without regard to case.
+// SortEntries puts folders first, then sorts by name case-insensitively.
 func SortEntries(entries []ListingEntry) {
 	slices.SortFunc(entries, func(a, b ListingEntry) int {
 		if a.Dir != b.Dir {
@@ -64,6 +67,7 @@ a{text-decoration:none}a:hover{text-decoration:underline}
 // escaped in links and in text; there is no script. The empty icon keeps browsers
 // from asking for one.
 func AppendListing(dst []byte, l *Listing) []byte {
+	base, omitted := len(dst), l.Omitted
 	dst = append(dst, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width\">\n<link rel=\"icon\" href=\"data:,\">\n<title>"...)
 	dst = appendHTML(dst, l.Path)
 	dst = append(dst, "</title>\n"+listingStyle+"\n</head>\n<body>\n<h1>"...)
@@ -73,11 +77,15 @@ func AppendListing(dst []byte, l *Listing) []byte {
 		dst = append(dst, "<tr><td class=\"n\"><a href=\"../\" class=\"dir\">..</a></td><td class=\"s\"></td><td class=\"t\"></td></tr>\n"...)
 	}
 	for i := range l.Entries {
+		if l.MaxBytes > 0 && len(dst)-base >= l.MaxBytes {
+			omitted += len(l.Entries) - i
+			break
+		}
 		dst = appendEntry(dst, &l.Entries[i])
 	}
 	dst = append(dst, "</tbody>\n</table>\n"...)
-	if l.Omitted > 0 {
-		dst = append(strconv.AppendInt(append(dst, "<p>and "...), int64(l.Omitted), 10), " more</p>\n"...)
+	if omitted > 0 {
+		dst = append(strconv.AppendInt(append(dst, "<p>and "...), int64(omitted), 10), " more</p>\n"...)
 	}
 	if len(l.Entries) == 0 {
 		dst = append(dst, "<p>Nothing here.</p>\n"...)

@@ -11,8 +11,8 @@ type Rules struct {
 	// Volume allows a drive letter at the start, as in "C:/x", for a handler
 	// whose root is empty. It matters on Windows only.
 	Volume bool
-	// HideDot refuses paths with a segment that begins with a dot, but for
-	// "/.well-known/" at the start (RFC 8615).
+	// HideDot refuses paths with a segment that begins with a dot, except "/.well-known/"
+	// at the start (RFC 8615).
 	HideDot bool
 }
 
@@ -22,11 +22,11 @@ type PathVerdict uint8
 const (
 	// PathOK is a path that may be opened.
 	PathOK PathVerdict = iota
-	// PathNUL holds a zero byte, which ends a name for the system but not for
-	// whoever checked it.
+	// PathNUL holds a zero byte, which ends a name for the system but not for the code
+	// that checked it.
 	PathNUL
 	// PathDotDot holds a ".." segment. Request paths come with theirs resolved,
-	// so whoever rewrote the path brought it in.
+	// so the function that rewrote the path brought it in.
 	PathDotDot
 	// PathHidden holds a segment that Rules.HideDot refuses.
 	PathHidden
@@ -117,8 +117,8 @@ func foreignSegment(seg []byte) bool {
 // others can't be in a name.
 var foreignBytes = []byte(`:*?"<>|`)
 
-// isDevice tells if seg is a reserved device name, with or without something
-// behind a dot: "NUL", "con.txt", "COM1 .log", "LPT²".
+// isDevice tells if seg is a reserved device name, with or without something after a dot:
+// "NUL", "con.txt", "COM1 .log", "LPT²".
 func isDevice(seg []byte) bool {
 	if i := bytes.IndexByte(seg, '.'); i >= 0 {
 		seg = seg[:i]
@@ -169,3 +169,6 @@ func AppendName(dst, path []byte) []byte {
 	}
 	return dst
 }
+
+// EndsInSlash tells if a path stands for a directory.
+func EndsInSlash(path []byte) bool { return len(path) > 0 && path[len(path)-1] == '/' }

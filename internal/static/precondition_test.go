@@ -162,8 +162,8 @@ func FuzzParseDate(f *testing.F) {
 		if !ok {
 			return
 		}
-		// What we take, net/http reads as the same moment, but for the name of
-		// the day and a leap second.
+		// What we take, net/http reads as the same moment, except for the name of the day
+		// and a leap second.
 		want, err := http.ParseTime(got.Format(http.TimeFormat))
 		if err != nil || !want.Equal(got) {
 			t.Fatalf("%q: got %v, net/http %v, %v", s, got, want, err)

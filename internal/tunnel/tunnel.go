@@ -88,8 +88,8 @@ func appendRequest(dst []byte, target, authorization string) []byte {
 	return append(dst, "\r\n\r\n"...)
 }
 
-// readAnswer reads up to the head of the final answer, and returns what has come
-// behind it. An answer of success has no body, whatever its fields say.
+// readAnswer reads up to the head of the final answer, and returns what has come after
+// it. An answer of success has no body, whatever its fields say.
 func readAnswer(r io.Reader) (rest []byte, err error) {
 	buf := make([]byte, 0, 1<<10)
 	var h msg.ResponseHead

@@ -16,8 +16,8 @@ import (
 )
 
 // A proxy in front keeps its connections to the servers and mixes the requests
-// of many clients on them: nothing may hang, and nobody may get what is
-// somebody else's.
+// of many clients on them: nothing may hang, and no client may get another one's
+// response.
 func TestNginx(t *testing.T) {
 	t.Parallel()
 	path := find(t, "nginx", "/usr/sbin/nginx")

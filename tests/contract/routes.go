@@ -9,8 +9,8 @@ import (
 	"github.com/galehttp/gale"
 )
 
-// routes returns the handler of the whole server; root is the folder behind
-// /static/. Every answer but those of the file handler has X-Handler: 1.
+// routes returns the handler of the whole server; root is the folder served at /static/.
+// Every answer except those of the file handler has X-Handler: 1.
 func routes(root string) gale.RequestHandler {
 	fs := &gale.FS{
 		Root:            root,

@@ -149,7 +149,7 @@ func checkCookieInput(t *testing.T, in string) {
 			t.Errorf("%q: name %q, value %q; net/http has %q, %q", in, gc.Key(), gc.Value(), c.Name, c.Value)
 		}
 	}
-	// What is printed reads back as the same, but for spaces at ends.
+	// What is printed reads back as the same, except for spaces at ends.
 	if strings.ContainsFunc(in, unicode.IsControl) {
 		return
 	}

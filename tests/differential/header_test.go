@@ -107,6 +107,9 @@ var headerDifferences = differences{
 	{row: "order of cookies after `DelCookie`", when: func(o observation) bool {
 		return (strings.Contains(o.what, "Cookie") || strings.Contains(o.gale, "Cookie")) && sorted(o.gale) == sorted(o.peer)
 	}},
+	{row: "a received `Trailer` field, when a message without a trailer section is passed on", when: func(o observation) bool {
+		return !strings.Contains(o.gale, "Transfer-Encoding: chunked") && o.gale == strings.ReplaceAll(o.peer, `Trailer: Foo\r\n`, "")
+	}},
 }
 
 // sorted returns the bytes of s in order.
@@ -222,6 +225,11 @@ func clearField(h fieldsAPI, key string) {
 func change(tr *trace, h fieldsAPI, s *script, op int, key, value string) {
 	// What differs by itself is in TestHeaderDifferences; scripts go round it.
 	if op < 3 && key != "Set-Cookie" && len(h.PeekAll(key)) > 1 {
+		return
+	}
+	if op < 3 && key == "Cookie" && len(h.Peek(key)) > 0 {
+		tr.add(fmt.Sprintf("Add(%q, %q)", key, value))
+		h.Add(key, value)
 		return
 	}
 	if other := h.Peek("Connection"); op == 8 && len(other) > 0 {
@@ -475,6 +483,29 @@ func TestHeaderDifferences(t *testing.T) {
 			}
 			return strings.Count(h.String(), "Cookie:")
 		}, 2, 1},
+		{"`Set(\"Cookie\", ...)` of a cookie that is there", true, func(h fieldsAPI) any {
+			h.Set("Cookie", "a=1")
+			h.Set("Cookie", "a=2")
+			return string(h.Peek("Cookie"))
+		}, "a=2", "a=1; a=2"},
+		{"several Content-Type fields", true, func(h fieldsAPI) any {
+			read(h, "GET / HTTP/1.1\r\nHost: h\r\nContent-Type: a/b\r\nContent-Type: c/d\r\n\r\n")
+			return string(h.Peek("Content-Type"))
+		}, "c/d", "c/d"}, // both Read methods; servers differ
+		{"several Connection fields", true, func(h fieldsAPI) any {
+			read(h, "GET / HTTP/1.1\r\nHost: h\r\nConnection: a\r\nConnection: b\r\n\r\n")
+			return string(h.Peek("Connection"))
+		}, "a, b", "a"},
+		{"`SetContentLength` of a response with status 304 that was received with a length", false, func(h fieldsAPI) any {
+			read(h, "HTTP/1.1 304 Not Modified\r\nContent-Length: 5\r\n\r\n")
+			h.SetContentLength(7)
+			return string(h.Peek("Content-Length"))
+		}, "", "5"},
+		{"`Set` of a field that the other side named in `Trailer`", true, func(h fieldsAPI) any {
+			read(h, "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\nTrailer: A\r\nA: theirs\r\n\r\n")
+			h.Set("A", "mine")
+			return string(h.Peek("A"))
+		}, "mine", "theirs"},
 		{"`Date` of a response", false, func(h fieldsAPI) any {
 			h.Set("Date", "x")
 			return string(h.Peek("Date"))

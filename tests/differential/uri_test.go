@@ -11,7 +11,7 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// uriAPI is what both types of URIs can do, but for QueryArgs.
+// uriAPI is what both types of URIs can do, except QueryArgs.
 type uriAPI interface {
 	AppendBytes(dst []byte) []byte
 	FullURI() []byte
@@ -80,6 +80,11 @@ var uriDifferences = differences{
 			found = strings.Contains(after, "//")
 		}
 		return strings.HasPrefix(o.in, "parse ") && found && !plainScheme(before)
+	}},
+	{row: "`http:///x`, `http://:80/x` for `URI.Parse`", when: func(o observation) bool {
+		scheme, _, ok := strings.Cut(reference(o), "://")
+		host := authority(o)
+		return refuses(o) && ok && plainScheme(scheme+":") && (host == "" || host[0] == ':')
 	}},
 	{row: "broken escapes in usernames", when: func(o observation) bool {
 		return refuses(o) && strings.Contains(reference(o), "@")
@@ -250,9 +255,11 @@ func playURI(tr *trace, u uriAPI, copyTo func(), normal func(bool), b []byte) {
 		case 10:
 			tr.add(fmt.Sprintf("SetHost(%q)", host))
 			u.SetHost(host)
+			dropUser(u)
 		case 11:
 			tr.add(fmt.Sprintf("SetHostBytes(%q)", host))
 			u.SetHostBytes([]byte(host))
+			dropUser(u)
 		case 12:
 			tr.add("SetScheme")
 			u.SetScheme(s.pick([]string{"http", "HTTPS", "ftp", ""}))
@@ -274,10 +281,16 @@ func playURI(tr *trace, u uriAPI, copyTo func(), normal func(bool), b []byte) {
 	}
 }
 
-// settle makes alike what Update leaves different: checkURIUpdate has that.
-func settle(u uriAPI, normal func(bool)) {
+// dropUser makes alike what SetHost leaves different: the user that came with
+// another host, which fasthttp keeps.
+func dropUser(u uriAPI) {
 	u.SetUsername("")
 	u.SetPassword("")
+}
+
+// settle makes alike what Update leaves different: checkURIUpdate has that.
+func settle(u uriAPI, normal func(bool)) {
+	dropUser(u)
 	u.SetHash("")
 	normal(true)
 }

@@ -187,7 +187,8 @@ var (
 		{row: "folded field lines (obs-fold)", when: stricter(folded)},
 		{row: "`Transfer-Encoding` and `Content-Length` together", when: stricter(twoLengths)},
 		{row: "unsupported transfer codings", when: stricter(otherCoding)},
-		{row: "HTTP/1.2, HTTP/2.0, HTTP/9.9 in a request line", when: stricter(otherVersion)},
+		{row: "HTTP/1.2 to HTTP/1.9 in a start line", when: laxer(minorVersion)},
+		{row: "HTTP/2.0, HTTP/9.9 in a request line", when: stricter(otherVersion)},
 		{row: "Host with userinfo, a path or broken syntax", when: stricter(badHost)},
 		{row: "a successful answer to CONNECT", when: stricter(connect)},
 		{row: "targets in the wrong form for their method", when: stricter(badTarget)},
@@ -197,6 +198,7 @@ var (
 		{row: "spaces in field names", when: stricter(spacedName)},
 		{row: "chunk sizes with more than 16 digits, spaces before `;`", when: laxer(oddChunkLine)},
 		{row: "Host that is empty or has escapes", when: laxer(oddHost)},
+		{row: "Host beside a target with a host, `GET http://host/path` or CONNECT", when: differs(hostInTarget)},
 	}
 	netDifferences = differences{
 		{when: stricter(bareLF)},
@@ -226,7 +228,8 @@ var (
 	twoLengths       = regexp.MustCompile(`(?is)\ncontent-length[ \t]*:.*\n(content-length|transfer-encoding)[ \t]*:|\ntransfer-encoding[ \t]*:.*\ncontent-length[ \t]*:`)
 	oldCoding        = regexp.MustCompile(`(?is)HTTP/1\.0[ \r].*\ntransfer-encoding[ \t]*:`)
 	otherCoding      = regexp.MustCompile(`(?i)\ntransfer-encoding:[ \t]*identity`)
-	otherVersion     = regexp.MustCompile(`(^|\n)[^\r\n]* HTTP/([^1]\.|1\.[^01])`)
+	otherVersion     = regexp.MustCompile(`(^|\n)[^\r\n]* HTTP/[^1]\.`)
+	minorVersion     = regexp.MustCompile(`(^|\n)[^\r\n]* HTTP/1\.[2-9]`)
 	badHost          = regexp.MustCompile(`(?i)\nhost:[ \t]*([^\r\n]*[^-\r\n \tA-Za-z0-9._~!$&'()*+;=:%\[\]][^\r\n]*|:[^\r\n]*|[^\r\n\[\]]*:[^\r\n\[\]]*[^0-9\r\n][^\r\n]*|[^\r\n]*[\[\]%][^\r\n]*)\r`)
 	badTarget        = regexp.MustCompile(`(?m)^[^ :\r\n]+ ([^/ \r\n][^\r\n]*|[^ \r\n]*#[^\r\n]*) HTTP/`)
 	connect          = regexp.MustCompile(`(^|\n)CONNECT `)
@@ -241,11 +244,16 @@ var (
 	closeInText      = regexp.MustCompile(`(?i)\nconnection:[^\r\n]*[^\s,][^\r\n,]*close|\nconnection:[^\r\n]*close[^\r\n,]*[^\s,]`)
 	keepInText       = regexp.MustCompile(`(?i) HTTP/1\.0\r\n(.*\r\n)*connection:([^\r\n]*[^\s,][^\r\n,]*keep-alive|[^\r\n]*keep-alive[^\r\n,]*[^\s,])`)
 	bareCR           = regexp.MustCompile(`\r([^\n]|$)`)
+	hostInTarget     = regexp.MustCompile(`(^|\n)[^ \r\n]+ [a-z]+://[^ \r\n]+ HTTP/1`)
 	brokenEscape     = regexp.MustCompile(`(^|\n)[^ \r\n]+ [^ \r\n]*%([^0-9a-fA-F]|.[^0-9a-fA-F])`)
 )
 
 func stricter(r *regexp.Regexp) func(observation) bool {
 	return func(o observation) bool { return o.what == "stricter" && r.MatchString(o.in) }
+}
+
+func differs(r *regexp.Regexp) func(observation) bool {
+	return func(o observation) bool { return o.what == "differs" && r.MatchString(o.in) }
 }
 
 func laxer(r *regexp.Regexp) func(observation) bool {

@@ -1,0 +1,61 @@
+package adaptor
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/galehttp/gale"
+	"github.com/galehttp/gale/internal/pool/pooltest"
+)
+
+// TestPooledForgets: what is used again is like new, field by field.
+func TestPooledForgets(t *testing.T) {
+	c := &pooltest.Check{
+		Make: map[reflect.Type]func() any{
+			reflect.TypeFor[http.Request](): func() any { return *httptest.NewRequest("POST", "/canary", strings.NewReader("x")) },
+			reflect.TypeFor[strings.Builder](): func() any {
+				var b strings.Builder
+				b.WriteString("canary")
+				return b
+			},
+		},
+		Keep: map[string]string{
+			"adaptor.fields.addr":     "compared, and addrText shown only for this very address",
+			"adaptor.fields.addrText": "the text of addr",
+		},
+	}
+	pooltest.Run(t, c, pooltest.Object[scratch]{
+		New:    func() *scratch { return new(scratch) },
+		Forget: func(s *scratch) { s.free(); pooltest.TakeBack(&scratches, s) },
+	})
+	c.Unused(t)
+}
+
+// A context that answered a request of net/http and was given back holds nothing of
+// it.
+func TestContextForgets(t *testing.T) {
+	var used *gale.RequestCtx
+	r := httptest.NewRequest("POST", "/canary?canary=1", strings.NewReader("canary"))
+	r.Header.Set("Cookie", "canary=1")
+	answer(func(ctx *gale.RequestCtx) {
+		used = ctx
+		ctx.SetUserValue("canary", "canary")
+		_ = ctx.QueryArgs()
+		_ = ctx.Request.Header.Cookie("canary")
+		ctx.SetBody(ctx.PostBody())
+		ctx.Response.Header.Set("X-Canary", "canary")
+	}, httptest.NewRecorder(), r)
+	pooltest.TakeBack(&ctxs, used)
+	if s := used.Request.String() + used.Response.String() + used.String(); strings.Contains(s, "canary") {
+		t.Errorf("a context that was given back shows %q", s)
+	}
+	if v := used.UserValue("canary"); v != nil || used.Request.Header.Cookie("canary") != nil || used.QueryArgs().Len() > 0 {
+		t.Errorf("a context that was given back has a user value, a cookie or an argument")
+	}
+	if conn := used.Conn(); conn != nowhere && conn != nil {
+		t.Errorf("a context that was given back has the connection %v", conn)
+	}
+}

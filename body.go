@@ -1,0 +1,331 @@
+package gale
+
+import (
+	"io"
+	"sync/atomic"
+
+	"github.com/galehttp/gale/internal/pool"
+)
+
+// content is the body of a message, in one of four forms: bytes in a buffer of
+// ours, bytes of the caller's, a stream to read from, or a function that
+// writes the body when its time comes. At most one of bodyRaw, bodyStream and
+// streamWriter is set; body may be there beside them, empty and in reserve.
+//
+// Request and Response embed it.
+type content struct {
+	body         *pool.Buf
+	bodyRaw      []byte
+	bodyStream   io.Reader
+	streamWriter StreamWriter
+	// shared says that bodyRaw is memory that others read, such as a cache's: it is
+	// copied before a caller outside of the library gets hold of it.
+	shared bool
+	// lent says that a slice of body was handed out. Its memory must then not
+	// go back to the pool when the body grows: programs that asked for the bytes
+	// may go on reading them until the message is reset.
+	lent bool
+	// readErr is why a stream, or the files of a form, could not be read to the
+	// end. As long as it is set, bodyRaw isn't nil or there is a form, so that
+	// whatever replaces the body forgets it too.
+	readErr error
+}
+
+// keepBody is the largest buffer in bytes that a message keeps when it is
+// reset; larger ones go back to the pools.
+const keepBody = 4 << 10
+
+// The capacities beyond which a buffer isn't reused, see SetBodySizePoolLimit.
+var requestBodyLimit, responseBodyLimit atomic.Int64
+
+func init() { SetBodySizePoolLimit(-1, -1) }
+
+// SetBodySizePoolLimit sets, in bytes, the largest request and response body
+// buffers that are kept for reuse when a message is reset or released; larger
+// ones are left to the garbage collector. A negative limit, the default, means
+// the library's own, 1 MiB. It holds for the whole process and may be called
+// at any time.
+func SetBodySizePoolLimit(reqBodyLimit, respBodyLimit int) {
+	for _, l := range []struct {
+		to *atomic.Int64
+		n  int
+	}{{&requestBodyLimit, reqBodyLimit}, {&responseBodyLimit, respBodyLimit}} {
+		if l.n < 0 || l.n > pool.MaxSize {
+			l.n = pool.MaxSize
+		}
+		l.to.Store(int64(l.n))
+	}
+}
+
+// bodyBuf returns the buffer of the body and makes it if there is none.
+func (c *content) bodyBuf() *pool.Buf {
+	if c.body == nil {
+		c.body = pool.Get(0)
+	}
+	return c.body
+}
+
+// bodyBytes returns the body's bytes, and none for a stream.
+func (c *content) bodyBytes() []byte {
+	if c.bodyRaw != nil {
+		return c.bodyRaw
+	}
+	if c.body == nil {
+		return nil
+	}
+	return c.body.B
+}
+
+// lendBody is bodyBytes for callers outside of the library.
+func (c *content) lendBody() []byte {
+	if c.shared && c.bodyRaw != nil {
+		c.setBody(c.bodyRaw)
+	}
+	c.lent = true
+	return c.bodyBytes()
+}
+
+// hasStream reports whether the body is none of bytes.
+func (c *content) hasStream() bool { return c.bodyStream != nil || c.streamWriter != nil }
+
+// setBody replaces the body by a copy of p, which may be a part of it.
+func (c *content) setBody(p []byte) {
+	c.discard()
+	if c.body == nil || len(p) > cap(c.body.B) {
+		c.room(len(p), false)
+	}
+	b := c.body
+	b.B = b.B[:len(p)]
+	copy(b.B, p)
+}
+
+func (c *content) setBodyString(s string) {
+	c.discard()
+	if c.body == nil || len(s) > cap(c.body.B) {
+		c.room(len(s), false)
+	}
+	b := c.body
+	b.B = b.B[:len(s)]
+	copy(b.B, s)
+}
+
+// appendBody appends a copy of p, which may be a part of the body, to the
+// buffered body. Any other form of body is dropped before.
+func (c *content) appendBody(p []byte) {
+	c.discard()
+	old := c.room(len(p), true)
+	c.body.B = append(c.body.B, p...)
+	pool.Put(old)
+}
+
+func (c *content) appendBodyString(s string) {
+	c.discard()
+	old := c.room(len(s), true)
+	c.body.B = append(c.body.B, s...)
+	pool.Put(old)
+}
+
+// room makes the buffer hold n more bytes, or n bytes if its contents aren't
+// to be kept. It returns the memory that it moved out of, if that may be
+// handed back to the pool, which is for the caller to do once it has read what
+// it wants to copy.
+func (c *content) room(n int, keep bool) (old *pool.Buf) {
+	if c.body == nil {
+		c.body = pool.Get(n)
+		return nil
+	}
+	b := c.body
+	if keep {
+		n += len(b.B)
+	}
+	if n <= cap(b.B) {
+		return nil
+	}
+	if keep {
+		n = max(n, 2*cap(b.B)) // appending stays linear
+	}
+	c.body = pool.Get(n)
+	if keep {
+		c.body.B = append(c.body.B, b.B...)
+	}
+	if c.lent {
+		return nil
+	}
+	return b
+}
+
+// setBodyRaw makes p itself the body.
+func (c *content) setBodyRaw(p []byte) {
+	c.discard()
+	if c.body != nil {
+		c.body.Reset()
+	}
+	c.bodyRaw, c.shared = p, false
+}
+
+// setBodyShared makes p the body. p must not be changed.
+func (c *content) setBodyShared(p []byte) {
+	c.setBodyRaw(p)
+	c.shared = true
+}
+
+// setStream makes r the body.
+func (c *content) setStream(r io.Reader) {
+	c.setBodyRaw(nil)
+	c.bodyStream = r
+}
+
+// swapBody makes p the buffered body and returns the bytes of the one before.
+func (c *content) swapBody(p []byte) []byte {
+	if c.hasStream() {
+		c.readStream()
+		if c.readErr != nil {
+			if len(p) > 0 {
+				c.bodyRaw = p
+			}
+			return nil
+		}
+	}
+	c.bodyRaw, c.shared, c.readErr = nil, false, nil
+	if c.body == nil {
+		c.body = &pool.Buf{}
+	}
+	old := c.body.B
+	c.body.B, c.lent = p, false
+	return old
+}
+
+// readStream replaces a stream by its bytes; after an error by none, see fail.
+func (c *content) readStream() {
+	r := c.stream()
+	c.bodyStream = nil
+	c.lent = false
+	if wr, ok := r.(wholeReader); ok {
+		wr.ReadsWhole()
+	}
+	b := c.bodyBuf()
+	b.Reset()
+	_, err := copyBody(b, r)
+	if closeErr := closeBodyStream(r, err); err == nil {
+		err = closeErr
+	}
+	if err != nil {
+		c.fail(err)
+	}
+}
+
+// noBytes is the body of what failed.
+var noBytes = []byte{}
+
+// fail makes the body that of a stream which could not be read: it is empty, but
+// can't be sent, since it would look complete.
+func (c *content) fail(err error) {
+	_ = c.closeStream(err)
+	if c.body != nil {
+		c.body.Reset()
+	}
+	c.bodyRaw, c.readErr = noBytes, err
+}
+
+// broken returns why the body must not be sent, or nil.
+func (c *content) broken() error {
+	if c.readErr != nil && len(c.bodyBytes()) == 0 && !c.hasStream() {
+		return c.readErr
+	}
+	return nil
+}
+
+// stream returns the body as a stream, which starts a stream writer; nil if it
+// is bytes.
+func (c *content) stream() io.Reader {
+	if c.streamWriter != nil {
+		c.bodyStream = NewStreamReader(c.streamWriter)
+		c.streamWriter = nil
+	}
+	return c.bodyStream
+}
+
+// discard drops every form of body but the buffer.
+func (c *content) discard() {
+	if c.bodyRaw != nil || c.hasStream() {
+		c.discardSlow()
+	}
+}
+
+//go:noinline so that discard is inlined
+func (c *content) discardSlow() {
+	if c.hasStream() {
+		_ = c.closeStream(nil)
+	}
+	// Whatever a closer has set goes too.
+	c.bodyRaw, c.bodyStream, c.streamWriter = nil, nil, nil
+	c.shared, c.readErr = false, nil
+}
+
+// closeStream closes and drops the stream; err says why it isn't needed any
+// more, nil for no particular reason.
+func (c *content) closeStream(err error) error {
+	r := c.bodyStream
+	c.bodyStream, c.streamWriter = nil, nil
+	if r == nil {
+		return nil
+	}
+	return closeBodyStream(r, err)
+}
+
+// closeBodyStream closes r if it can be closed, and tells it the reason if it
+// wants to know.
+func closeBodyStream(r io.Reader, reason error) (err error) {
+	if c, ok := r.(ReadCloserWithError); ok {
+		err = c.CloseWithError(reason)
+	}
+	if c, ok := r.(io.Closer); ok {
+		if closeErr := c.Close(); err == nil {
+			err = closeErr
+		}
+	}
+	return err
+}
+
+// resetContent empties c. The buffer stays if keep is set or it is small; else
+// it goes to the pool, unless it is larger than limit bytes.
+func (c *content) resetContent(keep bool, limit *atomic.Int64) {
+	c.discard()
+	c.lent = false
+	b := c.body
+	if b == nil {
+		return
+	}
+	n := cap(b.B)
+	if keep || n <= keepBody {
+		b.B = b.B[:0]
+		return
+	}
+	if int64(n) <= limit.Load() {
+		pool.Put(b)
+	}
+	c.body = nil
+}
+
+// releaseBody drops the buffer if it is larger than size bytes.
+func (c *content) releaseBody(size int) {
+	c.bodyRaw, c.shared, c.readErr = nil, false, nil
+	if c.body != nil && cap(c.body.B) > size {
+		_ = c.closeStream(nil)
+		c.body, c.lent = nil, false
+	}
+}
+
+// copyContent makes dst's body a copy of c's; of a stream nothing is copied.
+func (c *content) copyContent(dst *content) {
+	dst.discard()
+	if dst.body != nil {
+		dst.body.Reset()
+	}
+	if c.bodyRaw != nil {
+		dst.bodyRaw = append(make([]byte, 0, len(c.bodyRaw)), c.bodyRaw...)
+		dst.readErr = c.readErr
+	} else if b := c.bodyBytes(); len(b) > 0 {
+		dst.setBody(b)
+	}
+}

@@ -1,0 +1,874 @@
+package gale
+
+import (
+	"bufio"
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/galehttp/gale/internal/race"
+)
+
+// A derivation is a way to make a context of a request's one.
+type derivation struct {
+	name   string
+	derive func(ctx *RequestCtx) (context.Context, func())
+	// detached contexts don't end with the request, bare ones don't know its user
+	// values, and blind ones not even why it ended.
+	detached, bare, blind bool
+}
+
+// embedding is a context of a framework that has values of its own and asks for
+// no others.
+type embedding struct {
+	*RequestCtx
+	values map[any]any
+}
+
+func (c *embedding) Value(key any) any { return c.values[key] }
+
+// wrapping is a context of a framework that looks for values in user values.
+type wrapping struct{ ctx *RequestCtx }
+
+func (c wrapping) Deadline() (time.Time, bool) { return c.ctx.Deadline() }
+func (c wrapping) Done() <-chan struct{}       { return c.ctx.Done() }
+func (c wrapping) Err() error                  { return c.ctx.Err() }
+func (c wrapping) Value(key any) any           { return c.ctx.UserValue(key) }
+
+var derivations = []derivation{
+	{name: "itself", derive: func(ctx *RequestCtx) (context.Context, func()) { _ = ctx.Done(); return ctx, nop }},
+	{name: "Context", bare: true, derive: func(ctx *RequestCtx) (context.Context, func()) { return ctx.Context(), nop }},
+	{name: "WithCancel", derive: func(ctx *RequestCtx) (context.Context, func()) {
+		c, cancel := context.WithCancel(ctx)
+		return c, cancel
+	}},
+	{name: "WithCancelCause", derive: func(ctx *RequestCtx) (context.Context, func()) {
+		c, cancel := context.WithCancelCause(ctx)
+		return c, func() { cancel(nil) }
+	}},
+	{name: "WithTimeout", derive: func(ctx *RequestCtx) (context.Context, func()) {
+		c, cancel := context.WithTimeout(ctx, time.Hour)
+		return c, cancel
+	}},
+	{name: "WithDeadline", derive: func(ctx *RequestCtx) (context.Context, func()) {
+		c, cancel := context.WithDeadline(ctx, time.Now().Add(time.Hour))
+		return c, cancel
+	}},
+	{name: "nested", derive: func(ctx *RequestCtx) (context.Context, func()) {
+		c, cancel := context.WithCancel(context.WithValue(ctx, valueKey{}, "b"))
+		c, cancelOuter := context.WithTimeout(c, time.Hour)
+		return c, func() { cancelOuter(); cancel() }
+	}},
+	{name: "WithoutCancel", detached: true, derive: func(ctx *RequestCtx) (context.Context, func()) {
+		return context.WithoutCancel(ctx), nop
+	}},
+	{name: "WithCancel of Context", bare: true, derive: func(ctx *RequestCtx) (context.Context, func()) {
+		c, cancel := context.WithCancel(ctx.Context())
+		return c, cancel
+	}},
+	{name: "embedded", bare: true, blind: true, derive: func(ctx *RequestCtx) (context.Context, func()) {
+		c, cancel := context.WithCancel(&embedding{RequestCtx: ctx})
+		return c, cancel
+	}},
+	{name: "wrapped", derive: func(ctx *RequestCtx) (context.Context, func()) {
+		c, cancel := context.WithTimeout(wrapping{ctx}, time.Hour)
+		return c, cancel
+	}},
+	{name: "group", derive: func(ctx *RequestCtx) (context.Context, func()) { // as errgroup.WithContext
+		c, cancel := context.WithCancelCause(ctx)
+		go func() { <-c.Done() }()
+		return c, func() { cancel(nil) }
+	}},
+}
+
+func nop() {}
+
+type valueKey struct{}
+
+// kept are the contexts that were derived in a request, and outlive it.
+type kept struct {
+	ctx    *RequestCtx
+	user   string
+	done   <-chan struct{}
+	all    []context.Context
+	ran    atomic.Int32 // functions of context.AfterFunc
+	cancel []func()
+}
+
+// keep derives contexts in all ways, in a handler.
+func keep(ctx *RequestCtx, user string) *kept {
+	k := &kept{ctx: ctx, user: user}
+	ctx.SetUserValue("user", user)
+	for _, d := range derivations {
+		c, cancel := d.derive(ctx)
+		k.all, k.cancel = append(k.all, c), append(k.cancel, cancel)
+		if !d.detached {
+			context.AfterFunc(c, func() { k.ran.Add(1) })
+		}
+	}
+	k.done = ctx.Done()
+	return k
+}
+
+// check asks all contexts what they may be asked at any time. With ended, the
+// request is over, for this cause.
+func (k *kept) check(ended bool, cause error) error {
+	for i, d := range derivations {
+		c := k.all[i]
+		if got := c.Value("user"); !d.bare && got != k.user {
+			return fmt.Errorf("%s: the user of %s is %v", d.name, k.user, got)
+		}
+		if _, ok := c.Deadline(); ok && !strings.Contains("WithTimeout WithDeadline nested wrapped", d.name) {
+			return fmt.Errorf("%s: there is a deadline", d.name)
+		}
+		if d.detached {
+			if c.Err() != nil || c.Done() != nil {
+				return fmt.Errorf("%s: it ended: %v", d.name, c.Err())
+			}
+			continue
+		}
+		if ended && d.blind {
+			<-c.Done() // a goroutine of package context closes it
+		}
+		select {
+		case <-c.Done():
+			if c.Err() != context.Canceled {
+				return fmt.Errorf("%s: Done is closed and Err is %v", d.name, c.Err())
+			}
+		default:
+			if ended {
+				return fmt.Errorf("%s: Done isn't closed", d.name)
+			}
+		}
+		cause := cause
+		if d.blind {
+			cause = context.Canceled
+		}
+		if got := context.Cause(c); ended && got != cause {
+			return fmt.Errorf("%s: the cause is %v, want %v", d.name, got, cause)
+		}
+		late, cancel := context.WithCancel(c)
+		if ended && context.Cause(late) != cause {
+			cancel()
+			return fmt.Errorf("%s: the cause in what is derived late is %v, want %v", d.name, context.Cause(late), cause)
+		}
+		cancel()
+	}
+	if k.ctx.Done() != k.done || k.ctx.UserValue("user") != k.user {
+		return errors.New("the context serves another request")
+	}
+	return nil
+}
+
+// watchKept has goroutines ask k all the time, until stop is called, which returns
+// what they have met.
+func watchKept(k *kept) (stop func() error) {
+	quit, errs := make(chan struct{}), make(chan error, 2)
+	for range 2 {
+		go func() {
+			for {
+				select {
+				case <-quit:
+					errs <- nil
+					return
+				default:
+				}
+				if err := k.check(false, nil); err != nil {
+					errs <- err
+					return
+				}
+				runtime.Gosched()
+			}
+		}()
+	}
+	return func() error {
+		close(quit)
+		return errors.Join(<-errs, <-errs)
+	}
+}
+
+// usedAgain has contexts be used again, also with the race detector.
+func usedAgain(t *testing.T) {
+	before := reuseContexts.Swap(true)
+	t.Cleanup(func() { reuseContexts.Store(before) })
+}
+
+// wantNoWaiters checks that nothing waits for a shutdown of s any more.
+func wantNoWaiters(t *testing.T, s *Server) {
+	t.Helper()
+	await(t, "the server to have no waiters", func() bool {
+		s.run.mu.Lock()
+		defer s.run.mu.Unlock()
+		return len(s.run.waiters) == 0
+	})
+}
+
+// await waits for a state.
+func await(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(30 * time.Second); !ok(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("waiting for %s", what)
+		}
+	}
+}
+
+// closeCounter is a user value and a body stream.
+type closeCounter struct{ n atomic.Int32 }
+
+func (c *closeCounter) Read([]byte) (int, error) { return 0, io.EOF }
+func (c *closeCounter) Close() error             { c.n.Add(1); return nil }
+
+// TestKeptContexts derives contexts in all ways in requests that end in all ways,
+// and asks them during and after the request, while others are served.
+func TestKeptContexts(t *testing.T) {
+	usedAgain(t)
+	for _, tt := range []struct {
+		name    string
+		handler func(ctx *RequestCtx)               // the rest of it
+		client  func(ts *testServer, c *testConn)   // once the contexts are kept
+		wrap    func(RequestHandler) RequestHandler // around it
+		cause   error
+		broken  bool // the connection can't be used on
+		over    bool // the server has shut down
+	}{
+		{name: "returned", cause: ErrRequestDone},
+		{name: "flushed", cause: ErrRequestDone, handler: func(ctx *RequestCtx) {
+			ctx.WriteString("a")
+			ctx.Flush()
+			ctx.WriteString("b")
+		}},
+		{name: "stream", cause: ErrRequestDone, handler: func(ctx *RequestCtx) {
+			ctx.SetBodyStreamWriter(func(w *bufio.Writer) { w.WriteString("ab") })
+		}},
+		{name: "client gone", cause: ErrClientGone, broken: true, handler: func(ctx *RequestCtx) { <-ctx.Done() },
+			client: func(ts *testServer, c *testConn) { c.Close() }},
+		{name: "reset", cause: ErrClientGone, broken: true, handler: func(ctx *RequestCtx) { <-ctx.Done() },
+			client: func(ts *testServer, c *testConn) {
+				c.Conn.(*net.TCPConn).SetLinger(0)
+				c.Close()
+			}},
+		{name: "timed out", cause: ErrTimeout, handler: func(ctx *RequestCtx) { <-ctx.Done() },
+			wrap: func(h RequestHandler) RequestHandler {
+				return TimeoutHandler(h, 20*time.Millisecond, "late")
+			}},
+		{name: "TimeoutError", cause: ErrRequestDone, handler: func(ctx *RequestCtx) { ctx.TimeoutError("late") }},
+		{name: "shutdown", cause: context.Canceled, broken: true, over: true, handler: func(ctx *RequestCtx) { <-ctx.Done() },
+			client: func(ts *testServer, c *testConn) { go ts.s.Shutdown() }},
+		{name: "panic", cause: ErrRequestDone, broken: true, handler: func(ctx *RequestCtx) { panic("on purpose") }},
+		{name: "abort", cause: ErrRequestDone, broken: true, handler: func(ctx *RequestCtx) { panic(ErrAbortHandler) }},
+		{name: "goexit", cause: ErrRequestDone, broken: true, handler: func(ctx *RequestCtx) { runtime.Goexit() }},
+		{name: "hijack", cause: ErrRequestDone, broken: true, handler: func(ctx *RequestCtx) {
+			ctx.Hijack(func(c net.Conn) {})
+		}},
+		{name: "HijackNow", cause: ErrRequestDone, broken: true, handler: func(ctx *RequestCtx) {
+			c, err := ctx.HijackNow()
+			if err != nil {
+				panic(err)
+			}
+			if ctx.Err() != nil {
+				panic("ended while the handler runs")
+			}
+			c.Close()
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			onEngines(t, func(t *testing.T, e Engine) {
+				ready := make(chan *kept, 1)
+				inner := func(ctx *RequestCtx) {
+					ready <- keep(ctx, "alice")
+					if tt.handler != nil {
+						tt.handler(ctx)
+					}
+				}
+				var value closeCounter
+				s := &Server{Engine: e, Handler: func(ctx *RequestCtx) {
+					if string(ctx.Path()) != "/keep" {
+						ctx.SetUserValue("user", "mallory")
+						return
+					}
+					ctx.SetUserValue("closer", &value)
+					h := RequestHandler(inner)
+					if tt.wrap != nil {
+						h = tt.wrap(h)
+					}
+					h(ctx)
+				}}
+				ts := startServer(t, s, nil)
+				c := ts.dial()
+				c.send(get("/keep"))
+				k := <-ready
+				stop := watchKept(k)
+				if tt.client != nil {
+					tt.client(ts, c)
+				}
+				<-k.done
+				if tt.broken {
+					c.Close()
+				} else if _, err := http.ReadResponse(c.br, nil); err != nil {
+					t.Fatal(err)
+				}
+				if !tt.over {
+					other := ts.dial()
+					for range 20 { // they take what the first one left
+						other.send(get("/") + get("/"))
+						other.want("GET", 200, "")
+						other.want("GET", 200, "")
+					}
+					other.Close()
+				}
+				if err := stop(); err != nil {
+					t.Error("while others were served:", err)
+				}
+				if err := k.check(true, tt.cause); err != nil {
+					t.Error("after the request:", err)
+				}
+				if got := context.Cause(k.ctx.Context()); got != tt.cause {
+					t.Errorf("the cause is %v, want %v", got, tt.cause)
+				}
+				await(t, "functions of AfterFunc", func() bool { return int(k.ran.Load()) == len(derivations)-1 })
+				for _, cancel := range k.cancel {
+					cancel()
+				}
+				if err := k.check(true, tt.cause); err != nil {
+					t.Error("after the cancel functions:", err)
+				}
+				if tt.name != "TimeoutError" { // its context is left to others, values and all
+					await(t, "the user value to be closed", func() bool { return value.n.Load() > 0 })
+				}
+				wantNoWaiters(t, s)
+				c.Close()
+				await(t, "the connections to end", func() bool { return s.GetOpenConnectionsCount() == 0 })
+				if n := value.n.Load(); n > 1 {
+					t.Errorf("a user value was closed %d times", n)
+				}
+			})
+		})
+	}
+}
+
+// Pipelined requests have a context each.
+func TestKeptContextsOfPipelinedRequests(t *testing.T) {
+	usedAgain(t)
+	onEngines(t, func(t *testing.T, e Engine) {
+		const n = 16
+		all := make(chan *kept, n)
+		ts := startServer(t, &Server{Engine: e}, func(ctx *RequestCtx) {
+			all <- keep(ctx, string(ctx.Path()))
+			ctx.Write(ctx.Path())
+		})
+		c := ts.dial()
+		var b strings.Builder
+		for i := range n {
+			b.WriteString(get(fmt.Sprintf("/%d", i)))
+		}
+		c.send(b.String())
+		for i := range n {
+			c.want("GET", 200, fmt.Sprintf("/%d", i))
+		}
+		for i := range n {
+			k := <-all
+			if want := fmt.Sprintf("/%d", i); k.user != want {
+				t.Errorf("got %s, want %s", k.user, want)
+			}
+			if err := k.check(true, ErrRequestDone); err != nil {
+				t.Error(err)
+			}
+		}
+		wantNoWaiters(t, ts.s)
+	})
+}
+
+// Contexts that only a foreign type knows are watched by a goroutine of package
+// context, which asks for Done and Err when it gets to run. It panics where Done is
+// closed and Err is nil.
+func TestDerivedContextsUnderLoad(t *testing.T) {
+	usedAgain(t)
+	onEngines(t, func(t *testing.T, e Engine) {
+		ts := startServer(t, &Server{Engine: e}, func(ctx *RequestCtx) {
+			c, cancel := context.WithTimeout(&embedding{RequestCtx: ctx}, time.Minute)
+			defer cancel()
+			c2, cancel := context.WithTimeout(ctx, time.Minute)
+			defer cancel()
+			if c.Err() != nil || c2.Err() != nil {
+				ctx.SetStatusCode(503)
+			}
+		})
+		c := ts.dial()
+		batch := strings.Repeat(get("/"), 8)
+		for range race.Fewer(2000) {
+			c.send(batch)
+			for range 8 {
+				c.want("GET", 200, "")
+			}
+		}
+		wantNoWaiters(t, ts.s)
+	})
+}
+
+// What is asked first when the request is over gets an answer, and starts nothing.
+func TestContextAskedLate(t *testing.T) {
+	usedAgain(t)
+	for _, tt := range []struct {
+		name    string
+		handler func(ctx *RequestCtx)
+		cause   error
+		broken  bool
+	}{
+		{name: "returned", cause: ErrRequestDone, handler: func(*RequestCtx) {}},
+		{name: "panic", cause: ErrRequestDone, broken: true, handler: func(*RequestCtx) { panic("on purpose") }},
+		{name: "TimeoutError", cause: ErrRequestDone, handler: func(ctx *RequestCtx) { ctx.TimeoutError("") }},
+		{name: "timed out", cause: ErrTimeout, handler: TimeoutHandler(func(ctx *RequestCtx) {
+			for ctx.LastTimeoutErrorResponse() == nil {
+				time.Sleep(time.Millisecond)
+			}
+		}, time.Millisecond, "")},
+		{name: "HijackNow", cause: ErrRequestDone, broken: true, handler: func(ctx *RequestCtx) {
+			c, err := ctx.HijackNow()
+			if err != nil {
+				panic(err)
+			}
+			c.Close()
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			onEngines(t, func(t *testing.T, e Engine) {
+				var first *RequestCtx
+				done := make(chan struct{}, 1)
+				s := &Server{Engine: e, Handler: func(ctx *RequestCtx) {
+					if first == nil {
+						first = ctx
+						tt.handler(ctx)
+					}
+				}}
+				ts := startServer(t, s, nil)
+				c := ts.dial()
+				c.send(get("/"))
+				if tt.broken {
+					io.Copy(io.Discard, c)
+				} else {
+					c.read("GET")
+				}
+				close(done)
+				c.Close()
+				await(t, "the connection to end", func() bool { return s.GetOpenConnectionsCount() == 0 })
+				for range 2 {
+					select {
+					case <-first.Done():
+					default:
+						t.Fatal("Done isn't closed")
+					}
+					if err := first.Err(); err != context.Canceled {
+						t.Errorf("Err is %v", err)
+					}
+					if err := context.Cause(first); err != tt.cause || context.Cause(first.Context()) != tt.cause {
+						t.Errorf("the cause is %v, want %v", err, tt.cause)
+					}
+					d, cancel := context.WithCancel(first)
+					if d.Err() == nil {
+						t.Error("what is derived from it goes on")
+					}
+					cancel()
+				}
+				wantNoWaiters(t, s)
+				ts.dial().wantOpen()
+			})
+		})
+	}
+}
+
+// Done that ExpectHandler asked for is that of the handler, too. Nothing watches
+// the connection while the server reads the body.
+func TestContextOfExpectHandler(t *testing.T) {
+	usedAgain(t)
+	for _, stream := range []bool{false, true} {
+		for _, leave := range []bool{false, true} {
+			t.Run(fmt.Sprint("stream ", stream, " leave ", leave), func(t *testing.T) {
+				onEngines(t, func(t *testing.T, e Engine) {
+					var derived, foreign context.Context
+					var done <-chan struct{}
+					got := make(chan error, 1)
+					s := &Server{Engine: e, StreamRequestBody: stream,
+						ExpectHandler: func(ctx *RequestCtx) int {
+							done = ctx.Done()
+							var cancel context.CancelFunc
+							derived, cancel = context.WithCancel(ctx)
+							t.Cleanup(cancel)
+							foreign, cancel = context.WithCancel(&embedding{RequestCtx: ctx})
+							t.Cleanup(cancel)
+							return StatusContinue
+						},
+						Handler: func(ctx *RequestCtx) {
+							body := string(ctx.PostBody())
+							switch {
+							case ctx.Done() != done || derived.Err() != nil || foreign.Err() != nil:
+								got <- errors.New("the context ended before the handler")
+							case body != "abcd":
+								got <- fmt.Errorf("got %q", body)
+							default:
+								got <- nil
+							}
+							if leave {
+								<-ctx.Done()
+							}
+						}}
+					ts := startServer(t, s, nil)
+					c := ts.dial()
+					c.send("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\nExpect: 100-continue\r\n\r\n")
+					line, err := c.br.ReadString('\n')
+					c.br.ReadString('\n')
+					if err != nil || !strings.Contains(line, "100") {
+						t.Fatalf("got %q, %v", line, err)
+					}
+					c.send("ab")
+					c.send("cd")
+					if err := <-got; err != nil {
+						t.Fatal(err)
+					}
+					cause := ErrRequestDone
+					if leave {
+						c.Close()
+						cause = ErrClientGone
+					} else {
+						c.want("POST", 200, "")
+					}
+					<-derived.Done()
+					<-foreign.Done()
+					if derived.Err() != context.Canceled || context.Cause(derived) != cause || foreign.Err() != context.Canceled {
+						t.Errorf("%v, %v; want the cause %v", derived.Err(), context.Cause(derived), cause)
+					}
+					if !leave {
+						c.wantOpen()
+					}
+					wantNoWaiters(t, s)
+				})
+			})
+		}
+	}
+}
+
+// If the body never arrives, the context ends with the connection, also for those
+// who ask later.
+func TestContextOfExpectHandlerWithoutBody(t *testing.T) {
+	for _, late := range []bool{false, true} {
+		t.Run(fmt.Sprint("late ", late), func(t *testing.T) {
+			onEngines(t, func(t *testing.T, e Engine) {
+				asked := make(chan *RequestCtx, 1)
+				s := &Server{Engine: e, Handler: echo, ExpectHandler: func(ctx *RequestCtx) int {
+					if !late {
+						ctx.Done()
+					}
+					asked <- ctx
+					return StatusContinue
+				}}
+				ts := startServer(t, s, nil)
+				c := ts.dial()
+				c.send("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\nExpect: 100-continue\r\n\r\n")
+				ctx := <-asked
+				c.br.ReadString('\n') // when the handler has returned
+				c.send("a")
+				c.Close()
+				await(t, "the connection to end", func() bool { return s.GetOpenConnectionsCount() == 0 })
+				<-ctx.Done()
+				if ctx.Err() == nil || context.Cause(ctx) != ErrRequestDone {
+					t.Errorf("%v, cause %v", ctx.Err(), context.Cause(ctx))
+				}
+				wantNoWaiters(t, s)
+			})
+		})
+	}
+}
+
+// toyDriver is a database whose queries return rows without an end.
+type toyDriver struct{}
+
+func (toyDriver) Open(string) (driver.Conn, error)             { return toyDriver{}, nil }
+func (toyDriver) Prepare(string) (driver.Stmt, error)          { return toyDriver{}, nil }
+func (toyDriver) Begin() (driver.Tx, error)                    { return toyDriver{}, nil }
+func (toyDriver) Commit() error                                { return nil }
+func (toyDriver) Rollback() error                              { return nil }
+func (toyDriver) Close() error                                 { return nil }
+func (toyDriver) NumInput() int                                { return 0 }
+func (toyDriver) Exec([]driver.Value) (driver.Result, error)   { return nil, driver.ErrSkip }
+func (toyDriver) Query([]driver.Value) (driver.Rows, error)    { return toyDriver{}, nil }
+func (toyDriver) Columns() []string                            { return []string{"n"} }
+func (toyDriver) Next(dest []driver.Value) error               { dest[0] = int64(1); return nil }
+func (toyDriver) Connect(context.Context) (driver.Conn, error) { return toyDriver{}, nil }
+func (toyDriver) Driver() driver.Driver                        { return toyDriver{} }
+
+// Package database/sql closes rows and ends transactions with the context that
+// they were begun with, and tells its error.
+func TestContextOfQueries(t *testing.T) {
+	usedAgain(t)
+	onEngines(t, func(t *testing.T, e Engine) {
+		db := sql.OpenDB(toyDriver{})
+		defer db.Close()
+		var rows []*sql.Rows
+		var txs []*sql.Tx
+		ts := startServer(t, &Server{Engine: e}, func(ctx *RequestCtx) {
+			for range 2 {
+				r, err := db.QueryContext(ctx, "")
+				if err == nil && r.Next() {
+					rows = append(rows, r)
+				}
+				tx, err2 := db.BeginTx(ctx, nil)
+				txs = append(txs, tx)
+				if err != nil || err2 != nil || len(rows) != len(txs) {
+					t.Error(err, err2)
+				}
+			}
+		})
+		c := ts.dial()
+		const n = 20
+		c.send(strings.Repeat(get("/"), n))
+		for range n {
+			c.want("GET", 200, "")
+		}
+		for _, r := range rows {
+			for r.Next() { // until database/sql has seen the end
+				runtime.Gosched()
+			}
+			if err := r.Err(); err != context.Canceled {
+				t.Errorf("the rows ended with %v", err)
+			}
+			r.Close()
+		}
+		for _, tx := range txs {
+			if err := tx.Commit(); err != context.Canceled && err != sql.ErrTxDone {
+				t.Errorf("Commit: %v", err)
+			}
+		}
+		wantNoWaiters(t, ts.s)
+	})
+}
+
+// A context that was asked for Done or Err is not used again; others are.
+func TestWhichContextsAreUsedAgain(t *testing.T) {
+	usedAgain(t)
+	for _, tt := range []struct {
+		name  string
+		ask   func(ctx *RequestCtx)
+		again bool
+	}{
+		{"nothing", func(ctx *RequestCtx) {}, true},
+		{"Value", func(ctx *RequestCtx) { ctx.Value("a"); ctx.Deadline() }, true},
+		{"Context", func(ctx *RequestCtx) { ctx.Context() }, true},
+		{"WithCancel of Context", func(ctx *RequestCtx) { _, cancel := context.WithCancel(ctx.Context()); cancel() }, true},
+		{"Done", func(ctx *RequestCtx) { ctx.Done() }, false},
+		{"Err", func(ctx *RequestCtx) { ctx.Err() }, false},
+		{"Context and Done", func(ctx *RequestCtx) { ctx.Context(); ctx.Done() }, false},
+		{"WithCancel", func(ctx *RequestCtx) { _, cancel := context.WithCancel(ctx); cancel() }, false},
+		{"AfterFunc", func(ctx *RequestCtx) { context.AfterFunc(ctx, func() {})() }, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			onEngines(t, func(t *testing.T, e Engine) {
+				var ctxs []*RequestCtx
+				ts := startServer(t, &Server{Engine: e}, func(ctx *RequestCtx) {
+					ctxs = append(ctxs, ctx)
+					tt.ask(ctx)
+				})
+				c := ts.dial()
+				const n = 50
+				c.send(strings.Repeat(get("/"), n))
+				for range n {
+					c.want("GET", 200, "")
+				}
+				different := make(map[*RequestCtx]bool)
+				for _, ctx := range ctxs {
+					different[ctx] = true
+				}
+				if again := len(different) < n; again != tt.again {
+					t.Errorf("%d requests had %d contexts", n, len(different))
+				}
+			})
+		})
+	}
+}
+
+// What a context that is not used again holds beside memory is closed, removed
+// and given back all the same.
+func TestHeldContextIsDisposed(t *testing.T) {
+	usedAgain(t)
+	onEngines(t, func(t *testing.T, e Engine) {
+		var value, stream closeCounter
+		var file string
+		ts := startServer(t, &Server{Engine: e, StreamRequestBody: true}, func(ctx *RequestCtx) {
+			if ctx.IsGet() {
+				return
+			}
+			ctx.Done()
+			ctx.SetUserValue("a", &value)
+			ctx.SetBodyStream(&stream, 0)
+			form, err := ctx.MultipartForm()
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			f, err := form.File["f"][0].Open()
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer f.Close()
+			disk, ok := f.(*os.File)
+			if !ok {
+				t.Errorf("the part is no file but a %T", f)
+				return
+			}
+			file = disk.Name()
+		})
+		body := "--b\r\nContent-Disposition: form-data; name=\"f\"; filename=\"f\"\r\n\r\n" + strings.Repeat("x", 20<<20) + "\r\n--b--\r\n"
+		c := ts.dial()
+		c.send(fmt.Sprintf("POST / HTTP/1.1\r\nHost: h\r\nContent-Type: multipart/form-data; boundary=b\r\nContent-Length: %d\r\n\r\n", len(body)))
+		c.send(body)
+		c.want("POST", 200, "")
+		c.send(get("/"))
+		c.want("GET", 200, "")
+		if a, b := value.n.Load(), stream.n.Load(); a != 1 || b != 1 {
+			t.Errorf("a user value was closed %d times, a stream %d times", a, b)
+		}
+		if _, err := os.Stat(file); file == "" || !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("the file of a form is still there: %q, %v", file, err)
+		}
+	})
+}
+
+// The context of a request is made from that of its connection.
+func TestContextOfConnection(t *testing.T) {
+	type key struct{}
+	cause := errors.New("the connection's context ended")
+	deadline := time.Now().Add(time.Hour)
+	onEngines(t, func(t *testing.T, e Engine) {
+		ends := make(chan context.CancelCauseFunc, 1)
+		s := &Server{Engine: e, ConnContext: func(ctx context.Context, c net.Conn) context.Context {
+			ctx, cancel := context.WithCancelCause(context.WithValue(ctx, key{}, "conn"))
+			ends <- cancel
+			ctx, stop := context.WithDeadline(ctx, deadline)
+			t.Cleanup(stop)
+			return ctx
+		}}
+		var all []context.Context
+		ts := startServer(t, s, func(ctx *RequestCtx) {
+			for range 2 { // before and after Done
+				if d, ok := ctx.Deadline(); !ok || !d.Equal(deadline) {
+					t.Errorf("Deadline: %v %v", d, ok)
+				}
+				if v := ctx.Value(key{}); v != "conn" {
+					t.Errorf("Value: %v", v)
+				}
+				ctx.Done()
+			}
+			ctx.SetUserValue(key{}, "user")
+			if v, w := ctx.Value(key{}), ctx.Context().Value(key{}); v != "user" || w != "conn" {
+				t.Errorf("Value: %v, of Context %v", v, w)
+			}
+			derived, cancel := context.WithTimeout(ctx, 2*time.Hour)
+			t.Cleanup(cancel)
+			all = append(all, ctx, ctx.Context(), derived)
+			(<-ends)(cause)
+			<-derived.Done()
+		})
+		c := ts.dial()
+		c.send(get("/"))
+		c.want("GET", 200, "")
+		for _, c := range all {
+			if c.Err() != context.Canceled || context.Cause(c) != cause {
+				t.Errorf("%v, cause %v", c.Err(), context.Cause(c))
+			}
+		}
+	})
+}
+
+// Contexts without a server never end, until they are made ones for other
+// requests.
+func TestContextOfInit(t *testing.T) {
+	var zero RequestCtx
+	if zero.Err() != nil || zero.Done() == nil || zero.Value("a") != nil {
+		t.Error("the zero value's has ended")
+	}
+	var ctx RequestCtx
+	ctx.Init(nil, nil, nil)
+	first, cancel := context.WithCancel(&ctx)
+	defer cancel()
+	if first.Err() != nil {
+		t.Error(first.Err())
+	}
+	ctx.Init(nil, nil, nil)
+	if first.Err() == nil || context.Cause(first) != ErrRequestDone {
+		t.Errorf("%v, cause %v", first.Err(), context.Cause(first))
+	}
+	if ctx.Err() != nil {
+		t.Error("the next request's has ended")
+	}
+}
+
+// Package context looks for contexts of its own while the handler sets values.
+func TestValueWhileUserValuesAreSet(t *testing.T) {
+	ts := startServer(t, nil, func(ctx *RequestCtx) {
+		c, cancel := context.WithTimeout(ctx, time.Microsecond) // its timer takes it out of ctx
+		defer cancel()
+		for i := 0; c.Err() == nil || i < 100; i++ {
+			ctx.SetUserValue(i%100, i)
+		}
+	})
+	c := ts.dial()
+	for range 100 {
+		c.send(get("/"))
+		c.want("GET", 200, "")
+	}
+}
+
+// Package context adds derived contexts to that of the request, without a
+// goroutine for each, also those of types whose Value asks for user values.
+func TestDerivedContextsHaveNoGoroutine(t *testing.T) {
+	ts := startServer(t, nil, func(ctx *RequestCtx) {
+		ctx.Done() // may start one that watches the connection
+		before := runtime.NumGoroutine()
+		const n = 200
+		for range n / 2 {
+			for _, parent := range []context.Context{ctx, wrapping{ctx}} {
+				c, cancel := context.WithCancel(parent)
+				defer cancel()
+				defer context.AfterFunc(c, func() {})()
+			}
+		}
+		if more := runtime.NumGoroutine() - before; more > n/4 {
+			t.Errorf("%d goroutines for %d contexts", more, n)
+		}
+	})
+	c := ts.dial()
+	c.send(get("/"))
+	c.want("GET", 200, "")
+}
+
+// Done that is asked for when a shutdown has begun is closed.
+func TestDoneDuringShutdown(t *testing.T) {
+	for _, engine := range []Engine{EngineBlock, EngineEvent} {
+		begun, stopped := make(chan struct{}), make(chan struct{})
+		ts := startServer(t, &Server{Engine: engine}, func(ctx *RequestCtx) {
+			close(begun)
+			<-stopped
+			<-ctx.Done()
+			if err := context.Cause(ctx); err != context.Canceled {
+				t.Errorf("%v: the cause is %v, want context.Canceled", engine, err)
+			}
+		})
+		c := ts.dial()
+		c.send(get("/"))
+		<-begun
+		ts.s.stop()
+		close(stopped)
+		c.want("GET", 200, "")
+	}
+}

@@ -1,0 +1,187 @@
+package gale
+
+import (
+	"context"
+	"net"
+	"time"
+
+	"github.com/galehttp/gale/internal/door"
+	"github.com/galehttp/gale/internal/msg"
+)
+
+// exchange carries one request and its response: it is what a RequestCtx knows of the
+// side that brought the request. That is an HTTP/1.1 session (h1Session), the server of
+// another package (adaptor), a recorder of answers (galetest), or no side (nobody).
+//
+// A context calls its exchange only where a handler asks for more than the messages:
+// a plain request and its response make no call. The other direction has no
+// interface. The session fills in the context (h1Session.prepare), sets reach to
+// running, calls the handler and sends what Response holds. Then it ends the request:
+// by RequestCtx.reset, by part and leave for a context that package context may hold,
+// or by part and abandon for one that other goroutines may use (h1Session.finish).
+//
+// A stream of HTTP/2 will be one more exchange; exchange_toy_test.go has a stream
+// without a network. Its parts go here:
+//
+//   - The protocol's name: RequestHeader.SetProtocol. TLS state: that of Conn, and
+//     RequestCtx.isTLS.
+//   - The body of the request: bytes, or a stream (Request.setStream), with the
+//     methods of wholeReader and formReader to bound it. Its trailer section: Trailers.
+//     That of the response is in Response.Header when the response ends.
+//   - A reset by the peer (RST_STREAM): Done.Gone, with the error code in the cause.
+//     The session itself resets a stream where h1Session aborts the connection; a
+//     handler asks for that by panic(ErrAbortHandler) only.
+//   - Priority (RFC 9218): a field of the request and one of the response, which the
+//     session reads. Nothing in a context depends on them.
+//   - Hijack: one stream can't be hijacked. HijackNow returns an error that wraps
+//     errors.ErrUnsupported.
+type exchange interface {
+	// Conn returns the connection, nil if there is none. Its addresses and TLS
+	// state may be asked for. Any goroutine may call Conn, LocalAddr, RemoteAddr,
+	// Opened and Context, also when the request is over.
+	Conn() net.Conn
+	// Lend is called with ctx.mu held, while the handler runs, before the program
+	// gets Conn: deadlines that it sets there hold for the message in flight.
+	Lend()
+	// LocalAddr and RemoteAddr return nil if the address isn't known.
+	LocalAddr() net.Addr
+	RemoteAddr() net.Addr
+	// Opened returns the number of the connection and when it came, zero where no
+	// Server has it.
+	Opened() (id uint64, at time.Time)
+	// Context returns the context that the one of the request is made from, or nil.
+	Context() context.Context
+	// Watch makes d learn when the client leaves, until stop is called: when that
+	// returns, d is not being told and won't be. stop may be nil. over says why the
+	// request has ended already, if it has. It is called with ctx.mu held.
+	Watch(d door.Done) (stop func(), over error)
+
+	// SetReadDeadline and SetWriteDeadline bound this exchange alone. They are
+	// called with ctx.mu held, at any time before the request is over.
+	SetReadDeadline(t time.Time) error
+	SetWriteDeadline(t time.Time) error
+	// LimitBody makes reading the body of the request fail beyond n bytes; 0 or
+	// less means no limit.
+	LimitBody(ctx *RequestCtx, n int64)
+	// CloseBody makes reading a streamed body fail, also a Read that runs in
+	// another goroutine. It is called with ctx.mu held.
+	CloseBody(ctx *RequestCtx)
+	// Trailers appends the fields of the request's trailer section to f, unless
+	// the decoder of the body has done that: none before the body was read to its end.
+	Trailers(f *msg.Fields)
+
+	// Flush, SendInterim and HijackNow block. They are called with ctx.sendMu held
+	// and not ctx.mu, one at a time, while the handler runs: part waits for them.
+	//
+	// Flush sends the head of the response, the first time, and the body, and
+	// empties that. There is no body stream.
+	Flush(ctx *RequestCtx) error
+	// SendInterim sends a response with a status from 100 to 199, except 101,
+	// and the fields of h, which may be nil. The final response has not begun.
+	SendInterim(ctx *RequestCtx, statusCode int, h *ResponseHeader) error
+	// HijackNow gives the connection away. Nothing reaches it through ctx then.
+	HijackNow(ctx *RequestCtx) (net.Conn, error)
+}
+
+// reach says whether a context may use its exchange, under RequestCtx.mu.
+type reach uint8
+
+const (
+	apart   reach = iota // no handler runs: the request is being read, or there is none
+	running              // the handler runs, or one of the hooks that get the context
+	paused               // ExpectHandler has run, and the handler has not
+	over                 // the handler can't change the response any more
+)
+
+// bringer returns the exchange of ctx, never nil.
+func (ctx *RequestCtx) bringer() exchange {
+	if ctx.x == nil {
+		return nobody{}
+	}
+	return ctx.x
+}
+
+// reaches reports whether the handler may still use the exchange, with mu held.
+func (ctx *RequestCtx) reaches() bool { return ctx.reach == running && ctx.timedOut.Load() == nil }
+
+// part takes the exchange, which is x, away from a context that other goroutines may
+// go on using: their calls fail from now on. It reports whether one of them is sending.
+// If so, the caller makes the write fail and calls awaitSend; the response that went
+// out is not whole then.
+func (ctx *RequestCtx) part(x exchange) (sends bool) {
+	ctx.mu.Lock()
+	defer ctx.mu.Unlock()
+	x.CloseBody(ctx)
+	ctx.reach = over
+	return ctx.sends
+}
+
+// awaitSend returns when no goroutine sends for the handler, after part.
+func (ctx *RequestCtx) awaitSend() {
+	ctx.sendMu.Lock()
+	defer ctx.sendMu.Unlock()
+}
+
+// carrier is a connection given to Init2 that brings an exchange, as those of
+// packages adaptor and galetest do. Only packages of this module can have the
+// method, since its parameter is of an internal package. Exchange returns an
+// exchange, or nil: one exchange serves one context.
+type carrier interface{ Exchange(door.Seal) any }
+
+// exchangeOf returns the exchange that a connection given to Init2 brings.
+func exchangeOf(conn net.Conn) exchange {
+	if c, ok := conn.(carrier); ok {
+		if x, ok := c.Exchange(door.Seal{}).(exchange); ok {
+			return x
+		}
+	}
+	return nobody{nc: conn}
+}
+
+// nobody is the exchange of a context that no server brought: that of Init and
+// Init2, the zero value, and one that waits for its next request.
+type nobody struct {
+	nc   net.Conn // of Init2, or nil
+	addr net.Addr // of Init
+}
+
+func (n nobody) Conn() net.Conn { return n.nc }
+
+func (n nobody) LocalAddr() net.Addr {
+	if n.nc == nil {
+		return nil
+	}
+	return n.nc.LocalAddr()
+}
+
+func (n nobody) RemoteAddr() net.Addr {
+	if n.nc == nil {
+		return n.addr
+	}
+	return n.nc.RemoteAddr()
+}
+
+func (n nobody) SetReadDeadline(t time.Time) error {
+	if n.nc == nil {
+		return ErrNilConnection
+	}
+	return n.nc.SetReadDeadline(t)
+}
+
+func (n nobody) SetWriteDeadline(t time.Time) error {
+	if n.nc == nil {
+		return ErrNilConnection
+	}
+	return n.nc.SetWriteDeadline(t)
+}
+
+func (nobody) Lend()                                               {}
+func (nobody) Opened() (id uint64, at time.Time)                   { return 0, time.Time{} }
+func (nobody) Context() context.Context                            { return nil }
+func (nobody) Watch(door.Done) (stop func(), over error)           { return nil, nil }
+func (nobody) LimitBody(*RequestCtx, int64)                        {}
+func (nobody) CloseBody(*RequestCtx)                               {}
+func (nobody) Trailers(*msg.Fields)                                {}
+func (nobody) Flush(*RequestCtx) error                             { return ErrNilConnection }
+func (nobody) SendInterim(*RequestCtx, int, *ResponseHeader) error { return ErrNilConnection }
+func (nobody) HijackNow(*RequestCtx) (net.Conn, error)             { return nil, ErrNilConnection }

@@ -1,0 +1,238 @@
+package gale
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"time"
+)
+
+// kinds returns the kinds of frames, with the codes of resets.
+func kinds(frames []ToyFrame) string {
+	var s []string
+	for _, f := range frames {
+		s = append(s, f.Kind)
+		if f.Kind == "reset" {
+			s = append(s, map[int]string{ToyCancel: "(cancel)", ToyInternalError: "(internal error)"}[f.Code])
+		}
+	}
+	return strings.Join(s, " ")
+}
+
+// toy serves a connection with h until the test ends.
+func toy(t *testing.T, h RequestHandler) *ToyConn {
+	c := NewToyConn(&Server{Handler: h, Logger: &testLog{}})
+	t.Cleanup(func() {
+		c.Close()
+		c.Wait()
+	})
+	return c
+}
+
+// The frames of a response come in order, and those of one stream don't wait for
+// another stream.
+func TestToyAnswers(t *testing.T) {
+	wait := make(chan struct{})
+	c := toy(t, func(ctx *RequestCtx) {
+		if string(ctx.Path()) == "/slow" {
+			<-wait
+		}
+		if p := string(ctx.Request.Header.Protocol()); p != "HTTP/2.0" {
+			t.Errorf("the protocol is %q", p)
+		}
+		ctx.Response.Header.Set(HeaderLink, "</a.css>")
+		if err := ctx.EarlyHints(); err != nil {
+			t.Errorf("EarlyHints: %v", err)
+		}
+		if err := ctx.Response.Header.AddTrailer("X-Sum"); err != nil {
+			t.Error(err)
+		}
+		for _, s := range []string{"one", "two"} {
+			ctx.WriteString(s)
+			if err := ctx.Flush(); err != nil {
+				t.Errorf("Flush: %v", err)
+			}
+		}
+		if err := ctx.SendInterim(StatusProcessing, nil); err == nil {
+			t.Error("an interim response was sent after the head")
+		}
+		ctx.Response.Header.Set("X-Sum", "6")
+		ctx.WriteString("three")
+	})
+	slow, fast := c.Open("GET", "/slow"), c.Open("GET", "/fast")
+	frames := c.Await(fast, "end")
+	if got, want := kinds(frames), "interim head data data data trailers end"; got != want {
+		t.Errorf("the frames are %q, want %q", got, want)
+	}
+	if got, want := frames[5].Text, "X-Sum: 6\n"; got != want {
+		t.Errorf("the trailer section is %q, want %q", got, want)
+	}
+	for _, f := range frames {
+		if strings.Contains(f.Text, "HTTP/1") || strings.Contains(f.Text, "\r\n") {
+			t.Errorf("there is text of HTTP/1 in %q", f.Text)
+		}
+	}
+	close(wait)
+	c.Await(slow, "end")
+}
+
+// A reset by the client ends one stream: Done is closed with the reason, and what
+// reads or sends for it fails.
+func TestToyResetByClient(t *testing.T) {
+	begun, ended := make(chan struct{}), make(chan struct{})
+	c := toy(t, func(ctx *RequestCtx) {
+		if string(ctx.Path()) == "/other" {
+			<-ended
+			return
+		}
+		done := ctx.Done()
+		close(begun)
+		<-done
+		var reset *ToyResetError
+		if err := context.Cause(ctx.Context()); !errors.As(err, &reset) || reset.Code != ToyCancel || !errors.Is(err, ErrClientGone) {
+			t.Errorf("the cause is %v", err)
+		}
+		if _, err := io.ReadAll(ctx.RequestBodyStream()); !errors.As(err, &reset) {
+			t.Errorf("reading the body: %v", err)
+		}
+		if err := ctx.Flush(); !errors.As(err, &reset) {
+			t.Errorf("Flush: %v", err)
+		}
+		close(ended)
+	})
+	other, broken := c.Open("GET", "/other"), c.Open("POST", "/broken")
+	<-begun
+	c.Reset(broken, ToyCancel)
+	if got, want := kinds(c.Await(other, "end")), "head end"; got != want {
+		t.Errorf("the frames of the other stream are %q, want %q", got, want)
+	}
+}
+
+// A handler that gives up resets its stream and no other one.
+func TestToyResetByHandler(t *testing.T) {
+	c := toy(t, func(ctx *RequestCtx) {
+		switch string(ctx.Path()) {
+		case "/abort":
+			panic(ErrAbortHandler)
+		case "/flushed":
+			_ = ctx.Flush()
+			panic("a bug")
+		}
+	})
+	for path, want := range map[string]string{"/abort": "reset (internal error)", "/flushed": "head reset (internal error)"} {
+		if got := kinds(c.Await(c.Open("GET", path), "reset")); got != want {
+			t.Errorf("%s: the frames are %q, want %q", path, got, want)
+		}
+		if got, want := kinds(c.Await(c.Open("GET", "/"), "end")), "head end"; got != want {
+			t.Errorf("after %s: the frames are %q, want %q", path, got, want)
+		}
+	}
+}
+
+// A time-out answers for the handler, or breaks off what waits for the client.
+func TestToyTimeout(t *testing.T) {
+	late := make(chan error, 1)
+	h := TimeoutHandler(func(ctx *RequestCtx) {
+		if string(ctx.Path()) == "/flush" {
+			ctx.WriteString("more than the client takes")
+			err := ctx.Flush()
+			<-ctx.Done()
+			late <- err
+			return
+		}
+		<-ctx.Done()
+		late <- ctx.Flush()
+	}, time.Millisecond, "too late")
+	c := toy(t, h)
+	for _, test := range []struct {
+		path, end, frames string
+		err               error
+	}{
+		{"/", "end", "head data end", ErrNilConnection},
+		{"/flush", "reset", "head reset (cancel)", ErrTimeout},
+	} {
+		if test.path == "/flush" {
+			c.Window(0)
+		}
+		frames := c.Await(c.Open("GET", test.path), test.end)
+		if got := kinds(frames); got != test.frames || frames[0].Code != StatusRequestTimeout && test.path == "/" {
+			t.Errorf("%s: the frames are %q, want %q", test.path, got, test.frames)
+		}
+		if err := <-late; err != test.err {
+			t.Errorf("%s: Flush of the late handler: %v, want %v", test.path, err, test.err)
+		}
+	}
+}
+
+// Done is closed by the end of the connection, and by a shutdown, also one that has
+// begun before it was asked for.
+func TestToyEnds(t *testing.T) {
+	for name, test := range map[string]struct {
+		end   func(*ToyConn)
+		cause error
+	}{
+		"connection":     {(*ToyConn).Close, ErrClientGone},
+		"shutdown":       {func(c *ToyConn) { c.s.Close() }, context.Canceled},
+		"shutdown first": {func(c *ToyConn) { c.s.Close() }, context.Canceled},
+	} {
+		asked, ended, cause := make(chan struct{}), make(chan struct{}), make(chan error)
+		c := toy(t, func(ctx *RequestCtx) {
+			if name != "shutdown first" {
+				ctx.Done()
+			}
+			close(asked)
+			<-ended
+			<-ctx.Done()
+			cause <- context.Cause(ctx.Context())
+		})
+		c.Open("GET", "/")
+		<-asked
+		test.end(c)
+		close(ended)
+		if err := <-cause; err != test.cause {
+			t.Errorf("%s: the cause is %v, want %v", name, err, test.cause)
+		}
+		c.Wait()
+		if n := len(c.s.run.waiters); n > 0 {
+			t.Errorf("%s: %d contexts still wait for a shutdown", name, n)
+		}
+	}
+}
+
+// Contexts serve one stream after another, except those that package context may
+// hold: these stay as they are.
+func TestToyContexts(t *testing.T) {
+	var held *RequestCtx
+	c := toy(t, func(ctx *RequestCtx) {
+		if ctx == held {
+			t.Error("a context that is held was used again")
+		}
+		if ctx.UserValue("u") != nil || len(ctx.Response.Body()) > 0 || ctx.flush.begun {
+			t.Error("a context isn't as new")
+		}
+		ctx.SetUserValue("u", "v")
+		_ = ctx.Flush()
+		ctx.WriteString("body")
+		if string(ctx.Path()) == "/hold" {
+			held = ctx
+			ctx.Done()
+		}
+	})
+	c.Await(c.Open("GET", "/hold"), "end")
+	c.Wait()
+	for range 20 {
+		c.Await(c.Open("GET", "/"), "end")
+		c.Wait()
+	}
+	if held.Err() == nil || held.Value("u") != "v" {
+		t.Error("the context that is held has changed")
+	}
+	if err := held.SetWriteDeadline(time.Now()); err != ErrDeadlineUpdatesDisabled {
+		t.Errorf("SetWriteDeadline of a context whose request is over: %v, want ErrDeadlineUpdatesDisabled", err)
+	}
+	if err := held.Flush(); err != ErrNilConnection {
+		t.Errorf("Flush of a context whose request is over: %v, want ErrNilConnection", err)
+	}
+}

@@ -1,0 +1,438 @@
+package gale_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httptrace"
+	"net/textproto"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/galehttp/gale"
+	"github.com/galehttp/gale/adaptor"
+	"github.com/galehttp/gale/galetest"
+)
+
+// answered is what a client gets for a request.
+type answered struct {
+	status  int
+	body    string
+	interim []string // status and X-Sign
+}
+
+// bringers are all that bring requests to a RequestCtx. Each lets a handler answer
+// "POST /", whose body is "body" and whose trailer section is "X-Trailer: t".
+var bringers = []struct {
+	name  string
+	serve func(*testing.T, gale.RequestHandler) answered
+}{
+	{"h1 block", func(t *testing.T, h gale.RequestHandler) answered { return onGale(t, gale.EngineBlock, h) }},
+	{"h1 event", func(t *testing.T, h gale.RequestHandler) answered { return onGale(t, gale.EngineEvent, h) }},
+	{"net/http", func(t *testing.T, h gale.RequestHandler) answered { return onNetHTTP(t, false, h) }},
+	{"net/http h2", func(t *testing.T, h gale.RequestHandler) answered { return onNetHTTP(t, true, h) }},
+	{"toy", onToy},
+	{"recorder", onRecorder},
+	{"nobody", onNobody},
+}
+
+func ofConn(ctx context.Context, _ net.Conn) context.Context {
+	return context.WithValue(ctx, gale.ToyKey, "of the connection")
+}
+
+func onGale(t *testing.T, engine gale.Engine, h gale.RequestHandler) answered {
+	s := &gale.Server{Handler: h, Engine: engine, StreamRequestBody: true, ConnContext: ofConn}
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan error, 1)
+	go func() { served <- s.Serve(ln) }()
+	defer func() {
+		s.Close()
+		<-served
+	}()
+	tr := new(http.Transport)
+	defer tr.CloseIdleConnections()
+	return ask(t, &http.Client{Transport: tr}, "http://"+ln.Addr().String())
+}
+
+func onNetHTTP(t *testing.T, h2 bool, h gale.RequestHandler) answered {
+	s := httptest.NewUnstartedServer(adaptor.NewHTTPHandler(h))
+	s.Config.ConnContext = ofConn
+	if h2 {
+		s.EnableHTTP2 = true
+		s.StartTLS()
+	} else {
+		s.Start()
+	}
+	defer s.Close()
+	return ask(t, s.Client(), s.URL)
+}
+
+// ask sends the request with net/http's client.
+func ask(t *testing.T, c *http.Client, url string) (a answered) {
+	ctx := httptrace.WithClientTrace(context.Background(), &httptrace.ClientTrace{
+		Got1xxResponse: func(code int, h textproto.MIMEHeader) error {
+			a.interim = append(a.interim, fmt.Sprint(code, " ", h.Get("X-Sign"), h.Get("Link")))
+			return nil
+		},
+	})
+	r, err := http.NewRequestWithContext(ctx, "POST", url, struct{ io.Reader }{strings.NewReader("body")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Trailer = http.Header{"X-Trailer": {"t"}}
+	resp, err := c.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.status, a.body = resp.StatusCode, string(b)
+	return a
+}
+
+func onToy(t *testing.T, h gale.RequestHandler) (a answered) {
+	c := gale.NewToyConn(&gale.Server{Handler: h})
+	n := c.Open("POST", "/")
+	c.Data(n, "body")
+	c.End(n, "X-Trailer", "t")
+	for _, f := range c.Await(n, "end") {
+		switch f.Kind {
+		case "interim":
+			_, sign, _ := strings.Cut(strings.TrimSuffix(f.Text, "\n"), ": ")
+			a.interim = append(a.interim, fmt.Sprint(f.Code, " ", sign))
+		case "head":
+			a.status = f.Code
+		case "data":
+			a.body += f.Text
+		}
+	}
+	c.Wait()
+	return a
+}
+
+func onRecorder(_ *testing.T, h gale.RequestHandler) (a answered) {
+	r := galetest.Record(h, galetest.NewContext("POST", "/", []byte("body")))
+	for _, i := range r.Interim {
+		a.interim = append(a.interim, fmt.Sprintf("%d %s%s", i.StatusCode(), i.Header.Peek("X-Sign"), i.Header.Peek("Link")))
+	}
+	a.status, a.body = r.Response.StatusCode(), string(r.Response.Body())
+	return a
+}
+
+func onNobody(_ *testing.T, h gale.RequestHandler) answered {
+	var ctx gale.RequestCtx
+	ctx.Init(galetest.NewRequest("POST", "/", []byte("body")), &net.TCPAddr{IP: net.IPv4(192, 0, 2, 9)}, nil)
+	h(&ctx)
+	resp := ctx.LastTimeoutErrorResponse()
+	if resp == nil {
+		resp = &ctx.Response
+	}
+	return answered{status: resp.StatusCode(), body: string(resp.Body())}
+}
+
+// each is what is wanted of each bringer: the one called "", or else by its name.
+type each map[string]string
+
+func (e each) of(name string) string {
+	if s, ok := e[name]; ok {
+		return s
+	}
+	return e[""]
+}
+
+// readBody reads the body of the request.
+func readBody(ctx *gale.RequestCtx) (string, error) {
+	r := ctx.RequestBodyStream()
+	if r == nil {
+		return string(ctx.PostBody()), nil
+	}
+	b, err := io.ReadAll(r)
+	return string(b), err
+}
+
+const rawAnswer = "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 3\r\n\r\nraw"
+
+// reaching has a row for each method of RequestCtx that asks the exchange for
+// something: what it returns, and what the client gets.
+var reaching = []struct {
+	method string
+	call   func(*gale.RequestCtx) any
+	want   each // what call returns
+	status each // of the response; 200 if nil
+	body   each
+	sign   each // the interim response
+}{
+	{method: "Conn", call: func(ctx *gale.RequestCtx) any { return ctx.Conn() != nil }, want: each{"": "true", "nobody": "false"}},
+	{method: "ConnID", call: func(ctx *gale.RequestCtx) any { return ctx.ConnID() != 0 }, want: each{"": "false", "h1 block": "true", "h1 event": "true", "toy": "true"}},
+	{method: "ID", call: func(ctx *gale.RequestCtx) any { return ctx.ID() != 0 }, want: each{"": "false", "h1 block": "true", "h1 event": "true", "toy": "true"}},
+	{method: "ConnTime", call: func(ctx *gale.RequestCtx) any { return ctx.ConnTime().IsZero() }, want: each{"": "false"}},
+	{method: "IsTLS", call: func(ctx *gale.RequestCtx) any { return ctx.IsTLS() }, want: each{"": "false", "net/http h2": "true", "toy": "true"}},
+	{method: "TLSConnectionState", call: func(ctx *gale.RequestCtx) any {
+		if st := ctx.TLSConnectionState(); st != nil {
+			return st.NegotiatedProtocol
+		}
+		return nil
+	}, want: each{"": "<nil>", "net/http h2": "h2", "toy": "toy"}},
+	{method: "RemoteAddr", call: func(ctx *gale.RequestCtx) any { return ctx.RemoteAddr().Network() }, want: each{"": "tcp"}},
+	{method: "RemoteIP", call: func(ctx *gale.RequestCtx) any { return ctx.RemoteIP() },
+		want: each{"": "127.0.0.1", "toy": "192.0.2.7", "recorder": "192.0.2.1", "nobody": "192.0.2.9"}},
+	{method: "LocalAddr", call: func(ctx *gale.RequestCtx) any { return ctx.LocalAddr().Network() }, want: each{"": "tcp"}},
+	{method: "LocalIP", call: func(ctx *gale.RequestCtx) any { return ctx.LocalIP() },
+		want: each{"": "127.0.0.1", "toy": "192.0.2.7", "recorder": "0.0.0.0", "nobody": "0.0.0.0"}},
+	{method: "String", call: func(ctx *gale.RequestCtx) any { return strings.Contains(ctx.String(), ctx.RemoteAddr().String()) }, want: each{"": "true"}},
+	{method: "SetReadDeadline", call: func(ctx *gale.RequestCtx) any { return ctx.SetReadDeadline(time.Now().Add(time.Hour)) },
+		want: each{"": "<nil>", "nobody": gale.ErrNilConnection.Error()}},
+	{method: "SetWriteDeadline", call: func(ctx *gale.RequestCtx) any { return ctx.SetWriteDeadline(time.Now().Add(time.Hour)) },
+		want: each{"": "<nil>", "nobody": gale.ErrNilConnection.Error()}},
+	{method: "Deadline", call: func(ctx *gale.RequestCtx) any { _, ok := ctx.Deadline(); return ok }, want: each{"": "false"}},
+	{method: "Value", call: func(ctx *gale.RequestCtx) any { return ctx.Value(gale.ToyKey) },
+		want: each{"": "of the connection", "recorder": "<nil>", "nobody": "<nil>"}},
+	{method: "Context", call: func(ctx *gale.RequestCtx) any { return ctx.Context().Err() }, want: each{"": "<nil>"}},
+	{method: "Err", call: func(ctx *gale.RequestCtx) any { return ctx.Err() }, want: each{"": "<nil>"}},
+	{method: "UserValue", call: func(ctx *gale.RequestCtx) any { return ctx.UserValue(gale.ToyKey) }, want: each{"": "<nil>"}},
+	{method: "Flush", call: func(ctx *gale.RequestCtx) any {
+		ctx.WriteString("a")
+		defer ctx.WriteString("b")
+		return ctx.Flush()
+	}, want: each{"": "<nil>", "nobody": gale.ErrNilConnection.Error()}, body: each{"": "ab"}},
+	{method: "EarlyHints", call: func(ctx *gale.RequestCtx) any {
+		ctx.Response.Header.Set("Link", "</a.css>")
+		return ctx.EarlyHints()
+	}, want: each{"": "<nil>"}, sign: each{"": "103 </a.css>", "nobody": ""}},
+	{method: "SendInterim", call: func(ctx *gale.RequestCtx) any {
+		var h gale.ResponseHeader
+		h.Set("X-Sign", "soon")
+		return ctx.SendInterim(gale.StatusProcessing, &h)
+	}, want: each{"": "<nil>", "nobody": gale.ErrNilConnection.Error()}, sign: each{"": "102 soon", "nobody": ""}},
+	{method: "Hijack", call: func(ctx *gale.RequestCtx) any {
+		ctx.HijackSetNoResponse(true)
+		ctx.Hijack(func(c net.Conn) { io.WriteString(c, rawAnswer) })
+		return ctx.Hijacked()
+	}, want: each{"": "true"}, status: each{"": "200", "net/http h2": "500"}, body: each{"": "", "h1 block": "raw", "h1 event": "raw", "net/http": "raw", "net/http h2": "Internal Server Error\n"}},
+	{method: "HijackNow", call: func(ctx *gale.RequestCtx) any {
+		c, err := ctx.HijackNow()
+		if err == nil {
+			defer c.Close()
+			io.WriteString(c, rawAnswer)
+		}
+		if errors.Is(err, errors.ErrUnsupported) {
+			return errors.ErrUnsupported
+		}
+		return err
+	}, want: each{"": "<nil>", "net/http h2": errors.ErrUnsupported.Error(), "toy": errors.ErrUnsupported.Error(),
+		"recorder": gale.ErrNilConnection.Error(), "nobody": gale.ErrNilConnection.Error()},
+		body: each{"": "", "h1 block": "raw", "h1 event": "raw", "net/http": "raw"}},
+	{method: "LimitRequestBody", call: func(ctx *gale.RequestCtx) any {
+		ctx.LimitRequestBody(2)
+		_, err := readBody(ctx)
+		return err
+	}, want: each{"": gale.ErrBodyTooLarge.Error(), "recorder": "<nil>", "nobody": "<nil>"}},
+	{method: "CloseRequestBody", call: func(ctx *gale.RequestCtx) any {
+		ctx.CloseRequestBody()
+		_, err := readBody(ctx)
+		return err != nil
+	}, want: each{"": "true", "recorder": "false", "nobody": "false"}},
+	{method: "PeekTrailer", call: func(ctx *gale.RequestCtx) any {
+		early := string(ctx.PeekTrailer("X-Trailer"))
+		body, err := readBody(ctx)
+		return fmt.Sprintf("%s %s %v %s", early, body, err, ctx.PeekTrailer("X-Trailer"))
+	}, want: each{"": " body <nil> t", "recorder": " body <nil> ", "nobody": " body <nil> "}},
+	{method: "Trailers", call: func(ctx *gale.RequestCtx) any {
+		readBody(ctx)
+		s := ""
+		for k, v := range ctx.Trailers() {
+			s += string(k) + "=" + string(v)
+		}
+		return s
+	}, want: each{"": "X-Trailer=t", "recorder": "", "nobody": ""}},
+	{method: "TimeoutError", call: func(ctx *gale.RequestCtx) any { // and what is refused then
+		ctx.TimeoutError("late")
+		_, err := ctx.HijackNow()
+		for _, e := range []error{ctx.Flush(), ctx.SendInterim(gale.StatusProcessing, nil)} {
+			if e != gale.ErrNilConnection {
+				return e
+			}
+		}
+		for _, e := range []error{ctx.SetReadDeadline(time.Now()), ctx.SetWriteDeadline(time.Now())} {
+			if e != gale.ErrDeadlineUpdatesDisabled {
+				return e
+			}
+		}
+		return err
+	}, want: each{"": gale.ErrNilConnection.Error()}, status: each{"": "408"}, body: each{"": "late"}},
+}
+
+// TestEveryBringer: what a handler asks of its context works whatever brought the
+// request, or says why not.
+func TestEveryBringer(t *testing.T) {
+	for _, b := range bringers {
+		for _, row := range reaching {
+			t.Run(b.name+"/"+row.method, func(t *testing.T) {
+				got := make(chan string, 1)
+				a := b.serve(t, func(ctx *gale.RequestCtx) { got <- fmt.Sprint(row.call(ctx)) })
+				if returned, want := <-got, row.want.of(b.name); returned != want {
+					t.Errorf("%s returned %q, want %q", row.method, returned, want)
+				}
+				status := row.status.of(b.name)
+				if status == "" {
+					status = "200"
+				}
+				if got := fmt.Sprint(a.status); got != status || a.body != row.body.of(b.name) {
+					t.Errorf("the answer is %s %q, want %s %q", got, a.body, status, row.body.of(b.name))
+				}
+				if got := strings.Join(a.interim, ", "); got != row.sign.of(b.name) {
+					t.Errorf("the interim responses are %q, want %q", got, row.sign.of(b.name))
+				}
+			})
+		}
+	}
+}
+
+// TestEveryBringerEnds: Done is open while the handler runs and closed when it has
+// returned, also for a context that is left to others.
+func TestEveryBringerEnds(t *testing.T) {
+	for _, b := range bringers {
+		if b.name == "nobody" {
+			continue // no end is known
+		}
+		contexts := make(chan context.Context, 3)
+		b.serve(t, func(ctx *gale.RequestCtx) {
+			derived, cancel := context.WithCancel(ctx)
+			context.AfterFunc(derived, cancel)
+			select {
+			case <-ctx.Done():
+				t.Errorf("%s: Done is closed while the handler runs: %v", b.name, context.Cause(ctx))
+			default:
+			}
+			contexts <- ctx
+			contexts <- derived
+			contexts <- ctx.Context()
+		})
+		<-(<-contexts).Done()
+		<-(<-contexts).Done()
+		if err := context.Cause(<-contexts); err != gale.ErrRequestDone {
+			t.Errorf("%s: the cause is %v, want ErrRequestDone", b.name, err)
+		}
+	}
+}
+
+// TestReachingMethodsHaveRows: each exported method of RequestCtx that asks the
+// exchange, itself or through others, has a row in the table above.
+func TestReachingMethodsHaveRows(t *testing.T) {
+	calls := make(map[string][]string) // a method of RequestCtx, and what it names
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		f, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range f.Decls {
+			if fn, ok := d.(*ast.FuncDecl); ok && isOfCtx(fn) {
+				calls[fn.Name.Name] = namedOf(fn, fn.Recv.List[0].Names[0].Name)
+			}
+		}
+	}
+	reaches := map[string]bool{"x": true}
+	for n := 0; n != len(reaches); {
+		n = len(reaches)
+		for name, named := range calls {
+			if slices.ContainsFunc(named, func(s string) bool { return reaches[s] }) {
+				reaches[name] = true
+			}
+		}
+	}
+	covered := map[string]bool{"Init": true, "Init2": true, "Done": true} // begin an exchange; Done: TestEveryBringerEnds
+	for _, row := range reaching {
+		covered[row.method] = true
+	}
+	for name := range reaches {
+		if ast.IsExported(name) && !covered[name] {
+			t.Errorf("RequestCtx.%s asks the exchange: add a row to the table", name)
+		}
+	}
+	if !reaches["Flush"] || !reaches["RemoteIP"] || reaches["SetBody"] {
+		t.Error("the search is broken")
+	}
+}
+
+// isOfCtx reports whether fn is a method of RequestCtx.
+func isOfCtx(fn *ast.FuncDecl) bool {
+	if fn.Recv == nil || len(fn.Recv.List[0].Names) == 0 {
+		return false
+	}
+	star, ok := fn.Recv.List[0].Type.(*ast.StarExpr)
+	if !ok {
+		return false
+	}
+	id, ok := star.X.(*ast.Ident)
+	return ok && id.Name == "RequestCtx"
+}
+
+// namedOf returns the fields and methods of the variable called recv in fn.
+func namedOf(fn *ast.FuncDecl, recv string) (names []string) {
+	ast.Inspect(fn.Body, func(n ast.Node) bool {
+		if sel, ok := n.(*ast.SelectorExpr); ok {
+			if id, ok := sel.X.(*ast.Ident); ok && id.Name == recv {
+				names = append(names, sel.Sel.Name)
+			}
+		}
+		return true
+	})
+	return names
+}
+
+// The files of RequestCtx know no session and write no HTTP/1.
+func TestContextKnowsNoHTTP1(t *testing.T) {
+	files, err := filepath.Glob("ctx*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		f, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(f, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.Ident:
+				if n.Name == "h1Session" {
+					t.Errorf("%s names h1Session", file)
+				}
+			case *ast.BasicLit:
+				if strings.Contains(n.Value, "HTTP/1") {
+					t.Errorf("%s has the text %s", file, n.Value)
+				}
+			case *ast.SelectorExpr: // h1.Body is memory that a session keeps in the context
+				if id, ok := n.X.(*ast.Ident); ok && id.Name == "h1" && n.Sel.Name != "Body" {
+					t.Errorf("%s uses h1.%s", file, n.Sel.Name)
+				}
+			}
+			return true
+		})
+	}
+}

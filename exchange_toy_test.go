@@ -1,0 +1,425 @@
+package gale
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/galehttp/gale/internal/door"
+	"github.com/galehttp/gale/internal/msg"
+)
+
+// ToyConn is a connection of a protocol that has no text and no order of answers, as
+// HTTP/2: streams with numbers, and frames that belong to them. Its requests come by
+// method calls, and what the server sends is kept in memory. It shows that a
+// RequestCtx, with all that a handler can ask of it, needs no line of HTTP/1.
+type ToyConn struct {
+	s      *Server
+	nc     toyNet
+	id     uint64
+	opened time.Time
+	epoch  uint32
+	parent context.Context
+
+	mu      sync.Mutex
+	changed sync.Cond // frames, streams, window
+	frames  []ToyFrame
+	streams map[uint32]*toyStream
+	last    uint32
+	window  int // bytes of data that the client takes
+	gone    bool
+	running sync.WaitGroup
+}
+
+// ToyFrame is what the server has sent of one stream.
+type ToyFrame struct {
+	Stream uint32
+	Kind   string // "interim", "head", "data", "trailers", "end" or "reset"
+	Code   int    // the status of a head, or why the stream was reset
+	Text   string // data, or fields as "name: value\n"
+}
+
+// Codes of reset frames.
+const (
+	ToyInternalError = 2
+	ToyCancel        = 8
+)
+
+// ToyResetError is the cause of Done after a reset by the client.
+type ToyResetError struct{ Code int }
+
+func (e *ToyResetError) Error() string   { return fmt.Sprintf("the client reset the stream: %d", e.Code) }
+func (e *ToyResetError) Is(t error) bool { return t == ErrClientGone }
+
+// toyNet is the connection below: it has addresses and TLS.
+type toyNet struct{ net.Conn }
+
+var toyAddr = &net.TCPAddr{IP: net.IPv4(192, 0, 2, 7), Port: 7}
+
+func (toyNet) LocalAddr() net.Addr  { return toyAddr }
+func (toyNet) RemoteAddr() net.Addr { return toyAddr }
+func (toyNet) ConnectionState() tls.ConnectionState {
+	return tls.ConnectionState{HandshakeComplete: true, NegotiatedProtocol: "toy"}
+}
+
+// NewToyConn returns a connection that s serves with its Handler.
+func NewToyConn(s *Server) *ToyConn {
+	c := &ToyConn{s: s, id: connIDs.Add(1), opened: time.Now(), epoch: s.connEpoch(), window: 1 << 30}
+	c.parent = context.WithValue(context.Background(), ToyKey, "of the connection")
+	c.streams = make(map[uint32]*toyStream)
+	c.changed.L = &c.mu
+	return c
+}
+
+// ToyKey is the key of a value that the context of a ToyConn knows.
+const ToyKey = toyKey("key")
+
+type toyKey string
+
+// Open begins a request, whose body follows, and lets the handler run. fields are
+// names and values in turns.
+func (c *ToyConn) Open(method, path string, fields ...string) (stream uint32) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.last += 2
+	st := &toyStream{c: c, n: c.last, ctx: acquireCtx()}
+	c.streams[st.n] = st
+	ctx := st.ctx
+	ctx.s, ctx.x, ctx.num = c.s, st, uint64(c.last/2)
+	ctx.isTLS, ctx.Request.isTLS = true, true
+	h := &ctx.Request.Header
+	h.SetMethod(method)
+	h.SetRequestURI(path)
+	h.SetProtocol("HTTP/2.0")
+	h.SetHost("toy")
+	for i := 0; i < len(fields); i += 2 {
+		h.Set(fields[i], fields[i+1])
+	}
+	ctx.Request.setStream(toyBody{st})
+	c.running.Add(1)
+	go st.serve()
+	return st.n
+}
+
+// Data sends a piece of a body.
+func (c *ToyConn) Data(stream uint32, data string) {
+	c.change(stream, func(st *toyStream) { st.in = append(st.in, data...) })
+}
+
+// End ends a body; trailers are names and values in turns.
+func (c *ToyConn) End(stream uint32, trailers ...string) {
+	c.change(stream, func(st *toyStream) { st.ended, st.trailers = true, trailers })
+}
+
+// Reset resets a stream.
+func (c *ToyConn) Reset(stream uint32, code int) {
+	c.change(stream, func(st *toyStream) { st.fail(&ToyResetError{code}) })
+}
+
+// Window lets the server send n bytes of data and no more.
+func (c *ToyConn) Window(n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.window = n
+	c.changed.Broadcast()
+}
+
+// Close ends the connection: all streams fail.
+func (c *ToyConn) Close() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.gone = true
+	for _, st := range c.streams {
+		st.fail(ErrClientGone)
+	}
+	c.changed.Broadcast()
+}
+
+// Wait returns when no handler runs.
+func (c *ToyConn) Wait() { c.running.Wait() }
+
+func (c *ToyConn) change(stream uint32, f func(*toyStream)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if st := c.streams[stream]; st != nil {
+		f(st)
+	}
+	c.changed.Broadcast()
+}
+
+// Await returns the frames of a stream, once there is one of the given kind.
+func (c *ToyConn) Await(stream uint32, kind string) []ToyFrame {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for {
+		var of []ToyFrame
+		found := false
+		for _, f := range c.frames {
+			if f.Stream == stream {
+				of, found = append(of, f), found || f.Kind == kind
+			}
+		}
+		if found {
+			return of
+		}
+		c.changed.Wait()
+	}
+}
+
+// toyStream is one request and its response.
+type toyStream struct {
+	c   *ToyConn
+	n   uint32
+	ctx *RequestCtx
+
+	// Under c.mu:
+	in       []byte // of the body
+	ended    bool
+	trailers []string
+	limit    int64 // most bytes of the body, 0 for no limit
+	read     int64
+	readErr  error // why reading fails
+	sendErr  error // why sending fails
+	done     door.Done
+	begun    bool // the head was sent
+}
+
+var _ exchange = (*toyStream)(nil)
+
+var errToyClosed = errors.New("toy: the body was closed")
+
+// fail ends both directions, under c.mu.
+func (st *toyStream) fail(err error) {
+	st.readErr, st.sendErr = err, err
+	if st.done != nil {
+		st.done.Gone(err, true)
+	}
+}
+
+func (st *toyStream) Conn() net.Conn                    { return st.c.nc }
+func (st *toyStream) Lend()                             {} // deadlines of the connection are those of all streams
+func (st *toyStream) LocalAddr() net.Addr               { return st.c.nc.LocalAddr() }
+func (st *toyStream) RemoteAddr() net.Addr              { return st.c.nc.RemoteAddr() }
+func (st *toyStream) Opened() (id uint64, at time.Time) { return st.c.id, st.c.opened }
+func (st *toyStream) Context() context.Context          { return st.c.parent }
+
+func (st *toyStream) Watch(d door.Done) (stop func(), over error) {
+	c := st.c
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.s.engine.Epoch() != c.epoch:
+		return nil, context.Canceled
+	case st.sendErr != nil:
+		return nil, st.sendErr
+	}
+	st.done = d
+	return func() {
+		c.mu.Lock()
+		st.done = nil
+		c.mu.Unlock()
+	}, nil
+}
+
+func (st *toyStream) SetReadDeadline(t time.Time) error {
+	st.expire(t, &st.readErr)
+	return nil
+}
+
+func (st *toyStream) SetWriteDeadline(t time.Time) error {
+	st.expire(t, &st.sendErr)
+	return nil
+}
+
+// expire makes one direction fail at t.
+func (st *toyStream) expire(t time.Time, err *error) {
+	if t.IsZero() {
+		return
+	}
+	time.AfterFunc(time.Until(t), func() {
+		st.c.mu.Lock()
+		defer st.c.mu.Unlock()
+		*err = os.ErrDeadlineExceeded
+		st.c.changed.Broadcast()
+	})
+}
+
+func (st *toyStream) LimitBody(_ *RequestCtx, n int64) {
+	st.c.change(st.n, func(st *toyStream) { st.limit = n })
+}
+
+func (st *toyStream) CloseBody(*RequestCtx) {
+	st.c.change(st.n, func(st *toyStream) { st.readErr = errToyClosed })
+}
+
+func (st *toyStream) Trailers(f *msg.Fields) {
+	st.c.mu.Lock()
+	defer st.c.mu.Unlock()
+	for t := st.trailers; st.ended && len(st.in) == 0 && len(t) > 0; t = t[2:] {
+		f.PutMore(msg.LookupString(t[0]), []byte(t[0]), []byte(t[1]), msg.Normalized)
+	}
+}
+
+func (st *toyStream) Flush(ctx *RequestCtx) error {
+	err := st.send(&ctx.Response)
+	ctx.Response.ResetBody()
+	return err
+}
+
+func (st *toyStream) SendInterim(_ *RequestCtx, statusCode int, h *ResponseHeader) error {
+	fields := ""
+	if h != nil {
+		for k, v := range h.All() {
+			if string(k) != HeaderContentType {
+				fields += string(k) + ": " + string(v) + "\n"
+			}
+		}
+	}
+	return st.frame("interim", statusCode, fields)
+}
+
+func (st *toyStream) HijackNow(*RequestCtx) (net.Conn, error) {
+	return nil, fmt.Errorf("toy: one stream of a connection can't be hijacked: %w", errors.ErrUnsupported)
+}
+
+// frame sends a frame.
+func (st *toyStream) frame(kind string, code int, text string) error {
+	c := st.c
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for kind == "data" && c.window < len(text) && st.sendErr == nil {
+		c.changed.Wait()
+	}
+	if st.sendErr != nil && kind != "reset" {
+		return st.sendErr
+	}
+	if kind == "data" {
+		c.window -= len(text)
+	}
+	c.frames = append(c.frames, ToyFrame{st.n, kind, code, text})
+	c.changed.Broadcast()
+	return nil
+}
+
+// send sends the head of resp, the first time, and what there is of its body.
+func (st *toyStream) send(resp *Response) error {
+	if !st.begun {
+		st.begun, st.ctx.flush.begun = true, true
+		fields := ""
+		for k, v := range resp.Header.All() {
+			fields += string(k) + ": " + string(v) + "\n"
+		}
+		if err := st.frame("head", resp.StatusCode(), fields); err != nil {
+			return err
+		}
+	}
+	if b := resp.Body(); len(b) > 0 {
+		return st.frame("data", 0, string(b))
+	}
+	return nil
+}
+
+// serve runs the handler and sends the response, or resets the stream. What is about
+// the context in it is what every protocol does.
+func (st *toyStream) serve() {
+	c, ctx := st.c, st.ctx
+	defer c.running.Done()
+	ctx.mu.Lock()
+	ctx.reach = running
+	ctx.mu.Unlock()
+	ctx.now = time.Now()
+	returned := st.run(ctx)
+	resp, timedOut := &ctx.Response, ctx.timedOut.Load()
+	if timedOut != nil {
+		resp = timedOut
+	}
+	left := !returned || timedOut != nil
+	if left && st.wrest() || !returned || timedOut != nil && ctx.flush.begun {
+		code := ToyInternalError
+		if timedOut != nil {
+			code = ToyCancel
+		}
+		st.frame("reset", code, "")
+	} else if err := st.send(resp); err == nil {
+		if t := bytes.ReplaceAll(resp.Header.TrailerHeader(), []byte("\r\n"), []byte("\n")); len(t) > 1 {
+			st.frame("trailers", 0, string(t[:len(t)-1]))
+		}
+		st.frame("end", 0, "")
+	}
+	st.release(left)
+	c.mu.Lock()
+	delete(c.streams, st.n)
+	c.mu.Unlock()
+}
+
+// run runs the handler and reports whether it returned.
+func (st *toyStream) run(ctx *RequestCtx) (ok bool) {
+	defer func() {
+		if r := recover(); r != nil && !isAbort(r) {
+			st.c.s.logPanic("in a handler", r, stack())
+		}
+	}()
+	st.c.s.Handler(ctx)
+	return true
+}
+
+// wrest takes the exchange away from the handler, and reports whether it was sending.
+func (st *toyStream) wrest() (sent bool) {
+	if !st.ctx.part(st) {
+		return false
+	}
+	st.c.change(st.n, func(st *toyStream) { st.sendErr = ErrTimeout })
+	st.ctx.awaitSend()
+	return true
+}
+
+// release ends the request.
+func (st *toyStream) release(left bool) {
+	ctx := st.ctx
+	d := ctx.done.Load()
+	if d != nil {
+		ctx.endDone()
+	}
+	switch {
+	case left:
+		ctx.abandon()
+	case d != nil && d.held.Load():
+		st.wrest()
+		ctx.leave()
+	default:
+		ctx.reset()
+		releaseCtx(ctx)
+	}
+}
+
+// toyBody is the body of a request.
+type toyBody struct{ st *toyStream }
+
+func (b toyBody) Read(p []byte) (int, error) {
+	st := b.st
+	st.c.mu.Lock()
+	defer st.c.mu.Unlock()
+	for {
+		switch {
+		case st.readErr != nil:
+			return 0, st.readErr
+		case st.limit > 0 && st.read+int64(len(st.in)) > st.limit:
+			return 0, ErrBodyTooLarge
+		case len(st.in) > 0:
+			n := copy(p, st.in)
+			st.in = st.in[n:]
+			st.read += int64(n)
+			return n, nil
+		case st.ended:
+			return 0, io.EOF
+		}
+		st.c.changed.Wait()
+	}
+}

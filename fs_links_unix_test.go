@@ -1,0 +1,91 @@
+//go:build unix
+
+package gale
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// No link leads out of a tree: an os.DirFS and what is made of it, and a tree that keeps
+// its links.
+func TestFSConfinement(t *testing.T) {
+	base := t.TempDir()
+	dir, outside := filepath.Join(base, "root"), filepath.Join(base, "outside")
+	for _, d := range []string{dir, outside} {
+		if err := os.Mkdir(d, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(t, filepath.Join(outside, "secret"), "secret")
+	write(t, filepath.Join(dir, "in"), "in")
+	for link, to := range map[string]string{
+		"rel": "../outside/secret", "abs": filepath.Join(outside, "secret"), "dir": "../outside", "ok": "in", "loop": "loop",
+	} {
+		if err := os.Symlink(to, filepath.Join(dir, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sub, err := fs.Sub(os.DirFS(base), "root")
+	if err != nil {
+		t.Fatal(err)
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	for link, to := range map[string]string{
+		"up": "..", "deep/in": "../in", "deep/again": "../deep/in", "deep/out": "../../outside/secret", "through": "deep/../../outside/secret",
+		"deeper": "deep", "back": "deeper/../in", "self": "../root/in", "dot": "./deep/./in", "slash": "/in",
+	} {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, link)), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(to, filepath.Join(dir, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for what, settings := range map[string]*FS{
+		"os.DirFS":          {FS: os.DirFS(dir)},
+		"os.DirFS and Root": {FS: os.DirFS(base), Root: "root"},
+		"fs.Sub":            {FS: sub},
+		"os.Root":           {FS: root.FS()},
+		"any, links out":    {FS: os.DirFS(dir), AllowSymlinksOutsideRoot: true},
+		"sub, links out":    {FS: sub, AllowSymlinksOutsideRoot: true},
+	} {
+		settings.GenerateIndexPages, settings.Compress = true, true
+		for _, h := range []RequestHandler{
+			settings.NewRequestHandler(),
+			func(ctx *RequestCtx) { ServeFS(ctx, settings.FS, string(ctx.Path())) },
+		} {
+			for target, want := range map[string]string{
+				"/in": "in", "/ok": "in", "/deep/in": "in", "/deep/again": "in", "/back": "in", "/deeper/in": "in", "/dot": "in",
+				"/rel": "", "/abs": "", "/dir/secret": "", "/dir/": "", "/up/": "", "/up/outside/secret": "", "/loop": "",
+				"/deep/out": "", "/through": "", "/slash": "", "/deeper/out": "",
+			} {
+				for _, field := range []string{"A: b", "Accept-Encoding: gzip"} {
+					a := ask(t, h, "GET", target, field)
+					if settings.AllowSymlinksOutsideRoot {
+						if target == "/rel" && a.body != "secret" {
+							t.Errorf("%s: %s isn't followed", what, target)
+						}
+						continue
+					}
+					if want != "" && a.body != want || want == "" && a.status != 404 {
+						t.Errorf("%s: %s: %d, %q, want %q", what, target, a.status, a.body, want)
+					}
+				}
+			}
+			if list := ask(t, h, "GET", "/").body; !settings.AllowSymlinksOutsideRoot && (!strings.Contains(list, "./ok") || strings.Contains(list, "./rel") || strings.Contains(list, "./up")) {
+				t.Errorf("%s: the listing is %s", what, list)
+			}
+			if settings.AllowSymlinksOutsideRoot || settings.Root != "" {
+				break // ServeFS has no such settings
+			}
+		}
+	}
+}

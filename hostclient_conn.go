@@ -1,0 +1,85 @@
+package gale
+
+import (
+	"bufio"
+	"io"
+	"net"
+	"time"
+
+	"github.com/galehttp/gale/internal/clientconn"
+	"github.com/galehttp/gale/internal/clock"
+)
+
+// clientConn is a connection to a server, with what the pool knows about it. Between
+// exchanges it holds no buffer.
+type clientConn struct {
+	conn     clientconn.Conn
+	upstream string // the address that was dialed
+
+	created, lastUse clock.Tick
+	served           int // exchanges that are complete
+}
+
+// connHooks are those of all connections of clients.
+var connHooks = clientconn.Hooks{Timeout: ErrTimeout, Close: closeCalmly}
+
+func newClientConn(nc net.Conn, upstream string) *clientConn {
+	now := clock.Ticks()
+	cc := &clientConn{upstream: upstream, created: now, lastUse: now}
+	cc.conn.Init(nc, &connHooks)
+	return cc
+}
+
+// Conn returns the connection itself.
+func (cc *clientConn) Conn() net.Conn { return cc.conn.NetConn() }
+
+// CreatedTime returns when the connection was made.
+func (cc *clientConn) CreatedTime() time.Time { return cc.created.Time() }
+
+// LastUseTime returns when the connection was given back last, or made.
+func (cc *clientConn) LastUseTime() time.Time { return cc.lastUse.Time() }
+
+// AcquireReader returns a buffered reader of conn with room for ReadBufferSize
+// bytes, for implementations of [RoundTripper]. It is given back with
+// ReleaseReader.
+func (c *HostClient) AcquireReader(conn net.Conn) *bufio.Reader {
+	if v := c.readers.Get(); v != nil {
+		br := v.(*bufio.Reader)
+		br.Reset(conn)
+		return br
+	}
+	return bufio.NewReaderSize(conn, orDefault(c.ReadBufferSize, 4096))
+}
+
+// ReleaseReader gives back what AcquireReader returned.
+func (c *HostClient) ReleaseReader(br *bufio.Reader) {
+	br.Reset(nil)
+	c.readers.Put(br)
+}
+
+// AcquireWriter returns a buffered writer to conn with room for WriteBufferSize
+// bytes, for implementations of [RoundTripper]. It is given back with
+// ReleaseWriter.
+func (c *HostClient) AcquireWriter(conn net.Conn) *bufio.Writer { return c.acquireWriter(conn) }
+
+func (c *HostClient) acquireWriter(w io.Writer) *bufio.Writer {
+	if v := c.writers.Get(); v != nil {
+		bw := v.(*bufio.Writer)
+		bw.Reset(w)
+		return bw
+	}
+	return bufio.NewWriterSize(w, orDefault(c.WriteBufferSize, 4096))
+}
+
+// ReleaseWriter gives back what AcquireWriter returned.
+func (c *HostClient) ReleaseWriter(bw *bufio.Writer) {
+	bw.Reset(nil)
+	c.writers.Put(bw)
+}
+
+func orDefault(n, def int) int {
+	if n <= 0 {
+		return def
+	}
+	return n
+}

@@ -1,0 +1,277 @@
+package gale
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"runtime/debug"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/galehttp/gale/internal/clock"
+	"github.com/galehttp/gale/internal/dial"
+)
+
+// addrList is the addresses of a HostClient, which take turns.
+type addrList struct {
+	mu   sync.Mutex
+	list []string
+	next int
+}
+
+// take returns the next address of list, a list separated by commas.
+func (a *addrList) take(list string) string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.list == nil {
+		for addr := range strings.SplitSeq(list, ",") {
+			if addr = strings.TrimSpace(addr); addr != "" || list == "" {
+				a.list = append(a.list, addr)
+			}
+		}
+	}
+	if len(a.list) == 0 {
+		return ""
+	}
+	addr := a.list[a.next%len(a.list)]
+	a.next++
+	return addr
+}
+
+// dialReserved makes a connection for which there is a place in the pool. If
+// that fails, or the call ends before, the place is given up.
+func (c *HostClient) dialReserved(k *call) (*clientConn, error) {
+	c.pool.count(&c.pool.stats.Dials)
+	if c.Addr == "" && c.Dial == nil && c.DialTimeout == nil && c.DialContext == nil {
+		c.unreserve()
+		return nil, errNoAddr
+	}
+	addr := c.addrs.take(c.Addr)
+	k.upstream = addr
+	patient := c.DialContext == nil && (c.Dial != nil || c.DialTimeout != nil)
+	if !patient || k.ctx == nil && k.deadline == 0 && c.MaxDialDuration <= 0 {
+		return c.connectReserved(*k, addr)
+	}
+	return c.dialApart(*k, addr)
+}
+
+// connectReserved is connect that gives the place up if there is no connection.
+func (c *HostClient) connectReserved(k call, addr string) (cc *clientConn, err error) {
+	defer func() {
+		if cc == nil { // maybe as Dial has ended the goroutine
+			c.dialFailed()
+		}
+	}()
+	return c.connect(k, addr)
+}
+
+func (c *HostClient) dialFailed() {
+	c.pool.count(&c.pool.stats.DialErrors)
+	c.unreserve()
+}
+
+func (c *HostClient) network() string {
+	if c.DialDualStack || defaultDualStack {
+		return "tcp"
+	}
+	return "tcp4"
+}
+
+// dialApart lets a dialer that doesn't know when to give up work in a goroutine,
+// and leaves it when the call ends. A connection that comes later is for others.
+func (c *HostClient) dialApart(k call, addr string) (*clientConn, error) {
+	type result struct {
+		cc  *clientConn
+		err error
+	}
+	done := make(chan result)
+	ended := make(chan struct{})
+	go func() {
+		r := result{err: errNoConn} // should Dial end the goroutine
+		defer func() {
+			select {
+			case done <- r:
+			case <-ended:
+				if r.err == nil {
+					c.release(r.cc)
+				}
+			}
+		}()
+		r.cc, r.err = c.connectReserved(k, addr)
+	}()
+	ctx, cancel := k.context(c.MaxDialDuration)
+	defer cancel()
+	select {
+	case r := <-done:
+		return r.cc, r.err
+	case <-ctx.Done():
+		close(ended)
+		return nil, k.ended(ctx.Err())
+	}
+}
+
+// context returns a context that ends with the call, and after d if that is
+// positive.
+func (k *call) context(d time.Duration) (context.Context, context.CancelFunc) {
+	ctx := k.ctx
+	if ctx == nil {
+		ctx = context.Background()
+	}
+	if t := k.until(d); t != 0 {
+		return context.WithTimeout(ctx, time.Duration(t-clock.Ticks()))
+	}
+	return ctx, func() {}
+}
+
+// ended returns the error of a call, or of a phase of it, that failed with err
+// because its context has ended.
+func (k *call) ended(err error) error {
+	if k.ctx != nil && k.ctx.Err() != nil {
+		return k.ctx.Err()
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		if k.deadline == 0 || clock.Ticks() < k.deadline {
+			return ErrDialTimeout
+		}
+		return ErrTimeout
+	}
+	return err
+}
+
+// connect dials addr, with TLS if the client uses it. A panic of the user's
+// functions on the way is an error.
+func (c *HostClient) connect(k call, addr string) (cc *clientConn, err error) {
+	var nc net.Conn
+	defer func() {
+		if p := recover(); p != nil {
+			trace := debug.Stack()
+			if nc != nil {
+				_ = closeCalmly(nc)
+			}
+			cc, err = nil, fmt.Errorf("gale: connecting to %q panicked: %v\n%s", addr, p, trace)
+		}
+	}()
+	if c.IsTLS {
+		if err := checkServerName(c.TLSConfig, addr); err != nil {
+			return nil, err
+		}
+	}
+	from := clock.Ticks()
+	nc, err = c.dial(k, addr)
+	if err == nil && nc == nil {
+		err = errNoConn
+	}
+	c.Trace.dialed(addr, nc, time.Duration(clock.Ticks()-from), err)
+	if err != nil {
+		if k.over() != nil || err == context.DeadlineExceeded {
+			err = k.ended(err)
+		}
+		return nil, err
+	}
+	if _, ok := nc.(*tls.Conn); c.IsTLS && !ok {
+		if nc, err = c.handshake(k, nc, addr); err != nil {
+			return nil, err
+		}
+	}
+	return newClientConn(nc, addr), nil
+}
+
+// dial asks the user's function for a connection, or the default dialer.
+func (c *HostClient) dial(k call, addr string) (net.Conn, error) {
+	if c.DialContext == nil && c.DialTimeout != nil {
+		var timeout time.Duration
+		if t := k.until(c.MaxDialDuration); t != 0 {
+			timeout = max(time.Duration(t-clock.Ticks()), 1)
+		}
+		return c.DialTimeout(addr, timeout)
+	}
+	if c.DialContext == nil && c.Dial != nil {
+		return c.Dial(addr)
+	}
+	ctx, cancel := k.context(c.MaxDialDuration)
+	defer cancel()
+	if c.DialContext != nil {
+		return c.DialContext(ctx, c.network(), addr)
+	}
+	return defaultDialer.DialContext(ctx, c.network(), AddMissingPort(addr, c.IsTLS))
+}
+
+// errNoConn is the error of a dialer that returned nothing.
+var errNoConn = dial.ErrNoConn
+
+// handshake turns nc into a connection with TLS, or closes it.
+func (c *HostClient) handshake(k call, nc net.Conn, addr string) (net.Conn, error) {
+	limit := c.TLSHandshakeTimeout
+	if limit == 0 {
+		limit = DefaultTLSHandshakeTimeout
+	}
+	ctx, cancel := k.context(limit)
+	defer cancel()
+	from := clock.Ticks()
+	tc := tls.Client(nc, c.tls.get(c.TLSConfig, addr))
+	err := tc.HandshakeContext(ctx)
+	c.Trace.tlsDone(addr, tc, time.Duration(clock.Ticks()-from), err)
+	if err == nil {
+		return tc, nil
+	}
+	_ = nc.Close()
+	if ctx.Err() == nil {
+		return nil, err
+	}
+	if k.over() == nil {
+		return nil, ErrTLSHandshakeTimeout
+	}
+	return nil, k.ended(ctx.Err())
+}
+
+// checkServerName returns an error if TLS over a connection to addr would
+// verify nothing, as neither user nor addr names the certificate to expect.
+func checkServerName(user *tls.Config, addr string) error {
+	if user != nil && (user.ServerName != "" || user.InsecureSkipVerify) {
+		return nil
+	}
+	host, _, err := net.SplitHostPort(AddMissingPort(addr, true))
+	if err == nil && host == "" {
+		err = errors.New("it has no host")
+	}
+	if err != nil {
+		return fmt.Errorf("gale: cannot determine tls server name from %q: set TLSConfig.ServerName: %w", addr, err)
+	}
+	return nil
+}
+
+// tlsConfigs are the configurations of TLS by address.
+type tlsConfigs struct {
+	mu sync.Mutex
+	m  map[string]*tls.Config
+}
+
+// get returns the configuration for addr, made of the user's, which may be nil.
+func (t *tlsConfigs) get(user *tls.Config, addr string) *tls.Config {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if cfg := t.m[addr]; cfg != nil {
+		return cfg
+	}
+	var cfg *tls.Config
+	if user != nil {
+		cfg = user.Clone()
+	} else {
+		cfg = &tls.Config{ClientSessionCache: tls.NewLRUClientSessionCache(0)}
+	}
+	if cfg.ServerName == "" {
+		host, _, err := net.SplitHostPort(AddMissingPort(addr, true))
+		if err != nil {
+			host = addr
+		}
+		cfg.ServerName = host
+	}
+	if t.m == nil {
+		t.m = make(map[string]*tls.Config)
+	}
+	t.m[addr] = cfg
+	return cfg
+}

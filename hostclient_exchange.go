@@ -1,0 +1,433 @@
+package gale
+
+import (
+	"context"
+	"errors"
+	"io"
+	"math"
+	"net"
+	"time"
+
+	"github.com/galehttp/gale/internal/clientconn"
+	"github.com/galehttp/gale/internal/clock"
+	"github.com/galehttp/gale/internal/h1"
+	"github.com/galehttp/gale/internal/msg"
+	"github.com/galehttp/gale/internal/pool"
+)
+
+// roundTrip sends req over a connection of the pool and reads the response. retry
+// says that the caller may want to send it again. After an error resp is empty.
+func (c *HostClient) roundTrip(k *call, req *Request, resp *Response) (retry bool, err error) {
+	if err := c.prepare(req); err != nil {
+		return false, resp.failed(err)
+	}
+	var from clock.Tick
+	if c.Trace != nil {
+		from = clock.Ticks()
+	}
+	k.quick = c.isQuick(req)
+	rules := c.readRules(req, resp)
+	cc, err := c.acquire(k)
+	for {
+		if err != nil {
+			return false, resp.failed(err)
+		}
+		if c.Trace != nil {
+			c.traceConn(req, cc, time.Duration(clock.Ticks()-from))
+		}
+		retry, err = c.roundTripOn(k, cc, req, resp, &rules)
+		if err == nil {
+			return false, nil
+		}
+		if err != clientconn.ErrStale {
+			return retry, resp.failed(err)
+		}
+		cc, err = c.replace(k, cc)
+	}
+}
+
+// failed returns err, which is why there is no response: it empties resp, which may be
+// nil, and keeps its settings. The part that has come is no response, and what the
+// caller sets now, such as a 502, must not mix with it.
+func (resp *Response) failed(err error) error {
+	if resp == nil {
+		return err
+	}
+	resp.Header.resetFields()
+	resp.resetSkipHeader()
+	if resp.wasHead {
+		resp.SkipBody, resp.wasHead = false, false
+	}
+	return err
+}
+
+// roundTripOn is roundTrip over a connection, which it gives back unless the error
+// is clientconn.ErrStale.
+func (c *HostClient) roundTripOn(k *call, cc *clientConn, req *Request, resp *Response, rules *readRules) (retry bool, err error) {
+	k.reused, k.upstream = cc.served > 0, cc.upstream
+	lastOne := c.MaxConnDuration > 0 && clock.Ticks()-cc.created > clock.Tick(c.MaxConnDuration)
+	// Options of the request's own are not given up for that.
+	says := lastOne && !req.ConnectionClose() && !req.Header.s.Has(msg.Connection)
+	if says {
+		req.SetConnectionClose()
+	}
+	unwatch := k.watch(cc)
+	returned := false
+	defer func() {
+		if !returned { // a function of the user's panicked, or ended the goroutine
+			if unwatch != nil {
+				unwatch()
+			}
+			c.discard(cc)
+		}
+	}()
+	keep, err := c.exchange(k, cc, req, resp, rules)
+	if err == nil {
+		resp.ParseNetConn(cc.Conn())
+	}
+	returned = true
+	if says {
+		req.Header.ResetConnectionClose()
+	}
+	keep = keep && !lastOne
+	if err == nil && rules.stream {
+		resp.bodyStream = c.newResponseStream(k, cc, resp, rules.length, keep, unwatch)
+		return false, nil
+	}
+	if unwatch != nil && !unwatch() {
+		keep = false
+	}
+	if err == clientconn.ErrStale {
+		return false, err
+	}
+	if err == nil && keep {
+		cc.served++
+		c.release(cc)
+		return false, nil
+	}
+	c.discard(cc)
+	c.touch()
+	return err != nil && err != ErrBodyTooLarge, err
+}
+
+// traceConn tells that req has cc, which is given up if telling it panics.
+func (c *HostClient) traceConn(req *Request, cc *clientConn, wait time.Duration) {
+	returned := false
+	defer func() {
+		if !returned {
+			c.discard(cc)
+		}
+	}()
+	c.Trace.gotConn(req, cc, wait)
+	returned = true
+}
+
+// readRules are what the reading of a response goes by.
+type readRules struct {
+	lim    h1.Limits
+	limit  int   // for the body, in bytes; 0 for none
+	skip   bool  // there is no body, or it isn't wanted
+	head   bool  // the request's method is HEAD
+	tunnel bool  // it is CONNECT
+	stream bool  // the caller reads the body, as a stream
+	length int64 // of the body, or msg.LenChunked, msg.LenUnknown
+
+	interim int // 1xx responses so far
+}
+
+func (c *HostClient) readRules(req *Request, resp *Response) readRules {
+	r := readRules{
+		limit:  c.MaxResponseBodySize,
+		head:   req.Header.IsHead(),
+		tunnel: req.Header.IsConnect(),
+		skip:   resp.SkipBody && !resp.wasHead,
+		stream: (resp.StreamBody || c.StreamResponseBody) && !req.whole,
+	}
+	if c.ReadBufferSize > 0 {
+		r.lim = h1.Limits{Head: c.ReadBufferSize}
+	}
+	switch {
+	case r.limit == 0:
+		r.limit = DefaultMaxResponseBodySize
+	case r.limit < 0:
+		r.limit = 0
+	}
+	resp.Reset()
+	resp.SkipBody, resp.StreamBody, resp.wasHead = r.skip || r.head, r.stream, r.head && !r.skip
+	if c.DisableHeaderNamesNormalizing {
+		resp.Header.DisableNormalizing()
+	}
+	resp.Header.hideContents = c.SecureErrorLogMessage
+	return r
+}
+
+// watch makes the end of the context break the connection off. unwatch ends
+// that, and reports false if the context has ended: the connection can't be
+// used any more then, or will be of no use at any moment.
+func (k *call) watch(cc *clientConn) (unwatch func() bool) {
+	if k.ctx == nil {
+		return nil
+	}
+	return context.AfterFunc(k.ctx, cc.conn.Canceller())
+}
+
+// exchange sends req and reads the response, all of it unless rules.stream is
+// true afterwards. keep says that the connection can be used again once the
+// body was read.
+func (c *HostClient) exchange(k *call, cc *clientConn, req *Request, resp *Response, rules *readRules) (keep bool, err error) {
+	if k.quick && cc.conn.CanSwap() {
+		whole := k.until(c.ReadTimeout)
+		if c.ResponseHeaderTimeout > 0 {
+			whole = earlier(whole, k.until(c.ResponseHeaderTimeout))
+		}
+		cc.conn.BoundReads(whole)
+	}
+	answered, err := c.send(k, cc, req, resp, rules)
+	lost := err // by then the connection was reset, if a response is there all the same
+	if err == clientconn.ErrStale {
+		return false, err
+	}
+	if c.Trace != nil {
+		c.Trace.wrote(req, err)
+	}
+	unsent := answered || err != nil // then the rest of the request must not follow
+	switch {
+	case err != nil:
+		// A server that refuses a request may close before all of it has come; what was
+		// refused is worth more than that.
+		if !k.sent || !clientconn.IsReset(err) || cc.hasResponse(k, resp, rules) != nil {
+			return false, k.failed(req, err, false)
+		}
+	case !answered:
+		whole := k.until(c.ReadTimeout)
+		cc.conn.BoundReads(whole)
+		if c.ResponseHeaderTimeout > 0 {
+			cc.conn.BoundReads(earlier(whole, k.until(c.ResponseHeaderTimeout)))
+			err = cc.readFinalHead(resp, rules, c.Trace, req)
+			cc.conn.BoundReads(whole)
+		} else {
+			err = cc.readFinalHead(resp, rules, c.Trace, req)
+		}
+		if err != nil {
+			return false, k.failed(req, err, len(cc.conn.Unread()) > 0 || rules.interim > 0)
+		}
+	}
+	keep = cc.frame(resp, rules) && !unsent && !req.ConnectionClose()
+	if lost != nil && rules.length == msg.LenUnknown {
+		// Where a body ends with its connection, one that was reset is the end of
+		// none; and the reset is reported only once, to the goroutine that wrote.
+		resp.Header.resetFields()
+		return false, k.failed(req, lost, true)
+	}
+	if rules.stream {
+		return keep, nil
+	}
+	if err := cc.readBody(resp, rules); err != nil {
+		return false, k.failed(req, err, true)
+	}
+	return keep && len(cc.conn.Unread()) == 0, nil
+}
+
+// earlier returns the earlier of two deadlines; 0 is none.
+func earlier(a, b clock.Tick) clock.Tick {
+	if a == 0 || b != 0 && b < a {
+		return b
+	}
+	return a
+}
+
+// hasResponse looks for the response of a server that doesn't take the request
+// any more.
+func (cc *clientConn) hasResponse(k *call, resp *Response, rules *readRules) error {
+	const patience = time.Second
+	cc.conn.BoundReads(k.until(patience))
+	return cc.readFinalHead(resp, rules, nil, nil)
+}
+
+// failed notes what an attempt's end means for others. got says that bytes of
+// a response had come.
+func (k *call) failed(req *Request, err error, got bool) error {
+	k.verdict = verdictUnsafe
+	if k.ctx != nil && k.ctx.Err() != nil {
+		return k.ctx.Err()
+	}
+	if !got && err != ErrTimeout && k.reused && (!k.sent || isIdempotent(req)) && (err == io.EOF || clientconn.IsReset(err) || errors.Is(err, net.ErrClosed)) {
+		k.verdict = verdictSafe
+	}
+	return err
+}
+
+// readFinalHead reads the head of the response into resp, after as many interim
+// ones as there may be. t may be nil.
+func (cc *clientConn) readFinalHead(resp *Response, rules *readRules, t *ClientTrace, req *Request) error {
+	if t != nil && len(cc.conn.Unread()) == 0 {
+		if err := cc.conn.Fill(); err != nil {
+			return noResponse(err)
+		}
+		t.firstByte(req)
+	}
+	for {
+		if err := cc.readHead(resp, rules); err != nil {
+			return err
+		}
+		if s := resp.Header.s.Status; s/100 != 1 || s == StatusSwitchingProtocols {
+			return nil
+		}
+		if rules.interim++; rules.interim > maxInterimResponses {
+			return errTooManyInterim
+		}
+	}
+}
+
+// readHead reads one head, or reads on in one of which a part has come.
+func (cc *clientConn) readHead(resp *Response, rules *readRules) error {
+	h := &resp.Header
+	if h.s.Status != 0 {
+		h.resetFields() // an interim response
+	}
+	for {
+		if b := cc.conn.Unread(); len(b) > 0 {
+			n, err := h1.ParseResponse(b, &h.s.ResponseHead, &rules.lim)
+			if err == nil {
+				cc.conn.Consume(n)
+				return nil
+			}
+			if err == h1.ErrHeadTooLong {
+				return &ErrSmallBuffer{headError("response", b, h.hideContents, ErrSmallReadBuffer)}
+			}
+			if err != h1.ErrPartial {
+				return headError("response", b, h.hideContents, knownError(err, b))
+			}
+		}
+		if err := cc.conn.Fill(); err != nil {
+			if b := cc.conn.Unread(); len(b) > 0 && err != ErrTimeout {
+				return headError("response", b, h.hideContents, err)
+			}
+			return noResponse(err)
+		}
+	}
+}
+
+// noResponse makes of a connection that was broken off one that was closed:
+// which of both a client sees is a matter of luck.
+func noResponse(err error) error {
+	if err != ErrTimeout && clientconn.IsReset(err) {
+		return io.EOF
+	}
+	return err
+}
+
+// frame derives from a head how the body is delimited (RFC 9112 section 6.3),
+// and returns whether the connection can be used after it.
+func (cc *clientConn) frame(resp *Response, rules *readRules) (keep bool) {
+	h := &resp.Header.s
+	keep = h1.ResponseKeepAlive(&h.ResponseHead)
+	rules.length = h.ContentLength
+	switch {
+	case h.Status == StatusSwitchingProtocols, rules.tunnel && h.Status/100 == 2:
+		keep, rules.length = false, 0
+		rules.stream = false
+	case rules.head:
+		rules.length, rules.stream = 0, false
+	case !statusHasBody(h.Status):
+		// A length with a 204 is forbidden (RFC 9110 section 8.6): it isn't known what
+		// follows.
+		if h.Status != StatusNotModified && (h.ContentLength > 0 || h.ContentLength == msg.LenChunked) {
+			keep = false
+		}
+		rules.length, rules.stream = 0, false
+	case rules.skip:
+		keep = keep && rules.length == 0
+		rules.length, rules.stream = 0, false
+	case rules.length == msg.LenUnknown:
+		keep = false
+	}
+	return keep
+}
+
+// readBody reads the whole body into resp.
+func (cc *clientConn) readBody(resp *Response, rules *readRules) error {
+	if rules.length == 0 {
+		return nil
+	}
+	if rules.limit > 0 && rules.length > int64(rules.limit) || rules.length > math.MaxInt {
+		return ErrBodyTooLarge
+	}
+	b := resp.bodyBuf()
+	b.Reset()
+	switch rules.length {
+	case msg.LenChunked:
+		return cc.readChunked(resp, b, rules)
+	case msg.LenUnknown:
+		if err := cc.readRest(b, rules.limit); err != nil {
+			return err
+		}
+		resp.Header.SetContentLength(len(b.B))
+		resp.Header.SetConnectionClose()
+		return nil
+	}
+	return cc.readKnown(b, int(rules.length))
+}
+
+// readKnown reads n bytes into b, which grows with what has come and not with
+// what was promised.
+func (cc *clientConn) readKnown(b *pool.Buf, n int) error {
+	const first, factor = 4 << 10, 8
+	have := cc.conn.Unread()
+	have = have[:min(len(have), n)]
+	b.Grow(max(len(have), min(n, first)))
+	b.B = append(b.B, have...)
+	cc.conn.Consume(len(have))
+	for len(b.B) < n {
+		if len(b.B) == cap(b.B) {
+			b.Grow(min(n-len(b.B), factor*len(b.B)))
+		}
+		m, err := cc.conn.ReadBodyPart(b.B[len(b.B):min(n, cap(b.B))], int64(n-len(b.B)))
+		b.B = b.B[:len(b.B)+m]
+		if err != nil {
+			return noEOF(err)
+		}
+	}
+	return nil
+}
+
+// readRest reads what comes until the connection ends.
+func (cc *clientConn) readRest(b *pool.Buf, limit int) error {
+	b.B = append(b.B, cc.conn.Unread()...)
+	cc.conn.Consume(len(cc.conn.Unread()))
+	for {
+		if limit > 0 && len(b.B) > limit {
+			return ErrBodyTooLarge
+		}
+		if len(b.B) == cap(b.B) {
+			b.Grow(1)
+		}
+		m, err := cc.conn.ReadSome(b.B[len(b.B):cap(b.B)])
+		b.B = b.B[:len(b.B)+m]
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func (cc *clientConn) readChunked(resp *Response, b *pool.Buf, rules *readRules) error {
+	d := acquireChunkReader(&rules.lim)
+	defer d.release()
+	for {
+		data, done, err := d.next(cc)
+		if err != nil {
+			return err
+		}
+		if rules.limit > 0 && len(b.B)+len(data) > rules.limit {
+			return ErrBodyTooLarge
+		}
+		_, _ = b.Write(data)
+		if done {
+			d.deliver(&resp.Header)
+			return nil
+		}
+	}
+}

@@ -1,0 +1,484 @@
+package gale
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/galehttp/gale/internal/clock"
+	"github.com/galehttp/gale/internal/pool"
+)
+
+// PoolStats describe the connections of a client: a snapshot and counters since
+// its beginning.
+type PoolStats struct {
+	Open    int // connections, idle, in use or being made
+	Idle    int // idle connections
+	Waiting int // requests that wait for a connection
+
+	Dials      uint64 // connections that were asked for
+	DialErrors uint64 // and could not be had
+	Reuses     uint64 // requests that got a connection that had been used before
+	Waits      uint64 // requests that had to wait
+	Dead       uint64 // idle connections that were found closed, or talking
+	Expired    uint64 // idle connections that became too old
+}
+
+// PoolStats returns the state of the client's connections. Not in fasthttp.
+func (c *HostClient) PoolStats() PoolStats {
+	p := &c.pool
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s := p.stats
+	s.Open, s.Idle, s.Waiting = p.open, p.idle.n, p.waiting.n
+	return s
+}
+
+// connPool is the connections of a HostClient. Its idle ones are in the order in
+// which they became so. A connection that becomes free while requests wait
+// goes to the first of them straight away; so does the right to make one.
+type connPool struct {
+	mu      sync.Mutex
+	idle    connRing
+	open    int // idle, in use or being made
+	waiting waiterList
+	stats   PoolStats
+
+	sweeper *time.Timer // closes old idle connections
+	armed   bool        // the sweeper runs
+	// now is when the sweeper ran last. It is what connections are given as
+	// the time of their last use: to read the clock takes longer than all else
+	// that is done with a connection here.
+	now     clock.Tick
+	lastUse clock.Tick // when a request ended
+	// spare are buffers for connections in use, in the place of a sync.Pool,
+	// since the lock is held anyway.
+	spare  [8]*pool.Buf
+	spares int
+}
+
+// takeBuf gives cc a buffer if there is one. The caller holds the lock.
+func (p *connPool) takeBuf(cc *clientConn) {
+	if p.spares > 0 {
+		p.spares--
+		cc.conn.LendBuffer(p.spare[p.spares])
+		p.spare[p.spares] = nil
+	}
+}
+
+// putBuf takes the buffer of cc. The caller holds the lock.
+func (p *connPool) putBuf(cc *clientConn) {
+	if p.spares == len(p.spare) {
+		cc.conn.DropBuffer()
+		return
+	}
+	if b := cc.conn.TakeBuffer(); b != nil {
+		p.spare[p.spares] = b
+		p.spares++
+	}
+}
+
+// connRing is a queue of connections from which both ends are taken.
+type connRing struct {
+	conns []*clientConn // its length is a power of two
+	head  int
+	n     int
+}
+
+func (r *connRing) push(cc *clientConn) {
+	if r.n == len(r.conns) {
+		grown := make([]*clientConn, max(8, 2*r.n))
+		for i := range r.n {
+			grown[i] = r.at(i)
+		}
+		r.conns, r.head = grown, 0
+	}
+	r.conns[(r.head+r.n)&(len(r.conns)-1)] = cc
+	r.n++
+}
+
+func (r *connRing) at(i int) *clientConn { return r.conns[(r.head+i)&(len(r.conns)-1)] }
+
+func (r *connRing) popFront() *clientConn {
+	cc := r.conns[r.head]
+	r.conns[r.head] = nil
+	r.head = (r.head + 1) & (len(r.conns) - 1)
+	r.n--
+	return cc
+}
+
+func (r *connRing) popBack() *clientConn {
+	i := (r.head + r.n - 1) & (len(r.conns) - 1)
+	cc := r.conns[i]
+	r.conns[i] = nil
+	r.n--
+	return cc
+}
+
+// connWaiter is a request that waits for a connection. Once it is out of the
+// list, ready gets exactly one value: a connection, or nil for the right to
+// make one.
+type connWaiter struct {
+	ready      chan *clientConn
+	prev, next *connWaiter
+	listed     bool
+}
+
+var connWaiters = pool.Pool{New: func() any { return &connWaiter{ready: make(chan *clientConn, 1)} }}
+
+// waiterList is the list of waiting requests, the first in front.
+type waiterList struct {
+	first, last *connWaiter
+	n           int
+}
+
+func (l *waiterList) push(w *connWaiter) {
+	w.prev, w.next, w.listed = l.last, nil, true
+	if l.last != nil {
+		l.last.next = w
+	} else {
+		l.first = w
+	}
+	l.last = w
+	l.n++
+}
+
+func (l *waiterList) remove(w *connWaiter) {
+	if w.prev != nil {
+		w.prev.next = w.next
+	} else {
+		l.first = w.next
+	}
+	if w.next != nil {
+		w.next.prev = w.prev
+	} else {
+		l.last = w.prev
+	}
+	w.prev, w.next, w.listed = nil, nil, false
+	l.n--
+}
+
+// serve takes the first waiter off the list and gives it cc, nil for the
+// right to make a connection. It reports false if no request waits.
+func (l *waiterList) serve(cc *clientConn) bool {
+	w := l.first
+	if w == nil {
+		return false
+	}
+	l.remove(w)
+	w.ready <- cc
+	return true
+}
+
+// grant lets waiting requests make connections, as far as limit allows. The
+// caller holds the lock.
+func (p *connPool) grant(limit int) {
+	for p.open < limit && p.waiting.serve(nil) {
+		p.open++
+	}
+}
+
+// acquire returns a connection: an idle one that is still good, a new one, or
+// the next that becomes free.
+func (c *HostClient) acquire(k *call) (*clientConn, error) {
+	cc, dial, w, err := c.reserve()
+	if w != nil {
+		cc, err = c.await(k, w)
+		dial = cc == nil
+	}
+	switch {
+	case err != nil:
+		return nil, err
+	case dial:
+		return c.dialReserved(k)
+	case w == nil && k.quick && cc.conn.CanSwap(), cc.conn.Alive(): // swap will see by itself
+		return cc, nil
+	}
+	return c.replace(k, cc)
+}
+
+// replace closes a connection that turned out to be unusable, and returns another one in
+// its place, which no other request can take meanwhile.
+func (c *HostClient) replace(k *call, cc *clientConn) (*clientConn, error) {
+	p := &c.pool
+	for {
+		cc.conn.Close()
+		p.mu.Lock()
+		p.stats.Dead++
+		if p.idle.n == 0 {
+			p.mu.Unlock()
+			return c.dialReserved(k)
+		}
+		cc = p.idle.popFront()
+		p.open-- // for cc comes with a place of its own
+		p.mu.Unlock()
+		if cc.conn.Alive() {
+			return cc, nil
+		}
+	}
+}
+
+// reserve returns an idle connection, or the right to make one, or a place in
+// the queue.
+func (c *HostClient) reserve() (cc *clientConn, dial bool, w *connWaiter, err error) {
+	p := &c.pool
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case p.idle.n > 0:
+		switch c.ConnPoolStrategy {
+		case FIFO:
+			cc = p.idle.popFront()
+		case LIFO:
+			cc = p.idle.popBack()
+		default:
+			return nil, false, nil, ErrConnPoolStrategyNotImpl
+		}
+		p.stats.Reuses++
+		p.takeBuf(cc)
+		return cc, false, nil, nil
+	case p.open < c.maxConns():
+		p.open++
+		return nil, true, nil, nil
+	case c.MaxConnWaitTimeout <= 0:
+		return nil, false, nil, ErrNoFreeConns
+	}
+	w = connWaiters.Get().(*connWaiter)
+	p.waiting.push(w)
+	p.stats.Waits++
+	return nil, false, w, nil
+}
+
+func (p *connPool) count(n *uint64) {
+	p.mu.Lock()
+	*n++
+	p.mu.Unlock()
+}
+
+// await waits for what w was put into the queue for.
+func (c *HostClient) await(k *call, w *connWaiter) (*clientConn, error) {
+	wait, late := c.MaxConnWaitTimeout, ErrNoFreeConns
+	if k.deadline != 0 {
+		if left := time.Duration(k.deadline - clock.Ticks()); left < wait {
+			wait, late = left, ErrTimeout
+		}
+	}
+	var done <-chan struct{}
+	if k.ctx != nil {
+		done = k.ctx.Done()
+	}
+	t := AcquireTimer(wait)
+	defer ReleaseTimer(t)
+	select {
+	case cc := <-w.ready:
+		connWaiters.Put(w)
+		return cc, nil
+	case <-t.C:
+	case <-done:
+		late = k.ctx.Err()
+	}
+	return c.leaveQueue(w, late)
+}
+
+// leaveQueue gives up waiting. What w was served at the same moment is still
+// good, but not for a request that has ended.
+func (c *HostClient) leaveQueue(w *connWaiter, late error) (*clientConn, error) {
+	p := &c.pool
+	p.mu.Lock()
+	if w.listed {
+		p.waiting.remove(w)
+		p.mu.Unlock()
+		connWaiters.Put(w)
+		return nil, late
+	}
+	p.mu.Unlock()
+	cc := <-w.ready
+	connWaiters.Put(w)
+	switch {
+	case late == ErrNoFreeConns:
+		return cc, nil
+	case cc != nil:
+		c.release(cc)
+	default:
+		c.unreserve()
+	}
+	return nil, late
+}
+
+// release makes a connection available that can be used again.
+func (c *HostClient) release(cc *clientConn) {
+	p := &c.pool
+	p.mu.Lock()
+	if p.open > c.maxConns() {
+		p.mu.Unlock()
+		c.discard(cc)
+		return
+	}
+	if !p.armed {
+		p.now = clock.Ticks()
+		c.arm()
+	}
+	cc.lastUse, p.lastUse = p.now, p.now
+	cc.conn.MarkIdle()
+	if p.waiting.n == 0 {
+		p.putBuf(cc)
+		p.idle.push(cc)
+		p.mu.Unlock()
+		return
+	}
+	p.stats.Reuses++
+	cc.conn.DropBuffer()
+	p.waiting.serve(cc)
+	p.mu.Unlock()
+}
+
+// touch notes that a request ended without giving back its connection.
+func (c *HostClient) touch() {
+	c.pool.mu.Lock()
+	c.pool.lastUse = clock.Ticks()
+	c.pool.mu.Unlock()
+}
+
+// discard closes a connection and lets others take its place.
+func (c *HostClient) discard(cc *clientConn) {
+	defer c.unreserve() // also if Close ends the goroutine
+	cc.conn.Close()
+}
+
+// discardAll is discard for several.
+func (c *HostClient) discardAll(all []*clientConn) {
+	if len(all) > 0 {
+		defer c.discardAll(all[1:])
+		c.discard(all[0])
+	}
+}
+
+// unreserve gives up the place of a connection.
+func (c *HostClient) unreserve() {
+	p := &c.pool
+	p.mu.Lock()
+	p.open--
+	p.grant(c.maxConns())
+	p.mu.Unlock()
+}
+
+func (c *HostClient) maxIdle() time.Duration {
+	if c.MaxIdleConnDuration <= 0 {
+		return DefaultMaxIdleConnDuration
+	}
+	return c.MaxIdleConnDuration
+}
+
+// sweepPeriod is how often the sweeper runs.
+func (c *HostClient) sweepPeriod() time.Duration { return max(c.maxIdle()/8, time.Millisecond) }
+
+// arm makes the sweeper run again. The caller holds the lock.
+func (c *HostClient) arm() {
+	p, d := &c.pool, c.sweepPeriod()
+	p.armed = true
+	if p.sweeper == nil {
+		p.sweeper = time.AfterFunc(d, c.sweep)
+		return
+	}
+	p.sweeper.Reset(d)
+}
+
+// sweep closes the connections that have been idle for too long. It comes back
+// as long as there are any. Times of last use are early by up to a period.
+func (c *HostClient) sweep() {
+	p := &c.pool
+	var old []*clientConn
+	p.mu.Lock()
+	p.armed = false
+	p.now = clock.Ticks()
+	for p.idle.n > 0 && time.Duration(p.now-p.idle.at(0).lastUse) >= c.maxIdle()+c.sweepPeriod() {
+		old = append(old, p.idle.popFront())
+		p.stats.Expired++
+	}
+	if p.idle.n > 0 {
+		c.arm()
+	}
+	for p.spares > 0 {
+		p.spares--
+		pool.Put(p.spare[p.spares])
+		p.spare[p.spares] = nil
+	}
+	p.mu.Unlock()
+	c.discardAll(old)
+}
+
+// CloseIdleConnections closes the connections that are idle. Those in use stay.
+func (c *HostClient) CloseIdleConnections() { c.dropIdle(func(*clientConn) bool { return true }) }
+
+// dropSuspects closes those idle connections that may be as dead as one that
+// was just found so by using it: a server that went away took all of them along.
+func (c *HostClient) dropSuspects() {
+	c.dropIdle(func(cc *clientConn) bool { return !cc.conn.CanCheck() || !cc.conn.Alive() })
+}
+
+// dropIdle closes the idle connections for which drop reports true.
+func (c *HostClient) dropIdle(drop func(*clientConn) bool) {
+	p := &c.pool
+	p.mu.Lock()
+	var all []*clientConn
+	for n := p.idle.n; n > 0; n-- {
+		if cc := p.idle.popFront(); drop(cc) {
+			all = append(all, cc)
+		} else {
+			p.idle.push(cc)
+		}
+	}
+	if p.idle.n == 0 && p.armed {
+		p.sweeper.Stop()
+		p.armed = false
+	}
+	p.mu.Unlock()
+	c.discardAll(all)
+}
+
+// AcquireConn returns a connection of the pool, for implementations of
+// [RoundTripper]: an idle one, or a new one. It takes no longer than reqTimeout
+// if that is positive. connectionClose says that the connection won't be used
+// again, which makes no difference here. The connection is given back
+// with ReleaseConn, or with CloseConn if it can't be used again. It has no
+// deadlines.
+func (c *HostClient) AcquireConn(reqTimeout time.Duration, connectionClose bool) (cc *clientConn, err error) {
+	k := newCall(context.Background(), reqTimeout)
+	if cc, err = c.acquire(&k); err != nil {
+		return nil, err
+	}
+	if cc.conn.HasDeadlines() {
+		if err = cc.clearDeadlines(); err != nil {
+			c.discard(cc)
+			return nil, err
+		}
+	}
+	return cc, nil
+}
+
+// ReleaseConn gives back a connection that can be used for another request:
+// the exchange was complete and all its bytes were read. Deadlines that were set
+// on it are cleared.
+func (c *HostClient) ReleaseConn(cc *clientConn) {
+	if cc.clearDeadlines() != nil {
+		c.discard(cc)
+		return
+	}
+	cc.served++
+	c.release(cc)
+}
+
+// clearDeadlines clears what deadlines are set. A panic of a connection of the user's
+// is an error.
+func (cc *clientConn) clearDeadlines() (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("gale: SetDeadline of a %T panicked: %v", cc.Conn(), r)
+		}
+	}()
+	return cc.conn.ClearDeadlines()
+}
+
+// CloseConn closes a connection that AcquireConn returned.
+func (c *HostClient) CloseConn(cc *clientConn) { c.discard(cc) }

@@ -1,0 +1,144 @@
+package gale
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"github.com/galehttp/gale/internal/clientconn"
+)
+
+// transport is the type of DefaultTransport.
+type transport struct{}
+
+// RoundTrip implements [RoundTripper].
+func (transport) RoundTrip(hc *HostClient, req *Request, resp *Response) (retry bool, err error) {
+	if req.call != nil {
+		return hc.roundTrip(req.call, req, resp)
+	}
+	k := newCall(context.Background(), req.timeout)
+	return hc.roundTrip(&k, req, resp)
+}
+
+// do sends req until there is a response or a permanent error, or ctx ends.
+func (c *HostClient) do(ctx context.Context, req *Request, resp *Response) error {
+	err := ctx.Err()
+	if err == nil && req.timeout < 0 {
+		err = ErrTimeout
+	}
+	if err != nil {
+		return resp.failed(err)
+	}
+	k := newCall(ctx, req.timeout)
+	if resp == nil {
+		err = c.doDrop(&k, req)
+	} else {
+		err = c.attempts(&k, req, resp)
+	}
+	if c.Trace != nil {
+		c.Trace.done(req, resp, k.attempts, err)
+	}
+	return err
+}
+
+// doDrop is for callers that don't want the response.
+func (c *HostClient) doDrop(k *call, req *Request) error {
+	resp := AcquireResponse()
+	defer ReleaseResponse(resp)
+	if err := c.attempts(k, req, resp); err != nil {
+		return err
+	}
+	if s, ok := resp.bodyStream.(*responseStream); ok {
+		s.drainShort()
+	}
+	return nil
+}
+
+// attempts sends req as often as the rules allow.
+func (c *HostClient) attempts(k *call, req *Request, resp *Response) error {
+	most := c.MaxIdemponentCallAttempts
+	if most <= 0 {
+		most = DefaultMaxIdemponentCallAttempts
+	}
+	stream := req.hasStream()
+	for {
+		k.attempts++
+		retry, err := c.attempt(k, req, resp)
+		if err == nil {
+			return nil
+		}
+		if !retry || stream || k.attempts >= most || !c.again(k, req, err) {
+			return k.final(req, err)
+		}
+		if err := k.over(); err != nil {
+			return err
+		}
+		if k.reused {
+			c.dropSuspects()
+		}
+	}
+}
+
+// attempt sends req once.
+func (c *HostClient) attempt(k *call, req *Request, resp *Response) (retry bool, err error) {
+	k.reused, k.sent, k.verdict = false, false, verdictNone
+	if c.Transport == nil {
+		return c.roundTrip(k, req, resp)
+	}
+	c.pending.Add(1)
+	defer c.pending.Add(-1)
+	own := *k // the call itself stays where it is, which is not on the heap
+	req.call = &own
+	defer func() { req.call = nil }()
+	retry, err = c.Transport.RoundTrip(c, req, resp)
+	*k = own
+	return retry, err
+}
+
+// again reports whether req is sent again after err. It asks the user's
+// functions, or goes by the rules that are given at Do.
+func (c *HostClient) again(k *call, req *Request, err error) bool {
+	var reset, again bool
+	switch {
+	case c.RetryIfErrUpstream != nil:
+		reset, again = c.RetryIfErrUpstream(req, k.attempts, err, k.upstream)
+	case c.RetryIfErr != nil:
+		reset, again = c.RetryIfErr(req, k.attempts, err)
+	case c.RetryIf != nil:
+		again = c.RetryIf(req)
+	case k.verdict == verdictNone:
+		again = isIdempotent(req) && !isTimeout(err)
+	default:
+		again = k.verdict == verdictSafe
+	}
+	if reset && again && req.timeout > 0 {
+		k.limit(req.timeout)
+	}
+	return again
+}
+
+// final turns the last attempt's error into the one that Do returns.
+func (k *call) final(req *Request, err error) error {
+	if k.ctx != nil && k.ctx.Err() != nil {
+		return k.ctx.Err()
+	}
+	lost := err == io.EOF
+	if lost {
+		err = ErrConnectionClosed
+	}
+	if (lost || k.verdict == verdictUnsafe && isLost(err)) && k.sent && !isIdempotent(req) {
+		return &ErrRequestSent{err}
+	}
+	return err
+}
+
+// isLost reports whether err is that of a connection, not of what came over it.
+func isLost(err error) bool {
+	return errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) || errors.Is(err, ErrConnectionClosed) || clientconn.IsReset(err)
+}
+
+// isIdempotent reports whether the method is one of RFC 9110 section 9.2.2.
+func isIdempotent(req *Request) bool {
+	h := &req.Header
+	return h.IsGet() || h.IsHead() || h.IsPut() || h.IsDelete() || h.IsOptions() || h.IsTrace() || h.IsQuery()
+}

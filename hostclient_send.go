@@ -1,0 +1,232 @@
+package gale
+
+import (
+	"bufio"
+
+	"github.com/galehttp/gale/internal/clientconn"
+	"github.com/galehttp/gale/internal/h1"
+	"github.com/galehttp/gale/internal/msg"
+)
+
+// bodyAlong is the longest body in bytes that is copied after its head, so that
+// both go out with one write. Longer ones are written from where they are.
+const bodyAlong = 8 << 10
+
+// outgoing is a request on its way out: its head was appended to a buffer.
+type outgoing struct {
+	req *Request
+	// body is what follows the head, if it wasn't appended to it.
+	body []byte
+	// stream says that the body is a stream, of length bytes or msg.LenChunked.
+	stream bool
+	length int64
+}
+
+// appendRequest appends the head of req to dst, and the whole body if it is
+// short and along is set. What is left to be sent is in out.
+func (req *Request) appendRequest(dst []byte, along bool) (_ []byte, out outgoing, err error) {
+	if err := req.prepareHeader(); err != nil {
+		return dst, outgoing{}, err
+	}
+	if req.hasUser() {
+		defer req.takeAuthorization(req.lendAuthorization())
+	}
+	out.req = req
+	h := &req.Header
+	ownForm := req.form != nil && !req.formRaw
+	if req.hasStream() && !ownForm {
+		out.stream = true
+		out.length = req.streamLength(h.s.ContentLength)
+		h.frame(out.length)
+		return h.appendHead(dst), out, nil
+	}
+	body := req.bodyBytes()
+	switch {
+	case ownForm:
+		if body, err = req.marshalForm(); err != nil {
+			return dst, out, err
+		}
+	case req.readErr != nil && req.broken() != nil:
+		return dst, out, req.readErr
+	case len(body) == 0 && req.postArgs.Len() > 0:
+		body = req.postArgs.QueryString()
+	}
+	expected := len(body) > 0 || !h.IsGet() && !h.IsHead()
+	switch {
+	case expected && h.s.Seen()&trailerBit != 0 && h.IsHTTP11() && h.s.Trailers.ToSend():
+		return req.appendAsChunk(dst, body), out, nil
+	case expected:
+		h.SetContentLength(len(body))
+	case h.s.ContentLength != 0: // whatever was set, there is no body
+		h.Del(HeaderContentLength)
+		h.Del(HeaderTransferEncoding)
+	}
+	dst = h.appendHead(dst)
+	if along && len(body) <= bodyAlong {
+		return append(dst, body...), out, nil
+	}
+	out.body = body
+	return dst, out, nil
+}
+
+// appendAsChunk appends the request with its body as one chunk, so that trailer
+// fields can follow.
+func (req *Request) appendAsChunk(dst, body []byte) []byte {
+	h := &req.Header
+	if len(body) > 0 && len(h.ContentType()) == 0 && !h.s.NoDefaultType {
+		h.SetContentType("application/octet-stream")
+	}
+	h.SetContentLength(msg.LenChunked)
+	dst = h1.AppendChunk(h.appendHead(dst), body)
+	return append(h1.AppendLastChunk(dst), h.TrailerHeader()...)
+}
+
+// writeStream writes a stream as the body, and closes it whatever happens.
+func (o *outgoing) writeStream(bw *bufio.Writer) (err error) {
+	req := o.req
+	defer func() { err = req.closeWritten(err) }()
+	if o.length >= 0 {
+		err = req.writeFixed(bw, o.length)
+	} else if err = req.writeChunked(bw); err == nil {
+		_, err = bw.Write(req.Header.TrailerHeader())
+	}
+	if err != nil {
+		return err
+	}
+	return bw.Flush()
+}
+
+// send writes req. Whether bytes of it were written is in k. A server may answer before
+// the whole request was sent (RFC 9112 section 9.5): answered says that the
+// head of a final response is in resp already, and the rest of the request
+// was not sent.
+func (c *HostClient) send(k *call, cc *clientConn, req *Request, resp *Response, rules *readRules) (answered bool, err error) {
+	cc.conn.BoundWrites(k.until(c.WriteTimeout))
+	expects := c.awaitsContinue(req)
+	b := cc.conn.Buffer(clientconn.ReadRoom)
+	var out outgoing
+	b.B, out, err = req.appendRequest(b.B[:0], !expects)
+	if err != nil {
+		if req.hasStream() {
+			_ = req.closeStream(err)
+		}
+		return false, err
+	}
+	if k.quick && cc.conn.CanSwap() {
+		whole := b.B
+		n, err := cc.conn.Swap()
+		k.sent = k.sent || n > 0
+		if err == nil && n < len(whole) {
+			_, err = cc.conn.Write(whole[n:])
+		}
+		return false, err
+	}
+	if len(out.body) > 0 && !expects {
+		wrote, err := cc.conn.WriteBoth(b.B, out.body)
+		k.sent = k.sent || wrote
+		b.B = b.B[:0]
+		return false, err
+	}
+	n, err := cc.conn.Write(b.B)
+	k.sent = k.sent || n > 0
+	b.B = b.B[:0]
+	if err == nil && expects {
+		if answered, err = c.awaitContinue(k, cc, resp, rules); answered || err != nil {
+			if out.stream {
+				_ = req.closeStream(err)
+			}
+			return answered, err
+		}
+		cc.conn.BoundWrites(k.until(c.WriteTimeout))
+	}
+	switch {
+	case err != nil:
+		if out.stream {
+			_ = req.closeStream(err)
+		}
+	case out.stream:
+		bw := c.acquireWriter(&cc.conn)
+		err = out.writeStream(bw)
+		c.ReleaseWriter(bw)
+	case len(out.body) > 0:
+		_, err = cc.conn.Write(out.body)
+	}
+	return false, err
+}
+
+// isQuick reports whether req is one of those that go out with one write, and
+// after which there is nothing to do but to wait for the answer.
+func (c *HostClient) isQuick(req *Request) bool {
+	return c.Trace == nil && !req.hasStream() && req.form == nil && !req.Header.s.Has(msg.Expect) &&
+		len(req.bodyBytes()) <= bodyAlong && (req.postArgs.Len() == 0 || len(req.postArgs.QueryString()) <= bodyAlong)
+}
+
+// awaitsContinue reports whether req has a body that is sent only when the
+// server wants it (RFC 9110 section 10.1.1).
+func (c *HostClient) awaitsContinue(req *Request) bool {
+	if !req.Header.s.Has(msg.Expect) || c.ExpectContinueTimeout < 0 || !req.MayContinue() {
+		return false
+	}
+	return req.hasStream() || len(req.bodyBytes()) > 0 || req.form != nil || len(req.postArgs.QueryString()) > 0
+}
+
+// awaitContinue waits for a 100, for as long as the client wants to. answered
+// says that there is a final response instead.
+func (c *HostClient) awaitContinue(k *call, cc *clientConn, resp *Response, rules *readRules) (answered bool, err error) {
+	wait := c.ExpectContinueTimeout
+	if wait == 0 {
+		wait = DefaultExpectContinueTimeout
+	}
+	cc.conn.BoundReads(k.until(wait))
+	for {
+		err := cc.readHead(resp, rules)
+		switch status := resp.Header.s.Status; {
+		case err == ErrTimeout && k.over() == nil:
+			return false, nil // what came of a head stays in the buffer
+		case err != nil:
+			return false, err
+		case status == StatusContinue:
+			return false, nil
+		case status/100 != 1 || status == StatusSwitchingProtocols:
+			return true, nil
+		}
+		if rules.interim++; rules.interim > maxInterimResponses {
+			return false, errTooManyInterim
+		}
+	}
+}
+
+// prepare brings the settings of the client into a request.
+func (c *HostClient) prepare(req *Request) error {
+	var host []byte
+	if t := req.Header.s.Part(msg.Target); !req.uriParsed && len(t) > 0 && t[0] == '/' {
+		host = req.Header.Host()
+	}
+	if len(host) == 0 {
+		u := &req.uri
+		if err := req.parseTargetURI(); err != nil {
+			return err
+		}
+		if !u.scheme.empty() && !c.forward && c.IsTLS != (string(u.Scheme()) == "https") {
+			return ErrHostClientRedirectToDifferentScheme
+		}
+		if c.DisablePathNormalizing {
+			u.DisablePathNormalizing = true
+		}
+		if host = req.sentHost(); len(host) == 0 {
+			return errRequestHostRequired
+		}
+	}
+	if err := checkHost(host); err != nil {
+		return err
+	}
+	req.forward = c.forward
+	if c.DisableHeaderNamesNormalizing {
+		req.Header.DisableNormalizing()
+	}
+	req.Header.hideContents = c.SecureErrorLogMessage
+	if agent := c.userAgent(); agent != "" && !req.Header.s.Has(msg.UserAgent) && !req.Header.s.NoSpecial {
+		req.Header.SetUserAgent(agent)
+	}
+	return nil
+}

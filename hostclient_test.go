@@ -1,0 +1,85 @@
+package gale
+
+import (
+	"bufio"
+	"io"
+	"net"
+	"strings"
+	"testing"
+)
+
+func TestHostClientDo(t *testing.T) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &Server{Handler: func(ctx *RequestCtx) { ctx.SetBodyString("hello " + string(ctx.Path()) + string(ctx.PostBody())) }}
+	go func() { _ = s.Serve(ln) }()
+	defer s.Shutdown()
+	c := &HostClient{Addr: ln.Addr().String()}
+	req, resp := AcquireRequest(), AcquireResponse()
+	for range 3 {
+		req.SetRequestURI("http://" + c.Addr + "/x")
+		if err := c.Do(req, resp); err != nil {
+			t.Fatal(err)
+		}
+		if string(resp.Body()) != "hello /x" {
+			t.Fatalf("%q", resp.Body())
+		}
+	}
+	if st := c.PoolStats(); st.Dials != 1 || st.Idle != 1 || st.Open != 1 {
+		t.Fatalf("%+v", st)
+	}
+}
+
+// A HostClient, which knows where to go, sends no Host that is none.
+func TestHostClientBadHosts(t *testing.T) {
+	n := newMemNetwork(t)
+	c := &HostClient{Addr: "a.test:80", Dial: n.dial}
+	p := &PipelineClient{Addr: "a.test:80", Dial: n.dial}
+	lb := &LBClient{Clients: []BalancingClient{c}}
+	const port = `gale: invalid host ":8080": a port alone names no host, as localhost:8080 does`
+	const umlaut = `invalid character "ü" in host name: write "bücher.test:80" in ASCII (punycode), as golang.org/x/net/idna does`
+	for _, test := range []struct {
+		name string
+		make func(req *Request)
+		want string
+	}{
+		{"nothing", func(*Request) {}, "missing required host header in request"},
+		{"a port in the URI", func(r *Request) { r.SetRequestURI("http://:8080/") }, "fasthttp: invalid uri: it names no host, as http://example.com/ does"},
+		{"SetHost of a port", func(r *Request) { r.SetHost(":8080") }, port},
+		{"Host of a port", func(r *Request) { r.Header.SetHost(":8080") }, port},
+		{"UseHostHeader of a port", func(r *Request) {
+			r.UseHostHeader = true
+			r.SetRequestURI("http://a.test/")
+			r.Header.SetHost(":8080")
+		}, port},
+		{"UTF-8 in the URI", func(r *Request) { r.SetRequestURI("http://bücher.test:80/") }, umlaut},
+		{"SetHost of UTF-8", func(r *Request) { r.SetHost("bücher.test:80") }, umlaut},
+		{"Host of UTF-8", func(r *Request) { r.Header.SetHost("bücher.test:80") }, umlaut},
+		{"Host of no UTF-8", func(r *Request) { r.Header.SetHost("b\xfc") }, `invalid character "\xfc" in host name: write "b\xfc" in ASCII (punycode), as golang.org/x/net/idna does`},
+		// What is left of an invalid target must not go to a host that is set by other means.
+		{"Host and a bad URI", func(r *Request) { r.SetRequestURI("http://:8080/x"); r.Header.SetHost("a.test") }, "fasthttp: invalid uri: it names no host, as http://example.com/ does"},
+		{"a bad URI and SetHost", func(r *Request) { r.SetRequestURI("http://a,b/x"); r.SetHost("a.test") }, `invalid character "," in host name`},
+	} {
+		for client, do := range map[string]func(*Request, *Response) error{"HostClient": c.Do, "PipelineClient": p.Do, "LBClient": lb.Do} {
+			var req Request
+			test.make(&req)
+			for range 2 {
+				if err := do(&req, nil); err == nil || err.Error() != test.want {
+					t.Errorf("%s, %s: %v, want %s", client, test.name, err, test.want)
+				}
+			}
+		}
+		var req Request
+		test.make(&req)
+		if strings.Contains(test.name, "SetHost") && strings.Contains(test.name, "bad") {
+			if err := req.Write(bufio.NewWriter(io.Discard)); err == nil || err.Error() != test.want {
+				t.Errorf("Write, %s: %v, want %s", test.name, err, test.want)
+			}
+		}
+	}
+	if len(n.log) > 0 {
+		t.Errorf("these were dialed: %q", n.log)
+	}
+}

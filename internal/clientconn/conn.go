@@ -1,0 +1,198 @@
+package clientconn
+
+import (
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/galehttp/gale/internal/clock"
+	"github.com/galehttp/gale/internal/engine"
+	"github.com/galehttp/gale/internal/pool"
+)
+
+// ReadRoom is how much room a connection has for what it reads, in bytes, to begin with.
+const ReadRoom = 4 << 10
+
+// ErrStale says that an idle connection turned out to be of no use before anything was
+// written to it.
+var ErrStale = errors.New("gale: the idle connection was closed, or has sent something")
+
+// Hooks are what connections need of the package above. They don't change.
+type Hooks struct {
+	// Timeout is the error of reading and writing when the deadline has come.
+	Timeout error
+	// Close closes a connection that may be the user's: it survives a panic.
+	Close func(io.Closer) error
+}
+
+// Conn is a connection to a server.
+type Conn struct {
+	nc    net.Conn
+	hooks *Hooks
+
+	// buf holds what was read and not used yet, from r on. A request is put
+	// together in it too, before there is anything to read.
+	buf *pool.Buf
+	r   int
+
+	vec  [2][]byte // what bufs is made of
+	bufs net.Buffers
+
+	read, write deadline
+	// lazy allows deadlines on nc that are earlier than they should be; see
+	// deadline.
+	lazy bool
+	tls  bool
+
+	raw     syscall.RawConn // of the socket, nil if there is none
+	probe   func(fd uintptr)
+	healthy bool // what probe found
+
+	swapper
+	readErr error // of swap, which Fill returns
+
+	onCancel func() // Cancel, made when it is first needed
+	wasIdle  bool   // so Swap looks before it sends
+	closed   atomic.Bool
+}
+
+// Init makes c, which is new, a connection over nc.
+func (c *Conn) Init(nc net.Conn, hooks *Hooks) {
+	c.nc, c.hooks = nc, hooks
+	socket := nc
+	if tc, ok := nc.(*tls.Conn); ok {
+		c.tls = true
+		socket = tc.NetConn()
+	}
+	switch s := socket.(type) {
+	case *net.TCPConn:
+		c.lazy = true
+		c.raw, _ = s.SyscallConn()
+	case *net.UnixConn:
+		c.lazy = true
+		c.raw, _ = s.SyscallConn()
+	}
+}
+
+// NetConn returns the connection itself.
+func (c *Conn) NetConn() net.Conn { return c.nc }
+
+// Close closes the connection and gives its buffer back. Only its owner calls
+// it; see Cancel.
+func (c *Conn) Close() {
+	if !c.closed.Swap(true) {
+		_ = c.hooks.Close(c.nc)
+	}
+	c.DropBuffer()
+}
+
+// Cancel breaks the connection off, so that a goroutine that waits for it is woken. It
+// may be called at any time, by any goroutine.
+func (c *Conn) Cancel() {
+	if c.closed.Swap(true) {
+		return
+	}
+	if tc, ok := c.nc.(*tls.Conn); ok {
+		_ = c.hooks.Close(tc.NetConn()) // tls.Conn.Close waits for what is being written
+		return
+	}
+	_ = c.hooks.Close(c.nc)
+}
+
+// Canceller returns Cancel as a function.
+func (c *Conn) Canceller() func() {
+	if c.onCancel == nil {
+		c.onCancel = c.Cancel
+	}
+	return c.onCancel
+}
+
+// Closed reports whether Close or Cancel was called. Any goroutine may ask.
+func (c *Conn) Closed() bool { return c.closed.Load() }
+
+// MarkIdle says that an exchange is complete. From then on Swap looks at the connection
+// before it sends a request.
+func (c *Conn) MarkIdle() { c.wasIdle = true }
+
+// Buffer returns the buffer, with room for at least size bytes if it is new. The caller
+// puts a request together in it, before anything of the exchange was read: after the one
+// before, TakeBuffer or DropBuffer was called. It is valid until the connection is read
+// from.
+func (c *Conn) Buffer(size int) *pool.Buf {
+	if c.buf == nil {
+		c.buf = pool.Get(size)
+	}
+	return c.buf
+}
+
+// LendBuffer gives an idle connection an empty buffer for its next exchange.
+func (c *Conn) LendBuffer(b *pool.Buf) { c.buf = b }
+
+// TakeBuffer takes the buffer, emptied, away from an idle connection. It returns nil if
+// there is none that is worth keeping.
+func (c *Conn) TakeBuffer() *pool.Buf {
+	b := c.buf
+	if b == nil || cap(b.B) > ReadRoom {
+		c.DropBuffer()
+		return nil
+	}
+	b.B = b.B[:0]
+	c.buf, c.r = nil, 0
+	return b
+}
+
+// DropBuffer gives the buffer, and what is unread in it, back to its pool.
+func (c *Conn) DropBuffer() {
+	pool.Put(c.buf)
+	c.buf, c.r = nil, 0
+}
+
+func isTimeout(err error) bool {
+	return errors.Is(err, os.ErrDeadlineExceeded) || engine.IsTimeout(err)
+}
+
+// deadline is when reading or writing must end. Setting a deadline on a socket takes as
+// long as parsing a head, so one that is set already and earlier is enough: when it
+// passes, the clock is asked and the right one is set.
+type deadline struct {
+	want clock.Tick // 0 for none
+	set  clock.Tick // on the connection
+}
+
+// covered reports whether nothing needs to be set.
+func (d *deadline) covered(lazy bool) bool {
+	return d.want == d.set || lazy && d.set != 0 && (d.want == 0 || d.set < d.want)
+}
+
+// due reports whether the deadline has come.
+func (d *deadline) due() bool { return d.want != 0 && clock.Ticks() >= d.want }
+
+// BoundReads makes reading fail with Hooks.Timeout at t; 0 is never.
+func (c *Conn) BoundReads(t clock.Tick) { c.read.want = t }
+
+// BoundWrites makes writing fail with Hooks.Timeout at t; 0 is never.
+func (c *Conn) BoundWrites(t clock.Tick) { c.write.want = t }
+
+// HasDeadlines reports whether a deadline is set on the connection.
+func (c *Conn) HasDeadlines() bool { return c.read.set != 0 || c.write.set != 0 }
+
+// ClearDeadlines clears deadlines, those too that a user has set.
+func (c *Conn) ClearDeadlines() error {
+	c.read, c.write = deadline{}, deadline{}
+	return c.nc.SetDeadline(time.Time{})
+}
+
+func (c *Conn) setReadDeadline() error {
+	c.read.set = c.read.want
+	return c.nc.SetReadDeadline(c.read.want.Time())
+}
+
+func (c *Conn) setWriteDeadline() error {
+	c.write.set = c.write.want
+	return c.nc.SetWriteDeadline(c.write.want.Time())
+}

@@ -1,0 +1,112 @@
+package clientconn
+
+import (
+	"errors"
+	"io"
+	"os"
+	"time"
+
+	"github.com/galehttp/gale/internal/pool"
+)
+
+// Unread returns the bytes that were read and not used yet.
+func (c *Conn) Unread() []byte {
+	if c.buf == nil {
+		return nil
+	}
+	return c.buf.B[c.r:]
+}
+
+// Consume uses up the first n unread bytes; n is at most len(Unread()).
+func (c *Conn) Consume(n int) { c.r += n }
+
+// Fill reads more bytes after those that are unread, at least one, or fails.
+func (c *Conn) Fill() error {
+	if c.readErr != nil {
+		return c.readErr
+	}
+	b := c.buf
+	if b == nil {
+		b = pool.Get(ReadRoom)
+		c.buf = b
+	}
+	switch {
+	case c.r == len(b.B):
+		b.B, c.r = b.B[:0], 0
+	case len(b.B) == cap(b.B) && c.r > 0:
+		b.B = b.B[:copy(b.B, b.B[c.r:])]
+		c.r = 0
+	}
+	if len(b.B) == cap(b.B) {
+		b.Grow(1)
+	}
+	n, err := c.ReadSome(b.B[len(b.B):cap(b.B)])
+	b.B = b.B[:len(b.B)+n]
+	return err
+}
+
+// ReadSome reads at least one byte into p, past the buffer, or fails.
+func (c *Conn) ReadSome(p []byte) (int, error) {
+	for range pool.MaxEmptyReads {
+		if !c.read.covered(c.lazy) {
+			if err := c.setReadDeadline(); err != nil {
+				return 0, err
+			}
+		}
+		n, err := c.nc.Read(p)
+		if n > 0 {
+			return n, nil
+		}
+		if err == nil {
+			continue
+		}
+		if !isTimeout(err) {
+			return 0, err
+		}
+		// A socket that has failed with ETIMEDOUT would show its end next, as if
+		// the server had closed it.
+		if c.read.want == c.read.set || c.read.due() || !errors.Is(err, os.ErrDeadlineExceeded) {
+			return 0, c.hooks.Timeout
+		}
+		c.read.set = 0 // it came too early
+		if c.read.want == 0 {
+			if err := c.setReadDeadline(); err != nil {
+				return 0, err
+			}
+		}
+	}
+	return 0, io.ErrNoProgress
+}
+
+// ReadBodyPart reads into p, at least one byte or fails. left is how much is
+// missing of the body, and len(p) not more. Where Alive can't look at what
+// follows, the end of the body comes through the buffer: what is read along with
+// it stays there to be noticed, and isn't taken for the next response.
+func (c *Conn) ReadBodyPart(p []byte, left int64) (int, error) {
+	if c.CanCheck() {
+		return c.ReadSome(p)
+	}
+	if left >= ReadRoom {
+		return c.ReadSome(p[:min(int64(len(p)), left-1)])
+	}
+	if len(c.Unread()) == 0 {
+		if err := c.Fill(); err != nil {
+			return 0, err
+		}
+	}
+	n := copy(p, c.Unread())
+	c.r += n
+	return n, nil
+}
+
+// silent reports whether TLS has nothing to be read: it may have taken more
+// records off the socket than it was asked for. It doesn't wait.
+func (c *Conn) silent() bool {
+	var b [1]byte
+	if c.nc.SetReadDeadline(time.Unix(1, 0)) != nil {
+		return false
+	}
+	n, err := c.nc.Read(b[:])
+	c.read.set = 0
+	return n == 0 && errors.Is(err, os.ErrDeadlineExceeded) && c.nc.SetReadDeadline(time.Time{}) == nil
+}

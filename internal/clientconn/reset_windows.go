@@ -1,0 +1,12 @@
+package clientconn
+
+import (
+	"errors"
+	"io"
+	"syscall"
+)
+
+// IsReset reports whether err says that the peer broke the connection off.
+func IsReset(err error) bool {
+	return errors.Is(err, syscall.WSAECONNRESET) || errors.Is(err, syscall.WSAECONNABORTED) || errors.Is(err, io.ErrClosedPipe)
+}

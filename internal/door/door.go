@@ -1,0 +1,40 @@
+// Package door has what only packages of this module may use of a RequestCtx: how
+// packages adaptor and galetest bring requests to one, and the keys by which they ask
+// it for what its methods don't tell. A type of this package in the signature of a
+// method keeps types of other modules from having that method.
+package door
+
+import "net"
+
+// Seal is the parameter of the method Exchange by which a connection given to
+// RequestCtx.Init2 brings an exchange.
+type Seal struct{}
+
+// Done is the end of a request's context, which an exchange gets by its method Watch.
+// Its methods may be called from any goroutine.
+type Done interface {
+	// Gone closes Done of the RequestCtx because the client has left. reset says
+	// that it doesn't wait for the response. cause is what context.Cause tells.
+	Gone(cause error, reset bool)
+	// End closes Done because the request was answered. It reports whether package
+	// context may hold the RequestCtx, which must not be used again then: neither
+	// Init2 nor Reset may be called.
+	End() (held bool)
+}
+
+// ParentKey is a key for RequestCtx.Value. The value is the context.Context that the
+// context of the request is made from, nil if there is none.
+type ParentKey struct{}
+
+// ConnKey is a key for RequestCtx.Value. The value is the net.Conn of the context, as
+// RequestCtx.Conn returns it; but its deadlines stay the server's.
+type ConnKey struct{}
+
+// HijackKey is a key for RequestCtx.Value. The value is a Hijack.
+type HijackKey struct{}
+
+// Hijack is what RequestCtx.Hijack and RequestCtx.HijackSetNoResponse have set.
+type Hijack struct {
+	Handler    func(net.Conn) // nil if Hijack was not called
+	NoResponse bool
+}

@@ -1,0 +1,178 @@
+package engine
+
+import (
+	"net"
+	"time"
+
+	"github.com/galehttp/gale/internal/clock"
+)
+
+// How Block writes to connections that are no sockets: a deadline is set before, and
+// progress shows between the pieces of a write, or in what a write that timed out says
+// that it wrote. The goroutine that serves the connection calls these functions.
+
+const (
+	// tlsPiece is how much is written at a time to a connection that can't write on after
+	// a time-out: the most that a record of TLS holds (RFC 8446 section 5.1).
+	tlsPiece = 16 << 10
+	// foreignPiece is that for other connections.
+	foreignPiece = 256 << 10
+	// lentPiece is that where no deadline may be set: only a whole piece counts.
+	lentPiece = 1 << 10
+)
+
+// unreader is a connection in memory, as those of package galeutil: it takes all of
+// a write at once, and tells how much of what it took its peer has not read.
+type unreader interface{ Unread() int }
+
+// piece returns how much to write at a time. Without stall, one write may take it all.
+func (c *blockConn) piece() int {
+	if c.bounds.stall <= 0 || c.paced != nil {
+		return maxPiece
+	}
+	if c.bounds.tells {
+		return maxPiece
+	}
+	if _, ok := c.nc.(interface{ NetConn() net.Conn }); ok {
+		return tlsPiece
+	}
+	if c.bounds.lent {
+		return lentPiece
+	}
+	return foreignPiece
+}
+
+// coarse is from which time-out on armedFor is worth its second, as the margin of
+// armWrite is larger.
+const coarse = 8 * time.Second
+
+// maxPiece is more than is ever written.
+const maxPiece = 1<<31 - 1
+
+// writeEnd returns when a write that begins now must have ended, 0 for never.
+func (c *blockConn) writeEnd() clock.Tick {
+	end := c.bounds.limit
+	if d := c.bounds.timeout; d > 0 {
+		end = earlier(end, clock.Ticks().Add(d+d/4))
+	}
+	return end
+}
+
+// writeForeign writes b, until end at the latest; 0 means no end.
+func (c *blockConn) writeForeign(b []byte, end clock.Tick) error {
+	most := lentPiece // the least
+	if len(b) > most {
+		most = c.piece()
+	}
+	for len(b) > 0 {
+		n, err := c.writePiece(b[:min(len(b), most)], end)
+		b = b[n:]
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writePiece writes b. With a nil error n may be less than b has.
+func (c *blockConn) writePiece(b []byte, end clock.Tick) (n int, err error) {
+	if c.paced != nil {
+		return c.nc.Write(b) // it keeps to the bounds
+	}
+	p := &c.bounds
+	if p.lent {
+		return c.writeLent(b, end)
+	}
+	c.armWrite(end)
+	before := c.unread()
+	n, err = c.nc.Write(b)
+	if err == nil {
+		return len(b), nil
+	}
+	if p.cut.Load() || !IsTimeout(err) {
+		return n, err
+	}
+	now := clock.Ticks()
+	if p.stall > 0 && (end == 0 || now < end) && (n > 0 || c.unread() < before) {
+		return n, nil // go on
+	}
+	if c.writeUntil != 0 && now >= c.writeUntil {
+		c.e.writeTimeouts.Add(1)
+	}
+	return n, err
+}
+
+// writeLent is writePiece where the deadlines are the program's.
+func (c *blockConn) writeLent(b []byte, end clock.Tick) (n int, err error) {
+	p := &c.bounds
+	before := c.unread()
+	due := end
+	if p.stall > 0 {
+		due = earlier(due, clock.Ticks().Add(p.stall))
+	}
+	a := (&alarm{ring: p.poke, sess: c.sess, patience: p.stall, moved: func() bool {
+		now := c.unread()
+		moved := now < before
+		before = now
+		return moved && p.stall > 0 && (end == 0 || clock.Ticks() < end)
+	}}).start(due)
+	n, err = c.nc.Write(b)
+	if a.stop() && err != nil {
+		c.e.writeTimeouts.Add(1)
+	}
+	if err == nil {
+		n = len(b)
+	}
+	return n, err
+}
+
+// unread returns how much of what was written the peer has not read, always 0 where
+// the connection can't tell.
+func (c *blockConn) unread() int {
+	if !c.bounds.tells {
+		return 0
+	}
+	return c.nc.(unreader).Unread()
+}
+
+// armWrite sets the write deadline of the connection, if the one that is set is too
+// early, or too late by more than a quarter. It is set with that margin, so that
+// a busy connection sets it once in a while only.
+func (c *blockConn) armWrite(end clock.Tick) {
+	d := c.bounds.timeout
+	if s := c.bounds.stall; s > 0 && (d <= 0 || s < d) {
+		d = s
+	}
+	until := clock.Tick(0)
+	if d > 0 {
+		until = clock.Ticks().Add(d)
+		most := until.Add(d / 4)
+		if until <= c.writeUntil && c.writeUntil <= most && (end == 0 || c.writeUntil <= end) {
+			return
+		}
+		until = most
+	}
+	if until = earlier(until, end); until == c.writeUntil {
+		return
+	}
+	c.writeUntil = until
+	c.bounds.setDeadline(until)
+	if c.armedFor = 0; d >= coarse && c.bounds.limit == 0 && !c.bounds.tells {
+		c.armedFor = until - clock.Tick(d+time.Second)
+	}
+}
+
+// writeAgain goes on after Flush has written n bytes of w.Out without a look at the
+// deadlines, which would cost a twentieth of a small request on connections that are
+// no sockets, and got err.
+func (c *blockConn) writeAgain(w *Work, n int, err error) error {
+	c.armedFor = 0
+	if c.bounds.stall > 0 && n > 0 && IsTimeout(err) && !c.bounds.cut.Load() {
+		return c.write(w, w.Out[n:], nil)
+	}
+	if IsTimeout(err) && !c.bounds.cut.Load() {
+		c.e.writeTimeouts.Add(1)
+	}
+	c.bounds.broken.Store(true)
+	return err
+}

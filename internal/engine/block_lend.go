@@ -1,0 +1,60 @@
+package engine
+
+import (
+	"os"
+	"time"
+
+	"github.com/galehttp/gale/internal/clock"
+)
+
+// Lend leaves the deadlines of the connection to the program, for the message in
+// flight: the engine takes its own back, and keeps to its limits by timers that
+// end what waits. A program may set deadlines on a connection of package net unseen, so
+// the engine must not set any, nor take one for its own, until reclaim. The goroutine
+// that runs the session calls Lend; a watch that runs is paused meanwhile.
+func (c *blockConn) Lend() {
+	if c.bounds.lent {
+		return
+	}
+	c.watchMu.Lock()
+	defer c.watchMu.Unlock()
+	if wt := c.watch; wt != nil && !c.filling {
+		wt.pause()
+		defer wt.resume()
+	}
+	c.bounds.lent, c.armedFor = true, 0
+	if c.readUntil != 0 || c.lapsed {
+		c.dropDeadline()
+	}
+	if c.writeUntil != 0 {
+		c.writeUntil = 0
+		c.bounds.setDeadline(0)
+	}
+}
+
+// reclaim undoes Lend: what the program has set ends with its message. It is called when
+// the session has returned and its output is written.
+func (c *blockConn) reclaim() {
+	c.bounds.lent = false
+	c.nc.SetDeadline(time.Time{})
+	c.readUntil, c.writeUntil, c.armedFor, c.lapsed = 0, 0, 0, false
+}
+
+// fillLent is Fill while the deadlines are the program's.
+func (c *blockConn) fillLent(due clock.Tick) error {
+	a := (&alarm{ring: func() { c.nc.SetReadDeadline(longAgo) }, sess: c.sess}).start(due)
+	c.watchMu.Lock()
+	c.filling = true
+	wt := c.watch
+	c.watchMu.Unlock()
+	if wt != nil {
+		wt.leave()
+	}
+	var err error = os.ErrDeadlineExceeded
+	if !c.interrupted.Load() {
+		err = c.read(false)
+	}
+	a.stop()
+	c.endFill()
+	return err
+}

@@ -1,0 +1,216 @@
+package engine
+
+import (
+	"io"
+	"os"
+	"time"
+
+	"github.com/galehttp/gale/internal/clock"
+)
+
+// How a connection of Block waits for bytes. Its goroutine calls these functions.
+
+// wait blocks until bytes were read, or until has passed; 0 means never. For an idle
+// connection it also ends with ErrStopped when the connection must be closed. After nil
+// the bytes are in c.w, except those for ReadInto.
+func (c *blockConn) wait(isIdle bool, until clock.Tick) error {
+	parks := isIdle && c.parks && !c.resting
+	if parks {
+		c.beginIdle()
+	}
+	stray := false // there was a time-out that no deadline explains
+	for {
+		if parks || c.lapsed || until != 0 {
+			c.armEarlier(until, parks)
+		}
+		if isIdle {
+			c.state.Store(idle)
+			if c.Stopping() && !c.wakes() && c.state.CompareAndSwap(idle, closing) {
+				return c.lastLook()
+			}
+		}
+		if c.interrupted.Load() {
+			return os.ErrDeadlineExceeded
+		}
+		var err error
+		if c.waker == nil {
+			err = c.read(isIdle)
+		} else {
+			err = c.readOrWake(isIdle)
+		}
+		if isIdle && !c.state.CompareAndSwap(idle, busy) {
+			// It is to be closed; but what was read is accepted, and a wake-up.
+			if err == nil || err == errWoken {
+				c.state.Store(busy)
+				c.dropDeadline()
+				return err
+			}
+			return c.lastLook()
+		}
+		if err == nil || err == errWoken || !IsTimeout(err) {
+			return err
+		}
+		// The deadline that is set may be an old one: see arm.
+		if until != 0 && clock.Ticks() >= until {
+			return err
+		}
+		if c.readUntil == 0 || clock.Ticks() < c.readUntil {
+			if stray {
+				return err // not of a deadline of ours: it might go on forever
+			}
+			stray = true
+		}
+		c.lapsed = true
+		if parks {
+			if clock.Ticks() >= c.idleSince.Add(c.parkDelay()) {
+				return ErrParked
+			}
+			c.spare()
+		}
+	}
+}
+
+// beginIdle notes since when the connection is idle.
+func (c *blockConn) beginIdle() {
+	if c.w != nil {
+		c.idleSince = c.w.Now
+	} else {
+		c.idleSince = clock.Ticks()
+	}
+}
+
+// dropDeadline takes the deadline for reads back. watch.pause calls it too, when no
+// goroutine reads.
+func (c *blockConn) dropDeadline() {
+	c.nc.SetReadDeadline(time.Time{})
+	c.readUntil, c.lapsed = 0, false
+}
+
+// lastLook takes a request that has arrived on a connection that is about to be
+// closed for being idle; the peer could not know.
+func (c *blockConn) lastLook() error {
+	var err error
+	switch {
+	case c.raw != nil:
+		c.dropDeadline()
+		err = c.readOnce()
+	case c.thrifty:
+		// A byte tells; there is no way to look without waiting a little.
+		c.nc.SetReadDeadline(time.Now().Add(lastLookWait))
+		err = c.read(true)
+		c.dropDeadline()
+	case c.buffered():
+		c.dropDeadline()
+		err = c.read(false)
+	default:
+		return ErrStopped
+	}
+	if err != nil {
+		return ErrStopped
+	}
+	c.state.Store(busy)
+	return nil
+}
+
+// buffered reports whether bytes can be read at once from a connection in memory,
+// such as those of package galeutil, that can tell.
+func (c *blockConn) buffered() bool {
+	b, ok := c.nc.(interface{ Buffered() int })
+	return ok && b.Buffered() > 0
+}
+
+// lastLookWait is how long lastLook waits for a byte on connections that are no
+// sockets, those with TLS above all.
+const lastLookWait = 2 * time.Millisecond
+
+// armEarlier is arm(until), or for when it is time to park if that is before.
+func (c *blockConn) armEarlier(until clock.Tick, parks bool) {
+	if parks {
+		if t := c.idleSince.Add(c.parkDelay()); until == 0 || t < until {
+			until = t
+		}
+	}
+	c.arm(until)
+}
+
+// arm makes sure that a read wakes up at until at the latest; 0 means never. An earlier
+// deadline that is set already will do: wait looks at the clock when it passes and sets
+// the right one. That saves setting a deadline for each request.
+func (c *blockConn) arm(until clock.Tick) {
+	switch {
+	case c.lapsed:
+	case until == 0, c.readUntil != 0 && c.readUntil <= until:
+		return
+	}
+	c.nc.SetReadDeadline(until.Time())
+	c.readUntil, c.lapsed = until, false
+}
+
+// read adds bytes to the workspace.
+func (c *blockConn) read(idle bool) error {
+	if c.raw != nil {
+		return c.readRaw()
+	}
+	if c.nAhead > 0 || c.thrifty && idle {
+		return c.readByte()
+	}
+	w := c.work()
+	if len(c.into) > 0 && w.empty() {
+		return c.readInto(w)
+	}
+	n, err := c.nc.Read(w.room())
+	w.w += n
+	if n > 0 {
+		w.Now = clock.Ticks()
+		return nil // an error comes again
+	}
+	return orEOF(err)
+}
+
+// readInto is read into what ReadInto got. The caller looks first that nothing is unread:
+// bytes must not overtake others.
+func (c *blockConn) readInto(w *Work) error {
+	n, err := c.nc.Read(c.into)
+	if n > 0 {
+		w.took(n, len(c.into), true)
+		w.Now = clock.Ticks()
+		return nil
+	}
+	return orEOF(err)
+}
+
+// readByte is read for connections that wait with a single byte.
+func (c *blockConn) readByte() error {
+	if c.nAhead == 0 {
+		c.park()
+		n, err := c.nc.Read(c.ahead[:])
+		if n == 0 {
+			return orEOF(err)
+		}
+	}
+	c.takeAhead()
+	return nil
+}
+
+// takeAhead adds the byte that was read ahead to the workspace.
+func (c *blockConn) takeAhead() {
+	w := c.work()
+	w.put(c.ahead[:])
+	c.nAhead = 0
+	w.Now = clock.Ticks()
+}
+
+// readOnce is readRaw that doesn't wait.
+func (c *blockConn) readOnce() error {
+	c.once = true
+	defer func() { c.once = false }()
+	return c.readRaw()
+}
+
+// orEOF returns err, or EOF for a Read that returned nothing at all.
+func orEOF(err error) error {
+	if err == nil {
+		return io.EOF
+	}
+	return err
+}

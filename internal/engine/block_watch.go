@@ -1,0 +1,166 @@
+package engine
+
+import (
+	"errors"
+	"net"
+	"sync"
+	"time"
+)
+
+// watch notices that the peer leaves while a handler runs. It is a goroutine
+// that waits for the connection to become readable and looks without taking
+// anything; where the connection is no socket, it reads one byte ahead.
+type watch struct {
+	c    *blockConn
+	gone func(reset bool)
+
+	// Under mu. quit != nil => a goroutine runs, or has found something and ended.
+	mu   sync.Mutex
+	quit chan struct{} // closed to end the goroutine; nil when that was done
+	done chan struct{} // closed when it has ended
+	over bool          // there is nothing more to notice
+}
+
+// Watch starts a watch. The goroutine that runs the session calls it; any goroutine may
+// call stop, except gone itself: stop waits for it.
+func (c *blockConn) Watch(gone func(reset bool)) (stop func()) {
+	wt := &watch{c: c, gone: gone}
+	c.startWatch(wt)
+	return func() {
+		c.watchMu.Lock()
+		if c.watch == wt {
+			c.watch = nil // so that Fill doesn't resume it
+		}
+		c.watchMu.Unlock()
+		wt.pause()
+	}
+}
+
+// startWatch makes wt the watch. While Fill reads it doesn't run: endFill starts it.
+func (c *blockConn) startWatch(wt *watch) {
+	c.watchMu.Lock()
+	defer c.watchMu.Unlock()
+	c.watch = wt
+	if !c.filling {
+		wt.resume()
+	}
+}
+
+// beginFill keeps watches from reading until endFill.
+func (c *blockConn) beginFill() {
+	c.watchMu.Lock()
+	c.filling = true
+	wt := c.watch
+	c.watchMu.Unlock()
+	if wt != nil {
+		wt.pause()
+	}
+}
+
+// endFill lets the watch go on, if it wasn't stopped meanwhile.
+func (c *blockConn) endFill() {
+	c.watchMu.Lock()
+	defer c.watchMu.Unlock()
+	c.filling = false
+	if c.watch != nil {
+		c.watch.resume()
+	}
+}
+
+// resume starts the goroutine, unless it has nothing to notice any more. It is called
+// under watchMu, while nothing else reads.
+func (wt *watch) resume() {
+	wt.mu.Lock()
+	defer wt.mu.Unlock()
+	if wt.over || wt.quit != nil {
+		return
+	}
+	if !wt.c.bounds.lent {
+		if err := wt.c.nc.SetReadDeadline(time.Time{}); err != nil && !errors.Is(err, net.ErrClosed) {
+			wt.over = true // without deadlines there would be no end to it
+			return
+		}
+		wt.c.readUntil, wt.c.lapsed = 0, false
+	}
+	wt.quit, wt.done = make(chan struct{}), make(chan struct{})
+	go wt.run(wt.quit, wt.done)
+}
+
+// pause ends the goroutine and waits for it: no other may read until then. quit is closed
+// before the deadline is set, so that the goroutine sees why its read ended. gone must
+// not call it.
+func (wt *watch) pause() {
+	wt.mu.Lock()
+	quit, done := wt.quit, wt.done
+	wt.quit = nil
+	wt.mu.Unlock()
+	if quit == nil {
+		if done != nil {
+			<-done // another call of pause or leave ends it
+		}
+		return
+	}
+	close(quit)
+	wt.c.nc.SetReadDeadline(longAgo)
+	<-done
+	wt.c.dropDeadline()
+}
+
+// leave is pause that leaves the deadline alone: it waits until the goroutine has
+// found something to read, or met the deadline.
+func (wt *watch) leave() {
+	wt.mu.Lock()
+	quit, done := wt.quit, wt.done
+	wt.quit = nil
+	wt.mu.Unlock()
+	if quit != nil {
+		close(quit)
+	}
+	if done != nil {
+		<-done
+	}
+}
+
+// run is the goroutine. It holds no lock, and gone runs on it.
+func (wt *watch) run(quit, done chan struct{}) {
+	defer close(done)
+	gone, reset := true, true // if a method of the connection panics, or ends the goroutine
+	defer func() { wt.end(quit, gone, reset, recover()) }()
+	gone, reset = wt.c.peerGone(quit)
+}
+
+// end tells what was noticed, unless quit is closed. r is what a method of the
+// connection panicked with.
+func (wt *watch) end(quit chan struct{}, gone, reset bool, r any) {
+	if r != nil {
+		wt.c.sess.Panicked(r)
+	}
+	select {
+	case <-quit:
+		return
+	default:
+	}
+	if gone {
+		wt.mu.Lock()
+		wt.over = true
+		wt.mu.Unlock()
+		wt.gone(reset)
+	}
+}
+
+// readAhead is peerGone for connections that can't be looked at: it takes one
+// byte and keeps it for the next read.
+func (c *blockConn) readAhead() (gone, reset bool) {
+	if c.nAhead > 0 {
+		return false, false
+	}
+	n, err := c.nc.Read(c.ahead[:])
+	if n > 0 {
+		c.nAhead = n
+		return false, false
+	}
+	if IsTimeout(err) {
+		return false, false
+	}
+	return true, !isEOF(err)
+}

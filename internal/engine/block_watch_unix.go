@@ -1,0 +1,59 @@
+//go:build unix
+
+package engine
+
+import (
+	"syscall"
+	"time"
+)
+
+// peerGone waits until the peer has ended its side or broken the connection,
+// or until quit is closed and the read deadline passed.
+func (c *blockConn) peerGone(quit chan struct{}) (gone, reset bool) {
+	if c.raw == nil {
+		return c.readAhead()
+	}
+	var n int
+	var perr error
+	var one [1]byte
+	err := c.raw.Read(func(fd uintptr) bool {
+		for {
+			n, _, perr = syscall.Recvfrom(int(fd), one[:], syscall.MSG_PEEK)
+			if perr == syscall.EINTR {
+				continue
+			}
+			return perr != syscall.EAGAIN
+		}
+	})
+	switch {
+	case err != nil && !IsTimeout(err):
+		return true, true
+	case err != nil: // to end it, or it is the program's deadline
+	case perr != nil:
+		return true, true
+	case n == 0:
+		return true, false
+	}
+	// Bytes of the next message hide what comes after them: ask the socket.
+	tick := time.NewTicker(hiddenPoll)
+	defer tick.Stop()
+	for {
+		select {
+		case <-quit:
+			return false, false
+		default:
+		}
+		if gone, reset, ok := c.hungUp(); !ok || gone {
+			return gone, reset
+		}
+		select {
+		case <-quit:
+			return false, false
+		case <-tick.C:
+		}
+	}
+}
+
+// hiddenPoll is how often a connection with unread bytes is asked whether its
+// peer is still there.
+const hiddenPoll = 100 * time.Millisecond

@@ -1,0 +1,343 @@
+package engine
+
+import (
+	"errors"
+	"io"
+	"net"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// acceptTest is a call of Serve on Event, whose connections echo lines.
+type acceptTest struct {
+	t       *testing.T
+	e       *Event
+	ln      net.Listener
+	handled atomic.Int32
+	starved atomic.Int32
+	served  chan error
+}
+
+// acceptOn lets e serve a listener, all of whose connections echo lines.
+func acceptOn(t *testing.T, e *Event, ln net.Listener) *acceptTest {
+	t.Helper()
+	a := &acceptTest{t: t, e: e, ln: ln, served: make(chan error, 1)}
+	newSession := talker(t, "x")
+	go func() {
+		a.served <- e.Serve(ln, time.Minute, func(nc net.Conn) {
+			a.handled.Add(1)
+			if err := e.Adopt(nc); err != nil {
+				t.Error(err)
+				return
+			}
+			e.Start(nc, nil, e.epoch.Load(), newSession())
+		}, func(error) { a.starved.Add(1) })
+	}()
+	t.Cleanup(func() { ln.Close() })
+	return a
+}
+
+func newAcceptEvent(t *testing.T) *Event {
+	e := &Event{Panicked: func(r any) { t.Errorf("panic: %v", r) }, Ended: func(Session, error) {}}
+	t.Cleanup(func() {
+		e.CloseAll()
+		waitFor(t, func() bool { return e.all() == nil })
+	})
+	return e
+}
+
+func listen(t *testing.T) net.Listener {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ln
+}
+
+// begins waits until the loop accepts.
+func (a *acceptTest) begins() {
+	a.t.Helper()
+	waitFor(a.t, func() bool {
+		began := false
+		a.e.acceptors.Range(func(k, _ any) bool {
+			began = began || k.(*acceptor).ln == a.ln
+			return true
+		})
+		return began
+	})
+}
+
+// ends checks that Serve returns because the listener was closed.
+func (a *acceptTest) ends() {
+	a.t.Helper()
+	for {
+		a.e.LookAtListeners()
+		select {
+		case err := <-a.served:
+			if !errors.Is(err, net.ErrClosed) {
+				a.t.Errorf("Serve returned %v, want that the listener is closed", err)
+			}
+			return
+		case <-time.After(time.Millisecond):
+		}
+	}
+}
+
+// hookAccept lets f fail the accepting of loops.
+func hookAccept(t *testing.T, f func() error) {
+	old := acceptHook
+	acceptHook = f
+	t.Cleanup(func() { acceptHook = old })
+}
+
+// Which errors of the system are told, and that none of them ends the accepting.
+func TestEventAcceptErrors(t *testing.T) {
+	for _, k := range []struct {
+		name    string
+		errs    []error
+		starved int32
+	}{
+		{"none", nil, 0},
+		{"aborted", []error{syscall.ECONNABORTED, syscall.ECONNABORTED, asNet(syscall.ECONNABORTED)}, 0},
+		{"full table", []error{syscall.EMFILE, asNet(syscall.ENFILE)}, 2},
+		{"no memory", []error{syscall.ENOBUFS, syscall.ENOMEM}, 2},
+		{"other", []error{syscall.EINVAL, syscall.EPERM}, 0},
+		{"all", []error{syscall.EMFILE, syscall.ECONNABORTED, syscall.EINVAL, syscall.ENOMEM}, 2},
+	} {
+		t.Run(k.name, func(t *testing.T) {
+			var n atomic.Int32
+			hookAccept(t, func() error {
+				if i := int(n.Add(1)) - 1; i < len(k.errs) {
+					return k.errs[i]
+				}
+				return nil
+			})
+			a := acceptOn(t, newAcceptEvent(t), listen(t))
+			talkTo(t, a.ln.Addr().String())
+			if got := a.starved.Load(); got != k.starved {
+				t.Errorf("told of %d errors, want %d", got, k.starved)
+			}
+			a.ln.Close()
+			a.ends()
+		})
+	}
+}
+
+// Where the loop doesn't get on, the goroutine of Serve accepts; what it accepts is
+// served on the loop, too.
+func TestEventAcceptWithoutLoop(t *testing.T) {
+	hookAccept(t, func() error { return syscall.EMFILE })
+	a := acceptOn(t, newAcceptEvent(t), listen(t))
+	a.begins()
+	talked := make(chan net.Conn)
+	go func() {
+		c, err := net.Dial("tcp", a.ln.Addr().String())
+		if err == nil {
+			_, err = io.WriteString(c, "a line\n")
+		}
+		if err != nil {
+			t.Error(err)
+		}
+		talked <- c
+	}()
+	c := <-talked
+	defer c.Close()
+	waitFor(t, func() bool { a.e.LookAtListeners(); return a.handled.Load() == 1 })
+	c.SetDeadline(time.Now().Add(20 * time.Second))
+	want(t, c, "a line\n")
+	if a.starved.Load() == 0 {
+		t.Error("nobody was told that the loop can't accept")
+	}
+	a.ln.Close()
+	a.ends()
+}
+
+// poorSockets can't duplicate any.
+type poorSockets struct{ sockets }
+
+func (poorSockets) duplicate(uintptr) (accepted, error) { return accepted{fd: -1}, syscall.EMFILE }
+
+// A connection that Serve accepts and can't hand to the loop is closed, and that is told.
+func TestEventAcceptWithoutDescriptors(t *testing.T) {
+	old := plainSockets
+	plainSockets = poorSockets{old}
+	defer func() { plainSockets = old }()
+	hookAccept(t, func() error { return syscall.ECONNABORTED }) // which is not told
+	a := acceptOn(t, newAcceptEvent(t), listen(t))
+	a.begins()
+	c, err := net.Dial("tcp", a.ln.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	waitFor(t, func() bool { a.e.LookAtListeners(); return a.starved.Load() == 1 })
+	c.SetDeadline(time.Now().Add(20 * time.Second))
+	wantEOF(t, c)
+	if n := a.handled.Load(); n != 0 {
+		t.Errorf("%d connections were handed on", n)
+	}
+	a.ln.Close()
+	a.ends()
+}
+
+// However Serve waits when its listener is closed, it returns, the connections go on, and
+// the loops end with the last of them.
+func TestEventListenerClosed(t *testing.T) {
+	for _, k := range []struct {
+		name string
+		full bool // the loop pauses
+		look int  // looks before: after some, the goroutine of Serve waits in Accept
+	}{
+		{"waiting", false, 0}, {"waiting in Accept", false, 3 * quietAfter}, {"pausing", true, 0}, {"pausing and in Accept", true, 3 * quietAfter},
+	} {
+		t.Run(k.name, func(t *testing.T) {
+			var full atomic.Bool
+			hookAccept(t, func() error {
+				if full.Load() {
+					return syscall.EMFILE
+				}
+				return nil
+			})
+			e := newAcceptEvent(t)
+			a := acceptOn(t, e, listen(t))
+			c := talkTo(t, a.ln.Addr().String())
+			if full.Store(k.full); k.full {
+				other, err := net.Dial("tcp", a.ln.Addr().String())
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer other.Close()
+				waitFor(t, func() bool { return a.starved.Load() > 0 })
+			}
+			for range k.look {
+				a.e.LookAtListeners()
+				time.Sleep(time.Millisecond) // one look at a time is kept
+			}
+			a.ln.Close()
+			a.ends()
+			send(t, c, "still there\n")
+			want(t, c, "still there\n")
+			if e.all() == nil {
+				t.Error("the loops have ended, and a connection is there")
+			}
+			c.Close()
+		})
+	}
+}
+
+// A listener that another process has too, as a duplicate: when Serve has returned, what
+// connects to it is none of ours.
+func TestEventListenerOfOthers(t *testing.T) {
+	e := newAcceptEvent(t)
+	a, b := acceptOn(t, e, listen(t)), acceptOn(t, e, listen(t))
+	addr := a.ln.Addr().String()
+	b.begins()
+	talkTo(t, addr)
+	f, err := a.ln.(*net.TCPListener).File()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	theirs, err := net.FileListener(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer theirs.Close()
+	a.ln.Close()
+	a.ends()
+	for _, l := range e.all() {
+		l.mu.Lock()
+		for _, s := range l.slots {
+			if s.c != nil && s.c.phase == accepting && s.c.from.ln == a.ln {
+				t.Error("the loop has not let go of the listener")
+			}
+		}
+		l.mu.Unlock()
+	}
+	before := a.handled.Load()
+	for range 20 {
+		c, err := net.Dial("tcp", addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		talkTo(t, b.ln.Addr().String()) // the loop runs
+		theirs.(*net.TCPListener).SetDeadline(time.Now().Add(20 * time.Second))
+		nc, err := theirs.Accept()
+		if err != nil {
+			t.Fatalf("a connection did not come to the listener that is left: %v", err)
+		}
+		nc.Close()
+		c.Close()
+	}
+	if n := a.handled.Load(); n != before {
+		t.Errorf("%d connections came to a Serve that had returned", n-before)
+	}
+	b.ln.Close()
+	b.ends()
+}
+
+// Many connect at once, to several listeners, of which one is served twice: each
+// connection is handed on once, and served.
+func TestEventAcceptMany(t *testing.T) {
+	const each = 20 * acceptBatch
+	e := newAcceptEvent(t)
+	e.Loops = 2
+	shared := listen(t)
+	var serves []*acceptTest
+	for i, ln := range []net.Listener{shared, shared, listen(t)} {
+		serves = append(serves, acceptOn(t, e, ln))
+		waitFor(t, func() bool { return int(e.served.Load()) > i }) // on the loops in turn: a poller takes a listener once
+	}
+	var clients sync.WaitGroup
+	var hold, done sync.WaitGroup
+	hold.Add(1)
+	for i := range each {
+		for _, addr := range []string{shared.Addr().String(), serves[2].ln.Addr().String()} {
+			clients.Add(1)
+			done.Go(func() {
+				talk := sync.OnceFunc(clients.Done)
+				defer talk()
+				c, err := net.Dial("tcp", addr)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				defer c.Close()
+				c.SetDeadline(time.Now().Add(30 * time.Second))
+				line := string(rune('a'+i%26)) + "\n"
+				b := make([]byte, 2)
+				if _, err = io.WriteString(c, line); err == nil {
+					_, err = io.ReadFull(c, b)
+				}
+				if err != nil || string(b) != line {
+					t.Errorf("read %q, %v; want %q", b, err, line)
+				}
+				talk()
+				hold.Wait()
+			})
+		}
+	}
+	clients.Wait()
+	if n := e.Len(); n != 2*each {
+		t.Errorf("%d connections, want %d", n, 2*each)
+	}
+	if n := serves[0].handled.Load() + serves[1].handled.Load(); n != each {
+		t.Errorf("of the shared listener %d connections were handed on, want %d", n, each)
+	}
+	if n := serves[2].handled.Load(); n != each {
+		t.Errorf("of the other one %d connections were handed on, want %d", n, each)
+	}
+	hold.Done()
+	done.Wait()
+	for _, s := range serves {
+		s.ln.Close()
+		s.ends()
+		if s.starved.Load() != 0 {
+			t.Errorf("told of %d errors", s.starved.Load())
+		}
+	}
+}

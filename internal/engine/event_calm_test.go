@@ -1,0 +1,332 @@
+package engine
+
+import (
+	"math/rand/v2"
+	"net"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/galehttp/gale/internal/clock"
+)
+
+// naps is a session whose handlers block: each message takes as long as it is told.
+type naps struct {
+	mu    sync.Mutex
+	nap   time.Duration // of the next message
+	sent  clock.Tick    // when the message arrived, 0 if none waits or is served
+	waits *waits
+}
+
+// waits is what the messages of all sessions have waited for.
+type waits struct {
+	mu   sync.Mutex
+	n    int
+	most time.Duration
+}
+
+func (s *naps) Open(_ Conn, next *Next) { next.Idle = true }
+func (s *naps) Feed(w *Work, next *Next) {
+	w.Consume(len(w.Unread()))
+	s.mu.Lock()
+	waited, nap := time.Duration(clock.Ticks()-s.sent), s.nap
+	s.mu.Unlock()
+	s.waits.mu.Lock()
+	s.waits.n++
+	s.waits.most = max(s.waits.most, waited)
+	s.waits.mu.Unlock()
+	time.Sleep(nap)
+	s.mu.Lock()
+	s.sent = 0
+	s.mu.Unlock()
+	next.Idle = true
+}
+func (s *naps) Stall(_ *Work, _ error, next *Next) { next.Op = Abort }
+func (s *naps) Hijacked(net.Conn)                  {}
+func (s *naps) Closed(error)                       {}
+func (s *naps) Panicked(any)                       {}
+
+// calmTest is a loop in a bubble, whose connections are simulated: work takes no time,
+// and only naps do.
+type calmTest struct {
+	t     *testing.T
+	s     *Simulation
+	l     *loop
+	conns []*naps
+	waits waits
+}
+
+func inCalm(t *testing.T, conns int, f func(c *calmTest)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		leaveThePast()
+		e := &Event{Panicked: func(r any) { t.Error(r) }, Ended: func(Session, error) {}}
+		s, stop, err := Simulate(e, []byte("m"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := &calmTest{t: t, s: s, l: e.all()[0]}
+		for range conns {
+			nc := s.Connect()
+			if err := e.Adopt(nc); err != nil {
+				t.Fatal(err)
+			}
+			n := &naps{waits: &c.waits}
+			c.conns = append(c.conns, n)
+			e.Start(nc, nil, 0, n)
+		}
+		f(c)
+		time.Sleep(time.Second)
+		e.CloseAll()
+		synctest.Wait()
+		if e.Len() != 0 {
+			t.Errorf("%d connections left", e.Len())
+		}
+		stop()
+	})
+}
+
+// send lets a message arrive at the connections, which naps for so long. Connections
+// that have one already are left out.
+func (c *calmTest) send(nap time.Duration, conns ...int) {
+	to := conns[:0:0]
+	for _, i := range conns {
+		n := c.conns[i]
+		n.mu.Lock()
+		if n.sent == 0 {
+			n.sent, n.nap = clock.Ticks(), nap
+			to = append(to, i)
+		}
+		n.mu.Unlock()
+	}
+	c.s.Arrive(to)
+}
+
+// mostWaited returns how many messages were served, and what one of them has waited for
+// at most, since it was asked last.
+func (w *waits) mostWaited() (n int, most time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	n, most = w.n, w.most
+	w.n, w.most = 0, 0
+	return n, most
+}
+
+// wantCalm checks whether the loop is calm, when nothing goes on any more.
+func (c *calmTest) wantCalm(want bool, when string) {
+	c.t.Helper()
+	synctest.Wait()
+	if is := c.l.calm.is.Load(); is != want {
+		c.t.Errorf("%s the loop is calm: %v, want %v", when, is, want)
+	}
+}
+
+func (c *calmTest) workers() int {
+	c.l.mu.Lock()
+	defer c.l.mu.Unlock()
+	return c.l.workers
+}
+
+// A loop begins calm, and one goroutine does all the work as long as nothing blocks.
+func TestCalmNeedsNoStandby(t *testing.T) {
+	inCalm(t, 3, func(c *calmTest) {
+		c.wantCalm(true, "in the beginning")
+		for range 200 {
+			c.send(0, 0, 1, 2)
+			time.Sleep(700 * time.Microsecond)
+		}
+		c.wantCalm(true, "after short messages")
+		if n := c.workers(); n != 1 {
+			t.Errorf("%d goroutines served messages that take no time, want 1", n)
+		}
+		if n, _ := c.waits.mostWaited(); n != 600 {
+			t.Errorf("%d messages were served, want 600", n)
+		}
+	})
+}
+
+// How long a handler may block before the loop isn't calm any more; and that the loop is
+// calm again when no handler has blocked for a while.
+func TestCalmEndsAndComesBack(t *testing.T) {
+	for _, k := range []struct {
+		nap  time.Duration
+		calm bool
+	}{
+		{0, true}, {blocked / 2, true}, {guardAfter - time.Microsecond, true},
+		{guardAfter + time.Microsecond, false}, {20 * time.Millisecond, false}, {3 * unrest, false},
+	} {
+		t.Run(k.nap.String(), func(t *testing.T) {
+			inCalm(t, 2, func(c *calmTest) { c.endAndComeBack(k.nap, k.calm) })
+		})
+	}
+}
+
+func (c *calmTest) endAndComeBack(nap time.Duration, calm bool) {
+	c.send(nap, 0)
+	time.Sleep(guardAfter - time.Nanosecond)
+	c.wantCalm(true, "before the guard looks")
+	time.Sleep(time.Nanosecond)
+	c.wantCalm(calm, "when the guard has looked")
+	noticed := clock.Ticks()
+	until := func(d time.Duration) { time.Sleep(time.Duration(noticed.Add(d) - clock.Ticks())) }
+	if calm {
+		return
+	}
+	if n := c.workers(); n != 2 {
+		c.t.Errorf("%d goroutines, want one more than the one that blocks", n)
+	}
+	for d := time.Millisecond; d < unrest-time.Millisecond; d += 5 * time.Millisecond {
+		until(d)
+		c.send(0, 1)
+		c.wantCalm(false, "within a second")
+	}
+	until(unrest - time.Millisecond)
+	c.send(blocked, 1) // it goes on for a second more
+	time.Sleep(blocked)
+	synctest.Wait()
+	noticed = clock.Ticks()
+	until(unrest - time.Millisecond)
+	c.send(blocked-time.Nanosecond, 1) // that is not blocking
+	time.Sleep(blocked)
+	c.wantCalm(false, "within a second of the last that blocked")
+	until(2 * unrest)
+	c.wantCalm(false, "until something was served")
+	c.send(0, 1)
+	c.wantCalm(true, "a second after the last that blocked")
+}
+
+// Where handlers block for so long that the guard sees it, no event waits for longer than
+// that takes: it looks each guardAfter, and a visit that began between two looks is seen
+// by the second one after.
+func TestCalmLetsNobodyWait(t *testing.T) {
+	for i := range uint64(20) {
+		seed := i
+		if i >= 5 {
+			seed = rand.Uint64()
+		}
+		inCalm(t, 12, func(c *calmTest) {
+			rng := rand.New(rand.NewPCG(seed, 1))
+			unrests, was := 0, true
+			for range 3000 {
+				var to []int
+				for range 1 + rng.IntN(3) {
+					to = append(to, rng.IntN(len(c.conns)))
+				}
+				nap := time.Duration(0)
+				if rng.IntN(100) == 0 {
+					nap = 2*guardAfter + time.Duration(rng.Int64N(int64(50*time.Millisecond)))
+				}
+				c.send(nap, to...)
+				switch rng.IntN(100) {
+				case 0:
+					time.Sleep(time.Duration(rng.Int64N(int64(3 * unrest)))) // calm again
+				default:
+					time.Sleep(time.Duration(rng.Int64N(int64(2 * guardAfter))))
+				}
+				is := c.l.calm.is.Load()
+				if was && !is {
+					unrests++
+				}
+				was = is
+			}
+			time.Sleep(time.Second)
+			if _, most := c.waits.mostWaited(); most > 2*guardAfter {
+				t.Errorf("seed %d: an event has waited for %v, want %v at most", seed, most, 2*guardAfter)
+			}
+			if unrests < 3 {
+				t.Errorf("seed %d: the loop has lost its calm %d times; want more, or this test tells nothing", seed, unrests)
+			}
+		})
+	}
+}
+
+// Handlers that each end before the guard looks are noticed by what visits take: after a
+// measure or two, another goroutine is called for those that would wait.
+func TestCalmMeasuresVisits(t *testing.T) {
+	inCalm(t, 2, func(c *calmTest) {
+		const nap = guardAfter / 2
+		for range 4 * measureEach {
+			c.send(nap, 0)
+			time.Sleep(2 * nap)
+		}
+		c.wantCalm(true, "after handlers that the guard doesn't see")
+		c.waits.mostWaited()
+		c.send(nap, 0, 1)
+		time.Sleep(4 * nap)
+		if n, most := c.waits.mostWaited(); n != 2 || most != 0 {
+			t.Errorf("of %d messages, want 2, one has waited for %v while the other was served", n, most)
+		}
+	})
+}
+
+// With what is known of visits, when another processor is worth calling.
+func TestCalmAlone(t *testing.T) {
+	synctest.Test(t, testCalmAlone) // so that no guard looks
+}
+
+func testCalmAlone(t *testing.T) {
+	const us = clock.Tick(time.Microsecond)
+	for _, k := range []struct {
+		calm      bool
+		batch, at int // of the batch, one was taken just now: at counts it
+		visit     clock.Tick
+		want      bool
+	}{
+		{true, 1, 1, 0, true},
+		{false, 1, 1, 0, false},
+		{true, 256, 1, 0, true}, // nothing was measured yet
+		{true, 1, 1, 50 * us, true},
+		{true, 1, 1, 51 * us, false},
+		{true, 5, 1, 10 * us, true},
+		{true, 6, 1, 10 * us, false},
+		{true, 6, 2, 10 * us, true},
+	} {
+		l := &loop{batch: make([]ready, k.batch), at: k.at}
+		l.calm.is.Store(k.calm)
+		l.calm.visit = k.visit
+		if got := l.calm.alone(l); got != k.want {
+			t.Errorf("%+v: alone: %v", k, got)
+		}
+		l.calm.stop()
+		if l.calm.guarded != k.want || (l.calm.visits == 1) != k.want {
+			t.Errorf("%+v: guarded: %v, counted: %d", k, l.calm.guarded, l.calm.visits)
+		}
+	}
+}
+
+// What visits take follows what is measured, and one of measureEach batches is.
+func TestCalmEndBatch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		leaveThePast()
+		var m calm
+		for i := 1; i <= 5*measureEach; i++ {
+			if got := m.endBatch(3); got != (i%measureEach == 0) {
+				t.Errorf("batch %d is one to measure: %v", i, got)
+			}
+		}
+		if m.visit != 0 {
+			t.Errorf("a visit takes %v, and none was measured", m.visit)
+		}
+		const long = 100 * time.Microsecond
+		for i := range 60 {
+			m.began = clock.Ticks()
+			time.Sleep(4 * long)
+			m.endBatch(4)
+			if i == 0 && m.visit != clock.Tick(long/4) {
+				t.Errorf("the first measure of %v makes it %v, want a quarter", long, time.Duration(m.visit))
+			}
+			if m.began != 0 {
+				t.Error("the batch would be measured again")
+			}
+		}
+		if d := clock.Tick(long) - m.visit; d < 0 || d > 10 {
+			t.Errorf("after many visits of %v it is %v", long, time.Duration(m.visit))
+		}
+		m.began = clock.Ticks()
+		time.Sleep(time.Hour)
+		if was := m.visit; m.endBatch(0) || m.visit != was {
+			t.Errorf("a batch of nothing changed it from %v to %v", was, m.visit)
+		}
+	})
+}

@@ -1,0 +1,137 @@
+package engine
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"testing"
+)
+
+// A workspace is a queue of bytes, whatever is read, put, consumed and widened, and there
+// is always room to read to, and slack after what is unread.
+func TestWorkIsAQueue(t *testing.T) {
+	for i := range uint64(10) {
+		seed := i
+		if i >= 5 {
+			seed = rand.Uint64()
+		}
+		rng := rand.New(rand.NewPCG(seed, 2))
+		w := &Work{in: make([]byte, inSize+slack)}
+		var queue []byte
+		next := byte(0)
+		fill := func(b []byte) {
+			for i := range b {
+				b[i] = next
+				next++
+			}
+			queue = append(queue, b...)
+		}
+		for range 200 {
+			kind := rng.IntN(5)
+			if len(queue) > 8*inSize {
+				kind = 3
+			}
+			switch kind {
+			case 0, 1: // a read
+				room := w.room()
+				if len(room) < minRoom {
+					t.Fatalf("seed %d: room for %d bytes, want %d", seed, len(room), minRoom)
+				}
+				n := rng.IntN(len(room) + 1)
+				if rng.IntN(2) == 0 {
+					n = len(room)
+				}
+				fill(room[:n])
+				w.w += n
+			case 2:
+				b := make([]byte, rng.IntN(3*inSize))
+				fill(b)
+				w.put(b)
+			case 3:
+				n := rng.IntN(len(queue) + 1)
+				if rng.IntN(2) == 0 {
+					n = len(queue)
+				}
+				w.Consume(n)
+				queue = queue[n:]
+			case 4:
+				before := len(w.in) - slack
+				w.widen()
+				if after := len(w.in) - slack; after != before && (before >= maxWiden || after != 2*before) {
+					t.Errorf("seed %d: it was widened from %d to %d bytes", seed, before, after)
+				}
+			}
+			unread := w.Unread()
+			if !bytes.Equal(unread, queue) {
+				t.Fatalf("seed %d: %d bytes are unread, want %d, or they are others", seed, len(unread), len(queue))
+			}
+			if len(w.in)-w.w < slack {
+				t.Fatalf("seed %d: only %d bytes after what is unread", seed, len(w.in)-w.w)
+			}
+		}
+	}
+}
+
+// room moves what is unread to the front before it takes a larger buffer.
+func TestWorkRoomMovesFirst(t *testing.T) {
+	for _, k := range []struct {
+		name       string
+		have, used int // bytes put, and of them consumed
+		grows      bool
+	}{
+		{"empty", 0, 0, false},
+		{"all consumed", inSize, inSize, false},
+		{"enough room", inSize - minRoom, 0, false},
+		{"too little room", inSize - minRoom + 1, 0, true},
+		{"room after a move", inSize, minRoom, false},
+		{"too little after a move", inSize, minRoom - 1, true},
+	} {
+		w := &Work{in: make([]byte, inSize+slack)}
+		w.w = copy(w.in, bytes.Repeat([]byte("x"), k.have))
+		w.Consume(k.used)
+		size := len(w.in)
+		room := w.room()
+		if grows := len(w.in) > size; grows != k.grows || len(room) < minRoom {
+			t.Errorf("%s: it grew: %v, want %v; there is room for %d", k.name, grows, k.grows, len(room))
+		}
+		if n := len(w.Unread()); n != k.have-k.used {
+			t.Errorf("%s: %d bytes are unread, want %d", k.name, n, k.have-k.used)
+		}
+	}
+}
+
+// What is parked with unread bytes finds them in the next workspace; it keeps the
+// workspace if there are many, or output.
+func TestBlockParkKeepsBytes(t *testing.T) {
+	for _, k := range []struct {
+		unread, out int
+		keeps       bool
+	}{
+		{0, 0, false}, {1, 0, false}, {maxStash, 0, false}, {maxStash + 1, 0, true}, {0, 1, true}, {10, 1, true},
+	} {
+		c := new(blockConn)
+		b := make([]byte, k.unread)
+		for i := range b {
+			b[i] = byte(i * 7)
+		}
+		w := c.work()
+		w.put(b)
+		w.Out = append(w.Out, make([]byte, k.out)...)
+		c.park()
+		if keeps := c.w == w; keeps != k.keeps {
+			t.Errorf("%+v: it keeps its workspace: %v", k, keeps)
+		}
+		if !k.keeps && len(c.stash) != k.unread {
+			t.Errorf("%+v: it has put %d bytes aside", k, len(c.stash))
+		}
+		for range 2 { // parking it twice is no other
+			if got := c.work().Unread(); !bytes.Equal(got, b) {
+				t.Errorf("%+v: after its rest %d bytes are unread, want %d", k, len(got), len(b))
+			}
+			if c.stash != nil {
+				t.Errorf("%+v: it has the bytes twice", k)
+			}
+			c.park()
+		}
+		c.dropWork()
+	}
+}

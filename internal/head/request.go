@@ -1,0 +1,133 @@
+package head
+
+import (
+	"github.com/galehttp/gale/internal/bytesconv"
+	"github.com/galehttp/gale/internal/kv"
+	"github.com/galehttp/gale/internal/msg"
+)
+
+// Request is the head of a request as it is sent, or as it was received and changed
+// since. The zero value is a GET request for "/" without fields.
+//
+// The parts of the request line are those of the msg head; see Method and Target for
+// those that are empty. A field is one of these:
+//
+//   - a record of the msg head, in order
+//   - Content-Length or Transfer-Encoding: told by ContentLength, see HasLength. In a
+//     head with NoSpecial they are records
+//   - Cookie: text of Cookies if CookieState is CookiesOwned, else records
+//   - Connection: records, or "close" if there is none and Closes is true
+//   - Trailer: Trailers.Announced, if Seen has TrailerBit
+//   - Content-Type: a record, or DefaultRequestType if ImpliesType is true
+type Request struct {
+	// RequestHead is the request line and the records. What it says about the
+	// body, the connection and the expectation is kept true by every setter.
+	msg.RequestHead
+
+	// Cookies are the pairs of the Cookie fields. CookieState says whether they are
+	// there, and whether they or the fields count.
+	Cookies     kv.List
+	CookieState CookieState
+
+	Trailers Trailers // the trailer section
+
+	// Spelling is that of the names when they are written.
+	Spelling msg.Spelling
+	// NoSpecial says that the fields are written in the order in which they were
+	// set, and no others, except what the body needs.
+	NoSpecial bool
+	// NoDefaultType says that there is no default for Content-Type.
+	NoDefaultType bool
+	// LengthSet says that a length of 0 was set, rather than being the zero value.
+	LengthSet bool
+}
+
+// DefaultRequestType is the Content-Type of a request with a body that has none.
+const DefaultRequestType = "application/octet-stream"
+
+// Reset makes r empty. Settings (Spelling, NoSpecial, NoDefaultType) and memory
+// stay.
+func (r *Request) Reset() {
+	r.Verify()
+	r.RequestHead.Reset()
+	r.Trailers.Reset()
+	r.LengthSet = false
+	if r.CookieState != CookiesUnread {
+		r.Cookies.Reset()
+		r.CookieState = CookiesUnread
+	}
+}
+
+// CopyTo makes dst a copy of r, settings included.
+func (r *Request) CopyTo(dst *Request) {
+	r.Verify()
+	r.RequestHead.CopyTo(&dst.RequestHead)
+	r.Trailers.CopyTo(&dst.Trailers)
+	r.Cookies.CopyTo(&dst.Cookies)
+	dst.CookieState = r.CookieState
+	dst.Spelling, dst.NoSpecial = r.Spelling, r.NoSpecial
+	dst.NoDefaultType, dst.LengthSet = r.NoDefaultType, r.LengthSet
+}
+
+// HasLength reports whether a length of 0 was set or received. A length is written
+// if ContentLength > 0, or if ContentLength == 0 and HasLength is true.
+func (r *Request) HasLength() bool { return r.LengthSet || r.Find(msg.ContentLength) >= 0 }
+
+// ImpliesType reports whether the Content-Type is DefaultRequestType, since there is
+// a body and no field that says what it is.
+func (r *Request) ImpliesType() bool {
+	return r.ContentLength > 0 && !r.NoDefaultType && !r.NoSpecial && !r.Has(msg.ContentType)
+}
+
+// Closes reports whether the connection ends after this request: it says
+// "Connection: close", or it was received as HTTP/1.0 and doesn't ask for keep-alive
+// (RFC 9112 section 9.3).
+func (r *Request) Closes() bool {
+	return r.Conn&msg.ConnClose != 0 ||
+		r.Minor == 0 && r.Conn&msg.ConnKeepAlive == 0 && IsHTTP10(&r.Fields)
+}
+
+// Connection returns the value of Connection as it is written, nil for none: the
+// options of all fields, which may be joined in *buf.
+func (r *Request) Connection(buf *[]byte) []byte {
+	if i := r.Find(msg.Connection); i >= 0 {
+		return r.JoinValues(buf, i, ", ")
+	}
+	if r.Closes() {
+		return textClose
+	}
+	return nil
+}
+
+// AppendTarget appends the target as it is sent, "/" if there is none: without its
+// fragment, and with spaces and control characters escaped, which can't stand in a
+// request line (RFC 9112 section 3.2).
+func (r *Request) AppendTarget(dst []byte) []byte {
+	target := r.Part(msg.Target)
+	switch {
+	case len(target) == 0:
+		return append(dst, '/')
+	case bytesconv.IsTarget(target):
+		return append(dst, target...)
+	}
+	return appendEscaped(dst, target)
+}
+
+func appendEscaped(dst, target []byte) []byte {
+	from := len(dst)
+	for _, c := range target {
+		if c == '#' {
+			break
+		}
+		if c <= ' ' || c == 0x7f {
+			const hex = "0123456789ABCDEF"
+			dst = append(dst, '%', hex[c>>4], hex[c&15])
+			continue
+		}
+		dst = append(dst, c)
+	}
+	if len(dst) == from {
+		dst = append(dst, '/')
+	}
+	return dst
+}

@@ -1,0 +1,367 @@
+package head
+
+import "github.com/galehttp/gale/internal/msg"
+
+// TrailerBit is the bit of Trailer in msg.Fields.Seen. A message with names that
+// the program declared, or with a trailer section, has such a field: see mark. So
+// Seen()&TrailerBit == 0 tells that there is no trailer section.
+const TrailerBit uint64 = 1 << msg.Trailer
+
+// Trailers is the trailer section of a message. What a peer declares or sends in
+// it is data: only names that the program declares make setters act on the
+// section.
+type Trailers struct {
+	s *section // nil until one was needed
+	// Open says that a trailer section may still be received.
+	Open bool
+}
+
+// section is what Trailers holds. A Trailer field in the head that has a value
+// was received and is left as it is; one without a value stands for the names
+// that are known here.
+type section struct {
+	declared NameList   // the names that the program declared
+	set      msg.Fields // fields the program set, under these names
+	received msg.Fields // fields that were received, none of which the program has set or deleted since
+
+	shown  Shown    // whether Peek finds the fields in received
+	only   bool     // of what is received from now on, only names in declared are taken
+	barred NameList // names that the program deleted while Trailers.open was true
+	full   bool     // there were too many of them: nothing is taken any more
+
+	list, sent, spare NameList // what Declared and Announced returned; for replacing declared
+}
+
+// Shown says which of the fields that were received in the trailer section are found
+// by the getters of the header.
+type Shown uint8
+
+const (
+	ShownNever  Shown = iota // none: those of requests to a server
+	ShownAbsent              // those whose names the header doesn't have
+	ShownAll                 // PeekAll finds them after what the header has
+)
+
+// Reset makes t empty, and keeps its memory.
+func (t *Trailers) Reset() {
+	t.Open = false
+	if t.s != nil {
+		t.s.reset()
+	}
+}
+
+//go:noinline so that Trailers.reset is inlined
+func (s *section) reset() {
+	s.declared.reset()
+	s.set.Reset()
+	s.received.Reset()
+	s.shown, s.only, s.full = ShownNever, false, false
+	s.barred.reset()
+	s.list.reset()
+	s.sent.reset()
+	s.spare.reset()
+}
+
+// CopyTo makes dst a copy of t.
+func (t *Trailers) CopyTo(dst *Trailers) {
+	dst.Reset()
+	dst.Open = t.Open
+	if t.s == nil {
+		return
+	}
+	s := dst.need()
+	t.s.declared.copyTo(&s.declared)
+	t.s.set.CopyTo(&s.set)
+	t.s.received.CopyTo(&s.received)
+	s.shown, s.only, s.full = t.s.shown, t.s.only, t.s.full
+	t.s.barred.copyTo(&s.barred)
+}
+
+// need returns the section, a new one if there is none.
+func (t *Trailers) need() *section {
+	if t.s == nil {
+		t.s = new(section)
+	}
+	return t.s
+}
+
+// Place returns where a field called name is set: in the trailer section if the
+// program declared it, in the head otherwise. It deletes the fields of that name
+// everywhere else.
+func (t *Trailers) Place(head *msg.Fields, id msg.ID, name []byte) *msg.Fields {
+	s := t.s
+	if s == nil {
+		return head
+	}
+	s.received.Del(id, name)
+	if !s.declared.has(name) {
+		return head
+	}
+	head.Del(id, name)
+	return &s.set
+}
+
+// PlaceMore returns where a further field called name is added.
+func (t *Trailers) PlaceMore(head *msg.Fields, name []byte) *msg.Fields {
+	if t.s != nil && t.s.declared.has(name) {
+		return &t.s.set
+	}
+	return head
+}
+
+// Peek looks for a field that the head doesn't have.
+func (t *Trailers) Peek(id msg.ID, name []byte) []byte {
+	if t.s == nil {
+		return nil
+	}
+	if v := t.s.set.PeekID(id, name); v != nil || t.s.shown == ShownNever {
+		return v
+	}
+	return t.s.received.PeekID(id, name)
+}
+
+// PeekExact is peek for a field that is spelled like name.
+func (t *Trailers) PeekExact(name []byte) []byte {
+	if t.s == nil {
+		return nil
+	}
+	if v := t.s.set.PeekExact(name); v != nil || t.s.shown == ShownNever {
+		return v
+	}
+	return t.s.received.PeekExact(name)
+}
+
+// AppendValues appends the values of the fields called name to those of the head,
+// which are dst.
+func (t *Trailers) AppendValues(dst [][]byte, id msg.ID, name []byte) [][]byte {
+	if t.s == nil {
+		return dst
+	}
+	dst = t.s.set.AppendValues(dst, id, name)
+	if t.s.shown == ShownAll || t.s.shown == ShownAbsent && len(dst) == 0 {
+		dst = t.s.received.AppendValues(dst, id, name)
+	}
+	return dst
+}
+
+// Del deletes the fields called name, and those that are received later.
+func (t *Trailers) Del(id msg.ID, name []byte) {
+	if t.s != nil {
+		t.s.set.Del(id, name)
+		t.s.received.Del(id, name)
+	}
+	if t.Open {
+		t.need().bar(name)
+	}
+}
+
+// bar makes Receive drop fields called name.
+func (s *section) bar(name []byte) {
+	if s.barred.Len() < MaxTrailers {
+		s.barred.add(name, msg.AsGiven)
+		return
+	}
+	s.full = s.full || !s.barred.has(name)
+}
+
+// Declare replaces the names that are declared, by the program or by a peer, by those in
+// list. Fields that are declared now go to the trailer section, except those that
+// were received in the head under a name that their Trailer field has as well; and
+// fields that are no longer declared go to the head. What was received in the trailer
+// section of a request to a server is dropped instead.
+func (t *Trailers) Declare(head *msg.Fields, list []byte, spelling msg.Spelling) error {
+	if t.s == nil && len(list) == 0 && !t.Open {
+		head.Del(msg.Trailer, nil)
+		return nil
+	}
+	s := t.need()
+	s.collect(&s.list, head, head.Find(msg.Trailer), spelling)
+	s.declared, s.spare = s.spare, s.declared
+	s.declared.reset()
+	err := s.declared.addTrailers(list, spelling)
+	for i := range s.spare.Len() {
+		if name := s.spare.At(i); !s.declared.has(name) {
+			moveFields(head, &s.set, name, spelling)
+		}
+	}
+	for i := range s.declared.Len() {
+		if name := s.declared.At(i); !s.list.has(name) || isSet(head, name) {
+			moveFields(&s.set, head, name, spelling)
+		}
+	}
+	for i := range s.received.Recs {
+		if s.received.Recs[i].Flags&msg.Dead != 0 || s.declared.has(s.received.RawName(i)) {
+			continue
+		}
+		if s.shown != ShownNever {
+			head.PutMore(s.received.Recs[i].ID, s.received.NameAs(i, spelling), s.received.Value(i), msg.AsGiven)
+		}
+		s.received.DelAt(i)
+	}
+	s.only = t.Open
+	head.Del(msg.Trailer, nil)
+	s.mark(head)
+	return err
+}
+
+// DeclareMore declares further names.
+func (t *Trailers) DeclareMore(head *msg.Fields, list []byte, spelling msg.Spelling) error {
+	s := t.need()
+	before := s.declared.Len()
+	err := s.declared.addTrailers(list, spelling)
+	for i := before; i < s.declared.Len(); i++ {
+		moveFields(&s.set, head, s.declared.At(i), spelling)
+	}
+	s.mark(head)
+	return err
+}
+
+// AddValue declares a name and adds a field to the trailer section. What the head
+// has under that name stays there.
+func (t *Trailers) AddValue(head *msg.Fields, name, value []byte, spelling msg.Spelling) error {
+	s := t.need()
+	if err := s.declared.addTrailer(name, spelling); err != nil {
+		return err
+	}
+	id := msg.Lookup(name)
+	s.received.Del(id, name)
+	s.set.PutMore(id, name, value, spelling)
+	s.mark(head)
+	return nil
+}
+
+// Receive takes the fields of a trailer section that was received, except those
+// that the program has set or deleted before. With onlyDeclared, those are taken
+// that the head declares, and no others.
+func (t *Trailers) Receive(head, from *msg.Fields, spelling msg.Spelling, shown Shown, onlyDeclared bool) {
+	t.Open = false
+	if len(from.Recs) == 0 {
+		return
+	}
+	s := t.need()
+	s.shown = shown
+	var mine NameList
+	addSet(&mine, head)
+	addSet(&mine, &s.set)
+	var names *NameList
+	if onlyDeclared {
+		names = t.Declared(head, spelling)
+	}
+	for i := range from.Recs {
+		name := from.RawName(i)
+		switch {
+		case s.full, s.only && !s.declared.has(name), s.barred.has(name), mine.has(name),
+			onlyDeclared && !names.has(name), ForbiddenTrailer(name):
+		default:
+			s.received.PutMore(msg.Lookup(name), name, from.Value(i), spelling)
+		}
+	}
+	s.mark(head)
+}
+
+// addSet adds the names of the fields that a setter wrote, rather than a parser.
+func addSet(l *NameList, f *msg.Fields) {
+	for i := range f.Recs {
+		if f.Recs[i].Flags&(msg.Wire|msg.Dead) == msg.Wire {
+			l.add(f.RawName(i), msg.AsGiven)
+		}
+	}
+}
+
+// isSet reports whether a setter wrote the first field called name.
+func isSet(f *msg.Fields, name []byte) bool {
+	i := f.FindName(name)
+	return i >= 0 && f.Recs[i].Flags&msg.Wire != 0
+}
+
+// mark gives the head a Trailer field if it has none and needs one.
+func (s *section) mark(head *msg.Fields) {
+	if s.declared.Len()+s.received.Len() > 0 && !head.Has(msg.Trailer) {
+		head.PutMore(msg.Trailer, msg.Trailer.Name(), nil, msg.Normalized)
+	}
+}
+
+// Apart returns the names that no Trailer field in the head lists: those that the
+// program declared and those of the fields that were received. declared is false if
+// the program declared none.
+func (t *Trailers) Apart(spelling msg.Spelling) (list []byte, declared bool) {
+	if !t.ToSend() {
+		return nil, false
+	}
+	return t.s.collect(&t.s.sent, nil, -1, spelling).text, t.s.declared.Len() > 0
+}
+
+// ToSend reports whether there is a trailer section to send.
+func (t *Trailers) ToSend() bool {
+	return t.s != nil && t.s.declared.Len()+t.s.set.Len()+t.s.received.Len() > 0
+}
+
+// Declared returns the names that are declared or were received, nil if there are
+// none. Names in a Trailer field that was received which may not be those of
+// trailer fields are left out, as is what is beyond MaxTrailers.
+func (t *Trailers) Declared(head *msg.Fields, spelling msg.Spelling) *NameList {
+	i := head.Find(msg.Trailer)
+	if i < 0 {
+		return nil
+	}
+	s := t.need()
+	return s.collect(&s.list, head, i, spelling)
+}
+
+// Announced returns the names that go into the Trailer field when the message is
+// written, separated by ", ". Names that only a peer declared are among them if the
+// message is chunked, so that fields of theirs may come.
+func (t *Trailers) Announced(head *msg.Fields, chunked bool, spelling msg.Spelling) []byte {
+	i := head.Find(msg.Trailer)
+	if i < 0 || !chunked && !t.ToSend() {
+		return nil
+	}
+	s := t.need()
+	if !chunked {
+		i = -1
+	}
+	return s.collect(&s.sent, head, i, spelling).text
+}
+
+// collect makes dst the list of the names in the Trailer fields that were received,
+// from field i on, of those that the program declared, all of them, and of those of
+// the fields that were received.
+func (s *section) collect(dst *NameList, head *msg.Fields, i int, spelling msg.Spelling) *NameList {
+	dst.reset()
+	for ; i >= 0; i = head.Next(i) {
+		_ = dst.addTrailers(head.Value(i), spelling)
+	}
+	for i := range s.declared.Len() {
+		dst.add(s.declared.At(i), msg.AsGiven)
+	}
+	for i := range s.received.Recs {
+		if s.received.Recs[i].Flags&msg.Dead == 0 {
+			_ = dst.addTrailer(s.received.RawName(i), spelling)
+		}
+	}
+	return dst
+}
+
+// Fields returns the fields of the trailer section in two parts, those that were
+// received and, after them, those that the program set. They are nil if there never
+// was a trailer section.
+func (t *Trailers) Fields() (received, set *msg.Fields) {
+	if t.s == nil {
+		return nil, nil
+	}
+	return &t.s.received, &t.s.set
+}
+
+// moveFields moves all fields called name from one section to the end of the
+// other.
+func moveFields(to, from *msg.Fields, name []byte, spelling msg.Spelling) {
+	id := msg.Lookup(name)
+	i := from.FindID(id, name)
+	if i < 0 {
+		return
+	}
+	for ; i >= 0; i = from.Next(i) {
+		to.PutMore(id, from.NameAs(i, spelling), from.Value(i), msg.AsGiven)
+	}
+	from.Del(id, name)
+}

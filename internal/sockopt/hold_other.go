@@ -1,0 +1,15 @@
+//go:build !unix
+
+package sockopt
+
+import (
+	"errors"
+	"net"
+	"os"
+)
+
+// Hold is not supported here: files can't be handed to other processes.
+func Hold(string, *net.TCPAddr) (*os.File, error) { return nil, errors.ErrUnsupported }
+
+// HeldPort is not supported here.
+func HeldPort(int) (port int, ok bool) { return 0, false }

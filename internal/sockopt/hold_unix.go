@@ -1,0 +1,101 @@
+//go:build unix
+
+package sockopt
+
+import (
+	"net"
+	"os"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// Hold binds a socket with SO_REUSEPORT to addr and doesn't listen on it: only sockets
+// with SO_REUSEPORT get the port, with port 0 one that the system chooses, and no
+// connection goes to the socket. It is free again once all files of it are closed.
+// HeldPort tells the port.
+func Hold(network string, addr *net.TCPAddr) (*os.File, error) {
+	fd, err := held(network, addr)
+	if err != nil {
+		return nil, err
+	}
+	return os.NewFile(uintptr(fd), "held port"), nil
+}
+
+func held(network string, addr *net.TCPAddr) (fd int, err error) {
+	ip4 := addr.IP.To4()
+	if network == "tcp4" || ip4 != nil {
+		sa := &unix.SockaddrInet4{Port: addr.Port}
+		copy(sa.Addr[:], ip4)
+		return bound(unix.AF_INET, sa, false)
+	}
+	sa := &unix.SockaddrInet6{Port: addr.Port}
+	copy(sa.Addr[:], addr.IP.To16())
+	if addr.Zone != "" {
+		nif, err := net.InterfaceByName(addr.Zone)
+		if err != nil {
+			return -1, err
+		}
+		sa.ZoneId = uint32(nif.Index)
+	}
+	fd, err = bound(unix.AF_INET6, sa, addr.IP == nil || addr.IP.IsUnspecified())
+	if err != nil && network == "tcp" && addr.IP == nil { // a system without IPv6
+		return bound(unix.AF_INET, &unix.SockaddrInet4{Port: addr.Port}, false)
+	}
+	return fd, err
+}
+
+// bound returns a socket that is bound to sa.
+func bound(family int, sa unix.Sockaddr, dual bool) (fd int, err error) {
+	syscall.ForkLock.RLock()
+	fd, err = unix.Socket(family, unix.SOCK_STREAM, 0)
+	if err == nil {
+		unix.CloseOnExec(fd)
+	}
+	syscall.ForkLock.RUnlock()
+	if err != nil {
+		return -1, os.NewSyscallError("socket", err)
+	}
+	if dual {
+		err = optional(DualStack(uintptr(fd)))
+	}
+	if err == nil {
+		err = ReusePort(uintptr(fd))
+	}
+	if err == nil {
+		err = os.NewSyscallError("bind", unix.Bind(fd, sa))
+	}
+	if err != nil {
+		unix.Close(fd)
+		return -1, err
+	}
+	return fd, nil
+}
+
+// HeldPort returns the port that Hold has bound the socket fd to, in a process that
+// the descriptor was handed to. It reports false, and leaves the descriptor alone, if
+// fd is anything else: it may be open for other purposes.
+func HeldPort(fd int) (port int, ok bool) {
+	listening, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_ACCEPTCONN)
+	if err != nil || listening != 0 {
+		return 0, false
+	}
+	if _, err := unix.Getpeername(fd); err == nil {
+		return 0, false // a connection
+	}
+	sa, err := unix.Getsockname(fd)
+	if err != nil {
+		return 0, false
+	}
+	switch sa := sa.(type) {
+	case *unix.SockaddrInet4:
+		port = sa.Port
+	case *unix.SockaddrInet6:
+		port = sa.Port
+	}
+	if port == 0 {
+		return 0, false
+	}
+	unix.CloseOnExec(fd)
+	return port, true
+}

@@ -1,0 +1,58 @@
+package static
+
+import (
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+)
+
+// osWriter is what writing a copy takes, below a root or not.
+type osWriter struct {
+	mkdirAll func(string, fs.FileMode) error
+	openFile func(string, int, fs.FileMode) (*os.File, error)
+	chtimes  func(name string, atime, mtime time.Time) error
+	rename   func(from, to string) error
+	remove   func(string) error
+}
+
+// writeCopy writes data to a temporary file beside name, gives it the time stamp and the
+// permissions of like, except those to execute, and renames it. The temporary name is
+// short and hidden: names of files may be as long as the system allows.
+func writeCopy(w osWriter, name string, data []byte, like fs.FileInfo) error {
+	tmp := filepath.Join(filepath.Dir(name), ".gale-"+strconv.FormatUint(rand.Uint64(), 36)+".tmp")
+	perm := like.Mode().Perm()&^0o111 | 0o200
+	const flags = os.O_WRONLY | os.O_CREATE | os.O_EXCL
+	f, err := w.openFile(tmp, flags, perm)
+	if os.IsNotExist(err) {
+		if err = w.mkdirAll(filepath.Dir(name), 0o755); err != nil {
+			return err
+		}
+		f, err = w.openFile(tmp, flags, perm)
+	}
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	if err == nil {
+		err = w.chtimes(tmp, like.ModTime(), like.ModTime())
+	}
+	if err == nil {
+		err = w.rename(tmp, name)
+	}
+	if err != nil {
+		w.remove(tmp)
+	}
+	return err
+}
+
+// isCopyOf tells if a copy with the time stamp c was made of a file with the
+// time stamp f. File systems that keep whole seconds cut it.
+func isCopyOf(c, f time.Time) bool {
+	return c.Equal(f) || c.Nanosecond() == 0 && c.Equal(f.Truncate(time.Second))
+}

@@ -1,0 +1,151 @@
+package static
+
+import (
+	"io"
+	"io/fs"
+	"time"
+
+	"github.com/galehttp/gale/internal/clock"
+	"github.com/galehttp/gale/internal/compress"
+)
+
+// Entry is a file, or a variant of one, ready to be sent. It is never changed
+// once it is made, and shared by requests. A caller that gets one from a Store holds a
+// reference, and calls Release once it doesn't need File any more.
+//
+// Unless Size is 0 or Absent is set, exactly one of Data, File and Reopen says where the
+// content is.
+type Entry struct {
+	// Absent says that the file has no variant in the coding asked for, and
+	// NeverCoded that it has none in any.
+	Absent, NeverCoded bool
+
+	Data   []byte // all of it, in memory
+	File   *File  // open, read at offsets
+	Reopen string // the name to open for each request, see Store.Reopen
+
+	Size         int64
+	ContentType  string
+	LastModified []byte // as in the field; empty if not known
+	Valid        Validators
+	Coding       compress.Coding
+	// Varies says that other requests for this path may get another coding.
+	Varies bool
+	// Listing marks a generated page.
+	Listing bool
+
+	// The file that this was made of, to tell if it still is what it was.
+	originTime time.Time
+	originSize int64
+
+	recovered func(where string) // Settings.Recovered, if File is set
+}
+
+// entryOverhead is roughly what an entry and its place in the cache take.
+const entryOverhead = 512
+
+// Cost implements Cacheable.
+func (e *Entry) Cost() (bytes int64, files int) {
+	if e.File != nil {
+		return entryOverhead, 1
+	}
+	return entryOverhead + int64(len(e.Data)), 0
+}
+
+// Retain implements Cacheable.
+func (e *Entry) Retain() bool { return e.File == nil || e.File.Acquire() }
+
+// Release implements Cacheable.
+func (e *Entry) Release() {
+	if e.File != nil {
+		defer e.recovered("closing a file of an FS") // a timer may call this
+		e.File.Release()
+	}
+}
+
+// smallFile is up to which size the content of a file is kept in memory. The bounds of
+// the cache are made for files of that size.
+const smallFile = 8 << 10
+
+// newEntry makes an entry of an open regular file, whose ownership it takes.
+func (s *Store) newEntry(f fs.File, info fs.FileInfo, name string) (*Entry, error) {
+	e := &Entry{
+		Size:        info.Size(),
+		ContentType: TypeByName(name),
+		originTime:  info.ModTime(),
+		originSize:  info.Size(),
+	}
+	ra, shareable := isReaderAt(f)
+	var err error
+	switch {
+	case e.Size <= smallFile:
+		e.Data, err = readSmall(f, e.Size)
+		f.Close()
+		e.Size = int64(len(e.Data))
+		if e.ContentType == "" {
+			e.ContentType = SniffType(e.Data)
+		}
+	case shareable:
+		if e.ContentType == "" {
+			e.ContentType, err = sniffAt(ra)
+		}
+		if err != nil {
+			f.Close()
+			break
+		}
+		e.File, e.recovered = NewFile(ra), s.Recovered
+	default:
+		if e.ContentType == "" {
+			e.ContentType, err = sniff(f)
+		}
+		f.Close()
+		e.Reopen = name
+	}
+	if err != nil {
+		return nil, err
+	}
+	s.finish(e, info.ModTime())
+	return e, nil
+}
+
+// finish sets what follows from an entry's content, type and time.
+func (s *Store) finish(e *Entry, modTime time.Time) {
+	e.Data = e.Data[:len(e.Data):len(e.Data)]
+	e.Varies = s.Codings != 0 && !e.Listing && Compressible(e.ContentType)
+	if modTime.IsZero() {
+		return
+	}
+	e.Valid.ModTime = modTime
+	e.LastModified = clock.AppendDateAt(nil, modTime)
+	if e.Listing || !s.ETags && !s.StrongETags {
+		return
+	}
+	coding := ""
+	if e.Coding != compress.Identity {
+		coding = e.Coding.String()
+	}
+	if s.StrongETags {
+		e.Valid.ETag = AppendETag(nil, modTime, e.originSize, coding, !Settled(modTime, time.Now()))
+	} else {
+		e.Valid.ETag = AppendWeakETag(nil, modTime, e.originSize, coding)
+	}
+}
+
+// readSmall reads a file that was size bytes long a moment ago.
+func readSmall(f io.Reader, size int64) ([]byte, error) {
+	b := make([]byte, size)
+	n, err := io.ReadFull(f, b)
+	if err == io.EOF || err == io.ErrUnexpectedEOF {
+		err = nil
+	}
+	return b[:n], err
+}
+
+func sniffAt(r io.ReaderAt) (string, error) {
+	return sniff(io.NewSectionReader(r, 0, SniffLen))
+}
+
+func sniff(r io.Reader) (string, error) {
+	b, err := readSmall(r, SniffLen)
+	return SniffType(b), err
+}

@@ -1,0 +1,122 @@
+package static
+
+import (
+	"io"
+	"io/fs"
+	"path"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/galehttp/gale/internal/compress"
+)
+
+// maxListed is how many entries a listing shows, and maxListRead how many it
+// counts: a directory is never read to its end at any cost. After maxListing bytes
+// no further entry is shown, so that every listing fits in the cache, where a shard
+// takes no more than maxCacheBytes / 16.
+const (
+	maxListed   = 10_000
+	maxListRead = 100_000
+	maxListing  = 1 << 20
+)
+
+// listing bounds how many listings are made at a time in the process: half of the
+// processors stay free for other requests.
+var listing = make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2))
+
+// list returns the listing of the directory name, which the client knows as shown.
+// info is the directory's. One goroutine makes it; others that want the same one
+// meanwhile wait for it.
+func (s *Store) list(name string, info fs.FileInfo, shown string) (*Entry, error) {
+	key := flightKey{name + "\x00" + shown, compress.Identity}
+	for {
+		fl, leader := s.flights.join(key)
+		if leader {
+			defer s.flights.land(key, fl)
+			listing <- struct{}{}
+			defer func() { <-listing }()
+			e, err := s.listDir(name, info, shown)
+			fl.entry = e
+			return e, err
+		}
+		if <-fl.done; fl.entry != nil {
+			return fl.entry, nil
+		}
+	}
+}
+
+// listDir makes a listing; see list.
+func (s *Store) listDir(name string, info fs.FileInfo, shown string) (*Entry, error) {
+	f, _, err := s.src.open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	dir, ok := f.(fs.ReadDirFile)
+	if !ok {
+		return nil, ErrNoIndex
+	}
+	if s.Rules.Volume {
+		shown = path.Base(shown) + "/" // clients must not learn where the server keeps its files
+	}
+	l := Listing{Path: shown, Parent: name != ".", MaxBytes: maxListing}
+	for read := 0; read < maxListRead; {
+		batch, err := dir.ReadDir(1000)
+		for _, d := range batch {
+			s.listEntry(&l, name, d)
+		}
+		read += len(batch)
+		if err == io.EOF || err == nil && len(batch) == 0 {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	SortEntries(l.Entries)
+	page := AppendListing(nil, &l)
+	e := &Entry{
+		Data:        page,
+		Size:        int64(len(page)),
+		ContentType: "text/html; charset=utf-8",
+		Listing:     true,
+		originTime:  info.ModTime(),
+		originSize:  int64(len(page)),
+	}
+	// Sizes change without the directory's own time stamp: the page is too
+	// young to be compared with what a client has, so it gets no date.
+	s.finish(e, time.Time{})
+	return e, nil
+}
+
+// listEntry adds d to the listing of dir, unless it can't be served or must be
+// hidden: dot files, compressed copies, devices, links that lead nowhere.
+func (s *Store) listEntry(l *Listing, dir string, d fs.DirEntry) {
+	name := d.Name()
+	if s.Rules.HideDot && IsDotFile([]byte(name)) || s.isCopyName(name) {
+		return
+	}
+	if len(l.Entries) >= maxListed {
+		l.Omitted++
+		return
+	}
+	info, err := d.Info()
+	if err == nil && info.Mode()&fs.ModeSymlink != 0 {
+		info, err = s.src.stat(path.Join(dir, name))
+	}
+	if err != nil || !info.IsDir() && !info.Mode().IsRegular() {
+		return
+	}
+	l.Entries = append(l.Entries, ListingEntry{Name: name, Size: info.Size(), ModTime: info.ModTime(), Dir: info.IsDir()})
+}
+
+// isCopyName tells if name is that of a compressed copy.
+func (s *Store) isCopyName(name string) bool {
+	for c := compress.Gzip; c < compress.Codings; c++ {
+		if s.Compress.Has(c) && strings.HasSuffix(name, s.Suffixes[c]) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,380 @@
+package static
+
+import (
+	"embed"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"sync"
+	"time"
+)
+
+// A fileSource is where a handler's files are. Names are those of package fs:
+// relative, with slashes, "." for the root.
+type fileSource interface {
+	// open opens a file or directory. It never waits for the other end of a
+	// named pipe.
+	open(name string) (fs.File, fs.FileInfo, error)
+	stat(name string) (fs.FileInfo, error)
+	// rest lets go of what is held between requests.
+	rest()
+}
+
+// A copyStore is where compressed copies are written to and read from.
+type copyStore interface {
+	open(name string) (fs.File, fs.FileInfo, error)
+	// write makes a file with that content and time stamp, at once for those that open it
+	// meanwhile.
+	write(name string, data []byte, like fs.FileInfo) error
+	remove(name string) error
+	rest()
+}
+
+// errNotRegular says that a name stands for something that can't be sent: a
+// pipe, a socket, a device.
+var errNotRegular = errors.New("not a regular file")
+
+// newOSSource returns the source for a directory. An empty dir stands for
+// absolute paths.
+func newOSSource(dir string, followOut bool) interface {
+	fileSource
+	copyStore
+} {
+	if dir == "" || followOut || isVolume(dir) {
+		return openDir{dir}
+	}
+	return &rootDir{dir: dir}
+}
+
+// isVolume tells if dir has nothing outside of it.
+func isVolume(dir string) bool {
+	return strings.TrimLeft(dir[len(filepath.VolumeName(dir)):], `/\`) == "" && filepath.IsAbs(dir)
+}
+
+// openDir is a directory that links may lead out of.
+type openDir struct{ dir string }
+
+func (d openDir) path(name string) string {
+	name = filepath.FromSlash(name)
+	if d.dir == "" && filepath.VolumeName(name) == "" {
+		return string(filepath.Separator) + name
+	}
+	if d.dir == "" {
+		return name
+	}
+	return filepath.Join(d.dir, name)
+}
+
+func (d openDir) open(name string) (fs.File, fs.FileInfo, error) {
+	return OpenRegular(d.path(name))
+}
+
+// OpenRegular opens the file or directory at path, a path of the system. It opens nothing
+// else, such as a named pipe or a device, and doesn't wait for one.
+func OpenRegular(path string) (fs.File, fs.FileInfo, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|openFlags, 0)
+	return statOpened(f, err)
+}
+
+func (d openDir) stat(name string) (fs.FileInfo, error) { return os.Stat(d.path(name)) }
+
+func (d openDir) rest() {}
+
+func (d openDir) write(name string, data []byte, like fs.FileInfo) error {
+	return writeCopy(osWriter{
+		mkdirAll: os.MkdirAll, openFile: os.OpenFile, chtimes: os.Chtimes, rename: os.Rename, remove: os.Remove,
+	}, d.path(name), data, like)
+}
+
+func (d openDir) remove(name string) error { return os.Remove(d.path(name)) }
+
+// statOpened looks at what was opened. Being opened first and looked at then,
+// a file can't be exchanged for something else in between.
+func statOpened(f *os.File, err error) (fs.File, fs.FileInfo, error) {
+	if err != nil {
+		return nil, nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() && !info.IsDir() {
+		err = errNotRegular
+	}
+	if err != nil {
+		f.Close()
+		return nil, nil, err
+	}
+	return f, info, nil
+}
+
+// rootDir is a directory that nothing leads out of. It keeps the directory open
+// and looks every now and then whether its name stands for another one.
+type rootDir struct {
+	dir string
+
+	mu      sync.Mutex
+	root    *heldRoot
+	checked time.Time
+}
+
+// heldRoot is an open root directory. It is closed when its last user is gone; the
+// rootDir is one of them. users is guarded by the rootDir's lock.
+type heldRoot struct {
+	*os.Root
+	info  fs.FileInfo
+	users int
+}
+
+// rootCheckInterval is how long a replaced root directory may go unnoticed.
+const rootCheckInterval = time.Second
+
+func (d *rootDir) acquire() (*heldRoot, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	now := time.Now()
+	if d.root == nil || now.Sub(d.checked) >= rootCheckInterval {
+		if err := d.renew(); err != nil {
+			return nil, err
+		}
+		d.checked = now
+	}
+	d.root.users++
+	return d.root, nil
+}
+
+// renew opens the directory that the name stands for now, if it isn't open.
+func (d *rootDir) renew() error {
+	info, err := os.Stat(d.dir)
+	if err != nil {
+		return err
+	}
+	if d.root != nil && os.SameFile(info, d.root.info) {
+		return nil
+	}
+	root, err := os.OpenRoot(d.dir)
+	if err != nil {
+		return err
+	}
+	// The name may have changed its meaning since Stat: what later checks
+	// compare with must be what was opened.
+	if info, err = root.Stat("."); err != nil {
+		root.Close()
+		return err
+	}
+	d.drop(d.root)
+	d.root = &heldRoot{Root: root, info: info, users: 1}
+	return nil
+}
+
+// drop ends one use of r.
+func (d *rootDir) drop(r *heldRoot) {
+	if r == nil {
+		return
+	}
+	if r.users--; r.users == 0 {
+		r.Close()
+	}
+}
+
+// rest closes the directory until it is needed again.
+func (d *rootDir) rest() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.drop(d.root)
+	d.root = nil
+}
+
+// with calls f with the open root.
+func (d *rootDir) with(f func(*os.Root) error) error {
+	root, err := d.acquire()
+	if err != nil {
+		return err
+	}
+	defer func() {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		d.drop(root)
+	}()
+	return f(root.Root)
+}
+
+func (d *rootDir) open(name string) (f fs.File, info fs.FileInfo, err error) {
+	if name == "." && isFile(d.dir) {
+		return OpenRegular(d.dir)
+	}
+	err = d.with(func(r *os.Root) error {
+		var osf *os.File
+		osf, err := r.OpenFile(name, os.O_RDONLY|openFlags, 0)
+		f, info, err = statOpened(osf, err)
+		return err
+	})
+	return f, info, err
+}
+
+// isFile tells if path is a file. A root may be one, to serve just that file.
+func isFile(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular()
+}
+
+func (d *rootDir) stat(name string) (info fs.FileInfo, err error) {
+	err = d.with(func(r *os.Root) (err error) {
+		info, err = r.Stat(name)
+		return err
+	})
+	return info, err
+}
+
+func (d *rootDir) write(name string, data []byte, like fs.FileInfo) error {
+	if err := os.MkdirAll(d.dir, 0o755); err != nil {
+		return err
+	}
+	return d.with(func(r *os.Root) error {
+		return writeCopy(osWriter{
+			mkdirAll: r.MkdirAll, openFile: r.OpenFile, chtimes: r.Chtimes, rename: r.Rename, remove: r.Remove,
+		}, filepath.FromSlash(name), data, like)
+	})
+}
+
+func (d *rootDir) remove(name string) error {
+	return d.with(func(r *os.Root) error { return r.Remove(filepath.FromSlash(name)) })
+}
+
+// systemDir returns the directory of an os.DirFS. That follows links wherever they lead;
+// a rootDir of the same directory doesn't.
+func systemDir(fsys fs.FS) (dir string, ok bool) {
+	v := reflect.ValueOf(fsys)
+	if v.Type() != reflect.TypeOf(os.DirFS(".")) || v.Kind() != reflect.String {
+		return "", false
+	}
+	return v.String(), v.Len() > 0
+}
+
+// treeSource is an fs.FS, or the directory dir in it.
+type treeSource struct {
+	fsys  fs.FS
+	dir   string
+	links fs.ReadLinkFS // to tell where links lead; nil if that can't be told or doesn't matter
+}
+
+func newTreeSource(fsys fs.FS, dir string, followOut bool) treeSource {
+	s := treeSource{fsys: fsys, dir: dir}
+	if !followOut {
+		s.links, _ = fsys.(fs.ReadLinkFS)
+	}
+	return s
+}
+
+// maxLinks is how many symbolic links the name of a file in a tree may go through.
+const maxLinks = 40
+
+// path returns the path of name in the tree, without links on its way if those can be
+// told. A link that leads out of dir, or might, is like a missing file.
+func (s treeSource) path(name string) (string, error) {
+	if s.links == nil {
+		return path.Join(s.dir, name), nil
+	}
+	done := "." // has no links
+	followed := 0
+	for todo := name; todo != ""; {
+		var segment string
+		segment, todo, _ = strings.Cut(todo, "/")
+		switch segment {
+		case "", ".":
+			continue
+		case "..":
+			if done == "." {
+				return "", fs.ErrNotExist
+			}
+			done = path.Dir(done)
+			continue
+		}
+		next := path.Join(done, segment)
+		info, err := s.links.Lstat(path.Join(s.dir, next))
+		if err != nil {
+			return "", err
+		}
+		if info.Mode()&fs.ModeSymlink == 0 {
+			done = next
+			continue
+		}
+		to, err := s.links.ReadLink(path.Join(s.dir, next))
+		if err != nil {
+			return "", err
+		}
+		followed++
+		slashed := filepath.ToSlash(to)
+		if followed > maxLinks || slashed == "" || slashed[0] == '/' || filepath.VolumeName(to) != "" {
+			return "", fs.ErrNotExist
+		}
+		todo = slashed + "/" + todo
+	}
+	return path.Join(s.dir, done), nil
+}
+
+func (s treeSource) open(name string) (fs.File, fs.FileInfo, error) {
+	name, err := s.path(name)
+	if err != nil {
+		return nil, nil, err
+	}
+	// Where the tree can tell without opening, ask: some would wait in Open for the
+	// writer of a pipe.
+	if st, ok := s.fsys.(fs.StatFS); ok {
+		info, err := st.Stat(name)
+		if err != nil {
+			return nil, nil, err
+		}
+		if !info.Mode().IsRegular() && !info.IsDir() {
+			return nil, nil, errNotRegular
+		}
+	}
+	f, err := s.fsys.Open(name)
+	if err != nil {
+		return nil, nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() && !info.IsDir() {
+		err = errNotRegular
+	}
+	if err != nil {
+		f.Close()
+		return nil, nil, err
+	}
+	return f, info, nil
+}
+
+func (s treeSource) stat(name string) (fs.FileInfo, error) {
+	name, err := s.path(name)
+	if err != nil {
+		return nil, err
+	}
+	return fs.Stat(s.fsys, name)
+}
+
+func (s treeSource) rest() {}
+
+// immutable tells if the files of a source can't change while the program runs.
+func immutable(src fileSource) bool {
+	t, ok := src.(treeSource)
+	if !ok {
+		return false
+	}
+	_, ok = t.fsys.(embed.FS)
+	return ok
+}
+
+// isReaderAt tells if f can be read by many at a time. For an *os.File that is
+// so if it is a regular file, which it has been found to be.
+func isReaderAt(f fs.File) (interface {
+	io.ReaderAt
+	io.Closer
+}, bool) {
+	r, ok := f.(interface {
+		io.ReaderAt
+		io.Closer
+	})
+	return r, ok
+}

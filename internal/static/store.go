@@ -1,0 +1,240 @@
+package static
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"time"
+
+	"github.com/galehttp/gale/internal/compress"
+)
+
+// Why a path can't be served, besides errors from opening it.
+var (
+	ErrZeroByte = errors.New("path holds a zero byte")
+	ErrDotDot   = errors.New("path holds a '..' segment")
+	ErrIsDir    = errors.New("directory asked for without a slash")
+	ErrNoIndex  = errors.New("directory without index page")
+	ErrIsFile   = errors.New("file asked for with a slash") // it has nothing below it
+)
+
+// Settings are those of a Store. They don't change.
+type Settings struct {
+	// FS is where files come from, below the directory Root of it. If it is nil they come
+	// from the directory Root of the system.
+	FS   fs.FS
+	Root string
+	// AllowEmptyRoot lets an empty Root stand for all absolute paths of the system.
+	AllowEmptyRoot bool
+	// CompressRoot is where compressed copies are, Root if it is empty.
+	CompressRoot string
+	// FollowOut follows symbolic links that lead out of these directories.
+	FollowOut bool
+
+	Rules      Rules
+	IndexNames []string // of files to open for a directory
+	Listings   bool     // directories without one of these are listed
+
+	ETags, StrongETags bool
+
+	// Precompressed looks for variants that others have made.
+	Precompressed bool
+	// Compress holds the codings to compress with, Codings all that may be
+	// sent, and Suffixes those of the names of compressed copies.
+	Compress, Codings CodingSet
+	Suffixes          [compress.Codings]string
+
+	// MaxAge is how long an entry is kept, 0 for not at all, and MaxOpenFiles how many
+	// files are kept open. Once Stop is closed nothing is kept any more.
+	MaxAge       time.Duration
+	MaxOpenFiles int
+	Stop         <-chan struct{}
+
+	// Recovered is deferred around methods of the user's files, where a timer may call
+	// them: it recovers from a panic and logs it.
+	Recovered func(where string)
+}
+
+// Store opens files and their compressed variants, and keeps them for a while. It may be
+// used by any number of goroutines.
+type Store struct {
+	Settings
+	src       fileSource
+	root      string    // the root's path, if it is one of the system's
+	rootName  string    // the last segment of it
+	copies    copyStore // nil if copies can't be written
+	oldCopies copyStore // where they were before they had a place of their own, or nil
+	flights   flightGroup
+
+	timedCache
+}
+
+// NewStore returns a store with these settings.
+func NewStore(settings Settings) *Store {
+	s := &Store{Settings: settings}
+	s.setSource()
+	if s.MaxAge > 0 {
+		s.timedCache.init(&s.Settings, s.rest)
+	}
+	return s
+}
+
+func (s *Store) setSource() {
+	if s.FS != nil {
+		dir := string(AppendName(nil, []byte(filepath.ToSlash(s.Settings.Root))))
+		if of, ok := systemDir(s.FS); ok {
+			of = filepath.Join(absDir(of, false), filepath.FromSlash(dir))
+			s.src, s.rootName = newOSSource(of, s.FollowOut), filepath.Base(of)
+			return
+		}
+		s.src = newTreeSource(s.FS, dir, s.FollowOut)
+		return
+	}
+	s.root = absDir(s.Settings.Root, s.AllowEmptyRoot)
+	s.rootName = filepath.Base(s.root)
+	src := newOSSource(s.root, s.FollowOut)
+	s.src, s.copies = src, src
+	if s.CompressRoot != "" {
+		s.oldCopies = src
+		s.copies = newOSSource(absDir(s.CompressRoot, false), s.FollowOut)
+	}
+}
+
+// absDir makes dir absolute, so that it stays the same when the program changes
+// its working directory. It stays empty if that is allowed.
+func absDir(dir string, allowEmpty bool) string {
+	if dir == "" && allowEmpty {
+		return ""
+	}
+	if abs, err := filepath.Abs(filepath.FromSlash(dir)); err == nil {
+		return abs
+	}
+	return dir
+}
+
+// CheckRoot returns the root's path and why it can't be served, nil if it can or isn't a
+// directory of the system.
+func (s *Store) CheckRoot() (path string, err error) {
+	if s.root != "" {
+		_, err = os.Stat(s.root)
+	}
+	return s.root, err
+}
+
+// rest lets go of the directories between requests.
+func (s *Store) rest() {
+	s.src.rest()
+	if s.copies != nil {
+		s.copies.rest()
+	}
+}
+
+// Reopen opens the file of an entry with Reopen for one request. The file is the caller's.
+func (s *Store) Reopen(e *Entry) (fs.File, fs.FileInfo, error) { return s.src.open(e.Reopen) }
+
+// Open returns the entry for path in the given coding, with a reference for
+// the caller. It is marked as Absent if there is no variant in that coding;
+// without a coding it never is.
+func (s *Store) Open(path []byte, coding compress.Coding) (*Entry, error) {
+	if s.cache == nil {
+		return s.load(path, coding, nil)
+	}
+	e, fresh, ok := s.cache.Get(path, coding, s.now())
+	if fresh {
+		return e, nil
+	}
+	if !ok {
+		e = nil
+	}
+	return s.reload(path, coding, e)
+}
+
+// reload loads the replacement of old, or what is not cached yet.
+func (s *Store) reload(path []byte, coding compress.Coding, old *Entry) (*Entry, error) {
+	if old != nil {
+		defer old.Release()
+	}
+	e, err := s.load(path, coding, old)
+	if IsTooManyFiles(err) {
+		s.cache.CloseFiles()
+		e, err = s.load(path, coding, old)
+	}
+	if err != nil {
+		if old != nil {
+			s.cache.Remove(path, coding)
+		}
+		return nil, err
+	}
+	s.put(path, coding, e)
+	return e, nil
+}
+
+// load opens the file at path, or the index page of the directory there, and
+// makes an entry of it. old is what was served for it before, or nil.
+func (s *Store) load(p []byte, coding compress.Coding, old *Entry) (*Entry, error) {
+	switch s.Rules.Check(p) {
+	case PathOK:
+	case PathNUL:
+		return nil, ErrZeroByte
+	case PathDotDot:
+		return nil, ErrDotDot
+	default:
+		return nil, fs.ErrNotExist
+	}
+	name := string(AppendName(nil, p))
+	f, info, err := s.src.open(name)
+	if err != nil {
+		return nil, err
+	}
+	if info.IsDir() {
+		f.Close()
+		if !EndsInSlash(p) {
+			return nil, ErrIsDir
+		}
+		if f, info, name, err = s.openIndex(name); err != nil {
+			return nil, err
+		}
+		if f == nil && coding != compress.Identity {
+			return &Entry{Absent: true, NeverCoded: true}, nil
+		}
+		if f == nil {
+			return s.list(name, info, string(p))
+		}
+	} else if name != "." && (EndsInSlash(p) || bytes.HasSuffix(p, []byte("/."))) {
+		f.Close()
+		return nil, ErrIsFile
+	}
+	if name == "." { // the root is a file
+		name = s.rootName
+	}
+	if coding != compress.Identity {
+		defer f.Close()
+		return s.loadCoded(f, info, name, coding, old)
+	}
+	return s.newEntry(f, info, name)
+}
+
+// openIndex opens the first of the index pages that a directory has. f is nil
+// if it must be listed.
+func (s *Store) openIndex(dir string) (f fs.File, info fs.FileInfo, name string, err error) {
+	for _, index := range s.IndexNames {
+		name = path.Join(dir, index)
+		f, info, err = s.src.open(name)
+		if err == nil && !info.IsDir() {
+			return f, info, name, nil
+		}
+		if err == nil {
+			f.Close()
+		} else if IsTooManyFiles(err) {
+			return nil, nil, "", err
+		}
+	}
+	if !s.Listings {
+		return nil, nil, "", ErrNoIndex
+	}
+	info, err = s.src.stat(dir)
+	return nil, info, dir, err
+}

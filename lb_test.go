@@ -1,0 +1,280 @@
+package gale
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// lbServer is a BalancingClient.
+type lbServer struct {
+	calls, pending atomic.Int64
+	fail           atomic.Pointer[error]
+	deadline       atomic.Pointer[time.Time]
+}
+
+func (s *lbServer) DoDeadline(_ *Request, _ *Response, deadline time.Time) error {
+	s.calls.Add(1)
+	s.deadline.Store(&deadline)
+	if err := s.fail.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
+func (s *lbServer) PendingRequests() int { return int(s.pending.Load()) }
+
+// lbContextServer is one that takes contexts.
+type lbContextServer struct{ lbServer }
+
+func (s *lbContextServer) DoContext(ctx context.Context, req *Request, resp *Response) error {
+	if _, ok := ctx.Deadline(); !ok {
+		return errors.New("no deadline")
+	}
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// lbCalls performs n requests and returns how many each client got.
+func lbCalls(cc *LBClient, n int, clients ...*lbServer) string {
+	before := make([]int64, len(clients))
+	for i, c := range clients {
+		before[i] = c.calls.Load()
+	}
+	for range n {
+		cc.Do(&Request{}, &Response{})
+	}
+	var s string
+	for i, c := range clients {
+		s += fmt.Sprintf(" %d", c.calls.Load()-before[i])
+	}
+	return s[1:]
+}
+
+// Requests go where the fewest are pending, in turns among equals; one who
+// joins or recovers isn't given what it missed.
+func TestLBClientChoice(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b, c := new(lbServer), new(lbServer), new(lbServer)
+		cc := &LBClient{Clients: []BalancingClient{a, b, nil, c}}
+		want := func(what string, n int, want string) {
+			t.Helper()
+			if got := lbCalls(cc, n, a, b, c); got != want {
+				t.Errorf("%s: got %s, want %s", what, got, want)
+			}
+		}
+		want("equal", 30, "10 10 10")
+		b.pending.Store(1)
+		want("one is busy", 30, "15 0 15")
+		b.pending.Store(0)
+		want("it no longer is", 30, "10 10 10")
+		oh := errors.New("oh")
+		a.fail.Store(&oh)
+		want("failing", 301, "1 150 150")
+		a.fail.Store(nil)
+		want("not failing, but hasn't proved it", 30, "0 15 15")
+		time.Sleep(lbFailureTime)
+		want("recovered", 30, "10 10 10")
+		if n := cc.RemoveClients(func(x BalancingClient) bool { return x == b }); n != 2 {
+			t.Errorf("%d are left, want 2", n)
+		}
+		want("one was removed", 30, "15 0 15")
+		if n := cc.AddClient(b); n != 3 {
+			t.Errorf("there are %d, want 3", n)
+		}
+		want("one was added", 31, "10 11 10")
+	})
+}
+
+// Failures count for three seconds, 300 at most.
+func TestLBClientFailures(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b := new(lbServer), new(lbServer)
+		b.pending.Store(1000)
+		bad := true
+		cc := &LBClient{
+			Clients:     []BalancingClient{a, b},
+			HealthCheck: func(*Request, *Response, error) bool { return !bad },
+		}
+		if got := lbCalls(cc, 900, a, b); got != "900 0" {
+			t.Errorf("got %s, want 900 failures to weigh less than 1000 pending requests", got)
+		}
+		b.pending.Store(299)
+		bad = false
+		if got := lbCalls(cc, 10, a, b); got != "0 10" {
+			t.Errorf("got %s, want failures to weigh 300", got)
+		}
+		time.Sleep(2 * time.Second)
+		bad = true
+		b.pending.Store(1000)
+		lbCalls(cc, 5, a, b)
+		time.Sleep(time.Second)
+		m := (*cc.members.Load())[0]
+		if n := m.load(); n != 0 {
+			t.Errorf("%d failures count, want those over 300 to be none", n)
+		}
+		lbCalls(cc, 7, a, b)
+		time.Sleep(2 * time.Second)
+		lbCalls(cc, 300, a, b)
+		if n := m.load(); n != 300 {
+			t.Errorf("%d failures count, want 300", n)
+		}
+		time.Sleep(time.Second)
+		if n := m.load(); n != 293 {
+			t.Errorf("%d failures count, want 293", n)
+		}
+	})
+}
+
+// Without clients there is an error, and no panic.
+func TestLBClientEmpty(t *testing.T) {
+	cc := &LBClient{}
+	if err := cc.Do(nil, nil); err != ErrNoAvailableClients {
+		t.Errorf("got %v, want ErrNoAvailableClients", err)
+	}
+	a := new(lbServer)
+	if n := cc.AddClient(a); n != 1 || cc.Do(nil, nil) != nil || a.calls.Load() != 1 {
+		t.Errorf("there are %d clients, want 1 that performs", n)
+	}
+	if n := cc.RemoveClients(func(BalancingClient) bool { return true }); n != 0 {
+		t.Errorf("%d are left, want none", n)
+	}
+	if err := cc.DoContext(t.Context(), nil, nil); err != ErrNoAvailableClients {
+		t.Errorf("got %v, want ErrNoAvailableClients", err)
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	resp := &Response{}
+	for name, do := range map[string]func() error{
+		"Do":                func() error { return cc.Do(nil, resp) },
+		"DoContext":         func() error { return cc.DoContext(t.Context(), nil, resp) },
+		"an ended context":  func() error { return cc.DoContext(ended, nil, resp) },
+		"a time that is up": func() error { return cc.DoTimeout(nil, resp, 0) },
+	} {
+		resp.SetBodyString("of another request")
+		if err := do(); err == nil || len(resp.Body()) > 0 {
+			t.Errorf("%s: %v, and the response is %q", name, err, resp.Body())
+		}
+	}
+	cc = &LBClient{Clients: []BalancingClient{a}}
+	if n := cc.AddClient(new(lbServer)); n != 2 {
+		t.Errorf("there are %d clients, want both that it was made with and that was added", n)
+	}
+	func() {
+		defer func() { recover() }()
+		cc.RemoveClients(func(BalancingClient) bool { panic("oh") })
+	}()
+	if n := cc.RemoveClients(func(BalancingClient) bool { return false }); n != 2 {
+		t.Errorf("%d clients are left after a panic, want 2", n)
+	}
+}
+
+// Each way to perform a request gives the client the right deadline.
+func TestLBClientDeadlines(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := new(lbServer)
+		cc := &LBClient{Clients: []BalancingClient{a}}
+		now := time.Now()
+		want := func(what string, err error, want time.Duration) {
+			t.Helper()
+			if d := a.deadline.Load().Sub(now); err != nil || d != want {
+				t.Errorf("%s: got %v and a deadline in %v, want %v", what, err, d, want)
+			}
+		}
+		want("Do", cc.Do(nil, nil), DefaultLBClientTimeout)
+		cc.Timeout = time.Minute
+		want("Do with Timeout", cc.Do(nil, nil), time.Minute)
+		want("DoTimeout", cc.DoTimeout(nil, nil, time.Hour), time.Hour)
+		want("DoDeadline", cc.DoDeadline(nil, nil, now.Add(-1)), -1)
+		want("DoContext", cc.DoContext(t.Context(), nil, nil), time.Minute)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		want("DoContext with a deadline", cc.DoContext(ctx, nil, nil), time.Hour)
+		cancel()
+		if err := cc.DoContext(ctx, nil, nil); err != context.Canceled {
+			t.Errorf("got %v of a context that was cancelled", err)
+		}
+
+		cc = &LBClient{Clients: []BalancingClient{new(lbContextServer)}, Timeout: time.Minute}
+		if err := cc.DoContext(t.Context(), nil, nil); err != context.DeadlineExceeded || time.Since(now) != time.Minute {
+			t.Errorf("got %v after %v, want Timeout to count", err, time.Since(now))
+		}
+		m := (*cc.members.Load())[0]
+		if m.load() != 1 {
+			t.Error("a request whose time was up is no failure")
+		}
+		ctx, cancel = context.WithTimeout(t.Context(), time.Hour)
+		time.AfterFunc(time.Second, cancel)
+		if err := cc.DoContext(ctx, nil, nil); err != context.Canceled || m.load() != 1 {
+			t.Errorf("got %v, load %d, want who cancels not to blame the client", err, m.load())
+		}
+	})
+}
+
+// Clients come and go while requests are performed.
+func TestLBClientConcurrent(t *testing.T) {
+	oh := errors.New("oh")
+	a, b := new(lbServer), new(lbServer)
+	b.fail.Store(&oh)
+	cc := &LBClient{Clients: []BalancingClient{a, b}}
+	var wg sync.WaitGroup
+	for i := range 4 {
+		wg.Go(func() {
+			for n := range 1000 {
+				cc.Do(nil, nil)
+				if n%100 == i {
+					c := new(lbServer)
+					cc.AddClient(c)
+					cc.RemoveClients(func(x BalancingClient) bool { return x == c })
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if n := cc.RemoveClients(func(BalancingClient) bool { return false }); n != 2 {
+		t.Errorf("%d clients are left, want 2", n)
+	}
+}
+
+// A streamed body can be read when Do has returned: its time has not ended.
+func TestLBClientStreams(t *testing.T) {
+	ln, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rest := make(chan struct{})
+	s := &Server{Handler: func(ctx *RequestCtx) {
+		ctx.WriteString("a part, ")
+		_ = ctx.Flush()
+		<-rest
+		ctx.WriteString("and the rest")
+	}}
+	go s.Serve(ln)
+	defer s.Close()
+	hc := &HostClient{Addr: ln.Addr().String(), StreamResponseBody: true}
+	defer hc.CloseIdleConnections()
+	cc := &LBClient{Clients: []BalancingClient{hc}, Timeout: 30 * time.Second}
+	for name, do := range map[string]func(*Request, *Response) error{
+		"Do":        cc.Do,
+		"DoContext": func(req *Request, resp *Response) error { return cc.DoContext(context.Background(), req, resp) },
+	} {
+		var req Request
+		var resp Response
+		req.SetRequestURI("http://" + hc.Addr + "/")
+		if err := do(&req, &resp); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		rest <- struct{}{}
+		got, err := io.ReadAll(resp.BodyStream())
+		if err != nil || string(got) != "a part, and the rest" {
+			t.Errorf("%s: got %q, %v", name, got, err)
+		}
+		_ = resp.CloseBodyStream()
+	}
+}

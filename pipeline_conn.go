@@ -1,0 +1,412 @@
+package gale
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"sync/atomic"
+	"time"
+
+	"github.com/galehttp/gale/internal/clock"
+	"github.com/galehttp/gale/internal/msg"
+	"github.com/galehttp/gale/internal/pool"
+)
+
+// Why a pipelined connection ends, beside errors of its own.
+var (
+	errPipeIdle    = errors.New("gale: the connection was idle")
+	errPipeGivenUp = errors.New("gale: nobody waits for the responses any longer")
+	errPipeUnasked = errors.New("gale: the server sent something that nobody had asked for")
+	errPipeLast    = errors.New("gale: the connection was used for the last time")
+)
+
+// pipeReadRoom is the size of the buffer that responses are read into, in
+// bytes.
+const pipeReadRoom = 16 << 10
+
+// pipeConn is a connection of a lane. One goroutine writes and one reads; a
+// timer looks after both, so that no deadline needs to be set. The one that finds that
+// the connection must end closes it, which wakes both goroutines.
+type pipeConn struct {
+	l       *pipeLane
+	cc      *clientConn
+	quit    chan struct{} // closed when it ends
+	batch   []*pipeCall   // what is being written; the writer's
+	rules   readRules     // the reader's
+	reading *pipeCall     // whose response has begun to come; the reader's
+	arrived atomic.Bool   // bytes have come, and it isn't known yet for whom
+
+	// Under the lane's lock.
+	ended    bool
+	err      error      // why
+	last     bool       // nothing more is written to it
+	closing  bool       // the server said that it closes it
+	served   int        // responses
+	writing  clock.Tick // since when something is written; 0 if nothing is
+	progress clock.Tick // when the server began to owe the next response; see finish
+	idle     clock.Tick // since when there is nothing to do
+	due      clock.Tick // when timer fires
+	timer    *time.Timer
+}
+
+func newPipeConn(l *pipeLane, cc *clientConn) *pipeConn {
+	p := &pipeConn{l: l, cc: cc, quit: make(chan struct{})}
+	if n := l.c.ReadBufferSize; n > 0 {
+		p.rules.lim.Head = n
+	}
+	cc.conn.Buffer(pipeReadRoom)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.conn = p
+	p.idle = clock.Ticks()
+	p.due = p.idle + clock.Tick(l.c.idle())
+	p.timer = time.AfterFunc(l.c.idle(), p.watch)
+	return p
+}
+
+// end closes the connection. The caller holds the lane's lock.
+func (p *pipeConn) end(err error) {
+	if p.ended {
+		return
+	}
+	p.ended, p.err = true, err
+	close(p.quit)
+	p.cc.conn.Cancel()
+	p.l.nudge()
+}
+
+// fail is end for callers that don't hold the lock.
+func (p *pipeConn) fail(err error) {
+	p.l.mu.Lock()
+	p.end(err)
+	p.l.mu.Unlock()
+}
+
+// stuck reports whether waiting for the next response is in vain, now that a caller has
+// left: no caller wants it, and since its own caller left the server has been silent for
+// a good part of the time again that this one gave it. The calls after it would have to
+// wait for it all the same. The caller holds the lane's lock.
+func (p *pipeConn) stuck(now clock.Tick) bool {
+	front := p.l.flight.front
+	if front == nil || !front.left || front.got {
+		return false
+	}
+	silent := now - max(front.leftAt, p.progress)
+	return silent > 0 && silent >= (front.leftAt-front.sentAt)/2
+}
+
+// watch ends the connection if it is idle or its time is up, and otherwise
+// comes back when that may be the case.
+func (p *pipeConn) watch() {
+	l := p.l
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if p.ended {
+		return
+	}
+	now := clock.Ticks()
+	next := now + clock.Tick(l.c.idle())
+	check := func(since clock.Tick, limit time.Duration, err error) {
+		if t := since + clock.Tick(limit); t <= now {
+			p.end(err)
+		} else {
+			next = min(next, t)
+		}
+	}
+	if l.queue.n == 0 && l.flight.n == 0 {
+		check(p.idle, l.c.idle(), errPipeIdle)
+	}
+	if p.writing != 0 && l.c.WriteTimeout > 0 {
+		check(p.writing, l.c.WriteTimeout, ErrTimeout)
+	}
+	if l.flight.n > 0 && p.writing == 0 && l.c.ReadTimeout > 0 {
+		check(p.progress, l.c.ReadTimeout, ErrTimeout)
+	}
+	if !p.ended {
+		p.due = next
+		p.timer.Reset(time.Duration(next - now))
+	}
+}
+
+// expect makes the timer fire in time for what begins now.
+func (p *pipeConn) expect(now clock.Tick) {
+	for _, limit := range [...]time.Duration{p.l.c.ReadTimeout, p.l.c.WriteTimeout} {
+		if t := now + clock.Tick(limit); limit > 0 && t < p.due {
+			p.due = t
+			p.timer.Reset(limit)
+		}
+	}
+}
+
+// errPipeGoexit ends a connection with a method that ended its goroutine.
+var errPipeGoexit = errors.New("gale: a method of the connection ended its goroutine")
+
+// calmly runs f, read or write, and ends the connection if a method of it, which
+// may be the user's, panics.
+func (p *pipeConn) calmly(f func()) {
+	err := errPipeGoexit
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("gale: a method of the connection panicked: %v\n%s", r, stack())
+		}
+		if err != nil {
+			p.fail(err)
+		}
+	}()
+	f()
+	err = nil
+}
+
+// write writes the calls of the lane as they come, until the connection ends.
+func (p *pipeConn) write() {
+	for p.await() {
+		n, err := p.writeBatch()
+		p.wrote(n, err)
+	}
+}
+
+// await waits for something to write and takes it. It reports whether there is
+// something, rather than the end.
+func (p *pipeConn) await() bool {
+	l := p.l
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for waited := false; !p.ended; {
+		switch {
+		case !l.writable():
+			l.parked = true
+			l.mu.Unlock()
+			<-l.wake
+			// Callers that were woken along with the one that pushed a call have calls,
+			// too.
+			runtime.Gosched()
+			waited = true
+			l.mu.Lock()
+		case waited && l.c.MaxBatchDelay > 0:
+			p.delay(l.c.MaxBatchDelay) // all callers may be gone after it
+			waited = false
+		default:
+			p.take()
+			return !p.ended
+		}
+	}
+	return false
+}
+
+// delay waits for more calls. The caller holds the lock.
+func (p *pipeConn) delay(d time.Duration) {
+	l := p.l
+	l.parked, l.batched = true, true
+	l.nudge()
+	l.mu.Unlock()
+	timer := AcquireTimer(d)
+	select {
+	case <-timer.C:
+	case <-l.wake:
+	}
+	ReleaseTimer(timer)
+	l.mu.Lock()
+	if !l.parked { // woken, maybe a moment after the timer
+		select {
+		case <-l.wake:
+		default:
+		}
+	}
+	l.parked, l.batched = false, false
+}
+
+// take moves calls from the queue to the batch. The caller holds the lock.
+func (p *pipeConn) take() {
+	l := p.l
+	now := clock.Ticks()
+	if l.flight.n == 0 {
+		if p.arrived.Load() { // before there was anything to answer
+			p.end(errPipeUnasked)
+			return
+		}
+		p.progress = now
+	}
+	size := 0
+	for l.writable() && (size == 0 || size < l.c.batch()) {
+		pc := l.queue.front
+		l.dequeue(pc)
+		l.flight.pushBack(pc)
+		l.waited++
+		pc.state, pc.sent, pc.sentAt = pipeFlying, true, now
+		pc.hold()
+		p.batch = append(p.batch, pc)
+		p.last = pc.last
+		size += len(pc.bytes.B)
+	}
+	p.writing = now
+	p.expect(now)
+}
+
+// writeBatch writes the batch and returns how many bytes of it were written.
+func (p *pipeConn) writeBatch() (int, error) {
+	if len(p.batch) == 1 {
+		return p.cc.conn.Write(p.batch[0].bytes.B)
+	}
+	out := pool.Get(p.l.c.batch())
+	defer pool.Put(out)
+	written := 0
+	for i, pc := range p.batch {
+		b := pc.bytes.B
+		if len(b) <= bodyAlong || i == 0 {
+			_, _ = out.Write(b)
+			continue
+		}
+		n, err := p.cc.conn.Write(out.B)
+		written += n
+		out.Reset()
+		if err == nil {
+			n, err = p.cc.conn.Write(b)
+			written += n
+		}
+		if err != nil {
+			return written, err
+		}
+	}
+	if len(out.B) == 0 {
+		return written, nil
+	}
+	n, err := p.cc.conn.Write(out.B)
+	return written + n, err
+}
+
+// wrote notes how writing the batch ended: that n bytes of it were written.
+func (p *pipeConn) wrote(n int, err error) {
+	l := p.l
+	l.mu.Lock()
+	p.writing = 0
+	if l.c.ReadTimeout > 0 && p.batch[0] == l.flight.front {
+		p.progress = clock.Ticks()
+	}
+	if err != nil {
+		at := 0
+		for _, pc := range p.batch {
+			pc.sent = at < n
+			at += len(pc.bytes.B)
+		}
+		p.end(noResponse(err))
+	}
+	l.mu.Unlock()
+	for i, pc := range p.batch {
+		pc.drop()
+		p.batch[i] = nil
+	}
+	p.batch = p.batch[:0]
+}
+
+// read reads responses until the connection ends.
+func (p *pipeConn) read() {
+	for {
+		if len(p.cc.conn.Unread()) == 0 {
+			if err := p.cc.conn.Fill(); err != nil {
+				p.fail(noResponse(err))
+				return
+			}
+			p.arrived.Store(p.reading == nil)
+		}
+		if p.reading == nil && !p.begin() {
+			return
+		}
+		if !p.finish(p.answer(p.reading)) {
+			return
+		}
+	}
+}
+
+// begin finds the call whose response has come. It reports false if there is none.
+func (p *pipeConn) begin() bool {
+	l := p.l
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	p.reading = l.flight.front
+	if p.reading == nil {
+		p.end(errPipeUnasked)
+		return false
+	}
+	p.reading.got = true
+	p.arrived.Store(false)
+	return true
+}
+
+// answer reads the response of pc. keep says that the connection can be used
+// after it, closes that the server says it can't.
+func (p *pipeConn) answer(pc *pipeCall) (keep, closes bool, err error) {
+	r, resp := &p.rules, &pc.resp
+	r.limit, r.head, r.tunnel, r.interim = p.limit(), pc.head, pc.tunnel, 0
+	if p.l.c.DisableHeaderNamesNormalizing {
+		resp.Header.DisableNormalizing()
+	}
+	if err := p.cc.readFinalHead(resp, r, nil, nil); err != nil {
+		return false, false, noEOF(err)
+	}
+	keep = p.cc.frame(resp, r)
+	closes = resp.Header.s.Conn&msg.ConnClose != 0
+	if err := p.cc.readBody(resp, r); err != nil {
+		return false, false, noEOF(err)
+	}
+	resp.ParseNetConn(p.cc.Conn())
+	return keep, closes, nil
+}
+
+func (p *pipeConn) limit() int {
+	switch n := p.l.c.MaxResponseBodySize; {
+	case n < 0:
+		return 0
+	case n == 0:
+		return DefaultMaxResponseBodySize
+	default:
+		return n
+	}
+}
+
+// finish ends the call whose response was read, or could not be. It reports
+// whether the next one can be read.
+func (p *pipeConn) finish(keep, closes bool, err error) bool {
+	l, pc := p.l, p.reading
+	p.reading = nil
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err != nil {
+		if p.ended {
+			return false // that is why; the call is settled with the others
+		}
+		p.end(err)
+		if isLost(err) {
+			err = lostError(err, pc)
+		}
+	}
+	l.flight.remove(pc)
+	if !pc.left {
+		l.waited--
+	}
+	l.done(pc, err)
+	if err != nil {
+		return false
+	}
+	p.served++
+	l.careful = false
+	if !keep || p.last && l.flight.n == 0 {
+		p.closing = closes
+		p.end(errPipeLast)
+		return false
+	}
+	if front := l.flight.front; l.c.ReadTimeout > 0 || front != nil && front.left {
+		p.progress = clock.Ticks()
+	}
+	switch surplus := len(p.cc.conn.Unread()) > 0; {
+	case l.flight.n == 0 && surplus: // must not be taken for the response of the next call
+		p.end(errPipeUnasked)
+		return false
+	case l.flight.n == 0:
+		p.idle = clock.Ticks()
+	case surplus:
+		p.reading = l.flight.front
+		p.reading.got = true
+	}
+	l.nudge()
+	return true
+}

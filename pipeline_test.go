@@ -1,0 +1,420 @@
+package gale
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/galehttp/gale/internal/race"
+)
+
+// Everybody gets the response to their own request, whatever their number,
+// over as many connections as may be.
+func TestPipelineEcho(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		setup func(*PipelineClient)
+		conns int32
+	}{
+		{"default", func(*PipelineClient) {}, 1},
+		{"three connections", func(c *PipelineClient) { c.MaxConns = 3 }, 3},
+		{"one at a time", func(c *PipelineClient) { c.MaxPendingRequests = 1 }, 1},
+		{"delay", func(c *PipelineClient) { c.MaxBatchDelay = time.Millisecond }, 1},
+		{"time-outs", func(c *PipelineClient) { c.ReadTimeout, c.WriteTimeout = time.Minute, time.Minute }, 1},
+		{"small batches", func(c *PipelineClient) { c.WriteBufferSize = 1 }, 1},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var conns atomic.Int32
+			c := pipeServer(t, func(n int, nc net.Conn, br *bufio.Reader) {
+				conns.Add(1)
+				pipeEcho(n, nc, br)
+			})
+			tt.setup(c)
+			var wg sync.WaitGroup
+			for i := range 32 {
+				wg.Go(func() {
+					req, resp := &Request{}, &Response{}
+					for n := range race.Fewer(50) {
+						path := fmt.Sprintf("/%d/%d", i, n)
+						body := strings.Repeat("x", n*i*20)
+						req.SetRequestURI("http://example.org" + path)
+						req.Header.SetMethod("PUT")
+						req.SetBodyString(body)
+						if err := c.DoTimeout(req, resp, time.Minute); err != nil {
+							t.Errorf("%s: %v", path, err)
+						}
+						if got, want := string(resp.Body()), "PUT "+path+" "+body; got != want {
+							t.Errorf("%s: got the response %.40q", path, got)
+						}
+					}
+				})
+			}
+			wg.Wait()
+			if n := conns.Load(); n > tt.conns {
+				t.Errorf("%d connections, want %d at most", n, tt.conns)
+			}
+			if n := c.PendingRequests(); n != 0 {
+				t.Errorf("%d requests are pending", n)
+			}
+		})
+	}
+}
+
+// Requests that were lost with their connection are sent again if that does no
+// harm, in their order.
+func TestPipelineRepeats(t *testing.T) {
+	var seen sync.Map
+	c := pipeServer(t, func(n int, nc net.Conn, br *bufio.Reader) {
+		for range 7 { // then the connection is closed, without a word
+			method, path, body := pipeRequest(br)
+			if method == "" {
+				return
+			}
+			if _, twice := seen.LoadOrStore(path, n); twice && method == "POST" {
+				t.Errorf("%s %s came twice", method, path)
+			}
+			pipeAnswer(nc, "", method+" "+path+" "+body)
+		}
+	})
+	var wg sync.WaitGroup
+	var lost atomic.Int32
+	for i := range 20 {
+		wg.Go(func() {
+			for n := range 20 {
+				path, method := fmt.Sprintf("/%d/%d", i, n), "GET"
+				if n%5 == 0 {
+					method = "POST"
+				}
+				req, resp := &Request{}, &Response{}
+				req.SetRequestURI("http://example.org" + path)
+				req.Header.SetMethod(method)
+				err := c.Do(req, resp)
+				var sent *ErrRequestSent
+				switch {
+				case err == nil:
+					wantPipe(t, string(resp.Body()), method+" "+path+" ")
+				case method == "POST" && errors.As(err, &sent):
+					lost.Add(1)
+				default:
+					t.Errorf("%s %s: %v", method, path, err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	t.Logf("%d requests that must not be repeated were lost", lost.Load())
+}
+
+// A connection that is closed before its first response costs its first
+// request, so that a server that always does so is an end.
+func TestPipelineRefused(t *testing.T) {
+	var conns atomic.Int32
+	c := pipeServer(t, func(_ int, _ net.Conn, br *bufio.Reader) {
+		conns.Add(1)
+		pipeRequest(br)
+	})
+	wantPipe(t, pipeDo(c, "GET", "/", ""), "error: "+ErrConnectionClosed.Error())
+	err := c.Do(pipeReq("POST"), &Response{})
+	var sent *ErrRequestSent
+	if !errors.As(err, &sent) || !errors.Is(err, ErrConnectionClosed) {
+		t.Errorf("got %v, want an ErrRequestSent of ErrConnectionClosed", err)
+	}
+	var wg sync.WaitGroup
+	for range 10 {
+		wg.Go(func() {
+			if err := c.Do(pipeReq("GET"), nil); !errors.Is(err, ErrConnectionClosed) {
+				t.Errorf("got %v, want ErrConnectionClosed", err)
+			}
+		})
+	}
+	wg.Wait()
+	if n := conns.Load(); n > 12 {
+		t.Errorf("%d connections for 12 requests", n)
+	}
+}
+
+// Behind a response that says that the connection is closed nothing is acted
+// upon: all of it is sent again, whatever it is.
+func TestPipelineServerCloses(t *testing.T) {
+	var mu sync.Mutex
+	count := map[string]int{}
+	c := pipeServer(t, func(_ int, nc net.Conn, br *bufio.Reader) {
+		method, path, body := pipeRequest(br)
+		mu.Lock()
+		count[path]++
+		mu.Unlock()
+		pipeAnswer(nc, "Connection: close\r\n", method+" "+path+" "+body)
+		nc.(*net.TCPConn).CloseWrite()
+		io.Copy(io.Discard, br) // requests that aren't acted upon
+	})
+	var wg sync.WaitGroup
+	for i := range 30 {
+		wg.Go(func() {
+			path := fmt.Sprintf("/%d", i)
+			wantPipe(t, pipeDo(c, "POST", path, "body"), "POST "+path+" body")
+		})
+	}
+	wg.Wait()
+	for path, n := range count {
+		if n != 1 {
+			t.Errorf("%s was acted upon %d times", path, n)
+		}
+	}
+}
+
+// A request that says that the connection is closed is the last one on it.
+func TestPipelineClientCloses(t *testing.T) {
+	c := pipeServer(t, func(n int, nc net.Conn, br *bufio.Reader) {
+		var req Request
+		for req.Read(br) == nil {
+			pipeAnswer(nc, "", fmt.Sprint(n))
+			if req.ConnectionClose() {
+				if b, _ := br.Peek(1); len(b) > 0 {
+					t.Error("something was written behind the last request")
+				}
+				return
+			}
+		}
+	})
+	for n := 1; n < 4; n++ {
+		wantPipe(t, pipeDo(c, "GET", "/", ""), fmt.Sprint(n))
+		req, resp := pipeReq("POST"), &Response{}
+		req.SetConnectionClose()
+		if err := c.Do(req, resp); err != nil || string(resp.Body()) != fmt.Sprint(n) {
+			t.Errorf("got %q, %v", resp.Body(), err)
+		}
+	}
+}
+
+// What a server sends without being asked is never a call's response.
+func TestPipelineUnasked(t *testing.T) {
+	answered := make(chan struct{})
+	c := pipeServer(t, func(n int, nc net.Conn, br *bufio.Reader) {
+		for {
+			method, path, _ := pipeRequest(br)
+			if method == "" {
+				return
+			}
+			pipeAnswer(nc, "", method+" "+path)
+			if path == "/extra" {
+				pipeAnswer(nc, "", "poison")
+				io.Copy(io.Discard, br)
+				close(answered)
+				return
+			}
+		}
+	})
+	wantPipe(t, pipeDo(c, "GET", "/extra", ""), "GET /extra")
+	<-answered // the client has closed the connection
+	wantPipe(t, pipeDo(c, "GET", "/next", ""), "GET /next")
+}
+
+// Responses that break the rules are errors, and end the connection.
+func TestPipelineMalformed(t *testing.T) {
+	for _, tt := range []struct{ name, answer, want string }{
+		{"status", "HTTP/1.1 xxx OK\r\nContent-Length: 2\r\n\r\nhi", "error when reading response headers"},
+		{"two lengths", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\nhi!", "duplicate content-length"},
+		{"length and coding", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", "error when reading response headers"},
+		{"chunk", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", "chunk"},
+		{"bare LF", "HTTP/1.1 200 OK\nContent-Length: 2\n\nhi", "error when reading response headers"},
+		{"cut off in the head", "HTTP/1.1 200 OK\r\nContent-", "error when reading response headers"},
+		{"cut off in the body", "HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\nhi", "unexpected EOF"},
+		{"cut off in a chunk", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhi", "unexpected EOF"},
+		{"too large", "HTTP/1.1 200 OK\r\nContent-Length: 2000000000\r\n\r\nhi", ErrBodyTooLarge.Error()},
+		{"interim without end", strings.Repeat("HTTP/1.1 103 Early Hints\r\n\r\n", 200), "too many 1xx"},
+		{"head too long", "HTTP/1.1 200 OK\r\nA: " + strings.Repeat("x", 100<<10), "small read buffer"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var seen sync.Map
+			c := pipeServer(t, func(n int, nc net.Conn, br *bufio.Reader) {
+				for {
+					method, path, _ := pipeRequest(br)
+					if method == "" {
+						return
+					}
+					if path == "/bad" {
+						io.WriteString(nc, tt.answer)
+						nc.(*net.TCPConn).CloseWrite()
+						io.Copy(io.Discard, br) // closing with unread requests would take the answer along
+						return
+					}
+					if _, twice := seen.LoadOrStore(path, n); twice && method == "POST" {
+						t.Errorf("%s %s came twice", method, path)
+					}
+					pipeAnswer(nc, "", method+" "+path)
+				}
+			})
+			c.MaxResponseBodySize = 1 << 20
+			wantPipe(t, pipeDo(c, "GET", "/before", ""), "GET /before")
+			var wg sync.WaitGroup
+			wg.Go(func() {
+				if got := pipeDo(c, "POST", "/bad", ""); !strings.Contains(got, tt.want) {
+					t.Errorf("got %q, want %q", got, tt.want)
+				}
+			})
+			for i := range 5 {
+				path := fmt.Sprintf("/behind%d", i)
+				wg.Go(func() { wantPipe(t, pipeDo(c, "GET", path, ""), "GET "+path) })
+			}
+			wg.Wait()
+			wantPipe(t, pipeDo(c, "POST", "/after", ""), "POST /after")
+		})
+	}
+}
+
+// All forms of responses come through, one after the other.
+func TestPipelineForms(t *testing.T) {
+	answers := map[string]string{
+		"/length":  "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nX-A: b\r\n\r\nhello",
+		"/chunked": "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: X-T\r\n\r\n2\r\nhe\r\n3\r\nllo\r\n0\r\nX-T: end\r\n\r\n",
+		"/interim": "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: a\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello",
+		"/204":     "HTTP/1.1 204 No Content\r\n\r\n",
+		"/304":     "HTTP/1.1 304 Not Modified\r\nContent-Length: 5\r\n\r\n",
+		"/large":   "HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n" + strings.Repeat("x", 100000),
+		"/head":    "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n",
+		"/close":   "HTTP/1.1 200 OK\r\n\r\nhello",
+	}
+	c := pipeServer(t, func(_ int, nc net.Conn, br *bufio.Reader) {
+		for {
+			_, path, _ := pipeRequest(br)
+			io.WriteString(nc, answers[path])
+			if path == "/close" || path == "" {
+				return
+			}
+		}
+	})
+	large := strings.Repeat("x", 100000)
+	resp := &Response{}
+	for range 3 {
+		for _, tt := range []struct {
+			method, path, body string
+			status, length     int
+		}{
+			{"GET", "/length", "hello", 200, 5},
+			{"GET", "/chunked", "hello", 200, -1},
+			{"POST", "/interim", "hello", 200, 5},
+			{"GET", "/204", "", 204, -2},
+			{"GET", "/304", "", 304, 5},
+			{"GET", "/large", large, 200, 100000},
+			{"HEAD", "/head", "", 200, 5},
+			{"GET", "/length", "hello", 200, 5},
+			{"GET", "/close", "hello", 200, 5},
+		} {
+			for _, keep := range []bool{false, true} {
+				req := pipeReq(tt.method)
+				req.SetRequestURI("http://example.org" + tt.path)
+				resp.KeepBodyBuffer = keep
+				if err := c.Do(req, resp); err != nil {
+					t.Fatalf("%s: %v", tt.path, err)
+				}
+				if got := string(resp.Body()); got != tt.body || resp.StatusCode() != tt.status || resp.Header.ContentLength() != tt.length {
+					t.Errorf("%s: got %d, %d bytes, length %d", tt.path, resp.StatusCode(), len(got), resp.Header.ContentLength())
+				}
+				if tt.path == "/chunked" && string(resp.Header.Peek("X-T")) != "end" {
+					t.Errorf("the trailer field is %q", resp.Header.Peek("X-T"))
+				}
+				if resp.RemoteAddr() == nil || resp.RemoteAddr().String() != c.Addr {
+					t.Errorf("the response came from %v", resp.RemoteAddr())
+				}
+			}
+		}
+		skip := &Response{SkipBody: true}
+		if err := c.Do(pipeReqTo("/length"), skip); err != nil || len(skip.Body()) > 0 || skip.Header.ContentLength() != 5 {
+			t.Errorf("got %q, %v, want no body", skip.Body(), err)
+		}
+		stream := &Response{StreamBody: true}
+		if err := c.Do(pipeReqTo("/length"), stream); err != nil || !stream.IsBodyStream() {
+			t.Errorf("got %v, want a stream", err)
+		}
+		if b, err := io.ReadAll(stream.BodyStream()); err != nil || string(b) != "hello" {
+			t.Errorf("got %q, %v", b, err)
+		}
+		if err := stream.CloseBodyStream(); err != nil {
+			t.Error(err)
+		}
+		if err := c.Do(pipeReqTo("/length"), nil); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// The one who wakes the writer may leave while it waits for more to write.
+func TestPipelineDelayForNobody(t *testing.T) {
+	c := pipeServer(t, pipeEcho)
+	c.MaxBatchDelay, c.ReadTimeout = 20*time.Millisecond, time.Minute
+	until := func(idle bool) {
+		t.Helper()
+		l := &c.lanes[0]
+		for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
+			l.mu.Lock()
+			ok := idle == (l.parked && !l.batched && l.queue.n == 0)
+			l.mu.Unlock()
+			if ok {
+				return
+			}
+		}
+		t.Fatalf("the writer never was in the state idle=%v", idle)
+	}
+	for range 5 {
+		if err := c.Do(pipeReqTo("/a"), nil); err != nil {
+			t.Fatal(err)
+		}
+		until(true)
+		ctx, cancel := context.WithCancel(t.Context())
+		left := make(chan error)
+		go func() { left <- c.DoContext(ctx, pipeReqTo("/b"), nil) }()
+		until(false)
+		cancel()
+		<-left
+		until(true)
+	}
+}
+
+// When too many wait, who doesn't mind the time is refused, and who does
+// waits.
+func TestPipelineOverflow(t *testing.T) {
+	release := make(chan struct{})
+	c := pipeServer(t, func(n int, nc net.Conn, br *bufio.Reader) {
+		<-release
+		pipeEcho(n, nc, br)
+	})
+	c.MaxPendingRequests = 2
+	var wg sync.WaitGroup
+	for n := range 4 {
+		wg.Go(func() { wantPipe(t, pipeDo(c, "GET", "/", ""), "GET / ") })
+		for c.PendingRequests() != n+1 || n == 1 && c.lanes[0].flying() != 2 {
+			runtime.Gosched()
+		}
+	}
+	if err := c.Do(pipeReq("GET"), nil); err != ErrPipelineOverflow {
+		t.Errorf("got %v, want ErrPipelineOverflow", err)
+	}
+	for range 3 {
+		wg.Go(func() {
+			if err := c.DoTimeout(pipeReq("GET"), nil, time.Minute); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	for c.PendingRequests() != 7 {
+		runtime.Gosched()
+	}
+	close(release)
+	wg.Wait()
+}
+
+// flying returns how many calls are in flight.
+func (l *pipeLane) flying() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.flight.n
+}

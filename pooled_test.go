@@ -1,0 +1,371 @@
+package gale
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"mime/multipart"
+	"net"
+	"reflect"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/galehttp/gale/internal/clientconn"
+	"github.com/galehttp/gale/internal/compress"
+	"github.com/galehttp/gale/internal/engine"
+	"github.com/galehttp/gale/internal/head"
+	"github.com/galehttp/gale/internal/pool"
+	"github.com/galehttp/gale/internal/pool/pooltest"
+	"github.com/galehttp/gale/internal/race"
+)
+
+// stubConn stands for whatever an object may hold.
+type stubConn struct{ net.Conn }
+
+func (stubConn) Read([]byte) (int, error)    { return 0, io.EOF }
+func (stubConn) Write(p []byte) (int, error) { return len(p), nil }
+func (stubConn) Close() error                { return nil }
+func (stubConn) Network() string             { return "stub" }
+func (stubConn) String() string              { return "stub" }
+func (stubConn) Printf(string, ...any)       {}
+
+// keptText is the reason for memory that a method fills before it returns it.
+const keptText = "scratch: every method that returns it fills it anew"
+
+// trailerSection is what head.Trailers points to.
+var trailerSection = reflect.New(reflect.TypeFor[head.Trailers]().Field(0).Type.Elem()).Elem().Interface()
+
+// pooledFields is what is known of the objects of this package that are used again.
+func pooledFields() *pooltest.Check {
+	return &pooltest.Check{
+		Owned: []any{pool.Buf{}, trailerSection, sessionRare{}},
+		Make: map[reflect.Type]func() any{
+			// RemoveAll must not remove files, nor os.File be closed.
+			reflect.TypeFor[*multipart.Form](): func() any { return &multipart.Form{Value: map[string][]string{"a": {"b"}}} },
+			reflect.TypeFor[*requestDone]():    func() any { return newRequestDone(context.Background()) },
+			reflect.TypeFor[*pool.Buf]():       func() any { return &pool.Buf{B: []byte("canary")} },
+		},
+		Fit: map[reflect.Type]func(any){
+			reflect.TypeFor[URI](): func(p any) { u := p.(*URI); u.validHost = min(u.validHost, len(u.buf)) },
+		},
+		Stubs: []any{stubConn{}, errors.New("canary"), struct{ engine.Conn }{}, struct{ exchange }{}, struct{ trailerSink }{}, context.Background()},
+		Memory: []string{
+			"gale.Args.buf",
+			"gale.Cookie.buf",
+			"gale.Cookie.domain",
+			"gale.Cookie.key",
+			"gale.Cookie.path",
+			"gale.Cookie.value",
+			"gale.Request.userValues",
+			"gale.URI.fullURI",
+			"gale.URI.requestURI",
+			"gale.content.body",
+			"head.Trailers.s",
+			"head.NameList.names",
+			"head.NameList.text",
+			"gale.pipeCall.bytes",
+			"kv.List.arena",
+			"kv.List.pairs",
+			"msg.Fields.Buf",
+			"msg.Fields.Recs",
+			"pool.Buf.B",
+		},
+		Cleared: []string{"head.NameList.slots"},
+		Keep: map[string]string{
+			// A context.
+			"gale.RequestCtx.s":            "prepare and Init2 set it before anybody gets the context",
+			"gale.RequestCtx.isTLS":        "prepare and Init2 set it before anybody gets the context",
+			"gale.RequestCtx.body":         "Init sets all of it; a session points to it while its message is in flight",
+			"gale.requestStream.ss":        "finish has shut the stream (closeBody): TestStreamForgets",
+			"gale.requestStream.ctx":       "finish has shut the stream",
+			"gale.requestStream.w":         "finish has shut the stream",
+			"gale.requestStream.rest":      "finish has shut the stream",
+			"gale.requestStream.n":         "finish has shut the stream",
+			"gale.Request.KeepBodyBuffer":  "the user's, for many uses: whoever gives a request back clears it",
+			"gale.Response.KeepBodyBuffer": "the user's, for many uses: whoever gives a response back clears it",
+			"gale.Request.call":            "roundTrip sets it back when it returns, also by a panic",
+			"gale.URI.buf":                 "memory, with the host that was found to be valid last: it is compared and never shown",
+			"gale.URI.validHost":           "the length of that host",
+			"msg.Fields.first":             "counts only where seen says so",
+			"msg.Fields.last":              "what PutAgain compares with: lines that are compared and never shown",
+			"head.Response.server":         "a slot: compared, and shown only where Implied says so",
+			"head.Response.contentType":    "a slot: compared, and shown only where Implied says so",
+			"head.Response.slotChanges":    "counts what the slots were given, for Opening, which is kept as well",
+			"gale.ResponseHeader.opening":  "compared with the next response as a whole, see h1.Opening",
+			"gale.ResponseHeader.digits":   keptText,
+			"gale.RequestHeader.digits":    keptText,
+			"gale.RequestHeader.get":       keptText,
+			"gale.RequestHeader.text":      keptText,
+			"gale.ResponseHeader.text":     keptText,
+			"gale.pipeCall.done":           "empty: who leaves a call that is done takes the value, see pipeLane.leave",
+		},
+		Guarded: map[string]string{
+			"head.NameList.text":     "names are added with it",
+			"head.NameList.slots":    "names are added with it",
+			"gale.flushState.keep":   "beginFlush sets begun before it",
+			"gale.flushState.out":    "beginFlush sets begun before it",
+			"gale.Request.uriParsed": "uriUsed is set wherever it is",
+			"gale.Request.files":     "set with form; what TimeoutError leaves there, RequestCtx.reset drops",
+			"gale.Request.uriBad":    "uriParsed is set with it, and uriUsed with that",
+			"gale.content.shared":    "counts only with bodyRaw, and is set with it",
+			"gale.content.readErr":   "set with bodyRaw or a form, see there",
+			"gale.Request.uri":       "uriUsed is set by all that give it out or change it",
+			"gale.Request.postArgs":  "postArgsParsed is set by all that give it out or change it",
+			"gale.Request.formRaw":   "set with form only",
+			"head.Request.Cookies":   "CookieState isn't CookiesUnread where there are any",
+			"msg.Fields.puts":        "counts records in Recs",
+			"msg.Fields.seen":        "has bits of records in Recs only",
+			"msg.Fields.maybe":       "has bits of records in Recs, or too many, which cost a comparison",
+			"msg.Fields.dead":        "counts records",
+			"msg.Fields.waste":       "counts bytes of Buf",
+			"msg.Fields.Parts":       "lie in Buf",
+		},
+	}
+}
+
+// TestPooledForgets: what is used again is like new, field by field.
+func TestPooledForgets(t *testing.T) {
+	if race.Enabled {
+		t.Skip("with the race detector heads refuse to be reset with records that can't be, as this test makes them")
+	}
+	c := pooledFields()
+	pooltest.Run(t, c, pooltest.Object[RequestCtx]{
+		New: func() *RequestCtx {
+			ctx := new(RequestCtx)
+			ctx.reset()
+			return ctx
+		},
+		Forget: (*RequestCtx).reset,
+	})
+	pooltest.Run(t, c, pooltest.Object[Request]{
+		New:    func() *Request { r := new(Request); r.Reset(); return r },
+		Forget: func(r *Request) { ReleaseRequest(r); pooltest.TakeBack(&requestPool, r) },
+	})
+	pooltest.Run(t, c, pooltest.Object[Response]{
+		New:    func() *Response { r := new(Response); r.Reset(); return r },
+		Forget: func(r *Response) { ReleaseResponse(r); pooltest.TakeBack(&responsePool, r) },
+	})
+	pooltest.Run(t, c, pooltest.Object[URI]{
+		New:    func() *URI { return new(URI) },
+		Forget: func(u *URI) { ReleaseURI(u); pooltest.TakeBack(&uriPool, u) },
+	})
+	pooltest.Run(t, c, pooltest.Object[Args]{
+		New:    func() *Args { return new(Args) },
+		Forget: func(a *Args) { ReleaseArgs(a); pooltest.TakeBack(&argsPool, a) },
+	})
+	pooltest.Run(t, c, pooltest.Object[Cookie]{
+		New:    func() *Cookie { c := new(Cookie); c.Reset(); return c },
+		Forget: func(c *Cookie) { ReleaseCookie(c); pooltest.TakeBack(&cookiePool, c) },
+	})
+	pooltest.Run(t, c, pooltest.Object[h1Session]{
+		New: func() *h1Session { return new(h1Session) },
+		Ready: func(ss *h1Session) {
+			ss.shared = false
+			if rare := ss.rare.Load(); rare != nil {
+				rare.hijack = nil
+			}
+		},
+		Forget: func(ss *h1Session) { ss.free(); pooltest.TakeBack(&sessions, ss) },
+	})
+	pooltest.Run(t, c, pooltest.Object[pipeCall]{
+		New:    func() *pipeCall { pc := pipeCalls.New().(*pipeCall); pc.resp.Reset(); return pc },
+		Ready:  func(pc *pipeCall) { pc.holds.Store(1); pc.bytes = &pool.Buf{B: []byte("canary")} },
+		Forget: func(pc *pipeCall) { pc.drop(); pooltest.TakeBack(&pipeCalls, pc) },
+	})
+	pooltest.Run(t, c, pooltest.Object[chunkReader]{
+		New:    func() *chunkReader { return new(chunkReader) },
+		Forget: func(d *chunkReader) { d.release(); pooltest.TakeBack(&chunkReaders, d) },
+	})
+	pooltest.Run(t, c, pooltest.Object[chunkedBody]{
+		New:    func() *chunkedBody { return new(chunkedBody) },
+		Forget: func(d *chunkedBody) { d.release(); pooltest.TakeBack(&chunkedBodies, d) },
+	})
+	c.Unused(t)
+}
+
+// TestStreamForgets: a request's body stream that was shut holds nothing.
+func TestStreamForgets(t *testing.T) {
+	for _, shut := range []func(*requestStream){
+		(*requestStream).shut,
+		func(r *requestStream) { r.tryShut() },
+	} {
+		pooltest.Run(t, &pooltest.Check{Stubs: []any{errors.New("canary")}}, pooltest.Object[requestStream]{
+			New:    func() *requestStream { return new(requestStream) },
+			Ready:  func(r *requestStream) { r.owesContinue, r.err, r.limit = false, nil, 0 }, // RequestCtx.reset does that
+			Forget: shut,
+		})
+	}
+}
+
+// TestConnWaiterForgets: a request that waited for a connection leaves nothing in its
+// connWaiter, whether it was served, gave up, or both at a time.
+func TestConnWaiterForgets(t *testing.T) {
+	for name, leave := range map[string]func(c *HostClient, k *call, w *connWaiter){
+		"served": func(c *HostClient, k *call, w *connWaiter) {
+			c.pool.waiting.serve(nil)
+			if _, err := c.await(k, w); err != nil {
+				t.Error(err)
+			}
+		},
+		"gave up":              func(c *HostClient, k *call, w *connWaiter) { c.leaveQueue(w, ErrNoFreeConns) },
+		"gave up as it served": func(c *HostClient, k *call, w *connWaiter) { c.pool.waiting.serve(nil); c.leaveQueue(w, ErrTimeout) },
+	} {
+		c := &HostClient{MaxConns: 1, MaxConnWaitTimeout: time.Minute}
+		c.pool.open = 1
+		var all []*connWaiter
+		for range 3 {
+			_, _, w, err := c.reserve()
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, w)
+		}
+		k := newCall(context.Background(), 0)
+		leave(c, &k, all[0])
+		if w := all[0]; len(w.ready) > 0 || w.listed || w.prev != nil || w.next != nil {
+			t.Errorf("%s: a connWaiter that was given back is %+v with %d values", name, w, len(w.ready))
+		}
+		pooltest.TakeBack(&connWaiters, all[0])
+	}
+}
+
+// TestClientConnForgets: an idle connection holds what is the connection's own, and
+// nothing of a request or a response.
+func TestClientConnForgets(t *testing.T) {
+	own := "the connection's own"
+	check := &pooltest.Check{
+		Owned: []any{pool.Buf{}},
+		Make: map[reflect.Type]func() any{
+			reflect.TypeFor[*pool.Buf](): func() any { return &pool.Buf{B: append(make([]byte, 0, clientconn.ReadRoom), "canary"...)} },
+		},
+		Stubs: []any{stubConn{}, errors.New("canary"), struct{ syscall.RawConn }{}},
+		Keep: map[string]string{
+			"clientconn.Conn.nc": own, "clientconn.Conn.hooks": own, "gale.clientConn.upstream": own, "clientconn.Conn.read": own, "clientconn.Conn.write": own,
+			"clientconn.Conn.lazy": own, "clientconn.Conn.tls": own, "clientconn.Conn.raw": own, "clientconn.Conn.probe": own,
+			"gale.clientConn.created": own, "gale.clientConn.lastUse": own, "gale.clientConn.served": own, "clientconn.Conn.wasIdle": own,
+			"clientconn.Conn.onCancel": own, "clientconn.Conn.closed": own, "clientconn.swapper.onReady": own,
+			"clientconn.Conn.healthy":  "probe sets it before Alive looks",
+			"clientconn.Conn.vec":      "WriteBoth empties it when it returns",
+			"clientconn.Conn.bufs":     "WriteBoth empties it when it returns",
+			"clientconn.Conn.readErr":  "Fill returns it, so that the exchange fails and the connection is closed",
+			"clientconn.swapper.wrote": "Swap begins with a new swapper",
+			"clientconn.swapper.asked": "Swap begins with a new swapper",
+			"clientconn.swapper.n":     "Swap begins with a new swapper",
+			"clientconn.swapper.err":   "Swap begins with a new swapper",
+		},
+		Guarded: map[string]string{"clientconn.Conn.r": "an offset into buf"},
+	}
+	pooltest.Run(t, check, pooltest.Object[clientConn]{
+		New: func() *clientConn { return new(clientConn) },
+		Forget: func(cc *clientConn) {
+			c := &HostClient{}
+			c.pool.armed = true // no sweeper
+			c.release(cc)
+			if b := c.pool.spare[0]; b != nil && len(b.B) > 0 {
+				t.Errorf("a spare buffer holds %q", b.B)
+			}
+		},
+	})
+	check.Unused(t)
+}
+
+// TestBufferedForget: buffered readers and writers that were given back hold nothing,
+// not even an error.
+func TestBufferedForget(t *testing.T) {
+	check := &pooltest.Check{
+		Stubs: []any{stubConn{}, errors.New("canary")},
+		Keep: map[string]string{
+			"bufio.Reader.buf":          "memory",
+			"bufio.Reader.lastByte":     "Reset sets it, to another value than in a new one",
+			"bufio.Reader.lastRuneSize": "Reset sets it, to another value than in a new one",
+			"bufio.Writer.buf":          "memory",
+		},
+	}
+	c := &HostClient{}
+	pooltest.Run(t, check, pooltest.Object[bufio.Reader]{
+		New:    func() *bufio.Reader { return new(bufio.Reader) },
+		Forget: func(br *bufio.Reader) { c.ReleaseReader(br) },
+	})
+	pooltest.Run(t, check, pooltest.Object[bufio.Writer]{
+		New:    func() *bufio.Writer { return new(bufio.Writer) },
+		Forget: func(bw *bufio.Writer) { c.ReleaseWriter(bw) },
+	})
+	var used *bufio.Writer
+	sw := func(w *bufio.Writer) {
+		used = w
+		w.WriteString(strings.Repeat("canary", 10_000))
+	}
+	out := &bodyOut{left: -1, w: &engine.Work{}, ss: &h1Session{serverConn: serverConn{c: brokenEngineConn{}}}}
+	if err := out.runStreamWriter(sw); err == nil {
+		t.Error("writing did not fail")
+	}
+	pooltest.TakeBack(&bufioPool, used)
+	wantEmptyWriter(t, used)
+	encodingStreamWriter(sw, compress.Gzip, 1)(bufio.NewWriterSize(brokenWriter{}, 16))
+	pooltest.TakeBack(&streamBuffers, used)
+	wantEmptyWriter(t, used)
+	check.Unused(t)
+}
+
+func wantEmptyWriter(t *testing.T, bw *bufio.Writer) {
+	t.Helper()
+	if bw.Buffered() > 0 {
+		t.Errorf("a writer that was given back holds %d bytes", bw.Buffered())
+	}
+	var got strings.Builder
+	bw.WriteString("x")
+	bw.Reset(&got)
+	bw.WriteString("y")
+	if err := bw.Flush(); err != nil || got.String() != "y" {
+		t.Errorf("a writer that was given back writes %q, %v", &got, err)
+	}
+}
+
+type brokenWriter struct{}
+
+func (brokenWriter) Write([]byte) (int, error) { return 0, errors.New("broken") }
+
+type brokenEngineConn struct{ engine.Conn }
+
+func (brokenEngineConn) WriteBody(*engine.Work, []byte) error { return errors.New("broken") }
+func (brokenEngineConn) Flush(*engine.Work) error             { return errors.New("broken") }
+
+// TestTimerForgets: a timer that has fired, and was not received from, fires only
+// after the next time-out.
+func TestTimerForgets(t *testing.T) {
+	for range 100 {
+		ReleaseTimer(AcquireTimer(0))
+		timer := AcquireTimer(time.Hour)
+		select {
+		case <-timer.C:
+			t.Fatal("a timer of an hour fires at once")
+		default:
+		}
+		ReleaseTimer(timer)
+	}
+}
+
+// TestSharedSessionStays: a session that a kept context knows, or whose connection was
+// taken, isn't used again.
+func TestSharedSessionStays(t *testing.T) {
+	for name, change := range map[string]func(*h1Session){
+		"a context was left": func(ss *h1Session) { ss.shared = true },
+		"hijacked":           func(ss *h1Session) { ss.extra().hijack = func(net.Conn) {} },
+	} {
+		ss := &h1Session{}
+		ss.id = 7
+		change(ss)
+		ss.free()
+		if ss.id != 7 {
+			t.Errorf("%s: the session was emptied", name)
+		}
+		for range 100 {
+			if sessions.Get() == any(ss) {
+				t.Errorf("%s: the session was given back", name)
+			}
+		}
+	}
+}

@@ -1,0 +1,57 @@
+package gale
+
+import (
+	"crypto/tls"
+	"net"
+	"testing"
+)
+
+// Close ends connections with TLS while their goroutines write: the alert that
+// crypto/tls sends then must not go the way of the engine's own writes. The race
+// detector would tell.
+func TestCloseWhileWritingTLS(t *testing.T) {
+	certPEM, keyPEM, err := GenerateTestCertificate("localhost")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 5 {
+		begun := make(chan struct{}, 8)
+		s := &Server{Engine: EngineBlock, Logger: &testLog{}, Handler: func(ctx *RequestCtx) {
+			begun <- struct{}{}
+			for ctx.Flush() == nil {
+				_, _ = ctx.WriteString("more")
+			}
+		}}
+		ln, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		served := make(chan error, 1)
+		go func() { served <- s.ServeTLSEmbed(ln, certPEM, keyPEM) }()
+		for range 4 {
+			c, err := tls.Dial("tcp", ln.Addr().String(), &tls.Config{InsecureSkipVerify: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			if _, err := c.Write([]byte(get("/"))); err != nil {
+				t.Fatal(err)
+			}
+			go func() {
+				b := make([]byte, 1<<10)
+				for {
+					if _, err := c.Read(b); err != nil {
+						return
+					}
+				}
+			}()
+			<-begun
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+	}
+}

@@ -1,0 +1,99 @@
+package gale
+
+import (
+	"github.com/galehttp/gale/internal/compress"
+)
+
+// CompressHandler returns a handler that calls h and encodes the response with
+// gzip, deflate or zstd if the request's Accept-Encoding allows it. It is
+// [CompressHandlerLevel] at [CompressDefaultCompression].
+func CompressHandler(h RequestHandler) RequestHandler {
+	return CompressHandlerLevel(h, CompressDefaultCompression)
+}
+
+// CompressHandlerLevel returns a handler that calls h and encodes the response
+// with gzip, deflate or zstd if the request's Accept-Encoding allows it.
+//
+// The client's weights choose the coding (RFC 9110 section 12.5.3); among
+// equals gzip comes before deflate and zstd. Accept-Encoding is added to Vary
+// whenever the request has that field, encoded or not. Left alone are bodies of
+// less than 200 bytes (unless the client refuses unencoded ones), types that
+// are compressed already, such as most images, responses that have a
+// Content-Encoding, a Content-Range or Cache-Control: no-transform, and those
+// without a body. A strong ETag becomes a weak one and Accept-Ranges is
+// removed, for the encoded bytes are others than those that h described.
+//
+// Streams are encoded while they are sent; what a stream has delivered is
+// flushed when nothing more is there. A response that h has begun to send with
+// [RequestCtx.Flush] stays as it is.
+//
+// level is one of [CompressNoCompression], [CompressBestSpeed] to
+// [CompressBestCompression], [CompressDefaultCompression] and
+// [CompressHuffmanOnly]; any other stands for the default.
+//
+// fasthttp's handler ignores weights other than 0, and touches neither ETag
+// nor Accept-Ranges.
+func CompressHandlerLevel(h RequestHandler, level int) RequestHandler {
+	e := bodyEncoder{
+		offer:  []compress.Coding{compress.Gzip, compress.Deflate, compress.Zstd},
+		levels: [...]int{compress.Gzip: level, compress.Deflate: level, compress.Brotli: 0, compress.Zstd: compress.ZstdLevel(level)},
+	}
+	return e.wrap(h)
+}
+
+// CompressHandlerBrotliLevel is like [CompressHandlerLevel] with br as a further
+// coding, which comes first among equals. brotliLevel is the level for br,
+// otherLevel the one for gzip and deflate.
+//
+// brotliLevel is from [CompressBrotliNoCompression] to
+// [CompressBrotliBestCompression]; any other stands for
+// [CompressBrotliDefaultCompression]. Above 6, brotli is too slow to encode
+// what is sent only once.
+func CompressHandlerBrotliLevel(h RequestHandler, brotliLevel, otherLevel int) RequestHandler {
+	e := bodyEncoder{
+		offer:  []compress.Coding{compress.Brotli, compress.Gzip, compress.Deflate, compress.Zstd},
+		levels: [...]int{compress.Gzip: otherLevel, compress.Deflate: otherLevel, compress.Brotli: brotliLevel, compress.Zstd: compress.ZstdLevel(otherLevel)},
+	}
+	return e.wrap(h)
+}
+
+// bodyEncoder encodes response bodies. It doesn't change once made.
+type bodyEncoder struct {
+	offer  []compress.Coding // best first
+	levels [5]int            // by coding
+}
+
+func (e bodyEncoder) wrap(h RequestHandler) RequestHandler {
+	return func(ctx *RequestCtx) {
+		h(ctx)
+		// A handler that was timed out may still be writing its response.
+		if ctx.timedOut.Load() == nil && !ctx.flush.begun {
+			e.encode(&ctx.Request.Header, &ctx.Response)
+		}
+	}
+}
+
+// encode encodes the body of resp if both sides want it.
+func (e *bodyEncoder) encode(req *RequestHeader, resp *Response) {
+	if !isEncodable(resp) {
+		return
+	}
+	accept := req.PeekAll(HeaderAcceptEncoding)
+	c, required := compress.Negotiate(accept, e.offer...)
+	stream := resp.IsBodyStream()
+	if size := len(resp.bodyBytes()); !stream && (size == 0 || size < minCompressBody && !required) {
+		return
+	}
+	if len(accept) > 0 {
+		addVary(&resp.Header, HeaderAcceptEncoding) // without, the answer is good for all
+	}
+	if c == compress.Identity {
+		return
+	}
+	if stream {
+		encodeStream(resp, c, e.levels[c])
+	} else {
+		encodeBody(resp, c, e.levels[c])
+	}
+	describeEncoded(&resp.Header, c)
+}

@@ -1,0 +1,7 @@
+//go:build !linux
+
+package gale
+
+import "net"
+
+func smallBuffers(net.Listener) {}

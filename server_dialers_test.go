@@ -1,0 +1,67 @@
+package gale
+
+import (
+	"crypto/tls"
+	"net"
+	"path/filepath"
+	"runtime"
+	"testing"
+	"time"
+)
+
+// dialers serves s on TCP, on a UNIX socket, and on TCP with TLS, and returns for
+// each how to get a connection whose client has little room for what arrives.
+func dialers(t *testing.T, s *Server) map[string]func() *testConn {
+	t.Helper()
+	if s.Logger == nil {
+		s.Logger = &testLog{}
+	}
+	cert, key, err := GenerateTestCertificate("localhost")
+	if err != nil {
+		t.Fatal(err)
+	}
+	serve := func(network, addr string, f func(ln net.Listener) error) string {
+		ln, err := net.Listen(network, addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		smallBuffers(ln)
+		served := make(chan error, 1)
+		go func() { served <- f(ln) }()
+		t.Cleanup(func() {
+			_ = s.Close()
+			if err := <-served; err != nil {
+				t.Errorf("serving %s: %v", network, err)
+			}
+		})
+		return ln.Addr().String()
+	}
+	dial := func(network, addr string) net.Conn {
+		c, err := net.Dial(network, addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if tc, ok := c.(*net.TCPConn); ok {
+			_ = tc.SetReadBuffer(64 << 10)
+		}
+		return c
+	}
+	plain := serve("tcp", "127.0.0.1:0", s.Serve)
+	secure := serve("tcp", "127.0.0.1:0", func(ln net.Listener) error { return s.ServeTLSEmbed(ln, cert, key) })
+	all := map[string]func() *testConn{
+		"tcp": func() *testConn { return newTestConn(t, dial("tcp", plain)) },
+		"tls": func() *testConn {
+			c := tls.Client(dial("tcp", secure), &tls.Config{InsecureSkipVerify: true})
+			_ = c.SetDeadline(time.Now().Add(20 * time.Second))
+			if err := c.Handshake(); err != nil {
+				t.Fatal(err)
+			}
+			return newTestConn(t, c)
+		},
+	}
+	if runtime.GOOS != "windows" {
+		unix := serve("unix", filepath.Join(t.TempDir(), "s"), s.Serve)
+		all["unix"] = func() *testConn { return newTestConn(t, dial("unix", unix)) }
+	}
+	return all
+}

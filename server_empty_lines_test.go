@@ -1,0 +1,128 @@
+package gale
+
+import (
+	"io"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// Empty lines before a request, however cut, neither start the clock of its head
+// nor restart that of the idle time, and there may only be a few.
+func TestEmptyLinesAndClocks(t *testing.T) {
+	const limit = 10 * time.Second
+	server := func() *Server {
+		return &Server{Handler: echo, ReadHeaderTimeout: limit, IdleTimeout: time.Minute}
+	}
+	for _, lines := range []string{"\r\n", "\r|\n", "\r\n\r|\n|\r\n", "\r", "\r\n\r"} {
+		t.Run(strings.NewReplacer("\r", "r", "\n", "n").Replace(lines), func(t *testing.T) {
+			inBubble(t, server(), func(t *testing.T, c *testConn) {
+				c.send(get("/"))
+				c.want("GET", 200, "GET / ")
+				for _, b := range strings.Split(lines, "|") {
+					time.Sleep(limit)
+					c.send(b)
+				}
+				time.Sleep(limit)
+				if strings.HasSuffix(lines, "\r") {
+					c.send("\n")
+				}
+				c.send("GET / HTTP/1.1\r\nHo")
+				time.Sleep(limit - time.Second)
+				c.send("st: h\r\n\r\n")
+				c.want("GET", 200, "GET / ")
+			})
+			inBubble(t, server(), func(t *testing.T, c *testConn) {
+				c.send(get("/"))
+				c.want("GET", 200, "GET / ")
+				d := took(func() {
+					for _, b := range strings.Split(lines, "|") {
+						time.Sleep(limit)
+						c.send(b)
+					}
+					c.wantClosed()
+				})
+				if d != time.Minute {
+					t.Errorf("idle for %v, want a minute", d)
+				}
+			})
+		})
+	}
+	// The first request: the time for its head begins with the connection.
+	inBubble(t, server(), func(t *testing.T, c *testConn) {
+		c.send("\r")
+		if d := took(c.wantClosed); d != limit {
+			t.Errorf("a CR holds a new connection for %v", d)
+		}
+	})
+	// Dribbling: one byte each 9 seconds.
+	inBubble(t, server(), func(t *testing.T, c *testConn) {
+		c.send(get("/"))
+		c.want("GET", 200, "GET / ")
+		stop := make(chan struct{})
+		go func() {
+			for i := range 1000 {
+				if _, err := c.Write([]byte{"\r\n"[i%2]}); err != nil {
+					break
+				}
+				time.Sleep(limit - time.Second)
+			}
+			close(stop)
+		}()
+		d := took(func() { _, _ = io.ReadAll(c.br) })
+		if d > time.Minute {
+			t.Errorf("dribbled empty lines hold a connection for %v", d)
+		}
+		<-stop
+	})
+	// Nine empty lines are ignored, the tenth is an error, at once and in pieces.
+	for n, status := range map[int]int{9: 200, 10: 400} {
+		for _, piece := range []int{1, 2, 3, 100} {
+			inBubble(t, server(), func(t *testing.T, c *testConn) {
+				c.send(get("/"))
+				c.want("GET", 200, "GET / ")
+				in := strings.Repeat("\r\n", n) + get("/")
+				for len(in) > 0 && in[0] < ' ' {
+					m := min(piece, 2*n, len(in))
+					_, _ = c.Write([]byte(in[:m])) // fails once the server has refused
+					in = in[m:]
+					synctest.Wait()
+				}
+				_, _ = c.Write([]byte(in))
+				if a := c.read("GET"); a.StatusCode != status {
+					t.Errorf("status %d after %d empty lines, %d bytes at a time", a.StatusCode, n, piece)
+				}
+			})
+		}
+	}
+	// A CR that stands alone is refused, however it is cut from what follows.
+	inBubble(t, server(), func(t *testing.T, c *testConn) {
+		c.send("\r")
+		synctest.Wait()
+		c.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n")
+		if a := c.read("GET"); a.StatusCode != 400 {
+			t.Errorf("status %d for a head after a bare CR", a.StatusCode)
+		}
+	})
+}
+
+// An empty line in two pieces on sockets: the next head has its whole time.
+func TestSplitEmptyLineOnSockets(t *testing.T) {
+	onEngines(t, func(t *testing.T, e Engine) {
+		const limit = time.Second
+		s := &Server{Engine: e, ReadHeaderTimeout: limit, Handler: echo}
+		ts := startServer(t, s, nil)
+		c := ts.dial()
+		c.send(get("/"))
+		c.want("GET", 200, "GET / ")
+		c.send("\r")
+		time.Sleep(20 * time.Millisecond) // most likely it arrives alone; the test holds either way
+		c.send("\n")
+		time.Sleep(limit) // a clock that the CR had started would have ended
+		c.send("GET /again HTTP/1.1\r\nHo")
+		time.Sleep(20 * time.Millisecond)
+		c.send("st: h\r\n\r\n")
+		c.want("GET", 200, "GET /again ")
+	})
+}

@@ -1,0 +1,309 @@
+package gale
+
+import (
+	"bytes"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"runtime"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/galehttp/gale/internal/engine"
+	"github.com/galehttp/gale/internal/engine/enginetest"
+)
+
+// Another protocol beside HTTP/1.1, through the doors that the server has for it: a
+// toy, which echoes frames.
+
+// toySession is the toy protocol as a protocol of a Server.
+type toySession struct {
+	serverConn
+	toy enginetest.Toy
+}
+
+func (ss *toySession) Open(c engine.Conn, next *engine.Next) {
+	ss.begin(c)
+	ss.toy.Open(c, next)
+}
+func (ss *toySession) Feed(w *engine.Work, next *engine.Next) { ss.toy.Feed(w, next) }
+func (ss *toySession) Stall(w *engine.Work, why error, next *engine.Next) {
+	ss.toy.Stall(w, why, next)
+}
+func (ss *toySession) Hijacked(c net.Conn) { c.Close() }
+func (ss *toySession) Closed(err error)    { ss.end(err) }
+func (ss *toySession) free()               {}
+
+// toyPreface is how a client begins that knows the toy protocol.
+const toyPreface = "TOY * 1\n"
+
+// addToy lets s speak the toy protocol. A session that is switched to takes the
+// preface for a frame of 0x544f bytes, so the first one drops it.
+func addToy(s *Server, answer func([]byte) []byte) {
+	s.protocols = append(s.protocols, protocol{alpn: "toy", preface: toyPreface, session: func() serverSession {
+		return &prefacedToy{toySession: toySession{toy: enginetest.Toy{Answer: answer, Greeting: "hello"}}}
+	}})
+}
+
+// prefacedToy is a toySession that takes the preface off, if it comes.
+type prefacedToy struct {
+	toySession
+	past bool
+}
+
+func (ss *prefacedToy) Feed(w *engine.Work, next *engine.Next) {
+	if b := w.Unread(); !ss.past && len(b) > 0 {
+		ss.past = true
+		if bytes.HasPrefix(b, []byte(toyPreface)) {
+			w.Consume(len(toyPreface))
+		}
+	}
+	ss.toySession.Feed(w, next)
+}
+
+// anyOrder lets answers come in any order.
+func anyOrder(p []byte) []byte {
+	for range rand.IntN(20) {
+		runtime.Gosched()
+	}
+	return p
+}
+
+// toyFrames returns n frames, and what is in them by number.
+func toyFrames(n, size int) (wire []byte, payloads [][]byte) {
+	for i := range n {
+		p := bytes.Repeat([]byte{byte(i)}, rand.IntN(size))
+		payloads = append(payloads, p)
+		wire = enginetest.AppendFrame(wire, uint16(i), p)
+	}
+	return wire, payloads
+}
+
+// wantToy reads the greeting and an answer to each of the payloads.
+func wantToy(t *testing.T, r io.Reader, payloads [][]byte) {
+	t.Helper()
+	hello := make([]byte, 5)
+	if _, err := io.ReadFull(r, hello); err != nil || string(hello) != "hello" {
+		t.Fatalf("got %q, %v, want the greeting", hello, err)
+	}
+	seen := make([]bool, len(payloads))
+	for i := range payloads {
+		id, p, err := enginetest.ReadFrame(r)
+		if err != nil {
+			t.Fatalf("after %d of %d answers: %v", i, len(payloads), err)
+		}
+		if int(id) >= len(seen) || seen[id] || !bytes.Equal(p, payloads[id]) {
+			t.Fatalf("answer %d is %.20q; it came before: %v", id, p, seen[id])
+		}
+		seen[id] = true
+	}
+}
+
+// onToyServers runs f on each engine, and each way to the toy protocol: dial returns
+// a connection on which frames may be sent after opening.
+func onToyServers(t *testing.T, answer func([]byte) []byte, f func(t *testing.T, s *Server, dial func() net.Conn, opening string)) {
+	for _, way := range []string{"preface", "preface over TLS", "ALPN"} {
+		t.Run(way, func(t *testing.T) {
+			onEngines(t, func(t *testing.T, e Engine) {
+				s := &Server{Engine: e, Handler: echo, MaxConnsPerIP: 100}
+				addToy(s, answer)
+				var addr string
+				if way == "preface" {
+					addr = startServer(t, s, nil).addr
+				} else {
+					addr = startTLS(t, s)
+				}
+				cfg := &tls.Config{InsecureSkipVerify: true}
+				opening := toyPreface
+				if way == "ALPN" {
+					cfg.NextProtos, opening = []string{"toy", "http/1.1"}, ""
+				}
+				f(t, s, func() net.Conn {
+					c, err := net.Dial("tcp", addr)
+					if err != nil {
+						t.Fatal(err)
+					}
+					t.Cleanup(func() { c.Close() })
+					c.SetDeadline(time.Now().Add(time.Minute))
+					if way != "preface" {
+						c = tls.Client(c, cfg)
+					}
+					return c
+				}, opening)
+				waitUntil(t, "all connections are counted out", func() bool { return s.Stats().OpenConnections == 0 })
+				s.perIP.mu.Lock()
+				defer s.perIP.mu.Unlock()
+				if len(s.perIP.n) > 0 {
+					t.Errorf("addresses still count connections: %v", s.perIP.n)
+				}
+			})
+		})
+	}
+}
+
+// waitUntil waits for a state.
+func waitUntil(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); !is(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("it did not come to pass that %s", what)
+		}
+	}
+}
+
+// Whatever the pieces in which the beginning arrives, it is the toy's.
+func TestProtocolSplit(t *testing.T) {
+	onToyServers(t, anyOrder, func(t *testing.T, s *Server, dial func() net.Conn, opening string) {
+		wire, payloads := toyFrames(3, 5)
+		wire = append([]byte(opening), wire...)
+		for split := range wire {
+			c := dial()
+			c.Write(wire[:split])
+			if split > 0 && split < len(opening) { // the server has read the piece
+				waitUntil(t, "the connection is busy", func() bool { return s.Stats().IdleConnections == 0 })
+			}
+			c.Write(wire[split:])
+			wantToy(t, c, payloads)
+			c.Close()
+		}
+	})
+}
+
+// Many connections, frames and answers at the same time, in small pieces; clients that
+// end their side get what is missing, and the end; others reset the connection.
+func TestProtocolStress(t *testing.T) {
+	onToyServers(t, anyOrder, func(t *testing.T, _ *Server, dial func() net.Conn, opening string) {
+		var wg sync.WaitGroup
+		for i := range 16 {
+			c := dial()
+			wg.Go(func() {
+				defer c.Close()
+				wire, payloads := toyFrames(200, 200)
+				wire = append([]byte(opening), wire...)
+				if i%4 == 3 {
+					c.Write(wire[:len(wire)/2])
+					below := c
+					if tc, ok := c.(*tls.Conn); ok {
+						below = tc.NetConn()
+					}
+					below.(*net.TCPConn).SetLinger(0)
+					below.Close()
+					return
+				}
+				go func() {
+					for piece := range slices.Chunk(wire, 1+i*100) {
+						c.Write(piece)
+					}
+					c.(interface{ CloseWrite() error }).CloseWrite()
+				}()
+				wantToy(t, c, payloads)
+				if _, err := c.Read(make([]byte, 1)); err != io.EOF {
+					t.Errorf("got %v after all answers, want the end", err)
+				}
+			})
+		}
+		wg.Wait()
+	})
+}
+
+// HTTP/1.1 goes on beside it, also for what begins like the preface.
+func TestProtocolBesideHTTP(t *testing.T) {
+	onEngines(t, func(t *testing.T, e Engine) {
+		s := &Server{Engine: e, Handler: echo}
+		addToy(s, nil)
+		ts := startServer(t, s, nil)
+		for _, piece := range []int{1, 3, 100} {
+			c := ts.dial()
+			for part := range slices.Chunk([]byte("TOY /x HTTP/1.1\r\nHost: h\r\n\r\n"+get("/y")), piece) {
+				c.send(string(part))
+			}
+			c.want("TOY", 200, "TOY /x ")
+			c.want("GET", 200, "GET /y ")
+			c.send(toyPreface) // too late
+			if a := c.read("GET"); a.StatusCode != 400 && a.StatusCode != 505 {
+				t.Errorf("a preface after requests got %d", a.StatusCode)
+			}
+		}
+	})
+}
+
+// Shutdown waits for the answers under way, and Close doesn't.
+func TestProtocolShutdown(t *testing.T) {
+	for _, how := range []string{"Shutdown", "Close"} {
+		t.Run(how, func(t *testing.T) {
+			begun := make(chan struct{}, 100)
+			var mu sync.Mutex
+			release := make(chan struct{})
+			answer := func(p []byte) []byte {
+				mu.Lock()
+				r := release
+				mu.Unlock()
+				begun <- struct{}{}
+				<-r
+				return p
+			}
+			onToyServers(t, answer, func(t *testing.T, s *Server, dial func() net.Conn, opening string) {
+				wire, payloads := toyFrames(10, 100)
+				c := dial()
+				c.Write(append([]byte(opening), wire...))
+				for range payloads {
+					<-begun
+				}
+				done := make(chan error, 1)
+				if how == "Close" {
+					s.Close()
+				} else {
+					go func() { done <- s.Shutdown() }()
+					waitUntil(t, "the shutdown has begun", func() bool { s.run.mu.Lock(); defer s.run.mu.Unlock(); return s.run.shutdowns > 0 })
+				}
+				mu.Lock()
+				close(release)
+				release = make(chan struct{})
+				mu.Unlock()
+				if how == "Close" {
+					if _, err := io.ReadAll(c); err == nil && len(payloads) == 0 {
+						t.Error("the connection ended in order")
+					}
+					return
+				}
+				wantToy(t, c, payloads)
+				if err := <-done; err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}
+
+// The states of a connection are told once each, whatever protocols it spoke.
+func TestProtocolStates(t *testing.T) {
+	var mu sync.Mutex
+	var states []ConnState
+	for _, e := range []Engine{EngineBlock, EngineEvent} {
+		t.Run(e.String(), func(t *testing.T) {
+			states = nil
+			s := &Server{Engine: e, Handler: echo, ConnState: func(_ net.Conn, st ConnState) {
+				mu.Lock()
+				states = append(states, st)
+				mu.Unlock()
+			}}
+			addToy(s, nil)
+			ts := startServer(t, s, nil)
+			c := ts.dial()
+			wire, payloads := toyFrames(2, 5)
+			c.send(toyPreface + string(wire))
+			wantToy(t, c, payloads)
+			c.Close()
+			waitUntil(t, "the connection has ended", func() bool { return s.Stats().OpenConnections == 0 })
+			mu.Lock()
+			defer mu.Unlock()
+			if got, want := fmt.Sprint(states), fmt.Sprint([]ConnState{StateNew, StateActive, StateClosed}); got != want {
+				t.Errorf("got %s, want %s", got, want)
+			}
+		})
+	}
+}

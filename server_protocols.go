@@ -1,0 +1,92 @@
+package gale
+
+import (
+	"crypto/tls"
+	"net"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/galehttp/gale/internal/bytesconv"
+	"github.com/galehttp/gale/internal/engine"
+)
+
+// protocol is one beside HTTP/1.1 whose connections the engines serve, as those of
+// HTTP/1.1. (NextProto has handlers that read and write by themselves.)
+type protocol struct {
+	// alpn is its name in the TLS handshake (RFC 7301), "" for none. A handler of
+	// NextProto for the same name comes first.
+	alpn string
+	// preface is what a client sends first that knows the protocol without
+	// negotiation, "" for none. It is left to the session. No request begins with it,
+	// and it begins with neither CR nor LF.
+	preface string
+	// session returns a session, for which begin or inherit is still to be called.
+	session func() serverSession
+}
+
+// newConn returns the session for a connection of l, of which the handshake is done if
+// it has TLS, and ip is what admit returned.
+func (s *Server) newConn(l *listening, nc net.Conn, ip netip.Addr) serverSession {
+	ss := s.firstSession(nc)
+	sc := ss.conn()
+	sc.s, sc.l = s, l
+	sc.admitted(ip)
+	return ss
+}
+
+// firstSession returns a session of the protocol that was negotiated, or of HTTP/1.1.
+func (s *Server) firstSession(nc net.Conn) serverSession {
+	if tc, ok := nc.(*tls.Conn); ok && len(s.protocols) > 0 {
+		name := tc.ConnectionState().NegotiatedProtocol
+		for i := range s.protocols {
+			if p := &s.protocols[i]; p.alpn != "" && p.alpn == name {
+				return p.session()
+			}
+		}
+	}
+	return newSession()
+}
+
+// addALPN returns the names to offer in TLS handshakes: those of the protocols, if
+// they are not among names, before them.
+func (s *Server) addALPN(names []string) []string {
+	var more []string
+	for _, p := range s.protocols {
+		if p.alpn != "" && !slices.Contains(names, p.alpn) {
+			more = append(more, p.alpn)
+		}
+	}
+	return append(more, names...)
+}
+
+// greeted is called when what a connection began with is no request, or not yet. It
+// looks for the preface of another protocol. True means that next must be done first:
+// to switch, or to wait for the rest.
+func (ss *h1Session) greeted(w *engine.Work, next *engine.Next) bool {
+	in := w.Unread()
+	for i := range ss.s.protocols {
+		p := &ss.s.protocols[i]
+		whole := strings.HasPrefix(bytesconv.B2S(in), p.preface)
+		if p.preface == "" || !whole && !strings.HasPrefix(p.preface, bytesconv.B2S(in)) {
+			continue
+		}
+		if head := &ss.ctx.Request.Header.s; head.Suspended() {
+			head.Abandon()
+		}
+		ss.drop(w)
+		if whole {
+			ss.switchTo(p.session(), next)
+		} else {
+			ss.awaitHead(next)
+		}
+		return true
+	}
+	return false
+}
+
+// switchTo lets another session go on with the connection, between messages.
+func (ss *h1Session) switchTo(to serverSession, next *engine.Next) {
+	to.conn().inherit(&ss.serverConn)
+	next.Op, next.Session = engine.Switch, to
+}

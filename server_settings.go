@@ -1,0 +1,96 @@
+package gale
+
+import (
+	"math"
+	"time"
+
+	"github.com/galehttp/gale/internal/clock"
+	"github.com/galehttp/gale/internal/h1"
+	"github.com/galehttp/gale/internal/head"
+)
+
+// requestLimits are the settings of one request.
+type requestLimits struct {
+	maxBody      int
+	readTimeout  time.Duration
+	writeTimeout time.Duration
+	readStall    time.Duration // 0 for none, as writeStall
+	writeStall   time.Duration
+	stream       bool
+	// writeUntil is the deadline that SetWriteDeadline gave the response.
+	writeUntil clock.Tick
+	// writeNow: the response has a deadline of its own and does not wait for
+	// those of pipelined requests.
+	writeNow bool
+}
+
+// fixedSettings are what the settings of the server come to, which don't change
+// while it serves.
+type fixedSettings struct {
+	name      string // what Server says by default
+	lim       h1.Limits
+	each      requestLimits // of each request, if no hook decides otherwise
+	requests  uint64        // after so many a connection ends
+	headFirst bool          // a head must be looked at before its request is served
+	keepNames bool          // DisableHeaderNamesNormalizing
+	implied   head.Implied  // what every response has or lacks
+	lazyTime  bool
+}
+
+// minTarget is the longest request-target in bytes that small limits of the head
+// leave room for (RFC 9112 section 3 recommends 8000 for the request line).
+const minTarget = 8 << 10
+
+func (s *Server) fixed() fixedSettings {
+	maxHead := s.maxHeadBytes()
+	var implied head.Implied
+	if s.NoDefaultDate {
+		implied |= head.NoDate
+	}
+	if s.NoDefaultContentType {
+		implied |= head.NoDefaultType
+	}
+	requests := uint64(math.MaxUint64)
+	if s.MaxRequestsPerConn > 0 {
+		requests = uint64(s.MaxRequestsPerConn)
+	}
+	return fixedSettings{
+		name: s.serverName(),
+		lim:  h1.Limits{Head: maxHead, Fields: s.MaxHeaderFields, Target: max(maxHead/4, minTarget)},
+		each: requestLimits{
+			maxBody:      s.maxBodySize(),
+			readTimeout:  s.ReadTimeout,
+			writeTimeout: s.WriteTimeout,
+			readStall:    stallTimeout(s.ReadStallTimeout),
+			writeStall:   stallTimeout(s.WriteStallTimeout),
+			stream:       s.StreamRequestBody,
+		},
+		requests:  requests,
+		headFirst: s.HeaderReceived != nil || s.GetOnly || s.ReadTimeout > 0,
+		keepNames: s.DisableHeaderNamesNormalizing,
+		implied:   implied,
+		lazyTime:  s.LazyRequestTime,
+	}
+}
+
+// override takes what HeaderReceived said of a request.
+func (r *requestLimits) override(c RequestConfig) {
+	if c.ReadTimeout > 0 {
+		r.readTimeout = c.ReadTimeout
+	}
+	if c.WriteTimeout > 0 {
+		r.writeTimeout = c.WriteTimeout
+	}
+	if c.ReadStallTimeout != 0 {
+		r.readStall = max(c.ReadStallTimeout, 0)
+	}
+	if c.WriteStallTimeout != 0 {
+		r.writeStall = max(c.WriteStallTimeout, 0)
+	}
+	if c.MaxRequestBodySize > 0 {
+		r.maxBody = c.MaxRequestBodySize
+	}
+	if c.StreamRequestBody {
+		r.stream = true
+	}
+}

@@ -1,0 +1,150 @@
+package gale
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"testing"
+)
+
+// TestServerTrailersApart: fields of the trailer section of a request are found by
+// Trailers and PeekTrailer, and by the header's methods only with MergeTrailers, and
+// then only those that were declared and that the header doesn't have.
+func TestServerTrailersApart(t *testing.T) {
+	const request = "POST / HTTP/1.1\r\nHost: h\r\nX-Both: head\r\nTransfer-Encoding: chunked\r\n" +
+		"Trailer: X-Late, X-Both, X-Set, X-Del, Authorization, Host\r\n\r\n" +
+		"2\r\nhi\r\n0\r\nX-Late: 1\r\nX-Both: late\r\nX-Other: 2\r\nx-late: 3\r\nX-Set: theirs\r\nX-Del: theirs\r\nUser-Agent: theirs\r\n\r\n"
+	for _, stream := range []bool{false, true} {
+		for _, merge := range []bool{false, true} {
+			got := make(chan string, 1)
+			s := startServer(t, &Server{StreamRequestBody: stream, MergeTrailers: merge}, func(ctx *RequestCtx) {
+				h := &ctx.Request.Header
+				if stream {
+					h.Set("X-Set", "mine")
+					h.Del("X-Del")
+					io.Copy(io.Discard, ctx.RequestBodyStream())
+				} else {
+					h.Set("X-Set", "mine")
+					h.Del("X-Del")
+				}
+				var b bytes.Buffer
+				for _, name := range []string{"X-Late", "X-Both", "X-Other", "X-Set", "X-Del", "User-Agent", "Authorization"} {
+					fmt.Fprintf(&b, "%s=%s/%s/%s ", name, h.Peek(name), bytes.Join(h.PeekAll(name), []byte("+")), ctx.PeekTrailer(name))
+				}
+				for k := range h.All() {
+					fmt.Fprintf(&b, "%s,", k)
+				}
+				fmt.Fprintf(&b, " host=%s", ctx.Host())
+				for k, v := range ctx.Trailers() {
+					fmt.Fprintf(&b, " %s:%s", k, v)
+				}
+				got <- b.String()
+			})
+			c := s.dial()
+			c.send(request)
+			c.want("POST", 200, "")
+			late := "X-Late=//1"
+			if merge {
+				late = "X-Late=1/1+3/1"
+			}
+			want := late + " X-Both=head/head/late X-Other=//2 X-Set=mine/mine/theirs X-Del=//theirs User-Agent=//theirs Authorization=//" +
+				" Host,Trailer,Transfer-Encoding,X-Both,X-Set, host=h" +
+				" X-Late:1 X-Both:late X-Other:2 X-Late:3 X-Set:theirs X-Del:theirs User-Agent:theirs"
+			if s := <-got; s != want {
+				t.Errorf("stream %v, merge %v: got\n%s, want\n%s", stream, merge, s, want)
+			}
+		}
+	}
+}
+
+// forwarded is what came with one message: what stands in the header under names
+// beginning with X, the Trailer field, the body, and the trailer section.
+func forwarded(h *ResponseHeader, q *RequestHeader, body []byte) string {
+	var b strings.Builder
+	show := func(k, v []byte) {
+		if k[0] == 'X' || string(k) == HeaderTrailer {
+			fmt.Fprintf(&b, "%s=%s ", k, v)
+		}
+	}
+	var section []byte
+	if q != nil {
+		q.VisitAllInOrder(show)
+		section = q.TrailerHeader()
+	} else {
+		h.VisitAll(show)
+		section = h.TrailerHeader()
+	}
+	return fmt.Sprintf("%s%s %s", &b, body, strings.ReplaceAll(strings.TrimSpace(string(section)), "\r\n", " "))
+}
+
+// TestForwardTrailers: what a handler that passes a request and its response on has
+// set or deleted is what arrives, whatever peers on both sides declared or sent, and
+// nothing of theirs under that name comes in the header or after the body.
+func TestForwardTrailers(t *testing.T) {
+	const chunked = "Transfer-Encoding: chunked\r\n"
+	arrived := make(chan string, 1)
+	var response string // of the upstream server
+	up := scripted(t, func(p *scriptConn, _ int) {
+		for req := p.request(); req != nil; req = p.request() {
+			arrived <- forwarded(nil, &req.Header, req.Body())
+			p.write(response)
+		}
+	})
+	client := &HostClient{Addr: up.addr()}
+	defer client.CloseIdleConnections()
+	streaming := &HostClient{Addr: up.addr(), StreamResponseBody: true}
+	defer streaming.CloseIdleConnections()
+	for _, c := range []struct {
+		name              string
+		fields, body      string // of the request, from the body's framing on
+		resp, respBody    string // of the upstream's response
+		request, response string // what arrived
+	}{
+		{name: "plain", fields: "X-A: theirs\r\n", body: "Content-Length: 2\r\n\r\nhi", resp: "X-A: theirs\r\n", respBody: "Content-Length: 2\r\n\r\nok",
+			request: "X-A=mine hi ", response: "X-A=mine ok "},
+		{name: "declared", fields: "X-A: theirs\r\nTrailer: X-A\r\n", body: "Content-Length: 2\r\n\r\nhi", resp: "X-A: theirs\r\nTrailer: x-a\r\n", respBody: "Content-Length: 2\r\n\r\nok",
+			request: "X-A=mine hi ", response: "X-A=mine ok "},
+		{name: "sent late", fields: "Trailer: X-A, X-B\r\n", body: chunked + "\r\n2\r\nhi\r\n0\r\nX-A: theirs\r\nX-B: b\r\nX-Gone: theirs\r\n\r\n",
+			resp: "Trailer: X-A, X-B\r\n", respBody: chunked + "\r\n2\r\nok\r\n0\r\nX-A: theirs\r\nX-B: b\r\nX-Gone: theirs\r\n\r\n",
+			request: "X-A=mine Trailer=X-A, X-B hi X-B: b", response: "Trailer=X-A, X-B X-A=mine ok X-B: b"},
+		{name: "not declared", body: chunked + "\r\n2\r\nhi\r\n0\r\nX-A: theirs\r\nX-B: b\r\n\r\n", respBody: chunked + "\r\n2\r\nok\r\n0\r\nX-A: theirs\r\nX-B: b\r\n\r\n",
+			request: "X-A=mine Trailer=X-B hi X-B: b", response: "Trailer=X-B X-A=mine ok X-B: b"},
+	} {
+		for _, stream := range []bool{false, true} {
+			s := startServer(t, &Server{StreamRequestBody: stream}, func(ctx *RequestCtx) {
+				ctx.Request.Header.Set("X-A", "mine")
+				ctx.Request.Header.Del("X-Gone")
+				use := client
+				if stream {
+					use = streaming
+				}
+				if err := use.Do(&ctx.Request, &ctx.Response); err != nil {
+					t.Error(err)
+				}
+				ctx.Response.Header.Set("X-A", "mine")
+				ctx.Response.Header.Del("X-Gone")
+			})
+			response = "HTTP/1.1 200 OK\r\n" + c.resp + c.respBody
+			conn, err := net.Dial("tcp", s.addr)
+			if err != nil {
+				t.Fatal(err)
+			}
+			io.WriteString(conn, "POST / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n"+c.fields+c.body)
+			b, err := io.ReadAll(conn)
+			conn.Close()
+			if err != nil {
+				t.Fatal(err)
+			}
+			var resp Response
+			readHeader(t, resp.Read, string(b))
+			if got := <-arrived; got != c.request {
+				t.Errorf("%s, stream %v: the server got %q, want %q", c.name, stream, got, c.request)
+			}
+			if got := forwarded(&resp.Header, nil, resp.Body()); got != c.response {
+				t.Errorf("%s, stream %v: the client got %q, want %q\n%q", c.name, stream, got, c.response, b)
+			}
+		}
+	}
+}

@@ -1,0 +1,280 @@
+package main
+
+import (
+	"fmt"
+	"go/ast"
+	"go/token"
+	"go/types"
+	"slices"
+	"strings"
+)
+
+// counter is the name of package count in rewritten files.
+const counter = "stepcount"
+
+// rewriter makes the edits of one file.
+type rewriter struct {
+	fset  *token.FileSet
+	info  *types.Info
+	text  []byte
+	edits []edit
+	// replaced holds a name of each package some of whose functions package count
+	// has in its own version, so that the import stays used.
+	replaced map[string]string
+	// plain are expressions that cost nothing by themselves, since the compiler sees
+	// what they are for: string(b) in a comparison.
+	plain map[ast.Expr]bool
+}
+
+// edit replaces text[from:to] by with. Of those at one place closings come first,
+// the innermost before the others, then openings, the outermost first.
+type edit struct {
+	from, to int
+	with     string
+	order    int
+}
+
+func (r *rewriter) at(p token.Pos) int { return r.fset.Position(p).Offset }
+
+func (r *rewriter) replace(from, to token.Pos, with string) {
+	r.edits = append(r.edits, edit{r.at(from), r.at(to), with, len(r.edits) + 1<<30})
+}
+
+func (r *rewriter) insert(p token.Pos, with string) {
+	r.edits = append(r.edits, edit{r.at(p), r.at(p), with, len(r.edits)})
+}
+
+// wrap makes f(e) of e.
+func (r *rewriter) wrap(e ast.Expr, f, rest string) {
+	r.insert(e.Pos(), counter+"."+f+"(")
+	r.edits = append(r.edits, edit{r.at(e.End()), r.at(e.End()), rest + ")", -len(r.edits) - 1})
+}
+
+func (r *rewriter) file(f *ast.File) []byte {
+	r.plain = map[ast.Expr]bool{}
+	r.insert(f.Name.End(), "; import "+counter+` "`+own+`/count"`)
+	ast.Inspect(f, func(n ast.Node) bool {
+		r.node(n)
+		return true
+	})
+	slices.SortStableFunc(r.edits, func(a, b edit) int {
+		if a.from != b.from {
+			return a.from - b.from
+		}
+		return a.order - b.order
+	})
+	var out []byte
+	done := 0
+	for _, e := range r.edits {
+		out = append(append(out, r.text[done:e.from]...), e.with...)
+		done = e.to
+	}
+	out = append(out, r.text[done:]...)
+	out = fmt.Appendf(out, "\nvar _ = %s.Add\n", counter)
+	for _, name := range r.replaced {
+		out = fmt.Appendf(out, "var _ = %s\n", name)
+	}
+	return out
+}
+
+func (r *rewriter) node(n ast.Node) {
+	switch n := n.(type) {
+	case *ast.FuncDecl:
+		r.body(n.Body)
+	case *ast.FuncLit:
+		r.body(n.Body)
+	case *ast.ForStmt:
+		r.body(n.Body)
+	case *ast.RangeStmt:
+		r.body(n.Body)
+	case *ast.SwitchStmt:
+		r.plain[n.Tag] = n.Tag != nil
+	case *ast.BinaryExpr:
+		r.binary(n)
+	case *ast.AssignStmt:
+		if n.Tok == token.ADD_ASSIGN && isString(r.info.TypeOf(n.Lhs[0])) {
+			r.wrap(n.Rhs[0], "Cat", "")
+			r.insert(n.Rhs[0].Pos(), string(r.text[r.at(n.Lhs[0].Pos()):r.at(n.Lhs[0].End())])+", ")
+		}
+	case *ast.CallExpr:
+		r.call(n)
+	}
+}
+
+func (r *rewriter) body(b *ast.BlockStmt) {
+	if b != nil {
+		r.insert(b.Lbrace+1, " "+counter+".Add(1);")
+	}
+}
+
+func (r *rewriter) binary(n *ast.BinaryExpr) {
+	if r.constant(n) || !isString(r.info.TypeOf(n.X)) {
+		return
+	}
+	switch n.Op {
+	case token.ADD:
+		if !r.plain[n] {
+			r.wrap(n, "Str", "")
+		}
+		r.plain[n.X], r.plain[n.Y] = true, true // their sum is counted
+	case token.EQL, token.NEQ:
+		r.plain[n.X], r.plain[n.Y] = true, true
+		if r.constant(n.X) || r.constant(n.Y) {
+			return
+		}
+		not := ""
+		if n.Op == token.NEQ {
+			not = "!"
+		}
+		r.insert(n.Pos(), not+counter+".Equal(")
+		r.replace(n.OpPos, n.OpPos+2, ",")
+		r.edits = append(r.edits, edit{r.at(n.End()), r.at(n.End()), ")", -len(r.edits) - 1})
+	}
+}
+
+func (r *rewriter) call(n *ast.CallExpr) {
+	fun := ast.Unparen(n.Fun)
+	tv := r.info.Types[fun]
+	switch {
+	case tv.IsType():
+		r.conversion(n, tv.Type)
+	case tv.IsBuiltin():
+		if id, ok := fun.(*ast.Ident); ok { // else it is one of unsafe
+			r.builtin(n, id.Name)
+		}
+	default:
+		r.foreign(n, fun)
+	}
+}
+
+// conversion counts those that copy.
+func (r *rewriter) conversion(n *ast.CallExpr, to types.Type) {
+	arg := n.Args[0]
+	from := r.info.TypeOf(arg)
+	if r.plain[n] || r.constant(arg) {
+		return
+	}
+	if isString(to) && isSlice(from) {
+		r.wrap(arg, "Len", "")
+	} else if isSlice(to) && isString(from) {
+		r.wrap(arg, "Str", "")
+	}
+}
+
+func (r *rewriter) builtin(n *ast.CallExpr, name string) {
+	switch name {
+	case "copy":
+		r.wrap(n, "Int", "")
+	case "clear":
+		if isSlice(r.info.TypeOf(n.Args[0])) {
+			r.wrap(n.Args[0], "Len", "")
+		}
+	case "make":
+		if size := n.Args[len(n.Args)-1]; len(n.Args) > 1 && !r.constant(size) {
+			r.wrap(size, "Int", "")
+		}
+	case "append":
+		r.appendCall(n)
+	}
+}
+
+func (r *rewriter) appendCall(n *ast.CallExpr) {
+	switch {
+	case !n.Ellipsis.IsValid():
+		r.wrap(n.Args[0], "Base", fmt.Sprintf(", %d", len(n.Args)-1))
+	case isString(r.info.TypeOf(n.Args[1])):
+		r.replace(n.Fun.Pos(), n.Fun.End(), counter+".AppendString")
+		r.replace(n.Ellipsis, n.Ellipsis+3, "")
+	default:
+		r.replace(n.Fun.Pos(), n.Fun.End(), counter+".Append")
+		r.replace(n.Ellipsis, n.Ellipsis+3, "")
+	}
+}
+
+// foreign counts the lengths of what is given to a function that is not rewritten
+// itself, unless package count has a version of its own.
+func (r *rewriter) foreign(n *ast.CallExpr, fun ast.Expr) {
+	if index, ok := fun.(*ast.IndexExpr); ok {
+		fun = index.X
+	}
+	var id *ast.Ident
+	switch f := fun.(type) {
+	case *ast.Ident:
+		id = f
+	case *ast.SelectorExpr:
+		id = f.Sel
+	default:
+		return
+	}
+	callee, ok := r.info.Uses[id].(*types.Func)
+	if !ok || callee.Pkg() == nil || isOwn(callee.Pkg().Path()) {
+		return // a variable's function counts its own steps
+	}
+	name := callee.Name()
+	path := callee.Pkg().Path()
+	if slices.Contains([]string{"bytes", "strings", "slices"}, path) && callee.Signature().Recv() == nil {
+		version := strings.ToUpper(path[:1]) + path[1:] + name
+		if versions[version] {
+			r.replaced[path] = path + "." + keeps[path]
+			r.replace(fun.Pos(), fun.End(), counter+"."+version)
+			return
+		}
+	}
+	if path == "encoding/binary" {
+		return // it takes a word of what it is given
+	}
+	if strings.HasPrefix(name, "Read") && name != "ReadAll" {
+		return // it takes room, and fills less: the copies are counted
+	}
+	for _, arg := range n.Args {
+		switch t := r.info.TypeOf(arg); {
+		case r.constant(arg):
+		case isString(t):
+			r.wrap(arg, "Str", "")
+		case isSlice(t):
+			if !isNil(r.info, arg) {
+				r.wrap(arg, "Len", "")
+			}
+		}
+	}
+}
+
+// keeps are names that the packages have, to use their imports.
+var keeps = map[string]string{"bytes": "Compare", "strings": "Compare", "slices": "Sort[[]int]"}
+
+// versions are the functions that package count has.
+var versions = func() map[string]bool {
+	m := map[string]bool{}
+	for _, v := range strings.Fields(`
+		BytesEqual BytesIndexByte BytesLastIndexByte BytesIndex BytesLastIndex BytesIndexAny BytesContains
+		BytesContainsAny BytesCut BytesTrim BytesTrimLeft BytesTrimRight BytesTrimSpace BytesHasPrefix BytesHasSuffix
+		BytesEqualFold StringsIndexByte StringsLastIndexByte StringsIndex StringsIndexAny StringsContains
+		StringsContainsAny StringsCut StringsCutPrefix StringsTrim StringsTrimLeft StringsTrimRight StringsTrimSpace
+		StringsTrimPrefix StringsTrimSuffix StringsHasPrefix StringsHasSuffix StringsEqualFold SlicesGrow SlicesDelete`) {
+		m[v] = true
+	}
+	return m
+}()
+
+func (r *rewriter) constant(e ast.Expr) bool { return r.info.Types[e].Value != nil }
+
+func isNil(info *types.Info, e ast.Expr) bool { return info.Types[e].IsNil() }
+
+func isString(t types.Type) bool {
+	if t == nil {
+		return false
+	}
+	b, ok := t.Underlying().(*types.Basic)
+	return ok && b.Info()&types.IsString != 0
+}
+
+func isSlice(t types.Type) bool {
+	if t == nil {
+		return false
+	}
+	if _, ok := t.(*types.TypeParam); ok {
+		return false
+	}
+	_, ok := t.Underlying().(*types.Slice)
+	return ok
+}
