@@ -10,7 +10,7 @@ OLD     ?= bench-old.txt
 NEW     ?= bench-new.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help build test race differential fuzz bench bench-tcp benchstat cover lint fmt vuln cross stats docs check
+.PHONY: help build test race foreign differential steps fuzz bench bench-tcp benchstat cover lint fmt vuln cross stats docs check
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -20,8 +20,12 @@ test: ## run all tests
 	$(GO) test $(PKGS)
 race: ## run all tests with the race detector
 	$(GO) test -race $(PKGS)
+foreign: ## look for foreign bytes, with pools that hand out at random
+	GALE_FOREIGN_REQUESTS=60000 $(GO) test -tags randompools -run 'TestNothingForeign|TestNoForeignBytes|Forget|RandomPool' . ./internal/... ./adaptor ./stackless
 differential: ## compare with fasthttp and net/http as black boxes
 	cd tests/differential && $(GO) test ./...
+steps: ## prove that the work for what peers send is linear, by counting steps
+	@dir=$$(mktemp -d) && $(GO) run ./tests/steps/instrument $$dir && $(GO) test -overlay $$dir/overlay.json -tags galesteps -vet off ./tests/steps; rc=$$?; rm -rf "$$dir"; exit $$rc
 fuzz: ## run every fuzz target for FUZZTIME each
 	@GO="$(GO)" scripts/fuzz.sh $(FUZZTIME)
 bench: ## compare gale, fasthttp and net/http in one run, with ratios

@@ -1,36 +1,70 @@
-// Stats prints the shape of the code: the sizes of files and functions, the
-// share of comments and tests. It judges nothing; style is for readers.
+// Stats prints the shape of the code, a row for each part of it: the sizes of files
+// and functions, what comments say, the share of tests. It judges nothing; style is
+// for readers.
 //
 //	go run ./scripts/stats [DIR]
+//
+// Tests, generated files and folders named testdata are left out, except in the
+// columns about tests. The columns:
+//
+//	files, lines        lines as wc -l counts them
+//	file med/p90/max    lines of a file: median, 90th percentile, largest
+//	in >500 />1000      share of the lines that lie in files longer than that
+//	func med/p90/max    lines of a function, from func to its last brace
+//	>50                 share of the functions that are longer
+//	nest                how deep blocks nest in a function, 90th percentile
+//	cmt                 comment lines in a hundred of comment and code lines
+//	RFC, contract       citations of RFCs, and words of contracts (must not, valid
+//	                    until, owned, owns, caller, invariant), in 1,000 lines
+//	doc                 share of the exported functions, methods and types that have
+//	                    a comment, methods of unexported types included
+//	test/code           lines of tests beside the code, for each of its lines
+//	Fuzz/Bench/Ex       how many there are
 package main
 
 import (
-	"bytes"
 	"fmt"
-	"go/ast"
-	"go/parser"
-	"go/token"
 	"io/fs"
 	"log"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 )
 
-// longFile is where one begins to look for the second noun in a file.
-const longFile = 600
-
-type file struct {
-	path  string
-	lines int
+// A part is a row: the packages whose folders match.
+type part struct {
+	name  string
+	match func(dir string) bool
 }
 
-type report struct {
-	files, tests    []file
-	funcs           []int
-	comments, blank int
-	undocumented    []string
+// outside are the folders that are no part of the library: tests, tools and
+// measurements of it.
+var outside = []string{"bench", "compat", "examples", "scripts", "tests", "lab"}
+
+func isLibrary(dir string) bool {
+	for _, o := range outside {
+		if within(o)(dir) {
+			return false
+		}
+	}
+	return true
+}
+
+func within(folder string) func(string) bool {
+	return func(dir string) bool { return dir == folder || strings.HasPrefix(dir, folder+"/") }
+}
+
+var parts = []part{
+	{"library", isLibrary},
+	{"root", func(dir string) bool { return dir == "." }},
+	{"internal/*", within("internal")},
+	{"internal/engine", within("internal/engine")},
+	{"internal/h1", within("internal/h1")},
+	{"internal/msg", within("internal/msg")},
+	{"internal/static", within("internal/static")},
+	{"adaptor", within("adaptor")},
+	{"cmd/gale", within("cmd/gale")},
+	{"all", func(string) bool { return true }},
 }
 
 func main() {
@@ -39,110 +73,38 @@ func main() {
 	if len(os.Args) > 1 {
 		root = os.Args[1]
 	}
-	var r report
-	if err := filepath.WalkDir(root, r.visit); err != nil {
-		log.Fatal(err)
-	}
-	r.print()
-}
-
-func (r *report) visit(path string, d fs.DirEntry, err error) error {
-	if err != nil {
-		return err
-	}
-	if d.IsDir() {
-		if name := d.Name(); name == "testdata" || len(name) > 1 && name[0] == '.' {
+	counts := make([]counts, len(parts))
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if name := d.Name(); d.IsDir() && (name == "testdata" || len(name) > 1 && name[0] == '.') {
 			return filepath.SkipDir
 		}
+		if d.IsDir() || !strings.HasSuffix(path, ".go") {
+			return nil
+		}
+		f, err := readFile(path)
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(root, filepath.Dir(path))
+		if err != nil {
+			return err
+		}
+		for i, p := range parts {
+			if p.match(filepath.ToSlash(rel)) {
+				counts[i].add(f)
+			}
+		}
 		return nil
-	}
-	if !strings.HasSuffix(path, ".go") {
-		return nil
-	}
-	src, err := os.ReadFile(path)
+	})
 	if err != nil {
-		return err
+		log.Fatal(err)
 	}
-	f := file{path, bytes.Count(src, []byte("\n"))}
-	if strings.HasSuffix(path, "_test.go") {
-		r.tests = append(r.tests, f)
-		return nil
+	fmt.Println("| | files | lines | file med/p90/max | in >500 / >1000 | func med/p90/max | >50 | nest | cmt | RFC /k | contract /k | doc | test/code | Fuzz/Bench/Ex |")
+	fmt.Println("| --- | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: |")
+	for i, p := range parts {
+		fmt.Printf("| %s | %s |\n", p.name, strings.Join(counts[i].columns(), " | "))
 	}
-	r.files = append(r.files, f)
-	return r.parse(path, src)
-}
-
-func (r *report) parse(path string, src []byte) error {
-	fset := token.NewFileSet()
-	f, err := parser.ParseFile(fset, path, src, parser.ParseComments)
-	if err != nil {
-		return err
-	}
-	line := func(p token.Pos) int { return fset.Position(p).Line }
-	for _, c := range f.Comments {
-		r.comments += line(c.End()) - line(c.Pos()) + 1
-	}
-	for l := range bytes.Lines(src) {
-		if len(bytes.TrimSpace(l)) == 0 {
-			r.blank++
-		}
-	}
-	for _, d := range f.Decls {
-		fn, ok := d.(*ast.FuncDecl)
-		if !ok || fn.Body == nil {
-			continue
-		}
-		r.funcs = append(r.funcs, line(fn.End())-line(fn.Pos())+1)
-		if fn.Name.IsExported() && fn.Doc == nil && exportedRecv(fn) {
-			r.undocumented = append(r.undocumented, path+": "+fn.Name.Name)
-		}
-	}
-	return nil
-}
-
-// exportedRecv reports whether fn is a function or a method of an exported type.
-func exportedRecv(fn *ast.FuncDecl) bool {
-	if fn.Recv == nil {
-		return true
-	}
-	t := fn.Recv.List[0].Type
-	if p, ok := t.(*ast.StarExpr); ok {
-		t = p.X
-	}
-	id, ok := t.(*ast.Ident)
-	return !ok || id.IsExported()
-}
-
-func (r *report) print() {
-	code, test := sum(r.files), sum(r.tests)
-	fmt.Printf("code      %d lines in %d files, median %d\n", code, len(r.files), medianLines(r.files))
-	fmt.Printf("tests     %d lines in %d files\n", test, len(r.tests))
-	fmt.Printf("comments  %d %% of the lines that are not blank\n", 100*r.comments/max(1, code-r.blank))
-	slices.Sort(r.funcs)
-	if n := len(r.funcs); n > 0 {
-		fmt.Printf("functions %d: median %d lines, 90 %% up to %d, longest %d\n", n, r.funcs[n/2], r.funcs[n*9/10], r.funcs[n-1])
-	}
-	for _, f := range r.files {
-		if f.lines > longFile {
-			fmt.Printf("long      %s: %d lines\n", f.path, f.lines)
-		}
-	}
-	for _, u := range r.undocumented {
-		fmt.Printf("no doc    %s\n", u)
-	}
-}
-
-func sum(files []file) (n int) {
-	for _, f := range files {
-		n += f.lines
-	}
-	return n
-}
-
-func medianLines(files []file) int {
-	if len(files) == 0 {
-		return 0
-	}
-	slices.SortFunc(files, func(a, b file) int { return a.lines - b.lines })
-	return files[len(files)/2].lines
 }
