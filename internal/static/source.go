@@ -95,7 +95,7 @@ func (d openDir) remove(name string) error { return os.Remove(d.path(name)) }
 
 // statOpened looks at what was opened. Being opened first and looked at then,
 // a file can't be exchanged for something else in between.
-func statOpened(f *os.File, err error) (fs.File, fs.FileInfo, error) {
+func statOpened(f fs.File, err error) (fs.File, fs.FileInfo, error) {
 	if err != nil {
 		return nil, nil, err
 	}
@@ -332,18 +332,7 @@ func (s treeSource) open(name string) (fs.File, fs.FileInfo, error) {
 		}
 	}
 	f, err := s.fsys.Open(name)
-	if err != nil {
-		return nil, nil, err
-	}
-	info, err := f.Stat()
-	if err == nil && !info.Mode().IsRegular() && !info.IsDir() {
-		err = errNotRegular
-	}
-	if err != nil {
-		f.Close()
-		return nil, nil, err
-	}
-	return f, info, nil
+	return statOpened(f, err)
 }
 
 func (s treeSource) stat(name string) (fs.FileInfo, error) {
