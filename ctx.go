@@ -175,7 +175,7 @@ func (ctx *RequestCtx) Init(req *Request, remoteAddr net.Addr, logger Logger) {
 		remoteAddr = zeroTCPAddr
 	}
 	ctx.Init2(nil, logger, true)
-	ctx.x = nobody{addr: remoteAddr}
+	ctx.x = noExchange{addr: remoteAddr}
 	if req != nil {
 		req.CopyTo(&ctx.Request)
 	}

@@ -11,7 +11,7 @@ import (
 
 // exchange carries one request and its response: it is what a RequestCtx knows of the
 // side that brought the request. That is an HTTP/1.1 session (h1Session), the server of
-// another package (adaptor), a recorder of answers (galetest), or no side (nobody).
+// another package (adaptor), a recorder of answers (galetest), or no side (noExchange).
 //
 // A context calls its exchange only where a handler asks for more than the messages:
 // a plain request and its response make no call. The other direction has no
@@ -96,7 +96,7 @@ const (
 // bringer returns the exchange of ctx, never nil.
 func (ctx *RequestCtx) bringer() exchange {
 	if ctx.x == nil {
-		return nobody{}
+		return noExchange{}
 	}
 	return ctx.x
 }
@@ -135,53 +135,53 @@ func exchangeOf(conn net.Conn) exchange {
 			return x
 		}
 	}
-	return nobody{nc: conn}
+	return noExchange{nc: conn}
 }
 
-// nobody is the exchange of a context that no server brought: that of Init and
+// noExchange is the exchange of a context that no server brought: that of Init and
 // Init2, the zero value, and one that waits for its next request.
-type nobody struct {
+type noExchange struct {
 	nc   net.Conn // of Init2, or nil
 	addr net.Addr // of Init
 }
 
-func (n nobody) Conn() net.Conn { return n.nc }
+func (n noExchange) Conn() net.Conn { return n.nc }
 
-func (n nobody) LocalAddr() net.Addr {
+func (n noExchange) LocalAddr() net.Addr {
 	if n.nc == nil {
 		return nil
 	}
 	return n.nc.LocalAddr()
 }
 
-func (n nobody) RemoteAddr() net.Addr {
+func (n noExchange) RemoteAddr() net.Addr {
 	if n.nc == nil {
 		return n.addr
 	}
 	return n.nc.RemoteAddr()
 }
 
-func (n nobody) SetReadDeadline(t time.Time) error {
+func (n noExchange) SetReadDeadline(t time.Time) error {
 	if n.nc == nil {
 		return ErrNilConnection
 	}
 	return n.nc.SetReadDeadline(t)
 }
 
-func (n nobody) SetWriteDeadline(t time.Time) error {
+func (n noExchange) SetWriteDeadline(t time.Time) error {
 	if n.nc == nil {
 		return ErrNilConnection
 	}
 	return n.nc.SetWriteDeadline(t)
 }
 
-func (nobody) Lend()                                               {}
-func (nobody) Opened() (id uint64, at time.Time)                   { return 0, time.Time{} }
-func (nobody) Context() context.Context                            { return nil }
-func (nobody) Watch(door.Done) (stop func(), over error)           { return nil, nil }
-func (nobody) LimitBody(*RequestCtx, int64)                        {}
-func (nobody) CloseBody(*RequestCtx)                               {}
-func (nobody) Trailers(*msg.Fields)                                {}
-func (nobody) Flush(*RequestCtx) error                             { return ErrNilConnection }
-func (nobody) SendInterim(*RequestCtx, int, *ResponseHeader) error { return ErrNilConnection }
-func (nobody) HijackNow(*RequestCtx) (net.Conn, error)             { return nil, ErrNilConnection }
+func (noExchange) Lend()                                               {}
+func (noExchange) Opened() (id uint64, at time.Time)                   { return 0, time.Time{} }
+func (noExchange) Context() context.Context                            { return nil }
+func (noExchange) Watch(door.Done) (stop func(), over error)           { return nil, nil }
+func (noExchange) LimitBody(*RequestCtx, int64)                        {}
+func (noExchange) CloseBody(*RequestCtx)                               {}
+func (noExchange) Trailers(*msg.Fields)                                {}
+func (noExchange) Flush(*RequestCtx) error                             { return ErrNilConnection }
+func (noExchange) SendInterim(*RequestCtx, int, *ResponseHeader) error { return ErrNilConnection }
+func (noExchange) HijackNow(*RequestCtx) (net.Conn, error)             { return nil, ErrNilConnection }

@@ -43,7 +43,7 @@ var bringers = []struct {
 	{"net/http h2", func(t *testing.T, h gale.RequestHandler) answered { return onNetHTTP(t, true, h) }},
 	{"toy", onToy},
 	{"recorder", onRecorder},
-	{"nobody", onNobody},
+	{"no exchange", onNobody},
 }
 
 func ofConn(ctx context.Context, _ net.Conn) context.Context {
@@ -178,7 +178,7 @@ var reaching = []struct {
 	body   each
 	sign   each // the interim response
 }{
-	{method: "Conn", call: func(ctx *gale.RequestCtx) any { return ctx.Conn() != nil }, want: each{"": "true", "nobody": "false"}},
+	{method: "Conn", call: func(ctx *gale.RequestCtx) any { return ctx.Conn() != nil }, want: each{"": "true", "no exchange": "false"}},
 	{method: "ConnID", call: func(ctx *gale.RequestCtx) any { return ctx.ConnID() != 0 }, want: each{"": "false", "h1 block": "true", "h1 event": "true", "toy": "true"}},
 	{method: "ID", call: func(ctx *gale.RequestCtx) any { return ctx.ID() != 0 }, want: each{"": "false", "h1 block": "true", "h1 event": "true", "toy": "true"}},
 	{method: "ConnTime", call: func(ctx *gale.RequestCtx) any { return ctx.ConnTime().IsZero() }, want: each{"": "false"}},
@@ -191,18 +191,18 @@ var reaching = []struct {
 	}, want: each{"": "<nil>", "net/http h2": "h2", "toy": "toy"}},
 	{method: "RemoteAddr", call: func(ctx *gale.RequestCtx) any { return ctx.RemoteAddr().Network() }, want: each{"": "tcp"}},
 	{method: "RemoteIP", call: func(ctx *gale.RequestCtx) any { return ctx.RemoteIP() },
-		want: each{"": "127.0.0.1", "toy": "192.0.2.7", "recorder": "192.0.2.1", "nobody": "192.0.2.9"}},
+		want: each{"": "127.0.0.1", "toy": "192.0.2.7", "recorder": "192.0.2.1", "no exchange": "192.0.2.9"}},
 	{method: "LocalAddr", call: func(ctx *gale.RequestCtx) any { return ctx.LocalAddr().Network() }, want: each{"": "tcp"}},
 	{method: "LocalIP", call: func(ctx *gale.RequestCtx) any { return ctx.LocalIP() },
-		want: each{"": "127.0.0.1", "toy": "192.0.2.7", "recorder": "0.0.0.0", "nobody": "0.0.0.0"}},
+		want: each{"": "127.0.0.1", "toy": "192.0.2.7", "recorder": "0.0.0.0", "no exchange": "0.0.0.0"}},
 	{method: "String", call: func(ctx *gale.RequestCtx) any { return strings.Contains(ctx.String(), ctx.RemoteAddr().String()) }, want: each{"": "true"}},
 	{method: "SetReadDeadline", call: func(ctx *gale.RequestCtx) any { return ctx.SetReadDeadline(time.Now().Add(time.Hour)) },
-		want: each{"": "<nil>", "nobody": gale.ErrNilConnection.Error()}},
+		want: each{"": "<nil>", "no exchange": gale.ErrNilConnection.Error()}},
 	{method: "SetWriteDeadline", call: func(ctx *gale.RequestCtx) any { return ctx.SetWriteDeadline(time.Now().Add(time.Hour)) },
-		want: each{"": "<nil>", "nobody": gale.ErrNilConnection.Error()}},
+		want: each{"": "<nil>", "no exchange": gale.ErrNilConnection.Error()}},
 	{method: "Deadline", call: func(ctx *gale.RequestCtx) any { _, ok := ctx.Deadline(); return ok }, want: each{"": "false"}},
 	{method: "Value", call: func(ctx *gale.RequestCtx) any { return ctx.Value(gale.ToyKey) },
-		want: each{"": "of the connection", "recorder": "<nil>", "nobody": "<nil>"}},
+		want: each{"": "of the connection", "recorder": "<nil>", "no exchange": "<nil>"}},
 	{method: "Context", call: func(ctx *gale.RequestCtx) any { return ctx.Context().Err() }, want: each{"": "<nil>"}},
 	{method: "Err", call: func(ctx *gale.RequestCtx) any { return ctx.Err() }, want: each{"": "<nil>"}},
 	{method: "UserValue", call: func(ctx *gale.RequestCtx) any { return ctx.UserValue(gale.ToyKey) }, want: each{"": "<nil>"}},
@@ -210,16 +210,16 @@ var reaching = []struct {
 		ctx.WriteString("a")
 		defer ctx.WriteString("b")
 		return ctx.Flush()
-	}, want: each{"": "<nil>", "nobody": gale.ErrNilConnection.Error()}, body: each{"": "ab"}},
+	}, want: each{"": "<nil>", "no exchange": gale.ErrNilConnection.Error()}, body: each{"": "ab"}},
 	{method: "EarlyHints", call: func(ctx *gale.RequestCtx) any {
 		ctx.Response.Header.Set("Link", "</a.css>")
 		return ctx.EarlyHints()
-	}, want: each{"": "<nil>"}, sign: each{"": "103 </a.css>", "nobody": ""}},
+	}, want: each{"": "<nil>"}, sign: each{"": "103 </a.css>", "no exchange": ""}},
 	{method: "SendInterim", call: func(ctx *gale.RequestCtx) any {
 		var h gale.ResponseHeader
 		h.Set("X-Sign", "soon")
 		return ctx.SendInterim(gale.StatusProcessing, &h)
-	}, want: each{"": "<nil>", "nobody": gale.ErrNilConnection.Error()}, sign: each{"": "102 soon", "nobody": ""}},
+	}, want: each{"": "<nil>", "no exchange": gale.ErrNilConnection.Error()}, sign: each{"": "102 soon", "no exchange": ""}},
 	{method: "Hijack", call: func(ctx *gale.RequestCtx) any {
 		ctx.HijackSetNoResponse(true)
 		ctx.Hijack(func(c net.Conn) { io.WriteString(c, rawAnswer) })
@@ -236,23 +236,23 @@ var reaching = []struct {
 		}
 		return err
 	}, want: each{"": "<nil>", "net/http h2": errors.ErrUnsupported.Error(), "toy": errors.ErrUnsupported.Error(),
-		"recorder": gale.ErrNilConnection.Error(), "nobody": gale.ErrNilConnection.Error()},
+		"recorder": gale.ErrNilConnection.Error(), "no exchange": gale.ErrNilConnection.Error()},
 		body: each{"": "", "h1 block": "raw", "h1 event": "raw", "net/http": "raw"}},
 	{method: "LimitRequestBody", call: func(ctx *gale.RequestCtx) any {
 		ctx.LimitRequestBody(2)
 		_, err := readBody(ctx)
 		return err
-	}, want: each{"": gale.ErrBodyTooLarge.Error(), "recorder": "<nil>", "nobody": "<nil>"}},
+	}, want: each{"": gale.ErrBodyTooLarge.Error(), "recorder": "<nil>", "no exchange": "<nil>"}},
 	{method: "CloseRequestBody", call: func(ctx *gale.RequestCtx) any {
 		ctx.CloseRequestBody()
 		_, err := readBody(ctx)
 		return err != nil
-	}, want: each{"": "true", "recorder": "false", "nobody": "false"}},
+	}, want: each{"": "true", "recorder": "false", "no exchange": "false"}},
 	{method: "PeekTrailer", call: func(ctx *gale.RequestCtx) any {
 		early := string(ctx.PeekTrailer("X-Trailer"))
 		body, err := readBody(ctx)
 		return fmt.Sprintf("%s %s %v %s", early, body, err, ctx.PeekTrailer("X-Trailer"))
-	}, want: each{"": " body <nil> t", "recorder": " body <nil> ", "nobody": " body <nil> "}},
+	}, want: each{"": " body <nil> t", "recorder": " body <nil> ", "no exchange": " body <nil> "}},
 	{method: "Trailers", call: func(ctx *gale.RequestCtx) any {
 		readBody(ctx)
 		s := ""
@@ -260,7 +260,7 @@ var reaching = []struct {
 			s += string(k) + "=" + string(v)
 		}
 		return s
-	}, want: each{"": "X-Trailer=t", "recorder": "", "nobody": ""}},
+	}, want: each{"": "X-Trailer=t", "recorder": "", "no exchange": ""}},
 	{method: "TimeoutError", call: func(ctx *gale.RequestCtx) any { // and what is refused then
 		ctx.TimeoutError("late")
 		_, err := ctx.HijackNow()
@@ -308,7 +308,7 @@ func TestEveryBringer(t *testing.T) {
 // returned, also for a context that is left to others.
 func TestEveryBringerEnds(t *testing.T) {
 	for _, b := range bringers {
-		if b.name == "nobody" {
+		if b.name == "no exchange" {
 			continue // no end is known
 		}
 		contexts := make(chan context.Context, 3)

@@ -38,7 +38,7 @@ var errFlushStream = errors.New("gale: a response with a body stream can't be fl
 // works. HTTP/1.0 clients get none. The final response carries the fields
 // again. It blocks until the hints are written.
 func (ctx *RequestCtx) EarlyHints() error {
-	if _, ok := ctx.bringer().(nobody); ok {
+	if _, ok := ctx.bringer().(noExchange); ok {
 		return nil // no client misses them
 	}
 	return ctx.send(func(x exchange) error {
