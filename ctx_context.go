@@ -218,6 +218,15 @@ func (ctx *RequestCtx) endDone() (broken bool) {
 	return d.broken.Load()
 }
 
+// doneWith is endDone for a context that is there, except where the body of the response
+// is still to be read: what writes that stream may wait for Done.
+func (ctx *RequestCtx) doneWith(stream bool) (broken bool) {
+	if stream {
+		return ctx.peerReset()
+	}
+	return ctx.endDone()
+}
+
 // timeOutDone closes Done, also for later calls, because the handler took
 // too long.
 func (ctx *RequestCtx) timeOutDone() {

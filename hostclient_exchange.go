@@ -199,16 +199,7 @@ func (c *HostClient) exchange(k *call, cc *clientConn, req *Request, resp *Respo
 			return false, k.failed(req, err, false)
 		}
 	case !answered:
-		whole := k.until(c.ReadTimeout)
-		cc.conn.BoundReads(whole)
-		if c.ResponseHeaderTimeout > 0 {
-			cc.conn.BoundReads(earlier(whole, k.until(c.ResponseHeaderTimeout)))
-			err = cc.readFinalHead(resp, rules, c.Trace, req)
-			cc.conn.BoundReads(whole)
-		} else {
-			err = cc.readFinalHead(resp, rules, c.Trace, req)
-		}
-		if err != nil {
+		if err := c.awaitHead(k, cc, req, resp, rules); err != nil {
 			return false, k.failed(req, err, len(cc.conn.Unread()) > 0 || rules.interim > 0)
 		}
 	}
@@ -226,6 +217,20 @@ func (c *HostClient) exchange(k *call, cc *clientConn, req *Request, resp *Respo
 		return false, k.failed(req, err, true)
 	}
 	return keep && len(cc.conn.Unread()) == 0, nil
+}
+
+// awaitHead reads the head of the final response. What is read afterwards is bounded by
+// ReadTimeout.
+func (c *HostClient) awaitHead(k *call, cc *clientConn, req *Request, resp *Response, rules *readRules) error {
+	whole := k.until(c.ReadTimeout)
+	cc.conn.BoundReads(whole)
+	if c.ResponseHeaderTimeout <= 0 {
+		return cc.readFinalHead(resp, rules, c.Trace, req)
+	}
+	cc.conn.BoundReads(earlier(whole, k.until(c.ResponseHeaderTimeout)))
+	err := cc.readFinalHead(resp, rules, c.Trace, req)
+	cc.conn.BoundReads(whole)
+	return err
 }
 
 // earlier returns the earlier of two deadlines; 0 is none.

@@ -113,13 +113,7 @@ func (c *HostClient) send(k *call, cc *clientConn, req *Request, resp *Response,
 		return false, err
 	}
 	if k.quick && cc.conn.CanSwap() {
-		whole := b.B
-		n, err := cc.conn.Swap()
-		k.sent = k.sent || n > 0
-		if err == nil && n < len(whole) {
-			_, err = cc.conn.Write(whole[n:])
-		}
-		return false, err
+		return false, cc.sendQuick(k, b.B)
 	}
 	if len(out.body) > 0 && !expects {
 		wrote, err := cc.conn.WriteBoth(b.B, out.body)
@@ -152,6 +146,17 @@ func (c *HostClient) send(k *call, cc *clientConn, req *Request, resp *Response,
 		_, err = cc.conn.Write(out.body)
 	}
 	return false, err
+}
+
+// sendQuick writes all of a request, b, which is in the connection's buffer, and reads
+// what is there by then.
+func (cc *clientConn) sendQuick(k *call, b []byte) error {
+	n, err := cc.conn.Swap()
+	k.sent = k.sent || n > 0
+	if err == nil && n < len(b) {
+		_, err = cc.conn.Write(b[n:])
+	}
+	return err
 }
 
 // isQuick reports whether req is one of those that go out with one write, and

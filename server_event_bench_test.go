@@ -79,7 +79,9 @@ func TestEventWeight(t *testing.T) {
 	}
 	each := (float64(heap()) - float64(before)) / float64(n)
 	t.Logf("%.0f bytes each", each)
-	if each > 420 && reuseContexts.Load() { // about 30 of them are the simulation's, and room to grow
+	// 30 to 45 of them are the simulation's: how far its lists grow depends on how many
+	// requests wait at a time.
+	if each > 440 && reuseContexts.Load() {
 		t.Errorf("%.0f bytes for each idle connection, want about 400", each)
 	}
 }

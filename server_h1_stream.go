@@ -144,7 +144,7 @@ func (ss *h1Session) beginFlush(ctx *RequestCtx, w *engine.Work, resp *Response)
 		h.s.ContentLength = -1
 	}
 	resp.bodyStream = nothing{}
-	ss.frame(ctx, resp, &f.keep)
+	ss.frame(resp, &f.keep)
 	resp.bodyStream = nil
 	resp.swapBody(body)
 	f.out = ss.bodyOut(w, resp)

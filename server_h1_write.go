@@ -31,14 +31,7 @@ func (ss *h1Session) answer(w *engine.Work, next *engine.Next) (ok bool) {
 		ss.finish(ctx, w, timedOut != nil || !fine)
 		return false
 	}
-	gone := false
-	if ctx.done.Load() != nil {
-		if fine && timedOut == nil && resp.hasStream() {
-			gone = ctx.peerReset() // the writer of the stream may wait for Done
-		} else {
-			gone = ctx.endDone()
-		}
-	}
+	gone := ctx.done.Load() != nil && ctx.doneWith(fine && timedOut == nil && resp.hasStream())
 	if ss.aborted || gone || timedOut != nil && ctx.flush.begun {
 		ss.wrest(ctx)
 		ss.abandon(ctx)
@@ -180,7 +173,7 @@ func (ss *h1Session) write(ctx *RequestCtx, w *engine.Work, resp *Response, must
 	if ss.unreadBody() && keep && !streams {
 		keep = ss.mayDrain(ctx, w)
 	}
-	ss.frame(ctx, resp, &keep)
+	ss.frame(resp, &keep)
 	ss.boundWrites()
 	w.Out = resp.Header.appendHead(w.Out, ss.l.fixed.name)
 	switch {
@@ -275,16 +268,22 @@ func (ss *h1Session) abort(next *engine.Next) { next.Op, next.Reset = engine.Abo
 // tunnel (RFC 9110 section 9.3.6).
 func (ss *h1Session) tunnels(status int) bool { return ss.req.tunnel && status/100 == 2 }
 
-// frame decides how the body of the response is delimited, and whether the
-// connection survives it (RFC 9112 section 6).
-func (ss *h1Session) frame(ctx *RequestCtx, resp *Response, keep *bool) {
-	h := &resp.Header
-	h.s.Implied |= ss.l.fixed.implied
+// sendableStatus returns the status code that the status line will have.
+func (resp *Response) sendableStatus() int {
 	status := resp.StatusCode()
 	if status < 100 || status > 999 {
-		status = StatusInternalServerError // as the status line says
+		status = StatusInternalServerError
 		resp.SetStatusCode(status)
 	}
+	return status
+}
+
+// frame decides how the body of the response is delimited, and whether the
+// connection survives it (RFC 9112 section 6).
+func (ss *h1Session) frame(resp *Response, keep *bool) {
+	h := &resp.Header
+	h.s.Implied |= ss.l.fixed.implied
+	status := resp.sendableStatus()
 	none := status == StatusResetContent // clients learn from the length alone that there is no content
 	switch {
 	case bodyless(status), ss.tunnels(status), ss.req.method == msg.MethodHead:
@@ -294,10 +293,8 @@ func (ss *h1Session) frame(ctx *RequestCtx, resp *Response, keep *bool) {
 		// another body would make the next response a part of this one.
 		none = true
 	}
-	if !resp.hasStream() {
-		if n := len(resp.bodyBytes()); n > 0 || !resp.SkipBody {
-			h.s.ContentLength = int64(n)
-		}
+	if n := len(resp.bodyBytes()); !resp.hasStream() && (n > 0 || !resp.SkipBody) {
+		h.s.ContentLength = int64(n)
 	}
 	if ss.tunnels(status) {
 		h.s.ContentLength = msg.LenUnknown // a tunnel, or nothing at all
@@ -311,21 +308,19 @@ func (ss *h1Session) frame(ctx *RequestCtx, resp *Response, keep *bool) {
 	}
 	if h.s.ContentLength < 0 && !resp.SkipBody {
 		h.s.ContentLength = msg.LenChunked
-		if ss.req.minor == 0 {
-			h.s.ContentLength = msg.LenUnknown // ends with the connection
-			*keep = false
-			ss.bare = true
-		}
 	}
 	if h.s.ContentLength == msg.LenChunked && ss.req.minor == 0 {
 		h.s.ContentLength = msg.LenUnknown // nor may the answer to a HEAD promise the coding
+		if !resp.SkipBody {
+			*keep = false // the body ends with the connection
+			ss.bare = true
+		}
 	}
 	if none {
 		h.s.ContentLength = 0
 	}
 	if h.s.ContentLength == msg.LenChunked && !h.IsHTTP11() {
-		// Whatever was set, or received from elsewhere: in a response of HTTP/1.0 the
-		// coding would be part of the body (RFC 9112 section 6.1).
+		// In HTTP/1.0 the coding would be part of the body (RFC 9112 section 6.1).
 		h.SetProtocol(strHTTP11)
 	}
 	switch {

@@ -27,7 +27,6 @@ func (d *differ) compare(used, fresh reflect.Value, name string) {
 	if _, ok := d.c.Guarded[name]; ok && slices.Contains(d.alone, name) {
 		return
 	}
-	memory := slices.Contains(d.c.Memory, name)
 	switch used.Kind() {
 	case reflect.Struct:
 		t := used.Type()
@@ -39,40 +38,9 @@ func (d *differ) compare(used, fresh reflect.Value, name string) {
 			d.compare(used.Index(i), fresh.Index(i), name)
 		}
 	case reflect.Slice:
-		if slices.Contains(d.c.Cleared, name) {
-			for i := range used.Len() {
-				if !used.Index(i).IsZero() {
-					d.report(name, "is not cleared")
-					return
-				}
-			}
-			return
-		}
-		d.spare(used, name)
-		if used.IsNil() != fresh.IsNil() && !memory || used.Len() != fresh.Len() {
-			d.report(name, "has %d elements and memory for %d, a new one %d and %d", used.Len(), used.Cap(), fresh.Len(), fresh.Cap())
-			return
-		}
-		for i := range used.Len() {
-			d.compare(used.Index(i), fresh.Index(i), name)
-		}
+		d.slices(used, fresh, name)
 	case reflect.Pointer:
-		switch {
-		case memory && fresh.IsNil() && !used.IsNil():
-			d.compare(used.Elem(), reflect.Zero(used.Type().Elem()), name+"*")
-		case used.IsNil() != fresh.IsNil():
-			d.report(name, "is %s, in a new one %s", nilness(used), nilness(fresh))
-		case !used.IsNil() && used.Pointer() != fresh.Pointer():
-			pair := [2]uintptr{used.Pointer(), fresh.Pointer()}
-			if d.met[pair] {
-				return
-			}
-			if d.met == nil {
-				d.met = make(map[[2]uintptr]bool)
-			}
-			d.met[pair] = true
-			d.compare(used.Elem(), fresh.Elem(), name)
-		}
+		d.pointers(used, fresh, name)
 	case reflect.Interface, reflect.Func, reflect.UnsafePointer:
 		if used.IsNil() != fresh.IsNil() {
 			d.report(name, "is %s, in a new one %s", nilness(used), nilness(fresh))
@@ -85,6 +53,45 @@ func (d *differ) compare(used, fresh reflect.Value, name string) {
 		if !used.Equal(fresh) {
 			d.report(name, "is %v, in a new one %v", used, fresh)
 		}
+	}
+}
+
+func (d *differ) slices(used, fresh reflect.Value, name string) {
+	if slices.Contains(d.c.Cleared, name) {
+		for i := range used.Len() {
+			if !used.Index(i).IsZero() {
+				d.report(name, "is not cleared")
+				return
+			}
+		}
+		return
+	}
+	d.spare(used, name)
+	if used.IsNil() != fresh.IsNil() && !slices.Contains(d.c.Memory, name) || used.Len() != fresh.Len() {
+		d.report(name, "has %d elements and memory for %d, a new one %d and %d", used.Len(), used.Cap(), fresh.Len(), fresh.Cap())
+		return
+	}
+	for i := range used.Len() {
+		d.compare(used.Index(i), fresh.Index(i), name)
+	}
+}
+
+func (d *differ) pointers(used, fresh reflect.Value, name string) {
+	switch {
+	case slices.Contains(d.c.Memory, name) && fresh.IsNil() && !used.IsNil():
+		d.compare(used.Elem(), reflect.Zero(used.Type().Elem()), name+"*")
+	case used.IsNil() != fresh.IsNil():
+		d.report(name, "is %s, in a new one %s", nilness(used), nilness(fresh))
+	case !used.IsNil() && used.Pointer() != fresh.Pointer():
+		pair := [2]uintptr{used.Pointer(), fresh.Pointer()}
+		if d.met[pair] {
+			return
+		}
+		if d.met == nil {
+			d.met = make(map[[2]uintptr]bool)
+		}
+		d.met[pair] = true
+		d.compare(used.Elem(), fresh.Elem(), name)
 	}
 }
 
