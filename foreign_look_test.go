@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"testing"
 )
 
 // canaries are what the users of TestNothingForeign put into every part of their
@@ -20,12 +21,30 @@ func canary(user byte, n int64) string { return fmt.Sprintf("u%cx%07d", user, n)
 // foreign returns the first canary in b that belongs to none of those that may be
 // there, or "".
 func foreign(b []byte, own ...string) string {
-	for _, found := range canaries.FindAll(b, -1) {
-		if !ownedBy(strings.ToLower(string(found)), own) {
+	b = bytes.ToLower(b)
+	for at := 0; ; at++ {
+		i := bytes.IndexByte(b[at:], 'x')
+		if i < 0 {
+			return ""
+		}
+		at += i
+		if found := canaryAround(b, at); found != nil && !ownedBy(string(found), own) {
 			return string(found)
 		}
 	}
-	return ""
+}
+
+// canaryAround returns the canary in b whose x is at i, or nil. It finds what canaries
+// does, in lower case, and much faster.
+func canaryAround(b []byte, i int) []byte {
+	end := i + 1
+	for end < len(b) && end <= i+7 && '0' <= b[end] && b[end] <= '9' {
+		end++
+	}
+	if i < 2 || b[i-2] != 'u' || b[i-1] != 'a' && b[i-1] != 'b' || end < i+4 {
+		return nil
+	}
+	return b[i-2 : end]
 }
 
 func ownedBy(found string, own []string) bool {
@@ -142,5 +161,33 @@ func showResponse(b *bytes.Buffer, resp *Response) {
 	}
 	if !resp.IsBodyStream() {
 		show(b, resp)
+	}
+}
+
+// The search for canaries finds what the pattern finds.
+func TestForeignFindsCanaries(t *testing.T) {
+	for b, want := range map[string]string{
+		"":                             "",
+		"x uax ubx12 uax12 cax123":     "",
+		"uax0000001":                   "",
+		"..UAX0000001..uax0000":        "",
+		"uax0000001uax0000002":         "uax0000002",
+		"uax00000012":                  "",
+		"xuBx123":                      "ubx123",
+		"uax0000001ubx0000001":         "ubx0000001",
+		"uax0000001 uxax1234 uax00001": "uax00001",
+	} {
+		if found := foreign([]byte(b), "uax0000001"); found != want {
+			t.Errorf("%q: found %q, want %q", b, found, want)
+		}
+		slow := ""
+		for _, f := range canaries.FindAllString(b, -1) {
+			if f = strings.ToLower(f); slow == "" && !ownedBy(f, []string{"uax0000001"}) {
+				slow = f
+			}
+		}
+		if slow != want {
+			t.Errorf("%q: the pattern finds %q, want %q", b, slow, want)
+		}
 	}
 }

@@ -187,7 +187,7 @@ func (u *foreignUser) connect() {
 		return
 	}
 	defer nc.Close()
-	_ = nc.SetDeadline(time.Now().Add(20 * time.Second))
+	_ = nc.SetDeadline(time.Now().Add(2 * time.Minute))
 	c := new(foreignConn)
 	addrs := nc.LocalAddr().String() + " " + nc.RemoteAddr().String()
 	if before, ok := f.addrs.Load(addrs); ok {
