@@ -1,7 +1,8 @@
 // Package h1 is the HTTP/1.1 protocol (RFC 9112) on bytes: parsing and
 // writing of heads, the rules of framing, the chunked coding. It does no I/O, reads
 // no clock and keeps no state beside what it is given: bytes in, bytes and a count
-// out. The server, the client, both engines, the tests and the fuzzers all use it.
+// out. The caller owns all memory: a head keeps a copy of its bytes, and what Body
+// returns are slices of the caller's input, valid until the caller changes that. The server, the client, both engines, the tests and the fuzzers all use it.
 //
 // Lines that look as nearly all do are parsed eight bytes at a time: fastRequestLine,
 // fastStatusLine and fastFields are second parsers of these lines. They accept

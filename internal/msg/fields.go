@@ -55,8 +55,8 @@ func (r *Field) end() uint32 { return r.ValOff + r.ValLen + 2 }
 // Fields is a field section (RFC 9110 section 5): lines in order, several of
 // one name allowed. The zero value is empty and ready for use.
 //
-// Slices handed out point into Buf. They stay readable when Buf grows or is
-// compacted, but a later Reset lets their memory be used again.
+// Slices handed out point into Buf and are valid until Reset, also when Buf grows or is
+// compacted. They must not be written to. Fields has no lock: one goroutine owns it.
 type Fields struct {
 	// Buf is the arena. Only append to it.
 	Buf []byte

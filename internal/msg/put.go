@@ -8,7 +8,8 @@ import (
 
 // The functions in this file take names and values from anywhere. What they
 // write to the arena is one field line whatever they are given: a name is a
-// token or refused, and control characters in a value become spaces. Fields
+// token (RFC 9110 section 5.6.2) or refused, and control characters in a value become
+// spaces (RFC 9110 section 5.5). Fields
 // that are built by them alone can't break out of their line, which is
 // why serialising checks nothing again.
 

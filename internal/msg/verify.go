@@ -23,7 +23,8 @@ func (f *Fields) Verify() {
 // this holds:
 //
 //   - Each part and each record, deleted or not, lies within Buf.
-//   - A live record has the id of its name, and a value without CR, LF and NUL. A
+//   - A live record has the id of its name, and a value without CR, LF and NUL (RFC 9110
+//     section 5.5). A
 //     Wire record is "Name: value\r\n" in Buf, without gaps.
 //   - seen and first find the first live record of each known name, maybe has the bits
 //     of all other live names, dead counts the tombstones.

@@ -22,11 +22,12 @@ func (r Range) End() int64 { return r.Start + r.Length - 1 }
 type RangeVerdict uint8
 
 const (
-	// RangeIgnored means 200 with the whole representation.
+	// RangeIgnored means 200 with the whole representation (RFC 9110 section 14.2).
 	RangeIgnored RangeVerdict = iota
-	// RangePartial means 206 with the ranges returned.
+	// RangePartial means 206 with the ranges returned (RFC 9110 section 15.3.7).
 	RangePartial
-	// RangeUnsatisfiable means 416 with "Content-Range: bytes */size".
+	// RangeUnsatisfiable means 416 with "Content-Range: bytes */size" (RFC 9110
+	// section 15.5.17).
 	RangeUnsatisfiable
 )
 
@@ -90,7 +91,7 @@ func ParseRanges(dst []Range, field []byte, size int64, max int) ([]Range, Range
 }
 
 // cutBytesUnit returns what follows "bytes=" in field. Names of range units
-// ignore case.
+// ignore case (RFC 9110 section 14.1).
 func cutBytesUnit(field []byte) (set []byte, ok bool) {
 	const unit = "bytes="
 	field = bytesconv.TrimOWS(field)

@@ -21,7 +21,7 @@ func (s CodingSet) Has(c compress.Coding) bool { return s&(1<<c) != 0 }
 var preferred = [...]compress.Coding{compress.Brotli, compress.Zstd, compress.Gzip}
 
 // ChooseCoding returns the coding on offer that an Accept-Encoding field
-// prefers, or Identity; see [compress.Negotiate].
+// prefers (RFC 9110 section 12.5.3), or Identity; see [compress.Negotiate].
 func ChooseCoding(accept []byte, offer CodingSet) compress.Coding {
 	if len(accept) == 0 || offer == 0 {
 		return compress.Identity

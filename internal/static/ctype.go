@@ -9,8 +9,8 @@ import (
 // SniffLen is how many bytes of a file SniffType looks at.
 const SniffLen = 512
 
-// TypeByName returns the media type for a file by the extension of its name,
-// or "" if the extension is unknown. The types of the web come from a table of
+// TypeByName returns the media type (RFC 9110 section 8.3.1) for a file by the
+// extension of its name, or "" if the extension is unknown. The types of the web come from a table of
 // our own, so that they don't depend on what the system has installed; others
 // come from package mime.
 func TypeByName(name string) string {

@@ -26,10 +26,11 @@ type Entry struct {
 
 	Size         int64
 	ContentType  string
-	LastModified []byte // as in the field; empty if not known
+	LastModified []byte // as in the field (RFC 9110 section 8.8.2); empty if not known
 	Valid        Validators
 	Coding       compress.Coding
-	// Varies says that other requests for this path may get another coding.
+	// Varies says that other requests for this path may get another coding: Vary must
+	// name Accept-Encoding (RFC 9110 section 12.5.5).
 	Varies bool
 	// Listing marks a generated page.
 	Listing bool

@@ -30,7 +30,8 @@ func AppendETag(dst []byte, modTime time.Time, size int64, coding string, weak b
 }
 
 // AppendWeakETag appends a weak entity tag made of the modification time in
-// seconds, the size and the content coding. For files that aren't encoded it is
+// seconds, the size and the content coding: one second may hold two versions (RFC 9110
+// section 8.8.1). For files that aren't encoded it is
 // the tag that fasthttp sends.
 func AppendWeakETag(dst []byte, modTime time.Time, size int64, coding string) []byte {
 	dst = append(dst, `W/"`...)
@@ -70,8 +71,9 @@ func equalWeak(a, b []byte) bool {
 	return len(a) > 0 && bytes.Equal(a, b)
 }
 
-// cutTag splits off the entity tag that b begins with. etagc is any byte but
-// controls, space and DQUOTE.
+// cutTag splits off the entity tag that b begins with; tag and rest are slices of b,
+// which the caller owns. etagc is any byte but controls, space and DQUOTE (RFC 9110
+// section 8.8.3).
 func cutTag(b []byte) (tag, rest []byte, ok bool) {
 	i := 0
 	if len(b) >= 2 && b[0] == 'W' && b[1] == '/' {

@@ -5,7 +5,7 @@ package static
 // "/". path is decoded; query is the raw query without "?", or empty.
 //
 // Separators at the front are made a single slash, so that a path like
-// "//host/x" or "/\host" can't be taken for another site.
+// "//host/x" or "/\host" can't be taken for another site (RFC 3986 section 4.2).
 func AppendLocation(dst, path, query []byte) []byte {
 	for len(path) > 0 && (path[0] == '/' || path[0] == '\\') {
 		path = path[1:]
@@ -20,8 +20,8 @@ func AppendLocation(dst, path, query []byte) []byte {
 	return dst
 }
 
-// AppendEscapedPath appends path as it may stand in a URI reference: unreserved
-// characters, "/", and the others that need no escape in any segment stay.
+// AppendEscapedPath appends path as it may stand in a URI reference (RFC 3986 section
+// 3.3): unreserved characters, "/", and the others that need no escape in any segment stay.
 func AppendEscapedPath(dst, path []byte) []byte {
 	const hex = "0123456789ABCDEF"
 	for _, c := range path {

@@ -18,7 +18,7 @@ func AppendContentRange(dst []byte, r Range, size int64) []byte {
 }
 
 // AppendUnsatisfied appends the Content-Range value of a 416 answer:
-// "bytes */100".
+// "bytes */100" (RFC 9110 section 14.4).
 func AppendUnsatisfied(dst []byte, size int64) []byte {
 	return strconv.AppendInt(append(dst, "bytes */"...), size, 10)
 }
@@ -32,7 +32,8 @@ func AppendUnsatisfied(dst []byte, size int64) []byte {
 //	bytes of the range CRLF
 //	... --boundary-- CRLF
 type Multipart struct {
-	// Boundary must not occur in the ranges: make it of random hex digits.
+	// Boundary must not occur in the ranges (RFC 2046 section 5.1.1): make it of random
+	// hex digits.
 	Boundary string
 	// ContentType is the type of the whole representation. The field is left
 	// out of the parts when it is empty.

@@ -25,8 +25,8 @@ const (
 	// PathNUL holds a zero byte, which ends a name for the system but not for the code
 	// that checked it.
 	PathNUL
-	// PathDotDot holds a ".." segment. Request paths come with theirs resolved,
-	// so the function that rewrote the path brought it in.
+	// PathDotDot holds a ".." segment. Request paths come with theirs resolved (RFC 3986
+	// section 5.2.4), so the function that rewrote the path brought it in.
 	PathDotDot
 	// PathHidden holds a segment that Rules.HideDot refuses.
 	PathHidden

@@ -30,9 +30,9 @@ type Outcome uint8
 const (
 	// Proceed means that the request is answered as if it had no conditions.
 	Proceed Outcome = iota
-	// NotModified means 304.
+	// NotModified means 304 (RFC 9110 section 15.4.5).
 	NotModified
-	// Failed means 412.
+	// Failed means 412 (RFC 9110 section 15.5.13).
 	Failed
 )
 
