@@ -37,12 +37,14 @@ func TestStoreLetsGo(t *testing.T) {
 		}
 		want("first", 1, 1)
 		time.Sleep(4 * age)
+		synctest.Wait()
 		if n, _, _ := s.cache.Stats(); n != 0 || s.armed.Load() || s.src.(*rootDir).root != nil {
 			t.Errorf("%d entries, armed %v, root %v after a long rest", n, s.armed.Load(), s.src.(*rootDir).root)
 		}
 		want("again", 1, 1)
 		close(stop)
 		time.Sleep(age + 1)
+		synctest.Wait()
 		if n, _, _ := s.cache.Stats(); n != 0 {
 			t.Errorf("%d entries are kept after Stop", n)
 		}
@@ -66,6 +68,7 @@ func TestStoreSurvivesClose(t *testing.T) {
 		}
 		e.Release()
 		time.Sleep(4 * age)
+		synctest.Wait()
 		if n, _, _ := s.cache.Stats(); n != 0 || panics != 1 {
 			t.Errorf("%d entries are kept, %d panics were recovered, want none and one", n, panics)
 		}
