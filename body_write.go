@@ -50,7 +50,7 @@ func copyFixed(w *bufio.Writer, r io.Reader, size int64) (n int64, err error) {
 		// What has a WriteTo by chance may read on for longer than it has to.
 		if wt, ok := bodyWriterTo(r); ok {
 			f := fixedWriter{w: w, left: size}
-			if _, err = wt.WriteTo(&f); f.over {
+			if _, err = wt.WriteTo(&f); f.exceeded {
 				err = nil
 			}
 			return size - f.left, err
@@ -80,9 +80,9 @@ func readEnd(r io.Reader) error {
 // fixedWriter lets left bytes through. A stream that writes more is told so by
 // an error, and over is set.
 type fixedWriter struct {
-	w    *bufio.Writer
-	left int64
-	over bool
+	w        *bufio.Writer
+	left     int64
+	exceeded bool
 }
 
 // BytesLeft is for streamPipe.WriteTo.
@@ -96,7 +96,7 @@ func (f *fixedWriter) Write(p []byte) (n int, err error) {
 	n, err = f.w.Write(p)
 	f.left -= int64(n)
 	if over && err == nil {
-		f.over, err = true, errBodyStreamTooLong
+		f.exceeded, err = true, errBodyStreamTooLong
 	}
 	return n, err
 }

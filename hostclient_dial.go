@@ -22,8 +22,8 @@ type addrList struct {
 	next int
 }
 
-// take returns the next address of list, a list separated by commas.
-func (a *addrList) take(list string) string {
+// nextOf returns the next address of list, a list separated by commas.
+func (a *addrList) nextOf(list string) string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.list == nil {
@@ -49,7 +49,7 @@ func (c *HostClient) dialReserved(k *call) (*clientConn, error) {
 		c.unreserve()
 		return nil, errNoAddr
 	}
-	addr := c.addrs.take(c.Addr)
+	addr := c.addrs.nextOf(c.Addr)
 	k.upstream = addr
 	patient := c.DialContext == nil && (c.Dial != nil || c.DialTimeout != nil)
 	if !patient || k.ctx == nil && k.deadline == 0 && c.MaxDialDuration <= 0 {
@@ -166,7 +166,7 @@ func (c *HostClient) connect(k call, addr string) (cc *clientConn, err error) {
 	}
 	c.Trace.dialed(addr, nc, time.Duration(clock.Ticks()-from), err)
 	if err != nil {
-		if k.over() != nil || err == context.DeadlineExceeded {
+		if k.mustEnd() != nil || err == context.DeadlineExceeded {
 			err = k.ended(err)
 		}
 		return nil, err
@@ -221,7 +221,7 @@ func (c *HostClient) handshake(k call, nc net.Conn, addr string) (net.Conn, erro
 	if ctx.Err() == nil {
 		return nil, err
 	}
-	if k.over() == nil {
+	if k.mustEnd() == nil {
 		return nil, ErrTLSHandshakeTimeout
 	}
 	return nil, k.ended(ctx.Err())

@@ -70,7 +70,7 @@ func (c *HostClient) attempts(k *call, req *Request, resp *Response) error {
 		if !retry || stream || k.attempts >= most || !c.again(k, req, err) {
 			return k.final(req, err)
 		}
-		if err := k.over(); err != nil {
+		if err := k.mustEnd(); err != nil {
 			return err
 		}
 		if k.reused {

@@ -186,7 +186,7 @@ func (c *HostClient) awaitContinue(k *call, cc *clientConn, resp *Response, rule
 	for {
 		err := cc.readHead(resp, rules)
 		switch status := resp.Header.s.Status; {
-		case err == ErrTimeout && k.over() == nil:
+		case err == ErrTimeout && k.mustEnd() == nil:
 			return false, nil // what came of a head stays in the buffer
 		case err != nil:
 			return false, err

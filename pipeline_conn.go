@@ -186,7 +186,7 @@ func (p *pipeConn) await() bool {
 			p.delay(l.c.MaxBatchDelay) // all callers may be gone after it
 			waited = false
 		default:
-			p.take()
+			p.fillBatch()
 			return !p.ended
 		}
 	}
@@ -215,8 +215,8 @@ func (p *pipeConn) delay(d time.Duration) {
 	l.parked, l.batched = false, false
 }
 
-// take moves calls from the queue to the batch. The caller holds the lock.
-func (p *pipeConn) take() {
+// fillBatch moves calls from the queue to the batch. The caller holds the lock.
+func (p *pipeConn) fillBatch() {
 	l := p.l
 	now := clock.Ticks()
 	if l.flight.n == 0 {

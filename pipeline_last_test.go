@@ -81,7 +81,7 @@ func TestPipelineSurplus(t *testing.T) {
 	l.running = true // there is no goroutine: the test does its work
 	l.push(pc, true)
 	l.mu.Lock()
-	p.take()
+	p.fillBatch()
 	l.mu.Unlock()
 	p.wrote(len(pc.bytes.B), nil)
 	go func() {

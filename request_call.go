@@ -65,8 +65,8 @@ func (k *call) until(d time.Duration) clock.Tick {
 	return t
 }
 
-// over returns why the call must end, nil if it may go on.
-func (k *call) over() error {
+// mustEnd returns why the call must end, nil if it may go on.
+func (k *call) mustEnd() error {
 	if k.ctx != nil {
 		if err := k.ctx.Err(); err != nil {
 			return err

@@ -206,9 +206,9 @@ func (ss *h1Session) idle(w *engine.Work, next *engine.Next) {
 	next.Deadline = ss.due
 }
 
-// take returns the context for the message in flight: the one that is held, the
+// takeContext returns the context for the message in flight: the one that is held, the
 // one that the workspace brought, or a fresh one.
-func (ss *h1Session) take(w *engine.Work) *RequestCtx {
+func (ss *h1Session) takeContext(w *engine.Work) *RequestCtx {
 	if ss.ctx != nil {
 		return ss.ctx
 	}
@@ -248,7 +248,7 @@ func (ss *h1Session) feedHead(w *engine.Work, next *engine.Next) bool {
 		ss.begun, ss.waits = w.Now, false
 		ss.setState(StateActive)
 	}
-	ctx := ss.take(w)
+	ctx := ss.takeContext(w)
 	in := w.Unread()
 	head := &ctx.Request.Header.s
 	n, err := h1.ParseRequest(in, &head.RequestHead, &ss.l.fixed.lim)

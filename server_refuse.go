@@ -76,7 +76,7 @@ func (ss *h1Session) refuseHead(w *engine.Work, err error, next *engine.Next) (o
 // closes the connection: what follows on it can't be trusted. It returns false.
 func (ss *h1Session) refuse(w *engine.Work, err error, next *engine.Next) (ok bool) {
 	s := ss.s
-	ctx := ss.take(w)
+	ctx := ss.takeContext(w)
 	if ctx.x == nil {
 		ss.prepare(ctx, w)
 	}

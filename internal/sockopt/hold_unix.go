@@ -15,14 +15,14 @@ import (
 // connection goes to the socket. It is free again once all files of it are closed.
 // HeldPort tells the port.
 func Hold(network string, addr *net.TCPAddr) (*os.File, error) {
-	fd, err := held(network, addr)
+	fd, err := holdPort(network, addr)
 	if err != nil {
 		return nil, err
 	}
 	return os.NewFile(uintptr(fd), "held port"), nil
 }
 
-func held(network string, addr *net.TCPAddr) (fd int, err error) {
+func holdPort(network string, addr *net.TCPAddr) (fd int, err error) {
 	ip4 := addr.IP.To4()
 	if network == "tcp4" || ip4 != nil {
 		sa := &unix.SockaddrInet4{Port: addr.Port}

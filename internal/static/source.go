@@ -21,8 +21,8 @@ type fileSource interface {
 	// named pipe.
 	open(name string) (fs.File, fs.FileInfo, error)
 	stat(name string) (fs.FileInfo, error)
-	// rest lets go of what is held between requests.
-	rest()
+	// closeIdle lets go of what is held between requests.
+	closeIdle()
 }
 
 // A copyStore is where compressed copies are written to and read from.
@@ -32,7 +32,7 @@ type copyStore interface {
 	// meanwhile.
 	write(name string, data []byte, like fs.FileInfo) error
 	remove(name string) error
-	rest()
+	closeIdle()
 }
 
 // errNotRegular says that a name stands for something that can't be sent: a
@@ -83,7 +83,7 @@ func OpenRegular(path string) (fs.File, fs.FileInfo, error) {
 
 func (d openDir) stat(name string) (fs.FileInfo, error) { return os.Stat(d.path(name)) }
 
-func (d openDir) rest() {}
+func (d openDir) closeIdle() {}
 
 func (d openDir) write(name string, data []byte, like fs.FileInfo) error {
 	return writeCopy(osWriter{
@@ -179,8 +179,8 @@ func (d *rootDir) drop(r *heldRoot) {
 	}
 }
 
-// rest closes the directory until it is needed again.
-func (d *rootDir) rest() {
+// closeIdle closes the directory until it is needed again.
+func (d *rootDir) closeIdle() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.drop(d.root)
@@ -343,7 +343,7 @@ func (s treeSource) stat(name string) (fs.FileInfo, error) {
 	return fs.Stat(s.fsys, name)
 }
 
-func (s treeSource) rest() {}
+func (s treeSource) closeIdle() {}
 
 // immutable tells if the files of a source can't change while the program runs.
 func immutable(src fileSource) bool {

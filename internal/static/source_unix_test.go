@@ -79,7 +79,7 @@ func TestSourcesRefuseSpecialFiles(t *testing.T) {
 				}
 			})
 		}
-		src.rest()
+		src.closeIdle()
 	}
 }
 
@@ -102,7 +102,7 @@ func TestRootConfinement(t *testing.T) {
 		}
 	}
 	confined, free := newOSSource(dir, false), newOSSource(dir, true)
-	defer confined.rest()
+	defer confined.closeIdle()
 	for name, want := range map[string][2]string{
 		"in": {"in", "in"}, "ok": {"in", "in"}, "rel": {"", "secret"}, "abs": {"", "secret"}, "dir/secret": {"", "secret"}, "absin": {"", "in"}, "loop": {"", ""}, "missing": {"", ""},
 	} {
@@ -133,7 +133,7 @@ func TestRootDirIsReplaced(t *testing.T) {
 		t.Fatal(err)
 	}
 	src := &rootDir{dir: current}
-	defer src.rest()
+	defer src.closeIdle()
 	if got := readFrom(t, src, "f"); got != "a" {
 		t.Fatalf("got %q", got)
 	}
@@ -154,7 +154,7 @@ func TestRootDirIsReplaced(t *testing.T) {
 				if _, err := src.stat("f"); err != nil {
 					t.Error(err)
 				}
-				src.rest() // closes the root that the others are using
+				src.closeIdle() // closes the root that the others are using
 			}
 		})
 	}
@@ -182,6 +182,6 @@ func TestWriteCopy(t *testing.T) {
 		if len(entries) != 1 {
 			t.Errorf("%d files, want the copy alone", len(entries))
 		}
-		src.rest()
+		src.closeIdle()
 	}
 }

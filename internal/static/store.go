@@ -77,7 +77,7 @@ func NewStore(settings Settings) *Store {
 	s := &Store{Settings: settings}
 	s.setSource()
 	if s.MaxAge > 0 {
-		s.timedCache.init(&s.Settings, s.rest)
+		s.timedCache.init(&s.Settings, s.closeIdle)
 	}
 	return s
 }
@@ -124,11 +124,11 @@ func (s *Store) CheckRoot() (path string, err error) {
 	return s.root, err
 }
 
-// rest lets go of the directories between requests.
-func (s *Store) rest() {
-	s.src.rest()
+// closeIdle lets go of the directories between requests.
+func (s *Store) closeIdle() {
+	s.src.closeIdle()
 	if s.copies != nil {
-		s.copies.rest()
+		s.copies.closeIdle()
 	}
 }
 

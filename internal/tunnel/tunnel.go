@@ -53,7 +53,7 @@ func Connect(c net.Conn, target, authorization string) (net.Conn, error) {
 	if len(rest) == 0 {
 		return c, nil
 	}
-	return &conn{Conn: c, rest: rest}, nil
+	return &conn{Conn: c, unread: rest}, nil
 }
 
 // Check reports what makes target no host and port to connect to, in the form
@@ -135,16 +135,16 @@ func readMore(r io.Reader, buf []byte) ([]byte, error) {
 // conn is a tunnel from which something was read already.
 type conn struct {
 	net.Conn
-	rest []byte
+	unread []byte
 }
 
 func (c *conn) Read(p []byte) (int, error) {
-	if len(c.rest) == 0 {
+	if len(c.unread) == 0 {
 		return c.Conn.Read(p)
 	}
-	n := copy(p, c.rest)
-	if c.rest = c.rest[n:]; len(c.rest) == 0 {
-		c.rest = nil
+	n := copy(p, c.unread)
+	if c.unread = c.unread[n:]; len(c.unread) == 0 {
+		c.unread = nil
 	}
 	return n, nil
 }
