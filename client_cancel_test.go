@@ -3,6 +3,7 @@ package gale
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"sync"
@@ -26,7 +27,7 @@ var cancelPhases = []struct {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { c.CloseConn(cc) })
-		return c, s.url(), nil, poll(func() bool { return c.PoolStats().Waiting == 1 })
+		return c, s.url(), nil, poll(func() bool { return c.PoolStats().Waiting == 1 || t.Context().Err() != nil })
 	}},
 	{"dial", func(t *testing.T) (*HostClient, string, io.Reader, <-chan struct{}) {
 		waits, end := make(chan struct{}), make(chan struct{})
@@ -246,6 +247,29 @@ func TestClientContextValues(t *testing.T) {
 	}
 }
 
+// lateContext is a context whose deadline has passed, and whose timer is late.
+type lateContext struct{ context.Context }
+
+func (lateContext) Deadline() (time.Time, bool) { return time.Unix(1, 0), true }
+
+// TestClientDialEndsFirst: a dialer that minds the deadline of a context may see it
+// pass before the context does. The error is the context's all the same.
+func TestClientDialEndsFirst(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	c := &HostClient{Addr: "a.test:80", DialContext: func(context.Context, string, string) (net.Conn, error) {
+		return nil, fmt.Errorf("dialing: %w", ErrDialTimeout)
+	}}
+	req := &Request{}
+	req.SetRequestURI("http://a.test/")
+	if err := c.DoContext(lateContext{ctx}, req, nil); err != context.DeadlineExceeded {
+		t.Errorf("error %v, want context.DeadlineExceeded", err)
+	}
+	if err := c.DoContext(ctx, req, nil); !errors.Is(err, ErrDialTimeout) {
+		t.Errorf("without a deadline: error %v, want ErrDialTimeout", err)
+	}
+}
+
 // TestClientLeavesNothing sends requests that time out and requests that are
 // cancelled, at random moments, and counts goroutines and descriptors.
 func TestClientLeavesNothing(t *testing.T) {
@@ -269,7 +293,7 @@ func TestClientLeavesNothing(t *testing.T) {
 				p.write(okAnswer("good"))
 			}
 		})
-		c := &HostClient{Addr: s.addr(), MaxConns: 50, MaxConnWaitTimeout: time.Second}
+		c := &HostClient{Addr: s.addr(), MaxConns: 50, MaxConnWaitTimeout: time.Minute}
 		ctx := context.Background()
 		var wg sync.WaitGroup
 		queue := make(chan int)

@@ -126,6 +126,16 @@ func (k *call) context(d time.Duration) (context.Context, context.CancelFunc) {
 	return ctx, func() {}
 }
 
+// late reports whether the deadline of the call's context has passed: its own timer may
+// fire after that of a dialer.
+func (k *call) late() bool {
+	if k.ctx == nil {
+		return false
+	}
+	d, ok := k.ctx.Deadline()
+	return ok && !time.Now().Before(d)
+}
+
 // ended returns the error of a call, or of a phase of it, that failed with err
 // because its context has ended.
 func (k *call) ended(err error) error {
@@ -166,8 +176,11 @@ func (c *HostClient) connect(k call, addr string) (cc *clientConn, err error) {
 	}
 	c.Trace.dialed(addr, nc, time.Duration(clock.Ticks()-from), err)
 	if err != nil {
-		if k.mustEnd() != nil || err == context.DeadlineExceeded {
+		switch {
+		case k.mustEnd() != nil || err == context.DeadlineExceeded:
 			err = k.ended(err)
+		case errors.Is(err, context.DeadlineExceeded) && k.late():
+			err = context.DeadlineExceeded
 		}
 		return nil, err
 	}
