@@ -130,6 +130,19 @@ func getFrom(c *HostClient, method, url string) (*Response, error) {
 	return resp, c.Do(req, resp)
 }
 
+// awaitDead waits until the one idle connection of c is known to be of no use: what the
+// server has sent, or its end, may be on its way.
+func awaitDead(c *HostClient) {
+	alive := func() bool {
+		c.pool.mu.Lock()
+		defer c.pool.mu.Unlock()
+		return c.pool.idle.at(0).conn.Alive()
+	}
+	for alive() {
+		time.Sleep(time.Millisecond)
+	}
+}
+
 // postTo sends a POST with a body.
 func postTo(c *HostClient, url, body string) (*Response, error) {
 	req, resp := &Request{}, &Response{}
@@ -147,11 +160,10 @@ func settled(t *testing.T) (check func()) {
 	return func() {
 		t.Helper()
 		var g, f int
-		for range 200 {
+		for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
 			if g, f = runtime.NumGoroutine(), openFiles(); g <= goroutines && f <= files {
 				return
 			}
-			time.Sleep(10 * time.Millisecond)
 		}
 		buf := make([]byte, 1<<16)
 		t.Errorf("%d goroutines and %d descriptors, before %d and %d\n%s", g, f, goroutines, files, buf[:runtime.Stack(buf, true)])

@@ -138,8 +138,11 @@ func (k *kept) check(ended bool, cause error) error {
 			}
 			continue
 		}
-		if ended && d.blind {
-			<-c.Done() // a goroutine of package context closes it
+		if ended && i > 0 { // package context closes that of one after another
+			select {
+			case <-c.Done():
+			case <-time.After(30 * time.Second):
+			}
 		}
 		select {
 		case <-c.Done():
@@ -212,16 +215,6 @@ func wantNoWaiters(t *testing.T, s *Server) {
 		defer s.run.mu.Unlock()
 		return len(s.run.waiters) == 0
 	})
-}
-
-// await waits for a state.
-func await(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for end := time.Now().Add(30 * time.Second); !ok(); time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("waiting for %s", what)
-		}
-	}
 }
 
 // closeCounter is a user value and a body stream.
@@ -645,6 +638,7 @@ func TestContextOfQueries(t *testing.T) {
 			r.Close()
 		}
 		for _, tx := range txs {
+			await(t, "the transaction to end", func() bool { _, err := tx.Exec(""); return err == sql.ErrTxDone })
 			if err := tx.Commit(); err != context.Canceled && err != sql.ErrTxDone {
 				t.Errorf("Commit: %v", err)
 			}

@@ -121,7 +121,7 @@ func TestDialerConcurrent(t *testing.T) {
 	for i := range 8 {
 		wg.Go(func() {
 			for n := range 50 {
-				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 				if n%3 == 0 {
 					time.AfterFunc(time.Duration(i)*200*time.Microsecond, cancel)
 				}

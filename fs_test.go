@@ -522,7 +522,7 @@ func TestFSBigListing(t *testing.T) {
 		name string
 	}{{20, "n"}, {10_500, "n"}, {9_000, strings.Repeat("n", 60)}, {5_000, strings.Repeat("<", 240)}, {150_000, "n"}} {
 		tree := newListedTree(t, tt.n, tt.name)
-		h := (&FS{FS: tree, GenerateIndexPages: true}).NewRequestHandler()
+		h := (&FS{FS: tree, GenerateIndexPages: true, CacheDuration: time.Hour}).NewRequestHandler()
 		for range 3 {
 			page := ask(t, h, "GET", "/").body
 			if len(page) > maxListing+8<<10 {

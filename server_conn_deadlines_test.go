@@ -91,7 +91,7 @@ func TestConnDeadlinesCount(t *testing.T) {
 					if !isLate(err) {
 						t.Errorf("%s %s ended with %v", kind, path, err)
 					}
-				case <-time.After(20 * time.Second):
+				case <-time.After(time.Minute):
 					t.Errorf("%s %s goes on", kind, path)
 					c.Close()
 					<-got
@@ -190,7 +190,7 @@ func TestDoneWithConnDeadlines(t *testing.T) {
 			select {
 			case <-first:
 				done <- true
-			case <-time.After(20 * time.Second):
+			case <-time.After(time.Minute):
 				done <- false
 			}
 		}}

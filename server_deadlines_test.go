@@ -1,50 +1,61 @@
 package gale
 
 import (
+	"fmt"
+	"io"
+	"net/http"
 	"testing"
 	"time"
 )
 
-func TestIdleTimeoutBehindSlowHandler(t *testing.T) {
-	ts := startServer(t, &Server{IdleTimeout: 300 * time.Millisecond}, func(ctx *RequestCtx) {
+// behindSlowHandler sends first, whose handler takes twice as long as limit, and with it
+// the beginning of a request; then the rest of that, long before limit is over again. It
+// returns how that was answered.
+func behindSlowHandler(t *testing.T, s *Server, limit time.Duration, begin, rest string) error {
+	ts := startServer(t, s, func(ctx *RequestCtx) {
 		if string(ctx.Path()) == "/slow" {
-			time.Sleep(600 * time.Millisecond)
+			time.Sleep(2 * limit)
 		}
 	})
 	c := ts.dial()
-	c.send(get("/slow"))
-	c.want("GET", 200, "")
-	time.Sleep(100 * time.Millisecond)
-	c.send(get("/"))
-	c.want("GET", 200, "")
+	c.send(get("/slow") + begin)
+	if status, err := c.status(); status != 200 {
+		return fmt.Errorf("the first response: %d, %v", status, err)
+	}
+	time.Sleep(limit / 6)
+	_, _ = io.WriteString(c, rest)
+	if status, err := c.status(); status != 200 {
+		return fmt.Errorf("the second response: %d, %v", status, err)
+	}
+	return nil
+}
+
+// status reads a response and returns its status.
+func (c *testConn) status() (int, error) {
+	resp, err := http.ReadResponse(c.br, nil)
+	if err != nil {
+		return 0, err
+	}
+	_, err = io.Copy(io.Discard, resp.Body)
+	return resp.StatusCode, err
+}
+
+func TestIdleTimeoutBehindSlowHandler(t *testing.T) {
+	withMoreTime(t, 300*time.Millisecond, func(limit time.Duration) error {
+		return behindSlowHandler(t, &Server{IdleTimeout: limit}, limit, "", get("/"))
+	})
 }
 
 func TestHeadTimeoutBehindSlowHandler(t *testing.T) {
-	ts := startServer(t, &Server{ReadHeaderTimeout: 300 * time.Millisecond}, func(ctx *RequestCtx) {
-		if string(ctx.Path()) == "/slow" {
-			time.Sleep(600 * time.Millisecond)
-		}
+	withMoreTime(t, 300*time.Millisecond, func(limit time.Duration) error {
+		return behindSlowHandler(t, &Server{ReadHeaderTimeout: limit}, limit, "GET /x HTTP/1.1\r\nHo", "st: h\r\n\r\n")
 	})
-	c := ts.dial()
-	c.send(get("/slow") + "GET /x HTTP/1.1\r\nHo")
-	c.want("GET", 200, "")
-	time.Sleep(50 * time.Millisecond)
-	c.send("st: h\r\n\r\n")
-	c.want("GET", 200, "")
 }
 
 func TestBodyTimeoutBehindSlowHandler(t *testing.T) {
-	ts := startServer(t, &Server{ReadTimeout: 300 * time.Millisecond}, func(ctx *RequestCtx) {
-		if string(ctx.Path()) == "/slow" {
-			time.Sleep(600 * time.Millisecond)
-		}
+	withMoreTime(t, 300*time.Millisecond, func(limit time.Duration) error {
+		return behindSlowHandler(t, &Server{ReadTimeout: limit}, limit, "POST /x HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\n\r\nab", "cd")
 	})
-	c := ts.dial()
-	c.send(get("/slow") + "POST /x HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\n\r\nab")
-	c.want("GET", 200, "")
-	time.Sleep(50 * time.Millisecond)
-	c.send("cd")
-	c.want("POST", 200, "")
 }
 
 func TestWriteDeadlineIsAbsolute(t *testing.T) {

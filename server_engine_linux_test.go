@@ -30,7 +30,7 @@ func TestAutoWithoutEventEngine(t *testing.T) {
 	s := &Server{Logger: l, Handler: func(ctx *RequestCtx) { ctx.SetBodyString("served") }}
 	served := make(chan error, 1)
 	go func() { served <- s.Serve(ln) }()
-	for end := time.Now().Add(20 * time.Second); len(s.Stats().Listeners) == 0 && time.Now().Before(end); {
+	for end := time.Now().Add(30 * time.Second); len(s.Stats().Listeners) == 0 && time.Now().Before(end); {
 		time.Sleep(time.Millisecond)
 	}
 	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {

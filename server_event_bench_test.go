@@ -62,28 +62,39 @@ func askAll(sim *engine.Simulation, numbers []int) {
 }
 
 // What a connection weighs that waits for its next request; that of a million
-// must fit 400 MB.
+// must fit 400 MB. What else is in memory differs from time to time: the least of some
+// measurements counts.
 func TestEventWeight(t *testing.T) {
+	each := eventWeight(t)
+	for range 4 {
+		if each > 420 {
+			each = min(each, eventWeight(t))
+		}
+	}
+	if each > 420 && reuseContexts.Load() { // about 30 of them are the simulation's, and room to grow
+		t.Errorf("%.0f bytes for each idle connection, want about 400", each)
+	}
+}
+
+func eventWeight(t *testing.T) (each float64) {
 	n := race.Fewer(100_000)
 	s := &Server{IdleTimeout: time.Hour, ReadHeaderTimeout: -1, Handler: func(ctx *RequestCtx) {}}
 	before := heap()
 	sim, stop := simulate(t, s, n)
 	defer stop()
-	numbers := make([]int, n)
-	for i := range numbers {
-		numbers[i] = i
+	numbers := make([]int, 100)
+	for i := 0; i < n; i += len(numbers) { // all at once would need more goroutines and buffers
+		for k := range numbers {
+			numbers[k] = i + k
+		}
+		askAll(sim, numbers)
 	}
-	askAll(sim, numbers)
 	for s.idleConns() < n {
 		time.Sleep(time.Millisecond)
 	}
-	each := (float64(heap()) - float64(before)) / float64(n)
+	each = (float64(heap()) - float64(before)) / float64(n)
 	t.Logf("%.0f bytes each", each)
-	// 30 to 45 of them are the simulation's: how far its lists grow depends on how many
-	// requests wait at a time.
-	if each > 440 && reuseContexts.Load() {
-		t.Errorf("%.0f bytes for each idle connection, want about 400", each)
-	}
+	return each
 }
 
 // What a request costs beside the system, and how much of that depends on the

@@ -32,7 +32,7 @@ func TestGoexitMakesRoom(t *testing.T) {
 	second.send(get("/"))
 	time.Sleep(50 * time.Millisecond) // it is seen, and waits
 	leave <- true
-	second.SetDeadline(time.Now().Add(10 * time.Second))
+	second.SetDeadline(time.Now().Add(time.Minute))
 	second.want("GET", 200, "fine")
 }
 
@@ -63,7 +63,7 @@ func TestServeReturnsWhileHandlersRun(t *testing.T) {
 			if err != nil {
 				t.Error(err)
 			}
-		case <-time.After(10 * time.Second):
+		case <-time.After(time.Minute):
 			t.Error("Serve did not return")
 		}
 	})
@@ -90,13 +90,13 @@ func TestHooksThatAlwaysPanic(t *testing.T) {
 			over := &Server{Engine: e, Handler: echo, ConnState: s.ConnState, BaseContext: s.BaseContext}
 			if raw, err := net.Dial("tcp", startTLS(t, over)); err == nil {
 				tc := tls.Client(raw, &tls.Config{InsecureSkipVerify: true})
-				tc.SetDeadline(time.Now().Add(10 * time.Second))
+				tc.SetDeadline(time.Now().Add(time.Minute))
 				io.WriteString(tc, get("/"))
 				io.ReadAll(tc)
 				raw.Close()
 			}
 			for _, s := range []*Server{s, over} {
-				ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+				ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 				if err := s.ShutdownWithContext(ctx); err != nil {
 					t.Errorf("%s: %v, %d open", name, err, s.GetOpenConnectionsCount())
 				}
@@ -123,7 +123,7 @@ func TestHijackNowThenGoexit(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer c.Close()
-		c.SetDeadline(time.Now().Add(10 * time.Second))
+		c.SetDeadline(time.Now().Add(time.Minute))
 		io.WriteString(c, get("/"))
 		nc := <-taken
 		defer nc.Close()
@@ -167,7 +167,7 @@ func TestHijackOverTLS(t *testing.T) {
 		errs := make(chan error, 1)
 		answer := func(nc net.Conn) {
 			defer nc.Close()
-			nc.SetDeadline(time.Now().Add(10 * time.Second))
+			nc.SetDeadline(time.Now().Add(time.Minute))
 			var b [10]byte
 			_, err := io.ReadFull(nc, b[:])
 			if err == nil {
@@ -192,7 +192,7 @@ func TestHijackOverTLS(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			c.SetDeadline(time.Now().Add(10 * time.Second))
+			c.SetDeadline(time.Now().Add(time.Minute))
 			io.WriteString(c, get(path)+"first")
 			io.WriteString(c, " last")
 			b, err := io.ReadAll(c)
@@ -219,7 +219,7 @@ func TestUrgentByte(t *testing.T) {
 			ctx.SetBodyString("fine")
 		})
 		c := ts.dial()
-		c.SetDeadline(time.Now().Add(10 * time.Second))
+		c.SetDeadline(time.Now().Add(time.Minute))
 		c.send(get("/wait"))
 		<-inside
 		c.send("GET / HTTP/1.1\r\nHost: h\r\n")
@@ -244,7 +244,7 @@ func TestPanicInHandshake(t *testing.T) {
 				t.Error("there was a handshake")
 			}
 		}
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		if err := s.ShutdownWithContext(ctx); err != nil {
 			t.Errorf("%v, %d open", err, s.GetOpenConnectionsCount())

@@ -75,7 +75,7 @@ func TestTLSOnEngines(t *testing.T) {
 			}
 			defer raw.Close()
 			c := tls.Client(&splitConn{Conn: raw}, &tls.Config{InsecureSkipVerify: true, MaxVersion: version})
-			c.SetDeadline(time.Now().Add(30 * time.Second))
+			c.SetDeadline(time.Now().Add(time.Minute))
 			br := bufio.NewReader(c)
 			for _, n := range []int{0, 5, 20_000, 1 << 20} {
 				body := strings.Repeat("x", n)
@@ -151,11 +151,9 @@ func TestEventIdleHoldsNoGoroutine(t *testing.T) {
 			p.read("GET")
 		}
 		want := before + 8 // of those that rest
-		for end := time.Now().Add(10 * time.Second); before >= 0 && runtime.NumGoroutine() > want; time.Sleep(10 * time.Millisecond) {
-			if time.Now().After(end) {
-				t.Fatalf("%d goroutines, %d before %d idle connections", runtime.NumGoroutine(), before, 2*n)
-			}
-		}
+		await(t, fmt.Sprintf("%d idle connections to hold no goroutines", 2*n), func() bool {
+			return before < 0 || runtime.NumGoroutine() <= want
+		})
 		before = runtime.NumGoroutine()
 	}
 }
@@ -310,13 +308,10 @@ func TestEventKeepsWhatIsLeft(t *testing.T) {
 			}
 		}
 		if e == EngineEvent {
-			for end := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
-				if st := ts.s.Stats().Event; st.PendingWrites == n && st.Running == 0 {
-					break
-				} else if time.Now().After(end) {
-					t.Fatalf("%d connections should wait, and no goroutine: %+v", n, st)
-				}
-			}
+			await(t, fmt.Sprint(n, " connections to wait, and no goroutine"), func() bool {
+				st := ts.s.Stats().Event
+				return st.PendingWrites == n && st.Running == 0
+			})
 		}
 		for _, c := range conns {
 			for range 200 {
@@ -352,11 +347,7 @@ func TestWriteTimeoutOfSlowReader(t *testing.T) {
 			other.send(get("/"))
 			other.want("GET", 200, "")
 			other.Close()
-			for end := time.Now().Add(10 * time.Second); ts.s.GetOpenConnectionsCount() > 0; time.Sleep(10 * time.Millisecond) {
-				if time.Now().After(end) {
-					t.Fatalf("%s: the connection is still there", path)
-				}
-			}
+			waitClosed(t, ts.s, path)
 		}
 	})
 }
@@ -413,11 +404,7 @@ func TestChurn(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		for end := time.Now().Add(10 * time.Second); ts.s.GetOpenConnectionsCount() > 0; time.Sleep(10 * time.Millisecond) {
-			if time.Now().After(end) {
-				t.Fatalf("%d connections left", ts.s.GetOpenConnectionsCount())
-			}
-		}
+		waitClosed(t, ts.s, "all clients have left")
 		if done.Load() != 480 {
 			t.Errorf("%d clients ended", done.Load())
 		}
@@ -444,9 +431,10 @@ func TestStats(t *testing.T) {
 			t.Errorf("got %d, want 503", ans.StatusCode)
 		}
 		st := ts.s.Stats()
-		for end := time.Now().Add(10 * time.Second); e == EngineEvent && st.Event.Running > 2 && time.Now().Before(end); st = ts.s.Stats() {
-			time.Sleep(time.Millisecond) // the one that refused is still on its way
-		}
+		await(t, "two goroutines to run", func() bool { // the one that refused may be on its way
+			st = ts.s.Stats()
+			return e != EngineEvent || st.Event.Running <= 2
+		})
 		if st.OpenConnections != 2 || st.IdleConnections != 0 || st.AcceptedConnections != 2 || st.RejectedConnections != 1 {
 			t.Errorf("two are busy: %+v", st)
 		}
@@ -458,9 +446,7 @@ func TestStats(t *testing.T) {
 			c.want("GET", 200, "")
 			c.wantClosed() // for being idle
 		}
-		for end := time.Now().Add(10 * time.Second); ts.s.Stats().OpenConnections > 0 && time.Now().Before(end); {
-			time.Sleep(time.Millisecond)
-		}
+		waitClosed(t, ts.s, "idle")
 		if st := ts.s.Stats(); st.Requests != 2 || st.Timeouts != 2 || st.OpenConnections != 0 {
 			t.Errorf("all is over: %+v", st)
 		}

@@ -12,6 +12,32 @@ import (
 	"time"
 )
 
+// await waits for a state.
+func await(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(30 * time.Second); !ok(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("waiting for %s", what)
+		}
+	}
+}
+
+// withMoreTime calls f with a time limit within which something must be done that is
+// usually done at once. A machine that is busy may be late: as long as f fails it is
+// called again, with twice the time.
+func withMoreTime(t *testing.T, limit time.Duration, f func(limit time.Duration) error) {
+	t.Helper()
+	for ; ; limit *= 2 {
+		err := f(limit)
+		if err == nil {
+			return
+		}
+		if limit > 10*time.Second {
+			t.Fatalf("within %v: %v", limit, err)
+		}
+	}
+}
+
 // testServer is a server on a real listener that ends with its test.
 type testServer struct {
 	t    *testing.T
@@ -83,7 +109,7 @@ func (ts *testServer) dial() *testConn {
 }
 
 func newTestConn(t *testing.T, c net.Conn) *testConn {
-	c.SetDeadline(time.Now().Add(time.Minute))
+	c.SetDeadline(time.Now().Add(3 * time.Minute)) // which only ends a test that hangs
 	t.Cleanup(func() { c.Close() })
 	return &testConn{Conn: c, t: t, br: bufio.NewReader(c)}
 }

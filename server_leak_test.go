@@ -9,7 +9,6 @@ import (
 	"math/rand/v2"
 	"net"
 	"os"
-	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -217,7 +216,7 @@ func readAnswer(br *bufio.Reader) (status int, closes bool, header, body []byte,
 // TestNothingIsLeft lets clients come and go in all ways and expects goroutines
 // and descriptors to be what they were.
 func TestNothingIsLeft(t *testing.T) {
-	goroutines, fds := runtime.NumGoroutine(), openFiles()
+	check := settled(t)
 	s := &Server{StreamRequestBody: true, ReadTimeout: 200 * time.Millisecond, Logger: &testLog{}, Handler: func(ctx *RequestCtx) {
 		switch string(ctx.Path()) {
 		case "/done":
@@ -278,16 +277,7 @@ func TestNothingIsLeft(t *testing.T) {
 	if err := <-served; err != nil {
 		t.Error(err)
 	}
-	for end := time.Now().Add(10 * time.Second); ; time.Sleep(5 * time.Millisecond) {
-		g, f := runtime.NumGoroutine(), openFiles()
-		if g <= goroutines && f <= fds {
-			return
-		}
-		if time.Now().After(end) {
-			b := make([]byte, 1<<16)
-			t.Fatalf("goroutines %d -> %d, descriptors %d -> %d\n%s", goroutines, g, fds, f, b[:runtime.Stack(b, true)])
-		}
-	}
+	check()
 }
 
 // openFiles returns how many descriptors the process has open, 0 where that

@@ -16,38 +16,40 @@ import (
 )
 
 func TestDoneAfterTimeout(t *testing.T) {
-	got := make(chan bool, 1)
-	ts := startServer(t, nil, TimeoutHandler(func(ctx *RequestCtx) {
-		if string(ctx.Path()) != "/slow" {
-			return
-		}
-		time.Sleep(300 * time.Millisecond)
+	ask, got := make(chan bool), make(chan bool)
+	slow := TimeoutHandler(func(ctx *RequestCtx) {
+		<-ask
 		select {
 		case <-ctx.Done():
 			got <- true
-		case <-time.After(300 * time.Millisecond):
+		default:
 			got <- false
 		}
-	}, 100*time.Millisecond, "late"))
+	}, 10*time.Millisecond, "late")
+	ts := startServer(t, nil, func(ctx *RequestCtx) {
+		if string(ctx.Path()) == "/slow" {
+			slow(ctx)
+		}
+	})
 	c := ts.dial()
 	c.send(get("/slow"))
 	c.want("GET", 408, "late")
 	for range 3 {
 		c.send(get("/"))
 		c.want("GET", 200, "")
-		time.Sleep(100 * time.Millisecond)
 	}
+	ask <- true
 	if !<-got {
 		t.Error("Done isn't closed after the time-out")
 	}
 }
 
 func TestStreamAfterPanic(t *testing.T) {
-	res := make(chan error, 1)
+	read, res := make(chan bool), make(chan error, 1)
 	ts := startServer(t, &Server{StreamRequestBody: true}, func(ctx *RequestCtx) {
 		r := ctx.RequestBodyStream()
 		go func() {
-			time.Sleep(300 * time.Millisecond)
+			<-read
 			var b [10]byte
 			_, err := r.Read(b[:])
 			res <- err
@@ -57,7 +59,7 @@ func TestStreamAfterPanic(t *testing.T) {
 	c := ts.dial()
 	c.send("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 100\r\n\r\nabc")
 	c.read("POST")
-	c.Close()
+	read <- true
 	if err := <-res; err == nil {
 		t.Error("could read the body after a panic")
 	}
@@ -82,10 +84,7 @@ func TestPanicInHooks(t *testing.T) {
 			c := ts.dial()
 			c.Write([]byte("GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"))
 			io.ReadAll(c)
-			time.Sleep(50 * time.Millisecond)
-			if n := s.GetOpenConnectionsCount(); n != 0 {
-				t.Errorf("%d open", n)
-			}
+			waitClosed(t, s, name)
 		})
 	}
 }
@@ -94,7 +93,7 @@ func TestTimeoutAfterFlush(t *testing.T) {
 	ts := startServer(t, nil, TimeoutHandler(func(ctx *RequestCtx) {
 		ctx.WriteString("part")
 		ctx.Flush()
-		time.Sleep(300 * time.Millisecond)
+		<-ctx.Done()
 	}, 100*time.Millisecond, "late"))
 	c := ts.dial()
 	c.send(get("/"))
@@ -122,6 +121,7 @@ func TestClosersOfBrokenRequests(t *testing.T) {
 	for _, how := range []string{"panic", "abort", "gone"} {
 		t.Run(how, func(t *testing.T) {
 			var n atomic.Int64
+			begun := make(chan bool, 1)
 			ts := startServer(t, nil, func(ctx *RequestCtx) {
 				ctx.SetUserValue("a", countCloser{&n})
 				ctx.SetBodyStream(countCloser{&n}, -1)
@@ -131,22 +131,23 @@ func TestClosersOfBrokenRequests(t *testing.T) {
 				case "abort":
 					panic(ErrAbortHandler)
 				case "gone":
+					begun <- true
 					<-ctx.Done()
-					time.Sleep(20 * time.Millisecond)
 				}
 			})
 			c := ts.dial()
 			c.send(get("/"))
 			if how == "gone" {
-				time.Sleep(50 * time.Millisecond)
+				<-begun
 				c.Conn.(*net.TCPConn).SetLinger(0)
 				c.Close()
 			} else {
 				io.ReadAll(c)
 			}
-			time.Sleep(100 * time.Millisecond)
+			await(t, "both to be closed", func() bool { return n.Load() >= 2 })
+			waitClosed(t, ts.s, how)
 			if n.Load() != 2 {
-				t.Errorf("%d of 2 closed", n.Load())
+				t.Errorf("2 were closed %d times", n.Load())
 			}
 		})
 	}
@@ -159,11 +160,12 @@ func (c countCloser) Read([]byte) (int, error) { return 0, io.EOF }
 func (c countCloser) Close() error             { c.n.Add(1); return nil }
 
 func TestDoneDuringStreamRead(t *testing.T) {
+	var proceed atomic.Pointer[chan bool]
 	ts := startServer(t, &Server{StreamRequestBody: true}, func(ctx *RequestCtx) {
 		r := ctx.RequestBodyStream()
-		asked := make(chan bool)
+		asked := *proceed.Load()
 		go func() {
-			time.Sleep(50 * time.Millisecond)
+			time.Sleep(50 * time.Millisecond) // most likely the body is waited for by now
 			ctx.Done()
 			close(asked)
 		}()
@@ -172,12 +174,16 @@ func TestDoneDuringStreamRead(t *testing.T) {
 		fmt.Fprintf(ctx, "%s %v", b, err)
 	})
 	c := ts.dial()
+	asked := make(chan bool)
+	proceed.Store(&asked)
 	c.send("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\n\r\na")
-	time.Sleep(150 * time.Millisecond)
+	<-asked
 	c.send("b")
-	time.Sleep(50 * time.Millisecond)
+	time.Sleep(50 * time.Millisecond) // so that it is most likely read alone
 	c.send("cd")
 	c.want("POST", 200, "abcd <nil>")
+	again := make(chan bool)
+	proceed.Store(&again)
 	c.send(post("/", "more"))
 	c.want("POST", 200, "more <nil>")
 }
@@ -199,23 +205,20 @@ func TestTimeoutWhileStreamIsRead(t *testing.T) {
 
 func TestTimedOutPanicIsLogged(t *testing.T) {
 	ts := startServer(t, nil, TimeoutHandler(func(ctx *RequestCtx) {
-		time.Sleep(200 * time.Millisecond)
+		<-ctx.Done()
 		panic("on purpose")
 	}, 50*time.Millisecond, "late"))
 	c := ts.dial()
 	c.send(get("/"))
 	c.want("GET", 408, "late")
-	time.Sleep(300 * time.Millisecond)
-	if !strings.Contains(ts.log.String(), "on purpose") {
-		t.Error("not logged")
-	}
+	await(t, "the panic to be logged", func() bool { return strings.Contains(ts.log.String(), "on purpose") })
 }
 
 func TestEarlyHintsAfterTimeout(t *testing.T) {
 	res := make(chan any, 1)
 	ts := startServer(t, nil, TimeoutHandler(func(ctx *RequestCtx) {
 		defer func() { res <- recover() }()
-		time.Sleep(200 * time.Millisecond)
+		<-ctx.Done()
 		ctx.Response.Header.Set("Link", "</a>")
 		ctx.EarlyHints()
 	}, 50*time.Millisecond, "late"))
@@ -382,24 +385,9 @@ func TestLifetimesUnderLoad(t *testing.T) {
 		}()
 	}
 	wg.Wait()
-	for range 100 {
-		if s.GetOpenConnectionsCount() == 0 {
-			break
-		}
-		time.Sleep(100 * time.Millisecond)
-	}
-	if n := s.GetOpenConnectionsCount(); n != 0 {
-		buf := make([]byte, 1<<20)
-		t.Fatalf("%d open\n%s", n, buf[:runtime.Stack(buf, true)])
-	}
-	for end := time.Now().Add(10 * time.Second); s.run.timed.Load() != 0 && time.Now().Before(end); {
-		time.Sleep(time.Millisecond) // handlers that were given up for late may run yet
-	}
-	if s.run.timed.Load() != 0 || len(s.run.waiters) != 0 {
-		t.Errorf("timed %d, waiters %d", s.run.timed.Load(), len(s.run.waiters))
-	}
-	time.Sleep(300 * time.Millisecond)
-	if after := runtime.NumGoroutine(); after > before+40 {
-		t.Errorf("%d goroutines, %d before", after, before)
-	}
+	waitClosed(t, s, "all clients have left")
+	// Handlers that were given up for late may run yet.
+	await(t, "late handlers to end", func() bool { return s.run.timed.Load() == 0 })
+	wantNoWaiters(t, s)
+	wantGoroutines(t, before+40)
 }

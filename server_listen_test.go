@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"testing"
-	"time"
 
 	"github.com/galehttp/gale/internal/sockopt"
 )
@@ -14,11 +13,7 @@ import (
 // serving waits until s serves n listeners and returns their addresses.
 func serving(t *testing.T, s *Server, n int) (addrs []string) {
 	t.Helper()
-	for end := time.Now().Add(20 * time.Second); len(s.Stats().Listeners) < n; time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("the server doesn't listen")
-		}
-	}
+	await(t, "the server to listen", func() bool { return len(s.Stats().Listeners) >= n })
 	for _, l := range s.Stats().Listeners {
 		addrs = append(addrs, l.Address)
 	}

@@ -87,6 +87,7 @@ func TestPanicOutsideHandler(t *testing.T) {
 			t.Errorf("%s: got %q, want no complete answer", path, b)
 		}
 	}
+	await(t, "the panics to be counted", func() bool { return s.GetPanicsCount() >= uint64(len(paths)) })
 	if n := s.GetPanicsCount(); n != uint64(len(paths)) {
 		t.Errorf("%d panics counted, want %d", n, len(paths))
 	}

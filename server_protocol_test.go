@@ -134,7 +134,7 @@ func onToyServers(t *testing.T, answer func([]byte) []byte, f func(t *testing.T,
 					}
 					return c
 				}, opening)
-				waitUntil(t, "all connections are counted out", func() bool { return s.Stats().OpenConnections == 0 })
+				await(t, "all connections to be counted out", func() bool { return s.Stats().OpenConnections == 0 })
 				s.perIP.mu.Lock()
 				defer s.perIP.mu.Unlock()
 				if len(s.perIP.n) > 0 {
@@ -142,16 +142,6 @@ func onToyServers(t *testing.T, answer func([]byte) []byte, f func(t *testing.T,
 				}
 			})
 		})
-	}
-}
-
-// waitUntil waits for a state.
-func waitUntil(t *testing.T, what string, is func() bool) {
-	t.Helper()
-	for end := time.Now().Add(20 * time.Second); !is(); time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("it did not come to pass that %s", what)
-		}
 	}
 }
 
@@ -164,7 +154,7 @@ func TestProtocolSplit(t *testing.T) {
 			c := dial()
 			c.Write(wire[:split])
 			if split > 0 && split < len(opening) { // the server has read the piece
-				waitUntil(t, "the connection is busy", func() bool { return s.Stats().IdleConnections == 0 })
+				await(t, "the connection to be busy", func() bool { st := s.Stats(); return st.OpenConnections > 0 && st.IdleConnections == 0 })
 			}
 			c.Write(wire[split:])
 			wantToy(t, c, payloads)
@@ -258,7 +248,7 @@ func TestProtocolShutdown(t *testing.T) {
 					s.Close()
 				} else {
 					go func() { done <- s.Shutdown() }()
-					waitUntil(t, "the shutdown has begun", func() bool { s.run.mu.Lock(); defer s.run.mu.Unlock(); return s.run.shutdowns > 0 })
+					awaitShutdown(t, s)
 				}
 				mu.Lock()
 				close(release)
@@ -298,7 +288,7 @@ func TestProtocolStates(t *testing.T) {
 			c.send(toyPreface + string(wire))
 			wantToy(t, c, payloads)
 			c.Close()
-			waitUntil(t, "the connection has ended", func() bool { return s.Stats().OpenConnections == 0 })
+			await(t, "the connection to end", func() bool { return s.Stats().OpenConnections == 0 })
 			mu.Lock()
 			defer mu.Unlock()
 			if got, want := fmt.Sprint(states), fmt.Sprint([]ConnState{StateNew, StateActive, StateClosed}); got != want {

@@ -2,6 +2,7 @@ package gale
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -42,34 +43,47 @@ func TestErrorHandlerGetsEmptyRequest(t *testing.T) {
 		for _, tc := range brokenHeads {
 			t.Run(tc.name, func(t *testing.T) {
 				t.Parallel()
-				seen := make(chan string, 1)
-				ts := startServer(t, &Server{
-					MaxHeaderBytes: 8 << 10, ReadHeaderTimeout: 200 * time.Millisecond, LogAllErrors: true, SecureErrorLogMessage: secure,
-					ErrorHandler: func(ctx *RequestCtx, err error) {
-						seen <- checkRefused(ctx, err, tc.err, tc.line, secure)
-						ctx.Request.Header.Set("X-Pad", "new")
-						ctx.SetStatusCode(499)
-						ctx.SetBody(ctx.Request.Header.Peek("X-Pad"))
-					},
-				}, echo)
-				c := ts.dial()
-				c.send("POST /before HTTP/1.1\r\nHost: h\r\nX-Pad: ppppppppp\r\nCookie: sid=alice\r\nContent-Length: 5\r\n\r\nalice")
-				c.read("POST")
-				c.send(tc.in)
-				c.want("GET", 499, "new")
-				if problem := <-seen; problem != "" {
-					t.Error(problem)
+				limit := time.Minute
+				if tc.err == ErrTimeout {
+					limit = 200 * time.Millisecond
 				}
-				c.Close()
-				<-poll(func() bool { return ts.log.String() != "" })
-				line := ", request line " + tc.line + "\n"
-				if log := ts.log.String(); strings.Contains(log, line) == secure || strings.Contains(log, "alice") || secure && strings.Contains(log, "secret") ||
-					!strings.Contains(log, c.LocalAddr().String()) {
-					t.Errorf("the log is %q", log)
-				}
+				withMoreTime(t, limit, func(limit time.Duration) error { return refuseHead(t, tc.in, tc.line, tc.err, secure, limit) })
 			})
 		}
 	}
+}
+
+// refuseHead sends a request that is served within limit, and one that is refused. It
+// returns an error if the first one was late.
+func refuseHead(t *testing.T, in, line string, want error, secure bool, limit time.Duration) error {
+	seen := make(chan string, 2)
+	ts := startServer(t, &Server{
+		MaxHeaderBytes: 8 << 10, ReadHeaderTimeout: limit, LogAllErrors: true, SecureErrorLogMessage: secure,
+		ErrorHandler: func(ctx *RequestCtx, err error) {
+			seen <- checkRefused(ctx, err, want, line, secure)
+			ctx.Request.Header.Set("X-Pad", "new")
+			ctx.SetStatusCode(499)
+			ctx.SetBody(ctx.Request.Header.Peek("X-Pad"))
+		},
+	}, echo)
+	c := ts.dial()
+	_, _ = io.WriteString(c, "POST /before HTTP/1.1\r\nHost: h\r\nX-Pad: ppppppppp\r\nCookie: sid=alice\r\nContent-Length: 5\r\n\r\nalice")
+	if status, err := c.status(); status != 200 {
+		return fmt.Errorf("the first response: %d, %v", status, err)
+	}
+	c.send(in)
+	c.want("GET", 499, "new")
+	if problem := <-seen; problem != "" {
+		t.Error(problem)
+	}
+	c.Close()
+	await(t, "a line in the log", func() bool { return ts.log.String() != "" })
+	line = ", request line " + line + "\n"
+	if log := ts.log.String(); strings.Contains(log, line) == secure || strings.Contains(log, "alice") || secure && strings.Contains(log, "secret") ||
+		!strings.Contains(log, c.LocalAddr().String()) {
+		t.Errorf("the log is %q", log)
+	}
+	return nil
 }
 
 // checkRefused returns what is wrong with what an ErrorHandler was given.
@@ -117,28 +131,40 @@ func TestErrorHandlerGetsWholeHead(t *testing.T) {
 		{"Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n32\r\n" + strings.Repeat("d", 50), ErrBodyTooLarge},
 		{"Transfer-Encoding: chunked\r\nTrailer: X-B\r\n\r\n3\r\nabc\r\n0\r\nX-B: c\r\nHost: d\r\n\r\n", h1.ErrTrailer},
 	} {
-		seen := make(chan string, 1)
-		ts := startServer(t, &Server{ReadTimeout: 200 * time.Millisecond, MaxRequestBodySize: 10, ErrorHandler: func(ctx *RequestCtx, err error) {
-			problem := ""
-			if re := (*RequestError)(nil); !errors.Is(err, tc.err) || errors.As(err, &re) {
-				problem = "the error is " + err.Error()
-			}
-			if string(ctx.Path()) != "/x" || string(ctx.Request.Header.Peek("X-A")) != "b" || ctx.Request.Header.Peek("X-B") != nil ||
-				ctx.PeekTrailer("X-B") != nil || len(ctx.PostBody()) != 0 || ctx.Request.Header.s.Check() != nil {
-				problem += "the request is " + ctx.Request.String()
-			}
-			seen <- problem
-			ctx.SetStatusCode(499)
-		}}, echo)
-		c := ts.dial()
-		c.send("POST /before HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nalice")
-		c.read("POST")
-		c.send("POST /x HTTP/1.1\r\nHost: h\r\nX-A: b\r\n" + tc.rest)
-		c.want("POST", 499, "")
-		if problem := <-seen; problem != "" {
-			t.Errorf("%q: %s", tc.rest, problem)
+		limit := time.Minute
+		if tc.err == ErrTimeout {
+			limit = 200 * time.Millisecond
 		}
+		withMoreTime(t, limit, func(limit time.Duration) error { return refuseBody(t, tc.rest, tc.err, limit) })
 	}
+}
+
+// refuseBody is refuseHead with a request whose body is refused.
+func refuseBody(t *testing.T, rest string, want error, limit time.Duration) error {
+	seen := make(chan string, 2)
+	ts := startServer(t, &Server{ReadTimeout: limit, MaxRequestBodySize: 10, ErrorHandler: func(ctx *RequestCtx, err error) {
+		problem := ""
+		if re := (*RequestError)(nil); !errors.Is(err, want) || errors.As(err, &re) {
+			problem = "the error is " + err.Error()
+		}
+		if string(ctx.Path()) != "/x" || string(ctx.Request.Header.Peek("X-A")) != "b" || ctx.Request.Header.Peek("X-B") != nil ||
+			ctx.PeekTrailer("X-B") != nil || len(ctx.PostBody()) != 0 || ctx.Request.Header.s.Check() != nil {
+			problem += "the request is " + ctx.Request.String()
+		}
+		seen <- problem
+		ctx.SetStatusCode(499)
+	}}, echo)
+	c := ts.dial()
+	_, _ = io.WriteString(c, "POST /before HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nalice")
+	if status, err := c.status(); status != 200 {
+		return fmt.Errorf("the first response: %d, %v", status, err)
+	}
+	c.send("POST /x HTTP/1.1\r\nHost: h\r\nX-A: b\r\n" + rest)
+	c.want("POST", 499, "")
+	if problem := <-seen; problem != "" {
+		t.Errorf("%q: %s", rest, problem)
+	}
+	return nil
 }
 
 // A head that is cut off is logged with its line as well, if all errors are.

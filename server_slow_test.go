@@ -44,11 +44,7 @@ func TestSlowReaderIsDropped(t *testing.T) {
 		c := ts.dial()
 		c.Conn.(*net.TCPConn).SetReadBuffer(4 << 10)
 		c.send(get(path))
-		for end := time.Now().Add(15 * time.Second); s.GetOpenConnectionsCount() > 0; time.Sleep(5 * time.Millisecond) {
-			if time.Now().After(end) {
-				t.Fatalf("%s: the connection is still held", path)
-			}
-		}
+		waitClosed(t, s, path)
 		c.Close()
 	}
 }

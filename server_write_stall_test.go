@@ -2,11 +2,12 @@ package gale
 
 import (
 	"bytes"
+	"errors"
+	"fmt"
 	"io"
 	"net"
 	"os"
 	"path/filepath"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -49,11 +50,7 @@ func senders(t *testing.T, size int) RequestHandler {
 // waitClosed waits until s has no connection.
 func waitClosed(t *testing.T, s *Server, what string) {
 	t.Helper()
-	for end := time.Now().Add(20 * time.Second); s.GetOpenConnectionsCount() > 0; time.Sleep(2 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("%s: the connection is still held", what)
-		}
-	}
+	await(t, "the end of connections: "+what, func() bool { return s.GetOpenConnectionsCount() == 0 })
 }
 
 // A client that takes nothing loses its connection on every kind of connection,
@@ -71,11 +68,7 @@ func TestWriteStall(t *testing.T) {
 					req = string(bytes.Repeat([]byte(req), 4000))
 				}
 				go func() { _, _ = io.WriteString(c, req) }()
-				for end := time.Now().Add(20 * time.Second); s.Stats().Timeouts == before; time.Sleep(2 * time.Millisecond) {
-					if time.Now().After(end) {
-						t.Fatalf("%s %s: no time-out", kind, path)
-					}
-				}
+				await(t, "a time-out: "+kind+" "+path, func() bool { return s.Stats().Timeouts > before })
 				waitClosed(t, s, kind+" "+path)
 				c.Close()
 			}
@@ -89,33 +82,43 @@ func TestWriteStallProgress(t *testing.T) {
 	const size = 1 << 20
 	h := senders(t, size)
 	onEngines(t, func(t *testing.T, e Engine) {
-		s := &Server{Engine: e, WriteStallTimeout: time.Second, Handler: h}
-		var wg sync.WaitGroup
-		for kind, dial := range dialers(t, s) {
-			for _, path := range []string{"/body", "/stream", "/flush", "/big.bin"} {
-				c := dial()
-				c.send("GET " + path + " HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n")
-				wg.Go(func() {
-					n, b := 0, make([]byte, 16<<10)
-					for {
-						k, err := c.Read(b)
-						if n += k; err == io.EOF {
-							break
-						}
-						if err != nil {
-							t.Errorf("%s %s: after %d bytes: %v", kind, path, n, err)
+		withMoreTime(t, time.Second, func(limit time.Duration) error {
+			s := &Server{Engine: e, WriteStallTimeout: limit, Handler: h}
+			var n int
+			ended := make(chan error)
+			for kind, dial := range dialers(t, s) {
+				for _, path := range []string{"/body", "/stream", "/flush", "/big.bin"} {
+					c := dial()
+					c.send("GET " + path + " HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n")
+					n++
+					go func() {
+						if got, err := readSlowly(c, limit/40); err != nil || got < size {
+							ended <- fmt.Errorf("%s %s: the connection ended after %d bytes: %v", kind, path, got, err)
 							return
 						}
-						time.Sleep(25 * time.Millisecond)
-					}
-					if n < size {
-						t.Errorf("%s %s: the connection ended after %d bytes", kind, path, n)
-					}
-				})
+						ended <- nil
+					}()
+				}
 			}
-		}
-		wg.Wait()
+			var errs []error
+			for range n {
+				errs = append(errs, <-ended)
+			}
+			return errors.Join(errs...)
+		})
 	})
+}
+
+// readSlowly reads to the end, with pauses, and returns how many bytes came.
+func readSlowly(r io.Reader, pause time.Duration) (n int, err error) {
+	for b := make([]byte, 16<<10); ; time.Sleep(pause) {
+		k, err := r.Read(b)
+		if n += k; err == io.EOF {
+			return n, nil
+		} else if err != nil {
+			return n, err
+		}
+	}
 }
 
 // tookClosing returns how long it takes until s has no connection, a day at most, in a
@@ -273,20 +276,22 @@ func TestDeadlinesAreSetOnceInAWhile(t *testing.T) {
 		{WriteTimeout: time.Minute, ReadTimeout: time.Minute},
 	} {
 		s.Handler = echo
-		server, client := net.Pipe()
-		counted := &countingConn{Conn: server}
-		ended := make(chan error, 1)
-		go func() { ended <- s.ServeConn(counted) }()
-		c := newTestConn(t, client)
-		for range 1000 {
-			c.send(post("/", "body"))
-			c.want("POST", 200, "POST / body")
-		}
-		client.Close()
-		<-ended
-		// One more of each is the look whether there are deadlines.
-		if r, w := counted.reads.Load(), counted.writes.Load(); r > 4 || w > 3 {
-			t.Errorf("1,000 requests set %d deadlines for reads and %d for writes", r, w)
-		}
+		synctest.Test(t, func(t *testing.T) { // where no time passes
+			server, client := net.Pipe()
+			counted := &countingConn{Conn: server}
+			ended := make(chan error, 1)
+			go func() { ended <- s.ServeConn(counted) }()
+			c := newTestConn(t, client)
+			for range 1000 {
+				c.send(post("/", "body"))
+				c.want("POST", 200, "POST / body")
+			}
+			client.Close()
+			<-ended
+			// One more of each is the look whether there are deadlines.
+			if r, w := counted.reads.Load(), counted.writes.Load(); r > 4 || w > 3 {
+				t.Errorf("1,000 requests set %d deadlines for reads and %d for writes", r, w)
+			}
+		})
 	}
 }
