@@ -3,6 +3,7 @@ package gale
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -134,36 +135,31 @@ func TestToyResetByHandler(t *testing.T) {
 // A time-out answers for the handler, or breaks off what waits for the client.
 func TestToyTimeout(t *testing.T) {
 	late := make(chan error, 1)
-	h := TimeoutHandler(func(ctx *RequestCtx) {
-		if string(ctx.Path()) == "/flush" {
+	c := toy(t, TimeoutHandler(func(ctx *RequestCtx) {
+		<-ctx.Done()
+		late <- ctx.Flush()
+	}, time.Millisecond, "too late"))
+	frames := c.Await(c.Open("GET", "/"), "end", "reset")
+	if got, want := kinds(frames), "head data end"; got != want || frames[0].Code != StatusRequestTimeout {
+		t.Errorf("the frames are %q, want %q", got, want)
+	}
+	if err := <-late; err != ErrNilConnection {
+		t.Errorf("Flush of the late handler: %v, want %v", err, ErrNilConnection)
+	}
+	withMoreTime(t, time.Millisecond, func(limit time.Duration) error {
+		c := toy(t, TimeoutHandler(func(ctx *RequestCtx) {
 			ctx.WriteString("more than the client takes")
 			err := ctx.Flush()
 			<-ctx.Done()
 			late <- err
-			return
+		}, limit, "too late"))
+		c.Window(1)
+		got := kinds(c.Await(c.Open("GET", "/"), "end", "reset"))
+		if err := <-late; err != ErrTimeout || got != "head reset (cancel)" { // also if it was late for Flush
+			return fmt.Errorf("Flush of the late handler: %v; the frames are %q", err, got)
 		}
-		<-ctx.Done()
-		late <- ctx.Flush()
-	}, time.Millisecond, "too late")
-	c := toy(t, h)
-	for _, test := range []struct {
-		path, end, frames string
-		err               error
-	}{
-		{"/", "end", "head data end", ErrNilConnection},
-		{"/flush", "reset", "head reset (cancel)", ErrTimeout},
-	} {
-		if test.path == "/flush" {
-			c.Window(0)
-		}
-		frames := c.Await(c.Open("GET", test.path), test.end)
-		if got := kinds(frames); got != test.frames || frames[0].Code != StatusRequestTimeout && test.path == "/" {
-			t.Errorf("%s: the frames are %q, want %q", test.path, got, test.frames)
-		}
-		if err := <-late; err != test.err {
-			t.Errorf("%s: Flush of the late handler: %v, want %v", test.path, err, test.err)
-		}
-	}
+		return nil
+	})
 }
 
 // Done is closed by the end of the connection, and by a shutdown, also one that has

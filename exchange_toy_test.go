@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -154,8 +155,8 @@ func (c *ToyConn) change(stream uint32, f func(*toyStream)) {
 	c.changed.Broadcast()
 }
 
-// Await returns the frames of a stream, once there is one of the given kind.
-func (c *ToyConn) Await(stream uint32, kind string) []ToyFrame {
+// Await returns the frames of a stream, once there is one of the given kinds.
+func (c *ToyConn) Await(stream uint32, kinds ...string) []ToyFrame {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for {
@@ -163,7 +164,7 @@ func (c *ToyConn) Await(stream uint32, kind string) []ToyFrame {
 		found := false
 		for _, f := range c.frames {
 			if f.Stream == stream {
-				of, found = append(of, f), found || f.Kind == kind
+				of, found = append(of, f), found || slices.Contains(kinds, f.Kind)
 			}
 		}
 		if found {
