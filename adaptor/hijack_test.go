@@ -87,7 +87,7 @@ func TestResponseWriterThatPanics(t *testing.T) {
 		select {
 		case <-over:
 			s.Close()
-		case <-time.After(10 * time.Second):
+		case <-time.After(time.Minute):
 			t.Errorf("%s: the request never ends", name)
 		}
 		c.Close()

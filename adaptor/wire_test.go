@@ -55,7 +55,7 @@ func dial(t *testing.T, ln *galeutil.InmemoryListener) *client {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.SetDeadline(time.Now().Add(20 * time.Second))
+	c.SetDeadline(time.Now().Add(time.Minute))
 	t.Cleanup(func() { c.Close() })
 	return &client{c, t, bufio.NewReader(c)}
 }
