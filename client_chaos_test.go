@@ -252,11 +252,5 @@ func FuzzPipeline(f *testing.F) {
 // wantNonePending gives the connections that no call waits for the time to end.
 func wantNonePending(t *testing.T, c *PipelineClient) {
 	t.Helper()
-	for range 1000 {
-		if c.PendingRequests() == 0 {
-			return
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	t.Errorf("%d requests are pending", c.PendingRequests())
+	await(t, "no request to be pending", func() bool { return c.PendingRequests() == 0 })
 }

@@ -76,12 +76,21 @@ func TestClientNewConnectionOfNoUse(t *testing.T) {
 			}
 		})
 		c := &HostClient{Addr: s.addr(), Dial: func(addr string) (net.Conn, error) {
-			nc, err := net.Dial("tcp", addr)
-			time.Sleep(5 * time.Millisecond) // what the server does is there
 			if s.accepted.Load() > 10 {
 				return nil, errors.New("enough")
 			}
-			return nc, err
+			nc, err := net.Dial("tcp", addr)
+			if err != nil {
+				return nil, err
+			}
+			cc := newClientConn(nc, addr)
+			if !cc.conn.CanCheck() {
+				t.Skip("connections can't be checked here")
+			}
+			for cc.conn.Alive() { // until what the server does is there
+				time.Sleep(time.Millisecond)
+			}
+			return nc, nil
 		}}
 		if _, err := getFrom(c, "GET", s.url()); err == nil {
 			t.Errorf("greeting %q is a response", greeting)
@@ -105,7 +114,7 @@ func TestClientHooksInGoroutines(t *testing.T) {
 				DialContext: (&TCPDialer{Resolver: endingResolver(end)}).DialContext,
 			},
 		} {
-			_, _, err := c.GetTimeout(nil, "https://a.example/", 5*time.Second)
+			_, _, err := c.GetTimeout(nil, "https://a.example/", time.Minute)
 			if err == nil || errors.Is(err, ErrTimeout) || strings.Contains(err.Error(), "nil pointer") {
 				t.Errorf("%s, %s: %v", name, what, err)
 			}

@@ -93,11 +93,16 @@ func TestClientForgetsHosts(t *testing.T) {
 	if hosts, names := known(); hosts != 0 || names != 0 {
 		t.Fatalf("%d hosts and %d names are left", hosts, names)
 	}
-	if c.sweeper != nil {
+	timer := func() bool {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return c.sweeper != nil
+	}
+	if timer() {
 		t.Error("a timer runs although there is no host")
 	}
 	get("http://a.test/")
-	if c.sweeper == nil {
+	if !timer() {
 		t.Error("no timer runs although there is a host")
 	}
 	c.CloseIdleConnections()

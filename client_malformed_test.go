@@ -90,7 +90,7 @@ func TestClientMalformed(t *testing.T) {
 						}
 					}
 				})
-				c := &HostClient{Addr: s.addr(), MaxIdemponentCallAttempts: 1, ReadTimeout: 10 * time.Second, StreamResponseBody: stream}
+				c := &HostClient{Addr: s.addr(), MaxIdemponentCallAttempts: 1, ReadTimeout: time.Minute, StreamResponseBody: stream}
 				defer c.CloseIdleConnections()
 				resp, err := getFrom(c, tc.method, s.url())
 				var body []byte
@@ -145,6 +145,7 @@ func TestClientTalkingIdle(t *testing.T) {
 	}
 	close(talk)
 	<-talked
+	awaitDead(c)
 	for range 3 {
 		resp, err := getFrom(c, "GET", s.url())
 		if err != nil || string(resp.Body()) != "good" {

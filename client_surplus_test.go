@@ -6,8 +6,8 @@ import (
 	"net"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
-	"time"
 )
 
 // gathered is a connection that sends what was written only when it is told to,
@@ -101,16 +101,25 @@ func TestClientSurplusHidden(t *testing.T) {
 	for _, size := range []int{1, 4000, 4096, 9000, 100_000} {
 		for _, stream := range []bool{false, true} {
 			good := strings.Repeat("g", size)
+			var sent atomic.Int64 // bytes, or will be
 			s := scripted(t, func(p *scriptConn, nth int) {
 				for first := nth == 1; p.request() != nil; first = false {
-					if p.write(okAnswer(good)); first {
-						p.write(okAnswer("evil"))
+					answers := []string{okAnswer(good)}
+					if first {
+						answers = append(answers, okAnswer("evil"))
+					}
+					for _, a := range answers {
+						sent.Add(int64(len(a)))
+					}
+					for _, a := range answers {
+						p.write(a)
 					}
 				}
 			})
+			var come int64
 			c := &HostClient{Addr: s.addr(), StreamResponseBody: stream, Dial: func(addr string) (net.Conn, error) {
 				nc, err := net.Dial("tcp", addr)
-				return &slowReader{Conn: nc}, err
+				return &slowReader{Conn: nc, sent: &sent, come: &come}, err
 			}}
 			defer c.CloseIdleConnections()
 			for range 3 {
@@ -127,25 +136,22 @@ func TestClientSurplusHidden(t *testing.T) {
 }
 
 // slowReader is a connection that lets some time pass between a read that waited
-// and what it reads, so that all that was written is there.
+// and what it reads, so that all that is written is there.
 type slowReader struct {
 	net.Conn
-	got bytes.Buffer
+	sent *atomic.Int64 // bytes of all connections, set before the first is written
+	come *int64        // how many of them were read
+	got  bytes.Buffer
 }
 
 func (r *slowReader) Read(p []byte) (int, error) {
-	if r.got.Len() == 0 {
-		b := make([]byte, 1<<20)
+	for b := make([]byte, 1<<16); r.got.Len() == 0 || *r.come < r.sent.Load(); {
 		n, err := r.Conn.Read(b)
-		for m := n; err == nil && m > 0; n += m {
-			_ = r.Conn.SetReadDeadline(time.Now().Add(20 * time.Millisecond))
-			m, _ = r.Conn.Read(b[n:])
-		}
-		_ = r.Conn.SetReadDeadline(time.Time{})
 		if err != nil {
-			return n, err
+			return 0, err
 		}
 		r.got.Write(b[:n])
+		*r.come += int64(n)
 	}
 	return r.got.Read(p)
 }

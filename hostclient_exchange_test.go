@@ -309,6 +309,7 @@ func TestClientTLS(t *testing.T) {
 		if i == 0 {
 			close(closeIt)
 			<-closed
+			awaitDead(c)
 		}
 	}
 	if st := c.PoolStats(); st.Dead != 1 || st.Dials != 2 {
@@ -322,25 +323,31 @@ func TestClientTLS(t *testing.T) {
 // TestClientLazyDeadlines proves that a deadline of an earlier exchange, which
 // stays set on the connection, does no harm when it comes.
 func TestClientLazyDeadlines(t *testing.T) {
-	s := scripted(t, func(p *scriptConn, _ int) {
-		for i := 0; p.request() != nil; i++ {
-			time.Sleep(time.Duration(i) * 20 * time.Millisecond)
-			p.write(okAnswer("good"))
+	withMoreTime(t, 40*time.Millisecond, func(first time.Duration) error {
+		s := scripted(t, func(p *scriptConn, _ int) {
+			for i := 0; p.request() != nil; i++ {
+				time.Sleep(time.Duration(i) * first / 2)
+				p.write(okAnswer("good"))
+			}
+		})
+		c := &HostClient{Addr: s.addr(), MaxConns: 1}
+		defer c.CloseIdleConnections()
+		req, resp := &Request{}, &Response{}
+		req.SetRequestURI(s.url())
+		for i, limit := range []time.Duration{first, time.Hour, 0, time.Hour, 0} {
+			req.SetTimeout(limit)
+			if err := c.Do(req, resp); err != nil {
+				if i == 0 && err == ErrTimeout {
+					return err
+				}
+				t.Errorf("with limit %v: %v", limit, err)
+			}
 		}
+		if s.accepted.Load() != 1 {
+			t.Errorf("%d connections were made", s.accepted.Load())
+		}
+		return nil
 	})
-	c := &HostClient{Addr: s.addr(), MaxConns: 1}
-	defer c.CloseIdleConnections()
-	req, resp := &Request{}, &Response{}
-	req.SetRequestURI(s.url())
-	for _, limit := range []time.Duration{40 * time.Millisecond, time.Hour, 0, time.Hour, 0} {
-		req.SetTimeout(limit)
-		if err := c.Do(req, resp); err != nil {
-			t.Errorf("with limit %v: %v", limit, err)
-		}
-	}
-	if s.accepted.Load() != 1 {
-		t.Errorf("%d connections were made", s.accepted.Load())
-	}
 }
 
 // TestClientNoAddr proves that a client that doesn't know where to go says so.

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/galehttp/gale/internal/clock"
@@ -160,25 +161,32 @@ func TestPoolStrategy(t *testing.T) {
 // TestPoolExpiry proves that idle connections are closed in their time, and that
 // nothing runs when there are none.
 func TestPoolExpiry(t *testing.T) {
-	check := settled(t)
-	s := scripted(t, answering(okAnswer("good")))
-	c := &HostClient{Addr: s.addr(), MaxIdleConnDuration: 20 * time.Millisecond}
-	for range 3 {
-		if _, err := getFrom(c, "GET", s.url()); err != nil {
-			t.Fatal(err)
+	synctest.Test(t, func(t *testing.T) { // fails if a goroutine is left
+		c := &HostClient{Addr: "example.com", MaxIdleConnDuration: time.Minute, Dial: func(string) (net.Conn, error) {
+			a, b := net.Pipe()
+			go answerPipe(b)
+			return a, nil
+		}}
+		for range 3 {
+			time.Sleep(40 * time.Second)
+			if _, err := getFrom(c, "GET", "http://example.com/"); err != nil {
+				t.Fatal(err)
+			}
 		}
-	}
-	<-poll(func() bool { return c.ConnsCount() == 0 })
-	if st := c.PoolStats(); st.Expired != 1 || st.Dials != 1 {
-		t.Errorf("%+v", st)
-	}
-	c.pool.mu.Lock()
-	if c.pool.armed {
-		t.Error("the sweeper runs without idle connections")
-	}
-	c.pool.mu.Unlock()
-	s.stop()
-	check()
+		time.Sleep(59 * time.Second)
+		if st := c.PoolStats(); st.Idle != 1 || st.Expired != 0 || st.Dials != 1 {
+			t.Errorf("before the time is over: %+v", st)
+		}
+		time.Sleep(time.Minute / 2)
+		if st := c.PoolStats(); st.Open != 0 || st.Expired != 1 || st.Dials != 1 {
+			t.Errorf("when it is: %+v", st)
+		}
+		c.pool.mu.Lock()
+		if c.pool.armed {
+			t.Error("the sweeper runs without idle connections")
+		}
+		c.pool.mu.Unlock()
+	})
 }
 
 // TestPoolConnDuration proves that a connection that is too old says so to the

@@ -71,9 +71,6 @@ func TestClientRetry(t *testing.T) {
 				}
 			})
 			c := &HostClient{Addr: s.addr(), ReadTimeout: time.Hour}
-			if strings.Contains(tc.name, "time-out") {
-				c.ReadTimeout = 50 * time.Millisecond
-			}
 			defer c.CloseIdleConnections()
 			extra := 0
 			if !tc.fresh {
@@ -82,9 +79,13 @@ func TestClientRetry(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
+			if strings.Contains(tc.name, "time-out") {
+				c.ReadTimeout = 50 * time.Millisecond
+			}
 			if _, err := getFrom(c, tc.method, s.url()); !tc.check(err) {
 				t.Errorf("error %T %v", err, err)
 			}
+			await(t, "the request to arrive", func() bool { return int(s.requests.Load())-extra >= tc.sent })
 			if n := int(s.requests.Load()) - extra; n != tc.sent {
 				t.Errorf("the request was sent %d times, want %d", n, tc.sent)
 			}
@@ -131,21 +132,28 @@ func TestClientRetryHooks(t *testing.T) {
 		})
 	}
 	t.Run("time", func(t *testing.T) {
-		s := scripted(t, func(p *scriptConn, _ int) { p.request(); p.hold() })
-		c := &HostClient{Addr: s.addr(), RetryIfErr: func(_ *Request, n int, err error) (bool, bool) {
+		withMoreTime(t, 30*time.Millisecond, func(limit time.Duration) error {
+			s := scripted(t, func(p *scriptConn, _ int) { p.request(); p.hold() })
+			c := &HostClient{Addr: s.addr(), RetryIfErr: func(_ *Request, n int, err error) (bool, bool) {
+				if err != ErrTimeout {
+					t.Error(err)
+				}
+				return true, n < 3
+			}}
+			req := &Request{}
+			req.SetRequestURI(s.url())
+			err := c.DoTimeout(req, nil, limit)
 			if err != ErrTimeout {
-				t.Error(err)
+				t.Errorf("got %v, want ErrTimeout", err)
 			}
-			return true, n < 3
-		}}
-		req := &Request{}
-		req.SetRequestURI(s.url())
-		if err := c.DoTimeout(req, nil, 30*time.Millisecond); err != ErrTimeout || s.requests.Load() != 3 {
-			t.Errorf("%v after %d requests; with a new limit for each attempt there are 3", err, s.requests.Load())
-		}
-		if req.GetTimeOut() != 0 {
-			t.Error("DoTimeout left its limit in the request")
-		}
+			if req.GetTimeOut() != 0 {
+				t.Error("DoTimeout left its limit in the request")
+			}
+			if n := s.requests.Load(); n != 3 {
+				return fmt.Errorf("%d requests; with a new limit for each attempt there are 3", n)
+			}
+			return nil
+		})
 	})
 	t.Run("stream", func(t *testing.T) {
 		s := scripted(t, func(p *scriptConn, _ int) { p.request() })

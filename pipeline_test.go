@@ -62,9 +62,7 @@ func TestPipelineEcho(t *testing.T) {
 			if n := conns.Load(); n > tt.conns {
 				t.Errorf("%d connections, want %d at most", n, tt.conns)
 			}
-			if n := c.PendingRequests(); n != 0 {
-				t.Errorf("%d requests are pending", n)
-			}
+			wantNonePending(t, c)
 		})
 	}
 }
@@ -149,6 +147,9 @@ func TestPipelineServerCloses(t *testing.T) {
 	count := map[string]int{}
 	c := pipeServer(t, func(_ int, nc net.Conn, br *bufio.Reader) {
 		method, path, body := pipeRequest(br)
+		if method == "" {
+			return
+		}
 		mu.Lock()
 		count[path]++
 		mu.Unlock()
@@ -164,6 +165,8 @@ func TestPipelineServerCloses(t *testing.T) {
 		})
 	}
 	wg.Wait()
+	mu.Lock()
+	defer mu.Unlock()
 	for path, n := range count {
 		if n != 1 {
 			t.Errorf("%s was acted upon %d times", path, n)
@@ -351,31 +354,24 @@ func TestPipelineForms(t *testing.T) {
 func TestPipelineDelayForNobody(t *testing.T) {
 	c := pipeServer(t, pipeEcho)
 	c.MaxBatchDelay, c.ReadTimeout = 20*time.Millisecond, time.Minute
-	until := func(idle bool) {
-		t.Helper()
+	idle := func() bool {
 		l := &c.lanes[0]
-		for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
-			l.mu.Lock()
-			ok := idle == (l.parked && !l.batched && l.queue.n == 0)
-			l.mu.Unlock()
-			if ok {
-				return
-			}
-		}
-		t.Fatalf("the writer never was in the state idle=%v", idle)
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		return l.parked && !l.batched && l.queue.n == 0
 	}
 	for range 5 {
 		if err := c.Do(pipeReqTo("/a"), nil); err != nil {
 			t.Fatal(err)
 		}
-		until(true)
+		await(t, "the writer to be idle", idle)
 		ctx, cancel := context.WithCancel(t.Context())
-		left := make(chan error)
+		left := make(chan error, 1)
 		go func() { left <- c.DoContext(ctx, pipeReqTo("/b"), nil) }()
-		until(false)
+		await(t, "the writer to be busy", func() bool { return !idle() || len(left) > 0 }) // or it was
 		cancel()
 		<-left
-		until(true)
+		await(t, "the writer to be idle again", idle)
 	}
 }
 
