@@ -54,6 +54,19 @@ func dialTarget(t *testing.T, addr string) string {
 	return port
 }
 
+// refusingPort returns a port on which nobody listens until the test ends: that of a
+// client's connection, so that the system gives it to no listener.
+func refusingPort(t *testing.T) string {
+	t.Helper()
+	conn, err := net.Dial("tcp", "127.0.0.1:"+dialTarget(t, "127.0.0.1:0"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	_, port, _ := net.SplitHostPort(conn.LocalAddr().String())
+	return port
+}
+
 // dialed closes conn and returns the host that it goes to.
 func dialed(t *testing.T, conn net.Conn, err error) string {
 	t.Helper()
@@ -109,17 +122,12 @@ func TestDialerRoundRobin(t *testing.T) {
 // An address that refuses costs nothing but the next attempt; if all refuse,
 // the error says what was dialed.
 func TestDialerRefused(t *testing.T) {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, port, _ := net.SplitHostPort(ln.Addr().String())
-	ln.Close() // no socket listens now
+	port := refusingPort(t)
 	d := &TCPDialer{Resolver: resolverFunc(func(context.Context, string) ([]net.IPAddr, error) {
 		return ipAddrs("::1", "127.0.0.1"), nil
 	})}
 	before := runtime.NumGoroutine()
-	_, err = d.DialDualStack("example.org:" + port)
+	_, err := d.DialDualStack("example.org:" + port)
 	var up *ErrDialWithUpstream
 	if !errors.As(err, &up) || up.Upstream != "127.0.0.1:"+port {
 		t.Fatalf("got %v, want an error with the last address", err)

@@ -52,7 +52,7 @@ func dialers(t *testing.T, s *Server) map[string]func() *testConn {
 		"tcp": func() *testConn { return newTestConn(t, dial("tcp", plain)) },
 		"tls": func() *testConn {
 			c := tls.Client(dial("tcp", secure), &tls.Config{InsecureSkipVerify: true})
-			_ = c.SetDeadline(time.Now().Add(20 * time.Second))
+			_ = c.SetDeadline(time.Now().Add(time.Minute))
 			if err := c.Handshake(); err != nil {
 				t.Fatal(err)
 			}

@@ -89,7 +89,7 @@ func TestEngineFor(t *testing.T) {
 						served <- s.Serve(ln)
 					}
 				}()
-				for end := time.Now().Add(20 * time.Second); len(s.Stats().Listeners) == 0 && time.Now().Before(end); {
+				for end := time.Now().Add(30 * time.Second); len(s.Stats().Listeners) == 0 && time.Now().Before(end); {
 					time.Sleep(time.Millisecond)
 				}
 				want := []ListenerStats{{Network: tt.network, Address: addr, Engine: tt.want}}

@@ -39,7 +39,7 @@ func TestTimeoutHandlerFreesBlockedFlush(t *testing.T) {
 					} else if !errors.Is(err, ErrTimeout) {
 						t.Errorf("%s: Flush returned %v", kind, err)
 					}
-				case <-time.After(20 * time.Second):
+				case <-time.After(time.Minute):
 					t.Fatalf("%s: the handler is still blocked", kind)
 				}
 				waitClosed(t, s, kind)
