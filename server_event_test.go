@@ -454,12 +454,12 @@ func TestStats(t *testing.T) {
 }
 
 // A bound on handlers makes the others wait, and all are served; one at a time
-// too, and where a handler waits for its body.
+// too, where a handler waits for its body, and with more loops than handlers.
 func TestMaxRunningHandlers(t *testing.T) {
 	var running, most atomic.Int32
-	for _, bound := range []int{1, 3} {
+	for _, tt := range []struct{ bound, loops int }{{1, 0}, {3, 0}, {1, 4}, {3, 2}} {
 		most.Store(0)
-		ts := startServer(t, &Server{Engine: EngineEvent, MaxRunningHandlers: bound, StreamRequestBody: true}, func(ctx *RequestCtx) {
+		ts := startServer(t, &Server{Engine: EngineEvent, EventLoops: tt.loops, MaxRunningHandlers: tt.bound, StreamRequestBody: true}, func(ctx *RequestCtx) {
 			n := running.Add(1)
 			for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
 			}
@@ -481,8 +481,8 @@ func TestMaxRunningHandlers(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		if runtime.GOOS == "linux" && int(most.Load()) > bound {
-			t.Errorf("%d handlers ran at a time, want at most %d", most.Load(), bound)
+		if runtime.GOOS == "linux" && int(most.Load()) > tt.bound {
+			t.Errorf("%d handlers ran at a time, want at most %d; %d loops", most.Load(), tt.bound, tt.loops)
 		}
 	}
 }

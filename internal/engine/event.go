@@ -23,7 +23,7 @@ type Event struct {
 	// Panicked is called with what user code panicked with outside of Feed.
 	Panicked func(recovered any)
 	// Loops is the number of pollers, each with goroutines of its own; by
-	// default one, or one for each four processors.
+	// default one, or one for each four processors; at most MaxRunning.
 	Loops int
 	// MaxRunning bounds the connections that are served at a moment, and with
 	// them the handlers that run; 0 means no bound.
@@ -92,6 +92,9 @@ func (e *Event) Hold() error {
 		if n <= 0 {
 			n = max(1, runtime.GOMAXPROCS(0)/4)
 		}
+		if e.MaxRunning > 0 {
+			n = min(n, e.MaxRunning) // each loop serves one connection at least
+		}
 		for range n {
 			sys, err := e.openSystem()
 			if err != nil {
@@ -119,7 +122,7 @@ func startLoop(e *Event, sys system, loops int) *loop {
 	l := &loop{e: e, sys: sys, batch: make([]ready, 0, batchSize), workers: 1, called: true}
 	l.maxRunning = noBound
 	if e.MaxRunning > 0 {
-		l.maxRunning = max(1, e.MaxRunning/loops)
+		l.maxRunning = e.MaxRunning / loops
 	}
 	l.wheel.fire = l.expired
 	l.calm.is.Store(true)
