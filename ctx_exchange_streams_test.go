@@ -153,7 +153,7 @@ func TestToyTimeout(t *testing.T) {
 			<-ctx.Done()
 			late <- err
 		}, limit, "too late"))
-		c.Window(1)
+		c.Window(10) // room for the answer to a handler that is late
 		got := kinds(c.Await(c.Open("GET", "/"), "end", "reset"))
 		if err := <-late; err != ErrTimeout || got != "head reset (cancel)" { // also if it was late for Flush
 			return fmt.Errorf("Flush of the late handler: %v; the frames are %q", err, got)
