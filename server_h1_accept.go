@@ -151,6 +151,9 @@ func (ss *h1Session) feedBody(w *engine.Work, next *engine.Next) bool {
 			buf.B = buf.B[:len(buf.B)+n] // it lies there
 			landed = 0
 		} else {
+			if !done && n == len(in) { // or readIntoBody would copy data once more
+				buf.Grow(len(data) + ss.bodyRoom(w, len(buf.B)+len(data)))
+			}
 			buf.Write(data)
 			w.Consume(n)
 		}
@@ -185,18 +188,29 @@ const (
 )
 
 func (ss *h1Session) readIntoBody(w *engine.Work, buf *pool.Buf) {
-	left := ss.body.Left()
-	if left < minInto || len(w.Unread()) > 0 || left > int64(ss.cfg.maxBody-len(buf.B)) {
+	if len(w.Unread()) > 0 {
 		return
 	}
-	room := int64(len(buf.B))
+	if n := ss.bodyRoom(w, len(buf.B)); n > 0 {
+		buf.Grow(n)
+		ss.c.ReadInto(buf.B[len(buf.B) : len(buf.B)+n])
+	}
+}
+
+// bodyRoom returns how many bytes may be read into a body that has so many: 0 if it is
+// better to read to the workspace.
+func (ss *h1Session) bodyRoom(w *engine.Work, has int) int {
+	left := ss.body.Left()
+	if left < minInto || left > int64(ss.cfg.maxBody-has) {
+		return 0
+	}
+	room := int64(has)
 	if w.Full() {
 		room = max(room, 64<<10)
 	}
 	n := int(min(left, room, maxInto))
 	if n < minInto {
-		return
+		return 0
 	}
-	buf.Grow(n)
-	ss.c.ReadInto(buf.B[len(buf.B) : len(buf.B)+n])
+	return n
 }
