@@ -14,7 +14,7 @@ import (
 // workers are goroutines that serve accepted connections. One whose connection
 // has ended waits a while for another: a goroutine that has run handlers has a
 // stack of the size that handlers need, and growing a new one costs more than
-// serving a small request.
+// serving a small request. When connections are parked, enoughIdle of them wait.
 type workers struct {
 	mu     sync.Mutex
 	closed bool      // no job will come: no listener is served
@@ -65,22 +65,21 @@ func (ws *workers) do(s *Server, j job) (waiting int32) {
 func (ws *workers) run(s *Server, w *worker) {
 	for j := range w.jobs {
 		ws.waiting.Add(-1)
-		s.serveJob(j)
-		if !ws.rest(s, w) {
+		parked := s.serveJob(j)
+		if !ws.rest(s, w, parked) {
 			return
 		}
 	}
 }
 
-// serveJob serves a connection until it ends or is parked. It is dismissed even
-// if a handler ends the goroutine.
-func (s *Server) serveJob(j job) {
+// serveJob serves a connection until it ends or is parked, and reports which. It is
+// dismissed even if a handler ends the goroutine.
+func (s *Server) serveJob(j job) (parked bool) {
 	var ss serverSession
 	if j.parked != nil {
 		ss = j.parked.Session().(serverSession)
 		j.ip = ss.conn().addr()
 	}
-	parked := false
 	defer func() {
 		if !parked {
 			s.dismiss(j.ip)
@@ -91,6 +90,7 @@ func (s *Server) serveJob(j job) {
 	} else {
 		parked = s.resumeConn(j.parked, ss) == engine.ErrParked
 	}
+	return parked
 }
 
 // resumeConn goes on with a connection that was parked.
@@ -114,8 +114,14 @@ func doneWith(last engine.Session, err error) error {
 	return err
 }
 
-// rest puts w among the idle; false if it must end.
-func (ws *workers) rest(s *Server, w *worker) bool {
+// enoughIdle is how many idle workers are enough for connections that go on after they
+// were parked. Without that bound each connection of a burst left one behind, with a stack
+// of twice the size of that on which the connection waits.
+const enoughIdle = 256
+
+// rest puts w among the idle; false if it must end. parked says that the connection that
+// it served was parked.
+func (ws *workers) rest(s *Server, w *worker, parked bool) bool {
 	d := s.MaxIdleWorkerDuration
 	if d <= 0 {
 		d = workerIdle
@@ -123,7 +129,7 @@ func (ws *workers) rest(s *Server, w *worker) bool {
 	w.since = clock.Coarse()
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
-	if ws.closed {
+	if ws.closed || parked && len(ws.idle) >= enoughIdle {
 		return false
 	}
 	ws.idle = append(ws.idle, w)
