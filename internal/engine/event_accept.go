@@ -78,7 +78,8 @@ func (e *Event) Serve(ln net.Listener, keepAlive time.Duration, handle func(net.
 		return err
 	}
 	defer e.Unhold()
-	a, err := newAcceptor(ln)
+	l := e.nextLoop()
+	a, err := newAcceptor(ln, l.sys)
 	if err != nil {
 		return err
 	}
@@ -86,7 +87,6 @@ func (e *Event) Serve(ln net.Listener, keepAlive time.Duration, handle func(net.
 	if err := a.prepare(keepAlive); err != nil {
 		return err
 	}
-	l := e.nextLoop()
 	a.c.l, a.c.phase, a.c.from = l, accepting, a
 	a.look, a.done = make(chan struct{}, 1), make(chan struct{})
 	slotAt, gen := l.adopt(&a.c)
@@ -246,9 +246,6 @@ func (a *acceptor) letGo() {
 	close(a.done)
 }
 
-// acceptHook lets tests make accepting fail.
-var acceptHook func() error
-
 // LookAtListeners makes the calls of Serve look at once whether their listeners were
 // closed. Any goroutine may call it; it doesn't block.
 func (e *Event) LookAtListeners() {
@@ -261,12 +258,12 @@ func (e *Event) LookAtListeners() {
 	})
 }
 
-func newAcceptor(ln net.Listener) (*acceptor, error) {
+func newAcceptor(ln net.Listener, sys sockets) (*acceptor, error) {
 	raw, err := ln.(syscall.Conn).SyscallConn()
 	if err != nil {
 		return nil, err
 	}
-	a := &acceptor{ln: ln, raw: raw, addr: ln.Addr(), sys: plainSockets}
+	a := &acceptor{ln: ln, raw: raw, addr: ln.Addr(), sys: sys}
 	a.try = a.accept
 	switch addr := a.addr.(type) {
 	case *net.TCPAddr:

@@ -87,36 +87,29 @@ func (a *acceptTest) ends() {
 	}
 }
 
-// hookAccept lets f fail the accepting of loops.
-func hookAccept(t *testing.T, f func() error) {
-	old := acceptHook
-	acceptHook = f
-	t.Cleanup(func() { acceptHook = old })
-}
-
 // Which errors of the system are told, and that none of them ends the accepting.
 func TestEventAcceptErrors(t *testing.T) {
 	for _, k := range []struct {
 		name    string
-		errs    []error
+		errs    []syscall.Errno
 		starved int32
 	}{
 		{"none", nil, 0},
-		{"aborted", []error{syscall.ECONNABORTED, syscall.ECONNABORTED, asNet(syscall.ECONNABORTED)}, 0},
-		{"full table", []error{syscall.EMFILE, asNet(syscall.ENFILE)}, 2},
-		{"no memory", []error{syscall.ENOBUFS, syscall.ENOMEM}, 2},
-		{"other", []error{syscall.EINVAL, syscall.EPERM}, 0},
-		{"all", []error{syscall.EMFILE, syscall.ECONNABORTED, syscall.EINVAL, syscall.ENOMEM}, 2},
+		{"aborted", []syscall.Errno{syscall.ECONNABORTED, syscall.ECONNABORTED, syscall.ECONNABORTED}, 0},
+		{"full table", []syscall.Errno{syscall.EMFILE, syscall.ENFILE}, 2},
+		{"no memory", []syscall.Errno{syscall.ENOBUFS, syscall.ENOMEM}, 2},
+		{"other", []syscall.Errno{syscall.EINVAL, syscall.EPERM}, 0},
+		{"all", []syscall.Errno{syscall.EMFILE, syscall.ECONNABORTED, syscall.EINVAL, syscall.ENOMEM}, 2},
 	} {
 		t.Run(k.name, func(t *testing.T) {
 			var n atomic.Int32
-			hookAccept(t, func() error {
+			e := refuse(newAcceptEvent(t), func() syscall.Errno {
 				if i := int(n.Add(1)) - 1; i < len(k.errs) {
 					return k.errs[i]
 				}
-				return nil
+				return 0
 			})
-			a := acceptOn(t, newAcceptEvent(t), listen(t))
+			a := acceptOn(t, e, listen(t))
 			talkTo(t, a.ln.Addr().String())
 			if got := a.starved.Load(); got != k.starved {
 				t.Errorf("told of %d errors, want %d", got, k.starved)
@@ -130,8 +123,8 @@ func TestEventAcceptErrors(t *testing.T) {
 // Where the loop doesn't get on, the goroutine of Serve accepts; what it accepts is
 // served on the loop, too.
 func TestEventAcceptWithoutLoop(t *testing.T) {
-	hookAccept(t, func() error { return syscall.EMFILE })
-	a := acceptOn(t, newAcceptEvent(t), listen(t))
+	e := refuse(newAcceptEvent(t), func() syscall.Errno { return syscall.EMFILE })
+	a := acceptOn(t, e, listen(t))
 	a.begins()
 	talked := make(chan net.Conn)
 	go func() {
@@ -156,18 +149,22 @@ func TestEventAcceptWithoutLoop(t *testing.T) {
 	a.ends()
 }
 
-// poorSockets can't duplicate any.
-type poorSockets struct{ sockets }
+// noDuplicates is a system that accepts nothing in its loops and can't duplicate sockets.
+type noDuplicates struct{ system }
 
-func (poorSockets) duplicate(uintptr) (accepted, error) { return accepted{fd: -1}, syscall.EMFILE }
+func (noDuplicates) accept(uintptr) (accepted, syscall.Errno) {
+	return accepted{fd: -1}, syscall.ECONNABORTED // which is not told
+}
+func (noDuplicates) duplicate(uintptr) (accepted, error) { return accepted{fd: -1}, syscall.EMFILE }
 
 // A connection that Serve accepts and can't hand to the loop is closed, and that is told.
 func TestEventAcceptWithoutDescriptors(t *testing.T) {
-	old := plainSockets
-	plainSockets = poorSockets{old}
-	defer func() { plainSockets = old }()
-	hookAccept(t, func() error { return syscall.ECONNABORTED }) // which is not told
-	a := acceptOn(t, newAcceptEvent(t), listen(t))
+	e := newAcceptEvent(t)
+	e.newSystem = func() (system, error) {
+		sys, err := newSystem()
+		return noDuplicates{sys}, err
+	}
+	a := acceptOn(t, e, listen(t))
 	a.begins()
 	c, err := net.Dial("tcp", a.ln.Addr().String())
 	if err != nil {
@@ -196,13 +193,12 @@ func TestEventListenerClosed(t *testing.T) {
 	} {
 		t.Run(k.name, func(t *testing.T) {
 			var full atomic.Bool
-			hookAccept(t, func() error {
+			e := refuse(newAcceptEvent(t), func() syscall.Errno {
 				if full.Load() {
 					return syscall.EMFILE
 				}
-				return nil
+				return 0
 			})
-			e := newAcceptEvent(t)
 			a := acceptOn(t, e, listen(t))
 			c := talkTo(t, a.ln.Addr().String())
 			if full.Store(k.full); k.full {

@@ -23,13 +23,23 @@ func talkTo(t *testing.T, addr string) net.Conn {
 	return c
 }
 
+// noOptions is a system whose listeners have no options.
+type noOptions struct{ system }
+
+func (s noOptions) setOption(fd, level, name, value int) error {
+	if v, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_ACCEPTCONN); err != nil || v != 0 {
+		return unix.EOPNOTSUPP
+	}
+	return s.system.setOption(fd, level, name, value)
+}
+
 // A listener that knows none of the options, as one with Multipath TCP on older
 // systems, is served; its connections get them one by one.
 func TestEventListenerWithoutOptions(t *testing.T) {
-	old := listenerOption
-	listenerOption = func(int, int, int, int) error { return unix.EOPNOTSUPP }
-	defer func() { listenerOption = old }()
-	e := &Event{}
+	e := &Event{newSystem: func() (system, error) {
+		sys, err := newSystem()
+		return noOptions{sys}, err
+	}}
 	addr := serveEvent(t, e, talker(t, "x"))
 	talkTo(t, addr)
 	for _, l := range e.all() {

@@ -206,6 +206,28 @@ func TestEventFaults(t *testing.T) {
 	}
 }
 
+// refusing is a system whose accept fails with what why returns, unless that is 0.
+type refusing struct {
+	system
+	why func() syscall.Errno
+}
+
+func (r refusing) accept(fd uintptr) (accepted, syscall.Errno) {
+	if errno := r.why(); errno != 0 {
+		return accepted{fd: -1}, errno
+	}
+	return r.system.accept(fd)
+}
+
+// refuse lets why fail the accepting of e's loops.
+func refuse(e *Event, why func() syscall.Errno) *Event {
+	e.newSystem = func() (system, error) {
+		sys, err := newSystem()
+		return refusing{sys, why}, err
+	}
+	return e
+}
+
 // A process without descriptors left goes on when there are some again, and
 // doesn't spin meanwhile.
 func TestEventOutOfDescriptors(t *testing.T) {
@@ -214,17 +236,14 @@ func TestEventOutOfDescriptors(t *testing.T) {
 	}
 	var mu sync.Mutex
 	full, pauses := true, 0
-	e := &Event{newSystem: func() (system, error) { return newSystem() }}
-	old := acceptHook
-	acceptHook = func() error {
+	e := refuse(&Event{}, func() syscall.Errno {
 		mu.Lock()
 		defer mu.Unlock()
 		if full {
 			return syscall.EMFILE
 		}
-		return nil
-	}
-	defer func() { acceptHook = old }()
+		return 0
+	})
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

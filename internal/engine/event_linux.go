@@ -157,8 +157,6 @@ type linuxSockets struct {
 	ep int // what they are registered with
 }
 
-var plainSockets sockets = linuxSockets{}
-
 func errnoOf(err error) syscall.Errno {
 	if e, ok := err.(syscall.Errno); ok {
 		return e
@@ -273,6 +271,18 @@ func fromSockaddr(sa unix.Sockaddr) (a rawAddr) {
 	return a
 }
 
+func (linuxSockets) accept(fd uintptr) (accepted, syscall.Errno) {
+	nfd, sa, err := unix.Accept4(int(fd), unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC)
+	if err != nil {
+		return accepted{fd: -1}, errnoOf(err)
+	}
+	return accepted{int32(nfd), fromSockaddr(sa)}, 0
+}
+
+func (linuxSockets) setOption(fd, level, name, value int) error {
+	return unix.SetsockoptInt(fd, level, name, value)
+}
+
 func (linuxSockets) duplicate(fd uintptr) (accepted, error) {
 	sa, _ := unix.Getpeername(int(fd))
 	dup, err := unix.FcntlInt(fd, unix.F_DUPFD_CLOEXEC, 0)
@@ -286,34 +296,30 @@ func (linuxSockets) duplicate(fd uintptr) (accepted, error) {
 // Control of the listener, so that the descriptor stays open. With fast open (RFC 7413)
 // the connection may have bytes to read already.
 func (a *acceptor) accept(fd uintptr) {
-	if acceptHook != nil {
-		if a.err = acceptHook(); a.err != nil {
-			return
-		}
-	}
 	for {
 		a.unblock(fd)
-		nfd, sa, err := unix.Accept4(int(fd), unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC)
-		switch err {
-		case nil:
-			setOptions(nfd, a.options)
-			setOptions(nfd, a.early)
-			a.got = accepted{int32(nfd), fromSockaddr(sa)}
+		got, errno := a.sys.accept(fd)
+		switch errno {
+		case 0:
+			a.setOptions(got, a.options)
+			a.setOptions(got, a.early)
+			a.got = got
 			return
-		case unix.EINTR:
-		case unix.EAGAIN:
+		case syscall.EINTR:
+		case syscall.EAGAIN:
 			a.early = nil // connections that waited before prepare have all been accepted
 			return
 		default:
-			a.err = os.NewSyscallError("accept4", err)
+			a.err = os.NewSyscallError("accept4", errno)
 			return
 		}
 	}
 }
 
-func setOptions(fd int, options [][3]int) {
+// setOptions sets options of a new connection, as far as the system has them.
+func (a *acceptor) setOptions(got accepted, options [][3]int) {
 	for _, o := range options {
-		_ = unix.SetsockoptInt(fd, o[0], o[1], o[2])
+		_ = a.sys.setOption(int(got.fd), o[0], o[1], o[2])
 	}
 }
 
@@ -343,7 +349,7 @@ func (a *acceptor) prepare(keepAlive time.Duration) error {
 			{unix.IPPROTO_TCP, unix.TCP_KEEPIDLE, secs},
 			{unix.IPPROTO_TCP, unix.TCP_KEEPINTVL, secs},
 		} {
-			if listenerOption(int(fd), o[0], o[1], o[2]) != nil {
+			if a.sys.setOption(int(fd), o[0], o[1], o[2]) != nil {
 				a.options = append(a.options, o)
 			} else {
 				a.early = append(a.early, o)
@@ -351,6 +357,3 @@ func (a *acceptor) prepare(keepAlive time.Duration) error {
 		}
 	})
 }
-
-// listenerOption is SetsockoptInt for listeners; tests have others.
-var listenerOption = unix.SetsockoptInt

@@ -10,8 +10,6 @@ import (
 // haveSystem: Event has no poller on this system yet.
 const haveSystem = false
 
-var plainSockets sockets
-
 func newSystem() (system, error) { return nil, errors.ErrUnsupported }
 
 func (a *acceptor) accept(uintptr)              {}

@@ -25,6 +25,10 @@ type sockets interface {
 	remove(fd int32)
 	// netConn makes an ordinary connection of a duplicate of fd.
 	netConn(fd int32) (net.Conn, error)
+	// accept takes a connection from the listener fd, which doesn't block.
+	accept(fd uintptr) (accepted, syscall.Errno)
+	// setOption sets an option of a connection or a listener.
+	setOption(fd, level, name, value int) error
 	// duplicate returns a duplicate of the socket fd.
 	duplicate(fd uintptr) (accepted, error)
 	close(fd int32)

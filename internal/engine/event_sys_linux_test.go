@@ -10,6 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// plain are the sockets of the system.
+var plain linuxSockets
+
 // fdOf returns a duplicate of a socket's descriptor.
 func fdOf(t *testing.T, nc net.Conn) accepted {
 	t.Helper()
@@ -18,7 +21,7 @@ func fdOf(t *testing.T, nc net.Conn) accepted {
 		t.Fatal(err)
 	}
 	var got accepted
-	if cerr := raw.Control(func(fd uintptr) { got, err = plainSockets.duplicate(fd) }); cerr != nil || err != nil {
+	if cerr := raw.Control(func(fd uintptr) { got, err = plain.duplicate(fd) }); cerr != nil || err != nil {
 		t.Fatal(cerr, err)
 	}
 	return got
@@ -32,7 +35,7 @@ func TestSocketsOptions(t *testing.T) {
 	if a := got.addr.netAddr(); a.String() != server.RemoteAddr().String() {
 		t.Errorf("the peer of the duplicate is %v, want %v", a, server.RemoteAddr())
 	}
-	if a, err := plainSockets.localAddr(got.fd); err != nil || a.netAddr().String() != server.LocalAddr().String() {
+	if a, err := plain.localAddr(got.fd); err != nil || a.netAddr().String() != server.LocalAddr().String() {
 		t.Errorf("our address is %v, %v; want %v", a.netAddr(), err, server.LocalAddr())
 	}
 	if flags, err := unix.FcntlInt(uintptr(got.fd), unix.F_GETFD, 0); err != nil || flags&unix.FD_CLOEXEC == 0 {
@@ -43,7 +46,7 @@ func TestSocketsOptions(t *testing.T) {
 		sec  int
 		want unix.Linger
 	}{{5, unix.Linger{Onoff: 1, Linger: 5}}, {0, unix.Linger{Onoff: 1}}, {-1, unix.Linger{}}} {
-		if err := plainSockets.setLinger(got.fd, k.sec); err != nil {
+		if err := plain.setLinger(got.fd, k.sec); err != nil {
 			t.Error(err)
 		}
 		onoff, err := unix.GetsockoptInt(int(got.fd), unix.SOL_SOCKET, unix.SO_LINGER)
@@ -51,16 +54,16 @@ func TestSocketsOptions(t *testing.T) {
 			t.Errorf("with setLinger(%d), SO_LINGER is %d, %v; want %+v", k.sec, onoff, err, k.want)
 		}
 	}
-	setOptions(int(got.fd), [][3]int{{unix.IPPROTO_TCP, 1 << 20, 1}, {unix.IPPROTO_TCP, unix.TCP_KEEPIDLE, 77}})
+	(&acceptor{sys: plain}).setOptions(got, [][3]int{{unix.IPPROTO_TCP, 1 << 20, 1}, {unix.IPPROTO_TCP, unix.TCP_KEEPIDLE, 77}})
 	if v, err := unix.GetsockoptInt(int(got.fd), unix.IPPROTO_TCP, unix.TCP_KEEPIDLE); v != 77 {
 		t.Errorf("after an option that isn't there, TCP_KEEPIDLE is %d, %v; want 77", v, err)
 	}
 
-	ordinary, err := plainSockets.netConn(got.fd)
+	ordinary, err := plain.netConn(got.fd)
 	if err != nil {
 		t.Fatal(err)
 	}
-	plainSockets.close(got.fd)
+	plain.close(got.fd)
 	client.SetDeadline(time.Now().Add(20 * time.Second))
 	send(t, ordinary, "still open")
 	want(t, client, "still open")
@@ -77,7 +80,7 @@ func TestPrepareRoundsUp(t *testing.T) {
 		secs      int
 	}{{0, 1}, {time.Nanosecond, 1}, {time.Second, 1}, {time.Second + 1, 2}, {time.Minute, 60}} {
 		ln := listen(t)
-		a, err := newAcceptor(ln)
+		a, err := newAcceptor(ln, plain)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -110,12 +113,12 @@ func TestSocketsHungUp(t *testing.T) {
 			client.Close()
 		}
 		var gone, reset bool
-		look := func() bool { gone, reset = plainSockets.hungUp(fd); return gone == (how != "open") }
+		look := func() bool { gone, reset = plain.hungUp(fd); return gone == (how != "open") }
 		waitFor(t, look)
 		if reset != (how == "reset") {
 			t.Errorf("%s: it was reset: %v", how, reset)
 		}
-		plainSockets.close(fd)
+		plain.close(fd)
 		server.Close()
 		client.Close()
 	}

@@ -117,13 +117,17 @@ func (s *Simulation) writev(_ int32, a, b []byte) (int, syscall.Errno) {
 	return len(a) + len(b), 0
 }
 
-func (s *Simulation) shut()                               {}
-func (s *Simulation) sendFile(int32, *File) (int, error)  { return 0, errNoSendfile }
-func (s *Simulation) shutdown(int32, int) error           { return nil }
-func (s *Simulation) setLinger(int32, int) error          { return nil }
-func (s *Simulation) localAddr(int32) (rawAddr, error)    { return rawAddr{}, nil }
-func (s *Simulation) hungUp(int32) (gone, reset bool)     { return false, false }
-func (s *Simulation) remove(int32)                        {}
-func (s *Simulation) netConn(int32) (net.Conn, error)     { return nil, syscall.ENOTSUP }
-func (s *Simulation) duplicate(uintptr) (accepted, error) { return accepted{}, syscall.ENOTSUP }
-func (s *Simulation) close(int32)                         {}
+func (s *Simulation) shut()                              {}
+func (s *Simulation) sendFile(int32, *File) (int, error) { return 0, errNoSendfile }
+func (s *Simulation) shutdown(int32, int) error          { return nil }
+func (s *Simulation) setLinger(int32, int) error         { return nil }
+func (s *Simulation) localAddr(int32) (rawAddr, error)   { return rawAddr{}, nil }
+func (s *Simulation) hungUp(int32) (gone, reset bool)    { return false, false }
+func (s *Simulation) remove(int32)                       {}
+func (s *Simulation) netConn(int32) (net.Conn, error)    { return nil, syscall.ENOTSUP }
+func (s *Simulation) accept(uintptr) (accepted, syscall.Errno) {
+	return accepted{fd: -1}, syscall.EAGAIN
+}
+func (s *Simulation) setOption(fd, level, name, value int) error { return nil }
+func (s *Simulation) duplicate(uintptr) (accepted, error)        { return accepted{}, syscall.ENOTSUP }
+func (s *Simulation) close(int32)                                {}
