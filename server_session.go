@@ -43,7 +43,7 @@ type serverConn struct {
 }
 
 // sessionRare is what few sessions need: a million of the others may be idle
-// (TestEventWeight).
+// (TestEventWeight of internal/engine).
 type sessionRare struct {
 	ip     netip.Addr      // as it counts for Server.MaxConnsPerIP, if it does
 	parent context.Context // of BaseContext and ConnContext, nil without them

@@ -31,8 +31,6 @@ type Event struct {
 
 	acceptors sync.Map // those that serve
 
-	newSystem func() (system, error) // set by Simulate and tests before the first Hold
-
 	// mu guards loops, polls and wakes. loops == nil <=> the loops don't run; the slice
 	// doesn't change while they do, so what all returns stays valid.
 	mu    sync.Mutex
@@ -96,7 +94,7 @@ func (e *Event) Hold() error {
 			n = min(n, e.MaxRunning) // each loop serves one connection at least
 		}
 		for range n {
-			sys, err := e.openSystem()
+			sys, err := openSystem(e)
 			if err != nil {
 				e.endLoops()
 				return err
@@ -108,13 +106,8 @@ func (e *Event) Hold() error {
 	return nil
 }
 
-// openSystem makes the poller of a loop, under mu.
-func (e *Event) openSystem() (system, error) {
-	if e.newSystem != nil {
-		return e.newSystem()
-	}
-	return newSystem()
-}
+// openSystem makes the poller of a loop, under Event.mu. Tests have others.
+var openSystem = func(*Event) (system, error) { return newSystem() }
 
 // startLoop starts a loop with one goroutine, which polls: workers == 1, and called is
 // true until that goroutine runs. MaxRunning is shared among the loops.

@@ -103,7 +103,8 @@ func TestEventAcceptErrors(t *testing.T) {
 	} {
 		t.Run(k.name, func(t *testing.T) {
 			var n atomic.Int32
-			e := refuse(newAcceptEvent(t), func() syscall.Errno {
+			e := newAcceptEvent(t)
+			refuse(t, func() syscall.Errno {
 				if i := int(n.Add(1)) - 1; i < len(k.errs) {
 					return k.errs[i]
 				}
@@ -123,7 +124,8 @@ func TestEventAcceptErrors(t *testing.T) {
 // Where the loop doesn't get on, the goroutine of Serve accepts; what it accepts is
 // served on the loop, too.
 func TestEventAcceptWithoutLoop(t *testing.T) {
-	e := refuse(newAcceptEvent(t), func() syscall.Errno { return syscall.EMFILE })
+	e := newAcceptEvent(t)
+	refuse(t, func() syscall.Errno { return syscall.EMFILE })
 	a := acceptOn(t, e, listen(t))
 	a.begins()
 	talked := make(chan net.Conn)
@@ -160,10 +162,7 @@ func (noDuplicates) duplicate(uintptr) (accepted, error) { return accepted{fd: -
 // A connection that Serve accepts and can't hand to the loop is closed, and that is told.
 func TestEventAcceptWithoutDescriptors(t *testing.T) {
 	e := newAcceptEvent(t)
-	e.newSystem = func() (system, error) {
-		sys, err := newSystem()
-		return noDuplicates{sys}, err
-	}
+	useSystem(t, func(sys system) system { return noDuplicates{sys} })
 	a := acceptOn(t, e, listen(t))
 	a.begins()
 	c, err := net.Dial("tcp", a.ln.Addr().String())
@@ -193,7 +192,8 @@ func TestEventListenerClosed(t *testing.T) {
 	} {
 		t.Run(k.name, func(t *testing.T) {
 			var full atomic.Bool
-			e := refuse(newAcceptEvent(t), func() syscall.Errno {
+			e := newAcceptEvent(t)
+			refuse(t, func() syscall.Errno {
 				if full.Load() {
 					return syscall.EMFILE
 				}

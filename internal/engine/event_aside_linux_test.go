@@ -38,12 +38,8 @@ func TestEventWriteFromAsideHoldsDescriptor(t *testing.T) {
 	e := &Event{
 		Panicked: func(r any) { t.Error(r) },
 		Ended:    func(Session, error) { close(ended) },
-		newSystem: func() (system, error) {
-			s, err := newSystem()
-			sys.system = s
-			return sys, err
-		},
 	}
+	useSystem(t, func(s system) system { sys.system = s; return sys })
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -61,9 +61,9 @@ func inCalm(t *testing.T, conns int, f func(c *calmTest)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		leaveThePast()
-		e := &Event{Panicked: func(r any) { t.Error(r) }, Ended: func(Session, error) {}}
-		s, stop, err := Simulate(e, []byte("m"))
-		if err != nil {
+		e := &Event{Loops: 1, Panicked: func(r any) { t.Error(r) }, Ended: func(Session, error) {}}
+		s := Simulate(t, []byte("m"))
+		if err := e.Hold(); err != nil {
 			t.Fatal(err)
 		}
 		c := &calmTest{t: t, s: s, l: e.all()[0]}
@@ -83,7 +83,7 @@ func inCalm(t *testing.T, conns int, f func(c *calmTest)) {
 		if e.Len() != 0 {
 			t.Errorf("%d connections left", e.Len())
 		}
-		stop()
+		e.Unhold()
 	})
 }
 

@@ -36,10 +36,8 @@ func (s noOptions) setOption(fd, level, name, value int) error {
 // A listener that knows none of the options, as one with Multipath TCP on older
 // systems, is served; its connections get them one by one.
 func TestEventListenerWithoutOptions(t *testing.T) {
-	e := &Event{newSystem: func() (system, error) {
-		sys, err := newSystem()
-		return noOptions{sys}, err
-	}}
+	e := &Event{}
+	useSystem(t, func(sys system) system { return noOptions{sys} })
 	addr := serveEvent(t, e, talker(t, "x"))
 	talkTo(t, addr)
 	for _, l := range e.all() {
@@ -106,10 +104,8 @@ func (poor) netConn(int32) (net.Conn, error) { return nil, syscall.EMFILE }
 // Where there is no descriptor for it, a connection can't be made an ordinary
 // one: one that is being served goes on, and one that isn't yet is closed.
 func TestEventDetachFails(t *testing.T) {
-	e := &Event{newSystem: func() (system, error) {
-		sys, err := newSystem()
-		return poor{sys}, err
-	}}
+	e := &Event{}
+	useSystem(t, func(sys system) system { return poor{sys} })
 	addr := serveEvent(t, e, talker(t, "x"))
 	c := talkTo(t, addr)
 	var conns []*eventConn

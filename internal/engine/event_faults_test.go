@@ -161,10 +161,10 @@ func talker(t *testing.T, content string) func() Session {
 func TestEventFaults(t *testing.T) {
 	content := strings.Repeat("0123456789abcdef", 1<<14)
 	for seed := range uint64(3) {
-		e := &Event{newSystem: func() (system, error) {
-			sys, err := newSystem()
-			return &faulty{system: sys, rng: rand.New(rand.NewPCG(seed, 1)), keys: make(map[int32]ready)}, err
-		}}
+		e := &Event{}
+		useSystem(t, func(sys system) system {
+			return &faulty{system: sys, rng: rand.New(rand.NewPCG(seed, 1)), keys: make(map[int32]ready)}
+		})
 		addr := serveEvent(t, e, talker(t, content))
 		var wg sync.WaitGroup
 		for i := range 8 {
@@ -219,13 +219,9 @@ func (r refusing) accept(fd uintptr) (accepted, syscall.Errno) {
 	return r.system.accept(fd)
 }
 
-// refuse lets why fail the accepting of e's loops.
-func refuse(e *Event, why func() syscall.Errno) *Event {
-	e.newSystem = func() (system, error) {
-		sys, err := newSystem()
-		return refusing{sys, why}, err
-	}
-	return e
+// refuse lets why fail the accepting of loops that start until the test ends.
+func refuse(t *testing.T, why func() syscall.Errno) {
+	useSystem(t, func(sys system) system { return refusing{sys, why} })
 }
 
 // A process without descriptors left goes on when there are some again, and
@@ -236,7 +232,8 @@ func TestEventOutOfDescriptors(t *testing.T) {
 	}
 	var mu sync.Mutex
 	full, pauses := true, 0
-	e := refuse(&Event{}, func() syscall.Errno {
+	e := &Event{}
+	refuse(t, func() syscall.Errno {
 		mu.Lock()
 		defer mu.Unlock()
 		if full {

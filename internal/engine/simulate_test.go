@@ -2,20 +2,38 @@ package engine
 
 import (
 	"net"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"syscall"
+	"testing"
 )
 
-// Simulation is a system for Event that has no sockets: its connections are
-// numbers. It shows the engine with more connections than a machine has
-// descriptors. All that arrives is the same message, and what is
-// written is counted.
+// useSystem gives the loops that start until the test ends what wrap makes of their system.
+func useSystem(t testing.TB, wrap func(system) system) {
+	setSystem(t, func(*Event) (system, error) {
+		sys, err := newSystem()
+		if err != nil {
+			return nil, err
+		}
+		return wrap(sys), nil
+	})
+}
+
+func setSystem(t testing.TB, open func(e *Event) (system, error)) {
+	old := openSystem
+	openSystem = open
+	t.Cleanup(func() { openSystem = old })
+}
+
+// Simulation is a system for Event that has no sockets: its connections are numbers. It
+// shows the engine with more connections than a machine has descriptors. All that arrives
+// is the same message, and what is written is counted.
 type Simulation struct {
-	e       *Event
 	message []byte
 
 	mu      sync.Mutex // guards all fields below, except written
+	e       *Event     // that runs on it
 	cond    sync.Cond
 	keys    []ready // of the connections, by number
 	full    []bool  // those that have a message to read
@@ -24,32 +42,53 @@ type Simulation struct {
 	written atomic.Int64 // calls of write
 }
 
-// Simulate lets e, which must not be serving, run on a Simulation on which
-// message arrives, until stop is called.
-func Simulate(e *Event, message []byte) (s *Simulation, stop func(), err error) {
-	s = &Simulation{e: e, message: message}
+// Simulate lets the next Event that serves run on a Simulation on which message arrives.
+// It must have one loop.
+func Simulate(t testing.TB, message []byte) *Simulation {
+	s := &Simulation{message: message}
 	s.cond.L = &s.mu
-	e.Loops = 1
-	e.newSystem = func() (system, error) { return s, nil }
-	if err := e.Hold(); err != nil {
-		return nil, nil, err
-	}
-	return s, e.Unhold, nil
+	setSystem(t, func(e *Event) (system, error) {
+		s.mu.Lock()
+		s.e = e
+		s.mu.Unlock()
+		return s, nil
+	})
+	return s
 }
 
 // Connect returns a new connection, for Adopt and Start.
 func (s *Simulation) Connect() net.Conn {
-	s.mu.Lock()
-	fd := int32(len(s.keys))
-	s.keys = append(s.keys, ready{})
-	s.full = append(s.full, false)
-	s.mu.Unlock()
-	c := &eventConn{from: simulated, fd: fd}
-	c.word.Store(isOwned)
-	return (*eventSocket)(c)
+	return (&acceptor{addr: &net.TCPAddr{}, local: &net.TCPAddr{}}).newConn(s.number())
 }
 
-var simulated = &acceptor{addr: &net.TCPAddr{}, local: &net.TCPAddr{}}
+// Accept gives n new connections to the one call of Serve on the Event, and waits for
+// that call.
+func (s *Simulation) Accept(n int) {
+	var a *acceptor
+	for a == nil {
+		runtime.Gosched()
+		s.mu.Lock()
+		if s.e != nil {
+			s.e.acceptors.Range(func(k, _ any) bool { a = k.(*acceptor); return false })
+		}
+		s.mu.Unlock()
+	}
+	for range n {
+		a.handle(a.newConn(s.number()))
+	}
+}
+
+// number returns what stands for the descriptor of a new connection.
+func (s *Simulation) number() accepted {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.keys = append(s.keys, ready{})
+	s.full = append(s.full, false)
+	return accepted{fd: firstNumber + int32(len(s.keys)-1)}
+}
+
+// firstNumber is more than the descriptor of any listener.
+const firstNumber = 1 << 24
 
 // Arrive lets the message arrive on the connections with these numbers, counted
 // from 0 in the order of Connect.
@@ -70,8 +109,10 @@ func (s *Simulation) Written() int64 { return s.written.Load() }
 
 func (s *Simulation) add(fd int32, slot, gen uint32) error {
 	s.mu.Lock()
-	s.keys[fd] = ready{slot: slot, gen: gen}
-	s.mu.Unlock()
+	defer s.mu.Unlock()
+	if fd >= firstNumber { // not a listener: nothing arrives there
+		s.keys[fd-firstNumber] = ready{slot: slot, gen: gen}
+	}
 	return nil
 }
 
@@ -100,10 +141,10 @@ func (s *Simulation) wake() {
 func (s *Simulation) read(fd int32, p []byte) (int, syscall.Errno) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.full[fd] {
+	if !s.full[fd-firstNumber] {
 		return -1, syscall.EAGAIN
 	}
-	s.full[fd] = false
+	s.full[fd-firstNumber] = false
 	return copy(p, s.message), 0
 }
 
