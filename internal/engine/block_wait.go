@@ -200,7 +200,16 @@ func (c *blockConn) takeAhead() {
 	w.Now = clock.Ticks()
 }
 
-// readOnce is readRaw that doesn't wait.
+// errWouldBlock is how a read or write of a socket ends that would have to wait. Neither
+// it nor errWoken leaves the engine, and no connection returns them: each has a type of
+// its own, so that to compare it with another error costs nothing.
+var errWouldBlock error = wouldBlock{}
+
+type wouldBlock struct{}
+
+func (wouldBlock) Error() string { return "engine: nothing can be done by now" }
+
+// readOnce is readRaw that doesn't wait: errWouldBlock if nothing is there.
 func (c *blockConn) readOnce() error {
 	c.once = true
 	defer func() { c.once = false }()

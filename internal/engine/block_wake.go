@@ -11,8 +11,7 @@ import (
 // goroutine waits for bytes, and only there. Reads of Fill, writes, and the deadlines
 // of a program are left alone.
 
-// errWoken is how a wait ends that Wake interrupted. No connection returns it. Its type
-// is its own, so that to compare it with another error costs nothing.
+// errWoken is how a wait ends that Wake interrupted.
 var errWoken error = wokenError{}
 
 type wokenError struct{}
@@ -77,10 +76,7 @@ func (c *blockConn) readOrWake(idle bool) error {
 		if c.atEnd {
 			return errWoken
 		}
-		if err := c.readSoon(idle); err == nil || !IsTimeout(err) {
-			return err
-		}
-		return errWoken
+		return c.readSoon(idle)
 	}
 	c.blindFeeds = 0
 	var err error
@@ -99,15 +95,19 @@ func (c *blockConn) readOrWake(idle bool) error {
 	return err
 }
 
-// readSoon reads what has arrived, or arrives in a moment.
-func (c *blockConn) readSoon(idle bool) error {
+// readSoon reads what has arrived, or arrives in a moment; errWoken if nothing does.
+func (c *blockConn) readSoon(idle bool) (err error) {
 	if c.raw != nil {
 		c.dropDeadline()
-		return c.readOnce()
+		err = c.readOnce()
+	} else {
+		c.nc.SetReadDeadline(time.Now().Add(lookFor))
+		err = c.read(idle)
+		c.dropDeadline()
 	}
-	c.nc.SetReadDeadline(time.Now().Add(lookFor))
-	err := c.read(idle)
-	c.dropDeadline()
+	if err == errWouldBlock || err != nil && IsTimeout(err) {
+		return errWoken
+	}
 	return err
 }
 

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"io"
 	"net"
-	"os"
 	"time"
 
 	"github.com/galehttp/gale/internal/clock"
@@ -203,5 +202,3 @@ func (c *blockConn) unreadWaits() bool {
 	c.nc.SetReadDeadline(time.Time{})
 	return c.readOnce() == nil
 }
-
-var errWouldBlock = os.ErrDeadlineExceeded

@@ -12,9 +12,6 @@ import (
 	"github.com/galehttp/gale/internal/clock"
 )
 
-// errKilled says that a connection was closed, but not by its session: by kill.
-var errKilled = net.ErrClosed
-
 // eventConn is a connection of Event. Its owner (event_word.go) owns every field, except
 // where a comment says otherwise. It is a net.Conn too, see event_net.go.
 //
@@ -278,7 +275,7 @@ func (c *eventConn) putAside(wk *worker) {
 // engine stops or the session was woken. One Feed then tells of both.
 func (c *eventConn) stepRead(ev uint32, wk *worker) verdict {
 	if ev&evKill != 0 {
-		return c.end(errKilled, wk)
+		return c.end(net.ErrClosed, wk)
 	}
 	looked := !c.drained
 	if looked {
@@ -520,8 +517,8 @@ func (c *eventConn) close() {
 	}
 }
 
-// kill makes the owner close the connection at once, whatever it does. Any goroutine may
-// call it, without loop.mu. The shutdown comes first: the peer sees the end even while a
+// kill makes the owner close the connection at once, whatever it does; the session gets
+// net.ErrClosed. Any goroutine may call it, without loop.mu. The shutdown comes first: the peer sees the end even while a
 // handler that never waits for the connection keeps the owner busy.
 func (c *eventConn) kill() {
 	c.mu.Lock()

@@ -128,7 +128,7 @@ func (c *eventConn) waitFor(want uint32, due clock.Tick) error {
 	got := c.await(want | evTimeout | evKill)
 	c.note(got)
 	if got&evKill != 0 {
-		return errKilled
+		return net.ErrClosed
 	}
 	return nil // or it is time to look at the clock again
 }

@@ -3,6 +3,7 @@ package engine
 import (
 	"errors"
 	"io"
+	"net"
 	"os"
 	"syscall"
 
@@ -18,7 +19,7 @@ import (
 // session must return at once then.
 func (c *eventConn) stepWrite(ev uint32, wk *worker) verdict {
 	if ev&evKill != 0 {
-		return c.end(errKilled, wk)
+		return c.end(net.ErrClosed, wk)
 	}
 	m := c.more.Load()
 	blocked := m != nil && m.blocked

@@ -1,0 +1,66 @@
+package engine
+
+import (
+	"errors"
+	"net"
+	"os"
+	"testing"
+	"time"
+)
+
+// lateReader is a connection on top of another one whose deadline has passed.
+type lateReader struct{ net.Conn }
+
+func (lateReader) Read([]byte) (int, error) { return 0, os.ErrDeadlineExceeded }
+
+// stallTold is a session that tells why a read ended without bytes.
+type stallTold struct{ stalled chan error }
+
+func (*stallTold) Open(Conn, *Next)                    {}
+func (*stallTold) Feed(*Work, *Next)                   {}
+func (s *stallTold) Stall(_ *Work, why error, n *Next) { s.stalled <- why; n.Op = Close }
+func (*stallTold) Hijacked(net.Conn)                   {}
+func (*stallTold) Closed(error)                        {}
+func (*stallTold) Panicked(any)                        {}
+
+// A time-out of the connection on top is told, and isn't taken for the engine's own sign
+// that nothing is there to be read.
+func TestEventOverTimesOut(t *testing.T) {
+	e := &Event{Ended: func(Session, error) {}, Panicked: func(r any) { t.Errorf("panic: %v", r) }}
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !e.Serves(ln) {
+		ln.Close()
+		t.Skip("no event engine here")
+	}
+	s := &stallTold{stalled: make(chan error, 1)}
+	served := make(chan error, 1)
+	go func() {
+		served <- e.Serve(ln, time.Minute, func(nc net.Conn) {
+			if err := e.Adopt(nc); err != nil {
+				t.Error(err)
+				return
+			}
+			e.Start(nc, lateReader{nc}, 0, s)
+		}, func(err error) { t.Error(err) })
+	}()
+	c, err := net.Dial("tcp", ln.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case why := <-s.stalled:
+		if !errors.Is(why, os.ErrDeadlineExceeded) {
+			t.Errorf("the session was told of %v", why)
+		}
+	case <-time.After(10 * time.Second):
+		t.Error("the session was not told")
+	}
+	c.Close()
+	ln.Close()
+	<-served
+	e.CloseAll()
+	waitFor(t, func() bool { return e.all() == nil })
+}
