@@ -80,43 +80,6 @@ type eventConn struct {
 	mu sync.Mutex
 }
 
-// connMore is what few connections need. Its fields belong to the owner, except the
-// atomic ones, which any goroutine may use, and the last group.
-//
-//	blocked          => phase == writing, and isWriting is set, and pend or file is left,
-//	                    and Event.pending counts the connection
-//	len(pend) > 0    => phase == writing, or LeaveBody has just set it in Feed
-//	unopened, atEnd  => see switchTo and stall
-type connMore struct {
-	// wake is made before isWaiting is set for the first time. It gets one value for each
-	// time that isWaiting is cleared, so a send never blocks.
-	wake       chan struct{}
-	stash      []byte       // unread bytes, kept while there is no workspace
-	pend       []byte       // output that the socket did not take
-	file       *File        // to be sent after pend
-	blocked    bool         // pend or file waits for room
-	readDue    clock.Tick   // while blocked: due of the reading that follows
-	lingerEnd  clock.Tick   // when lingering ends, whatever the peer sends
-	writeLimit clock.Tick   // see SetWriteDeadline; 0: none
-	readUntil  atomic.Int64 // deadlines of the net.Conn, set by a program; see Lend
-	writeUntil atomic.Int64
-	watch      atomic.Pointer[eventWatch]
-	local      atomic.Pointer[rawAddr]
-	over       net.Conn // see Start
-	waker      *Waker   // of sess, if it asked for one
-	next       Session  // for Switch
-	into       []byte   // see ReadInto
-	atEnd      bool     // sess, which has a Waker, was told that no more bytes come
-	unopened   bool     // sess has yet to be opened, see switchTo
-	hijacked   atomic.Pointer[net.Conn]
-
-	// Under eventConn.mu: how many calls of control run; whether the last of them
-	// closes the descriptor toClose. closes => users > 0, and eventConn.fd == -1.
-	users   int32
-	closes  bool
-	toClose int32
-}
-
 // phase is what a connection does. It says which step function the next visit calls.
 type phase uint8
 
@@ -136,15 +99,6 @@ const seconds = clock.Tick(time.Second)
 // sets opened under that lock.
 func (c *eventConn) isFresh(now clock.Tick) bool {
 	return c.word.Load()&isServed == 0 && now-clock.Tick(c.opened)*seconds <= fresh
-}
-
-// extra returns the rarely used part. Any goroutine may call it: of several that find
-// none, one sets its own, and all get that one.
-func (c *eventConn) extra() *connMore {
-	if c.more.Load() == nil {
-		c.more.CompareAndSwap(nil, new(connMore))
-	}
-	return c.more.Load()
 }
 
 // verdict is how a step of a visit ended.

@@ -101,11 +101,6 @@ func (c *eventConn) mayWrite() error {
 	return nil
 }
 
-// userReads and userWrites are the deadlines that a program has set for the
-// message in flight, 0 for none.
-func (m *connMore) userReads() clock.Tick  { return clock.Tick(m.readUntil.Load()) }
-func (m *connMore) userWrites() clock.Tick { return clock.Tick(m.writeUntil.Load()) }
-
 // Lend does nothing: the deadlines of a program are known, and hold until reclaim.
 func (c *eventConn) Lend() {}
 

@@ -1,0 +1,113 @@
+package engine
+
+import "github.com/galehttp/gale/internal/clock"
+
+// worker is a goroutine of a loop and what it works with. Its fields belong to that
+// goroutine, except call, and busy and since, which are under loop.mu. Functions that end
+// a connection outside of a visit make a worker of their own, without a goroutine.
+type worker struct {
+	l     *loop
+	call  chan bool  // ends a rest: true to work, false to end; one value a rest
+	c     *eventConn // that it visits; nil once that has ended or was given away
+	busy  bool       // it counts as running; under loop.mu
+	w     *Work      // its workspace, while no connection has it
+	next  Next
+	bytes int // read in this visit
+	feeds int // calls of the session in this visit
+	since clock.Tick
+}
+
+// take returns the workspace, or another one if a connection has it. The caller owns it
+// until give.
+func (wk *worker) take() *Work {
+	if w := wk.w; w != nil {
+		wk.w = nil
+		return w
+	}
+	return getWork()
+}
+
+// give takes a workspace back, one of another worker too. Slices of it aren't valid after
+// that.
+func (wk *worker) give(w *Work) {
+	if wk.w != nil {
+		putWork(w)
+		return
+	}
+	w.reset()
+	wk.w = w
+}
+
+// run serves connections until it is not needed any more. It is the worker's goroutine.
+// A panic of user code ends that; ended then starts another one if none is left.
+func (wk *worker) run() {
+	defer wk.ended()
+	wk.l.begin()
+	for {
+		c, ev := wk.l.nextConn(wk)
+		if c == nil {
+			return
+		}
+		wk.c = c
+		if wk.l.calm.is.Load() {
+			c.visit(ev, wk)
+		} else {
+			began := clock.Ticks()
+			c.visit(ev, wk)
+			wk.l.took(clock.Ticks(), began)
+		}
+		wk.c = nil
+	}
+}
+
+// ended cleans up after a goroutine. If user code ended it in the middle of a visit, by a
+// panic or by runtime.Goexit, the connection ends too: the worker owned it, and wk.c says
+// which it is. An acceptor goes on instead.
+func (wk *worker) ended() {
+	l, c := wk.l, wk.c
+	if r := recover(); r != nil {
+		l.e.Panicked(r)
+	}
+	l.mu.Lock()
+	l.workers--
+	l.idles(wk)
+	other := l.standby()                 // all the others may be resting
+	missed := l.polling && l.turns.n > 0 // running was at its bound until now
+	last := l.over && l.workers == 0
+	l.mu.Unlock()
+	if last {
+		defer l.sys.shut()
+	}
+	if missed {
+		l.sys.wake()
+	}
+	other.start()
+	if c == nil {
+		if wk.w != nil {
+			putWork(wk.w)
+		}
+		return
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			l.e.Panicked(r)
+		}
+	}()
+	if c.phase == accepting {
+		l.inject(c, evIn) // another goroutine goes on
+		return
+	}
+	c.end(ErrGoexit, &worker{l: l})
+}
+
+// start lets the worker run that standby chose; nil means none. It is called without
+// loop.mu. since is 0 only before a worker has rested: then it has no goroutine yet.
+func (wk *worker) start() {
+	switch {
+	case wk == nil:
+	case wk.since == 0:
+		go wk.run()
+	default:
+		wk.call <- true
+	}
+}
