@@ -2,10 +2,8 @@ package gale
 
 import (
 	"errors"
-	"os"
 	"strconv"
 
-	"github.com/galehttp/gale/internal/engine"
 	"github.com/galehttp/gale/internal/head"
 )
 
@@ -131,11 +129,6 @@ func (*timeoutError) Error() string { return "fasthttp: timeout" }
 
 // Timeout reports true.
 func (*timeoutError) Timeout() bool { return true }
-
-// isTimeout reports whether err says that a deadline passed.
-func isTimeout(err error) bool {
-	return errors.Is(err, os.ErrDeadlineExceeded) || engine.IsTimeout(err)
-}
 
 // ErrNothingRead wraps the error of a connection that ended, or timed out,
 // before the first byte of a message. A plain end of the stream is reported

@@ -8,6 +8,7 @@ import (
 	"io"
 	"strconv"
 
+	"github.com/galehttp/gale/internal/engine"
 	"github.com/galehttp/gale/internal/h1"
 	"github.com/galehttp/gale/internal/msg"
 )
@@ -136,7 +137,7 @@ func readError(r *bufio.Reader, b []byte, kind string, hide bool, err error) err
 	switch {
 	case err == io.EOF && onlyLineEnds(b):
 		return io.EOF
-	case len(b) == 0 && kind == "response" && !isTimeout(err):
+	case len(b) == 0 && kind == "response" && !engine.IsTimeout(err):
 		return io.EOF
 	case len(b) == 0:
 		return ErrNothingRead{err}

@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"github.com/galehttp/gale/internal/clientconn"
+	"github.com/galehttp/gale/internal/engine"
 )
 
 // transport is the type of DefaultTransport.
@@ -107,7 +108,7 @@ func (c *HostClient) again(k *call, req *Request, err error) bool {
 	case c.RetryIf != nil:
 		again = c.RetryIf(req)
 	case k.verdict == verdictNone:
-		again = isIdempotent(req) && !isTimeout(err)
+		again = isIdempotent(req) && !engine.IsTimeout(err)
 	default:
 		again = k.verdict == verdictSafe
 	}

@@ -5,13 +5,11 @@ import (
 	"errors"
 	"io"
 	"net"
-	"os"
 	"sync/atomic"
 	"syscall"
 	"time"
 
 	"github.com/galehttp/gale/internal/clock"
-	"github.com/galehttp/gale/internal/engine"
 	"github.com/galehttp/gale/internal/pool"
 )
 
@@ -150,10 +148,6 @@ func (c *Conn) TakeBuffer() *pool.Buf {
 func (c *Conn) DropBuffer() {
 	pool.Put(c.buf)
 	c.buf, c.r = nil, 0
-}
-
-func isTimeout(err error) bool {
-	return errors.Is(err, os.ErrDeadlineExceeded) || engine.IsTimeout(err)
 }
 
 // deadline is when reading or writing must end. Setting a deadline on a socket takes as

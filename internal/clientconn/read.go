@@ -6,6 +6,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/galehttp/gale/internal/engine"
 	"github.com/galehttp/gale/internal/pool"
 )
 
@@ -60,7 +61,7 @@ func (c *Conn) ReadSome(p []byte) (int, error) {
 		if err == nil {
 			continue
 		}
-		if !isTimeout(err) {
+		if !engine.IsTimeout(err) {
 			return 0, err
 		}
 		// A socket that has failed with ETIMEDOUT would show its end next, as if

@@ -7,6 +7,8 @@ import (
 	"net"
 	"os"
 	"syscall"
+
+	"github.com/galehttp/gale/internal/engine"
 )
 
 // swapper sends a request over a socket and waits for the first bytes of the
@@ -46,7 +48,7 @@ func (c *Conn) Swap() (n int, err error) {
 		if err == nil {
 			break
 		}
-		if !isTimeout(err) {
+		if !engine.IsTimeout(err) {
 			s.err = err
 			break
 		}

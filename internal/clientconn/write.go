@@ -1,6 +1,10 @@
 package clientconn
 
-import "io"
+import (
+	"io"
+
+	"github.com/galehttp/gale/internal/engine"
+)
 
 // Write writes all of p; n is what of it was written. It makes c an io.Writer
 // with the deadline of BoundWrites.
@@ -19,7 +23,7 @@ func (c *Conn) Write(p []byte) (n int, err error) {
 			return n, nil
 		case err == nil:
 			return n, io.ErrShortWrite
-		case !isTimeout(err):
+		case !engine.IsTimeout(err):
 			return n, err
 		case c.write.want == c.write.set || c.write.due():
 			return n, c.hooks.Timeout
@@ -51,7 +55,7 @@ func (c *Conn) WriteBoth(head, body []byte) (wrote bool, err error) {
 		}
 		n, err := c.bufs.WriteTo(c.nc)
 		wrote = wrote || n > 0
-		if err == nil || !isTimeout(err) {
+		if err == nil || !engine.IsTimeout(err) {
 			return wrote, err
 		}
 		if c.write.want == c.write.set || c.write.due() {

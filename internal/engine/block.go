@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"os"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -462,6 +463,9 @@ func isEOF(err error) bool { return err == io.EOF }
 func IsTimeout(err error) bool {
 	if err == io.EOF {
 		return false // how connections end, and errors.As allocates
+	}
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return true // most are, and it doesn't allocate
 	}
 	var t interface{ Timeout() bool }
 	return errors.As(err, &t) && t.Timeout()

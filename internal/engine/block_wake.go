@@ -1,9 +1,7 @@
 package engine
 
 import (
-	"errors"
 	"io"
-	"os"
 	"time"
 )
 
@@ -88,8 +86,8 @@ func (c *blockConn) readOrWake(idle bool) error {
 	if !k.finish() {
 		return err
 	}
-	c.lapsed = true                                                               // the deadline that is set is none of ours
-	if err != nil && (errors.Is(err, os.ErrDeadlineExceeded) || IsTimeout(err)) { // the first doesn't allocate
+	c.lapsed = true // the deadline that is set is none of ours
+	if err != nil && IsTimeout(err) {
 		return errWoken
 	}
 	return err
@@ -164,9 +162,7 @@ func (c *blockConn) anyUnread() bool {
 
 // closed tells the session that it has ended, unless it never began.
 func (c *blockConn) closed(err error) {
-	if c.waker != nil {
-		c.waker.end()
-	}
+	c.waker.end()
 	if !c.unopened {
 		c.sess.Closed(err)
 	}
