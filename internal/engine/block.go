@@ -122,7 +122,7 @@ type blockConn struct {
 	killed     bool   // closed by CloseAll; under Block.mu
 	blindFeeds uint8  // feeds in a row without a look at what has arrived, see readOrWake
 	atEnd      bool   // sess, which has a Waker, was told that no more bytes come
-	unopened   bool   // sess has yet to be opened, see switchTo
+	unopened   bool   // Open of sess has yet to be called, see switchTo
 
 	// parks: it may be parked. resting: it is. resumed: it was until just now,
 	// and why is what ended its rest. See Parked.
@@ -170,15 +170,17 @@ func (e *Block) open(nc net.Conn, thrifty bool, epoch uint32, sess Session) *blo
 	opened := false
 	defer func() {
 		if !opened { // a hook panicked, or ended the goroutine
-			c.waker.end()
 			c.calmly(c.shut)
+			c.closed(ErrGoexit)
 		}
 	}()
+	c.unopened = true
 	c.initRaw()
 	if c.raw == nil {
 		_, c.bounds.tells = nc.(unreader)
 		c.pace()
 	}
+	c.unopened = false
 	sess.Open(c, &c.next)
 	opened = true
 	e.add(c)

@@ -496,3 +496,50 @@ func TestTimeoutsOutOfNothing(t *testing.T) {
 		t.Error("the engine reads for ever")
 	}
 }
+
+// A session whose Open panics, or ends the goroutine, is closed once.
+func TestOpenFails(t *testing.T) {
+	for _, fail := range []func(){func() { panic("open") }, runtime.Goexit} {
+		server, client := tcpPair(t)
+		s := &failsToOpen{newLines(), fail}
+		go func() {
+			defer func() { _ = recover() }()
+			new(Block).Serve(server, false, 0, s)
+		}()
+		wantClosed(t, s)
+		client.SetDeadline(time.Now().Add(20 * time.Second))
+		wantEOF(t, client)
+	}
+}
+
+func TestEventOpenFails(t *testing.T) {
+	s := &failsToOpen{newLines(), runtime.Goexit} // in the goroutine that accepts
+	_, client, ended := startEvent(t, s)
+	wantClosed(t, s)
+	wantEOF(t, client)
+	<-ended
+}
+
+type failsToOpen struct {
+	*lines
+	fail func()
+}
+
+func (s *failsToOpen) Open(Conn, *Next) { s.fail() }
+
+func wantClosed(t *testing.T, s *failsToOpen) {
+	t.Helper()
+	select {
+	case err := <-s.closed:
+		if !errors.Is(err, ErrGoexit) {
+			t.Errorf("Closed(%v), want ErrGoexit", err)
+		}
+	case <-time.After(10 * time.Second):
+		t.Error("the session was not closed")
+	}
+	select {
+	case <-s.closed:
+		t.Error("it was closed twice")
+	default:
+	}
+}

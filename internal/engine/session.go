@@ -28,8 +28,8 @@ type Session interface {
 	// goroutine of its own; the engine has forgotten the connection.
 	Hijacked(c net.Conn)
 	// Closed ends the session; err is why, nil after Close, and ErrSwitched if
-	// another session goes on with the connection. It is called once, and not
-	// after Hijacked; no other method is called after it. After Conn.Detach the
+	// another session goes on with the connection. It is called once, also
+	// if Open panicked, and not after Hijacked; no other method is called after it. After Conn.Detach the
 	// connection is not closed by the engine, and may be in use.
 	Closed(err error)
 	// Panicked is called with what a method of the connection has panicked
