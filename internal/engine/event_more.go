@@ -53,6 +53,9 @@ func (c *eventConn) extra() *connMore {
 	return c.more.Load()
 }
 
+// hasOutput reports whether something is left to be written, beside w.Out. m may be nil.
+func (m *connMore) hasOutput() bool { return m != nil && (len(m.pend) > 0 || m.file != nil) }
+
 // userReads and userWrites are the deadlines that a program has set for the
 // message in flight, 0 for none.
 func (m *connMore) userReads() clock.Tick  { return clock.Tick(m.readUntil.Load()) }

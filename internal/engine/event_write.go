@@ -15,8 +15,7 @@ import (
 // connection, without a workspace or a goroutine. Nothing is read and the session isn't
 // called meanwhile. The owner calls it, in phase writing.
 //
-// w.Out and pend are never both there: LeaveBody empties w.Out when it sets pend, and the
-// session must return at once then.
+// What LeaveBody has left in pend comes before what is in w.Out: see writeOut.
 func (c *eventConn) stepWrite(ev uint32, wk *worker) verdict {
 	if ev&evKill != 0 {
 		return c.end(net.ErrClosed, wk)
@@ -30,7 +29,7 @@ func (c *eventConn) stepWrite(ev uint32, wk *worker) verdict {
 		return c.wrote(wk)
 	}
 	has := c.w != nil && len(c.w.Out) > 0
-	if has || m != nil && (len(m.pend) > 0 || m.file != nil) {
+	if has || m.hasOutput() {
 		if err := c.mayWrite(); err != nil {
 			if blocked {
 				c.l.e.writeTimeouts.Add(1)
@@ -39,39 +38,15 @@ func (c *eventConn) stepWrite(ev uint32, wk *worker) verdict {
 		}
 	}
 	if has {
-		w := c.w
-		n, errno := c.l.sys.write(c.fd, w.Out)
-		switch {
-		case n == len(w.Out):
-			w.Out = w.Out[:0]
-		case n < 0 && errno != syscall.EAGAIN && errno != syscall.EINTR:
-			w.Out = w.Out[:0]
-			return c.end(c.opError("write", errno), wk)
-		default:
-			m = c.extra()
-			m.pend = append(m.pend[:0], w.Out[max(n, 0):]...)
-			w.Out = w.Out[:0]
+		if err := c.writeOut(c.w); err != nil {
+			return c.end(err, wk)
 		}
+		m = c.more.Load()
 	}
-	if m != nil && (len(m.pend) > 0 || m.file != nil) {
-		moved, err := c.drain(m, wk)
-		switch {
+	if m.hasOutput() {
+		switch moved, err := c.drain(m, wk); {
 		case err == errWouldBlock:
-			if blocked && !moved && ev&evTimeout != 0 && c.overdue() {
-				c.l.e.writeTimeouts.Add(1)
-				return c.end(os.ErrDeadlineExceeded, wk)
-			}
-			if c.op == Abort {
-				return c.end(ErrAborted, wk)
-			}
-			if !blocked {
-				m.blocked, m.readDue = true, c.due()
-				c.l.e.pending.Add(1)
-			}
-			if !blocked || moved {
-				c.setDue(earlier(c.writeDue(), m.userWrites()))
-			}
-			return wait
+			return c.blockedWrite(m, moved, ev, wk)
 		case err != nil:
 			return c.end(err, wk)
 		}
@@ -83,6 +58,49 @@ func (c *eventConn) stepWrite(ev uint32, wk *worker) verdict {
 		c.unset(isWriting)
 	}
 	return c.wrote(wk)
+}
+
+// writeOut writes w.Out as far as the socket takes it, moves the rest to pend, and empties
+// it. Where pend has something already, all of it goes there. Sessions must not let that
+// happen (see LeaveBody), but then an answer would be cut in its middle.
+func (c *eventConn) writeOut(w *Work) error {
+	n := 0
+	if m := c.more.Load(); m == nil || len(m.pend) == 0 {
+		var errno syscall.Errno
+		n, errno = c.l.sys.write(c.fd, w.Out)
+		switch {
+		case n == len(w.Out):
+			w.Out = w.Out[:0]
+			return nil
+		case n < 0 && errno != syscall.EAGAIN && errno != syscall.EINTR:
+			w.Out = w.Out[:0]
+			return c.opError("write", errno)
+		}
+	}
+	m := c.extra()
+	m.pend = append(m.pend, w.Out[max(n, 0):]...)
+	w.Out = w.Out[:0]
+	return nil
+}
+
+// blockedWrite makes the connection wait for room, until the bounds of writes; moved says
+// that the socket took something since it waits.
+func (c *eventConn) blockedWrite(m *connMore, moved bool, ev uint32, wk *worker) verdict {
+	switch {
+	case m.blocked && !moved && ev&evTimeout != 0 && c.overdue():
+		c.l.e.writeTimeouts.Add(1)
+		return c.end(os.ErrDeadlineExceeded, wk)
+	case c.op == Abort:
+		return c.end(ErrAborted, wk)
+	case !m.blocked:
+		m.blocked, m.readDue = true, c.due()
+		c.l.e.pending.Add(1)
+		moved = true
+	}
+	if moved {
+		c.setDue(earlier(c.writeDue(), m.userWrites()))
+	}
+	return wait
 }
 
 // mayWrite returns an error if nothing may be written any more. Any goroutine that may
