@@ -55,25 +55,24 @@ type Block struct {
 // WriteTimeouts returns how many writes took too long.
 func (e *Block) WriteTimeouts() uint64 { return e.writeTimeouts.Load() }
 
-// The states of a connection: whether another goroutine may wake it to close it. The
+// The states of a connection: whether another goroutine may end its wait to close it. The
 // goroutine of the connection goes from busy to idle and back, and from busy to parting.
 // Any other goroutine may go from idle to closing, by compare-and-swap, and must then
-// wake it. The first goroutine goes from closing to busy if a request came first.
+// end its wait. The first goroutine goes from closing to busy if a request came first.
 const (
 	busy    int32 = iota
 	idle          // nothing of a message has arrived
-	closing       // wake made it so from idle, and ends the wait
+	closing       // closeIdle made it so from idle, and ends the wait
 	parting       // waits for the peer to close, see closeGracefully
 )
 
 // blockConn is a connection of Block. The goroutine that serves it owns every field,
 // except where a comment says otherwise: the one that called Serve, Start or Resume, or
-// that of rest while it is parked. These follow each other, never two at a time.
+// that of waitParked while it is parked. These follow each other, never two at a time.
 //
 //	stash != nil      => w == nil: unread bytes are in one of them
 //	nAhead > 0        => that byte comes after all other unread ones
 //	bounds.lent       => readUntil == writeUntil == armedFor == 0, and !lapsed
-//	resting, resumed  => parks; not both
 type blockConn struct {
 	after, before *blockConn // under Block.mu
 
@@ -124,12 +123,7 @@ type blockConn struct {
 	atEnd      bool   // sess, which has a Waker, was told that no more bytes come
 	unopened   bool   // Open of sess has yet to be called, see switchTo
 
-	// parks: it may be parked. resting: it is. resumed: it was until just now,
-	// and why is what ended its rest. See Parked.
-	parks, resting, resumed bool
-	why                     error
-	idleSince               clock.Tick
-	spared                  uint8 // see parkDelay
+	parking parking
 
 	into []byte // see ReadInto
 }
@@ -157,7 +151,7 @@ func (e *Block) Serve(nc net.Conn, thrifty bool, epoch uint32, sess Session) (la
 // goroutine.
 func (e *Block) Start(nc net.Conn, thrifty bool, epoch uint32, sess Session) (last Session, err error) {
 	c := e.open(nc, thrifty, epoch, sess)
-	c.parks = e.Dispatch != nil && (c.raw != nil || thrifty)
+	c.parking.may = e.Dispatch != nil && (c.raw != nil || thrifty)
 	return c.serve()
 }
 
@@ -206,7 +200,7 @@ func (c *blockConn) serve() (last Session, err error) {
 	returned = true
 	sess := c.sess
 	if err == ErrParked {
-		go c.rest()
+		go c.waitParked()
 		return sess, err
 	}
 	if c.detached {
@@ -326,11 +320,11 @@ func (c *blockConn) stepRead() error {
 	if c.bounds.lent {
 		c.reclaim()
 	}
-	why := c.why
-	if c.why = nil; !c.resumed {
+	why := c.parking.why
+	if c.parking.why = nil; !c.parking.resumed {
 		why = c.wait(c.next.Idle, c.next.Deadline)
 	}
-	c.resumed = false
+	c.parking.resumed = false
 	switch why {
 	case nil:
 		if !c.served.Load() {
@@ -378,7 +372,7 @@ func (c *blockConn) sendAll() error {
 }
 
 // work returns the workspace, taking one if there is none in hand. It stays c.w until
-// park or dropWork.
+// putAside or dropWork.
 func (c *blockConn) work() *Work {
 	if c.w == nil {
 		c.takeWork()
@@ -405,10 +399,10 @@ func (c *blockConn) workNow() *Work {
 // maxStash is the most that is copied out of a workspace to give it back.
 const maxStash = 4 << 10
 
-// park gives the workspace back before a wait, unless output is left in it or more than
+// putAside gives the workspace back before a wait, unless output is left in it or more than
 // maxStash bytes are unread. What Unread returned isn't valid after it: so it is not
 // called while w.held.
-func (c *blockConn) park() {
+func (c *blockConn) putAside() {
 	if c.w == nil || len(c.w.Out) > 0 {
 		return
 	}

@@ -57,7 +57,7 @@ func (e *Block) Epoch() uint32 { return e.epoch.Load() }
 func (e *Block) Stop() {
 	e.epoch.Add(1)
 	e.each(func(c *blockConn) {
-		if c.Stopping() && !c.wake() && c.state.Load() == parting {
+		if c.Stopping() && !c.closeIdle() && c.state.Load() == parting {
 			c.calmly(c.interruptRead) // it goes on for a moment
 		}
 	})
@@ -126,7 +126,7 @@ func (e *Block) EvictIdle(n int) (found int) {
 			break
 		}
 		next := c.after
-		if (c.served.Load() || now-c.opened > fresh) && c.wake() {
+		if (c.served.Load() || now-c.opened > fresh) && c.closeIdle() {
 			found++
 		}
 		if c = next; found == n {
@@ -147,9 +147,9 @@ func (e *Block) Idle() (n int) {
 	return n
 }
 
-// wake ends the wait of an idle connection, so that it closes. It is called under
-// Block.mu.
-func (c *blockConn) wake() bool {
+// closeIdle ends the wait of an idle connection, so that it closes; false if it isn't
+// idle. It is called under Block.mu.
+func (c *blockConn) closeIdle() bool {
 	if !c.state.CompareAndSwap(idle, closing) {
 		return false
 	}

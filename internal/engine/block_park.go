@@ -33,11 +33,25 @@ const (
 	soon       = 16
 )
 
+// parking is the part of a blockConn that says whether it is parked. Its owner alone uses
+// it.
+//
+//	parked, resumed => may; not both
+//	why != nil      => parked or resumed
+type parking struct {
+	may     bool       // it may be parked
+	parked  bool       // it is
+	resumed bool       // it was until just now
+	spared  uint8      // see parkDelay
+	why     error      // what ended the wait while it was parked
+	since   clock.Tick // since when the connection is idle
+}
+
 // parkDelay returns how long the connection must be idle to be parked.
-func (c *blockConn) parkDelay() time.Duration { return parkAfter << c.spared }
+func (c *blockConn) parkDelay() time.Duration { return parkAfter << c.parking.spared }
 
 // spare makes parkDelay longer.
-func (c *blockConn) spare() { c.spared = min(c.spared+sparedMore, sparedMost) }
+func (c *blockConn) spare() { c.parking.spared = min(c.parking.spared+sparedMore, sparedMost) }
 
 // Session returns the session of the connection.
 func (c *blockConn) Session() Session { return c.sess }
@@ -45,24 +59,24 @@ func (c *blockConn) Session() Session { return c.sess }
 // Resume serves the connection on the calling goroutine.
 func (c *blockConn) Resume() (last Session, err error) { return c.serve() }
 
-// rest waits on a goroutine of its own, with a small stack, for something to do. That
+// waitParked waits on a goroutine of its own, with a small stack, for something to do. That
 // goroutine owns c until it calls Dispatch, and must not touch c after that. why says how
-// the rest ended; stepRead takes it in place of a wait.
-func (c *blockConn) rest() {
-	c.park()
-	c.resting = true
-	c.why = ErrGoexit
+// the wait ended; stepRead takes it in place of a wait.
+func (c *blockConn) waitParked() {
+	c.putAside()
+	c.parking.parked = true
+	c.parking.why = ErrGoexit
 	defer func() {
 		if r := recover(); r != nil {
 			c.sess.Panicked(r)
 		}
-		c.resting, c.resumed = false, true
+		c.parking.parked, c.parking.resumed = false, true
 		c.e.Dispatch(c)
 	}()
-	c.why = c.wait(true, c.next.Deadline)
-	if clock.Ticks() < c.idleSince.Add(soon*c.parkDelay()) {
+	c.parking.why = c.wait(true, c.next.Deadline)
+	if clock.Ticks() < c.parking.since.Add(soon*c.parkDelay()) {
 		c.spare()
 	} else {
-		c.spared = 0
+		c.parking.spared = 0
 	}
 }

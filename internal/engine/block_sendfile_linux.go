@@ -39,7 +39,7 @@ func (c *blockConn) sendFile(f *File) error {
 				case syscall.EINTR:
 					continue
 				case syscall.EAGAIN:
-					c.park()
+					c.putAside()
 					c.bounds.wait(moved, true)
 					moved = false
 					return false

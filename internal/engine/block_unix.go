@@ -59,7 +59,7 @@ func (c *blockConn) readable(fd uintptr) bool {
 				return true
 			}
 			if !w.held {
-				c.park()
+				c.putAside()
 			}
 			return false
 		case err == nil:

@@ -14,7 +14,7 @@ import (
 // connection it also ends with ErrStopped when the connection must be closed. After nil
 // the bytes are in c.w, except those for ReadInto.
 func (c *blockConn) wait(isIdle bool, until clock.Tick) error {
-	parks := isIdle && c.parks && !c.resting
+	parks := isIdle && c.parking.may && !c.parking.parked
 	if parks {
 		c.beginIdle()
 	}
@@ -62,7 +62,7 @@ func (c *blockConn) wait(isIdle bool, until clock.Tick) error {
 		}
 		c.lapsed = true
 		if parks {
-			if clock.Ticks() >= c.idleSince.Add(c.parkDelay()) {
+			if clock.Ticks() >= c.parking.since.Add(c.parkDelay()) {
 				return ErrParked
 			}
 			c.spare()
@@ -73,9 +73,9 @@ func (c *blockConn) wait(isIdle bool, until clock.Tick) error {
 // beginIdle notes since when the connection is idle.
 func (c *blockConn) beginIdle() {
 	if c.w != nil {
-		c.idleSince = c.w.Now
+		c.parking.since = c.w.Now
 	} else {
-		c.idleSince = clock.Ticks()
+		c.parking.since = clock.Ticks()
 	}
 }
 
@@ -126,7 +126,7 @@ const lastLookWait = 2 * time.Millisecond
 // armEarlier is arm(until), or for when it is time to park if that is before.
 func (c *blockConn) armEarlier(until clock.Tick, parks bool) {
 	if parks {
-		if t := c.idleSince.Add(c.parkDelay()); until == 0 || t < until {
+		if t := c.parking.since.Add(c.parkDelay()); until == 0 || t < until {
 			until = t
 		}
 	}
@@ -182,7 +182,7 @@ func (c *blockConn) readInto(w *Work) error {
 // readByte is read for connections that wait with a single byte.
 func (c *blockConn) readByte() error {
 	if c.nAhead == 0 {
-		c.park()
+		c.putAside()
 		n, err := c.nc.Read(c.ahead[:])
 		if n == 0 {
 			return orEOF(err)

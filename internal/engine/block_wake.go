@@ -28,7 +28,7 @@ func (c *blockConn) Waker() *Waker {
 // wakes reports whether the session is to be fed because it was woken.
 func (c *blockConn) wakes() bool { return c.waker != nil && c.waker.pending.Load() }
 
-// setWaker sets waker, under Block.mu, since CloseAll and wake look at it there. k isn't
+// setWaker sets waker, under Block.mu, since CloseAll and closeIdle look at it there. k isn't
 // shared yet, so killed needs no k.mu.
 func (c *blockConn) setWaker(k *Waker) {
 	c.e.mu.Lock()

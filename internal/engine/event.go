@@ -223,7 +223,7 @@ func (e *Event) Start(nc, over net.Conn, epoch uint32, sess Session) {
 	switch {
 	case !c.release(idle):
 		l.inject(c, evTurn) // something was posted by now
-	case idle && c.Stopping() && c.postIdle(evStop):
+	case idle && c.Stopping() && c.claimIdle():
 		l.inject(c, evStop)
 	}
 }
@@ -245,7 +245,7 @@ func (e *Event) Stop() {
 	e.epoch.Add(1)
 	for _, l := range e.all() {
 		l.each(func(c *eventConn) {
-			if c.Stopping() && c.postIdle(evStop) {
+			if c.Stopping() && c.claimIdle() {
 				l.inject(c, evStop)
 			}
 		})
@@ -295,7 +295,7 @@ func (l *loop) evictIdle(n int) (found int) {
 		}
 		c := l.slots[l.evict].c
 		l.evict++
-		if c != nil && !c.isFresh(now) && c.postIdle(evStop) {
+		if c != nil && !c.isFresh(now) && c.claimIdle() {
 			c.set(evStop)
 			l.turns.push(c)
 			if found++; found == n {

@@ -60,7 +60,7 @@ func (m *calm) alone(l *loop) bool {
 	if !m.guarded {
 		m.guarded, m.seen = true, m.visits
 		if m.guard == nil {
-			m.guard = time.AfterFunc(guardAfter, l.look)
+			m.guard = time.AfterFunc(guardAfter, l.checkCalm)
 		} else {
 			m.guard.Reset(guardAfter)
 		}
@@ -68,9 +68,9 @@ func (m *calm) alone(l *loop) bool {
 	return true
 }
 
-// look is the guard, on a timer's goroutine. While a worker polls none is missing,
+// checkCalm is the guard, on a timer's goroutine. While a worker polls none is missing,
 // and the next visit that is alone sets the guard again.
-func (l *loop) look() {
+func (l *loop) checkCalm() {
 	m := &l.calm
 	l.mu.Lock()
 	var other *worker
@@ -89,7 +89,7 @@ func (l *loop) look() {
 	other.start()
 }
 
-// stop ends the guard, under loop.mu. A look that has begun finds over.
+// stop ends the guard, under loop.mu. One that has begun finds over.
 func (m *calm) stop() {
 	if m.guard != nil {
 		m.guard.Stop()

@@ -165,7 +165,7 @@ func (c *eventConn) visit(ev uint32, wk *worker) {
 			if c.release(idle) {
 				// Stop increments the epoch before it looks for idle connections. If it
 				// looked before the release, this sees the new epoch.
-				if !idle || !c.Stopping() || !c.postIdle(evStop) {
+				if !idle || !c.Stopping() || !c.claimIdle() {
 					return
 				}
 				ev = evStop

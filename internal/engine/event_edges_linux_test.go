@@ -111,14 +111,14 @@ func TestEventDetachFails(t *testing.T) {
 	var conns []*eventConn
 	e.all()[0].each(func(c *eventConn) { conns = append(conns, c) })
 	ec := conns[0]
-	waitFor(t, func() bool { return ec.word.Load()&isIdle != 0 && ec.postIdle(evStop) })
+	waitFor(t, func() bool { return ec.word.Load()&isIdle != 0 && ec.claimIdle() })
 	if nc, err := ec.Detach(getWork()); err == nil {
 		t.Errorf("got %v", nc)
 	}
 	ec.l.inject(ec, evTurn)
 	send(t, c, "another line\n")
 	want(t, c, "another line\n")
-	waitFor(t, func() bool { return ec.word.Load()&isIdle != 0 && ec.postIdle(evStop) })
+	waitFor(t, func() bool { return ec.word.Load()&isIdle != 0 && ec.claimIdle() })
 	if nc, err := e.Detach((*eventSocket)(ec)); err == nil {
 		t.Errorf("got %v", nc)
 	}

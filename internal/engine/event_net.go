@@ -157,7 +157,7 @@ func (c *eventSocket) Write(p []byte) (n int, err error) {
 		return 0, nil
 	}
 	if c.over {
-		if n, err = c.writeHeld(p); err != nil || n == len(p) {
+		if n, err = c.writeSome(p); err != nil || n == len(p) {
 			return n, err
 		}
 	}
@@ -167,9 +167,9 @@ func (c *eventSocket) Write(p []byte) (n int, err error) {
 	return len(p), nil
 }
 
-// writeHeld writes what there is room for. The descriptor stays open meanwhile, so that
+// writeSome writes what there is room for. The descriptor stays open meanwhile, so that
 // it isn't that of another connection.
-func (c *eventSocket) writeHeld(p []byte) (n int, err error) {
+func (c *eventSocket) writeSome(p []byte) (n int, err error) {
 	ec := c.conn()
 	if err := ec.mayWrite(); err != nil {
 		return 0, err

@@ -85,10 +85,10 @@ func (c *eventConn) nudge() {
 	}
 }
 
-// postIdle is post for idle connections only: true means that it was idle, and that the
-// caller owns it now. Any goroutine may call it, and must then visit it with ev or
-// inject it.
-func (c *eventConn) postIdle(ev uint32) (mine bool) {
+// claimIdle makes the caller the owner of an idle connection; false if it isn't idle. Any
+// goroutine may call it, and must then visit it with what it wants to tell it, or inject
+// it.
+func (c *eventConn) claimIdle() (mine bool) {
 	for {
 		old := c.word.Load()
 		if old&isIdle == 0 {

@@ -169,8 +169,8 @@ func TestWordOperations(t *testing.T) {
 			}
 
 			c, _ = wordConn(before)
-			what = "postIdle to " + wordName(before)
-			if mine := c.postIdle(ev.bit); mine != (state&isIdle != 0) {
+			what = "claimIdle of " + wordName(before)
+			if mine := c.claimIdle(); mine != (state&isIdle != 0) {
 				t.Errorf("%s: the caller owns it: %v, want it for those that are idle alone", what, mine)
 			} else if mine {
 				wantWord(t, what, c, before&^isIdle|isOwned, false)
@@ -245,7 +245,7 @@ type wordRace struct {
 // post posts ev, and lets a new owner run if there is to be one.
 func (r *wordRace) post(ev uint32, idleOnly bool) {
 	if idleOnly {
-		if r.c.postIdle(ev) {
+		if r.c.claimIdle() {
 			r.running.Go(func() { r.own(0) })
 		}
 		return

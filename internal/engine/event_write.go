@@ -104,7 +104,7 @@ func (c *eventConn) blockedWrite(m *connMore, moved bool, ev uint32, wk *worker)
 }
 
 // mayWrite returns an error if nothing may be written any more. Any goroutine that may
-// write may call it: the owner, or writeHeld.
+// write may call it: the owner, or writeSome.
 func (c *eventConn) mayWrite() error {
 	if c.word.Load()&evCut != 0 {
 		return errBroken

@@ -116,7 +116,7 @@ func TestBlockParkKeepsBytes(t *testing.T) {
 		w := c.work()
 		w.put(b)
 		w.Out = append(w.Out, make([]byte, k.out)...)
-		c.park()
+		c.putAside()
 		if keeps := c.w == w; keeps != k.keeps {
 			t.Errorf("%+v: it keeps its workspace: %v", k, keeps)
 		}
@@ -130,7 +130,7 @@ func TestBlockParkKeepsBytes(t *testing.T) {
 			if c.stash != nil {
 				t.Errorf("%+v: it has the bytes twice", k)
 			}
-			c.park()
+			c.putAside()
 		}
 		c.dropWork()
 	}
