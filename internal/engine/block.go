@@ -72,7 +72,7 @@ const (
 //
 //	stash != nil      => w == nil: unread bytes are in one of them
 //	nAhead > 0        => that byte comes after all other unread ones
-//	bounds.lent       => readUntil == writeUntil == armedFor == 0, and !lapsed
+//	bounds.lent       => armed is empty
 type blockConn struct {
 	after, before *blockConn // under Block.mu
 
@@ -93,10 +93,7 @@ type blockConn struct {
 	w     *Work
 	stash []byte // unread bytes, kept while there is no workspace
 
-	readUntil   clock.Tick // the deadline that is set on nc
-	lapsed      bool       // it has passed
-	writeUntil  clock.Tick // the one for writes that is set on nc, see armWrite
-	armedFor    clock.Tick // what is written before need not look at deadlines, if not 0
+	armed       armedDeadlines
 	bounds      writeBounds
 	paced       pacer // the socket under the connection, if there is one
 	wasPaced    bool  // there was one: a write to it may still use bounds

@@ -42,7 +42,7 @@ func (c *blockConn) piece() int {
 	return foreignPiece
 }
 
-// coarse is from which time-out on armedFor is worth its second, as the margin of
+// coarse is from which time-out on armed.trusted is worth its second, as the margin of
 // armWrite is larger.
 const coarse = 8 * time.Second
 
@@ -96,7 +96,7 @@ func (c *blockConn) writePiece(b []byte, end clock.Tick) (n int, err error) {
 	if p.stall > 0 && (end == 0 || now < end) && (n > 0 || c.unread() < before) {
 		return n, nil // go on
 	}
-	if c.writeUntil != 0 && now >= c.writeUntil {
+	if c.armed.write != 0 && now >= c.armed.write {
 		c.e.writeTimeouts.Add(1)
 	}
 	return n, err
@@ -147,18 +147,18 @@ func (c *blockConn) armWrite(end clock.Tick) {
 	if d > 0 {
 		until = clock.Ticks().Add(d)
 		most := until.Add(d / 4)
-		if until <= c.writeUntil && c.writeUntil <= most && (end == 0 || c.writeUntil <= end) {
+		if until <= c.armed.write && c.armed.write <= most && (end == 0 || c.armed.write <= end) {
 			return
 		}
 		until = most
 	}
-	if until = earlier(until, end); until == c.writeUntil {
+	if until = earlier(until, end); until == c.armed.write {
 		return
 	}
-	c.writeUntil = until
+	c.armed.write = until
 	c.bounds.setDeadline(until)
-	if c.armedFor = 0; d >= coarse && c.bounds.limit == 0 && !c.bounds.tells {
-		c.armedFor = until - clock.Tick(d+time.Second)
+	if c.armed.trusted = 0; d >= coarse && c.bounds.limit == 0 && !c.bounds.tells {
+		c.armed.trusted = until - clock.Tick(d+time.Second)
 	}
 }
 
@@ -166,7 +166,7 @@ func (c *blockConn) armWrite(end clock.Tick) {
 // deadlines, which would cost a twentieth of a small request on connections that are
 // no sockets, and got err.
 func (c *blockConn) writeAgain(w *Work, n int, err error) error {
-	c.armedFor = 0
+	c.armed.trusted = 0
 	if c.bounds.stall > 0 && n > 0 && IsTimeout(err) && !c.bounds.cut.Load() {
 		return c.write(w, w.Out[n:], nil)
 	}

@@ -22,12 +22,12 @@ func (c *blockConn) Lend() {
 		wt.pause()
 		defer wt.resume()
 	}
-	c.bounds.lent, c.armedFor = true, 0
-	if c.readUntil != 0 || c.lapsed {
+	c.bounds.lent, c.armed.trusted = true, 0
+	if c.armed.read != 0 || c.armed.lapsed {
 		c.dropDeadline()
 	}
-	if c.writeUntil != 0 {
-		c.writeUntil = 0
+	if c.armed.write != 0 {
+		c.armed.write = 0
 		c.bounds.setDeadline(0)
 	}
 }
@@ -37,7 +37,7 @@ func (c *blockConn) Lend() {
 func (c *blockConn) reclaim() {
 	c.bounds.lent = false
 	c.nc.SetDeadline(time.Time{})
-	c.readUntil, c.writeUntil, c.armedFor, c.lapsed = 0, 0, 0, false
+	c.armed.read, c.armed.write, c.armed.trusted, c.armed.lapsed = 0, 0, 0, false
 }
 
 // fillLent is Fill while the deadlines are the program's.

@@ -20,7 +20,7 @@ func (c *blockConn) wait(isIdle bool, until clock.Tick) error {
 	}
 	stray := false // there was a time-out that no deadline explains
 	for {
-		if parks || c.lapsed || until != 0 {
+		if parks || c.armed.lapsed || until != 0 {
 			c.armEarlier(until, parks)
 		}
 		if isIdle {
@@ -54,13 +54,13 @@ func (c *blockConn) wait(isIdle bool, until clock.Tick) error {
 		if until != 0 && clock.Ticks() >= until {
 			return err
 		}
-		if c.readUntil == 0 || clock.Ticks() < c.readUntil {
+		if c.armed.read == 0 || clock.Ticks() < c.armed.read {
 			if stray {
 				return err // not of a deadline of ours: it might go on forever
 			}
 			stray = true
 		}
-		c.lapsed = true
+		c.armed.lapsed = true
 		if parks {
 			if clock.Ticks() >= c.parking.since.Add(c.parkDelay()) {
 				return ErrParked
@@ -68,6 +68,18 @@ func (c *blockConn) wait(isIdle bool, until clock.Tick) error {
 			c.spare()
 		}
 	}
+}
+
+// armedDeadlines are those that are set on the connection; 0 is none. Its owner alone uses
+// it, and it is empty while the deadlines are a program's: see Lend.
+//
+//	lapsed  => the deadline for reads has passed, or is none of ours
+//	trusted <= write: writes before it need not look at deadlines
+type armedDeadlines struct {
+	read    clock.Tick // see arm
+	lapsed  bool
+	write   clock.Tick // see armWrite
+	trusted clock.Tick
 }
 
 // beginIdle notes since when the connection is idle.
@@ -83,7 +95,7 @@ func (c *blockConn) beginIdle() {
 // goroutine reads.
 func (c *blockConn) dropDeadline() {
 	c.nc.SetReadDeadline(time.Time{})
-	c.readUntil, c.lapsed = 0, false
+	c.armed.read, c.armed.lapsed = 0, false
 }
 
 // lastLook takes a request that has arrived on a connection that is about to be
@@ -138,12 +150,12 @@ func (c *blockConn) armEarlier(until clock.Tick, parks bool) {
 // the right one. That saves setting a deadline for each request.
 func (c *blockConn) arm(until clock.Tick) {
 	switch {
-	case c.lapsed:
-	case until == 0, c.readUntil != 0 && c.readUntil <= until:
+	case c.armed.lapsed:
+	case until == 0, c.armed.read != 0 && c.armed.read <= until:
 		return
 	}
 	c.nc.SetReadDeadline(until.Time())
-	c.readUntil, c.lapsed = until, false
+	c.armed.read, c.armed.lapsed = until, false
 }
 
 // read adds bytes to the workspace.

@@ -79,14 +79,14 @@ func (c *blockConn) readOrWake(idle bool) error {
 	c.blindFeeds = 0
 	var err error
 	if c.atEnd {
-		err = k.await(c.readUntil)
+		err = k.await(c.armed.read)
 	} else {
 		err = c.read(idle)
 	}
 	if !k.finish() {
 		return err
 	}
-	c.lapsed = true // the deadline that is set is none of ours
+	c.armed.lapsed = true // the deadline that is set is none of ours
 	if err != nil && IsTimeout(err) {
 		return errWoken
 	}

@@ -80,7 +80,7 @@ func (wt *watch) resume() {
 			wt.over = true // without deadlines there would be no end to it
 			return
 		}
-		wt.c.readUntil, wt.c.lapsed = 0, false
+		wt.c.armed.read, wt.c.armed.lapsed = 0, false
 	}
 	wt.quit, wt.done = make(chan struct{}), make(chan struct{})
 	go wt.run(wt.quit, wt.done)

@@ -14,25 +14,25 @@ import (
 // calls it, as all of this file.
 func (c *blockConn) SetWriteTimeout(d, stall time.Duration) {
 	if b := &c.bounds; b.timeout != d || b.stall != stall {
-		b.timeout, b.stall, c.armedFor = d, stall, 0
+		b.timeout, b.stall, c.armed.trusted = d, stall, 0
 	}
 }
 
 // SetWriteDeadline bounds all of the writes that follow; 0 means no bound.
-func (c *blockConn) SetWriteDeadline(t clock.Tick) { c.bounds.limit, c.armedFor = t, 0 }
+func (c *blockConn) SetWriteDeadline(t clock.Tick) { c.bounds.limit, c.armed.trusted = t, 0 }
 
 // InterruptWrites makes writes fail from now on. Unlike the others here, any goroutine
 // may call it.
 func (c *blockConn) InterruptWrites() { c.bounds.interrupt() }
 
 // Flush writes w.Out and empties it, after an error too: what was written isn't known.
-// While armedFor lies ahead, the deadline that is set is far enough in the future.
+// While armed.trusted lies ahead, the deadline that is set is far enough in the future.
 func (c *blockConn) Flush(w *Work) error {
 	if len(w.Out) == 0 {
 		return nil
 	}
 	var err error
-	if c.armedFor != 0 && len(w.Out) <= tlsPiece && clock.Coarse() < c.armedFor {
+	if c.armed.trusted != 0 && len(w.Out) <= tlsPiece && clock.Coarse() < c.armed.trusted {
 		var n int
 		if n, err = c.nc.Write(w.Out); err != nil {
 			err = c.writeAgain(w, n, err)

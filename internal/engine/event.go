@@ -219,7 +219,7 @@ func (e *Event) Start(nc, over net.Conn, epoch uint32, sess Session) {
 		return
 	}
 	l.wheel.arm(c, c.due())
-	idle := c.idle
+	idle := c.wants.idle
 	switch {
 	case !c.release(idle):
 		l.inject(c, evTurn) // something was posted by now

@@ -46,18 +46,13 @@ type eventConn struct {
 	//	over                       => whole, and more.over != nil
 	//	drained, without over      => the last read got EAGAIN, or less than its room
 	//	detached                   => fd == -1: obey ends the session, and nothing else
-	//	phase == feeding           => op == Flush
-	//	phase == lingering         => op == Close, and more.lingerEnd != 0
+	//	phase == feeding           => wants.op == Flush
+	//	phase == lingering         => wants.op == Close, and more.lingerEnd != 0
 	//	phase == accepting         <=> from.c is this connection
-	//
-	// idle means something only for Read, linger for Close, reset for Abort.
-	phase  phase
-	over   bool // there is a connection on top of this one: connMore.over
-	op     Op   // what the session wants when what is written is written
-	idle   bool
-	linger bool
-	reset  bool // closing it must show as a reset: see Next.Reset
-	woken  bool // evWake has come, and no Feed since
+	phase phase
+	over  bool // there is a connection on top of this one: connMore.over
+	wants wants
+	woken bool // evWake has come, and no Feed since
 	// drained: the socket has been read to its end; the next edge tells of more.
 	drained bool
 	// hup: the peer has ended its side. After that edge no other tells of the end, so a
@@ -75,9 +70,17 @@ type eventConn struct {
 
 	writeTimeout time.Duration
 
-	// mu guards fd, connMore.users, closes and toClose. It is held for short system calls
+	// mu guards fd, connMore.fdUse. It is held for short system calls
 	// only (getsockname, shutdown), and no other lock is taken under it.
 	mu sync.Mutex
+}
+
+// wants is what the session wants: its last Next, without what few connections need. op is
+// for when all output is written. idle means something only for Read, linger for Close,
+// reset for Abort. The owner alone uses it.
+type wants struct {
+	op                  Op
+	idle, linger, reset bool
 }
 
 // phase is what a connection does. It says which step function the next visit calls.
@@ -161,7 +164,7 @@ func (c *eventConn) visit(ev uint32, wk *worker) {
 			c.l.wheel.arm(c, c.due())
 			// A connection that lingers counts as idle: EvictIdle may close it. Once
 			// the engine stops it doesn't: lingerStop bounds what is left of it.
-			idle := c.phase == reading && c.idle || c.phase == lingering && !c.Stopping()
+			idle := c.phase == reading && c.wants.idle || c.phase == lingering && !c.Stopping()
 			if c.release(idle) {
 				// Stop increments the epoch before it looks for idle connections. If it
 				// looked before the release, this sees the new epoch.
@@ -256,7 +259,7 @@ func (c *eventConn) stepRead(ev uint32, wk *worker) verdict {
 	switch {
 	case c.woken:
 		return c.feed(c.workNow(wk), wk)
-	case c.idle && (ev&evStop != 0 || c.Stopping()):
+	case c.wants.idle && (ev&evStop != 0 || c.Stopping()):
 		if !looked { // a request may be there: its edge need not have come yet
 			c.drained = false
 			return again
@@ -349,9 +352,9 @@ func (c *eventConn) stall(why error, wk *worker) verdict {
 
 // want records what the session wants. next is the worker's, and is not kept.
 func (c *eventConn) want(next *Next) {
-	c.op, c.idle, c.linger, c.reset = next.Op, next.Idle, next.Linger, next.Reset
+	c.wants = wants{next.Op, next.Idle, next.Linger, next.Reset}
 	if next.File != nil {
-		c.extra().file = next.File
+		c.extra().unsent.file = next.File
 	}
 	if next.Session != nil {
 		c.extra().next = next.Session
@@ -370,7 +373,7 @@ func (c *eventConn) obey(wk *worker) verdict {
 	}
 	next := &wk.next
 	c.want(next)
-	if c.op == Read {
+	if c.wants.op == Read {
 		c.setDue(next.Deadline)
 		if len(c.w.Out) == 0 {
 			c.reclaim()
@@ -385,7 +388,7 @@ func (c *eventConn) obey(wk *worker) verdict {
 // wrote goes on when all output is written, pend and file too. Where the message ends for
 // the program (Read and Flush), its deadlines end: reclaim.
 func (c *eventConn) wrote(wk *worker) verdict {
-	switch c.op {
+	switch c.wants.op {
 	case Read:
 		c.reclaim()
 		c.phase = reading
@@ -414,7 +417,7 @@ func (c *eventConn) end(err error, wk *worker) verdict {
 	c.forsake(wk)
 	switch {
 	case c.detached:
-	case c.reset:
+	case c.wants.reset:
 		c.l.sys.setLinger(c.fd, 0)
 	case c.over:
 		c.more.Load().over.Close() // TLS sends its closure alert
@@ -435,13 +438,13 @@ func (c *eventConn) forsake(wk *worker) {
 		c.w = nil
 	}
 	if m := c.more.Load(); m != nil {
-		m.pend, m.stash = nil, nil
-		if m.blocked {
-			m.blocked = false
+		m.unsent.pend, m.stash = nil, nil
+		if m.unsent.blocked {
+			m.unsent.blocked = false
 			c.l.e.pending.Add(-1)
 		}
-		if f := m.file; f != nil {
-			m.file = nil
+		if f := m.unsent.file; f != nil {
+			m.unsent.file = nil
 			if f.Done != nil {
 				f.Done.Close()
 			}
@@ -461,8 +464,8 @@ func (c *eventConn) close() {
 	c.mu.Lock()
 	fd := c.fd
 	c.fd = -1
-	if m := c.more.Load(); m != nil && m.users > 0 && fd >= 0 {
-		m.closes, m.toClose = true, fd
+	if m := c.more.Load(); m != nil && m.fdUse.users > 0 && fd >= 0 {
+		m.fdUse.closes, m.fdUse.toClose = true, fd
 		fd = -1
 	}
 	c.mu.Unlock()

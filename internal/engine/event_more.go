@@ -8,21 +8,14 @@ import (
 )
 
 // connMore is what few connections need. Its fields belong to the owner, except the
-// atomic ones, which any goroutine may use, and the last group.
-//
-//	blocked          => phase == writing, and isWriting is set, and pend or file is left,
-//	                    and Event.pending counts the connection
-//	len(pend) > 0    => phase == writing, or LeaveBody has just set it in Feed
-//	unopened, atEnd  => see switchTo and stall
+// atomic ones, which any goroutine may use, and fdUse. For unopened and atEnd see
+// switchTo and stall.
 type connMore struct {
 	// wake is made before isWaiting is set for the first time. It gets one value for each
 	// time that isWaiting is cleared, so a send never blocks.
 	wake       chan struct{}
-	stash      []byte       // unread bytes, kept while there is no workspace
-	pend       []byte       // output that the socket did not take
-	file       *File        // to be sent after pend
-	blocked    bool         // pend or file waits for room
-	readDue    clock.Tick   // while blocked: due of the reading that follows
+	stash      []byte // unread bytes, kept while there is no workspace
+	unsent     unsent
 	lingerEnd  clock.Tick   // when lingering ends, whatever the peer sends
 	writeLimit clock.Tick   // see SetWriteDeadline; 0: none
 	readUntil  atomic.Int64 // deadlines of the net.Conn, set by a program; see Lend
@@ -36,9 +29,26 @@ type connMore struct {
 	atEnd      bool     // sess, which has a Waker, was told that no more bytes come
 	unopened   bool     // sess has yet to be opened, see switchTo
 	hijacked   atomic.Pointer[net.Conn]
+	fdUse      fdUse // under eventConn.mu
+}
 
-	// Under eventConn.mu: how many calls of control run; whether the last of them
-	// closes the descriptor toClose. closes => users > 0, and eventConn.fd == -1.
+// unsent is output that waits with the connection. The owner alone uses it.
+//
+//	blocked        => phase == writing, isWriting is set, pend or file is left, and
+//	                  Event.pending counts the connection
+//	len(pend) > 0  => phase == writing, or LeaveBody has just set it in Feed
+type unsent struct {
+	pend    []byte     // what the socket did not take
+	file    *File      // to be sent after pend
+	blocked bool       // pend or file waits for room
+	readDue clock.Tick // while blocked: due of the reading that follows
+}
+
+// fdUse counts the calls of control that run; closes says that the last of them closes
+// the descriptor toClose. It is used under eventConn.mu.
+//
+//	closes => users > 0, and eventConn.fd == -1
+type fdUse struct {
 	users   int32
 	closes  bool
 	toClose int32
@@ -54,7 +64,9 @@ func (c *eventConn) extra() *connMore {
 }
 
 // hasOutput reports whether something is left to be written, beside w.Out. m may be nil.
-func (m *connMore) hasOutput() bool { return m != nil && (len(m.pend) > 0 || m.file != nil) }
+func (m *connMore) hasOutput() bool {
+	return m != nil && (len(m.unsent.pend) > 0 || m.unsent.file != nil)
+}
 
 // userReads and userWrites are the deadlines that a program has set for the
 // message in flight, 0 for none.

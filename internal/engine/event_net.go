@@ -224,7 +224,7 @@ func (c *eventSocket) control(f func(fd int32) error) error {
 		c.mu.Unlock()
 		return net.ErrClosed
 	}
-	m.users++
+	m.fdUse.users++
 	c.mu.Unlock()
 	defer c.conn().letFdGo(m)
 	return f(fd)
@@ -235,8 +235,8 @@ func (c *eventSocket) control(f func(fd int32) error) error {
 func (c *eventConn) letFdGo(m *connMore) {
 	fd := int32(-1)
 	c.mu.Lock()
-	if m.users--; m.users == 0 && m.closes {
-		fd, m.closes = m.toClose, false
+	if m.fdUse.users--; m.fdUse.users == 0 && m.fdUse.closes {
+		fd, m.fdUse.closes = m.fdUse.toClose, false
 	}
 	c.mu.Unlock()
 	if fd >= 0 {

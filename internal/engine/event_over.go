@@ -53,9 +53,9 @@ func (c *eventConn) sendOver(m *connMore) error {
 			return err
 		}
 	}
-	for f := m.file; f != nil; {
+	for f := m.unsent.file; f != nil; {
 		if f.N == 0 {
-			m.file = nil
+			m.unsent.file = nil
 			if f.Done != nil {
 				f.Done.Close()
 			}
@@ -64,8 +64,8 @@ func (c *eventConn) sendOver(m *connMore) error {
 		if err := c.readFile(m, f); err != nil {
 			return err
 		}
-		b := m.pend
-		m.pend = nil
+		b := m.unsent.pend
+		m.unsent.pend = nil
 		if err := c.writeOver(b); err != nil {
 			return err
 		}

@@ -291,7 +291,7 @@ func (c *eventConn) LeaveBody(w *Work, b []byte) (left bool, err error) {
 		return false, nil
 	}
 	pend := make([]byte, 0, len(w.Out)+len(b))
-	c.extra().pend = append(append(pend, w.Out...), b...)
+	c.extra().unsent.pend = append(append(pend, w.Out...), b...)
 	w.Out = w.Out[:0]
 	return true, nil
 }

@@ -69,7 +69,7 @@ func (c *eventConn) switchTo(s Session, wk *worker) verdict {
 // or read here: Start calls it on a goroutine that isn't a worker's.
 func (c *eventConn) begin(next *Next) {
 	c.want(next)
-	switch c.op {
+	switch c.wants.op {
 	case Read:
 		c.setDue(next.Deadline)
 		c.phase = reading

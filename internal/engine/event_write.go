@@ -21,7 +21,7 @@ func (c *eventConn) stepWrite(ev uint32, wk *worker) verdict {
 		return c.end(net.ErrClosed, wk)
 	}
 	m := c.more.Load()
-	blocked := m != nil && m.blocked
+	blocked := m != nil && m.unsent.blocked
 	if c.over {
 		if err := c.sendOver(m); err != nil {
 			return c.endWrite(err, wk)
@@ -52,9 +52,9 @@ func (c *eventConn) stepWrite(ev uint32, wk *worker) verdict {
 		}
 	}
 	if blocked {
-		m.blocked = false
+		m.unsent.blocked = false
 		c.l.e.pending.Add(-1)
-		c.setDue(m.readDue)
+		c.setDue(m.unsent.readDue)
 		c.unset(isWriting)
 	}
 	return c.wrote(wk)
@@ -65,7 +65,7 @@ func (c *eventConn) stepWrite(ev uint32, wk *worker) verdict {
 // happen (see LeaveBody), but then an answer would be cut in its middle.
 func (c *eventConn) writeOut(w *Work) error {
 	n := 0
-	if m := c.more.Load(); m == nil || len(m.pend) == 0 {
+	if m := c.more.Load(); m == nil || len(m.unsent.pend) == 0 {
 		var errno syscall.Errno
 		n, errno = c.l.sys.write(c.fd, w.Out)
 		switch {
@@ -78,7 +78,7 @@ func (c *eventConn) writeOut(w *Work) error {
 		}
 	}
 	m := c.extra()
-	m.pend = append(m.pend, w.Out[max(n, 0):]...)
+	m.unsent.pend = append(m.unsent.pend, w.Out[max(n, 0):]...)
 	w.Out = w.Out[:0]
 	return nil
 }
@@ -87,13 +87,13 @@ func (c *eventConn) writeOut(w *Work) error {
 // that the socket took something since it waits.
 func (c *eventConn) blockedWrite(m *connMore, moved bool, ev uint32, wk *worker) verdict {
 	switch {
-	case m.blocked && !moved && ev&evTimeout != 0 && c.overdue():
+	case m.unsent.blocked && !moved && ev&evTimeout != 0 && c.overdue():
 		c.l.e.writeTimeouts.Add(1)
 		return c.end(os.ErrDeadlineExceeded, wk)
-	case c.op == Abort:
+	case c.wants.op == Abort:
 		return c.end(ErrAborted, wk)
-	case !m.blocked:
-		m.blocked, m.readDue = true, c.due()
+	case !m.unsent.blocked:
+		m.unsent.blocked, m.unsent.readDue = true, c.due()
 		c.l.e.pending.Add(1)
 		moved = true
 	}
@@ -145,7 +145,7 @@ func (c *eventConn) writeDue() (due clock.Tick) {
 // endWrite ends the connection because of a write that failed. After Abort the session
 // gets ErrAborted all the same: it has given the connection up already.
 func (c *eventConn) endWrite(err error, wk *worker) verdict {
-	if c.op == Abort {
+	if c.wants.op == Abort {
 		err = ErrAborted
 	}
 	return c.end(err, wk)
@@ -157,13 +157,13 @@ func (c *eventConn) endWrite(err error, wk *worker) verdict {
 func (c *eventConn) drain(m *connMore, wk *worker) (moved bool, err error) {
 	armed := c.word.Load()&isWriting != 0
 more:
-	for len(m.pend) > 0 {
-		n, errno := c.l.sys.write(c.fd, m.pend)
+	for len(m.unsent.pend) > 0 {
+		n, errno := c.l.sys.write(c.fd, m.unsent.pend)
 		switch {
 		case n > 0:
 			moved = true
-			if m.pend = m.pend[n:]; len(m.pend) == 0 {
-				m.pend = nil
+			if m.unsent.pend = m.unsent.pend[n:]; len(m.unsent.pend) == 0 {
+				m.unsent.pend = nil
 			}
 		case errno == syscall.EINTR:
 		case errno != syscall.EAGAIN:
@@ -176,7 +176,7 @@ more:
 			armed = true
 		}
 	}
-	for f := m.file; f != nil && f.N > 0; {
+	for f := m.unsent.file; f != nil && f.N > 0; {
 		n, err := c.l.sys.sendFile(c.fd, f)
 		if n > 0 {
 			moved = true
@@ -203,8 +203,8 @@ more:
 			return moved, err
 		}
 	}
-	if f := m.file; f != nil {
-		m.file = nil
+	if f := m.unsent.file; f != nil {
+		m.unsent.file = nil
 		if f.Done != nil {
 			f.Done.Close()
 		}
@@ -225,7 +225,7 @@ func (c *eventConn) readFile(m *connMore, f *File) error {
 		}
 		return err
 	}
-	m.pend = b[:n]
+	m.unsent.pend = b[:n]
 	f.Off += int64(n)
 	f.N -= int64(n)
 	return nil
@@ -238,7 +238,7 @@ func (c *eventConn) readFile(m *connMore, f *File) error {
 // its side, lingerIdle passes in silence, or lingerTotal in all. TLS sends its closure
 // alert before (RFC 8446 section 6.1). The owner calls it, when all output is written.
 func (c *eventConn) closeGracefully(wk *worker) verdict {
-	if !c.linger && !c.unreadWaits(wk) {
+	if !c.wants.linger && !c.unreadWaits(wk) {
 		return c.end(nil, wk)
 	}
 	if c.over {
