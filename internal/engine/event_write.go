@@ -15,7 +15,8 @@ import (
 // connection, without a workspace or a goroutine. Nothing is read and the session isn't
 // called meanwhile. The owner calls it, in phase writing.
 //
-// What LeaveBody has left in pend comes before what is in w.Out: see writeOut.
+// What LeaveBody has left in pend comes before what is in w.Out. Sessions must not append
+// to Out after it; if one did, an answer would be cut in its middle.
 func (c *eventConn) stepWrite(ev uint32, wk *worker) verdict {
 	if ev&evKill != 0 {
 		return c.end(net.ErrClosed, wk)
@@ -38,10 +39,17 @@ func (c *eventConn) stepWrite(ev uint32, wk *worker) verdict {
 		}
 	}
 	if has {
-		if err := c.writeOut(c.w); err != nil {
-			return c.end(err, wk)
+		n, errno, out := -1, syscall.EAGAIN, c.w.Out
+		c.w.Out = out[:0]
+		if m == nil || len(m.unsent.pend) == 0 {
+			n, errno = c.l.sys.write(c.fd, out)
 		}
-		m = c.more.Load()
+		if n != len(out) {
+			if err := c.leave(out, n, errno); err != nil {
+				return c.end(err, wk)
+			}
+			m = c.more.Load()
+		}
 	}
 	if m.hasOutput() {
 		switch moved, err := c.drain(m, wk); {
@@ -60,26 +68,14 @@ func (c *eventConn) stepWrite(ev uint32, wk *worker) verdict {
 	return c.wrote(wk)
 }
 
-// writeOut writes w.Out as far as the socket takes it, moves the rest to pend, and empties
-// it. Where pend has something already, all of it goes there. Sessions must not let that
-// happen (see LeaveBody), but then an answer would be cut in its middle.
-func (c *eventConn) writeOut(w *Work) error {
-	n := 0
-	if m := c.more.Load(); m == nil || len(m.unsent.pend) == 0 {
-		var errno syscall.Errno
-		n, errno = c.l.sys.write(c.fd, w.Out)
-		switch {
-		case n == len(w.Out):
-			w.Out = w.Out[:0]
-			return nil
-		case n < 0 && errno != syscall.EAGAIN && errno != syscall.EINTR:
-			w.Out = w.Out[:0]
-			return c.opError("write", errno)
-		}
+// leave moves what a write of out has left to the end of pend; n and errno are what the
+// write returned.
+func (c *eventConn) leave(out []byte, n int, errno syscall.Errno) error {
+	if n < 0 && errno != syscall.EAGAIN && errno != syscall.EINTR {
+		return c.opError("write", errno)
 	}
 	m := c.extra()
-	m.unsent.pend = append(m.unsent.pend, w.Out[max(n, 0):]...)
-	w.Out = w.Out[:0]
+	m.unsent.pend = append(m.unsent.pend, out[max(n, 0):]...)
 	return nil
 }
 
