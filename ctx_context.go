@@ -111,19 +111,26 @@ func (ctx *RequestCtx) Deadline() (deadline time.Time, ok bool) {
 // The server can't see that there is one: it must not be used after the handler
 // has returned. Derive from Context what has to last longer.
 func (ctx *RequestCtx) Value(key any) any {
+	switch key.(type) {
+	case door.HeadKey:
+		return &ctx.Request.Header.s
+	case door.ParentKey:
+		return ctx.bringer().Context()
+	case door.ConnKey:
+		return ctx.bringer().Conn()
+	case door.PeerKey:
+		if ctx.remoteAddr != nil {
+			return nil
+		}
+		return ctx.bringer().Conn()
+	case door.HijackKey:
+		return door.Hijack{Handler: ctx.hijack, NoResponse: ctx.hijackNoResponse}
+	}
 	if own := ctx.ownContext(key); own != nil {
 		return own
 	}
 	if v := ctx.Request.UserValue(key); v != nil {
 		return v
-	}
-	switch key.(type) {
-	case door.ParentKey:
-		return ctx.bringer().Context()
-	case door.ConnKey:
-		return ctx.bringer().Conn()
-	case door.HijackKey:
-		return door.Hijack{Handler: ctx.hijack, NoResponse: ctx.hijackNoResponse}
 	}
 	if d := ctx.madeDone(); d != nil {
 		return d.ctx.Value(key)

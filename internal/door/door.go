@@ -30,6 +30,14 @@ type ParentKey struct{}
 // RequestCtx.Conn returns it; but its deadlines stay the server's.
 type ConnKey struct{}
 
+// HeadKey is a key for RequestCtx.Value. The value is the *head.Request of the request's
+// header. It is read, not changed, while the handler runs.
+type HeadKey struct{}
+
+// PeerKey is a key for RequestCtx.Value. The value is the net.Conn whose RemoteAddr is
+// what RequestCtx.RemoteAddr returns, nil if there is none.
+type PeerKey struct{}
+
 // HijackKey is a key for RequestCtx.Value. The value is a Hijack.
 type HijackKey struct{}
 

@@ -75,6 +75,16 @@ func (c *eventSocket) RemoteIP() netip.Addr {
 	return netip.Addr{}
 }
 
+// PeerOf returns the address that c.RemoteAddr returns, for connections of which that
+// takes no memory; otherwise it is not valid.
+func PeerOf(c net.Conn) netip.AddrPort {
+	s, ok := c.(*eventSocket)
+	if !ok || s.addr.kind == addrUnix || s.addr.zone != 0 {
+		return netip.AddrPort{}
+	}
+	return netip.AddrPortFrom(s.RemoteIP(), s.addr.port)
+}
+
 func (c *eventSocket) conn() *eventConn { return (*eventConn)(c) }
 
 // hijacked returns the connection that has replaced this one, nil if none has.
