@@ -27,7 +27,7 @@ func TestAllocs(t *testing.T) {
 	if n := testing.AllocsPerRun(1000, func() {
 		ctx.Response.Reset()
 		h(&ctx)
-	}); n > 16 {
+	}); n > 8 {
 		t.Errorf("a net/http handler: %v allocations", n)
 	} else {
 		t.Logf("a net/http handler: %v allocations", n)

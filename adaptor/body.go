@@ -20,6 +20,10 @@ type requestBody struct {
 	closed atomic.Bool
 }
 
+func (b *requestBody) begin(ctx *gale.RequestCtx, stream io.Reader, bytes []byte) {
+	b.ctx, b.stream, b.bytes = ctx, stream, bytes
+}
+
 // Read reads the body, and returns http.ErrBodyReadAfterClose after Close and
 // after the handler.
 func (b *requestBody) Read(p []byte) (n int, err error) {

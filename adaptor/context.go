@@ -16,33 +16,50 @@ import (
 // and its answers stay. The client is watched from when Done or Err is first
 // called.
 type requestContext struct {
-	mu     sync.Mutex
-	ctx    *gale.RequestCtx // nil when the handler has returned
-	std    context.Context  // tells about the end; made at the first need
-	cancel context.CancelCauseFunc
+	mu    sync.Mutex
+	ctx   *gale.RequestCtx // nil when the handler has returned
+	std   *ending          // made at the first need
+	conn  net.Conn         // may be nil
+	known *known           // when the handler has returned; nil for nothing
+}
 
-	// What ctx knew, when the handler has returned.
+// ending is a context of package context that tells about the end of a request.
+type ending struct {
+	context.Context
+	cancel context.CancelCauseFunc
+}
+
+func newEnding(parent context.Context) *ending {
+	ctx, cancel := context.WithCancelCause(parent)
+	return &ending{ctx, cancel}
+}
+
+// known is what a RequestCtx knew.
+type known struct {
 	values []userValue
 	parent context.Context // of the connection; may be nil
-	conn   net.Conn        // likewise
 }
 
 type userValue struct{ key, value any }
+
+func (c *requestContext) begin(ctx *gale.RequestCtx) {
+	c.ctx = ctx
+	c.conn, _ = ctx.Value(door.ConnKey{}).(net.Conn)
+}
 
 // standard returns the context that tells about the end.
 func (c *requestContext) standard() context.Context {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.std != nil {
-		return c.std
+	if c.std == nil {
+		if c.ctx != nil {
+			c.std = newEnding(c.ctx.Context())
+		} else {
+			c.std = newEnding(context.Background())
+			c.std.cancel(gale.ErrRequestDone)
+		}
 	}
-	if c.ctx == nil {
-		c.std, c.cancel = context.WithCancelCause(context.Background())
-		c.cancel(gale.ErrRequestDone)
-		return c.std
-	}
-	c.std, c.cancel = context.WithCancelCause(c.ctx.Context())
-	return c.std
+	return c.std.Context
 }
 
 // Done and Err are those of context.Context.
@@ -57,8 +74,8 @@ func (c *requestContext) Deadline() (deadline time.Time, ok bool) {
 	switch {
 	case c.ctx != nil:
 		return c.ctx.Deadline()
-	case c.parent != nil:
-		return c.parent.Deadline()
+	case c.known != nil && c.known.parent != nil:
+		return c.known.parent.Deadline()
 	}
 	return time.Time{}, false
 }
@@ -71,7 +88,7 @@ func (c *requestContext) Value(key any) any {
 	if c.std != nil {
 		// Package context looks for a context of its own with a key of its own,
 		// to add children without a goroutine.
-		if v := c.std.Value(key); v == any(c.std) {
+		if v := c.std.Value(key); v == any(c.std.Context) {
 			return v
 		}
 	}
@@ -80,17 +97,19 @@ func (c *requestContext) Value(key any) any {
 		return c.localAddr()
 	case c.ctx != nil:
 		return c.ctx.Value(key)
+	case c.known == nil:
+		return nil
 	}
 	if b, ok := key.([]byte); ok {
 		key = string(b) // as user values have it
 	}
-	for _, v := range c.values {
+	for _, v := range c.known.values {
 		if v.key == key {
 			return v.value
 		}
 	}
-	if c.parent != nil {
-		return c.parent.Value(key)
+	if c.known.parent != nil {
+		return c.known.parent.Value(key)
 	}
 	return nil
 }
@@ -112,12 +131,22 @@ func (c *requestContext) end() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.ctx.VisitUserValuesAll(func(key, value any) {
-		c.values = append(c.values, userValue{key, value})
+		k := c.know()
+		k.values = append(k.values, userValue{key, value})
 	})
-	c.parent, _ = c.ctx.Value(door.ParentKey{}).(context.Context)
-	c.conn, _ = c.ctx.Value(door.ConnKey{}).(net.Conn)
-	c.ctx = nil
-	if c.cancel != nil {
-		c.cancel(gale.ErrRequestDone)
+	if parent, _ := c.ctx.Value(door.ParentKey{}).(context.Context); parent != nil {
+		c.know().parent = parent
 	}
+	c.ctx = nil
+	if c.std != nil {
+		c.std.cancel(gale.ErrRequestDone)
+	}
+}
+
+// know returns c.known, a new one if there is none.
+func (c *requestContext) know() *known {
+	if c.known == nil {
+		c.known = new(known)
+	}
+	return c.known
 }

@@ -5,7 +5,9 @@ import (
 	"net/url"
 
 	"github.com/galehttp/gale"
-	"github.com/galehttp/gale/internal/pool"
+	"github.com/galehttp/gale/internal/door"
+	"github.com/galehttp/gale/internal/head"
+	"github.com/galehttp/gale/internal/msg"
 )
 
 // NewFastHTTPHandlerFunc is NewFastHTTPHandler for a function.
@@ -24,35 +26,39 @@ func NewFastHTTPHandler(h http.Handler) gale.RequestHandler {
 // exchange is one request that is served. It is not used again, since the
 // handler may keep its parts.
 type exchange struct {
+	r   http.Request
+	url url.URL
 	w   response
 	c   requestContext
-	b   requestBody
-	url url.URL
+	b   *requestBody // nil if there is none
 }
 
-// scratch is what it takes to make requests, and isn't kept by them.
-type scratch struct {
-	r http.Request
-	f fields
+// bodied is an exchange whose request has a body.
+type bodied struct {
+	exchange
+	body requestBody
 }
 
-var scratches = pool.Pool{New: func() any { return new(scratch) }}
-
-func (s *scratch) free() {
-	s.r, s.f = http.Request{}, fields{addr: s.f.addr, addrText: s.f.addrText}
-	scratches.Put(s)
+// newExchange returns an exchange for a request with or without a body.
+func newExchange(body bool) *exchange {
+	if !body {
+		return new(exchange)
+	}
+	x := new(bodied)
+	x.b = &x.body
+	return &x.exchange
 }
 
 func serve(h http.Handler, ctx *gale.RequestCtx) {
-	x := new(exchange)
-	r, err := x.request(ctx)
+	x, err := convert(ctx)
 	if err != nil {
 		ctx.Logger().Printf("%s", err)
 		ctx.Error("Bad Request", gale.StatusBadRequest)
 		return
 	}
-	x.w.begin(ctx, r.Method, r.Context())
-	returned, conn := false, hasConn(ctx)
+	r := &x.r
+	x.w.begin(ctx, r.Method == http.MethodHead)
+	returned := false
 	defer func() {
 		x.end()
 		removeForm(r)
@@ -62,7 +68,7 @@ func serve(h http.Handler, ctx *gale.RequestCtx) {
 		switch r := recover(); r {
 		case nil: // runtime.Goexit
 		case http.ErrAbortHandler:
-			if conn {
+			if hasConn(ctx) {
 				panic(gale.ErrAbortHandler)
 			}
 		case gale.ErrAbortHandler: // such as of finish; nothing is logged
@@ -88,44 +94,49 @@ func removeForm(r *http.Request) {
 }
 
 // hasConn reports whether ctx has a connection. Conn would lend that of a server.
-func hasConn(ctx *gale.RequestCtx) bool { return ctx.ConnID() != 0 || ctx.Conn() != nil }
-
-// request makes the request.
-func (x *exchange) request(ctx *gale.RequestCtx) (*http.Request, error) {
-	s := scratches.Get().(*scratch)
-	defer s.free()
-	r := &s.r
-	if err := s.f.read(r, ctx, &x.url); err != nil {
-		return nil, err
-	}
-	x.c.ctx = ctx
-	x.body(ctx, r)
-	return r.WithContext(&x.c), nil
+func hasConn(ctx *gale.RequestCtx) bool {
+	return ctx.ConnRequestNum() != 0 || ctx.ConnID() != 0 || ctx.Conn() != nil
 }
 
-// body gives r its body and trailers.
-func (x *exchange) body(ctx *gale.RequestCtx, r *http.Request) {
-	r.Trailer = trailers(ctx, nil)
-	b := &x.b
-	b.ctx = ctx
-	if b.stream = ctx.RequestBodyStream(); b.stream == nil {
-		if b.bytes = ctx.PostBody(); len(b.bytes) == 0 && r.TransferEncoding == nil {
-			r.Body, r.ContentLength = http.NoBody, 0
-			return
-		}
-		if r.TransferEncoding == nil {
-			r.ContentLength = int64(len(b.bytes))
-		}
-	} else if r.TransferEncoding != nil {
-		t := r.Trailer
-		b.atEOF = func() { addTrailers(t, ctx) }
+// convert returns an exchange for the request of ctx.
+func convert(ctx *gale.RequestCtx) (*exchange, error) {
+	hd := ctx.Value(door.HeadKey{}).(*head.Request)
+	chunked := hd.ContentLength == msg.LenChunked
+	stream, bytes := ctx.RequestBodyStream(), []byte(nil)
+	if stream == nil {
+		bytes = ctx.PostBody()
 	}
-	r.Body = b
+	body := chunked || stream != nil || len(bytes) > 0
+	x := newExchange(body)
+	x.c.begin(ctx)
+	r := &x.r
+	*r = *r.WithContext(&x.c)
+	f := fields{ctx: ctx, head: hd}
+	if err := f.read(r, &x.url); err != nil {
+		return nil, err
+	}
+	r.Trailer = f.trailers(nil)
+	if !body {
+		r.Body, r.ContentLength = http.NoBody, 0
+		return x, nil
+	}
+	x.b.begin(ctx, stream, bytes)
+	r.Body = x.b
+	switch {
+	case stream == nil && !chunked:
+		r.ContentLength = int64(len(bytes))
+	case stream != nil && chunked:
+		t := r.Trailer
+		x.b.atEOF = func() { addTrailers(t, ctx) }
+	}
+	return x, nil
 }
 
 // end cuts what the handler may have kept off from ctx.
 func (x *exchange) end() {
 	x.w.end()
-	x.b.end()
+	if x.b != nil {
+		x.b.end()
+	}
 	x.c.end()
 }

@@ -1,38 +1,13 @@
 package adaptor
 
 import (
-	"net/http"
 	"net/http/httptest"
-	"reflect"
 	"strings"
 	"testing"
 
 	"github.com/galehttp/gale"
 	"github.com/galehttp/gale/internal/pool/pooltest"
 )
-
-// TestPooledForgets: what is used again is like new, field by field.
-func TestPooledForgets(t *testing.T) {
-	c := &pooltest.Check{
-		Make: map[reflect.Type]func() any{
-			reflect.TypeFor[http.Request](): func() any { return *httptest.NewRequest("POST", "/canary", strings.NewReader("x")) },
-			reflect.TypeFor[strings.Builder](): func() any {
-				var b strings.Builder
-				b.WriteString("canary")
-				return b
-			},
-		},
-		Keep: map[string]string{
-			"adaptor.fields.addr":     "compared, and addrText shown only for this very address",
-			"adaptor.fields.addrText": "the text of addr",
-		},
-	}
-	pooltest.Run(t, c, pooltest.Object[scratch]{
-		New:    func() *scratch { return new(scratch) },
-		Forget: func(s *scratch) { s.free(); pooltest.TakeBack(&scratches, s) },
-	})
-	c.Unused(t)
-}
 
 // A context that answered a request of net/http and was given back holds nothing of
 // it.

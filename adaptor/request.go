@@ -6,10 +6,15 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"strings"
 
 	"github.com/galehttp/gale"
+	"github.com/galehttp/gale/internal/bytesconv"
+	"github.com/galehttp/gale/internal/door"
+	"github.com/galehttp/gale/internal/engine"
+	"github.com/galehttp/gale/internal/head"
 	"github.com/galehttp/gale/internal/msg"
 )
 
@@ -25,10 +30,11 @@ import (
 // understands.
 func ConvertRequest(ctx *gale.RequestCtx, r *http.Request, forServer bool) error {
 	body := ctx.PostBody()
-	if err := new(fields).read(r, ctx, new(url.URL)); err != nil {
+	f := fields{ctx: ctx, head: ctx.Value(door.HeadKey{}).(*head.Request)}
+	if err := f.read(r, new(url.URL)); err != nil {
 		return err
 	}
-	r.Trailer = trailers(ctx, r.Trailer)
+	r.Trailer = f.trailers(r.Trailer)
 	if !forServer {
 		r.RequestURI = "" // a client refuses requests with one
 		if r.Trailer != nil {
@@ -46,80 +52,90 @@ func ConvertRequest(ctx *gale.RequestCtx, r *http.Request, forServer bool) error
 	return nil
 }
 
-// fields converts a request without its body. All strings are parts of one.
+// fields converts a request without its body. The strings of the request are parts of
+// one, unless they are constants.
 type fields struct {
-	text   strings.Builder
-	values []string // the values of all fields, each a slice of length 1
-
-	addr     *net.TCPAddr // the last one that address was asked for
-	addrText string
+	ctx  *gale.RequestCtx
+	head *head.Request
+	text string // the arena of head, and after it the address of the client
 }
 
-// address returns the text of a. That of a connection is made once, mostly.
-func (f *fields) address(a net.Addr) string {
-	t, ok := a.(*net.TCPAddr)
-	if !ok {
-		return a.String()
+// read fills r, except its body and trailers; u becomes its URL.
+func (f *fields) read(r *http.Request, u *url.URL) error {
+	h := &f.ctx.Request.Header
+	r.RemoteAddr = f.copyText()
+	r.Method = method(f.part(msg.Method))
+	if r.RequestURI = f.part(msg.Target); r.RequestURI == "" {
+		r.RequestURI = "/"
 	}
-	if t != f.addr {
-		f.addr, f.addrText = t, t.String()
-	}
-	return f.addrText
-}
-
-// str copies b.
-func (f *fields) str(b []byte) string {
-	if len(b) == 0 {
-		return ""
-	}
-	f.text.Write(b)
-	s := f.text.String()
-	return s[len(s)-len(b):]
-}
-
-// value returns v as the values of a field that has one.
-func (f *fields) value(v string) []string {
-	f.values = append(f.values, v)
-	n := len(f.values)
-	return f.values[n-1 : n : n]
-}
-
-// room is what a request takes beside its fields as they were received.
-const room = 64
-
-// read fills r, except its body; u becomes its URL.
-func (f *fields) read(r *http.Request, ctx *gale.RequestCtx, u *url.URL) error {
-	h := &ctx.Request.Header
-	target := h.RequestURI()
-	f.text.Grow(len(h.RawHeaders()) + len(target) + room)
-	r.Method = f.method(h.Method())
-	r.RequestURI = f.str(target)
 	if err := parseTarget(u, r.Method, r.RequestURI); err != nil {
 		return fmt.Errorf("adaptor: the request target is no URI: %w", err)
 	}
 	r.URL = u
-	f.protocol(r, h.Protocol())
-	r.Host = u.Host
-	if r.Host == "" {
-		r.Host = f.str(h.Host())
+	protocol(r, f.part(msg.Proto))
+	if r.Host = u.Host; r.Host == "" {
+		if i := f.head.Find(msg.Host); i >= 0 {
+			r.Host = f.value(&f.head.Recs[i])
+		}
 	}
 	r.Close = h.ConnectionClose()
-	r.RemoteAddr = f.address(ctx.RemoteAddr())
-	r.TLS = ctx.TLSConnectionState()
+	r.TLS = f.ctx.TLSConnectionState()
 	r.ContentLength, r.TransferEncoding = int64(h.ContentLength()), nil
-	if r.ContentLength == -1 {
+	if r.ContentLength == msg.LenChunked {
 		r.TransferEncoding = []string{"chunked"}
 	} else if r.ContentLength < 0 {
 		r.ContentLength = 0
 	}
-	f.header(r, ctx)
+	f.header(r)
 	return nil
 }
 
-// method returns m, without a copy of the usual ones.
-func (f *fields) method(m []byte) string {
-	switch string(m) {
-	case http.MethodGet:
+// copyText makes f.text and returns the address of the client.
+func (f *fields) copyText() (address string) {
+	var room [64]byte
+	buf, addr := f.head.Buf, f.appendAddress(room[:0])
+	text := make([]byte, len(buf)+len(addr))
+	copy(text, buf)
+	copy(text[len(buf):], addr)
+	f.text = bytesconv.B2S(text) // not written to any more
+	return f.text[len(buf):]
+}
+
+// appendAddress appends the address of the client as its String method says it.
+func (f *fields) appendAddress(dst []byte) []byte {
+	c, _ := f.ctx.Value(door.PeerKey{}).(net.Conn)
+	if a := engine.PeerOf(c); a.IsValid() {
+		return a.AppendTo(dst)
+	}
+	return appendAddress(dst, f.ctx.RemoteAddr())
+}
+
+// appendAddress appends a.String().
+func appendAddress(dst []byte, a net.Addr) []byte {
+	t, ok := a.(*net.TCPAddr)
+	if !ok || t == nil || t.Zone != "" || t.Port>>16 != 0 {
+		return append(dst, a.String()...)
+	}
+	ip, ok := netip.AddrFromSlice(t.IP)
+	if !ok {
+		return append(dst, a.String()...)
+	}
+	return netip.AddrPortFrom(ip.Unmap(), uint16(t.Port)).AppendTo(dst)
+}
+
+// part returns a part of the head.
+func (f *fields) part(k int) string {
+	p := f.head.Parts[k]
+	return f.text[p.Off : p.Off+p.Len]
+}
+
+// value returns the value of a field.
+func (f *fields) value(r *msg.Field) string { return f.text[r.ValOff : r.ValOff+r.ValLen] }
+
+// method returns m, and a constant for the usual ones: keeping that keeps no head.
+func method(m string) string {
+	switch m {
+	case http.MethodGet, "":
 		return http.MethodGet
 	case http.MethodPost:
 		return http.MethodPost
@@ -134,18 +150,18 @@ func (f *fields) method(m []byte) string {
 	case http.MethodOptions:
 		return http.MethodOptions
 	}
-	return f.str(m)
+	return m
 }
 
-func (f *fields) protocol(r *http.Request, p []byte) {
-	switch string(p) {
-	case "HTTP/1.1":
+func protocol(r *http.Request, p string) {
+	switch p {
+	case "HTTP/1.1", "":
 		r.Proto, r.ProtoMajor, r.ProtoMinor = "HTTP/1.1", 1, 1
 	case "HTTP/1.0":
 		r.Proto, r.ProtoMajor, r.ProtoMinor = "HTTP/1.0", 1, 0
 	default:
 		var ok bool
-		if r.Proto = f.str(p); !strings.Contains(r.Proto, ".") {
+		if r.Proto = p; !strings.Contains(p, ".") {
 			r.Proto += ".0" // "HTTP/2", as people say
 		}
 		if r.ProtoMajor, r.ProtoMinor, ok = http.ParseHTTPVersion(r.Proto); !ok {
@@ -154,40 +170,65 @@ func (f *fields) protocol(r *http.Request, p []byte) {
 	}
 }
 
-// header fills r.Header with the fields that net/http has there: not Host,
-// Transfer-Encoding and Trailer, which r has elsewhere.
-func (f *fields) header(r *http.Request, ctx *gale.RequestCtx) {
-	h := &ctx.Request.Header
-	n := bytes.Count(h.RawHeaders(), []byte{'\n'})
-	if cap(f.values) < n {
-		f.values = make([]string, 0, n)
+// elsewhere are the fields that r.Header doesn't have, since r has them elsewhere.
+const elsewhere uint64 = 1<<msg.Host | 1<<msg.TransferEncoding | 1<<msg.Trailer
+
+// header fills r.Header with the fields that net/http has there.
+func (f *fields) header(r *http.Request) {
+	recs := f.head.Recs
+	n := 0
+	for i := range recs {
+		if f.shown(&recs[i]) {
+			n++
+		}
 	}
 	if r.Header == nil {
 		r.Header = make(http.Header, n)
 	} else {
 		clear(r.Header)
 	}
-	for k, v := range h.AllInOrder() {
-		id := msg.Lookup(k)
-		switch id {
-		case msg.Host, msg.TransferEncoding, msg.Trailer:
+	if n > 0 {
+		f.addFields(r.Header, make([]string, n))
+	}
+	f.addImplied(r.Header)
+}
+
+// shown reports whether net/http has the field in Request.Header.
+func (f *fields) shown(r *msg.Field) bool {
+	return r.Flags&msg.Dead == 0 && elsewhere&(1<<r.ID) == 0
+}
+
+// addFields adds the fields to h. The values of each are a slice of values, which has
+// room for all.
+func (f *fields) addFields(h http.Header, values []string) {
+	recs := f.head.Recs
+	has := uint64(0) // bits 1<<id of the known names in h
+	for i := range recs {
+		r := &recs[i]
+		if !f.shown(r) {
 			continue
 		}
-		name := f.name(id, k)
-		if prior := r.Header[name]; prior != nil {
-			r.Header[name] = append(prior, f.str(v))
-			continue
+		name, v := f.name(r), f.value(r)
+		if bit := uint64(1) << r.ID; r.ID == msg.Unknown || has&bit != 0 {
+			if prior := h[name]; prior != nil {
+				h[name] = append(prior, v)
+				continue
+			}
+		} else {
+			has |= bit
 		}
-		r.Header[name] = f.value(f.str(v))
+		values[0] = v
+		h[name] = values[:1:1]
+		values = values[1:]
 	}
 }
 
 // name returns the name of a field in the spelling of net/http.
-func (f *fields) name(id msg.ID, name []byte) string {
-	if id != msg.Unknown {
-		return knownNames[id]
+func (f *fields) name(r *msg.Field) string {
+	if r.ID != msg.Unknown {
+		return knownNames[r.ID]
 	}
-	return http.CanonicalHeaderKey(f.str(name))
+	return http.CanonicalHeaderKey(f.text[r.NameOff : r.NameOff+uint32(r.NameLen)])
 }
 
 // knownNames are the names of known fields in the spelling of net/http.
@@ -200,11 +241,37 @@ var knownNames = func() (t [64]string) {
 	return t
 }()
 
+// addImplied adds the fields that the head has without a record.
+func (f *fields) addImplied(h http.Header) {
+	hd := f.head
+	if hd.ContentLength > 0 || hd.LengthSet {
+		f.addIfAbsent(h, msg.ContentLength)
+	}
+	if hd.CookieState == head.CookiesOwned {
+		f.addIfAbsent(h, msg.Cookie)
+	}
+	if hd.Conn&msg.ConnClose != 0 {
+		f.addIfAbsent(h, msg.Connection)
+	}
+}
+
+func (f *fields) addIfAbsent(h http.Header, id msg.ID) {
+	if f.head.Has(id) {
+		return
+	}
+	if v := f.ctx.Request.Header.Peek(id.String()); len(v) > 0 {
+		h[knownNames[id]] = []string{string(v)}
+	}
+}
+
 // trailers returns the fields of the trailer section as far as it was read,
 // and those that were declared without a value. t is used again if there are any.
-func trailers(ctx *gale.RequestCtx, t http.Header) http.Header {
+func (f *fields) trailers(t http.Header) http.Header {
 	clear(t)
-	h := &ctx.Request.Header
+	if f.head.ContentLength != msg.LenChunked && f.head.Seen()&head.TrailerBit == 0 {
+		return nil
+	}
+	ctx, h := f.ctx, &f.ctx.Request.Header
 	if h.ContentLength() != -1 && len(h.PeekTrailerKeys()) == 0 {
 		return nil
 	}
@@ -259,22 +326,27 @@ func parsePath(u *url.URL, target string) bool {
 	if target == "" || target[0] != '/' {
 		return false
 	}
-	path, query := target, ""
-	for i := 0; i < len(path); i++ {
-		if plainInPath[path[i]] {
-			continue
-		}
-		if path[i] != '?' || i == len(path)-1 {
-			return false
-		}
-		path, query = target[:i], target[i+1:]
+	n := 1
+	for n < len(target) && plainInPath[target[n]] {
+		n++
 	}
-	for i := 0; i < len(query); i++ {
-		if query[i] <= ' ' || query[i] >= 0x7f {
+	path, query := target[:n], ""
+	if n < len(target) {
+		if query = target[n+1:]; target[n] != '?' || query == "" || !isQuery(query) {
 			return false
 		}
 	}
 	u.Path, u.RawQuery = path, query
+	return true
+}
+
+// isQuery reports whether package net/url takes q for a query as it is.
+func isQuery(q string) bool {
+	for i := range len(q) {
+		if q[i] <= ' ' || q[i] >= 0x7f {
+			return false
+		}
+	}
 	return true
 }
 

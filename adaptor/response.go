@@ -17,15 +17,11 @@ import (
 	"time"
 
 	"github.com/galehttp/gale"
-	"github.com/galehttp/gale/internal/bytesconv"
 	"github.com/galehttp/gale/internal/pool"
 )
 
 // maxBuffered is how many bytes of a response wait for the handler to return.
 const maxBuffered = 1 << 20
-
-// sniffLen is how much http.DetectContentType looks at.
-const sniffLen = 512
 
 // response is the http.ResponseWriter of an adapted request. It writes to the
 // response of a RequestCtx until the handler has returned, and is used by
@@ -33,25 +29,35 @@ const sniffLen = 512
 type response struct {
 	mu       sync.Mutex
 	ctx      *gale.RequestCtx // nil when the handler has returned
-	reqCtx   context.Context
 	head     http.Header
-	isHead   bool
-	begun    bool  // the head is in ctx.Response, and what is in head has no effect
-	flushed  bool  // it was sent
-	untyped  bool  // there is no Content-Type, and the body must tell it
 	length   int64 // as the handler has declared it, else -1
 	written  int64
-	waiting  int      // bytes of the body that were not flushed
-	trails   bool     // there can be a trailer section
-	late     []string // names of declared trailer fields
-	explicit bool     // WriteHeader was called
+	waiting  int       // bytes of the body that were not flushed
+	late     *nameList // declared trailer fields; nil for none
+	isHead   bool
+	begun    bool // the head is in ctx.Response, and what is in head has no effect
+	flushed  bool // it was sent
+	untyped  bool // there is no Content-Type, and the body must tell it before it is sent
+	trails   bool // there can be a trailer section
+	explicit bool // WriteHeader was called
 	hijacked bool
-	prefix   *pool.Buf // of an untyped body
 }
 
-func (w *response) begin(ctx *gale.RequestCtx, method string, reqCtx context.Context) {
-	w.ctx, w.reqCtx = ctx, reqCtx
-	w.isHead, w.length = method == http.MethodHead, -1
+func (w *response) begin(ctx *gale.RequestCtx, isHead bool) {
+	w.ctx, w.isHead, w.length = ctx, isHead, -1
+}
+
+// nameList is a list of names of fields. That of most responses is nil.
+type nameList struct{ names []string }
+
+func (l *nameList) has(name string) bool { return l != nil && slices.Contains(l.names, name) }
+
+// all returns the names.
+func (l *nameList) all() []string {
+	if l == nil {
+		return nil
+	}
+	return l.names
 }
 
 // Header returns the fields of the response, see http.ResponseWriter.
@@ -120,43 +126,62 @@ func (w *response) interim(code int) {
 	_ = w.ctx.SendInterim(code, &h) // the final response will meet the error again
 }
 
+// field is an entry of a header.
+type field struct {
+	name   string
+	values []string
+}
+
 // setFields brings the header into ctx.Response.
 func (w *response) setFields() {
 	h := &w.ctx.Response.Header
 	h.SetNoDefaultContentType(true)
-	te := w.head.Get("Transfer-Encoding")
-	if te != "chunked" {
-		w.setLength(h)
+	w.untyped = len(h.ContentType()) == 0
+	var room [16]field
+	fields := room[:0]
+	var length, coding string
+	var trailer []string
+	for k, values := range w.head {
+		switch k {
+		case "Content-Length":
+			length = first(values)
+		case "Transfer-Encoding":
+			coding = first(values)
+		case "Trailer":
+			trailer = values
+		default:
+			fields = append(fields, field{k, values})
+		}
 	}
-	if w.length < 0 && te != "identity" && !w.isHead && w.ctx.Request.Header.IsHTTP11() {
-		w.declareTrailers(h)
+	if length != "" && coding != "chunked" {
+		w.setLength(h, length)
 	}
-	w.untyped = !has(w.head, "Content-Type") && len(h.Peek("Content-Type")) == 0 && w.head.Get("Content-Encoding") == ""
-	if len(w.head) == 0 {
-		return
+	if w.length < 0 && coding != "identity" && !w.isHead && w.ctx.Request.Header.IsHTTP11() {
+		w.trails = true
+		w.declareTrailers(h, trailer)
 	}
-	var room [16]string
-	names := room[:0]
-	for k := range w.head {
-		names = append(names, k)
+	if len(fields) > 1 {
+		slices.SortFunc(fields, func(a, b field) int { return strings.Compare(a.name, b.name) })
 	}
-	slices.Sort(names)
-	for _, k := range names {
-		w.setField(h, k, w.head[k])
+	for _, f := range fields {
+		if f.name == "Content-Type" || f.name == "Content-Encoding" && first(f.values) != "" {
+			w.untyped = false
+		}
+		w.setField(h, f.name, f.values)
 	}
 }
 
-func has(h http.Header, name string) bool {
-	_, ok := h[name]
-	return ok
+// first returns the first value of a field, "" if there is none.
+func first(values []string) string {
+	if len(values) == 0 {
+		return ""
+	}
+	return values[0]
 }
 
+// setField sets a field that is not about the framing of the body.
 func (w *response) setField(h *gale.ResponseHeader, name string, values []string) {
-	switch name {
-	case "Content-Length", "Trailer", "Transfer-Encoding":
-		return
-	}
-	if len(values) == 0 || strings.HasPrefix(name, http.TrailerPrefix) || slices.Contains(w.late, name) {
+	if len(values) == 0 || strings.HasPrefix(name, http.TrailerPrefix) || w.late.has(name) {
 		return
 	}
 	if name != "Set-Cookie" {
@@ -169,11 +194,7 @@ func (w *response) setField(h *gale.ResponseHeader, name string, values []string
 }
 
 // setLength takes the length that the handler announces.
-func (w *response) setLength(h *gale.ResponseHeader) {
-	v := w.head.Get("Content-Length")
-	if v == "" {
-		return
-	}
+func (w *response) setLength(h *gale.ResponseHeader, v string) {
 	n, err := strconv.ParseInt(v, 10, 64)
 	if err != nil || n < 0 {
 		w.ctx.Logger().Printf("http: invalid Content-Length of %q", v)
@@ -185,16 +206,19 @@ func (w *response) setLength(h *gale.ResponseHeader) {
 	}
 }
 
-// declareTrailers takes the names that the handler announces. Those that must
-// not stand in a trailer section are sent in the header.
-func (w *response) declareTrailers(h *gale.ResponseHeader) {
-	w.trails = true
-	for _, list := range w.head["Trailer"] {
+// declareTrailers takes the names in the Trailer fields of the handler. Those that
+// must not stand in a trailer section are sent in the header.
+func (w *response) declareTrailers(h *gale.ResponseHeader, lists []string) {
+	for _, list := range lists {
 		for name := range strings.SplitSeq(list, ",") {
 			name = http.CanonicalHeaderKey(strings.Trim(name, " \t"))
-			if name != "" && h.AddTrailer(name) == nil {
-				w.late = append(w.late, name)
+			if name == "" || h.AddTrailer(name) != nil {
+				continue
 			}
+			if w.late == nil {
+				w.late = new(nameList)
+			}
+			w.late.names = append(w.late.names, name)
 		}
 	}
 }
@@ -206,9 +230,6 @@ func (w *response) Write(p []byte) (int, error) {
 	if err := w.mayWrite(len(p)); err != nil || len(p) == 0 {
 		return 0, err
 	}
-	if w.untyped {
-		w.sniff(p)
-	}
 	w.ctx.Response.AppendBody(p)
 	return len(p), w.wrote(len(p))
 }
@@ -219,9 +240,6 @@ func (w *response) WriteString(s string) (int, error) {
 	defer w.mu.Unlock()
 	if err := w.mayWrite(len(s)); err != nil || len(s) == 0 {
 		return 0, err
-	}
-	if w.untyped {
-		w.sniff(bytesconv.S2B(s))
 	}
 	w.ctx.Response.AppendBodyString(s)
 	return len(s), w.wrote(len(s))
@@ -317,33 +335,15 @@ func (w *response) flush() error {
 	return nil
 }
 
-// sniff looks at p, the next bytes of a body whose type is not known yet.
-func (w *response) sniff(p []byte) {
-	if w.prefix == nil {
-		if len(p) >= sniffLen {
-			w.setType(p)
-			return
-		}
-		w.prefix = pool.Get(sniffLen)
-	}
-	b := append(w.prefix.B, p[:min(len(p), sniffLen-len(w.prefix.B))]...)
-	if w.prefix.B = b; len(b) == sniffLen {
-		w.typeByPrefix()
-	}
-}
-
-// typeByPrefix sets the Content-Type by what there is of the body.
+// typeByPrefix sets the Content-Type by what there is of the body, of which nothing
+// was sent.
 func (w *response) typeByPrefix() {
-	if w.prefix == nil {
+	if !w.untyped || w.waiting == 0 || w.flushed {
 		return
 	}
-	w.setType(w.prefix.B)
-	pool.Put(w.prefix)
-	w.prefix = nil
-}
-
-func (w *response) setType(b []byte) {
 	w.untyped = false
+	b := w.ctx.Response.Body()
+	b = b[max(len(b)-w.waiting, 0):]
 	w.ctx.Response.Header.SetContentType(http.DetectContentType(b))
 }
 
@@ -423,7 +423,13 @@ func (w *response) EnableFullDuplex() error { return nil }
 // for it still.
 func (w *response) CloseNotify() <-chan bool {
 	ch := make(chan bool, 1)
-	context.AfterFunc(w.reqCtx, func() { ch <- true })
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.ctx == nil {
+		ch <- true
+		return ch
+	}
+	context.AfterFunc(w.ctx.Context(), func() { ch <- true })
 	return ch
 }
 
@@ -453,9 +459,11 @@ func (w *response) setTrailers() {
 		return
 	}
 	h := &w.ctx.Response.Header
-	var prefixed []string
-	for k := range w.head {
-		if strings.HasPrefix(k, http.TrailerPrefix) {
+	var prefixed, announced []string
+	for k, values := range w.head {
+		if k == "Trailer" {
+			announced = values
+		} else if strings.HasPrefix(k, http.TrailerPrefix) {
 			prefixed = append(prefixed, k)
 		}
 	}
@@ -465,23 +473,27 @@ func (w *response) setTrailers() {
 			_ = h.AddTrailerValue(k[len(http.TrailerPrefix):], v)
 		}
 	}
-	for _, k := range w.late {
+	for _, k := range w.late.all() {
 		for _, v := range w.head[k] {
 			h.Add(k, v)
 		}
 	}
 	if !w.flushed {
-		w.addLateFields(h)
+		w.addLateFields(h, announced)
 	}
 }
 
 // addLateFields sends what was announced as a trailer field when it was too late
 // for a trailer section, after the first write, in the header, which is still here.
-func (w *response) addLateFields(h *gale.ResponseHeader) {
-	for _, list := range w.head["Trailer"] {
+func (w *response) addLateFields(h *gale.ResponseHeader, lists []string) {
+	for _, list := range lists {
 		for name := range strings.SplitSeq(list, ",") {
 			name = http.CanonicalHeaderKey(strings.Trim(name, " \t"))
-			if slices.Contains(w.late, name) || len(h.Peek(name)) > 0 {
+			switch name {
+			case "Content-Length", "Transfer-Encoding", "Trailer":
+				continue
+			}
+			if w.late.has(name) || len(h.Peek(name)) > 0 {
 				continue
 			}
 			w.setField(h, name, w.head[name])
@@ -492,7 +504,6 @@ func (w *response) addLateFields(h *gale.ResponseHeader) {
 // end cuts w off from the RequestCtx.
 func (w *response) end() {
 	w.mu.Lock()
-	pool.Put(w.prefix)
-	w.ctx, w.prefix = nil, nil
+	w.ctx = nil
 	w.mu.Unlock()
 }

@@ -92,8 +92,6 @@ var pooled = map[string]string{
 	"gale.hostMap.forget":         "(drops entries)",
 
 	"adaptor.ctxs":         "TestContextForgets",
-	"adaptor.scratches":    "TestPooledForgets",
-	"adaptor.scratch.free": "TestPooledForgets",
 
 	"stackless.calls":        "TestPooledForgets",
 	"stackless.call.free":    "TestPooledForgets",
