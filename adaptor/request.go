@@ -105,7 +105,7 @@ func (f *fields) copyText() (address string) {
 func (f *fields) appendAddress(dst []byte) []byte {
 	c, _ := f.ctx.Value(door.PeerKey{}).(net.Conn)
 	if a := engine.PeerOf(c); a.IsValid() {
-		return a.AppendTo(dst)
+		return appendAddrPort(dst, a)
 	}
 	return appendAddress(dst, f.ctx.RemoteAddr())
 }
@@ -120,7 +120,25 @@ func appendAddress(dst []byte, a net.Addr) []byte {
 	if !ok {
 		return append(dst, a.String()...)
 	}
-	return netip.AddrPortFrom(ip.Unmap(), uint16(t.Port)).AppendTo(dst)
+	return appendAddrPort(dst, netip.AddrPortFrom(ip.Unmap(), uint16(t.Port)))
+}
+
+// appendAddrPort is a.AppendTo(dst), and cheaper for IPv4.
+func appendAddrPort(dst []byte, a netip.AddrPort) []byte {
+	if !a.Addr().Is4() {
+		return a.AppendTo(dst)
+	}
+	for _, b := range a.Addr().As4() {
+		if b >= 100 {
+			dst = append(dst, '0'+b/100)
+		}
+		if b >= 10 {
+			dst = append(dst, '0'+b/10%10)
+		}
+		dst = append(dst, '0'+b%10, '.')
+	}
+	dst[len(dst)-1] = ':'
+	return bytesconv.AppendInt(dst, int(a.Port()))
 }
 
 // part returns a part of the head.

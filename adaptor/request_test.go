@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"reflect"
 	"strings"
@@ -58,6 +59,15 @@ func TestAddressIsItsString(t *testing.T) {
 	} {
 		if got, want := string(appendAddress([]byte("x"), a)), "x"+a.String(); got != want {
 			t.Errorf("%#v: %q, want %q", a, got, want)
+		}
+	}
+}
+
+func TestIPv4Address(t *testing.T) {
+	for i := range 256 {
+		a := netip.AddrPortFrom(netip.AddrFrom4([4]byte{byte(i), byte(i + 64), byte(i + 128), byte(255 - i)}), uint16(i*257))
+		if got, want := string(appendAddrPort([]byte("x"), a)), "x"+a.String(); got != want {
+			t.Errorf("%q, want %q", got, want)
 		}
 	}
 }

@@ -41,6 +41,7 @@ type response struct {
 	trails   bool // there can be a trailer section
 	explicit bool // WriteHeader was called
 	hijacked bool
+	onlyType bool // Content-Type was all there was in head
 }
 
 func (w *response) begin(ctx *gale.RequestCtx, isHead bool) {
@@ -164,11 +165,19 @@ func (w *response) setFields() {
 		slices.SortFunc(fields, func(a, b field) int { return strings.Compare(a.name, b.name) })
 	}
 	for _, f := range fields {
-		if f.name == "Content-Type" || f.name == "Content-Encoding" && first(f.values) != "" {
-			w.untyped = false
+		switch f.name {
+		case "Content-Type":
+			w.untyped, w.onlyType = false, len(w.head) == 1
+		case "Content-Encoding":
+			w.untyped = w.untyped && first(f.values) == ""
 		}
 		w.setField(h, f.name, f.values)
 	}
+}
+
+func has(h http.Header, name string) bool {
+	_, ok := h[name]
+	return ok
 }
 
 // first returns the first value of a field, "" if there is none.
@@ -184,7 +193,12 @@ func (w *response) setField(h *gale.ResponseHeader, name string, values []string
 	if len(values) == 0 || strings.HasPrefix(name, http.TrailerPrefix) || w.late.has(name) {
 		return
 	}
-	if name != "Set-Cookie" {
+	switch name {
+	case "Set-Cookie":
+	case "Content-Type":
+		h.SetContentType(values[0]) // mostly the one of the last response
+		values = values[1:]
+	default:
 		h.Set(name, values[0])
 		values = values[1:]
 	}
@@ -455,7 +469,7 @@ func (w *response) finish() {
 // setTrailers adds the values of trailer fields: those that were announced, and
 // those whose names have http.TrailerPrefix.
 func (w *response) setTrailers() {
-	if !w.trails {
+	if !w.trails || w.onlyType && len(w.head) == 1 && has(w.head, "Content-Type") {
 		return
 	}
 	h := &w.ctx.Response.Header
