@@ -65,6 +65,11 @@ func (k *keptRequest) use() error {
 		return fmt.Errorf("the body gave %d bytes, %v", n, err)
 	}
 	k.w.WriteHeader(500)
+	select {
+	case <-k.w.(interface{ CloseNotify() <-chan bool }).CloseNotify():
+	default:
+		return errors.New("CloseNotify doesn't tell that the request is over")
+	}
 	if _, err := io.WriteString(k.w, "late"); !errors.Is(err, net.ErrClosed) {
 		return fmt.Errorf("writing: %v", err)
 	}

@@ -78,6 +78,26 @@ var handlers = map[string]http.HandlerFunc{
 		w.Header().Set("X-Sum", "1")
 		w.Header().Set(http.TrailerPrefix+"X-Late", "2")
 	},
+	"trailer instead of type": func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/plain")
+		io.WriteString(w, "body")
+		w.(http.Flusher).Flush()
+		w.Header().Del("Content-Type")
+		w.Header().Set(http.TrailerPrefix+"X-Late", "1")
+	},
+	"no trailer but a type": func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/plain")
+		io.WriteString(w, "body")
+		w.(http.Flusher).Flush()
+		w.Header().Set("Content-Type", "text/html")
+	},
+	"many fields": func(w http.ResponseWriter, r *http.Request) {
+		for i := range 20 {
+			w.Header().Add(fmt.Sprintf("X-Field-%d", i), "1")
+			w.Header().Add(fmt.Sprintf("X-Field-%d", i), "2")
+		}
+		io.WriteString(w, "body")
+	},
 	"large": func(w http.ResponseWriter, r *http.Request) {
 		io.Copy(w, strings.NewReader(strings.Repeat("x", 3<<20)))
 	},
