@@ -3,6 +3,8 @@
 package adaptor
 
 import (
+	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -44,4 +46,44 @@ func TestAllocs(t *testing.T) {
 	} else {
 		t.Logf("a Gale handler: %v allocations", n)
 	}
+}
+
+// So is what it costs on a server, where its connections take turns.
+func TestAllocsOnEngines(t *testing.T) {
+	s := func() *gale.Server {
+		return &gale.Server{Handler: NewFastHTTPHandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "text/plain")
+			io.WriteString(w, "hello")
+		})}
+	}
+	onEngines(t, s, func(t *testing.T, addr string) {
+		var conns []net.Conn
+		for range 4 {
+			c, err := net.Dial("tcp", addr)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			conns = append(conns, c)
+		}
+		req, answer := []byte("GET /path?q=1 HTTP/1.1\r\nHost: h\r\n\r\n"), make([]byte, 4096)
+		round := func() {
+			for _, c := range conns {
+				if _, err := c.Write(req); err != nil {
+					t.Fatal(err)
+				}
+				if n, err := c.Read(answer); n == 0 {
+					t.Fatal(err)
+				}
+			}
+		}
+		for range 100 {
+			round()
+		}
+		if n := testing.AllocsPerRun(500, round) / float64(len(conns)); n > 7 {
+			t.Errorf("%v allocations for a request", n)
+		} else {
+			t.Logf("%v allocations for a request", n)
+		}
+	})
 }
