@@ -8,12 +8,14 @@ import (
 	"io"
 	"strings"
 	"testing"
+
+	"github.com/galehttp/gale/internal/alloctest"
 )
 
 func pinAllocs(t *testing.T, name string, want float64, f func()) {
 	t.Helper()
 	f()
-	if got := testing.AllocsPerRun(200, f); got > want {
+	if got := alloctest.PerRun(200, f); got > want {
 		t.Errorf("%s: %v allocations, want %v", name, got, want)
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"net"
 	"testing"
 	"time"
+
+	"github.com/galehttp/gale/internal/alloctest"
 )
 
 // TestClientAllocs pins what a request costs: nothing, and with a context that
@@ -54,7 +56,7 @@ func TestClientAllocs(t *testing.T) {
 			ReleaseResponse(resp)
 		}
 		do()
-		if n := testing.AllocsPerRun(100, do); n > tc.want {
+		if n := alloctest.PerRun(100, do); n > tc.want {
 			t.Errorf("%s: %v allocs, want %v", tc.name, n, tc.want)
 		}
 		tc.c.CloseIdleConnections()

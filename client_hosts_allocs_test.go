@@ -2,7 +2,11 @@
 
 package gale
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/galehttp/gale/internal/alloctest"
+)
 
 // A request through a Client, user and password in its URL, allocates nothing
 // on the client's side: the server here answers with ready-made bytes.
@@ -24,7 +28,7 @@ func TestClientHostAllocs(t *testing.T) {
 			return err
 		},
 	} {
-		if n := testing.AllocsPerRun(100, func() {
+		if n := alloctest.PerRun(100, func() {
 			if err := f(); err != nil {
 				t.Fatal(name, err)
 			}

@@ -2,14 +2,18 @@
 
 package gale
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/galehttp/gale/internal/alloctest"
+)
 
 func TestCompressAllocs(t *testing.T) {
 	ctx := &RequestCtx{}
 	ctx.Request.Header.Set(HeaderAcceptEncoding, "gzip, deflate, br")
 	body := []byte(compressText)
 	h := withBrotli(func(ctx *RequestCtx) { ctx.Response.SetBody(body) })
-	if n := testing.AllocsPerRun(50, func() {
+	if n := alloctest.PerRun(50, func() {
 		ctx.Response.Reset()
 		h(ctx)
 	}); n > 0 {

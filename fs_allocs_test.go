@@ -5,6 +5,8 @@ package gale
 import (
 	"path/filepath"
 	"testing"
+
+	"github.com/galehttp/gale/internal/alloctest"
 )
 
 // TestFSAllocs pins what it costs to serve a small file from the cache.
@@ -38,7 +40,7 @@ func TestFSAllocs(t *testing.T) {
 		}
 		var ctx RequestCtx
 		ctx.Init(&req, nil, discardLogger{})
-		n := testing.AllocsPerRun(200, func() {
+		n := alloctest.PerRun(200, func() {
 			ctx.Response.Reset()
 			tt.h(&ctx)
 		})

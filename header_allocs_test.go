@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/galehttp/gale/internal/alloctest"
 	"github.com/galehttp/gale/internal/clock"
 	"github.com/galehttp/gale/internal/h1"
 )
@@ -84,7 +85,7 @@ func TestHeaderAllocs(t *testing.T) {
 		},
 	} {
 		f()
-		if n := testing.AllocsPerRun(100, f); n != 0 {
+		if n := alloctest.PerRun(100, f); n != 0 {
 			t.Errorf("%s: %v allocations", name, n)
 		}
 	}

@@ -5,6 +5,8 @@ package gale
 import (
 	"testing"
 	"time"
+
+	"github.com/galehttp/gale/internal/alloctest"
 )
 
 // A pipelined request allocates nothing.
@@ -19,7 +21,7 @@ func TestPipelineAllocs(t *testing.T) {
 		{"DoTimeout", func() error { return c.DoTimeout(req, resp, time.Minute) }},
 		{"DoContext", func() error { return c.DoContext(t.Context(), req, resp) }},
 	} {
-		n := testing.AllocsPerRun(500, func() {
+		n := alloctest.PerRun(500, func() {
 			if err := tt.do(); err != nil {
 				t.Fatal(err)
 			}

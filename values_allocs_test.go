@@ -5,6 +5,8 @@ package gale
 import (
 	"testing"
 	"time"
+
+	"github.com/galehttp/gale/internal/alloctest"
 )
 
 // Values that are used again don't allocate.
@@ -74,7 +76,7 @@ func TestValuesAllocs(t *testing.T) {
 		for range 3 {
 			tt.f()
 		}
-		if n := testing.AllocsPerRun(100, tt.f); n != 0 {
+		if n := alloctest.PerRun(100, tt.f); n != 0 {
 			t.Errorf("%s: %v allocations", tt.name, n)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/galehttp/gale"
+	"github.com/galehttp/gale/internal/alloctest"
 )
 
 // What an adapted request costs is bounded. The parts that a handler may keep
@@ -26,7 +27,7 @@ func TestAllocs(t *testing.T) {
 		w.Header().Set("Content-Type", "text/plain")
 		w.Write(body)
 	})
-	if n := testing.AllocsPerRun(1000, func() {
+	if n := alloctest.PerRun(1000, func() {
 		ctx.Response.Reset()
 		h(&ctx)
 	}); n > 8 {
@@ -38,7 +39,7 @@ func TestAllocs(t *testing.T) {
 	gh := NewHTTPHandler(func(ctx *gale.RequestCtx) { ctx.SetBody(body) })
 	r := httptest.NewRequest("GET", "/path?q=1", nil)
 	w := httptest.NewRecorder()
-	if n := testing.AllocsPerRun(1000, func() {
+	if n := alloctest.PerRun(1000, func() {
 		w.Body.Reset()
 		gh.ServeHTTP(w, r)
 	}); n > 16 {
@@ -80,7 +81,7 @@ func TestAllocsOnEngines(t *testing.T) {
 		for range 100 {
 			round()
 		}
-		if n := testing.AllocsPerRun(500, round) / float64(len(conns)); n > 7 {
+		if n := alloctest.PerRun(500, round) / float64(len(conns)); n > 7 {
 			t.Errorf("%v allocations for a request", n)
 		} else {
 			t.Logf("%v allocations for a request", n)

@@ -6,6 +6,8 @@ import (
 	"io"
 	"testing"
 	"time"
+
+	"github.com/galehttp/gale/internal/alloctest"
 )
 
 // Reading, writing and moving deadlines allocate nothing.
@@ -22,7 +24,7 @@ func TestAllocs(t *testing.T) {
 		}
 	}()
 	buf, big := make([]byte, 64), make([]byte, 16<<10)
-	if n := testing.AllocsPerRun(1000, func() {
+	if n := alloctest.PerRun(1000, func() {
 		a.SetDeadline(time.Now().Add(time.Minute))
 		a.Write(buf)
 		io.ReadFull(a, buf)
@@ -30,7 +32,7 @@ func TestAllocs(t *testing.T) {
 		t.Errorf("%v allocations for a round trip", n)
 	}
 	a, b = ends(t)
-	if n := testing.AllocsPerRun(1000, func() {
+	if n := alloctest.PerRun(1000, func() {
 		a.Write(big)
 		a.Write(buf)
 		io.ReadFull(b, big)

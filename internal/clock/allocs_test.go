@@ -5,13 +5,15 @@ package clock
 import (
 	"testing"
 	"time"
+
+	"github.com/galehttp/gale/internal/alloctest"
 )
 
 func TestAllocs(t *testing.T) {
 	buf := make([]byte, 0, DateLen)
 	pin := func(why string) {
 		t.Helper()
-		n := testing.AllocsPerRun(100, func() {
+		n := alloctest.PerRun(100, func() {
 			buf = AppendDate(buf[:0])
 			buf = AppendDateAt(buf[:0], time.Now())
 			_ = Now()

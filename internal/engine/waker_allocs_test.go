@@ -6,6 +6,7 @@ import (
 	"net"
 	"testing"
 
+	"github.com/galehttp/gale/internal/alloctest"
 	. "github.com/galehttp/gale/internal/engine"
 )
 
@@ -38,13 +39,13 @@ func TestWakeAllocs(t *testing.T) {
 			c.send("x")
 			<-s.fed
 			waker := <-s.c
-			each := testing.AllocsPerRun(200, func() { waker.Wake(); <-s.fed })
+			each := alloctest.PerRun(200, func() { waker.Wake(); <-s.fed })
 			if most := map[string]float64{"event/tcp": 0, "event/tls": 0, "block/tcp": 1}; k.socket && k.name != "block/tls" && each > most[k.name] {
 				t.Errorf("%v allocations, want at most %v", each, most[k.name])
 			}
 			c.client.Close()
 			c.wait()
-			if n := testing.AllocsPerRun(200, waker.Wake); n != 0 {
+			if n := alloctest.PerRun(200, waker.Wake); n != 0 {
 				t.Errorf("%v allocations after the end", n)
 			}
 		})

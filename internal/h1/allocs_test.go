@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/galehttp/gale/internal/alloctest"
 	"github.com/galehttp/gale/internal/msg"
 )
 
@@ -51,7 +52,7 @@ func TestAllocs(t *testing.T) {
 		"AppendStatusLine": func() { out = AppendStatusLine(out[:0], 404, nil) },
 		"AppendChunk":      func() { out = AppendLastChunk(AppendChunk(out[:0], response)) },
 	} {
-		if n := testing.AllocsPerRun(100, f); n != 0 {
+		if n := alloctest.PerRun(100, f); n != 0 {
 			t.Errorf("%s: %v allocations", name, n)
 		}
 	}

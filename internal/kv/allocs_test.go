@@ -2,7 +2,11 @@
 
 package kv
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/galehttp/gale/internal/alloctest"
+)
 
 func TestAllocs(t *testing.T) {
 	var l List
@@ -17,7 +21,7 @@ func TestAllocs(t *testing.T) {
 		{"set", func() { l.Set("a", "b"); l.Add("x", "y"); l.Del("x"); l.Reset() }},
 	} {
 		tt.f()
-		if n := testing.AllocsPerRun(100, tt.f); n != 0 {
+		if n := alloctest.PerRun(100, tt.f); n != 0 {
 			t.Errorf("%s: %v allocations", tt.name, n)
 		}
 	}

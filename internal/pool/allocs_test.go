@@ -5,6 +5,8 @@ package pool
 import (
 	"bytes"
 	"testing"
+
+	"github.com/galehttp/gale/internal/alloctest"
 )
 
 func TestAllocs(t *testing.T) {
@@ -31,7 +33,7 @@ func TestAllocs(t *testing.T) {
 	}
 	for _, p := range pins {
 		p.run()
-		if n := testing.AllocsPerRun(100, p.run); n != 0 {
+		if n := alloctest.PerRun(100, p.run); n != 0 {
 			t.Errorf("%s: %v allocs, want 0", p.name, n)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/galehttp/gale/internal/alloctest"
 	"github.com/galehttp/gale/internal/compress"
 )
 
@@ -29,7 +30,7 @@ func TestAllocs(t *testing.T) {
 			ParseRanges(buf[:0], rangeField, 26, 4)
 		},
 	} {
-		if n := testing.AllocsPerRun(100, f); n != 0 {
+		if n := alloctest.PerRun(100, f); n != 0 {
 			t.Errorf("%s: %v allocations, want none", name, n)
 		}
 	}

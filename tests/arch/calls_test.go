@@ -80,7 +80,7 @@ func isLibrary(path string) bool {
 		return false
 	}
 	first, _, _ := strings.Cut(strings.TrimPrefix(rest, "/"), "/")
-	return rest != "/internal/pool/pooltest" && !slices.Contains([]string{"cmd", "examples", "bench", "tests", "compat", "scripts"}, first)
+	return rest != "/internal/pool/pooltest" && rest != "/internal/alloctest" && !slices.Contains([]string{"cmd", "examples", "bench", "tests", "compat", "scripts"}, first)
 }
 
 // scanner finds calls in the files of a package.

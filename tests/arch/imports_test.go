@@ -38,6 +38,7 @@ var below = map[string][]string{
 	"sockopt":           {},
 	"engine":            {"bytesconv", "pool", "clock", "race"},
 	"pool/pooltest":     {"pool"},
+	"alloctest":         {},
 	"engine/enginetest": {"engine"},
 }
 

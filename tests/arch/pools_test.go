@@ -91,7 +91,7 @@ var pooled = map[string]string{
 	"gale.encodingReader.release": "(is not used again; it gives its buffers back)",
 	"gale.hostMap.forget":         "(drops entries)",
 
-	"adaptor.ctxs":         "TestContextForgets",
+	"adaptor.ctxs": "TestContextForgets",
 
 	"stackless.calls":        "TestPooledForgets",
 	"stackless.call.free":    "TestPooledForgets",
