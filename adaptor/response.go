@@ -463,6 +463,10 @@ func (w *response) finish() {
 		_ = w.flush()
 		panic(gale.ErrAbortHandler)
 	}
+	if w.isHead && w.length < 0 && w.written == 0 && w.ctx.Response.Header.ContentLength() == 0 {
+		// The one to a GET need not be empty: handlers leave the body of a HEAD out.
+		w.ctx.Response.Header.SetContentLength(-1)
+	}
 	w.setTrailers()
 }
 

@@ -164,6 +164,34 @@ func TestResponseIsThatOfNetHTTP(t *testing.T) {
 	}
 }
 
+// The answer to a HEAD doesn't say that the one to a GET would be empty, unless the
+// handler does.
+func TestLengthOfHead(t *testing.T) {
+	for name, tt := range map[string]struct {
+		h    http.HandlerFunc
+		want string
+	}{
+		"redirect": {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/other", http.StatusFound) }, ""},
+		"nothing":  {func(http.ResponseWriter, *http.Request) {}, ""},
+		"declared": {func(w http.ResponseWriter, r *http.Request) { w.Header().Set("Content-Length", "7") }, "7"},
+		"none":     {func(w http.ResponseWriter, r *http.Request) { w.Header().Set("Content-Length", "0") }, "0"},
+		"written":  {func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "body") }, "4"},
+	} {
+		ln := onGale(t, tt.h)
+		for _, proto := range []string{"HTTP/1.1", "HTTP/1.0"} {
+			c := dial(t, ln)
+			req := "HEAD / " + proto + "\r\nHost: h\r\nConnection: keep-alive\r\n\r\n"
+			c.send(req + req)
+			for range 2 {
+				a := c.read("HEAD")
+				if got := a.Header.Get("Content-Length"); got != tt.want || a.Err != "" {
+					t.Errorf("%s, %s: Content-Length: %q, want %q; %v", name, proto, got, tt.want, a)
+				}
+			}
+		}
+	}
+}
+
 // normalize takes out of a what both servers may choose.
 func normalize(a *reply) {
 	a.Header.Del("Content-Length")
