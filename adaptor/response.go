@@ -39,7 +39,7 @@ type response struct {
 	flushed  bool // it was sent
 	untyped  bool // there is no Content-Type, and the body must tell it before it is sent
 	trails   bool // there can be a trailer section
-	explicit bool // WriteHeader was called
+	explicit bool // WriteHeader was called with a final code
 	hijacked bool
 	onlyType bool // Content-Type was all there was in head
 }
@@ -74,7 +74,7 @@ func (w *response) Header() http.Header {
 func (w *response) WriteHeader(code int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.explicit = true
+	w.explicit = w.explicit || code >= 200 || code == http.StatusSwitchingProtocols
 	w.writeHeader(code)
 }
 

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/galehttp/gale/galeutil"
 )
 
 // handlers are handlers whose responses are the same on both servers.
@@ -188,6 +190,28 @@ func TestLengthOfHead(t *testing.T) {
 					t.Errorf("%s, %s: Content-Length: %q, want %q; %v", name, proto, got, tt.want, a)
 				}
 			}
+		}
+	}
+}
+
+// An informational response is no beginning of the final one: the connection can be
+// taken over after it, and nothing else is sent.
+func TestHijackAfterInterim(t *testing.T) {
+	h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.WriteHeader(http.StatusEarlyHints)
+		c, _, err := w.(http.Hijacker).Hijack()
+		must(err, nil)
+		defer c.Close()
+		io.WriteString(c, "HTTP/1.1 299 Mine\r\nContent-Length: 2\r\nConnection: close\r\n\r\nhi")
+	})
+	for _, ln := range []*galeutil.InmemoryListener{onGale(t, h), onNetHTTP(t, h)} {
+		c := dial(t, ln)
+		c.send(get("/"))
+		if a := c.read("GET"); a.Status != http.StatusEarlyHints {
+			t.Error(a)
+		}
+		if a := c.read("GET"); a.Status != 299 || a.Body != "hi" {
+			t.Error(a)
 		}
 	}
 }
