@@ -371,7 +371,7 @@ func (w *response) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	case w.hijacked:
 		return nil, nil, http.ErrHijacked
 	}
-	if w.explicit && w.ctx.Response.StatusCode() != http.StatusSwitchingProtocols {
+	if w.begun && w.ctx.Response.StatusCode() != http.StatusSwitchingProtocols {
 		if err := w.flush(); err != nil {
 			return nil, nil, err
 		}
@@ -390,8 +390,7 @@ func (w *response) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 }
 
 // open writes what comes first on a connection that was taken over: the head of
-// a 101 if that was asked for, and bytes that were written and not flushed, as
-// they are.
+// a 101 if that was asked for, and bytes that were written after it, as they are.
 func (w *response) open(c net.Conn, rest []byte) error {
 	var b bytes.Buffer
 	if w.explicit && !w.flushed {

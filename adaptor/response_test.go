@@ -216,6 +216,21 @@ func TestHijackAfterInterim(t *testing.T) {
 	}
 }
 
+// What was written before Hijack goes out as the beginning of a response.
+func TestHijackAfterWrite(t *testing.T) {
+	h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		io.WriteString(w, "body")
+		c, _, err := w.(http.Hijacker).Hijack()
+		must(err, nil)
+		c.Close()
+	})
+	c := dial(t, onGale(t, h))
+	c.send(get("/"))
+	if a := c.read("GET"); a.Status != 200 || a.Body != "body" || a.Err == "" {
+		t.Errorf("%v, want a response that breaks off", a)
+	}
+}
+
 // normalize takes out of a what both servers may choose.
 func normalize(a *reply) {
 	a.Header.Del("Content-Length")
