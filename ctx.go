@@ -106,6 +106,9 @@ func (ctx *RequestCtx) reset() {
 		ctx.flush = flushState{}
 	}
 	ctx.stream.owesContinue, ctx.stream.limit = false, 0
+	if ctx.stream.answered.Load() {
+		ctx.stream.answered.Store(false)
+	}
 	if ctx.stream.err != nil {
 		ctx.stream.err = nil
 	}

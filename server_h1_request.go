@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/galehttp/gale/internal/clock"
@@ -29,6 +30,9 @@ type requestStream struct {
 	limit int64
 	// owesContinue: the client waits for a 100 before it sends the body.
 	owesContinue bool
+	// answered: the final response has begun, and no 100 may follow. A Read may run
+	// when it is set.
+	answered atomic.Bool
 }
 
 // open begins a body.
@@ -157,7 +161,7 @@ func (r *requestStream) more() {
 	if n > 0 {
 		return
 	}
-	if r.owesContinue {
+	if r.owesContinue && !r.answered.Load() {
 		r.owesContinue = false
 		r.w.Out = append(r.w.Out, continueLine...)
 	}

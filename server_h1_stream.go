@@ -137,6 +137,7 @@ type flushState struct {
 func (ss *h1Session) beginFlush(ctx *RequestCtx, w *engine.Work, resp *Response) {
 	f := &ctx.flush
 	f.begun = true
+	ctx.stream.answered.Store(true)
 	f.keep = ss.keepAlive(resp) && !ss.unreadBody()
 	h := &resp.Header
 	body := resp.swapBody(nil) // its length is not that of the response

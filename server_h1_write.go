@@ -175,6 +175,9 @@ func (ss *h1Session) write(ctx *RequestCtx, w *engine.Work, resp *Response, must
 	}
 	ss.frame(resp, &keep)
 	ss.boundWrites()
+	if streams {
+		ctx.stream.answered.Store(true)
+	}
 	w.Out = resp.Header.appendHead(w.Out, ss.l.fixed.name)
 	switch {
 	case resp.SkipBody:
