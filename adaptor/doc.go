@@ -8,7 +8,9 @@
 //
 //   - The ResponseWriter is also an http.Flusher, http.Hijacker,
 //     io.StringWriter and io.ReaderFrom, and http.ResponseController works with
-//     it: deadlines, Flush, Hijack, full duplex (which HTTP/1 on Gale always is).
+//     it: deadlines, Flush, Hijack, full duplex (which HTTP/1 on Gale always is; but
+//     sending waits for a Read of the body in another goroutine, unless
+//     EnableFullDuplex was called).
 //   - A response goes out when the handler returns, when it flushes, and when
 //     more than a megabyte of it is waiting. Until then, middleware on Gale's
 //     side finds it in ctx.Response, and may compress it or change it.

@@ -30,7 +30,7 @@ type exchange struct {
 	url url.URL
 	w   response
 	c   requestContext
-	b   *requestBody // nil if there is none
+	b   *requestBody // nil if there is none, or it has ended
 }
 
 // bodied is an exchange whose request has a body.
@@ -81,6 +81,7 @@ func serve(h http.Handler, ctx *gale.RequestCtx) {
 		}
 	}()
 	h.ServeHTTP(&x.w, r)
+	x.endBody()
 	x.w.finish()
 	returned = true
 }
@@ -121,7 +122,7 @@ func convert(ctx *gale.RequestCtx) (*exchange, error) {
 		return x, nil
 	}
 	x.b.begin(ctx, stream, bytes)
-	r.Body = x.b
+	r.Body, x.w.body = x.b, x.b
 	switch {
 	case stream == nil && !chunked:
 		r.ContentLength = int64(len(bytes))
@@ -134,9 +135,16 @@ func convert(ctx *gale.RequestCtx) (*exchange, error) {
 
 // end cuts what the handler may have kept off from ctx.
 func (x *exchange) end() {
+	x.endBody()
 	x.w.end()
-	if x.b != nil {
-		x.b.end()
-	}
 	x.c.end()
+}
+
+// endBody ends the reading of the body, before response.mu is taken: a Flush of another
+// goroutine may hold that, and wait for a Read.
+func (x *exchange) endBody() {
+	if b := x.b; b != nil {
+		x.b = nil
+		b.end()
+	}
 }

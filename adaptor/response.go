@@ -32,8 +32,9 @@ type response struct {
 	head     http.Header
 	length   int64 // as the handler has declared it, else -1
 	written  int64
-	waiting  int       // bytes of the body that were not flushed
-	late     *nameList // declared trailer fields; nil for none
+	waiting  int          // bytes of the body that were not flushed
+	late     *nameList    // declared trailer fields; nil for none
+	body     *requestBody // of the request; nil for none
 	isHead   bool
 	begun    bool // the head is in ctx.Response, and what is in head has no effect
 	flushed  bool // it was sent
@@ -42,6 +43,7 @@ type response struct {
 	explicit bool // WriteHeader was called with a final code
 	hijacked bool
 	onlyType bool // Content-Type was all there was in head
+	duplex   bool // EnableFullDuplex was called
 }
 
 func (w *response) begin(ctx *gale.RequestCtx, isHead bool) {
@@ -123,6 +125,10 @@ func (w *response) interim(code int) {
 		for _, v := range vv {
 			h.Add(k, v)
 		}
+	}
+	if !w.duplex {
+		w.body.pause()
+		defer w.body.resume()
 	}
 	_ = w.ctx.SendInterim(code, &h) // the final response will meet the error again
 }
@@ -342,6 +348,10 @@ func (w *response) flush() error {
 		return nil // nowhere to go: it stays in ctx.Response
 	}
 	w.typeByPrefix()
+	if !w.duplex {
+		w.body.pause()
+		defer w.body.resume()
+	}
 	if err := w.ctx.Flush(); err != nil {
 		return err
 	}
@@ -408,8 +418,7 @@ func (w *response) open(c net.Conn, rest []byte) error {
 	return err
 }
 
-// SetReadDeadline, SetWriteDeadline and EnableFullDuplex are for
-// http.ResponseController.
+// SetReadDeadline and SetWriteDeadline are for http.ResponseController.
 func (w *response) SetReadDeadline(deadline time.Time) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -428,7 +437,14 @@ func (w *response) SetWriteDeadline(deadline time.Time) error {
 	return w.ctx.SetWriteDeadline(deadline)
 }
 
-func (w *response) EnableFullDuplex() error { return nil }
+// EnableFullDuplex lets what is sent not wait for a Read of the body that runs, which
+// waits for the client.
+func (w *response) EnableFullDuplex() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.duplex = true
+	return nil
+}
 
 // CloseNotify returns a channel that gets a value when the client leaves.
 //
