@@ -194,7 +194,10 @@ func TestStreamForgets(t *testing.T) {
 	} {
 		pooltest.Run(t, &pooltest.Check{Stubs: []any{errors.New("canary")}}, pooltest.Object[requestStream]{
 			New:    func() *requestStream { return new(requestStream) },
-			Ready:  func(r *requestStream) { r.owesContinue, r.err, r.limit = false, nil, 0 }, // RequestCtx.reset does that
+			Ready: func(r *requestStream) { // RequestCtx.reset does that
+				r.owesContinue, r.err, r.limit = false, nil, 0
+				r.answered.Store(false)
+			},
 			Forget: shut,
 		})
 	}

@@ -60,8 +60,8 @@ func (r *requestStream) tryShut() bool {
 	return true
 }
 
-// forget drops the body under mu, except for owesContinue and err, which say what the
-// session may do with the rest of it, and limit, which a late handler may set.
+// forget drops the body under mu, except for owesContinue, answered and err, which say
+// what the session may do with the rest of it, and limit, which a late handler may set.
 func (r *requestStream) forget() {
 	r.ss, r.ctx, r.w, r.rest = nil, nil, nil, nil
 	r.n = 0
