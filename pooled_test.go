@@ -193,7 +193,7 @@ func TestStreamForgets(t *testing.T) {
 		func(r *requestStream) { r.tryShut() },
 	} {
 		pooltest.Run(t, &pooltest.Check{Stubs: []any{errors.New("canary")}}, pooltest.Object[requestStream]{
-			New:    func() *requestStream { return new(requestStream) },
+			New: func() *requestStream { return new(requestStream) },
 			Ready: func(r *requestStream) { // RequestCtx.reset does that
 				r.owesContinue, r.err, r.limit = false, nil, 0
 				r.answered.Store(false)

@@ -1,0 +1,181 @@
+package adaptor
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/galehttp/gale"
+	"github.com/galehttp/gale/internal/door"
+)
+
+// finish sends the response of ctx, or the rest of it.
+func (o *outer) finish(ctx *gale.RequestCtx) {
+	o.mu.Lock()
+	taken := o.taken
+	o.mu.Unlock()
+	if taken {
+		return
+	}
+	if hijack := ctx.Value(door.HijackKey{}).(door.Hijack); hijack.Handler != nil {
+		o.handOver(&ctx.Response, hijack)
+		return
+	}
+	o.answer(&ctx.Response)
+}
+
+// answer sends resp, or the rest of it.
+func (o *outer) answer(resp *gale.Response) {
+	err := bodyError(resp)
+	if err != nil && !o.begun {
+		resp.Reset()
+		resp.SetStatusCode(gale.StatusInternalServerError)
+		resp.SetBodyString(gale.StatusMessage(gale.StatusInternalServerError))
+		err = nil
+	}
+	switch {
+	case err != nil: // of what should follow what was flushed
+	case resp.IsBodyStream():
+		err = o.finishStream(resp)
+	default:
+		err = o.finishBytes(resp)
+	}
+	if err != nil {
+		_ = o.rc.Flush()
+		panic(http.ErrAbortHandler) // the client must see that it is not complete
+	}
+	o.trailers(&resp.Header)
+}
+
+// finishBytes sends a body that is in memory. A ResponseWriter may panic.
+func (o *outer) finishBytes(resp *gale.Response) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.begin(resp, o.length(resp))
+	return o.writeBody(resp)
+}
+
+// bodyError returns why the body of a response must not be sent: a stream was read
+// by Body and failed, and nothing took its place.
+func bodyError(resp *gale.Response) error {
+	if err := resp.BodyError(); err != nil && len(resp.Body()) == 0 {
+		return err
+	}
+	return nil
+}
+
+// finishTimedOut sends resp for a handler that was timed out and may still run.
+// If the handler has sent a part of its response, that is broken off.
+func (o *outer) finishTimedOut(resp *gale.Response) {
+	if !o.mu.TryLock() {
+		if o.sending.Load() { // maybe for long: the client must read
+			_ = o.rc.SetWriteDeadline(time.Unix(1, 0))
+		}
+		o.mu.Lock()
+	}
+	o.sealed = true
+	begun, taken := o.begun, o.taken
+	o.mu.Unlock()
+	switch {
+	case taken:
+	case begun:
+		panic(http.ErrAbortHandler)
+	default:
+		o.answer(resp)
+	}
+}
+
+// finishStream sends a body that is a stream.
+func (o *outer) finishStream(resp *gale.Response) error {
+	length := resp.Header.ContentLength()
+	if o.skips(resp) {
+		length = 0
+	}
+	o.begin(resp, length)
+	if o.bodyless(resp) {
+		return resp.CloseBodyStream()
+	}
+	if resp.ImmediateHeaderFlush {
+		if err := o.rc.Flush(); err != nil {
+			return err
+		}
+	}
+	if length >= 0 {
+		err := copyKnown(o.w, resp.BodyStream(), int64(length))
+		return errors.Join(err, resp.CloseBodyStream())
+	}
+	return resp.BodyWriteTo(&flushing{o.w, o.rc})
+}
+
+// copyKnown copies exactly length bytes of r to w. What r has after them is not
+// read.
+func copyKnown(w io.Writer, r io.Reader, length int64) error {
+	wt, ok := r.(gale.BodyWriterTo)
+	if !ok || !wt.SupportsBodyWriteTo() {
+		_, err := io.CopyN(w, r, length)
+		return err // io.EOF if r is shorter
+	}
+	to := &limited{w: w, left: length}
+	_, err := wt.WriteTo(to)
+	switch {
+	case to.over:
+		return nil
+	case err == nil && to.left > 0:
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+// limited passes left bytes on. A stream that writes more is told so by an error,
+// and over is set.
+type limited struct {
+	w    io.Writer
+	left int64
+	over bool
+}
+
+// BytesLeft lets a stream of package gale end in time.
+func (l *limited) BytesLeft() int64 { return l.left }
+
+func (l *limited) Write(p []byte) (int, error) {
+	over := int64(len(p)) > l.left
+	if over {
+		p = p[:l.left]
+	}
+	n, err := l.w.Write(p)
+	l.left -= int64(n)
+	if over && err == nil {
+		l.over, err = true, http.ErrContentLength
+	}
+	return n, err
+}
+
+// flushing sends each write at once, as Server does with streams.
+type flushing struct {
+	w  io.Writer
+	rc *http.ResponseController
+}
+
+func (f *flushing) Write(p []byte) (int, error) {
+	n, err := f.w.Write(p)
+	if err == nil {
+		err = f.rc.Flush()
+	}
+	return n, err
+}
+
+// trailers gives the trailer section to net/http.
+func (o *outer) trailers(h *gale.ResponseHeader) {
+	if len(h.PeekTrailerKeys()) == 0 {
+		return
+	}
+	to := o.w.Header()
+	for line := range bytes.SplitSeq(h.TrailerHeader(), []byte("\r\n")) {
+		name, value, ok := bytes.Cut(line, []byte(": "))
+		if ok {
+			to.Add(http.TrailerPrefix+string(name), string(value))
+		}
+	}
+}

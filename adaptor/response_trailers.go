@@ -1,0 +1,75 @@
+package adaptor
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/galehttp/gale"
+)
+
+// declareTrailers takes the names in the Trailer fields of the handler. Those that
+// must not stand in a trailer section are sent in the header.
+func (w *response) declareTrailers(h *gale.ResponseHeader, lists []string) {
+	for _, list := range lists {
+		for name := range strings.SplitSeq(list, ",") {
+			name = http.CanonicalHeaderKey(strings.Trim(name, " \t"))
+			if name == "" || h.AddTrailer(name) != nil {
+				continue
+			}
+			if w.late == nil {
+				w.late = new(nameList)
+			}
+			w.late.names = append(w.late.names, name)
+		}
+	}
+}
+
+// setTrailers adds the values of trailer fields: those that were announced, and
+// those whose names have http.TrailerPrefix.
+func (w *response) setTrailers() {
+	if !w.trails || w.onlyType && len(w.head) == 1 && has(w.head, "Content-Type") {
+		return
+	}
+	h := &w.ctx.Response.Header
+	var prefixed, announced []string
+	for k, values := range w.head {
+		if k == "Trailer" {
+			announced = values
+		} else if strings.HasPrefix(k, http.TrailerPrefix) {
+			prefixed = append(prefixed, k)
+		}
+	}
+	slices.Sort(prefixed)
+	for _, k := range prefixed {
+		for _, v := range w.head[k] {
+			_ = h.AddTrailerValue(k[len(http.TrailerPrefix):], v)
+		}
+	}
+	for _, k := range w.late.all() {
+		for _, v := range w.head[k] {
+			h.Add(k, v)
+		}
+	}
+	if !w.flushed {
+		w.addLateFields(h, announced)
+	}
+}
+
+// addLateFields sends what was announced as a trailer field when it was too late
+// for a trailer section, after the first write, in the header, which is still here.
+func (w *response) addLateFields(h *gale.ResponseHeader, lists []string) {
+	for _, list := range lists {
+		for name := range strings.SplitSeq(list, ",") {
+			name = http.CanonicalHeaderKey(strings.Trim(name, " \t"))
+			switch name {
+			case "Content-Length", "Transfer-Encoding", "Trailer":
+				continue
+			}
+			if w.late.has(name) || len(h.Peek(name)) > 0 {
+				continue
+			}
+			w.setField(h, name, w.head[name])
+		}
+	}
+}
