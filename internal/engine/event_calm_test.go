@@ -248,7 +248,7 @@ func TestCalmMeasuresVisits(t *testing.T) {
 		const nap = guardAfter / 2
 		for range 4 * measureEach {
 			c.send(nap, 0)
-			time.Sleep(2 * nap)
+			time.Sleep(2*nap + nap/4) // the guard looks between two visits, not as one begins
 		}
 		c.wantCalm(true, "after handlers that the guard doesn't see")
 		c.waits.mostWaited()
