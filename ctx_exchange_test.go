@@ -43,7 +43,7 @@ var bringers = []struct {
 	{"net/http h2", func(t *testing.T, h gale.RequestHandler) answered { return onNetHTTP(t, true, h) }},
 	{"toy", onToy},
 	{"recorder", onRecorder},
-	{"no exchange", onNobody},
+	{"no exchange", onNoExchange},
 }
 
 func ofConn(ctx context.Context, _ net.Conn) context.Context {
@@ -135,7 +135,7 @@ func onRecorder(_ *testing.T, h gale.RequestHandler) (a answered) {
 	return a
 }
 
-func onNobody(_ *testing.T, h gale.RequestHandler) answered {
+func onNoExchange(_ *testing.T, h gale.RequestHandler) answered {
 	var ctx gale.RequestCtx
 	ctx.Init(galetest.NewRequest("POST", "/", []byte("body")), &net.TCPAddr{IP: net.IPv4(192, 0, 2, 9)}, nil)
 	h(&ctx)
