@@ -34,7 +34,7 @@ type response struct {
 	written  int64
 	waiting  int          // bytes of the body that were not flushed
 	late     *nameList    // declared trailer fields; nil for none
-	body     *requestBody // of the request; nil for none
+	body     *requestBody // whose Read sending waits for; nil for none
 	isHead   bool
 	begun    bool // the head is in ctx.Response, and what is in head has no effect
 	flushed  bool // it was sent
@@ -43,7 +43,6 @@ type response struct {
 	explicit bool // WriteHeader was called with a final code
 	hijacked bool
 	onlyType bool // Content-Type was all there was in head
-	duplex   bool // EnableFullDuplex was called
 }
 
 func (w *response) begin(ctx *gale.RequestCtx, isHead bool) {
@@ -126,10 +125,8 @@ func (w *response) interim(code int) {
 			h.Add(k, v)
 		}
 	}
-	if !w.duplex {
-		w.body.pause()
-		defer w.body.resume()
-	}
+	w.body.pause()
+	defer w.body.resume()
 	_ = w.ctx.SendInterim(code, &h) // the final response will meet the error again
 }
 
@@ -331,10 +328,8 @@ func (w *response) flush() error {
 		return nil // nowhere to go: it stays in ctx.Response
 	}
 	w.typeByPrefix()
-	if !w.duplex {
-		w.body.pause()
-		defer w.body.resume()
-	}
+	w.body.pause()
+	defer w.body.resume()
 	if err := w.ctx.Flush(); err != nil {
 		return err
 	}
@@ -425,7 +420,7 @@ func (w *response) SetWriteDeadline(deadline time.Time) error {
 func (w *response) EnableFullDuplex() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.duplex = true
+	w.body = nil
 	return nil
 }
 
