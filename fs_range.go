@@ -2,8 +2,6 @@ package gale
 
 import (
 	"bytes"
-	"errors"
-	"fmt"
 	"math/rand/v2"
 	"time"
 
@@ -72,23 +70,19 @@ func (h *fsHandler) respondParts(ctx *RequestCtx, e *static.Entry, rs []static.R
 	resp.SetBodyRaw(frame.AppendEnd(body))
 }
 
-// errTrailingChar is one of the errors of ParseByteRange. Programs may match on their
-// texts: they are fasthttp's.
-var errTrailingChar = errors.New("unexpected trailing char found: expecting 0-9")
-
 func parseByteRange(field []byte, size int) (start, end int, err error) {
 	const unit = "bytes"
 	if !bytes.HasPrefix(field, []byte(unit)) {
-		return 0, 0, fmt.Errorf("unsupported range units: %q: expecting %q", field, unit)
+		return 0, 0, errorf("unsupported range units: %q: expecting %q", field, unit)
 	}
 	set := field[len(unit):]
 	if len(set) == 0 || set[0] != '=' {
-		return 0, 0, fmt.Errorf("missing byte range in %q", field)
+		return 0, 0, errorf("missing byte range in %q", field)
 	}
 	set = set[1:]
 	dash := bytes.IndexByte(set, '-')
 	if dash < 0 {
-		return 0, 0, fmt.Errorf("missing the end position of byte range in %q", field)
+		return 0, 0, errorf("missing the end position of byte range in %q", field)
 	}
 	if dash == 0 {
 		return parseSuffixRange(field, set[1:], size)
@@ -97,7 +91,7 @@ func parseByteRange(field []byte, size int) (start, end int, err error) {
 		return 0, 0, err
 	}
 	if start >= size {
-		return 0, 0, fmt.Errorf("the start position of byte range cannot exceed %d. byte range %q", size-1, field)
+		return 0, 0, errorf("the start position of byte range cannot exceed %d. byte range %q", size-1, field)
 	}
 	if dash+1 == len(set) {
 		return start, size - 1, nil
@@ -107,7 +101,7 @@ func parseByteRange(field []byte, size int) (start, end int, err error) {
 	}
 	end = min(end, size-1)
 	if start > end {
-		return 0, 0, fmt.Errorf("the start position of byte range cannot exceed the end position. byte range %q", field)
+		return 0, 0, errorf("the start position of byte range cannot exceed the end position. byte range %q", field)
 	}
 	return start, end, nil
 }
@@ -118,17 +112,17 @@ func parseSuffixRange(field, suffix []byte, size int) (start, end int, err error
 		return 0, 0, err
 	}
 	if n == 0 {
-		return 0, 0, fmt.Errorf("suffix length in byte range %q must be greater than zero", field)
+		return 0, 0, errorf("suffix length in byte range %q must be greater than zero", field)
 	}
 	if size <= 0 {
-		return 0, 0, fmt.Errorf("byte range %q is invalid for empty content", field)
+		return 0, 0, errorf("byte range %q is invalid for empty content", field)
 	}
 	return max(size-n, 0), size - 1, nil
 }
 
 func parsePosition(b []byte) (int, error) {
 	if len(b) == 0 {
-		return 0, errors.New("empty integer")
+		return 0, errEmptyInt
 	}
 	n, err := bytesconv.ParseUint(b)
 	if err != nil {

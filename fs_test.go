@@ -2,8 +2,6 @@ package gale
 
 import (
 	"embed"
-	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -455,115 +453,6 @@ func TestFSFileWithSlash(t *testing.T) {
 			}
 		}
 	}
-}
-
-// listedTree is a directory with many files. It counts how often it is listed, and each
-// listing waits for gate, if there is one.
-type listedTree struct {
-	names []fs.DirEntry
-	reads atomic.Int32
-	gate  chan struct{}
-}
-
-func newListedTree(t *testing.T, n int, name string) *listedTree {
-	files := fstest.MapFS{}
-	for i := range n {
-		files[fmt.Sprintf("%05d%s", i, name)] = &fstest.MapFile{}
-	}
-	entries, err := files.ReadDir(".")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &listedTree{names: entries}
-}
-
-func (l *listedTree) Open(name string) (fs.File, error) {
-	if name != "." {
-		return nil, fs.ErrNotExist
-	}
-	return &listedDir{tree: l, rest: l.names}, nil
-}
-
-type listedDir struct {
-	tree *listedTree
-	rest []fs.DirEntry
-}
-
-func (d *listedDir) Stat() (fs.FileInfo, error) { return fstest.MapFS{}.Stat(".") }
-func (d *listedDir) Read([]byte) (int, error)   { return 0, fs.ErrInvalid }
-func (d *listedDir) Close() error               { return nil }
-
-func (d *listedDir) ReadDir(n int) ([]fs.DirEntry, error) {
-	if len(d.rest) == len(d.tree.names) {
-		d.tree.reads.Add(1)
-		if d.tree.gate != nil {
-			<-d.tree.gate
-		}
-	}
-	batch := d.rest[:min(n, len(d.rest))]
-	if d.rest = d.rest[len(batch):]; len(batch) == 0 {
-		return nil, io.EOF
-	}
-	return batch, nil
-}
-
-// The bounds of a listing, see FS.GenerateIndexPages.
-const (
-	maxListed   = 10_000
-	maxListRead = 100_000
-	maxListing  = 1 << 20
-)
-
-// However many names there are and however long they are, a listing has a bound, says
-// how many are left out, and is made once as long as it is in the cache.
-func TestFSBigListing(t *testing.T) {
-	for _, tt := range []struct {
-		n    int
-		name string
-	}{{20, "n"}, {10_500, "n"}, {9_000, strings.Repeat("n", 60)}, {5_000, strings.Repeat("<", 240)}, {150_000, "n"}} {
-		tree := newListedTree(t, tt.n, tt.name)
-		h := (&FS{FS: tree, GenerateIndexPages: true, CacheDuration: time.Hour}).NewRequestHandler()
-		for range 3 {
-			page := ask(t, h, "GET", "/").body
-			if len(page) > maxListing+8<<10 {
-				t.Fatalf("%d names like %.5s: %d bytes", tt.n, tt.name, len(page))
-			}
-			shown := strings.Count(page, "<tr><td")
-			more := 0
-			if _, rest, ok := strings.Cut(page, "<p>and "); ok {
-				fmt.Sscan(rest, &more)
-			}
-			if want := min(tt.n, maxListRead); shown+more != want || shown > maxListed || more < 0 {
-				t.Errorf("%d names like %.5s: %d shown and %d more", tt.n, tt.name, shown, more)
-			}
-		}
-		if n := tree.reads.Load(); n != 1 {
-			t.Errorf("%d names like %.5s: read %d times", tt.n, tt.name, n)
-		}
-	}
-}
-
-// Requests for a listing that is being made wait for it, with a cache or without.
-func TestFSListingIsMadeOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		tree := newListedTree(t, 100, "n")
-		tree.gate = make(chan struct{})
-		h := (&FS{FS: tree, GenerateIndexPages: true, SkipCache: true}).NewRequestHandler()
-		var wg sync.WaitGroup
-		for range 10 {
-			wg.Go(func() {
-				if a := ask(t, h, "GET", "/"); strings.Count(a.body, "<tr><td") != 100 {
-					t.Errorf("%d, %d bytes", a.status, len(a.body))
-				}
-			})
-		}
-		synctest.Wait() // one reads, the others wait for it
-		close(tree.gate)
-		wg.Wait()
-		if n := tree.reads.Load(); n != 1 {
-			t.Errorf("read %d times", n)
-		}
-	})
 }
 
 // What a middleware does to a body stays in its response, though small files and

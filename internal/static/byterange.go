@@ -39,7 +39,8 @@ const (
 )
 
 // ParseRanges reads the value of a Range field for a representation of size
-// bytes and appends to dst the ranges to send, in the order asked for.
+// bytes and appends to dst the ranges to send, in the order asked for. What dst held
+// before stays as the caller left it; without RangePartial nothing is appended.
 //
 //	ranges-specifier = range-unit "=" range-set
 //	range-set        = 1#range-spec

@@ -83,6 +83,53 @@ func TestParseRangesCost(t *testing.T) {
 	}
 }
 
+// Parts may cost a tenth and 1 KiB more than the whole, and not a byte beyond.
+func TestParseRangesCostLimit(t *testing.T) {
+	const size, parts = 10_000, 11
+	const limit = size + size/10 + smallAllowance
+	for over, want := range []RangeVerdict{RangePartial, RangeIgnored} {
+		field, left := []byte("bytes="), limit+over-parts*partOverhead
+		for i := range parts - 1 {
+			field = fmt.Appendf(field, "%d-%d,", 2*i, 2*i)
+			left--
+		}
+		field = fmt.Appendf(field, "%d-%d", 2*parts, 2*parts+left-1)
+		if got, v := ParseRanges(nil, field, size, parts); v != want || v == RangePartial && rangesCost(got) != limit {
+			t.Errorf("%d bytes over: got %d, want %d", over, v, want)
+		}
+	}
+	if _, v := ParseRanges(nil, []byte("bytes=0-"), 1<<40, 1); v != RangePartial {
+		t.Errorf("one range of everything: got %d", v)
+	}
+}
+
+// What was in dst stays, and is no part of what is merged, counted or dropped.
+func TestParseRangesAppends(t *testing.T) {
+	was := Range{0, 10}
+	for field, want := range map[string][]Range{
+		"bytes=5-6,7-8": {was, {5, 4}}, "bytes=0-0,2-2,4-4": {was}, "bytes=30-": {was}, "bytes=1-2,x": {was}, "x=1-2": {was},
+	} {
+		got, v := ParseRanges([]Range{was}, []byte(field), 26, 2)
+		if !slices.Equal(got, want) || (v == RangePartial) != (len(want) > 1) {
+			t.Errorf("%q: got %v, %d, want %v", field, got, v, want)
+		}
+	}
+}
+
+func TestContentRange(t *testing.T) {
+	for want, got := range map[string][]byte{
+		"bytes 0-0/1":     AppendContentRange(nil, Range{0, 1}, 1),
+		"bytes 10-19/100": AppendContentRange(nil, Range{10, 10}, 100),
+		"x: bytes */100":  AppendUnsatisfied([]byte("x: "), 100),
+		"bytes */0":       AppendUnsatisfied(nil, 0),
+		"bytes 9223372036854775806-9223372036854775806/9223372036854775807": AppendContentRange(nil, Range{1<<63 - 2, 1}, 1<<63-1),
+	} {
+		if string(got) != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
 func FuzzParseRanges(f *testing.F) {
 	for _, s := range []string{"bytes=0-1,4-5", "bytes=-5", "bytes=9223372036854775807-", "bytes=1-,-1,,", "x=1", "bytes=3-1"} {
 		f.Add([]byte(s), int64(26))

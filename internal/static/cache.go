@@ -28,7 +28,8 @@ type Limits struct {
 
 // Cache keeps what was opened or read for a path, by content coding, until it
 // gets old. It holds no goroutine and no timer and reads no clock: callers say
-// what time it is, and call Sweep now and then.
+// what time it is, and call Sweep now and then. All methods may be called by many
+// goroutines at a time.
 //
 // It is divided into shards by path, so that many readers don't wait for one
 // lock. Each shard has its share of the limits.
@@ -103,7 +104,7 @@ const reloadTime = time.Second
 // Put stores e for path until now plus the cache's age, in place of what was
 // there. The cache takes a reference of its own if there is room; it makes room
 // by dropping stale entries, then arbitrary ones. What is bigger than a shard's
-// share isn't kept.
+// share isn't kept. The caller's own reference stays its own, and so does path.
 func (c *Cache[E]) Put(path []byte, coding compress.Coding, e E, now time.Duration) {
 	it := &cacheItem[E]{entry: e, expires: now + c.maxAge}
 	it.bytes, it.files = e.Cost()
@@ -124,7 +125,8 @@ func (c *Cache[E]) Put(path []byte, coding compress.Coding, e E, now time.Durati
 	releaseAll(dropped)
 }
 
-// Remove drops the entry for path.
+// Remove drops the entry for path in a coding, if there is one. Readers keep what they
+// have of it.
 func (c *Cache[E]) Remove(path []byte, coding compress.Coding) {
 	s := c.shard(path)
 	s.mu.Lock()
@@ -192,7 +194,8 @@ func (s *cacheShard[E]) add(coding compress.Coding, path string, it *cacheItem[E
 	s.files += it.files
 }
 
-// drop removes an entry and appends it to dropped, for release without the lock.
+// drop removes an entry and appends it to dropped. The caller holds the lock, and
+// releases what was dropped once it doesn't: Release may close a file.
 func (s *cacheShard[E]) drop(dropped []E, coding compress.Coding, path string) []E {
 	it := s.items[coding][path]
 	if it == nil {
@@ -210,7 +213,7 @@ func (s *cacheShard[E]) fits(l Limits, it *cacheItem[E]) bool {
 }
 
 // makeRoom drops stale entries, then in the maps' random order any that give
-// back what it needs.
+// back what it needs. As for drop, the caller holds the lock.
 func (s *cacheShard[E]) makeRoom(dropped []E, l Limits, it *cacheItem[E], now time.Duration) []E {
 	for _, staleOnly := range [...]bool{true, false} {
 		for coding := range s.items {

@@ -113,6 +113,98 @@ func TestCacheLimits(t *testing.T) {
 	}
 }
 
+// Room is made by what is stale first, and where only files are too many, by files alone.
+func TestCacheMakesRoom(t *testing.T) {
+	// All paths are in one shard, so that its share alone counts.
+	oneShard := func(c *Cache[*thing], n int) (paths [][]byte) {
+		for i := 0; len(paths) < n; i++ {
+			if p := fmt.Appendf(nil, "/%d", i); c.shard(p) == &c.shards[0] {
+				paths = append(paths, p)
+			}
+		}
+		return paths
+	}
+	kept := func(c *Cache[*thing], path []byte, now time.Duration) bool {
+		_, _, ok := c.Get(path, compress.Identity, now)
+		return ok
+	}
+	for range 20 { // the order of maps is random
+		c := NewCache[*thing](time.Second, Limits{Entries: 3 * cacheShards, Bytes: 1 << 20, Files: 100})
+		p := oneShard(c, 4)
+		c.Put(p[0], compress.Identity, newThing(1, 0), 500*time.Millisecond)
+		c.Put(p[1], compress.Identity, newThing(1, 0), 0)
+		c.Put(p[2], compress.Identity, newThing(1, 0), 500*time.Millisecond)
+		c.Put(p[3], compress.Identity, newThing(1, 0), time.Second)
+		if kept(c, p[1], time.Second) || !kept(c, p[0], time.Second) || !kept(c, p[2], time.Second) || !kept(c, p[3], time.Second) {
+			t.Fatal("another than the stale entry is dropped")
+		}
+		c = NewCache[*thing](time.Second, Limits{Entries: 100 * cacheShards, Bytes: 1 << 20, Files: 2 * cacheShards})
+		p = oneShard(c, 4)
+		for i, e := range []*thing{newThing(1, 1), newThing(1, 0), newThing(1, 1), newThing(1, 1)} {
+			c.Put(p[i], compress.Identity, e, 0)
+		}
+		if n, _, files := c.Stats(); n != 3 || files != 2 || !kept(c, p[1], 0) || !kept(c, p[3], 0) {
+			t.Fatalf("%d entries with %d files, want the newest and one without a file among three", n, files)
+		}
+	}
+}
+
+// What is too big takes no room from others, but what it replaces is gone.
+func TestCacheRefuses(t *testing.T) {
+	closed := newThing(1, 0)
+	closed.refs = 0
+	for what, e := range map[string]*thing{"bytes": newThing(1025, 0), "files": newThing(1, 3), "closed": closed} {
+		c := NewCache[*thing](time.Second, Limits{Entries: 4 * cacheShards, Bytes: 1024 * cacheShards, Files: 2 * cacheShards})
+		old, other := newThing(1, 0), newThing(1, 0)
+		c.Put([]byte("/x"), compress.Identity, old, 0)
+		c.Put([]byte("/x"), compress.Gzip, other, 0)
+		refs := e.refs
+		c.Put([]byte("/x"), compress.Identity, e, 0)
+		if _, _, ok := c.Get([]byte("/x"), compress.Identity, 0); ok || e.refs != refs || old.refs != 1 {
+			t.Errorf("%s: kept %v, %d references to it and %d to the old one", what, ok, e.refs, old.refs)
+		}
+		if other.refs != 2 {
+			t.Errorf("%s: what has the same path in another coding is gone", what)
+		}
+	}
+}
+
+// An entry that was closed by others isn't handed out, and one that is dropped lives on for
+// those who have it.
+func TestCacheReferences(t *testing.T) {
+	c := NewCache[*thing](time.Second, Limits{Entries: 100, Bytes: 1 << 20, Files: 100})
+	e := newThing(1, 1)
+	c.Put([]byte("/x"), compress.Identity, e, 0)
+	got, _, _ := c.Get([]byte("/x"), compress.Identity, 0)
+	c.Remove([]byte("/x"), compress.Identity)
+	c.Remove([]byte("/x"), compress.Identity) // there is none any more
+	if got != e || e.refs != 2 {
+		t.Errorf("%d references, want those of Put's and Get's callers", e.refs)
+	}
+	c.Put([]byte("/x"), compress.Identity, e, 0)
+	e.refs = 0
+	if _, fresh, ok := c.Get([]byte("/x"), compress.Identity, 0); fresh || ok {
+		t.Error("a closed entry is handed out")
+	}
+}
+
+// One caller at a time is told to reload: the next if that takes longer than reloadTime, or
+// than the age of entries that live shorter.
+func TestCacheReloads(t *testing.T) {
+	for age, turn := range map[time.Duration]time.Duration{time.Hour: reloadTime, time.Millisecond: time.Millisecond} {
+		c := NewCache[*thing](age, Limits{Entries: 100, Bytes: 1 << 20, Files: 100})
+		c.Put([]byte("/x"), compress.Identity, newThing(1, 0), 0)
+		for i, tt := range []struct {
+			now   time.Duration
+			fresh bool
+		}{{age - 1, true}, {age, false}, {age, true}, {age + turn - 1, true}, {age + turn, false}, {age + turn, true}} {
+			if _, fresh, ok := c.Get([]byte("/x"), compress.Identity, tt.now); fresh != tt.fresh || !ok {
+				t.Errorf("age %v, step %d: fresh %v, want %v", age, i, fresh, tt.fresh)
+			}
+		}
+	}
+}
+
 func TestFileSharing(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "f")
 	if err := os.WriteFile(name, []byte("0123456789"), 0o600); err != nil {

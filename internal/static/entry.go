@@ -10,8 +10,9 @@ import (
 )
 
 // Entry is a file, or a variant of one, ready to be sent. It is never changed
-// once it is made, and shared by requests. A caller that gets one from a Store holds a
-// reference, and calls Release once it doesn't need File any more.
+// once it is made, and shared by requests: its slices must not be written to. A
+// caller that gets one from a Store holds a reference, and calls Release once it
+// doesn't need File any more.
 //
 // Unless Size is 0 or Absent is set, exactly one of Data, File and Reopen says where the
 // content is.
@@ -68,7 +69,8 @@ func (e *Entry) Release() {
 // the cache are made for files of that size.
 const smallFile = 8 << 10
 
-// newEntry makes an entry of an open regular file, whose ownership it takes.
+// newEntry makes an entry of an open regular file. It owns f from now on: it closes it,
+// also if it fails, or the entry's last reference does.
 func (s *Store) newEntry(f fs.File, info fs.FileInfo, name string) (*Entry, error) {
 	e := &Entry{
 		Size:        info.Size(),

@@ -40,6 +40,8 @@ func (g *flightGroup) join(key flightKey) (fl *flight, leader bool) {
 	return fl, true
 }
 
+// land ends a flight, whatever came of it. Its leader must not forget to call it, by a
+// panic either: the others would wait for ever.
 func (g *flightGroup) land(key flightKey, fl *flight) {
 	g.mu.Lock()
 	delete(g.flying, key)

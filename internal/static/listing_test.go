@@ -1,6 +1,8 @@
 package static
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -40,6 +42,48 @@ func TestAppendListing(t *testing.T) {
 	}
 	if strings.Contains(page, "Nothing") || !strings.Contains(string(AppendListing(nil, &Listing{Path: "/"})), "Nothing here.") {
 		t.Error("only an empty folder says that it is empty")
+	}
+}
+
+// Folders come first; case tells two names apart but doesn't order others.
+func TestSortEntries(t *testing.T) {
+	want := []ListingEntry{{Name: "B", Dir: true}, {Name: "c", Dir: true}, {Name: "A"}, {Name: "a"}, {Name: "aa"}, {Name: "B.txt"}, {Name: "b.txt"}, {Name: "C"}}
+	got := slices.Clone(want)
+	slices.Reverse(got)
+	if SortEntries(got); !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+// A page that gets too long says how many entries it lacks, those included that were left
+// out before. What is in front of it doesn't count.
+func TestListingMaxBytes(t *testing.T) {
+	l := Listing{Path: "/", Entries: make([]ListingEntry, 100), Omitted: 7}
+	all := AppendListing(nil, &l)
+	before := strings.Repeat("before the page", 10_000)
+	for _, limit := range []int{1, len(all) / 2, len(all) - 1, len(all)} {
+		l.MaxBytes = limit
+		page := string(AppendListing([]byte(before), &l))
+		rows := strings.Count(page, "<tr><td")
+		if more := fmt.Sprintf("<p>and %d more</p>", 107-rows); !strings.Contains(page, more) || !strings.HasPrefix(page, before) {
+			t.Errorf("at most %d bytes: %d entries, and no %q", limit, rows, more)
+		}
+		row, tail := len("<tr><td class=\"n\"><a href=\"./\" class=\"file\"></a></td><td class=\"s\">0 B</td><td class=\"t\"></td></tr>\n"), 100
+		if n := len(page) - len(before); limit > 1 && n > limit+row+tail || limit == len(all) && rows != 100 || limit == 1 && rows != 0 {
+			t.Errorf("at most %d bytes: %d entries in %d", limit, rows, n)
+		}
+	}
+}
+
+// Text in a page is text, whatever is in it.
+func TestAppendHTML(t *testing.T) {
+	for in, want := range map[string]string{
+		`<a href='x' id="y">&amp;</a>`: "&lt;a href=&#39;x&#39; id=&#34;y&#34;&gt;&amp;amp;&lt;/a&gt;",
+		"tab\tü€":                      "tab\tü€", "\x00\x1f\x7f\r\n": strings.Repeat("\uFFFD", 5), "\xff\xc3": "\uFFFD\uFFFD",
+	} {
+		if got := string(appendHTML(nil, in)); got != want {
+			t.Errorf("%q: got %q, want %q", in, got, want)
+		}
 	}
 }
 

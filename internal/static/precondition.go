@@ -7,7 +7,8 @@ import (
 )
 
 // Conditions are the values of a request's conditional fields, empty where a
-// field is missing. Fields that came in several lines have one entry each.
+// field is missing. Fields that came in several lines have one entry each. The slices
+// are the caller's; Evaluate reads them and keeps none.
 type Conditions struct {
 	IfMatch, IfNoneMatch               [][]byte
 	IfModifiedSince, IfUnmodifiedSince []byte

@@ -145,7 +145,18 @@ func TestParseDate(t *testing.T) {
 			t.Errorf("%q: got %v, %v", s, got, ok)
 		}
 	}
-	for _, s := range []string{"", "tomorrow", "Sun, 31 Feb 2026 00:00:00 GMT", "Sun, 06 Nov 1994 24:00:00 GMT", "Sun, 06 Nov 1994 08:49:37 CET",
+	for s, want := range map[string]time.Time{
+		"Sat, 31 Dec 2016 23:59:60 GMT":  time.Date(2016, 12, 31, 23, 59, 59, 0, time.UTC), // a leap second is cut
+		"Thu, 29 Feb 2024 00:00:00 GMT":  time.Date(2024, 2, 29, 0, 0, 0, 0, time.UTC),
+		"Monday, 31-Dec-68 00:00:00 GMT": time.Date(2068, 12, 31, 0, 0, 0, 0, time.UTC),
+		"Friday, 31-Dec-99 00:00:00 GMT": time.Date(1999, 12, 31, 0, 0, 0, 0, time.UTC),
+	} {
+		if got, ok := ParseDate([]byte(s)); !ok || !got.Equal(want) {
+			t.Errorf("%q: got %v, %v, want %v", s, got, ok, want)
+		}
+	}
+	for _, s := range []string{"", "tomorrow", "Wed, 29 Feb 2023 00:00:00 GMT", "Sun, 00 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 1994 08:60:37 GMT",
+		"Sun, 06 Nov 1994 08:49:61 GMT", "Sun, 0x Nov 1994 08:49:37 GMT", strings.Repeat("Sun, 06 Nov 1994 08:49:37 GMT", 3), "Sun, 31 Feb 2026 00:00:00 GMT", "Sun, 06 Nov 1994 24:00:00 GMT", "Sun, 06 Nov 1994 08:49:37 CET",
 		"Sunday, 06-Nov-94 08:49:37 CET", "Sun, 06 Nov 1994 08:49:37", "Sun, 06 nov 1994 08:49:37 GMT", "Sun, 6 Nov 1994 08:49:37 GMT "} {
 		if got, ok := ParseDate([]byte(s)); ok {
 			t.Errorf("%q: got %v", s, got)

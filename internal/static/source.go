@@ -17,8 +17,8 @@ import (
 // A fileSource is where a handler's files are. Names are those of package fs:
 // relative, with slashes, "." for the root.
 type fileSource interface {
-	// open opens a file or directory. It never waits for the other end of a
-	// named pipe.
+	// open opens a file or directory, which the caller closes. It never waits for the
+	// other end of a named pipe.
 	open(name string) (fs.File, fs.FileInfo, error)
 	stat(name string) (fs.FileInfo, error)
 	// closeIdle lets go of what is held between requests.
@@ -75,7 +75,8 @@ func (d openDir) open(name string) (fs.File, fs.FileInfo, error) {
 }
 
 // OpenRegular opens the file or directory at path, a path of the system. It opens nothing
-// else, such as a named pipe or a device, and doesn't wait for one.
+// else, such as a named pipe or a device, and doesn't wait for one. The caller closes the
+// file.
 func OpenRegular(path string) (fs.File, fs.FileInfo, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|openFlags, 0)
 	return statOpened(f, err)
@@ -131,6 +132,7 @@ type heldRoot struct {
 // rootCheckInterval is how long a replaced root directory may go unnoticed.
 const rootCheckInterval = time.Second
 
+// acquire returns the open directory, with a use of it for the caller to drop.
 func (d *rootDir) acquire() (*heldRoot, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -145,7 +147,8 @@ func (d *rootDir) acquire() (*heldRoot, error) {
 	return d.root, nil
 }
 
-// renew opens the directory that the name stands for now, if it isn't open.
+// renew opens the directory that the name stands for now, if it isn't open. The caller
+// holds the lock.
 func (d *rootDir) renew() error {
 	info, err := os.Stat(d.dir)
 	if err != nil {
@@ -169,7 +172,7 @@ func (d *rootDir) renew() error {
 	return nil
 }
 
-// drop ends one use of r.
+// drop ends one use of r, which may be nil. The caller holds the lock.
 func (d *rootDir) drop(r *heldRoot) {
 	if r == nil {
 		return
@@ -187,7 +190,7 @@ func (d *rootDir) closeIdle() {
 	d.root = nil
 }
 
-// with calls f with the open root.
+// with calls f with the open root, without the lock. It is valid until f returns.
 func (d *rootDir) with(f func(*os.Root) error) error {
 	root, err := d.acquire()
 	if err != nil {

@@ -136,8 +136,11 @@ func (s *Store) closeIdle() {
 func (s *Store) Reopen(e *Entry) (fs.File, fs.FileInfo, error) { return s.src.open(e.Reopen) }
 
 // Open returns the entry for path in the given coding, with a reference for
-// the caller. It is marked as Absent if there is no variant in that coding;
-// without a coding it never is.
+// the caller. It reads path, which is decoded, and doesn't keep it. Errors are
+// those above, or of the files; see also IsTooManyFiles.
+//
+// The entry is marked as Absent if there is no variant in that coding; without a
+// coding it never is.
 func (s *Store) Open(path []byte, coding compress.Coding) (*Entry, error) {
 	if s.cache == nil {
 		return s.load(path, coding, nil)
@@ -152,7 +155,8 @@ func (s *Store) Open(path []byte, coding compress.Coding) (*Entry, error) {
 	return s.reload(path, coding, e)
 }
 
-// reload loads the replacement of old, or what is not cached yet.
+// reload loads the replacement of old, or what is not cached yet. It takes over the
+// caller's reference to old, which may be nil.
 func (s *Store) reload(path []byte, coding compress.Coding, old *Entry) (*Entry, error) {
 	if old != nil {
 		defer old.Release()

@@ -34,7 +34,7 @@ func (c *timedCache) init(s *Settings, idle func()) {
 // now is the cache's time: how long the store exists.
 func (c *timedCache) now() time.Duration { return time.Since(c.start) }
 
-// put caches e unless the store has been stopped.
+// put caches e unless the store has been stopped. The caller keeps its own reference.
 func (c *timedCache) put(path []byte, coding compress.Coding, e *Entry) {
 	if c.stopped() {
 		return

@@ -119,8 +119,9 @@ func (s *Store) openVariant(src interface {
 	return e, nil
 }
 
-// makeCopy compresses f. One goroutine does so for a variant; others wait for it
-// and take what came of it, from memory or from the disk.
+// makeCopy compresses f, which stays the caller's. One goroutine does so for a
+// variant; others wait for it and take what came of it, from memory or from the
+// disk.
 func (s *Store) makeCopy(f io.ReaderAt, v variant, old *Entry) (*Entry, error) {
 	key := flightKey{v.name, v.coding}
 	for {
