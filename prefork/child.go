@@ -33,12 +33,17 @@ func (p *Prefork) serveChild(addr string, serve func(net.Listener) error) error 
 	signals := make(chan os.Signal, 1)
 	notify(signals)
 	defer signal.Stop(signals)
-	signaled := closeOn(signals, ln)
+	signaled := p.closeOn(signals, ln)
 	err = serve(ln)
-	if !signaled() {
+	until := signaled()
+	if until.IsZero() {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), p.gracePeriod())
+	return p.shutdown(until)
+}
+
+func (p *Prefork) shutdown(until time.Time) error {
+	ctx, cancel := context.WithDeadline(context.Background(), until)
 	defer cancel()
 	return p.server.ShutdownWithContext(ctx)
 }
@@ -53,24 +58,29 @@ func (p *Prefork) masterDied() {
 	p.OnMasterDeath()
 }
 
-// closeOn has the first of signals close ln, so that serving it ends.
-// The function that it returns is called when that has ended, and tells whether
-// there was a signal.
+// closeOn has the first of signals close ln, so that serving it ends. With a DrainTime the
+// server closes it when it has drained. The function that it returns is called when
+// serving has ended, and tells until when the server must end; zero means that there was
+// no signal.
 //
-// The server is shut down only then: a shutdown that comes before it begins to
+// The server is shut down then, once more: a shutdown that comes before it begins to
 // serve would be none.
-func closeOn(signals <-chan os.Signal, ln net.Listener) (signaled func() bool) {
-	quit, result := make(chan struct{}), make(chan bool, 1)
+func (p *Prefork) closeOn(signals <-chan os.Signal, ln net.Listener) (signaled func() (until time.Time)) {
+	quit, result := make(chan struct{}), make(chan time.Time, 1)
 	go func() {
 		select {
 		case <-signals:
+			until := time.Now().Add(p.gracePeriod())
+			if p.server.DrainTime > 0 {
+				_ = p.shutdown(until)
+			}
 			ln.Close()
-			result <- true
+			result <- until
 		case <-quit:
-			result <- false
+			result <- time.Time{}
 		}
 	}()
-	return func() bool {
+	return func() time.Time {
 		close(quit)
 		return <-result
 	}

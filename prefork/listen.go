@@ -20,7 +20,7 @@ const handedDown = 3
 // open their own, unless the master must choose the port: then a socket that has it and
 // doesn't listen.
 func (p *Prefork) listen(addr string) ([]*os.File, error) {
-	network := p.network()
+	network := p.network(addr)
 	tcpAddr, err := net.ResolveTCPAddr(network, addr)
 	if err != nil {
 		return nil, fmt.Errorf("prefork: resolve %s/%s: %w", network, addr, err)
@@ -83,5 +83,5 @@ func (p *Prefork) reuseportListener(addr string) (net.Listener, error) {
 			p.logf("prefork: the master handed down no port, for a CommandProducer doesn't pass its files as ExtraFiles: this child listens on a port of its own")
 		}
 	}
-	return reuseport.Listen(p.network(), addr)
+	return reuseport.Listen(p.network(addr), addr)
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/galehttp/gale"
+	"github.com/galehttp/gale/internal/sockopt"
 )
 
 const (
@@ -19,11 +20,13 @@ const (
 	// the name that programs and frameworks made for fasthttp set.
 	childVar = "FASTHTTP_PREFORK_CHILD"
 
-	defaultNetwork = "tcp4"
-
 	// defaultGracePeriod is how long children may take to end.
 	defaultGracePeriod = 5 * time.Second
 )
+
+// defaultNetwork is that of a Prefork that names none. The module compat/fasthttp
+// sets it to fasthttp's, "tcp4", by its name, when the program starts.
+var defaultNetwork = "tcp"
 
 // Errors of the ListenAndServe methods in the master.
 var (
@@ -69,7 +72,9 @@ type Prefork struct {
 	ServeTLSFunc      func(ln net.Listener, certFile, keyFile string) error
 	ServeTLSEmbedFunc func(ln net.Listener, certData, keyData []byte) error
 
-	// Network is "tcp4", "tcp6" or "tcp"; "tcp4" if empty.
+	// Network is "tcp4", "tcp6" or "tcp"; "tcp" if empty, which listens on IPv4 and
+	// IPv6 where the address names no host (under fasthttp's name "tcp4"). An address
+	// of IPv4, such as 0.0.0.0, is listened on alone.
 	Network string
 
 	// RecoverThreshold is how many children may end in all, whatever the
@@ -83,8 +88,8 @@ type Prefork struct {
 	RecoverInterval time.Duration
 
 	// ShutdownGracePeriod is how long children may take to end after SIGTERM
-	// before they are killed, 5 seconds if 0 or less. On Windows, which has no
-	// such signal, they are killed at once.
+	// before they are killed, 5 seconds if 0 or less, and the DrainTime of the server
+	// of New more. On Windows, which has no such signal, they are killed at once.
 	ShutdownGracePeriod time.Duration
 
 	// Reuseport has each child open a listener of its own with SO_REUSEPORT
@@ -190,18 +195,25 @@ func (p *Prefork) run(addr, field string, isSet bool, serve func(net.Listener) e
 	return p.serveChild(addr, serve)
 }
 
-func (p *Prefork) network() string {
-	if p.Network == "" {
-		return defaultNetwork
+// network returns the network to listen on addr with.
+func (p *Prefork) network(addr string) string {
+	network := p.Network
+	if network == "" {
+		network = defaultNetwork
 	}
-	return p.Network
+	return sockopt.NetworkFor(network, addr)
 }
 
+// gracePeriod is how long children may take to end, with the time for draining.
 func (p *Prefork) gracePeriod() time.Duration {
-	if p.ShutdownGracePeriod <= 0 {
-		return defaultGracePeriod
+	grace := p.ShutdownGracePeriod
+	if grace <= 0 {
+		grace = defaultGracePeriod
 	}
-	return p.ShutdownGracePeriod
+	if p.server != nil && p.server.DrainTime > 0 {
+		grace += p.server.DrainTime
+	}
+	return grace
 }
 
 func (p *Prefork) logf(format string, args ...any) {

@@ -42,7 +42,8 @@ func TestMain(m *testing.M) {
 // program is what the master and the children of the tests run. It prints a line
 // for each event.
 func program(role []string) {
-	s := &gale.Server{Handler: handle}
+	s := &gale.Server{}
+	s.Handler = func(ctx *gale.RequestCtx) { handle(s, ctx) }
 	p := prefork.New(s)
 	p.ServeFunc = func(ln net.Listener) error {
 		fmt.Println("listening", ln.Addr(), os.Getpid())
@@ -66,6 +67,8 @@ func program(role []string) {
 			p.Reuseport = true
 		case "threshold":
 			_, _ = fmt.Sscan(value, &p.RecoverThreshold)
+		case "drain":
+			s.DrainTime, _ = time.ParseDuration(value)
 		case "interval":
 			p.RecoverInterval, _ = time.ParseDuration(value)
 		case "grace":
@@ -94,8 +97,11 @@ func program(role []string) {
 	}
 }
 
-func handle(ctx *gale.RequestCtx) {
+func handle(s *gale.Server, ctx *gale.RequestCtx) {
 	switch string(ctx.Path()) {
+	case "/draining":
+		fmt.Fprint(ctx, s.Draining())
+		return
 	case "/crash":
 		os.Exit(3)
 	case "/slow":
@@ -305,6 +311,43 @@ func TestLife(t *testing.T) {
 	}
 }
 
+// With a DrainTime, children go on to accept after SIGTERM. A second signal ends them.
+func TestDrain(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		role []string
+	}{
+		{"handed down", []string{"drain=1m"}},
+		{"reuseport", []string{"drain=1m", "reuseport"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			tr := start(t, tt.role...)
+			tr.expect("ready")
+			tr.expect("listening")
+			tr.expect("listening")
+			if body, err := tr.get("/draining"); err != nil || body != "false" {
+				t.Errorf("before the signal: %q, %v", body, err)
+			}
+			tr.signal(syscall.SIGTERM)
+			drains := 0
+			for end := time.Now().Add(wait); drains < 10 && time.Now().Before(end); {
+				body, err := tr.get("/draining")
+				if err != nil {
+					t.Fatalf("while it drains: %v", err)
+				}
+				if body == "true" {
+					drains++
+				}
+			}
+			if drains < 10 {
+				t.Error("it doesn't drain")
+			}
+			tr.signal(syscall.SIGTERM)
+			tr.end()
+		})
+	}
+}
+
 func TestTLS(t *testing.T) {
 	dir := t.TempDir()
 	cert, key, err := gale.GenerateTestCertificate("127.0.0.1")
@@ -474,7 +517,7 @@ func TestMasterErrors(t *testing.T) {
 		{name: "producer", p: prefork.Prefork{CommandProducer: command(nil, errHook)}, want: errHook},
 		{name: "spawn hook", p: prefork.Prefork{OnChildSpawn: func(int) error { return errHook }}, want: errHook},
 		{name: "ready hook", p: prefork.Prefork{OnMasterReady: func([]int) error { return errHook }}, want: errHook},
-		{name: "address", addr: "1.2.3", text: "prefork: resolve tcp4/1.2.3: "},
+		{name: "address", addr: "1.2.3", text: "prefork: resolve tcp/1.2.3: "},
 		{name: "address in use", addr: taken.Addr().String(), text: "address already in use"},
 		{name: "network", p: prefork.Prefork{Network: "udp"}, text: "prefork: resolve udp/"},
 	} {
@@ -566,7 +609,7 @@ func TestIsChild(t *testing.T) {
 func TestNew(t *testing.T) {
 	s := &gale.Server{Logger: discard{}}
 	p := prefork.New(s)
-	if p.Network != "tcp4" || p.RecoverThreshold != max(1, runtime.GOMAXPROCS(0)/2) || p.Logger != s.Logger {
+	if p.Network != "tcp" || p.RecoverThreshold != max(1, runtime.GOMAXPROCS(0)/2) || p.Logger != s.Logger {
 		t.Errorf("got %+v", p)
 	}
 	if p.ServeFunc == nil || p.ServeTLSFunc == nil || p.ServeTLSEmbedFunc == nil {

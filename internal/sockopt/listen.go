@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"net/netip"
 	"syscall"
 )
 
@@ -38,6 +39,23 @@ func (o Options) Listen(network, addr string) (net.Listener, error) {
 		return nil, &net.OpError{Op: "listen", Net: network, Addr: ln.Addr(), Err: err}
 	}
 	return ln, nil
+}
+
+// NetworkFor returns the network to listen on addr with: "tcp4" instead of "tcp" if the
+// host is an address of IPv4. With "tcp" package net would take 0.0.0.0 for all
+// addresses of IPv6 too.
+func NetworkFor(network, addr string) string {
+	if network != "tcp" {
+		return network
+	}
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil {
+		return network
+	}
+	if ip, err := netip.ParseAddr(host); err == nil && ip.Is4() {
+		return "tcp4"
+	}
+	return network
 }
 
 // beforeBind sets what decides on how the socket is bound.
