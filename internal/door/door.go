@@ -1,10 +1,14 @@
-// Package door has what only packages of this module may use of a RequestCtx: how
-// packages adaptor and galetest bring requests to one, and the keys by which they ask
-// it for what its methods don't tell. A type of this package in the signature of a
-// method keeps types of other modules from having that method.
+// Package door has what only packages of this module may use of package gale: how
+// packages adaptor and galetest bring requests to a RequestCtx, the keys by which they ask
+// it for what its methods don't tell, and what package reverse needs of clients. A type of
+// this package in the signature of a method keeps types of other modules from having that
+// method.
 package door
 
-import "net"
+import (
+	"bufio"
+	"net"
+)
 
 // Seal is the parameter of the method Exchange by which a connection given to
 // RequestCtx.Init2 brings an exchange.
@@ -37,6 +41,24 @@ type HeadKey struct{}
 // PeerKey is a key for RequestCtx.Value. The value is the net.Conn whose RemoteAddr is
 // what RequestCtx.RemoteAddr returns, nil if there is none.
 type PeerKey struct{}
+
+// InterimKey is a key for the context of HostClient.DoContext. The value is a
+// func(*gale.ResponseHeader), which is called with the head of each informational
+// response (1xx), on the goroutine of the call. It may change the header.
+type InterimKey struct{}
+
+// OnceKey is a key for the context of HostClient.DoContext. If the value is true, the
+// request isn't sent again once a byte of it was written, whatever its method.
+type OnceKey struct{}
+
+// ReadResponse reads the head of a response into h, a *gale.ResponseHeader, as
+// ResponseHeader.Read does, but as strictly as clients read theirs. Package gale sets it.
+var ReadResponse func(h any, r *bufio.Reader) error
+
+// FinalKey is a key for RequestCtx.Value, to be asked once, when the handler has returned or
+// timed out: that runs the functions of RequestCtx.BeforeSend, unless Flush has done so.
+// The value is the *gale.Response to send, nil if what was sent must be broken off.
+type FinalKey struct{}
 
 // HijackKey is a key for RequestCtx.Value. The value is a Hijack.
 type HijackKey struct{}

@@ -18,7 +18,9 @@ const (
 // descriptors or memory, it calls starved with the error and tries again after
 // a pause (doubling from 5 ms to 1 s), so that a full table of descriptors
 // neither ends the server nor makes it spin.
-func Accept(ln net.Listener, handle func(net.Conn), starved func(error)) error {
+//
+// last makes it end; it may be nil.
+func Accept(ln net.Listener, last *LastCall, handle func(net.Conn), starved func(error)) error {
 	var pause time.Duration
 	for {
 		nc, err := ln.Accept()
@@ -26,6 +28,10 @@ func Accept(ln net.Listener, handle func(net.Conn), starved func(error)) error {
 			pause = 0
 			handle(nc)
 			continue
+		}
+		if last.Made() {
+			last.accept(ln, handle, starved)
+			return nil
 		}
 		if !passing(err) {
 			return err

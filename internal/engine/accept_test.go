@@ -99,7 +99,7 @@ func TestAcceptPauses(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				ln := &script{results: slices.Clone(k.results), begin: time.Now()}
 				got, starved := 0, 0
-				err := Accept(ln, func(nc net.Conn) { got++ }, func(err error) {
+				err := Accept(ln, nil, func(nc net.Conn) { got++ }, func(err error) {
 					if starved++; err != full {
 						t.Errorf("told of %v", err)
 					}

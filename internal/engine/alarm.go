@@ -10,7 +10,7 @@ import (
 // alarm calls ring at a time unless it is stopped before. It replaces a deadline of a
 // connection whose deadlines are a program's, see Conn.Lend. moved and ring run on a
 // timer's goroutine, under mu: they must not call methods of the alarm. After stop
-// neither runs. rang => over.
+// neither runs. rang => settled.
 type alarm struct {
 	// moved, if set, is asked first: if it returns true, the alarm is put off
 	// by patience.
@@ -19,11 +19,11 @@ type alarm struct {
 	ring     func()
 	sess     Session // is told of a panic in moved or ring
 
-	mu    sync.Mutex
-	timer *time.Timer
-	due   clock.Tick
-	rang  bool
-	over  bool
+	mu      sync.Mutex
+	timer   *time.Timer
+	due     clock.Tick
+	rang    bool
+	settled bool
 }
 
 // start sets the alarm, once; 0 means never, and then move has no effect.
@@ -42,14 +42,14 @@ func (a *alarm) fire() {
 	defer a.mu.Unlock()
 	now := clock.Ticks()
 	switch {
-	case a.over:
+	case a.settled:
 	case now < a.due:
 		a.timer.Reset(time.Duration(a.due - now))
 	case a.moved != nil && a.moved():
 		a.due = now.Add(a.patience)
 		a.timer.Reset(a.patience)
 	default:
-		a.rang, a.over = true, true
+		a.rang, a.settled = true, true
 		a.ring()
 	}
 }
@@ -65,7 +65,7 @@ func (a *alarm) move(due clock.Tick) {
 func (a *alarm) stop() (rang bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.over = true
+	a.settled = true
 	if a.timer != nil {
 		a.timer.Stop()
 	}

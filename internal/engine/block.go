@@ -46,7 +46,7 @@ type Block struct {
 	mu     sync.Mutex
 	list   blockConn  // head of a ring of all connections, the oldest first
 	cursor *blockConn // where EvictIdle looks next
-	epoch  atomic.Uint32
+	epoch  epoch
 	n      atomic.Int32
 
 	writeTimeouts atomic.Uint64
@@ -107,12 +107,15 @@ type blockConn struct {
 	detached bool // it has left the engine: see Detach
 	resets   bool // closing it must show as a reset: see Next.Reset
 
-	// watchMu guards filling and watch. ahead and nAhead belong to the goroutine of a
+	// watchMu guards filling, watch and lends, and changes of bounds.lent while another
+	// goroutine may be in Fill. ahead and nAhead belong to the goroutine of a
 	// watch while that runs: pause and leave wait for its end. No watch runs between
 	// beginFill and endFill.
 	watchMu sync.Mutex
-	filling bool   // Fill reads
-	watch   *watch // while the session wants to know when the peer leaves
+	filling bool          // Fill reads
+	watch   *watch        // while the session wants to know when the peer leaves
+	lends   chan struct{} // a Lend waits for Fill: closed when that has let the deadlines go
+	yields  atomic.Bool   // lends is set: Fill must not wait for bytes
 
 	waker      *Waker // of sess, if it asked for one; set under Block.mu
 	killed     bool   // closed by CloseAll; under Block.mu
@@ -434,20 +437,26 @@ func (c *blockConn) Interrupt() {
 // ReadInto sets where the next read goes.
 func (c *blockConn) ReadInto(b []byte) { c.into = b }
 
-// Fill writes w.Out, then reads more into w, which is c.w. Until it returns the workspace
-// is held: a wait doesn't give it back, since the session has slices of it.
+// Fill reads more into w, which is c.w. Until it returns the workspace is held: a wait
+// doesn't give it back, since the session has slices of it.
 func (c *blockConn) Fill(w *Work, deadline clock.Tick) error {
-	if err := c.Flush(w); err != nil {
-		return err
-	}
 	w.held = true // the session that runs is using it
 	defer func() { w.held = false }()
-	if c.bounds.lent {
-		return c.fillLent(deadline)
+	for {
+		if c.beginFill() {
+			return c.fillLent(deadline)
+		}
+		if err, yielded := c.fill(deadline); !yielded {
+			return err
+		}
 	}
-	c.beginFill()
-	defer c.endFill()
-	return c.wait(false, deadline)
+}
+
+// fill is Fill while the deadlines are the engine's. yielded says that a program got them
+// meanwhile, and that nothing was read.
+func (c *blockConn) fill(deadline clock.Tick) (err error, yielded bool) {
+	defer func() { yielded = c.endFill() && err != nil && IsTimeout(err) && !c.interrupted.Load() }()
+	return c.wait(false, deadline), false
 }
 
 func isEOF(err error) bool { return err == io.EOF }

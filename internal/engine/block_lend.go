@@ -11,24 +11,38 @@ import (
 // flight: the engine takes its own back, and keeps to its limits by timers that
 // end what waits. A program may set deadlines on a connection of package net unseen, so
 // the engine must not set any, nor take one for its own, until reclaim. The goroutine
-// that runs the session calls Lend; a watch that runs is paused meanwhile.
+// that runs the session calls Lend; a watch that runs is paused meanwhile, and a Fill of another
+// goroutine begins again.
 func (c *blockConn) Lend() {
+	c.watchMu.Lock()
 	if c.bounds.lent {
+		c.watchMu.Unlock()
 		return
 	}
-	c.watchMu.Lock()
-	defer c.watchMu.Unlock()
-	if wt := c.watch; wt != nil && !c.filling {
-		wt.pause()
-		defer wt.resume()
-	}
-	c.bounds.lent, c.armed.trusted = true, 0
-	if c.armed.read != 0 || c.armed.lapsed {
-		c.dropDeadline()
-	}
+	c.armed.trusted = 0
 	if c.armed.write != 0 {
 		c.armed.write = 0
 		c.bounds.setDeadline(0)
+	}
+	if c.filling {
+		lent := make(chan struct{})
+		c.lends = lent
+		c.yields.Store(true)
+		func() {
+			defer c.watchMu.Unlock() // also if the connection panics
+			c.nc.SetReadDeadline(longAgo)
+		}()
+		<-lent
+		return
+	}
+	defer c.watchMu.Unlock()
+	if wt := c.watch; wt != nil {
+		wt.pause()
+		defer wt.resume()
+	}
+	c.bounds.lent = true
+	if c.armed.read != 0 || c.armed.lapsed {
+		c.dropDeadline()
 	}
 }
 
@@ -40,11 +54,10 @@ func (c *blockConn) reclaim() {
 	c.armed.read, c.armed.write, c.armed.trusted, c.armed.lapsed = 0, 0, 0, false
 }
 
-// fillLent is Fill while the deadlines are the program's.
+// fillLent is Fill while the deadlines are the program's, after beginFill.
 func (c *blockConn) fillLent(due clock.Tick) error {
 	a := (&alarm{ring: func() { c.nc.SetReadDeadline(longAgo) }, sess: c.sess}).start(due)
 	c.watchMu.Lock()
-	c.filling = true
 	wt := c.watch
 	c.watchMu.Unlock()
 	if wt != nil {

@@ -49,22 +49,29 @@ func (e *Block) each(f func(c *blockConn)) {
 }
 
 // Epoch returns the number of the present epoch.
-func (e *Block) Epoch() uint32 { return e.epoch.Load() }
+func (e *Block) Epoch() uint32 { return e.epoch.number() }
+
+// Drain begins the end of the epoch: Stopping is true from now on for its connections,
+// new ones included. All go on, idle ones too, until Stop.
+func (e *Block) Drain() { e.epoch.drain() }
 
 // Stop ends the epoch: idle connections are closed, the others as soon as they
 // are idle. Those of the next epoch go on. The epoch changes before this looks at states,
 // and wait stores idle before it looks at the epoch: one of the two sees the other.
 func (e *Block) Stop() {
-	e.epoch.Add(1)
+	e.epoch.end()
 	e.each(func(c *blockConn) {
-		if c.Stopping() && !c.closeIdle() && c.state.Load() == parting {
+		if c.over() && !c.closeIdle() && c.state.Load() == parting {
 			c.calmly(c.interruptRead) // it goes on for a moment
 		}
 	})
 }
 
-// Stopping reports whether the connection's epoch has ended.
+// Stopping reports whether the connection's epoch drains or has ended.
 func (c *blockConn) Stopping() bool { return c.epoch != c.e.epoch.Load() }
+
+// over reports whether the connection's epoch has ended.
+func (c *blockConn) over() bool { return c.Stopping() && c.epoch != c.e.epoch.number() }
 
 // CloseAll closes all connections at once, whatever they do.
 func (e *Block) CloseAll() {
@@ -135,6 +142,18 @@ func (e *Block) EvictIdle(n int) (found int) {
 	}
 	e.cursor = c
 	return found
+}
+
+// Settled returns the number of connections that have sent something, or didn't although
+// they are not fresh. It looks at all.
+func (e *Block) Settled() (n int) {
+	now := clock.Ticks()
+	e.each(func(c *blockConn) {
+		if c.served.Load() || now-c.opened > fresh {
+			n++
+		}
+	})
+	return n
 }
 
 // Idle returns the number of connections that are idle. It looks at all.

@@ -73,6 +73,7 @@ func (s *lines) feed(w *Work) Next {
 			if len(w.Unread()) > 0 {
 				continue
 			}
+			s.c.Flush(w)
 			if err := s.c.Fill(w, clock.Ticks().Add(5*time.Second)); err != nil {
 				w.Out = append(w.Out, "fill: "+err.Error()+"\n"...)
 			}

@@ -25,11 +25,11 @@ func (c *blockConn) wait(isIdle bool, until clock.Tick) error {
 		}
 		if isIdle {
 			c.state.Store(idle)
-			if c.Stopping() && !c.wakes() && c.state.CompareAndSwap(idle, closing) {
+			if c.over() && !c.wakes() && c.state.CompareAndSwap(idle, closing) {
 				return c.lastLook()
 			}
 		}
-		if c.interrupted.Load() {
+		if c.interrupted.Load() || c.yields.Load() {
 			return os.ErrDeadlineExceeded
 		}
 		var err error

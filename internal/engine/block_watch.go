@@ -15,10 +15,10 @@ type watch struct {
 	gone func(reset bool)
 
 	// Under mu. quit != nil => a goroutine runs, or has found something and ended.
-	mu   sync.Mutex
-	quit chan struct{} // closed to end the goroutine; nil when that was done
-	done chan struct{} // closed when it has ended
-	over bool          // there is nothing more to notice
+	mu      sync.Mutex
+	quit    chan struct{} // closed to end the goroutine; nil when that was done
+	done    chan struct{} // closed when it has ended
+	settled bool          // there is nothing more to notice
 }
 
 // Watch starts a watch. The goroutine that runs the session calls it; any goroutine may
@@ -46,25 +46,35 @@ func (c *blockConn) startWatch(wt *watch) {
 	}
 }
 
-// beginFill keeps watches from reading until endFill.
-func (c *blockConn) beginFill() {
+// beginFill keeps watches from reading until endFill. lent says that the deadlines are a
+// program's; then a watch may still run, see fillLent.
+func (c *blockConn) beginFill() (lent bool) {
 	c.watchMu.Lock()
-	c.filling = true
+	lent, c.filling = c.bounds.lent, true
 	wt := c.watch
 	c.watchMu.Unlock()
-	if wt != nil {
+	if wt != nil && !lent {
 		wt.pause()
 	}
+	return lent
 }
 
-// endFill lets the watch go on, if it wasn't stopped meanwhile.
-func (c *blockConn) endFill() {
+// endFill lets the watch go on, if it wasn't stopped meanwhile, and a Lend that waits, which
+// it reports.
+func (c *blockConn) endFill() (yielded bool) {
 	c.watchMu.Lock()
 	defer c.watchMu.Unlock()
 	c.filling = false
+	if c.lends != nil {
+		defer close(c.lends) // also if the connection panics
+		c.lends, c.bounds.lent, yielded = nil, true, true
+		c.yields.Store(false)
+		c.dropDeadline()
+	}
 	if c.watch != nil {
 		c.watch.resume()
 	}
+	return yielded
 }
 
 // resume starts the goroutine, unless it has nothing to notice any more. It is called
@@ -72,12 +82,12 @@ func (c *blockConn) endFill() {
 func (wt *watch) resume() {
 	wt.mu.Lock()
 	defer wt.mu.Unlock()
-	if wt.over || wt.quit != nil {
+	if wt.settled || wt.quit != nil {
 		return
 	}
 	if !wt.c.bounds.lent {
 		if err := wt.c.nc.SetReadDeadline(time.Time{}); err != nil && !errors.Is(err, net.ErrClosed) {
-			wt.over = true // without deadlines there would be no end to it
+			wt.settled = true // without deadlines there would be no end to it
 			return
 		}
 		wt.c.armed.read, wt.c.armed.lapsed = 0, false
@@ -142,7 +152,7 @@ func (wt *watch) end(quit chan struct{}, gone, reset bool, r any) {
 	}
 	if gone {
 		wt.mu.Lock()
-		wt.over = true
+		wt.settled = true
 		wt.mu.Unlock()
 		wt.gone(reset)
 	}

@@ -158,7 +158,7 @@ func (c *blockConn) closeGracefully(linger bool) {
 	c.state.Store(parting)
 	stopping := false
 	for {
-		if !stopping && c.Stopping() {
+		if !stopping && c.over() {
 			stopping = true
 			end = time.Now().Add(lingerStop)
 		}
@@ -171,11 +171,11 @@ func (c *blockConn) closeGracefully(linger bool) {
 			until = end
 		}
 		c.nc.SetReadDeadline(until)
-		if !stopping && c.Stopping() {
+		if !stopping && c.over() {
 			continue // the stop may have woken it before the deadline was set
 		}
 		w.r, w.w = 0, 0
-		if _, err := c.nc.Read(w.room()); err != nil && (stopping || !c.Stopping() || !IsTimeout(err)) {
+		if _, err := c.nc.Read(w.room()); err != nil && (stopping || !c.over() || !IsTimeout(err)) {
 			return
 		}
 	}

@@ -196,7 +196,7 @@ func serveEvent(t *testing.T, sess Session, overTLS bool) *served {
 	over := make(chan struct{})
 	go func() {
 		defer close(over)
-		e.Serve(ln, time.Minute, func(nc net.Conn) {
+		e.Serve(ln, time.Minute, nil, func(nc net.Conn) {
 			if err := e.Adopt(nc); err != nil {
 				t.Error(err)
 			} else if !overTLS {

@@ -38,7 +38,7 @@ type Event struct {
 	// holds counts calls of Hold (Serve is one) and connections. It grows from 0 only
 	// under mu; Unhold looks at it again under mu before it ends the loops.
 	holds atomic.Int64
-	epoch atomic.Uint32
+	epoch epoch
 	n     atomic.Int32
 
 	served atomic.Uint32 // calls of Serve that there were
@@ -113,6 +113,7 @@ var openSystem = func(*Event) (system, error) { return newSystem() }
 // true until that goroutine runs. MaxRunning is shared among the loops.
 func startLoop(e *Event, sys system, loops int) *loop {
 	l := &loop{e: e, sys: sys, batch: make([]ready, 0, batchSize), workers: 1, called: true}
+	l.listeners = make(map[uint32]*acceptor)
 	l.maxRunning = noBound
 	if e.MaxRunning > 0 {
 		l.maxRunning = e.MaxRunning / loops
@@ -179,19 +180,19 @@ func (e *Event) Adopt(nc net.Conn) error {
 	return nil
 }
 
-// Start lets sess serve a connection for which Adopt was called. over, if it is not nil,
+// Start lets sess serve a connection for which Adopt was called. top, if it is not nil,
 // is a connection on top of nc: bytes are read from it and written to it. Its Read must
 // pass on errors of nc that are temporary, and go on where it ended when it is called
 // again. A connection of an epoch that has been stopped ends when it is idle.
 //
 // The caller owns nc until Start returns, and not after that. Open runs on the caller's
 // goroutine, without locks; if it panics or ends the goroutine, the connection ends.
-func (e *Event) Start(nc, over net.Conn, epoch uint32, sess Session) {
+func (e *Event) Start(nc, top net.Conn, epoch uint32, sess Session) {
 	c := (*eventConn)(nc.(*eventSocket))
 	l := c.l
-	if over != nil {
-		c.extra().over = over
-		c.over, c.whole = true, true
+	if top != nil {
+		c.extra().top = top
+		c.layered, c.whole = true, true
 	}
 	l.mu.Lock() // each and evictIdle look at these
 	c.sess, c.epoch, c.opened = sess, epoch, uint32(clock.Coarse()/seconds)
@@ -214,8 +215,8 @@ func (e *Event) Start(nc, over net.Conn, epoch uint32, sess Session) {
 	sess.Open(c, &wk.next)
 	c.begin(&wk.next)
 	fine = true
-	if c.phase != reading || over != nil {
-		l.inject(c, evIn) // there may be bytes in over
+	if c.phase != reading || top != nil {
+		l.inject(c, evIn) // there may be bytes in top
 		return
 	}
 	l.wheel.arm(c, c.due())
@@ -223,7 +224,7 @@ func (e *Event) Start(nc, over net.Conn, epoch uint32, sess Session) {
 	switch {
 	case !c.release(idle):
 		l.inject(c, evTurn) // something was posted by now
-	case idle && c.Stopping() && c.claimIdle():
+	case idle && c.over() && c.claimIdle():
 		l.inject(c, evStop)
 	}
 }
@@ -239,13 +240,16 @@ func (e *Event) place() *loop {
 	return best
 }
 
+// Drain begins the end of the epoch, see Block.Drain.
+func (e *Event) Drain() { e.epoch.drain() }
+
 // Stop ends the epoch: idle connections are closed, the others as soon as they
 // are idle.
 func (e *Event) Stop() {
-	e.epoch.Add(1)
+	e.epoch.end()
 	for _, l := range e.all() {
 		l.each(func(c *eventConn) {
-			if c.Stopping() && c.claimIdle() {
+			if c.over() && c.claimIdle() {
 				l.inject(c, evStop)
 			}
 		})
@@ -269,6 +273,22 @@ func (e *Event) EvictIdle(n int) (found int) {
 		}
 	}
 	return found
+}
+
+// Settled returns the number of connections that have sent something, or didn't although
+// they are not fresh. It looks at all.
+func (e *Event) Settled() (n int) {
+	now := clock.Ticks()
+	for _, l := range e.all() {
+		l.mu.Lock()
+		for _, s := range l.slots {
+			if s.c != nil && s.c.sess != nil && !s.c.isFresh(now) {
+				n++
+			}
+		}
+		l.mu.Unlock()
+	}
+	return n
 }
 
 // Idle returns the number of connections that are idle. It looks at all.

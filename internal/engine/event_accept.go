@@ -6,16 +6,13 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
-
-	"github.com/galehttp/gale/internal/clock"
 )
 
-// acceptor is a listener of Event. A loop accepts its connections: c is visited like a
-// connection. Serve sets the fields up to done before it registers the listener, and they
-// don't change after that. Exceptions: got, err, pause and early belong to the owner of
-// c; count is atomic; look and done are channels.
+// acceptor is a listener of Event. Workers of a loop visit it, one at a time, to accept its
+// connections. Serve sets the fields up to done before it registers the listener, and they
+// don't change after that.
 type acceptor struct {
-	c     eventConn // stands for it in the loop
+	l     *loop
 	sys   sockets
 	ln    net.Listener
 	raw   syscall.RawConn
@@ -24,22 +21,53 @@ type acceptor struct {
 	whole bool     // see eventConn.whole
 
 	options [][3]int // to be set for each connection; see prepare
-	// early are options for connections that are older than the listener's options, which
-	// later ones inherit. nil once the queue was seen empty.
-	early [][3]int
 
 	// Both may be called by workers and by the goroutine of Serve, at the same time.
 	handle  func(net.Conn)
 	starved func(error)
 
+	try    func(fd uintptr) // accepts into got
+	number uint32           // in loop.listeners
+	last   *LastCall        // of Serve
+	look   chan struct{}    // buffered; makes Serve look whether the listener is closed
+	done   chan struct{}    // closed when a visit ends after leave
+
+	count atomic.Int64 // accepted by the loop
+
+	// These belong to the worker that visits it, or to Serve before the first visit.
 	got   accepted // without a descriptor if there was none
 	err   error
-	try   func(fd uintptr) // accepts into got
 	pause time.Duration
-	count atomic.Int64  // accepted by the loop
-	look  chan struct{} // buffered; makes Serve look whether the listener is closed
-	done  chan struct{} // closed by letGo
+	timer *time.Timer // ends a pause
+	// early are options for connections that are older than the listener's options, which
+	// later ones inherit. nil once the queue was seen empty.
+	early [][3]int
+
+	// Under loop.mu:
+	state acceptorState
+	after uint64 // while it is queued: see turns
 }
+
+// acceptorState says whether a worker visits an acceptor. What it is after each step:
+//
+//	           knock    turns.pop  end of a visit  leave
+//	unvisited  visited                             left
+//	queued     queued   visited                    left
+//	visited    knocked             unvisited, 1    left, 2
+//	knocked    knocked             queued          left, 2
+//	left       left                left, 3
+//
+// 1: or queued, if there may be more to accept. 2: leave waits until done is closed. 3:
+// done is closed. pushListener makes a visited one queued before its visit has begun.
+type acceptorState uint8
+
+const (
+	unvisited acceptorState = iota // it waits for a knock
+	queued                         // in loop.turns
+	visited                        // a worker visits it, or is about to
+	knocked                        // as visited, but something has come since
+	left                           // Serve wants no visits any more
+)
 
 // accepted is a connection that has no more than its descriptor.
 type accepted struct {
@@ -72,8 +100,11 @@ func (e *Event) Serves(ln net.Listener) bool {
 // what it got; it must not block, since a loop calls it. Probes for peers that are gone
 // are sent after keepAlive of silence.
 //
-// When Serve has returned, handle isn't called any more. Serve doesn't close ln.
-func (e *Event) Serve(ln net.Listener, keepAlive time.Duration, handle func(net.Conn), starved func(error)) error {
+// last makes it end; it may be nil. LookAtListeners must be called after Make.
+//
+// When Serve has returned, handle isn't called any more. Serve doesn't close ln, except
+// for last.
+func (e *Event) Serve(ln net.Listener, keepAlive time.Duration, last *LastCall, handle func(net.Conn), starved func(error)) error {
 	if err := e.Hold(); err != nil {
 		return err
 	}
@@ -83,29 +114,19 @@ func (e *Event) Serve(ln net.Listener, keepAlive time.Duration, handle func(net.
 	if err != nil {
 		return err
 	}
-	a.handle, a.starved = handle, starved
+	a.handle, a.starved, a.last = handle, starved, last
 	if err := a.prepare(keepAlive); err != nil {
 		return err
 	}
-	a.c.l, a.c.phase, a.c.from = l, accepting, a
-	a.look, a.done = make(chan struct{}, 1), make(chan struct{})
-	slotAt, gen := l.adopt(&a.c)
+	a.l, a.look, a.done = l, make(chan struct{}, 1), make(chan struct{})
+	l.listen(a)
 	e.acceptors.Store(a, nil)
 	defer func() {
 		e.acceptors.Delete(a)
-		for over := false; !over; { // after done no connection comes any more
-			if a.c.post(evStop) || l.unqueue(&a.c) {
-				a.letGo() // here, since all workers may be busy for long
-			}
-			select {
-			case <-a.done:
-				over = true
-			case <-time.After(closedPoll): // it may have been queued meanwhile
-			}
-		}
+		l.leave(a)
 	}()
 	var addErr error
-	if err := a.raw.Control(func(fd uintptr) { addErr = l.sys.add(int32(fd), slotAt, gen) }); err != nil {
+	if err := a.raw.Control(func(fd uintptr) { addErr = l.sys.add(int32(fd), listenerSlot, a.number) }); err != nil {
 		return err
 	}
 	if addErr != nil {
@@ -135,6 +156,10 @@ func (a *acceptor) wait() error {
 		case <-tick.C:
 		case <-a.look:
 		}
+		if a.last.Made() {
+			a.acceptLast()
+			return nil
+		}
 		if err := a.raw.Control(a.unblock); err != nil {
 			return err
 		}
@@ -149,9 +174,10 @@ func (a *acceptor) wait() error {
 		switch {
 		case err == nil:
 			pause, quiet = 0, 0
-			if c := a.steal(nc); c != nil {
-				a.handle(c)
-			}
+			a.handleStolen(nc)
+		case a.last.Made():
+			a.acceptLast()
+			return nil
 		case !passing(err):
 			return err
 		default:
@@ -162,6 +188,18 @@ func (a *acceptor) wait() error {
 			time.Sleep(pause)
 		}
 		tick.Reset(closedPoll)
+	}
+}
+
+// acceptLast answers the last call. Workers may accept meanwhile.
+func (a *acceptor) acceptLast() {
+	_ = a.raw.Control(a.unblock) // see acceptSome
+	a.last.accept(a.ln, a.handleStolen, a.starved)
+}
+
+func (a *acceptor) handleStolen(nc net.Conn) {
+	if c := a.steal(nc); c != nil {
+		a.handle(c)
 	}
 }
 
@@ -192,58 +230,122 @@ func (a *acceptor) newConn(got accepted) net.Conn {
 	return (*eventSocket)(c)
 }
 
-// stepAccept accepts some connections and hands them on. It is a step of visit, and uses
-// wk.c, got and err of the acceptor that c stands for. One edge stands for any number of
-// connections (epoll(7)), so it goes on until accept finds none.
-func (c *eventConn) stepAccept(ev uint32, wk *worker) verdict {
-	a := c.from
-	if ev&evStop != 0 {
-		wk.c = nil
-		a.letGo()
-		return ended
-	}
-	n := 0
-	for ; n < acceptBatch; n++ {
-		a.got.fd, a.err = -1, nil
-		if a.raw.Control(a.try) != nil {
-			return wait // it is closed, and Serve sees it
-		}
-		if a.got.fd < 0 {
-			break
-		}
-		// At once: if the listener is made one that blocks at this moment, the
-		// next call returns with the next connection only.
-		a.count.Add(1)
-		a.handle(a.newConn(a.got))
-	}
-	switch {
-	case n == acceptBatch:
-		wk.feeds = visitFeeds // others first
-		return again
-	case a.err == nil:
-		a.pause = 0
-		c.setDue(0)
-		return wait
-	case errors.Is(a.err, syscall.ECONNABORTED):
-		return again
-	case passing(a.err):
-		a.starved(a.err)
-	}
-	if n > 0 {
-		a.pause = 0
-	}
-	a.pause = min(max(2*a.pause, minPause), maxPause)
-	c.setDue(clock.Ticks() + clock.Tick(a.pause))
-	return wait
+// visit accepts some connections and hands them on. worker.visit calls it. If handle
+// panics or ends the goroutine, the visit ends too, and another worker goes on.
+func (a *acceptor) visit() {
+	more := true
+	defer func() { a.l.endVisit(a, more) }()
+	more = a.acceptSome()
 }
 
-// letGo ends the accepting. The caller owns a.c, which stays owned for good: so letGo
-// runs once.
-func (a *acceptor) letGo() {
-	a.c.l.forget(&a.c)
-	a.c.set(isClosed)
-	a.c.l.wheel.remove(&a.c)
-	close(a.done)
+// acceptSome does what visit says, and reports whether there may be more: one edge stands
+// for any number of connections (epoll(7)), so visits follow until accept finds none.
+func (a *acceptor) acceptSome() (more bool) {
+	for range acceptBatch {
+		a.got.fd, a.err = -1, nil
+		if a.raw.Control(a.try) != nil {
+			return false // it is closed, and Serve sees it
+		}
+		switch {
+		case a.got.fd >= 0:
+			a.pause = 0
+			// At once: if the listener is made one that blocks at this moment, the
+			// next call returns with the next connection only.
+			a.count.Add(1)
+			a.handle(a.newConn(a.got))
+		case a.err == nil:
+			a.pause = 0
+			return false
+		case errors.Is(a.err, syscall.ECONNABORTED): // that one has left
+		default:
+			if passing(a.err) {
+				a.starved(a.err)
+			}
+			a.takePause()
+			return false
+		}
+	}
+	return true // others first
+}
+
+// takePause makes a worker visit the listener after a pause, which doubles each time. The
+// worker that visits it now calls it. The timer may fire for nothing: an edge may have led
+// to a visit before, or Serve has ended.
+func (a *acceptor) takePause() {
+	a.pause = min(max(2*a.pause, minPause), maxPause)
+	if a.timer == nil {
+		a.timer = time.AfterFunc(a.pause, a.retry)
+	} else {
+		a.timer.Reset(a.pause)
+	}
+}
+
+// retry ends a pause, on a timer's goroutine. See inject for the poller.
+func (a *acceptor) retry() {
+	l := a.l
+	l.mu.Lock()
+	mine := a.knock()
+	if mine {
+		l.turns.pushListener(a)
+	}
+	polling := l.polling
+	l.mu.Unlock()
+	if mine && polling {
+		l.sys.wake()
+	}
+}
+
+// knock says that there may be something to accept. It is called under loop.mu. If it
+// returns true, the caller must visit a or put it into turns.
+func (a *acceptor) knock() (mine bool) {
+	switch a.state {
+	case unvisited:
+		a.state = visited
+		return true
+	case visited:
+		a.state = knocked
+	}
+	return false
+}
+
+// listen gives a listener its number, by which events find it.
+func (l *loop) listen(a *acceptor) {
+	l.mu.Lock()
+	l.listened++
+	a.number = l.listened
+	l.listeners[a.number] = a
+	l.mu.Unlock()
+}
+
+// endVisit is the end of a visit. The worker that made it looks at turns next, or
+// worker.ended does: so the poller needn't be woken.
+func (l *loop) endVisit(a *acceptor, more bool) {
+	l.mu.Lock()
+	switch {
+	case a.state == left:
+		close(a.done)
+	case more || a.state == knocked:
+		l.turns.pushListener(a)
+	default:
+		a.state = unvisited
+	}
+	l.mu.Unlock()
+}
+
+// leave ends the visits to a, for good: when it returns, none runs. It doesn't wait for a
+// worker to become free, since all may be busy for long. Serve calls it, once.
+func (l *loop) leave(a *acceptor) {
+	l.mu.Lock()
+	delete(l.listeners, a.number)
+	was := a.state
+	if was == queued {
+		l.turns.remove(a)
+	}
+	a.state = left
+	l.mu.Unlock()
+	if was == visited || was == knocked {
+		<-a.done
+	}
 }
 
 // LookAtListeners makes the calls of Serve look at once whether their listeners were
@@ -351,8 +453,8 @@ func (c *eventConn) ordinary(w *Work) (net.Conn, error) {
 	below := nc // nc may be on top of it
 	c.extra().hijacked.Store(&below)
 	c.close()
-	if c.over {
-		nc = c.more.Load().over // which reads from that one from now on
+	if c.layered {
+		nc = c.more.Load().top // which reads from that one from now on
 	}
 	if len(rest) > 0 {
 		nc = &hijackedConn{Conn: nc, rest: rest}

@@ -27,7 +27,7 @@ func acceptOn(t *testing.T, e *Event, ln net.Listener) *acceptTest {
 	a := &acceptTest{t: t, e: e, ln: ln, served: make(chan error, 1)}
 	newSession := talker(t, "x")
 	go func() {
-		a.served <- e.Serve(ln, time.Minute, func(nc net.Conn) {
+		a.served <- e.Serve(ln, time.Minute, nil, func(nc net.Conn) {
 			a.handled.Add(1)
 			if err := e.Adopt(nc); err != nil {
 				t.Error(err)
@@ -247,8 +247,8 @@ func TestEventListenerOfOthers(t *testing.T) {
 	a.ends()
 	for _, l := range e.all() {
 		l.mu.Lock()
-		for _, s := range l.slots {
-			if s.c != nil && s.c.phase == accepting && s.c.from.ln == a.ln {
+		for _, of := range l.listeners {
+			if of.ln == a.ln {
 				t.Error("the loop has not let go of the listener")
 			}
 		}

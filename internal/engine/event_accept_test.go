@@ -23,7 +23,7 @@ func TestEventListenerMadeBlocking(t *testing.T) {
 	newSession := talker(t, "x")
 	served := make(chan error, 1)
 	go func() {
-		served <- e.Serve(ln, time.Minute, func(nc net.Conn) {
+		served <- e.Serve(ln, time.Minute, nil, func(nc net.Conn) {
 			e.Adopt(nc)
 			e.Start(nc, nil, 0, newSession())
 		}, func(err error) { t.Error(err) })

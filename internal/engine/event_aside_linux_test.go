@@ -48,7 +48,7 @@ func TestEventWriteFromAsideHoldsDescriptor(t *testing.T) {
 	conns := make(chan net.Conn, 1)
 	served := make(chan error, 1)
 	go func() {
-		served <- e.Serve(ln, time.Minute, func(nc net.Conn) {
+		served <- e.Serve(ln, time.Minute, nil, func(nc net.Conn) {
 			if err := e.Adopt(nc); err != nil {
 				t.Error(err)
 				return

@@ -14,17 +14,21 @@ import (
 // if a visit lasts, the guard calls the standby that was not called, and the loop isn't
 // calm for unrest.
 //
-// is and again may be read without locks; they change under loop.mu. A loop that isn't
-// calm is so again after a visit that did not block and ended after again.
+// is, again and guarded may be read without locks; they change under loop.mu. A loop that
+// isn't calm is so again after a visit that did not block and ended after again.
 type calm struct {
 	is    atomic.Bool
 	again atomic.Int64 // if it is not: when it will be
+	// guarded: the guard is set, for guardFar at most; see epoll.look.
+	guarded atomic.Bool // => guard != nil
 
 	// Under loop.mu:
-	visits  uint64 // without a standby
-	guarded bool   // the guard is set: guarded => guard != nil
-	seen    uint64 // visits when it was set, or looked last; seen <= visits
+	visits  uint64 // that have begun
+	seen    uint64 // visits when the guard was set; seen <= visits
 	guard   *time.Timer
+	due     clock.Tick // of the guard, if it is set
+	busy    bool       // there were busyVisits in the last period of the guard
+	far     bool       // the guard is set for guardFar; far => guarded
 	batches uint       // since the loop began
 	began   clock.Tick // of the batch, if it is measured
 	visit   clock.Tick // what a visit takes about
@@ -35,6 +39,10 @@ const (
 	// period. So a visit that blocks delays the loop by guardAfter to 2*guardAfter: the
 	// guard may have been set, or may have looked, just before that visit began.
 	guardAfter = 2 * time.Millisecond
+	// guardFar is one more period, without visits, after one with so many as busyVisits:
+	// for short rests of a busy loop. The first visit in it ends it.
+	guardFar   = 20 * time.Millisecond
+	busyVisits = 16
 	// unrest is how long a loop isn't calm after a handler has blocked.
 	unrest = time.Second
 	// blocked is how long a visit takes at least to count as one that blocked, while the
@@ -46,50 +54,65 @@ const (
 	measureEach = 16
 )
 
-// alone reports whether the next visit can do without a standby, and sets the guard then.
-// It is called under loop.mu, when that visit has been taken from the batch: so one more
-// than len(batch)-at is left.
+// alone reports whether the next visit can do without a standby. It sets the guard then,
+// and in batches of several connections. It is called under loop.mu, when that visit has
+// been taken from the batch: so one more than len(batch)-at is left.
 func (m *calm) alone(l *loop) bool {
-	if !m.is.Load() {
-		return false
-	}
-	if left := len(l.batch) - l.at + 1; clock.Tick(left)*m.visit > clock.Tick(worthCalling) {
-		return false
-	}
+	left := len(l.batch) - l.at + 1
+	alone := m.is.Load() && clock.Tick(left)*m.visit <= clock.Tick(worthCalling)
 	m.visits++
-	if !m.guarded {
-		m.guarded, m.seen = true, m.visits
-		if m.guard == nil {
-			m.guard = time.AfterFunc(guardAfter, l.checkCalm)
-		} else {
-			m.guard.Reset(guardAfter)
-		}
+	if (alone || len(l.batch) > 1) && (m.far || !m.guarded.Load()) {
+		m.set(l, guardAfter)
 	}
-	return true
+	return alone
+}
+
+// set sets the guard, under loop.mu.
+func (m *calm) set(l *loop, d time.Duration) {
+	m.seen, m.far = m.visits, d == guardFar
+	m.due = clock.Ticks().Add(d)
+	m.guarded.Store(true)
+	if m.guard == nil {
+		m.guard = time.AfterFunc(d, l.checkCalm)
+	} else {
+		m.guard.Reset(d)
+	}
 }
 
 // checkCalm is the guard, on a timer's goroutine. While a worker polls none is missing,
-// and the next visit that is alone sets the guard again.
+// and a visit that is alone sets the guard again.
 func (l *loop) checkCalm() {
-	m := &l.calm
 	l.mu.Lock()
-	var other *worker
-	switch {
-	case l.polling || l.over:
-		m.guarded = false
-	case m.visits != m.seen:
-		m.seen = m.visits
-		m.guard.Reset(guardAfter)
-	default:
-		m.guarded = false
-		m.disturb(clock.Ticks())
-		other = l.standby()
-	}
+	other := l.calm.check(l)
 	l.mu.Unlock()
 	other.start()
 }
 
-// stop ends the guard, under loop.mu. One that has begun finds over.
+// check is checkCalm under loop.mu. It returns a worker to start.
+func (m *calm) check(l *loop) *worker {
+	now := clock.Ticks()
+	switch {
+	case now < m.due && !l.ending: // it was set anew when it had begun
+		return nil
+	case m.visits != m.seen && !l.ending:
+		m.busy = m.visits-m.seen >= busyVisits
+		m.set(l, guardAfter)
+		return nil
+	case l.polling && m.busy && !l.ending:
+		m.busy = false
+		m.set(l, guardFar)
+		return nil
+	}
+	m.far = false
+	m.guarded.Store(false)
+	if l.polling || l.ending {
+		return nil
+	}
+	m.disturb(now)
+	return l.standby()
+}
+
+// stop ends the guard, under loop.mu. One that has begun finds ending.
 func (m *calm) stop() {
 	if m.guard != nil {
 		m.guard.Stop()

@@ -289,10 +289,70 @@ func testCalmAlone(t *testing.T) {
 			t.Errorf("%+v: alone: %v", k, got)
 		}
 		l.calm.stop()
-		if l.calm.guarded != k.want || (l.calm.visits == 1) != k.want {
-			t.Errorf("%+v: guarded: %v, counted: %d", k, l.calm.guarded, l.calm.visits)
+		guarded := k.want || k.batch > 1
+		if l.calm.guarded.Load() != guarded || l.calm.visits != 1 {
+			t.Errorf("%+v: guarded: %v, counted: %d", k, l.calm.guarded.Load(), l.calm.visits)
 		}
 	}
+}
+
+// The guard stays set while connections are visited, and through a short rest of a busy
+// loop: so long looks for events need not be told to the scheduler.
+func TestCalmGuardStays(t *testing.T) {
+	inCalm(t, 3, func(c *calmTest) {
+		wantGuarded := func(want bool, when string) {
+			t.Helper()
+			synctest.Wait()
+			if is := c.l.calm.guarded.Load(); is != want {
+				t.Errorf("%s the guard is set: %v, want %v", when, is, want)
+			}
+		}
+		wantGuarded(false, "in the beginning")
+		c.send(0, 0)
+		wantGuarded(true, "after a visit")
+		time.Sleep(guardAfter + 1)
+		wantGuarded(false, "after one visit and a rest")
+		for range 3 {
+			for range 10 * busyVisits {
+				c.send(0, 0, 1, 2)
+				time.Sleep(guardAfter / busyVisits)
+				wantGuarded(true, "of a busy loop")
+			}
+			time.Sleep(guardFar)
+			wantGuarded(true, "in a rest of a busy loop")
+		}
+		time.Sleep(2*guardAfter + 1)
+		wantGuarded(false, "after a long rest")
+		c.wantCalm(true, "after short messages")
+	})
+}
+
+// A rest of a busy loop doesn't let a handler that blocks after it hold up others for
+// longer.
+func TestCalmGuardAfterRest(t *testing.T) {
+	inCalm(t, 2, func(c *calmTest) {
+		for range 10 * busyVisits {
+			c.send(0, 0, 1)
+			time.Sleep(guardAfter / busyVisits)
+		}
+		time.Sleep(2 * guardAfter)
+		synctest.Wait()
+		if !c.l.calm.far {
+			t.Fatal("the loop doesn't rest as after much work")
+		}
+		c.waits.mostWaited()
+		c.send(time.Second, 0)
+		synctest.Wait()
+		c.send(0, 1)
+		time.Sleep(2*guardAfter + 1)
+		if _, most := c.waits.mostWaited(); most > 2*guardAfter {
+			t.Errorf("a message waited for %v, want no more than %v", most, 2*guardAfter)
+		}
+		time.Sleep(time.Second)
+		if n, _ := c.waits.mostWaited(); n != 0 {
+			t.Errorf("%d messages were served late", n)
+		}
+	})
 }
 
 // What visits take follows what is measured, and one of measureEach batches is.

@@ -43,16 +43,15 @@ type eventConn struct {
 	// Invariants of the fields up to addr, whenever no method of the session runs:
 	//
 	//	woken                      => more.waker != nil: feed relies on it
-	//	over                       => whole, and more.over != nil
-	//	drained, without over      => the last read got EAGAIN, or less than its room
+	//	layered                    => whole, and more.top != nil
+	//	drained, without layered   => the last read got EAGAIN, or less than its room
 	//	detached                   => fd == -1: obey ends the session, and nothing else
 	//	phase == feeding           => wants.op == Flush
 	//	phase == lingering         => wants.op == Close, and more.lingerEnd != 0
-	//	phase == accepting         <=> from.c is this connection
-	phase phase
-	over  bool // there is a connection on top of this one: connMore.over
-	wants wants
-	woken bool // evWake has come, and no Feed since
+	phase   phase
+	layered bool // there is a connection on top of this one: connMore.top
+	wants   wants
+	woken   bool // evWake has come, and no Feed since
 	// drained: the socket has been read to its end; the next edge tells of more.
 	drained bool
 	// hup: the peer has ended its side. After that edge no other tells of the end, so a
@@ -91,7 +90,6 @@ const (
 	feeding                // has the session called without waiting
 	writing                // waits for room, then does op
 	lingering              // has ended its side and discards what comes
-	accepting              // is no connection but a listener
 )
 
 // seconds is the unit of eventConn.opened.
@@ -142,8 +140,6 @@ func (c *eventConn) visit(ev uint32, wk *worker) {
 			v = c.stepWrite(ev, wk)
 		case lingering:
 			v = c.stepLinger(ev, wk)
-		default:
-			v = c.stepAccept(ev, wk)
 		}
 		switch v {
 		case ended:
@@ -164,11 +160,11 @@ func (c *eventConn) visit(ev uint32, wk *worker) {
 			c.l.wheel.arm(c, c.due())
 			// A connection that lingers counts as idle: EvictIdle may close it. Once
 			// the engine stops it doesn't: lingerStop bounds what is left of it.
-			idle := c.phase == reading && c.wants.idle || c.phase == lingering && !c.Stopping()
+			idle := c.phase == reading && c.wants.idle || c.phase == lingering && !c.over()
 			if c.release(idle) {
 				// Stop increments the epoch before it looks for idle connections. If it
 				// looked before the release, this sees the new epoch.
-				if !idle || !c.Stopping() || !c.claimIdle() {
+				if !idle || !c.over() || !c.claimIdle() {
 					return
 				}
 				ev = evStop
@@ -259,7 +255,7 @@ func (c *eventConn) stepRead(ev uint32, wk *worker) verdict {
 	switch {
 	case c.woken:
 		return c.feed(c.workNow(wk), wk)
-	case c.wants.idle && (ev&evStop != 0 || c.Stopping()):
+	case c.wants.idle && (ev&evStop != 0 || c.over()):
 		if !looked { // a request may be there: its edge need not have come yet
 			c.drained = false
 			return again
@@ -294,7 +290,7 @@ func (c *eventConn) forgetInto() {
 }
 
 // due returns the deadline of what the connection waits for, 0 for none: of a read, of
-// room to write while blocked, of lingering, or of the pause of an acceptor.
+// room to write while blocked, or of lingering.
 func (c *eventConn) due() clock.Tick { return clock.Tick(c.timer.due.Load()) }
 
 // setDue stores the deadline, and leaves the wheel alone: visit arms that before it lets
@@ -419,8 +415,8 @@ func (c *eventConn) end(err error, wk *worker) verdict {
 	case c.detached:
 	case c.wants.reset:
 		c.l.sys.setLinger(c.fd, 0)
-	case c.over:
-		c.more.Load().over.Close() // TLS sends its closure alert
+	case c.layered:
+		c.more.Load().top.Close() // TLS sends its closure alert
 	}
 	c.close()
 	wk.c = nil              // if Closed panics, worker.ended must not end it again
@@ -488,9 +484,12 @@ func (c *eventConn) kill() {
 	}
 }
 
-// Stopping reports whether the connection's epoch has ended. The owner may call it, and
-// others after they found the connection under loop.mu.
+// Stopping reports whether the connection's epoch drains or has ended. The owner may call
+// it and over, and others after they found the connection under loop.mu.
 func (c *eventConn) Stopping() bool { return c.epoch != c.l.e.epoch.Load() }
+
+// over reports whether the connection's epoch has ended.
+func (c *eventConn) over() bool { return c.Stopping() && c.epoch != c.l.e.epoch.number() }
 
 // opError makes of errno the error that package net returns for op. The owner calls it.
 func (c *eventConn) opError(op string, errno syscall.Errno) error {

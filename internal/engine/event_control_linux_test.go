@@ -49,7 +49,7 @@ func TestEventControlUsesTheConnection(t *testing.T) {
 		e := &Event{Panicked: func(r any) { t.Error(r) }, Ended: func(Session, error) {}}
 		served := make(chan error, 1)
 		go func() {
-			served <- e.Serve(ln, time.Minute, func(nc net.Conn) {
+			served <- e.Serve(ln, time.Minute, nil, func(nc net.Conn) {
 				if err := e.Adopt(nc); err != nil {
 					t.Error(err)
 					return

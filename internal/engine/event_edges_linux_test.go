@@ -83,7 +83,7 @@ func TestEventOptionsOfEarlyConnections(t *testing.T) {
 		dial()
 	}
 	served := make(chan error, 1)
-	go func() { served <- (&Event{}).Serve(ln, 60*time.Second, handle, func(error) {}) }()
+	go func() { served <- (&Event{}).Serve(ln, 60*time.Second, nil, handle, func(error) {}) }()
 	for i := range early + 2 {
 		if i >= early {
 			dial()

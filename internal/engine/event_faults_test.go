@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -94,11 +95,11 @@ func (f *faulty) sendFile(fd int32, file *File) (int, error) {
 	return f.system.sendFile(fd, &part)
 }
 
-func (f *faulty) poll(batch []ready, block bool) int {
+func (f *faulty) poll(batch []ready, block bool, guarded *atomic.Bool) int {
 	if f.roll(4) == 0 {
 		return -1
 	}
-	n := f.system.poll(batch[:1+f.roll(len(batch))], block)
+	n := f.system.poll(batch[:1+f.roll(len(batch))], block, guarded)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if len(f.edges) > 0 {
@@ -128,7 +129,7 @@ func serveEvent(t *testing.T, e *Event, newSession func() Session) (addr string)
 	}
 	served := make(chan error, 1)
 	go func() {
-		served <- e.Serve(ln, time.Minute, func(nc net.Conn) {
+		served <- e.Serve(ln, time.Minute, nil, func(nc net.Conn) {
 			if err := e.Adopt(nc); err != nil {
 				t.Error(err)
 				return
@@ -249,7 +250,7 @@ func TestEventOutOfDescriptors(t *testing.T) {
 	served := make(chan error, 1)
 	newSession := talker(t, "x")
 	go func() {
-		served <- e.Serve(ln, time.Minute, func(nc net.Conn) {
+		served <- e.Serve(ln, time.Minute, nil, func(nc net.Conn) {
 			e.Adopt(nc)
 			e.Start(nc, nil, 0, newSession())
 		}, func(error) { mu.Lock(); pauses++; mu.Unlock() })

@@ -4,6 +4,7 @@ import (
 	"net"
 	"os"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -18,8 +19,8 @@ const haveSystem = true
 // poller, where the epoll descriptor is one like others: that costs less to wake than a
 // thread, and holds no processor.
 //
-// events, into, n and try belong to the worker that polls. mu guards wakeFd, which is -1
-// once the poller is shut.
+// events, into, guarded, n and try belong to the worker that polls. mu guards wakeFd,
+// which is -1 once the poller is shut.
 type epoll struct {
 	linuxSockets
 	f      *os.File
@@ -28,13 +29,14 @@ type epoll struct {
 	wakeFd int
 	events []unix.EpollEvent
 
-	mu   sync.Mutex
-	into []ready // where try puts what it finds; the batch of poll, until that returns
-	n    int
-	try  func(fd uintptr) bool
+	mu      sync.Mutex
+	into    []ready      // where try puts what it finds; the batch of poll, until that returns
+	guarded *atomic.Bool // what poll got
+	n       int
+	try     func(fd uintptr) bool
 }
 
-// wakeSlot is the slot of events of wakeFd. No loop has so many connections.
+// wakeSlot is the slot of events of wakeFd; see listenerSlot for that of others.
 const wakeSlot = 1<<31 - 1
 
 func newSystem() (system, error) {
@@ -58,7 +60,7 @@ func newSystem() (system, error) {
 		return nil, err
 	}
 	p.try = func(uintptr) bool {
-		p.n = p.look(p.into)
+		p.n = p.look(p.into, p.guarded)
 		return p.n != 0
 	}
 	return p, nil
@@ -74,11 +76,11 @@ func (p *epoll) add(fd int32, slot, gen uint32) error {
 
 // poll looks, and with block parks in Go's poller until the epoll descriptor is readable.
 // raw.Read calls try before it parks, so that no event is missed.
-func (p *epoll) poll(batch []ready, block bool) int {
+func (p *epoll) poll(batch []ready, block bool, guarded *atomic.Bool) int {
 	if !block {
-		return p.look(batch)
+		return p.look(batch, guarded)
 	}
-	p.into, p.n = batch, 0
+	p.into, p.guarded, p.n = batch, guarded, 0
 	if p.raw.Read(p.try) != nil {
 		return -1
 	}
@@ -87,8 +89,20 @@ func (p *epoll) poll(batch []ready, block bool) int {
 
 // look returns how much is ready, -1 if only wake was called. It doesn't wait. wakeFd is
 // never read: as it is edge-triggered, each write to it is an event.
-func (p *epoll) look(batch []ready) (n int) {
-	got, err := unix.EpollWait(p.fd, p.events[:len(batch)], 0)
+//
+// A look doesn't wait, so Go's scheduler need not hear of it. But there is its monitor, a
+// thread that preempts handlers which compute for long. When no processor has work, it
+// sleeps: until the next timer is due, or the scheduler hears of a system call. Then it
+// looks about each 20 us for 50 times, which took a fifth of the time of a server that
+// often rests for a moment. So the scheduler doesn't hear of a look while the guard is
+// set, a timer that ends the monitor's sleep soon. If that was set after the monitor
+// fell asleep, then for a visit, and the look before that visit has woken the monitor.
+func (p *epoll) look(batch []ready, guarded *atomic.Bool) (n int) {
+	look := lookSlow
+	if guarded.Load() {
+		look = sysLook
+	}
+	got, err := look(p.fd, p.events[:len(batch)])
 	if err != nil {
 		return 0
 	}
@@ -127,6 +141,8 @@ func fromEpoll(e uint32) (ev uint32) {
 	}
 	return ev
 }
+
+func lookSlow(fd int, events []unix.EpollEvent) (int, error) { return unix.EpollWait(fd, events, 0) }
 
 func (p *epoll) wake() {
 	one := [8]byte{1}
@@ -185,7 +201,9 @@ func writeSlow(fd int32, p []byte) (int, syscall.Errno) {
 	return n, 0
 }
 
-func (linuxSockets) writev(fd int32, a, b []byte) (int, syscall.Errno) {
+func (linuxSockets) writev(fd int32, a, b []byte) (int, syscall.Errno) { return sysWritev(fd, a, b) }
+
+func writevSlow(fd int32, a, b []byte) (int, syscall.Errno) {
 	race.Publish()
 	n, err := unix.Writev(int(fd), [][]byte{a, b})
 	if err != nil {
@@ -292,9 +310,9 @@ func (linuxSockets) duplicate(fd uintptr) (accepted, error) {
 	return accepted{int32(dup), fromSockaddr(sa)}, nil
 }
 
-// accept takes a connection, if there is one, into a.got. The owner of a.c calls it, in
-// Control of the listener, so that the descriptor stays open. With fast open (RFC 7413)
-// the connection may have bytes to read already.
+// accept takes a connection, if there is one, into a.got. The worker that visits a calls
+// it, in Control of the listener, so that the descriptor stays open. With fast open (RFC
+// 7413) the connection may have bytes to read already.
 func (a *acceptor) accept(fd uintptr) {
 	for {
 		a.unblock(fd)

@@ -35,48 +35,27 @@ type loop struct {
 	free  []uint32 // indices of slots without a connection
 	evict int      // the slot where EvictIdle looks next
 
+	listeners map[uint32]*acceptor // by acceptor.number
+	listened  uint32               // the last number that was given to a listener
+
 	batch []ready // what the last poll found
 	at    int     // how much of it was taken; 0 <= at <= len(batch)
-	turns turns   // owned connections that wait for their turn
-	quota int     // how many of them come before the next poll
+	turns turns   // what waits for its turn
+	quota int     // how many turns come before the next poll
 
 	polling bool // a goroutine polls, or is about to
 	called  bool // a goroutine can run and has not begun
 	workers int  // goroutines
-	running int  // of them, those that visit a connection
+	running int  // of them, those that visit a connection or a listener
 	resting []*worker
 
 	maxRunning   int
 	polls, wakes uint64 // those that there were, and those that waited
 
 	retire *time.Timer // calls retireSome; nil while it isn't set
-	over   bool        // end was called: workers end when they find nothing to visit
+	ending bool        // end was called: workers end when they find nothing to visit
 
 	calm calm
-}
-
-// turns is a queue of connections, linked by eventConn.link. It is used under loop.mu. A
-// connection in it is owned (isOwned), but by no goroutine; it is in it at most once.
-type turns struct {
-	first, last *eventConn
-	n           int
-}
-
-func (q *turns) push(c *eventConn) {
-	if q.first == nil {
-		q.first = c
-	} else {
-		q.last.link = c
-	}
-	q.last = c
-	q.n++
-}
-
-func (q *turns) pop() *eventConn {
-	c := q.first
-	q.first, c.link = c.link, nil
-	q.n--
-	return c
 }
 
 // slot is where the poller's events find a connection.
@@ -84,6 +63,10 @@ type slot struct {
 	c   *eventConn
 	gen uint32 // differs from that of an event for an earlier connection
 }
+
+// listenerSlot is the slot of events of listeners: gen is the number of the listener then.
+// No loop has so many connections.
+const listenerSlot = 1<<31 - 2
 
 // ready is an event of the poller.
 type ready struct {
@@ -100,8 +83,9 @@ type system interface {
 	add(fd int32, slot, gen uint32) error
 	// poll fills batch with what is ready; with block it waits until something is. It
 	// returns -1 where only wake was called. One worker at a time calls it, without
-	// loop.mu: the one that set polling.
-	poll(batch []ready, block bool) int
+	// loop.mu: the one that set polling. guarded is true while a timer of the loop is
+	// set.
+	poll(batch []ready, block bool, guarded *atomic.Bool) int
 	// wake ends a poll that blocks, or keeps the next one from blocking. Any goroutine
 	// may call it, at any time, after shut too.
 	wake()
@@ -123,7 +107,7 @@ func (l *loop) begin() {
 // called under mu. The caller must start the worker that it returns after it has released
 // mu.
 func (l *loop) standby() *worker {
-	if l.called || l.polling || l.over {
+	if l.called || l.polling || l.ending {
 		return nil
 	}
 	if n := len(l.resting); n > 0 {
@@ -141,14 +125,14 @@ func (l *loop) standby() *worker {
 	return &worker{l: l, call: make(chan bool, 1)}
 }
 
-// nextConn returns a connection to visit, which the caller then owns, and what has
-// happened to it; nil if the goroutine must end. Only worker.run calls it, without mu. It
-// polls and rests as needed.
-func (l *loop) nextConn(wk *worker) (c *eventConn, ev uint32) {
+// nextTurn returns what to visit; the caller then owns the connection, or is the only one
+// that visits the listener. It returns none if the goroutine must end. Only worker.run
+// calls it, without mu. It polls and rests as needed.
+func (l *loop) nextTurn(wk *worker) turn {
 	l.mu.Lock()
 	l.idles(wk)
 	for {
-		if c, ev = l.pick(); c != nil {
+		if t := l.pick(); !t.none() {
 			wk.busy = true
 			l.running++
 			var other *worker
@@ -157,16 +141,16 @@ func (l *loop) nextConn(wk *worker) (c *eventConn, ev uint32) {
 			}
 			l.mu.Unlock()
 			other.start()
-			return c, ev
+			return t
 		}
 		switch {
-		case l.over:
+		case l.ending:
 			l.mu.Unlock()
-			return nil, 0
+			return turn{}
 		case !l.polling:
 			l.poll()
 		case !l.rest(wk):
-			return nil, 0
+			return turn{}
 		}
 	}
 }
@@ -179,32 +163,42 @@ func (l *loop) idles(wk *worker) {
 	}
 }
 
-// pick returns the next connection of the batch or of turns, under mu; the caller owns
-// it. At the bound of running, connections of the batch go to turns, with their bits in
+// pick returns the next turn, from the batch or from turns, under mu; see nextTurn. At the
+// bound of running, what is in the batch goes to turns, connections with their bits in
 // word, so that the batch can be replaced. quota lets a poll come between rounds of
 // turns, so that connections which always have more to do don't keep out others.
-func (l *loop) pick() (c *eventConn, ev uint32) {
+func (l *loop) pick() turn {
 	full := l.running >= l.maxRunning
 	for l.at < len(l.batch) {
 		r := l.batch[l.at]
 		l.at++
+		if r.slot == listenerSlot {
+			if a := l.listeners[r.gen]; a != nil && a.knock() {
+				if full {
+					l.turns.pushListener(a)
+					continue
+				}
+				return turn{a: a}
+			}
+			continue
+		}
 		if s := &l.slots[r.slot]; s.gen == r.gen && s.c != nil && s.c.post(r.ev) {
 			if full {
 				s.c.set(r.ev)
 				l.turns.push(s.c)
 				continue
 			}
-			return s.c, r.ev
+			return turn{c: s.c, ev: r.ev}
 		}
 	}
 	if full {
-		return nil, 0
+		return turn{}
 	}
-	if l.turns.n > 0 && (l.quota > 0 || l.polling) {
+	if l.turns.len() > 0 && (l.quota > 0 || l.polling) {
 		l.quota--
-		return l.turns.pop(), evTurn
+		return l.turns.pop()
 	}
-	return nil, 0
+	return turn{}
 }
 
 // poll gets the next batch. It is called and returns under mu, and releases it meanwhile:
@@ -213,14 +207,14 @@ func (l *loop) pick() (c *eventConn, ev uint32) {
 // or has to wait for a visit to end anyway.
 func (l *loop) poll() {
 	l.polling = true
-	block := l.turns.n == 0 || l.running >= l.maxRunning
+	block := l.turns.len() == 0 || l.running >= l.maxRunning
 	measured := l.calm.endBatch(len(l.batch))
 	into := l.batch[:cap(l.batch)]
 	l.mu.Unlock()
-	n := l.sys.poll(into, false)
+	n := l.sys.poll(into, false, &l.calm.guarded)
 	waited := n == 0 && block
 	if waited {
-		n = l.sys.poll(into, true)
+		n = l.sys.poll(into, true, &l.calm.guarded)
 	}
 	l.mu.Lock()
 	l.polling = false
@@ -229,7 +223,7 @@ func (l *loop) poll() {
 		l.wakes++
 	}
 	l.batch, l.at = into[:max(n, 0)], 0
-	l.quota = l.turns.n
+	l.quota = l.turns.len()
 	if measured {
 		l.calm.began = clock.Ticks()
 	}
@@ -284,26 +278,11 @@ func (l *loop) retireSome() {
 }
 
 // queue puts c, which the caller owns, after all other turns. Only the worker that visits
-// c may call it: it calls nextConn next, so the poller needn't be woken.
+// c may call it: it calls nextTurn next, so the poller needn't be woken.
 func (l *loop) queue(c *eventConn) {
 	l.mu.Lock()
 	l.turns.push(c)
 	l.mu.Unlock()
-}
-
-// unqueue takes c out of turns, whose order stays, and reports whether it was there: then
-// the caller owns it. It looks at all of them.
-func (l *loop) unqueue(c *eventConn) (found bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for range l.turns.n {
-		if other := l.turns.pop(); other != c {
-			l.turns.push(other)
-		} else {
-			found = true
-		}
-	}
-	return found
 }
 
 // inject makes a worker visit c for ev. The caller owns c, and does not after the call.
@@ -379,7 +358,7 @@ func (l *loop) each(f func(c *eventConn)) {
 	l.mu.Lock()
 	all := make([]*eventConn, 0, len(l.slots)-len(l.free))
 	for _, s := range l.slots {
-		if s.c != nil && s.c.sess != nil { // no listener
+		if s.c != nil && s.c.sess != nil { // Start was called
 			all = append(all, s.c)
 		}
 	}
@@ -394,7 +373,7 @@ func (l *loop) each(f func(c *eventConn)) {
 func (l *loop) end() (polls, wakes uint64) {
 	l.mu.Lock()
 	polls, wakes = l.polls, l.wakes
-	l.over = true
+	l.ending = true
 	for _, wk := range l.resting {
 		wk.call <- false
 	}

@@ -8,13 +8,14 @@ import (
 )
 
 // connMore is what few connections need. Its fields belong to the owner, except the
-// atomic ones, which any goroutine may use, and fdUse. For unopened and atEnd see
-// switchTo and stall.
+// atomic ones, which any goroutine may use, fdUse, and room and writeLimit, which belong to
+// the goroutine that writes. For unopened and atEnd see switchTo and stall.
 type connMore struct {
 	// wake is made before isWaiting is set for the first time. It gets one value for each
 	// time that isWaiting is cleared, so a send never blocks.
 	wake       chan struct{}
-	stash      []byte // unread bytes, kept while there is no workspace
+	room       chan struct{} // see awaitRoom; buffered, made before wantsRoom is set
+	stash      []byte        // unread bytes, kept while there is no workspace
 	unsent     unsent
 	lingerEnd  clock.Tick   // when lingering ends, whatever the peer sends
 	writeLimit clock.Tick   // see SetWriteDeadline; 0: none
@@ -22,7 +23,7 @@ type connMore struct {
 	writeUntil atomic.Int64
 	watch      atomic.Pointer[eventWatch]
 	local      atomic.Pointer[rawAddr]
-	over       net.Conn // see Start
+	top        net.Conn // see Start
 	waker      *Waker   // of sess, if it asked for one
 	next       Session  // for Switch
 	into       []byte   // see ReadInto

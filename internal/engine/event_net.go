@@ -147,7 +147,7 @@ func (c *eventSocket) Read(p []byte) (int, error) {
 		if n > 0 || err != errWouldBlock {
 			return n, err
 		}
-		if ec.over {
+		if ec.layered {
 			return 0, errAgain
 		}
 		if err := ec.waitFor(evIn|evHup|evReset, clock.Tick(ec.extra().readUntil.Load())); err != nil {
@@ -166,7 +166,7 @@ func (c *eventSocket) Write(p []byte) (n int, err error) {
 	if len(p) == 0 {
 		return 0, nil
 	}
-	if c.over {
+	if c.layered {
 		if n, err = c.writeSome(p); err != nil || n == len(p) {
 			return n, err
 		}

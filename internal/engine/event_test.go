@@ -25,7 +25,7 @@ func startEvent(t *testing.T, s Session) (e *Event, client net.Conn, ended chan 
 	}
 	served := make(chan error, 1)
 	go func() {
-		served <- e.Serve(ln, time.Minute, func(nc net.Conn) {
+		served <- e.Serve(ln, time.Minute, nil, func(nc net.Conn) {
 			if err := e.Adopt(nc); err != nil {
 				t.Error(err)
 				return

@@ -14,13 +14,15 @@ import (
 // The blocking half of Conn: it parks the goroutine that runs the session until the loop
 // tells that it can go on. Other workers do the loop's work meanwhile. The owner calls
 // all functions here, while a message is in flight, except Interrupt, InterruptWrites and
-// the methods of eventWatch.
+// the methods of eventWatch. While one goroutine is in Fill, another one may write: they
+// count as the owner together, and share nothing that changes but the word. Fill waits in
+// waitFor, writes wait in awaitRoom.
 
 // NetConn returns the connection as sessions and handlers know it: TLS on top of it, if
 // there is that.
 func (c *eventConn) NetConn() net.Conn {
-	if c.over {
-		return c.more.Load().over
+	if c.layered {
+		return c.more.Load().top
 	}
 	return (*eventSocket)(c)
 }
@@ -54,12 +56,9 @@ func (c *eventConn) Interrupt() {
 	}
 }
 
-// Fill writes w.Out, then reads more into w and waits for it, until due at most. w is
-// c.w. What Unread returned before isn't valid after it: w.room moves bytes.
+// Fill reads more into w and waits for it, until due at most. w is c.w. What Unread
+// returned before isn't valid after it: w.room moves bytes.
 func (c *eventConn) Fill(w *Work, due clock.Tick) error {
-	if err := c.Flush(w); err != nil {
-		return err
-	}
 	for {
 		if c.word.Load()&evInterrupt != 0 {
 			return os.ErrDeadlineExceeded
@@ -89,8 +88,8 @@ func (c *eventConn) Fill(w *Work, due clock.Tick) error {
 // readNow reads what is there; errWouldBlock says that nothing is. p must not be empty: a
 // read of 0 bytes means the end.
 func (c *eventConn) readNow(p []byte) (n int, err error) {
-	if c.over {
-		return c.readOver(p)
+	if c.layered {
+		return c.readTop(p)
 	}
 	return c.readSocket(p)
 }
@@ -118,7 +117,7 @@ func (c *eventConn) readSocket(p []byte) (n int, err error) {
 
 // waitFor parks the owner until one of want was posted, or due has come. nil may also
 // mean that neither is so yet: the caller tries again, and looks at the clock. The wheel
-// is armed and a standby called before it parks.
+// is armed and a standby called before it parks. Only reads use it.
 func (c *eventConn) waitFor(want uint32, due clock.Tick) error {
 	if due != 0 && clock.Ticks() >= due {
 		return os.ErrDeadlineExceeded
@@ -133,6 +132,40 @@ func (c *eventConn) waitFor(want uint32, due clock.Tick) error {
 	return nil // or it is time to look at the clock again
 }
 
+// awaitRoom parks a goroutine that writes, and has set wantsRoom, until there may be room or
+// the connection has ended, or due has come. nil may also mean that none of it is so yet: the
+// caller tries its write again, which tells, and looks at the clock.
+func (c *eventConn) awaitRoom(due clock.Tick) error {
+	var late <-chan time.Time
+	if due != 0 {
+		left := time.Duration(due - clock.Ticks())
+		if left <= 0 {
+			return os.ErrDeadlineExceeded
+		}
+		t := time.NewTimer(left)
+		defer t.Stop()
+		late = t.C
+	}
+	c.l.blocks()
+	select {
+	case <-c.more.Load().room:
+	case <-late:
+	}
+	if c.word.Load()&evKill != 0 {
+		return net.ErrClosed
+	}
+	return nil
+}
+
+// wantRoom sets wantsRoom. The write that found no room must be tried again after it:
+// until now, nobody told of room.
+func (c *eventConn) wantRoom() {
+	if m := c.extra(); m.room == nil {
+		m.room = make(chan struct{}, 1)
+	}
+	c.set(wantsRoom)
+}
+
 // Flush writes w.Out and empties it, after an error too: what was written isn't known.
 func (c *eventConn) Flush(w *Work) error {
 	if len(w.Out) == 0 {
@@ -145,8 +178,8 @@ func (c *eventConn) Flush(w *Work) error {
 
 // writeAll writes b, waiting for room where there is none.
 func (c *eventConn) writeAll(b []byte) error {
-	if c.over {
-		return c.writeOver(b)
+	if c.layered {
+		return c.writeTop(b)
 	}
 	return c.writeSocket(b)
 }
@@ -162,8 +195,8 @@ func (c *eventConn) writeSocket(b []byte) error {
 }
 
 // writeWithin writes b and waits for room, where there is none, until the bounds of
-// writes. The first EAGAIN sets isWriting and the write is tried again, since post drops
-// edges that come without it. The bound is computed only when the goroutine has to wait:
+// writes. The first EAGAIN sets wantsRoom and the write is tried again, since nobody tells
+// of edges that came before. The bound is computed only when the goroutine has to wait:
 // most writes never look at the clock.
 func (c *eventConn) writeWithin(b []byte) error {
 	if err := c.mayWrite(); err != nil {
@@ -189,7 +222,8 @@ func (c *eventConn) writeWithin(b []byte) error {
 		}
 		if !armed {
 			armed = true
-			c.set(isWriting)
+			c.wantRoom()
+			defer c.unset(wantsRoom)
 			continue
 		}
 		if n > 0 {
@@ -204,7 +238,7 @@ func (c *eventConn) writeWithin(b []byte) error {
 		if m := c.more.Load(); m != nil {
 			until = earlier(due, m.userWrites())
 		}
-		if err := c.waitFor(evOut|evReset|evCut, until); err != nil {
+		if err := c.awaitRoom(until); err != nil {
 			if err == os.ErrDeadlineExceeded {
 				c.l.e.writeTimeouts.Add(1)
 			}
@@ -213,9 +247,6 @@ func (c *eventConn) writeWithin(b []byte) error {
 		if c.word.Load()&evCut != 0 {
 			return errBroken
 		}
-	}
-	if armed {
-		c.unset(isWriting)
 	}
 	return nil
 }
@@ -227,7 +258,7 @@ func (c *eventConn) WriteBody(w *Work, b []byte) error {
 		return c.Flush(w)
 	}
 	for len(w.Out) > 0 {
-		if c.over || c.mayWrite() != nil {
+		if c.layered || c.mayWrite() != nil {
 			if err := c.Flush(w); err != nil {
 				return err
 			}
@@ -263,7 +294,7 @@ const maxLeft = 64 << 10
 // bytes are left. It copies those to pend, which stepWrite writes after the session has
 // returned: b is the caller's again either way.
 func (c *eventConn) LeaveBody(w *Work, b []byte) (left bool, err error) {
-	if c.over || len(b) < vectored || c.mayWrite() != nil {
+	if c.layered || len(b) < vectored || c.mayWrite() != nil {
 		return false, c.WriteBody(w, b)
 	}
 	n, errno := c.l.sys.writev(c.fd, w.Out, b)
@@ -296,13 +327,13 @@ func (c *eventConn) LeaveBody(w *Work, b []byte) (left bool, err error) {
 	return true, nil
 }
 
-// eventWatch tells a session that the peer has left. mu guards over, and is held while
-// gone runs, so that stop waits for it; gone must not call stop. over: gone was called,
+// eventWatch tells a session that the peer has left. mu guards settled, and is held while
+// gone runs, so that stop waits for it; gone must not call stop. settled: gone was called,
 // or must not be any more.
 type eventWatch struct {
-	mu   sync.Mutex
-	gone func(reset bool)
-	over bool
+	mu      sync.Mutex
+	gone    func(reset bool)
+	settled bool
 }
 
 // Watch tells when the peer leaves: the poller reports it, whatever is unread. The owner
@@ -327,7 +358,7 @@ func (c *eventConn) Watch(gone func(reset bool)) (stop func()) {
 // stop waits for gone, if it runs, and keeps it from running later.
 func (wt *eventWatch) stop() {
 	wt.mu.Lock()
-	wt.over = true
+	wt.settled = true
 	wt.mu.Unlock()
 }
 
@@ -343,8 +374,8 @@ func (c *eventConn) tellWatch(reset bool) {
 func (wt *eventWatch) tell(reset bool) {
 	wt.mu.Lock()
 	defer wt.mu.Unlock()
-	if !wt.over {
-		wt.over = true
+	if !wt.settled {
+		wt.settled = true
 		wt.gone(reset)
 	}
 }

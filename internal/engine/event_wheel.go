@@ -179,7 +179,7 @@ func (w *wheel) first() int64 {
 func (w *wheel) run() {
 	w.mu.Lock()
 	w.next = 0
-	over := w.spare[:0]
+	expired := w.spare[:0]
 	w.spare = nil
 	now := clock.Ticks()
 	end := int64(now) >> wheelShift
@@ -199,22 +199,22 @@ func (w *wheel) run() {
 			case due > int64(now):
 				w.link(c, stepOf(clock.Tick(due)))
 			default:
-				over = append(over, c)
+				expired = append(expired, c)
 			}
 		}
 	}
 	w.at = max(w.at, end)
 	w.schedule()
 	w.mu.Unlock()
-	if len(over) == 0 {
+	if len(expired) == 0 {
 		return
 	}
-	for _, c := range over {
+	for _, c := range expired {
 		w.fire(c)
 	}
-	clear(over)
+	clear(expired)
 	w.mu.Lock()
-	w.spare = over[:0]
+	w.spare = expired[:0]
 	w.mu.Unlock()
 }
 

@@ -10,6 +10,7 @@ package engine
 //	isOwned    <=> a worker visits it, or it is in loop.turns, or the caller of Adopt
 //	               has it, or it has ended
 //	isWatched  => connMore.watch was set before
+//	wantsRoom  => isOwned, and connMore.room was made before
 const (
 	evIn        uint32 = 1 << iota // there may be bytes to read, or their end
 	evOut                          // there may be room to write
@@ -27,6 +28,7 @@ const (
 	isOwned   // it has an owner
 	isWaiting // the owner is parked until something is posted
 	isWriting // room to write matters: post drops evOut without it
+	wantsRoom // a goroutine that writes waits for room, see awaitRoom
 	isWatched // a session wants to know when the peer leaves
 	isIdle    // it has no owner, and nothing of a message has arrived
 	isServed  // the peer has sent something
@@ -37,6 +39,18 @@ const (
 // of them: they are never cleared, and the owner looks at them where they matter.
 const pending = evIn | evOut | evHup | evReset | evTimeout | evStop | evKill | evTurn | evUrgent | evWake
 
+// endsWrite are the bits that a goroutine in awaitRoom waits for.
+const endsWrite = evOut | evHup | evReset | evKill | evCut
+
+// tellRoom wakes the goroutine in awaitRoom. A value that is left there wakes the next one
+// for nothing, which tries its write again.
+func (c *eventConn) tellRoom() {
+	select {
+	case c.more.Load().room <- struct{}{}:
+	default:
+	}
+}
+
 // post tells the connection what has happened. Any goroutine may call it. It returns true
 // if the connection had no owner: then the caller owns it, ev is not in the word, and the
 // caller must visit it with ev or inject it. Otherwise the owner finds ev: take, await
@@ -45,6 +59,9 @@ func (c *eventConn) post(ev uint32) (mine bool) {
 	for {
 		old := c.word.Load()
 		ev := ev
+		if old&wantsRoom != 0 && ev&endsWrite != 0 {
+			c.tellRoom()
+		}
 		if old&isWriting == 0 {
 			ev &^= evOut
 		}
@@ -70,11 +87,14 @@ func (c *eventConn) post(ev uint32) (mine bool) {
 	}
 }
 
-// nudge makes the owner, if it is parked in await, look at its deadlines again. Any
-// goroutine may call it, after it has stored the new deadline.
+// nudge makes the owner, if it is parked in await, and a goroutine in awaitRoom look at
+// their deadlines again. Any goroutine may call it, after it has stored the new deadline.
 func (c *eventConn) nudge() {
 	for {
 		old := c.word.Load()
+		if old&wantsRoom != 0 {
+			c.tellRoom()
+		}
 		if old&isWaiting == 0 {
 			return
 		}

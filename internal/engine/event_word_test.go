@@ -48,7 +48,7 @@ func wordName(word uint32) string {
 			s += "+" + ev.name
 		}
 	}
-	for i, name := range []string{"owned", "waiting", "writing", "watched", "idle", "served", "closed"} {
+	for i, name := range []string{"owned", "waiting", "writing", "room", "watched", "idle", "served", "closed"} {
 		if word&(isOwned<<i) != 0 {
 			s += " " + name
 		}
@@ -75,6 +75,41 @@ func wantWord(t *testing.T, what string, c *eventConn, word uint32, woken bool) 
 	}
 	if n := len(c.more.Load().wake); (n == 1) != woken {
 		t.Errorf("%s: the owner was woken %d times, want it woken: %v", what, n, woken)
+	}
+}
+
+// A goroutine that waits for room to write learns of what may end that, whatever waits for
+// the owner and whether the owner waits; nothing else wakes it. A new deadline does too.
+func TestWordRoom(t *testing.T) {
+	for _, who := range []uint32{isOwned, isOwned | isWaiting, isOwned | isWriting} {
+		for _, ev := range events {
+			for _, wants := range []bool{false, true} {
+				c, _ := wordConn(who)
+				if wants {
+					c.wantRoom()
+				} else {
+					c.extra().room = make(chan struct{}, 1)
+				}
+				c.post(ev.bit)
+				c.post(ev.bit) // the room for one value is enough
+				told := len(c.more.Load().room) == 1
+				switch ev.bit {
+				case evOut, evHup, evReset, evKill, evCut:
+					if told != wants {
+						t.Errorf("%s posted to %s: the writer was told: %v, want %v", ev.name, wordName(who), told, wants)
+					}
+				default:
+					if told {
+						t.Errorf("%s posted to %s: the writer was told", ev.name, wordName(who))
+					}
+				}
+			}
+		}
+		c, _ := wordConn(who)
+		c.wantRoom()
+		if c.nudge(); len(c.more.Load().room) != 1 {
+			t.Errorf("nudge of %s: the writer was not told", wordName(who))
+		}
 	}
 }
 

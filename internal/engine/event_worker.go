@@ -44,25 +44,34 @@ func (wk *worker) run() {
 	defer wk.ended()
 	wk.l.begin()
 	for {
-		c, ev := wk.l.nextConn(wk)
-		if c == nil {
+		t := wk.l.nextTurn(wk)
+		if t.none() {
 			return
 		}
-		wk.c = c
 		if wk.l.calm.is.Load() {
-			c.visit(ev, wk)
+			wk.visit(t)
 		} else {
 			began := clock.Ticks()
-			c.visit(ev, wk)
+			wk.visit(t)
 			wk.l.took(clock.Ticks(), began)
 		}
-		wk.c = nil
 	}
+}
+
+// visit makes the visit of a turn.
+func (wk *worker) visit(t turn) {
+	if t.a != nil {
+		t.a.visit()
+		return
+	}
+	wk.c = t.c
+	t.c.visit(t.ev, wk)
+	wk.c = nil
 }
 
 // ended cleans up after a goroutine. If user code ended it in the middle of a visit, by a
 // panic or by runtime.Goexit, the connection ends too: the worker owned it, and wk.c says
-// which it is. An acceptor goes on instead.
+// which it is. A listener was put into turns by its visit, and another worker goes on.
 func (wk *worker) ended() {
 	l, c := wk.l, wk.c
 	if r := recover(); r != nil {
@@ -71,9 +80,9 @@ func (wk *worker) ended() {
 	l.mu.Lock()
 	l.workers--
 	l.idles(wk)
-	other := l.standby()                 // all the others may be resting
-	missed := l.polling && l.turns.n > 0 // running was at its bound until now
-	last := l.over && l.workers == 0
+	other := l.standby()                     // all the others may be resting
+	missed := l.polling && l.turns.len() > 0 // running was at its bound, or a listener's visit ended
+	last := l.ending && l.workers == 0
 	l.mu.Unlock()
 	if last {
 		defer l.sys.shut()
@@ -93,10 +102,6 @@ func (wk *worker) ended() {
 			l.e.Panicked(r)
 		}
 	}()
-	if c.phase == accepting {
-		l.inject(c, evIn) // another goroutine goes on
-		return
-	}
 	c.end(ErrGoexit, &worker{l: l})
 }
 

@@ -23,8 +23,8 @@ func (c *eventConn) stepWrite(ev uint32, wk *worker) verdict {
 	}
 	m := c.more.Load()
 	blocked := m != nil && m.unsent.blocked
-	if c.over {
-		if err := c.sendOver(m); err != nil {
+	if c.layered {
+		if err := c.sendTop(m); err != nil {
 			return c.endWrite(err, wk)
 		}
 		return c.wrote(wk)
@@ -237,8 +237,8 @@ func (c *eventConn) closeGracefully(wk *worker) verdict {
 	if !c.wants.linger && !c.unreadWaits(wk) {
 		return c.end(nil, wk)
 	}
-	if c.over {
-		if cw, ok := c.more.Load().over.(interface{ CloseWrite() error }); ok {
+	if c.layered {
+		if cw, ok := c.more.Load().top.(interface{ CloseWrite() error }); ok {
 			cw.CloseWrite() // nothing may go out after the closure alert
 		}
 	}
@@ -262,7 +262,7 @@ func (c *eventConn) unreadWaits(wk *worker) bool {
 	if c.w != nil && len(c.w.Unread()) > 0 || c.more.Load() != nil && len(c.more.Load().stash) > 0 {
 		return true
 	}
-	if c.over || c.drained && c.word.Load()&evIn == 0 {
+	if c.layered || c.drained && c.word.Load()&evIn == 0 {
 		return false
 	}
 	n, _ := c.l.sys.read(c.fd, c.work(wk).room())
@@ -275,7 +275,7 @@ func (c *eventConn) stepLinger(ev uint32, wk *worker) verdict {
 	now := clock.Ticks()
 	m := c.more.Load()
 	switch {
-	case c.Stopping():
+	case c.over():
 		m.lingerEnd = min(m.lingerEnd, now+clock.Tick(lingerStop))
 		c.setDue(min(c.due(), m.lingerEnd))
 	case ev&evStop != 0:

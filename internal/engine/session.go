@@ -92,7 +92,9 @@ type Conn interface {
 	NetConn() net.Conn
 	// Fill blocks until bytes were added after w.Unread, at most until deadline (zero:
 	// forever). io.EOF means that no more will come. Slices of w from before aren't valid
-	// after it.
+	// after it. What is in w.Out must have been flushed if the peer waits for it. While Fill
+	// runs, another goroutine may use w.Out and what writes: Flush, WriteBody,
+	// SetWriteTimeout and SetWriteDeadline.
 	Fill(w *Work, deadline clock.Tick) error
 	// ReadInto is called before the session returns and wants Read: bytes that arrive
 	// while nothing is unread are read into b, which is not empty, and not into the
@@ -111,7 +113,8 @@ type Conn interface {
 	// returned. It reports whether it does; then the session must return at
 	// once, wanting Flush, Close or Hijack.
 	LeaveBody(w *Work, b []byte) (left bool, err error)
-	// Stopping reports whether the connection is to end when it is idle.
+	// Stopping reports whether the connection is to end soon, which the peer must be
+	// told: the engine drains, or closes the connection once it is idle.
 	Stopping() bool
 	// InterruptWrites makes writes fail from now on, one that waits included. Any
 	// goroutine may call it.

@@ -116,7 +116,7 @@ func (s *Simulation) add(fd int32, slot, gen uint32) error {
 	return nil
 }
 
-func (s *Simulation) poll(batch []ready, block bool) int {
+func (s *Simulation) poll(batch []ready, block bool, _ *atomic.Bool) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for block && len(s.queue) == 0 && !s.woken {

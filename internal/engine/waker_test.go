@@ -201,6 +201,9 @@ func TestWakeDuringFill(t *testing.T) {
 			k := s.c.Waker()
 			k.Wake()
 			w.Out = append(w.Out, "more"...)
+			if err := s.c.Flush(w); err != nil {
+				t.Errorf("Flush: %v", err)
+			}
 			for len(w.Unread()) < 2 {
 				if err := s.c.Fill(w, clock.Ticks().Add(20*time.Second)); err != nil {
 					t.Errorf("Fill: %v", err)

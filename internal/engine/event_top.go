@@ -20,10 +20,10 @@ func (tryAgain) Error() string   { return "engine: nothing to read by now" }
 func (tryAgain) Timeout() bool   { return false }
 func (tryAgain) Temporary() bool { return true }
 
-// readOver is readNow through the connection on top. It may hold decrypted bytes after
+// readTop is readNow through the connection on top. It may hold decrypted bytes after
 // the socket is empty: only errAgain, from the socket below, tells that nothing is left.
-func (c *eventConn) readOver(p []byte) (n int, err error) {
-	n, err = c.more.Load().over.Read(p)
+func (c *eventConn) readTop(p []byte) (n int, err error) {
+	n, err = c.more.Load().top.Read(p)
 	switch {
 	case n > 0:
 		return n, nil
@@ -36,18 +36,18 @@ func (c *eventConn) readOver(p []byte) (n int, err error) {
 	return 0, err
 }
 
-// writeOver is writeAll through the connection on top.
-func (c *eventConn) writeOver(b []byte) error {
+// writeTop is writeAll through the connection on top.
+func (c *eventConn) writeTop(b []byte) error {
 	if err := c.mayWrite(); err != nil {
 		return err
 	}
-	_, err := c.more.Load().over.Write(b)
+	_, err := c.more.Load().top.Write(b)
 	return err
 }
 
-// sendOver writes what there is to write, and blocks until it is written. The owner calls
+// sendTop writes what there is to write, and blocks until it is written. The owner calls
 // it, in phase writing. pend holds one piece of the file at a time.
-func (c *eventConn) sendOver(m *connMore) error {
+func (c *eventConn) sendTop(m *connMore) error {
 	if w := c.w; w != nil {
 		if err := c.Flush(w); err != nil {
 			return err
@@ -66,7 +66,7 @@ func (c *eventConn) sendOver(m *connMore) error {
 		}
 		b := m.unsent.pend
 		m.unsent.pend = nil
-		if err := c.writeOver(b); err != nil {
+		if err := c.writeTop(b); err != nil {
 			return err
 		}
 	}

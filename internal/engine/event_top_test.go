@@ -38,7 +38,7 @@ func TestEventOverTimesOut(t *testing.T) {
 	s := &stallTold{stalled: make(chan error, 1)}
 	served := make(chan error, 1)
 	go func() {
-		served <- e.Serve(ln, time.Minute, func(nc net.Conn) {
+		served <- e.Serve(ln, time.Minute, nil, func(nc net.Conn) {
 			if err := e.Adopt(nc); err != nil {
 				t.Error(err)
 				return
