@@ -29,6 +29,9 @@ type content struct {
 	// end. As long as it is set, bodyRaw isn't nil or there is a form, so that
 	// whatever replaces the body forgets it too.
 	readErr error
+	// told says that the program knows of readErr: a method returned it. It counts only
+	// with readErr, and is set with it.
+	told bool
 }
 
 // keepBody is the largest buffer in bytes that a message keeps when it is
@@ -154,6 +157,34 @@ func (c *content) room(n int, keep bool) (old *pool.Buf) {
 	return b
 }
 
+// takeBody makes b the buffer of the body, and the buffered bytes in it the body.
+func (c *content) takeBody(b *pool.Buf) {
+	c.discard()
+	if old := c.body; old != nil && !c.lent {
+		pool.Put(old)
+	}
+	c.body, c.lent = b, false
+}
+
+// readAtMost replaces a stream by its bytes, as readStream does, without a word in the
+// log. A stream with more than limit bytes is ErrBodyTooLarge.
+func (c *content) readAtMost(limit int64) {
+	r := c.stream()
+	c.bodyStream, c.lent = nil, false
+	b := c.bodyBuf()
+	b.Reset()
+	n, err := copyStream(b, r, limit+1)
+	if n > limit {
+		err = ErrBodyTooLarge
+	}
+	if closeErr := closeBodyStream(r, err); err == nil {
+		err = closeErr
+	}
+	if err != nil {
+		c.fail(err)
+	}
+}
+
 // setBodyRaw makes p itself the body.
 func (c *content) setBodyRaw(p []byte) {
 	c.discard()
@@ -224,7 +255,23 @@ func (c *content) fail(err error) {
 	if c.body != nil {
 		c.body.Reset()
 	}
-	c.bodyRaw, c.readErr = noBytes, err
+	c.bodyRaw, c.readErr, c.told = noBytes, err, false
+}
+
+// heard returns readErr to the program.
+func (c *content) heard() error {
+	if c.readErr != nil {
+		c.told = true
+	}
+	return c.readErr
+}
+
+// unheard returns readErr if the program doesn't know of it, or nil.
+func (c *content) unheard() error {
+	if c.readErr == nil || c.told {
+		return nil
+	}
+	return c.readErr
 }
 
 // broken returns why the body must not be sent, or nil.
@@ -324,7 +371,7 @@ func (c *content) copyContent(dst *content) {
 	}
 	if c.bodyRaw != nil {
 		dst.bodyRaw = append(make([]byte, 0, len(c.bodyRaw)), c.bodyRaw...)
-		dst.readErr = c.readErr
+		dst.readErr, dst.told = c.readErr, false
 	} else if b := c.bodyBytes(); len(b) > 0 {
 		dst.setBody(b)
 	}

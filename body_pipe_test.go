@@ -97,8 +97,8 @@ func TestStreamReaderPanic(t *testing.T) {
 		sw   StreamWriter
 		want string
 	}{
-		{"error", func(w *bufio.Writer) { _, _ = w.WriteString("ab"); _ = w.Flush(); panic(cause) }, "panic while writing body stream: boom"},
-		{"value", func(w *bufio.Writer) { _, _ = w.WriteString("ab"); _ = w.Flush(); panic(7) }, "panic while writing body stream: 7"},
+		{"error", func(w *bufio.Writer) { _, _ = w.WriteString("ab"); _ = w.Flush(); panic(cause) }, "gale: panic while writing body stream: boom"},
+		{"value", func(w *bufio.Writer) { _, _ = w.WriteString("ab"); _ = w.Flush(); panic(7) }, "gale: panic while writing body stream: 7"},
 		{"exit", func(w *bufio.Writer) { _, _ = w.WriteString("ab"); _ = w.Flush(); runtime.Goexit() }, errStreamWriterExit.Error()},
 	} {
 		r := NewStreamReader(c.sw)

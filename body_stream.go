@@ -43,6 +43,10 @@ type wholeReader interface{ ReadsWhole() }
 // default, negative for none.
 type formReader interface{ StreamedFormLimit() int64 }
 
+// limitedReader is a body stream that has a limit for those who read it whole: that of
+// the handler, or else that of the server. It is above 0.
+type limitedReader interface{ WholeLimit() int64 }
+
 // fileRanger is a body stream that is a run of bytes of a file. The server
 // sends it with sendfile where it can: n bytes from offset off, by explicit offsets,
 // since f may be shared and its position must not be used. f stays open until the stream

@@ -3,8 +3,6 @@ package gale
 import (
 	"bufio"
 	"bytes"
-	"errors"
-	"fmt"
 	"io"
 	"math"
 	"os"
@@ -20,7 +18,7 @@ const copyBlock = 32 << 10
 
 // errBodyStreamTooLong is what a stream that writes itself gets for bytes after
 // those that its length promised, and a handler from Flush.
-var errBodyStreamTooLong = errors.New("fasthttp: body stream exceeds content-length")
+var errBodyStreamTooLong = newError("body stream exceeds content-length")
 
 // writeBodyFixed writes a body of exactly size bytes from r. What r has after
 // them is not read: it may take its time, or be the beginning of something else.
@@ -34,7 +32,7 @@ func writeBodyFixed(w *bufio.Writer, r io.Reader, size int64) error {
 }
 
 func errBodyStreamShort(n, size int64) error {
-	return fmt.Errorf("copied %d bytes from body stream instead of %d bytes", n, size)
+	return errorf("copied %d bytes from body stream instead of %d bytes", n, size)
 }
 
 // copyFixed copies what r gives to w, at most size bytes.

@@ -86,7 +86,7 @@ func schemeTLS(scheme []byte) (bool, error) {
 	case "https":
 		return true, nil
 	}
-	return false, fmt.Errorf("unsupported protocol %q. http and https are supported", scheme)
+	return false, errorf("unsupported protocol %q. http and https are supported", scheme)
 }
 
 // acquireHost returns the host that req goes to. It is given back by counting
@@ -161,7 +161,7 @@ func checkHost(host []byte) error {
 // addHost is acquireHost for a host that isn't known by that name.
 func (c *Client) addHost(m *hostMap, name, host []byte, isTLS bool, route *proxyRoute) (*clientHost, error) {
 	if bytes.IndexByte(host, ',') >= 0 {
-		return nil, fmt.Errorf("invalid host %q: use a host client for multiple hosts", host)
+		return nil, errorf("invalid host %q: use a host client for multiple hosts", host)
 	}
 	if err := checkHost(host); err != nil {
 		return nil, err

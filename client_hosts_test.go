@@ -288,23 +288,23 @@ func TestClientBadURLs(t *testing.T) {
 	n := newMemNetwork(t)
 	c := &Client{Dial: n.dial}
 	for url, want := range map[string]string{
-		"":                       `missing required host header in request: the URL "/" names no host, as http://example.com/ does`,
-		"a.test":                 `missing required host header in request: the URL "a.test" names no host, as http://example.com/ does`,
-		"/x":                     `missing required host header in request: the URL "/x" names no host, as http://example.com/ does`,
-		"http:///x":              `fasthttp: invalid uri: it names no host, as http://example.com/ does`,
-		"http://:8080/":          `fasthttp: invalid uri: it names no host, as http://example.com/ does`,
-		"https://u:p@:8080/":     `fasthttp: invalid uri: it names no host, as http://example.com/ does`,
+		"":                       `gale: missing required host header in request: the URL "/" names no host, as http://example.com/ does`,
+		"a.test":                 `gale: missing required host header in request: the URL "a.test" names no host, as http://example.com/ does`,
+		"/x":                     `gale: missing required host header in request: the URL "/x" names no host, as http://example.com/ does`,
+		"http:///x":              `gale: invalid uri: it names no host, as http://example.com/ does`,
+		"http://:8080/":          `gale: invalid uri: it names no host, as http://example.com/ does`,
+		"https://u:p@:8080/":     `gale: invalid uri: it names no host, as http://example.com/ does`,
 		"//:8080/":               `gale: invalid host ":8080": a port alone names no host, as localhost:8080 does`,
-		"http://bücher.test/":    `invalid character "ü" in host name: write "bücher.test" in ASCII (punycode), as golang.org/x/net/idna does`,
-		"http://b%C3%BCcher.de/": `invalid character "ü" in host name: write "bücher.de" in ASCII (punycode), as golang.org/x/net/idna does`,
-		"ftp://a.test/":          `unsupported protocol "ftp". http and https are supported`,
-		"http://a.test,b.test/":  `invalid character "," in host name`,
-		"http://a%20b/":          `invalid url escape "%20"`,
-		"http://%80/":            `invalid character "\x80" in host name`,
-		"http://a b/":            `invalid character " " in host name`,
-		"http://a.test:x/":       `invalid port ":x" after host`,
-		"http://[::1/":           "missing ']' in host",
-		"http://a.test\r\nX: y/": `invalid character " " in host name`,
+		"http://bücher.test/":    `gale: invalid character "ü" in host name: write "bücher.test" in ASCII (punycode), as golang.org/x/net/idna does`,
+		"http://b%C3%BCcher.de/": `gale: invalid character "ü" in host name: write "bücher.de" in ASCII (punycode), as golang.org/x/net/idna does`,
+		"ftp://a.test/":          `gale: unsupported protocol "ftp". http and https are supported`,
+		"http://a.test,b.test/":  `gale: invalid character "," in host name`,
+		"http://a%20b/":          `gale: invalid url escape "%20"`,
+		"http://%80/":            `gale: invalid character "\x80" in host name`,
+		"http://a b/":            `gale: invalid character " " in host name`,
+		"http://a.test:x/":       `gale: invalid port ":x" after host`,
+		"http://[::1/":           "gale: missing ']' in host",
+		"http://a.test\r\nX: y/": `gale: invalid character " " in host name`,
 	} {
 		req := AcquireRequest()
 		for range 2 { // the second time as well
@@ -322,7 +322,7 @@ func TestClientBadURLs(t *testing.T) {
 	defer ReleaseRequest(req)
 	req.SetRequestURI("http://a.test/")
 	req.URI().SetHost("a.test,b.test")
-	if err := c.Do(req, nil); err == nil || err.Error() != `invalid host "a.test,b.test": use a host client for multiple hosts` {
+	if err := c.Do(req, nil); err == nil || err.Error() != `gale: invalid host "a.test,b.test": use a host client for multiple hosts` {
 		t.Errorf("a list of hosts: %v", err)
 	}
 	if len(n.log) != 0 {

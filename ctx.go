@@ -44,13 +44,15 @@ type RequestCtx struct {
 	isTLS bool
 
 	perRequest
+	hooks    []func(*RequestCtx) // of BeforeSend, in the order of their adding; under mu
+	seen     snapshot            // for them; under mu
 	flush    flushState
 	stream   requestStream
 	body     h1.Body    // decodes that of the request
 	trailers msg.Fields // of the request
 
 	sendMu sync.Mutex // held while something is written for the handler; before mu
-	mu     sync.Mutex // of what other goroutines may touch: reach, sends, timedOut, done
+	mu     sync.Mutex // of what other goroutines may touch: reach, sends, timedOut, done, hooks
 }
 
 // perRequest is what a context knows of its request beside the messages. All of it is
@@ -70,6 +72,11 @@ type perRequest struct {
 
 	hijack           HijackHandler
 	hijackNoResponse bool
+
+	failing      bool          // Server.ErrorHandler runs, or has panicked
+	cut          bool          // what was flushed must be broken off, see Fail
+	hookPanicked bool          // the response is a 500 therefore
+	hookStage    atomic.Uint32 // hooksOpen and so on
 
 	late     atomic.Bool  // one of the handlers that timed counts ended too late, see disposeLate
 	timed    atomic.Int32 // handlers that TimeoutHandlers have begun
@@ -102,15 +109,18 @@ func (ctx *RequestCtx) reset() {
 		d.cancel(ErrRequestDone)
 	}
 	ctx.perRequest = perRequest{}
+	if len(ctx.hooks) != 0 {
+		clear(ctx.hooks)
+		ctx.hooks = ctx.hooks[:0]
+	}
+	if ctx.seen.req != nil {
+		ctx.seen.forget()
+	}
 	if ctx.flush.begun {
 		ctx.flush = flushState{}
 	}
-	ctx.stream.owesContinue, ctx.stream.limit = false, 0
-	if ctx.stream.answered.Load() {
-		ctx.stream.answered.Store(false)
-	}
-	if ctx.stream.err != nil {
-		ctx.stream.err = nil
+	if ctx.stream.used {
+		ctx.stream.reset()
 	}
 	if len(ctx.trailers.Buf)|len(ctx.trailers.Recs) != 0 {
 		ctx.trailers.Reset()

@@ -17,7 +17,7 @@ import (
 // They don't lift the limits of the server, and end with the response. See
 // SetReadDeadline and SetWriteDeadline for deadlines in place of those limits.
 // Once Conn was called, the response does not wait for those of pipelined
-// requests.
+// requests. Conn must not be called while another goroutine sends.
 func (ctx *RequestCtx) Conn() net.Conn {
 	x := ctx.bringer()
 	ctx.mu.Lock()

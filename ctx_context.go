@@ -72,10 +72,10 @@ func (d *requestDone) End() (held bool) {
 }
 
 // Done returns a channel that is closed when the client leaves, when the server
-// shuts down, when the context of the connection ends (see Server.ConnContext),
-// or when the handler has returned and a body stream that it set was sent,
-// whichever comes first. On a net/http server the context of its request takes
-// the place of the connection's.
+// shuts down (with Server.DrainTime: after that), when the context of the connection
+// ends (see Server.ConnContext), or when the handler has returned and a body stream
+// that it set was sent, whichever comes first. On a net/http server the context of
+// its request takes the place of the connection's.
 //
 // It costs nothing until it is called. Then the connection is watched while the
 // handler runs, and the server does not use ctx again afterwards, since contexts
@@ -123,6 +123,11 @@ func (ctx *RequestCtx) Value(key any) any {
 			return nil
 		}
 		return ctx.bringer().Conn()
+	case door.FinalKey:
+		if resp, ok := ctx.final(); ok {
+			return resp
+		}
+		return nil
 	case door.HijackKey:
 		return door.Hijack{Handler: ctx.hijack, NoResponse: ctx.hijackNoResponse}
 	}

@@ -16,8 +16,8 @@ import (
 // A context calls its exchange only where a handler asks for more than the messages:
 // a plain request and its response make no call. The other direction has no
 // interface. The session fills in the context (h1Session.prepare), sets reach to
-// running, calls the handler and sends what Response holds. Then it ends the request:
-// by RequestCtx.reset, by part and leave for a context that package context may hold,
+// running, calls the handler and sends what RequestCtx.final returns. Then it ends the
+// request: by RequestCtx.reset, by part and leave for a context that package context may hold,
 // or by part and abandon for one that other goroutines may use (h1Session.finish).
 //
 // A stream of HTTP/2 will be one more exchange; exchange_toy_test.go has a stream

@@ -232,3 +232,41 @@ func TestToyContexts(t *testing.T) {
 		t.Errorf("Flush of a context whose request is over: %v, want ErrNilConnection", err)
 	}
 }
+
+// Another protocol runs the functions of BeforeSend before its heads, too.
+func TestToyBeforeSend(t *testing.T) {
+	end := make(chan struct{})
+	slow := TimeoutHandler(func(*RequestCtx) { <-end }, time.Millisecond, "slow")
+	c := toy(t, func(ctx *RequestCtx) {
+		ctx.BeforeSend(func(ctx *RequestCtx) { ctx.Response.Header.Set("X-Hook", string(ctx.Path())) })
+		switch string(ctx.Path()) {
+		case "/flush":
+			if err := ctx.Flush(); err != nil {
+				t.Error(err)
+			}
+		case "/timeout":
+			slow(ctx)
+		case "/cut":
+			_ = ctx.Flush()
+			ctx.Fail(500, nil)
+		case "/abort":
+			ctx.BeforeSend(func(*RequestCtx) { panic(ErrAbortHandler) })
+		}
+	})
+	defer close(end)
+	for path, want := range map[string]string{
+		"/": "head end", "/flush": "head end", "/timeout": "head data end", "/cut": "head reset(internal error)", "/abort": "reset(internal error)",
+	} {
+		last := "end"
+		if strings.Contains(want, "reset") {
+			last = "reset"
+		}
+		frames := c.Await(c.Open("GET", path), last)
+		if got := strings.ReplaceAll(kinds(frames), " (", "("); got != want {
+			t.Errorf("%s: the frames are %q, want %q", path, got, want)
+		}
+		if strings.HasPrefix(want, "head") && !strings.Contains(frames[0].Text, "X-Hook: "+path+"\n") {
+			t.Errorf("%s: the head is %q", path, frames[0].Text)
+		}
+	}
+}

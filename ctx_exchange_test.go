@@ -192,6 +192,8 @@ var reaching = []struct {
 	{method: "RemoteAddr", call: func(ctx *gale.RequestCtx) any { return ctx.RemoteAddr().Network() }, want: each{"": "tcp"}},
 	{method: "RemoteIP", call: func(ctx *gale.RequestCtx) any { return ctx.RemoteIP() },
 		want: each{"": "127.0.0.1", "toy": "192.0.2.7", "recorder": "192.0.2.1", "no exchange": "192.0.2.9"}},
+	{method: "ClientIP", call: func(ctx *gale.RequestCtx) any { return ctx.ClientIP() },
+		want: each{"": "127.0.0.1", "toy": "192.0.2.7", "recorder": "192.0.2.1", "no exchange": "192.0.2.9"}},
 	{method: "LocalAddr", call: func(ctx *gale.RequestCtx) any { return ctx.LocalAddr().Network() }, want: each{"": "tcp"}},
 	{method: "LocalIP", call: func(ctx *gale.RequestCtx) any { return ctx.LocalIP() },
 		want: each{"": "127.0.0.1", "toy": "192.0.2.7", "recorder": "0.0.0.0", "no exchange": "0.0.0.0"}},
@@ -211,6 +213,8 @@ var reaching = []struct {
 		defer ctx.WriteString("b")
 		return ctx.Flush()
 	}, want: each{"": "<nil>", "no exchange": gale.ErrNilConnection.Error()}, body: each{"": "ab"}},
+	{method: "Fail", call: func(ctx *gale.RequestCtx) any { ctx.Fail(gale.StatusConflict, nil); return nil },
+		want: each{"": "<nil>"}, status: each{"": "409"}, body: each{"": "Conflict"}},
 	{method: "EarlyHints", call: func(ctx *gale.RequestCtx) any {
 		ctx.Response.Header.Set("Link", "</a.css>")
 		return ctx.EarlyHints()

@@ -1,6 +1,7 @@
 package gale
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -13,8 +14,9 @@ import (
 	"github.com/galehttp/gale/internal/engine"
 )
 
-// Logger returns a logger whose lines begin with what identifies the request.
-// It is valid until the handler returns.
+// Logger returns a logger whose lines begin with what identifies the request; records of
+// Server.Slog have it in the attributes method, path and remote instead. It is valid until
+// the handler returns.
 func (ctx *RequestCtx) Logger() Logger {
 	return &ctxLogger{ctx}
 }
@@ -26,6 +28,10 @@ func (l *ctxLogger) Printf(format string, args ...any) {
 	ctx := l.ctx
 	out := ctx.logger
 	if out == nil {
+		if s := ctx.server(); s.slogs() {
+			s.logAttrs(fmt.Sprintf(format, args...), ctx.logAttrs())
+			return
+		}
 		out = ctx.server().logger()
 	}
 	out.Printf("%.3f %s - %s", time.Since(ctx.Time()).Seconds(), ctx, fmt.Sprintf(format, args...))
@@ -40,6 +46,27 @@ func (s *Server) logger() Logger {
 		return calmLogger{slogLogger{s.Slog}}
 	}
 	return defaultLogger
+}
+
+// slogs reports whether records go to Slog.
+func (s *Server) slogs() bool { return s.Logger == nil && s.Slog != nil }
+
+// logAttrs writes a record of level Error to Slog.
+func (s *Server) logAttrs(text string, attrs []slog.Attr) {
+	defer recovered("in Server.Slog")
+	s.Slog.LogAttrs(context.Background(), slog.LevelError, text, attrs...)
+}
+
+// logAttrs returns what identifies the request. The path is that of the request-target as
+// the client sent it: handlers of package slog escape it. It changes nothing of ctx, which a
+// handler that has timed out may still use.
+func (ctx *RequestCtx) logAttrs() []slog.Attr {
+	path, _, _ := bytes.Cut(ctx.RequestURI(), []byte{'?'})
+	return []slog.Attr{
+		slog.String("method", string(ctx.Method())),
+		slog.String("path", string(path)),
+		slog.String("remote", ctx.RemoteAddr().String()),
+	}
 }
 
 // slogLogger writes lines as records of level Error.
@@ -67,7 +94,7 @@ func (s *Server) logError(nc net.Conn, what string, err error) {
 		s.logger().Printf("gale: %s: %v", what, err)
 		return
 	}
-	if s.Logger == nil && s.Slog != nil {
+	if s.slogs() {
 		attrs := []slog.Attr{slog.String("while", what), slog.String("remote", nc.RemoteAddr().String()), slog.String("local", nc.LocalAddr().String()), slog.String("error", err.Error())}
 		if line != "" {
 			attrs = append(attrs, slog.String("request", line))

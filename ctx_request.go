@@ -78,12 +78,16 @@ func (ctx *RequestCtx) QueryArgs() *Args { return ctx.URI().QueryArgs() }
 func (ctx *RequestCtx) PostArgs() *Args { return ctx.Request.PostArgs() }
 
 // PostBody returns the body of the request, of whatever method. A streamed
-// body is read to its end first.
+// body is read to its end first; if that fails it is empty, see Request.Body.
 func (ctx *RequestCtx) PostBody() []byte { return ctx.Request.Body() }
 
 // RequestBodyStream returns the body of the request as a stream, or nil if it
 // is none (see Server.StreamRequestBody). Its Read blocks until the client has
-// sent more; it must not be used after the handler has returned.
+// sent more; it must not be used after the handler has returned. One goroutine may
+// read it while another one makes and sends the response: with Write, Flush, SendInterim
+// and the setters of Response. A Read that finds the end of a body in the chunked coding puts
+// its trailer fields into Request.Header: meanwhile others must not change that, nor ask for
+// trailer fields; with Server.MergeTrailers they must not use it at all.
 func (ctx *RequestCtx) RequestBodyStream() io.Reader { return ctx.Request.BodyStream() }
 
 // LimitRequestBody makes reading the body of a streamed request fail with
@@ -152,7 +156,7 @@ func (ctx *RequestCtx) FormValue(key string) []byte {
 
 // multipartValue returns the first value of key in a multipart form.
 func (ctx *RequestCtx) multipartValue(key string) []byte {
-	mf, err := ctx.MultipartForm()
+	mf, err := ctx.Request.multipartForm()
 	if err != nil && !errors.Is(err, ErrNoMultipartForm) {
 		return nil
 	}

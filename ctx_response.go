@@ -75,7 +75,7 @@ func (ctx *RequestCtx) SuccessString(contentType, body string) {
 }
 
 // Error replaces the response by one with the given status code and msg as
-// plain text.
+// plain text. Fields that were set before are dropped, see Fail and BeforeSend.
 func (ctx *RequestCtx) Error(msg string, statusCode int) {
 	ctx.Response.Reset()
 	ctx.SetStatusCode(statusCode)

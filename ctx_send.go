@@ -19,6 +19,14 @@ func (ctx *RequestCtx) Flush() error {
 	if err := ctx.Response.broken(); err != nil {
 		return err
 	}
+	if ctx.cut {
+		return errCut
+	}
+	if !ctx.Response.hasStream() {
+		if err := ctx.beforeFlush(); err != nil {
+			return err
+		}
+	}
 	return ctx.send(func(x exchange) error {
 		if ctx.Response.hasStream() {
 			return errFlushStream
@@ -30,6 +38,8 @@ func (ctx *RequestCtx) Flush() error {
 		return err
 	})
 }
+
+var errCut = errors.New("gale: the request has failed: the rest of the response is not sent")
 
 var errFlushStream = errors.New("gale: a response with a body stream can't be flushed: it is sent after the handler")
 
@@ -78,6 +88,9 @@ func (ctx *RequestCtx) SendInterim(statusCode int, h *ResponseHeader) error {
 // send lets write, which may block, use the exchange, and holds no lock meanwhile
 // that part waits for.
 func (ctx *RequestCtx) send(write func(x exchange) error) error {
+	if ctx.hookStage.Load() == hooksRunning {
+		return errBeforeSend
+	}
 	ctx.sendMu.Lock()
 	defer ctx.sendMu.Unlock()
 	ctx.mu.Lock()

@@ -12,7 +12,8 @@ var (
 	// defaultUserAgent is the User-Agent field of clients without a name.
 	defaultUserAgent = "gale"
 	// defaultDualStack says whether connections are dialed to addresses of
-	// IPv6 too where the caller doesn't say.
+	// IPv6 too, and whether the ListenAndServe methods listen on them, where the
+	// caller doesn't say.
 	defaultDualStack = true
 	// keepRedirectedBody says whether a POST that a 301 or a 302 makes a GET takes
 	// its body along where the redirect stays on the same server.
@@ -20,4 +21,10 @@ var (
 	// fsAnswersAll says whether an FS answers methods other than GET and HEAD, of those
 	// that forms and APIs use, with files too.
 	fsAnswersAll = false
+	// errorPrefix is what the texts of errors begin with that begin with
+	// "fasthttp: " in fasthttp.
+	errorPrefix = "gale: "
+	// bareErrorPrefix is what the texts of errors begin with that have no prefix
+	// in fasthttp.
+	bareErrorPrefix = "gale: "
 )

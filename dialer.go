@@ -52,7 +52,7 @@ var ErrDialTimeout error = &dialTimeoutError{}
 type dialTimeoutError struct{}
 
 func (*dialTimeoutError) Error() string {
-	return "fasthttp: dialing to the given tcp address timed out"
+	return errorPrefix + "dialing to the given tcp address timed out"
 }
 
 // Timeout reports true.
@@ -72,7 +72,7 @@ type ErrDialWithUpstream struct {
 
 // Error says what was dialed and what went wrong.
 func (e *ErrDialWithUpstream) Error() string {
-	return "error when dialing " + e.Upstream + ": " + errorText(e.err, "no reason given")
+	return bareErrorPrefix + "error when dialing " + e.Upstream + ": " + errorText(e.err, "no reason given")
 }
 
 // Unwrap returns what went wrong.

@@ -80,7 +80,7 @@ func TestDialerHung(t *testing.T) {
 	before := runtime.NumGoroutine()
 	for _, host := range []string{"[::1]", "example.org"} {
 		_, err := d.DialDualStackTimeout(host+":"+port, 300*time.Millisecond)
-		if !errors.Is(err, ErrDialTimeout) || !strings.HasPrefix(err.Error(), "error when dialing [::1]:"+port) {
+		if !errors.Is(err, ErrDialTimeout) || !strings.HasPrefix(err.Error(), "gale: error when dialing [::1]:"+port) {
 			t.Errorf("%s: got %v, want ErrDialTimeout and the address", host, err)
 		}
 		ctx, cancel := context.WithCancel(t.Context())

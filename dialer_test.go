@@ -132,7 +132,7 @@ func TestDialerRefused(t *testing.T) {
 	if !errors.As(err, &up) || up.Upstream != "127.0.0.1:"+port {
 		t.Fatalf("got %v, want an error with the last address", err)
 	}
-	if errors.Is(err, ErrDialTimeout) || !strings.HasPrefix(err.Error(), "error when dialing 127.0.0.1:"+port+": dial tcp ") {
+	if errors.Is(err, ErrDialTimeout) || !strings.HasPrefix(err.Error(), "gale: error when dialing 127.0.0.1:"+port+": dial tcp ") {
 		t.Fatalf("got %v, want what the system said", err)
 	}
 	wantGoroutines(t, before)
@@ -157,9 +157,9 @@ func TestDialerAddresses(t *testing.T) {
 		{"tcp", "a:b:1", "address a:b:1: too many colons in address"},
 		{"tcp", "foo:http", `strconv.Atoi: parsing "http": invalid syntax`},
 		{"tcp", "foo:", `strconv.Atoi: parsing "": invalid syntax`},
-		{"tcp4", "127.0.0.1:99999", "error when dialing 127.0.0.1:99999: dial tcp4: address 99999: invalid port"},
-		{"tcp4", "127.0.0.1:-1", "error when dialing 127.0.0.1:-1: dial tcp4: address -1: invalid port"},
-		{"tcp4", "127.0.0.1:+1", "error when dialing 127.0.0.1:+1: dial tcp4: address +1: invalid port"},
+		{"tcp4", "127.0.0.1:99999", "gale: error when dialing 127.0.0.1:99999: dial tcp4: address 99999: invalid port"},
+		{"tcp4", "127.0.0.1:-1", "gale: error when dialing 127.0.0.1:-1: dial tcp4: address -1: invalid port"},
+		{"tcp4", "127.0.0.1:+1", "gale: error when dialing 127.0.0.1:+1: dial tcp4: address +1: invalid port"},
 		{"tcp", "foo:1", "lookup foo: no such host"},
 		{"tcp", ":1", "lookup : no such host"},
 		{"tcp4", "[::1]:1", dial.ErrNoAddresses.Error()},
@@ -196,7 +196,7 @@ func TestDialerTimeoutAndCancel(t *testing.T) {
 			if !errors.Is(err, ErrDialTimeout) || !errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("%s in %v: got %v, want ErrDialTimeout", addr, timeout, err)
 			}
-			if want := "error when dialing " + addr + ": fasthttp: dialing to the given tcp address timed out"; err.Error() != want {
+			if want := "gale: error when dialing " + addr + ": gale: dialing to the given tcp address timed out"; err.Error() != want {
 				t.Errorf("%s in %v: got %q, want %q", addr, timeout, err, want)
 			}
 			var timed net.Error

@@ -54,6 +54,8 @@
 // [PipelineClient] sends requests without waiting for earlier responses, an
 // [LBClient] spreads requests over other clients.
 //
+// Package reverse is a reverse proxy for servers.
+//
 // # Errors
 //
 // Errors may be wrapped: test for them with errors.Is, and for types with

@@ -1,122 +1,139 @@
 package gale
 
 import (
-	"errors"
+	"fmt"
 	"strconv"
-
-	"github.com/galehttp/gale/internal/head"
 )
 
 // Programs match on the texts of these errors, so they are fasthttp's to the
-// letter, with its name in front.
+// letter after the prefix, which is errorPrefix or bareErrorPrefix (defaults.go).
 //
 // Sentinels may come wrapped: test for them with errors.Is, and for the types
 // with errors.As.
 
+// newError returns an error whose text begins with errorPrefix.
+func newError(text string) error { return &namedError{text} }
+
+// namedError puts the prefix in front of its text when it is asked for it: the
+// variables below are made before the prefix is known.
+type namedError struct{ text string }
+
+func (e *namedError) Error() string { return errorPrefix + e.text }
+
+// newBareError returns an error whose text begins with bareErrorPrefix.
+func newBareError(text string) error { return &bareError{text} }
+
+type bareError struct{ text string }
+
+func (e *bareError) Error() string { return bareErrorPrefix + e.text }
+
+// errorf is fmt.Errorf for a text that begins with bareErrorPrefix.
+func errorf(format string, args ...any) error { return fmt.Errorf(bareErrorPrefix+format, args...) }
+
 // Errors of message heads.
 var (
 	// ErrMissingRequestMethod says that a request line has no method.
-	ErrMissingRequestMethod = errors.New("fasthttp: cannot find http request method")
+	ErrMissingRequestMethod = newError("cannot find http request method")
 	// ErrUnsupportedRequestMethod says that a method is no token (RFC 9110
 	// section 9.1).
-	ErrUnsupportedRequestMethod = errors.New("fasthttp: unsupported http request method")
+	ErrUnsupportedRequestMethod = newError("unsupported http request method")
 	// ErrExtraWhitespaceInRequestLine says that the parts of a request line
 	// are separated by more than one space (RFC 9112 section 3).
-	ErrExtraWhitespaceInRequestLine = errors.New("fasthttp: extra whitespace in request line")
+	ErrExtraWhitespaceInRequestLine = newError("extra whitespace in request line")
 	// ErrEmptyRequestURI says that a request line has no target.
-	ErrEmptyRequestURI = errors.New("fasthttp: requesturi cannot be empty")
+	ErrEmptyRequestURI = newError("requesturi cannot be empty")
 	// ErrDuplicateContentLength says that a head has more than one
 	// Content-Length (RFC 9112 section 6.3).
-	ErrDuplicateContentLength = errors.New("fasthttp: duplicate content-length header")
+	ErrDuplicateContentLength = newError("duplicate content-length header")
 	// ErrUnsupportedTransferEncoding says that a head names a transfer coding
 	// other than chunked (RFC 9112 section 6.1).
-	ErrUnsupportedTransferEncoding = errors.New("fasthttp: unsupported transfer-encoding")
+	ErrUnsupportedTransferEncoding = newError("unsupported transfer-encoding")
 	// ErrNonNumericChars says that a number in a head has other characters
 	// than digits.
-	ErrNonNumericChars = errors.New("fasthttp: non-numeric chars found")
+	ErrNonNumericChars = newError("non-numeric chars found")
 	// ErrNeedMore says that a head or trailer section ends too early.
-	ErrNeedMore = errors.New("fasthttp: need more data: cannot find trailing lf")
+	ErrNeedMore = newError("need more data: cannot find trailing lf")
 	// ErrSmallReadBuffer says that a head doesn't fit into what was allowed
 	// for it; see [ErrSmallBuffer].
-	ErrSmallReadBuffer = errors.New("fasthttp: small read buffer. increase readbuffersize")
+	ErrSmallReadBuffer = newError("small read buffer. increase readbuffersize")
 	// ErrResponseFirstLineMissingSpace says that a status line has no space
 	// (RFC 9112 section 4).
-	ErrResponseFirstLineMissingSpace = errors.New("fasthttp: cannot find whitespace in the first line of response")
+	ErrResponseFirstLineMissingSpace = newError("cannot find whitespace in the first line of response")
 	// ErrUnexpectedStatusCodeChar says that a status code isn't followed by a
 	// space.
-	ErrUnexpectedStatusCodeChar = errors.New("fasthttp: unexpected char at the end of status code")
+	ErrUnexpectedStatusCodeChar = newError("unexpected char at the end of status code")
 	// ErrReadingResponseHeaders says that a response's head couldn't be read.
-	ErrReadingResponseHeaders = errors.New("fasthttp: error when reading response headers")
+	ErrReadingResponseHeaders = newError("error when reading response headers")
 	// ErrReadingResponseTrailer says that a trailer section couldn't be read.
-	ErrReadingResponseTrailer = errors.New("fasthttp: error when reading response trailer")
+	ErrReadingResponseTrailer = newError("error when reading response trailer")
 	// ErrBadTrailer is returned for a field name that must not be in a trailer
 	// section, such as those that frame the message or route it (RFC 9110
 	// section 6.5.1).
-	ErrBadTrailer = head.ErrTrailer
+	ErrBadTrailer = newError("contain forbidden trailer")
 )
 
 // errRequestHostRequired is returned when a request without a host is written
 // or read (RFC 9112 section 3.2).
-var errRequestHostRequired = errors.New("missing required host header in request")
+var errRequestHostRequired = newBareError("missing required host header in request")
 
 // Errors of bodies and forms.
 var (
 	// ErrBodyTooLarge is returned when a body is longer than the limit that
 	// the caller or the server set for it, before or after decompression.
-	ErrBodyTooLarge = errors.New("fasthttp: body size exceeds the given limit")
+	ErrBodyTooLarge = newError("body size exceeds the given limit")
 	// ErrContentEncodingUnsupported is returned by the BodyUncompressed
 	// methods for a content coding that they don't know (RFC 9110 section
 	// 8.4). Known are gzip, deflate, br, zstd and identity.
-	ErrContentEncodingUnsupported = errors.New("fasthttp: unsupported content-encoding")
+	ErrContentEncodingUnsupported = newError("unsupported content-encoding")
 	// ErrNoMultipartForm is returned when a form is asked for and the
 	// Content-Type isn't multipart/form-data with a usable boundary.
-	ErrNoMultipartForm = errors.New("fasthttp: request content-type has bad boundary or is not multipart/form-data")
+	ErrNoMultipartForm = newError("request content-type has bad boundary or is not multipart/form-data")
 	// ErrMissingFile is returned by RequestCtx.FormFile when the form holds no
 	// file under the key.
-	ErrMissingFile = errors.New("fasthttp: there is no uploaded file associated with the given key")
+	ErrMissingFile = newError("there is no uploaded file associated with the given key")
 	// ErrRedirectBodyStream is returned by clients when a redirect asks for
 	// the body again and it was a stream, which is spent by then.
-	ErrRedirectBodyStream = errors.New("fasthttp: cannot follow a body-preserving redirect for a request with a body stream")
+	ErrRedirectBodyStream = newError("cannot follow a body-preserving redirect for a request with a body stream")
 )
 
 // Errors of arguments, cookies and URIs.
 var (
 	// ErrNoArgValue is returned by the typed getters of [Args] when there is
 	// no argument of that name.
-	ErrNoArgValue = errors.New("fasthttp: no args value for the given key")
+	ErrNoArgValue = newError("no args value for the given key")
 	// ErrNoCookies is returned when a Set-Cookie value holds no cookie.
-	ErrNoCookies = errors.New("fasthttp: no cookies found")
+	ErrNoCookies = newError("no cookies found")
 	// ErrInvalidCookieValue is returned when a cookie's value has characters
 	// that can't be in one (RFC 6265 section 4.1.1).
-	ErrInvalidCookieValue = errors.New("fasthttp: invalid cookie value")
+	ErrInvalidCookieValue = newError("invalid cookie value")
 	// ErrorInvalidURI is returned when a string can't be parsed as a URI.
-	ErrorInvalidURI = errors.New("fasthttp: invalid uri")
+	ErrorInvalidURI = newError("invalid uri")
 )
 
 // Errors of servers.
 var (
 	// ErrPerIPConnLimit is returned by Server.ServeConn when the peer's
 	// address has Server.MaxConnsPerIP connections already.
-	ErrPerIPConnLimit = errors.New("fasthttp: too many connections per ip")
+	ErrPerIPConnLimit = newError("too many connections per ip")
 	// ErrConcurrencyLimit is returned by Server.ServeConn when
 	// Server.Concurrency connections are being served already.
-	ErrConcurrencyLimit = errors.New("fasthttp: cannot serve the connection because server.concurrency concurrent connections are served")
+	ErrConcurrencyLimit = newError("cannot serve the connection because server.concurrency concurrent connections are served")
 	// ErrGetOnly says that another method than GET or HEAD came to a server
 	// with Server.GetOnly.
-	ErrGetOnly = errors.New("fasthttp: non-get request received")
+	ErrGetOnly = newError("non-get request received")
 	// ErrAlreadyServing is never returned: a server may serve several
 	// listeners.
 	//
 	// Deprecated: it is only here for programs that name it.
-	ErrAlreadyServing = errors.New("fasthttp: server is already serving connections")
+	ErrAlreadyServing = newError("server is already serving connections")
 	// ErrTLSHandshakeTimeout says that a TLS handshake took too long.
-	ErrTLSHandshakeTimeout = errors.New("fasthttp: tls handshake timed out")
+	ErrTLSHandshakeTimeout = newError("tls handshake timed out")
 	// ErrDeadlineUpdatesDisabled is returned when a deadline is set on a
 	// context that no longer rules its connection, as after a timeout answer.
-	ErrDeadlineUpdatesDisabled = errors.New("fasthttp: deadline updates disabled")
+	ErrDeadlineUpdatesDisabled = newError("deadline updates disabled")
 	// ErrNilConnection is returned when a deadline is set on a context
 	// without a connection.
-	ErrNilConnection = errors.New("fasthttp: nil connection")
+	ErrNilConnection = newError("nil connection")
 )
 
 // ErrTimeout is returned by calls that took longer than they were allowed. It
@@ -125,7 +142,7 @@ var ErrTimeout = &timeoutError{}
 
 type timeoutError struct{}
 
-func (*timeoutError) Error() string { return "fasthttp: timeout" }
+func (*timeoutError) Error() string { return errorPrefix + "timeout" }
 
 // Timeout reports true.
 func (*timeoutError) Timeout() bool { return true }
@@ -136,7 +153,7 @@ func (*timeoutError) Timeout() bool { return true }
 type ErrNothingRead struct{ err error }
 
 // Error returns the text of the error that it wraps.
-func (e ErrNothingRead) Error() string { return errorText(e.err, "nothing read") }
+func (e ErrNothingRead) Error() string { return errorText(e.err, bareErrorPrefix+"nothing read") }
 
 // Unwrap returns the error of the connection. fasthttp has no such method.
 func (e ErrNothingRead) Unwrap() error { return e.err }
@@ -157,7 +174,7 @@ func (e ErrSmallBuffer) Unwrap() error { return e.err }
 type ErrBrokenChunk struct{ err error }
 
 // Error says what is wrong with the coding.
-func (e ErrBrokenChunk) Error() string { return errorText(e.err, "broken chunk") }
+func (e ErrBrokenChunk) Error() string { return bareErrorPrefix + errorText(e.err, "broken chunk") }
 
 // Unwrap returns the wrapped error. fasthttp has no such method.
 func (e ErrBrokenChunk) Unwrap() error { return e.err }
@@ -168,7 +185,7 @@ type ErrBodyStreamWritePanic struct{ err error }
 
 // Error describes the panic.
 func (e ErrBodyStreamWritePanic) Error() string {
-	return errorText(e.err, "panic while writing body stream")
+	return bareErrorPrefix + errorText(e.err, "panic while writing body stream")
 }
 
 // Unwrap returns the wrapped error. fasthttp has no such method.
@@ -187,7 +204,9 @@ func errorText(err error, zero string) string {
 type EscapeError string
 
 // Error quotes the characters.
-func (e EscapeError) Error() string { return "invalid url escape " + strconv.Quote(string(e)) }
+func (e EscapeError) Error() string {
+	return bareErrorPrefix + "invalid url escape " + strconv.Quote(string(e))
+}
 
 // InvalidHostError is a character, or more, that can't be in a host name (RFC
 // 3986 section 3.2.2).
@@ -195,5 +214,5 @@ type InvalidHostError string
 
 // Error quotes the characters.
 func (e InvalidHostError) Error() string {
-	return "invalid character " + strconv.Quote(string(e)) + " in host name"
+	return bareErrorPrefix + "invalid character " + strconv.Quote(string(e)) + " in host name"
 }

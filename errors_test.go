@@ -2,7 +2,12 @@ package gale
 
 import (
 	"errors"
+	"go/ast"
+	"go/parser"
+	gotoken "go/token"
 	"io"
+	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -11,15 +16,15 @@ func TestErrorTexts(t *testing.T) {
 		err  error
 		want string
 	}{
-		{ErrBodyTooLarge, "fasthttp: body size exceeds the given limit"},
-		{ErrTimeout, "fasthttp: timeout"},
-		{EscapeError("%zz"), `invalid url escape "%zz"`},
-		{InvalidHostError("a b"), `invalid character "a b" in host name`},
+		{ErrBodyTooLarge, "gale: body size exceeds the given limit"},
+		{ErrTimeout, "gale: timeout"},
+		{EscapeError("%zz"), `gale: invalid url escape "%zz"`},
+		{InvalidHostError("a b"), `gale: invalid character "a b" in host name`},
 		{ErrNothingRead{io.ErrClosedPipe}, "io: read/write on closed pipe"},
 		{&ErrSmallBuffer{}, ErrSmallReadBuffer.Error()},
-		{ErrBrokenChunk{}, "broken chunk"},
-		{ErrNothingRead{}, "nothing read"},
-		{ErrBodyStreamWritePanic{}, "panic while writing body stream"},
+		{ErrBrokenChunk{}, "gale: broken chunk"},
+		{ErrNothingRead{}, "gale: nothing read"},
+		{ErrBodyStreamWritePanic{}, "gale: panic while writing body stream"},
 	} {
 		if got := c.err.Error(); got != c.want {
 			t.Errorf("%T: %q, want %q", c.err, got, c.want)
@@ -38,5 +43,84 @@ func TestErrorWrapping(t *testing.T) {
 	var timeout interface{ Timeout() bool }
 	if !errors.As(error(ErrTimeout), &timeout) || !timeout.Timeout() {
 		t.Error("ErrTimeout isn't a timeout")
+	}
+}
+
+// TestErrorPrefix: the text of each exported error variable begins with "gale: ", and no
+// variable is left out here.
+func TestErrorPrefix(t *testing.T) {
+	all := map[string]error{
+		"ErrAbortHandler":                        ErrAbortHandler,
+		"ErrAlreadyServing":                      ErrAlreadyServing,
+		"ErrBadTrailer":                          ErrBadTrailer,
+		"ErrBodyTooLarge":                        ErrBodyTooLarge,
+		"ErrClientGone":                          ErrClientGone,
+		"ErrConcurrencyLimit":                    ErrConcurrencyLimit,
+		"ErrConnPoolStrategyNotImpl":             ErrConnPoolStrategyNotImpl,
+		"ErrConnectionClosed":                    ErrConnectionClosed,
+		"ErrContentEncodingUnsupported":          ErrContentEncodingUnsupported,
+		"ErrDeadlineUpdatesDisabled":             ErrDeadlineUpdatesDisabled,
+		"ErrDialTimeout":                         ErrDialTimeout,
+		"ErrDuplicateContentLength":              ErrDuplicateContentLength,
+		"ErrEmptyRequestURI":                     ErrEmptyRequestURI,
+		"ErrExtraWhitespaceInRequestLine":        ErrExtraWhitespaceInRequestLine,
+		"ErrGetOnly":                             ErrGetOnly,
+		"ErrHostClientRedirectToDifferentScheme": ErrHostClientRedirectToDifferentScheme,
+		"ErrInvalidCookieValue":                  ErrInvalidCookieValue,
+		"ErrMissingFile":                         ErrMissingFile,
+		"ErrMissingLocation":                     ErrMissingLocation,
+		"ErrMissingRequestMethod":                ErrMissingRequestMethod,
+		"ErrNeedMore":                            ErrNeedMore,
+		"ErrNilConnection":                       ErrNilConnection,
+		"ErrNoArgValue":                          ErrNoArgValue,
+		"ErrNoAvailableClients":                  ErrNoAvailableClients,
+		"ErrNoCookies":                           ErrNoCookies,
+		"ErrNoFreeConns":                         ErrNoFreeConns,
+		"ErrNoMultipartForm":                     ErrNoMultipartForm,
+		"ErrNonNumericChars":                     ErrNonNumericChars,
+		"ErrPerIPConnLimit":                      ErrPerIPConnLimit,
+		"ErrPipelineOverflow":                    ErrPipelineOverflow,
+		"ErrReadingResponseHeaders":              ErrReadingResponseHeaders,
+		"ErrReadingResponseTrailer":              ErrReadingResponseTrailer,
+		"ErrRedirectBodyStream":                  ErrRedirectBodyStream,
+		"ErrRequestDone":                         ErrRequestDone,
+		"ErrResponseFirstLineMissingSpace":       ErrResponseFirstLineMissingSpace,
+		"ErrSmallReadBuffer":                     ErrSmallReadBuffer,
+		"ErrTLSHandshakeTimeout":                 ErrTLSHandshakeTimeout,
+		"ErrTimeout":                             ErrTimeout,
+		"ErrTooManyRedirects":                    ErrTooManyRedirects,
+		"ErrUnexpectedStatusCodeChar":            ErrUnexpectedStatusCodeChar,
+		"ErrUnsupportedRequestMethod":            ErrUnsupportedRequestMethod,
+		"ErrUnsupportedTransferEncoding":         ErrUnsupportedTransferEncoding,
+		"ErrorInvalidURI":                        ErrorInvalidURI,
+	}
+	for name, err := range all {
+		if !strings.HasPrefix(err.Error(), "gale: ") {
+			t.Errorf("%s: %q", name, err)
+		}
+	}
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		f, err := parser.ParseFile(gotoken.NewFileSet(), file, nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range f.Decls {
+			if d, ok := d.(*ast.GenDecl); ok && d.Tok == gotoken.VAR {
+				for _, spec := range d.Specs {
+					for _, name := range spec.(*ast.ValueSpec).Names {
+						if strings.HasPrefix(name.Name, "Err") && all[name.Name] == nil {
+							t.Errorf("%s: %s is missing in the table above", file, name.Name)
+						}
+					}
+				}
+			}
+		}
 	}
 }

@@ -225,7 +225,7 @@ func ExampleClient_settings() {
 	}
 	_, _, err := client.Get(nil, "ftp://example.com/")
 	fmt.Println(err)
-	// Output: unsupported protocol "ftp". http and https are supported
+	// Output: gale: unsupported protocol "ftp". http and https are supported
 }
 
 // Settings that differ from host to host.

@@ -6,11 +6,12 @@ package gale_test
 
 import (
 	"bytes"
-	"encoding/base64"
-	"encoding/json"
+	"crypto/subtle"
+	"errors"
 	"fmt"
 	"io"
 	"mime/multipart"
+	"net/netip"
 	"strings"
 
 	"github.com/galehttp/gale"
@@ -27,23 +28,33 @@ func ExampleRequestCtx_PostBody() {
 	// Output: 5 bytes: hello
 }
 
-// Instead of json.NewDecoder(r.Body).Decode(&v).
-func ExampleRequestCtx_PostBody_json() {
+// Instead of json.NewDecoder(r.Body).Decode(&v). The error knows the status of the answer,
+// and its text is for the client.
+func ExampleRequestCtx_BindJSON() {
 	handler := func(ctx *gale.RequestCtx) {
-		var v struct{ Name string }
-		if err := json.Unmarshal(ctx.PostBody(), &v); err != nil {
-			ctx.Error("that is no JSON", gale.StatusBadRequest)
+		var v struct {
+			Name string `json:"name"`
+		}
+		if err := ctx.BindJSON(&v); err != nil {
+			status := gale.StatusBadRequest
+			if e, ok := errors.AsType[*gale.BindError](err); ok {
+				status = e.Status
+			}
+			ctx.Error(err.Error(), status)
 			return
 		}
 		fmt.Fprintf(ctx, "Hello, %s!", v.Name)
 	}
-	for _, body := range []string{`{"name": "Ann"}`, `{`} {
-		r := galetest.Record(handler, galetest.NewContext("POST", "/", []byte(body)))
+	for _, body := range []string{`{"name": "Ann"}`, `{"name": 1}`, ``} {
+		ctx := galetest.NewContext("POST", "/", []byte(body))
+		ctx.Request.Header.SetContentType("application/json")
+		r := galetest.Record(handler, ctx)
 		fmt.Printf("%d %s\n", r.Response.StatusCode(), r.Response.Body())
 	}
 	// Output:
 	// 200 Hello, Ann!
-	// 400 that is no JSON
+	// 400 "name" must be a string, not a number, at byte 10
+	// 400 the body is empty
 }
 
 // Instead of reading r.Body while it arrives.
@@ -302,22 +313,43 @@ func ExampleRequestCtx_UserAgent() {
 }
 
 // Instead of r.BasicAuth().
-func ExampleRequestHeader_Peek_basicAuth() {
-	basicAuth := func(ctx *gale.RequestCtx) (user, password string, ok bool) {
-		credentials, ok := strings.CutPrefix(string(ctx.Request.Header.Peek("Authorization")), "Basic ")
-		if !ok {
-			return "", "", false
+func ExampleRequestCtx_BasicAuth() {
+	handler := func(ctx *gale.RequestCtx) {
+		user, password, ok := ctx.BasicAuth()
+		if !ok || user != "Ann" || subtle.ConstantTimeCompare([]byte(password), []byte("secret")) == 0 {
+			ctx.Error("unauthorized", gale.StatusUnauthorized)
+			ctx.Response.Header.Set("WWW-Authenticate", `Basic realm="example"`)
+			return
 		}
-		b, err := base64.StdEncoding.DecodeString(credentials)
-		if err != nil {
-			return "", "", false
-		}
-		return strings.Cut(string(b), ":")
+		ctx.WriteString("welcome")
 	}
-	ctx := galetest.NewContext("GET", "/", nil)
-	ctx.Request.Header.Set("Authorization", "Basic QW5uOnNlY3JldA==")
-	fmt.Println(basicAuth(ctx))
-	// Output: Ann secret true
+	for _, credentials := range []string{"", "Basic QW5uOnNlY3JldA=="} {
+		ctx := galetest.NewContext("GET", "/", nil)
+		ctx.Request.Header.Set("Authorization", credentials)
+		r := galetest.Record(handler, ctx)
+		fmt.Printf("%d %s\n", r.Response.StatusCode(), r.Response.Body())
+	}
+	// Output:
+	// 401 unauthorized
+	// 200 welcome
+}
+
+// Instead of reading X-Forwarded-For, which clients can write, too.
+func ExampleRequestCtx_ClientIP() {
+	s := galetest.NewUnstartedServer(func(ctx *gale.RequestCtx) {
+		fmt.Fprint(ctx, ctx.ClientIP())
+	})
+	s.Network = "tcp" // the server's peer, the proxy, has an address
+	s.Config.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}
+	s.Start()
+	defer s.Close()
+
+	req := galetest.NewRequest("GET", "/", nil)
+	req.Header.Set("X-Forwarded-For", "6.6.6.6, 203.0.113.7") // the first one is a client's
+	var resp gale.Response
+	err := s.Do(req, &resp)
+	fmt.Printf("%s %v\n", resp.Body(), err)
+	// Output: 203.0.113.7 <nil>
 }
 
 // Instead of r.Trailer.

@@ -2,7 +2,6 @@ package gale_test
 
 import (
 	"bufio"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net"
@@ -58,16 +57,15 @@ func ExampleRequestCtx_Write() {
 }
 
 // Instead of json.NewEncoder(w).Encode(v).
-func ExampleRequestCtx_Write_json() {
+func ExampleRequestCtx_JSON() {
 	handler := func(ctx *gale.RequestCtx) {
-		ctx.SetContentType("application/json")
-		if err := json.NewEncoder(ctx).Encode(map[string]int{"answer": 42}); err != nil {
+		if err := ctx.JSON(gale.StatusOK, map[string]int{"answer": 42}); err != nil {
 			ctx.Error("Internal Server Error", gale.StatusInternalServerError)
 		}
 	}
 	r := galetest.Record(handler, galetest.NewContext("GET", "/", nil))
-	fmt.Printf("%s", r.Response.Body())
-	// Output: {"answer":42}
+	fmt.Printf("%s %s\n", r.Response.Header.ContentType(), r.Response.Body())
+	// Output: application/json {"answer":42}
 }
 
 // Instead of w.WriteHeader. Nothing is sent by it, so status and header can

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/galehttp/gale"
+	"github.com/galehttp/gale/galeutil"
 )
 
 // A server with a handler that switches over the path.
@@ -44,11 +45,15 @@ func ExampleServer() {
 	log.Fatal(server.ListenAndServe(":8080"))
 }
 
-// On SIGTERM the server stops accepting, and answers what it has received.
+// On SIGTERM the server serves on for five seconds, while clients learn that it ends. Then
+// it stops accepting, and answers what it has received within ten more.
 func ExampleServer_ShutdownWithContext() {
-	server := &gale.Server{Handler: func(ctx *gale.RequestCtx) {
-		ctx.SetBodyString("hello\n")
-	}}
+	server := &gale.Server{
+		DrainTime: 5 * time.Second,
+		Handler: func(ctx *gale.RequestCtx) {
+			ctx.SetBodyString("hello\n")
+		},
+	}
 	stop, release := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer release()
 	go func() {
@@ -58,11 +63,55 @@ func ExampleServer_ShutdownWithContext() {
 	}()
 
 	<-stop.Done()
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	release() // a second signal ends the process at once
+	ctx, cancel := context.WithTimeout(context.Background(), 15*time.Second)
 	defer cancel()
 	if err := server.ShutdownWithContext(ctx); err != nil {
 		log.Printf("not all requests were answered: %v", err)
 	}
+}
+
+// While a server drains it answers all requests. Health checks fail, and each answer
+// tells its client not to use the connection again.
+func ExampleServer_Draining() {
+	server := &gale.Server{DrainTime: time.Hour}
+	server.Handler = func(ctx *gale.RequestCtx) {
+		if string(ctx.Path()) == "/ready" && server.Draining() {
+			ctx.Error("draining", gale.StatusServiceUnavailable)
+			return
+		}
+		ctx.SetBodyString("fine")
+	}
+	ln := galeutil.NewInmemoryListener()
+	go server.Serve(ln)
+
+	client := &gale.Client{Dial: func(string) (net.Conn, error) { return ln.Dial() }}
+	ask := func(path string) {
+		req, resp := gale.AcquireRequest(), gale.AcquireResponse()
+		defer gale.ReleaseRequest(req)
+		defer gale.ReleaseResponse(resp)
+		req.SetRequestURI("http://example.com" + path)
+		if err := client.Do(req, resp); err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Println(path, resp.StatusCode(), string(resp.Body()), "- close:", resp.ConnectionClose())
+	}
+	ask("/ready")
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error)
+	go func() { ended <- server.ShutdownWithContext(ctx) }()
+	for !server.Draining() {
+		time.Sleep(time.Millisecond)
+	}
+	ask("/ready")
+	ask("/")
+	cancel() // otherwise it would drain for an hour
+	<-ended
+	// Output:
+	// /ready 200 fine - close: false
+	// /ready 503 draining - close: true
+	// / 200 fine - close: true
 }
 
 // TLS without files, for trials: clients have to be told to trust it.

@@ -337,12 +337,16 @@ func (st *toyStream) serve() {
 	ctx.mu.Unlock()
 	ctx.now = time.Now()
 	returned := st.run(ctx)
-	resp, timedOut := &ctx.Response, ctx.timedOut.Load()
-	if timedOut != nil {
-		resp = timedOut
-	}
+	timedOut := ctx.timedOut.Load()
 	left := !returned || timedOut != nil
-	if left && st.wrest() || !returned || timedOut != nil && ctx.flush.begun {
+	reset := left && st.wrest() || !returned || timedOut != nil && ctx.flush.begun
+	var resp *Response
+	if !reset {
+		var ok bool
+		resp, ok = ctx.final()
+		reset = !ok
+	}
+	if reset {
 		code := ToyInternalError
 		if timedOut != nil {
 			code = ToyCancel

@@ -160,7 +160,7 @@ func (f *foreignTest) refused(ctx *RequestCtx, err error) {
 	show(&b, ctx)
 	fmt.Fprint(&b, err)
 	f.check("a request that was refused", b.Bytes(), f.ofConn(ctx)...)
-	defaultErrorHandler(ctx, err)
+	(*RequestCtx).defaultError(ctx, err)
 }
 
 func (f *foreignTest) panicked(ctx *RequestCtx, v any) {

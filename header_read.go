@@ -8,6 +8,7 @@ import (
 	"io"
 	"strconv"
 
+	"github.com/galehttp/gale/internal/door"
 	"github.com/galehttp/gale/internal/engine"
 	"github.com/galehttp/gale/internal/h1"
 	"github.com/galehttp/gale/internal/msg"
@@ -50,9 +51,19 @@ func (h *RequestHeader) Read(r *bufio.Reader) error {
 //
 // Bare LFs and folded fields are read as [RequestHeader.Read] does it.
 func (h *ResponseHeader) Read(r *bufio.Reader) error {
+	return h.read(r, bufferLimits(r))
+}
+
+func init() {
+	door.ReadResponse = func(h any, r *bufio.Reader) error {
+		return h.(*ResponseHeader).read(r, &h1.Limits{Head: r.Size()})
+	}
+}
+
+func (h *ResponseHeader) read(r *bufio.Reader, lim *h1.Limits) error {
 	h.s.Reset()
 	err := readHead(r, "response", h.hideContents, func(b []byte) (int, error) {
-		return h1.ParseResponse(b, &h.s.ResponseHead, bufferLimits(r))
+		return h1.ParseResponse(b, &h.s.ResponseHead, lim)
 	})
 	if err != nil {
 		h.s.Reset()
@@ -150,9 +161,9 @@ func readError(r *bufio.Reader, b []byte, kind string, hide bool, err error) err
 // headError describes err and quotes the head, unless it must be hidden.
 func headError(kind string, b []byte, hide bool, err error) error {
 	if hide {
-		return fmt.Errorf("error when reading %s headers: %w: buffer size=%d", kind, err, len(b))
+		return errorf("error when reading %s headers: %w: buffer size=%d", kind, err, len(b))
 	}
-	return fmt.Errorf("error when reading %s headers: %w: buffer size=%d, contents: %s", kind, err, len(b), quoteEnds(b))
+	return errorf("error when reading %s headers: %w: buffer size=%d, contents: %s", kind, err, len(b), quoteEnds(b))
 }
 
 // quoteEnds quotes b, or its two ends if it is long.

@@ -29,7 +29,7 @@ func (h *RequestHeader) SetTrailer(trailer string) error {
 
 // SetTrailerBytes is [RequestHeader.SetTrailer] for a []byte.
 func (h *RequestHeader) SetTrailerBytes(trailer []byte) error {
-	return h.s.Trailers.Declare(&h.s.Fields, trailer, h.s.Spelling)
+	return trailerError(h.s.Trailers.Declare(&h.s.Fields, trailer, h.s.Spelling))
 }
 
 // AddTrailer declares further trailer fields; see SetTrailer.
@@ -39,7 +39,7 @@ func (h *RequestHeader) AddTrailer(trailer string) error {
 
 // AddTrailerBytes is [RequestHeader.AddTrailer] for a []byte.
 func (h *RequestHeader) AddTrailerBytes(trailer []byte) error {
-	return h.s.Trailers.DeclareMore(&h.s.Fields, trailer, h.s.Spelling)
+	return trailerError(h.s.Trailers.DeclareMore(&h.s.Fields, trailer, h.s.Spelling))
 }
 
 // Trailers returns an iterator over the names of the trailer fields that are
@@ -93,7 +93,7 @@ func (h *RequestHeader) TrailerHeader() []byte {
 // don't. Names that AddTrailer refuses are left out, and the error is then
 // [ErrBadTrailer]. Not in fasthttp.
 func (h *RequestHeader) AddTrailerValue(name, value string) error {
-	return h.s.Trailers.AddValue(&h.s.Fields, bytesconv.S2B(name), bytesconv.S2B(value), h.s.Spelling)
+	return trailerError(h.s.Trailers.AddValue(&h.s.Fields, bytesconv.S2B(name), bytesconv.S2B(value), h.s.Spelling))
 }
 
 // takeTrailers takes the fields of a trailer section that was received.
@@ -122,7 +122,7 @@ func (h *ResponseHeader) SetTrailer(trailer string) error {
 // SetTrailerBytes is [ResponseHeader.SetTrailer] for a []byte.
 func (h *ResponseHeader) SetTrailerBytes(trailer []byte) error {
 	h.s.Record()
-	return h.s.Trailers.Declare(&h.s.Fields, trailer, h.s.Spelling)
+	return trailerError(h.s.Trailers.Declare(&h.s.Fields, trailer, h.s.Spelling))
 }
 
 // AddTrailer declares further trailer fields; see SetTrailer.
@@ -133,7 +133,7 @@ func (h *ResponseHeader) AddTrailer(trailer string) error {
 // AddTrailerBytes is [ResponseHeader.AddTrailer] for a []byte.
 func (h *ResponseHeader) AddTrailerBytes(trailer []byte) error {
 	h.s.Record()
-	return h.s.Trailers.DeclareMore(&h.s.Fields, trailer, h.s.Spelling)
+	return trailerError(h.s.Trailers.DeclareMore(&h.s.Fields, trailer, h.s.Spelling))
 }
 
 // Trailers returns an iterator over the names of the trailer fields that are
@@ -187,11 +187,19 @@ func (h *ResponseHeader) TrailerHeader() []byte {
 // don't. Names that AddTrailer refuses are left out, and the error is then
 // [ErrBadTrailer]. Not in fasthttp.
 func (h *ResponseHeader) AddTrailerValue(name, value string) error {
-	return h.s.Trailers.AddValue(&h.s.Fields, bytesconv.S2B(name), bytesconv.S2B(value), h.s.Spelling)
+	return trailerError(h.s.Trailers.AddValue(&h.s.Fields, bytesconv.S2B(name), bytesconv.S2B(value), h.s.Spelling))
 }
 
 // takeTrailers takes the fields of a trailer section that was received.
 func (h *ResponseHeader) takeTrailers(from *msg.Fields) {
 	h.s.Record()
 	h.s.Trailers.Receive(&h.s.Fields, from, h.s.Spelling, head.ShownAll, false)
+}
+
+// trailerError is the error of the API for that of package head, which has one only.
+func trailerError(err error) error {
+	if err != nil {
+		return ErrBadTrailer
+	}
+	return nil
 }

@@ -6,28 +6,28 @@ import "errors"
 var (
 	// ErrNoFreeConns is returned when all connections that a client may have
 	// to the host are in use, and none became free within MaxConnWaitTimeout.
-	ErrNoFreeConns = errors.New("fasthttp: no free connections available to host")
+	ErrNoFreeConns = newError("no free connections available to host")
 	// ErrConnectionClosed is returned when the server closed the connection
 	// before the first byte of a response. It may come wrapped in an
 	// [ErrRequestSent].
-	ErrConnectionClosed = errors.New("fasthttp: the server closed connection before returning the first response byte. " +
+	ErrConnectionClosed = newError("the server closed connection before returning the first response byte. " +
 		"make sure the server returns 'connection: close' response header before closing the connection")
 	// ErrConnPoolStrategyNotImpl is returned when ConnPoolStrategy is neither
 	// FIFO nor LIFO and a connection would be used again.
-	ErrConnPoolStrategyNotImpl = errors.New("fasthttp: connection pool strategy is not implement")
+	ErrConnPoolStrategyNotImpl = newError("connection pool strategy is not implement")
 	// ErrMissingLocation is returned when a redirect names no Location (RFC
 	// 9110 section 15.4).
-	ErrMissingLocation = errors.New("fasthttp: missing location header for http redirect")
+	ErrMissingLocation = newError("missing location header for http redirect")
 	// ErrTooManyRedirects is returned when a chain of redirects is longer
 	// than allowed.
-	ErrTooManyRedirects = errors.New("fasthttp: too many redirects detected when doing the request")
+	ErrTooManyRedirects = newError("too many redirects detected when doing the request")
 	// ErrHostClientRedirectToDifferentScheme is returned by a HostClient for
 	// a request to http when it is one for https, or the other way round. A
 	// [Client] goes to either.
-	ErrHostClientRedirectToDifferentScheme = errors.New("fasthttp: hostclient can't follow redirects to a different protocol," +
+	ErrHostClientRedirectToDifferentScheme = newError("hostclient can't follow redirects to a different protocol," +
 		" please use client instead")
 	// ErrNoAvailableClients is returned by an LBClient without clients.
-	ErrNoAvailableClients = errors.New("fasthttp: no available clients")
+	ErrNoAvailableClients = newError("no available clients")
 )
 
 // ErrRequestSent wraps the error of a request that isn't idempotent (RFC 9110
@@ -40,7 +40,7 @@ type ErrRequestSent struct{ err error }
 
 // Error returns the text of the error that it wraps.
 func (e *ErrRequestSent) Error() string {
-	return errorText(e.err, "the connection was lost after bytes of the request had been written")
+	return errorText(e.err, bareErrorPrefix+"the connection was lost after bytes of the request had been written")
 }
 
 // Unwrap returns the error of the connection.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/galehttp/gale/internal/clientconn"
 	"github.com/galehttp/gale/internal/clock"
+	"github.com/galehttp/gale/internal/door"
 	"github.com/galehttp/gale/internal/h1"
 	"github.com/galehttp/gale/internal/msg"
 	"github.com/galehttp/gale/internal/pool"
@@ -168,6 +169,9 @@ func (k *call) watch(cc *clientConn) (unwatch func() bool) {
 	if k.ctx == nil {
 		return nil
 	}
+	if own, ok := k.ctx.(interface{ AfterFunc(func()) func() bool }); ok {
+		return own.AfterFunc(cc.conn.Canceller()) // as context.AfterFunc does, which allocates
+	}
 	return context.AfterFunc(k.ctx, cc.conn.Canceller())
 }
 
@@ -225,10 +229,10 @@ func (c *HostClient) awaitHead(k *call, cc *clientConn, req *Request, resp *Resp
 	whole := k.until(c.ReadTimeout)
 	cc.conn.BoundReads(whole)
 	if c.ResponseHeaderTimeout <= 0 {
-		return cc.readFinalHead(resp, rules, c.Trace, req)
+		return cc.readFinalHead(k, resp, rules, c.Trace, req)
 	}
 	cc.conn.BoundReads(earlier(whole, k.until(c.ResponseHeaderTimeout)))
-	err := cc.readFinalHead(resp, rules, c.Trace, req)
+	err := cc.readFinalHead(k, resp, rules, c.Trace, req)
 	cc.conn.BoundReads(whole)
 	return err
 }
@@ -246,7 +250,7 @@ func earlier(a, b clock.Tick) clock.Tick {
 func (cc *clientConn) hasResponse(k *call, resp *Response, rules *readRules) error {
 	const patience = time.Second
 	cc.conn.BoundReads(k.until(patience))
-	return cc.readFinalHead(resp, rules, nil, nil)
+	return cc.readFinalHead(k, resp, rules, nil, nil)
 }
 
 // failed notes what an attempt's end means for others. got says that bytes of
@@ -264,7 +268,7 @@ func (k *call) failed(req *Request, err error, got bool) error {
 
 // readFinalHead reads the head of the response into resp, after as many interim
 // ones as there may be. t may be nil.
-func (cc *clientConn) readFinalHead(resp *Response, rules *readRules, t *ClientTrace, req *Request) error {
+func (cc *clientConn) readFinalHead(k *call, resp *Response, rules *readRules, t *ClientTrace, req *Request) error {
 	if t != nil && len(cc.conn.Unread()) == 0 {
 		if err := cc.conn.Fill(); err != nil {
 			return noResponse(err)
@@ -278,9 +282,20 @@ func (cc *clientConn) readFinalHead(resp *Response, rules *readRules, t *ClientT
 		if s := resp.Header.s.Status; s/100 != 1 || s == StatusSwitchingProtocols {
 			return nil
 		}
+		k.tellInterim(&resp.Header)
 		if rules.interim++; rules.interim > maxInterimResponses {
 			return errTooManyInterim
 		}
+	}
+}
+
+// tellInterim shows an informational response to who asked for it; see door.InterimKey.
+func (k *call) tellInterim(h *ResponseHeader) {
+	if k == nil || k.ctx == nil {
+		return
+	}
+	if tell, ok := k.ctx.Value(door.InterimKey{}).(func(*ResponseHeader)); ok {
+		tell(h)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"github.com/galehttp/gale/internal/clientconn"
+	"github.com/galehttp/gale/internal/door"
 	"github.com/galehttp/gale/internal/engine"
 )
 
@@ -110,12 +111,21 @@ func (c *HostClient) again(k *call, req *Request, err error) bool {
 	case k.verdict == verdictNone:
 		again = isIdempotent(req) && !engine.IsTimeout(err)
 	default:
-		again = k.verdict == verdictSafe
+		again = k.verdict == verdictSafe && (!k.sent || !k.once())
 	}
 	if reset && again && req.timeout > 0 {
 		k.limit(req.timeout)
 	}
 	return again
+}
+
+// once reports whether the request must not be sent again; see door.OnceKey.
+func (k *call) once() bool {
+	if k.ctx == nil {
+		return false
+	}
+	once, _ := k.ctx.Value(door.OnceKey{}).(bool)
+	return once
 }
 
 // final turns the last attempt's error into the one that Do returns.

@@ -47,7 +47,7 @@ func (req *Request) appendRequest(dst []byte, along bool) (_ []byte, out outgoin
 			return dst, out, err
 		}
 	case req.readErr != nil && req.broken() != nil:
-		return dst, out, req.readErr
+		return dst, out, req.heard()
 	case len(body) == 0 && req.postArgs.Len() > 0:
 		body = req.postArgs.QueryString()
 	}

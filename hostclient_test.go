@@ -39,14 +39,14 @@ func TestHostClientBadHosts(t *testing.T) {
 	p := &PipelineClient{Addr: "a.test:80", Dial: n.dial}
 	lb := &LBClient{Clients: []BalancingClient{c}}
 	const port = `gale: invalid host ":8080": a port alone names no host, as localhost:8080 does`
-	const umlaut = `invalid character "ü" in host name: write "bücher.test:80" in ASCII (punycode), as golang.org/x/net/idna does`
+	const umlaut = `gale: invalid character "ü" in host name: write "bücher.test:80" in ASCII (punycode), as golang.org/x/net/idna does`
 	for _, test := range []struct {
 		name string
 		make func(req *Request)
 		want string
 	}{
-		{"nothing", func(*Request) {}, "missing required host header in request"},
-		{"a port in the URI", func(r *Request) { r.SetRequestURI("http://:8080/") }, "fasthttp: invalid uri: it names no host, as http://example.com/ does"},
+		{"nothing", func(*Request) {}, "gale: missing required host header in request"},
+		{"a port in the URI", func(r *Request) { r.SetRequestURI("http://:8080/") }, "gale: invalid uri: it names no host, as http://example.com/ does"},
 		{"SetHost of a port", func(r *Request) { r.SetHost(":8080") }, port},
 		{"Host of a port", func(r *Request) { r.Header.SetHost(":8080") }, port},
 		{"UseHostHeader of a port", func(r *Request) {
@@ -57,10 +57,10 @@ func TestHostClientBadHosts(t *testing.T) {
 		{"UTF-8 in the URI", func(r *Request) { r.SetRequestURI("http://bücher.test:80/") }, umlaut},
 		{"SetHost of UTF-8", func(r *Request) { r.SetHost("bücher.test:80") }, umlaut},
 		{"Host of UTF-8", func(r *Request) { r.Header.SetHost("bücher.test:80") }, umlaut},
-		{"Host of no UTF-8", func(r *Request) { r.Header.SetHost("b\xfc") }, `invalid character "\xfc" in host name: write "b\xfc" in ASCII (punycode), as golang.org/x/net/idna does`},
+		{"Host of no UTF-8", func(r *Request) { r.Header.SetHost("b\xfc") }, `gale: invalid character "\xfc" in host name: write "b\xfc" in ASCII (punycode), as golang.org/x/net/idna does`},
 		// What is left of an invalid target must not go to a host that is set by other means.
-		{"Host and a bad URI", func(r *Request) { r.SetRequestURI("http://:8080/x"); r.Header.SetHost("a.test") }, "fasthttp: invalid uri: it names no host, as http://example.com/ does"},
-		{"a bad URI and SetHost", func(r *Request) { r.SetRequestURI("http://a,b/x"); r.SetHost("a.test") }, `invalid character "," in host name`},
+		{"Host and a bad URI", func(r *Request) { r.SetRequestURI("http://:8080/x"); r.Header.SetHost("a.test") }, "gale: invalid uri: it names no host, as http://example.com/ does"},
+		{"a bad URI and SetHost", func(r *Request) { r.SetRequestURI("http://a,b/x"); r.SetHost("a.test") }, `gale: invalid character "," in host name`},
 	} {
 		for client, do := range map[string]func(*Request, *Response) error{"HostClient": c.Do, "PipelineClient": p.Do, "LBClient": lb.Do} {
 			var req Request

@@ -1,8 +1,6 @@
 package gale
 
 import (
-	"errors"
-	"fmt"
 	"io"
 	"maps"
 	"math"
@@ -17,16 +15,16 @@ import (
 // the order of their names. The boundary must not be empty.
 func WriteMultipartForm(w io.Writer, f *multipart.Form, boundary string) error {
 	if boundary == "" {
-		return errors.New("form boundary cannot be empty")
+		return newBareError("form boundary cannot be empty")
 	}
 	mw := multipart.NewWriter(w)
 	if err := mw.SetBoundary(boundary); err != nil {
-		return fmt.Errorf("cannot use form boundary %q: %w", boundary, err)
+		return errorf("cannot use form boundary %q: %w", boundary, err)
 	}
 	for _, name := range slices.Sorted(maps.Keys(f.Value)) {
 		for _, v := range f.Value[name] {
 			if err := mw.WriteField(name, v); err != nil {
-				return fmt.Errorf("cannot write form field %q value %q: %w", name, v, err)
+				return errorf("cannot write form field %q value %q: %w", name, v, err)
 			}
 		}
 	}
@@ -38,7 +36,7 @@ func WriteMultipartForm(w io.Writer, f *multipart.Form, boundary string) error {
 		}
 	}
 	if err := mw.Close(); err != nil {
-		return fmt.Errorf("error when closing multipart form writer: %w", err)
+		return errorf("error when closing multipart form writer: %w", err)
 	}
 	return nil
 }
@@ -46,15 +44,15 @@ func WriteMultipartForm(w io.Writer, f *multipart.Form, boundary string) error {
 func writeFormFile(mw *multipart.Writer, name string, fh *multipart.FileHeader) error {
 	part, err := mw.CreatePart(partHeader(name, fh))
 	if err != nil {
-		return fmt.Errorf("cannot create form file %q (%q): %w", name, fh.Filename, err)
+		return errorf("cannot create form file %q (%q): %w", name, fh.Filename, err)
 	}
 	file, err := fh.Open()
 	if err != nil {
-		return fmt.Errorf("cannot open form file %q (%q): %w", name, fh.Filename, err)
+		return errorf("cannot open form file %q (%q): %w", name, fh.Filename, err)
 	}
 	defer file.Close()
 	if _, err := copyStream(part, file, math.MaxInt64); err != nil {
-		return fmt.Errorf("error when copying form file %q (%q): %w", name, fh.Filename, err)
+		return errorf("error when copying form file %q (%q): %w", name, fh.Filename, err)
 	}
 	return nil
 }

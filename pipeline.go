@@ -14,7 +14,7 @@ import (
 
 // ErrPipelineOverflow is returned by a [PipelineClient] when as many requests
 // wait for a connection as may.
-var ErrPipelineOverflow = errors.New("fasthttp: pipelined requests' queue has been overflowed. increase maxconns and/or maxpendingrequests")
+var ErrPipelineOverflow = newError("pipelined requests' queue has been overflowed. increase maxconns and/or maxpendingrequests")
 
 // errPipelineScheme is the error of a request that would go out in the clear.
 var errPipelineScheme = errors.New("gale: the request is for https, but the PipelineClient is not: set IsTLS")

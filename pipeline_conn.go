@@ -340,7 +340,7 @@ func (p *pipeConn) answer(pc *pipeCall) (keep, closes bool, err error) {
 	if p.l.c.DisableHeaderNamesNormalizing {
 		resp.Header.DisableNormalizing()
 	}
-	if err := p.cc.readFinalHead(resp, r, nil, nil); err != nil {
+	if err := p.cc.readFinalHead(nil, resp, r, nil, nil); err != nil {
 		return false, false, noEOF(err)
 	}
 	keep = p.cc.frame(resp, r)

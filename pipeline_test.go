@@ -224,12 +224,12 @@ func TestPipelineUnasked(t *testing.T) {
 // Responses that break the rules are errors, and end the connection.
 func TestPipelineMalformed(t *testing.T) {
 	for _, tt := range []struct{ name, answer, want string }{
-		{"status", "HTTP/1.1 xxx OK\r\nContent-Length: 2\r\n\r\nhi", "error when reading response headers"},
+		{"status", "HTTP/1.1 xxx OK\r\nContent-Length: 2\r\n\r\nhi", "gale: error when reading response headers"},
 		{"two lengths", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\nhi!", "duplicate content-length"},
-		{"length and coding", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", "error when reading response headers"},
+		{"length and coding", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", "gale: error when reading response headers"},
 		{"chunk", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", "chunk"},
-		{"bare LF", "HTTP/1.1 200 OK\nContent-Length: 2\n\nhi", "error when reading response headers"},
-		{"cut off in the head", "HTTP/1.1 200 OK\r\nContent-", "error when reading response headers"},
+		{"bare LF", "HTTP/1.1 200 OK\nContent-Length: 2\n\nhi", "gale: error when reading response headers"},
+		{"cut off in the head", "HTTP/1.1 200 OK\r\nContent-", "gale: error when reading response headers"},
 		{"cut off in the body", "HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\nhi", "unexpected EOF"},
 		{"cut off in a chunk", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhi", "unexpected EOF"},
 		{"too large", "HTTP/1.1 200 OK\r\nContent-Length: 2000000000\r\n\r\nhi", ErrBodyTooLarge.Error()},

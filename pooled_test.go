@@ -60,6 +60,8 @@ func pooledFields() *pooltest.Check {
 			"gale.Cookie.path",
 			"gale.Cookie.value",
 			"gale.Request.userValues",
+			"gale.RequestCtx.hooks",
+			"gale.snapshot.values",
 			"gale.URI.fullURI",
 			"gale.URI.requestURI",
 			"gale.content.body",
@@ -79,14 +81,10 @@ func pooledFields() *pooltest.Check {
 			"gale.RequestCtx.s":            "prepare and Init2 set it before anybody gets the context",
 			"gale.RequestCtx.isTLS":        "prepare and Init2 set it before anybody gets the context",
 			"gale.RequestCtx.body":         "Init sets all of it; a session points to it while its message is in flight",
-			"gale.requestStream.ss":        "finish has shut the stream (closeBody): TestStreamForgets",
-			"gale.requestStream.ctx":       "finish has shut the stream",
-			"gale.requestStream.w":         "finish has shut the stream",
-			"gale.requestStream.rest":      "finish has shut the stream",
-			"gale.requestStream.n":         "finish has shut the stream",
 			"gale.Request.KeepBodyBuffer":  "the user's, for many uses: whoever gives a request back clears it",
 			"gale.Response.KeepBodyBuffer": "the user's, for many uses: whoever gives a response back clears it",
 			"gale.Request.call":            "roundTrip sets it back when it returns, also by a panic",
+			"gale.content.told":            "counts only with readErr, and is set with it",
 			"gale.URI.buf":                 "memory, with the host that was found to be valid last: it is compared and never shown",
 			"gale.URI.validHost":           "the length of that host",
 			"msg.Fields.first":             "counts only where seen says so",
@@ -103,25 +101,43 @@ func pooledFields() *pooltest.Check {
 			"gale.pipeCall.done":           "empty: who leaves a call that is done takes the value, see pipeLane.leave",
 		},
 		Guarded: map[string]string{
-			"head.NameList.text":     "names are added with it",
-			"head.NameList.slots":    "names are added with it",
-			"gale.flushState.keep":   "beginFlush sets begun before it",
-			"gale.flushState.out":    "beginFlush sets begun before it",
-			"gale.Request.uriParsed": "uriUsed is set wherever it is",
-			"gale.Request.files":     "set with form; what TimeoutError leaves there, RequestCtx.reset drops",
-			"gale.Request.uriBad":    "uriParsed is set with it, and uriUsed with that",
-			"gale.content.shared":    "counts only with bodyRaw, and is set with it",
-			"gale.content.readErr":   "set with bodyRaw or a form, see there",
-			"gale.Request.uri":       "uriUsed is set by all that give it out or change it",
-			"gale.Request.postArgs":  "postArgsParsed is set by all that give it out or change it",
-			"gale.Request.formRaw":   "set with form only",
-			"head.Request.Cookies":   "CookieState isn't CookiesUnread where there are any",
-			"msg.Fields.puts":        "counts records in Recs",
-			"msg.Fields.seen":        "has bits of records in Recs only",
-			"msg.Fields.maybe":       "has bits of records in Recs, or too many, which cost a comparison",
-			"msg.Fields.dead":        "counts records",
-			"msg.Fields.waste":       "counts bytes of Buf",
-			"msg.Fields.Parts":       "lie in Buf",
+			"head.NameList.text":              "names are added with it",
+			"head.NameList.slots":             "names are added with it",
+			"gale.requestStream.ss":           "used is set before it",
+			"gale.requestStream.ctx":          "used is set before it",
+			"gale.requestStream.w":            "used is set before it",
+			"gale.requestStream.rest":         "used is set before it",
+			"gale.requestStream.n":            "used is set before it",
+			"gale.requestStream.err":          "used is set before it",
+			"gale.requestStream.limit":        "used is set before it",
+			"gale.requestStream.stall":        "used is set before it",
+			"gale.requestStream.until":        "used is set before it",
+			"gale.requestStream.answered":     "used is set before it",
+			"gale.requestStream.owesContinue": "used is set before it",
+			"gale.requestStream.waits":        "used is set before it",
+			"gale.requestStream.writes":       "used is set before it",
+			"gale.requestStream.cut":          "used is set before it",
+			"gale.requestStream.ended":        "used is set before it",
+			"gale.flushState.keep":            "beginFlush sets begun before it",
+			"gale.flushState.out":             "beginFlush sets begun before it",
+			"gale.Request.uriParsed":          "uriUsed is set wherever it is",
+			"gale.Request.files":              "set with form; what TimeoutError leaves there, RequestCtx.reset drops",
+			"gale.Request.uriBad":             "uriParsed is set with it, and uriUsed with that",
+			"gale.content.shared":             "counts only with bodyRaw, and is set with it",
+			"gale.content.readErr":            "set with bodyRaw or a form, see there",
+			"gale.Request.uri":                "uriUsed is set by all that give it out or change it",
+			"gale.Request.postArgs":           "postArgsParsed is set by all that give it out or change it",
+			"gale.Request.formRaw":            "set with form only",
+			"head.Request.Cookies":            "CookieState isn't CookiesUnread where there are any",
+			"msg.Fields.puts":                 "counts records in Recs",
+			"msg.Fields.seen":                 "has bits of records in Recs only",
+			"msg.Fields.maybe":                "has bits of records in Recs, or too many, which cost a comparison",
+			"msg.Fields.dead":                 "counts records",
+			"msg.Fields.waste":                "counts bytes of Buf",
+			"msg.Fields.Parts":                "lie in Buf",
+			"gale.snapshot.values":            "set with req",
+			"gale.snapshot.now":               "set with req",
+			"gale.snapshot.remoteAddr":        "set with req",
 		},
 	}
 }
@@ -195,8 +211,10 @@ func TestStreamForgets(t *testing.T) {
 		pooltest.Run(t, &pooltest.Check{Stubs: []any{errors.New("canary")}}, pooltest.Object[requestStream]{
 			New: func() *requestStream { return new(requestStream) },
 			Ready: func(r *requestStream) { // RequestCtx.reset does that
-				r.owesContinue, r.err, r.limit = false, nil, 0
-				r.answered.Store(false)
+				r.used, r.answered, r.err = false, false, nil
+				r.limit.Store(0)
+				r.clearFlags()
+				r.owesContinue.Store(false)
 			},
 			Forget: shut,
 		})
@@ -301,7 +319,7 @@ func TestBufferedForget(t *testing.T) {
 		used = w
 		w.WriteString(strings.Repeat("canary", 10_000))
 	}
-	out := &bodyOut{left: -1, w: &engine.Work{}, ss: &h1Session{serverConn: serverConn{c: brokenEngineConn{}}}}
+	out := &bodyOut{left: -1, w: &engine.Work{}, in: new(requestStream), ss: &h1Session{serverConn: serverConn{c: brokenEngineConn{}}}}
 	if err := out.runStreamWriter(sw); err == nil {
 		t.Error("writing did not fail")
 	}

@@ -132,8 +132,8 @@ func (req *Request) resetMessage() {
 func (req *Request) CopyTo(dst *Request) {
 	req.copyToSkipBody(dst)
 	if req.form != nil && !req.formRaw {
-		if b, err := req.wholeBody(); err != nil {
-			dst.fail(err)
+		if b := req.Body(); req.readErr != nil {
+			dst.fail(req.readErr)
 		} else {
 			dst.setBody(b)
 		}
@@ -300,10 +300,20 @@ func (req *Request) GetTimeOut() time.Duration { return req.timeout }
 // message that was broken off is taken for the whole (in fasthttp the body is the
 // error's text). A form that was read from the connection is written out again.
 //
+// A server answers with 413, 400 or 408 for a handler that got such an empty body and
+// asked neither BodyError nor another method that returns the error, see
+// Server.StreamRequestBody.
+//
 // The slice belongs to the request; see there.
 func (req *Request) Body() []byte {
-	b, _ := req.wholeBody()
-	return b
+	if req.hasStream() {
+		req.readStream()
+	} else if req.form != nil && !req.formRaw {
+		b, err := req.marshalForm()
+		req.readErr, req.told = err, false
+		return b
+	}
+	return req.lendBody()
 }
 
 // BodyError returns why the body could not be read to its end by Body, PostArgs,
@@ -313,18 +323,12 @@ func (req *Request) Body() []byte {
 // stream failed. It is nil if all went well, if the body wasn't read, and once
 // the body is reset or replaced. A request with such a body can't be written: that
 // returns the error. Not in fasthttp.
-func (req *Request) BodyError() error { return req.readErr }
+func (req *Request) BodyError() error { return req.heard() }
 
 // wholeBody is Body with BodyError.
 func (req *Request) wholeBody() ([]byte, error) {
-	if req.hasStream() {
-		req.readStream()
-	} else if req.form != nil && !req.formRaw {
-		b, err := req.marshalForm()
-		req.readErr = err
-		return b, err
-	}
-	return req.lendBody(), req.readErr
+	b := req.Body()
+	return b, req.heard()
 }
 
 // SetBody makes a copy of body the body.

@@ -177,7 +177,7 @@ func (req *Request) Write(w *bufio.Writer) error {
 		return req.writeStream(w)
 	}
 	if err := req.broken(); err != nil {
-		return err
+		return req.heard()
 	}
 	body := req.bodyBytes()
 	switch {
@@ -420,7 +420,11 @@ func (req *Request) BodyWriteTo(w io.Writer) error {
 	if req.form != nil && !req.formRaw {
 		return WriteMultipartForm(w, req.form, string(req.Header.MultipartFormBoundary()))
 	}
-	return req.writeContent(w)
+	err := req.writeContent(w)
+	if err != nil {
+		_ = req.heard()
+	}
+	return err
 }
 
 // writeContent writes the body to w, without any coding.

@@ -28,8 +28,8 @@ func TestRequestWrite(t *testing.T) {
 		want string
 		err  string
 	}{
-		{"no host", func() *Request { return &Request{} }, "", "missing required host header in request"},
-		{"relative", func() *Request { return newRequest("GET", "/x") }, "", "missing required host header in request"},
+		{"no host", func() *Request { return &Request{} }, "", "gale: missing required host header in request"},
+		{"relative", func() *Request { return newRequest("GET", "/x") }, "", "gale: missing required host header in request"},
 		{"get", func() *Request { return newRequest("GET", "http://a.com/x?y#z") }, "GET /x?y HTTP/1.1\r\n" + host + "\r\n", ""},
 		{"user", func() *Request { return newRequest("GET", "http://u:p@a.com/x") }, "GET /x HTTP/1.1\r\n" + host + "Authorization: Basic dTpw\r\n\r\n", ""},
 		{"post", func() *Request { return newRequest("POST", "http://a.com/") }, "POST / HTTP/1.1\r\n" + host + "Content-Length: 0\r\n\r\n", ""},
@@ -122,7 +122,7 @@ func TestRequestWrite(t *testing.T) {
 			r := newRequest("POST", "http://a.com/")
 			r.SetBodyStream(strings.NewReader("abc"), 5)
 			return r
-		}, "", "copied 3 bytes from body stream instead of 5 bytes"},
+		}, "", "gale: copied 3 bytes from body stream instead of 5 bytes"},
 		{"long stream", func() *Request {
 			r := newRequest("POST", "http://a.com/")
 			r.SetBodyStream(strings.NewReader("abcdef"), 5)
@@ -137,12 +137,12 @@ func TestRequestWrite(t *testing.T) {
 			r := newRequest("POST", "http://a.com/")
 			r.SetBodyStream(panicReader{}, 3)
 			return r
-		}, "", "panic while writing body stream: ouch"},
+		}, "", "gale: panic while writing body stream: ouch"},
 		{"panicking stream writer", func() *Request {
 			r := newRequest("POST", "http://a.com/")
 			r.SetBodyStreamWriter(func(*bufio.Writer) { panic("ouch") })
 			return r
-		}, "", "panic while writing body stream: ouch"},
+		}, "", "gale: panic while writing body stream: ouch"},
 	} {
 		for _, size := range []int{16, 4096} { // a tiny buffer does as well
 			req := c.req()

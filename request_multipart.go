@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"errors"
-	"fmt"
 	"io"
 	"math"
 	"mime/multipart"
@@ -20,7 +19,7 @@ const maxFormMemory = 16 << 20
 // memory it is given.
 const formSlack = 10 << 20
 
-var errFormEmpty = errors.New("form size must be greater than 0: given 0")
+var errFormEmpty = newBareError("form size must be greater than 0: given 0")
 
 // MultipartForm returns the form in a body of the type multipart/form-data (RFC
 // 7578). A body of another type, or without a boundary, is [ErrNoMultipartForm].
@@ -36,6 +35,15 @@ var errFormEmpty = errors.New("form size must be greater than 0: given 0")
 // Encoded bodies are decoded, to at most 64 MiB; see MultipartFormWithLimit for
 // another limit.
 func (req *Request) MultipartForm() (*multipart.Form, error) {
+	form, err := req.multipartForm()
+	if err != nil {
+		_ = req.heard()
+	}
+	return form, err
+}
+
+// multipartForm is MultipartForm for callers that keep the error to themselves.
+func (req *Request) multipartForm() (*multipart.Form, error) {
 	limit := 0
 	if len(req.Header.ContentEncoding()) > 0 {
 		limit = maxUncompressedBody
@@ -47,7 +55,11 @@ func (req *Request) MultipartForm() (*multipart.Form, error) {
 // bytes, once decoded; longer ones are [ErrBodyTooLarge]. If maxBodySize isn't
 // above 0 there is no limit, except that for streams which MultipartForm describes.
 func (req *Request) MultipartFormWithLimit(maxBodySize int) (*multipart.Form, error) {
-	return req.parseForm(maxBodySize)
+	form, err := req.parseForm(maxBodySize)
+	if err != nil {
+		_ = req.heard()
+	}
+	return form, err
 }
 
 func (req *Request) parseForm(limit int) (*multipart.Form, error) {
@@ -148,7 +160,7 @@ func (req *Request) formBody() (body io.Reader, boundary string, err error) {
 	}
 	switch {
 	case req.readErr != nil:
-		return nil, "", fmt.Errorf("the body could not be read: %w", req.readErr)
+		return nil, "", errorf("the body could not be read: %w", req.readErr)
 	case req.form != nil && !req.formRaw:
 		b, err := req.marshalForm()
 		return bytes.NewReader(b), boundary, err
@@ -161,7 +173,7 @@ func (req *Request) formBody() (body io.Reader, boundary string, err error) {
 	}
 	coding, ok := compress.Parse(req.Header.ContentEncoding())
 	if !ok {
-		return nil, "", fmt.Errorf("unsupported content-encoding: %q", req.Header.ContentEncoding())
+		return nil, "", errorf("unsupported content-encoding: %q", req.Header.ContentEncoding())
 	}
 	if coding != compress.Identity {
 		body = &decodingReader{src: body, coding: coding}
@@ -180,6 +192,7 @@ func (req *Request) formBody() (body io.Reader, boundary string, err error) {
 func (req *Request) MultipartReader() (*multipart.Reader, error) {
 	body, boundary, err := req.formBody()
 	if err != nil {
+		_ = req.heard()
 		return nil, err
 	}
 	return multipart.NewReader(body, boundary), nil
@@ -221,7 +234,7 @@ func readEpilogue(r io.Reader, form *multipart.Form) (*multipart.Form, error) {
 }
 
 func formError(err error) error {
-	return fmt.Errorf("cannot read multipart/form-data body: %w", err)
+	return errorf("cannot read multipart/form-data body: %w", err)
 }
 
 // marshalForm returns the form as bytes.

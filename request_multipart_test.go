@@ -74,8 +74,8 @@ func TestMultipartFormErrors(t *testing.T) {
 	}{
 		{"other type", "text/plain", testForm, ErrNoMultipartForm, ""},
 		{"no boundary", "multipart/form-data", testForm, ErrNoMultipartForm, ""},
-		{"no body", "multipart/form-data; boundary=foo", "", nil, "form size must be greater than 0: given 0"},
-		{"no form", "multipart/form-data; boundary=foo", "garbage", io.EOF, "cannot read multipart/form-data body: multipart: NextPart: EOF"},
+		{"no body", "multipart/form-data; boundary=foo", "", nil, "gale: form size must be greater than 0: given 0"},
+		{"no form", "multipart/form-data; boundary=foo", "garbage", io.EOF, "gale: cannot read multipart/form-data body: multipart: NextPart: EOF"},
 		{"no end", "multipart/form-data; boundary=foo", testForm[:len(testForm)-10], io.ErrUnexpectedEOF, ""},
 	} {
 		var req Request
@@ -115,7 +115,7 @@ func TestMultipartFormDecodes(t *testing.T) {
 	}
 	req := formRequest(testForm)
 	req.Header.SetContentEncoding("foo")
-	if _, err := req.MultipartForm(); err == nil || err.Error() != `unsupported content-encoding: "foo"` {
+	if _, err := req.MultipartForm(); err == nil || err.Error() != `gale: unsupported content-encoding: "foo"` {
 		t.Error(err)
 	}
 	bomb := "--foo\r\nContent-Disposition: form-data; name=\"f\"; filename=\"z\"\r\n\r\n" + strings.Repeat("\x00", 3<<20) + "\r\n--foo--\r\n"
@@ -276,7 +276,7 @@ func TestWriteMultipartForm(t *testing.T) {
 	if b.String() != want {
 		t.Errorf("%q", b.String())
 	}
-	if err := WriteMultipartForm(&b, f, ""); err == nil || err.Error() != "form boundary cannot be empty" {
+	if err := WriteMultipartForm(&b, f, ""); err == nil || err.Error() != "gale: form boundary cannot be empty" {
 		t.Error(err)
 	}
 	if err := WriteMultipartForm(&b, f, "a\r\nb"); err == nil {

@@ -74,6 +74,24 @@ func (resp *Response) reset() {
 	resp.ImmediateHeaderFlush = false
 }
 
+// contentFields describe the body of a response and no other (RFC 9110 sections 8 and
+// 14.4, RFC 6266, RFC 9530).
+var contentFields = [...]string{
+	HeaderContentType, HeaderContentEncoding, HeaderContentLanguage, HeaderContentLength, HeaderContentLocation,
+	HeaderContentRange, HeaderContentDisposition, "Content-Digest", "Repr-Digest", "Digest", "Content-MD5",
+	HeaderETag, HeaderLastModified, HeaderTrailer, HeaderTransferEncoding,
+}
+
+// dropContent empties the body, and removes the fields and flags that belong to it.
+func (resp *Response) dropContent() {
+	resp.Header.SetStatusMessage(nil)
+	for _, name := range contentFields {
+		resp.Header.Del(name)
+	}
+	resp.ResetBody()
+	resp.SkipBody, resp.ImmediateHeaderFlush = false, false
+}
+
 // resetSkipHeader empties all but the header and the flags.
 func (resp *Response) resetSkipHeader() {
 	resp.ResetBody()

@@ -3,7 +3,6 @@ package gale
 import (
 	"bufio"
 	"bytes"
-	"errors"
 	"io"
 	"os"
 	"strings"
@@ -14,7 +13,7 @@ import (
 // maxInterimResponses is how many 1xx responses may come before the final one.
 const maxInterimResponses = 100
 
-var errTooManyInterim = errors.New("fasthttp: too many 1xx informational responses received")
+var errTooManyInterim = newError("too many 1xx informational responses received")
 
 // Read reads a response with its body from r. It is ReadLimitBody without a
 // limit, so not for servers that aren't trusted.

@@ -57,26 +57,26 @@ func TestResponseWrite(t *testing.T) {
 			_ = r.Header.SetTrailer("X-T")
 			r.SetBodyStreamWriter(func(w *bufio.Writer) { r.Header.Set("X-T", "1"); _, _ = w.WriteString("abc") })
 		}, "HTTP/1.1 200 OK\r\n" + text + "Transfer-Encoding: chunked\r\nTrailer: X-T\r\n\r\n3\r\nabc\r\n0\r\nX-T: 1\r\n\r\n", ""},
-		{"short stream", stream("abc", 5), "", "copied 3 bytes from body stream instead of 5 bytes"},
-		{"long stream", stream("abcdef", 5), "", "fasthttp: body stream exceeds content-length"},
+		{"short stream", stream("abc", 5), "", "gale: copied 3 bytes from body stream instead of 5 bytes"},
+		{"long stream", stream("abcdef", 5), "", "gale: body stream exceeds content-length"},
 		{"long stream reader", func(r *Response) {
 			r.SetBodyStream(NewStreamReader(func(w *bufio.Writer) { _, _ = w.WriteString("abcdef") }), 3)
-		}, "", "fasthttp: body stream exceeds content-length"},
+		}, "", "gale: body stream exceeds content-length"},
 		{"long stream with a WriteTo", func(r *Response) {
 			r.SetBodyStream(struct {
 				io.Reader
 				io.WriterTo
 			}{nil, strings.NewReader("abcdef")}, 3)
-		}, "", "fasthttp: body stream exceeds content-length"},
+		}, "", "gale: body stream exceeds content-length"},
 		{"short stream with a WriteTo", func(r *Response) {
 			r.SetBodyStream(struct {
 				io.Reader
 				io.WriterTo
 			}{nil, strings.NewReader("ab")}, 3)
-		}, "", "copied 2 bytes from body stream instead of 3 bytes"},
+		}, "", "gale: copied 2 bytes from body stream instead of 3 bytes"},
 		{"failing stream", func(r *Response) { r.SetBodyStream(iotest.ErrReader(errors.New("boom")), 4) }, "", "boom"},
-		{"panicking stream", func(r *Response) { r.SetBodyStream(panicReader{}, -1) }, "", "panic while writing body stream: ouch"},
-		{"panicking close", func(r *Response) { r.SetBodyStream(panicOnClose{strings.NewReader("abc")}, 3) }, "", "panic while writing body stream: closing"},
+		{"panicking stream", func(r *Response) { r.SetBodyStream(panicReader{}, -1) }, "", "gale: panic while writing body stream: ouch"},
+		{"panicking close", func(r *Response) { r.SetBodyStream(panicOnClose{strings.NewReader("abc")}, 3) }, "", "gale: panic while writing body stream: closing"},
 	} {
 		for _, size := range []int{16, 4096} { // a tiny buffer does as well
 			var resp Response

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"log/slog"
 	"net"
+	"net/netip"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -97,7 +98,16 @@ type Server struct {
 	// Among the errors are ErrGetOnly, ErrBodyTooLarge, *ErrSmallBuffer for a
 	// head that is too large, io.ErrUnexpectedEOF, errors with a Timeout
 	// method, and protocol errors. By default the answer has the status
-	// that fits, such as 400, 408, 413, 414, 417, 431, 501 or 505.
+	// that fits, such as 400, 408, 413, 414, 417, 431, 501 or 505: ErrorStatus
+	// returns it. The text is constant, and of the media type
+	// application/problem+json (RFC 9457) where the Accept field of the request
+	// prefers JSON to text.
+	//
+	// It also makes the body of responses to two further errors, whose status stays
+	// what it is: *HandlerError of RequestCtx.Fail, and *PanicError of a handler that
+	// panicked, if PanicHandler is not set. fasthttp knows neither. So it is the one
+	// place that says what errors look like. Call RequestCtx.Error only where fields
+	// that were set before may be dropped.
 	ErrorHandler func(ctx *RequestCtx, err error)
 
 	// HeaderReceived is called with the head of a request before its body is
@@ -119,10 +129,17 @@ type Server struct {
 	// neither block nor close the connection.
 	ConnState func(net.Conn, ConnState)
 
+	// BeforeSend is called as a function that RequestCtx.BeforeSend was given, for
+	// every response, also to requests that no handler saw: 400 for a malformed head, 413,
+	// 431 and the like. It runs after those of the request. It doesn't run for
+	// connections that are refused before anything of a request was read, such as those
+	// beyond Concurrency. Not in fasthttp.
+	BeforeSend func(ctx *RequestCtx)
+
 	// PanicHandler answers a request whose handler panicked with the value
 	// recovered, after the response was reset and its status was set to 500.
-	// The connection is closed after it, and the panic is logged anyway. Not
-	// in fasthttp.
+	// The connection is closed after it, and the panic is logged anyway. Without it
+	// ErrorHandler is asked, if there is one. Not in fasthttp.
 	PanicHandler func(ctx *RequestCtx, recovered any)
 
 	// BaseContext, if set, is called for each connection and returns the
@@ -133,6 +150,17 @@ type Server struct {
 	// ConnContext, if set, derives the context of one connection from that
 	// of BaseContext. Not in fasthttp.
 	ConnContext func(ctx context.Context, c net.Conn) context.Context
+
+	// TrustedProxies are the networks of the proxies in front of the server, whose word on
+	// the client's address RequestCtx.ClientIP takes. By default there are none. IPv4 must
+	// not be in IPv6 form; invalid prefixes contain nothing. A proxy in this list must
+	// set or extend X-Forwarded-For itself: what it passes on as it came could be anything.
+	// Not in fasthttp.
+	TrustedProxies []netip.Prefix
+
+	// TrustUNIXProxies takes the peers on UNIX sockets for trusted proxies, too: they have
+	// no address that could be in TrustedProxies. Not in fasthttp.
+	TrustUNIXProxies bool
 
 	// TLSConfig is the configuration for the methods with TLS in their names.
 	// They use a clone of it. Where MinVersion is 0, TLS 1.2 is the oldest
@@ -149,7 +177,10 @@ type Server struct {
 
 	// Slog takes what Logger would, as structured records, if Logger is nil:
 	// errors of connections, which are mostly mistakes of clients, with level
-	// Info, all else with level Error.
+	// Info, all else with level Error. Records of a connection have the attributes
+	// while, remote, local, error and, for a head that is refused, request. Those of a
+	// panic have error and stack and, if a handler panicked, method, path and remote,
+	// unless SecureErrorLogMessage is set.
 	// Not in fasthttp.
 	Slog *slog.Logger
 
@@ -225,7 +256,7 @@ type Server struct {
 	WriteStallTimeout time.Duration
 
 	// IdleTimeout bounds the wait for the next request on a connection. If 0,
-	// ReadTimeout counts.
+	// ReadTimeout counts; if that is 0 too, as by default, there is no such bound.
 	IdleTimeout time.Duration
 
 	// MaxKeepaliveDuration has no effect.
@@ -255,8 +286,16 @@ type Server struct {
 	MaxStreamedFormSize int
 
 	// SleepWhenConcurrencyLimitsExceeded is how long accepting pauses after a
-	// connection was refused for Concurrency.
+	// connection was refused for Concurrency. By default it doesn't.
 	SleepWhenConcurrencyLimitsExceeded time.Duration
+
+	// DrainTime is how long Shutdown and ShutdownWithContext go on to serve before
+	// they end the server, while every answer says `Connection: close` (RFC 9112
+	// section 9.6): clients and load balancers learn of the end before a request of
+	// theirs meets it. It should be longer than a client rests between requests, and
+	// than a load balancer takes to look at the server's health, see Draining. By
+	// default, and if it is negative, they end it at once. Not in fasthttp.
+	DrainTime time.Duration
 
 	// CertReloadInterval is how often certificate files are looked at again
 	// when handshakes ask for them, so that renewed certificates are served
@@ -324,6 +363,12 @@ type Server struct {
 	// whole reads up to MaxRequestBodySize or, if that is more,
 	// DefaultMaxRequestBodySize. What the handler leaves unread is discarded
 	// up to 256 KiB; beyond that the connection is closed.
+	//
+	// A handler that gets an empty body because the whole could not be read (PostBody,
+	// PostArgs, FormValue) and asks neither Request.BodyError nor a method that
+	// returns the error is answered for as if it had not run: with 413, 408 or
+	// 400, by ErrorHandler where it is set. In fasthttp the body is the text of the
+	// error.
 	StreamRequestBody bool
 
 	// MergeTrailers lets Peek and PeekAll of RequestHeader find fields of the
@@ -381,6 +426,7 @@ type serverRun struct {
 	timed      atomic.Int32              // handlers that TimeoutHandler runs
 	shutdowns  int                       // calls of Shutdown that wait
 	drained    chan struct{}             // closed when the last connection ends; nil if no caller waits
+	drain      *drain                    // the one that runs, see DrainTime
 	readWhole  atomic.Int32              // how often it was logged that a streamed body was read whole
 }
 

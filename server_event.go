@@ -15,7 +15,7 @@ func (s *Server) serveEvents(l *listening, plain net.Listener, cfg *tls.Config) 
 	if s.TCPKeepalive && s.TCPKeepalivePeriod > 0 {
 		keepAlive = s.TCPKeepalivePeriod
 	}
-	return s.event.Serve(plain, keepAlive, func(nc net.Conn) { s.acceptedEvent(l, nc, cfg) }, s.starved)
+	return s.event.Serve(plain, keepAlive, l.last, func(nc net.Conn) { s.acceptedEvent(l, nc, cfg) }, s.starved)
 }
 
 // defaultKeepAlive is what package net has for connections of listeners.

@@ -172,7 +172,7 @@ func TestEndedMessageLetsGo(t *testing.T) {
 			ErrorHandler: func(ctx *RequestCtx, err error) {
 				ss := ctx.x.(*h1Session)
 				held <- ss.hasBody || ss.body != nil
-				defaultErrorHandler(ctx, err)
+				(*RequestCtx).defaultError(ctx, err)
 			},
 		}, echo)
 		c := ts.dial()

@@ -53,7 +53,7 @@ type h1Session struct {
 	boundsDiffer bool // the engine was told other bounds than those of fixed
 	shared       bool // a context that knows the session was left to others
 	bare         bool // the body of the response ends with the connection
-	lost         bool // it can't be used on: a goroutine reads from it, or a request was refused
+	lost         bool // it can't be used on: a request was refused; see isLost
 }
 
 // hijacked reports whether a handler takes over the connection.

@@ -55,6 +55,9 @@ func (ss *h1Session) accept(ctx *RequestCtx, w *engine.Work, next *engine.Next) 
 		ctx.Request.removeForm()
 		ctx.Request.setStream(&ctx.stream)
 		ctx.Request.Header.setLength(length) // it may be more than an int holds
+		if h := &ctx.Request.Header.s; h.Trailers.Open {
+			h.Trailers.Expect(&h.Fields)
+		}
 	}
 	return true
 }
@@ -119,7 +122,8 @@ func (ss *h1Session) expect(ctx *RequestCtx, w *engine.Work, length int64, next 
 		}
 	}
 	if ss.cfg.stream {
-		ctx.stream.owesContinue = true // until the handler reads
+		ctx.stream.used = true
+		ctx.stream.owesContinue.Store(true) // until the handler reads
 		return true
 	}
 	if len(w.Unread()) == 0 {
@@ -170,7 +174,7 @@ func (ss *h1Session) feedBody(w *engine.Work, next *engine.Next) bool {
 			if from == ss.ran {
 				from = clock.Ticks() // it waited for the handler of the one before
 			}
-			next.Deadline = ss.bodyDue(from)
+			next.Deadline = bodyDue(from, ss.cfg.readStall, ss.due)
 			ss.readIntoBody(w, buf)
 			return false
 		}

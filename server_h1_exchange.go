@@ -2,6 +2,7 @@ package gale
 
 import (
 	"context"
+	"errors"
 	"net"
 	"time"
 
@@ -19,10 +20,13 @@ var _ exchange = (*h1Session)(nil)
 // Conn returns the connection.
 func (ss *h1Session) Conn() net.Conn { return ss.nc }
 
-// Lend makes the deadlines of the connection bound the message in flight.
+// Lend makes the deadlines of the connection bound the message in flight. A Read of another
+// goroutine may be writing.
 func (ss *h1Session) Lend() {
 	ss.change()
 	ss.cfg.writeNow = true
+	ss.ctx.stream.out.Lock()
+	defer ss.ctx.stream.unlock(ss, ss.ctx.work)
 	ss.c.Lend()
 }
 
@@ -38,7 +42,7 @@ func (ss *h1Session) Context() context.Context { return ss.parent() }
 
 // Watch makes d learn when the client leaves.
 func (ss *h1Session) Watch(d door.Done) (stop func(), over error) {
-	if ss.c.Stopping() {
+	if ss.over() {
 		return nil, context.Canceled
 	}
 	return ss.c.Watch(func(reset bool) { d.Gone(ErrClientGone, reset) }), nil
@@ -47,6 +51,9 @@ func (ss *h1Session) Watch(d door.Done) (stop func(), over error) {
 // SetReadDeadline overrides the read time-out for the request in flight.
 func (ss *h1Session) SetReadDeadline(t time.Time) error {
 	ss.due = clock.TickOf(t)
+	if ss.hasBody && ss.cfg.stream {
+		ss.ctx.stream.until.Store(int64(ss.due))
+	}
 	return nil
 }
 
@@ -59,7 +66,10 @@ func (ss *h1Session) SetWriteDeadline(t time.Time) error {
 }
 
 // LimitBody bounds what is read of a streamed body.
-func (ss *h1Session) LimitBody(ctx *RequestCtx, n int64) { ctx.stream.limit = n }
+func (ss *h1Session) LimitBody(ctx *RequestCtx, n int64) {
+	ctx.stream.used = true
+	ctx.stream.limit.Store(n)
+}
 
 // CloseBody ends the reading of a streamed body.
 func (ss *h1Session) CloseBody(ctx *RequestCtx) { ss.closeBody(ctx) }
@@ -71,17 +81,21 @@ func (ss *h1Session) Trailers(*msg.Fields) {}
 func (ss *h1Session) Flush(ctx *RequestCtx) error {
 	w, resp := ctx.work, &ctx.Response
 	f := &ctx.flush
+	ctx.stream.out.Lock()
+	defer ctx.stream.unlock(ss, w)
 	ss.boundWrites()
 	if !f.begun {
 		ss.beginFlush(ctx, w, resp)
 	}
-	_, err := f.out.Write(resp.bodyBytes())
+	_, err := f.out.write(resp.bodyBytes())
 	resp.ResetBody()
+	if err == nil {
+		err = ss.c.Flush(w)
+	}
 	if err != nil {
 		ss.err = err
-		return err
 	}
-	return ss.c.Flush(w)
+	return err
 }
 
 // SendInterim sends an informational response (RFC 9110 section 15.2). Clients of
@@ -90,10 +104,12 @@ func (ss *h1Session) SendInterim(ctx *RequestCtx, statusCode int, h *ResponseHea
 	if ss.req.minor == 0 {
 		return nil
 	}
+	w := ctx.work
+	ctx.stream.out.Lock()
+	defer ctx.stream.unlock(ss, w)
 	if statusCode == StatusContinue {
 		ctx.stream.excuse()
 	}
-	w := ctx.work
 	var fields *head.Response
 	if h != nil {
 		fields = &h.s
@@ -108,9 +124,14 @@ func (ss *h1Session) SendInterim(ctx *RequestCtx, statusCode int, h *ResponseHea
 	return err
 }
 
+var errHijackReading = errors.New("gale: the connection can't be hijacked while another goroutine reads the body of the request")
+
 // HijackNow sends the responses to earlier requests and takes the connection out of
 // the engine.
 func (ss *h1Session) HijackNow(ctx *RequestCtx) (net.Conn, error) {
+	if ss.hasBody && ss.cfg.stream && !ctx.stream.tryShut() {
+		return nil, errHijackReading
+	}
 	if err := ss.c.Flush(ctx.work); err != nil {
 		return nil, err
 	}
@@ -119,14 +140,13 @@ func (ss *h1Session) HijackNow(ctx *RequestCtx) (net.Conn, error) {
 	if !ctx.reaches() {
 		return nil, ErrNilConnection
 	}
-	ss.closeBody(ctx)
 	nc, err := ss.c.Detach(ctx.work)
 	if err != nil {
 		return nil, err
 	}
 	ctx.work, ctx.reach, ctx.sends = nil, over, false // nothing reaches the connection through ctx any more
 	ctx.detachDone()
-	if ss.c.Stopping() {
+	if ss.over() {
 		ctx.done.Load().cancel(context.Canceled)
 	}
 	ss.detached, ss.bare = true, false

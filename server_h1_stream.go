@@ -19,6 +19,7 @@ var errShortBody = errors.New("gale: the response body is shorter than the Conte
 type bodyOut struct {
 	ss      *h1Session
 	w       *engine.Work
+	in      *requestStream // whose out is locked: the request's body may be read meanwhile
 	chunked bool
 	skip    bool  // the body isn't wanted: HEAD
 	left    int64 // bytes that are still due, negative if that isn't known
@@ -26,8 +27,8 @@ type bodyOut struct {
 }
 
 // bodyOut returns the writer for the body of resp, as its framed head says.
-func (ss *h1Session) bodyOut(w *engine.Work, resp *Response) bodyOut {
-	o := bodyOut{ss: ss, w: w, skip: resp.SkipBody, left: -1}
+func (ss *h1Session) bodyOut(ctx *RequestCtx, w *engine.Work, resp *Response) bodyOut {
+	o := bodyOut{ss: ss, w: w, in: &ctx.stream, skip: resp.SkipBody, left: -1}
 	switch n := resp.Header.s.ContentLength; {
 	case n >= 0:
 		o.left = n
@@ -40,12 +41,19 @@ func (ss *h1Session) bodyOut(w *engine.Work, resp *Response) bodyOut {
 // Write sends p at once, but never more than the head promised: what exceeds
 // that is errBodyStreamTooLong, and over is set.
 func (o *bodyOut) Write(p []byte) (int, error) {
+	o.in.out.Lock()
+	defer o.in.unlock(o.ss, o.w)
+	return o.write(p)
+}
+
+// write is Write under requestStream.out.
+func (o *bodyOut) write(p []byte) (int, error) {
 	if len(p) == 0 || o.skip {
 		return len(p), nil
 	}
 	if o.left >= 0 {
 		if int64(len(p)) > o.left {
-			n, err := o.Write(p[:o.left])
+			n, err := o.write(p[:o.left])
 			if err == nil {
 				o.over, err = true, errBodyStreamTooLong
 			}
@@ -72,6 +80,13 @@ func (o *bodyOut) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
+// flush writes what is in w.Out.
+func (o *bodyOut) flush() error {
+	o.in.out.Lock()
+	defer o.in.unlock(o.ss, o.w)
+	return o.ss.c.Flush(o.w)
+}
+
 // BytesLeft is for streamPipe.WriteTo.
 func (o *bodyOut) BytesLeft() int64 { return o.left }
 
@@ -81,6 +96,8 @@ func (o *bodyOut) end(resp *Response) error {
 		return errShortBody
 	}
 	if o.chunked && !o.skip {
+		o.in.out.Lock()
+		defer o.in.unlock(o.ss, o.w)
 		o.w.Out = h1.AppendLastChunk(o.w.Out)
 		o.w.Out = append(o.w.Out, resp.Header.TrailerHeader()...)
 	}
@@ -133,12 +150,13 @@ type flushState struct {
 	out   bodyOut
 }
 
-// beginFlush appends the head of a response whose body is still to come.
+// beginFlush appends the head of a response whose body is still to come. It is called under
+// requestStream.out.
 func (ss *h1Session) beginFlush(ctx *RequestCtx, w *engine.Work, resp *Response) {
 	f := &ctx.flush
 	f.begun = true
-	ctx.stream.answered.Store(true)
-	f.keep = ss.keepAlive(resp) && !ss.unreadBody()
+	ctx.stream.used, ctx.stream.answered = true, true
+	f.keep = ss.keepAlive(resp) && !ss.leavesBody(ctx)
 	h := &resp.Header
 	body := resp.swapBody(nil) // its length is not that of the response
 	if h.s.ContentLength == 0 {
@@ -148,7 +166,7 @@ func (ss *h1Session) beginFlush(ctx *RequestCtx, w *engine.Work, resp *Response)
 	ss.frame(resp, &f.keep)
 	resp.bodyStream = nil
 	resp.swapBody(body)
-	f.out = ss.bodyOut(w, resp)
+	f.out = ss.bodyOut(ctx, w, resp)
 	w.Out = h.appendHead(w.Out, ss.l.fixed.name)
 }
 
@@ -160,6 +178,11 @@ func (nothing) Read([]byte) (int, error) { return 0, io.EOF }
 // writeRest ends a response that was flushed.
 func (ss *h1Session) writeRest(ctx *RequestCtx, w *engine.Work, resp *Response, next *engine.Next) (ok bool) {
 	f := &ctx.flush
+	if ctx.cut {
+		ss.closeBody(ctx)
+		ss.abort(next)
+		return false
+	}
 	err := error(nil)
 	switch {
 	case resp.streamWriter != nil:
@@ -177,13 +200,14 @@ func (ss *h1Session) writeRest(ctx *RequestCtx, w *engine.Work, resp *Response, 
 	if err == nil {
 		err = f.out.end(resp)
 	}
+	ss.closeBody(ctx)
 	if err != nil || ss.err != nil {
 		if ss.err != nil {
 			err = ss.err // the first one tells more
 		}
 		return ss.fail(err, next)
 	}
-	return ss.after(next, f.keep && !ss.lost, false)
+	return ss.after(next, f.keep && !ss.isLost(), false)
 }
 
 // boundWrites tells the engine the bounds of the response in flight. Open told it

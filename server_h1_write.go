@@ -18,6 +18,9 @@ func (ss *h1Session) answer(w *engine.Work, next *engine.Next) (ok bool) {
 		ctx.tick = 0 // see RequestCtx.Time
 	}
 	ss.boundWrites()
+	if ss.l.fixed.hooked {
+		ctx.note()
+	}
 	fine := ss.run(ctx)
 	resp := &ctx.Response
 	timedOut := ctx.timedOut.Load()
@@ -31,15 +34,22 @@ func (ss *h1Session) answer(w *engine.Work, next *engine.Next) (ok bool) {
 		ss.finish(ctx, w, timedOut != nil || !fine)
 		return false
 	}
+	if ss.hasBody && fine && timedOut == nil && ss.cfg.stream && ss.refusesBody(ctx, w, next) {
+		return false
+	}
+	if timedOut != nil || ss.hooked(ctx) {
+		resp = ss.finalResponse(ctx, resp)
+	}
+	if !resp.hasStream() {
+		ss.closeBody(ctx) // before the watch ends, which must not run while a Read does
+	}
 	gone := ctx.done.Load() != nil && ctx.doneWith(fine && timedOut == nil && resp.hasStream())
 	if ss.aborted || gone || timedOut != nil && ctx.flush.begun {
 		ss.wrest(ctx)
+		ss.closeBody(ctx)
 		ss.abandon(ctx)
 		ss.abort(next)
 		return false
-	}
-	if !resp.hasStream() {
-		ss.closeBody(ctx)
 	}
 	if resp.readErr != nil && resp.broken() != nil {
 		if ctx.flush.begun {
@@ -50,7 +60,7 @@ func (ss *h1Session) answer(w *engine.Work, next *engine.Next) (ok bool) {
 		ss.s.logError(ss.nc, "reading the body of a response", resp.readErr)
 		respondBroken(resp)
 	}
-	if timedOut == nil && ctx.hijack != nil && ss.req.keepAlive && !resp.ConnectionClose() {
+	if timedOut == nil && ss.handsOver(ctx) {
 		ss.handOver(ctx, w, next)
 		return false
 	}
@@ -58,6 +68,40 @@ func (ss *h1Session) answer(w *engine.Work, next *engine.Next) (ok bool) {
 	ok = ss.write(ctx, w, resp, mustClose, next)
 	ss.finish(ctx, w, timedOut != nil || !fine)
 	return ok
+}
+
+// hooked reports whether there are functions of BeforeSend. No other goroutine uses ctx.
+func (ss *h1Session) hooked(ctx *RequestCtx) bool { return len(ctx.hooks) != 0 || ss.l.fixed.hooked }
+
+// finalResponse returns the response to send in place of resp when the functions of
+// BeforeSend have run, or sets aborted. They don't run if nothing can be sent, or no head.
+func (ss *h1Session) finalResponse(ctx *RequestCtx, resp *Response) *Response {
+	if ss.aborted || ctx.flush.begun || resp == &ctx.Response && ctx.hijackNoResponse && ss.handsOver(ctx) {
+		return resp
+	}
+	final, ok := ctx.final()
+	if !ok {
+		ss.aborted = true
+		return resp
+	}
+	return final
+}
+
+// handsOver reports whether the connection goes to a HijackHandler after the response.
+func (ss *h1Session) handsOver(ctx *RequestCtx) bool {
+	return ctx.hijack != nil && ss.req.keepAlive && !ctx.Response.ConnectionClose()
+}
+
+// refusesBody answers for a handler that took a body for empty which could not be read.
+func (ss *h1Session) refusesBody(ctx *RequestCtx, w *engine.Work, next *engine.Next) bool {
+	err := ctx.unheard()
+	if err == nil || ss.aborted || ctx.flush.begun {
+		return false
+	}
+	ss.closeBody(ctx)
+	ctx.hijack, ctx.hijackNoResponse = nil, false
+	ss.refuse(w, err, next)
+	return true
 }
 
 // respondBroken makes a response whose body could not be read one that says so.
@@ -71,6 +115,10 @@ func respondBroken(resp *Response) {
 // wrest takes the session away from a context that other goroutines may go on
 // using: what they still call fails.
 func (ss *h1Session) wrest(ctx *RequestCtx) {
+	if ctx.stream.interrupt() {
+		ss.c.InterruptWrites() // or part would wait for that Read
+		ss.aborted = true
+	}
 	if ctx.part(ss) {
 		ss.c.InterruptWrites() // the client may take its time, or never read
 		ctx.awaitSend()
@@ -91,7 +139,7 @@ func (ss *h1Session) closeStream(ctx *RequestCtx) {
 	if !ctx.stream.tryShut() {
 		ss.c.Interrupt()
 		ctx.stream.shut()
-		ss.lost = true
+		ctx.stream.ended.Store(true)
 	}
 }
 
@@ -147,9 +195,13 @@ func (ss *h1Session) handOver(ctx *RequestCtx, w *engine.Work, next *engine.Next
 	next.Op = engine.Hijack
 }
 
+// isLost reports whether the connection can't be used on after the message in flight: a
+// goroutine was reading from it, or a request was refused.
+func (ss *h1Session) isLost() bool { return ss.lost || ss.hasBody && ss.ctx.stream.ended.Load() }
+
 // keepAlive reports whether the connection may be used on after resp.
 func (ss *h1Session) keepAlive(resp *Response) bool {
-	return ss.req.keepAlive && !ss.lost && !(resp.Header.mayClose() && resp.ConnectionClose()) &&
+	return ss.req.keepAlive && !ss.isLost() && !(resp.Header.mayClose() && resp.ConnectionClose()) &&
 		ss.num < ss.l.fixed.requests && !ss.s.DisableKeepalive && !ss.c.Stopping() || ss.hijacked()
 }
 
@@ -170,15 +222,19 @@ func (ss *h1Session) write(ctx *RequestCtx, w *engine.Work, resp *Response, must
 		return ss.writePlain(w, resp, next)
 	}
 	streams, left := resp.hasStream(), false
-	if ss.unreadBody() && keep && !streams {
+	if keep && !streams && ss.unreadBody() {
 		keep = ss.mayDrain(ctx, w)
 	}
 	ss.frame(resp, &keep)
-	ss.boundWrites()
 	if streams {
-		ctx.stream.answered.Store(true)
+		ctx.stream.out.Lock() // the body of the request may be read
+		ctx.stream.used, ctx.stream.answered = true, true
 	}
+	ss.boundWrites()
 	w.Out = resp.Header.appendHead(w.Out, ss.l.fixed.name)
+	if streams {
+		ctx.stream.unlock(ss, w)
+	}
 	switch {
 	case resp.SkipBody:
 		if streams {
@@ -190,11 +246,10 @@ func (ss *h1Session) write(ctx *RequestCtx, w *engine.Work, resp *Response, must
 			return ss.fail(err, next)
 		}
 		next.File = file
-		if ss.unreadBody() && keep {
-			keep = ss.mayDrain(ctx, w) && ss.drain(w)
-		}
+		ss.closeBody(ctx)
+		keep = keep && !ss.isLost() && (!ss.unreadBody() || ss.mayDrain(ctx, w))
 	case resp.Header.s.ContentLength == msg.LenChunked:
-		out := bodyOut{ss: ss, w: w, left: -1, chunked: true}
+		out := bodyOut{ss: ss, w: w, in: &ctx.stream, left: -1, chunked: true}
 		if _, err := out.Write(resp.bodyBytes()); err != nil {
 			return ss.fail(err, next)
 		}
@@ -205,7 +260,7 @@ func (ss *h1Session) write(ctx *RequestCtx, w *engine.Work, resp *Response, must
 			return ss.fail(err, next)
 		}
 	}
-	if keep && ss.unreadBody() && !streams {
+	if keep && ss.unreadBody() {
 		// The response must not wait for a body that wasn't read.
 		if err := ss.c.Flush(w); err != nil {
 			return ss.fail(err, next)
@@ -350,7 +405,7 @@ func (ss *h1Session) writeBytes(w *engine.Work, b []byte, last bool) (left bool,
 // writeStream sends a body that comes from a stream or a writing function. A
 // file is not sent but returned, for the engine.
 func (ss *h1Session) writeStream(ctx *RequestCtx, w *engine.Work, resp *Response) (file *engine.File, err error) {
-	out := ss.bodyOut(w, resp)
+	out := ss.bodyOut(ctx, w, resp)
 	if sw := resp.streamWriter; sw != nil {
 		resp.streamWriter = nil
 		if err := out.runStreamWriter(sw); err != nil {
@@ -367,7 +422,7 @@ func (ss *h1Session) writeStream(ctx *RequestCtx, w *engine.Work, resp *Response
 		}
 	}
 	if resp.ImmediateHeaderFlush {
-		if err := ss.c.Flush(w); err != nil {
+		if err := out.flush(); err != nil {
 			resp.closeStream(err)
 			return nil, err
 		}

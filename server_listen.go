@@ -37,12 +37,16 @@ type ListenConfig struct {
 	Backlog int
 }
 
-// listenTCP listens on the TCP4 address addr, as ListenConfig says.
+// listenTCP listens on the TCP address addr, as ListenConfig says.
 func (s *Server) listenTCP(addr string) (net.Listener, error) {
-	if s.ListenConfig == (ListenConfig{}) {
-		return net.Listen("tcp4", addr)
+	network := "tcp4"
+	if defaultDualStack {
+		network = sockopt.NetworkFor("tcp", addr)
 	}
-	ln, err := sockopt.Options(s.ListenConfig).Listen("tcp4", addr)
+	if s.ListenConfig == (ListenConfig{}) {
+		return net.Listen(network, addr)
+	}
+	ln, err := sockopt.Options(s.ListenConfig).Listen(network, addr)
 	if errors.Is(err, errors.ErrUnsupported) {
 		return nil, fmt.Errorf("gale: this system has no SO_REUSEPORT: leave Server.ListenConfig.ReusePort unset: %w", err)
 	}

@@ -3,6 +3,8 @@ package gale
 import (
 	"errors"
 	"fmt"
+	"log/slog"
+	"strings"
 )
 
 // ErrAbortHandler is what a handler panics with to end the connection without
@@ -73,30 +75,44 @@ func (sc *serverConn) panicked(ctx *RequestCtx, r any, o *outcome) {
 		s.logPanic("in a handler that called TimeoutError", r, trace)
 		return
 	}
-	s.logPanic("in a handler for "+ctx.describe(), r, trace)
+	if ctx.stream.reads() {
+		ctx.CloseRequestBody() // or that Read may change the request, which is read now
+	}
+	s.logHandlerPanic("in a handler", ctx, r, trace)
 	if ctx.flush.begun || o.detached {
 		o.aborted = true
 		return
 	}
 	ctx.hijack, ctx.hijackNoResponse = nil, false
-	ctx.Response.Reset()
-	sc.prepareResponse(ctx)
-	ctx.Error("Internal Server Error", StatusInternalServerError)
+	if ctx.hookStage.Load() == hooksOpen {
+		ctx.Response.Reset()
+		sc.prepareResponse(ctx)
+	} else {
+		ctx.Response.dropContent() // the other fields are those of BeforeSend
+	}
+	ctx.SetStatusCode(StatusInternalServerError)
+	if s.PanicHandler == nil && s.ErrorHandler != nil && !ctx.failing {
+		s.callPanicHandler(ctx, func() { ctx.handleError(&PanicError{Value: r, Stack: trace}) })
+		ctx.SetStatusCode(StatusInternalServerError)
+	} else {
+		ctx.errorBody(StatusInternalServerError, "")
+	}
 	if s.PanicHandler != nil {
-		s.callPanicHandler(ctx, r)
+		s.callPanicHandler(ctx, func() { s.PanicHandler(ctx, r) })
 	}
 	ctx.Response.SetConnectionClose()
 }
 
-// callPanicHandler lets PanicHandler change the answer, and survives its panics.
-func (s *Server) callPanicHandler(ctx *RequestCtx, r any) {
+// callPanicHandler lets f, which calls PanicHandler or ErrorHandler, change the answer to
+// a panic, and survives its panics.
+func (s *Server) callPanicHandler(ctx *RequestCtx, f func()) {
 	defer func() {
 		if r := recover(); r != nil {
-			s.logPanic("in Server.PanicHandler", r, stack())
+			s.logPanic("in Server.PanicHandler or Server.ErrorHandler", r, stack())
 			ctx.Error("Internal Server Error", StatusInternalServerError)
 		}
 	}()
-	s.PanicHandler(ctx, r)
+	f()
 }
 
 func isAbort(r any) bool {
@@ -107,12 +123,34 @@ func isAbort(r any) bool {
 // logPanic logs and counts a panic with r.
 func (s *Server) logPanic(where string, r any, trace []byte) {
 	s.stats.panics.Add(1)
+	if s.slogs() {
+		s.logAttrs("panic "+where, panicAttrs(nil, r, trace))
+		return
+	}
 	s.logger().Printf("gale: panic %s: %v\n%s", where, r, trace)
+}
+
+// logHandlerPanic is logPanic for a handler of ctx, which no other goroutine changes.
+func (s *Server) logHandlerPanic(where string, ctx *RequestCtx, r any, trace []byte) {
+	if !s.slogs() {
+		s.logPanic(where+" for "+ctx.describe(), r, trace)
+		return
+	}
+	s.stats.panics.Add(1)
+	var attrs []slog.Attr
+	if !s.SecureErrorLogMessage {
+		attrs = ctx.logAttrs()
+	}
+	s.logAttrs("panic "+strings.TrimSuffix(where, ","), panicAttrs(attrs, r, trace))
+}
+
+func panicAttrs(attrs []slog.Attr, r any, trace []byte) []slog.Attr {
+	return append(attrs, slog.String("error", fmt.Sprint(r)), slog.String("stack", string(trace)))
 }
 
 // describe names the request in a log line, if that may be told.
 func (ctx *RequestCtx) describe() string {
-	if ctx.s.SecureErrorLogMessage {
+	if ctx.server().SecureErrorLogMessage {
 		return "a request"
 	}
 	return fmt.Sprintf("%s %q from %s", ctx.Method(), ctx.RequestURI(), ctx.RemoteAddr())

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"mime/multipart"
 	"net"
 	"strconv"
 
@@ -39,7 +40,9 @@ type RequestError struct {
 }
 
 // Error returns the text of Err, in which there is nothing that the client sent.
-func (e *RequestError) Error() string { return errorText(e.Err, "the request head could not be read") }
+func (e *RequestError) Error() string {
+	return errorText(e.Err, "gale: the request head could not be read")
+}
 
 // Unwrap returns Err.
 func (e *RequestError) Unwrap() error { return e.Err }
@@ -96,10 +99,10 @@ func (ss *h1Session) refuse(w *engine.Work, err error, next *engine.Next) (ok bo
 	ctx.Response.Reset()
 	ss.prepareResponse(ctx)
 	if s.ErrorHandler == nil {
-		defaultErrorHandler(ctx, err)
+		ctx.defaultError(err)
 	} else {
 		ctx.Response.Header.defaultServer = "" // filled in after it
-		if !ss.guard(ctx, func() { s.ErrorHandler(ctx, err) }) {
+		if !ss.guard(ctx, func() { ctx.handleError(err) }) {
 			next.Op = engine.Abort
 			return false
 		}
@@ -107,6 +110,10 @@ func (ss *h1Session) refuse(w *engine.Work, err error, next *engine.Next) (ok bo
 			return false
 		}
 		ctx.Response.Header.defaultServer = s.serverName()
+	}
+	if ss.hooked(ctx) && !ctx.flush.begun && !ctx.beforeSend() {
+		next.Op = engine.Abort
+		return false
 	}
 	if ctx.done.Load() != nil {
 		ctx.endDone()
@@ -120,28 +127,47 @@ func (ss *h1Session) refuse(w *engine.Work, err error, next *engine.Next) (ok bo
 	return false
 }
 
-// defaultErrorHandler answers with the status that fits err. The texts are
-// constant: nothing of the request comes back.
-func defaultErrorHandler(ctx *RequestCtx, err error) {
+// defaultError answers with the status that fits err. The texts are constant: nothing of
+// the request comes back.
+func (ctx *RequestCtx) defaultError(err error) {
 	status, text := errorStatus(err)
-	ctx.Error(text, status)
+	ctx.SetStatusCode(status)
+	ctx.errorBody(status, text)
 	if status == StatusMethodNotAllowed {
 		ctx.Response.Header.Set(HeaderAllow, "GET, HEAD") // RFC 9110 section 15.5.6
 	}
 }
 
+// ErrorStatus returns the status code that fits an error which Server.ErrorHandler got, as
+// the server answers without one: 413 for ErrBodyTooLarge, 431 for *ErrSmallBuffer, 408 for
+// a timeout, that of a *HandlerError, 500 for a *PanicError and nil, and 400 for
+// what it doesn't know. Not in fasthttp.
+func ErrorStatus(err error) int {
+	if err == nil {
+		return StatusInternalServerError
+	}
+	status, _ := errorStatus(err)
+	return status
+}
+
 // errorStatus returns the answer to a request that failed with err.
 func errorStatus(err error) (status int, text string) {
 	var (
+		failed  *HandlerError
+		panics  *PanicError
 		small   *ErrSmallBuffer
 		refusal *statusError
 		proto   *h1.Error
 		timeout interface{ Timeout() bool }
 	)
 	switch {
+	case errors.As(err, &panics):
+		return StatusInternalServerError, StatusMessage(StatusInternalServerError)
+	case errors.As(err, &failed):
+		return failed.Status, StatusMessage(failed.Status)
 	case errors.As(err, &small):
 		return StatusRequestHeaderFieldsTooLarge, "Too big request header"
-	case errors.Is(err, ErrBodyTooLarge):
+	case errors.Is(err, ErrBodyTooLarge), errors.Is(err, multipart.ErrMessageTooLarge):
 		return StatusRequestEntityTooLarge, "Too big request body"
 	case errors.Is(err, ErrGetOnly):
 		return StatusBadRequest, "Only GET and HEAD are allowed"

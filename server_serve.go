@@ -59,9 +59,13 @@ func ListenAndServeTLSEmbed(addr string, certData, keyData []byte, handler Reque
 	return (&Server{Handler: handler}).ListenAndServeTLSEmbed(addr, certData, keyData)
 }
 
-// ListenAndServe listens on the TCP4 address addr ("host:port"), as
-// Server.ListenConfig says, and serves it. It blocks like Serve. Use Serve with a
-// listener of your own for anything else than TCP4.
+// ListenAndServe listens on the TCP address addr ("host:port"), as
+// Server.ListenConfig says, and serves it. It blocks like Serve.
+//
+// Without a host, as in ":8080", it listens on all addresses of IPv4 and, where the
+// system has it, IPv6. An address of IPv4, such as 0.0.0.0, is listened on alone; of a
+// host's addresses one is, of IPv4 if it has one. Under fasthttp's name it listens on
+// IPv4 only. Use Serve with a listener of your own for anything else.
 func (s *Server) ListenAndServe(addr string) error {
 	ln, err := s.listenTCP(addr)
 	if err != nil {
@@ -92,7 +96,7 @@ func (s *Server) Serve(ln net.Listener) error { return s.serve(ln, ln, nil) }
 // serve is Serve; if cfg is not nil, ln makes TLS connections of those of plain
 // with it.
 func (s *Server) serve(ln, plain net.Listener, cfg *tls.Config) error {
-	l, err := s.begin(ln, s.engineFor(plain))
+	l, err := s.begin(ln, plain)
 	if err != nil {
 		ln.Close()
 		return err
@@ -102,9 +106,9 @@ func (s *Server) serve(ln, plain net.Listener, cfg *tls.Config) error {
 	if l.engine == EngineEvent {
 		err = s.serveEvents(l, plain, cfg)
 	} else {
-		err = engine.Accept(ln, func(c net.Conn) { s.accepted(l, c) }, s.starved)
+		err = engine.Accept(ln, l.last, func(c net.Conn) { s.accepted(l, c) }, s.starved)
 	}
-	if isClosed(err) || l.epoch != s.engine.Epoch() {
+	if err == nil || isClosed(err) || l.epoch != s.engine.Epoch() {
 		return nil
 	}
 	s.logError(nil, "Permanent error when accepting new connections", err)
@@ -132,12 +136,14 @@ type listening struct {
 	held      bool  // the event engine is kept for it
 	missed    error // why it can't be
 	closed    bool  // by a shutdown; under serverRun.mu
-	ahead     int32 // see acceptAhead
+	last      *engine.LastCall
+	ended     chan struct{} // closed when no connection comes from it any more
+	ahead     int32         // see acceptAhead
 }
 
 // begin registers ln; the first listener starts what runs beside the
-// connections.
-func (s *Server) begin(ln net.Listener, e Engine) (*listening, error) {
+// connections. See serve for plain.
+func (s *Server) begin(ln, plain net.Listener) (*listening, error) {
 	s.run.mu.Lock()
 	defer s.run.mu.Unlock()
 	if s.Handler == nil && s.tls.protos == nil {
@@ -146,7 +152,9 @@ func (s *Server) begin(ln net.Listener, e Engine) (*listening, error) {
 	if s.run.listeners == nil {
 		s.run.listeners = make(map[*listening]struct{})
 	}
+	e := s.engineFor(plain)
 	l := &listening{ln: ln, engine: e, fixed: s.fixed(), epoch: s.engine.Epoch(), stopClock: clock.Start(), ahead: acceptAhead()}
+	l.last, l.ended = engine.NewLastCall(plain), make(chan struct{})
 	s.run.listeners[l] = struct{}{}
 	s.workers.open(true)
 	if s.engine.Dispatch == nil {
@@ -167,17 +175,18 @@ func (s *Server) end(l *listening) {
 	delete(s.run.listeners, l)
 	last := len(s.run.listeners) == 0
 	s.checkDrained()
+	close(l.ended)
 	closed := l.closed
 	s.run.mu.Unlock()
 	if !closed {
 		_ = closeCalmly(l.ln)
 	}
+	if last {
+		s.workers.open(false)
+	}
 	l.stopClock()
 	if l.held {
 		s.event.Unhold()
-	}
-	if last {
-		s.workers.open(false)
 	}
 }
 

@@ -156,6 +156,9 @@ func (sc *serverConn) tellState(st ConnState) {
 	}
 }
 
+// over reports whether a shutdown has ended the connection's epoch: a drain is over.
+func (sc *serverConn) over() bool { return sc.l.epoch != sc.s.engine.Epoch() }
+
 // prepareResponse makes a response that was reset one of this server.
 func (sc *serverConn) prepareResponse(ctx *RequestCtx) {
 	ctx.Response.Header.defaultServer = sc.l.fixed.name

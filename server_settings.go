@@ -35,6 +35,7 @@ type fixedSettings struct {
 	keepNames bool          // DisableHeaderNamesNormalizing
 	implied   head.Implied  // what every response has or lacks
 	lazyTime  bool
+	hooked    bool // BeforeSend is set
 }
 
 // minTarget is the longest request-target in bytes that small limits of the head
@@ -70,6 +71,7 @@ func (s *Server) fixed() fixedSettings {
 		keepNames: s.DisableHeaderNamesNormalizing,
 		implied:   implied,
 		lazyTime:  s.LazyRequestTime,
+		hooked:    s.BeforeSend != nil,
 	}
 }
 

@@ -8,18 +8,29 @@ import (
 // Shutdown shuts the server down without interrupting requests: it closes the
 // listeners and the connections that are idle, waits until each request of
 // which a byte was read is answered, with `Connection: close`, and closes those
-// connections too. Serve returns nil at once, so the program must wait for
-// Shutdown. Hijacked connections are not waited for.
+// connections too. Serve returns nil once its listener is closed, so the program must
+// wait for Shutdown. Hijacked connections are not waited for.
+//
+// A request that a client sends on an idle connection at this moment is lost, as is a
+// connection that was not accepted yet, unless DrainTime is set. Then Shutdown first
+// serves on for so long, with `Connection: close` in every answer. At the end of it
+// what waits to be accepted is accepted (from listeners of package net for TCP and UNIX
+// sockets, over TLS too if the server does it; others are just closed), and
+// connections that are new have up to a second for their first request.
+// RequestCtx.Done of handlers that run is closed after that, and not while the server
+// drains. If the server has neither a listener nor a connection, nothing is waited for.
 //
 // Shutdown waits as long as it takes; see ShutdownWithContext. It may be called
-// again, and the Server may serve again afterwards.
+// again, and the Server may serve again afterwards. Calls that come while the server
+// drains wait for the same drain, and Serve serves until its end.
 func (s *Server) Shutdown() error { return s.ShutdownWithContext(context.Background()) }
 
 // ShutdownWithContext is Shutdown that stops waiting when ctx ends, and returns
 // ctx.Err() then: what is in flight goes on and its connections are closed after it,
-// RequestCtx.Done stays closed. See also Close.
+// RequestCtx.Done stays closed. A drain ends with ctx for all calls: the time of ctx
+// should be that of DrainTime and what requests may take after it. See also Close.
 func (s *Server) ShutdownWithContext(ctx context.Context) error {
-	drained := s.stop()
+	drained := s.drainAndStop(ctx)
 	s.addShutdown(1)
 	defer s.addShutdown(-1)
 	select {
@@ -50,9 +61,14 @@ func (s *Server) connEpoch() uint32 {
 // stop closes the listeners and everything that no request was read from, and
 // returns a channel that is closed when no connection is left.
 func (s *Server) stop() <-chan struct{} {
+	s.run.mu.Lock()
+	defer s.run.mu.Unlock()
+	return s.stopLocked()
+}
+
+// stopLocked is stop under run.mu.
+func (s *Server) stopLocked() <-chan struct{} {
 	r := &s.run
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	for l := range r.listeners {
 		if !l.closed {
 			l.closed = true
@@ -73,6 +89,10 @@ func (s *Server) stop() <-chan struct{} {
 		r.drained = make(chan struct{})
 	}
 	drained := r.drained
+	if d := r.drain; d != nil {
+		d.left, r.drain = drained, nil
+		close(d.over)
+	}
 	s.checkDrained()
 	return drained
 }
@@ -92,7 +112,8 @@ func (s *Server) checkDrained() {
 	s.run.drained = nil
 }
 
-// Close closes the listeners and all connections at once, whatever they do.
+// Close closes the listeners and all connections at once, whatever they do, also while
+// the server drains.
 // Handlers that run are not waited for; their RequestCtx.Done is closed. It
 // returns nil. Hijacked connections stay open. Not in fasthttp.
 func (s *Server) Close() error {

@@ -32,6 +32,7 @@ func TimeoutWithCodeHandler(h RequestHandler, timeout time.Duration, msg string,
 			return
 		}
 		ctx.timed.Add(1)
+		ctx.noteHooked()
 		ended := make(chan any, 1)
 		var over atomic.Bool // of the handler and the time-out, one was first
 		go func() {
@@ -78,7 +79,7 @@ func (s *Server) endLate(ctx *RequestCtx, v any) {
 		}
 	}()
 	if p, ok := v.(*handlerPanic); ok && !isAbort(p.value) {
-		s.logPanic("in a handler that had timed out, for "+ctx.describe(), p.value, p.stack)
+		s.logHandlerPanic("in a handler that had timed out,", ctx, p.value, p.stack)
 	}
 	ctx.late.Store(true)
 	ctx.timed.Add(-1)

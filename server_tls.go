@@ -24,7 +24,7 @@ type serverTLS struct {
 // errNoCert says that there is nothing to prove the server's identity with: give
 // a certificate and a key, call AppendCert, or set Server.TLSConfig. The text is
 // fasthttp's, which programs match on.
-var errNoCert = errors.New("cert or key has not provided")
+var errNoCert = newBareError("cert or key has not provided")
 
 // NextProto lets handler serve the connections on which the protocol key was
 // negotiated in the TLS handshake (ALPN, RFC 7301). Call it before serving.

@@ -139,13 +139,21 @@ func (ws *workers) rest(s *Server, w *worker, parked bool) bool {
 	return true
 }
 
-// open lets workers wait for connections, or not.
+// open lets workers wait for connections, or not: then those that wait end.
 func (ws *workers) open(open bool) {
 	ws.mu.Lock()
-	ws.closed = !open
-	ws.mu.Unlock()
-	if !open {
-		ws.retire(0)
+	defer ws.mu.Unlock()
+	if ws.closed = !open; open {
+		return
+	}
+	for _, w := range ws.idle {
+		close(w.jobs)
+	}
+	clear(ws.idle)
+	ws.idle = ws.idle[:0]
+	if ws.timer != nil {
+		ws.timer.Stop()
+		ws.timer = nil
 	}
 }
 

@@ -2,8 +2,6 @@ package gale
 
 import (
 	"bytes"
-	"errors"
-	"fmt"
 	"net"
 	"strconv"
 
@@ -45,9 +43,36 @@ func AppendUint(dst []byte, n int) []byte {
 // Leading zeros are allowed, signs and spaces are not. The result is -1 with an
 // error if buf is empty, has other bytes than digits, or means a number that
 // doesn't fit in an int.
-func ParseUint(buf []byte) (int, error) { return bytesconv.ParseUint(buf) }
+func ParseUint(buf []byte) (int, error) {
+	n, err := bytesconv.ParseUint(buf)
+	if err != nil {
+		err = intError(err)
+	}
+	return n, err
+}
 
-var errNegativeFloat = errors.New("negative input is invalid")
+// The errors of ParseUint.
+var (
+	errEmptyInt     = newBareError(bytesconv.ErrEmptyInt.Error())
+	errFirstChar    = newBareError(bytesconv.ErrFirstChar.Error())
+	errTrailingChar = newBareError(bytesconv.ErrTrailingChar.Error())
+	errIntTooLarge  = newBareError(bytesconv.ErrIntTooLarge.Error())
+)
+
+// intError is the error of the API for one of package bytesconv.
+func intError(err error) error {
+	switch err {
+	case bytesconv.ErrEmptyInt:
+		return errEmptyInt
+	case bytesconv.ErrFirstChar:
+		return errFirstChar
+	case bytesconv.ErrTrailingChar:
+		return errTrailingChar
+	}
+	return errIntTooLarge
+}
+
+var errNegativeFloat = newBareError("negative input is invalid")
 
 // ParseUfloat returns the number of 0 or more that buf stands for, in decimal
 // digits with an optional fraction and exponent, such as "12", "1.5" or "1e-3".
@@ -89,7 +114,7 @@ func AppendIPv4(dst []byte, ip net.IP) []byte {
 	return dst
 }
 
-var errEmptyIP = errors.New("empty ip address string")
+var errEmptyIP = newBareError("empty ip address string")
 
 // ParseIPv4 reads an address in dotted decimal. The result has 4 bytes; they
 // are those of dst if dst has exactly as many, and new ones otherwise. After an
@@ -111,20 +136,20 @@ func ParseIPv4(dst net.IP, ipStr []byte) (net.IP, error) {
 		if i < len(dst)-1 {
 			n := bytes.IndexByte(rest, '.')
 			if n < 0 {
-				return dst, fmt.Errorf("cannot find dot in ip string %q", ipStr)
+				return dst, errorf("cannot find dot in ip string %q", ipStr)
 			}
 			part, rest = rest[:n], rest[n+1:]
 		}
 		v, n, err := bytesconv.ParseUintPrefix(part)
 		switch {
 		case err != nil:
-			return dst, fmt.Errorf("cannot parse ip string %q: %w", ipStr, err)
+			return dst, errorf("cannot parse ip string %q: %w", ipStr, err)
 		case n < len(part):
-			return dst, fmt.Errorf("cannot parse ip string %q: %w", ipStr, bytesconv.ErrTrailingChar)
+			return dst, errorf("cannot parse ip string %q: %w", ipStr, bytesconv.ErrTrailingChar)
 		case v > 255:
-			return dst, fmt.Errorf("cannot parse ip string %q: ip part cannot exceed 255: parsed %d", ipStr, v)
+			return dst, errorf("cannot parse ip string %q: ip part cannot exceed 255: parsed %d", ipStr, v)
 		case n > 1 && part[0] == '0':
-			return dst, fmt.Errorf("cannot parse ip string %q: ip part has leading zeros", ipStr)
+			return dst, errorf("cannot parse ip string %q: ip part has leading zeros", ipStr)
 		}
 		dst[i] = byte(v)
 	}

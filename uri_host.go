@@ -2,8 +2,6 @@ package gale
 
 import (
 	"bytes"
-	"errors"
-	"fmt"
 	"net/netip"
 	"unicode/utf8"
 
@@ -11,9 +9,9 @@ import (
 )
 
 var (
-	errIPv6Open    = errors.New("missing ']' in host")
-	errIPv6Empty   = errors.New("invalid ipv6 host")
-	errIPv6Address = errors.New("invalid ipv6 address")
+	errIPv6Open    = newBareError("missing ']' in host")
+	errIPv6Empty   = newBareError("invalid ipv6 host")
+	errIPv6Address = newBareError("invalid ipv6 address")
 )
 
 // hostSafe tells what may stand in a registered name: what RFC 3986 section
@@ -85,9 +83,9 @@ func checkPort(host []byte, i int) error {
 	for j, c := range host[i+1:] {
 		if c < '0' || c > '9' {
 			if bytes.IndexByte(host[i+1+j:], ':') >= 0 {
-				return fmt.Errorf("invalid host %q with multiple port delimiters", host)
+				return errorf("invalid host %q with multiple port delimiters", host)
 			}
-			return fmt.Errorf("invalid port %q after host", host[i:])
+			return errorf("invalid port %q after host", host[i:])
 		}
 	}
 	return nil
@@ -104,7 +102,7 @@ func (u *URI) lowerIPv6(from, to int) error {
 	}
 	if end+1 < len(host) {
 		if host[end+1] != ':' {
-			return fmt.Errorf("invalid port %q after host", host[end+1:])
+			return errorf("invalid port %q after host", host[end+1:])
 		}
 		if err := checkPort(host, end+1); err != nil {
 			return err

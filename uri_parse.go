@@ -173,7 +173,7 @@ func (u *URI) splitAuthority(at int, received bool) (authority, rest int, err er
 			return -1, at, nil
 		}
 		if !validScheme(b[:n]) {
-			return -1, at, fmt.Errorf("invalid scheme %q", b[:n])
+			return -1, at, errorf("invalid scheme %q", b[:n])
 		}
 		bytesconv.LowerInPlace(b[:n])
 		u.scheme = uriPart{uint32(at), uint32(at + n)}

@@ -17,28 +17,11 @@ type requestBody struct {
 	bytes  []byte
 	stream io.Reader
 	atEOF  func() // called once, when the body was read to its end
-	shares bool   // a Read uses what sending uses, see pause; it doesn't change
 	closed atomic.Bool
 }
 
 func (b *requestBody) begin(ctx *gale.RequestCtx, stream io.Reader, bytes []byte) {
 	b.ctx, b.stream, b.bytes = ctx, stream, bytes
-	b.shares = stream != nil && ctx.ConnRequestNum() != 0
-}
-
-// pause waits for a Read that runs, and lets no other one begin until resume. A
-// RequestCtx of a Gale server must not read and send at the same time. b may be nil.
-func (b *requestBody) pause() {
-	if b != nil && b.shares {
-		b.mu.Lock()
-	}
-}
-
-// resume undoes pause.
-func (b *requestBody) resume() {
-	if b != nil && b.shares {
-		b.mu.Unlock()
-	}
 }
 
 // Read reads the body, and returns http.ErrBodyReadAfterClose after Close and

@@ -3,6 +3,7 @@ package adaptor
 import (
 	"encoding/base64"
 	"errors"
+	"fmt"
 	"io"
 	"math"
 	"net/http"
@@ -225,6 +226,14 @@ func (b *attachedBody) ReadsWhole() {
 	}
 }
 
+// WholeLimit returns the limit for BindJSON.
+func (b *attachedBody) WholeLimit() int64 {
+	if b.limit > 0 {
+		return b.limit
+	}
+	return gale.DefaultMaxRequestBodySize
+}
+
 // StreamedFormLimit says that forms have no limit of their own where the body has.
 func (b *attachedBody) StreamedFormLimit() int64 {
 	if b.limit > 0 {
@@ -255,6 +264,9 @@ func (b *attachedBody) Read(p []byte) (n int, err error) {
 	}
 	if b.n += int64(n); b.limit > 0 && b.n > b.limit {
 		return 0, gale.ErrBodyTooLarge
+	}
+	if tooLarge := (*http.MaxBytesError)(nil); err != nil && errors.As(err, &tooLarge) {
+		err = fmt.Errorf("%w: %w", gale.ErrBodyTooLarge, err) // so that the answer is 413
 	}
 	return n, err
 }

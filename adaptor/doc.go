@@ -8,9 +8,8 @@
 //
 //   - The ResponseWriter is also an http.Flusher, http.Hijacker,
 //     io.StringWriter and io.ReaderFrom, and http.ResponseController works with
-//     it: deadlines, Flush, Hijack, full duplex (which HTTP/1 on Gale always is; but
-//     sending waits for a Read of the body in another goroutine, unless
-//     EnableFullDuplex was called).
+//     it: deadlines, Flush, Hijack, full duplex. HTTP/1 on Gale always is full duplex:
+//     one goroutine may read the body while another one sends.
 //   - A response goes out when the handler returns, when it flushes, and when
 //     more than a megabyte of it is waiting. Until then, middleware on Gale's
 //     side finds it in ctx.Response, and may compress it or change it.

@@ -65,3 +65,109 @@ func TestReadAndFlush(t *testing.T) {
 		}
 	})
 }
+
+// Sending doesn't wait for a Read that waits for the client, with EnableFullDuplex and
+// without.
+func TestFlushWhileReadWaits(t *testing.T) {
+	h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		rc := http.NewResponseController(w)
+		if r.URL.Path == "/enable" {
+			if err := rc.EnableFullDuplex(); err != nil {
+				t.Error(err)
+			}
+		}
+		read := make(chan int64)
+		go func() {
+			n, _ := io.Copy(io.Discard, r.Body)
+			read <- n
+		}()
+		for i := range 10 {
+			fmt.Fprint(w, i)
+			if err := rc.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
+				t.Error(err)
+			}
+			if err := rc.SetWriteDeadline(time.Now().Add(time.Minute)); err != nil {
+				t.Error(err)
+			}
+			if err := rc.Flush(); err != nil {
+				t.Error(err)
+			}
+		}
+		fmt.Fprint(w, <-read)
+	})
+	server := func() *gale.Server { return &gale.Server{Handler: NewFastHTTPHandler(h), StreamRequestBody: true} }
+	onEngines(t, server, func(t *testing.T, addr string) {
+		for _, path := range []string{"/", "/enable"} {
+			c, err := net.Dial("tcp", addr)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			c.SetDeadline(time.Now().Add(time.Minute))
+			fmt.Fprintf(c, "POST %s HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\n", path)
+			resp, err := http.ReadResponse(bufio.NewReader(c), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			begin := make([]byte, 10)
+			if _, err := io.ReadFull(resp.Body, begin); string(begin) != "0123456789" {
+				t.Fatalf("%q, %v before the body was sent", begin, err)
+			}
+			fmt.Fprint(c, "hello")
+			if rest, err := io.ReadAll(resp.Body); string(rest) != "5" {
+				t.Fatalf("%q, %v after the body, want 5", rest, err)
+			}
+		}
+	})
+}
+
+// A goroutine that reads the body may set a deadline for each Read while another one waits
+// for the client to take the response.
+func TestReadDeadlineWhileFlushing(t *testing.T) {
+	const size = 16 << 20 // more than the buffers of both ends hold
+	h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		rc := http.NewResponseController(w)
+		read := make(chan int)
+		go func() {
+			b, sum := make([]byte, 64<<10), 0
+			for {
+				if err := rc.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
+					t.Error(err)
+				}
+				n, err := r.Body.Read(b)
+				if sum += n; err != nil {
+					read <- sum
+					return
+				}
+			}
+		}()
+		piece := make([]byte, 64<<10)
+		for range size / len(piece) {
+			w.Write(piece)
+			if err := rc.Flush(); err != nil {
+				t.Error(err)
+			}
+		}
+		fmt.Fprint(w, <-read)
+	})
+	server := func() *gale.Server { return &gale.Server{Handler: NewFastHTTPHandler(h), StreamRequestBody: true} }
+	onEngines(t, server, func(t *testing.T, addr string) {
+		c, err := net.Dial("tcp", addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		c.SetDeadline(time.Now().Add(time.Minute))
+		fmt.Fprintf(c, "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: %d\r\n\r\n", size)
+		if _, err := c.Write(make([]byte, size)); err != nil {
+			t.Fatal(err)
+		}
+		resp, err := http.ReadResponse(bufio.NewReader(c), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if b, err := io.ReadAll(resp.Body); err != nil || len(b) < size || string(b[size:]) != fmt.Sprint(size) {
+			t.Fatalf("%d bytes, %v", len(b), err)
+		}
+	})
+}

@@ -122,7 +122,7 @@ func convert(ctx *gale.RequestCtx) (*exchange, error) {
 		return x, nil
 	}
 	x.b.begin(ctx, stream, bytes)
-	r.Body, x.w.body = x.b, x.b
+	r.Body = x.b
 	switch {
 	case stream == nil && !chunked:
 		r.ContentLength = int64(len(bytes))

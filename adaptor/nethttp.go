@@ -26,6 +26,7 @@ import (
 //   - Flush, body streams, trailers of the response, EarlyHints, SendInterim, Hijack and
 //     TimeoutHandler work, as far as the connection can do that: HTTP/2 can't be
 //     hijacked.
+//   - Functions of RequestCtx.BeforeSend run before net/http gets the response.
 //   - There is no gale.Server, so ConnID and ConnRequestNum are 0, and its
 //     settings are those of the net/http server.
 //
@@ -64,8 +65,8 @@ func answer(h gale.RequestHandler, w http.ResponseWriter, r *http.Request) {
 		}
 	}()
 	h(ctx)
-	if resp := ctx.LastTimeoutErrorResponse(); resp != nil {
-		o.finishTimedOut(resp)
+	if ctx.LastTimeoutErrorResponse() != nil {
+		o.finishTimedOut(ctx)
 		returned = true
 		return // others use the context
 	}

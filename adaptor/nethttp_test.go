@@ -195,7 +195,8 @@ func TestGaleHandlerOnHTTP2(t *testing.T) {
 	}
 }
 
-// A body that is asked for as a whole is bounded, as by Server.
+// A body that is asked for as a whole is bounded, as by Server, which answers for a handler
+// that doesn't notice.
 func TestBodyLimitOnNetHTTP(t *testing.T) {
 	ln := onNetHTTP(t, NewHTTPHandler(func(ctx *gale.RequestCtx) {
 		if n := len(ctx.PostBody()); n > gale.DefaultMaxRequestBodySize {
@@ -206,7 +207,7 @@ func TestBodyLimitOnNetHTTP(t *testing.T) {
 	c := dial(t, ln)
 	go io.Copy(c, io.MultiReader(strings.NewReader("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 1000000000\r\n\r\n"),
 		strings.NewReader(strings.Repeat("x", gale.DefaultMaxRequestBodySize+100_000))))
-	if a := c.read("POST"); a.Status != 200 {
+	if a := c.read("POST"); a.Status != 413 {
 		t.Error(a)
 	}
 }

@@ -310,8 +310,8 @@ func (o *outer) begin(resp *gale.Response, length int) {
 	o.w.WriteHeader(resp.StatusCode())
 }
 
-// mayHaveContent is hasBody without 205, which net/http leaves to the handler (RFC
-// 9110 section 15.3.6).
+// mayHaveContent is hasBody without 205, which net/http leaves to the handler
+// (RFC 9110 section 15.3.6).
 func mayHaveContent(status int) bool { return hasBody(status) && status != http.StatusResetContent }
 
 // bodyless reports whether no body of resp is sent.

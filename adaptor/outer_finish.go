@@ -19,11 +19,29 @@ func (o *outer) finish(ctx *gale.RequestCtx) {
 	if taken {
 		return
 	}
-	if hijack := ctx.Value(door.HijackKey{}).(door.Hijack); hijack.Handler != nil {
+	hijack := ctx.Value(door.HijackKey{}).(door.Hijack)
+	if hijack.Handler != nil && hijack.NoResponse {
 		o.handOver(&ctx.Response, hijack)
 		return
 	}
-	o.answer(&ctx.Response)
+	resp := o.final(ctx)
+	if hijack = ctx.Value(door.HijackKey{}).(door.Hijack); hijack.Handler != nil {
+		o.handOver(resp, hijack)
+		return
+	}
+	o.answer(resp)
+}
+
+// final returns the response to send, when the functions of BeforeSend have run.
+func (o *outer) final(ctx *gale.RequestCtx) *gale.Response {
+	resp, _ := ctx.Value(door.FinalKey{}).(*gale.Response)
+	if resp == nil {
+		if o.begun {
+			_ = o.rc.Flush()
+		}
+		panic(http.ErrAbortHandler) // the client must see that it is not complete
+	}
+	return resp
 }
 
 // answer sends resp, or the rest of it.
@@ -66,9 +84,9 @@ func bodyError(resp *gale.Response) error {
 	return nil
 }
 
-// finishTimedOut sends resp for a handler that was timed out and may still run.
+// finishTimedOut answers for a handler that was timed out and may still use ctx.
 // If the handler has sent a part of its response, that is broken off.
-func (o *outer) finishTimedOut(resp *gale.Response) {
+func (o *outer) finishTimedOut(ctx *gale.RequestCtx) {
 	if !o.mu.TryLock() {
 		if o.sending.Load() { // maybe for long: the client must read
 			_ = o.rc.SetWriteDeadline(time.Unix(1, 0))
@@ -83,7 +101,7 @@ func (o *outer) finishTimedOut(resp *gale.Response) {
 	case begun:
 		panic(http.ErrAbortHandler)
 	default:
-		o.answer(resp)
+		o.answer(o.final(ctx))
 	}
 }
 

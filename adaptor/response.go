@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -17,6 +18,7 @@ import (
 	"time"
 
 	"github.com/galehttp/gale"
+	"github.com/galehttp/gale/internal/door"
 	"github.com/galehttp/gale/internal/pool"
 )
 
@@ -29,12 +31,12 @@ const maxBuffered = 1 << 20
 type response struct {
 	mu       sync.Mutex
 	ctx      *gale.RequestCtx // nil when the handler has returned
+	ctxMu    sync.Mutex       // who changes ctx holds both, who holds either may use it
 	head     http.Header
 	length   int64 // as the handler has declared it, else -1
 	written  int64
-	waiting  int          // bytes of the body that were not flushed
-	late     *nameList    // declared trailer fields; nil for none
-	body     *requestBody // whose Read sending waits for; nil for none
+	waiting  int       // bytes of the body that were not flushed
+	late     *nameList // declared trailer fields; nil for none
 	isHead   bool
 	begun    bool // the head is in ctx.Response, and what is in head has no effect
 	flushed  bool // it was sent
@@ -125,8 +127,6 @@ func (w *response) interim(code int) {
 			h.Add(k, v)
 		}
 	}
-	w.body.pause()
-	defer w.body.resume()
 	_ = w.ctx.SendInterim(code, &h) // the final response will meet the error again
 }
 
@@ -267,6 +267,8 @@ func (w *response) mayWrite(n int) error {
 	return nil
 }
 
+// hasBody reports whether a response with that status can have content, unless the
+// request was HEAD or CONNECT (RFC 9110 section 6.4.1).
 func hasBody(status int) bool {
 	return status >= 200 && status != http.StatusNoContent && status != http.StatusNotModified
 }
@@ -328,8 +330,6 @@ func (w *response) flush() error {
 		return nil // nowhere to go: it stays in ctx.Response
 	}
 	w.typeByPrefix()
-	w.body.pause()
-	defer w.body.resume()
 	if err := w.ctx.Flush(); err != nil {
 		return err
 	}
@@ -349,6 +349,11 @@ func (w *response) typeByPrefix() {
 	w.ctx.Response.Header.SetContentType(http.DetectContentType(b))
 }
 
+// bareHijack says whether bytes that were written without WriteHeader go out before Hijack
+// without a head, as fasthttpadaptor has it. The package of that name in compat/fasthttp sets
+// it when the program starts; nothing else writes it.
+var bareHijack = false
+
 // Hijack takes the connection over, see http.Hijacker.
 func (w *response) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	w.mu.Lock()
@@ -359,7 +364,7 @@ func (w *response) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	case w.hijacked:
 		return nil, nil, http.ErrHijacked
 	}
-	if w.begun && w.ctx.Response.StatusCode() != http.StatusSwitchingProtocols {
+	if (w.explicit || w.begun && !bareHijack) && w.ctx.Response.StatusCode() != http.StatusSwitchingProtocols {
 		if err := w.flush(); err != nil {
 			return nil, nil, err
 		}
@@ -382,11 +387,9 @@ func (w *response) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 func (w *response) open(c net.Conn, rest []byte) error {
 	var b bytes.Buffer
 	if w.explicit && !w.flushed {
-		b.WriteString("HTTP/1.1 101 Switching Protocols\r\n")
-		if err := w.head.Write(&b); err != nil {
+		if err := w.switchTo(&b, c); err != nil {
 			return err
 		}
-		b.WriteString("\r\n")
 	}
 	b.Write(rest)
 	if b.Len() == 0 {
@@ -396,10 +399,41 @@ func (w *response) open(c net.Conn, rest []byte) error {
 	return err
 }
 
+var errNotSwitched = errors.New("adaptor: a function of BeforeSend has turned the 101 into another response")
+
+// switchTo appends the head of a 101 to b, with the fields that are in ctx.Response alone.
+// If functions of BeforeSend make another response of it, that goes to c.
+func (w *response) switchTo(b *bytes.Buffer, c net.Conn) error {
+	resp, _ := w.ctx.Value(door.FinalKey{}).(*gale.Response)
+	switch {
+	case resp == nil:
+		return errNotSwitched
+	case resp.StatusCode() != http.StatusSwitchingProtocols:
+		resp.SetConnectionClose()
+		_, err := resp.WriteTo(c)
+		return errors.Join(errNotSwitched, err)
+	}
+	b.WriteString("HTTP/1.1 101 Switching Protocols\r\n")
+	if err := w.head.Write(b); err != nil {
+		return err
+	}
+	for k, v := range resp.Header.All() {
+		switch name := string(k); name {
+		case "Connection", "Content-Length", "Content-Type", "Date", "Server", "Transfer-Encoding":
+		default:
+			if !has(w.head, http.CanonicalHeaderKey(name)) {
+				fmt.Fprintf(b, "%s: %s\r\n", name, v)
+			}
+		}
+	}
+	b.WriteString("\r\n")
+	return nil
+}
+
 // SetReadDeadline and SetWriteDeadline are for http.ResponseController.
 func (w *response) SetReadDeadline(deadline time.Time) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	w.ctxMu.Lock() // not mu, which a Flush holds that waits for the client: the body is read meanwhile
+	defer w.ctxMu.Unlock()
 	if w.ctx == nil {
 		return errOver
 	}
@@ -415,14 +449,8 @@ func (w *response) SetWriteDeadline(deadline time.Time) error {
 	return w.ctx.SetWriteDeadline(deadline)
 }
 
-// EnableFullDuplex lets what is sent not wait for a Read of the body that runs, which
-// waits for the client.
-func (w *response) EnableFullDuplex() error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.body = nil
-	return nil
-}
+// EnableFullDuplex has nothing to do: a response may be sent while the body is read.
+func (w *response) EnableFullDuplex() error { return nil }
 
 // CloseNotify returns a channel that gets a value when the client leaves.
 //
@@ -466,6 +494,8 @@ func (w *response) finish() {
 // end cuts w off from the RequestCtx.
 func (w *response) end() {
 	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.ctxMu.Lock()
+	defer w.ctxMu.Unlock()
 	w.ctx = nil
-	w.mu.Unlock()
 }

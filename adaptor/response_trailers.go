@@ -9,7 +9,7 @@ import (
 )
 
 // declareTrailers takes the names in the Trailer fields of the handler. Those that
-// must not stand in a trailer section are sent in the header.
+// must not stand in a trailer section (RFC 9110 section 6.5.1) are sent in the header.
 func (w *response) declareTrailers(h *gale.ResponseHeader, lists []string) {
 	for _, list := range lists {
 		for name := range strings.SplitSeq(list, ",") {

@@ -2,13 +2,14 @@ package adaptor
 
 import (
 	"bufio"
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
 	"log"
 	"net"
 	"net/http"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -16,10 +17,23 @@ import (
 	"github.com/galehttp/gale/galeutil"
 )
 
-// quiet is a log that a test may look at.
-type quiet struct{ bytes.Buffer }
+// quiet is a log that a test may look at. Connections write to it side by side.
+type quiet struct {
+	mu sync.Mutex
+	b  strings.Builder
+}
 
-func (q *quiet) Printf(format string, args ...any) { fmt.Fprintf(q, format+"\n", args...) }
+func (q *quiet) Printf(format string, args ...any) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	fmt.Fprintf(&q.b, format+"\n", args...)
+}
+
+func (q *quiet) String() string {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.b.String()
+}
 
 // onGale serves h by Gale.
 func onGale(t testing.TB, h http.Handler) *galeutil.InmemoryListener {

@@ -89,7 +89,8 @@ type Result struct {
 	// Hijacked is set if the handler has asked for the connection. The HijackHandler
 	// isn't called.
 	Hijacked bool
-	// Err is what reading the body has met, where it is a stream.
+	// Err is what reading the body has met, where it is a stream; gale.ErrAbortHandler if
+	// a server would break the response off.
 	Err error
 }
 
@@ -105,9 +106,10 @@ func Record(handler gale.RequestHandler, ctx *gale.RequestCtx) *Result {
 		r = c.r
 	}
 	handler(ctx)
-	resp := ctx.LastTimeoutErrorResponse()
-	if resp == nil {
-		resp = &ctx.Response
+	hijack := ctx.Value(door.HijackKey{}).(door.Hijack)
+	resp := &ctx.Response
+	if hijack.Handler == nil || !hijack.NoResponse {
+		resp, _ = ctx.Value(door.FinalKey{}).(*gale.Response)
 	}
 	result := r.finish(resp)
 	r.cancel(gale.ErrRequestDone)
@@ -127,11 +129,20 @@ type recorder struct {
 	over bool
 }
 
-// finish returns the result, with resp for the rest of the response.
+// finish returns the result, with resp for the rest of the response, nil if that is
+// broken off.
 func (r *recorder) finish(resp *gale.Response) *Result {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.over = true
+	if resp == nil {
+		if r.res.Response == nil {
+			r.res.Response = new(gale.Response)
+		}
+		r.res.Err = gale.ErrAbortHandler
+		res := r.res
+		return &res
+	}
 	var rest bytes.Buffer
 	if resp.IsBodyStream() {
 		r.res.Err = resp.BodyWriteTo(&rest)

@@ -57,6 +57,18 @@ func TestRecord(t *testing.T) {
 		err     error
 	}{
 		{name: "nothing", h: func(ctx *gale.RequestCtx) {}, status: 200},
+		{name: "BeforeSend", h: func(ctx *gale.RequestCtx) {
+			ctx.BeforeSend(func(ctx *gale.RequestCtx) { ctx.SetStatusCode(202) })
+		}, status: 202},
+		{name: "Fail after Flush", h: func(ctx *gale.RequestCtx) {
+			ctx.WriteString("part")
+			_ = ctx.Flush()
+			ctx.Fail(500, nil)
+			ctx.WriteString("more")
+		}, status: 200, body: "part", flushes: 1, err: gale.ErrAbortHandler},
+		{name: "abort in BeforeSend", h: func(ctx *gale.RequestCtx) {
+			ctx.BeforeSend(func(*gale.RequestCtx) { panic(gale.ErrAbortHandler) })
+		}, status: 200, err: gale.ErrAbortHandler},
 		{name: "body", h: func(ctx *gale.RequestCtx) { ctx.Error("no", 403) }, status: 403, body: "no"},
 		{name: "stream", h: func(ctx *gale.RequestCtx) { ctx.SetBodyStream(strings.NewReader("streamed"), -1) }, status: 200, body: "streamed"},
 		{name: "writer", h: func(ctx *gale.RequestCtx) {

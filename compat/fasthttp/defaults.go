@@ -2,8 +2,9 @@ package fasthttp
 
 import _ "unsafe" // for go:linkname
 
-// Whoever imports this package expects fasthttp's names on the wire, its way to
-// dial, to follow redirects and to serve files. Gale's own defaults.go says what these variables are.
+// A program that imports this package expects fasthttp's names on the wire, its way to
+// dial, to listen, to follow redirects and to serve files, and its texts of errors.
+// Gale's own defaults.go says what these variables are.
 
 //go:linkname defaultServerName github.com/galehttp/gale.defaultServerName
 var defaultServerName string
@@ -20,10 +21,18 @@ var keepRedirectedBody bool
 //go:linkname fsAnswersAll github.com/galehttp/gale.fsAnswersAll
 var fsAnswersAll bool
 
+//go:linkname errorPrefix github.com/galehttp/gale.errorPrefix
+var errorPrefix string
+
+//go:linkname bareErrorPrefix github.com/galehttp/gale.bareErrorPrefix
+var bareErrorPrefix string
+
 func init() {
 	defaultServerName = "fasthttp"
 	defaultUserAgent = "fasthttp"
 	defaultDualStack = false
 	keepRedirectedBody = true
 	fsAnswersAll = true
+	errorPrefix = "fasthttp: "
+	bareErrorPrefix = ""
 }

@@ -166,6 +166,9 @@ func DoTimeout(req *Request, resp *Response, timeout time.Duration) error {
 	return gale.DoTimeout(req, resp, timeout)
 }
 
+// ErrorStatus calls [gale.ErrorStatus].
+func ErrorStatus(err error) int { return gale.ErrorStatus(err) }
+
 // FSHandler calls [gale.FSHandler].
 func FSHandler(root string, stripSlashes int) RequestHandler {
 	return gale.FSHandler(root, stripSlashes)

@@ -12,6 +12,9 @@ type Args = gale.Args
 // BalancingClient is [gale.BalancingClient].
 type BalancingClient = gale.BalancingClient
 
+// BindError is [gale.BindError].
+type BindError = gale.BindError
+
 // BodyWriterTo is [gale.BodyWriterTo].
 type BodyWriterTo = gale.BodyWriterTo
 
@@ -78,6 +81,9 @@ type FS = gale.FS
 // FormValueFunc is [gale.FormValueFunc].
 type FormValueFunc = gale.FormValueFunc
 
+// HandlerError is [gale.HandlerError].
+type HandlerError = gale.HandlerError
+
 // HijackHandler is [gale.HijackHandler].
 type HijackHandler = gale.HijackHandler
 
@@ -98,6 +104,9 @@ type ListenerStats = gale.ListenerStats
 
 // Logger is [gale.Logger].
 type Logger = gale.Logger
+
+// PanicError is [gale.PanicError].
+type PanicError = gale.PanicError
 
 // PathRewriteFunc is [gale.PathRewriteFunc].
 type PathRewriteFunc = gale.PathRewriteFunc

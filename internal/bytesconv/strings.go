@@ -25,7 +25,7 @@ func Overlaps(a, b []byte) bool {
 	return at < from+uintptr(cap(a)) && from < at+uintptr(len(b))
 }
 
-// Address returns the address of the first byte of b, which must not be empty,
-// for a system call that is made at once. b must live on the heap, since stacks
+// Address returns the address of the first element of s, which must not be empty,
+// for a system call that is made at once. s must live on the heap, since stacks
 // move, and be kept alive until the call has returned.
-func Address(b []byte) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(b))) }
+func Address[E any](s []E) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(s))) }

@@ -27,7 +27,7 @@ const MaxTrailers = 128
 
 // ErrTrailer is returned for a name that can't be declared as that of a trailer
 // field.
-var ErrTrailer = errors.New("fasthttp: contain forbidden trailer")
+var ErrTrailer = errors.New("head: forbidden trailer field")
 
 // nameSeed keeps peers from choosing names with equal hashes.
 var nameSeed = maphash.MakeSeed()

@@ -230,6 +230,16 @@ func (t *Trailers) AddValue(head *msg.Fields, name, value []byte, spelling msg.S
 	return nil
 }
 
+// Expect is called before one goroutine may call Receive, with ShownNever and without
+// onlyDeclared, while others call getters of the header: nothing changes then that getters
+// look at, except those of trailer fields. The head gets a Trailer field that names nothing.
+func (t *Trailers) Expect(head *msg.Fields) {
+	t.need()
+	if !head.Has(msg.Trailer) {
+		head.PutMore(msg.Trailer, msg.Trailer.Name(), nil, msg.Normalized)
+	}
+}
+
 // Receive takes the fields of a trailer section that was received, except those
 // that the program has set or deleted before. With onlyDeclared, those are taken
 // that the head declares, and no others.
@@ -239,7 +249,9 @@ func (t *Trailers) Receive(head, from *msg.Fields, spelling msg.Spelling, shown 
 		return
 	}
 	s := t.need()
-	s.shown = shown
+	if s.shown != shown {
+		s.shown = shown
+	}
 	var mine NameList
 	addSet(&mine, head)
 	addSet(&mine, &s.set)

@@ -22,11 +22,12 @@ const (
 	// AsIs says that the name of a known field may be spelled in another way
 	// than the customary one.
 	AsIs
-	// Unsent marks a field that was received under a name that is no token: it
-	// can be looked up, but is never written.
+	// Unsent marks a field that was received under a name that is no token (RFC 9110
+	// section 5.6.2): it can be looked up, but is never written.
 	Unsent
 	// Folded marks a field whose value still has the line ends and the whitespace
-	// of several lines: see Unfold. Only the parser sees it.
+	// of several lines (obs-fold, RFC 9112 section 5.2): see Unfold. Only the parser
+	// sees it.
 	Folded
 )
 

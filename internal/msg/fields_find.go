@@ -97,3 +97,15 @@ func (f *Fields) Next(i int) int {
 	}
 	return -1
 }
+
+// Before returns the index of the last field before index i with the known name id or, if
+// that is Unknown, with name, or -1. Case is ignored.
+func (f *Fields) Before(i int, id ID, name []byte) int {
+	for i--; i >= 0; i-- {
+		r := &f.Recs[i]
+		if r.ID == id && r.Flags&Dead == 0 && (id != Unknown || int(r.NameLen) == len(name) && bytesconv.EqualFold(f.RawName(i), name)) {
+			return i
+		}
+	}
+	return -1
+}

@@ -27,7 +27,7 @@ const (
 	MethodQuery
 )
 
-// LookupMethod returns the number of a method; case matters.
+// LookupMethod returns the number of a method; case matters (RFC 9110 section 9.1).
 func LookupMethod(b []byte) MethodID {
 	switch string(b) {
 	case "GET":

@@ -32,7 +32,8 @@ func (f *Fields) JoinValues(buf *[]byte, i int, sep string) []byte {
 }
 
 // AppendJoined appends the values of field i and all later ones of its name,
-// separated by sep.
+// separated by sep. Fields whose value is a list mean the same joined by commas, in
+// this order (RFC 9110 section 5.3).
 func (f *Fields) AppendJoined(dst []byte, i int, sep string) []byte {
 	dst = append(dst, f.Value(i)...)
 	for i = f.Next(i); i >= 0; i = f.Next(i) {

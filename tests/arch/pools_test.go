@@ -80,7 +80,9 @@ var pooled = map[string]string{
 	"internal/head.Request.Reset":  "TestPooledForgets",
 	"internal/head.Response.Reset": "TestPooledForgets",
 	"gale.pipeCall.drop":           "TestPooledForgets",
+	"gale.snapshot.forget":         "TestPooledForgets",
 	"gale.requestStream.forget":    "TestStreamForgets",
+	"gale.requestStream.reset":     "TestPooledForgets",
 	"gale.h1Session.free":          "TestPooledForgets",
 	"gale.h1Session.drop":          "TestNothingForeign",
 	"gale.userValues.reset":        "TestPooledForgets",
@@ -112,6 +114,7 @@ var pooled = map[string]string{
 	"internal/engine.blockConn.forget":  "TestPooledForgets",
 	"internal/engine.eventConn.release": "(lets go of a connection, which is not used again)",
 	"internal/engine.loop.forget":       "(frees a slot, whose generation changes)",
+	"internal/engine.vectors":           "(numbers, all set before each use)",
 	"internal/engine.worker.give":       "TestWorkerForgets",
 
 	"internal/h1.Body.Reset":          "gale.TestPooledForgets",

@@ -2,7 +2,9 @@
 // echo of each request it has one path for each thing that a response can be
 // tested for; see routes.go.
 //
-//	contract -addr HOST:PORT -dir DIR [-engine auto|block|event]
+//	contract -addr HOST:PORT -dir DIR [-engine auto|block|event] [-reverse]
+//
+// With -reverse, a proxy of package reverse listens there, in front of that server.
 //
 // DIR/static is served under /static/. Timeouts are 3 s each, or what the
 // environment variable CONTRACT_TIMEOUT says; everything else is the library's
@@ -12,11 +14,13 @@ package main
 import (
 	"flag"
 	"log"
+	"net"
 	"os"
 	"path/filepath"
 	"time"
 
 	"github.com/galehttp/gale"
+	"github.com/galehttp/gale/reverse"
 )
 
 func main() {
@@ -26,6 +30,7 @@ func main() {
 	dir := flag.String("dir", "", "serve the folder static in this `directory`")
 	var engine gale.Engine
 	flag.TextVar(&engine, "engine", gale.EngineBlock, "serve with this `engine`: auto, block or event")
+	behind := flag.Bool("reverse", false, "put a reverse proxy in front of the server")
 	flag.Parse()
 	if flag.NArg() > 0 || *dir == "" {
 		flag.Usage()
@@ -51,5 +56,30 @@ func main() {
 		WriteTimeout: timeout,
 		IdleTimeout:  timeout,
 	}
+	if *behind {
+		s = inFront(s)
+	}
 	log.Fatal(s.ListenAndServe(*addr))
+}
+
+// inFront starts s on a port of its own and returns a server with the same limits that
+// passes requests on to it.
+func inFront(s *gale.Server) *gale.Server {
+	ln, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		log.Fatal(err)
+	}
+	go func() { log.Fatal(s.Serve(ln)) }()
+	p := &reverse.Proxy{
+		Upstreams:          []string{ln.Addr().String()},
+		MaxRequestBodySize: gale.DefaultMaxRequestBodySize,
+	}
+	return &gale.Server{
+		Handler:           p.Handler,
+		StreamRequestBody: true,
+		Engine:            s.Engine,
+		ReadTimeout:       s.ReadTimeout,
+		WriteTimeout:      s.WriteTimeout,
+		IdleTimeout:       s.IdleTimeout,
+	}
 }

@@ -77,7 +77,7 @@ func (tr *trace) add(what string, answers ...any) {
 		case string:
 			fmt.Fprintf(&b, "%q", a)
 		case error:
-			fmt.Fprintf(&b, "error(%v)", a)
+			fmt.Fprintf(&b, "error(%v)", errorText(a))
 		default:
 			fmt.Fprintf(&b, "%v", a)
 		}
@@ -148,4 +148,11 @@ func scripts(n, size int) [][]byte {
 		all[i] = b
 	}
 	return all
+}
+
+// errorText returns the text of an error of one of the two, without the name that it begins
+// with.
+func errorText(err error) string {
+	s := strings.TrimPrefix(err.Error(), "fasthttp: ")
+	return strings.TrimPrefix(s, "gale: ")
 }

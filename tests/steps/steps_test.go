@@ -9,6 +9,7 @@ import (
 	"io"
 	"maps"
 	"net"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
@@ -278,6 +279,12 @@ func appendFields(dst []byte, name string, values []string) []byte {
 	return dst
 }
 
+// trustedPeer and trustedProxies make ClientIP look at each address of a chain.
+var (
+	trustedPeer    = &net.TCPAddr{IP: net.IPv4(10, 0, 0, 2)}
+	trustedProxies = []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("::1/128")}
+)
+
 // visitor calls everything that looks at a received request and what is derived from
 // it. The request's fields called name are those of the test.
 type visitor struct {
@@ -338,6 +345,11 @@ func (v *visitor) handle(ctx *gale.RequestCtx) {
 	run("MultipartForm", func() { _, _ = ctx.MultipartForm() })
 	run("PostArgs", func() { ctx.PostArgs() })
 	run("URI", func() { u := ctx.URI(); u.Path(); u.FullURI(); u.QueryArgs(); ctx.Host() })
+	run("ClientIP", func() { ctx.SetRemoteAddr(trustedPeer); ctx.ClientIP() })
+	run("BasicAuth", func() { ctx.BasicAuth() })
+	run("BindJSON", func() { _ = ctx.BindJSON(new(any)) })
+	run("Fail", func() { ctx.Fail(gale.StatusNotFound, nil); ctx.Response.Reset() })
+	run("BeforeSend", func() { ctx.BeforeSend(func(*gale.RequestCtx) {}) })
 	run("IfModifiedSince", func() { ctx.IfModifiedSince(time.Unix(1e9, 0)) })
 	run("String", func() { _ = h.String() })
 	run("CopyTo", func() { h.CopyTo(&v.scratch) })
@@ -450,6 +462,7 @@ func (v *visitor) serve(s *gale.Server, name string, raw []byte, piece int) *met
 func testServer(v *visitor) *gale.Server {
 	return &gale.Server{
 		Handler: v.handle, Logger: noLog{}, MaxHeaderBytes: 1 << 20, MaxHeaderFields: 1 << 14, DisableKeepalive: true,
+		TrustedProxies: trustedProxies,
 	}
 }
 

@@ -1,0 +1,568 @@
+package gale
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/galehttp/gale/internal/race"
+)
+
+// appendHook returns a function for BeforeSend that leaves its name.
+func appendHook(name string) func(*RequestCtx) {
+	return func(ctx *RequestCtx) {
+		ctx.Response.Header.Set("X-Order", string(ctx.Response.Header.Peek("X-Order"))+name)
+	}
+}
+
+// Functions run in the reverse order of their adding, that of the server last, and once
+// for each request on a connection, whose contexts are used again.
+func TestBeforeSendOrder(t *testing.T) {
+	onEngines(t, func(t *testing.T, e Engine) {
+		s := &Server{Engine: e, BeforeSend: appendHook("s")}
+		ts := startServer(t, s, func(ctx *RequestCtx) {
+			for _, name := range string(ctx.Path()[1:]) {
+				ctx.BeforeSend(appendHook(string(name)))
+			}
+			ctx.BeforeSend(nil)
+		})
+		c := ts.dial()
+		for path, want := range map[string]string{"/abc": "cbas", "/": "s", "/x": "xs"} {
+			c.send(get(path))
+			if a := c.read("GET"); a.Header.Get("X-Order") != want {
+				t.Errorf("%s: ran in the order %q, want %q", path, a.Header.Get("X-Order"), want)
+			}
+		}
+	})
+}
+
+// A function may change all of the response: status, body, also to a stream or from one.
+func TestBeforeSendChangesResponse(t *testing.T) {
+	onEngines(t, func(t *testing.T, e Engine) {
+		var closed atomic.Int32
+		ts := startServer(t, &Server{Engine: e, StreamRequestBody: true}, func(ctx *RequestCtx) {
+			switch string(ctx.Path()) {
+			case "/bytes":
+				ctx.SetBodyString("old")
+				ctx.BeforeSend(func(ctx *RequestCtx) {
+					ctx.SetStatusCode(StatusTeapot)
+					ctx.SetBodyString(string(ctx.Response.Body()) + " new")
+				})
+			case "/tostream":
+				ctx.BeforeSend(func(ctx *RequestCtx) {
+					ctx.SetBodyStreamWriter(func(w *bufio.Writer) { io.WriteString(w, "stream") })
+				})
+			case "/fromstream":
+				ctx.SetBodyStream(countedClose{strings.NewReader("old"), &closed}, -1)
+				ctx.BeforeSend(func(ctx *RequestCtx) { ctx.SetBodyString("bytes") })
+			}
+		})
+		c := ts.dial()
+		c.send(get("/bytes") + get("/tostream") + get("/fromstream"))
+		c.want("GET", StatusTeapot, "old new")
+		c.want("GET", 200, "stream")
+		c.want("GET", 200, "bytes")
+		if closed.Load() != 1 {
+			t.Errorf("the stream was closed %d times", closed.Load())
+		}
+		c.wantOpen()
+	})
+}
+
+type countedClose struct {
+	io.Reader
+	n *atomic.Int32
+}
+
+func (c countedClose) Close() error { c.n.Add(1); return nil }
+
+// With Flush the functions run before the head leaves and not again.
+func TestBeforeSendFlush(t *testing.T) {
+	onEngines(t, func(t *testing.T, e Engine) {
+		ran := make(chan string, 10)
+		late := make(chan struct{}, 1)
+		ts := startServer(t, &Server{Engine: e}, func(ctx *RequestCtx) {
+			ctx.BeforeSend(func(ctx *RequestCtx) {
+				ran <- string(ctx.Response.Body())
+				ctx.Response.Header.Set("X-Hook", "1")
+			})
+			if err := ctx.EarlyHints(); err != nil {
+				t.Error(err)
+			}
+			ctx.WriteString("one ")
+			if err := ctx.Flush(); err != nil {
+				t.Error(err)
+			}
+			ctx.BeforeSend(func(ctx *RequestCtx) { late <- struct{}{} })
+			ctx.WriteString("two")
+			if err := ctx.Flush(); err != nil {
+				t.Error(err)
+			}
+		})
+		c := ts.dial()
+		c.send(get("/"))
+		if a := c.want("GET", 200, "one two"); a.Header.Get("X-Hook") != "1" {
+			t.Error("the head that was flushed lacks the field")
+		}
+		c.send(get("/"))
+		c.read("GET") // what came before has ended
+		if got := <-ran; got != "one " {
+			t.Errorf("the function found the body %q", got)
+		}
+		if len(ran) != 1 || len(late) > 0 {
+			t.Errorf("functions ran again: %d, %d", len(ran), len(late))
+		}
+	})
+}
+
+// A function that panics makes the response a 500 with its fields; the others still run. In
+// Flush that is told by an error, and what the handler still writes is not sent.
+func TestBeforeSendPanic(t *testing.T) {
+	onEngines(t, func(t *testing.T, e Engine) {
+		s := &Server{Engine: e, BeforeSend: appendHook("s")}
+		ts := startServer(t, s, func(ctx *RequestCtx) {
+			ctx.Response.Header.Set("X-Set", "1")
+			ctx.SetContentType("text/html")
+			ctx.BeforeSend(appendHook("a"))
+			ctx.BeforeSend(func(*RequestCtx) { panic("hook on purpose") })
+			ctx.BeforeSend(appendHook("c"))
+			switch string(ctx.Path()) {
+			case "/flush":
+				ctx.WriteString("part")
+				for range 2 {
+					if err := ctx.Flush(); err != errHookPanicked {
+						t.Errorf("Flush returned %v", err)
+					}
+					ctx.WriteString("more")
+				}
+			case "/hijack":
+				ctx.Hijack(func(net.Conn) { t.Error("the connection was hijacked") })
+			case "/panic":
+				panic("handler on purpose")
+			case "/timeout":
+				ctx.TimeoutError("too slow")
+			}
+		})
+		for _, path := range []string{"/", "/flush", "/hijack", "/panic", "/timeout"} {
+			c := ts.dial()
+			c.send(get(path))
+			a := c.want("GET", 500, "Internal Server Error")
+			set := a.Header.Get("X-Set") == "1" || path == "/panic" || path == "/timeout" // these have responses of their own
+			if a.Header.Get("X-Order") != "cas" || !set || !strings.HasPrefix(a.Header.Get("Content-Type"), "text/plain") {
+				t.Errorf("%s: %v", path, a.Header)
+			}
+			c.wantClosed()
+		}
+		if !strings.Contains(ts.log.String(), "hook on purpose") {
+			t.Errorf("logged: %s", ts.log)
+		}
+	})
+}
+
+// ErrAbortHandler in a function ends the connection without an answer.
+func TestBeforeSendAborts(t *testing.T) {
+	onEngines(t, func(t *testing.T, e Engine) {
+		ts := startServer(t, &Server{Engine: e, MaxRequestBodySize: 10, BeforeSend: func(ctx *RequestCtx) {
+			if string(ctx.Path()) != "/ping" {
+				panic(ErrAbortHandler)
+			}
+		}}, func(ctx *RequestCtx) {
+			switch string(ctx.Path()) {
+			case "/flush":
+				_ = ctx.Flush()
+			case "/timeout":
+				ctx.TimeoutError("too slow")
+			}
+		})
+		for _, in := range []string{get("/"), get("/flush"), get("/timeout"), post("/", strings.Repeat("x", 100)), "GET\r\n\r\n"} {
+			c := ts.dial()
+			c.send(in)
+			if b, _ := io.ReadAll(c.br); len(b) > 0 {
+				t.Errorf("%.30q: got %q", in, b)
+			}
+		}
+		if strings.Contains(ts.log.String(), "goroutine") {
+			t.Errorf("logged: %s", ts.log)
+		}
+		ts.dial().wantOpen()
+	})
+}
+
+// What would send fails within a function, adding has no effect, and nothing deadlocks.
+func TestBeforeSendWithin(t *testing.T) {
+	onEngines(t, func(t *testing.T, e Engine) {
+		var ran atomic.Int32
+		ts := startServer(t, &Server{Engine: e}, func(ctx *RequestCtx) {
+			ctx.BeforeSend(func(ctx *RequestCtx) {
+				ran.Add(1)
+				ctx.BeforeSend(func(*RequestCtx) { t.Error("a function that was added by one ran") })
+				ctx.Response.Header.Set("Link", "</a>")
+				_, hijack := ctx.HijackNow()
+				for i, err := range []error{ctx.Flush(), ctx.EarlyHints(), ctx.SendInterim(102, nil), hijack} {
+					if err == nil {
+						t.Errorf("call %d returned no error", i)
+					}
+				}
+				fmt.Fprint(ctx, " hook")
+			})
+			switch string(ctx.Path()) {
+			case "/flush":
+				if err := ctx.Flush(); err != nil {
+					t.Error(err)
+				}
+			case "/timeout":
+				ctx.TimeoutError("")
+			}
+			ctx.WriteString("handler")
+		})
+		for path, want := range map[string]string{"/": "handler hook", "/flush": " hookhandler", "/timeout": " hook"} {
+			c := ts.dial()
+			c.send(get(path))
+			if a := c.read("GET"); a.body != want {
+				t.Errorf("%s: got %q, want %q", path, a.body, want)
+			}
+		}
+		if ran.Load() != 3 {
+			t.Errorf("ran %d times", ran.Load())
+		}
+	})
+}
+
+// Functions don't run where no head leaves.
+func TestBeforeSendWithoutHead(t *testing.T) {
+	onEngines(t, func(t *testing.T, e Engine) {
+		ts := startServer(t, &Server{Engine: e}, func(ctx *RequestCtx) {
+			ctx.BeforeSend(func(ctx *RequestCtx) { t.Errorf("ran for %s", ctx.Path()) })
+			switch string(ctx.Path()) {
+			case "/now":
+				nc, err := ctx.HijackNow()
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				io.WriteString(nc, "now")
+				nc.Close()
+			case "/noresponse":
+				ctx.HijackSetNoResponse(true)
+				ctx.Hijack(func(c net.Conn) { io.WriteString(c, "now") })
+			case "/abort":
+				panic(ErrAbortHandler)
+			}
+		})
+		for path, want := range map[string]string{"/now": "now", "/noresponse": "now", "/abort": ""} {
+			c := ts.dial()
+			c.send(get(path))
+			if b, _ := io.ReadAll(c.br); string(b) != want {
+				t.Errorf("%s: got %q, want %q", path, b, want)
+			}
+		}
+	})
+}
+
+// After a time-out, functions get a context of their own: what the late handler goes on
+// doing neither races with them nor shows in it. They see the request, its user values and
+// addresses as they were, and what they set is sent.
+func TestBeforeSendTimeout(t *testing.T) {
+	onEngines(t, func(t *testing.T, e Engine) {
+		var late sync.WaitGroup
+		end := make(chan struct{})
+		addr := &net.TCPAddr{IP: net.IPv4(192, 0, 2, 7), Port: 7}
+		use := func(ctx *RequestCtx) {
+			defer late.Done()
+			for done := false; !done; {
+				select {
+				case <-end:
+					done = true
+				default:
+				}
+				ctx.Request.Header.SetMethod("LATE")
+				ctx.Request.SetRequestURI("/late")
+				ctx.Request.Header.Set("X-Sent", "late")
+				ctx.Request.Header.Add("X-More", "late")
+				ctx.Request.SetBodyString("late")
+				ctx.SetUserValue("value", "late")
+				ctx.SetRemoteAddr(nil)
+				ctx.Response.Header.Set("X-Late", "late")
+				ctx.Response.SetBodyString("late")
+				_, _, _ = ctx.URI(), ctx.PostBody(), ctx.Time()
+				if ctx.LastTimeoutErrorResponse() != nil { // before that it would count
+					ctx.BeforeSend(func(*RequestCtx) {})
+					_ = ctx.Flush()
+				}
+				time.Sleep(100 * time.Microsecond)
+			}
+		}
+		var serverRan atomic.Int32
+		s := &Server{Engine: e, StreamRequestBody: true, BeforeSend: func(ctx *RequestCtx) {
+			serverRan.Add(1)
+			ctx.Response.Header.Set("X-Server-Saw", fmt.Sprintf("%s %s %s", ctx.Method(), ctx.Request.Header.Peek("X-Sent"), ctx.Path()))
+		}}
+		ts := startServer(t, s, func(ctx *RequestCtx) {
+			path := string(ctx.Path())
+			ctx.SetRemoteAddr(addr)
+			ctx.SetUserValue("value", "early")
+			if !strings.HasPrefix(path, "/server") {
+				ctx.BeforeSend(func(in *RequestCtx) {
+					if in == ctx {
+						t.Error("a function got the context of a late handler")
+					}
+					in.LimitRequestBody(1)
+					saw := fmt.Sprintf("%s %s %s %s %s %v %d %d %v %q %q", in.Method(), in.Path(), in.Host(), in.Request.Header.Peek("X-Sent"),
+						in.UserValue("value"), in.RemoteAddr(), in.ConnRequestNum(), in.Response.StatusCode(), in.LocalAddr() != nil,
+						in.PostBody(), in.Response.Body())
+					in.Response.Header.Set("X-Saw", saw)
+					in.Response.AppendBodyString("!")
+					in.SetUserValue("value", "hook")
+					<-in.Done() // the request is over for it
+				})
+			}
+			late.Add(1)
+			if strings.HasSuffix(path, "error") {
+				go use(ctx)
+				ctx.TimeoutError("slow")
+				return
+			}
+			TimeoutHandler(func(ctx *RequestCtx) {
+				<-ctx.Context().Done()
+				use(ctx)
+			}, time.Millisecond, "slow")(ctx)
+		})
+		defer late.Wait()
+		defer close(end)
+		for _, path := range []string{"/handler", "/error", "/serverhandler", "/servererror"} {
+			c := ts.dial()
+			c.send("POST " + path + " HTTP/1.1\r\nHost: h\r\nX-Sent: sent\r\nContent-Length: 4\r\n\r\nbody")
+			want := "slow!"
+			saw := fmt.Sprintf(`POST %s h sent early %v 1 408 true "" "slow"`, path, addr)
+			if strings.HasPrefix(path, "/server") {
+				want, saw = "slow", ""
+			}
+			a := c.want("POST", 408, want)
+			if got := a.Header.Get("X-Saw"); got != saw {
+				t.Errorf("%s: the function saw %q, want %q", path, got, saw)
+			}
+			if got := a.Header.Get("X-Server-Saw"); got != "POST sent "+path {
+				t.Errorf("%s: the server's function saw %q", path, got)
+			}
+			if a.Header.Get("X-Late") != "" {
+				t.Errorf("%s: a field of the late handler was sent", path)
+			}
+		}
+		if serverRan.Load() != 4 {
+			t.Errorf("the server's function ran %d times", serverRan.Load())
+		}
+	})
+}
+
+// What the handler has added up to the time-out runs, and sees the request as it
+// was then.
+func TestBeforeSendAddedInTime(t *testing.T) {
+	onEngines(t, func(t *testing.T, e Engine) {
+		end := make(chan struct{})
+		defer close(end)
+		ts := startServer(t, &Server{Engine: e}, TimeoutHandler(func(ctx *RequestCtx) {
+			ctx.SetUserValue("id", "7")
+			ctx.Request.Header.Set("X-Added", "added")
+			ctx.BeforeSend(func(ctx *RequestCtx) {
+				ctx.Response.Header.Set("X-Id", fmt.Sprintf("%s %s %s", ctx.UserValue("id"), ctx.Request.Header.Peek("X-Added"), ctx.Path()))
+			})
+			ctx.SetUserValue("id", "8")
+			<-end
+		}, time.Millisecond*50, "slow"))
+		c := ts.dial()
+		c.send(get("/p"))
+		if a := c.want("GET", 408, "slow"); a.Header.Get("X-Id") != "7 added /p" {
+			t.Errorf("got %q", a.Header.Get("X-Id"))
+		}
+	})
+}
+
+// A time-out while Flush runs the functions breaks the response off: they run once.
+func TestBeforeSendFlushTimedOut(t *testing.T) {
+	onEngines(t, func(t *testing.T, e Engine) {
+		var ran atomic.Int32
+		flushed := make(chan error, 1)
+		ts := startServer(t, &Server{Engine: e}, TimeoutHandler(func(ctx *RequestCtx) {
+			ctx.BeforeSend(func(ctx *RequestCtx) {
+				ran.Add(1)
+				<-ctx.Context().Done() // until the time is over
+			})
+			ctx.WriteString("part")
+			flushed <- ctx.Flush()
+		}, time.Millisecond, "slow"))
+		c := ts.dial()
+		c.send(get("/"))
+		if b, _ := io.ReadAll(c.br); len(b) > 0 {
+			t.Errorf("got %q", b)
+		}
+		if err := <-flushed; err == nil {
+			t.Error("Flush has succeeded")
+		}
+		if ran.Load() != 1 {
+			t.Errorf("the function ran %d times", ran.Load())
+		}
+	})
+}
+
+// A function that ends its goroutine ends the connection, as a handler would.
+func TestBeforeSendGoexit(t *testing.T) {
+	onEngines(t, func(t *testing.T, e Engine) {
+		m := newMischief(mischiefs["Goexit"])
+		m.armed.Store(true)
+		ts := startServer(t, &Server{Engine: e, BeforeSend: func(*RequestCtx) { m.now() }}, echo)
+		c := ts.dial()
+		c.send(get("/"))
+		if b, _ := io.ReadAll(c.br); len(b) > 0 {
+			t.Errorf("got %q", b)
+		}
+		ts.dial().wantOpen()
+	})
+}
+
+// A request that uses no function pays nothing, and one that does no allocation.
+func TestBeforeSendAllocs(t *testing.T) {
+	if race.Enabled {
+		t.Skip("contexts are not used again with the race detector")
+	}
+	var ctx RequestCtx
+	hook := func(ctx *RequestCtx) { ctx.Response.Header.Set("X-Hook", "1") }
+	ctx.Request.Header.Set("X-Field", "value")
+	once := func() {
+		ctx.reset()
+		ctx.Request.SetRequestURI("/path")
+		ctx.BeforeSend(hook)
+		ctx.BeforeSend(hook)
+		if !ctx.beforeSend() || len(ctx.Response.Header.Peek("X-Hook")) == 0 {
+			t.Error("the functions have not run")
+		}
+	}
+	once()
+	if n := testing.AllocsPerRun(100, once); n > 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+// A handler that took a streamed body for empty which could not be read gets the answer of
+// the server, and one that knows of it its own.
+func TestUnreadBodyIsRefused(t *testing.T) {
+	onEngines(t, func(t *testing.T, e Engine) {
+		var told atomic.Pointer[string]
+		s := &Server{Engine: e, StreamRequestBody: true, MaxStreamedFormSize: 100, ReadStallTimeout: 50 * time.Millisecond,
+			BeforeSend: appendHook("s")}
+		ts := startServer(t, s, func(ctx *RequestCtx) {
+			ctx.SetUserValue("x", 1)
+			ctx.LimitRequestBody(1000)
+			ctx.BeforeSend(appendHook("r"))
+			var err error
+			switch how := string(ctx.Path()[1:]); how {
+			case "PostBody":
+				ctx.PostBody()
+			case "SwapBody":
+				ctx.Request.SwapBody(nil)
+			case "PostArgs":
+				ctx.PostArgs()
+			case "FormValue":
+				ctx.FormValue("a")
+			case "Hijack":
+				ctx.PostBody()
+				ctx.Hijack(func(net.Conn) { t.Error("hijacked") })
+			case "BodyError":
+				ctx.PostBody()
+				err = ctx.Request.BodyError()
+			case "Uncompressed":
+				_, err = ctx.Request.BodyUncompressed()
+			case "MultipartForm":
+				ctx.FormValue("a")
+				_, err = ctx.MultipartForm()
+			case "FormFile":
+				_, err = ctx.FormFile("a")
+			case "WriteTo":
+				err = ctx.Request.BodyWriteTo(io.Discard)
+			case "Stream":
+				_, err = io.ReadAll(ctx.RequestBodyStream())
+			case "Close":
+				ctx.CloseRequestBody()
+				ctx.PostBody()
+				err = io.EOF
+			case "Flush":
+				_ = ctx.Flush()
+				ctx.PostBody()
+			}
+			if err != nil {
+				ctx.SetBodyString("told")
+				text := err.Error()
+				told.Store(&text)
+				return
+			}
+			ctx.Response.Header.Set("X-Handler", "1")
+			ctx.SetBodyString("handler")
+		})
+		const urlencoded = "application/x-www-form-urlencoded"
+		_, formType := formBody(1)
+		for _, test := range []struct {
+			how, contentType, rest string
+			status                 int
+		}{
+			{"PostBody", urlencoded, "Content-Length: 2000\r\n\r\n" + strings.Repeat("x", 2000), 413},
+			{"PostBody", urlencoded, "Transfer-Encoding: chunked\r\n\r\n1\r\nx\r\nzz\r\n", 400},
+			{"PostBody", urlencoded, "Content-Length: 20\r\n\r\nx", 408},
+			{"SwapBody", urlencoded, "Content-Length: 2000\r\n\r\n" + strings.Repeat("x", 2000), 413},
+			{"PostArgs", urlencoded, "Content-Length: 2000\r\n\r\n" + strings.Repeat("x", 2000), 413},
+			{"FormValue", urlencoded, "Content-Length: 2000\r\n\r\n" + strings.Repeat("x", 2000), 413},
+			{"FormValue", formType, "Content-Length: 2000\r\n\r\n" + strings.Repeat("x", 2000), 413},
+			{"Hijack", urlencoded, "Content-Length: 2000\r\n\r\n" + strings.Repeat("x", 2000), 413},
+			{"BodyError", urlencoded, "Content-Length: 2000\r\n\r\n" + strings.Repeat("x", 2000), 200},
+			{"Uncompressed", urlencoded, "Content-Length: 2000\r\n\r\n" + strings.Repeat("x", 2000), 200},
+			{"MultipartForm", formType, "Content-Length: 2000\r\n\r\n" + strings.Repeat("x", 2000), 200},
+			{"FormFile", formType, "Content-Length: 2000\r\n\r\n" + strings.Repeat("x", 2000), 200},
+			{"WriteTo", urlencoded, "Content-Length: 2000\r\n\r\n" + strings.Repeat("x", 2000), 200},
+			{"Stream", urlencoded, "Content-Length: 2000\r\n\r\n" + strings.Repeat("x", 2000), 200},
+			{"Close", urlencoded, "Content-Length: 20\r\n\r\nx", 200},
+			{"PostBody", urlencoded, "Content-Length: 4\r\n\r\nbody", 200},
+		} {
+			c := ts.dial()
+			c.send("POST /" + test.how + " HTTP/1.1\r\nHost: h\r\nContent-Type: " + test.contentType + "\r\n" + test.rest)
+			a := c.read("POST")
+			if a.StatusCode != test.status {
+				t.Errorf("%s: %.60q: status %d, want %d", test.how, test.rest, a.StatusCode, test.status)
+			}
+			if a.Header.Get("X-Order") != "rs" {
+				t.Errorf("%s: the functions of BeforeSend ran as %q", test.how, a.Header.Get("X-Order"))
+			}
+			if refused := test.status != 200; refused && (a.Header.Get("X-Handler") != "" || !a.Close || a.body == "handler") {
+				t.Errorf("%s: got %v %q", test.how, a.Header, a.body)
+			} else if !refused && a.body != "told" && a.body != "handler" {
+				t.Errorf("%s: got %q", test.how, a.body)
+			}
+			c.Close()
+		}
+		// The head has left: the handler's answer stands.
+		c := ts.dial()
+		c.send("POST /Flush HTTP/1.1\r\nHost: h\r\nContent-Length: 2000\r\n\r\n" + strings.Repeat("x", 2000))
+		c.want("POST", 200, "handler")
+	})
+}
+
+// ErrorHandler answers for bodies that could not be read, too.
+func TestUnreadBodyErrorHandler(t *testing.T) {
+	s := &Server{StreamRequestBody: true, ErrorHandler: func(ctx *RequestCtx, err error) {
+		ctx.SetStatusCode(ErrorStatus(err))
+		fmt.Fprintf(ctx, "handled: %v %v", errors.Is(err, ErrBodyTooLarge), len(ctx.PostBody()))
+	}}
+	ts := startServer(t, s, func(ctx *RequestCtx) {
+		ctx.LimitRequestBody(10)
+		ctx.PostBody()
+	})
+	c := ts.dial()
+	c.send(post("/", strings.Repeat("x", 100)))
+	c.want("POST", http.StatusRequestEntityTooLarge, "handled: true 0")
+	c.wantClosed()
+}

@@ -1,0 +1,55 @@
+package gale
+
+import (
+	"bytes"
+	"encoding/base64"
+
+	"github.com/galehttp/gale/internal/bytesconv"
+	"github.com/galehttp/gale/internal/msg"
+)
+
+// BasicAuth returns the user name and the password of a request with `Authorization: Basic`
+// (RFC 7617). The first colon separates them; the name may be empty, and either may have
+// any other bytes: ask for UTF-8 where it matters. ok is false if there is no such field or
+// several, or if it is malformed or has control characters (RFC 7617 section 2).
+//
+// Compare secrets with subtle.ConstantTimeCompare, and answer others with 401 and
+// `WWW-Authenticate: Basic realm="..."`. Not in fasthttp.
+func (ctx *RequestCtx) BasicAuth() (user, password string, ok bool) {
+	f := &ctx.Request.Header.s.Fields
+	i := f.Find(msg.Authorization)
+	if i < 0 || f.Next(i) >= 0 {
+		return "", "", false
+	}
+	return parseBasicAuth(f.Value(i))
+}
+
+// parseBasicAuth reads
+//
+//	credentials = "Basic" 1*SP token68
+func parseBasicAuth(v []byte) (user, password string, ok bool) {
+	const scheme = "Basic "
+	if len(v) < len(scheme) || !bytesconv.EqualFoldString(v[:len(scheme)], scheme) {
+		return "", "", false
+	}
+	v = bytes.Trim(v[len(scheme):], " ")
+	var room [128]byte
+	b, err := base64.StdEncoding.AppendDecode(room[:0], v)
+	if err != nil {
+		return "", "", false
+	}
+	colon := -1
+	for i, c := range b {
+		if c < ' ' || c == 0x7f {
+			return "", "", false
+		}
+		if c == ':' && colon < 0 {
+			colon = i
+		}
+	}
+	if colon < 0 {
+		return "", "", false
+	}
+	s := string(b)
+	return s[:colon], s[colon+1:], true
+}

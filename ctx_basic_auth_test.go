@@ -1,0 +1,78 @@
+package gale
+
+import (
+	"encoding/base64"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+// TestBasicAuth: only what RFC 7617 allows is taken for credentials.
+func TestBasicAuth(t *testing.T) {
+	enc := func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }
+	for _, c := range []struct {
+		name           string
+		fields         []string
+		user, password string
+		ok             bool
+	}{
+		{"plain", []string{"Basic " + enc("a:b")}, "a", "b", true},
+		{"scheme in capitals", []string{"BASIC " + enc("a:b")}, "a", "b", true},
+		{"scheme in small letters", []string{"basic   " + enc("a:b")}, "a", "b", true},
+		{"colons", []string{"Basic " + enc("a:b:c:")}, "a", "b:c:", true},
+		{"nothing", []string{"Basic " + enc(":")}, "", "", true},
+		{"UTF-8", []string{"Basic " + enc("ü:£")}, "ü", "£", true},
+		{"long", []string{"Basic " + enc(strings.Repeat("u", 1000)+":p")}, strings.Repeat("u", 1000), "p", true},
+		{"no field", nil, "", "", false},
+		{"empty", []string{""}, "", "", false},
+		{"scheme alone", []string{"Basic"}, "", "", false},
+		{"no credentials", []string{"Basic "}, "", "", false},
+		{"another scheme", []string{"Bearer " + enc("a:b")}, "", "", false},
+		{"a longer scheme", []string{"Basics " + enc("a:b")}, "", "", false},
+		{"no colon", []string{"Basic " + enc("ab")}, "", "", false},
+		{"no base64", []string{"Basic a:b"}, "", "", false},
+		{"no padding", []string{"Basic " + strings.TrimRight(enc("a:bc"), "=")}, "a", "bc", false},
+		{"more", []string{"Basic " + enc("a:b") + ", Basic " + enc("c:d")}, "", "", false},
+		{"parameters", []string{"Basic " + enc("a:b") + " x=y"}, "", "", false},
+		{"NUL", []string{"Basic " + enc("a:b\x00")}, "", "", false},
+		{"line end", []string{"Basic " + enc("a\n:b")}, "", "", false},
+		{"DEL", []string{"Basic " + enc("a\x7f:b")}, "", "", false},
+		{"two fields", []string{"Basic " + enc("a:b"), "Basic " + enc("a:b")}, "", "", false},
+		{"two schemes", []string{"Bearer x", "Basic " + enc("a:b")}, "", "", false},
+	} {
+		ctx := &RequestCtx{}
+		for _, f := range c.fields {
+			ctx.Request.Header.Add("authorization", f)
+		}
+		if !c.ok {
+			c.user, c.password = "", ""
+		}
+		if user, password, ok := ctx.BasicAuth(); user != c.user || password != c.password || ok != c.ok {
+			t.Errorf("%s: got %q, %q, %v, want %q, %q, %v", c.name, user, password, ok, c.user, c.password, c.ok)
+		}
+	}
+}
+
+// FuzzBasicAuth: what is taken for credentials reads as net/http reads it, and has no
+// control characters.
+func FuzzBasicAuth(f *testing.F) {
+	for _, seed := range []string{"Basic YTpi", "basic  YTpi", "Basic", "Basic YTpiAA==", "Bearer x", "Basic =", "Basic YTpi\r\n"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, v string) {
+		user, password, ok := parseBasicAuth([]byte(v))
+		if !ok {
+			if user+password != "" {
+				t.Errorf("%q: %q, %q without ok", v, user, password)
+			}
+			return
+		}
+		if strings.ContainsFunc(user+password, func(r rune) bool { return r < ' ' || r == 0x7f }) || strings.Contains(user, ":") {
+			t.Errorf("%q: %q, %q", v, user, password)
+		}
+		r := http.Request{Header: http.Header{"Authorization": {"Basic " + strings.Trim(v[len("Basic "):], " ")}}}
+		if u, p, ok := r.BasicAuth(); !ok || u != user || p != password {
+			t.Errorf("%q: %q, %q, but net/http has %q, %q, %v", v, user, password, u, p, ok)
+		}
+	})
+}

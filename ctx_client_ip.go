@@ -1,0 +1,237 @@
+package gale
+
+import (
+	"bytes"
+	"net"
+	"net/netip"
+
+	"github.com/galehttp/gale/internal/bytesconv"
+	"github.com/galehttp/gale/internal/msg"
+)
+
+// ClientIP returns the address of the client, seen through the proxies that
+// Server.TrustedProxies lists: the rightmost address of X-Forwarded-For that is not in
+// that list. Where there is no such field, Forwarded (RFC 7239) counts instead; the two are
+// never mixed. The fields are looked at only if the peer, which is RemoteAddr, is in
+// the list itself. Else, as with an empty list, ClientIP returns the address of the peer.
+//
+// If all addresses are in the list, it returns the leftmost one. An element that has no
+// address, such as "unknown", "_hidden" or anything malformed, ends the search: the result
+// is the address to the right of it, of the proxy that wrote it.
+//
+// IPv4 in IPv6 form becomes IPv4, and zones are dropped. The result is the zero Addr if
+// the peer has no IP address and isn't trusted, or names none. Not in fasthttp.
+func (ctx *RequestCtx) ClientIP() netip.Addr {
+	s := ctx.server()
+	peer := addrOf(ctx.RemoteAddr())
+	if len(s.TrustedProxies) == 0 && !s.TrustUNIXProxies || !s.trustsPeer(peer, ctx.RemoteAddr()) {
+		return peer
+	}
+	f := &ctx.Request.Header.s.Fields
+	if f.Has(msg.XForwardedFor) {
+		return s.clientOf(peer, f, msg.XForwardedFor)
+	}
+	return s.clientOf(peer, f, msg.Unknown)
+}
+
+// trustsPeer reports whether the peer, with the address ip or none, is a trusted proxy.
+func (s *Server) trustsPeer(ip netip.Addr, addr net.Addr) bool {
+	if ip.IsValid() {
+		return s.trusts(ip)
+	}
+	return s.TrustUNIXProxies && addr.Network() == "unix"
+}
+
+func (s *Server) trusts(ip netip.Addr) bool {
+	for _, p := range s.TrustedProxies {
+		if p.Contains(ip) {
+			return true
+		}
+	}
+	return false
+}
+
+// clientOf returns the last address that isn't trusted in the X-Forwarded-For fields, or
+// with msg.Unknown for id in the Forwarded fields, as ClientIP describes. peer is the
+// last hop.
+func (s *Server) clientOf(peer netip.Addr, f *msg.Fields, id msg.ID) netip.Addr {
+	last, name := peer, bytesconv.S2B(HeaderForwarded)
+	for i := f.Before(len(f.Recs), id, name); i >= 0; i = f.Before(i, id, name) {
+		for v := f.Value(i); len(v) > 0; {
+			var ip netip.Addr
+			var says bool
+			if id == msg.XForwardedFor {
+				v, ip, says = previousAddr(v)
+			} else {
+				v, ip, says = previousFor(v)
+			}
+			if !says {
+				continue
+			}
+			if !ip.IsValid() {
+				return last
+			}
+			if !s.trusts(ip) {
+				return ip
+			}
+			last = ip
+		}
+	}
+	return last
+}
+
+// previousAddr takes the last element off v, the value of an X-Forwarded-For field: it
+// returns what is before it, and its address, which is invalid if it has none. says is
+// false for an empty element, which says nothing.
+func previousAddr(v []byte) (before []byte, ip netip.Addr, says bool) {
+	element := v
+	if n := bytes.LastIndexByte(v, ','); n >= 0 {
+		before, element = v[:n], v[n+1:]
+	}
+	element = bytesconv.TrimOWS(element)
+	if len(element) == 0 {
+		return before, ip, false
+	}
+	return before, parseNode(element), true
+}
+
+// previousFor is previousAddr for a Forwarded field:
+//
+//	Forwarded         = 1#forwarded-element
+//	forwarded-element = [ forwarded-pair ] *( ";" [ forwarded-pair ] )
+//	forwarded-pair    = token "=" ( token / quoted-string )     RFC 7239 section 4
+//
+// It reads from right to left, so that what a client wrote, such as a quote that it
+// doesn't close, can't change how the elements of proxies to the right of it are read. A
+// quoted-string with a backslash makes an element malformed: no address needs one.
+func previousFor(v []byte) (before []byte, ip netip.Addr, says bool) {
+	end, fors := len(v), 0
+	malformed := false
+	pairEnd := end
+	pair := func(from int) {
+		name, value, _ := bytes.Cut(bytesconv.TrimOWS(v[from:pairEnd]), equalsSign)
+		if bytesconv.EqualFoldString(name, "for") {
+			fors++
+			ip = parseNode(unquoted(value))
+		}
+	}
+	i := end - 1
+	for ; i >= 0 && v[i] != ','; i-- {
+		switch v[i] {
+		case ';':
+			pair(i + 1)
+			pairEnd = i
+		case '"':
+			open := bytes.LastIndexByte(v[:i], '"')
+			if open < 0 {
+				return nil, netip.Addr{}, true
+			}
+			malformed = malformed || open > 0 && v[open-1] == '\\' || bytes.IndexByte(v[open:i], '\\') >= 0
+			i = open
+		}
+	}
+	pair(i + 1)
+	if i > 0 {
+		before = v[:i]
+	}
+	if malformed || fors > 1 {
+		return before, netip.Addr{}, true
+	}
+	return before, ip, fors == 1 || len(bytesconv.TrimOWS(v[i+1:])) > 0
+}
+
+var equalsSign = []byte("=")
+
+// unquoted returns what is between the quotes of a quoted-string, and anything else as
+// it is.
+func unquoted(v []byte) []byte {
+	if n := len(v); n >= 2 && v[0] == '"' && v[n-1] == '"' {
+		return v[1 : n-1]
+	}
+	return v
+}
+
+// parseNode reads
+//
+//	node = ( IPv4address / IPv6address / "[" IPv6address "]" ) [ ":" port ]
+//
+// which is RFC 7239 section 6 and what proxies write besides. A zone is dropped. It returns
+// the zero Addr for anything else, such as "unknown" and obfuscated identifiers.
+func parseNode(b []byte) netip.Addr {
+	const longest = len("[ffff:ffff:ffff:ffff:ffff:ffff:255.255.255.255%]:65535") + 32 // of a zone
+	if len(b) == 0 || len(b) > longest {
+		return netip.Addr{}
+	}
+	bracketed := b[0] == '['
+	if bracketed {
+		n := bytes.IndexByte(b, ']')
+		if n < 0 || !isPort(b[n+1:]) {
+			return netip.Addr{}
+		}
+		b = b[1:n]
+	} else if n := bytes.IndexByte(b, ':'); n >= 0 && bytes.IndexByte(b[n+1:], ':') < 0 {
+		if !isPort(b[n:]) {
+			return netip.Addr{}
+		}
+		b = b[:n]
+	}
+	if n := bytes.IndexByte(b, '%'); n >= 0 {
+		b = b[:n]
+	}
+	if !mayBeAddr(b) {
+		return netip.Addr{}
+	}
+	ip, err := netip.ParseAddr(bytesconv.B2S(b))
+	if err != nil || bracketed && !ip.Is6() {
+		return netip.Addr{}
+	}
+	return ip.Unmap()
+}
+
+// mayBeAddr reports whether b has the characters of an address. Names and identifiers
+// don't: for them the error of netip.ParseAddr, which takes memory, isn't made.
+func mayBeAddr(b []byte) bool {
+	for _, c := range b {
+		if bytesconv.HexValue[c] > 15 && c != '.' && c != ':' {
+			return false
+		}
+	}
+	return len(b) > 0
+}
+
+// isPort reports whether b is empty or a colon with a port: digits or, in Forwarded, an
+// obfuscated one, "_" and other characters.
+func isPort(b []byte) bool {
+	if len(b) == 0 {
+		return true
+	}
+	if b[0] != ':' || len(b) == 1 {
+		return false
+	}
+	obfuscated := b[1] == '_'
+	for _, c := range b[1:] {
+		digit := c >= '0' && c <= '9'
+		if !digit && !(obfuscated && (bytesconv.Token[c])) {
+			return false
+		}
+	}
+	return obfuscated || len(b) <= len(":65535")
+}
+
+// addrOf returns the IP address in a, without a zone; the zero Addr if there is none.
+func addrOf(a net.Addr) netip.Addr {
+	var ip netip.Addr
+	switch a := a.(type) {
+	case *net.TCPAddr:
+		ip, _ = netip.AddrFromSlice(a.IP)
+	case *net.UDPAddr:
+		ip, _ = netip.AddrFromSlice(a.IP)
+	case *net.IPAddr:
+		ip, _ = netip.AddrFromSlice(a.IP)
+	case *net.UnixAddr:
+	default:
+		p, _ := netip.ParseAddrPort(a.String())
+		ip = p.Addr()
+	}
+	return ip.Unmap().WithZone("")
+}

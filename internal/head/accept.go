@@ -1,0 +1,93 @@
+package head
+
+import (
+	"bytes"
+	"strings"
+
+	"github.com/galehttp/gale/internal/bytesconv"
+)
+
+// fullWeight is q=1, as ParseWeight counts.
+const fullWeight = 1000
+
+// AcceptWeight returns how much the client likes mediaType, which is "type/subtype" in
+// lower case, from 0 to 1000: values are those of its Accept fields (RFC 9110 section
+// 12.5.1). Of the ranges that match, the most specific one counts, and the first one of
+// several; ranges with parameters don't match. Without any value the weight is 1000.
+//
+//	Accept      = #( media-range [ weight ] )
+//	media-range = ( "*/*" / ( type "/" "*" ) / ( type "/" subtype ) ) parameters
+func AcceptWeight(values [][]byte, mediaType string) int {
+	if len(values) == 0 {
+		return fullWeight
+	}
+	weight, best := 0, 0
+	for _, v := range values {
+		for len(v) > 0 {
+			var elem []byte
+			if elem, v = NextElement(v); len(elem) == 0 {
+				continue
+			}
+			name, params, _ := bytes.Cut(elem, []byte{';'})
+			s := specificity(bytesconv.TrimOWS(name), mediaType)
+			if s <= best {
+				continue
+			}
+			if q, ok := weightOf(params); ok {
+				weight, best = q, s
+			}
+		}
+	}
+	return weight
+}
+
+// specificity tells how exactly mediaRange matches mediaType: 3 for the type itself, 2 for
+// all of its kind, 1 for any, 0 for not at all.
+func specificity(mediaRange []byte, mediaType string) int {
+	kind := mediaType[:strings.IndexByte(mediaType, '/')+1]
+	switch {
+	case bytesconv.EqualFoldString(mediaRange, mediaType):
+		return 3
+	case len(mediaRange) == len(kind)+1 && mediaRange[len(kind)] == '*' && bytesconv.EqualFoldString(mediaRange[:len(kind)], kind):
+		return 2
+	case string(mediaRange) == "*/*":
+		return 1
+	}
+	return 0
+}
+
+// weightOf returns the weight among the parameters of a media range; ok is false if
+// there are others before it, or it is none.
+func weightOf(params []byte) (q int, ok bool) {
+	first, _, _ := bytes.Cut(params, []byte{';'})
+	first = bytesconv.TrimOWS(first)
+	if len(first) == 0 {
+		return fullWeight, true
+	}
+	q = parseWeight(first)
+	return q, q >= 0
+}
+
+// parseWeight returns the weight that b states in thousandths, or -1 if it isn't one:
+//
+//	"q=" ( "0" [ "." 0*3DIGIT ] ) / ( "1" [ "." 0*3("0") ] )
+func parseWeight(b []byte) int {
+	if len(b) < 3 || len(b) > 7 || b[0]|0x20 != 'q' || b[1] != '=' || b[2] != '0' && b[2] != '1' {
+		return -1
+	}
+	if len(b) > 3 && b[3] != '.' {
+		return -1
+	}
+	q, unit := int(b[2]-'0')*fullWeight, fullWeight/10
+	for _, c := range b[min(len(b), 4):] {
+		if c < '0' || c > '9' {
+			return -1
+		}
+		q += int(c-'0') * unit
+		unit /= 10
+	}
+	if q > fullWeight {
+		return -1
+	}
+	return q
+}
