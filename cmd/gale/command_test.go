@@ -28,6 +28,7 @@ func TestMisuse(t *testing.T) {
 		{"negative number", []string{"serve", dir, "-max-conns=-1"}, "-max-conns"},
 		{"broken duration", []string{"serve", dir, "-shutdown-grace", "soon"}, "-shutdown-grace"},
 		{"duration without a unit", []string{"serve", dir, "-shutdown-grace", "10"}, "such as 10s"},
+		{"negative drain", []string{"serve", dir, "-drain", "-1s"}, "-drain"},
 		{"no folder", []string{"serve"}, "gale serve ."},
 		{"two folders", []string{"serve", dir, dir}, "one folder"},
 		{"missing folder", []string{"serve", filepath.Join(dir, "none")}, "there is no folder"},
@@ -106,7 +107,7 @@ func TestServeFlags(t *testing.T) {
 	dir := t.TempDir()
 	help := serveFlagsHelp()
 	for _, name := range []string{
-		"addr", "auth", "compress", "cors", "dotfiles", "engine", "log", "max-conns", "shutdown-grace", "spa", "tls-cert", "tls-key", "tls-self-signed",
+		"addr", "auth", "compress", "cors", "dotfiles", "drain", "engine", "log", "max-conns", "shutdown-grace", "spa", "tls-cert", "tls-key", "tls-self-signed",
 	} {
 		if !strings.Contains(help, "\t-"+name) {
 			t.Errorf("-%s isn't described", name)

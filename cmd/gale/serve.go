@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/galehttp/gale"
+	"github.com/galehttp/gale/internal/sockopt"
 )
 
 var serveCommand = command{
@@ -27,8 +28,10 @@ conditional requests and compression are understood. Files whose names begin
 with a dot are hidden, and symbolic links that lead out of DIR aren't followed.
 
 It writes the addresses to open to the standard output and a line for each
-request to the standard error. An interrupt (Ctrl-C) or SIGTERM ends it once
-the requests under way are answered; a second one ends it at once.
+request to the standard error. SIGTERM ends it: it serves on for the time of
+-drain, while each answer tells its client not to use the connection again,
+and ends once the requests under way are answered. An interrupt (Ctrl-C)
+does so without -drain. A second signal ends it at once.
 
 Flags may come before or after DIR, with one dash or two. They are:
 
@@ -71,9 +74,17 @@ func runServe(args []string, stdout, stderr io.Writer) error {
 	select {
 	case err := <-done:
 		return fmt.Errorf("serving ended: %w", err)
-	case <-signals:
+	case sig := <-signals:
+		return shutdown(s, drainFor(sig, cfg.drain), cfg.shutdownGrace, signals, logger)
 	}
-	return shutdown(s, cfg.shutdownGrace, signals, logger)
+}
+
+// drainFor returns how long to drain because of sig: not for a person at a terminal.
+func drainFor(sig os.Signal, d time.Duration) time.Duration {
+	if sig != syscall.SIGTERM {
+		return 0
+	}
+	return d
 }
 
 // endSignals are the signals that end the process. A hang-up that is ignored,
@@ -89,14 +100,21 @@ func endSignals() []os.Signal {
 // errStopped is for a second signal.
 var errStopped = errors.New("stopped before all requests were answered")
 
-// shutdown waits for running requests, at most for grace and until the
+// shutdown drains, and waits for running requests, at most for grace and until the
 // next signal.
-func shutdown(s *gale.Server, grace time.Duration, signals <-chan os.Signal, logger *slog.Logger) error {
-	logger.Info("shutting down", "connections", s.GetOpenConnectionsCount(), "grace", grace.String())
-	ctx, cancel := context.WithTimeout(context.Background(), grace)
+func shutdown(s *gale.Server, drain, grace time.Duration, signals <-chan os.Signal, logger *slog.Logger) error {
+	logger.Info("shutting down", "connections", s.GetOpenConnectionsCount(), "drain", drain.String(), "grace", grace.String())
+	ctx, cancel := context.WithTimeout(context.Background(), drain+grace)
 	defer cancel()
 	done := make(chan error, 1)
-	go func() { done <- s.ShutdownWithContext(ctx) }()
+	go func() {
+		if drain == 0 {
+			now, cancel := context.WithCancel(ctx)
+			cancel()
+			_ = s.ShutdownWithContext(now) // ends the drain
+		}
+		done <- s.ShutdownWithContext(ctx)
+	}()
 	select {
 	case err := <-done:
 		if !errors.Is(err, context.DeadlineExceeded) {
@@ -117,6 +135,7 @@ func (cfg *serveConfig) newServer(compressDir string, logger *slog.Logger) *gale
 		Name:         "gale",
 		Engine:       cfg.engine,
 		Concurrency:  cfg.maxConns,
+		DrainTime:    cfg.drain,
 		IdleTimeout:  time.Minute,
 		ReadTimeout:  time.Minute,
 		WriteTimeout: time.Minute,
@@ -128,7 +147,7 @@ func (cfg *serveConfig) newServer(compressDir string, logger *slog.Logger) *gale
 
 // listen opens addr and tells what to do where it can't.
 func listen(addr string) (net.Listener, error) {
-	ln, err := net.Listen("tcp", addr)
+	ln, err := net.Listen(sockopt.NetworkFor("tcp", addr), addr)
 	switch {
 	case err == nil:
 		return ln, nil

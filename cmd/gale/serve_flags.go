@@ -26,6 +26,7 @@ type serveConfig struct {
 	auth          authFlag
 	compress      bool
 	maxConns      int
+	drain         time.Duration
 	shutdownGrace time.Duration
 	dotfiles      bool
 	engine        gale.Engine
@@ -41,6 +42,8 @@ func (cfg *serveConfig) flagSet() *flag.FlagSet {
 	fs.BoolVar(&cfg.compress, "compress", true, "compress what gets smaller (br, zstd, gzip) for clients that accept it")
 	fs.Var(&cfg.cors, "cors", "let pages of all origins read the files, or of one with -cors=`origin`")
 	fs.BoolVar(&cfg.dotfiles, "dotfiles", false, "serve files and folders whose names begin with a dot")
+	cfg.drain = time.Second
+	fs.Var((*duration)(&cfg.drain), "drain", "serve on this `long` when SIGTERM comes, and tell clients to close their connections")
 	fs.TextVar(&cfg.engine, "engine", cfg.engine, "serve with this `engine`: auto, block (a goroutine for each connection) or event (Linux)")
 	fs.Var(&cfg.log, "log", "write the log in this `form`: text, json or off")
 	fs.Var((*count)(&cfg.maxConns), "max-conns", "serve at most `n` connections at a time; 0 means the library's default")
@@ -106,6 +109,8 @@ func (cfg *serveConfig) check() error {
 		return usagef("write -auth as user:pass, neither being empty")
 	case cfg.maxConns < 0:
 		return usagef("-max-conns can't be negative")
+	case cfg.drain < 0:
+		return usagef("-drain can't be negative")
 	case cfg.shutdownGrace < 0:
 		return usagef("-shutdown-grace can't be negative")
 	}

@@ -495,6 +495,49 @@ func TestServeShutdown(t *testing.T) {
 	}
 }
 
+// SIGTERM lets the process serve on, with answers that say close, until the time is over or
+// a second signal comes; an interrupt doesn't.
+func TestServeDrains(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("no signals to send on Windows")
+	}
+	dir := site(t, map[string]string{"a.txt": "a"})
+	p := serve(t, dir, "-drain", "10m")
+	_ = p.cmd.Process.Signal(syscall.SIGTERM)
+	p.logged("shutting down")
+	addr := strings.Trim(strings.TrimPrefix(p.url, "http://"), "/")
+	for closes := false; !closes; { // the signal was logged before it drains
+		conn, err := net.Dial("tcp", addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprint(conn, "GET /a.txt HTTP/1.1\r\nHost: a\r\n\r\n")
+		resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if resp.StatusCode != 200 {
+			t.Errorf("status %d", resp.StatusCode)
+		}
+		closes = resp.Close
+		conn.Close()
+	}
+	_ = p.cmd.Process.Signal(syscall.SIGTERM)
+	if code := p.wait(); code != exitFailed {
+		t.Errorf("exit code %d after a second signal", code)
+	}
+	p = serve(t, dir, "-drain", "10m")
+	_ = p.cmd.Process.Signal(os.Interrupt)
+	if code := p.wait(); code != exitOK {
+		t.Errorf("exit code %d after an interrupt", code)
+	}
+	p = serve(t, dir, "-drain", "1ms")
+	_ = p.cmd.Process.Signal(syscall.SIGTERM)
+	if code := p.wait(); code != exitOK {
+		t.Errorf("exit code %d after SIGTERM", code)
+	}
+}
+
 // A client that takes nothing doesn't hold the process beyond the grace, and
 // a second signal ends it at once.
 func TestServeShutdownGrace(t *testing.T) {
