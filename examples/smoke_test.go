@@ -187,7 +187,7 @@ func TestShutdown(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("no signals there")
 	}
-	e := run(t, "shutdown")
+	e := run(t, "shutdown", "-drain", "50ms")
 	base := "http://" + e.addr
 	if resp, body := get(t, http.DefaultClient, base+"/"); resp.StatusCode != 200 || body != "done\n" {
 		t.Fatalf("got %d %q", resp.StatusCode, body)
@@ -216,6 +216,40 @@ func TestShutdown(t *testing.T) {
 		if err != nil {
 			t.Errorf("it ended: %v\n%s", err, e.output)
 		}
+	case <-time.After(wait):
+		t.Error("it doesn't end")
+	}
+}
+
+// While the example drains it serves, and tells load balancers to send no more.
+func TestShutdownDrains(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("no signals there")
+	}
+	e := run(t, "shutdown", "-drain", "1m")
+	base := "http://" + e.addr
+	fresh := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: wait}
+	if resp, body := get(t, fresh, base+"/ready"); resp.StatusCode != 200 || body != "ready\n" {
+		t.Fatalf("got %d %q", resp.StatusCode, body)
+	}
+	if err := e.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	for end := time.Now().Add(wait); ; {
+		resp, _ := get(t, fresh, base+"/ready")
+		if resp.StatusCode == 503 {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatal("it is ready although it was told to end")
+		}
+	}
+	if resp, body := get(t, fresh, base+"/"); resp.StatusCode != 200 || body != "done\n" || !resp.Close {
+		t.Errorf("while it drains: %d %q, closes: %v", resp.StatusCode, body, resp.Close)
+	}
+	_ = e.cmd.Process.Signal(syscall.SIGTERM) // ends it at once
+	select {
+	case <-e.ended:
 	case <-time.After(wait):
 		t.Error("it doesn't end")
 	}

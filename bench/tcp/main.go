@@ -2,6 +2,10 @@
 // sockets on loopback, for gale, fasthttp and net/http in turns.
 //
 //	cd bench && go run ./tcp [-conns 64] [-pipeline 16] [-request browser]
+//	cd bench && go run ./tcp -servers reverse,nginx,httputil
+//
+// The second line compares reverse proxies: package reverse, nginx, which must be
+// installed, and httputil.ReverseProxy. The server behind them is not measured.
 //
 // CPU per request is what a server takes away from everybody else on the
 // machine. Requests per second on one machine say less: the generator runs
@@ -34,6 +38,7 @@ type options struct {
 	headers  int
 	servers  string
 	pin      bool
+	upstream *upstream
 }
 
 func main() {
@@ -74,7 +79,11 @@ func run(o options) error {
 		pinSelf()
 	}
 	var servers []*server
+	o.upstream = &upstream{}
 	defer func() {
+		if s := o.upstream.server; s != nil {
+			s.stop()
+		}
 		for _, s := range servers {
 			s.stop()
 		}

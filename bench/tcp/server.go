@@ -34,28 +34,26 @@ func (s sample) cpuPerRequest() float64 {
 func (s sample) rate() float64 { return float64(s.requests) / s.wall.Seconds() }
 func (s sample) busy() float64 { return s.cpu.Seconds() / s.wall.Seconds() }
 
-// packages are the servers that can be measured: the same program three times.
+// packages are the servers that can be measured: the same program three times, and
+// proxies.
 var packages = map[string]string{
 	"gale":     "github.com/galehttp/gale/tests/hello",
 	"fasthttp": "github.com/galehttp/gale/bench/peers/fasthttp",
 	"nethttp":  "github.com/galehttp/gale/bench/peers/nethttp",
+	"reverse":  "github.com/galehttp/gale/bench/peers/reverse",
+	"httputil": "github.com/galehttp/gale/bench/peers/httputil",
 }
 
 // startServer builds and starts a server and waits until it listens.
 func startServer(dir, name string, o options) (*server, error) {
-	pkg, ok := packages[name]
-	if !ok {
-		return nil, fmt.Errorf("there is no server %q", name)
-	}
-	bin := filepath.Join(dir, name)
-	if out, err := exec.Command("go", "build", "-o", bin, pkg).CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("go build %s: %w\n%s", pkg, err, out)
-	}
 	addr, err := freeAddr()
 	if err != nil {
 		return nil, err
 	}
-	args := []string{bin, "-addr", addr, "-headers", strconv.Itoa(o.headers)}
+	args, err := command(dir, name, addr, o)
+	if err != nil {
+		return nil, err
+	}
 	if o.pin {
 		args = append([]string{"taskset", "-c", "0"}, args...)
 	}
@@ -72,6 +70,32 @@ func startServer(dir, name string, o options) (*server, error) {
 		return nil, err
 	}
 	return s, nil
+}
+
+// command builds a server and returns how to run it.
+func command(dir, name, addr string, o options) ([]string, error) {
+	to := ""
+	if proxies[name] {
+		var err error
+		if to, err = o.upstream.addrOf(dir, o); err != nil {
+			return nil, err
+		}
+	}
+	if name == "nginx" {
+		return nginxArgs(dir, addr, to)
+	}
+	pkg, ok := packages[name]
+	if !ok {
+		return nil, fmt.Errorf("there is no server %q", name)
+	}
+	bin := filepath.Join(dir, name)
+	if out, err := exec.Command("go", "build", "-o", bin, pkg).CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("go build %s: %w\n%s", pkg, err, out)
+	}
+	if to != "" {
+		return []string{bin, "-addr", addr, "-to", to}, nil
+	}
+	return []string{bin, "-addr", addr, "-headers", strconv.Itoa(o.headers)}, nil
 }
 
 // freeAddr returns an address on loopback that nothing listens on.

@@ -8,6 +8,7 @@ import (
 	"bytes"
 	"flag"
 	"log"
+	"time"
 
 	"github.com/galehttp/gale"
 )
@@ -27,11 +28,19 @@ func main() {
 	}
 	serveFile := files.NewRequestHandler()
 
-	log.Fatal(gale.ListenAndServe(*addr, func(ctx *gale.RequestCtx) {
-		if bytes.HasPrefix(ctx.Path(), []byte("/files/")) {
-			serveFile(ctx)
-			return
-		}
-		ctx.Redirect("/files/", gale.StatusFound)
-	}))
+	server := &gale.Server{
+		Handler: func(ctx *gale.RequestCtx) {
+			if bytes.HasPrefix(ctx.Path(), []byte("/files/")) {
+				serveFile(ctx)
+				return
+			}
+			ctx.Redirect("/files/", gale.StatusFound)
+		},
+		// There are no limits by default for these. A file may take longer, as long
+		// as the client takes some of it.
+		ReadTimeout:  10 * time.Second,
+		WriteTimeout: 10 * time.Second,
+		IdleTimeout:  time.Minute,
+	}
+	log.Fatal(server.ListenAndServe(*addr))
 }

@@ -9,6 +9,7 @@ import (
 	"flag"
 	"fmt"
 	"log"
+	"time"
 
 	"github.com/fasthttp/router"
 	"github.com/valyala/fasthttp"
@@ -17,7 +18,14 @@ import (
 func main() {
 	addr := flag.String("addr", "127.0.0.1:8080", "listen on `HOST:PORT`")
 	flag.Parse()
-	log.Fatal(fasthttp.ListenAndServe(*addr, routes().Handler))
+	server := &fasthttp.Server{
+		Handler: routes().Handler,
+		// There are no limits by default for these.
+		ReadTimeout:  10 * time.Second,
+		WriteTimeout: 10 * time.Second,
+		IdleTimeout:  time.Minute,
+	}
+	log.Fatal(server.ListenAndServe(*addr))
 }
 
 // routes returns the router of the program.

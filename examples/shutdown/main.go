@@ -1,5 +1,6 @@
-// Shutdown ends on SIGINT or SIGTERM without losing a request: it stops
-// accepting, lets running handlers answer, and gives up after a grace period.
+// Shutdown ends on SIGINT or SIGTERM without losing a request: it serves on while clients
+// and load balancers learn that it ends, then closes its listener, lets running handlers
+// answer, and gives up after a grace period. A second signal ends it at once.
 //
 //	go run ./examples/shutdown -addr 127.0.0.1:8080
 package main
@@ -17,13 +18,20 @@ import (
 
 func main() {
 	addr := flag.String("addr", "127.0.0.1:8080", "listen on `HOST:PORT`")
-	grace := flag.Duration("grace", 10*time.Second, "how long running requests may take")
+	drain := flag.Duration("drain", 5*time.Second, "how long to serve on, longer than a load balancer takes to look at /ready")
+	grace := flag.Duration("grace", 10*time.Second, "how long running requests may take after that")
 	flag.Parse()
 
 	stop, done := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer done()
 
-	server := &gale.Server{Handler: handle}
+	server := &gale.Server{
+		DrainTime:    *drain,
+		ReadTimeout:  10 * time.Second,
+		WriteTimeout: 10 * time.Second,
+		IdleTimeout:  time.Minute,
+	}
+	server.Handler = func(ctx *gale.RequestCtx) { handle(server, ctx) }
 	failed := make(chan error, 1)
 	go func() { failed <- server.ListenAndServe(*addr) }()
 
@@ -32,8 +40,9 @@ func main() {
 		log.Fatal(err)
 	case <-stop.Done():
 	}
+	done() // the next signal does what signals do
 	log.Print("shutting down")
-	ctx, cancel := context.WithTimeout(context.Background(), *grace)
+	ctx, cancel := context.WithTimeout(context.Background(), *drain+*grace)
 	defer cancel()
 	if err := server.ShutdownWithContext(ctx); err != nil {
 		log.Fatalf("not all requests were answered: %v", err)
@@ -41,9 +50,16 @@ func main() {
 	log.Print("all requests were answered")
 }
 
-// handle takes its time, as a handler that asks a database does.
-func handle(ctx *gale.RequestCtx) {
-	if string(ctx.Path()) == "/slow" {
+func handle(server *gale.Server, ctx *gale.RequestCtx) {
+	switch string(ctx.Path()) {
+	case "/ready": // for load balancers: whether to send requests here
+		if server.Draining() {
+			ctx.Error("draining\n", gale.StatusServiceUnavailable)
+			return
+		}
+		ctx.SetBodyString("ready\n")
+		return
+	case "/slow": // takes its time, as a handler that asks a database does
 		time.Sleep(500 * time.Millisecond)
 	}
 	ctx.SetBodyString("done\n")

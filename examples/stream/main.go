@@ -20,7 +20,15 @@ import (
 func main() {
 	addr := flag.String("addr", "127.0.0.1:8080", "listen on `HOST:PORT`")
 	flag.Parse()
-	log.Fatal(gale.ListenAndServe(*addr, handle))
+	server := &gale.Server{
+		Handler: handle,
+		// There are no limits by default for these. A stream may take longer, as long
+		// as the client takes some of it.
+		ReadTimeout:  10 * time.Second,
+		WriteTimeout: 10 * time.Second,
+		IdleTimeout:  time.Minute,
+	}
+	log.Fatal(server.ListenAndServe(*addr))
 }
 
 func handle(ctx *gale.RequestCtx) {

@@ -27,6 +27,9 @@ func main() {
 	server := &gale.Server{
 		Handler:            handle,
 		CertReloadInterval: time.Minute,
+		ReadTimeout:        10 * time.Second,
+		WriteTimeout:       10 * time.Second,
+		IdleTimeout:        time.Minute,
 	}
 	go reloadOnHangup(server)
 	log.Fatal(server.ListenAndServeTLS(*addr, *cert, *key))

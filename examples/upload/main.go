@@ -41,7 +41,10 @@ func main() {
 		HeaderReceived: func(h *gale.RequestHeader) gale.RequestConfig {
 			return gale.RequestConfig{StreamRequestBody: h.IsPut() || h.IsPost()}
 		},
-		IdleTimeout: time.Minute,
+		// An upload may take as long as it takes: a client that makes no progress is
+		// cut off by ReadStallTimeout, 30 seconds by default.
+		WriteTimeout: 10 * time.Second,
+		IdleTimeout:  time.Minute,
 	}
 	log.Fatal(server.ListenAndServe(*addr))
 }

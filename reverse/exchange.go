@@ -1,0 +1,330 @@
+package reverse
+
+import (
+	"io"
+	"time"
+
+	"github.com/galehttp/gale"
+	"github.com/galehttp/gale/internal/pool"
+)
+
+// exchange is a request that is passed on, with its response. It is the body of the
+// response to the client, too: reading it reads from the upstream, closing it ends the
+// exchange. It is also the context of the request to the upstream, see life.
+type exchange struct {
+	life
+	p       *Proxy
+	client  *gale.RequestCtx
+	up      *upstream
+	req     *gale.Request
+	resp    *gale.Response
+	late    *time.Timer // cancels after Proxy.Timeout
+	idle    *time.Timer // cancels; runs during Read
+	hasBody bool        // the body is in req
+	left    bool        // leave was called
+	over    bool        // Close was called
+	whole   bool        // the whole response has come
+
+	// In flights, and guarded by it.
+	next, prev *exchange
+	round      uint
+	unwatch    func() bool // nil while the client isn't watched
+
+	named     [][]byte // what Connection of the request names
+	respNamed [][]byte // what Connection of the response names
+
+	own *ownExchange // nil if the HostClient does everything
+}
+
+// newExchange returns an exchange for the request in client.
+func (p *Proxy) newExchange(client *gale.RequestCtx) *exchange {
+	x := &exchange{p: p, client: client, req: gale.AcquireRequest(), resp: gale.AcquireResponse()}
+	if p.Timeout > 0 {
+		x.late = time.AfterFunc(p.Timeout, func() { x.cancel(gale.ErrTimeout) })
+	}
+	p.flights.add(x)
+	return x
+}
+
+// leave ends the watching of the client.
+func (x *exchange) leave() {
+	if x.left {
+		return
+	}
+	x.left = true
+	x.p.flights.remove(x)
+	if x.unwatch != nil {
+		x.unwatch()
+	}
+	if x.late != nil {
+		x.late.Stop()
+	}
+}
+
+// runSafely is run that leaves nothing open after an error or a panic.
+func (x *exchange) runSafely() (err error) {
+	returned := false
+	defer func() {
+		if !returned || err != nil {
+			x.Close()
+		}
+	}()
+	err = x.run()
+	returned = true
+	return err
+}
+
+// run has the request answered by an upstream, and sets the response for the client. Its
+// error is an *Error.
+func (x *exchange) run() error {
+	var tried []*upstream
+	err := error(ErrNoUpstream)
+	for {
+		u := x.p.choose(tried)
+		if u == nil {
+			break
+		}
+		x.take(u)
+		if err = x.ask(); err == nil {
+			break
+		}
+		if cause := x.ended(); cause != nil {
+			err = cause
+		}
+		if blames(err) {
+			u.failed(x.p)
+		}
+		if !unsent(err) || x.Err() != nil {
+			break
+		}
+		tried = append(tried, u)
+	}
+	if err == nil {
+		err = x.setResponse()
+	}
+	if err == nil {
+		return nil
+	}
+	e := &Error{StatusCode: statusOf(err), Err: err}
+	if x.up != nil {
+		e.Upstream = x.up.name
+	}
+	return e
+}
+
+// take makes u the upstream of the exchange, instead of the one before.
+func (x *exchange) take(u *upstream) {
+	if x.up != nil {
+		x.up.pending.Add(-1)
+	}
+	x.up = u
+	u.pending.Add(1)
+}
+
+// ask sends the request to the upstream and reads the head of the response.
+func (x *exchange) ask() error {
+	client := x.client
+	upgrade, err := x.setRequest()
+	if err != nil {
+		return err
+	}
+	// The length says how the body is framed: -1 is chunked, 0 and -2 no body.
+	switch n := client.Request.Header.ContentLength(); {
+	case n > 0 && n <= maxAlong && x.takeBody(n):
+	case n > 0 || n == -1:
+		return x.askOwn(n)
+	case upgrade != "":
+		return x.askOwn(0)
+	}
+	return x.up.client.DoContext(x, x.req, x.resp)
+}
+
+// maxAlong is the longest body in bytes that goes out with its head.
+const maxAlong = 8 << 10
+
+// takeBody makes the body of length n, if all of it has arrived, part of the request.
+func (x *exchange) takeBody(n int) bool {
+	if x.hasBody {
+		return true // for another upstream
+	}
+	body := x.client.RequestBodyStream()
+	if body == nil {
+		x.req.SetBody(x.client.Request.Body())
+		x.hasBody = true
+		return true
+	}
+	if s, ok := body.(interface{ Buffered() int }); !ok || s.Buffered() < n {
+		return false
+	}
+	b := pool.Get(n)
+	defer pool.Put(b)
+	if _, err := io.ReadFull(body, b.B[:n]); err != nil {
+		return false // it can be read again, with the same error
+	}
+	x.req.SetBody(b.B[:n])
+	x.hasBody = true
+	return true
+}
+
+// setRequest makes the head for the upstream. upgrade is what the client wants to switch
+// to, "" for nothing.
+func (x *exchange) setRequest() (upgrade string, err error) {
+	from, to := &x.client.Request.Header, &x.req.Header
+	from.CopyTo(to)
+	to.SetProtocol("HTTP/1.1")
+	to.SetNoDefaultContentType(true) // what has none stays without
+	upgrade = wantsUpgrade(from)
+	addr := peer(x.client.RemoteAddr())
+	trusted := x.p.trusts(addr)
+	x.named = requestHop(to, trusted)
+	if n := from.ContentLength(); n == 0 || n == -2 || !from.IsHTTP11() {
+		to.Del("Expect")
+	}
+	x.p.setForwarded(to, addr, trusted, x.client.IsTLS())
+	if err := x.p.setTarget(x.client, to, x.up); err != nil {
+		return "", err
+	}
+	x.p.addVia(to, from.IsHTTP11())
+	if upgrade != "" {
+		to.Set("Connection", "Upgrade")
+		to.Set("Upgrade", upgrade)
+	}
+	return upgrade, nil
+}
+
+// passInterim sends an informational response of the upstream to the client. 100 is
+// answered by reading the body.
+func (x *exchange) passInterim(h *gale.ResponseHeader) {
+	if h.StatusCode() == gale.StatusContinue {
+		return
+	}
+	responseHop(h)
+	if err := x.client.SendInterim(h.StatusCode(), h); err != nil {
+		x.cancel(gale.ErrClientGone)
+	}
+}
+
+// setResponse makes the response for the client. The exchange ends when its body
+// was sent, or at once if there is none.
+func (x *exchange) setResponse() error {
+	from, to := &x.resp.Header, &x.client.Response
+	from.SetNoDefaultContentType(true) // what has none stays without
+	if from.StatusCode() == gale.StatusSwitchingProtocols {
+		return x.switchProtocols()
+	}
+	x.up.worked()
+	x.respNamed = responseHop(from)
+	x.p.addVia(from, from.IsHTTP11())
+	copyFields(from, &to.Header)
+	switch {
+	case x.client.IsHead():
+		to.SkipBody = true // the length is that of the body that GET would get
+		x.whole = true
+	case x.resp.IsBodyStream() && x.hasCome():
+		to.SetBody(x.resp.Body())
+		x.whole = true
+	case x.resp.IsBodyStream():
+		to.SetBodyStream(x, max(from.ContentLength(), -1))
+		return nil
+	default:
+		to.SetBody(nil)
+		x.whole = true
+	}
+	x.Close()
+	return nil
+}
+
+// hasCome reports whether the whole body of the response has arrived: then it goes out with
+// the head.
+func (x *exchange) hasCome() bool {
+	n := x.resp.Header.ContentLength()
+	if x.own != nil {
+		return n >= 0 && x.own.br.Buffered() == n
+	}
+	s, ok := x.resp.BodyStream().(interface{ Buffered() int })
+	return ok && n >= 0 && s.Buffered() == n
+}
+
+// copyFields copies the head of a response. Fields that handlers around the proxy have set
+// stay, unless the upstream sets them as well.
+func copyFields(from, to *gale.ResponseHeader) {
+	type field struct{ name, value string }
+	var before []field
+	for name, value := range to.All() {
+		if string(name) != "Content-Type" && string(name) != "Content-Length" && string(name) != "Server" && string(name) != "Date" {
+			before = append(before, field{string(name), string(value)})
+		}
+	}
+	from.CopyTo(to)
+	for _, f := range before {
+		if f.name == "Set-Cookie" || len(from.Peek(f.name)) == 0 {
+			to.Add(f.name, f.value)
+		}
+	}
+}
+
+// Read reads the body of the response. After its end are the trailer fields.
+func (x *exchange) Read(p []byte) (int, error) {
+	x.armIdle()
+	n, err := x.resp.BodyStream().Read(p)
+	if x.idle != nil {
+		x.idle.Stop()
+	}
+	switch {
+	case err == nil:
+	case err == io.EOF:
+		x.whole = true
+		passTrailers(&x.client.Response.Header, x.respNamed, func(yield func(name, value []byte) bool) {
+			for name := range x.resp.Header.Trailers() {
+				for _, value := range x.resp.Header.PeekAll(string(name)) {
+					if !yield(name, value) {
+						return
+					}
+				}
+			}
+		})
+	default:
+		if cause := x.ended(); cause != nil {
+			err = cause
+		}
+		if blames(err) {
+			x.up.failed(x.p)
+		}
+	}
+	return n, err
+}
+
+// armIdle starts the time in which something of the body must come.
+func (x *exchange) armIdle() {
+	d := limit(x.p.BodyIdleTimeout, DefaultBodyIdleTimeout)
+	switch {
+	case d == 0:
+	case x.idle != nil:
+		x.idle.Reset(d)
+	default:
+		x.idle = time.AfterFunc(d, func() { x.cancel(ErrIdle) })
+	}
+}
+
+// Close ends the exchange. If the body was not read to its end, that costs the
+// connection to the upstream.
+func (x *exchange) Close() error {
+	if x.over {
+		return nil
+	}
+	x.over = true
+	x.leave()
+	if x.idle != nil {
+		x.idle.Stop()
+	}
+	if x.own != nil {
+		x.own.end(x.whole)
+	}
+	err := x.resp.CloseBodyStream()
+	gale.ReleaseRequest(x.req)
+	gale.ReleaseResponse(x.resp)
+	if x.up != nil {
+		x.up.pending.Add(-1)
+	}
+	return err
+}

@@ -1,0 +1,258 @@
+package reverse
+
+import (
+	"bytes"
+	"iter"
+	"net"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/galehttp/gale"
+)
+
+// hopByHop are the fields that concern one connection and end there (RFC 9110 section
+// 7.6.1). Transfer-Encoding is one too, but none of ours: the library frames each message
+// itself. Without Upgrade no request becomes a WebSocket.
+var hopByHop = []string{
+	"TE", "Upgrade", "Connection", "Keep-Alive", "Proxy-Connection",
+	"Proxy-Authenticate", "Proxy-Authentication-Info", "Proxy-Authorization",
+}
+
+// isHopByHop reports whether name is one of hopByHop.
+func isHopByHop(name []byte) bool {
+	for _, hop := range hopByHop {
+		if len(hop) == len(name) && strings.EqualFold(hop, string(name)) {
+			return true
+		}
+	}
+	return false
+}
+
+// header is what the headers of requests and responses have in common.
+type header interface {
+	PeekAll(name string) [][]byte
+	DelBytes(name []byte)
+	AddTrailerValue(name, value string) error
+}
+
+// requestHop removes the fields of a request that end here: hop-by-hop fields, those that
+// Connection names, which it returns, and unless the client is trusted those that tell
+// where the request comes from.
+func requestHop(h *gale.RequestHeader, trusted bool) (named [][]byte) {
+	var l leaving
+	for name, value := range h.All() {
+		l.look(name, value, !trusted && isForwarded(name))
+	}
+	return l.remove(h)
+}
+
+// responseHop is requestHop for responses.
+func responseHop(h *gale.ResponseHeader) (named [][]byte) {
+	var l leaving
+	for name, value := range h.All() {
+		l.look(name, value, false)
+	}
+	return l.remove(h)
+}
+
+// leaving are the fields to be removed from a header.
+type leaving struct {
+	names, named [][]byte
+}
+
+// look adds the field if it is a hop-by-hop one, or also is true, and what Connection
+// names.
+func (l *leaving) look(name, value []byte, also bool) {
+	if !also && !isHopByHop(name) {
+		return
+	}
+	l.names = append(l.names, bytes.Clone(name))
+	if bytes.EqualFold(name, []byte("Connection")) {
+		for option := range bytes.SplitSeq(value, []byte(",")) {
+			l.named = append(l.named, bytes.Clone(bytes.TrimSpace(option)))
+		}
+	}
+}
+
+func (l *leaving) remove(h header) (named [][]byte) {
+	for _, name := range l.names {
+		h.DelBytes(name)
+	}
+	for _, name := range l.named {
+		if !framing(name) {
+			h.DelBytes(name)
+		}
+	}
+	return l.named
+}
+
+// framing reports whether a message needs the field called name to be what it is,
+// whatever Connection says.
+func framing(name []byte) bool {
+	for _, f := range []string{"Host", "Content-Length", "Transfer-Encoding", "Trailer"} {
+		if bytes.EqualFold(name, []byte(f)) {
+			return true
+		}
+	}
+	return len(name) == 0
+}
+
+// passTrailers adds the fields of a trailer section, except hop-by-hop fields, also
+// those that Connection named, and those of which the header has the name already:
+// what this proxy has set or removed must not come in after the body.
+func passTrailers(to header, named [][]byte, trailers iter.Seq2[[]byte, []byte]) {
+	type field struct{ name, value string }
+	var pass []field
+	for name, value := range trailers {
+		same := func(other []byte) bool { return bytes.EqualFold(other, name) }
+		if !slices.ContainsFunc(named, same) && !isHopByHop(name) && !isForwarded(name) && len(to.PeekAll(string(name))) == 0 {
+			pass = append(pass, field{string(name), string(value)})
+		}
+	}
+	for _, f := range pass {
+		_ = to.AddTrailerValue(f.name, f.value) // an error: it must not be a trailer field
+	}
+}
+
+// isForwarded reports whether the field called name tells where a request comes from.
+func isForwarded(name []byte) bool {
+	const prefix = "X-Forwarded-"
+	return len(name) > len(prefix) && bytes.EqualFold(name[:len(prefix)], []byte(prefix)) ||
+		bytes.EqualFold(name, []byte("Forwarded")) || bytes.EqualFold(name, []byte("X-Real-IP"))
+}
+
+// trusts reports whether a client is one of TrustedProxies.
+func (p *Proxy) trusts(addr netip.Addr) bool {
+	return slices.ContainsFunc(p.TrustedProxies, func(t netip.Prefix) bool { return t.Contains(addr) })
+}
+
+// setForwarded tells the upstream the client's address. What the request said of that
+// was removed before, unless the client is trusted.
+func (p *Proxy) setForwarded(to *gale.RequestHeader, addr netip.Addr, trusted, tls bool) {
+	var room [64]byte
+	from, proto, host := append(room[:0], "unknown"...), "http", to.Host()
+	if addr.IsValid() {
+		from = addr.AppendTo(room[:0])
+	}
+	if tls {
+		proto = "https"
+	}
+	if p.Forwarded || trusted && len(to.Peek("Forwarded")) > 0 {
+		to.Add("Forwarded", forwarded(string(from), addr.Is6(), proto, host))
+	}
+	if !trusted {
+		to.AddBytesV("X-Forwarded-For", from)
+		to.AddBytesV("X-Forwarded-Host", host)
+		to.Add("X-Forwarded-Proto", proto)
+		return
+	}
+	if before := bytes.Join(to.PeekAll("X-Forwarded-For"), []byte(", ")); len(before) > 0 {
+		from = append(append(before, ", "...), from...)
+	}
+	to.SetBytesV("X-Forwarded-For", from)
+	if len(to.Peek("X-Forwarded-Host")) == 0 {
+		to.SetBytesV("X-Forwarded-Host", host)
+	}
+	if len(to.Peek("X-Forwarded-Proto")) == 0 {
+		to.Set("X-Forwarded-Proto", proto)
+	}
+}
+
+// peer returns the IP address of a client, the zero Addr if it has none.
+func peer(a net.Addr) netip.Addr {
+	if t, ok := a.(*net.TCPAddr); ok {
+		addr, _ := netip.AddrFromSlice(t.IP)
+		return addr.Unmap()
+	}
+	ap, _ := netip.ParseAddrPort(a.String())
+	return ap.Addr().Unmap().WithZone("")
+}
+
+// forwarded returns an element of the field Forwarded (RFC 7239 section 4).
+func forwarded(from string, v6 bool, proto string, host []byte) string {
+	if v6 {
+		from = `"[` + from + `]"`
+	}
+	s := "for=" + from + ";proto=" + proto
+	if len(host) == 0 || bytes.ContainsAny(host, "\"\\") {
+		return s
+	}
+	return s + `;host="` + string(host) + `"`
+}
+
+// addVia adds the element of this proxy to Via (RFC 9110 section 7.6.3).
+func (p *Proxy) addVia(to interface{ Add(name, value string) }, http11 bool) {
+	switch {
+	case p.Via == "":
+	case http11:
+		to.Add("Via", "1.1 "+p.Via)
+	default:
+		to.Add("Via", "1.0 "+p.Via)
+	}
+}
+
+// setTarget makes the request-target for u, and Host, of those that the client sent.
+func (p *Proxy) setTarget(client *gale.RequestCtx, to *gale.RequestHeader, u *upstream) error {
+	target := to.RequestURI()
+	if len(target) > 0 && target[0] != '/' && string(target) != "*" {
+		// It came with a scheme and a host, which is in Host already (RFC 9112 section
+		// 3.2.2).
+		target = originForm(target, client.IsOptions())
+		to.SetRequestURIBytes(target)
+	}
+	if p.RewriteHost || len(to.Host()) == 0 {
+		to.SetHost(u.host)
+	}
+	if u.path == "" && p.StripPrefix == "" || string(target) == "*" {
+		return nil
+	}
+	path, query := target, []byte(nil)
+	if i := bytes.IndexByte(target, '?'); i >= 0 {
+		path, query = target[:i], target[i:]
+	}
+	if hasDots(path) {
+		return ErrPath
+	}
+	if rest, ok := bytes.CutPrefix(path, []byte(strings.TrimRight(p.StripPrefix, "/"))); ok && (len(rest) == 0 || rest[0] == '/') {
+		path = rest
+	}
+	if len(path) == 0 {
+		path = []byte("/")
+	}
+	to.SetRequestURIBytes(slices.Concat([]byte(u.path), path, query))
+	return nil
+}
+
+// originForm returns the path and query of a target with scheme and host. OPTIONS without
+// a path is about the whole server (RFC 9112 section 3.2.4).
+func originForm(target []byte, options bool) []byte {
+	_, rest, _ := bytes.Cut(target, []byte("://"))
+	switch i := bytes.IndexAny(rest, "/?"); {
+	case i < 0 && options:
+		return []byte("*")
+	case i < 0:
+		return []byte("/")
+	case rest[i] == '?':
+		return append([]byte("/"), rest[i:]...)
+	default:
+		return rest[i:]
+	}
+}
+
+// hasDots reports whether path has a segment "." or "..", percent-encoded or not, by
+// whichever separator.
+func hasDots(path []byte) bool {
+	if bytes.IndexByte(path, '.') < 0 && bytes.IndexByte(path, '%') < 0 {
+		return false
+	}
+	plain := dots.Replace(string(path))
+	for segment := range strings.SplitSeq(plain, "/") {
+		if segment == "." || segment == ".." {
+			return true
+		}
+	}
+	return false
+}
+
+var dots = strings.NewReplacer("%2e", ".", "%2E", ".", "%2f", "/", "%2F", "/", "%5c", "/", "%5C", "/", `\`, "/", ";", "/")

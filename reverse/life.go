@@ -1,0 +1,191 @@
+package reverse
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/galehttp/gale"
+	"github.com/galehttp/gale/internal/door"
+)
+
+// life is the context of a request to an upstream. One of package context would do, but
+// takes longer than all else that a small request needs here.
+type life struct {
+	mu    sync.Mutex
+	cause error         // why it ended, nil if it didn't
+	done  chan struct{} // nil until Done is called
+	hooks []*hook       // to be called at the end
+	room  [1]*hook      // for hooks
+}
+
+// cancel ends it, unless it has ended.
+func (l *life) cancel(cause error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.cause != nil {
+		return
+	}
+	l.cause = cause
+	if l.done != nil {
+		close(l.done)
+	}
+	for _, f := range l.hooks {
+		go f.f()
+	}
+	l.hooks = nil
+}
+
+// Err returns context.Canceled after cancel, whatever the cause.
+func (l *life) Err() error {
+	if l.ended() != nil {
+		return context.Canceled
+	}
+	return nil
+}
+
+// ended returns the cause.
+func (l *life) ended() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.cause
+}
+
+// Done is that of a context.
+func (l *life) Done() <-chan struct{} {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.done == nil {
+		l.done = make(chan struct{})
+		if l.cause != nil {
+			close(l.done)
+		}
+	}
+	return l.done
+}
+
+// Deadline says that there is none.
+func (l *life) Deadline() (deadline time.Time, ok bool) { return }
+
+// AfterFunc is what context.AfterFunc and derived contexts use.
+func (l *life) AfterFunc(f func()) (stop func() bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	hook := &hook{l, f}
+	if l.cause != nil {
+		go f()
+	} else {
+		if l.hooks == nil {
+			l.hooks = l.room[:0]
+		}
+		l.hooks = append(l.hooks, hook)
+	}
+	return hook.stop
+}
+
+// hook is a function that is called at the end of a life.
+type hook struct {
+	l *life
+	f func()
+}
+
+// stop keeps the function from being called, and reports whether it wasn't.
+func (h *hook) stop() bool {
+	l := h.l
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	i := slices.Index(l.hooks, h)
+	if i < 0 {
+		return false
+	}
+	l.hooks = slices.Delete(l.hooks, i, i+1)
+	return true
+}
+
+// Value gives the HostClient what passes interim responses on, and tells that a request
+// with a body is sent once.
+func (x *exchange) Value(key any) any {
+	switch key.(type) {
+	case door.InterimKey:
+		return x.passInterim
+	case door.OnceKey:
+		return x.hasBody
+	}
+	return nil
+}
+
+// flights are the exchanges under way. To watch a client costs more than to pass a small
+// request on, so only clients of exchanges that last are watched.
+type flights struct {
+	mu    sync.Mutex
+	first *exchange
+	round uint // of watch
+	armed bool // timer runs
+	timer *time.Timer
+}
+
+// watchPeriod is how old exchanges are whose clients are watched: that or twice that.
+const watchPeriod = 50 * time.Millisecond
+
+func (s *flights) add(x *exchange) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	x.next = s.first
+	if x.next != nil {
+		x.next.prev = x
+	}
+	s.first = x
+	x.round = s.round
+	if s.armed {
+		return
+	}
+	s.armed = true
+	if s.timer == nil {
+		s.timer = time.AfterFunc(watchPeriod, s.watch)
+		return
+	}
+	s.timer.Reset(watchPeriod)
+}
+
+func (s *flights) remove(x *exchange) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if x.prev != nil {
+		x.prev.next = x.next
+	} else {
+		s.first = x.next
+	}
+	if x.next != nil {
+		x.next.prev = x.prev
+	}
+	x.next, x.prev = nil, nil
+}
+
+// watch begins to watch the clients of exchanges that were there the last time. It holds
+// the lock, so that none of them ends meanwhile. It comes back while there are any.
+func (s *flights) watch() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.round++
+	for x := s.first; x != nil; x = x.next {
+		if x.unwatch == nil && s.round-x.round > 1 {
+			x.watchClient()
+		}
+	}
+	if s.armed = s.first != nil; s.armed {
+		s.timer.Reset(watchPeriod)
+	}
+}
+
+// watchClient ends x when the client leaves, or when a handler around the proxy has timed
+// out. When this server shuts down, the client's context ends too, but requests go on.
+func (x *exchange) watchClient() {
+	gone := x.client.Context()
+	x.unwatch = context.AfterFunc(gone, func() {
+		if why := context.Cause(gone); errors.Is(why, gale.ErrClientGone) || errors.Is(why, gale.ErrRequestDone) {
+			x.cancel(why)
+		}
+	})
+}

@@ -1,0 +1,327 @@
+package reverse
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/galehttp/gale"
+	"github.com/galehttp/gale/internal/door"
+	"github.com/galehttp/gale/internal/h1"
+	"github.com/galehttp/gale/internal/pool"
+)
+
+// ownExchange sends a request with a body, or one for an upgrade, over a connection of the
+// HostClient's pool. Other than the HostClient it reads the response while the body is
+// still being sent, so that an upstream that answers early, or while it reads, is heard.
+type ownExchange struct {
+	x    *exchange
+	nc   net.Conn
+	br   *bufio.Reader
+	body *requestBody // nil if there is none
+
+	release func(keep bool)
+	unwatch func() bool
+
+	mu       sync.Mutex // guards headCame and the read deadline until then
+	headCame bool
+	keep     bool // the connection can be used again after the response
+}
+
+// longAgo is a deadline that ends what is waiting.
+var longAgo = time.Unix(1, 0)
+
+// maxInterim is how many 1xx a response may have before it.
+const maxInterim = 100
+
+// askOwn sends the request, with a body of length n, chunked if n is -1, none if it is 0,
+// and reads the head of the response.
+func (x *exchange) askOwn(n int) error {
+	c, p := x.up.client, x.p
+	cc, err := c.AcquireConn(0, false)
+	if err != nil {
+		return err
+	}
+	o := &ownExchange{x: x, nc: cc.Conn(), br: c.AcquireReader(cc.Conn())}
+	o.release = func(keep bool) {
+		c.ReleaseReader(o.br)
+		if keep {
+			c.ReleaseConn(cc)
+		} else {
+			c.CloseConn(cc)
+		}
+	}
+	o.unwatch = x.AfterFunc(o.interrupt)
+	x.own = o
+	h := &x.req.Header
+	if n != 0 {
+		h.SetContentLength(n)
+	}
+	if err := o.write(h.AppendBytes(nil)); err != nil {
+		return err
+	}
+	if n != 0 {
+		o.body = newRequestBody(o, n)
+		go o.body.send()
+	} else {
+		o.awaitHead()
+	}
+	err = o.readHead()
+	o.mu.Lock()
+	o.headCame = true
+	o.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	_ = o.nc.SetReadDeadline(time.Time{})
+	if cause := x.ended(); cause != nil { // that deadline may have taken the place of longAgo
+		return cause
+	}
+	return o.frame(p)
+}
+
+// interrupt makes reads and writes fail from now on. A connection of the user's may panic,
+// which must not end the process.
+func (o *ownExchange) interrupt() {
+	defer func() { _ = recover() }()
+	_ = o.nc.SetDeadline(longAgo)
+}
+
+// awaitHead begins the time in which the head of the response must come.
+func (o *ownExchange) awaitHead() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if d := o.x.up.client.ResponseHeaderTimeout; d > 0 && !o.headCame && o.x.Err() == nil {
+		_ = o.nc.SetReadDeadline(time.Now().Add(d))
+		if o.x.Err() != nil {
+			_ = o.nc.SetReadDeadline(longAgo)
+		}
+	}
+}
+
+// readHead reads the head of the final response. Those before it are passed on.
+func (o *ownExchange) readHead() error {
+	h := &o.x.resp.Header
+	for range maxInterim {
+		if err := door.ReadResponse(h, o.br); err != nil {
+			if cause := o.x.ended(); cause != nil {
+				return cause
+			}
+			return broken(err)
+		}
+		switch s := h.StatusCode(); {
+		case s == gale.StatusContinue:
+			if o.body != nil {
+				o.body.start()
+			}
+		case s/100 == 1 && s != gale.StatusSwitchingProtocols:
+			o.x.passInterim(h)
+		default:
+			return nil
+		}
+	}
+	return errInterim
+}
+
+// frame makes the body of the response a stream, by what its head says.
+func (o *ownExchange) frame(p *Proxy) error {
+	resp := o.x.resp
+	h := &resp.Header
+	s, n := h.StatusCode(), h.ContentLength()
+	o.keep = h.IsHTTP11() && !h.ConnectionClose()
+	switch {
+	case s == gale.StatusSwitchingProtocols:
+		o.keep = false
+		return nil
+	case o.x.client.IsHead() || s == gale.StatusNotModified:
+		return nil
+	case s == gale.StatusNoContent:
+		o.keep = o.keep && n <= 0 && n != -1 // with a length it isn't known what follows
+		return nil
+	case n == 0:
+		return nil
+	case n < -1:
+		o.keep = false
+	}
+	resp.StreamBody = true
+	return resp.ReadBody(o.br, 0)
+}
+
+// write writes p, for which the upstream may take as long as it may be idle.
+func (o *ownExchange) write(p []byte) error {
+	if d := limit(o.x.p.BodyIdleTimeout, DefaultBodyIdleTimeout); d > 0 {
+		_ = o.nc.SetWriteDeadline(time.Now().Add(d))
+	}
+	if cause := o.x.ended(); cause != nil {
+		return cause
+	}
+	_, err := o.nc.Write(p)
+	return err
+}
+
+// end gives the connection back, or closes it. whole says that the whole response was
+// read.
+func (o *ownExchange) end(whole bool) {
+	sent := o.body == nil || o.body.sent.Load()
+	keep := whole && sent && o.keep && o.br.Buffered() == 0
+	if o.unwatch != nil {
+		keep = o.unwatch() && keep
+	}
+	if !keep {
+		o.interrupt() // a write of the body
+	}
+	if o.body != nil {
+		o.body.stop()
+	}
+	o.release(keep)
+	o.x.own = nil
+}
+
+// requestBody is the body of a request on its way to the upstream. One goroutine sends it.
+type requestBody struct {
+	o       *ownExchange
+	from    io.Reader
+	chunked bool
+	buf     []byte
+
+	begin   chan struct{} // closed when the upstream wants the body, or the exchange ends
+	begun   atomic.Bool
+	sent    atomic.Bool   // all of it
+	stopped atomic.Bool   // nothing more is wanted
+	done    chan struct{} // closed when the goroutine ends
+	reading sync.Mutex    // held while the client is read from
+}
+
+func newRequestBody(o *ownExchange, n int) *requestBody {
+	b := &requestBody{o: o, from: o.x.client.RequestBodyStream(), chunked: n < 0, begin: make(chan struct{}), done: make(chan struct{})}
+	if b.from == nil {
+		b.from = bytes.NewReader(o.x.client.Request.Body())
+	}
+	if len(o.x.req.Header.Peek("Expect")) == 0 {
+		b.start()
+	}
+	return b
+}
+
+// start lets the body be sent.
+func (b *requestBody) start() {
+	if !b.begun.Swap(true) {
+		close(b.begin)
+	}
+}
+
+// send sends the body. What is wrong with it ends the exchange; what is wrong with the
+// upstream doesn't: it may have answered.
+func (b *requestBody) send() {
+	defer close(b.done)
+	defer func() {
+		if r := recover(); r != nil {
+			b.o.x.cancel(bodyError{fmt.Errorf("reverse: reading the body panicked: %v", r)})
+		}
+	}()
+	if !b.await() {
+		return
+	}
+	buf := pool.Get(bodyBuffer)
+	defer pool.Put(buf)
+	b.buf = buf.B[:bodyBuffer]
+	for {
+		// Room before the data is for the size of its chunk.
+		n, err := b.read(b.buf[chunkRoom : len(b.buf)-len("\r\n")])
+		if n > 0 && b.o.write(b.frame(n)) != nil {
+			break
+		}
+		if err == io.EOF {
+			b.finish()
+			break
+		}
+		if err != nil {
+			if !b.stopped.Load() {
+				b.o.x.cancel(bodyError{err})
+			}
+			return
+		}
+	}
+	b.o.awaitHead()
+}
+
+// await waits until the upstream wants the body, and reports whether to send it. One that
+// says nothing gets it after a while (RFC 9110 section 10.1.1).
+func (b *requestBody) await() bool {
+	select {
+	case <-b.begin:
+	default:
+		t := time.NewTimer(gale.DefaultExpectContinueTimeout)
+		defer t.Stop()
+		select {
+		case <-b.begin:
+		case <-t.C:
+		}
+	}
+	return !b.stopped.Load()
+}
+
+// chunkRoom is how long the line of a chunk's size is at most, here.
+const chunkRoom = len("ffffffff\r\n")
+
+// bodyBuffer is how much of a stream is read at a time.
+const bodyBuffer = 32 << 10
+
+// frame returns the n bytes of data in buf as they are sent.
+func (b *requestBody) frame(n int) []byte {
+	if !b.chunked {
+		return b.buf[chunkRoom : chunkRoom+n]
+	}
+	var line [chunkRoom]byte
+	size := h1.AppendChunkSize(line[:0], n)
+	from := chunkRoom - len(size)
+	copy(b.buf[from:], size)
+	return append(b.buf[from:chunkRoom+n], "\r\n"...)
+}
+
+// finish sends the end of the body.
+func (b *requestBody) finish() {
+	if b.chunked {
+		x := b.o.x
+		h := &x.req.Header
+		b.reading.Lock()
+		if b.stopped.Load() {
+			b.reading.Unlock()
+			return
+		}
+		passTrailers(h, x.named, x.client.Trailers())
+		b.reading.Unlock()
+		if b.o.write(append(h1.AppendLastChunk(nil), h.TrailerHeader()...)) != nil {
+			return
+		}
+	}
+	b.sent.Store(true)
+}
+
+// read reads from the client, unless the exchange has ended.
+func (b *requestBody) read(p []byte) (int, error) {
+	b.reading.Lock()
+	defer b.reading.Unlock()
+	if b.stopped.Load() {
+		return 0, io.ErrClosedPipe
+	}
+	return b.from.Read(p)
+}
+
+// stop ends the sending and waits for it. The connection's deadline has ended a write; a
+// read from the client ends here.
+func (b *requestBody) stop() {
+	b.stopped.Store(true)
+	b.start()
+	if !b.reading.TryLock() {
+		b.o.x.client.CloseRequestBody()
+		b.reading.Lock()
+	}
+	b.reading.Unlock()
+	<-b.done
+}
