@@ -861,7 +861,7 @@ func TestDoneDuringShutdown(t *testing.T) {
 		c := ts.dial()
 		c.send(get("/"))
 		<-begun
-		ts.s.stop()
+		ts.s.stop(nil, 0)
 		close(stopped)
 		c.want("GET", 200, "")
 	}

@@ -12,16 +12,21 @@ type drain struct {
 	left chan struct{} // what stop returned, set before over is closed
 }
 
-const (
+// Bounds of what follows a drain. Tests on machines that are busy set others.
+var (
 	// lastCallFor bounds the acceptance of what waits in the queues of listeners, which
 	// takes less unless an accept loop sleeps.
 	lastCallFor = time.Second
 	// firstRequestFor is how long new connections have for their first request when the
 	// listeners are closed.
 	firstRequestFor = time.Second
-	// firstRequestTick is how often that is looked at.
-	firstRequestTick = 10 * time.Millisecond
+	// newFor is how long a connection counts as new that has sent nothing. It is counted
+	// in seconds, so it may be up to one less.
+	newFor = 2 * time.Second
 )
+
+// firstRequestTick is how often is looked for new connections.
+const firstRequestTick = 10 * time.Millisecond
 
 // Draining reports whether the server shuts down: from the beginning of Shutdown or Close
 // until the last connection has ended, or it serves again. A handler for health checks
@@ -46,7 +51,7 @@ func (s *Server) listens() bool {
 func (s *Server) drainAndStop(ctx context.Context) (left <-chan struct{}) {
 	d, first := s.beginDrain()
 	if d == nil {
-		return s.stop()
+		return s.stop(nil, 1)
 	}
 	var end <-chan time.Time
 	if first {
@@ -58,13 +63,13 @@ func (s *Server) drainAndStop(ctx context.Context) (left <-chan struct{}) {
 	case <-end:
 	case <-ctx.Done():
 	case <-d.over:
-		return d.left
+		return s.stop(d, 1)
 	}
 	s.lastCall(d)
 	if ctx.Err() == nil {
 		s.awaitFirstRequests(ctx, d)
 	}
-	return s.endDrain(d)
+	return s.stop(d, 1)
 }
 
 // beginDrain returns the drain that runs, which the first caller has begun; nil if there
@@ -87,36 +92,25 @@ func (s *Server) beginDrain() (d *drain, first bool) {
 	return r.drain, true
 }
 
-// endDrain is stop, unless another goroutine has ended d.
-func (s *Server) endDrain(d *drain) (left <-chan struct{}) {
-	s.run.mu.Lock()
-	defer s.run.mu.Unlock()
-	if s.run.drain != d {
-		return d.left
-	}
-	return s.stopLocked()
-}
-
-// lastCall closes the listeners. What waits in the queue of one that knows how is accepted
-// before, and Serve has returned then.
+// lastCall has the listeners closed, and waits until no connection comes from them, for a
+// while. What waits in the queue of one that knows how is accepted before.
 func (s *Server) lastCall(d *drain) {
-	var asked []*listening
+	var told []*listening
 	s.run.mu.Lock()
 	for l := range s.run.listeners {
-		switch {
-		case l.closed:
-		case l.last.Make():
-			asked = append(asked, l)
-		default:
-			l.closed = true
-			_ = closeCalmly(l.ln)
-		}
+		l.told = true
+		told = append(told, l)
 	}
 	s.run.mu.Unlock()
+	for _, l := range told {
+		if !l.last.Make(lastCallFor) {
+			go l.close() // which may wait for connections that stop closes
+		}
+	}
 	s.event.LookAtListeners()
 	late := time.NewTimer(lastCallFor)
 	defer late.Stop()
-	for _, l := range asked {
+	for _, l := range told {
 		select {
 		case <-l.ended:
 		case <-late.C:
@@ -134,7 +128,7 @@ func (s *Server) awaitFirstRequests(ctx context.Context, d *drain) {
 	late, tick := time.NewTimer(firstRequestFor), time.NewTicker(firstRequestTick)
 	defer late.Stop()
 	defer tick.Stop()
-	for int(s.stats.open.Load()) > s.engine.Settled()+s.event.Settled() {
+	for int(s.stats.open.Load()) > s.engine.Settled(newFor)+s.event.Settled(newFor) {
 		select {
 		case <-tick.C:
 		case <-late.C:

@@ -28,6 +28,14 @@ func awaitDrain(t *testing.T, s *Server) {
 	await(t, "the drain to begin", s.Draining)
 }
 
+// withoutHurry lets what follows a drain take as long as it needs, so that a test waits for
+// states alone.
+func withoutHurry(t *testing.T) {
+	last, first, age := lastCallFor, firstRequestFor, newFor
+	lastCallFor, firstRequestFor, newFor = time.Hour, time.Hour, time.Hour
+	t.Cleanup(func() { lastCallFor, firstRequestFor, newFor = last, first, age })
+}
+
 // drainClient sends requests, one after the other, as a client that honours
 // `Connection: close`: then it goes on with another connection.
 type drainClient struct {
@@ -72,6 +80,7 @@ func (c *drainClient) close() {
 // drain ended: on kept-alive connections, on new ones, and on those that nobody
 // has accepted by then. Nothing is left of the server after it.
 func TestDrainLosesNothing(t *testing.T) {
+	withoutHurry(t)
 	onEngines(t, func(t *testing.T, e Engine) {
 		check := settled(t)
 		s := &Server{Engine: e, DrainTime: time.Hour, Logger: &testLog{}, Handler: func(ctx *RequestCtx) { ctx.SetBodyString("ok") }}
@@ -163,6 +172,7 @@ func TestDrainLosesNothing(t *testing.T) {
 
 // The same, where the drain ends by itself: a request counts if it was sent before that.
 func TestDrainEndsInTime(t *testing.T) {
+	withoutHurry(t)
 	onEngines(t, func(t *testing.T, e Engine) {
 		const drainTime = 500 * time.Millisecond
 		ts := startServer(t, &Server{Engine: e, DrainTime: drainTime}, echo)
@@ -211,6 +221,7 @@ func TestDrainEndsInTime(t *testing.T) {
 
 // What waits to be accepted when the drain ends is served, with TLS too.
 func TestDrainAcceptsWhatWaits(t *testing.T) {
+	withoutHurry(t)
 	for _, kind := range []string{"tcp", "unix", "tls"} {
 		if kind == "unix" && runtime.GOOS == "windows" {
 			continue
@@ -312,6 +323,7 @@ func TestDrainAcceptsWhatWaits(t *testing.T) {
 // A connection that came shortly before the end of the drain may send its first request
 // after it.
 func TestDrainAwaitsFirstRequest(t *testing.T) {
+	withoutHurry(t)
 	onEngines(t, func(t *testing.T, e Engine) {
 		ts := startServer(t, &Server{Engine: e, DrainTime: time.Nanosecond}, echo)
 		c := ts.dial()

@@ -108,11 +108,18 @@ func (s *Server) serve(ln, plain net.Listener, cfg *tls.Config) error {
 	} else {
 		err = engine.Accept(ln, l.last, func(c net.Conn) { s.accepted(l, c) }, s.starved)
 	}
-	if err == nil || isClosed(err) || l.epoch != s.engine.Epoch() {
+	if err == nil || isClosed(err) || s.stopped(l) {
 		return nil
 	}
 	s.logError(nil, "Permanent error when accepting new connections", err)
 	return err
+}
+
+// stopped reports whether a shutdown has ended l, or is about to.
+func (s *Server) stopped(l *listening) bool {
+	s.run.mu.Lock()
+	defer s.run.mu.Unlock()
+	return l.told || l.epoch != s.engine.Epoch()
 }
 
 // resume has a worker go on with a connection.
@@ -123,22 +130,6 @@ func (s *Server) resume(p engine.Parked) { s.workers.do(s, job{parked: p}) }
 func isClosed(err error) bool {
 	return errors.Is(err, net.ErrClosed) || errors.Is(err, io.EOF) ||
 		strings.Contains(err.Error(), net.ErrClosed.Error())
-}
-
-// listening is a call of Serve. Its connections are of the epoch in which it
-// began, so that none slips through a shutdown.
-type listening struct {
-	ln        net.Listener // nil for ServeConn
-	engine    Engine
-	fixed     fixedSettings
-	epoch     uint32
-	stopClock func()
-	held      bool  // the event engine is kept for it
-	missed    error // why it can't be
-	closed    bool  // by a shutdown; under serverRun.mu
-	last      *engine.LastCall
-	ended     chan struct{} // closed when no connection comes from it any more
-	ahead     int32         // see acceptAhead
 }
 
 // begin registers ln; the first listener starts what runs beside the
@@ -154,7 +145,7 @@ func (s *Server) begin(ln, plain net.Listener) (*listening, error) {
 	}
 	e := s.engineFor(plain)
 	l := &listening{ln: ln, engine: e, fixed: s.fixed(), epoch: s.engine.Epoch(), stopClock: clock.Start(), ahead: acceptAhead()}
-	l.last, l.ended = engine.NewLastCall(plain), make(chan struct{})
+	l.last, l.ended, l.socket = engine.NewLastCall(plain, l.close), make(chan struct{}), socketOf(plain)
 	s.run.listeners[l] = struct{}{}
 	s.workers.open(true)
 	if s.engine.Dispatch == nil {
@@ -176,11 +167,8 @@ func (s *Server) end(l *listening) {
 	last := len(s.run.listeners) == 0
 	s.checkDrained()
 	close(l.ended)
-	closed := l.closed
 	s.run.mu.Unlock()
-	if !closed {
-		_ = closeCalmly(l.ln)
-	}
+	l.close()
 	if last {
 		s.workers.open(false)
 	}

@@ -31,8 +31,7 @@ func (s *Server) Shutdown() error { return s.ShutdownWithContext(context.Backgro
 // should be that of DrainTime and what requests may take after it. See also Close.
 func (s *Server) ShutdownWithContext(ctx context.Context) error {
 	drained := s.drainAndStop(ctx)
-	s.addShutdown(1)
-	defer s.addShutdown(-1)
+	defer s.endShutdown()
 	select {
 	case <-drained:
 		return nil
@@ -41,9 +40,10 @@ func (s *Server) ShutdownWithContext(ctx context.Context) error {
 	}
 }
 
-func (s *Server) addShutdown(n int) {
+// endShutdown says that a call of Shutdown waits no more.
+func (s *Server) endShutdown() {
 	s.run.mu.Lock()
-	s.run.shutdowns += n
+	s.run.shutdowns--
 	s.run.mu.Unlock()
 }
 
@@ -58,26 +58,33 @@ func (s *Server) connEpoch() uint32 {
 	return s.engine.Epoch()
 }
 
-// stop closes the listeners and everything that no request was read from, and
-// returns a channel that is closed when no connection is left.
-func (s *Server) stop() <-chan struct{} {
-	s.run.mu.Lock()
-	defer s.run.mu.Unlock()
-	return s.stopLocked()
+// stop begins the next epoch, closes what no request was read from and then the listeners,
+// and returns a channel that is closed when no connection is left. If d is not nil, it does
+// so unless another goroutine has ended d. waits is how many calls of Shutdown will wait.
+func (s *Server) stop(d *drain, waits int) (left <-chan struct{}) {
+	left, told := s.stopEpoch(d, waits)
+	s.event.LookAtListeners()
+	for _, l := range told {
+		l.close() // without run.mu, and last: a listener may wait for its connections
+	}
+	return left
 }
 
-// stopLocked is stop under run.mu.
-func (s *Server) stopLocked() <-chan struct{} {
+// stopEpoch is stop without the listeners, which it returns.
+func (s *Server) stopEpoch(d *drain, waits int) (left <-chan struct{}, told []*listening) {
 	r := &s.run
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.shutdowns += waits
+	if d != nil && r.drain != d {
+		return d.left, nil
+	}
 	for l := range r.listeners {
-		if !l.closed {
-			l.closed = true
-			_ = closeCalmly(l.ln)
-		}
+		l.told = true
+		told = append(told, l)
 	}
 	s.engine.Stop()
 	s.event.Stop()
-	s.event.LookAtListeners()
 	for c := range r.handshakes {
 		_ = closeCalmly(c)
 	}
@@ -94,7 +101,7 @@ func (s *Server) stopLocked() <-chan struct{} {
 		close(d.over)
 	}
 	s.checkDrained()
-	return drained
+	return drained, told
 }
 
 // checkDrained tells the goroutines that wait for it, under run.mu, if no connection is
@@ -117,7 +124,7 @@ func (s *Server) checkDrained() {
 // Handlers that run are not waited for; their RequestCtx.Done is closed. It
 // returns nil. Hijacked connections stay open. Not in fasthttp.
 func (s *Server) Close() error {
-	s.stop()
+	s.stop(nil, 0)
 	s.engine.CloseAll()
 	s.event.CloseAll()
 	return nil

@@ -12,8 +12,9 @@ import (
 // its queue is accepted, then it is closed. This needs a listener of package net for TCP
 // or UNIX sockets. The zero value is for others, which can't be told to end so.
 type LastCall struct {
-	ln   queueListener
-	made atomic.Bool
+	ln    queueListener
+	close func()
+	until atomic.Pointer[time.Time] // nil before Make
 }
 
 // queueListener is a listener whose connections wait in a queue of the system.
@@ -23,12 +24,10 @@ type queueListener interface {
 	SetDeadline(t time.Time) error
 }
 
-// lastFor bounds the last call, for queues that never become empty.
-const lastFor = time.Second
-
-// NewLastCall returns a LastCall for ln.
-func NewLastCall(ln net.Listener) *LastCall {
-	k := new(LastCall)
+// NewLastCall returns a LastCall for ln. close is what closes it; it may be called again
+// when it is closed.
+func NewLastCall(ln net.Listener, close func()) *LastCall {
+	k := &LastCall{close: close}
 	switch ln := ln.(type) {
 	case *net.TCPListener:
 		k.ln = ln
@@ -39,26 +38,28 @@ func NewLastCall(ln net.Listener) *LastCall {
 }
 
 // Make makes Accept and Event.Serve accept what waits, close the listener and return nil.
-// It doesn't wait for them. Any goroutine may call it, also before they are called. It
+// It doesn't wait for them. The first call says for how long they may accept, since a
+// queue may never become empty. Any goroutine may call it, also before they are called. It
 // returns false, and does nothing, if the listener can't be told.
-func (k *LastCall) Make() bool {
+func (k *LastCall) Make(d time.Duration) bool {
 	if k.ln == nil {
 		return false
 	}
-	k.made.Store(true)
+	until := time.Now().Add(d)
+	k.until.CompareAndSwap(nil, &until)
 	k.ln.SetDeadline(longAgo) // ends an Accept that waits
 	return true
 }
 
 // Made reports whether Make was called. k may be nil.
-func (k *LastCall) Made() bool { return k != nil && k.made.Load() }
+func (k *LastCall) Made() bool { return k != nil && k.until.Load() != nil }
 
 // accept hands the connections that wait to handle, and closes the listener. from is the
 // listener or one on top of it. Others may accept at the same time: so Accept has a
 // deadline, although something was there.
 func (k *LastCall) accept(from net.Listener, handle func(net.Conn), starved func(error)) {
-	defer k.ln.Close()
-	for end := time.Now().Add(lastFor); time.Now().Before(end); {
+	defer k.close()
+	for until := *k.until.Load(); time.Now().Before(until); {
 		if !anyQueued(k.ln) {
 			return
 		}

@@ -89,8 +89,8 @@ func TestLastCall(t *testing.T) {
 					ln.Close()
 					continue
 				}
-				last := NewLastCall(ln)
-				if first && !last.Make() {
+				last := NewLastCall(ln, func() { ln.Close() })
+				if first && !last.Make(time.Hour) {
 					t.Fatal("it can't be told")
 				}
 				got := make(chan net.Conn, n)
@@ -118,7 +118,7 @@ func TestLastCall(t *testing.T) {
 					}
 				}
 				if !first {
-					last.Make()
+					last.Make(time.Hour)
 					e.LookAtListeners()
 				}
 				if err := <-served; err != nil {
@@ -134,7 +134,7 @@ func TestLastCall(t *testing.T) {
 
 // Listeners that have no queue of the system can't be told.
 func TestLastCallOfOthers(t *testing.T) {
-	if last := NewLastCall(&script{}); last.Make() || last.Made() {
+	if last := NewLastCall(&script{}, nil); last.Make(time.Hour) || last.Made() {
 		t.Error("it says that it was told")
 	}
 }

@@ -115,7 +115,7 @@ func resetNow(nc net.Conn) {
 
 // fresh is for how long, or a second less, a connection that has sent nothing yet
 // isn't evicted: its first request may be on its way.
-const fresh = clock.Tick(2 * time.Second)
+const fresh = 2 * time.Second
 
 // EvictIdle closes up to n idle connections to make room for others, and returns
 // how many it found. It looks at a bounded number of connections, goes on where it
@@ -133,7 +133,7 @@ func (e *Block) EvictIdle(n int) (found int) {
 			break
 		}
 		next := c.after
-		if (c.served.Load() || now-c.opened > fresh) && c.closeIdle() {
+		if (c.served.Load() || now-c.opened > clock.Tick(fresh)) && c.closeIdle() {
 			found++
 		}
 		if c = next; found == n {
@@ -144,12 +144,12 @@ func (e *Block) EvictIdle(n int) (found int) {
 	return found
 }
 
-// Settled returns the number of connections that have sent something, or didn't although
-// they are not fresh. It looks at all.
-func (e *Block) Settled() (n int) {
+// Settled returns the number of connections that have sent something, or didn't for so
+// long as age, or for a second less. It looks at all.
+func (e *Block) Settled(age time.Duration) (n int) {
 	now := clock.Ticks()
 	e.each(func(c *blockConn) {
-		if c.served.Load() || now-c.opened > fresh {
+		if c.served.Load() || now-c.opened > clock.Tick(age) {
 			n++
 		}
 	})

@@ -80,7 +80,7 @@ func (m *listModel) evict(n int) (ids []int) {
 		}
 		c := m.conns[i]
 		i++
-		young := !c.served.Load() && clock.Ticks()-c.opened <= fresh
+		young := !c.served.Load() && clock.Ticks()-c.opened <= clock.Tick(fresh)
 		if c.state.Load() == idle && !young {
 			ids = append(ids, c.nc.(*listed).id)
 		}

@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/galehttp/gale/internal/clock"
 )
@@ -275,14 +276,14 @@ func (e *Event) EvictIdle(n int) (found int) {
 	return found
 }
 
-// Settled returns the number of connections that have sent something, or didn't although
-// they are not fresh. It looks at all.
-func (e *Event) Settled() (n int) {
+// Settled returns the number of connections that have sent something, or didn't for so
+// long as age, or for a second less. It looks at all.
+func (e *Event) Settled(age time.Duration) (n int) {
 	now := clock.Ticks()
 	for _, l := range e.all() {
 		l.mu.Lock()
 		for _, s := range l.slots {
-			if s.c != nil && s.c.sess != nil && !s.c.isFresh(now) {
+			if s.c != nil && s.c.sess != nil && !s.c.isNew(now, age) {
 				n++
 			}
 		}
@@ -315,7 +316,7 @@ func (l *loop) evictIdle(n int) (found int) {
 		}
 		c := l.slots[l.evict].c
 		l.evict++
-		if c != nil && !c.isFresh(now) && c.claimIdle() {
+		if c != nil && !c.isNew(now, fresh) && c.claimIdle() {
 			c.set(evStop)
 			l.turns.push(c)
 			if found++; found == n {

@@ -95,11 +95,11 @@ const (
 // seconds is the unit of eventConn.opened.
 const seconds = clock.Tick(time.Second)
 
-// isFresh reports whether the connection has only just begun, and has sent nothing: its
+// isNew reports whether the connection began less than age ago, and has sent nothing: its
 // first request may be on its way. It is called under loop.mu, by any goroutine: Start
 // sets opened under that lock.
-func (c *eventConn) isFresh(now clock.Tick) bool {
-	return c.word.Load()&isServed == 0 && now-clock.Tick(c.opened)*seconds <= fresh
+func (c *eventConn) isNew(now clock.Tick, age time.Duration) bool {
+	return c.word.Load()&isServed == 0 && now-clock.Tick(c.opened)*seconds <= clock.Tick(age)
 }
 
 // verdict is how a step of a visit ended.
