@@ -43,9 +43,12 @@ const toyPreface = "TOY * 1\n"
 
 // addToy lets s speak the toy protocol. A session that is switched to takes the
 // preface for a frame of 0x544f bytes, so the first one drops it.
-func addToy(s *Server, answer func([]byte) []byte) {
+func addToy(s *Server, answer func([]byte) []byte) { addParting(s, answer, "") }
+
+// addParting is addToy with a farewell.
+func addParting(s *Server, answer func([]byte) []byte, farewell string) {
 	s.protocols = append(s.protocols, protocol{alpn: "toy", preface: toyPreface, session: func() serverSession {
-		return &prefacedToy{toySession: toySession{toy: enginetest.Toy{Answer: answer, Greeting: "hello"}}}
+		return &prefacedToy{toySession: toySession{toy: enginetest.Toy{Answer: answer, Greeting: "hello", Farewell: farewell}}}
 	}})
 }
 
@@ -295,5 +298,88 @@ func TestProtocolStates(t *testing.T) {
 				t.Errorf("got %s, want %s", got, want)
 			}
 		})
+	}
+}
+
+// A session that has a Waker hears that the server drains, or ends, although its peer sends
+// nothing: idle, waiting for an answer, or with half a frame. It may serve on until the
+// drain has ended.
+func TestProtocolHearsOfShutdown(t *testing.T) {
+	const drainMark, heldMark = 0xffff, 7
+	farewell := string(enginetest.AppendFrame(nil, drainMark, []byte("bye")))
+	for _, drain := range []time.Duration{time.Hour, 0} {
+		for _, way := range []string{"preface", "ALPN"} {
+			t.Run(fmt.Sprintf("%s, %v", way, drain), func(t *testing.T) {
+				onEngines(t, func(t *testing.T, e Engine) {
+					hold := make(chan struct{})
+					s := &Server{Engine: e, Handler: echo, DrainTime: drain}
+					addParting(s, func(p []byte) []byte {
+						if string(p) == "held" {
+							<-hold
+						}
+						return p
+					}, farewell)
+					addr, opening := "", ""
+					if way == "preface" {
+						addr, opening = startServer(t, s, nil).addr, toyPreface
+					} else {
+						addr = startTLS(t, s)
+					}
+					dial := func() net.Conn {
+						c, err := net.Dial("tcp", addr)
+						if err != nil {
+							t.Fatal(err)
+						}
+						t.Cleanup(func() { c.Close() })
+						c.SetDeadline(time.Now().Add(time.Minute))
+						if way == "ALPN" {
+							c = tls.Client(c, &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"toy"}})
+						}
+						io.WriteString(c, opening)
+						c.Write(enginetest.AppendFrame(nil, 0, []byte("a")))
+						wantToy(t, c, [][]byte{[]byte("a")})
+						return c
+					}
+					frame := func(c net.Conn, id int, payload string) {
+						t.Helper()
+						if got, p, err := enginetest.ReadFrame(c); err != nil || int(got) != id || string(p) != payload {
+							t.Fatalf("got %d, %q, %v; want %d, %q", got, p, err, id, payload)
+						}
+					}
+					busy, half := dial(), dial()
+					busy.Write(enginetest.AppendFrame(nil, heldMark, []byte("held")))
+					half.Write([]byte{0, 1})
+					conns := []net.Conn{busy, half}
+					var idle net.Conn
+					if drain > 0 { // else it is just closed
+						idle = dial()
+						conns = append(conns, idle)
+					}
+					await(t, "the connections to be busy", func() bool {
+						st := s.Stats()
+						return st.OpenConnections == len(conns) && st.IdleConnections == len(conns)-2
+					})
+					ended := make(chan error, 1)
+					go func() { ended <- s.Shutdown() }()
+					for _, c := range conns {
+						frame(c, drainMark, "bye")
+					}
+					if idle != nil {
+						idle.Write(enginetest.AppendFrame(nil, 1, []byte("b")))
+						frame(idle, 1, "b")
+					}
+					half.Write([]byte{0, 2, 'c'})
+					frame(half, 2, "c")
+					close(hold)
+					frame(busy, heldMark, "held")
+					if drain > 0 {
+						s.Close()
+					}
+					if err := <-ended; err != nil {
+						t.Error(err)
+					}
+				})
+			})
+		}
 	}
 }

@@ -178,6 +178,7 @@ func (e *Block) open(nc net.Conn, thrifty bool, epoch uint32, sess Session) *blo
 	sess.Open(c, &c.next)
 	opened = true
 	e.add(c)
+	c.hear()
 	return c
 }
 

@@ -52,17 +52,35 @@ func (e *Block) each(f func(c *blockConn)) {
 func (e *Block) Epoch() uint32 { return e.epoch.number() }
 
 // Drain begins the end of the epoch: Stopping is true from now on for its connections,
-// new ones included. All go on, idle ones too, until Stop.
-func (e *Block) Drain() { e.epoch.drain() }
+// new ones included. All go on, idle ones too, until Stop. Sessions with a Waker are fed,
+// since their peers may have to be told at once. The bit is set before this looks at
+// wakers, and setWaker and open look at it afterwards: one of the two sees the other.
+func (e *Block) Drain() {
+	e.epoch.drain()
+	e.each((*blockConn).hear)
+}
+
+// hear has the session fed if it has a Waker and the connection is to end soon. It is
+// called under Block.mu, or by the goroutine of the connection.
+func (c *blockConn) hear() {
+	if c.waker != nil && c.Stopping() {
+		c.waker.Wake()
+	}
+}
 
 // Stop ends the epoch: idle connections are closed, the others as soon as they
-// are idle. Those of the next epoch go on. The epoch changes before this looks at states,
+// are idle; sessions of those are fed if they have a Waker. Those of the next epoch go
+// on. The epoch changes before this looks at states,
 // and wait stores idle before it looks at the epoch: one of the two sees the other.
 func (e *Block) Stop() {
 	e.epoch.end()
 	e.each(func(c *blockConn) {
-		if c.over() && !c.closeIdle() && c.state.Load() == parting {
+		switch {
+		case !c.over() || c.closeIdle():
+		case c.state.Load() == parting:
 			c.calmly(c.interruptRead) // it goes on for a moment
+		default:
+			c.hear()
 		}
 	})
 }

@@ -21,6 +21,7 @@ func (wokenError) Error() string { return "engine: woken" }
 func (c *blockConn) Waker() *Waker {
 	if c.waker == nil {
 		c.setWaker(&Waker{c: c})
+		c.hear()
 	}
 	return c.waker
 }

@@ -241,17 +241,28 @@ func (e *Event) place() *loop {
 	return best
 }
 
-// Drain begins the end of the epoch, see Block.Drain.
-func (e *Event) Drain() { e.epoch.drain() }
+// Drain begins the end of the epoch, see Block.Drain. The bit of the epoch is set before
+// this looks at words, and Waker looks at it after it has set hasWaker: one of the two
+// sees the other.
+func (e *Event) Drain() {
+	e.epoch.drain()
+	for _, l := range e.all() {
+		l.each((*eventConn).hear)
+	}
+}
 
 // Stop ends the epoch: idle connections are closed, the others as soon as they
-// are idle.
+// are idle; sessions of those are fed if they have a Waker.
 func (e *Event) Stop() {
 	e.epoch.end()
 	for _, l := range e.all() {
 		l.each(func(c *eventConn) {
-			if c.over() && c.claimIdle() {
+			switch {
+			case !c.over():
+			case c.claimIdle():
 				l.inject(c, evStop)
+			default:
+				c.hear()
 			}
 		})
 	}

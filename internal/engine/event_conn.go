@@ -180,7 +180,7 @@ func (c *eventConn) visit(ev uint32, wk *worker) {
 // for all that take or await returned. evIn, evHup and evReset are edges (epoll(7)): they
 // come once, so drained must remember them until a read has got EAGAIN.
 func (c *eventConn) note(ev uint32) {
-	if ev&evWake != 0 {
+	if ev&evWake != 0 && c.word.Load()&hasWaker != 0 {
 		c.woken = true
 	}
 	if ev&evUrgent != 0 {

@@ -11,8 +11,19 @@ func (c *eventConn) Waker() *Waker {
 	m := c.extra()
 	if m.waker == nil {
 		m.waker = &Waker{c: c}
+		c.set(hasWaker)
+		c.hear()
 	}
 	return m.waker
+}
+
+// hear has the session fed if it has a Waker and the connection is to end soon. Any
+// goroutine may call it that found c under loop.mu, without locks. A session that is
+// switched to at this moment may be fed once in place of the old one: see note.
+func (c *eventConn) hear() {
+	if c.word.Load()&hasWaker != 0 && c.Stopping() && c.post(evWake) {
+		c.l.inject(c, evWake)
+	}
 }
 
 // awaken makes a worker feed the session. Wake calls it, on any goroutine, under k.mu:
@@ -43,7 +54,7 @@ func (c *eventConn) switchTo(s Session, wk *worker) verdict {
 	wk.feeds++
 	old, m := c.sess, c.extra()
 	m.waker.end()
-	c.unset(evWake) // one of the old session, which posts no more
+	c.unset(evWake | hasWaker) // those of the old session, which posts no more
 	c.endWatch(m)
 	c.reclaim()
 	c.SetWriteTimeout(0, 0)

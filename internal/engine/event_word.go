@@ -32,6 +32,7 @@ const (
 	isWatched // a session wants to know when the peer leaves
 	isIdle    // it has no owner, and nothing of a message has arrived
 	isServed  // the peer has sent something
+	hasWaker  // connMore.waker is set
 	isClosed  // it has ended
 )
 

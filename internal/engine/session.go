@@ -114,7 +114,9 @@ type Conn interface {
 	// once, wanting Flush, Close or Hijack.
 	LeaveBody(w *Work, b []byte) (left bool, err error)
 	// Stopping reports whether the connection is to end soon, which the peer must be
-	// told: the engine drains, or closes the connection once it is idle.
+	// told: the engine drains, or closes the connection once it is idle. Where this
+	// changes, a session that has a Waker is fed, unless its connection is closed for
+	// being idle. It stays true.
 	Stopping() bool
 	// InterruptWrites makes writes fail from now on, one that waits included. Any
 	// goroutine may call it.

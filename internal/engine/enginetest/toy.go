@@ -21,10 +21,14 @@ type Toy struct {
 	Answer func(payload []byte) []byte
 	// Greeting is sent first.
 	Greeting string
+	// Farewell is sent once the connection is to end; the session goes on then. Without
+	// one it ends at once, when all is answered.
+	Farewell string
 
 	c       engine.Conn
 	waker   *engine.Waker
 	greeted bool
+	parted  bool // Farewell was sent
 	ended   bool // the peer has ended its side
 
 	mu      sync.Mutex
@@ -101,7 +105,12 @@ func (s *Toy) goOn(w *engine.Work, next *engine.Next) {
 	s.ready = s.ready[:0]
 	done := s.pending == 0
 	s.mu.Unlock()
-	if done && (s.ended || s.c.Stopping() && len(w.Unread()) == 0) {
+	stopping := s.c.Stopping()
+	if stopping && !s.parted {
+		s.parted = true
+		w.Out = append(w.Out, s.Farewell...)
+	}
+	if done && (s.ended || stopping && s.Farewell == "" && len(w.Unread()) == 0) {
 		next.Op = engine.Close
 		return
 	}
