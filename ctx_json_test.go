@@ -261,3 +261,20 @@ func TestBindJSONServed(t *testing.T) {
 		}
 	})
 }
+
+// ErrorStatus knows the status of what BindJSON returns, wrapped or not.
+func TestErrorStatusOfBindError(t *testing.T) {
+	var ctx RequestCtx
+	ctx.Init(&Request{}, nil, nil)
+	ctx.Request.SetBodyString("a=1")
+	ctx.Request.Header.SetContentType("application/x-www-form-urlencoded")
+	err := ctx.BindJSON(new(any))
+	for _, err := range []error{err, fmt.Errorf("item: %w", err)} {
+		if got := ErrorStatus(err); got != StatusUnsupportedMediaType {
+			t.Errorf("%v: got %d", err, got)
+		}
+	}
+	if got := ErrorStatus(&BindError{}); got != StatusBadRequest {
+		t.Errorf("one without a status: got %d", got)
+	}
+}

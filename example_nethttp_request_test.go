@@ -7,7 +7,6 @@ package gale_test
 import (
 	"bytes"
 	"crypto/subtle"
-	"errors"
 	"fmt"
 	"io"
 	"mime/multipart"
@@ -36,11 +35,7 @@ func ExampleRequestCtx_BindJSON() {
 			Name string `json:"name"`
 		}
 		if err := ctx.BindJSON(&v); err != nil {
-			status := gale.StatusBadRequest
-			if e, ok := errors.AsType[*gale.BindError](err); ok {
-				status = e.Status
-			}
-			ctx.Error(err.Error(), status)
+			ctx.Fail(gale.ErrorStatus(err), err)
 			return
 		}
 		fmt.Fprintf(ctx, "Hello, %s!", v.Name)

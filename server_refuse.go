@@ -140,8 +140,8 @@ func (ctx *RequestCtx) defaultError(err error) {
 
 // ErrorStatus returns the status code that fits an error which Server.ErrorHandler got, as
 // the server answers without one: 413 for ErrBodyTooLarge, 431 for *ErrSmallBuffer, 408 for
-// a timeout, that of a *HandlerError, 500 for a *PanicError and nil, and 400 for
-// what it doesn't know. Not in fasthttp.
+// a timeout, that of a *HandlerError or a *BindError, 500 for a *PanicError and nil, and 400
+// for what it doesn't know. Not in fasthttp.
 func ErrorStatus(err error) int {
 	if err == nil {
 		return StatusInternalServerError
@@ -155,6 +155,7 @@ func errorStatus(err error) (status int, text string) {
 	var (
 		failed  *HandlerError
 		panics  *PanicError
+		bound   *BindError
 		small   *ErrSmallBuffer
 		refusal *statusError
 		proto   *h1.Error
@@ -165,6 +166,8 @@ func errorStatus(err error) (status int, text string) {
 		return StatusInternalServerError, StatusMessage(StatusInternalServerError)
 	case errors.As(err, &failed):
 		return failed.Status, StatusMessage(failed.Status)
+	case errors.As(err, &bound) && bound.Status != 0:
+		return bound.Status, StatusMessage(bound.Status)
 	case errors.As(err, &small):
 		return StatusRequestHeaderFieldsTooLarge, "Too big request header"
 	case errors.Is(err, ErrBodyTooLarge), errors.Is(err, multipart.ErrMessageTooLarge):
