@@ -192,9 +192,7 @@ func jsonPath(t reflect.Type, path string) string {
 		if isIndex(name) {
 			continue
 		}
-		for t != nil && (t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice || t.Kind() == reflect.Array || t.Kind() == reflect.Map) {
-			t = t.Elem()
-		}
+		t = innermost(t)
 		if t == nil || t.Kind() != reflect.Struct {
 			kept, t = append(kept, name), nil
 			continue
@@ -205,6 +203,24 @@ func jsonPath(t reflect.Type, path string) string {
 		}
 	}
 	return strings.Join(kept, ".")
+}
+
+// innermost returns the type of what pointers, slices, arrays and maps of type t have in the
+// end. A type that has itself, such as []T for T, has no end: then it is one of them.
+func innermost(t reflect.Type) reflect.Type {
+	const deepest = 100
+	for range deepest {
+		if t == nil {
+			return nil
+		}
+		switch t.Kind() {
+		case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map:
+			t = t.Elem()
+		default:
+			return t
+		}
+	}
+	return t
 }
 
 // isIndex reports whether name consists of digits.

@@ -278,3 +278,33 @@ func TestErrorStatusOfBindError(t *testing.T) {
 		t.Errorf("one without a status: got %d", got)
 	}
 }
+
+type (
+	jsonTree []jsonTree
+	jsonMap  map[string]jsonMap
+	jsonPtrs []*jsonPtrs
+)
+
+// A type that consists of itself has no end, but BindJSON has.
+func TestBindJSONRecursiveTypes(t *testing.T) {
+	for _, test := range []struct {
+		v    any
+		body string
+	}{
+		{new(jsonTree), `[[], 1]`}, {new(jsonTree), `1`}, {new(jsonMap), `{"a": {"b": 1}}`}, {new(jsonMap), `[]`}, {new(jsonPtrs), `[[1]]`},
+	} {
+		var ctx RequestCtx
+		ctx.Request.Header.SetContentType("application/json")
+		ctx.Request.SetBodyString(test.body)
+		done := make(chan error, 1)
+		go func() { done <- ctx.BindJSON(test.v) }()
+		select {
+		case err := <-done:
+			if be := (*BindError)(nil); !errors.As(err, &be) || be.Status != 400 {
+				t.Errorf("%T: %v", test.v, err)
+			}
+		case <-time.After(20 * time.Second):
+			t.Fatalf("%T: BindJSON does not return", test.v)
+		}
+	}
+}
