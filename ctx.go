@@ -79,6 +79,7 @@ type perRequest struct {
 	hookStage    atomic.Uint32 // hooksOpen and so on
 
 	late     atomic.Bool  // one of the handlers that timed counts ended too late, see disposeLate
+	left     atomic.Bool  // the exchange has abandoned the context
 	timed    atomic.Int32 // handlers that TimeoutHandlers have begun
 	timedOut atomic.Pointer[Response]
 	done     atomic.Pointer[requestDone]
@@ -155,6 +156,7 @@ func (ctx *RequestCtx) abandon() {
 		ctx.dispose()
 		return
 	}
+	ctx.left.Store(true)
 	ctx.disposeLate()
 }
 

@@ -128,6 +128,9 @@ func (ctx *RequestCtx) Value(key any) any {
 			return resp
 		}
 		return nil
+	case door.AbandonKey:
+		ctx.abandon()
+		return nil
 	case door.HijackKey:
 		return door.Hijack{Handler: ctx.hijack, NoResponse: ctx.hijackNoResponse}
 	}

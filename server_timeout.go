@@ -87,8 +87,12 @@ func (s *Server) endLate(ctx *RequestCtx, v any) {
 }
 
 // disposeLate disposes of a context once the last of the handlers has ended that
-// TimeoutHandlers, one around the other, have begun, and one of them was late.
+// TimeoutHandlers, one around the other, have begun, one of them was late, and the exchange
+// has abandoned the context: until then, functions of BeforeSend may use what it holds.
 func (ctx *RequestCtx) disposeLate() {
+	if _, none := ctx.bringer().(noExchange); !none && !ctx.left.Load() {
+		return
+	}
 	if ctx.timed.Load() == 0 && ctx.late.CompareAndSwap(true, false) {
 		ctx.dispose()
 	}

@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"github.com/galehttp/gale"
+	"github.com/galehttp/gale/internal/door"
 	"github.com/galehttp/gale/internal/pool"
 	"github.com/galehttp/gale/internal/race"
 )
@@ -55,7 +56,9 @@ func answer(h gale.RequestHandler, w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		if ctx.LastTimeoutErrorResponse() == nil {
-			defer dispose(ctx) // it is left to the goroutines that hold it
+			defer dispose(ctx)
+		} else { // it is left to the goroutines that hold it
+			defer ctx.Value(door.AbandonKey{})
 		}
 		if r := recover(); r != nil {
 			if err, ok := r.(error); ok && errors.Is(err, gale.ErrAbortHandler) {
@@ -68,7 +71,8 @@ func answer(h gale.RequestHandler, w http.ResponseWriter, r *http.Request) {
 	if ctx.LastTimeoutErrorResponse() != nil {
 		o.finishTimedOut(ctx)
 		returned = true
-		return // others use the context
+		ctx.Value(door.AbandonKey{}) // others use the context
+		return
 	}
 	o.finish(ctx)
 	returned = true

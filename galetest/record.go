@@ -106,14 +106,18 @@ func Record(handler gale.RequestHandler, ctx *gale.RequestCtx) *Result {
 		r = c.r
 	}
 	handler(ctx)
-	hijack := ctx.Value(door.HijackKey{}).(door.Hijack)
+	late := ctx.LastTimeoutErrorResponse() != nil // and uses ctx still
 	resp := &ctx.Response
-	if hijack.Handler == nil || !hijack.NoResponse {
+	if late || !ctx.Hijacked() || !ctx.Value(door.HijackKey{}).(door.Hijack).NoResponse {
 		resp, _ = ctx.Value(door.FinalKey{}).(*gale.Response)
 	}
 	result := r.finish(resp)
 	r.cancel(gale.ErrRequestDone)
-	result.Hijacked = result.Hijacked || ctx.Hijacked()
+	if late {
+		ctx.Value(door.AbandonKey{})
+	} else {
+		result.Hijacked = ctx.Hijacked()
+	}
 	return result
 }
 

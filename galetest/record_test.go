@@ -186,3 +186,30 @@ func TestRecordEndsContext(t *testing.T) {
 		t.Errorf("the user is %v", v)
 	}
 }
+
+// A handler that is late doesn't decide on the result: neither by Hijack nor by what it holds.
+func TestRecordLate(t *testing.T) {
+	end, closed := make(chan struct{}), make(closer)
+	r := Record(gale.TimeoutHandler(func(ctx *gale.RequestCtx) {
+		ctx.SetUserValue("value", closed)
+		for {
+			select {
+			case <-end:
+				return
+			default:
+				ctx.SetBodyString("late")
+				ctx.HijackSetNoResponse(true)
+				ctx.Hijack(func(net.Conn) { t.Error("called") })
+			}
+		}
+	}, time.Millisecond, "slow"), NewContext("GET", "/", nil))
+	if r.Response.StatusCode() != 408 || string(r.Response.Body()) != "slow" || r.Hijacked {
+		t.Errorf("%d %q, hijacked %t", r.Response.StatusCode(), r.Response.Body(), r.Hijacked)
+	}
+	close(end)
+	<-closed
+}
+
+type closer chan struct{}
+
+func (c closer) Close() error { close(c); return nil }

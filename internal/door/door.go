@@ -7,6 +7,7 @@ package door
 
 import (
 	"bufio"
+	"errors"
 	"net"
 )
 
@@ -59,6 +60,14 @@ var ReadResponse func(h any, r *bufio.Reader) error
 // timed out: that runs the functions of RequestCtx.BeforeSend, unless Flush has done so.
 // The value is the *gale.Response to send, nil if what was sent must be broken off.
 type FinalKey struct{}
+
+// AbandonKey is a key for RequestCtx.Value, to be asked once after FinalKey if the handler has
+// timed out: what the context holds may be closed from then on. The value is nil.
+type AbandonKey struct{}
+
+// ErrBodyClosed is behind the errors of reading the body of a request that the program has
+// closed, as by RequestCtx.CloseRequestBody.
+var ErrBodyClosed = errors.New("the request body was closed")
 
 // HijackKey is a key for RequestCtx.Value. The value is a Hijack.
 type HijackKey struct{}
