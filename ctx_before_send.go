@@ -141,13 +141,16 @@ func (ctx *RequestCtx) beforeSend() (ok bool) {
 		}
 		respondBroken(&ctx.Response)
 	}
-	ok = true
-	if hooks, first := ctx.claimHooks(hooksRunning); first {
-		ok = ctx.runHooks(hooks)
-	} else if ctx.hookPanicked {
+	hooks, first := ctx.claimHooks(hooksRunning)
+	switch {
+	case first:
+		return ctx.runHooks(hooks)
+	case ctx.hookPanicked:
 		ctx.failQuietly() // whatever the handler has written since
 	}
-	return ok
+	// Those that ran for a Flush have not come to their end if one wanted nothing to be
+	// sent, also if the handler has recovered from that.
+	return ctx.hookStage.Load() != hooksRunning
 }
 
 // finalTimedOut is final after a time-out that is answered with resp. A function that ran

@@ -3,8 +3,10 @@ package gale
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"log/slog"
 
+	"github.com/galehttp/gale/internal/door"
 	"github.com/galehttp/gale/internal/head"
 )
 
@@ -40,7 +42,9 @@ func (ctx *RequestCtx) Fail(status int, err error) {
 	ctx.Response.dropContent()
 	ctx.SetStatusCode(status)
 	if ctx.handleError(&HandlerError{Status: status, Err: err}) {
-		ctx.SetStatusCode(status)
+		if ctx.timedOut.Load() == nil { // or ErrorHandler, which is late, uses the context
+			ctx.SetStatusCode(status)
+		}
 		return
 	}
 	detail := ""
@@ -97,7 +101,9 @@ func (ctx *RequestCtx) handleError(err error) bool {
 	}
 	ctx.failing = true
 	s.ErrorHandler(ctx, err)
-	ctx.failing = false
+	if ctx.timedOut.Load() == nil { // or it is late, and uses the context
+		ctx.failing = false
+	}
 	return true
 }
 
@@ -116,8 +122,8 @@ func (ctx *RequestCtx) refuseUnheard(err error) {
 // unheard returns why the body could not be read that the handler took for empty, or nil.
 func (ctx *RequestCtx) unheard() error {
 	err := ctx.Request.unheard()
-	if err == errStreamClosed {
-		return nil // the program has closed it
+	if errors.Is(err, door.ErrBodyClosed) {
+		return nil
 	}
 	return err
 }

@@ -1,18 +1,19 @@
 package gale
 
 import (
-	"errors"
+	"fmt"
 	"io"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/galehttp/gale/internal/clock"
+	"github.com/galehttp/gale/internal/door"
 	"github.com/galehttp/gale/internal/engine"
 )
 
 // errStreamClosed is what reading a request body returns after the handler.
-var errStreamClosed = errors.New("gale: the request body was closed: it can't be read after the handler has returned")
+var errStreamClosed = fmt.Errorf("gale: %w: it can't be read after the handler has returned", door.ErrBodyClosed)
 
 // requestStream reads the body of the message in flight from the connection,
 // for a handler that takes it as a stream. It lives in the context and holds no

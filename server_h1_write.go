@@ -29,6 +29,7 @@ func (ss *h1Session) answer(w *engine.Work, next *engine.Next) (ok bool) {
 	}
 	if timedOut != nil || !fine {
 		ss.wrest(ctx)
+		ss.lost = ss.lost || !fine // whatever PanicHandler has flushed
 	}
 	if ss.detached {
 		ss.finish(ctx, w, timedOut != nil || !fine)
@@ -95,7 +96,7 @@ func (ss *h1Session) handsOver(ctx *RequestCtx) bool {
 // refusesBody answers for a handler that took a body for empty which could not be read.
 func (ss *h1Session) refusesBody(ctx *RequestCtx, w *engine.Work, next *engine.Next) bool {
 	err := ctx.unheard()
-	if err == nil || ss.aborted || ctx.flush.begun {
+	if err == nil || ss.aborted || ctx.flush.begun || ctx.hookStage.Load() != hooksOpen {
 		return false
 	}
 	ss.closeBody(ctx)

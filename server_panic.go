@@ -83,39 +83,80 @@ func (sc *serverConn) panicked(ctx *RequestCtx, r any, o *outcome) {
 		o.aborted = true
 		return
 	}
+	sc.beginPanicAnswer(ctx)
+	answered := true
+	switch {
+	case s.PanicHandler != nil:
+		ctx.errorBody(StatusInternalServerError, "")
+		answered = sc.callPanicHandler(ctx, func() { s.PanicHandler(ctx, r) })
+	case s.ErrorHandler != nil && !ctx.failing:
+		answered = sc.callPanicHandler(ctx, func() { ctx.handleError(&PanicError{Value: r, Stack: trace}) })
+		if ctx.timedOut.Load() == nil {
+			ctx.SetStatusCode(StatusInternalServerError)
+		}
+	default:
+		ctx.errorBody(StatusInternalServerError, "")
+	}
+	switch {
+	case !answered:
+		o.aborted = true
+	case ctx.timedOut.Load() == nil: // else a late PanicHandler uses the context
+		ctx.Response.SetConnectionClose()
+	}
+}
+
+// beginPanicAnswer empties the response of a handler that has panicked, except for what
+// functions of BeforeSend have set.
+func (sc *serverConn) beginPanicAnswer(ctx *RequestCtx) {
 	ctx.hijack, ctx.hijackNoResponse = nil, false
 	if ctx.hookStage.Load() == hooksOpen {
 		ctx.Response.Reset()
 		sc.prepareResponse(ctx)
 	} else {
-		ctx.Response.dropContent() // the other fields are those of BeforeSend
+		ctx.Response.dropContent()
 	}
 	ctx.SetStatusCode(StatusInternalServerError)
-	if s.PanicHandler == nil && s.ErrorHandler != nil && !ctx.failing {
-		s.callPanicHandler(ctx, func() { ctx.handleError(&PanicError{Value: r, Stack: trace}) })
-		ctx.SetStatusCode(StatusInternalServerError)
-	} else {
-		ctx.errorBody(StatusInternalServerError, "")
-	}
-	if s.PanicHandler != nil {
-		s.callPanicHandler(ctx, func() { s.PanicHandler(ctx, r) })
-	}
 	ctx.Response.SetConnectionClose()
 }
 
-// callPanicHandler lets f, which calls PanicHandler or ErrorHandler, change the answer to
-// a panic, and survives its panics.
-func (s *Server) callPanicHandler(ctx *RequestCtx, f func()) {
+// callPanicHandler lets f, which calls PanicHandler or ErrorHandler, make the answer to
+// a panic. If f panics itself, that is a 500 without it. ok is false if the connection must
+// be dropped: f wants that, or has sent a part of its answer.
+func (sc *serverConn) callPanicHandler(ctx *RequestCtx, f func()) (ok bool) {
 	defer func() {
-		if r := recover(); r != nil {
-			s.logPanic("in Server.PanicHandler or Server.ErrorHandler", r, stack())
-			ctx.Error("Internal Server Error", StatusInternalServerError)
+		if ok {
+			return
 		}
+		r := recover()
+		if r == nil || isAbort(r) {
+			return // runtime.Goexit goes on
+		}
+		trace := []byte(nil)
+		if hp, wrapped := r.(*handlerPanic); wrapped {
+			r, trace = hp.value, hp.stack
+		} else {
+			trace = stack()
+		}
+		sc.s.logPanic("in Server.PanicHandler or Server.ErrorHandler", r, trace)
+		if ctx.timedOut.Load() != nil {
+			ok = true // its answer is made, and the context is another goroutine's
+			return
+		}
+		if ctx.flush.begun {
+			return
+		}
+		sc.beginPanicAnswer(ctx)
+		ctx.errorBody(StatusInternalServerError, "")
+		ok = true
 	}()
 	f()
+	return true
 }
 
 func isAbort(r any) bool {
+	if hp, ok := r.(*handlerPanic); ok {
+		r = hp.value
+	}
 	err, ok := r.(error)
 	return ok && errors.Is(err, ErrAbortHandler)
 }

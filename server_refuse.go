@@ -103,28 +103,46 @@ func (ss *h1Session) refuse(w *engine.Work, err error, next *engine.Next) (ok bo
 	} else {
 		ctx.Response.Header.defaultServer = "" // filled in after it
 		if !ss.guard(ctx, func() { ctx.handleError(err) }) {
-			next.Op = engine.Abort
+			ss.abort(next)
 			return false
 		}
 		if ss.detached {
 			return false
 		}
-		ctx.Response.Header.defaultServer = s.serverName()
 	}
-	if ss.hooked(ctx) && !ctx.flush.begun && !ctx.beforeSend() {
-		next.Op = engine.Abort
+	resp, ok := ss.refusal(ctx)
+	if !ok {
+		ss.abort(next)
 		return false
 	}
 	if ctx.done.Load() != nil {
 		ctx.endDone()
 	}
-	if len(ctx.Response.Header.Peek(HeaderContentType)) > 0 {
-		ctx.Response.Header.Set(HeaderXContentTypeOptions, "nosniff")
+	if len(resp.Header.Peek(HeaderContentType)) > 0 {
+		resp.Header.Set(HeaderXContentTypeOptions, "nosniff")
 	}
-	ctx.Response.SetConnectionClose()
-	ss.write(ctx, w, &ctx.Response, true, next)
+	resp.SetConnectionClose()
+	ss.write(ctx, w, resp, true, next)
 	next.Linger = true
 	return false
+}
+
+// refusal returns the response to a request that is refused, once ErrorHandler has
+// returned or timed out. ok is false if there is none to send, or no more of it.
+func (ss *h1Session) refusal(ctx *RequestCtx) (resp *Response, ok bool) {
+	if resp := ctx.timedOut.Load(); resp != nil {
+		ss.wrest(ctx)
+		if ctx.flush.begun || ss.aborted {
+			return nil, false
+		}
+		return ctx.finalTimedOut(resp)
+	}
+	resp = &ctx.Response
+	if ctx.flush.begun {
+		return resp, resp.broken() == nil
+	}
+	resp.Header.defaultServer = ss.s.serverName()
+	return resp, ctx.beforeSend()
 }
 
 // defaultError answers with the status that fits err. The texts are constant: nothing of

@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/galehttp/gale"
 )
@@ -69,4 +70,59 @@ func TestBeforeSendOnNetHTTP(t *testing.T) {
 			}
 		}
 	}
+}
+
+// A body that the handler has closed is no body that could not be read.
+func TestClosedBodyIsNotRefused(t *testing.T) {
+	s := httptest.NewServer(NewHTTPHandler(func(ctx *gale.RequestCtx) {
+		ctx.CloseRequestBody()
+		_, _ = ctx.PostBody(), ctx.FormValue("x")
+		ctx.SetBodyString("handler")
+	}))
+	defer s.Close()
+	for _, contentType := range []string{"text/plain", "multipart/form-data; boundary=b"} {
+		resp, err := http.Post(s.URL, contentType, strings.NewReader("body"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, _ := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if resp.StatusCode != 200 || string(b) != "handler" {
+			t.Errorf("%s: %s %q", contentType, resp.Status, b)
+		}
+	}
+}
+
+type closedValue chan struct{}
+
+func (c closedValue) Close() error { close(c); return nil }
+
+// After a time-out, user values are closed when the functions of BeforeSend have run, and
+// only then.
+func TestTimeoutClosesValues(t *testing.T) {
+	closed, ended := make(closedValue), make(chan struct{})
+	s := httptest.NewServer(NewHTTPHandler(gale.TimeoutHandler(func(ctx *gale.RequestCtx) {
+		defer close(ended)
+		ctx.SetUserValue("value", closed)
+		ctx.BeforeSend(func(ctx *gale.RequestCtx) {
+			<-ended
+			select {
+			case <-ctx.UserValue("value").(closedValue):
+				t.Error("closed before the function has returned")
+			case <-time.After(50 * time.Millisecond):
+			}
+			ctx.Response.Header.Set("X-Hook", "1")
+		})
+		<-ctx.Context().Done()
+	}, 10*time.Millisecond, "slow")))
+	defer s.Close()
+	resp, err := http.Get(s.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	if resp.StatusCode != 408 || resp.Header.Get("X-Hook") != "1" {
+		t.Errorf("%s %v", resp.Status, resp.Header)
+	}
+	<-closed
 }

@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 
 	"github.com/galehttp/gale"
+	"github.com/galehttp/gale/internal/door"
 )
 
 // ConvertNetHTTPRequestToFastHTTPRequest makes req what r says. req is not reset
@@ -217,7 +218,7 @@ type attachedBody struct {
 }
 
 // errBodyClosed is what Read returns after RequestCtx.CloseRequestBody.
-var errBodyClosed = errors.New("adaptor: the request body was closed")
+var errBodyClosed = fmt.Errorf("adaptor: %w", door.ErrBodyClosed)
 
 // ReadsWhole bounds what a handler reads into memory.
 func (b *attachedBody) ReadsWhole() {

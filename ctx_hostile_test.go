@@ -1,0 +1,254 @@
+package gale
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// readAll returns all that comes, and how it ends. A connection that stays open is an error.
+func (c *testConn) readAll() (string, error) {
+	c.SetDeadline(time.Now().Add(time.Minute))
+	b, err := io.ReadAll(c.br)
+	return string(b), err
+}
+
+// What answers for a panic, and panics itself, doesn't make a broken response whole, keeps
+// what functions of BeforeSend have set, and may abort.
+func TestPanicInAnswerToPanic(t *testing.T) {
+	onEngines(t, func(t *testing.T, e Engine) {
+		for _, which := range []string{"PanicHandler", "ErrorHandler"} {
+			answer := func(ctx *RequestCtx) {
+				switch string(ctx.Path()) {
+				case "/flush":
+					ctx.Response.ResetBody()
+					ctx.WriteString("part")
+					if err := ctx.Flush(); err != nil {
+						t.Error(err)
+					}
+					panic("after Flush")
+				case "/abort":
+					panic(fmt.Errorf("aborts: %w", ErrAbortHandler))
+				case "/hooks":
+					panic("after the functions have run")
+				}
+			}
+			s := &Server{Engine: e}
+			if which == "PanicHandler" {
+				s.PanicHandler = func(ctx *RequestCtx, _ any) { answer(ctx) }
+			} else {
+				s.ErrorHandler = func(ctx *RequestCtx, _ error) { answer(ctx) }
+			}
+			ts := startServer(t, s, func(ctx *RequestCtx) {
+				ctx.BeforeSend(appendHook("r"))
+				if string(ctx.Path()) == "/hooks" {
+					ctx.BeforeSend(func(ctx *RequestCtx) { ctx.SetBodyStream(strings.NewReader("stream"), -1) })
+					if ctx.Flush() == nil {
+						t.Error("a stream was flushed")
+					}
+				}
+				panic("on purpose")
+			})
+			for _, in := range []string{get("/flush"), "GET /flush HTTP/1.0\r\n\r\n"} {
+				c := ts.dial()
+				c.send(in)
+				got, err := c.readAll()
+				_, body, _ := strings.Cut(got, "\r\n\r\n")
+				if strings.Contains(body, "Internal") || strings.HasSuffix(got, "0\r\n\r\n") || err == nil && strings.HasPrefix(in, "GET /flush HTTP/1.0") {
+					t.Errorf("%s, %.20q: the response looks whole: %q, %v", which, in, got, err)
+				}
+			}
+			c := ts.dial()
+			c.send(get("/abort"))
+			if got, _ := c.readAll(); got != "" {
+				t.Errorf("%s: aborted, but answered with %q", which, got)
+			}
+			if strings.Contains(ts.log.String(), "aborts") {
+				t.Errorf("%s: logged: %s", which, ts.log)
+			}
+			c = ts.dial()
+			c.send(get("/hooks"))
+			if a := c.want("GET", 500, "Internal Server Error"); a.Header.Get("X-Order") != "r" {
+				t.Errorf("%s: %v", which, a.Header)
+			}
+		}
+	})
+}
+
+// A function of BeforeSend that aborts in Flush does so for good: a handler that recovers
+// can't answer.
+func TestBeforeSendAbortRecovered(t *testing.T) {
+	onEngines(t, func(t *testing.T, e Engine) {
+		ts := startServer(t, &Server{Engine: e}, func(ctx *RequestCtx) {
+			if string(ctx.Path()) == "/ping" {
+				return
+			}
+			ctx.BeforeSend(func(*RequestCtx) { panic(ErrAbortHandler) })
+			func() {
+				defer func() { _ = recover() }()
+				_ = ctx.Flush()
+			}()
+			ctx.Error("recovered", 500)
+		})
+		c := ts.dial()
+		c.send(get("/"))
+		if got, _ := c.readAll(); got != "" {
+			t.Errorf("got %q", got)
+		}
+		ts.dial().wantOpen()
+	})
+}
+
+// An answer of ErrorHandler to a request that is refused, which can't be whole, never looks so.
+func TestRefusalBroken(t *testing.T) {
+	onEngines(t, func(t *testing.T, e Engine) {
+		s := &Server{Engine: e, MaxRequestBodySize: 10, ErrorHandler: func(ctx *RequestCtx, err error) {
+			how := string(ctx.Path())
+			ctx.SetStatusCode(ErrorStatus(err))
+			if strings.HasPrefix(how, "/flush") {
+				ctx.WriteString("part")
+				if err := ctx.Flush(); err != nil {
+					t.Error(err)
+				}
+			}
+			switch strings.TrimPrefix(how, "/flush") {
+			case "panic":
+				panic("on purpose")
+			case "fail":
+				ctx.Fail(500, errors.New("too late"))
+			case "broken", "/broken":
+				ctx.SetBodyStream(io.MultiReader(strings.NewReader("x"), errorReader{}), -1)
+				_ = ctx.Response.Body()
+			}
+		}}
+		ts := startServer(t, s, echo)
+		for _, how := range []string{"panic", "fail", "broken"} {
+			for _, minor := range []int{0, 1} {
+				c := ts.dial()
+				c.send(fmt.Sprintf("POST /flush%s HTTP/1.%d\r\nHost: h\r\nContent-Length: 11\r\n\r\n", how, minor))
+				got, err := c.readAll()
+				if whole := minor == 1 && strings.HasSuffix(got, "0\r\n\r\n") || minor == 0 && err == nil; whole {
+					t.Errorf("%s, HTTP/1.%d: the response looks whole: %q, %v", how, minor, got, err)
+				}
+			}
+		}
+		c := ts.dial()
+		c.send("POST /broken HTTP/1.1\r\nHost: h\r\nContent-Length: 11\r\n\r\n")
+		c.want("POST", 500, "Internal Server Error")
+	})
+}
+
+type errorReader struct{}
+
+func (errorReader) Read([]byte) (int, error) { return 0, errors.New("broken on purpose") }
+
+// An ErrorHandler may have a time-out, like any handler: its answer is sent, and the late one
+// has the context to itself.
+func TestErrorHandlerTimesOut(t *testing.T) {
+	onEngines(t, func(t *testing.T, e Engine) {
+		var late sync.WaitGroup
+		end := make(chan struct{})
+		slow := TimeoutHandler(func(ctx *RequestCtx) {
+			defer late.Done()
+			if ctx.QueryArgs().Has("flush") {
+				ctx.WriteString("part")
+				_ = ctx.Flush()
+			}
+			for {
+				select {
+				case <-end:
+					return
+				default:
+					ctx.SetStatusCode(StatusTeapot)
+					ctx.Response.Header.Set("X-Late", "late")
+					ctx.SetBodyString("late")
+					ctx.Response.SetConnectionClose()
+					ctx.Request.Header.Set("X-Late", "late")
+					time.Sleep(100 * time.Microsecond)
+				}
+			}
+		}, 20*time.Millisecond, "slow")
+		defer late.Wait()
+		defer close(end)
+		for _, hook := range []bool{false, true} {
+			s := &Server{Engine: e, MaxRequestBodySize: 10, ErrorHandler: func(ctx *RequestCtx, err error) {
+				late.Add(1)
+				slow(ctx)
+			}}
+			if hook {
+				s.BeforeSend = func(ctx *RequestCtx) { ctx.Response.Header.Set("X-Hook", string(ctx.Path())) }
+			}
+			ts := startServer(t, s, func(ctx *RequestCtx) {
+				switch string(ctx.Path()) {
+				case "/panic":
+					panic("on purpose")
+				case "/fail":
+					ctx.Fail(409, errors.New("taken"))
+				}
+			})
+			for _, in := range []string{"GET\r\n\r\n", post("/large", strings.Repeat("x", 11)), get("/panic"), get("/fail")} {
+				c := ts.dial()
+				c.send(in)
+				a := c.want("GET", 408, "slow")
+				if (a.Header.Get("X-Hook") != "") != hook || a.Header.Get("X-Late") != "" {
+					t.Errorf("%.20q: %v", in, a.Header)
+				}
+			}
+			c := ts.dial()
+			c.send(post("/large?flush", strings.Repeat("x", 11)))
+			if got, _ := c.readAll(); !strings.HasSuffix(got, "part\r\n") {
+				t.Errorf("after Flush: got %q", got)
+			}
+		}
+	})
+}
+
+// After a time-out, user values are not closed while functions of BeforeSend use them.
+func TestBeforeSendTimeoutClosers(t *testing.T) {
+	onEngines(t, func(t *testing.T, e Engine) {
+		var closed atomic.Int32
+		ended := make(chan struct{})
+		ts := startServer(t, &Server{Engine: e}, TimeoutHandler(func(ctx *RequestCtx) {
+			defer close(ended)
+			ctx.SetUserValue("value", countedClose{nil, &closed})
+			ctx.BeforeSend(func(ctx *RequestCtx) {
+				<-ended
+				for end := time.Now().Add(50 * time.Millisecond); time.Now().Before(end) && closed.Load() == 0; {
+					time.Sleep(time.Millisecond)
+				}
+				ctx.Response.Header.Set("X-Closed", fmt.Sprint(closed.Load()))
+			})
+			<-ctx.Context().Done()
+		}, 10*time.Millisecond, "slow"))
+		c := ts.dial()
+		c.send(get("/"))
+		if a := c.want("GET", 408, "slow"); a.Header.Get("X-Closed") != "0" {
+			t.Errorf("closed %s times before the function has returned", a.Header.Get("X-Closed"))
+		}
+		await(t, "the value to be closed", func() bool { return closed.Load() == 1 })
+	})
+}
+
+// A body that the program has closed is no body that could not be read.
+func TestClosedBodyIsNotRefused(t *testing.T) {
+	onEngines(t, func(t *testing.T, e Engine) {
+		_, formType := formBody(1)
+		ts := startServer(t, &Server{Engine: e, StreamRequestBody: true}, func(ctx *RequestCtx) {
+			ctx.CloseRequestBody()
+			if v := ctx.FormValue("x"); len(v) > 0 {
+				t.Errorf("got %q", v)
+			}
+			ctx.SetBodyString("handler")
+		})
+		for _, contentType := range []string{"text/plain", formType, "application/x-www-form-urlencoded"} {
+			c := ts.dial()
+			c.send("POST / HTTP/1.1\r\nHost: h\r\nContent-Type: " + contentType + "\r\nContent-Length: 20\r\n\r\nx")
+			c.want("POST", 200, "handler")
+		}
+	})
+}
