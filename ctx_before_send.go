@@ -215,7 +215,7 @@ func (ctx *RequestCtx) runHook(f func(*RequestCtx)) (ok bool) {
 		if r == nil || isAbort(r) {
 			return // runtime.Goexit goes on
 		}
-		ctx.server().logPanic("in a function of BeforeSend for "+ctx.describe(), r, stack())
+		ctx.server().logHandlerPanic("in a function of BeforeSend", ctx, r, stack())
 		ctx.hookPanicked = true
 		ctx.failQuietly()
 		ok = true

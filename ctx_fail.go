@@ -1,7 +1,6 @@
 package gale
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"log/slog"
@@ -172,13 +171,12 @@ func (ctx *RequestCtx) logFailure(status int, err error) {
 		return
 	}
 	s := ctx.server()
-	if ctx.logger == nil && s.Logger == nil && s.Slog != nil {
+	if ctx.logger == nil && s.slogs() {
 		attrs := []slog.Attr{slog.Int("status", status), slog.String("error", err.Error())}
 		if !s.SecureErrorLogMessage {
-			attrs = append(attrs, slog.String("method", string(ctx.Method())), slog.String("path", string(ctx.Path())),
-				slog.String("remote", ctx.RemoteAddr().String()))
+			attrs = append(attrs, ctx.logAttrs()...)
 		}
-		s.Slog.LogAttrs(context.Background(), slog.LevelError, "request failed", attrs...)
+		s.logAttrs("request failed", attrs)
 		return
 	}
 	out := ctx.logger

@@ -2,7 +2,9 @@ package gale
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
 	"log/slog"
 	"net"
 	"strings"
@@ -73,3 +75,46 @@ func TestSlogPanics(t *testing.T) {
 		}
 	})
 }
+
+// What goes wrong in functions of BeforeSend and in Fail is a record like that of a panic, and
+// a handler of slog's that panics harms no request.
+func TestSlogHooksAndFail(t *testing.T) {
+	for _, secure := range []bool{false, true} {
+		for what, run := range map[string]func(ctx *RequestCtx){
+			"fail": func(ctx *RequestCtx) { ctx.Fail(502, errors.New("on purpose")) },
+			"hook": func(ctx *RequestCtx) {
+				ctx.BeforeSend(func(*RequestCtx) { panic("on purpose") })
+				ctx.beforeSend()
+			},
+		} {
+			var lines testLog
+			ctx := RequestCtx{s: &Server{SecureErrorLogMessage: secure, Slog: slog.New(slog.NewJSONHandler(printed{&lines}, nil))}}
+			ctx.Request.SetRequestURI("/a%2fb?secret=1")
+			run(&ctx)
+			r := map[string]any{}
+			if err := json.Unmarshal([]byte(lines.String()), &r); err != nil {
+				t.Fatalf("%s: %q: %v", what, lines.String(), err)
+			}
+			if r["error"] != "on purpose" || r["level"] != "ERROR" || strings.Contains(lines.String(), "secret") {
+				t.Errorf("%s: %v", what, r)
+			}
+			for k, want := range map[string]any{"method": "GET", "path": "/a%2fb", "remote": "0.0.0.0:0"} {
+				if got := r[k]; secure && got != nil || !secure && got != want {
+					t.Errorf("%s, secure %v: %s is %v, want %v", what, secure, k, got, want)
+				}
+			}
+			ctx = RequestCtx{s: &Server{Slog: slog.New(panickingSlog{slog.DiscardHandler})}}
+			run(&ctx)
+			if status := ctx.Response.StatusCode(); status/100 != 5 || len(ctx.Response.Body()) == 0 {
+				t.Errorf("%s: %d %q", what, status, ctx.Response.Body())
+			}
+		}
+	}
+}
+
+// panickingSlog is a handler that panics.
+type panickingSlog struct{ slog.Handler }
+
+func (panickingSlog) Enabled(context.Context, slog.Level) bool { return true }
+
+func (panickingSlog) Handle(context.Context, slog.Record) error { panic("in slog on purpose") }
