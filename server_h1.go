@@ -153,7 +153,7 @@ func (ss *h1Session) feed(w *engine.Work, next *engine.Next) {
 			b := w.Unread()
 			if len(b) > 0 && b[0] == '\r' || ss.emptyLines.Half() { // rare: no call for other requests
 				if err := ss.skipEmptyLines(w); err != nil {
-					ss.refuse(w, err, next)
+					ss.refuseHead(w, err, next)
 					return
 				}
 				b = w.Unread()
@@ -323,7 +323,7 @@ func (ss *h1Session) Stall(w *engine.Work, why error, next *engine.Next) {
 			// Who sets ReadTimeout expects an answer, as programs that open a
 			// connection and wait do. Otherwise none is due: browsers open
 			// connections ahead of need.
-			ss.refuse(w, ErrTimeout, next)
+			ss.refuseHead(w, ErrTimeout, next)
 			ss.err = nil
 			return
 		case why != io.EOF && !engine.IsTimeout(why):

@@ -285,3 +285,20 @@ func TestHijackNowOfRefusedRequests(t *testing.T) {
 		}
 	}
 }
+
+// A head that could not be read is a *RequestError also if nothing of it has come but
+// empty lines.
+func TestRequestErrorOfNothing(t *testing.T) {
+	got := make(chan error, 1)
+	s := &Server{ReadTimeout: 50 * time.Millisecond, ErrorHandler: func(ctx *RequestCtx, err error) { got <- err; ctx.SetStatusCode(ErrorStatus(err)) }}
+	ts := startServer(t, s, echo)
+	for _, in := range []string{"", "\r\n", strings.Repeat("\r\n", 10000)} {
+		c := ts.dial()
+		c.send(in)
+		err := <-got
+		if re := (*RequestError)(nil); !errors.As(err, &re) || re.RemoteAddr == nil {
+			t.Errorf("%.10q: %T %v", in, err, err)
+		}
+		c.Close()
+	}
+}
