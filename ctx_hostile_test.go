@@ -252,3 +252,37 @@ func TestClosedBodyIsNotRefused(t *testing.T) {
 		}
 	})
 }
+
+// An ExpectHandler may have a time-out, too: its answer is the only one, and the late handler
+// has the context to itself.
+func TestExpectHandlerTimesOut(t *testing.T) {
+	onEngines(t, func(t *testing.T, e Engine) {
+		for _, stream := range []bool{false, true} {
+			end, ended := make(chan struct{}), make(chan struct{})
+			slow := TimeoutHandler(func(ctx *RequestCtx) {
+				defer close(ended)
+				for {
+					select {
+					case <-end:
+						return
+					default:
+						ctx.Request.SetBodyString("late")
+						ctx.SetStatusCode(StatusTeapot)
+						ctx.SetBodyString("late")
+					}
+				}
+			}, 10*time.Millisecond, "slow")
+			s := &Server{Engine: e, StreamRequestBody: stream, ExpectHandler: func(ctx *RequestCtx) int {
+				slow(ctx)
+				return StatusContinue
+			}}
+			ts := startServer(t, s, func(ctx *RequestCtx) { t.Error("the handler was called") })
+			c := ts.dial()
+			c.send("POST / HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\nbody")
+			c.want("POST", 408, "slow")
+			c.wantClosed()
+			close(end)
+			<-ended
+		}
+	})
+}

@@ -97,9 +97,14 @@ func (ss *h1Session) expect(ctx *RequestCtx, w *engine.Work, length int64, next 
 	case s.ExpectHandler != nil:
 		ctx.work, ctx.reach = w, running
 		code := s.ExpectHandler(ctx)
+		late := ctx.timedOut.Load() != nil // it goes on using ctx
 		if ss.detached {
-			ss.finish(ctx, w, false)
+			ss.finish(ctx, w, late)
 			return false
+		}
+		if late {
+			ss.lost = true
+			return ss.sendRefusal(ctx, w, next)
 		}
 		if ctx.flush.begun {
 			ss.lost = true // no other answer may follow, and no 100

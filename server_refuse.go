@@ -110,6 +110,12 @@ func (ss *h1Session) refuse(w *engine.Work, err error, next *engine.Next) (ok bo
 			return false
 		}
 	}
+	return ss.sendRefusal(ctx, w, next)
+}
+
+// sendRefusal sends the response that was made for a request that is refused, and closes the
+// connection. It returns false.
+func (ss *h1Session) sendRefusal(ctx *RequestCtx, w *engine.Work, next *engine.Next) (ok bool) {
 	resp, ok := ss.refusal(ctx)
 	if !ok {
 		ss.abort(next)
