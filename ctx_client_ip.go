@@ -175,14 +175,18 @@ func parseNode(b []byte) netip.Addr {
 		}
 		b = b[:n]
 	}
+	zoned := false
 	if n := bytes.IndexByte(b, '%'); n >= 0 {
-		b = b[:n]
+		if n == len(b)-1 {
+			return netip.Addr{}
+		}
+		b, zoned = b[:n], true
 	}
 	if !mayBeAddr(b) {
 		return netip.Addr{}
 	}
 	ip, err := netip.ParseAddr(bytesconv.B2S(b))
-	if err != nil || bracketed && !ip.Is6() {
+	if err != nil || (bracketed || zoned) && !ip.Is6() {
 		return netip.Addr{}
 	}
 	return ip.Unmap()

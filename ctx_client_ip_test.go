@@ -67,6 +67,8 @@ func TestClientIP(t *testing.T) {
 		{"IPv6 with a port", "[fd00::1]:1", []string{xff + "[2001:db8::1]:5678"}, "2001:db8::1"},
 		{"IPv6 with a zone", "[::1]:1", []string{xff + "fe80::1%eth0"}, "fe80::1"},
 		{"IPv6 with a trusted zone", "[::1]:1", []string{xff + "1.2.3.4, fd00::9%eth0"}, "1.2.3.4"},
+		{"IPv4 with a zone", "10.0.0.1:1", []string{xff + "1.2.3.4%eth0"}, "10.0.0.1"},
+		{"an empty zone", "10.0.0.1:1", []string{xff + "fe80::1%"}, "10.0.0.1"},
 		{"IPv4 in IPv6 form", "10.0.0.1:1", []string{xff + "::ffff:1.2.3.4"}, "1.2.3.4"},
 		{"a proxy in IPv6 form", "10.0.0.1:1", []string{xff + "1.2.3.4, ::ffff:10.0.0.2"}, "1.2.3.4"},
 		{"a peer in IPv6 form", "[::ffff:10.0.0.1]:1", []string{xff + "1.2.3.4"}, "1.2.3.4"},
