@@ -3,10 +3,12 @@ package gale
 import (
 	"context"
 	"fmt"
+	"net"
 	"sync"
 	"time"
 
 	"github.com/galehttp/gale/internal/clock"
+	"github.com/galehttp/gale/internal/door"
 	"github.com/galehttp/gale/internal/pool"
 )
 
@@ -445,7 +447,12 @@ func (c *HostClient) dropIdle(drop func(*clientConn) bool) {
 // deadlines.
 func (c *HostClient) AcquireConn(reqTimeout time.Duration, connectionClose bool) (cc *clientConn, err error) {
 	k := newCall(context.Background(), reqTimeout)
-	if cc, err = c.acquire(&k); err != nil {
+	return c.cleanConn(&k)
+}
+
+// cleanConn is acquire of a connection without deadlines.
+func (c *HostClient) cleanConn(k *call) (cc *clientConn, err error) {
+	if cc, err = c.acquire(k); err != nil {
 		return nil, err
 	}
 	if cc.conn.HasDeadlines() {
@@ -455,6 +462,24 @@ func (c *HostClient) AcquireConn(reqTimeout time.Duration, connectionClose bool)
 		}
 	}
 	return cc, nil
+}
+
+func init() {
+	door.AcquireConn = func(ctx context.Context, client any) (net.Conn, func(keep bool), error) {
+		c := client.(*HostClient)
+		k := newCall(ctx, 0)
+		cc, err := c.cleanConn(&k)
+		if err != nil {
+			return nil, nil, err
+		}
+		return cc.Conn(), func(keep bool) {
+			if keep {
+				c.ReleaseConn(cc)
+			} else {
+				c.CloseConn(cc)
+			}
+		}, nil
+	}
 }
 
 // ReleaseConn gives back a connection that can be used for another request:

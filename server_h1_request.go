@@ -143,6 +143,13 @@ func (r *requestStream) Buffered() int {
 	return len(r.rest) + int(min(int64(len(r.w.Unread())), max(r.ss.body.Left(), 0)))
 }
 
+// Taken returns how many bytes of the body were read. Package reverse asks for it.
+func (r *requestStream) Taken() int64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.n
+}
+
 // failed reports whether the rest of the body won't come, or is still being read.
 func (r *requestStream) failed() bool {
 	if !r.mu.TryLock() {

@@ -14,7 +14,7 @@ import (
 type Error struct {
 	// StatusCode is what to answer: 503 if no upstream can be asked now, 504 if one took
 	// too long, 502 if one broke off or made no sense, 413 and other 4xx if the request
-	// is to blame.
+	// is to blame, 500 if a handler has read a part of the body's stream before.
 	StatusCode int
 	// Upstream is the one that was asked last, as in Proxy.Upstreams, or "".
 	Upstream string
@@ -45,6 +45,9 @@ var (
 	// ErrPath says that a path with dot segments could leave the path of the upstream.
 	ErrPath = errors.New("reverse: the path has dot segments")
 )
+
+// errBodyRead says that what is left of a body is not all of it.
+var errBodyRead = errors.New("reverse: a handler before the proxy has read of the body's stream")
 
 // errInterim is the answer to an upstream that never comes to the point.
 var errInterim = errors.New("reverse: too many interim responses")
@@ -89,7 +92,7 @@ func unsent(err error) bool {
 
 // blames reports whether err is the upstream's fault.
 func blames(err error) bool {
-	for _, other := range []error{gale.ErrClientGone, gale.ErrRequestDone, gale.ErrNoFreeConns, ErrPath} {
+	for _, other := range []error{gale.ErrClientGone, gale.ErrRequestDone, gale.ErrNoFreeConns, ErrPath, errBodyRead} {
 		if errors.Is(err, other) {
 			return false
 		}
@@ -101,6 +104,8 @@ func blames(err error) bool {
 func statusOf(err error) int {
 	var timeout net.Error
 	switch {
+	case errors.Is(err, errBodyRead):
+		return gale.StatusInternalServerError
 	case errors.Is(err, gale.ErrBodyTooLarge):
 		return gale.StatusRequestEntityTooLarge
 	case errors.As(err, new(bodyError)) && errors.Is(err, gale.ErrTimeout):

@@ -91,6 +91,9 @@ func (x *exchange) run() error {
 		if cause := x.ended(); cause != nil {
 			err = cause
 		}
+		if err == gale.ErrTimeout && x.own != nil && x.own.waitsForClient() {
+			err = bodyError{err}
+		}
 		if blames(err) {
 			u.failed(x.p)
 		}
@@ -124,13 +127,17 @@ func (x *exchange) take(u *upstream) {
 // ask sends the request to the upstream and reads the head of the response.
 func (x *exchange) ask() error {
 	client := x.client
+	body := client.RequestBodyStream()
+	if s, ok := body.(interface{ Taken() int64 }); ok && !x.hasBody && s.Taken() > 0 {
+		return errBodyRead
+	}
 	upgrade, err := x.setRequest()
 	if err != nil {
 		return err
 	}
 	// The length says how the body is framed: -1 is chunked, 0 and -2 no body.
 	switch n := client.Request.Header.ContentLength(); {
-	case n > 0 && n <= maxAlong && x.takeBody(n):
+	case n > 0 && n <= maxAlong && x.takeBody(body, n):
 	case n > 0 || n == -1:
 		return x.askOwn(n)
 	case upgrade != "":
@@ -143,11 +150,10 @@ func (x *exchange) ask() error {
 const maxAlong = 8 << 10
 
 // takeBody makes the body of length n, if all of it has arrived, part of the request.
-func (x *exchange) takeBody(n int) bool {
+func (x *exchange) takeBody(body io.Reader, n int) bool {
 	if x.hasBody {
 		return true // for another upstream
 	}
-	body := x.client.RequestBodyStream()
 	if body == nil {
 		x.req.SetBody(x.client.Request.Body())
 		x.hasBody = true
@@ -189,6 +195,9 @@ func (x *exchange) setRequest() (upgrade string, err error) {
 		to.Set("Connection", "Upgrade")
 		to.Set("Upgrade", upgrade)
 	}
+	if x.p.Rewrite != nil {
+		x.p.Rewrite(x.client, to)
+	}
 	return upgrade, nil
 }
 
@@ -212,7 +221,6 @@ func (x *exchange) setResponse() error {
 	if from.StatusCode() == gale.StatusSwitchingProtocols {
 		return x.switchProtocols()
 	}
-	x.up.worked()
 	x.respNamed = responseHop(from)
 	x.p.addVia(from, from.IsHTTP11())
 	copyFields(from, &to.Header)
@@ -265,6 +273,9 @@ func copyFields(from, to *gale.ResponseHeader) {
 
 // Read reads the body of the response. After its end are the trailer fields.
 func (x *exchange) Read(p []byte) (int, error) {
+	if x.over {
+		return 0, io.ErrClosedPipe // the response may be another exchange's by now
+	}
 	x.armIdle()
 	n, err := x.resp.BodyStream().Read(p)
 	if x.idle != nil {
@@ -287,7 +298,7 @@ func (x *exchange) Read(p []byte) (int, error) {
 		if cause := x.ended(); cause != nil {
 			err = cause
 		}
-		if blames(err) {
+		if blames(err) && err != gale.ErrTimeout { // that may be the time a slow client took
 			x.up.failed(x.p)
 		}
 	}
@@ -313,6 +324,9 @@ func (x *exchange) Close() error {
 		return nil
 	}
 	x.over = true
+	if x.whole {
+		x.up.worked()
+	}
 	x.leave()
 	if x.idle != nil {
 		x.idle.Stop()

@@ -16,7 +16,7 @@ import (
 // itself. Without Upgrade no request becomes a WebSocket.
 var hopByHop = []string{
 	"TE", "Upgrade", "Connection", "Keep-Alive", "Proxy-Connection",
-	"Proxy-Authenticate", "Proxy-Authentication-Info", "Proxy-Authorization",
+	"Proxy-Authenticate", "Proxy-Authentication-Info", "Proxy-Authorization", "HTTP2-Settings",
 }
 
 // isHopByHop reports whether name is one of hopByHop.
@@ -115,11 +115,25 @@ func passTrailers(to header, named [][]byte, trailers iter.Seq2[[]byte, []byte])
 	}
 }
 
-// isForwarded reports whether the field called name tells where a request comes from.
+// isForwarded reports whether the field called name tells where a request comes from. To
+// programs that get fields as variables (CGI, WSGI), "_" in a name is the same as "-".
 func isForwarded(name []byte) bool {
 	const prefix = "X-Forwarded-"
-	return len(name) > len(prefix) && bytes.EqualFold(name[:len(prefix)], []byte(prefix)) ||
-		bytes.EqualFold(name, []byte("Forwarded")) || bytes.EqualFold(name, []byte("X-Real-IP"))
+	return len(name) > len(prefix) && sameName(name[:len(prefix)], prefix) || sameName(name, "Forwarded") || sameName(name, "X-Real-IP")
+}
+
+// sameName reports whether name is want, whatever the case of its letters and with "_" for
+// "-".
+func sameName(name []byte, want string) bool {
+	if len(name) != len(want) {
+		return false
+	}
+	for i := range name {
+		if c := name[i]; c|0x20 != want[i]|0x20 && (c != '_' || want[i] != '-') {
+			return false
+		}
+	}
+	return true
 }
 
 // trusts reports whether a client is one of TrustedProxies.

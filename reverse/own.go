@@ -43,19 +43,11 @@ const maxInterim = 100
 // and reads the head of the response.
 func (x *exchange) askOwn(n int) error {
 	c, p := x.up.client, x.p
-	cc, err := c.AcquireConn(0, false)
+	nc, release, err := door.AcquireConn(x, c)
 	if err != nil {
 		return err
 	}
-	o := &ownExchange{x: x, nc: cc.Conn(), br: c.AcquireReader(cc.Conn())}
-	o.release = func(keep bool) {
-		c.ReleaseReader(o.br)
-		if keep {
-			c.ReleaseConn(cc)
-		} else {
-			c.CloseConn(cc)
-		}
-	}
+	o := &ownExchange{x: x, nc: nc, br: c.AcquireReader(nc), release: release}
 	o.unwatch = x.AfterFunc(o.interrupt)
 	x.own = o
 	h := &x.req.Header
@@ -164,6 +156,19 @@ func (o *ownExchange) write(p []byte) error {
 	return err
 }
 
+// waitsForClient reports whether the client has not sent the body yet, of which all that
+// came was passed on.
+func (o *ownExchange) waitsForClient() bool {
+	if o.body == nil {
+		return false
+	}
+	if o.body.reading.TryLock() {
+		o.body.reading.Unlock()
+		return false
+	}
+	return true
+}
+
 // end gives the connection back, or closes it. whole says that the whole response was
 // read.
 func (o *ownExchange) end(whole bool) {
@@ -178,6 +183,7 @@ func (o *ownExchange) end(whole bool) {
 	if o.body != nil {
 		o.body.stop()
 	}
+	o.x.up.client.ReleaseReader(o.br)
 	o.release(keep)
 	o.x.own = nil
 }

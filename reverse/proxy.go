@@ -57,6 +57,13 @@ type Proxy struct {
 	// section 7.6.3). With "" there are none.
 	Via string
 
+	// Rewrite changes the head of a request to an upstream, after all that ends here was
+	// removed from it and what this proxy says was added. It is the place for fields that
+	// an upstream must be able to rely on: one that a handler sets in ctx.Request before is
+	// removed for a client that names it in Connection. It is called once for each upstream
+	// that is tried, and must not keep h. How the body is framed is not its business.
+	Rewrite func(ctx *gale.RequestCtx, h *gale.RequestHeader)
+
 	// TrustedProxies are the addresses of proxies in front of this one. The fields
 	// Forwarded, X-Forwarded-* and X-Real-IP of requests that come from there are kept and
 	// added to. All others lose them, since clients could write anything.
@@ -140,7 +147,7 @@ func (p *Proxy) Handler(ctx *gale.RequestCtx) {
 	case ctx.IsConnect() || ctx.IsTrace():
 		p.fail(ctx, &Error{StatusCode: gale.StatusMethodNotAllowed, Err: errMethod})
 		return
-	case limit > 0 && int64(ctx.Request.Header.ContentLength()) > limit:
+	case limit > 0 && int64(max(ctx.Request.Header.ContentLength(), collected(ctx))) > limit:
 		p.fail(ctx, &Error{StatusCode: gale.StatusRequestEntityTooLarge, Err: gale.ErrBodyTooLarge})
 		return
 	case ctx.IsOptions() && lastHop(ctx):
@@ -151,6 +158,14 @@ func (p *Proxy) Handler(ctx *gale.RequestCtx) {
 	if err := x.runSafely(); err != nil {
 		p.fail(ctx, err)
 	}
+}
+
+// collected returns the length of the body if the server has read all of it.
+func collected(ctx *gale.RequestCtx) int {
+	if ctx.Request.Header.ContentLength() != -1 || ctx.RequestBodyStream() != nil {
+		return 0 // it has a length, or is limited as it is read
+	}
+	return len(ctx.Request.Body())
 }
 
 // lastHop answers an OPTIONS that must not be passed on, or counts down Max-Forwards.

@@ -19,7 +19,20 @@ func wantsUpgrade(h *gale.RequestHeader) string {
 	if !h.ConnectionUpgrade() || !h.IsHTTP11() || h.ConnectionClose() || h.ContentLength() != 0 && h.ContentLength() != -2 {
 		return ""
 	}
-	return string(h.Peek("Upgrade"))
+	var wanted []string
+	for protocol := range strings.SplitSeq(string(h.Peek("Upgrade")), ",") {
+		// Over HTTP/2 other requests would pass that the proxy never sees. It is not to be
+		// switched to (RFC 9113 section 3.1).
+		if protocol = strings.TrimSpace(protocol); protocol != "" && !isHTTP2(protocol) {
+			wanted = append(wanted, protocol)
+		}
+	}
+	return strings.Join(wanted, ", ")
+}
+
+func isHTTP2(protocol string) bool {
+	name, _, _ := strings.Cut(protocol, "/")
+	return strings.EqualFold(name, "h2c") || strings.EqualFold(name, "h2")
 }
 
 // switchProtocols joins both connections after the upstream's 101.

@@ -78,6 +78,7 @@ func parseUpstream(name string) (t target, err error) {
 type upstream struct {
 	target
 	client *gale.HostClient
+	asker  *gale.HostClient // for health checks
 
 	pending   atomic.Int64
 	chosen    atomic.Uint64 // the turn in which it was
@@ -87,8 +88,13 @@ type upstream struct {
 }
 
 func (p *Proxy) newUpstream(t target) *upstream {
-	u := &upstream{target: t}
-	u.client = &gale.HostClient{
+	u := &upstream{target: t, client: p.newClient(t), asker: p.newClient(t)}
+	u.asker.MaxConns = 1 // while requests may use all that are theirs
+	return u
+}
+
+func (p *Proxy) newClient(t target) *gale.HostClient {
+	return &gale.HostClient{
 		Addr:                     t.addr,
 		IsTLS:                    t.tls,
 		MaxConns:                 p.MaxConns,
@@ -101,7 +107,6 @@ func (p *Proxy) newUpstream(t target) *upstream {
 		NoDefaultUserAgentHeader: true,
 		DialContext:              p.dialer(t),
 	}
-	return u
 }
 
 // dialer returns what makes connections, whose errors are dialErrors.
@@ -237,6 +242,10 @@ func (u *upstream) healthy(ctx context.Context, h HealthCheck) (well bool) {
 	defer gale.ReleaseResponse(resp)
 	req.Header.SetRequestURI(h.Path)
 	req.Header.SetHost(u.host)
-	err := u.client.DoContext(ctx, req, resp)
-	return err == nil && resp.StatusCode()/100 < 4
+	req.SetConnectionClose() // each check shows whether connections can be made
+	if u.asker.DoContext(ctx, req, resp) != nil {
+		return false
+	}
+	class := resp.StatusCode() / 100
+	return class == 2 || class == 3
 }

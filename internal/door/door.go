@@ -7,6 +7,7 @@ package door
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"net"
 )
@@ -55,6 +56,10 @@ type OnceKey struct{}
 // ReadResponse reads the head of a response into h, a *gale.ResponseHeader, as
 // ResponseHeader.Read does, but as strictly as clients read theirs. Package gale sets it.
 var ReadResponse func(h any, r *bufio.Reader) error
+
+// AcquireConn is the method AcquireConn of c, a *gale.HostClient, that waits no longer than
+// until ctx ends. release gives the connection back, or closes it. Package gale sets it.
+var AcquireConn func(ctx context.Context, c any) (nc net.Conn, release func(keep bool), err error)
 
 // FinalKey is a key for RequestCtx.Value, to be asked once, when the handler has returned or
 // timed out: that runs the functions of RequestCtx.BeforeSend, unless Flush has done so.
