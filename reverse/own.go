@@ -77,11 +77,17 @@ func (x *exchange) askOwn(n int) error {
 	return o.frame(p)
 }
 
-// interrupt makes reads and writes fail from now on. A connection of the user's may panic,
-// which must not end the process.
+// interrupt makes reads and writes fail from now on. A connection of the user's may have
+// no deadlines, or panic.
 func (o *ownExchange) interrupt() {
-	defer func() { _ = recover() }()
-	_ = o.nc.SetDeadline(longAgo)
+	done := false
+	defer func() {
+		if !done {
+			_ = recover()
+			closeCalmly(o.nc)
+		}
+	}()
+	done = o.nc.SetDeadline(longAgo) == nil
 }
 
 // awaitHead begins the time in which the head of the response must come.

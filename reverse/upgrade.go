@@ -48,8 +48,13 @@ func (x *exchange) switchProtocols() error {
 	if err != nil {
 		return err
 	}
+	joined := false
+	defer func() {
+		if !joined { // a panic, too
+			closeCalmly(nc)
+		}
+	}()
 	if !o.unwatch() {
-		closeCalmly(nc)
 		return gale.ErrClientGone
 	}
 	o.unwatch = nil
@@ -60,9 +65,9 @@ func (x *exchange) switchProtocols() error {
 	head = append(head, first...)
 	_, _ = o.br.Discard(len(first))
 	if !x.p.tunnels.add(t) {
-		closeCalmly(nc)
 		return ErrNoUpstream
 	}
+	joined = true
 	go func() {
 		defer x.Close() // closes the upstream's connection
 		defer x.p.tunnels.remove(t)
