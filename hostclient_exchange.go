@@ -214,6 +214,9 @@ func (c *HostClient) exchange(k *call, cc *clientConn, req *Request, resp *Respo
 		resp.Header.resetFields()
 		return false, k.failed(req, lost, true)
 	}
+	if rules.stream && rules.length >= 0 && rules.length <= int64(len(cc.conn.Unread())) && k.asks(door.WholeKey{}) {
+		rules.stream = false
+	}
 	if rules.stream {
 		return keep, nil
 	}

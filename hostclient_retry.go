@@ -111,7 +111,7 @@ func (c *HostClient) again(k *call, req *Request, err error) bool {
 	case k.verdict == verdictNone:
 		again = isIdempotent(req) && !engine.IsTimeout(err)
 	default:
-		again = k.verdict == verdictSafe && (!k.sent || !k.once())
+		again = k.verdict == verdictSafe && (!k.sent || !k.asks(door.OnceKey{}))
 	}
 	if reset && again && req.timeout > 0 {
 		k.limit(req.timeout)
@@ -119,13 +119,13 @@ func (c *HostClient) again(k *call, req *Request, err error) bool {
 	return again
 }
 
-// once reports whether the request must not be sent again; see door.OnceKey.
-func (k *call) once() bool {
+// asks reports whether the context's value of key is true; see package door.
+func (k *call) asks(key any) bool {
 	if k.ctx == nil {
 		return false
 	}
-	once, _ := k.ctx.Value(door.OnceKey{}).(bool)
-	return once
+	yes, _ := k.ctx.Value(key).(bool)
+	return yes
 }
 
 // final turns the last attempt's error into the one that Do returns.

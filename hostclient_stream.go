@@ -227,17 +227,6 @@ func (s *responseStream) end(err error) {
 	s.c.touch()
 }
 
-// Buffered returns how many bytes of the body can be read without waiting, for a body of
-// known length. Package reverse asks for it.
-func (s *responseStream) Buffered() int {
-	s.busy.Lock()
-	defer s.busy.Unlock()
-	if s.cc == nil || s.left < 0 {
-		return 0
-	}
-	return int(min(int64(len(s.cc.conn.Unread())), s.left))
-}
-
 // finish ends a body that was closed. If the rest of it is there already it
 // is dropped, and the connection kept.
 func (s *responseStream) finish() {

@@ -37,7 +37,8 @@ const (
 
 // newCall returns a call that begins now. A timeout of 0 is no limit.
 func newCall(ctx context.Context, timeout time.Duration) (k call) {
-	if ctx.Done() != nil {
+	// One that watch needs no channel of isn't asked for it: making it takes memory.
+	if _, own := ctx.(interface{ AfterFunc(func()) func() bool }); own || ctx.Done() != nil {
 		k.ctx = ctx
 	}
 	if timeout > 0 {

@@ -292,13 +292,13 @@ func testConnPanics(t *testing.T) {
 func TestShutdown(t *testing.T) { onEngines(t, testShutdown) }
 
 func testShutdown(t *testing.T) {
-	begun, go1 := make(chan struct{}, 2), make(chan struct{})
+	begun, proceed := make(chan struct{}, 2), make(chan struct{})
 	addr := server(t, func(w http.ResponseWriter, r *http.Request) {
 		io.Copy(io.Discard, r.Body)
 		io.WriteString(w, "first ")
 		w.(http.Flusher).Flush()
 		begun <- struct{}{}
-		<-go1
+		<-proceed
 		io.WriteString(w, "last")
 	})
 	for _, request := range []string{get, long} {
@@ -315,7 +315,7 @@ func testShutdown(t *testing.T) {
 		down := make(chan error, 1)
 		go func() { down <- s.Shutdown() }()
 		time.Sleep(150 * time.Millisecond) // the client is watched by then
-		go1 <- struct{}{}
+		proceed <- struct{}{}
 		resp, err := http.ReadResponse(br, nil)
 		if err != nil {
 			t.Fatal(err)

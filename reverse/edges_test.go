@@ -81,7 +81,7 @@ func testWaitEnds(t *testing.T) {
 func TestHealthCheckBusy(t *testing.T) { onEngines(t, testHealthCheckBusy) }
 
 func testHealthCheckBusy(t *testing.T) {
-	asked, go1 := make(chan struct{}, 10), make(chan struct{})
+	asked, proceed := make(chan struct{}, 10), make(chan struct{})
 	var checks atomic.Int64
 	addr := server(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/healthz" {
@@ -89,22 +89,21 @@ func testHealthCheckBusy(t *testing.T) {
 			return
 		}
 		asked <- struct{}{}
-		<-go1
+		<-proceed
 	})
-	p := &reverse.Proxy{Upstreams: []string{addr}, MaxConns: 1, MaxConnWait: wait, HealthCheck: reverse.HealthCheck{Path: "/healthz", Interval: time.Millisecond, Timeout: 100 * time.Millisecond}}
+	p := &reverse.Proxy{Upstreams: []string{addr}, MaxConns: 1, MaxConnWait: wait, HealthCheck: reverse.HealthCheck{Path: "/healthz", Interval: time.Millisecond, Timeout: wait}}
 	proxyAddr := serve(t, p)
 	c, br := dial(t, proxyAddr)
 	io.WriteString(c, get)
 	<-asked
-	before := checks.Load()
-	time.Sleep(300 * time.Millisecond)
-	if n := checks.Load(); n < before+2 {
-		t.Errorf("%d checks while the upstream is busy", n-before)
+	for before, end := checks.Load(), time.Now().Add(wait); checks.Load() < before+2; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("no checks while the upstream is busy")
+		}
 	}
 	c2, br2 := dial(t, proxyAddr)
 	io.WriteString(c2, get)
-	time.Sleep(50 * time.Millisecond)
-	close(go1)
+	close(proceed)
 	for _, br := range []*bufio.Reader{br, br2} {
 		if head := readHead(br); !strings.HasPrefix(head, "HTTP/1.1 200 ") {
 			t.Errorf("got %q", head)
@@ -232,11 +231,11 @@ func testTooLargeCollected(t *testing.T) {
 func TestAnswersTooLate(t *testing.T) { onEngines(t, testAnswersTooLate) }
 
 func testAnswersTooLate(t *testing.T) {
-	go1 := make(chan struct{}, 100)
+	proceed := make(chan struct{}, 100)
 	addr, _ := script(t, func(c *net.TCPConn, br *bufio.Reader) {
 		r := readRequest(br)
 		if r != nil && r.URL.Path != "/now" {
-			<-go1
+			<-proceed
 			io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\nhello")
 			io.Copy(io.Discard, br)
 			return
@@ -259,14 +258,14 @@ func testAnswersTooLate(t *testing.T) {
 			if head := readHead(br); !strings.HasPrefix(head, "HTTP/1.1 408 ") {
 				t.Fatalf("got %q", head)
 			}
-			go1 <- struct{}{}
+			proceed <- struct{}{}
 			c, br = dial(t, proxyAddr)
 			io.WriteString(c, "GET /now HTTP/1.1\r\nHost: a\r\n\r\n")
 			if head := readHead(br); !strings.HasPrefix(head, "HTTP/1.1 200 ") {
 				t.Fatalf("got %q", head)
 			}
 			select {
-			case <-go1:
+			case <-proceed:
 			default:
 			}
 		}
@@ -324,8 +323,9 @@ func testInterimLate(t *testing.T) {
 func TestClientLeavesSending(t *testing.T) { onEngines(t, testClientLeavesSending) }
 
 func testClientLeavesSending(t *testing.T) {
-	result := make(chan error, 1)
+	begun, result := make(chan struct{}, 1), make(chan error, 1)
 	addr := server(t, func(w http.ResponseWriter, r *http.Request) {
+		begun <- struct{}{}
 		_, err := io.Copy(io.Discard, r.Body)
 		result <- err
 	})
@@ -334,7 +334,7 @@ func testClientLeavesSending(t *testing.T) {
 		for _, head := range []string{"Content-Length: 100000\r\n\r\nbody", "Transfer-Encoding: chunked\r\n\r\n4\r\nbody\r\n", "Transfer-Encoding: chunked\r\n\r\n4\r\nbody\r\n0\r\n"} {
 			c, _ := dial(t, proxyAddr)
 			io.WriteString(c, "POST / HTTP/1.1\r\nHost: a\r\n"+head)
-			time.Sleep(20 * time.Millisecond)
+			<-begun
 			if reset {
 				c.SetLinger(0)
 			}
@@ -452,7 +452,7 @@ func TestSlowClient(t *testing.T) { onEngines(t, testSlowClient) }
 
 func testSlowClient(t *testing.T) {
 	addr := server(t, func(w http.ResponseWriter, r *http.Request) { io.Copy(io.Discard, r.Body) })
-	p := &reverse.Proxy{Upstreams: []string{addr}, Timeout: 50 * time.Millisecond}
+	p := &reverse.Proxy{Upstreams: []string{addr}, Timeout: 500 * time.Millisecond}
 	c, br := dial(t, serve(t, p))
 	io.WriteString(c, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\nstart")
 	if head := readHead(br); !strings.HasPrefix(head, "HTTP/1.1 408 ") {

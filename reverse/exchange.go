@@ -24,6 +24,7 @@ type exchange struct {
 	left    bool        // leave was called
 	over    bool        // Close was called
 	whole   bool        // the whole response has come
+	shared  bool        // a goroutine or the server has got it
 
 	// In flights, and guarded by it.
 	next, prev *exchange
@@ -38,12 +39,28 @@ type exchange struct {
 
 // newExchange returns an exchange for the request in client.
 func (p *Proxy) newExchange(client *gale.RequestCtx) *exchange {
-	x := &exchange{p: p, client: client, req: gale.AcquireRequest(), resp: gale.AcquireResponse()}
+	x := exchanges.Get().(*exchange)
+	x.p, x.client, x.req, x.resp = p, client, gale.AcquireRequest(), gale.AcquireResponse()
 	if p.Timeout > 0 {
 		x.late = time.AfterFunc(p.Timeout, func() { x.cancel(gale.ErrTimeout) })
 	}
 	p.flights.add(x)
 	return x
+}
+
+// exchanges are those that forget has emptied.
+var exchanges = pool.Pool{New: func() any { return new(exchange) }}
+
+// forget makes x ready for another request, if nobody else can know it: no timer, no watch of
+// the client, no stream, no goroutine and no context that was made from it.
+func (x *exchange) forget() {
+	if x.shared || !x.over || !x.whole || x.late != nil || x.idle != nil || x.unwatch != nil || !x.untouched() {
+		return
+	}
+	stop := x.stop
+	*x = exchange{}
+	x.stop = stop
+	exchanges.Put(x)
 }
 
 // leave ends the watching of the client.
@@ -180,7 +197,7 @@ func (x *exchange) setRequest() (upgrade string, err error) {
 	to.SetProtocol("HTTP/1.1")
 	to.SetNoDefaultContentType(true) // what has none stays without
 	upgrade = wantsUpgrade(from)
-	addr := peer(x.client.RemoteAddr())
+	addr := peer(x.client)
 	trusted := x.p.trusts(addr)
 	x.named = requestHop(to, trusted)
 	if n := from.ContentLength(); n == 0 || n == -2 || !from.IsHTTP11() {
@@ -228,14 +245,12 @@ func (x *exchange) setResponse() error {
 	case x.client.IsHead():
 		to.SkipBody = true // the length is that of the body that GET would get
 		x.whole = true
-	case x.resp.IsBodyStream() && x.hasCome():
-		to.SetBody(x.resp.Body())
-		x.whole = true
-	case x.resp.IsBodyStream():
+	case x.resp.IsBodyStream() && !x.hasCome():
+		x.shared = true
 		to.SetBodyStream(x, max(from.ContentLength(), -1))
 		return nil
 	default:
-		to.SetBody(nil)
+		to.SetBody(x.resp.Body())
 		x.whole = true
 	}
 	x.Close()
@@ -243,14 +258,10 @@ func (x *exchange) setResponse() error {
 }
 
 // hasCome reports whether the whole body of the response has arrived: then it goes out with
-// the head.
+// the head. Of the HostClient such a body is no stream.
 func (x *exchange) hasCome() bool {
 	n := x.resp.Header.ContentLength()
-	if x.own != nil {
-		return n >= 0 && x.own.br.Buffered() == n
-	}
-	s, ok := x.resp.BodyStream().(interface{ Buffered() int })
-	return ok && n >= 0 && s.Buffered() == n
+	return x.own != nil && n >= 0 && x.own.br.Buffered() == n
 }
 
 // copyFields copies the head of a response. Fields that handlers around the proxy have set

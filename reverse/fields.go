@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/galehttp/gale"
+	"github.com/galehttp/gale/internal/door"
+	"github.com/galehttp/gale/internal/engine"
 )
 
 // hopByHop are the fields that concern one connection and end there (RFC 9110 section
@@ -174,7 +176,13 @@ func (p *Proxy) setForwarded(to *gale.RequestHeader, addr netip.Addr, trusted, t
 }
 
 // peer returns the IP address of a client, the zero Addr if it has none.
-func peer(a net.Addr) netip.Addr {
+func peer(client *gale.RequestCtx) netip.Addr {
+	if c, ok := client.Value(door.PeerKey{}).(net.Conn); ok {
+		if addr := engine.PeerOf(c).Addr(); addr.IsValid() {
+			return addr // without allocations
+		}
+	}
+	a := client.RemoteAddr()
 	if t, ok := a.(*net.TCPAddr); ok {
 		addr, _ := netip.AddrFromSlice(t.IP)
 		return addr.Unmap()

@@ -18,7 +18,18 @@ type life struct {
 	cause error         // why it ended, nil if it didn't
 	done  chan struct{} // nil until Done is called
 	hooks []*hook       // to be called at the end
-	room  [1]*hook      // for hooks
+
+	// For the one hook that most requests have, at a time.
+	room [1]*hook
+	hook hook
+	stop func() bool // hook.stop, made when it is first needed
+}
+
+// untouched reports whether it hasn't ended and nobody waits for that, or can.
+func (l *life) untouched() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.cause == nil && l.done == nil && len(l.hooks) == 0
 }
 
 // cancel ends it, unless it has ended.
@@ -73,16 +84,21 @@ func (l *life) Deadline() (deadline time.Time, ok bool) { return }
 func (l *life) AfterFunc(f func()) (stop func() bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	hook := &hook{l, f}
 	if l.cause != nil {
 		go f()
-	} else {
-		if l.hooks == nil {
-			l.hooks = l.room[:0]
-		}
-		l.hooks = append(l.hooks, hook)
+		return func() bool { return false }
 	}
-	return hook.stop
+	if len(l.hooks) > 0 {
+		h := &hook{l, f}
+		l.hooks = append(l.hooks, h)
+		return h.stop
+	}
+	if l.stop == nil {
+		l.stop = l.hook.stop
+	}
+	l.hook = hook{l, f}
+	l.hooks = append(l.room[:0], &l.hook)
+	return l.stop
 }
 
 // hook is a function that is called at the end of a life.
@@ -112,6 +128,8 @@ func (x *exchange) Value(key any) any {
 		return x.passInterim
 	case door.OnceKey:
 		return x.hasBody
+	case door.WholeKey:
+		return true
 	}
 	return nil
 }

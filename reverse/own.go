@@ -49,7 +49,7 @@ func (x *exchange) askOwn(n int) error {
 	}
 	o := &ownExchange{x: x, nc: nc, br: c.AcquireReader(nc), release: release}
 	o.unwatch = x.AfterFunc(o.interrupt)
-	x.own = o
+	x.own, x.shared = o, true
 	h := &x.req.Header
 	if n != 0 {
 		h.SetContentLength(n)

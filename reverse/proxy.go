@@ -157,7 +157,9 @@ func (p *Proxy) Handler(ctx *gale.RequestCtx) {
 	x := p.newExchange(ctx)
 	if err := x.runSafely(); err != nil {
 		p.fail(ctx, err)
+		return
 	}
+	x.forget()
 }
 
 // collected returns the length of the body if the server has read all of it.

@@ -126,6 +126,7 @@ func (p *Proxy) dialer(t target) func(ctx context.Context, network, addr string)
 		}
 	}
 	return func(ctx context.Context, _, addr string) (net.Conn, error) {
+		ctx.Done() // dial may keep ctx: that is seen by exchange.forget
 		nc, err := dial(ctx, "tcp", addr)
 		if err != nil {
 			return nil, dialError{err}

@@ -290,7 +290,7 @@ func testAnswersEarly(t *testing.T) {
 	addr, _ := script(t, func(c *net.TCPConn, br *bufio.Reader) {
 		head := readHead(br)
 		if strings.Contains(head, "/echo") {
-			io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 16777216\r\n\r\n")
+			io.WriteString(c, "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 16777216\r\n\r\n")
 			io.CopyN(c, br, size)
 			return
 		}

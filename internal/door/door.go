@@ -53,6 +53,10 @@ type InterimKey struct{}
 // request isn't sent again once a byte of it was written, whatever its method.
 type OnceKey struct{}
 
+// WholeKey is a key for the context of HostClient.DoContext. If the value is true, a body
+// of known length that has come with its head is no stream in the response.
+type WholeKey struct{}
+
 // ReadResponse reads the head of a response into h, a *gale.ResponseHeader, as
 // ResponseHeader.Read does, but as strictly as clients read theirs. Package gale sets it.
 var ReadResponse func(h any, r *bufio.Reader) error

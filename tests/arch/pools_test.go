@@ -95,6 +95,9 @@ var pooled = map[string]string{
 
 	"adaptor.ctxs": "TestContextForgets",
 
+	"reverse.exchanges":       "TestPooledForgets",
+	"reverse.exchange.forget": "TestPooledForgets",
+
 	"stackless.calls":        "TestPooledForgets",
 	"stackless.call.free":    "TestPooledForgets",
 	"stackless.output.free":  "(sets its only field to nil)",
