@@ -152,8 +152,8 @@ func TestExpectContinue(t *testing.T) {
 	t.Run("by ExpectHandler", func(t *testing.T) {
 		c := startServer(t, &Server{ExpectHandler: func(*RequestCtx) int { return 403 }}, echo).dial()
 		c.send(head)
-		if a := c.read("POST"); a.StatusCode != 403 {
-			t.Errorf("got %d", a.StatusCode)
+		if a := c.read("POST"); a.StatusCode != 403 || a.body != "" {
+			t.Errorf("got %d with %q, want the status alone", a.StatusCode, a.body)
 		}
 		c.wantClosed()
 	})

@@ -156,6 +156,9 @@ func (ss *h1Session) refusal(ctx *RequestCtx) (resp *Response, ok bool) {
 func (ctx *RequestCtx) defaultError(err error) {
 	status, text := errorStatus(err)
 	ctx.SetStatusCode(status)
+	if text == "" {
+		return // ExpectHandler has chosen a status, and no body
+	}
 	ctx.errorBody(status, text)
 	if status == StatusMethodNotAllowed {
 		ctx.Response.Header.Set(HeaderAllow, "GET, HEAD") // RFC 9110 section 15.5.6
