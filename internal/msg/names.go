@@ -76,6 +76,9 @@ const (
 	numIDs
 )
 
+// NumIDs is one more than the highest ID.
+const NumIDs = int(numIDs)
+
 // names holds the canonical spelling of each ID.
 var names = [numIDs]string{
 	Host:                     "Host",

@@ -32,6 +32,7 @@ var below = map[string][]string{
 	"msg":               {"bytesconv", "pool", "kv", "race"},
 	"head":              {"bytesconv", "kv", "msg"},
 	"h1":                {"bytesconv", "pool", "kv", "msg", "head"},
+	"hpack":             {"msg"},
 	"compress":          {"bytesconv", "pool"},
 	"static":            {"bytesconv", "pool", "clock", "compress"},
 	"tunnel":            {"h1", "msg"},
@@ -43,7 +44,7 @@ var below = map[string][]string{
 }
 
 // pure are the packages that take bytes and give bytes.
-var pure = []string{"bytesconv", "kv", "msg", "head", "h1"}
+var pure = []string{"bytesconv", "kv", "msg", "head", "h1", "hpack"}
 
 // impure are imports that a pure package has no use for.
 var impure = []string{"net", "os", "os/signal", "time", "syscall", "context", "crypto/tls"}

@@ -121,6 +121,8 @@ var pooled = map[string]string{
 	"internal/engine.worker.give":       "TestWorkerForgets",
 
 	"internal/h1.Body.Reset":          "gale.TestPooledForgets",
+	"internal/hpack.Decoder.Reset":    "TestResetForgets",
+	"internal/hpack.Encoder.Reset":    "TestResetForgets",
 	"internal/kv.List.Reset":          "gale.TestPooledForgets",
 	"internal/msg.Fields.Reset":       "gale.TestPooledForgets",
 	"internal/msg.RequestHead.Reset":  "gale.TestPooledForgets",

@@ -1,0 +1,156 @@
+package hpack
+
+import "github.com/galehttp/gale/internal/msg"
+
+// Decoder decodes the field blocks of one direction of a connection. The zero value is
+// ready for use and has a table of DefaultTableSize. It has no lock: one goroutine uses it.
+type Decoder struct {
+	table table
+	rest  []byte // what of the block is to be decoded
+	limit int    // of what the peer may make the table's size
+	// lowest is the lowest limit since the last block. If it is below the size of the
+	// table, the next block must begin with a size update.
+	lowest int
+	last   *entry // of the last field, nil if it has none
+	err    error  // the first that occurred
+	ready  bool   // table, limit and lowest are set
+}
+
+// Field is a field line as offsets into the arena that Next appended it to.
+type Field struct {
+	NameOff, NameLen uint32
+	ValOff, ValLen   uint32
+	// ID is that of the name. Names that are not in lower case, which is malformed in
+	// HTTP/2, are Unknown: the name of any other ID is valid.
+	ID msg.ID
+	// Pseudo tells the names that begin with a colon.
+	Pseudo Pseudo
+	// Never says that the field must stay a never-indexed literal where it is sent on
+	// (RFC 7541 section 6.2.3).
+	Never bool
+	// Static is the index of the static table's entry that the whole field is, or 0.
+	// Such a field has a valid name and a valid value.
+	Static uint8
+	// Mark is what SetMark gave the entry of the dynamic table that the field is, or 0.
+	Mark uint8
+}
+
+func (d *Decoder) prepare() {
+	if !d.ready {
+		d.table.max, d.limit, d.lowest, d.ready = DefaultTableSize, DefaultTableSize, DefaultTableSize, true
+	}
+}
+
+// SetMaxTableSize sets the size that the peer's updates must not exceed, which is
+// SETTINGS_HEADER_TABLE_SIZE as the peer has acknowledged it. It is called between blocks.
+// If the size is larger now, the next block must begin with an update.
+func (d *Decoder) SetMaxTableSize(n int) {
+	d.prepare()
+	d.limit = n
+	d.lowest = min(d.lowest, n)
+}
+
+// Begin starts a field block, which must be whole, and applies the table size updates at
+// its start. There may be two of them (RFC 7541 section 4.2). block is used until More is
+// false, and not kept. After an error the decoder can't be used until Reset.
+func (d *Decoder) Begin(block []byte) error {
+	d.prepare()
+	d.rest, d.last = block, nil
+	if d.err != nil {
+		return d.fail(d.err)
+	}
+	if len(block) > 0 && block[0]&0xe0 == 0x20 || d.lowest < d.table.max {
+		return d.updates()
+	}
+	d.lowest = d.limit
+	return nil
+}
+
+// updates reads the table size updates at the start of a block.
+func (d *Decoder) updates() error {
+	for n := 0; len(d.rest) > 0 && d.rest[0]&0xe0 == 0x20; n++ {
+		size, used, err := parseInteger(d.rest, 0x1f)
+		switch {
+		case err != nil:
+			return d.fail(err)
+		case n == 2 || int(size) > d.limit:
+			return d.fail(ErrSizeUpdate)
+		}
+		d.rest = d.rest[used:]
+		d.table.setMax(int(size))
+		if int(size) <= d.lowest {
+			d.lowest = d.limit
+		}
+	}
+	if d.lowest < d.table.max {
+		return d.fail(ErrNoUpdate)
+	}
+	d.lowest = d.limit
+	return nil
+}
+
+// More reports whether the block has another field. It is false after an error.
+func (d *Decoder) More() bool { return len(d.rest) > 0 }
+
+// Next decodes a field: it appends name and value to dst, one after the other, and
+// describes them in f. It appends at most as many bytes as the table's size, and 8/5 of
+// the block's length. After an error dst is as it was, f is undefined, and the decoder
+// can't be used until Reset.
+func (d *Decoder) Next(dst []byte, f *Field) ([]byte, error) {
+	b := d.rest
+	if len(b) == 0 {
+		return dst, d.fail(ErrTruncated)
+	}
+	if b[0] < 0x80 {
+		return d.literal(dst, f)
+	}
+	index, n := uint32(b[0]&0x7f), 1
+	if index == 0x7f {
+		var err error
+		if index, n, err = parseLongInteger(b, index); err != nil {
+			return dst, d.fail(err)
+		}
+	}
+	d.rest = b[n:]
+	off := uint32(len(dst))
+	if index > numStatic {
+		number := d.table.number(index)
+		if !d.table.has(number) {
+			return dst, d.fail(ErrIndex)
+		}
+		e := d.table.at(number)
+		d.last = e
+		*f = Field{NameOff: off, NameLen: e.nameLen, ValOff: off + e.nameLen, ValLen: e.valLen, ID: e.id, Pseudo: e.pseudo, Mark: e.mark}
+		return d.table.appendText(dst, e), nil
+	}
+	if index == 0 {
+		return dst, d.fail(ErrIndex)
+	}
+	d.last = nil
+	s := &static[index]
+	name := uint32(s.nameLen)
+	*f = Field{NameOff: off, NameLen: name, ValOff: off + name, ValLen: uint32(len(s.text)) - name, ID: s.id, Pseudo: s.pseudo, Static: uint8(index)}
+	return append(dst, s.text...), nil
+}
+
+// SetMark keeps a mark of the caller with the entry of the dynamic table that the last
+// field is. It does nothing if there is no such entry. A caller that validated the field
+// need not do so when the entry is used again.
+func (d *Decoder) SetMark(mark uint8) {
+	if d.last != nil {
+		d.last.mark = mark
+	}
+}
+
+// fail ends the block.
+func (d *Decoder) fail(err error) error {
+	d.rest, d.last, d.err = nil, nil, err
+	return err
+}
+
+// Reset makes d ready for another connection, as the zero value. It keeps memory of a
+// table of DefaultTableSize at most; the entries can't be reached any more.
+func (d *Decoder) Reset() {
+	d.table.empty(DefaultTableSize)
+	*d = Decoder{table: d.table}
+}

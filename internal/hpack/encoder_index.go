@@ -1,0 +1,131 @@
+package hpack
+
+import (
+	"encoding/binary"
+	"math/bits"
+
+	"github.com/galehttp/gale/internal/msg"
+)
+
+// index finds entries of an encoder's table by hashes. It may forget an entry, which then
+// is sent as a literal again: so it needs no more than two slots for a hash, and takes the
+// same time whatever is in it.
+type index struct {
+	pairs [64]uint16 // by the hash of name and value: low bits of entry numbers
+	names [32]nameSlot
+}
+
+// nameSlot tells of a name the newest entry with it, and of the last pair with it that was
+// not found the high bits of the hash.
+type nameSlot struct {
+	number, last uint16
+}
+
+// full returns the entry number of which low are the low bits. Whether there is such an
+// entry and what it holds is to be seen in the table.
+func (t *table) full(low uint16) uint32 {
+	next := t.first + t.count
+	return next - uint32(uint16(next)-low)
+}
+
+// findPair returns the number of the entry with a name and a value.
+func (x *index) findPair(t *table, pair uint64, n *fieldName, value []byte) (number uint32, ok bool) {
+	i := pair % uint64(len(x.pairs)) &^ 1
+	for _, low := range x.pairs[i : i+2] {
+		if number = t.full(low); t.has(number) {
+			e := t.at(number)
+			if int(e.valLen) == len(value) && t.hasName(e, n) && t.equal(e, e.nameLen, value) {
+				return number, true
+			}
+		}
+	}
+	return 0, false
+}
+
+// findName returns the slot of a name and the number of the newest entry with it, or nil.
+func (x *index) findName(t *table, hash uint64, n *fieldName) (*nameSlot, uint32) {
+	i := hash % uint64(len(x.names)) &^ 1
+	for j := i; j < i+2; j++ {
+		s := &x.names[j]
+		if number := t.full(s.number); t.has(number) && t.hasName(t.at(number), n) {
+			return s, number
+		}
+	}
+	return nil, 0
+}
+
+// again reports whether the pair with a hash was the last one of the name that was not
+// found. A field whose values differ each time, as those of a request's number, would
+// otherwise push all others out of the table.
+func (s *nameSlot) again(pair uint64) bool {
+	last := s.last
+	s.last = uint16(pair >> 48)
+	return s.last == last
+}
+
+// add takes up the newest entry of t. s is the slot of its name, if there is one.
+func (x *index) add(t *table, hash, pair uint64, s *nameSlot) {
+	number := t.first + t.count - 1
+	i := pair % uint64(len(x.pairs)) &^ 1
+	*t.older(&x.pairs[i], &x.pairs[i+1]) = uint16(number)
+	if s == nil {
+		i = hash % uint64(len(x.names)) &^ 1
+		s = &x.names[i]
+		if t.older(&s.number, &x.names[i+1].number) != &s.number {
+			s = &x.names[i+1]
+		}
+	}
+	s.number = uint16(number)
+}
+
+// older returns which of two holds the number of the older entry.
+func (t *table) older(a, b *uint16) *uint16 {
+	if next := uint16(t.first + t.count); next-*a >= next-*b {
+		return a
+	}
+	return b
+}
+
+// hasName reports whether e has the name n.
+func (t *table) hasName(e *entry, n *fieldName) bool {
+	if e.id != n.id || e.pseudo != n.pseudo {
+		return false
+	}
+	known := n.id != msg.Unknown || n.pseudo != NotPseudo && n.pseudo != OtherPseudo
+	return known || int(e.nameLen) == len(n.text) && t.equal(e, 0, n.text)
+}
+
+// hash returns a hash of the name.
+func (n *fieldName) hash() uint64 {
+	if n.id != msg.Unknown {
+		return mix(uint64(n.id), hashSeed)
+	}
+	return hashBytes(hashSeed, n.text)
+}
+
+// The factors are the fractions of the square roots of 2 and 3: any odd numbers with bits
+// all over will do.
+const (
+	hashSeed   = 0x6a09e667f3bcc909
+	hashFactor = 0xbb67ae8584caa73b
+)
+
+// hashBytes returns a hash of b that depends on h. Who knows it can make fields collide,
+// and so have the encoder find fewer of its own entries; no more than that.
+func hashBytes(h uint64, b []byte) uint64 {
+	h ^= uint64(len(b))
+	for len(b) >= 8 {
+		h = mix(h, binary.LittleEndian.Uint64(b))
+		b = b[8:]
+	}
+	var tail uint64
+	for i := len(b) - 1; i >= 0; i-- {
+		tail = tail<<8 | uint64(b[i])
+	}
+	return mix(h, tail)
+}
+
+func mix(h, word uint64) uint64 {
+	high, low := bits.Mul64(h^word, hashFactor)
+	return high ^ low ^ h
+}

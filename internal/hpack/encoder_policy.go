@@ -1,0 +1,40 @@
+package hpack
+
+import (
+	"bytes"
+
+	"github.com/galehttp/gale/internal/msg"
+)
+
+// What enters the encoder's table.
+
+// secretIDs has the bits of fields that are always never-indexed.
+const secretIDs uint64 = 1<<msg.Authorization | 1<<msg.ProxyAuthorization | 1<<msg.Cookie | 1<<msg.SetCookie
+
+// variableIDs has the bits of fields that seldom have the same value twice on a
+// connection, or are as short as their index.
+const variableIDs uint64 = 1<<msg.ContentLength | 1<<msg.ContentRange | 1<<msg.Etag | 1<<msg.LastModified |
+	1<<msg.Location | 1<<msg.Range | 1<<msg.IfNoneMatch | 1<<msg.IfModifiedSince | 1<<msg.IfRange |
+	1<<msg.XRequestId | 1<<msg.SecWebsocketKey
+
+// shortSecret is the length in bytes below which a secret might be guessed by an attacker
+// who sees what indexing does to the length of messages (RFC 7541 section 7.1).
+const shortSecret = 20
+
+// isShortSecret reports whether the value of a field with an unknown name is short, and its
+// name says that it is a secret.
+func isShortSecret(name, value []byte) bool {
+	if len(value) >= shortSecret {
+		return false
+	}
+	for _, end := range secretEnds {
+		if bytes.HasSuffix(name, end) {
+			return true
+		}
+	}
+	return false
+}
+
+var secretEnds = [][]byte{
+	[]byte("token"), []byte("secret"), []byte("-key"), []byte("password"), []byte("-auth"), []byte("session"), []byte("-otp"), []byte("-pin"),
+}

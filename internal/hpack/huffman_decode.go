@@ -1,0 +1,90 @@
+package hpack
+
+import (
+	"encoding/binary"
+	"slices"
+)
+
+// appendHuffmanDecoded appends the string that src is the Huffman code of
+// (RFC 7541 section 5.2). The end of the string symbol, padding of more than seven bits
+// and padding that is not all ones are errors. dst is returned as it was after an error.
+func appendHuffmanDecoded(dst, src []byte) ([]byte, error) {
+	start := len(dst)
+	dst = slices.Grow(dst, decodedBound(len(src)))
+	out := dst[start:cap(dst)]
+	n, ok := huffmanDecode(out, src)
+	if !ok {
+		return dst[:start], ErrHuffman
+	}
+	return dst[:start+n], nil
+}
+
+// decodedBound returns how long the string of n bytes of Huffman code can be at most.
+func decodedBound(n int) int { return n * 8 / minCodeBits }
+
+// huffmanDecode decodes src into out, which is long enough, and returns the length.
+func huffmanDecode(out, src []byte) (n int, ok bool) {
+	// The bits that were read and not decoded are the highest held bits of acc, the rest
+	// of which is zeros.
+	var acc uint64
+	var held uint
+	for {
+		if len(src) >= 8 {
+			// What does not fit is read again the next time.
+			acc |= binary.BigEndian.Uint64(src) >> held
+			take := (63 - held) / 8
+			src = src[take:]
+			held += take * 8
+			acc &= ^uint64(0) << (64 - held)
+		} else {
+			for len(src) > 0 && held <= 56 {
+				acc |= uint64(src[0]) << (56 - held)
+				held += 8
+				src = src[1:]
+			}
+			if held < maxCodeBits {
+				break // all of src was read
+			}
+		}
+		for held >= maxCodeBits {
+			sym, bits := symbolAt(acc)
+			if sym == eos {
+				return n, false
+			}
+			out[n] = byte(sym)
+			n++
+			acc <<= bits
+			held -= bits
+		}
+	}
+	// Ones after the end: what is padding then looks like the start of eos.
+	acc |= ^uint64(0) >> held
+	for held > 0 {
+		sym, bits := symbolAt(acc)
+		if bits > held {
+			break // so is eos
+		}
+		out[n] = byte(sym)
+		n++
+		acc = acc<<bits | (1<<bits - 1)
+		held -= bits
+	}
+	return n, held < 8 && acc == ^uint64(0)
+}
+
+// symbolAt returns the symbol whose code are the highest bits of acc.
+func symbolAt(acc uint64) (sym uint16, bits uint) {
+	if s := huffman.short[acc>>56]; s != 0 {
+		return s & 0xff, uint(s >> 8)
+	}
+	return longSymbolAt(uint32(acc >> 32))
+}
+
+// longSymbolAt is symbolAt for codes of more than 8 bits.
+func longSymbolAt(high uint32) (sym uint16, bits uint) {
+	bits = 10
+	for bits < maxCodeBits && high >= huffman.limit[bits] {
+		bits++
+	}
+	return huffman.sorted[huffman.base[bits]+high>>(32-bits)], bits
+}
