@@ -57,7 +57,8 @@ func (d *Decoder) Begin(block []byte) error {
 	d.prepare()
 	d.rest, d.last = block, nil
 	if d.err != nil {
-		return d.fail(d.err)
+		d.rest = nil
+		return d.err
 	}
 	if len(block) > 0 && block[0]&0xe0 == 0x20 || d.lowest < d.table.max {
 		return d.updates()
@@ -68,6 +69,7 @@ func (d *Decoder) Begin(block []byte) error {
 
 // updates reads the table size updates at the start of a block.
 func (d *Decoder) updates() error {
+	missing := d.lowest < d.table.max
 	for n := 0; len(d.rest) > 0 && d.rest[0]&0xe0 == 0x20; n++ {
 		size, used, err := parseInteger(d.rest, 0x1f)
 		switch {
@@ -78,11 +80,9 @@ func (d *Decoder) updates() error {
 		}
 		d.rest = d.rest[used:]
 		d.table.setMax(int(size))
-		if int(size) <= d.lowest {
-			d.lowest = d.limit
-		}
+		missing = missing && int(size) > d.lowest
 	}
-	if d.lowest < d.table.max {
+	if missing {
 		return d.fail(ErrNoUpdate)
 	}
 	d.lowest = d.limit
@@ -142,10 +142,13 @@ func (d *Decoder) SetMark(mark uint8) {
 	}
 }
 
-// fail ends the block.
+// fail ends the block, and returns the first error.
 func (d *Decoder) fail(err error) error {
-	d.rest, d.last, d.err = nil, nil, err
-	return err
+	d.rest, d.last = nil, nil
+	if d.err == nil {
+		d.err = err
+	}
+	return d.err
 }
 
 // Reset makes d ready for another connection, as the zero value. It keeps memory of a
