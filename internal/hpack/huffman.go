@@ -38,16 +38,23 @@ var huffman = newHuffmanTables()
 type huffmanTables struct {
 	// code is the code of each symbol, in its lowest bits.
 	code [numSymbols]uint32
-	// short tells of each start of 8 bits which code of at most 8 bits it begins with:
-	// the symbol, and the length in bits from bit 8 on. 0 means a longer one.
-	short [256]uint16
+	// short tells of each start of 8 bits which code of at most 8 bits it begins with, as a
+	// decoded; 0 means a longer one.
+	short [256]decoded
 	// For each length: limit is the end of its codes, as the highest bits of 32; base is
 	// what added to a code is its place in sorted.
 	limit [maxCodeBits + 1]uint32
 	base  [maxCodeBits + 1]uint32
 	// sorted are the symbols in the order of their codes.
-	sorted [numSymbols]uint16
+	sorted [numSymbols]decoded
 }
+
+// decoded is a symbol that was found: the symbol in the low byte, the length of its code
+// above.
+type decoded uint16
+
+// decodedEOS is eos, whose low byte is 0. The symbol 0 has a shorter code.
+const decodedEOS decoded = maxCodeBits << 8
 
 func newHuffmanTables() (t huffmanTables) {
 	code, place := uint32(0), uint32(0)
@@ -59,11 +66,12 @@ func newHuffmanTables() (t huffmanTables) {
 				continue
 			}
 			t.code[sym] = code
-			t.sorted[place] = uint16(sym)
+			found := decoded(bits)<<8 | decoded(uint8(sym))
+			t.sorted[place] = found
 			if bits <= 8 {
 				first := code << (8 - bits)
 				for i := range uint32(1) << (8 - bits) {
-					t.short[first+i] = uint16(bits)<<8 | uint16(sym)
+					t.short[first+i] = found
 				}
 			}
 			code++

@@ -29,42 +29,34 @@ func huffmanDecode(out, src []byte) (n int, ok bool) {
 	var acc uint64
 	var held uint
 	for {
-		if len(src) >= 8 {
-			// What does not fit is read again the next time.
-			acc |= binary.BigEndian.Uint64(src) >> held
-			take := (63 - held) / 8
-			src = src[take:]
-			held += take * 8
-			acc &= ^uint64(0) << (64 - held)
-		} else {
-			for len(src) > 0 && held <= 56 {
-				acc |= uint64(src[0]) << (56 - held)
-				held += 8
-				src = src[1:]
-			}
-			if held < maxCodeBits {
-				break // all of src was read
-			}
+		if acc, held, src = refill(acc, held, src); held < maxCodeBits {
+			break // all of src was read
 		}
 		for held >= maxCodeBits {
-			sym, bits := symbolAt(acc)
-			if sym == eos {
-				return n, false
+			s := huffman.short[acc>>56]
+			if s == 0 {
+				if s = longSymbol(acc); s == decodedEOS {
+					return n, false
+				}
 			}
-			out[n] = byte(sym)
+			out[n] = byte(s)
 			n++
-			acc <<= bits
-			held -= bits
+			acc <<= s >> 8 & 63 // the mask changes nothing, but saves a comparison
+			held -= uint(s >> 8)
 		}
 	}
 	// Ones after the end: what is padding then looks like the start of eos.
 	acc |= ^uint64(0) >> held
 	for held > 0 {
-		sym, bits := symbolAt(acc)
+		s := huffman.short[acc>>56]
+		if s == 0 {
+			s = longSymbol(acc)
+		}
+		bits := uint(s >> 8)
 		if bits > held {
 			break // so is eos
 		}
-		out[n] = byte(sym)
+		out[n] = byte(s)
 		n++
 		acc = acc<<bits | (1<<bits - 1)
 		held -= bits
@@ -72,19 +64,28 @@ func huffmanDecode(out, src []byte) (n int, ok bool) {
 	return n, held < 8 && acc == ^uint64(0)
 }
 
-// symbolAt returns the symbol whose code are the highest bits of acc.
-func symbolAt(acc uint64) (sym uint16, bits uint) {
-	if s := huffman.short[acc>>56]; s != 0 {
-		return s & 0xff, uint(s >> 8)
+// refill takes as many bytes of src as there is room for in acc.
+func refill(acc uint64, held uint, src []byte) (uint64, uint, []byte) {
+	if len(src) >= 8 {
+		take := (63 - held) / 8
+		held += take * 8
+		acc |= binary.BigEndian.Uint64(src) >> (held - take*8)
+		return acc &^ (^uint64(0) >> held), held, src[take:]
 	}
-	return longSymbolAt(uint32(acc >> 32))
+	for len(src) > 0 && held <= 56 {
+		acc |= uint64(src[0]) << (56 - held)
+		held += 8
+		src = src[1:]
+	}
+	return acc, held, src
 }
 
-// longSymbolAt is symbolAt for codes of more than 8 bits.
-func longSymbolAt(high uint32) (sym uint16, bits uint) {
-	bits = 10
+// longSymbol returns the symbol whose code of more than 8 bits are the highest bits of acc.
+func longSymbol(acc uint64) decoded {
+	high := uint32(acc >> 32)
+	bits := 10
 	for bits < maxCodeBits && high >= huffman.limit[bits] {
 		bits++
 	}
-	return huffman.sorted[huffman.base[bits]+high>>(32-bits)], bits
+	return huffman.sorted[huffman.base[bits]+high>>(32-bits)]
 }
