@@ -15,7 +15,7 @@ const (
 //
 // Between two calls all of this holds: entry number n, for first <= n < first+count, is
 // recs[n%len(recs)]; their texts are in buf one after the other, the end of the last one
-// is at tail; size is the sum of their lengths and overheads, and at most max.
+// is at tail, which is below len(buf) or 0; size is the sum of their lengths and overheads, and at most max.
 type table struct {
 	buf  []byte  // a text may continue at its start
 	recs []entry // the length is a power of two
@@ -88,7 +88,7 @@ func (t *table) setMax(n int) {
 	t.max = n
 	t.evict(n)
 	if n == 0 {
-		t.buf, t.recs = nil, nil
+		t.buf, t.recs, t.tail = nil, nil, 0
 	}
 }
 
@@ -158,16 +158,13 @@ func (t *table) growRecs() {
 func (t *table) growBuf(used, n int) {
 	buf := make([]byte, max(used+n, min(max(2*len(t.buf), firstBuf), t.max-EntryOverhead)))
 	if t.count > 0 {
-		oldest := int(t.at(t.first).off)
-		t.appendBytes(buf[:0], oldest, used)
-		for n := t.first; n != t.first+t.count; n++ {
-			e := t.at(n)
-			off := int(e.off) - oldest
-			if off < 0 {
-				off += len(t.buf)
-			}
-			e.off = uint32(off)
-		}
+		t.appendBytes(buf[:0], int(t.at(t.first).off), used)
+	}
+	off := uint32(0)
+	for n := t.first; n != t.first+t.count; n++ {
+		e := t.at(n)
+		e.off = off
+		off += uint32(e.textLen())
 	}
 	t.buf, t.tail = buf, used
 	if used == len(buf) {

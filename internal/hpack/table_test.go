@@ -21,6 +21,9 @@ func (t *table) check(tb testing.TB) {
 	if at >= 0 && t.tail != at%max(len(t.buf), 1) {
 		tb.Fatalf("the tail is at %d, want %d of %d", t.tail, at, len(t.buf))
 	}
+	if t.tail > 0 && t.tail >= len(t.buf) {
+		tb.Fatalf("the tail is at %d of %d", t.tail, len(t.buf))
+	}
 	if t.size != used+int(t.count)*EntryOverhead || t.size > t.max || used > len(t.buf) {
 		tb.Fatalf("size %d, of %d, with %d bytes in %d", t.size, t.max, used, len(t.buf))
 	}
@@ -93,12 +96,12 @@ func TestTableIsAsTheModel(t *testing.T) {
 		highest := m.max
 		for range 100 {
 			if rand.IntN(10) == 0 {
-				n := rand.IntN(1000)
+				n := rand.IntN(1000) * rand.IntN(2)
 				highest = max(highest, n)
 				m.setMax(n)
 				tab.setMax(n)
 			}
-			name, value := randomText(1+rand.IntN(30)), randomText(1+rand.IntN(300))
+			name, value := randomText(1+rand.IntN(30)*rand.IntN(2)), randomText(1+rand.IntN(300)*rand.IntN(2))
 			e := tab.add(name, value)
 			m.add(string(name), string(value))
 			if (e != nil) != (len(m.entries) > 0) {
@@ -147,7 +150,19 @@ func TestTableEdges(t *testing.T) {
 		}
 	}
 	tab.setMax(EntryOverhead)
-	if tab.add(nil, nil) == nil || tab.add(nil, nil) == nil || tab.count != 1 {
+	for range 2 {
+		if tab.add(nil, nil) == nil || tab.count != 1 {
+			t.Error("an empty entry does not fit")
+		}
+	}
+	// A table that loses its memory while the tail is somewhere in it.
+	tab.setMax(DefaultTableSize)
+	tab.add([]byte("name"), nil)
+	tab.setMax(0)
+	tab.check(t)
+	tab.setMax(DefaultTableSize)
+	if tab.add(nil, nil) == nil {
 		t.Error("an empty entry does not fit")
 	}
+	tab.check(t)
 }
