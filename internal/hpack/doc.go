@@ -23,6 +23,6 @@
 // is always an *Error. It means that the two tables differ from then on, so that the
 // connection must end with COMPRESSION_ERROR (RFC 9113 section 4.3).
 //
-// Memory: a table takes less than twice its size (RFC 7541 section 4.1), and only as
-// entries arrive. Nothing else is kept between blocks.
+// Memory: a table takes at most twice its size (RFC 7541 section 4.1) or 384 bytes,
+// whichever is more, and only as entries arrive. Nothing else is kept between blocks.
 package hpack

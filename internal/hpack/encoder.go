@@ -118,6 +118,9 @@ func (e *Encoder) append(dst []byte, n *fieldName, value []byte, how Indexing) [
 			return append(dst, 0x80|i)
 		}
 	}
+	if n.neverEnters() {
+		return e.appendLiteral(dst, 0, 0x0f, uint32(n.static), n, value)
+	}
 	hash := n.hash()
 	pair := hashBytes(hash, value)
 	if number, ok := e.index.findPair(&e.table, pair, n, value); ok {
@@ -151,9 +154,9 @@ func (e *Encoder) appendLiteral(dst []byte, first, mask byte, nameIndex uint32, 
 	return appendString(dst, value)
 }
 
-// mayEnter reports whether a field is of use in the table.
+// mayEnter reports whether a field is small enough to leave others in the table.
 func (e *Encoder) mayEnter(n *fieldName, value []byte) bool {
-	return variableIDs>>n.id&1 == 0 && n.pseudo != Path && len(n.text)+len(value)+EntryOverhead <= e.table.max/2
+	return len(n.text)+len(value)+EntryOverhead <= e.table.max/2
 }
 
 // Reset makes e ready for another connection, as the zero value. It keeps memory of the

@@ -113,16 +113,19 @@ const (
 // hashBytes returns a hash of b that depends on h. Who knows it can make fields collide,
 // and so have the encoder find fewer of its own entries; no more than that.
 func hashBytes(h uint64, b []byte) uint64 {
-	h ^= uint64(len(b))
-	for len(b) >= 8 {
-		h = mix(h, binary.LittleEndian.Uint64(b))
-		b = b[8:]
+	n := len(b)
+	h ^= uint64(n)
+	if n < 8 {
+		var word uint64
+		for i := n - 1; i >= 0; i-- {
+			word = word<<8 | uint64(b[i])
+		}
+		return mix(h, word)
 	}
-	var tail uint64
-	for i := len(b) - 1; i >= 0; i-- {
-		tail = tail<<8 | uint64(b[i])
+	for i := 0; i < n-8; i += 8 {
+		h = mix(h, binary.LittleEndian.Uint64(b[i:]))
 	}
-	return mix(h, tail)
+	return mix(h, binary.LittleEndian.Uint64(b[n-8:])) // some bytes may be in two words
 }
 
 func mix(h, word uint64) uint64 {

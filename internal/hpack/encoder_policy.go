@@ -11,11 +11,14 @@ import (
 // secretIDs has the bits of fields that are always never-indexed.
 const secretIDs uint64 = 1<<msg.Authorization | 1<<msg.ProxyAuthorization | 1<<msg.Cookie | 1<<msg.SetCookie
 
-// variableIDs has the bits of fields that seldom have the same value twice on a
-// connection, or are as short as their index.
+// variableIDs has the bits of fields that never enter, since they seldom have the same
+// value twice on a connection, or are about as short as an index. All are in the static
+// table by name.
 const variableIDs uint64 = 1<<msg.ContentLength | 1<<msg.ContentRange | 1<<msg.Etag | 1<<msg.LastModified |
-	1<<msg.Location | 1<<msg.Range | 1<<msg.IfNoneMatch | 1<<msg.IfModifiedSince | 1<<msg.IfRange |
-	1<<msg.XRequestId | 1<<msg.SecWebsocketKey
+	1<<msg.Location | 1<<msg.Range | 1<<msg.IfNoneMatch | 1<<msg.IfModifiedSince | 1<<msg.IfRange
+
+// neverEnters reports whether no field with the name enters the table.
+func (n *fieldName) neverEnters() bool { return variableIDs>>n.id&1 != 0 || n.pseudo == Path }
 
 // shortSecret is the length in bytes below which a secret might be guessed by an attacker
 // who sees what indexing does to the length of messages (RFC 7541 section 7.1).

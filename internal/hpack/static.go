@@ -75,6 +75,7 @@ var staticPairs = [numStatic][2]string{
 type staticEntry struct {
 	text    string
 	nameLen uint8
+	last    uint8 // the highest index with the name
 	id      msg.ID
 	pseudo  Pseudo
 }
@@ -84,9 +85,13 @@ func (s *staticEntry) value() string { return s.text[s.nameLen:] }
 
 // static is the static table by index; 0 is not in use.
 var static = func() (t [numStatic + 1]staticEntry) {
-	for i, p := range staticPairs {
+	for i := numStatic; i > 0; i-- {
+		p := staticPairs[i-1]
 		id, pseudo := identify([]byte(p[0]))
-		t[i+1] = staticEntry{text: p[0] + p[1], nameLen: uint8(len(p[0])), id: id, pseudo: pseudo}
+		t[i] = staticEntry{text: p[0] + p[1], nameLen: uint8(len(p[0])), last: uint8(i), id: id, pseudo: pseudo}
+		if i < numStatic && t[i+1].name() == p[0] {
+			t[i].last = t[i+1].last
+		}
 	}
 	return t
 }()
@@ -133,13 +138,8 @@ func staticByName(name []byte) uint8 {
 // staticPair returns the index of the entry with the name of entry first, which is the
 // lowest of that name, and value, or 0.
 func staticPair(first uint8, value []byte) uint8 {
-	name := static[first].name()
-	for i := first; i <= numStatic; i++ {
-		s := &static[i]
-		if i > first && s.name() != name {
-			break
-		}
-		if s.value() == string(value) {
+	for i, last := first, static[first].last; i <= last; i++ {
+		if static[i].value() == string(value) {
 			return i
 		}
 	}

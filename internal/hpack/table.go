@@ -130,7 +130,7 @@ func (t *table) write(s []byte) {
 }
 
 const (
-	firstBuf  = 256 // bytes
+	stepBuf   = 256 // bytes
 	firstRecs = 8
 )
 
@@ -156,7 +156,9 @@ func (t *table) growRecs() {
 // growBuf makes t.buf long enough for the used bytes of texts and n more, which is less
 // than t.max, and moves the texts to its start.
 func (t *table) growBuf(used, n int) {
-	buf := make([]byte, max(used+n, min(max(2*len(t.buf), firstBuf), t.max-EntryOverhead)))
+	// Idle connections keep this: so it grows in small steps.
+	more := max(stepBuf, len(t.buf)/4)
+	buf := make([]byte, max(used+n, min(len(t.buf)+more, t.max-EntryOverhead)))
 	if t.count > 0 {
 		t.appendBytes(buf[:0], int(t.at(t.first).off), used)
 	}

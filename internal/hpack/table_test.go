@@ -108,7 +108,7 @@ func TestTableIsAsTheModel(t *testing.T) {
 				t.Fatal("add says wrongly whether there is a new entry")
 			}
 			m.equal(t, &tab)
-			if tab.memory() > max(2*highest, firstBuf+16*firstRecs) {
+			if tab.memory() > max(2*highest, stepBuf+16*firstRecs) {
 				t.Fatalf("%d bytes for a table of %d", tab.memory(), highest)
 			}
 		}
