@@ -49,7 +49,7 @@ func (d *Decoder) prepare() {
 
 // SetMaxTableSize sets the size that the peer's updates must not exceed, which is
 // SETTINGS_HEADER_TABLE_SIZE as the peer has acknowledged it. It is called between blocks.
-// If the size is larger now, the next block must begin with an update.
+// If the table's size is above it, the next block must begin with an update.
 func (d *Decoder) SetMaxTableSize(n int) {
 	d.prepare()
 	d.limit = n
@@ -96,12 +96,18 @@ func (d *Decoder) updates() error {
 }
 
 // More reports whether the block has another field. It is false after an error.
-func (d *Decoder) More() bool { return len(d.rest) > 0 }
+func (d *Decoder) More() bool {
+	if len(d.rest) > 0 {
+		return true
+	}
+	d.rest = nil // an idle connection must not keep the buffer
+	return false
+}
 
-// Next decodes a field: it appends name and value to dst, one after the other, and
-// describes them in f. It appends at most as many bytes as the table's size, and 8/5 of
-// the block's length. After an error dst is as it was, f is undefined, and the decoder
-// can't be used until Reset.
+// Next decodes a field, if More says that there is one. It appends name and value to dst,
+// one after the other, and describes them in f. It appends at most as many bytes as the
+// table's size, and 8/5 of the block's length. After an error dst is as it was, f is
+// undefined, and the decoder can't be used until Reset.
 func (d *Decoder) Next(dst []byte, f *Field) ([]byte, error) {
 	b := d.rest
 	if len(b) == 0 {

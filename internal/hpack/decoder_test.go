@@ -48,6 +48,9 @@ func decode(t testing.TB, d *Decoder, block []byte) (lines []string, err error) 
 		}
 		lines = append(lines, line(arena, &f))
 	}
+	if d.rest != nil {
+		t.Fatal("the decoder keeps the block")
+	}
 	d.table.check(t)
 	return lines, err
 }

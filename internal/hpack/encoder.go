@@ -66,8 +66,9 @@ func (e *Encoder) appendSizeUpdate(dst []byte, n int) []byte {
 	return appendInteger(dst, 0x20, 0x1f, uint32(n))
 }
 
-// Generation changes with each change of the table. A block that was encoded without such
-// a change may be sent again, as it is, for as long as Generation is the same.
+// Generation changes with each change of the table. What was appended after Begin without
+// such a change may be appended again in its place, as it is, if Generation is still the
+// same after Begin of the later block.
 func (e *Encoder) Generation() uint32 { return e.generation }
 
 // AppendStatus appends the :status field with a code of three digits.

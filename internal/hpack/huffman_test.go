@@ -85,7 +85,7 @@ func TestHuffmanEachSymbol(t *testing.T) {
 }
 
 func TestHuffmanRandom(t *testing.T) {
-	for range 20000 {
+	for range 5000 {
 		checkHuffman(t, randomText(40))
 	}
 }

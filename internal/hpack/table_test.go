@@ -90,7 +90,7 @@ func (m *modelTable) equal(tb testing.TB, t *table) {
 }
 
 func TestTableIsAsTheModel(t *testing.T) {
-	for range 300 {
+	for range 100 {
 		m := modelTable{max: rand.IntN(1000)}
 		tab := table{max: m.max, first: ^uint32(0) - 20, count: 0} // the numbers wrap
 		highest := m.max
