@@ -33,6 +33,7 @@ var below = map[string][]string{
 	"head":              {"bytesconv", "kv", "msg"},
 	"h1":                {"bytesconv", "pool", "kv", "msg", "head"},
 	"hpack":             {"msg"},
+	"h2":                {"bytesconv", "pool", "clock", "msg", "head", "h1", "hpack"},
 	"compress":          {"bytesconv", "pool"},
 	"static":            {"bytesconv", "pool", "clock", "compress"},
 	"tunnel":            {"h1", "msg"},
@@ -44,7 +45,7 @@ var below = map[string][]string{
 }
 
 // pure are the packages that take bytes and give bytes.
-var pure = []string{"bytesconv", "kv", "msg", "head", "h1", "hpack"}
+var pure = []string{"bytesconv", "kv", "msg", "head", "h1", "hpack", "h2"}
 
 // impure are imports that a pure package has no use for.
 var impure = []string{"net", "os", "os/signal", "time", "syscall", "context", "crypto/tls"}

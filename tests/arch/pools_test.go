@@ -121,6 +121,12 @@ var pooled = map[string]string{
 	"internal/engine.worker.give":       "TestWorkerForgets",
 
 	"internal/h1.Body.Reset":          "gale.TestPooledForgets",
+	"internal/h2.streams":             "TestStreamForgets",
+	"internal/h2.trailerParts":        "TestTrailersForget",
+	"internal/h2.coding.drop":         "TestConnForgets",
+	"internal/h2.fieldBlock.drop":     "TestConnForgets",
+	"internal/h2.reader.drop":         "TestConnForgets",
+	"internal/h2.table.drop":          "TestConnForgets",
 	"internal/hpack.Decoder.Reset":    "TestResetForgets",
 	"internal/hpack.Encoder.Reset":    "TestResetForgets",
 	"internal/kv.List.Reset":          "gale.TestPooledForgets",

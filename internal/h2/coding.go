@@ -1,0 +1,58 @@
+package h2
+
+import "github.com/galehttp/gale/internal/hpack"
+
+// coding is the compression of field sections, both ways.
+type coding struct {
+	dec     hpack.Decoder
+	enc     hpack.Encoder
+	opening opening
+	name    []byte // a name in lower case
+	scratch []byte // what is skipped
+}
+
+// drop forgets the connection and keeps memory.
+func (cd *coding) drop() {
+	cd.dec.Reset()
+	cd.enc.Reset()
+	cd.opening = opening{text: cd.opening.text[:0], server: cd.opening.server[:0], contentType: cd.opening.contentType[:0]}
+}
+
+// rest gives back memory.
+func (cd *coding) rest() {
+	cd.scratch, cd.name = nil, nil
+}
+
+// keepName is how much memory is kept for spelling names.
+const keepName = 64
+
+// keepScratch is how much memory is kept for skipping fields.
+const keepScratch = 4 << 10
+
+// skipRest decodes the rest of a block for the sake of the table. It returns err, or
+// ErrCompression if the connection has failed.
+func (c *Conn) skipRest(err *Error) *Error {
+	scratch, bad := c.coding.dec.Skip(c.coding.scratch[:0])
+	if c.coding.scratch = scratch; cap(scratch) > keepScratch {
+		c.coding.scratch = nil
+	}
+	if bad != nil {
+		return c.failCompression()
+	}
+	return err
+}
+
+func (c *Conn) failCompression() *Error {
+	c.fail(CompressionError)
+	return ErrCompression
+}
+
+// skipBlock decodes a block for the sake of the table. It reports false if the connection
+// has failed.
+func (c *Conn) skipBlock(block []byte) bool {
+	if c.coding.dec.Begin(block) != nil {
+		c.failCompression()
+		return false
+	}
+	return c.skipRest(nil) == nil
+}

@@ -1,0 +1,104 @@
+package h2
+
+import "github.com/galehttp/gale/internal/clock"
+
+// Conn is the server's side of one HTTP/2 connection. Begin makes it ready; End gives
+// back what it holds. It must not be copied.
+type Conn struct {
+	cfg  *Config
+	now  clock.Tick // of the last Read
+	read reader
+
+	streams table
+	last    uint32 // the highest stream that the peer has opened
+	closed  closedStreams
+	early   earlyPriorities // for streams that are not open yet
+	turns   schedule
+
+	control  queue
+	in, out  connFlow
+	peer     peerSettings
+	coding   coding
+	buckets  buckets
+	goAway   goAway
+	greeted  bool // the preface and the first SETTINGS have come
+	settled  bool // the peer has acknowledged our SETTINGS
+	peerGone bool // the peer has sent GOAWAY
+	failed   bool
+	// prioritized says that the client has used something of RFC 9218.
+	prioritized bool
+	code        Code // why it failed
+}
+
+// Begin makes c ready for a connection, as a new Conn, and appends what a server sends
+// first: SETTINGS, and a WINDOW_UPDATE for the connection. cfg was filled by Fill.
+func (c *Conn) Begin(cfg *Config, out []byte) []byte {
+	c.End()
+	c.cfg = cfg
+	c.begin()
+	return c.appendFirst(out)
+}
+
+// End forgets the connection, and gives back its memory. All streams are gone with it,
+// without Done; they must not be used any more.
+func (c *Conn) End() {
+	c.read.drop()
+	c.streams.drop()
+	c.coding.drop()
+	*c = Conn{coding: c.coding}
+}
+
+// Rest gives back memory that a connection without streams need not hold. It does
+// nothing while there are any.
+func (c *Conn) Rest() {
+	if c.streams.n > 0 {
+		return
+	}
+	c.streams.rest()
+	c.control.rest()
+	c.coding.rest()
+}
+
+// Read consumes what in begins with, up to the first event, and returns how many bytes
+// that was. n < len(in) only after an event: call again with the rest. now is the time
+// on the monotonic clock, by which rates are bounded. What Read wants to be sent is in
+// AppendControl afterwards.
+func (c *Conn) Read(in []byte, now clock.Tick, ev *Event) (n int) {
+	*ev = Event{}
+	c.now = now
+	return c.readEvent(in, ev)
+}
+
+// AppendControl appends the control frames that wait to be sent, and forgets them. They must
+// be sent before what is appended to the output later.
+func (c *Conn) AppendControl(out []byte) []byte { return c.control.take(out) }
+
+// HasControl reports whether AppendControl would append something.
+func (c *Conn) HasControl() bool { return len(c.control.b) > 0 }
+
+// Greeted reports whether the client's preface has come, with its first SETTINGS (RFC
+// 9113 section 3.4). A server bounds the time until then.
+func (c *Conn) Greeted() bool { return c.greeted }
+
+// Settled reports whether the peer has acknowledged our SETTINGS.
+func (c *Conn) Settled() bool { return c.settled }
+
+// InHead reports whether a field block has begun that isn't whole. A server bounds the
+// time that it takes.
+func (c *Conn) InHead() bool { return c.read.block.open }
+
+// InFrame reports whether a frame has come in part.
+func (c *Conn) InFrame() bool { return c.read.inFrame() }
+
+// Streams returns how many streams count as open: those for which Done was not called.
+func (c *Conn) Streams() int { return c.streams.n }
+
+// Last returns the highest id of a stream that the peer has opened, 0 for none.
+func (c *Conn) Last() uint32 { return c.last }
+
+// All calls f for each stream that counts as open, in no order, until f returns false. f
+// may call Done for the stream that it was given, and no other.
+func (c *Conn) All(f func(*Stream) bool) { c.streams.all(f) }
+
+// Failed reports whether the connection is over because of what the peer sent, or Fail.
+func (c *Conn) Failed() bool { return c.failed }

@@ -1,0 +1,124 @@
+package h2
+
+import "encoding/binary"
+
+// connFlow is the window of a connection in one direction (RFC 9113 section 5.2).
+type connFlow struct {
+	window int64 // how much data may still be sent
+	credit int64 // received, and not given back to the peer yet
+	// initial is the window of a stream that is opened now.
+	initial int64
+}
+
+// streamFlow is the window for what the peer sends on a stream.
+type streamFlow struct {
+	window int64 // how much data may still come; negative after SETTINGS that reduce it
+	unread int64 // has come, and was not consumed
+	credit int64 // was consumed, and not given back to the peer yet
+	size   int64 // that of the whole window
+}
+
+// receive takes n bytes of the connection's window, and gives them back when they are many.
+// It reports false if the connection has failed.
+func (c *Conn) receive(n int) bool {
+	if int64(n) > c.in.window {
+		c.fail(FlowControlError)
+		return false
+	}
+	c.in.window -= int64(n)
+	c.in.credit += int64(n)
+	if c.in.credit < int64(c.cfg.ConnWindow)/4 {
+		return true
+	}
+	n = int(c.in.credit)
+	c.in.window += c.in.credit
+	c.in.credit = 0
+	return c.queueWindowUpdate(0, n)
+}
+
+// Consumed tells that the program took n bytes of a request's body, so that the peer may
+// send more (RFC 9113 section 5.2). A caller that drops data calls it too.
+func (c *Conn) Consumed(st *Stream, n int) {
+	f := &st.in
+	f.unread -= int64(n)
+	f.credit += int64(n)
+	if f.credit < f.size/2 || st.state&(peerEnded|wasReset) != 0 || c.failed {
+		return
+	}
+	if f.unread <= 0 { // the program waits for the peer
+		size := min(2*f.size, int64(c.cfg.StreamWindowMax))
+		f.credit += size - f.size
+		f.size = size
+	}
+	n = int(f.credit)
+	f.window += f.credit
+	f.credit = 0
+	c.queueWindowUpdate(st.id, n)
+}
+
+// windowUpdate handles a WINDOW_UPDATE frame (RFC 9113 section 6.9).
+func (c *Conn) windowUpdate(b []byte, ev *Event) {
+	n := int64(binary.BigEndian.Uint32(b) & maxWindow)
+	id := c.read.f.stream
+	switch {
+	case !c.odd(1):
+	case id == 0 && n == 0:
+		c.fail(ProtocolError)
+	case id == 0 && c.out.window+n > maxWindow:
+		c.fail(FlowControlError)
+	case id == 0:
+		was := c.out.window
+		c.out.window += n
+		if c.turns.stalled && c.out.window > 0 && was <= 0 {
+			c.turns.stalled = false
+			ev.Kind = Room
+		}
+	case c.idle(id):
+		c.fail(ProtocolError)
+	default:
+		c.streamWindowUpdate(c.streams.find(id), n, ev)
+	}
+}
+
+func (c *Conn) streamWindowUpdate(st *Stream, n int64, ev *Event) {
+	switch {
+	case n == 0 && st.isClosed():
+		c.fail(ProtocolError)
+	case st.isClosed():
+	case n == 0:
+		c.blame(st.id, ProtocolError, ev)
+	case st.out.window+n > maxWindow:
+		c.blame(st.id, FlowControlError, ev)
+	default:
+		st.out.window += n
+		if c.turns.revive(st) {
+			ev.Kind, ev.Stream = Room, st
+		}
+	}
+}
+
+// setInitialWindow applies SETTINGS_INITIAL_WINDOW_SIZE to streams that are open (RFC 9113
+// section 6.9.2). Their windows may become negative.
+func (c *Conn) setInitialWindow(n int64, ev *Event) {
+	delta := n - c.out.initial
+	c.out.initial = n
+	if delta == 0 {
+		return
+	}
+	c.streams.all(func(st *Stream) bool {
+		st.out.window += delta
+		if st.out.window > maxWindow {
+			c.fail(FlowControlError)
+			return false
+		}
+		if c.turns.revive(st) {
+			ev.Kind = Room
+		} else if st.out.window <= 0 {
+			c.turns.stall(st)
+		}
+		return true
+	})
+	if c.failed {
+		*ev = Event{}
+	}
+}

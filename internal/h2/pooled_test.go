@@ -1,0 +1,67 @@
+package h2
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/galehttp/gale/internal/hpack"
+	"github.com/galehttp/gale/internal/msg"
+	"github.com/galehttp/gale/internal/pool/pooltest"
+)
+
+// A stream that is given back is like a new one.
+func TestStreamForgets(t *testing.T) {
+	p := newPeer(t, Config{}).greet()
+	p.send(headers(1, 0, with(post, "content-length: 100", "priority: u=1, i")...), frame(frameData, 0, 1, "abc"))
+	st := p.open[1]
+	st.Owner = t
+	p.c.Queue(st)
+	p.c.Done(st)
+	pooltest.TakeBack(&streams, st)
+	if !reflect.DeepEqual(*st, Stream{}) {
+		t.Errorf("a stream that was given back is %+v", st)
+	}
+}
+
+// What trailer sections are decoded into is empty when it is given back, also after an error.
+func TestTrailersForget(t *testing.T) {
+	for _, field := range []string{"x-canary: 1", "X-Canary: 1"} {
+		p := newPeer(t, Config{}).greet()
+		p.send(headers(1, 0, post...), headers(1, 1, "x-canary: 0", field))
+		part := trailerParts.Get().(*msg.Fields)
+		if len(part.Buf)|len(part.Recs) != 0 || part.Seen() != 0 {
+			t.Errorf("it has %q", part.Buf)
+		}
+	}
+}
+
+// A Conn that has ended is like a new one, except for memory, and its next connection
+// finds nothing of the last one.
+func TestConnForgets(t *testing.T) {
+	p := newPeer(t, Config{}).greet()
+	p.send(headers(1, 0, post...), frame(frameHeaders, flagEndHeaders|1, 3, block(get...)+"\x40\x08x-canary\x01y"),
+		frame(framePriorityUpdate, 0, 0, u32(99)+"u=1"), settings(settingInitialWindow, 5))
+	p.c.Queue(p.open[1])
+	answer(p.c, p.open[3], 200, strings.Repeat("x", 100))
+	p.c.Drain()
+	p.feed([]byte(frame(frameHeaders, 0, 5, block(get...))))
+	p.c.End()
+	want := Conn{coding: p.c.coding}
+	if !reflect.DeepEqual(*p.c, want) {
+		t.Errorf("%+v", p.c)
+	}
+	cd := p.c.coding
+	if o := cd.opening; len(o.text)|len(o.server)|len(o.contentType) != 0 || o.date != nil || o.valid || o.uses != 0 {
+		t.Errorf("the opening is kept: %+v", o)
+	}
+	cfg := Config{}
+	cfg.Fill()
+	p.c.Begin(&cfg, nil)
+	if p.c.coding.enc.Generation() != new(hpack.Encoder).Generation() {
+		t.Error("the encoder's table is kept")
+	}
+	p.send(preface, settings())
+	p.log = nil
+	p.send(frame(frameHeaders, flagEndHeaders|1, 1, block(get...)+"\xbe")).want("refused 1 invalid field block end", "failed COMPRESSION_ERROR", "> GOAWAY 1 COMPRESSION_ERROR")
+}

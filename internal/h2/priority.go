@@ -1,0 +1,105 @@
+package h2
+
+// Priority is how a response is sent in relation to others (RFC 9218 section 4).
+type Priority struct {
+	// Urgency is 0 (first) to 7.
+	Urgency uint8
+	// Incremental says that the client can use parts: such responses share the
+	// connection with others of the same urgency.
+	Incremental bool
+}
+
+// DefaultPriority is that of a stream without Priority field (RFC 9218 sections 4.1, 4.2).
+var DefaultPriority = Priority{Urgency: 3}
+
+// earlyPriorities are those of PRIORITY_UPDATE frames for streams that were not opened yet.
+type earlyPriorities []earlyPriority
+
+type earlyPriority struct {
+	stream uint32
+	prio   Priority
+}
+
+// set keeps p for a stream, unless there are most others.
+func (e *earlyPriorities) set(stream uint32, p Priority, most int) {
+	for i := range *e {
+		if (*e)[i].stream == stream {
+			(*e)[i].prio = p
+			return
+		}
+	}
+	if len(*e) < most {
+		*e = append(*e, earlyPriority{stream, p})
+	}
+}
+
+// take returns what is kept for a stream that is opened, and forgets that and what is kept
+// for lower ones, which will never be opened.
+func (e *earlyPriorities) take(stream uint32) (p Priority, ok bool) {
+	kept := (*e)[:0]
+	for _, x := range *e {
+		if x.stream == stream {
+			p, ok = x.prio, true
+		} else if x.stream > stream {
+			kept = append(kept, x)
+		}
+	}
+	if *e = kept; len(kept) == 0 {
+		*e = nil
+	}
+	return p, ok
+}
+
+// maxEarly is how many priorities of streams to come are kept.
+const maxEarly = 64
+
+// priorityUpdate handles PRIORITY_UPDATE (RFC 9218 section 7.1).
+func (c *Conn) priorityUpdate(b []byte) {
+	c.prioritized = true
+	id := dependency(b)
+	switch {
+	case id%2 == 0:
+		c.fail(ProtocolError)
+	case !c.odd(1) || c.read.left > 0: // no field is that long
+	case id > c.last:
+		c.early.set(id, ParsePriority(DefaultPriority, b[4:]), min(maxEarly, c.cfg.Streams))
+	default:
+		if st := c.streams.find(id); st != nil {
+			st.state |= updated
+			c.turns.setPriority(st, ParsePriority(DefaultPriority, b[4:]))
+		}
+	}
+}
+
+// ParsePriority returns p as changed by the value of a Priority field (RFC 9218 section 4),
+// which is a dictionary of RFC 9651. Parameters that are unknown, out of range or of
+// another type don't count, and nothing of a value that is no dictionary does.
+func ParsePriority(p Priority, value []byte) Priority {
+	old := p
+	s := sfScanner{b: value}
+	s.spaces()
+	for s.i < len(s.b) {
+		key := s.key()
+		if key == nil {
+			return old
+		}
+		item := sfItem{kind: sfBool, n: 1}
+		if s.next('=') {
+			item = s.member()
+		}
+		s.parameters()
+		if s.bad {
+			return old
+		}
+		switch {
+		case string(key) == "u" && item.kind == sfInteger && item.n >= 0 && item.n <= 7:
+			p.Urgency = uint8(item.n)
+		case string(key) == "i" && item.kind == sfBool:
+			p.Incremental = item.n == 1
+		}
+		if !s.comma() {
+			return old
+		}
+	}
+	return p
+}

@@ -1,0 +1,85 @@
+package h2
+
+import "encoding/binary"
+
+// smallFrame handles a frame whose payload b is whole, or is the beginning of one.
+func (c *Conn) smallFrame(b []byte, ev *Event) {
+	switch c.read.f.typ {
+	case framePriority:
+		c.priority(b, ev)
+	case frameReset:
+		c.resetBy(Code(binary.BigEndian.Uint32(b)), ev)
+	case framePing:
+		if c.odd(1) && c.read.f.flags&flagAck == 0 {
+			c.queueFrame(framePing, flagAck, 0, b)
+		}
+	case frameGoAway:
+		if c.odd(1) && !c.peerGone {
+			c.peerGone = true
+			ev.Kind, ev.Code = GoAway, Code(binary.BigEndian.Uint32(b[4:]))
+		}
+	case frameWindowUpdate:
+		c.windowUpdate(b, ev)
+	case framePriorityUpdate:
+		c.priorityUpdate(b)
+	}
+}
+
+func (c *Conn) beginSettings() {
+	r := &c.read
+	ack := r.f.flags&flagAck != 0
+	switch {
+	case ack && r.left > 0, r.left%settingLen != 0:
+		c.fail(FrameSizeError)
+	case ack:
+		r.state = inRest
+		c.settingsAck()
+	case c.greeted:
+		c.odd(1)
+	}
+}
+
+// stepSettings reads a setting, and ends the frame after the last one.
+func (c *Conn) stepSettings(in []byte, ev *Event) (used int, more bool) {
+	r := &c.read
+	if r.left == 0 {
+		r.state = inFrameHeader
+		c.settingsEnd(ev)
+		return 0, true
+	}
+	b, used := r.take(in, settingLen)
+	if b == nil {
+		return used, false
+	}
+	r.left -= settingLen
+	c.setting(b)
+	return used, true
+}
+
+// priority handles PRIORITY (RFC 9113 section 6.3), which says nothing any more.
+func (c *Conn) priority(b []byte, ev *Event) {
+	if c.odd(1) && dependency(b) == c.read.f.stream {
+		c.blameFrame(ProtocolError, ev)
+	}
+}
+
+// resetBy handles RST_STREAM (RFC 9113 section 6.4).
+func (c *Conn) resetBy(code Code, ev *Event) {
+	id := c.read.f.stream
+	if c.idle(id) {
+		c.fail(ProtocolError)
+		return
+	}
+	st := c.streams.find(id)
+	if st == nil || st.state&(wasReset|ended) != 0 { // it costs nothing any more
+		c.odd(1)
+	} else if !c.buckets.resetsIn.take(1, resetBurst, resetRate, c.now) {
+		c.fail(EnhanceYourCalm)
+	}
+	if c.failed || st == nil || st.state&wasReset != 0 {
+		return
+	}
+	c.closed.set(c.last, id, byPeer)
+	c.endStream(st)
+	ev.Kind, ev.Stream, ev.Code = Reset, st, code
+}

@@ -1,0 +1,229 @@
+package h2
+
+import (
+	"encoding/binary"
+
+	"github.com/galehttp/gale/internal/pool"
+)
+
+// beginHeaders decides what a HEADERS frame is on its stream (RFC 9113 sections 5.1 and 6.2).
+func (c *Conn) beginHeaders() {
+	r := &c.read
+	id := r.f.stream
+	r.block = fieldBlock{stream: id, end: r.f.flags&flagEndStream != 0, open: true}
+	switch {
+	case id%2 == 0:
+		c.fail(ProtocolError)
+	case id > c.last:
+		c.beginStream(id)
+	default:
+		c.beginTrailers(c.streams.find(id))
+	}
+	if r.f.flags&(flagPadded|flagPriority) != 0 {
+		r.state = inPadding
+		return
+	}
+	c.read.endOpen()
+}
+
+// endOpen notes whether the frame that is read is the last one of its block.
+func (r *reader) endOpen() { r.block.open = r.f.flags&flagEndHeaders == 0 }
+
+// beginStream opens a stream, or decides that it is refused.
+func (c *Conn) beginStream(id uint32) {
+	c.closed.open(c.last, id)
+	c.last = id
+	b := &c.read.block
+	switch {
+	case c.goAway.sent == goAwayStop: // the peer has been told that nothing happens to it
+		b.kind = blockDropped
+		c.closed.set(c.last, id, byUs)
+		c.odd(1)
+	case c.streams.n >= c.cfg.Streams:
+		b.refuse(RefusedStream)
+	}
+}
+
+// refuse makes the block one that is dropped, and resets its stream afterwards.
+func (b *fieldBlock) refuse(code Code) { b.kind, b.blame, b.code = blockDropped, true, code }
+
+// beginTrailers decides on HEADERS for a stream that was opened before; st is nil if it is
+// gone.
+func (c *Conn) beginTrailers(st *Stream) {
+	b := &c.read.block
+	b.kind = blockTrailers
+	if st.isClosed() {
+		b.kind = blockDropped
+		switch how, known := c.closed.of(c.last, b.stream); {
+		case known && how == byUs:
+			c.odd(1)
+		case known && how == neverOpen && st == nil:
+			c.fail(ProtocolError) // RFC 9113 section 5.1.1
+		default:
+			c.fail(StreamClosed)
+		}
+		return
+	}
+	switch {
+	case st.state&peerEnded != 0:
+		b.refuse(StreamClosed)
+	case !b.end, st.left > 0:
+		b.refuse(ProtocolError)
+	}
+}
+
+func (c *Conn) beginContinuation() {
+	r := &c.read
+	b := &r.block
+	b.frames++
+	if r.left == 0 {
+		b.empty++
+	}
+	if b.frames > maxContinuations || b.empty > maxEmptyContinuations {
+		c.fail(EnhanceYourCalm)
+		return
+	}
+	r.endOpen()
+}
+
+// stepPadding reads the length of the padding, and the priority of HEADERS.
+func (c *Conn) stepPadding(in []byte, ev *Event) (used int, more bool) {
+	r := &c.read
+	padded, need := 0, 0
+	if r.f.flags&flagPadded != 0 {
+		padded, need = 1, 1
+	}
+	if r.f.typ == frameHeaders && r.f.flags&flagPriority != 0 {
+		need += 5
+	}
+	if r.f.length < need {
+		c.fail(FrameSizeError)
+		return 0, true
+	}
+	b, used := r.take(in, need)
+	if b == nil {
+		return used, false
+	}
+	r.left -= need
+	if padded > 0 {
+		r.pad = int(b[0])
+	}
+	if r.pad > r.left {
+		c.fail(ProtocolError)
+		return used, true
+	}
+	if r.f.typ == frameData {
+		c.paddedData(ev)
+		return used, true
+	}
+	if need > padded && dependency(b[padded:]) == r.f.stream && r.block.kind != blockDropped {
+		r.block.refuse(ProtocolError)
+	}
+	r.endOpen()
+	r.state = inBlock
+	return used, true
+}
+
+// dependency returns the stream that the fields of a priority name (RFC 9113 section 6.3).
+// Nothing else of them counts; but a stream can't depend on itself.
+func dependency(b []byte) uint32 { return binary.BigEndian.Uint32(b) & maxStreamID }
+
+// stepBlock gathers a field block. One that has come in one piece is not copied.
+func (c *Conn) stepBlock(in []byte, ev *Event) (used int, more bool) {
+	r := &c.read
+	b := &r.block
+	n := r.left - r.pad
+	if b.buf == nil && len(in) >= r.left && !b.open {
+		used = r.left
+		r.left, r.state = 0, inFrameHeader
+		c.finishBlock(in[:n:n], ev)
+		return used, true
+	}
+	used = min(len(in), n)
+	if b.buf == nil {
+		b.buf = pool.Get(max(used, 512))
+	}
+	if len(b.buf.B)+n > c.cfg.HeaderList+maxFrame {
+		c.refuseLong()
+		return used, true
+	}
+	_, _ = b.buf.Write(in[:used])
+	r.left -= used
+	if used < n {
+		return used, false
+	}
+	r.state = inRest
+	if !b.open {
+		c.finishBlock(b.buf.B, ev)
+	}
+	return used, true
+}
+
+// refuseLong ends the connection because of a field block that is too long to be decoded:
+// a request is answered 431, which is the last stream that is served.
+func (c *Conn) refuseLong() {
+	if b := &c.read.block; b.kind == blockHead && c.control.n < maxQueued {
+		from := len(c.control.b)
+		c.control.add(frameHeaders, flagEndHeaders|flagEndStream, b.stream, nil)
+		c.control.b = c.coding.enc.AppendStatus(c.coding.enc.Begin(c.control.b), 431)
+		length := len(c.control.b) - from - frameHeaderLen
+		setFrameHeader(c.control.b[from:], length, frameHeaders, flagEndHeaders|flagEndStream, b.stream)
+	}
+	c.fail(EnhanceYourCalm)
+}
+
+// finishBlock is called with a whole block.
+func (c *Conn) finishBlock(block []byte, ev *Event) {
+	b := &c.read.block
+	if b.kind == blockDropped {
+		c.dropBlock(block, ev)
+		return
+	}
+	b.bytes, b.ready = block, true
+	ev.End = b.end
+	if b.kind == blockHead {
+		ev.Kind, ev.Stream = Head, c.openStream()
+		return
+	}
+	st := c.streams.find(b.stream)
+	ev.Kind, ev.Stream = Trailers, st
+	if st == nil || st.state&wasReset != 0 { // since the block began
+		*ev = Event{}
+		c.dropBlock(block, ev)
+		return
+	}
+	st.state |= peerEnded
+	c.ends(st)
+}
+
+// openStream makes the stream of the block that is read.
+func (c *Conn) openStream() *Stream {
+	b := &c.read.block
+	st := c.streams.add(b.stream)
+	st.in = streamFlow{window: c.in.initial, size: int64(c.cfg.StreamWindow)}
+	st.out.window = c.out.initial
+	st.left = -1
+	st.prio = DefaultPriority
+	if p, ok := c.early.take(st.id); ok {
+		st.prio = p
+		st.state |= updated
+	}
+	if b.end {
+		st.state |= peerEnded
+	}
+	c.buckets.odd.refund(giveStream)
+	return st
+}
+
+// dropBlock decodes a block for the sake of the table, and resets the stream if it is to be.
+func (c *Conn) dropBlock(block []byte, ev *Event) {
+	b := &c.read.block
+	if !c.skipBlock(block) {
+		return
+	}
+	id, blame, code := b.stream, b.blame, b.code
+	b.drop()
+	if blame {
+		c.blame(id, code, ev)
+	}
+}

@@ -1,0 +1,208 @@
+package h2
+
+import (
+	"github.com/galehttp/gale/internal/bytesconv"
+	"github.com/galehttp/gale/internal/h1"
+	"github.com/galehttp/gale/internal/hpack"
+	"github.com/galehttp/gale/internal/msg"
+)
+
+// DecodeRequest decodes the request of the last Head event into h, which was Reset. It is
+// called once, before anything else that concerns the stream, and before the input that
+// was given to Read changes. With nil the block is decoded and dropped, for a request that
+// is refused: the tables stay in step, and the stream is open.
+//
+// On success h is whole: method, target and Host are set whatever fields they came in,
+// Cookie is one field, Proto is "HTTP/2.0". ContentLength is what Content-Length says,
+// msg.LenChunked for a body of unknown length, msg.LenUnknown if there is none. Names are
+// as they came, in lower case: msg.Fields shows them in their customary spelling.
+//
+// After an error h is empty. It is an *Error:
+//
+//   - With a Status the request may be answered by the caller, as any other one: the
+//     stream is open, and Done must be called.
+//   - Without one the peer was sent RST_STREAM, and the stream is gone: it must not be
+//     used, nor Done called. If Failed says so, the connection is over.
+func (c *Conn) DecodeRequest(h *msg.RequestHead) error {
+	b := &c.read.block
+	if !b.ready || b.kind != blockHead {
+		panic("h2: there is no head to decode")
+	}
+	st := c.streams.find(b.stream)
+	if h == nil {
+		c.skipBlock(b.bytes)
+		b.drop()
+		return nil
+	}
+	d := requestDecoder{c: c, h: h, end: b.end}
+	err := d.decode(b.bytes)
+	b.drop()
+	if err != nil {
+		h.Reset()
+		c.refuseRequest(st, err)
+		return err
+	}
+	if h.ContentLength >= 0 {
+		st.left = h.ContentLength
+	}
+	if st.protocol = d.protocol(); st.protocol != nil {
+		st.left = -1
+	}
+	c.prioritize(st, h)
+	h.Verify()
+	return nil
+}
+
+// refuseRequest resets the stream of a malformed request.
+func (c *Conn) refuseRequest(st *Stream, err *Error) {
+	switch {
+	case err.Status != 0 && !c.failed:
+		return
+	case !c.failed:
+		var ev Event
+		c.blame(st.id, err.Code, &ev)
+	}
+	c.streams.remove(st)
+}
+
+// prioritize gives a stream the priority that its request asks for, unless a
+// PRIORITY_UPDATE has come before (RFC 9218 section 7). As long as a client has said nothing
+// of priorities, its responses share the connection: one that waits for a small one
+// next to a large one would not know how to ask for it.
+func (c *Conn) prioritize(st *Stream, h *msg.RequestHead) {
+	i := h.Find(msg.Priority)
+	c.prioritized = c.prioritized || i >= 0
+	if st.state&updated != 0 {
+		return
+	}
+	st.prio.Incremental = !c.prioritized
+	for ; i >= 0; i = h.Next(i) {
+		st.prio = ParsePriority(st.prio, h.Value(i))
+	}
+}
+
+// requestDecoder decodes one head.
+type requestDecoder struct {
+	c      *Conn
+	h      *msg.RequestHead
+	end    bool   // END_STREAM
+	pseudo uint16 // bit 1<<p for each pseudo-field that was there
+	spans  [hpack.Status]msg.Span
+}
+
+// What the arena of each head begins with, for what has no bytes of its own there.
+const (
+	textProto = "HTTP/2.0"
+	textHost  = "host"
+)
+
+func (d *requestDecoder) has(p hpack.Pseudo) bool { return d.pseudo>>p&1 != 0 }
+
+func (d *requestDecoder) value(p hpack.Pseudo) []byte { return d.h.Bytes(d.spans[p]) }
+
+func (d *requestDecoder) protocol() []byte {
+	if d.has(hpack.Protocol) {
+		return d.value(hpack.Protocol)
+	}
+	return nil
+}
+
+// decode decodes the fields of a block, and checks each.
+func (d *requestDecoder) decode(block []byte) *Error {
+	c, h := d.c, d.h
+	dec := &c.coding.dec
+	if dec.Begin(block) != nil {
+		return c.failCompression()
+	}
+	arena := append(h.Buf[:0], textProto+textHost...)
+	recs := h.Recs[:0]
+	var limit fieldLimit
+	var f hpack.Field
+	for dec.More() {
+		var err error
+		if arena, err = dec.Next(arena, &f); err != nil {
+			return c.failCompression()
+		}
+		if err := limit.add(&f, c.cfg); err != nil {
+			return c.skipRest(err)
+		}
+		if f.Pseudo != hpack.NotPseudo {
+			if err := d.takePseudo(&f, arena, len(recs) > 0); err != nil {
+				return c.skipRest(err)
+			}
+			continue
+		}
+		if f.Static|f.Mark == 0 {
+			if err := checkField(&f, arena); err != nil {
+				return c.skipRest(err)
+			}
+			dec.SetMark(1)
+		}
+		if len(recs) == 0 { // the place of Host
+			recs = append(recs, msg.Field{})
+		}
+		recs = append(recs, msg.Field{})
+		r := &recs[len(recs)-1] // in place: a record that is made and copied stalls the processor
+		r.NameOff, r.ValOff, r.ValLen, r.NameLen, r.ID = f.NameOff, f.ValOff, f.ValLen, uint16(f.NameLen), f.ID
+	}
+	h.Buf = arena
+	return d.adopt(recs)
+}
+
+// takePseudo takes a pseudo-field (RFC 9113 section 8.3). late says that there were other
+// fields before it. What its value must be is checked here, as far as it depends on nothing
+// else: an entry of the table is checked once.
+func (d *requestDecoder) takePseudo(f *hpack.Field, arena []byte, late bool) *Error {
+	p := f.Pseudo
+	if p >= hpack.Status || late || d.has(p) {
+		return ErrPseudo
+	}
+	d.pseudo |= 1 << p
+	d.spans[p] = msg.Span{Off: f.ValOff, Len: f.ValLen}
+	if f.Static|f.Mark != 0 && p != hpack.Authority { // the static one is empty
+		return nil
+	}
+	v := arena[f.ValOff : f.ValOff+f.ValLen]
+	if f.Mark == 0 {
+		if err := d.checkPseudo(p, v); err != nil {
+			return err
+		}
+		d.c.coding.dec.SetMark(1)
+	}
+	return nil
+}
+
+// maxMethod is the longest method in bytes, as for HTTP/1.1.
+const maxMethod = 64
+
+func (d *requestDecoder) checkPseudo(p hpack.Pseudo, v []byte) *Error {
+	switch p {
+	case hpack.Method:
+		if len(v) > maxMethod {
+			return ErrMethodTooLong
+		}
+		if !bytesconv.IsToken(v) {
+			return ErrMethod
+		}
+	case hpack.Scheme:
+		if !bytesconv.EqualFoldString(v, "http") && !bytesconv.EqualFoldString(v, "https") {
+			return ErrScheme
+		}
+	case hpack.Authority:
+		if len(v) == 0 || !h1.ValidHost(v) {
+			return ErrHost
+		}
+	case hpack.Path:
+		if len(v) > d.c.cfg.Target {
+			return ErrTargetTooLong
+		}
+		if len(v) == 0 || v[0] != '/' && string(v) != "*" || !bytesconv.IsTarget(v) {
+			return ErrPath
+		}
+	case hpack.Protocol:
+		if !d.c.cfg.ExtendedConnect || !bytesconv.IsToken(v) {
+			return ErrPseudo
+		}
+	}
+	return nil
+}

@@ -1,0 +1,168 @@
+package h2
+
+import "math/bits"
+
+// sendFlow is the window for what we send on a stream.
+type sendFlow struct {
+	window int64 // how much data may still be sent; negative after SETTINGS that reduce it
+}
+
+// place is where a stream stands in the schedule.
+type place struct {
+	prev, next *Stream // in a ring, nil if it is in none
+	queued     bool    // the caller has data for it: see Queue
+	stalled    bool    // it has no window, and was asked to send
+}
+
+// schedule says in which order streams send data (RFC 9218 section 10). For each urgency
+// there are two rings: streams that are not incremental, in the order of their ids, and
+// the others, in turns. Between two calls a stream is in the ring of its priority if and
+// only if it is queued and its window is open.
+type schedule struct {
+	rings [8][2]*Stream // the first of each
+	some  [2]uint8      // bit u is set if rings[u] has that one
+	turn  uint8         // bit u is set if the incremental ring of u is next
+	// stalled says that the connection's window was too small for something.
+	stalled bool
+}
+
+func (p Priority) ring() (u uint8, kind int) {
+	if p.Incremental {
+		kind = 1
+	}
+	return p.Urgency & 7, kind
+}
+
+// link puts st into its ring.
+func (s *schedule) link(st *Stream) {
+	u, kind := st.prio.ring()
+	first := s.rings[u][kind]
+	if first == nil {
+		st.place.prev, st.place.next = st, st
+		s.rings[u][kind] = st
+		s.some[kind] |= 1 << u
+		return
+	}
+	before := first // st goes before it: the first one is the end of the ring
+	if kind == 0 {
+		for last := before.place.prev; last.id > st.id; last = before.place.prev {
+			if before = last; before == first {
+				s.rings[u][kind] = st
+				break
+			}
+		}
+	}
+	after := before.place.prev
+	st.place.prev, st.place.next = after, before
+	after.place.next, before.place.prev = st, st
+}
+
+// unlink takes st out of its ring, if it is in one.
+func (s *schedule) unlink(st *Stream) {
+	if st.place.next == nil {
+		return
+	}
+	u, kind := st.prio.ring()
+	next := st.place.next
+	if next == st {
+		s.rings[u][kind] = nil
+		s.some[kind] &^= 1 << u
+	} else {
+		next.place.prev, st.place.prev.place.next = st.place.prev, next
+		if s.rings[u][kind] == st {
+			s.rings[u][kind] = next
+		}
+	}
+	st.place.prev, st.place.next = nil, nil
+}
+
+// stall takes a stream that has no window out of its ring.
+func (s *schedule) stall(st *Stream) {
+	if st.place.queued {
+		st.place.stalled = true
+	}
+	s.unlink(st)
+}
+
+// revive lets a stream go on that had stalled, and reports whether it does.
+func (s *schedule) revive(st *Stream) bool {
+	if !st.place.stalled || st.out.window <= 0 {
+		return false
+	}
+	st.place.stalled = false
+	if st.place.queued {
+		s.link(st)
+	}
+	return true
+}
+
+// leave takes a stream out of the schedule.
+func (s *schedule) leave(st *Stream) {
+	s.unlink(st)
+	st.place = place{}
+}
+
+// setPriority changes the priority of a stream, and its place with it.
+func (s *schedule) setPriority(st *Stream, p Priority) {
+	if st.prio == p {
+		return
+	}
+	linked := st.place.next != nil
+	s.unlink(st)
+	if st.prio = p; linked {
+		s.link(st)
+	}
+}
+
+// next returns the stream whose turn it is, or nil.
+func (s *schedule) next() *Stream {
+	some := s.some[0] | s.some[1]
+	if some == 0 {
+		return nil
+	}
+	u := bits.TrailingZeros8(some)
+	bit := uint8(1) << u
+	kind := 0
+	if s.some[0]&bit == 0 || s.some[1]&bit != 0 && s.turn&bit != 0 {
+		kind = 1
+	}
+	st := s.rings[u][kind]
+	if kind == 1 {
+		s.turn &^= bit
+		s.rings[u][1] = st.place.next
+	} else {
+		s.turn |= bit
+	}
+	return st
+}
+
+// Queue says that the caller has data for st, for which Next shall return it. A stream that
+// can't send for want of a window waits apart, and comes back with Room.
+func (c *Conn) Queue(st *Stream) {
+	if st.place.queued || st.state&(wasReset|ended) != 0 {
+		return
+	}
+	st.place.queued = true
+	if st.out.window <= 0 {
+		st.place.stalled = true
+		return
+	}
+	c.turns.link(st)
+}
+
+// Unqueue ends what Queue began: there is no more data for now. Done and resets do so too.
+func (c *Conn) Unqueue(st *Stream) { c.turns.leave(st) }
+
+// Next returns the stream whose turn it is to send data, nil if none can: queued streams of
+// the lowest urgency; among them in turns one that is not incremental, the one with the
+// lowest id, and those that are, one after the other (RFC 9218 section 10). The caller
+// sends a piece, and calls Unqueue when it has no more.
+func (c *Conn) Next() *Stream {
+	if c.out.window > 0 {
+		return c.turns.next()
+	}
+	if c.turns.some[0]|c.turns.some[1] != 0 {
+		c.turns.stalled = true
+	}
+	return nil
+}

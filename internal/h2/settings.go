@@ -1,0 +1,126 @@
+package h2
+
+import "encoding/binary"
+
+// The settings (RFC 9113 section 6.5.2, RFC 8441 section 3, RFC 9218 section 2.1).
+const (
+	settingTableSize       = 1
+	settingPush            = 2
+	settingStreams         = 3
+	settingInitialWindow   = 4
+	settingMaxFrame        = 5
+	settingHeaderList      = 6
+	settingExtendedConnect = 8
+	settingNoPriorities    = 9
+)
+
+// settingLen is the length of a setting in bytes.
+const settingLen = 6
+
+// peerSettings are what the peer's SETTINGS have told.
+type peerSettings struct {
+	window       int64 // SETTINGS_INITIAL_WINDOW_SIZE of the frame that is being read, -1 if it had none
+	noPriorities int8  // 1 + SETTINGS_NO_RFC7540_PRIORITIES, 0 before the first SETTINGS
+}
+
+// begin sets what holds before SETTINGS are exchanged.
+func (c *Conn) begin() {
+	c.peer = peerSettings{window: -1}
+	c.out = connFlow{window: initialWindow, initial: initialWindow}
+	c.in = connFlow{window: int64(c.cfg.ConnWindow), initial: max(initialWindow, int64(c.cfg.StreamWindow))}
+	if c.cfg.TableSize > DefaultTableSize {
+		c.coding.dec.SetMaxTableSize(c.cfg.TableSize)
+	}
+}
+
+// appendFirst appends the server's preface: SETTINGS, and what the connection's window is
+// larger than at first (RFC 9113 section 3.4).
+func (c *Conn) appendFirst(out []byte) []byte {
+	from := len(out)
+	out = appendFrameHeader(out, 0, frameSettings, 0, 0)
+	out = appendSetting(out, settingStreams, c.cfg.Streams)
+	out = appendSetting(out, settingInitialWindow, c.cfg.StreamWindow)
+	out = appendSetting(out, settingHeaderList, c.cfg.HeaderList)
+	if c.cfg.TableSize != DefaultTableSize {
+		out = appendSetting(out, settingTableSize, c.cfg.TableSize)
+	}
+	if c.cfg.ExtendedConnect {
+		out = appendSetting(out, settingExtendedConnect, 1)
+	}
+	out = appendSetting(out, settingNoPriorities, 1)
+	setFrameHeader(out[from:], len(out)-from-frameHeaderLen, frameSettings, 0, 0)
+	if more := c.cfg.ConnWindow - initialWindow; more > 0 {
+		out = appendFrameHeader(out, 4, frameWindowUpdate, 0, 0)
+		out = binary.BigEndian.AppendUint32(out, uint32(more))
+	}
+	return out
+}
+
+func appendSetting(dst []byte, id uint16, value int) []byte {
+	dst = binary.BigEndian.AppendUint16(dst, id)
+	return binary.BigEndian.AppendUint32(dst, uint32(value))
+}
+
+// setting applies a setting of the peer.
+func (c *Conn) setting(b []byte) {
+	value := binary.BigEndian.Uint32(b[2:])
+	switch binary.BigEndian.Uint16(b) {
+	case settingTableSize:
+		c.coding.enc.SetMaxTableSize(int(min(value, DefaultTableSize)))
+	case settingPush, settingExtendedConnect:
+		if value > 1 {
+			c.fail(ProtocolError)
+		}
+	case settingInitialWindow:
+		if value > maxWindow {
+			c.fail(FlowControlError)
+			return
+		}
+		c.peer.window = int64(value)
+	case settingMaxFrame:
+		if value < 1<<14 || value > 1<<24-1 {
+			c.fail(ProtocolError) // we use the least value
+		}
+	case settingNoPriorities:
+		was := c.peer.noPriorities
+		if value > 1 || was != 0 && was != 1+int8(value) {
+			c.fail(ProtocolError)
+			return
+		}
+		c.peer.noPriorities = 1 + int8(value)
+		c.prioritized = c.prioritized || value == 1
+	}
+}
+
+// settingsEnd acknowledges SETTINGS once all of it was applied (RFC 9113 section 6.5.3).
+func (c *Conn) settingsEnd(ev *Event) {
+	c.greeted = true
+	if c.peer.noPriorities == 0 {
+		c.peer.noPriorities = 1
+	}
+	if n := c.peer.window; n >= 0 {
+		c.peer.window = -1
+		c.setInitialWindow(n, ev)
+	}
+	c.queueFrame(frameSettings, flagAck, 0, nil)
+}
+
+// settingsAck is the peer's acknowledgement of our SETTINGS. From now on the peer keeps to
+// what we allow less of than was allowed before.
+func (c *Conn) settingsAck() {
+	if c.settled {
+		c.odd(1)
+		return
+	}
+	c.settled = true
+	if c.cfg.TableSize < DefaultTableSize {
+		c.coding.dec.SetMaxTableSize(c.cfg.TableSize)
+	}
+	if delta := int64(c.cfg.StreamWindow) - c.in.initial; delta < 0 {
+		c.in.initial += delta
+		c.streams.all(func(st *Stream) bool {
+			st.in.window += delta
+			return true
+		})
+	}
+}

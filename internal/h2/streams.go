@@ -1,0 +1,143 @@
+package h2
+
+import "github.com/galehttp/gale/internal/pool"
+
+// streams are those that no Conn uses.
+var streams = pool.Pool{New: func() any { return new(Stream) }}
+
+// table finds streams by their ids: chains of streams, in as many as there are streams or
+// more. Ids that follow one another are in different chains.
+type table struct {
+	chains []*Stream // the length is a power of two, or 0
+	n      int
+}
+
+func (t *table) chain(id uint32) **Stream { return &t.chains[id>>1&uint32(len(t.chains)-1)] }
+
+// find returns the stream with an id, or nil.
+func (t *table) find(id uint32) *Stream {
+	if t.n == 0 {
+		return nil
+	}
+	st := *t.chain(id)
+	for st != nil && st.id != id {
+		st = st.next
+	}
+	return st
+}
+
+// add makes a stream for id, which has none.
+func (t *table) add(id uint32) *Stream {
+	if t.n == len(t.chains) {
+		t.grow()
+	}
+	st := streams.Get().(*Stream)
+	st.id = id
+	at := t.chain(id)
+	st.next, *at = *at, st
+	t.n++
+	return st
+}
+
+func (t *table) grow() {
+	old := t.chains
+	t.chains = make([]*Stream, max(8, 2*len(old)))
+	for _, st := range old {
+		for st != nil {
+			next := st.next
+			at := t.chain(st.id)
+			st.next, *at = *at, st
+			st = next
+		}
+	}
+}
+
+// remove forgets a stream, and gives it back.
+func (t *table) remove(st *Stream) {
+	at := t.chain(st.id)
+	for *at != st {
+		at = &(*at).next
+	}
+	*at = st.next
+	t.n--
+	*st = Stream{}
+	streams.Put(st)
+}
+
+// all calls f for each stream until it returns false. f may remove the stream that it gets.
+func (t *table) all(f func(*Stream) bool) {
+	for _, st := range t.chains {
+		for st != nil {
+			next := st.next
+			if !f(st) {
+				return
+			}
+			st = next
+		}
+	}
+}
+
+// rest gives back what a table without streams need not hold.
+func (t *table) rest() {
+	if len(t.chains) > 32 {
+		t.chains = nil
+	}
+}
+
+// drop forgets all streams. They are not used again: the caller may still have them.
+func (t *table) drop() { *t = table{} }
+
+// closedStreams remembers how the last streams were closed: two bits for each of the 512
+// odd ids up to the highest one.
+type closedStreams struct{ bits [16]uint64 }
+
+// closing says how a stream was closed.
+type closing uint64
+
+const (
+	neverOpen   closing = iota // skipped, or open still
+	byEnd                      // both sides have ended it
+	byPeer                     // the peer has reset it
+	byUs                       // we have reset it: frames may be on their way
+	closingKept = 16 * 32
+)
+
+func (c *closedStreams) place(id uint32) (word *uint64, shift uint) {
+	i := (id >> 1) % closingKept
+	return &c.bits[i/32], uint(i % 32 * 2)
+}
+
+// open makes room for the ids after last up to id.
+func (c *closedStreams) open(last, id uint32) {
+	if (id-last)/2 >= closingKept {
+		*c = closedStreams{}
+		return
+	}
+	for i, end := (last+1)>>1, id>>1; i <= end; { // last is odd, or 0
+		if i%32 == 0 && end-i >= 31 {
+			c.bits[i%closingKept/32] = 0
+			i += 32
+			continue
+		}
+		c.bits[i%closingKept/32] &^= 3 << (i % 32 * 2)
+		i++
+	}
+}
+
+// set remembers how stream id was closed.
+func (c *closedStreams) set(last, id uint32, how closing) {
+	if (last-id)/2 < closingKept {
+		word, shift := c.place(id)
+		*word = *word&^(3<<shift) | uint64(how)<<shift
+	}
+}
+
+// of returns how stream id, which is not open and no higher than last, was closed. known
+// is false if that was too long ago.
+func (c *closedStreams) of(last, id uint32) (how closing, known bool) {
+	if (last-id)/2 >= closingKept {
+		return 0, false
+	}
+	word, shift := c.place(id)
+	return closing(*word >> shift & 3), true
+}

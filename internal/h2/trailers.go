@@ -1,0 +1,85 @@
+package h2
+
+import (
+	"github.com/galehttp/gale/internal/head"
+	"github.com/galehttp/gale/internal/hpack"
+	"github.com/galehttp/gale/internal/msg"
+	"github.com/galehttp/gale/internal/pool"
+)
+
+// trailerParts are what trailer sections are decoded into until they are whole.
+var trailerParts = pool.Pool{New: func() any { return new(msg.Fields) }}
+
+// DecodeTrailers decodes the trailer section of the last Trailers event, and appends its
+// fields to f. It is called once, before Read is called again; with nil they are dropped.
+// After an error, an *Error, f is as before. The stream was reset, as after a Reset event,
+// unless its response has ended: Done is still to be called.
+func (c *Conn) DecodeTrailers(f *msg.Fields) error {
+	b := &c.read.block
+	if !b.ready || b.kind != blockTrailers {
+		panic("h2: there is no trailer section to decode")
+	}
+	id := b.stream
+	var err *Error
+	if f == nil {
+		c.skipBlock(b.bytes)
+	} else {
+		part := trailerParts.Get().(*msg.Fields)
+		if err = c.decodeTrailers(b.bytes, part); err == nil && !f.Append(part) {
+			err = ErrTooManyFields
+		}
+		part.Reset()
+		trailerParts.Put(part)
+	}
+	b.drop()
+	if err == nil {
+		return nil
+	}
+	if !c.failed && c.streams.find(id).state&ended == 0 {
+		var ev Event
+		c.blame(id, err.Code, &ev)
+	}
+	return err
+}
+
+// decodeTrailers decodes a trailer section into f, which is empty.
+func (c *Conn) decodeTrailers(block []byte, f *msg.Fields) *Error {
+	dec := &c.coding.dec
+	if dec.Begin(block) != nil {
+		return c.failCompression()
+	}
+	var limit fieldLimit
+	var x hpack.Field
+	for dec.More() {
+		var err error
+		if f.Buf, err = dec.Next(f.Buf, &x); err != nil {
+			return c.failCompression()
+		}
+		if err := limit.add(&x, c.cfg); err != nil {
+			return c.skipRest(err)
+		}
+		if err := checkTrailer(&x, f.Buf); err != nil {
+			return c.skipRest(err)
+		}
+		f.Push(msg.Field{NameOff: x.NameOff, ValOff: x.ValOff, ValLen: x.ValLen, NameLen: uint16(x.NameLen), ID: x.ID})
+	}
+	return nil
+}
+
+func checkTrailer(f *hpack.Field, arena []byte) *Error {
+	if f.Pseudo != hpack.NotPseudo {
+		return ErrPseudo
+	}
+	if f.Static|f.Mark == 0 {
+		if err := checkField(f, arena); err != nil {
+			return err
+		}
+	}
+	switch {
+	case (connectionFields|1<<msg.Te)>>f.ID&1 != 0:
+		return ErrConnection
+	case head.ForbiddenTrailer(arena[f.NameOff : f.NameOff+f.NameLen]):
+		return ErrTrailer
+	}
+	return nil
+}
