@@ -109,11 +109,16 @@ func wantToy(t *testing.T, r io.Reader, payloads [][]byte) {
 // onToyServers runs f on each engine, and each way to the toy protocol: dial returns
 // a connection on which frames may be sent after opening.
 func onToyServers(t *testing.T, answer func([]byte) []byte, f func(t *testing.T, s *Server, dial func() net.Conn, opening string)) {
+	onProtocol(t, func(s *Server) { addToy(s, answer) }, f)
+}
+
+// onProtocol is onToyServers for the protocol that add adds to a server.
+func onProtocol(t *testing.T, add func(s *Server), f func(t *testing.T, s *Server, dial func() net.Conn, opening string)) {
 	for _, way := range []string{"preface", "preface over TLS", "ALPN"} {
 		t.Run(way, func(t *testing.T) {
 			onEngines(t, func(t *testing.T, e Engine) {
 				s := &Server{Engine: e, Handler: echo, MaxConnsPerIP: 100}
-				addToy(s, answer)
+				add(s)
 				var addr string
 				if way == "preface" {
 					addr = startServer(t, s, nil).addr

@@ -149,7 +149,7 @@ func (s *Server) begin(ln, plain net.Listener) (*listening, error) {
 	s.run.listeners[l] = struct{}{}
 	s.workers.open(true)
 	if s.engine.Dispatch == nil {
-		s.engine.Dispatch = s.resume
+		s.engine.Dispatch, s.engine.Unwound = s.resume, s.unwound
 	}
 	s.initEvent()
 	if e == EngineEvent && s.Engine == EngineAuto {
@@ -246,7 +246,7 @@ func (s *Server) ServeConn(c net.Conn) error {
 		return err
 	}
 	defer s.dismiss(ip)
-	return s.serveConn(job{l: s.unlistened(), nc: c})
+	return s.serveConn(&job{l: s.unlistened(), nc: c})
 }
 
 // unlistened returns what ServeConn has for a listening: the same as long as
@@ -282,7 +282,7 @@ func (timeless) SetWriteDeadline(time.Time) error { return nil }
 
 // serveConn runs a connection that was admitted until it ends or, if it came
 // from a listener, is parked.
-func (s *Server) serveConn(j job) (err error) {
+func (s *Server) serveConn(j *job) (err error) {
 	nc := j.nc
 	passed := false
 	defer s.shield(nc, &err, &passed)
@@ -301,11 +301,14 @@ func (s *Server) serveConn(j job) (err error) {
 	_, isTLS := nc.(*tls.Conn)
 	thrifty := isTLS || s.ReduceMemoryUsage
 	ss := s.newConn(j.l, nc, j.ip)
-	passed = true
+	passed, j.entered = true, true
+	serve := s.engine.Start
 	if j.l.ln == nil {
-		return doneWith(s.engine.Serve(nc, thrifty, j.l.epoch, ss))
+		serve = s.engine.Serve
 	}
-	return doneWith(s.engine.Start(nc, thrifty, j.l.epoch, ss))
+	last, err := serve(nc, thrifty, j.l.epoch, ss)
+	j.returned = true
+	return doneWith(last, err)
 }
 
 // shield, deferred, lets a panic of user code that runs outside of requests

@@ -31,12 +31,14 @@ type worker struct {
 }
 
 // job is what a worker does: serve a connection of a listener that was admitted,
-// or go on with one that was parked.
+// or go on with one that was parked or is shared.
 type job struct {
 	l      *listening
 	nc     net.Conn
 	ip     netip.Addr
 	parked engine.Parked
+
+	entered, returned bool // the engine, see serveJob
 }
 
 // workerIdle is how long a worker waits where the Server doesn't say.
@@ -74,30 +76,37 @@ func (ws *workers) run(s *Server, w *worker) {
 
 // serveJob serves a connection until it ends or is parked, and reports which. It is
 // dismissed even if a handler ends the goroutine.
+//
+// Once the engine has the connection, it says when that has ended: one goroutine returns
+// something else than ErrParked, or unwound is called.
 func (s *Server) serveJob(j job) (parked bool) {
-	var ss serverSession
-	if j.parked != nil {
-		ss = j.parked.Session().(serverSession)
-		j.ip = ss.conn().addr()
-	}
 	defer func() {
-		if !parked {
+		if !parked && (!j.entered || j.returned) {
 			s.dismiss(j.ip)
 		}
 	}()
-	if ss == nil {
-		parked = s.serveConn(j) == engine.ErrParked
+	if j.parked == nil {
+		parked = s.serveConn(&j) == engine.ErrParked
 	} else {
-		parked = s.resumeConn(j.parked, ss) == engine.ErrParked
+		parked = s.resumeConn(&j) == engine.ErrParked
 	}
 	return parked
 }
 
-// resumeConn goes on with a connection that was parked.
-func (s *Server) resumeConn(p engine.Parked, ss serverSession) (err error) {
+// unwound dismisses a connection of which a goroutine was ended in the middle. Its session
+// isn't used again.
+func (s *Server) unwound(last engine.Session) { s.dismiss(last.(serverSession).conn().addr()) }
+
+// resumeConn goes on with a connection that was parked, or is shared.
+func (s *Server) resumeConn(j *job) (err error) {
+	sc := j.parked.Session().(serverSession).conn()
+	j.ip = sc.addr()
 	passed := true
-	defer s.shield(ss.conn().nc, &err, &passed)
-	return doneWith(p.Resume())
+	defer s.shield(sc.nc, &err, &passed)
+	j.entered = true
+	last, err := j.parked.Resume()
+	j.returned = true
+	return doneWith(last, err)
 }
 
 // doneWith takes the last session of a connection of Block back, unless it is parked,

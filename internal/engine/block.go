@@ -41,6 +41,11 @@ var (
 type Block struct {
 	// Dispatch, if set, lets a goroutine call Resume; see Parked.
 	Dispatch func(p Parked)
+	// Unwound, if set, is called when a connection of Start has ended and a goroutine
+	// that was in Start or Resume for it did not return, because of a panic or
+	// runtime.Goexit: once for a connection, when no other is in one of them. Those that
+	// return return ErrParked then.
+	Unwound func(last Session)
 
 	// mu guards the ring and cursor, which is nil, the head or a connection of the ring.
 	mu     sync.Mutex
@@ -126,6 +131,9 @@ type blockConn struct {
 	parking parking
 
 	into []byte // see ReadInto
+
+	apart  bool        // Start was called: another goroutine may return for it, see Parked
+	shares *blockShare // once it was shared; stays
 }
 
 // blockConns are blockConns that have ended in order: short-lived connections must not
@@ -143,27 +151,32 @@ var blockConns = pool.Pool{New: func() any {
 // idle. last is the session that had the connection at its end: sess, or one that it
 // was switched to.
 func (e *Block) Serve(nc net.Conn, thrifty bool, epoch uint32, sess Session) (last Session, err error) {
-	return e.open(nc, thrifty, epoch, sess).serve()
+	c := e.open(nc, thrifty, epoch, sess, false)
+	if last, err = c.serve(); err == ErrParked {
+		return c.shares.await()
+	}
+	return last, err
 }
 
 // Start is Serve that may return ErrParked before the connection ends: see
 // Parked. After ErrParked the connection belongs to another
 // goroutine.
 func (e *Block) Start(nc net.Conn, thrifty bool, epoch uint32, sess Session) (last Session, err error) {
-	c := e.open(nc, thrifty, epoch, sess)
-	c.parking.may = e.Dispatch != nil && (c.raw != nil || thrifty)
+	c := e.open(nc, thrifty, epoch, sess, e.Dispatch != nil)
+	c.parking.may = c.apart && (c.raw != nil || thrifty)
 	return c.serve()
 }
 
 // open makes a connection of nc and opens its session, on the goroutine of the caller.
 // The connection is in the ring after Open: Stop and CloseAll don't see it before.
-func (e *Block) open(nc net.Conn, thrifty bool, epoch uint32, sess Session) *blockConn {
+func (e *Block) open(nc net.Conn, thrifty bool, epoch uint32, sess Session, apart bool) *blockConn {
 	c := blockConns.Get().(*blockConn)
 	c.e, c.epoch, c.nc, c.sess, c.thrifty = e, epoch, nc, sess, thrifty
-	c.opened = clock.Coarse()
+	c.opened, c.apart = clock.Coarse(), apart
 	opened := false
 	defer func() {
 		if !opened { // a hook panicked, or ended the goroutine
+			defer c.unwound()
 			c.calmly(c.shut)
 			c.closed(ErrGoexit)
 		}
@@ -182,44 +195,102 @@ func (e *Block) open(nc net.Conn, thrifty bool, epoch uint32, sess Session) *blo
 	return c
 }
 
-// serve runs the connection until it ends or is parked. After ErrParked another goroutine
-// owns c, after forget another connection may: nothing may touch c then.
+// serve runs the connection until it ends, is parked or is lost to another goroutine. After
+// ErrParked another goroutine owns c, after forget another connection may: nothing may
+// touch c then.
 func (c *blockConn) serve() (last Session, err error) {
-	returned := false
+	returned, left := false, false
+	turn := c.turn()
 	defer func() {
-		if returned {
+		if left {
 			return
 		}
-		// runtime.Goexit, or a panic of a session
+		// runtime.Goexit, or a panic of a session, in Closed if run has returned
+		sh := c.shares
+		if returned {
+			if sh == nil {
+				c.unwound()
+				return
+			}
+			if sh.alone(turn) {
+				sh.panicked = recover()
+			}
+			sh.last, sh.err = c.sess, ErrGoexit
+			sh.unwind()
+			return
+		}
+		if sh != nil && !sh.unwound(turn) {
+			if r := recover(); r != nil {
+				calmly(sh.sess, func() { panic(r) })
+				last, err = sh.leave()
+			} else {
+				sh.unwind()
+			}
+			return
+		}
+		if sh != nil {
+			if sh.alone(turn) {
+				sh.panicked = recover()
+			}
+			sh.last, sh.err = c.sess, ErrGoexit
+			defer sh.unwind()
+		} else {
+			defer c.unwound()
+		}
 		if !c.detached {
 			c.e.remove(c)
 			c.calmly(c.shut)
 		}
+		if sh != nil && sh.alone(turn) {
+			c.calmly(func() { c.closed(ErrGoexit) })
+			return
+		}
 		c.closed(ErrGoexit)
 	}()
-	hijacked, err := c.run()
+	hijacked, err := c.run(turn)
 	returned = true
+	if err == errLost {
+		left = true
+		return c.shares.leave()
+	}
 	sess := c.sess
 	if err == ErrParked {
+		left = true
 		go c.waitParked()
 		return sess, err
 	}
 	if c.detached {
 		c.dropWork()
 		c.closed(nil)
+		if left = true; c.shares != nil {
+			return c.shares.end(sess, nil)
+		}
 		return sess, nil // others may be in c yet, to watch or to interrupt it
 	}
 	c.e.remove(c)
 	if hijacked && err == nil {
 		c.waker.end()
 		go sess.Hijacked(c.handOver())
+		if left = true; c.shares != nil {
+			return c.shares.end(sess, err)
+		}
 		return sess, err
 	}
 	c.dropWork()
 	c.calmly(c.shut)
 	c.closed(err) // which may end a Watch
+	if left = true; c.shares != nil {
+		return c.shares.end(sess, err)
+	}
 	c.forget()
 	return sess, err
+}
+
+// unwound is called when the goroutine of c was ended in the middle, and c with it.
+func (c *blockConn) unwound() {
+	if c.apart && c.e.Unwound != nil {
+		c.e.Unwound(c.sess)
+	}
 }
 
 // calmly calls f, which uses the connection, maybe a type of the program's, where no
@@ -257,8 +328,8 @@ func (c *blockConn) shut() {
 // forget makes c ready for another connection. The caller owns c and drops it; no watch
 // runs, and the Waker has ended.
 func (c *blockConn) forget() {
-	if c.interrupted.Load() || c.bounds.cut.Load() || c.wasPaced {
-		return // other goroutines may still be in Interrupt, in Fill, or write
+	if c.interrupted.Load() || c.bounds.cut.Load() || c.wasPaced || c.shares != nil {
+		return // other goroutines may still be in Interrupt, in Fill, in Feed, or write
 	}
 	*c = blockConn{onRead: c.onRead}
 	c.bounds.c = c
@@ -268,9 +339,16 @@ func (c *blockConn) forget() {
 // longAgo is a deadline that has passed.
 var longAgo = time.Unix(1, 0)
 
-// run does what the session wants, until the connection ends or is parked.
-func (c *blockConn) run() (hijacked bool, err error) {
-	for !c.detached {
+// run does what the session wants, until the connection ends, is parked or, with errLost,
+// is another goroutine's. turn is what it was when this goroutine became its owner.
+func (c *blockConn) run(turn uint64) (hijacked bool, err error) {
+	for {
+		if c.shares != nil && !c.shares.settle(turn) {
+			return false, errLost
+		}
+		if c.detached {
+			return false, nil
+		}
 		switch c.next.Op {
 		case Read:
 			if err := c.stepRead(); err != nil {
@@ -306,7 +384,6 @@ func (c *blockConn) run() (hijacked bool, err error) {
 			return false, ErrAborted
 		}
 	}
-	return false, nil
 }
 
 // stepRead waits for bytes and feeds the session. It returns an error if the connection

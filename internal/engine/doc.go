@@ -60,6 +60,12 @@
 // Fill for a body that a handler reads as a stream, Flush and WriteBody for an
 // answer that is sent in pieces. They block the goroutine that runs the handler.
 //
+// # Sharing
+//
+// A session with many requests on a connection runs their handlers in Feed, and shares the
+// connection around each: Conn.Share, Conn.Unshare. If a handler blocks, another goroutine
+// calls the session meanwhile. Where none does, it costs two atomic operations.
+//
 // # Event
 //
 // A loop (event_loop.go) has a poller and goroutines that share what it finds.

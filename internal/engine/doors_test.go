@@ -155,7 +155,7 @@ func (s *served) connect(client net.Conn, overTLS bool) {
 
 func serveBlock(t *testing.T, sess Session, pair func(t *testing.T) (server, client net.Conn), overTLS bool) *served {
 	e := &Block{}
-	s := &served{t: t, stop: e.Stop, kill: e.CloseAll, idle: e.Idle, ended: make(chan struct{}), panics: make(chan any, 1)}
+	s := &served{t: t, stop: e.Stop, kill: e.CloseAll, idle: e.Idle, ended: make(chan struct{}), panics: make(chan any, 10)}
 	epoch := e.Epoch()
 	server, client := pair(t)
 	s.connect(client, overTLS)
@@ -179,7 +179,7 @@ func serveBlock(t *testing.T, sess Session, pair func(t *testing.T) (server, cli
 }
 
 func serveEvent(t *testing.T, sess Session, overTLS bool) *served {
-	s := &served{t: t, ended: make(chan struct{}), panics: make(chan any, 1)}
+	s := &served{t: t, ended: make(chan struct{}), panics: make(chan any, 10)}
 	e := &Event{
 		Ended:    func(last Session, _ error) { s.last = last; close(s.ended) },
 		Panicked: func(r any) { s.panics <- r },

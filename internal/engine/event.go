@@ -121,7 +121,7 @@ func startLoop(e *Event, sys system, loops int) *loop {
 	}
 	l.wheel.fire = l.expired
 	l.calm.is.Store(true)
-	go (&worker{l: l, call: make(chan bool, 1)}).run()
+	go newWorker(l).run()
 	return l
 }
 

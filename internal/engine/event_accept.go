@@ -428,7 +428,7 @@ func (c *eventConn) hijack(wk *worker) verdict {
 		m.waker.end()
 	}
 	go c.sess.Hijacked(nc)
-	c.l.ended(c, nil)
+	c.ended(nil)
 	return ended
 }
 

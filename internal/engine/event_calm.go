@@ -29,6 +29,7 @@ type calm struct {
 	due     clock.Tick // of the guard, if it is set
 	busy    bool       // there were busyVisits in the last period of the guard
 	far     bool       // the guard is set for guardFar; far => guarded
+	looks   uint       // of the guard, when it was due
 	batches uint       // since the loop began
 	began   clock.Tick // of the batch, if it is measured
 	visit   clock.Tick // what a visit takes about
@@ -91,11 +92,22 @@ func (l *loop) checkCalm() {
 // check is checkCalm under loop.mu. It returns a worker to start.
 func (m *calm) check(l *loop) *worker {
 	now := clock.Ticks()
-	switch {
-	case now < m.due && !l.ending: // it was set anew when it had begun
+	if now < m.due && !l.ending { // it was set anew when it had begun
 		return nil
+	}
+	m.looks++
+	offers := len(l.offers) > 0 && !l.ending
+	switch {
+	case offers && m.looks-l.offers[0].more.Load().offeredAt > 1: // no handler that shares may take so long
+		m.far = false
+		m.guarded.Store(false)
+		m.disturb(now)
+		return l.standby()
 	case m.visits != m.seen && !l.ending:
 		m.busy = m.visits-m.seen >= busyVisits
+		m.set(l, guardAfter)
+		return nil
+	case l.polling && offers:
 		m.set(l, guardAfter)
 		return nil
 	case l.polling && m.busy && !l.ending:

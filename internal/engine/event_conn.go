@@ -108,7 +108,7 @@ type verdict uint8
 const (
 	again verdict = iota // there is more to do
 	wait                 // until something is posted
-	ended                // the connection is over
+	ended                // the connection is over, or another goroutine has it
 )
 
 // A visit ends after so many bytes read or so many calls of the session. The connection
@@ -122,8 +122,14 @@ const (
 // session, and with it handlers. No lock is held.
 //
 // When it returns, the caller doesn't own c any more: c has ended, or waits in
-// loop.turns, or was released. After a release another worker may be visiting it.
+// loop.turns, or was released or lost. Then another worker may be visiting it.
 func (c *eventConn) visit(ev uint32, wk *worker) {
+	if c.word.Load()&isTaken != 0 {
+		ev |= c.tookOver()
+	}
+	if c.w != nil {
+		c.w.by = wk
+	}
 	if ev&evTurn != 0 {
 		ev |= c.take()
 	}
@@ -319,6 +325,9 @@ func (c *eventConn) feed(w *Work, wk *worker) verdict {
 		c.more.Load().waker.fed()
 	}
 	c.sess.Feed(w, &wk.next)
+	if wk.sharer.state != keeps && !c.settle(wk) {
+		return ended
+	}
 	return c.obey(wk)
 }
 
@@ -343,6 +352,9 @@ func (c *eventConn) stall(why error, wk *worker) verdict {
 	wk.next = Next{}
 	c.forgetInto()
 	c.sess.Stall(w, why, &wk.next)
+	if wk.sharer.state != keeps && !c.settle(wk) {
+		return ended
+	}
 	return c.obey(wk)
 }
 
@@ -363,7 +375,7 @@ func (c *eventConn) obey(wk *worker) verdict {
 	if c.detached {
 		c.forsake(wk)
 		wk.c = nil
-		defer c.l.ended(c, nil)
+		defer c.ended(nil)
 		c.closed(nil)
 		return ended
 	}
@@ -419,8 +431,8 @@ func (c *eventConn) end(err error, wk *worker) verdict {
 		c.more.Load().top.Close() // TLS sends its closure alert
 	}
 	c.close()
-	wk.c = nil              // if Closed panics, worker.ended must not end it again
-	defer c.l.ended(c, err) // whatever hooks do
+	wk.c = nil         // if Closed panics, worker.ended must not end it again
+	defer c.ended(err) // whatever hooks do
 	c.closed(err)
 	return ended
 }

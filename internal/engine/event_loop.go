@@ -19,7 +19,7 @@ import (
 // Invariants, under mu:
 //
 //	running <= min(workers, maxRunning); running is the number of workers with busy set
-//	workers <= maxRunning+1: one more, which polls while all others visit
+//	workers-passed <= maxRunning+1: one more, which polls while all others visit
 //	polling => one worker is in poll without mu, and at == len(batch)
 //	called  => one worker was started or called, and hasn't taken mu yet
 type loop struct {
@@ -41,12 +41,16 @@ type loop struct {
 	batch []ready // what the last poll found
 	at    int     // how much of it was taken; 0 <= at <= len(batch)
 	turns turns   // what waits for its turn
-	quota int     // how many turns come before the next poll
+	// offers are connections that are shared, with something to do for others; the first
+	// come first. Each is in it at most once: connMore.offered. See event_share.go.
+	offers []*eventConn
+	quota  int // how many turns come before the next poll
 
 	polling bool // a goroutine polls, or is about to
 	called  bool // a goroutine can run and has not begun
 	workers int  // goroutines
 	running int  // of them, those that visit a connection or a listener
+	passed  int  // of them, those that have passed their connection on, see PassOn
 	resting []*worker
 
 	maxRunning   int
@@ -107,7 +111,7 @@ func (l *loop) begin() {
 // called under mu. The caller must start the worker that it returns after it has released
 // mu.
 func (l *loop) standby() *worker {
-	if l.called || l.polling || l.ending {
+	if l.called || l.polling && !l.offered() || l.ending {
 		return nil
 	}
 	if n := len(l.resting); n > 0 {
@@ -117,12 +121,12 @@ func (l *loop) standby() *worker {
 		l.called = true
 		return wk
 	}
-	if l.workers > l.maxRunning { // the one more, which polls, is there
+	if l.workers-l.passed > l.maxRunning { // the one more, which polls, is there
 		return nil
 	}
 	l.workers++
 	l.called = true
-	return &worker{l: l, call: make(chan bool, 1)}
+	return newWorker(l)
 }
 
 // nextTurn returns what to visit; the caller then owns the connection, or is the only one
@@ -155,8 +159,17 @@ func (l *loop) nextTurn(wk *worker) turn {
 	}
 }
 
-// idles takes a worker out of running when its visit is over, under mu.
+// idles takes a worker out of running when its visit is over, under mu, and its connection
+// out of offers.
 func (l *loop) idles(wk *worker) {
+	if wk.shared != nil {
+		l.dropOffer(wk.shared)
+		wk.shared = nil
+		if wk.passed {
+			wk.passed = false
+			l.passed--
+		}
+	}
 	if wk.busy {
 		wk.busy = false
 		l.running--
@@ -182,7 +195,14 @@ func (l *loop) pick() turn {
 			}
 			continue
 		}
-		if s := &l.slots[r.slot]; s.gen == r.gen && s.c != nil && s.c.post(r.ev) {
+		if s := &l.slots[r.slot]; s.gen == r.gen && s.c != nil {
+			mine, offers := s.c.tell(r.ev)
+			if offers {
+				l.listOffer(s.c)
+			}
+			if !mine {
+				continue
+			}
 			if full {
 				s.c.set(r.ev)
 				l.turns.push(s.c)
@@ -194,20 +214,28 @@ func (l *loop) pick() turn {
 	if full {
 		return turn{}
 	}
-	if l.turns.len() > 0 && (l.quota > 0 || l.polling) {
-		l.quota--
-		return l.turns.pop()
+	if l.quota > 0 || l.polling {
+		if l.offered() {
+			if c := l.takeOffer(); c != nil {
+				l.quota--
+				return turn{c: c, ev: evTurn}
+			}
+		}
+		if l.turns.len() > 0 {
+			l.quota--
+			return l.turns.pop()
+		}
 	}
 	return turn{}
 }
 
 // poll gets the next batch. It is called and returns under mu, and releases it meanwhile:
 // into is this worker's alone, since at == len(batch) keeps others from the batch. The
-// first poll doesn't block: to park costs more than to look. It blocks if turns is empty,
-// or has to wait for a visit to end anyway.
+// first poll doesn't block: to park costs more than to look. It blocks if turns is empty
+// and nothing is offered, or that has to wait for a visit to end anyway.
 func (l *loop) poll() {
 	l.polling = true
-	block := l.turns.len() == 0 || l.running >= l.maxRunning
+	block := l.turns.len() == 0 && !l.offered() || l.running >= l.maxRunning
 	measured := l.calm.endBatch(len(l.batch))
 	into := l.batch[:cap(l.batch)]
 	l.mu.Unlock()
@@ -223,7 +251,7 @@ func (l *loop) poll() {
 		l.wakes++
 	}
 	l.batch, l.at = into[:max(n, 0)], 0
-	l.quota = l.turns.len()
+	l.quota = l.turns.len() + len(l.offers)
 	if measured {
 		l.calm.began = clock.Ticks()
 	}

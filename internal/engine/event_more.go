@@ -31,6 +31,19 @@ type connMore struct {
 	unopened   bool     // sess has yet to be opened, see switchTo
 	hijacked   atomic.Pointer[net.Conn]
 	fdUse      fdUse // under eventConn.mu
+
+	// Of connections that are shared, see event_share.go. takeovers is how often another
+	// goroutine took the connection over from a call of the session, which was lost by
+	// that. The owner alone changes it. returned is how many of those calls have returned,
+	// minus takeovers once the connection has ended: it is 0 when the last one returns.
+	// Why the connection has ended is set before that.
+	takeovers atomic.Uint64
+	returned  atomic.Int64
+	why       error
+	// offered: it is in loop.offers, since the guard's look offeredAt. They change under
+	// loop.mu; offered may be read without it.
+	offered   atomic.Bool
+	offeredAt uint
 }
 
 // unsent is output that waits with the connection. The owner alone uses it.

@@ -9,6 +9,10 @@ package engine
 //	isClosed   => isOwned, forever: post does nothing any more
 //	isOwned    <=> a worker visits it, or it is in loop.turns, or the caller of Adopt
 //	               has it, or it has ended
+//	isShared   => !isOwned, and a call of the session may take it back: unshare
+//	isOffered  => isShared
+//	isTaken    => isOwned, by one who took it from such a call, and whose visit is to begin
+//	pending    => isOwned or isOffered
 //	isWatched  => connMore.watch was set before
 //	wantsRoom  => isOwned, and connMore.room was made before
 const (
@@ -34,6 +38,9 @@ const (
 	isServed  // the peer has sent something
 	hasWaker  // connMore.waker is set
 	isClosed  // it has ended
+	isShared  // it has no owner, and a handler runs that had it: see Conn.Share
+	isOffered // there is something to do for who takes it, without an event
+	isTaken   // it was shared when its owner got it
 )
 
 // pending are the bits that keep an owner from letting go. evInterrupt and evCut are none
@@ -52,11 +59,23 @@ func (c *eventConn) tellRoom() {
 	}
 }
 
-// post tells the connection what has happened. Any goroutine may call it. It returns true
-// if the connection had no owner: then the caller owns it, ev is not in the word, and the
-// caller must visit it with ev or inject it. Otherwise the owner finds ev: take, await
-// and release look at the same word.
+// post tells the connection what has happened. Any goroutine may call it, without loop.mu.
+// It returns true if the connection had no owner: then the caller owns it, ev is not in the
+// word, and the caller must visit it with ev or inject it. Otherwise the owner finds ev:
+// take, await and release look at the same word.
+//
+// If the connection is shared, ev waits for who takes it back, and it is offered.
 func (c *eventConn) post(ev uint32) (mine bool) {
+	mine, offers := c.tell(ev)
+	if offers {
+		c.l.makeOffer(c)
+	}
+	return mine
+}
+
+// tell is post for callers that may hold loop.mu. With offers, the caller must put the
+// connection into loop.offers.
+func (c *eventConn) tell(ev uint32) (mine, offers bool) {
 	for {
 		old := c.word.Load()
 		ev := ev
@@ -67,11 +86,15 @@ func (c *eventConn) post(ev uint32) (mine bool) {
 			ev &^= evOut
 		}
 		if ev == 0 || old&isClosed != 0 {
-			return false
+			return false, false
 		}
 		if old&isOwned == 0 {
-			if c.word.CompareAndSwap(old, old&^isIdle|isOwned) {
-				return true
+			if old&isShared != 0 {
+				if c.word.CompareAndSwap(old, old|ev|isOffered) {
+					return false, true
+				}
+			} else if c.word.CompareAndSwap(old, old&^isIdle|isOwned) {
+				return true, false
 			}
 			continue
 		}
@@ -84,7 +107,7 @@ func (c *eventConn) post(ev uint32) (mine bool) {
 		if old&isWaiting != 0 {
 			c.more.Load().wake <- struct{}{}
 		}
-		return false
+		return false, false
 	}
 }
 
@@ -146,6 +169,50 @@ func (c *eventConn) release(idle bool) bool {
 			free |= isIdle
 		}
 		if c.word.CompareAndSwap(old, free) {
+			return true
+		}
+	}
+}
+
+// share is release for a call of the session that goes on: it may take the connection
+// back by unshare. more says that there is something to do, which is also so if something
+// was posted; then it is offered: claimOffered.
+func (c *eventConn) share(more bool) (offered bool) {
+	for {
+		old := c.word.Load()
+		free := old&^isOwned | isShared
+		if offered = more || old&pending != 0; offered {
+			free |= isOffered
+		}
+		if c.word.CompareAndSwap(old, free) {
+			return offered
+		}
+	}
+}
+
+// unshare makes the caller the owner of a connection that is shared. It can't tell who has
+// shared it: see eventConn.regain.
+func (c *eventConn) unshare() (mine bool) {
+	for {
+		old := c.word.Load()
+		if old&isShared == 0 {
+			return false
+		}
+		if c.word.CompareAndSwap(old, old&^(isShared|isOffered)|isOwned) {
+			return true
+		}
+	}
+}
+
+// claimOffered makes the caller the owner of a connection that is offered; false if it is
+// not. Any goroutine may call it, and must then visit it with evTurn or inject it.
+func (c *eventConn) claimOffered() (mine bool) {
+	for {
+		old := c.word.Load()
+		if old&isOffered == 0 {
+			return false
+		}
+		if c.word.CompareAndSwap(old, old&^(isShared|isOffered)|isOwned|isTaken) {
 			return true
 		}
 	}

@@ -21,7 +21,7 @@ var events = []struct {
 
 // wordStates are the states in which a connection can be.
 func wordStates() (all []uint32) {
-	for _, who := range []uint32{0, isIdle, isOwned, isOwned | isWaiting} {
+	for _, who := range []uint32{0, isIdle, isOwned, isOwned | isWaiting, isShared, isShared | isOffered, isOwned | isTaken} {
 		for flags := range uint32(16) {
 			s := who
 			for i, flag := range []uint32{isWriting, isServed, isWatched, isClosed} {
@@ -32,8 +32,8 @@ func wordStates() (all []uint32) {
 			switch {
 			case s&isWatched != 0 && s&isOwned == 0:
 				continue // a watch ends with its message
-			case s&isClosed != 0 && s&(isOwned|isWaiting) != isOwned:
-				continue // only an owner closes
+			case s&isClosed != 0 && s&(isOwned|isWaiting|isTaken) != isOwned:
+				continue // only an owner closes, and after its visit has begun
 			}
 			all = append(all, s)
 		}
@@ -48,7 +48,7 @@ func wordName(word uint32) string {
 			s += "+" + ev.name
 		}
 	}
-	for i, name := range []string{"owned", "waiting", "writing", "room", "watched", "idle", "served", "closed"} {
+	for i, name := range []string{"owned", "waiting", "writing", "room", "watched", "idle", "served", "closed", "shared", "offered", "taken"} {
 		if word&(isOwned<<i) != 0 {
 			s += " " + name
 		}
@@ -122,6 +122,7 @@ func TestWordRoom(t *testing.T) {
 //	owned                   the event waits for the owner
 //	owned, waiting          the same, and the owner wakes up
 //	owned, watched          the same, and after hup or reset the watch is told
+//	shared                  the event waits for who takes it, and it is offered
 func TestWordPost(t *testing.T) { synctest.Test(t, testWordPost) }
 
 func testWordPost(t *testing.T) {
@@ -138,7 +139,7 @@ func testWordPost(t *testing.T) {
 	}
 	for _, state := range wordStates() {
 		for _, waits := range append(posts, both{}) {
-			if waits.bits != 0 && (state&isOwned == 0 || state&isWaiting != 0) {
+			if waits.bits != 0 && (state&(isOwned|isOffered) == 0 || state&isWaiting != 0) {
 				continue // an owner that let go, or parked, has seen all
 			}
 			if state&isWriting == 0 && waits.bits&evOut != 0 {
@@ -148,7 +149,7 @@ func testWordPost(t *testing.T) {
 				before := state | waits.bits
 				what := fmt.Sprintf("%s posted to %s", ev.name, wordName(before))
 				c, told := wordConn(before)
-				mine := c.post(ev.bits)
+				mine, offers := c.tell(ev.bits)
 				matters := ev.bits
 				if state&isWriting == 0 {
 					matters &^= evOut
@@ -159,6 +160,11 @@ func testWordPost(t *testing.T) {
 					if wantWord(t, what, c, before, false); mine {
 						t.Errorf("%s: the caller owns it, want that nothing has happened", what)
 					}
+				case state&isShared != 0:
+					if wantWord(t, what, c, before|matters|isOffered, false); mine || !offers {
+						t.Errorf("%s: the caller owns it: %v, must offer it: %v", what, mine, offers)
+					}
+					offers = false
 				case state&isOwned == 0:
 					if wantWord(t, what, c, before&^isIdle|isOwned, false); !mine {
 						t.Errorf("%s: the caller does not own it, and nobody does", what)
@@ -168,6 +174,9 @@ func testWordPost(t *testing.T) {
 						t.Errorf("%s: there are two owners", what)
 					}
 					tells = state&isWatched != 0 && matters&(evHup|evReset) != 0
+				}
+				if offers {
+					t.Errorf("%s: the caller must offer it", what)
 				}
 				if state&isWatched != 0 {
 					synctest.Wait() // the watch is told by another goroutine
@@ -191,11 +200,31 @@ func TestWordOperations(t *testing.T) {
 	for _, state := range wordStates() {
 		for _, ev := range append(events, events[0]) {
 			before := state | ev.bit
-			if state&isOwned == 0 || state&isWaiting != 0 {
+			if state&(isOwned|isOffered) == 0 || state&isWaiting != 0 {
 				before = state // see TestWordPost
 			}
 			c, _ := wordConn(before)
-			what := "nudge of " + wordName(before)
+			what := "unshare of " + wordName(before)
+			if mine := c.unshare(); mine != (state&isShared != 0) {
+				t.Errorf("%s: the caller owns it: %v, want it for those that are shared alone", what, mine)
+			} else if mine {
+				wantWord(t, what, c, before&^(isShared|isOffered)|isOwned, false)
+			} else {
+				wantWord(t, what, c, before, false)
+			}
+
+			c, _ = wordConn(before)
+			what = "claimOffered of " + wordName(before)
+			if mine := c.claimOffered(); mine != (state&isOffered != 0) {
+				t.Errorf("%s: the caller owns it: %v, want it for those that are offered alone", what, mine)
+			} else if mine {
+				wantWord(t, what, c, before&^(isShared|isOffered)|isOwned|isTaken, false)
+			} else {
+				wantWord(t, what, c, before, false)
+			}
+
+			c, _ = wordConn(before)
+			what = "nudge of " + wordName(before)
 			c.nudge()
 			if state&isWaiting != 0 {
 				wantWord(t, what, c, before&^isWaiting|evTimeout, true)
@@ -241,6 +270,20 @@ func TestWordOperations(t *testing.T) {
 				default:
 					wantWord(t, what, c, before&^isOwned, false)
 				}
+			}
+
+			for _, more := range []bool{false, true} {
+				c, _ = wordConn(before)
+				what = fmt.Sprintf("share of %s, more: %v", wordName(before), more)
+				offered := more || !lasts // an event is something to do
+				if got := c.share(more); got != offered {
+					t.Errorf("%s: it is offered: %v", what, got)
+				}
+				want := before&^isOwned | isShared
+				if offered {
+					want |= isOffered
+				}
+				wantWord(t, what, c, want, false)
 			}
 
 			c, _ = wordConn(before)

@@ -15,16 +15,29 @@ type worker struct {
 	bytes int // read in this visit
 	feeds int // calls of the session in this visit
 	since clock.Tick
+
+	sharer Sharer     // of the call of a session that runs; see event_share.go
+	began  clock.Tick // the visit, or the last handler; 0 if the loop was calm then
+	shared *eventConn // of the visit, if it was shared
+	passed bool       // PassOn was called in this visit: it doesn't count as running
+}
+
+// newWorker returns a worker of l, which counts it. The caller holds loop.mu, or is alone.
+func newWorker(l *loop) *worker {
+	wk := &worker{l: l, call: make(chan bool, 1)}
+	wk.sharer.wk = wk
+	return wk
 }
 
 // take returns the workspace, or another one if a connection has it. The caller owns it
 // until give.
 func (wk *worker) take() *Work {
-	if w := wk.w; w != nil {
-		wk.w = nil
-		return w
+	w := wk.w
+	if w == nil {
+		w = getWork()
 	}
-	return getWork()
+	wk.w, w.by = nil, wk
+	return w
 }
 
 // give takes a workspace back, one of another worker too. Slices of it aren't valid after
@@ -49,11 +62,12 @@ func (wk *worker) run() {
 			return
 		}
 		if wk.l.calm.is.Load() {
+			wk.began = 0
 			wk.visit(t)
 		} else {
-			began := clock.Ticks()
+			wk.began = clock.Ticks()
 			wk.visit(t)
-			wk.l.took(clock.Ticks(), began)
+			wk.l.took(clock.Ticks(), wk.began)
 		}
 	}
 }
@@ -70,8 +84,8 @@ func (wk *worker) visit(t turn) {
 }
 
 // ended cleans up after a goroutine. If user code ended it in the middle of a visit, by a
-// panic or by runtime.Goexit, the connection ends too: the worker owned it, and wk.c says
-// which it is. A listener was put into turns by its visit, and another worker goes on.
+// panic or by runtime.Goexit, the connection ends too: wk.c says which it is. The worker
+// owned it, unless it shared it and another one has it now: then that one ends it. A listener was put into turns by its visit, and another worker goes on.
 func (wk *worker) ended() {
 	l, c := wk.l, wk.c
 	if r := recover(); r != nil {
@@ -102,6 +116,12 @@ func (wk *worker) ended() {
 			l.e.Panicked(r)
 		}
 	}()
+	if wk.sharer.state != keeps && !c.regain(wk) {
+		wk.sharer.state = keeps
+		c.kill()
+		c.back()
+		return
+	}
 	c.end(ErrGoexit, &worker{l: l})
 }
 

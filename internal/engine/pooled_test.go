@@ -34,19 +34,27 @@ func TestPooledForgets(t *testing.T) {
 		New:    func() *Work { return &Work{in: make([]byte, inSize+slack)} },
 		Forget: func(w *Work) { w.in = make([]byte, inSize+slack); putWork(w); pooltest.TakeBack(&workPool, w) },
 	})
-	// A connection that was interrupted, or is on top of a socket, is left to those who
-	// may be in Fill, or write; it drops its workspace before.
+	// A connection that was interrupted, was shared, or is on top of a socket, is left to
+	// those who may be in Fill or Feed, or write; it drops its workspace before.
 	pooltest.Run(t, c, pooltest.Object[blockConn]{
 		New: func() *blockConn { return blockConns.New().(*blockConn) },
 		Ready: func(c *blockConn) {
 			c.interrupted.Store(false)
 			c.bounds.cut.Store(false)
-			c.wasPaced, c.w = false, nil
+			c.wasPaced, c.w, c.shares = false, nil, nil
 			c.dropWork()
 		},
 		Forget: func(c *blockConn) { c.forget(); pooltest.TakeBack(&blockConns, c) },
 	})
 	c.Unused(t)
+}
+
+// A connection that was shared is left to those who may still look at it.
+func TestSharedIsNotPooled(t *testing.T) {
+	c := &blockConn{shares: new(blockShare)}
+	if c.forget(); c.shares == nil {
+		t.Error("it was made ready for another connection")
+	}
 }
 
 // A workspace that a worker keeps for its next connection is empty, as one from the

@@ -143,6 +143,35 @@ type Conn interface {
 	// gone is not running and won't be called. Bytes that arrive are left for
 	// the next Fill or Feed.
 	Watch(gone func(reset bool)) (stop func())
+	// Share is called in Feed or Stall before something that may block, such as a handler.
+	// From now on another goroutine may call the session (Feed, Stall, Closed), as if this
+	// call had returned and wanted Read until deadline; zero means never. It takes the
+	// connection over when there is something to do and this goroutine doesn't go on. more
+	// says that there is something already, beside output in w.Out: then Feed is called,
+	// without new bytes. The caller must not use w any more, nor the connection, except
+	// Unshare, PassOn and what any goroutine may call.
+	//
+	// Unshare ends it. If it returns true, nobody has called the session meanwhile, and w
+	// is the caller's again, as it was. If it returns false, another goroutine has the
+	// connection, or it has ended: the session must return at once, without a look at its
+	// w or next. What it has for the peer it leaves where Feed finds it, and calls
+	// Waker.Wake. The session must return neither while it shares nor want anything but
+	// Read, Flush, Close and Abort, once it has shared. Watch, Lend, Fill and Detach are
+	// not for it.
+	//
+	// The goroutine that called Share, and no other, may call Unshare and Share again,
+	// any number of times: to flush, for example.
+	//
+	// Closed may be called while calls that lost the connection run. Nothing of
+	// the connection is used again, and the session isn't given back, before they have
+	// returned. If one of them ends by a panic or runtime.Goexit, the connection ends.
+	Share(w *Work, more bool, deadline clock.Tick) *Sharer
+	Unshare(s *Sharer) (w *Work, ok bool)
+	// PassOn is called while the connection is shared, by the goroutine that may call
+	// Unshare, before it waits for something that only the peer or another stream can
+	// bring: another goroutine takes the connection over at once. Unshare returns false
+	// after it.
+	PassOn(s *Sharer)
 	// Waker returns what any goroutine may use to have the session fed: always the
 	// same for a session. Connections whose sessions never ask for it don't pay.
 	Waker() *Waker

@@ -15,6 +15,7 @@ import (
 type Work struct {
 	in   []byte
 	r, w int
+	by   *worker // of Event: the one that has it in a visit
 	// Out is what is to be sent.
 	Out []byte
 	// Now is when the last bytes were read.
@@ -56,6 +57,7 @@ func getWork() *Work {
 // must not use it, nor slices of it, any more.
 func putWork(w *Work) {
 	w.reset()
+	w.by = nil
 	workPool.Put(w)
 }
 

@@ -1,0 +1,214 @@
+package engine
+
+import (
+	"slices"
+
+	"github.com/galehttp/gale/internal/clock"
+)
+
+// A connection that is shared has no owner, and who visits it next is open: the worker
+// whose call of the session shares it takes it back (regain), or another one takes it over
+// (claimOffered), which that call then finds out. It costs the first two atomic operations
+// in all. The workspace stays with the connection, so it is whose the connection is.
+//
+// What is posted to the connection meanwhile waits for either of them. It, and what the
+// session says that there is to do, is offered to others: by the connection's place in
+// loop.offers, once a visit, since it stays there until the visit ends or somebody looks.
+// In a calm loop nobody looks until the guard finds that it was there for a whole period.
+
+// Share lets another worker take the connection over. What this does to c is what obey
+// does for Read, and for Flush if there is more. No event tells of bytes that the last read
+// has left: so they are offered too.
+func (c *eventConn) Share(w *Work, more bool, due clock.Tick) *Sharer {
+	wk, m := w.by, c.extra()
+	c.wants = wants{op: Read}
+	c.phase = reading
+	if more {
+		c.wants.op, c.phase = Flush, feeding
+	}
+	if len(w.Out) > 0 {
+		c.phase, more = writing, true
+	}
+	wk.feeds++ // a visit is not to go on for many handlers
+	wk.shared = c
+	s := &wk.sharer
+	s.state, s.turn = shares, m.takeovers.Load()
+	c.setDue(due)
+	c.l.wheel.arm(c, due)
+	if c.share(more || !c.drained) && !m.offered.Load() {
+		c.l.makeOffer(c)
+	}
+	return s
+}
+
+// Unshare takes the connection back. While handlers are measured, each is by itself.
+func (c *eventConn) Unshare(s *Sharer) (w *Work, ok bool) {
+	wk := s.wk
+	if !c.regain(wk) {
+		return nil, false
+	}
+	if wk.began != 0 {
+		now := clock.Ticks()
+		if now-wk.began >= clock.Tick(blocked) {
+			c.l.took(now, wk.began)
+		}
+		wk.began = now
+	}
+	return c.w, true
+}
+
+// regain makes wk, whose call of the session has shared c, its owner again, if no other
+// worker took it over.
+func (c *eventConn) regain(wk *worker) bool {
+	s := &wk.sharer
+	if s.state != shares {
+		return s.state == keeps
+	}
+	s.state = lost
+	return c.more.Load().takeovers.Load() == s.turn && c.unshare() && c.confirm(s)
+}
+
+// confirm is called after unshare, by the owner that this made of a worker: another worker
+// may have taken c over just before, and share it now, which the word doesn't tell. While
+// c has an owner takeovers doesn't change. If it is so, c goes to a third worker, as one who
+// took it over.
+func (c *eventConn) confirm(s *Sharer) bool {
+	if c.more.Load().takeovers.Load() == s.turn {
+		s.state = keeps
+		return true
+	}
+	c.set(isTaken)
+	c.l.inject(c, evTurn)
+	return false
+}
+
+// PassOn gives the connection to who visits it next. The worker doesn't count as one that
+// runs any more: what its handler waits for takes another one, however few may run.
+func (c *eventConn) PassOn(s *Sharer) {
+	wk := s.wk
+	if !c.regain(wk) {
+		return
+	}
+	m := c.more.Load()
+	s.state = lost
+	m.takeovers.Add(1)
+	l := c.l
+	l.mu.Lock()
+	l.idles(wk)
+	l.passed++
+	wk.shared, wk.passed = c, true // for idles, when the visit is over
+	missed := l.polling && l.turns.len() > 0
+	l.mu.Unlock()
+	if missed { // running was at its bound
+		l.sys.wake()
+	}
+	if c.phase != reading || !c.drained || !c.release(false) {
+		l.inject(c, evTurn)
+	}
+	l.blocks()
+}
+
+// tookOver begins a visit of a connection that another worker has shared: its call of the
+// session is lost by now. It returns what was posted to the connection before.
+func (c *eventConn) tookOver() (ev uint32) {
+	c.more.Load().takeovers.Add(1)
+	c.unset(isTaken)
+	return c.take()
+}
+
+// settle is called when a call of the session has returned that did not keep the
+// connection. It returns true if the worker owns it all the same: a session must not
+// return before Unshare, but might.
+func (c *eventConn) settle(wk *worker) bool {
+	if c.regain(wk) {
+		return true
+	}
+	wk.sharer.state = keeps // for the next visit
+	wk.c = nil              // if Ended panics, worker.ended must do nothing with c
+	c.back()
+	return false
+}
+
+// back counts a call of the session that has lost the connection and returned. It may be
+// the last thing that kept the session.
+func (c *eventConn) back() {
+	if m := c.more.Load(); m.returned.Add(1) == 0 {
+		c.l.ended(c, m.why)
+	}
+}
+
+// ended is called when the session was closed because of err. While calls of the session
+// run that have lost the connection, Ended has to wait: back.
+func (c *eventConn) ended(err error) {
+	if m := c.more.Load(); m != nil {
+		if n := m.takeovers.Load(); n != 0 {
+			m.why = err
+			if m.returned.Add(-int64(n)) != 0 {
+				return
+			}
+		}
+	}
+	c.l.ended(c, err)
+}
+
+// makeOffer puts c, which is shared, into offers, and makes sure that another worker will
+// look there: now, or in a calm loop when the guard has found it. Any goroutine may call
+// it, without mu, after isOffered was set.
+func (l *loop) makeOffer(c *eventConn) {
+	l.mu.Lock()
+	l.listOffer(c)
+	var other *worker
+	if l.offered() && l.running < l.maxRunning {
+		other = l.standby()
+	}
+	l.mu.Unlock()
+	other.start()
+}
+
+// listOffer is makeOffer under mu, without the other worker. By now c may have an owner,
+// who took it without a look at offers.
+func (l *loop) listOffer(c *eventConn) {
+	m := c.more.Load()
+	if m.offered.Load() || c.word.Load()&isOffered == 0 {
+		return
+	}
+	m.offered.Store(true)
+	m.offeredAt = l.calm.looks
+	l.offers = append(l.offers, c)
+	if l.calm.far || !l.calm.guarded.Load() {
+		l.calm.set(l, guardAfter)
+	}
+}
+
+// offered reports whether there may be something in offers that is to be taken now, under
+// mu.
+func (l *loop) offered() bool { return len(l.offers) > 0 && !l.calm.is.Load() }
+
+// takeOffer returns the first connection of offers that is still offered; the caller then
+// owns it. It is called under mu. Who sets isOffered looks at connMore.offered after that,
+// and lists the connection if it isn't: either he sees that it isn't, or this sees
+// isOffered.
+func (l *loop) takeOffer() *eventConn {
+	for len(l.offers) > 0 {
+		c := l.offers[0]
+		l.offers = slices.Delete(l.offers, 0, 1)
+		c.more.Load().offered.Store(false)
+		if c.claimOffered() {
+			return c
+		}
+	}
+	return nil
+}
+
+// dropOffer takes c out of offers, under mu, unless somebody offers it: after a visit that
+// has shared it.
+func (l *loop) dropOffer(c *eventConn) {
+	m := c.more.Load()
+	if !m.offered.Load() {
+		return
+	}
+	i := slices.Index(l.offers, c)
+	l.offers = slices.Delete(l.offers, i, i+1)
+	m.offered.Store(false)
+	l.listOffer(c) // as in takeOffer
+}
