@@ -84,8 +84,16 @@ func (c *Conn) Greeted() bool { return c.greeted }
 func (c *Conn) Settled() bool { return c.settled }
 
 // InHead reports whether a field block has begun that isn't whole. A server bounds the
-// time that it takes.
-func (c *Conn) InHead() bool { return c.read.block.open }
+// time that it takes, from HeadSince on.
+func (c *Conn) InHead() bool { return c.read.inHead() }
+
+// HeadSince returns when the field block has begun that isn't whole, 0 for none.
+func (c *Conn) HeadSince() clock.Tick {
+	if !c.read.inHead() {
+		return 0
+	}
+	return c.read.block.since
+}
 
 // InFrame reports whether a frame has come in part.
 func (c *Conn) InFrame() bool { return c.read.inFrame() }

@@ -42,7 +42,7 @@ func (c *Conn) Consumed(st *Stream, n int) {
 	f := &st.in
 	f.unread -= int64(n)
 	f.credit += int64(n)
-	if f.credit < f.size/2 || st.state&(peerEnded|wasReset) != 0 || c.failed {
+	if f.credit < max(f.size/2, 1) || st.state&(peerEnded|wasReset) != 0 || c.failed {
 		return
 	}
 	if f.unread <= 0 { // the program waits for the peer

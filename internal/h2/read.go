@@ -1,6 +1,9 @@
 package h2
 
-import "github.com/galehttp/gale/internal/pool"
+import (
+	"github.com/galehttp/gale/internal/clock"
+	"github.com/galehttp/gale/internal/pool"
+)
 
 // reader is where Read stands in the input.
 type reader struct {
@@ -37,6 +40,11 @@ const maxSmall = 64
 // inFrame reports whether a frame or the preface has come in part.
 func (r *reader) inFrame() bool {
 	return r.got > 0 || r.state != inFrameHeader && !(r.state == inRest && r.left == 0)
+}
+
+// inHead reports whether a field block has come in part.
+func (r *reader) inHead() bool {
+	return r.block.open || r.state == inBlock || r.state == inPadding && r.f.typ == frameHeaders
 }
 
 // drop forgets what was read.
@@ -220,9 +228,10 @@ func (c *Conn) idle(id uint32) bool { return id > c.last || id%2 == 0 }
 
 // fieldBlock is a field block that is being received or decoded (RFC 9113 section 4.3).
 type fieldBlock struct {
-	open   bool // CONTINUATION must follow
-	ready  bool // the caller must decode it
-	end    bool // END_STREAM
+	since  clock.Tick // when it began
+	open   bool       // CONTINUATION must follow
+	ready  bool       // the caller must decode it
+	end    bool       // END_STREAM
 	kind   blockKind
 	stream uint32
 	bytes  []byte    // of a block that is ready

@@ -185,7 +185,11 @@ func TestInFrame(t *testing.T) {
 		{frame(frameData, 0, 1, "abc"), false, false},
 		{frame(frameData, flagPadded, 1, "\x01abc\x00")[:13], true, false},
 		{"\x00", false, false},
-		{frame(frameHeaders, flagEndHeaders|1, 1, block("x-t: 1")), false, false},
+		{frame(frameHeaders, flagEndHeaders|1, 1, block("x-t: 1"))[:9], true, true},
+		{frame(frameHeaders, flagEndHeaders|1, 1, block("x-t: 1"))[9:12], true, true},
+		{frame(frameHeaders, flagEndHeaders|1, 1, block("x-t: 1"))[12:], false, false},
+		{frame(frameHeaders, flagEndHeaders|flagPadded|1, 3, "\x01"+block(get...)+"\x00")[:9], true, true},
+		{frame(frameHeaders, flagEndHeaders|flagPadded|1, 3, "\x01"+block(get...)+"\x00")[9:], false, false},
 		{frame(0xee, 0, 1, "junk"), false, false},
 	} {
 		if p.send(x.in); p.c.InFrame() != x.inFrame || p.c.InHead() != x.head {

@@ -153,6 +153,9 @@ func (c *Conn) Queue(st *Stream) {
 // Unqueue ends what Queue began: there is no more data for now. Done and resets do so too.
 func (c *Conn) Unqueue(st *Stream) { c.turns.leave(st) }
 
+// CanSend reports whether Next would return a stream. It takes no turn.
+func (c *Conn) CanSend() bool { return c.out.window > 0 && c.turns.some[0]|c.turns.some[1] != 0 }
+
 // Next returns the stream whose turn it is to send data, nil if none can: queued streams of
 // the lowest urgency; among them in turns one that is not incremental, the one with the
 // lowest id, and those that are, one after the other (RFC 9218 section 10). The caller
