@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/galehttp/gale/galeutil"
+	"github.com/galehttp/gale/internal/clock"
 	"github.com/galehttp/gale/internal/race"
 )
 
@@ -559,6 +560,10 @@ func TestDrainTime(t *testing.T) {
 		{name: "silent", drain: 5 * time.Second, fresh: time.Millisecond, long: 5*time.Second + firstRequestFor},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
+			await(t, "the servers of other tests, whose second would count here", func() bool {
+				before, now := clock.Ticks(), clock.Coarse()
+				return before <= now && now <= clock.Ticks()
+			})
 			synctest.Test(t, func(t *testing.T) {
 				s := &Server{DrainTime: tt.drain, Logger: &testLog{}, Handler: echo}
 				ln := galeutil.NewInmemoryListener()

@@ -328,6 +328,7 @@ func TestDrain(t *testing.T) {
 			if body, err := tr.get("/draining"); err != nil || body != "false" {
 				t.Errorf("before the signal: %q, %v", body, err)
 			}
+			tr.serving(2) // a child that doesn't serve yet has nothing to drain
 			tr.signal(syscall.SIGTERM)
 			drains := 0
 			for end := time.Now().Add(wait); drains < 10 && time.Now().Before(end); {
@@ -345,6 +346,20 @@ func TestDrain(t *testing.T) {
 			tr.signal(syscall.SIGTERM)
 			tr.end()
 		})
+	}
+}
+
+// serving returns when so many children have answered.
+func (tr *tree) serving(n int) {
+	tr.t.Helper()
+	pids := make(map[string]bool)
+	for end := time.Now().Add(wait); len(pids) < n; {
+		body, err := tr.get("/")
+		if err != nil || time.Now().After(end) {
+			tr.t.Fatalf("%d of %d children answer, %v", len(pids), n, err)
+		}
+		pid, _, _ := strings.Cut(body, " ")
+		pids[pid] = true
 	}
 }
 

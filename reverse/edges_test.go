@@ -181,7 +181,7 @@ func testUpgradeToHTTP2(t *testing.T) {
 	var head string
 	addr, _ := script(t, func(c *net.TCPConn, br *bufio.Reader) {
 		head = readHead(br)
-		io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+		io.WriteString(c, "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
 	})
 	proxyAddr := start(t, addr)
 	for value, want := range map[string]string{"h2c": "", "H2C, websocket": "Upgrade: websocket\r\n", "h2c/1": "", "websocket": "Upgrade: websocket\r\n"} {
