@@ -10,8 +10,9 @@ import (
 )
 
 // exchange carries one request and its response: it is what a RequestCtx knows of the
-// side that brought the request. That is an HTTP/1.1 session (h1Session), the server of
-// another package (adaptor), a recorder of answers (galetest), or no side (noExchange).
+// side that brought the request. That is an HTTP/1.1 session (h1Session), a stream of HTTP/2
+// (h2Stream), the server of another package (adaptor), a recorder of answers (galetest), or
+// no side (noExchange).
 //
 // A context calls its exchange only where a handler asks for more than the messages:
 // a plain request and its response make no call. The other direction has no
@@ -20,8 +21,8 @@ import (
 // request: by RequestCtx.reset, by part and leave for a context that package context may hold,
 // or by part and abandon for one that other goroutines may use (h1Session.finish).
 //
-// A stream of HTTP/2 will be one more exchange; exchange_toy_test.go has a stream
-// without a network. Its parts go here:
+// The parts of a stream of HTTP/2, or of the like, go here (exchange_toy_test.go has one
+// without a network):
 //
 //   - The protocol's name: RequestHeader.SetProtocol. TLS state: that of Conn, and
 //     RequestCtx.isTLS.

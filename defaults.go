@@ -21,6 +21,9 @@ var (
 	// fsAnswersAll says whether an FS answers methods other than GET and HEAD, of those
 	// that forms and APIs use, with files too.
 	fsAnswersAll = false
+	// defaultHTTP2 says whether servers with TLS offer HTTP/2 where their HTTP2.Mode
+	// doesn't say.
+	defaultHTTP2 = true
 	// errorPrefix is what the texts of errors begin with that begin with
 	// "fasthttp: " in fasthttp.
 	errorPrefix = "gale: "

@@ -1,4 +1,5 @@
-// Package gale is an HTTP/1.1 server and client with the API of fasthttp.
+// Package gale is an HTTP server, for HTTP/1.1 and HTTP/2, and an HTTP/1.1 client, with
+// the API of fasthttp.
 //
 // A program gives a [RequestHandler] to [ListenAndServe], or to a [Server]
 // that holds its settings. The handler is called with a [RequestCtx] for each

@@ -402,8 +402,14 @@ type Server struct {
 	// time, each of which has a goroutine while it is served; others wait for
 	// their turn. By default nothing but Concurrency bounds them, which
 	// counts connections. Handlers that wait for other requests to this
-	// server may wait forever under a bound. Not in fasthttp.
+	// server may wait forever under a bound. It does not bound requests of HTTP/2, which
+	// wait for what only their connection can bring: HTTP2.MaxStreams does, for each
+	// connection. Not in fasthttp.
 	MaxRunningHandlers int
+
+	// HTTP2 says whether and within which limits the server speaks HTTP/2 (RFC 9113).
+	// The zero value offers it to clients of TLS listeners. Not in fasthttp.
+	HTTP2 HTTP2Config
 
 	engine    engine.Block
 	event     engine.Event
@@ -428,6 +434,7 @@ type serverRun struct {
 	drained    chan struct{}             // closed when the last connection ends; nil if no caller waits
 	drain      *drain                    // the one that runs, see DrainTime
 	readWhole  atomic.Int32              // how often it was logged that a streamed body was read whole
+	h2         h2Sessions
 }
 
 // ConnState is the state of a connection, see Server.ConnState.

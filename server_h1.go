@@ -257,6 +257,9 @@ func (ss *h1Session) feedHead(w *engine.Work, next *engine.Next) bool {
 			return false
 		}
 		if err != h1.ErrPartial {
+			if err == h1.ErrVersionSyntax && ss.num == 0 && ss.s.HTTP2.H2C && !ss.isTLS {
+				return ss.leaveUnanswered(w, err, next)
+			}
 			return ss.refuseHead(w, err, next)
 		}
 		if len(in) <= keepScan {
@@ -270,6 +273,16 @@ func (ss *h1Session) feedHead(w *engine.Work, next *engine.Next) bool {
 	ss.num++
 	ss.prepare(ctx, w)
 	return ss.accept(ctx, w, next)
+}
+
+// leaveUnanswered ends a connection that began with no request line, where clients may
+// begin with HTTP/2: one of those would take the text of HTTP/1.1 for frames.
+func (ss *h1Session) leaveUnanswered(w *engine.Work, err error, next *engine.Next) (more bool) {
+	ss.err = ss.headError(w, err)
+	ss.ctx.reset()
+	ss.drop(w)
+	next.Op, next.Linger = engine.Close, true
+	return false
 }
 
 // awaitHead waits for the rest of a head.

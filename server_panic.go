@@ -75,7 +75,7 @@ func (sc *serverConn) panicked(ctx *RequestCtx, r any, o *outcome) {
 		s.logPanic("in a handler that called TimeoutError", r, trace)
 		return
 	}
-	if ctx.stream.reads() {
+	if ctx.stream.reads() || h2Reads(ctx) {
 		ctx.CloseRequestBody() // or that Read may change the request, which is read now
 	}
 	s.logHandlerPanic("in a handler", ctx, r, trace)

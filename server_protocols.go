@@ -37,12 +37,15 @@ func (s *Server) newConn(l *listening, nc net.Conn, ip netip.Addr) serverSession
 
 // firstSession returns a session of the protocol that was negotiated, or of HTTP/1.1.
 func (s *Server) firstSession(nc net.Conn) serverSession {
-	if tc, ok := nc.(*tls.Conn); ok && len(s.protocols) > 0 {
+	if tc, ok := nc.(*tls.Conn); ok {
 		name := tc.ConnectionState().NegotiatedProtocol
 		for i := range s.protocols {
 			if p := &s.protocols[i]; p.alpn != "" && p.alpn == name {
 				return p.session()
 			}
+		}
+		if name == alpnHTTP2 {
+			return newH2Session()
 		}
 	}
 	return newSession()
@@ -65,8 +68,14 @@ func (s *Server) addALPN(names []string) []string {
 // to switch, or to wait for the rest.
 func (ss *h1Session) greeted(w *engine.Work, next *engine.Next) bool {
 	in := w.Unread()
-	for i := range ss.s.protocols {
-		p := &ss.s.protocols[i]
+	for i := range len(ss.s.protocols) + 1 {
+		p := &h2c
+		switch {
+		case i < len(ss.s.protocols):
+			p = &ss.s.protocols[i]
+		case !ss.s.HTTP2.H2C || ss.isTLS:
+			continue
+		}
 		whole := strings.HasPrefix(bytesconv.B2S(in), p.preface)
 		if p.preface == "" || !whole && !strings.HasPrefix(p.preface, bytesconv.B2S(in)) {
 			continue

@@ -6,6 +6,7 @@ import (
 
 	"github.com/galehttp/gale/internal/clock"
 	"github.com/galehttp/gale/internal/h1"
+	"github.com/galehttp/gale/internal/h2"
 	"github.com/galehttp/gale/internal/head"
 )
 
@@ -36,6 +37,7 @@ type fixedSettings struct {
 	implied   head.Implied  // what every response has or lacks
 	lazyTime  bool
 	hooked    bool // BeforeSend is set
+	http2     *h2.Config
 }
 
 // minTarget is the longest request-target in bytes that small limits of the head
@@ -72,6 +74,7 @@ func (s *Server) fixed() fixedSettings {
 		implied:   implied,
 		lazyTime:  s.LazyRequestTime,
 		hooked:    s.BeforeSend != nil,
+		http2:     s.h2Config(),
 	}
 }
 

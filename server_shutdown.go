@@ -83,6 +83,7 @@ func (s *Server) stopEpoch(d *drain, waits int) (left <-chan struct{}, told []*l
 		l.told = true
 		told = append(told, l)
 	}
+	r.h2.leave()
 	s.engine.Stop()
 	s.event.Stop()
 	for c := range r.handshakes {

@@ -115,12 +115,14 @@ func (s *Server) tlsConfig() (*tls.Config, error) {
 	if cfg.MinVersion == 0 {
 		cfg.MinVersion = tls.VersionTLS12
 	}
+	names := cfg.NextProtos
 	if !slices.Contains(cfg.NextProtos, "http/1.1") {
 		// Named, so that a client that wants another protocol is refused
 		// instead of being misunderstood (RFC 7301 section 3.2).
 		cfg.NextProtos = append(slices.Clone(cfg.NextProtos), "http/1.1")
 	}
 	cfg.NextProtos = s.addALPN(cfg.NextProtos)
+	cfg.NextProtos = s.addHTTP2(cfg.NextProtos, names)
 	if len(s.tls.certs) > 0 {
 		cfg.GetCertificate = s.certChooser(cfg.GetCertificate)
 	}

@@ -8,8 +8,9 @@
 //
 //   - The ResponseWriter is also an http.Flusher, http.Hijacker,
 //     io.StringWriter and io.ReaderFrom, and http.ResponseController works with
-//     it: deadlines, Flush, Hijack, full duplex. HTTP/1 on Gale always is full duplex:
-//     one goroutine may read the body while another one sends.
+//     it: deadlines, Flush, Hijack, full duplex. Gale always is full duplex:
+//     one goroutine may read the body while another one sends. For requests of HTTP/2 it
+//     is no http.Hijacker.
 //   - A response goes out when the handler returns, when it flushes, and when
 //     more than a megabyte of it is waiting. Until then, middleware on Gale's
 //     side finds it in ctx.Response, and may compress it or change it.

@@ -80,7 +80,11 @@ func serve(h http.Handler, ctx *gale.RequestCtx) {
 			panic(r)
 		}
 	}()
-	h.ServeHTTP(&x.w, r)
+	if r.ProtoMajor >= 2 {
+		h.ServeHTTP(streamResponse{&x.w}, r)
+	} else {
+		h.ServeHTTP(&x.w, r)
+	}
 	x.endBody()
 	x.w.finish()
 	returned = true

@@ -108,7 +108,7 @@ func (w *response) complain(what string) {
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs[:])])
 	for {
 		f, more := frames.Next()
-		if !strings.HasPrefix(f.Function, "net/http.") && !strings.Contains(f.Function, "/adaptor.(*response)") {
+		if !strings.HasPrefix(f.Function, "net/http.") && !strings.Contains(f.Function, "/adaptor.(*response)") && !strings.Contains(f.Function, "/adaptor.streamResponse") {
 			w.ctx.Logger().Printf("%s from %s (%s:%d)", what, f.Function, f.File, f.Line)
 			return
 		}
@@ -160,7 +160,7 @@ func (w *response) setFields() {
 	if length != "" && coding != "chunked" {
 		w.setLength(h, length)
 	}
-	if w.length < 0 && coding != "identity" && !w.isHead && w.ctx.Request.Header.IsHTTP11() {
+	if w.length < 0 && coding != "identity" && !w.isHead && string(w.ctx.Request.Header.Protocol()) != "HTTP/1.0" {
 		w.trails = true
 		w.declareTrailers(h, trailer)
 	}

@@ -49,6 +49,9 @@ const (
 	FIFO                                  = gale.FIFO
 	FSCompressedFileSuffix                = gale.FSCompressedFileSuffix
 	FSHandlerCacheDuration                = gale.FSHandlerCacheDuration
+	HTTP2Auto                             = gale.HTTP2Auto
+	HTTP2Off                              = gale.HTTP2Off
+	HTTP2On                               = gale.HTTP2On
 	HeaderAccept                          = gale.HeaderAccept
 	HeaderAcceptCH                        = gale.HeaderAcceptCH
 	HeaderAcceptCHLifetime                = gale.HeaderAcceptCHLifetime

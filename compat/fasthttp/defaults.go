@@ -21,6 +21,9 @@ var keepRedirectedBody bool
 //go:linkname fsAnswersAll github.com/galehttp/gale.fsAnswersAll
 var fsAnswersAll bool
 
+//go:linkname defaultHTTP2 github.com/galehttp/gale.defaultHTTP2
+var defaultHTTP2 bool
+
 //go:linkname errorPrefix github.com/galehttp/gale.errorPrefix
 var errorPrefix string
 
@@ -33,6 +36,7 @@ func init() {
 	defaultDualStack = false
 	keepRedirectedBody = true
 	fsAnswersAll = true
+	defaultHTTP2 = false
 	errorPrefix = "fasthttp: "
 	bareErrorPrefix = ""
 }

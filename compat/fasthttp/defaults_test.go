@@ -2,6 +2,7 @@ package fasthttp_test
 
 import (
 	"bufio"
+	"crypto/tls"
 	"net"
 	"os"
 	"path/filepath"
@@ -110,5 +111,30 @@ func TestFSMethods(t *testing.T) {
 		if got := ctx.Response.StatusCode(); got != want {
 			t.Errorf("%s: %d, want %d", method, got, want)
 		}
+	}
+}
+
+// TestHTTP2: servers offer HTTP/2 only if the program asks for it.
+func TestHTTP2(t *testing.T) {
+	cert, key, err := fasthttp.GenerateTestCertificate("127.0.0.1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for mode, want := range map[gale.HTTP2Mode]string{gale.HTTP2Auto: "http/1.1", gale.HTTP2On: "h2"} {
+		ln, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := &fasthttp.Server{Handler: func(*fasthttp.RequestCtx) {}, HTTP2: gale.HTTP2Config{Mode: mode}}
+		go s.ServeTLSEmbed(ln, cert, key)
+		c, err := tls.Dial("tcp", ln.Addr().String(), &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2", "http/1.1"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := c.ConnectionState().NegotiatedProtocol; got != want {
+			t.Errorf("mode %d: negotiated %q, want %q", mode, got, want)
+		}
+		c.Close()
+		s.Shutdown()
 	}
 }

@@ -81,6 +81,12 @@ type FS = gale.FS
 // FormValueFunc is [gale.FormValueFunc].
 type FormValueFunc = gale.FormValueFunc
 
+// HTTP2Config is [gale.HTTP2Config].
+type HTTP2Config = gale.HTTP2Config
+
+// HTTP2Mode is [gale.HTTP2Mode].
+type HTTP2Mode = gale.HTTP2Mode
+
 // HandlerError is [gale.HandlerError].
 type HandlerError = gale.HandlerError
 
@@ -167,6 +173,9 @@ type Server = gale.Server
 
 // Stats is [gale.Stats].
 type Stats = gale.Stats
+
+// StreamResetError is [gale.StreamResetError].
+type StreamResetError = gale.StreamResetError
 
 // StreamWriter is [gale.StreamWriter].
 type StreamWriter = gale.StreamWriter

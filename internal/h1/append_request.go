@@ -94,7 +94,8 @@ func appendRequestLine(dst []byte, r *head.Request) []byte {
 	} else {
 		dst = r.AppendTarget(dst)
 	}
-	if proto := r.Part(msg.Proto); len(proto) > 0 {
+	// A request that came by HTTP/2 is sent on as one of HTTP/1.1.
+	if proto := r.Part(msg.Proto); len(proto) > 0 && string(proto) != "HTTP/2.0" {
 		dst = append(append(dst, ' '), proto...)
 		return append(dst, '\r', '\n')
 	}

@@ -87,7 +87,7 @@ func appendResponseLine(dst []byte, r *head.Response) []byte {
 	}
 	dst = AppendStatusLine(dst, status, r.Part(msg.Reason))
 	p := r.Part(msg.Proto)
-	if len(p) == 0 || string(p) == "HTTP/1.1" {
+	if len(p) == 0 || string(p) == "HTTP/1.1" || string(p) == "HTTP/2.0" {
 		return dst
 	}
 	line := string(dst[from+len("HTTP/1.1"):])

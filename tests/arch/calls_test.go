@@ -47,7 +47,7 @@ func TestUserCalls(t *testing.T) {
 }
 
 // reasons are those that callsFile explains.
-var reasons = []string{"caller", "handler", "session", "conn", "own", "ours"}
+var reasons = []string{"caller", "handler", "session", "stream", "conn", "own", "ours"}
 
 // userCalls returns what callsFile should list, sorted.
 func userCalls(t *testing.T) []string {

@@ -1,0 +1,23 @@
+package adaptor
+
+import (
+	"io"
+	"net/http"
+	"time"
+)
+
+// streamResponse is a response by HTTP/2: all of it but Hijack, which handlers look for by
+// its method. It is of the shape of a pointer, so that an interface holds it as it is.
+type streamResponse struct{ w *response }
+
+func (s streamResponse) Header() http.Header                 { return s.w.Header() }
+func (s streamResponse) WriteHeader(code int)                { s.w.WriteHeader(code) }
+func (s streamResponse) Write(p []byte) (int, error)         { return s.w.Write(p) }
+func (s streamResponse) WriteString(p string) (int, error)   { return s.w.WriteString(p) }
+func (s streamResponse) ReadFrom(r io.Reader) (int64, error) { return s.w.ReadFrom(r) }
+func (s streamResponse) Flush()                              { s.w.Flush() }
+func (s streamResponse) FlushError() error                   { return s.w.FlushError() }
+func (s streamResponse) SetReadDeadline(t time.Time) error   { return s.w.SetReadDeadline(t) }
+func (s streamResponse) SetWriteDeadline(t time.Time) error  { return s.w.SetWriteDeadline(t) }
+func (s streamResponse) EnableFullDuplex() error             { return nil }
+func (s streamResponse) CloseNotify() <-chan bool            { return s.w.CloseNotify() }

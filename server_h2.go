@@ -1,0 +1,286 @@
+package gale
+
+import (
+	"crypto/tls"
+	"net"
+	"sync"
+	"sync/atomic"
+
+	"github.com/galehttp/gale/internal/clock"
+	"github.com/galehttp/gale/internal/engine"
+	"github.com/galehttp/gale/internal/h2"
+	"github.com/galehttp/gale/internal/pool"
+)
+
+// h2Session is the server's side of an HTTP/2 connection: package h2 makes events of the
+// bytes that an engine feeds it, and frames of responses. Feed runs the handlers, one after
+// the other, and shares the connection with other goroutines meanwhile: if a handler
+// blocks, one of them goes on (engine.Conn.Share). What handlers send is kept in out until
+// Feed gives it to the engine, which Waker.Wake asks for.
+//
+// The engine's goroutine, which calls the methods of engine.Session, owns the fields before
+// mu. mu guards those after it, proto included, and the fields of streams that say so. It
+// is held for short steps, never while user code runs, and only conds wait under it.
+// RequestCtx.mu and RequestCtx.sendMu come before it; the lock of the waker comes after it.
+type h2Session struct {
+	serverConn
+	waker *engine.Waker
+	num   uint64 // requests so far
+
+	// leaving is set when a shutdown is about to end the connection, see h2Sessions.
+	leaving       atomic.Bool
+	before, after *h2Session // under h2Sessions.mu
+
+	mu          sync.Mutex
+	proto       h2.Conn
+	out         []byte    // frames that wait for the engine, in order
+	buf         *pool.Buf // has the memory of out; nil while the connection is idle
+	first, last *h2Stream // the streams whose user code can run, the oldest first
+	room        sync.Cond // broadcast when out has become short, and when streams fail
+	told        []h2Gone  // whom unlock tells that the client has gone
+
+	waiting int        // streams that count as timed
+	headDue clock.Tick // when the field block that has begun must be whole, 0 for none
+	idleDue clock.Tick // when a connection without streams ends, 0 for never or not yet known
+	due     clock.Tick // the deadline that the engine has, 0 for none
+	closing bool       // it ends when all streams have
+	halved  bool       // the client has ended its side
+	gone    bool       // Closed was called
+}
+
+// h2Gone is a context that is to be told that its client has gone.
+type h2Gone struct {
+	done  interface{ Gone(cause error, reset bool) }
+	cause error
+	reset bool
+}
+
+// newH2Session returns a session of HTTP/2.
+func newH2Session() serverSession {
+	ss := new(h2Session)
+	ss.room.L = &ss.mu
+	return ss
+}
+
+// free has nothing to do: handlers may still know the session.
+func (ss *h2Session) free() {}
+
+// maxH2Out is how much output is gathered before those that send wait until it is
+// written.
+const maxH2Out = 64 << 10
+
+// Open begins the session with its SETTINGS.
+func (ss *h2Session) Open(c engine.Conn, next *engine.Next) {
+	ss.begin(c)
+	ss.waker = c.Waker()
+	if d, stall := ss.l.fixed.each.writeTimeout, ss.l.fixed.each.writeStall; d > 0 || stall > 0 {
+		c.SetWriteTimeout(d, stall)
+	}
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	ss.takeBuf()
+	ss.out = ss.proto.Begin(ss.l.fixed.http2, ss.out)
+	if !ss.isSecure() {
+		ss.proto.Fail(h2.InadequateSecurity)
+	}
+	ss.s.run.h2.add(ss)
+	next.Op = engine.Flush
+}
+
+// isSecure reports whether TLS, if there is any, is what HTTP/2 asks for: of the suites for
+// TLS 1.2, those that RFC 9113 appendix A does not prohibit and package tls has.
+func (ss *h2Session) isSecure() bool {
+	tc, ok := ss.nc.(interface{ ConnectionState() tls.ConnectionState })
+	if !ok {
+		return true
+	}
+	state := tc.ConnectionState()
+	if state.Version != tls.VersionTLS12 {
+		return state.Version > tls.VersionTLS12
+	}
+	switch state.CipherSuite {
+	case tls.TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256, tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256,
+		tls.TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384, tls.TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384,
+		tls.TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256, tls.TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256:
+		return true
+	}
+	return false
+}
+
+// takeBuf makes sure that out has memory, under mu.
+func (ss *h2Session) takeBuf() {
+	if ss.buf == nil {
+		ss.buf = pool.Get(4 << 10)
+		ss.out = append(ss.buf.B[:0], ss.out...)
+	}
+}
+
+// giveBuf gives the memory of out back, which is empty or not needed any more, under mu.
+func (ss *h2Session) giveBuf() {
+	if ss.buf != nil {
+		ss.buf.B = ss.out[:0]
+		pool.Put(ss.buf)
+		ss.buf = nil
+	}
+	ss.out = nil
+}
+
+// Feed reads frames, runs what is ready, and writes the frames that wait.
+func (ss *h2Session) Feed(w *engine.Work, next *engine.Next) {
+	ss.mu.Lock()
+	ss.takeBuf()
+	ss.read(w)
+	if ss.first != nil {
+		ss.drain() // the handlers may take long
+		ss.unlock()
+		ss.tellActive(true)
+		ss.mu.Lock()
+		if w = ss.runReady(w); w == nil {
+			return // another goroutine has the connection
+		}
+	}
+	ss.write(w, next)
+	active := ss.proto.Streams() > 0
+	ss.unlock()
+	ss.tellActive(active)
+}
+
+// unlock releases mu and does what must not be done under it: contexts, whose parents may
+// be of a program's own type, are told that their client has gone.
+func (ss *h2Session) unlock() {
+	told := ss.told
+	ss.told = nil
+	ss.mu.Unlock()
+	for _, g := range told {
+		ss.tellGone(g)
+	}
+}
+
+func (ss *h2Session) tellGone(g h2Gone) {
+	defer func() {
+		if r := recover(); r != nil {
+			ss.s.logPanic("in the context of a request", r, stack())
+		}
+	}()
+	g.done.Gone(g.cause, g.reset)
+}
+
+// tellActive tells Server.ConnState, which may panic.
+func (ss *h2Session) tellActive(active bool) {
+	if ss.s.ConnState == nil {
+		return
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			ss.s.logPanic("in Server.ConnState", r, stack())
+		}
+	}()
+	switch {
+	case active:
+		ss.setState(StateActive)
+	case ss.num > 0:
+		ss.setState(StateIdle)
+	}
+}
+
+// read takes what has arrived, under mu.
+func (ss *h2Session) read(w *engine.Work) {
+	var ev h2.Event
+	n := ss.num
+	for {
+		in := w.Unread()
+		if len(in) == 0 {
+			break
+		}
+		w.Consume(ss.proto.Read(in, w.Now, &ev))
+		ss.event(&ev, w.Now)
+		ss.out = ss.proto.AppendControl(ss.out)
+		if ev.Kind == h2.None {
+			break
+		}
+	}
+	if n = ss.num - n; n > 0 {
+		ss.s.stats.requests.add(ss.id, n)
+	}
+	ss.timeHead()
+}
+
+// event does what an event asks for, under mu.
+func (ss *h2Session) event(ev *h2.Event, now clock.Tick) {
+	if ev.Kind == h2.Head {
+		ss.open(ev, now)
+		return
+	}
+	s := h2StreamOf(ev.Stream)
+	switch ev.Kind {
+	case h2.Data:
+		s.take(ev.Data, ev.End, now)
+	case h2.Trailers:
+		s.takeTrailers(now)
+	case h2.Reset:
+		s.fail(&StreamResetError{Code: uint32(ev.Code)}, true)
+	case h2.Failed:
+		ss.failAll(ErrClientGone)
+	}
+}
+
+// h2StreamOf returns the server's part of a stream, nil for none.
+func h2StreamOf(st *h2.Stream) *h2Stream {
+	if st == nil {
+		return nil
+	}
+	return st.Owner.(*h2Stream)
+}
+
+// write gives the engine what is to be sent, and says what comes next, under mu.
+func (ss *h2Session) write(w *engine.Work, next *engine.Next) {
+	ss.drain()
+	ss.sendQueued()
+	ss.out = ss.proto.AppendControl(ss.out)
+	full := len(ss.out) >= maxH2Out
+	w.Out = append(w.Out, ss.out...)
+	ss.out = ss.out[:0]
+	if full {
+		ss.room.Broadcast()
+	}
+	ss.due = 0
+	switch streams := ss.proto.Streams(); {
+	case ss.proto.Failed(), streams == 0 && ss.closing, ss.halved && !ss.owesAnswers():
+		next.Op, next.Linger = engine.Close, true
+	case full || ss.first != nil || ss.proto.CanSend():
+		next.Op = engine.Flush
+	default:
+		next.Idle = streams == 0 && !ss.proto.InHead()
+		ss.due = ss.deadline(streams)
+		next.Deadline = ss.due
+		if streams == 0 {
+			ss.rest()
+		}
+	}
+}
+
+// drain tells the client of a shutdown, under mu.
+func (ss *h2Session) drain() {
+	// One that begins in a drain is told with its first answer: net/http's client takes a
+	// connection for broken that says GOAWAY before it has sent a request.
+	if leaving := ss.leaving.Load(); (leaving || ss.c.Stopping() && (ss.num > 0 || ss.over())) && !ss.proto.Failed() {
+		ss.proto.Drain()
+		if leaving || ss.over() {
+			ss.stop()
+		}
+	}
+}
+
+// rest gives back what an idle connection needs not hold, under mu.
+func (ss *h2Session) rest() {
+	ss.proto.Rest()
+	ss.giveBuf()
+}
+
+// Hijacked is never called: a stream is not a connection.
+func (ss *h2Session) Hijacked(net.Conn) {}
+
+// wake makes the engine feed the session: there is something to write.
+func (ss *h2Session) wake() { ss.waker.Wake() }
+
+var _ engine.Session = (*h2Session)(nil)

@@ -1,0 +1,171 @@
+package gale
+
+import (
+	"errors"
+
+	"github.com/galehttp/gale/internal/clock"
+	"github.com/galehttp/gale/internal/h2"
+	"github.com/galehttp/gale/internal/msg"
+	"github.com/galehttp/gale/internal/pool"
+)
+
+// h2Streams are streams that have ended, and that nothing else can know.
+var h2Streams = pool.Pool{New: func() any { return new(h2Stream) }}
+
+// open begins a request, under mu.
+func (ss *h2Session) open(ev *h2.Event, now clock.Tick) {
+	ctx := acquireCtx()
+	head := &ctx.Request.Header.s
+	refusal := error(nil)
+	if err := ss.proto.DecodeRequest(&head.RequestHead); err != nil {
+		if refusal = h2Refusal(err); refusal == nil {
+			ctx.reset()
+			releaseCtx(ctx)
+			return
+		}
+	}
+	s := h2Streams.Get().(*h2Stream)
+	s.ss, s.ctx, s.st, s.refusal = ss, ctx, ev.Stream, refusal
+	s.body.s = s
+	s.readers.L, s.senders.L = &ss.mu, &ss.mu
+	s.limits = ss.l.fixed.each
+	s.isHead = head.MethodID == msg.MethodHead
+	s.came, s.lastIn = now, now
+	s.boundRead()
+	ev.Stream.Owner = s
+	ss.num++
+	ss.idleDue = 0
+	if ss.num >= ss.l.fixed.requests || ss.s.DisableKeepalive {
+		ss.stop()
+	}
+	s.prepare(now)
+	if ev.End {
+		s.inErr = errH2End
+	}
+	ss.push(s)
+}
+
+// h2Refusal returns what a request is refused with that could not be decoded because of
+// err, nil if it gets no answer. refuse adds the address.
+func h2Refusal(err error) error {
+	he := (*h2.Error)(nil)
+	if !errors.As(err, &he) || he.Status == 0 {
+		return nil
+	}
+	if he.Status == StatusRequestHeaderFieldsTooLarge {
+		return &ErrSmallBuffer{err: &RequestError{Err: ErrSmallReadBuffer}}
+	}
+	return &RequestError{Err: &statusError{he.Status, StatusMessage(he.Status)}}
+}
+
+// prepare makes the context that of the request whose head it holds; see
+// h1Session.prepare.
+func (s *h2Stream) prepare(now clock.Tick) {
+	ss, ctx := s.ss, s.ctx
+	ctx.s, ctx.x, ctx.num = ss.s, s, ss.num
+	ctx.isTLS, ctx.Request.isTLS = ss.isTLS, ss.isTLS
+	if !ss.l.fixed.lazyTime {
+		ctx.tick = now
+	}
+	if ss.l.fixed.keepNames {
+		ctx.Request.Header.DisableNormalizing()
+	}
+	ss.prepareResponse(ctx)
+}
+
+// accept decides on a request by its head: limits, hooks, expectations. False means that
+// the session goes on: it collects the body.
+func (s *h2Stream) accept() bool {
+	ss, ctx := s.ss, s.ctx
+	srv, head := ss.s, &ctx.Request.Header.s
+	if s.refusal == nil {
+		if srv.HeaderReceived != nil {
+			s.override(srv.HeaderReceived(&ctx.Request.Header))
+		}
+		s.judge()
+	}
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	if s.sendErr != nil && !s.begun {
+		s.step = h2Finish // since the hooks were called
+		return true
+	}
+	empty := head.ContentLength == msg.LenUnknown || head.ContentLength == 0 && s.inErr != nil
+	if s.refusal != nil || s.begun || empty {
+		s.step = h2Handle
+		return true
+	}
+	head.Trailers.Open = head.ContentLength == msg.LenChunked
+	if s.limits.stream {
+		s.openBody(head.ContentLength)
+		s.step = h2Handle
+		return true
+	}
+	if s.owes100 && s.inErr == nil && s.in == nil {
+		ss.out = ss.proto.AppendInterim(ss.out, s.st, StatusContinue, nil)
+	}
+	s.owes100 = false
+	return s.collect()
+}
+
+// override takes what Server.HeaderReceived said of the request.
+func (s *h2Stream) override(c RequestConfig) {
+	limits := s.limits
+	limits.override(c)
+	s.ss.mu.Lock()
+	defer s.ss.mu.Unlock()
+	s.limits = limits
+	s.boundRead()
+}
+
+// boundRead sets until when the request must have come, under mu.
+func (s *h2Stream) boundRead() {
+	s.readBy = 0
+	if d := s.limits.readTimeout; d > 0 {
+		s.readBy = s.came.Add(d)
+	}
+}
+
+// judge refuses a request by its head, or asks the program whether its body is wanted.
+func (s *h2Stream) judge() {
+	head := &s.ctx.Request.Header.s
+	length := max(head.ContentLength, 0)
+	switch {
+	case s.ss.s.GetOnly && head.MethodID != msg.MethodGet && head.MethodID != msg.MethodHead:
+		s.refusal = ErrGetOnly
+	case head.Expect == msg.ExpectOther:
+		s.refusal = errExpectation
+	case length > int64(s.limits.maxBody) && !s.limits.stream:
+		s.refusal = ErrBodyTooLarge
+	case head.Expect == msg.ExpectContinue && head.ContentLength != 0 && head.ContentLength != msg.LenUnknown:
+		s.expect()
+	}
+}
+
+// expect answers "Expect: 100-continue" (RFC 9110 section 10.1.1).
+func (s *h2Stream) expect() {
+	srv, ctx := s.ss.s, s.ctx
+	switch {
+	case srv.ExpectHandler != nil:
+		s.reach(running)
+		code := srv.ExpectHandler(ctx)
+		if ctx.flush.begun {
+			return // no other answer may follow
+		}
+		if !s.limits.stream {
+			ctx.pauseDone()
+		}
+		ctx.Response.Reset()
+		s.ss.prepareResponse(ctx)
+		if code != StatusContinue {
+			s.refusal = &statusError{code, ""}
+			return
+		}
+	case srv.ContinueHandler != nil:
+		if !srv.ContinueHandler(&ctx.Request.Header) {
+			s.refusal = errExpectation
+			return
+		}
+	}
+	s.owes100 = true
+}

@@ -1,0 +1,233 @@
+package gale
+
+import (
+	"io"
+	"sync"
+
+	"github.com/galehttp/gale/internal/clock"
+	"github.com/galehttp/gale/internal/engine"
+	"github.com/galehttp/gale/internal/h2"
+)
+
+// How connections of HTTP/2 end: time-outs, the client's end, a shutdown.
+
+// h2Sessions are the connections of HTTP/2 that a server has: they tell their clients of
+// a shutdown as it begins (GOAWAY, RFC 9113 section 6.8), and not with the next response.
+type h2Sessions struct {
+	mu    sync.Mutex // after serverRun.mu, before the locks of engines
+	first *h2Session
+}
+
+func (l *h2Sessions) add(ss *h2Session) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if ss.after = l.first; ss.after != nil {
+		ss.after.before = ss
+	}
+	l.first = ss
+}
+
+// remove does nothing if ss is not there.
+func (l *h2Sessions) remove(ss *h2Session) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case ss.before != nil:
+		ss.before.after = ss.after
+	case l.first == ss:
+		l.first = ss.after
+	default:
+		return
+	}
+	if ss.after != nil {
+		ss.after.before = ss.before
+	}
+	ss.before, ss.after = nil, nil
+}
+
+// drain has all connections fed, once the engines drain: the clients are told to open
+// no more streams than they have by then.
+func (l *h2Sessions) drain() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for ss := l.first; ss != nil; ss = ss.after {
+		ss.wake()
+	}
+}
+
+// leave is called before the engines stop, which closes connections that are idle: those
+// that were woken before are fed first.
+func (l *h2Sessions) leave() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for ss := l.first; ss != nil; ss = ss.after {
+		ss.leaving.Store(true)
+		ss.wake()
+	}
+}
+
+// stop lets the connection end when its streams have, under mu. Streams that are opened
+// later are ignored, and GOAWAY says so.
+func (ss *h2Session) stop() {
+	ss.proto.Stop()
+	ss.closing = true
+}
+
+// timeHead sets headDue, under mu, after what has arrived was read.
+func (ss *h2Session) timeHead() {
+	ss.headDue = 0
+	if since := ss.proto.HeadSince(); since != 0 {
+		if d := ss.s.headTimeout(); d > 0 {
+			ss.headDue = since.Add(d)
+		}
+	}
+}
+
+// helloDue returns when the preface and the first SETTINGS must have come.
+func (ss *h2Session) helloDue() clock.Tick {
+	d := defaultHelloTimeout
+	if t := ss.s.ReadTimeout; t > 0 && t < d {
+		d = t
+	}
+	return clock.TickOf(ss.opened).Add(d)
+}
+
+// deadline returns when Stall must look at the connection, 0 for never, under mu.
+func (ss *h2Session) deadline(streams int) clock.Tick {
+	due := ss.headDue
+	switch {
+	case !ss.proto.Greeted():
+		due = sooner(due, ss.helloDue())
+	case streams == 0:
+		if ss.idleDue == 0 {
+			if d := ss.s.idleTimeout(); d > 0 {
+				ss.idleDue = clock.Ticks().Add(d)
+			}
+		}
+		due = sooner(due, ss.idleDue)
+	case ss.waiting > 0:
+		ss.proto.All(func(st *h2.Stream) bool {
+			due = sooner(due, h2StreamOf(st).nextDue())
+			return true
+		})
+	}
+	return due
+}
+
+// isEarly reports whether the engine must learn that something is due at due, 0 for
+// nothing, under mu.
+func (ss *h2Session) isEarly(due clock.Tick) bool { return due != 0 && (ss.due == 0 || due < ss.due) }
+
+// sooner returns the earlier one of two instants, of which 0 is none.
+func sooner(a, b clock.Tick) clock.Tick {
+	if a == 0 || b != 0 && b < a {
+		return b
+	}
+	return a
+}
+
+// Stall does what time-outs are for, or ends the connection.
+func (ss *h2Session) Stall(w *engine.Work, why error, next *engine.Next) {
+	ss.mu.Lock()
+	defer ss.unlock()
+	switch {
+	case engine.IsTimeout(why):
+		ss.checkTime(clock.Ticks())
+	case why == io.EOF && (ss.proto.Streams() > 0 || len(ss.out) > 0):
+		ss.endInput()
+	default:
+		if why != io.EOF {
+			ss.err = why
+		}
+		next.Op = engine.Close
+		return
+	}
+	ss.takeBuf()
+	ss.write(w, next)
+}
+
+// endInput is the end of the client's side, under mu. Requests that are whole are answered,
+// as those of HTTP/1.1 are.
+func (ss *h2Session) endInput() {
+	ss.halved = true
+	ss.proto.All(func(st *h2.Stream) bool {
+		s := h2StreamOf(st)
+		s.tell(ErrClientGone, false)
+		if !st.PeerEnded() {
+			s.fail(io.ErrUnexpectedEOF, false)
+		}
+		if s.stalled != 0 && ss.proto.SendRoom(st) == 0 {
+			ss.proto.ResetStream(st, h2.Cancel) // no window will come
+			s.fail(ErrClientGone, true)
+		}
+		return true
+	})
+}
+
+// owesAnswers reports whether there is a stream whose response the client waits for, under
+// mu. Handlers of streams that were reset may still run.
+func (ss *h2Session) owesAnswers() (owes bool) {
+	ss.proto.All(func(st *h2.Stream) bool {
+		owes = owes || h2StreamOf(st).sendErr == nil
+		return !owes
+	})
+	return owes
+}
+
+// checkTime ends what takes too long, under mu.
+func (ss *h2Session) checkTime(now clock.Tick) {
+	switch {
+	case !ss.proto.Greeted():
+		if ss.helloDue() <= now {
+			ss.s.stats.timeouts.Add(1)
+			ss.proto.Fail(h2.SettingsTimeout)
+		}
+	case ss.headDue != 0 && ss.headDue <= now:
+		ss.s.stats.timeouts.Add(1)
+		ss.proto.Fail(h2.EnhanceYourCalm)
+		ss.failAll(ErrTimeout)
+	case ss.proto.Streams() == 0:
+		if ss.idleDue != 0 && ss.idleDue <= now {
+			ss.stop()
+		}
+	default:
+		ss.proto.All(func(st *h2.Stream) bool {
+			h2StreamOf(st).checkTime(now)
+			return true
+		})
+	}
+}
+
+// failAll ends all streams, under mu.
+func (ss *h2Session) failAll(err error) {
+	ss.proto.All(func(st *h2.Stream) bool {
+		h2StreamOf(st).fail(err, true)
+		return true
+	})
+	ss.room.Broadcast()
+}
+
+// Closed ends all streams. Handlers that run go on, and find that their client has gone.
+func (ss *h2Session) Closed(err error) {
+	ss.s.run.h2.remove(ss)
+	ss.mu.Lock()
+	ss.gone = true
+	ss.proto.Fail(h2.NoError)
+	ss.failAll(ErrClientGone)
+	ss.giveBuf()
+	ss.forget()
+	rest := ss.first != nil
+	ss.unlock()
+	if rest {
+		go ss.runRest()
+	}
+	ss.end(err)
+}
+
+// forget gives back the memory of a connection that has ended with its last stream, under
+// mu.
+func (ss *h2Session) forget() {
+	if ss.gone && ss.proto.Streams() == 0 {
+		ss.proto.End()
+	}
+}

@@ -1,0 +1,163 @@
+package gale
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/galehttp/gale/internal/clock"
+	"github.com/galehttp/gale/internal/door"
+	"github.com/galehttp/gale/internal/head"
+	"github.com/galehttp/gale/internal/msg"
+)
+
+// A stream is the exchange of its request, see exchange. Where the stream is over, what a
+// context still calls fails or does nothing.
+var _ exchange = (*h2Stream)(nil)
+
+// Conn returns the connection of the stream, and of others.
+func (s *h2Stream) Conn() net.Conn { return s.ss.nc }
+
+// Lend has nothing to do: deadlines of the connection are those of all streams.
+func (s *h2Stream) Lend() {}
+
+// LocalAddr and RemoteAddr are those of the connection.
+func (s *h2Stream) LocalAddr() net.Addr  { return s.ss.nc.LocalAddr() }
+func (s *h2Stream) RemoteAddr() net.Addr { return s.ss.nc.RemoteAddr() }
+
+// Opened returns the number of the connection and when it came.
+func (s *h2Stream) Opened() (id uint64, at time.Time) { return s.ss.id, s.ss.opened }
+
+// Context returns what the hooks made the context of the connection, or nil.
+func (s *h2Stream) Context() context.Context { return s.ss.parent() }
+
+// Watch makes d learn of a reset, and of the end of the connection.
+func (s *h2Stream) Watch(d door.Done) (stop func(), over error) {
+	ss := s.ss
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	switch {
+	case ss.over():
+		return nil, context.Canceled
+	case s.sendErr != nil:
+		return nil, s.sendErr
+	case ss.halved:
+		return nil, ErrClientGone
+	}
+	s.done = d
+	return func() {
+		ss.mu.Lock()
+		s.done = nil
+		ss.mu.Unlock()
+	}, nil
+}
+
+// SetReadDeadline bounds the arrival of the request's body, and nothing else on the
+// connection.
+func (s *h2Stream) SetReadDeadline(t time.Time) error {
+	s.ss.mu.Lock()
+	s.readBy = clock.TickOf(t)
+	s.time()
+	s.ss.mu.Unlock()
+	s.ss.wake()
+	return nil
+}
+
+// SetWriteDeadline bounds the sending of the response.
+func (s *h2Stream) SetWriteDeadline(t time.Time) error {
+	s.ss.mu.Lock()
+	s.limits.writeTimeout, s.limits.writeUntil = 0, clock.TickOf(t)
+	s.writeDue = s.limits.writeUntil
+	s.time()
+	s.ss.mu.Unlock()
+	s.ss.wake()
+	return nil
+}
+
+// LimitBody bounds what is read of a streamed body.
+func (s *h2Stream) LimitBody(_ *RequestCtx, n int64) {
+	s.ss.mu.Lock()
+	s.limit = max(n, 0)
+	s.ss.mu.Unlock()
+}
+
+// CloseBody makes reading fail.
+func (s *h2Stream) CloseBody(*RequestCtx) {
+	s.ss.mu.Lock()
+	defer s.ss.mu.Unlock()
+	if s.streamed && !(s.inErr == errH2End && !s.unread()) {
+		s.inErr = errStreamClosed
+		s.dropIn()
+		s.time()
+	}
+	s.readers.Broadcast()
+}
+
+// Trailers has nothing to do: who reads the body to its end gets them.
+func (s *h2Stream) Trailers(*msg.Fields) {}
+
+// Flush sends the head, the first time, and the body.
+func (s *h2Stream) Flush(ctx *RequestCtx) error {
+	resp := &ctx.Response
+	if !ctx.flush.begun {
+		if err := s.beginFlush(resp); err != nil {
+			return err
+		}
+		ctx.flush.begun = true
+	}
+	_, err := s.outBody.Write(resp.bodyBytes())
+	resp.ResetBody()
+	s.ss.wake()
+	return err
+}
+
+// beginFlush sends the head of a response whose body is still to come.
+func (s *h2Stream) beginFlush(resp *Response) error {
+	body := resp.swapBody(nil) // its length is not that of the response
+	if resp.Header.s.ContentLength == 0 {
+		resp.Header.s.ContentLength = -1
+	}
+	resp.bodyStream = nothing{}
+	s.frame(resp)
+	resp.bodyStream = nil
+	resp.swapBody(body)
+	s.sizeOut(resp)
+	s.ss.mu.Lock()
+	defer s.ss.mu.Unlock()
+	if s.sendErr != nil {
+		return s.sendErr
+	}
+	s.sendHead(resp, false)
+	return nil
+}
+
+// SendInterim sends an informational response.
+func (s *h2Stream) SendInterim(_ *RequestCtx, statusCode int, h *ResponseHeader) error {
+	ss := s.ss
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	for s.sendErr == nil && len(ss.out) >= maxH2Out {
+		ss.wake()
+		ss.room.Wait()
+	}
+	if s.sendErr != nil {
+		return s.sendErr
+	}
+	if statusCode == StatusContinue {
+		s.owes100 = false
+	}
+	var fields *head.Response
+	if h != nil {
+		fields = &h.s
+	}
+	ss.out = ss.proto.AppendInterim(ss.out, s.st, statusCode, fields)
+	ss.wake()
+	return nil
+}
+
+var errH2Hijack = fmt.Errorf("gale: a stream of HTTP/2 can't be hijacked: %w", errors.ErrUnsupported)
+
+// HijackNow fails: there are other streams on the connection.
+func (s *h2Stream) HijackNow(*RequestCtx) (net.Conn, error) { return nil, errH2Hijack }

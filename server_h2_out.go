@@ -1,0 +1,240 @@
+package gale
+
+import (
+	"bufio"
+	"math"
+
+	"github.com/galehttp/gale/internal/clock"
+	"github.com/galehttp/gale/internal/h2"
+)
+
+// maxH2Piece is how much of a body is sent before others have their turn.
+const maxH2Piece = 32 << 10
+
+// sendRest sends what there is room for of a body in memory, and reports whether the
+// response is over, under mu.
+func (s *h2Stream) sendRest() (over bool) {
+	ss := s.ss
+	trailers := s.sendsTrailers(s.resp)
+	for s.sendErr == nil {
+		if len(ss.out) >= maxH2Out {
+			s.stalled = 0
+			return false
+		}
+		piece := s.rest[:min(len(s.rest), maxH2Piece)]
+		last := len(piece) == len(s.rest)
+		n := 0
+		ss.out, n = ss.proto.AppendData(ss.out, s.st, piece, last && !trailers)
+		s.rest = s.rest[n:]
+		if n < len(piece) {
+			if s.st.WasReset() {
+				return true
+			}
+			s.stall(n > 0)
+			return s.sendErr != nil
+		}
+		s.stalled = 0
+		if last {
+			if trailers {
+				ss.out = ss.proto.AppendTrailers(ss.out, s.st, &s.resp.Header.s.Trailers)
+			}
+			return true
+		}
+	}
+	return true
+}
+
+// stall notes that the client gives no room, under mu. One that has ended its side never
+// will.
+func (s *h2Stream) stall(progress bool) {
+	if s.stalled == 0 || progress {
+		s.stalled = clock.Ticks()
+	}
+	if s.ss.halved && s.sendErr == nil {
+		s.ss.proto.ResetStream(s.st, h2.Cancel)
+		s.sendErr = ErrClientGone
+		s.senders.Broadcast()
+	}
+}
+
+// sendQueued sends data of the streams whose turn it is, as far as there is room in out,
+// under mu.
+func (ss *h2Session) sendQueued() {
+	for len(ss.out) < maxH2Out {
+		st := ss.proto.Next()
+		if st == nil {
+			return
+		}
+		s := h2StreamOf(st)
+		if s.step != h2Send || s.runs {
+			ss.proto.Unqueue(st) // a goroutine sends: it queues the stream again if it must
+			s.senders.Broadcast()
+			continue
+		}
+		if s.sendRest() {
+			ss.proto.Unqueue(st)
+			s.step = h2Finish
+			ss.push(s)
+		}
+		s.time()
+	}
+}
+
+// h2Out sends a body piece by piece.
+type h2Out struct {
+	s    *h2Stream
+	skip bool
+	left int64 // bytes that are still due, negative if that isn't known
+	over bool  // more was written than the head promised
+}
+
+// sizeOut makes outBody what the framed head of resp says.
+func (s *h2Stream) sizeOut(resp *Response) {
+	s.outBody = h2Out{s: s, skip: resp.SkipBody, left: max(resp.Header.s.ContentLength, -1)}
+}
+
+// Write sends p, and waits while the client gives no room. What exceeds the length of the
+// body is errBodyStreamTooLong.
+func (o *h2Out) Write(p []byte) (n int, err error) {
+	if o.skip {
+		return len(p), nil
+	}
+	q := p
+	if o.left >= 0 {
+		q = p[:min(int64(len(p)), o.left)]
+	}
+	n, err = o.s.write(q)
+	if o.left >= 0 {
+		o.left -= int64(n)
+	}
+	if err == nil && n < len(p) {
+		o.over, err = true, errBodyStreamTooLong
+	}
+	return n, err
+}
+
+// write is h2Out.Write of bytes that belong to the body. Those of others that wait in out
+// come first.
+func (s *h2Stream) write(p []byte) (sent int, err error) {
+	ss := s.ss
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	s.boundWrite()
+	for sent < len(p) && s.sendErr == nil {
+		if len(ss.out) >= maxH2Out {
+			ss.wake()
+			ss.room.Wait()
+			continue
+		}
+		piece := p[sent:min(len(p), sent+maxH2Piece)]
+		n := 0
+		ss.out, n = ss.proto.AppendData(ss.out, s.st, piece, false)
+		if sent += n; n == len(piece) {
+			s.stalled = 0
+			continue
+		}
+		if s.st.WasReset() || s.st.Ended() {
+			return sent, ErrClientGone // Closed, or an event, is about to say so
+		}
+		if s.stall(n > 0); s.sendErr != nil {
+			break
+		}
+		s.time()
+		ss.proto.Queue(s.st)
+		ss.wake()
+		s.senders.Wait()
+	}
+	s.stalled = 0
+	s.time()
+	ss.wake()
+	if sent < len(p) {
+		return sent, s.sendErr
+	}
+	return sent, nil
+}
+
+// sendStream sends a response whose body comes from a stream or a writing function. After
+// an error it is not whole.
+func (s *h2Stream) sendStream(resp *Response, trailers bool) error {
+	ss, out := s.ss, &s.outBody
+	ss.mu.Lock()
+	if !s.begun {
+		s.sendHead(resp, resp.SkipBody && !trailers)
+	}
+	ss.mu.Unlock()
+	if resp.ImmediateHeaderFlush {
+		ss.wake()
+	}
+	err := out.copyBody(resp)
+	if err == nil && out.left > 0 && !out.skip {
+		err = errShortBody
+	}
+	s.closeIn()
+	if err != nil {
+		return err
+	}
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	if trailers {
+		ss.out = ss.proto.AppendTrailers(ss.out, s.st, &resp.Header.s.Trailers)
+	} else {
+		ss.out, _ = ss.proto.AppendData(ss.out, s.st, nil, true) // nothing if it has ended
+	}
+	return nil
+}
+
+// copyBody sends the body stream of resp, or lets its writing function send, and closes the
+// stream.
+func (o *h2Out) copyBody(resp *Response) error {
+	if sw := resp.streamWriter; sw != nil {
+		resp.streamWriter = nil
+		if o.skip {
+			return nil
+		}
+		return o.runStreamWriter(sw)
+	}
+	if o.skip {
+		resp.closeStream(nil)
+		return nil
+	}
+	err := o.copyFrom(resp)
+	if cerr := resp.closeStream(err); err == nil {
+		err = cerr
+	}
+	return err
+}
+
+// runStreamWriter lets sw write the body; see bodyOut.runStreamWriter.
+func (o *h2Out) runStreamWriter(sw StreamWriter) error {
+	bw := bufioPool.Get().(*bufio.Writer)
+	bw.Reset(o)
+	sw(bw)
+	err := bw.Flush()
+	bw.Reset(nil)
+	bufioPool.Put(bw)
+	if o.over {
+		return nil
+	}
+	return err
+}
+
+// BytesLeft is for streamPipe.WriteTo.
+func (o *h2Out) BytesLeft() int64 { return o.left }
+
+// copyFrom sends what the body stream of resp gives; see bodyOut.copyFrom.
+func (o *h2Out) copyFrom(resp *Response) error {
+	r := resp.bodyStream
+	if wt, ok := r.(BodyWriterTo); ok && wt.SupportsBodyWriteTo() {
+		_, err := wt.WriteTo(o)
+		if o.over {
+			return nil
+		}
+		return err
+	}
+	limit := o.left
+	if limit < 0 {
+		limit = math.MaxInt64
+	}
+	_, err := copyStream(o, r, limit)
+	return err
+}

@@ -1,0 +1,160 @@
+package gale
+
+import (
+	"github.com/galehttp/gale/internal/engine"
+	"github.com/galehttp/gale/internal/h2"
+)
+
+// push lets user code of a stream run, under mu. Feed does that: who pushes outside of the
+// session's methods calls wake.
+func (ss *h2Session) push(s *h2Stream) {
+	if s.queued || s.runs {
+		return
+	}
+	s.queued = true
+	if ss.last == nil {
+		ss.first = s
+	} else {
+		ss.last.next = s
+	}
+	ss.last = s
+}
+
+// pop returns the next stream to run, nil if none is ready, under mu.
+func (ss *h2Session) pop() *h2Stream {
+	s := ss.first
+	if s == nil {
+		return nil
+	}
+	if ss.first = s.next; ss.first == nil {
+		ss.last = nil
+	}
+	s.next = nil
+	s.queued, s.runs = false, true
+	return s
+}
+
+// maxH2Runs bounds the user code that one Feed runs before what it left is written.
+const maxH2Runs = 64
+
+// runReady runs user code of streams, one after the other, in Feed. It is called under mu,
+// and returns under it, with the workspace; or without it and with nil if another
+// goroutine has taken the connection over.
+func (ss *h2Session) runReady(w *engine.Work) *engine.Work {
+	for n := 0; n < maxH2Runs && len(ss.out) < maxBatch; n++ {
+		s := ss.pop()
+		if s == nil {
+			break
+		}
+		if s.streams() {
+			go ss.runAlone(s)
+			continue
+		}
+		ss.due = ss.deadline(ss.proto.Streams())
+		due, more := ss.due, ss.first != nil || len(ss.out) > 0 || ss.proto.HasControl() || ss.proto.CanSend()
+		ss.unlock()
+		sharer := ss.c.Share(w, more, due)
+		if ss.s.MaxRunningHandlers > 0 {
+			ss.c.PassOn(sharer) // no goroutine may be left for what the handler waits for
+		}
+		s.run()
+		var ok bool
+		if w, ok = ss.c.Unshare(sharer); !ok {
+			ss.wake()
+			return nil
+		}
+		ss.mu.Lock()
+	}
+	return w
+}
+
+// streams reports whether the handler of a request is about to wait for its body, under
+// mu.
+func (s *h2Stream) streams() bool { return s.inErr == nil && s.limits.stream }
+
+// runAlone runs user code of a stream on a goroutine of its own.
+func (ss *h2Session) runAlone(s *h2Stream) {
+	s.run()
+	ss.wake()
+}
+
+// runRest runs what is left when the session has been closed.
+func (ss *h2Session) runRest() {
+	ss.mu.Lock()
+	s := ss.pop()
+	if ss.first != nil {
+		go ss.runRest() // whatever s does
+	}
+	ss.mu.Unlock()
+	if s != nil {
+		s.run()
+	}
+}
+
+// run does the next step of a stream with user code. It is called without mu, by the
+// goroutine that owns the stream until finish, or until s.runs is false again.
+func (s *h2Stream) run() {
+	returned := false
+	defer func() {
+		if !returned {
+			s.stopped(recover())
+		}
+	}()
+	if s.isLost() || s.step != h2Accept || s.accept() {
+		if s.step == h2Handle {
+			s.serve()
+		} else {
+			s.finish()
+		}
+	}
+	returned = true
+}
+
+// isLost reports whether nobody waits for the response any more, before the handler has
+// begun. The stream is to be finished then.
+func (s *h2Stream) isLost() bool {
+	s.ss.mu.Lock()
+	defer s.ss.mu.Unlock()
+	if s.sendErr == nil || s.begun {
+		return false
+	}
+	s.step = h2Finish
+	return true
+}
+
+// stopped ends a stream after a panic with r of user code other than the handler, or after
+// runtime.Goexit, for which r is nil: then the goroutine ends with it.
+func (s *h2Stream) stopped(r any) {
+	ss := s.ss
+	if r != nil {
+		ss.s.logPanic("while serving "+ss.nc.RemoteAddr().String(), r, stack())
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			ss.s.logPanic("while ending a request", r, stack())
+		}
+		if r == nil {
+			ss.wake()
+		}
+	}()
+	s.broke()
+}
+
+// broke resets a stream whose user code has not returned.
+func (s *h2Stream) broke() {
+	ss := s.ss
+	ss.mu.Lock()
+	if s.st == nil { // in finish: no other request uses the context
+		ss.mu.Unlock()
+		return
+	}
+	ss.proto.ResetStream(s.st, h2.InternalError)
+	s.inErr, s.sendErr = errStreamClosed, errStreamClosed
+	s.dropIn()
+	s.readers.Broadcast()
+	s.senders.Broadcast()
+	ss.mu.Unlock()
+	s.wrest()
+	s.left = true
+	s.finish()
+}

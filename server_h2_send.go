@@ -1,0 +1,266 @@
+package gale
+
+import (
+	"errors"
+
+	"github.com/galehttp/gale/internal/clock"
+	"github.com/galehttp/gale/internal/h2"
+	"github.com/galehttp/gale/internal/head"
+	"github.com/galehttp/gale/internal/msg"
+)
+
+// serve calls the handler, or refuses the request, and sends the response.
+func (s *h2Stream) serve() {
+	ss, ctx := s.ss, s.ctx
+	s.beginServing()
+	fine := true
+	switch {
+	case s.refusal != nil:
+		fine = s.refuse()
+	case !ctx.flush.begun: // by ExpectHandler
+		fine = ss.run(ctx, &s.outcome)
+	}
+	timedOut := ctx.timedOut.Load()
+	s.left = !fine || timedOut != nil
+	if s.left && s.wrest() || timedOut != nil && ctx.flush.begun {
+		s.aborted = true
+	}
+	if timedOut == nil && ctx.hijack != nil && !s.aborted {
+		s.refuseHijack()
+	}
+	resp := s.final()
+	if resp == nil {
+		s.abort()
+		s.finish()
+		return
+	}
+	streams := resp.hasStream()
+	if ctx.done.Load() != nil && ctx.doneWith(fine && timedOut == nil && streams) {
+		s.finish() // the client has reset it
+		return
+	}
+	if s.send(resp, fine || timedOut != nil) {
+		s.finish()
+	}
+}
+
+// beginServing makes the request whole and lets the context use the stream.
+func (s *h2Stream) beginServing() {
+	ss, ctx := s.ss, s.ctx
+	if !s.streamed {
+		ss.mu.Lock()
+		s.giveTrailers()
+		ss.mu.Unlock()
+	}
+	ctx.mu.Lock()
+	waits := ctx.reach == paused
+	ctx.mu.Unlock()
+	if waits {
+		ctx.resumeDone()
+	} else {
+		s.reach(running)
+	}
+	if ss.l.fixed.hooked {
+		ctx.note()
+	}
+}
+
+// final returns the response to send, nil if there is none.
+func (s *h2Stream) final() *Response {
+	if s.aborted {
+		return nil
+	}
+	resp, ok := s.ctx.final()
+	if !ok {
+		return nil
+	}
+	return resp
+}
+
+// abort resets the stream: what was sent is not whole.
+func (s *h2Stream) abort() {
+	s.ss.mu.Lock()
+	s.ss.proto.ResetStream(s.st, h2.InternalError)
+	s.ss.mu.Unlock()
+}
+
+// fault resets the stream because of err, which is logged as for a connection of HTTP/1.1,
+// unless the client has gone, or took too long.
+func (s *h2Stream) fault(err error) {
+	ss := s.ss
+	ss.mu.Lock()
+	gone := s.sendErr != nil
+	ss.proto.ResetStream(s.st, h2.InternalError)
+	ss.mu.Unlock()
+	if !gone {
+		ss.s.logError(ss.nc, "serving", err)
+	}
+}
+
+// refuse makes the answer to a request that could not be read or was not wanted. It
+// reports false after a panic of ErrorHandler.
+func (s *h2Stream) refuse() (fine bool) {
+	ss, ctx := s.ss, s.ctx
+	err := s.refusal
+	if re := (*RequestError)(nil); errors.As(err, &re) {
+		re.RemoteAddr = ss.nc.RemoteAddr()
+	}
+	ctx.Request.ResetBody() // a part of it is none
+	ctx.Response.Reset()
+	ss.prepareResponse(ctx)
+	if _, decided := err.(*statusError); !decided {
+		ss.s.logError(ss.nc, "serving", err)
+	}
+	if ss.s.ErrorHandler == nil {
+		ctx.defaultError(err)
+	} else {
+		ctx.Response.Header.defaultServer = "" // filled in after it
+		if !s.guard(func() { ctx.handleError(err) }) {
+			return false
+		}
+		ctx.Response.Header.defaultServer = ss.s.serverName()
+	}
+	if !ctx.flush.begun && len(ctx.Response.Header.Peek(HeaderContentType)) > 0 {
+		ctx.Response.Header.Set(HeaderXContentTypeOptions, "nosniff")
+	}
+	return true
+}
+
+// guard runs f and reports whether it returned, see h1Session.guard.
+func (s *h2Stream) guard(f func()) (ok bool) {
+	defer func() {
+		if ok {
+			return
+		}
+		if r := recover(); r != nil {
+			s.ss.panicked(s.ctx, r, &s.outcome)
+		}
+	}()
+	f()
+	return true
+}
+
+// refuseHijack answers for a handler that wanted the connection for itself.
+func (s *h2Stream) refuseHijack() {
+	ctx := s.ctx
+	s.ss.s.logError(s.ss.nc, "serving", errH2Hijack)
+	ctx.hijack, ctx.hijackNoResponse = nil, false
+	if ctx.flush.begun {
+		s.aborted = true
+		return
+	}
+	ctx.Response.dropContent()
+	ctx.SetStatusCode(StatusNotImplemented)
+	ctx.errorBody(StatusNotImplemented, "")
+}
+
+// frame decides what the head says of the body.
+func (s *h2Stream) frame(resp *Response) {
+	h := &resp.Header
+	h.s.Implied |= s.ss.l.fixed.implied
+	status := resp.sendableStatus()
+	if status < 200 {
+		// Another response would have to follow (RFC 9113 section 8.1), and there is
+		// no 101 in HTTP/2 (section 8.6).
+		status = StatusInternalServerError
+		resp.SetStatusCode(status)
+	}
+	none := status == StatusResetContent
+	switch {
+	case bodyless(status), s.isHead:
+		resp.SkipBody = true
+	case resp.SkipBody:
+		none = true // see h1Session.frame
+	}
+	if n := len(resp.bodyBytes()); !resp.hasStream() && (n > 0 || !resp.SkipBody) {
+		h.s.ContentLength = int64(n)
+	}
+	if h.s.ContentLength < 0 && !resp.SkipBody {
+		h.s.ContentLength = msg.LenChunked
+	}
+	if none {
+		h.s.ContentLength = 0
+	}
+}
+
+// sendHead sends the head of the final response, under mu. end says that nothing follows.
+func (s *h2Stream) sendHead(resp *Response, end bool) {
+	ss := s.ss
+	by := head.Sender{Server: ss.l.fixed.name, Date: clock.Date(), ZeroLength: true}
+	ss.out = ss.proto.AppendHead(ss.out, s.st, &resp.Header.s, by, end)
+	s.begun = true
+}
+
+// boundWrite sets until when what is about to be sent must have gone, under mu. As for
+// HTTP/1.1, Server.WriteTimeout bounds each write, and not all that a handler flushes.
+func (s *h2Stream) boundWrite() {
+	if d := s.limits.writeTimeout; d > 0 {
+		s.writeDue = clock.Ticks().Add(d)
+	}
+}
+
+// send sends the response, or what is left of one that was flushed. It reports whether all
+// of it went, or won't go; else the session sends the rest. stays says that the response is
+// not that to a panic, which ends an HTTP/1.1 connection: here there are other streams.
+func (s *h2Stream) send(resp *Response, stays bool) (over bool) {
+	ss := s.ss
+	if !s.ctx.flush.begun {
+		s.frame(resp)
+		s.sizeOut(resp)
+	}
+	if stays && resp.Header.mayClose() && resp.ConnectionClose() {
+		ss.mu.Lock()
+		ss.stop()
+		ss.mu.Unlock()
+	}
+	trailers := s.sendsTrailers(resp)
+	if resp.hasStream() {
+		s.shared = true
+		if err := s.sendStream(resp, trailers); err != nil {
+			s.fault(err)
+		}
+		return true
+	}
+	s.closeIn()
+	body := resp.bodyBytes()
+	if resp.SkipBody {
+		body = nil
+	}
+	if left := s.outBody.left; left >= 0 && !resp.SkipBody {
+		if int64(len(body)) < left {
+			s.fault(errShortBody)
+			return true
+		}
+		body = body[:left]
+	}
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	if !s.begun {
+		end := len(body) == 0 && !trailers
+		if s.sendHead(resp, end); end {
+			return true
+		}
+	}
+	s.boundWrite()
+	s.rest, s.resp = body, resp
+	if s.sendRest() {
+		return true
+	}
+	s.step, s.runs = h2Send, false
+	ss.proto.Queue(s.st)
+	s.time()
+	return false
+}
+
+// sendsTrailers reports whether a trailer section ends the response: not one that has no
+// content (RFC 9110 sections 15.3.5 and 15.4.5).
+func (s *h2Stream) sendsTrailers(resp *Response) bool {
+	return !resp.SkipBody && resp.Header.s.Trailers.ToSend()
+}
+
+// closeIn ends the reading of the body, whoever reads.
+func (s *h2Stream) closeIn() {
+	if s.streamed {
+		s.CloseBody(s.ctx)
+	}
+}

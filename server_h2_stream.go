@@ -1,0 +1,256 @@
+package gale
+
+import (
+	"strconv"
+	"sync"
+
+	"github.com/galehttp/gale/internal/clock"
+	"github.com/galehttp/gale/internal/door"
+	"github.com/galehttp/gale/internal/h2"
+	"github.com/galehttp/gale/internal/msg"
+	"github.com/galehttp/gale/internal/pool"
+)
+
+// StreamResetError is the cause of Done, and the error of reading the body, after the
+// client or the server has reset a stream of HTTP/2 (RFC 9113 section 6.4). errors.Is says
+// that it is ErrClientGone. Not in fasthttp.
+type StreamResetError struct {
+	// Code is the error code (RFC 9113 section 7).
+	Code uint32
+}
+
+// Error returns what happened, with the code.
+func (e *StreamResetError) Error() string {
+	return "gale: the stream was reset with error code " + strconv.FormatUint(uint64(e.Code), 10)
+}
+
+// Is reports whether target is ErrClientGone.
+func (e *StreamResetError) Is(target error) bool { return target == ErrClientGone }
+
+// h2Step is what comes next for a stream.
+type h2Step uint8
+
+const (
+	h2Accept  h2Step = iota // its head has arrived: a runner decides on it
+	h2Collect               // the session collects its body
+	h2Handle                // a runner calls the handler
+	h2Send                  // the session sends the rest of the response
+	h2Finish                // a runner ends it
+)
+
+// h2Stream is one request on an HTTP/2 connection, and its response. It is the exchange of
+// its context.
+//
+// While runs is set, one goroutine, the runner, owns the fields before st, and step.
+// Otherwise who holds h2Session.mu does. That guards the fields from st on, which the
+// handler's goroutines use too.
+type h2Stream struct {
+	ss      *h2Session
+	ctx     *RequestCtx
+	refusal error // why the handler isn't called
+	outcome
+	isHead   bool // the method was HEAD; the handler may change the header
+	streamed bool // the handler got the body as a stream
+	left     bool // the context was left to other goroutines
+	shared   bool // a body stream or its writer may know outBody
+	outBody  h2Out
+	came     clock.Tick // when the head came
+
+	st           *h2.Stream // nil when the stream is over
+	limits       requestLimits
+	step         h2Step
+	queued, runs bool      // it is in the list of streams that are ready; see above
+	next         *h2Stream // in that list
+	done         door.Done // that watches for the end of the client
+
+	// The request's body. in holds what has come and was not read, from at on.
+	body     h2Body
+	in       *pool.Buf
+	at       int
+	inErr    error      // why no more comes: errH2End, or an error
+	lastIn   clock.Tick // when some of it came, or the wait for it began
+	readBy   clock.Tick // when all of it must have come, 0 for never
+	limit    int64      // of the handler for the body, 0 for none
+	reading  int        // goroutines that wait for more of it
+	readers  sync.Cond
+	trailers msg.Fields
+	owes100  bool // the client waits for a 100 before it sends the body
+
+	// The response.
+	begun    bool       // the final head was sent
+	resp     *Response  // whose body is in rest
+	rest     []byte     // of a body in memory, yet to be sent
+	sendErr  error      // why nothing can be sent any more
+	stalled  clock.Tick // since when the client gives no room, 0 if it does
+	writeDue clock.Tick // when what is being sent must have gone, 0 for never
+	senders  sync.Cond
+	timed    bool // counted in ss.waiting
+}
+
+// reach says what the context may use.
+func (s *h2Stream) reach(r reach) {
+	s.ctx.mu.Lock()
+	s.ctx.reach = r
+	s.ctx.mu.Unlock()
+}
+
+// tell makes unlock tell the context that the client has gone, under mu.
+func (s *h2Stream) tell(cause error, reset bool) {
+	if s.done == nil {
+		return
+	}
+	s.ss.told = append(s.ss.told, h2Gone{s.done, cause, reset})
+	if reset {
+		s.done = nil
+	}
+}
+
+// fail ends the request because of err, under mu: nothing more comes. reset says that the
+// client doesn't wait for the response, and nothing more is sent.
+func (s *h2Stream) fail(err error, reset bool) {
+	if s.inErr == nil || reset && s.inErr == errH2End && s.unread() {
+		s.inErr = err
+	}
+	if reset {
+		if s.sendErr == nil {
+			s.sendErr = err
+		}
+		s.tell(err, true)
+	}
+	s.readers.Broadcast()
+	s.senders.Broadcast()
+	s.time()
+	if s.runs || s.queued {
+		return
+	}
+	switch {
+	case reset:
+		s.step = h2Finish
+	case s.step == h2Collect:
+		s.refusal, s.step = err, h2Handle
+	default:
+		return
+	}
+	s.ss.push(s)
+}
+
+// time keeps count of the streams that have a time limit, under mu. It is called when
+// something has changed that nextDue looks at.
+func (s *h2Stream) time() {
+	timed := s.st != nil && s.nextDue() != 0
+	if timed != s.timed {
+		s.timed = timed
+		if timed {
+			s.ss.waiting++
+		} else {
+			s.ss.waiting--
+		}
+	}
+}
+
+// nextDue returns when the stream has taken too long, 0 for never, under mu.
+func (s *h2Stream) nextDue() clock.Tick { return sooner(s.readDue(), s.sendDue()) }
+
+// readDue counts the time only while something waits for the body: a client that has no
+// window can't send.
+func (s *h2Stream) readDue() clock.Tick {
+	if s.inErr != nil || s.step != h2Collect && s.reading == 0 {
+		return 0
+	}
+	return bodyDue(s.lastIn, s.limits.readStall, s.readBy)
+}
+
+// sendDue counts the time only while the client gives no room.
+func (s *h2Stream) sendDue() clock.Tick {
+	if s.stalled == 0 || s.sendErr != nil {
+		return 0
+	}
+	due := s.writeDue
+	if d := s.limits.writeStall; d > 0 {
+		due = sooner(due, s.stalled.Add(d))
+	}
+	return due
+}
+
+// checkTime ends what has taken too long, under mu.
+func (s *h2Stream) checkTime(now clock.Tick) {
+	if due := s.readDue(); due != 0 && due <= now {
+		s.ss.s.stats.timeouts.Add(1)
+		s.fail(ErrTimeout, false)
+	}
+	if due := s.sendDue(); due != 0 && due <= now {
+		s.ss.s.stats.timeouts.Add(1)
+		s.ss.proto.ResetStream(s.st, h2.Cancel)
+		s.fail(ErrTimeout, true)
+	}
+}
+
+// wrest takes the stream away from a context that other goroutines may go on using. It
+// reports whether one of them was sending.
+func (s *h2Stream) wrest() (sent bool) {
+	if !s.ctx.part(s) {
+		return false
+	}
+	s.ss.mu.Lock()
+	if s.sendErr == nil {
+		s.sendErr = ErrTimeout
+	}
+	s.senders.Broadcast()
+	s.ss.room.Broadcast()
+	s.ss.mu.Unlock()
+	s.ctx.awaitSend()
+	return true
+}
+
+// finish ends the stream, and lets go of its context. User code that closes bodies and
+// values may run.
+func (s *h2Stream) finish() {
+	ctx := s.ctx
+	s.close()
+	d := ctx.done.Load()
+	if d != nil {
+		ctx.endDone()
+	}
+	switch {
+	case s.left:
+		ctx.abandon()
+	case d != nil && d.held.Load():
+		s.wrest()
+		ctx.leave()
+	default:
+		private := d == nil && !s.streamed && !s.shared && !ctx.flush.begun
+		ctx.reset()
+		if !reuseContexts.Load() {
+			ctx.poison()
+			return
+		}
+		releaseCtx(ctx)
+		if private {
+			*s = h2Stream{}
+			h2Streams.Put(s)
+		}
+	}
+}
+
+// close is the end of the stream for the session, which forgets it. What the context still
+// calls fails.
+func (s *h2Stream) close() {
+	ss := s.ss
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	if s.inErr == nil || s.inErr == errH2End && s.unread() {
+		s.inErr = errStreamClosed
+	}
+	if s.sendErr == nil {
+		s.sendErr = errStreamClosed
+	}
+	s.dropIn()
+	s.readers.Broadcast()
+	s.senders.Broadcast()
+	ss.room.Broadcast()
+	ss.proto.Done(s.st) // another connection may have it now
+	s.st = nil
+	ss.out = ss.proto.AppendControl(ss.out)
+	s.time()
+	ss.forget()
+}

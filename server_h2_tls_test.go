@@ -1,0 +1,153 @@
+package gale
+
+import (
+	"bufio"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"net"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/net/http2"
+)
+
+// negotiate does a TLS handshake and returns the connection and its protocol, "" for none.
+func (hs *h2Server) negotiate(cfg *tls.Config) (*tls.Conn, string) {
+	cfg.InsecureSkipVerify = true
+	c, err := tls.Dial("tcp", hs.addr, cfg)
+	if err != nil {
+		return nil, "error"
+	}
+	hs.t.Cleanup(func() { c.Close() })
+	return c, c.ConnectionState().NegotiatedProtocol
+}
+
+// TestH2Offered: when clients of TLS are offered HTTP/2.
+func TestH2Offered(t *testing.T) {
+	handler := func(c net.Conn) error { defer c.Close(); _, err := io.WriteString(c, "mine"); return err }
+	for _, tt := range []struct {
+		name  string
+		mode  HTTP2Mode
+		names []string
+		own   string // a protocol given to NextProto
+		want  string
+	}{
+		{"auto", HTTP2Auto, nil, "", "h2"},
+		{"on", HTTP2On, nil, "", "h2"},
+		{"off", HTTP2Off, nil, "", "http/1.1"},
+		{"auto, other names", HTTP2Auto, []string{"http/1.1"}, "", "http/1.1"},
+		{"auto, named", HTTP2Auto, []string{"h2", "http/1.1"}, "", "h2"},
+		{"on, other names", HTTP2On, []string{"http/1.1"}, "", "h2"},
+		{"off, named", HTTP2Off, []string{"h2", "http/1.1"}, "", "http/1.1"},
+		{"auto, own", HTTP2Auto, nil, "h2", "h2"},
+		{"off, own", HTTP2Off, nil, "h2", "h2"},
+		{"auto, another one", HTTP2Auto, nil, "foo", "http/1.1"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := &Server{HTTP2: HTTP2Config{Mode: tt.mode}, Handler: func(*RequestCtx) {}}
+			if tt.names != nil {
+				s.TLSConfig = &tls.Config{NextProtos: slices.Clone(tt.names)}
+			}
+			if tt.own != "" {
+				s.NextProto(tt.own, handler)
+			}
+			hs := h2Way{EngineEvent, true}.start(t, s)
+			c, got := hs.negotiate(&tls.Config{NextProtos: []string{"h2", "http/1.1"}})
+			if got != tt.want {
+				t.Fatalf("negotiated %q, want %q", got, tt.want)
+			}
+			if tt.own == "h2" {
+				if b, _ := io.ReadAll(c); string(b) != "mine" {
+					t.Errorf("the handler of NextProto did not serve: %q", b)
+				}
+			}
+			if tt.names != nil && !slices.Equal(s.TLSConfig.NextProtos, tt.names) {
+				t.Errorf("NextProtos of the program are %v now", s.TLSConfig.NextProtos)
+			}
+		})
+	}
+}
+
+// TestH2Suites: TLS 1.2 with a suite that RFC 9113 appendix A prohibits is refused.
+func TestH2Suites(t *testing.T) {
+	for _, e := range []Engine{EngineBlock, EngineEvent} {
+		hs := h2Way{e, true}.start(t, &Server{Handler: func(*RequestCtx) {}, TLSConfig: &tls.Config{CipherSuites: []uint16{
+			tls.TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA, tls.TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA, tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256, tls.TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,
+		}}, HTTP2: HTTP2Config{Mode: HTTP2On}})
+		for _, tt := range []struct {
+			suites []uint16
+			code   int // -1 for none
+		}{
+			{[]uint16{tls.TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA, tls.TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA}, int(http2.ErrCodeInadequateSecurity)},
+			{[]uint16{tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256, tls.TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256}, -1},
+		} {
+			nc, proto := hs.negotiate(&tls.Config{NextProtos: []string{"h2"}, MaxVersion: tls.VersionTLS12, CipherSuites: tt.suites})
+			if proto != "h2" {
+				t.Fatalf("%v: negotiated %q", tt.suites, proto)
+			}
+			c := &h2Conn{Conn: nc, t: t, fr: http2.NewFramer(nc, nc)}
+			io.WriteString(nc, http2.ClientPreface)
+			c.fr.WriteSettings()
+			if tt.code < 0 {
+				c.sync()
+				continue
+			}
+			if f := c.await(0, "goaway"); int(f.code) != tt.code {
+				t.Errorf("%v: got %v", tt.suites, f)
+			}
+		}
+	}
+}
+
+// TestH2Events: server-sent events end when the client resets its stream or goes.
+func TestH2Events(t *testing.T) {
+	eachH2(t, func(t *testing.T, way h2Way) {
+		ended := make(chan error, 10)
+		hs := way.start(t, &Server{Handler: func(ctx *RequestCtx) {
+			ctx.SetContentType("text/event-stream")
+			for i := 0; ; i++ {
+				fmt.Fprintf(ctx, "data: %d\n\n", i)
+				if err := ctx.Flush(); err != nil {
+					ended <- err
+					return
+				}
+				if i == 3 {
+					<-ctx.Done()
+					ended <- ctx.Err()
+					return
+				}
+			}
+		}})
+		for _, end := range []string{"reset", "close"} {
+			resp, err := hs.client(2).Get(hs.url("/"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			br := bufio.NewReader(resp.Body)
+			for {
+				line, err := br.ReadString('\n')
+				if err != nil {
+					t.Fatal(err)
+				}
+				if strings.HasPrefix(line, "data: 3") {
+					break
+				}
+			}
+			resp.Body.Close() // net/http resets the stream
+			if err := <-ended; err == nil {
+				t.Errorf("%s: no error", end)
+			}
+			c := hs.dialH2()
+			id := c.open("GET", "/", true)
+			for body := ""; !strings.Contains(body, "data: 3"); {
+				body += c.await(id, "data").data
+			}
+			c.Close()
+			if err := <-ended; err == nil {
+				t.Errorf("%s: no error", end)
+			}
+		}
+	})
+}

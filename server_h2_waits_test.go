@@ -1,0 +1,136 @@
+package gale
+
+import (
+	"bytes"
+	"net"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"golang.org/x/net/http2"
+)
+
+// together sends what write makes at once, so that the server most likely reads it at once.
+func (c *h2Conn) together(write func()) {
+	c.t.Helper()
+	var b bytes.Buffer
+	fr := c.fr
+	c.fr = http2.NewFramer(&b, nil)
+	write()
+	c.fr = fr
+	_, err := c.Write(b.Bytes())
+	c.check(err)
+}
+
+// TestH2RoomBeforeHandler: a response that has got a window goes on although a handler
+// that became ready with it blocks.
+func TestH2RoomBeforeHandler(t *testing.T) {
+	eachH2(t, func(t *testing.T, way h2Way) {
+		release := make(chan struct{})
+		hs := way.start(t, &Server{Handler: func(ctx *RequestCtx) {
+			if string(ctx.Path()) == "/wait" {
+				<-release
+			}
+			ctx.SetBodyString(strings.Repeat("x", 100))
+		}})
+		defer close(release)
+		c := hs.dialH2(http2.Setting{ID: http2.SettingInitialWindowSize, Val: 10})
+		big := c.open("GET", "/big", true)
+		c.await(big, "200")
+		if f := c.await(big, "data"); len(f.data) != 10 {
+			t.Fatalf("got %v", f)
+		}
+		c.sync()
+		c.together(func() {
+			c.check(c.fr.WriteWindowUpdate(big, 1000))
+			c.open("GET", "/wait", true)
+		})
+		if f := c.await(big, "data"); len(f.data) != 90 {
+			t.Fatalf("got %v", f)
+		}
+	})
+}
+
+// TestH2EndAfterResponse: a response that waits for the engine is sent although the client
+// has ended its side meanwhile.
+func TestH2EndAfterResponse(t *testing.T) {
+	way := h2Way{engine: EngineEvent}
+	got, release, busy, free := make(chan *h2Session, 1), make(chan struct{}), make(chan struct{}), make(chan struct{})
+	hs := way.start(t, &Server{StreamRequestBody: true, EventLoops: 1, MaxRunningHandlers: 1, Handler: func(ctx *RequestCtx) {
+		if string(ctx.Path()) == "/busy" {
+			close(busy)
+			<-free
+			return
+		}
+		got <- ctx.x.(*h2Stream).ss
+		<-release
+	}})
+	c, other := hs.dialH2(), hs.dialH2()
+	id := c.open("POST", "/", false)
+	ss := <-got
+	c.sync()
+	other.open("GET", "/busy", true)
+	<-busy // nothing else runs on the loop
+	close(release)
+	await(t, "the response", func() bool {
+		ss.mu.Lock()
+		defer ss.mu.Unlock()
+		return ss.proto.Streams() == 0
+	})
+	c.check(c.Conn.(*net.TCPConn).CloseWrite())
+	close(free)
+	c.await(id, "200")
+}
+
+// TestH2MaxRunningHandlers: a handler that waits for the client's window doesn't keep the
+// window from being read, however few handlers may run.
+func TestH2MaxRunningHandlers(t *testing.T) {
+	way := h2Way{engine: EngineEvent}
+	hs := way.start(t, &Server{EventLoops: 1, MaxRunningHandlers: 1, Handler: func(ctx *RequestCtx) {
+		body := strings.Repeat("x", 300<<10)
+		if string(ctx.Path()) == "/stream" {
+			ctx.SetBodyStream(strings.NewReader(body), -1)
+			return
+		}
+		ctx.WriteString(body)
+		ctx.Flush()
+	}})
+	for _, path := range []string{"/stream", "/flush"} {
+		if _, body := hs.get(hs.client(2), path); len(body) != 300<<10 {
+			t.Errorf("%s: got %d bytes", path, len(body))
+		}
+	}
+}
+
+// TestH2InterimWaits: informational responses wait as other output does.
+func TestH2InterimWaits(t *testing.T) {
+	eachH2(t, func(t *testing.T, way h2Way) {
+		var highest atomic.Int32
+		hs := way.start(t, &Server{Handler: func(ctx *RequestCtx) {
+			ss := ctx.x.(*h2Stream).ss
+			var h ResponseHeader
+			h.Set("X-Step", strings.Repeat("\x7e", 10<<10))
+			for range 1000 {
+				if err := ctx.SendInterim(103, &h); err != nil {
+					t.Error(err)
+				}
+				ss.mu.Lock()
+				highest.Store(max(highest.Load(), int32(len(ss.out))))
+				ss.mu.Unlock()
+			}
+		}})
+		c := hs.dialH2()
+		c.await(c.open("GET", "/", true), "200")
+		if n := highest.Load(); n > 2*maxH2Out {
+			t.Errorf("%d bytes waited", n)
+		}
+	})
+}
+
+// TestH2MaxStreamWindow: a small window is one from the beginning.
+func TestH2MaxStreamWindow(t *testing.T) {
+	cfg := (&Server{HTTP2: HTTP2Config{MaxStreamWindow: 8 << 10}}).h2Config()
+	if cfg.StreamWindow != 8<<10 || cfg.StreamWindowMax != 8<<10 {
+		t.Errorf("windows of %d and %d bytes", cfg.StreamWindow, cfg.StreamWindowMax)
+	}
+}
