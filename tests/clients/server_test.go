@@ -144,7 +144,7 @@ func serveFiles(t *testing.T, dir string, args ...string) *server {
 }
 
 // serveContract starts the contract server; dir/static is served under /static/.
-func serveContract(t *testing.T, dir string) *server {
+func serveContract(t *testing.T, dir string, args ...string) *server {
 	t.Helper()
 	path, err := buildContract()
 	if err != nil {
@@ -152,7 +152,7 @@ func serveContract(t *testing.T, dir string) *server {
 	}
 	addr := freeAddr(t)
 	s := &server{t: t, addr: addr, url: "http://" + addr}
-	s.cmd = exec.Command(path, "-addr", addr, "-dir", dir)
+	s.cmd = exec.Command(path, append([]string{"-addr", addr, "-dir", dir}, args...)...)
 	s.cmd.Env = append(os.Environ(), "CONTRACT_TIMEOUT=30s") // a busy machine is no failure
 	s.start((*os.Process).Kill)                              // it has no other way
 	waitListening(t, addr, s.exited)

@@ -2,7 +2,10 @@
 // echo of each request it has one path for each thing that a response can be
 // tested for; see routes.go.
 //
-//	contract -addr HOST:PORT -dir DIR [-engine auto|block|event] [-reverse]
+//	contract -addr HOST:PORT -dir DIR [-engine auto|block|event] [-h2c | -tls] [-reverse]
+//
+// It speaks HTTP/2 beside HTTP/1.1: with -h2c to clients that begin with it, with -tls to
+// those that negotiate it.
 //
 // With -reverse, a proxy of package reverse listens there, in front of that server.
 //
@@ -23,6 +26,9 @@ import (
 	"github.com/galehttp/gale/reverse"
 )
 
+// streams are the paths whose handlers run before the body of the request has come.
+var streams = map[string]bool{"/copy": true, "/noread": true}
+
 func main() {
 	log.SetFlags(0)
 	log.SetPrefix("contract: ")
@@ -31,6 +37,8 @@ func main() {
 	var engine gale.Engine
 	flag.TextVar(&engine, "engine", gale.EngineBlock, "serve with this `engine`: auto, block or event")
 	behind := flag.Bool("reverse", false, "put a reverse proxy in front of the server")
+	h2c := flag.Bool("h2c", false, "speak HTTP/2 to clients that begin with it")
+	overTLS := flag.Bool("tls", false, "speak TLS, with a certificate of its own")
 	flag.Parse()
 	if flag.NArg() > 0 || *dir == "" {
 		flag.Usage()
@@ -55,11 +63,22 @@ func main() {
 		ReadTimeout:  timeout,
 		WriteTimeout: timeout,
 		IdleTimeout:  timeout,
+		HTTP2:        gale.HTTP2Config{H2C: *h2c},
+		HeaderReceived: func(h *gale.RequestHeader) gale.RequestConfig {
+			return gale.RequestConfig{StreamRequestBody: streams[string(h.RequestURI())]}
+		},
 	}
 	if *behind {
 		s = inFront(s)
 	}
-	log.Fatal(s.ListenAndServe(*addr))
+	if !*overTLS {
+		log.Fatal(s.ListenAndServe(*addr))
+	}
+	cert, key, err := gale.GenerateTestCertificate("127.0.0.1")
+	if err != nil {
+		log.Fatal(err)
+	}
+	log.Fatal(s.ListenAndServeTLSEmbed(*addr, cert, key))
 }
 
 // inFront starts s on a port of its own and returns a server with the same limits that

@@ -3,7 +3,9 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"io"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/galehttp/gale"
@@ -55,6 +57,20 @@ func route(ctx *gale.RequestCtx, path string) {
 		cookies(ctx)
 	case path == "/panic":
 		panics(ctx)
+	case path == "/trailers":
+		trailers(ctx)
+	case path == "/resptrailers":
+		ctx.SetBodyString("body")
+		_ = ctx.Response.Header.AddTrailer("X-Checksum")
+		ctx.Response.Header.Set("X-Checksum", "abc")
+	case path == "/copy":
+		copyBody(ctx)
+	case path == "/big":
+		big(ctx)
+	case path == "/hints":
+		ctx.Response.Header.Set("Link", "</style.css>; rel=preload; as=style")
+		_ = ctx.EarlyHints()
+		echo(ctx)
 	default:
 		echo(ctx)
 	}
@@ -89,6 +105,55 @@ func setCookie(ctx *gale.RequestCtx) {
 	c.SetValue(query(ctx, "value"))
 	ctx.Response.Header.SetCookie(&c)
 	ctx.SetBodyString("ok")
+}
+
+// trailers answers with the trailer section of the request.
+func trailers(ctx *gale.RequestCtx) {
+	ctx.PostBody()
+	list := [][2]string{}
+	for name, value := range ctx.Trailers() {
+		list = append(list, [2]string{strings.ToLower(string(name)), string(value)})
+	}
+	_ = ctx.JSON(gale.StatusOK, list)
+}
+
+// copyBody sends the body of the request as it comes, after a head at once.
+func copyBody(ctx *gale.RequestCtx) {
+	if ctx.Flush() != nil {
+		return
+	}
+	in := ctx.RequestBodyStream()
+	if in == nil {
+		return
+	}
+	b := make([]byte, 16<<10)
+	for {
+		n, err := in.Read(b)
+		_, _ = ctx.Write(b[:n])
+		if n > 0 && ctx.Flush() != nil {
+			return
+		}
+		if err == io.EOF {
+			return
+		}
+		if err != nil {
+			panic(gale.ErrAbortHandler)
+		}
+	}
+}
+
+// big writes a body of n bytes in pieces.
+func big(ctx *gale.RequestCtx) {
+	n, _ := strconv.Atoi(query(ctx, "n"))
+	ctx.Response.SetBodyStreamWriter(func(w *bufio.Writer) {
+		piece := bytes.Repeat([]byte("x"), 10_000)
+		for n > 0 {
+			m, err := w.Write(piece[:min(n, len(piece))])
+			if n -= m; err != nil {
+				return
+			}
+		}
+	})
 }
 
 // panics panics at once, or when 7 of 100 bytes are on their way.

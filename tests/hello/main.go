@@ -1,7 +1,7 @@
 // Command hello is the server that gets measured: it answers every request
 // with "Hello, world!" and a POST with its own body.
 //
-//	hello -addr HOST:PORT [-engine auto|block|event] [-sleep 1ms [-every 100]] [-spin 100us] [-headers 4] [-freemem]
+//	hello -addr HOST:PORT [-engine auto|block|event] [-sleep 1ms [-every 100]] [-spin 100us] [-headers 4] [-h2c | -tls] [-freemem]
 //
 // It sends what the same programs on other libraries send, so that figures
 // can be put side by side.
@@ -31,6 +31,8 @@ func main() {
 	flag.DurationVar(&work.spin, "spin", 0, "use the processor so long in each handler")
 	headers := flag.Int("headers", 0, "answer with `n` more fields")
 	freemem := flag.Bool("freemem", false, "return free memory to the system every second")
+	h2c := flag.Bool("h2c", false, "speak HTTP/2 to clients that begin with it")
+	overTLS := flag.Bool("tls", false, "speak TLS, with a certificate of its own")
 	flag.Parse()
 	if flag.NArg() > 0 || work.every == 0 {
 		flag.Usage()
@@ -42,8 +44,15 @@ func main() {
 	if *freemem {
 		go freeMemory()
 	}
-	s := &gale.Server{Concurrency: 1 << 20, Engine: engine, Handler: work.handle}
-	log.Fatal(s.ListenAndServe(*addr))
+	s := &gale.Server{Concurrency: 1 << 20, Engine: engine, Handler: work.handle, HTTP2: gale.HTTP2Config{H2C: *h2c}}
+	if !*overTLS {
+		log.Fatal(s.ListenAndServe(*addr))
+	}
+	cert, key, err := gale.GenerateTestCertificate("127.0.0.1")
+	if err != nil {
+		log.Fatal(err)
+	}
+	log.Fatal(s.ListenAndServeTLSEmbed(*addr, cert, key))
 }
 
 // work is what each handler does before it answers.
