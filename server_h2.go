@@ -79,7 +79,7 @@ func (ss *h2Session) Open(c engine.Conn, next *engine.Next) {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
 	ss.takeBuf()
-	ss.out = ss.proto.Begin(ss.l.fixed.http2, ss.out)
+	ss.out = ss.proto.Begin(&ss.l.fixed.http2, ss.out)
 	if !ss.isSecure() {
 		ss.proto.Fail(h2.InadequateSecurity)
 	}

@@ -96,7 +96,7 @@ func (s *Server) addHTTP2(names, own []string) []string {
 }
 
 // h2Config returns the limits of the server's connections.
-func (s *Server) h2Config() *h2.Config {
+func (s *Server) h2Config() h2.Config {
 	c := &s.HTTP2
 	list := c.MaxHeaderBytes
 	if list <= 0 {
@@ -106,7 +106,7 @@ func (s *Server) h2Config() *h2.Config {
 	if fields <= 0 {
 		fields = s.MaxHeaderFields
 	}
-	cfg := &h2.Config{
+	cfg := h2.Config{
 		Streams:         c.MaxStreams,
 		HeaderList:      list,
 		Fields:          fields,

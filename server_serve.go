@@ -302,11 +302,12 @@ func (s *Server) serveConn(j *job) (err error) {
 	thrifty := isTLS || s.ReduceMemoryUsage
 	ss := s.newConn(j.l, nc, j.ip)
 	passed, j.entered = true, true
-	serve := s.engine.Start
 	if j.l.ln == nil {
-		serve = s.engine.Serve
+		last, err := s.engine.Serve(nc, thrifty, j.l.epoch, ss)
+		j.returned = true
+		return doneWith(last, err)
 	}
-	last, err := serve(nc, thrifty, j.l.epoch, ss)
+	last, err := s.engine.Start(nc, thrifty, j.l.epoch, ss)
 	j.returned = true
 	return doneWith(last, err)
 }

@@ -37,7 +37,7 @@ type fixedSettings struct {
 	implied   head.Implied  // what every response has or lacks
 	lazyTime  bool
 	hooked    bool // BeforeSend is set
-	http2     *h2.Config
+	http2     h2.Config
 }
 
 // minTarget is the longest request-target in bytes that small limits of the head
