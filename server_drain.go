@@ -89,7 +89,6 @@ func (s *Server) beginDrain() (d *drain, first bool) {
 	r.drain = &drain{over: make(chan struct{})}
 	s.engine.Drain()
 	s.event.Drain()
-	r.h2.drain()
 	return r.drain, true
 }
 

@@ -11,8 +11,9 @@ import (
 
 // How connections of HTTP/2 end: time-outs, the client's end, a shutdown.
 
-// h2Sessions are the connections of HTTP/2 that a server has: they tell their clients of
-// a shutdown as it begins (GOAWAY, RFC 9113 section 6.8), and not with the next response.
+// h2Sessions are the connections of HTTP/2 that a server has. They tell their clients of
+// its end (GOAWAY, RFC 9113 section 6.8) also where they are idle, which engines close
+// without a word. Of a drain they hear from the engines.
 type h2Sessions struct {
 	mu    sync.Mutex // after serverRun.mu, before the locks of engines
 	first *h2Session
@@ -43,16 +44,6 @@ func (l *h2Sessions) remove(ss *h2Session) {
 		ss.after.before = ss.before
 	}
 	ss.before, ss.after = nil, nil
-}
-
-// drain has all connections fed, once the engines drain: the clients are told to open
-// no more streams than they have by then.
-func (l *h2Sessions) drain() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for ss := l.first; ss != nil; ss = ss.after {
-		ss.wake()
-	}
 }
 
 // leave is called before the engines stop, which closes connections that are idle: those
