@@ -320,7 +320,7 @@ func TestBufferedForget(t *testing.T) {
 		w.WriteString(strings.Repeat("canary", 10_000))
 	}
 	out := &bodyOut{left: -1, w: &engine.Work{}, in: new(requestStream), ss: &h1Session{serverConn: serverConn{c: brokenEngineConn{}}}}
-	if err := out.runStreamWriter(sw); err == nil {
+	if err := runStreamWriter(out, sw); err == nil {
 		t.Error("writing did not fail")
 	}
 	pooltest.TakeBack(&bufioPool, used)

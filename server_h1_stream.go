@@ -109,38 +109,49 @@ var bufioPool = pool.Pool{New: func() any { return bufio.NewWriterSize(nil, stre
 // streamBuffer is how much of a streamed body is read or written at a time.
 const streamBuffer = 16 << 10
 
-// runStreamWriter lets sw write the body. If it panics, bw is left to the
-// garbage collector. As in copyFrom, what exceeds the length is left out.
-func (o *bodyOut) runStreamWriter(sw StreamWriter) error {
+// bodySink sends a body piece by piece: bodyOut or h2Out. Its Write never sends more than
+// BytesLeft, unless that is negative; what exceeds it is errBodyStreamTooLong.
+type bodySink interface {
+	io.Writer
+	BytesLeft() int64
+	// exceeded reports whether more was written than the head promised.
+	exceeded() bool
+}
+
+func (o *bodyOut) exceeded() bool { return o.over }
+
+// runStreamWriter lets sw write the body to o. If it panics, bw is left to the
+// garbage collector. As in sendBody, what exceeds the length is left out.
+func runStreamWriter(o bodySink, sw StreamWriter) error {
 	bw := bufioPool.Get().(*bufio.Writer)
 	bw.Reset(o)
 	sw(bw)
 	err := bw.Flush()
 	bw.Reset(nil)
 	bufioPool.Put(bw)
-	if o.over {
+	if o.exceeded() {
 		return nil
 	}
 	return err
 }
 
-// copyFrom sends what r gives, each Read at once. If the length of the body is
+// sendBody sends what r gives to o, each Read at once. If the length of the body is
 // known, exactly so many bytes are sent: what r has after them is not read, and is
-// not an error.
-func (o *bodyOut) copyFrom(r io.Reader) error {
+// not an error. Nor is it one here if r ends too early.
+func sendBody(o bodySink, r io.Reader) error {
 	if wt, ok := r.(BodyWriterTo); ok && wt.SupportsBodyWriteTo() {
 		_, err := wt.WriteTo(o)
-		if o.over {
+		if o.exceeded() {
 			return nil
 		}
 		return err
 	}
-	limit := o.left
+	limit := o.BytesLeft()
 	if limit < 0 {
 		limit = math.MaxInt64
 	}
 	_, err := copyStream(o, r, limit)
-	return err // end reports whether r ended too early
+	return err
 }
 
 // flushState is where a response stands that is sent while the handler runs.
@@ -188,11 +199,11 @@ func (ss *h1Session) writeRest(ctx *RequestCtx, w *engine.Work, resp *Response, 
 	case resp.streamWriter != nil:
 		sw := resp.streamWriter
 		resp.streamWriter = nil
-		err = f.out.runStreamWriter(sw)
+		err = runStreamWriter(&f.out, sw)
 	case resp.bodyStream != nil && f.out.skip:
 		resp.closeStream(nil)
 	case resp.bodyStream != nil:
-		err = f.out.copyFrom(resp.bodyStream)
+		err = sendBody(&f.out, resp.bodyStream)
 		resp.closeStream(err)
 	default:
 		_, err = f.out.Write(resp.bodyBytes())

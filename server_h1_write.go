@@ -409,7 +409,7 @@ func (ss *h1Session) writeStream(ctx *RequestCtx, w *engine.Work, resp *Response
 	out := ss.bodyOut(ctx, w, resp)
 	if sw := resp.streamWriter; sw != nil {
 		resp.streamWriter = nil
-		if err := out.runStreamWriter(sw); err != nil {
+		if err := runStreamWriter(&out, sw); err != nil {
 			return nil, err
 		}
 		return nil, out.end(resp)
@@ -428,7 +428,7 @@ func (ss *h1Session) writeStream(ctx *RequestCtx, w *engine.Work, resp *Response
 			return nil, err
 		}
 	}
-	err = out.copyFrom(r)
+	err = sendBody(&out, r)
 	if cerr := resp.closeStream(err); err == nil {
 		err = cerr
 	}

@@ -1,9 +1,6 @@
 package gale
 
 import (
-	"bufio"
-	"math"
-
 	"github.com/galehttp/gale/internal/clock"
 	"github.com/galehttp/gale/internal/h2"
 )
@@ -191,29 +188,15 @@ func (o *h2Out) copyBody(resp *Response) error {
 		if o.skip {
 			return nil
 		}
-		return o.runStreamWriter(sw)
+		return runStreamWriter(o, sw)
 	}
 	if o.skip {
 		resp.closeStream(nil)
 		return nil
 	}
-	err := o.copyFrom(resp)
+	err := sendBody(o, resp.bodyStream)
 	if cerr := resp.closeStream(err); err == nil {
 		err = cerr
-	}
-	return err
-}
-
-// runStreamWriter lets sw write the body; see bodyOut.runStreamWriter.
-func (o *h2Out) runStreamWriter(sw StreamWriter) error {
-	bw := bufioPool.Get().(*bufio.Writer)
-	bw.Reset(o)
-	sw(bw)
-	err := bw.Flush()
-	bw.Reset(nil)
-	bufioPool.Put(bw)
-	if o.over {
-		return nil
 	}
 	return err
 }
@@ -221,20 +204,4 @@ func (o *h2Out) runStreamWriter(sw StreamWriter) error {
 // BytesLeft is for streamPipe.WriteTo.
 func (o *h2Out) BytesLeft() int64 { return o.left }
 
-// copyFrom sends what the body stream of resp gives; see bodyOut.copyFrom.
-func (o *h2Out) copyFrom(resp *Response) error {
-	r := resp.bodyStream
-	if wt, ok := r.(BodyWriterTo); ok && wt.SupportsBodyWriteTo() {
-		_, err := wt.WriteTo(o)
-		if o.over {
-			return nil
-		}
-		return err
-	}
-	limit := o.left
-	if limit < 0 {
-		limit = math.MaxInt64
-	}
-	_, err := copyStream(o, r, limit)
-	return err
-}
+func (o *h2Out) exceeded() bool { return o.over }
