@@ -165,8 +165,7 @@ func settled(t *testing.T) (check func()) {
 				return
 			}
 		}
-		buf := make([]byte, 1<<16)
-		t.Errorf("%d goroutines and %d descriptors, before %d and %d\n%s", g, f, goroutines, files, buf[:runtime.Stack(buf, true)])
+		t.Errorf("%d goroutines and %d descriptors, before %d and %d\n%s", g, f, goroutines, files, allStacks())
 	}
 }
 

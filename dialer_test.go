@@ -88,8 +88,7 @@ func wantGoroutines(t *testing.T, before int) {
 			return
 		}
 	}
-	buf := make([]byte, 1<<20)
-	t.Fatalf("%d goroutines, %d before:\n%s", runtime.NumGoroutine(), before, buf[:runtime.Stack(buf, true)])
+	t.Fatalf("%d goroutines, %d before:\n%s", runtime.NumGoroutine(), before, allStacks())
 }
 
 // Addresses of a host take turns, and each lookup serves many dials.
