@@ -376,7 +376,7 @@ func (p *pipeConn) finish(keep, closes bool, err error) bool {
 		}
 		p.end(err)
 		if isLost(err) {
-			err = lostError(err, pc)
+			err = sentError(err, pc)
 		}
 	}
 	l.flight.remove(pc)

@@ -283,14 +283,17 @@ func (l *pipeLane) mayRepeat(conn *pipeConn, pc *pipeCall, first bool) bool {
 	return pc.idempotent
 }
 
-// lostError is the error of a call whose connection ended with err.
+// lostError is the error of a call whose connection ended with err, before its response
+// began. It has nothing of err in it, which may quote the response of another call.
 func lostError(err error, pc *pipeCall) error {
-	switch {
-	case err == ErrTimeout || err == errPipeGivenUp:
+	if err == ErrTimeout || err == errPipeGivenUp {
 		return ErrTimeout
-	case !isLost(err) || err == io.EOF:
-		err = ErrConnectionClosed // it isn't this call's fault
 	}
+	return sentError(ErrConnectionClosed, pc)
+}
+
+// sentError tells with err whether the server may have acted on the call.
+func sentError(err error, pc *pipeCall) error {
 	if pc.sent && !pc.idempotent {
 		return &ErrRequestSent{err}
 	}

@@ -274,6 +274,30 @@ func TestPipelineMalformed(t *testing.T) {
 	}
 }
 
+// A response that breaks off is quoted in the error of its own call alone: the calls behind it
+// are those of others.
+func TestPipelineQuotesOwnOnly(t *testing.T) {
+	for _, answer := range []string{"HTTP/1.1 200 OK\r\nX-Canary: canary\r\n", "HTTP/1.1 200 OK\r\ncanary\r\n\r\n"} {
+		sent := make(chan struct{})
+		c := pipeServer(t, func(_ int, nc net.Conn, br *bufio.Reader) {
+			pipeRequest(br)
+			close(sent)
+			pipeRequest(br)
+			io.WriteString(nc, answer)
+		})
+		first := make(chan string)
+		go func() { first <- pipeDo(c, "POST", "/first", "") }()
+		<-sent
+		behind := pipeDo(c, "POST", "/behind", "")
+		if !strings.HasPrefix(behind, "error: ") || strings.Contains(behind, "canary") {
+			t.Errorf("the call behind it got %q", behind)
+		}
+		if got := <-first; !strings.Contains(got, "canary") {
+			t.Errorf("its own call got %q", got)
+		}
+	}
+}
+
 // All forms of responses come through, one after the other.
 func TestPipelineForms(t *testing.T) {
 	answers := map[string]string{
