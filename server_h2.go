@@ -33,11 +33,11 @@ type h2Session struct {
 
 	mu          sync.Mutex
 	proto       h2.Conn
-	out         []byte    // frames that wait for the engine, in order
-	buf         *pool.Buf // has the memory of out; nil while the connection is idle
-	first, last *h2Stream // the streams whose user code can run, the oldest first
-	room        sync.Cond // broadcast when out has become short, and when streams fail
-	told        []h2Gone  // whom unlock tells that the client has gone
+	out         []byte     // frames that wait for the engine, in order
+	buf         *pool.Buf  // has the memory of out; nil while the connection is idle
+	first, last *h2Stream  // the streams whose user code can run, the oldest first
+	room        *sync.Cond // see awaitRoom; nil before it is needed
+	told        []h2Gone   // whom unlock tells that the client has gone
 
 	waiting int        // streams that count as timed
 	headDue clock.Tick // when the field block that has begun must be whole, 0 for none
@@ -57,9 +57,22 @@ type h2Gone struct {
 
 // newH2Session returns a session of HTTP/2.
 func newH2Session() serverSession {
-	ss := new(h2Session)
-	ss.room.L = &ss.mu
-	return ss
+	return new(h2Session)
+}
+
+// awaitRoom waits until out has become short, or a stream has failed, under mu.
+func (ss *h2Session) awaitRoom() {
+	if ss.room == nil {
+		ss.room = sync.NewCond(&ss.mu)
+	}
+	ss.room.Wait()
+}
+
+// tellRoom ends awaitRoom, under mu.
+func (ss *h2Session) tellRoom() {
+	if ss.room != nil {
+		ss.room.Broadcast()
+	}
 }
 
 // free has nothing to do: handlers may still know the session.
@@ -241,7 +254,7 @@ func (ss *h2Session) write(w *engine.Work, next *engine.Next) {
 	w.Out = append(w.Out, ss.out...)
 	ss.out = ss.out[:0]
 	if full {
-		ss.room.Broadcast()
+		ss.tellRoom()
 	}
 	ss.due = 0
 	switch streams := ss.proto.Streams(); {

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"testing"
+	"unsafe"
 
 	"golang.org/x/net/http2"
 )
@@ -85,4 +86,12 @@ func (r *rawH2) fill(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.n += n
+}
+
+// TestH2SessionSize: an idle connection keeps its session, so what is needed within frames
+// and streams alone is not in it. One byte more and an allocation takes 1,280 bytes.
+func TestH2SessionSize(t *testing.T) {
+	if n := unsafe.Sizeof(h2Session{}); n > 1144 {
+		t.Errorf("a session has %d bytes", n)
+	}
 }

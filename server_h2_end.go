@@ -195,7 +195,7 @@ func (ss *h2Session) failAll(err error) {
 		h2StreamOf(st).fail(err, true)
 		return true
 	})
-	ss.room.Broadcast()
+	ss.tellRoom()
 }
 
 // Closed ends all streams. Handlers that run go on, and find that their client has gone.

@@ -140,7 +140,7 @@ func (s *h2Stream) SendInterim(_ *RequestCtx, statusCode int, h *ResponseHeader)
 	defer ss.mu.Unlock()
 	for s.sendErr == nil && len(ss.out) >= maxH2Out {
 		ss.wake()
-		ss.room.Wait()
+		ss.awaitRoom()
 	}
 	if s.sendErr != nil {
 		return s.sendErr

@@ -120,7 +120,7 @@ func (s *h2Stream) write(p []byte) (sent int, err error) {
 	for sent < len(p) && s.sendErr == nil {
 		if len(ss.out) >= maxH2Out {
 			ss.wake()
-			ss.room.Wait()
+			ss.awaitRoom()
 			continue
 		}
 		piece := p[sent:min(len(p), sent+maxH2Piece)]

@@ -196,7 +196,7 @@ func (s *h2Stream) wrest() (sent bool) {
 		s.sendErr = ErrTimeout
 	}
 	s.senders.Broadcast()
-	s.ss.room.Broadcast()
+	s.ss.tellRoom()
 	s.ss.mu.Unlock()
 	s.ctx.awaitSend()
 	return true
@@ -247,7 +247,7 @@ func (s *h2Stream) close() {
 	s.dropIn()
 	s.readers.Broadcast()
 	s.senders.Broadcast()
-	ss.room.Broadcast()
+	ss.tellRoom()
 	ss.proto.Done(s.st) // another connection may have it now
 	s.st = nil
 	ss.out = ss.proto.AppendControl(ss.out)

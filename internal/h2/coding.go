@@ -15,7 +15,7 @@ type coding struct {
 func (cd *coding) drop() {
 	cd.dec.Reset()
 	cd.enc.Reset()
-	cd.opening = opening{text: cd.opening.text[:0], server: cd.opening.server[:0], contentType: cd.opening.contentType[:0]}
+	cd.opening = opening{text: cd.opening.text[:0], values: cd.opening.values[:0]}
 }
 
 // rest gives back memory.

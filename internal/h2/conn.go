@@ -57,6 +57,8 @@ func (c *Conn) Rest() {
 	c.streams.rest()
 	c.control.rest()
 	c.coding.rest()
+	c.turns.rest()
+	c.read.rest()
 }
 
 // Read consumes what in begins with, up to the first event, and returns how many bytes

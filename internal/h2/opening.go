@@ -15,9 +15,10 @@ import (
 //	valid && generation == that of the encoder  =>  text[:prefix] represents the other fields
 //	text[prefix:] represents content-length: length; it is empty if length is -1
 type opening struct {
-	status              int
-	date                *[head.DateLen]byte // nil for none
-	server, contentType []byte              // empty for none; as they are given, copies
+	status    int
+	date      *[head.DateLen]byte // nil for none
+	values    []byte              // server, then content-type; empty for none; as they are given, copies
+	serverLen int
 
 	text       []byte
 	prefix     int
@@ -26,6 +27,9 @@ type opening struct {
 	valid      bool
 	uses       uint8 // how often these fields were encoded, up to 2
 }
+
+func (o *opening) server() []byte      { return o.values[:o.serverLen] }
+func (o *opening) contentType() []byte { return o.values[o.serverLen:] }
 
 // keepOpening bounds the memory for each text of an opening.
 const keepOpening = 256
@@ -71,11 +75,11 @@ func statusOf(status int) int {
 // appendOpening appends the representation of f and length, which is -1 for none.
 func (c *Conn) appendOpening(dst []byte, f *openingFields, length int64) []byte {
 	o := &c.coding.opening
-	same := o.status == f.status && o.date == f.date && string(o.server) == f.server && string(o.contentType) == f.contentType
+	same := o.status == f.status && o.date == f.date && string(o.server()) == f.server && string(o.contentType()) == f.contentType
 	if !same {
 		o.status, o.date, o.uses = f.status, f.date, 0
-		o.server = append(o.server[:0], f.server...)
-		o.contentType = append(o.contentType[:0], f.contentType...)
+		o.values = append(append(o.values[:0], f.server...), f.contentType...)
+		o.serverLen = len(f.server)
 	}
 	if !same || !o.valid || o.generation != c.coding.enc.Generation() {
 		c.makeOpening(o)
@@ -85,7 +89,7 @@ func (c *Conn) appendOpening(dst []byte, f *openingFields, length int64) []byte 
 		o.length = length
 	}
 	dst = append(dst, o.text...)
-	if len(o.text)+len(o.server)+len(o.contentType) > keepOpening {
+	if len(o.text)+len(o.values) > keepOpening {
 		*o = opening{}
 	}
 	return dst
@@ -97,11 +101,11 @@ func (c *Conn) makeOpening(o *opening) {
 	enc := &c.coding.enc
 	before := enc.Generation()
 	b := enc.AppendStatus(o.text[:0], o.status)
-	b = c.appendText(b, msg.Server, o.server)
+	b = c.appendText(b, msg.Server, o.server())
 	if o.date != nil {
 		b = enc.AppendField(b, msg.Date, nil, o.date[:], hpack.Auto)
 	}
-	b = c.appendText(b, msg.ContentType, o.contentType)
+	b = c.appendText(b, msg.ContentType, o.contentType())
 	o.text, o.prefix, o.length = b, len(b), -1
 	o.generation = enc.Generation()
 	o.valid = o.generation == before && o.uses >= 2

@@ -52,7 +52,7 @@ func TestConnForgets(t *testing.T) {
 		t.Errorf("%+v", p.c)
 	}
 	cd := p.c.coding
-	if o := cd.opening; len(o.text)|len(o.server)|len(o.contentType) != 0 || o.date != nil || o.valid || o.uses != 0 {
+	if o := cd.opening; len(o.text)|len(o.values)|o.serverLen != 0 || o.date != nil || o.valid || o.uses != 0 {
 		t.Errorf("the opening is kept: %+v", o)
 	}
 	cfg := Config{}

@@ -8,14 +8,14 @@ import (
 // reader is where Read stands in the input.
 type reader struct {
 	state readState
-	f     frameHeader
-	left  int // bytes of the frame's payload that were not read
-	pad   int // of these, the padding at the end
+	// got is how much has come of something that is read whole, into small: a frame
+	// header, the fixed part of a payload.
+	got   uint8
+	small *[maxSmall]byte // nil if nothing came in parts since rest
 
-	// What has come of something that is read whole: a frame header, the fixed part of
-	// a payload.
-	got   int
-	small [maxSmall]byte
+	f    frameHeader
+	left int // bytes of the frame's payload that were not read
+	pad  int // of these, the padding at the end
 
 	block fieldBlock
 }
@@ -47,6 +47,17 @@ func (r *reader) inHead() bool {
 	return r.block.open || r.state == inBlock || r.state == inPadding && r.f.typ == frameHeaders
 }
 
+var smallPool = pool.Pool{New: func() any { return new([maxSmall]byte) }}
+
+// rest gives back memory that is needed within frames alone.
+func (r *reader) rest() {
+	if r.small != nil && r.got == 0 {
+		clear(r.small[:])
+		smallPool.Put(r.small)
+		r.small = nil
+	}
+}
+
 // drop forgets what was read.
 func (r *reader) drop() {
 	r.block.drop()
@@ -59,8 +70,11 @@ func (r *reader) take(in []byte, need int) (b []byte, used int) {
 	if r.got == 0 && len(in) >= need {
 		return in[:need:need], need
 	}
+	if r.small == nil {
+		r.small = smallPool.Get().(*[maxSmall]byte)
+	}
 	used = copy(r.small[r.got:need], in)
-	if r.got += used; r.got < need {
+	if r.got += uint8(used); int(r.got) < need {
 		return nil, used
 	}
 	r.got = 0
@@ -130,12 +144,13 @@ func (c *Conn) step(in []byte, ev *Event) (used int, more bool) {
 
 func (c *Conn) stepPreface(in []byte) (used int, more bool) {
 	r := &c.read
-	used = min(len(in), len(preface)-r.got)
-	if string(in[:used]) != preface[r.got:r.got+used] {
+	got := int(r.got)
+	used = min(len(in), len(preface)-got)
+	if string(in[:used]) != preface[got:got+used] {
 		c.fail(ProtocolError)
 		return used, false
 	}
-	if r.got += used; r.got < len(preface) {
+	if r.got += uint8(used); int(r.got) < len(preface) {
 		return used, false
 	}
 	r.got, r.state = 0, inFrameHeader
@@ -237,8 +252,8 @@ type fieldBlock struct {
 	bytes  []byte    // of a block that is ready
 	buf    *pool.Buf // has what has come, if that was not one piece
 
-	frames, empty int  // CONTINUATION frames, and those of no bytes
-	blame         bool // the stream is to be reset with code
+	frames, empty int32 // CONTINUATION frames, and those of no bytes
+	blame         bool  // the stream is to be reset with code
 	code          Code
 }
 

@@ -1,6 +1,10 @@
 package h2
 
-import "math/bits"
+import (
+	"math/bits"
+
+	"github.com/galehttp/gale/internal/pool"
+)
 
 // sendFlow is the window for what we send on a stream.
 type sendFlow struct {
@@ -14,14 +18,19 @@ type place struct {
 	stalled    bool    // it has no window, and was asked to send
 }
 
+// rings are the first streams of the rings of each urgency.
+type rings [8][2]*Stream
+
+var ringsPool = pool.Pool{New: func() any { return new(rings) }}
+
 // schedule says in which order streams send data (RFC 9218 section 10). For each urgency
 // there are two rings: streams that are not incremental, in the order of their ids, and
 // the others, in turns. Between two calls a stream is in the ring of its priority if and
 // only if it is queued and its window is open.
 type schedule struct {
-	rings [8][2]*Stream // the first of each
-	some  [2]uint8      // bit u is set if rings[u] has that one
-	turn  uint8         // bit u is set if the incremental ring of u is next
+	rings *rings   // nil if there are none
+	some  [2]uint8 // bit u is set if rings[u] has that one
+	turn  uint8    // bit u is set if the incremental ring of u is next
 	// stalled says that the connection's window was too small for something.
 	stalled bool
 }
@@ -35,6 +44,9 @@ func (p Priority) ring() (u uint8, kind int) {
 
 // link puts st into its ring.
 func (s *schedule) link(st *Stream) {
+	if s.rings == nil {
+		s.rings = ringsPool.Get().(*rings)
+	}
 	u, kind := st.prio.ring()
 	first := s.rings[u][kind]
 	if first == nil {
@@ -94,6 +106,14 @@ func (s *schedule) revive(st *Stream) bool {
 		s.link(st)
 	}
 	return true
+}
+
+// rest gives back memory if no stream is in a ring.
+func (s *schedule) rest() {
+	if s.rings != nil && s.some == [2]uint8{} {
+		ringsPool.Put(s.rings)
+		s.rings = nil
+	}
 }
 
 // leave takes a stream out of the schedule.

@@ -88,8 +88,9 @@ func (t *table) rest() {
 func (t *table) drop() { *t = table{} }
 
 // closedStreams remembers how the last streams were closed: two bits for each of the 512
-// odd ids up to the highest one.
-type closedStreams struct{ bits [16]uint64 }
+// odd ids up to the highest one. There are words for those ids that have come up: words
+// that are not there are 0.
+type closedStreams struct{ words []uint64 }
 
 // closing says how a stream was closed.
 type closing uint64
@@ -102,25 +103,26 @@ const (
 	closingKept = 16 * 32
 )
 
-func (c *closedStreams) place(id uint32) (word *uint64, shift uint) {
+func (c *closedStreams) place(id uint32) (word, shift uint32) {
 	i := (id >> 1) % closingKept
-	return &c.bits[i/32], uint(i % 32 * 2)
+	return i / 32, i % 32 * 2
 }
 
 // open makes room for the ids after last up to id.
 func (c *closedStreams) open(last, id uint32) {
 	if (id-last)/2 >= closingKept {
-		*c = closedStreams{}
+		c.words = nil
 		return
 	}
 	for i, end := (last+1)>>1, id>>1; i <= end; { // last is odd, or 0
+		word, clears := i%closingKept/32, uint32(1)
 		if i%32 == 0 && end-i >= 31 {
-			c.bits[i%closingKept/32] = 0
-			i += 32
-			continue
+			clears = 32
 		}
-		c.bits[i%closingKept/32] &^= 3 << (i % 32 * 2)
-		i++
+		if int(word) < len(c.words) {
+			c.words[word] &^= (1<<(2*clears) - 1) << (i % 32 * 2)
+		}
+		i += clears
 	}
 }
 
@@ -128,7 +130,10 @@ func (c *closedStreams) open(last, id uint32) {
 func (c *closedStreams) set(last, id uint32, how closing) {
 	if (last-id)/2 < closingKept {
 		word, shift := c.place(id)
-		*word = *word&^(3<<shift) | uint64(how)<<shift
+		for int(word) >= len(c.words) {
+			c.words = append(c.words, 0)
+		}
+		c.words[word] = c.words[word]&^(3<<shift) | uint64(how)<<shift
 	}
 }
 
@@ -138,6 +143,8 @@ func (c *closedStreams) of(last, id uint32) (how closing, known bool) {
 	if (last-id)/2 >= closingKept {
 		return 0, false
 	}
-	word, shift := c.place(id)
-	return closing(*word >> shift & 3), true
+	if word, shift := c.place(id); int(word) < len(c.words) {
+		how = closing(c.words[word] >> shift & 3)
+	}
+	return how, true
 }

@@ -12,8 +12,12 @@ func (c *Conn) check() error {
 		}
 	}
 	linked := map[*Stream]bool{}
-	for u := range c.turns.rings {
-		for kind, first := range c.turns.rings[u] {
+	all := c.turns.rings
+	if all == nil {
+		all = new(rings)
+	}
+	for u := range all {
+		for kind, first := range all[u] {
 			if (first != nil) != (c.turns.some[kind]>>u&1 != 0) {
 				bad("some[%d] is %b", kind, c.turns.some[kind])
 			}

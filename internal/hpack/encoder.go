@@ -164,5 +164,7 @@ func (e *Encoder) mayEnter(n *fieldName, value []byte) bool {
 // table; the entries can't be reached any more.
 func (e *Encoder) Reset() {
 	e.table.empty(DefaultTableSize)
-	*e = Encoder{table: e.table}
+	clear(e.index.pairs)
+	clear(e.index.names)
+	*e = Encoder{table: e.table, index: e.index}
 }

@@ -9,11 +9,17 @@ import (
 
 // index finds entries of an encoder's table by hashes. It may forget an entry, which then
 // is sent as a literal again: so it needs no more than two slots for a hash, and takes the
-// same time whatever is in it.
+// same time whatever is in it. It is small as long as the table has few entries.
 type index struct {
-	pairs [64]uint16 // by the hash of name and value: low bits of entry numbers
-	names [32]nameSlot
+	pairs []uint16   // by the hash of name and value: low bits of entry numbers
+	names []nameSlot // half as many
 }
+
+// The lengths of index.pairs are powers of two.
+const (
+	firstPairs = 16
+	maxPairs   = 64
+)
 
 // nameSlot tells of a name the newest entry with it, and of the last pair with it that was
 // not found the high bits of the hash.
@@ -30,7 +36,10 @@ func (t *table) full(low uint16) uint32 {
 
 // findPair returns the number of the entry with a name and a value.
 func (x *index) findPair(t *table, pair uint64, n *fieldName, value []byte) (number uint32, ok bool) {
-	i := pair % uint64(len(x.pairs)) &^ 1
+	if len(x.pairs) == 0 {
+		return 0, false
+	}
+	i := pair & uint64(len(x.pairs)-2)
 	for _, low := range x.pairs[i : i+2] {
 		if number = t.full(low); t.has(number) {
 			e := t.at(number)
@@ -44,7 +53,10 @@ func (x *index) findPair(t *table, pair uint64, n *fieldName, value []byte) (num
 
 // findName returns the slot of a name and the number of the newest entry with it, or nil.
 func (x *index) findName(t *table, hash uint64, n *fieldName) (*nameSlot, uint32) {
-	i := hash % uint64(len(x.names)) &^ 1
+	if len(x.names) == 0 {
+		return nil, 0
+	}
+	i := hash & uint64(len(x.names)-2)
 	for j := i; j < i+2; j++ {
 		s := &x.names[j]
 		if number := t.full(s.number); t.has(number) && t.hasName(t.at(number), n) {
@@ -65,11 +77,34 @@ func (s *nameSlot) again(pair uint64) bool {
 
 // add takes up the newest entry of t. s is the slot of its name, if there is one.
 func (x *index) add(t *table, hash, pair uint64, s *nameSlot) {
-	number := t.first + t.count - 1
-	i := pair % uint64(len(x.pairs)) &^ 1
+	if len(x.pairs) < maxPairs && int(t.count) > len(x.pairs)/2 {
+		x.grow(t)
+		return
+	}
+	x.put(t, t.first+t.count-1, hash, pair, s)
+}
+
+// grow makes x longer, and takes up all entries of t.
+func (x *index) grow(t *table) {
+	n := max(2*len(x.pairs), firstPairs)
+	*x = index{make([]uint16, n), make([]nameSlot, n/2)}
+	var buf [256]byte
+	for number := t.first; number != t.first+t.count; number++ {
+		e := t.at(number)
+		text := t.appendText(buf[:0], e)
+		name := fieldName{id: e.id, pseudo: e.pseudo, text: text[:e.nameLen]}
+		hash := name.hash()
+		s, _ := x.findName(t, hash, &name)
+		x.put(t, number, hash, hashBytes(hash, text[e.nameLen:]), s)
+	}
+}
+
+// put takes up an entry of t; see add.
+func (x *index) put(t *table, number uint32, hash, pair uint64, s *nameSlot) {
+	i := pair & uint64(len(x.pairs)-2)
 	*t.older(&x.pairs[i], &x.pairs[i+1]) = uint16(number)
 	if s == nil {
-		i = hash % uint64(len(x.names)) &^ 1
+		i = hash & uint64(len(x.names)-2)
 		s = &x.names[i]
 		if t.older(&s.number, &x.names[i+1].number) != &s.number {
 			s = &x.names[i+1]

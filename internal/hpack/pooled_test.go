@@ -2,6 +2,7 @@ package hpack
 
 import (
 	"bytes"
+	"slices"
 	"testing"
 
 	"github.com/galehttp/gale/internal/msg"
@@ -41,7 +42,7 @@ func TestResetForgets(t *testing.T) {
 	// What is left is as new, except memory.
 	p.e.Reset()
 	p.d.Reset()
-	if p.e.index != (index{}) || p.e.generation != 0 || p.e.ready || p.d.ready || p.d.last != nil || p.d.err != nil || p.d.rest != nil {
+	if slices.Max(p.e.index.pairs) > 0 || slices.IndexFunc(p.e.index.names, func(s nameSlot) bool { return s != nameSlot{} }) >= 0 || p.e.generation != 0 || p.e.ready || p.d.ready || p.d.last != nil || p.d.err != nil || p.d.rest != nil {
 		t.Errorf("%+v, %+v", p.e, p.d)
 	}
 }

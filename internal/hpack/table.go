@@ -130,8 +130,8 @@ func (t *table) write(s []byte) {
 }
 
 const (
-	stepBuf   = 256 // bytes
-	firstRecs = 8
+	stepBuf   = 128 // bytes
+	firstRecs = 4
 )
 
 // reserve makes room for an entry with n bytes of text that is within the size.
