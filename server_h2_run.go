@@ -57,7 +57,7 @@ func (ss *h2Session) runReady(w *engine.Work) *engine.Work {
 		if ss.s.MaxRunningHandlers > 0 {
 			ss.c.PassOn(sharer) // no goroutine may be left for what the handler waits for
 		}
-		s.run()
+		s.run(sharer)
 		var ok bool
 		if w, ok = ss.c.Unshare(sharer); !ok {
 			ss.wake()
@@ -74,7 +74,7 @@ func (s *h2Stream) streams() bool { return s.inErr == nil && s.limits.stream }
 
 // runAlone runs user code of a stream on a goroutine of its own.
 func (ss *h2Session) runAlone(s *h2Stream) {
-	s.run()
+	s.run(nil)
 	ss.wake()
 }
 
@@ -87,17 +87,18 @@ func (ss *h2Session) runRest() {
 	}
 	ss.mu.Unlock()
 	if s != nil {
-		s.run()
+		s.run(nil)
 	}
 }
 
 // run does the next step of a stream with user code. It is called without mu, by the
-// goroutine that owns the stream until finish, or until s.runs is false again.
-func (s *h2Stream) run() {
+// goroutine that owns the stream until finish, or until s.runs is false again. sharer is
+// that of the goroutine if it shares the connection.
+func (s *h2Stream) run(sharer *engine.Sharer) {
 	returned := false
 	defer func() {
 		if !returned {
-			s.stopped(recover())
+			s.stopped(recover(), sharer)
 		}
 	}()
 	if s.isLost() || s.step != h2Accept || s.accept() {
@@ -123,11 +124,15 @@ func (s *h2Stream) isLost() bool {
 }
 
 // stopped ends a stream after a panic with r of user code other than the handler, or after
-// runtime.Goexit, for which r is nil: then the goroutine ends with it.
-func (s *h2Stream) stopped(r any) {
+// runtime.Goexit, for which r is nil: then the goroutine ends with it, and another one has
+// the connection.
+func (s *h2Stream) stopped(r any, sharer *engine.Sharer) {
 	ss := s.ss
-	if r != nil {
+	switch {
+	case r != nil:
 		ss.s.logPanic("while serving "+ss.nc.RemoteAddr().String(), r, stack())
+	case sharer != nil:
+		ss.c.PassOn(sharer)
 	}
 	defer func() {
 		if r := recover(); r != nil {

@@ -465,19 +465,70 @@ func TestH2HalfClosedAfterReset(t *testing.T) {
 	})
 }
 
-// TestH2Goexit: a handler that ends its goroutine ends the connection, as with HTTP/1.1.
+// TestH2Goexit: a handler that ends its goroutine ends its stream and no other, wherever it
+// runs.
 func TestH2Goexit(t *testing.T) {
 	eachH2(t, func(t *testing.T, way h2Way) {
-		hs := way.start(t, &Server{Handler: func(ctx *RequestCtx) {
-			if string(ctx.Path()) == "/goexit" {
-				runtime.Goexit()
-			}
-		}})
+		release := make(chan struct{})
+		began := make(chan struct{}, 3)
+		hs := way.start(t, &Server{
+			HeaderReceived: func(h *RequestHeader) RequestConfig {
+				if string(h.RequestURI()) == "/hook" {
+					runtime.Goexit()
+				}
+				return RequestConfig{StreamRequestBody: string(h.RequestURI()) == "/stream"}
+			},
+			Handler: func(ctx *RequestCtx) {
+				switch string(ctx.Path()) {
+				case "/wait":
+					began <- struct{}{}
+					<-release
+				case "/late":
+					began <- struct{}{}
+					<-release
+					runtime.Goexit()
+				case "/goexit":
+					runtime.Goexit()
+				case "/stream":
+					io.ReadAll(ctx.RequestBodyStream())
+					runtime.Goexit()
+				case "/flushed":
+					ctx.WriteString("part")
+					ctx.Flush()
+					runtime.Goexit()
+				case "/closer":
+					ctx.SetUserValue("k", closerFunc(func() error { runtime.Goexit(); return nil }))
+				}
+				ctx.SetBodyString("answer")
+			},
+		})
 		c := hs.dialH2()
+		waits := c.open("GET", "/wait", true)
+		late := c.open("GET", "/late", true)
+		<-began
+		<-began
+		var ended []uint32
+		c.together(func() {
+			for _, path := range []string{"/goexit", "/flushed", "/hook", "/goexit"} {
+				ended = append(ended, c.open("GET", path, true))
+			}
+		})
+		for _, id := range ended {
+			if f := c.await(id, "rst"); f.code != uint32(http2.ErrCodeInternal) {
+				t.Errorf("got %v", f)
+			}
+		}
+		id := c.open("POST", "/stream", false)
+		c.data(id, "body", true)
+		c.await(id, "rst")
+		c.wantAnswer(c.open("GET", "/closer", true), "200", "answer") // which was sent before
+		close(release)
+		c.await(late, "rst")
+		c.wantAnswer(waits, "200", "answer")
 		c.wantAlive()
-		c.open("GET", "/goexit", true)
-		c.await(0, "eof")
-		hs.dialH2().wantAlive()
+		c.Close()
+		await(t, "the end of the connection", func() bool { return hs.s.GetCurrentConcurrency() == 0 })
+		hs.wantCalm()
 	})
 }
 

@@ -106,8 +106,8 @@ func TestShareOnServers(t *testing.T) {
 	})
 }
 
-// Goroutines of a connection that are ended in the middle, by runtime.Goexit or a panic:
-// it is counted out once all the same.
+// Goroutines of a connection that are ended in the middle, by a panic, which ends the
+// connection, or runtime.Goexit: it is counted out once all the same.
 func TestShareUnwindsOnServers(t *testing.T) {
 	for _, how := range []string{"panic", "goexit"} {
 		begun, release := make(chan struct{}, 10), make(chan chan struct{}, 10)
@@ -139,7 +139,12 @@ func TestShareUnwindsOnServers(t *testing.T) {
 				for range n {
 					close(<-release)
 				}
-				if n > 0 {
+				if how == "goexit" {
+					c.Write(enginetest.AppendFrame(nil, 3, []byte("y")))
+					if _, p, err := enginetest.ReadFrame(c); err != nil || string(p) != "y" {
+						t.Fatalf("got %q, %v", p, err)
+					}
+				} else if n > 0 {
 					if _, err := io.ReadAll(c); err != nil {
 						t.Logf("%v", err) // a reset, or the end
 					}

@@ -219,12 +219,16 @@ func (c *blockConn) serve() (last Session, err error) {
 			sh.unwind()
 			return
 		}
-		if sh != nil && !sh.unwound(turn) {
+		if sh != nil && !sh.settle(turn) { // another goroutine has the connection
 			if r := recover(); r != nil {
+				sh.breakConn()
 				calmly(sh.sess, func() { panic(r) })
 				last, err = sh.leave()
-			} else {
-				sh.unwind()
+				return
+			}
+			sh.unwind()
+			if !c.apart && turn == 0 {
+				<-sh.over // as Serve would
 			}
 			return
 		}

@@ -236,13 +236,9 @@ func (sh *blockShare) await() (last Session, err error) {
 	return sh.last, sh.err
 }
 
-// unwound is called when a panic or Goexit has ended a call of the session, by a goroutine
-// whose turn it was. It reports whether that has the connection. Otherwise it breaks the
-// connection, so that who has it ends it.
-func (sh *blockShare) unwound(turn uint64) (mine bool) {
-	if sh.settle(turn) {
-		return true
-	}
+// breakConn breaks the connection, so that who has it ends it. A goroutine that has lost it
+// calls it, after a panic.
+func (sh *blockShare) breakConn() {
 	e, c := sh.c.e, sh.c
 	e.mu.Lock()
 	c.killed = true
@@ -250,7 +246,6 @@ func (sh *blockShare) unwound(turn uint64) (mine bool) {
 	e.mu.Unlock()
 	calmly(sh.sess, func() { closeNow(c.nc) })
 	k.ring(true)
-	return false
 }
 
 // alone reports whether nobody but the engine can recover a panic on the goroutine with

@@ -85,10 +85,13 @@ func (wk *worker) visit(t turn) {
 
 // ended cleans up after a goroutine. If user code ended it in the middle of a visit, by a
 // panic or by runtime.Goexit, the connection ends too: wk.c says which it is. The worker
-// owned it, unless it shared it and another one has it now: then that one ends it. A listener was put into turns by its visit, and another worker goes on.
+// owned it, unless it shared it and another one has it now: that one ends it after a panic,
+// and goes on after runtime.Goexit. A listener was put into turns by its visit, and another
+// worker goes on.
 func (wk *worker) ended() {
 	l, c := wk.l, wk.c
-	if r := recover(); r != nil {
+	r := recover()
+	if r != nil {
 		l.e.Panicked(r)
 	}
 	l.mu.Lock()
@@ -118,7 +121,9 @@ func (wk *worker) ended() {
 	}()
 	if wk.sharer.state != keeps && !c.regain(wk) {
 		wk.sharer.state = keeps
-		c.kill()
+		if r != nil {
+			c.kill()
+		}
 		c.back()
 		return
 	}

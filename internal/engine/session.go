@@ -164,7 +164,8 @@ type Conn interface {
 	//
 	// Closed may be called while calls that lost the connection run. Nothing of
 	// the connection is used again, and the session isn't given back, before they have
-	// returned. If one of them ends by a panic or runtime.Goexit, the connection ends.
+	// returned. If one of them ends by a panic, the connection ends. One that has lost or
+	// passed on the connection may end by runtime.Goexit: the connection goes on.
 	Share(w *Work, more bool, deadline clock.Tick) *Sharer
 	Unshare(s *Sharer) (w *Work, ok bool)
 	// PassOn is called while the connection is shared, by the goroutine that may call

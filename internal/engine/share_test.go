@@ -366,9 +366,9 @@ func TestSharePanics(t *testing.T) {
 	})
 }
 
-// A panic or Goexit that the session doesn't keep to itself ends the connection, with
-// handlers that run: whether the goroutine has the connection or has lost it, and if
-// another one ends likewise.
+// A panic that the session doesn't keep to itself ends the connection, with handlers that
+// run: whether the goroutine has the connection or has lost it, and if another one ends
+// likewise. Goexit ends it at most where the goroutine has the connection.
 func TestShareUnwinds(t *testing.T) {
 	for _, how := range []string{"panic", "goexit"} {
 		for _, when := range []string{"kept", "lost", "passed", "two"} {
@@ -412,6 +412,21 @@ func TestShareUnwinds(t *testing.T) {
 						frame("a")
 						c.want("\x00\x01\x00\x01a")
 						close(release)
+					}
+					if how == "goexit" {
+						for s.Running() > 0 {
+							time.Sleep(100 * time.Microsecond)
+						}
+						if when != "kept" { // which another goroutine may have taken over, too
+							frame("b")
+							c.want("\x00\x01\x00\x01b")
+							select {
+							case <-c.ended:
+								t.Error("the engine told of the end")
+							default:
+							}
+						}
+						c.client.Close()
 					}
 					c.wait()
 					for !s.IsClosed() {

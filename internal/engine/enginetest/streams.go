@@ -165,12 +165,17 @@ func (st *Stream) run(p []byte) (answer []byte) {
 	}
 	returned := false
 	defer func() {
-		if !returned && !st.s.Panics {
-			if recover() != nil {
-				answer = []byte("panic")
-				return
-			}
+		if returned {
+			return
 		}
+		if !st.s.Panics && recover() != nil {
+			answer = []byte("panic")
+			return
+		}
+		st.s.mu.Lock()
+		st.s.running--
+		st.s.mu.Unlock()
+		st.s.waker.Wake()
 	}()
 	answer = st.s.Answer(st, p)
 	returned = true
