@@ -98,19 +98,21 @@ func (c *Conn) streamWindowUpdate(st *Stream, n int64, ev *Event) {
 }
 
 // setInitialWindow applies SETTINGS_INITIAL_WINDOW_SIZE to streams that are open (RFC 9113
-// section 6.9.2). Their windows may become negative.
-func (c *Conn) setInitialWindow(n int64, ev *Event) {
-	delta := n - c.out.initial
+// section 6.9.2). Their windows may become negative. widest >= n is the largest value that the
+// frame had: none may make a window too large, since values are processed in order (section
+// 6.5.3).
+func (c *Conn) setInitialWindow(n, widest int64, ev *Event) {
+	delta, most := n-c.out.initial, widest-c.out.initial
 	c.out.initial = n
-	if delta == 0 {
+	if delta == 0 && most == 0 {
 		return
 	}
 	c.streams.all(func(st *Stream) bool {
-		st.out.window += delta
-		if st.out.window > maxWindow {
+		if st.out.window+most > maxWindow {
 			c.fail(FlowControlError)
 			return false
 		}
+		st.out.window += delta
 		if c.turns.revive(st) {
 			ev.Kind = Room
 		} else if st.out.window <= 0 {

@@ -186,9 +186,43 @@ func TestSettings(t *testing.T) {
 			p.want(fmt.Sprintf("failed %v", x.want), fmt.Sprintf("> GOAWAY 0 %v", x.want))
 		}
 	}
-	p := newPeer(t, Config{}).greet()
-	p.send(headers(1, 1, get...), windowUpdate(1, maxWindow-initialWindow), settings(4, initialWindow+1))
-	p.want("head 1 GET / end", "failed FLOW_CONTROL_ERROR", "> GOAWAY 1 FLOW_CONTROL_ERROR")
+}
+
+// TestInitialWindows: values of SETTINGS are processed in order (RFC 9113 section 6.5.3), and
+// none may make a window too large (section 6.9.2), one that another follows included.
+func TestInitialWindows(t *testing.T) {
+	for _, x := range []struct {
+		name   string
+		values []uint32
+		want   int64 // the window of the stream, 0 if the connection fails
+	}{
+		{"one", []uint32{4, 5}, maxWindow - 100 - initialWindow + 5},
+		{"the last one counts", []uint32{4, 5, 4, 0, 4, initialWindow}, maxWindow - 100},
+		{"largest", []uint32{4, initialWindow + 100}, maxWindow},
+		{"too large", []uint32{4, initialWindow + 101}, 0},
+		{"too large, then smaller", []uint32{4, initialWindow + 101, 4, 5}, 0},
+		{"too large, then as before", []uint32{4, initialWindow + 101, 4, initialWindow}, 0},
+		{"smaller, then too large", []uint32{4, 5, 4, initialWindow + 101}, 0},
+		{"smaller, largest, smaller", []uint32{4, 5, 4, initialWindow + 100, 1, 0, 4, 7}, maxWindow - 100 - initialWindow + 7},
+		{"no window, then too large", []uint32{4, 1 << 31, 4, 5}, 0},
+	} {
+		for _, chunk := range []int{0, 1} {
+			p := newPeer(t, Config{}).greet()
+			p.chunk = chunk
+			p.send(headers(1, 1, get...), windowUpdate(1, maxWindow-initialWindow-100), settings(4, initialWindow))
+			p.log = nil
+			if p.send(settings(x.values...)); x.want == 0 {
+				p.want("failed FLOW_CONTROL_ERROR", "> GOAWAY 1 FLOW_CONTROL_ERROR")
+				continue
+			}
+			p.want("> SETTINGS ack")
+			if w := p.open[1].out.window; w != x.want {
+				t.Errorf("%s: the window is %d, want %d", x.name, w, x.want)
+			}
+			p.log = nil
+			p.send(settings(4, initialWindow+100)).want("> SETTINGS ack") // nothing is left of those before
+		}
+	}
 }
 
 func TestOurSettings(t *testing.T) {

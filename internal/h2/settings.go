@@ -19,13 +19,16 @@ const settingLen = 6
 
 // peerSettings are what the peer's SETTINGS have told.
 type peerSettings struct {
-	window       int64 // SETTINGS_INITIAL_WINDOW_SIZE of the frame that is being read, -1 if it had none
-	noPriorities int8  // 1 + SETTINGS_NO_RFC7540_PRIORITIES, 0 before the first SETTINGS
+	// Of the frame that is being read: the last SETTINGS_INITIAL_WINDOW_SIZE and the
+	// largest one, -1 if it had none. They are applied at its end, to all streams at once.
+	window, widest int64
+
+	noPriorities int8 // 1 + SETTINGS_NO_RFC7540_PRIORITIES, 0 before the first SETTINGS
 }
 
 // begin sets what holds before SETTINGS are exchanged.
 func (c *Conn) begin() {
-	c.peer = peerSettings{window: -1}
+	c.peer = peerSettings{window: -1, widest: -1}
 	c.out = connFlow{window: initialWindow, initial: initialWindow}
 	c.in = connFlow{window: int64(c.cfg.ConnWindow), initial: max(initialWindow, int64(c.cfg.StreamWindow))}
 	if c.cfg.TableSize > DefaultTableSize {
@@ -77,6 +80,7 @@ func (c *Conn) setting(b []byte) {
 			return
 		}
 		c.peer.window = int64(value)
+		c.peer.widest = max(c.peer.widest, int64(value))
 	case settingMaxFrame:
 		if value < 1<<14 || value > 1<<24-1 {
 			c.fail(ProtocolError) // we use the least value
@@ -98,9 +102,9 @@ func (c *Conn) settingsEnd(ev *Event) {
 	if c.peer.noPriorities == 0 {
 		c.peer.noPriorities = 1
 	}
-	if n := c.peer.window; n >= 0 {
-		c.peer.window = -1
-		c.setInitialWindow(n, ev)
+	if n, widest := c.peer.window, c.peer.widest; n >= 0 {
+		c.peer.window, c.peer.widest = -1, -1
+		c.setInitialWindow(n, widest, ev)
 	}
 	c.queueFrame(frameSettings, flagAck, 0, nil)
 }
