@@ -140,22 +140,35 @@ func (ss *h2Session) giveBuf() {
 
 // Feed reads frames, runs what is ready, and writes the frames that wait.
 func (ss *h2Session) Feed(w *engine.Work, next *engine.Next) {
+	for n := 0; w != nil; n++ { // else another goroutine has the connection
+		s, more, due, active := ss.step(w, next, n)
+		ss.tellActive(active)
+		if s == nil {
+			return
+		}
+		w = ss.runShared(s, w, more, due)
+	}
+}
+
+// step takes what has arrived, if it is the first one of a Feed, and returns a stream whose
+// user code is to run. If there is none, it says what the engine does next. A panic leaves
+// mu unlocked: the engine ends the connection then, and Closed needs it.
+func (ss *h2Session) step(w *engine.Work, next *engine.Next, n int) (s *h2Stream, more bool, due clock.Tick, active bool) {
 	ss.mu.Lock()
-	ss.takeBuf()
-	ss.read(w)
-	if ss.first != nil {
-		ss.drain() // the handlers may take long
-		ss.unlock()
-		ss.tellActive(true)
-		ss.mu.Lock()
-		if w = ss.runReady(w); w == nil {
-			return // another goroutine has the connection
+	defer ss.unlock()
+	if n == 0 {
+		ss.takeBuf()
+		if ss.read(w); ss.first != nil {
+			ss.drain() // the handlers may take long
 		}
 	}
+	if s = ss.nextRun(n); s != nil {
+		ss.due = ss.deadline(ss.proto.Streams())
+		more = ss.first != nil || len(ss.out) > 0 || ss.proto.HasControl() || ss.proto.CanSend()
+		return s, more, ss.due, true
+	}
 	ss.write(w, next)
-	active := ss.proto.Streams() > 0
-	ss.unlock()
-	ss.tellActive(active)
+	return nil, false, 0, ss.proto.Streams() > 0
 }
 
 // unlock releases mu and does what must not be done under it: contexts, whose parents may

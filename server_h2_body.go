@@ -124,6 +124,13 @@ func (s *h2Stream) giveTrailers() {
 	s.ctx.takeTrailers(s.ss.s.MergeTrailers)
 }
 
+// giveAllTrailers is giveTrailers without mu.
+func (s *h2Stream) giveAllTrailers() {
+	s.ss.mu.Lock()
+	defer s.ss.mu.Unlock()
+	s.giveTrailers()
+}
+
 // unread reports whether some of the body has arrived and was not read, under mu.
 func (s *h2Stream) unread() bool { return s.in != nil && s.at < len(s.in.B) }
 

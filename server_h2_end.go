@@ -64,6 +64,13 @@ func (ss *h2Session) stop() {
 	ss.closing = true
 }
 
+// stopLater is stop without mu, by a goroutine that will wake the engine.
+func (ss *h2Session) stopLater() {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	ss.stop()
+}
+
 // timeHead sets headDue, under mu, after what has arrived was read.
 func (ss *h2Session) timeHead() {
 	ss.headDue = 0
@@ -189,10 +196,13 @@ func (ss *h2Session) checkTime(now clock.Tick) {
 	}
 }
 
-// failAll ends all streams, under mu.
+// failAll ends all streams, under mu. After a panic in open there may be one that the server
+// doesn't know.
 func (ss *h2Session) failAll(err error) {
 	ss.proto.All(func(st *h2.Stream) bool {
-		h2StreamOf(st).fail(err, true)
+		if s, ok := st.Owner.(*h2Stream); ok {
+			s.fail(err, true)
+		}
 		return true
 	})
 	ss.tellRoom()
@@ -200,19 +210,24 @@ func (ss *h2Session) failAll(err error) {
 
 // Closed ends all streams. Handlers that run go on, and find that their client has gone.
 func (ss *h2Session) Closed(err error) {
+	defer ss.end(err)
 	ss.s.run.h2.remove(ss)
+	if ss.endAll() {
+		go ss.runRest()
+	}
+}
+
+// endAll is the end of the connection for its streams. It reports whether user code of some
+// is to run.
+func (ss *h2Session) endAll() (rest bool) {
 	ss.mu.Lock()
+	defer ss.unlock()
 	ss.gone = true
 	ss.proto.Fail(h2.NoError)
 	ss.failAll(ErrClientGone)
 	ss.giveBuf()
 	ss.forget()
-	rest := ss.first != nil
-	ss.unlock()
-	if rest {
-		go ss.runRest()
-	}
-	ss.end(err)
+	return ss.first != nil
 }
 
 // forget gives back the memory of a connection that has ended with its last stream, under

@@ -154,11 +154,7 @@ func (s *h2Stream) write(p []byte) (sent int, err error) {
 // an error it is not whole.
 func (s *h2Stream) sendStream(resp *Response, trailers bool) error {
 	ss, out := s.ss, &s.outBody
-	ss.mu.Lock()
-	if !s.begun {
-		s.sendHead(resp, resp.SkipBody && !trailers)
-	}
-	ss.mu.Unlock()
+	s.beginStream(resp, resp.SkipBody && !trailers)
 	if resp.ImmediateHeaderFlush {
 		ss.wake()
 	}
@@ -178,6 +174,15 @@ func (s *h2Stream) sendStream(resp *Response, trailers bool) error {
 		ss.out, _ = ss.proto.AppendData(ss.out, s.st, nil, true) // nothing if it has ended
 	}
 	return nil
+}
+
+// beginStream sends the head of a response whose body is a stream, unless it was flushed.
+func (s *h2Stream) beginStream(resp *Response, end bool) {
+	s.ss.mu.Lock()
+	defer s.ss.mu.Unlock()
+	if !s.begun {
+		s.sendHead(resp, end)
+	}
 }
 
 // copyBody sends the body stream of resp, or lets its writing function send, and closes the

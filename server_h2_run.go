@@ -1,6 +1,7 @@
 package gale
 
 import (
+	"github.com/galehttp/gale/internal/clock"
 	"github.com/galehttp/gale/internal/engine"
 	"github.com/galehttp/gale/internal/h2"
 )
@@ -37,33 +38,31 @@ func (ss *h2Session) pop() *h2Stream {
 // maxH2Runs bounds the user code that one Feed runs before what it left is written.
 const maxH2Runs = 64
 
-// runReady runs user code of streams, one after the other, in Feed. It is called under mu,
-// and returns under it, with the workspace; or without it and with nil if another
-// goroutine has taken the connection over.
-func (ss *h2Session) runReady(w *engine.Work) *engine.Work {
-	for n := 0; n < maxH2Runs && len(ss.out) < maxBatch; n++ {
+// nextRun returns the stream whose user code Feed runs next, after that of n others, nil if
+// there is none, under mu.
+func (ss *h2Session) nextRun(n int) *h2Stream {
+	for n < maxH2Runs && len(ss.out) < maxBatch {
 		s := ss.pop()
-		if s == nil {
-			break
+		if s == nil || !s.streams() {
+			return s
 		}
-		if s.streams() {
-			go ss.runAlone(s)
-			continue
-		}
-		ss.due = ss.deadline(ss.proto.Streams())
-		due, more := ss.due, ss.first != nil || len(ss.out) > 0 || ss.proto.HasControl() || ss.proto.CanSend()
-		ss.unlock()
-		sharer := ss.c.Share(w, more, due)
-		if ss.s.MaxRunningHandlers > 0 {
-			ss.c.PassOn(sharer) // no goroutine may be left for what the handler waits for
-		}
-		s.run(sharer)
-		var ok bool
-		if w, ok = ss.c.Unshare(sharer); !ok {
-			ss.wake()
-			return nil
-		}
-		ss.mu.Lock()
+		go ss.runAlone(s)
+	}
+	return nil
+}
+
+// runShared runs user code of a stream in Feed. It returns the workspace, or nil if another
+// goroutine has taken the connection over.
+func (ss *h2Session) runShared(s *h2Stream, w *engine.Work, more bool, due clock.Tick) *engine.Work {
+	sharer := ss.c.Share(w, more, due)
+	if ss.s.MaxRunningHandlers > 0 {
+		ss.c.PassOn(sharer) // no goroutine may be left for what the handler waits for
+	}
+	s.run(sharer)
+	w, ok := ss.c.Unshare(sharer)
+	if !ok {
+		ss.wake()
+		return nil
 	}
 	return w
 }
@@ -80,15 +79,19 @@ func (ss *h2Session) runAlone(s *h2Stream) {
 
 // runRest runs what is left when the session has been closed.
 func (ss *h2Session) runRest() {
+	if s := ss.popRest(); s != nil {
+		s.run(nil)
+	}
+}
+
+func (ss *h2Session) popRest() *h2Stream {
 	ss.mu.Lock()
+	defer ss.mu.Unlock()
 	s := ss.pop()
 	if ss.first != nil {
 		go ss.runRest() // whatever s does
 	}
-	ss.mu.Unlock()
-	if s != nil {
-		s.run(nil)
-	}
+	return s
 }
 
 // run does the next step of a stream with user code. It is called without mu, by the
@@ -145,21 +148,27 @@ func (s *h2Stream) stopped(r any, sharer *engine.Sharer) {
 	s.broke()
 }
 
-// broke resets a stream whose user code has not returned.
+// broke ends a stream whose user code has not returned.
 func (s *h2Stream) broke() {
-	ss := s.ss
-	ss.mu.Lock()
-	if s.st == nil { // in finish: no other request uses the context
-		ss.mu.Unlock()
-		return
+	if !s.cut() {
+		return // in finish: no other request uses the context
 	}
-	ss.proto.ResetStream(s.st, h2.InternalError)
+	s.wrest()
+	s.left = true
+	s.finish()
+}
+
+// cut resets a stream for both sides. It reports false if that is over.
+func (s *h2Stream) cut() bool {
+	s.ss.mu.Lock()
+	defer s.ss.mu.Unlock()
+	if s.st == nil {
+		return false
+	}
+	s.ss.proto.ResetStream(s.st, h2.InternalError)
 	s.inErr, s.sendErr = errStreamClosed, errStreamClosed
 	s.dropIn()
 	s.readers.Broadcast()
 	s.senders.Broadcast()
-	ss.mu.Unlock()
-	s.wrest()
-	s.left = true
-	s.finish()
+	return true
 }

@@ -48,9 +48,7 @@ func (s *h2Stream) serve() {
 func (s *h2Stream) beginServing() {
 	ss, ctx := s.ss, s.ctx
 	if !s.streamed {
-		ss.mu.Lock()
-		s.giveTrailers()
-		ss.mu.Unlock()
+		s.giveAllTrailers()
 	}
 	ctx.mu.Lock()
 	waits := ctx.reach == paused
@@ -77,23 +75,20 @@ func (s *h2Stream) final() *Response {
 	return resp
 }
 
-// abort resets the stream: what was sent is not whole.
-func (s *h2Stream) abort() {
+// abort resets the stream: what was sent is not whole. gone says that nothing could be sent
+// any more.
+func (s *h2Stream) abort() (gone bool) {
 	s.ss.mu.Lock()
+	defer s.ss.mu.Unlock()
 	s.ss.proto.ResetStream(s.st, h2.InternalError)
-	s.ss.mu.Unlock()
+	return s.sendErr != nil
 }
 
 // fault resets the stream because of err, which is logged as for a connection of HTTP/1.1,
 // unless the client has gone, or took too long.
 func (s *h2Stream) fault(err error) {
-	ss := s.ss
-	ss.mu.Lock()
-	gone := s.sendErr != nil
-	ss.proto.ResetStream(s.st, h2.InternalError)
-	ss.mu.Unlock()
-	if !gone {
-		ss.s.logError(ss.nc, "serving", err)
+	if gone := s.abort(); !gone {
+		s.ss.s.logError(s.ss.nc, "serving", err)
 	}
 }
 
@@ -209,9 +204,7 @@ func (s *h2Stream) send(resp *Response, stays bool) (over bool) {
 		s.sizeOut(resp)
 	}
 	if stays && resp.Header.mayClose() && resp.ConnectionClose() {
-		ss.mu.Lock()
-		ss.stop()
-		ss.mu.Unlock()
+		ss.stopLater()
 	}
 	trailers := s.sendsTrailers(resp)
 	if resp.hasStream() {

@@ -577,6 +577,54 @@ func TestH2Panics(t *testing.T) {
 	})
 }
 
+// TestH2OwnPanic: a panic of the library itself, in the middle of a connection's state, ends
+// the connection and its handlers; nothing hangs.
+func TestH2OwnPanic(t *testing.T) {
+	eachH2(t, func(t *testing.T, way h2Way) {
+		streams := make(chan *h2Stream, 3)
+		release := make(chan struct{})
+		ended := make(chan error, 2)
+		hs := way.start(t, &Server{StreamRequestBody: true, Handler: func(ctx *RequestCtx) {
+			streams <- ctx.x.(*h2Stream)
+			switch string(ctx.Path()) {
+			case "/read":
+				_, err := io.ReadAll(ctx.RequestBodyStream())
+				ended <- err
+			case "/done":
+				<-ctx.Done()
+				ended <- context.Cause(ctx)
+			case "/broken":
+				<-release
+			}
+		}})
+		defer close(release)
+		c := hs.dialH2()
+		c.open("POST", "/read", false)
+		c.open("GET", "/done", true)
+		<-streams
+		<-streams
+		id := c.open("POST", "/broken", false)
+		s := <-streams
+		c.sync()
+		s.ss.mu.Lock()
+		s.st.Owner = "of the test"
+		s.ss.mu.Unlock()
+		c.data(id, "x", false)
+		c.await(0, "eof")
+		for range 2 {
+			if err := <-ended; !errors.Is(err, ErrClientGone) {
+				t.Errorf("a handler ended with %v", err)
+			}
+		}
+		await(t, "the end of the connection", func() bool { return hs.s.GetCurrentConcurrency() == 0 })
+		if log := hs.log.String(); !strings.Contains(log, "interface conversion") {
+			t.Errorf("the log has %s", log)
+		}
+		hs.dialH2().await(0, "settings")
+		hs.s.Close()
+	})
+}
+
 type closerFunc func() error
 
 func (f closerFunc) Close() error { return f() }
