@@ -39,7 +39,8 @@ func (c *blockConn) setWaker(k *Waker) {
 
 // awaken interrupts the wait for bytes. Wake calls it, on any goroutine, under k.mu:
 // finish takes that too, so the deadline that this sets is not set after the wait has
-// ended.
+// ended. Where setting it may be a method of a program's own type, which may block, another
+// goroutine does that: who calls Wake may hold locks.
 func (c *blockConn) awaken(k *Waker) {
 	if !k.waits || k.roused {
 		return
@@ -49,7 +50,20 @@ func (c *blockConn) awaken(k *Waker) {
 		k.ringLocked()
 		return
 	}
+	if c.raw == nil && !c.wasPaced {
+		go c.interruptWait(k)
+		return
+	}
 	c.calmly(c.interruptRead)
+}
+
+// interruptWait interrupts a wait of k that is to end.
+func (c *blockConn) interruptWait(k *Waker) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.c != nil && k.waits && k.roused {
+		c.calmly(c.interruptRead)
+	}
 }
 
 // maxBlind is how many feeds in a row may begin with no look at what has arrived,

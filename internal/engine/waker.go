@@ -40,7 +40,9 @@ type wakeable interface{ awaken(k *Waker) }
 // Wake makes the engine feed the session. What the caller did before is seen by a Feed
 // that begins after it: none is lost, but several calls may lead to one Feed. Any
 // goroutine may call it at any time, in Feed too; when the session has ended, it does
-// nothing. It doesn't wait for the session, and doesn't allocate.
+// nothing. It doesn't wait for the session, nor for methods of the connection, and the
+// caller may hold locks. It doesn't allocate, except on connections of Block that are
+// neither sockets nor TLS of this package.
 //
 // Where the deadlines of a connection of Block have no effect, nothing interrupts a
 // read: the session is fed when the next bytes arrive.

@@ -3,6 +3,7 @@ package engine_test
 import (
 	"fmt"
 	"io"
+	"net"
 	"sync"
 	"testing"
 	"time"
@@ -66,6 +67,51 @@ func TestWake(t *testing.T) {
 			})
 		})
 	}
+}
+
+// stuckConn is a connection of a program's own: the deadline that interrupts a read blocks.
+type stuckConn struct {
+	net.Conn
+	began, release chan struct{}
+	once           sync.Once
+}
+
+func (c *stuckConn) SetReadDeadline(t time.Time) error {
+	if !t.IsZero() && t.Before(time.Now()) {
+		c.once.Do(func() { close(c.began) })
+		<-c.release
+	}
+	return c.Conn.SetReadDeadline(t)
+}
+
+// Wake doesn't wait for a method of a program's own connection.
+func TestWakeDoesNotWait(t *testing.T) {
+	conn := &stuckConn{began: make(chan struct{}), release: make(chan struct{})}
+	s, out := waking(t)
+	feed, fed := s.feed, make(chan struct{}, 1000)
+	s.feed = func(w *Work, next *Next) { feed(w, next); fed <- struct{}{} }
+	c := serveBlock(t, s, func(t *testing.T) (server, client net.Conn) {
+		server, client = pipePair(t)
+		conn.Conn = server
+		return conn, client
+	}, false)
+	c.shake()
+	<-fed
+	want := ""
+	for stuck := false; !stuck; {
+		out("w") // returns
+		want += "w"
+		select {
+		case <-conn.began:
+			stuck = true
+		case <-fed: // it had yet to begin its wait
+		}
+	}
+	out("again")
+	close(conn.release)
+	c.want(want + "again")
+	c.client.Close()
+	c.wait()
 }
 
 // Many goroutines wake a session while bytes arrive: no wake-up is lost, no byte, and
