@@ -30,11 +30,13 @@ type HTTP2Config struct {
 	// 512, or Server.MaxHeaderFields), beyond it 431.
 	MaxHeaderFields int
 	// MaxStreamWindow bounds what a client may send of a body before the handler has read
-	// it, in bytes for each request (default 1 MiB). It is 64 KiB at first, or this if it
-	// is less.
+	// it, in bytes for each request (default 12 MiB). It is 64 KiB at first, or this if it
+	// is less, and doubles whenever the handler has read all and waits for more. So clients
+	// that are far away can send at full speed.
 	MaxStreamWindow int
 	// MaxConnWindow is how much all bodies of a connection may have under way, in bytes
-	// (default 4 MiB).
+	// (default 15 MiB, at least 64 KiB). It is also what the windows of all requests
+	// together may exceed 64 KiB each by, so that what waits for handlers is bounded.
 	MaxConnWindow int
 }
 

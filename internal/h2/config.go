@@ -16,10 +16,11 @@ type Config struct {
 	Target int
 	// StreamWindow is how much of a request's body may wait for the program, in bytes
 	// (default 64 KiB): the initial window of streams. That of a stream whose program
-	// waits for data grows up to StreamWindowMax (default 1 MiB).
+	// waits for data grows up to StreamWindowMax (default 12 MiB).
 	StreamWindow, StreamWindowMax int
-	// ConnWindow is the window of the connection, in bytes (default 4 MiB, at least
-	// 65,535). Data gives it back when it arrives, so that it bounds no memory.
+	// ConnWindow is the window of the connection, in bytes (default 15 MiB, at least
+	// 65,535). Data gives it back when it arrives. It is also by how much the windows of
+	// all streams that are open may grow together, and so bounds memory.
 	ConnWindow int
 	// TableSize is the size of the table for decoding heads, in bytes (default 4,096;
 	// negative: 0).
@@ -36,8 +37,8 @@ const (
 	DefaultFields          = 512
 	DefaultTarget          = 16 << 10
 	DefaultStreamWindow    = 64 << 10
-	DefaultStreamWindowMax = 1 << 20
-	DefaultConnWindow      = 4 << 20
+	DefaultStreamWindowMax = 12 << 20
+	DefaultConnWindow      = 15 << 20
 	DefaultTableSize       = 4096
 )
 

@@ -8,6 +8,8 @@ type connFlow struct {
 	credit int64 // received, and not given back to the peer yet
 	// initial is the window of a stream that is opened now.
 	initial int64
+	// grown is by how much the windows of the streams that are open have grown in all.
+	grown int64
 }
 
 // streamFlow is the window for what the peer sends on a stream.
@@ -37,23 +39,65 @@ func (c *Conn) receive(n int) bool {
 }
 
 // Consumed tells that the program took n bytes of a request's body, so that the peer may
-// send more (RFC 9113 section 5.2). A caller that drops data calls it too.
+// send more (RFC 9113 section 5.2). A caller that drops data calls it too. A peer that has
+// room for all that Content-Length promises isn't told: it would only cost both a frame.
 func (c *Conn) Consumed(st *Stream, n int) {
 	f := &st.in
 	f.unread -= int64(n)
 	f.credit += int64(n)
-	if f.credit < max(f.size/2, 1) || st.state&(peerEnded|wasReset) != 0 || c.failed {
+	if f.credit < f.share() || st.left >= 0 && st.left <= f.window || st.state&(peerEnded|wasReset) != 0 || c.failed {
 		return
 	}
 	if f.unread <= 0 { // the program waits for the peer
-		size := min(2*f.size, int64(c.cfg.StreamWindowMax))
-		f.credit += size - f.size
-		f.size = size
+		c.grow(f)
 	}
-	n = int(f.credit)
+	c.giveBack(st)
+}
+
+// largeWindow is from which size on, in bytes, a quarter of a window is worth a frame.
+const largeWindow = 1 << 20
+
+// share is how much credit is given back at once: half of a window, and less of a large
+// one. The peer may be so far away that it has sent the rest before it hears of that.
+func (f *streamFlow) share() int64 {
+	if f.size > largeWindow {
+		return f.size / 4
+	}
+	return max(f.size/2, 1)
+}
+
+// grow doubles the window of a stream, as far as its bound allows, and that for all streams
+// of the connection: a program that reads no more leaves data in what has grown.
+func (c *Conn) grow(f *streamFlow) {
+	more := min(f.size, int64(c.cfg.StreamWindowMax)-f.size, int64(c.cfg.ConnWindow)-c.in.grown)
+	if more <= 0 {
+		return
+	}
+	c.in.grown += more
+	f.size += more
+	f.credit += more
+}
+
+// giveBack tells the peer that it may send what the stream has as credit.
+func (c *Conn) giveBack(st *Stream) {
+	f := &st.in
+	n := int(f.credit)
 	f.window += f.credit
 	f.credit = 0
 	c.queueWindowUpdate(st.id, n)
+}
+
+// ExpectAll lets the peer send the whole body of a request, as long as Content-Length says
+// that it is and StreamWindowMax allows, before it hears of WINDOW_UPDATE again. It is for
+// callers that call Consumed for all data as it comes.
+func (c *Conn) ExpectAll(st *Stream) {
+	f := &st.in
+	need := min(st.left, int64(c.cfg.StreamWindowMax)) - f.window
+	if need <= 0 || st.state&(peerEnded|wasReset) != 0 || c.failed {
+		return
+	}
+	f.credit = max(f.credit, need)
+	c.giveBack(st)
 }
 
 // windowUpdate handles a WINDOW_UPDATE frame (RFC 9113 section 6.9).

@@ -53,6 +53,80 @@ func TestReceiveWindows(t *testing.T) {
 	})
 }
 
+// TestWindowsGrowTogether: what the windows of all streams grow by is bounded, and streams
+// that have ended leave theirs to others.
+func TestWindowsGrowTogether(t *testing.T) {
+	const budget = 1 << 20
+	p := newPeer(t, Config{ConnWindow: budget}).greet()
+	take := func(id uint32) int64 {
+		for range 500 {
+			p.send(frame(frameData, 0, id, strings.Repeat("x", maxFrame)))
+		}
+		p.log = nil
+		return p.open[id].in.size
+	}
+	p.send(headers(1, 0, post...), headers(3, 0, post...))
+	if n := take(1); n != DefaultStreamWindow+budget {
+		t.Errorf("the first window has grown to %d", n)
+	}
+	if n := take(3); n != DefaultStreamWindow {
+		t.Errorf("the second window has grown to %d", n)
+	}
+	p.c.Done(p.open[1])
+	if n := take(3); n != DefaultStreamWindow+budget {
+		t.Errorf("the second window has grown to %d after the first stream's end", n)
+	}
+}
+
+// TestKnownLength: a peer that has room for the rest of a body isn't told of more.
+func TestKnownLength(t *testing.T) {
+	data := func(n int) string { return frame(frameData, 0, 1, strings.Repeat("x", n)) }
+	has := func(p *peer, what string) bool { return strings.Contains(fmt.Sprint(p.log), what) }
+	t.Run("within the window", func(t *testing.T) {
+		p := newPeer(t, Config{}).greet()
+		p.send(headers(1, 0, with(post, "content-length: 65536")...))
+		for range 4 {
+			p.send(data(maxFrame))
+		}
+		if has(p, "WINDOW_UPDATE") {
+			t.Errorf("%+v", p.open[1].in)
+		}
+	})
+	t.Run("padded beyond the window", func(t *testing.T) {
+		p := newPeer(t, Config{}).greet()
+		p.send(headers(1, 0, with(post, "content-length: 60000")...))
+		padded := frame(frameData, flagPadded, 1, "\xff"+"x"+strings.Repeat("\x00", 255))
+		for range 60000 { // all that the peer sends has room
+			p.send(padded)
+			if p.c.Failed() || p.open[1].WasReset() {
+				t.Fatal(p.log)
+			}
+			p.log = nil
+		}
+	})
+	t.Run("ExpectAll", func(t *testing.T) {
+		p := newPeer(t, Config{}).greet()
+		p.send(headers(1, 0, with(post, "content-length: 1000000")...), data(maxFrame))
+		p.log = nil
+		p.c.ExpectAll(p.open[1])
+		p.send().want("> WINDOW_UPDATE 1 " + fmt.Sprint(1000000-DefaultStreamWindow))
+		for n := maxFrame; n+8000 <= 1000000; n += 8000 {
+			p.send(data(8000))
+		}
+		if has(p, "WINDOW_UPDATE") || p.open[1].WasReset() {
+			t.Errorf("%+v", p.open[1])
+		}
+	})
+	t.Run("ExpectAll of much", func(t *testing.T) {
+		p := newPeer(t, Config{}).greet()
+		p.send(headers(1, 0, with(post, "content-length: 1000000000")...), headers(3, 0, post...))
+		p.log = nil
+		p.c.ExpectAll(p.open[1])
+		p.c.ExpectAll(p.open[3]) // its length isn't known
+		p.send().want("> WINDOW_UPDATE 1 " + fmt.Sprint(DefaultStreamWindowMax-DefaultStreamWindow))
+	})
+}
+
 func TestSmallStreamWindow(t *testing.T) {
 	p := newPeer(t, Config{StreamWindow: 1000})
 	p.keep = true

@@ -4,7 +4,7 @@ import "fmt"
 
 // check reports what is wrong with c between calls of its methods.
 func (c *Conn) check() error {
-	n := 0
+	n, grown := 0, int64(0)
 	var err error
 	bad := func(format string, args ...any) {
 		if err == nil {
@@ -42,6 +42,7 @@ func (c *Conn) check() error {
 	}
 	c.streams.all(func(st *Stream) bool {
 		n++
+		grown += st.in.size - int64(c.cfg.StreamWindow)
 		if c.streams.find(st.id) != st || st.id%2 == 0 || st.id > c.last {
 			bad("stream %d is out of place", st.id)
 		}
@@ -71,6 +72,8 @@ func (c *Conn) check() error {
 		bad("windows of the connection: %d, %d", c.in.window, c.out.window)
 	case c.in.credit < 0 || c.in.credit >= int64(c.cfg.ConnWindow)/4 && !c.failed:
 		bad("credit of %d", c.in.credit)
+	case grown != c.in.grown || grown > int64(c.cfg.ConnWindow):
+		bad("windows have grown by %d, counted as %d", grown, c.in.grown)
 	case c.control.n > maxQueued+2 || len(c.control.b) > 32*(maxQueued+2):
 		bad("%d frames of %d bytes are queued", c.control.n, len(c.control.b))
 	case c.read.block.buf != nil && len(c.read.block.buf.B) > c.cfg.HeaderList+maxFrame:
