@@ -79,8 +79,11 @@ func (ss *h2Session) tellRoom() {
 func (ss *h2Session) free() {}
 
 // maxH2Out is how much output is gathered before those that send wait until it is
-// written.
+// written, give or take a piece.
 const maxH2Out = 64 << 10
+
+// isFull reports whether those that send must wait, under mu.
+func (ss *h2Session) isFull() bool { return len(ss.out) >= maxH2Out-minH2Piece/4 }
 
 // Open begins the session with its SETTINGS.
 func (ss *h2Session) Open(c engine.Conn, next *engine.Next) {
@@ -120,10 +123,13 @@ func (ss *h2Session) isSecure() bool {
 	return false
 }
 
+// sizeH2Out is how much memory out has at first.
+const sizeH2Out = 4 << 10
+
 // takeBuf makes sure that out has memory, under mu.
 func (ss *h2Session) takeBuf() {
 	if ss.buf == nil {
-		ss.buf = pool.Get(4 << 10)
+		ss.buf = pool.Get(sizeH2Out)
 		ss.out = append(ss.buf.B[:0], ss.out...)
 	}
 }
@@ -136,6 +142,30 @@ func (ss *h2Session) giveBuf() {
 		ss.buf = nil
 	}
 	ss.out = nil
+}
+
+// roomOut makes room in out for n bytes more, under mu. Appending alone would leave old
+// memory to the garbage collector.
+func (ss *h2Session) roomOut(n int) {
+	if cap(ss.out)-len(ss.out) < n {
+		ss.takeBuf()
+		ss.buf.B = ss.out
+		ss.buf.Grow(n)
+		ss.out = ss.buf.B
+	}
+}
+
+// moveOut gives out to the engine, under mu. Where it is more than a few heads, the session
+// and the workspace exchange their memory instead of copying.
+func (ss *h2Session) moveOut(w *engine.Work) {
+	if len(w.Out) > 0 || len(ss.out) <= sizeH2Out {
+		w.Out = append(w.Out, ss.out...)
+		ss.out = ss.out[:0]
+		return
+	}
+	w.Out, ss.out = ss.out, w.Out
+	ss.giveBuf()
+	ss.takeBuf() // a goroutine may be about to append
 }
 
 // Feed reads frames, runs what is ready, and writes the frames that wait.
@@ -228,6 +258,9 @@ func (ss *h2Session) read(w *engine.Work) {
 	if n = ss.num - n; n > 0 {
 		ss.s.stats.requests.add(ss.id, n)
 	}
+	if w.Full() && ss.proto.InFrame() {
+		w.ExpectMuch()
+	}
 	ss.timeHead()
 }
 
@@ -263,9 +296,8 @@ func (ss *h2Session) write(w *engine.Work, next *engine.Next) {
 	ss.drain()
 	ss.sendQueued()
 	ss.out = ss.proto.AppendControl(ss.out)
-	full := len(ss.out) >= maxH2Out
-	w.Out = append(w.Out, ss.out...)
-	ss.out = ss.out[:0]
+	full := ss.isFull()
+	ss.moveOut(w)
 	if full {
 		ss.tellRoom()
 	}

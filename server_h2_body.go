@@ -77,12 +77,13 @@ func (s *h2Stream) end() {
 // collect begins to collect a body that is not streamed, under mu. It reports whether there
 // is no more to wait for; else the session goes on, and a runner when all has come.
 func (s *h2Stream) collect() bool {
+	ss := s.ss
 	if s.in != nil {
 		n := len(s.in.B) - s.at
 		s.collectMore(s.in.B[s.at:])
 		s.dropIn()
 		s.consumed(n)
-		s.ss.out = s.ss.proto.AppendControl(s.ss.out)
+		ss.out = ss.proto.AppendControl(ss.out)
 	}
 	switch {
 	case s.sendErr != nil:
@@ -96,6 +97,8 @@ func (s *h2Stream) collect() bool {
 		return true
 	}
 	s.step, s.runs = h2Collect, false
+	ss.proto.ExpectAll(s.st)
+	ss.out = ss.proto.AppendControl(ss.out)
 	s.time()
 	return false // the runner wakes the session, which looks at the time
 }
@@ -109,6 +112,9 @@ func (s *h2Stream) collectMore(b []byte) {
 	if len(b) > s.limits.maxBody-len(buf.B) {
 		s.refusal = ErrBodyTooLarge
 		return
+	}
+	if left := s.ctx.Request.Header.s.ContentLength - int64(len(buf.B)); cap(buf.B)-len(buf.B) < len(b) && left > int64(len(b)) {
+		buf.Grow(int(min(left, int64(max(4*len(b), 3*len(buf.B))))))
 	}
 	buf.Write(b)
 }

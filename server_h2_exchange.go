@@ -138,7 +138,7 @@ func (s *h2Stream) SendInterim(_ *RequestCtx, statusCode int, h *ResponseHeader)
 	ss := s.ss
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
-	for s.sendErr == nil && len(ss.out) >= maxH2Out {
+	for s.sendErr == nil && ss.isFull() {
 		ss.wake()
 		ss.awaitRoom()
 	}

@@ -5,20 +5,36 @@ import (
 	"github.com/galehttp/gale/internal/h2"
 )
 
-// maxH2Piece is how much of a body is sent before others have their turn.
-const maxH2Piece = 32 << 10
+// maxH2Piece is how much of a body is sent before others have their turn, and up to
+// minH2Piece more where that is the rest.
+const (
+	maxH2Piece = 32 << 10
+	minH2Piece = 4 << 10
+)
+
+// pieceOf returns the piece of b that is to be sent now, under mu, while out is not full.
+// Long bodies make out nearly as long as maxH2Out, and no longer: four records of TLS, and
+// not a short fifth one.
+func (ss *h2Session) pieceOf(b []byte) []byte {
+	n := min(maxH2Piece, maxH2Out-len(ss.out)-64) // with the headers of frames
+	if len(b) < n+minH2Piece {
+		n = len(b)
+	}
+	return b[:n]
+}
 
 // sendRest sends what there is room for of a body in memory, and reports whether the
 // response is over, under mu.
 func (s *h2Stream) sendRest() (over bool) {
 	ss := s.ss
 	trailers := s.sendsTrailers(s.resp)
+	ss.roomData(min(len(s.rest), ss.proto.SendRoom(s.st)))
 	for s.sendErr == nil {
-		if len(ss.out) >= maxH2Out {
+		if ss.isFull() {
 			s.stalled = 0
 			return false
 		}
-		piece := s.rest[:min(len(s.rest), maxH2Piece)]
+		piece := ss.pieceOf(s.rest)
 		last := len(piece) == len(s.rest)
 		n := 0
 		ss.out, n = ss.proto.AppendData(ss.out, s.st, piece, last && !trailers)
@@ -41,6 +57,13 @@ func (s *h2Stream) sendRest() (over bool) {
 	return true
 }
 
+// roomData makes room in out for n bytes of data that can be sent now, and their frames,
+// as far as they are sent before others have their turn, under mu.
+func (ss *h2Session) roomData(n int) {
+	n = min(n, maxH2Out+minH2Piece-len(ss.out))
+	ss.roomOut(n + n>>10 + 16)
+}
+
 // stall notes that the client gives no room, under mu. One that has ended its side never
 // will.
 func (s *h2Stream) stall(progress bool) {
@@ -57,7 +80,7 @@ func (s *h2Stream) stall(progress bool) {
 // sendQueued sends data of the streams whose turn it is, as far as there is room in out,
 // under mu.
 func (ss *h2Session) sendQueued() {
-	for len(ss.out) < maxH2Out {
+	for !ss.isFull() {
 		st := ss.proto.Next()
 		if st == nil {
 			return
@@ -118,13 +141,14 @@ func (s *h2Stream) write(p []byte) (sent int, err error) {
 	defer ss.mu.Unlock()
 	s.boundWrite()
 	for sent < len(p) && s.sendErr == nil {
-		if len(ss.out) >= maxH2Out {
+		if ss.isFull() {
 			ss.wake()
 			ss.awaitRoom()
 			continue
 		}
-		piece := p[sent:min(len(p), sent+maxH2Piece)]
+		piece := ss.pieceOf(p[sent:])
 		n := 0
+		ss.roomData(len(piece))
 		ss.out, n = ss.proto.AppendData(ss.out, s.st, piece, false)
 		if sent += n; n == len(piece) {
 			s.stalled = 0

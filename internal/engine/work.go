@@ -35,6 +35,9 @@ const (
 	// needs more, and is dropped beyond keepSize.
 	inSize   = 4 << 10
 	keepSize = 64 << 10
+	// keepOut is up to which size output buffers are kept: a session may gather as much
+	// as keepSize, and round up.
+	keepOut = 2 * keepSize
 	// slack bytes after the end of the read buffer let parsers load whole words at its
 	// end.
 	slack = 32
@@ -61,13 +64,14 @@ func putWork(w *Work) {
 	workPool.Put(w)
 }
 
-// reset empties w, except State, and replaces buffers that have grown beyond keepSize.
+// reset empties w, except State, and replaces buffers that have grown beyond keepSize and
+// keepOut.
 func (w *Work) reset() {
 	w.r, w.w = 0, 0
 	if len(w.in) > keepSize+slack {
 		w.in = make([]byte, inSize+slack)
 	}
-	if cap(w.Out) > keepSize {
+	if cap(w.Out) > keepOut {
 		w.Out = make([]byte, 0, inSize)
 	}
 	w.Out = w.Out[:0]
@@ -146,9 +150,22 @@ const maxWiden = 16 << 10
 // costs a system call.
 func (w *Work) widen() {
 	if end := len(w.in) - slack; end < maxWiden {
-		in := make([]byte, 2*end+slack)
-		w.w = copy(in, w.in[w.r:w.w])
-		w.r, w.in = 0, in
+		w.widenTo(2 * end)
+	}
+}
+
+func (w *Work) widenTo(size int) {
+	in := make([]byte, size+slack)
+	w.w = copy(in, w.in[w.r:w.w])
+	w.r, w.in = 0, in
+}
+
+// ExpectMuch makes the read buffer as large as buffers are kept. It is for sessions that
+// see from what reads have filled it with that much more comes, and copy it elsewhere.
+// Slices of Unread from before aren't valid after it.
+func (w *Work) ExpectMuch() {
+	if len(w.in)-slack < keepSize {
+		w.widenTo(keepSize)
 	}
 }
 
