@@ -40,7 +40,7 @@ type h2Session struct {
 	told        []h2Gone   // whom unlock tells that the client has gone
 
 	waiting int        // streams that count as timed
-	headDue clock.Tick // when the field block that has begun must be whole, 0 for none
+	headDue clock.Tick // when the field block or frame that has begun must be whole, 0 for none
 	idleDue clock.Tick // when a connection without streams ends, 0 for never or not yet known
 	due     clock.Tick // the deadline that the engine has, 0 for none
 	closing bool       // it ends when all streams have
@@ -261,7 +261,6 @@ func (ss *h2Session) read(w *engine.Work) {
 	if w.Full() && ss.proto.InFrame() {
 		w.ExpectMuch()
 	}
-	ss.timeHead()
 }
 
 // event does what an event asks for, under mu.
@@ -308,7 +307,7 @@ func (ss *h2Session) write(w *engine.Work, next *engine.Next) {
 	case full || ss.first != nil || ss.proto.CanSend():
 		next.Op = engine.Flush
 	default:
-		next.Idle = streams == 0 && !ss.proto.InHead()
+		next.Idle = streams == 0 && !ss.proto.InHead() && !ss.proto.InFrame()
 		ss.due = ss.deadline(streams)
 		next.Deadline = ss.due
 		if streams == 0 {

@@ -71,10 +71,15 @@ func (ss *h2Session) stopLater() {
 	ss.stop()
 }
 
-// timeHead sets headDue, under mu, after what has arrived was read.
-func (ss *h2Session) timeHead() {
+// timeHead sets headDue, under mu, after what has arrived was read. A frame that has come
+// in part is bounded where nothing else is: such a connection isn't idle.
+func (ss *h2Session) timeHead(streams int) {
 	ss.headDue = 0
-	if since := ss.proto.HeadSince(); since != 0 {
+	since := ss.proto.HeadSince()
+	if since == 0 && streams == 0 {
+		since = ss.proto.FrameSince()
+	}
+	if since != 0 {
 		if d := ss.s.headTimeout(); d > 0 {
 			ss.headDue = since.Add(d)
 		}
@@ -92,6 +97,7 @@ func (ss *h2Session) helloDue() clock.Tick {
 
 // deadline returns when Stall must look at the connection, 0 for never, under mu.
 func (ss *h2Session) deadline(streams int) clock.Tick {
+	ss.timeHead(streams)
 	due := ss.headDue
 	switch {
 	case !ss.proto.Greeted():

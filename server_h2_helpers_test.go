@@ -155,7 +155,13 @@ func (hs *h2Server) dialRaw() net.Conn {
 // dialH2 opens a connection and begins HTTP/2 with these settings.
 func (hs *h2Server) dialH2(settings ...http2.Setting) *h2Conn {
 	hs.t.Helper()
-	c := &h2Conn{Conn: hs.dialRaw(), t: hs.t}
+	return newH2Conn(hs.t, hs.dialRaw(), settings...)
+}
+
+// newH2Conn begins HTTP/2 on a connection.
+func newH2Conn(t *testing.T, nc net.Conn, settings ...http2.Setting) *h2Conn {
+	t.Helper()
+	c := &h2Conn{Conn: nc, t: t}
 	c.fr = http2.NewFramer(c, c)
 	c.fr.ReadMetaHeaders = hpack.NewDecoder(4096, nil)
 	c.fr.SetMaxReadFrameSize(1 << 20)

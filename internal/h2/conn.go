@@ -97,8 +97,16 @@ func (c *Conn) HeadSince() clock.Tick {
 	return c.read.block.since
 }
 
-// InFrame reports whether a frame has come in part.
+// InFrame reports whether a frame, or the preface, has come in part.
 func (c *Conn) InFrame() bool { return c.read.inFrame() }
+
+// FrameSince returns when the frame has begun that isn't whole, 0 for none.
+func (c *Conn) FrameSince() clock.Tick {
+	if !c.read.inFrame() {
+		return 0
+	}
+	return c.read.since
+}
 
 // Streams returns how many streams count as open: those for which Done was not called.
 func (c *Conn) Streams() int { return c.streams.n }

@@ -12,6 +12,7 @@ type reader struct {
 	// header, the fixed part of a payload.
 	got   uint8
 	small *[maxSmall]byte // nil if nothing came in parts since rest
+	since clock.Tick // when the last frame began
 
 	f    frameHeader
 	left int // bytes of the frame's payload that were not read
@@ -39,7 +40,7 @@ const maxSmall = 64
 
 // inFrame reports whether a frame or the preface has come in part.
 func (r *reader) inFrame() bool {
-	return r.got > 0 || r.state != inFrameHeader && !(r.state == inRest && r.left == 0)
+	return r.got > 0 || r.state > inFrameHeader && !(r.state == inRest && r.left == 0)
 }
 
 // inHead reports whether a field block has come in part.
@@ -106,6 +107,9 @@ func (c *Conn) readEvent(in []byte, ev *Event) (n int) {
 func (c *Conn) step(in []byte, ev *Event) (used int, more bool) {
 	switch r := &c.read; r.state {
 	case inFrameHeader:
+		if r.got == 0 {
+			r.since = c.now
+		}
 		var b []byte
 		if b, used = r.take(in, frameHeaderLen); b == nil {
 			return used, false

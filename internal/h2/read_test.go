@@ -195,6 +195,10 @@ func TestInFrame(t *testing.T) {
 		if p.send(x.in); p.c.InFrame() != x.inFrame || p.c.InHead() != x.head {
 			t.Errorf("after %q: InFrame %v, InHead %v", x.in, p.c.InFrame(), p.c.InHead())
 		}
+		if since := p.c.FrameSince(); x.inFrame != (since != 0) || since > p.now {
+			t.Errorf("after %q: a frame since %v, now is %v", x.in, since, p.now)
+		}
+		p.now += second
 	}
 }
 

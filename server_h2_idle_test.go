@@ -1,0 +1,92 @@
+package gale
+
+import (
+	"net"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"golang.org/x/net/http2"
+
+	"github.com/galehttp/gale/galeutil"
+)
+
+// byteReads is a connection that counts the reads of a single byte.
+type byteReads struct {
+	net.Conn
+	n *atomic.Int64
+}
+
+func (c byteReads) Read(p []byte) (int, error) {
+	if len(p) == 1 {
+		c.n.Add(1)
+	}
+	return c.Conn.Read(p)
+}
+
+type byteReadsListener struct {
+	net.Listener
+	n atomic.Int64
+}
+
+func (ln *byteReadsListener) Accept() (net.Conn, error) {
+	c, err := ln.Listener.Accept()
+	return byteReads{c, &ln.n}, err
+}
+
+// TestH2ReadsByteOnce: a connection of the block engine that holds no buffer while it is idle,
+// as those of TLS, reads the first byte of a frame by itself, and not each one.
+func TestH2ReadsByteOnce(t *testing.T) {
+	inner := galeutil.NewInmemoryListener()
+	ln := &byteReadsListener{Listener: inner}
+	s := &Server{Engine: EngineBlock, ReduceMemoryUsage: true, HTTP2: HTTP2Config{H2C: true}, Handler: func(*RequestCtx) {}}
+	served := make(chan error, 1)
+	go func() { served <- s.Serve(ln) }()
+	defer func() { s.Close(); <-served }()
+	nc, err := inner.Dial()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	nc.SetDeadline(time.Now().Add(time.Minute))
+	c := newH2Conn(t, nc)
+	c.wantAlive()
+	c.sync()
+	before := ln.n.Load()
+	const frames = 20
+	for range frames {
+		c.sync()
+		c.check(c.fr.WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: 1 << 20}))
+		c.await(0, "ack")
+		c.wantAlive()
+	}
+	if n := ln.n.Load() - before; n > 4*frames {
+		t.Errorf("%d reads of a byte for %d frames", n, 3*frames)
+	}
+}
+
+// TestH2HalfFrames: a frame that has come in part keeps no connection open, whether it is one
+// of a request or not.
+func TestH2HalfFrames(t *testing.T) {
+	t.Parallel()
+	for _, way := range h2Ways {
+		t.Run(way.String(), func(t *testing.T) {
+			t.Parallel()
+			hs := way.start(t, &Server{ReadHeaderTimeout: 50 * time.Millisecond, Handler: func(*RequestCtx) {}})
+			for _, half := range []string{
+				"\x00", "\x00\x00\x08\x06\x00\x00\x00\x00\x00ping", "\x00\x00\x05\x77\x00\x00\x00\x00\x01four", "\x00\x00\x0c\x04\x00\x00\x00\x00\x00sixsix",
+				"\x00\x00\x05\x01\x05\x00\x00\x00\x03", "\x00\x00\x05\x01\x05\x00\x00\x00\x03\x82",
+				"\x00\x00\x01\x01\x01\x00\x00\x00\x03\x82", "\x00\x00\x01\x01\x01\x00\x00\x00\x03\x82\x00\x00\x00\x09",
+			} {
+				c := hs.dialH2()
+				c.wantAlive()
+				_, err := c.Write([]byte(half))
+				c.check(err)
+				if f := c.await(0, "goaway"); f.code != uint32(http2.ErrCodeEnhanceYourCalm) {
+					t.Errorf("after %q: %v", half, f)
+				}
+				c.await(0, "eof")
+			}
+		})
+	}
+}
