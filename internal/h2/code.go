@@ -56,6 +56,8 @@ var (
 	ErrTargetTooLong = &Error{ProtocolError, 414, "h2: :path too long"}
 	ErrMethodTooLong = &Error{ProtocolError, 501, "h2: :method too long"}
 	ErrBodyTooLong   = &Error{ProtocolError, 413, "h2: length of the body too large"}
+	ErrHeads         = &Error{RefusedStream, 0, "h2: the heads of all streams are too long"}
+	ErrTrailers      = &Error{EnhanceYourCalm, 0, "h2: the heads of all streams are too long"}
 	ErrConnect       = &Error{ProtocolError, 501, "h2: CONNECT is not supported"}
 
 	ErrFieldName     = &Error{ProtocolError, 0, "h2: invalid field name"}

@@ -9,6 +9,10 @@ type Config struct {
 	// HeaderList bounds a head: the sum of name, value and 32 of each field, in bytes
 	// (default 64 KiB), beyond it 431. A trailer section too.
 	HeaderList int
+	// Heads bounds the heads and trailer sections of all streams that are open, counted as
+	// HeaderList is (default 48 times HeaderList): a few bytes on the wire may be a head
+	// of that length. A request beyond it is refused with REFUSED_STREAM.
+	Heads int
 	// Fields is the highest number of fields in a head or a trailer section, each cookie
 	// crumb included (default 512), beyond it 431.
 	Fields int
@@ -46,6 +50,7 @@ const (
 func (cfg *Config) Fill() {
 	setDefault(&cfg.Streams, DefaultStreams, 1, 1<<16)
 	setDefault(&cfg.HeaderList, DefaultHeaderList, 1<<10, 16<<20)
+	setDefault(&cfg.Heads, 48*cfg.HeaderList, cfg.HeaderList, 1<<30)
 	setDefault(&cfg.Fields, DefaultFields, 1, 1<<15)
 	setDefault(&cfg.Target, DefaultTarget, 1, 1<<24)
 	setDefault(&cfg.StreamWindow, DefaultStreamWindow, 1, maxWindow)

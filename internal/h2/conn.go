@@ -10,6 +10,7 @@ type Conn struct {
 	read reader
 
 	streams table
+	heads   int    // bytes of the heads of streams that are open, as Config.Heads bounds them
 	last    uint32 // the highest stream that the peer has opened
 	closed  closedStreams
 	early   earlyPriorities // for streams that are not open yet

@@ -184,3 +184,44 @@ func TestDribble(t *testing.T) {
 		t.Errorf("after %d: %v", n, p.c.code)
 	}
 }
+
+// The heads of all streams together are bounded, those that are answered with 431 and trailer
+// sections too; what a stream had is free when it is done.
+func TestHeadsAreBounded(t *testing.T) {
+	value := strings.Repeat("v", 900)
+	for _, x := range []struct {
+		name string
+		send func(p *peer, id uint32)
+		fits int // streams
+	}{
+		{"heads", func(p *peer, id uint32) { p.send(headers(id, 0, with(post, "x: "+value)...)) }, 3},
+		{"heads that are too long", func(p *peer, id uint32) { p.send(headers(id, 0, with(post, "x: "+value+value)...)) }, 2},
+		{"trailers", func(p *peer, id uint32) { p.send(headers(id, 0, post...), headers(id, 1, "x: "+value)) }, 3},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			p := newPeer(t, Config{HeaderList: 1 << 11, Heads: 1<<12 + 200}).greet()
+			for round := range uint32(3) {
+				p.log = nil
+				for i := range uint32(5) {
+					x.send(p, round*20+2*i+1)
+				}
+				n := 0
+				for _, line := range p.log {
+					if strings.Contains(line, "the heads of all streams are too long") {
+						n++
+					}
+				}
+				if n != 5-x.fits || p.c.Failed() {
+					t.Errorf("round %d: %d of 5 don't fit: %q", round, n, p.log)
+				}
+				for id, st := range p.open {
+					p.c.Done(st)
+					delete(p.open, id)
+				}
+				if p.c.heads != 0 {
+					t.Errorf("%d bytes are counted without a stream", p.c.heads)
+				}
+			}
+		})
+	}
+}

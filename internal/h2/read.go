@@ -12,7 +12,7 @@ type reader struct {
 	// header, the fixed part of a payload.
 	got   uint8
 	small *[maxSmall]byte // nil if nothing came in parts since rest
-	since clock.Tick // when the last frame began
+	since clock.Tick      // when the last frame began
 
 	f    frameHeader
 	left int // bytes of the frame's payload that were not read

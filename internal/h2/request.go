@@ -37,6 +37,9 @@ func (c *Conn) DecodeRequest(h *msg.RequestHead) error {
 	d := requestDecoder{c: c, h: h, end: b.end}
 	err := d.decode(b.bytes)
 	b.drop()
+	if (err == nil || err.Status != 0) && !c.keepHead(st, d.limit.list) {
+		err = ErrHeads
+	}
 	if err != nil {
 		h.Reset()
 		c.refuseRequest(st, err)
@@ -51,6 +54,17 @@ func (c *Conn) DecodeRequest(h *msg.RequestHead) error {
 	c.prioritize(st, h)
 	h.Verify()
 	return nil
+}
+
+// keepHead counts n bytes of a head or trailer section that is kept as long as its stream. It
+// reports false if there are too many.
+func (c *Conn) keepHead(st *Stream, n int) bool {
+	if c.heads+n > c.cfg.Heads {
+		return false
+	}
+	c.heads += n
+	st.head += n
+	return true
 }
 
 // refuseRequest resets the stream of a malformed request.
@@ -85,7 +99,8 @@ func (c *Conn) prioritize(st *Stream, h *msg.RequestHead) {
 type requestDecoder struct {
 	c      *Conn
 	h      *msg.RequestHead
-	end    bool   // END_STREAM
+	end    bool // END_STREAM
+	limit  fieldLimit
 	pseudo uint16 // bit 1<<p for each pseudo-field that was there
 	spans  [hpack.Status]msg.Span
 }
@@ -116,14 +131,13 @@ func (d *requestDecoder) decode(block []byte) *Error {
 	}
 	arena := append(h.Buf[:0], textProto+textHost...)
 	recs := h.Recs[:0]
-	var limit fieldLimit
 	var f hpack.Field
 	for dec.More() {
 		var err error
 		if arena, err = dec.Next(arena, &f); err != nil {
 			return c.failCompression()
 		}
-		if err := limit.add(&f, c.cfg); err != nil {
+		if err := d.limit.add(&f, c.cfg); err != nil {
 			return c.skipRest(err)
 		}
 		if f.Pseudo != hpack.NotPseudo {

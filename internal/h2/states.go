@@ -72,5 +72,6 @@ func (c *Conn) Done(st *Stream) {
 	c.ResetStream(st, code)
 	c.turns.leave(st)
 	c.in.grown -= st.in.size - int64(c.cfg.StreamWindow)
+	c.heads -= st.head
 	c.streams.remove(st)
 }

@@ -18,6 +18,9 @@ type Stream struct {
 	// left is how much data Content-Length says that is still to come, -1 if unknown.
 	left int64
 
+	// head is the stream's part of Conn.heads.
+	head int
+
 	place place   // in the schedule
 	next  *Stream // in a chain of the table, or in the list of those that are gone
 }

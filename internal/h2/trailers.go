@@ -25,7 +25,12 @@ func (c *Conn) DecodeTrailers(f *msg.Fields) error {
 		c.skipBlock(b.bytes)
 	} else {
 		part := trailerParts.Get().(*msg.Fields)
-		if err = c.decodeTrailers(b.bytes, part); err == nil && !f.Append(part) {
+		var limit fieldLimit
+		switch err = c.decodeTrailers(b.bytes, part, &limit); {
+		case err != nil:
+		case !c.keepHead(c.streams.find(id), limit.list):
+			err = ErrTrailers
+		case !f.Append(part):
 			err = ErrTooManyFields
 		}
 		part.Reset()
@@ -42,13 +47,12 @@ func (c *Conn) DecodeTrailers(f *msg.Fields) error {
 	return err
 }
 
-// decodeTrailers decodes a trailer section into f, which is empty.
-func (c *Conn) decodeTrailers(block []byte, f *msg.Fields) *Error {
+// decodeTrailers decodes a trailer section into f, which is empty, and counts what it has.
+func (c *Conn) decodeTrailers(block []byte, f *msg.Fields, limit *fieldLimit) *Error {
 	dec := &c.coding.dec
 	if dec.Begin(block) != nil {
 		return c.failCompression()
 	}
-	var limit fieldLimit
 	var x hpack.Field
 	for dec.More() {
 		var err error
