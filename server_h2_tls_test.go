@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -67,6 +68,52 @@ func TestH2Offered(t *testing.T) {
 				t.Errorf("NextProtos of the program are %v now", s.TLSConfig.NextProtos)
 			}
 		})
+	}
+}
+
+// TestH2ProgramsListener: a listener of TLS that the program made offers what its own
+// configuration says, whatever the mode is.
+func TestH2ProgramsListener(t *testing.T) {
+	certPEM, keyPEM, err := GenerateTestCertificate("127.0.0.1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cert, err := tls.X509KeyPair(certPEM, keyPEM)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range []Engine{EngineBlock, EngineEvent} {
+		for _, mode := range []HTTP2Mode{HTTP2Auto, HTTP2On, HTTP2Off} {
+			for _, tt := range []struct {
+				names []string
+				want  string
+			}{{[]string{"h2", "http/1.1"}, "HTTP/2.0 h2"}, {nil, "HTTP/1.1 "}} {
+				var early string // what HeaderReceived is told
+				s := &Server{Engine: e, HTTP2: HTTP2Config{Mode: mode}, HeaderReceived: func(h *RequestHeader) (c RequestConfig) {
+					early = string(h.Protocol())
+					return c
+				}, Handler: func(ctx *RequestCtx) {
+					fmt.Fprintf(ctx, "%s %s", ctx.Request.Header.Protocol(), ctx.TLSConnectionState().NegotiatedProtocol)
+				}}
+				ln, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{cert}, NextProtos: tt.names})
+				if err != nil {
+					t.Fatal(err)
+				}
+				go s.Serve(ln)
+				t.Cleanup(func() { s.Close() })
+				tr := &http.Transport{ForceAttemptHTTP2: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
+				resp, err := (&http.Client{Transport: tr}).Get("https://" + ln.Addr().String() + "/")
+				if err != nil {
+					t.Fatal(err)
+				}
+				body, err := io.ReadAll(resp.Body)
+				resp.Body.Close()
+				tr.CloseIdleConnections()
+				if err != nil || string(body) != tt.want || !strings.HasPrefix(tt.want, early) || early == "" {
+					t.Errorf("%v, mode %d, names %v: %q, for HeaderReceived %q, %v", e, mode, tt.names, body, early, err)
+				}
+			}
+		}
 	}
 }
 
