@@ -10,7 +10,7 @@ type Conn struct {
 	read reader
 
 	streams table
-	heads   int    // bytes of the heads of streams that are open, as Config.Heads bounds them
+	heads   int32  // bytes of the heads of streams that are open, as Config.Heads bounds them
 	last    uint32 // the highest stream that the peer has opened
 	closed  closedStreams
 	early   earlyPriorities // for streams that are not open yet
@@ -29,6 +29,8 @@ type Conn struct {
 	// prioritized says that the client has used something of RFC 9218.
 	prioritized bool
 	code        Code // why it failed
+	// grown is by how much the windows of the streams that are open have grown in all.
+	grown int32
 }
 
 // Begin makes c ready for a connection, as a new Conn, and appends what a server sends
@@ -95,7 +97,7 @@ func (c *Conn) HeadSince() clock.Tick {
 	if !c.read.inHead() {
 		return 0
 	}
-	return c.read.block.since
+	return c.read.since
 }
 
 // InFrame reports whether a frame, or the preface, has come in part.

@@ -8,8 +8,6 @@ type connFlow struct {
 	credit int64 // received, and not given back to the peer yet
 	// initial is the window of a stream that is opened now.
 	initial int64
-	// grown is by how much the windows of the streams that are open have grown in all.
-	grown int64
 }
 
 // streamFlow is the window for what the peer sends on a stream.
@@ -69,11 +67,11 @@ func (f *streamFlow) share() int64 {
 // grow doubles the window of a stream, as far as its bound allows, and that for all streams
 // of the connection: a program that reads no more leaves data in what has grown.
 func (c *Conn) grow(f *streamFlow) {
-	more := min(f.size, int64(c.cfg.StreamWindowMax)-f.size, int64(c.cfg.ConnWindow)-c.in.grown)
+	more := min(f.size, int64(c.cfg.StreamWindowMax)-f.size, int64(c.cfg.ConnWindow)-int64(c.grown))
 	if more <= 0 {
 		return
 	}
-	c.in.grown += more
+	c.grown += int32(more)
 	f.size += more
 	f.credit += more
 }

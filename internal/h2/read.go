@@ -12,7 +12,7 @@ type reader struct {
 	// header, the fixed part of a payload.
 	got   uint8
 	small *[maxSmall]byte // nil if nothing came in parts since rest
-	since clock.Tick      // when the last frame began
+	since clock.Tick      // when the last frame began, or the field block that is open
 
 	f    frameHeader
 	left int // bytes of the frame's payload that were not read
@@ -107,7 +107,7 @@ func (c *Conn) readEvent(in []byte, ev *Event) (n int) {
 func (c *Conn) step(in []byte, ev *Event) (used int, more bool) {
 	switch r := &c.read; r.state {
 	case inFrameHeader:
-		if r.got == 0 {
+		if r.got == 0 && !r.block.open {
 			r.since = c.now
 		}
 		var b []byte
@@ -247,10 +247,9 @@ func (c *Conn) idle(id uint32) bool { return id > c.last || id%2 == 0 }
 
 // fieldBlock is a field block that is being received or decoded (RFC 9113 section 4.3).
 type fieldBlock struct {
-	since  clock.Tick // when it began
-	open   bool       // CONTINUATION must follow
-	ready  bool       // the caller must decode it
-	end    bool       // END_STREAM
+	open   bool // CONTINUATION must follow
+	ready  bool // the caller must decode it
+	end    bool // END_STREAM
 	kind   blockKind
 	stream uint32
 	bytes  []byte    // of a block that is ready

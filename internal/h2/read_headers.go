@@ -10,7 +10,7 @@ import (
 func (c *Conn) beginHeaders() {
 	r := &c.read
 	id := r.f.stream
-	r.block = fieldBlock{since: c.now, stream: id, end: r.f.flags&flagEndStream != 0, open: true}
+	r.block = fieldBlock{stream: id, end: r.f.flags&flagEndStream != 0, open: true}
 	switch {
 	case id%2 == 0:
 		c.fail(ProtocolError)

@@ -59,10 +59,10 @@ func (c *Conn) DecodeRequest(h *msg.RequestHead) error {
 // keepHead counts n bytes of a head or trailer section that is kept as long as its stream. It
 // reports false if there are too many.
 func (c *Conn) keepHead(st *Stream, n int) bool {
-	if c.heads+n > c.cfg.Heads {
+	if int(c.heads)+n > c.cfg.Heads {
 		return false
 	}
-	c.heads += n
+	c.heads += int32(n)
 	st.head += n
 	return true
 }

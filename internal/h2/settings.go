@@ -21,7 +21,7 @@ const settingLen = 6
 type peerSettings struct {
 	// Of the frame that is being read: the last SETTINGS_INITIAL_WINDOW_SIZE and the
 	// largest one, -1 if it had none. They are applied at its end, to all streams at once.
-	window, widest int64
+	window, widest int32
 
 	noPriorities int8 // 1 + SETTINGS_NO_RFC7540_PRIORITIES, 0 before the first SETTINGS
 }
@@ -79,8 +79,8 @@ func (c *Conn) setting(b []byte) {
 			c.fail(FlowControlError)
 			return
 		}
-		c.peer.window = int64(value)
-		c.peer.widest = max(c.peer.widest, int64(value))
+		c.peer.window = int32(value)
+		c.peer.widest = max(c.peer.widest, int32(value))
 	case settingMaxFrame:
 		if value < 1<<14 || value > 1<<24-1 {
 			c.fail(ProtocolError) // we use the least value
@@ -104,7 +104,7 @@ func (c *Conn) settingsEnd(ev *Event) {
 	}
 	if n, widest := c.peer.window, c.peer.widest; n >= 0 {
 		c.peer.window, c.peer.widest = -1, -1
-		c.setInitialWindow(n, widest, ev)
+		c.setInitialWindow(int64(n), int64(widest), ev)
 	}
 	c.queueFrame(frameSettings, flagAck, 0, nil)
 }

@@ -71,7 +71,7 @@ func (c *Conn) Done(st *Stream) {
 	}
 	c.ResetStream(st, code)
 	c.turns.leave(st)
-	c.in.grown -= st.in.size - int64(c.cfg.StreamWindow)
-	c.heads -= st.head
+	c.grown -= int32(st.in.size - int64(c.cfg.StreamWindow))
+	c.heads -= int32(st.head)
 	c.streams.remove(st)
 }

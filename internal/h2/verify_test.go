@@ -72,8 +72,8 @@ func (c *Conn) check() error {
 		bad("windows of the connection: %d, %d", c.in.window, c.out.window)
 	case c.in.credit < 0 || c.in.credit >= int64(c.cfg.ConnWindow)/4 && !c.failed:
 		bad("credit of %d", c.in.credit)
-	case grown != c.in.grown || grown > int64(c.cfg.ConnWindow):
-		bad("windows have grown by %d, counted as %d", grown, c.in.grown)
+	case grown != int64(c.grown) || grown > int64(c.cfg.ConnWindow):
+		bad("windows have grown by %d, counted as %d", grown, c.grown)
 	case c.control.n > maxQueued+2 || len(c.control.b) > 32*(maxQueued+2):
 		bad("%d frames of %d bytes are queued", c.control.n, len(c.control.b))
 	case c.read.block.buf != nil && len(c.read.block.buf.B) > c.cfg.HeaderList+maxFrame:
