@@ -65,3 +65,37 @@ func TestConnForgets(t *testing.T) {
 	p.log = nil
 	p.send(frame(frameHeaders, flagEndHeaders|1, 1, block(get...)+"\xbe")).want("refused 1 invalid field block end", "failed COMPRESSION_ERROR", "> GOAWAY 1 COMPRESSION_ERROR")
 }
+
+// What an idle connection gives back, until it needs it again, knows nothing of it.
+func TestRestForgets(t *testing.T) {
+	p := newPeer(t, Config{}).greet()
+	ping := frame(framePing, 0, 0, "\xca\xca\xca\xca\xca\xca\xca\xca")
+	p.send(headers(1, 0, with(post, "priority: u=1, i")...), headers(3, 0, post...), ping[:12], ping[12:])
+	for _, id := range []uint32{1, 3} {
+		p.c.Queue(p.open[id])
+	}
+	all, small := p.c.turns.rings, p.c.read.small
+	p.c.Rest()
+	if p.c.turns.rings != all || p.c.Next() == nil {
+		t.Error("streams that wait to send are forgotten")
+	}
+	for _, id := range []uint32{1, 3} {
+		p.c.Done(p.open[id])
+		delete(p.open, id)
+	}
+	p.feed([]byte(ping[:12]))
+	p.c.Rest()
+	if p.c.read.small != small {
+		t.Error("a part of a frame is forgotten")
+	}
+	p.feed([]byte(ping[12:]))
+	p.c.Rest()
+	if p.c.turns.rings != nil || p.c.read.small != nil {
+		t.Error("memory is kept")
+	}
+	pooltest.TakeBack(&ringsPool, all)
+	pooltest.TakeBack(&smallPool, small)
+	if *all != (rings{}) || *small != [maxSmall]byte{} {
+		t.Errorf("%v, %x", *all, *small)
+	}
+}

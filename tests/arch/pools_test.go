@@ -124,6 +124,8 @@ var pooled = map[string]string{
 	"internal/engine.worker.give":       "TestWorkerForgets",
 
 	"internal/h1.Body.Reset":          "gale.TestPooledForgets",
+	"internal/h2.ringsPool":           "TestRestForgets",
+	"internal/h2.smallPool":           "TestRestForgets",
 	"internal/h2.streams":             "TestStreamForgets",
 	"internal/h2.trailerParts":        "TestTrailersForget",
 	"internal/h2.coding.drop":         "TestConnForgets",
