@@ -68,6 +68,12 @@ func (c *content) bodyBuf() *pool.Buf {
 	return c.body
 }
 
+// swapBuf exchanges the buffer of the body, which has one, with *b.
+func (c *content) swapBuf(b **pool.Buf) {
+	c.body, *b = *b, c.body
+	c.lent = false
+}
+
 // bodyBytes returns the body's bytes, and none for a stream.
 func (c *content) bodyBytes() []byte {
 	if c.bodyRaw != nil {

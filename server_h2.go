@@ -3,6 +3,7 @@ package gale
 import (
 	"crypto/tls"
 	"net"
+	"runtime"
 	"sync"
 	"sync/atomic"
 
@@ -26,6 +27,8 @@ type h2Session struct {
 	serverConn
 	waker *engine.Waker
 	num   uint64 // requests so far
+	// behind is set when a program has not read what came a while ago.
+	behind bool
 
 	// leaving is set when a shutdown is about to end the connection, see h2Sessions.
 	leaving       atomic.Bool
@@ -170,13 +173,19 @@ func (ss *h2Session) moveOut(w *engine.Work) {
 
 // Feed reads frames, runs what is ready, and writes the frames that wait.
 func (ss *h2Session) Feed(w *engine.Work, next *engine.Next) {
-	for n := 0; w != nil; n++ { // else another goroutine has the connection
+	for n := 0; ; n++ {
 		s, more, due, active := ss.step(w, next, n)
 		ss.tellActive(active)
 		if s == nil {
-			return
+			break
 		}
-		w = ss.runShared(s, w, more, due)
+		if w = ss.runShared(s, w, more, due); w == nil {
+			return // another goroutine has the connection
+		}
+	}
+	if ss.behind {
+		ss.behind = false
+		runtime.Gosched() // handlers are to read while it is in the processor's caches
 	}
 }
 

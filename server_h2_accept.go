@@ -101,7 +101,7 @@ func (s *h2Stream) accept() bool {
 		s.step = h2Handle
 		return true
 	}
-	if s.owes100 && s.inErr == nil && s.in == nil {
+	if s.owes100 && s.inErr == nil && !s.unread() {
 		ss.out = ss.proto.AppendInterim(ss.out, s.st, StatusContinue, nil)
 	}
 	s.owes100 = false

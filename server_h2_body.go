@@ -6,7 +6,6 @@ import (
 
 	"github.com/galehttp/gale/internal/clock"
 	"github.com/galehttp/gale/internal/h2"
-	"github.com/galehttp/gale/internal/pool"
 )
 
 // errH2End is inErr of a request that has ended in order.
@@ -25,12 +24,14 @@ func (s *h2Stream) take(b []byte, end bool, now clock.Tick) {
 			s.ss.push(s)
 		}
 	case len(b) > 0:
-		if s.in == nil {
-			s.in = pool.Get(max(len(b), 4<<10))
-			s.in.B = s.in.B[:0]
+		n := copy(s.into, b)
+		s.into = s.into[n:]
+		s.got += n
+		if n < len(b) {
+			s.in.put(b[n:], s.expected())
 		}
-		s.keep(b)
 		s.readers.Broadcast()
+		s.ss.behind = s.ss.behind || s.in.n >= maxH2Chunk
 	}
 	if end {
 		s.end()
@@ -38,14 +39,13 @@ func (s *h2Stream) take(b []byte, end bool, now clock.Tick) {
 	s.time()
 }
 
-// keep appends to what waits to be read, under mu. What was read makes room: a reader that
-// is slower than the client never reads to the end of in.
-func (s *h2Stream) keep(b []byte) {
-	if s.at > 0 && s.at >= len(s.in.B)-s.at && cap(s.in.B)-len(s.in.B) < len(b) {
-		s.in.B = s.in.B[:copy(s.in.B, s.in.B[s.at:])]
-		s.at = 0
+// expected returns how long the body of a request is that was not accepted yet, negative if
+// that isn't known, under mu.
+func (s *h2Stream) expected() int64 {
+	if s.step != h2Accept || s.runs {
+		return -1 // the header is the handler's
 	}
-	s.in.Write(b)
+	return s.ctx.Request.Header.s.ContentLength
 }
 
 // consumed lets the client send n bytes more, under mu.
@@ -78,10 +78,8 @@ func (s *h2Stream) end() {
 // is no more to wait for; else the session goes on, and a runner when all has come.
 func (s *h2Stream) collect() bool {
 	ss := s.ss
-	if s.in != nil {
-		n := len(s.in.B) - s.at
-		s.collectMore(s.in.B[s.at:])
-		s.dropIn()
+	if n := s.in.n; n > 0 {
+		s.collectIn()
 		s.consumed(n)
 		ss.out = ss.proto.AppendControl(ss.out)
 	}
@@ -103,6 +101,21 @@ func (s *h2Stream) collect() bool {
 	return false // the runner wakes the session, which looks at the time
 }
 
+// collectIn makes what has come the beginning of the body, under mu. Most often it is one
+// buffer, which becomes that of the body.
+func (s *h2Stream) collectIn() {
+	req := &s.ctx.Request
+	if q := &s.in; len(q.more) == 0 && q.n <= s.limits.maxBody && len(req.bodyBytes()) == 0 && q.n > cap(req.bodyBuf().B) {
+		req.swapBuf(&q.first)
+		q.n = 0
+	}
+	for q := &s.in; q.n > 0; q.pop() {
+		q.n -= len(q.first.B) - q.at
+		s.collectMore(q.first.B[q.at:])
+	}
+	s.in.drop()
+}
+
 // collectMore appends a piece of the body, under mu.
 func (s *h2Stream) collectMore(b []byte) {
 	if len(b) == 0 || s.refusal != nil {
@@ -113,8 +126,8 @@ func (s *h2Stream) collectMore(b []byte) {
 		s.refusal = ErrBodyTooLarge
 		return
 	}
-	if left := s.ctx.Request.Header.s.ContentLength - int64(len(buf.B)); cap(buf.B)-len(buf.B) < len(b) && left > int64(len(b)) {
-		buf.Grow(int(min(left, int64(max(4*len(b), 3*len(buf.B))))))
+	if cap(buf.B)-len(buf.B) < len(b) {
+		buf.Grow(bodyRoom(len(buf.B), len(b), s.ctx.Request.Header.s.ContentLength) - len(buf.B))
 	}
 	buf.Write(b)
 }
@@ -138,15 +151,7 @@ func (s *h2Stream) giveAllTrailers() {
 }
 
 // unread reports whether some of the body has arrived and was not read, under mu.
-func (s *h2Stream) unread() bool { return s.in != nil && s.at < len(s.in.B) }
-
-// dropIn forgets what has arrived, under mu.
-func (s *h2Stream) dropIn() {
-	if s.in != nil {
-		pool.Put(s.in)
-		s.in, s.at = nil, 0
-	}
-}
+func (s *h2Stream) unread() bool { return s.in.n > 0 }
 
 // openBody lets the handler read the body as a stream, under mu.
 func (s *h2Stream) openBody(length int64) {
@@ -182,36 +187,50 @@ func (b *h2Body) Read(p []byte) (int, error) {
 		case s.limit > 0 && b.n >= s.limit && s.unread():
 			return 0, ErrBodyTooLarge
 		case s.unread():
-			return b.take(p), nil
+			n := s.in.take(b.bound(p))
+			b.read(n)
+			return n, nil
 		case s.inErr == errH2End:
 			s.giveTrailers()
 			return 0, io.EOF
 		case s.inErr != nil:
 			return 0, s.inErr
 		}
+		if s.reading > 0 {
+			s.awaitBody()
+			continue
+		}
+		s.into = b.bound(p)
 		s.awaitBody()
+		n := s.got
+		s.into, s.got = nil, 0
+		if n > 0 {
+			b.read(n)
+			return n, nil
+		}
 	}
 }
 
-// take takes what has arrived, as far as p has room and the limit allows, under mu.
-func (b *h2Body) take(p []byte) int {
-	s := b.s
-	have := s.in.B[s.at:]
-	if s.limit > 0 {
-		have = have[:min(int64(len(have)), s.limit-b.n)]
+// bound returns as much of p as the limit allows to read to, under mu.
+func (b *h2Body) bound(p []byte) []byte {
+	if b.s.limit > 0 {
+		p = p[:min(int64(len(p)), max(b.s.limit-b.n, 0))]
 	}
-	n := copy(p, have)
-	s.at += n
+	return p
+}
+
+// read notes that n bytes were read, under mu.
+func (b *h2Body) read(n int) {
+	s := b.s
 	b.n += int64(n)
-	if !s.unread() {
-		s.dropIn()
+	if s.st == nil {
+		return // it has ended since they came
 	}
 	s.consumed(n)
 	if s.ss.proto.HasControl() {
 		s.ss.out = s.ss.proto.AppendControl(s.ss.out)
 		s.ss.wake()
 	}
-	return n
 }
 
 // awaitBody waits for more of the body, or its end, under mu.
@@ -236,10 +255,7 @@ func (s *h2Stream) awaitBody() {
 func (b *h2Body) Buffered() int {
 	b.s.ss.mu.Lock()
 	defer b.s.ss.mu.Unlock()
-	if b.s.in == nil {
-		return 0
-	}
-	return len(b.s.in.B) - b.s.at
+	return b.s.in.n
 }
 
 // ReadsWhole holds a reader of the whole body to the limit of bodies, if no other one was

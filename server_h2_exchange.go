@@ -89,7 +89,7 @@ func (s *h2Stream) CloseBody(*RequestCtx) {
 	defer s.ss.mu.Unlock()
 	if s.streamed && !(s.inErr == errH2End && !s.unread()) {
 		s.inErr = errStreamClosed
-		s.dropIn()
+		s.in.drop()
 		s.time()
 	}
 	s.readers.Broadcast()

@@ -167,7 +167,7 @@ func (s *h2Stream) cut() bool {
 	}
 	s.ss.proto.ResetStream(s.st, h2.InternalError)
 	s.inErr, s.sendErr = errStreamClosed, errStreamClosed
-	s.dropIn()
+	s.in.drop()
 	s.readers.Broadcast()
 	s.senders.Broadcast()
 	return true

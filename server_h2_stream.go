@@ -8,7 +8,6 @@ import (
 	"github.com/galehttp/gale/internal/door"
 	"github.com/galehttp/gale/internal/h2"
 	"github.com/galehttp/gale/internal/msg"
-	"github.com/galehttp/gale/internal/pool"
 )
 
 // StreamResetError is the cause of Done, and the error of reading the body, after the
@@ -63,10 +62,12 @@ type h2Stream struct {
 	next         *h2Stream // in that list
 	done         door.Done // that watches for the end of the client
 
-	// The request's body. in holds what has come and was not read, from at on.
+	// The request's body. in holds what has come and was not read. What comes while a
+	// goroutine waits for it goes to into, of which got bytes were filled.
 	body     h2Body
-	in       *pool.Buf
-	at       int
+	in       h2In
+	into     []byte
+	got      int
 	inErr    error      // why no more comes: errH2End, or an error
 	lastIn   clock.Tick // when some of it came, or the wait for it began
 	readBy   clock.Tick // when all of it must have come, 0 for never
@@ -244,7 +245,7 @@ func (s *h2Stream) close() {
 	if s.sendErr == nil {
 		s.sendErr = errStreamClosed
 	}
-	s.dropIn()
+	s.in.drop()
 	s.readers.Broadcast()
 	s.senders.Broadcast()
 	ss.tellRoom()

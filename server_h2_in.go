@@ -1,0 +1,84 @@
+package gale
+
+import "github.com/galehttp/gale/internal/pool"
+
+// h2In is what has come of a request's body and was not read: a queue of buffers. Memory
+// follows what has come, and none of it moves when more comes.
+type h2In struct {
+	first *pool.Buf   // the oldest bytes, from at on
+	more  []*pool.Buf // those after it
+	at    int
+	n     int // bytes in all
+}
+
+// The buffers of a queue: the first one may be larger, for a body that is collected.
+const (
+	minH2Chunk = 4 << 10
+	maxH2Chunk = 64 << 10
+)
+
+// put appends b. expected is how long the whole body is, if that is known, else negative.
+func (q *h2In) put(b []byte, expected int64) {
+	if q.first == nil {
+		q.first = pool.Get(bodyRoom(0, len(b), expected))
+	}
+	for {
+		last := q.first
+		if n := len(q.more); n > 0 {
+			last = q.more[n-1]
+		}
+		n := min(len(b), cap(last.B)-len(last.B))
+		last.B = append(last.B, b[:n]...)
+		q.n += n
+		if b = b[n:]; len(b) == 0 {
+			return
+		}
+		q.more = append(q.more, pool.Get(min(max(q.n, len(b), minH2Chunk), maxH2Chunk)))
+	}
+}
+
+// bodyRoom returns for how many bytes there should be room in the buffer of a body that has
+// so many, when more come: so much that few bodies move often, and no more than some times
+// what has come.
+func bodyRoom(has, more int, expected int64) int {
+	room := max(4*(has+more), minH2Chunk)
+	if expected >= 0 {
+		room = int(min(int64(room), expected))
+	} else if room > maxH2Chunk {
+		room = 0
+	}
+	return max(room, has+more)
+}
+
+// take moves bytes to p and returns how many.
+func (q *h2In) take(p []byte) (n int) {
+	for n < len(p) && q.n > 0 {
+		m := copy(p[n:], q.first.B[q.at:])
+		n += m
+		q.n -= m
+		if q.at += m; q.at == len(q.first.B) {
+			q.pop()
+		}
+	}
+	return n
+}
+
+// pop gives the first buffer back.
+func (q *h2In) pop() {
+	pool.Put(q.first)
+	q.first, q.at = nil, 0
+	if n := len(q.more); n > 0 {
+		q.first = q.more[0]
+		copy(q.more, q.more[1:])
+		q.more[n-1] = nil
+		q.more = q.more[:n-1]
+	}
+}
+
+// drop forgets all.
+func (q *h2In) drop() {
+	for q.first != nil {
+		q.pop()
+	}
+	q.n = 0
+}
