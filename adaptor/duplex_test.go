@@ -13,6 +13,18 @@ import (
 	"github.com/galehttp/gale"
 )
 
+// dialTest connects to a server until the test ends.
+func dialTest(t *testing.T, addr string) net.Conn {
+	t.Helper()
+	c, err := net.Dial("tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	c.SetDeadline(time.Now().Add(time.Minute)) // which only ends a test that hangs
+	return c
+}
+
 // One goroutine of a handler reads the body while another one sends, as that of a
 // reverse proxy does whose backend answers early.
 func TestReadAndFlush(t *testing.T) {
@@ -30,12 +42,7 @@ func TestReadAndFlush(t *testing.T) {
 	})
 	server := func() *gale.Server { return &gale.Server{Handler: NewFastHTTPHandler(h), StreamRequestBody: true} }
 	onEngines(t, server, func(t *testing.T, addr string) {
-		c, err := net.Dial("tcp", addr)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer c.Close()
-		c.SetDeadline(time.Now().Add(time.Minute))
+		c := dialTest(t, addr)
 		br := bufio.NewReader(c)
 		for range 100 {
 			fmt.Fprint(c, "POST / HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nTransfer-Encoding: chunked\r\n\r\n")
@@ -56,10 +63,7 @@ func TestReadAndFlush(t *testing.T) {
 			}
 			if resp.Close {
 				c.Close()
-				if c, err = net.Dial("tcp", addr); err != nil {
-					t.Fatal(err)
-				}
-				c.SetDeadline(time.Now().Add(time.Minute))
+				c = dialTest(t, addr)
 				br.Reset(c)
 			}
 		}
@@ -98,12 +102,7 @@ func TestFlushWhileReadWaits(t *testing.T) {
 	server := func() *gale.Server { return &gale.Server{Handler: NewFastHTTPHandler(h), StreamRequestBody: true} }
 	onEngines(t, server, func(t *testing.T, addr string) {
 		for _, path := range []string{"/", "/enable"} {
-			c, err := net.Dial("tcp", addr)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer c.Close()
-			c.SetDeadline(time.Now().Add(time.Minute))
+			c := dialTest(t, addr)
 			fmt.Fprintf(c, "POST %s HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\n", path)
 			resp, err := http.ReadResponse(bufio.NewReader(c), nil)
 			if err != nil {
@@ -152,12 +151,7 @@ func TestReadDeadlineWhileFlushing(t *testing.T) {
 	})
 	server := func() *gale.Server { return &gale.Server{Handler: NewFastHTTPHandler(h), StreamRequestBody: true} }
 	onEngines(t, server, func(t *testing.T, addr string) {
-		c, err := net.Dial("tcp", addr)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer c.Close()
-		c.SetDeadline(time.Now().Add(time.Minute))
+		c := dialTest(t, addr)
 		fmt.Fprintf(c, "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: %d\r\n\r\n", size)
 		if _, err := c.Write(make([]byte, size)); err != nil {
 			t.Fatal(err)
