@@ -39,7 +39,7 @@ type h2Session struct {
 	out         []byte     // frames that wait for the engine, in order
 	buf         *pool.Buf  // has the memory of out; nil while the connection is idle
 	first, last *h2Stream  // the streams whose user code can run, the oldest first
-	room        *sync.Cond // see awaitRoom; nil before it is needed
+	room        *sync.Cond // see roomCond; nil before it is needed
 	told        []h2Gone   // whom unlock tells that the client has gone
 
 	waiting int        // streams that count as timed
@@ -63,15 +63,16 @@ func newH2Session() serverSession {
 	return new(h2Session)
 }
 
-// awaitRoom waits until out has become short, or a stream has failed, under mu.
-func (ss *h2Session) awaitRoom() {
+// roomCond returns what is broadcast when out has become short, and when streams fail,
+// under mu.
+func (ss *h2Session) roomCond() *sync.Cond {
 	if ss.room == nil {
 		ss.room = sync.NewCond(&ss.mu)
 	}
-	ss.room.Wait()
+	return ss.room
 }
 
-// tellRoom ends awaitRoom, under mu.
+// tellRoom broadcasts that, under mu.
 func (ss *h2Session) tellRoom() {
 	if ss.room != nil {
 		ss.room.Broadcast()

@@ -65,11 +65,12 @@ func (s *h2Stream) SetReadDeadline(t time.Time) error {
 	return nil
 }
 
-// SetWriteDeadline bounds the sending of the response.
+// SetWriteDeadline bounds the sending of the response, one that waits included.
 func (s *h2Stream) SetWriteDeadline(t time.Time) error {
 	s.ss.mu.Lock()
 	s.limits.writeTimeout, s.limits.writeUntil = 0, clock.TickOf(t)
 	s.writeDue = s.limits.writeUntil
+	s.timeSend()
 	s.time()
 	s.ss.mu.Unlock()
 	s.ss.wake()
@@ -140,7 +141,7 @@ func (s *h2Stream) SendInterim(_ *RequestCtx, statusCode int, h *ResponseHeader)
 	defer ss.mu.Unlock()
 	for s.sendErr == nil && ss.isFull() {
 		ss.wake()
-		ss.awaitRoom()
+		s.waitToSend(ss.roomCond())
 	}
 	if s.sendErr != nil {
 		return s.sendErr

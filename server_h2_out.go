@@ -143,7 +143,7 @@ func (s *h2Stream) write(p []byte) (sent int, err error) {
 	for sent < len(p) && s.sendErr == nil {
 		if ss.isFull() {
 			ss.wake()
-			ss.awaitRoom()
+			s.waitToSend(ss.roomCond())
 			continue
 		}
 		piece := ss.pieceOf(p[sent:])
@@ -163,7 +163,7 @@ func (s *h2Stream) write(p []byte) (sent int, err error) {
 		s.time()
 		ss.proto.Queue(s.st)
 		ss.wake()
-		s.senders.Wait()
+		s.waitToSend(&s.senders)
 	}
 	s.stalled = 0
 	s.time()

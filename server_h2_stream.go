@@ -3,6 +3,7 @@ package gale
 import (
 	"strconv"
 	"sync"
+	"time"
 
 	"github.com/galehttp/gale/internal/clock"
 	"github.com/galehttp/gale/internal/door"
@@ -51,7 +52,7 @@ type h2Stream struct {
 	isHead   bool // the method was HEAD; the handler may change the header
 	streamed bool // the handler got the body as a stream
 	left     bool // the context was left to other goroutines
-	shared   bool // a body stream or its writer may know outBody
+	shared   bool // a body stream or its writer may know outBody, or a timer the stream
 	outBody  h2Out
 	came     clock.Tick // when the head came
 
@@ -85,7 +86,9 @@ type h2Stream struct {
 	stalled  clock.Tick // since when the client gives no room, 0 if it does
 	writeDue clock.Tick // when what is being sent must have gone, 0 for never
 	senders  sync.Cond
-	timed    bool // counted in ss.waiting
+	awaits   *sync.Cond  // for what a goroutine waits that sends, nil if it doesn't
+	late     *time.Timer // ends that wait, see awaitSend; nil if it was never set
+	timed    bool        // counted in ss.waiting
 }
 
 // reach says what the context may use.
@@ -180,10 +183,57 @@ func (s *h2Stream) checkTime(now clock.Tick) {
 		s.fail(ErrTimeout, false)
 	}
 	if due := s.sendDue(); due != 0 && due <= now {
-		s.ss.s.stats.timeouts.Add(1)
-		s.ss.proto.ResetStream(s.st, h2.Cancel)
-		s.fail(ErrTimeout, true)
+		s.timeOut()
 	}
+}
+
+// waitToSend waits for c before something is sent, under mu, at most until the deadline that
+// the handler has set. A timer sees to that: while the engine writes, it calls nothing of the
+// session.
+func (s *h2Stream) waitToSend(c *sync.Cond) {
+	s.awaits = c
+	if s.timeSend(); s.sendErr == nil {
+		c.Wait()
+	}
+	s.awaits = nil
+	if s.late != nil {
+		s.late.Stop()
+	}
+}
+
+// timeSend sets the timer of waitToSend, or ends its wait if it is too long already, under mu.
+func (s *h2Stream) timeSend() {
+	if s.awaits == nil || s.sendErr != nil {
+		return
+	}
+	if s.late != nil {
+		s.late.Stop()
+	}
+	due := s.limits.writeUntil
+	if due == 0 {
+		return
+	}
+	if left := time.Duration(due - clock.Ticks()); left > 0 {
+		s.late = time.AfterFunc(left, s.sendLate)
+		return
+	}
+	s.timeOut()
+	s.awaits.Broadcast()
+}
+
+// sendLate is called when the deadline of a wait has passed, unless that has ended, or moved.
+func (s *h2Stream) sendLate() {
+	s.ss.mu.Lock()
+	defer s.ss.wake()
+	defer s.ss.unlock()
+	s.timeSend()
+}
+
+// timeOut ends a response that could not be sent in time, under mu.
+func (s *h2Stream) timeOut() {
+	s.ss.s.stats.timeouts.Add(1)
+	s.ss.proto.ResetStream(s.st, h2.Cancel)
+	s.fail(ErrTimeout, true)
 }
 
 // wrest takes the stream away from a context that other goroutines may go on using. It
@@ -239,6 +289,7 @@ func (s *h2Stream) close() {
 	ss := s.ss
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
+	s.shared = s.shared || s.late != nil // whose function may be about to run
 	if s.inErr == nil || s.inErr == errH2End && s.unread() {
 		s.inErr = errStreamClosed
 	}

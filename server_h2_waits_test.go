@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"golang.org/x/net/http2"
 )
@@ -132,5 +133,61 @@ func TestH2MaxStreamWindow(t *testing.T) {
 	cfg := (&Server{HTTP2: HTTP2Config{MaxStreamWindow: 8 << 10}}).h2Config()
 	if cfg.StreamWindow != 8<<10 || cfg.StreamWindowMax != 8<<10 {
 		t.Errorf("windows of %d and %d bytes", cfg.StreamWindow, cfg.StreamWindowMax)
+	}
+}
+
+// TestH2WriteDeadline: a deadline that is set while a handler waits for the socket ends the
+// wait, and its stream alone.
+func TestH2WriteDeadline(t *testing.T) {
+	for name, send := range map[string]func(ctx *RequestCtx) error{
+		"flush": func(ctx *RequestCtx) error {
+			ctx.WriteString(strings.Repeat("x", 32<<10))
+			return ctx.Flush()
+		},
+		"interim": func(ctx *RequestCtx) error {
+			var h ResponseHeader
+			h.Set("X-Step", strings.Repeat("\x7e", 10<<10))
+			return ctx.SendInterim(103, &h)
+		},
+	} {
+		for _, later := range []bool{false, true} {
+			eachH2(t, func(t *testing.T, way h2Way) {
+				got, result := make(chan *RequestCtx), make(chan error)
+				hs := way.start(t, &Server{Handler: func(ctx *RequestCtx) {
+					if string(ctx.Path()) == "/alive" {
+						return
+					}
+					got <- ctx
+					for {
+						if err := send(ctx); err != nil {
+							result <- err
+							return
+						}
+					}
+				}})
+				c := hs.dialH2(http2.Setting{ID: http2.SettingInitialWindowSize, Val: 1 << 30})
+				c.check(c.fr.WriteWindowUpdate(0, 1<<30))
+				id := c.open("GET", "/", true) // and nothing is read
+				ctx := <-got
+				s := ctx.x.(*h2Stream)
+				await(t, name+" to wait", func() bool {
+					s.ss.mu.Lock()
+					defer s.ss.mu.Unlock()
+					return s.awaits != nil && s.awaits == s.ss.room
+				})
+				deadline := time.Now()
+				if later {
+					deadline = deadline.Add(10 * time.Millisecond)
+				}
+				ctx.SetWriteDeadline(deadline)
+				if err := <-result; err != ErrTimeout {
+					t.Errorf("%s: got %v", name, err)
+				}
+				if f := c.await(id, "rst"); f.code != uint32(http2.ErrCodeCancel) {
+					t.Errorf("%s: got %v", name, f)
+				}
+				c.wantAlive()
+			})
+		}
 	}
 }

@@ -7,7 +7,9 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/galehttp/gale"
 )
@@ -72,6 +74,57 @@ func TestHTTP2(t *testing.T) {
 		}
 		if _, err := c.Get(url + "/panic"); err == nil {
 			t.Errorf("%v: no error after ErrAbortHandler", e)
+		}
+	}
+}
+
+// TestHTTP2WriteDeadline: any goroutine may bound a Flush that waits for the client.
+func TestHTTP2WriteDeadline(t *testing.T) {
+	for _, e := range []gale.Engine{gale.EngineBlock, gale.EngineEvent} {
+		result := make(chan error, 1)
+		h := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			rc := http.NewResponseController(w)
+			piece := make([]byte, 64<<10)
+			var sent atomic.Int64 // pieces
+			go func() {
+				for before := int64(-1); ; time.Sleep(50 * time.Millisecond) { // it most likely waits then
+					if n := sent.Load(); n > 0 && n == before {
+						break
+					} else {
+						before = n
+					}
+				}
+				if err := rc.SetWriteDeadline(time.Now()); err != nil {
+					t.Error(err)
+				}
+			}()
+			for {
+				w.Write(piece)
+				if err := rc.Flush(); err != nil {
+					result <- err
+					return
+				}
+				sent.Add(1)
+			}
+		})
+		ln, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := &gale.Server{Engine: e, Handler: NewFastHTTPHandler(h), HTTP2: gale.HTTP2Config{H2C: true}}
+		go s.Serve(ln)
+		defer s.Close()
+		p := new(http.Protocols)
+		p.SetUnencryptedHTTP2(true)
+		tr := &http.Transport{Protocols: p}
+		defer tr.CloseIdleConnections()
+		resp, err := (&http.Client{Transport: tr}).Get("http://" + ln.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close() // nothing of it is read
+		if err := <-result; !errors.Is(err, gale.ErrTimeout) {
+			t.Errorf("%v: Flush: %v", e, err)
 		}
 	}
 }

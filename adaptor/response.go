@@ -430,7 +430,7 @@ func (w *response) switchTo(b *bytes.Buffer, c net.Conn) error {
 	return nil
 }
 
-// SetReadDeadline and SetWriteDeadline are for http.ResponseController.
+// SetReadDeadline is for http.ResponseController.
 func (w *response) SetReadDeadline(deadline time.Time) error {
 	w.ctxMu.Lock() // not mu, which a Flush holds that waits for the client: the body is read meanwhile
 	defer w.ctxMu.Unlock()
@@ -440,9 +440,18 @@ func (w *response) SetReadDeadline(deadline time.Time) error {
 	return w.ctx.SetReadDeadline(deadline)
 }
 
+// SetWriteDeadline waits for a Flush that runs: with HTTP/1.1 that reads the deadline.
 func (w *response) SetWriteDeadline(deadline time.Time) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	return w.setWriteDeadline(deadline)
+}
+
+// setWriteDeadline is SetWriteDeadline for HTTP/2, where any goroutine may set the deadline of
+// a Flush that runs. Under mu it is for HTTP/1.1, too.
+func (w *response) setWriteDeadline(deadline time.Time) error {
+	w.ctxMu.Lock()
+	defer w.ctxMu.Unlock()
 	if w.ctx == nil {
 		return errOver
 	}

@@ -18,6 +18,6 @@ func (s streamResponse) ReadFrom(r io.Reader) (int64, error) { return s.w.ReadFr
 func (s streamResponse) Flush()                              { s.w.Flush() }
 func (s streamResponse) FlushError() error                   { return s.w.FlushError() }
 func (s streamResponse) SetReadDeadline(t time.Time) error   { return s.w.SetReadDeadline(t) }
-func (s streamResponse) SetWriteDeadline(t time.Time) error  { return s.w.SetWriteDeadline(t) }
+func (s streamResponse) SetWriteDeadline(t time.Time) error  { return s.w.setWriteDeadline(t) }
 func (s streamResponse) EnableFullDuplex() error             { return nil }
 func (s streamResponse) CloseNotify() <-chan bool            { return s.w.CloseNotify() }
