@@ -30,6 +30,9 @@ func (ss *h2Session) open(ev *h2.Event, now clock.Tick) {
 	s.readers.L, s.senders.L = &ss.mu, &ss.mu
 	s.limits = ss.l.fixed.each
 	s.isHead = head.MethodID == msg.MethodHead
+	if refusal != nil {
+		head.MethodID = msg.MethodOther // as for HTTP/1.1, hooks see nothing of it
+	}
 	s.came, s.lastIn = now, now
 	s.boundRead()
 	ev.Stream.Owner = s

@@ -1131,6 +1131,15 @@ func TestH2Refused(t *testing.T) {
 				t.Errorf("%s: %v", want, fields)
 			}
 		}
+		for want, id := range map[string]uint32{
+			"431": c.open("HEAD", "/", true, many...),
+			"414": c.open("HEAD", "/"+strings.Repeat("x", 9<<10), true),
+			"417": c.open("HEAD", "/", true, "expect", "more"),
+		} {
+			if fields := c.wantAnswer(id, want, ""); fields["content-length"] != "7" {
+				t.Errorf("HEAD, %s: %v", want, fields)
+			}
+		}
 		for _, status := range []int{431, 414} {
 			if v, _ := told.Load(status); v != true {
 				t.Errorf("ErrorHandler was not told of the client for %d", status)

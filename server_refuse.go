@@ -10,6 +10,7 @@ import (
 
 	"github.com/galehttp/gale/internal/engine"
 	"github.com/galehttp/gale/internal/h1"
+	"github.com/galehttp/gale/internal/msg"
 )
 
 // statusError is a refusal with a status of its own.
@@ -87,6 +88,9 @@ func (ss *h1Session) refuse(w *engine.Work, err error, next *engine.Next) (ok bo
 	ss.lost = true // whatever the program flushes
 	if ss.stage == inHead {
 		ss.cfg = &ss.l.fixed.each // not what the request before had
+		if bytes.HasPrefix(bytes.TrimLeft(w.Unread(), "\r\n"), []byte("HEAD ")) {
+			ss.req.method, ss.req.plain = msg.MethodHead, false // RFC 9110 section 9.3.2: no content
+		}
 	}
 	if he := (*h1.Error)(nil); errors.As(err, &he) && he.Status == StatusRequestHeaderFieldsTooLarge {
 		err = &ErrSmallBuffer{err: ErrSmallReadBuffer} // of a trailer section

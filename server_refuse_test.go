@@ -302,3 +302,36 @@ func TestRequestErrorOfNothing(t *testing.T) {
 		c.Close()
 	}
 }
+
+// A HEAD that is refused by its head gets no content (RFC 9110 section 9.3.2), whatever is
+// wrong with it, and another request after one gets its content.
+func TestRefusedHead(t *testing.T) {
+	ts := startServer(t, &Server{ReadBufferSize: 4096, GetOnly: true}, echo)
+	long := strings.Repeat("x", 20<<10)
+	for _, tc := range []struct {
+		method, rest string
+		status       int
+	}{
+		{"HEAD", "/ HTTP/1.1\r\nHost: h\r\nX: " + long + "\r\n\r\n", 431},
+		{"HEAD", "/" + long + " HTTP/1.1\r\nHost: h\r\n\r\n", 414},
+		{"HEAD", "/ HTTP/1.1\r\nHost: h\r\nbad line\r\n\r\n", 400},
+		{"HEAD", "/ HTTP/9.1\r\nHost: h\r\n\r\n", 505},
+		{"HEAD", "/ HTTP/1.1\r\nHost: h\r\nExpect: more\r\n\r\n", 417},
+		{"GET", "/ HTTP/1.1\r\nHost: h\r\nbad line\r\n\r\n", 400},
+		{"HEADER", "/ HTTP/1.1\r\nHost: h\r\nbad line\r\n\r\n", 400},
+	} {
+		for _, before := range []string{"", "GET", "HEAD"} {
+			c := ts.dial()
+			if before != "" {
+				c.send(before + " / HTTP/1.1\r\nHost: h\r\n\r\n\r\n")
+				c.read(before)
+			}
+			c.send(tc.method + " " + tc.rest)
+			b, err := io.ReadAll(c.br)
+			head, body, _ := strings.Cut(string(b), "\r\n\r\n")
+			if !strings.Contains(head, fmt.Sprint(" ", tc.status, " ")) || err != nil || (body == "") != (tc.method == "HEAD") || !strings.Contains(head, "Content-Length: ") {
+				t.Errorf("%s %.30q after %.5q: %q, %v", tc.method, tc.rest, before, b, err)
+			}
+		}
+	}
+}

@@ -17,7 +17,8 @@ import (
 // msg.LenChunked for a body of unknown length, msg.LenUnknown if there is none. Names are
 // as they came, in lower case: msg.Fields shows them in their customary spelling.
 //
-// After an error h is empty. It is an *Error:
+// After an error h is empty, except that MethodID is MethodHead if that method was there. It
+// is an *Error:
 //
 //   - With a Status the request may be answered by the caller, as any other one: the
 //     stream is open, and Done must be called.
@@ -41,7 +42,11 @@ func (c *Conn) DecodeRequest(h *msg.RequestHead) error {
 		err = ErrHeads
 	}
 	if err != nil {
+		isHead := err.Status != 0 && d.has(hpack.Method) && string(d.value(hpack.Method)) == "HEAD"
 		h.Reset()
+		if isHead {
+			h.MethodID = msg.MethodHead
+		}
 		c.refuseRequest(st, err)
 		return err
 	}
@@ -138,10 +143,12 @@ func (d *requestDecoder) decode(block []byte) *Error {
 			return c.failCompression()
 		}
 		if err := d.limit.add(&f, c.cfg); err != nil {
+			h.Buf = arena
 			return c.skipRest(err)
 		}
 		if f.Pseudo != hpack.NotPseudo {
 			if err := d.takePseudo(&f, arena, len(recs) > 0); err != nil {
+				h.Buf = arena
 				return c.skipRest(err)
 			}
 			continue
