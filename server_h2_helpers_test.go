@@ -137,16 +137,28 @@ func (f h2Frame) String() string {
 // dialRaw opens a connection without a word.
 func (hs *h2Server) dialRaw() net.Conn {
 	hs.t.Helper()
-	var c net.Conn
-	var err error
 	if hs.way.tls {
-		c, err = tls.Dial("tcp", hs.addr, &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2"}})
-	} else {
-		c, err = net.Dial("tcp", hs.addr)
+		return hs.dialTLS([]string{"h2"})
 	}
+	c, err := net.Dial("tcp", hs.addr)
 	if err != nil {
 		hs.t.Fatal(err)
 	}
+	return hs.use(c)
+}
+
+// dialTLS opens a connection of TLS and offers these protocols.
+func (hs *h2Server) dialTLS(protocols []string) net.Conn {
+	hs.t.Helper()
+	c, err := tls.Dial("tcp", hs.addr, &tls.Config{InsecureSkipVerify: true, NextProtos: protocols})
+	if err != nil {
+		hs.t.Fatal(err)
+	}
+	return hs.use(c)
+}
+
+// use has a connection end with the test.
+func (hs *h2Server) use(c net.Conn) net.Conn {
 	c.SetDeadline(time.Now().Add(time.Minute)) // which only ends a test that hangs
 	hs.t.Cleanup(func() { c.Close() })
 	return c

@@ -1,0 +1,408 @@
+package gale
+
+import (
+	"io"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/net/http2"
+)
+
+// TestH2Limits: what docs/http2.md allows of a head passes, and one more doesn't.
+func TestH2Limits(t *testing.T) {
+	listed := func(fields []string) (n int) { // counts name, value and 32 of each field of block, with :method, :scheme, :path and :authority
+		n = len(":methodGET:schemehttp:path/:authorityh") + 4*32
+		for i := 0; i < len(fields); i += 2 {
+			n += len(fields[i]) + len(fields[i+1]) + 32
+		}
+		return n
+	}
+	many := func(name string, n int) (fields []string) {
+		for range n {
+			fields = append(fields, name, "v")
+		}
+		return fields
+	}
+	long := func(n int) []string {
+		f := []string{"x-a", strings.Repeat("\x7e", 30000), "x-b", ""}
+		f[3] = strings.Repeat("\x7e", n-listed(f))
+		return f
+	}
+	s := &Server{Handler: func(ctx *RequestCtx) {}}
+	custom := &Server{Handler: s.Handler, HTTP2: HTTP2Config{MaxHeaderBytes: 2000, MaxHeaderFields: 10}}
+	for _, tt := range []struct {
+		name   string
+		s      *Server
+		path   string
+		fields []string
+		want   string
+	}{
+		{"64 KiB", s, "/", long(64 << 10), "200"},
+		{"64 KiB and a byte", s, "/", long(64<<10 + 1), "431"},
+		{"512 fields", s, "/", many("x-f", 508), "200"},
+		{"513 fields", s, "/", many("x-f", 509), "431"},
+		{"512 fields with crumbs", s, "/", many("cookie", 508), "200"},
+		{"513 fields with crumbs", s, "/", many("cookie", 509), "431"},
+		{"a target of 16 KiB", s, "/" + strings.Repeat("x", 16<<10-1), nil, "200"},
+		{"a target of 16 KiB and a byte", s, "/" + strings.Repeat("x", 16<<10), nil, "414"},
+		{"2,000 bytes", custom, "/", long64(listed, 2000), "200"},
+		{"2,001 bytes", custom, "/", long64(listed, 2001), "431"},
+		{"10 fields", custom, "/", many("x-f", 6), "200"},
+		{"11 fields", custom, "/", many("x-f", 7), "431"},
+	} {
+		for _, way := range []h2Way{{EngineBlock, false}, {EngineEvent, false}} {
+			hs := way.start(t, &Server{Handler: tt.s.Handler, HTTP2: tt.s.HTTP2})
+			c := hs.dialH2()
+			for range 2 { // the table stays in step
+				block := c.block("GET", tt.path, tt.fields...)
+				first := block[:min(len(block), 16<<10)]
+				c.headers(first, true, len(first) == len(block))
+				for rest := block[len(first):]; len(rest) > 0; {
+					n := min(len(rest), 16<<10)
+					c.check(c.fr.WriteContinuation(c.last, n == len(rest), rest[:n]))
+					rest = rest[n:]
+				}
+				if status, _, _ := c.answer(c.last); status != tt.want {
+					t.Errorf("%v, %s: got %s, want %s", way, tt.name, status, tt.want)
+				}
+			}
+			hs.s.Close()
+		}
+	}
+}
+
+// long64 returns a field that makes the list of a head n bytes long.
+func long64(listed func([]string) int, n int) []string {
+	f := []string{"x-a", ""}
+	f[1] = strings.Repeat("\x7e", n-listed(f))
+	return f
+}
+
+// TestH2Continuations: a field block may come in 64 CONTINUATION frames, of which 8 are
+// empty. More of them, or far too many bytes, end the connection.
+func TestH2Continuations(t *testing.T) {
+	eachH2(t, func(t *testing.T, way h2Way) {
+		hs := way.start(t, &Server{Handler: func(ctx *RequestCtx) {}})
+		for _, tt := range []struct {
+			name          string
+			frames, empty int
+			size          int // of each that isn't empty, 1 at least
+			fine          bool
+		}{
+			{"64", 64, 0, 1, true}, {"65", 65, 0, 1, false}, {"8 empty ones", 8, 8, 1, true}, {"9 empty ones", 9, 9, 1, false},
+			{"64 with 8 empty ones", 64, 8, 1, true}, {"too many bytes", 6, 0, 16 << 10, false},
+		} {
+			c := hs.dialH2()
+			block := c.block("GET", "/", "x-filler", strings.Repeat("\x7e", 100+tt.size*tt.frames))
+			c.together(func() {
+				c.headers(block[:20], true, false)
+				block = block[20:]
+				for i := range tt.frames {
+					n := 0
+					if i >= tt.empty {
+						n = tt.size
+					}
+					if tt.fine && i == tt.frames-1 {
+						n = len(block)
+					}
+					if tt.fine && n == len(block) && i < tt.frames-1 {
+						t.Fatal("the block is too short")
+					}
+					c.check(c.fr.WriteContinuation(c.last, tt.fine && i == tt.frames-1, block[:n]))
+					block = block[n:]
+				}
+			})
+			if tt.fine {
+				if status, _, _ := c.answer(c.last); status != "200" {
+					t.Errorf("%s: got %s", tt.name, status)
+				}
+				c.wantAlive()
+			} else if f := c.await(0, "goaway"); f.code != uint32(http2.ErrCodeEnhanceYourCalm) {
+				t.Errorf("%s: got %v", tt.name, f)
+			} else if tt.size > 1 {
+				c.await(c.last, "431")
+			}
+			c.Close()
+		}
+	})
+}
+
+// TestH2MaxStreams: 250 requests are served at a time, those that were reset while their
+// handlers run included. Those beyond are refused, and the connection goes on.
+func TestH2MaxStreams(t *testing.T) {
+	eachH2(t, func(t *testing.T, way h2Way) {
+		for _, most := range []int{0, 3} {
+			in, release := make(chan struct{}, 1000), make(chan struct{})
+			hs := way.start(t, &Server{HTTP2: HTTP2Config{MaxStreams: most}, Handler: func(ctx *RequestCtx) {
+				if string(ctx.Path()) == "/stuck" {
+					in <- struct{}{}
+					<-release
+				}
+			}})
+			if most == 0 {
+				most = 250
+			}
+			c := hs.dialH2()
+			var ids []uint32
+			for range most {
+				ids = append(ids, c.open("GET", "/stuck", true))
+			}
+			for range most {
+				<-in
+			}
+			for i := range 3 {
+				if status, _, _ := c.answer(c.open("GET", "/more", true)); status != "rst 7" {
+					t.Errorf("one more: %s", status)
+				}
+				c.reset(ids[i]) // its handler goes on
+				c.sync()
+			}
+			if n := hs.openStreams(); n != most {
+				t.Errorf("%d streams are open", n)
+			}
+			close(release)
+			for _, id := range ids[3:] {
+				c.wantAnswer(id, "200", "")
+			}
+			hs.wantCalm()
+			c.wantAlive()
+			if n := len(in); n != 0 {
+				t.Errorf("%d handlers more than allowed", n)
+			}
+		}
+	})
+}
+
+// TestH2AtOnce: what ends a connection at once, with the right code.
+func TestH2AtOnce(t *testing.T) {
+	eachH2(t, func(t *testing.T, way h2Way) {
+		hs := way.start(t, &Server{StreamRequestBody: true, HTTP2: HTTP2Config{MaxConnWindow: 128 << 10}, Handler: func(ctx *RequestCtx) { <-ctx.Done() }})
+		head := func(c *h2Conn, block string) { c.headers([]byte(block), true, true) }
+		for _, tt := range []struct {
+			name string
+			send func(c *h2Conn)
+			code http2.ErrCode
+		}{
+			{"a window that is too large", func(c *h2Conn) { c.check(c.fr.WriteWindowUpdate(0, 1<<31-1)) }, http2.ErrCodeFlowControl},
+			{"WINDOW_UPDATE of 0", func(c *h2Conn) { c.check(c.fr.WriteRawFrame(http2.FrameWindowUpdate, 0, 0, make([]byte, 4))) }, http2.ErrCodeProtocol},
+			{"a first window that is too large", func(c *h2Conn) {
+				c.check(c.fr.WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: 1 << 31}))
+			}, http2.ErrCodeFlowControl},
+			{"windows that become too large", func(c *h2Conn) {
+				c.check(c.fr.WriteWindowUpdate(c.open("GET", "/", true), 1<<31-1-1<<16))
+				c.check(c.fr.WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: 1<<31 - 1}))
+			}, http2.ErrCodeFlowControl},
+			{"DATA beyond the connection's window", func(c *h2Conn) {
+				for range 4 {
+					c.open("POST", "/", false)
+					for range 4 {
+						c.data(c.last, string(bigBody[:16<<10]), false)
+					}
+				}
+			}, 0}, // given back as it comes
+			{"a large frame", func(c *h2Conn) {
+				c.check(c.fr.WriteRawFrame(http2.FrameData, 0, c.open("POST", "/", false), make([]byte, 16<<10+1)))
+			}, http2.ErrCodeFrameSize},
+			{"an integer of many bytes", func(c *h2Conn) { head(c, "\xff\xff\xff\xff\xff\xff\x7f") }, http2.ErrCodeCompression},
+			{"an index that is not there", func(c *h2Conn) { head(c, "\xbe") }, http2.ErrCodeCompression},
+			{"a table that is too large", func(c *h2Conn) { head(c, "\x3f\xe2\x1f\x82") }, http2.ErrCodeCompression},
+			{"a table of three sizes", func(c *h2Conn) { head(c, "\x20\x3f\xe1\x1f\x20\x82") }, http2.ErrCodeCompression},
+			{"a table size late", func(c *h2Conn) { head(c, "\x82\x20") }, http2.ErrCodeCompression},
+			{"a block within a block", func(c *h2Conn) { c.headers([]byte{0x82}, true, false); head(c, "\x82") }, http2.ErrCodeProtocol},
+			{"DATA on an idle stream", func(c *h2Conn) { c.data(99, "x", false) }, http2.ErrCodeProtocol},
+			{"RST_STREAM on an idle stream", func(c *h2Conn) { c.reset(99) }, http2.ErrCodeProtocol},
+			{"PUSH_PROMISE", func(c *h2Conn) {
+				c.check(c.fr.WriteRawFrame(http2.FramePushPromise, 4, 1, []byte("\x00\x00\x00\x02\x82")))
+			}, http2.ErrCodeProtocol},
+			{"a stream of the server", func(c *h2Conn) { c.last++; c.check(c.fr.WriteRawFrame(http2.FrameHeaders, 5, 2, []byte{0x82})) }, http2.ErrCodeProtocol},
+			{"a small largest frame", func(c *h2Conn) {
+				c.check(c.fr.WriteSettings(http2.Setting{ID: http2.SettingMaxFrameSize, Val: 0}))
+			}, http2.ErrCodeProtocol},
+		} {
+			c := hs.dialH2()
+			c.fr.AllowIllegalWrites = true
+			c.together(func() { tt.send(c) })
+			if tt.code == 0 {
+				c.sync()
+			} else if f := c.pong(); f.kind != "goaway" || f.code != uint32(tt.code) {
+				t.Errorf("%s: got %v, want %v", tt.name, f, tt.code)
+			}
+			c.Close()
+		}
+		hs.wantCalm()
+	})
+}
+
+// TestH2StreamWindow: a client may send what the window of a stream has, and not more.
+func TestH2StreamWindow(t *testing.T) {
+	eachH2(t, func(t *testing.T, way h2Way) {
+		hs := way.start(t, &Server{StreamRequestBody: true, Handler: func(ctx *RequestCtx) { <-ctx.Done() }})
+		c := hs.dialH2()
+		id := c.open("POST", "/", false)
+		for range 4 {
+			c.data(id, string(bigBody[:16<<10]), false)
+		}
+		c.sync()
+		if n := hs.openStreams(); n != 1 {
+			t.Errorf("%d streams are open", n)
+		}
+		c.data(id, "x", false)
+		if status, _, _ := c.answer(id); status != "rst 3" {
+			t.Errorf("got %s", status)
+		}
+		hs.wantCalm()
+	})
+}
+
+// TestH2Hello: what begins as HTTP/2 and does not go on ends.
+func TestH2Hello(t *testing.T) {
+	t.Parallel()
+	settings := "\x00\x00\x06\x04\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00"
+	for _, way := range h2Ways {
+		t.Run(way.String(), func(t *testing.T) {
+			t.Parallel()
+			hs := way.start(t, &Server{ReadTimeout: 100 * time.Millisecond, IdleTimeout: time.Minute, Handler: func(ctx *RequestCtx) {}})
+			for _, tt := range []struct {
+				send string
+				code int // of GOAWAY, -1 for none that is asked for
+			}{
+				{"", -1}, {http2.ClientPreface[:1], -1}, {http2.ClientPreface[:23], -1}, {http2.ClientPreface, int(http2.ErrCodeSettingsTimeout)},
+				{http2.ClientPreface + settings[:14], int(http2.ErrCodeSettingsTimeout)},
+				{http2.ClientPreface + "\x00\x00\x08\x06\x00\x00\x00\x00\x00pingpong", int(http2.ErrCodeProtocol)},
+				{http2.ClientPreface + "\x00\x00\x00\x04\x01\x00\x00\x00\x00", int(http2.ErrCodeProtocol)},
+			} {
+				if tt.send == "" && !way.tls {
+					continue // HTTP/1.1 has its own tests
+				}
+				c := &h2Conn{Conn: hs.dialRaw(), t: t}
+				c.fr = http2.NewFramer(c, c)
+				io.WriteString(c, tt.send)
+				if tt.code < 0 {
+					for c.next().kind != "eof" {
+					}
+				} else if f := c.await(0, "goaway"); int(f.code) != tt.code {
+					t.Errorf("%q: got %v", tt.send, f)
+				}
+			}
+			// Byte by byte is slow, but in time.
+			c := newH2Conn(t, slowly{hs.dialRaw()})
+			c.wantAlive()
+		})
+	}
+	// A client of TLS that has agreed on HTTP/2 gets no answer of HTTP/1.1, and one that has
+	// agreed on HTTP/1.1 can't begin with HTTP/2.
+	for _, e := range []Engine{EngineBlock, EngineEvent} {
+		hs := h2Way{e, true}.start(t, &Server{Handler: func(ctx *RequestCtx) {}})
+		c := hs.dialRaw()
+		io.WriteString(c, "GET / HTTP/1.1\r\nHost: h\r\n\r\n")
+		if b, _ := io.ReadAll(c); strings.Contains(string(b), "HTTP/1.1") {
+			t.Errorf("got %q", b)
+		}
+		for _, names := range [][]string{{"http/1.1"}, nil} {
+			c := hs.dialTLS(names)
+			io.WriteString(c, http2.ClientPreface+settings)
+			if b, _ := io.ReadAll(c); !strings.HasPrefix(string(b), "HTTP/1.1 ") || strings.HasPrefix(string(b), "HTTP/1.1 200") {
+				t.Errorf("%v: got %q", names, b)
+			}
+		}
+	}
+}
+
+// TestH2HeldStreams: streams that don't go on end, all of them, and the connection is
+// as before.
+func TestH2HeldStreams(t *testing.T) {
+	t.Parallel()
+	for _, way := range h2Ways {
+		t.Run(way.String(), func(t *testing.T) {
+			t.Parallel()
+			hs, _ := way.attacked(t, &Server{ReadStallTimeout: 200 * time.Millisecond, WriteStallTimeout: 200 * time.Millisecond, MaxRequestBodySize: 1 << 20})
+			c := hs.dialH2(http2.Setting{ID: http2.SettingInitialWindowSize, Val: 20})
+			for what, open := range map[string]func(){
+				"408":   func() { c.data(c.open("POST", "/", false), "some", false) },
+				"rst 8": func() { c.open("GET", "/big", true) },
+			} {
+				var ids []uint32
+				for range 240 {
+					open()
+					ids = append(ids, c.last)
+				}
+				for _, id := range ids {
+					if status, _, _ := c.answer(id); status != what {
+						t.Fatalf("got %s, want %s", status, what)
+					}
+				}
+				hs.wantCalm()
+			}
+			c.check(c.fr.WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: 1 << 16}))
+			c.wantAnswer(c.open("GET", "/", true), "200", "answer")
+		})
+	}
+}
+
+// TestH2Deaf: a client that reads nothing is closed; what waits for it is bounded.
+func TestH2Deaf(t *testing.T) {
+	t.Parallel()
+	for _, way := range h2Ways {
+		for name, send := range map[string]func(c *h2Conn){
+			"bodies": func(c *h2Conn) { c.open("GET", "/endless", true) },
+			"heads":  func(c *h2Conn) { c.open("GET", "/head", true) },
+		} {
+			t.Run(way.String()+","+name, func(t *testing.T) {
+				t.Parallel()
+				hs, _ := way.attacked(t, &Server{WriteStallTimeout: 500 * time.Millisecond})
+				c := hs.dialH2(http2.Setting{ID: http2.SettingInitialWindowSize, Val: 1<<31 - 1})
+				c.check(c.fr.WriteWindowUpdate(0, 1<<30))
+				c.sync()
+				most := 0
+				for n := 0; ; n++ {
+					if name == "heads" || n == 0 {
+						w := &strings.Builder{}
+						fr := c.fr
+						c.fr = http2.NewFramer(w, nil)
+						for range 100 {
+							send(c)
+						}
+						c.fr = fr
+						if _, err := io.WriteString(c.Conn, w.String()); err != nil {
+							break // it was closed
+						}
+						await(t, "room for streams", func() bool { return name == "bodies" || hs.openStreams() < 100 })
+					} else {
+						time.Sleep(time.Millisecond)
+					}
+					l := &hs.s.run.h2
+					l.mu.Lock()
+					ss := l.first
+					if ss != nil {
+						ss.mu.Lock()
+						most = max(most, len(ss.out))
+						ss.mu.Unlock()
+					}
+					l.mu.Unlock()
+					if ss == nil {
+						break
+					}
+				}
+				if most > 2*maxH2Out {
+					t.Errorf("%d bytes waited", most)
+				}
+				await(t, "the end of the connection", func() bool { return hs.s.GetCurrentConcurrency() == 0 })
+				hs.wantCalm()
+			})
+		}
+	}
+}
+
+// slowly writes a byte at a time.
+type slowly struct{ net.Conn }
+
+func (c slowly) Write(p []byte) (int, error) {
+	for i := range p {
+		if _, err := c.Conn.Write(p[i : i+1]); err != nil {
+			return i, err
+		}
+	}
+	return len(p), nil
+}
