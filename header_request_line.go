@@ -78,6 +78,13 @@ func (h *RequestHeader) SetProtocolBytes(protocol []byte) {
 // IsHTTP11 reports whether the version is HTTP/1.1.
 func (h *RequestHeader) IsHTTP11() bool { return string(h.Protocol()) == "HTTP/1.1" }
 
+// goesAsHTTP11 reports whether the request is sent as one of HTTP/1.1: those that came by
+// HTTP/2 are, too (h1.AppendRequestHead).
+func (h *RequestHeader) goesAsHTTP11() bool {
+	p := h.Protocol()
+	return string(p) == "HTTP/1.1" || string(p) == "HTTP/2.0"
+}
+
 // IsGet reports whether the method is GET.
 func (h *RequestHeader) IsGet() bool {
 	return h.s.MethodID == msg.MethodGet || h.s.Parts[msg.Method].Len == 0

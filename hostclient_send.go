@@ -53,7 +53,7 @@ func (req *Request) appendRequest(dst []byte, along bool) (_ []byte, out outgoin
 	}
 	expected := len(body) > 0 || !h.IsGet() && !h.IsHead()
 	switch {
-	case expected && h.s.Seen()&trailerBit != 0 && h.IsHTTP11() && h.s.Trailers.ToSend():
+	case expected && h.s.Seen()&trailerBit != 0 && h.goesAsHTTP11() && h.s.Trailers.ToSend():
 		return req.appendAsChunk(dst, body), out, nil
 	case expected:
 		h.SetContentLength(len(body))

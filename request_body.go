@@ -48,7 +48,7 @@ func (req *Request) ReadLimitBody(r *bufio.Reader, maxBodySize int) error {
 // the field means nothing (RFC 9110 section 10.1.1). See ReadLimitBody for
 // what to do then.
 func (req *Request) MayContinue() bool {
-	return req.Header.IsHTTP11() &&
+	return req.Header.goesAsHTTP11() &&
 		bytesconv.EqualFoldString(req.Header.Peek(HeaderExpect), "100-continue")
 }
 
@@ -191,7 +191,7 @@ func (req *Request) Write(w *bufio.Writer) error {
 	}
 	expected := len(body) > 0 || !req.Header.IsGet() && !req.Header.IsHead()
 	switch {
-	case expected && req.Header.IsHTTP11() && req.Header.s.Trailers.ToSend():
+	case expected && req.Header.goesAsHTTP11() && req.Header.s.Trailers.ToSend():
 		return req.writeChunk(w, body)
 	case expected:
 		req.Header.SetContentLength(len(body))
@@ -331,7 +331,7 @@ func (req *Request) writeStream(w *bufio.Writer) (err error) {
 // (RFC 9112 section 6.1).
 func (h *RequestHeader) frame(length int64) {
 	h.setLength(length) // it may be more than an int holds
-	if length == msg.LenChunked && !h.IsHTTP11() {
+	if length == msg.LenChunked && !h.goesAsHTTP11() {
 		h.SetProtocolBytes(strHTTP11)
 	}
 }

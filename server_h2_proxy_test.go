@@ -32,3 +32,44 @@ func TestH2Forwarded(t *testing.T) {
 		}
 	}
 }
+
+// TestH2ForwardedAlike: of a request that is given to a client, an upstream gets the same by
+// whichever protocol it came.
+func TestH2ForwardedAlike(t *testing.T) {
+	upstream := startServer(t, &Server{Handler: func(ctx *RequestCtx) {
+		fmt.Fprintf(ctx, "%s%q", ctx.Request.Header.Header(), ctx.PostBody())
+		for name, value := range ctx.Trailers() {
+			fmt.Fprintf(ctx, " %s=%s", name, value)
+		}
+	}}, nil)
+	hc := &HostClient{Addr: upstream.addr}
+	t.Cleanup(hc.CloseIdleConnections)
+	for _, stream := range []bool{false, true} {
+		hs := h2Way{EngineBlock, false}.start(t, &Server{StreamRequestBody: stream, Handler: func(ctx *RequestCtx) {
+			if string(ctx.Path()) == "/own" {
+				_ = ctx.Request.Header.AddTrailerValue("X-Own", "2")
+			}
+			may := ctx.Request.MayContinue()
+			if err := hc.Do(&ctx.Request, &ctx.Response); err != nil {
+				ctx.Error(err.Error(), 502)
+			}
+			fmt.Fprintf(ctx, " %v", may)
+		}})
+		for _, pc := range []parityCase{
+			{method: "POST", path: "/", body: "body", unsized: true},
+			{method: "POST", path: "/", body: "body", unsized: true, fields: []string{"Expect", "100-continue"}},
+			{method: "POST", path: "/", body: "body", trailers: []string{"X-Sum", "1"}},
+			{method: "POST", path: "/own", body: "body", unsized: true},
+			{method: "POST", path: "/own", body: "body", trailers: []string{"X-Sum", "1"}},
+		} {
+			var got [3]string
+			for major := 1; major <= 2; major++ {
+				resp, err := hs.client(major).Do(pc.request(hs))
+				got[major] = showParity(resp, err)
+			}
+			if got[1] != got[2] {
+				t.Errorf("stream=%v %s %q %q: by HTTP/2\n%s\nby HTTP/1.1\n%s", stream, pc.path, pc.fields, pc.trailers, got[2], got[1])
+			}
+		}
+	}
+}
