@@ -200,14 +200,14 @@ func (x *exchange) setRequest() (upgrade string, err error) {
 	addr := peer(x.client)
 	trusted := x.p.trusts(addr)
 	x.named = requestHop(to, trusted)
-	if n := from.ContentLength(); n == 0 || n == -2 || !from.IsHTTP11() {
+	if n := from.ContentLength(); n == 0 || n == -2 || string(from.Protocol()) < "HTTP/1.1" {
 		to.Del("Expect")
 	}
 	x.p.setForwarded(to, addr, trusted, x.client.IsTLS())
 	if err := x.p.setTarget(x.client, to, x.up); err != nil {
 		return "", err
 	}
-	x.p.addVia(to, from.IsHTTP11())
+	x.p.addVia(to, from.Protocol())
 	if upgrade != "" {
 		to.Set("Connection", "Upgrade")
 		to.Set("Upgrade", upgrade)
@@ -239,7 +239,7 @@ func (x *exchange) setResponse() error {
 		return x.switchProtocols()
 	}
 	x.respNamed = responseHop(from)
-	x.p.addVia(from, from.IsHTTP11())
+	x.p.addVia(from, from.Protocol())
 	copyFields(from, &to.Header)
 	switch {
 	case x.client.IsHead():

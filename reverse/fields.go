@@ -203,14 +203,11 @@ func forwarded(from string, v6 bool, proto string, host []byte) string {
 	return s + `;host="` + string(host) + `"`
 }
 
-// addVia adds the element of this proxy to Via (RFC 9110 section 7.6.3).
-func (p *Proxy) addVia(to interface{ Add(name, value string) }, http11 bool) {
-	switch {
-	case p.Via == "":
-	case http11:
-		to.Add("Via", "1.1 "+p.Via)
-	default:
-		to.Add("Via", "1.0 "+p.Via)
+// addVia adds the element of this proxy to Via (RFC 9110 section 7.6.3). protocol is the
+// version by which the message was received.
+func (p *Proxy) addVia(to interface{ Add(name, value string) }, protocol []byte) {
+	if p.Via != "" {
+		to.Add("Via", strings.TrimPrefix(string(protocol), "HTTP/")+" "+p.Via)
 	}
 }
 

@@ -91,7 +91,7 @@ func (x *exchange) switchHead(protocol string) []byte {
 	h := &x.resp.Header
 	responseHop(h)
 	h.Del("Content-Length")
-	x.p.addVia(h, true)
+	x.p.addVia(h, h.Protocol())
 	b := []byte("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: " + protocol + "\r\n")
 	for name, value := range h.All() {
 		switch string(name) {
