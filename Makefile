@@ -31,7 +31,7 @@ fuzz: ## run every fuzz target for FUZZTIME each
 bench: ## compare gale, fasthttp and net/http in one run, with ratios
 	@cd bench && $(GO) test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) -count $(COUNT) -cpu $(CPU) -timeout 4h . | $(GO) run ./cmd/table -v
 bench-tcp: ## compare the CPU that servers use per request over loopback
-	@cd bench && $(GO) run ./tcp
+	@cd bench && $(GO) run ./tcp && $(GO) run ./tcp -http2 && $(GO) run ./tcp -http2 -tls
 benchstat: ## compare two saved runs, OLD and NEW
 	$(GO) run golang.org/x/perf/cmd/benchstat@latest $(OLD) $(NEW)
 cover: ## show test coverage by function

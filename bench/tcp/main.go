@@ -3,9 +3,14 @@
 //
 //	cd bench && go run ./tcp [-conns 64] [-pipeline 16] [-request browser]
 //	cd bench && go run ./tcp -servers reverse,nginx,httputil
+//	cd bench && go run ./tcp -http2 [-tls] [-loads 16x1,16x32]
 //
 // The second line compares reverse proxies: package reverse, nginx, which must be
 // installed, and httputil.ReverseProxy. The server behind them is not measured.
+//
+// The third line compares servers of HTTP/2 under the load of h2load: gale on both engines,
+// net/http, and those of nginx, h2o and nghttpd that are installed. It does nothing if h2load
+// is not.
 //
 // CPU per request is what a server takes away from everybody else on the
 // machine. Requests per second on one machine say less: the generator runs
@@ -38,8 +43,16 @@ type options struct {
 	headers  int
 	servers  string
 	pin      bool
+	http2    bool
+	tls      bool
+	loads    string
 	upstream *upstream
 }
+
+const (
+	http1Servers = "gale,fasthttp,nethttp"
+	http2Servers = "gale-event,gale-block,nethttp,nginx,h2o,nghttpd"
+)
 
 func main() {
 	log.SetFlags(0)
@@ -50,9 +63,16 @@ func main() {
 	flag.DurationVar(&o.round, "round", time.Second, "for how long each time")
 	flag.StringVar(&o.request, "request", "hello", "send the request `NAME`: hello, fields4, browser")
 	flag.IntVar(&o.headers, "headers", 0, "let the servers add `N` fields")
-	flag.StringVar(&o.servers, "servers", "gale,fasthttp,nethttp", "what to measure; the first is compared with the others")
+	flag.StringVar(&o.servers, "servers", "", "what to measure; the first is compared with the others (default gale,fasthttp,nethttp, for HTTP/2 "+http2Servers+")")
+	flag.BoolVar(&o.http2, "http2", false, "speak HTTP/2, with h2load; without -conns, -pipeline and -request")
+	flag.BoolVar(&o.tls, "tls", false, "speak HTTP/2 over TLS")
+	flag.StringVar(&o.loads, "loads", "16x1,16x8,16x32,64x100", "HTTP/2 with these `CONNECTIONSxSTREAMS`")
 	flag.BoolVar(&o.pin, "pin", true, "servers on CPU 0 with GOMAXPROCS=1, the generator on CPU 1")
 	flag.Parse()
+	if flag.NArg() > 0 || o.tls && !o.http2 {
+		flag.Usage()
+		os.Exit(2)
+	}
 	if err := run(o); err != nil {
 		log.Fatal("tcp: ", err)
 	}
@@ -61,6 +81,10 @@ func main() {
 func run(o options) error {
 	if runtime.GOOS != "linux" {
 		return errors.New("only Linux tells what is needed")
+	}
+	names := o.names()
+	if len(names) == 0 {
+		return nil
 	}
 	request, err := requestText(o.request, o.pipeline)
 	if err != nil {
@@ -88,12 +112,20 @@ func run(o options) error {
 			s.stop()
 		}
 	}()
-	for name := range strings.SplitSeq(o.servers, ",") {
+	if o.http2 {
+		if err := writeSite(dir); err != nil {
+			return err
+		}
+	}
+	for _, name := range names {
 		s, err := startServer(dir, name, o)
 		if err != nil {
 			return err
 		}
 		servers = append(servers, s)
+	}
+	if o.http2 {
+		return runHTTP2(servers, o)
 	}
 	for range o.rounds {
 		for _, s := range servers {
@@ -102,8 +134,23 @@ func run(o options) error {
 			}
 		}
 	}
-	report(servers, o)
+	fmt.Printf("%d connections, pipeline %d, request %s, %d more response fields, %d rounds of %v, pinned %v\n",
+		o.conns, o.pipeline, o.request, o.headers, o.rounds, o.round, o.pin)
+	report(servers)
 	return nil
+}
+
+// names returns the servers to measure.
+func (o options) names() []string {
+	switch {
+	case o.http2 && o.servers == "":
+		return installed(http2Servers)
+	case o.http2:
+		return installed(o.servers)
+	case o.servers == "":
+		o.servers = http1Servers
+	}
+	return strings.Split(o.servers, ",")
 }
 
 // pinSelf moves the generator to CPU 1.
@@ -117,9 +164,7 @@ func pinSelf() {
 
 // report prints medians; the ratios are medians of the rounds' ratios, since a
 // round's neighbours shared the machine's mood.
-func report(servers []*server, o options) {
-	fmt.Printf("%d connections, pipeline %d, request %s, %d more response fields, %d rounds of %v, pinned %v\n",
-		o.conns, o.pipeline, o.request, o.headers, o.rounds, o.round, o.pin)
+func report(servers []*server) {
 	first := servers[0]
 	fmt.Printf("%-10s %14s %12s %10s   %s\n", "server", "CPU/request", "requests/s", "busy", first.name+" is cheaper by")
 	for _, s := range servers {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -34,14 +35,22 @@ func (s sample) cpuPerRequest() float64 {
 func (s sample) rate() float64 { return float64(s.requests) / s.wall.Seconds() }
 func (s sample) busy() float64 { return s.cpu.Seconds() / s.wall.Seconds() }
 
-// packages are the servers that can be measured: the same program three times, and
+// program is a server that is built: a package, and arguments for it.
+type program struct {
+	pkg  string
+	args []string
+}
+
+// programs are the servers that can be measured: the same program in several ways, and
 // proxies.
-var packages = map[string]string{
-	"gale":     "github.com/galehttp/gale/tests/hello",
-	"fasthttp": "github.com/galehttp/gale/bench/peers/fasthttp",
-	"nethttp":  "github.com/galehttp/gale/bench/peers/nethttp",
-	"reverse":  "github.com/galehttp/gale/bench/peers/reverse",
-	"httputil": "github.com/galehttp/gale/bench/peers/httputil",
+var programs = map[string]program{
+	"gale":       {pkg: "github.com/galehttp/gale/tests/hello"},
+	"gale-block": {pkg: "github.com/galehttp/gale/tests/hello", args: []string{"-engine", "block"}},
+	"gale-event": {pkg: "github.com/galehttp/gale/tests/hello", args: []string{"-engine", "event"}},
+	"fasthttp":   {pkg: "github.com/galehttp/gale/bench/peers/fasthttp"},
+	"nethttp":    {pkg: "github.com/galehttp/gale/bench/peers/nethttp"},
+	"reverse":    {pkg: "github.com/galehttp/gale/bench/peers/reverse"},
+	"httputil":   {pkg: "github.com/galehttp/gale/bench/peers/httputil"},
 }
 
 // startServer builds and starts a server and waits until it listens.
@@ -65,7 +74,7 @@ func startServer(dir, name string, o options) (*server, error) {
 	if err := s.cmd.Start(); err != nil {
 		return nil, err
 	}
-	if err := s.waitUntilUp(); err != nil {
+	if err := s.waitUntilUp(o.tls); err != nil {
 		s.stop()
 		return nil, err
 	}
@@ -74,6 +83,9 @@ func startServer(dir, name string, o options) (*server, error) {
 
 // command builds a server and returns how to run it.
 func command(dir, name, addr string, o options) ([]string, error) {
+	if other := others[name]; o.http2 && other != nil {
+		return other(dir, addr, o)
+	}
 	to := ""
 	if proxies[name] {
 		var err error
@@ -84,18 +96,25 @@ func command(dir, name, addr string, o options) ([]string, error) {
 	if name == "nginx" {
 		return nginxArgs(dir, addr, to)
 	}
-	pkg, ok := packages[name]
+	p, ok := programs[name]
 	if !ok {
 		return nil, fmt.Errorf("there is no server %q", name)
 	}
 	bin := filepath.Join(dir, name)
-	if out, err := exec.Command("go", "build", "-o", bin, pkg).CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("go build %s: %w\n%s", pkg, err, out)
+	if out, err := exec.Command("go", "build", "-o", bin, p.pkg).CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("go build %s: %w\n%s", p.pkg, err, out)
 	}
 	if to != "" {
 		return []string{bin, "-addr", addr, "-to", to}, nil
 	}
-	return []string{bin, "-addr", addr, "-headers", strconv.Itoa(o.headers)}, nil
+	args := append([]string{bin, "-addr", addr, "-headers", strconv.Itoa(o.headers)}, p.args...)
+	switch {
+	case o.tls:
+		args = append(args, "-tls")
+	case o.http2:
+		args = append(args, "-h2c")
+	}
+	return args, nil
 }
 
 // freeAddr returns an address on loopback that nothing listens on.
@@ -108,12 +127,18 @@ func freeAddr() (string, error) {
 	return ln.Addr().String(), nil
 }
 
-func (s *server) waitUntilUp() error {
+func (s *server) waitUntilUp(overTLS bool) error {
 	for range 100 {
-		if c, err := net.Dial("tcp", s.addr); err == nil {
-			return c.Close()
+		c, err := net.Dial("tcp", s.addr)
+		if err != nil {
+			time.Sleep(50 * time.Millisecond)
+			continue
 		}
-		time.Sleep(50 * time.Millisecond)
+		defer c.Close()
+		if overTLS { // whole, or the server logs that it wasn't
+			return tls.Client(c, &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2"}}).Handshake()
+		}
+		return nil
 	}
 	return fmt.Errorf("%s doesn't listen on %s", s.name, s.addr)
 }
