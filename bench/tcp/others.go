@@ -83,7 +83,7 @@ func h2oHTTP2(dir, addr string, o options) ([]string, error) {
 	}
 	fmt.Fprintf(&c, "num-threads: 1\nerror-log: /dev/null\nlisten:\n  host: %s\n  port: %s\n", host, port)
 	if o.tls {
-		fmt.Fprintf(&c, "  ssl:\n    neverbleed: OFF\n    certificate-file: %[1]s/cert.pem\n    key-file: %[1]s/key.pem\n", dir)
+		fmt.Fprintf(&c, "  ssl:\n    neverbleed: OFF\n    ocsp-update-interval: 0\n    certificate-file: %[1]s/cert.pem\n    key-file: %[1]s/key.pem\n", dir)
 	}
 	fmt.Fprintf(&c, "hosts:\n  default:\n    paths:\n      /:\n        file.dir: %s/www\n", dir)
 	conf := filepath.Join(dir, "h2o.conf")
