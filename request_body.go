@@ -328,7 +328,8 @@ func (req *Request) writeStream(w *bufio.Writer) (err error) {
 // frame sets the framing of a stream: its length in bytes, or msg.LenChunked. A
 // request in the chunked coding is one of HTTP/1.1, whatever was set: to a server
 // of HTTP/1.0, which doesn't know the coding, the body would be the next request
-// (RFC 9112 section 6.1).
+// (RFC 9112 section 6.1). One of HTTP/2 is sent as one of HTTP/1.1 anyway, and still is
+// what it was for the program that passes it on.
 func (h *RequestHeader) frame(length int64) {
 	h.setLength(length) // it may be more than an int holds
 	if length == msg.LenChunked && !h.goesAsHTTP11() {

@@ -19,6 +19,9 @@ func TestH2Forwarded(t *testing.T) {
 			if err := hc.Do(&ctx.Request, &ctx.Response); err != nil {
 				ctx.Error(err.Error(), 502)
 			}
+			if p := ctx.Request.Header.Protocol(); string(p) != "HTTP/2.0" {
+				t.Errorf("stream=%v: after it was passed on the request is one of %s", stream, p)
+			}
 		}})
 		for _, pc := range []parityCase{
 			{method: "GET", path: "/p?q"}, {method: "POST", path: "/p", body: "body"}, {method: "POST", path: "/p", body: "body", unsized: true},
