@@ -132,10 +132,10 @@ func (ctx *RequestCtx) unheard() error {
 func (ctx *RequestCtx) errorBody(status int, detail string) {
 	resp := &ctx.Response
 	resp.Header.Set(HeaderXContentTypeOptions, "nosniff")
+	addVary(&resp.Header, HeaderAccept) // caches may keep many errors (RFC 9110 section 15.1)
 	title := StatusMessage(status)
 	if ctx.prefersJSON() {
 		b, _ := json.Marshal(problem{"about:blank", title, status, detail}) // strings and a number
-		resp.Header.Add(HeaderVary, HeaderAccept)
 		resp.Header.SetContentType("application/problem+json")
 		resp.setBody(b)
 		return

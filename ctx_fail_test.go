@@ -179,11 +179,20 @@ func TestFailJSON(t *testing.T) {
 		} {
 			c := ts.dial()
 			c.send(in)
-			if a := c.read("GET"); !strings.HasPrefix(a.Header.Get("Content-Type"), "text/plain") {
+			a := c.read("GET")
+			vary := a.Header.Values("Vary")
+			if !strings.HasPrefix(a.Header.Get("Content-Type"), "text/plain") || (len(vary) == 1 && vary[0] == "Accept") != (name != "ctx.Error") {
 				t.Errorf("%s: %v %q", name, a.Header, a.body)
 			}
 		}
 	})
+}
+
+// An error that Fail did not make has a status all the same.
+func TestErrorStatusOfNothing(t *testing.T) {
+	if got := ErrorStatus(&HandlerError{}); got != StatusInternalServerError {
+		t.Errorf("got %d", got)
+	}
 }
 
 // Server.ErrorHandler makes the body for handlers, panics, limits and malformed requests;

@@ -195,6 +195,8 @@ func errorStatus(err error) (status int, text string) {
 	switch {
 	case errors.As(err, &panics):
 		return StatusInternalServerError, StatusMessage(StatusInternalServerError)
+	case errors.As(err, &failed) && failed.Status == 0: // not by Fail
+		return StatusInternalServerError, StatusMessage(StatusInternalServerError)
 	case errors.As(err, &failed):
 		return failed.Status, StatusMessage(failed.Status)
 	case errors.As(err, &bound) && bound.Status != 0:
