@@ -23,7 +23,8 @@ import (
 // f gets another one in its place, with the response of the time-out: its request has
 // no body and is, as are its user values and its remote address, what they were at the
 // last call of BeforeSend or TimeoutHandler before the time-out, whichever came later, or,
-// where Server.BeforeSend is set, at least what they were when the handler began.
+// where Server.BeforeSend is set, at least what they were when the handler began. User
+// values that f sets there are not closed.
 //
 // f runs on the goroutine that sends, while the client waits: it should not block. It must
 // not call the TimeoutError methods. Flush, EarlyHints, SendInterim and HijackNow
@@ -86,7 +87,7 @@ func (ctx *RequestCtx) note() {
 	s.remoteAddr, s.now = ctx.remoteAddr, ctx.now
 }
 
-// forget makes s like new, but for memory.
+// forget drops everything that s refers to. It keeps the memory of values.
 func (s *snapshot) forget() {
 	ReleaseRequest(s.req)
 	clear(s.values)
