@@ -879,6 +879,68 @@ func TestH2DrainLosesNothing(t *testing.T) {
 	})
 }
 
+// TestH2ShutdownWithClient: a request of net/http's client that runs when Shutdown begins is
+// answered whole; the client opens another connection for those that follow.
+func TestH2ShutdownWithClient(t *testing.T) {
+	eachH2(t, func(t *testing.T, way h2Way) {
+		const size = 1 << 20
+		in, out := make(chan struct{}), make(chan struct{})
+		old := way.start(t, &Server{Handler: func(ctx *RequestCtx) {
+			if string(ctx.Path()) == "/wait" {
+				in <- struct{}{}
+				<-out
+			}
+			ctx.Response.Header.Set("X-From", "old")
+			ctx.SetBodyString(strings.Repeat("x", size))
+		}})
+		now := way.start(t, &Server{Handler: func(ctx *RequestCtx) { ctx.Response.Header.Set("X-From", "new") }})
+		c := old.client(2)
+		var addr atomic.Value // where the client finds the server
+		addr.Store(old.addr)
+		var d net.Dialer
+		c.Transport.(*http.Transport).DialContext = func(ctx context.Context, network, _ string) (net.Conn, error) {
+			return d.DialContext(ctx, network, addr.Load().(string))
+		}
+		get := func(path string) (from string, length int, err error) {
+			resp, err := c.Get(old.url(path))
+			if err != nil {
+				return "", 0, err
+			}
+			defer resp.Body.Close()
+			b, err := io.ReadAll(resp.Body)
+			return resp.Header.Get("X-From"), len(b), err
+		}
+		if from, n, err := get("/"); from != "old" || n != size || err != nil {
+			t.Fatalf("before: %q, %d, %v", from, n, err)
+		}
+		answered, ended := make(chan error, 1), make(chan error, 1)
+		go func() {
+			from, n, err := get("/wait")
+			if from != "old" || n != size {
+				err = fmt.Errorf("got %d bytes of %q, %v", n, from, err)
+			}
+			answered <- err
+		}()
+		<-in
+		addr.Store(now.addr)
+		go func() { ended <- old.s.Shutdown() }()
+		await(t, "the shutdown", func() bool {
+			from, _, err := get("/")
+			if err != nil {
+				t.Fatalf("a new request: %v", err)
+			}
+			return from == "new"
+		})
+		close(out)
+		if err := <-answered; err != nil {
+			t.Errorf("the request that ran: %v", err)
+		}
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // TestH2Close: Close ends everything at once.
 func TestH2Close(t *testing.T) {
 	eachH2(t, func(t *testing.T, way h2Way) {
