@@ -3,6 +3,7 @@ package gale
 import (
 	"bufio"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -316,6 +317,43 @@ func TestH2Lost(t *testing.T) {
 		})
 		hs.wantCalm()
 	})
+}
+
+// TestH2LostCounts: a connection that is lost counts, and so Shutdown waits for it, until its
+// handlers have returned; except those that got their body as a stream before its end.
+func TestH2LostCounts(t *testing.T) {
+	for _, stream := range []bool{false, true} {
+		eachH2(t, func(t *testing.T, way h2Way) {
+			in, out, over := make(chan *h2Session, 1), make(chan struct{}), make(chan struct{})
+			hs := way.start(t, &Server{StreamRequestBody: stream, Handler: func(ctx *RequestCtx) {
+				defer close(over)
+				in <- ctx.x.(*h2Stream).ss
+				<-out
+			}})
+			c := hs.dialH2()
+			c.open("POST", "/", !stream)
+			ss := <-in
+			below := c.Conn
+			if tc, ok := below.(*tls.Conn); ok {
+				below = tc.NetConn()
+			}
+			below.(*net.TCPConn).SetLinger(0)
+			below.Close() // a reset
+			await(t, "the end of the connection", func() bool {
+				ss.mu.Lock()
+				defer ss.mu.Unlock()
+				return ss.gone
+			})
+			if stream {
+				await(t, "the connection not to count", func() bool { return hs.s.GetOpenConnectionsCount() == 0 })
+			} else if n := hs.s.GetOpenConnectionsCount(); n != 1 {
+				t.Errorf("%d connections count, want that of the handler", n)
+			}
+			close(out)
+			await(t, "the connection not to count", func() bool { return hs.s.GetOpenConnectionsCount() == 0 })
+			<-over
+		})
+	}
 }
 
 // TestH2HalfClosed: a client that has ended its side gets its answers, and Done is closed.
