@@ -8,14 +8,14 @@ import (
 )
 
 // calm saves wake-ups. To call a standby costs more than to serve a small request, above
-// all if a processor that rests must be woken for it. So while no handler has blocked for
-// a time of unrest, a goroutine visits connections without a standby if the rest of the
-// batch would be done before another processor has begun. A timer, the guard, checks it:
-// if a visit lasts, the guard calls the standby that was not called, and the loop isn't
-// calm for unrest.
+// all if an idle processor must be woken for it. A loop is calm if no handler has blocked for
+// the time unrest. Then a goroutine visits connections without a standby, if it will be done
+// with the batch before another processor could begin. A timer, the guard, notices a visit
+// that takes long: it calls the standby that was not called, and the loop isn't calm for the
+// time unrest.
 //
 // is, again and guarded may be read without locks; they change under loop.mu. A loop that
-// isn't calm is so again after a visit that did not block and ended after again.
+// isn't calm becomes calm with the first visit that doesn't block and ends after again.
 type calm struct {
 	is    atomic.Bool
 	again atomic.Int64 // if it is not: when it will be
@@ -40,24 +40,25 @@ const (
 	// period. So a visit that blocks delays the loop by guardAfter to 2*guardAfter: the
 	// guard may have been set, or may have looked, just before that visit began.
 	guardAfter = 2 * time.Millisecond
-	// guardFar is one more period, without visits, after one with so many as busyVisits:
-	// for short rests of a busy loop. The first visit in it ends it.
+	// guardFar is one more period, after one with at least busyVisits visits, in which no
+	// visit is expected: a busy loop rests for short times. The first visit ends it.
 	guardFar   = 20 * time.Millisecond
 	busyVisits = 16
 	// unrest is how long a loop isn't calm after a handler has blocked.
 	unrest = time.Second
-	// blocked is how long a visit takes at least to count as one that blocked, while the
-	// loop isn't calm and each visit is measured.
+	// blocked is the least time of a visit that counts as one that blocked, while the loop
+	// isn't calm and each visit is measured.
 	blocked = 500 * time.Microsecond
 	// worthCalling is the least work that another processor is woken for.
 	worthCalling = 50 * time.Microsecond
-	// measureEach: one batch in so many is measured, since each look at the clock costs.
+	// measureEach says how many batches come for each one that is measured, since to read
+	// the clock costs.
 	measureEach = 16
 )
 
-// alone reports whether the next visit can do without a standby. It sets the guard then,
-// and in batches of several connections. It is called under loop.mu, when that visit has
-// been taken from the batch: so one more than len(batch)-at is left.
+// alone reports whether the next visit needs no standby. It sets the guard if so, and in
+// batches of several connections. It is called under loop.mu, after that visit was taken from
+// the batch: so len(batch)-at+1 are left.
 func (m *calm) alone(l *loop) bool {
 	left := len(l.batch) - l.at + 1
 	alone := m.is.Load() && clock.Tick(left)*m.visit <= clock.Tick(worthCalling)

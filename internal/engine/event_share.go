@@ -6,15 +6,17 @@ import (
 	"github.com/galehttp/gale/internal/clock"
 )
 
-// A connection that is shared has no owner, and who visits it next is open: the worker
-// whose call of the session shares it takes it back (regain), or another one takes it over
-// (claimOffered), which that call then finds out. It costs the first two atomic operations
-// in all. The workspace stays with the connection, so it is whose the connection is.
+// A connection that is shared has no owner. Its next owner is either the worker whose call
+// of the session shares it, which takes it back (regain), or another worker, which takes it
+// over (claimOffered). The call finds out which when it calls Unshare. To share and take back
+// costs two atomic operations. The workspace stays with the connection and belongs to its
+// owner.
 //
-// What is posted to the connection meanwhile waits for either of them. It, and what the
-// session says that there is to do, is offered to others: by the connection's place in
-// loop.offers, once a visit, since it stays there until the visit ends or somebody looks.
-// In a calm loop nobody looks until the guard finds that it was there for a whole period.
+// Bits that are posted to the connection meanwhile wait for the next owner. If there are any,
+// or the session says that there is more to do, the connection is offered to other workers:
+// it is put into loop.offers. It stays there until a worker takes it or the visit ends, so it
+// is put there at most once in a visit. In a calm loop workers don't look at offers until the
+// guard finds that the connection was there for a whole period.
 
 // Share lets another worker take the connection over. What this does to c is what obey
 // does for Read, and for Flush if there is more. No event tells of bytes that the last read
