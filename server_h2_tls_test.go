@@ -198,3 +198,55 @@ func TestH2Events(t *testing.T) {
 		}
 	})
 }
+
+// wrappedTLS is a TLS connection of the program, of a type of its own.
+type wrappedTLS struct{ *tls.Conn }
+
+// wrappingListener wraps the connections of a TLS listener.
+type wrappingListener struct{ net.Listener }
+
+func (ln wrappingListener) Accept() (net.Conn, error) {
+	c, err := ln.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return wrappedTLS{c.(*tls.Conn)}, nil
+}
+
+// TestH2Wrapped: a connection on which a TLS listener of the program has negotiated HTTP/2
+// speaks it, also if it was wrapped.
+func TestH2Wrapped(t *testing.T) {
+	cert, key, err := GenerateTestCertificate("127.0.0.1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pair, err := tls.X509KeyPair(cert, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, wrap := range []bool{false, true} {
+		ln, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := &Server{Logger: &testLog{}, Handler: func(ctx *RequestCtx) { fmt.Fprintf(ctx, "%s %v", ctx.Request.Header.Protocol(), ctx.IsTLS()) }}
+		over := tls.NewListener(ln, &tls.Config{Certificates: []tls.Certificate{pair}, NextProtos: []string{"h2", "http/1.1"}})
+		if wrap {
+			over = wrappingListener{over}
+		}
+		go s.Serve(over)
+		t.Cleanup(func() { s.Close() })
+		hs := &h2Server{&testServer{t: t, s: s, addr: ln.Addr().String()}, h2Way{EngineBlock, true}}
+		for major := 1; major <= 2; major++ {
+			if status, body := hs.get(hs.client(major), "/"); status != 200 || body != fmt.Sprintf("HTTP/%d.%d true", major, 2-major) {
+				t.Errorf("wrap=%v, HTTP/%d: %d %q", wrap, major, status, body)
+			}
+		}
+		// What was not negotiated is not spoken.
+		c, _ := hs.negotiate(&tls.Config{NextProtos: []string{"http/1.1"}})
+		io.WriteString(c, http2.ClientPreface)
+		if b, _ := io.ReadAll(c); !strings.HasPrefix(string(b), "HTTP/1.1 505 ") {
+			t.Errorf("wrap=%v: the preface of HTTP/2 for HTTP/1.1 got %q", wrap, b)
+		}
+	}
+}

@@ -73,7 +73,7 @@ func (ss *h1Session) greeted(w *engine.Work, next *engine.Next) bool {
 		switch {
 		case i < len(ss.s.protocols):
 			p = &ss.s.protocols[i]
-		case !ss.s.HTTP2.H2C || ss.isTLS:
+		case !ss.takesHTTP2():
 			continue
 		}
 		whole := strings.HasPrefix(bytesconv.B2S(in), p.preface)
@@ -92,6 +92,16 @@ func (ss *h1Session) greeted(w *engine.Work, next *engine.Next) bool {
 		return true
 	}
 	return false
+}
+
+// takesHTTP2 reports whether the connection may begin with the preface of HTTP/2: by prior
+// knowledge, or because a TLS connection of the program's own type, which firstSession
+// doesn't know, has negotiated it.
+func (ss *h1Session) takesHTTP2() bool {
+	if tc, ok := ss.nc.(interface{ ConnectionState() tls.ConnectionState }); ok {
+		return tc.ConnectionState().NegotiatedProtocol == alpnHTTP2
+	}
+	return ss.s.HTTP2.H2C
 }
 
 // switchTo lets another session go on with the connection, between messages.
