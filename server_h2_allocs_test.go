@@ -6,6 +6,8 @@ import (
 	"io"
 	"net"
 	"reflect"
+	"strconv"
+	"strings"
 	"testing"
 
 	"golang.org/x/net/http2"
@@ -17,18 +19,25 @@ import (
 func TestH2Allocs(t *testing.T) {
 	wakeUps := map[Engine]float64{EngineBlock: 4, EngineEvent: 0.5}
 	for _, e := range []Engine{EngineBlock, EngineEvent} {
-		for _, streams := range []int{1, 32} {
-			hs := h2Way{e, false}.start(t, &Server{Handler: func(ctx *RequestCtx) { ctx.SetBodyString("Hello, world!") }})
+		for _, tt := range []struct{ streams, body int }{{1, 0}, {32, 0}, {1, 1 << 10}, {32, 1 << 10}, {1, 60_000}} {
+			hs := h2Way{e, false}.start(t, &Server{Handler: func(ctx *RequestCtx) {
+				if ctx.IsPost() {
+					ctx.SetBody(ctx.PostBody())
+					return
+				}
+				ctx.SetBodyString("Hello, world!")
+			}})
 			c := hs.dialH2()
 			c.wantAlive()
 			c.wantAlive()
-			raw := newRawH2(c)
+			raw := newRawH2(c, tt.body)
 			for range 300 {
-				raw.round(t, streams)
+				raw.round(t, tt.streams)
 			}
-			if n := testing.AllocsPerRun(300, func() { raw.round(t, streams) }); n > wakeUps[e] {
-				t.Errorf("%v: %v allocations for %d requests", e, n, streams)
+			if n := testing.AllocsPerRun(300, func() { raw.round(t, tt.streams) }); n > wakeUps[e] {
+				t.Errorf("%v: %v allocations for %d requests with bodies of %d bytes", e, n, tt.streams, tt.body)
 			}
+			c.Close()
 		}
 	}
 }
@@ -38,14 +47,29 @@ type rawH2 struct {
 	nc    net.Conn
 	last  uint32
 	block []byte
+	body  []byte
 	out   []byte
 	in    [64 << 10]byte
 	n     int
 }
 
-func newRawH2(c *h2Conn) *rawH2 {
-	c.answer(c.open("GET", "/same", true))
-	return &rawH2{nc: c.Conn, last: c.last, block: c.block("GET", "/same")} // indexes by now
+// newRawH2 sends POST if there is a body, else GET.
+func newRawH2(c *h2Conn, body int) *rawH2 {
+	method, fields := "GET", []string(nil)
+	if body > 0 {
+		method, fields = "POST", []string{"content-length", strconv.Itoa(body)}
+	}
+	for range 2 {
+		s := c.open(method, "/same", body == 0, fields...)
+		for left := body; left > 0; {
+			n := min(left, 16<<10)
+			left -= n
+			c.data(s, strings.Repeat("x", n), left == 0)
+		}
+		c.answer(s)
+		c.check(c.fr.WriteWindowUpdate(0, uint32(max(body, 13))))
+	}
+	return &rawH2{nc: c.Conn, last: c.last, block: c.block(method, "/same", fields...), body: make([]byte, body)} // indexes by now
 }
 
 // round sends n requests and reads until their streams have ended.
@@ -53,13 +77,24 @@ func (r *rawH2) round(t *testing.T, n int) {
 	r.out = r.out[:0]
 	for range n {
 		r.last += 2
-		b := r.block
-		r.out = append(r.out, 0, 0, byte(len(b)), byte(http2.FrameHeaders), byte(http2.FlagHeadersEndHeaders|http2.FlagHeadersEndStream),
-			byte(r.last>>24), byte(r.last>>16), byte(r.last>>8), byte(r.last))
-		r.out = append(r.out, b...)
+		flags := http2.FlagHeadersEndHeaders
+		if len(r.body) == 0 {
+			flags |= http2.FlagHeadersEndStream
+		}
+		r.frame(http2.FrameHeaders, flags, r.last, r.block)
+		for b := r.body; len(b) > 0; {
+			piece := b[:min(len(b), 16<<10)]
+			if b = b[len(piece):]; len(b) == 0 {
+				flags = http2.FlagDataEndStream
+			} else {
+				flags = 0
+			}
+			r.frame(http2.FrameData, flags, r.last, piece)
+		}
 	}
-	// The windows: what the answers take.
-	r.out = append(r.out, 0, 0, 4, byte(http2.FrameWindowUpdate), 0, 0, 0, 0, 0, 0, 0, byte(13*n>>8), byte(13*n))
+	// The window of the connection: what the answers take.
+	took := uint32(n * max(13, len(r.body)))
+	r.frame(http2.FrameWindowUpdate, 0, 0, []byte{byte(took >> 24), byte(took >> 16), byte(took >> 8), byte(took)})
 	if _, err := r.nc.Write(r.out); err != nil {
 		t.Fatal(err)
 	}
@@ -78,6 +113,14 @@ func (r *rawH2) round(t *testing.T, n int) {
 		}
 		r.n = copy(r.in[:], r.in[9+length:r.n])
 	}
+}
+
+// frame appends a frame to out.
+func (r *rawH2) frame(typ http2.FrameType, flags http2.Flags, stream uint32, payload []byte) {
+	n := len(payload)
+	r.out = append(r.out, byte(n>>16), byte(n>>8), byte(n), byte(typ), byte(flags),
+		byte(stream>>24), byte(stream>>16), byte(stream>>8), byte(stream))
+	r.out = append(r.out, payload...)
 }
 
 func (r *rawH2) fill(t *testing.T) {
