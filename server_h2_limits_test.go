@@ -1,8 +1,11 @@
 package gale
 
 import (
+	"fmt"
 	"io"
 	"net"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -405,4 +408,56 @@ func (c slowly) Write(p []byte) (int, error) {
 		}
 	}
 	return len(p), nil
+}
+
+// TestH2Seeks: a client that seeks in a film 50 times a second is served as long as it likes: each
+// time it resets the stream that it reads and asks for another range. GALE_H2_SEEKS=20s has it
+// go on for as long.
+func TestH2Seeks(t *testing.T) {
+	t.Parallel()
+	long := time.Second
+	if v := os.Getenv("GALE_H2_SEEKS"); v != "" {
+		d, err := time.ParseDuration(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		long = d
+	}
+	film := filepath.Join(t.TempDir(), "film")
+	if err := os.WriteFile(film, bigBody, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, way := range h2Ways {
+		t.Run(way.String(), func(t *testing.T) {
+			t.Parallel()
+			hs := way.start(t, &Server{Handler: func(ctx *RequestCtx) {
+				if string(ctx.Path()) == "/film" {
+					ctx.SendFile(film)
+				}
+			}})
+			c := hs.dialH2(http2.Setting{ID: http2.SettingInitialWindowSize, Val: 100_000})
+			c.SetDeadline(time.Now().Add(long + time.Minute))
+			tick := time.NewTicker(time.Second / 50)
+			defer tick.Stop()
+			n := 0
+			for began := time.Now(); time.Since(began) < long; <-tick.C {
+				id := c.open("GET", "/film", true, "range", fmt.Sprintf("bytes=%d-", n*997%len(bigBody)))
+				for came := false; !came; {
+					f := c.next()
+					came = f.kind == "data" && f.stream == id
+					if f.kind == "rst" || f.kind == "goaway" || f.kind == "eof" {
+						t.Fatalf("after %d seeks: %v", n, f)
+					}
+					if f.kind == "data" {
+						c.check(c.fr.WriteWindowUpdate(0, uint32(len(f.data))))
+						c.check(c.fr.WriteWindowUpdate(f.stream, uint32(len(f.data))))
+					}
+				}
+				c.reset(id)
+				n++
+			}
+			c.wantAlive()
+			hs.wantCalm()
+		})
+	}
 }

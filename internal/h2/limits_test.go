@@ -3,6 +3,8 @@ package h2
 import (
 	"strings"
 	"testing"
+
+	"github.com/galehttp/gale/internal/race"
 )
 
 func TestBucket(t *testing.T) {
@@ -121,15 +123,34 @@ func TestQueueIsBounded(t *testing.T) {
 
 // No limit stops peers that behave.
 func TestGoodPeers(t *testing.T) {
-	t.Run("seeks", func(t *testing.T) { // 50 requests a second, each reset
+	t.Run("seeks", func(t *testing.T) { // an hour of 50 requests a second, each reset while data comes
 		p := newPeer(t, Config{}).greet()
-		for id := uint32(1); id < 2*50*60; id += 2 {
+		in := headers(1, 1, with(get, "range: bytes=1-")...) // with no index into the table
+		piece := strings.Repeat("x", 300)
+		seeks := uint32(50 * race.Fewer(3600))
+		for i := range seeks {
+			id := 2*i + 1
 			p.now += second / 50
-			p.send(headers(id, 1, get...), frame(frameReset, 0, id, u32(8)), windowUpdate(0, 10), windowUpdate(0, 10), windowUpdate(0, 10))
+			p.send(in[:5]+u32(id)+in[9:], frame(framePriority, 0, id, u32(0)+"\x0f"))
+			p.body(id, piece, false)
+			p.send(windowUpdate(0, 1000), windowUpdate(id, 1000), windowUpdate(0, 2000), frame(frameReset, 0, id, u32(8)), windowUpdate(id, 2000))
 			p.c.Done(p.open[id])
-			p.c.out.window = 1000
-			if p.log = nil; p.c.Failed() {
-				t.Fatal("failed after", id/100, "s:", p.c.code)
+			delete(p.open, id)
+			delete(p.heads, id)
+			if p.log, p.raw = nil, nil; p.c.Failed() {
+				t.Fatal("failed after", i/50, "s:", p.c.code)
+			}
+		}
+		p.now += 20 * second
+		for id := 2*seeks + 1; ; id += 2 { // and then a burst of them
+			p.send(in[:5] + u32(id) + in[9:] + frame(frameReset, 0, id, u32(8)))
+			if p.c.Failed() {
+				break
+			}
+			p.c.Done(p.open[id])
+			delete(p.open, id)
+			if p.log = nil; id > 2*seeks+2100 {
+				t.Fatal("there is no limit any more")
 			}
 		}
 	})
