@@ -22,15 +22,16 @@ func TestParseLoads(t *testing.T) {
 
 // TestFollow: what h2load 1.52 writes.
 func TestFollow(t *testing.T) {
-	const begins, ends = "Main benchmark duration is started for thread #0.\n", "Main benchmark duration is over for thread #0. Stopping all clients.\n"
+	const proto, begins, ends = "Application protocol: h2c\n", "Main benchmark duration is started for thread #0.\n", "Main benchmark duration is over for thread #0. Stopping all clients.\n"
 	for _, tt := range []struct {
 		name, out string
 		requests  int // 0 for an error
 	}{
-		{"whole", begins + ends + "requests: 70 total, 70 started, 70 done, 70 succeeded, 0 failed, 0 errored, 0 timeout\n", 70},
-		{"never began", "requests: 70 total, 70 started, 70 done, 70 succeeded, 0 failed, 0 errored, 0 timeout\n", 0},
-		{"other statuses", begins + ends + "requests: 70 total, 70 started, 70 done, 60 succeeded, 10 failed, 0 errored, 0 timeout\n", 0},
-		{"errors", begins + ends + "requests: 70 total, 70 started, 60 done, 60 succeeded, 10 failed, 10 errored, 0 timeout\n", 0},
+		{"whole", proto + begins + ends + "requests: 70 total, 70 started, 70 done, 70 succeeded, 0 failed, 0 errored, 0 timeout\n", 70},
+		{"never began", proto + "requests: 70 total, 70 started, 70 done, 70 succeeded, 0 failed, 0 errored, 0 timeout\n", 0},
+		{"other statuses", proto + begins + ends + "requests: 70 total, 70 started, 70 done, 60 succeeded, 10 failed, 0 errored, 0 timeout\n", 0},
+		{"errors", proto + begins + ends + "requests: 70 total, 70 started, 60 done, 60 succeeded, 10 failed, 10 errored, 0 timeout\n", 0},
+		{"HTTP/1.1", "Application protocol: http/1.1\n" + begins + ends + "requests: 70 total, 70 started, 70 done, 70 succeeded, 0 failed, 0 errored, 0 timeout\n", 0},
 		{"no connection", "unable to connect\n", 0},
 	} {
 		used := time.Duration(0)
