@@ -26,7 +26,7 @@ func TestWorkIsAQueue(t *testing.T) {
 			queue = append(queue, b...)
 		}
 		for range 200 {
-			kind := rng.IntN(5)
+			kind := rng.IntN(6)
 			if len(queue) > 8*inSize {
 				kind = 3
 			}
@@ -58,6 +58,11 @@ func TestWorkIsAQueue(t *testing.T) {
 				w.widen()
 				if after := len(w.in) - slack; after != before && (before >= maxWiden || after != 2*before) {
 					t.Errorf("seed %d: it was widened from %d to %d bytes", seed, before, after)
+				}
+			case 5:
+				w.ExpectMuch()
+				if size := len(w.in) - slack; size < keepSize {
+					t.Errorf("seed %d: %d bytes were made of it", seed, size)
 				}
 			}
 			unread := w.Unread()
