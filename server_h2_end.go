@@ -181,16 +181,17 @@ func (ss *h2Session) owesAnswers() (owes bool) {
 // checkTime ends what takes too long, under mu. Whatever deadline says is due ends here:
 // otherwise the engine would ask again at once.
 func (ss *h2Session) checkTime(now clock.Tick) {
+	headLate := ss.headDue != 0 && ss.headDue <= now
 	switch {
-	case ss.headDue != 0 && ss.headDue <= now:
-		ss.s.stats.timeouts.Add(1)
-		ss.proto.Fail(h2.EnhanceYourCalm)
-		ss.failAll(ErrTimeout)
 	case !ss.proto.Greeted():
-		if ss.helloDue() <= now {
+		if headLate || ss.helloDue() <= now {
 			ss.s.stats.timeouts.Add(1)
 			ss.proto.Fail(h2.SettingsTimeout)
 		}
+	case headLate:
+		ss.s.stats.timeouts.Add(1)
+		ss.proto.Fail(h2.EnhanceYourCalm)
+		ss.failAll(ErrTimeout)
 	case ss.proto.Streams() == 0:
 		if ss.idleDue != 0 && ss.idleDue <= now {
 			ss.stop()

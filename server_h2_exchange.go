@@ -67,13 +67,13 @@ func (s *h2Stream) SetReadDeadline(t time.Time) error {
 
 // SetWriteDeadline bounds the sending of the response, one that waits included.
 func (s *h2Stream) SetWriteDeadline(t time.Time) error {
+	defer s.ss.wake()
 	s.ss.mu.Lock()
+	defer s.ss.mu.Unlock()
 	s.limits.writeTimeout, s.limits.writeUntil = 0, clock.TickOf(t)
 	s.writeDue = s.limits.writeUntil
 	s.timeSend()
 	s.time()
-	s.ss.mu.Unlock()
-	s.ss.wake()
 	return nil
 }
 

@@ -92,7 +92,7 @@ func TestH2HalfFrames(t *testing.T) {
 			_, err := nc.Write([]byte(http2.ClientPreface + "\x00\x00\x06\x04\x00"))
 			c := &h2Conn{Conn: nc, t: t, fr: http2.NewFramer(nc, nc)}
 			c.check(err)
-			if f := c.await(0, "goaway"); f.code != uint32(http2.ErrCodeEnhanceYourCalm) {
+			if f := c.await(0, "goaway"); f.code != uint32(http2.ErrCodeSettingsTimeout) {
 				t.Errorf("after half a first frame: %v", f)
 			}
 		})
