@@ -87,7 +87,7 @@ type h2Stream struct {
 	writeDue clock.Tick // when what is being sent must have gone, 0 for never
 	senders  sync.Cond
 	awaits   *sync.Cond  // for what a goroutine waits that sends, nil if it doesn't
-	late     *time.Timer // ends that wait, see awaitSend; nil if it was never set
+	late     *time.Timer // ends that wait, see waitToSend; nil if it was never set
 	timed    bool        // counted in ss.waiting
 }
 
