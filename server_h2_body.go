@@ -105,15 +105,17 @@ func (s *h2Stream) collect() bool {
 // buffer, which becomes that of the body.
 func (s *h2Stream) collectIn() {
 	req := &s.ctx.Request
-	if q := &s.in; len(q.more) == 0 && q.n <= s.limits.maxBody && len(req.bodyBytes()) == 0 && q.n > cap(req.bodyBuf().B) {
+	q := &s.in
+	fresh := len(req.bodyBytes()) == 0 && !req.lent // nobody has a slice of the buffer
+	if fresh && len(q.more) == 0 && q.n <= s.limits.maxBody && q.n > cap(req.bodyBuf().B) {
 		req.swapBuf(&q.first)
 		q.n = 0
 	}
-	for q := &s.in; q.n > 0; q.pop() {
+	for ; q.n > 0; q.pop() {
 		q.n -= len(q.first.B) - q.at
 		s.collectMore(q.first.B[q.at:])
 	}
-	s.in.drop()
+	q.drop()
 }
 
 // collectMore appends a piece of the body, under mu.
