@@ -448,7 +448,7 @@ func TestH2Seeks(t *testing.T) {
 					if f.kind == "rst" || f.kind == "goaway" || f.kind == "eof" {
 						t.Fatalf("after %d seeks: %v", n, f)
 					}
-					if f.kind == "data" {
+					if f.kind == "data" && len(f.data) > 0 {
 						c.check(c.fr.WriteWindowUpdate(0, uint32(len(f.data))))
 						c.check(c.fr.WriteWindowUpdate(f.stream, uint32(len(f.data))))
 					}

@@ -196,14 +196,15 @@ func TestChromiumPage(t *testing.T) {
 	b := startBrowser(t)
 	dir, _, _ := site(t)
 	plain, secure := serveFiles(t, dir), serveFiles(t, dir, "-tls-self-signed")
-	for _, s := range []*server{secure, plain} {
+	for i, s := range []*server{secure, plain} {
+		protocol := []string{"h2", "http/1.1"}[i]
 		b.open(s.url + "/")
 		var look struct {
 			Images               int
 			Background, Protocol string
 		}
 		b.eval("look()", &look)
-		if look.Images != 6 || look.Background != "rgb(238, 238, 255)" || look.Protocol != "http/1.1" {
+		if look.Images != 6 || look.Background != "rgb(238, 238, 255)" || look.Protocol != protocol {
 			t.Errorf("%s shows %+v", s.url, look)
 		}
 		for _, target := range []string{"/", "/style.css", "/page.js", "/img/0.png", "/img/5.png"} {

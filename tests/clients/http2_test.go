@@ -2,12 +2,24 @@ package clients
 
 import (
 	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"time"
+
+	"golang.org/x/net/http2"
 )
 
 // Clients of HTTP/2: files over TLS from gale serve, and the contract server in the clear,
@@ -122,5 +134,120 @@ func TestNodeHTTP2(t *testing.T) {
 	contract := serveContract(t, dir, "-h2c")
 	if out := run(t, node, "testdata/http2_client.cjs", contract.url); strings.TrimSpace(out) != "ok" {
 		t.Error(out)
+	}
+}
+
+func TestHTTPXHTTP2(t *testing.T) {
+	t.Parallel()
+	python := find(t, "python3", "python")
+	if exec.CommandContext(t.Context(), python, "-c", "import httpx, h2").Run() != nil {
+		t.Skipf("not installed: httpx with h2 in %s", python)
+	}
+	dir, _, _ := site(t)
+	secure, clear := serveContract(t, dir, "-tls"), serveContract(t, dir, "-h2c")
+	if out := run(t, python, "testdata/httpx_http2.py", "https://"+secure.addr, clear.url); strings.TrimSpace(out) != "ok" {
+		t.Error(out)
+	}
+}
+
+// TestGoHTTP2 has the clients of net/http and of golang.org/x/net/http2 send bodies, 200 at a
+// time, and trailers, over TLS and in the clear.
+func TestGoHTTP2(t *testing.T) {
+	t.Parallel()
+	dir, _, random := site(t)
+	secure, clear := serveContract(t, dir, "-tls"), serveContract(t, dir, "-h2c")
+	trust := &tls.Config{InsecureSkipVerify: true}
+	var h2, h2c http.Protocols
+	h2.SetHTTP2(true)
+	h2c.SetUnencryptedHTTP2(true)
+	dial := func(ctx context.Context, network, addr string, _ *tls.Config) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, network, addr)
+	}
+	for name, tc := range map[string]struct {
+		url string
+		tr  http.RoundTripper
+	}{
+		"net/http, TLS":          {"https://" + secure.addr, &http.Transport{Protocols: &h2, TLSClientConfig: trust}},
+		"net/http, in the clear": {clear.url, &http.Transport{Protocols: &h2c}},
+		"x/net, TLS":             {"https://" + secure.addr, &http2.Transport{TLSClientConfig: trust}},
+		"x/net, in the clear":    {clear.url, &http2.Transport{AllowHTTP: true, DialTLSContext: dial}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := &http.Client{Transport: tc.tr, Timeout: patience}
+			defer c.CloseIdleConnections()
+			talk := func(method, path string, body io.Reader, trailer http.Header) (*http.Response, []byte) {
+				req, err := http.NewRequestWithContext(t.Context(), method, tc.url+path, body)
+				if err != nil {
+					t.Error(err)
+					return nil, nil
+				}
+				req.Trailer = trailer
+				resp, err := c.Do(req)
+				if err != nil {
+					t.Error(err)
+					return nil, nil
+				}
+				defer resp.Body.Close()
+				b, err := io.ReadAll(resp.Body)
+				if err != nil || resp.ProtoMajor != 2 {
+					t.Errorf("%s: %s %v", path, resp.Proto, err)
+				}
+				return resp, b
+			}
+			var wg sync.WaitGroup
+			for i := range 200 {
+				wg.Go(func() {
+					body := random[i*100 : i*5000]
+					if i%2 == 0 {
+						body = nil
+					}
+					if _, b := talk("POST", "/copy", bytes.NewReader(body), nil); !bytes.Equal(b, body) {
+						t.Errorf("copy of %d bytes: %d came back", len(body), len(b))
+					}
+				})
+			}
+			wg.Wait()
+			if resp, _ := talk("GET", "/resptrailers", nil, nil); resp == nil || resp.Trailer.Get("X-Checksum") != "abc" {
+				t.Errorf("trailers of the response: %v", resp)
+			}
+			if _, b := talk("POST", "/trailers", io.MultiReader(strings.NewReader("body")), http.Header{"X-Sum": {"1"}}); !strings.Contains(string(b), `["x-sum","1"]`) {
+				t.Errorf("trailers of the request: %s", b)
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			req, _ := http.NewRequestWithContext(ctx, "GET", tc.url+"/slow?ms=10000", nil)
+			time.AfterFunc(50*time.Millisecond, cancel)
+			if _, err := c.Do(req); !errors.Is(err, context.Canceled) {
+				t.Errorf("a request that was given up: %v", err)
+			}
+			if _, b := talk("GET", "/stream", nil, nil); string(b) != "part1part2" {
+				t.Errorf("got %q", b)
+			}
+		})
+	}
+}
+
+// TestChromiumHTTP2: all images of a page come by HTTP/2.
+func TestChromiumHTTP2(t *testing.T) {
+	b := startBrowser(t)
+	dir, _, _ := site(t)
+	page := "<!doctype html><title>many</title>"
+	for i := range 100 {
+		page += fmt.Sprintf(`<img src="img/%d.png?n=%d" alt="">`, i%6, i)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "many.html"), []byte(page), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	s := serveFiles(t, dir, "-tls-self-signed")
+	b.open(s.url + "/many.html")
+	var look struct {
+		Images    int
+		Protocols []string
+	}
+	b.eval(`({
+		images: [...document.images].filter((i) => i.complete && i.naturalWidth === 64).length,
+		protocols: performance.getEntriesByType("resource").filter((e) => e.initiatorType === "img").map((e) => e.nextHopProtocol),
+	})`, &look)
+	if look.Images != 100 || len(look.Protocols) != 100 || slices.ContainsFunc(look.Protocols, func(p string) bool { return p != "h2" }) {
+		t.Errorf("%d images, by %q", look.Images, look.Protocols)
 	}
 }
