@@ -169,8 +169,10 @@ func TestGoHTTP2(t *testing.T) {
 	}{
 		"net/http, TLS":          {"https://" + secure.addr, &http.Transport{Protocols: &h2, TLSClientConfig: trust}},
 		"net/http, in the clear": {clear.url, &http.Transport{Protocols: &h2c}},
-		"x/net, TLS":             {"https://" + secure.addr, &http2.Transport{TLSClientConfig: trust}},
-		"x/net, in the clear":    {clear.url, &http2.Transport{AllowHTTP: true, DialTLSContext: dial}},
+		//lint:ignore SA1019 programs still use it
+		"x/net, TLS": {"https://" + secure.addr, &http2.Transport{TLSClientConfig: trust}},
+		//lint:ignore SA1019 programs still use it
+		"x/net, in the clear": {clear.url, &http2.Transport{AllowHTTP: true, DialTLSContext: dial}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := &http.Client{Transport: tc.tr, Timeout: patience}
