@@ -2,6 +2,7 @@ package gale
 
 import (
 	"bytes"
+	"io"
 	"net"
 	"strings"
 	"sync/atomic"
@@ -189,5 +190,28 @@ func TestH2WriteDeadline(t *testing.T) {
 				c.wantAlive()
 			})
 		}
+	}
+}
+
+// TestH2SmallReads: a client that reads a long response in small pieces, and tells of each
+// one, is not one that floods.
+func TestH2SmallReads(t *testing.T) {
+	body := make([]byte, 64<<20)
+	for _, e := range []Engine{EngineBlock, EngineEvent} {
+		hs := h2Way{e, false}.start(t, &Server{Handler: func(ctx *RequestCtx) { ctx.Response.SetBodyRaw(body) }})
+		resp, err := hs.client(2).Get(hs.url("/"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		n, piece := 0, make([]byte, 4<<10)
+		for err == nil {
+			var read int
+			read, err = resp.Body.Read(piece)
+			n += read
+		}
+		if err != io.EOF || n != len(body) {
+			t.Errorf("%v: after %d bytes: %v", e, n, err)
+		}
+		resp.Body.Close()
 	}
 }

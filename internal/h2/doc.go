@@ -50,9 +50,9 @@
 //
 // What costs work and brings no request is counted in token buckets: resets received,
 // resets caused, frames that change nothing (PRIORITY, unknown types, PING, SETTINGS,
-// WINDOW_UPDATE, frames on closed streams) and empty DATA. New streams and DATA that was
-// sent in full give tokens back, so that peers that answer them with frames of their own
-// never run out. Beyond a limit the connection ends with ENHANCE_YOUR_CALM. A stream
+// WINDOW_UPDATE for more than was sent, frames on closed streams) and empty DATA. New streams
+// and DATA that was sent in full give tokens back, so that peers that answer them with frames
+// of their own never run out. Beyond a limit the connection ends with ENHANCE_YOUR_CALM. A stream
 // that was reset counts as open until Done, so no more handlers run than
 // Config.Streams.
 package h2

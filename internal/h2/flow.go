@@ -5,7 +5,9 @@ import "encoding/binary"
 // connFlow is the window of a connection in one direction (RFC 9113 section 5.2).
 type connFlow struct {
 	window int64 // how much data may still be sent
-	credit int64 // received, and not given back to the peer yet
+	// credit is what was received, and not given back to the peer yet. Of what we send it
+	// is what the peer may give back, see givesBack.
+	credit int64
 	// initial is the window of a stream that is opened now.
 	initial int64
 }
@@ -98,12 +100,27 @@ func (c *Conn) ExpectAll(st *Stream) {
 	c.giveBack(st)
 }
 
+// leastBack is how many bytes a WINDOW_UPDATE counts for at least.
+const leastBack = 1 << 10
+
+// givesBack reports whether a WINDOW_UPDATE for n bytes can be one that gives back what
+// was sent: each byte once for its stream, and once for the connection. However many these
+// are, they don't count as odd: net/http's client sends two for each 4 KiB that a program
+// reads, also when all of the response has come.
+func (c *Conn) givesBack(n int64) bool {
+	if n = max(n, leastBack); n > c.out.credit {
+		return false
+	}
+	c.out.credit -= n
+	return true
+}
+
 // windowUpdate handles a WINDOW_UPDATE frame (RFC 9113 section 6.9).
 func (c *Conn) windowUpdate(b []byte, ev *Event) {
 	n := int64(binary.BigEndian.Uint32(b) & maxWindow)
 	id := c.read.f.stream
 	switch {
-	case !c.odd(1):
+	case !c.givesBack(n) && !c.odd(1):
 	case id == 0 && n == 0:
 		c.fail(ProtocolError)
 	case id == 0 && c.out.window+n > maxWindow:

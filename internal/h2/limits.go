@@ -46,9 +46,9 @@ type buckets struct {
 }
 
 // The limits of buckets: how many at once, and how many a second. Browsers that seek in
-// media send some 50 resets a second. A peer answers DATA with up to two WINDOW_UPDATE and
-// one PING, for which giveData gives back what they take, and sends a PRIORITY_UPDATE or
-// two for a stream.
+// media send some 50 resets a second. A peer answers DATA with up to two WINDOW_UPDATE (more
+// where it is long: givesBack) and one PING, for which giveData gives back what they take,
+// and sends a PRIORITY_UPDATE or two for a stream.
 const (
 	resetBurst, resetRate = 1000, 100
 	oddBurst, oddRate     = 10000, 330

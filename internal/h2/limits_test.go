@@ -105,6 +105,47 @@ func TestFloods(t *testing.T) {
 	}
 }
 
+// A client that gives back each piece that its program reads, for the stream and for the
+// connection, is not one that floods: not while data comes, nor when all of it has. One that
+// lets a byte come at a time is.
+func TestWindowsInPieces(t *testing.T) {
+	const frames, piece = 4000, 4 << 10
+	p := newPeer(t, Config{}).greet()
+	p.send(settings(settingInitialWindow, frames*maxFrame), windowUpdate(0, frames*maxFrame))
+	data := make([]byte, maxFrame)
+	for id := uint32(1); id < 7; id += 2 {
+		p.send(headers(id, 1, get...))
+		st := p.open[id]
+		for i := range frames {
+			if _, n := p.c.AppendData(nil, st, data, i == frames-1); n < maxFrame {
+				t.Fatalf("stream %d stalls at %d", id, i)
+			}
+			if id > 1 { // the first one is read when all of it has come
+				p.send(strings.Repeat(windowUpdate(0, piece)+windowUpdate(id, piece), maxFrame/piece))
+			}
+		}
+		p.c.Done(st)
+		if id == 1 {
+			p.send(strings.Repeat(windowUpdate(0, piece)+windowUpdate(id, piece), frames*maxFrame/piece))
+		}
+		if p.log = nil; p.c.Failed() {
+			t.Fatalf("stream %d: %v", id, p.c.code)
+		}
+	}
+
+	p = newPeer(t, Config{}).greet()
+	p.send(settings(settingInitialWindow, 0), headers(1, 1, get...))
+	st, n := p.open[1], 0
+	for ; !p.c.Failed() && n < 20000; n++ {
+		p.send(windowUpdate(1, 1), windowUpdate(0, 1))
+		p.c.AppendData(nil, st, data, false)
+		p.log = nil
+	}
+	if p.c.code != EnhanceYourCalm || n > 5010 {
+		t.Errorf("a byte at a time: after %d: %v", n, p.c.code)
+	}
+}
+
 // Answers that the peer makes us queue are bounded, whatever it takes of them.
 func TestQueueIsBounded(t *testing.T) {
 	p := newPeer(t, Config{}).greet()

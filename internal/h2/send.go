@@ -43,6 +43,7 @@ func (c *Conn) AppendDataHeader(out []byte, st *Stream, most int, end bool) (_ [
 		}
 		st.out.window -= int64(n)
 		c.out.window -= int64(n)
+		c.out.credit += 2 * int64(n)
 		if n == most || n == maxFrame {
 			c.buckets.odd.refund(giveData)
 		}
