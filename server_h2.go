@@ -42,10 +42,11 @@ type h2Session struct {
 	room        *sync.Cond // see roomCond; nil before it is needed
 	told        []h2Gone   // whom unlock tells that the client has gone
 
-	waiting int        // streams that count as timed
+	roomAt  clock.Tick // when the client last gave the connection room that was waited for
 	headDue clock.Tick // when the field block or frame that has begun must be whole, 0 for none
 	idleDue clock.Tick // when a connection without streams ends, 0 for never or not yet known
 	due     clock.Tick // the deadline that the engine has, 0 for none
+	waiting int32      // streams that count as timed
 	closing bool       // it ends when all streams have
 	halved  bool       // the client has ended its side
 	gone    bool       // Closed was called
@@ -287,6 +288,10 @@ func (ss *h2Session) event(ev *h2.Event, now clock.Tick) {
 		s.takeTrailers(now)
 	case h2.Reset:
 		s.fail(&StreamResetError{Code: uint32(ev.Code)}, true)
+	case h2.Room:
+		if s == nil {
+			ss.roomAt = now
+		}
 	case h2.Failed:
 		ss.failAll(ErrClientGone)
 	}

@@ -171,7 +171,11 @@ func (s *h2Stream) sendDue() clock.Tick {
 	}
 	due := s.writeDue
 	if d := s.limits.writeStall; d > 0 {
-		due = sooner(due, s.stalled.Add(d))
+		since := s.stalled
+		if s.st.HasWindow() { // it waits for its turn, as long as the client takes others
+			since = max(since, s.ss.roomAt)
+		}
+		due = sooner(due, since.Add(d))
 	}
 	return due
 }

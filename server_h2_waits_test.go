@@ -215,3 +215,29 @@ func TestH2SmallReads(t *testing.T) {
 		resp.Body.Close()
 	}
 }
+
+// TestH2LowPriorityWaits: a response that gets no turn, because the client takes a more urgent
+// one as fast as it can, is not one that the client doesn't take.
+func TestH2LowPriorityWaits(t *testing.T) {
+	const stall = 500 * time.Millisecond
+	hs := h2Way{EngineBlock, false}.start(t, &Server{WriteStallTimeout: stall, Handler: func(ctx *RequestCtx) {
+		if string(ctx.Path()) == "/long" {
+			ctx.Response.SetBodyRaw(make([]byte, 16<<20))
+			return
+		}
+		ctx.SetBodyString("short")
+	}})
+	c := hs.dialH2(http2.Setting{ID: http2.SettingInitialWindowSize, Val: 1<<31 - 1})
+	long := c.open("GET", "/long", true, "priority", "u=0")
+	for got := 0; got < 65535; {
+		got += len(c.await(long, "data").data)
+	}
+	short := c.open("GET", "/short", true, "priority", "u=7")
+	c.await(short, "200")
+	for end := time.Now().Add(3 * stall); time.Now().Before(end); time.Sleep(stall / 50) {
+		c.check(c.fr.WriteWindowUpdate(0, 1<<10))
+		if f := c.next(); f.stream != long || f.kind != "data" {
+			t.Fatalf("got %v", f)
+		}
+	}
+}

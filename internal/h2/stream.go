@@ -57,5 +57,9 @@ func (st *Stream) PeerEnded() bool { return st.state&peerEnded != 0 }
 // Ended reports whether END_STREAM was sent.
 func (st *Stream) Ended() bool { return st.state&ended != 0 }
 
+// HasWindow reports whether the stream's own window lets data through. That of the connection
+// may not.
+func (st *Stream) HasWindow() bool { return st.out.window > 0 }
+
 // Unread returns how many bytes of data have arrived that were not consumed.
 func (st *Stream) Unread() int { return int(st.in.unread) }
