@@ -309,6 +309,9 @@ func h2StreamOf(st *h2.Stream) *h2Stream {
 func (ss *h2Session) write(w *engine.Work, next *engine.Next) {
 	ss.drain()
 	ss.sendQueued()
+	if ss.halved {
+		ss.cutStalled()
+	}
 	ss.out = ss.proto.AppendControl(ss.out)
 	full := ss.isFull()
 	ss.moveOut(w)

@@ -160,8 +160,18 @@ func (ss *h2Session) endInput() {
 		if !st.PeerEnded() {
 			s.fail(io.ErrUnexpectedEOF, false)
 		}
-		if s.stalled != 0 && ss.proto.SendRoom(st) == 0 {
-			ss.proto.ResetStream(st, h2.Cancel) // no window will come
+		return true
+	})
+	ss.cutStalled()
+}
+
+// cutStalled resets the streams that wait for a window after the client has ended its side,
+// under mu: none will come. Some got no turn to find that out for themselves.
+func (ss *h2Session) cutStalled() {
+	ss.proto.All(func(st *h2.Stream) bool {
+		s := h2StreamOf(st)
+		if waits := s.stalled != 0 || s.step == h2Send && !s.runs; waits && s.sendErr == nil && ss.proto.SendRoom(st) == 0 {
+			ss.proto.ResetStream(st, h2.Cancel)
 			s.fail(ErrClientGone, true)
 		}
 		return true
