@@ -655,9 +655,7 @@ func TestH2OwnPanic(t *testing.T) {
 			}
 		}
 		await(t, "the end of the connection", func() bool { return hs.s.GetCurrentConcurrency() == 0 })
-		if log := hs.log.String(); !strings.Contains(log, "interface conversion") {
-			t.Errorf("the log has %s", log)
-		}
+		await(t, "the panic in the log", func() bool { return strings.Contains(hs.log.String(), "interface conversion") })
 		hs.dialH2().await(0, "settings")
 		hs.s.Close()
 	})
