@@ -47,16 +47,7 @@ func writeSite(dir string) error {
 	return nil
 }
 
-const nginxHTTP2Conf = `
-daemon off;
-master_process off;
-error_log stderr crit;
-pid %[1]s/nginx.pid;
-events { worker_connections 4096; }
-http {
-	access_log off;
-	keepalive_requests 1000000000;
-	default_type text/plain;
+const nginxHTTP2Conf = nginxHead + `	default_type text/plain;
 	server {
 		listen %[2]s%[3]s http2;
 		%[4]s

@@ -26,8 +26,9 @@ func (u *upstream) addrOf(dir string, o options) (string, error) {
 	return u.addr, nil
 }
 
-// nginxConf passes requests on over connections that are kept.
-const nginxConf = `
+// nginxHead begins each configuration of nginx, whose folder is the first argument. The
+// block http is left open.
+const nginxHead = `
 daemon off;
 master_process off;
 error_log stderr crit;
@@ -36,7 +37,10 @@ events { worker_connections 4096; }
 http {
 	access_log off;
 	keepalive_requests 1000000000;
-	upstream up {
+`
+
+// nginxConf passes requests on over connections that are kept.
+const nginxConf = nginxHead + `	upstream up {
 		server %[3]s;
 		keepalive 1024;
 		keepalive_requests 1000000000;
