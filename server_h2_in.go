@@ -37,9 +37,8 @@ func (q *h2In) put(b []byte, expected int64) {
 	}
 }
 
-// bodyRoom returns for how many bytes there should be room in the buffer of a body that has
-// so many, when more come: so much that few bodies move often, and no more than some times
-// what has come.
+// bodyRoom returns the capacity, in bytes, for the buffer of a body that has so many when
+// more come: few bodies move often, and above 4 KiB it is at most four times what has come.
 func bodyRoom(has, more int, expected int64) int {
 	room := max(4*(has+more), minH2Chunk)
 	if expected >= 0 {

@@ -82,8 +82,8 @@ const (
 
 var loadTotal = regexp.MustCompile(`^requests: \d+ total, \d+ started, (\d+) done, (\d+) succeeded, 0 failed, 0 errored`)
 
-// measureHTTP2 runs one round of h2load, again if it doesn't end: it may wait for ever for a
-// server that makes it wait long when it connects.
+// measureHTTP2 runs one round of h2load. If h2load doesn't end in time it runs again, up to
+// three times: it may hang when connecting takes long.
 func (s *server) measureHTTP2(l http2Load, o options) (err error) {
 	for range 3 {
 		if err = s.tryHTTP2(l, o); !errors.Is(err, context.DeadlineExceeded) {
