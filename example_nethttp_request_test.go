@@ -1,7 +1,7 @@
 package gale_test
 
 // The examples of the files example_nethttp_*_test.go show what to write in the
-// place of what one writes with net/http; docs/migrating-from-nethttp.md lists
+// place of what one writes with net/http; docs/moving/from-nethttp.md lists
 // them.
 
 import (

@@ -14,7 +14,7 @@ import (
 )
 
 // Attacks on servers of HTTP/2. While one goes on, a normal client is answered; the attacker
-// is stopped at the limit that docs/http2.md names, and what it leaves is bounded.
+// is stopped at the limit that docs/reference/http2.md names, and what it leaves is bounded.
 
 // h2Target is the handler that is attacked.
 type h2Target struct {
@@ -260,7 +260,7 @@ func h2Floods() []h2Flood {
 	}
 }
 
-// TestH2Floods: floods end where docs/http2.md says.
+// TestH2Floods: floods end where docs/reference/http2.md says.
 func TestH2Floods(t *testing.T) {
 	eachH2(t, func(t *testing.T, way h2Way) {
 		hs, target := way.attacked(t, new(Server))

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/net/http2"
 )
 
-// TestH2Limits: what docs/http2.md allows of a head passes, and one more doesn't.
+// TestH2Limits: what docs/reference/http2.md allows of a head passes, and one more doesn't.
 func TestH2Limits(t *testing.T) {
 	listed := func(fields []string) (n int) { // counts name, value and 32 of each field of block, with :method, :scheme, :path and :authority
 		n = len(":methodGET:schemehttp:path/:authorityh") + 4*32

@@ -5,5 +5,5 @@
 //	go test -bench . | go run ./cmd/table
 //
 // prints a table with ratios. It is a module of its own: the library itself
-// depends on neither. docs/benchmarks.md says what is measured and what not.
+// depends on neither. docs/internals/benchmarks.md says what is measured and what not.
 package bench

@@ -18,5 +18,5 @@
 // upstream gets a request again by the rules of [gale.HostClient.Do] if the request has no
 // body, and never if it has one.
 //
-// docs/reverse-proxy.md has more. Nothing here has a counterpart in fasthttp.
+// docs/guides/reverse-proxy.md has more. Nothing here has a counterpart in fasthttp.
 package reverse

@@ -19,7 +19,7 @@ type observation struct {
 // A difference is one that is meant. when says to which observations it
 // applies; as few as possible.
 type difference struct {
-	row  string // the first cell of the row in docs/differences.md, for fasthttp
+	row  string // the first cell of the row in docs/moving/differences.md, for fasthttp
 	when func(o observation) bool
 
 	seen atomic.Int64
@@ -43,13 +43,13 @@ func (ds differences) explain(o observation) bool {
 // has shown: they are history.
 func (ds differences) checkDocumented(t *testing.T) {
 	t.Helper()
-	text, err := os.ReadFile("../../docs/differences.md")
+	text, err := os.ReadFile("../../docs/moving/differences.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i, d := range ds {
 		if d.row != "" && !strings.Contains(string(text), "\n| "+d.row+" |") {
-			t.Errorf("docs/differences.md has no row %q", d.row)
+			t.Errorf("docs/moving/differences.md has no row %q", d.row)
 		}
 		if d.seen.Load() == 0 {
 			t.Errorf("no input shows difference %d, %q", i, d.row)

@@ -4,6 +4,6 @@
 //
 // Each domain (arguments, cookies, URIs, heads, messages on the wire) has a
 // table of written and generated inputs and a fuzz target. What differs on
-// purpose is a [difference]: narrow, with the row of docs/differences.md that
+// purpose is a [difference]: narrow, with the row of docs/moving/differences.md that
 // gives the reason. All else that differs fails.
 package differential

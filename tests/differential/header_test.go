@@ -458,7 +458,7 @@ func checkResponseHeader(t *testing.T, b []byte) {
 }
 
 // TestHeaderDifferences has the differences that are meant, each in its smallest
-// form, so that what docs/differences.md says is known to be so.
+// form, so that what docs/moving/differences.md says is known to be so.
 func TestHeaderDifferences(t *testing.T) {
 	read := func(h fieldsAPI, head string) {
 		if err := h.Read(bufio.NewReader(strings.NewReader(head))); err != nil {
