@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/galehttp/gale/internal/clock"
 	"github.com/galehttp/gale/internal/engine"
@@ -36,11 +37,11 @@ type h2Session struct {
 
 	mu          sync.Mutex
 	proto       h2.Conn
-	out         []byte     // frames that wait for the engine, in order
-	buf         *pool.Buf  // has the memory of out; nil while the connection is idle
-	first, last *h2Stream  // the streams whose user code can run, the oldest first
-	room        *sync.Cond // see roomCond; nil before it is needed
-	told        []h2Gone   // whom unlock tells that the client has gone
+	out         []byte    // frames that wait for the engine, in order
+	buf         *pool.Buf // has the memory of out; nil while the connection is idle
+	first, last *h2Stream // the streams whose user code can run, the oldest first
+	room        *h2Room   // see roomCond; nil before it is needed
+	told        []h2Gone  // whom unlock tells that the client has gone
 
 	roomAt  clock.Tick // when the client last gave the connection room that was waited for
 	headDue clock.Tick // when the field block or frame that has begun must be whole, 0 for none
@@ -64,13 +65,21 @@ func newH2Session() serverSession {
 	return new(h2Session)
 }
 
+// h2Room is what goroutines wait for that find out full. It has mu as its lock.
+type h2Room struct {
+	sync.Cond
+	most int        // the length from which on out is full
+	at   clock.Tick // when the engine last got a full out
+}
+
 // roomCond returns what is broadcast when out has become short, and when streams fail,
 // under mu.
 func (ss *h2Session) roomCond() *sync.Cond {
 	if ss.room == nil {
-		ss.room = sync.NewCond(&ss.mu)
+		ss.room = &h2Room{most: maxH2Out}
+		ss.room.L = &ss.mu
 	}
-	return ss.room
+	return &ss.room.Cond
 }
 
 // tellRoom broadcasts that, under mu.
@@ -80,15 +89,39 @@ func (ss *h2Session) tellRoom() {
 	}
 }
 
+// adapt decides how much output may be gathered from now on, under mu, when the engine has
+// taken what was gathered and out was full.
+func (r *h2Room) adapt() {
+	now := clock.Ticks()
+	r.most = maxH2Out
+	if now-r.at < quickH2Out {
+		r.most = wideH2Out
+	}
+	r.at = now
+}
+
 // free has nothing to do: handlers may still know the session.
 func (ss *h2Session) free() {}
 
-// maxH2Out is how much output is gathered before those that send wait until it is
-// written, give or take a piece.
-const maxH2Out = 64 << 10
+// maxH2Out is how much output is gathered before goroutines that send wait until it is
+// written, give or take a piece. It is wideH2Out where goroutines wait and clients take it
+// in less than quickH2Out: each wait costs two switches of goroutines.
+const (
+	maxH2Out   = 64 << 10
+	wideH2Out  = 240 << 10
+	quickH2Out = clock.Tick(time.Millisecond)
+)
 
-// isFull reports whether those that send must wait, under mu.
-func (ss *h2Session) isFull() bool { return len(ss.out) >= maxH2Out-minH2Piece/4 }
+// maxOut returns how much output may be gathered, under mu.
+func (ss *h2Session) maxOut() int {
+	if ss.room == nil {
+		return maxH2Out
+	}
+	return ss.room.most
+}
+
+// isFull reports whether goroutines that send must wait, under mu.
+func (ss *h2Session) isFull() bool { return len(ss.out) >= ss.maxOut()-minH2Piece/4 }
 
 // Open begins the session with its SETTINGS.
 func (ss *h2Session) Open(c engine.Conn, next *engine.Next) {
@@ -161,16 +194,19 @@ func (ss *h2Session) roomOut(n int) {
 }
 
 // moveOut gives out to the engine, under mu. Where it is more than a few heads, the session
-// and the workspace exchange their memory instead of copying.
-func (ss *h2Session) moveOut(w *engine.Work) {
+// and the workspace exchange their memory instead of copying. Large memory is kept only if
+// out was full: as much may come again.
+func (ss *h2Session) moveOut(w *engine.Work, full bool) {
 	if len(w.Out) > 0 || len(ss.out) <= sizeH2Out {
 		w.Out = append(w.Out, ss.out...)
 		ss.out = ss.out[:0]
-		return
+	} else {
+		w.Out, ss.out = ss.out, w.Out
 	}
-	w.Out, ss.out = ss.out, w.Out
-	ss.giveBuf()
-	ss.takeBuf() // a goroutine may be about to append
+	if !full && cap(ss.out) > sizeH2Out {
+		ss.giveBuf()
+		ss.takeBuf() // a goroutine may be about to append
+	}
 }
 
 // Feed reads frames, runs what is ready, and writes the frames that wait.
@@ -314,8 +350,9 @@ func (ss *h2Session) write(w *engine.Work, next *engine.Next) {
 	}
 	ss.out = ss.proto.AppendControl(ss.out)
 	full := ss.isFull()
-	ss.moveOut(w)
-	if full {
+	ss.moveOut(w, full)
+	if full && ss.room != nil {
+		ss.room.adapt()
 		ss.tellRoom()
 	}
 	ss.due = 0

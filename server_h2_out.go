@@ -13,10 +13,10 @@ const (
 )
 
 // pieceOf returns the piece of b that is to be sent now, under mu, while out is not full.
-// Long bodies make out nearly as long as maxH2Out, and no longer: four records of TLS, and
-// not a short fifth one.
+// Long bodies make out nearly as long as maxOut, and no longer: whole records of TLS, and
+// not a short one after them.
 func (ss *h2Session) pieceOf(b []byte) []byte {
-	n := min(maxH2Piece, maxH2Out-len(ss.out)-64) // with the headers of frames
+	n := min(maxH2Piece, ss.maxOut()-len(ss.out)-64) // with the headers of frames
 	if len(b) < n+minH2Piece {
 		n = len(b)
 	}
@@ -60,7 +60,7 @@ func (s *h2Stream) sendRest() (over bool) {
 // roomData makes room in out for n bytes of data that can be sent now, and their frames,
 // as far as they are sent before others have their turn, under mu.
 func (ss *h2Session) roomData(n int) {
-	n = min(n, maxH2Out+minH2Piece-len(ss.out))
+	n = min(n, ss.maxOut()+minH2Piece-len(ss.out))
 	ss.roomOut(n + n>>10 + 16)
 }
 

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/galehttp/gale/internal/clock"
 	"golang.org/x/net/http2"
 )
 
@@ -123,7 +124,7 @@ func TestH2InterimWaits(t *testing.T) {
 		}})
 		c := hs.dialH2()
 		c.await(c.open("GET", "/", true), "200")
-		if n := highest.Load(); n > 2*maxH2Out {
+		if n := highest.Load(); n > wideH2Out+maxH2Piece {
 			t.Errorf("%d bytes waited", n)
 		}
 	})
@@ -174,7 +175,7 @@ func TestH2WriteDeadline(t *testing.T) {
 				await(t, name+" to wait", func() bool {
 					s.ss.mu.Lock()
 					defer s.ss.mu.Unlock()
-					return s.awaits != nil && s.awaits == s.ss.room
+					return s.awaits != nil && s.awaits == &s.ss.room.Cond
 				})
 				deadline := time.Now()
 				if later {
@@ -238,6 +239,23 @@ func TestH2LowPriorityWaits(t *testing.T) {
 		c.check(c.fr.WriteWindowUpdate(0, 1<<10))
 		if f := c.next(); f.stream != long || f.kind != "data" {
 			t.Fatalf("got %v", f)
+		}
+	}
+}
+
+// TestH2RoomAdapts: much output is gathered only while the client takes it quickly.
+func TestH2RoomAdapts(t *testing.T) {
+	r := &h2Room{most: maxH2Out}
+	for _, step := range []struct {
+		ago  clock.Tick
+		want int
+	}{{quickH2Out + 1, maxH2Out}, {0, wideH2Out}, {0, wideH2Out}, {2 * quickH2Out, maxH2Out}} {
+		r.at = clock.Ticks() - step.ago
+		if step.ago == 0 {
+			r.at = clock.Ticks() + clock.Tick(time.Hour) // however slow this is
+		}
+		if r.adapt(); r.most != step.want {
+			t.Errorf("%v after the last time: %d bytes, want %d", time.Duration(step.ago), r.most, step.want)
 		}
 	}
 }

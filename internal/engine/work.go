@@ -35,9 +35,8 @@ const (
 	// needs more, and is dropped beyond keepSize.
 	inSize   = 4 << 10
 	keepSize = 64 << 10
-	// keepOut is up to which size output buffers are kept: a session may gather as much
-	// as keepSize, and round up.
-	keepOut = 2 * keepSize
+	// keepOut is up to which size output buffers are kept: as much as a session gathers.
+	keepOut = 4 * keepSize
 	// slack bytes after the end of the read buffer let parsers load whole words at its
 	// end.
 	slack = 32

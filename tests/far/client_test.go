@@ -31,7 +31,8 @@ func dial(addr string) (*client, error) {
 		return nil, err
 	}
 	w := bufio.NewWriterSize(c, 64<<10)
-	cl := &client{c: c, w: w, fr: http2.NewFramer(w, bufio.NewReaderSize(c, 64<<10))}
+	// A small buffer: payloads are read past it.
+	cl := &client{c: c, w: w, fr: http2.NewFramer(w, bufio.NewReaderSize(c, 4<<10))}
 	cl.fr.SetReuseFrames()
 	if _, err = w.WriteString(http2.ClientPreface); err == nil {
 		err = cl.fr.WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: clientWindow})
