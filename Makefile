@@ -6,6 +6,8 @@ COUNT   ?= 3
 BENCH   ?= .
 BENCHTIME ?= 200ms
 CPU     ?= 1,2
+# TABLE=-md prints the ratios as Markdown.
+TABLE   ?=
 OLD     ?= bench-old.txt
 NEW     ?= bench-new.txt
 
@@ -28,8 +30,10 @@ steps: ## prove that the work for what peers send is linear, by counting steps
 	@dir=$$(mktemp -d) && $(GO) run ./tests/steps/instrument $$dir && $(GO) test -overlay $$dir/overlay.json -tags galesteps -vet off ./tests/steps; rc=$$?; rm -rf "$$dir"; exit $$rc
 fuzz: ## run every fuzz target for FUZZTIME each
 	@GO="$(GO)" scripts/fuzz.sh $(FUZZTIME)
-bench: ## compare gale, fasthttp and net/http in one run, with ratios
-	@cd bench && $(GO) test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) -count $(COUNT) -cpu $(CPU) -timeout 4h . | $(GO) run ./cmd/table -v
+bench: ## compare gale, fasthttp and net/http in COUNT rounds, with ratios
+	@cd bench && for round in $$(seq $(COUNT)); do \
+		$(GO) test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) -cpu $(CPU) -timeout 4h . || echo FAIL; \
+	done | $(GO) run ./cmd/table -v $(TABLE)
 bench-tcp: ## compare the CPU that servers use per request over loopback
 	@cd bench && $(GO) run ./tcp && $(GO) run ./tcp -http2 && $(GO) run ./tcp -http2 -tls
 benchstat: ## compare two saved runs, OLD and NEW

@@ -2,7 +2,9 @@
 // each benchmark, what gale, fasthttp and net/http took and how many times
 // faster gale was.
 //
-// Of several runs (-count) the median counts. Where a benchmark has a part
+// Of several runs the medians are printed; a ratio is the median of the ratios
+// of each run, followed by the lowest and the highest one. With -md the ratios
+// are printed as a table in Markdown. Where a benchmark has a part
 // named impl=reset, that is what filling a reader costs; it is taken off the
 // others that read from one. For benchmarks with extra=0 and extra=4 a second
 // table shows what the fields added.
@@ -22,6 +24,7 @@ import (
 func main() {
 	log.SetFlags(0)
 	echo := flag.Bool("v", false, "print the lines that are read, too")
+	markdown := flag.Bool("md", false, "print a table in Markdown, of the ratios alone")
 	flag.Parse()
 	var in io.Reader = os.Stdin
 	if *echo {
@@ -35,8 +38,12 @@ func main() {
 		log.Fatal("no benchmarks in the input")
 	}
 	set.subtractReset()
-	set.printTimes(os.Stdout)
-	set.printAdded(os.Stdout)
+	if *markdown {
+		set.printMarkdown(os.Stdout)
+	} else {
+		set.printTimes(os.Stdout)
+		set.printAdded(os.Stdout)
+	}
 	if failed {
 		log.Fatal("the run FAILED")
 	}
@@ -56,30 +63,35 @@ func (s *set) printTimes(out io.Writer) {
 			continue
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\t", k.name, k.procs, gale)
-		fmt.Fprintf(w, "%s%s\n", b.against(gale, "fasthttp"), b.against(gale, "nethttp"))
+		fmt.Fprintf(w, "%s%s\n", b.against("gale", "fasthttp"), b.against("gale", "nethttp"))
 		for _, impl := range b.variants() {
 			v, _ := b.median(impl)
 			fmt.Fprintf(w, "%s (%s)\t%s\t%s\t", k.name, impl, k.procs, v)
-			fmt.Fprintf(w, "%s%s\n", b.against(v, "fasthttp"), b.against(v, "nethttp"))
+			fmt.Fprintf(w, "%s%s\n", b.against(impl, "fasthttp"), b.against(impl, "nethttp"))
 		}
 	}
 	w.Flush()
 }
 
-// against returns the cells of a peer.
-func (b *bench) against(gale result, peer string) string {
+// printMarkdown prints one row per benchmark: how many times faster gale was.
+func (s *set) printMarkdown(out io.Writer) {
+	fmt.Fprintln(out, "| benchmark | GOMAXPROCS | fasthttp | net/http |")
+	fmt.Fprintln(out, "| --- | --- | --- | --- |")
+	for _, k := range s.order {
+		b := s.benches[k]
+		if _, ok := b.median("gale"); ok {
+			fmt.Fprintf(out, "| `%s` | %s | %s | %s |\n", k.name, k.procs, b.ratio("gale", "fasthttp"), b.ratio("gale", "nethttp"))
+		}
+	}
+}
+
+// against returns the cells of a peer, beside those of impl.
+func (b *bench) against(impl, peer string) string {
 	p, ok := b.median(peer)
 	if !ok {
 		return "-\t-\t-\t"
 	}
-	return fmt.Sprintf("%s\t%s\t", p, ratio(p.ns, gale.ns))
-}
-
-func ratio(peer, gale float64) string {
-	if gale <= 0 {
-		return "-"
-	}
-	return fmt.Sprintf("%.2fx", peer/gale)
+	return fmt.Sprintf("%s\t%s\t", p, b.ratio(impl, peer))
 }
 
 // String returns the cells of a result.

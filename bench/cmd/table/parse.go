@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -106,6 +107,29 @@ func medianOf(runs []result, figure func(result) float64) float64 {
 	}
 	slices.Sort(v)
 	return (v[(len(v)-1)/2] + v[len(v)/2]) / 2
+}
+
+// ratio returns how many times faster impl was than a peer: the median of all
+// runs, and the lowest and the highest if there are several.
+func (b *bench) ratio(impl, peer string) string {
+	ours, theirs := b.runs[impl], b.runs[peer]
+	n := min(len(ours), len(theirs))
+	if n == 0 {
+		return "-"
+	}
+	ratios := make([]float64, n)
+	for i := range ratios {
+		if ours[i].ns <= 0 {
+			return "-"
+		}
+		ratios[i] = theirs[i].ns / ours[i].ns
+	}
+	slices.Sort(ratios)
+	median := (ratios[(n-1)/2] + ratios[n/2]) / 2
+	if n == 1 {
+		return fmt.Sprintf("%.2f", median)
+	}
+	return fmt.Sprintf("%.2f (%.2f to %.2f)", median, ratios[0], ratios[n-1])
 }
 
 // variants returns the implementations beside the three that have columns.
