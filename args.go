@@ -9,26 +9,26 @@ import (
 	"github.com/galehttp/gale/internal/pool"
 )
 
-// maxParsedArgs is how many arguments the Parse methods read. Lookups are
-// linear, so the number that a client can make a server search through is
-// bounded.
+// maxParsedArgs is the largest number of arguments that the Parse methods read.
+// Lookups are linear, so this limits how many arguments a client can make a server
+// search.
 const maxParsedArgs = 10_000
 
 // maxKeptScratch is the capacity in bytes up to which Reset keeps a scratch
 // buffer.
 const maxKeptScratch = 64 << 10
 
-// Args is an ordered list of arguments, keys with values, as in a query string
-// or in a body of the type application/x-www-form-urlencoded. Keys may repeat,
-// and an argument may have no value, which differs from an empty one: "a"
-// against "a=". Keys are compared byte by byte.
+// Args is an ordered list of arguments (keys with values), as in a query string or
+// in an application/x-www-form-urlencoded body. Keys may repeat, and an argument
+// may have no value, which differs from an empty one: "a" against "a=". Keys are
+// compared byte by byte.
 //
-// The zero value is an empty list. Args must not be copied (use
-// [Args.CopyTo]) nor used by several goroutines at once.
+// The zero value is an empty list. Args must not be copied (use [Args.CopyTo]) or
+// used by several goroutines at once.
 //
-// Keys and values that methods return belong to the Args. They may be read
-// until it is parsed into, reset or released, or until their own key is set.
-// Methods copy their arguments.
+// Keys and values that methods return belong to the Args. They are valid until the
+// Args is parsed into, reset or released, or until their own key is set. Methods
+// copy their arguments.
 type Args struct {
 	_ noCopy
 
@@ -38,8 +38,8 @@ type Args struct {
 
 var argsPool = pool.Pool{New: func() any { return new(Args) }}
 
-// AcquireArgs returns an empty Args from a pool. Give it back with
-// [ReleaseArgs] when it isn't needed any more; not doing so is no error.
+// AcquireArgs returns an empty Args from a pool. Give it back with [ReleaseArgs]
+// when you no longer need it. Not giving it back is not an error.
 func AcquireArgs() *Args { return argsPool.Get().(*Args) }
 
 // ReleaseArgs puts a into the pool. Neither a nor anything that its methods
@@ -49,7 +49,7 @@ func ReleaseArgs(a *Args) {
 	argsPool.Put(a)
 }
 
-// Reset removes all arguments. Buffers are kept unless they are huge.
+// Reset removes all arguments. It keeps the buffers for reuse unless they are huge.
 func (a *Args) Reset() {
 	a.list.Reset()
 	a.buf = keepScratch(a.buf)
@@ -67,9 +67,9 @@ func (a *Args) Len() int { return a.list.Len() }
 // Parse replaces the arguments by those of s. See [Args.ParseBytes].
 func (a *Args) Parse(s string) { a.ParseBytes(bytesconv.S2B(s)) }
 
-// ParseBytes replaces the arguments by those of b, such as "k=v&k2=v2".
-// "+" and %XX are decoded, once; a "%" that two hex digits don't follow stays
-// as it is. Only "&" separates. Pairs without key and value are dropped.
+// ParseBytes replaces the arguments by those of b, such as "k=v&k2=v2". "+" and %XX
+// are decoded once. A "%" that isn't followed by two hex digits stays as it is.
+// Only "&" is a separator. Pairs with neither key nor value are dropped.
 //
 // At most 10,000 arguments are read; the rest of b is ignored. fasthttp has no
 // such limit. The time needed is linear in len(b).
@@ -82,9 +82,9 @@ func (a *Args) ParseBytes(b []byte) {
 // String returns the arguments as a query string.
 func (a *Args) String() string { return string(a.QueryString()) }
 
-// QueryString returns the arguments as a query string, in order. Spaces are
-// written as "+"; all bytes but letters, digits and "-._~" as %XX. The slice
-// is valid until the next call of a method that returns or writes a query
+// QueryString returns the arguments as a query string, in order. Spaces are written
+// as "+"; all other bytes except letters, digits and "-._~" are written as %XX. The
+// slice is valid until the next call of a method that returns or writes a query
 // string, or until a is reset or released.
 func (a *Args) QueryString() []byte {
 	a.buf = a.list.AppendQuery(a.buf[:0])
@@ -123,9 +123,9 @@ func (a *Args) VisitAll(f func(key, value []byte)) {
 	}
 }
 
-// Sort sorts the arguments by key, and those of equal keys by value. f returns
-// a negative number, zero or a positive number as x is less than, equal to or
-// greater than y, as bytes.Compare does. Equal arguments keep their order.
+// Sort sorts the arguments by key, and those with equal keys by value. f compares
+// like bytes.Compare: it returns a negative number if x < y, 0 if they are equal,
+// and a positive number if x > y. Equal arguments keep their order.
 func (a *Args) Sort(f func(x, y []byte) int) { a.list.Sort(f, true) }
 
 // SortKeys is [Args.Sort] by key alone.
@@ -137,22 +137,23 @@ func (a *Args) Has(key string) bool { return a.list.Index(key) >= 0 }
 // HasBytes is [Args.Has] for bytes.
 func (a *Args) HasBytes(key []byte) bool { return a.Has(bytesconv.B2S(key)) }
 
-// Peek returns the value of the first argument with the key: nil if there is
-// no such argument, an empty slice if it has an empty value or none.
+// Peek returns the value of the first argument with the key. It returns nil if
+// there is no such argument, and an empty slice if the argument has an empty value
+// or no value.
 func (a *Args) Peek(key string) []byte { return a.list.Peek(key) }
 
 // PeekBytes is [Args.Peek] for bytes.
 func (a *Args) PeekBytes(key []byte) []byte { return a.list.Peek(bytesconv.B2S(key)) }
 
-// PeekMulti returns the values of all arguments with the key, in order, or nil
-// if there are none. Empty values are nil. The outer slice belongs to the
+// PeekMulti returns the values of all arguments with the key, in order, or nil if
+// there are none. Empty values are nil slices. The outer slice belongs to the
 // caller.
 func (a *Args) PeekMulti(key string) [][]byte { return a.list.PeekAll(nil, key) }
 
 // PeekMultiBytes is [Args.PeekMulti] for bytes.
 func (a *Args) PeekMultiBytes(key []byte) [][]byte { return a.list.PeekAll(nil, bytesconv.B2S(key)) }
 
-// Add appends the argument "key=value", whether or not the key is there.
+// Add appends the argument "key=value", whether or not the key exists already.
 func (a *Args) Add(key, value string) { a.list.Add(key, value) }
 
 // AddBytesK is [Args.Add] with bytes as the key.
@@ -172,8 +173,8 @@ func (a *Args) AddNoValue(key string) { a.list.AddNoValue(key) }
 // AddBytesKNoValue is [Args.AddNoValue] for bytes.
 func (a *Args) AddBytesKNoValue(key []byte) { a.list.AddNoValue(bytesconv.B2S(key)) }
 
-// Set gives the first argument with the key the value, or appends "key=value"
-// if there is none. Further arguments with the key stay.
+// Set sets the value of the first argument with the key, or appends "key=value" if
+// there is none. Further arguments with the key stay.
 func (a *Args) Set(key, value string) { a.list.Set(key, value) }
 
 // SetBytesK is [Args.Set] with bytes as the key.
@@ -200,15 +201,15 @@ func (a *Args) Del(key string) { a.list.Del(key) }
 // DelBytes is [Args.Del] for bytes.
 func (a *Args) DelBytes(key []byte) { a.list.Del(bytesconv.B2S(key)) }
 
-// AppendQuotedArg appends src, encoded as the key or value of an argument, to
-// dst and returns the extended slice. Spaces become "+", all bytes but letters,
-// digits and "-._~" become %XX. dst and src must not overlap.
+// AppendQuotedArg appends src, encoded as the key or value of an argument, to dst
+// and returns the extended slice. Spaces become "+". All other bytes except
+// letters, digits and "-._~" become %XX. dst and src must not overlap.
 func AppendQuotedArg(dst, src []byte) []byte { return bytesconv.AppendEscapedArg(dst, src) }
 
-// AppendUnquotedArg appends src, decoded as the key or value of an argument, to
-// dst and returns the extended slice. "+" and %XX are decoded; a "%" that two
-// hex digits don't follow stays as it is. dst may be src[:0], which is
-// overwritten then.
+// AppendUnquotedArg appends src, decoded as the key or value of an argument, to dst
+// and returns the extended slice. "+" and %XX are decoded. A "%" that isn't
+// followed by two hex digits stays as it is. dst may be src[:0]; src is then
+// overwritten.
 func AppendUnquotedArg(dst, src []byte) []byte {
 	n := len(dst)
 	dst = append(dst, src...)

@@ -2,9 +2,9 @@ package gale
 
 import "github.com/galehttp/gale/internal/bytesconv"
 
-// GetUint returns the value of the first argument with the key as a number of
-// 0 or more. If there is no value the error is [ErrNoArgValue]; if it isn't a
-// number, the error is that of [ParseUint]. The result is -1 then.
+// GetUint returns the value of the first argument with the key as a number of 0 or
+// more. On an error the result is -1. The error is [ErrNoArgValue] if there is no
+// value, and the error of [ParseUint] if the value isn't a number.
 func (a *Args) GetUint(key string) (int, error) {
 	value := a.Peek(key)
 	if len(value) == 0 {
@@ -13,7 +13,7 @@ func (a *Args) GetUint(key string) (int, error) {
 	return ParseUint(value)
 }
 
-// GetUintOrZero is [Args.GetUint] with 0 in place of an error.
+// GetUintOrZero is [Args.GetUint] that returns 0 on an error.
 func (a *Args) GetUintOrZero(key string) int {
 	n, err := a.GetUint(key)
 	if err != nil {
@@ -22,9 +22,9 @@ func (a *Args) GetUintOrZero(key string) int {
 	return n
 }
 
-// GetUfloat returns the value of the first argument with the key as a number of
-// 0 or more. If there is no value the error is [ErrNoArgValue]; if it isn't a
-// number, the error is that of [ParseUfloat]. The result is -1 then.
+// GetUfloat returns the value of the first argument with the key as a number of 0
+// or more. On an error the result is -1. The error is [ErrNoArgValue] if there is
+// no value, and the error of [ParseUfloat] if the value isn't a number.
 func (a *Args) GetUfloat(key string) (float64, error) {
 	value := a.Peek(key)
 	if len(value) == 0 {
@@ -33,7 +33,7 @@ func (a *Args) GetUfloat(key string) (float64, error) {
 	return ParseUfloat(value)
 }
 
-// GetUfloatOrZero is [Args.GetUfloat] with 0 in place of an error.
+// GetUfloatOrZero is [Args.GetUfloat] that returns 0 on an error.
 func (a *Args) GetUfloatOrZero(key string) float64 {
 	f, err := a.GetUfloat(key)
 	if err != nil {

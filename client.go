@@ -12,22 +12,22 @@ import (
 // Client sends requests to any number of hosts. Its zero value is ready for
 // use.
 //
-// It makes a [HostClient] for each host when that is first asked for, with the
-// settings of the fields of the same names, and forgets it when it has no
-// connections and wasn't used for a while.
+// It creates a [HostClient] for each host at the first request for it. The
+// HostClient gets the values of the fields that have the same names. The Client
+// forgets it when it has no connections and wasn't used for a while.
 //
 // Its methods may be called concurrently. Fields must not be changed after the
-// first call. A Client must not be copied. It has no goroutine of its own, and
-// needs no closing: once its connections have been idle for
-// MaxIdleConnDuration, nothing is left of it but a map.
+// first call. A Client must not be copied. It needs no closing and runs no
+// goroutine of its own: its connections are closed after they have been idle for
+// MaxIdleConnDuration.
 type Client struct {
 	noCopy noCopy
 
 	// Transport sends the requests; nil means [DefaultTransport].
 	Transport RoundTripper
 
-	// DialTimeout makes a new connection to addr within timeout; 0 means
-	// that there is no limit but the dialer's own. It is used instead of Dial.
+	// DialTimeout makes a new connection to addr within timeout; a timeout of 0
+	// means only the dialer's own limit applies. It is used instead of Dial.
 	DialTimeout DialFuncWithTimeout
 
 	// Dial makes a new connection to addr. If neither it nor DialTimeout nor
@@ -39,122 +39,126 @@ type Client struct {
 	// and DialTimeout, and must return when ctx ends. Not in fasthttp.
 	DialContext func(ctx context.Context, network, addr string) (net.Conn, error)
 
-	// TLSConfig is used for https. Without a ServerName the host of the URI is
-	// verified. nil means the defaults of crypto/tls.
+	// TLSConfig is used for https. If its ServerName is empty, the server's
+	// certificate must match the host of the URI. nil means the defaults of
+	// crypto/tls.
 	TLSConfig *tls.Config
 
-	// Proxy returns the URL of the proxy for requests to a URI, nil for none;
-	// [ProxyFromEnvironment] is one. The URI is only good for the call. Schemes
-	// of proxies are http, https and socks5; user and password may be given.
-	// nil, the default, uses no proxy. Not in fasthttp.
+	// Proxy returns the URL of the proxy for requests to a URI, or nil for no
+	// proxy; [ProxyFromEnvironment] is such a function. The URI is valid only
+	// during the call. The proxy's scheme is http, https or socks5; its URL may
+	// have a user and a password. If Proxy is nil, the default, no proxy is used.
+	// Not in fasthttp.
 	//
-	// Requests for http are sent to a proxy of http as they are, everything
-	// else is tunneled (RFC 9110 section 9.3.6). The proxy is dialed as a host
-	// would be, and never sees what is sent by https.
+	// An http or https proxy gets requests for http as they are. Everything else is
+	// tunneled (RFC 9110 section 9.3.6). The proxy is dialed as a host would be. It
+	// can't read what is sent by https.
 	Proxy func(uri *URI) (*url.URL, error)
 
-	// Jar keeps the cookies of responses and adds them to requests, those of
-	// redirects too. A cookie that the request has by itself wins over one
-	// of the jar. nil, the default, keeps none. Not in fasthttp.
+	// Jar keeps the cookies of responses and adds them to requests, also to those
+	// that follow a redirect. If the request itself has a cookie of the same name,
+	// that one is sent. nil, the default, keeps no cookies. Not in fasthttp.
 	Jar CookieJar
 
-	// Uncompress asks servers for compressed responses and decodes their
-	// bodies: gzip, br and zstd. Content-Encoding is gone from the response
-	// then. A body that is longer than MaxResponseBodySize when decoded is
-	// [ErrBodyTooLarge]; only as much of it is decoded. Streamed bodies are
-	// decoded as they are read; their reader sets the limit. Requests that name
-	// an Accept-Encoding or a Range themselves, and HEAD, are left alone. Not
-	// in fasthttp.
+	// Uncompress asks servers for compressed responses and decodes their bodies:
+	// gzip, br and zstd. The decoded response has no Content-Encoding. If a decoded
+	// body is longer than MaxResponseBodySize, decoding stops there and the error
+	// is [ErrBodyTooLarge]. Streamed bodies are decoded while they are read, and
+	// their reader sets the limit. HEAD requests, and requests that have an
+	// Accept-Encoding or a Range of their own, are not changed. Not in fasthttp.
 	Uncompress bool
 
-	// RetryIf says whether a request that failed is sent again, instead of the
-	// rules that are given at HostClient.Do.
+	// RetryIf decides whether a failed request is sent again. It replaces the rules
+	// described at HostClient.Do.
 	//
-	// Deprecated: use RetryIfErr, which knows the error, and which is used
-	// instead if it is set.
+	// Deprecated: use RetryIfErr, which gets the error. If RetryIfErr is set,
+	// RetryIf is not called.
 	RetryIf RetryIfFunc
 
-	// RetryIfErr says whether a request that failed is sent again, instead of
-	// the rules that are given at HostClient.Do. It isn't asked after
-	// MaxIdemponentCallAttempts, nor for a body that is a stream.
+	// RetryIfErr decides whether a failed request is sent again. It replaces the
+	// rules described at HostClient.Do. It isn't called after
+	// MaxIdemponentCallAttempts attempts, nor for a request whose body is a stream.
 	RetryIfErr RetryIfErrFunc
 
-	// RetryIfErrUpstream is RetryIfErr with the address that failed, and is
-	// used instead of it.
+	// RetryIfErrUpstream is RetryIfErr with the address that failed. If it is set,
+	// RetryIfErr is not called.
 	RetryIfErrUpstream RetryIfErrUpstreamFunc
 
-	// ConfigureClient changes the settings for a host before it is used. hc
-	// has its address in Addr. An error fails the requests that wait for the
-	// host; the next one tries again. It runs once at a time for a host,
-	// without any lock, and may use the Client for other hosts.
+	// ConfigureClient changes the settings for a host before the first request to
+	// it. hc.Addr is the host's address. If it returns an error, the requests that
+	// wait for the host fail with it; the next request calls it again. For one host
+	// it is never called twice at the same time. No lock is held during the call,
+	// so it may use the Client for other hosts.
 	ConfigureClient func(hc *HostClient) error
 
-	// Name is sent as the User-Agent of requests that have none, "gale" if
-	// empty. See NoDefaultUserAgentHeader.
+	// Name is sent as the User-Agent of requests that have none, or "gale" if Name
+	// is empty. See NoDefaultUserAgentHeader.
 	Name string
 
-	// MaxConnsPerHost is how many connections there may be to a host,
-	// [DefaultMaxConnsPerHost] if 0. Requests beyond it fail with
-	// [ErrNoFreeConns], or wait, see MaxConnWaitTimeout.
+	// MaxConnsPerHost is the largest number of connections to a host; 0 means
+	// [DefaultMaxConnsPerHost]. When all are in use, a request fails with
+	// [ErrNoFreeConns] or waits, see MaxConnWaitTimeout.
 	MaxConnsPerHost int
 
-	// MaxIdleConnDuration is how long a connection may be idle before it is
-	// closed, [DefaultMaxIdleConnDuration] if 0.
+	// MaxIdleConnDuration is how long a connection may be idle before it is closed;
+	// 0 means [DefaultMaxIdleConnDuration].
 	MaxIdleConnDuration time.Duration
 
-	// MaxConnDuration is how long a connection may live. The first request after
-	// that is its last and says `Connection: close`, unless it has a Connection field
-	// of its own, which stays. 0 sets no limit.
+	// MaxConnDuration is how long a connection is used. The first request after
+	// that time is the last one on it and says `Connection: close`, unless the
+	// request has a Connection header already, which is kept. 0 sets no limit.
 	MaxConnDuration time.Duration
 
-	// MaxIdemponentCallAttempts is how often a request is sent at most,
-	// [DefaultMaxIdemponentCallAttempts] if it is not positive.
+	// MaxIdemponentCallAttempts is how many times a request is sent at most. 0 and
+	// negative values mean [DefaultMaxIdemponentCallAttempts].
 	MaxIdemponentCallAttempts int
 
-	// ReadBufferSize is the longest head of a response in bytes, 64 KiB if 0.
-	// See HostClient.ReadBufferSize.
+	// ReadBufferSize is the maximum size in bytes of a response's head (status line
+	// and headers); 0 means 64 KiB. See HostClient.ReadBufferSize.
 	ReadBufferSize int
 
-	// WriteBufferSize is the size in bytes of the buffer through which the
-	// streamed body of a request goes, 4096 if 0.
+	// WriteBufferSize is the size in bytes of the buffer for sending a streamed
+	// request body; 0 means 4096.
 	WriteBufferSize int
 
-	// ReadTimeout limits the reading of a response with its body; it begins
-	// when the request was written. It also holds while a streamed body is
-	// read. 0 sets no limit.
+	// ReadTimeout limits the time to read a response with its body. It starts when
+	// the request has been written. It also applies while a streamed body is read.
+	// 0 sets no limit.
 	ReadTimeout time.Duration
 
-	// WriteTimeout limits the writing of a request with its body. 0 sets no limit.
+	// WriteTimeout limits the time to write a request with its body. 0 sets no
+	// limit.
 	WriteTimeout time.Duration
 
 	// ResponseHeaderTimeout limits the time from the end of the request to the
 	// end of the response's head. 0 sets no limit. Not in fasthttp.
 	ResponseHeaderTimeout time.Duration
 
-	// MaxDialDuration limits the time in which a connection is made, the TLS
-	// handshake left out. 0 leaves it to the dialer. Not in fasthttp.
+	// MaxDialDuration limits the time to make a connection, without the TLS
+	// handshake. 0 leaves the limit to the dialer. Not in fasthttp.
 	MaxDialDuration time.Duration
 
-	// TLSHandshakeTimeout limits a TLS handshake; [DefaultTLSHandshakeTimeout]
-	// if 0, no limit if negative. Not in fasthttp.
+	// TLSHandshakeTimeout limits the time of a TLS handshake. 0 means
+	// [DefaultTLSHandshakeTimeout], a negative value no limit. Not in fasthttp.
 	TLSHandshakeTimeout time.Duration
 
 	// ExpectContinueTimeout is how long a request with `Expect: 100-continue` waits
-	// for an answer before it sends its body nevertheless (RFC 9110 section
-	// 10.1.1); [DefaultExpectContinueTimeout] if 0. If negative it doesn't wait.
-	// Not in fasthttp.
+	// for an answer before it sends its body anyway (RFC 9110 section 10.1.1). 0
+	// means [DefaultExpectContinueTimeout]; if it is negative, the request doesn't
+	// wait. Not in fasthttp.
 	ExpectContinueTimeout time.Duration
 
-	// MaxResponseBodySize is the longest body of a response in bytes; Do
-	// returns [ErrBodyTooLarge] for more. 0 means [DefaultMaxResponseBodySize],
-	// a negative value no limit; only for servers that are trusted. (In fasthttp
-	// 0 means no limit.) It doesn't hold for streamed bodies, except with the Get and
-	// Post methods, which return the whole body.
+	// MaxResponseBodySize is the maximum size in bytes of a response body; for a
+	// longer body Do returns [ErrBodyTooLarge]. 0 means
+	// [DefaultMaxResponseBodySize]. (In fasthttp 0 means no limit.) A negative
+	// value means no limit; use it only with servers that you trust. The limit
+	// doesn't apply to streamed bodies, except in the Get and Post methods, which
+	// return the whole body.
 	MaxResponseBodySize int
 
 	// MaxConnWaitTimeout is how long a request waits for a connection when
-	// there are MaxConnsPerHost; those that wait get one in the order in which they
-	// came. 0 means not to wait.
+	// MaxConnsPerHost are in use. Waiting requests get connections in the order in
+	// which they came. 0 means that requests don't wait.
 	MaxConnWaitTimeout time.Duration
 
 	// ConnPoolStrategy says which idle connection is used next.
@@ -163,24 +167,24 @@ type Client struct {
 	// NoDefaultUserAgentHeader leaves out User-Agent in requests that have none.
 	NoDefaultUserAgentHeader bool
 
-	// DialDualStack makes the default dialer use addresses of IPv6 as well as
-	// those of IPv4, which is what it does anyway unless the program
-	// imports the compat module.
+	// DialDualStack makes the default dialer use IPv6 addresses as well as IPv4
+	// addresses. It does so anyway, unless the program imports the compat module.
 	DialDualStack bool
 
-	// DisableHeaderNamesNormalizing leaves the names of fields as they are
-	// given or received; see RequestHeader.DisableNormalizing.
+	// DisableHeaderNamesNormalizing keeps the spelling of header names as they are
+	// set or received; see RequestHeader.DisableNormalizing.
 	DisableHeaderNamesNormalizing bool
 
 	// DisablePathNormalizing sends paths as they are given; see
 	// URI.DisablePathNormalizing.
 	DisablePathNormalizing bool
 
-	// StreamResponseBody makes Do return when the head of the response is
-	// there; see HostClient.StreamResponseBody.
+	// StreamResponseBody makes Do return when the response's headers have arrived;
+	// see HostClient.StreamResponseBody.
 	StreamResponseBody bool
 
-	// Trace is called at the stages of requests; nil for none. Not in fasthttp.
+	// Trace holds functions to call at the stages of requests; nil means none. Not
+	// in fasthttp.
 	Trace *ClientTrace
 
 	mu      sync.RWMutex
@@ -188,24 +192,24 @@ type Client struct {
 	sweeper *time.Timer // forgets hosts; runs while there are any
 }
 
-// Do sends req and reads the response into resp, or drops it if resp is nil. The
-// URI of req must have a scheme, http or https, and a host, or the header a
-// Host, to which req then goes by http. Redirects aren't followed; see
-// DoRedirects and Get.
+// Do sends req and reads the response into resp, or drops the response if resp is
+// nil. The URI of req must have a scheme (http or https) and a host. A URI without
+// them needs a Host header; the request then goes to that host by http. Redirects
+// aren't followed; see DoRedirects and Get.
 //
-// See HostClient.Do for when a request is sent again, and for errors. When Do has
-// returned nothing touches req and resp any more.
+// HostClient.Do says when a request is sent again, and lists the errors. After Do
+// has returned, the client no longer uses req and resp.
 func (c *Client) Do(req *Request, resp *Response) error { return c.do(context.Background(), req, resp) }
 
-// DoContext is Do that returns when ctx ends, with ctx.Err(), whatever it waits
-// for; see HostClient.DoContext. Not in fasthttp.
+// DoContext is Do with a context: when ctx ends, it returns ctx.Err(), whatever it
+// is waiting for. See HostClient.DoContext. Not in fasthttp.
 func (c *Client) DoContext(ctx context.Context, req *Request, resp *Response) error {
 	return c.do(ctx, req, resp)
 }
 
-// DoTimeout is Do that returns [ErrTimeout] after timeout, whatever it waits
-// for; at once if that is not positive. The limit holds for the body of a
-// streamed response as well.
+// DoTimeout is Do with a time limit: after timeout it returns [ErrTimeout],
+// whatever it is waiting for. If timeout is 0 or negative, it returns at once. The
+// limit also applies to the body of a streamed response.
 func (c *Client) DoTimeout(req *Request, resp *Response, timeout time.Duration) error {
 	if timeout <= 0 {
 		return resp.failed(ErrTimeout)
@@ -217,7 +221,7 @@ func (c *Client) DoTimeout(req *Request, resp *Response, timeout time.Duration) 
 	return err
 }
 
-// DoDeadline is DoTimeout with a point in time.
+// DoDeadline is DoTimeout with a deadline instead of a timeout.
 func (c *Client) DoDeadline(req *Request, resp *Response, deadline time.Time) error {
 	return c.DoTimeout(req, resp, time.Until(deadline))
 }
@@ -239,7 +243,8 @@ func (c *Client) do(ctx context.Context, req *Request, resp *Response) error {
 	return hc.do(ctx, req, resp)
 }
 
-// doAround is do with what a client may do before and after an exchange.
+// doAround is do with a client's work before and after an exchange: cookies, the
+// proxy's credentials, decompression.
 func (c *Client) doAround(ctx context.Context, hc *HostClient, req *Request, resp *Response) error {
 	if resp == nil {
 		resp = AcquireResponse()
@@ -271,22 +276,23 @@ func (c *Client) doAround(ctx context.Context, hc *HostClient, req *Request, res
 	return nil
 }
 
-// CloseIdleConnections closes the connections that are idle. Those in use stay.
+// CloseIdleConnections closes the connections that are idle. Connections in use
+// stay open.
 func (c *Client) CloseIdleConnections() {
 	for _, hc := range c.hostClients() {
 		hc.CloseIdleConnections()
 	}
 }
 
-// ConnsCount returns the number of connections to all hosts, idle, in use or
-// being made.
+// ConnsCount returns the number of connections to all hosts, whether idle, in use
+// or being made.
 func (c *Client) ConnsCount() int { return c.PoolStats().Open }
 
 // IdleConnsCount returns the number of idle connections to all hosts.
 func (c *Client) IdleConnsCount() int { return c.PoolStats().Idle }
 
-// PoolStats returns the sums over the hosts that the client knows at the moment.
-// Not in fasthttp.
+// PoolStats returns the sums of HostClient.PoolStats over the hosts that the client
+// knows at the moment. Not in fasthttp.
 func (c *Client) PoolStats() PoolStats {
 	var sum PoolStats
 	for _, hc := range c.hostClients() {

@@ -8,9 +8,9 @@ import (
 // defaultClient serves the functions of the package.
 var defaultClient Client
 
-// Do is [Client.Do] of a client with default settings, which all functions of
-// the package share. Responses may be as long as [DefaultMaxResponseBodySize];
-// use a Client of your own for another limit.
+// Do is [Client.Do] of the package's client, which has default settings and serves
+// all functions of the package. A response body may be [DefaultMaxResponseBodySize]
+// bytes long; use a Client of your own for another limit.
 func Do(req *Request, resp *Response) error { return defaultClient.Do(req, resp) }
 
 // DoContext is [Client.DoContext] of the package's client. Not in fasthttp.

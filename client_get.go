@@ -28,13 +28,14 @@ func fetchPost(ctx context.Context, c getter, dst []byte, url string, args *Args
 	return fetch(ctx, c, dst, req)
 }
 
-// getter is a client, and says how much of a body it wants.
+// getter is a client that also tells the limit for a body.
 type getter interface {
 	doer
 	maxBody() int
 }
 
-// fetch returns the status and the body of what comes for req in the end.
+// fetch returns the status and the body of the last response to req, after
+// redirects.
 func fetch(ctx context.Context, c getter, dst []byte, req *Request) (int, []byte, error) {
 	resp := AcquireResponse()
 	defer ReleaseResponse(resp)
@@ -50,11 +51,11 @@ func fetch(ctx context.Context, c getter, dst []byte, req *Request) (int, []byte
 	return resp.StatusCode(), body, err
 }
 
-// largeBody is the size in bytes from which on a body that doesn't fit into the
-// caller's buffer is handed out as it is.
+// largeBody is the size in bytes from which a body that doesn't fit into the
+// caller's buffer is returned without a copy.
 const largeBody = 4 << 10
 
-// takeBody replaces the contents of dst by the body of resp.
+// takeBody replaces the contents of dst with the body of resp.
 func takeBody(dst []byte, resp *Response, limit int) ([]byte, error) {
 	if resp.IsBodyStream() {
 		if err := readStreamLimit(resp, limit); err != nil {
@@ -68,8 +69,8 @@ func takeBody(dst []byte, resp *Response, limit int) ([]byte, error) {
 	return append(dst[:0], body...), nil
 }
 
-// readStreamLimit replaces the body, a stream, by its bytes. With a limit above 0
-// more are ErrBodyTooLarge.
+// readStreamLimit reads the body, a stream, and makes its bytes the body. If the
+// limit is above 0, a longer body is ErrBodyTooLarge.
 func readStreamLimit(resp *Response, limit int) error {
 	most := int64(math.MaxInt64)
 	if limit > 0 {
@@ -90,8 +91,8 @@ func readStreamLimit(resp *Response, limit int) error {
 	return err
 }
 
-// bodyLimit returns the limit that a setting of MaxResponseBodySize stands for, 0
-// for none.
+// bodyLimit returns the limit that a MaxResponseBodySize of size means; 0 is no
+// limit.
 func bodyLimit(size int) int {
 	if size == 0 {
 		return DefaultMaxResponseBodySize
@@ -103,25 +104,27 @@ func (c *Client) maxBody() int { return bodyLimit(c.MaxResponseBodySize) }
 
 func (c *HostClient) maxBody() int { return bodyLimit(c.MaxResponseBodySize) }
 
-// Get returns the status code and the body of url, which needs a scheme, http or
-// https, and a host. It follows up to 16 redirects, as DoRedirects does.
+// Get sends a GET request to url and returns the status code and the body. url
+// needs a scheme (http or https) and a host. It follows up to 16 redirects, as
+// DoRedirects does.
 //
-// The body replaces the contents of dst if that has room for it; the result is
-// the caller's. With an error it is empty, and the code 0, except after
-// [ErrTooManyRedirects] and [ErrMissingLocation], which come with the last
-// response. MaxResponseBodySize always holds.
+// The returned body belongs to the caller. It is written into dst, whose contents
+// are replaced, if dst has room for it. On an error the body is empty and the code
+// is 0, except for [ErrTooManyRedirects] and [ErrMissingLocation], which come with
+// the last response. MaxResponseBodySize applies in all cases.
 func (c *Client) Get(dst []byte, url string) (statusCode int, body []byte, err error) {
 	return fetchGet(context.Background(), c, dst, url, 0)
 }
 
-// GetContext is Get that returns when ctx ends, with ctx.Err(), whatever it waits
-// for. Not in fasthttp.
+// GetContext is Get with a context: when ctx ends, it returns ctx.Err(), whatever
+// it is waiting for. Not in fasthttp.
 func (c *Client) GetContext(ctx context.Context, dst []byte, url string) (statusCode int, body []byte, err error) {
 	return fetchGet(ctx, c, dst, url, 0)
 }
 
-// GetTimeout is Get that returns [ErrTimeout] after timeout, for all redirects
-// together; at once, and dst as it is, if that is not positive.
+// GetTimeout is Get with a time limit for all redirects together: after timeout it
+// returns [ErrTimeout]. If timeout is 0 or negative, it returns the error at once,
+// with dst unchanged.
 func (c *Client) GetTimeout(dst []byte, url string, timeout time.Duration) (statusCode int, body []byte, err error) {
 	if timeout <= 0 {
 		return 0, dst, ErrTimeout
@@ -129,38 +132,40 @@ func (c *Client) GetTimeout(dst []byte, url string, timeout time.Duration) (stat
 	return fetchGet(context.Background(), c, dst, url, timeout)
 }
 
-// GetDeadline is GetTimeout with a point in time.
+// GetDeadline is GetTimeout with a deadline instead of a timeout.
 func (c *Client) GetDeadline(dst []byte, url string, deadline time.Time) (statusCode int, body []byte, err error) {
 	return c.GetTimeout(dst, url, time.Until(deadline))
 }
 
-// Post sends postArgs to url as a form (application/x-www-form-urlencoded), an
-// empty one if they are nil, and returns what comes back. As for the rest it is
-// Get.
+// Post sends postArgs to url as a form (application/x-www-form-urlencoded) and
+// returns the response. If postArgs is nil, the form is empty. Redirects, dst and
+// errors are as in Get.
 func (c *Client) Post(dst []byte, url string, postArgs *Args) (statusCode int, body []byte, err error) {
 	return fetchPost(context.Background(), c, dst, url, postArgs)
 }
 
-// PostContext is Post that returns when ctx ends, with ctx.Err(), whatever it
-// waits for. Not in fasthttp.
+// PostContext is Post with a context: when ctx ends, it returns ctx.Err(), whatever
+// it is waiting for. Not in fasthttp.
 func (c *Client) PostContext(ctx context.Context, dst []byte, url string, postArgs *Args) (statusCode int, body []byte, err error) {
 	return fetchPost(ctx, c, dst, url, postArgs)
 }
 
-// Get returns the status code and the body of url, which must name a host but
-// may go to none other than the addresses of the HostClient; see Client.Get.
+// Get sends a GET request to url and returns the status code and the body; see
+// Client.Get. url must name a host, but the request always goes to the addresses of
+// the HostClient.
 func (c *HostClient) Get(dst []byte, url string) (statusCode int, body []byte, err error) {
 	return fetchGet(context.Background(), c, dst, url, 0)
 }
 
-// GetContext is Get that returns when ctx ends, with ctx.Err(), whatever it waits
-// for. Not in fasthttp.
+// GetContext is Get with a context: when ctx ends, it returns ctx.Err(), whatever
+// it is waiting for. Not in fasthttp.
 func (c *HostClient) GetContext(ctx context.Context, dst []byte, url string) (statusCode int, body []byte, err error) {
 	return fetchGet(ctx, c, dst, url, 0)
 }
 
-// GetTimeout is Get that returns [ErrTimeout] after timeout, for all redirects
-// together; at once, and dst as it is, if that is not positive.
+// GetTimeout is Get with a time limit for all redirects together: after timeout it
+// returns [ErrTimeout]. If timeout is 0 or negative, it returns the error at once,
+// with dst unchanged.
 func (c *HostClient) GetTimeout(dst []byte, url string, timeout time.Duration) (statusCode int, body []byte, err error) {
 	if timeout <= 0 {
 		return 0, dst, ErrTimeout
@@ -168,7 +173,7 @@ func (c *HostClient) GetTimeout(dst []byte, url string, timeout time.Duration) (
 	return fetchGet(context.Background(), c, dst, url, timeout)
 }
 
-// GetDeadline is GetTimeout with a point in time.
+// GetDeadline is GetTimeout with a deadline instead of a timeout.
 func (c *HostClient) GetDeadline(dst []byte, url string, deadline time.Time) (statusCode int, body []byte, err error) {
 	return c.GetTimeout(dst, url, time.Until(deadline))
 }
@@ -178,8 +183,8 @@ func (c *HostClient) Post(dst []byte, url string, postArgs *Args) (statusCode in
 	return fetchPost(context.Background(), c, dst, url, postArgs)
 }
 
-// PostContext is Post that returns when ctx ends, with ctx.Err(), whatever it
-// waits for. Not in fasthttp.
+// PostContext is Post with a context: when ctx ends, it returns ctx.Err(), whatever
+// it is waiting for. Not in fasthttp.
 func (c *HostClient) PostContext(ctx context.Context, dst []byte, url string, postArgs *Args) (statusCode int, body []byte, err error) {
 	return fetchPost(ctx, c, dst, url, postArgs)
 }

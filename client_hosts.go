@@ -12,23 +12,23 @@ import (
 	"github.com/galehttp/gale/internal/bytesconv"
 )
 
-// hostSweepPeriod is how often a Client looks for hosts that it can forget, and
-// how long one must not have been used for that.
+// hostSweepPeriod is how often a Client looks for hosts that it can forget. It
+// forgets a host that was unused for at least this long.
 const hostSweepPeriod = 10 * time.Second
 
-// clientHost is what a Client has of a host.
+// clientHost is what a Client knows about one host.
 type clientHost struct {
-	// uses counts the requests that are at it. It only grows while Client.mu is
-	// held, so that no request is left with a host that was forgotten.
+	// uses counts the requests that use this host now. It only grows while
+	// Client.mu is held, so that no request holds a host that was forgotten.
 	uses atomic.Int64
 	hc   atomic.Pointer[HostClient] // nil before it is made
 	once sync.Once
 	err  error
 }
 
-// hostMap is the hosts of a scheme.
+// hostMap holds the hosts of one scheme.
 type hostMap struct {
-	byName map[string]*clientHost // by the host of a URI, as it stands there
+	byName map[string]*clientHost // by the host as the URI spells it
 	byAddr map[string]*clientHost // by host and port
 }
 
@@ -78,7 +78,8 @@ func (m *hostMap) forget(unused func(*clientHost) bool) {
 	}
 }
 
-// schemeTLS reports whether scheme is https. Others than http are errors.
+// schemeTLS reports whether scheme is https. Any scheme except http and https is an
+// error.
 func schemeTLS(scheme []byte) (bool, error) {
 	switch string(scheme) {
 	case "http":
@@ -89,8 +90,8 @@ func schemeTLS(scheme []byte) (bool, error) {
 	return false, errorf("unsupported protocol %q. http and https are supported", scheme)
 }
 
-// acquireHost returns the host that req goes to. It is given back by counting
-// its uses down.
+// acquireHost returns the host that req goes to. The caller gives it back by
+// decrementing uses.
 func (c *Client) acquireHost(req *Request) (*clientHost, error) {
 	if err := req.parseURI(); err != nil {
 		req.uriParsed = req.uriBad // the next call must fail in the same way
@@ -142,10 +143,10 @@ func hostAddr(host []byte, isTLS bool) string {
 	return AddMissingPort(string(bytes.TrimSuffix(host, []byte{':'})), isTLS)
 }
 
-// checkHost returns why a host, with its port if it has one, can't be sent in
-// Host: it is a port alone (RFC 9110 section 4.2.1), which dialers would take for
-// this machine, or not in ASCII (RFC 9110 section 7.2). An empty one is no error
-// here.
+// checkHost returns an error if a host, with its port if it has one, can't be sent
+// in Host. That is so if it is only a port (RFC 9110 section 4.2.1), which dialers
+// would take for this machine, or if it isn't ASCII (RFC 9110 section 7.2). An
+// empty host is no error here.
 func checkHost(host []byte) error {
 	if len(host) > 0 && host[0] == ':' {
 		return fmt.Errorf("gale: invalid host %q: a port alone names no host, as localhost:8080 does", host)
@@ -158,7 +159,7 @@ func checkHost(host []byte) error {
 	return fmt.Errorf("%w: write %q in ASCII (punycode), as golang.org/x/net/idna does", InvalidHostError(host[i:i+n]), host)
 }
 
-// addHost is acquireHost for a host that isn't known by that name.
+// addHost is acquireHost for a host whose name isn't known yet.
 func (c *Client) addHost(m *hostMap, name, host []byte, isTLS bool, route *proxyRoute) (*clientHost, error) {
 	if bytes.IndexByte(host, ',') >= 0 {
 		return nil, errorf("invalid host %q: use a host client for multiple hosts", host)
@@ -179,8 +180,8 @@ func (c *Client) addHost(m *hostMap, name, host []byte, isTLS bool, route *proxy
 	return h, nil
 }
 
-// makeHost makes the HostClient of h, or waits for it if another request does. If
-// that fails, h is forgotten.
+// makeHost makes the HostClient of h, or waits for it if another request is making
+// it. If that fails, h is forgotten.
 func (c *Client) makeHost(h *clientHost, m *hostMap, addr string, isTLS bool, route *proxyRoute) error {
 	h.once.Do(func() {
 		h.err = fmt.Errorf("gale: Client.ConfigureClient panicked for %s", addr)
@@ -246,8 +247,8 @@ func (c *Client) newHostClient(addr string, isTLS bool) *HostClient {
 	}
 }
 
-// sweep forgets the hosts that aren't used, and comes back as long as there are
-// others.
+// sweep forgets the hosts that aren't used. It runs again as long as hosts are
+// left.
 func (c *Client) sweep() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -275,7 +276,7 @@ func (h *clientHost) unused(since time.Time) bool {
 	return hc != nil && hc.ConnsCount() == 0 && hc.LastUseTime().Before(since)
 }
 
-// hostClients returns those that are there at the moment.
+// hostClients returns the HostClients that exist at the moment.
 func (c *Client) hostClients() []*HostClient {
 	c.mu.RLock()
 	defer c.mu.RUnlock()

@@ -2,27 +2,28 @@ package gale
 
 import "github.com/galehttp/gale/internal/bytesconv"
 
-// CookieJar keeps the cookies of a [Client]. Its methods may be called
-// concurrently. It decides which cookies go where (RFC 6265 section 5): a jar
-// that does so by the rules is net/http/cookiejar, see the example. Not in
-// fasthttp.
+// CookieJar keeps the cookies of a [Client] and decides which requests they are
+// sent with (RFC 6265 section 5). Its methods may be called concurrently.
+// net/http/cookiejar implements these rules; the example uses it. Not in fasthttp.
 type CookieJar interface {
-	// SetCookies takes the cookies of a response to a request for u. Both are
-	// good for the call only: the jar copies what it keeps.
+	// SetCookies receives the cookies of a response to a request for u. u and the
+	// cookies are valid only during the call: the jar must copy what it keeps.
 	SetCookies(u *URI, cookies []*Cookie)
-	// Cookies returns the cookies to send in a request for u. They are read
-	// before the next call and not kept. u is good for the call only.
+	// Cookies returns the cookies to send in a request for u. The client reads them
+	// before it calls the jar again, and doesn't keep them. u is valid only during
+	// the call.
 	Cookies(u *URI) []*Cookie
 }
 
-// addCookies adds the cookies that the jar has for req, the first of each name, unless
-// req has one of that name itself. restore takes them out
-// again, so that they don't follow a redirect nor stay in the caller's request.
+// addCookies adds the jar's cookies for req, the first of each name, except names
+// that req has already. restore removes them again, so that they neither follow a
+// redirect nor stay in the caller's request.
 func addCookies(jar CookieJar, req *Request) (restore func()) {
 	h := &req.Header
 	own := string(h.Peek(HeaderCookie))
 	if cookies := jar.Cookies(req.URI()); len(cookies) > 0 {
-		// A set, since a server may have filled the jar with thousands of cookies.
+		// A map, because a server may have filled the jar with thousands of
+		// cookies.
 		names := make(map[string]bool, len(cookies))
 		for name := range h.Cookies() {
 			names[string(name)] = true

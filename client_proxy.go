@@ -17,15 +17,15 @@ import (
 	connect "github.com/galehttp/gale/internal/tunnel"
 )
 
-// ProxyFromEnvironment returns the proxy for a URI that the environment names,
-// nil for none: HTTP_PROXY for http and HTTPS_PROXY for https, or their names
-// in lower case, unless NO_PROXY excepts the host. They are read once. It is
-// made for Client.Proxy.
+// ProxyFromEnvironment returns the proxy that the environment names for a URI, or
+// nil if there is none. HTTP_PROXY is for http and HTTPS_PROXY for https; the names
+// may be in lower case. NO_PROXY lists hosts that need no proxy. The variables are
+// read once. Use it as Client.Proxy.
 //
-// NO_PROXY is a list of hosts, domains with a leading dot, addresses and
-// networks, each with an optional port; "*" excepts all. localhost and
-// loopback addresses need no proxy. In a CGI program HTTP_PROXY is
-// an error, since a client that sends a request can set it. Not in fasthttp.
+// NO_PROXY is a list of hosts, domains with a leading dot, addresses and networks,
+// each with an optional port; "*" means that no host needs a proxy. localhost and
+// loopback addresses never do. In a CGI program HTTP_PROXY is an error, because a
+// client could set it with a Proxy header. Not in fasthttp.
 func ProxyFromEnvironment(uri *URI) (*url.URL, error) {
 	return environmentProxy()(asURL(uri))
 }
@@ -34,7 +34,7 @@ var environmentProxy = sync.OnceValue(func() func(*url.URL) (*url.URL, error) {
 	return httpproxy.FromEnvironment().ProxyFunc()
 })
 
-// asURL returns what a proxy may depend on.
+// asURL returns the parts of u that the choice of a proxy may depend on.
 func asURL(u *URI) *url.URL {
 	return &url.URL{Scheme: string(u.Scheme()), Host: string(u.Host()), Path: string(u.Path())}
 }
@@ -43,12 +43,11 @@ func asURL(u *URI) *url.URL {
 type proxyRoute struct {
 	proxy *url.URL
 	addr  string // of the proxy, with a port
-	// forward says that the proxy is given requests; otherwise it makes
-	// tunnels.
+	// forward says that the proxy forwards requests. Otherwise it makes tunnels.
 	forward bool
 }
 
-// routeOf returns the way to u if it leads through a proxy, and nil if not.
+// routeOf returns the proxy route to u, or nil if u needs no proxy.
 func (c *Client) routeOf(u *URI, isTLS bool) (*proxyRoute, error) {
 	if c.Proxy == nil {
 		return nil, nil
@@ -74,7 +73,8 @@ func (c *Client) routeOf(u *URI, isTLS bool) (*proxyRoute, error) {
 	}, nil
 }
 
-// name returns what tells the way to host from others.
+// name returns a key for the route to host, different for each proxy and, with
+// tunnels, for each host.
 func (r *proxyRoute) name(host []byte) string {
 	if r.forward {
 		return "forward " + r.proxy.String() // the proxy's connections serve all hosts
@@ -82,7 +82,7 @@ func (r *proxyRoute) name(host []byte) string {
 	return "tunnel " + r.proxy.String() + " " + string(host)
 }
 
-// apply makes a HostClient go that way.
+// apply makes hc use the route.
 func (r *proxyRoute) apply(hc *HostClient) {
 	if r.forward {
 		hc.Addr = r.addr
@@ -109,8 +109,8 @@ func (r *proxyRoute) auth() string {
 	return basicAuth([]byte(r.proxy.User.Username()), []byte(password))
 }
 
-// forProxy returns the configuration for a proxy: that for hosts without the name
-// of one. It may be nil.
+// forProxy returns the TLS configuration for a proxy: cfg without ServerName and
+// NextProtos, which are meant for the host. It returns nil if cfg is nil.
 func forProxy(cfg *tls.Config) *tls.Config {
 	if cfg == nil || cfg.ServerName == "" && len(cfg.NextProtos) == 0 {
 		return cfg
@@ -123,7 +123,7 @@ func forProxy(cfg *tls.Config) *tls.Config {
 // dialContextFunc is the type of Client.DialContext.
 type dialContextFunc = func(ctx context.Context, network, addr string) (net.Conn, error)
 
-// contextDialer makes of a client's ways to dial one that minds a context.
+// contextDialer turns the dial functions of a client into one that takes a context.
 func contextDialer(withContext dialContextFunc, withTimeout DialFuncWithTimeout, plain DialFunc) dialContextFunc {
 	switch {
 	case withContext != nil:
@@ -144,7 +144,8 @@ func contextDialer(withContext dialContextFunc, withTimeout DialFuncWithTimeout,
 	return defaultDialer.DialContext
 }
 
-// dialUntil returns when ctx ends, and closes a connection that comes later.
+// dialUntil calls dial. It returns when ctx ends; if dial returns a connection
+// after that, the connection is closed.
 func dialUntil(ctx context.Context, dial func() (net.Conn, error)) (net.Conn, error) {
 	type result struct {
 		conn net.Conn
@@ -202,7 +203,7 @@ func (t *tunnel) dial(ctx context.Context, network, addr string) (net.Conn, erro
 	return d.(proxy.ContextDialer).DialContext(ctx, "tcp", addr)
 }
 
-// forwardDialer is how package proxy dials a proxy.
+// forwardDialer is the dialer that package proxy uses to dial a proxy.
 type forwardDialer dialContextFunc
 
 func (d forwardDialer) Dial(network, addr string) (net.Conn, error) {
@@ -213,11 +214,11 @@ func (d forwardDialer) DialContext(ctx context.Context, network, addr string) (n
 	return d(ctx, network, addr)
 }
 
-// proxyTLS is a connection to a proxy with TLS. It hides its type from code that begins
-// TLS with the host unless it sees a TLS connection.
+// proxyTLS is a connection to a proxy with TLS. It hides its type: code that starts
+// TLS with the host would otherwise see a TLS connection and not start it.
 type proxyTLS struct{ net.Conn }
 
-// connect makes the proxy a tunnel to addr (RFC 9110 section 9.3.6).
+// connect asks the proxy for a tunnel to addr (RFC 9110 section 9.3.6).
 func (t *tunnel) connect(ctx context.Context, network, addr string) (conn net.Conn, err error) {
 	if conn, err = t.dialProxy(ctx, network, t.addr); err != nil {
 		return nil, err

@@ -10,30 +10,33 @@ import (
 const maxGetRedirects = 16
 
 // DoRedirects is Do that follows up to maxRedirectsCount redirects: the statuses
-// 301, 302, 303, 307 and 308 (RFC 9110 section 15.4). One more is
-// [ErrTooManyRedirects], and resp holds it; one without a Location is
-// [ErrMissingLocation].
+// 301, 302, 303, 307 and 308 (RFC 9110 section 15.4). If there is one more, the
+// error is [ErrTooManyRedirects], and resp holds that redirect. If a redirect has
+// no Location, the error is [ErrMissingLocation].
 //
-// A 303 makes every method but HEAD a GET, a 301 and a 302 only POST; the body
-// goes then, and the fields that describe it (fasthttp, and the module compat/fasthttp
-// on the same server, keep them after a 301 and a 302). Otherwise method and body stay; a
-// body that was a stream is spent, which is [ErrRedirectBodyStream].
+// After a 303 every method except HEAD becomes GET; after a 301 or 302 only POST
+// does. When the method becomes GET, the body and the headers that describe it are
+// removed. (fasthttp keeps them after a 301 and a 302, and so does the module
+// compat/fasthttp if the redirect stays on the same server.) Otherwise the method
+// and the body stay. A body that was a stream can't be sent again: the error is
+// [ErrRedirectBodyStream].
 //
-// Authorization, Proxy-Authorization, Www-Authenticate, Cookie and Cookie2 never go to
-// another host or port than the one that req was made for, nor from https to http, and
-// don't come back with a redirect to where the chain began. The only change of ports that
-// keeps them is that from http to https on the ports of these schemes. In fasthttp they
-// go to subdomains and other ports too.
+// Authorization, Proxy-Authorization, Www-Authenticate, Cookie and Cookie2 are sent
+// only to the host and port that req was made for. They are not sent after a
+// redirect from https to http, and they don't come back if a later redirect leads
+// to the first host again. They are kept if the port changes only because of a
+// redirect from http to https on the default ports. fasthttp also sends them to
+// subdomains and other ports.
 //
-// The time limit of req holds for all of it. Afterwards req is what was
-// sent last, and its URI that of resp.
+// The timeout of req applies to all redirects together. Afterwards req is the
+// request that was sent last, and its URI is the URI of resp.
 func (c *Client) DoRedirects(req *Request, resp *Response, maxRedirectsCount int) error {
 	return doRedirects(context.Background(), c, req, resp, maxRedirectsCount)
 }
 
-// DoRedirects is Do that follows redirects; see Client.DoRedirects. They all go to
-// the addresses of the HostClient, whatever host they name; only
-// to another scheme it can't go, which is [ErrHostClientRedirectToDifferentScheme].
+// DoRedirects is Do that follows redirects; see Client.DoRedirects. All requests go
+// to the addresses of the HostClient, whatever host a redirect names. A redirect to
+// another scheme is the error [ErrHostClientRedirectToDifferentScheme].
 func (c *HostClient) DoRedirects(req *Request, resp *Response, maxRedirectsCount int) error {
 	return doRedirects(context.Background(), c, req, resp, maxRedirectsCount)
 }
@@ -43,7 +46,7 @@ type doer interface {
 	do(ctx context.Context, req *Request, resp *Response) error
 }
 
-// doRedirects sends req and follows redirects, at most that many.
+// doRedirects sends req and follows redirects, at most most of them.
 func doRedirects(ctx context.Context, c doer, req *Request, resp *Response, most int) error {
 	if resp == nil {
 		resp = AcquireResponse()
@@ -77,14 +80,14 @@ func doRedirects(ctx context.Context, c doer, req *Request, resp *Response, most
 	}
 }
 
-// releaseDropped gives back a response that isn't wanted.
+// releaseDropped releases a response that the caller doesn't want.
 func releaseDropped(resp *Response) {
 	dropStream(resp)
 	ReleaseResponse(resp)
 }
 
-// dropStream reads the rest of a body that is short, so that its connection can be
-// used again, and closes others.
+// dropStream reads the rest of a short body, so that its connection can be used
+// again. It closes a long one.
 func dropStream(resp *Response) {
 	if s, ok := resp.bodyStream.(*responseStream); ok {
 		s.drainShort()
@@ -92,9 +95,9 @@ func dropStream(resp *Response) {
 	_ = resp.CloseBodyStream()
 }
 
-// redirect makes req what a response with the given status and Location asks
-// for. spent says that its body was a stream. host is set if all goes to that.
-// After an error req is as it was.
+// redirect turns req into the request that a response with the given status and
+// Location asks for. spent says that the body was a stream. host is set if all
+// requests go to that HostClient. After an error req is unchanged.
 func redirect(req *Request, status int, location []byte, spent bool, host *HostClient) error {
 	if len(location) == 0 {
 		return ErrMissingLocation
@@ -142,9 +145,9 @@ func redirect(req *Request, status int, location []byte, spent bool, host *HostC
 	return nil
 }
 
-// resolveLocation makes next what location means on a page at u (RFC 9110 section
-// 10.2.2). A user and a password in it are left out: neither those of u
-// nor those that a server makes up are wanted there.
+// resolveLocation sets next to what location means on a page at u (RFC 9110 section
+// 10.2.2). A user and a password are left out, both those of u and those that the
+// server wrote into location.
 func resolveLocation(next, u *URI, location []byte, asGiven bool) error {
 	if err := next.parse(nil, location, false, false); err != nil {
 		return err
@@ -170,11 +173,11 @@ func resolveLocation(next, u *URI, location []byte, asGiven bool) error {
 	return nil
 }
 
-// credentials are fields that are meant for one host. The cookies are apart.
+// credentials are headers that are meant for one host. Cookies are handled
+// separately.
 var credentials = [...]string{HeaderAuthorization, HeaderProxyAuthorization, HeaderWWWAuthenticate, "Cookie2"}
 
-// keepsCredentials reports whether what may be sent to one URI may be sent to
-// the next.
+// keepsCredentials reports whether credentials for u may be sent to next as well.
 func keepsCredentials(u, next *URI) bool {
 	wasTLS, isTLS := string(u.Scheme()) == "https", string(next.Scheme()) == "https"
 	if wasTLS && !isTLS {
@@ -192,7 +195,7 @@ func keepsCredentials(u, next *URI) bool {
 		!wasTLS && isTLS && portOr(port, false) == "80" && portOr(nextPort, true) == "443"
 }
 
-// splitPort splits what stands in a URI: "host", "host:" or "host:port".
+// splitPort splits the host of a URI: "host", "host:" or "host:port".
 func splitPort(b []byte) (host []byte, port string) {
 	i := bytes.LastIndexByte(b, ':')
 	if i < 0 || bytes.IndexByte(b[i:], ']') >= 0 {

@@ -6,32 +6,35 @@ import (
 	"time"
 )
 
-// ClientTrace are functions that a client calls on the way of a request; see
-// HostClient.Trace. Those that are nil are left out and cost nothing, nor does
-// a nil *ClientTrace.
+// ClientTrace holds functions that a client calls at the stages of a request; see
+// HostClient.Trace. Functions that are nil aren't called. A nil function, and a nil
+// *ClientTrace, cost nothing.
 //
-// They are called from the goroutine that sends the request, except that
-// Dialed and TLSDone may run in another while that one has given up; they must
-// return soon, and be safe for concurrent use. req belongs to the request's
-// sender: what they keep of it they must copy.
+// They are called from the goroutine that sends the request. Dialed and TLSDone may
+// run in another goroutine if that one has given up. The functions must return soon
+// and must be safe for concurrent use. req belongs to the caller of the client: a
+// function that keeps parts of it must copy them.
 //
-// A request that is repeated passes the phases again; Done comes once.
+// When a request is sent again, the functions are called again; only Done is called
+// once.
 type ClientTrace struct {
-	// GotConn tells that the request has a connection. reused says whether it
-	// carried requests before, wait is how long it took to get it, dialing
-	// included.
+	// GotConn is called when the request has a connection. reused says whether the
+	// connection carried requests before. wait is how long it took to get it,
+	// including dialing.
 	GotConn func(req *Request, conn net.Conn, reused bool, wait time.Duration)
-	// Dialed tells how dialing addr ended, and how long it took; conn is nil
-	// if err isn't.
+	// Dialed is called when dialing addr has ended. took is how long that took.
+	// conn is nil if err is not nil.
 	Dialed func(addr string, conn net.Conn, took time.Duration, err error)
-	// TLSDone tells how a TLS handshake ended, and how long it took.
+	// TLSDone is called when a TLS handshake has ended. took is how long that took.
 	TLSDone func(addr string, state tls.ConnectionState, took time.Duration, err error)
-	// Wrote tells that the request was written, or why not.
+	// Wrote is called when the request was written, or with an error if it couldn't
+	// be written.
 	Wrote func(req *Request, err error)
-	// FirstByte tells that the first bytes of an answer arrived.
+	// FirstByte is called when the first bytes of an answer have arrived.
 	FirstByte func(req *Request)
-	// Done tells that the call ends with err, after how many attempts. The
-	// body of a streamed response may still be on its way.
+	// Done is called when the call ends. err is the error that it returns, attempts
+	// how many times the request was sent. The body of a streamed response may not
+	// have arrived yet.
 	Done func(req *Request, resp *Response, attempts int, err error)
 }
 

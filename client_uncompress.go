@@ -10,8 +10,8 @@ import (
 	"github.com/galehttp/gale/internal/msg"
 )
 
-// askCompressed asks for a compressed response, unless the request wants one
-// coding or a part of one. It reports whether it did.
+// askCompressed asks for a compressed response, unless the request has an
+// Accept-Encoding or a Range. It reports whether it asked.
 func askCompressed(h *RequestHeader) bool {
 	if h.IsHead() || len(h.Peek(HeaderAcceptEncoding)) > 0 || len(h.Peek(HeaderRange)) > 0 {
 		return false
@@ -20,8 +20,8 @@ func askCompressed(h *RequestHeader) bool {
 	return true
 }
 
-// uncompress decodes the body of resp, of which a buffered one may be limit bytes
-// long then, 0 for no limit. Codings that aren't known stay as they are.
+// uncompress decodes the body of resp. A buffered body may be limit bytes long
+// after decoding; 0 means no limit. Bodies in unknown codings stay as they are.
 func uncompress(resp *Response, limit int) error {
 	h := &resp.Header
 	c, ok := compress.Parse(h.ContentEncoding())
@@ -47,21 +47,22 @@ func uncompress(resp *Response, limit int) error {
 	return nil
 }
 
-// uncompressStream is a streamed body that is decoded as it is read. It may be
-// closed at any time, by anybody: closing the body below wakes a Read.
+// uncompressStream is a streamed body that is decoded while it is read. Any
+// goroutine may close it at any time: closing the encoded body makes a blocked Read
+// return.
 type uncompressStream struct {
 	body   io.Reader
 	coding compress.Coding
 	closed atomic.Bool
 
-	mu    sync.Mutex // held while reading; guards what follows
+	mu    sync.Mutex // held while reading; guards the fields below
 	dec   *compress.Reader
 	empty bool  // the body ended before its first byte
 	some  bool  // there was a byte
 	err   error // what Read returns from now on
 }
 
-// encoded is the body of an uncompressStream as its decoder reads it.
+// encoded is the encoded body of an uncompressStream, as its decoder reads it.
 type encoded struct{ s *uncompressStream }
 
 func (e encoded) Read(p []byte) (int, error) {
@@ -75,7 +76,7 @@ func newUncompressStream(body io.Reader, c compress.Coding) *uncompressStream {
 	return &uncompressStream{body: body, coding: c}
 }
 
-// Read reads on in the decoded body.
+// Read reads from the decoded body.
 func (s *uncompressStream) Read(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -83,7 +84,7 @@ func (s *uncompressStream) Read(p []byte) (int, error) {
 		s.end(io.ErrClosedPipe)
 	}
 	if s.err == nil && s.dec == nil {
-		// This reads, which is why it waited until now.
+		// NewReader reads from the body, so it isn't called before the first Read.
 		dec, err := compress.NewReader(encoded{s}, s.coding)
 		if err != nil {
 			s.end(err)
@@ -103,8 +104,9 @@ func (s *uncompressStream) Read(p []byte) (int, error) {
 	return n, s.err
 }
 
-// finish reads what is left of the body below, of which a decoder may leave the
-// end: only then can its connection be used again. It must be next to nothing.
+// finish reads the rest of the encoded body, because a decoder may stop before its
+// end and the connection can be used again only after it. The rest must be very
+// short.
 func (s *uncompressStream) finish() error {
 	const most = 1 << 10
 	var b [64]byte
@@ -120,10 +122,10 @@ func (s *uncompressStream) finish() error {
 
 var errTrailingGarbage = errors.New("gale: the compressed body is followed by other bytes")
 
-// end makes err the end of the body and gives the decoder back.
+// end makes err the error of all further reads and gives the decoder back.
 func (s *uncompressStream) end(err error) {
 	switch {
-	case s.empty: // nothing is nothing in any coding
+	case s.empty: // an empty body is empty in any coding
 		err = io.EOF
 	case s.closed.Load() && err != io.EOF:
 		err = io.ErrClosedPipe
@@ -138,11 +140,11 @@ func (s *uncompressStream) end(err error) {
 // Close closes the body.
 func (s *uncompressStream) Close() error { return s.CloseWithError(nil) }
 
-// CloseWithError closes the body and tells the one below why.
+// CloseWithError closes the body and passes the reason to the encoded one.
 func (s *uncompressStream) CloseWithError(reason error) error {
 	s.closed.Store(true)
 	err := closeBodyStream(s.body, reason)
-	if s.mu.TryLock() { // else there is a Read, which ends now
+	if s.mu.TryLock() { // if a Read holds it, that Read ends now
 		if s.err == nil {
 			s.end(io.ErrClosedPipe)
 		}

@@ -9,16 +9,17 @@ import (
 	"github.com/galehttp/gale/internal/pool"
 )
 
-// CookieExpireDelete is an expiration time long past: set it to have clients
-// delete a cookie.
+// CookieExpireDelete is an expiration time in the past. A client deletes a cookie
+// that has it.
 var CookieExpireDelete = time.Date(2009, time.November, 10, 23, 0, 0, 0, time.UTC)
 
-// CookieExpireUnlimited is the expiration time of cookies that don't expire, or
-// end with the browser's session. It is the zero time.
+// CookieExpireUnlimited is the expiration time of cookies without an Expires
+// attribute: they don't expire, or end with the browser's session. It is the zero
+// time.
 var CookieExpireUnlimited time.Time
 
-// CookieSameSite is the value of the SameSite attribute: whether a cookie goes
-// along with requests from other sites.
+// CookieSameSite is the value of the SameSite attribute. It says whether browsers
+// send the cookie with requests that come from other sites.
 type CookieSameSite int
 
 // Values of the SameSite attribute.
@@ -30,18 +31,17 @@ const (
 	CookieSameSiteNoneMode                          // "SameSite=None"
 )
 
-// Cookie is a cookie with its attributes as a server sends it, the value of a
-// Set-Cookie field (RFC 6265 section 4.1).
+// Cookie is a cookie with its attributes, as a server sends it in a Set-Cookie
+// header (RFC 6265 section 4.1).
 //
-// Whatever is set, the printed cookie is one cookie: in names, values, domains
-// and paths, ";" and control characters become spaces, and so does "=" in
+// The printed cookie is always one cookie, whatever was set: in names, values,
+// domains and paths, ";" and control characters become spaces, and so does "=" in
 // names.
 //
 // The zero value is an empty cookie. Cookie must not be copied (use
-// [Cookie.CopyTo]) nor used by several goroutines at once. Slices that methods
-// return belong to the cookie: they are valid until the same part is set, or
-// the cookie is parsed into, reset or released. What is passed to methods is
-// copied.
+// [Cookie.CopyTo]) or used by several goroutines at once. Slices that methods
+// return belong to the cookie: they are valid until the same part is set, or the
+// cookie is parsed into, reset or released. Methods copy their arguments.
 type Cookie struct {
 	_ noCopy
 
@@ -60,7 +60,7 @@ type Cookie struct {
 var cookiePool = pool.Pool{New: func() any { return new(Cookie) }}
 
 // AcquireCookie returns an empty cookie from a pool. Give it back with
-// [ReleaseCookie] when it isn't needed any more; not doing so is no error.
+// [ReleaseCookie] when you no longer need it. Not giving it back is not an error.
 func AcquireCookie() *Cookie { return cookiePool.Get().(*Cookie) }
 
 // ReleaseCookie puts c into the pool. Neither c nor anything that its methods
@@ -70,7 +70,8 @@ func ReleaseCookie(c *Cookie) {
 	cookiePool.Put(c)
 }
 
-// Reset makes c an empty cookie. Buffers are kept unless they are huge.
+// Reset makes c an empty cookie. It keeps the buffers for reuse unless they are
+// huge.
 func (c *Cookie) Reset() {
 	c.key, c.value = keepScratch(c.key), keepScratch(c.value)
 	c.domain, c.path = keepScratch(c.domain), keepScratch(c.path)
@@ -79,7 +80,7 @@ func (c *Cookie) Reset() {
 	c.httpOnly, c.secure, c.partitioned = false, false, false
 }
 
-// CopyTo makes c a copy of src. Mind the direction: the receiver changes.
+// CopyTo makes c a copy of src. Note the direction: the receiver is what changes.
 func (c *Cookie) CopyTo(src *Cookie) {
 	c.key = append(c.key[:0], src.key...)
 	c.value = append(c.value[:0], src.value...)
@@ -117,8 +118,8 @@ func (c *Cookie) SetValueBytes(value []byte) { c.value = setCookiePart(c.value, 
 // Domain returns the Domain attribute, empty if there is none.
 func (c *Cookie) Domain() []byte { return c.domain }
 
-// SetDomain sets the Domain attribute. Without it, a cookie goes to the host it
-// came from only.
+// SetDomain sets the Domain attribute. A cookie without one is sent only to the
+// host that it came from.
 func (c *Cookie) SetDomain(domain string) { c.SetDomainBytes(bytesconv.S2B(domain)) }
 
 // SetDomainBytes is [Cookie.SetDomain] for bytes.
@@ -127,8 +128,8 @@ func (c *Cookie) SetDomainBytes(domain []byte) { c.domain = setCookiePart(c.doma
 // Path returns the Path attribute, empty if there is none.
 func (c *Cookie) Path() []byte { return c.path }
 
-// SetPath sets the Path attribute to path, decoded and normalised as by
-// [URI.Path]; "" becomes "/".
+// SetPath sets the Path attribute to path, decoded and normalised as in [URI.Path];
+// "" becomes "/".
 func (c *Cookie) SetPath(path string) { c.SetPathBytes(bytesconv.S2B(path)) }
 
 // SetPathBytes is [Cookie.SetPath] for bytes.
@@ -137,8 +138,8 @@ func (c *Cookie) SetPathBytes(path []byte) {
 	c.path = setCookiePart(c.path, c.buf)
 }
 
-// setCookiePart copies src to dst, which it overwrites, with bytes that would
-// end a cookie, an attribute or a field line as spaces.
+// setCookiePart overwrites dst with src. Bytes that would end a cookie, an
+// attribute or a header line become spaces.
 func setCookiePart(dst, src []byte) []byte {
 	dst = append(dst[:0], src...)
 	for i, b := range dst {
@@ -156,40 +157,45 @@ var cookieBreak = func() (t [256]bool) {
 	return t
 }()
 
-// Expire returns the Expires attribute, [CookieExpireUnlimited] if there is
+// Expire returns the Expires attribute, or [CookieExpireUnlimited] if there is
 // none.
 func (c *Cookie) Expire() time.Time { return c.expire }
 
-// SetExpire sets the Expires attribute, in seconds, or takes it away with
-// [CookieExpireUnlimited]. It is not printed if there is a Max-Age.
+// SetExpire sets the Expires attribute, which has a precision of one second.
+// [CookieExpireUnlimited] removes it. The attribute is not printed if there is a
+// Max-Age.
 func (c *Cookie) SetExpire(expire time.Time) { c.expire = expire }
 
 // MaxAge returns the Max-Age attribute in seconds, 0 if there is none. It is
-// negative if the cookie must be deleted at once.
+// negative if clients must delete the cookie at once.
 func (c *Cookie) MaxAge() int { return c.maxAge }
 
-// SetMaxAge sets the Max-Age attribute in seconds. 0 takes it away; a negative
-// number has the cookie deleted at once ("max-age=0"). It takes precedence over
-// Expires (RFC 6265 section 4.1.2.2).
+// SetMaxAge sets the Max-Age attribute in seconds. 0 removes it. A negative number
+// makes clients delete the cookie at once ("max-age=0"). Max-Age takes precedence
+// over Expires (RFC 6265 section 4.1.2.2).
 func (c *Cookie) SetMaxAge(seconds int) { c.maxAge = seconds }
 
-// HTTPOnly reports whether the cookie is kept from scripts.
+// HTTPOnly reports whether the cookie has the HttpOnly attribute: browsers hide it
+// from scripts.
 func (c *Cookie) HTTPOnly() bool { return c.httpOnly }
 
-// SetHTTPOnly sets whether the cookie is kept from scripts.
+// SetHTTPOnly sets or removes the HttpOnly attribute, which hides the cookie from
+// scripts.
 func (c *Cookie) SetHTTPOnly(httpOnly bool) { c.httpOnly = httpOnly }
 
-// Secure reports whether the cookie goes over secure channels only.
+// Secure reports whether the cookie has the Secure attribute: clients send it only
+// over secure connections.
 func (c *Cookie) Secure() bool { return c.secure }
 
-// SetSecure sets whether the cookie goes over secure channels only.
+// SetSecure sets or removes the Secure attribute. With it, clients send the cookie
+// only over secure connections.
 func (c *Cookie) SetSecure(secure bool) { c.secure = secure }
 
 // SameSite returns the SameSite attribute.
 func (c *Cookie) SameSite() CookieSameSite { return c.sameSite }
 
 // SetSameSite sets the SameSite attribute. [CookieSameSiteNoneMode] sets Secure
-// too, since browsers refuse such cookies otherwise.
+// too, because browsers refuse such cookies without it.
 func (c *Cookie) SetSameSite(mode CookieSameSite) {
 	c.sameSite = mode
 	if mode == CookieSameSiteNoneMode {
@@ -197,12 +203,13 @@ func (c *Cookie) SetSameSite(mode CookieSameSite) {
 	}
 }
 
-// Partitioned reports whether the cookie is kept apart for each top-level site.
+// Partitioned reports whether the cookie has the Partitioned attribute: browsers
+// keep a separate one for each top-level site.
 func (c *Cookie) Partitioned() bool { return c.partitioned }
 
-// SetPartitioned sets whether the cookie is kept apart for each top-level site.
-// true sets Secure and the path "/" too, since browsers refuse such cookies
-// otherwise.
+// SetPartitioned sets or removes the Partitioned attribute. With it, browsers keep
+// a separate cookie for each top-level site. true also sets Secure and the path
+// "/", because browsers refuse such cookies without them.
 func (c *Cookie) SetPartitioned(partitioned bool) {
 	c.partitioned = partitioned
 	if partitioned {
@@ -214,8 +221,9 @@ func (c *Cookie) SetPartitioned(partitioned bool) {
 // String returns the cookie as [Cookie.AppendBytes] writes it.
 func (c *Cookie) String() string { return string(c.Cookie()) }
 
-// Cookie returns the cookie as [Cookie.AppendBytes] writes it. The slice is
-// valid until the next call of Cookie, String, WriteTo or SetPath as well.
+// Cookie returns the cookie as [Cookie.AppendBytes] writes it. The slice is valid
+// until the next call of Cookie, String, WriteTo, SetPath or SetPathBytes, or until
+// the cookie is parsed into, reset or released.
 func (c *Cookie) Cookie() []byte {
 	c.buf = c.AppendBytes(c.buf[:0])
 	return c.buf
@@ -233,9 +241,9 @@ func (c *Cookie) WriteTo(w io.Writer) (int64, error) {
 //
 //	key=value; max-age=1; domain=d; path=/p; HttpOnly; secure; SameSite=Lax; Partitioned
 //
-// with "expires=" in place of max-age if only that is set, and without the
-// attributes that aren't. A cookie without a name is its value alone, after a
-// "=" if it would be read as a name otherwise.
+// Attributes that aren't set are left out; "expires=" is written only if there is
+// no max-age. A cookie without a name is written as its value alone, with a "="
+// before it if the value could be read as a name.
 func (c *Cookie) AppendBytes(dst []byte) []byte {
 	if len(c.key) > 0 || bytes.IndexByte(c.value, '=') >= 0 {
 		dst = append(dst, c.key...)

@@ -7,24 +7,24 @@ import (
 	"github.com/galehttp/gale/internal/bytesconv"
 )
 
-// Parse makes c the cookie of src, the value of a Set-Cookie field. See
+// Parse sets c to the cookie in src, the value of a Set-Cookie header. See
 // [Cookie.ParseBytes].
 func (c *Cookie) Parse(src string) error { return c.ParseBytes(bytesconv.S2B(src)) }
 
-// ParseBytes makes c the cookie of src, the value of a Set-Cookie field:
+// ParseBytes sets c to the cookie in src, the value of a Set-Cookie header:
 //
 //	set-cookie = [ name "=" ] value *( ";" attribute [ "=" value ] )
 //
-// Spaces and tabs around the parts are dropped, and so is one pair of double
-// quotes around a value. Attributes are found whatever their case; the last of
-// a kind counts; unknown ones, bad values of Max-Age, Expires and SameSite, and
-// Path and Domain without "=" are ignored. A Max-Age of 0 or less gives a negative MaxAge.
+// Spaces and tabs around the parts are dropped, and so is one pair of double quotes
+// around a value. The case of attribute names doesn't matter. If an attribute is
+// repeated, the last one counts. Unknown attributes, invalid values of Max-Age,
+// Expires and SameSite, and Path and Domain without "=" are ignored. A Max-Age of 0
+// or less gives a negative MaxAge.
 //
-// Control characters become spaces, as in the setters. The error is
-// [ErrNoCookies] if src is empty, and [ErrInvalidCookieValue] if the value or
-// the domain has a double quote or a backslash, as an unclosed quoted value
-// does, or if the path has other bytes than visible ASCII, spaces and line
-// ends. c is empty then.
+// Control characters become spaces, as in the setters. The error is [ErrNoCookies]
+// if src is empty. It is [ErrInvalidCookieValue] if the value or the domain has a
+// double quote or a backslash, as an unclosed quoted value does, or if the path has
+// bytes other than visible ASCII, spaces and line ends. After an error c is empty.
 func (c *Cookie) ParseBytes(src []byte) error {
 	c.Reset()
 	if len(src) == 0 {
@@ -67,8 +67,8 @@ func unquoteCookie(b []byte) []byte {
 	return b
 }
 
-// hasQuoting reports whether b has a double quote or a backslash: readers
-// disagree about what they mean, and so about where a value ends.
+// hasQuoting reports whether b has a double quote or a backslash: programs disagree
+// about their meaning, and so about where a value ends.
 func hasQuoting(b []byte) bool {
 	for _, c := range b {
 		if c == '"' || c == '\\' {
@@ -78,8 +78,8 @@ func hasQuoting(b []byte) bool {
 	return false
 }
 
-// setAttribute sets what one attribute says, which has a name at least
-// (RFC 6265 section 5.2). It reports false if the value is dangerous.
+// setAttribute applies one attribute, which has at least a name (RFC 6265 section
+// 5.2). It returns false if the value is dangerous.
 func (c *Cookie) setAttribute(part []byte) bool {
 	switch part[0] | 0x20 {
 	case 'p':
@@ -118,8 +118,8 @@ func (c *Cookie) setAttribute(part []byte) bool {
 	return true
 }
 
-// attributeValue returns the value of the attribute, without quotes, if it has
-// the name. The value is nil if there is no "=".
+// attributeValue returns the attribute's value without quotes; ok says whether the
+// attribute has the given name. The value is nil if there is no "=".
 func attributeValue(part []byte, name string) (value []byte, ok bool) {
 	if len(part) < len(name) || !bytesconv.EqualFoldString(part[:len(name)], name) {
 		return nil, false
@@ -134,8 +134,8 @@ func attributeValue(part []byte, name string) (value []byte, ok bool) {
 	return unquoteCookie(bytesconv.TrimOWS(value[1:])), true
 }
 
-// setParsedPath sets the path, as it is, and reports whether it may be one:
-// av-octets of RFC 6265 section 4.1.1.
+// setParsedPath sets the path without decoding and reports whether it is valid:
+// only av-octets of RFC 6265 section 4.1.1.
 func (c *Cookie) setParsedPath(value []byte) bool {
 	c.path = append(c.path[:0], value...)
 	for i, b := range c.path {

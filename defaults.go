@@ -1,33 +1,31 @@
 package gale
 
-// Gale's own defaults, which differ from fasthttp's. The
-// module compat/fasthttp sets these variables, by their names, when the program
-// starts; whatever else reads them does so later, and never writes them.
+// These are Gale's own defaults, which differ from fasthttp's. The module
+// compat/fasthttp sets these variables, by their names, when the program starts.
+// All other code reads them later and never writes them.
 //
-// Limits, and what else keeps a program safe, are not among them: any
+// Limits and other settings that keep a program safe are not among them: any
 // dependency of a program may import that module.
 var (
-	// defaultServerName is the Server field of servers without a name.
+	// defaultServerName is the Server header of servers without a name.
 	defaultServerName = "gale"
-	// defaultUserAgent is the User-Agent field of clients without a name.
+	// defaultUserAgent is the User-Agent header of clients without a name.
 	defaultUserAgent = "gale"
-	// defaultDualStack says whether connections are dialed to addresses of
-	// IPv6 too, and whether the ListenAndServe methods listen on them, where the
-	// caller doesn't say.
+	// defaultDualStack says whether clients also dial IPv6 addresses, and whether
+	// the ListenAndServe methods also listen on them, if the caller doesn't say.
 	defaultDualStack = true
-	// keepRedirectedBody says whether a POST that a 301 or a 302 makes a GET takes
-	// its body along where the redirect stays on the same server.
+	// keepRedirectedBody says whether a request keeps its body when a 301 or 302
+	// turns its POST into a GET and the redirect stays on the same server.
 	keepRedirectedBody = false
-	// fsAnswersAll says whether an FS answers methods other than GET and HEAD, of those
-	// that forms and APIs use, with files too.
+	// fsAnswersAll says whether an FS also serves files for the methods that forms
+	// and APIs use besides GET and HEAD.
 	fsAnswersAll = false
-	// defaultHTTP2 says whether servers with TLS offer HTTP/2 where their HTTP2.Mode
+	// defaultHTTP2 says whether servers with TLS offer HTTP/2 if their HTTP2.Mode
 	// doesn't say.
 	defaultHTTP2 = true
-	// errorPrefix is what the texts of errors begin with that begin with
-	// "fasthttp: " in fasthttp.
+	// errorPrefix begins the texts of errors that begin with "fasthttp: " in
+	// fasthttp.
 	errorPrefix = "gale: "
-	// bareErrorPrefix is what the texts of errors begin with that have no prefix
-	// in fasthttp.
+	// bareErrorPrefix begins the texts of errors that have no prefix in fasthttp.
 	bareErrorPrefix = "gale: "
 )

@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// DefaultDialTimeout is how long a dial without a timeout of its own may
-	// take, name resolution included.
+	// DefaultDialTimeout limits the time of a dial that has no timeout of its own,
+	// including name resolution.
 	DefaultDialTimeout = 3 * time.Second
 	// DefaultDNSCacheDuration is how long the addresses of a host are used
 	// before they are looked up again.
@@ -25,26 +25,26 @@ const (
 // a dialer of their own.
 var defaultDialer = &TCPDialer{}
 
-// DialFunc connects to addr, a host and a port.
+// DialFunc connects to addr, which is a host and a port.
 //
-// The connection is the caller's. TLS is none of its business: clients begin
-// it on what they get.
+// The connection belongs to the caller. A DialFunc doesn't start TLS: clients do
+// that on the connection that it returns.
 type DialFunc func(addr string) (net.Conn, error)
 
-// DialFuncWithTimeout connects to addr, a host and a port, within timeout.
+// DialFuncWithTimeout connects to addr, which is a host and a port, within timeout.
 type DialFuncWithTimeout func(addr string, timeout time.Duration) (net.Conn, error)
 
 // Resolver finds the addresses of a host. *net.Resolver is one.
 //
-// The order of the addresses is kept where they are tried one after another:
-// RFC 6724 sorts the best to the front.
+// Addresses that are tried one after another are tried in the order of the result.
+// RFC 6724 puts the best address first.
 type Resolver interface {
 	LookupIPAddr(ctx context.Context, host string) ([]net.IPAddr, error)
 }
 
-// ErrDialTimeout says that no connection came about in the time that was given
-// for it. It has a method Timeout that returns true, and errors.Is takes it
-// for a context.DeadlineExceeded, too.
+// ErrDialTimeout says that no connection could be made in time. It has a method
+// Timeout that returns true, and errors.Is reports that it matches
+// context.DeadlineExceeded.
 //
 // Dialing functions return it inside an [ErrDialWithUpstream].
 var ErrDialTimeout error = &dialTimeoutError{}
@@ -58,13 +58,13 @@ func (*dialTimeoutError) Error() string {
 // Timeout reports true.
 func (*dialTimeoutError) Timeout() bool { return true }
 
-// Is reports whether target is the error of a context whose time is up.
+// Is reports whether target is context.DeadlineExceeded.
 func (*dialTimeoutError) Is(target error) bool { return target == context.DeadlineExceeded }
 
-// ErrDialWithUpstream is an error of dialing, with the address.
+// ErrDialWithUpstream is an error of a dial, with the address that was dialed.
 type ErrDialWithUpstream struct {
-	// Upstream is what was dialed: the address with its port, or what the
-	// caller gave if there was no address yet.
+	// Upstream is the address with its port that was dialed, or the caller's addr
+	// if the dial failed before it had an address.
 	Upstream string
 
 	err error
@@ -96,53 +96,53 @@ func DialDualStackTimeout(addr string, timeout time.Duration) (net.Conn, error) 
 	return defaultDialer.DialDualStackTimeout(addr, timeout)
 }
 
-// FlushDNSCache makes the functions of the package, and clients that dial for
-// themselves, forget the addresses of all hosts.
+// FlushDNSCache makes the package's dial functions, and clients without a dialer of
+// their own, forget the addresses of all hosts.
 func FlushDNSCache() { defaultDialer.FlushDNSCache() }
 
-// TCPDialer makes TCP connections. Its zero value is ready for use, by any
-// number of goroutines.
+// TCPDialer makes TCP connections. Its zero value is ready for use. Its methods may
+// be called concurrently.
 //
-// It remembers the addresses of hosts for DNSCacheDuration. It gets them anew
-// in the background, when a host is dialed and the last quarter of that time
-// has begun, so that a host that is in use isn't waited for. The cache is
-// bounded.
+// It caches the addresses of hosts for DNSCacheDuration. When a host is dialed in
+// the last quarter of that time, its addresses are looked up again in the
+// background, so that dials to a host in use don't wait for a lookup. The size of
+// the cache is limited.
 //
-// Of several addresses each dial begins with another. The next one is tried as
-// soon as one has failed, or when it hasn't answered for a quarter of a
-// second, and the first that answers wins; families take turns (RFC 8305:
-// Happy Eyeballs). So neither an address nor a family that doesn't answer
-// costs more than a moment.
+// If a host has several addresses, each dial starts with another one. The next
+// address is tried as soon as one has failed, or has not answered for a quarter of
+// a second. The first that answers is used. IPv4 and IPv6 addresses are tried in
+// turns (RFC 8305: Happy Eyeballs). So an address that doesn't answer delays a dial
+// only a little, and so does a family that doesn't work.
 //
-// A goroutine that dials ends when the dial returns; a lookup ends when no caller waits
-// for it or after half a minute.
+// A goroutine that dials ends when the dial returns; a lookup ends when no caller
+// waits for it, or after half a minute.
 type TCPDialer struct {
-	// Resolver finds the addresses of hosts, net.DefaultResolver if nil. It
-	// may be called from several goroutines, though for one host from one at
-	// a time. It isn't asked about hosts that are addresses.
+	// Resolver finds the addresses of hosts, net.DefaultResolver if nil. It may be
+	// called by several goroutines at once, but not for the same host. It isn't
+	// called for hosts that are IP addresses.
 	Resolver Resolver
 
-	// LocalAddr is where connections come from. If nil the system chooses.
+	// LocalAddr is the local address of connections. If nil, the system chooses.
 	// Only addresses of its family are dialed, unless it is unspecified.
 	LocalAddr *net.TCPAddr
 
-	// Concurrency is how many dials may run at a time, 0 for any number.
-	// Others wait, as long as their time lasts. What it is at the first dial
-	// counts.
+	// Concurrency is how many dials may run at the same time; 0 means any number.
+	// Other dials wait, as long as their time limit allows. The value at the first
+	// dial counts.
 	Concurrency int
 
-	// DNSCacheDuration is how long the addresses of a host are used before
-	// they are looked up again, 0 for DefaultDNSCacheDuration. Less than 0
-	// turns the cache off. That a host doesn't exist is remembered for a
-	// second at most.
+	// DNSCacheDuration is how long the addresses of a host are used before they are
+	// looked up again. 0 means DefaultDNSCacheDuration, a negative value turns the
+	// cache off. The answer that a host doesn't exist is cached for a second at
+	// most.
 	DNSCacheDuration time.Duration
 
-	// KeepAlive is the period of TCP keep-alive probes. 0 leaves it to
-	// package net, less than 0 turns them off.
+	// KeepAlive is the period of TCP keep-alive probes. 0 means the default of
+	// package net, a negative value turns the probes off.
 	KeepAlive time.Duration
 
-	// DisableDNSResolution leaves names of hosts and ports to package net:
-	// no Resolver, no cache, no turns.
+	// DisableDNSResolution leaves the names of hosts and ports to package net.
+	// There is no Resolver then, no cache, and no taking turns between addresses.
 	DisableDNSResolution bool
 
 	once  sync.Once
@@ -153,8 +153,8 @@ type TCPDialer struct {
 // Dial connects to addr, a host and a numeric port such as "foo.bar:80" or
 // "[::1]:8080". It takes at most DefaultDialTimeout.
 //
-// IPv4 and IPv6 are both used. fasthttp's only uses IPv4, as this one does in
-// programs that get Gale under that name.
+// It uses both IPv4 and IPv6. fasthttp's Dial uses only IPv4, and so does this one
+// in programs that import the compat module.
 //
 // See [TCPDialer.DialContext] for its errors.
 func (d *TCPDialer) Dial(addr string) (net.Conn, error) {
@@ -167,7 +167,7 @@ func (d *TCPDialer) DialTimeout(addr string, timeout time.Duration) (net.Conn, e
 	return d.dialTimeout(dialNetwork(false), addr, timeout)
 }
 
-// DialDualStack is like Dial, and always uses both IPv4 and IPv6.
+// DialDualStack is like Dial, but always uses both IPv4 and IPv6.
 func (d *TCPDialer) DialDualStack(addr string) (net.Conn, error) {
 	return d.DialDualStackTimeout(addr, DefaultDialTimeout)
 }
@@ -178,9 +178,8 @@ func (d *TCPDialer) DialDualStackTimeout(addr string, timeout time.Duration) (ne
 	return d.dialTimeout(dialNetwork(true), addr, timeout)
 }
 
-// FlushDNSCache forgets the addresses of all hosts, as is advisable when the
-// network has changed. Lookups that have begun are used by the dials that wait for
-// them and not remembered.
+// FlushDNSCache forgets the addresses of all hosts. Call it when the network has
+// changed. Dials that wait for a lookup still use its result, but it isn't cached.
 func (d *TCPDialer) FlushDNSCache() { d.names.Flush() }
 
 func (d *TCPDialer) dialTimeout(network, addr string, timeout time.Duration) (net.Conn, error) {
@@ -189,15 +188,15 @@ func (d *TCPDialer) dialTimeout(network, addr string, timeout time.Duration) (ne
 	return d.DialContext(ctx, network, addr)
 }
 
-// DialContext connects to addr, a host and a numeric port, over network: "tcp"
-// for IPv4 and IPv6, "tcp4" or "tcp6". It returns soon after ctx is done, and
-// after DefaultDialTimeout if ctx has no deadline; what becomes of ctx
-// afterwards means nothing to the connection. Fasthttp has no such method.
+// DialContext connects to addr, a host and a numeric port, over network: "tcp" for
+// IPv4 and IPv6, "tcp4" or "tcp6". It returns soon after ctx is done, and after
+// DefaultDialTimeout if ctx has no deadline. Once connected, the connection doesn't
+// depend on ctx. Not in fasthttp.
 //
-// An error is an [ErrDialWithUpstream] around [ErrDialTimeout] when the time
-// was up, around context.Canceled when ctx was cancelled, and around what the
-// system said when no address could be connected to: the last failure. What is
-// wrong with addr, or with finding the addresses of its host, comes as it is.
+// If the time is up, the error is an [ErrDialWithUpstream] that wraps
+// [ErrDialTimeout]. If ctx was cancelled, it wraps context.Canceled. If no address
+// could be connected to, it wraps the last error of the system. Errors about addr
+// itself, or from looking up its host, are returned without this wrapper.
 func (d *TCPDialer) DialContext(ctx context.Context, network, addr string) (net.Conn, error) {
 	switch network {
 	case "tcp", "tcp4", "tcp6":
@@ -235,8 +234,8 @@ func (d *TCPDialer) DialContext(ctx context.Context, network, addr string) (net.
 	return won.Conn, nil
 }
 
-// dialNetwork is the network for clients that want IPv6 beside IPv4, or don't
-// care.
+// dialNetwork returns the network to dial: IPv4 and IPv6 if dualStack is set or is
+// the default, otherwise only IPv4.
 func dialNetwork(dualStack bool) string {
 	if dualStack || defaultDualStack {
 		return "tcp"
@@ -244,8 +243,8 @@ func dialNetwork(dualStack bool) string {
 	return "tcp4"
 }
 
-// dialEnd returns the error of a dial whose context is done, or nil if it isn't
-// over.
+// dialEnd returns the error of a dial whose context is done, or nil if ctx isn't
+// done.
 func dialEnd(ctx context.Context) error {
 	err := dial.End(ctx)
 	if err == context.DeadlineExceeded {
@@ -254,7 +253,7 @@ func dialEnd(ctx context.Context) error {
 	return err
 }
 
-// acquire waits until one more dial may run.
+// acquire waits until another dial may run.
 func (d *TCPDialer) acquire(ctx context.Context) error {
 	d.once.Do(func() {
 		if d.Concurrency > 0 {
@@ -294,8 +293,8 @@ func (d *TCPDialer) connect(ctx context.Context, network, addr string) (net.Conn
 	return nil, &ErrDialWithUpstream{Upstream: addr, err: err}
 }
 
-// resolve returns the addresses of addr, in the order in which to try them,
-// at least one if the error is nil. found is empty if the host is an address.
+// resolve returns the addresses of addr, in the order in which to try them, at
+// least one if the error is nil. found is empty if the host is an IP address.
 func (d *TCPDialer) resolve(ctx context.Context, network, addr string) (addrs []netip.AddrPort, found dial.Answer, err error) {
 	host, service, err := net.SplitHostPort(addr)
 	if err != nil {
@@ -351,9 +350,9 @@ func (d *TCPDialer) allows(network string, ip netip.Addr) bool {
 	return ip.Is4() == (d.LocalAddr.IP.To4() != nil)
 }
 
-// AddMissingPort returns addr with the port 80, or 443 if isTLS, where it has
-// none. An empty addr stays empty. A literal IPv6 address must be in brackets, as in
-// "[::1]:80" or "[fe80::1%lo0]".
+// AddMissingPort returns addr with a port: if it has none, 80 is added, or 443 if
+// isTLS. An empty addr stays empty. A literal IPv6 address must be in brackets, as
+// in "[::1]:80" or "[fe80::1%lo0]".
 func AddMissingPort(addr string, isTLS bool) string {
 	if addr == "" || hasPort(addr) {
 		return addr
@@ -368,7 +367,7 @@ func AddMissingPort(addr string, isTLS bool) string {
 func hasPort(addr string) bool {
 	if strings.HasPrefix(addr, "[") {
 		end := strings.LastIndexByte(addr, ']')
-		return end < 0 || strings.HasPrefix(addr[end+1:], ":") // or it is no address at all
+		return end < 0 || strings.HasPrefix(addr[end+1:], ":") // or addr is malformed
 	}
 	return strings.IndexByte(addr, ':') >= 0
 }

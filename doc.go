@@ -8,12 +8,12 @@
 //
 // # Lifetimes
 //
-// A RequestCtx and all that its methods return belong to the server, which
-// uses them again when the handler has returned. Copy what you keep: string(b)
-// and bytes.Clone copy bytes, the CopyTo methods copy whole messages. Pass
-// copies to a goroutine that outlives the handler, and [RequestCtx.Context] if
-// it needs a context. Setters copy their arguments, except those that say
-// otherwise, such as SetBodyRaw.
+// A RequestCtx and all that its methods return belong to the server, which reuses
+// them after the handler has returned. Copy what you keep: string(b) and
+// bytes.Clone copy bytes, the CopyTo methods copy whole messages. Pass copies to a
+// goroutine that outlives the handler, and [RequestCtx.Context] if it needs a
+// context. Setters copy their arguments, except those that say otherwise, such as
+// SetBodyRaw.
 //
 // Values from Acquire functions come from pools. Release one at most once, and
 // don't use it afterwards. The zero values of these types work as well and need
@@ -27,9 +27,10 @@
 // [CompressHandler] and [TimeoutHandler]. Middlewares pass values to later
 // handlers with [RequestCtx.SetUserValue].
 //
-// A handler may block. Connections are served concurrently, the requests of
-// one connection one after the other. If a handler panics, the client gets 500,
-// the panic is logged, and the process goes on.
+// A handler may block. Connections are served concurrently. Requests of one
+// HTTP/1.1 connection are served one after the other, those of one HTTP/2
+// connection concurrently. If a handler panics, the client gets 500, the panic is
+// logged, and the process goes on.
 //
 // # Bodies
 //
@@ -74,9 +75,9 @@
 // IdleTimeout of Server. Set these if the server is on the internet.
 package gale
 
-// The files of this package are in families, named by the prefix of their names, and the
-// families in layers. A file uses unexported names of its own layer and of those above
-// it in this list only; client and server don't use each other:
+// The files of this package are in families, named by the prefix of their names.
+// The families are in layers. A file uses unexported names only of its own layer
+// and of those above it in this list. client and server don't use each other:
 //
 //	base     text, names, common
 //	message  values, header, request, response, body
@@ -84,4 +85,4 @@ package gale
 //	server   server, ctx
 //	files    fs
 //
-// ARCHITECTURE.md has the files of each.
+// ARCHITECTURE.md lists the files of each.

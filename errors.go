@@ -5,17 +5,17 @@ import (
 	"strconv"
 )
 
-// Programs match on the texts of these errors, so they are fasthttp's to the
-// letter after the prefix, which is errorPrefix or bareErrorPrefix (defaults.go).
+// Programs match on the texts of these errors, so after the prefix they are exactly
+// fasthttp's. The prefix is errorPrefix or bareErrorPrefix (defaults.go).
 //
-// Sentinels may come wrapped: test for them with errors.Is, and for the types
-// with errors.As.
+// Sentinels may be wrapped: test for them with errors.Is, and for the types with
+// errors.As.
 
 // newError returns an error whose text begins with errorPrefix.
 func newError(text string) error { return &namedError{text} }
 
-// namedError puts the prefix in front of its text when it is asked for it: the
-// variables below are made before the prefix is known.
+// namedError adds the prefix when its text is asked for, because the variables
+// below are made before the prefix is known.
 type namedError struct{ text string }
 
 func (e *namedError) Error() string { return errorPrefix + e.text }
@@ -34,7 +34,7 @@ func errorf(format string, args ...any) error { return fmt.Errorf(bareErrorPrefi
 var (
 	// ErrMissingRequestMethod says that a request line has no method.
 	ErrMissingRequestMethod = newError("cannot find http request method")
-	// ErrUnsupportedRequestMethod says that a method is no token (RFC 9110
+	// ErrUnsupportedRequestMethod says that a method isn't a token (RFC 9110
 	// section 9.1).
 	ErrUnsupportedRequestMethod = newError("unsupported http request method")
 	// ErrExtraWhitespaceInRequestLine says that the parts of a request line
@@ -48,13 +48,13 @@ var (
 	// ErrUnsupportedTransferEncoding says that a head names a transfer coding
 	// other than chunked (RFC 9112 section 6.1).
 	ErrUnsupportedTransferEncoding = newError("unsupported transfer-encoding")
-	// ErrNonNumericChars says that a number in a head has other characters
-	// than digits.
+	// ErrNonNumericChars says that a number in a head has characters that aren't
+	// digits.
 	ErrNonNumericChars = newError("non-numeric chars found")
-	// ErrNeedMore says that a head or trailer section ends too early.
+	// ErrNeedMore says that a head or a trailer section is incomplete.
 	ErrNeedMore = newError("need more data: cannot find trailing lf")
-	// ErrSmallReadBuffer says that a head doesn't fit into what was allowed
-	// for it; see [ErrSmallBuffer].
+	// ErrSmallReadBuffer says that a head is larger than its limit; see
+	// [ErrSmallBuffer].
 	ErrSmallReadBuffer = newError("small read buffer. increase readbuffersize")
 	// ErrResponseFirstLineMissingSpace says that a status line has no space
 	// (RFC 9112 section 4).
@@ -67,8 +67,8 @@ var (
 	// ErrReadingResponseTrailer says that a trailer section couldn't be read.
 	ErrReadingResponseTrailer = newError("error when reading response trailer")
 	// ErrBadTrailer is returned for a field name that must not be in a trailer
-	// section, such as those that frame the message or route it (RFC 9110
-	// section 6.5.1).
+	// section, such as names that frame or route the message (RFC 9110 section
+	// 6.5.1).
 	ErrBadTrailer = newError("contain forbidden trailer")
 )
 
@@ -81,9 +81,9 @@ var (
 	// ErrBodyTooLarge is returned when a body is longer than the limit that
 	// the caller or the server set for it, before or after decompression.
 	ErrBodyTooLarge = newError("body size exceeds the given limit")
-	// ErrContentEncodingUnsupported is returned by the BodyUncompressed
-	// methods for a content coding that they don't know (RFC 9110 section
-	// 8.4). Known are gzip, deflate, br, zstd and identity.
+	// ErrContentEncodingUnsupported is returned by the BodyUncompressed methods for
+	// an unknown content coding (RFC 9110 section 8.4). They know gzip, deflate,
+	// br, zstd and identity.
 	ErrContentEncodingUnsupported = newError("unsupported content-encoding")
 	// ErrNoMultipartForm is returned when a form is asked for and the
 	// Content-Type isn't multipart/form-data with a usable boundary.
@@ -91,8 +91,8 @@ var (
 	// ErrMissingFile is returned by RequestCtx.FormFile when the form holds no
 	// file under the key.
 	ErrMissingFile = newError("there is no uploaded file associated with the given key")
-	// ErrRedirectBodyStream is returned by clients when a redirect asks for
-	// the body again and it was a stream, which is spent by then.
+	// ErrRedirectBodyStream is returned by clients when a redirect needs the body
+	// again and the body was a stream, which can't be read twice.
 	ErrRedirectBodyStream = newError("cannot follow a body-preserving redirect for a request with a body stream")
 )
 
@@ -118,8 +118,8 @@ var (
 	// ErrConcurrencyLimit is returned by Server.ServeConn when
 	// Server.Concurrency connections are being served already.
 	ErrConcurrencyLimit = newError("cannot serve the connection because server.concurrency concurrent connections are served")
-	// ErrGetOnly says that another method than GET or HEAD came to a server
-	// with Server.GetOnly.
+	// ErrGetOnly says that a server with Server.GetOnly received a method other
+	// than GET or HEAD.
 	ErrGetOnly = newError("non-get request received")
 	// ErrAlreadyServing is never returned: a server may serve several
 	// listeners.
@@ -128,16 +128,16 @@ var (
 	ErrAlreadyServing = newError("server is already serving connections")
 	// ErrTLSHandshakeTimeout says that a TLS handshake took too long.
 	ErrTLSHandshakeTimeout = newError("tls handshake timed out")
-	// ErrDeadlineUpdatesDisabled is returned when a deadline is set on a
-	// context that no longer rules its connection, as after a timeout answer.
+	// ErrDeadlineUpdatesDisabled is returned when a deadline is set on a RequestCtx
+	// that no longer controls its connection, for example after a timeout response.
 	ErrDeadlineUpdatesDisabled = newError("deadline updates disabled")
-	// ErrNilConnection is returned when a deadline is set on a context
-	// without a connection.
+	// ErrNilConnection is returned when a deadline is set on a RequestCtx without a
+	// connection.
 	ErrNilConnection = newError("nil connection")
 )
 
-// ErrTimeout is returned by calls that took longer than they were allowed. It
-// has a method Timeout that returns true, as net.Error asks for.
+// ErrTimeout is returned by calls that took longer than their limit. It has a
+// method Timeout that returns true, as in net.Error.
 var ErrTimeout = &timeoutError{}
 
 type timeoutError struct{}
@@ -147,9 +147,9 @@ func (*timeoutError) Error() string { return errorPrefix + "timeout" }
 // Timeout reports true.
 func (*timeoutError) Timeout() bool { return true }
 
-// ErrNothingRead wraps the error of a connection that ended, or timed out,
-// before the first byte of a message. A plain end of the stream is reported
-// as io.EOF instead.
+// ErrNothingRead wraps the error of a connection that ended, or timed out, before
+// the first byte of a message. If the stream just ends, the error is io.EOF
+// instead.
 type ErrNothingRead struct{ err error }
 
 // Error returns the text of the error that it wraps.
@@ -158,9 +158,8 @@ func (e ErrNothingRead) Error() string { return errorText(e.err, bareErrorPrefix
 // Unwrap returns the error of the connection. fasthttp has no such method.
 func (e ErrNothingRead) Unwrap() error { return e.err }
 
-// ErrSmallBuffer wraps [ErrSmallReadBuffer] with the beginning and the end of
-// a head that is longer than allowed. Reading functions return a pointer to
-// it.
+// ErrSmallBuffer wraps [ErrSmallReadBuffer] with the beginning and the end of a
+// head that is longer than allowed. Functions that read return a pointer to it.
 type ErrSmallBuffer struct{ err error }
 
 // Error says which head didn't fit, and quotes it.
@@ -169,8 +168,8 @@ func (e ErrSmallBuffer) Error() string { return errorText(e.err, ErrSmallReadBuf
 // Unwrap returns the wrapped error. fasthttp has no such method.
 func (e ErrSmallBuffer) Unwrap() error { return e.err }
 
-// ErrBrokenChunk wraps the error of a body in the chunked coding that breaks
-// its rules (RFC 9112 section 7.1) or ends within them.
+// ErrBrokenChunk wraps the error of a chunked body that is malformed (RFC 9112
+// section 7.1) or ends too early.
 type ErrBrokenChunk struct{ err error }
 
 // Error says what is wrong with the coding.
@@ -191,7 +190,8 @@ func (e ErrBodyStreamWritePanic) Error() string {
 // Unwrap returns the wrapped error. fasthttp has no such method.
 func (e ErrBodyStreamWritePanic) Unwrap() error { return e.err }
 
-// errorText is the text of err, or zero for the zero value of a wrapper.
+// errorText returns the text of err. If err is nil, as in the zero value of a
+// wrapper, it returns zero.
 func errorText(err error, zero string) string {
 	if err == nil {
 		return zero
@@ -199,8 +199,8 @@ func errorText(err error, zero string) string {
 	return err.Error()
 }
 
-// EscapeError is a broken percent-encoding: the characters that can't be
-// decoded.
+// EscapeError is an invalid percent-encoding. Its value is the characters that
+// can't be decoded.
 type EscapeError string
 
 // Error quotes the characters.
@@ -208,7 +208,7 @@ func (e EscapeError) Error() string {
 	return bareErrorPrefix + "invalid url escape " + strconv.Quote(string(e))
 }
 
-// InvalidHostError is a character, or more, that can't be in a host name (RFC
+// InvalidHostError holds one or more characters that can't be in a host name (RFC
 // 3986 section 3.2.2).
 type InvalidHostError string
 
