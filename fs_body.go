@@ -10,24 +10,24 @@ import (
 	"github.com/galehttp/gale/internal/static"
 )
 
-// fileBody is a run of bytes of a shared file as the stream of a body. It holds
-// a reference to the file until it is closed, which may happen at any time and
-// more than once.
+// fileBody is a body stream that reads a range of a shared file. It holds a
+// reference to the file until it is closed. It may be closed at any time and more
+// than once.
 //
-// It is for one goroutine at a time.
+// Only one goroutine may use it at a time.
 type fileBody struct {
 	file   *static.File
 	off, n int64
 }
 
-// newFileBody returns n bytes of file from off. It takes over a reference to
-// file from the caller.
+// newFileBody returns a body of n bytes of file from offset off. It takes over the
+// caller's reference to file.
 func newFileBody(file *static.File, off, n int64) *fileBody {
 	return &fileBody{file: file, off: off, n: n}
 }
 
-// fileRange returns what is left of the body. ok is false if the file is not
-// one of the operating system.
+// fileRange returns the range that is left of the body. ok is false if the file
+// doesn't belong to the operating system.
 func (b *fileBody) fileRange() (f *os.File, off, n int64, ok bool) {
 	if b.file == nil || b.file.OS() == nil {
 		return nil, 0, 0, false
@@ -35,8 +35,8 @@ func (b *fileBody) fileRange() (f *os.File, off, n int64, ok bool) {
 	return b.file.OS(), b.off, b.n, true
 }
 
-// Read reads on in the body. A file that ends too early, having been cut since
-// it was opened, gives io.ErrUnexpectedEOF.
+// Read reads from the body. If the file was truncated after it was opened and so
+// ends too early, the error is io.ErrUnexpectedEOF.
 func (b *fileBody) Read(p []byte) (int, error) {
 	if b.n <= 0 {
 		return 0, io.EOF
@@ -62,7 +62,7 @@ func (b *fileBody) Read(p []byte) (int, error) {
 // WriteTo writes the rest of the body to w.
 func (b *fileBody) WriteTo(w io.Writer) (int64, error) { return copyStream(w, b, math.MaxInt64) }
 
-// Close lets go of the file.
+// Close releases the file.
 func (b *fileBody) Close() error {
 	file := b.file
 	if file == nil {
@@ -72,7 +72,7 @@ func (b *fileBody) Close() error {
 	return file.Release()
 }
 
-// partsBody is a multipart/byteranges body: each part is a head and a run of a
+// partsBody is a multipart/byteranges body: each part is a head and a range of a
 // shared file.
 type partsBody struct {
 	file  *static.File
@@ -84,13 +84,13 @@ type partsBody struct {
 	ended bool
 }
 
-// newPartsBody returns the body for rs, which it keeps, and takes over a
+// newPartsBody returns the body for rs, which it keeps, and takes over the caller's
 // reference to file.
 func newPartsBody(file *static.File, frame static.Multipart, rs []static.Range) *partsBody {
 	return &partsBody{file: file, frame: frame, rest: rs, first: true}
 }
 
-// Read reads on in the body, at most to the end of a head or a range.
+// Read reads from the body, at most to the end of a head or a range.
 func (b *partsBody) Read(p []byte) (int, error) {
 	if b.file == nil {
 		return 0, fs.ErrClosed
@@ -109,7 +109,7 @@ func (b *partsBody) Read(p []byte) (int, error) {
 	return b.run.Read(p)
 }
 
-// advance goes on to the next part, or the end of the last.
+// advance goes on to the next part, or to the end of the body after the last part.
 func (b *partsBody) advance() {
 	if len(b.rest) == 0 {
 		b.head = b.frame.AppendEnd(b.head[:0])
@@ -126,7 +126,7 @@ func (b *partsBody) advance() {
 // WriteTo writes the rest of the body to w.
 func (b *partsBody) WriteTo(w io.Writer) (int64, error) { return copyStream(w, b, math.MaxInt64) }
 
-// Close lets go of the file.
+// Close releases the file.
 func (b *partsBody) Close() error {
 	file := b.file
 	if file == nil {
@@ -136,15 +136,15 @@ func (b *partsBody) Close() error {
 	return file.Release()
 }
 
-// treeBody is a run of bytes of a file that can only be read from its start,
-// opened for this body alone.
+// treeBody is a range of a file that can only be read from its start. The file was
+// opened for this body only.
 type treeBody struct {
 	file    fs.File
 	skip, n int64
 }
 
-// Read reads on in the body. The bytes before it are read and dropped, or
-// skipped where the file can seek.
+// Read reads from the body. The bytes before the range are read and dropped, or
+// skipped if the file can seek.
 func (b *treeBody) Read(p []byte) (int, error) {
 	if b.file == nil {
 		return 0, fs.ErrClosed
@@ -194,10 +194,10 @@ func (b *treeBody) Close() error {
 	return f.Close()
 }
 
-// SendFile makes the file at path the body, and its time of modification
-// Last-Modified; Content-Type is left to the caller. The path is taken as it
-// is: don't make it of what a client sent. The file is closed when it was sent
-// or the body is replaced.
+// SendFile makes the file at path the body, and sets Last-Modified to its
+// modification time. It doesn't set Content-Type. The path is used as it is: don't
+// build it from what a client sent. The file is closed after it was sent, or when
+// the body is replaced.
 func (resp *Response) SendFile(path string) error {
 	f, info, err := static.OpenRegular(path)
 	if err != nil {
@@ -212,8 +212,8 @@ func (resp *Response) SendFile(path string) error {
 	return nil
 }
 
-// setStream sets a body of size bytes, as a stream of unknown length where an
-// int is too small for it.
+// setStream sets a body stream of size bytes. If size doesn't fit in an int, the
+// stream has unknown length.
 func setStream(resp *Response, body io.Reader, size int64) {
 	n := int(size)
 	if int64(n) != size {

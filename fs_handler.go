@@ -10,7 +10,7 @@ import (
 	"github.com/galehttp/gale/internal/static"
 )
 
-// fsHandler serves files. A request goes this way:
+// fsHandler serves files. A request takes this way:
 //
 //	handle -> serve -> store.Open -> respond -> (respondRanges)
 type fsHandler struct {
@@ -78,7 +78,7 @@ func limitOr(n, def, none int) int {
 	return n
 }
 
-// fsCodings returns the codings to compress with, and all that may be sent.
+// fsCodings returns the codings to compress with, and all codings that may be sent.
 func fsCodings(fs *FS) (use, send static.CodingSet) {
 	if fs.Compress {
 		use = static.Of(compress.Gzip)
@@ -105,7 +105,7 @@ func copySuffixes(fs *FS) (suffixes [compress.Codings]string) {
 		if suffix == "" {
 			suffix = FSCompressedFileSuffixes[c.String()]
 		}
-		// Copies in two codings must not have one name.
+		// Copies in two codings must not have the same name.
 		for o := compress.Gzip; o < c; o++ {
 			if suffixes[o] == suffix {
 				suffix += "." + c.String()
@@ -130,9 +130,10 @@ func (h *fsHandler) handle(ctx *RequestCtx) {
 	h.serve(ctx, path, h.store.Codings, slash, h.rewrite != nil && !slash && static.EndsInSlash(path))
 }
 
-// servesMethod tells if a method may get a file: GET and HEAD. With fsAnswersAll
-// those of forms and APIs may too, without conditions and ranges that are defined for
-// GET and HEAD only; not those that ask for something else altogether.
+// servesMethod reports whether a method may get a file: GET and HEAD. With
+// fsAnswersAll also the methods of forms and APIs, but without conditions and
+// ranges, which are defined only for GET and HEAD. Methods that ask for something
+// else altogether, such as TRACE, never get one.
 func servesMethod(method []byte) bool {
 	switch string(method) {
 	case MethodGet, MethodHead:
@@ -143,13 +144,13 @@ func servesMethod(method []byte) bool {
 	return false
 }
 
-// serve answers with the file at path, in one of the codings on offer.
+// serve answers with the file at path, in one of the offered codings.
 //
-// A path with a slash at the end stands for a directory. If dirToo is set, one
-// without it does too: the client's path has a slash, though the rewritten one has
-// none, and to be redirected to the path that was asked for would never end. If
-// fileToo is set, one with a slash stands for a file as well: a rewriter has added it,
-// as Fiber's does to every path, and no client gets to see it.
+// A path with a slash at the end means a directory. If dirToo is set, a path
+// without one may also mean a directory: the client's path has a slash but the
+// rewritten one has none, and a redirect to the path that was asked for would never
+// end. If fileToo is set, a path with a slash may also mean a file: a rewriter
+// added the slash, as Fiber's does to every path, and clients never see it.
 func (h *fsHandler) serve(ctx *RequestCtx, path []byte, offer static.CodingSet, dirToo, fileToo bool) {
 	var accept []byte
 	negotiated := false
@@ -185,8 +186,8 @@ func (h *fsHandler) serve(ctx *RequestCtx, path []byte, offer static.CodingSet, 
 	}
 }
 
-// wantsRange tells if the request is one for ranges, which are those of the
-// file itself and not of a compressed variant.
+// wantsRange reports whether the request asks for ranges. Ranges are always ranges
+// of the file itself, not of a compressed variant.
 func (h *fsHandler) wantsRange(ctx *RequestCtx) bool {
 	return h.maxRanges > 0 && (ctx.IsGet() || ctx.IsHead()) && len(ctx.Request.Header.Peek(HeaderRange)) > 0
 }
@@ -219,8 +220,7 @@ func (h *fsHandler) fail(ctx *RequestCtx, path []byte, err error) {
 	}
 }
 
-// checkRoot tells the log, once, if nothing can be found because there is no
-// root.
+// checkRoot logs, once, if no file can be found because there is no root.
 func (h *fsHandler) checkRoot(ctx *RequestCtx) {
 	h.rootCheck.Do(func() {
 		if root, err := h.store.CheckRoot(); err != nil {
@@ -229,9 +229,10 @@ func (h *fsHandler) checkRoot(ctx *RequestCtx) {
 	})
 }
 
-// redirect leads to the same directory with a slash at the end. If the client's
-// path has one, a handler has asked for another directory: that is the last
-// segment of path then, for clients must not learn where it lies in the system.
+// redirect redirects to the same directory with a slash at the end. If the client's
+// path ends in a slash, a handler has asked for another directory. With a path of
+// the whole system only the last segment of path is used then, because clients must
+// not learn where the directory is in the system.
 func (h *fsHandler) redirect(ctx *RequestCtx, path []byte) {
 	from := ctx.Path()
 	if static.EndsInSlash(from) {
@@ -245,9 +246,10 @@ func (h *fsHandler) redirect(ctx *RequestCtx, path []byte) {
 	ctx.Response.Header.SetBytesV(HeaderLocation, static.AppendLocation(nil, from, ctx.URI().QueryString()))
 }
 
-// respond answers with e, of which it takes over a reference. negotiated says
-// that the request might have got the file in another coding. One that names no
-// coding can't: its answer is good for all, and needs no Vary.
+// respond answers with e and takes over the caller's reference to it. negotiated
+// says that the request has an Accept-Encoding, so it might have got the file in
+// another coding. A request without one gets no Vary: its answer is valid for all
+// clients.
 func (h *fsHandler) respond(ctx *RequestCtx, e *static.Entry, negotiated bool) {
 	head := ctx.IsHead()
 	outcome := evaluate(&ctx.Request.Header, e.Valid, head || ctx.IsGet())
@@ -290,16 +292,17 @@ func (h *fsHandler) respond(ctx *RequestCtx, e *static.Entry, negotiated bool) {
 	h.setBody(ctx, e, static.Range{Length: e.Size}, head)
 }
 
-// evaluate weighs the conditions in a request's head. If-Match and If-None-Match count
-// when they are there, whatever their value is and also if the file has no tag: the
-// dates beside them are then ignored (RFC 9110 sections 13.1.3 and 13.1.4).
+// evaluate evaluates the conditional headers of a request. If-Match and
+// If-None-Match count if they are present, whatever their value is, and also if the
+// file has no tag: the date conditions are then ignored (RFC 9110 sections 13.1.3
+// and 13.1.4).
 func evaluate(header *RequestHeader, v static.Validators, readOnly bool) static.Outcome {
 	c := static.Conditions{
 		IfModifiedSince:   header.Peek(HeaderIfModifiedSince),
 		IfUnmodifiedSince: header.Peek(HeaderIfUnmodifiedSince),
 		ReadOnly:          readOnly,
 	}
-	// PeekAll returns memory that its next call takes again.
+	// The next call of PeekAll overwrites the result of the last one.
 	var match, none [4][]byte
 	if header.Peek(HeaderIfMatch) != nil {
 		c.IfMatch = append(match[:0], header.PeekAll(HeaderIfMatch)...)
@@ -310,8 +313,8 @@ func evaluate(header *RequestHeader, v static.Validators, readOnly bool) static.
 	return c.Evaluate(v)
 }
 
-// setBody makes r of e the body, of which HEAD gets the length only. It takes
-// over a reference to e.
+// setBody makes the range r of e the body. A HEAD request gets only its length. It
+// takes over the caller's reference to e.
 func (h *fsHandler) setBody(ctx *RequestCtx, e *static.Entry, r static.Range, head bool) {
 	resp := &ctx.Response
 	switch {

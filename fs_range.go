@@ -10,11 +10,13 @@ import (
 	"github.com/galehttp/gale/internal/static"
 )
 
-// respondRanges answers a request for ranges of e and tells if it did: without
-// a Range field, or where the field must be ignored, it leaves e to the caller.
+// respondRanges answers a request for ranges of e and reports whether it did.
+// Without a Range header, or if the header must be ignored, it leaves e to the
+// caller.
 //
-// HEAD gets what GET would have got for one range. The RFC defines ranges for
-// GET alone (RFC 9110 section 14.2), yet clients ask this way how much will come.
+// HEAD gets the same headers as GET for one range. The RFC defines ranges only for
+// GET (RFC 9110 section 14.2), but some clients ask this way how many bytes they
+// would get.
 func (h *fsHandler) respondRanges(ctx *RequestCtx, e *static.Entry, head bool) bool {
 	field := ctx.Request.Header.Peek(HeaderRange)
 	if len(field) == 0 || e.Coding != compress.Identity {

@@ -16,8 +16,8 @@ func NewPathSlashesStripper(slashesCount int) PathRewriteFunc {
 	}
 }
 
-// NewPathPrefixStripper returns a rewriter that removes prefixSize bytes from
-// the front of the path. A path that is shorter stays as it is.
+// NewPathPrefixStripper returns a rewriter that removes prefixSize bytes from the
+// front of the path. A shorter path stays as it is.
 //
 //	0: "/foo/bar" -> "/foo/bar"
 //	3: "/foo/bar" -> "o/bar"
@@ -32,9 +32,9 @@ func NewPathPrefixStripper(prefixSize int) PathRewriteFunc {
 	}
 }
 
-// NewVHostPathRewriter returns a rewriter that removes slashesCount segments
-// from the front of the path and puts the request's host there, so that each
-// host has a directory of its own:
+// NewVHostPathRewriter returns a rewriter that removes slashesCount segments from
+// the front of the path and puts the request's host there, so that each host has
+// its own directory:
 //
 //	host foobar.com, 0: "/foo/bar"            -> "/foobar.com/foo/bar"
 //	host img.aaa.com, 1: "/images/123/456.jpg" -> "/img.aaa.com/123/456.jpg"

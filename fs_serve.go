@@ -16,27 +16,27 @@ import (
 
 var zeroTime time.Time
 
-// ServeFile answers with the file at path: its bytes or those of a compressed
-// variant, ranges of it, 304 or 412 by the request's conditions, as the handler
-// of an FS would; a directory is answered with its listing. A relative path
-// starts at the working directory. It works for all methods; those other than
-// GET and HEAD get the whole file.
+// ServeFile answers with the file at path, as the handler of an FS does: it sends
+// the file or a compressed variant, ranges, or 304 or 412 if the request's
+// conditions ask for it. A directory is answered with its listing. A relative path
+// starts at the working directory. ServeFile works for all methods; methods other
+// than GET and HEAD get the whole file.
 //
-// Compressed copies are written next to the file, as FS.Compress says. Use
-// ServeFileUncompressed to have none.
+// Compressed copies are written next to the file; see FS.Compress.
+// ServeFileUncompressed makes none.
 //
-// path is the name of a file. fasthttp takes it as a URI and decodes it, so that
-// a name that the caller has checked could become another one. Here a
-// name that would be another one as a URI, since it has "?", "#" or an escape such
-// as "%20", is answered with 404; ServeFileLiteral takes every name as it
-// is. The request's URI is left alone.
+// path is the name of a file. fasthttp decodes it like a URI, so a name that the
+// caller has checked could become another one. Gale answers 404 for a name that
+// would mean another file when read as a URI, because it has "?", "#" or an escape
+// such as "%20". ServeFileLiteral takes every name as it is. The request's URI
+// isn't changed.
 //
-// WARNING: this gives access to every file of the system. Never pass a path
-// that a client has chosen; use an FS with a Root.
+// WARNING: this gives access to every file of the system. Never pass a path that a
+// client has chosen. Use an FS with a Root instead.
 func ServeFile(ctx *RequestCtx, path string) { serveNamed(ctx, path, true) }
 
-// ServeFileLiteral is ServeFile for all names of files: "%20", "?" and "#" in path
-// mean themselves.
+// ServeFileLiteral is ServeFile for any file name: "%20", "?" and "#" in path mean
+// themselves.
 func ServeFileLiteral(ctx *RequestCtx, path string) { serveFile(ctx, path, true) }
 
 // ServeFileBytes is ServeFile for a path in bytes, which it doesn't keep.
@@ -51,16 +51,16 @@ func ServeFileBytesUncompressed(ctx *RequestCtx, path []byte) {
 	serveNamed(ctx, bytesconv.B2S(path), false)
 }
 
-// ServeFS answers with the file at path in filesystem, as ServeFile does with
-// those of the system. path is relative to the root of filesystem, with or
-// without a slash in front; it can't lead out of it, nor can symbolic links where FS.FS
-// says so.
+// ServeFS answers with the file at path in filesystem, as ServeFile does with files
+// of the system. path is relative to the root of filesystem, with or without a
+// slash in front. It can't lead out of filesystem; FS.FS says when symbolic links
+// can't either.
 //
-// A name that would be another one as a URI is answered with 404, as in ServeFile;
-// ServeFSLiteral takes every name as it is.
+// A name that would mean another file when read as a URI is answered with 404, as
+// in ServeFile. ServeFSLiteral takes every name as it is.
 //
-// Handlers for filesystems that can be compared are kept, so that files and
-// compressed variants are cached between calls.
+// Files and compressed variants are cached between calls if filesystem is
+// comparable.
 func ServeFS(ctx *RequestCtx, filesystem fs.FS, path string) {
 	if readsOtherwise(path) {
 		treeHandler(filesystem).fail(ctx, bytesconv.S2B(path), fs.ErrNotExist)
@@ -69,7 +69,7 @@ func ServeFS(ctx *RequestCtx, filesystem fs.FS, path string) {
 	serveTree(ctx, filesystem, path)
 }
 
-// ServeFSLiteral is ServeFS for all names of files: "%20", "?" and "#" in path mean
+// ServeFSLiteral is ServeFS for any file name: "%20", "?" and "#" in path mean
 // themselves.
 func ServeFSLiteral(ctx *RequestCtx, filesystem fs.FS, path string) {
 	serveTree(ctx, filesystem, path)
@@ -87,7 +87,7 @@ var systemFiles = sync.OnceValue(func() *fsHandler {
 	})
 })
 
-// serveNamed is serveFile for names that mean the same as a URI.
+// serveNamed is serveFile for names that mean the same when read as a URI.
 func serveNamed(ctx *RequestCtx, path string, compressed bool) {
 	if readsOtherwise(path) {
 		systemFiles().fail(ctx, bytesconv.S2B(path), fs.ErrNotExist)
@@ -96,8 +96,8 @@ func serveNamed(ctx *RequestCtx, path string, compressed bool) {
 	serveFile(ctx, path, compressed)
 }
 
-// readsOtherwise reports whether path would name another file if it were taken as
-// a URI: it has a query, a fragment or a percent-encoded byte (RFC 3986 section 3).
+// readsOtherwise reports whether path would name another file when read as a URI:
+// it has a query, a fragment or a percent-encoded byte (RFC 3986 section 3).
 func readsOtherwise(path string) bool {
 	for i := 0; i < len(path); i++ {
 		switch path[i] {
@@ -120,7 +120,7 @@ func serveFile(ctx *RequestCtx, path string, compressed bool) {
 		return
 	}
 	if abs = filepath.ToSlash(abs); strings.HasSuffix(path, "/") && !strings.HasSuffix(abs, "/") {
-		abs += "/" // which shows that a directory is meant
+		abs += "/" // filepath.Abs removed it; it says that path means a directory
 	}
 	var offer static.CodingSet
 	if compressed {
@@ -129,9 +129,9 @@ func serveFile(ctx *RequestCtx, path string, compressed bool) {
 	h.serve(ctx, bytesconv.S2B(abs), offer, false, false)
 }
 
-// treeFiles are the handlers that ServeFS keeps. They are few, since programs
-// have few file systems; a program that makes them all the time gets a handler
-// without a cache for each call.
+// treeFiles holds the handlers that ServeFS keeps. They are few, because programs
+// have few file systems. If a program makes new file systems all the time, the
+// calls beyond the limit get a handler without a cache.
 var treeFiles struct {
 	sync.RWMutex
 	handlers map[fs.FS]*fsHandler
@@ -184,19 +184,19 @@ func serveTree(ctx *RequestCtx, filesystem fs.FS, name string) {
 	h.serve(ctx, bytesconv.S2B(clean), h.store.Codings, false, false)
 }
 
-// ParseByteRange parses the value of a Range field that asks for one range of
-// contentLength bytes, and returns its first and last position. It serves
-// programs that send ranges by themselves; FS takes several ranges, too.
+// ParseByteRange parses the value of a Range header that asks for one range of
+// contentLength bytes, and returns the first and last position. It is for programs
+// that send ranges themselves; FS also answers requests for several ranges.
 //
-// The errors are for a person to read. A field that asks for several ranges or
-// is in another unit than "bytes" is an error here (RFC 9110 section 14.2 lets
-// a server ignore it).
+// The texts of the errors are for people. Several ranges, or a unit other than
+// "bytes", are an error here (RFC 9110 section 14.2 lets a server ignore such a
+// header).
 func ParseByteRange(byteRange []byte, contentLength int) (startPos, endPos int, err error) {
 	return parseByteRange(byteRange, contentLength)
 }
 
-// FileLastModified returns when the file at path was last changed, in whole
-// seconds, as Last-Modified tells it.
+// FileLastModified returns the modification time of the file at path in whole
+// seconds, the value that Last-Modified has.
 func FileLastModified(path string) (time.Time, error) {
 	info, err := os.Stat(path)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/galehttp/gale/internal/msg"
 )
 
-// Functions for fields that request and response headers have in common.
+// Functions for fields that both request and response headers have.
 
 var (
 	strChunked  = []byte("chunked")
@@ -26,8 +26,8 @@ func isClose(value []byte) bool {
 	return bytesconv.EqualFoldString(bytes.Trim(value, " \t"), "close")
 }
 
-// putConnection returns the options of the Connection field that was put, as they are
-// written: what is no text has become spaces.
+// putConnection returns the options of the Connection field that was put, in their
+// written form: bytes that aren't text are spaces there.
 func putConnection(f *msg.Fields) msg.Conn {
 	if i := f.Find(msg.Connection); i >= 0 {
 		return head.ParseConnection(f.Value(i))
@@ -39,8 +39,8 @@ func putConnection(f *msg.Fields) msg.Conn {
 //
 //	HTTP-version = HTTP-name "/" DIGIT "." DIGIT     RFC 9112 section 2.3
 //
-// A text that is no version of HTTP is the caller's responsibility, except that control
-// characters become spaces. An empty version means HTTP/1.1.
+// Control characters in v become spaces. Otherwise the caller must make sure that v
+// is a version of HTTP. An empty version means HTTP/1.1.
 func setProtocol(f *msg.Fields, minor *uint8, v []byte) {
 	f.SetPart(msg.Proto, v)
 	bytesconv.NeutralizeText(f.Part(msg.Proto))

@@ -10,8 +10,8 @@ import "github.com/galehttp/gale/internal/bytesconv"
 //	HOST         -> Host
 //	www-x        -> Www-X
 //
-// A key that is no token (RFC 9110 section 5.6.2) keeps its spelling, except
-// that CR, LF and NUL become spaces.
+// A key that isn't a token (RFC 9110 section 5.6.2) keeps its spelling, except that
+// CR, LF and NUL become spaces.
 func AppendNormalizedHeaderKey(dst []byte, key string) []byte {
 	return bytesconv.AppendCanonicalName(dst, bytesconv.S2B(key))
 }

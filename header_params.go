@@ -13,9 +13,9 @@ import (
 //	name       = token
 //	value      = token / quoted-string
 //
-// Names keep their case. Of a quoted value f gets what is between the quotes,
-// backslashes included. The first parameter that is malformed, such as "a",
-// "a=" or `a="b`, ends the visit without an error. The slices point into b.
+// Names keep their case. For a quoted value f gets the text between the quotes,
+// including backslashes. The first malformed parameter, such as "a", "a=" or
+// `a="b`, ends the visit without an error. The slices point into b.
 func VisitHeaderParams(b []byte, f func(key, value []byte) bool) {
 	for {
 		n := 0
@@ -56,7 +56,8 @@ func VisitHeaderParams(b []byte, f func(key, value []byte) bool) {
 	}
 }
 
-// tokenLen returns the length of the token that b begins with, 0 for none.
+// tokenLen returns the length of the token that b begins with, or 0 if there is
+// none.
 func tokenLen(b []byte) int {
 	for i, c := range b {
 		if !bytesconv.Token[c] {
@@ -88,7 +89,7 @@ func quotedLen(b []byte) int {
 	return 0
 }
 
-// quotedPlain tells the bytes that mean themselves in a quoted-string.
+// quotedPlain says which bytes mean themselves in a quoted-string.
 var quotedPlain = func() (t [256]bool) {
 	for i := range 256 {
 		t[i] = !isControl(byte(i)) && i != '"' && i != '\\'
@@ -96,6 +97,6 @@ var quotedPlain = func() (t [256]bool) {
 	return
 }()
 
-// isControl reports whether c is a control character that no field value may
-// have; a tab is none of them (RFC 9110 section 5.5).
+// isControl reports whether c is a control character that no field value may have.
+// A tab isn't one (RFC 9110 section 5.5).
 func isControl(c byte) bool { return c < ' ' && c != '\t' || c == 0x7f }

@@ -14,19 +14,19 @@ import (
 	"github.com/galehttp/gale/internal/msg"
 )
 
-// Read reads a request head from r, up to and including its empty line. The head must fit
-// into r's buffer; otherwise the error is an [ErrSmallBuffer]. Settings such as
-// DisableNormalizing stay.
+// Read reads a request head from r, up to and including its empty line. The head
+// must fit into r's buffer; otherwise the error is an [ErrSmallBuffer]. Settings
+// such as DisableNormalizing are kept.
 //
-// The error is io.EOF if r ends before the first byte, an [ErrNothingRead] if r
-// fails before it; a head that breaks the rules of RFC 9112 is an error that
-// quotes it. The header is empty then.
+// The error is io.EOF if r ends before the first byte, and an [ErrNothingRead] if r
+// fails before it. If the head breaks the rules of RFC 9112, the error quotes it.
+// After an error the header is empty.
 //
-// Unlike a server, Read accepts some of what old programs wrote, such as bare LFs
-// for CRLFs and folded fields, which it joins (sections 2.2 and 5.2). A head whose
-// last two line ends are not both CRLF is read only once CRLF CRLF comes somewhere
-// after it. Several Host fields are an error unless DisableSpecialHeader was
-// called: then they stay, and Host is the first.
+// Read accepts more than a server does: bare LFs instead of CRLFs, and folded
+// fields, which it joins (RFC 9112 sections 2.2 and 5.2). Old programs wrote both.
+// If the last two line ends of a head are not both CRLF, Read waits until CRLF CRLF
+// comes somewhere after it. Several Host fields are an error unless
+// DisableSpecialHeader was called: then they are kept, and Host returns the first.
 func (h *RequestHeader) Read(r *bufio.Reader) error {
 	h.s.Reset()
 	lim := bufferLimits(r)
@@ -41,15 +41,15 @@ func (h *RequestHeader) Read(r *bufio.Reader) error {
 	return err
 }
 
-// Read reads a response head from r, up to and including its empty line. The head must
-// fit into r's buffer; otherwise the error is an [ErrSmallBuffer]. Settings such as
-// DisableNormalizing stay.
+// Read reads a response head from r, up to and including its empty line. The head
+// must fit into r's buffer; otherwise the error is an [ErrSmallBuffer]. Settings
+// such as DisableNormalizing are kept.
 //
-// The error is io.EOF if r ends or fails before the first byte, an
-// [ErrNothingRead] if that is for a timeout; a head that breaks the rules of RFC
-// 9112 is an error that quotes it. The header is empty then.
+// The error is io.EOF if r ends or fails before the first byte, except that a
+// timeout is an [ErrNothingRead]. If the head breaks the rules of RFC 9112, the
+// error quotes it. After an error the header is empty.
 //
-// Bare LFs and folded fields are read as [RequestHeader.Read] does it.
+// Bare LFs and folded fields are accepted, as in [RequestHeader.Read].
 func (h *ResponseHeader) Read(r *bufio.Reader) error {
 	return h.read(r, bufferLimits(r))
 }
@@ -72,22 +72,24 @@ func (h *ResponseHeader) read(r *bufio.Reader, lim *h1.Limits) error {
 	return err
 }
 
-// ReadTrailer reads a trailer section with its empty line from r, and adds its
-// fields: Peek finds them unless the header has a field of that name, PeekAll finds
-// them after those of the header, and TrailerHeader has them, but setters act on the
-// header. Fields that the program has set, or has deleted since Read, are left out. A
-// field that must not be in a trailer section (RFC 9110 section 6.5.1) is an error.
+// ReadTrailer reads a trailer section with its empty line from r and adds its
+// fields. Peek finds such a field if the header has no field of that name. PeekAll
+// returns it after the header's own values, and TrailerHeader contains it. Setters
+// change the header, not the trailer section. Fields that the program has set, or
+// has deleted since Read, are left out. A field that must not be in a trailer
+// section (RFC 9110 section 6.5.1) is an error.
 //
 // The error is io.EOF if r ends within the section.
 func (h *RequestHeader) ReadTrailer(r *bufio.Reader) error {
 	return readTrailer(r, h.hideContents, h.takeTrailers)
 }
 
-// ReadTrailer reads a trailer section with its empty line from r, and adds its
-// fields: Peek finds them unless the header has a field of that name, PeekAll finds
-// them after those of the header, and TrailerHeader has them, but setters act on the
-// header. Fields that the program has set, or has deleted since Read, are left out. A
-// field that must not be in a trailer section (RFC 9110 section 6.5.1) is an error.
+// ReadTrailer reads a trailer section with its empty line from r and adds its
+// fields. Peek finds such a field if the header has no field of that name. PeekAll
+// returns it after the header's own values, and TrailerHeader contains it. Setters
+// change the header, not the trailer section. Fields that the program has set, or
+// has deleted since Read, are left out. A field that must not be in a trailer
+// section (RFC 9110 section 6.5.1) is an error.
 //
 // The error is io.EOF if r ends within the section.
 func (h *ResponseHeader) ReadTrailer(r *bufio.Reader) error {
@@ -113,14 +115,16 @@ func readTrailer(r *bufio.Reader, hide bool, take func(*msg.Fields)) error {
 	return nil
 }
 
-// bufferLimits leaves it to the size of r's buffer what head is too long. What is
-// read by a program's own hand may be older than what servers and clients accept.
+// bufferLimits returns limits in which only the size of r's buffer limits the head.
+// The reading is lenient: a head that a program reads by itself may come from older
+// software than servers and clients accept.
 func bufferLimits(r *bufio.Reader) *h1.Limits {
 	const fields = 8 << 10
 	return &h1.Limits{Dialect: h1.Lenient, Head: r.Size() + 1, Target: r.Size() + 1, Fields: fields}
 }
 
-// readHead gives parse what r has buffered, and more until it is enough.
+// readHead calls parse with the bytes that r has buffered, and reads more until
+// they are enough.
 func readHead(r *bufio.Reader, kind string, hide bool, parse func([]byte) (int, error)) error {
 	for want := 1; ; want = r.Buffered() + 1 {
 		b, readErr := r.Peek(want)
@@ -139,8 +143,8 @@ func readHead(r *bufio.Reader, kind string, hide bool, parse func([]byte) (int, 
 	}
 }
 
-// onlyLineEnds reports whether b, which was refused, is nothing but line ends:
-// if nothing follows, then there was no further message.
+// onlyLineEnds reports whether b, which the parser refused, consists of line ends
+// only. If nothing follows them, there was no further message.
 func onlyLineEnds(b []byte) bool { return len(bytes.Trim(b, "\r\n")) == 0 }
 
 // readError is the error of a reader that ends or fails with b unparsed.
@@ -166,7 +170,7 @@ func headError(kind string, b []byte, hide bool, err error) error {
 	return errorf("error when reading %s headers: %w: buffer size=%d, contents: %s", kind, err, len(b), quoteEnds(b))
 }
 
-// quoteEnds quotes b, or its two ends if it is long.
+// quoteEnds quotes b, or its beginning and end if it is long.
 func quoteEnds(b []byte) string {
 	const end = 200
 	if len(b) <= 2*end {
@@ -175,8 +179,8 @@ func quoteEnds(b []byte) string {
 	return strconv.Quote(string(b[:end])) + "..." + strconv.Quote(string(b[len(b)-end:]))
 }
 
-// knownError adds the error that callers may look for to that of the parser. b
-// is what was parsed.
+// knownError wraps the parser's error with the exported error that callers test
+// for. b is what was parsed.
 func knownError(err error, b []byte) error {
 	known := knownErrors[err]
 	switch err {

@@ -7,10 +7,11 @@ import (
 	"github.com/galehttp/gale/internal/msg"
 )
 
-// RequestHeader is the head of a request: the request line and the fields
-// (RFC 9112 section 3, RFC 9110 section 5). The zero value is a GET request for
-// "/" without fields. A RequestHeader must not be copied by assignment, see
-// CopyTo, nor be used by several goroutines at once.
+// RequestHeader is the head of a request: the request line and the header fields
+// (RFC 9112 section 3, RFC 9110 section 5). A field is one name with its value,
+// such as Host. The zero value is a GET request for "/" without fields. A
+// RequestHeader must not be copied by assignment (use CopyTo), and must not be used
+// by several goroutines at once.
 //
 // Names of fields are compared case-insensitively (RFC 9110 section 5.1)
 // and written with a capital letter after each hyphen ("foo-BAR" becomes
@@ -20,24 +21,25 @@ import (
 // the header changes, is reset or released, or the handler returns. Copy them to
 // keep them, and don't write to them. Arguments are copied.
 //
-// No setter can make a head that breaks out of its line: a field whose name is
-// no token (RFC 9110 section 5.6.2) is left out, and control characters in
-// values become spaces.
+// No setter can make a head with a line that the caller didn't ask for: a field
+// whose name isn't a token (RFC 9110 section 5.6.2) is left out, and control
+// characters in values become spaces.
 type RequestHeader struct {
 	noCopy noCopy
 
-	// s is the head. What it says about the body, the connection and the
-	// expectation is kept true by every setter.
+	// s is the head. Every setter keeps what it says about the body, the connection
+	// and the expectation up to date.
 	s head.Request
 
-	hideContents bool // errors of Read don't quote what was read
+	hideContents bool // errors of Read don't quote the head
 
 	digits [20]byte // what Peek("Content-Length") returns
 	get    [3]byte  // what Method returns for a request without one
 	text   headerText
 }
 
-// headerText holds what methods return that isn't in the fields as such.
+// headerText holds memory for results of methods that aren't stored in the fields
+// themselves.
 type headerText struct {
 	head, trailer, cookie, connection []byte
 	values, trailers                  [][]byte
@@ -47,11 +49,11 @@ type headerText struct {
 const requestSpecial uint64 = 1<<msg.ContentLength | 1<<msg.TransferEncoding | 1<<msg.Connection |
 	1<<msg.Cookie | 1<<msg.Trailer | 1<<msg.Expect | 1<<msg.Host | 1<<msg.ContentType | 1<<msg.UserAgent
 
-// requestDerived are the fields whose value may be elsewhere than in a record.
+// requestDerived are the fields whose value may be stored outside of a record.
 const requestDerived uint64 = 1<<msg.ContentLength | 1<<msg.TransferEncoding | 1<<msg.Connection |
 	1<<msg.Cookie | 1<<msg.Trailer
 
-// Reset makes the header the zero value again, settings included, and keeps its
+// Reset sets the header, including its settings, to the zero value. It keeps its
 // memory for the next use.
 func (h *RequestHeader) Reset() {
 	h.s.Reset()
@@ -62,7 +64,7 @@ func (h *RequestHeader) Reset() {
 // resetFields is Reset without the settings.
 func (h *RequestHeader) resetFields() { h.s.Reset() }
 
-// CopyTo makes dst a copy of the header, settings included.
+// CopyTo makes dst a copy of the header, including its settings.
 func (h *RequestHeader) CopyTo(dst *RequestHeader) {
 	if dst == h {
 		return
@@ -71,22 +73,23 @@ func (h *RequestHeader) CopyTo(dst *RequestHeader) {
 	dst.hideContents = h.hideContents
 }
 
-// Peek returns the value of the first field called key, or nil if there is
-// none. Finding a common field takes the same time however many there are.
+// Peek returns the value of the first field called key, or nil if there is none.
+// Finding a well-known field takes the same time however many fields there are.
 //
-// For Content-Length, Transfer-Encoding and Connection that is what the header says
-// when it is written, whichever setter it comes from; for Cookie all cookies.
+// For Content-Length, Transfer-Encoding and Connection, Peek returns the value that
+// is written when the request is sent, whichever setter it comes from. For Cookie
+// it returns all cookies.
 //
-// After DisableNormalizing, names that the registry of fields doesn't have are
-// found only as they are spelled.
+// After DisableNormalizing, a name that isn't a registered one is found only in the
+// exact spelling that the field has.
 func (h *RequestHeader) Peek(key string) []byte { return h.peek(bytesconv.S2B(key)) }
 
 // PeekBytes is [RequestHeader.Peek] for a []byte key.
 func (h *RequestHeader) PeekBytes(key []byte) []byte { return h.peek(key) }
 
-// PeekCanonical is [RequestHeader.PeekBytes] for a key in canonical spelling.
-// fasthttp has it to save the normalising, which Peek does not do here, and
-// compares case-sensitively.
+// PeekCanonical is [RequestHeader.PeekBytes] for a key in canonical spelling. In
+// fasthttp it compares case-sensitively and is faster, because it needn't normalise
+// the key. Here Peek doesn't normalise either.
 func (h *RequestHeader) PeekCanonical(key []byte) []byte { return h.peek(key) }
 
 func (h *RequestHeader) peek(key []byte) []byte {
@@ -111,8 +114,8 @@ func (h *RequestHeader) peekPlain(id msg.ID, key []byte) []byte {
 	return h.s.Trailers.Peek(id, key)
 }
 
-// place returns where the field called name is set, and deletes those of that name
-// elsewhere.
+// place returns where to set the field called name (the head or the declared
+// trailers), and deletes fields of that name in the other place.
 func (h *RequestHeader) place(id msg.ID, name []byte) *msg.Fields {
 	if h.s.Seen()&head.TrailerBit == 0 {
 		return &h.s.Fields
@@ -146,8 +149,8 @@ func (h *RequestHeader) peekDerived(id msg.ID) []byte {
 	return nil
 }
 
-// PeekAll returns the values of all fields called key, in order. The slice of
-// slices is used again by the next call of PeekAll or PeekKeys.
+// PeekAll returns the values of all fields called key, in order. The outer slice is
+// overwritten by the next call of PeekAll or PeekKeys.
 func (h *RequestHeader) PeekAll(key string) [][]byte {
 	k := bytesconv.S2B(key)
 	id := msg.Lookup(k)
@@ -167,21 +170,22 @@ func (h *RequestHeader) PeekAll(key string) [][]byte {
 	return h.text.values
 }
 
-// Set gives the field called key the value: it takes the place of the first
-// field of that name, and the others go; or it is appended. (In fasthttp the
-// others stay.)
+// Set sets the field called key to the value. It replaces the first field of that
+// name and deletes the others. If there is none, it appends the field. (fasthttp
+// keeps the others.)
 //
-// Some fields are particular:
-//   - Cookie sets these cookies, see SetCookie: others stay.
-//   - Content-Length sets the length that SetContentLength sets, and is ignored
-//     if it is no number; writing a request overrules it by the body.
-//   - Transfer-Encoding is ignored: the body decides.
+// Some fields are special:
+//   - Cookie sets the cookies that the value holds, see SetCookie. Other cookies
+//     stay.
+//   - Content-Length works as SetContentLength does, and is ignored if it isn't a
+//     number. When a request is written, its body decides.
+//   - Transfer-Encoding is ignored, because the body decides.
 //   - Trailer declares trailer fields, see SetTrailer.
-//   - Host, Content-Type, User-Agent and Connection are deleted by an empty
-//     value.
+//   - Host, Content-Type, User-Agent and Connection are deleted if the value is
+//     empty.
 //
-// A field that was declared with SetTrailer is sent after a chunked body. What was
-// received under the name goes too, also from the trailer section.
+// A field that was declared with SetTrailer is sent after a chunked body. Set also
+// deletes received fields of that name, including those of the trailer section.
 func (h *RequestHeader) Set(key, value string) {
 	h.set(bytesconv.S2B(key), bytesconv.S2B(value))
 }
@@ -244,7 +248,8 @@ func (h *RequestHeader) setSpecial(id msg.ID, key, value []byte) {
 	}
 }
 
-// setOne sets a field of which there is one, and none if it is empty.
+// setOne sets a field that may exist only once, or deletes it if the value is
+// empty.
 func (h *RequestHeader) setOne(id msg.ID, key, value []byte) {
 	if len(value) > 0 && h.s.Spelling == msg.Normalized && h.s.Seen()&head.TrailerBit == 0 && h.s.PutAgain(key, value, 0) {
 		return
@@ -256,9 +261,8 @@ func (h *RequestHeader) setOne(id msg.ID, key, value []byte) {
 	h.s.Del(id, nil)
 }
 
-// setPlain sets a special field when special treatment is disabled: it stands
-// where it was set, spelled as it was. What the header knows about the message
-// stays true nevertheless.
+// setPlain sets a special field after DisableSpecialHeader: it keeps its place and
+// its spelling. What the header knows about the message is still updated.
 func (h *RequestHeader) setPlain(id msg.ID, key, value []byte) {
 	switch id {
 	case msg.ContentLength:
@@ -290,10 +294,10 @@ func (h *RequestHeader) setPlain(id msg.ID, key, value []byte) {
 	}
 }
 
-// Add appends a field, whether there are fields of that name or not. Of Host,
-// Content-Type, User-Agent, Content-Length and Connection there is only one,
-// so Add is Set for them; Transfer-Encoding is ignored; Cookie adds to
-// the cookies and Trailer to the declared trailer fields.
+// Add appends a field, whether or not there are fields of that name. There can be
+// only one Host, Content-Type, User-Agent, Content-Length and Connection, so for
+// them Add is Set. Transfer-Encoding is ignored. Cookie adds to the cookies, and
+// Trailer to the declared trailer fields.
 func (h *RequestHeader) Add(key, value string) {
 	h.add(bytesconv.S2B(key), bytesconv.S2B(value))
 }
@@ -328,8 +332,8 @@ func (h *RequestHeader) add(key, value []byte) {
 	}
 }
 
-// Del deletes all fields called key. Deleting Content-Length makes the length
-// 0, deleting Connection undoes SetConnectionClose, deleting Cookie deletes all
+// Del deletes all fields called key. Deleting Content-Length sets the length to 0.
+// Deleting Connection undoes SetConnectionClose. Deleting Cookie deletes all
 // cookies.
 func (h *RequestHeader) Del(key string) { h.del(bytesconv.S2B(key)) }
 
@@ -362,27 +366,26 @@ func (h *RequestHeader) del(key []byte) {
 	}
 }
 
-// DisableNormalizing makes the header write the names of fields as they are
-// given to setters or were received, instead of "Foo-Bar" for "foo-BAR", and
-// returns whether it was disabled before. Names are compared case-insensitively even
-// then.
+// DisableNormalizing makes the header write field names in the spelling in which
+// they were set or received, instead of "Foo-Bar" for "foo-BAR". It returns whether
+// normalizing was disabled before. Names are compared case-insensitively even then.
 func (h *RequestHeader) DisableNormalizing() bool {
 	return swap(&h.s.Spelling, msg.AsGiven) == msg.AsGiven
 }
 
-// EnableNormalizing undoes DisableNormalizing and returns whether normalising
-// was disabled before.
+// EnableNormalizing undoes DisableNormalizing and returns whether normalizing was
+// disabled before.
 func (h *RequestHeader) EnableNormalizing() bool {
 	return swap(&h.s.Spelling, msg.Normalized) == msg.AsGiven
 }
 
-// DisableSpecialHeader makes the header write its fields in the order in which
-// they were set, and no others: no User-Agent, Host or Content-Type that was not
-// set. It returns whether that was so before. The length of the body is written
-// nevertheless: no setting makes a request whose end is unclear.
+// DisableSpecialHeader makes the header write its fields in the order in which they
+// were set, and adds no others: no User-Agent, Host or Content-Type that was not
+// set. It returns whether it was disabled before. The length of the body is written
+// anyway: no setting makes a request whose end is unclear.
 //
-// A User-Agent that was set before is gone, and SetUserAgent does nothing from then
-// on: Set does.
+// It deletes a User-Agent that was set before. From then on SetUserAgent has no
+// effect; use Set.
 func (h *RequestHeader) DisableSpecialHeader() bool {
 	if len(h.s.Part(msg.Raw)) == 0 {
 		h.s.Del(msg.UserAgent, nil)
@@ -394,8 +397,8 @@ func (h *RequestHeader) DisableSpecialHeader() bool {
 // fields were disabled before.
 func (h *RequestHeader) EnableSpecialHeader() bool { return swap(&h.s.NoSpecial, false) }
 
-// SetNoDefaultContentType says whether a request with a body and without a
-// Content-Type is written without one (true), or as application/octet-stream
+// SetNoDefaultContentType sets what is written for a request with a body and
+// without a Content-Type: no Content-Type (true), or application/octet-stream
 // (false, the default).
 func (h *RequestHeader) SetNoDefaultContentType(noDefaultContentType bool) {
 	h.s.NoDefaultType = noDefaultContentType

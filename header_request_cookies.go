@@ -7,8 +7,8 @@ import (
 	"github.com/galehttp/gale/internal/kv"
 )
 
-// Cookie returns the value of the cookie called key, or nil if there is none.
-// The fields are taken apart when the first cookie is asked for.
+// Cookie returns the value of the cookie called key, or nil if there is none. The
+// Cookie fields are parsed at the first call that needs a cookie.
 func (h *RequestHeader) Cookie(key string) []byte {
 	h.s.ReadCookies()
 	return h.s.Cookies.Peek(key)
@@ -17,16 +17,18 @@ func (h *RequestHeader) Cookie(key string) []byte {
 // CookieBytes is [RequestHeader.Cookie] for a []byte key.
 func (h *RequestHeader) CookieBytes(key []byte) []byte { return h.Cookie(bytesconv.B2S(key)) }
 
-// SetCookie gives the cookie called key the value, or adds it. If there are several
-// of that name, as a client may send them, the others go. Semicolons and line ends
-// in the value become spaces, those in the key when the header is written.
+// SetCookie sets the cookie called key to the value, or adds it. If there are
+// several cookies of that name, as a client may send them, the others are deleted.
+// Semicolons and line ends in the value become spaces at once; those in the key
+// become spaces when the header is written.
 func (h *RequestHeader) SetCookie(key, value string) {
 	h.s.OwnCookies()
 	h.s.Cookies.SetOnly(key, value)
 	kv.NeutralizeCookie(h.s.Cookies.Peek(key))
 }
 
-// appendCookie adds a cookie to those that the header owns, without a look at the others.
+// appendCookie adds a cookie to those that the header owns, without looking for
+// others of that name.
 func (h *RequestHeader) appendCookie(key, value string) {
 	h.s.Cookies.Add(key, value)
 	kv.NeutralizeCookie(h.s.Cookies.Value(h.s.Cookies.Len() - 1))
@@ -54,8 +56,8 @@ func (h *RequestHeader) DelCookieBytes(key []byte) { h.DelCookie(bytesconv.B2S(k
 // DelAllCookies deletes all cookies.
 func (h *RequestHeader) DelAllCookies() { h.s.DelCookies() }
 
-// Cookies returns an iterator over the names and values of the cookies, in
-// order. The header must not be changed meanwhile.
+// Cookies returns an iterator over the names and values of the cookies, in order.
+// The header must not be changed during the iteration.
 func (h *RequestHeader) Cookies() iter.Seq2[[]byte, []byte] {
 	return func(yield func(k, v []byte) bool) { h.visitCookies(yield) }
 }

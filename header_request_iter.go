@@ -6,24 +6,24 @@ import (
 	"github.com/galehttp/gale/internal/msg"
 )
 
-// requestFirst are the fields that All yields first, in this order; the
-// others follow, and Connection is last.
+// requestFirst are the fields that All yields first, in this order. The others
+// follow. Connection is last.
 var requestFirst = [...]msg.ID{
 	msg.Host, msg.ContentLength, msg.ContentType, msg.UserAgent, msg.Trailer, msg.Cookie, msg.TransferEncoding,
 }
 
-// requestOwn are the fields that are not among the others.
+// requestOwn are the fields that All doesn't yield among the others.
 const requestOwn uint64 = 1<<msg.Host | 1<<msg.ContentLength | 1<<msg.ContentType | 1<<msg.UserAgent |
 	1<<msg.Trailer | 1<<msg.Cookie | 1<<msg.TransferEncoding | 1<<msg.Connection
 
 // All returns an iterator over the names and values of the fields: Host,
-// Content-Length, Content-Type, User-Agent, Trailer, Cookie (one with all
-// cookies), Transfer-Encoding, then the others in order, then Connection. Fields
-// of the trailer section are left out. See AllInOrder for the order in which
-// fields came.
+// Content-Length, Content-Type, User-Agent, Trailer, Cookie (one field with all
+// cookies), Transfer-Encoding, then the others in order, then Connection. Fields of
+// the trailer section are left out. AllInOrder yields fields in the order in which
+// they came.
 //
-// The slices are valid until the header changes, which it must not do during
-// the iteration.
+// The slices are valid until the header changes. The header must not be changed
+// during the iteration.
 func (h *RequestHeader) All() iter.Seq2[[]byte, []byte] {
 	return func(yield func(k, v []byte) bool) { h.visit(yield) }
 }
@@ -51,11 +51,11 @@ func (h *RequestHeader) peekID(id msg.ID) []byte {
 }
 
 // AllInOrder returns an iterator over the names and values of the fields in the
-// order in which they were received or set. Of a header that was received these
-// are the fields as they came, Cookie and Trailer fields one by one.
+// order in which they were received or set. For a header that was received, it
+// yields the fields as they came; several Cookie or Trailer fields are not joined.
 //
-// The slices are valid until the header changes, which it must not do during
-// the iteration.
+// The slices are valid until the header changes. The header must not be changed
+// during the iteration.
 func (h *RequestHeader) AllInOrder() iter.Seq2[[]byte, []byte] {
 	return func(yield func(k, v []byte) bool) { h.visitInOrder(yield) }
 }
@@ -118,8 +118,8 @@ func (h *RequestHeader) Len() int {
 	return n
 }
 
-// PeekKeys returns the names of the fields that All yields. The slice of slices
-// is used again by the next call of PeekAll or PeekKeys.
+// PeekKeys returns the names of the fields that All yields. The outer slice is
+// overwritten by the next call of PeekAll or PeekKeys.
 func (h *RequestHeader) PeekKeys() [][]byte {
 	h.text.values = h.text.values[:0]
 	for k := range h.All() {
@@ -128,9 +128,9 @@ func (h *RequestHeader) PeekKeys() [][]byte {
 	return h.text.values
 }
 
-// RawHeaders returns the field lines of a header that was received, with the
-// empty line at the end, byte for byte, whatever was changed since. It is empty
-// for a header without fields or that wasn't received.
+// RawHeaders returns the field lines of a received header with the empty line at
+// the end, byte for byte, even if the header was changed since. It is empty if the
+// header has no fields or wasn't received.
 func (h *RequestHeader) RawHeaders() []byte {
 	raw := h.s.Part(msg.Raw)
 	if len(raw) <= len("\r\n") {

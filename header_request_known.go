@@ -9,22 +9,23 @@ import (
 	"github.com/galehttp/gale/internal/msg"
 )
 
-// Host returns the value of Host (RFC 9110 section 7.2). For a request that was
-// received with a host in its target, "GET http://host/path", it is that one, and so
-// it is for Peek (RFC 9112 section 3.2.2); in fasthttp, and for a header that was
-// read by its own Read, it is what the field said.
+// Host returns the value of Host (RFC 9110 section 7.2). If a server received the
+// request with a host in its target, as in "GET http://host/path", Host and Peek
+// return that host (RFC 9112 section 3.2.2). In fasthttp, and after
+// RequestHeader.Read, they return the value of the Host field.
 func (h *RequestHeader) Host() []byte { return h.s.Peek(msg.Host) }
 
-// takeAuthority makes the authority in the target that was received Host, whatever
-// the field says: it is the host that the request is for, and a field that says
-// otherwise must not be seen, nor forwarded (RFC 9112 sections 3.2.2 and 3.3).
+// takeAuthority sets Host to the authority of the received target, whatever the
+// Host field says. The authority is the host that the request is for. A Host field
+// that says otherwise must be neither seen nor forwarded (RFC 9112 sections 3.2.2
+// and 3.3).
 func (h *RequestHeader) takeAuthority() {
 	if h.s.Form == msg.FormAbsolute || h.s.Form == msg.FormAuthority {
 		h.SetHostBytes(h.s.Part(msg.Authority))
 	}
 }
 
-// SetHost sets Host; an empty one deletes it.
+// SetHost sets Host; an empty host deletes it.
 func (h *RequestHeader) SetHost(host string) { h.SetHostBytes(bytesconv.S2B(host)) }
 
 // SetHostBytes is [RequestHeader.SetHost] for a []byte.
@@ -33,7 +34,7 @@ func (h *RequestHeader) SetHostBytes(host []byte) { h.setOne(msg.Host, msg.Host.
 // UserAgent returns the value of User-Agent.
 func (h *RequestHeader) UserAgent() []byte { return h.peekPlain(msg.UserAgent, nil) }
 
-// SetUserAgent sets User-Agent; an empty one deletes it.
+// SetUserAgent sets User-Agent; an empty value deletes it.
 func (h *RequestHeader) SetUserAgent(userAgent string) {
 	h.SetUserAgentBytes(bytesconv.S2B(userAgent))
 }
@@ -60,7 +61,7 @@ func (h *RequestHeader) SetRefererBytes(referer []byte) {
 // ContentType returns the value of Content-Type.
 func (h *RequestHeader) ContentType() []byte { return h.s.Peek(msg.ContentType) }
 
-// SetContentType sets Content-Type; an empty one deletes it.
+// SetContentType sets Content-Type; an empty value deletes it.
 func (h *RequestHeader) SetContentType(contentType string) {
 	h.SetContentTypeBytes(bytesconv.S2B(contentType))
 }
@@ -123,7 +124,7 @@ func (h *RequestHeader) MultipartFormBoundary() []byte {
 	return nil
 }
 
-// boundaryValue cuts a parameter's value off b: what is between quotes, or
+// boundaryValue cuts a parameter's value off b: the text between quotes, or
 // everything before the next semicolon. Boundaries without quotes often have
 // characters that a token can't have.
 func boundaryValue(b []byte) (value, rest []byte) {
@@ -139,14 +140,14 @@ func boundaryValue(b []byte) (value, rest []byte) {
 	return bytes.TrimRight(b[:n:n], " \t"), b[n:]
 }
 
-// ContentLength returns the length of the body in bytes. It is -1 for a body
-// in the chunked coding, and -2 for a request that was received without a
-// length, which has no body (RFC 9112 section 6.3).
+// ContentLength returns the length of the body in bytes. It is -1 for a chunked
+// body, and -2 for a request that was received without a length. Such a request has
+// no body (RFC 9112 section 6.3).
 func (h *RequestHeader) ContentLength() int { return int(min(h.s.ContentLength, math.MaxInt)) }
 
-// SetContentLength sets the length of the body in bytes; a negative one means
-// that the body is sent in the chunked coding. Writing a request with a body
-// overrules it.
+// SetContentLength sets the length of the body in bytes; a negative length means
+// that the body is sent chunked. When a request with a body is written, the body
+// decides.
 func (h *RequestHeader) SetContentLength(contentLength int) {
 	h.setLength(max(int64(contentLength), msg.LenChunked))
 }
@@ -161,8 +162,8 @@ func (h *RequestHeader) setLength(n int64) {
 	h.s.Del(msg.TransferEncoding, nil)
 }
 
-// placeLength keeps the field of the length where the caller put it, when
-// special treatment is disabled, and adds one where the body needs it.
+// placeLength keeps the Content-Length field where the caller put it, after
+// DisableSpecialHeader, and adds one if the body needs it.
 func (h *RequestHeader) placeLength(n int64) {
 	id, other := msg.ContentLength, msg.TransferEncoding
 	value := strChunked
@@ -181,9 +182,9 @@ func (h *RequestHeader) placeLength(n int64) {
 	}
 }
 
-// SetByteRange sets Range to "bytes=startPos-endPos" (RFC 9110 section 14.2).
-// Both positions are inclusive. A negative endPos asks for everything from
-// startPos on, a negative startPos for the last -startPos bytes.
+// SetByteRange sets Range to "bytes=startPos-endPos" (RFC 9110 section 14.2). Both
+// positions are inclusive. A negative endPos means everything from startPos on. A
+// negative startPos means the last -startPos bytes.
 func (h *RequestHeader) SetByteRange(startPos, endPos int) {
 	var buf [64]byte
 	b := append(buf[:0], "bytes="...)
@@ -198,9 +199,9 @@ func (h *RequestHeader) SetByteRange(startPos, endPos int) {
 	h.s.Put(msg.Range, msg.Range.Name(), b, msg.Normalized)
 }
 
-// HasAcceptEncoding reports whether Accept-Encoding lists the coding and
-// doesn't refuse it with a quality of 0 (RFC 9110 section 12.5.3). Case is
-// ignored. "*" is not taken for the coding.
+// HasAcceptEncoding reports whether Accept-Encoding lists the coding without a
+// quality of 0, which would refuse it (RFC 9110 section 12.5.3). Case is ignored.
+// "*" doesn't count as the coding.
 func (h *RequestHeader) HasAcceptEncoding(acceptEncoding string) bool {
 	return h.HasAcceptEncodingBytes(bytesconv.S2B(acceptEncoding))
 }
@@ -236,9 +237,9 @@ func zeroWeight(params []byte) bool {
 	return false
 }
 
-// ConnectionClose reports whether the connection ends after this request: it
-// says "Connection: close", or it was received as HTTP/1.0 and doesn't ask for
-// keep-alive (RFC 9112 section 9.3).
+// ConnectionClose reports whether the connection ends after this request. It does
+// if the request says "Connection: close", or if it was received as HTTP/1.0
+// without a request for keep-alive (RFC 9112 section 9.3).
 func (h *RequestHeader) ConnectionClose() bool { return h.s.Closes() }
 
 // ConnectionUpgrade reports whether Connection has the option "upgrade".
@@ -263,7 +264,7 @@ func (h *RequestHeader) ResetConnectionClose() {
 	}
 }
 
-// dropConnection is for when there is no Connection field any more.
+// dropConnection updates the header after its last Connection field was deleted.
 func (h *RequestHeader) dropConnection() {
 	h.s.Conn = 0
 	if head.IsHTTP10(&h.s.Fields) {

@@ -13,14 +13,14 @@ func (h *RequestHeader) Method() []byte {
 	return append(h.get[:0], MethodGet...)
 }
 
-// SetMethod sets the request method. A method that is no token (RFC 9110
-// section 9.1) is refused: the method stays as it was. An empty one means GET.
+// SetMethod sets the request method. An empty method means GET. If method isn't a
+// token (RFC 9110 section 9.1), the method stays as it was.
 func (h *RequestHeader) SetMethod(method string) { h.SetMethodBytes(bytesconv.S2B(method)) }
 
 // SetMethodBytes is [RequestHeader.SetMethod] for a []byte.
 func (h *RequestHeader) SetMethodBytes(method []byte) {
 	if string(method) == MethodGet && h.s.Parts[msg.Method].Len == 0 {
-		h.s.MethodID = msg.MethodGet // it is what no method means
+		h.s.MethodID = msg.MethodGet // no method means GET
 		return
 	}
 	if len(method) > 0 && !bytesconv.IsToken(method) {
@@ -39,10 +39,10 @@ func (h *RequestHeader) RequestURI() []byte {
 	return strSlash
 }
 
-// SetRequestURI sets the request-target. It should be escaped; URI.RequestURI
-// makes one from parts. CR, LF and NUL in it become spaces, and whatever can't
-// stand in a request line is escaped when the header is written. A target that
-// begins with "?" gets the path "/".
+// SetRequestURI sets the request-target. It should be escaped already;
+// URI.RequestURI builds one from parts. CR, LF and NUL become spaces. Other bytes
+// that can't be in a request line are escaped when the header is written. A target
+// that begins with "?" gets the path "/".
 func (h *RequestHeader) SetRequestURI(requestURI string) {
 	h.SetRequestURIBytes(bytesconv.S2B(requestURI))
 }
@@ -78,8 +78,8 @@ func (h *RequestHeader) SetProtocolBytes(protocol []byte) {
 // IsHTTP11 reports whether the version is HTTP/1.1.
 func (h *RequestHeader) IsHTTP11() bool { return string(h.Protocol()) == "HTTP/1.1" }
 
-// goesAsHTTP11 reports whether the request is sent as one of HTTP/1.1: those that came by
-// HTTP/2 are, too (h1.AppendRequestHead).
+// goesAsHTTP11 reports whether the request is sent as HTTP/1.1. Requests that came
+// by HTTP/2 are, too (h1.AppendRequestHead).
 func (h *RequestHeader) goesAsHTTP11() bool {
 	p := h.Protocol()
 	return string(p) == "HTTP/1.1" || string(p) == "HTTP/2.0"

@@ -7,10 +7,11 @@ import (
 	"github.com/galehttp/gale/internal/msg"
 )
 
-// ResponseHeader is the head of a response: the status line and the fields
-// (RFC 9112 section 4, RFC 9110 section 5). The zero value is a 200 without
-// fields. A ResponseHeader must not be copied by assignment, see CopyTo, nor be
-// used by several goroutines at once.
+// ResponseHeader is the head of a response: the status line and the header fields
+// (RFC 9112 section 4, RFC 9110 section 5). A field is one name with its value,
+// such as Content-Type. The zero value is a 200 without fields. A ResponseHeader
+// must not be copied by assignment (use CopyTo), and must not be used by several
+// goroutines at once.
 //
 // Names of fields are compared case-insensitively (RFC 9110 section 5.1)
 // and written with a capital letter after each hyphen ("foo-BAR" becomes
@@ -20,21 +21,21 @@ import (
 // the header changes, is reset or released, or the handler returns. Copy them to
 // keep them, and don't write to them. Arguments are copied.
 //
-// No setter can make a head that breaks out of its line: a field whose name is
-// no token (RFC 9110 section 5.6.2) is left out, and control characters in
-// values become spaces.
+// No setter can make a head with a line that the caller didn't ask for: a field
+// whose name isn't a token (RFC 9110 section 5.6.2) is left out, and control
+// characters in values become spaces.
 type ResponseHeader struct {
 	noCopy noCopy
 
-	// s is the head. What it says about the body and the connection is kept
-	// true by every setter.
+	// s is the head. Every setter keeps what it says about the body and the
+	// connection up to date.
 	s head.Response
 
 	opening h1.Opening // of the last response
 
-	hideContents bool // errors of Read don't quote what was read
+	hideContents bool // errors of Read don't quote the head
 
-	defaultServer string // what the server writes if there is no Server
+	defaultServer string // what the server writes if there is no Server field
 
 	digits [20]byte // what Peek("Content-Length") returns
 	text   headerText
@@ -44,14 +45,14 @@ type ResponseHeader struct {
 const responseSpecial uint64 = 1<<msg.ContentLength | 1<<msg.TransferEncoding | 1<<msg.Connection |
 	1<<msg.SetCookie | 1<<msg.Trailer | 1<<msg.ContentType | 1<<msg.ContentEncoding | 1<<msg.Server | 1<<msg.Date
 
-// responseOne are those of them of which there is one.
+// responseOne are those of them that may exist only once.
 const responseOne uint64 = 1<<msg.ContentType | 1<<msg.ContentEncoding | 1<<msg.Server | 1<<msg.Date
 
-// responseDerived are the fields whose value may be elsewhere than in a record.
+// responseDerived are the fields whose value may be stored outside of a record.
 const responseDerived uint64 = 1<<msg.ContentLength | 1<<msg.TransferEncoding | 1<<msg.Connection |
 	1<<msg.SetCookie | 1<<msg.Trailer | 1<<msg.ContentType | 1<<msg.Server
 
-// Reset makes the header the zero value again, settings included, and keeps its
+// Reset sets the header, including its settings, to the zero value. It keeps its
 // memory for the next use.
 func (h *ResponseHeader) Reset() {
 	h.s.ResetAll()
@@ -61,7 +62,7 @@ func (h *ResponseHeader) Reset() {
 // resetFields is Reset without the settings.
 func (h *ResponseHeader) resetFields() { h.s.Reset() }
 
-// CopyTo makes dst a copy of the header, settings included.
+// CopyTo makes dst a copy of the header, including its settings.
 func (h *ResponseHeader) CopyTo(dst *ResponseHeader) {
 	if dst == h {
 		return
@@ -70,20 +71,20 @@ func (h *ResponseHeader) CopyTo(dst *ResponseHeader) {
 	dst.defaultServer, dst.hideContents = h.defaultServer, h.hideContents
 }
 
-// Peek returns the value of the first field called key, or nil if there is
-// none. Finding a common field takes the same time however many there are.
+// Peek returns the value of the first field called key, or nil if there is none.
+// Finding a well-known field takes the same time however many fields there are.
 //
-// For Content-Type, Content-Length, Transfer-Encoding and Connection that is
-// what the header says when it is written, whichever setter it comes from. For
-// Set-Cookie it is all values, separated by "; "; see PeekCookie.
+// For Content-Type, Content-Length, Transfer-Encoding and Connection, Peek returns
+// the value that is written when the response is sent, whichever setter it comes
+// from. For Set-Cookie it returns all values, separated by "; "; see PeekCookie.
 func (h *ResponseHeader) Peek(key string) []byte { return h.peek(bytesconv.S2B(key)) }
 
 // PeekBytes is [ResponseHeader.Peek] for a []byte key.
 func (h *ResponseHeader) PeekBytes(key []byte) []byte { return h.peek(key) }
 
-// PeekCanonical is [ResponseHeader.PeekBytes] for a key in canonical spelling.
-// fasthttp has it to save the normalising, which Peek does not do here, and
-// compares case-sensitively.
+// PeekCanonical is [ResponseHeader.PeekBytes] for a key in canonical spelling. In
+// fasthttp it compares case-sensitively and is faster, because it needn't normalise
+// the key. Here Peek doesn't normalise either.
 func (h *ResponseHeader) PeekCanonical(key []byte) []byte { return h.peek(key) }
 
 func (h *ResponseHeader) peek(key []byte) []byte {
@@ -108,8 +109,8 @@ func (h *ResponseHeader) peekPlain(id msg.ID, key []byte) []byte {
 	return h.s.Trailers.Peek(id, key)
 }
 
-// place returns where the field called name is set, and deletes those of that name
-// elsewhere.
+// place returns where to set the field called name (the head or the declared
+// trailers), and deletes fields of that name in the other place.
 func (h *ResponseHeader) place(id msg.ID, name []byte) *msg.Fields {
 	if h.s.Seen()&head.TrailerBit == 0 {
 		return &h.s.Fields
@@ -147,8 +148,8 @@ func (h *ResponseHeader) peekDerived(id msg.ID) []byte {
 	return nil
 }
 
-// PeekAll returns the values of all fields called key, in order. The slice of
-// slices is used again by the next call of PeekAll or PeekKeys.
+// PeekAll returns the values of all fields called key, in order. The outer slice is
+// overwritten by the next call of PeekAll or PeekKeys.
 func (h *ResponseHeader) PeekAll(key string) [][]byte {
 	k := bytesconv.S2B(key)
 	id := msg.Lookup(k)
@@ -171,22 +172,22 @@ func (h *ResponseHeader) PeekAll(key string) [][]byte {
 	return h.text.values
 }
 
-// Set gives the field called key the value: it takes the place of the first
-// field of that name, and the others go; or it is appended. (In fasthttp the
-// others stay.)
+// Set sets the field called key to the value. It replaces the first field of that
+// name and deletes the others. If there is none, it appends the field. (fasthttp
+// keeps the others.)
 //
-// Some fields are particular:
+// Some fields are special:
 //   - Set-Cookie adds a field, see also SetCookie.
-//   - Content-Length sets the length that SetContentLength sets, and is ignored
-//     if it is no number; writing a response overrules it by the body.
-//   - Transfer-Encoding is ignored: the body decides.
+//   - Content-Length works as SetContentLength does, and is ignored if it isn't a
+//     number. When a response is written, its body decides.
+//   - Transfer-Encoding is ignored, because the body decides.
 //   - Trailer declares trailer fields, see SetTrailer.
-//   - Content-Type, Content-Encoding, Server, Date and Connection are deleted by
-//     an empty value.
+//   - Content-Type, Content-Encoding, Server, Date and Connection are deleted if
+//     the value is empty.
 //
-// A field that was declared with SetTrailer is sent after a chunked body. What was
-// received under the name goes too, also from the trailer section.
-// fasthttp ignores Date, here it takes the place of the current one.
+// A field that was declared with SetTrailer is sent after a chunked body. Set also
+// deletes received fields of that name, including those of the trailer section.
+// Date replaces the current date; fasthttp ignores it.
 func (h *ResponseHeader) Set(key, value string) {
 	h.set(bytesconv.S2B(key), bytesconv.S2B(value))
 }
@@ -245,7 +246,8 @@ func (h *ResponseHeader) setSpecial(id msg.ID, key, value []byte) {
 	}
 }
 
-// setOne sets a field of which there is one, and none if it is empty.
+// setOne sets a field that may exist only once, or deletes it if the value is
+// empty.
 func (h *ResponseHeader) setOne(id msg.ID, key, value []byte) {
 	if h.s.SetSlot(id, value) {
 		return
@@ -260,10 +262,10 @@ func (h *ResponseHeader) setOne(id msg.ID, key, value []byte) {
 	}
 }
 
-// Add appends a field, whether there are fields of that name or not. Of
-// Content-Type, Content-Encoding, Content-Length, Server, Date and Connection
-// there is only one, so Add is Set for them; Transfer-Encoding is ignored; Trailer
-// adds to the declared trailer fields.
+// Add appends a field, whether or not there are fields of that name. There can be
+// only one Content-Type, Content-Encoding, Content-Length, Server, Date and
+// Connection, so for them Add is Set. Transfer-Encoding is ignored. Trailer adds to
+// the declared trailer fields.
 func (h *ResponseHeader) Add(key, value string) {
 	h.add(bytesconv.S2B(key), bytesconv.S2B(value))
 }
@@ -293,8 +295,8 @@ func (h *ResponseHeader) add(key, value []byte) {
 	}
 }
 
-// Del deletes all fields called key. Deleting Content-Length makes the length
-// 0, deleting Connection undoes SetConnectionClose.
+// Del deletes all fields called key. Deleting Content-Length sets the length to 0.
+// Deleting Connection undoes SetConnectionClose.
 func (h *ResponseHeader) Del(key string) { h.del(bytesconv.S2B(key)) }
 
 // DelBytes is [ResponseHeader.Del] for a []byte key.
@@ -327,22 +329,21 @@ func (h *ResponseHeader) del(key []byte) {
 	}
 }
 
-// DisableNormalizing makes the header write the names of fields as they are
-// given to setters or were received, instead of "Foo-Bar" for "foo-BAR", and
-// returns whether it was disabled before. Names are compared case-insensitively even
-// then.
+// DisableNormalizing makes the header write field names in the spelling in which
+// they were set or received, instead of "Foo-Bar" for "foo-BAR". It returns whether
+// normalizing was disabled before. Names are compared case-insensitively even then.
 func (h *ResponseHeader) DisableNormalizing() bool {
 	return swap(&h.s.Spelling, msg.AsGiven) == msg.AsGiven
 }
 
-// EnableNormalizing undoes DisableNormalizing and returns whether normalising
-// was disabled before.
+// EnableNormalizing undoes DisableNormalizing and returns whether normalizing was
+// disabled before.
 func (h *ResponseHeader) EnableNormalizing() bool {
 	return swap(&h.s.Spelling, msg.Normalized) == msg.AsGiven
 }
 
-// SetNoDefaultContentType says whether a response with a body and without a
-// Content-Type is written without one (true), or as text/plain in UTF-8 (false,
+// SetNoDefaultContentType sets what is written for a response with a body and
+// without a Content-Type: no Content-Type (true), or text/plain in UTF-8 (false,
 // the default).
 func (h *ResponseHeader) SetNoDefaultContentType(noDefaultContentType bool) {
 	h.s.Implied &^= head.NoDefaultType

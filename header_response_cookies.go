@@ -8,10 +8,10 @@ import (
 	"github.com/galehttp/gale/internal/msg"
 )
 
-// SetCookie sets a Set-Cookie field for the cookie, in the place of the first
-// that has the same name (whatever its domain and path). Other fields of that name,
-// as a server may have sent them, are deleted. The cookie can be used again
-// afterwards.
+// SetCookie sets a Set-Cookie field for the cookie. It replaces the first one whose
+// cookie has the same name, whatever its domain and path, and deletes others of
+// that name, as a server may have sent them. The cookie may be reused after the
+// call.
 func (h *ResponseHeader) SetCookie(cookie *Cookie) {
 	value := cookie.AppendBytes(h.text.cookie[:0])
 	bytesconv.NeutralizeText(value)
@@ -24,15 +24,15 @@ func (h *ResponseHeader) SetCookie(cookie *Cookie) {
 	h.s.PutMore(msg.SetCookie, msg.SetCookie.Name(), value, msg.Normalized)
 }
 
-// Cookie fills cookie with the Set-Cookie field that has the name cookie.Key().
+// Cookie sets cookie to the one that the response sets with the name cookie.Key().
 // It returns false if there is none, or if it can't be parsed.
 func (h *ResponseHeader) Cookie(cookie *Cookie) bool {
 	v := h.peekCookie(cookie.Key())
 	return v != nil && cookie.ParseBytes(v) == nil
 }
 
-// PeekCookie returns the whole value of the Set-Cookie field of the cookie
-// called key, attributes included, or nil if there is none.
+// PeekCookie returns the whole value of the Set-Cookie field of the cookie called
+// key, with its attributes, or nil if there is none.
 func (h *ResponseHeader) PeekCookie(key string) []byte { return h.peekCookie(bytesconv.S2B(key)) }
 
 func (h *ResponseHeader) peekCookie(key []byte) []byte {
@@ -58,8 +58,8 @@ func (h *ResponseHeader) findCookie(key []byte, i int) int {
 	return -1
 }
 
-// DelCookie deletes the Set-Cookie fields of the cookie called key. The client
-// keeps the cookie if it has it; see DelClientCookie.
+// DelCookie deletes the Set-Cookie fields of the cookie called key. A client that
+// has the cookie keeps it; to delete it there, use DelClientCookie.
 func (h *ResponseHeader) DelCookie(key string) { h.DelCookieBytes(bytesconv.S2B(key)) }
 
 // DelCookieBytes is [ResponseHeader.DelCookie] for a []byte key.
@@ -73,10 +73,10 @@ func (h *ResponseHeader) delCookie(key []byte, i int) {
 	}
 }
 
-// DelClientCookie makes the client delete its cookie called key: the response
-// sets it with an expiry in the past. That works for cookies without a domain
-// and with the path of the request; for others set such a cookie with
-// CookieExpireDelete and their domain and path.
+// DelClientCookie makes the client delete its cookie called key: the response sets
+// it with an expiry in the past. This works for cookies without a domain and with
+// the path of the request. To delete another cookie, set one with its domain and
+// path and with CookieExpireDelete.
 func (h *ResponseHeader) DelClientCookie(key string) {
 	h.DelClientCookieBytes(bytesconv.S2B(key))
 }
@@ -93,9 +93,9 @@ func (h *ResponseHeader) DelClientCookieBytes(key []byte) {
 // DelAllCookies deletes all Set-Cookie fields.
 func (h *ResponseHeader) DelAllCookies() { h.s.Del(msg.SetCookie, nil) }
 
-// Cookies returns an iterator over the Set-Cookie fields, in order: the name of
-// the cookie and the whole value, which Cookie.ParseBytes takes apart. The
-// header must not be changed meanwhile.
+// Cookies returns an iterator over the Set-Cookie fields, in order. It yields the
+// name of each cookie and the whole value, which Cookie.ParseBytes parses. The
+// header must not be changed during the iteration.
 func (h *ResponseHeader) Cookies() iter.Seq2[[]byte, []byte] {
 	return func(yield func(k, v []byte) bool) { h.visitCookies(yield) }
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/galehttp/gale/internal/msg"
 )
 
-// responseOwn are the fields that are not among the others.
+// responseOwn are the fields that All doesn't yield among the others.
 const responseOwn uint64 = 1<<msg.ContentLength | 1<<msg.ContentType | 1<<msg.ContentEncoding | 1<<msg.Server |
 	1<<msg.SetCookie | 1<<msg.Trailer | 1<<msg.TransferEncoding | 1<<msg.Connection
 
@@ -16,15 +16,15 @@ const responseOwn uint64 = 1<<msg.ContentLength | 1<<msg.ContentType | 1<<msg.Co
 // Trailer, Transfer-Encoding, then the others in order, then Connection. Fields
 // of the trailer section are left out.
 //
-// The slices are valid until the header changes, which it must not do during
-// the iteration.
+// The slices are valid until the header changes. The header must not be changed
+// during the iteration.
 func (h *ResponseHeader) All() iter.Seq2[[]byte, []byte] {
 	return func(yield func(k, v []byte) bool) { h.visit(yield) }
 }
 
 func (h *ResponseHeader) visit(yield func(k, v []byte) bool) {
 	show := func(id msg.ID, v []byte) bool { return len(v) == 0 || yield(id.Name(), v) }
-	server := h.s.Peek(msg.Server) // not Server, which knows the trailer section too
+	server := h.s.Peek(msg.Server) // not Server(), which also looks in the trailer section
 	if v := h.s.Slot(msg.Server); v != nil {
 		server = v
 	} else if len(server) == 0 {
@@ -68,8 +68,8 @@ func (h *ResponseHeader) Len() int {
 	return n
 }
 
-// PeekKeys returns the names of the fields that All yields. The slice of slices
-// is used again by the next call of PeekAll or PeekKeys.
+// PeekKeys returns the names of the fields that All yields. The outer slice is
+// overwritten by the next call of PeekAll or PeekKeys.
 func (h *ResponseHeader) PeekKeys() [][]byte {
 	h.text.values = h.text.values[:0]
 	for k := range h.All() {

@@ -20,15 +20,15 @@ func (h *ResponseHeader) StatusCode() int {
 }
 
 // SetStatusCode sets the status code; 0 means 200. A code outside of 100 to 999
-// is no status code (RFC 9110 section 15) and is written as 500.
+// isn't a status code (RFC 9110 section 15) and is written as 500.
 func (h *ResponseHeader) SetStatusCode(statusCode int) { h.s.Status = statusCode }
 
-// StatusMessage returns the reason phrase that was received or set; it is empty
-// for the usual one, see [StatusMessage].
+// StatusMessage returns the reason phrase that was received or set; it is empty if
+// that is the default one, see [StatusMessage].
 func (h *ResponseHeader) StatusMessage() []byte { return h.s.Part(msg.Reason) }
 
-// SetStatusMessage sets the reason phrase. It stays when the code changes. An
-// empty one stands for the usual one; control characters become spaces.
+// SetStatusMessage sets the reason phrase. It stays when the code changes. An empty
+// one means the default of the code. Control characters become spaces.
 func (h *ResponseHeader) SetStatusMessage(statusMessage []byte) {
 	h.s.SetPart(msg.Reason, statusMessage)
 	bytesconv.NeutralizeText(h.s.Part(msg.Reason))
@@ -51,8 +51,8 @@ func (h *ResponseHeader) SetProtocol(protocol []byte) {
 // IsHTTP11 reports whether the version is HTTP/1.1.
 func (h *ResponseHeader) IsHTTP11() bool { return string(h.Protocol()) == "HTTP/1.1" }
 
-// Server returns the value of Server that was received or set. In a handler that
-// is at first the name of the server, which it also writes if the field is
+// Server returns the value of Server that was received or set. In a handler it is
+// at first the name of the server. The server writes its name also if the field is
 // deleted; see Server.Name and Server.NoDefaultServerHeader.
 func (h *ResponseHeader) Server() []byte {
 	if v := h.s.Slot(msg.Server); v != nil {
@@ -64,7 +64,7 @@ func (h *ResponseHeader) Server() []byte {
 	return bytesconv.S2B(h.defaultServer)
 }
 
-// SetServer sets Server; an empty one deletes it.
+// SetServer sets Server; an empty value deletes it.
 func (h *ResponseHeader) SetServer(server string) {
 	if h.s.SetServerAgain(server) {
 		return
@@ -75,7 +75,7 @@ func (h *ResponseHeader) SetServer(server string) {
 // SetServerBytes is [ResponseHeader.SetServer] for a []byte.
 func (h *ResponseHeader) SetServerBytes(server []byte) { h.SetServer(bytesconv.B2S(server)) }
 
-// ContentType returns the value of Content-Type. If there is none it is the
+// ContentType returns the value of Content-Type. If there is none, it returns the
 // default, "text/plain; charset=utf-8", or nil if SetNoDefaultContentType was
 // called.
 func (h *ResponseHeader) ContentType() []byte {
@@ -91,7 +91,7 @@ func (h *ResponseHeader) ContentType() []byte {
 	return strTextType
 }
 
-// SetContentType sets Content-Type; an empty one means the default.
+// SetContentType sets Content-Type; an empty value means the default.
 func (h *ResponseHeader) SetContentType(contentType string) {
 	if h.s.SetTypeAgain(contentType) {
 		return
@@ -107,7 +107,7 @@ func (h *ResponseHeader) SetContentTypeBytes(contentType []byte) {
 // ContentEncoding returns the value of Content-Encoding (RFC 9110 section 8.4).
 func (h *ResponseHeader) ContentEncoding() []byte { return h.s.Peek(msg.ContentEncoding) }
 
-// SetContentEncoding sets Content-Encoding; an empty one deletes it.
+// SetContentEncoding sets Content-Encoding; an empty value deletes it.
 func (h *ResponseHeader) SetContentEncoding(contentEncoding string) {
 	h.SetContentEncodingBytes(bytesconv.S2B(contentEncoding))
 }
@@ -128,22 +128,22 @@ func (h *ResponseHeader) SetContentRange(startPos, endPos, contentLength int) {
 	h.s.Put(msg.ContentRange, msg.ContentRange.Name(), b, msg.Normalized)
 }
 
-// SetLastModified sets Last-Modified, to the second.
+// SetLastModified sets Last-Modified to t, in whole seconds.
 func (h *ResponseHeader) SetLastModified(t time.Time) {
 	var buf [clock.DateLen]byte
 	name := msg.LastModified.Name()
 	h.place(msg.LastModified, name).Put(msg.LastModified, name, clock.AppendDateAt(buf[:0], t), msg.Normalized)
 }
 
-// ContentLength returns the length of the body in bytes. It is -1 for a body
-// in the chunked coding, and -2 for one that ends with the connection (RFC 9112
-// section 6.3).
+// ContentLength returns the length of the body in bytes. It is -1 for a chunked
+// body, and -2 for a body that ends when the connection ends (RFC 9112 section
+// 6.3).
 func (h *ResponseHeader) ContentLength() int { return int(min(h.s.ContentLength, math.MaxInt)) }
 
-// SetContentLength sets the length of the body in bytes; -1 means that it is
-// sent in the chunked coding, less that it ends with the connection. Writing a
-// response overrules it by the body. Responses with a status that allows no body
-// (1xx, 204, 304) have no length, so for them it only deletes the one that was
+// SetContentLength sets the length of the body in bytes. -1 means that the body is
+// sent chunked, a smaller number that it ends when the connection ends. When a
+// response is written, its body decides. Responses with a status that allows no
+// body (1xx, 204, 304) have no length: for them it only deletes a length that was
 // received.
 func (h *ResponseHeader) SetContentLength(contentLength int) {
 	switch {
@@ -168,7 +168,7 @@ func (h *ResponseHeader) setLength(n int64) {
 	h.s.ContentLength, h.s.LengthSet = n, true
 }
 
-// dropFraming deletes the fields that were received for what ContentLength says.
+// dropFraming deletes the received fields that ContentLength was derived from.
 func (h *ResponseHeader) dropFraming() {
 	h.s.Del(msg.ContentLength, nil)
 	h.s.Del(msg.TransferEncoding, nil)
@@ -177,16 +177,18 @@ func (h *ResponseHeader) dropFraming() {
 // statusHasBody is head.StatusHasBody.
 func statusHasBody(status int) bool { return head.StatusHasBody(status) }
 
-// ConnectionClose reports whether the connection ends after this response: it
-// says "Connection: close", or only the end of the connection ends its body, or it
-// was received as HTTP/1.0 and doesn't say keep-alive (RFC 9112 section 9.3).
+// ConnectionClose reports whether the connection ends after this response. It does
+// if the response says "Connection: close", if only the end of the connection ends
+// its body, or if it was received as HTTP/1.0 without keep-alive (RFC 9112 section
+// 9.3).
 func (h *ResponseHeader) ConnectionClose() bool { return h.s.Closes() }
 
-// mayClose is a quick test: ConnectionClose is false if mayClose is.
+// mayClose is a quick test: if it is false, ConnectionClose is false too.
 func (h *ResponseHeader) mayClose() bool { return h.s.MayClose() }
 
 // ConnectionUpgrade reports whether Connection has the option "upgrade". In a
-// response that was received as HTTP/1.0 that counts with "keep-alive" alone.
+// response that was received as HTTP/1.0 the option counts only together with
+// "keep-alive".
 func (h *ResponseHeader) ConnectionUpgrade() bool {
 	return h.s.Conn&msg.ConnUpgrade != 0 && (h.s.Conn&msg.ConnKeepAlive != 0 || !head.IsHTTP10(&h.s.Fields))
 }
@@ -208,7 +210,7 @@ func (h *ResponseHeader) ResetConnectionClose() {
 	}
 }
 
-// dropConnection is for when there is no Connection field any more.
+// dropConnection updates the header after its last Connection field was deleted.
 func (h *ResponseHeader) dropConnection() {
 	h.s.Conn = 0
 	if head.IsHTTP10(&h.s.Fields) {
@@ -232,7 +234,7 @@ func (h *ResponseHeader) setConnection(key, value []byte) {
 // connection is the value of Connection when the header is written.
 func (h *ResponseHeader) connection() []byte { return h.s.Connection(&h.text.connection) }
 
-// setCookieKey returns the name of the cookie in a Set-Cookie value, nothing if
+// setCookieKey returns the name of the cookie in a Set-Cookie value, or nothing if
 // there is no "=" (RFC 6265 section 5.2).
 func setCookieKey(value []byte) []byte {
 	pair, _, _ := bytes.Cut(value, []byte{';'})

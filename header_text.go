@@ -12,11 +12,11 @@ import (
 
 // Headers as text. Package h1 writes them.
 
-// appendHead appends the head as it is sent, with the empty line.
+// appendHead appends the head as it is sent, with the empty line at its end.
 func (h *RequestHeader) appendHead(dst []byte) []byte { return h1.AppendRequestHead(dst, &h.s) }
 
 // appendHead appends the head as the server called server sends it, with the empty
-// line. The length is written even if it was not set.
+// line. It writes the length even if it was not set.
 func (h *ResponseHeader) appendHead(dst []byte, server string) []byte {
 	date := clock.Date()
 	if whole := h.opening.Whole(&h.s, server, date); whole != nil {
@@ -30,8 +30,7 @@ func (h *ResponseHeader) appendHead(dst []byte, server string) []byte {
 func (h *RequestHeader) AppendBytes(dst []byte) []byte { return h.appendHead(dst) }
 
 // Header returns the header as it is sent, with the empty line, but without the
-// fields that are declared as trailer fields. The next call uses the memory
-// again.
+// fields that are declared as trailer fields. The next call overwrites the slice.
 func (h *RequestHeader) Header() []byte {
 	h.text.head = h.appendHead(h.text.head[:0])
 	return h.text.head
@@ -71,8 +70,7 @@ func (h *ResponseHeader) AppendBytes(dst []byte) []byte {
 }
 
 // Header returns the header as it is sent, with the empty line, but without the
-// fields that are declared as trailer fields. The next call uses the memory
-// again.
+// fields that are declared as trailer fields. The next call overwrites the slice.
 func (h *ResponseHeader) Header() []byte {
 	h.text.head = h.AppendBytes(h.text.head[:0])
 	return h.text.head

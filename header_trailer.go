@@ -9,20 +9,20 @@ import (
 	"github.com/galehttp/gale/internal/msg"
 )
 
-// SetTrailer declares the trailer fields of a request in the chunked coding
-// (RFC 9110 section 6.6.2), in place of those declared before. trailer is a list
-// of names separated by commas. Set gives them values, before or after this call;
-// they are then sent after the body instead of in the header.
+// SetTrailer declares the trailer fields of a request with a chunked body (RFC 9110
+// section 6.6.2). They replace the ones declared before. trailer is a list of names
+// separated by commas. Set gives a declared field its value, before or after this
+// call; the field is then sent after the body instead of in the header.
 //
-// Fields for framing, routing, authentication and request modifiers, and those
-// that tell how to read the body, must not come that late (RFC 9110 section
-// 6.5.1): they are left out, as is what is no name or one more than 128, and the
-// error is then [ErrBadTrailer]. Fields that are no longer declared are sent in the
-// header, except those that a server received in the trailer section: they are
-// dropped.
+// Names that must not be in a trailer section are left out (RFC 9110 section
+// 6.5.1): fields for framing, routing and authentication, request modifiers, and
+// fields that are needed to read the body. Invalid names, and names beyond the
+// limit of 128, are left out too. In all these cases the error is [ErrBadTrailer].
+// Fields that are no longer declared are sent in the header; only those that a
+// server received in the trailer section are dropped.
 //
-// A Trailer field that was received declares nothing in this sense: Set changes the
-// header, whatever it names.
+// A Trailer field that was received declares nothing in this sense: Set still
+// changes the header, whatever names the field lists.
 func (h *RequestHeader) SetTrailer(trailer string) error {
 	return h.SetTrailerBytes(bytesconv.S2B(trailer))
 }
@@ -42,9 +42,9 @@ func (h *RequestHeader) AddTrailerBytes(trailer []byte) error {
 	return trailerError(h.s.Trailers.DeclareMore(&h.s.Fields, trailer, h.s.Spelling))
 }
 
-// Trailers returns an iterator over the names of the trailer fields that are
-// declared, by the program or by the Trailer field that was received, or were
-// received. The header may be changed during the iteration.
+// Trailers returns an iterator over the names of the trailer fields that were
+// declared by the program or by a received Trailer field, or that were received.
+// The header may be changed during the iteration.
 func (h *RequestHeader) Trailers() iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		l := h.s.Trailers.Declared(&h.s.Fields, h.s.Spelling)
@@ -68,8 +68,8 @@ func (h *RequestHeader) VisitAllTrailer(f func(value []byte)) {
 	}
 }
 
-// PeekTrailerKeys returns the names that Trailers yields. The slice of slices is
-// used again by the next call.
+// PeekTrailerKeys returns the names that Trailers yields. The outer slice is
+// overwritten by the next call.
 func (h *RequestHeader) PeekTrailerKeys() [][]byte {
 	h.text.trailers = h.text.trailers[:0]
 	if l := h.s.Trailers.Declared(&h.s.Fields, h.s.Spelling); l != nil {
@@ -80,41 +80,41 @@ func (h *RequestHeader) PeekTrailerKeys() [][]byte {
 	return h.text.trailers
 }
 
-// TrailerHeader returns the trailer section as it is written after a chunked
-// body, with the empty line: one line for each value of a declared field. The
-// next call uses the memory again.
+// TrailerHeader returns the trailer section as it is written after a chunked body,
+// with the empty line: one line for each value of a declared field. The next call
+// overwrites the slice.
 func (h *RequestHeader) TrailerHeader() []byte {
 	h.text.trailer = h1.AppendTrailers(h.text.trailer[:0], &h.s.Trailers, h.s.Spelling)
 	return h.text.trailer
 }
 
-// AddTrailerValue adds a field to the trailer section and declares it, and leaves
-// fields of that name in the header where they are, which AddTrailer and Set
-// don't. Names that AddTrailer refuses are left out, and the error is then
-// [ErrBadTrailer]. Not in fasthttp.
+// AddTrailerValue adds a field to the trailer section and declares it. Unlike
+// AddTrailer and Set, it leaves fields of that name in the header. It doesn't add
+// names that AddTrailer refuses; the error is then [ErrBadTrailer]. Not in
+// fasthttp.
 func (h *RequestHeader) AddTrailerValue(name, value string) error {
 	return trailerError(h.s.Trailers.AddValue(&h.s.Fields, bytesconv.S2B(name), bytesconv.S2B(value), h.s.Spelling))
 }
 
-// takeTrailers takes the fields of a trailer section that was received.
+// takeTrailers takes over the fields of a received trailer section.
 func (h *RequestHeader) takeTrailers(from *msg.Fields) {
 	h.s.Trailers.Receive(&h.s.Fields, from, h.s.Spelling, head.ShownAll, false)
 }
 
-// SetTrailer declares the trailer fields of a response in the chunked coding
-// (RFC 9110 section 6.6.2), in place of those declared before. trailer is a list
-// of names separated by commas. Set gives them values, before or after this call;
-// they are then sent after the body instead of in the header.
+// SetTrailer declares the trailer fields of a response with a chunked body (RFC
+// 9110 section 6.6.2). They replace the ones declared before. trailer is a list of
+// names separated by commas. Set gives a declared field its value, before or after
+// this call; the field is then sent after the body instead of in the header.
 //
-// Fields for framing, routing, authentication and request modifiers, and those
-// that tell how to read the body, must not come that late (RFC 9110 section
-// 6.5.1): they are left out, as is what is no name or one more than 128, and the
-// error is then [ErrBadTrailer]. Fields that are no longer declared are sent in the
-// header, except those that a server received in the trailer section: they are
-// dropped.
+// Names that must not be in a trailer section are left out (RFC 9110 section
+// 6.5.1): fields for framing, routing and authentication, request modifiers, and
+// fields that are needed to read the body. Invalid names, and names beyond the
+// limit of 128, are left out too. In all these cases the error is [ErrBadTrailer].
+// Fields that are no longer declared are sent in the header; only those that a
+// server received in the trailer section are dropped.
 //
-// A Trailer field that was received declares nothing in this sense: Set changes the
-// header, whatever it names.
+// A Trailer field that was received declares nothing in this sense: Set still
+// changes the header, whatever names the field lists.
 func (h *ResponseHeader) SetTrailer(trailer string) error {
 	return h.SetTrailerBytes(bytesconv.S2B(trailer))
 }
@@ -136,9 +136,9 @@ func (h *ResponseHeader) AddTrailerBytes(trailer []byte) error {
 	return trailerError(h.s.Trailers.DeclareMore(&h.s.Fields, trailer, h.s.Spelling))
 }
 
-// Trailers returns an iterator over the names of the trailer fields that are
-// declared, by the program or by the Trailer field that was received, or were
-// received. The header may be changed during the iteration.
+// Trailers returns an iterator over the names of the trailer fields that were
+// declared by the program or by a received Trailer field, or that were received.
+// The header may be changed during the iteration.
 func (h *ResponseHeader) Trailers() iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		l := h.s.Trailers.Declared(&h.s.Fields, h.s.Spelling)
@@ -162,8 +162,8 @@ func (h *ResponseHeader) VisitAllTrailer(f func(value []byte)) {
 	}
 }
 
-// PeekTrailerKeys returns the names that Trailers yields. The slice of slices is
-// used again by the next call.
+// PeekTrailerKeys returns the names that Trailers yields. The outer slice is
+// overwritten by the next call.
 func (h *ResponseHeader) PeekTrailerKeys() [][]byte {
 	h.text.trailers = h.text.trailers[:0]
 	if l := h.s.Trailers.Declared(&h.s.Fields, h.s.Spelling); l != nil {
@@ -174,29 +174,30 @@ func (h *ResponseHeader) PeekTrailerKeys() [][]byte {
 	return h.text.trailers
 }
 
-// TrailerHeader returns the trailer section as it is written after a chunked
-// body, with the empty line: one line for each value of a declared field. The
-// next call uses the memory again.
+// TrailerHeader returns the trailer section as it is written after a chunked body,
+// with the empty line: one line for each value of a declared field. The next call
+// overwrites the slice.
 func (h *ResponseHeader) TrailerHeader() []byte {
 	h.text.trailer = h1.AppendTrailers(h.text.trailer[:0], &h.s.Trailers, h.s.Spelling)
 	return h.text.trailer
 }
 
-// AddTrailerValue adds a field to the trailer section and declares it, and leaves
-// fields of that name in the header where they are, which AddTrailer and Set
-// don't. Names that AddTrailer refuses are left out, and the error is then
-// [ErrBadTrailer]. Not in fasthttp.
+// AddTrailerValue adds a field to the trailer section and declares it. Unlike
+// AddTrailer and Set, it leaves fields of that name in the header. It doesn't add
+// names that AddTrailer refuses; the error is then [ErrBadTrailer]. Not in
+// fasthttp.
 func (h *ResponseHeader) AddTrailerValue(name, value string) error {
 	return trailerError(h.s.Trailers.AddValue(&h.s.Fields, bytesconv.S2B(name), bytesconv.S2B(value), h.s.Spelling))
 }
 
-// takeTrailers takes the fields of a trailer section that was received.
+// takeTrailers takes over the fields of a received trailer section.
 func (h *ResponseHeader) takeTrailers(from *msg.Fields) {
 	h.s.Record()
 	h.s.Trailers.Receive(&h.s.Fields, from, h.s.Spelling, head.ShownAll, false)
 }
 
-// trailerError is the error of the API for that of package head, which has one only.
+// trailerError turns the error of package head, which has only one, into that of
+// the API.
 func trailerError(err error) error {
 	if err != nil {
 		return ErrBadTrailer

@@ -1,8 +1,7 @@
 package gale
 
-// Names of field lines, in the spelling in which they are usually written.
-// Names are compared case-insensitively (RFC 9110 section 5.1), so any
-// other spelling names the same field.
+// Header names, in their usual spelling. Names are compared case-insensitively (RFC
+// 9110 section 5.1), so any other spelling means the same header.
 const (
 	// Message, connection and framing: RFC 9110 sections 6 to 10, RFC 9112.
 
