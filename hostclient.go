@@ -12,25 +12,25 @@ import (
 
 // The defaults of clients.
 const (
-	// DefaultMaxConnsPerHost is how many connections a client has to a host
-	// at most, unless MaxConns or MaxConnsPerHost say otherwise.
+	// DefaultMaxConnsPerHost is the largest number of connections of a client to a
+	// host, if MaxConns or MaxConnsPerHost isn't set.
 	DefaultMaxConnsPerHost = 512
-	// DefaultMaxIdleConnDuration is how long an idle connection is kept,
-	// unless MaxIdleConnDuration says otherwise.
+	// DefaultMaxIdleConnDuration is how long an idle connection is kept, if
+	// MaxIdleConnDuration isn't set.
 	DefaultMaxIdleConnDuration = 10 * time.Second
-	// DefaultMaxIdemponentCallAttempts is how often a request is sent at
-	// most, unless MaxIdemponentCallAttempts says otherwise.
+	// DefaultMaxIdemponentCallAttempts is how many times a request is sent at most,
+	// if MaxIdemponentCallAttempts isn't set.
 	DefaultMaxIdemponentCallAttempts = 5
-	// DefaultMaxPendingRequests is how many requests a connection of a
-	// PipelineClient holds, unless MaxPendingRequests says otherwise.
+	// DefaultMaxPendingRequests is how many requests may be pending on a connection
+	// of a PipelineClient, if MaxPendingRequests isn't set.
 	DefaultMaxPendingRequests = 1024
-	// DefaultMaxResponseBodySize is the limit in bytes for the body of a
-	// response that isn't streamed, unless MaxResponseBodySize says
-	// otherwise. Not in fasthttp, which has no limit.
+	// DefaultMaxResponseBodySize limits the bytes of a response body that isn't
+	// streamed, if MaxResponseBodySize isn't set. Not in fasthttp, which has no
+	// limit.
 	DefaultMaxResponseBodySize = 256 << 20
-	// DefaultExpectContinueTimeout is how long a client waits for a 100
-	// before it sends the body, unless ExpectContinueTimeout says otherwise.
-	// Not in fasthttp, which doesn't wait.
+	// DefaultExpectContinueTimeout is how long a client waits for a 100 response
+	// before it sends the body, if ExpectContinueTimeout isn't set. Not in
+	// fasthttp, which doesn't wait.
 	DefaultExpectContinueTimeout = time.Second
 )
 
@@ -38,69 +38,69 @@ const (
 type ConnPoolStrategyType int
 
 const (
-	// FIFO takes the connection that has been idle for longest, which spreads
-	// requests over all connections. It is the default.
+	// FIFO takes the connection that has been idle for the longest time. This
+	// spreads requests over all connections. It is the default.
 	FIFO ConnPoolStrategyType = iota
-	// LIFO takes the connection that was used last, so that those that aren't
-	// needed become old and are closed.
+	// LIFO takes the connection that was used last. Connections that aren't needed
+	// then stay idle and are closed.
 	LIFO
 )
 
-// RetryIfFunc says whether a request that failed is sent again.
+// RetryIfFunc returns whether a failed request is sent again.
 type RetryIfFunc func(request *Request) bool
 
-// RetryIfErrFunc says whether a request that failed is sent again, and
-// whether the time limit of the request starts anew then. attempts counts from
-// 1. err is the error of the attempt: io.EOF if the connection ended
+// RetryIfErrFunc returns whether a failed request is sent again (retry), and
+// whether the time limit of the request then starts again (resetTimeout). attempts
+// counts from 1. err is the error of the attempt: io.EOF if the connection ended
 // before the first byte of a response.
 type RetryIfErrFunc func(request *Request, attempts int, err error) (resetTimeout, retry bool)
 
-// RetryIfErrUpstreamFunc is a [RetryIfErrFunc] that is also told the address,
-// host:port, of the server that failed; it is empty if that isn't known.
+// RetryIfErrUpstreamFunc is a [RetryIfErrFunc] that also gets the address
+// (host:port) of the server that failed; it is empty if it isn't known.
 type RetryIfErrUpstreamFunc func(request *Request, attempts int, err error, upstream string) (resetTimeout, retry bool)
 
 // RoundTripper sends a request once, over a connection of hc, and reads the
-// response. retry says whether it makes sense to send the request again after
-// err. resp is never nil. Implementations wrap [DefaultTransport].
+// response. retry says whether it makes sense to send the request again after err.
+// resp is never nil. Implementations usually wrap [DefaultTransport].
 type RoundTripper interface {
 	RoundTrip(hc *HostClient, req *Request, resp *Response) (retry bool, err error)
 }
 
-// DefaultTransport is the RoundTripper of clients that have no other. It takes a
+// DefaultTransport is the RoundTripper of clients that set no Transport. It takes a
 // connection of the HostClient's pool, sends the request, reads the response and
 // gives the connection back.
 var DefaultTransport RoundTripper = transport{}
 
-// HostClient sends requests to one host, or to several that serve the same, over
-// connections that are used again and again.
+// HostClient sends requests to one host, or to several hosts that serve the same
+// content, and reuses its connections.
 //
 // Its methods may be called concurrently. Fields must not be changed after the
-// first call, except MaxConns, see SetMaxConns. A HostClient must not be copied.
-// It has no goroutine of its own: while no request is running there is at
-// most one timer, which closes idle connections.
+// first call, except MaxConns, see SetMaxConns. A HostClient must not be copied. It
+// has no goroutine of its own: while no request is running, it has at most one
+// timer, which closes idle connections.
 //
-// A connection is used again only if the exchange before ended as RFC 9112
-// wants it: a response that breaks the rules, that ends early, or that is
-// followed by bytes that weren't asked for costs the connection. On Unix, one that the
-// server closed while it was idle, or that has sent something, is found before it is
-// used.
+// A connection is reused only if the last exchange on it followed RFC 9112. It is
+// closed after a response that breaks the rules, that ends early, or that is
+// followed by unexpected bytes. On Unix, a connection that the server closed while
+// it was idle, or on which the server sent something unexpected, is detected before
+// it is used.
 type HostClient struct {
 	noCopy noCopy
 
 	// Transport sends the requests; nil means [DefaultTransport].
 	Transport RoundTripper
 
-	// DialTimeout makes a new connection to addr within timeout; 0 means
-	// that there is no limit but the dialer's own. It is used instead of Dial.
+	// DialTimeout makes a new connection to addr within timeout; a timeout of 0
+	// means only the dialer's own limit applies. It is used instead of Dial.
 	DialTimeout DialFuncWithTimeout
 
 	// Dial makes a new connection to addr. If neither it nor DialTimeout nor
-	// DialContext is set, [TCPDialer] with its defaults is used. The connection may
-	// be a *tls.Conn already if IsTLS is set.
+	// DialContext is set, [TCPDialer] with its defaults is used. If IsTLS is set,
+	// Dial may return a *tls.Conn; otherwise the client starts TLS.
 	//
-	// A call that has a time limit or a context doesn't wait for Dial longer
-	// than that; Dial then goes on in a goroutine, and a connection that comes late
-	// serves other requests. (In fasthttp such calls wait for Dial.)
+	// If a call has a time limit or a context, it doesn't wait longer for Dial than
+	// they allow. Dial then continues in a goroutine, and other requests use its
+	// connection. (In fasthttp such calls wait for Dial.)
 	Dial DialFunc
 
 	// DialContext makes a new connection to addr; network is "tcp" or "tcp4",
@@ -108,96 +108,103 @@ type HostClient struct {
 	// return when ctx ends. Not in fasthttp.
 	DialContext func(ctx context.Context, network, addr string) (net.Conn, error)
 
-	// TLSConfig is used for connections with TLS; it is copied for each
-	// address. Without a ServerName the host of the address is verified.
+	// TLSConfig is used for connections with TLS. The client uses a copy for each
+	// address. If ServerName is empty, the server's certificate must match the host
+	// of the address.
 	TLSConfig *tls.Config
 
-	// RetryIf says whether a request that failed is sent again, instead of the
-	// rules that are given at Do.
+	// RetryIf decides whether a failed request is sent again. It replaces the rules
+	// described at Do.
 	//
-	// Deprecated: use RetryIfErr, which knows the error, and which is used
-	// instead if it is set.
+	// Deprecated: use RetryIfErr, which gets the error. If RetryIfErr is set,
+	// RetryIf is not called.
 	RetryIf RetryIfFunc
 
-	// RetryIfErr says whether a request that failed is sent again, instead of
-	// the rules that are given at Do. It isn't asked after
-	// MaxIdemponentCallAttempts, nor for a body that is a stream.
+	// RetryIfErr decides whether a failed request is sent again. It replaces the
+	// rules described at Do. It isn't called after MaxIdemponentCallAttempts
+	// attempts, nor for a request whose body is a stream.
 	RetryIfErr RetryIfErrFunc
 
-	// RetryIfErrUpstream is RetryIfErr with the address that failed, and is
-	// used instead of it.
+	// RetryIfErrUpstream is RetryIfErr with the address that failed. If it is set,
+	// RetryIfErr is not called.
 	RetryIfErrUpstream RetryIfErrUpstreamFunc
 
-	// Addr is the address to connect to, or several separated by commas, which
-	// take turns. The default dialer adds the port 80, or 443 with IsTLS, unless
-	// it is given; DialContext, DialTimeout and Dial get addresses as they are here.
+	// Addr is the address to connect to, or several addresses separated by commas,
+	// which are used in turns. If an address has no port, the default dialer adds
+	// 80, or 443 if IsTLS is set. DialContext, DialTimeout and Dial get the
+	// addresses as they are here.
 	Addr string
 
-	// Name is sent as the User-Agent of requests that have none, "gale" if
-	// empty. See NoDefaultUserAgentHeader.
+	// Name is sent as the User-Agent of requests that have none, or "gale" if Name
+	// is empty. See NoDefaultUserAgentHeader.
 	Name string
 
-	// MaxConns is how many connections there may be, [DefaultMaxConnsPerHost]
-	// if 0. Requests beyond it fail with [ErrNoFreeConns], or wait, see
-	// MaxConnWaitTimeout. See SetMaxConns for changing it.
+	// MaxConns is the largest number of connections; 0 means
+	// [DefaultMaxConnsPerHost]. When all are in use, a request fails with
+	// [ErrNoFreeConns] or waits, see MaxConnWaitTimeout. Use SetMaxConns to change
+	// it after the first call.
 	MaxConns int
 
-	// MaxConnDuration is how long a connection may live. The first request after
-	// that is its last and says `Connection: close`, unless it has a Connection field
-	// of its own, which stays. 0 sets no limit.
+	// MaxConnDuration is how long a connection is used. The first request after
+	// that time is the last one on it and says `Connection: close`, unless the
+	// request has a Connection header already, which is kept. 0 sets no limit.
 	MaxConnDuration time.Duration
 
-	// MaxIdleConnDuration is how long a connection may be idle before it is
-	// closed, [DefaultMaxIdleConnDuration] if 0.
+	// MaxIdleConnDuration is how long a connection may be idle before it is closed;
+	// 0 means [DefaultMaxIdleConnDuration].
 	MaxIdleConnDuration time.Duration
 
-	// MaxIdemponentCallAttempts is how often a request is sent at most,
-	// [DefaultMaxIdemponentCallAttempts] if it is not positive.
+	// MaxIdemponentCallAttempts is how many times a request is sent at most. 0 and
+	// negative values mean [DefaultMaxIdemponentCallAttempts].
 	MaxIdemponentCallAttempts int
 
-	// ReadBufferSize is the longest head of a response in bytes, and the size
-	// of the buffers that AcquireReader returns. If 0, they are 64 KiB and 4096.
+	// ReadBufferSize is the maximum size in bytes of a response's head (status line
+	// and headers), and the size of the buffers that AcquireReader returns. If it
+	// is 0, these are 64 KiB and 4096 bytes.
 	ReadBufferSize int
 
-	// WriteBufferSize is the size in bytes of the buffer through which the
-	// streamed body of a request goes, 4096 if 0.
+	// WriteBufferSize is the size in bytes of the buffer for sending a streamed
+	// request body; 0 means 4096.
 	WriteBufferSize int
 
-	// ReadTimeout limits the reading of a response with its body; it begins
-	// when the request was written. It also holds while a streamed body is
-	// read. 0 sets no limit.
+	// ReadTimeout limits the time to read a response with its body. It starts when
+	// the request has been written. It also applies while a streamed body is read.
+	// 0 sets no limit.
 	ReadTimeout time.Duration
 
-	// WriteTimeout limits the writing of a request with its body. 0 sets no limit.
+	// WriteTimeout limits the time to write a request with its body. 0 sets no
+	// limit.
 	WriteTimeout time.Duration
 
 	// ResponseHeaderTimeout limits the time from the end of the request to the
 	// end of the response's head. 0 sets no limit. Not in fasthttp.
 	ResponseHeaderTimeout time.Duration
 
-	// MaxDialDuration limits the time in which a connection is made, the TLS
-	// handshake left out. 0 leaves it to the dialer. Not in fasthttp.
+	// MaxDialDuration limits the time to make a connection, without the TLS
+	// handshake. 0 leaves the limit to the dialer. Not in fasthttp.
 	MaxDialDuration time.Duration
 
-	// TLSHandshakeTimeout limits a TLS handshake; [DefaultTLSHandshakeTimeout]
-	// if 0, no limit if negative. Not in fasthttp.
+	// TLSHandshakeTimeout limits the time of a TLS handshake. 0 means
+	// [DefaultTLSHandshakeTimeout], a negative value no limit. Not in fasthttp.
 	TLSHandshakeTimeout time.Duration
 
 	// ExpectContinueTimeout is how long a request with `Expect: 100-continue` waits
-	// for an answer before it sends its body nevertheless (RFC 9110 section
-	// 10.1.1); [DefaultExpectContinueTimeout] if 0. If negative it doesn't wait.
-	// Not in fasthttp.
+	// for an answer before it sends its body anyway (RFC 9110 section 10.1.1). 0
+	// means [DefaultExpectContinueTimeout]; if it is negative, the request doesn't
+	// wait. Not in fasthttp.
 	ExpectContinueTimeout time.Duration
 
-	// MaxResponseBodySize is the longest body of a response in bytes; Do
-	// returns [ErrBodyTooLarge] for more. 0 means [DefaultMaxResponseBodySize],
-	// a negative value no limit; only for servers that are trusted. (In fasthttp
-	// 0 means no limit.) It doesn't hold for streamed bodies.
+	// MaxResponseBodySize is the maximum size in bytes of a response body; for a
+	// longer body Do returns [ErrBodyTooLarge]. 0 means
+	// [DefaultMaxResponseBodySize]. (In fasthttp 0 means no limit.) A negative
+	// value means no limit; use it only with servers that you trust. The limit
+	// doesn't apply to streamed bodies, except in the Get and Post methods, which
+	// return the whole body.
 	MaxResponseBodySize int
 
-	// MaxConnWaitTimeout is how long a request waits for a connection when
-	// there are MaxConns; those that wait get one in the order in which they
-	// came. 0 means not to wait.
+	// MaxConnWaitTimeout is how long a request waits for a connection when MaxConns
+	// are in use. Waiting requests get connections in the order in which they came.
+	// 0 means that requests don't wait.
 	MaxConnWaitTimeout time.Duration
 
 	// ConnPoolStrategy says which idle connection is used next.
@@ -206,40 +213,41 @@ type HostClient struct {
 	// NoDefaultUserAgentHeader leaves out User-Agent in requests that have none.
 	NoDefaultUserAgentHeader bool
 
-	// DialDualStack makes the default dialer use addresses of IPv6 as well as
-	// those of IPv4, which is what it does anyway unless the program
-	// imports the compat module.
+	// DialDualStack makes the default dialer use IPv6 addresses as well as IPv4
+	// addresses. It does so anyway, unless the program imports the compat module.
 	DialDualStack bool
 
 	// IsTLS makes connections use TLS.
 	IsTLS bool
 
-	// DisableHeaderNamesNormalizing leaves the names of fields as they are
-	// given or received; see RequestHeader.DisableNormalizing.
+	// DisableHeaderNamesNormalizing keeps the spelling of header names as they are
+	// set or received; see RequestHeader.DisableNormalizing.
 	DisableHeaderNamesNormalizing bool
 
 	// DisablePathNormalizing sends paths as they are given; see
 	// URI.DisablePathNormalizing.
 	DisablePathNormalizing bool
 
-	// SecureErrorLogMessage keeps what was received out of error texts.
+	// SecureErrorLogMessage keeps received data out of the texts of errors.
 	SecureErrorLogMessage bool
 
-	// StreamResponseBody makes Do return when the head of the response is
-	// there; the body is read from Response.BodyStream, and must be closed, as
-	// by Response.CloseBodyStream or Response.Reset. Closing it before its
-	// end costs the connection, unless the rest is there already. The time limits of
-	// the request and its context hold on for the body.
+	// StreamResponseBody makes Do return when the response's headers have arrived.
+	// The body is read from Response.BodyStream and must be closed, for example by
+	// Response.CloseBodyStream or Response.Reset. If it is closed before its end,
+	// the connection is closed too, unless the rest of the body has already
+	// arrived. The time limits of the request and its context still apply while the
+	// body is read.
 	//
-	// Without a response to put it in, the body is read if it is short, and
-	// else dropped with the connection.
+	// If resp is nil, a short body is read to its end, and the connection of a
+	// longer one is closed.
 	StreamResponseBody bool
 
-	// Trace is called at the stages of requests; nil for none. Not in fasthttp.
+	// Trace holds functions to call at the stages of requests; nil means none. Not
+	// in fasthttp.
 	Trace *ClientTrace
 
 	forward   bool   // the addresses are those of a proxy, which wants requests for others
-	proxyAuth string // what it knows us by, if not empty
+	proxyAuth string // the Proxy-Authorization to send to it, or empty
 
 	pool    connPool
 	pending atomic.Int64 // calls that go through Transport
@@ -250,41 +258,45 @@ type HostClient struct {
 	readers, writers pool.Pool
 }
 
-// Do sends req and reads the response into resp, or drops it if resp is nil.
-// req must have a host, in its URI or its header. Redirects aren't followed.
+// Do sends req and reads the response into resp, or drops the response if resp is
+// nil. req must have a host, in its URI or its header. Redirects aren't followed.
 //
-// A request is sent again, up to MaxIdemponentCallAttempts times in all, if it
-// was sent over a connection that had been used before and was lost before a
-// byte of the response came, and if either its method is idempotent (RFC 9110
-// section 9.2.2) or not a byte of it had been written. A time-out never makes
-// it be sent again, nor is a stream as a body. RetryIf, RetryIfErr and RetryIfErrUpstream
-// replace these rules.
+// Do sends a request again if it was sent over a connection that had been used
+// before and that was lost before the first byte of the response. In addition, the
+// method must be idempotent (RFC 9110 section 9.2.2), or no byte of the request may
+// have been written. A request is sent at most MaxIdemponentCallAttempts times. It
+// is not sent again after a timeout, or if its body is a stream. RetryIf,
+// RetryIfErr and RetryIfErrUpstream replace these rules.
 //
-// Errors are [ErrNoFreeConns], [ErrConnectionClosed], [ErrBodyTooLarge], what
-// dialing returns, and errors of the connection and of heads that break the
-// rules; [ErrTimeout] after Request.SetTimeout, ReadTimeout, WriteTimeout or
-// ResponseHeaderTimeout; an [ErrRequestSent] that wraps one of these for a request that
-// is not idempotent and may have reached the server.
+// Errors are:
 //
-// After an error resp is empty, wherever the response broke off: as after Reset, with
-// StreamBody, SkipBody and KeepBodyBuffer as they were.
+//   - [ErrNoFreeConns], [ErrConnectionClosed], [ErrBodyTooLarge] and the errors of
+//     dialing,
+//   - errors of the connection, and of response heads that break the rules,
+//   - [ErrTimeout] after the limit of Request.SetTimeout, ReadTimeout, WriteTimeout
+//     or ResponseHeaderTimeout,
+//   - an [ErrRequestSent] that wraps one of these, if the request isn't idempotent
+//     and may have reached the server.
 //
-// When Do has returned nothing touches req and resp any more.
+// After an error resp is empty, wherever the response broke off. It is as after
+// Reset, but StreamBody, SkipBody and KeepBodyBuffer keep their values.
+//
+// After Do has returned, the client no longer uses req and resp.
 func (c *HostClient) Do(req *Request, resp *Response) error {
 	return c.do(context.Background(), req, resp)
 }
 
-// DoContext is Do that returns when ctx ends, with ctx.Err(), whatever it waits
-// for: a connection, an address, dialing, TLS, the server. Reading a streamed body
-// fails from then on. It needs no goroutine while it waits. A context that can't be
-// cancelled costs nothing. Not in fasthttp.
+// DoContext is Do with a context: when ctx ends, it returns ctx.Err(), whether it
+// is waiting for a connection, an address, dialing, TLS or the server. Reads of a
+// streamed body fail after that. It needs no goroutine while it waits. A context
+// that can't be cancelled costs nothing. Not in fasthttp.
 func (c *HostClient) DoContext(ctx context.Context, req *Request, resp *Response) error {
 	return c.do(ctx, req, resp)
 }
 
-// DoTimeout is Do that returns [ErrTimeout] after timeout, whatever it waits
-// for; at once if that is not positive. The limit holds for the body of a
-// streamed response as well.
+// DoTimeout is Do with a time limit: after timeout it returns [ErrTimeout],
+// whatever it is waiting for. If timeout is 0 or negative, it returns at once. The
+// limit also applies to the body of a streamed response.
 func (c *HostClient) DoTimeout(req *Request, resp *Response, timeout time.Duration) error {
 	if timeout <= 0 {
 		return resp.failed(ErrTimeout)
@@ -296,13 +308,13 @@ func (c *HostClient) DoTimeout(req *Request, resp *Response, timeout time.Durati
 	return err
 }
 
-// DoDeadline is DoTimeout with a point in time.
+// DoDeadline is DoTimeout with a deadline instead of a timeout.
 func (c *HostClient) DoDeadline(req *Request, resp *Response, deadline time.Time) error {
 	return c.DoTimeout(req, resp, time.Until(deadline))
 }
 
-// PendingRequests returns the number of running requests, those that wait for
-// a connection and those whose bodies are being streamed among them.
+// PendingRequests returns the number of running requests. It includes those that
+// wait for a connection and those whose response body is being streamed.
 func (c *HostClient) PendingRequests() int {
 	if c.Transport != nil {
 		return int(c.pending.Load())
@@ -311,16 +323,16 @@ func (c *HostClient) PendingRequests() int {
 	return s.Open - s.Idle + s.Waiting
 }
 
-// LastUseTime returns when a request ended last, the zero time if there was
-// none. It may be early by an eighth of MaxIdleConnDuration.
+// LastUseTime returns when the last request ended, or the zero time if there was
+// none. It may be too early by up to an eighth of MaxIdleConnDuration.
 func (c *HostClient) LastUseTime() time.Time {
 	c.pool.mu.Lock()
 	defer c.pool.mu.Unlock()
 	return c.pool.lastUse.Time()
 }
 
-// SetMaxConns changes MaxConns while the client is in use. Connections in excess
-// are closed when they become idle.
+// SetMaxConns changes MaxConns while the client is in use. Connections above the
+// new limit are closed when they become idle.
 func (c *HostClient) SetMaxConns(newMaxConns int) {
 	c.pool.mu.Lock()
 	c.MaxConns = newMaxConns
@@ -336,7 +348,7 @@ func (c *HostClient) maxConns() int {
 	return c.MaxConns
 }
 
-// ConnsCount returns the number of connections, idle, in use or being made.
+// ConnsCount returns the number of connections, whether idle, in use or being made.
 func (c *HostClient) ConnsCount() int { return c.PoolStats().Open }
 
 // IdleConnsCount returns the number of idle connections.

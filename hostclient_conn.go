@@ -33,10 +33,11 @@ func newClientConn(nc net.Conn, upstream string) *clientConn {
 // Conn returns the connection itself.
 func (cc *clientConn) Conn() net.Conn { return cc.conn.NetConn() }
 
-// CreatedTime returns when the connection was made.
+// CreatedTime returns the time when the connection was made.
 func (cc *clientConn) CreatedTime() time.Time { return cc.created.Time() }
 
-// LastUseTime returns when the connection was given back last, or made.
+// LastUseTime returns the time when the connection was last given back, or made if
+// it never was.
 func (cc *clientConn) LastUseTime() time.Time { return cc.lastUse.Time() }
 
 // AcquireReader returns a buffered reader of conn with room for ReadBufferSize

@@ -15,7 +15,7 @@ import (
 	"github.com/galehttp/gale/internal/dial"
 )
 
-// addrList is the addresses of a HostClient, which take turns.
+// addrList holds the addresses of a HostClient, which are used in turns.
 type addrList struct {
 	mu   sync.Mutex
 	list []string
@@ -41,8 +41,8 @@ func (a *addrList) nextOf(list string) string {
 	return addr
 }
 
-// dialReserved makes a connection for which there is a place in the pool. If
-// that fails, or the call ends before, the place is given up.
+// dialReserved makes a connection for which a place in the pool is reserved. If
+// that fails, or the call ends before, the place is given back.
 func (c *HostClient) dialReserved(k *call) (*clientConn, error) {
 	c.pool.count(&c.pool.stats.Dials)
 	if c.Addr == "" && c.Dial == nil && c.DialTimeout == nil && c.DialContext == nil {
@@ -58,10 +58,10 @@ func (c *HostClient) dialReserved(k *call) (*clientConn, error) {
 	return c.dialApart(*k, addr)
 }
 
-// connectReserved is connect that gives the place up if there is no connection.
+// connectReserved is connect that gives the place back if there is no connection.
 func (c *HostClient) connectReserved(k call, addr string) (cc *clientConn, err error) {
 	defer func() {
-		if cc == nil { // maybe as Dial has ended the goroutine
+		if cc == nil { // for example, Dial has ended the goroutine
 			c.dialFailed()
 		}
 	}()
@@ -80,8 +80,8 @@ func (c *HostClient) network() string {
 	return "tcp4"
 }
 
-// dialApart lets a dialer that doesn't know when to give up work in a goroutine,
-// and leaves it when the call ends. A connection that comes later is for others.
+// dialApart runs a dialer that has no time limit in a goroutine of its own, and
+// returns when the call ends. Other requests use a connection that comes later.
 func (c *HostClient) dialApart(k call, addr string) (*clientConn, error) {
 	type result struct {
 		cc  *clientConn
@@ -90,7 +90,7 @@ func (c *HostClient) dialApart(k call, addr string) (*clientConn, error) {
 	done := make(chan result)
 	ended := make(chan struct{})
 	go func() {
-		r := result{err: errNoConn} // should Dial end the goroutine
+		r := result{err: errNoConn} // in case Dial ends the goroutine
 		defer func() {
 			select {
 			case done <- r:
@@ -151,8 +151,8 @@ func (k *call) ended(err error) error {
 	return err
 }
 
-// connect dials addr, with TLS if the client uses it. A panic of the user's
-// functions on the way is an error.
+// connect dials addr, with TLS if the client uses it. If one of the user's
+// functions panics, that is an error.
 func (c *HostClient) connect(k call, addr string) (cc *clientConn, err error) {
 	var nc net.Conn
 	defer func() {
@@ -192,7 +192,7 @@ func (c *HostClient) connect(k call, addr string) (cc *clientConn, err error) {
 	return newClientConn(nc, addr), nil
 }
 
-// dial asks the user's function for a connection, or the default dialer.
+// dial calls the user's dial function, or the default dialer if there is none.
 func (c *HostClient) dial(k call, addr string) (net.Conn, error) {
 	if c.DialContext == nil && c.DialTimeout != nil {
 		var timeout time.Duration
@@ -240,8 +240,9 @@ func (c *HostClient) handshake(k call, nc net.Conn, addr string) (net.Conn, erro
 	return nil, k.ended(ctx.Err())
 }
 
-// checkServerName returns an error if TLS over a connection to addr would
-// verify nothing, as neither user nor addr names the certificate to expect.
+// checkServerName returns an error if TLS over a connection to addr would verify
+// nothing, because neither the user's configuration nor addr has the name that the
+// certificate must have.
 func checkServerName(user *tls.Config, addr string) error {
 	if user != nil && (user.ServerName != "" || user.InsecureSkipVerify) {
 		return nil
@@ -256,13 +257,13 @@ func checkServerName(user *tls.Config, addr string) error {
 	return nil
 }
 
-// tlsConfigs are the configurations of TLS by address.
+// tlsConfigs are the TLS configurations by address.
 type tlsConfigs struct {
 	mu sync.Mutex
 	m  map[string]*tls.Config
 }
 
-// get returns the configuration for addr, made of the user's, which may be nil.
+// get returns the configuration for addr, made from the user's, which may be nil.
 func (t *tlsConfigs) get(user *tls.Config, addr string) *tls.Config {
 	t.mu.Lock()
 	defer t.mu.Unlock()

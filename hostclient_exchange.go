@@ -17,7 +17,7 @@ import (
 )
 
 // roundTrip sends req over a connection of the pool and reads the response. retry
-// says that the caller may want to send it again. After an error resp is empty.
+// says that it makes sense to send it again. After an error resp is empty.
 func (c *HostClient) roundTrip(k *call, req *Request, resp *Response) (retry bool, err error) {
 	if err := c.prepare(req); err != nil {
 		return false, resp.failed(err)
@@ -47,9 +47,9 @@ func (c *HostClient) roundTrip(k *call, req *Request, resp *Response) (retry boo
 	}
 }
 
-// failed returns err, which is why there is no response: it empties resp, which may be
-// nil, and keeps its settings. The part that has come is no response, and what the
-// caller sets now, such as a 502, must not mix with it.
+// failed empties resp, which may be nil, keeps its settings, and returns err, the
+// reason why there is no response. A part of a response that has come is not a
+// response, and it must not mix with what the caller sets now, such as a 502.
 func (resp *Response) failed(err error) error {
 	if resp == nil {
 		return err
@@ -62,12 +62,12 @@ func (resp *Response) failed(err error) error {
 	return err
 }
 
-// roundTripOn is roundTrip over a connection, which it gives back unless the error
-// is clientconn.ErrStale.
+// roundTripOn is roundTrip over the connection cc. It gives cc back unless the
+// error is clientconn.ErrStale.
 func (c *HostClient) roundTripOn(k *call, cc *clientConn, req *Request, resp *Response, rules *readRules) (retry bool, err error) {
 	k.reused, k.upstream = cc.served > 0, cc.upstream
 	lastOne := c.MaxConnDuration > 0 && clock.Ticks()-cc.created > clock.Tick(c.MaxConnDuration)
-	// Options of the request's own are not given up for that.
+	// A Connection field of the request is not replaced for that.
 	says := lastOne && !req.ConnectionClose() && !req.Header.s.Has(msg.Connection)
 	if says {
 		req.SetConnectionClose()
@@ -75,7 +75,7 @@ func (c *HostClient) roundTripOn(k *call, cc *clientConn, req *Request, resp *Re
 	unwatch := k.watch(cc)
 	returned := false
 	defer func() {
-		if !returned { // a function of the user's panicked, or ended the goroutine
+		if !returned { // a user's function panicked, or ended the goroutine
 			if unwatch != nil {
 				unwatch()
 			}
@@ -111,7 +111,8 @@ func (c *HostClient) roundTripOn(k *call, cc *clientConn, req *Request, resp *Re
 	return err != nil && err != ErrBodyTooLarge, err
 }
 
-// traceConn tells that req has cc, which is given up if telling it panics.
+// traceConn calls the trace function for a request that has a connection. If it
+// panics, cc is closed.
 func (c *HostClient) traceConn(req *Request, cc *clientConn, wait time.Duration) {
 	returned := false
 	defer func() {
@@ -123,11 +124,11 @@ func (c *HostClient) traceConn(req *Request, cc *clientConn, wait time.Duration)
 	returned = true
 }
 
-// readRules are what the reading of a response goes by.
+// readRules say how a response is read.
 type readRules struct {
 	lim    h1.Limits
 	limit  int   // for the body, in bytes; 0 for none
-	skip   bool  // there is no body, or it isn't wanted
+	skip   bool  // there is no body, or the caller doesn't want it
 	head   bool  // the request's method is HEAD
 	tunnel bool  // it is CONNECT
 	stream bool  // the caller reads the body, as a stream
@@ -162,9 +163,9 @@ func (c *HostClient) readRules(req *Request, resp *Response) readRules {
 	return r
 }
 
-// watch makes the end of the context break the connection off. unwatch ends
-// that, and reports false if the context has ended: the connection can't be
-// used any more then, or will be of no use at any moment.
+// watch makes the end of the context break off the connection. unwatch stops that.
+// It returns false if the context has ended: the connection is then broken, or will
+// be at any moment.
 func (k *call) watch(cc *clientConn) (unwatch func() bool) {
 	if k.ctx == nil {
 		return nil
@@ -175,9 +176,9 @@ func (k *call) watch(cc *clientConn) (unwatch func() bool) {
 	return context.AfterFunc(k.ctx, cc.conn.Canceller())
 }
 
-// exchange sends req and reads the response, all of it unless rules.stream is
-// true afterwards. keep says that the connection can be used again once the
-// body was read.
+// exchange sends req and reads the response. If rules.stream is true when it
+// returns, the body hasn't been read. keep says that the connection can be reused
+// once the body was read.
 func (c *HostClient) exchange(k *call, cc *clientConn, req *Request, resp *Response, rules *readRules) (keep bool, err error) {
 	if k.quick && cc.conn.CanSwap() {
 		whole := k.until(c.ReadTimeout)
@@ -187,18 +188,19 @@ func (c *HostClient) exchange(k *call, cc *clientConn, req *Request, resp *Respo
 		cc.conn.BoundReads(whole)
 	}
 	answered, err := c.send(k, cc, req, resp, rules)
-	lost := err // by then the connection was reset, if a response is there all the same
+	lost := err // if there is a response anyway, the connection was reset before it was read
 	if err == clientconn.ErrStale {
 		return false, err
 	}
 	if c.Trace != nil {
 		c.Trace.wrote(req, err)
 	}
-	unsent := answered || err != nil // then the rest of the request must not follow
+	unsent := answered || err != nil // the rest of the request must not be sent any more
 	switch {
 	case err != nil:
-		// A server that refuses a request may close before all of it has come; what was
-		// refused is worth more than that.
+		// A server that refuses a request may close the connection before it has
+		// received all of it. The response is more useful to the caller than the
+		// error of the write.
 		if !k.sent || !clientconn.IsReset(err) || cc.hasResponse(k, resp, rules) != nil {
 			return false, k.failed(req, err, false)
 		}
@@ -209,8 +211,8 @@ func (c *HostClient) exchange(k *call, cc *clientConn, req *Request, resp *Respo
 	}
 	keep = cc.frame(resp, rules) && !unsent && !req.ConnectionClose()
 	if lost != nil && rules.length == msg.LenUnknown {
-		// Where a body ends with its connection, one that was reset is the end of
-		// none; and the reset is reported only once, to the goroutine that wrote.
+		// The body ends when the connection ends, but a reset is not a proper end.
+		// A reset is reported only once, and the write got it.
 		resp.Header.resetFields()
 		return false, k.failed(req, lost, true)
 	}
@@ -226,7 +228,7 @@ func (c *HostClient) exchange(k *call, cc *clientConn, req *Request, resp *Respo
 	return keep && len(cc.conn.Unread()) == 0, nil
 }
 
-// awaitHead reads the head of the final response. What is read afterwards is bounded by
+// awaitHead reads the head of the final response. Reads after it are limited by
 // ReadTimeout.
 func (c *HostClient) awaitHead(k *call, cc *clientConn, req *Request, resp *Response, rules *readRules) error {
 	whole := k.until(c.ReadTimeout)
@@ -248,16 +250,17 @@ func earlier(a, b clock.Tick) clock.Tick {
 	return a
 }
 
-// hasResponse looks for the response of a server that doesn't take the request
-// any more.
+// hasResponse looks for the response of a server that has stopped reading the
+// request.
 func (cc *clientConn) hasResponse(k *call, resp *Response, rules *readRules) error {
 	const patience = time.Second
 	cc.conn.BoundReads(k.until(patience))
 	return cc.readFinalHead(k, resp, rules, nil, nil)
 }
 
-// failed notes what an attempt's end means for others. got says that bytes of
-// a response had come.
+// failed records in k.verdict whether the request may be sent again after this
+// attempt. got says that bytes of a response had come. It returns err, or the error of
+// the context if that has ended.
 func (k *call) failed(req *Request, err error, got bool) error {
 	k.verdict = verdictUnsafe
 	if k.ctx != nil && k.ctx.Err() != nil {
@@ -269,8 +272,8 @@ func (k *call) failed(req *Request, err error, got bool) error {
 	return err
 }
 
-// readFinalHead reads the head of the response into resp, after as many interim
-// ones as there may be. t may be nil.
+// readFinalHead reads the head of the response into resp, after any interim ones,
+// up to their limit. t may be nil.
 func (cc *clientConn) readFinalHead(k *call, resp *Response, rules *readRules, t *ClientTrace, req *Request) error {
 	if t != nil && len(cc.conn.Unread()) == 0 {
 		if err := cc.conn.Fill(); err != nil {
@@ -292,7 +295,8 @@ func (cc *clientConn) readFinalHead(k *call, resp *Response, rules *readRules, t
 	}
 }
 
-// tellInterim shows an informational response to who asked for it; see door.InterimKey.
+// tellInterim passes an informational response to the function that the context
+// holds for it; see door.InterimKey.
 func (k *call) tellInterim(h *ResponseHeader) {
 	if k == nil || k.ctx == nil {
 		return
@@ -302,7 +306,7 @@ func (k *call) tellInterim(h *ResponseHeader) {
 	}
 }
 
-// readHead reads one head, or reads on in one of which a part has come.
+// readHead reads one head. A part of it may have been read already.
 func (cc *clientConn) readHead(resp *Response, rules *readRules) error {
 	h := &resp.Header
 	if h.s.Status != 0 {
@@ -331,8 +335,8 @@ func (cc *clientConn) readHead(resp *Response, rules *readRules) error {
 	}
 }
 
-// noResponse makes of a connection that was broken off one that was closed:
-// which of both a client sees is a matter of luck.
+// noResponse turns the error of a reset connection into io.EOF: it is a matter of
+// luck whether a client sees a reset or a close.
 func noResponse(err error) error {
 	if err != ErrTimeout && clientconn.IsReset(err) {
 		return io.EOF
@@ -353,8 +357,8 @@ func (cc *clientConn) frame(resp *Response, rules *readRules) (keep bool) {
 	case rules.head:
 		rules.length, rules.stream = 0, false
 	case !statusHasBody(h.Status):
-		// A length with a 204 is forbidden (RFC 9110 section 8.6): it isn't known what
-		// follows.
+		// A length with a 204 is forbidden (RFC 9110 section 8.6): it isn't clear
+		// what the following bytes are.
 		if h.Status != StatusNotModified && (h.ContentLength > 0 || h.ContentLength == msg.LenChunked) {
 			keep = false
 		}
@@ -392,8 +396,8 @@ func (cc *clientConn) readBody(resp *Response, rules *readRules) error {
 	return cc.readKnown(b, int(rules.length))
 }
 
-// readKnown reads n bytes into b, which grows with what has come and not with
-// what was promised.
+// readKnown reads n bytes into b, which grows with the bytes that have come, not
+// with the announced length.
 func (cc *clientConn) readKnown(b *pool.Buf, n int) error {
 	const first, factor = 4 << 10, 8
 	have := cc.conn.Unread()
@@ -414,7 +418,7 @@ func (cc *clientConn) readKnown(b *pool.Buf, n int) error {
 	return nil
 }
 
-// readRest reads what comes until the connection ends.
+// readRest reads until the connection ends.
 func (cc *clientConn) readRest(b *pool.Buf, limit int) error {
 	b.B = append(b.B, cc.conn.Unread()...)
 	cc.conn.Consume(len(cc.conn.Unread()))

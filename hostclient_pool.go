@@ -12,19 +12,19 @@ import (
 	"github.com/galehttp/gale/internal/pool"
 )
 
-// PoolStats describe the connections of a client: a snapshot and counters since
-// its beginning.
+// PoolStats describes the connections of a client: their number now, and counters
+// since the client's first request.
 type PoolStats struct {
 	Open    int // connections, idle, in use or being made
 	Idle    int // idle connections
 	Waiting int // requests that wait for a connection
 
-	Dials      uint64 // connections that were asked for
-	DialErrors uint64 // and could not be had
+	Dials      uint64 // dials
+	DialErrors uint64 // dials that failed
 	Reuses     uint64 // requests that got a connection that had been used before
 	Waits      uint64 // requests that had to wait
-	Dead       uint64 // idle connections that were found closed, or talking
-	Expired    uint64 // idle connections that became too old
+	Dead       uint64 // idle connections that the server had closed, or had sent something on
+	Expired    uint64 // idle connections that were closed after MaxIdleConnDuration
 }
 
 // PoolStats returns the state of the client's connections. Not in fasthttp.
@@ -37,9 +37,9 @@ func (c *HostClient) PoolStats() PoolStats {
 	return s
 }
 
-// connPool is the connections of a HostClient. Its idle ones are in the order in
-// which they became so. A connection that becomes free while requests wait
-// goes to the first of them straight away; so does the right to make one.
+// connPool holds the connections of a HostClient. The idle ones are in the order in
+// which they became idle. If requests wait, a connection that becomes free goes to
+// the first of them at once, and so does the right to make one.
 type connPool struct {
 	mu      sync.Mutex
 	idle    connRing
@@ -49,13 +49,13 @@ type connPool struct {
 
 	sweeper *time.Timer // closes old idle connections
 	armed   bool        // the sweeper runs
-	// now is when the sweeper ran last. It is what connections are given as
-	// the time of their last use: to read the clock takes longer than all else
-	// that is done with a connection here.
+	// now is the time of the sweeper's last run. It is used as the time of a
+	// connection's last use, because reading the clock takes longer than everything
+	// else that is done with a connection here.
 	now     clock.Tick
 	lastUse clock.Tick // when a request ended
-	// spare are buffers for connections in use, in the place of a sync.Pool,
-	// since the lock is held anyway.
+	// spare are buffers for connections in use. They replace a sync.Pool, because
+	// the lock is held anyway.
 	spare  [8]*pool.Buf
 	spares int
 }
@@ -81,7 +81,7 @@ func (p *connPool) putBuf(cc *clientConn) {
 	}
 }
 
-// connRing is a queue of connections from which both ends are taken.
+// connRing is a queue of connections that can be taken from both ends.
 type connRing struct {
 	conns []*clientConn // its length is a power of two
 	head  int
@@ -118,8 +118,8 @@ func (r *connRing) popBack() *clientConn {
 	return cc
 }
 
-// connWaiter is a request that waits for a connection. Once it is out of the
-// list, ready gets exactly one value: a connection, or nil for the right to
+// connWaiter is a request that waits for a connection. After it was removed from
+// the list, ready gets exactly one value: a connection, or nil for the right to
 // make one.
 type connWaiter struct {
 	ready      chan *clientConn
@@ -129,7 +129,7 @@ type connWaiter struct {
 
 var connWaiters = pool.Pool{New: func() any { return &connWaiter{ready: make(chan *clientConn, 1)} }}
 
-// waiterList is the list of waiting requests, the first in front.
+// waiterList is the list of waiting requests, in the order in which they came.
 type waiterList struct {
 	first, last *connWaiter
 	n           int
@@ -161,8 +161,8 @@ func (l *waiterList) remove(w *connWaiter) {
 	l.n--
 }
 
-// serve takes the first waiter off the list and gives it cc, nil for the
-// right to make a connection. It reports false if no request waits.
+// serve removes the first waiter from the list and gives it cc; nil means the right
+// to make a connection. It returns false if no request waits.
 func (l *waiterList) serve(cc *clientConn) bool {
 	w := l.first
 	if w == nil {
@@ -194,14 +194,14 @@ func (c *HostClient) acquire(k *call) (*clientConn, error) {
 		return nil, err
 	case dial:
 		return c.dialReserved(k)
-	case w == nil && k.quick && cc.conn.CanSwap(), cc.conn.Alive(): // swap will see by itself
+	case w == nil && k.quick && cc.conn.CanSwap(), cc.conn.Alive(): // Swap itself detects a dead connection
 		return cc, nil
 	}
 	return c.replace(k, cc)
 }
 
-// replace closes a connection that turned out to be unusable, and returns another one in
-// its place, which no other request can take meanwhile.
+// replace closes an unusable connection and returns another one in its place. The
+// place stays reserved, so no other request can take it meanwhile.
 func (c *HostClient) replace(k *call, cc *clientConn) (*clientConn, error) {
 	p := &c.pool
 	for {
@@ -213,7 +213,7 @@ func (c *HostClient) replace(k *call, cc *clientConn) (*clientConn, error) {
 			return c.dialReserved(k)
 		}
 		cc = p.idle.popFront()
-		p.open-- // for cc comes with a place of its own
+		p.open-- // because cc has a place of its own
 		p.mu.Unlock()
 		if cc.conn.Alive() {
 			return cc, nil
@@ -258,7 +258,7 @@ func (p *connPool) count(n *uint64) {
 	p.mu.Unlock()
 }
 
-// await waits for what w was put into the queue for.
+// await waits until w gets a connection, or the right to make one.
 func (c *HostClient) await(k *call, w *connWaiter) (*clientConn, error) {
 	wait, late := c.MaxConnWaitTimeout, ErrNoFreeConns
 	if k.deadline != 0 {
@@ -283,8 +283,8 @@ func (c *HostClient) await(k *call, w *connWaiter) (*clientConn, error) {
 	return c.leaveQueue(w, late)
 }
 
-// leaveQueue gives up waiting. What w was served at the same moment is still
-// good, but not for a request that has ended.
+// leaveQueue stops waiting. If w was served at the same moment, the result is used,
+// unless the request has ended.
 func (c *HostClient) leaveQueue(w *connWaiter, late error) (*clientConn, error) {
 	p := &c.pool
 	p.mu.Lock()
@@ -308,7 +308,7 @@ func (c *HostClient) leaveQueue(w *connWaiter, late error) (*clientConn, error) 
 	return nil, late
 }
 
-// release makes a connection available that can be used again.
+// release gives back a connection that can be reused.
 func (c *HostClient) release(cc *clientConn) {
 	p := &c.pool
 	p.mu.Lock()
@@ -335,16 +335,16 @@ func (c *HostClient) release(cc *clientConn) {
 	p.mu.Unlock()
 }
 
-// touch notes that a request ended without giving back its connection.
+// touch records that a request ended without giving back its connection.
 func (c *HostClient) touch() {
 	c.pool.mu.Lock()
 	c.pool.lastUse = clock.Ticks()
 	c.pool.mu.Unlock()
 }
 
-// discard closes a connection and lets others take its place.
+// discard closes a connection and gives its place to others.
 func (c *HostClient) discard(cc *clientConn) {
-	defer c.unreserve() // also if Close ends the goroutine
+	defer c.unreserve() // even if Close ends the goroutine
 	cc.conn.Close()
 }
 
@@ -356,7 +356,7 @@ func (c *HostClient) discardAll(all []*clientConn) {
 	}
 }
 
-// unreserve gives up the place of a connection.
+// unreserve gives back the place of a connection.
 func (c *HostClient) unreserve() {
 	p := &c.pool
 	p.mu.Lock()
@@ -386,8 +386,9 @@ func (c *HostClient) arm() {
 	p.sweeper.Reset(d)
 }
 
-// sweep closes the connections that have been idle for too long. It comes back
-// as long as there are any. Times of last use are early by up to a period.
+// sweep closes the connections that have been idle for too long. It runs again as
+// long as there are idle connections. Their times of last use may be too early by
+// up to one period.
 func (c *HostClient) sweep() {
 	p := &c.pool
 	var old []*clientConn
@@ -410,11 +411,12 @@ func (c *HostClient) sweep() {
 	c.discardAll(old)
 }
 
-// CloseIdleConnections closes the connections that are idle. Those in use stay.
+// CloseIdleConnections closes the connections that are idle. Connections in use
+// stay open.
 func (c *HostClient) CloseIdleConnections() { c.dropIdle(func(*clientConn) bool { return true }) }
 
-// dropSuspects closes those idle connections that may be as dead as one that
-// was just found so by using it: a server that went away took all of them along.
+// dropSuspects closes idle connections that may be dead, after a use has shown that
+// one is dead: a server that went away took all of them with it.
 func (c *HostClient) dropSuspects() {
 	c.dropIdle(func(cc *clientConn) bool { return !cc.conn.CanCheck() || !cc.conn.Alive() })
 }
@@ -440,11 +442,10 @@ func (c *HostClient) dropIdle(drop func(*clientConn) bool) {
 }
 
 // AcquireConn returns a connection of the pool, for implementations of
-// [RoundTripper]: an idle one, or a new one. It takes no longer than reqTimeout
-// if that is positive. connectionClose says that the connection won't be used
-// again, which makes no difference here. The connection is given back
-// with ReleaseConn, or with CloseConn if it can't be used again. It has no
-// deadlines.
+// [RoundTripper]: an idle one, or a new one. If reqTimeout is positive, it limits
+// the time that this takes. connectionClose says that the connection won't be
+// reused; it has no effect here. Give the connection back with ReleaseConn, or with
+// CloseConn if it can't be reused. It has no deadlines.
 func (c *HostClient) AcquireConn(reqTimeout time.Duration, connectionClose bool) (cc *clientConn, err error) {
 	k := newCall(context.Background(), reqTimeout)
 	return c.cleanConn(&k)
@@ -482,9 +483,9 @@ func init() {
 	}
 }
 
-// ReleaseConn gives back a connection that can be used for another request:
-// the exchange was complete and all its bytes were read. Deadlines that were set
-// on it are cleared.
+// ReleaseConn gives back a connection that can be used for another request. The
+// exchange must be complete and all its bytes must have been read. Deadlines that
+// were set on it are cleared.
 func (c *HostClient) ReleaseConn(cc *clientConn) {
 	if cc.clearDeadlines() != nil {
 		c.discard(cc)
@@ -494,8 +495,8 @@ func (c *HostClient) ReleaseConn(cc *clientConn) {
 	c.release(cc)
 }
 
-// clearDeadlines clears what deadlines are set. A panic of a connection of the user's
-// is an error.
+// clearDeadlines clears the deadlines that are set. If a method of the user's
+// connection panics, that is an error.
 func (cc *clientConn) clearDeadlines() (err error) {
 	defer func() {
 		if r := recover(); r != nil {

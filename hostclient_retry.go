@@ -43,7 +43,7 @@ func (c *HostClient) do(ctx context.Context, req *Request, resp *Response) error
 	return err
 }
 
-// doDrop is for callers that don't want the response.
+// doDrop is do for callers that don't want the response.
 func (c *HostClient) doDrop(k *call, req *Request) error {
 	resp := AcquireResponse()
 	defer ReleaseResponse(resp)
@@ -97,8 +97,8 @@ func (c *HostClient) attempt(k *call, req *Request, resp *Response) (retry bool,
 	return retry, err
 }
 
-// again reports whether req is sent again after err. It asks the user's
-// functions, or goes by the rules that are given at Do.
+// again reports whether req is sent again after err. It asks the user's functions;
+// without them it follows the rules described at Do.
 func (c *HostClient) again(k *call, req *Request, err error) bool {
 	var reset, again bool
 	switch {
@@ -143,7 +143,8 @@ func (k *call) final(req *Request, err error) error {
 	return err
 }
 
-// isLost reports whether err is that of a connection, not of what came over it.
+// isLost reports whether err is an error of the connection, not of the received
+// bytes.
 func isLost(err error) bool {
 	return errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) || errors.Is(err, ErrConnectionClosed) || clientconn.IsReset(err)
 }

@@ -9,21 +9,21 @@ import (
 )
 
 // bodyAlong is the longest body in bytes that is copied after its head, so that
-// both go out with one write. Longer ones are written from where they are.
+// both are sent with one write. Longer bodies are written without a copy.
 const bodyAlong = 8 << 10
 
-// outgoing is a request on its way out: its head was appended to a buffer.
+// outgoing is a request that is being sent. Its head was appended to a buffer.
 type outgoing struct {
 	req *Request
-	// body is what follows the head, if it wasn't appended to it.
+	// body is the body, if it wasn't appended to the head.
 	body []byte
 	// stream says that the body is a stream, of length bytes or msg.LenChunked.
 	stream bool
 	length int64
 }
 
-// appendRequest appends the head of req to dst, and the whole body if it is
-// short and along is set. What is left to be sent is in out.
+// appendRequest appends the head of req to dst, and the whole body if it is short
+// and along is set. out holds what is still to be sent.
 func (req *Request) appendRequest(dst []byte, along bool) (_ []byte, out outgoing, err error) {
 	if err := req.prepareHeader(); err != nil {
 		return dst, outgoing{}, err
@@ -57,7 +57,7 @@ func (req *Request) appendRequest(dst []byte, along bool) (_ []byte, out outgoin
 		return req.appendAsChunk(dst, body), out, nil
 	case expected:
 		h.SetContentLength(len(body))
-	case h.s.ContentLength != 0: // whatever was set, there is no body
+	case h.s.ContentLength != 0: // there is no body, whatever length was set
 		h.Del(HeaderContentLength)
 		h.Del(HeaderTransferEncoding)
 	}
@@ -81,7 +81,7 @@ func (req *Request) appendAsChunk(dst, body []byte) []byte {
 	return append(h1.AppendLastChunk(dst), h.TrailerHeader()...)
 }
 
-// writeStream writes a stream as the body, and closes it whatever happens.
+// writeStream writes a stream as the body. It always closes the stream.
 func (o *outgoing) writeStream(bw *bufio.Writer) (err error) {
 	req := o.req
 	defer func() { err = req.closeWritten(err) }()
@@ -96,9 +96,9 @@ func (o *outgoing) writeStream(bw *bufio.Writer) (err error) {
 	return bw.Flush()
 }
 
-// send writes req. Whether bytes of it were written is in k. A server may answer before
-// the whole request was sent (RFC 9112 section 9.5): answered says that the
-// head of a final response is in resp already, and the rest of the request
+// send writes req. k.sent tells whether bytes of it were written. A server may
+// answer before the whole request was sent (RFC 9112 section 9.5): answered says
+// that the head of a final response is in resp already, and the rest of the request
 // was not sent.
 func (c *HostClient) send(k *call, cc *clientConn, req *Request, resp *Response, rules *readRules) (answered bool, err error) {
 	cc.conn.BoundWrites(k.until(c.WriteTimeout))
@@ -148,8 +148,8 @@ func (c *HostClient) send(k *call, cc *clientConn, req *Request, resp *Response,
 	return false, err
 }
 
-// sendQuick writes all of a request, b, which is in the connection's buffer, and reads
-// what is there by then.
+// sendQuick writes a whole request, b, which is in the connection's buffer, and
+// reads the bytes that have come by then.
 func (cc *clientConn) sendQuick(k *call, b []byte) error {
 	n, err := cc.conn.Swap()
 	k.sent = k.sent || n > 0
@@ -159,8 +159,8 @@ func (cc *clientConn) sendQuick(k *call, b []byte) error {
 	return err
 }
 
-// isQuick reports whether req is one of those that go out with one write, and
-// after which there is nothing to do but to wait for the answer.
+// isQuick reports whether req is sent with one write, after which the client only
+// has to wait for the answer.
 func (c *HostClient) isQuick(req *Request) bool {
 	return c.Trace == nil && !req.hasStream() && req.form == nil && !req.Header.s.Has(msg.Expect) &&
 		len(req.bodyBytes()) <= bodyAlong && (req.postArgs.Len() == 0 || len(req.postArgs.QueryString()) <= bodyAlong)
@@ -175,8 +175,8 @@ func (c *HostClient) awaitsContinue(req *Request) bool {
 	return req.hasStream() || len(req.bodyBytes()) > 0 || req.form != nil || len(req.postArgs.QueryString()) > 0
 }
 
-// awaitContinue waits for a 100, for as long as the client wants to. answered
-// says that there is a final response instead.
+// awaitContinue waits for a 100 response, at most for ExpectContinueTimeout.
+// answered says that a final response came instead.
 func (c *HostClient) awaitContinue(k *call, cc *clientConn, resp *Response, rules *readRules) (answered bool, err error) {
 	wait := c.ExpectContinueTimeout
 	if wait == 0 {
@@ -187,7 +187,7 @@ func (c *HostClient) awaitContinue(k *call, cc *clientConn, resp *Response, rule
 		err := cc.readHead(resp, rules)
 		switch status := resp.Header.s.Status; {
 		case err == ErrTimeout && k.mustEnd() == nil:
-			return false, nil // what came of a head stays in the buffer
+			return false, nil // a part of a head that has come stays in the buffer
 		case err != nil:
 			return false, err
 		case status == StatusContinue:
@@ -201,7 +201,7 @@ func (c *HostClient) awaitContinue(k *call, cc *clientConn, resp *Response, rule
 	}
 }
 
-// prepare brings the settings of the client into a request.
+// prepare applies the settings of the client to a request.
 func (c *HostClient) prepare(req *Request) error {
 	var host []byte
 	if t := req.Header.s.Part(msg.Target); !req.uriParsed && len(t) > 0 && t[0] == '/' {

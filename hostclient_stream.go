@@ -10,7 +10,7 @@ import (
 	"github.com/galehttp/gale/internal/pool"
 )
 
-// chunkReader reads a body in the chunked coding from a connection.
+// chunkReader reads a chunked body from a connection.
 type chunkReader struct {
 	dec      h1.Body
 	trailers msg.Fields
@@ -30,8 +30,8 @@ func (d *chunkReader) release() {
 	chunkReaders.Put(d)
 }
 
-// next returns the next piece of the body, which is good until the connection
-// is read from again; it may be empty. done says that it was the last.
+// next returns the next piece of the body, which is valid until the next read from
+// the connection. It may be empty. done says that it was the last.
 func (d *chunkReader) next(cc *clientConn) (data []byte, done bool, err error) {
 	for {
 		if b := cc.conn.Unread(); len(b) > 0 {
@@ -55,30 +55,30 @@ func (d *chunkReader) deliver(h *ResponseHeader) {
 	h.takeTrailers(&d.trailers)
 }
 
-// responseStream is the body of a response that is read as it arrives. It owns
-// the connection until the body ends or is closed, and gives it back then.
+// responseStream is the body of a response that is read while it arrives. It owns
+// the connection until the body ends or is closed, and then gives it back.
 //
-// One goroutine reads. Any goroutine may call Close, at any time and any number of times:
-// if a Read is running, Close breaks the connection off. The later of the two to finish
-// cleans up.
+// One goroutine reads. Any goroutine may call Close, at any time and any number of
+// times: if a Read is running, Close breaks the connection off. The one that
+// finishes last cleans up.
 type responseStream struct {
 	c       *HostClient
 	unwatch func() bool
 	call    call
 
-	closed  atomic.Bool // Close was called: the rest isn't wanted
-	useless atomic.Bool // the connection isn't to be kept
+	closed  atomic.Bool // Close was called: the caller doesn't want the rest
+	useless atomic.Bool // the connection must not be kept
 
-	busy sync.Mutex  // held while the connection is used; guards what follows
+	busy sync.Mutex  // held while the connection is used; guards the fields below
 	cc   *clientConn // nil once it was given back
 	left int64       // of a body of known length; msg.LenUnknown for the others
 	dec  *chunkReader
 	data []byte // decoded, in the buffer of cc
-	last bool   // no more than data is left
+	last bool   // only data is left
 	keep bool   // the connection can be used again
 	err  error  // what Read returns from now on
 
-	mu   sync.Mutex      // may be taken while busy is held; guards what follows
+	mu   sync.Mutex      // may be taken while busy is held; guards the fields below
 	conn *clientConn     // cc, while it may be broken off
 	sink *ResponseHeader // where trailer fields go, nil once closed
 }
@@ -98,8 +98,9 @@ func (c *HostClient) newResponseStream(k *call, cc *clientConn, resp *Response, 
 	return s
 }
 
-// Read reads on in the body. A body that is cut off gives io.ErrUnexpectedEOF;
-// after Close it gives io.ErrClosedPipe. Time limits and the context of the call hold.
+// Read reads from the body. If the body is cut off, the error is
+// io.ErrUnexpectedEOF; after Close it is io.ErrClosedPipe. The time limits and the
+// context of the call apply.
 func (s *responseStream) Read(p []byte) (int, error) {
 	s.busy.Lock()
 	returned := false
@@ -135,7 +136,7 @@ func (s *responseStream) readLocked(p []byte) (int, error) {
 	return n, err
 }
 
-// reason returns what to tell the reader when err ended the body.
+// reason returns the error for the reader when err ended the body.
 func (s *responseStream) reason(err error) error {
 	switch {
 	case err == io.EOF:
@@ -190,7 +191,7 @@ func (s *responseStream) readChunked(p []byte) (int, error) {
 	return n, io.EOF
 }
 
-// deliver hands the trailer fields on, unless the response isn't there any more.
+// deliver passes the trailer fields to the response, unless the stream was closed.
 func (s *responseStream) deliver() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -207,7 +208,7 @@ func (s *responseStream) end(err error) {
 		return
 	}
 	s.mu.Lock()
-	s.conn = nil // from here on it isn't broken off
+	s.conn = nil // from here on it must not be broken off
 	s.mu.Unlock()
 	keep := s.keep && err == io.EOF && len(cc.conn.Unread()) == 0 && !cc.conn.Closed()
 	if s.unwatch != nil && !s.unwatch() {
@@ -227,8 +228,8 @@ func (s *responseStream) end(err error) {
 	s.c.touch()
 }
 
-// finish ends a body that was closed. If the rest of it is there already it
-// is dropped, and the connection kept.
+// finish ends a body that was closed. If the rest of it has already arrived, the
+// rest is dropped and the connection is kept.
 func (s *responseStream) finish() {
 	if s.err != nil {
 		return
@@ -282,7 +283,7 @@ func (s *responseStream) Close() error {
 	return nil
 }
 
-// CloseWithError is Close; with an error the connection isn't kept in any case.
+// CloseWithError is Close. If err isn't nil, the connection is never kept.
 func (s *responseStream) CloseWithError(err error) error {
 	if err != nil {
 		s.useless.Store(true)

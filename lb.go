@@ -13,49 +13,49 @@ import (
 // LBClient.Timeout isn't set.
 const DefaultLBClientTimeout = time.Second
 
-// BalancingClient is what an [LBClient] shares requests among. HostClient and
-// PipelineClient are ones.
+// BalancingClient is a client that an [LBClient] sends requests to. HostClient and
+// PipelineClient implement it.
 //
 // If it also has the method
 //
 //	DoContext(ctx context.Context, req *Request, resp *Response) error
 //
-// then that is what LBClient.DoContext calls.
+// then LBClient.DoContext calls it.
 type BalancingClient interface {
-	// DoDeadline performs req until deadline. It may be called from any
-	// number of goroutines.
+	// DoDeadline sends req and returns when the response has been read into resp,
+	// or at the deadline. It may be called concurrently.
 	DoDeadline(req *Request, resp *Response, deadline time.Time) error
-	// PendingRequests returns how many requests are being performed. It is
-	// called often and must not block.
+	// PendingRequests returns how many requests are running. It is called often and
+	// must not block.
 	PendingRequests() int
 }
 
-// LBClient shares requests among clients.
+// LBClient distributes requests among clients.
 //
-// A request goes to the client with the fewest pending requests; among equals
-// to the one that was chosen the longest ago. Each failure counts as a pending
-// request of its client for three seconds, up to 300 of them, so that a client
-// whose server is in trouble gets little to do.
+// A request goes to the client with the fewest pending requests. If several have
+// the same number, it goes to the one that was chosen the longest time ago. Each
+// failure counts as a pending request of its client for three seconds, up to 300 of
+// them. So a client whose server has problems gets few requests.
 //
-// Its methods may be called from any number of goroutines, its fields are set
-// before. It must not be copied.
+// Its methods may be called concurrently. Its fields must be set before the first
+// call. It must not be copied.
 type LBClient struct {
 	noCopy noCopy
 
-	// HealthCheck is called after each request, with what the client
-	// returned, and reports whether that is a success. It may be called from
-	// several goroutines and must not keep its arguments.
+	// HealthCheck is called after each request with the results of the client, and
+	// returns whether they count as a success. It may be called by several
+	// goroutines at once and must not keep its arguments.
 	//
-	// If nil, a request without an error is a success, and so is one that was
-	// cancelled by the caller's context.
+	// If it is nil, a request without an error is a success, and so is a request
+	// that was cancelled by the caller's context.
 	HealthCheck func(req *Request, resp *Response, err error) bool
 
-	// Clients are those to begin with. It is read once, at the first call of
-	// any method; see AddClient and RemoveClients for later.
+	// Clients are the clients at the start. The field is read once, at the first
+	// call of any method. After that use AddClient and RemoveClients.
 	Clients []BalancingClient
 
-	// Timeout is how long requests of Do and DoContext may take,
-	// DefaultLBClientTimeout if it isn't above 0.
+	// Timeout is how long requests of Do and DoContext may take. 0 and negative
+	// values mean DefaultLBClientTimeout.
 	Timeout time.Duration
 
 	once    sync.Once
@@ -64,30 +64,30 @@ type LBClient struct {
 	turns   atomic.Uint64
 }
 
-// lbMember is a client with what is known about it.
+// lbMember is a client with its counters.
 type lbMember struct {
 	client BalancingClient
-	chosen atomic.Uint64 // the turn in which it was
+	chosen atomic.Uint64 // the turn in which it was last chosen
 	failed lbFailures
 }
 
 // load is how busy m is, its failures included.
 func (m *lbMember) load() int { return m.client.PendingRequests() + m.failed.count() }
 
-// Do performs req on the client with the least load, within Timeout.
+// Do sends req with the client that has the least load, and takes at most Timeout.
 //
-// It returns what the client does, or [ErrNoAvailableClients] if there are
-// none, with an empty resp as clients do.
+// It returns the error of the client. Without clients the error is
+// [ErrNoAvailableClients], and resp is empty, as it is after an error of a client.
 func (cc *LBClient) Do(req *Request, resp *Response) error {
 	return cc.DoDeadline(req, resp, time.Now().Add(cc.timeout()))
 }
 
-// DoTimeout is like Do, within timeout.
+// DoTimeout is like Do but takes at most timeout.
 func (cc *LBClient) DoTimeout(req *Request, resp *Response, timeout time.Duration) error {
 	return cc.DoDeadline(req, resp, time.Now().Add(timeout))
 }
 
-// DoDeadline is like Do, until deadline.
+// DoDeadline is like Do but returns at deadline at the latest.
 func (cc *LBClient) DoDeadline(req *Request, resp *Response, deadline time.Time) error {
 	m := cc.choose()
 	if m == nil {
@@ -100,9 +100,9 @@ func (cc *LBClient) DoDeadline(req *Request, resp *Response, deadline time.Time)
 	return err
 }
 
-// DoContext is like Do, until ctx is done; Timeout counts only if ctx has no
-// deadline. With a client that has no method DoContext, only the deadline of
-// ctx ends a request that has begun. Fasthttp has no such method.
+// DoContext is like Do but returns when ctx is done. Timeout counts only if ctx has
+// no deadline. If the client has no method DoContext, a running request ends only
+// at the deadline of ctx. Not in fasthttp.
 func (cc *LBClient) DoContext(ctx context.Context, req *Request, resp *Response) error {
 	if err := ctx.Err(); err != nil {
 		return resp.failed(err)
@@ -130,7 +130,7 @@ func (cc *LBClient) doContext(ctx context.Context, client BalancingClient, req *
 		ctx, cancel := context.WithTimeout(ctx, cc.timeout())
 		err := c.DoContext(ctx, req, resp)
 		if err == nil && resp != nil && resp.IsBodyStream() {
-			context.AfterFunc(ctx, cancel) // the context holds for the body, too
+			context.AfterFunc(ctx, cancel) // the context applies to the body, too
 			return nil
 		}
 		cancel()
@@ -151,9 +151,9 @@ func (cc *LBClient) AddClient(c BalancingClient) int {
 	return len(members)
 }
 
-// RemoveClients removes the clients for which rc returns true and returns how
-// many are left. Requests that a removed client performs go on. Rc must not
-// add or remove clients.
+// RemoveClients removes the clients for which rc returns true and returns how many
+// are left. Running requests of a removed client continue. rc must not add or
+// remove clients.
 func (cc *LBClient) RemoveClients(rc func(BalancingClient) bool) int {
 	cc.once.Do(cc.begin)
 	cc.changes.Lock()
@@ -216,21 +216,21 @@ func (cc *LBClient) choose() *lbMember {
 const (
 	// lbFailureTime is how long a failure counts.
 	lbFailureTime = 3 * time.Second
-	// lbMaxFailures is how many count at most: with nothing but failures
-	// there is no point in knowing how many.
+	// lbMaxFailures is how many failures count at most. If all requests fail, their
+	// exact number doesn't matter.
 	lbMaxFailures = 300
 )
 
-// lbFailures are the failures that count: a queue, in a ring, of when they
-// cease to.
+// lbFailures are the failures that count now: a ring buffer with the time when each
+// one stops to count.
 type lbFailures struct {
-	n     atomic.Int32 // how many; changed under the lock, 0 is read without
+	n     atomic.Int32 // how many; changed under the lock, but a test for 0 needs no lock
 	mu    sync.Mutex
 	ends  []time.Time
 	first int
 }
 
-// add notes a failure.
+// add records a failure.
 func (f *lbFailures) add(now time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -238,7 +238,7 @@ func (f *lbFailures) add(now time.Time) {
 	if n == lbMaxFailures {
 		return
 	}
-	if n == len(f.ends) { // full: what it holds moves to the front
+	if n == len(f.ends) { // full: its contents move to the front
 		ends := make([]time.Time, min(2*n+4, lbMaxFailures))
 		copy(ends[copy(ends, f.ends[f.first:]):], f.ends[:f.first])
 		f.ends, f.first = ends, 0

@@ -8,17 +8,17 @@ import (
 	"runtime/debug"
 )
 
-// Logger writes a line of log. Its method must be safe for concurrent use.
+// Logger writes lines to a log. Its method must be safe for concurrent use.
 type Logger interface {
-	// Printf has the meaning of log.Printf.
+	// Printf works like log.Printf.
 	Printf(format string, args ...any)
 }
 
 // defaultLogger writes to the standard error stream.
 var defaultLogger Logger = log.New(os.Stderr, "", log.LstdFlags)
 
-// calmLogger survives a Logger that panics: what it is told often stands in the
-// way of the end of the process, or of locks that are held.
+// calmLogger recovers panics of a Logger. The library often logs while it holds
+// locks, or in goroutines where a panic would end the process.
 type calmLogger struct{ l Logger }
 
 func (c calmLogger) Printf(format string, args ...any) {
@@ -26,9 +26,10 @@ func (c calmLogger) Printf(format string, args ...any) {
 	c.l.Printf(format, args...)
 }
 
-// recovered, deferred, survives a panic of a user's function where there is no
-// server to log it, and logs it on the standard error stream: in goroutines and
-// timers of the library it would end the process. where says what ran.
+// recovered must be deferred. It recovers a panic of a user's function where there
+// is no server to log it, and logs it to the standard error stream. In goroutines
+// and timers of the library the panic would end the process. where says which
+// function ran.
 func recovered(where string) {
 	if r := recover(); r != nil {
 		logRecovered(where, r)
@@ -39,8 +40,9 @@ func logRecovered(where string, r any) {
 	defaultLogger.Printf("gale: panic %s: %v\n%s", where, r, stack())
 }
 
-// closeCalmly closes c, a connection or a file of the user's, and survives a panic
-// of it: what comes after it, such as giving up its place, must happen.
+// closeCalmly closes c, a connection or a file that a user's code made, and
+// recovers a panic of its Close method, because the code after it, such as giving
+// back a place, must run.
 func closeCalmly(c io.Closer) (err error) {
 	defer func() {
 		if r := recover(); r != nil {

@@ -12,112 +12,116 @@ import (
 	"github.com/galehttp/gale/internal/msg"
 )
 
-// ErrPipelineOverflow is returned by a [PipelineClient] when as many requests
-// wait for a connection as may.
+// ErrPipelineOverflow is returned by a [PipelineClient] when the largest allowed
+// number of requests is waiting for a connection.
 var ErrPipelineOverflow = newError("pipelined requests' queue has been overflowed. increase maxconns and/or maxpendingrequests")
 
-// errPipelineScheme is the error of a request that would go out in the clear.
+// errPipelineScheme is the error of a request for https that would be sent without
+// TLS.
 var errPipelineScheme = errors.New("gale: the request is for https, but the PipelineClient is not: set IsTLS")
 
-// PipelineClient sends requests to a host over few connections, each before
-// the responses to those before it are there (RFC 9112 section 9.3.2). That
-// saves connections, system calls and switches of goroutines where many
-// requests are made at a time. The price is that a response waits for those
-// before it.
+// PipelineClient sends requests to a host over few connections, without waiting for
+// the responses to earlier requests (RFC 9112 section 9.3.2). This saves
+// connections, system calls and goroutine switches when there are many concurrent
+// requests. But a response has to wait for all earlier ones on its connection.
 //
-// Requests and responses are held in memory whole, also those whose body is a
-// stream; for large ones and for servers that aren't trusted [HostClient] is
-// the better choice.
+// Whole requests and responses are held in memory, even if their body is a stream.
+// For large ones, and for servers that you don't trust, use [HostClient].
 //
-// A connection has two goroutines while it lives. It is closed when it has
-// been idle, when the server breaks the rules, and when no caller waits any longer for
-// any of the responses that it owes.
+// An open connection has two goroutines. It is closed when it has been idle for
+// MaxIdleConnDuration, when the server breaks the rules, and when no caller waits
+// for any of its responses any more.
 //
-// What becomes of requests when their connection is lost: those of which
-// nothing was written go to the next connection, and so do the ones after a response that
-// says `Connection: close`, which a server doesn't act upon (RFC 9112 section 9.6). Of
-// those that were written and not answered the idempotent ones (RFC 9110 section 9.2.2)
-// go to the next connection, too, which begins with one of them alone; the others fail
-// with an [ErrRequestSent]. The first of them is repeated only if the connection had
-// given a response before, and none is after a time-out.
+// When a connection is lost, its unanswered requests are handled like this:
 //
-// Its methods may be called from any number of goroutines; its fields are set
-// before. It must not be copied.
+//   - A request of which nothing was written goes to the next connection.
+//   - So does a request after a response that says `Connection: close`, because a
+//     server doesn't act on it (RFC 9112 section 9.6).
+//   - A request that was written goes to the next connection if it is idempotent
+//     (RFC 9110 section 9.2.2). The next connection then starts with only one of
+//     them. The first unanswered request is not sent again if the connection had
+//     given no response before.
+//   - After a timeout, no request that was written is sent again.
+//
+// Other requests fail. If a request isn't idempotent and may have reached the
+// server, the error is an [ErrRequestSent].
+//
+// Its methods may be called concurrently. Its fields must be set before the first
+// call. It must not be copied.
 type PipelineClient struct {
 	noCopy noCopy
 
-	// Logger is told why connections are lost, the standard error stream if
-	// nil.
+	// Logger gets the reasons why connections are lost. nil means the standard
+	// error stream.
 	Logger Logger
 
-	// Dial makes connections, and is given Addr as it is. If nil, [TCPDialer]
-	// with its defaults is used. The connection may be a *tls.Conn already if
-	// IsTLS is set.
+	// Dial makes connections; it gets Addr as it is. If nil, [TCPDialer] with its
+	// defaults is used. If IsTLS is set, Dial may return a *tls.Conn; otherwise the
+	// client starts TLS.
 	Dial DialFunc
 
-	// TLSConfig is used for connections with TLS; it is copied. Without a
-	// ServerName the host of Addr is verified.
+	// TLSConfig is used for connections with TLS; the client uses a copy. If
+	// ServerName is empty, the server's certificate must match the host of Addr.
 	TLSConfig *tls.Config
 
-	// Addr is the address to connect to. Without a Dial of its own, the port
-	// is 80, or 443 with IsTLS, unless it is given.
+	// Addr is the address to connect to. If it has no port and Dial is nil, the
+	// port is 80, or 443 if IsTLS is set.
 	Addr string
 
-	// Name is sent as the User-Agent of requests that have none, "gale" if
-	// empty. See NoDefaultUserAgentHeader.
+	// Name is sent as the User-Agent of requests that have none, or "gale" if Name
+	// is empty. See NoDefaultUserAgentHeader.
 	Name string
 
-	// MaxConns is how many connections there may be, 1 if it isn't positive.
+	// MaxConns is the largest number of connections. 0 and negative values mean 1.
 	MaxConns int
 
-	// MaxPendingRequests is how many requests may be pending on a
-	// connection, and how many more may wait for that;
-	// [DefaultMaxPendingRequests] if it isn't positive. Further ones fail
-	// with [ErrPipelineOverflow], except that those with a time limit or a
-	// context that can be cancelled wait until then.
+	// MaxPendingRequests is how many requests may be pending on a connection, and
+	// also how many more may wait for that. 0 and negative values mean
+	// [DefaultMaxPendingRequests]. A further request fails with
+	// [ErrPipelineOverflow]; but if it has a time limit or a context that can be
+	// cancelled, it waits until that ends.
 	MaxPendingRequests int
 
-	// MaxBatchDelay is how long a request may wait for others to be written
-	// along with it. 0 means not at all.
+	// MaxBatchDelay is how long a request may wait for others that are then written
+	// together with it. 0 means that it doesn't wait.
 	MaxBatchDelay time.Duration
 
-	// MaxIdleConnDuration is how long a connection may be idle before it is
-	// closed, [DefaultMaxIdleConnDuration] if it isn't positive.
+	// MaxIdleConnDuration is how long a connection may be idle before it is closed.
+	// 0 and negative values mean [DefaultMaxIdleConnDuration].
 	MaxIdleConnDuration time.Duration
 
-	// ReadBufferSize is the longest head of a response in bytes, 64 KiB if it
-	// isn't positive.
+	// ReadBufferSize is the maximum size in bytes of a response's head (status line
+	// and headers). 0 and negative values mean 64 KiB.
 	ReadBufferSize int
 
-	// WriteBufferSize is how many bytes of requests are gathered for one write,
-	// 16 KiB if it isn't positive.
+	// WriteBufferSize is how many bytes of requests are collected for one write. 0
+	// and negative values mean 16 KiB.
 	WriteBufferSize int
 
-	// ReadTimeout is how long a connection that owes responses may take for
-	// the next of them, with its body. All requests that were written fail
-	// with [ErrTimeout] then. 0 sets no limit.
+	// ReadTimeout is how long the next response with its body may take while a
+	// connection has unanswered requests. After that, all requests that were
+	// written on the connection fail with [ErrTimeout]. 0 sets no limit.
 	ReadTimeout time.Duration
 
-	// WriteTimeout limits the writing of requests that go out together. 0
-	// sets no limit.
+	// WriteTimeout limits the time to write requests that are sent together. 0 sets
+	// no limit.
 	WriteTimeout time.Duration
 
-	// MaxResponseBodySize is the longest body of a response in bytes; Do
-	// returns [ErrBodyTooLarge] for more, and the connection is closed. 0
-	// means [DefaultMaxResponseBodySize], a negative value no limit. (In
-	// fasthttp 0 means no limit.)
+	// MaxResponseBodySize is the maximum size in bytes of a response body; for a
+	// longer body Do returns [ErrBodyTooLarge] and the connection is closed. 0
+	// means [DefaultMaxResponseBodySize], a negative value no limit. (In fasthttp 0
+	// means no limit.)
 	MaxResponseBodySize int
 
 	// NoDefaultUserAgentHeader leaves out User-Agent in requests that have none.
 	NoDefaultUserAgentHeader bool
 
-	// DialDualStack makes the default dialer use addresses of IPv6 as well as
-	// those of IPv4, which is what it does anyway unless the program imports
-	// the compat module.
+	// DialDualStack makes the default dialer use IPv6 addresses as well as IPv4
+	// addresses. It does so anyway, unless the program imports the compat module.
 	DialDualStack bool
 
-	// DisableHeaderNamesNormalizing leaves the names of fields as they are
-	// given or received; see RequestHeader.DisableNormalizing.
+	// DisableHeaderNamesNormalizing keeps the spelling of header names as they are
+	// set or received; see RequestHeader.DisableNormalizing.
 	DisableHeaderNamesNormalizing bool
 
 	// DisablePathNormalizing sends paths as they are given; see
@@ -128,31 +132,36 @@ type PipelineClient struct {
 	IsTLS bool
 
 	once  sync.Once
-	host  HostClient // makes connections and knows how to read responses
+	host  HostClient // makes connections and reads responses
 	addr  string
 	lanes []pipeLane
 }
 
-// Do sends req and reads the response into resp, or drops it if resp is nil.
-// req must have a host, in its URI or its header. It waits as long as it
-// takes, unless Request.SetTimeout set a limit. Redirects aren't followed. With
-// resp.StreamBody the body is a stream, of bytes in memory.
+// Do sends req and reads the response into resp, or drops the response if resp is
+// nil. req must have a host, in its URI or its header. Do waits without a time
+// limit, unless Request.SetTimeout set one. Redirects aren't followed. If
+// resp.StreamBody is set, the body is a stream that reads from memory.
 //
-// Errors are [ErrPipelineOverflow], what dialing returns, errors of the
-// connection and of responses that break the rules, [ErrConnectionClosed],
-// [ErrBodyTooLarge], [ErrTimeout], and an [ErrRequestSent] that wraps one of
-// these for a request that isn't idempotent and may have reached the server.
-// See PipelineClient for what is sent again.
+// Errors are:
 //
-// After an error resp is empty; see HostClient.Do. When Do has returned nothing touches
-// req and resp any more. A body that is a
-// stream was read and closed.
+//   - [ErrPipelineOverflow], [ErrConnectionClosed], [ErrBodyTooLarge], [ErrTimeout]
+//     and the errors of dialing,
+//   - errors of the connection, and of responses that break the rules,
+//   - an [ErrRequestSent] that wraps one of these, if the request isn't idempotent
+//     and may have reached the server.
+//
+// PipelineClient says which requests are sent again.
+//
+// After an error resp is empty; see HostClient.Do. After Do has returned, the
+// client no longer uses req and resp. A request body that is a stream was read and
+// closed.
 func (c *PipelineClient) Do(req *Request, resp *Response) error {
 	return c.do(context.Background(), req, resp, req.timeout)
 }
 
-// DoTimeout is Do that returns [ErrTimeout] after timeout, whatever it waits
-// for except the stream of a body; at once if that is not positive.
+// DoTimeout is Do with a time limit: after timeout it returns [ErrTimeout], unless
+// it is reading from the stream of the request's body. If timeout is 0 or negative,
+// it returns at once.
 func (c *PipelineClient) DoTimeout(req *Request, resp *Response, timeout time.Duration) error {
 	if timeout <= 0 {
 		return resp.failed(ErrTimeout)
@@ -160,14 +169,14 @@ func (c *PipelineClient) DoTimeout(req *Request, resp *Response, timeout time.Du
 	return c.do(context.Background(), req, resp, timeout)
 }
 
-// DoDeadline is DoTimeout with a point in time.
+// DoDeadline is DoTimeout with a deadline instead of a timeout.
 func (c *PipelineClient) DoDeadline(req *Request, resp *Response, deadline time.Time) error {
 	return c.DoTimeout(req, resp, time.Until(deadline))
 }
 
-// DoContext is Do that returns ctx.Err() when ctx ends, whatever it waits for
-// except the stream of a body. It needs no goroutine for that. Not in
-// fasthttp.
+// DoContext is Do with a context: when ctx ends, it returns ctx.Err(), unless it is
+// reading from the stream of the request's body. It needs no goroutine for that.
+// Not in fasthttp.
 func (c *PipelineClient) DoContext(ctx context.Context, req *Request, resp *Response) error {
 	if err := ctx.Err(); err != nil {
 		return resp.failed(err)
@@ -176,8 +185,8 @@ func (c *PipelineClient) DoContext(ctx context.Context, req *Request, resp *Resp
 }
 
 // PendingRequests returns how many requests wait for a connection or for their
-// response. Those that were given up count as long as the server owes an
-// answer to them.
+// response. A request whose caller has given up counts until the server has
+// answered it.
 func (c *PipelineClient) PendingRequests() int {
 	c.once.Do(c.begin)
 	n := 0
@@ -206,7 +215,7 @@ func (c *PipelineClient) begin() {
 	}
 }
 
-// do performs req. A timeout of 0 is none.
+// do sends req. A timeout of 0 means no limit.
 func (c *PipelineClient) do(ctx context.Context, req *Request, resp *Response, timeout time.Duration) error {
 	if timeout < 0 {
 		return resp.failed(ErrTimeout)
@@ -238,8 +247,8 @@ func (c *PipelineClient) do(ctx context.Context, req *Request, resp *Response, t
 	return err
 }
 
-// choose returns the lane with the least to do, the first of them so that few
-// requests need few connections.
+// choose returns the lane with the fewest calls. Among equals it returns the first,
+// so that few requests need few connections.
 func (c *PipelineClient) choose() *pipeLane {
 	best := &c.lanes[0]
 	load := best.load.Load()
@@ -251,7 +260,7 @@ func (c *PipelineClient) choose() *pipeLane {
 	return best
 }
 
-// prepare brings the settings of the client into a request.
+// prepare applies the settings of the client to a request.
 func (c *PipelineClient) prepare(req *Request) error {
 	t := req.Header.s.Part(msg.Target)
 	if req.uriParsed || len(t) == 0 || t[0] != '/' || len(req.Header.Host()) == 0 {

@@ -13,15 +13,15 @@ import (
 	"github.com/galehttp/gale/internal/pool"
 )
 
-// pipeCall is a request on its way through a pipeline, with its response. It shares
-// nothing with what the caller passed. The caller may leave at any time.
+// pipeCall is a request in a pipeline, with its response. It shares no memory with
+// the caller's request and response, so the caller may leave at any time.
 //
-// The caller, the lane that has it and the goroutine that writes it hold it. The last to
-// drop it makes it ready for others.
+// It is held by the caller, by the lane that has it and by the goroutine that
+// writes it. The last one that drops it returns it to the pool.
 type pipeCall struct {
 	bytes *pool.Buf // the request
-	resp  Response  // the goroutine that reads the connection writes to it, until done
-	err   error     // of the call; valid when done was received from
+	resp  Response  // written by the goroutine that reads the connection, until done
+	err   error     // of the call; valid after a receive from done
 	done  chan struct{}
 	holds atomic.Int32
 
@@ -31,7 +31,7 @@ type pipeCall struct {
 	idempotent bool
 	last       bool // nothing may follow it on its connection
 
-	// The lane's, under its lock.
+	// Fields of the lane, guarded by its lock.
 	prev, next *pipeCall
 	state      pipeState
 	left       bool // the caller is gone
@@ -51,14 +51,15 @@ const (
 	pipeDone
 )
 
-// keepPipeBytes is the largest memory for a request that is kept for others.
+// keepPipeBytes is the capacity in bytes up to which a request's memory is kept for
+// others.
 const keepPipeBytes = 16 << 10
 
 var pipeCalls = pool.Pool{New: func() any {
 	return &pipeCall{done: make(chan struct{}, 1)}
 }}
 
-// acquirePipeCall returns a call that the caller holds.
+// acquirePipeCall returns a new call, held by the caller.
 func acquirePipeCall() *pipeCall {
 	pc := pipeCalls.Get().(*pipeCall)
 	pc.holds.Store(1)
@@ -70,7 +71,7 @@ func acquirePipeCall() *pipeCall {
 
 func (pc *pipeCall) hold() { pc.holds.Add(1) }
 
-// drop ends a hold.
+// drop releases the call for one holder.
 func (pc *pipeCall) drop() {
 	if pc.holds.Add(-1) > 0 {
 		return
@@ -88,8 +89,8 @@ func (pc *pipeCall) drop() {
 	pipeCalls.Put(pc)
 }
 
-// encode makes the bytes of req. A stream is read for that; if the time is up
-// between two reads of it, that ends it.
+// encode writes the bytes of req to pc.bytes. If the body is a stream, it reads the
+// stream; the time limit is checked between two reads.
 func (pc *pipeCall) encode(ctx context.Context, req *Request, deadline clock.Tick) error {
 	b := pc.bytes
 	var out outgoing
@@ -107,13 +108,13 @@ func (pc *pipeCall) encode(ctx context.Context, req *Request, deadline clock.Tic
 	}
 	h := &req.Header
 	pc.head, pc.tunnel = h.IsHead(), h.IsConnect()
-	// What comes after a tunnel or a switch of protocols isn't HTTP any more.
+	// Bytes after a tunnel or a switch of protocols aren't HTTP any more.
 	pc.last = pc.tunnel || h.ConnectionClose() || h.ConnectionUpgrade()
 	pc.idempotent = isIdempotent(req)
 	return err
 }
 
-// pipeBody takes a body as long as the call may take.
+// pipeBody collects a body within the time limit of the call.
 type pipeBody struct {
 	b        *pool.Buf
 	ctx      context.Context
@@ -130,8 +131,8 @@ func (w *pipeBody) Write(p []byte) (int, error) {
 	return w.b.Write(p)
 }
 
-// wait waits until the call is done. An error says that the caller can't wait
-// any longer.
+// wait waits until the call is done. On an error the caller must not wait any
+// longer.
 func (pc *pipeCall) wait(ctx context.Context, deadline clock.Tick) error {
 	cancelled := ctx.Done()
 	if deadline == 0 {
@@ -158,8 +159,8 @@ func (pc *pipeCall) wait(ctx context.Context, deadline clock.Tick) error {
 	}
 }
 
-// deliver empties the caller's response, and brings that of the call to it if
-// there is one.
+// deliver empties the caller's response, and moves the response of the call to it
+// if there is one.
 func (pc *pipeCall) deliver(resp *Response, answered bool) {
 	skip, stream := resp.SkipBody && !resp.wasHead, resp.StreamBody
 	resp.Reset()
@@ -195,7 +196,7 @@ type pipeBodyStream struct {
 	r  *bytes.Reader // nil when it is closed
 }
 
-// Read reads on in the body; after Close it returns io.ErrClosedPipe.
+// Read reads from the body. After Close it returns io.ErrClosedPipe.
 func (s *pipeBodyStream) Read(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -205,7 +206,7 @@ func (s *pipeBodyStream) Read(p []byte) (int, error) {
 	return s.r.Read(p)
 }
 
-// Close drops what was not read.
+// Close drops the rest of the body.
 func (s *pipeBodyStream) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -213,10 +214,10 @@ func (s *pipeBodyStream) Close() error {
 	return nil
 }
 
-// CloseWithError is Close: the error is of no interest here.
+// CloseWithError is Close. It ignores the error.
 func (s *pipeBodyStream) CloseWithError(error) error { return s.Close() }
 
-// pipeList is a queue of calls; a call is in one at most.
+// pipeList is a queue of calls. A call is in at most one queue.
 type pipeList struct {
 	front, back *pipeCall
 	n           int

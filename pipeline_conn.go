@@ -12,7 +12,7 @@ import (
 	"github.com/galehttp/gale/internal/pool"
 )
 
-// Why a pipelined connection ends, beside errors of its own.
+// Reasons why a pipelined connection ends, besides errors of the connection.
 var (
 	errPipeIdle    = errors.New("gale: the connection was idle")
 	errPipeGivenUp = errors.New("gale: nobody waits for the responses any longer")
@@ -24,27 +24,27 @@ var (
 // bytes.
 const pipeReadRoom = 16 << 10
 
-// pipeConn is a connection of a lane. One goroutine writes and one reads; a
-// timer looks after both, so that no deadline needs to be set. The one that finds that
+// pipeConn is a connection of a lane. One goroutine writes and one reads. A timer
+// watches both, so no deadlines need to be set. Whichever of the three finds that
 // the connection must end closes it, which wakes both goroutines.
 type pipeConn struct {
 	l       *pipeLane
 	cc      *clientConn
 	quit    chan struct{} // closed when it ends
-	batch   []*pipeCall   // what is being written; the writer's
-	rules   readRules     // the reader's
-	reading *pipeCall     // whose response has begun to come; the reader's
-	arrived atomic.Bool   // bytes have come, and it isn't known yet for whom
+	batch   []*pipeCall   // what is being written; used only by the writer
+	rules   readRules     // used only by the reader
+	reading *pipeCall     // the call whose response is being read; used only by the reader
+	arrived atomic.Bool   // bytes have come; it isn't known yet for which call
 
-	// Under the lane's lock.
+	// Guarded by the lane's lock.
 	ended    bool
 	err      error      // why
 	last     bool       // nothing more is written to it
-	closing  bool       // the server said that it closes it
+	closing  bool       // the server said that it will close the connection
 	served   int        // responses
-	writing  clock.Tick // since when something is written; 0 if nothing is
-	progress clock.Tick // when the server began to owe the next response; see finish
-	idle     clock.Tick // since when there is nothing to do
+	writing  clock.Tick // when the running write began; 0 if there is none
+	progress clock.Tick // since when the next response is expected; see finish
+	idle     clock.Tick // since when the connection is idle
 	due      clock.Tick // when timer fires
 	timer    *time.Timer
 }
@@ -82,10 +82,10 @@ func (p *pipeConn) fail(err error) {
 	p.l.mu.Unlock()
 }
 
-// stuck reports whether waiting for the next response is in vain, now that a caller has
-// left: no caller wants it, and since its own caller left the server has been silent for
-// a good part of the time again that this one gave it. The calls after it would have to
-// wait for it all the same. The caller holds the lane's lock.
+// stuck is called when a caller has left. It reports whether to give up waiting for
+// the next response: its own caller has left, and since then the server has been
+// silent for at least half of the time that this caller had waited. Later calls
+// would have to wait for this response as well. The caller holds the lane's lock.
 func (p *pipeConn) stuck(now clock.Tick) bool {
 	front := p.l.flight.front
 	if front == nil || !front.left || front.got {
@@ -95,8 +95,8 @@ func (p *pipeConn) stuck(now clock.Tick) bool {
 	return silent > 0 && silent >= (front.leftAt-front.sentAt)/2
 }
 
-// watch ends the connection if it is idle or its time is up, and otherwise
-// comes back when that may be the case.
+// watch ends the connection if it is idle for too long or a time limit is over.
+// Otherwise it sets the timer to the next time when that may be so.
 func (p *pipeConn) watch() {
 	l := p.l
 	l.mu.Lock()
@@ -128,7 +128,7 @@ func (p *pipeConn) watch() {
 	}
 }
 
-// expect makes the timer fire in time for what begins now.
+// expect makes the timer fire in time for a write or a response that begins now.
 func (p *pipeConn) expect(now clock.Tick) {
 	for _, limit := range [...]time.Duration{p.l.c.ReadTimeout, p.l.c.WriteTimeout} {
 		if t := now + clock.Tick(limit); limit > 0 && t < p.due {
@@ -141,8 +141,8 @@ func (p *pipeConn) expect(now clock.Tick) {
 // errPipeGoexit ends a connection with a method that ended its goroutine.
 var errPipeGoexit = errors.New("gale: a method of the connection ended its goroutine")
 
-// calmly runs f, read or write, and ends the connection if a method of it, which
-// may be the user's, panics.
+// calmly runs f, which is read or write. If a method of the connection, which may
+// be user code, panics, it ends the connection.
 func (p *pipeConn) calmly(f func()) {
 	err := errPipeGoexit
 	defer func() {
@@ -157,7 +157,7 @@ func (p *pipeConn) calmly(f func()) {
 	err = nil
 }
 
-// write writes the calls of the lane as they come, until the connection ends.
+// write writes the calls of the lane until the connection ends.
 func (p *pipeConn) write() {
 	for p.await() {
 		n, err := p.writeBatch()
@@ -165,8 +165,8 @@ func (p *pipeConn) write() {
 	}
 }
 
-// await waits for something to write and takes it. It reports whether there is
-// something, rather than the end.
+// await waits for calls to write and takes them. It returns false when the
+// connection ends.
 func (p *pipeConn) await() bool {
 	l := p.l
 	l.mu.Lock()
@@ -177,13 +177,13 @@ func (p *pipeConn) await() bool {
 			l.parked = true
 			l.mu.Unlock()
 			<-l.wake
-			// Callers that were woken along with the one that pushed a call have calls,
-			// too.
+			// Other callers were woken together with the one that pushed this call.
+			// They push calls, too.
 			runtime.Gosched()
 			waited = true
 			l.mu.Lock()
 		case waited && l.c.MaxBatchDelay > 0:
-			p.delay(l.c.MaxBatchDelay) // all callers may be gone after it
+			p.delay(l.c.MaxBatchDelay) // all callers may have left after it
 			waited = false
 		default:
 			p.fillBatch()
@@ -206,7 +206,7 @@ func (p *pipeConn) delay(d time.Duration) {
 	}
 	ReleaseTimer(timer)
 	l.mu.Lock()
-	if !l.parked { // woken, maybe a moment after the timer
+	if !l.parked { // it was woken, perhaps just after the timer
 		select {
 		case <-l.wake:
 		default:
@@ -220,7 +220,7 @@ func (p *pipeConn) fillBatch() {
 	l := p.l
 	now := clock.Ticks()
 	if l.flight.n == 0 {
-		if p.arrived.Load() { // before there was anything to answer
+		if p.arrived.Load() { // a response before any request
 			p.end(errPipeUnasked)
 			return
 		}
@@ -274,7 +274,7 @@ func (p *pipeConn) writeBatch() (int, error) {
 	return written + n, err
 }
 
-// wrote notes how writing the batch ended: that n bytes of it were written.
+// wrote records the result of writing the batch: n bytes of it were written.
 func (p *pipeConn) wrote(n int, err error) {
 	l := p.l
 	l.mu.Lock()
@@ -332,8 +332,8 @@ func (p *pipeConn) begin() bool {
 	return true
 }
 
-// answer reads the response of pc. keep says that the connection can be used
-// after it, closes that the server says it can't.
+// answer reads the response of pc. keep says that the connection can be used after
+// it, closes that the server will close it.
 func (p *pipeConn) answer(pc *pipeCall) (keep, closes bool, err error) {
 	r, resp := &p.rules, &pc.resp
 	r.limit, r.head, r.tunnel, r.interim = p.limit(), pc.head, pc.tunnel, 0
@@ -363,8 +363,8 @@ func (p *pipeConn) limit() int {
 	}
 }
 
-// finish ends the call whose response was read, or could not be. It reports
-// whether the next one can be read.
+// finish ends the call whose response was read or failed. It reports whether the
+// next response can be read.
 func (p *pipeConn) finish(keep, closes bool, err error) bool {
 	l, pc := p.l, p.reading
 	p.reading = nil
@@ -372,7 +372,7 @@ func (p *pipeConn) finish(keep, closes bool, err error) bool {
 	defer l.mu.Unlock()
 	if err != nil {
 		if p.ended {
-			return false // that is why; the call is settled with the others
+			return false // err is the reason; the call is settled with the others
 		}
 		p.end(err)
 		if isLost(err) {
@@ -398,7 +398,7 @@ func (p *pipeConn) finish(keep, closes bool, err error) bool {
 		p.progress = clock.Ticks()
 	}
 	switch surplus := len(p.cc.conn.Unread()) > 0; {
-	case l.flight.n == 0 && surplus: // must not be taken for the response of the next call
+	case l.flight.n == 0 && surplus: // the surplus must not be taken for the response to the next call
 		p.end(errPipeUnasked)
 		return false
 	case l.flight.n == 0:

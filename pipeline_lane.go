@@ -15,20 +15,20 @@ import (
 // for it, and a goroutine makes connections as long as there are calls.
 type pipeLane struct {
 	c    *PipelineClient
-	load atomic.Int32 // calls that are queued or flying
+	load atomic.Int32 // calls that are queued or in flight
 	wake chan struct{}
 
 	mu      sync.Mutex
 	queue   pipeList
 	flight  pipeList // in the order in which they were written
-	waited  int      // calls in flight whose caller is there
-	running bool     // the goroutine is there
+	waited  int      // calls in flight whose caller still waits
+	running bool     // the goroutine exists
 	parked  bool     // it waits at wake
-	batched bool     // it does so for more calls to write at once
+	batched bool     // it waits for more calls to write together
 	queued  int      // bytes of the calls that are queued
-	careful bool     // a connection was lost: see window
+	careful bool     // a connection was lost; see window
 	conn    *pipeConn
-	undial  context.CancelFunc // ends the running dial
+	undial  context.CancelFunc // cancels the running dial
 }
 
 func (l *pipeLane) init(c *PipelineClient) {
@@ -36,7 +36,8 @@ func (l *pipeLane) init(c *PipelineClient) {
 	l.wake = make(chan struct{}, 1)
 }
 
-// push adds a call. One that isn't patient is refused if too many wait.
+// push adds a call. If patient is false and too many calls wait, it refuses the
+// call.
 func (l *pipeLane) push(pc *pipeCall, patient bool) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -70,14 +71,14 @@ func (l *pipeLane) dequeue(pc *pipeCall) {
 	l.queue.remove(pc)
 }
 
-// leave tells the lane that the caller of pc doesn't wait any longer. It reports
+// leave tells the lane that the caller of pc doesn't wait any longer. It returns
 // false if the call is done.
 func (l *pipeLane) leave(pc *pipeCall) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch pc.state {
 	case pipeDone:
-		<-pc.done // sent under the lock: it is there
+		<-pc.done // it was sent under the lock, so this doesn't block
 		return false
 	case pipeQueued:
 		l.dequeue(pc)
@@ -108,8 +109,8 @@ func (l *pipeLane) done(pc *pipeCall, err error) {
 	pc.drop()
 }
 
-// window returns how many calls may be in flight. After a connection was lost
-// the next one has to prove itself before there is more than one (RFC 9112
+// window returns how many calls may be in flight. After a connection was lost, the
+// next one may have only one call in flight until it has answered it (RFC 9112
 // section 9.3.2).
 func (l *pipeLane) window() int {
 	if l.careful {
@@ -118,7 +119,7 @@ func (l *pipeLane) window() int {
 	return l.c.window()
 }
 
-// writable reports whether there is something that may be written.
+// writable reports whether there is a call that may be written now.
 func (l *pipeLane) writable() bool {
 	return l.queue.n > 0 && l.flight.n < l.window() && !l.conn.last
 }
@@ -169,8 +170,8 @@ func (l *pipeLane) run() {
 	}
 }
 
-// broke is for when a function of the user's ended the goroutine of the lane: Dial,
-// one of TLSConfig, or the Logger.
+// broke cleans up after a user's function has ended the goroutine of the lane:
+// Dial, a function of TLSConfig, or the Logger.
 func (l *pipeLane) broke() {
 	if r := recover(); r != nil {
 		logRecovered("in a PipelineClient", r)
@@ -185,11 +186,12 @@ func (l *pipeLane) broke() {
 	l.running = false
 }
 
-// errUndialed is the error of a dial that was ended because no caller waited for it. It
-// doesn't affect calls that came since then.
+// errUndialed is the error of a dial that was cancelled because no caller waited
+// for it. It doesn't affect calls that came after that.
 var errUndialed = errors.New("gale: nobody waits for the connection any more")
 
-// connect makes a connection. That ends with errUndialed when no caller waits for it.
+// connect makes a connection. It returns errUndialed when no caller waits for it
+// any more.
 func (l *pipeLane) connect() (cc *clientConn, err error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -215,7 +217,7 @@ func (l *pipeLane) connect() (cc *clientConn, err error) {
 	return cc, err
 }
 
-// serve sends calls over a new connection until it ends.
+// serve sends calls over a new connection until the connection ends.
 func (l *pipeLane) serve(cc *clientConn) {
 	if cc == nil {
 		return
@@ -237,7 +239,8 @@ func (l *pipeLane) serve(cc *clientConn) {
 }
 
 // settle decides about the calls that a connection didn't answer; see
-// PipelineClient. It reports whether there are any. The caller holds the lock.
+// PipelineClient. It reports whether there are such calls with a waiting caller.
+// The caller holds the lock.
 func (l *pipeLane) settle(conn *pipeConn) (lost bool) {
 	var again []*pipeCall
 	first := true
@@ -262,13 +265,13 @@ func (l *pipeLane) settle(conn *pipeConn) (lost bool) {
 		l.enqueue(pc, true)
 	}
 	if conn.closing {
-		l.careful = false // it was closed as agreed
+		l.careful = false // the server announced that it would close it
 	}
 	return lost
 }
 
-// mayRepeat reports whether a call that a connection didn't answer is sent
-// again. first says that it was the first of those.
+// mayRepeat reports whether a call that a connection didn't answer is sent again.
+// first says that it is the first of these calls.
 func (l *pipeLane) mayRepeat(conn *pipeConn, pc *pipeCall, first bool) bool {
 	switch {
 	case !pc.sent:
@@ -283,8 +286,9 @@ func (l *pipeLane) mayRepeat(conn *pipeConn, pc *pipeCall, first bool) bool {
 	return pc.idempotent
 }
 
-// lostError is the error of a call whose connection ended with err, before its response
-// began. It has nothing of err in it, which may quote the response of another call.
+// lostError is the error of a call whose connection ended with err, before its
+// response began. It contains no text of err, because err may quote the response to
+// another call.
 func lostError(err error, pc *pipeCall) error {
 	if err == ErrTimeout || err == errPipeGivenUp {
 		return ErrTimeout
@@ -292,7 +296,8 @@ func lostError(err error, pc *pipeCall) error {
 	return sentError(ErrConnectionClosed, pc)
 }
 
-// sentError tells with err whether the server may have acted on the call.
+// sentError wraps err in an ErrRequestSent if the server may have acted on the
+// call.
 func sentError(err error, pc *pipeCall) error {
 	if pc.sent && !pc.idempotent {
 		return &ErrRequestSent{err}

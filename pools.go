@@ -7,9 +7,9 @@ var (
 	responsePool pool.Pool
 )
 
-// AcquireRequest returns an empty request. Hand it to [ReleaseRequest] when it
-// isn't needed any more, so that its memory is used again; not to do so is no
-// leak.
+// AcquireRequest returns an empty request from a pool. Give it back with
+// [ReleaseRequest] when you no longer need it, so that its memory is reused. Not
+// giving it back is not a leak.
 func AcquireRequest() *Request {
 	if v := requestPool.Get(); v != nil {
 		return v.(*Request)
@@ -17,17 +17,17 @@ func AcquireRequest() *Request {
 	return &Request{}
 }
 
-// ReleaseRequest resets req and keeps it for a later [AcquireRequest]. Neither
-// req nor anything that it returned may be used afterwards.
+// ReleaseRequest resets req and puts it into the pool. Neither req nor anything
+// that its methods returned may be used afterwards.
 func ReleaseRequest(req *Request) {
 	req.KeepBodyBuffer = false
 	req.Reset()
 	requestPool.Put(req)
 }
 
-// AcquireResponse returns an empty response. Hand it to [ReleaseResponse] when
-// it isn't needed any more, so that its memory is used again; not to do so is
-// no leak.
+// AcquireResponse returns an empty response from a pool. Give it back with
+// [ReleaseResponse] when you no longer need it, so that its memory is reused. Not
+// giving it back is not a leak.
 func AcquireResponse() *Response {
 	if v := responsePool.Get(); v != nil {
 		return v.(*Response)
@@ -35,8 +35,8 @@ func AcquireResponse() *Response {
 	return &Response{}
 }
 
-// ReleaseResponse resets resp and keeps it for a later [AcquireResponse].
-// Neither resp nor anything that it returned may be used afterwards.
+// ReleaseResponse resets resp and puts it into the pool. Neither resp nor anything
+// that its methods returned may be used afterwards.
 func ReleaseResponse(resp *Response) {
 	resp.KeepBodyBuffer = false
 	resp.Reset()

@@ -55,7 +55,7 @@ const (
 	StatusUnsupportedMediaType         = 415 // RFC 9110 section 15.5.16
 	StatusRequestedRangeNotSatisfiable = 416 // RFC 9110 section 15.5.17
 	StatusExpectationFailed            = 417 // RFC 9110 section 15.5.18
-	StatusTeapot                       = 418 // RFC 2324 section 2.3.2, a joke that stayed
+	StatusTeapot                       = 418 // RFC 2324 section 2.3.2, an April Fools' joke that is still in use
 	StatusMisdirectedRequest           = 421 // RFC 9110 section 15.5.20
 	StatusUnprocessableEntity          = 422 // RFC 9110 section 15.5.21
 	StatusLocked                       = 423 // RFC 4918 section 11.3
@@ -84,8 +84,8 @@ const (
 
 const unknownStatus = "Unknown Status Code"
 
-// StatusMessage returns the reason phrase of the status code, such as
-// "Not Found" for 404, and "Unknown Status Code" for codes that have none here.
+// StatusMessage returns the reason phrase of the status code, such as "Not Found"
+// for 404, and "Unknown Status Code" for unknown codes.
 func StatusMessage(statusCode int) string {
 	if s := h1.StatusText(statusCode); s != "" {
 		return s
@@ -93,9 +93,8 @@ func StatusMessage(statusCode int) string {
 	return unknownStatus
 }
 
-// StatusCodeIsRedirect reports whether the status code sends the client to the
-// target of the Location field: 301, 302, 303, 307 and 308
-// (RFC 9110 section 15.4).
+// StatusCodeIsRedirect reports whether the status code redirects the client to the
+// target in Location: 301, 302, 303, 307 or 308 (RFC 9110 section 15.4).
 func StatusCodeIsRedirect(statusCode int) bool {
 	switch statusCode {
 	case StatusMovedPermanently, StatusFound, StatusSeeOther,

@@ -12,9 +12,9 @@ import (
 	"time"
 )
 
-// GenerateTestCertificate returns a fresh self-signed certificate for host, a
-// name or an IP address, and its key, both in PEM. It is valid for a year, and for tests
-// and trials only: clients have no reason to trust it.
+// GenerateTestCertificate returns a new self-signed certificate for host, a name or
+// an IP address, and its key, both in PEM. The certificate is valid for a year. It
+// is only for tests and trials: clients have no reason to trust it.
 func GenerateTestCertificate(host string) (certPEM, keyPEM []byte, err error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

@@ -8,12 +8,12 @@ import (
 	"github.com/galehttp/gale/internal/bytesconv"
 )
 
-// htmlEscapes holds what stands for the bytes that mean something in HTML text
-// and in quoted attribute values. They are the ones of html.EscapeString.
+// htmlEscapes holds the replacements of the bytes that have a meaning in HTML text
+// and in quoted attribute values. They are those of html.EscapeString.
 var htmlEscapes = [256]string{'&': "&amp;", '<': "&lt;", '>': "&gt;", '"': "&#34;", '\'': "&#39;"}
 
-// AppendHTMLEscape appends s to dst, with & < > " ' as character references,
-// and returns the extended slice.
+// AppendHTMLEscape appends s to dst, with & < > " ' written as character
+// references, and returns the extended slice.
 func AppendHTMLEscape(dst []byte, s string) []byte {
 	start := 0
 	for i := 0; i < len(s); i++ {
@@ -39,10 +39,9 @@ func AppendUint(dst []byte, n int) []byte {
 	return bytesconv.AppendInt(dst, n)
 }
 
-// ParseUint returns the number that the decimal digits of buf stand for.
-// Leading zeros are allowed, signs and spaces are not. The result is -1 with an
-// error if buf is empty, has other bytes than digits, or means a number that
-// doesn't fit in an int.
+// ParseUint returns the number that buf holds in decimal digits. Leading zeros are
+// allowed, signs and spaces are not. If buf is empty, has bytes that aren't digits,
+// or holds a number that doesn't fit in an int, the result is -1 with an error.
 func ParseUint(buf []byte) (int, error) {
 	n, err := bytesconv.ParseUint(buf)
 	if err != nil {
@@ -74,13 +73,13 @@ func intError(err error) error {
 
 var errNegativeFloat = newBareError("negative input is invalid")
 
-// ParseUfloat returns the number of 0 or more that buf stands for, in decimal
-// digits with an optional fraction and exponent, such as "12", "1.5" or "1e-3".
-// The result is -1 with an error for anything else; the error is a
-// *strconv.NumError unless it is about a minus sign.
+// ParseUfloat returns the number of 0 or more that buf holds in decimal digits,
+// with an optional fraction and exponent, such as "12", "1.5" or "1e-3". For
+// anything else the result is -1 with an error. It is a *strconv.NumError, except
+// for a number with a minus sign.
 //
-// Unlike fasthttp, it refuses "NaN", "Inf" and underscores between digits:
-// none of them is a number a client should be able to send.
+// Unlike fasthttp, it refuses "NaN", "Inf" and underscores between digits: a client
+// should not be able to send them as numbers.
 func ParseUfloat(buf []byte) (float64, error) {
 	if len(buf) > 0 && buf[0] == '-' {
 		return -1, errNegativeFloat
@@ -97,9 +96,9 @@ func ParseUfloat(buf []byte) (float64, error) {
 	return f, nil
 }
 
-// AppendIPv4 appends ip in dotted decimal to dst and returns the extended
-// slice. If ip is no IPv4 address, in 4 or 16 bytes, it appends
-// "non-v4 ip passed to AppendIPv4".
+// AppendIPv4 appends ip in dotted decimal to dst and returns the extended slice. If
+// ip isn't an IPv4 address of 4 or 16 bytes, it appends "non-v4 ip passed to
+// AppendIPv4".
 func AppendIPv4(dst []byte, ip net.IP) []byte {
 	ip = ip.To4()
 	if ip == nil {
@@ -116,12 +115,12 @@ func AppendIPv4(dst []byte, ip net.IP) []byte {
 
 var errEmptyIP = newBareError("empty ip address string")
 
-// ParseIPv4 reads an address in dotted decimal. The result has 4 bytes; they
-// are those of dst if dst has exactly as many, and new ones otherwise. After an
-// error the result holds what was read before it.
+// ParseIPv4 reads an address in dotted decimal. The result has 4 bytes. It is dst
+// if dst has a length of 4, and a new slice otherwise. After an error the result
+// holds the parts that were read before it.
 //
-// Unlike fasthttp, it refuses parts with leading zeros, which some programs
-// take for octal (RFC 6943 section 3.1.1).
+// Unlike fasthttp, it refuses parts with leading zeros, which some programs read as
+// octal (RFC 6943 section 3.1.1).
 func ParseIPv4(dst net.IP, ipStr []byte) (net.IP, error) {
 	if len(ipStr) == 0 {
 		return dst, errEmptyIP

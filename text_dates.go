@@ -7,11 +7,11 @@ import (
 	"github.com/galehttp/gale/internal/clock"
 )
 
-// AppendHTTPDate appends date as it stands in fields such as Date and
-// Last-Modified, "Sun, 06 Nov 1994 08:49:37 GMT", to dst and returns the
-// extended slice (IMF-fixdate of RFC 9110 section 5.6.7). The date may be in
-// any time zone. Years outside of 0 to 9999 are written with as many digits as
-// they have, though no recipient can be expected to read that.
+// AppendHTTPDate appends date to dst in the form of headers such as Date and
+// Last-Modified, "Sun, 06 Nov 1994 08:49:37 GMT", and returns the extended slice
+// (IMF-fixdate of RFC 9110 section 5.6.7). date may be in any time zone. Years
+// outside of 0 to 9999 are written with as many digits as they have, but recipients
+// probably can't read such a date.
 func AppendHTTPDate(dst []byte, date time.Time) []byte {
 	date = date.UTC()
 	if year := date.Year(); year < 0 || year > 9999 {
@@ -34,15 +34,15 @@ const (
 	daysPerMonths = "\x1f\x1d\x1f\x1e\x1f\x1e\x1f\x1f\x1e\x1f\x1e\x1f"
 )
 
-// ParseHTTPDate returns the time, in GMT, that date means. It reads the three
-// forms of RFC 9110 section 5.6.7: IMF-fixdate, and the obsolete ones of
-// RFC 850 and of asctime. Whether the day of the week fits is not checked. The
-// error is a *time.ParseError.
+// ParseHTTPDate returns the time of date, in GMT. It reads the three forms of RFC
+// 9110 section 5.6.7: IMF-fixdate, and the obsolete forms of RFC 850 and of
+// asctime. It doesn't check whether the day of the week is right. The error is a
+// *time.ParseError.
 func ParseHTTPDate(date []byte) (time.Time, error) {
 	if t, ok := parseIMF(date); ok {
 		return t, nil
 	}
-	s := bytesconv.B2S(date) // errors of time.Parse hold a copy
+	s := bytesconv.B2S(date) // errors of time.Parse copy it
 	for _, layout := range [...]string{layoutIMF, layoutRFC850} {
 		if t, err := time.Parse(layout, s); err == nil {
 			return t.In(gmt), nil
@@ -51,8 +51,8 @@ func ParseHTTPDate(date []byte) (time.Time, error) {
 	return time.Parse(layoutANSI, s)
 }
 
-// parseIMF reads the form that practically every date has, in its exact
-// spelling. It says no where time.Parse might still say yes.
+// parseIMF reads the form that practically every date has, in its exact spelling.
+// It refuses some dates that time.Parse accepts.
 func parseIMF(b []byte) (t time.Time, ok bool) {
 	if len(b) != len(layoutIMF) ||
 		b[3] != ',' || b[4] != ' ' || b[7] != ' ' || b[11] != ' ' || b[16] != ' ' ||

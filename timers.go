@@ -19,12 +19,12 @@ func AcquireTimer(timeout time.Duration) *time.Timer {
 	return time.NewTimer(timeout)
 }
 
-// ReleaseTimer stops t, which came from AcquireTimer, and keeps it for others.
-// It must not be used any more.
+// ReleaseTimer stops t, which came from AcquireTimer, and puts it back into the
+// pool. t must not be used afterwards.
 func ReleaseTimer(t *time.Timer) {
-	t.Stop() // its channel holds nothing afterwards, as of Go 1.23
+	t.Stop() // since Go 1.23 its channel is empty afterwards
 	timerPool.Put(t)
 }
 
-// CoarseTimeNow returns the time truncated to the second.
+// CoarseTimeNow returns the current time, truncated to the second.
 func CoarseTimeNow() time.Time { return clock.Now() }

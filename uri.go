@@ -13,35 +13,35 @@ import (
 //
 //	scheme "://" [ username [ ":" password ] "@" ] host path [ "?" query ] [ "#" hash ]
 //
-// The path as it was given ([URI.PathOriginal]) is the truth; the decoded and
-// normalised one ([URI.Path]) is made from it, once, when it is asked for.
-// Query arguments are parsed when they are asked for.
+// The path as it was given ([URI.PathOriginal]) is what is stored. The decoded and
+// normalised path ([URI.Path]) is made from it once, at the first call. Query
+// arguments are also parsed at the first call that needs them.
 //
-// The zero value is "http:///". URI must not be copied (use [URI.CopyTo]) nor
-// used by several goroutines at once.
+// The zero value is "http:///". URI must not be copied (use [URI.CopyTo]) or used
+// by several goroutines at once.
 //
-// Slices that methods return belong to the URI: they are valid until it is
-// parsed into, reset or released, and must not be written to. What is passed
-// to methods is copied.
+// Slices that methods return belong to the URI. They are valid until it is parsed
+// into, reset or released, and must not be written to. Methods copy their
+// arguments.
 type URI struct {
 	_ noCopy
 
-	// DisablePathNormalizing makes RequestURI and FullURI write the path as it
-	// was given, with no more than control characters and spaces encoded, as a
-	// proxy may need it. By default they write the normalised path. Parse and
-	// Reset set it to false.
+	// DisablePathNormalizing makes RequestURI and FullURI write the path as it was
+	// given, as a proxy may need it; only control characters and spaces are
+	// encoded. By default they write the normalised path. Parse and Reset set it to
+	// false.
 	DisablePathNormalizing bool
 
 	pathDone   bool // path is made from original
 	pathPlain  bool // original is the path, and is written as it is
-	queryPlain bool // query is written as it is
+	queryPlain bool // query needs no encoding when it is written
 	argsDone   bool // args is made from query, and rules from then on
-	userParsed bool // username and password came with the host, and go with it
+	userParsed bool // username and password were parsed with the host; a new host removes them
 
-	// buf is the arena that the parts lie in. A part that changes is appended
-	// anew, so that slices handed out before stay as they are. buf begins with
-	// the last host that was found to be valid and in lower case already,
-	// validHost bytes: the next request often has the same.
+	// buf is the arena that holds the parts. A part that changes is appended again,
+	// so that slices returned before stay as they are. buf begins with the last
+	// host that was found to be valid and lower-case already, validHost bytes: the
+	// next request often has the same host.
 	buf       []byte
 	validHost int
 	uriParts
@@ -51,8 +51,8 @@ type URI struct {
 	fullURI, requestURI []byte // what FullURI and RequestURI returned
 }
 
-// uriParts says where the parts of a URI lie in its arena. They hold no
-// pointers, so that forgetting them all is cheap.
+// uriParts says where the parts of a URI are in its arena. It holds no pointers, so
+// clearing it is cheap.
 type uriParts struct {
 	scheme, host, original, path, query, hash, username, password uriPart
 }
@@ -64,8 +64,8 @@ func (p uriPart) empty() bool { return p.off == p.end }
 
 var uriPool = pool.Pool{New: func() any { return new(URI) }}
 
-// AcquireURI returns an empty URI from a pool. Give it back with [ReleaseURI]
-// when it isn't needed any more; not doing so is no error.
+// AcquireURI returns an empty URI from a pool. Give it back with [ReleaseURI] when
+// you no longer need it. Not giving it back is not an error.
 func AcquireURI() *URI { return uriPool.Get().(*URI) }
 
 // ReleaseURI puts u into the pool. Neither u nor anything that its methods
@@ -75,7 +75,8 @@ func ReleaseURI(u *URI) {
 	uriPool.Put(u)
 }
 
-// Reset makes u the zero value again. Buffers are kept unless they are huge.
+// Reset sets u to the zero value. It keeps the buffers for reuse unless they are
+// huge.
 func (u *URI) Reset() {
 	u.DisablePathNormalizing, u.pathDone, u.pathPlain, u.queryPlain, u.argsDone, u.userParsed = false, false, false, false, false, false
 	if cap(u.buf) > maxKeptScratch {
@@ -98,14 +99,14 @@ func keepScratch(b []byte) []byte {
 	return b[:0]
 }
 
-// maxURIArena is how many bytes parts can address. What would lie beyond is
-// taken for empty.
+// maxURIArena is how many bytes parts can address. A part that would lie beyond it
+// becomes empty.
 const maxURIArena = math.MaxInt32
 
 // part returns the bytes of p.
 func (u *URI) part(p uriPart) []byte { return u.buf[p.off:p.end:p.end] }
 
-// partOf returns the part that u.buf[from:] is.
+// partOf returns u.buf[from:] as a part.
 func (u *URI) partOf(from int) uriPart {
 	if len(u.buf) > maxURIArena {
 		u.buf = u.buf[:from]
@@ -121,7 +122,7 @@ func (u *URI) store(b []byte) uriPart {
 	return u.partOf(n)
 }
 
-// storeSafe copies b to the arena with control characters encoded as %XX.
+// storeSafe copies b to the arena with control characters written as %XX.
 func (u *URI) storeSafe(b []byte) uriPart {
 	u.compact()
 	n := len(u.buf)
@@ -129,8 +130,8 @@ func (u *URI) storeSafe(b []byte) uriPart {
 	return u.partOf(n)
 }
 
-// compact copies the parts to a new arena if most of the old one is dead, since
-// parts changed often. The old one is left to callers that hold slices of it.
+// compact copies the parts to a new arena if most of the old one is unused, because
+// parts changed often. The old one isn't reused: callers may hold slices of it.
 func (u *URI) compact() {
 	if len(u.buf) > maxKeptScratch {
 		u.copyLiving()
@@ -155,8 +156,8 @@ func (u *URI) copyLiving() {
 	u.buf, u.validHost = buf, 0
 }
 
-// notControl and lineSafe tell what may stand in a part of a URI and in one
-// that goes into a request line or a field.
+// notControl, lineSafe and querySafe say which bytes may be in a part of a URI, in
+// a part that is written into a request line or a header, and in a query.
 var notControl, lineSafe, querySafe = func() (a, b, c [256]bool) {
 	for i := range 256 {
 		a[i] = i >= ' ' && i != 0x7f
@@ -202,16 +203,15 @@ func (u *URI) SetSchemeBytes(scheme []byte) {
 }
 
 // Host returns the host in lower case, with the port if there is one, such as
-// "example.com:8080" or "[::1]". It has no username and password.
+// "example.com:8080" or "[::1]". It doesn't include username and password.
 func (u *URI) Host() []byte { return u.part(u.host) }
 
-// SetHost sets the host, with the port if it has one. It is lower-cased; CR,
-// LF and NUL become spaces. Whether it is a valid host is not checked here:
-// clients check it before they dial.
+// SetHost sets the host, with the port if it has one. It is lower-cased; CR, LF and
+// NUL become spaces. SetHost doesn't check whether the host is valid: clients check
+// that before they dial.
 //
-// A username and password that u was parsed with are for the host that they came
-// with: they go if this is another one. What was set by SetUsername and
-// SetPassword stays.
+// A username and a password that were parsed with the old host are removed if the
+// new host is different. Those set by SetUsername and SetPassword stay.
 func (u *URI) SetHost(host string) { u.SetHostBytes(bytesconv.S2B(host)) }
 
 // SetHostBytes is [URI.SetHost] for bytes.
@@ -226,8 +226,8 @@ func (u *URI) SetHostBytes(host []byte) {
 	}
 }
 
-// Username returns the part of the authority before "@" and ":", as it was
-// given. It is never written out.
+// Username returns the part of the authority before "@" and ":", as it was given.
+// RequestURI, FullURI and String never include it.
 func (u *URI) Username() []byte { return u.part(u.username) }
 
 // SetUsername sets the username. CR, LF and NUL become spaces.
@@ -240,8 +240,8 @@ func (u *URI) SetUsernameBytes(username []byte) {
 	bytesconv.NeutralizeLine(u.part(u.username))
 }
 
-// Password returns the part of the authority between the first ":" and the
-// last "@", as it was given. It is never written out.
+// Password returns the part of the authority between the first ":" and the last
+// "@", as it was given. RequestURI, FullURI and String never include it.
 func (u *URI) Password() []byte { return u.part(u.password) }
 
 // SetPassword sets the password. CR, LF and NUL become spaces.
@@ -254,11 +254,11 @@ func (u *URI) SetPasswordBytes(password []byte) {
 	bytesconv.NeutralizeLine(u.part(u.password))
 }
 
-// Path returns the path, decoded once and normalised: it begins with "/", has
-// no "//" and no "." or ".." segments, and never leads above "/". "/%2e%2e/a"
-// is "/a", and "/%252e" is "/%2e". On Windows a backslash is a slash.
+// Path returns the path, decoded once and normalised: it begins with "/", has no
+// "//" and no "." or ".." segments, and never goes above "/". "/%2e%2e/a" is "/a",
+// and "/%252e" is "/%2e". On Windows a backslash is a slash.
 //
-// The result may have any byte, also CR, LF and NUL.
+// The result may contain any byte, also CR, LF and NUL.
 func (u *URI) Path() []byte {
 	if !u.pathDone {
 		n := len(u.buf)
@@ -268,8 +268,8 @@ func (u *URI) Path() []byte {
 	return u.part(u.path)
 }
 
-// SetPath sets the path, encoded or not: it is decoded and normalised when
-// Path is called, and written in that form.
+// SetPath sets the path. It may be encoded or not: Path decodes and normalises it,
+// and RequestURI and FullURI write that form, encoded.
 func (u *URI) SetPath(path string) { u.SetPathBytes(bytesconv.S2B(path)) }
 
 // SetPathBytes is [URI.SetPath] for bytes.
@@ -281,15 +281,15 @@ func (u *URI) SetPathBytes(path []byte) {
 // PathOriginal returns the path as it was given to Parse or SetPath.
 func (u *URI) PathOriginal() []byte { return u.part(u.original) }
 
-// LastPathSegment returns what follows the last "/" of [URI.Path]:
-// "c.html" of "/a/b/c.html", nothing of "/a/".
+// LastPathSegment returns the text after the last "/" of [URI.Path]: "c.html" for
+// "/a/b/c.html", nothing for "/a/".
 func (u *URI) LastPathSegment() []byte {
 	path := u.Path()
 	return path[bytes.LastIndexByte(path, '/')+1:]
 }
 
-// QueryString returns the query as it was given, without "?". Changes to
-// QueryArgs don't show here.
+// QueryString returns the query as it was given, without "?". It doesn't include
+// changes to QueryArgs.
 func (u *URI) QueryString() []byte { return u.part(u.query) }
 
 // SetQueryString sets the query. Control characters are encoded.
@@ -303,9 +303,9 @@ func (u *URI) SetQueryStringBytes(queryString []byte) {
 	u.queryPlain, u.argsDone = false, false
 }
 
-// QueryArgs returns the arguments of the query. Once it has been called, what
-// RequestURI and FullURI write as the query are these arguments, with their
-// changes, until the query is set anew. They belong to u.
+// QueryArgs returns the arguments of the query. After it has been called,
+// RequestURI and FullURI write these arguments, with their changes, as the query,
+// until the query is set again. The Args belongs to u.
 func (u *URI) QueryArgs() *Args {
 	if !u.argsDone {
 		u.args.ParseBytes(u.part(u.query))
@@ -314,17 +314,17 @@ func (u *URI) QueryArgs() *Args {
 	return &u.args
 }
 
-// Hash returns what follows "#".
+// Hash returns the text after "#".
 func (u *URI) Hash() []byte { return u.part(u.hash) }
 
-// SetHash sets what follows "#". Control characters are encoded.
+// SetHash sets the text after "#". Control characters are encoded.
 func (u *URI) SetHash(hash string) { u.SetHashBytes(bytesconv.S2B(hash)) }
 
 // SetHashBytes is [URI.SetHash] for bytes.
 func (u *URI) SetHashBytes(hash []byte) { u.hash = u.storeSafe(hash) }
 
-// RequestURI returns path and query as they stand in a request line, such as
-// "/a%20b?c=d". The slice is valid until the next call of RequestURI as well.
+// RequestURI returns path and query as they are written in a request line, such as
+// "/a%20b?c=d". The slice is also invalid after the next call of RequestURI.
 func (u *URI) RequestURI() []byte {
 	u.requestURI = u.appendRequestURI(u.requestURI[:0])
 	return u.requestURI
@@ -357,9 +357,9 @@ func (u *URI) appendRequestURI(dst []byte) []byte {
 	return bytesconv.AppendEscaped(dst, u.part(u.query), &querySafe)
 }
 
-// FullURI returns {scheme}://{host}{request URI}#{hash}. Username and password
-// are left out. The slice is valid until the next call of FullURI, String or
-// WriteTo as well.
+// FullURI returns {scheme}://{host}{request URI}#{hash}. Username and password are
+// left out. The slice is also invalid after the next call of FullURI, String or
+// WriteTo.
 func (u *URI) FullURI() []byte {
 	u.fullURI = u.AppendBytes(u.fullURI[:0])
 	return u.fullURI

@@ -14,9 +14,9 @@ var (
 	errIPv6Address = newBareError("invalid ipv6 address")
 )
 
-// hostSafe tells what may stand in a registered name: what RFC 3986 section
-// 3.2.2 allows, less the comma, which separates addresses in lists of them,
-// and the bytes of UTF-8, which internationalised names are written in.
+// hostSafe says which bytes may be in a registered name: those that RFC 3986
+// section 3.2.2 allows, without the comma, which separates addresses in lists, and
+// with the bytes of UTF-8, which internationalised names use.
 var hostSafe = func() [256]bool {
 	t := bytesconv.HostSafe
 	t[','] = false
@@ -26,9 +26,9 @@ var hostSafe = func() [256]bool {
 	return t
 }()
 
-// lowerHost checks host [ ":" port ], which lies in the arena, and makes it
-// the host, in lower case. Percent-encoded UTF-8 is decoded; an encoded
-// character of ASCII is an error, for no name has one that needs it.
+// lowerHost checks host [ ":" port ], which is in the arena, and makes it the host,
+// in lower case. Percent-encoded UTF-8 is decoded. An encoded ASCII character is an
+// error, because no name needs one.
 func (u *URI) lowerHost(from, end int) error {
 	host := u.buf[from:end]
 	if len(host) > 0 && host[0] == '[' {
@@ -70,7 +70,7 @@ func (u *URI) lowerHost(from, end int) error {
 	return nil
 }
 
-// hostError is the error for a host that goes wrong where b begins.
+// hostError is the error for a host that is invalid from the start of b.
 func hostError(b []byte) error {
 	if b[0] == '%' {
 		return EscapeError(b[:min(3, len(b))])
@@ -91,9 +91,9 @@ func checkPort(host []byte, i int) error {
 	return nil
 }
 
-// lowerIPv6 is lowerHost for an IPv6 address in brackets. A zone may follow it
-// as "%25zone" or, as people write it, "%zone" (RFC 6874 sections 2 and 3); the
-// host has the second form.
+// lowerIPv6 is lowerHost for an IPv6 address in brackets. A zone may follow it as
+// "%25zone" or, as people write it, "%zone" (RFC 6874 sections 2 and 3); the host
+// is stored in the second form.
 func (u *URI) lowerIPv6(from, to int) error {
 	host := u.buf[from:to]
 	end := bytes.IndexByte(host, ']')
@@ -141,8 +141,8 @@ func (u *URI) lowerIPv6(from, to int) error {
 
 var zoneSign = []byte("%25")
 
-// appendHost appends the host as it stands in a URI. The sign of an IPv6 zone
-// is encoded if the zone would be misread otherwise.
+// appendHost appends the host as it is written in a URI. The "%" before an IPv6
+// zone is encoded if the zone would be misread without that.
 func appendHost(dst, host []byte) []byte {
 	if len(host) > 0 && host[0] == '[' {
 		if n := bytes.Index(host, zoneSign); n >= 0 {
@@ -153,9 +153,9 @@ func appendHost(dst, host []byte) []byte {
 	return append(dst, host...)
 }
 
-// validUserinfo checks *( unreserved / pct-encoded / sub-delims / ":" / "@" ).
-// RFC 3986 section 3.2.1 has no "@" here; it is common in passwords, and
-// everyone takes the last one as the end.
+// validUserinfo checks *( unreserved / pct-encoded / sub-delims / ":" / "@" ). RFC
+// 3986 section 3.2.1 has no "@" here; it is common in passwords, and programs agree
+// that the last "@" ends the userinfo.
 func validUserinfo(b []byte) bool {
 	for i := 0; i < len(b); i++ {
 		switch c := b[i]; {

@@ -7,24 +7,26 @@ import (
 	"github.com/galehttp/gale/internal/bytesconv"
 )
 
-// Parse makes u the URI that uri means for the given host:
+// Parse sets u to the URI that uri means, given host:
 //
-//   - scheme://authority/path?query#hash: the host of the authority counts,
-//     whatever host says.
-//   - //authority/path..., if host is empty: the scheme is "http". With a host
-//     that is a path, unless "://" follows somewhere, as with fasthttp.
-//   - Anything else is path, query and hash on host, as in a request line.
-//     The path needn't begin with "/".
+//   - scheme://authority/path?query#hash: the host is that of the authority; the
+//     argument host is ignored.
+//   - //authority/path..., if host is empty: the scheme is "http". If host isn't
+//     empty, this is a path, unless it contains "://", as in fasthttp.
+//   - Anything else: path, query and hash on host, as in a request line. The path
+//     needn't begin with "/".
 //
 // host is a host with an optional port and may be empty. Hosts must follow the
-// grammar of RFC 3986 section 3.2.2, less commas and percent-encoded ASCII; raw
-// and percent-encoded UTF-8 is allowed. A username and password may stand
-// before the host in an authority, but not in host.
+// grammar of RFC 3986 section 3.2.2, with two differences: commas and
+// percent-encoded ASCII are not allowed; raw and percent-encoded UTF-8 is allowed.
+// An authority may have a username and password before the host; the argument host
+// may not.
 //
-// The error is, or wraps, [ErrorInvalidURI], an [InvalidHostError], an
-// [EscapeError], or it says what is wrong with scheme or host. u is empty then.
-// Control characters are errors everywhere, and so is a URI of http or https
-// whose authority has no host (RFC 9110 section 4.2.1), such as "http://:80/".
+// The error is, or wraps, [ErrorInvalidURI], an [InvalidHostError] or an
+// [EscapeError], or it says what is wrong with the scheme or the host. After an
+// error u is empty. Control characters are errors everywhere. So is an http or
+// https URI whose authority has no host (RFC 9110 section 4.2.1), such as
+// "http://:80/".
 func (u *URI) Parse(host, uri []byte) error {
 	// Both may be parts of u, which parse overwrites.
 	if bytesconv.Overlaps(u.buf, uri) {
@@ -36,14 +38,14 @@ func (u *URI) Parse(host, uri []byte) error {
 	return u.parse(host, uri, false, false)
 }
 
-// parseTarget is Parse for a target that was received: what begins with "//" is
-// a path on host (RFC 9112 section 3.2.1). Neither may be part of u.
+// parseTarget is Parse for a received target: a target that begins with "//" is a
+// path on host (RFC 9112 section 3.2.1). host and target must not be parts of u.
 func (u *URI) parseTarget(host, target []byte) error {
 	return u.parse(host, target, false, true)
 }
 
-// parse is Parse with "https" as the scheme if uri has none and isTLS is set.
-// Neither host nor uri may be parts of u.
+// parse is Parse with "https" as the scheme if uri has none and isTLS is set. host
+// and uri must not be parts of u.
 func (u *URI) parse(host, uri []byte, isTLS, received bool) error {
 	u.Reset()
 	known := u.validHost == len(host) && bytes.Equal(u.buf, host)
@@ -65,9 +67,10 @@ func (u *URI) parse(host, uri []byte, isTLS, received bool) error {
 	return nil
 }
 
-// parseParts finds the parts of the reference in the arena from at on. Before it
-// lies the host that counts if the reference has none; hostKnown says that it
-// is valid and in lower case, received that "//" doesn't introduce a host.
+// parseParts finds the parts of the reference that is in the arena from at on.
+// Before it is the host that counts if the reference has none. hostKnown says that
+// this host is valid and in lower case, received that "//" doesn't introduce a
+// host.
 func (u *URI) parseParts(at int, hostKnown, received bool) error {
 	authority, rest, err := u.splitAuthority(at, received)
 	if err != nil {
@@ -108,7 +111,7 @@ func errNoHost() error {
 	return fmt.Errorf("%w: it names no host, as http://example.com/ does", ErrorInvalidURI)
 }
 
-// isHTTP reports whether u has a scheme of HTTP, with which a URI must have a
+// isHTTP reports whether the scheme of u is http or https: such a URI must have a
 // host (RFC 9110 section 4.2.1).
 func (u *URI) isHTTP() bool {
 	switch string(u.part(u.scheme)) {
@@ -123,7 +126,7 @@ var (
 	schemeEnd = []byte("://")
 )
 
-// setUserinfo takes username and password from the arena.
+// setUserinfo sets username and password to parts of the arena.
 func (u *URI) setUserinfo(from, end int) bool {
 	b := u.buf[from:end]
 	u.userParsed = true
@@ -140,8 +143,8 @@ func (u *URI) setUserinfo(from, end int) bool {
 //
 //	[ scheme ":" ] "//" authority  followed by "/", "?", "#" or the end
 //
-// Without an authority, the first result is -1 and the second is at. With
-// received, a scheme must introduce it.
+// Without an authority, the first result is -1 and the second is at. If received is
+// true, there must be a scheme before the authority.
 func (u *URI) splitAuthority(at int, received bool) (authority, rest int, err error) {
 	b := u.buf[at:]
 	if len(b) == 0 {
@@ -165,8 +168,8 @@ func (u *URI) splitAuthority(at int, received bool) (authority, rest int, err er
 			return -1, at, nil
 		}
 		if len(b) < n+3 || b[n+1] != '/' || b[n+2] != '/' {
-			// "http:\\evil" and the like: browsers read the authority "evil"
-			// there. Otherwise the colon belongs to the path.
+			// Browsers read the authority "evil" in "http:\\evil" and similar
+			// references. Otherwise the colon belongs to the path.
 			if len(b) > n+1 && validScheme(b[:n]) && (b[n+1] == '\\' || b[n+1] == '/' && len(b) > n+2 && b[n+2] == '\\') {
 				return -1, at, ErrorInvalidURI
 			}
@@ -200,9 +203,9 @@ func validScheme(b []byte) bool {
 	return len(b) > 0
 }
 
-// What bytes in a target mean to setTarget.
+// Classes of bytes in a target, for setTarget.
 const (
-	targetSlash   = 1 << iota // "/": look at what follows
+	targetSlash   = 1 << iota // "/": the next byte matters
 	targetChange              // "%" and "\": normalising may change the path
 	targetEscape              // written as %XX
 	targetEnd                 // the part ends here
@@ -227,9 +230,9 @@ var pathClass, queryClass = func() (path, query [256]uint8) {
 	return
 }()
 
-// setTarget splits path [ "?" query ] [ "#" hash ], which lies in the arena from
-// at on, and reports whether it has no control characters. It notices what is
-// normal already, so that nothing needs to be made for Path or RequestURI.
+// setTarget splits path [ "?" query ] [ "#" hash ], which is in the arena from at
+// on, and reports whether it has no control characters. It notes which parts are in
+// normal form already, so that Path and RequestURI don't have to make them.
 func (u *URI) setTarget(at int) bool {
 	b := u.buf[at:]
 	i, seen := 0, uint8(0)
@@ -281,25 +284,25 @@ func (u *URI) setTarget(at int) bool {
 	return i == len(b)
 }
 
-// Update changes u to what the reference newURI means, as a browser at u would
-// follow a link (RFC 3986 section 5.2):
+// Update changes u to the URI that the reference newURI means, as a browser follows
+// a link on a page at u (RFC 3986 section 5.2):
 //
 //   - scheme://...: newURI replaces u.
-//   - //authority...: newURI replaces all but the scheme.
+//   - //authority...: newURI replaces everything except the scheme.
 //   - /path...: newURI replaces path, query and hash.
-//   - path...: the same, but the path replaces what follows the last "/" of
+//   - path...: the same, but the path replaces only the text after the last "/" of
 //     u's path.
 //   - ?query...: newURI replaces query and hash.
 //   - #hash: newURI replaces the hash.
 //
-// Spaces before it don't count. Nothing changes if newURI is empty.
+// Leading spaces are ignored. Nothing changes if newURI is empty.
 //
-// If newURI is invalid, u becomes empty, as with Parse: a program that looks at
-// the host afterwards must not take it for one of its own. Invalid is what Parse
-// refuses, and also what browsers may take for the address of another host: an
-// authority without a host ("///evil"), one that a backslash introduces
-// ("/\evil"), and a scheme without an authority ("http:evil", "mailto:a@b").
-// Unlike with fasthttp, none of these is a path.
+// If newURI is invalid, u becomes empty, as with Parse. If u kept its host, a program
+// that checks the host afterwards would take newURI for a reference to that host.
+// Update refuses what Parse refuses, and also references that browsers may read as
+// the address of another host: an authority without a host ("///evil"), an
+// authority after a backslash ("/\evil"), and a scheme without an authority
+// ("http:evil", "mailto:a@b"). In fasthttp all of these are paths.
 func (u *URI) Update(newURI string) { u.UpdateBytes(bytesconv.S2B(newURI)) }
 
 // UpdateBytes is [URI.Update] for bytes.
@@ -309,8 +312,8 @@ func (u *URI) UpdateBytes(newURI []byte) {
 	}
 }
 
-// update is UpdateBytes that returns why newURI is invalid, and leaves u alone
-// then.
+// update is UpdateBytes, but if newURI is invalid, it returns the error and leaves
+// u unchanged.
 func (u *URI) update(newURI []byte) error {
 	newURI = bytes.TrimLeft(newURI, " ")
 	if len(newURI) == 0 {
@@ -345,7 +348,7 @@ func (u *URI) update(newURI []byte) error {
 	case newURI[0] == '/':
 		u.SetPathBytes(next.PathOriginal())
 	default:
-		// What is joined is encoded, so that nothing is decoded twice.
+		// The joined path is encoded, so that nothing is decoded twice.
 		base := u.Path()
 		n := len(u.buf)
 		u.buf = bytesconv.AppendEscaped(u.buf, base[:bytes.LastIndexByte(base, '/')+1], &bytesconv.PathSafe)
@@ -358,9 +361,9 @@ func (u *URI) update(newURI []byte) error {
 	return nil
 }
 
-// looksElsewhere reports whether a reference that has no authority by RFC 3986
-// leads to another place nevertheless: browsers read a backslash as "/", and what
-// follows a scheme of HTTP as an authority; other schemes have no host.
+// looksElsewhere reports whether a reference that has no authority by RFC 3986 may
+// still lead to another host. Browsers read a backslash as "/", and the text after
+// "http:" or "https:" as an authority; other schemes have no host.
 func looksElsewhere(ref []byte) bool {
 	if len(ref) > 1 && (ref[0] == '\\' && (ref[1] == '\\' || ref[1] == '/') || ref[0] == '/' && ref[1] == '\\') {
 		return true

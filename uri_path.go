@@ -7,8 +7,8 @@ import (
 	"github.com/galehttp/gale/internal/bytesconv"
 )
 
-// backslashIsSlash is true where files are opened by paths with backslashes,
-// so that "..\" can't hide from normalisation there.
+// backslashIsSlash is true on systems where file paths may have backslashes, so
+// that normalisation also removes "..\" there.
 const backslashIsSlash = runtime.GOOS == "windows"
 
 // appendNormalPath appends the path src, decoded once and normalised, to dst:
@@ -20,9 +20,9 @@ const backslashIsSlash = runtime.GOOS == "windows"
 //	/x/../ /x/.. "/"; at the root, "/"
 //
 // The result begins with "/". A trailing slash stays. Decoding comes first, so
-// "%2e" and "%2f" are as good as "." and "/": a reader of the result can't find a ".." in
-// it that wasn't seen here. src must not overlap dst's spare capacity. The time is linear
-// in len(src).
+// "%2e" and "%2f" count as "." and "/", and the result has no ".." that was not
+// removed here. src must not overlap dst's spare capacity. The time is linear in
+// len(src).
 func appendNormalPath(dst, src []byte, backslash bool) []byte {
 	start := len(dst)
 	if len(src) == 0 || src[0] != '/' {
@@ -43,8 +43,8 @@ func appendNormalPath(dst, src []byte, backslash bool) []byte {
 	return dst[:start+removeDots(b)]
 }
 
-// removeDots takes "//" and dot segments out of the path b, which begins with
-// "/", in place. It returns the length of the result.
+// removeDots removes "//" and dot segments from the path b, which begins with "/",
+// in place. It returns the length of the result.
 func removeDots(b []byte) int {
 	w := 1 // b[:w] is done and ends with "/" whenever a segment begins
 	for r := 1; r < len(b); {
