@@ -1,6 +1,10 @@
 // Package gale is an HTTP server, for HTTP/1.1 and HTTP/2, and an HTTP/1.1 client, with
 // the API of fasthttp.
 //
+//	log.Fatal(gale.ListenAndServe(":8080", func(ctx *gale.RequestCtx) {
+//		ctx.WriteString("Hello from " + string(ctx.Path()))
+//	}))
+//
 // A program gives a [RequestHandler] to [ListenAndServe], or to a [Server]
 // that holds its settings. The handler is called with a [RequestCtx] for each
 // request: it reads ctx.Request and writes ctx.Response, mostly by methods of

@@ -8,17 +8,17 @@ import (
 	"golang.org/x/net/http/httpproxy"
 )
 
-// errCGI has the text of package httpproxy, which is what users know.
+// errCGI has the same text as the error of package httpproxy, which users know.
 var errCGI = errors.New("refusing to use HTTP_PROXY value in CGI environment; see golang.org/s/cgihttpproxy")
 
-// chooseFunc returns the proxy for what is asked with scheme at addr, nil for
-// none.
+// chooseFunc returns the proxy for connections to addr with scheme, or nil if none
+// is needed.
 type chooseFunc func(scheme, addr string) (*server, error)
 
-// chooser returns the choice that cfg describes.
+// chooser returns the chooseFunc for cfg.
 func chooser(cfg *httpproxy.Config) chooseFunc {
-	// Package httpproxy says whether a proxy must be used. Those it can't
-	// parse it does without: it is shown others.
+	// Package httpproxy decides whether a proxy is needed. It ignores proxies that
+	// it can't parse, so it gets a valid placeholder instead of the real ones.
 	type parsed struct {
 		p   *server
 		err error
@@ -43,7 +43,7 @@ func chooser(cfg *httpproxy.Config) chooseFunc {
 	}
 }
 
-// schemeOf guesses what addr is dialed for.
+// schemeOf guesses the scheme that addr is dialed for.
 func schemeOf(addr string) string {
 	if _, port, err := net.SplitHostPort(addr); err == nil && port == "443" {
 		return "https"

@@ -11,57 +11,59 @@ import (
 	"github.com/galehttp/gale"
 )
 
-// defaultConnectTimeout is how long the talk with a proxy may take. The proxy
-// makes a connection of its own in that time.
+// defaultConnectTimeout limits the time to get a tunnel from a proxy. The proxy
+// makes its own connection in that time.
 const defaultConnectTimeout = 30 * time.Second
 
 // Dialer dials through the proxies that its Config or the environment names.
-// GetDialFunc and GetDialFuncForTLS make the functions that do.
+// GetDialFunc and GetDialFuncForTLS return the dial functions that use them.
 //
-// Dial and all methods of the embedded TCPDialer connect directly, without a
-// proxy. The settings of the TCPDialer hold for connections to proxies as well.
+// Dial and all methods of the embedded TCPDialer connect directly, without a proxy.
+// The settings of the TCPDialer also apply to connections to proxies.
 //
-// Fields must not change once it is used. It must not be copied.
+// Fields must not be changed after the first use. A Dialer must not be copied.
 type Dialer struct {
 	gale.TCPDialer
 
-	// Config names the proxies: HTTPProxy for hosts that are asked over http,
-	// HTTPSProxy for those over https, none if empty. NoProxy is a list of
-	// hosts that need none, separated by commas: addresses, networks (CIDR),
-	// domains (with their subdomains; with a leading dot only those), each
-	// with a port if it is meant for that only; "*" is all hosts. With CGI,
-	// HTTPProxy is an error, since the environment may be a client's work.
+	// Config names the proxies: HTTPProxy for hosts that are reached by http,
+	// HTTPSProxy for hosts that are reached by https. If one is empty, no proxy is
+	// used. NoProxy is a list, separated by commas, of hosts that need no proxy:
+	// addresses, networks (CIDR) and domains. A domain includes its subdomains;
+	// with a leading dot it means only them. An entry with a port applies only to
+	// that port. "*" means all hosts. If CGI is set, HTTPProxy is an error, because
+	// a client could have set it in the environment.
 	httpproxy.Config
 
-	// DialDualStack uses IPv6 as well as IPv4 to connect to proxies, and to
-	// hosts without one. A TCPDialer does so anyway, but in programs that get
-	// Gale under fasthttp's name.
+	// DialDualStack uses IPv6 as well as IPv4 to connect to proxies, and to hosts
+	// that need no proxy. That is the default anyway, unless the program imports
+	// the compat module.
 	DialDualStack bool
 
-	// Timeout bounds the time for a TCP connection; gale.DefaultDialTimeout if
-	// 0 or less.
+	// Timeout limits the time to make a TCP connection. 0 and negative values mean
+	// gale.DefaultDialTimeout.
 	Timeout time.Duration
 
-	// ConnectTimeout bounds the talk with a proxy, once connected to it: TLS
-	// handshake, request and answer, SOCKS5 negotiation. It is 30 seconds if 0
-	// or less, where fasthttp waits forever. Over it the error is
-	// gale.ErrTimeout.
+	// ConnectTimeout limits the time to get a tunnel after the connection to the
+	// proxy was made: TLS handshake, request and answer, SOCKS5 negotiation. 0 and
+	// negative values mean 30 seconds; fasthttp waits forever. After that time the
+	// error is gale.ErrTimeout.
 	ConnectTimeout time.Duration
 
-	// ProxyTLSConfig is the TLS configuration for proxies of scheme https. The
-	// name of the server is the proxy's where it has none. Not in fasthttp.
+	// ProxyTLSConfig is the TLS configuration for https proxies. If it has no
+	// ServerName, the name of the proxy is used. Not in fasthttp.
 	ProxyTLSConfig *tls.Config
 }
 
-// DialerFunc is a function that is a Dialer of package golang.org/x/net/proxy.
+// DialerFunc is a dial function that implements the Dialer interface of package
+// golang.org/x/net/proxy.
 type DialerFunc func(network, addr string) (net.Conn, error)
 
 // Dial calls d.
 func (d DialerFunc) Dial(network, addr string) (net.Conn, error) { return d(network, addr) }
 
-// Dial connects to addr without a proxy, so that d can be what package
-// golang.org/x/net/proxy dials its proxies with. network is "tcp4" for IPv4 or
-// "tcp" for both IPv4 and IPv6.
+// Dial connects to addr without a proxy. With this method package
+// golang.org/x/net/proxy can use d to dial its proxies. network is "tcp4" for IPv4
+// or "tcp" for both IPv4 and IPv6.
 func (d *Dialer) Dial(network, addr string) (net.Conn, error) {
 	switch network {
 	case "tcp4":
@@ -72,20 +74,19 @@ func (d *Dialer) Dial(network, addr string) (net.Conn, error) {
 	return nil, errors.New("dont support the network: " + network)
 }
 
-// GetDialFunc returns a function that dials through the proxies of d.Config, or
-// of the environment (HTTP_PROXY, HTTPS_PROXY, NO_PROXY or their names in lower
-// case, as they are now) if useEnv is true.
+// GetDialFunc returns a function that dials through the proxies of d.Config. If
+// useEnv is true, it uses the proxies that the environment names at the time of the
+// call: HTTP_PROXY, HTTPS_PROXY and NO_PROXY, or their names in lower case.
 //
-// The function doesn't learn which scheme an address is dialed for: it takes
-// port 443 for https and all others for http. Use GetDialFuncForTLS where that
-// is not so.
+// The function doesn't know the scheme of a connection: it assumes https for port
+// 443 and http for all other ports. If that is wrong, use GetDialFuncForTLS.
 //
-// Loopback addresses and localhost need no proxy, unless d.Config (not the
-// environment) has one proxy for both schemes and no NoProxy: that one is for
-// all hosts.
+// Loopback addresses and localhost need no proxy. There is one exception: if
+// d.Config (not the environment) names the same proxy for both schemes and has no
+// NoProxy, that proxy is used for all hosts.
 //
-// The error is about a proxy that can be seen to be wrong already; others show
-// when dialing. d must not change while the function is used.
+// The error is about a proxy that is certainly wrong; other mistakes become errors
+// of the dial. d must not be changed while the function is used.
 func (d *Dialer) GetDialFunc(useEnv bool) (gale.DialFunc, error) {
 	cfg := d.config(useEnv)
 	if cfg.HTTPProxy == cfg.HTTPSProxy && cfg.NoProxy == "" && !cfg.CGI {
@@ -104,9 +105,10 @@ func (d *Dialer) GetDialFunc(useEnv bool) (gale.DialFunc, error) {
 }
 
 // GetDialFuncForTLS returns a function that dials through HTTPSProxy if isTLS is
-// true and through HTTPProxy otherwise, whatever the port. isTLS is that of the
-// gale.HostClient. It is else as GetDialFunc; the one proxy is for all hosts,
-// loopback included, if NoProxy is empty and useEnv is false.
+// true and through HTTPProxy otherwise, whatever the port. isTLS should be the
+// IsTLS of the gale.HostClient. Otherwise it is like GetDialFunc. If NoProxy is
+// empty and useEnv is false, the proxy is used for all hosts, also for loopback
+// addresses.
 func (d *Dialer) GetDialFuncForTLS(useEnv, isTLS bool) (gale.DialFunc, error) {
 	cfg := d.config(useEnv)
 	scheme, text := "http", cfg.HTTPProxy
@@ -139,7 +141,7 @@ func (d *Dialer) config(useEnv bool) *httpproxy.Config {
 	return &cfg
 }
 
-// through returns a function that dials all addresses through p, directly if p
+// through returns a function that dials all addresses through p, or directly if p
 // is nil.
 func (d *Dialer) through(p *server) gale.DialFunc {
 	if p == nil {
@@ -160,7 +162,7 @@ func (d *Dialer) dial(choose chooseFunc, scheme, addr string) (net.Conn, error) 
 	return p.dial(d, addr)
 }
 
-// direct connects to addr, a host or a proxy.
+// direct connects to addr, which is a host or a proxy, without a proxy.
 func (d *Dialer) direct(addr string) (net.Conn, error) {
 	if d.DialDualStack {
 		return d.DialDualStackTimeout(addr, d.dialTimeout())

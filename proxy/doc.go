@@ -1,23 +1,22 @@
-// Package proxy dials through proxies: HTTP and HTTPS ones with CONNECT (RFC 9110
-// section 9.3.6), and SOCKS5 ones (RFC 1928, RFC 1929).
-//
-// It dials a tunnel: the proxy passes bytes on and sees no request. Give
-// the result to the Dial field of a client:
+// Package proxy makes connections through proxies: HTTP and HTTPS proxies with CONNECT
+// (RFC 9110 section 9.3.6), and SOCKS5 proxies (RFC 1928, RFC 1929). Its functions return
+// dial functions for the Dial field of a client:
 //
 //	client := &gale.Client{Dial: proxy.FasthttpHTTPDialer("user:secret@proxy.example:3128")}
 //
-// Dialer has all settings; the functions whose names begin with Fasthttp, which
-// are those of fasthttp's package fasthttpproxy, are short forms of it. A proxy
-// that depends on the URI of each request is what gale.Client.Proxy is for.
+// The connection is a tunnel: the proxy passes the bytes on and sees no requests.
+//
+// [Dialer] has all settings. The functions whose names begin with Fasthttp are short forms
+// of it; they are those of fasthttp's package fasthttpproxy. If the choice of the proxy
+// depends on the URI of a request, use gale.Client.Proxy instead of this package.
 //
 // # Proxies
 //
-// A proxy is written as a URL: scheme://user:password@host:port. The schemes are
-// http (which is meant if there is none), https, socks5 and socks5h, and those
-// registered with golang.org/x/net/proxy. The ports are 80, 443 and 1080 if not
-// given. User and password are percent-encoded where they have to be, and may be
-// left out. A proxy that can't be understood is an error when dialing, never a
-// reason to do without it.
+// A proxy is written as a URL: scheme://user:password@host:port. The scheme is http (the
+// default), https, socks5 or socks5h, or one that is registered with
+// golang.org/x/net/proxy. The default ports are 80 for http, 443 for https and 1080 for
+// socks5 and socks5h. User and password are optional and percent-encoded where necessary.
+// If a proxy is invalid, the dial fails: it never connects without the proxy instead.
 //
-// Names of hosts are resolved by the proxy. Errors don't tell passwords.
+// The proxy resolves the names of hosts. Errors don't contain passwords.
 package proxy

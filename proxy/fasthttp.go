@@ -10,18 +10,18 @@ import (
 	"github.com/galehttp/gale"
 )
 
-// FasthttpHTTPDialer returns a function that dials all hosts through proxy, such
-// as "user:password@localhost:3128"; see the package for what it may be. An
-// empty one is none. If proxy is wrong, the function returns an error whenever
-// it is called.
+// FasthttpHTTPDialer returns a function that dials all hosts through proxy, such as
+// "user:password@localhost:3128"; the package comment describes the form. If proxy
+// is empty, no proxy is used. If proxy is invalid, each call of the function
+// returns an error.
 //
-// Connections take as long as Dialer says by default.
+// The time limits are the defaults of Dialer.
 func FasthttpHTTPDialer(proxy string) gale.DialFunc {
 	return FasthttpHTTPDialerTimeout(proxy, 0)
 }
 
-// FasthttpHTTPDialerTimeout is like FasthttpHTTPDialer. timeout bounds the time
-// for the connection to the proxy and again that for the talk with it, see
+// FasthttpHTTPDialerTimeout is like FasthttpHTTPDialer. timeout limits the time to
+// connect to the proxy, and then again the time to get the tunnel; see
 // Dialer.Timeout and Dialer.ConnectTimeout.
 func FasthttpHTTPDialerTimeout(proxy string, timeout time.Duration) gale.DialFunc {
 	return dialFunc((&Dialer{Config: both(proxy), Timeout: timeout, ConnectTimeout: timeout}).GetDialFunc(false))
@@ -41,8 +41,9 @@ func FasthttpHTTPDialerDualStackTimeout(proxy string, timeout time.Duration) gal
 }
 
 // FasthttpProxyHTTPDialer returns a function that dials through the proxies that
-// the environment names now: HTTP_PROXY for all ports but 443, HTTPS_PROXY for
-// that, unless NO_PROXY excepts the host. See Dialer.GetDialFunc.
+// the environment names at the time of the call: HTTPS_PROXY for port 443 and
+// HTTP_PROXY for all other ports. Hosts in NO_PROXY are dialed directly. See
+// Dialer.GetDialFunc.
 func FasthttpProxyHTTPDialer() gale.DialFunc { return FasthttpProxyHTTPDialerTimeout(0) }
 
 // FasthttpProxyHTTPDialerTimeout is like FasthttpProxyHTTPDialer, with timeout as
@@ -52,9 +53,9 @@ func FasthttpProxyHTTPDialerTimeout(timeout time.Duration) gale.DialFunc {
 }
 
 // FasthttpSocksDialer returns a function that dials all hosts through proxyAddr,
-// such as "socks5://user:password@localhost:1080". It is a SOCKS5 proxy also if
-// it has no scheme, where fasthttp takes it for an HTTP one. If proxyAddr is
-// wrong, the function returns an error whenever it is called.
+// such as "socks5://user:password@localhost:1080". It is a SOCKS5 proxy even if it
+// has no scheme; fasthttp uses an HTTP proxy then. If proxyAddr is invalid, each
+// call of the function returns an error.
 func FasthttpSocksDialer(proxyAddr string) gale.DialFunc {
 	return dialFunc((&Dialer{Config: both(socks(proxyAddr))}).GetDialFunc(false))
 }
@@ -65,7 +66,7 @@ func FasthttpSocksDialerDualStack(proxyAddr string) gale.DialFunc {
 	return dialFunc((&Dialer{Config: both(socks(proxyAddr)), DialDualStack: true}).GetDialFunc(false))
 }
 
-// both is the configuration that has proxy for all hosts.
+// both returns the configuration that uses proxy for all hosts.
 func both(proxy string) httpproxy.Config {
 	return httpproxy.Config{HTTPProxy: proxy, HTTPSProxy: proxy}
 }

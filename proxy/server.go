@@ -23,11 +23,11 @@ type server struct {
 	addr string // with a port
 }
 
-// errUnreadable is for proxies whose text isn't shown, since it may hold a
-// password.
+// errUnreadable is the error for proxies that can't be parsed. It doesn't show
+// their text, which may contain a password.
 var errUnreadable = errors.New("proxy: the URL of the proxy can't be read: write scheme://user:password@host:port with user and password percent-encoded")
 
-// parseProxy returns the proxy that text names, nil if it is empty.
+// parseProxy returns the proxy that text names, or nil if text is empty.
 func parseProxy(text string) (*server, error) {
 	if text == "" {
 		return nil, nil
@@ -47,7 +47,7 @@ func parseProxy(text string) (*server, error) {
 		port = or(port, "443")
 	case "socks5", "socks5h":
 		port = or(port, "1080")
-	default: // it may have been registered
+	default: // the scheme may have been registered
 		if _, err := proxy.FromURL(u, proxy.Direct); err != nil {
 			return nil, err
 		}
@@ -70,7 +70,8 @@ func (p *server) dial(d *Dialer, addr string) (net.Conn, error) {
 	if p.url.Scheme == "http" || p.url.Scheme == "https" {
 		return p.connect(d, addr)
 	}
-	// The SOCKS5 dialer has no timeout: the connection that it is given has one.
+	// The SOCKS5 dialer has no timeout of its own, so the connection that it gets
+	// has a deadline.
 	var below net.Conn
 	forward := DialerFunc(func(_, proxyAddr string) (net.Conn, error) {
 		c, err := d.direct(proxyAddr)
@@ -125,7 +126,7 @@ func (p *server) connect(d *Dialer, addr string) (net.Conn, error) {
 	return ready(nil, below, err)
 }
 
-// ready returns what dialing came to: c, or an error, with below closed.
+// ready finishes dialing: it returns c, or closes below and returns the error.
 func ready(c, below net.Conn, err error) (net.Conn, error) {
 	if err == nil {
 		return c, nil
@@ -150,9 +151,8 @@ func (p *server) tlsConfig(cfg *tls.Config) *tls.Config {
 	return cfg
 }
 
-// authorization returns the value of Proxy-Authorization (RFC 7617), empty
-// without a user. A user without a password is sent without a colon, which is
-// what fasthttp does.
+// authorization returns the value of Proxy-Authorization (RFC 7617), empty without
+// a user. A user without a password is sent without a colon, as in fasthttp.
 func (p *server) authorization() string {
 	if p.url.User == nil {
 		return ""

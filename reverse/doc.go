@@ -1,22 +1,23 @@
-// Package reverse is a reverse proxy: a [Proxy] passes the requests of a server on to
-// one or several upstream servers and their responses back.
+// Package reverse is a reverse proxy: a [Proxy] is a handler that passes requests on to
+// one or more upstream servers and sends their responses back to the client.
 //
 //	p := &reverse.Proxy{Upstreams: []string{"10.0.0.1:8080", "10.0.0.2:8080"}}
 //	defer p.Close()
 //	s := &gale.Server{Handler: p.Handler, StreamRequestBody: true}
 //	log.Fatal(s.ListenAndServe(":8080"))
 //
-// Bodies are streamed both ways, with trailer fields, in memory that doesn't grow with
-// them. A message that two servers could read differently is answered with 400 before the
-// handler runs, and what is passed on is written anew from its parts, never copied from
-// the connection.
+// Bodies and trailer fields are streamed in both directions. The memory for a request
+// doesn't grow with its body. A message that two servers could read differently is
+// answered with 400 before the handler runs. Messages are parsed and written again,
+// never copied from one connection to the other.
 //
-// Fields of one connection end here (RFC 9110 section 7.6.1), and so does what clients say
-// of where a request comes from, unless they are in [Proxy.TrustedProxies].
+// Headers that concern one connection, such as Connection and Keep-Alive, are not passed
+// on (RFC 9110 section 7.6.1). Neither are headers in which a client says where a request
+// comes from, such as X-Forwarded-For, unless the client is in [Proxy.TrustedProxies].
 //
-// A request is sent to another upstream only if nothing of it was sent before. An
-// upstream gets a request again by the rules of [gale.HostClient.Do] if the request has no
-// body, and never if it has one.
+// If an upstream can't be reached, the next one is tried, as long as no byte of the
+// request was sent. A request without a body may be sent again to the same upstream, by
+// the rules of [gale.HostClient.Do]. A request with a body is sent only once.
 //
-// docs/guides/reverse-proxy.md has more. Nothing here has a counterpart in fasthttp.
+// The guide docs/guides/reverse-proxy.md has more examples. fasthttp has no such package.
 package reverse

@@ -10,16 +10,18 @@ import (
 	"github.com/galehttp/gale"
 )
 
-// Error is why a request got no response from an upstream.
+// Error says why a request got no response from an upstream.
 type Error struct {
-	// StatusCode is what to answer: 503 if no upstream can be asked now, 504 if one took
-	// too long, 502 if one broke off or made no sense, 413 and other 4xx if the request
-	// is to blame, 500 if a handler has read a part of the body's stream before.
+	// StatusCode is the status code for the answer: 503 if no upstream is
+	// available, 504 if an upstream took too long, 502 if it broke off or sent an
+	// invalid response, 413 or another 4xx if the request is at fault, 500 if a
+	// handler has already read a part of the body's stream.
 	StatusCode int
-	// Upstream is the one that was asked last, as in Proxy.Upstreams, or "".
+	// Upstream is the upstream that the request was last sent to, as in
+	// Proxy.Upstreams, or "".
 	Upstream string
-	// Err is the cause. It is [gale.ErrClientGone] if the client has left, or has ended its
-	// side of the connection: then mostly no answer reaches it.
+	// Err is the cause. It is [gale.ErrClientGone] if the client has left, or has
+	// closed its side of the connection; then the answer usually doesn't reach it.
 	Err error
 }
 
@@ -37,23 +39,26 @@ func (e *Error) Unwrap() error { return e.Err }
 var (
 	// ErrNoUpstream says that no upstream is healthy, or that the Proxy was closed.
 	ErrNoUpstream = errors.New("reverse: there is no upstream to ask")
-	// ErrIdle says that an upstream sent nothing of a body for Proxy.BodyIdleTimeout.
+	// ErrIdle says that for Proxy.BodyIdleTimeout an upstream sent no bytes of a
+	// body.
 	ErrIdle = errors.New("reverse: the upstream was idle for too long")
 	// ErrUpgrade says that an upstream switched to a protocol that the client had not
 	// asked for.
 	ErrUpgrade = errors.New("reverse: 101 for an upgrade that was not asked for")
-	// ErrPath says that a path with dot segments could leave the path of the upstream.
+	// ErrPath says that a path with dot segments could lead out of the path of the
+	// upstream.
 	ErrPath = errors.New("reverse: the path has dot segments")
 )
 
-// errBodyRead says that what is left of a body is not all of it.
+// errBodyRead says that a part of the body was already read.
 var errBodyRead = errors.New("reverse: a handler before the proxy has read of the body's stream")
 
-// errInterim is the answer to an upstream that never comes to the point.
+// errInterim says that an upstream sent too many interim responses.
 var errInterim = errors.New("reverse: too many interim responses")
 
-// WriteError answers with the status code of err and its text, which says nothing of the
-// cause. Fields that were set before stay. Errors that aren't an [*Error] are a 502.
+// WriteError answers with the status code of err and the text of that code, which
+// says nothing about the cause. Headers that were set before stay. If err isn't an
+// [*Error], the code is 502.
 func WriteError(ctx *gale.RequestCtx, err error) {
 	status := gale.StatusBadGateway
 	if e := (*Error)(nil); errors.As(err, &e) {
@@ -80,12 +85,12 @@ type bodyError struct{ error }
 
 func (e bodyError) Unwrap() error { return e.error }
 
-// dialError is an error of making a connection: nothing was sent.
+// dialError is an error of a dial: nothing was sent.
 type dialError struct{ error }
 
 func (e dialError) Unwrap() error { return e.error }
 
-// unsent reports whether err is certain to come from before a byte was sent.
+// unsent reports whether err certainly occurred before a byte was sent.
 func unsent(err error) bool {
 	return errors.As(err, new(dialError)) || errors.Is(err, gale.ErrNoFreeConns)
 }
@@ -100,7 +105,8 @@ func blames(err error) bool {
 	return !errors.As(err, new(bodyError))
 }
 
-// statusOf returns what to answer if err is why there is no response.
+// statusOf returns the status code for the answer if err is the reason why there is
+// no response.
 func statusOf(err error) int {
 	var timeout net.Error
 	switch {
@@ -121,7 +127,8 @@ func statusOf(err error) int {
 	return gale.StatusBadGateway
 }
 
-// broken turns the end of a connection into what it is within a message.
+// broken turns io.EOF, the end of a connection, into the error for an end within a
+// message.
 func broken(err error) error {
 	if err == io.EOF {
 		return io.ErrUnexpectedEOF

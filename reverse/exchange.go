@@ -8,9 +8,9 @@ import (
 	"github.com/galehttp/gale/internal/pool"
 )
 
-// exchange is a request that is passed on, with its response. It is the body of the
-// response to the client, too: reading it reads from the upstream, closing it ends the
-// exchange. It is also the context of the request to the upstream, see life.
+// exchange is a request that is passed on, with its response. It is also the body
+// of the response to the client: Read reads from the upstream, and Close ends the
+// exchange. And it is the context of the request to the upstream, see life.
 type exchange struct {
 	life
 	p       *Proxy
@@ -19,20 +19,20 @@ type exchange struct {
 	req     *gale.Request
 	resp    *gale.Response
 	late    *time.Timer // cancels after Proxy.Timeout
-	idle    *time.Timer // cancels; runs during Read
+	idle    *time.Timer // cancels while Read is running
 	hasBody bool        // the body is in req
 	left    bool        // leave was called
 	over    bool        // Close was called
 	whole   bool        // the whole response has come
-	shared  bool        // a goroutine or the server has got it
+	shared  bool        // a goroutine or the server holds it
 
-	// In flights, and guarded by it.
+	// The list of flights, guarded by its lock.
 	next, prev *exchange
 	round      uint
 	unwatch    func() bool // nil while the client isn't watched
 
-	named     [][]byte // what Connection of the request names
-	respNamed [][]byte // what Connection of the response names
+	named     [][]byte // the names in Connection of the request
+	respNamed [][]byte // the names in Connection of the response
 
 	own *ownExchange // nil if the HostClient does everything
 }
@@ -48,11 +48,12 @@ func (p *Proxy) newExchange(client *gale.RequestCtx) *exchange {
 	return x
 }
 
-// exchanges are those that forget has emptied.
+// exchanges holds the exchanges that forget has emptied.
 var exchanges = pool.Pool{New: func() any { return new(exchange) }}
 
-// forget makes x ready for another request, if nobody else can know it: no timer, no watch of
-// the client, no stream, no goroutine and no context that was made from it.
+// forget makes x ready for another request, if no other code can hold it: there is
+// no timer, no watch of the client, no stream, no goroutine, and no context was
+// derived from it.
 func (x *exchange) forget() {
 	if x.shared || !x.over || !x.whole || x.late != nil || x.idle != nil || x.unwatch != nil || !x.untouched() {
 		return
@@ -63,7 +64,7 @@ func (x *exchange) forget() {
 	exchanges.Put(x)
 }
 
-// leave ends the watching of the client.
+// leave stops watching the client.
 func (x *exchange) leave() {
 	if x.left {
 		return
@@ -78,7 +79,7 @@ func (x *exchange) leave() {
 	}
 }
 
-// runSafely is run that leaves nothing open after an error or a panic.
+// runSafely is run, but leaves nothing open after an error or a panic.
 func (x *exchange) runSafely() (err error) {
 	returned := false
 	defer func() {
@@ -91,7 +92,7 @@ func (x *exchange) runSafely() (err error) {
 	return err
 }
 
-// run has the request answered by an upstream, and sets the response for the client. Its
+// run sends the request to an upstream and sets the response for the client. Its
 // error is an *Error.
 func (x *exchange) run() error {
 	var tried []*upstream
@@ -132,7 +133,7 @@ func (x *exchange) run() error {
 	return e
 }
 
-// take makes u the upstream of the exchange, instead of the one before.
+// take makes u the upstream of the exchange.
 func (x *exchange) take(u *upstream) {
 	if x.up != nil {
 		x.up.pending.Add(-1)
@@ -163,13 +164,13 @@ func (x *exchange) ask() error {
 	return x.up.client.DoContext(x, x.req, x.resp)
 }
 
-// maxAlong is the longest body in bytes that goes out with its head.
+// maxAlong is the largest body in bytes that is sent together with its head.
 const maxAlong = 8 << 10
 
 // takeBody makes the body of length n, if all of it has arrived, part of the request.
 func (x *exchange) takeBody(body io.Reader, n int) bool {
 	if x.hasBody {
-		return true // for another upstream
+		return true // it was taken before, for another upstream
 	}
 	if body == nil {
 		x.req.SetBody(x.client.Request.Body())
@@ -182,20 +183,20 @@ func (x *exchange) takeBody(body io.Reader, n int) bool {
 	b := pool.Get(n)
 	defer pool.Put(b)
 	if _, err := io.ReadFull(body, b.B[:n]); err != nil {
-		return false // it can be read again, with the same error
+		return false // the next read returns the same error
 	}
 	x.req.SetBody(b.B[:n])
 	x.hasBody = true
 	return true
 }
 
-// setRequest makes the head for the upstream. upgrade is what the client wants to switch
-// to, "" for nothing.
+// setRequest makes the head for the upstream. upgrade is the protocol that the
+// client wants to switch to, or "".
 func (x *exchange) setRequest() (upgrade string, err error) {
 	from, to := &x.client.Request.Header, &x.req.Header
 	from.CopyTo(to)
 	to.SetProtocol("HTTP/1.1")
-	to.SetNoDefaultContentType(true) // what has none stays without
+	to.SetNoDefaultContentType(true) // a request without Content-Type stays without one
 	upgrade = wantsUpgrade(from)
 	addr := peer(x.client)
 	trusted := x.p.trusts(addr)
@@ -218,8 +219,8 @@ func (x *exchange) setRequest() (upgrade string, err error) {
 	return upgrade, nil
 }
 
-// passInterim sends an informational response of the upstream to the client. 100 is
-// answered by reading the body.
+// passInterim sends an informational response of the upstream to the client. A 100
+// isn't passed on: it makes the proxy read the client's body, and that sends a 100.
 func (x *exchange) passInterim(h *gale.ResponseHeader) {
 	if h.StatusCode() == gale.StatusContinue {
 		return
@@ -230,11 +231,11 @@ func (x *exchange) passInterim(h *gale.ResponseHeader) {
 	}
 }
 
-// setResponse makes the response for the client. The exchange ends when its body
-// was sent, or at once if there is none.
+// setResponse sets the response for the client. The exchange ends after the body
+// was sent, or at once if there is no body.
 func (x *exchange) setResponse() error {
 	from, to := &x.resp.Header, &x.client.Response
-	from.SetNoDefaultContentType(true) // what has none stays without
+	from.SetNoDefaultContentType(true) // a response without Content-Type stays without one
 	if from.StatusCode() == gale.StatusSwitchingProtocols {
 		return x.switchProtocols()
 	}
@@ -243,7 +244,7 @@ func (x *exchange) setResponse() error {
 	copyFields(from, &to.Header)
 	switch {
 	case x.client.IsHead():
-		to.SkipBody = true // the length is that of the body that GET would get
+		to.SkipBody = true // the length is that of the response to GET
 		x.whole = true
 	case x.resp.IsBodyStream() && !x.hasCome():
 		x.shared = true
@@ -257,15 +258,15 @@ func (x *exchange) setResponse() error {
 	return nil
 }
 
-// hasCome reports whether the whole body of the response has arrived: then it goes out with
-// the head. Of the HostClient such a body is no stream.
+// hasCome reports whether the whole body of the response has arrived; then it is
+// sent together with the head. The HostClient doesn't make such a body a stream.
 func (x *exchange) hasCome() bool {
 	n := x.resp.Header.ContentLength()
 	return x.own != nil && n >= 0 && x.own.br.Buffered() == n
 }
 
-// copyFields copies the head of a response. Fields that handlers around the proxy have set
-// stay, unless the upstream sets them as well.
+// copyFields copies the head of a response. Fields that handlers around the proxy
+// have set stay, unless the upstream has set them, too.
 func copyFields(from, to *gale.ResponseHeader) {
 	type field struct{ name, value string }
 	var before []field
@@ -282,10 +283,11 @@ func copyFields(from, to *gale.ResponseHeader) {
 	}
 }
 
-// Read reads the body of the response. After its end are the trailer fields.
+// Read reads the body of the response. At its end it adds the trailer fields to the
+// response.
 func (x *exchange) Read(p []byte) (int, error) {
 	if x.over {
-		return 0, io.ErrClosedPipe // the response may be another exchange's by now
+		return 0, io.ErrClosedPipe // the response may belong to another exchange by now
 	}
 	x.armIdle()
 	n, err := x.resp.BodyStream().Read(p)
@@ -309,14 +311,14 @@ func (x *exchange) Read(p []byte) (int, error) {
 		if cause := x.ended(); cause != nil {
 			err = cause
 		}
-		if blames(err) && err != gale.ErrTimeout { // that may be the time a slow client took
+		if blames(err) && err != gale.ErrTimeout { // the timeout may be due to a slow client
 			x.up.failed(x.p)
 		}
 	}
 	return n, err
 }
 
-// armIdle starts the time in which something of the body must come.
+// armIdle starts the time limit for the next bytes of the body.
 func (x *exchange) armIdle() {
 	d := limit(x.p.BodyIdleTimeout, DefaultBodyIdleTimeout)
 	switch {
@@ -328,8 +330,8 @@ func (x *exchange) armIdle() {
 	}
 }
 
-// Close ends the exchange. If the body was not read to its end, that costs the
-// connection to the upstream.
+// Close ends the exchange. If the body was not read to its end, the connection to
+// the upstream is closed.
 func (x *exchange) Close() error {
 	if x.over {
 		return nil

@@ -13,9 +13,9 @@ import (
 	"github.com/galehttp/gale/internal/engine"
 )
 
-// hopByHop are the fields that concern one connection and end there (RFC 9110 section
-// 7.6.1). Transfer-Encoding is one too, but none of ours: the library frames each message
-// itself. Without Upgrade no request becomes a WebSocket.
+// hopByHop are the fields that concern one connection and are not passed on (RFC
+// 9110 section 7.6.1). Transfer-Encoding is one too, but the library handles it: it
+// frames each message itself. Without Upgrade no request becomes a WebSocket.
 var hopByHop = []string{
 	"TE", "Upgrade", "Connection", "Keep-Alive", "Proxy-Connection",
 	"Proxy-Authenticate", "Proxy-Authentication-Info", "Proxy-Authorization", "HTTP2-Settings",
@@ -31,16 +31,16 @@ func isHopByHop(name []byte) bool {
 	return false
 }
 
-// header is what the headers of requests and responses have in common.
+// header has the methods that the headers of requests and responses share.
 type header interface {
 	PeekAll(name string) [][]byte
 	DelBytes(name []byte)
 	AddTrailerValue(name, value string) error
 }
 
-// requestHop removes the fields of a request that end here: hop-by-hop fields, those that
-// Connection names, which it returns, and unless the client is trusted those that tell
-// where the request comes from.
+// requestHop removes the fields of a request that must not be passed on: hop-by-hop
+// fields, the fields that Connection names (their names are returned), and, unless
+// the client is trusted, the fields that say where the request comes from.
 func requestHop(h *gale.RequestHeader, trusted bool) (named [][]byte) {
 	var l leaving
 	for name, value := range h.All() {
@@ -58,13 +58,13 @@ func responseHop(h *gale.ResponseHeader) (named [][]byte) {
 	return l.remove(h)
 }
 
-// leaving are the fields to be removed from a header.
+// leaving collects the fields that will be removed from a header.
 type leaving struct {
 	names, named [][]byte
 }
 
-// look adds the field if it is a hop-by-hop one, or also is true, and what Connection
-// names.
+// look adds the field if it is a hop-by-hop field or if also is true. If it is
+// Connection, look adds the names in its value too.
 func (l *leaving) look(name, value []byte, also bool) {
 	if !also && !isHopByHop(name) {
 		return
@@ -89,8 +89,8 @@ func (l *leaving) remove(h header) (named [][]byte) {
 	return l.named
 }
 
-// framing reports whether a message needs the field called name to be what it is,
-// whatever Connection says.
+// framing reports whether a message would change its meaning without the field
+// called name. Such a field stays even if Connection names it.
 func framing(name []byte) bool {
 	for _, f := range []string{"Host", "Content-Length", "Transfer-Encoding", "Trailer"} {
 		if bytes.EqualFold(name, []byte(f)) {
@@ -100,9 +100,10 @@ func framing(name []byte) bool {
 	return len(name) == 0
 }
 
-// passTrailers adds the fields of a trailer section, except hop-by-hop fields, also
-// those that Connection named, and those of which the header has the name already:
-// what this proxy has set or removed must not come in after the body.
+// passTrailers adds the fields of a trailer section, with these exceptions:
+// hop-by-hop fields, fields that Connection named, and fields that the header has
+// already. So the trailer section can't bring back what this proxy has set or
+// removed.
 func passTrailers(to header, named [][]byte, trailers iter.Seq2[[]byte, []byte]) {
 	type field struct{ name, value string }
 	var pass []field
@@ -117,15 +118,15 @@ func passTrailers(to header, named [][]byte, trailers iter.Seq2[[]byte, []byte])
 	}
 }
 
-// isForwarded reports whether the field called name tells where a request comes from. To
-// programs that get fields as variables (CGI, WSGI), "_" in a name is the same as "-".
+// isForwarded reports whether the field called name says where a request comes
+// from. Programs that get fields as variables (CGI, WSGI) can't distinguish "_"
+// from "-" in a name.
 func isForwarded(name []byte) bool {
 	const prefix = "X-Forwarded-"
 	return len(name) > len(prefix) && sameName(name[:len(prefix)], prefix) || sameName(name, "Forwarded") || sameName(name, "X-Real-IP")
 }
 
-// sameName reports whether name is want, whatever the case of its letters and with "_" for
-// "-".
+// sameName reports whether name is want, ignoring case and treating "_" as "-".
 func sameName(name []byte, want string) bool {
 	if len(name) != len(want) {
 		return false
@@ -138,13 +139,13 @@ func sameName(name []byte, want string) bool {
 	return true
 }
 
-// trusts reports whether a client is one of TrustedProxies.
+// trusts reports whether addr is one of TrustedProxies.
 func (p *Proxy) trusts(addr netip.Addr) bool {
 	return slices.ContainsFunc(p.TrustedProxies, func(t netip.Prefix) bool { return t.Contains(addr) })
 }
 
-// setForwarded tells the upstream the client's address. What the request said of that
-// was removed before, unless the client is trusted.
+// setForwarded tells the upstream the client's address. The fields of the request
+// that say something else were removed before, unless the client is trusted.
 func (p *Proxy) setForwarded(to *gale.RequestHeader, addr netip.Addr, trusted, tls bool) {
 	var room [64]byte
 	from, proto, host := append(room[:0], "unknown"...), "http", to.Host()
@@ -175,7 +176,7 @@ func (p *Proxy) setForwarded(to *gale.RequestHeader, addr netip.Addr, trusted, t
 	}
 }
 
-// peer returns the IP address of a client, the zero Addr if it has none.
+// peer returns the IP address of a client, or the zero Addr if it has none.
 func peer(client *gale.RequestCtx) netip.Addr {
 	if c, ok := client.Value(door.PeerKey{}).(net.Conn); ok {
 		if addr := engine.PeerOf(c).Addr(); addr.IsValid() {
@@ -203,20 +204,21 @@ func forwarded(from string, v6 bool, proto string, host []byte) string {
 	return s + `;host="` + string(host) + `"`
 }
 
-// addVia adds the element of this proxy to Via (RFC 9110 section 7.6.3). protocol is the
-// version by which the message was received.
+// addVia adds the element of this proxy to Via (RFC 9110 section 7.6.3). protocol
+// is the HTTP version that the message was received with.
 func (p *Proxy) addVia(to interface{ Add(name, value string) }, protocol []byte) {
 	if p.Via != "" {
 		to.Add("Via", strings.TrimPrefix(string(protocol), "HTTP/")+" "+p.Via)
 	}
 }
 
-// setTarget makes the request-target for u, and Host, of those that the client sent.
+// setTarget sets the request-target for u and the Host field, from those that the
+// client sent.
 func (p *Proxy) setTarget(client *gale.RequestCtx, to *gale.RequestHeader, u *upstream) error {
 	target := to.RequestURI()
 	if len(target) > 0 && target[0] != '/' && string(target) != "*" {
-		// It came with a scheme and a host, which is in Host already (RFC 9112 section
-		// 3.2.2).
+		// The target has a scheme and a host; the host is in Host already (RFC 9112
+		// section 3.2.2).
 		target = originForm(target, client.IsOptions())
 		to.SetRequestURIBytes(target)
 	}
@@ -243,8 +245,8 @@ func (p *Proxy) setTarget(client *gale.RequestCtx, to *gale.RequestHeader, u *up
 	return nil
 }
 
-// originForm returns the path and query of a target with scheme and host. OPTIONS without
-// a path is about the whole server (RFC 9112 section 3.2.4).
+// originForm returns the path and query of a target with scheme and host. OPTIONS
+// without a path means the whole server (RFC 9112 section 3.2.4).
 func originForm(target []byte, options bool) []byte {
 	_, rest, _ := bytes.Cut(target, []byte("://"))
 	switch i := bytes.IndexAny(rest, "/?"); {
@@ -259,8 +261,8 @@ func originForm(target []byte, options bool) []byte {
 	}
 }
 
-// hasDots reports whether path has a segment "." or "..", percent-encoded or not, by
-// whichever separator.
+// hasDots reports whether path has a segment "." or "..", percent-encoded or not,
+// with any separator.
 func hasDots(path []byte) bool {
 	if bytes.IndexByte(path, '.') < 0 && bytes.IndexByte(path, '%') < 0 {
 		return false

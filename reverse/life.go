@@ -11,28 +11,30 @@ import (
 	"github.com/galehttp/gale/internal/door"
 )
 
-// life is the context of a request to an upstream. One of package context would do, but
-// takes longer than all else that a small request needs here.
+// life is the context of a request to an upstream. A context of package context
+// would work as well, but would cost more time than everything else that a small
+// request needs here.
 type life struct {
 	mu    sync.Mutex
-	cause error         // why it ended, nil if it didn't
+	cause error         // why it ended, or nil if it hasn't
 	done  chan struct{} // nil until Done is called
-	hooks []*hook       // to be called at the end
+	hooks []*hook       // called at the end
 
-	// For the one hook that most requests have, at a time.
+	// Room for one hook: most requests have at most one at a time.
 	room [1]*hook
 	hook hook
 	stop func() bool // hook.stop, made when it is first needed
 }
 
-// untouched reports whether it hasn't ended and nobody waits for that, or can.
+// untouched reports whether the life hasn't ended and no code can be waiting for
+// its end.
 func (l *life) untouched() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.cause == nil && l.done == nil && len(l.hooks) == 0
 }
 
-// cancel ends it, unless it has ended.
+// cancel ends the life, unless it has already ended.
 func (l *life) cancel(cause error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -49,7 +51,7 @@ func (l *life) cancel(cause error) {
 	l.hooks = nil
 }
 
-// Err returns context.Canceled after cancel, whatever the cause.
+// Err returns context.Canceled after cancel, whatever the cause was.
 func (l *life) Err() error {
 	if l.ended() != nil {
 		return context.Canceled
@@ -57,14 +59,14 @@ func (l *life) Err() error {
 	return nil
 }
 
-// ended returns the cause.
+// ended returns the cause of the end, or nil.
 func (l *life) ended() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.cause
 }
 
-// Done is that of a context.
+// Done implements context.Context.
 func (l *life) Done() <-chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -77,10 +79,10 @@ func (l *life) Done() <-chan struct{} {
 	return l.done
 }
 
-// Deadline says that there is none.
+// Deadline says that there is no deadline.
 func (l *life) Deadline() (deadline time.Time, ok bool) { return }
 
-// AfterFunc is what context.AfterFunc and derived contexts use.
+// AfterFunc is called by context.AfterFunc and by derived contexts.
 func (l *life) AfterFunc(f func()) (stop func() bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -107,7 +109,7 @@ type hook struct {
 	f func()
 }
 
-// stop keeps the function from being called, and reports whether it wasn't.
+// stop prevents the call of the function, and reports whether it did.
 func (h *hook) stop() bool {
 	l := h.l
 	l.mu.Lock()
@@ -120,8 +122,8 @@ func (h *hook) stop() bool {
 	return true
 }
 
-// Value gives the HostClient what passes interim responses on, and tells that a request
-// with a body is sent once.
+// Value gives the HostClient the function that passes interim responses on, and
+// says that a request with a body must be sent only once.
 func (x *exchange) Value(key any) any {
 	switch key.(type) {
 	case door.InterimKey:
@@ -134,17 +136,18 @@ func (x *exchange) Value(key any) any {
 	return nil
 }
 
-// flights are the exchanges under way. To watch a client costs more than to pass a small
-// request on, so only clients of exchanges that last are watched.
+// flights are the running exchanges. Watching a client costs more than passing a
+// small request on, so only the clients of exchanges that take longer are watched.
 type flights struct {
 	mu    sync.Mutex
 	first *exchange
-	round uint // of watch
+	round uint // number of calls of watch
 	armed bool // timer runs
 	timer *time.Timer
 }
 
-// watchPeriod is how old exchanges are whose clients are watched: that or twice that.
+// watchPeriod is the age of an exchange at which its client is watched: between
+// this and twice this.
 const watchPeriod = 50 * time.Millisecond
 
 func (s *flights) add(x *exchange) {
@@ -181,8 +184,9 @@ func (s *flights) remove(x *exchange) {
 	x.next, x.prev = nil, nil
 }
 
-// watch begins to watch the clients of exchanges that were there the last time. It holds
-// the lock, so that none of them ends meanwhile. It comes back while there are any.
+// watch starts to watch the clients of exchanges that existed at its last run. It
+// holds the lock, so that none of them ends meanwhile. It runs again as long as
+// there are exchanges.
 func (s *flights) watch() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -197,8 +201,9 @@ func (s *flights) watch() {
 	}
 }
 
-// watchClient ends x when the client leaves, or when a handler around the proxy has timed
-// out. When this server shuts down, the client's context ends too, but requests go on.
+// watchClient ends x when the client leaves, or when a handler around the proxy has
+// timed out. When this server shuts down, the client's context ends too, but
+// running requests continue.
 func (x *exchange) watchClient() {
 	gone := x.client.Context()
 	x.unwatch = context.AfterFunc(gone, func() {

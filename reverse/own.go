@@ -16,9 +16,10 @@ import (
 	"github.com/galehttp/gale/internal/pool"
 )
 
-// ownExchange sends a request with a body, or one for an upgrade, over a connection of the
-// HostClient's pool. Other than the HostClient it reads the response while the body is
-// still being sent, so that an upstream that answers early, or while it reads, is heard.
+// ownExchange sends a request with a body, or one for an upgrade, over a connection
+// of the HostClient's pool. Unlike the HostClient, it reads the response while the
+// body is still being sent. So it notices an upstream that answers early, or while
+// it reads the body.
 type ownExchange struct {
 	x    *exchange
 	nc   net.Conn
@@ -28,19 +29,19 @@ type ownExchange struct {
 	release func(keep bool)
 	unwatch func() bool
 
-	mu       sync.Mutex // guards headCame and the read deadline until then
+	mu       sync.Mutex // guards headCame, and the read deadline until headCame is set
 	headCame bool
-	keep     bool // the connection can be used again after the response
+	keep     bool // the connection can be reused after the response
 }
 
-// longAgo is a deadline that ends what is waiting.
+// longAgo is a deadline in the past: it ends blocked reads and writes.
 var longAgo = time.Unix(1, 0)
 
-// maxInterim is how many 1xx a response may have before it.
+// maxInterim is how many 1xx responses may come before the final one.
 const maxInterim = 100
 
-// askOwn sends the request, with a body of length n, chunked if n is -1, none if it is 0,
-// and reads the head of the response.
+// askOwn sends the request with a body of n bytes and reads the head of the
+// response. n is -1 for a chunked body and 0 for none.
 func (x *exchange) askOwn(n int) error {
 	c, p := x.up.client, x.p
 	nc, release, err := door.AcquireConn(x, c)
@@ -71,14 +72,14 @@ func (x *exchange) askOwn(n int) error {
 		return err
 	}
 	_ = o.nc.SetReadDeadline(time.Time{})
-	if cause := x.ended(); cause != nil { // that deadline may have taken the place of longAgo
+	if cause := x.ended(); cause != nil { // the new deadline may have replaced longAgo
 		return cause
 	}
 	return o.frame(p)
 }
 
-// interrupt makes reads and writes fail from now on. A connection of the user's may have
-// no deadlines, or panic.
+// interrupt makes reads and writes fail from now on. A connection that user code
+// made may not support deadlines, or may panic.
 func (o *ownExchange) interrupt() {
 	done := false
 	defer func() {
@@ -90,7 +91,7 @@ func (o *ownExchange) interrupt() {
 	done = o.nc.SetDeadline(longAgo) == nil
 }
 
-// awaitHead begins the time in which the head of the response must come.
+// awaitHead starts the time limit for the head of the response.
 func (o *ownExchange) awaitHead() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -102,7 +103,8 @@ func (o *ownExchange) awaitHead() {
 	}
 }
 
-// readHead reads the head of the final response. Those before it are passed on.
+// readHead reads the head of the final response, and passes on the interim ones
+// before it.
 func (o *ownExchange) readHead() error {
 	h := &o.x.resp.Header
 	for range maxInterim {
@@ -126,7 +128,8 @@ func (o *ownExchange) readHead() error {
 	return errInterim
 }
 
-// frame makes the body of the response a stream, by what its head says.
+// frame makes the body of the response a stream, with the framing that its head
+// declares.
 func (o *ownExchange) frame(p *Proxy) error {
 	resp := o.x.resp
 	h := &resp.Header
@@ -139,7 +142,7 @@ func (o *ownExchange) frame(p *Proxy) error {
 	case o.x.client.IsHead() || s == gale.StatusNotModified:
 		return nil
 	case s == gale.StatusNoContent:
-		o.keep = o.keep && n <= 0 && n != -1 // with a length it isn't known what follows
+		o.keep = o.keep && n <= 0 && n != -1 // with a length it isn't clear what the following bytes are
 		return nil
 	case n == 0:
 		return nil
@@ -150,7 +153,7 @@ func (o *ownExchange) frame(p *Proxy) error {
 	return resp.ReadBody(o.br, 0)
 }
 
-// write writes p, for which the upstream may take as long as it may be idle.
+// write writes p, for which the upstream may take as long as BodyIdleTimeout.
 func (o *ownExchange) write(p []byte) error {
 	if d := limit(o.x.p.BodyIdleTimeout, DefaultBodyIdleTimeout); d > 0 {
 		_ = o.nc.SetWriteDeadline(time.Now().Add(d))
@@ -162,8 +165,8 @@ func (o *ownExchange) write(p []byte) error {
 	return err
 }
 
-// waitsForClient reports whether the client has not sent the body yet, of which all that
-// came was passed on.
+// waitsForClient reports whether the client hasn't sent the whole body, and
+// everything that has come was passed on.
 func (o *ownExchange) waitsForClient() bool {
 	if o.body == nil {
 		return false
@@ -175,8 +178,8 @@ func (o *ownExchange) waitsForClient() bool {
 	return true
 }
 
-// end gives the connection back, or closes it. whole says that the whole response was
-// read.
+// end gives the connection back or closes it. whole says that the whole response
+// was read.
 func (o *ownExchange) end(whole bool) {
 	sent := o.body == nil || o.body.sent.Load()
 	keep := whole && sent && o.keep && o.br.Buffered() == 0
@@ -194,7 +197,8 @@ func (o *ownExchange) end(whole bool) {
 	o.x.own = nil
 }
 
-// requestBody is the body of a request on its way to the upstream. One goroutine sends it.
+// requestBody is the body of a request that is sent to the upstream. One goroutine
+// sends it.
 type requestBody struct {
 	o       *ownExchange
 	from    io.Reader
@@ -203,8 +207,8 @@ type requestBody struct {
 
 	begin   chan struct{} // closed when the upstream wants the body, or the exchange ends
 	begun   atomic.Bool
-	sent    atomic.Bool   // all of it
-	stopped atomic.Bool   // nothing more is wanted
+	sent    atomic.Bool   // the whole body
+	stopped atomic.Bool   // no more of it will be sent
 	done    chan struct{} // closed when the goroutine ends
 	reading sync.Mutex    // held while the client is read from
 }
@@ -220,15 +224,15 @@ func newRequestBody(o *ownExchange, n int) *requestBody {
 	return b
 }
 
-// start lets the body be sent.
+// start allows the goroutine to send the body.
 func (b *requestBody) start() {
 	if !b.begun.Swap(true) {
 		close(b.begin)
 	}
 }
 
-// send sends the body. What is wrong with it ends the exchange; what is wrong with the
-// upstream doesn't: it may have answered.
+// send sends the body. An error of the body ends the exchange. An error of the
+// upstream doesn't: the upstream may have answered.
 func (b *requestBody) send() {
 	defer close(b.done)
 	defer func() {
@@ -243,7 +247,7 @@ func (b *requestBody) send() {
 	defer pool.Put(buf)
 	b.buf = buf.B[:bodyBuffer]
 	for {
-		// Room before the data is for the size of its chunk.
+		// The space before the data is for the size line of its chunk.
 		n, err := b.read(b.buf[chunkRoom : len(b.buf)-len("\r\n")])
 		if n > 0 && b.o.write(b.frame(n)) != nil {
 			break
@@ -262,8 +266,9 @@ func (b *requestBody) send() {
 	b.o.awaitHead()
 }
 
-// await waits until the upstream wants the body, and reports whether to send it. One that
-// says nothing gets it after a while (RFC 9110 section 10.1.1).
+// await waits until the upstream wants the body, and reports whether to send it. If
+// the upstream says nothing, the body is sent after a while (RFC 9110 section
+// 10.1.1).
 func (b *requestBody) await() bool {
 	select {
 	case <-b.begin:
@@ -278,13 +283,13 @@ func (b *requestBody) await() bool {
 	return !b.stopped.Load()
 }
 
-// chunkRoom is how long the line of a chunk's size is at most, here.
+// chunkRoom is the largest length of a chunk's size line here.
 const chunkRoom = len("ffffffff\r\n")
 
-// bodyBuffer is how much of a stream is read at a time.
+// bodyBuffer is how many bytes of a stream are read at a time.
 const bodyBuffer = 32 << 10
 
-// frame returns the n bytes of data in buf as they are sent.
+// frame returns the n bytes of data in buf in the form in which they are sent.
 func (b *requestBody) frame(n int) []byte {
 	if !b.chunked {
 		return b.buf[chunkRoom : chunkRoom+n]
@@ -325,8 +330,8 @@ func (b *requestBody) read(p []byte) (int, error) {
 	return b.from.Read(p)
 }
 
-// stop ends the sending and waits for it. The connection's deadline has ended a write; a
-// read from the client ends here.
+// stop ends the sending and waits until it has ended. A blocked write was ended by
+// the connection's deadline; a blocked read from the client is ended here.
 func (b *requestBody) stop() {
 	b.stopped.Store(true)
 	b.start()

@@ -26,96 +26,105 @@ const (
 	DefaultFailTime              = 10 * time.Second
 )
 
-// Proxy passes requests on to upstream servers. Its fields are set before the first
-// request; the zero values of all but Upstreams are right for most programs. Its methods
-// may be called from any number of goroutines. It must not be copied.
+// Proxy passes requests on to upstream servers. Set its fields before the first
+// request. Most programs only need Upstreams; the zero values of the other fields
+// are good defaults. Its methods may be called concurrently. A Proxy must not be
+// copied.
 //
 // For durations, 0 means the default and a negative value no limit, unless the field says
 // otherwise.
 type Proxy struct {
-	// Upstreams are the servers: "host:port", or a URL of the scheme http or https. The
-	// path of a URL is put in front of the path of each request.
+	// Upstreams are the servers: "host:port", or a URL of the scheme http or https.
+	// The path of the URL is added in front of the path of each request.
 	//
-	// A request goes to the one with the fewest requests in flight, among equals to the one
-	// that was chosen the longest ago. Upstreams that fail are left out, see MaxFails and
+	// A request goes to the upstream with the fewest running requests. If several
+	// have the same number, it goes to the one that was chosen the longest time
+	// ago. Upstreams that fail are left out for a while, see MaxFails and
 	// HealthCheck.
 	Upstreams []string
 
-	// DialContext makes connections to upstreams, in place of [gale.TCPDialer] with its
-	// defaults. addr has a port. It must return when ctx ends.
+	// DialContext makes connections to upstreams, instead of [gale.TCPDialer] with
+	// its defaults. addr has a port. It must return when ctx ends.
 	DialContext func(ctx context.Context, network, addr string) (net.Conn, error)
-	// TLSConfig is for upstreams with https; nil verifies the certificate of the host.
+	// TLSConfig is used for https upstreams. With nil, the certificate must match
+	// the host of the upstream.
 	TLSConfig *tls.Config
 
-	// RewriteHost sends the upstream's host in the Host field. By default upstreams get the
-	// host that the client asked for.
+	// RewriteHost sends the upstream's host in the Host header. By default
+	// upstreams get the host that the client asked for.
 	RewriteHost bool
-	// StripPrefix is removed from the front of paths that begin with it: with "/api", an
+	// StripPrefix is removed from paths that begin with it: with "/api", an
 	// upstream gets "/users" for "/api/users", and "/" for "/api".
 	StripPrefix string
-	// Via is the name of this proxy in the Via fields of requests and responses (RFC 9110
-	// section 7.6.3). With "" there are none.
+	// Via is the name of this proxy in the Via headers of requests and responses
+	// (RFC 9110 section 7.6.3). If it is "", no Via is sent.
 	Via string
 
-	// Rewrite changes the head of a request to an upstream, after all that ends here was
-	// removed from it and what this proxy says was added. It is the place for fields that
-	// an upstream must be able to rely on: one that a handler sets in ctx.Request before is
-	// removed for a client that names it in Connection. It is called once for each upstream
-	// that is tried, and must not keep h. How the body is framed is not its business.
+	// Rewrite changes the headers of a request to an upstream. It is called after
+	// the headers that must not be passed on were removed, and after those of this
+	// proxy were added. Set headers here that an upstream must be able to rely on:
+	// a header that a handler sets in ctx.Request before is removed if the client
+	// names it in Connection. Rewrite is called once for each upstream that is
+	// tried, and must not keep h. It can't change how the body is framed.
 	Rewrite func(ctx *gale.RequestCtx, h *gale.RequestHeader)
 
-	// TrustedProxies are the addresses of proxies in front of this one. The fields
-	// Forwarded, X-Forwarded-* and X-Real-IP of requests that come from there are kept and
-	// added to. All others lose them, since clients could write anything.
+	// TrustedProxies are the addresses of proxies in front of this one. The headers
+	// Forwarded, X-Forwarded-* and X-Real-IP of requests from these addresses are
+	// kept and extended. They are removed from all other requests, because any
+	// client could write them.
 	TrustedProxies []netip.Prefix
-	// Forwarded sends the field of RFC 7239 too. X-Forwarded-For, X-Forwarded-Host and
-	// X-Forwarded-Proto are always sent.
+	// Forwarded also sends the Forwarded header of RFC 7239. X-Forwarded-For,
+	// X-Forwarded-Host and X-Forwarded-Proto are always sent.
 	Forwarded bool
 
-	// MaxConns is how many connections there are to an upstream at most, those of upgraded
-	// requests included; [gale.DefaultMaxConnsPerHost] if 0.
+	// MaxConns is the largest number of connections to an upstream, including those
+	// of upgraded requests. 0 means [gale.DefaultMaxConnsPerHost].
 	MaxConns int
-	// MaxConnWait is how long a request waits for one of them before it is answered with
-	// 503; not at all if negative.
+	// MaxConnWait is how long a request waits for a free connection before it is
+	// answered with 503. If it is negative, requests don't wait.
 	MaxConnWait time.Duration
-	// MaxRequestBodySize is the longest body of a request in bytes, answered with 413;
-	// DefaultMaxRequestBodySize if 0, no limit if negative. Without
-	// Server.StreamRequestBody the server's limit counts first.
+	// MaxRequestBodySize is the maximum size in bytes of a request body; longer
+	// ones are answered with 413. 0 means DefaultMaxRequestBodySize, a negative
+	// value no limit. Without Server.StreamRequestBody, the server's own limit also
+	// applies.
 	MaxRequestBodySize int64
 
-	// DialTimeout bounds the making of a connection, with its TLS handshake.
+	// DialTimeout limits the time to make a connection, including the TLS
+	// handshake.
 	DialTimeout time.Duration
-	// ResponseHeaderTimeout bounds the time from the end of a request to the head of the
-	// response.
+	// ResponseHeaderTimeout limits the time from the end of a request to the head
+	// of the response.
 	ResponseHeaderTimeout time.Duration
-	// BodyIdleTimeout is how long an upstream may send nothing of a body, or take nothing.
-	// How long clients may, says the server: see Server.ReadStallTimeout.
+	// BodyIdleTimeout is how long an upstream may send no bytes of a body, or
+	// accept none. For clients the limit is Server.ReadStallTimeout.
 	BodyIdleTimeout time.Duration
-	// UpgradeIdleTimeout is how long neither side of an upgraded connection may send
-	// anything.
+	// UpgradeIdleTimeout is how long an upgraded connection stays open while
+	// neither side sends anything.
 	UpgradeIdleTimeout time.Duration
-	// Timeout bounds a whole exchange, its bodies included, but not what follows an
-	// upgrade. 0 means no limit.
+	// Timeout limits the time of a whole exchange with its bodies, but not of an
+	// upgraded connection. 0 means no limit.
 	Timeout time.Duration
 
-	// MaxFails is after how many failures in a row an upstream gets no requests for
-	// FailTime, while there are others; DefaultMaxFails if 0, never if negative. Failures
-	// are connections that can't be made, responses that don't come or break off, and
-	// time-outs, but no status code.
+	// MaxFails is the number of failures in a row after which an upstream gets no
+	// requests for FailTime, as long as there are other upstreams. 0 means
+	// DefaultMaxFails, a negative value never. Failures are connections that can't
+	// be made, responses that don't come or break off, and timeouts, but not status
+	// codes.
 	MaxFails int
-	// FailTime is see MaxFails; DefaultFailTime if it isn't positive.
+	// FailTime is how long such an upstream gets no requests. 0 and negative values
+	// mean DefaultFailTime.
 	FailTime time.Duration
-	// HealthCheck asks upstreams how they are. The zero value doesn't.
+	// HealthCheck checks the health of upstreams. The zero value makes no checks.
 	HealthCheck HealthCheck
 
-	// ErrorHandler answers requests that got no response. err is an [*Error]. It may
-	// answer as it likes, or do more, such as logging, and call [WriteError], which is the
-	// default. It is not called once a response was begun: then the connection to the
-	// client is broken off.
+	// ErrorHandler answers requests that got no response. err is an [*Error]. It
+	// may also do other things, such as logging, and may call [WriteError], which
+	// is the default. It is not called after a part of the response was sent: then
+	// the connection to the client is closed.
 	ErrorHandler func(ctx *gale.RequestCtx, err error)
 
 	once      sync.Once
-	bad       error // what is wrong with Upstreams
+	bad       error // the error in Upstreams
 	upstreams []*upstream
 	turns     atomic.Uint64
 	tunnels   tunnels
@@ -124,19 +133,20 @@ type Proxy struct {
 	end       context.CancelFunc
 }
 
-// New returns a Proxy for upstreams, or an error if one of them is neither an address nor
-// a URL, or there is none.
+// New returns a Proxy for upstreams. The error says that there is no upstream, or
+// that one is neither an address nor a URL.
 func New(upstreams ...string) (*Proxy, error) {
 	p := &Proxy{Upstreams: upstreams}
 	_, err := parseUpstreams(upstreams)
 	return p, err
 }
 
-// Handler answers a request with what an upstream says. The server's StreamRequestBody
-// should be set: without it, a body is passed on once all of it has come.
+// Handler passes a request on and answers with the upstream's response. Set
+// Server.StreamRequestBody: without it, a body is passed on only after all of it
+// has come.
 //
-// CONNECT and TRACE are answered with 405, and so is what isn't passed on because of
-// Max-Forwards (RFC 9110 section 7.6.2): with 200.
+// CONNECT and TRACE are answered with 405. An OPTIONS request that Max-Forwards
+// keeps from being passed on (RFC 9110 section 7.6.2) is answered with 200.
 func (p *Proxy) Handler(ctx *gale.RequestCtx) {
 	p.once.Do(p.begin)
 	limit := p.maxBody()
@@ -153,7 +163,7 @@ func (p *Proxy) Handler(ctx *gale.RequestCtx) {
 	case ctx.IsOptions() && lastHop(ctx):
 		return
 	}
-	ctx.LimitRequestBody(limit) // of chunked ones
+	ctx.LimitRequestBody(limit) // of chunked bodies
 	x := p.newExchange(ctx)
 	if err := x.runSafely(); err != nil {
 		p.fail(ctx, err)
@@ -162,7 +172,7 @@ func (p *Proxy) Handler(ctx *gale.RequestCtx) {
 	x.forget()
 }
 
-// collected returns the length of the body if the server has read all of it.
+// collected returns the length of a body that the server has read completely.
 func collected(ctx *gale.RequestCtx) int {
 	if ctx.Request.Header.ContentLength() != -1 || ctx.RequestBodyStream() != nil {
 		return 0 // it has a length, or is limited as it is read
@@ -170,7 +180,8 @@ func collected(ctx *gale.RequestCtx) int {
 	return len(ctx.Request.Body())
 }
 
-// lastHop answers an OPTIONS that must not be passed on, or counts down Max-Forwards.
+// lastHop answers a request that Max-Forwards keeps from being passed on, or
+// decrements Max-Forwards.
 func lastHop(ctx *gale.RequestCtx) bool {
 	value := ctx.Request.Header.Peek("Max-Forwards")
 	if len(value) == 0 {
@@ -205,8 +216,8 @@ func (p *Proxy) begin() {
 	}
 }
 
-// Close ends health checks, connections of upgraded requests and idle connections.
-// Requests that come afterwards are answered with 503; those in flight go on.
+// Close ends the health checks and closes idle connections and those of upgraded
+// requests. Later requests are answered with 503; running ones continue.
 func (p *Proxy) Close() error {
 	p.once.Do(p.begin)
 	p.end()
@@ -217,10 +228,10 @@ func (p *Proxy) Close() error {
 	return nil
 }
 
-// Upgraded returns how many upgraded connections there are.
+// Upgraded returns the number of open upgraded connections.
 func (p *Proxy) Upgraded() int { return p.tunnels.len() }
 
-// limit returns d or its default; 0 is no limit.
+// limit returns d, its default def if d is 0, or 0 for no limit.
 func limit(d, def time.Duration) time.Duration {
 	switch {
 	case d == 0:

@@ -13,16 +13,17 @@ import (
 	"github.com/galehttp/gale/internal/pool"
 )
 
-// wantsUpgrade returns the protocols that the client wants to switch to, "" for none. A
-// request with a body doesn't switch, nor one that says it is the last.
+// wantsUpgrade returns the protocols that the client wants to switch to, or "" if
+// there are none. A request with a body doesn't switch, and neither does one that
+// says it is the last.
 func wantsUpgrade(h *gale.RequestHeader) string {
 	if !h.ConnectionUpgrade() || !h.IsHTTP11() || h.ConnectionClose() || h.ContentLength() != 0 && h.ContentLength() != -2 {
 		return ""
 	}
 	var wanted []string
 	for protocol := range strings.SplitSeq(string(h.Peek("Upgrade")), ",") {
-		// Over HTTP/2 other requests would pass that the proxy never sees. It is not to be
-		// switched to (RFC 9113 section 3.1).
+		// HTTP/2 is not offered: it would carry other requests past the proxy (RFC
+		// 9113 section 3.1).
 		if protocol = strings.TrimSpace(protocol); protocol != "" && !isHTTP2(protocol) {
 			wanted = append(wanted, protocol)
 		}
@@ -103,15 +104,15 @@ func (x *exchange) switchHead(protocol string) []byte {
 	return append(b, "\r\n"...)
 }
 
-// tunnel is two connections that were joined.
+// tunnel is a pair of joined connections.
 type tunnel struct {
 	client, up net.Conn
 	idle       time.Duration
 	timer      *time.Timer // closes both, when neither side sends
 }
 
-// run sends head to the client, and then what each side sends to the other one, until both
-// have ended.
+// run sends head to the client. Then it sends the data of each side to the other
+// one, until both sides have ended.
 func (t *tunnel) run(head []byte) {
 	defer t.close()
 	defer survive()
@@ -131,8 +132,8 @@ func (t *tunnel) run(head []byte) {
 	<-done
 }
 
-// copy sends what from sends to to. The end of from is passed on as such, anything else
-// ends both.
+// copy copies data from from to to. If from ends, the end is passed on; any error
+// ends both connections.
 func (t *tunnel) copy(to, from net.Conn) {
 	ended := false
 	defer func() {
@@ -169,27 +170,29 @@ func (t *tunnel) close() {
 	closeCalmly(t.up)
 }
 
-// closeCalmly closes a connection that may be the user's: it survives a panic.
+// closeCalmly closes a connection that user code may have made, and recovers a
+// panic.
 func closeCalmly(nc net.Conn) {
 	defer survive()
 	_ = nc.Close()
 }
 
-// survive logs a panic of a connection that may be the user's. It is to be deferred.
+// survive recovers and logs a panic of a connection that user code may have made.
+// It must be deferred.
 func survive() {
 	if r := recover(); r != nil {
 		log.Printf("reverse: an upgraded connection panicked: %v\n%s", r, debug.Stack())
 	}
 }
 
-// tunnels are the tunnels that are open.
+// tunnels are the open tunnels.
 type tunnels struct {
 	mu     sync.Mutex
 	open   map[*tunnel]struct{}
 	closed bool
 }
 
-// add returns false if no new tunnels are wanted.
+// add adds t, and returns false if the proxy is closed.
 func (s *tunnels) add(t *tunnel) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -215,7 +218,7 @@ func (s *tunnels) len() int {
 	return len(s.open)
 }
 
-// close closes all tunnels, now and later.
+// close closes all tunnels, and makes add refuse new ones.
 func (s *tunnels) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -14,22 +14,25 @@ import (
 	"github.com/galehttp/gale"
 )
 
-// HealthCheck says how upstreams are asked whether they are well. One that isn't gets no
-// requests until it is; if none is well, requests are answered with 503.
+// HealthCheck says how the health of upstreams is checked. An upstream that isn't
+// healthy gets no requests until a check succeeds. If no upstream is healthy,
+// requests are answered with 503.
 type HealthCheck struct {
-	// Path is what to GET, "/healthz" for example. With "" nothing is asked. A status
-	// code from 200 to 399 is good. The path of the upstream is not put in front.
+	// Path is the path to GET, for example "/healthz". If it is "", there are no
+	// checks. A status code from 200 to 399 is healthy. The path of the upstream is
+	// not put in front of it.
 	Path string
-	// Interval is the time between two questions, 5 seconds if it isn't positive.
+	// Interval is the time between two checks. 0 and negative values mean 5
+	// seconds.
 	Interval time.Duration
-	// Timeout is how long an answer may take, 2 seconds if it isn't positive.
+	// Timeout is how long an answer may take. 0 and negative values mean 2 seconds.
 	Timeout time.Duration
 }
 
-// maxHead is the longest head of a response in bytes.
+// maxHead is the maximum size in bytes of a response's head.
 const maxHead = 32 << 10
 
-// target is an upstream as its name says.
+// target is the parsed form of an upstream's name.
 type target struct {
 	name string // as in Proxy.Upstreams
 	addr string // host:port
@@ -74,22 +77,22 @@ func parseUpstream(name string) (t target, err error) {
 	return t, nil
 }
 
-// upstream is a server to pass requests on to.
+// upstream is a server that requests are passed on to.
 type upstream struct {
 	target
 	client *gale.HostClient
 	asker  *gale.HostClient // for health checks
 
 	pending   atomic.Int64
-	chosen    atomic.Uint64 // the turn in which it was
+	chosen    atomic.Uint64 // the turn in which it was last chosen
 	fails     atomic.Int64  // in a row
 	downUntil atomic.Int64  // in nanoseconds after epoch
-	sick      atomic.Bool   // says the health check
+	sick      atomic.Bool   // the last health check failed
 }
 
 func (p *Proxy) newUpstream(t target) *upstream {
 	u := &upstream{target: t, client: p.newClient(t), asker: p.newClient(t)}
-	u.asker.MaxConns = 1 // while requests may use all that are theirs
+	u.asker.MaxConns = 1 // health checks use a connection of their own
 	return u
 }
 
@@ -103,13 +106,13 @@ func (p *Proxy) newClient(t target) *gale.HostClient {
 		ResponseHeaderTimeout:    limit(p.ResponseHeaderTimeout, DefaultResponseHeaderTimeout),
 		ReadBufferSize:           maxHead,
 		StreamResponseBody:       true,
-		DisablePathNormalizing:   true, // paths are passed on as they came
+		DisablePathNormalizing:   true, // paths are passed on unchanged
 		NoDefaultUserAgentHeader: true,
 		DialContext:              p.dialer(t),
 	}
 }
 
-// dialer returns what makes connections, whose errors are dialErrors.
+// dialer returns the function that makes connections. Its errors are dialErrors.
 func (p *Proxy) dialer(t target) func(ctx context.Context, network, addr string) (net.Conn, error) {
 	dial := p.DialContext
 	if dial == nil {
@@ -126,7 +129,7 @@ func (p *Proxy) dialer(t target) func(ctx context.Context, network, addr string)
 		}
 	}
 	return func(ctx context.Context, _, addr string) (net.Conn, error) {
-		ctx.Done() // dial may keep ctx: that is seen by exchange.forget
+		ctx.Done() // dial may keep ctx; this makes exchange.forget see it
 		nc, err := dial(ctx, "tcp", addr)
 		if err != nil {
 			return nil, dialError{err}
@@ -143,8 +146,8 @@ func (p *Proxy) dialer(t target) func(ctx context.Context, network, addr string)
 	}
 }
 
-// choose returns the upstream for a request, nil if there is none. tried are those that
-// could not be reached.
+// choose returns the upstream for a request, or nil if there is none. tried are the
+// upstreams that could not be reached.
 func (p *Proxy) choose(tried []*upstream) *upstream {
 	if p.open.Err() != nil {
 		return nil
@@ -157,7 +160,7 @@ func (p *Proxy) choose(tried []*upstream) *upstream {
 		}
 		l := u.pending.Load()
 		if u.down() {
-			l += 1 << 32 // after all that are up
+			l += 1 << 32 // after all upstreams that are up
 		}
 		if best == nil || l < load || l == load && u.chosen.Load() < best.chosen.Load() {
 			best, load = u, l
@@ -178,7 +181,7 @@ func contains(list []*upstream, u *upstream) bool {
 	return false
 }
 
-// epoch is what downUntil counts from.
+// downUntil counts from epoch.
 var epoch = time.Now()
 
 func (u *upstream) down() bool {
@@ -201,7 +204,7 @@ func (u *upstream) failed(p *Proxy) {
 	}
 }
 
-// worked ends a row of failures.
+// worked resets the count of failures in a row.
 func (u *upstream) worked() {
 	if u.fails.Load() != 0 {
 		u.fails.Store(0)
@@ -209,7 +212,7 @@ func (u *upstream) worked() {
 	}
 }
 
-// check asks u how it is until the proxy is closed.
+// check checks the health of u again and again until the proxy is closed.
 func (u *upstream) check(p *Proxy) {
 	h := p.HealthCheck
 	if h.Interval <= 0 {
@@ -243,7 +246,7 @@ func (u *upstream) healthy(ctx context.Context, h HealthCheck) (well bool) {
 	defer gale.ReleaseResponse(resp)
 	req.Header.SetRequestURI(h.Path)
 	req.Header.SetHost(u.host)
-	req.SetConnectionClose() // each check shows whether connections can be made
+	req.SetConnectionClose() // so that each check makes a new connection
 	if u.asker.DoContext(ctx, req, resp) != nil {
 		return false
 	}

@@ -10,11 +10,11 @@ import (
 // Exit codes.
 const (
 	exitOK     = 0
-	exitFailed = 1 // something went wrong while it worked
-	exitUsage  = 2 // it can't work like this: the message says what to do
+	exitFailed = 1 // it failed while it was running
+	exitUsage  = 2 // it could not start: the message says what to do
 )
 
-// command is one of the things that gale can do.
+// command is a subcommand of gale.
 type command struct {
 	name  string
 	short string // for the list of commands
@@ -28,7 +28,7 @@ func commands() []command {
 	return []command{serveCommand, versionCommand}
 }
 
-// usageError is an error that the user can mend. It is written as one line.
+// usageError is an error that the user can fix. It is written as one line.
 type usageError struct{ text string }
 
 func (e *usageError) Error() string { return e.text }
@@ -73,7 +73,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	}
 }
 
-// oneLine keeps messages that hold others' texts on one line.
+// oneLine puts a message that contains texts of others on one line.
 func oneLine(s string) string {
 	return strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
 }

@@ -82,7 +82,7 @@ func TestHelp(t *testing.T) {
 		{[]string{"--help"}, exitOK, "The commands are:", false},
 		{[]string{"help", "serve"}, exitOK, "usage: gale serve", false},
 		{[]string{"serve", "-h"}, exitOK, "usage: gale serve", false},
-		{[]string{"serve", "--help"}, exitOK, "-shutdown-grace long", false},
+		{[]string{"serve", "--help"}, exitOK, "-shutdown-grace duration", false},
 		{[]string{"help", "version"}, exitOK, "usage: gale version", false},
 		{[]string{"version", "-h"}, exitOK, "usage: gale version", false},
 		{[]string{"version"}, exitOK, "gale version ", false},

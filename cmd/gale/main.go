@@ -1,4 +1,11 @@
-// Command gale serves folders over HTTP. Run "gale help" for its usage.
+// Command gale serves a folder over HTTP, for example while you develop a web site:
+//
+//	gale serve ./public
+//
+// In a clone of the repository, the command is go run ./cmd/gale serve ./public. It prints
+// the URLs to open. With -tls-self-signed it serves HTTPS, with -spa a
+// single-page application. "gale help serve" lists all flags; docs/reference/command.md
+// describes them.
 package main
 
 import (

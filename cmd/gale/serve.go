@@ -22,16 +22,16 @@ var serveCommand = command{
 	short: "serve a folder",
 	long: `usage: gale serve [flags] DIR
 
-Serve answers GET and HEAD requests with the files in DIR. A folder is answered
-with its index.html or, without one, with a list of what is in it. Ranges,
-conditional requests and compression are understood. Files whose names begin
-with a dot are hidden, and symbolic links that lead out of DIR aren't followed.
+Serve answers GET and HEAD requests with the files in DIR. For a folder it sends
+its index.html or, without one, a listing. It supports byte ranges, conditional
+requests and compression. Files whose names begin with a dot are hidden, and
+symbolic links that lead out of DIR aren't followed.
 
-It writes the addresses to open to the standard output and a line for each
-request to the standard error. SIGTERM ends it: it serves on for the time of
--drain, while each answer tells its client not to use the connection again,
-and ends once the requests under way are answered. An interrupt (Ctrl-C)
-does so without -drain. A second signal ends it at once.
+It prints the URLs to open to the standard output, and logs a line for each
+request to the standard error. SIGTERM ends it: it keeps serving for the time of
+-drain, and each answer tells its client not to use the connection again. Then
+it waits for running requests and exits. An interrupt (Ctrl-C) does the same
+without -drain. A second signal ends it at once.
 
 Flags may come before or after DIR, with one dash or two. They are:
 
@@ -47,7 +47,7 @@ func runServe(args []string, stdout, stderr io.Writer) error {
 		return err
 	}
 	logger := cfg.newLogger(stderr)
-	// Signals are ours from here on: what is opened now must be closed.
+	// From here on signals are handled: everything that is opened must be closed.
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, endSignals()...)
 	defer signal.Stop(signals)
@@ -79,7 +79,8 @@ func runServe(args []string, stdout, stderr io.Writer) error {
 	}
 }
 
-// drainFor returns how long to drain because of sig: not for a person at a terminal.
+// drainFor returns how long to drain after sig: d for SIGTERM, and 0 for others, such as
+// an interrupt from a terminal.
 func drainFor(sig os.Signal, d time.Duration) time.Duration {
 	if sig != syscall.SIGTERM {
 		return 0
@@ -87,7 +88,7 @@ func drainFor(sig os.Signal, d time.Duration) time.Duration {
 	return d
 }
 
-// endSignals are the signals that end the process. A hang-up that is ignored,
+// endSignals are the signals that end the process. A hangup signal that is ignored,
 // as under nohup, stays ignored.
 func endSignals() []os.Signal {
 	sigs := []os.Signal{os.Interrupt, syscall.SIGTERM}
@@ -97,11 +98,11 @@ func endSignals() []os.Signal {
 	return sigs
 }
 
-// errStopped is for a second signal.
+// errStopped is the error after a second signal.
 var errStopped = errors.New("stopped before all requests were answered")
 
-// shutdown drains, and waits for running requests, at most for grace and until the
-// next signal.
+// shutdown drains, then waits for running requests, at most for grace. The next
+// signal ends the wait.
 func shutdown(s *gale.Server, drain, grace time.Duration, signals <-chan os.Signal, logger *slog.Logger) error {
 	logger.Info("shutting down", "connections", s.GetOpenConnectionsCount(), "drain", drain.String(), "grace", grace.String())
 	ctx, cancel := context.WithTimeout(context.Background(), drain+grace)
@@ -128,7 +129,7 @@ func shutdown(s *gale.Server, drain, grace time.Duration, signals <-chan os.Sign
 	}
 }
 
-// newServer returns the server that cfg asks for.
+// newServer returns the server for cfg.
 func (cfg *serveConfig) newServer(compressDir string, logger *slog.Logger) *gale.Server {
 	return &gale.Server{
 		Handler:      cfg.newHandler(compressDir, logger),
@@ -140,12 +141,13 @@ func (cfg *serveConfig) newServer(compressDir string, logger *slog.Logger) *gale
 		ReadTimeout:  time.Minute,
 		WriteTimeout: time.Minute,
 		Slog:         logger,
-		// Files take no bodies; this much is read to keep the connection.
+		// File requests need no bodies; up to this size they are read, to keep the
+		// connection.
 		MaxRequestBodySize: 1 << 20,
 	}
 }
 
-// listen opens addr and tells what to do where it can't.
+// listen listens on addr. If it can't, the error says what to do.
 func listen(addr string) (net.Listener, error) {
 	ln, err := net.Listen(sockopt.NetworkFor("tcp", addr), addr)
 	switch {
@@ -161,15 +163,15 @@ func listen(addr string) (net.Listener, error) {
 	return nil, usagef("can't listen on %q: %v; write -addr as host:port or :port", addr, err)
 }
 
-// compressDir makes a folder for compressed copies, which remove removes: they
-// don't belong into a folder that is only served.
+// compressDir makes a folder for compressed copies, which remove removes. They must
+// not be written into the served folder.
 func (cfg *serveConfig) compressDir() (dir string, remove func(), err error) {
 	if !cfg.compress {
 		return "", func() {}, nil
 	}
 	dir, err = os.MkdirTemp("", "gale-serve-")
 	if err != nil {
-		return "", nil, usagef("no place for compressed files: %v; set TMPDIR to a folder that can be written, or use -compress=false", err)
+		return "", nil, usagef("can't make a folder for compressed files: %v; set TMPDIR to a writable folder, or use -compress=false", err)
 	}
 	return dir, func() { _ = os.RemoveAll(dir) }, nil
 }

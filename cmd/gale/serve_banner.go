@@ -11,7 +11,7 @@ import (
 // maxBannerAddrs is how many addresses of this machine the banner lists.
 const maxBannerAddrs = 4
 
-// banner tells what is served and which addresses to open.
+// banner prints the folder that is served and the URLs to open.
 func banner(w io.Writer, cfg *serveConfig, addr net.Addr, t *tlsSource) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Serving %s\n", cfg.dir)
@@ -19,16 +19,16 @@ func banner(w io.Writer, cfg *serveConfig, addr net.Addr, t *tlsSource) {
 		fmt.Fprintf(&b, "  %s\n", u)
 	}
 	if t.fingerprint != "" {
-		fmt.Fprintf(&b, "Browsers will warn: the certificate is new. Its SHA-256 is\n  %s\n", t.fingerprint)
+		fmt.Fprintf(&b, "Browsers will show a warning: the certificate is self-signed. Its SHA-256 fingerprint is\n  %s\n", t.fingerprint)
 	}
 	if cfg.auth.set && !t.enabled() {
-		b.WriteString("Without TLS the password can be read on the way: add -tls-self-signed or -tls-cert.\n")
+		b.WriteString("Without TLS the password is sent unencrypted: add -tls-self-signed or -tls-cert.\n")
 	}
 	b.WriteString("Press Ctrl-C to stop.\n")
 	_, _ = io.WriteString(w, b.String())
 }
 
-// urls returns the addresses under which a listener can be reached.
+// urls returns the URLs at which a listener can be reached.
 func urls(addr net.Addr, secure bool) []string {
 	tcp, ok := addr.(*net.TCPAddr)
 	if !ok {
@@ -59,7 +59,7 @@ func urls(addr net.Addr, secure bool) []string {
 	return list
 }
 
-// localIPs returns the addresses by which others reach this machine.
+// localIPs returns the addresses at which other machines can reach this one.
 func localIPs() []net.IP {
 	addrs, err := net.InterfaceAddrs()
 	if err != nil {

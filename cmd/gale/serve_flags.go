@@ -14,7 +14,7 @@ import (
 	"github.com/galehttp/gale"
 )
 
-// serveConfig is what the flags and arguments of "gale serve" say.
+// serveConfig holds the flags and arguments of "gale serve".
 type serveConfig struct {
 	dir           string // absolute
 	addr          string
@@ -37,18 +37,18 @@ type serveConfig struct {
 func (cfg *serveConfig) flagSet() *flag.FlagSet {
 	fs := flag.NewFlagSet("serve", flag.ContinueOnError)
 	fs.SetOutput(io.Discard)
-	fs.StringVar(&cfg.addr, "addr", ":8080", "listen on `host:port`; without a host on all addresses, with port 0 on a free one")
-	fs.Var(&cfg.auth, "auth", "ask for a name and password, given as `user:pass` (HTTP Basic; use it with TLS)")
-	fs.BoolVar(&cfg.compress, "compress", true, "compress what gets smaller (br, zstd, gzip) for clients that accept it")
-	fs.Var(&cfg.cors, "cors", "let pages of all origins read the files, or of one with -cors=`origin`")
+	fs.StringVar(&cfg.addr, "addr", ":8080", "listen on `host:port`; no host means all addresses, port 0 a free port")
+	fs.Var(&cfg.auth, "auth", "require a user name and password, given as `user:pass` (HTTP Basic; use it with TLS)")
+	fs.BoolVar(&cfg.compress, "compress", true, "compress files that get smaller (br, zstd, gzip), for clients that accept it")
+	fs.Var(&cfg.cors, "cors", "let web pages of all origins read the files, or of one origin with -cors=`origin`")
 	fs.BoolVar(&cfg.dotfiles, "dotfiles", false, "serve files and folders whose names begin with a dot")
 	cfg.drain = time.Second
-	fs.Var((*duration)(&cfg.drain), "drain", "serve on this `long` when SIGTERM comes, and tell clients to close their connections")
-	fs.TextVar(&cfg.engine, "engine", cfg.engine, "serve with this `engine`: auto, block (a goroutine for each connection) or event (Linux)")
-	fs.Var(&cfg.log, "log", "write the log in this `form`: text, json or off")
+	fs.Var((*duration)(&cfg.drain), "drain", "keep serving for this `duration` after SIGTERM, and tell clients to close their connections")
+	fs.TextVar(&cfg.engine, "engine", cfg.engine, "serve with this `engine`: auto, block (one goroutine per connection) or event (goroutines for requests only; Linux)")
+	fs.Var(&cfg.log, "log", "log in this `format`: text, json or off (warnings and errors only)")
 	fs.Var((*count)(&cfg.maxConns), "max-conns", "serve at most `n` connections at a time; 0 means the library's default")
 	cfg.shutdownGrace = 10 * time.Second
-	fs.Var((*duration)(&cfg.shutdownGrace), "shutdown-grace", "wait for requests under way this `long` when told to end")
+	fs.Var((*duration)(&cfg.shutdownGrace), "shutdown-grace", "wait at most this `duration` for running requests when told to end")
 	fs.BoolVar(&cfg.spa, "spa", false, "answer paths that don't exist with /index.html, for single-page applications")
 	fs.StringVar(&cfg.tlsCert, "tls-cert", "", "serve HTTPS with the certificate chain in this PEM `file`; needs -tls-key")
 	fs.StringVar(&cfg.tlsKey, "tls-key", "", "the private key of -tls-cert, a PEM `file`")
@@ -65,12 +65,12 @@ func parseServeFlags(args []string) (*serveConfig, error) {
 	case errors.Is(err, flag.ErrHelp):
 		return nil, errHelp
 	case err != nil:
-		why := strings.Replace(err.Error(), ": parse error", ": want true or false", 1) // only package flag's own kinds say so
+		why := strings.Replace(err.Error(), ": parse error", ": want true or false", 1) // only the flag types of package flag say so
 		return nil, usagef("%s; see 'gale help serve'", why)
 	case len(dirs) == 0:
 		return nil, usagef("name the folder to serve, such as: gale serve .")
 	case len(dirs) > 1:
-		return nil, usagef("one folder at a time, not %d: %s", len(dirs), strings.Join(dirs, " "))
+		return nil, usagef("give one folder, not %d: %s", len(dirs), strings.Join(dirs, " "))
 	}
 	if cfg.dir, err = checkDir(dirs[0]); err != nil {
 		return nil, err
@@ -106,7 +106,7 @@ func (cfg *serveConfig) check() error {
 	case cfg.tlsCert != "" && cfg.tlsKey == "":
 		return usagef("-tls-cert needs -tls-key, the file with its private key")
 	case cfg.auth.set && (cfg.auth.user == "" || cfg.auth.pass == ""):
-		return usagef("write -auth as user:pass, neither being empty")
+		return usagef("write -auth as user:pass; neither may be empty")
 	case cfg.maxConns < 0:
 		return usagef("-max-conns can't be negative")
 	case cfg.drain < 0:
@@ -145,8 +145,8 @@ func serveFlagsHelp() string {
 	return b.String()
 }
 
-// corsFlag is the origin that may read the files; "*" stands for all. It can
-// be given without a value.
+// corsFlag is the origin that may read the files; "*" means all. It can be given
+// without a value.
 type corsFlag string
 
 func (f *corsFlag) String() string   { return string(*f) }
@@ -160,14 +160,15 @@ func (f *corsFlag) Set(s string) error {
 		s = ""
 	case s == "*":
 	case !strings.Contains(s, "://") || strings.ContainsAny(s, " \t\r\n,;") || strings.HasSuffix(s, "/"):
-		return errors.New("an origin is written like https://example.com")
+		return errors.New("write an origin as in https://example.com")
 	}
 	*f = corsFlag(s)
 	return nil
 }
 
-// authFlag is a name and password. Set takes anything, for package flag would
-// repeat a value that it refuses, and this one is a secret; check looks at it.
+// authFlag is a name and password. Set accepts any value, because package flag
+// would print a value that it refuses, and this one is a secret. The method check
+// validates it.
 type authFlag struct {
 	user, pass string
 	set        bool
@@ -195,7 +196,7 @@ func (f *logFlag) Set(s string) error {
 	return errors.New("use text, json or off")
 }
 
-// duration is a flag like that of package flag, with an error that says what to
+// duration is a flag like the one of package flag, but its error says what to
 // write.
 type duration time.Duration
 

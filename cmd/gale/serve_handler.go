@@ -12,12 +12,12 @@ import (
 	"github.com/galehttp/gale"
 )
 
-// fileCache is how long an open file is served before it is looked at again:
-// short, since files may be edited meanwhile.
+// fileCache is how long an open file is served before it is checked for changes. It
+// is short, because files may be edited meanwhile.
 const fileCache = time.Second
 
-// newHandler returns the handler for all requests: the files, and around them
-// what cfg asks for.
+// newHandler returns the handler for all requests: the files, with the middlewares
+// that cfg asks for.
 func (cfg *serveConfig) newHandler(compressDir string, logger *slog.Logger) gale.RequestHandler {
 	h := cfg.newFiles(compressDir)
 	if cfg.auth.set {
@@ -53,7 +53,7 @@ func (cfg *serveConfig) newFiles(compressDir string) gale.RequestHandler {
 	return files
 }
 
-// onlyReading refuses methods that want more of files than to read them.
+// onlyReading refuses methods that do more than read files.
 func onlyReading(h gale.RequestHandler) gale.RequestHandler {
 	return func(ctx *gale.RequestCtx) {
 		if ctx.IsGet() || ctx.IsHead() {
@@ -65,11 +65,11 @@ func onlyReading(h gale.RequestHandler) gale.RequestHandler {
 	}
 }
 
-// applicationPage is what a single-page application answers its own routes with.
+// applicationPage is the answer to the routes of a single-page application.
 const applicationPage = "/index.html"
 
-// serveApplication answers a path without a file. Names with a dot in their
-// last segment are files that are missing, not routes.
+// serveApplication answers a path without a file. A path with a dot in its last
+// segment is a missing file, not a route.
 func serveApplication(ctx *gale.RequestCtx, files gale.RequestHandler) {
 	path := ctx.Path()
 	last := path[bytes.LastIndexByte(path, '/')+1:]
@@ -81,7 +81,8 @@ func serveApplication(ctx *gale.RequestCtx, files gale.RequestHandler) {
 	ctx.URI().SetPath(applicationPage)
 	ctx.SetStatusCode(gale.StatusOK)
 	files(ctx)
-	// The next build of the application has other routes and other assets.
+	// No caching: the next build of the application may have other routes and
+	// assets.
 	ctx.Response.Header.Set(gale.HeaderCacheControl, "no-cache")
 }
 
@@ -95,8 +96,8 @@ func withNosniff(h gale.RequestHandler) gale.RequestHandler {
 
 // withAuth asks for a name and password (RFC 7617).
 func withAuth(h gale.RequestHandler, want authFlag) gale.RequestHandler {
-	// Sums of equal length are compared, so that time tells nothing about the
-	// secret, its length included.
+	// Hashes of equal length are compared, so that the time tells nothing about the
+	// secret or its length.
 	wantSum := sha256.Sum256([]byte(want.user + ":" + want.pass))
 	return func(ctx *gale.RequestCtx) {
 		gotSum := sha256.Sum256(credentials(ctx))
@@ -104,15 +105,15 @@ func withAuth(h gale.RequestHandler, want authFlag) gale.RequestHandler {
 			ctx.Response.Header.Set(gale.HeaderWWWAuthenticate, `Basic realm="gale", charset="UTF-8"`)
 			ctx.SetStatusCode(gale.StatusUnauthorized)
 			ctx.SetContentType("text/plain; charset=utf-8")
-			ctx.SetBodyString("A name and a password are needed.\n")
+			ctx.SetBodyString("A user name and a password are required.\n")
 			return
 		}
 		h(ctx)
 	}
 }
 
-// credentials returns what follows Basic in Authorization, decoded; nil if
-// there is nothing of the kind.
+// credentials returns the decoded credentials of Basic in Authorization, or nil if
+// there are none.
 func credentials(ctx *gale.RequestCtx) []byte {
 	scheme, value, ok := strings.Cut(string(ctx.Request.Header.Peek(gale.HeaderAuthorization)), " ")
 	if !ok || !strings.EqualFold(scheme, "Basic") {
@@ -125,7 +126,7 @@ func credentials(ctx *gale.RequestCtx) []byte {
 	return b
 }
 
-// What pages of other origins may see and ask for.
+// Headers and methods that pages of other origins may use.
 const (
 	corsExposed  = "Accept-Ranges, Content-Encoding, Content-Length, Content-Range, Date, ETag"
 	corsAllowed  = "GET, HEAD"

@@ -9,8 +9,8 @@ import (
 	"github.com/galehttp/gale"
 )
 
-// newLogger returns the log for requests and errors. Switched off, it keeps
-// warnings and errors.
+// newLogger returns the log for requests and errors. If it is off, only warnings
+// and errors are logged.
 func (cfg *serveConfig) newLogger(w io.Writer) *slog.Logger {
 	switch cfg.log {
 	case "json":
@@ -21,9 +21,9 @@ func (cfg *serveConfig) newLogger(w io.Writer) *slog.Logger {
 	return slog.New(slog.NewTextHandler(w, nil))
 }
 
-// withAccessLog writes a line for each request once its answer is ready. The
-// size is that of the body that is sent, -1 if it isn't known in advance; the
-// duration is that of the handler, not of the transfer.
+// withAccessLog logs a line for each request when its answer is ready. The size is
+// the length of the body that is sent, or -1 if it isn't known in advance. The
+// duration is that of the handler, without the transfer.
 func withAccessLog(h gale.RequestHandler, logger *slog.Logger) gale.RequestHandler {
 	if !logger.Enabled(context.Background(), slog.LevelInfo) {
 		return h

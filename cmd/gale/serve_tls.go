@@ -23,7 +23,7 @@ import (
 // certReload is how often renewed certificate files are looked for.
 const certReload = time.Minute
 
-// tlsSource is where the certificate comes from; the zero value is no TLS.
+// tlsSource says where the certificate comes from. The zero value means no TLS.
 type tlsSource struct {
 	certFile, keyFile string
 	certPEM, keyPEM   []byte // of a certificate made for this run
@@ -64,7 +64,7 @@ func checkKeyPair(certFile, keyFile string) error {
 	}
 	pair, err := tls.LoadX509KeyPair(certFile, keyFile)
 	if err != nil {
-		return usagef("can't use the certificate: %v; give -tls-cert and -tls-key PEM files that belong together", err)
+		return usagef("can't use the certificate: %v; -tls-cert and -tls-key must be PEM files that belong together", err)
 	}
 	if now := time.Now(); pair.Leaf != nil && now.After(pair.Leaf.NotAfter) {
 		return usagef("the certificate in %q expired on %s: renew it", certFile, pair.Leaf.NotAfter.Format(time.DateOnly))
@@ -72,8 +72,8 @@ func checkKeyPair(certFile, keyFile string) error {
 	return nil
 }
 
-// certNames returns what a browser on this machine or in its network may call
-// it: names and addresses.
+// certNames returns the names and addresses that a browser on this machine or in
+// its network may use for it.
 func certNames() []string {
 	names := []string{"localhost", "127.0.0.1", "::1"}
 	if host, err := os.Hostname(); err == nil && host != "localhost" {
@@ -85,8 +85,8 @@ func certNames() []string {
 	return names
 }
 
-// selfSigned makes a certificate for the names and addresses given. Its key
-// never leaves the memory.
+// selfSigned makes a certificate for the names and addresses given. Its key is only
+// in memory.
 func selfSigned(now time.Time, names []string) (*tlsSource, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -99,7 +99,7 @@ func selfSigned(now time.Time, names []string) (*tlsSource, error) {
 	template := x509.Certificate{
 		SerialNumber:          serial,
 		Subject:               pkix.Name{CommonName: "gale serve"},
-		NotBefore:             now.Add(-time.Hour), // clocks differ
+		NotBefore:             now.Add(-time.Hour), // clocks may differ
 		NotAfter:              now.AddDate(0, 3, 0),
 		KeyUsage:              x509.KeyUsageDigitalSignature,
 		ExtKeyUsage:           []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},

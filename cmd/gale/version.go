@@ -10,7 +10,7 @@ import (
 var versionCommand = command{
 	name:  "version",
 	short: "print the version of gale",
-	long:  "usage: gale version\n\nVersion prints the version of gale, and of the Go that built it.\n",
+	long:  "usage: gale version\n\nVersion prints the version of gale, and of the Go release that built it.\n",
 	run:   runVersion,
 }
 
