@@ -164,10 +164,10 @@ type FS struct {
 	// in memory.
 	Compress bool
 
-	// AcceptByteRange answers requests for byte ranges (RFC 9110 section 14) with
-	// 206. Several ranges are sent as multipart/byteranges. Overlapping ranges are
-	// merged. If the ranges would need more bytes than the whole file, the whole
-	// file is sent. A range is always a range of the uncompressed file.
+	// AcceptByteRange answers requests for byte ranges (RFC 9110 section 14) with 206.
+	// Several ranges are sent as multipart/byteranges. Overlapping ranges are merged.
+	// If several ranges would need more bytes than the whole file plus a tenth plus 1
+	// KiB, the whole file is sent. A range is always a range of the uncompressed file.
 	AcceptByteRange bool
 
 	// GenerateETag sends a weak entity tag made of modification time, size and

@@ -25,7 +25,8 @@ func AppendEscapedArg(dst, src []byte) []byte {
 		i++
 	}
 	dst = append(dst, src[:i]...)
-	// Runs between escapes are short: copying them costs more in calls.
+	// The runs between escapes are short, so copying whole runs would cost more
+	// calls.
 	for _, c := range src[i:] {
 		switch {
 		case ArgSafe[c]:
@@ -39,9 +40,9 @@ func AppendEscapedArg(dst, src []byte) []byte {
 	return dst
 }
 
-// Unescape decodes percent-escapes in b, in place, and returns the length of
-// the result. A "%" that two hex digits don't follow stays as it is.
-// Nothing is decoded twice: "%2541" becomes "%41".
+// Unescape decodes percent-escapes in b, in place, and returns the length of the
+// result. A "%" that isn't followed by two hex digits stays as it is. Nothing is
+// decoded twice: "%2541" becomes "%41".
 func Unescape(b []byte) int {
 	w := 0
 	for r := 0; r < len(b); r++ {

@@ -7,9 +7,9 @@ const (
 	highs = 0x80 * ones
 )
 
-// lower8 maps the letters A-Z among the eight bytes of x to a-z.
-// The seven low bits of every byte are added to two constants, so that the
-// high bit tells "at least 'A'" and "more than 'Z'"; nothing carries over.
+// lower8 maps the letters A-Z among the eight bytes of x to a-z. The seven low bits
+// of every byte are added to two constants. The high bits of the sums say "at least
+// 'A'" and "more than 'Z'". No byte carries into the next.
 func lower8(x uint64) uint64 {
 	low := x &^ highs
 	fromA := low + (0x80-'A')*ones
@@ -19,8 +19,9 @@ func lower8(x uint64) uint64 {
 
 func lower4(x uint32) uint32 { return uint32(lower8(uint64(x))) }
 
-// EqualFold reports whether a and b are equal except for the case of the letters A-Z.
-// Other letters are compared byte by byte, as HTTP wants it (RFC 9110 section 5.1).
+// EqualFold reports whether a and b are equal except for the case of the letters
+// A-Z. Other letters are compared byte by byte, as HTTP requires (RFC 9110 section
+// 5.1).
 func EqualFold(a, b []byte) bool {
 	n := len(a)
 	if n != len(b) {

@@ -33,11 +33,11 @@ func AppendInt[T int | int64](dst []byte, n T) []byte {
 	return appendDigits(dst, uint64(n))
 }
 
-// appendDigits writes the digits where they belong, two at a time from the
-// last: strconv makes them elsewhere and copies.
+// appendDigits writes the digits directly to their place, two at a time from the
+// last. strconv makes them in another buffer and copies them.
 func appendDigits(dst []byte, u uint64) []byte {
-	// As many digits as log10 of the next power of two, by 1233/4096 = log10(2),
-	// and one more if u reaches that power of ten.
+	// The number of digits is log10 of the next power of two, with 1233/4096 for
+	// log10(2), and one more if u reaches that power of ten.
 	n := bits.Len64(u|1) * 1233 >> 12
 	if u >= powersOfTen[n] {
 		n++
@@ -86,10 +86,10 @@ func AppendHex(dst []byte, n uint64) []byte {
 	return strconv.AppendUint(dst, n, 16)
 }
 
-// ParseUint returns the number that the decimal digits of b stand for. Leading
-// zeros are allowed; signs, spaces and an empty b are not. On an error it
-// returns -1 with ErrEmptyInt, ErrTrailingChar, or, if the number doesn't fit
-// in an int, ErrIntTooLarge.
+// ParseUint returns the number that b holds in decimal digits. Leading zeros are
+// allowed; signs, spaces and an empty b are not. On an error it returns -1 with
+// ErrEmptyInt, ErrTrailingChar, or, if the number doesn't fit in an int,
+// ErrIntTooLarge.
 func ParseUint(b []byte) (int, error) {
 	if len(b) == 0 {
 		return -1, ErrEmptyInt
@@ -115,10 +115,10 @@ func ParseUint(b []byte) (int, error) {
 // safeDigits is how many digits always fit in an int.
 const safeDigits = 9 + 9*int(^uint(0)>>63)
 
-// ParseUintPrefix reads the decimal digits that b begins with. It returns
-// their value and how many they are. Without a digit the error is ErrEmptyInt
-// or ErrFirstChar; a number that doesn't fit in an int is ErrIntTooLarge; the
-// value is -1 then.
+// ParseUintPrefix reads the decimal digits that b begins with. It returns their
+// value and their number. Without a digit the error is ErrEmptyInt or ErrFirstChar.
+// If the number doesn't fit in an int, it is ErrIntTooLarge. On an error the value
+// is -1.
 func ParseUintPrefix(b []byte) (v, n int, err error) {
 	if len(b) == 0 {
 		return -1, 0, ErrEmptyInt

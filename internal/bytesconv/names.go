@@ -15,8 +15,8 @@ func IsToken(b []byte) bool {
 // first letter and every letter after a hyphen in upper case, all others in
 // lower case, so that "foo-BAR" becomes "Foo-Bar".
 //
-// A name that is no token keeps its spelling; only CR, LF and NUL in it become
-// spaces, so that it cannot end the line it is written to.
+// A name that isn't a token keeps its spelling. Only CR, LF and NUL in it become
+// spaces, so that it can't end the line that it is written to.
 func AppendCanonicalName(dst, name []byte) []byte {
 	n := len(dst)
 	dst = append(dst, name...)

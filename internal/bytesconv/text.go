@@ -2,7 +2,7 @@ package bytesconv
 
 import "encoding/binary"
 
-// IsText reports whether b has no control characters but tabs, which is what a
+// IsText reports whether b has no control characters except tabs. This is what a
 // field value may consist of (RFC 9110 section 5.5).
 func IsText(b []byte) bool {
 	n := len(b)
@@ -40,14 +40,14 @@ func IsTarget(b []byte) bool {
 	}
 	for i := 0; i+8 < n; i += 8 {
 		if notTarget(binary.LittleEndian.Uint64(b[i:])) != 0 {
-			return isTargetShort(b) // the marks may be by mistake
+			return isTargetShort(b) // the marks may be false positives
 		}
 	}
 	// The last word overlaps the one before unless n is a multiple of 8.
 	return notTarget(binary.LittleEndian.Uint64(b[n-8:])) == 0 || isTargetShort(b)
 }
 
-// notTarget is not 0 if one of the eight bytes of w is a control character, a space
+// notTarget isn't 0 if one of the eight bytes of w is a control character, a space
 // or "#".
 func notTarget(w uint64) uint64 { return controls(w) | zeros(w^' '*ones) | zeros(w^'#'*ones) }
 
@@ -63,8 +63,8 @@ func isTargetShort(b []byte) bool {
 	return true
 }
 
-// PlainHost returns the length of a prefix of b that consists of small letters,
-// digits, hyphens and dots: what hosts are mostly made of.
+// PlainHost returns the length of a prefix of b that consists of lower-case
+// letters, digits, hyphens and dots: most hosts consist of these.
 func PlainHost(b []byte) int {
 	i := 0
 	for ; i+8 <= len(b); i += 8 {
@@ -102,7 +102,7 @@ func IsASCII(b []byte) bool {
 	return all&highs == 0
 }
 
-// NeutralizeText replaces what IsText objects to by spaces, in place.
+// NeutralizeText replaces the bytes that IsText doesn't allow by spaces, in place.
 func NeutralizeText(b []byte) {
 	if !IsText(b) {
 		neutralizeText(b)
@@ -117,9 +117,9 @@ func neutralizeText(b []byte) {
 	}
 }
 
-// CopyText copies src to dst, which must be as long, replacing what IsText
-// objects to by spaces. Looking at the bytes while they are copied makes this as
-// fast as a copy for the usual length of a field value.
+// CopyText copies src to dst, which must have the same length. Bytes that IsText
+// doesn't allow become spaces. For the usual length of a field value this is as
+// fast as a copy, because the bytes are checked while they are copied.
 func CopyText(dst, src []byte) {
 	n := len(src)
 	if n < 8 || n > 64 || len(dst) < n {
@@ -141,8 +141,8 @@ func CopyText(dst, src []byte) {
 	}
 }
 
-// nameUpper and nameLower spell the characters of a token for their place in a
-// field name; they are 0 for all other characters.
+// nameUpper and nameLower map the characters of a token to their upper-case and
+// lower-case form in a field name. They are 0 for all other characters.
 var nameUpper, nameLower = func() (up, low [256]byte) {
 	for c := range 256 {
 		if Token[c] {
@@ -152,17 +152,17 @@ var nameUpper, nameLower = func() (up, low [256]byte) {
 	return up, low
 }()
 
-// CopyCanonicalName copies the field name src to dst, which must be as long, in
-// its customary spelling (see AppendCanonicalName), checking it on the way. It
-// reports whether src is a token; if not, what is in dst is of no use.
+// CopyCanonicalName copies the field name src to dst, which must have the same
+// length, in its customary spelling (see AppendCanonicalName). It returns whether
+// src is a token; if not, the contents of dst are undefined.
 func CopyCanonicalName(dst, src []byte) bool {
 	n := len(src)
 	if n < 8 || len(dst) < n {
 		return copyName(dst, src)
 	}
-	// Eight characters at a time. Each step marks bytes by their high bit; no
-	// byte carries into the next, because all are below 0x80 where the marks
-	// count. up marks the letters that come first or after a hyphen.
+	// Eight characters at a time. Each step marks bytes by their high bit; no byte
+	// carries into the next, because all bytes are below 0x80 when the marks are
+	// used. up marks the letters at the start and after hyphens.
 	up := uint64(0x80)
 	for i := 0; ; i += 8 {
 		if i > n-8 { // the last word overlaps the one before
@@ -177,7 +177,7 @@ func CopyCanonicalName(dst, src []byte) bool {
 		digit := (w + (0x80-'0')*ones) &^ (w + (0x80-'9'-1)*ones) & highs
 		hyphen := ^((w ^ '-'*ones) + 0x7f*ones) & highs
 		if w&highs != 0 || letter|digit|hyphen != highs {
-			return copyName(dst, src) // other characters, perhaps good ones
+			return copyName(dst, src) // other characters, perhaps valid ones
 		}
 		capital := (hyphen<<8 | up) & letter
 		binary.LittleEndian.PutUint64(dst[i:], (w|letter>>2)&^(capital>>2))
@@ -215,7 +215,7 @@ func TrimOWS(b []byte) []byte {
 	return b[from:to]
 }
 
-// TrimRange narrows b[from:to] by spaces and tabs at both ends.
+// TrimRange returns the bounds of b[from:to] without spaces and tabs at its ends.
 func TrimRange(b []byte, from, to int) (int, int) {
 	for from < to && (b[from] == ' ' || b[from] == '\t') {
 		from++

@@ -13,18 +13,19 @@ import (
 	"github.com/galehttp/gale/internal/pool"
 )
 
-// ReadRoom is how much room a connection has for what it reads, in bytes, to begin with.
+// ReadRoom is the initial size in bytes of a connection's read buffer.
 const ReadRoom = 4 << 10
 
-// ErrStale says that an idle connection turned out to be of no use before anything was
+// ErrStale says that an idle connection could not be used, and that nothing was
 // written to it.
 var ErrStale = errors.New("gale: the idle connection was closed, or has sent something")
 
-// Hooks are what connections need of the package above. They don't change.
+// Hooks are the parts of the calling package that connections need. They don't
+// change.
 type Hooks struct {
 	// Timeout is the error of reading and writing when the deadline has come.
 	Timeout error
-	// Close closes a connection that may be the user's: it survives a panic.
+	// Close closes a connection that user code may have made, and recovers a panic.
 	Close func(io.Closer) error
 }
 
@@ -33,33 +34,32 @@ type Conn struct {
 	nc    net.Conn
 	hooks *Hooks
 
-	// buf holds what was read and not used yet, from r on. A request is put
-	// together in it too, before there is anything to read.
+	// buf[r:] holds the bytes that were read but not used yet. A request is built
+	// in buf too, before anything is read.
 	buf *pool.Buf
 	r   int
 
-	vec  [2][]byte // what bufs is made of
+	vec  [2][]byte // the array that bufs is a slice of
 	bufs net.Buffers
 
 	read, write deadline
-	// lazy allows deadlines on nc that are earlier than they should be; see
-	// deadline.
+	// lazy allows deadlines on nc that are too early; see deadline.
 	lazy bool
 	tls  bool
 
-	raw     syscall.RawConn // of the socket, nil if there is none
+	raw     syscall.RawConn // of the socket, or nil if there is none
 	probe   func(fd uintptr)
-	healthy bool // what probe found
+	healthy bool // the result of probe
 
 	swapper
-	readErr error // of swap, which Fill returns
+	readErr error // an error of Swap, which Fill returns
 
 	onCancel func() // Cancel, made when it is first needed
 	wasIdle  bool   // so Swap looks before it sends
 	closed   atomic.Bool
 }
 
-// Init makes c, which is new, a connection over nc.
+// Init makes c, which must be new, a connection over nc.
 func (c *Conn) Init(nc net.Conn, hooks *Hooks) {
 	c.nc, c.hooks = nc, hooks
 	socket := nc
@@ -89,14 +89,14 @@ func (c *Conn) Close() {
 	c.DropBuffer()
 }
 
-// Cancel breaks the connection off, so that a goroutine that waits for it is woken. It
+// Cancel breaks off the connection and so wakes a goroutine that waits for it. It
 // may be called at any time, by any goroutine.
 func (c *Conn) Cancel() {
 	if c.closed.Swap(true) {
 		return
 	}
 	if tc, ok := c.nc.(*tls.Conn); ok {
-		_ = c.hooks.Close(tc.NetConn()) // tls.Conn.Close waits for what is being written
+		_ = c.hooks.Close(tc.NetConn()) // tls.Conn.Close waits for a running write
 		return
 	}
 	_ = c.hooks.Close(c.nc)
@@ -110,17 +110,17 @@ func (c *Conn) Canceller() func() {
 	return c.onCancel
 }
 
-// Closed reports whether Close or Cancel was called. Any goroutine may ask.
+// Closed reports whether Close or Cancel was called. Any goroutine may call it.
 func (c *Conn) Closed() bool { return c.closed.Load() }
 
-// MarkIdle says that an exchange is complete. From then on Swap looks at the connection
-// before it sends a request.
+// MarkIdle says that an exchange is complete. From then on Swap checks the
+// connection before it sends a request.
 func (c *Conn) MarkIdle() { c.wasIdle = true }
 
-// Buffer returns the buffer, with room for at least size bytes if it is new. The caller
-// puts a request together in it, before anything of the exchange was read: after the one
-// before, TakeBuffer or DropBuffer was called. It is valid until the connection is read
-// from.
+// Buffer returns the buffer; a new one has room for at least size bytes. The caller
+// builds a request in it before anything of the exchange was read; TakeBuffer or
+// DropBuffer must have been called after the last exchange. The buffer is valid
+// until the next read from the connection.
 func (c *Conn) Buffer(size int) *pool.Buf {
 	if c.buf == nil {
 		c.buf = pool.Get(size)
@@ -131,8 +131,8 @@ func (c *Conn) Buffer(size int) *pool.Buf {
 // LendBuffer gives an idle connection an empty buffer for its next exchange.
 func (c *Conn) LendBuffer(b *pool.Buf) { c.buf = b }
 
-// TakeBuffer takes the buffer, emptied, away from an idle connection. It returns nil if
-// there is none that is worth keeping.
+// TakeBuffer removes the buffer from an idle connection, empties it and returns it.
+// It returns nil if there is no buffer that is worth keeping.
 func (c *Conn) TakeBuffer() *pool.Buf {
 	b := c.buf
 	if b == nil || cap(b.B) > ReadRoom {
@@ -144,21 +144,22 @@ func (c *Conn) TakeBuffer() *pool.Buf {
 	return b
 }
 
-// DropBuffer gives the buffer, and what is unread in it, back to its pool.
+// DropBuffer gives the buffer back to its pool. Unread bytes in it are lost.
 func (c *Conn) DropBuffer() {
 	pool.Put(c.buf)
 	c.buf, c.r = nil, 0
 }
 
-// deadline is when reading or writing must end. Setting a deadline on a socket takes as
-// long as parsing a head, so one that is set already and earlier is enough: when it
-// passes, the clock is asked and the right one is set.
+// deadline is the time at which reading or writing must end. Setting a deadline on
+// a socket takes as long as parsing a head, so an earlier deadline that is already
+// set isn't replaced. When that one has passed, the clock is read and the right
+// deadline is set.
 type deadline struct {
 	want clock.Tick // 0 for none
 	set  clock.Tick // on the connection
 }
 
-// covered reports whether nothing needs to be set.
+// covered reports whether no deadline needs to be set.
 func (d *deadline) covered(lazy bool) bool {
 	return d.want == d.set || lazy && d.set != 0 && (d.want == 0 || d.set < d.want)
 }
@@ -166,16 +167,16 @@ func (d *deadline) covered(lazy bool) bool {
 // due reports whether the deadline has come.
 func (d *deadline) due() bool { return d.want != 0 && clock.Ticks() >= d.want }
 
-// BoundReads makes reading fail with Hooks.Timeout at t; 0 is never.
+// BoundReads makes reads fail with Hooks.Timeout at t; 0 means never.
 func (c *Conn) BoundReads(t clock.Tick) { c.read.want = t }
 
-// BoundWrites makes writing fail with Hooks.Timeout at t; 0 is never.
+// BoundWrites makes writes fail with Hooks.Timeout at t; 0 means never.
 func (c *Conn) BoundWrites(t clock.Tick) { c.write.want = t }
 
 // HasDeadlines reports whether a deadline is set on the connection.
 func (c *Conn) HasDeadlines() bool { return c.read.set != 0 || c.write.set != 0 }
 
-// ClearDeadlines clears deadlines, those too that a user has set.
+// ClearDeadlines clears all deadlines, including those that a user has set.
 func (c *Conn) ClearDeadlines() error {
 	c.read, c.write = deadline{}, deadline{}
 	return c.nc.SetDeadline(time.Time{})

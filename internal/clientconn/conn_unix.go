@@ -4,16 +4,16 @@ package clientconn
 
 import "syscall"
 
-// CanCheck reports whether Alive finds out about the connection.
+// CanCheck reports whether Alive can check the connection.
 func (c *Conn) CanCheck() bool { return c.raw != nil }
 
-// Alive reports whether an idle connection can be used: nothing was received,
-// neither its end nor bytes that weren't asked for. It looks at the socket, also
-// under TLS, where a server may send a record only as an answer, or to close. A
-// connection without a socket is taken for alive.
+// Alive reports whether an idle connection can be used: nothing was received on it,
+// neither its end nor unexpected bytes. It checks the socket, also under TLS, where
+// a server sends records only as an answer or to close. A connection without a
+// socket counts as alive.
 //
-// It costs a system call that doesn't wait. A byte that it reads is lost, and the
-// connection with it.
+// It needs one system call, which doesn't wait. If it reads a byte, that byte is
+// lost, and the connection can't be used any more.
 func (c *Conn) Alive() bool {
 	if c.raw == nil {
 		return true

@@ -1,5 +1,5 @@
-// Package clientconn reads from and writes to a client's connection. It knows bytes and
-// deadlines, and no message: heads, bodies and pools are the business of the root package.
+// Package clientconn reads from and writes to a client's connection. It knows bytes
+// and deadlines but no messages: the root package handles heads, bodies and pools.
 //
 // A [Conn] belongs to one goroutine at a time, except for Cancel and Closed. Between
 // exchanges it holds no buffer. Deadlines are set on the connection lazily, see deadline.

@@ -10,7 +10,7 @@ import (
 	"github.com/galehttp/gale/internal/pool"
 )
 
-// Unread returns the bytes that were read and not used yet.
+// Unread returns the bytes that were read but not used yet.
 func (c *Conn) Unread() []byte {
 	if c.buf == nil {
 		return nil
@@ -18,10 +18,10 @@ func (c *Conn) Unread() []byte {
 	return c.buf.B[c.r:]
 }
 
-// Consume uses up the first n unread bytes; n is at most len(Unread()).
+// Consume removes the first n unread bytes; n is at most len(Unread()).
 func (c *Conn) Consume(n int) { c.r += n }
 
-// Fill reads more bytes after those that are unread, at least one, or fails.
+// Fill reads at least one more byte after the unread ones, or returns an error.
 func (c *Conn) Fill() error {
 	if c.readErr != nil {
 		return c.readErr
@@ -46,7 +46,7 @@ func (c *Conn) Fill() error {
 	return err
 }
 
-// ReadSome reads at least one byte into p, past the buffer, or fails.
+// ReadSome reads at least one byte into p, without the buffer, or returns an error.
 func (c *Conn) ReadSome(p []byte) (int, error) {
 	for range pool.MaxEmptyReads {
 		if !c.read.covered(c.lazy) {
@@ -64,12 +64,12 @@ func (c *Conn) ReadSome(p []byte) (int, error) {
 		if !engine.IsTimeout(err) {
 			return 0, err
 		}
-		// A socket that has failed with ETIMEDOUT would show its end next, as if
-		// the server had closed it.
+		// After ETIMEDOUT the next read of a socket would return its end, as if the
+		// server had closed it.
 		if c.read.want == c.read.set || c.read.due() || !errors.Is(err, os.ErrDeadlineExceeded) {
 			return 0, c.hooks.Timeout
 		}
-		c.read.set = 0 // it came too early
+		c.read.set = 0 // the deadline was too early
 		if c.read.want == 0 {
 			if err := c.setReadDeadline(); err != nil {
 				return 0, err
@@ -79,10 +79,10 @@ func (c *Conn) ReadSome(p []byte) (int, error) {
 	return 0, io.ErrNoProgress
 }
 
-// ReadBodyPart reads into p, at least one byte or fails. left is how much is
-// missing of the body, and len(p) not more. Where Alive can't look at what
-// follows, the end of the body comes through the buffer: what is read along with
-// it stays there to be noticed, and isn't taken for the next response.
+// ReadBodyPart reads at least one byte into p, or returns an error. left is how
+// many bytes of the body are missing; len(p) must not be more. If Alive can't check
+// the connection, the end of the body is read through the buffer: bytes after it
+// stay in the buffer, where they are noticed and not read as the next response.
 func (c *Conn) ReadBodyPart(p []byte, left int64) (int, error) {
 	if c.CanCheck() {
 		return c.ReadSome(p)
@@ -100,8 +100,8 @@ func (c *Conn) ReadBodyPart(p []byte, left int64) (int, error) {
 	return n, nil
 }
 
-// silent reports whether TLS has nothing to be read: it may have taken more
-// records off the socket than it was asked for. It doesn't wait.
+// silent reports whether the TLS connection holds no unread bytes. It may have read
+// more records from the socket than were requested. silent doesn't wait.
 func (c *Conn) silent() bool {
 	var b [1]byte
 	if c.nc.SetReadDeadline(time.Unix(1, 0)) != nil {

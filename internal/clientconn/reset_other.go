@@ -7,5 +7,5 @@ import (
 	"io"
 )
 
-// IsReset reports whether err says that the peer broke the connection off.
+// IsReset reports whether err says that the peer reset the connection.
 func IsReset(err error) bool { return errors.Is(err, io.ErrClosedPipe) }

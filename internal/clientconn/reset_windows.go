@@ -6,7 +6,7 @@ import (
 	"syscall"
 )
 
-// IsReset reports whether err says that the peer broke the connection off.
+// IsReset reports whether err says that the peer reset the connection.
 func IsReset(err error) bool {
 	return errors.Is(err, syscall.WSAECONNRESET) || errors.Is(err, syscall.WSAECONNABORTED) || errors.Is(err, io.ErrClosedPipe)
 }

@@ -12,15 +12,15 @@ import (
 )
 
 // swapper sends a request over a socket and waits for the first bytes of the
-// response. That takes three system calls, and one of them looks at the
-// connection beforehand: the read that finds nothing yet is done before the request
-// is written, and not after it as usual. If it finds anything, an end or
-// bytes, the connection is of no use, and nothing was sent over it. A new connection isn't
-// looked at: what it holds is the response.
+// response. It needs three system calls, and one of them checks the connection: the
+// read that usually finds nothing after the request was written is done before the
+// write. If that read finds the end of the connection or any bytes, the connection
+// can't be used, and nothing was sent over it. A new connection isn't checked:
+// bytes on it are the response.
 type swapper struct {
 	onReady func(fd uintptr) bool // swapStep, made when it is first needed
 	wrote   int                   // bytes of the request
-	asked   bool                  // the connection was looked at, and the request written
+	asked   bool                  // the connection was checked, and the request written
 	n       int                   // bytes of the response
 	err     error
 }
@@ -28,10 +28,10 @@ type swapper struct {
 // CanSwap reports whether Swap can be used on the connection.
 func (c *Conn) CanSwap() bool { return c.raw != nil && !c.tls }
 
-// Swap writes what is in Buffer, and replaces it by the first bytes of the response. n is
-// how much was written; if that isn't all and there is no error, the caller writes the
-// rest with Write. The error is that of writing, or ErrStale, when nothing was written; one
-// of reading is left to Fill.
+// Swap writes the contents of Buffer, and replaces them with the first bytes of the
+// response. n is how many bytes were written; if that isn't all and there is no
+// error, the caller writes the rest with Write. The error is that of the write, or
+// ErrStale if nothing was written. Fill returns an error of the read.
 func (c *Conn) Swap() (n int, err error) {
 	s := &c.swapper
 	if s.onReady == nil {
@@ -56,7 +56,7 @@ func (c *Conn) Swap() (n int, err error) {
 			s.err = c.hooks.Timeout
 			break
 		}
-		c.read.set = 0 // it came too early
+		c.read.set = 0 // the deadline was too early
 		if s.err = c.setReadDeadline(); s.err != nil {
 			break
 		}

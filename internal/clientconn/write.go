@@ -6,11 +6,11 @@ import (
 	"github.com/galehttp/gale/internal/engine"
 )
 
-// Write writes all of p; n is what of it was written. It makes c an io.Writer
-// with the deadline of BoundWrites.
+// Write writes all of p; n is how many bytes were written. It makes c an io.Writer
+// that observes the deadline of BoundWrites.
 func (c *Conn) Write(p []byte) (n int, err error) {
 	for {
-		// A write of TLS that times out can't be taken up again.
+		// A TLS write that timed out can't be continued.
 		if !c.write.covered(c.lazy && !c.tls) {
 			if err := c.setWriteDeadline(); err != nil {
 				return n, err
@@ -34,8 +34,8 @@ func (c *Conn) Write(p []byte) (n int, err error) {
 	}
 }
 
-// WriteBoth writes a head and a body, on sockets with one system call. wrote says that
-// bytes were written.
+// WriteBoth writes a head and a body. On sockets it needs one system call. wrote
+// says that bytes were written.
 func (c *Conn) WriteBoth(head, body []byte) (wrote bool, err error) {
 	if c.raw == nil || c.tls {
 		n, err := c.Write(head)

@@ -1,9 +1,9 @@
-// Package clock keeps the current second, as a time and as the value of a
-// Date field, so that responses don't read and format the time each.
+// Package clock keeps the current second, as a time and as the value of a Date
+// field, so that the time isn't read and formatted again for each response.
 //
-// While the clock is held ([Start]), one goroutine refreshes it at the
-// beginning of every second. Otherwise each call asks the system, except that a
-// date that was formatted is kept until a timer at the end of its second.
+// While the clock is held ([Start]), one goroutine refreshes it at the beginning of
+// every second. Otherwise each call reads the time from the system; only a
+// formatted date is kept until a timer at the end of its second.
 package clock
 
 import (
@@ -16,10 +16,10 @@ import (
 // DateLen is the length in bytes of every date that this package writes.
 const DateLen = len("Mon, 02 Jan 2006 15:04:05 GMT")
 
-// stamp is one second, ready to be served. It never changes once published.
+// stamp is one second in its ready forms. It never changes after it was published.
 type stamp struct {
 	now  time.Time // without a monotonic reading
-	base time.Time // when it was published, with one
+	base time.Time // when it was published, with a monotonic reading
 	tick Tick
 	unix int64
 	date [DateLen]byte
@@ -28,17 +28,17 @@ type stamp struct {
 // current is nil while the clock isn't held.
 var current atomic.Pointer[stamp]
 
-// currentDate is &current.date, and nil while current is; on its own so that Date is
-// inlined.
+// currentDate is &current.date, or nil while current is nil. It is a variable of
+// its own so that Date can be inlined.
 var currentDate atomic.Pointer[[DateLen]byte]
 
-// lent is the second that is served while the clock isn't held, nil if none was
-// asked for since the last one ended.
+// lent is the second that is served while the clock isn't held. It is nil if no
+// date was requested since the last one ended.
 var lent atomic.Pointer[stamp]
 
-// lend returns the current second, as far as timers are in time. It is kept until it
-// ends, except in a test with a clock of its own, whose timers may never fire: such
-// clocks stand before the process began.
+// lend returns the current second, as precisely as timers fire. It is kept until it
+// ends, except in a test with a fake clock, whose timers may never fire. The time
+// of such clocks is before the start of the process.
 func lend() *stamp {
 	if s := lent.Load(); s != nil {
 		return s
@@ -61,9 +61,9 @@ var runner struct {
 	done    chan struct{} // closed when it has ended
 }
 
-// Start begins to hold the clock. The goroutine that refreshes it starts with
-// the first holder and has ended when the stop of the last one returns. stop
-// must be called once; further calls do nothing.
+// Start holds the clock until stop is called. The goroutine that refreshes the
+// clock starts with the first holder, and has ended when stop of the last one
+// returns. stop must be called; only its first call has an effect.
 func Start() (stop func()) {
 	runner.Lock()
 	defer runner.Unlock()
@@ -89,9 +89,9 @@ func release() {
 	currentDate.Store(nil)
 }
 
-// run publishes each second when it begins. The wait is computed anew every
-// time from the wall clock, so a clock that was set or a goroutine that ran
-// late is right again at the next beginning of a second.
+// run publishes each second when it begins. The wait is computed again every time
+// from the wall clock. So after the clock was set, or if the goroutine runs late,
+// the time is right again at the next beginning of a second.
 func run(quit, done chan struct{}) {
 	defer close(done)
 	timer := time.NewTimer(untilNext(time.Now()))
@@ -134,8 +134,8 @@ func Now() time.Time {
 }
 
 // Instant returns the current time with a monotonic reading, like time.Now. While
-// the clock is held it asks the system for the monotonic part only, at half the
-// cost; a step of the wall clock shows within a second.
+// the clock is held, it reads only the monotonic part from the system, which costs
+// half as much. A change of the wall clock is visible within a second.
 func Instant() time.Time {
 	if s := current.Load(); s != nil {
 		return s.base.Add(time.Since(s.base))
@@ -144,15 +144,15 @@ func Instant() time.Time {
 }
 
 // A Tick is an instant in nanoseconds on the monotonic clock, as Ticks gives it.
-// Zero stands for none. It costs less to take and to keep than a time.Time,
-// which most of them never have to become.
+// Zero means no instant. A Tick costs less to read and to store than a time.Time,
+// and most of them are never converted to one.
 type Tick int64
 
-// epoch is where ticks are counted from.
+// Ticks are counted from epoch.
 var epoch = time.Now()
 
-// Add returns the instant d after t, which is not negative, the last one there
-// is if that is too far.
+// Add returns the instant d after t. t must not be negative. If the result would be
+// too large, it is the largest Tick.
 func (t Tick) Add(d time.Duration) Tick {
 	if sum := t + Tick(d); sum >= t || d < 0 {
 		return sum
@@ -169,8 +169,9 @@ func Ticks() Tick {
 	return t
 }
 
-// TickOf returns t as a tick, none for the zero time. Times before the process began
-// are its first tick; but the clock of a test may stand there all the time.
+// TickOf returns t as a tick, or 0 for the zero time. A time before the start of
+// the process becomes the first tick; but the fake clock of a test may have such
+// times.
 func TickOf(t time.Time) Tick {
 	if t.IsZero() {
 		return 0
@@ -182,8 +183,9 @@ func TickOf(t time.Time) Tick {
 	return d
 }
 
-// Coarse returns the instant at which the current second of the clock began to be
-// served: up to a second ago, at nearly no cost. While the clock isn't held it is Ticks.
+// Coarse returns the instant at which the current second of the clock was
+// published. It is up to a second old, and costs almost nothing. While the clock
+// isn't held, Coarse is Ticks.
 func Coarse() Tick {
 	if s := current.Load(); s != nil {
 		return s.tick
@@ -191,8 +193,8 @@ func Coarse() Tick {
 	return Ticks()
 }
 
-// Time returns t as a time with a monotonic reading, the zero time for no tick.
-// The wall clock's part may be of a later step of that clock than t.
+// Time returns t as a time with a monotonic reading, or the zero time for no tick.
+// If the wall clock was changed after t, the result may have the changed time.
 func (t Tick) Time() time.Time {
 	if t == 0 {
 		return time.Time{}
@@ -207,10 +209,10 @@ func (t Tick) Time() time.Time {
 }
 
 // Date returns the current second as an IMF-fixdate, the form that RFC 9110 section
-// 5.6.7 requires of a sender. The array never changes, and the pointer is the same
-// for as long as the second lasts. The date lags behind by no more than the delay of
-// a goroutine or a timer in being scheduled; a caller that has the time in hand uses
-// [AppendDateAt], which never lags.
+// 5.6.7 requires of a sender. The array never changes, and the pointer stays the
+// same during the second. The date may be late by the time that a goroutine or a
+// timer needs to be scheduled. A caller that has the current time can use
+// [AppendDateAt], which is never late.
 func Date() *[DateLen]byte {
 	if d := currentDate.Load(); d != nil {
 		return d
@@ -224,8 +226,8 @@ func lentDate() *[DateLen]byte { return &lend().date }
 // AppendDate appends what Date returns and returns the extended dst.
 func AppendDate(dst []byte) []byte { return append(dst, Date()[:]...) }
 
-// AppendDateAt is like [AppendDate] with now as the current time. It costs a
-// copy if the held clock knows that second, and formats now otherwise.
+// AppendDateAt is like [AppendDate] with now as the current time. If the held clock
+// has that second, it only copies the date; otherwise it formats now.
 func AppendDateAt(dst []byte, now time.Time) []byte {
 	if s := current.Load(); s != nil && s.unix == now.Unix() {
 		return append(dst, s.date[:]...)

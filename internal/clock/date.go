@@ -11,8 +11,8 @@ const (
 //
 //	IMF-fixdate = day-name "," SP day SP month SP year SP hour ":" minute ":" second SP "GMT"
 //
-// Years outside of 0 to 9999 can't be written so; they keep their last four
-// digits.
+// Years outside of 0 to 9999 can't be written in this form; only their last four
+// digits are written.
 func appendDate(dst []byte, t time.Time) []byte {
 	t = t.UTC()
 	year, month, day := t.Date()

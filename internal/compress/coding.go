@@ -14,7 +14,7 @@ const (
 	Brotli
 	Zstd
 
-	// Codings is how many there are.
+	// Codings is the number of codings.
 	Codings = iota
 )
 
@@ -23,9 +23,9 @@ var names = [Codings]string{"identity", "gzip", "deflate", "br", "zstd"}
 // String returns the name that goes into Content-Encoding.
 func (c Coding) String() string { return names[c] }
 
-// Parse returns the coding with the given name, ignoring case.
-// x-gzip is gzip (RFC 9110 section 8.4.1.3), an empty name is Identity.
-// A list of codings isn't a name.
+// Parse returns the coding with the given name, ignoring case. x-gzip means gzip
+// (RFC 9110 section 8.4.1.3), an empty name means Identity. A list of codings is
+// not a name.
 func Parse(name []byte) (Coding, bool) {
 	if len(name) == 0 {
 		return Identity, true

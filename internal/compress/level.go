@@ -1,6 +1,6 @@
 package compress
 
-// The levels that every coding understands as its own usual one.
+// The default levels of the codings.
 const (
 	DefaultFlateLevel  = 6 // gzip and deflate: -2 (Huffman only), 0 (stored) to 9
 	DefaultBrotliLevel = 4 // br: 0 to 11
@@ -15,15 +15,15 @@ const (
 	minZstdLevel   = 1
 	maxZstdLevel   = 4
 
-	// numLevels is enough for each coding's levels, counted from its lowest.
+	// numLevels is large enough for the levels of each coding, counted from its
+	// lowest.
 	numLevels = maxFlateLevel - minFlateLevel + 1
 )
 
-// DefaultLevel stands for the usual level of each coding.
+// DefaultLevel means the default level of each coding.
 const DefaultLevel = -1
 
-// ZstdLevel returns the zstd level that is to zstd what the given level is to
-// gzip.
+// ZstdLevel returns the zstd level that corresponds to the given gzip level.
 func ZstdLevel(flateLevel int) int {
 	switch {
 	case flateLevel < minFlateLevel, flateLevel > maxFlateLevel:
@@ -36,8 +36,8 @@ func ZstdLevel(flateLevel int) int {
 	return DefaultZstdLevel + 1
 }
 
-// index returns level, or the coding's default if it is out of range, and its
-// place in the coding's pools.
+// index returns level, or the coding's default if it is out of range, and its index
+// in the coding's pools.
 func index(c Coding, level int) (valid, i int) {
 	lo, hi, usual := minFlateLevel, maxFlateLevel, DefaultFlateLevel
 	switch c {

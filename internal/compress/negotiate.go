@@ -12,21 +12,20 @@ const (
 	fullMark = 1000
 )
 
-// weights is what a client says about each coding: a weight, or unset.
+// weights holds the client's weight for each coding, or unset.
 type weights struct {
 	of   [Codings]int
 	star int
 }
 
-// Negotiate picks the coding for an answer to a request whose Accept-Encoding
-// fields have the given values (RFC 9110 section 12.5.3). offer lists what can
-// be sent, best first, without Identity.
+// Negotiate chooses the coding for an answer to a request whose Accept-Encoding
+// fields have the given values (RFC 9110 section 12.5.3). offer lists what can be
+// sent, best first, without Identity.
 //
-// The client's weights decide; among equals the order of offer does. Identity
-// is the answer if the client accepts nothing of offer, or says that it likes
-// identity more. required reports that the client refuses identity; if nothing
-// of offer suits it either, c is Identity all the same, since there is nothing
-// better to send.
+// The client's weights decide; for equal weights the order of offer decides. c is
+// Identity if the client accepts no coding of offer, or gives identity a higher
+// weight. required says that the client refuses identity. If it also accepts no
+// coding of offer, c is still Identity, because there is nothing better to send.
 func Negotiate(values [][]byte, offer ...Coding) (c Coding, required bool) {
 	w := weights{of: [Codings]int{unset, unset, unset, unset, unset}, star: unset}
 	for _, v := range values {
@@ -45,9 +44,9 @@ func Negotiate(values [][]byte, offer ...Coding) (c Coding, required bool) {
 	return c, plain == 0 && best > 0
 }
 
-// weigh returns the weight of c from 0, not acceptable, to fullMark. What the
-// client doesn't mention has the weight of "*", or isn't acceptable; only
-// identity always is, as the last choice, which unset says.
+// weigh returns the weight of c from 0, not acceptable, to fullMark. A coding that
+// the client doesn't mention has the weight of "*", or isn't acceptable without
+// "*". Identity is always acceptable, as the last choice: its weight is then unset.
 func (w *weights) weigh(c Coding) int {
 	switch {
 	case w.of[c] != unset:
@@ -66,8 +65,8 @@ func (w *weights) weigh(c Coding) int {
 //	codings         = content-coding / "identity" / "*"
 //	weight          = OWS ";" OWS "q=" qvalue
 //
-// The first mention of a coding counts. Members that don't follow the grammar
-// are skipped.
+// If a coding is repeated, the first one counts. Members that break the grammar are
+// skipped.
 func (w *weights) add(v []byte) {
 	for len(v) > 0 {
 		member := v
@@ -104,7 +103,7 @@ func (w *weights) set(name []byte, q int) {
 	}
 }
 
-// parseWeight returns the weight that b states, or -1 if it isn't one:
+// parseWeight returns the weight in b, or -1 if b isn't a weight:
 //
 //	"q=" ( "0" [ "." 0*3DIGIT ] ) / ( "1" [ "." 0*3("0") ] )
 func parseWeight(b []byte) int {
@@ -132,8 +131,8 @@ func parseWeight(b []byte) int {
 	return q
 }
 
-// Compressible reports whether bodies of the given Content-Type are worth an
-// encoder's time: text, and the application, font and image types that aren't
+// Compressible reports whether bodies of the given Content-Type are worth
+// compressing: text, and the application, font and image types that aren't
 // compressed already. An empty type counts as text.
 func Compressible(contentType []byte) bool {
 	t, _, _ := bytes.Cut(contentType, []byte{';'})

@@ -17,23 +17,23 @@ import (
 // caller's limit.
 var ErrTooLarge = errors.New("compress: decoded data exceeds the given limit")
 
-// maxZstdWindow is the largest window a zstd decoder accepts, which is also
-// the largest that a sender may use for HTTP (RFC 9659 section 3).
+// maxZstdWindow is the largest window in bytes that a zstd decoder accepts. It is
+// also the largest that a sender may use in HTTP (RFC 9659 section 3).
 const maxZstdWindow = 8 << 20
 
-// minRead is the least room offered to a decoder.
+// minRead is the smallest buffer in bytes that a decoder gets.
 const minRead = 512
 
-// decoder is what the decoders of all codings have in common once each is
-// wrapped to reset alike.
+// decoder has the methods that the decoders of all codings have, once each is
+// wrapped to have the same Reset.
 type decoder interface {
 	io.Reader
 	Reset(io.Reader) error
 }
 
-// Reader decodes what it reads. It is taken from a pool by [NewReader] and
-// goes back with Close, which must be called exactly once and last. It isn't
-// safe for concurrent use.
+// Reader decodes what it reads. [NewReader] takes it from a pool, and Close gives
+// it back. Close must be called exactly once, and last. It isn't safe for
+// concurrent use.
 type Reader struct {
 	dec decoder
 	src bytes.Reader // where AppendDecoded reads from
@@ -42,9 +42,9 @@ type Reader struct {
 
 var readers [Codings]pool.Pool
 
-// NewReader returns a Reader that decodes what it reads from r. It may read
-// more of r than the coding needs. c must not be Identity. An error tells that
-// r doesn't begin like c; some codings find that out only at the first Read.
+// NewReader returns a Reader that decodes what it reads from r. It may read more of
+// r than the coding needs. c must not be Identity. An error means that r doesn't
+// begin in the form of c; some codings detect that only at the first Read.
 func NewReader(r io.Reader, c Coding) (*Reader, error) {
 	z := acquireReader(c)
 	if err := z.dec.Reset(r); err != nil {
@@ -84,18 +84,18 @@ func (z *Reader) Close() error {
 	return nil
 }
 
-// release drops what z reads from. The decoders say that nothing is there to
-// be decoded, which is the point.
+// release drops what z reads from. The decoders return an error because there is
+// nothing to decode; that is expected.
 func (z *Reader) release() {
 	z.src.Reset(nil)
 	_ = z.dec.Reset(&z.src)
 	z.in.Put(z)
 }
 
-// AppendDecoded appends src, decoded, to dst and returns the extended dst.
-// With a limit above 0 it stops with [ErrTooLarge] as soon as more than limit
-// bytes come out, and returns dst as it was; memory grows with what came out.
-// After another error the result holds what was decoded before it.
+// AppendDecoded decodes src, appends the result to dst and returns the extended
+// dst. If limit is above 0 and the output is longer, it stops with [ErrTooLarge]
+// and returns dst unchanged. Memory grows with the output. After another error the
+// result holds what was decoded before it.
 func AppendDecoded(dst, src []byte, c Coding, limit int) ([]byte, error) {
 	if c == Identity {
 		if limit > 0 && len(src) > limit {
@@ -126,8 +126,8 @@ func AppendDecoded(dst, src []byte, c Coding, limit int) ([]byte, error) {
 	}
 }
 
-// makeRoom returns dst with room to read into. It doubles, but not beyond what
-// is needed to see that the limit is exceeded.
+// makeRoom returns dst with room to read into. It doubles, but not beyond the size
+// at which the limit is exceeded.
 func makeRoom(dst []byte, start, limit int) []byte {
 	if len(dst) < cap(dst) {
 		return dst
@@ -141,8 +141,8 @@ func makeRoom(dst []byte, start, limit int) []byte {
 	return grown
 }
 
-// WriteDecoded writes p, decoded, to w and returns how many bytes it wrote,
-// and the first error of the decoder or of w.
+// WriteDecoded decodes p and writes the result to w. It returns how many bytes it
+// wrote, and the first error of the decoder or of w.
 func WriteDecoded(w io.Writer, p []byte, c Coding) (int, error) {
 	z := acquireReader(c)
 	defer z.release()
@@ -154,14 +154,14 @@ func WriteDecoded(w io.Writer, p []byte, c Coding) (int, error) {
 	return int(n), err
 }
 
-// zlibDecoder gives a zlib reader the Reset that the others have.
+// zlibDecoder gives a zlib reader the same Reset as the others.
 type zlibDecoder struct {
 	io.Reader
 	reset zlib.Resetter
 }
 
-// emptyZlib is the zlib form of nothing: a zlib reader can't be made without
-// something to read.
+// emptyZlib is empty data in zlib form: a zlib reader can't be made without valid
+// input.
 var emptyZlib = []byte{0x78, 0x9c, 0x03, 0x00, 0x00, 0x00, 0x00, 0x01}
 
 func newZlibDecoder() *zlibDecoder {

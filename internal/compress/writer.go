@@ -11,20 +11,20 @@ import (
 	"github.com/galehttp/gale/internal/pool"
 )
 
-// encoder is what the encoders of all codings have in common.
+// encoder has the methods that the encoders of all codings have.
 type encoder interface {
 	io.WriteCloser
 	Flush() error
 	Reset(io.Writer)
 }
 
-// Writer encodes what is written to it. It is taken from a pool by
-// [NewWriter] and goes back with Close or Abort, which must be called exactly
-// once and last. It isn't safe for concurrent use.
+// Writer encodes what is written to it. [NewWriter] takes it from a pool, and Close
+// or Abort gives it back. One of them must be called exactly once, and last. It
+// isn't safe for concurrent use.
 type Writer struct {
 	enc encoder
 	zst *zstd.Encoder // enc, if the coding is Zstd
-	out appender      // where Append collects
+	out appender      // where Append collects the output
 	in  *pool.Pool
 }
 
@@ -64,9 +64,9 @@ func acquireWriter(c Coding, level int) *Writer {
 	return z
 }
 
-// brotliWindow returns the binary logarithm of the window. An encoder of level
-// 4 takes 2 MB with a window of 256 KiB and 10 MB with the library's default
-// of 4 MiB, which pays only for large files at the levels made for them.
+// brotliWindow returns the binary logarithm of the window. An encoder of level 4
+// needs 2 MB with a window of 256 KiB, and 10 MB with the library's default of 4
+// MiB. The larger one is worth its memory only for large files and high levels.
 func brotliWindow(level int) int {
 	if level >= 9 {
 		return 22
@@ -85,18 +85,18 @@ func zstdWindow(level int) int {
 // Write encodes p. The output may stay in the encoder until Flush or Close.
 func (z *Writer) Write(p []byte) (int, error) { return z.enc.Write(p) }
 
-// Flush writes all that is needed to decode what was written so far.
+// Flush writes all output that is needed to decode what was written so far.
 func (z *Writer) Flush() error { return z.enc.Flush() }
 
-// Close writes the end of the coding, without closing the destination, and
-// ends the use of z.
+// Close writes the end of the coding and gives z back. It doesn't close the
+// destination.
 func (z *Writer) Close() error {
 	err := z.enc.Close()
 	z.release()
 	return err
 }
 
-// Abort ends the use of z and leaves the output unfinished.
+// Abort gives z back and leaves the output unfinished.
 func (z *Writer) Abort() { z.release() }
 
 func (z *Writer) release() {
@@ -105,9 +105,9 @@ func (z *Writer) release() {
 	z.in.Put(z)
 }
 
-// Append appends src, encoded, to dst and returns the extended dst. A level
-// that c doesn't have is replaced by c's default. src and dst must not
-// overlap. An Identity appends src itself.
+// Append encodes src, appends the result to dst and returns the extended dst. A
+// level that c doesn't have is replaced by c's default. src and dst must not
+// overlap. With Identity it appends src itself.
 func Append(dst, src []byte, c Coding, level int) []byte {
 	if c == Identity {
 		return append(dst, src...)
@@ -120,7 +120,7 @@ func Append(dst, src []byte, c Coding, level int) []byte {
 	}
 	z.out.b = dst
 	z.enc.Reset(&z.out)
-	// Neither can fail: an appender takes everything.
+	// Neither can fail, because an appender accepts everything.
 	_, _ = z.enc.Write(src)
 	_ = z.enc.Close()
 	dst = z.out.b
@@ -128,8 +128,8 @@ func Append(dst, src []byte, c Coding, level int) []byte {
 	return dst
 }
 
-// WriteTo writes p, encoded, to w and returns how much of p was encoded, and
-// the first error of w.
+// WriteTo encodes p and writes the result to w. It returns how many bytes of p were
+// encoded, and the first error of w.
 func WriteTo(w io.Writer, p []byte, c Coding, level int) (int, error) {
 	z := NewWriter(w, c, level)
 	n, err := z.Write(p)
@@ -148,7 +148,8 @@ func (a *appender) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// must unwraps what cannot fail, since the arguments are ours.
+// must returns v. The error is always nil, because the arguments are constants of
+// this package.
 func must[T any](v T, err error) T {
 	if err != nil {
 		panic("compress: " + err.Error())

@@ -1,7 +1,7 @@
 // Package dial finds the addresses of hosts and connects to one of several.
 //
-// It knows no setting of a dialer: resolvers, durations and the function that connects to
-// one address are parameters. The order of a dial, driven by the root package:
+// It has no settings of its own: resolvers, durations and the function that
+// connects to one address are parameters. The root package calls it in this order:
 //
 //	Names.Lookup -> Answer.Order -> Race -> Names.Answered
 package dial
@@ -17,8 +17,8 @@ import (
 // ErrNoAddresses is returned when a host has no address that may be dialed.
 var ErrNoAddresses = errors.New("couldn't find dns entries for the given domain: try using dual-stack dialing")
 
-// ErrNoConn is the error of a dialing function that returned nothing, or ended its
-// goroutine.
+// ErrNoConn is the error if a dial function returned neither a connection nor an
+// error, or ended its goroutine.
 var ErrNoConn = errors.New("gale: the dialer returned neither a connection nor an error")
 
 // Resolver finds the addresses of a host. Users implement it.
@@ -26,8 +26,9 @@ type Resolver interface {
 	LookupIPAddr(ctx context.Context, host string) ([]net.IPAddr, error)
 }
 
-// End returns why the dial of ctx is over, nil if it isn't. The clock decides about the
-// deadline: package net may notice before ctx does.
+// End returns the reason why the dial of ctx must end, or nil if it needn't. For
+// the deadline the clock is read, because package net may notice it before ctx
+// does.
 func End(ctx context.Context) error {
 	err := ctx.Err()
 	if end, ok := ctx.Deadline(); err == nil && ok && !time.Now().Before(end) {

@@ -13,53 +13,54 @@ import (
 )
 
 const (
-	// maxHosts bounds the hosts of a cache.
+	// maxHosts limits the number of hosts in a cache.
 	maxHosts = 4096
-	// maxAddrs bounds the addresses of a host: a name server doesn't decide how
-	// much is remembered, or dialed.
+	// maxAddrs limits the addresses of a host, so that a name server can't decide
+	// how many are stored or dialed.
 	maxAddrs = 64
-	// negativeTime is how long it is remembered that a host doesn't exist.
+	// negativeTime is how long the result is cached that a host doesn't exist.
 	negativeTime = time.Second
-	// lookupTime bounds a lookup, in addition to the time that its callers have.
+	// lookupTime limits a lookup, in addition to the time limits of its callers.
 	lookupTime = 30 * time.Second
-	// maxRefreshes bounds the lookups that no caller waits for.
+	// maxRefreshes limits the number of lookups that no caller waits for.
 	maxRefreshes = 16
 )
 
-// Names remembers the addresses of hosts. Its zero value is empty and ready for use, by
-// any number of goroutines. A lookup runs in a goroutine and is shared by all callers that
-// want it; it is cancelled when all of them have left. There is one lookup for a host at a
-// time, even if the resolver ignores that it was cancelled.
+// Names caches the addresses of hosts. Its zero value is empty and ready for use,
+// and its methods may be called concurrently. A lookup runs in a goroutine and is
+// shared by all callers that want it. It is cancelled when all of them have left.
+// There is only one lookup for a host at a time, even if the resolver ignores the
+// cancellation.
 type Names struct {
 	mu        sync.Mutex
 	hosts     map[string]*host
-	refreshes int // lookups that run and began without a caller that waits
+	refreshes int // running lookups that began without a waiting caller
 }
 
 // host is what is known about a host. The lock of Names guards it.
 type host struct {
 	ips     []netip.Addr // never changed in place
-	err     error        // that there is no such host
-	refresh time.Time    // from when on the addresses are looked up again
-	expires time.Time    // from when on they mustn't be used
+	err     error        // if there is no such host
+	refresh time.Time    // from then on the addresses are looked up again
+	expires time.Time    // from then on they must not be used
 	turn    uint32
-	family  family  // which one answered last, if it wasn't the first
-	running *lookup // the lookup that runs, if one does
+	family  family  // the family that answered last, if it wasn't the first one
+	running *lookup // the running lookup, or nil
 }
 
-// lookup is a lookup that runs or has ended.
+// lookup is a running or ended lookup.
 type lookup struct {
 	cancel    context.CancelFunc
-	refreshes bool // began without a caller that waits
+	refreshes bool // began without a waiting caller
 	cancelled bool // all callers have left; the lock of Names guards both
 	waiting   int
-	done      chan struct{} // closed when ips and err are there
+	done      chan struct{} // closed when ips and err are set
 	ips       []netip.Addr
 	err       error
 }
 
-// Answer has the addresses of a host, and in which order to use them. IPs are shared:
-// callers must not change them.
+// Answer has the addresses of a host, and the order in which to use them. IPs are
+// shared: callers must not change them.
 type Answer struct {
 	IPs    []netip.Addr
 	turn   uint32
@@ -67,8 +68,9 @@ type Answer struct {
 	host   *host
 }
 
-// Lookup returns the addresses of name: the remembered ones, or those that r finds. They are
-// remembered for keep, and not at all if keep is negative. It waits no longer than ctx.
+// Lookup returns the addresses of name: the cached ones, or those that r finds.
+// These are cached for keep, or not at all if keep is negative. Lookup returns when
+// ctx ends.
 func (c *Names) Lookup(ctx context.Context, name string, r Resolver, keep time.Duration) (Answer, error) {
 	name = strings.ToLower(name)
 	for {
@@ -81,7 +83,7 @@ func (c *Names) Lookup(ctx context.Context, name string, r Resolver, keep time.D
 		case <-ctx.Done():
 		}
 		if c.leave(l) {
-			continue // it was cancelled before
+			continue // it had been cancelled before
 		}
 		select {
 		case <-l.done:
@@ -117,8 +119,8 @@ func (c *Names) find(ctx context.Context, name string, r Resolver, keep time.Dur
 }
 
 // leave ends the wait for a lookup, and the lookup if no other caller waits. It
-// reports whether the lookup is over without a result because it had been cancelled:
-// then another one can be made.
+// returns true if the lookup has ended without a result because it had been
+// cancelled. The caller can then start another one.
 func (c *Names) leave(l *lookup) (again bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -135,8 +137,8 @@ func (c *Names) leave(l *lookup) (again bool) {
 	return false
 }
 
-// Flush forgets all hosts. Lookups that have begun are for the callers that wait for
-// them, and not remembered.
+// Flush forgets all hosts. Results of running lookups go to the callers that wait
+// for them, but aren't cached.
 func (c *Names) Flush() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -146,8 +148,8 @@ func (c *Names) Flush() {
 	c.hosts = nil
 }
 
-// forget ends the lookup of a host that leaves the cache, unless it is waited
-// for.
+// forget cancels the lookup of a host that leaves the cache, unless a caller waits
+// for it.
 func (c *Names) forget(h *host) {
 	if l := h.running; l != nil && l.waiting == 0 {
 		l.cancelled = true
@@ -155,7 +157,7 @@ func (c *Names) forget(h *host) {
 	}
 }
 
-// host returns what is known about a host, which may be nothing.
+// host returns the entry of a host, which may be empty.
 func (c *Names) host(name string) *host {
 	if h := c.hosts[name]; h != nil {
 		return h
@@ -169,8 +171,8 @@ func (c *Names) host(name string) *host {
 	return h
 }
 
-// sweep makes room for one more host. It looks at a few only, in the random
-// order of maps, so that adding a host pays for removing hosts at the same rate.
+// sweep makes room for one more host. It only looks at a few hosts, in the random order
+// of maps: that removes expired hosts as fast as new ones are added.
 func (c *Names) sweep() {
 	now := time.Now()
 	looks := 8
@@ -191,14 +193,14 @@ func (c *Names) sweep() {
 	}
 }
 
-// start looks h up in a goroutine. The caller holds the lock.
+// start starts a goroutine that looks up h. The caller holds the lock.
 func (c *Names) start(ctx context.Context, name string, h *host, r Resolver, keep time.Duration) *lookup {
 	ctx, cancel := context.WithTimeout(ctx, lookupTime)
 	l := &lookup{cancel: cancel, done: make(chan struct{})}
 	h.running = l
 	go func() {
 		defer cancel()
-		defer func() { // also if r ends the goroutine
+		defer func() { // even if r ends the goroutine
 			c.mu.Lock()
 			defer c.mu.Unlock()
 			close(l.done)
@@ -216,9 +218,9 @@ func (c *Names) start(ctx context.Context, name string, h *host, r Resolver, kee
 	return l
 }
 
-// Answered says that of the addresses of a, the dial tried first before the others, and
-// that won answered. Its family is tried first from then on, until the host is looked up
-// again.
+// Answered records the result of a dial with the addresses of a: first was the
+// address that was tried first, won the one that answered. From then on the family
+// of won is tried first, until the host is looked up again.
 func (c *Names) Answered(a Answer, first, won netip.Addr) {
 	f := familyOf(won)
 	if a.host == nil || f == familyOf(first) {
@@ -229,8 +231,8 @@ func (c *Names) Answered(a Answer, first, won netip.Addr) {
 	c.mu.Unlock()
 }
 
-// learn remembers what a lookup found. Failures change nothing: addresses
-// that haven't expired yet are still good.
+// learn stores the result of a lookup. Failures change nothing: addresses that
+// haven't expired are still used.
 func (h *host) learn(l *lookup, keep time.Duration, now time.Time) {
 	if keep < 0 {
 		return
@@ -247,12 +249,12 @@ func (h *host) learn(l *lookup, keep time.Duration, now time.Time) {
 		h.refresh = h.expires
 		return
 	}
-	// Ask again, but not at once.
+	// Look it up again, but not at once.
 	h.refresh = now.Add(negativeTime)
 }
 
-// resolve asks r for the addresses of a host. No addresses are an error, and so is a
-// resolver's panic.
+// resolve calls r for the addresses of a host. An empty result is an error, and so
+// is a panic of r.
 func resolve(ctx context.Context, r Resolver, name string) (ips []netip.Addr, err error) {
 	defer func() {
 		if p := recover(); p != nil {

@@ -9,20 +9,20 @@ import (
 	"time"
 )
 
-// stagger is how long an address may keep silent before the next one is tried as well:
-// the Connection Attempt Delay of RFC 8305 section 5.
+// stagger is how long to wait for an address to answer before the next one is tried
+// as well: the Connection Attempt Delay of RFC 8305 section 5.
 const stagger = 250 * time.Millisecond
 
-// Order sorts addrs, some of the addresses of a with a port, in the order in which to try
-// them. It returns them in the same memory.
+// Order sorts addrs in the order in which to try them. addrs are addresses of a
+// with a port. The result uses the memory of addrs.
 func (a Answer) Order(addrs []netip.AddrPort) []netip.AddrPort {
 	return interleave(addrs, a.family, a.turn)
 }
 
-// interleave sorts addrs for dialing. One family comes first: that of the
-// first address if any is allowed, as the resolver orders them. Then families take
-// turns (RFC 8305 section 4). Within a family the order is kept, but begins
-// elsewhere each turn.
+// interleave sorts addrs for dialing. It begins with the family first; if that can
+// be any, with the family of the first address, because the resolver has sorted
+// them. Then the families alternate (RFC 8305 section 4). Within a family the order
+// is kept, but it starts at another address each turn.
 func interleave(addrs []netip.AddrPort, first family, turn uint32) []netip.AddrPort {
 	if len(addrs) == 1 {
 		return addrs
@@ -50,17 +50,18 @@ func interleave(addrs []netip.AddrPort, first family, turn uint32) []netip.AddrP
 	return sorted
 }
 
-// Attempt is how dialing an address ended.
+// Attempt is the result of dialing one address.
 type Attempt struct {
 	Conn net.Conn
 	Err  error
 	Addr netip.AddrPort
 }
 
-// Race connects to one of addrs, at least one: the first that answers. An address is tried
-// when those before it have failed or kept silent for stagger (RFC 8305 section 5). When
-// ctx has ended it returns with the error of an attempt; see End. No call of connect runs
-// after Race has returned.
+// Race dials addrs, which must not be empty, and returns the connection that is
+// made first. An address is tried when those before it have failed, or haven't
+// answered for stagger (RFC 8305 section 5). When ctx has ended, Race returns with
+// the error of an attempt; see End. No call of connect is running after Race has
+// returned.
 func Race(ctx context.Context, addrs []netip.AddrPort, connect func(ctx context.Context, addr string) (net.Conn, error)) Attempt {
 	if len(addrs) == 1 {
 		conn, err := connect(ctx, addrs[0].String())

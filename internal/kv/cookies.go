@@ -10,14 +10,14 @@ import (
 //
 //	cookie-string = cookie-pair *( ";" SP cookie-pair )     RFC 6265 section 4.2.1
 //
-// It is lenient where browsers are: spaces and tabs around names, values and
-// semicolons are dropped, a space after ";" may be missing, and a cookie
-// without "=" is a value with an empty name. Spaces, commas and bytes above
-// 0x7f in values, which the grammar doesn't allow but browsers send, pass.
+// It is as lenient as browsers: spaces and tabs around names, values and semicolons
+// are dropped, the space after ";" may be missing, and a cookie without "=" is a
+// value with an empty name. Values may have spaces, commas and bytes above 0x7f,
+// which the grammar doesn't allow but browsers send.
 //
-// Left out are empty cookies, cookies with CR, LF or NUL, and those whose value,
-// without one pair of double quotes around it, has a double quote or a
-// backslash: readers disagree about where such a value ends.
+// Three kinds of cookies are left out: empty ones, those with CR, LF or NUL, and
+// those whose value, without one pair of double quotes around it, has a double
+// quote or a backslash. Programs disagree about where such a value ends.
 //
 // AddCookies stops when the list has limit pairs and then returns false if
 // more would have followed. The time it takes is linear in len(src).
@@ -65,12 +65,12 @@ func (l *List) AddCookies(src []byte, limit int) bool {
 	return true
 }
 
-// cookieBad tells the bytes that a cookie's value can't have: those that some
-// readers take for its end.
+// cookieBad says which bytes a cookie's value can't have: those that some programs
+// read as its end.
 var cookieBad = [256]bool{'"': true, '\\': true, ';': true, 0: true, '\r': true, '\n': true}
 
-// cookieValue narrows b[i:end] by one pair of double quotes around it. ok is
-// false if what is left can't be a value.
+// cookieValue narrows b[i:end] by one pair of double quotes around it. ok is false
+// if the rest can't be a value.
 func cookieValue(b []byte, i, end int) (from, to int, ok bool) {
 	if end-i >= 2 && b[i] == '"' && b[end-1] == '"' {
 		i, end = i+1, end-1
@@ -83,10 +83,10 @@ func cookieValue(b []byte, i, end int) (from, to int, ok bool) {
 	return i, end, true
 }
 
-// AppendCookies appends the list as the value of a Cookie field:
-// "key=value" joined by "; ", a bare value where the key is empty ("=" stands
-// before it if it would be read as a key and a value). Bytes that would end the
-// cookie or the field (";", CR, LF, NUL) become spaces.
+// AppendCookies appends the list as the value of a Cookie field: "key=value" joined
+// by "; ", or only the value if the key is empty (with "=" before it if the value
+// could be read as a key and a value). Bytes that would end the cookie or the field
+// (";", CR, LF, NUL) become spaces.
 func (l *List) AppendCookies(dst []byte) []byte {
 	for i := range l.pairs {
 		p := &l.pairs[i]

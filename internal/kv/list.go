@@ -7,34 +7,33 @@ import (
 	"github.com/galehttp/gale/internal/bytesconv"
 )
 
-// What Reset keeps for the next user; more than that goes to the garbage
-// collector, so that one huge query does not pin its memory forever.
+// How much memory Reset keeps for the next user. More than that is released, so
+// that one huge query doesn't keep its memory forever.
 const (
 	maxKeptBytes = 64 << 10
 	maxKeptPairs = 1024
 )
 
-// maxArena is how many bytes offsets can address. Pairs that would lie beyond
-// are not added.
+// maxArena is how many bytes offsets can address. Pairs beyond that are not added.
 const maxArena = math.MaxInt32
 
-// compactAt is how many dead bytes a list tolerates at least before it copies
-// what lives to a new arena.
+// compactAt is the number of unused bytes below which a list never copies its pairs
+// to a new arena.
 const compactAt = 1 << 10
 
-// List is an ordered list of key/value pairs. Keys may repeat; a pair may have
-// no value at all, which differs from an empty one. The zero value is an empty
-// list. A List must not be used by several goroutines at once, nor be copied
-// by assignment.
+// List is an ordered list of key/value pairs. Keys may repeat; a pair may have no
+// value at all, which differs from an empty one. The zero value is an empty list. A
+// List must not be used by several goroutines at once and must not be copied by
+// assignment.
 //
-// Byte slices that methods return lie in the list's arena and have no spare
-// capacity: appending to one copies it. They stay as they are until Reset, a
-// parser, or a Set of their own key; adding, deleting and setting other keys
-// leaves them alone. Arguments are copied; they may lie in the arena.
+// Byte slices that methods return point into the list's arena and have no spare
+// capacity: appending to one copies it. They are valid until Reset, a parser, or a
+// Set of their own key. Adding, deleting and setting other keys doesn't change
+// them. Arguments are copied; they may be parts of the arena.
 type List struct {
 	arena []byte
 	pairs []pair
-	dead  int // bytes of the arena that no pair uses, as far as known
+	dead  int // known number of bytes in the arena that no pair uses
 }
 
 // pair locates one key and value: arena[key:keyEnd] and arena[val:valEnd].
@@ -47,9 +46,9 @@ type pair struct {
 
 func (p *pair) size() int { return int(p.keyEnd - p.key + p.valEnd - p.val) }
 
-// tagOf returns the length of a key with its last byte. Lookups compare tags
-// before keys: most keys that differ have other tags. It is kept simple so that
-// Peek is inlined.
+// tagOf returns the length of a key with its last byte. Lookups compare tags before
+// keys: most keys that differ also have different tags. tagOf is simple so that
+// Peek can be inlined.
 func tagOf(key string) uint32 {
 	if key == "" {
 		return 0
@@ -79,8 +78,8 @@ func (l *List) nextTagged(from int, tag uint32, key string) int {
 // Len returns the number of pairs.
 func (l *List) Len() int { return len(l.pairs) }
 
-// At returns the key and the value of pair i, which must be in [0, Len()).
-// The value is empty, but not nil, if the pair has none; HasValue tells.
+// At returns the key and the value of pair i, which must be in [0, Len()). If the
+// pair has no value, the value is empty but not nil; see HasValue.
 func (l *List) At(i int) (key, value []byte) {
 	p := &l.pairs[i]
 	return l.keyOf(p), l.valueOf(p)
@@ -92,13 +91,13 @@ func (l *List) Key(i int) []byte { return l.keyOf(&l.pairs[i]) }
 // Value returns the value of pair i.
 func (l *List) Value(i int) []byte { return l.valueOf(&l.pairs[i]) }
 
-// HasValue reports whether pair i has a value, be it empty.
+// HasValue reports whether pair i has a value, even an empty one.
 func (l *List) HasValue(i int) bool { return !l.pairs[i].bare }
 
 // Index returns the position of the first pair with the key, or -1.
 func (l *List) Index(key string) int { return l.next(0, key) }
 
-// IndexFold is Index without regard to the case of the letters A-Z.
+// IndexFold is Index, ignoring the case of the letters A-Z.
 func (l *List) IndexFold(key string) int {
 	pairs := l.pairs
 	for i := range pairs {
@@ -113,8 +112,8 @@ func (l *List) IndexFold(key string) int {
 // Peek returns the value of the first pair with the key, or nil if there is no
 // such pair. A pair without a value gives an empty slice, not nil.
 //
-// It is kept simple so that it is inlined: with a constant key, comparing is
-// one or two instructions per pair then.
+// It is simple so that it can be inlined: with a constant key, a comparison is then
+// one or two instructions per pair.
 func (l *List) Peek(key string) []byte {
 	tag := tagOf(key)
 	pairs := l.pairs
@@ -148,11 +147,11 @@ func (l *List) Add(key, value string) { l.put(len(l.pairs), key, value, false) }
 // AddNoValue appends a pair without a value.
 func (l *List) AddNoValue(key string) { l.put(len(l.pairs), key, "", true) }
 
-// Set gives the first pair with the key the value, or appends a pair if there
-// is none. Further pairs with the key stay.
+// Set sets the value of the first pair with the key, or appends a pair if there is
+// none. Other pairs with the key stay.
 func (l *List) Set(key, value string) { l.put(0, key, value, false) }
 
-// SetOnly is Set, but removes further pairs with the key.
+// SetOnly is Set, but removes other pairs with the key.
 func (l *List) SetOnly(key, value string) {
 	tag := tagOf(key)
 	i := l.nextTagged(0, tag, key)
@@ -175,8 +174,8 @@ func (l *List) SetOnly(key, value string) {
 // SetNoValue is Set with no value.
 func (l *List) SetNoValue(key string) { l.put(0, key, "", true) }
 
-// put sets the value of the first pair from the given one on that has the key,
-// or appends a pair.
+// put sets the value of the first pair with the key, from pair from on, or appends
+// a pair.
 func (l *List) put(from int, key, value string, bare bool) {
 	tag := tagOf(key)
 	if i := l.nextTagged(from, tag, key); i >= 0 {
@@ -191,8 +190,8 @@ func (l *List) put(from int, key, value string, bare bool) {
 	}
 	arena := l.arena[:end]
 	l.arena = l.arena[:end]
-	// The record is made in place: one made on the stack and copied would stall
-	// the processor.
+	// The record is made in place: making it on the stack and copying it would
+	// stall the processor.
 	i := len(l.pairs)
 	if i == cap(l.pairs) {
 		l.pairs = slices.Grow(l.pairs, 1)
@@ -205,8 +204,8 @@ func (l *List) put(from int, key, value string, bare bool) {
 	copy(arena[v:], value)
 }
 
-// grow makes room for a key and a value. It reports false if they would lie
-// beyond maxArena.
+// grow makes room for a key and a value. It returns false if they would exceed
+// maxArena.
 func (l *List) grow(key, value string) bool {
 	if len(key) > maxArena || len(value) > maxArena || len(key) > maxArena-len(value)-len(l.arena) {
 		return false
@@ -215,15 +214,15 @@ func (l *List) grow(key, value string) bool {
 	return true
 }
 
-// reserve makes room for n more bytes at once, and never leaves the arena nil,
-// so that empty keys and values aren't nil either.
+// reserve makes room for n more bytes. The arena is never nil afterwards, so that
+// empty keys and values aren't nil either.
 func (l *List) reserve(n int) {
 	if l.arena == nil || len(l.arena)+n > cap(l.arena) {
 		l.arena = slices.Grow(l.arena, max(n, 64))
 	}
 }
 
-// SetValue gives pair i the value.
+// SetValue sets the value of pair i.
 func (l *List) SetValue(i int, value string) { l.setValue(i, value, false) }
 
 func (l *List) setValue(i int, value string, bare bool) {
@@ -275,8 +274,8 @@ func (l *List) DelAt(i int) {
 	l.compact()
 }
 
-// compact copies what lives to a new arena once most of the old one is dead.
-// The old arena is left to callers that still hold slices of it.
+// compact copies the pairs to a new arena if most of the old one is unused. The old
+// arena isn't reused: callers may hold slices of it.
 func (l *List) compact() {
 	if l.dead >= compactAt && l.dead >= len(l.arena)/2 {
 		l.copyLiving()
@@ -297,9 +296,9 @@ func (l *List) copyLiving() {
 }
 
 // Sort sorts the pairs by key and, with byValue, pairs of equal keys by value.
-// Pairs that compare equal keep their order. cmp returns a negative number, 0
-// or a positive number as x is less than, equal to or greater than y; it must
-// not change the list.
+// Pairs that compare equal keep their order. cmp compares like bytes.Compare: it
+// returns a negative number if x < y, 0 if they are equal, and a positive number if
+// x > y. It must not change the list.
 func (l *List) Sort(cmp func(x, y []byte) int, byValue bool) {
 	slices.SortStableFunc(l.pairs, func(a, b pair) int {
 		n := cmp(l.keyOf(&a), l.keyOf(&b))

@@ -6,7 +6,7 @@ import (
 	"github.com/galehttp/gale/internal/bytesconv"
 )
 
-// queryMark tells the bytes that mean something in a query string.
+// queryMark says which bytes have a meaning in a query string.
 var queryMark = [256]bool{'&': true, '=': true, '+': true, '%': true}
 
 // AddQuery adds the arguments of a query string or of a body in the form
@@ -15,7 +15,7 @@ var queryMark = [256]bool{'&': true, '=': true, '+': true, '%': true}
 //	query = [ pair ] *( "&" [ pair ] )
 //	pair  = key [ "=" value ]
 //
-// "+" and %XX are decoded, once; a "%" without two hex digits stays. ";" is no
+// "+" and %XX are decoded once; a "%" without two hex digits stays. ";" is not a
 // separator. Pairs that are empty or just a "=" are dropped.
 //
 // AddQuery stops when the list has limit pairs and then returns false if more
@@ -98,7 +98,7 @@ func (l *List) AddQuery(src []byte, limit int) bool {
 }
 
 // AppendQuery appends the list as a query string: "key=value" and, for pairs
-// without a value, "key", joined by "&". Spaces become "+"; other bytes than
+// without a value, "key", joined by "&". Spaces become "+"; all other bytes except
 // the unreserved ones of RFC 3986 become %XX.
 func (l *List) AppendQuery(dst []byte) []byte {
 	for i := range l.pairs {

@@ -5,24 +5,24 @@ import (
 	"io"
 )
 
-// minRead is the least room that ReadFrom offers to a reader.
+// minRead is the smallest buffer in bytes that ReadFrom passes to a reader.
 const minRead = 512
 
-// MaxEmptyReads is how often in a row a reader may return nothing.
+// MaxEmptyReads is how many times in a row a reader may return no bytes and no
+// error.
 const MaxEmptyReads = 100
 
 var errBadRead = errors.New("pool: reader returned an invalid count")
 
-// Buf is a growing byte buffer. Its bytes are B; callers read, cut and append
-// to B directly where the methods don't fit. The zero value is an empty
-// buffer without memory.
+// Buf is a growing byte buffer. Its bytes are B; callers may read, cut and append
+// to B directly. The zero value is an empty buffer without memory.
 //
-// A Buf isn't safe for concurrent use, and must not be copied: pools keep
-// pointers to it. Memory that a Buf grows out of goes back to its pool at
-// once, so a slice of B is valid only until the next call that may grow it.
+// A Buf isn't safe for concurrent use, and must not be copied: pools keep pointers
+// to it. When a Buf grows, its old memory goes back to its pool at once, so a slice
+// of B is valid only until the next call that may grow it.
 type Buf struct {
-	// B holds the contents. Replacing it by another slice is allowed; that
-	// slice belongs to the Buf from then on.
+	// B holds the contents. It may be replaced by another slice, which then belongs
+	// to the Buf.
 	B []byte
 }
 
@@ -32,10 +32,10 @@ func (b *Buf) Len() int { return len(b.B) }
 // Reset empties b and keeps its memory.
 func (b *Buf) Reset() { b.B = b.B[:0] }
 
-// Grow makes room for n more bytes without changing the contents: afterwards
-// n bytes can be appended to b.B in place. Capacity at least doubles up to
-// [MaxSize] and grows by half beyond it, so that appending is linear overall.
-// It panics if n is negative.
+// Grow makes room for n more bytes: afterwards n bytes can be appended to b.B
+// without an allocation. The contents stay. The capacity at least doubles up to
+// [MaxSize], and grows by half beyond it, so that appending takes linear time
+// overall. It panics if n is negative.
 func (b *Buf) Grow(n int) {
 	if n < 0 {
 		panic("pool: negative count")
@@ -45,8 +45,8 @@ func (b *Buf) Grow(n int) {
 	}
 }
 
-// grow moves the contents to larger memory; the old memory travels back to
-// its class in the header that the new memory came with.
+// grow moves the contents to larger memory. The old memory goes back to the pool of
+// its class, in the Buf that the new memory came in.
 func (b *Buf) grow(n int) {
 	want := len(b.B) + n
 	if want < 0 {
@@ -84,10 +84,10 @@ func (b *Buf) WriteByte(c byte) error {
 	return nil
 }
 
-// ReadFrom appends what r returns until it ends, and grows with what arrived.
-// It returns the number of bytes appended and the first error but io.EOF;
-// the bytes read before an error stay in b. A reader that keeps returning
-// nothing ends it with io.ErrNoProgress.
+// ReadFrom reads from r until io.EOF and appends the bytes. b grows with the bytes
+// that have arrived. It returns the number of bytes appended and the first error
+// other than io.EOF; bytes read before an error stay in b. If r returns nothing
+// MaxEmptyReads times in a row, the error is io.ErrNoProgress.
 func (b *Buf) ReadFrom(r io.Reader) (int64, error) {
 	var total int64
 	empty := 0

@@ -10,22 +10,23 @@ import (
 	"sync"
 )
 
-// maxFree is how many objects a Pool keeps. One more takes the place of another.
+// maxFree is how many objects a Pool keeps. One more replaces another one.
 const maxFree = 64
 
-// Pool has the methods of sync.Pool, but Get returns a random one of the objects
-// that were put into it, or at times a new one although there are others. So an
-// object soon gets to another user, which a sync.Pool avoids. Put panics if the
-// pool has the object already. It serves tests: it is slow, and keeps what it has.
+// Pool has the methods of sync.Pool. Get returns a random one of the objects that
+// were put into the pool, or sometimes a new one although the pool has others. So
+// an object often goes to another user soon, which a sync.Pool avoids. Put panics
+// if the pool has the object already. This Pool is for tests: it is slow, and it
+// never drops objects for the garbage collector.
 type Pool struct {
-	// New makes an object where there is none, as that of sync.Pool.
+	// New makes an object if the pool has none, as in sync.Pool.
 	New func() any
 
 	mu   sync.Mutex
 	free []any
 }
 
-// source is seeded by GALE_POOL_SEED, so that tests of one goroutine can be
+// source is seeded by GALE_POOL_SEED, so that tests with one goroutine can be
 // repeated.
 var source = struct {
 	sync.Mutex

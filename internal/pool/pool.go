@@ -21,12 +21,12 @@ const (
 // classes[i] holds buffers with a capacity of at least MinSize<<i bytes.
 var classes [numClasses]Pool
 
-// Get returns an empty buffer with room for at least n bytes. A negative n
-// counts as 0. The caller owns the buffer until it hands it to [Put]; a buffer that isn't
-// handed back is no leak, only a lost reuse.
+// Get returns an empty buffer with room for at least n bytes. A negative n counts
+// as 0. The caller owns the buffer until it passes it to [Put]. A buffer that isn't
+// given back is not a leak; it only can't be reused.
 //
-// The memory of the buffer isn't cleared: it may hold bytes of an earlier
-// use beyond its length.
+// The memory of the buffer isn't cleared: beyond its length it may hold bytes of an
+// earlier use.
 func Get(n int) *Buf {
 	if n > MaxSize {
 		return &Buf{B: make([]byte, 0, n)}
@@ -38,9 +38,9 @@ func Get(n int) *Buf {
 	return &Buf{B: make([]byte, 0, MinSize<<i)}
 }
 
-// Put hands b back. Neither b nor any slice of b.B may be used afterwards.
-// It does nothing if b is nil, and drops buffers that are smaller than
-// [MinSize] or larger than [MaxSize].
+// Put gives b back. Neither b nor any slice of b.B may be used afterwards. Put does
+// nothing if b is nil, and drops buffers that are smaller than [MinSize] or larger
+// than [MaxSize].
 func Put(b *Buf) {
 	if b == nil {
 		return
@@ -62,9 +62,9 @@ func classFor(n int) int {
 	return bits.Len(uint(n-1)) - minBits
 }
 
-// classOf returns the largest class that a capacity of c bytes satisfies;
-// MinSize <= c <= MaxSize. For the capacities that Get makes it is classFor;
-// it rounds down for those that append made.
+// classOf returns the class of a buffer with a capacity of c bytes: the largest
+// class whose capacity is at most c; MinSize <= c <= MaxSize. For the capacities
+// that Get makes it equals classFor; for those that append made it rounds down.
 func classOf(c int) int {
 	return bits.Len(uint(c)) - 1 - minBits
 }

@@ -8,7 +8,7 @@ import (
 	"os"
 )
 
-// Hold is not supported here: files can't be handed to other processes.
+// Hold is not supported here: files can't be passed to other processes.
 func Hold(string, *net.TCPAddr) (*os.File, error) { return nil, errors.ErrUnsupported }
 
 // HeldPort is not supported here.

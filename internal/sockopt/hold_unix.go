@@ -10,10 +10,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Hold binds a socket with SO_REUSEPORT to addr and doesn't listen on it: only sockets
-// with SO_REUSEPORT get the port, with port 0 one that the system chooses, and no
-// connection goes to the socket. It is free again once all files of it are closed.
-// HeldPort tells the port.
+// Hold binds a socket with SO_REUSEPORT to addr but doesn't listen on it. As long
+// as the file is open, only sockets with SO_REUSEPORT can use the port, and no
+// connection goes to the held socket. If the port in addr is 0, the system chooses
+// one. The port is free again after all files of the socket were closed. HeldPort
+// returns the port.
 func Hold(network string, addr *net.TCPAddr) (*os.File, error) {
 	fd, err := holdPort(network, addr)
 	if err != nil {
@@ -39,7 +40,7 @@ func holdPort(network string, addr *net.TCPAddr) (fd int, err error) {
 		sa.ZoneId = uint32(nif.Index)
 	}
 	fd, err = bound(unix.AF_INET6, sa, addr.IP == nil || addr.IP.IsUnspecified())
-	if err != nil && network == "tcp" && addr.IP == nil { // a system without IPv6
+	if err != nil && network == "tcp" && addr.IP == nil { // the system has no IPv6
 		return bound(unix.AF_INET, &unix.SockaddrInet4{Port: addr.Port}, false)
 	}
 	return fd, err
@@ -73,8 +74,8 @@ func bound(family int, sa unix.Sockaddr, dual bool) (fd int, err error) {
 }
 
 // HeldPort returns the port that Hold has bound the socket fd to, in a process that
-// the descriptor was handed to. It reports false, and leaves the descriptor alone, if
-// fd is anything else: it may be open for other purposes.
+// inherited the descriptor. If fd is anything else, it returns false and doesn't
+// touch it: the descriptor may be open for other purposes.
 func HeldPort(fd int) (port int, ok bool) {
 	listening, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_ACCEPTCONN)
 	if err != nil || listening != 0 {

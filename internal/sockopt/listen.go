@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// Options are what listening sockets of TCP may have, see tcplisten.Config.
+// Options are options of listening TCP sockets, see tcplisten.Config.
 type Options struct {
 	ReusePort, DeferAccept, FastOpen bool
 
@@ -25,7 +25,7 @@ func (o Options) Listen(network, addr string) (net.Listener, error) {
 	lc := net.ListenConfig{Control: func(_, _ string, c syscall.RawConn) error {
 		return control(c, func(fd uintptr) error { return o.beforeBind(network, fd) })
 	}}
-	lc.SetMultipathTCP(false) // it knows only some of the options
+	lc.SetMultipathTCP(false) // MPTCP supports only some of the options
 	ln, err := lc.Listen(context.Background(), network, addr)
 	if err != nil {
 		return nil, err
@@ -41,9 +41,9 @@ func (o Options) Listen(network, addr string) (net.Listener, error) {
 	return ln, nil
 }
 
-// NetworkFor returns the network to listen on addr with: "tcp4" instead of "tcp" if the
-// host is an address of IPv4. With "tcp" package net would take 0.0.0.0 for all
-// addresses of IPv6 too.
+// NetworkFor returns the network for listening on addr: "tcp4" instead of "tcp" if
+// the host is an IPv4 address. With "tcp", package net would listen on all IPv6
+// addresses, too, for 0.0.0.0.
 func NetworkFor(network, addr string) string {
 	if network != "tcp" {
 		return network
@@ -58,7 +58,7 @@ func NetworkFor(network, addr string) string {
 	return network
 }
 
-// beforeBind sets what decides on how the socket is bound.
+// beforeBind sets the options that must be set before the socket is bound.
 func (o Options) beforeBind(network string, fd uintptr) error {
 	if network == "tcp6" {
 		if err := optional(DualStack(fd)); err != nil {
@@ -71,7 +71,7 @@ func (o Options) beforeBind(network string, fd uintptr) error {
 	return nil
 }
 
-// afterListen sets what makes the listener faster.
+// afterListen sets the options that make the listener faster.
 func (o Options) afterListen(fd uintptr) error {
 	if o.DeferAccept {
 		if err := optional(DeferAccept(fd)); err != nil {
@@ -89,13 +89,13 @@ func (o Options) afterListen(fd uintptr) error {
 	return nil
 }
 
-// SetBacklog lets n connections wait for Accept on the listener c, where the
-// system can be told.
+// SetBacklog lets n connections wait for Accept on the listener c, on systems that
+// support it.
 func SetBacklog(c syscall.RawConn, n int) error {
 	return control(c, func(fd uintptr) error { return optional(Backlog(fd, n)) })
 }
 
-// optional lets the system do without an option.
+// optional turns the error for an unsupported option into nil.
 func optional(err error) error {
 	if errors.Is(err, errors.ErrUnsupported) {
 		return nil

@@ -1,9 +1,9 @@
-// Package sockopt opens listening sockets of TCP, and sets options of listening
-// sockets by their descriptors, on the systems that have them.
+// Package sockopt opens listening TCP sockets, and sets their options by file
+// descriptor, on the systems that have them.
 //
-// All functions may be called at any time, but ReusePort and DualStack only
-// before the socket is bound. Where the system doesn't have an option, the error
-// is errors.ErrUnsupported or wraps it, and the socket is as it was.
+// ReusePort and DualStack must be called before the socket is bound; the others may
+// be called at any time. If the system doesn't have an option, the error is or
+// wraps errors.ErrUnsupported, and the socket is unchanged.
 package sockopt
 
 import (
@@ -13,13 +13,13 @@ import (
 	"syscall"
 )
 
-// fastOpenQueue is how many connections that were opened with data may wait for
-// the end of their handshake. It bounds what forged openings can cost; beyond it
-// connections are opened the usual way.
+// fastOpenQueue is how many connections that were opened with data may wait for the
+// end of their handshake. It limits the cost of forged openings. Beyond it,
+// connections are opened in the usual way.
 const fastOpenQueue = 4096
 
-// result names the system call and maps the many ways to say "unsupported" to
-// one.
+// result adds the name of the system call to err, and maps the different errors for
+// "unsupported" to one.
 func result(what string, err error) error {
 	if err == nil {
 		return nil

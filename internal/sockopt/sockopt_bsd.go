@@ -9,7 +9,7 @@ import (
 )
 
 // ReusePort lets several sockets listen on one port (SO_REUSEPORT, or
-// SO_REUSEPORT_LB where that is the one that spreads connections over them).
+// SO_REUSEPORT_LB on systems where only that option spreads connections over them).
 func ReusePort(fd uintptr) error {
 	return result("setsockopt SO_REUSEPORT", unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, reusePort, 1))
 }
@@ -25,8 +25,8 @@ func DeferAccept(uintptr) error { return errors.ErrUnsupported }
 // FastOpen is not supported here.
 func FastOpen(uintptr) error { return errors.ErrUnsupported }
 
-// Backlog sets how many connections may wait for Accept, listen(2). The socket
-// may listen already. The system caps n.
+// Backlog sets how many connections may wait for Accept, listen(2). The socket may
+// be listening already. The system limits n.
 func Backlog(fd uintptr, n int) error {
 	return result("listen", unix.Listen(int(fd), n))
 }

@@ -14,8 +14,8 @@ func DualStack(fd uintptr) error {
 	return result("setsockopt IPV6_V6ONLY", unix.SetsockoptInt(int(fd), unix.IPPROTO_IPV6, unix.IPV6_V6ONLY, 0))
 }
 
-// DeferAccept keeps connections from Accept until they have bytes to read, or
-// for about a second (TCP_DEFER_ACCEPT, tcp(7)).
+// DeferAccept delays Accept of a connection until it has bytes to read, or for
+// about a second (TCP_DEFER_ACCEPT, tcp(7)).
 func DeferAccept(fd uintptr) error {
 	return result("setsockopt TCP_DEFER_ACCEPT", unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_DEFER_ACCEPT, 1))
 }
@@ -26,8 +26,8 @@ func FastOpen(fd uintptr) error {
 	return result("setsockopt TCP_FASTOPEN", unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_FASTOPEN, fastOpenQueue))
 }
 
-// Backlog sets how many connections may wait for Accept, listen(2). The socket
-// may listen already. The system caps n.
+// Backlog sets how many connections may wait for Accept, listen(2). The socket may
+// be listening already. The system limits n.
 func Backlog(fd uintptr, n int) error {
 	return result("listen", unix.Listen(int(fd), n))
 }

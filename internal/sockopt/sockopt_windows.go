@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// ReusePort lets several sockets listen on one port (SO_REUSEADDR). The system
-// doesn't say which of them gets a connection.
+// ReusePort lets several sockets listen on one port (SO_REUSEADDR). It is undefined
+// which of them gets a connection.
 func ReusePort(fd uintptr) error {
 	return result("setsockopt SO_REUSEADDR", windows.SetsockoptInt(windows.Handle(fd), windows.SOL_SOCKET, windows.SO_REUSEADDR, 1))
 }
@@ -23,5 +23,5 @@ func DeferAccept(uintptr) error { return errors.ErrUnsupported }
 // FastOpen is not supported here.
 func FastOpen(uintptr) error { return errors.ErrUnsupported }
 
-// Backlog is not supported here: a socket that listens keeps its queue.
+// Backlog is not supported here: the queue of a listening socket can't be changed.
 func Backlog(uintptr, int) error { return errors.ErrUnsupported }

@@ -8,8 +8,8 @@ import (
 	"github.com/galehttp/gale/internal/bytesconv"
 )
 
-// Range is a run of Length bytes from offset Start of a representation.
-// Length is never 0 in what ParseRanges returns.
+// Range is the Length bytes of a representation from offset Start on. ParseRanges
+// never returns a Length of 0.
 type Range struct {
 	Start, Length int64
 }
@@ -31,31 +31,31 @@ const (
 	RangeUnsatisfiable
 )
 
-// What one part of a multipart/byteranges body costs besides its bytes, and
-// what a small file may be exceeded by. See ParseRanges.
+// For ParseRanges: about how many bytes one part of a multipart/byteranges body
+// needs besides its data, and by how many bytes, besides a tenth, an answer may
+// exceed the whole representation.
 const (
 	partOverhead   = 200
 	smallAllowance = 1024
 )
 
-// ParseRanges reads the value of a Range field for a representation of size
-// bytes and appends to dst the ranges to send, in the order asked for. What dst held
-// before stays as the caller left it; without RangePartial nothing is appended.
+// ParseRanges reads the value of a Range field for a representation of size bytes
+// and appends to dst the ranges to send, in the order asked for. The earlier
+// contents of dst stay. If the verdict isn't RangePartial, nothing is appended.
 //
 //	ranges-specifier = range-unit "=" range-set
 //	range-set        = 1#range-spec
 //	range-spec       = first-pos "-" [ last-pos ] / "-" suffix-length
 //
-// (RFC 9110 section 14.1.) An unknown unit is ignored, as is a field with more
-// than max ranges. A field in unit bytes that breaks the grammar or whose
-// last-pos lies before its first-pos is refused as unsatisfiable, which the
-// RFC leaves open. Numbers beyond 63 bits stand for the largest one.
+// (RFC 9110 section 14.1.) A field with an unknown unit, or with more than max
+// ranges, is ignored. A field in unit bytes that breaks the grammar, or has a
+// last-pos before its first-pos, is refused as unsatisfiable; the RFC leaves that
+// open. Numbers of more than 63 bits count as the largest one.
 //
-// Overlapping and adjoining ranges are merged into one that takes the place of
-// the first of them, so no byte is sent twice. When what is left would take
-// more than a tenth over the size of the representation (or 1 KiB over that of
-// a small one), the field is ignored: asking for parts never costs more than
-// asking for everything.
+// Overlapping and adjoining ranges are merged into one, in the place of the first
+// of them, so no byte is sent twice. If several ranges are left and they would need
+// more bytes than the whole representation plus a tenth plus 1 KiB, the field is
+// ignored: a request for parts never costs much more than one for everything.
 func ParseRanges(dst []Range, field []byte, size int64, max int) ([]Range, RangeVerdict) {
 	set, ok := cutBytesUnit(field)
 	if !ok {
@@ -91,8 +91,8 @@ func ParseRanges(dst []Range, field []byte, size int64, max int) ([]Range, Range
 	return dst, RangePartial
 }
 
-// cutBytesUnit returns what follows "bytes=" in field. Names of range units
-// ignore case (RFC 9110 section 14.1).
+// cutBytesUnit returns the text after "bytes=" in field. Names of range units are
+// case-insensitive (RFC 9110 section 14.1).
 func cutBytesUnit(field []byte) (set []byte, ok bool) {
 	const unit = "bytes="
 	field = bytesconv.TrimOWS(field)
@@ -107,8 +107,8 @@ func cutBytesUnit(field []byte) (set []byte, ok bool) {
 	return field[len(unit):], true
 }
 
-// parseSpec resolves one range-spec against size. A range that lies outside of
-// the representation is valid and has length 0.
+// parseSpec resolves one range-spec against size. A range outside of the
+// representation is valid and has length 0.
 func parseSpec(spec []byte, size int64) (r Range, valid bool) {
 	first, n := parsePos(spec)
 	if n >= len(spec) || spec[n] != '-' {
@@ -136,8 +136,8 @@ func parseSpec(spec []byte, size int64) (r Range, valid bool) {
 	return Range{Start: first, Length: last - first + 1}, true
 }
 
-// parsePos reads the digits that b begins with and returns their value, cut at
-// the largest int64, and their count.
+// parsePos reads the digits that b begins with and returns their value, at most the
+// largest int64, and their count.
 func parsePos(b []byte) (v int64, n int) {
 	for n < len(b) && b[n]-'0' <= 9 {
 		d := int64(b[n] - '0')
@@ -151,8 +151,8 @@ func parsePos(b []byte) (v int64, n int) {
 	return v, n
 }
 
-// mergeRanges joins the ranges in rs that overlap or touch, in place, each into
-// the first of them, and returns how many are left.
+// mergeRanges joins the ranges in rs that overlap or touch, in place, and returns
+// how many are left. A joined range has the place of its first part.
 func mergeRanges(rs []Range) int {
 	if len(rs) < 2 {
 		return len(rs)

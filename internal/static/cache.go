@@ -8,31 +8,31 @@ import (
 	"github.com/galehttp/gale/internal/compress"
 )
 
-// Cacheable is what a Cache holds.
+// Cacheable is the interface of a Cache's entries.
 type Cacheable interface {
 	// Cost returns the bytes of memory and the open files that the entry keeps.
 	Cost() (bytes int64, files int)
-	// Retain takes a reference for a reader and tells if it could.
+	// Retain takes a reference for a reader. It returns false if the entry was
+	// released already.
 	Retain() bool
 	// Release gives back a reference. The cache holds one of its own.
 	Release()
 }
 
-// Limits bound a Cache. They are fixed at its making.
+// Limits are the limits of a Cache. They can't be changed.
 type Limits struct {
-	// Entries, Bytes and Files bound the sums over all entries.
+	// Entries, Bytes and Files limit the sums over all entries.
 	Entries int
 	Bytes   int64
 	Files   int
 }
 
-// Cache keeps what was opened or read for a path, by content coding, until it
-// gets old. It holds no goroutine and no timer and reads no clock: callers say
-// what time it is, and call Sweep now and then. All methods may be called by many
-// goroutines at a time.
+// Cache keeps what was opened or read for a path, by content coding, until it gets
+// old. It has no goroutine and no timer and reads no clock: callers pass the time,
+// and call Sweep from time to time. All methods may be called concurrently.
 //
-// It is divided into shards by path, so that many readers don't wait for one
-// lock. Each shard has its share of the limits.
+// It is divided into shards by path, so that readers don't all wait for one lock.
+// Each shard has an equal share of the limits.
 type Cache[E Cacheable] struct {
 	seed   maphash.Seed
 	share  Limits
@@ -48,12 +48,12 @@ type cacheShard[E any] struct {
 	n     int
 	bytes int64
 	files int
-	_     [64]byte // keeps the locks of neighbours off one cache line
+	_     [64]byte // keeps the locks of neighbours in different cache lines
 }
 
 type cacheItem[E any] struct {
 	entry E
-	// expires is read under the lock and moved ahead under the full lock.
+	// expires is read under the read lock and changed under the write lock.
 	expires time.Duration
 	bytes   int64
 	files   int
@@ -73,10 +73,10 @@ func (c *Cache[E]) shard(path []byte) *cacheShard[E] {
 	return &c.shards[maphash.Bytes(c.seed, path)%cacheShards]
 }
 
-// Get returns the entry for path in the given coding, retained for the caller,
-// and whether it is fresh at now. The first caller that finds an entry stale
-// gets fresh as false and should load it anew; for a while others are told that
-// it is fresh, so that they don't all do so. ok is false if there is none.
+// Get returns the entry for path in the given coding, retained for the caller, and
+// whether it is fresh at now. The first caller that finds an entry stale gets fresh
+// == false and should load it again. For a while other callers get fresh == true,
+// so that they don't all load it. ok is false if there is no entry.
 func (c *Cache[E]) Get(path []byte, coding compress.Coding, now time.Duration) (e E, fresh, ok bool) {
 	s := c.shard(path)
 	s.mu.RLock()
@@ -98,13 +98,15 @@ func (c *Cache[E]) Get(path []byte, coding compress.Coding, now time.Duration) (
 	return e, fresh, true
 }
 
-// reloadTime is how long a stale entry is served to others while one reloads.
+// reloadTime is how long a stale entry is served to other callers while one reloads
+// it.
 const reloadTime = time.Second
 
-// Put stores e for path until now plus the cache's age, in place of what was
-// there. The cache takes a reference of its own if there is room; it makes room
-// by dropping stale entries, then arbitrary ones. What is bigger than a shard's
-// share isn't kept. The caller's own reference stays its own, and so does path.
+// Put stores e for path until now plus the cache's age, and replaces an older
+// entry. If there is room, the cache takes its own reference. It makes room by
+// dropping stale entries, then arbitrary ones. An entry that is larger than a
+// shard's share isn't stored. The caller keeps its own reference, and path isn't
+// kept.
 func (c *Cache[E]) Put(path []byte, coding compress.Coding, e E, now time.Duration) {
 	it := &cacheItem[E]{entry: e, expires: now + c.maxAge}
 	it.bytes, it.files = e.Cost()
@@ -125,8 +127,8 @@ func (c *Cache[E]) Put(path []byte, coding compress.Coding, e E, now time.Durati
 	releaseAll(dropped)
 }
 
-// Remove drops the entry for path in a coding, if there is one. Readers keep what they
-// have of it.
+// Remove drops the entry for path in a coding, if there is one. Readers that have a
+// reference may still use it.
 func (c *Cache[E]) Remove(path []byte, coding compress.Coding) {
 	s := c.shard(path)
 	s.mu.Lock()
@@ -135,8 +137,8 @@ func (c *Cache[E]) Remove(path []byte, coding compress.Coding) {
 	releaseAll(dropped)
 }
 
-// Sweep drops the entries that weren't renewed for one more age after they went stale,
-// and returns how many are left.
+// Sweep drops the entries that became stale at least one age ago and weren't
+// renewed, and returns how many are left.
 func (c *Cache[E]) Sweep(now time.Duration) (left int) {
 	return c.dropIf(func(it *cacheItem[E]) bool { return it.expires+c.maxAge <= now })
 }
@@ -146,8 +148,8 @@ func (c *Cache[E]) Clear() {
 	c.dropIf(func(*cacheItem[E]) bool { return true })
 }
 
-// CloseFiles drops the entries that keep files open, for when descriptors have
-// run out.
+// CloseFiles drops the entries that keep files open. It is for a process that has
+// run out of descriptors.
 func (c *Cache[E]) CloseFiles() {
 	c.dropIf(func(it *cacheItem[E]) bool { return it.files > 0 })
 }
@@ -194,8 +196,9 @@ func (s *cacheShard[E]) add(coding compress.Coding, path string, it *cacheItem[E
 	s.files += it.files
 }
 
-// drop removes an entry and appends it to dropped. The caller holds the lock, and
-// releases what was dropped once it doesn't: Release may close a file.
+// drop removes an entry and appends it to dropped. The caller holds the lock. It
+// must release the dropped entries after it has unlocked, because Release may close
+// a file.
 func (s *cacheShard[E]) drop(dropped []E, coding compress.Coding, path string) []E {
 	it := s.items[coding][path]
 	if it == nil {
@@ -212,8 +215,8 @@ func (s *cacheShard[E]) fits(l Limits, it *cacheItem[E]) bool {
 	return s.n < l.Entries && s.bytes+it.bytes <= l.Bytes && s.files+it.files <= l.Files
 }
 
-// makeRoom drops stale entries, then in the maps' random order any that give
-// back what it needs. As for drop, the caller holds the lock.
+// makeRoom drops stale entries, then arbitrary entries that free what it needs. As
+// for drop, the caller holds the lock.
 func (s *cacheShard[E]) makeRoom(dropped []E, l Limits, it *cacheItem[E], now time.Duration) []E {
 	for _, staleOnly := range [...]bool{true, false} {
 		for coding := range s.items {

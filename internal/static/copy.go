@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// osWriter is what writing a copy takes, below a root or not.
+// osWriter has the functions that are needed to write a copy, below a root or
+// without one.
 type osWriter struct {
 	mkdirAll func(string, fs.FileMode) error
 	openFile func(string, int, fs.FileMode) (*os.File, error)
@@ -18,9 +19,10 @@ type osWriter struct {
 	remove   func(string) error
 }
 
-// writeCopy writes data to a temporary file beside name, gives it the time stamp and the
-// permissions of like, except those to execute, and renames it. The temporary name is
-// short and hidden: names of files may be as long as the system allows.
+// writeCopy writes data to a temporary file next to name, sets the time stamp and
+// the permissions of like, without those to execute, and renames it. The temporary
+// name is short and hidden, because name may already be as long as the system
+// allows.
 func writeCopy(w osWriter, name string, data []byte, like fs.FileInfo) error {
 	tmp := filepath.Join(filepath.Dir(name), ".gale-"+strconv.FormatUint(rand.Uint64(), 36)+".tmp")
 	perm := like.Mode().Perm()&^0o111 | 0o200
@@ -51,8 +53,8 @@ func writeCopy(w osWriter, name string, data []byte, like fs.FileInfo) error {
 	return err
 }
 
-// isCopyOf tells if a copy with the time stamp c was made of a file with the
-// time stamp f. File systems that keep whole seconds cut it.
+// isCopyOf reports whether a copy with the time stamp c was made of a file with the
+// time stamp f. Some file systems truncate it to whole seconds.
 func isCopyOf(c, f time.Time) bool {
 	return c.Equal(f) || c.Nanosecond() == 0 && c.Equal(f.Truncate(time.Second))
 }

@@ -10,9 +10,9 @@ import (
 const SniffLen = 512
 
 // TypeByName returns the media type (RFC 9110 section 8.3.1) for a file by the
-// extension of its name, or "" if the extension is unknown. The types of the web come from a table of
-// our own, so that they don't depend on what the system has installed; others
-// come from package mime.
+// extension of its name, or "" if the extension is unknown. The common types of the
+// web come from a table in this package, so that they don't depend on the system.
+// Others come from package mime.
 func TypeByName(name string) string {
 	dot := strings.LastIndexByte(name, '.')
 	if dot < 0 || strings.IndexByte(name[dot:], '/') >= 0 {
@@ -58,9 +58,9 @@ var webTypes = map[string]string{
 	".swf": "application/x-shockwave-flash", ".torrent": "application/x-bittorrent", ".p7m": "application/pkcs7-mime", ".crt": "application/x-x509-ca-cert", ".pem": "application/x-pem-file",
 }
 
-// Compressible tells if files of that media type get smaller by a content
-// coding: text and what is written in text, and the few binary formats that
-// aren't packed already.
+// Compressible reports whether files of that media type get smaller by a content
+// coding: text, formats that are written as text, and the few binary formats that
+// aren't compressed already.
 func Compressible(contentType string) bool {
 	if i := strings.IndexByte(contentType, ';'); i >= 0 {
 		contentType = contentType[:i]

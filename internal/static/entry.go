@@ -9,16 +9,16 @@ import (
 	"github.com/galehttp/gale/internal/compress"
 )
 
-// Entry is a file, or a variant of one, ready to be sent. It is never changed
-// once it is made, and shared by requests: its slices must not be written to. A
-// caller that gets one from a Store holds a reference, and calls Release once it
-// doesn't need File any more.
+// Entry is a file, or a variant of one, ready to be sent. It never changes and is
+// shared by requests: its slices must not be written to. A caller that gets one
+// from a Store holds a reference, and must call Release when it no longer needs
+// File.
 //
-// Unless Size is 0 or Absent is set, exactly one of Data, File and Reopen says where the
-// content is.
+// Unless Size is 0 or Absent is set, exactly one of Data, File and Reopen holds the
+// content.
 type Entry struct {
-	// Absent says that the file has no variant in the coding asked for, and
-	// NeverCoded that it has none in any.
+	// Absent says that the file has no variant in the requested coding, NeverCoded
+	// that it has none in any coding.
 	Absent, NeverCoded bool
 
 	Data   []byte // all of it, in memory
@@ -36,14 +36,15 @@ type Entry struct {
 	// Listing marks a generated page.
 	Listing bool
 
-	// The file that this was made of, to tell if it still is what it was.
+	// Time and size of the file that the entry was made from, to check later
+	// whether it has changed.
 	originTime time.Time
 	originSize int64
 
 	recovered func(where string) // Settings.Recovered, if File is set
 }
 
-// entryOverhead is roughly what an entry and its place in the cache take.
+// entryOverhead is roughly how many bytes an entry and its place in the cache need.
 const entryOverhead = 512
 
 // Cost implements Cacheable.
@@ -65,12 +66,12 @@ func (e *Entry) Release() {
 	}
 }
 
-// smallFile is up to which size the content of a file is kept in memory. The bounds of
-// the cache are made for files of that size.
+// smallFile is the size in bytes up to which a file's content is kept in memory.
+// The limits of the cache are chosen for files of that size.
 const smallFile = 8 << 10
 
-// newEntry makes an entry of an open regular file. It owns f from now on: it closes it,
-// also if it fails, or the entry's last reference does.
+// newEntry makes an entry of an open regular file. It takes over f, which is closed
+// on an error, or with the entry's last reference.
 func (s *Store) newEntry(f fs.File, info fs.FileInfo, name string) (*Entry, error) {
 	e := &Entry{
 		Size:        info.Size(),
@@ -111,7 +112,7 @@ func (s *Store) newEntry(f fs.File, info fs.FileInfo, name string) (*Entry, erro
 	return e, nil
 }
 
-// finish sets what follows from an entry's content, type and time.
+// finish sets the fields that are derived from an entry's content, type and time.
 func (s *Store) finish(e *Entry, modTime time.Time) {
 	e.Data = e.Data[:len(e.Data):len(e.Data)]
 	e.Varies = s.Codings != 0 && !e.Listing && Compressible(e.ContentType)
@@ -134,7 +135,7 @@ func (s *Store) finish(e *Entry, modTime time.Time) {
 	}
 }
 
-// readSmall reads a file that was size bytes long a moment ago.
+// readSmall reads a file that had size bytes when it was opened.
 func readSmall(f io.Reader, size int64) ([]byte, error) {
 	b := make([]byte, size)
 	n, err := io.ReadFull(f, b)

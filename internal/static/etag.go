@@ -13,8 +13,8 @@ import (
 //	entity-tag = [ "W/" ] DQUOTE *etagc DQUOTE
 //
 // (RFC 9110 section 8.8.3.) Representations in different codings get different
-// tags. weak should be true while a further change could leave time and size
-// as they are (see Settled).
+// tags. weak should be true as long as another change could leave time and size the
+// same (see Settled).
 func AppendETag(dst []byte, modTime time.Time, size int64, coding string, weak bool) []byte {
 	if weak {
 		dst = append(dst, "W/"...)
@@ -30,9 +30,9 @@ func AppendETag(dst []byte, modTime time.Time, size int64, coding string, weak b
 }
 
 // AppendWeakETag appends a weak entity tag made of the modification time in
-// seconds, the size and the content coding: one second may hold two versions (RFC 9110
-// section 8.8.1). For files that aren't encoded it is
-// the tag that fasthttp sends.
+// seconds, the size and the content coding: two versions may have the same second
+// (RFC 9110 section 8.8.1). For files that aren't encoded it is the tag that
+// fasthttp sends.
 func AppendWeakETag(dst []byte, modTime time.Time, size int64, coding string) []byte {
 	dst = append(dst, `W/"`...)
 	dst = bytesconv.AppendHex(dst, uint64(modTime.Unix()))
@@ -44,9 +44,9 @@ func AppendWeakETag(dst []byte, modTime time.Time, size int64, coding string) []
 	return append(dst, '"')
 }
 
-// Settled tells if a file last changed at modTime can't change once more
-// without a later time stamp. File systems stamp with the kernel's tick or
-// coarser; two seconds is the coarsest still in use.
+// Settled reports whether another change of a file that was last changed at modTime
+// would get a later time stamp. Time stamps have the precision of the kernel's tick
+// or less; two seconds is the lowest precision that is still in use.
 func Settled(modTime, now time.Time) bool {
 	return now.Sub(modTime) > 2*time.Second
 }
@@ -93,7 +93,7 @@ func cutTag(b []byte) (tag, rest []byte, ok bool) {
 	return nil, nil, false
 }
 
-// tagList is what the lines of an If-Match or If-None-Match field come to:
+// tagList is the state of parsing the lines of an If-Match or If-None-Match field:
 //
 //	If-Match = "*" / #entity-tag
 //
@@ -103,8 +103,8 @@ type tagList struct {
 	matched     bool
 }
 
-// read reads one line, with tag to be looked for. ok is false where the grammar
-// is broken. Tags may hold commas, so the line can't be split at them.
+// read reads one line and looks for tag. ok is false if the line breaks the
+// grammar. Tags may hold commas, so the line can't be split at them.
 func (l *tagList) read(line, tag []byte, equal func(a, b []byte) bool) (ok bool) {
 	for {
 		for len(line) > 0 && (line[0] == ' ' || line[0] == '\t' || line[0] == ',') {
@@ -130,8 +130,8 @@ func (l *tagList) read(line, tag []byte, equal func(a, b []byte) bool) (ok bool)
 	}
 }
 
-// listed tells if the field with these lines is "*" or names tag. One that
-// breaks the grammar anywhere names nothing.
+// listed reports whether the field with these lines is "*" or contains tag. A field
+// that breaks the grammar anywhere counts as empty.
 func listed(lines [][]byte, tag []byte, equal func(a, b []byte) bool) bool {
 	var l tagList
 	for _, line := range lines {

@@ -7,12 +7,13 @@ import (
 	"sync/atomic"
 )
 
-// ErrReleased is returned by a File to which no reference is held any more.
+// ErrReleased is returned by a File that has no references any more.
 var ErrReleased = errors.New("static: file is closed")
 
-// File is an open file shared by its senders: the cache, and one body
-// per response. Everyone reads at offsets of their own; the position of the
-// descriptor is never used. The file is closed when the last one lets go.
+// File is an open file that is shared by reference counting. The cache and the body
+// of each response hold one reference. All read at their own offsets; the position
+// of the descriptor is never used. The file is closed when the last reference is
+// released.
 type File struct {
 	r    io.ReaderAt
 	c    io.Closer
@@ -20,8 +21,8 @@ type File struct {
 	refs atomic.Int32
 }
 
-// NewFile wraps an open file, which it owns from now on; the caller holds one
-// reference. f must be readable at offsets by many at a time.
+// NewFile wraps an open file, which it then owns. The caller holds one reference. f
+// must allow concurrent ReadAt.
 func NewFile(f interface {
 	io.ReaderAt
 	io.Closer
@@ -39,8 +40,8 @@ func (f *File) OS() *os.File { return f.os }
 // ReadAt reads like io.ReaderAt. The caller holds a reference.
 func (f *File) ReadAt(p []byte, off int64) (int, error) { return f.r.ReadAt(p, off) }
 
-// Acquire takes one more reference and tells if it could: a file that was
-// closed stays closed.
+// Acquire takes one more reference. It returns false if the file was closed
+// already.
 func (f *File) Acquire() bool {
 	for {
 		n := f.refs.Load()

@@ -6,7 +6,7 @@ import (
 	"github.com/galehttp/gale/internal/compress"
 )
 
-// flightGroup sees to it that one goroutine at a time works on a variant.
+// flightGroup makes sure that only one goroutine at a time works on a variant.
 type flightGroup struct {
 	mu     sync.Mutex
 	flying map[flightKey]*flight
@@ -17,15 +17,15 @@ type flightKey struct {
 	coding compress.Coding
 }
 
-// flight is work that is being done. The entry is set, if at all, before done is
-// closed; it is one without references, which many may share.
+// flight is work that is being done. The entry, if there is one, is set before done
+// is closed. It has no reference count, so several callers may share it.
 type flight struct {
 	done  chan struct{}
 	entry *Entry
 }
 
-// join returns the flight for key. The leader, who began it, does the work and
-// calls land; others wait for done.
+// join returns the flight for key. The leader, the caller that began it, does the
+// work and calls land. Others wait for done.
 func (g *flightGroup) join(key flightKey) (fl *flight, leader bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -40,8 +40,8 @@ func (g *flightGroup) join(key flightKey) (fl *flight, leader bool) {
 	return fl, true
 }
 
-// land ends a flight, whatever came of it. Its leader must not forget to call it, by a
-// panic either: the others would wait for ever.
+// land ends a flight, whatever the result. The leader must call it even if it
+// panics; otherwise the others would wait forever.
 func (g *flightGroup) land(key flightKey, fl *flight) {
 	g.mu.Lock()
 	delete(g.flying, key)

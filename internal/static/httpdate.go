@@ -2,9 +2,9 @@ package static
 
 import "time"
 
-// ParseDate reads an HTTP-date in any of the three forms of RFC 9110 section
-// 5.6.7. The preferred form is read without allocating. Two-digit years are
-// those of time.Parse: 69 to 99 are in the last century.
+// ParseDate reads an HTTP-date in any of the three forms of RFC 9110 section 5.6.7.
+// The preferred form is read without allocating. Two-digit years are read as by
+// time.Parse: 69 to 99 are in the last century.
 func ParseDate(b []byte) (t time.Time, ok bool) {
 	if t, ok = parseFixdate(b); ok {
 		return t, true
@@ -14,8 +14,8 @@ func ParseDate(b []byte) (t time.Time, ok bool) {
 	}
 	s := string(b)
 	for _, layout := range [...]string{time.RFC850, time.ANSIC} {
-		// Only GMT is a zone that HTTP knows; time.Parse would take any
-		// abbreviation and make it up as an offset of 0.
+		// GMT is the only time zone in HTTP. time.Parse would accept any
+		// abbreviation as a zone with an offset of 0.
 		if layout == time.RFC850 && (len(s) < 4 || s[len(s)-4:] != " GMT") {
 			continue
 		}

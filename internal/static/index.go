@@ -12,22 +12,22 @@ import (
 )
 
 // maxListed is how many entries a listing shows, and maxListRead how many it
-// counts: a directory is never read to its end at any cost. After maxListing bytes
+// counts: a very large directory is never read to its end. After maxListing bytes
 // no further entry is shown, so that every listing fits in the cache, where a shard
-// takes no more than maxCacheBytes / 16.
+// holds at most maxCacheBytes / 16.
 const (
 	maxListed   = 10_000
 	maxListRead = 100_000
 	maxListing  = 1 << 20
 )
 
-// listing bounds how many listings are made at a time in the process: half of the
+// listing limits how many listings the process makes at a time, so that half of the
 // processors stay free for other requests.
 var listing = make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2))
 
-// list returns the listing of the directory name, which the client knows as shown.
-// info is the directory's. One goroutine makes it; others that want the same one
-// meanwhile wait for it.
+// list returns the listing of the directory name. shown is the path that the client
+// asked for, info that of the directory. One goroutine makes the listing; others
+// that want the same one wait for it.
 func (s *Store) list(name string, info fs.FileInfo, shown string) (*Entry, error) {
 	key := flightKey{name + "\x00" + shown, compress.Identity}
 	for {
@@ -84,14 +84,14 @@ func (s *Store) listDir(name string, info fs.FileInfo, shown string) (*Entry, er
 		originTime:  info.ModTime(),
 		originSize:  int64(len(page)),
 	}
-	// Sizes change without the directory's own time stamp: the page is too
-	// young to be compared with what a client has, so it gets no date.
+	// The sizes of files change without a change of the directory's time stamp, so
+	// the page can't have a date.
 	s.finish(e, time.Time{})
 	return e, nil
 }
 
 // listEntry adds d to the listing of dir, unless it can't be served or must be
-// hidden: dot files, compressed copies, devices, links that lead nowhere.
+// hidden: dot files, compressed copies, devices, broken links.
 func (s *Store) listEntry(l *Listing, dir string, d fs.DirEntry) {
 	name := d.Name()
 	if s.Rules.HideDot && IsDotFile([]byte(name)) || s.isCopyName(name) {
@@ -111,7 +111,7 @@ func (s *Store) listEntry(l *Listing, dir string, d fs.DirEntry) {
 	l.Entries = append(l.Entries, ListingEntry{Name: name, Size: info.Size(), ModTime: info.ModTime(), Dir: info.IsDir()})
 }
 
-// isCopyName tells if name is that of a compressed copy.
+// isCopyName reports whether name is the name of a compressed copy.
 func (s *Store) isCopyName(name string) bool {
 	for c := compress.Gzip; c < compress.Codings; c++ {
 		if s.Compress.Has(c) && strings.HasSuffix(name, s.Suffixes[c]) {

@@ -6,9 +6,9 @@ import (
 	"github.com/galehttp/gale/internal/bytesconv"
 )
 
-// cutElement splits off the first element of a comma-separated list, without
-// the white space around it. more tells if a comma followed. Elements may be
-// empty, which the reader of a list must bear (RFC 9110 section 5.6.1.2).
+// cutElement splits off the first element of a comma-separated list, without the
+// white space around it. more says whether a comma followed. Elements may be empty,
+// which a recipient must accept (RFC 9110 section 5.6.1.2).
 func cutElement(list []byte) (element, rest []byte, more bool) {
 	i := bytes.IndexByte(list, ',')
 	if i < 0 {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// ListingEntry is a line of a folder's listing.
+// ListingEntry is one line of a folder's listing.
 type ListingEntry struct {
 	Name    string
 	Size    int64
@@ -19,14 +19,14 @@ type ListingEntry struct {
 type Listing struct {
 	// Path is the decoded path of the folder as the client asked for it.
 	Path string
-	// Entries are shown as they come: see SortEntries.
+	// Entries are shown in this order: see SortEntries.
 	Entries []ListingEntry
-	// Parent adds a link to the folder above.
+	// Parent adds a link to the parent folder.
 	Parent bool
 	// Omitted counts the entries left out because there are too many.
 	Omitted int
-	// MaxBytes is how long the page may get before further entries are left out, too;
-	// 0 means any length.
+	// MaxBytes is the size of the page in bytes from which further entries are left
+	// out, too. 0 means no limit.
 	MaxBytes int
 }
 
@@ -63,9 +63,8 @@ a{text-decoration:none}a:hover{text-decoration:underline}
 </style>`
 
 // AppendListing appends l as a page of HTML in UTF-8. Links are relative to the
-// folder, which must have been asked for with a slash at the end; names are
-// escaped in links and in text; there is no script. The empty icon keeps browsers
-// from asking for one.
+// folder, so the request's path must end in a slash. Names are escaped in links and
+// in text. There is no script. The empty icon keeps browsers from asking for one.
 func AppendListing(dst []byte, l *Listing) []byte {
 	base, omitted := len(dst), l.Omitted
 	dst = append(dst, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width\">\n<link rel=\"icon\" href=\"data:,\">\n<title>"...)
@@ -98,8 +97,8 @@ func appendEntry(dst []byte, e *ListingEntry) []byte {
 	if e.Dir {
 		slash, class = "/", "dir"
 	}
-	// "./" keeps a name like "a:b" from being read as a scheme; a name that
-	// begins with a slash or "../" can't occur in a folder.
+	// With "./" a name such as "a:b" isn't read as a scheme. A name that begins
+	// with a slash or "../" can't be in a folder.
 	dst = AppendEscapedPath(append(dst, "<tr><td class=\"n\"><a href=\"./"...), []byte(e.Name))
 	dst = append(append(append(append(dst, slash...), "\" class=\""...), class...), "\">"...)
 	dst = appendHTML(dst, e.Name)
@@ -114,7 +113,8 @@ func appendEntry(dst []byte, e *ListingEntry) []byte {
 	return append(dst, "</td></tr>\n"...)
 }
 
-// AppendSize appends n bytes as people read it: "512 B", "1.5 KiB", "12 MiB".
+// AppendSize appends a size of n bytes in a readable form: "512 B", "1.5 KiB", "12
+// MiB".
 func AppendSize(dst []byte, n int64) []byte {
 	if n < 1024 {
 		return append(strconv.AppendInt(dst, n, 10), " B"...)
@@ -133,8 +133,8 @@ func AppendSize(dst []byte, n int64) []byte {
 	return append(dst, ' ', units[0], 'i', 'B')
 }
 
-// appendHTML appends s as text of an element or a quoted attribute. Control
-// bytes, which HTML can't hold, and bytes that aren't UTF-8 become U+FFFD.
+// appendHTML appends s as text of an element or a quoted attribute. Control bytes,
+// which HTML doesn't allow, and bytes that aren't UTF-8 become U+FFFD.
 func appendHTML(dst []byte, s string) []byte {
 	for _, r := range s {
 		switch {

@@ -1,11 +1,11 @@
 package static
 
-// AppendLocation appends the reference that leads from a folder asked for
-// without a slash at the end to the one with it: path, percent-encoded, and
-// "/". path is decoded; query is the raw query without "?", or empty.
+// AppendLocation appends the reference for the redirect from a folder's path
+// without a slash at the end to the path with one: path, percent-encoded, and "/".
+// path is decoded; query is the raw query without "?", or empty.
 //
-// Separators at the front are made a single slash, so that a path like
-// "//host/x" or "/\host" can't be taken for another site (RFC 3986 section 4.2).
+// Separators at the start become a single slash, so that a path such as "//host/x"
+// or "/\host" can't be read as another site (RFC 3986 section 4.2).
 func AppendLocation(dst, path, query []byte) []byte {
 	for len(path) > 0 && (path[0] == '/' || path[0] == '\\') {
 		path = path[1:]
@@ -20,8 +20,9 @@ func AppendLocation(dst, path, query []byte) []byte {
 	return dst
 }
 
-// AppendEscapedPath appends path as it may stand in a URI reference (RFC 3986 section
-// 3.3): unreserved characters, "/", and the others that need no escape in any segment stay.
+// AppendEscapedPath appends path, escaped for a URI reference (RFC 3986 section
+// 3.3). Unreserved characters, "/", and other characters that need no escape in any
+// segment stay.
 func AppendEscapedPath(dst, path []byte) []byte {
 	const hex = "0123456789ABCDEF"
 	for _, c := range path {
@@ -34,8 +35,8 @@ func AppendEscapedPath(dst, path []byte) []byte {
 	return dst
 }
 
-// plainInPath leaves out ":", which would make a scheme of the first segment
-// of a relative reference, and what HTML or a shell might trip over.
+// plainInPath is false for ":", which would turn the first segment of a relative
+// reference into a scheme, and for characters that HTML or a shell might misread.
 func plainInPath(c byte) bool {
 	switch {
 	case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9':

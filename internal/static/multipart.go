@@ -6,8 +6,8 @@ import (
 	"github.com/galehttp/gale/internal/bytesconv"
 )
 
-// AppendContentRange appends the value of a Content-Range field for r of a
-// representation of size bytes: "bytes 0-9/100" (RFC 9110 section 14.4).
+// AppendContentRange appends the value of a Content-Range field for the range r of
+// a representation of size bytes: "bytes 0-9/100" (RFC 9110 section 14.4).
 func AppendContentRange(dst []byte, r Range, size int64) []byte {
 	dst = append(dst, "bytes "...)
 	dst = strconv.AppendInt(dst, r.Start, 10)
@@ -32,11 +32,11 @@ func AppendUnsatisfied(dst []byte, size int64) []byte {
 //	bytes of the range CRLF
 //	... --boundary-- CRLF
 type Multipart struct {
-	// Boundary must not occur in the ranges (RFC 2046 section 5.1.1): make it of random
+	// Boundary must not occur in the ranges (RFC 2046 section 5.1.1): use random
 	// hex digits.
 	Boundary string
-	// ContentType is the type of the whole representation. The field is left
-	// out of the parts when it is empty.
+	// ContentType is the type of the whole representation. If it is empty, the
+	// parts have no such field.
 	ContentType string
 	// Size is the length of the whole representation in bytes.
 	Size int64
@@ -47,9 +47,8 @@ func NewBoundary(hi, lo uint64) string {
 	return string(bytesconv.AppendHex(append(bytesconv.AppendHex(make([]byte, 0, 33), hi), '-'), lo))
 }
 
-// AppendPartHead appends what comes before the bytes of r. first is true for
-// the first part: the line break in front of the others belongs to their
-// delimiter.
+// AppendPartHead appends the delimiter and the head before the bytes of r. first is
+// true for the first part, which needs no line break before its delimiter.
 func (m *Multipart) AppendPartHead(dst []byte, r Range, first bool) []byte {
 	if !first {
 		dst = append(dst, "\r\n"...)
@@ -62,13 +61,13 @@ func (m *Multipart) AppendPartHead(dst []byte, r Range, first bool) []byte {
 	return append(dst, "\r\n\r\n"...)
 }
 
-// AppendEnd appends what comes after the bytes of the last part.
+// AppendEnd appends the delimiter after the bytes of the last part.
 func (m *Multipart) AppendEnd(dst []byte) []byte {
 	dst = append(append(dst, "\r\n--"...), m.Boundary...)
 	return append(dst, "--\r\n"...)
 }
 
-// Len returns the length in bytes of the body that holds rs.
+// Len returns the length in bytes of a body with the ranges rs.
 func (m *Multipart) Len(rs []Range) int64 {
 	var buf [512]byte
 	n := int64(len(m.AppendEnd(buf[:0])))

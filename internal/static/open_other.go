@@ -2,8 +2,8 @@
 
 package static
 
-// openFlags are those of unix systems.
+// openFlags are only needed on Unix systems.
 const openFlags = 0
 
-// IsTooManyFiles tells if the process or the system has run out of descriptors.
+// IsTooManyFiles reports whether the process or the system has run out of descriptors.
 func IsTooManyFiles(error) bool { return false }

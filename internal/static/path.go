@@ -2,11 +2,11 @@ package static
 
 import "bytes"
 
-// Rules say which request paths may name a file. The zero Rules are those of
-// systems where a path is made of bytes and slashes.
+// Rules say which request paths may name a file. The zero Rules are for systems
+// where paths consist of bytes and slashes.
 type Rules struct {
-	// Windows adds the rules of a system with backslashes, drive letters,
-	// alternate data streams, device names and trailing dots that don't count.
+	// Windows adds the rules of a system with backslashes, drive letters, alternate
+	// data streams, device names and trailing dots that are ignored.
 	Windows bool
 	// Volume allows a drive letter at the start, as in "C:/x", for a handler
 	// whose root is empty. It matters on Windows only.
@@ -25,24 +25,24 @@ const (
 	// PathNUL holds a zero byte, which ends a name for the system but not for the code
 	// that checked it.
 	PathNUL
-	// PathDotDot holds a ".." segment. Request paths come with theirs resolved (RFC 3986
-	// section 5.2.4), so the function that rewrote the path brought it in.
+	// PathDotDot holds a ".." segment. In request paths they are already resolved
+	// (RFC 3986 section 5.2.4), so the function that rewrote the path added it.
 	PathDotDot
 	// PathHidden holds a segment that Rules.HideDot refuses.
 	PathHidden
-	// PathForeign names something on Windows that is no plain file below the
-	// root: a backslash, a colon, a device, a segment ending in a dot or space,
+	// PathForeign names something that isn't a plain file below the root on
+	// Windows: a backslash, a colon, a device, a segment ending in a dot or space,
 	// or a byte that no file name can have.
 	PathForeign
 )
 
-// Check weighs a decoded path with slashes between its segments.
+// Check checks a decoded path whose segments are separated by slashes.
 func (r Rules) Check(path []byte) PathVerdict {
 	if bytes.IndexByte(path, 0) >= 0 {
 		return PathNUL
 	}
-	// A path that climbs by itself is told apart from one that merely can't
-	// exist, so all of it is searched first.
+	// PathDotDot goes before the other verdicts, so the whole path is searched for
+	// ".." first.
 	for rest := path; len(rest) > 0; {
 		var seg []byte
 		if seg, rest = cutSegment(rest); string(seg) == ".." {
@@ -77,12 +77,12 @@ func (r Rules) Check(path []byte) PathVerdict {
 
 var wellKnown = []byte(".well-known")
 
-// IsDotFile tells if a file of that name counts as hidden.
+// IsDotFile reports whether a file of that name counts as hidden.
 func IsDotFile(name []byte) bool {
 	return len(name) > 0 && name[0] == '.' && string(name) != "."
 }
 
-// cutSegment returns path up to the first slash and what follows it.
+// cutSegment returns the parts of path before and after the first slash.
 func cutSegment(path []byte) (seg, rest []byte) {
 	if i := bytes.IndexByte(path, '/'); i >= 0 {
 		return path[:i], path[i+1:]
@@ -99,7 +99,7 @@ func trimVolume(path []byte) []byte {
 	return path
 }
 
-// foreignSegment tells if Windows would take seg for something else than a
+// foreignSegment reports whether Windows would read seg as anything other than a
 // plain file of that name.
 func foreignSegment(seg []byte) bool {
 	if c := seg[len(seg)-1]; c == '.' || c == ' ' {
@@ -113,12 +113,12 @@ func foreignSegment(seg []byte) bool {
 	return isDevice(seg)
 }
 
-// A colon begins a stream or follows a drive; "?" and "*" are wildcards; the
-// others can't be in a name.
+// A colon begins a data stream or follows a drive letter. "?" and "*" are
+// wildcards. The others can't be in a name.
 var foreignBytes = []byte(`:*?"<>|`)
 
-// isDevice tells if seg is a reserved device name, with or without something after a dot:
-// "NUL", "con.txt", "COM1 .log", "LPT²".
+// isDevice reports whether seg is a reserved device name, with or without something
+// after a dot: "NUL", "con.txt", "COM1 .log", "LPT²".
 func isDevice(seg []byte) bool {
 	if i := bytes.IndexByte(seg, '.'); i >= 0 {
 		seg = seg[:i]
@@ -149,8 +149,8 @@ func isDevice(seg []byte) bool {
 }
 
 // AppendName appends the name under which path is opened below a root: its
-// segments without empty and "." ones, joined by slashes, or "." for the root
-// itself. The path has passed Check.
+// segments, without empty ones and ".", joined by slashes, or "." for the root
+// itself. The path must have passed Check.
 func AppendName(dst, path []byte) []byte {
 	base := len(dst)
 	for rest := path; len(rest) > 0; {
@@ -170,5 +170,5 @@ func AppendName(dst, path []byte) []byte {
 	return dst
 }
 
-// EndsInSlash tells if a path stands for a directory.
+// EndsInSlash reports whether path ends in a slash, and so means a directory.
 func EndsInSlash(path []byte) bool { return len(path) > 0 && path[len(path)-1] == '/' }

@@ -6,9 +6,9 @@ import (
 	"github.com/galehttp/gale/internal/bytesconv"
 )
 
-// Conditions are the values of a request's conditional fields, empty where a
-// field is missing. Fields that came in several lines have one entry each. The slices
-// are the caller's; Evaluate reads them and keeps none.
+// Conditions are the values of a request's conditional fields, empty where a field
+// is missing. If a field came in several lines, each line is an entry. The slices
+// belong to the caller; Evaluate doesn't keep them.
 type Conditions struct {
 	IfMatch, IfNoneMatch               [][]byte
 	IfModifiedSince, IfUnmodifiedSince []byte
@@ -20,12 +20,12 @@ type Conditions struct {
 type Validators struct {
 	// ETag is its entity tag with quotes, or empty if it has none.
 	ETag []byte
-	// ModTime is when it last changed, or zero if that is not known. Parts of
-	// a second don't count, since HTTP dates have none.
+	// ModTime is when it last changed, or zero if that isn't known. Fractions of a
+	// second are ignored, because HTTP dates have none.
 	ModTime time.Time
 }
 
-// Outcome is what the conditions of a request come to.
+// Outcome is the result of the conditions of a request.
 type Outcome uint8
 
 const (
@@ -37,10 +37,10 @@ const (
 	Failed
 )
 
-// Evaluate weighs the conditions for a representation that exists, in the
-// order of RFC 9110 section 13.2.2: If-Match before If-Unmodified-Since, then
+// Evaluate evaluates the conditions for a representation that exists, in the order
+// of RFC 9110 section 13.2.2: If-Match before If-Unmodified-Since, then
 // If-None-Match before If-Modified-Since. Dates that can't be read are ignored
-// (sections 13.1.3 and 13.1.4). If-Range is apart: see RangeHolds.
+// (sections 13.1.3 and 13.1.4). If-Range isn't evaluated here: see RangeHolds.
 func (c *Conditions) Evaluate(v Validators) Outcome {
 	if len(c.IfMatch) > 0 {
 		if !listed(c.IfMatch, v.ETag, equalStrong) {
@@ -67,10 +67,10 @@ func (c *Conditions) Evaluate(v Validators) Outcome {
 	return Proceed
 }
 
-// RangeHolds tells if a Range field may be followed under the given If-Range
+// RangeHolds reports whether a Range field may be answered, given the If-Range
 // field, which is empty if there was none (RFC 9110 section 13.1.5). A tag must
 // match strongly. A date must equal the modification time, which is a strong
-// validator only if it lies a second or more before now (section 8.8.2.2).
+// validator only if it is a second or more before now (section 8.8.2.2).
 func RangeHolds(ifRange []byte, v Validators, now time.Time) bool {
 	ifRange = bytesconv.TrimOWS(ifRange)
 	if len(ifRange) == 0 {

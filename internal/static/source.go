@@ -14,33 +14,33 @@ import (
 	"time"
 )
 
-// A fileSource is where a handler's files are. Names are those of package fs:
-// relative, with slashes, "." for the root.
+// A fileSource opens a handler's files. Names are those of package fs: relative,
+// with slashes, "." for the root.
 type fileSource interface {
 	// open opens a file or directory, which the caller closes. It never waits for the
 	// other end of a named pipe.
 	open(name string) (fs.File, fs.FileInfo, error)
 	stat(name string) (fs.FileInfo, error)
-	// closeIdle lets go of what is held between requests.
+	// closeIdle closes files that are held open between requests.
 	closeIdle()
 }
 
-// A copyStore is where compressed copies are written to and read from.
+// A copyStore writes and reads compressed copies.
 type copyStore interface {
 	open(name string) (fs.File, fs.FileInfo, error)
-	// write makes a file with that content and time stamp, at once for those that open it
-	// meanwhile.
+	// write makes a file with the given content and the time stamp of like. Other
+	// goroutines see either no file or the complete one.
 	write(name string, data []byte, like fs.FileInfo) error
 	remove(name string) error
 	closeIdle()
 }
 
-// errNotRegular says that a name stands for something that can't be sent: a
-// pipe, a socket, a device.
+// errNotRegular says that a name means something that can't be sent: a pipe, a
+// socket, a device.
 var errNotRegular = errors.New("not a regular file")
 
-// newOSSource returns the source for a directory. An empty dir stands for
-// absolute paths.
+// newOSSource returns the source for a directory. An empty dir means absolute
+// paths.
 func newOSSource(dir string, followOut bool) interface {
 	fileSource
 	copyStore
@@ -51,12 +51,12 @@ func newOSSource(dir string, followOut bool) interface {
 	return &rootDir{dir: dir}
 }
 
-// isVolume tells if dir has nothing outside of it.
+// isVolume reports whether dir is a whole volume, so that nothing is outside of it.
 func isVolume(dir string) bool {
 	return strings.TrimLeft(dir[len(filepath.VolumeName(dir)):], `/\`) == "" && filepath.IsAbs(dir)
 }
 
-// openDir is a directory that links may lead out of.
+// openDir is a directory out of which links may lead.
 type openDir struct{ dir string }
 
 func (d openDir) path(name string) string {
@@ -94,8 +94,8 @@ func (d openDir) write(name string, data []byte, like fs.FileInfo) error {
 
 func (d openDir) remove(name string) error { return os.Remove(d.path(name)) }
 
-// statOpened looks at what was opened. Being opened first and looked at then,
-// a file can't be exchanged for something else in between.
+// statOpened checks an opened file. Because the check comes after the opening, the
+// file can't be replaced in between.
 func statOpened(f fs.File, err error) (fs.File, fs.FileInfo, error) {
 	if err != nil {
 		return nil, nil, err
@@ -111,8 +111,8 @@ func statOpened(f fs.File, err error) (fs.File, fs.FileInfo, error) {
 	return f, info, nil
 }
 
-// rootDir is a directory that nothing leads out of. It keeps the directory open
-// and looks every now and then whether its name stands for another one.
+// rootDir is a directory out of which no path leads. It keeps the directory open
+// and checks from time to time whether its name means another directory now.
 type rootDir struct {
 	dir string
 
@@ -121,18 +121,18 @@ type rootDir struct {
 	checked time.Time
 }
 
-// heldRoot is an open root directory. It is closed when its last user is gone; the
-// rootDir is one of them. users is guarded by the rootDir's lock.
+// heldRoot is an open root directory. It is closed when its last user drops it; the
+// rootDir is one of the users. users is guarded by the rootDir's lock.
 type heldRoot struct {
 	*os.Root
 	info  fs.FileInfo
 	users int
 }
 
-// rootCheckInterval is how long a replaced root directory may go unnoticed.
+// rootCheckInterval is the longest time until a replaced root directory is noticed.
 const rootCheckInterval = time.Second
 
-// acquire returns the open directory, with a use of it for the caller to drop.
+// acquire returns the open directory. The caller must drop it after use.
 func (d *rootDir) acquire() (*heldRoot, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -147,7 +147,7 @@ func (d *rootDir) acquire() (*heldRoot, error) {
 	return d.root, nil
 }
 
-// renew opens the directory that the name stands for now, if it isn't open. The caller
+// renew opens the directory that the name means now, if it isn't open. The caller
 // holds the lock.
 func (d *rootDir) renew() error {
 	info, err := os.Stat(d.dir)
@@ -161,8 +161,8 @@ func (d *rootDir) renew() error {
 	if err != nil {
 		return err
 	}
-	// The name may have changed its meaning since Stat: what later checks
-	// compare with must be what was opened.
+	// The name may mean another directory since Stat. Later checks must compare
+	// with the one that was opened.
 	if info, err = root.Stat("."); err != nil {
 		root.Close()
 		return err
@@ -217,7 +217,8 @@ func (d *rootDir) open(name string) (f fs.File, info fs.FileInfo, err error) {
 	return f, info, err
 }
 
-// isFile tells if path is a file. A root may be one, to serve just that file.
+// isFile reports whether path is a file. A root may be a file, to serve only that
+// file.
 func isFile(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.Mode().IsRegular()
@@ -246,8 +247,8 @@ func (d *rootDir) remove(name string) error {
 	return d.with(func(r *os.Root) error { return r.Remove(filepath.FromSlash(name)) })
 }
 
-// systemDir returns the directory of an os.DirFS. That follows links wherever they lead;
-// a rootDir of the same directory doesn't.
+// systemDir returns the directory of an os.DirFS. An os.DirFS follows links
+// wherever they lead; a rootDir of the same directory doesn't.
 func systemDir(fsys fs.FS) (dir string, ok bool) {
 	v := reflect.ValueOf(fsys)
 	if v.Type() != reflect.TypeOf(os.DirFS(".")) || v.Kind() != reflect.String {
@@ -260,7 +261,7 @@ func systemDir(fsys fs.FS) (dir string, ok bool) {
 type treeSource struct {
 	fsys  fs.FS
 	dir   string
-	links fs.ReadLinkFS // to tell where links lead; nil if that can't be told or doesn't matter
+	links fs.ReadLinkFS // to check where links lead; nil if that isn't possible or doesn't matter
 }
 
 func newTreeSource(fsys fs.FS, dir string, followOut bool) treeSource {
@@ -271,16 +272,16 @@ func newTreeSource(fsys fs.FS, dir string, followOut bool) treeSource {
 	return s
 }
 
-// maxLinks is how many symbolic links the name of a file in a tree may go through.
+// maxLinks is how many symbolic links the path of a file in a tree may contain.
 const maxLinks = 40
 
-// path returns the path of name in the tree, without links on its way if those can be
-// told. A link that leads out of dir, or might, is like a missing file.
+// path returns the path of name in the tree with all links resolved, if links can
+// be read. A link that leads out of dir, or might do so, is like a missing file.
 func (s treeSource) path(name string) (string, error) {
 	if s.links == nil {
 		return path.Join(s.dir, name), nil
 	}
-	done := "." // has no links
+	done := "." // the part that has no links
 	followed := 0
 	for todo := name; todo != ""; {
 		var segment string
@@ -323,8 +324,7 @@ func (s treeSource) open(name string) (fs.File, fs.FileInfo, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	// Where the tree can tell without opening, ask: some would wait in Open for the
-	// writer of a pipe.
+	// If the tree has Stat, use it first: Open might wait for the writer of a pipe.
 	if st, ok := s.fsys.(fs.StatFS); ok {
 		info, err := st.Stat(name)
 		if err != nil {
@@ -348,7 +348,8 @@ func (s treeSource) stat(name string) (fs.FileInfo, error) {
 
 func (s treeSource) closeIdle() {}
 
-// immutable tells if the files of a source can't change while the program runs.
+// immutable reports whether the files of a source can't change while the program
+// runs.
 func immutable(src fileSource) bool {
 	t, ok := src.(treeSource)
 	if !ok {
@@ -358,8 +359,8 @@ func immutable(src fileSource) bool {
 	return ok
 }
 
-// isReaderAt tells if f can be read by many at a time. For an *os.File that is
-// so if it is a regular file, which it has been found to be.
+// isReaderAt reports whether f can be read by several goroutines at a time. An
+// *os.File can if it is a regular file, which was checked before.
 func isReaderAt(f fs.File) (interface {
 	io.ReaderAt
 	io.Closer

@@ -12,49 +12,50 @@ import (
 	"github.com/galehttp/gale/internal/compress"
 )
 
-// Why a path can't be served, besides errors from opening it.
+// Reasons why a path can't be served, besides errors from opening it.
 var (
 	ErrZeroByte = errors.New("path holds a zero byte")
 	ErrDotDot   = errors.New("path holds a '..' segment")
 	ErrIsDir    = errors.New("directory asked for without a slash")
 	ErrNoIndex  = errors.New("directory without index page")
-	ErrIsFile   = errors.New("file asked for with a slash") // it has nothing below it
+	ErrIsFile   = errors.New("file asked for with a slash") // there is nothing below a file
 )
 
 // Settings are those of a Store. They don't change.
 type Settings struct {
-	// FS is where files come from, below the directory Root of it. If it is nil they come
-	// from the directory Root of the system.
+	// FS is the file system of the files, and Root a directory in it. If FS is nil,
+	// the files are in the directory Root of the operating system.
 	FS   fs.FS
 	Root string
-	// AllowEmptyRoot lets an empty Root stand for all absolute paths of the system.
+	// AllowEmptyRoot makes an empty Root mean all absolute paths of the system.
 	AllowEmptyRoot bool
-	// CompressRoot is where compressed copies are, Root if it is empty.
+	// CompressRoot is the directory for compressed copies. If it is empty, that is
+	// Root.
 	CompressRoot string
 	// FollowOut follows symbolic links that lead out of these directories.
 	FollowOut bool
 
 	Rules      Rules
-	IndexNames []string // of files to open for a directory
+	IndexNames []string // index files of a directory
 	Listings   bool     // directories without one of these are listed
 
 	ETags, StrongETags bool
 
-	// Precompressed looks for variants that others have made.
+	// Precompressed also looks for variants that other programs have made.
 	Precompressed bool
-	// Compress holds the codings to compress with, Codings all that may be
-	// sent, and Suffixes those of the names of compressed copies.
+	// Compress holds the codings to compress with, Codings all codings that may be
+	// sent, and Suffixes the suffixes of compressed copies' names.
 	Compress, Codings CodingSet
 	Suffixes          [compress.Codings]string
 
-	// MaxAge is how long an entry is kept, 0 for not at all, and MaxOpenFiles how many
-	// files are kept open. Once Stop is closed nothing is kept any more.
+	// MaxAge is how long an entry is cached; 0 means not at all. MaxOpenFiles is
+	// how many files are kept open. After Stop was closed, nothing is cached.
 	MaxAge       time.Duration
 	MaxOpenFiles int
 	Stop         <-chan struct{}
 
-	// Recovered is deferred around methods of the user's files, where a timer may call
-	// them: it recovers from a panic and logs it.
+	// Recovered is deferred around methods of the user's files that a timer may
+	// call. It recovers a panic and logs it.
 	Recovered func(where string)
 }
 
@@ -63,10 +64,10 @@ type Settings struct {
 type Store struct {
 	Settings
 	src       fileSource
-	root      string    // the root's path, if it is one of the system's
+	root      string    // the root's path, if it is in the operating system
 	rootName  string    // the last segment of it
 	copies    copyStore // nil if copies can't be written
-	oldCopies copyStore // where they were before they had a place of their own, or nil
+	oldCopies copyStore // where copies were before CompressRoot was set, or nil
 	flights   flightGroup
 
 	timedCache
@@ -115,8 +116,8 @@ func absDir(dir string, allowEmpty bool) string {
 	return dir
 }
 
-// CheckRoot returns the root's path and why it can't be served, nil if it can or isn't a
-// directory of the system.
+// CheckRoot returns the root's path, and an error if it can't be served. The error
+// is nil for a root that isn't a directory of the operating system.
 func (s *Store) CheckRoot() (path string, err error) {
 	if s.root != "" {
 		_, err = os.Stat(s.root)
@@ -124,7 +125,7 @@ func (s *Store) CheckRoot() (path string, err error) {
 	return s.root, err
 }
 
-// closeIdle lets go of the directories between requests.
+// closeIdle closes the directories that are held open between requests.
 func (s *Store) closeIdle() {
 	s.src.closeIdle()
 	if s.copies != nil {
@@ -132,15 +133,16 @@ func (s *Store) closeIdle() {
 	}
 }
 
-// Reopen opens the file of an entry with Reopen for one request. The file is the caller's.
+// Reopen opens the file of an entry with Reopen for one request. The file belongs
+// to the caller, which closes it.
 func (s *Store) Reopen(e *Entry) (fs.File, fs.FileInfo, error) { return s.src.open(e.Reopen) }
 
-// Open returns the entry for path in the given coding, with a reference for
-// the caller. It reads path, which is decoded, and doesn't keep it. Errors are
-// those above, or of the files; see also IsTooManyFiles.
+// Open returns the entry for path in the given coding, with a reference for the
+// caller. It reads path, which is decoded, and doesn't keep it. The errors are
+// those above, or errors of the files; see also IsTooManyFiles.
 //
-// The entry is marked as Absent if there is no variant in that coding; without a
-// coding it never is.
+// If there is no variant in that coding, the entry has Absent set. With Identity it
+// never has.
 func (s *Store) Open(path []byte, coding compress.Coding) (*Entry, error) {
 	if s.cache == nil {
 		return s.load(path, coding, nil)
@@ -155,8 +157,8 @@ func (s *Store) Open(path []byte, coding compress.Coding) (*Entry, error) {
 	return s.reload(path, coding, e)
 }
 
-// reload loads the replacement of old, or what is not cached yet. It takes over the
-// caller's reference to old, which may be nil.
+// reload loads an entry: the replacement of old, or one that isn't cached yet. It
+// takes over the caller's reference to old, which may be nil.
 func (s *Store) reload(path []byte, coding compress.Coding, old *Entry) (*Entry, error) {
 	if old != nil {
 		defer old.Release()
@@ -176,8 +178,8 @@ func (s *Store) reload(path []byte, coding compress.Coding, old *Entry) (*Entry,
 	return e, nil
 }
 
-// load opens the file at path, or the index page of the directory there, and
-// makes an entry of it. old is what was served for it before, or nil.
+// load opens the file at path, or the index page of the directory there, and makes
+// an entry of it. old is the entry that was served for it before, or nil.
 func (s *Store) load(p []byte, coding compress.Coding, old *Entry) (*Entry, error) {
 	switch s.Rules.Check(p) {
 	case PathOK:

@@ -7,15 +7,15 @@ import (
 	"github.com/galehttp/gale/internal/compress"
 )
 
-// The bounds of what a Store keeps in memory: the contents of small files, listings, and
-// compressed data that couldn't be written.
+// Limits of the data that a Store keeps in memory: the contents of small files,
+// listings, and compressed data that couldn't be written.
 const (
 	maxCacheEntries = 4096
 	maxCacheBytes   = 32 << 20
 )
 
-// timedCache keeps the entries of a Store. It runs no goroutine: a timer sweeps as long
-// as anything is cached.
+// timedCache keeps the entries of a Store. It runs no goroutine: a timer removes
+// old entries as long as anything is cached.
 type timedCache struct {
 	cache  *Cache[*Entry] // nil: nothing is cached
 	maxAge time.Duration
@@ -31,10 +31,10 @@ func (c *timedCache) init(s *Settings, idle func()) {
 	c.cache = NewCache[*Entry](c.maxAge, Limits{Entries: maxCacheEntries, Bytes: maxCacheBytes, Files: s.MaxOpenFiles})
 }
 
-// now is the cache's time: how long the store exists.
+// now is the cache's clock: the time since the store was made.
 func (c *timedCache) now() time.Duration { return time.Since(c.start) }
 
-// put caches e unless the store has been stopped. The caller keeps its own reference.
+// put caches e unless the store was stopped. The caller keeps its own reference.
 func (c *timedCache) put(path []byte, coding compress.Coding, e *Entry) {
 	if c.stopped() {
 		return
@@ -59,7 +59,7 @@ func (c *timedCache) arm() {
 	}
 }
 
-// sweep drops what is old and goes on until nothing is left.
+// sweep drops old entries. It runs again until no entries are left.
 func (c *timedCache) sweep() {
 	if c.stopped() {
 		c.cache.Clear()
@@ -70,6 +70,6 @@ func (c *timedCache) sweep() {
 	c.idle()
 	c.armed.Store(false)
 	if n, _, _ := c.cache.Stats(); n > 0 {
-		c.arm() // something was put in just now, when the timer still ran
+		c.arm() // an entry was put in after the sweep, while armed was still set
 	}
 }

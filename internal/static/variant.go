@@ -9,22 +9,22 @@ import (
 	"github.com/galehttp/gale/internal/compress"
 )
 
-// The sizes of files that are worth compressing: below, the head outweighs the
-// gain; above, it would take too much memory and time.
+// The sizes of files that are worth compressing. For smaller files the gain is less
+// than the extra headers; larger files would take too much memory and time.
 const (
 	minCompressed = 200
 	maxCompressed = 8 << 20
 )
 
-// compressing bounds how many files are compressed at a time in the process.
+// compressing limits how many files the process compresses at a time.
 var compressing = make(chan struct{}, max(1, runtime.GOMAXPROCS(0)))
 
 // siblingSuffixes name the files that FS.Precompressed looks for.
 var siblingSuffixes = [compress.Codings]string{compress.Gzip: ".gz", compress.Brotli: ".br", compress.Zstd: ".zst"}
 
-// loadCoded makes an entry of the variant of a file in a coding: a sibling that
-// was there before, a copy made earlier, or a new one; or one that says that
-// there is none. f is the open file, which stays the caller's.
+// loadCoded makes an entry for the variant of a file in a coding: a precompressed
+// file, a copy made earlier, or a new copy; or an entry that says that there is
+// none. f is the open file; the caller keeps it and closes it.
 func (s *Store) loadCoded(f fs.File, info fs.FileInfo, name string, coding compress.Coding, old *Entry) (*Entry, error) {
 	absent := &Entry{Absent: true}
 	contentType := TypeByName(name)
@@ -54,7 +54,7 @@ func (s *Store) loadCoded(f fs.File, info fs.FileInfo, name string, coding compr
 	return s.makeCopy(ra, v, old)
 }
 
-// variant is what is known of a compressed variant before it is there.
+// variant describes a compressed variant before it is loaded.
 type variant struct {
 	name        string
 	contentType string
@@ -62,8 +62,8 @@ type variant struct {
 	origin      fs.FileInfo
 }
 
-// findCopy returns the variant that was compressed before, or nil. old is what
-// was loaded for the same variant before.
+// findCopy returns the copy that was made before, or nil. old is the entry that was
+// loaded for the same variant before.
 func (s *Store) findCopy(v variant, old *Entry) *Entry {
 	if s.copies != nil {
 		e, err := s.openVariant(s.copies, v.name+s.Suffixes[v.coding], v, false)
@@ -71,11 +71,11 @@ func (s *Store) findCopy(v variant, old *Entry) *Entry {
 			return e
 		}
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return &Entry{Absent: true} // such as a link that leads out: keep away
+			return &Entry{Absent: true} // such as a link that leads out of the root: don't touch it
 		}
 	}
-	// What couldn't be written, or didn't get smaller, is known as long as it is
-	// asked for.
+	// As long as requests for it come, the entry remembers that the copy couldn't
+	// be written or wasn't smaller.
 	if old != nil && old.File == nil && old.originSize == v.origin.Size() &&
 		old.originTime.Equal(v.origin.ModTime()) && (!old.originTime.IsZero() || immutable(s.src)) {
 		e := *old
@@ -87,9 +87,9 @@ func (s *Store) findCopy(v variant, old *Entry) *Entry {
 	return nil
 }
 
-// openVariant opens a file that holds a variant, if it is there and of the
-// right age: that of the origin, or not older if it was made by others. It
-// returns nil without an error for one that isn't.
+// openVariant opens a file with a variant, if it exists and has the right time
+// stamp: that of the origin, or, for a file that another program made, one that
+// isn't older. Otherwise it returns nil without an error.
 func (s *Store) openVariant(src interface {
 	open(string) (fs.File, fs.FileInfo, error)
 }, name string, v variant, others bool) (*Entry, error) {
@@ -119,9 +119,8 @@ func (s *Store) openVariant(src interface {
 	return e, nil
 }
 
-// makeCopy compresses f, which stays the caller's. One goroutine does so for a
-// variant; others wait for it and take what came of it, from memory or from the
-// disk.
+// makeCopy compresses f, which the caller keeps. For one variant only one goroutine
+// does so at a time; others wait and use its result, from memory or from the disk.
 func (s *Store) makeCopy(f io.ReaderAt, v variant, old *Entry) (*Entry, error) {
 	key := flightKey{v.name, v.coding}
 	for {
@@ -145,7 +144,7 @@ func (s *Store) makeCopy(f io.ReaderAt, v variant, old *Entry) (*Entry, error) {
 
 func (s *Store) compressFile(f io.ReaderAt, v variant, old *Entry) (*Entry, error) {
 	if e := s.findCopy(v, old); e != nil {
-		return e, nil // made while the caller came here
+		return e, nil // made meanwhile by another goroutine
 	}
 	s.removeOutdated(v)
 	compressing <- struct{}{}
@@ -175,8 +174,8 @@ func (s *Store) compressFile(f io.ReaderAt, v variant, old *Entry) (*Entry, erro
 	return e, nil
 }
 
-// removeOutdated removes a copy of another age that lies beside its file since
-// the time before CompressRoot was set. Nothing but copies has such a name.
+// removeOutdated removes an outdated copy next to its file, which was made before
+// CompressRoot was set. Only copies have such a name.
 func (s *Store) removeOutdated(v variant) {
 	if s.oldCopies == nil {
 		return
@@ -188,6 +187,6 @@ func (s *Store) removeOutdated(v variant) {
 	}
 	f.Close()
 	if info.Mode().IsRegular() && !isCopyOf(info.ModTime(), v.origin.ModTime()) {
-		_ = s.oldCopies.remove(name) // it costs nothing but its space
+		_ = s.oldCopies.remove(name) // if that fails, the copy only takes space
 	}
 }

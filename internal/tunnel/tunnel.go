@@ -1,5 +1,5 @@
-// Package tunnel asks HTTP proxies for tunnels: the CONNECT method (RFC 9110
-// section 9.3.6), seen from the client.
+// Package tunnel asks HTTP proxies for tunnels: the client's side of the CONNECT
+// method (RFC 9110 section 9.3.6).
 package tunnel
 
 import (
@@ -15,30 +15,29 @@ import (
 )
 
 const (
-	// maxHead is the longest head of an answer in bytes.
+	// maxHead is the maximum size in bytes of an answer's head.
 	maxHead = 16 << 10
 	// maxInterim is how many informational answers may come before the final one.
 	maxInterim = 8
 )
 
-// Refused is the error for a proxy that answers with something else than
-// success.
+// Refused is the error for a proxy that answers with a status other than 2xx.
 type Refused struct {
 	Status int // the status code of its answer
 }
 
-// Error tells the status.
+// Error says which status the proxy answered.
 func (e *Refused) Error() string {
 	return "the proxy refuses the tunnel: status code " + strconv.Itoa(e.Status)
 }
 
 // Connect asks the proxy on c for a tunnel to target, a host and a port.
-// authorization is the value of Proxy-Authorization, empty for none.
+// authorization is the value of Proxy-Authorization, or empty.
 //
 // The connection that it returns is the tunnel. It is c, unless bytes from the
-// other end of the tunnel have come with the answer: those are what is read first
-// then. After an error c is of no use, and the caller closes it. Errors don't
-// tell the authorization. It blocks as long as the deadlines of c allow.
+// other end of the tunnel have come with the answer; then it is a connection that
+// returns these bytes first. After an error the caller must close c. Errors don't
+// contain the authorization. It blocks as long as the deadlines of c allow.
 func Connect(c net.Conn, target, authorization string) (net.Conn, error) {
 	if err := Check(target); err != nil {
 		return nil, err
@@ -56,8 +55,8 @@ func Connect(c net.Conn, target, authorization string) (net.Conn, error) {
 	return &conn{Conn: c, unread: rest}, nil
 }
 
-// Check reports what makes target no host and port to connect to, in the form
-// that is sent (RFC 9112 section 3.2.3).
+// Check returns an error if target isn't a host and a port in the form of CONNECT
+// (RFC 9112 section 3.2.3).
 func Check(target string) error {
 	if strings.ContainsAny(target, "\r\n") {
 		return fmt.Errorf("proxy dial target address contains cr or lf: %q", target)
@@ -88,8 +87,8 @@ func appendRequest(dst []byte, target, authorization string) []byte {
 	return append(dst, "\r\n\r\n"...)
 }
 
-// readAnswer reads up to the head of the final answer, and returns what has come after
-// it. An answer of success has no body, whatever its fields say.
+// readAnswer reads until the end of the final answer's head, and returns the bytes
+// after it. A successful answer has no body, whatever its headers say.
 func readAnswer(r io.Reader) (rest []byte, err error) {
 	buf := make([]byte, 0, 1<<10)
 	var h msg.ResponseHead
@@ -132,7 +131,7 @@ func readMore(r io.Reader, buf []byte) ([]byte, error) {
 	return buf, err
 }
 
-// conn is a tunnel from which something was read already.
+// conn is a tunnel whose first bytes were already read.
 type conn struct {
 	net.Conn
 	unread []byte
@@ -149,7 +148,7 @@ func (c *conn) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// CloseWrite ends what is sent, where the connection below can.
+// CloseWrite closes the sending side, if the connection below supports it.
 func (c *conn) CloseWrite() error {
 	if cw, ok := c.Conn.(interface{ CloseWrite() error }); ok {
 		return cw.CloseWrite()

@@ -6,40 +6,41 @@ import (
 	"testing"
 )
 
-// Check is what is known of the objects of a package that are used again.
+// Check describes the reused objects of a package.
 type Check struct {
 	// Owned are values of types that belong to the object that points to them:
 	// they are filled and compared with it.
 	Owned []any
-	// Make returns a filled value of a type, where filling its fields won't do.
+	// Make returns a filled value of a type whose fields can't just be filled.
 	Make map[reflect.Type]func() any
 	// Fit changes a filled struct of a type, by a pointer to it, so that its fields fit
 	// together where they must.
 	Fit map[reflect.Type]func(p any)
 	// Stubs are values for fields of interface types.
 	Stubs []any
-	// Memory are the fields, "package.Type.field", whose memory stays: slices of
-	// which the length is that of a new object, and pointers to what is like new.
+	// Memory are the fields, "package.Type.field", whose memory stays: slices with
+	// the same length as in a new object, and pointers to objects that are like
+	// new.
 	Memory []string
-	// Cleared are slices whose length stays too, with nothing but zeros.
+	// Cleared are slices whose length stays too and that contain only zeros.
 	Cleared []string
-	// Keep are the fields that stay as they are, and why that is right.
+	// Keep are the fields that stay as they are, with the reason.
 	Keep map[string]string
-	// Guarded are the fields that stay, with what is in them, if nothing else is set,
-	// since their reset depends on another field, and why they can't be so.
+	// Guarded are the fields whose reset depends on another field. They keep their
+	// contents if only they are set. The value says why that can't happen.
 	Guarded map[string]string
 
 	met map[string]bool
 }
 
-// Object is a type that is used again.
+// Object is a type whose objects are reused.
 type Object[T any] struct {
 	// New makes a new object.
 	New func() *T
-	// Ready changes a filled object so that it may be given back at all. nil means
-	// that there is nothing to change.
+	// Ready changes a filled object so that it can be given back. nil means that no
+	// change is needed.
 	Ready func(*T)
-	// Forget gives an object back as the library does.
+	// Forget gives an object back in the way that the library does.
 	Forget func(*T)
 }
 
@@ -81,8 +82,8 @@ func Run[T any](t *testing.T, c *Check, o Object[T]) {
 	}
 }
 
-// Unused reports entries of Keep and Guarded that no checked type has any more. It
-// is called after all calls of Run.
+// Unused reports entries of Keep and Guarded that no checked type has any more.
+// Call it after all calls of Run.
 func (c *Check) Unused(t *testing.T) {
 	t.Helper()
 	for _, name := range slices.Concat(c.Memory, c.Cleared) {

@@ -9,7 +9,7 @@ import (
 // differ collects how an object differs from a new one.
 type differ struct {
 	c     *Check
-	alone []string // the one field that was set, after those that it is in; nil if all were
+	alone []string // the path of the one field that was set; nil if all were
 	found []string
 	met   map[[2]uintptr]bool // pointers whose targets were compared: objects may point to themselves
 }
@@ -95,8 +95,8 @@ func (d *differ) pointers(used, fresh reflect.Value, name string) {
 	}
 }
 
-// spare looks for pointers in the memory that a slice keeps beyond its length: they
-// would keep alive what was forgotten.
+// spare looks for pointers in the memory that a slice keeps beyond its length. They
+// would keep forgotten objects alive.
 func (d *differ) spare(s reflect.Value, name string) {
 	if s.Kind() != reflect.Slice || !hasPointers(s.Type().Elem()) {
 		return

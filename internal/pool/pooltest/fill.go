@@ -9,14 +9,14 @@ import (
 	"time"
 )
 
-// filler puts values into fields. With only < 0 it fills all of them, else the one
-// with that number, in the order in which it meets them.
+// filler puts values into fields. With only < 0 it fills all of them, otherwise
+// only the field with that number, counted in the order in which it meets them.
 type filler struct {
 	c    *Check
 	only int
 	n    int      // leaves met
-	at   []string // the fields around the one that is looked at
-	path []string // those around the one that was filled, and itself
+	at   []string // the fields around the current one
+	path []string // the path of the field that was filled, including itself
 }
 
 // fill fills v, whose name is used in messages, and reports whether it changed it.
@@ -68,7 +68,7 @@ func (f *filler) leaf(name string, set func()) bool {
 	return mine
 }
 
-// all fills v, whatever only says.
+// all fills v, whatever the value of only.
 func (f *filler) all(v reflect.Value, name string) {
 	(&filler{c: f.c, only: -1}).fill(v, name)
 }
@@ -79,7 +79,7 @@ func (f *filler) fillStruct(v reflect.Value, name string) (changed bool) {
 	case t == reflect.TypeFor[time.Time]():
 		return f.leaf(name, func() { v.Set(reflect.ValueOf(time.Unix(1e9, 5))) })
 	case t == reflect.TypeFor[sync.Mutex](), t == reflect.TypeFor[sync.RWMutex](), t == reflect.TypeFor[sync.Once]():
-		return false // of no user
+		return false // not of user code
 	case t.PkgPath() == "sync/atomic":
 		store := v.Addr().MethodByName("Store")
 		return f.leaf(name, func() {
@@ -105,8 +105,8 @@ func (f *filler) fillStruct(v reflect.Value, name string) (changed bool) {
 	return changed
 }
 
-// fillPointer makes v point to something: an object that is the owner's is filled
-// too, any other is a zero one.
+// fillPointer sets v to point to an object. If the object belongs to the owner, it
+// is filled too; otherwise it is a zero value.
 func (f *filler) fillPointer(v reflect.Value, name string) (changed bool) {
 	p := reflect.New(v.Type().Elem())
 	if f.leaf(name, func() { v.Set(p) }) {
@@ -154,7 +154,7 @@ func (f *filler) fillScalar(v reflect.Value, name string) {
 	}
 }
 
-// writable returns v with the right to change it, also where it is unexported.
+// writable returns v in a form that can be changed, even if it is unexported.
 func writable(v reflect.Value) reflect.Value {
 	return reflect.NewAt(v.Type(), v.Addr().UnsafePointer()).Elem()
 }
