@@ -35,12 +35,13 @@ func (c Code) String() string {
 	return "unknown error code"
 }
 
-// Error says why a message or a connection is refused. All are package variables.
+// Error says why a message or a connection is refused. All Errors are package
+// variables.
 type Error struct {
 	// Code is sent with RST_STREAM or GOAWAY.
 	Code Code
-	// Status is the status code of the answer to a request that is refused but not
-	// malformed; 0 if there can be none.
+	// Status is the status code for the answer to a request that is refused but not
+	// malformed. It is 0 if no answer is possible.
 	Status int
 	msg    string
 }

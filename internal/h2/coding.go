@@ -2,23 +2,23 @@ package h2
 
 import "github.com/galehttp/gale/internal/hpack"
 
-// coding is the compression of field sections, both ways.
+// coding is the compression of field sections, in both directions.
 type coding struct {
 	dec     hpack.Decoder
 	enc     hpack.Encoder
 	opening opening
 	name    []byte // a name in lower case
-	scratch []byte // what is skipped
+	scratch []byte // fields that are skipped
 }
 
-// drop forgets the connection and keeps memory.
+// drop forgets the connection but keeps memory.
 func (cd *coding) drop() {
 	cd.dec.Reset()
 	cd.enc.Reset()
 	cd.opening = opening{text: cd.opening.text[:0], values: cd.opening.values[:0]}
 }
 
-// rest gives back memory.
+// rest gives back the memory that an idle connection doesn't need.
 func (cd *coding) rest() {
 	cd.scratch, cd.name = nil, nil
 }
@@ -29,7 +29,7 @@ const keepName = 64
 // keepScratch is how much memory is kept for skipping fields.
 const keepScratch = 4 << 10
 
-// skipRest decodes the rest of a block for the sake of the table. It returns err, or
+// skipRest decodes the rest of a block only to update the table. It returns err, or
 // ErrCompression if the connection has failed.
 func (c *Conn) skipRest(err *Error) *Error {
 	scratch, bad := c.coding.dec.Skip(c.coding.scratch[:0])
@@ -47,8 +47,8 @@ func (c *Conn) failCompression() *Error {
 	return ErrCompression
 }
 
-// skipBlock decodes a block for the sake of the table. It reports false if the connection
-// has failed.
+// skipBlock decodes a block only to update the table. It returns false if the
+// connection has failed.
 func (c *Conn) skipBlock(block []byte) bool {
 	if c.coding.dec.Begin(block) != nil {
 		c.failCompression()

@@ -1,33 +1,38 @@
 package h2
 
-// Config are the limits of connections. A zero field means its default. Fill sets these;
-// a Config must not change after it.
+// Config are the limits of connections. A zero field means its default. Fill sets
+// the defaults; a Config must not change after that.
 type Config struct {
-	// Streams is how many streams may be open at a time (default 250). One that was
-	// reset counts until Done.
+	// Streams is how many streams may be open at a time (default 250). A stream
+	// that was reset counts until Done.
 	Streams int
-	// HeaderList bounds a head: the sum of name, value and 32 of each field, in bytes
-	// (default 64 KiB), beyond it 431. A trailer section too.
+	// HeaderList limits the size of a head, in bytes: the sum of name, value and 32
+	// for each field (default 64 KiB). A longer one gets 431. It also limits a
+	// trailer section.
 	HeaderList int
-	// Heads bounds the heads and trailer sections of all streams that are open, counted as
-	// HeaderList is (default 48 times HeaderList): a few bytes on the wire may be a head
-	// of that length. A request beyond it is refused with REFUSED_STREAM.
+	// Heads limits the heads and trailer sections of all open streams together,
+	// counted as for HeaderList (default 48 times HeaderList). The limit is needed
+	// because a few bytes on the wire may decode to a head of that length. A
+	// request beyond it is refused with REFUSED_STREAM.
 	Heads int
-	// Fields is the highest number of fields in a head or a trailer section, each cookie
-	// crumb included (default 512), beyond it 431.
+	// Fields is the highest number of fields in a head or a trailer section,
+	// including each cookie crumb (default 512). A request with more gets 431.
 	Fields int
-	// Target is the longest :path in bytes (default 16 KiB), beyond it 414.
+	// Target is the maximum length of :path in bytes (default 16 KiB). A longer one
+	// gets 414.
 	Target int
-	// StreamWindow is how much of a request's body may wait for the program, in bytes
-	// (default 64 KiB): the initial window of streams. That of a stream whose program
-	// waits for data grows up to StreamWindowMax (default 12 MiB).
+	// StreamWindow is the initial window of streams in bytes: how much of a
+	// request's body may wait for the program (default 64 KiB). If the program
+	// waits for data, the window of its stream grows up to StreamWindowMax (default
+	// 12 MiB).
 	StreamWindow, StreamWindowMax int
-	// ConnWindow is the window of the connection, in bytes (default 15 MiB, at least
-	// 65,535). Data gives it back when it arrives. It is also by how much the windows of
-	// all streams that are open may grow together, and so bounds memory.
+	// ConnWindow is the window of the connection, in bytes (default 15 MiB, at
+	// least 65,535). Data is given back to this window as soon as it arrives.
+	// ConnWindow also limits the sum of the growth of all open streams' windows,
+	// and so memory.
 	ConnWindow int
-	// TableSize is the size of the table for decoding heads, in bytes (default 4,096;
-	// negative: 0).
+	// TableSize is the size in bytes of the table for decoding heads (default
+	// 4,096; negative values mean 0).
 	TableSize int
 	// ExtendedConnect allows :protocol (RFC 8441). The head then has the method CONNECT,
 	// the target of :path, and Stream.Protocol.
@@ -46,7 +51,7 @@ const (
 	DefaultTableSize       = 4096
 )
 
-// Fill sets the defaults, and bounds what can't be as large as it is set.
+// Fill sets the defaults, and reduces values that are too large.
 func (cfg *Config) Fill() {
 	setDefault(&cfg.Streams, DefaultStreams, 1, 1<<16)
 	setDefault(&cfg.HeaderList, DefaultHeaderList, 1<<10, 16<<20)

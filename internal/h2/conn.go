@@ -2,16 +2,16 @@ package h2
 
 import "github.com/galehttp/gale/internal/clock"
 
-// Conn is the server's side of one HTTP/2 connection. Begin makes it ready; End gives
-// back what it holds. It must not be copied.
+// Conn is the server's side of one HTTP/2 connection. Begin makes it ready. End
+// releases its memory. It must not be copied.
 type Conn struct {
 	cfg  *Config
 	now  clock.Tick // of the last Read
 	read reader
 
 	streams table
-	heads   int32  // bytes of the heads of streams that are open, as Config.Heads bounds them
-	last    uint32 // the highest stream that the peer has opened
+	heads   int32  // bytes of the heads of open streams; limited by Config.Heads
+	last    uint32 // the highest id of a stream that the peer has opened
 	closed  closedStreams
 	early   earlyPriorities // for streams that are not open yet
 	turns   schedule
@@ -26,15 +26,16 @@ type Conn struct {
 	settled  bool // the peer has acknowledged our SETTINGS
 	peerGone bool // the peer has sent GOAWAY
 	failed   bool
-	// prioritized says that the client has used something of RFC 9218.
+	// prioritized says that the client has used a feature of RFC 9218.
 	prioritized bool
 	code        Code // why it failed
-	// grown is by how much the windows of the streams that are open have grown in all.
+	// grown is the sum of the growth of all open streams' windows.
 	grown int32
 }
 
-// Begin makes c ready for a connection, as a new Conn, and appends what a server sends
-// first: SETTINGS, and a WINDOW_UPDATE for the connection. cfg was filled by Fill.
+// Begin makes c ready for a connection, like a new Conn, and appends the first
+// frames of a server: SETTINGS, and a WINDOW_UPDATE for the connection. Fill must
+// have been called for cfg.
 func (c *Conn) Begin(cfg *Config, out []byte) []byte {
 	c.End()
 	c.cfg = cfg
@@ -42,7 +43,7 @@ func (c *Conn) Begin(cfg *Config, out []byte) []byte {
 	return c.appendFirst(out)
 }
 
-// End forgets the connection, and gives back its memory. All streams are gone with it,
+// End forgets the connection, and gives back its memory. All streams end with it,
 // without Done; they must not be used any more.
 func (c *Conn) End() {
 	c.read.drop()
@@ -51,8 +52,8 @@ func (c *Conn) End() {
 	*c = Conn{coding: c.coding}
 }
 
-// Rest gives back memory that a connection without streams need not hold. It does
-// nothing while there are any.
+// Rest gives back the memory that a connection without streams doesn't need. While
+// there are streams, it does nothing.
 func (c *Conn) Rest() {
 	if c.streams.n > 0 {
 		return
@@ -64,35 +65,35 @@ func (c *Conn) Rest() {
 	c.read.rest()
 }
 
-// Read consumes what in begins with, up to the first event, and returns how many bytes
-// that was. n < len(in) only after an event: call again with the rest. now is the time
-// on the monotonic clock, by which rates are bounded. What Read wants to be sent is in
-// AppendControl afterwards.
+// Read consumes bytes from the front of in, up to the first event, and returns
+// their number. n < len(in) only after an event; call Read again with the rest. now
+// is the time on the monotonic clock; the limits of rates use it. Afterwards
+// AppendControl has the frames that Read wants to send.
 func (c *Conn) Read(in []byte, now clock.Tick, ev *Event) (n int) {
 	*ev = Event{}
 	c.now = now
 	return c.readEvent(in, ev)
 }
 
-// AppendControl appends the control frames that wait to be sent, and forgets them. They must
-// be sent before what is appended to the output later.
+// AppendControl appends the queued control frames and empties the queue. They must
+// be sent before anything that is appended to the output later.
 func (c *Conn) AppendControl(out []byte) []byte { return c.control.take(out) }
 
 // HasControl reports whether AppendControl would append something.
 func (c *Conn) HasControl() bool { return len(c.control.b) > 0 }
 
-// Greeted reports whether the client's preface has come, with its first SETTINGS (RFC
-// 9113 section 3.4). A server bounds the time until then.
+// Greeted reports whether the client's preface has come, with its first SETTINGS
+// (RFC 9113 section 3.4). A server limits the time until then.
 func (c *Conn) Greeted() bool { return c.greeted }
 
 // Settled reports whether the peer has acknowledged our SETTINGS.
 func (c *Conn) Settled() bool { return c.settled }
 
-// InHead reports whether a field block has begun that isn't whole. A server bounds the
-// time that it takes, from HeadSince on.
+// InHead reports whether a part of a field block has come. A server limits the time
+// from HeadSince until the block is complete.
 func (c *Conn) InHead() bool { return c.read.inHead() }
 
-// HeadSince returns when the field block has begun that isn't whole, 0 for none.
+// HeadSince returns when the incomplete field block began, or 0 if there is none.
 func (c *Conn) HeadSince() clock.Tick {
 	if !c.read.inHead() {
 		return 0
@@ -100,10 +101,10 @@ func (c *Conn) HeadSince() clock.Tick {
 	return c.read.since
 }
 
-// InFrame reports whether a frame, or the preface, has come in part.
+// InFrame reports whether a frame, or the preface, has come only in part.
 func (c *Conn) InFrame() bool { return c.read.inFrame() }
 
-// FrameSince returns when the frame has begun that isn't whole, 0 for none.
+// FrameSince returns when the incomplete frame began, or 0 if there is none.
 func (c *Conn) FrameSince() clock.Tick {
 	if !c.read.inFrame() {
 		return 0
@@ -111,14 +112,16 @@ func (c *Conn) FrameSince() clock.Tick {
 	return c.read.since
 }
 
-// Streams returns how many streams count as open: those for which Done was not called.
+// Streams returns the number of streams that count as open: those for which Done
+// was not called yet.
 func (c *Conn) Streams() int { return c.streams.n }
 
-// Last returns the highest id of a stream that the peer has opened, 0 for none.
+// Last returns the highest id of a stream that the peer has opened, or 0 if there
+// is none.
 func (c *Conn) Last() uint32 { return c.last }
 
-// All calls f for each stream that counts as open, in no order, until f returns false. f
-// may call Done for the stream that it was given, and no other.
+// All calls f for each stream that counts as open, in no order, until f returns
+// false. f may call Done only for the stream that it gets.
 func (c *Conn) All(f func(*Stream) bool) { c.streams.all(f) }
 
 // Failed reports whether the connection is over because of what the peer sent, or Fail.

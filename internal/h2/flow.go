@@ -5,23 +5,24 @@ import "encoding/binary"
 // connFlow is the window of a connection in one direction (RFC 9113 section 5.2).
 type connFlow struct {
 	window int64 // how much data may still be sent
-	// credit is what was received, and not given back to the peer yet. Of what we send it
-	// is what the peer may give back, see givesBack.
+	// credit is how many bytes were received but not given back to the peer yet. In
+	// the sending direction it is how many bytes the peer may give back, see
+	// givesBack.
 	credit int64
-	// initial is the window of a stream that is opened now.
+	// initial is the window of a new stream.
 	initial int64
 }
 
-// streamFlow is the window for what the peer sends on a stream.
+// streamFlow is the window for data that the peer sends on a stream.
 type streamFlow struct {
 	window int64 // how much data may still come; negative after SETTINGS that reduce it
-	unread int64 // has come, and was not consumed
-	credit int64 // was consumed, and not given back to the peer yet
-	size   int64 // that of the whole window
+	unread int64 // has come but was not consumed
+	credit int64 // was consumed but not given back to the peer yet
+	size   int64 // the whole window
 }
 
-// receive takes n bytes of the connection's window, and gives them back when they are many.
-// It reports false if the connection has failed.
+// receive takes n bytes from the connection's window, and gives bytes back when
+// they are many. It returns false if the connection has failed.
 func (c *Conn) receive(n int) bool {
 	if int64(n) > c.in.window {
 		c.fail(FlowControlError)
@@ -38,9 +39,10 @@ func (c *Conn) receive(n int) bool {
 	return c.queueWindowUpdate(0, n)
 }
 
-// Consumed tells that the program took n bytes of a request's body, so that the peer may
-// send more (RFC 9113 section 5.2). A caller that drops data calls it too. A peer that has
-// room for all that Content-Length promises isn't told: it would only cost both a frame.
+// Consumed says that the program has read n bytes of a request's body, so that the
+// peer may send more (RFC 9113 section 5.2). A caller that drops data must call it
+// too. No frame is sent to a peer that may already send everything up to
+// Content-Length.
 func (c *Conn) Consumed(st *Stream, n int) {
 	f := &st.in
 	f.unread -= int64(n)
@@ -54,11 +56,13 @@ func (c *Conn) Consumed(st *Stream, n int) {
 	c.giveBack(st)
 }
 
-// largeWindow is from which size on, in bytes, a quarter of a window is worth a frame.
+// largeWindow is the size in bytes from which a quarter of a window is worth a
+// frame.
 const largeWindow = 1 << 20
 
-// share is how much credit is given back at once: half of a window, and less of a large
-// one. The peer may be so far away that it has sent the rest before it hears of that.
+// share is how many bytes of credit are given back at once: half of a window, less
+// of a large one. The peer may be so far away that it has sent the rest before it
+// receives the update.
 func (f *streamFlow) share() int64 {
 	if f.size > largeWindow {
 		return f.size / 4
@@ -66,8 +70,9 @@ func (f *streamFlow) share() int64 {
 	return max(f.size/2, 1)
 }
 
-// grow doubles the window of a stream, as far as its bound allows, and that for all streams
-// of the connection: a program that reads no more leaves data in what has grown.
+// grow doubles the window of a stream, within its own limit and the limit for all
+// streams of the connection. The limits are needed because a program that stops
+// reading leaves data in the grown window.
 func (c *Conn) grow(f *streamFlow) {
 	more := min(f.size, int64(c.cfg.StreamWindowMax)-f.size, int64(c.cfg.ConnWindow)-int64(c.grown))
 	if more <= 0 {
@@ -78,7 +83,7 @@ func (c *Conn) grow(f *streamFlow) {
 	f.credit += more
 }
 
-// giveBack tells the peer that it may send what the stream has as credit.
+// giveBack tells the peer that it may send as many bytes as the stream has credit.
 func (c *Conn) giveBack(st *Stream) {
 	f := &st.in
 	n := int(f.credit)
@@ -87,9 +92,9 @@ func (c *Conn) giveBack(st *Stream) {
 	c.queueWindowUpdate(st.id, n)
 }
 
-// ExpectAll lets the peer send the whole body of a request, as long as Content-Length says
-// that it is and StreamWindowMax allows, before it hears of WINDOW_UPDATE again. It is for
-// callers that call Consumed for all data as it comes.
+// ExpectAll enlarges the window so that the peer can send the whole body of a
+// request without another WINDOW_UPDATE, up to Content-Length and StreamWindowMax.
+// It is for callers that call Consumed for all data as it comes.
 func (c *Conn) ExpectAll(st *Stream) {
 	f := &st.in
 	need := min(st.left, int64(c.cfg.StreamWindowMax)) - f.window
@@ -100,13 +105,13 @@ func (c *Conn) ExpectAll(st *Stream) {
 	c.giveBack(st)
 }
 
-// leastBack is how many bytes a WINDOW_UPDATE counts for at least.
+// leastBack is the smallest number of bytes that a WINDOW_UPDATE counts for.
 const leastBack = 1 << 10
 
-// givesBack reports whether a WINDOW_UPDATE for n bytes can be one that gives back what
-// was sent: each byte once for its stream, and once for the connection. However many these
-// are, they don't count as odd: net/http's client sends two for each 4 KiB that a program
-// reads, also when all of the response has come.
+// givesBack reports whether a WINDOW_UPDATE for n bytes can give back bytes that
+// were sent: each byte once for its stream and once for the connection. Such frames
+// never count as odd, however many they are: net/http's client sends two for each 4
+// KiB that a program reads, even after the whole response has come.
 func (c *Conn) givesBack(n int64) bool {
 	if n = max(n, leastBack); n > c.out.credit {
 		return false
@@ -156,10 +161,10 @@ func (c *Conn) streamWindowUpdate(st *Stream, n int64, ev *Event) {
 	}
 }
 
-// setInitialWindow applies SETTINGS_INITIAL_WINDOW_SIZE to streams that are open (RFC 9113
-// section 6.9.2). Their windows may become negative. widest >= n is the largest value that the
-// frame had: none may make a window too large, since values are processed in order (section
-// 6.5.3).
+// setInitialWindow applies SETTINGS_INITIAL_WINDOW_SIZE to open streams (RFC 9113
+// section 6.9.2). Their windows may become negative. widest >= n is the largest
+// value in the frame: no value may make a window too large, because values are
+// processed in order (section 6.5.3).
 func (c *Conn) setInitialWindow(n, widest int64, ev *Event) {
 	delta, most := n-c.out.initial, widest-c.out.initial
 	c.out.initial = n

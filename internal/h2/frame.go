@@ -31,8 +31,9 @@ const (
 
 const (
 	frameHeaderLen = 9
-	// maxFrame is the longest payload that we take: SETTINGS_MAX_FRAME_SIZE stays at
-	// its least value, which costs one frame header in 16 KiB.
+	// maxFrame is the longest payload in bytes that is accepted:
+	// SETTINGS_MAX_FRAME_SIZE keeps its smallest value, which costs one frame
+	// header per 16 KiB.
 	maxFrame = 16 << 10
 	// initialWindow is the size of windows before SETTINGS (RFC 9113 section 6.9.2).
 	initialWindow = 65535

@@ -1,8 +1,8 @@
 package h2
 
-// goAway says what the peer was told about the end of the connection (RFC 9113 section 6.8).
+// goAway records which GOAWAY frames were sent (RFC 9113 section 6.8).
 type goAway struct {
-	last uint32 // what the last GOAWAY named; 0 also if there was none
+	last uint32 // the stream that the last GOAWAY named; 0 also if there was none
 	sent goAwayStep
 }
 
@@ -14,8 +14,9 @@ const (
 	goAwayStop
 )
 
-// Drain begins a graceful end (RFC 9113 section 6.8): GOAWAY tells the peer to open no
-// more streams, and all that it opens until it knows are served. It does nothing the second time.
+// Drain begins a graceful end (RFC 9113 section 6.8): GOAWAY tells the peer to open
+// no more streams. Streams that the peer opens before it has received GOAWAY are
+// served. A second call does nothing.
 func (c *Conn) Drain() {
 	if c.goAway.sent == goAwayNone && !c.failed {
 		c.goAway = goAway{maxStreamID, goAwayDrain}
@@ -23,8 +24,8 @@ func (c *Conn) Drain() {
 	}
 }
 
-// Stop is the second step: GOAWAY names the last stream that is served. Those that are
-// opened later are ignored. It does nothing the second time.
+// Stop is the second step: GOAWAY names the last stream that is served. Later
+// streams are ignored. A second call does nothing.
 func (c *Conn) Stop() {
 	if c.goAway.sent != goAwayStop && !c.failed {
 		c.goAway = goAway{c.last, goAwayStop}
@@ -35,9 +36,9 @@ func (c *Conn) Stop() {
 // Stopped reports whether Stop was called: no new stream is served.
 func (c *Conn) Stopped() bool { return c.goAway.sent == goAwayStop }
 
-// Fail ends the connection with GOAWAY and code, as a time-out may: Read returns Failed
-// from then on, and nothing more is appended but control frames. All streams are reset;
-// Done is still to be called for each.
+// Fail ends the connection with GOAWAY and code, for example after a timeout. From
+// then on Read returns Failed, and only control frames are appended. All streams
+// are reset; the caller must still call Done for each.
 func (c *Conn) Fail(code Code) { c.fail(code) }
 
 func (c *Conn) fail(code Code) {
@@ -45,7 +46,7 @@ func (c *Conn) fail(code Code) {
 		return
 	}
 	last := c.last
-	if c.goAway.sent == goAwayStop { // it never rises
+	if c.goAway.sent == goAwayStop { // the id never increases
 		last = c.goAway.last
 	}
 	c.goAway = goAway{last, goAwayStop}

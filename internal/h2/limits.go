@@ -2,20 +2,20 @@ package h2
 
 import "github.com/galehttp/gale/internal/clock"
 
-// bucket counts events that bring no request. It lets burst of them pass at once and
-// rate in a second. The zero value is full.
+// bucket is a token bucket for events that bring no request. It allows burst of
+// them at once and rate per second. The zero value is full.
 type bucket struct {
-	used int32      // tokens that are missing
-	at   clock.Tick // up to when they were given back
+	used int32      // missing tokens
+	at   clock.Tick // time up to which tokens were given back
 }
 
-// second is that many ticks.
+// second is one second in ticks.
 const second clock.Tick = 1e9
 
-// take takes n tokens and reports whether they were there.
+// take takes n tokens. It returns false if there weren't enough.
 func (b *bucket) take(n, burst, rate int32, now clock.Tick) bool {
 	if b.used > 0 && now > b.at {
-		back := int64(burst) // after a second at most
+		back := int64(burst) // the bucket is full after a second at most
 		if d := now - b.at; d < second*clock.Tick(burst/rate+1) {
 			back = int64(d) * int64(rate) / int64(second)
 		}
@@ -37,18 +37,19 @@ func (b *bucket) take(n, burst, rate int32, now clock.Tick) bool {
 // refund gives n tokens back.
 func (b *bucket) refund(n int32) { b.used = max(0, b.used-n) }
 
-// buckets are those of a connection.
+// buckets are the buckets of a connection.
 type buckets struct {
 	resetsIn  bucket // RST_STREAM received
-	resetsOut bucket // RST_STREAM sent for what the peer did
+	resetsOut bucket // RST_STREAM sent because of errors of the peer
 	odd       bucket // frames that change nothing, or little
 	empty     bucket // DATA without data
 }
 
-// The limits of buckets: how many at once, and how many a second. Browsers that seek in
-// media send some 50 resets a second. A peer answers DATA with up to two WINDOW_UPDATE (more
-// where it is long: givesBack) and one PING, for which giveData gives back what they take,
-// and sends a PRIORITY_UPDATE or two for a stream.
+// The limits of the buckets: how many at once, and how many per second. Browsers
+// that seek in media send about 50 resets per second. A peer answers DATA with up
+// to two WINDOW_UPDATE frames (more for long data: givesBack) and one PING;
+// giveData gives back the tokens that these take. A peer also sends one or two
+// PRIORITY_UPDATE frames per stream.
 const (
 	resetBurst, resetRate = 1000, 100
 	oddBurst, oddRate     = 10000, 330
@@ -58,8 +59,8 @@ const (
 	giveData   = 3
 )
 
-// The limits of a field block in pieces. Together with the bytes of the block, which
-// Config.HeaderList bounds, they bound the work.
+// The limits of a field block in pieces. Together with Config.HeaderList, which
+// limits the bytes of the block, they limit the work.
 const (
 	maxContinuations      = 64
 	maxEmptyContinuations = 8
@@ -68,7 +69,8 @@ const (
 // maxQueued is how many control frames may wait for AppendControl.
 const maxQueued = 1000
 
-// odd counts a frame that changes nothing. It reports false if the connection has failed.
+// odd counts a frame that changes nothing. It returns false if the connection has
+// failed.
 func (c *Conn) odd(n int32) bool {
 	if c.buckets.odd.take(n, oddBurst, oddRate, c.now) {
 		return true

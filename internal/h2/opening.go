@@ -7,16 +7,16 @@ import (
 	"github.com/galehttp/gale/internal/msg"
 )
 
-// opening is the representation of the fields that most responses of a second have alike,
-// kept to be sent again: :status, server, date and content-type, then content-length. It
-// is made of indexes into the encoder's table, so that it holds only as long as that does
-// not change:
+// opening is the encoded form of the fields that most responses of a second share:
+// :status, server, date and content-type, then content-length. It is stored so that
+// it can be sent again. It consists of indexes into the encoder's table, so it is
+// valid only as long as the table doesn't change:
 //
 //	valid && generation == that of the encoder  =>  text[:prefix] represents the other fields
 //	text[prefix:] represents content-length: length; it is empty if length is -1
 type opening struct {
 	status    int
-	date      *[head.DateLen]byte // nil for none
+	date      *[head.DateLen]byte // nil if there is none
 	values    []byte              // server, then content-type; empty for none; as they are given, copies
 	serverLen int
 
@@ -31,18 +31,19 @@ type opening struct {
 func (o *opening) server() []byte      { return o.values[:o.serverLen] }
 func (o *opening) contentType() []byte { return o.values[o.serverLen:] }
 
-// keepOpening bounds the memory for each text of an opening.
+// keepOpening is the maximum capacity in bytes that is kept for each text of an
+// opening.
 const keepOpening = 256
 
-// openingFields are what an opening is made of.
+// openingFields are the fields of an opening.
 type openingFields struct {
 	status              int
 	date                *[head.DateLen]byte
 	server, contentType string
 }
 
-// openingOf returns the fields of r, which has no records of those. The strings are not
-// copies, and were not cleaned.
+// openingOf returns the fields of r, which must not have records of them. The
+// strings are not copies, and are not cleaned.
 func openingOf(r *head.Response, by *head.Sender) (f openingFields) {
 	f.status = statusOf(r.Status)
 	if r.Implied&head.NoDate == 0 {
@@ -61,7 +62,8 @@ func openingOf(r *head.Response, by *head.Sender) (f openingFields) {
 	return f
 }
 
-// statusOf returns the code that is sent: one that has no three digits becomes 500.
+// statusOf returns the code that is sent: a code that doesn't have three digits
+// becomes 500.
 func statusOf(status int) int {
 	switch {
 	case status == 0:
@@ -72,7 +74,8 @@ func statusOf(status int) int {
 	return status
 }
 
-// appendOpening appends the representation of f and length, which is -1 for none.
+// appendOpening appends the encoded form of f and length. A length of -1 means
+// none.
 func (c *Conn) appendOpening(dst []byte, f *openingFields, length int64) []byte {
 	o := &c.coding.opening
 	same := o.status == f.status && o.date == f.date && string(o.server()) == f.server && string(o.contentType()) == f.contentType
@@ -95,8 +98,9 @@ func (c *Conn) appendOpening(dst []byte, f *openingFields, length int64) []byte 
 	return dst
 }
 
-// makeOpening encodes the fields. It is done up to three times: the encoder indexes some
-// when it sees them again, and then their representation becomes shorter.
+// makeOpening encodes the fields. It is called up to three times: the encoder
+// indexes some fields only when they come again, and then their encoded form
+// becomes shorter.
 func (c *Conn) makeOpening(o *opening) {
 	enc := &c.coding.enc
 	before := enc.Generation()
@@ -112,7 +116,8 @@ func (c *Conn) makeOpening(o *opening) {
 	o.uses = min(o.uses+1, 2)
 }
 
-// appendText appends a field with a value that was not cleaned, nothing if it is empty.
+// appendText appends a field whose value wasn't cleaned yet, or nothing if the
+// value is empty.
 func (c *Conn) appendText(dst []byte, id msg.ID, value []byte) []byte {
 	if len(value) == 0 {
 		return dst
@@ -120,7 +125,7 @@ func (c *Conn) appendText(dst []byte, id msg.ID, value []byte) []byte {
 	return c.coding.enc.AppendField(dst, id, nil, c.clean(value), hpack.Auto)
 }
 
-// appendLength appends content-length, nothing if n is negative.
+// appendLength appends content-length, or nothing if n is negative.
 func (c *Conn) appendLength(dst []byte, n int64) []byte {
 	if n < 0 {
 		return dst

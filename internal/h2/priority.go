@@ -1,18 +1,20 @@
 package h2
 
-// Priority is how a response is sent in relation to others (RFC 9218 section 4).
+// Priority says how a response is sent in relation to others (RFC 9218 section 4).
 type Priority struct {
 	// Urgency is 0 (first) to 7.
 	Urgency uint8
-	// Incremental says that the client can use parts: such responses share the
-	// connection with others of the same urgency.
+	// Incremental says that the client can use parts of the response. Incremental
+	// responses of the same urgency share the connection.
 	Incremental bool
 }
 
-// DefaultPriority is that of a stream without Priority field (RFC 9218 sections 4.1, 4.2).
+// DefaultPriority is the priority of a stream without a Priority field (RFC 9218
+// sections 4.1, 4.2).
 var DefaultPriority = Priority{Urgency: 3}
 
-// earlyPriorities are those of PRIORITY_UPDATE frames for streams that were not opened yet.
+// earlyPriorities are the priorities of PRIORITY_UPDATE frames for streams that
+// were not opened yet.
 type earlyPriorities []earlyPriority
 
 type earlyPriority struct {
@@ -20,7 +22,7 @@ type earlyPriority struct {
 	prio   Priority
 }
 
-// set keeps p for a stream, unless there are most others.
+// set stores p for a stream, unless most others are stored already.
 func (e *earlyPriorities) set(stream uint32, p Priority, most int) {
 	for i := range *e {
 		if (*e)[i].stream == stream {
@@ -33,8 +35,8 @@ func (e *earlyPriorities) set(stream uint32, p Priority, most int) {
 	}
 }
 
-// take returns what is kept for a stream that is opened, and forgets that and what is kept
-// for lower ones, which will never be opened.
+// take returns and removes the stored priority of a stream that is opened. It also
+// removes those of lower streams, which will never be opened.
 func (e *earlyPriorities) take(stream uint32) (p Priority, ok bool) {
 	kept := (*e)[:0]
 	for _, x := range *e {
@@ -50,7 +52,7 @@ func (e *earlyPriorities) take(stream uint32) (p Priority, ok bool) {
 	return p, ok
 }
 
-// maxEarly is how many priorities of streams to come are kept.
+// maxEarly is how many priorities of future streams are stored.
 const maxEarly = 64
 
 // priorityUpdate handles PRIORITY_UPDATE (RFC 9218 section 7.1).
@@ -71,9 +73,10 @@ func (c *Conn) priorityUpdate(b []byte) {
 	}
 }
 
-// ParsePriority returns p as changed by the value of a Priority field (RFC 9218 section 4),
-// which is a dictionary of RFC 9651. Parameters that are unknown, out of range or of
-// another type don't count, and nothing of a value that is no dictionary does.
+// ParsePriority returns p with the changes in the value of a Priority field (RFC
+// 9218 section 4), a dictionary of RFC 9651. Parameters that are unknown, out of
+// range or of the wrong type are ignored. A value that isn't a dictionary is
+// ignored completely.
 func ParsePriority(p Priority, value []byte) Priority {
 	old := p
 	s := sfScanner{b: value}

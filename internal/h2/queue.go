@@ -2,7 +2,7 @@ package h2
 
 import "encoding/binary"
 
-// queue are the control frames that wait for AppendControl.
+// queue holds the control frames that wait for AppendControl.
 type queue struct {
 	b []byte
 	n int // frames
@@ -18,7 +18,7 @@ func (q *queue) take(out []byte) []byte {
 	return out
 }
 
-// keepQueue is how much memory an idle connection keeps for its queue.
+// keepQueue is how many bytes an idle connection keeps for its queue.
 const keepQueue = 64
 
 func (q *queue) rest() {
@@ -27,8 +27,8 @@ func (q *queue) rest() {
 	}
 }
 
-// queueFrame queues a frame. It reports false if the connection has failed: the peer
-// makes us answer and takes no answers.
+// queueFrame queues a frame. It returns false if the connection has failed, because
+// the peer causes answers but doesn't read them.
 func (c *Conn) queueFrame(typ frameType, flags uint8, stream uint32, payload []byte) bool {
 	if c.failed {
 		return false

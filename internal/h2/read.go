@@ -5,14 +5,14 @@ import (
 	"github.com/galehttp/gale/internal/pool"
 )
 
-// reader is where Read stands in the input.
+// reader is the state of Read in the input.
 type reader struct {
 	state readState
-	// got is how much has come of something that is read whole, into small: a frame
-	// header, the fixed part of a payload.
+	// got is how many bytes are in small, for things that must be complete before
+	// they are handled: a frame header, the fixed part of a payload.
 	got   uint8
-	small *[maxSmall]byte // nil if nothing came in parts since rest
-	since clock.Tick      // when the last frame began, or the field block that is open
+	small *[maxSmall]byte // nil if nothing has come in parts since rest
+	since clock.Tick      // when the last frame or the open field block began
 
 	f    frameHeader
 	left int // bytes of the frame's payload that were not read
@@ -26,31 +26,32 @@ type readState uint8
 const (
 	inPreface readState = iota
 	inFrameHeader
-	inPadding  // before the field that tells the padding's length, and the priority of HEADERS
+	inPadding  // before the length of the padding and the priority of HEADERS
 	inData     // of DATA
 	inBlock    // of HEADERS and CONTINUATION
-	inSmall    // a payload that is read whole
+	inSmall    // a payload that must be complete
 	inSettings // of SETTINGS, a setting at a time
-	inRest     // of what is ignored
+	inRest     // of a frame that is ignored
 )
 
-// maxSmall bounds the payloads that are read whole. All but those of PRIORITY_UPDATE are
-// shorter: it may hold a field value, and one that is longer is ignored.
+// maxSmall is the maximum length of payloads that are handled when they are
+// complete. Only that of PRIORITY_UPDATE can be longer, because it has a field
+// value; a longer one is ignored.
 const maxSmall = 64
 
-// inFrame reports whether a frame or the preface has come in part.
+// inFrame reports whether a frame or the preface has come only in part.
 func (r *reader) inFrame() bool {
 	return r.got > 0 || r.state > inFrameHeader && !(r.state == inRest && r.left == 0)
 }
 
-// inHead reports whether a field block has come in part.
+// inHead reports whether a field block has come only in part.
 func (r *reader) inHead() bool {
 	return r.block.open || r.state == inBlock || r.state == inPadding && r.f.typ == frameHeaders
 }
 
 var smallPool = pool.Pool{New: func() any { return new([maxSmall]byte) }}
 
-// rest gives back memory that is needed within frames alone.
+// rest gives back memory that is needed only within frames.
 func (r *reader) rest() {
 	if r.small != nil && r.got == 0 {
 		clear(r.small[:])
@@ -65,8 +66,9 @@ func (r *reader) drop() {
 	*r = reader{}
 }
 
-// take returns the first need bytes of what is read, from the front of in or, if they did not come at
-// once, from small; nil if they have not all come. used of in were used.
+// take returns the next need bytes, from the front of in or, if they came in parts,
+// from small. It returns nil if they have not all come. used is the number of bytes
+// of in that were used.
 func (r *reader) take(in []byte, need int) (b []byte, used int) {
 	if r.got == 0 && len(in) >= need {
 		return in[:need:need], need
@@ -82,7 +84,7 @@ func (r *reader) take(in []byte, need int) (b []byte, used int) {
 	return r.small[:need:need], used
 }
 
-// readEvent is Read.
+// readEvent does the work of Read.
 func (c *Conn) readEvent(in []byte, ev *Event) (n int) {
 	if c.read.block.ready {
 		panic("h2: Read is called before a field block was decoded")
@@ -103,7 +105,8 @@ func (c *Conn) readEvent(in []byte, ev *Event) (n int) {
 	return len(in)
 }
 
-// step reads one thing from in. more is false if all of it was used and the thing is not whole.
+// step reads one element of the input. more is false if all of in was used and the
+// element is incomplete.
 func (c *Conn) step(in []byte, ev *Event) (used int, more bool) {
 	switch r := &c.read; r.state {
 	case inFrameHeader:
@@ -176,7 +179,8 @@ const (
 	onStream
 )
 
-// sizeRules are those of the known types. Types without a rule are ignored.
+// sizeRules are the rules of the known types. Frames of types without a rule are
+// ignored.
 var sizeRules = [...]sizeRule{
 	frameData:         {0, maxFrame, onStream, inData},
 	frameHeaders:      {0, maxFrame, onStream, inBlock},
@@ -242,7 +246,8 @@ func (c *Conn) beginKnown(ev *Event) {
 	}
 }
 
-// idle reports whether stream id is idle: the peer has not opened it, nor a higher one.
+// idle reports whether stream id is idle: the peer has opened neither it nor a
+// higher one.
 func (c *Conn) idle(id uint32) bool { return id > c.last || id%2 == 0 }
 
 // fieldBlock is a field block that is being received or decoded (RFC 9113 section 4.3).
@@ -253,10 +258,10 @@ type fieldBlock struct {
 	kind   blockKind
 	stream uint32
 	bytes  []byte    // of a block that is ready
-	buf    *pool.Buf // has what has come, if that was not one piece
+	buf    *pool.Buf // the bytes that have come, if they came in several pieces
 
-	frames, empty int32 // CONTINUATION frames, and those of no bytes
-	blame         bool  // the stream is to be reset with code
+	frames, empty int32 // CONTINUATION frames, and how many of them were empty
+	blame         bool  // the stream will be reset with code
 	code          Code
 }
 
@@ -265,7 +270,7 @@ type blockKind uint8
 const (
 	blockHead blockKind = iota
 	blockTrailers
-	blockDropped // decoded for the sake of the table
+	blockDropped // decoded only to update the table
 )
 
 // drop gives back the memory of a block.

@@ -2,7 +2,7 @@ package h2
 
 import "encoding/binary"
 
-// smallFrame handles a frame whose payload b is whole, or is the beginning of one.
+// smallFrame handles a frame whose payload b is complete, or is its beginning.
 func (c *Conn) smallFrame(b []byte, ev *Event) {
 	switch c.read.f.typ {
 	case framePriority:
@@ -56,7 +56,7 @@ func (c *Conn) stepSettings(in []byte, ev *Event) (used int, more bool) {
 	return used, true
 }
 
-// priority handles PRIORITY (RFC 9113 section 6.3), which says nothing any more.
+// priority handles PRIORITY (RFC 9113 section 6.3), which has no meaning any more.
 func (c *Conn) priority(b []byte, ev *Event) {
 	if c.odd(1) && dependency(b) == c.read.f.stream {
 		c.blameFrame(ProtocolError, ev)
@@ -71,7 +71,7 @@ func (c *Conn) resetBy(code Code, ev *Event) {
 		return
 	}
 	st := c.streams.find(id)
-	if st == nil || st.state&(wasReset|ended) != 0 { // it costs nothing any more
+	if st == nil || st.state&(wasReset|ended) != 0 { // a second reset costs nothing
 		c.odd(1)
 	} else if !c.buckets.resetsIn.take(1, resetBurst, resetRate, c.now) {
 		c.fail(EnhanceYourCalm)

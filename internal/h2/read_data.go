@@ -3,7 +3,8 @@ package h2
 // dribble is the length in bytes below which DATA on a closed stream counts as odd.
 const dribble = 1024
 
-// beginData takes the windows, and decides what becomes of the data (RFC 9113 section 6.1).
+// beginData takes the bytes from the windows, and decides how the data is handled
+// (RFC 9113 section 6.1).
 func (c *Conn) beginData(ev *Event) {
 	r := &c.read
 	if r.f.flags&flagPadded != 0 && r.left == 0 {
@@ -37,8 +38,8 @@ func (c *Conn) beginData(ev *Event) {
 	}
 }
 
-// dataOnClosed drops data that may have been on its way when the stream was closed, and
-// fails the connection for other data.
+// dataOnClosed drops data that the peer may have sent before it knew that the
+// stream was closed. For other data it fails the connection.
 func (c *Conn) dataOnClosed() {
 	r := &c.read
 	r.state = inRest
@@ -58,8 +59,8 @@ func (c *Conn) refuseData(code Code, ev *Event) {
 	c.blame(c.read.f.stream, code, ev)
 }
 
-// paddedData is called when the length of the padding is known. Padding is consumed when
-// it comes.
+// paddedData is called when the length of the padding is known. The padding counts
+// as consumed as soon as it comes.
 func (c *Conn) paddedData(ev *Event) {
 	r := &c.read
 	r.state = inData
@@ -74,8 +75,8 @@ func (c *Conn) paddedData(ev *Event) {
 	c.checkLength(st, ev)
 }
 
-// checkLength compares the data that comes with Content-Length (RFC 9113 section 8.1.1),
-// before any of it is seen.
+// checkLength compares the length of the data with Content-Length (RFC 9113 section
+// 8.1.1), before the caller gets any of it.
 func (c *Conn) checkLength(st *Stream, ev *Event) {
 	r := &c.read
 	n := int64(r.left - r.pad)
@@ -95,7 +96,7 @@ func (c *Conn) checkLength(st *Stream, ev *Event) {
 	}
 }
 
-// stepData gives data to the caller, as it comes.
+// stepData passes data to the caller as it comes.
 func (c *Conn) stepData(in []byte, ev *Event) (used int, more bool) {
 	r := &c.read
 	n := r.left - r.pad

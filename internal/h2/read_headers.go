@@ -6,7 +6,8 @@ import (
 	"github.com/galehttp/gale/internal/pool"
 )
 
-// beginHeaders decides what a HEADERS frame is on its stream (RFC 9113 sections 5.1 and 6.2).
+// beginHeaders decides what a HEADERS frame means on its stream (RFC 9113 sections
+// 5.1 and 6.2).
 func (c *Conn) beginHeaders() {
 	r := &c.read
 	id := r.f.stream
@@ -26,7 +27,7 @@ func (c *Conn) beginHeaders() {
 	c.read.endOpen()
 }
 
-// endOpen notes whether the frame that is read is the last one of its block.
+// endOpen records whether the current frame is the last one of its block.
 func (r *reader) endOpen() { r.block.open = r.f.flags&flagEndHeaders == 0 }
 
 // beginStream opens a stream, or decides that it is refused.
@@ -35,7 +36,7 @@ func (c *Conn) beginStream(id uint32) {
 	c.last = id
 	b := &c.read.block
 	switch {
-	case c.goAway.sent == goAwayStop: // the peer has been told that nothing happens to it
+	case c.goAway.sent == goAwayStop: // the peer was told that this stream is ignored
 		b.kind = blockDropped
 		c.closed.set(c.last, id, byUs)
 		c.odd(1)
@@ -44,11 +45,11 @@ func (c *Conn) beginStream(id uint32) {
 	}
 }
 
-// refuse makes the block one that is dropped, and resets its stream afterwards.
+// refuse marks the block as one that is dropped and whose stream is then reset.
 func (b *fieldBlock) refuse(code Code) { b.kind, b.blame, b.code = blockDropped, true, code }
 
-// beginTrailers decides on HEADERS for a stream that was opened before; st is nil if it is
-// gone.
+// beginTrailers decides what HEADERS mean for a stream that was opened before; st
+// is nil if it is gone.
 func (c *Conn) beginTrailers(st *Stream) {
 	b := &c.read.block
 	b.kind = blockTrailers
@@ -124,11 +125,12 @@ func (c *Conn) stepPadding(in []byte, ev *Event) (used int, more bool) {
 	return used, true
 }
 
-// dependency returns the stream that the fields of a priority name (RFC 9113 section 6.3).
-// Nothing else of them counts; but a stream can't depend on itself.
+// dependency returns the stream that the priority fields name (RFC 9113 section
+// 6.3). It is only used to check that a stream doesn't depend on itself.
 func dependency(b []byte) uint32 { return binary.BigEndian.Uint32(b) & maxStreamID }
 
-// stepBlock gathers a field block. One that has come in one piece is not copied.
+// stepBlock collects a field block. A block that has come in one piece isn't
+// copied.
 func (c *Conn) stepBlock(in []byte, ev *Event) (used int, more bool) {
 	r := &c.read
 	b := &r.block
@@ -159,8 +161,9 @@ func (c *Conn) stepBlock(in []byte, ev *Event) (used int, more bool) {
 	return used, true
 }
 
-// refuseLong ends the connection because of a field block that is too long to be decoded:
-// a request is answered 431, which is the last stream that is served.
+// refuseLong ends the connection because of a field block that is too long to be
+// decoded. A request is answered with 431, and its stream is the last one that is
+// served.
 func (c *Conn) refuseLong() {
 	if b := &c.read.block; b.kind == blockHead && c.control.n < maxQueued {
 		from := len(c.control.b)
@@ -172,7 +175,7 @@ func (c *Conn) refuseLong() {
 	c.fail(EnhanceYourCalm)
 }
 
-// finishBlock is called with a whole block.
+// finishBlock is called with a complete block.
 func (c *Conn) finishBlock(block []byte, ev *Event) {
 	b := &c.read.block
 	if b.kind == blockDropped {
@@ -187,7 +190,7 @@ func (c *Conn) finishBlock(block []byte, ev *Event) {
 	}
 	st := c.streams.find(b.stream)
 	ev.Kind, ev.Stream = Trailers, st
-	if st == nil || st.state&wasReset != 0 { // since the block began
+	if st == nil || st.state&wasReset != 0 { // reset or gone since the block began
 		*ev = Event{}
 		c.dropBlock(block, ev)
 		return
@@ -215,7 +218,8 @@ func (c *Conn) openStream() *Stream {
 	return st
 }
 
-// dropBlock decodes a block for the sake of the table, and resets the stream if it is to be.
+// dropBlock decodes a block only to update the table, and resets the stream if the
+// block is marked so.
 func (c *Conn) dropBlock(block []byte, ev *Event) {
 	b := &c.read.block
 	if !c.skipBlock(block) {

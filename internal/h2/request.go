@@ -7,23 +7,25 @@ import (
 	"github.com/galehttp/gale/internal/msg"
 )
 
-// DecodeRequest decodes the request of the last Head event into h, which was Reset. It is
-// called once, before anything else that concerns the stream, and before the input that
-// was given to Read changes. With nil the block is decoded and dropped, for a request that
-// is refused: the tables stay in step, and the stream is open.
+// DecodeRequest decodes the request of the last Head event into h, which must be
+// empty (Reset). It must be called once, before any other call for the stream, and
+// before the input of Read changes. If h is nil, the block is decoded and dropped,
+// for a request that is refused: the table is updated, and the stream is open.
 //
-// On success h is whole: method, target and Host are set whatever fields they came in,
-// Cookie is one field, Proto is "HTTP/2.0". ContentLength is what Content-Length says,
-// msg.LenChunked for a body of unknown length, msg.LenUnknown if there is none. Names are
-// as they came, in lower case: msg.Fields shows them in their customary spelling.
+// On success h is complete: method, target and Host are set, whichever fields they
+// came in. Cookie is one field. Proto is "HTTP/2.0". ContentLength is the value of
+// Content-Length, msg.LenChunked for a body of unknown length, or msg.LenUnknown
+// without a body. Names keep the lower case in which they came; msg.Fields returns
+// them in their customary spelling.
 //
-// After an error h is empty, except that MethodID is MethodHead if that method was there. It
-// is an *Error:
+// After an error h is empty, except that MethodID is MethodHead if that was the
+// method. The error is an *Error:
 //
-//   - With a Status the request may be answered by the caller, as any other one: the
+//   - If Status isn't 0, the caller may answer the request like any other: the
 //     stream is open, and Done must be called.
-//   - Without one the peer was sent RST_STREAM, and the stream is gone: it must not be
-//     used, nor Done called. If Failed says so, the connection is over.
+//   - If Status is 0, RST_STREAM is queued, and the stream is gone: it must not be
+//     used, and Done must not be called. Failed says whether the connection has
+//     ended, too.
 func (c *Conn) DecodeRequest(h *msg.RequestHead) error {
 	b := &c.read.block
 	if !b.ready || b.kind != blockHead {
@@ -61,8 +63,8 @@ func (c *Conn) DecodeRequest(h *msg.RequestHead) error {
 	return nil
 }
 
-// keepHead counts n bytes of a head or trailer section that is kept as long as its stream. It
-// reports false if there are too many.
+// keepHead counts n bytes of a head or trailer section that is kept as long as its
+// stream. It returns false if there are too many.
 func (c *Conn) keepHead(st *Stream, n int) bool {
 	if int(c.heads)+n > c.cfg.Heads {
 		return false
@@ -85,9 +87,9 @@ func (c *Conn) refuseRequest(st *Stream, err *Error) {
 }
 
 // prioritize gives a stream the priority that its request asks for, unless a
-// PRIORITY_UPDATE has come before (RFC 9218 section 7). As long as a client has said nothing
-// of priorities, its responses share the connection: one that waits for a small one
-// next to a large one would not know how to ask for it.
+// PRIORITY_UPDATE has come before (RFC 9218 section 7). As long as a client hasn't
+// used priorities, its responses share the connection: such a client couldn't ask
+// for a small response before a large one.
 func (c *Conn) prioritize(st *Stream, h *msg.RequestHead) {
 	i := h.Find(msg.Priority)
 	c.prioritized = c.prioritized || i >= 0
@@ -106,11 +108,12 @@ type requestDecoder struct {
 	h      *msg.RequestHead
 	end    bool // END_STREAM
 	limit  fieldLimit
-	pseudo uint16 // bit 1<<p for each pseudo-field that was there
+	pseudo uint16 // bit 1<<p for each pseudo-field that has occurred
 	spans  [hpack.Status]msg.Span
 }
 
-// What the arena of each head begins with, for what has no bytes of its own there.
+// Each arena of a head begins with these bytes, for parts that have no bytes of
+// their own.
 const (
 	textProto = "HTTP/2.0"
 	textHost  = "host"
@@ -159,20 +162,20 @@ func (d *requestDecoder) decode(block []byte) *Error {
 			}
 			dec.SetMark(1)
 		}
-		if len(recs) == 0 { // the place of Host
+		if len(recs) == 0 { // reserved for Host
 			recs = append(recs, msg.Field{})
 		}
 		recs = append(recs, msg.Field{})
-		r := &recs[len(recs)-1] // in place: a record that is made and copied stalls the processor
+		r := &recs[len(recs)-1] // in place: making a record elsewhere and copying it stalls the processor
 		r.NameOff, r.ValOff, r.ValLen, r.NameLen, r.ID = f.NameOff, f.ValOff, f.ValLen, uint16(f.NameLen), f.ID
 	}
 	h.Buf = arena
 	return d.adopt(recs)
 }
 
-// takePseudo takes a pseudo-field (RFC 9113 section 8.3). late says that there were other
-// fields before it. What its value must be is checked here, as far as it depends on nothing
-// else: an entry of the table is checked once.
+// takePseudo takes a pseudo-field (RFC 9113 section 8.3). late says that other
+// fields came before it. Its value is checked here as far as the check doesn't
+// depend on other fields, so an entry of the table is checked only once.
 func (d *requestDecoder) takePseudo(f *hpack.Field, arena []byte, late bool) *Error {
 	p := f.Pseudo
 	if p >= hpack.Status || late || d.has(p) {
@@ -180,7 +183,7 @@ func (d *requestDecoder) takePseudo(f *hpack.Field, arena []byte, late bool) *Er
 	}
 	d.pseudo |= 1 << p
 	d.spans[p] = msg.Span{Off: f.ValOff, Len: f.ValLen}
-	if f.Static|f.Mark != 0 && p != hpack.Authority { // the static one is empty
+	if f.Static|f.Mark != 0 && p != hpack.Authority { // the static entry is empty
 		return nil
 	}
 	v := arena[f.ValOff : f.ValOff+f.ValLen]

@@ -8,7 +8,7 @@ import (
 	"github.com/galehttp/gale/internal/msg"
 )
 
-// adopt makes recs the records of the head. The first of them has the place of Host.
+// adopt makes recs the records of the head. The first record is reserved for Host.
 func (d *requestDecoder) adopt(recs []msg.Field) *Error {
 	h := d.h
 	if d.has(hpack.Authority) {
@@ -28,7 +28,8 @@ func (d *requestDecoder) adopt(recs []msg.Field) *Error {
 	return d.finish(dups)
 }
 
-// requestLine makes of the pseudo-fields what a request line has (RFC 9113 section 8.3.1).
+// requestLine derives the parts of a request line from the pseudo-fields (RFC 9113
+// section 8.3.1).
 func (d *requestDecoder) requestLine() *Error {
 	const need, connect = 1<<hpack.Method | 1<<hpack.Scheme | 1<<hpack.Path, 1<<hpack.Method | 1<<hpack.Authority
 	h := d.h
@@ -64,8 +65,9 @@ func (d *requestDecoder) requestLine() *Error {
 	return nil
 }
 
-// finish checks the fields that concern the message itself, and derives the plain data of
-// the head from them. dups has the bits of fields that are there more than once.
+// finish checks the fields that concern the message itself, and derives the plain
+// data of the head from them. dups has the bits of fields that occur more than
+// once.
 func (d *requestDecoder) finish(dups uint64) *Error {
 	h := d.h
 	seen := h.Seen()
@@ -100,8 +102,8 @@ func (d *requestDecoder) finish(dups uint64) *Error {
 	return nil
 }
 
-// checkHost makes :authority Host, or takes Host for it. If both are there they must be
-// equal (RFC 9113 section 8.3.1).
+// checkHost makes :authority the Host, or uses Host if there is no :authority. If
+// both exist, they must be equal (RFC 9113 section 8.3.1).
 func (d *requestDecoder) checkHost(dups uint64) *Error {
 	h := d.h
 	i := h.Find(msg.Host)
@@ -124,7 +126,7 @@ func (d *requestDecoder) checkHost(dups uint64) *Error {
 	return nil
 }
 
-// takeLength takes the length of the body. Without DATA it can only be 0.
+// takeLength sets the length of the body. Without DATA it can only be 0.
 func (d *requestDecoder) takeLength(dups uint64) *Error {
 	h := d.h
 	n, err := h1.ParseContentLength(h.Peek(msg.ContentLength))
@@ -138,8 +140,8 @@ func (d *requestDecoder) takeLength(dups uint64) *Error {
 	return nil
 }
 
-// mergeFields makes one field of the crumbs of Cookie (RFC 9113 section 8.2.3), and leaves
-// the first Content-Type only, as package h1 does.
+// mergeFields joins the crumbs of Cookie to one field (RFC 9113 section 8.2.3), and
+// keeps only the first Content-Type, as package h1 does.
 func (d *requestDecoder) mergeFields(dups uint64) {
 	h := d.h
 	if dups&(1<<msg.Cookie) != 0 {

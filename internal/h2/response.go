@@ -7,8 +7,8 @@ import (
 	"github.com/galehttp/gale/internal/msg"
 )
 
-// responsePlaced are the fields that don't come from the records in order: they have a
-// place of their own, or don't exist in HTTP/2.
+// responsePlaced are the fields that aren't written in the order of the records:
+// they have a place of their own, or don't exist in HTTP/2.
 const responsePlaced = openingIDs | responseFramed | connectionFields | 1<<msg.Te | head.TrailerBit
 
 const (
@@ -16,11 +16,12 @@ const (
 	responseFramed uint64 = 1<<msg.ContentLength | 1<<msg.TransferEncoding
 )
 
-// AppendHead appends the head of the final response, in one HEADERS frame and perhaps
-// CONTINUATION frames. end says that there is no body and no trailer section: END_STREAM
-// is set. The fields are those that h1.AppendResponseHead writes, without the
-// connection-specific ones (RFC 9113 section 8.2.2). A Priority field counts for the
-// stream (RFC 9218 section 8). It is called once for a stream.
+// AppendHead appends the head of the final response, in one HEADERS frame and
+// perhaps CONTINUATION frames. end says that there is no body and no trailer
+// section: END_STREAM is set. The fields are those that h1.AppendResponseHead
+// writes, without the connection-specific ones (RFC 9113 section 8.2.2). A Priority
+// field sets the priority of the stream (RFC 9218 section 8). It must be called
+// once for a stream.
 func (c *Conn) AppendHead(out []byte, st *Stream, r *head.Response, by head.Sender, end bool) []byte {
 	if st.state&(wasReset|ended) != 0 {
 		return out
@@ -129,20 +130,21 @@ func (c *Conn) lowerName(name []byte) []byte {
 	return b
 }
 
-// clean returns a value as it may be sent, valid until the next call: without whitespace
-// at its ends (RFC 9113 section 8.2.1), and with spaces in place of control characters.
+// clean returns a value in the form in which it may be sent: without whitespace at
+// its ends (RFC 9113 section 8.2.1), and with spaces instead of control characters.
+// It is valid until the next call.
 func (c *Conn) clean(v []byte) []byte {
 	v = bytesconv.TrimOWS(v)
 	if bytesconv.IsText(v) {
 		return v
 	}
-	b := append([]byte(nil), v...) // rare: setters have done it
+	b := append([]byte(nil), v...) // rare: setters have already done this
 	bytesconv.NeutralizeText(b)
 	return bytesconv.TrimOWS(b)
 }
 
-// endBlock writes the header of the frame that begins at from, and cuts it into several if
-// it is too long for one.
+// endBlock writes the header of the frame that begins at from, and splits the frame
+// if it is too long.
 func endBlock(out []byte, from int, stream uint32, flags uint8) []byte {
 	length := len(out) - from - frameHeaderLen
 	if length <= maxFrame {
@@ -164,8 +166,9 @@ func endBlock(out []byte, from int, stream uint32, flags uint8) []byte {
 	return out
 }
 
-// AppendInterim appends an informational response (RFC 9110 section 15.2), before the
-// final one: status is 100 to 199, not 101. The fields are the records of r, which may be nil.
+// AppendInterim appends an informational response (RFC 9110 section 15.2), before
+// the final one. status must be 100 to 199, but not 101. The fields are the records
+// of r, which may be nil.
 func (c *Conn) AppendInterim(out []byte, st *Stream, status int, r *head.Response) []byte {
 	if st.state&(wasReset|ended) != 0 {
 		return out

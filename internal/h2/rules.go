@@ -10,8 +10,8 @@ import (
 const connectionFields uint64 = 1<<msg.Connection | 1<<msg.ProxyConnection | 1<<msg.KeepAlive |
 	1<<msg.TransferEncoding | 1<<msg.Upgrade
 
-// nameByte tells the bytes of field names: those of tokens, without capital letters (RFC
-// 9113 section 8.2.1).
+// nameByte says which bytes a field name may have: those of tokens, without capital
+// letters (RFC 9113 section 8.2.1).
 var nameByte = func() (t [256]bool) {
 	for c := range t {
 		t[c] = bytesconv.Token[c] && (c < 'A' || c > 'Z')
@@ -28,8 +28,8 @@ func validName(b []byte) bool {
 	return len(b) > 0
 }
 
-// validValue reports whether b has no control characters but HTAB, and no whitespace at
-// its ends (RFC 9113 section 8.2.1).
+// validValue reports whether b has no control characters except HTAB, and no
+// whitespace at its ends (RFC 9113 section 8.2.1).
 func validValue(b []byte) bool {
 	if len(b) == 0 {
 		return true
@@ -49,10 +49,10 @@ func checkField(f *hpack.Field, arena []byte) *Error {
 	return nil
 }
 
-// fieldLimit counts what a field section has, while it is decoded.
+// fieldLimit counts the fields and the size of a field section while it is decoded.
 type fieldLimit struct{ fields, list int }
 
-// add counts a field, and returns the error of the limit that it breaks.
+// add counts a field, and returns the error of a limit that is exceeded, or nil.
 func (l *fieldLimit) add(f *hpack.Field, cfg *Config) *Error {
 	l.fields++
 	l.list += int(f.NameLen) + int(f.ValLen) + hpack.EntryOverhead

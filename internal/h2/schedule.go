@@ -6,32 +6,33 @@ import (
 	"github.com/galehttp/gale/internal/pool"
 )
 
-// sendFlow is the window for what we send on a stream.
+// sendFlow is the window for data that this side sends on a stream.
 type sendFlow struct {
 	window int64 // how much data may still be sent; negative after SETTINGS that reduce it
 }
 
-// place is where a stream stands in the schedule.
+// place is the state of a stream in the schedule.
 type place struct {
-	prev, next *Stream // in a ring, nil if it is in none
+	prev, next *Stream // in a ring, or nil
 	queued     bool    // the caller has data for it: see Queue
-	stalled    bool    // it has no window, and was asked to send
+	stalled    bool    // data was queued, but it has no window
 }
 
-// rings are the first streams of the rings of each urgency.
+// rings holds the first streams of the two rings of each urgency.
 type rings [8][2]*Stream
 
 var ringsPool = pool.Pool{New: func() any { return new(rings) }}
 
-// schedule says in which order streams send data (RFC 9218 section 10). For each urgency
-// there are two rings: streams that are not incremental, in the order of their ids, and
-// the others, in turns. Between two calls a stream is in the ring of its priority if and
-// only if it is queued and its window is open.
+// schedule decides in which order streams send data (RFC 9218 section 10). For each
+// urgency there are two rings: one of streams that aren't incremental, in the order
+// of their ids, and one of incremental streams, which take turns. Between two calls
+// a stream is in the ring of its priority if and only if it is queued and its
+// window is open.
 type schedule struct {
 	rings *rings   // nil if there are none
-	some  [2]uint8 // bit u is set if rings[u] has that one
+	some  [2]uint8 // bit u is set if that ring of rings[u] isn't empty
 	turn  uint8    // bit u is set if the incremental ring of u is next
-	// stalled says that the connection's window was too small for something.
+	// stalled says that the connection's window was too small for some data.
 	stalled bool
 }
 
@@ -55,7 +56,7 @@ func (s *schedule) link(st *Stream) {
 		s.some[kind] |= 1 << u
 		return
 	}
-	before := first // st goes before it: the first one is the end of the ring
+	before := first // st goes before it: before the first stream is the end of the ring
 	if kind == 0 {
 		for last := before.place.prev; last.id > st.id; last = before.place.prev {
 			if before = last; before == first {
@@ -88,7 +89,7 @@ func (s *schedule) unlink(st *Stream) {
 	st.place.prev, st.place.next = nil, nil
 }
 
-// stall takes a stream that has no window out of its ring.
+// stall removes a stream that has no window from its ring.
 func (s *schedule) stall(st *Stream) {
 	if st.place.queued {
 		st.place.stalled = true
@@ -96,7 +97,7 @@ func (s *schedule) stall(st *Stream) {
 	s.unlink(st)
 }
 
-// revive lets a stream go on that had stalled, and reports whether it does.
+// revive puts a stalled stream back into its ring, and reports whether it did.
 func (s *schedule) revive(st *Stream) bool {
 	if !st.place.stalled || st.out.window <= 0 {
 		return false
@@ -116,13 +117,13 @@ func (s *schedule) rest() {
 	}
 }
 
-// leave takes a stream out of the schedule.
+// leave removes a stream from the schedule.
 func (s *schedule) leave(st *Stream) {
 	s.unlink(st)
 	st.place = place{}
 }
 
-// setPriority changes the priority of a stream, and its place with it.
+// setPriority changes the priority of a stream, and so its place.
 func (s *schedule) setPriority(st *Stream, p Priority) {
 	if st.prio == p {
 		return
@@ -156,8 +157,9 @@ func (s *schedule) next() *Stream {
 	return st
 }
 
-// Queue says that the caller has data for st, for which Next shall return it. A stream that
-// can't send for want of a window waits apart, and comes back with Room.
+// Queue says that the caller has data for st, so that Next returns it when it is
+// its turn. A stream that can't send because it has no window waits outside of the
+// rings, and comes back with a Room event.
 func (c *Conn) Queue(st *Stream) {
 	if st.place.queued || st.state&(wasReset|ended) != 0 {
 		return
@@ -170,16 +172,18 @@ func (c *Conn) Queue(st *Stream) {
 	c.turns.link(st)
 }
 
-// Unqueue ends what Queue began: there is no more data for now. Done and resets do so too.
+// Unqueue undoes Queue: the caller has no more data for now. Done and resets do so
+// too.
 func (c *Conn) Unqueue(st *Stream) { c.turns.leave(st) }
 
-// CanSend reports whether Next would return a stream. It takes no turn.
+// CanSend reports whether Next would return a stream. It doesn't take the turn.
 func (c *Conn) CanSend() bool { return c.out.window > 0 && c.turns.some[0]|c.turns.some[1] != 0 }
 
-// Next returns the stream whose turn it is to send data, nil if none can: queued streams of
-// the lowest urgency; among them in turns one that is not incremental, the one with the
-// lowest id, and those that are, one after the other (RFC 9218 section 10). The caller
-// sends a piece, and calls Unqueue when it has no more.
+// Next returns the stream whose turn it is to send data, or nil if none can send.
+// It chooses among the queued streams with the lowest urgency value. It alternates
+// between the non-incremental stream with the lowest id and the incremental
+// streams, which take turns (RFC 9218 section 10). The caller sends a piece of
+// data, and calls Unqueue when it has no more.
 func (c *Conn) Next() *Stream {
 	if c.out.window > 0 {
 		return c.turns.next()

@@ -1,12 +1,13 @@
 package h2
 
-// The functions that append a part of a response append nothing if the stream was reset or
-// its response has ended, so that a caller needs to look for that only where it waits.
+// The functions that append a part of a response append nothing if the stream was
+// reset or its response has ended. So a caller needs to check for that only where
+// it waits.
 
-// AppendData appends DATA frames with what of b the windows let through, and returns how
-// much that is. end says that b ends the body: END_STREAM is set if all of it went. If
-// n < len(b) the stream has stalled: Room tells when to go on. Empty data needs no
-// window; without end nothing is appended for it.
+// AppendData appends DATA frames with as many bytes of b as the windows allow, and
+// returns their number. end says that b ends the body: END_STREAM is set if all of
+// b was appended. If n < len(b), the stream has stalled; a Room event says when it
+// can continue. Empty data needs no window; without end nothing is appended for it.
 func (c *Conn) AppendData(out []byte, st *Stream, b []byte, end bool) (_ []byte, n int) {
 	if len(b) == 0 {
 		if end {
@@ -26,10 +27,10 @@ func (c *Conn) AppendData(out []byte, st *Stream, b []byte, end bool) (_ []byte,
 	return out, n
 }
 
-// AppendDataHeader appends the header of one DATA frame for n bytes of up to most, which
-// the caller writes next. It is AppendData for a caller that does not copy the body;
-// END_STREAM is set if end is true and n == most. n == 0 with most > 0 means that the
-// stream has stalled, or can't send at all, and nothing was appended.
+// AppendDataHeader appends the header of one DATA frame for n bytes of up to most,
+// which the caller must write next. It is AppendData for a caller that doesn't copy
+// the body. END_STREAM is set if end is true and n == most. If n == 0 and most > 0,
+// nothing was appended: the stream has stalled, or can't send any more.
 func (c *Conn) AppendDataHeader(out []byte, st *Stream, most int, end bool) (_ []byte, n int) {
 	if st.state&(wasReset|ended) != 0 {
 		return out, 0
@@ -61,7 +62,8 @@ func (c *Conn) AppendDataHeader(out []byte, st *Stream, most int, end bool) (_ [
 	return appendFrameHeader(out, n, frameData, flags, st.id), n
 }
 
-// stalls notes that a window was too small for st. Room will tell when it is larger.
+// stalls records that a window was too small for st. A Room event will say when it
+// is larger.
 func (c *Conn) stalls(st *Stream) {
 	if st.out.window <= 0 {
 		c.turns.unlink(st)
@@ -72,14 +74,14 @@ func (c *Conn) stalls(st *Stream) {
 	}
 }
 
-// sentEnd notes that END_STREAM is being sent.
+// sentEnd records that END_STREAM is sent.
 func (c *Conn) sentEnd(st *Stream) {
 	st.state |= ended
 	c.turns.leave(st)
 	c.ends(st)
 }
 
-// SendRoom returns how many bytes of data the windows let st send now.
+// SendRoom returns how many bytes of data the windows allow st to send now.
 func (c *Conn) SendRoom(st *Stream) int {
 	return int(max(0, min(st.out.window, c.out.window)))
 }

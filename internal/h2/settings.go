@@ -17,16 +17,17 @@ const (
 // settingLen is the length of a setting in bytes.
 const settingLen = 6
 
-// peerSettings are what the peer's SETTINGS have told.
+// peerSettings are the settings of the peer.
 type peerSettings struct {
-	// Of the frame that is being read: the last SETTINGS_INITIAL_WINDOW_SIZE and the
-	// largest one, -1 if it had none. They are applied at its end, to all streams at once.
+	// For the frame that is being read: the last and the largest
+	// SETTINGS_INITIAL_WINDOW_SIZE, or -1 if it had none. They are applied at the
+	// end of the frame, to all streams at once.
 	window, widest int32
 
 	noPriorities int8 // 1 + SETTINGS_NO_RFC7540_PRIORITIES, 0 before the first SETTINGS
 }
 
-// begin sets what holds before SETTINGS are exchanged.
+// begin sets the values that apply before SETTINGS are exchanged.
 func (c *Conn) begin() {
 	c.peer = peerSettings{window: -1, widest: -1}
 	c.out = connFlow{window: initialWindow, initial: initialWindow}
@@ -36,8 +37,8 @@ func (c *Conn) begin() {
 	}
 }
 
-// appendFirst appends the server's preface: SETTINGS, and what the connection's window is
-// larger than at first (RFC 9113 section 3.4).
+// appendFirst appends the server's preface: SETTINGS, and a WINDOW_UPDATE that
+// enlarges the connection's window (RFC 9113 section 3.4).
 func (c *Conn) appendFirst(out []byte) []byte {
 	from := len(out)
 	out = appendFrameHeader(out, 0, frameSettings, 0, 0)
@@ -83,7 +84,7 @@ func (c *Conn) setting(b []byte) {
 		c.peer.widest = max(c.peer.widest, int32(value))
 	case settingMaxFrame:
 		if value < 1<<14 || value > 1<<24-1 {
-			c.fail(ProtocolError) // we use the least value
+			c.fail(ProtocolError) // this side uses the smallest value
 		}
 	case settingNoPriorities:
 		was := c.peer.noPriorities
@@ -96,7 +97,8 @@ func (c *Conn) setting(b []byte) {
 	}
 }
 
-// settingsEnd acknowledges SETTINGS once all of it was applied (RFC 9113 section 6.5.3).
+// settingsEnd acknowledges a SETTINGS frame after all of it was applied (RFC 9113
+// section 6.5.3).
 func (c *Conn) settingsEnd(ev *Event) {
 	c.greeted = true
 	if c.peer.noPriorities == 0 {
@@ -109,8 +111,8 @@ func (c *Conn) settingsEnd(ev *Event) {
 	c.queueFrame(frameSettings, flagAck, 0, nil)
 }
 
-// settingsAck is the peer's acknowledgement of our SETTINGS. From now on the peer keeps to
-// what we allow less of than was allowed before.
+// settingsAck handles the peer's acknowledgement of this side's SETTINGS. From now
+// on the peer must also keep limits that the SETTINGS have lowered.
 func (c *Conn) settingsAck() {
 	if c.settled {
 		c.odd(1)

@@ -1,11 +1,12 @@
 package h2
 
-// isClosed reports whether a stream is closed (RFC 9113 section 5.1). One that is gone is nil.
+// isClosed reports whether a stream is closed (RFC 9113 section 5.1). A stream that
+// is gone is nil.
 func (st *Stream) isClosed() bool {
 	return st == nil || st.state&wasReset != 0 || st.state&(peerEnded|ended) == peerEnded|ended
 }
 
-// ends notes the end of one half of a stream.
+// ends records the end of one half of a stream.
 func (c *Conn) ends(st *Stream) {
 	if st.state&(peerEnded|ended) == peerEnded|ended {
 		c.closed.set(c.last, st.id, byEnd)
@@ -18,9 +19,10 @@ func (c *Conn) endStream(st *Stream) {
 	c.turns.leave(st)
 }
 
-// blame resets a stream for what the peer did on it (RFC 9113 section 5.4.2): that counts,
-// since it may be the purpose (CVE-2025-8671). If the caller has the stream it gets an
-// event. A stream that is not open, and was never, is closed by it.
+// blame resets a stream because of an error of the peer (RFC 9113 section 5.4.2).
+// Such resets are counted, because an attacker may cause them on purpose
+// (CVE-2025-8671). If the caller has the stream, it gets an event. A stream that
+// was never open becomes closed.
 func (c *Conn) blame(id uint32, code Code, ev *Event) {
 	if !c.buckets.resetsOut.take(1, resetBurst, resetRate, c.now) {
 		c.fail(EnhanceYourCalm)
@@ -36,8 +38,8 @@ func (c *Conn) blame(id uint32, code Code, ev *Event) {
 	}
 }
 
-// blameFrame is blame for a frame that may come on any stream: if that isn't open, the
-// connection fails.
+// blameFrame is blame for a frame that may come on any stream. If the stream isn't
+// open, the connection fails.
 func (c *Conn) blameFrame(code Code, ev *Event) {
 	id := c.read.f.stream
 	if c.streams.find(id).isClosed() {
@@ -47,9 +49,10 @@ func (c *Conn) blameFrame(code Code, ev *Event) {
 	c.blame(id, code, ev)
 }
 
-// ResetStream ends the stream in both directions: RST_STREAM is queued, unless both sides
-// have ended already or it was reset. Done is still to be called. What the caller holds of
-// the response may be dropped, but for the HEADERS frames, which change the peer's table.
+// ResetStream ends the stream in both directions: RST_STREAM is queued, unless both
+// sides have ended already or it was reset. The caller must still call Done. It may
+// drop unsent frames of the response, except HEADERS frames, which change the
+// peer's table.
 func (c *Conn) ResetStream(st *Stream, code Code) {
 	if st.state&wasReset != 0 {
 		return
@@ -61,9 +64,10 @@ func (c *Conn) ResetStream(st *Stream, code Code) {
 	c.endStream(st)
 }
 
-// Done ends the use of a stream: the caller has sent all, or given up. A response that
-// has not ended is reset with INTERNAL_ERROR; a request that has not ended is told so with
-// NO_ERROR (RFC 9113 section 8.1). st must not be used afterwards.
+// Done ends the use of a stream: the caller has sent everything, or has given up.
+// If the response has not ended, the stream is reset with INTERNAL_ERROR. If only
+// the request has not ended, it is reset with NO_ERROR (RFC 9113 section 8.1). st
+// must not be used afterwards.
 func (c *Conn) Done(st *Stream) {
 	code := NoError
 	if st.state&ended == 0 {

@@ -2,11 +2,11 @@ package h2
 
 import "github.com/galehttp/gale/internal/pool"
 
-// streams are those that no Conn uses.
+// streams holds the streams that no Conn uses.
 var streams = pool.Pool{New: func() any { return new(Stream) }}
 
-// table finds streams by their ids: chains of streams, in as many as there are streams or
-// more. Ids that follow one another are in different chains.
+// table finds streams by their ids. It has at least as many chains as there are
+// streams. Consecutive ids are in different chains.
 type table struct {
 	chains []*Stream // the length is a power of two, or 0
 	n      int
@@ -26,7 +26,7 @@ func (t *table) find(id uint32) *Stream {
 	return st
 }
 
-// add makes a stream for id, which has none.
+// add makes a stream for id, which must not have one.
 func (t *table) add(id uint32) *Stream {
 	if t.n == len(t.chains) {
 		t.grow()
@@ -77,29 +77,30 @@ func (t *table) all(f func(*Stream) bool) {
 	}
 }
 
-// rest gives back what a table without streams need not hold.
+// rest gives back the memory that a table without streams doesn't need.
 func (t *table) rest() {
 	if len(t.chains) > 32 {
 		t.chains = nil
 	}
 }
 
-// drop forgets all streams. They are not used again: the caller may still have them.
+// drop forgets all streams. They don't go back to the pool, because the caller may
+// still have them.
 func (t *table) drop() { *t = table{} }
 
-// closedStreams remembers how the last streams were closed: two bits for each of the 512
-// odd ids up to the highest one. There are words for those ids that have come up: words
-// that are not there are 0.
+// closedStreams stores how the last streams were closed: two bits for each of the
+// 512 odd ids up to the highest one. It has words only for ids that have occurred;
+// missing words count as 0.
 type closedStreams struct{ words []uint64 }
 
 // closing says how a stream was closed.
 type closing uint64
 
 const (
-	neverOpen   closing = iota // skipped, or open still
+	neverOpen   closing = iota // skipped, or still open
 	byEnd                      // both sides have ended it
 	byPeer                     // the peer has reset it
-	byUs                       // we have reset it: frames may be on their way
+	byUs                       // this side has reset it: the peer may have sent frames before it knew
 	closingKept = 16 * 32
 )
 
@@ -137,8 +138,8 @@ func (c *closedStreams) set(last, id uint32, how closing) {
 	}
 }
 
-// of returns how stream id, which is not open and no higher than last, was closed. known
-// is false if that was too long ago.
+// of returns how stream id, which is not open and no higher than last, was closed.
+// known is false if that is too long ago.
 func (c *closedStreams) of(last, id uint32) (how closing, known bool) {
 	if (last-id)/2 >= closingKept {
 		return 0, false

@@ -1,11 +1,11 @@
 package h2
 
-// sfScanner reads structured fields (RFC 9651): as much as is needed to know where a value
-// ends, and integers and booleans.
+// sfScanner reads structured fields (RFC 9651): enough of the syntax to find the
+// end of each value, and the values of integers and booleans.
 type sfScanner struct {
 	b   []byte
 	i   int
-	bad bool // b is no structured field
+	bad bool // b isn't a structured field
 }
 
 type sfKind uint8
@@ -28,7 +28,7 @@ func (s *sfScanner) peek() byte {
 	return 0
 }
 
-// next skips c if it comes next.
+// next skips c if it is the next byte.
 func (s *sfScanner) next(c byte) bool {
 	if s.i < len(s.b) && s.b[s.i] == c {
 		s.i++

@@ -7,13 +7,15 @@ import (
 	"github.com/galehttp/gale/internal/pool"
 )
 
-// trailerParts are what trailer sections are decoded into until they are whole.
+// trailerParts holds the fields that trailer sections are decoded into, until they
+// are complete.
 var trailerParts = pool.Pool{New: func() any { return new(msg.Fields) }}
 
-// DecodeTrailers decodes the trailer section of the last Trailers event, and appends its
-// fields to f. It is called once, before Read is called again; with nil they are dropped.
-// After an error, an *Error, f is as before. The stream was reset, as after a Reset event,
-// unless its response has ended: Done is still to be called.
+// DecodeTrailers decodes the trailer section of the last Trailers event, and
+// appends its fields to f. It must be called once, before the next Read. If f is
+// nil, the fields are dropped. An error is an *Error; f is then unchanged. The
+// stream was reset, as after a Reset event, unless its response has ended. The
+// caller must still call Done.
 func (c *Conn) DecodeTrailers(f *msg.Fields) error {
 	b := &c.read.block
 	if !b.ready || b.kind != blockTrailers {
@@ -47,7 +49,8 @@ func (c *Conn) DecodeTrailers(f *msg.Fields) error {
 	return err
 }
 
-// decodeTrailers decodes a trailer section into f, which is empty, and counts what it has.
+// decodeTrailers decodes a trailer section into f, which must be empty, and counts
+// its fields.
 func (c *Conn) decodeTrailers(block []byte, f *msg.Fields, limit *fieldLimit) *Error {
 	dec := &c.coding.dec
 	if dec.Begin(block) != nil {

@@ -2,12 +2,13 @@ package hpack
 
 import "github.com/galehttp/gale/internal/msg"
 
-// Decoder decodes the field blocks of one direction of a connection. The zero value is
-// ready for use and has a table of DefaultTableSize. It has no lock: one goroutine uses it.
+// Decoder decodes the field blocks of one direction of a connection. The zero value
+// is ready for use and has a table of DefaultTableSize. It has no lock: only one
+// goroutine may use it.
 type Decoder struct {
 	table table
-	rest  []byte // what of the block is to be decoded
-	limit int    // of what the peer may make the table's size
+	rest  []byte // the part of the block that isn't decoded yet
+	limit int    // for the table size that the peer may choose
 	// lowest is the lowest limit since the last block. If it is below the size of the
 	// table, the next block must begin with a size update.
 	lowest int
@@ -20,23 +21,25 @@ type Decoder struct {
 type Field struct {
 	NameOff, NameLen uint32
 	ValOff, ValLen   uint32
-	// ID is that of the name. Names that are not in lower case, which is malformed in
-	// HTTP/2, are Unknown: the name of any other ID is valid.
+	// ID is the ID of the name. A name that isn't in lower case, which is malformed
+	// in HTTP/2, is Unknown. So a name with any other ID is valid.
 	ID msg.ID
-	// Pseudo tells the names that begin with a colon.
+	// Pseudo says which pseudo-header field it is, if the name begins with a colon.
 	Pseudo Pseudo
-	// Never says that the field must stay a never-indexed literal where it is sent on
+	// Never says that the field must be a never-indexed literal if it is forwarded
 	// (RFC 7541 section 6.2.3).
 	Never bool
-	// Static is the index of the static table's entry that the whole field is, or 0.
-	// Such a field has a valid name and a valid value.
+	// Static is the index of the static table's entry, if the whole field is such
+	// an entry, or 0. The name and the value of such a field are valid.
 	Static uint8
-	// Mark is what SetMark gave the entry of the dynamic table that the field is, or 0.
+	// Mark is the mark that SetMark gave to the entry of the dynamic table, if the
+	// field is such an entry, or 0.
 	Mark uint8
 }
 
-// span sets where name and value are. Next sets each member by itself: to assign a whole
-// Field takes it twice the time, since Go builds that elsewhere and copies it.
+// span sets the offsets of name and value. Next sets each member separately:
+// assigning a whole Field would take twice the time, because Go builds it elsewhere
+// and copies it.
 func (f *Field) span(off, name, value uint32) {
 	f.NameOff, f.NameLen, f.ValOff, f.ValLen = off, name, off+name, value
 }
@@ -48,17 +51,19 @@ func (d *Decoder) prepare() {
 }
 
 // SetMaxTableSize sets the size that the peer's updates must not exceed, which is
-// SETTINGS_HEADER_TABLE_SIZE as the peer has acknowledged it. It is called between blocks.
-// If the table's size is above it, the next block must begin with an update.
+// SETTINGS_HEADER_TABLE_SIZE as the peer has acknowledged it. It must be called
+// between blocks. If the table's size is above n, the next block must begin with an
+// update.
 func (d *Decoder) SetMaxTableSize(n int) {
 	d.prepare()
 	d.limit = n
 	d.lowest = min(d.lowest, n)
 }
 
-// Begin starts a field block, which must be whole, and applies the table size updates at
-// its start. There may be two of them (RFC 7541 section 4.2). block is used until More is
-// false, and not kept. After an error the decoder can't be used until Reset.
+// Begin starts a field block, which must be whole, and applies the table size
+// updates at its start. There may be two of them (RFC 7541 section 4.2). block is
+// used until More returns false, and isn't kept. After an error the decoder can't
+// be used until Reset.
 func (d *Decoder) Begin(block []byte) error {
 	d.prepare()
 	d.rest, d.last = block, nil
@@ -104,10 +109,11 @@ func (d *Decoder) More() bool {
 	return false
 }
 
-// Next decodes a field, if More says that there is one. It appends name and value to dst,
-// one after the other, and describes them in f. It appends at most as many bytes as the
-// table's size, and 8/5 of the block's length. After an error dst is as it was, f is
-// undefined, and the decoder can't be used until Reset.
+// Next decodes a field. It must be called only if More returns true. It appends
+// name and value to dst, one after the other, and describes them in f. It appends
+// at most as many bytes as the table's size plus 8/5 of the block's length. After
+// an error dst is unchanged, f is undefined, and the decoder can't be used until
+// Reset.
 func (d *Decoder) Next(dst []byte, f *Field) ([]byte, error) {
 	b := d.rest
 	if len(b) == 0 {
@@ -147,9 +153,9 @@ func (d *Decoder) Next(dst []byte, f *Field) ([]byte, error) {
 	return append(dst, s.text...), nil
 }
 
-// SetMark keeps a mark of the caller with the entry of the dynamic table that the last
-// field is. It does nothing if there is no such entry. A caller that validated the field
-// need not do so when the entry is used again.
+// SetMark stores a mark of the caller with the entry of the dynamic table that the
+// last field was. It does nothing if there is no such entry. With it a caller
+// needn't validate a field again when the entry is used again.
 func (d *Decoder) SetMark(mark uint8) {
 	if d.last != nil {
 		d.last.mark = mark
@@ -165,8 +171,9 @@ func (d *Decoder) fail(err error) error {
 	return d.err
 }
 
-// Reset makes d ready for another connection, as the zero value. It keeps memory of a
-// table of DefaultTableSize at most; the entries can't be reached any more.
+// Reset makes d ready for another connection, like the zero value. It keeps the
+// memory of a table of at most DefaultTableSize, but the entries can't be reached
+// any more.
 func (d *Decoder) Reset() {
 	d.table.empty(DefaultTableSize)
 	*d = Decoder{table: d.table}

@@ -1,6 +1,7 @@
 package hpack
 
-// literal decodes a field that is not an entry (RFC 7541 section 6.2), see Next.
+// literal decodes a field that isn't an entry of a table (RFC 7541 section 6.2);
+// see Next.
 func (d *Decoder) literal(dst []byte, f *Field) ([]byte, error) {
 	start := len(dst)
 	l, err := d.parseLiteral()
@@ -32,13 +33,13 @@ func (d *Decoder) addEntry(name, value []byte, f *Field) {
 
 // literal is a literal field representation before its strings are decoded.
 type literal struct {
-	index       uint32 // of the entry that has the name; 0: name has it
+	index       uint32 // of the entry with the name; 0: the name is in name
 	name, value str
 	indexed     bool // it becomes an entry
 	never       bool
 }
 
-// parseLiteral takes a literal from d.rest. Its index is in the tables.
+// parseLiteral takes a literal from d.rest. On success its index is in the tables.
 func (d *Decoder) parseLiteral() (l literal, err error) {
 	b := d.rest
 	var n int
@@ -47,7 +48,7 @@ func (d *Decoder) parseLiteral() (l literal, err error) {
 		l.indexed = true
 		l.index, n, err = parseInteger(b, 0x3f)
 	case c >= 0x20:
-		return l, ErrSizeUpdate // after a field
+		return l, ErrSizeUpdate // a size update after a field
 	default:
 		l.never = c >= 0x10
 		l.index, n, err = parseInteger(b, 0x0f)
@@ -68,7 +69,7 @@ func (d *Decoder) parseLiteral() (l literal, err error) {
 	return l, err
 }
 
-// appendLiteralName appends the name of l, and sets what f says of it.
+// appendLiteralName appends the name of l, and sets the members of f for it.
 func (d *Decoder) appendLiteralName(dst []byte, l *literal, f *Field) ([]byte, error) {
 	switch {
 	case l.index == 0:

@@ -1,11 +1,12 @@
 package hpack
 
-// Skip decodes the rest of the block for the sake of the table only. It uses scratch for
-// what enters the table and returns it, perhaps longer and with other contents. Errors are
-// those of Next.
+// Skip decodes the rest of the block only to update the table. It uses scratch for
+// fields that enter the table and returns it, perhaps longer and with other
+// contents. Its errors are those of Next.
 //
-// Two bytes of the block may make an entry with the name of another one, and so copy as
-// much as the table holds. All else costs no more than the length of the block.
+// Two bytes of the block may add an entry with the name of another entry, and so
+// copy as many bytes as the table holds. Everything else takes time in proportion
+// to the length of the block.
 func (d *Decoder) Skip(scratch []byte) ([]byte, error) {
 	var f Field
 	for d.More() {

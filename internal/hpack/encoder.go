@@ -2,14 +2,15 @@ package hpack
 
 import "github.com/galehttp/gale/internal/msg"
 
-// Encoder encodes the field blocks of one direction of a connection. The zero value is
-// ready for use and has a table of DefaultTableSize. It has no lock: one goroutine uses it.
-// Blocks must be sent in the order in which they were made, and none may be left out.
+// Encoder encodes the field blocks of one direction of a connection. The zero value
+// is ready for use and has a table of DefaultTableSize. It has no lock: only one
+// goroutine may use it. All blocks must be sent, in the order in which they were
+// made.
 type Encoder struct {
 	table table
 	index index
-	// What the size of the table will be from the next block on, and the lowest value
-	// since the last one.
+	// target is the size of the table from the next block on, lowest its lowest
+	// value since the last block.
 	target, lowest int
 	generation     uint32
 	ready          bool // table, target and lowest are set
@@ -36,17 +37,18 @@ func (e *Encoder) prepare() {
 	}
 }
 
-// SetMaxTableSize takes the SETTINGS_HEADER_TABLE_SIZE that the peer sent, each time it
-// comes, in order. The encoder uses at most that, and at most DefaultTableSize. It is
-// called between blocks.
+// SetMaxTableSize must be called with each SETTINGS_HEADER_TABLE_SIZE of the peer,
+// in order, between blocks. The encoder uses at most that size, and at most
+// DefaultTableSize.
 func (e *Encoder) SetMaxTableSize(n int) {
 	e.prepare()
 	e.target = min(n, DefaultTableSize)
 	e.lowest = min(e.lowest, e.target)
 }
 
-// Begin starts a field block. It appends table size updates if the size has changed since
-// the last block: the lowest size, then the present one (RFC 7541 section 4.2).
+// Begin starts a field block. It appends table size updates if the size has changed
+// since the last block: the lowest size, then the current one (RFC 7541 section
+// 4.2).
 func (e *Encoder) Begin(dst []byte) []byte {
 	e.prepare()
 	if e.lowest == e.table.max && e.target == e.table.max {
@@ -66,9 +68,9 @@ func (e *Encoder) appendSizeUpdate(dst []byte, n int) []byte {
 	return appendInteger(dst, 0x20, 0x1f, uint32(n))
 }
 
-// Generation changes with each change of the table. What was appended after Begin without
-// such a change may be appended again in its place, as it is, if Generation is still the
-// same after Begin of the later block.
+// Generation changes with each change of the table. Bytes that were appended after
+// Begin without a change of the table may be copied into a later block, if
+// Generation is still the same after its Begin.
 func (e *Encoder) Generation() uint32 { return e.generation }
 
 // AppendStatus appends the :status field with a code of three digits.
@@ -77,18 +79,18 @@ func (e *Encoder) AppendStatus(dst []byte, code int) []byte {
 	return e.AppendPseudo(dst, Status, value[:], Auto)
 }
 
-// AppendPseudo appends a pseudo-header field, which is one of those from Method to Status.
+// AppendPseudo appends a pseudo-header field. p must be one of Method to Status.
 func (e *Encoder) AppendPseudo(dst []byte, p Pseudo, value []byte, how Indexing) []byte {
 	return e.append(dst, &fieldName{pseudo: p, static: staticByPseudo[p], text: pseudoNameBytes[p]}, value, how)
 }
 
-// AppendField appends a field. name is not used if id is known, and in lower case
-// otherwise. name and value are not kept.
+// AppendField appends a field. name is used only if id is Unknown, and must then be
+// in lower case. name and value are not kept.
 func (e *Encoder) AppendField(dst []byte, id msg.ID, name, value []byte, how Indexing) []byte {
 	if id != msg.Unknown {
 		return e.append(dst, &fieldName{id: id, static: staticByID[id], text: lowerNames[id]}, value, how)
 	}
-	// A caller that did not look the name up must not get a secret indexed.
+	// A secret must not be indexed even if the caller didn't look up its name.
 	id, p := identify(name)
 	n := fieldName{id: id, pseudo: p, text: name}
 	switch {
@@ -102,7 +104,7 @@ func (e *Encoder) AppendField(dst []byte, id msg.ID, name, value []byte, how Ind
 	return e.append(dst, &n, value, how)
 }
 
-// fieldName is the name of a field that is to be encoded.
+// fieldName is the name of a field that is encoded.
 type fieldName struct {
 	text   []byte
 	id     msg.ID
@@ -155,13 +157,14 @@ func (e *Encoder) appendLiteral(dst []byte, first, mask byte, nameIndex uint32, 
 	return appendString(dst, value)
 }
 
-// mayEnter reports whether a field is small enough to leave others in the table.
+// mayEnter reports whether a field is so small that other fields can stay in the
+// table.
 func (e *Encoder) mayEnter(n *fieldName, value []byte) bool {
 	return len(n.text)+len(value)+EntryOverhead <= e.table.max/2
 }
 
-// Reset makes e ready for another connection, as the zero value. It keeps memory of the
-// table; the entries can't be reached any more.
+// Reset makes e ready for another connection, like the zero value. It keeps the
+// memory of the table, but the entries can't be reached any more.
 func (e *Encoder) Reset() {
 	e.table.empty(DefaultTableSize)
 	clear(e.index.pairs)

@@ -7,9 +7,10 @@ import (
 	"github.com/galehttp/gale/internal/msg"
 )
 
-// index finds entries of an encoder's table by hashes. It may forget an entry, which then
-// is sent as a literal again: so it needs no more than two slots for a hash, and takes the
-// same time whatever is in it. It is small as long as the table has few entries.
+// index finds entries of an encoder's table by hashes. It may forget an entry,
+// which is then sent as a literal again. So it needs at most two slots per hash,
+// and a lookup takes the same time whatever it contains. It is small as long as the
+// table has few entries.
 type index struct {
 	pairs []uint16   // by the hash of name and value: low bits of entry numbers
 	names []nameSlot // half as many
@@ -21,14 +22,14 @@ const (
 	maxPairs   = 64
 )
 
-// nameSlot tells of a name the newest entry with it, and of the last pair with it that was
-// not found the high bits of the hash.
+// nameSlot holds, for a name, the newest entry with that name, and the high bits of
+// the hash of the last pair with that name that was not found.
 type nameSlot struct {
 	number, last uint16
 }
 
-// full returns the entry number of which low are the low bits. Whether there is such an
-// entry and what it holds is to be seen in the table.
+// full returns the entry number whose low bits are low. The caller must check in
+// the table whether there is such an entry and what it holds.
 func (t *table) full(low uint16) uint32 {
 	next := t.first + t.count
 	return next - uint32(uint16(next)-low)
@@ -66,16 +67,16 @@ func (x *index) findName(t *table, hash uint64, n *fieldName) (*nameSlot, uint32
 	return nil, 0
 }
 
-// again reports whether the pair with a hash was the last one of the name that was not
-// found. A field whose values differ each time, as those of a request's number, would
-// otherwise push all others out of the table.
+// again reports whether the pair with a hash was the last pair of the name that was
+// not found. Only such pairs enter the table: otherwise a field with a new value
+// each time, such as a request's number, would remove all others from it.
 func (s *nameSlot) again(pair uint64) bool {
 	last := s.last
 	s.last = uint16(pair >> 48)
 	return s.last == last
 }
 
-// add takes up the newest entry of t. s is the slot of its name, if there is one.
+// add adds the newest entry of t. s is the slot of its name, if there is one.
 func (x *index) add(t *table, hash, pair uint64, s *nameSlot) {
 	if len(x.pairs) < maxPairs && int(t.count) > len(x.pairs)/2 {
 		x.grow(t)
@@ -84,7 +85,7 @@ func (x *index) add(t *table, hash, pair uint64, s *nameSlot) {
 	x.put(t, t.first+t.count-1, hash, pair, s)
 }
 
-// grow makes x longer, and takes up all entries of t.
+// grow makes x larger, and adds all entries of t again.
 func (x *index) grow(t *table) {
 	n := max(2*len(x.pairs), firstPairs)
 	*x = index{make([]uint16, n), make([]nameSlot, n/2)}
@@ -99,7 +100,7 @@ func (x *index) grow(t *table) {
 	}
 }
 
-// put takes up an entry of t; see add.
+// put adds an entry of t; see add.
 func (x *index) put(t *table, number uint32, hash, pair uint64, s *nameSlot) {
 	i := pair & uint64(len(x.pairs)-2)
 	*t.older(&x.pairs[i], &x.pairs[i+1]) = uint16(number)
@@ -113,7 +114,7 @@ func (x *index) put(t *table, number uint32, hash, pair uint64, s *nameSlot) {
 	s.number = uint16(number)
 }
 
-// older returns which of two holds the number of the older entry.
+// older returns a or b, whichever holds the number of the older entry.
 func (t *table) older(a, b *uint16) *uint16 {
 	if next := uint16(t.first + t.count); next-*a >= next-*b {
 		return a
@@ -138,15 +139,16 @@ func (n *fieldName) hash() uint64 {
 	return hashBytes(hashSeed, n.text)
 }
 
-// The factors are the fractions of the square roots of 2 and 3: any odd numbers with bits
-// all over will do.
+// The factors are the fractions of the square roots of 2 and 3. Any odd numbers
+// with well-distributed bits would do.
 const (
 	hashSeed   = 0x6a09e667f3bcc909
 	hashFactor = 0xbb67ae8584caa73b
 )
 
-// hashBytes returns a hash of b that depends on h. Who knows it can make fields collide,
-// and so have the encoder find fewer of its own entries; no more than that.
+// hashBytes returns a hash of b that depends on h. A peer that knows it can make
+// fields collide. Then the encoder finds fewer of its entries, but nothing worse
+// happens.
 func hashBytes(h uint64, b []byte) uint64 {
 	n := len(b)
 	h ^= uint64(n)
@@ -160,7 +162,7 @@ func hashBytes(h uint64, b []byte) uint64 {
 	for i := 0; i < n-8; i += 8 {
 		h = mix(h, binary.LittleEndian.Uint64(b[i:]))
 	}
-	return mix(h, binary.LittleEndian.Uint64(b[n-8:])) // some bytes may be in two words
+	return mix(h, binary.LittleEndian.Uint64(b[n-8:])) // words may overlap
 }
 
 func mix(h, word uint64) uint64 {

@@ -6,26 +6,26 @@ import (
 	"github.com/galehttp/gale/internal/msg"
 )
 
-// What enters the encoder's table.
+// These rules decide which fields enter the encoder's table.
 
-// secretIDs has the bits of fields that are always never-indexed.
+// secretIDs has the bits of fields that are always encoded as never-indexed.
 const secretIDs uint64 = 1<<msg.Authorization | 1<<msg.ProxyAuthorization | 1<<msg.Cookie | 1<<msg.SetCookie
 
-// variableIDs has the bits of fields that never enter, since they seldom have the same
-// value twice on a connection, or are about as short as an index. All are in the static
-// table by name.
+// variableIDs has the bits of fields that never enter, because they rarely have the
+// same value twice on a connection, or are about as short as an index. The names of
+// all of them are in the static table.
 const variableIDs uint64 = 1<<msg.ContentLength | 1<<msg.ContentRange | 1<<msg.Etag | 1<<msg.LastModified |
 	1<<msg.Location | 1<<msg.Range | 1<<msg.IfNoneMatch | 1<<msg.IfModifiedSince | 1<<msg.IfRange
 
-// neverEnters reports whether no field with the name enters the table.
+// neverEnters reports whether fields with the name never enter the table.
 func (n *fieldName) neverEnters() bool { return variableIDs>>n.id&1 != 0 || n.pseudo == Path }
 
-// shortSecret is the length in bytes below which a secret might be guessed by an attacker
-// who sees what indexing does to the length of messages (RFC 7541 section 7.1).
+// shortSecret is the length in bytes below which an attacker might guess a secret
+// by observing how indexing changes the length of messages (RFC 7541 section 7.1).
 const shortSecret = 20
 
-// isShortSecret reports whether the value of a field with an unknown name is short, and its
-// name says that it is a secret.
+// isShortSecret reports whether the value of a field with an unknown name is short,
+// and its name indicates a secret.
 func isShortSecret(name, value []byte) bool {
 	if len(value) >= shortSecret {
 		return false

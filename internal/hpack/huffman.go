@@ -1,11 +1,12 @@
 package hpack
 
-// The Huffman code of RFC 7541 appendix B. It is canonical: the codes of one length are
-// consecutive numbers in the order of their symbols, and the first of a length follows
-// the last of the length before. So the lengths tell all of it.
+// The Huffman code of RFC 7541 appendix B. It is canonical: the codes of one length
+// are consecutive numbers in the order of their symbols, and the first code of a
+// length follows the last one of the previous length. So the lengths define the
+// whole code.
 
 const (
-	eos         = 256 // the symbol that ends a string; it must not be sent
+	eos         = 256 // the end-of-string symbol; it must not be sent
 	numSymbols  = eos + 1
 	minCodeBits = 5
 	maxCodeBits = 30
@@ -32,28 +33,29 @@ var codeBits = [numSymbols]uint8{
 	eos: 30,
 }
 
-// huffman holds the tables made of codeBits.
+// huffman holds the tables that are made from codeBits.
 var huffman = newHuffmanTables()
 
 type huffmanTables struct {
 	// code is the code of each symbol, in its lowest bits.
 	code [numSymbols]uint32
-	// short tells of each start of 8 bits which code of at most 8 bits it begins with, as a
-	// decoded; 0 means a longer one.
+	// short holds, for each value of the next 8 bits, the code of at most 8 bits
+	// that they begin with, as a decoded. 0 means a longer code.
 	short [256]decoded
-	// For each length: limit is the end of its codes, as the highest bits of 32; base is
-	// what added to a code is its place in sorted.
+	// For each length: limit is the end of its codes, in the highest bits of 32;
+	// base plus a code is the index of its symbol in sorted.
 	limit [maxCodeBits + 1]uint32
 	base  [maxCodeBits + 1]uint32
 	// sorted are the symbols in the order of their codes.
 	sorted [numSymbols]decoded
 }
 
-// decoded is a symbol that was found: the symbol in the low byte, the length of its code
-// above.
+// decoded is a decoded symbol: the symbol in the low byte, the length of its code
+// in the high byte.
 type decoded uint16
 
-// decodedEOS is eos, whose low byte is 0. The symbol 0 has a shorter code.
+// decodedEOS is eos; its low byte is 0. It differs from symbol 0, which has a
+// shorter code.
 const decodedEOS decoded = maxCodeBits << 8
 
 func newHuffmanTables() (t huffmanTables) {

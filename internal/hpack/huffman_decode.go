@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// appendHuffmanDecoded appends the string that src is the Huffman code of
-// (RFC 7541 section 5.2). The end of the string symbol, padding of more than seven bits
-// and padding that is not all ones are errors. dst is returned as it was after an error.
+// appendHuffmanDecoded decodes src, a string in Huffman code, and appends it (RFC
+// 7541 section 5.2). The end-of-string symbol, padding of more than seven bits and
+// padding that isn't all ones are errors. After an error dst is returned unchanged.
 func appendHuffmanDecoded(dst, src []byte) ([]byte, error) {
 	start := len(dst)
 	dst = slices.Grow(dst, decodedBound(len(src)))
@@ -19,13 +19,13 @@ func appendHuffmanDecoded(dst, src []byte) ([]byte, error) {
 	return dst[:start+n], nil
 }
 
-// decodedBound returns how long the string of n bytes of Huffman code can be at most.
+// decodedBound returns the largest length of a string with n bytes of Huffman code.
 func decodedBound(n int) int { return n * 8 / minCodeBits }
 
-// huffmanDecode decodes src into out, which is long enough, and returns the length.
+// huffmanDecode decodes src into out, which must be long enough, and returns the
+// length.
 func huffmanDecode(out, src []byte) (n int, ok bool) {
-	// The bits that were read and not decoded are the highest held bits of acc, the rest
-	// of which is zeros.
+	// The highest held bits of acc were read but not decoded. Its other bits are 0.
 	var acc uint64
 	var held uint
 	for {
@@ -45,7 +45,7 @@ func huffmanDecode(out, src []byte) (n int, ok bool) {
 			held -= uint(s >> 8)
 		}
 	}
-	// Ones after the end: what is padding then looks like the start of eos.
+	// Set the bits after the end to 1, so that padding looks like the start of eos.
 	acc |= ^uint64(0) >> held
 	for held > 0 {
 		s := huffman.short[acc>>56]
@@ -54,7 +54,7 @@ func huffmanDecode(out, src []byte) (n int, ok bool) {
 		}
 		bits := uint(s >> 8)
 		if bits > held {
-			break // so is eos
+			break // eos ends here too
 		}
 		out[n] = byte(s)
 		n++
@@ -64,7 +64,7 @@ func huffmanDecode(out, src []byte) (n int, ok bool) {
 	return n, held < 8 && acc == ^uint64(0)
 }
 
-// refill takes as many bytes of src as there is room for in acc.
+// refill moves as many bytes of src to acc as fit.
 func refill(acc uint64, held uint, src []byte) (uint64, uint, []byte) {
 	if len(src) >= 8 {
 		take := (63 - held) / 8
@@ -80,7 +80,8 @@ func refill(acc uint64, held uint, src []byte) (uint64, uint, []byte) {
 	return acc, held, src
 }
 
-// longSymbol returns the symbol whose code of more than 8 bits are the highest bits of acc.
+// longSymbol returns the symbol whose code has more than 8 bits and is in the
+// highest bits of acc.
 func longSymbol(acc uint64) decoded {
 	high := uint32(acc >> 32)
 	bits := 10

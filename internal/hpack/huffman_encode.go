@@ -11,7 +11,7 @@ func huffmanLen(s []byte) int {
 
 // appendHuffman appends the Huffman code of s, padded with ones (RFC 7541 section 5.2).
 func appendHuffman(dst, s []byte) []byte {
-	var acc uint64 // its lowest held bits are to be written
+	var acc uint64 // its lowest held bits aren't written yet
 	var held uint
 	for _, c := range s {
 		acc = acc<<codeBits[c] | uint64(huffman.code[c])
@@ -27,7 +27,7 @@ func appendHuffman(dst, s []byte) []byte {
 	return dst
 }
 
-// appendString appends a string literal, in Huffman code where that is shorter.
+// appendString appends a string literal, in Huffman code if that is shorter.
 func appendString(dst, s []byte) []byte {
 	if n := huffmanLen(s); n < len(s) {
 		return appendHuffman(appendInteger(dst, 0x80, 0x7f, uint32(n)), s)

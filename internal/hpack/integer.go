@@ -1,11 +1,11 @@
 package hpack
 
-// Integers of RFC 7541 section 5.1: n bits of the first byte, and if these are all ones,
-// further bytes with seven bits each, the lowest first.
+// Integers (RFC 7541 section 5.1): n bits of the first byte and, if these are all
+// ones, further bytes with seven bits each, the lowest bits first.
 
-// maxIntegerBytes is how many further bytes an integer may have. 28 bits are more than any
-// length, index or size that is in use, and can't overflow. Encodings with more bytes are
-// errors, also if their value is small.
+// maxIntegerBytes is how many further bytes an integer may have. 28 bits are enough
+// for all lengths, indexes and sizes in use, and can't overflow. Encodings with
+// more bytes are errors, even if their value is small.
 const maxIntegerBytes = 4
 
 // parseInteger returns the integer whose first byte is b[0], with mask for its prefix, and

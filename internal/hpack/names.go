@@ -44,8 +44,8 @@ var lowerNames = func() (names [msg.NumIDs][]byte) {
 	return names
 }()
 
-// identify returns what a name is: a known one, if it is spelled in lower case, or one
-// of a pseudo-header field.
+// identify returns the ID of a name, if it is a known name in lower case, or its
+// Pseudo, if it is the name of a pseudo-header field.
 func identify(name []byte) (msg.ID, Pseudo) {
 	if len(name) > 0 && name[0] == ':' {
 		return msg.Unknown, identifyPseudo(name)

@@ -83,7 +83,7 @@ type staticEntry struct {
 func (s *staticEntry) name() string  { return s.text[:s.nameLen] }
 func (s *staticEntry) value() string { return s.text[s.nameLen:] }
 
-// static is the static table by index; 0 is not in use.
+// static is the static table by index; index 0 isn't used.
 var static = func() (t [numStatic + 1]staticEntry) {
 	for i := numStatic; i > 0; i-- {
 		p := staticPairs[i-1]
@@ -96,7 +96,8 @@ var static = func() (t [numStatic + 1]staticEntry) {
 	return t
 }()
 
-// staticByID and staticByPseudo are the lowest indexes of entries with a name, or 0.
+// staticByID and staticByPseudo hold the lowest index of the entries with a name,
+// or 0.
 var staticByID, staticByPseudo = func() (ids [msg.NumIDs]uint8, pseudos [numPseudos]uint8) {
 	for i := numStatic; i > 0; i-- {
 		s := &static[i]
@@ -135,8 +136,8 @@ func staticByName(name []byte) uint8 {
 	return 0
 }
 
-// staticPair returns the index of the entry with the name of entry first, which is the
-// lowest of that name, and value, or 0.
+// staticPair returns the index of the entry with value and the name of entry first,
+// or 0. first must be the lowest entry of that name.
 func staticPair(first uint8, value []byte) uint8 {
 	for i, last := first, static[first].last; i <= last; i++ {
 		if static[i].value() == string(value) {

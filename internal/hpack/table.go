@@ -5,17 +5,19 @@ import "github.com/galehttp/gale/internal/msg"
 const (
 	// DefaultTableSize is the size of a dynamic table at the start of a connection.
 	DefaultTableSize = 4096
-	// EntryOverhead is what an entry counts beside its name and value, in the size of
-	// a table (RFC 7541 section 4.1) and of a field section (RFC 9113 section 6.5.2).
+	// EntryOverhead is what an entry counts besides its name and value, in the size
+	// of a table (RFC 7541 section 4.1) and of a field section (RFC 9113 section
+	// 6.5.2).
 	EntryOverhead = 32
 )
 
 // table is a dynamic table (RFC 7541 section 2.3.2): a queue of entries, whose names and
 // values are in a ring of bytes. The zero value has the size 0.
 //
-// Between two calls all of this holds: entry number n, for first <= n < first+count, is
-// recs[n%len(recs)]; their texts are in buf one after the other, the end of the last one
-// is at tail, which is below len(buf) or 0; size is the sum of their lengths and overheads, and at most max.
+// Invariants between two calls: entry number n, for first <= n < first+count, is
+// recs[n%len(recs)]. The entries' texts are in buf one after the other; the last
+// one ends at tail, and tail < len(buf) or tail == 0. size is the sum of their
+// lengths and overheads, and size <= max.
 type table struct {
 	buf  []byte  // a text may continue at its start
 	recs []entry // the length is a power of two
@@ -41,13 +43,14 @@ func (t *table) at(number uint32) *entry { return &t.recs[number&uint32(len(t.re
 // has reports whether the entry with a number is in the table.
 func (t *table) has(number uint32) bool { return number-t.first < t.count }
 
-// number returns the number of the entry with an index of RFC 7541 section 2.3.3, where
-// the newest is numStatic+1. It is in the table if has says so.
+// number returns the number of the entry with an index of RFC 7541 section 2.3.3;
+// the newest entry has index numStatic+1. has reports whether the entry is in the
+// table.
 func (t *table) number(index uint32) uint32 {
 	return t.first + t.count - (index - numStatic)
 }
 
-// index is the reverse of number.
+// index is the inverse of number.
 func (t *table) index(number uint32) uint32 {
 	return t.first + t.count - number + numStatic
 }
@@ -70,7 +73,7 @@ func (t *table) appendBytes(dst []byte, off, n int) []byte {
 	return append(dst, t.buf[:off+n-len(t.buf)]...)
 }
 
-// equal reports whether the text from skip bytes after the start of e on is s.
+// equal reports whether the text of e, without its first skip bytes, starts with s.
 func (t *table) equal(e *entry, skip uint32, s []byte) bool {
 	off := int(e.off + skip)
 	if off >= len(t.buf) {
@@ -101,11 +104,12 @@ func (t *table) evict(n int) {
 	}
 }
 
-// add adds an entry (RFC 7541 section 4.4) and returns its record. One that is larger than
-// the table leaves it empty, and the result is nil. name and value are not in t.buf.
+// add adds an entry (RFC 7541 section 4.4) and returns its record. An entry that is
+// larger than the table empties it, and the result is nil. name and value must not
+// be parts of t.buf.
 func (t *table) add(name, value []byte) *entry {
 	n := len(name) + len(value)
-	// In this order nothing overflows where int has 32 bits.
+	// In this form nothing overflows if int has 32 bits.
 	if n > t.max-EntryOverhead {
 		t.evict(0)
 		return nil
@@ -121,7 +125,7 @@ func (t *table) add(name, value []byte) *entry {
 	return e
 }
 
-// write puts s at the tail.
+// write writes s at the tail.
 func (t *table) write(s []byte) {
 	n := copy(t.buf[t.tail:], s)
 	if t.tail += n; t.tail == len(t.buf) {
@@ -134,7 +138,7 @@ const (
 	firstRecs = 4
 )
 
-// reserve makes room for an entry with n bytes of text that is within the size.
+// reserve makes room for an entry with n bytes of text. The entry must fit in max.
 func (t *table) reserve(n int) {
 	if int(t.count) == len(t.recs) {
 		t.growRecs()
@@ -156,7 +160,7 @@ func (t *table) growRecs() {
 // growBuf makes t.buf long enough for the used bytes of texts and n more, which is less
 // than t.max, and moves the texts to its start.
 func (t *table) growBuf(used, n int) {
-	// Idle connections keep this: so it grows in small steps.
+	// Idle connections keep this memory, so it grows in small steps.
 	more := max(stepBuf, len(t.buf)/4)
 	buf := make([]byte, max(used+n, min(len(t.buf)+more, t.max-EntryOverhead)))
 	if t.count > 0 {
@@ -174,8 +178,8 @@ func (t *table) growBuf(used, n int) {
 	}
 }
 
-// empty makes t an empty table of a size. It keeps memory of what ordinary connections
-// need.
+// empty makes t an empty table of the given size. It keeps as much memory as
+// ordinary connections need.
 func (t *table) empty(size int) {
 	t.evict(0)
 	if len(t.buf) > DefaultTableSize || len(t.recs) > DefaultTableSize/EntryOverhead {
