@@ -174,7 +174,7 @@ func (a *Args) AddNoValue(key string) { a.list.AddNoValue(key) }
 func (a *Args) AddBytesKNoValue(key []byte) { a.list.AddNoValue(bytesconv.B2S(key)) }
 
 // Set sets the value of the first argument with the key, or appends "key=value" if
-// there is none. Further arguments with the key stay.
+// there is none. Other arguments with the key stay.
 func (a *Args) Set(key, value string) { a.list.Set(key, value) }
 
 // SetBytesK is [Args.Set] with bytes as the key.

@@ -153,7 +153,7 @@ func resolveLocation(next, u *URI, location []byte, asGiven bool) error {
 		return err
 	}
 	if i := bytes.IndexAny(location, ":/?#"); i >= 0 && location[i] == ':' && next.scheme.empty() {
-		// "mailto:a" is no path (RFC 3986 section 4.2).
+		// "mailto:a" isn't a path (RFC 3986 section 4.2).
 		_, err := schemeTLS(location[:i])
 		if err == nil {
 			err = ErrorInvalidURI

@@ -65,8 +65,9 @@
 // # Errors
 //
 // Errors may be wrapped: test for them with errors.Is, and for types with
-// errors.As. Errors that fasthttp also has keep its texts, with the prefix
-// "fasthttp:", since programs match on them.
+// errors.As. Errors that fasthttp also has keep its texts, because programs match
+// on them. The prefix is "gale: "; in a program that imports the module
+// compat/fasthttp it is the one of fasthttp.
 //
 // # Tests
 //

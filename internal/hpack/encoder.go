@@ -27,7 +27,7 @@ const (
 	Once
 	// Never is for secrets: the field is a never-indexed literal (RFC 7541 section 7.1.3).
 	// Authorization, Proxy-Authorization, Cookie, Set-Cookie and short values of fields
-	// whose name tells of a secret are always encoded so.
+	// whose name indicates a secret are always encoded so.
 	Never
 )
 

@@ -67,9 +67,9 @@ func (x *index) findName(t *table, hash uint64, n *fieldName) (*nameSlot, uint32
 	return nil, 0
 }
 
-// again reports whether the pair with a hash was the last pair of the name that was
-// not found. Only such pairs enter the table: otherwise a field with a new value
-// each time, such as a request's number, would remove all others from it.
+// again reports whether the pair with a hash was the last pair of the name that was not
+// found. If the table has the name already, only such pairs enter it. Otherwise a field
+// with a new value each time, such as a request's number, would remove all others.
 func (s *nameSlot) again(pair uint64) bool {
 	last := s.last
 	s.last = uint16(pair >> 48)

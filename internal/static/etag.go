@@ -72,7 +72,7 @@ func equalWeak(a, b []byte) bool {
 }
 
 // cutTag splits off the entity tag that b begins with; tag and rest are slices of b,
-// which the caller owns. etagc is any byte but controls, space and DQUOTE (RFC 9110
+// which the caller owns. etagc is any byte except controls, space and DQUOTE (RFC 9110
 // section 8.8.3).
 func cutTag(b []byte) (tag, rest []byte, ok bool) {
 	i := 0
