@@ -80,8 +80,8 @@ type Client struct {
 	// MaxIdemponentCallAttempts attempts, nor for a request whose body is a stream.
 	RetryIfErr RetryIfErrFunc
 
-	// RetryIfErrUpstream is RetryIfErr with the address that failed. If it is set,
-	// RetryIfErr is not called.
+	// RetryIfErrUpstream is like RetryIfErr, but also gets the address that failed.
+	// If it is set, RetryIfErr is not called.
 	RetryIfErrUpstream RetryIfErrUpstreamFunc
 
 	// ConfigureClient changes the settings for a host before the first request to
@@ -208,8 +208,8 @@ func (c *Client) DoContext(ctx context.Context, req *Request, resp *Response) er
 }
 
 // DoTimeout is Do with a time limit: after timeout it returns [ErrTimeout],
-// whatever it is waiting for. If timeout is 0 or negative, it returns at once. The
-// limit also applies to the body of a streamed response.
+// whatever it is waiting for. If timeout is 0 or negative, it returns that error at
+// once. The limit also applies to the body of a streamed response.
 func (c *Client) DoTimeout(req *Request, resp *Response, timeout time.Duration) error {
 	if timeout <= 0 {
 		return resp.failed(ErrTimeout)

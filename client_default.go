@@ -9,8 +9,8 @@ import (
 var defaultClient Client
 
 // Do is [Client.Do] of the package's client, which has default settings and serves
-// all functions of the package. A response body may be [DefaultMaxResponseBodySize]
-// bytes long; use a Client of your own for another limit.
+// all functions of the package. A response body may have at most
+// [DefaultMaxResponseBodySize] bytes; use a Client of your own for another limit.
 func Do(req *Request, resp *Response) error { return defaultClient.Do(req, resp) }
 
 // DoContext is [Client.DoContext] of the package's client. Not in fasthttp.

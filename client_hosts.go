@@ -145,8 +145,8 @@ func hostAddr(host []byte, isTLS bool) string {
 
 // checkHost returns an error if a host, with its port if it has one, can't be sent
 // in Host. That is so if it is only a port (RFC 9110 section 4.2.1), which dialers
-// would take for this machine, or if it isn't ASCII (RFC 9110 section 7.2). An
-// empty host is no error here.
+// would read as this machine, or if it isn't ASCII (RFC 9110 section 7.2). An empty
+// host is no error here.
 func checkHost(host []byte) error {
 	if len(host) > 0 && host[0] == ':' {
 		return fmt.Errorf("gale: invalid host %q: a port alone names no host, as localhost:8080 does", host)

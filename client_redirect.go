@@ -177,7 +177,7 @@ func resolveLocation(next, u *URI, location []byte, asGiven bool) error {
 // separately.
 var credentials = [...]string{HeaderAuthorization, HeaderProxyAuthorization, HeaderWWWAuthenticate, "Cookie2"}
 
-// keepsCredentials reports whether credentials for u may be sent to next as well.
+// keepsCredentials reports whether credentials for u may also be sent to next.
 func keepsCredentials(u, next *URI) bool {
 	wasTLS, isTLS := string(u.Scheme()) == "https", string(next.Scheme()) == "https"
 	if wasTLS && !isTLS {

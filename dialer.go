@@ -117,9 +117,9 @@ func FlushDNSCache() { defaultDialer.FlushDNSCache() }
 // A goroutine that dials ends when the dial returns; a lookup ends when no caller
 // waits for it, or after half a minute.
 type TCPDialer struct {
-	// Resolver finds the addresses of hosts, net.DefaultResolver if nil. It may be
-	// called by several goroutines at once, but not for the same host. It isn't
-	// called for hosts that are IP addresses.
+	// Resolver finds the addresses of hosts. If it is nil, net.DefaultResolver is
+	// used. It may be called by several goroutines at once, but not for the same
+	// host. It isn't called for hosts that are IP addresses.
 	Resolver Resolver
 
 	// LocalAddr is the local address of connections. If nil, the system chooses.

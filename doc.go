@@ -45,13 +45,18 @@
 // [RequestCtx.MultipartReader] as the body arrives. Only
 // [RequestCtx.LimitRequestBody] limits the size of such a body.
 //
-// A response body is a slice that is sent when the handler returns, a reader
-// ([RequestCtx.SetBodyStream]), a function that runs after the handler
-// ([RequestCtx.SetBodyStreamWriter]), or what the handler itself writes and
-// sends piece by piece with [RequestCtx.Flush]. Use Flush for server-sent
-// events: [RequestCtx.Done] is closed when the client leaves. A function given
-// to SetBodyStreamWriter must not use the RequestCtx. It notices that the client
-// left by an error of its writer, or by a channel that the handler got from Done.
+// A response body is one of these:
+//
+//   - a slice that is sent when the handler returns, the usual case,
+//   - a reader that the server reads after the handler ([RequestCtx.SetBodyStream]),
+//   - the output of a function that runs after the handler
+//     ([RequestCtx.SetBodyStreamWriter]),
+//   - pieces that the handler itself writes and sends with [RequestCtx.Flush].
+//
+// Use Flush for server-sent events: [RequestCtx.Done] is closed when the client leaves.
+// A function given to SetBodyStreamWriter must not use the RequestCtx. It learns that the
+// client has left from an error of its writer, or from a channel that the handler got
+// from Done.
 //
 // # Clients
 //

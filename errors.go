@@ -124,7 +124,7 @@ var (
 	// ErrAlreadyServing is never returned: a server may serve several
 	// listeners.
 	//
-	// Deprecated: it is only here for programs that name it.
+	// Deprecated: it exists only for programs that use its name.
 	ErrAlreadyServing = newError("server is already serving connections")
 	// ErrTLSHandshakeTimeout says that a TLS handshake took too long.
 	ErrTLSHandshakeTimeout = newError("tls handshake timed out")

@@ -65,8 +65,8 @@ type FS struct {
 	//
 	// Symbolic links are followed only while they stay inside the tree, as below
 	// Root; see AllowSymlinksOutsideRoot. An os.DirFS follows all links by itself,
-	// so its directory is opened in its place, as Root is; no link leads out of it.
-	// No link leads out of what os.Root.FS returns either. In other trees links are
+	// so its directory is opened instead, as Root is; no link leads out of it. No
+	// link leads out of what os.Root.FS returns either. In other trees links are
 	// recognized only if the tree implements fs.ReadLinkFS, as the results of
 	// fs.Sub do. They are checked right before a file is opened, so a link that is
 	// made between the check and the opening may lead outside. In a tree without

@@ -11,7 +11,7 @@ import (
 	"github.com/galehttp/gale/internal/msg"
 )
 
-// StatusCode returns the status code, 200 if none was set.
+// StatusCode returns the status code, or 200 if none was set.
 func (h *ResponseHeader) StatusCode() int {
 	if h.s.Status == 0 {
 		return StatusOK
@@ -34,7 +34,7 @@ func (h *ResponseHeader) SetStatusMessage(statusMessage []byte) {
 	bytesconv.NeutralizeText(h.s.Part(msg.Reason))
 }
 
-// Protocol returns the version of the status line, "HTTP/1.1" if none was set.
+// Protocol returns the version of the status line, or "HTTP/1.1" if none was set.
 func (h *ResponseHeader) Protocol() []byte {
 	if p := h.s.Part(msg.Proto); len(p) > 0 {
 		return p

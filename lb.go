@@ -87,7 +87,7 @@ func (cc *LBClient) DoTimeout(req *Request, resp *Response, timeout time.Duratio
 	return cc.DoDeadline(req, resp, time.Now().Add(timeout))
 }
 
-// DoDeadline is like Do but returns at deadline at the latest.
+// DoDeadline is like Do but returns no later than deadline.
 func (cc *LBClient) DoDeadline(req *Request, resp *Response, deadline time.Time) error {
 	m := cc.choose()
 	if m == nil {

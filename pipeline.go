@@ -161,7 +161,7 @@ func (c *PipelineClient) Do(req *Request, resp *Response) error {
 
 // DoTimeout is Do with a time limit: after timeout it returns [ErrTimeout], unless
 // it is reading from the stream of the request's body. If timeout is 0 or negative,
-// it returns at once.
+// it returns that error at once.
 func (c *PipelineClient) DoTimeout(req *Request, resp *Response, timeout time.Duration) error {
 	if timeout <= 0 {
 		return resp.failed(ErrTimeout)

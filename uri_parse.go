@@ -297,10 +297,10 @@ func (u *URI) setTarget(at int) bool {
 //
 // Leading spaces are ignored. Nothing changes if newURI is empty.
 //
-// If newURI is invalid, u becomes empty, as with Parse. If u kept its host, a program
-// that checks the host afterwards would take newURI for a reference to that host.
-// Update refuses what Parse refuses, and also references that browsers may read as
-// the address of another host: an authority without a host ("///evil"), an
+// If newURI is invalid, u becomes empty, as with Parse. If u kept its host, a
+// program that checks the host afterwards would treat newURI as a reference to that
+// host. Update refuses what Parse refuses, and also references that browsers may
+// read as the address of another host: an authority without a host ("///evil"), an
 // authority after a backslash ("/\evil"), and a scheme without an authority
 // ("http:evil", "mailto:a@b"). In fasthttp all of these are paths.
 func (u *URI) Update(newURI string) { u.UpdateBytes(bytesconv.S2B(newURI)) }

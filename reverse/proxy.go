@@ -107,9 +107,9 @@ type Proxy struct {
 
 	// MaxFails is the number of failures in a row after which an upstream gets no
 	// requests for FailTime, as long as there are other upstreams. 0 means
-	// DefaultMaxFails, a negative value never. Failures are connections that can't
-	// be made, responses that don't come or break off, and timeouts, but not status
-	// codes.
+	// DefaultMaxFails. With a negative value, failures have no such effect.
+	// Failures are connections that can't be made, responses that don't come or
+	// break off, and timeouts, but not status codes.
 	MaxFails int
 	// FailTime is how long such an upstream gets no requests. 0 and negative values
 	// mean DefaultFailTime.
