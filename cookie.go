@@ -115,7 +115,7 @@ func (c *Cookie) SetValue(value string) { c.SetValueBytes(bytesconv.S2B(value)) 
 // SetValueBytes is [Cookie.SetValue] for bytes.
 func (c *Cookie) SetValueBytes(value []byte) { c.value = setCookiePart(c.value, value) }
 
-// Domain returns the Domain attribute, or empty if there is none.
+// Domain returns the Domain attribute, which is empty if there is none.
 func (c *Cookie) Domain() []byte { return c.domain }
 
 // SetDomain sets the Domain attribute. A cookie without one is sent only to the
@@ -125,7 +125,7 @@ func (c *Cookie) SetDomain(domain string) { c.SetDomainBytes(bytesconv.S2B(domai
 // SetDomainBytes is [Cookie.SetDomain] for bytes.
 func (c *Cookie) SetDomainBytes(domain []byte) { c.domain = setCookiePart(c.domain, domain) }
 
-// Path returns the Path attribute, or empty if there is none.
+// Path returns the Path attribute, which is empty if there is none.
 func (c *Cookie) Path() []byte { return c.path }
 
 // SetPath sets the Path attribute to path, decoded and normalised as in [URI.Path];

@@ -63,7 +63,7 @@ var HexValue = [256]byte{
 	0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
 }
 
-// Token tells which bytes may stand in a token: tchar of RFC 9110 section 5.6.2.
+// Token says which bytes may be in a token: tchar of RFC 9110 section 5.6.2.
 var Token = [256]bool{
 	'!': true, '#': true, '$': true, '%': true, '&': true, '\'': true, '*': true, '+': true,
 	'-': true, '.': true, '0': true, '1': true, '2': true, '3': true, '4': true, '5': true,
@@ -77,7 +77,7 @@ var Token = [256]bool{
 	'x': true, 'y': true, 'z': true, '|': true, '~': true,
 }
 
-// ArgSafe tells which bytes stand for themselves in a query argument: the
+// ArgSafe says which bytes need no escape in a query argument: the
 // unreserved characters of RFC 3986 section 2.3.
 var ArgSafe = [256]bool{
 	'-': true, '.': true, '0': true, '1': true, '2': true, '3': true, '4': true, '5': true,
@@ -91,8 +91,8 @@ var ArgSafe = [256]bool{
 	'z': true, '~': true,
 }
 
-// PathSafe tells which bytes of a decoded path are printed as they are.
-// The set is the one of fasthttp: pchar and "/" of RFC 3986 section 3.3 less
+// PathSafe says which bytes of a decoded path are printed unescaped.
+// The set is the one of fasthttp: pchar and "/" of RFC 3986 section 3.3 without
 // ! ' ( ) *.
 var PathSafe = [256]bool{
 	'$': true, '&': true, '+': true, ',': true, '-': true, '.': true, '/': true, '0': true,
@@ -107,7 +107,7 @@ var PathSafe = [256]bool{
 	'y': true, 'z': true, '~': true,
 }
 
-// CookieOctet tells which bytes may stand in a cookie's value: cookie-octet of
+// CookieOctet says which bytes may be in a cookie's value: cookie-octet of
 // RFC 6265 section 4.1.1.
 var CookieOctet = [256]bool{
 	'!': true, '#': true, '$': true, '%': true, '&': true, '\'': true, '(': true, ')': true,
@@ -124,7 +124,7 @@ var CookieOctet = [256]bool{
 	'}': true, '~': true,
 }
 
-// HostSafe tells which bytes may stand as they are in a registered name:
+// HostSafe says which bytes need no escape in a registered name:
 // unreserved and sub-delims of RFC 3986 section 3.2.2.
 var HostSafe = [256]bool{
 	'!': true, '$': true, '&': true, '\'': true, '(': true, ')': true, '*': true, '+': true,

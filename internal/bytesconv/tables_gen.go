@@ -49,16 +49,16 @@ func main() {
 		}
 		return 0xff
 	})
-	boolTable(&b, "Token tells which bytes may stand in a token: tchar of RFC 9110 section 5.6.2.", "Token",
+	boolTable(&b, "Token says which bytes may be in a token: tchar of RFC 9110 section 5.6.2.", "Token",
 		in(alnum+"!#$%&'*+-.^_`|~"))
-	boolTable(&b, "ArgSafe tells which bytes stand for themselves in a query argument: the\nunreserved characters of RFC 3986 section 2.3.", "ArgSafe",
+	boolTable(&b, "ArgSafe says which bytes need no escape in a query argument: the\nunreserved characters of RFC 3986 section 2.3.", "ArgSafe",
 		in(alnum+"-._~"))
-	boolTable(&b, "PathSafe tells which bytes of a decoded path are printed as they are.\nThe set is the one of fasthttp: pchar and \"/\" of RFC 3986 section 3.3 less\n! ' ( ) *.", "PathSafe",
+	boolTable(&b, "PathSafe says which bytes of a decoded path are printed unescaped.\nThe set is the one of fasthttp: pchar and \"/\" of RFC 3986 section 3.3 without\n! ' ( ) *.", "PathSafe",
 		in(alnum+"$&+,-./:;=@_~"))
-	boolTable(&b, "CookieOctet tells which bytes may stand in a cookie's value: cookie-octet of\nRFC 6265 section 4.1.1.", "CookieOctet", func(c byte) bool {
+	boolTable(&b, "CookieOctet says which bytes may be in a cookie's value: cookie-octet of\nRFC 6265 section 4.1.1.", "CookieOctet", func(c byte) bool {
 		return 0x20 < c && c < 0x7f && c != '"' && c != ',' && c != ';' && c != '\\'
 	})
-	boolTable(&b, "HostSafe tells which bytes may stand as they are in a registered name:\nunreserved and sub-delims of RFC 3986 section 3.2.2.", "HostSafe",
+	boolTable(&b, "HostSafe says which bytes need no escape in a registered name:\nunreserved and sub-delims of RFC 3986 section 3.2.2.", "HostSafe",
 		in(alnum+"-._~!$&'()*+,;="))
 
 	out, err := format.Source(b.Bytes())
