@@ -91,8 +91,8 @@ type Client struct {
 	// so it may use the Client for other hosts.
 	ConfigureClient func(hc *HostClient) error
 
-	// Name is sent as the User-Agent of requests that have none, or "gale" if Name
-	// is empty. See NoDefaultUserAgentHeader.
+	// Name is the User-Agent of requests that have none. If it is empty, that is
+	// "gale". See NoDefaultUserAgentHeader.
 	Name string
 
 	// MaxConnsPerHost is the largest number of connections to a host; 0 means

@@ -135,8 +135,8 @@ type HostClient struct {
 	// addresses as they are here.
 	Addr string
 
-	// Name is sent as the User-Agent of requests that have none, or "gale" if Name
-	// is empty. See NoDefaultUserAgentHeader.
+	// Name is the User-Agent of requests that have none. If it is empty, that is
+	// "gale". See NoDefaultUserAgentHeader.
 	Name string
 
 	// MaxConns is the largest number of connections; 0 means

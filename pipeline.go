@@ -68,8 +68,8 @@ type PipelineClient struct {
 	// port is 80, or 443 if IsTLS is set.
 	Addr string
 
-	// Name is sent as the User-Agent of requests that have none, or "gale" if Name
-	// is empty. See NoDefaultUserAgentHeader.
+	// Name is the User-Agent of requests that have none. If it is empty, that is
+	// "gale". See NoDefaultUserAgentHeader.
 	Name string
 
 	// MaxConns is the largest number of connections. 0 and negative values mean 1.
