@@ -83,7 +83,7 @@ type PanicError struct {
 }
 
 // Error returns a constant text: what clients may be told.
-func (e *PanicError) Error() string { return "gale: the handler panicked" }
+func (e *PanicError) Error() string { return errorPrefix + "the handler panicked" }
 
 // Unwrap returns Value if it is an error, else nil.
 func (e *PanicError) Unwrap() error {
