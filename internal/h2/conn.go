@@ -75,12 +75,22 @@ func (c *Conn) Read(in []byte, now clock.Tick, ev *Event) (n int) {
 	return c.readEvent(in, ev)
 }
 
-// AppendControl appends the queued control frames and empties the queue. They must
-// be sent before anything that is appended to the output later.
+// AppendControl appends the queued control frames, except those for AppendHeld, and
+// empties the queue. They must be sent before anything that is appended to the output
+// later.
 func (c *Conn) AppendControl(out []byte) []byte { return c.control.take(out) }
 
 // HasControl reports whether AppendControl would append something.
-func (c *Conn) HasControl() bool { return len(c.control.b) > 0 }
+func (c *Conn) HasControl() bool { return len(c.control.b) > int(c.control.held) }
+
+// AppendHeld appends the resets of Done that were queued before the last call of
+// AppendHeld. Call it once for each write, as long as HasHeld reports that there are
+// more. So a response and the reset after it are never written together: some clients
+// lose the response then.
+func (c *Conn) AppendHeld(out []byte) []byte { return c.control.takeHeld(out) }
+
+// HasHeld reports whether resets wait for AppendHeld.
+func (c *Conn) HasHeld() bool { return c.control.held > 0 }
 
 // Greeted reports whether the client's preface has come, with its first SETTINGS
 // (RFC 9113 section 3.4). A server limits the time until then.

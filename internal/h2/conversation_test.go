@@ -129,7 +129,7 @@ func (f *framed) serve() {
 			f.must(f.c.check())
 		}
 	}
-	out := f.c.AppendControl(nil)
+	out := f.c.AppendHeld(f.c.AppendControl(nil))
 	for st := f.c.Next(); st != nil; st = f.c.Next() {
 		e := f.echo[st]
 		piece := min(len(e.body)-e.sent, 1+f.rnd.IntN(30000))

@@ -196,6 +196,9 @@ func FuzzFrames(f *testing.F) {
 				t.Errorf("%d streams are left", p.c.Streams())
 			}
 			p.c.AppendControl(nil)
+			for p.c.HasHeld() {
+				p.c.AppendHeld(nil)
+			}
 			p.c.Rest()
 			p.check()
 			p.c.End()

@@ -113,6 +113,9 @@ func (p *peer) send(parts ...string) *peer {
 		p.logf("failed %v", p.c.code)
 	}
 	p.sent(p.c.AppendControl(nil))
+	for p.c.HasHeld() {
+		p.sent(p.c.AppendHeld(nil))
+	}
 	return p
 }
 

@@ -2,20 +2,51 @@ package h2
 
 import "encoding/binary"
 
-// queue holds the control frames that wait for AppendControl.
+// queue holds the control frames that wait for AppendControl, and at the beginning those
+// that wait for AppendHeld.
+//
+//	old <= held <= len(b)
 type queue struct {
-	b []byte
-	n int // frames
+	b    []byte
+	n    int32  // frames
+	held uint16 // bytes of RST_STREAM frames for AppendHeld, at the beginning of b
+	old  uint16 // bytes of those that the next AppendHeld appends
 }
 
-// take appends all frames to out and forgets them.
+// resetLen is the length of a RST_STREAM frame.
+const resetLen = frameHeaderLen + 4
+
+// take appends all frames to out that are not held, and forgets them.
 func (q *queue) take(out []byte) []byte {
-	if q.n == 0 {
+	if len(q.b) == int(q.held) {
 		return out
 	}
-	out = append(out, q.b...)
-	q.b, q.n = q.b[:0], 0
+	out = append(out, q.b[q.held:]...)
+	q.b, q.n = q.b[:q.held], int32(q.held/resetLen)
 	return out
+}
+
+// takeHeld appends the old held frames to out and forgets them. The others become old.
+func (q *queue) takeHeld(out []byte) []byte {
+	if q.held == 0 {
+		return out
+	}
+	out = append(out, q.b[:q.old]...)
+	q.b = append(q.b[:0], q.b[q.old:]...)
+	q.n -= int32(q.old / resetLen)
+	q.held -= q.old
+	q.old = q.held
+	return out
+}
+
+// hold makes the last frame of b, a RST_STREAM, one that is held.
+func (q *queue) hold() {
+	var f [resetLen]byte
+	last := len(q.b) - resetLen
+	copy(f[:], q.b[last:])
+	copy(q.b[q.held+resetLen:], q.b[q.held:last])
+	copy(q.b[q.held:], f[:])
+	q.held += resetLen
 }
 
 // keepQueue is how many bytes an idle connection keeps for its queue.

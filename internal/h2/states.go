@@ -66,15 +66,19 @@ func (c *Conn) ResetStream(st *Stream, code Code) {
 
 // Done ends the use of a stream: the caller has sent everything, or has given up.
 // If the response has not ended, the stream is reset with INTERNAL_ERROR. If only
-// the request has not ended, it is reset with NO_ERROR (RFC 9113 section 8.1). st
-// must not be used afterwards.
+// the request has not ended, it is reset with NO_ERROR (RFC 9113 section 8.1), by
+// AppendHeld. st must not be used afterwards.
 func (c *Conn) Done(st *Stream) {
-	code := NoError
-	if st.state&ended == 0 {
-		code = InternalError
+	switch {
+	case st.state&ended == 0:
+		c.ResetStream(st, InternalError)
+	case st.state&(peerEnded|wasReset) == 0:
+		if c.queueReset(st.id, NoError) {
+			c.control.hold()
+		}
+		c.closed.set(c.last, st.id, byUs)
 	}
-	c.ResetStream(st, code)
-	c.turns.leave(st)
+	c.endStream(st)
 	c.grown -= int32(st.in.size - int64(c.cfg.StreamWindow))
 	c.heads -= int32(st.head)
 	c.streams.remove(st)

@@ -156,3 +156,37 @@ func TestDoneWithinData(t *testing.T) {
 	p.send("def", frame(frameData, 1, 1, "ghi"), headers(3, 1, get...))
 	p.want("head 1 POST /", "data 1 abc", "head 3 GET / end", "> RST_STREAM 1 INTERNAL_ERROR")
 }
+
+// TestHeldResets: the reset after a response is not written together with it, and waits for
+// one write only, whatever else is queued.
+func TestHeldResets(t *testing.T) {
+	p := newPeer(t, Config{}).greet()
+	answerEarly := func(id uint32) {
+		p.feed([]byte(headers(id, 0, post...)))
+		answer(p.c, p.open[id], 204, "")
+		p.c.Done(p.open[id])
+	}
+	write := func(want ...string) {
+		t.Helper()
+		p.log = nil
+		p.sent(p.c.AppendHeld(p.c.AppendControl(nil)))
+		p.want(want...)
+		p.check()
+	}
+	ping := func() { p.feed([]byte(frame(framePing, 0, 0, "12345678"))) }
+	answerEarly(1)
+	ping()
+	write(`> PING "12345678"`)
+	if !p.c.HasHeld() || p.c.HasControl() {
+		t.Errorf("held: %v, control: %v", p.c.HasHeld(), p.c.HasControl())
+	}
+	ping()
+	answerEarly(3)
+	ping()
+	answerEarly(5)
+	write(`> PING "12345678"`, `> PING "12345678"`, "> RST_STREAM 1 NO_ERROR")
+	write("> RST_STREAM 3 NO_ERROR", "> RST_STREAM 5 NO_ERROR")
+	if write(); p.c.HasHeld() {
+		t.Error("something is held")
+	}
+}

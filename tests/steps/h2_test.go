@@ -115,7 +115,7 @@ func h2Feed(in []byte, chunk int) {
 			now += 1e7 // no limit ends the connection
 			n := c.Read(b[:min(len(b), chunk)], now, &ev)
 			b = b[n:]
-			out = c.AppendControl(out[:0])
+			out = c.AppendHeld(c.AppendControl(out[:0]))
 			switch ev.Kind {
 			case h2.Head:
 				h.Reset()
