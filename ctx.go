@@ -16,53 +16,56 @@ import (
 	"github.com/galehttp/gale/internal/race"
 )
 
-// RequestCtx is one request and the response to it, with what is known of their
-// connection. It is also a context.Context, see Done, Err, Value and Context.
+// RequestCtx is one request and its response, with what is known about their connection.
+// It is also a context.Context; see Done, Err, Value and Context.
 //
-// A context belongs to the server, which uses it again for other requests:
-// nothing may hold it, or what its methods return, after the handler has
-// returned. A handler that must leave it to another goroutine calls one of the
-// TimeoutError methods before it returns. A context must not be copied, and
-// must not be used by several goroutines at a time, except for TimeoutError*,
-// Done, Err, Deadline and Context, and for Value while no user value is set.
+// A RequestCtx belongs to the server, which uses it again for other requests. Don't use
+// it, or anything that its methods returned, after the handler has returned. If another
+// goroutine must still use it then, the handler must call one of the TimeoutError methods
+// before it returns.
 //
-// Contexts that package context derives from it (WithCancel, WithTimeout) may be
-// kept: they end with the request, and their Done, Err, Deadline and Value stay
-// those of the request forever. context.WithValue alone is the exception, since the
-// server can't see it: derive from Context what has to last longer than the handler.
+// Don't copy a RequestCtx. Only one goroutine at a time may use it, with these
+// exceptions: the TimeoutError methods, Done, Err, Deadline and Context may be called at
+// any time, and Value may be called while no goroutine sets user values.
 //
-// The zero value works as a context without a connection, see also Init.
+// Contexts that package context derives from it (WithCancel, WithTimeout) may be kept.
+// They end with the request, and their Done, Err, Deadline and Value stay those of the
+// request forever. The only exception is context.WithValue, because the server can't see
+// it. If such a context must last longer than the handler, derive it from
+// [RequestCtx.Context].
+//
+// The zero value is a context without a connection; see also Init.
 type RequestCtx struct {
 	noCopy noCopy
 
 	// Request is what the client sent.
 	Request Request
-	// Response is what it gets.
+	// Response is what the client gets.
 	Response Response
 
 	s     *Server
 	isTLS bool
 
 	perRequest
-	hooks    []func(*RequestCtx) // of BeforeSend, in the order of their adding; under mu
+	hooks    []func(*RequestCtx) // of BeforeSend, in the order in which they were added; under mu
 	seen     snapshot            // for them; under mu
 	flush    flushState
 	stream   requestStream
-	body     h1.Body    // decodes that of the request
+	body     h1.Body    // decodes the body of the request
 	trailers msg.Fields // of the request
 
 	sendMu sync.Mutex // held while something is written for the handler; before mu
 	mu     sync.Mutex // of what other goroutines may touch: reach, sends, timedOut, done, hooks
 }
 
-// perRequest is what a context knows of its request beside the messages. All of it is
-// zero in a new context, and again in one that was reset: nothing here needs a thought
-// of its own.
+// perRequest is what a context knows about its request apart from the messages. It is the
+// zero value in a new context, and again after a reset, so that no field here needs a
+// reset of its own.
 type perRequest struct {
-	x     exchange     // what brought the request, nil for nothing: see bringer
+	x     exchange     // what brought the request, or nil; see bringer
 	work  *engine.Work // of an h1Session: where it is fed from; valid while reach is running
 	reach reach        // under mu, as sends
-	sends bool         // something is being sent for the handler
+	sends bool         // a goroutine is sending for the handler
 	tick  clock.Tick   // when its last bytes were read; else now
 	now   time.Time
 	num   uint64
@@ -75,7 +78,7 @@ type perRequest struct {
 
 	failing      bool          // Server.ErrorHandler runs, or has panicked
 	cut          bool          // what was flushed must be broken off, see Fail
-	hookPanicked bool          // the response is a 500 therefore
+	hookPanicked bool          // and so the response is a 500
 	hookStage    atomic.Uint32 // hooksOpen and so on
 
 	late     atomic.Bool  // one of the handlers that timed counts ended too late, see disposeLate
@@ -85,7 +88,7 @@ type perRequest struct {
 	done     atomic.Pointer[requestDone]
 }
 
-// noServer stands in where there is no server.
+// noServer is used where there is no server.
 var noServer Server
 
 func (ctx *RequestCtx) server() *Server {
@@ -95,9 +98,8 @@ func (ctx *RequestCtx) server() *Server {
 	return ctx.s
 }
 
-// reset makes ctx ready for the next request, and keeps its buffers. Each
-// condition here guards the very field that it is about, to spare a store, or is
-// explained at the field.
+// reset makes ctx ready for the next request, and keeps its buffers. Each condition here
+// tests the field that it resets, to save a store, or is explained at the field.
 func (ctx *RequestCtx) reset() {
 	if ctx.Request.hasClosers() || ctx.Response.hasStream() {
 		ctx.reach = over // closers don't reach the connection
@@ -131,8 +133,8 @@ func (ctx *RequestCtx) reset() {
 	}
 }
 
-// runClosers closes and drops body streams and user values, whose closers may look
-// at everything, and change it.
+// runClosers closes and drops body streams and user values. Their closers may read and
+// change everything in ctx.
 func (ctx *RequestCtx) runClosers() {
 	for range closerRounds {
 		ctx.Request.runClosers()
@@ -146,8 +148,8 @@ func (ctx *RequestCtx) runClosers() {
 }
 
 // abandon leaves ctx to the goroutines that may hold it, and then to the garbage
-// collector: it is not used again. What must be closed is closed, unless they are
-// expected to use it.
+// collector: it is not used again. It closes what must be closed, unless these goroutines
+// are expected to use it.
 func (ctx *RequestCtx) abandon() {
 	if ctx.done.Load() != nil {
 		ctx.endDone()
@@ -160,9 +162,9 @@ func (ctx *RequestCtx) abandon() {
 	ctx.disposeLate()
 }
 
-// leave is abandon for a context that package context may hold, after part. The
-// handler has returned, so the bodies are the server's again. All else stays: Value
-// may be asked at any time.
+// leave is abandon for a context that package context may hold. It is called after part.
+// The handler has returned, so the bodies belong to the server again. Everything else
+// stays, because Value may be called at any time.
 func (ctx *RequestCtx) leave() {
 	ctx.abandon()
 	ctx.Request.ResetBody()
@@ -172,9 +174,9 @@ func (ctx *RequestCtx) leave() {
 	}
 }
 
-// dispose closes and removes what ctx holds beside memory, for a context that is
-// not used again. Its user values stay: contexts that were derived from it may be
-// asked for them at any time, also at this moment.
+// dispose closes and removes what ctx holds other than memory, such as files; ctx is not
+// used again. Its user values stay: a goroutine may ask contexts that were derived from
+// it for them at any time, also during this call.
 func (ctx *RequestCtx) dispose() {
 	ctx.Request.userValues.close()
 	ctx.Request.removeForm()
@@ -182,9 +184,9 @@ func (ctx *RequestCtx) dispose() {
 	_ = ctx.Response.closeStream(nil)
 }
 
-// Init makes ctx a context for req without a connection, for tests and for
-// handlers that are called without a server. req may be nil. remoteAddr may be
-// nil, logger too.
+// Init makes ctx a context for req without a connection, for tests and for handlers that
+// are called without a server. req may be nil. remoteAddr and logger may be nil. The
+// request is copied.
 func (ctx *RequestCtx) Init(req *Request, remoteAddr net.Addr, logger Logger) {
 	if remoteAddr == nil {
 		remoteAddr = zeroTCPAddr
@@ -212,9 +214,9 @@ var zeroTCPAddr = &net.TCPAddr{IP: net.IPv4zero}
 // connections carry less than 2^32 requests.
 func (ctx *RequestCtx) ID() uint64 { return ctx.ConnID()<<32 | ctx.num&0xffffffff }
 
-// Time returns when the last bytes of the request were read; with
-// Server.LazyRequestTime, when it was called first. Of pipelined requests that
-// came at once, the later ones may have waited for earlier ones since.
+// Time returns the time at which the last bytes of the request were read, or, with
+// Server.LazyRequestTime, the time of its first call. A pipelined request may have waited
+// after that time for the requests before it.
 func (ctx *RequestCtx) Time() time.Time {
 	if ctx.tick != 0 {
 		return ctx.tick.Time()
@@ -246,8 +248,8 @@ func acquireCtx() *RequestCtx {
 func releaseCtx(ctx *RequestCtx) { ctxPool.Put(ctx) }
 
 // poison overwrites the memory of contexts of ended requests, in programs built with the
-// race detector: bytes that a handler kept show as what they are, and a goroutine that
-// reads them is reported.
+// race detector. So bytes that a handler kept are visibly wrong, and the detector reports
+// goroutines that read them.
 func (ctx *RequestCtx) poison() {
 	for _, b := range [...][]byte{ctx.Request.Header.s.Buf, ctx.Response.Header.s.Buf, ctx.Request.uri.buf} {
 		race.Poison(b)
@@ -259,10 +261,10 @@ func (ctx *RequestCtx) poison() {
 	}
 }
 
-// reuseContexts says whether contexts serve one request after the other. With
-// the race detector they don't: what holds one too long then shows as what it
-// is, a use of memory that no other request has, and not as a race of two requests
-// far from each other. Tests change it while connections of others end.
+// reuseContexts says whether a context serves one request after another. With the race
+// detector it doesn't. Code that keeps a context too long is then reported as such, and
+// not as a race between two unrelated requests. It is atomic because tests change it
+// while connections of other tests end.
 var reuseContexts atomic.Bool
 
 func init() { reuseContexts.Store(!race.Enabled) }

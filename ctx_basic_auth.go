@@ -8,13 +8,14 @@ import (
 	"github.com/galehttp/gale/internal/msg"
 )
 
-// BasicAuth returns the user name and the password of a request with `Authorization: Basic`
-// (RFC 7617). The first colon separates them; the name may be empty, and either may have
-// any other bytes: ask for UTF-8 where it matters. ok is false if there is no such field or
-// several, or if it is malformed or has control characters (RFC 7617 section 2).
+// BasicAuth returns the user name and the password of a request with `Authorization:
+// Basic` (RFC 7617). The first colon separates them. The name may be empty, and both may
+// have any bytes except control characters: check for UTF-8 where it matters. ok is false
+// if the request has no Authorization header or several, if it has another scheme, or if
+// it is malformed or has control characters (RFC 7617 section 2).
 //
-// Compare secrets with subtle.ConstantTimeCompare, and answer others with 401 and
-// `WWW-Authenticate: Basic realm="..."`. Not in fasthttp.
+// Compare passwords with subtle.ConstantTimeCompare, and answer requests without valid
+// ones with 401 and `WWW-Authenticate: Basic realm="..."`. Not in fasthttp.
 func (ctx *RequestCtx) BasicAuth() (user, password string, ok bool) {
 	f := &ctx.Request.Header.s.Fields
 	i := f.Find(msg.Authorization)

@@ -8,34 +8,35 @@ import (
 	"github.com/galehttp/gale/internal/msg"
 )
 
-// BeforeSend makes f run once, right before the head of the response to this request
-// leaves, whatever made that response: the handler, a stream, a file, [RequestCtx.Fail]
-// or Error, a panic, a time-out, an answer of the server such as 413, the first Flush, or
-// the response that comes before a HijackHandler. Several functions run in the reverse
-// order of their adding, and Server.BeforeSend after all of them. So this is the place
-// for fields that every response must have. It doesn't run for informational
-// responses (1xx) and where no head leaves, as after HijackNow.
+// BeforeSend makes the server call f once, right before it sends the head of the response
+// to this request. Use it for headers that every response must have. f runs for every
+// kind of final response: of the handler, a stream, a file, [RequestCtx.Fail] or Error, a
+// panic, a timeout, an answer of the server such as 413, the first Flush, or the response
+// before a HijackHandler. It doesn't run for informational responses (1xx), or if no head
+// is sent, as after HijackNow. Several functions run in reverse order: the last one added
+// runs first, and Server.BeforeSend runs after all of them.
 //
-// f may change status, fields and body of the response; [RequestCtx.Error] drops also the
-// fields that other functions have set. It finds the response as it
-// will leave; with Flush the body is what the handler has written so far. After a time-out
-// (TimeoutHandler, TimeoutError) the late handler still owns the context of the request. So
-// f gets another one in its place, with the response of the time-out: its request has
-// no body and is, as are its user values and its remote address, what they were at the
-// last call of BeforeSend or TimeoutHandler before the time-out, whichever came later, or,
-// where Server.BeforeSend is set, at least what they were when the handler began. User
-// values that f sets there are not closed.
+// f may change the status, headers and body of the response; [RequestCtx.Error] also
+// drops the headers that other functions have set. f gets the response as it will be
+// sent. If Flush sends it, the body is what the handler has written so far.
 //
-// f runs on the goroutine that sends, while the client waits: it should not block. It must
-// not call the TimeoutError methods. Flush, EarlyHints, SendInterim and HijackNow
-// return an error within f. If f panics, that is logged, the response becomes a 500 that
-// keeps its fields, the other functions still run, and the connection is closed; after a
-// panic with ErrAbortHandler nothing is sent.
+// After a timeout (TimeoutHandler, TimeoutError) the late handler still owns its context.
+// So f gets another context, with the response of the timeout. The request in it has no
+// body. The request, user values and remote address in it are those of the last call of
+// BeforeSend or TimeoutHandler before the timeout. If Server.BeforeSend is set, they are
+// at least those of the time when the handler began. User values that f sets there are
+// not closed.
 //
-// A call from within f, or after the functions have run, has no effect; nor has a nil f.
-// BeforeSend may be called by one goroutine at a time, as most methods of ctx; a handler
-// that timed out may go on calling it. It copies the head of the request and the list of
-// user values, for time-outs. Not in fasthttp.
+// f runs on the goroutine that sends, while the client waits, so it should not block. It
+// must not call the TimeoutError methods. Within f, Flush, EarlyHints, SendInterim and
+// HijackNow return an error. If f panics, the panic is logged, the response becomes a 500
+// that keeps its headers, the other functions still run, and the connection is closed.
+// After a panic with ErrAbortHandler nothing is sent.
+//
+// A call of BeforeSend within f, after the functions have run, or with a nil f has no
+// effect. Like most methods of ctx, only one goroutine at a time may call BeforeSend; a
+// handler that timed out may still call it. Each call copies the head of the request and
+// the list of user values, for the case of a timeout. Not in fasthttp.
 func (ctx *RequestCtx) BeforeSend(f func(ctx *RequestCtx)) {
 	ctx.mu.Lock()
 	defer ctx.mu.Unlock()
@@ -46,8 +47,9 @@ func (ctx *RequestCtx) BeforeSend(f func(ctx *RequestCtx)) {
 	ctx.note()
 }
 
-// How far the final response to a request is, in RequestCtx.hookStage. It goes on under mu
-// from hooksOpen, and is read at any time.
+// The values of RequestCtx.hookStage: how far the final response to a request is. The
+// stage begins with hooksOpen and only increases. It is changed under mu and may be read
+// at any time.
 const (
 	hooksOpen    uint32 = iota // functions may be added
 	hooksRunning               // they run
@@ -57,17 +59,17 @@ const (
 var errBeforeSend = errors.New("gale: a function of BeforeSend can't send: the response leaves when it has returned")
 var errHookPanicked = errors.New("gale: a function of BeforeSend panicked: the response is a 500 that is sent after the handler")
 
-// snapshot is what functions of BeforeSend find of a request whose context a handler
-// still uses after a time-out.
+// snapshot is what functions of BeforeSend get of a request whose context a handler still
+// uses after a timeout.
 type snapshot struct {
-	req        *Request // header and URI, and no more; set with the others
+	req        *Request // only header and URI; set together with the other fields
 	values     userValues
 	remoteAddr net.Addr
 	now        time.Time
 }
 
-// note takes the snapshot for functions of BeforeSend if there is no time-out yet. It is
-// called under mu, or where no other goroutine has ctx, by the goroutine that uses ctx.
+// note takes the snapshot for functions of BeforeSend, unless a timeout came first. The
+// goroutine that uses ctx calls it, with mu held or while no other goroutine has ctx.
 func (ctx *RequestCtx) note() {
 	if ctx.timedOut.Load() != nil {
 		return // the request belongs to the late handler
@@ -95,8 +97,8 @@ func (s *snapshot) forget() {
 	s.req, s.remoteAddr, s.now = nil, nil, time.Time{}
 }
 
-// noteHooked is note before a handler gets a time-out, where there are functions of
-// BeforeSend.
+// noteHooked calls note if there are functions of BeforeSend. It is called before a
+// handler gets a timeout.
 func (ctx *RequestCtx) noteHooked() {
 	ctx.mu.Lock()
 	defer ctx.mu.Unlock()
@@ -105,8 +107,8 @@ func (ctx *RequestCtx) noteHooked() {
 	}
 }
 
-// claimHooks ends the adding of functions of BeforeSend, and returns them; first is false
-// if that was done before.
+// claimHooks returns the functions of BeforeSend; none can be added afterwards. first is
+// false if it was called before.
 func (ctx *RequestCtx) claimHooks(next uint32) (hooks []func(*RequestCtx), first bool) {
 	ctx.mu.Lock()
 	defer ctx.mu.Unlock()
@@ -117,9 +119,10 @@ func (ctx *RequestCtx) claimHooks(next uint32) (hooks []func(*RequestCtx), first
 	return ctx.hooks, true
 }
 
-// final makes the response to send, once the handler has returned or timed out: it runs
-// the functions of BeforeSend, unless that was done. ok is false if the exchange
-// must be broken off. It is for sessions and exchanges that do no more; h1Session does.
+// final returns the response to send after the handler has returned or timed out. It runs
+// the functions of BeforeSend unless they have run. ok is false if the exchange must be
+// aborted. It is for sessions and exchanges that do no more than that; h1Session does
+// more.
 func (ctx *RequestCtx) final() (resp *Response, ok bool) {
 	if resp := ctx.timedOut.Load(); resp != nil {
 		return ctx.finalTimedOut(resp)
@@ -149,13 +152,13 @@ func (ctx *RequestCtx) beforeSend() (ok bool) {
 	case ctx.hookPanicked:
 		ctx.failQuietly() // whatever the handler has written since
 	}
-	// Those that ran for a Flush have not come to their end if one wanted nothing to be
-	// sent, also if the handler has recovered from that.
+	// If a function that ran for a Flush panicked with ErrAbortHandler, the stage is
+	// still hooksRunning, even if the handler recovered from the panic.
 	return ctx.hookStage.Load() != hooksRunning
 }
 
-// finalTimedOut is final after a time-out that is answered with resp. A function that ran
-// already for a Flush that could not send any more leaves nothing to answer with.
+// finalTimedOut is final after a timeout that is answered with resp. If the functions
+// have already run, for a Flush that came too late to send, there is no response.
 func (ctx *RequestCtx) finalTimedOut(resp *Response) (*Response, bool) {
 	hooks, first := ctx.claimHooks(hooksDone)
 	if !first {
@@ -168,8 +171,8 @@ func (ctx *RequestCtx) finalTimedOut(resp *Response) (*Response, bool) {
 	return &in.Response, in.runHooks(hooks)
 }
 
-// standIn returns a context for functions of BeforeSend that shares nothing with ctx, which
-// a late handler uses.
+// standIn returns a context for functions of BeforeSend that shares nothing with ctx,
+// which a late handler is using.
 func (ctx *RequestCtx) standIn(resp *Response) *RequestCtx {
 	in := &RequestCtx{s: ctx.s, isTLS: ctx.isTLS}
 	in.x, in.reach = aside{ctx.bringer()}, over
@@ -187,7 +190,8 @@ func (ctx *RequestCtx) standIn(resp *Response) *RequestCtx {
 }
 
 // runHooks runs functions of BeforeSend for the response in ctx, the last one first, and
-// that of the server. ok is false if one wants nothing to be sent.
+// then Server.BeforeSend. ok is false if a function panicked with ErrAbortHandler: then
+// nothing must be sent.
 func (ctx *RequestCtx) runHooks(hooks []func(*RequestCtx)) (ok bool) {
 	for i := len(hooks) - 1; i >= 0; i-- {
 		if !ctx.runHook(hooks[i]) {
@@ -226,7 +230,7 @@ func (ctx *RequestCtx) runHook(f func(*RequestCtx)) (ok bool) {
 	return true
 }
 
-// failQuietly makes the response a 500 that keeps its fields and ends the connection.
+// failQuietly makes the response a 500 that keeps its headers and closes the connection.
 func (ctx *RequestCtx) failQuietly() {
 	ctx.hijack, ctx.hijackNoResponse = nil, false
 	ctx.Response.dropContent()
@@ -245,7 +249,7 @@ func (ctx *RequestCtx) beforeFlush() error {
 	sends := ctx.reaches() && !ctx.flush.begun && ctx.hookStage.Load() == hooksOpen
 	ctx.mu.Unlock()
 	if _, none := ctx.x.(noExchange); none || !hooked || !sends {
-		return nil // send knows more
+		return nil // send returns the error
 	}
 	hooks, first := ctx.claimHooks(hooksRunning)
 	if !first {
@@ -260,8 +264,8 @@ func (ctx *RequestCtx) beforeFlush() error {
 	return nil
 }
 
-// aside is the exchange of a stand-in: what is known of the connection, and nothing that
-// acts on the request.
+// aside is the exchange of a stand-in. It knows the connection but can't do anything with
+// the request.
 type aside struct{ exchange }
 
 func (aside) Lend()                        {}

@@ -9,18 +9,21 @@ import (
 	"github.com/galehttp/gale/internal/msg"
 )
 
-// ClientIP returns the address of the client, seen through the proxies that
-// Server.TrustedProxies lists: the rightmost address of X-Forwarded-For that is not in
-// that list. Where there is no such field, Forwarded (RFC 7239) counts instead; the two are
-// never mixed. The fields are looked at only if the peer, which is RemoteAddr, is in
-// the list itself. Else, as with an empty list, ClientIP returns the address of the peer.
+// ClientIP returns the IP address of the client. If the request came through proxies of
+// Server.TrustedProxies, that is the rightmost address of X-Forwarded-For that is not in
+// the list. If the request has no such header, ClientIP reads Forwarded (RFC 7239)
+// instead; it never mixes the two. It reads these headers only if the peer (RemoteAddr)
+// is in the list itself. Otherwise, and if the list is empty, it returns the address of
+// the peer.
 //
-// If all addresses are in the list, it returns the leftmost one. An element that has no
-// address, such as "unknown", "_hidden" or anything malformed, ends the search: the result
-// is the address to the right of it, of the proxy that wrote it.
+// If all addresses are in the list, it returns the leftmost one. An element without an
+// address, such as "unknown", "_hidden" or a malformed one, ends the search: then the
+// result is the address to its right, which is the address of the proxy that wrote the
+// element.
 //
-// IPv4 in IPv6 form becomes IPv4, and zones are dropped. The result is the zero Addr if
-// the peer has no IP address and isn't trusted, or names none. Not in fasthttp.
+// IPv4-mapped IPv6 addresses become IPv4 addresses, and zones are dropped. The result is
+// the zero Addr if the peer has no IP address and isn't trusted, or is trusted but names
+// no address. Not in fasthttp.
 func (ctx *RequestCtx) ClientIP() netip.Addr {
 	s := ctx.server()
 	peer := addrOf(ctx.RemoteAddr())
@@ -34,7 +37,8 @@ func (ctx *RequestCtx) ClientIP() netip.Addr {
 	return s.clientOf(peer, f, msg.Unknown)
 }
 
-// trustsPeer reports whether the peer, with the address ip or none, is a trusted proxy.
+// trustsPeer reports whether the peer is a trusted proxy. ip is its IP address, invalid
+// if it has none.
 func (s *Server) trustsPeer(ip netip.Addr, addr net.Addr) bool {
 	if ip.IsValid() {
 		return s.trusts(ip)
@@ -51,9 +55,9 @@ func (s *Server) trusts(ip netip.Addr) bool {
 	return false
 }
 
-// clientOf returns the last address that isn't trusted in the X-Forwarded-For fields, or
-// with msg.Unknown for id in the Forwarded fields, as ClientIP describes. peer is the
-// last hop.
+// clientOf returns the last address that isn't trusted in the X-Forwarded-For fields or,
+// if id is msg.Unknown, in the Forwarded fields, as ClientIP describes. peer is the last
+// hop.
 func (s *Server) clientOf(peer netip.Addr, f *msg.Fields, id msg.ID) netip.Addr {
 	last, name := peer, bytesconv.S2B(HeaderForwarded)
 	for i := f.Before(len(f.Recs), id, name); i >= 0; i = f.Before(i, id, name) {
@@ -80,9 +84,9 @@ func (s *Server) clientOf(peer netip.Addr, f *msg.Fields, id msg.ID) netip.Addr 
 	return last
 }
 
-// previousAddr takes the last element off v, the value of an X-Forwarded-For field: it
+// previousAddr cuts the last element off v, the value of an X-Forwarded-For field. It
 // returns what is before it, and its address, which is invalid if it has none. says is
-// false for an empty element, which says nothing.
+// false for an empty element.
 func previousAddr(v []byte) (before []byte, ip netip.Addr, says bool) {
 	element := v
 	if n := bytes.LastIndexByte(v, ','); n >= 0 {
@@ -101,9 +105,10 @@ func previousAddr(v []byte) (before []byte, ip netip.Addr, says bool) {
 //	forwarded-element = [ forwarded-pair ] *( ";" [ forwarded-pair ] )
 //	forwarded-pair    = token "=" ( token / quoted-string )     RFC 7239 section 4
 //
-// It reads from right to left, so that what a client wrote, such as a quote that it
-// doesn't close, can't change how the elements of proxies to the right of it are read. A
-// quoted-string with a backslash makes an element malformed: no address needs one.
+// It reads from right to left. So what a client wrote, such as a quote that it doesn't
+// close, can't change how the elements of proxies to the right of it are read. A
+// quoted-string with a backslash makes an element malformed, because no address needs a
+// backslash.
 func previousFor(v []byte) (before []byte, ip netip.Addr, says bool) {
 	end, fors := len(v), 0
 	malformed := false
@@ -142,8 +147,8 @@ func previousFor(v []byte) (before []byte, ip netip.Addr, says bool) {
 
 var equalsSign = []byte("=")
 
-// unquoted returns what is between the quotes of a quoted-string, and anything else as
-// it is.
+// unquoted returns the text between the quotes of a quoted-string. It returns anything
+// else unchanged.
 func unquoted(v []byte) []byte {
 	if n := len(v); n >= 2 && v[0] == '"' && v[n-1] == '"' {
 		return v[1 : n-1]
@@ -192,8 +197,8 @@ func parseNode(b []byte) netip.Addr {
 	return ip.Unmap()
 }
 
-// mayBeAddr reports whether b has the characters of an address. Names and identifiers
-// don't: for them the error of netip.ParseAddr, which takes memory, isn't made.
+// mayBeAddr reports whether b has only characters of an address. It returns false for
+// names and identifiers, so that netip.ParseAddr doesn't allocate an error for them.
 func mayBeAddr(b []byte) bool {
 	for _, c := range b {
 		if bytesconv.HexValue[c] > 15 && c != '.' && c != ':' {
@@ -203,8 +208,8 @@ func mayBeAddr(b []byte) bool {
 	return len(b) > 0
 }
 
-// isPort reports whether b is empty or a colon with a port: digits or, in Forwarded, an
-// obfuscated one, "_" and other characters.
+// isPort reports whether b is empty or a colon with a port. A port is digits or, in
+// Forwarded, an obfuscated port: "_" and other characters.
 func isPort(b []byte) bool {
 	if len(b) == 0 {
 		return true

@@ -6,18 +6,19 @@ import (
 	"time"
 )
 
-// Conn returns the connection of the request, which the server goes on using:
-// don't read from it nor write to it; see Hijack for that. It is nil for a
-// context without one.
+// Conn returns the connection of the request, or nil if there is none. The server goes on
+// using it: don't read from it and don't write to it. See Hijack for that.
 //
-// Deadlines that a handler sets on it hold for the message in flight, from the
-// call of Conn on: a read deadline for what is read of a streamed body, a write
-// deadline for Flush, for body streams and for the response as it is sent after the
-// handler. What is late fails with an error whose Timeout method returns true.
-// They don't lift the limits of the server, and end with the response. See
-// SetReadDeadline and SetWriteDeadline for deadlines in place of those limits.
-// Once Conn was called, the response does not wait for those of pipelined
-// requests. Conn must not be called while another goroutine sends.
+// Deadlines that a handler sets on the connection apply to this request and its response,
+// beginning with the call of Conn. A read deadline applies to reading a streamed body. A
+// write deadline applies to Flush, to body streams, and to the response that is sent
+// after the handler. An operation that is late fails with an error whose Timeout method
+// returns true. These deadlines come in addition to the timeouts of the server, and end
+// with the response. See SetReadDeadline and SetWriteDeadline for deadlines that replace
+// those timeouts.
+//
+// After a call of Conn, the response is not held back to be sent together with those of
+// later pipelined requests. Don't call Conn while another goroutine sends.
 func (ctx *RequestCtx) Conn() net.Conn {
 	x := ctx.bringer()
 	ctx.mu.Lock()
@@ -34,11 +35,11 @@ func (ctx *RequestCtx) ConnID() uint64 {
 	return id
 }
 
-// ConnRequestNum returns which request of its connection this is, counted
-// from 1; 0 for a context without a server.
+// ConnRequestNum returns the number of this request on its connection, counted from 1. It
+// is 0 for a context without a server.
 func (ctx *RequestCtx) ConnRequestNum() uint64 { return ctx.num }
 
-// ConnTime returns when the server got the connection.
+// ConnTime returns the time at which the server got the connection.
 func (ctx *RequestCtx) ConnTime() time.Time {
 	if _, at := ctx.bringer().Opened(); !at.IsZero() {
 		return at
@@ -46,7 +47,7 @@ func (ctx *RequestCtx) ConnTime() time.Time {
 	return ctx.now
 }
 
-// IsTLS reports whether the connection is a TLS one.
+// IsTLS reports whether the connection uses TLS.
 func (ctx *RequestCtx) IsTLS() bool {
 	if ctx.isTLS {
 		return true
@@ -55,7 +56,8 @@ func (ctx *RequestCtx) IsTLS() bool {
 	return ok
 }
 
-// TLSConnectionState returns the state of the TLS connection, nil for others.
+// TLSConnectionState returns the state of the TLS connection, nil for connections without
+// TLS.
 func (ctx *RequestCtx) TLSConnectionState() *tls.ConnectionState {
 	c, ok := ctx.bringer().Conn().(interface{ ConnectionState() tls.ConnectionState })
 	if !ok {
@@ -65,7 +67,8 @@ func (ctx *RequestCtx) TLSConnectionState() *tls.ConnectionState {
 	return &st
 }
 
-// RemoteAddr returns the address of the client, never nil. It stays readable.
+// RemoteAddr returns the address of the client, never nil. The address is still valid
+// after the handler returns.
 func (ctx *RequestCtx) RemoteAddr() net.Addr {
 	if ctx.remoteAddr != nil {
 		return ctx.remoteAddr
@@ -80,7 +83,7 @@ func (ctx *RequestCtx) RemoteAddr() net.Addr {
 // nil restores the address of the connection.
 func (ctx *RequestCtx) SetRemoteAddr(addr net.Addr) { ctx.remoteAddr = addr }
 
-// LocalAddr returns the server's address of the connection, never nil.
+// LocalAddr returns the address of the server's side of the connection, never nil.
 func (ctx *RequestCtx) LocalAddr() net.Addr {
 	if a := ctx.bringer().LocalAddr(); a != nil {
 		return a
@@ -88,10 +91,10 @@ func (ctx *RequestCtx) LocalAddr() net.Addr {
 	return zeroTCPAddr
 }
 
-// RemoteIP returns the IP address of the client, 0.0.0.0 if it has none.
+// RemoteIP returns the IP address of RemoteAddr, 0.0.0.0 if it has none.
 func (ctx *RequestCtx) RemoteIP() net.IP { return addrIP(ctx.RemoteAddr()) }
 
-// LocalIP returns the server's IP address, 0.0.0.0 if it has none.
+// LocalIP returns the IP address of LocalAddr, 0.0.0.0 if it has none.
 func (ctx *RequestCtx) LocalIP() net.IP { return addrIP(ctx.LocalAddr()) }
 
 func addrIP(a net.Addr) net.IP {
@@ -101,16 +104,16 @@ func addrIP(a net.Addr) net.IP {
 	return net.IPv4zero
 }
 
-// SetReadDeadline sets until when the rest of the request body must have
-// arrived, in place of what Server.ReadTimeout says. The zero time means never.
-// Server.ReadStallTimeout holds beside it. It is for this request alone.
+// SetReadDeadline sets the time by which the rest of the request body must have arrived.
+// It replaces Server.ReadTimeout for this request. The zero time means no deadline.
+// Server.ReadStallTimeout applies too.
 func (ctx *RequestCtx) SetReadDeadline(deadline time.Time) error {
 	return ctx.setDeadline(deadline, exchange.SetReadDeadline)
 }
 
-// SetWriteDeadline sets until when the response must be written, in place of
-// what Server.WriteTimeout says. The zero time means never.
-// Server.WriteStallTimeout holds beside it. It is for this response alone.
+// SetWriteDeadline sets the time by which the response must be written. It replaces
+// Server.WriteTimeout for this response. The zero time means no deadline.
+// Server.WriteStallTimeout applies too.
 func (ctx *RequestCtx) SetWriteDeadline(deadline time.Time) error {
 	return ctx.setDeadline(deadline, exchange.SetWriteDeadline)
 }

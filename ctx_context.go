@@ -10,29 +10,29 @@ import (
 	"github.com/galehttp/gale/internal/door"
 )
 
-// Causes why a request's Done channel was closed. context.Cause returns the same
-// one for a RequestCtx, for its Context and for what is derived from them. Other
-// causes are context.Canceled, when the server shuts down, ErrTimeout of a
-// TimeoutHandler, and that of the connection's context (see Server.ConnContext).
+// Causes for which a request's Done channel is closed. context.Cause returns the same one
+// for a RequestCtx, for its Context, and for contexts that are derived from them. Other
+// causes are context.Canceled, when the server shuts down; ErrTimeout, of a
+// TimeoutHandler; and the cause of the connection's context (see Server.ConnContext).
 var (
 	// ErrClientGone says that the client ended or broke the connection while
 	// the handler ran. Not in fasthttp.
 	ErrClientGone = errors.New("gale: the client has gone")
-	// ErrRequestDone says that the handler has returned and a body stream that it
-	// set was sent. Not in fasthttp.
+	// ErrRequestDone says that the handler has returned and, if it set a body stream,
+	// that the stream was sent. Not in fasthttp.
 	ErrRequestDone = errors.New("gale: the request was answered")
 )
 
-// requestDone is the context of a request. It is made at the first call of Done,
-// Err or Context: other requests don't pay for it. It outlives the
-// RequestCtx and belongs to one request forever.
+// requestDone is the context of a request. It is made at the first call of Done, Err or
+// Context, so that other requests don't pay for it. It outlives the RequestCtx and never
+// belongs to another request.
 type requestDone struct {
 	ctx    context.Context // ends with the request, or before that
 	cancel context.CancelCauseFunc
 	stop   func() // ends the watch of the connection; nil if there was none
 	broken atomic.Bool
-	// held says that package context may hold the RequestCtx, as the parent of
-	// a context: Done or Err was asked for. Then it must not be used again.
+	// held says that Done or Err was called, so that package context may hold the
+	// RequestCtx as the parent of a context. Then the RequestCtx must not be used again.
 	held atomic.Bool
 }
 
@@ -45,7 +45,7 @@ func newRequestDone(parent context.Context) *requestDone {
 	return d
 }
 
-// overDone is that of contexts that serve no request at the moment.
+// overDone is the requestDone of contexts that serve no request at the moment.
 var overDone = func() *requestDone {
 	d := newRequestDone(context.Background())
 	d.cancel(ErrRequestDone)
@@ -60,7 +60,7 @@ func (d *requestDone) watch(x exchange) {
 	}
 }
 
-// Gone and End are those of door.Done.
+// Gone and End implement door.Done.
 func (d *requestDone) Gone(cause error, reset bool) {
 	d.broken.Store(reset)
 	d.cancel(cause)
@@ -71,29 +71,29 @@ func (d *requestDone) End() (held bool) {
 	return d.held.Load()
 }
 
-// Done returns a channel that is closed when the client leaves, when the server
-// shuts down (with Server.DrainTime: after that), when the context of the connection
-// ends (see Server.ConnContext), or when the handler has returned and a body stream
-// that it set was sent, whichever comes first. On a net/http server the context of
-// its request takes the place of the connection's.
+// Done returns a channel that is closed by the first of these events: the client leaves;
+// the server shuts down (with Server.DrainTime: after that time); the context of the
+// connection ends (see Server.ConnContext); or the handler has returned, and the body
+// stream that it may have set was sent. On a net/http server, the context of its request
+// is used in place of the connection's context.
 //
-// It costs nothing until it is called. Then the connection is watched while the
-// handler runs, and the server does not use ctx again afterwards, since contexts
-// may be derived from it: that costs the memory of a new one, which Context does
-// not. A client that ended only its own side (a FIN) closes the channel too, but
-// gets its answer. fasthttp closes the channel at shutdown only.
+// It costs nothing until it is called. From then on the server watches the connection
+// while the handler runs. It doesn't use ctx again for another request, because contexts
+// may be derived from it: that costs the memory of a new RequestCtx, which a call of
+// Context does not. The channel is also closed if the client ends only its own side of
+// the connection (a FIN); such a client still gets its response. In fasthttp only a
+// shutdown closes the channel.
 //
 // It may be called from any goroutine while the handler runs.
 func (ctx *RequestCtx) Done() <-chan struct{} { return ctx.heldDone().ctx.Done() }
 
-// Err returns nil until Done is closed, and a non-nil error forever afterwards:
-// context.Canceled, or the error of the context of the connection. context.Cause
-// tells more, see ErrClientGone. Like Done it has the connection watched.
+// Err returns nil until Done is closed, and the same non-nil error forever afterwards:
+// context.Canceled, or the error of the context of the connection. context.Cause tells
+// more; see ErrClientGone. Like Done, Err makes the server watch the connection.
 func (ctx *RequestCtx) Err() error { return ctx.heldDone().ctx.Err() }
 
-// Deadline returns that of the context of the connection (see
-// Server.ConnContext), or of a net/http server's request. A request has no
-// deadline of its own.
+// Deadline returns the deadline of the connection's context (see Server.ConnContext) or,
+// on a net/http server, of its request. A request has no deadline of its own.
 func (ctx *RequestCtx) Deadline() (deadline time.Time, ok bool) {
 	if d := ctx.madeDone(); d != nil {
 		return d.ctx.Deadline()
@@ -104,12 +104,12 @@ func (ctx *RequestCtx) Deadline() (deadline time.Time, ok bool) {
 	return time.Time{}, false
 }
 
-// Value returns the user value of key or, if there is none, what the context of
-// the connection knows (see Server.ConnContext).
+// Value returns the user value of key or, if there is none, the value in the connection's
+// context (see Server.ConnContext).
 //
-// A context that context.WithValue made from ctx looks here for its other values.
-// The server can't see that there is one: it must not be used after the handler
-// has returned. Derive from Context what has to last longer.
+// A context made by context.WithValue(ctx, ...) calls this method for its other values.
+// The server can't see that such a context exists, so it must not be used after the
+// handler has returned. If a context must last longer, derive it from Context.
 func (ctx *RequestCtx) Value(key any) any {
 	switch key.(type) {
 	case door.HeadKey:
@@ -149,10 +149,10 @@ func (ctx *RequestCtx) Value(key any) any {
 	return nil
 }
 
-// ownContext returns the context of the request if key is the one by which
-// package context finds a context that it made itself: then it adds derived ones
-// there, without a goroutine for each. It may be called at any time from any
-// goroutine, as package context does.
+// ownContext returns the context of the request if key is the one by which package
+// context finds a context that it made itself. Package context then adds derived contexts
+// to that one, without a goroutine for each. Any goroutine may call it at any time, as
+// package context does.
 func (ctx *RequestCtx) ownContext(key any) any {
 	d := ctx.madeDone()
 	if d == nil {
@@ -164,11 +164,10 @@ func (ctx *RequestCtx) ownContext(key any) any {
 	return nil
 }
 
-// Context returns a context that is safe to keep: it ends when Done is closed, for
-// the same cause, and knows the values of the connection's context, but not the
-// user values of the request. Each call for a request returns the same one. What
-// outlives the handler must be derived from it rather than from ctx. Not in
-// fasthttp.
+// Context returns a context that may be kept after the handler has returned. It ends when
+// Done is closed, with the same cause. It has the values of the connection's context, but
+// not the user values of the request. All calls for one request return the same context.
+// Derive contexts that outlive the handler from it, not from ctx. Not in fasthttp.
 //
 // It may be called from any goroutine while the handler runs.
 func (ctx *RequestCtx) Context() context.Context { return ctx.requestDone().ctx }
@@ -182,7 +181,7 @@ func (ctx *RequestCtx) heldDone() *requestDone {
 	return d
 }
 
-// madeDone returns the context of the request if there is one by now.
+// madeDone returns the context of the request if it was made already, else nil.
 func (ctx *RequestCtx) madeDone() *requestDone {
 	if d := ctx.done.Load(); d != nil {
 		return d
@@ -218,8 +217,8 @@ func (ctx *RequestCtx) requestDone() *requestDone {
 	return d
 }
 
-// endDone ends what Done started, after the handler. It reports whether the
-// connection broke meanwhile.
+// endDone ends what Done started, after the handler has returned. It reports whether the
+// connection broke in the meantime.
 func (ctx *RequestCtx) endDone() (broken bool) {
 	d := ctx.done.Load()
 	if d == nil {
@@ -233,8 +232,8 @@ func (ctx *RequestCtx) endDone() (broken bool) {
 	return d.broken.Load()
 }
 
-// doneWith is endDone for a context that is there, except where the body of the response
-// is still to be read: what writes that stream may wait for Done.
+// doneWith calls endDone if a context was made, except while the body stream of the
+// response is still to be read: the writer of that stream may wait for Done.
 func (ctx *RequestCtx) doneWith(stream bool) (broken bool) {
 	if stream {
 		return ctx.peerReset()
@@ -255,9 +254,8 @@ func (ctx *RequestCtx) timeOutDone() {
 	d.cancel(ErrTimeout)
 }
 
-// pauseDone keeps Done from watching the connection while the server reads the
-// body of the request: ExpectHandler has run, and the handler has not. It stays
-// open meanwhile.
+// pauseDone stops watching the connection for Done while the server reads the body of the
+// request, after ExpectHandler and before the handler. Done stays open during that time.
 func (ctx *RequestCtx) pauseDone() {
 	ctx.mu.Lock()
 	ctx.reach = paused
@@ -278,8 +276,8 @@ func (ctx *RequestCtx) resumeDone() {
 	}
 }
 
-// detachDone makes the context of a request whose connection the handler has taken
-// over, with ctx.mu held: it lasts until the handler has returned, and nothing
+// detachDone makes the context of a request whose connection the handler has taken over.
+// The caller holds ctx.mu. The context lasts until the handler has returned, and nothing
 // watches the connection.
 func (ctx *RequestCtx) detachDone() {
 	if ctx.done.Load() != nil {

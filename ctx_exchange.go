@@ -9,20 +9,19 @@ import (
 	"github.com/galehttp/gale/internal/msg"
 )
 
-// exchange carries one request and its response: it is what a RequestCtx knows of the
-// side that brought the request. That is an HTTP/1.1 session (h1Session), a stream of HTTP/2
-// (h2Stream), the server of another package (adaptor), a recorder of answers (galetest), or
-// no side (noExchange).
+// exchange is the side that brought a RequestCtx its request and that takes the response:
+// an HTTP/1.1 session (h1Session), a stream of HTTP/2 (h2Stream), the server of another
+// package (adaptor), a recorder of responses (galetest), or nothing (noExchange).
 //
-// A context calls its exchange only where a handler asks for more than the messages:
-// a plain request and its response make no call. The other direction has no
-// interface. The session fills in the context (h1Session.prepare), sets reach to
-// running, calls the handler and sends what RequestCtx.final returns. Then it ends the
-// request: by RequestCtx.reset, by part and leave for a context that package context may hold,
-// or by part and abandon for one that other goroutines may use (h1Session.finish).
+// A context calls its exchange only if a handler needs more than the messages: a plain
+// request and its response make no call. The other direction has no interface. The
+// session fills in the context (h1Session.prepare), sets reach to running, calls the
+// handler and sends what RequestCtx.final returns. Then it ends the request in one of
+// three ways (h1Session.finish): by RequestCtx.reset; by part and leave, if package
+// context may hold the context; by part and abandon, if other goroutines may use it.
 //
-// The parts of a stream of HTTP/2, or of the like, go here (exchange_toy_test.go has one
-// without a network):
+// An exchange for another protocol must place these parts (exchange_toy_test.go has an
+// exchange without a network):
 //
 //   - The protocol's name: RequestHeader.SetProtocol. TLS state: that of Conn, and
 //     RequestCtx.isTLS.
@@ -37,61 +36,62 @@ import (
 //   - Hijack: one stream can't be hijacked. HijackNow returns an error that wraps
 //     errors.ErrUnsupported.
 type exchange interface {
-	// Conn returns the connection, nil if there is none. Its addresses and TLS
-	// state may be asked for. Any goroutine may call Conn, LocalAddr, RemoteAddr,
-	// Opened and Context, also when the request is over.
+	// Conn returns the connection, nil if there is none. Callers may ask for its
+	// addresses and TLS state. Any goroutine may call Conn, LocalAddr, RemoteAddr, Opened
+	// and Context, also when the request is over.
 	Conn() net.Conn
-	// Lend is called with ctx.mu held, while the handler runs, before the program
-	// gets Conn: deadlines that it sets there hold for the message in flight.
+	// Lend is called with ctx.mu held, while the handler runs, before the program gets
+	// Conn: deadlines that it sets there apply to the message in flight.
 	Lend()
 	// LocalAddr and RemoteAddr return nil if the address isn't known.
 	LocalAddr() net.Addr
 	RemoteAddr() net.Addr
-	// Opened returns the number of the connection and when it came, zero where no
-	// Server has it.
+	// Opened returns the number of the connection and the time at which it was accepted.
+	// Both are zero if no Server has the connection.
 	Opened() (id uint64, at time.Time)
-	// Context returns the context that the one of the request is made from, or nil.
+	// Context returns the parent of the request's context, or nil.
 	Context() context.Context
-	// Watch makes d learn when the client leaves, until stop is called: when that
-	// returns, d is not being told and won't be. stop may be nil. over says why the
-	// request has ended already, if it has. It is called with ctx.mu held.
+	// Watch calls d.Gone when the client leaves, until stop is called. When stop has
+	// returned, no call is running and none will come. stop may be nil. If the request
+	// has already ended, over says why. Watch is called with ctx.mu held.
 	Watch(d door.Done) (stop func(), over error)
 
-	// SetReadDeadline and SetWriteDeadline bound this exchange alone. They are
-	// called with ctx.mu held, at any time before the request is over.
+	// SetReadDeadline and SetWriteDeadline apply to this exchange only. They are called
+	// with ctx.mu held, at any time before the request is over.
 	SetReadDeadline(t time.Time) error
 	SetWriteDeadline(t time.Time) error
 	// LimitBody makes reading the body of the request fail beyond n bytes; 0 or
 	// less means no limit.
 	LimitBody(ctx *RequestCtx, n int64)
-	// CloseBody makes reading a streamed body fail, also a Read that runs in
-	// another goroutine. It is called with ctx.mu held.
+	// CloseBody makes reading a streamed body fail, including a Read that runs in another
+	// goroutine. It is called with ctx.mu held.
 	CloseBody(ctx *RequestCtx)
-	// Trailers appends the fields of the request's trailer section to f, unless
-	// the decoder of the body has done that: none before the body was read to its end.
+	// Trailers appends the fields of the request's trailer section to f, unless the
+	// decoder of the body has done that. Before the body was read to its end there are
+	// none.
 	Trailers(f *msg.Fields)
 
 	// Flush, SendInterim and HijackNow block. They are called with ctx.sendMu held
 	// and not ctx.mu, one at a time, while the handler runs: part waits for them.
 	//
-	// Flush sends the head of the response, the first time, and the body, and
-	// empties that. There is no body stream.
+	// Flush sends the head of the response, if it is the first call, and the body, and
+	// empties the body. The response has no body stream.
 	Flush(ctx *RequestCtx) error
 	// SendInterim sends a response with a status from 100 to 199, except 101,
 	// and the fields of h, which may be nil. The final response has not begun.
 	SendInterim(ctx *RequestCtx, statusCode int, h *ResponseHeader) error
-	// HijackNow gives the connection away. Nothing reaches it through ctx then.
+	// HijackNow gives the connection to the caller. ctx can't use it afterwards.
 	HijackNow(ctx *RequestCtx) (net.Conn, error)
 }
 
-// reach says whether a context may use its exchange, under RequestCtx.mu.
+// reach says whether a context may use its exchange. It is guarded by RequestCtx.mu.
 type reach uint8
 
 const (
 	apart   reach = iota // no handler runs: the request is being read, or there is none
 	running              // the handler runs, or one of the hooks that get the context
 	paused               // ExpectHandler has run, and the handler has not
-	over                 // the handler can't change the response any more
+	over                 // the handler can't change the response anymore
 )
 
 // bringer returns the exchange of ctx, never nil.
@@ -102,13 +102,13 @@ func (ctx *RequestCtx) bringer() exchange {
 	return ctx.x
 }
 
-// reaches reports whether the handler may still use the exchange, with mu held.
+// reaches reports whether the handler may still use the exchange. The caller holds mu.
 func (ctx *RequestCtx) reaches() bool { return ctx.reach == running && ctx.timedOut.Load() == nil }
 
-// part takes the exchange, which is x, away from a context that other goroutines may
-// go on using: their calls fail from now on. It reports whether one of them is sending.
-// If so, the caller makes the write fail and calls awaitSend; the response that went
-// out is not whole then.
+// part separates ctx from its exchange x, when other goroutines may go on using ctx:
+// their calls fail from now on. It reports whether one of them is sending. If so, the
+// caller must make the write fail and call awaitSend; the response that was sent is then
+// incomplete.
 func (ctx *RequestCtx) part(x exchange) (sends bool) {
 	ctx.mu.Lock()
 	defer ctx.mu.Unlock()
@@ -117,16 +117,16 @@ func (ctx *RequestCtx) part(x exchange) (sends bool) {
 	return ctx.sends
 }
 
-// awaitSend returns when no goroutine sends for the handler, after part.
+// awaitSend waits until no goroutine sends for the handler. It is called after part.
 func (ctx *RequestCtx) awaitSend() {
 	ctx.sendMu.Lock()
 	defer ctx.sendMu.Unlock()
 }
 
-// carrier is a connection given to Init2 that brings an exchange, as those of
-// packages adaptor and galetest do. Only packages of this module can have the
-// method, since its parameter is of an internal package. Exchange returns an
-// exchange, or nil: one exchange serves one context.
+// carrier is a connection given to Init2 that brings an exchange, such as those of
+// packages adaptor and galetest. Only packages of this module can implement the method,
+// because the type of its parameter is in an internal package. Exchange returns an
+// exchange, or nil; one exchange serves one context.
 type carrier interface{ Exchange(door.Seal) any }
 
 // exchangeOf returns the exchange that a connection given to Init2 brings.
@@ -139,8 +139,8 @@ func exchangeOf(conn net.Conn) exchange {
 	return noExchange{nc: conn}
 }
 
-// noExchange is the exchange of a context that no server brought: that of Init and
-// Init2, the zero value, and one that waits for its next request.
+// noExchange is the exchange of a context that no server uses: one of Init or Init2, the
+// zero value, and one that waits for its next request.
 type noExchange struct {
 	nc   net.Conn // of Init2, or nil
 	addr net.Addr // of Init

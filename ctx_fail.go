@@ -9,25 +9,25 @@ import (
 	"github.com/galehttp/gale/internal/head"
 )
 
-// Fail answers with a status that is an error, 400 to 599; any other counts as 500. It
-// replaces status and body and keeps the fields that were set before, such as cookies and
-// those of CORS, except those that describe the old body: Content-Type,
-// Content-Encoding, Content-Length, Content-Range, ETag, Last-Modified, Trailer and the
-// like (RFC 9110 sections 8 and 14.4). Fields for caches stay. A body stream is closed,
-// and Hijack is undone. A handler should return after it.
+// Fail makes the response an error with a status from 400 to 599; any other status
+// becomes 500. It replaces status and body. It keeps headers that were set before, such
+// as cookies, CORS headers and cache headers. It removes only headers that describe the
+// old body: Content-Type, Content-Encoding, Content-Length, Content-Range, ETag,
+// Last-Modified, Trailer and the like (RFC 9110 sections 8 and 14.4). A body stream is
+// closed, and Hijack is undone. The handler should return after the call.
 //
-// The body is made by Server.ErrorHandler, which gets err in a *HandlerError. Without
-// one it is text, or JSON as RFC 9457 has it ("problem details") if the Accept field of the
-// request prefers application/problem+json or application/json to text/plain and
-// text/html. For 400 to 499 it tells the text of err, so that must be fit for clients; for
-// 500 to 599 it tells the status alone, and err is logged. A nil err stands for the
-// status.
+// Server.ErrorHandler makes the body; it gets err in a *HandlerError. If it is not set,
+// the body is text, or JSON as in RFC 9457 ("problem details") if the request's Accept
+// header prefers application/problem+json or application/json to text/plain and
+// text/html. For 400 to 499 the body has the text of err, so make sure that clients may
+// read it. For 500 to 599 it has only the status, and err is logged. If err is nil, the
+// body has the text of the status.
 //
-// Once Flush has sent the head, nothing of that can be said any more: then err is logged,
-// later calls of Flush fail, and the response is broken off when the handler returns, so that
-// the client doesn't take it for whole.
+// If Flush has already sent the head, the response can't become an error anymore. Then
+// err is logged, later calls of Flush fail, and the response is aborted when the handler
+// returns, so that the client can tell that it is incomplete.
 //
-// Error, NotFound and NotModified drop the fields, as in fasthttp. Not in fasthttp.
+// Error, NotFound and NotModified drop all headers, as in fasthttp. Not in fasthttp.
 func (ctx *RequestCtx) Fail(status int, err error) {
 	if status < 400 || status > 599 {
 		status = StatusInternalServerError
@@ -57,13 +57,13 @@ func (ctx *RequestCtx) Fail(status int, err error) {
 	ctx.errorBody(status, detail)
 }
 
-// HandlerError is the error that Server.ErrorHandler gets for RequestCtx.Fail. Not in
-// fasthttp.
+// HandlerError is the error that Server.ErrorHandler gets when a handler calls
+// RequestCtx.Fail. Not in fasthttp.
 type HandlerError struct {
-	// Status is the status of the response, from 400 to 599. It is set before the call
-	// and stays.
+	// Status is the status of the response, from 400 to 599. It is set before
+	// ErrorHandler is called, which can't change it.
 	Status int
-	// Err is what Fail was given, or nil.
+	// Err is the error given to Fail, or nil.
 	Err error
 }
 
@@ -73,8 +73,9 @@ func (e *HandlerError) Error() string { return errorText(e.Err, StatusMessage(e.
 // Unwrap returns Err.
 func (e *HandlerError) Unwrap() error { return e.Err }
 
-// PanicError is the error that Server.ErrorHandler gets for a handler that panicked,
-// which was logged. The status of the response is 500 and stays. Not in fasthttp.
+// PanicError is the error that Server.ErrorHandler gets when a handler panicked. The
+// panic is logged already. The status of the response is 500; ErrorHandler can't change
+// it. Not in fasthttp.
 type PanicError struct {
 	// Value is what the handler panicked with.
 	Value any
@@ -82,7 +83,7 @@ type PanicError struct {
 	Stack []byte
 }
 
-// Error returns a constant text: what clients may be told.
+// Error returns a constant text that clients may see.
 func (e *PanicError) Error() string { return errorPrefix + "the handler panicked" }
 
 // Unwrap returns Value if it is an error, else nil.
@@ -91,8 +92,8 @@ func (e *PanicError) Unwrap() error {
 	return err
 }
 
-// handleError makes the response to err by Server.ErrorHandler. It returns false if there
-// is none, or it runs already. If it panics, it isn't called for that.
+// handleError calls Server.ErrorHandler for err. It returns false if ErrorHandler is not
+// set or is already running. ErrorHandler isn't called for a panic of its own.
 func (ctx *RequestCtx) handleError(err error) bool {
 	s := ctx.server()
 	if s.ErrorHandler == nil || ctx.failing {
@@ -106,8 +107,8 @@ func (ctx *RequestCtx) handleError(err error) bool {
 	return true
 }
 
-// refuseUnheard answers for a handler that took a body for empty which could not be
-// read because of err.
+// refuseUnheard makes the response to a request whose body could not be read because of
+// err, if the handler treated the body as empty.
 func (ctx *RequestCtx) refuseUnheard(err error) {
 	ctx.hijack, ctx.hijackNoResponse = nil, false
 	ctx.Request.ResetBody()
@@ -118,7 +119,8 @@ func (ctx *RequestCtx) refuseUnheard(err error) {
 	ctx.Response.SetConnectionClose()
 }
 
-// unheard returns why the body could not be read that the handler took for empty, or nil.
+// unheard returns the error of a body that could not be read and that the handler treated
+// as empty, or nil.
 func (ctx *RequestCtx) unheard() error {
 	err := ctx.Request.unheard()
 	if errors.Is(err, door.ErrBodyClosed) {
@@ -127,12 +129,12 @@ func (ctx *RequestCtx) unheard() error {
 	return err
 }
 
-// errorBody makes the body of an error response as the client likes it. detail is what
-// text tells in place of the status, and JSON beside it.
+// errorBody makes the body of an error response in the media type that the client
+// prefers. detail replaces the status in text, and is added to it in JSON.
 func (ctx *RequestCtx) errorBody(status int, detail string) {
 	resp := &ctx.Response
 	resp.Header.Set(HeaderXContentTypeOptions, "nosniff")
-	addVary(&resp.Header, HeaderAccept) // caches may keep many errors (RFC 9110 section 15.1)
+	addVary(&resp.Header, HeaderAccept) // caches may store many errors (RFC 9110 section 15.1)
 	title := StatusMessage(status)
 	if ctx.prefersJSON() {
 		b, _ := json.Marshal(problem{"about:blank", title, status, detail}) // strings and a number
@@ -155,7 +157,7 @@ type problem struct {
 	Detail string `json:"detail,omitempty"`
 }
 
-// prefersJSON reports whether the client likes JSON better than text.
+// prefersJSON reports whether the client prefers JSON to text.
 func (ctx *RequestCtx) prefersJSON() bool {
 	accept := ctx.Request.Header.PeekAll(HeaderAccept)
 	if len(accept) == 0 {
@@ -165,7 +167,7 @@ func (ctx *RequestCtx) prefersJSON() bool {
 	return data > max(head.AcceptWeight(accept, "text/plain"), head.AcceptWeight(accept, "text/html"))
 }
 
-// logFailure logs err, which the client isn't told.
+// logFailure logs err, which the client doesn't get.
 func (ctx *RequestCtx) logFailure(status int, err error) {
 	if err == nil {
 		return

@@ -2,35 +2,37 @@ package gale
 
 import "net"
 
-// HijackHandler takes over a connection, see RequestCtx.Hijack.
+// HijackHandler takes over a connection; see RequestCtx.Hijack.
 type HijackHandler func(c net.Conn)
 
-// Hijack takes the connection away from the server: once the response is
-// written, handler gets it, with the bytes that came after the request still to be read
-// from it. The connection is closed when handler returns, unless Server.KeepHijackedConns
-// is set. handler must not use ctx.
+// Hijack takes the connection away from the server. After the response is written, the
+// server calls handler with the connection. Bytes that the client sent after the request
+// can be read from it. The connection is closed when handler returns, unless
+// Server.KeepHijackedConns is set. handler must not use ctx. Over HTTP/2 the client gets
+// 501, because a stream is not a connection.
 //
-// The server neither counts nor closes hijacked connections any more.
+// The server no longer counts hijacked connections, and doesn't close them when it shuts
+// down.
 func (ctx *RequestCtx) Hijack(handler HijackHandler) { ctx.hijack = handler }
 
-// HijackSetNoResponse says whether a hijacked connection gets no response
-// from the server: handler writes one itself then.
+// HijackSetNoResponse says whether the server sends no response on a hijacked connection.
+// If noResponse is true, the HijackHandler must write one.
 func (ctx *RequestCtx) HijackSetNoResponse(noResponse bool) { ctx.hijackNoResponse = noResponse }
 
 // Hijacked reports whether Hijack was called.
 func (ctx *RequestCtx) Hijacked() bool { return ctx.hijack != nil }
 
-// HijackNow takes the connection away from the server at once and returns it,
-// with the bytes that came after what was read of the request still to be read from it,
-// and without deadlines. It belongs to the caller, who closes it: it may be used on after
-// the handler has returned, and Server.KeepHijackedConns has no effect. No response is
-// sent; what Flush has sent before stays sent, and a request body that is streamed can't
-// be read any more.
+// HijackNow takes the connection away from the server at once and returns it, without
+// deadlines. Bytes that the client sent after the part of the request that was read can
+// be read from it. The connection belongs to the caller, who must close it. It may be
+// used after the handler has returned; Server.KeepHijackedConns has no effect on it. The
+// server sends no response, except what Flush has sent before. A streamed request body
+// can't be read anymore.
 //
-// It returns ErrNilConnection where there is no connection of a server, for
-// contexts that were timed out and at a second call, and an error of the
-// connection where responses to earlier requests can't be written. Not in
-// fasthttp.
+// It returns ErrNilConnection if ctx has no connection of a server, if it was timed out,
+// and at a second call. It returns the error of the connection if responses to earlier
+// requests can't be written. Over HTTP/2 it returns an error that wraps
+// errors.ErrUnsupported. Not in fasthttp.
 func (ctx *RequestCtx) HijackNow() (nc net.Conn, err error) {
 	err = ctx.send(func(x exchange) error {
 		nc, err = x.HijackNow(ctx)

@@ -19,12 +19,12 @@ import (
 
 const jsonType = "application/json"
 
-// JSON answers with v in JSON: it sets the status code, Content-Type to application/json,
-// and the body to what json.Marshal makes of v, with & < > escaped and no line end after
-// it. Other fields of the response stay.
+// JSON makes v, as JSON, the response. It sets the status code, sets Content-Type to
+// application/json, and sets the body to what json.Marshal returns for v: & < > are
+// escaped, and there is no newline at the end. Other headers of the response stay.
 //
-// If v can't be encoded, JSON returns the error of encoding/json, and nothing of the
-// response has changed. Not in fasthttp.
+// If v can't be encoded, JSON returns the error of encoding/json and doesn't change the
+// response. Not in fasthttp.
 func (ctx *RequestCtx) JSON(status int, v any) error {
 	b := pool.Get(0)
 	if err := json.NewEncoder(b).Encode(v); err != nil {
@@ -41,18 +41,19 @@ func (ctx *RequestCtx) JSON(status int, v any) error {
 }
 
 // BindError says why [RequestCtx.BindJSON] could not read the body of a request. Its text
-// is for the client of an API: it says what is wrong with the body and where, has no name
-// of a Go type, and doesn't begin with "gale:". Not in fasthttp.
+// is meant for the client of an API: it says what is wrong with the body and where. It
+// contains no name of a Go type and doesn't begin with "gale:". Not in fasthttp.
 type BindError struct {
-	// Status is the status code of the answer: 415 for a body of another media type or
+	// Status is the status code for the response: 415 for a body of another media type or
 	// with a content coding, 413 for one that is too large, 408 for one that came too
-	// slowly, 400 for one that is malformed or breaks off, and 500 if v is the mistake.
+	// slowly, 400 for one that is malformed or incomplete, and 500 if v is not something
+	// that JSON can be decoded into.
 	Status int
-	// Offset is how many bytes of the body were read up to the error, 0 if that isn't
-	// known or the body isn't to blame.
+	// Offset is how many bytes of the body were read before the error, 0 if that isn't
+	// known or the error isn't in the body.
 	Offset int64
-	// Field is the path of the value that has the wrong type, such as "user.age": names
-	// of JSON, separated by dots. It is empty for other errors and the outermost value.
+	// Field is the path of the value that has the wrong type, such as "user.age": JSON
+	// names, separated by dots. It is empty for other errors and for the outermost value.
 	Field string
 
 	text string
@@ -67,22 +68,23 @@ func (e *BindError) Error() string {
 	return e.text
 }
 
-// Unwrap returns the error behind e, nil if there is none. Its text is for logs.
+// Unwrap returns the cause of e, nil if there is none. Its text is for logs.
 func (e *BindError) Unwrap() error { return e.err }
 
-// BindJSON reads the body of the request as JSON into v, a pointer, by the rules of
-// json.Unmarshal: unknown members are ignored, and names match without regard to case. v
-// keeps nothing of the request. After an error parts of v may be set.
+// BindJSON decodes the body of the request, as JSON, into v, which must be a pointer. It
+// follows the rules of json.Unmarshal: unknown members are ignored, and names match
+// case-insensitively. v doesn't refer to memory of the request afterwards. After an
+// error, parts of v may be set.
 //
 // Content-Type must be application/json, or another type that ends in +json (RFC 6839),
-// in UTF-8. So a page of another site can't make a browser send such a request without
-// asking first. Content-Encoding is refused.
+// in UTF-8. So a page of another site can't make a browser send such a request without a
+// CORS preflight. A request with Content-Encoding is refused.
 //
-// A streamed body (see Server.StreamRequestBody) is read to its end, which may block, up to
-// what LimitRequestBody says or else Server.MaxRequestBodySize, and is there as bytes
-// afterwards.
+// A streamed body (see Server.StreamRequestBody) is read to its end, which may block. At
+// most as many bytes are read as LimitRequestBody allows, or else
+// Server.MaxRequestBodySize. Afterwards the body is in memory and PostBody returns it.
 //
-// The error is a *[BindError], whose Status is that of the answer. Not in fasthttp.
+// The error is a *[BindError]. Its Status is the one to answer with. Not in fasthttp.
 func (ctx *RequestCtx) BindJSON(v any) error {
 	h := &ctx.Request.Header
 	if !isJSON(h.ContentType()) {
@@ -132,8 +134,8 @@ func isJSON(contentType []byte) bool {
 	return utf8
 }
 
-// wholeBody returns the body, which belongs to the request. A stream is read up to its
-// limit.
+// wholeBody returns the body, which belongs to the request. If it is a stream, wholeBody
+// reads it up to its limit.
 func (ctx *RequestCtx) wholeBody() ([]byte, error) {
 	req := &ctx.Request
 	if req.hasStream() {
@@ -149,7 +151,7 @@ func (ctx *RequestCtx) wholeBody() ([]byte, error) {
 	return req.bodyBytes(), req.heard()
 }
 
-// unreadError is the error for a body that could not be read for err.
+// unreadError is the error for a body that could not be read because of err.
 func unreadError(err error) error {
 	e := &BindError{Status: StatusBadRequest, err: err}
 	switch {
@@ -183,9 +185,10 @@ func jsonError(err error, v any) error {
 	return e
 }
 
-// jsonPath returns path, as json.UnmarshalTypeError has it for a value of type t, without
-// the names of embedded structs, which are names of Go types and not in the body, and
-// without the indices of arrays, which not all releases of Go tell.
+// jsonPath returns path, which json.UnmarshalTypeError has for a value of type t, with
+// two changes. It leaves out the names of embedded structs, because they are names of Go
+// types and not in the body. It leaves out indices of arrays, because not all Go releases
+// have them.
 func jsonPath(t reflect.Type, path string) string {
 	var kept []string
 	for name := range strings.SplitSeq(path, ".") {
@@ -205,8 +208,9 @@ func jsonPath(t reflect.Type, path string) string {
 	return strings.Join(kept, ".")
 }
 
-// innermost returns the type of what pointers, slices, arrays and maps of type t have in the
-// end. A type that has itself, such as []T for T, has no end: then it is one of them.
+// innermost follows pointers, slices, arrays and maps from type t to the type of their
+// elements. A type that contains itself, such as []T for T, has no end: then the result
+// is any type on the way.
 func innermost(t reflect.Type) reflect.Type {
 	const deepest = 100
 	for range deepest {
@@ -226,8 +230,8 @@ func innermost(t reflect.Type) reflect.Type {
 // isIndex reports whether name consists of digits.
 func isIndex(name string) bool { return name != "" && strings.Trim(name, "0123456789") == "" }
 
-// structField returns the field of t that name stands for, which is zero if there is none, and
-// whether it is an embedded struct whose fields are those of t in JSON.
+// structField returns the field of t that has this name, or the zero value. embedded
+// reports whether the field is an embedded struct whose fields are fields of t in JSON.
 func structField(t reflect.Type, name string) (f reflect.StructField, embedded bool) {
 	for i := range t.NumField() {
 		f := t.Field(i)
@@ -251,7 +255,7 @@ func cut(s string) string {
 	return s[:most] + "..."
 }
 
-// given describes a value of JSON, as json.UnmarshalTypeError names it.
+// given describes a JSON value; value is how json.UnmarshalTypeError names it.
 func given(value string) string {
 	switch value {
 	case "bool":
@@ -266,7 +270,7 @@ func given(value string) string {
 
 var textUnmarshaler = reflect.TypeOf((*encoding.TextUnmarshaler)(nil)).Elem()
 
-// wanted describes what JSON may have for a value of type t.
+// wanted describes which JSON values fit type t.
 func wanted(t reflect.Type) string {
 	if t == nil {
 		return "another value"

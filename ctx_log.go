@@ -14,16 +14,17 @@ import (
 	"github.com/galehttp/gale/internal/engine"
 )
 
-// Logger returns a logger whose lines begin with what identifies the request; records of
-// Server.Slog have it in the attributes method, path and remote instead. It is valid until
-// the handler returns.
+// Logger returns a logger whose lines begin with the ID, addresses, method and URI of the
+// request. Records of Server.Slog have the attributes method, path and remote instead.
+// The logger is valid until the handler returns.
 func (ctx *RequestCtx) Logger() Logger {
 	return &ctxLogger{ctx}
 }
 
 type ctxLogger struct{ ctx *RequestCtx }
 
-// Printf writes a line with the time since the request came, and the request.
+// Printf writes a line that begins with the time since the request arrived, and the
+// request.
 func (l *ctxLogger) Printf(format string, args ...any) {
 	ctx := l.ctx
 	out := ctx.logger
@@ -37,7 +38,7 @@ func (l *ctxLogger) Printf(format string, args ...any) {
 	out.Printf("%.3f %s - %s", time.Since(ctx.Time()).Seconds(), ctx, fmt.Sprintf(format, args...))
 }
 
-// logger returns where the server's log goes.
+// logger returns the logger that the server writes to.
 func (s *Server) logger() Logger {
 	switch {
 	case s.Logger != nil:
@@ -57,9 +58,9 @@ func (s *Server) logAttrs(text string, attrs []slog.Attr) {
 	s.Slog.LogAttrs(context.Background(), slog.LevelError, text, attrs...)
 }
 
-// logAttrs returns what identifies the request. The path is that of the request-target as
-// the client sent it: handlers of package slog escape it. It changes nothing of ctx, which a
-// handler that has timed out may still use.
+// logAttrs returns the attributes that identify the request. The path is that of the
+// request-target as the client sent it; handlers of package slog escape it. It doesn't
+// change ctx, because a handler that has timed out may still use it.
 func (ctx *RequestCtx) logAttrs() []slog.Attr {
 	path, _, _ := bytes.Cut(ctx.RequestURI(), []byte{'?'})
 	return []slog.Attr{
@@ -76,8 +77,8 @@ func (l slogLogger) Printf(format string, args ...any) {
 	l.l.Log(context.Background(), slog.LevelError, fmt.Sprintf(format, args...))
 }
 
-// logError logs what happened to a connection (nc may be nil), unless clients do that all
-// the time and no setting asks for it.
+// logError logs an error of a connection (nc may be nil). It doesn't log common errors
+// unless Server.LogAllErrors is set.
 func (s *Server) logError(nc net.Conn, what string, err error) {
 	if err == nil || !s.LogAllErrors && common(err) {
 		return
@@ -108,7 +109,7 @@ func (s *Server) logError(nc net.Conn, what string, err error) {
 	s.logger().Printf("gale: %s: connection %s<->%s: %v%s", what, nc.LocalAddr(), nc.RemoteAddr(), err, line)
 }
 
-// common reports whether err is one of those that come with the internet.
+// common reports whether err is one of those that clients cause all the time.
 func common(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) ||
 		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) ||

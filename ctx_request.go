@@ -11,24 +11,22 @@ import (
 	"github.com/galehttp/gale/internal/msg"
 )
 
-// The methods in this file are about the request. The slices that they return
-// belong to it: they are valid until the handler returns or the request is
-// changed.
+// The methods in this file are about the request. The slices that they return belong to
+// the request. They are valid until the handler returns or the request is changed.
 
-// URI returns the URI of the request: scheme and host as the connection and
-// the Host field tell them, the rest from the request-target.
+// URI returns the URI of the request. Its scheme comes from the connection, its host from
+// the Host header, and the rest from the request-target.
 func (ctx *RequestCtx) URI() *URI { return ctx.Request.URI() }
 
 // RequestURI returns the request-target as it was received
 // (RFC 9112 section 3.2).
 func (ctx *RequestCtx) RequestURI() []byte { return ctx.Request.Header.RequestURI() }
 
-// Path returns the path of the request, percent-decoded once and normalised:
-// it begins with a slash and has neither `//`, `/./` nor `/../` in it.
+// Path returns the path of the request, percent-decoded once and normalized: it begins
+// with a slash and contains no `//`, `/./` or `/../`.
 func (ctx *RequestCtx) Path() []byte { return ctx.URI().Path() }
 
-// Host returns the host that the request is for, with its port if one was
-// given.
+// Host returns the host that the request is for, with the port if the request has one.
 func (ctx *RequestCtx) Host() []byte { return ctx.URI().Host() }
 
 // Method returns the method of the request.
@@ -64,42 +62,44 @@ func (ctx *RequestCtx) IsPatch() bool { return ctx.Request.Header.IsPatch() }
 // IsQuery reports whether the method is QUERY.
 func (ctx *RequestCtx) IsQuery() bool { return ctx.Request.Header.IsQuery() }
 
-// Referer returns the Referer field.
+// Referer returns the Referer header.
 func (ctx *RequestCtx) Referer() []byte { return ctx.Request.Header.Referer() }
 
-// UserAgent returns the User-Agent field.
+// UserAgent returns the User-Agent header.
 func (ctx *RequestCtx) UserAgent() []byte { return ctx.Request.Header.UserAgent() }
 
-// QueryArgs returns the arguments of the query.
+// QueryArgs returns the arguments in the query of the URI.
 func (ctx *RequestCtx) QueryArgs() *Args { return ctx.URI().QueryArgs() }
 
-// PostArgs returns the arguments of a form in the body, of media type
-// application/x-www-form-urlencoded.
+// PostArgs returns the arguments of a form in the body. It is empty unless the media type
+// is application/x-www-form-urlencoded.
 func (ctx *RequestCtx) PostArgs() *Args { return ctx.Request.PostArgs() }
 
-// PostBody returns the body of the request, of whatever method. A streamed
-// body is read to its end first; if that fails it is empty, see Request.Body.
+// PostBody returns the body of the request, whatever its method. A streamed body is read
+// to its end first. If that fails, PostBody returns nothing; see Request.Body.
 func (ctx *RequestCtx) PostBody() []byte { return ctx.Request.Body() }
 
-// RequestBodyStream returns the body of the request as a stream, or nil if it
-// is none (see Server.StreamRequestBody). Its Read blocks until the client has
-// sent more; it must not be used after the handler has returned. One goroutine may
-// read it while another one makes and sends the response: with Write, Flush, SendInterim
-// and the setters of Response. A Read that finds the end of a body in the chunked coding puts
-// its trailer fields into Request.Header: meanwhile others must not change that, nor ask for
-// trailer fields; with Server.MergeTrailers they must not use it at all.
+// RequestBodyStream returns the body of the request as a stream, or nil if the body is
+// not streamed (see Server.StreamRequestBody). Its Read blocks until the client has sent
+// more. It must not be used after the handler has returned.
+//
+// One goroutine may read the stream while another one makes and sends the response with
+// Write, Flush, SendInterim and the setters of Response. A Read that reaches the end of
+// the body stores the trailers in Request.Header. So while a goroutine reads, other
+// goroutines must not change Request.Header or ask it for trailers; with
+// Server.MergeTrailers they must not use it at all.
 func (ctx *RequestCtx) RequestBodyStream() io.Reader { return ctx.Request.BodyStream() }
 
-// LimitRequestBody makes reading the body of a streamed request fail with
-// ErrBodyTooLarge beyond n bytes; 0 or less means no limit. It has no effect on a body
-// that has arrived. Not in fasthttp.
+// LimitRequestBody makes reading a streamed request body fail with ErrBodyTooLarge after
+// n bytes. 0 or negative means no limit. It has no effect on a body that is not streamed.
+// Not in fasthttp.
 func (ctx *RequestCtx) LimitRequestBody(n int64) {
 	ctx.bringer().LimitBody(ctx, n)
 }
 
-// CloseRequestBody ends the reading of a streamed body before the handler
-// returns: a Read that runs in another goroutine fails at once, and so do later ones. It
-// has no effect on a body that has arrived. Not in fasthttp.
+// CloseRequestBody ends the reading of a streamed body before the handler returns. A Read
+// that runs in another goroutine fails at once, and so do later ones. It has no effect on
+// a body that is not streamed. Not in fasthttp.
 func (ctx *RequestCtx) CloseRequestBody() {
 	ctx.mu.Lock()
 	defer ctx.mu.Unlock()
@@ -108,26 +108,25 @@ func (ctx *RequestCtx) CloseRequestBody() {
 	}
 }
 
-// MultipartReader returns a reader of the parts of a multipart/form-data body,
-// as they come where the body is a stream. Use either it or MultipartForm. Not
-// in fasthttp.
+// MultipartReader returns a reader for the parts of a multipart/form-data body. If the
+// body is streamed, it reads parts as they arrive. Use either MultipartReader or
+// MultipartForm, not both. Not in fasthttp.
 func (ctx *RequestCtx) MultipartReader() (*multipart.Reader, error) {
 	return ctx.Request.MultipartReader()
 }
 
-// MultipartForm returns the form in a multipart/form-data body, or
-// ErrNoMultipartForm. Uploaded files that were put on disk are removed after
-// the handler.
+// MultipartForm returns the form in a multipart/form-data body, or ErrNoMultipartForm.
+// Uploaded files that were stored on disk are removed after the handler has returned.
 func (ctx *RequestCtx) MultipartForm() (*multipart.Form, error) { return ctx.Request.MultipartForm() }
 
-// MultipartFormWithLimit is MultipartForm that reads at most maxBodySize bytes
-// of body; 0 or less means no limit beside the server's.
+// MultipartFormWithLimit is MultipartForm that reads at most maxBodySize bytes of the
+// body. 0 or negative means that only the server's limit applies.
 func (ctx *RequestCtx) MultipartFormWithLimit(maxBodySize int) (*multipart.Form, error) {
 	return ctx.Request.MultipartFormWithLimit(maxBodySize)
 }
 
-// FormFile returns the first file uploaded under key, ErrMissingFile if there
-// is none, or why the form can't be read.
+// FormFile returns the first file uploaded under key. The error is ErrMissingFile if
+// there is none, or says why the form can't be read.
 func (ctx *RequestCtx) FormFile(key string) (*multipart.FileHeader, error) {
 	mf, err := ctx.MultipartForm()
 	if err != nil {
@@ -139,8 +138,9 @@ func (ctx *RequestCtx) FormFile(key string) (*multipart.FileHeader, error) {
 	return nil, ErrMissingFile
 }
 
-// FormValue returns the value of key in the query, else in the body, be it a
-// form of either kind, else nil. Server.FormValueFunc may replace this rule.
+// FormValue returns the value of key in the query or, if it isn't there, in the body,
+// which may be a urlencoded or a multipart form. It returns nil if neither has it.
+// Server.FormValueFunc may replace this rule.
 func (ctx *RequestCtx) FormValue(key string) []byte {
 	if f := ctx.server().FormValueFunc; f != nil {
 		return f(ctx, key)
@@ -180,10 +180,10 @@ var NetHttpFormValueFunc = func(ctx *RequestCtx, key string) []byte {
 	return ctx.QueryArgs().Peek(key)
 }
 
-// Trailers returns an iterator over the names and values of the fields in the
-// trailer section of a chunked request body, declared or not (RFC 9110 section
-// 6.5). A streamed body must have been read to its end. The slices are valid
-// until the handler returns. Not in fasthttp.
+// Trailers returns an iterator over the names and values of the request's trailers (RFC
+// 9110 section 6.5), whether the Trailer header declares them or not. Only chunked bodies
+// and HTTP/2 have trailers. A streamed body must have been read to its end first. The
+// slices are valid until the handler returns. Not in fasthttp.
 func (ctx *RequestCtx) Trailers() iter.Seq2[[]byte, []byte] {
 	return func(yield func(name, value []byte) bool) {
 		f := ctx.receivedTrailers()
@@ -195,10 +195,9 @@ func (ctx *RequestCtx) Trailers() iter.Seq2[[]byte, []byte] {
 	}
 }
 
-// PeekTrailer returns the value of the first field called name in the trailer
-// section of a chunked request body (RFC 9110 section 6.5), nil if there is none.
-// A streamed body must have been read to its end. The slice is valid until the
-// handler returns. Not in fasthttp.
+// PeekTrailer returns the value of the request's first trailer called name (RFC 9110
+// section 6.5), nil if there is none. A streamed body must have been read to its end
+// first. The slice is valid until the handler returns. Not in fasthttp.
 func (ctx *RequestCtx) PeekTrailer(name string) []byte {
 	f := ctx.receivedTrailers()
 	if i := f.FindName(bytesconv.S2B(name)); i >= 0 {
@@ -215,10 +214,10 @@ func (ctx *RequestCtx) receivedTrailers() *msg.Fields {
 	return &ctx.trailers
 }
 
-// takeTrailers is called at the end of a body in the chunked coding. The header gets
-// a copy of the trailer section, so that it is sent with a request that is passed
-// on; it doesn't show the fields unless merge is true (RFC 9110 section 6.5.1).
-// Fields that must not be there at all were refused by the parser.
+// takeTrailers is called at the end of a body with trailers. The header gets a copy of
+// the trailer section, so that a proxy that sends the request on also sends the trailers.
+// The header shows the fields only if merge is true (RFC 9110 section 6.5.1). The parser
+// has refused fields that are forbidden in trailer sections.
 func (ctx *RequestCtx) takeTrailers(merge bool) {
 	h := &ctx.Request.Header
 	how := head.ShownNever

@@ -10,18 +10,18 @@ import (
 // SetStatusCode sets the status code of the response.
 func (ctx *RequestCtx) SetStatusCode(statusCode int) { ctx.Response.SetStatusCode(statusCode) }
 
-// SetContentType sets the Content-Type field of the response.
+// SetContentType sets the Content-Type header of the response.
 func (ctx *RequestCtx) SetContentType(contentType string) {
 	ctx.Response.Header.SetContentType(contentType)
 }
 
-// SetContentTypeBytes sets the Content-Type field of the response.
+// SetContentTypeBytes sets the Content-Type header of the response.
 func (ctx *RequestCtx) SetContentTypeBytes(contentType []byte) {
 	ctx.Response.Header.SetContentTypeBytes(contentType)
 }
 
-// SetConnectionClose closes the connection after the response, and says so in
-// it.
+// SetConnectionClose makes the server close the connection after the response, which
+// carries `Connection: close`.
 func (ctx *RequestCtx) SetConnectionClose() { ctx.Response.SetConnectionClose() }
 
 // SetBody sets the body of the response to a copy of body.
@@ -36,18 +36,17 @@ func (ctx *RequestCtx) IsBodyStream() bool { return ctx.Response.IsBodyStream() 
 // ResetBody empties the body of the response.
 func (ctx *RequestCtx) ResetBody() { ctx.Response.ResetBody() }
 
-// SetBodyStream makes bodyStream the body of the response. It is read after the
-// handler has returned, and closed if it is an io.Closer. With bodySize >= 0 it
-// must bring exactly so many bytes; else it is sent chunked until io.EOF, each
-// Read going out at once.
+// SetBodyStream makes bodyStream the body of the response. It is read after the handler
+// has returned, and closed if it is an io.Closer. If bodySize >= 0, it must have exactly
+// bodySize bytes. Otherwise the body is sent chunked until io.EOF, and the bytes of each
+// Read are sent at once.
 func (ctx *RequestCtx) SetBodyStream(bodyStream io.Reader, bodySize int) {
 	ctx.Response.SetBodyStream(bodyStream, bodySize)
 }
 
-// SetBodyStreamWriter makes what sw writes the body of the response. sw runs
-// after the handler has returned and must not use ctx. What it writes is sent
-// chunked, at the latest when it flushes its writer. See Flush for sending from
-// within the handler.
+// SetBodyStreamWriter makes what sw writes the body of the response. sw runs after the
+// handler has returned and must not use ctx. What it writes is sent chunked, at the
+// latest when it flushes its writer. See Flush for sending while the handler runs.
 func (ctx *RequestCtx) SetBodyStreamWriter(sw StreamWriter) { ctx.Response.SetBodyStreamWriter(sw) }
 
 // Write appends p to the body of the response. It never fails.
@@ -74,8 +73,8 @@ func (ctx *RequestCtx) SuccessString(contentType, body string) {
 	ctx.SetBodyString(body)
 }
 
-// Error replaces the response by one with the given status code and msg as
-// plain text. Fields that were set before are dropped, see Fail and BeforeSend.
+// Error replaces the response with one that has the given status code, and msg as plain
+// text. Headers that were set before are dropped; see Fail and BeforeSend.
 func (ctx *RequestCtx) Error(msg string, statusCode int) {
 	ctx.Response.Reset()
 	ctx.SetStatusCode(statusCode)
@@ -85,22 +84,22 @@ func (ctx *RequestCtx) Error(msg string, statusCode int) {
 
 const plainText = "text/plain; charset=utf-8"
 
-// NotFound replaces the response by a 404.
+// NotFound replaces the response with a 404.
 func (ctx *RequestCtx) NotFound() {
 	ctx.Response.Reset()
 	ctx.SetStatusCode(StatusNotFound)
 	ctx.SetBodyString("404 Page not found")
 }
 
-// NotModified replaces the response by a 304.
+// NotModified replaces the response with a 304.
 func (ctx *RequestCtx) NotModified() {
 	ctx.Response.Reset()
 	ctx.SetStatusCode(StatusNotModified)
 }
 
-// IfModifiedSince reports whether lastModified is later than what the client
-// has, going by its If-Modified-Since field (RFC 9110 section 13.1.3); true if
-// there is none that can be read.
+// IfModifiedSince reports whether lastModified is later than the time in the request's
+// If-Modified-Since header (RFC 9110 section 13.1.3). It returns true if there is no such
+// header or it is malformed.
 func (ctx *RequestCtx) IfModifiedSince(lastModified time.Time) bool {
 	v := ctx.Request.Header.Peek(HeaderIfModifiedSince)
 	if len(v) == 0 {
@@ -113,14 +112,14 @@ func (ctx *RequestCtx) IfModifiedSince(lastModified time.Time) bool {
 	return since.Before(lastModified.Truncate(time.Second))
 }
 
-// Redirect sends the client to uri, which is resolved against the URI of the
-// request: Location is always absolute. A statusCode other than 301, 302, 303,
-// 307 and 308 counts as 302.
+// Redirect makes the response a redirect to uri, which is resolved against the URI of the
+// request, so that Location is always absolute. A statusCode other than 301, 302, 303,
+// 307 and 308 becomes 302.
 //
-// uri decides where the client goes: with one that comes from a client, this is
-// an open redirect. One that is invalid, such as "//a,b" (see [URI.Update]), is
-// answered with 500, and there is no Location: it leads nowhere. In fasthttp it
-// leads to the page that the client comes from, or to another host.
+// Don't pass a uri that comes from a client without a check: that would be an open
+// redirect. If uri is invalid, such as "//a,b" (see [URI.Update]), the response is a 500
+// without Location. In fasthttp an invalid uri redirects to the page that the client
+// comes from, or to another host.
 func (ctx *RequestCtx) Redirect(uri string, statusCode int) {
 	u := AcquireURI()
 	defer ReleaseURI(u)
@@ -149,12 +148,13 @@ func (ctx *RequestCtx) redirect(u *URI, statusCode int) {
 	ctx.Response.SetStatusCode(statusCode)
 }
 
-// SendFile answers with the file at path; see ServeFile, which takes care of
-// ranges, conditions and compression. path must not come from a client.
+// SendFile makes the file at path the response; see ServeFile, which handles ranges,
+// conditional requests and compression. path must not come from a client.
 func (ctx *RequestCtx) SendFile(path string) { ServeFile(ctx, path) }
 
 // SendFileBytes is SendFile for bytes.
 func (ctx *RequestCtx) SendFileBytes(path []byte) { ServeFileBytes(ctx, path) }
 
-// SendFileLiteral is SendFile that takes path as it is; see ServeFileLiteral.
+// SendFileLiteral is SendFile with a path that is not decoded or normalized; see
+// ServeFileLiteral.
 func (ctx *RequestCtx) SendFileLiteral(path string) { ServeFileLiteral(ctx, path) }

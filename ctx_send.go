@@ -5,16 +5,16 @@ import (
 	"fmt"
 )
 
-// Flush sends what the response holds by now: at the first call the status line
-// and the header, which can't be changed any more then, and each time the body
-// written since. The response is sent chunked, unless its Content-Length was
-// set. So a handler can write, flush and see the client leave (see Done): that
-// is all that server-sent events take.
+// Flush sends the part of the response that the handler has made so far. The first call
+// sends the status line and the headers, which can't be changed anymore afterwards. Each
+// call sends the body bytes that were written since the last one. The response is sent
+// chunked, unless its Content-Length was set. Server-sent events need only this method,
+// Write, and Done, which tells when the client leaves.
 //
-// It blocks until the bytes are handed to the system, within the bounds of
-// Server.WriteTimeout and Server.WriteStallTimeout, and no longer than a time-out
-// that answers for the handler, see TimeoutHandler: ErrTimeout then. After an
-// error the client is gone and the handler should return. Not in fasthttp.
+// Flush blocks until the operating system has taken the bytes. Server.WriteTimeout and
+// Server.WriteStallTimeout limit that time. If the handler times out in the meantime (see
+// TimeoutHandler), Flush returns ErrTimeout. After an error no more can be sent, and the
+// handler should return. Not in fasthttp.
 func (ctx *RequestCtx) Flush() error {
 	if err := ctx.Response.broken(); err != nil {
 		return err
@@ -43,10 +43,10 @@ var errCut = errors.New("gale: the request has failed: the rest of the response 
 
 var errFlushStream = errors.New("gale: a response with a body stream can't be flushed: it is sent after the handler")
 
-// EarlyHints sends the Link fields set so far to the client at once, as a 103
-// response (RFC 8297), so that it can load what they name while the handler
-// works. HTTP/1.0 clients get none. The final response carries the fields
-// again. It blocks until the hints are written.
+// EarlyHints sends the Link headers set so far to the client at once, in a 103 response
+// (RFC 8297), so that the client can load what they name while the handler works.
+// HTTP/1.0 clients get no 103. The final response carries the Link headers again.
+// EarlyHints blocks until the 103 is written.
 func (ctx *RequestCtx) EarlyHints() error {
 	if _, ok := ctx.bringer().(noExchange); ok {
 		return nil // no client misses them
@@ -64,15 +64,16 @@ func (ctx *RequestCtx) EarlyHints() error {
 	})
 }
 
-// SendInterim sends an informational response at once (RFC 9110 section 15.2):
-// 102, 103 and others, but not 101, which is a final one. Its fields are those
-// of h, which may be nil, except those that belong to a body or the connection,
-// and Content-Type and Server. 100 tells a client that waits for it to send the
-// body; otherwise that happens when the handler reads it. HTTP/1.0 clients get none.
+// SendInterim sends an informational response at once (RFC 9110 section 15.2): 102, 103
+// and others, but not 101, which is a final one. Its headers are those of h, which may be
+// nil, without those that belong to a body or the connection, and without Content-Type
+// and Server. A 100 tells a client that waits for it to send the body; the server sends
+// it anyway when the handler reads the body. HTTP/1.0 clients get no informational
+// responses.
 //
-// It blocks until the response is written. It returns ErrNilConnection where
-// there is no connection of a server, and an error when the final response has
-// begun. Not in fasthttp.
+// It blocks until the response is written. It returns ErrNilConnection if ctx has no
+// connection of a server, and another error if the final response has begun. Not in
+// fasthttp.
 func (ctx *RequestCtx) SendInterim(statusCode int, h *ResponseHeader) error {
 	if statusCode < 100 || statusCode > 199 || statusCode == StatusSwitchingProtocols {
 		return fmt.Errorf("gale: %d is the status code of a final response: set it with SetStatusCode", statusCode)
@@ -85,8 +86,8 @@ func (ctx *RequestCtx) SendInterim(statusCode int, h *ResponseHeader) error {
 	})
 }
 
-// send lets write, which may block, use the exchange, and holds no lock meanwhile
-// that part waits for.
+// send calls write, which may block, with the exchange. During the call it holds sendMu
+// but not mu, which part needs.
 func (ctx *RequestCtx) send(write func(x exchange) error) error {
 	if ctx.hookStage.Load() == hooksRunning {
 		return errBeforeSend

@@ -1,15 +1,15 @@
 package gale
 
-// TimeoutError answers with 408 and msg, whatever the response holds when the
-// handler returns, and leaves the context to the goroutines that still use it: neither it
-// nor the request are used again. It must be called before the handler returns
-// if another goroutine holds ctx.
+// TimeoutError makes the server answer with 408 and msg, whatever the response is when
+// the handler returns. The server leaves ctx and its request to the goroutines that still
+// use them, and doesn't use them again. If another goroutine still holds ctx, this method
+// must be called before the handler returns.
 //
-// It may be called while other goroutines use ctx. It removes the temporary files of
-// a form (see MultipartForm) from the disk: a goroutine that goes on keeps what it
-// has opened, as far as the system allows it (Windows doesn't), but can neither open
-// other files of the form nor parse a form from then on. User values are not closed.
-// TimeoutHandler does all that when its handler has returned.
+// It may be called while other goroutines use ctx. It removes the temporary files of a
+// form (see MultipartForm) from disk. Another goroutine can go on using files that it has
+// opened (except on Windows), but can't open other files of the form or parse a form from
+// then on. User values are not closed. TimeoutHandler removes the files and closes the
+// values when its handler has returned.
 func (ctx *RequestCtx) TimeoutError(msg string) {
 	ctx.TimeoutErrorWithCode(msg, StatusRequestTimeout)
 }
@@ -20,8 +20,8 @@ func (ctx *RequestCtx) TimeoutErrorWithCode(msg string, statusCode int) {
 	ctx.Request.endForms()
 }
 
-// timeOut is TimeoutErrorWithCode for TimeoutHandler, whose goroutine removes what
-// the request holds when the handler has returned.
+// timeOut is TimeoutErrorWithCode for TimeoutHandler. The goroutine of TimeoutHandler
+// removes what the request holds when the handler has returned.
 func (ctx *RequestCtx) timeOut(msg string, statusCode int) {
 	resp := &Response{}
 	resp.SetStatusCode(statusCode)
@@ -29,7 +29,7 @@ func (ctx *RequestCtx) timeOut(msg string, statusCode int) {
 	ctx.timedOut.Store(resp)
 }
 
-// TimeoutErrorWithResponse is TimeoutError that answers with a copy of resp.
+// TimeoutErrorWithResponse is TimeoutError with a copy of resp as the response.
 func (ctx *RequestCtx) TimeoutErrorWithResponse(resp *Response) {
 	c := &Response{}
 	resp.CopyTo(c)

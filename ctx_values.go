@@ -1,13 +1,12 @@
 package gale
 
-// User values let the functions that work on a request pass values to each
-// other. They live as long as the request; those that are io.Closers are closed
-// with it.
+// User values let the functions that work on a request pass values to each other. They
+// live as long as the request. At its end, those that are io.Closers are closed.
 
 // SetUserValue keeps value under key until the end of the request.
 func (ctx *RequestCtx) SetUserValue(key, value any) { ctx.Request.SetUserValue(key, value) }
 
-// SetUserValueBytes keeps value under key, as a string.
+// SetUserValueBytes keeps value under string(key) until the end of the request.
 func (ctx *RequestCtx) SetUserValueBytes(key []byte, value any) {
 	ctx.Request.SetUserValueBytes(key, value)
 }
@@ -23,17 +22,17 @@ func (ctx *RequestCtx) UserValue(key any) any {
 // UserValueBytes returns the value kept under key, or nil.
 func (ctx *RequestCtx) UserValueBytes(key []byte) any { return ctx.Request.UserValueBytes(key) }
 
-// RemoveUserValue forgets key.
+// RemoveUserValue removes key and its value.
 func (ctx *RequestCtx) RemoveUserValue(key any) { ctx.Request.RemoveUserValue(key) }
 
-// RemoveUserValueBytes forgets key.
+// RemoveUserValueBytes removes key and its value.
 func (ctx *RequestCtx) RemoveUserValueBytes(key []byte) { ctx.Request.RemoveUserValueBytes(key) }
 
-// ResetUserValues forgets and closes all user values.
+// ResetUserValues removes all user values, and closes those that are io.Closers.
 func (ctx *RequestCtx) ResetUserValues() { ctx.Request.ResetUserValues() }
 
-// VisitUserValues calls visitor for each value whose key is a string. visitor
-// must not keep the key.
+// VisitUserValues calls visitor for each value whose key is a string. visitor must not
+// keep the key slice.
 func (ctx *RequestCtx) VisitUserValues(visitor func(key []byte, value any)) {
 	ctx.Request.VisitUserValues(visitor)
 }

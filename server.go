@@ -15,104 +15,100 @@ import (
 
 // Defaults of Server.
 const (
-	// DefaultConcurrency is the number of connections that a Server serves at
-	// a time where Server.Concurrency is 0.
+	// DefaultConcurrency is the number of connections that a Server serves at a time if
+	// Server.Concurrency is 0.
 	DefaultConcurrency = 256 * 1024
-	// DefaultMaxRequestBodySize is the largest request body in bytes that a
-	// Server reads where Server.MaxRequestBodySize is 0 or less.
+	// DefaultMaxRequestBodySize is the largest request body in bytes that a Server reads
+	// if Server.MaxRequestBodySize is 0 or negative.
 	DefaultMaxRequestBodySize = 4 * 1024 * 1024
 
-	// DefaultMaxStreamedFormSize is the largest multipart form in bytes that is
-	// read from a streamed body where Server.MaxStreamedFormSize is 0. Not in
-	// fasthttp.
+	// DefaultMaxStreamedFormSize is the largest multipart form, in bytes, that is read
+	// from a streamed body if Server.MaxStreamedFormSize is 0. Not in fasthttp.
 	DefaultMaxStreamedFormSize = 1 << 30
 
-	// DefaultMaxHeaderBytes is the largest request head in bytes where
+	// DefaultMaxHeaderBytes is the largest request head, in bytes, if
 	// Server.MaxHeaderBytes and Server.ReadBufferSize are 0. Not in fasthttp.
 	DefaultMaxHeaderBytes = 64 * 1024
-	// DefaultReadHeaderTimeout bounds the arrival of a request head where
+	// DefaultReadHeaderTimeout is how long the head of a request may take to arrive if
 	// Server.ReadHeaderTimeout is 0. Not in fasthttp.
 	DefaultReadHeaderTimeout = 10 * time.Second
-	// DefaultTLSHandshakeTimeout bounds a TLS handshake where
+	// DefaultTLSHandshakeTimeout is how long a TLS handshake may take if
 	// Server.TLSHandshakeTimeout is 0. Not in fasthttp.
 	DefaultTLSHandshakeTimeout = 10 * time.Second
-	// DefaultStallTimeout is how long a client may make no progress where
+	// DefaultStallTimeout is how long a client may make no progress if
 	// Server.ReadStallTimeout or Server.WriteStallTimeout is 0. Not in fasthttp.
 	DefaultStallTimeout = 30 * time.Second
 )
 
 // RequestHandler answers the request in ctx. It may block.
 //
-// ctx and everything that it returns belong to the server: nothing of it may be
-// used after the handler has returned, unless the documentation of a method
-// says so. Handlers run concurrently, each with a context of its own.
+// ctx and everything that its methods return belong to the server. Don't use them after
+// the handler has returned, unless the documentation of a method allows it. Handlers run
+// concurrently, each with its own context.
 //
-// A panic in a handler is answered with 500 and logged with its stack, and
-// the process lives; see Server.PanicHandler and ErrAbortHandler. fasthttp
-// lets it end the process.
+// If a handler panics, the client gets 500, the panic is logged with its stack, and the
+// process goes on; see Server.PanicHandler and ErrAbortHandler. In fasthttp a panic ends
+// the process.
 type RequestHandler func(ctx *RequestCtx)
 
-// ServeHandler takes over a connection after the TLS handshake, see
-// Server.NextProto. The connection is closed when it returns.
+// ServeHandler takes over a connection after the TLS handshake; see Server.NextProto. The
+// connection is closed when it returns.
 type ServeHandler func(c net.Conn) error
 
-// FormValueFunc finds the value of the form field key, see
-// Server.FormValueFunc.
+// FormValueFunc returns the value of the form field named key; see Server.FormValueFunc.
 type FormValueFunc func(ctx *RequestCtx, key string) []byte
 
-// RequestConfig overrides settings of the Server for one request, see
-// Server.HeaderReceived. Zero fields leave them as they are.
+// RequestConfig overrides settings of the Server for one request; see
+// Server.HeaderReceived. A field that is zero keeps the Server's setting.
 type RequestConfig struct {
 	// ReadTimeout replaces Server.ReadTimeout for the body of the request.
 	ReadTimeout time.Duration
 	// WriteTimeout replaces Server.WriteTimeout for the response.
 	WriteTimeout time.Duration
-	// ReadStallTimeout and WriteStallTimeout replace those of Server for the
-	// body of the request and for the response; negative values mean no such
-	// bound. Not in fasthttp.
+	// ReadStallTimeout and WriteStallTimeout replace Server.ReadStallTimeout for the body
+	// of the request and Server.WriteStallTimeout for the response. Negative means no
+	// timeout. Not in fasthttp.
 	ReadStallTimeout, WriteStallTimeout time.Duration
-	// MaxRequestBodySize replaces Server.MaxRequestBodySize; negative values
-	// count as 0.
+	// MaxRequestBodySize replaces Server.MaxRequestBodySize. If it is negative, it is
+	// ignored, as 0 is.
 	MaxRequestBodySize int
-	// StreamRequestBody calls the handler before the body has arrived, see
-	// Server.StreamRequestBody. Not in fasthttp.
+	// StreamRequestBody makes the server call the handler before the body has arrived;
+	// see Server.StreamRequestBody. Not in fasthttp.
 	StreamRequestBody bool
 }
 
-// Server serves HTTP/1.0 and HTTP/1.1 (RFC 9110, RFC 9112).
+// Server serves HTTP/1.0, HTTP/1.1 and HTTP/2 (RFC 9110, RFC 9112, RFC 9113).
 //
-// The zero value with a Handler is ready for use, with limits that are safe on
-// the open internet. Fields must not change once the server serves; a Server
-// must not be copied. Methods are safe for concurrent use.
+// The zero value with a Handler is ready for use. Don't change fields once the server
+// serves, and don't copy a Server. Methods are safe for concurrent use.
 type Server struct {
 	noCopy noCopy
 
 	// Handler answers requests.
 	Handler RequestHandler
 
-	// ErrorHandler answers a request that could not be read, err being why.
-	// The connection is closed after it. If the head could not be read, the
-	// request is empty, and err has a *RequestError in its chain, with what a log
-	// needs; otherwise it has its whole head, and no body.
+	// ErrorHandler answers a request that the server could not read; err says why. The
+	// connection is closed after the answer. If the head could not be read, ctx.Request
+	// is empty, and err wraps a *RequestError, which has what a log needs. Otherwise
+	// ctx.Request has the whole head, and no body.
 	//
-	// Among the errors are ErrGetOnly, ErrBodyTooLarge, *ErrSmallBuffer for a
-	// head that is too large, io.ErrUnexpectedEOF, errors with a Timeout
-	// method, and protocol errors. By default the answer has the status
-	// that fits, such as 400, 408, 413, 414, 417, 431, 501 or 505: ErrorStatus
-	// returns it. The text is constant, and of the media type
-	// application/problem+json (RFC 9457) where the Accept field of the request
-	// prefers JSON to text.
+	// Possible errors are ErrGetOnly, ErrBodyTooLarge, *ErrSmallBuffer for a head that is
+	// too large, io.ErrUnexpectedEOF, errors with a Timeout method, and protocol errors.
+	// By default the answer has the status that ErrorStatus returns, such as 400, 408,
+	// 413, 414, 417, 431, 501 or 505, and a constant text. If the request's Accept header
+	// prefers JSON to text, the media type is application/problem+json (RFC 9457).
 	//
-	// It also makes the body of responses to two further errors, whose status stays
-	// what it is: *HandlerError of RequestCtx.Fail, and *PanicError of a handler that
-	// panicked, if PanicHandler is not set. fasthttp knows neither. So it is the one
-	// place that says what errors look like. Call RequestCtx.Error only where fields
-	// that were set before may be dropped.
+	// ErrorHandler also writes the body of the response for two other errors:
+	// *HandlerError, from RequestCtx.Fail, and *PanicError, from a handler that panicked,
+	// if PanicHandler is not set. The status of these responses is already set. fasthttp
+	// has neither error. So ErrorHandler is the one place that decides what errors look
+	// like. In it, call RequestCtx.Error only if headers that were set before may be
+	// dropped.
 	ErrorHandler func(ctx *RequestCtx, err error)
 
-	// HeaderReceived is called with the head of a request before its body is
-	// read, and may set limits for this request. header must not be changed
-	// and is valid during the call.
+	// HeaderReceived is called with the head of a request before its body is read, and
+	// may return limits for this request. It must not change header, which is valid
+	// during the call only.
 	HeaderReceived func(header *RequestHeader) RequestConfig
 
 	// ContinueHandler decides on a request with `Expect: 100-continue`
@@ -120,76 +116,79 @@ type Server struct {
 	// the connection is closed. By default such requests are accepted.
 	ContinueHandler func(header *RequestHeader) bool
 
-	// ExpectHandler decides like ContinueHandler, by the status code it
-	// returns: StatusContinue accepts, any other is the answer. It takes
-	// precedence over ContinueHandler. It must not change the response.
+	// ExpectHandler decides like ContinueHandler, by the status code that it returns:
+	// StatusContinue accepts the request; any other code becomes the answer. If both are
+	// set, only ExpectHandler is called. It must not change the response.
 	ExpectHandler func(ctx *RequestCtx) int
 
 	// ConnState is called when a connection changes its state. It must
 	// neither block nor close the connection.
 	ConnState func(net.Conn, ConnState)
 
-	// BeforeSend is called as a function that RequestCtx.BeforeSend was given, for
-	// every response, also to requests that no handler saw: 400 for a malformed head, 413,
-	// 431 and the like. It runs after those of the request. It doesn't run for
-	// connections that are refused before anything of a request was read, such as those
-	// beyond Concurrency. Not in fasthttp.
+	// BeforeSend is called before each response is sent, like a function given to
+	// RequestCtx.BeforeSend. It also runs for responses that the server makes without
+	// calling a handler, such as 400 for a malformed head, 413 and 431. It runs after the
+	// functions given to RequestCtx.BeforeSend. It doesn't run for connections that are
+	// refused before any request was read, such as those beyond Concurrency. Not in
+	// fasthttp.
 	BeforeSend func(ctx *RequestCtx)
 
-	// PanicHandler answers a request whose handler panicked with the value
-	// recovered, after the response was reset and its status was set to 500.
-	// The connection is closed after it, and the panic is logged anyway. Without it
-	// ErrorHandler is asked, if there is one. Not in fasthttp.
+	// PanicHandler answers a request whose handler panicked; recovered is the value of
+	// the panic. It is called after the response was reset and its status was set to 500.
+	// The connection is closed after the answer. The panic is logged in any case. If
+	// PanicHandler is nil, ErrorHandler is called, if it is set. Not in fasthttp.
 	PanicHandler func(ctx *RequestCtx, recovered any)
 
-	// BaseContext, if set, is called for each connection and returns the
-	// context that is the parent of all connections of ln (nil for ServeConn): what its
-	// Value knows, RequestCtx.Value knows too. Not in fasthttp.
+	// BaseContext, if set, is called for each connection of ln (nil for ServeConn). It
+	// returns the parent of the connection's context: RequestCtx.Value also finds the
+	// values of that context. Not in fasthttp.
 	BaseContext func(ln net.Listener) context.Context
 
-	// ConnContext, if set, derives the context of one connection from that
-	// of BaseContext. Not in fasthttp.
+	// ConnContext, if set, derives the context of one connection from the one that
+	// BaseContext returned. Not in fasthttp.
 	ConnContext func(ctx context.Context, c net.Conn) context.Context
 
-	// TrustedProxies are the networks of the proxies in front of the server, whose word on
-	// the client's address RequestCtx.ClientIP takes. By default there are none. IPv4 must
-	// not be in IPv6 form; invalid prefixes contain nothing. A proxy in this list must
-	// set or extend X-Forwarded-For itself: what it passes on as it came could be anything.
-	// Not in fasthttp.
+	// TrustedProxies are the networks of the proxies in front of the server.
+	// RequestCtx.ClientIP trusts what these proxies say about the client's address. By
+	// default there are none. Write IPv4 prefixes in IPv4 form, not as IPv4-mapped IPv6;
+	// invalid prefixes contain no address. A proxy in this list must set or extend
+	// X-Forwarded-For: if it passes the header on unchanged, a client can put any address
+	// into it. Not in fasthttp.
 	TrustedProxies []netip.Prefix
 
-	// TrustUNIXProxies takes the peers on UNIX sockets for trusted proxies, too: they have
-	// no address that could be in TrustedProxies. Not in fasthttp.
+	// TrustUNIXProxies also trusts proxies that connect by a UNIX socket: they have no
+	// address that could be in TrustedProxies. Not in fasthttp.
 	TrustUNIXProxies bool
 
-	// TLSConfig is the configuration for the methods with TLS in their names.
-	// They use a clone of it. Where MinVersion is 0, TLS 1.2 is the oldest
-	// version served.
+	// TLSConfig is the configuration for the methods with TLS in their names. They use a
+	// clone of it. If MinVersion is 0, the oldest version served is TLS 1.2.
 	TLSConfig *tls.Config
 
-	// FormValueFunc replaces what RequestCtx.FormValue does.
-	// NetHttpFormValueFunc is one that does as net/http.
+	// FormValueFunc replaces what RequestCtx.FormValue does. NetHttpFormValueFunc is one
+	// that works like net/http.
 	FormValueFunc FormValueFunc
 
-	// Logger takes the errors of connections and what RequestCtx.Logger
-	// writes. By default they go to Slog, or to the standard error.
+	// Logger receives the errors of connections and what is written to RequestCtx.Logger.
+	// If it is nil, they go to Slog, or, if that is nil too, to standard error.
 	Logger Logger
 
-	// Slog takes what Logger would, as structured records, if Logger is nil:
-	// errors of connections, which are mostly mistakes of clients, with level
-	// Info, all else with level Error. Records of a connection have the attributes
-	// while, remote, local, error and, for a head that is refused, request. Those of a
-	// panic have error and stack and, if a handler panicked, method, path and remote,
-	// unless SecureErrorLogMessage is set.
-	// Not in fasthttp.
+	// Slog receives what Logger would, as structured records, if Logger is nil. Errors of
+	// connections, which are mostly mistakes of clients, have level Info, and everything
+	// else that Logger would receive has level Error. Slog also gets a record for each
+	// listener when it is served, with its engine: of level Info, or Warn if EngineEvent
+	// was set and can't serve it. Records about a connection have the attributes while,
+	// remote, local, error and, for a head that was refused, request. Records about a
+	// panic have error and stack. If a handler or a function of BeforeSend panicked, and
+	// SecureErrorLogMessage is not set, they also have method, path and remote. Not in
+	// fasthttp.
 	Slog *slog.Logger
 
-	// Name is sent as the Server field of responses, "gale" if empty.
+	// Name is the value of the Server header of responses, "gale" if empty.
 	Name string
 
 	// Concurrency is the highest number of connections served at a time,
-	// DefaultConcurrency if 0. Beyond it idle connections are closed to make
-	// room; where none is idle, new ones are answered with 503 and closed.
+	// DefaultConcurrency if 0. Beyond it, idle connections are closed to make room. If no
+	// connection is idle, a new one is answered with 503 and closed.
 	Concurrency int
 
 	// MaxConnsPerIP is the highest number of connections of one IP address,
@@ -200,63 +199,64 @@ type Server struct {
 	// is closed, unlimited if 0.
 	MaxRequestsPerConn int
 
-	// ReadBufferSize, where it is set and MaxHeaderBytes is not, is the
-	// largest request head in bytes, for the sake of programs that set it for
-	// that. Buffers start at 4 KiB and grow as needed, whatever it says.
+	// ReadBufferSize is the largest request head in bytes if MaxHeaderBytes is 0: in
+	// fasthttp, programs set that limit with it. It doesn't change the size of buffers:
+	// they start at 4 KiB and grow as needed.
 	ReadBufferSize int
 
 	// WriteBufferSize has no effect: answers to pipelined requests are
 	// gathered up to 16 KiB and bodies are not copied through a buffer.
 	WriteBufferSize int
 
-	// MaxHeaderBytes is the largest request head in bytes, answered with 431
-	// (a target beyond a quarter of it, or 8 KiB if that is more, with 414). If 0,
-	// ReadBufferSize counts, and if that is 0 too, DefaultMaxHeaderBytes. Not in
-	// fasthttp.
+	// MaxHeaderBytes is the largest request head in bytes. A larger one is answered with
+	// 431. A request target that is longer than a quarter of it, or than 8 KiB if that is
+	// more, is answered with 414. If MaxHeaderBytes is 0, ReadBufferSize is the limit; if
+	// that is 0 too, DefaultMaxHeaderBytes. Not in fasthttp.
 	MaxHeaderBytes int
 
-	// MaxHeaderFields is the highest number of field lines in a request head,
-	// answered with 431; 512 if 0. Not in fasthttp.
+	// MaxHeaderFields is the highest number of header lines in a request, 512 if 0. A
+	// request with more is answered with 431. Not in fasthttp.
 	MaxHeaderFields int
 
-	// ReadHeaderTimeout bounds the time from the first byte of a request (for
-	// the first one from the opening of the connection) to the end of its
-	// head. If 0 it is DefaultReadHeaderTimeout; negative means none. Not in
-	// fasthttp.
+	// ReadHeaderTimeout limits the time from the first byte of a request to the end of
+	// its head. For the first request of a connection, the time begins when the
+	// connection opens. If 0, it is DefaultReadHeaderTimeout; negative means no timeout.
+	// Not in fasthttp.
 	ReadHeaderTimeout time.Duration
 
-	// TLSHandshakeTimeout bounds TLS handshakes. If 0 it is
-	// DefaultTLSHandshakeTimeout; negative means none. Not in fasthttp.
+	// TLSHandshakeTimeout limits the time of a TLS handshake. If 0, it is
+	// DefaultTLSHandshakeTimeout; negative means no timeout. Not in fasthttp.
 	TLSHandshakeTimeout time.Duration
 
-	// ReadTimeout bounds the time from the first byte of a request to the end
-	// of its body. By default there is no such bound.
+	// ReadTimeout limits the time from the first byte of a request to the end of its
+	// body. By default there is no such timeout.
 	ReadTimeout time.Duration
 
-	// WriteTimeout bounds (with up to a quarter more) each write of a response, from the
-	// return of the handler on. A file or a stream may take longer, as long as the client
-	// takes some of it within the time. By default there is no such bound.
+	// WriteTimeout limits the time of each write of a response, beginning when the
+	// handler returns. A write may take up to a quarter longer than that. A file or a
+	// stream may take longer in total, as long as the client takes some of it within each
+	// period. By default there is no such timeout.
 	WriteTimeout time.Duration
 
-	// ReadStallTimeout is how long a client may send nothing of the body of its
-	// request while the server waits for it; any byte restarts it. A body that is
-	// collected is answered with 408, the Read of a streamed one returns
-	// ErrTimeout, and the connection is closed after the response. If 0 it is
-	// DefaultStallTimeout; negative means no such bound. ReadTimeout bounds the
-	// request as a whole beside it. Not in fasthttp.
+	// ReadStallTimeout is how long a client may send no byte of a request body while the
+	// server waits for it. Each byte restarts the timeout. When it expires, the server
+	// answers 408, or, if the body is streamed, Read returns ErrTimeout. The connection
+	// is closed after the response. If 0, it is DefaultStallTimeout; negative means no
+	// timeout. ReadTimeout is separate: it limits the request as a whole. Not in
+	// fasthttp.
 	ReadStallTimeout time.Duration
 
-	// WriteStallTimeout is how long a client may take nothing of what is sent to
-	// it, be it a body, a stream, a file or what Flush sends; any byte that it
-	// takes restarts it. Then the connection is closed, and what waits for the
-	// write gets an error. If 0 it is DefaultStallTimeout; negative means no such
-	// bound. WriteTimeout and RequestCtx.SetWriteDeadline hold beside it: the
-	// earliest counts. What a socket's buffer holds counts as taken. It is not for
-	// hijacked connections. Not in fasthttp.
+	// WriteStallTimeout is how long a client may take no byte of what the server sends: a
+	// body, a stream, a file, or what Flush sends. Each byte that it takes restarts the
+	// timeout; bytes in the socket's buffer count as taken. When it expires, the
+	// connection is closed, and the blocked write returns an error. If 0, it is
+	// DefaultStallTimeout; negative means no timeout. WriteTimeout and
+	// RequestCtx.SetWriteDeadline apply too: the earliest of the three counts. Hijacked
+	// connections have no such timeout. Not in fasthttp.
 	WriteStallTimeout time.Duration
 
-	// IdleTimeout bounds the wait for the next request on a connection. If 0,
-	// ReadTimeout counts; if that is 0 too, as by default, there is no such bound.
+	// IdleTimeout limits how long a connection may wait for its next request. If 0, it is
+	// ReadTimeout; if that is 0 too, which is the default, there is no timeout.
 	IdleTimeout time.Duration
 
 	// MaxKeepaliveDuration has no effect.
@@ -268,39 +268,39 @@ type Server struct {
 	// waits for another one, 10 seconds if 0.
 	MaxIdleWorkerDuration time.Duration
 
-	// TCPKeepalivePeriod is the period of TCP keep-alive probes, that of the
-	// system if 0.
+	// TCPKeepalivePeriod is the period of TCP keep-alive probes. If 0, it is the
+	// system's.
 	TCPKeepalivePeriod time.Duration
 
-	// MaxRequestBodySize is the largest request body in bytes, answered with
-	// 413; DefaultMaxRequestBodySize if 0 or less.
+	// MaxRequestBodySize is the largest request body in bytes. A larger one is answered
+	// with 413. If 0 or negative, it is DefaultMaxRequestBodySize.
 	MaxRequestBodySize int
 
-	// MaxStreamedFormSize is the largest multipart form in bytes that
+	// MaxStreamedFormSize is the largest multipart form, in bytes, that
 	// RequestCtx.MultipartForm and the similar methods read from a streamed body (see
-	// StreamRequestBody), for which MaxRequestBodySize doesn't hold: its files
-	// go to temporary files. Beyond it is ErrBodyTooLarge, and the files are
-	// removed. DefaultMaxStreamedFormSize, 1 GiB, if 0; negative means no
-	// limit. What RequestCtx.LimitRequestBody or MultipartFormWithLimit say
-	// counts instead. Not in fasthttp.
+	// StreamRequestBody). MaxRequestBodySize doesn't apply to such a form, because its
+	// files are stored in temporary files. A larger form gives ErrBodyTooLarge, and the
+	// temporary files are removed. If 0, the limit is DefaultMaxStreamedFormSize, 1 GiB;
+	// negative means no limit. A limit set by RequestCtx.LimitRequestBody or
+	// MultipartFormWithLimit is used instead of this one. Not in fasthttp.
 	MaxStreamedFormSize int
 
-	// SleepWhenConcurrencyLimitsExceeded is how long accepting pauses after a
-	// connection was refused for Concurrency. By default it doesn't.
+	// SleepWhenConcurrencyLimitsExceeded is how long the server stops accepting after it
+	// refused a connection because of Concurrency. By default it doesn't stop.
 	SleepWhenConcurrencyLimitsExceeded time.Duration
 
-	// DrainTime is how long Shutdown and ShutdownWithContext go on to serve before
-	// they end the server, while every answer says `Connection: close` (RFC 9112
-	// section 9.6): clients and load balancers learn of the end before a request of
-	// theirs meets it. It should be longer than a client rests between requests, and
-	// than a load balancer takes to look at the server's health, see Draining. By
-	// default, and if it is negative, they end it at once. Not in fasthttp.
+	// DrainTime is how long Shutdown and ShutdownWithContext go on serving before they
+	// stop the server. During that time every response says `Connection: close` (RFC 9112
+	// section 9.6), so that clients and load balancers leave before the server stops. It
+	// should be longer than the pause that clients make between requests, and longer than
+	// the interval of a load balancer's health checks; see Draining. If it is 0 (the
+	// default) or negative, the server stops at once. Not in fasthttp.
 	DrainTime time.Duration
 
-	// CertReloadInterval is how often certificate files are looked at again
-	// when handshakes ask for them, so that renewed certificates are served
-	// without a restart. If 0 they are read again by ReloadCertificates only.
-	// Not in fasthttp.
+	// CertReloadInterval is how often the server checks whether certificate files have
+	// changed, so that renewed certificates are served without a restart. It checks
+	// during handshakes. If 0, only ReloadCertificates reads the files again. Not in
+	// fasthttp.
 	CertReloadInterval time.Duration
 
 	// DisableKeepalive closes connections after their first response.
@@ -310,105 +310,103 @@ type Server struct {
 	// ListenAndServe methods.
 	TCPKeepalive bool
 
-	// ReduceMemoryUsage makes idle connections that are no plain sockets wait
-	// without a buffer as well, at the cost of an extra read for each request.
-	// Sockets and TLS connections always do.
+	// ReduceMemoryUsage lets idle connections wait without a buffer even if they are
+	// neither plain sockets nor TLS connections, at the cost of one more read for each
+	// request. Sockets and TLS connections always wait without a buffer.
 	ReduceMemoryUsage bool
 
-	// LazyRequestTime has no effect on speed: RequestCtx.Time returns the
-	// time at which the request's last bytes were read. If set, it is the
-	// time of the first call of RequestCtx.Time instead.
+	// LazyRequestTime makes RequestCtx.Time return the time of its first call. By default
+	// it returns the time at which the last bytes of the request were read. This setting
+	// has no effect on speed.
 	LazyRequestTime bool
 
 	// GetOnly refuses requests with other methods than GET and HEAD.
 	GetOnly bool
 
-	// DisablePreParseMultipartForm has no effect on memory: a multipart
-	// form is parsed when it is asked for, whatever this says.
+	// DisablePreParseMultipartForm has no effect: a multipart form is always parsed when
+	// the handler asks for it, never before.
 	DisablePreParseMultipartForm bool
 
-	// LogAllErrors logs also what clients do all the time: resets, closed
-	// connections and time-outs.
+	// LogAllErrors makes the server also log common errors that clients cause: resets,
+	// closed connections and timeouts.
 	LogAllErrors bool
 
-	// SecureErrorLogMessage keeps what clients sent out of the log.
+	// SecureErrorLogMessage keeps everything that clients send out of the log.
 	SecureErrorLogMessage bool
 
-	// DisableHeaderNamesNormalizing leaves field names of requests and
-	// responses in the case they have.
+	// DisableHeaderNamesNormalizing keeps the case of header names of requests and
+	// responses as it is.
 	DisableHeaderNamesNormalizing bool
 
-	// NoDefaultServerHeader leaves the Server field out of responses that
-	// don't set it.
+	// NoDefaultServerHeader leaves the Server header out of responses that don't set it.
 	NoDefaultServerHeader bool
 
-	// NoDefaultDate leaves the Date field out of responses.
+	// NoDefaultDate leaves the Date header out of responses.
 	NoDefaultDate bool
 
-	// NoDefaultContentType leaves the Content-Type field out of responses
-	// that don't set it.
+	// NoDefaultContentType leaves the Content-Type header out of responses that don't set
+	// it.
 	NoDefaultContentType bool
 
-	// KeepHijackedConns leaves connections open when their HijackHandler
-	// returns: the program must close them.
+	// KeepHijackedConns leaves connections open when their HijackHandler returns. The
+	// program must then close them.
 	KeepHijackedConns bool
 
-	// CloseOnShutdown has no effect: while the server shuts down, responses
-	// carry `Connection: close` anyway (RFC 9112 section 9.6).
+	// CloseOnShutdown has no effect: while the server shuts down, responses always carry
+	// `Connection: close` (RFC 9112 section 9.6).
 	CloseOnShutdown bool
 
-	// StreamRequestBody calls the handler once the head of a request has
-	// arrived; RequestCtx.RequestBodyStream reads the body as it comes, with
-	// no more of it in memory than fits a buffer. Asking for the body as a
-	// whole reads up to MaxRequestBodySize or, if that is more,
-	// DefaultMaxRequestBodySize. What the handler leaves unread is discarded
-	// up to 256 KiB; beyond that the connection is closed.
+	// StreamRequestBody makes the server call the handler as soon as the head of a
+	// request has arrived. RequestCtx.RequestBodyStream then reads the body as it
+	// arrives; only one buffer of it is in memory at a time. Methods that return the
+	// whole body read up to MaxRequestBodySize or DefaultMaxRequestBodySize, whichever is
+	// more. If the handler leaves up to 256 KiB of the body unread, the server discards
+	// them; if it leaves more, the connection (of HTTP/2, the stream) is closed.
 	//
-	// A handler that gets an empty body because the whole could not be read (PostBody,
-	// PostArgs, FormValue) and asks neither Request.BodyError nor a method that
-	// returns the error is answered for as if it had not run: with 413, 408 or
-	// 400, by ErrorHandler where it is set. In fasthttp the body is the text of the
-	// error.
+	// If the whole body could not be read, PostBody, PostArgs and FormValue return
+	// nothing. If the handler then calls neither Request.BodyError nor a method that
+	// returns the error, the server drops its response and answers 413, 408 or 400, or
+	// calls ErrorHandler if it is set. In fasthttp the body is the text of the error.
 	StreamRequestBody bool
 
-	// MergeTrailers lets Peek and PeekAll of RequestHeader find fields of the
-	// trailer section of a chunked request body, as they do in fasthttp, once the
-	// body was read. Only fields count that the request declares in a Trailer
-	// field and whose names the header doesn't have. Fields that must not be in a
-	// trailer section (RFC 9110 section 6.5.1), among them those for framing,
-	// routing, authentication and cookies, are answered with 400 in any case.
+	// MergeTrailers lets Peek and PeekAll of RequestHeader find the trailers of a request
+	// body (chunked, or of HTTP/2) after the body was read, as in fasthttp. They find
+	// only trailers that the request declares in its Trailer header and whose names are
+	// not in the header already. A request whose trailers have a name that is forbidden
+	// there (RFC 9110 section 6.5.1), such as names for framing, routing, authentication
+	// and cookies, is answered with 400 in any case.
 	//
-	// By default only RequestCtx.Trailers and RequestCtx.PeekTrailer find the
-	// section: what decides on requests by their header, such as a proxy in
-	// front, may not have looked at it. Not in fasthttp.
+	// By default only RequestCtx.Trailers and RequestCtx.PeekTrailer find trailers. A
+	// proxy or another check that decides by a request's header may not have looked at
+	// them. Not in fasthttp.
 	MergeTrailers bool
 
 	// ListenConfig has options for the sockets that the ListenAndServe methods listen on:
-	// sharing the address, a longer queue, and more. ListenAndServeUNIX knows Backlog
-	// alone. The zero value is what net.Listen does. Not in fasthttp.
+	// sharing the address, a longer queue, and more. ListenAndServeUNIX uses only
+	// Backlog. With the zero value, sockets are as net.Listen makes them. Not in
+	// fasthttp.
 	ListenConfig ListenConfig
 
-	// Engine chooses how connections are served: by default, EngineAuto, with
-	// few goroutines for all where the system and the listener allow it. Not in
+	// Engine chooses how connections are served. The default, EngineAuto, serves all
+	// connections with few goroutines where the system and the listener allow it. Not in
 	// fasthttp, which uses one goroutine per connection, as EngineBlock does.
 	Engine Engine
 
-	// EventLoops is the number of pollers that EngineEvent has, each with
-	// goroutines of its own. If 0 there is one for each four processors: what
-	// a loop does is spread over processors anyway. Not in fasthttp.
+	// EventLoops is the number of pollers of EngineEvent. Each has its own goroutines. If
+	// 0, there is one poller for each four processors: the goroutines of one poller can
+	// use several processors. Not in fasthttp.
 	EventLoops int
 
-	// MaxRunningHandlers bounds the requests that EngineEvent serves at a
-	// time, each of which has a goroutine while it is served; others wait for
-	// their turn. By default nothing but Concurrency bounds them, which
-	// counts connections. Handlers that wait for other requests to this
-	// server may wait forever under a bound. It does not bound requests of HTTP/2, which
-	// wait for what only their connection can bring: HTTP2.MaxStreams does, for each
-	// connection. Not in fasthttp.
+	// MaxRunningHandlers limits how many requests EngineEvent serves at a time; each uses
+	// a goroutine while it is served. Other requests wait for their turn. By default only
+	// Concurrency, which counts connections, limits them. With a limit, handlers that
+	// wait for other requests to this server may wait forever. The limit doesn't apply to
+	// HTTP/2 requests, because they may wait for data that only their own connection can
+	// bring: HTTP2.MaxStreams limits them, for each connection. Not in fasthttp.
 	MaxRunningHandlers int
 
-	// HTTP2 says whether and within which limits the server speaks HTTP/2 (RFC 9113).
-	// The zero value offers it to clients of TLS listeners. Not in fasthttp.
+	// HTTP2 turns HTTP/2 (RFC 9113) on or off and has its limits. The zero value offers
+	// it to clients of TLS listeners. Not in fasthttp.
 	HTTP2 HTTP2Config
 
 	engine    engine.Block
@@ -423,7 +421,7 @@ type Server struct {
 	workers workers
 }
 
-// serverRun is what starts and stops with the server.
+// serverRun has the parts of a server that start and stop with it.
 type serverRun struct {
 	mu         sync.Mutex
 	listeners  map[*listening]struct{}
@@ -437,20 +435,21 @@ type serverRun struct {
 	h2         h2Sessions
 }
 
-// ConnState is the state of a connection, see Server.ConnState.
+// ConnState is the state of a connection; see Server.ConnState.
 type ConnState int
 
 // The states of a connection.
 const (
-	// StateNew: it was accepted and is expected to send a request.
+	// StateNew: the connection was accepted and should send a request.
 	StateNew ConnState = iota
 	// StateActive: bytes of a request have arrived.
 	StateActive
-	// StateIdle: a request was answered and the next one is waited for.
+	// StateIdle: a request was answered, and the connection waits for the next one.
 	StateIdle
-	// StateHijacked: a HijackHandler has taken it. The last state.
+	// StateHijacked: a HijackHandler has taken the connection over. This is the last
+	// state.
 	StateHijacked
-	// StateClosed: it is closed. The last state.
+	// StateClosed: the connection is closed. This is the last state.
 	StateClosed
 )
 
@@ -467,15 +466,17 @@ func (c ConnState) String() string {
 // GetCurrentConcurrency returns the number of connections being served.
 func (s *Server) GetCurrentConcurrency() uint32 { return uint32(s.engine.Len() + s.event.Len()) }
 
-// GetOpenConnectionsCount returns the number of connections that are open,
-// those in a TLS handshake included.
+// GetOpenConnectionsCount returns the number of open connections, including those in a
+// TLS handshake.
 func (s *Server) GetOpenConnectionsCount() int32 { return s.stats.open.Load() }
 
-// GetRejectedConnectionsCount returns the number of connections that were
-// refused for Concurrency or MaxConnsPerIP.
+// GetRejectedConnectionsCount returns the number of connections that were refused because
+// of Concurrency or MaxConnsPerIP.
 func (s *Server) GetRejectedConnectionsCount() uint32 { return s.stats.rejected.Load() }
 
-// GetPanicsCount returns the number of handlers that panicked. Not in fasthttp.
+// GetPanicsCount returns the number of panics in user code that the server has recovered
+// from: in handlers, and in other functions that it calls, such as hooks. Not in
+// fasthttp.
 func (s *Server) GetPanicsCount() uint64 { return s.stats.panics.Load() }
 
 func (s *Server) concurrency() int {
@@ -502,7 +503,7 @@ func (s *Server) maxHeadBytes() int {
 	return DefaultMaxHeaderBytes
 }
 
-// headTimeout returns the bound for a request head, 0 for none.
+// headTimeout returns the timeout for a request head, 0 for none.
 func (s *Server) headTimeout() time.Duration {
 	d := s.ReadHeaderTimeout
 	switch {
@@ -517,8 +518,8 @@ func (s *Server) headTimeout() time.Duration {
 	return d
 }
 
-// stallTimeout returns the bound that d, ReadStallTimeout or WriteStallTimeout,
-// means, 0 for none.
+// stallTimeout returns the timeout for the setting d (ReadStallTimeout or
+// WriteStallTimeout), 0 for none.
 func stallTimeout(d time.Duration) time.Duration {
 	if d == 0 {
 		return DefaultStallTimeout
@@ -533,8 +534,7 @@ func (s *Server) idleTimeout() time.Duration {
 	return s.ReadTimeout
 }
 
-// serverName returns what goes into the Server field of responses that set
-// none, "" for nothing.
+// serverName returns the Server header of responses that don't set it, "" for none.
 func (s *Server) serverName() string {
 	switch {
 	case s.NoDefaultServerHeader:

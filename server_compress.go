@@ -14,25 +14,27 @@ func CompressHandler(h RequestHandler) RequestHandler {
 // CompressHandlerLevel returns a handler that calls h and encodes the response
 // with gzip, deflate or zstd if the request's Accept-Encoding allows it.
 //
-// The client's weights choose the coding (RFC 9110 section 12.5.3); among
-// equals gzip comes before deflate and zstd. Accept-Encoding is added to Vary
-// whenever the request has that field, encoded or not. Left alone are bodies of
-// less than 200 bytes (unless the client refuses unencoded ones), types that
-// are compressed already, such as most images, responses that have a
-// Content-Encoding, a Content-Range or Cache-Control: no-transform, and those
-// without a body. A strong ETag becomes a weak one and Accept-Ranges is
-// removed, for the encoded bytes are others than those that h described.
+// The weights in the request's Accept-Encoding choose the coding (RFC 9110 section
+// 12.5.3). Among codings of equal weight, gzip comes before deflate and zstd. If the
+// request has that header, Accept-Encoding is added to Vary, even if the response isn't
+// encoded.
 //
-// Streams are encoded while they are sent; what a stream has delivered is
-// flushed when nothing more is there. A response that h has begun to send with
-// [RequestCtx.Flush] stays as it is.
+// Not encoded are responses without a body, bodies of less than 200 bytes (unless the
+// client refuses unencoded ones), media types that are compressed already, such as most
+// images, and responses with Content-Encoding, Content-Range or Cache-Control:
+// no-transform. When a body is encoded, a strong ETag becomes weak and Accept-Ranges is
+// removed, because they describe the bytes before encoding.
 //
-// level is one of [CompressNoCompression], [CompressBestSpeed] to
-// [CompressBestCompression], [CompressDefaultCompression] and
-// [CompressHuffmanOnly]; any other stands for the default.
+// Streams are encoded while they are sent. When a stream has no more bytes for the
+// moment, what it has delivered is flushed. A response that h has begun to send with
+// [RequestCtx.Flush] is not encoded.
 //
-// fasthttp's handler ignores weights other than 0, and touches neither ETag
-// nor Accept-Ranges.
+// level is [CompressNoCompression], [CompressDefaultCompression], [CompressHuffmanOnly],
+// or from [CompressBestSpeed] to [CompressBestCompression]. Any other value means the
+// default.
+//
+// fasthttp's handler ignores weights other than 0, and changes neither ETag nor
+// Accept-Ranges.
 func CompressHandlerLevel(h RequestHandler, level int) RequestHandler {
 	e := bodyEncoder{
 		offer:  []compress.Coding{compress.Gzip, compress.Deflate, compress.Zstd},
@@ -41,14 +43,13 @@ func CompressHandlerLevel(h RequestHandler, level int) RequestHandler {
 	return e.wrap(h)
 }
 
-// CompressHandlerBrotliLevel is like [CompressHandlerLevel] with br as a further
-// coding, which comes first among equals. brotliLevel is the level for br,
+// CompressHandlerBrotliLevel is like [CompressHandlerLevel] with br as one more coding.
+// Among codings of equal weight, br comes first. brotliLevel is the level for br,
 // otherLevel the one for gzip and deflate.
 //
-// brotliLevel is from [CompressBrotliNoCompression] to
-// [CompressBrotliBestCompression]; any other stands for
-// [CompressBrotliDefaultCompression]. Above 6, brotli is too slow to encode
-// what is sent only once.
+// brotliLevel is from [CompressBrotliNoCompression] to [CompressBrotliBestCompression].
+// Any other value means [CompressBrotliDefaultCompression]. Levels above 6 are too slow
+// for responses that are sent only once.
 func CompressHandlerBrotliLevel(h RequestHandler, brotliLevel, otherLevel int) RequestHandler {
 	e := bodyEncoder{
 		offer:  []compress.Coding{compress.Brotli, compress.Gzip, compress.Deflate, compress.Zstd},
@@ -85,7 +86,7 @@ func (e *bodyEncoder) encode(req *RequestHeader, resp *Response) {
 		return
 	}
 	if len(accept) > 0 {
-		addVary(&resp.Header, HeaderAcceptEncoding) // without, the answer is good for all
+		addVary(&resp.Header, HeaderAcceptEncoding) // without the header, the response is the same for all
 	}
 	if c == compress.Identity {
 		return

@@ -5,39 +5,41 @@ import (
 	"time"
 )
 
-// drain is the time in which a server goes on to serve before a shutdown ends it, see
-// Server.DrainTime. All shutdowns that begin meanwhile share it.
+// drain is the period in which a server goes on serving before a shutdown stops it; see
+// Server.DrainTime. All shutdowns that begin during that period share it.
 type drain struct {
 	over chan struct{} // closed by stop
 	left chan struct{} // what stop returned, set before over is closed
 }
 
-// Bounds of what follows a drain. Tests on machines that are busy set others.
+// Time limits for what follows a drain. Tests change them on busy machines.
 var (
-	// lastCallFor bounds the acceptance of what waits in the queues of listeners, which
-	// takes less unless an accept loop sleeps.
+	// lastCallFor is how long connections in the queues of listeners are still accepted.
+	// That takes less time unless an accept loop sleeps.
 	lastCallFor = time.Second
 	// firstRequestFor is how long new connections have for their first request when the
 	// listeners are closed.
 	firstRequestFor = time.Second
-	// newFor is how long a connection counts as new that has sent nothing. It is counted
-	// in seconds, so it may be up to one less.
+	// newFor is how long a connection that has sent nothing counts as new. It is counted
+	// in whole seconds, so it may be up to one second less.
 	newFor = 2 * time.Second
 )
 
-// firstRequestTick is how often is looked for new connections.
+// firstRequestTick is how often awaitFirstRequests looks for new connections.
 const firstRequestTick = 10 * time.Millisecond
 
-// Draining reports whether the server shuts down: from the beginning of Shutdown or Close
-// until the last connection has ended, or it serves again. A handler for health checks
-// answers 503 then, so that load balancers send no more. Not in fasthttp.
+// Draining reports whether the server is shutting down: from the beginning of Shutdown or
+// Close until the last connection has ended or the server serves again. While it is true,
+// a health check handler should answer 503, so that load balancers send no more requests.
+// Not in fasthttp.
 func (s *Server) Draining() bool {
 	s.run.mu.Lock()
 	defer s.run.mu.Unlock()
 	return s.run.drain != nil || s.run.drained != nil && !s.listens()
 }
 
-// listens reports whether a listener of the present epoch is served, under run.mu.
+// listens reports whether a listener of the current epoch is served. The caller holds
+// run.mu.
 func (s *Server) listens() bool {
 	for l := range s.run.listeners {
 		if l.epoch == s.engine.Epoch() {
@@ -72,9 +74,9 @@ func (s *Server) drainAndStop(ctx context.Context) (left <-chan struct{}) {
 	return s.stop(d, 1)
 }
 
-// beginDrain returns the drain that runs, which the first caller has begun; nil if there
-// is nothing to wait for: no time, or nothing that is served. What an earlier shutdown
-// left isn't.
+// beginDrain returns the drain that runs; the first caller begins it. It returns nil if
+// there is nothing to wait for: DrainTime isn't positive, or nothing is served. What an
+// earlier shutdown left running doesn't count as served.
 func (s *Server) beginDrain() (d *drain, first bool) {
 	r := &s.run
 	r.mu.Lock()
@@ -92,8 +94,8 @@ func (s *Server) beginDrain() (d *drain, first bool) {
 	return r.drain, true
 }
 
-// lastCall has the listeners closed, and waits until no connection comes from them, for a
-// while. What waits in the queue of one that knows how is accepted before.
+// lastCall closes the listeners and waits, up to a limit, until no connection comes from
+// them. A listener that supports it first accepts the connections in its queue.
 func (s *Server) lastCall(d *drain) {
 	var told []*listening
 	s.run.mu.Lock()
@@ -121,9 +123,9 @@ func (s *Server) lastCall(d *drain) {
 	}
 }
 
-// awaitFirstRequests waits for the first request of connections that have only just
-// begun, for a moment: stop would close them. Connections in their handshake, or which no
-// goroutine has begun to serve, are not among those of the engines.
+// awaitFirstRequests waits a moment for the first request of connections that are new,
+// because stop would close them. The engines don't count connections that are in their
+// handshake or that no goroutine has begun to serve.
 func (s *Server) awaitFirstRequests(ctx context.Context, d *drain) {
 	late, tick := time.NewTimer(firstRequestFor), time.NewTicker(firstRequestTick)
 	defer late.Stop()

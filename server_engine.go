@@ -7,31 +7,31 @@ import (
 	"net"
 )
 
-// Engine is how a Server moves bytes between connections and handlers, see
-// Server.Engine. Handlers and settings are the same on all. Not in fasthttp.
+// Engine is how a Server moves bytes between connections and handlers; see Server.Engine.
+// Handlers and settings are the same for all engines. Not in fasthttp.
 type Engine int
 
 // The engines.
 const (
-	// EngineAuto takes EngineEvent for the listeners that it serves, and
-	// EngineBlock for everything else, or if the system has no poller to spare. What it
-	// took is in Server.Stats and, if there is a Server.Slog, in the log.
+	// EngineAuto uses EngineEvent for the listeners that EngineEvent can serve. It uses
+	// EngineBlock for everything else, and if the system can't give it a poller.
+	// Server.Stats and, if Server.Slog is set, the log say which one is used.
 	EngineAuto Engine = iota
 	// EngineBlock uses one goroutine per connection. It serves all
 	// connections on all systems.
 	EngineBlock
-	// EngineEvent has goroutines for the requests that are served and none for
-	// connections that wait, which takes less processor time and much less
-	// memory. Handlers may block as they like.
+	// EngineEvent uses goroutines for requests that are being served and none for
+	// connections that wait. It takes less processor time and much less memory. Handlers
+	// may block.
 	//
-	// It serves listeners of package net for TCP and UNIX sockets on Linux,
-	// with the TLS of the ServeTLS methods too. Other listeners (those that
-	// wrap another one), ServeConn and other systems are served as by
-	// EngineBlock, without a change for handlers; the log says so.
+	// It serves listeners of package net for TCP and UNIX sockets on Linux, also with the
+	// TLS of the ServeTLS methods. Everything else is served by EngineBlock: other
+	// listeners (such as those that wrap another one), ServeConn, and other systems.
+	// Nothing changes for handlers; the log says so.
 	EngineEvent
 )
 
-// autoEngine is what EngineAuto takes where it can: this line decides.
+// autoEngine is what EngineAuto uses where it can: this line decides.
 var autoEngine = EngineEvent // except in tests, which run on both
 
 var engineNames = [...]string{"auto", "block", "event"}
@@ -47,8 +47,8 @@ func (e Engine) String() string {
 // MarshalText returns what String does. The error is always nil.
 func (e Engine) MarshalText() ([]byte, error) { return []byte(e.String()), nil }
 
-// UnmarshalText sets e to the engine of that name, for flags and files of
-// settings. If there is none, e stays and the error says which there are.
+// UnmarshalText sets e to the engine of that name, for flags and configuration files. If
+// the name is unknown, e doesn't change, and the error lists the names.
 func (e *Engine) UnmarshalText(name []byte) error {
 	for i, known := range engineNames {
 		if string(name) == known {
@@ -72,9 +72,8 @@ func (s *Server) engineFor(ln net.Listener) Engine {
 	return EngineBlock
 }
 
-// logServing tells which engine serves l. A log without levels, which may be
-// one where each line is an alarm, hears of it only if it isn't the one that was
-// asked for.
+// logServing logs which engine serves l. A log without levels, where each line may be an
+// alarm, gets the line only if it isn't the engine that was asked for.
 func (s *Server) logServing(l *listening, plain net.Listener) {
 	s.logError(nil, "the event engine can't start, EngineBlock serves instead", l.missed)
 	defer recovered("logging what is served")

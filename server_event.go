@@ -18,7 +18,8 @@ func (s *Server) serveEvents(l *listening, plain net.Listener, cfg *tls.Config) 
 	return s.event.Serve(plain, keepAlive, l.last, func(nc net.Conn) { s.acceptedEvent(l, nc, cfg) }, s.starved)
 }
 
-// defaultKeepAlive is what package net has for connections of listeners.
+// defaultKeepAlive is the keep-alive period that package net sets for accepted
+// connections.
 const defaultKeepAlive = 15 * time.Second
 
 // acceptedEvent is accepted for connections of the event engine.
@@ -60,8 +61,8 @@ func (s *Server) startEvent(l *listening, nc, over net.Conn, ip netip.Addr) {
 	s.event.Start(nc, over, l.epoch, ss)
 }
 
-// greetEvent does the handshake of a TLS connection. Behind it the connection
-// needs no goroutine while it waits.
+// greetEvent does the handshake of a TLS connection. After it the connection needs no
+// goroutine while it waits.
 func (s *Server) greetEvent(l *listening, nc net.Conn, tc *tls.Conn, ip netip.Addr) {
 	started := false
 	var err error
@@ -82,7 +83,7 @@ func (s *Server) greetEvent(l *listening, nc net.Conn, tc *tls.Conn, ip netip.Ad
 		tc.Close()
 		s.setState(tc, StateClosed)
 	case proto != nil:
-		// A handler of another protocol reads and writes as it likes.
+		// A handler of another protocol may read and write whenever it wants.
 		started = true
 		defer s.dismiss(ip)
 		if _, err := s.event.Detach(nc); err == nil {
@@ -98,20 +99,20 @@ func (s *Server) greetEvent(l *listening, nc net.Conn, tc *tls.Conn, ip netip.Ad
 	}
 }
 
-// eventEnded is called when a connection of the event engine has ended, with its last
-// session.
+// eventEnded is called with the last session of a connection of the event engine when the
+// connection has ended.
 func (s *Server) eventEnded(last engine.Session, _ error) {
 	ss := last.(serverSession)
 	s.dismiss(ss.conn().addr())
 	ss.free()
 }
 
-// eventPanicked is called with what a hook panicked with.
+// eventPanicked is called with the value of a hook's panic.
 func (s *Server) eventPanicked(r any) {
 	s.logPanic("while serving a connection", r, stack())
 }
 
-// initEvent prepares the event engine, under run.mu.
+// initEvent prepares the event engine. The caller holds run.mu.
 func (s *Server) initEvent() {
 	if s.event.Ended == nil {
 		s.event.Ended, s.event.Panicked = s.eventEnded, s.eventPanicked

@@ -2,56 +2,58 @@ package gale
 
 import "sync/atomic"
 
-// Stats is what a Server counts, see Server.Stats. Not in fasthttp.
+// Stats has the counters of a Server; see Server.Stats. Not in fasthttp.
 type Stats struct {
-	// OpenConnections are open now, those in a TLS handshake included. Of
-	// them, IdleConnections wait for a request, of which nothing has arrived.
+	// OpenConnections is the number of connections that are open now, including those in
+	// a TLS handshake. IdleConnections is how many of them wait for a request of which no
+	// byte has arrived.
 	OpenConnections, IdleConnections int
-	// AcceptedConnections and RejectedConnections are all that were served,
-	// and all that were refused for a limit.
+	// AcceptedConnections and RejectedConnections are the numbers of connections that
+	// were served, and that were refused because of a limit, since the server began.
 	AcceptedConnections, RejectedConnections uint64
-	// Requests are all whose head was read.
+	// Requests is the number of requests whose head was read.
 	Requests uint64
-	// Panics are all handlers that panicked.
+	// Panics is what Server.GetPanicsCount returns.
 	Panics uint64
-	// Timeouts are all waits for a client that took too long: for the next
-	// request, for the rest of one, or for a client to take its answer.
+	// Timeouts counts waits for clients that ended by a timeout: for the next request,
+	// for the rest of a request, or for the client to read its response.
 	Timeouts uint64
-	// AcceptPauses are all pauses of accepting for want of descriptors or
-	// memory.
+	// AcceptPauses counts how often the server stopped accepting for a while because file
+	// descriptors or memory ran out.
 	AcceptPauses uint64
-	// Listeners are those that are being served, in no order.
+	// Listeners are the listeners that are being served, in no particular order.
 	Listeners []ListenerStats
 	// Event is about the event engine.
 	Event EventStats
 }
 
-// ListenerStats is about a listener of a Server. Not in fasthttp.
+// ListenerStats describes a listener of a Server. Not in fasthttp.
 type ListenerStats struct {
-	// Network and Address are those of the listener's Addr.
+	// Network and Address are what the listener's Addr returns.
 	Network, Address string
 	// Engine is EngineBlock or EngineEvent.
 	Engine Engine
 }
 
-// EventStats is what the event engine of a Server counts. Numbers of goroutines
-// and loops are those of now.
+// EventStats has the counters of a Server's event engine. Numbers of goroutines, loops
+// and connections are current ones.
 type EventStats struct {
-	// Loops is the number of pollers, 0 while nothing is served with this
-	// engine, and Connections what they serve.
+	// Loops is the number of pollers, 0 while this engine serves nothing. Connections is
+	// the number of connections that they serve.
 	Loops, Connections int
-	// Running goroutines serve a connection, Parked ones wait to be needed. One
-	// of each loop may be neither: it polls.
+	// Running is the number of goroutines that serve a connection, Parked the number of
+	// those that wait for work. One goroutine of each loop may be neither: it polls.
 	Running, Parked int
-	// PendingWrites are connections with output that their sockets don't take.
+	// PendingWrites is the number of connections with output that their sockets can't
+	// take at the moment.
 	PendingWrites int
-	// Polls are all calls of the poller, Wakeups those that blocked.
+	// Polls is the number of calls of the poller, Wakeups the number of those that
+	// blocked.
 	Polls, Wakeups uint64
 }
 
-// Stats returns what the server has counted. It takes a look at each connection,
-// so it is meant for now and then. Package expvarhandler has a function that
-// publishes it.
+// Stats returns the server's counters. It looks at every connection, so don't call it
+// often. Package expvarhandler has a function that publishes them.
 func (s *Server) Stats() Stats {
 	e := s.event.Counts()
 	return Stats{
@@ -95,8 +97,8 @@ func (l *listening) stats() ListenerStats {
 
 // serverStats are the counters of a Server.
 type serverStats struct {
-	open     atomic.Int32  // connections that are open, handshakes included
-	rejected atomic.Uint32 // connections refused for a limit
+	open     atomic.Int32  // connections that are open, including those in a handshake
+	rejected atomic.Uint32 // connections refused because of a limit
 	accepted atomic.Uint64
 	panics   atomic.Uint64
 	timeouts atomic.Uint64
@@ -104,8 +106,7 @@ type serverStats struct {
 	requests spread
 }
 
-// spread is a counter that many processors add to: each adds to the part that
-// is that of the connection.
+// spread is a counter that many processors add to. Each connection has its part.
 type spread [8]struct {
 	n atomic.Uint64
 	_ [56]byte // a cache line
