@@ -7,10 +7,10 @@ import (
 	"github.com/galehttp/gale/internal/pool"
 )
 
-// content is the body of a message, in one of four forms: bytes in a buffer of
-// ours, bytes of the caller's, a stream to read from, or a function that
-// writes the body when its time comes. At most one of bodyRaw, bodyStream and
-// streamWriter is set; body may be there beside them, empty and in reserve.
+// content is the body of a message, in one of four forms: bytes in a buffer of the
+// library, bytes of the caller, a stream to read from, or a function that writes the body
+// when it is needed. At most one of bodyRaw, bodyStream and streamWriter is set. body may
+// be set too, but is then empty and only kept for reuse.
 //
 // Request and Response embed it.
 type content struct {
@@ -18,19 +18,19 @@ type content struct {
 	bodyRaw      []byte
 	bodyStream   io.Reader
 	streamWriter StreamWriter
-	// shared says that bodyRaw is memory that others read, such as a cache's: it is
-	// copied before a caller outside of the library gets hold of it.
+	// shared says that other goroutines read the memory of bodyRaw, such as that of a
+	// cache. It is copied before a caller outside of the library gets it.
 	shared bool
-	// lent says that a slice of body was handed out. Its memory must then not
-	// go back to the pool when the body grows: programs that asked for the bytes
-	// may go on reading them until the message is reset.
+	// lent says that the program got a slice of body. The memory must then not go back to
+	// the pool when the body grows, because the program may read it until the message is
+	// reset.
 	lent bool
-	// readErr is why a stream, or the files of a form, could not be read to the
-	// end. As long as it is set, bodyRaw isn't nil or there is a form, so that
-	// whatever replaces the body forgets it too.
+	// readErr is the error of a stream, or of the files of a form, that could not be read
+	// to the end. While it is set, bodyRaw isn't nil or there is a form, so that code
+	// that replaces the body also clears it.
 	readErr error
-	// told says that the program knows of readErr: a method returned it. It counts only
-	// with readErr, and is set with it.
+	// told says that a method has returned readErr to the program. It has a meaning only
+	// while readErr is set, and is set together with it.
 	told bool
 }
 
@@ -38,16 +38,15 @@ type content struct {
 // reset; larger ones go back to the pools.
 const keepBody = 4 << 10
 
-// The capacities beyond which a buffer isn't reused, see SetBodySizePoolLimit.
+// The capacities above which a buffer isn't reused; see SetBodySizePoolLimit.
 var requestBodyLimit, responseBodyLimit atomic.Int64
 
 func init() { SetBodySizePoolLimit(-1, -1) }
 
-// SetBodySizePoolLimit sets, in bytes, the largest request and response body
-// buffers that are kept for reuse when a message is reset or released; larger
-// ones are left to the garbage collector. A negative limit, the default, means
-// the library's own, 1 MiB. It holds for the whole process and may be called
-// at any time.
+// SetBodySizePoolLimit sets the largest sizes, in bytes, of request and response body
+// buffers that are kept for reuse when a message is reset or released. Larger buffers are
+// left to the garbage collector. A negative limit, the default, means 1 MiB. The limits
+// apply to the whole process and may be changed at any time.
 func SetBodySizePoolLimit(reqBodyLimit, respBodyLimit int) {
 	for _, l := range []struct {
 		to *atomic.Int64
@@ -74,7 +73,7 @@ func (c *content) swapBuf(b **pool.Buf) {
 	c.lent = false
 }
 
-// bodyBytes returns the body's bytes, and none for a stream.
+// bodyBytes returns the bytes of the body, nil for a stream.
 func (c *content) bodyBytes() []byte {
 	if c.bodyRaw != nil {
 		return c.bodyRaw
@@ -94,7 +93,7 @@ func (c *content) lendBody() []byte {
 	return c.bodyBytes()
 }
 
-// hasStream reports whether the body is none of bytes.
+// hasStream reports whether the body is a stream or a stream writer.
 func (c *content) hasStream() bool { return c.bodyStream != nil || c.streamWriter != nil }
 
 // setBody replaces the body by a copy of p, which may be a part of it.
@@ -118,8 +117,8 @@ func (c *content) setBodyString(s string) {
 	copy(b.B, s)
 }
 
-// appendBody appends a copy of p, which may be a part of the body, to the
-// buffered body. Any other form of body is dropped before.
+// appendBody appends a copy of p, which may be a part of the body, to the buffered body.
+// It drops any other form of body first.
 func (c *content) appendBody(p []byte) {
 	c.discard()
 	old := c.room(len(p), true)
@@ -134,10 +133,9 @@ func (c *content) appendBodyString(s string) {
 	pool.Put(old)
 }
 
-// room makes the buffer hold n more bytes, or n bytes if its contents aren't
-// to be kept. It returns the memory that it moved out of, if that may be
-// handed back to the pool, which is for the caller to do once it has read what
-// it wants to copy.
+// room makes room in the buffer for n more bytes, or for n bytes if keep is false. If it
+// replaced the buffer's memory and the old memory may go back to the pool, it returns the
+// old buffer; the caller puts it back after it has copied what it needs from it.
 func (c *content) room(n int, keep bool) (old *pool.Buf) {
 	if c.body == nil {
 		c.body = pool.Get(n)
@@ -172,8 +170,8 @@ func (c *content) takeBody(b *pool.Buf) {
 	c.body, c.lent = b, false
 }
 
-// readAtMost replaces a stream by its bytes, as readStream does, without a word in the
-// log. A stream with more than limit bytes is ErrBodyTooLarge.
+// readAtMost replaces a stream with its bytes, as readStream does, but logs nothing. A
+// stream with more than limit bytes gives ErrBodyTooLarge.
 func (c *content) readAtMost(limit int64) {
 	r := c.stream()
 	c.bodyStream, c.lent = nil, false
@@ -232,7 +230,7 @@ func (c *content) swapBody(p []byte) []byte {
 	return old
 }
 
-// readStream replaces a stream by its bytes; after an error by none, see fail.
+// readStream replaces a stream with its bytes, after an error with none; see fail.
 func (c *content) readStream() {
 	r := c.stream()
 	c.bodyStream = nil
@@ -251,11 +249,11 @@ func (c *content) readStream() {
 	}
 }
 
-// noBytes is the body of what failed.
+// noBytes is the body after an error.
 var noBytes = []byte{}
 
-// fail makes the body that of a stream which could not be read: it is empty, but
-// can't be sent, since it would look complete.
+// fail sets the body of a message whose stream could not be read: it is empty, but can't
+// be sent, because it would look complete.
 func (c *content) fail(err error) {
 	_ = c.closeStream(err)
 	if c.body != nil {
@@ -264,7 +262,7 @@ func (c *content) fail(err error) {
 	c.bodyRaw, c.readErr, c.told = noBytes, err, false
 }
 
-// heard returns readErr to the program.
+// heard returns readErr and notes that the program got it.
 func (c *content) heard() error {
 	if c.readErr != nil {
 		c.told = true
@@ -272,7 +270,7 @@ func (c *content) heard() error {
 	return c.readErr
 }
 
-// unheard returns readErr if the program doesn't know of it, or nil.
+// unheard returns readErr if the program hasn't got it yet, else nil.
 func (c *content) unheard() error {
 	if c.readErr == nil || c.told {
 		return nil
@@ -298,7 +296,7 @@ func (c *content) stream() io.Reader {
 	return c.bodyStream
 }
 
-// discard drops every form of body but the buffer.
+// discard drops every form of body except the buffer.
 func (c *content) discard() {
 	if c.bodyRaw != nil || c.hasStream() {
 		c.discardSlow()
@@ -310,13 +308,13 @@ func (c *content) discardSlow() {
 	if c.hasStream() {
 		_ = c.closeStream(nil)
 	}
-	// Whatever a closer has set goes too.
+	// A closer may have set a body: drop that too.
 	c.bodyRaw, c.bodyStream, c.streamWriter = nil, nil, nil
 	c.shared, c.readErr = false, nil
 }
 
-// closeStream closes and drops the stream; err says why it isn't needed any
-// more, nil for no particular reason.
+// closeStream closes and drops the stream; err is the reason, nil for no particular
+// reason.
 func (c *content) closeStream(err error) error {
 	r := c.bodyStream
 	c.bodyStream, c.streamWriter = nil, nil
@@ -326,8 +324,8 @@ func (c *content) closeStream(err error) error {
 	return closeBodyStream(r, err)
 }
 
-// closeBodyStream closes r if it can be closed, and tells it the reason if it
-// wants to know.
+// closeBodyStream closes r if it can be closed, with the reason if r implements
+// ReadCloserWithError.
 func closeBodyStream(r io.Reader, reason error) (err error) {
 	if c, ok := r.(ReadCloserWithError); ok {
 		err = c.CloseWithError(reason)
@@ -340,8 +338,8 @@ func closeBodyStream(r io.Reader, reason error) (err error) {
 	return err
 }
 
-// resetContent empties c. The buffer stays if keep is set or it is small; else
-// it goes to the pool, unless it is larger than limit bytes.
+// resetContent empties c. It keeps the buffer if keep is set or the buffer is small.
+// Otherwise the buffer goes to the pool, unless it is larger than limit bytes.
 func (c *content) resetContent(keep bool, limit *atomic.Int64) {
 	c.discard()
 	c.lent = false
@@ -369,7 +367,7 @@ func (c *content) releaseBody(size int) {
 	}
 }
 
-// copyContent makes dst's body a copy of c's; of a stream nothing is copied.
+// copyContent sets dst's body to a copy of c's. A stream is not copied.
 func (c *content) copyContent(dst *content) {
 	dst.discard()
 	if dst.body != nil {

@@ -15,7 +15,7 @@ import (
 const (
 	// pipeBlock is the size in bytes to which a block of a pipe grows.
 	pipeBlock = 32 << 10
-	// pipeBlocks is how many blocks wait in a pipe, beside the one that the
+	// pipeBlocks is how many blocks a pipe can hold, in addition to the one that the
 	// reader holds.
 	pipeBlocks = 4
 )
@@ -29,13 +29,13 @@ type streamPipe struct {
 	queue    [pipeBlocks]*pool.Buf
 	n        int   // blocks in queue
 	ended    bool  // the writer returned
-	err      error // what became of it
+	err      error // the writer's error
 	closed   bool
-	late     bool        // the reader's deadline has passed
+	late     bool        // the deadline of the reader has passed
 	timer    *time.Timer // of that deadline, or nil
 
-	// block is what the reader took out of the queue, off how much of it was
-	// read. They are the reader's.
+	// block is the block that the reader took out of the queue, off how many bytes of it
+	// were read. Both belong to the reader.
 	block *pool.Buf
 	off   int
 }
@@ -49,7 +49,7 @@ func newStreamPipe(sw StreamWriter) *streamPipe {
 
 var errStreamWriterExit = errors.New("gale: stream writer ended its goroutine")
 
-// run runs the writer and tells the reader when it is over, however it ended.
+// run runs the writer and tells the reader when it has ended, in whatever way.
 func (p *streamPipe) run(sw StreamWriter) {
 	err := errStreamWriterExit
 	defer func() {
@@ -67,7 +67,7 @@ func (p *streamPipe) run(sw StreamWriter) {
 	err = nil
 }
 
-// panicError is the error for a panic with v while a body was written.
+// panicError returns the error for a panic with v while a body was written.
 func panicError(v any) error {
 	const text = "panic while writing body stream: "
 	if err, ok := v.(error); ok {
@@ -117,8 +117,8 @@ func (p *streamPipe) tail() *pool.Buf {
 	return b
 }
 
-// next makes sure that the reader holds a block with unread bytes, and waits
-// for one. It returns the stream's end or its error when there will be none.
+// next makes sure that the reader holds a block with unread bytes. It waits for one if it
+// must. If no more will come, it returns io.EOF or the error of the stream.
 func (p *streamPipe) next() error {
 	if p.block != nil {
 		if p.off < len(p.block.B) {
@@ -160,7 +160,7 @@ func (p *streamPipe) ready() bool {
 	return p.n > 0
 }
 
-// Read reads what was written, and waits if there is nothing.
+// Read reads what sw has written, and waits if there is nothing to read.
 func (p *streamPipe) Read(b []byte) (int, error) {
 	if len(b) == 0 {
 		return 0, nil
@@ -173,12 +173,12 @@ func (p *streamPipe) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// boundedWriter is a writer for a body of known length: of a stream that writes
-// itself it takes no more bytes than are left.
+// boundedWriter is a writer for a body of known length. It takes only as many bytes as
+// are left.
 type boundedWriter interface{ BytesLeft() int64 }
 
-// WriteTo writes all that is still to be read to w, unless that is a boundedWriter
-// that is full before. After an error of w, reading goes on after what w took.
+// WriteTo writes all unread bytes to w, or, if w is a boundedWriter, as many as it takes.
+// After an error of w, reading continues after the bytes that w took.
 func (p *streamPipe) WriteTo(w io.Writer) (sum int64, err error) {
 	bounded, _ := w.(boundedWriter)
 	for {
@@ -203,10 +203,10 @@ func (p *streamPipe) WriteTo(w io.Writer) (sum int64, err error) {
 	}
 }
 
-// SupportsBodyWriteTo reports true: see BodyWriterTo.
+// SupportsBodyWriteTo returns true; see BodyWriterTo.
 func (p *streamPipe) SupportsBodyWriteTo() bool { return true }
 
-// Close ends the stream for its writer. See NewStreamReader.
+// Close makes later writes of the StreamWriter fail. See NewStreamReader.
 func (p *streamPipe) Close() error {
 	p.mu.Lock()
 	p.closed = true

@@ -7,26 +7,25 @@ import (
 	"time"
 )
 
-// streamConn is the reader of a pipe as a net.Conn, which is what NewStreamReader
-// has always returned in fasthttp: programs set a deadline on it, or hand it
-// to code for connections. It is not a BodyWriterTo in its own name, but the
-// library uses the pipe's WriteTo all the same.
+// streamConn is the reader of a pipe as a net.Conn, because that is what NewStreamReader
+// returns in fasthttp: programs set a deadline on it, or pass it to code for connections.
+// It doesn't implement BodyWriterTo, but the library uses the pipe's WriteTo anyway.
 type streamConn struct{ p *streamPipe }
 
 var _ net.Conn = (*streamConn)(nil)
 
-// Read reads what was written, and waits if there is nothing.
+// Read reads what sw has written, and waits if there is nothing to read.
 func (c *streamConn) Read(b []byte) (int, error) { return c.p.Read(b) }
 
-// WriteTo writes all that is still to be read to w; see streamPipe.
+// WriteTo writes all unread bytes to w; see streamPipe.
 func (c *streamConn) WriteTo(w io.Writer) (int64, error) { return c.p.WriteTo(w) }
 
-// Close ends the stream for its writer. See NewStreamReader.
+// Close makes later writes of the StreamWriter fail. See NewStreamReader.
 func (c *streamConn) Close() error { return c.p.Close() }
 
 var errStreamOneWay = errors.New("gale: a stream reader can't be written to")
 
-// Write returns an error: the other end doesn't read.
+// Write returns an error, because the other end doesn't read.
 func (c *streamConn) Write([]byte) (int, error) { return 0, errStreamOneWay }
 
 // LocalAddr and RemoteAddr return an address whose network and text are "pipe".
@@ -38,14 +37,14 @@ type streamAddr struct{}
 func (streamAddr) Network() string { return "pipe" }
 func (streamAddr) String() string  { return "pipe" }
 
-// SetDeadline is SetReadDeadline.
+// SetDeadline does what SetReadDeadline does.
 func (c *streamConn) SetDeadline(t time.Time) error { return c.SetReadDeadline(t) }
 
-// SetWriteDeadline does nothing, as nothing can be written.
+// SetWriteDeadline does nothing, because nothing can be written.
 func (c *streamConn) SetWriteDeadline(time.Time) error { return nil }
 
-// SetReadDeadline sets when a Read that waits ends with os.ErrDeadlineExceeded;
-// the zero time means never. It may be called while one waits.
+// SetReadDeadline sets the time after which a Read that waits returns
+// os.ErrDeadlineExceeded. The zero time means never. It may be called while a Read waits.
 func (c *streamConn) SetReadDeadline(t time.Time) error {
 	p := c.p
 	p.mu.Lock()
@@ -64,7 +63,7 @@ func (c *streamConn) SetReadDeadline(t time.Time) error {
 	timer = time.AfterFunc(left, func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		if p.timer == timer { // else the deadline was moved meanwhile
+		if p.timer == timer { // else the deadline was changed in the meantime
 			p.late = true
 			p.canRead.Broadcast()
 		}

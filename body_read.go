@@ -11,12 +11,12 @@ import (
 	"github.com/galehttp/gale/internal/pool"
 )
 
-// bodyReader reads one message body from a connection and stops at its end, so
-// that what follows can be read as the next message. Its end and its errors
-// stay: a Read after them returns them again.
+// bodyReader reads one message body from a connection and stops at its end, so that the
+// bytes after it can be read as the next message. After its end or an error, each Read
+// returns the same again.
 //
-// One goroutine reads at a time; Close may come from any, at any time, and
-// doesn't wait for a Read that waits for the connection.
+// One goroutine reads at a time. Any goroutine may call Close at any time; it doesn't
+// wait for a Read that waits for the connection.
 type bodyReader struct {
 	mu      sync.Mutex // held while reading; guards what follows
 	plain   plainBody
@@ -40,8 +40,8 @@ func (d *bodyReader) init(br *bufio.Reader, length int64, sink trailerSink) {
 	}
 }
 
-// Read reads on in the body. A connection that ends within it gives
-// io.ErrUnexpectedEOF.
+// Read reads the next bytes of the body. If the connection ends within the body, it
+// returns io.ErrUnexpectedEOF.
 func (d *bodyReader) Read(p []byte) (n int, err error) {
 	if len(p) == 0 {
 		return 0, nil
@@ -72,16 +72,16 @@ func (d *bodyReader) Close() error {
 	return nil
 }
 
-// CloseWithError is Close: the error is of no interest here.
+// CloseWithError is Close; it ignores the error.
 func (d *bodyReader) CloseWithError(error) error { return d.Close() }
 
-// plainBody is a body that isn't coded in any way.
+// plainBody is a body without a transfer coding.
 type plainBody struct {
 	br   *bufio.Reader
 	left int64 // msg.LenUnknown for one up to the end of br
 }
 
-// read reads on in the body. The end may come along with bytes.
+// read reads the next bytes of the body. It may return io.EOF together with bytes.
 func (d *plainBody) read(p []byte) (int, error) {
 	if d.left < 0 {
 		return d.br.Read(p)
@@ -130,17 +130,19 @@ func (d *plainBody) appendTo(b *pool.Buf, limit int) error {
 type chunkedBody struct {
 	br  *bufio.Reader
 	dec h1.Body
-	// trailers are the fields of the trailer section, which go to sink when
-	// the body is complete.
+	// trailers are the fields of the trailer section. They go to sink when the body is
+	// complete.
 	trailers msg.Fields
 	sink     trailerSink
-	// data is body that was decoded and not yet handed out. It aliases br's
-	// buffer, whose next used bytes are consumed once it is.
+	// data are the bytes of the body that were decoded and not yet returned. It is a
+	// slice of br's buffer. After its last byte was returned, used bytes of the buffer
+	// are consumed.
 	data []byte
 	used int
 }
 
-// trailerSink takes the fields of a trailer section, which it copies: a header.
+// trailerSink receives the fields of a trailer section and copies them. Headers implement
+// it.
 type trailerSink interface{ takeTrailers(*msg.Fields) }
 
 var chunkedBodies = pool.Pool{New: func() any { return new(chunkedBody) }}
@@ -152,7 +154,7 @@ func newChunkedBody(br *bufio.Reader, sink trailerSink) *chunkedBody {
 	return d
 }
 
-// release gives d back.
+// release puts d back into the pool.
 func (d *chunkedBody) release() {
 	d.br, d.sink, d.data, d.used = nil, nil, nil, 0
 	d.dec.Reset()
@@ -182,7 +184,7 @@ func (d *chunkedBody) next() (data []byte, done bool, err error) {
 			d.deliver(done)
 			return nil, done, nil
 		}
-		// Half a trailer line: it has to fit into the reader's buffer.
+		// Part of a trailer line: the whole line must fit into the reader's buffer.
 		have := len(b)
 		if b, err = d.br.Peek(have + 1); len(b) == have {
 			if err == bufio.ErrBufferFull {
@@ -193,7 +195,7 @@ func (d *chunkedBody) next() (data []byte, done bool, err error) {
 	}
 }
 
-// deliver hands the trailer fields on when the body is complete.
+// deliver passes the trailer fields to sink when the body is complete.
 func (d *chunkedBody) deliver(done bool) {
 	if !done || d.sink == nil {
 		return
@@ -207,7 +209,7 @@ func (d *chunkedBody) consume() {
 	d.data, d.used = nil, 0
 }
 
-// read reads on in the body. The end may come along with bytes.
+// read reads the next bytes of the body. It may return io.EOF together with bytes.
 func (d *chunkedBody) read(p []byte) (int, error) {
 	for len(d.data) == 0 {
 		data, done, err := d.next()
@@ -247,7 +249,7 @@ func (d *chunkedBody) appendTo(b *pool.Buf, limit int) error {
 	}
 }
 
-// noEOF turns the end of the connection into one that came too early.
+// noEOF replaces io.EOF with io.ErrUnexpectedEOF.
 func noEOF(err error) error {
 	if err == io.EOF {
 		return io.ErrUnexpectedEOF
@@ -255,9 +257,9 @@ func noEOF(err error) error {
 	return err
 }
 
-// readBody reads a body of length bytes (or msg.LenChunked, msg.LenUnknown)
-// from br into the buffer of c, and trailer fields into sink. The buffer grows with what
-// arrives, never by what length says. With limit above 0, a body of more bytes is
+// readBody reads a body of length bytes (or msg.LenChunked, msg.LenUnknown) from br into
+// the buffer of c, and trailer fields into sink. The buffer grows with the bytes that
+// arrive, never with length. If limit is above 0, a body of more bytes gives
 // ErrBodyTooLarge. After an error the buffer holds what was read before it.
 func (c *content) readBody(br *bufio.Reader, length int64, limit int, sink trailerSink) error {
 	if limit > 0 && length > int64(limit) {

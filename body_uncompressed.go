@@ -2,11 +2,11 @@ package gale
 
 import "github.com/galehttp/gale/internal/compress"
 
-// maxUncompressedBody is the limit in bytes of the methods that decode a body
-// without being told one.
+// maxUncompressedBody is the limit in bytes for methods that decode a body and have no
+// limit parameter.
 const maxUncompressedBody = 64 << 20
 
-// decodeAs decodes body from c.
+// decodeAs decodes body, whose coding is c.
 func decodeAs(body []byte, c compress.Coding, limit int) ([]byte, error) {
 	b, err := appendDecoded(nil, body, c, limit)
 	if err != nil {
@@ -15,7 +15,7 @@ func decodeAs(body []byte, c compress.Coding, limit int) ([]byte, error) {
 	return b, nil
 }
 
-// decodeBody decodes the body of a message from c.
+// decodeBody decodes the body of a message, whose coding is c.
 func decodeBody(m interface{ wholeBody() ([]byte, error) }, c compress.Coding, limit int) ([]byte, error) {
 	body, err := m.wholeBody()
 	if err != nil {
@@ -24,7 +24,7 @@ func decodeBody(m interface{ wholeBody() ([]byte, error) }, c compress.Coding, l
 	return decodeAs(body, c, limit)
 }
 
-// decodeBy decodes body from what Content-Encoding says.
+// decodeBy decodes body by the coding in contentEncoding.
 func decodeBy(body, contentEncoding []byte, limit int) ([]byte, error) {
 	c, ok := compress.Parse(contentEncoding)
 	switch {
@@ -38,17 +38,17 @@ func decodeBy(body, contentEncoding []byte, limit int) ([]byte, error) {
 	return body, nil
 }
 
-// BodyUncompressed returns the body decoded from what Content-Encoding says:
-// gzip, deflate, br, zstd, or nothing or identity, for which it is the body
-// itself. Anything else, a list of codings too, is [ErrContentEncodingUnsupported].
-// More than 64 MiB of output are [ErrBodyTooLarge]; see BodyUncompressedWithLimit
-// for another limit. In fasthttp this method has none.
+// BodyUncompressed returns the body, decoded by the coding in Content-Encoding: gzip,
+// deflate, br or zstd. If the header is missing or says identity, it returns the body
+// itself. Any other value, including a list of codings, gives
+// [ErrContentEncodingUnsupported]. More than 64 MiB of output give [ErrBodyTooLarge]; see
+// BodyUncompressedWithLimit for another limit. In fasthttp this method has no limit.
 func (req *Request) BodyUncompressed() ([]byte, error) {
 	return req.uncompressed(maxUncompressedBody)
 }
 
-// BodyUncompressedWithLimit is BodyUncompressed with a limit of maxBodySize bytes,
-// or none if that isn't above 0. The limit holds while the body is decoded.
+// BodyUncompressedWithLimit is BodyUncompressed with a limit of maxBodySize bytes of
+// output. 0 or negative means no limit. Decoding stops at the limit.
 func (req *Request) BodyUncompressedWithLimit(maxBodySize int) ([]byte, error) {
 	return req.uncompressed(maxBodySize)
 }
@@ -61,65 +61,65 @@ func (req *Request) uncompressed(limit int) ([]byte, error) {
 	return decodeBy(body, req.Header.ContentEncoding(), limit)
 }
 
-// BodyGunzip returns the body decoded from gzip, whatever Content-Encoding says.
-// More than 64 MiB of output are [ErrBodyTooLarge]. The result is the caller's.
+// BodyGunzip returns the body decoded from gzip, whatever Content-Encoding says. More
+// than 64 MiB of output give [ErrBodyTooLarge]. The slice belongs to the caller.
 func (req *Request) BodyGunzip() ([]byte, error) {
 	return decodeBody(req, compress.Gzip, maxUncompressedBody)
 }
 
-// BodyGunzipWithLimit is BodyGunzip with a limit of maxBodySize bytes, or none if
-// that isn't above 0. The limit holds while the body is decoded.
+// BodyGunzipWithLimit is BodyGunzip with a limit of maxBodySize bytes of output. 0 or
+// negative means no limit. Decoding stops at the limit.
 func (req *Request) BodyGunzipWithLimit(maxBodySize int) ([]byte, error) {
 	return decodeBody(req, compress.Gzip, maxBodySize)
 }
 
-// BodyInflate returns the body decoded from deflate, whatever Content-Encoding says.
-// More than 64 MiB of output are [ErrBodyTooLarge]. The result is the caller's.
+// BodyInflate returns the body decoded from deflate, whatever Content-Encoding says. More
+// than 64 MiB of output give [ErrBodyTooLarge]. The slice belongs to the caller.
 func (req *Request) BodyInflate() ([]byte, error) {
 	return decodeBody(req, compress.Deflate, maxUncompressedBody)
 }
 
-// BodyInflateWithLimit is BodyInflate with a limit of maxBodySize bytes, or none if
-// that isn't above 0. The limit holds while the body is decoded.
+// BodyInflateWithLimit is BodyInflate with a limit of maxBodySize bytes of output. 0 or
+// negative means no limit. Decoding stops at the limit.
 func (req *Request) BodyInflateWithLimit(maxBodySize int) ([]byte, error) {
 	return decodeBody(req, compress.Deflate, maxBodySize)
 }
 
-// BodyUnbrotli returns the body decoded from br, whatever Content-Encoding says.
-// More than 64 MiB of output are [ErrBodyTooLarge]. The result is the caller's.
+// BodyUnbrotli returns the body decoded from br, whatever Content-Encoding says. More
+// than 64 MiB of output give [ErrBodyTooLarge]. The slice belongs to the caller.
 func (req *Request) BodyUnbrotli() ([]byte, error) {
 	return decodeBody(req, compress.Brotli, maxUncompressedBody)
 }
 
-// BodyUnbrotliWithLimit is BodyUnbrotli with a limit of maxBodySize bytes, or none if
-// that isn't above 0. The limit holds while the body is decoded.
+// BodyUnbrotliWithLimit is BodyUnbrotli with a limit of maxBodySize bytes of output. 0 or
+// negative means no limit. Decoding stops at the limit.
 func (req *Request) BodyUnbrotliWithLimit(maxBodySize int) ([]byte, error) {
 	return decodeBody(req, compress.Brotli, maxBodySize)
 }
 
-// BodyUnzstd returns the body decoded from zstd, whatever Content-Encoding says.
-// More than 64 MiB of output are [ErrBodyTooLarge]. The result is the caller's.
+// BodyUnzstd returns the body decoded from zstd, whatever Content-Encoding says. More
+// than 64 MiB of output give [ErrBodyTooLarge]. The slice belongs to the caller.
 func (req *Request) BodyUnzstd() ([]byte, error) {
 	return decodeBody(req, compress.Zstd, maxUncompressedBody)
 }
 
-// BodyUnzstdWithLimit is BodyUnzstd with a limit of maxBodySize bytes, or none if
-// that isn't above 0. The limit holds while the body is decoded.
+// BodyUnzstdWithLimit is BodyUnzstd with a limit of maxBodySize bytes of output. 0 or
+// negative means no limit. Decoding stops at the limit.
 func (req *Request) BodyUnzstdWithLimit(maxBodySize int) ([]byte, error) {
 	return decodeBody(req, compress.Zstd, maxBodySize)
 }
 
-// BodyUncompressed returns the body decoded from what Content-Encoding says:
-// gzip, deflate, br, zstd, or nothing or identity, for which it is the body
-// itself. Anything else, a list of codings too, is [ErrContentEncodingUnsupported].
-// More than 64 MiB of output are [ErrBodyTooLarge]; see BodyUncompressedWithLimit
-// for another limit. In fasthttp this method has none.
+// BodyUncompressed returns the body, decoded by the coding in Content-Encoding: gzip,
+// deflate, br or zstd. If the header is missing or says identity, it returns the body
+// itself. Any other value, including a list of codings, gives
+// [ErrContentEncodingUnsupported]. More than 64 MiB of output give [ErrBodyTooLarge]; see
+// BodyUncompressedWithLimit for another limit. In fasthttp this method has no limit.
 func (resp *Response) BodyUncompressed() ([]byte, error) {
 	return resp.uncompressed(maxUncompressedBody)
 }
 
-// BodyUncompressedWithLimit is BodyUncompressed with a limit of maxBodySize bytes,
-// or none if that isn't above 0. The limit holds while the body is decoded.
+// BodyUncompressedWithLimit is BodyUncompressed with a limit of maxBodySize bytes of
+// output. 0 or negative means no limit. Decoding stops at the limit.
 func (resp *Response) BodyUncompressedWithLimit(maxBodySize int) ([]byte, error) {
 	return resp.uncompressed(maxBodySize)
 }
@@ -132,50 +132,50 @@ func (resp *Response) uncompressed(limit int) ([]byte, error) {
 	return decodeBy(body, resp.Header.ContentEncoding(), limit)
 }
 
-// BodyGunzip returns the body decoded from gzip, whatever Content-Encoding says.
-// More than 64 MiB of output are [ErrBodyTooLarge]. The result is the caller's.
+// BodyGunzip returns the body decoded from gzip, whatever Content-Encoding says. More
+// than 64 MiB of output give [ErrBodyTooLarge]. The slice belongs to the caller.
 func (resp *Response) BodyGunzip() ([]byte, error) {
 	return decodeBody(resp, compress.Gzip, maxUncompressedBody)
 }
 
-// BodyGunzipWithLimit is BodyGunzip with a limit of maxBodySize bytes, or none if
-// that isn't above 0. The limit holds while the body is decoded.
+// BodyGunzipWithLimit is BodyGunzip with a limit of maxBodySize bytes of output. 0 or
+// negative means no limit. Decoding stops at the limit.
 func (resp *Response) BodyGunzipWithLimit(maxBodySize int) ([]byte, error) {
 	return decodeBody(resp, compress.Gzip, maxBodySize)
 }
 
-// BodyInflate returns the body decoded from deflate, whatever Content-Encoding says.
-// More than 64 MiB of output are [ErrBodyTooLarge]. The result is the caller's.
+// BodyInflate returns the body decoded from deflate, whatever Content-Encoding says. More
+// than 64 MiB of output give [ErrBodyTooLarge]. The slice belongs to the caller.
 func (resp *Response) BodyInflate() ([]byte, error) {
 	return decodeBody(resp, compress.Deflate, maxUncompressedBody)
 }
 
-// BodyInflateWithLimit is BodyInflate with a limit of maxBodySize bytes, or none if
-// that isn't above 0. The limit holds while the body is decoded.
+// BodyInflateWithLimit is BodyInflate with a limit of maxBodySize bytes of output. 0 or
+// negative means no limit. Decoding stops at the limit.
 func (resp *Response) BodyInflateWithLimit(maxBodySize int) ([]byte, error) {
 	return decodeBody(resp, compress.Deflate, maxBodySize)
 }
 
-// BodyUnbrotli returns the body decoded from br, whatever Content-Encoding says.
-// More than 64 MiB of output are [ErrBodyTooLarge]. The result is the caller's.
+// BodyUnbrotli returns the body decoded from br, whatever Content-Encoding says. More
+// than 64 MiB of output give [ErrBodyTooLarge]. The slice belongs to the caller.
 func (resp *Response) BodyUnbrotli() ([]byte, error) {
 	return decodeBody(resp, compress.Brotli, maxUncompressedBody)
 }
 
-// BodyUnbrotliWithLimit is BodyUnbrotli with a limit of maxBodySize bytes, or none if
-// that isn't above 0. The limit holds while the body is decoded.
+// BodyUnbrotliWithLimit is BodyUnbrotli with a limit of maxBodySize bytes of output. 0 or
+// negative means no limit. Decoding stops at the limit.
 func (resp *Response) BodyUnbrotliWithLimit(maxBodySize int) ([]byte, error) {
 	return decodeBody(resp, compress.Brotli, maxBodySize)
 }
 
-// BodyUnzstd returns the body decoded from zstd, whatever Content-Encoding says.
-// More than 64 MiB of output are [ErrBodyTooLarge]. The result is the caller's.
+// BodyUnzstd returns the body decoded from zstd, whatever Content-Encoding says. More
+// than 64 MiB of output give [ErrBodyTooLarge]. The slice belongs to the caller.
 func (resp *Response) BodyUnzstd() ([]byte, error) {
 	return decodeBody(resp, compress.Zstd, maxUncompressedBody)
 }
 
-// BodyUnzstdWithLimit is BodyUnzstd with a limit of maxBodySize bytes, or none if
-// that isn't above 0. The limit holds while the body is decoded.
+// BodyUnzstdWithLimit is BodyUnzstd with a limit of maxBodySize bytes of output. 0 or
+// negative means no limit. Decoding stops at the limit.
 func (resp *Response) BodyUnzstdWithLimit(maxBodySize int) ([]byte, error) {
 	return decodeBody(resp, compress.Zstd, maxBodySize)
 }

@@ -16,13 +16,13 @@ import (
 // time.
 const copyBlock = 32 << 10
 
-// errBodyStreamTooLong is what a stream that writes itself gets for bytes after
-// those that its length promised, and a handler from Flush.
+// errBodyStreamTooLong is the error for bytes beyond the announced length. A stream that
+// writes itself gets it, and a handler gets it from Flush.
 var errBodyStreamTooLong = newError("body stream exceeds content-length")
 
-// writeBodyFixed writes a body of exactly size bytes from r. What r has after
-// them is not read: it may take its time, or be the beginning of something else.
-// A stream with fewer bytes is an error, and the message is broken then.
+// writeBodyFixed writes a body of exactly size bytes from r. It doesn't read r any
+// further: that could take long, or the bytes could belong to something else. If r has
+// fewer bytes, it returns an error, and the message is incomplete.
 func writeBodyFixed(w *bufio.Writer, r io.Reader, size int64) error {
 	n, err := copyFixed(w, r, size)
 	if err == nil && n != size {
@@ -35,17 +35,18 @@ func errBodyStreamShort(n, size int64) error {
 	return errorf("copied %d bytes from body stream instead of %d bytes", n, size)
 }
 
-// copyFixed copies what r gives to w, at most size bytes.
+// copyFixed copies at most size bytes from r to w.
 func copyFixed(w *bufio.Writer, r io.Reader, size int64) (n int64, err error) {
 	switch r := r.(type) {
 	case *os.File:
-		return w.ReadFrom(&io.LimitedReader{R: r, N: size}) // leaves it to the system where it can
+		return w.ReadFrom(&io.LimitedReader{R: r, N: size}) // lets the system copy where it can
 	case *bytes.Reader, *bytes.Buffer, *strings.Reader:
 		if int64(r.(interface{ Len() int }).Len()) == size {
 			return r.(io.WriterTo).WriteTo(w)
 		}
 	default:
-		// What has a WriteTo by chance may read on for longer than it has to.
+		// Only a stream that is known to have a suitable WriteTo: another one may read
+		// further than it has to.
 		if wt, ok := bodyWriterTo(r); ok {
 			f := fixedWriter{w: w, left: size}
 			if _, err = wt.WriteTo(&f); f.exceeded {
@@ -57,7 +58,7 @@ func copyFixed(w *bufio.Writer, r io.Reader, size int64) (n int64, err error) {
 	return copyStream(w, r, size)
 }
 
-// readEnd reads the end of r; anything else is an error.
+// readEnd reads the end of r. If r has more bytes, that is an error.
 func readEnd(r io.Reader) error {
 	buf := pool.Get(1)
 	defer pool.Put(buf)
@@ -75,8 +76,8 @@ func readEnd(r io.Reader) error {
 	return io.ErrNoProgress
 }
 
-// fixedWriter lets left bytes through. A stream that writes more is told so by
-// an error, and over is set.
+// fixedWriter passes on left bytes. If a stream writes more, it gets an error, and over
+// is set.
 type fixedWriter struct {
 	w        *bufio.Writer
 	left     int64
@@ -99,7 +100,7 @@ func (f *fixedWriter) Write(p []byte) (n int, err error) {
 	return n, err
 }
 
-// copyBody copies what r gives to w.
+// copyBody copies r to w.
 func copyBody(w io.Writer, r io.Reader) (int64, error) {
 	if wt, ok := mayWriteTo(r); ok {
 		return wt.WriteTo(w)
@@ -107,9 +108,9 @@ func copyBody(w io.Writer, r io.Reader) (int64, error) {
 	return copyStream(w, r, math.MaxInt64)
 }
 
-// mayWriteTo returns r as an io.WriterTo, unless r says that it must be read;
-// see BodyWriterTo. Where streams are copied as they are, fasthttp goes by
-// this rule, not by that of bodyWriterTo.
+// mayWriteTo returns r as an io.WriterTo, unless r says that it must be read; see
+// BodyWriterTo. This is fasthttp's rule where streams are copied unchanged; bodyWriterTo
+// is stricter.
 func mayWriteTo(r io.Reader) (io.WriterTo, bool) {
 	if r, ok := r.(BodyWriterTo); ok {
 		return r, r.SupportsBodyWriteTo()
@@ -118,8 +119,7 @@ func mayWriteTo(r io.Reader) (io.WriterTo, bool) {
 	return wt, ok
 }
 
-// copyStream copies what r gives to w, at most limit bytes, in pieces of up to
-// copyBlock.
+// copyStream copies at most limit bytes from r to w, in pieces of up to copyBlock.
 func copyStream(w io.Writer, r io.Reader, limit int64) (sum int64, err error) {
 	buf := pool.Get(copyBlock)
 	defer pool.Put(buf)
@@ -153,8 +153,8 @@ func copyStream(w io.Writer, r io.Reader, limit int64) (sum int64, err error) {
 // maxEmptyReads is how often in a row a stream may return nothing at all.
 const maxEmptyReads = pool.MaxEmptyReads
 
-// writeBodyChunked writes what r gives in the chunked coding, with the last chunk but
-// without the trailer section after it. Each piece goes out as soon as it is there.
+// writeBodyChunked writes the bytes of r in the chunked coding, with the last chunk but
+// without the trailer section after it. Each piece is flushed as soon as it is read.
 func writeBodyChunked(w *bufio.Writer, r io.Reader) error {
 	c := chunkWriter{w: w}
 	var err error
@@ -188,15 +188,14 @@ func writeStreamChunked(w *bufio.Writer, sw StreamWriter) (err error) {
 	return c.end()
 }
 
-// recoverWrite is deferred around what a user's stream may panic in.
+// recoverWrite is deferred around calls of a user's stream, which may panic.
 func recoverWrite(err *error) {
 	if v := recover(); v != nil {
 		*err = panicError(v)
 	}
 }
 
-// bodyWriterTo returns r as an io.WriterTo if that may be used; see
-// BodyWriterTo.
+// bodyWriterTo returns r as an io.WriterTo if its WriteTo may be used; see BodyWriterTo.
 func bodyWriterTo(r io.Reader) (io.WriterTo, bool) {
 	switch r := r.(type) {
 	case BodyWriterTo:
@@ -213,15 +212,15 @@ func bodyWriterTo(r io.Reader) (io.WriterTo, bool) {
 	return nil, false
 }
 
-// chunkWriter sends each write as a chunk (RFC 9112 section 7.1) and flushes
-// it, unless more reports that more is ready and little was held back for that.
+// chunkWriter sends each write as a chunk (RFC 9112 section 7.1) and flushes it, unless
+// more reports that more bytes are ready and only little is held back.
 type chunkWriter struct {
 	w    *bufio.Writer
 	more func() bool // may be nil
 	held int         // bytes written since the last flush
 }
 
-// always as chunkWriter.more leaves the flushing to the caller.
+// always, as chunkWriter.more, leaves flushing to the caller.
 func always() bool { return true }
 
 func (c *chunkWriter) Write(p []byte) (int, error) {

@@ -16,8 +16,8 @@ const (
 	CompressHuffmanOnly        = -2
 )
 
-// Compression levels of brotli. The default takes about the time of gzip at
-// its own default and compresses better.
+// Compression levels of brotli. The default level takes about as long as gzip at its
+// default, and compresses better.
 const (
 	CompressBrotliNoCompression      = 0
 	CompressBrotliBestSpeed          = 0
@@ -35,8 +35,8 @@ const (
 	CompressZstdBestCompression
 )
 
-// appendDecoded appends src, decoded, to dst. With a limit above 0 it returns
-// ErrBodyTooLarge and dst as it was when more than limit bytes come out.
+// appendDecoded appends src, decoded, to dst. If limit is above 0 and there are more than
+// limit bytes of output, it returns dst unchanged and ErrBodyTooLarge.
 func appendDecoded(dst, src []byte, c compress.Coding, limit int) ([]byte, error) {
 	dst, err := compress.AppendDecoded(dst, src, c, limit)
 	if errors.Is(err, compress.ErrTooLarge) {
@@ -46,17 +46,17 @@ func appendDecoded(dst, src []byte, c compress.Coding, limit int) ([]byte, error
 }
 
 // AppendGzipBytes appends src, encoded as gzip (RFC 1952) at
-// [CompressDefaultCompression], to dst and returns the extended dst. src and
-// dst must not overlap; both stay the caller's.
+// [CompressDefaultCompression], to dst and returns the extended dst. src and dst must not
+// overlap; both still belong to the caller.
 func AppendGzipBytes(dst, src []byte) []byte {
 	return compress.Append(dst, src, compress.Gzip, CompressDefaultCompression)
 }
 
 // AppendGzipBytesLevel is like [AppendGzipBytes] at the given level.
 //
-// The levels are [CompressNoCompression], [CompressBestSpeed] to
-// [CompressBestCompression], [CompressDefaultCompression] and
-// [CompressHuffmanOnly]; any other level stands for the default.
+// level is [CompressNoCompression], [CompressDefaultCompression], [CompressHuffmanOnly],
+// or from [CompressBestSpeed] to [CompressBestCompression]. Any other value means the
+// default.
 func AppendGzipBytesLevel(dst, src []byte, level int) []byte {
 	return compress.Append(dst, src, compress.Gzip, level)
 }
@@ -69,43 +69,40 @@ func WriteGzip(w io.Writer, p []byte) (int, error) {
 
 // WriteGzipLevel is like [WriteGzip] at the given level.
 //
-// The levels are [CompressNoCompression], [CompressBestSpeed] to
-// [CompressBestCompression], [CompressDefaultCompression] and
-// [CompressHuffmanOnly]; any other level stands for the default.
+// level is [CompressNoCompression], [CompressDefaultCompression], [CompressHuffmanOnly],
+// or from [CompressBestSpeed] to [CompressBestCompression]. Any other value means the
+// default.
 func WriteGzipLevel(w io.Writer, p []byte, level int) (int, error) {
 	return compress.WriteTo(w, p, compress.Gzip, level)
 }
 
-// AppendGunzipBytes appends src, decoded from gzip, to dst and returns the
-// extended dst, with what was decoded before an error. src and dst must not
-// overlap.
+// AppendGunzipBytes appends src, decoded from gzip, to dst and returns the extended dst,
+// which after an error has what was decoded before it. src and dst must not overlap.
 //
-// There is no limit on the output: for input from strangers use
-// [Request.BodyUncompressedWithLimit] or [Response.BodyUncompressedWithLimit].
+// The output has no limit. For untrusted input use [Request.BodyUncompressedWithLimit] or
+// [Response.BodyUncompressedWithLimit].
 func AppendGunzipBytes(dst, src []byte) ([]byte, error) {
 	return appendDecoded(dst, src, compress.Gzip, 0)
 }
 
-// WriteGunzip writes p, decoded from gzip, to w. It returns how many bytes it
-// wrote, and the first error of the input or of w. The output has no limit but
-// w's.
+// WriteGunzip writes p, decoded from gzip, to w. It returns how many bytes it wrote, and
+// the first error of the input or of w. The output has no limit unless w has one.
 func WriteGunzip(w io.Writer, p []byte) (int, error) {
 	return compress.WriteDecoded(w, p, compress.Gzip)
 }
 
-// AppendDeflateBytes appends src, encoded as deflate (the zlib format of RFC
-// 1950, which HTTP calls deflate) at [CompressDefaultCompression], to dst and
-// returns the extended dst. src and dst must not overlap; both stay the
-// caller's.
+// AppendDeflateBytes appends src, encoded as deflate (the zlib format of RFC 1950, which
+// HTTP calls deflate) at [CompressDefaultCompression], to dst and returns the extended
+// dst. src and dst must not overlap; both still belong to the caller.
 func AppendDeflateBytes(dst, src []byte) []byte {
 	return compress.Append(dst, src, compress.Deflate, CompressDefaultCompression)
 }
 
 // AppendDeflateBytesLevel is like [AppendDeflateBytes] at the given level.
 //
-// The levels are [CompressNoCompression], [CompressBestSpeed] to
-// [CompressBestCompression], [CompressDefaultCompression] and
-// [CompressHuffmanOnly]; any other level stands for the default.
+// level is [CompressNoCompression], [CompressDefaultCompression], [CompressHuffmanOnly],
+// or from [CompressBestSpeed] to [CompressBestCompression]. Any other value means the
+// default.
 func AppendDeflateBytesLevel(dst, src []byte, level int) []byte {
 	return compress.Append(dst, src, compress.Deflate, level)
 }
@@ -118,42 +115,40 @@ func WriteDeflate(w io.Writer, p []byte) (int, error) {
 
 // WriteDeflateLevel is like [WriteDeflate] at the given level.
 //
-// The levels are [CompressNoCompression], [CompressBestSpeed] to
-// [CompressBestCompression], [CompressDefaultCompression] and
-// [CompressHuffmanOnly]; any other level stands for the default.
+// level is [CompressNoCompression], [CompressDefaultCompression], [CompressHuffmanOnly],
+// or from [CompressBestSpeed] to [CompressBestCompression]. Any other value means the
+// default.
 func WriteDeflateLevel(w io.Writer, p []byte, level int) (int, error) {
 	return compress.WriteTo(w, p, compress.Deflate, level)
 }
 
-// AppendInflateBytes appends src, decoded from deflate, to dst and returns the
-// extended dst, with what was decoded before an error. src and dst must not
-// overlap.
+// AppendInflateBytes appends src, decoded from deflate, to dst and returns the extended
+// dst, which after an error has what was decoded before it. src and dst must not overlap.
 //
-// There is no limit on the output: for input from strangers use
-// [Request.BodyUncompressedWithLimit] or [Response.BodyUncompressedWithLimit].
+// The output has no limit. For untrusted input use [Request.BodyUncompressedWithLimit] or
+// [Response.BodyUncompressedWithLimit].
 func AppendInflateBytes(dst, src []byte) ([]byte, error) {
 	return appendDecoded(dst, src, compress.Deflate, 0)
 }
 
-// WriteInflate writes p, decoded from deflate, to w. It returns how many bytes
-// it wrote, and the first error of the input or of w. The output has no limit
-// but w's.
+// WriteInflate writes p, decoded from deflate, to w. It returns how many bytes it wrote,
+// and the first error of the input or of w. The output has no limit unless w has one.
 func WriteInflate(w io.Writer, p []byte) (int, error) {
 	return compress.WriteDecoded(w, p, compress.Deflate)
 }
 
 // AppendBrotliBytes appends src, encoded as brotli (RFC 7932) at
-// [CompressBrotliDefaultCompression], to dst and returns the extended dst. src
-// and dst must not overlap; both stay the caller's.
+// [CompressBrotliDefaultCompression], to dst and returns the extended dst. src and dst
+// must not overlap; both still belong to the caller.
 func AppendBrotliBytes(dst, src []byte) []byte {
 	return compress.Append(dst, src, compress.Brotli, CompressBrotliDefaultCompression)
 }
 
 // AppendBrotliBytesLevel is like [AppendBrotliBytes] at the given level.
 //
-// The levels are [CompressBrotliNoCompression], which is also
-// [CompressBrotliBestSpeed], to [CompressBrotliBestCompression]; any other
-// level stands for [CompressBrotliDefaultCompression].
+// level is from [CompressBrotliNoCompression], which is the same as
+// [CompressBrotliBestSpeed], to [CompressBrotliBestCompression]. Any other value means
+// [CompressBrotliDefaultCompression].
 func AppendBrotliBytesLevel(dst, src []byte, level int) []byte {
 	return compress.Append(dst, src, compress.Brotli, level)
 }
@@ -167,42 +162,39 @@ func WriteBrotli(w io.Writer, p []byte) (int, error) {
 
 // WriteBrotliLevel is like [WriteBrotli] at the given level.
 //
-// The levels are [CompressBrotliNoCompression], which is also
-// [CompressBrotliBestSpeed], to [CompressBrotliBestCompression]; any other
-// level stands for [CompressBrotliDefaultCompression].
+// level is from [CompressBrotliNoCompression], which is the same as
+// [CompressBrotliBestSpeed], to [CompressBrotliBestCompression]. Any other value means
+// [CompressBrotliDefaultCompression].
 func WriteBrotliLevel(w io.Writer, p []byte, level int) (int, error) {
 	return compress.WriteTo(w, p, compress.Brotli, level)
 }
 
-// AppendUnbrotliBytes appends src, decoded from brotli, to dst and returns the
-// extended dst, with what was decoded before an error. src and dst must not
-// overlap.
+// AppendUnbrotliBytes appends src, decoded from brotli, to dst and returns the extended
+// dst, which after an error has what was decoded before it. src and dst must not overlap.
 //
-// There is no limit on the output: for input from strangers use
-// [Request.BodyUncompressedWithLimit] or [Response.BodyUncompressedWithLimit].
+// The output has no limit. For untrusted input use [Request.BodyUncompressedWithLimit] or
+// [Response.BodyUncompressedWithLimit].
 func AppendUnbrotliBytes(dst, src []byte) ([]byte, error) {
 	return appendDecoded(dst, src, compress.Brotli, 0)
 }
 
-// WriteUnbrotli writes p, decoded from brotli, to w. It returns how many bytes
-// it wrote, and the first error of the input or of w. The output has no limit
-// but w's.
+// WriteUnbrotli writes p, decoded from brotli, to w. It returns how many bytes it wrote,
+// and the first error of the input or of w. The output has no limit unless w has one.
 func WriteUnbrotli(w io.Writer, p []byte) (int, error) {
 	return compress.WriteDecoded(w, p, compress.Brotli)
 }
 
-// AppendZstdBytes appends src, encoded as zstd (RFC 8878) at
-// [CompressZstdDefault], to dst and returns the extended dst. src and dst must
-// not overlap; both stay the caller's.
+// AppendZstdBytes appends src, encoded as zstd (RFC 8878) at [CompressZstdDefault], to
+// dst and returns the extended dst. src and dst must not overlap; both still belong to
+// the caller.
 func AppendZstdBytes(dst, src []byte) []byte {
 	return compress.Append(dst, src, compress.Zstd, CompressZstdDefault)
 }
 
 // AppendZstdBytesLevel is like [AppendZstdBytes] at the given level.
 //
-// The levels are [CompressZstdBestSpeed] to [CompressZstdBestCompression]; any
-// other level, [CompressZstdSpeedNotSet] too, stands for
-// [CompressZstdDefault].
+// level is from [CompressZstdBestSpeed] to [CompressZstdBestCompression]. Any other
+// value, including [CompressZstdSpeedNotSet], means [CompressZstdDefault].
 func AppendZstdBytesLevel(dst, src []byte, level int) []byte {
 	return compress.Append(dst, src, compress.Zstd, level)
 }
@@ -210,26 +202,24 @@ func AppendZstdBytesLevel(dst, src []byte, level int) []byte {
 // WriteZstdLevel writes p, encoded as zstd at the given level, to w. It
 // returns how many bytes of p it encoded, and the first error of w.
 //
-// The levels are [CompressZstdBestSpeed] to [CompressZstdBestCompression]; any
-// other level, [CompressZstdSpeedNotSet] too, stands for
-// [CompressZstdDefault].
+// level is from [CompressZstdBestSpeed] to [CompressZstdBestCompression]. Any other
+// value, including [CompressZstdSpeedNotSet], means [CompressZstdDefault].
 func WriteZstdLevel(w io.Writer, p []byte, level int) (int, error) {
 	return compress.WriteTo(w, p, compress.Zstd, level)
 }
 
-// AppendUnzstdBytes appends src, decoded from zstd, to dst and returns the
-// extended dst, with what was decoded before an error. src and dst must not
-// overlap. A window above 8 MiB is refused (RFC 9659).
+// AppendUnzstdBytes appends src, decoded from zstd, to dst and returns the extended dst,
+// which after an error has what was decoded before it. src and dst must not overlap. A
+// window above 8 MiB is refused (RFC 9659).
 //
-// There is no limit on the output: for input from strangers use
-// [Request.BodyUncompressedWithLimit] or [Response.BodyUncompressedWithLimit].
+// The output has no limit. For untrusted input use [Request.BodyUncompressedWithLimit] or
+// [Response.BodyUncompressedWithLimit].
 func AppendUnzstdBytes(dst, src []byte) ([]byte, error) {
 	return appendDecoded(dst, src, compress.Zstd, 0)
 }
 
-// WriteUnzstd writes p, decoded from zstd, to w. It returns how many bytes it
-// wrote, and the first error of the input or of w. The output has no limit but
-// w's.
+// WriteUnzstd writes p, decoded from zstd, to w. It returns how many bytes it wrote, and
+// the first error of the input or of w. The output has no limit unless w has one.
 func WriteUnzstd(w io.Writer, p []byte) (int, error) {
 	return compress.WriteDecoded(w, p, compress.Zstd)
 }

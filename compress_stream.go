@@ -9,12 +9,12 @@ import (
 	"github.com/galehttp/gale/internal/pool"
 )
 
-// encodeStreamBuffer is the size in bytes of what is read from a stream, or
-// gathered from a stream writer, before it is encoded.
+// encodeStreamBuffer is how many bytes are read from a stream, or collected from a stream
+// writer, before they are encoded.
 const encodeStreamBuffer = 16 << 10
 
-// encodeStream replaces the stream that is the body of resp by its encoded
-// form, which is made while it is read.
+// encodeStream replaces the body stream of resp with a stream that encodes it while it is
+// read.
 func encodeStream(resp *Response, c compress.Coding, level int) {
 	size := resp.Header.ContentLength()
 	src, sw := resp.bodyStream, resp.streamWriter
@@ -26,11 +26,11 @@ func encodeStream(resp *Response, c compress.Coding, level int) {
 	resp.SetBodyStream(&encodingReader{src: src, left: size, coding: c, level: level}, -1)
 }
 
-// encodingReader encodes what it reads from src. The encoder and the buffers
-// are there from the first Read to the end, or to Close.
+// encodingReader encodes what it reads from src. It has an encoder and buffers from the
+// first Read until the end or Close.
 type encodingReader struct {
 	src    io.Reader
-	left   int   // bytes that src has to give, negative if unknown
+	left   int   // bytes that src must still give, negative if unknown
 	reason error // of CloseWithError
 	coding compress.Coding
 	level  int
@@ -38,13 +38,13 @@ type encodingReader struct {
 	w   *compress.Writer // writes to out
 	in  *pool.Buf
 	out *pool.Buf
-	off int   // what of out was read
-	err error // what Read returns when out is read
+	off int   // how much of out was read
+	err error // what Read returns after all of out was read
 }
 
-// Read encodes until there is output. What a stream of unknown length gives is
-// flushed at once, for there may be nothing more for a while; of one with a
-// length, only what is less than was asked for.
+// Read encodes until there is output. If the length of the stream is unknown, the bytes
+// of each read are flushed at once, because no more may come for a while. If it is known,
+// they are flushed only if the read returned less than was asked for.
 func (r *encodingReader) Read(p []byte) (int, error) {
 	if r.w == nil && r.err == nil {
 		r.in, r.out = pool.Get(encodeStreamBuffer), pool.Get(encodeStreamBuffer)
@@ -64,8 +64,8 @@ func (r *encodingReader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// fill encodes what one read of src gives. It holds src to its length: an
-// encoded body that looks whole must be whole.
+// fill encodes the bytes of one read of src. It checks the length of src: an encoded body
+// that looks complete must be complete.
 func (r *encodingReader) fill() error {
 	buf := r.in.B[:encodeStreamBuffer]
 	sized := r.left >= 0
@@ -95,8 +95,8 @@ func (r *encodingReader) fill() error {
 	return err
 }
 
-// SupportsBodyWriteTo reports whether src writes by itself, and may: see
-// BodyWriterTo. A src that must keep to a length is read.
+// SupportsBodyWriteTo reports whether src has a WriteTo that may be used; see
+// BodyWriterTo. If src has a set length, it must be read.
 func (r *encodingReader) SupportsBodyWriteTo() bool {
 	if r.src == nil || r.left >= 0 || r.w != nil || r.err != nil {
 		return false
@@ -105,7 +105,7 @@ func (r *encodingReader) SupportsBodyWriteTo() bool {
 	return ok
 }
 
-// WriteTo encodes what src writes, each piece at once.
+// WriteTo encodes what src writes and flushes each piece.
 func (r *encodingReader) WriteTo(w io.Writer) (int64, error) {
 	to := &encodedCounter{w: w}
 	wt, ok := mayWriteTo(r.src)
@@ -155,7 +155,7 @@ func (r *encodingReader) finish() error {
 	return io.EOF
 }
 
-// release gives everything back except what must be closed.
+// release puts everything back into the pools except what must be closed.
 func (r *encodingReader) release() {
 	if r.w != nil {
 		r.w.Abort()
@@ -179,14 +179,14 @@ func (r *encodingReader) Close() error {
 	return closeBodyStream(src, r.reason)
 }
 
-// CloseWithError is Close with the reason that src is told.
+// CloseWithError is Close with a reason, which src gets.
 func (r *encodingReader) CloseWithError(err error) error {
 	r.reason = err
 	return r.Close()
 }
 
-// encodingStreamWriter returns a stream writer that encodes what sw writes.
-// Each flush of sw, and each buffer it fills, is passed on as a flush.
+// encodingStreamWriter returns a stream writer that encodes what sw writes. It flushes
+// when sw flushes, and when sw has filled a buffer.
 func encodingStreamWriter(sw StreamWriter, c compress.Coding, level int) StreamWriter {
 	return func(w *bufio.Writer) {
 		f := &flushingEncoder{w: compress.NewWriter(w, c, level), to: w}
@@ -213,7 +213,7 @@ func encodingStreamWriter(sw StreamWriter, c compress.Coding, level int) StreamW
 
 var streamBuffers = pool.Pool{New: func() any { return bufio.NewWriterSize(nil, encodeStreamBuffer) }}
 
-// flushingEncoder passes on all that it is given at once.
+// flushingEncoder encodes each write and flushes it at once.
 type flushingEncoder struct {
 	w  *compress.Writer
 	to *bufio.Writer

@@ -22,22 +22,24 @@ func (ctx *RequestCtx) UserValue(key any) any {
 // UserValueBytes returns the value kept under key, or nil.
 func (ctx *RequestCtx) UserValueBytes(key []byte) any { return ctx.Request.UserValueBytes(key) }
 
-// RemoveUserValue removes key and its value.
+// RemoveUserValue removes key and its value, without closing the value.
 func (ctx *RequestCtx) RemoveUserValue(key any) { ctx.Request.RemoveUserValue(key) }
 
-// RemoveUserValueBytes removes key and its value.
+// RemoveUserValueBytes is RemoveUserValue for string(key).
 func (ctx *RequestCtx) RemoveUserValueBytes(key []byte) { ctx.Request.RemoveUserValueBytes(key) }
 
 // ResetUserValues removes all user values, and closes those that are io.Closers.
 func (ctx *RequestCtx) ResetUserValues() { ctx.Request.ResetUserValues() }
 
-// VisitUserValues calls visitor for each value whose key is a string. visitor must not
-// keep the key slice.
+// VisitUserValues calls visitor for each value whose key is a string or []byte, in the
+// order in which the keys were set. key is a copy that visitor may keep. visitor must not
+// add or remove values.
 func (ctx *RequestCtx) VisitUserValues(visitor func(key []byte, value any)) {
 	ctx.Request.VisitUserValues(visitor)
 }
 
-// VisitUserValuesAll calls visitor for each value.
+// VisitUserValuesAll calls visitor for each value, in the order in which the keys were
+// set. visitor must not add or remove values.
 func (ctx *RequestCtx) VisitUserValuesAll(visitor func(key, value any)) {
 	ctx.Request.VisitUserValuesAll(visitor)
 }

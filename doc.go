@@ -1,27 +1,28 @@
 // Package gale is an HTTP server, for HTTP/1.1 and HTTP/2, and an HTTP/1.1 client, with
 // the API of fasthttp.
 //
-//	log.Fatal(gale.ListenAndServe(":8080", func(ctx *gale.RequestCtx) {
-//		ctx.WriteString("Hello from " + string(ctx.Path()))
-//	}))
+// A program passes a [RequestHandler] to [ListenAndServe], or sets it on a [Server],
+// which has the settings. The server calls the handler with a [RequestCtx] for each
+// request. The handler reads ctx.Request and writes ctx.Response, mostly by methods of
+// ctx itself:
 //
-// A program gives a [RequestHandler] to [ListenAndServe], or to a [Server]
-// that holds its settings. The handler is called with a [RequestCtx] for each
-// request: it reads ctx.Request and writes ctx.Response, mostly by methods of
-// ctx itself.
+//	func main() {
+//		handler := func(ctx *gale.RequestCtx) {
+//			fmt.Fprintf(ctx, "Hello, %s!\n", ctx.QueryArgs().Peek("name"))
+//		}
+//		log.Fatal(gale.ListenAndServe(":8080", handler))
+//	}
 //
 // # Lifetimes
 //
-// A RequestCtx and all that its methods return belong to the server, which reuses
-// them after the handler has returned. Copy what you keep: string(b) and
-// bytes.Clone copy bytes, the CopyTo methods copy whole messages. Pass copies to a
-// goroutine that outlives the handler, and [RequestCtx.Context] if it needs a
-// context. Setters copy their arguments, except those that say otherwise, such as
-// SetBodyRaw.
+// A RequestCtx and everything that its methods return belong to the server, which uses
+// them again when the handler has returned. Copy what you keep: string(b) and bytes.Clone
+// copy bytes, and the CopyTo methods copy whole messages. Pass copies to a goroutine that
+// outlives the handler, and [RequestCtx.Context] if it needs a context. Setters copy
+// their arguments, except those that say otherwise, such as SetBodyRaw.
 //
-// Values from Acquire functions come from pools. Release one at most once, and
-// don't use it afterwards. The zero values of these types work as well and need
-// no release.
+// Values from Acquire functions come from pools. Release each at most once, and don't use
+// it afterwards. The zero values of these types work too and don't have to be released.
 //
 // # Handlers
 //
@@ -31,10 +32,9 @@
 // [CompressHandler] and [TimeoutHandler]. Middlewares pass values to later
 // handlers with [RequestCtx.SetUserValue].
 //
-// A handler may block. Connections are served concurrently. Requests of one
-// HTTP/1.1 connection are served one after the other, those of one HTTP/2
-// connection concurrently. If a handler panics, the client gets 500, the panic is
-// logged, and the process goes on.
+// A handler may block. Connections are served concurrently. The requests of an HTTP/1.1
+// connection are served one after the other, those of an HTTP/2 connection concurrently.
+// If a handler panics, the client gets 500, the panic is logged, and the process goes on.
 //
 // # Bodies
 //
@@ -45,34 +45,29 @@
 // [RequestCtx.MultipartReader] as the body arrives. Only
 // [RequestCtx.LimitRequestBody] limits the size of such a body.
 //
-// A response body is one of these:
-//
-//   - a slice that is sent when the handler returns, the usual case,
-//   - a reader that the server reads after the handler ([RequestCtx.SetBodyStream]),
-//   - the output of a function that runs after the handler
-//     ([RequestCtx.SetBodyStreamWriter]),
-//   - pieces that the handler itself writes and sends with [RequestCtx.Flush].
-//
-// Use Flush for server-sent events: [RequestCtx.Done] is closed when the client leaves.
-// A function given to SetBodyStreamWriter must not use the RequestCtx. It learns that the
-// client has left from an error of its writer, or from a channel that the handler got
-// from Done.
+// A response body is a slice that is sent when the handler returns, a reader
+// ([RequestCtx.SetBodyStream]), a function that runs after the handler
+// ([RequestCtx.SetBodyStreamWriter]), or what the handler itself writes and sends piece
+// by piece with [RequestCtx.Flush]. Use Flush for server-sent events: [RequestCtx.Done]
+// is closed when the client leaves. A function given to SetBodyStreamWriter must not use
+// the RequestCtx. When the client leaves, its writer returns an error, and a channel that
+// the handler got from Done is closed.
 //
 // # Clients
 //
-// [Get], [Post] and [Do] send requests with default settings, a [Client] with
-// its own settings and connections. A [HostClient] sends to one host, a
-// [PipelineClient] sends requests without waiting for earlier responses, an
-// [LBClient] spreads requests over other clients.
+// [Get], [Post] and [Do] send requests with default settings. A [Client] has its own
+// settings and connections. A [HostClient] sends to one host, a [PipelineClient] sends
+// requests without waiting for earlier responses, and an [LBClient] spreads requests over
+// other clients.
 //
 // Package reverse is a reverse proxy for servers.
 //
 // # Errors
 //
-// Errors may be wrapped: test for them with errors.Is, and for types with
-// errors.As. Errors that fasthttp also has keep its texts, because programs match
-// on them. The prefix is "gale: "; in a program that imports the module
-// compat/fasthttp it is the one of fasthttp.
+// Errors may be wrapped: test for them with errors.Is, and for types with errors.As.
+// Errors that fasthttp also has keep its texts after the prefix "gale: ", because
+// programs match on them. In programs that import the compat module the prefixes are
+// fasthttp's, too.
 //
 // # Tests
 //
@@ -85,9 +80,9 @@
 // IdleTimeout of Server. Set these if the server is on the internet.
 package gale
 
-// The files of this package are in families, named by the prefix of their names.
-// The families are in layers. A file uses unexported names only of its own layer
-// and of those above it in this list. client and server don't use each other:
+// The files of this package are in families, named by the prefix of their names, and the
+// families are in layers. A file uses only unexported names of its own layer and of those
+// above it in this list. Client and server don't use each other:
 //
 //	base     text, names, common
 //	message  values, header, request, response, body
@@ -95,4 +90,4 @@ package gale
 //	server   server, ctx
 //	files    fs
 //
-// ARCHITECTURE.md lists the files of each.
+// ARCHITECTURE.md has the files of each.

@@ -5,17 +5,17 @@ import (
 	"strconv"
 )
 
-// Programs match on the texts of these errors, so after the prefix they are exactly
-// fasthttp's. The prefix is errorPrefix or bareErrorPrefix (defaults.go).
+// Programs match on the texts of these errors. So after the prefix, which is errorPrefix
+// or bareErrorPrefix (defaults.go), they are exactly fasthttp's.
 //
-// Sentinels may be wrapped: test for them with errors.Is, and for the types with
-// errors.As.
+// Sentinels may come wrapped: test for them with errors.Is, and for the types
+// with errors.As.
 
 // newError returns an error whose text begins with errorPrefix.
 func newError(text string) error { return &namedError{text} }
 
-// namedError adds the prefix when its text is asked for, because the variables
-// below are made before the prefix is known.
+// namedError adds the prefix to its text when Error is called, because the variables
+// below are initialized before the prefix is known.
 type namedError struct{ text string }
 
 func (e *namedError) Error() string { return errorPrefix + e.text }
@@ -34,8 +34,8 @@ func errorf(format string, args ...any) error { return fmt.Errorf(bareErrorPrefi
 var (
 	// ErrMissingRequestMethod says that a request line has no method.
 	ErrMissingRequestMethod = newError("cannot find http request method")
-	// ErrUnsupportedRequestMethod says that a method isn't a token (RFC 9110
-	// section 9.1).
+	// ErrUnsupportedRequestMethod says that a method is not a token (RFC 9110 section
+	// 9.1).
 	ErrUnsupportedRequestMethod = newError("unsupported http request method")
 	// ErrExtraWhitespaceInRequestLine says that the parts of a request line
 	// are separated by more than one space (RFC 9112 section 3).
@@ -48,13 +48,11 @@ var (
 	// ErrUnsupportedTransferEncoding says that a head names a transfer coding
 	// other than chunked (RFC 9112 section 6.1).
 	ErrUnsupportedTransferEncoding = newError("unsupported transfer-encoding")
-	// ErrNonNumericChars says that a number in a head has characters that aren't
-	// digits.
+	// ErrNonNumericChars says that a number in a head has characters other than digits.
 	ErrNonNumericChars = newError("non-numeric chars found")
-	// ErrNeedMore says that a head or a trailer section is incomplete.
+	// ErrNeedMore says that a head or trailer section ends too early.
 	ErrNeedMore = newError("need more data: cannot find trailing lf")
-	// ErrSmallReadBuffer says that a head is larger than its limit; see
-	// [ErrSmallBuffer].
+	// ErrSmallReadBuffer says that a head is larger than its limit; see [ErrSmallBuffer].
 	ErrSmallReadBuffer = newError("small read buffer. increase readbuffersize")
 	// ErrResponseFirstLineMissingSpace says that a status line has no space
 	// (RFC 9112 section 4).
@@ -67,8 +65,8 @@ var (
 	// ErrReadingResponseTrailer says that a trailer section couldn't be read.
 	ErrReadingResponseTrailer = newError("error when reading response trailer")
 	// ErrBadTrailer is returned for a field name that must not be in a trailer
-	// section, such as names that frame or route the message (RFC 9110 section
-	// 6.5.1).
+	// section, such as those that frame the message or route it (RFC 9110
+	// section 6.5.1).
 	ErrBadTrailer = newError("contain forbidden trailer")
 )
 
@@ -81,18 +79,18 @@ var (
 	// ErrBodyTooLarge is returned when a body is longer than the limit that
 	// the caller or the server set for it, before or after decompression.
 	ErrBodyTooLarge = newError("body size exceeds the given limit")
-	// ErrContentEncodingUnsupported is returned by the BodyUncompressed methods for
-	// an unknown content coding (RFC 9110 section 8.4). They know gzip, deflate,
-	// br, zstd and identity.
+	// ErrContentEncodingUnsupported is returned by the BodyUncompressed
+	// methods for a content coding that they don't know (RFC 9110 section
+	// 8.4). Known are gzip, deflate, br, zstd and identity.
 	ErrContentEncodingUnsupported = newError("unsupported content-encoding")
-	// ErrNoMultipartForm is returned when a form is asked for and the
+	// ErrNoMultipartForm is returned by the methods that read a multipart form if the
 	// Content-Type isn't multipart/form-data with a usable boundary.
 	ErrNoMultipartForm = newError("request content-type has bad boundary or is not multipart/form-data")
 	// ErrMissingFile is returned by RequestCtx.FormFile when the form holds no
 	// file under the key.
 	ErrMissingFile = newError("there is no uploaded file associated with the given key")
-	// ErrRedirectBodyStream is returned by clients when a redirect needs the body
-	// again and the body was a stream, which can't be read twice.
+	// ErrRedirectBodyStream is returned by clients when a redirect needs the body again
+	// and the body was a stream, which can be read only once.
 	ErrRedirectBodyStream = newError("cannot follow a body-preserving redirect for a request with a body stream")
 )
 
@@ -112,32 +110,32 @@ var (
 
 // Errors of servers.
 var (
-	// ErrPerIPConnLimit is returned by Server.ServeConn when the peer's
-	// address has Server.MaxConnsPerIP connections already.
+	// ErrPerIPConnLimit is returned by Server.ServeConn when the client's address already
+	// has Server.MaxConnsPerIP connections.
 	ErrPerIPConnLimit = newError("too many connections per ip")
-	// ErrConcurrencyLimit is returned by Server.ServeConn when
-	// Server.Concurrency connections are being served already.
+	// ErrConcurrencyLimit is returned by Server.ServeConn when Server.Concurrency
+	// connections are already being served.
 	ErrConcurrencyLimit = newError("cannot serve the connection because server.concurrency concurrent connections are served")
-	// ErrGetOnly says that a server with Server.GetOnly received a method other
-	// than GET or HEAD.
+	// ErrGetOnly says that a server with Server.GetOnly got a method other than GET or
+	// HEAD.
 	ErrGetOnly = newError("non-get request received")
 	// ErrAlreadyServing is never returned: a server may serve several
 	// listeners.
 	//
-	// Deprecated: it exists only for programs that use its name.
+	// Deprecated: it is only here for programs that name it.
 	ErrAlreadyServing = newError("server is already serving connections")
 	// ErrTLSHandshakeTimeout says that a TLS handshake took too long.
 	ErrTLSHandshakeTimeout = newError("tls handshake timed out")
-	// ErrDeadlineUpdatesDisabled is returned when a deadline is set on a RequestCtx
-	// that no longer controls its connection, for example after a timeout response.
+	// ErrDeadlineUpdatesDisabled is returned when a deadline is set on a context that can
+	// no longer change its connection, such as after TimeoutError.
 	ErrDeadlineUpdatesDisabled = newError("deadline updates disabled")
-	// ErrNilConnection is returned when a deadline is set on a RequestCtx without a
-	// connection.
+	// ErrNilConnection is returned when a deadline is set on a context
+	// without a connection.
 	ErrNilConnection = newError("nil connection")
 )
 
-// ErrTimeout is returned by calls that took longer than their limit. It has a
-// method Timeout that returns true, as in net.Error.
+// ErrTimeout is returned by calls that took longer than their timeout. Its method Timeout
+// returns true, as that of a net.Error.
 var ErrTimeout = &timeoutError{}
 
 type timeoutError struct{}
@@ -147,9 +145,9 @@ func (*timeoutError) Error() string { return errorPrefix + "timeout" }
 // Timeout reports true.
 func (*timeoutError) Timeout() bool { return true }
 
-// ErrNothingRead wraps the error of a connection that ended, or timed out, before
-// the first byte of a message. If the stream just ends, the error is io.EOF
-// instead.
+// ErrNothingRead wraps the error of a connection that ended, or timed out,
+// before the first byte of a message. A plain end of the stream is reported
+// as io.EOF instead.
 type ErrNothingRead struct{ err error }
 
 // Error returns the text of the error that it wraps.
@@ -158,8 +156,9 @@ func (e ErrNothingRead) Error() string { return errorText(e.err, bareErrorPrefix
 // Unwrap returns the error of the connection. fasthttp has no such method.
 func (e ErrNothingRead) Unwrap() error { return e.err }
 
-// ErrSmallBuffer wraps [ErrSmallReadBuffer] with the beginning and the end of a
-// head that is longer than allowed. Functions that read return a pointer to it.
+// ErrSmallBuffer wraps [ErrSmallReadBuffer] with the beginning and the end of
+// a head that is longer than allowed. Reading functions return a pointer to
+// it.
 type ErrSmallBuffer struct{ err error }
 
 // Error says which head didn't fit, and quotes it.
@@ -168,8 +167,8 @@ func (e ErrSmallBuffer) Error() string { return errorText(e.err, ErrSmallReadBuf
 // Unwrap returns the wrapped error. fasthttp has no such method.
 func (e ErrSmallBuffer) Unwrap() error { return e.err }
 
-// ErrBrokenChunk wraps the error of a chunked body that is malformed (RFC 9112
-// section 7.1) or ends too early.
+// ErrBrokenChunk wraps the error of a chunked body that is malformed (RFC 9112 section
+// 7.1) or ends too early.
 type ErrBrokenChunk struct{ err error }
 
 // Error says what is wrong with the coding.
@@ -190,8 +189,8 @@ func (e ErrBodyStreamWritePanic) Error() string {
 // Unwrap returns the wrapped error. fasthttp has no such method.
 func (e ErrBodyStreamWritePanic) Unwrap() error { return e.err }
 
-// errorText returns the text of err. If err is nil, as in the zero value of a
-// wrapper, it returns zero.
+// errorText returns the text of err, or zero if err is nil, as in the zero value of a
+// wrapper.
 func errorText(err error, zero string) string {
 	if err == nil {
 		return zero
@@ -199,8 +198,8 @@ func errorText(err error, zero string) string {
 	return err.Error()
 }
 
-// EscapeError is an invalid percent-encoding. Its value is the characters that
-// can't be decoded.
+// EscapeError is the error of a malformed percent-encoding. Its value is the characters
+// that can't be decoded.
 type EscapeError string
 
 // Error quotes the characters.
@@ -208,8 +207,8 @@ func (e EscapeError) Error() string {
 	return bareErrorPrefix + "invalid url escape " + strconv.Quote(string(e))
 }
 
-// InvalidHostError holds one or more characters that can't be in a host name (RFC
-// 3986 section 3.2.2).
+// InvalidHostError is the error of a malformed host name. Its value is the characters
+// that can't be in a host name (RFC 3986 section 3.2.2).
 type InvalidHostError string
 
 // Error quotes the characters.

@@ -8,17 +8,17 @@ import (
 	"runtime/debug"
 )
 
-// Logger writes lines to a log. Its method must be safe for concurrent use.
+// Logger writes log lines. Printf must be safe for concurrent use.
 type Logger interface {
-	// Printf works like log.Printf.
+	// Printf writes a line, formatted as by log.Printf.
 	Printf(format string, args ...any)
 }
 
-// defaultLogger writes to the standard error stream.
+// defaultLogger writes to standard error.
 var defaultLogger Logger = log.New(os.Stderr, "", log.LstdFlags)
 
-// calmLogger recovers panics of a Logger. The library often logs while it holds
-// locks, or in goroutines where a panic would end the process.
+// calmLogger recovers from a panic of its Logger. The library often logs where a panic
+// would end the process or leave locks held.
 type calmLogger struct{ l Logger }
 
 func (c calmLogger) Printf(format string, args ...any) {
@@ -26,10 +26,9 @@ func (c calmLogger) Printf(format string, args ...any) {
 	c.l.Printf(format, args...)
 }
 
-// recovered must be deferred. It recovers a panic of a user's function where there
-// is no server to log it, and logs it to the standard error stream. In goroutines
-// and timers of the library the panic would end the process. where says which
-// function ran.
+// recovered is deferred where user functions run and no server can log a panic, such as
+// in goroutines and timers of the library, where a panic would end the process. It
+// recovers and logs the panic to standard error. where says what was running.
 func recovered(where string) {
 	if r := recover(); r != nil {
 		logRecovered(where, r)
@@ -40,9 +39,8 @@ func logRecovered(where string, r any) {
 	defaultLogger.Printf("gale: panic %s: %v\n%s", where, r, stack())
 }
 
-// closeCalmly closes c, a connection or a file that a user's code made, and
-// recovers a panic of its Close method, because the code after it, such as giving
-// back a place, must run.
+// closeCalmly closes c, a connection or a file of the user, and recovers from a panic of
+// Close, because the code after it must run.
 func closeCalmly(c io.Closer) (err error) {
 	defer func() {
 		if r := recover(); r != nil {

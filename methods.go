@@ -1,7 +1,6 @@
 package gale
 
-// Request methods. They are compared byte by byte: "get" is not the same method as
-// "GET" (RFC 9110 section 9.1).
+// Request methods. They are case-sensitive: "get" is not "GET" (RFC 9110 section 9.1).
 const (
 	MethodGet     = "GET"     // RFC 9110 section 9.3.1
 	MethodHead    = "HEAD"    // RFC 9110 section 9.3.2

@@ -10,9 +10,9 @@ import (
 	"slices"
 )
 
-// WriteMultipartForm writes f to w as a body of the type multipart/form-data
-// (RFC 7578) with the given boundary: the fields and then the files, each in
-// the order of their names. The boundary must not be empty.
+// WriteMultipartForm writes f to w as a body of media type multipart/form-data (RFC 7578)
+// with the given boundary. It writes the fields and then the files, each in the order of
+// their names. The boundary must not be empty.
 func WriteMultipartForm(w io.Writer, f *multipart.Form, boundary string) error {
 	if boundary == "" {
 		return newBareError("form boundary cannot be empty")
@@ -57,8 +57,8 @@ func writeFormFile(mw *multipart.Writer, name string, fh *multipart.FileHeader) 
 	return nil
 }
 
-// partHeader returns the header of a file's part, as it came in or, for a file
-// header that was made by hand, with what it needs.
+// partHeader returns the header of a file's part: the received one or, for a file header
+// that the program made, one with the required fields.
 func partHeader(name string, fh *multipart.FileHeader) textproto.MIMEHeader {
 	h := fh.Header
 	if h.Get(HeaderContentDisposition) == "" {
@@ -71,9 +71,9 @@ func partHeader(name string, fh *multipart.FileHeader) textproto.MIMEHeader {
 	return h
 }
 
-// SaveMultipartFile copies an uploaded file to path, replacing what is there.
-// The path is taken as it is: don't make it of fh.Filename, which the client
-// chose. If the copy fails, it is removed.
+// SaveMultipartFile copies an uploaded file to path and replaces a file that is there. It
+// uses path unchanged, so don't build it from fh.Filename, which the client chose. If the
+// copy fails, the incomplete file is removed.
 func SaveMultipartFile(fh *multipart.FileHeader, path string) (err error) {
 	src, err := fh.Open()
 	if err != nil {

@@ -1,7 +1,7 @@
 package gale
 
-// noCopy makes go vet report values that are copied after their first use. A struct
-// that has it as a field gets this check; the field takes no memory.
+// noCopy makes go vet report values that are copied after their first use. A type gets
+// the check by having it as a field, which takes no memory.
 type noCopy struct{}
 
 // Lock is what go vet looks for.

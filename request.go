@@ -10,12 +10,12 @@ import (
 	"github.com/galehttp/gale/internal/msg"
 )
 
-// Request is an HTTP request, one that a server received or one to be sent.
-// The zero value is a GET request without a host and ready for use.
+// Request is an HTTP request that a server received, or one to send. The zero value is a
+// GET request without a host and is ready for use.
 //
-// Byte slices that its methods return point into the request: they are valid
-// until it is changed, reset or released, for a request that a server serves
-// that is until the handler returns. Copy them to keep them.
+// Byte slices that its methods return point into the request. They are valid until the
+// request is changed, reset or released, and in a server until the handler returns. Copy
+// them to keep them.
 //
 // A Request must not be copied (use CopyTo) and isn't safe for concurrent use.
 type Request struct {
@@ -24,28 +24,28 @@ type Request struct {
 	// Header is the request line and the header section.
 	Header RequestHeader
 
-	// KeepBodyBuffer keeps the buffer of the body, however large, when the
-	// request is reset, for a request that is used again and again with
-	// bodies of like size. By default larger buffers go back to the pools. ReleaseRequest
-	// clears it, and so do servers between requests; CopyTo leaves it alone in the
+	// KeepBodyBuffer makes Reset keep the buffer of the body, however large it is. It is
+	// meant for a request that is used again and again with bodies of similar size. By
+	// default buffers above 4 KiB go back to a pool. ReleaseRequest clears
+	// KeepBodyBuffer, and so do servers between requests. CopyTo doesn't change it in the
 	// destination.
 	KeepBodyBuffer bool
 
-	// UseHostHeader makes Write send the Host that was set on Header even if
-	// a URI with another host was set.
+	// UseHostHeader makes Write send the Host that was set on Header even if the URI has
+	// another host.
 	UseHostHeader bool
 
-	// DisableRedirectPathNormalizing makes clients follow redirects to the
-	// path as it was given, without the normalisation that URI describes.
+	// DisableRedirectPathNormalizing makes clients follow redirects to the path exactly
+	// as the server sent it, without the normalization that URI describes.
 	DisableRedirectPathNormalizing bool
 
 	content
 
 	uri       URI
-	uriParsed bool // uri counts, and not the target of the header
-	uriBad    bool // the target is no path, and no valid URI either; as uriParsed is set
+	uriParsed bool // uri is used, not the target of the header
+	uriBad    bool // the target is neither a path nor a valid URI; set together with uriParsed
 	uriUsed   bool // uri isn't as Reset leaves it; set wherever uriParsed is
-	isTLS     bool // the request came, or must go, by https
+	isTLS     bool // the request came, or must be sent, by https
 
 	postArgs       Args
 	postArgsParsed bool // else postArgs is as Reset leaves it
@@ -58,12 +58,12 @@ type Request struct {
 	timeout    time.Duration
 	call       *call // while a client's RoundTripper has the request
 	whole      bool  // a client reads the response's body, even if it streams others
-	forward    bool  // the client that has the request sends it to a proxy
+	forward    bool  // the client that sends the request sends it to a proxy
 }
 
-// Reset empties the request for its next use: header, body (a stream is
-// closed), form (its temporary files are removed), user values (those that
-// implement io.Closer are closed), timeout and flags except KeepBodyBuffer.
+// Reset empties the request for its next use: the header, the body (a stream is closed),
+// the form (its temporary files are removed), the user values (those that implement
+// io.Closer are closed), the timeout, and the flags except KeepBodyBuffer.
 func (req *Request) Reset() {
 	if req.hasClosers() {
 		req.runClosers()
@@ -85,8 +85,9 @@ func (req *Request) reset() {
 	req.DisableRedirectPathNormalizing = false
 }
 
-// isBare reports whether a request without closers has nothing but a header, which is
-// how most requests of a server end. What is not looked at here follows, see the fields.
+// isBare reports whether a request without closers has only a header, as most requests of
+// a server do at their end. Other fields follow from those that it looks at; see their
+// comments.
 func (req *Request) isBare() bool {
 	return req.body == nil && req.bodyRaw == nil && !req.uriUsed && !req.postArgsParsed && req.form == nil
 }
@@ -94,11 +95,11 @@ func (req *Request) isBare() bool {
 // hasClosers reports whether runClosers has something to do.
 func (req *Request) hasClosers() bool { return len(req.userValues) > 0 || req.hasStream() }
 
-// closerRounds is how often runClosers looks for what closers have set.
+// closerRounds is how often runClosers looks for values that closers have set.
 const closerRounds = 4
 
-// runClosers closes and drops the body stream and the user values. This is all of
-// Reset that runs code of others, which may change the request: so it comes first.
+// runClosers closes and drops the body stream and the user values. No other part of Reset
+// runs user code, which may change the request, so it runs first.
 func (req *Request) runClosers() {
 	for range closerRounds {
 		if !req.hasClosers() {
@@ -112,7 +113,7 @@ func (req *Request) runClosers() {
 	req.bodyStream, req.streamWriter = nil, nil
 }
 
-// resetMessage empties what belongs to the message after its header.
+// resetMessage empties the parts of the message that come after its header.
 func (req *Request) resetMessage() {
 	req.ResetBody()
 	if req.uriUsed {
@@ -126,9 +127,9 @@ func (req *Request) resetMessage() {
 	req.isTLS = false
 }
 
-// CopyTo makes dst a copy of req that shares nothing with it. A body stream
-// isn't copied, nor are user values, the timeout and KeepBodyBuffer, which dst
-// keeps.
+// CopyTo makes dst a copy of req that shares no memory with it. It doesn't copy a body
+// stream, user values, the timeout and KeepBodyBuffer; dst keeps its own user values,
+// timeout and KeepBodyBuffer.
 func (req *Request) CopyTo(dst *Request) {
 	req.copyToSkipBody(dst)
 	if req.form != nil && !req.formRaw {
@@ -154,9 +155,9 @@ func (req *Request) copyToSkipBody(dst *Request) {
 	dst.DisableRedirectPathNormalizing = req.DisableRedirectPathNormalizing
 }
 
-// URI returns the request's URI, made of the Host and the target of the header
-// when it is first asked for. Changes made to it go into the request when it is
-// written. It belongs to the request.
+// URI returns the request's URI. The first call makes it from the Host and the target of
+// the header. Changes to it go into the request when the request is written. It belongs
+// to the request.
 //
 // If the target is a URI that is invalid, the result is empty, changes to it are
 // lost, and the request can't be written: set another target.
@@ -165,8 +166,9 @@ func (req *Request) URI() *URI {
 	return &req.uri
 }
 
-// parseURI makes the URI of the header, unless that was done. The error of the host
-// of a path is returned once; what is left without a host then can't be sent.
+// parseURI makes the URI from the header, unless that was done. If the target is a path
+// and the host is invalid, the error is returned once; afterwards the URI has no host, so
+// the request can't be sent.
 func (req *Request) parseURI() error {
 	if req.uriParsed && !req.uriBad {
 		return nil
@@ -201,9 +203,9 @@ func (req *Request) parseURI() error {
 	return err
 }
 
-// parseTargetURI is parseURI without the errors of hosts that go with a path: they
-// end in a URI without a host. A target that is an invalid URI leaves nothing to
-// send to any host, be it set by other means.
+// parseTargetURI is parseURI, but if the target is a path, an invalid host is not an
+// error: the URI has no host then. If the target is an invalid URI, the request can't be
+// sent, even if a host is set by other means.
 func (req *Request) parseTargetURI() error {
 	if err := req.parseURI(); req.uriBad {
 		return err
@@ -211,7 +213,7 @@ func (req *Request) parseTargetURI() error {
 	return nil
 }
 
-// SetURI makes the request's URI a copy of newURI; nil empties it.
+// SetURI sets the request's URI to a copy of newURI; nil empties it.
 func (req *Request) SetURI(newURI *URI) {
 	if newURI == nil {
 		req.uri.Reset()
@@ -222,8 +224,8 @@ func (req *Request) SetURI(newURI *URI) {
 	req.uriParsed, req.uriBad, req.uriUsed = true, false, true
 }
 
-// SetRequestURI sets the target of the request: a path with a query, or a
-// whole URI, from which Write takes the Host.
+// SetRequestURI sets the target of the request. It is a path with a query, or a whole
+// URI, from which Write takes the Host.
 func (req *Request) SetRequestURI(requestURI string) {
 	req.Header.SetRequestURI(requestURI)
 	req.uriParsed, req.uriBad = false, false
@@ -235,9 +237,8 @@ func (req *Request) SetRequestURIBytes(requestURI []byte) {
 	req.uriParsed, req.uriBad = false, false
 }
 
-// RequestURI returns the target as it would be written. Changes that were made
-// to URI go into the header by this; when the target was a whole URI, its host
-// is not in the target any more afterwards.
+// RequestURI returns the target as Write would write it. It writes changes of URI into
+// the header. If the target was a whole URI, it has no host afterwards.
 func (req *Request) RequestURI() []byte {
 	if req.uriParsed && !req.uriBad {
 		req.Header.SetRequestURIBytes(req.target())
@@ -246,8 +247,8 @@ func (req *Request) RequestURI() []byte {
 	return req.Header.RequestURI()
 }
 
-// target returns the request-target for the parsed URI (RFC 9112 section 3.2).
-// Targets that are no path are left as they are.
+// target returns the request-target for the parsed URI (RFC 9112 section 3.2). It doesn't
+// change targets that are not a path.
 func (req *Request) target() []byte {
 	set := req.Header.RequestURI()
 	switch {
@@ -261,8 +262,8 @@ func (req *Request) target() []byte {
 	return set
 }
 
-// forwardTarget returns the target of req as a proxy wants it: the whole URI (RFC
-// 9112 section 3.2.2).
+// forwardTarget returns the target of req for a proxy: the whole URI (RFC 9112 section
+// 3.2.2).
 func (req *Request) forwardTarget() []byte {
 	u := &req.uri
 	if u.host.empty() {
@@ -271,7 +272,7 @@ func (req *Request) forwardTarget() []byte {
 	return u.appendRequestURI(append(append([]byte(nil), "http://"...), u.Host()...))
 }
 
-// Host returns the host of the URI, with its port if one is given.
+// Host returns the host of the URI, with its port if it has one.
 func (req *Request) Host() []byte { return req.URI().Host() }
 
 // SetHost sets the host of the URI.
@@ -286,25 +287,24 @@ func (req *Request) ConnectionClose() bool { return req.Header.ConnectionClose()
 // SetConnectionClose makes the request say `Connection: close`.
 func (req *Request) SetConnectionClose() { req.Header.SetConnectionClose() }
 
-// SetTimeout limits how long a client may take for the whole exchange: from
-// waiting for a connection to the last byte of the response's body, or to its
-// header if the body is streamed. A client's own limits hold beside it. 0, the
-// default, sets no limit.
+// SetTimeout limits how long a client may take for the request: from waiting for a
+// connection to the last byte of the response's body, or to the end of its header if the
+// body is streamed. The client's own timeouts apply too. 0, the default, means no limit.
 func (req *Request) SetTimeout(t time.Duration) { req.timeout = t }
 
-// GetTimeOut returns what SetTimeout set.
+// GetTimeOut returns the timeout that SetTimeout set.
 func (req *Request) GetTimeOut() time.Duration { return req.timeout }
 
-// Body returns the body's bytes. A stream is read to its end and closed for
-// that. If it fails, the body is empty, and BodyError says why: nothing of a
-// message that was broken off is taken for the whole (in fasthttp the body is the
-// error's text). A form that was read from the connection is written out again.
+// Body returns the bytes of the body. If the body is a stream, Body reads it to its end
+// and closes it. If that fails, the body is empty, so that a part is never mistaken for
+// the whole, and BodyError says why. In fasthttp the body is then the text of the error.
+// A form that was parsed from the connection is encoded again.
 //
-// A server answers with 413, 400 or 408 for a handler that got such an empty body and
-// asked neither BodyError nor another method that returns the error, see
+// If a handler gets such an empty body and calls neither BodyError nor another method
+// that returns the error, the server answers 413, 400 or 408 instead; see
 // Server.StreamRequestBody.
 //
-// The slice belongs to the request; see there.
+// The slice belongs to the request; see [Request].
 func (req *Request) Body() []byte {
 	if req.hasStream() {
 		req.readStream()
@@ -316,13 +316,12 @@ func (req *Request) Body() []byte {
 	return req.lendBody()
 }
 
-// BodyError returns why the body could not be read to its end by Body, PostArgs,
-// MultipartForm or what else reads a streamed body whole: the client broke off or
-// broke the chunked coding (io.ErrUnexpectedEOF and others), the body was too long
-// ([ErrBodyTooLarge]), its time was over ([ErrTimeout]), or what a program set as a
-// stream failed. It is nil if all went well, if the body wasn't read, and once
-// the body is reset or replaced. A request with such a body can't be written: that
-// returns the error. Not in fasthttp.
+// BodyError returns why Body, PostArgs, MultipartForm or another method could not read a
+// streamed body to its end: the client closed the connection or sent malformed chunks
+// (io.ErrUnexpectedEOF and others), the body was too long ([ErrBodyTooLarge]) or too slow
+// ([ErrTimeout]), or a stream that the program set failed. It is nil if there was no
+// error, if the body wasn't read, and after the body is reset or replaced. Writing a
+// request with such a body returns the error. Not in fasthttp.
 func (req *Request) BodyError() error { return req.heard() }
 
 // wholeBody is Body with BodyError.
@@ -331,40 +330,40 @@ func (req *Request) wholeBody() ([]byte, error) {
 	return b, req.heard()
 }
 
-// SetBody makes a copy of body the body.
+// SetBody sets the body to a copy of body.
 func (req *Request) SetBody(body []byte) {
 	req.removeForm()
 	req.setBody(body)
 }
 
-// SetBodyString makes a copy of body the body.
+// SetBodyString sets the body to a copy of body.
 func (req *Request) SetBodyString(body string) {
 	req.removeForm()
 	req.setBodyString(body)
 }
 
-// SetBodyRaw makes body itself the body, without copying it. The caller must
-// leave it alone until the request is reset or its body replaced.
+// SetBodyRaw sets the body to the slice body without copying it. The caller must not
+// change the slice until the request is reset or its body is replaced.
 func (req *Request) SetBodyRaw(body []byte) {
 	req.removeForm()
 	req.setBodyRaw(body)
 }
 
-// AppendBody appends a copy of p to the body. A stream or raw body that was set
-// is dropped.
+// AppendBody appends a copy of p to the body. If a stream or a raw body was set, it is
+// dropped first.
 func (req *Request) AppendBody(p []byte) {
 	req.removeForm()
 	req.appendBody(p)
 }
 
-// AppendBodyString appends a copy of s; see AppendBody.
+// AppendBodyString is AppendBody for a string.
 func (req *Request) AppendBodyString(s string) {
 	req.removeForm()
 	req.appendBodyString(s)
 }
 
-// BodyWriter returns a writer that appends to the body as AppendBody does. It
-// is good as long as the request is.
+// BodyWriter returns a writer that appends to the body as AppendBody does. It is valid as
+// long as the request is.
 func (req *Request) BodyWriter() io.Writer { return (*requestBodyWriter)(req) }
 
 type requestBodyWriter Request
@@ -379,10 +378,10 @@ func (w *requestBodyWriter) WriteString(s string) (int, error) {
 	return len(s), nil
 }
 
-// SwapBody makes body the body, without copying it, and returns the bytes of
-// the one before, which are the caller's then; a stream is read to its end for
-// that. If it fails there are none, and BodyError says why. body belongs to the
-// request from now on.
+// SwapBody sets the body to the slice body without copying it, and returns the bytes of
+// the old body. body belongs to the request from now on, and the returned slice belongs
+// to the caller. If the old body is a stream, it is read to its end; if that fails, no
+// bytes are returned and BodyError says why.
 func (req *Request) SwapBody(body []byte) []byte {
 	if req.form != nil && !req.formRaw {
 		b, err := req.marshalForm()
@@ -400,43 +399,42 @@ func (req *Request) SwapBody(body []byte) []byte {
 	return req.swapBody(body)
 }
 
-// ResetBody empties the body: a stream is closed, a form's temporary files are
+// ResetBody empties the body. A stream is closed, and the temporary files of a form are
 // removed.
 func (req *Request) ResetBody() {
 	req.removeForm()
 	req.resetContent(req.KeepBodyBuffer, &requestBodyLimit)
 }
 
-// ReleaseBody drops the body if its buffer is larger than size bytes, so that
-// its memory isn't kept for reuse. See SetBodySizePoolLimit for a rule for all.
+// ReleaseBody drops the body if its buffer is larger than size bytes, so that its memory
+// isn't kept for reuse. See SetBodySizePoolLimit for a limit for all requests.
 func (req *Request) ReleaseBody(size int) { req.releaseBody(size) }
 
 // IsBodyStream reports whether the body is a stream.
 func (req *Request) IsBodyStream() bool { return req.hasStream() }
 
-// BodyStream returns the body as a stream, or nil if it is bytes. The caller
+// BodyStream returns the body as a stream, or nil if the body isn't a stream. The caller
 // closes it with CloseBodyStream, or leaves that to Reset.
 func (req *Request) BodyStream() io.Reader { return req.stream() }
 
 // CloseBodyStream closes the body's stream, if there is one, and drops it.
 func (req *Request) CloseBodyStream() error { return req.closeStream(nil) }
 
-// SetBodyStream makes bodyStream the body. With bodySize >= 0 that many bytes of it
-// are sent, with a Content-Length: fewer are an error, and what it has after them is
-// not read. With a negative bodySize it is read to its end and sent in the chunked
-// coding (RFC 9112 section 7.1).
+// SetBodyStream sets the body to bodyStream. If bodySize >= 0, exactly bodySize bytes of
+// it are sent, with a Content-Length. If it has fewer bytes, that is an error; if it has
+// more, the rest is not read. If bodySize is negative, the stream is read to its end and
+// sent chunked (RFC 9112 section 7.1).
 //
-// The stream is closed after it was read, and when the body is replaced or
-// reset, if it implements io.Closer; it is told why if it implements
-// [ReadCloserWithError].
+// If the stream implements io.Closer, it is closed after it was read, and when the body
+// is replaced or reset. If it implements [ReadCloserWithError], it gets the reason.
 func (req *Request) SetBodyStream(bodyStream io.Reader, bodySize int) {
 	req.removeForm()
 	req.setStream(bodyStream)
 	req.Header.SetContentLength(bodySize)
 }
 
-// SetBodyStreamWriter makes what sw writes the body, sent in the chunked
-// coding. sw runs when the request is written, or its body asked for.
+// SetBodyStreamWriter makes what sw writes the body, which is sent chunked. sw runs when
+// the request is written, or when a method such as Body reads the body.
 func (req *Request) SetBodyStreamWriter(sw StreamWriter) {
 	req.removeForm()
 	req.setStream(nil)

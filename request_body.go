@@ -10,27 +10,26 @@ import (
 	"github.com/galehttp/gale/internal/msg"
 )
 
-// Read reads a request with its body from r. It is ReadLimitBody without a
-// limit, so not for input from strangers.
+// Read reads a request with its body from r. It is ReadLimitBody without a limit, so
+// don't use it for untrusted input.
 func (req *Request) Read(r *bufio.Reader) error { return req.ReadLimitBody(r, 0) }
 
-// ReadLimitBody reads a request with its body from r. With maxBodySize above 0,
-// a body of more bytes is [ErrBodyTooLarge]; the connection is of no use then.
-// Memory grows with what arrived, not with what Content-Length says. User
-// values and the timeout stay.
+// ReadLimitBody reads a request with its body from r. If maxBodySize is above 0 and the
+// body has more bytes, it returns [ErrBodyTooLarge]; the connection can't be used
+// afterwards. Memory grows with the bytes that arrive, not with the value of
+// Content-Length. User values and the timeout stay.
 //
-// If MayContinue reports true afterwards, the body isn't read yet: the caller
-// answers 100 and calls ContinueReadBody, or answers 417 or anything else
-// final, or closes the connection (RFC 9110 section 10.1.1).
+// If MayContinue returns true afterwards, the body isn't read yet. Then the caller
+// answers 100 and calls ContinueReadBody, or answers with 417 or another final status, or
+// closes the connection (RFC 9110 section 10.1.1).
 //
-// A form (multipart/form-data) with a Content-Length is parsed as it comes in:
-// files beyond 16 MiB in all go to temporary files, which Reset or
-// RemoveMultipartFormFiles removes.
+// A form (multipart/form-data) with a Content-Length is parsed as it arrives. If its
+// files have more than 16 MiB in total, the rest is stored in temporary files, which
+// Reset or RemoveMultipartFormFiles removes.
 //
-// It returns io.EOF if r ends before the first byte, and io.ErrUnexpectedEOF if
-// it ends within the body. After an error in the head the request is empty; after one
-// in the body Header is whole, without the fields of a trailer section, and there is no
-// body.
+// It returns io.EOF if r ends before the first byte, and io.ErrUnexpectedEOF if it ends
+// within the body. After an error in the head the request is empty. After an error in the
+// body, Header is complete but has no trailers, and the body is empty.
 func (req *Request) ReadLimitBody(r *bufio.Reader, maxBodySize int) error {
 	req.resetMessage()
 	if err := req.Header.Read(r); err != nil {
@@ -43,19 +42,18 @@ func (req *Request) ReadLimitBody(r *bufio.Reader, maxBodySize int) error {
 	return req.ContinueReadBody(r, maxBodySize)
 }
 
-// MayContinue reports whether the client waits for a 100 before it sends the
-// body: the request says `Expect: 100-continue`, and isn't HTTP/1.0, for which
-// the field means nothing (RFC 9110 section 10.1.1). See ReadLimitBody for
-// what to do then.
+// MayContinue reports whether the client waits for a 100 before it sends the body: the
+// request says `Expect: 100-continue`, and isn't HTTP/1.0, which ignores that header (RFC
+// 9110 section 10.1.1). See ReadLimitBody for what to do then.
 func (req *Request) MayContinue() bool {
 	return req.Header.goesAsHTTP11() &&
 		bytesconv.EqualFoldString(req.Header.Peek(HeaderExpect), "100-continue")
 }
 
-// ContinueReadBody reads the body that belongs to the header, as ReadLimitBody
-// does, which leaves it to this method if MayContinue reports true.
-// With preParseMultipartForm false, a form is read as any other body, and
-// parsed when MultipartForm is called.
+// ContinueReadBody reads the body that belongs to the header, after ReadLimitBody has
+// left it unread because MayContinue returns true. Limit and errors are those of
+// ReadLimitBody. If preParseMultipartForm is false, a form is read like any other body,
+// and parsed when MultipartForm is called.
 func (req *Request) ContinueReadBody(r *bufio.Reader, maxBodySize int, preParseMultipartForm ...bool) error {
 	length := req.Header.s.ContentLength
 	if length == msg.LenUnknown { // RFC 9112 section 6.3: no body
@@ -74,7 +72,7 @@ func (req *Request) ContinueReadBody(r *bufio.Reader, maxBodySize int, preParseM
 	}
 	err := req.readBodyFields(r, length, maxBodySize, &req.Header)
 	if err == nil && length == msg.LenChunked && len(req.bodyBytes()) == 0 && !req.Header.s.Trailers.ToSend() {
-		req.Header.setLength(0) // nothing came that would need the coding
+		req.Header.setLength(0) // no body came that would need the coding
 	}
 	return err
 }
@@ -90,10 +88,10 @@ func (req *Request) readBodyFields(r *bufio.Reader, length int64, limit int, sin
 	return err
 }
 
-// ReadBody reads a body of contentLength bytes from r. -1 stands for the
-// chunked coding, of which the last chunk but not the trailer section is read
-// (see RequestHeader.ReadTrailer), -2 for a body up to the end of r. With
-// maxBodySize above 0, more bytes than that are [ErrBodyTooLarge].
+// ReadBody reads a body of contentLength bytes from r. If contentLength is -1, the body
+// is chunked, and ReadBody reads it up to the last chunk, without the trailer section
+// (see RequestHeader.ReadTrailer). If it is -2, the body ends where r ends. If
+// maxBodySize is above 0 and the body has more bytes, it returns [ErrBodyTooLarge].
 func (req *Request) ReadBody(r *bufio.Reader, contentLength, maxBodySize int) error {
 	req.ResetBody()
 	if contentLength == msg.LenChunked {
@@ -131,12 +129,13 @@ func (c *content) readChunksOnly(r *bufio.Reader, limit int) error {
 	}
 }
 
-// ContinueReadBodyStream makes the body that belongs to the header a stream,
-// which reads from r as it is read itself; see BodyStream. Until it was read to its end,
-// nothing else may read from r. Closing it leaves what was not read in r. It reads
-// nothing itself but forms with a Content-Length that fit into maxBodySize, as
-// ContinueReadBody does unless preParseMultipartForm is false. A stream has no limit;
-// fields of its trailer section are in Header after io.EOF.
+// ContinueReadBodyStream makes the body that belongs to the header a stream that reads
+// from r; see BodyStream. Until it was read to its end, nothing else may read from r.
+// Closing it leaves the unread part in r. A stream has no limit. Its trailers are in
+// Header after io.EOF.
+//
+// A form with a Content-Length of up to maxBodySize is read and parsed at once, as in
+// ContinueReadBody, unless preParseMultipartForm is false.
 func (req *Request) ContinueReadBodyStream(r *bufio.Reader, maxBodySize int, preParseMultipartForm ...bool) error {
 	length := req.Header.s.ContentLength
 	if length == msg.LenUnknown {
@@ -155,14 +154,13 @@ func (req *Request) ContinueReadBodyStream(r *bufio.Reader, maxBodySize int, pre
 	return nil
 }
 
-// Write writes the request to w, without flushing it at the end. A URI that was
-// set or changed goes into the target and Host; its user and password are written
-// as Authorization (RFC 7617), in the place of one that is in the header, which
-// they don't change. A request without a host is an error.
+// Write writes the request to w and doesn't flush w at the end. A URI that was set or
+// changed goes into the target and Host. The user and password of the URI are written as
+// Authorization (RFC 7617), in place of one in the header; the header itself doesn't
+// change. A request without a host is an error.
 //
-// A stream is sent with the length it was given, or in the chunked coding, and
-// closed whatever happens. A panic of the stream becomes an
-// [ErrBodyStreamWritePanic].
+// A stream is sent with the length that it was set with, or chunked. It is closed in any
+// case. If the stream panics, Write returns an [ErrBodyStreamWritePanic].
 func (req *Request) Write(w *bufio.Writer) error {
 	if err := req.prepareHeader(); err != nil {
 		if req.hasStream() {
@@ -239,7 +237,7 @@ func (req *Request) sentHost() []byte {
 	return req.uri.Host()
 }
 
-// prepareHeader brings the URI into the header.
+// prepareHeader writes the URI into the header.
 func (req *Request) prepareHeader() error {
 	host := req.Header.Host()
 	if len(host) > 0 && !req.uriParsed {
@@ -269,13 +267,12 @@ func (req *Request) prepareHeader() error {
 	return nil
 }
 
-// hasUser reports whether the URI has a user to be sent, once prepareHeader has
-// run.
+// hasUser reports whether the URI has a user to send. It is called after prepareHeader.
 func (req *Request) hasUser() bool { return req.uriParsed && !req.uri.username.empty() }
 
-// lendAuthorization puts the URI's user and password into the header, until
-// takeAuthorization takes them out again: they are for the URI's host, and the header
-// may go to another one next. It returns what was there.
+// lendAuthorization puts the URI's user and password into the header until
+// takeAuthorization removes them: they are for the URI's host, and the header may be sent
+// to another host next. It returns the values of Authorization that were there.
 func (req *Request) lendAuthorization() (own [][]byte) {
 	h := &req.Header
 	if len(h.Peek(HeaderAuthorization)) > 0 {
@@ -295,8 +292,8 @@ func (req *Request) takeAuthorization(own [][]byte) {
 	}
 }
 
-// withoutZone returns host without the zone of an IPv6 address, which means
-// something to the sender only (RFC 6874 section 1).
+// withoutZone returns host without the zone of an IPv6 address. A zone has a meaning only
+// on the sender's machine (RFC 6874 section 1).
 func withoutZone(host []byte) []byte {
 	if len(host) == 0 || host[0] != '[' {
 		return host
@@ -325,11 +322,11 @@ func (req *Request) writeStream(w *bufio.Writer) (err error) {
 	return err
 }
 
-// frame sets the framing of a stream: its length in bytes, or msg.LenChunked. A
-// request in the chunked coding is one of HTTP/1.1, whatever was set: to a server
-// of HTTP/1.0, which doesn't know the coding, the body would be the next request
-// (RFC 9112 section 6.1). One of HTTP/2 is sent as one of HTTP/1.1 anyway, and still is
-// what it was for the program that passes it on.
+// frame sets the framing of a stream: its length in bytes, or msg.LenChunked. A chunked
+// request becomes HTTP/1.1, whatever protocol was set: an HTTP/1.0 server doesn't know
+// the chunked coding and would take the body for the next request (RFC 9112 section 6.1).
+// The protocol of an HTTP/2 request doesn't change, because it is sent as HTTP/1.1 anyway
+// and a proxy may still ask for it.
 func (h *RequestHeader) frame(length int64) {
 	h.setLength(length) // it may be more than an int holds
 	if length == msg.LenChunked && !h.goesAsHTTP11() {
@@ -337,8 +334,8 @@ func (h *RequestHeader) frame(length int64) {
 	}
 }
 
-// streamLength returns the length in bytes to announce for a stream that was
-// set with the given one, or msg.LenChunked.
+// streamLength returns the length in bytes to announce for a stream that was set with
+// length set, or msg.LenChunked.
 func (c *content) streamLength(set int64) int64 {
 	switch l, ok := c.bodyStream.(*io.LimitedReader); {
 	case c.streamWriter != nil:
@@ -367,8 +364,8 @@ func (c *content) writeChunked(w *bufio.Writer) (err error) {
 	return writeBodyChunked(w, c.bodyStream)
 }
 
-// closeWritten closes the stream after it was written with the given result,
-// and returns the result of both. A panic is the graver one.
+// closeWritten closes the stream after it was written with the given result, and returns
+// the first error of both. A panic takes precedence.
 func (c *content) closeWritten(result error) (err error) {
 	defer recoverWrite(&err)
 	if err := c.closeStream(result); result == nil {
@@ -377,11 +374,11 @@ func (c *content) closeWritten(result error) (err error) {
 	return result
 }
 
-// WriteTo writes the request to w, as Write does, and returns how many bytes
-// w took.
+// WriteTo writes the request to w, as Write does, and returns how many bytes were written
+// to w.
 func (req *Request) WriteTo(w io.Writer) (int64, error) { return writeMessage(w, req.Write) }
 
-// writeMessage writes with write through a buffer to w.
+// writeMessage calls write with a buffered writer for w.
 func writeMessage(w io.Writer, write func(*bufio.Writer) error) (int64, error) {
 	c := &countingWriter{w: w}
 	bw := bufio.NewWriter(c)
@@ -403,8 +400,8 @@ func (c *countingWriter) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// String returns the request as Write writes it, or the text of its error. A
-// stream is spent by it.
+// String returns the request as Write writes it, or the text of the error. It reads a
+// body stream to its end, so that the stream can't be sent afterwards.
 func (req *Request) String() string { return messageString(req.Write) }
 
 func messageString(write func(*bufio.Writer) error) string {
@@ -415,8 +412,8 @@ func messageString(write func(*bufio.Writer) error) string {
 	return b.String()
 }
 
-// BodyWriteTo writes the body to w. A stream is read to its end and closed for
-// that, also after an error, of which BodyError tells then, too.
+// BodyWriteTo writes the body to w. A stream is read to its end and closed, also after an
+// error. BodyError then returns that error too.
 func (req *Request) BodyWriteTo(w io.Writer) error {
 	if req.form != nil && !req.formRaw {
 		return WriteMultipartForm(w, req.form, string(req.Header.MultipartFormBoundary()))
@@ -428,7 +425,7 @@ func (req *Request) BodyWriteTo(w io.Writer) error {
 	return err
 }
 
-// writeContent writes the body to w, without any coding.
+// writeContent writes the body to w, without a transfer coding.
 func (c *content) writeContent(w io.Writer) error {
 	if !c.hasStream() {
 		_, err := w.Write(c.bodyBytes())

@@ -7,13 +7,12 @@ import (
 	"github.com/galehttp/gale/internal/clock"
 )
 
-// call is one call of Do with what bounds it.
+// call is one call of Do, with its limits.
 type call struct {
 	// ctx is nil if there is no context that can be cancelled.
 	ctx   context.Context
 	start clock.Tick // 0 for a call without a time limit
-	// deadline is the end of the time that the call may take, 0 if it is
-	// without limit.
+	// deadline is the time at which the call must end, 0 for no limit.
 	deadline clock.Tick
 
 	attempts int
@@ -30,14 +29,15 @@ type call struct {
 type retryVerdict uint8
 
 const (
-	verdictNone   retryVerdict = iota // not known: another RoundTripper
-	verdictUnsafe                     // a time-out, a byte of a response, or a new connection
-	verdictSafe                       // the request can't have been acted upon, or acting twice does no harm
+	verdictNone   retryVerdict = iota // not known: the program's own RoundTripper
+	verdictUnsafe                     // a timeout, a byte of a response arrived, or the connection was new
+	verdictSafe                       // the server can't have acted on the request, or acting twice does no harm
 )
 
-// newCall returns a call that begins now. A timeout of 0 is no limit.
+// newCall returns a call that begins now. A timeout of 0 means no limit.
 func newCall(ctx context.Context, timeout time.Duration) (k call) {
-	// One that watch needs no channel of isn't asked for it: making it takes memory.
+	// If watch needs no channel of the context, Done isn't called: making the channel
+	// takes memory.
 	if _, own := ctx.(interface{ AfterFunc(func()) func() bool }); own || ctx.Done() != nil {
 		k.ctx = ctx
 	}
@@ -53,8 +53,8 @@ func (k *call) limit(timeout time.Duration) {
 	k.deadline = k.start + clock.Tick(timeout)
 }
 
-// until returns the earlier of the call's deadline and what begins now and
-// lasts for d; 0 for none. now is taken if it is needed.
+// until returns the call's deadline or the time d from now, whichever is earlier; 0 for
+// none. It reads the clock only if it has to.
 func (k *call) until(d time.Duration) clock.Tick {
 	if d <= 0 {
 		return k.deadline
@@ -66,7 +66,7 @@ func (k *call) until(d time.Duration) clock.Tick {
 	return t
 }
 
-// mustEnd returns why the call must end, nil if it may go on.
+// mustEnd returns the reason why the call must end, nil if it may go on.
 func (k *call) mustEnd() error {
 	if k.ctx != nil {
 		if err := k.ctx.Err(); err != nil {

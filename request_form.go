@@ -8,11 +8,11 @@ import (
 	"github.com/galehttp/gale/internal/pool"
 )
 
-// PostArgs returns the arguments in a body of the type
-// application/x-www-form-urlencoded, parsed when they are first asked for; none
-// for a body of another type. A stream is read to its end for that; if it fails
-// there are none, see BodyError. They belong to the request. What is set on them is sent
-// as the body of a request that has no other.
+// PostArgs returns the arguments in a body of media type
+// application/x-www-form-urlencoded. The first call parses them. For a body of another
+// type there are none. A stream is read to its end; if that fails there are none, and
+// BodyError says why. The Args belong to the request. If the request has no other body,
+// arguments that are set on it are sent as the body.
 func (req *Request) PostArgs() *Args {
 	if !req.postArgsParsed {
 		req.postArgsParsed = true
@@ -32,7 +32,7 @@ func isMediaType(contentType []byte, want string) bool {
 	return bytesconv.EqualFoldString(bytes.Trim(t, " \t"), want)
 }
 
-// basicAuth returns the value of Authorization for a user (RFC 7617).
+// basicAuth returns the value of Authorization for a user and a password (RFC 7617).
 func basicAuth(user, password []byte) string {
 	b := pool.Get(authLen(user, password))
 	defer pool.Put(b)
@@ -46,7 +46,7 @@ func (h *RequestHeader) setBasicAuth(user, password []byte) {
 	pool.Put(b)
 }
 
-// appendBasicAuth puts the value of Authorization together in b.
+// appendBasicAuth appends the value of Authorization to b.
 func appendBasicAuth(b *pool.Buf, user, password []byte) []byte {
 	b.B = append(append(append(b.B, user...), ':'), password...)
 	from := len(b.B)
@@ -54,7 +54,7 @@ func appendBasicAuth(b *pool.Buf, user, password []byte) []byte {
 	return b.B[from:]
 }
 
-// authLen is how much room appendBasicAuth needs.
+// authLen is how many bytes appendBasicAuth needs.
 func authLen(user, password []byte) int {
 	n := len(user) + 1 + len(password)
 	return n + len("Basic ") + base64.StdEncoding.EncodedLen(n)

@@ -11,8 +11,9 @@ import (
 	"github.com/galehttp/gale/internal/compress"
 )
 
-// maxFormMemory is how many bytes of a form are held in memory. What its files
-// have beyond that goes to temporary files; fields beyond that are an error.
+// maxFormMemory is how many bytes of a form are held in memory. If its files are larger,
+// the rest is stored in temporary files. If its other fields are larger, that is an
+// error.
 const maxFormMemory = 16 << 20
 
 // formSlack is what multipart.Reader.ReadForm allows for fields on top of the
@@ -21,19 +22,17 @@ const formSlack = 10 << 20
 
 var errFormEmpty = newBareError("form size must be greater than 0: given 0")
 
-// MultipartForm returns the form in a body of the type multipart/form-data (RFC
-// 7578). A body of another type, or without a boundary, is [ErrNoMultipartForm].
-// It is parsed once; the form belongs to the request, and Reset or
+// MultipartForm returns the form in a body of media type multipart/form-data (RFC 7578).
+// For a body of another type, or without a boundary, it returns [ErrNoMultipartForm]. The
+// body is parsed once. The form belongs to the request, and Reset or
 // RemoveMultipartFormFiles removes its temporary files.
 //
-// At most 16 MiB are held in memory, the rest of the files in temporary files. Of a
-// body that is a stream at most [DefaultMaxStreamedFormSize] bytes are read, see
-// Server.MaxStreamedFormSize; longer ones are [ErrBodyTooLarge]. A stream that fails
-// stays failed: later calls return an error too, see BodyError.
-// A form has at most 1,000 parts, and its files have at most 10,000 header fields
-// in all.
-// Encoded bodies are decoded, to at most 64 MiB; see MultipartFormWithLimit for
-// another limit.
+// At most 16 MiB are held in memory; the rest of the files is in temporary files. If the
+// body is a stream, at most [DefaultMaxStreamedFormSize] bytes are read (see
+// Server.MaxStreamedFormSize); a longer one gives [ErrBodyTooLarge]. If a stream fails,
+// later calls return an error too; see BodyError. A form may have at most 1,000 parts,
+// and its files at most 10,000 header lines in total. A body with a content coding is
+// decoded to at most 64 MiB; see MultipartFormWithLimit for another limit.
 func (req *Request) MultipartForm() (*multipart.Form, error) {
 	form, err := req.multipartForm()
 	if err != nil {
@@ -42,7 +41,7 @@ func (req *Request) MultipartForm() (*multipart.Form, error) {
 	return form, err
 }
 
-// multipartForm is MultipartForm for callers that keep the error to themselves.
+// multipartForm is MultipartForm for callers that don't return its error to the program.
 func (req *Request) multipartForm() (*multipart.Form, error) {
 	limit := 0
 	if len(req.Header.ContentEncoding()) > 0 {
@@ -51,9 +50,9 @@ func (req *Request) multipartForm() (*multipart.Form, error) {
 	return req.parseForm(limit)
 }
 
-// MultipartFormWithLimit is MultipartForm for a body of at most maxBodySize
-// bytes, once decoded; longer ones are [ErrBodyTooLarge]. If maxBodySize isn't
-// above 0 there is no limit, except that for streams which MultipartForm describes.
+// MultipartFormWithLimit is MultipartForm for a body of at most maxBodySize bytes after
+// decoding. A longer one gives [ErrBodyTooLarge]. If maxBodySize is 0 or negative, there
+// is no limit except the one for streams that MultipartForm describes.
 func (req *Request) MultipartFormWithLimit(maxBodySize int) (*multipart.Form, error) {
 	form, err := req.parseForm(maxBodySize)
 	if err != nil {
@@ -86,7 +85,7 @@ func (req *Request) parseForm(limit int) (*multipart.Form, error) {
 		_ = d.Close()
 	}
 	if err != nil {
-		if lim.n < 0 { // whatever the parser made of it
+		if lim.n < 0 { // whatever error the parser returned
 			err = formError(ErrBodyTooLarge)
 		}
 		if streamed {
@@ -100,8 +99,8 @@ func (req *Request) parseForm(limit int) (*multipart.Form, error) {
 	return form, nil
 }
 
-// streamedFormLimit returns how many bytes of a stream may become a form, which goes
-// to files.
+// streamedFormLimit returns how many bytes of a stream may be read as a form, whose files
+// are stored on disk.
 func (req *Request) streamedFormLimit() int64 {
 	n := int64(0)
 	if s, ok := req.bodyStream.(formReader); ok {
@@ -120,12 +119,12 @@ func (req *Request) streamedFormLimit() int64 {
 // goroutine uses the form.
 type formFiles struct{ form multipart.Form }
 
-// noForms stands for the files of a request that can have no form any more.
+// noForms is the value for a request that can't have a form anymore.
 var noForms = new(formFiles)
 
 var errFormTimedOut = errors.New("gale: the request was timed out with TimeoutError: its form can't be parsed any more")
 
-// setForm makes form that of the request; raw says that the body is still there.
+// setForm sets the form of the request; raw says that the body is still there.
 func (req *Request) setForm(form *multipart.Form, raw bool) error {
 	if len(form.File) > 0 {
 		files := &formFiles{multipart.Form{File: make(map[string][]*multipart.FileHeader, len(form.File))}}
@@ -181,14 +180,14 @@ func (req *Request) formBody() (body io.Reader, boundary string, err error) {
 	return body, boundary, nil
 }
 
-// MultipartReader returns a reader of the parts of a body of the type
-// multipart/form-data, for forms that should not be held in memory or files: on
-// a streamed body it reads parts as they arrive. A body of another type, or
-// without a boundary, is [ErrNoMultipartForm].
+// MultipartReader returns a reader for the parts of a body of media type
+// multipart/form-data. Use it for forms that should not be held in memory or in files: if
+// the body is a stream, it reads parts as they arrive. For a body of another type, or
+// without a boundary, it returns [ErrNoMultipartForm].
 //
-// The limits of MultipartForm don't hold: how many parts are read, and how much
-// of each, is up to the caller. A part has at most 10,000 header fields. A
-// stream can be read only once. It isn't in fasthttp.
+// The limits of MultipartForm don't apply: the caller decides how many parts it reads,
+// and how much of each. A part may have at most 10,000 header lines. A stream can be read
+// only once. Not in fasthttp.
 func (req *Request) MultipartReader() (*multipart.Reader, error) {
 	body, boundary, err := req.formBody()
 	if err != nil {
@@ -198,8 +197,7 @@ func (req *Request) MultipartReader() (*multipart.Reader, error) {
 	return multipart.NewReader(body, boundary), nil
 }
 
-// readForm reads the whole form from a connection, of which its body is the
-// next length bytes.
+// readForm reads the whole form from r; its body is the next length bytes.
 func (req *Request) readForm(r *bufio.Reader, boundary []byte, length int64) error {
 	req.ResetBody()
 	var body bodyReader
@@ -223,8 +221,8 @@ func readForm(r io.Reader, boundary string) (*multipart.Form, error) {
 	return form, nil
 }
 
-// readEpilogue reads what follows the last boundary, so that a body that breaks
-// off there isn't taken for a complete one.
+// readEpilogue reads the bytes after the last boundary, so that a body that ends too
+// early there isn't taken for a complete one.
 func readEpilogue(r io.Reader, form *multipart.Form) (*multipart.Form, error) {
 	if _, err := copyStream(io.Discard, r, math.MaxInt64); err != nil {
 		_ = form.RemoveAll()
@@ -237,7 +235,7 @@ func formError(err error) error {
 	return errorf("cannot read multipart/form-data body: %w", err)
 }
 
-// marshalForm returns the form as bytes.
+// marshalForm returns the encoded form.
 func (req *Request) marshalForm() ([]byte, error) {
 	var b bytes.Buffer
 	if err := WriteMultipartForm(&b, req.form, string(req.Header.MultipartFormBoundary())); err != nil {
@@ -252,7 +250,7 @@ func (req *Request) RemoveMultipartFormFiles() { req.removeForm() }
 
 func (req *Request) removeForm() {
 	if req.form != nil {
-		_ = req.form.RemoveAll() // files that are gone or held are not our business
+		_ = req.form.RemoveAll() // an error about files that are gone or in use is ignored
 		req.form, req.formRaw, req.readErr = nil, false, nil
 		if files := req.files.Load(); files != noForms {
 			req.files.CompareAndSwap(files, nil)
@@ -260,7 +258,7 @@ func (req *Request) removeForm() {
 	}
 }
 
-// limitReader ends with ErrBodyTooLarge where more than n bytes come.
+// limitReader returns ErrBodyTooLarge if there are more than n bytes.
 type limitReader struct {
 	r io.Reader
 	n int64
@@ -280,8 +278,8 @@ func (l *limitReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// decodingReader decodes what it reads from src. It takes a decoder when it is
-// first read and gives it back at the end, after an error, or by Close.
+// decodingReader decodes what it reads from src. The first Read takes a decoder from the
+// pool. The decoder goes back at the end, after an error, or by Close.
 type decodingReader struct {
 	src    io.Reader
 	coding compress.Coding

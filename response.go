@@ -5,13 +5,12 @@ import (
 	"net"
 )
 
-// Response is an HTTP response, one that is to be sent or one that a client
-// received. The zero value is an empty response with status 200 and ready for
-// use.
+// Response is an HTTP response to send, or one that a client received. The zero value is
+// an empty response with status 200 and is ready for use.
 //
-// Byte slices that its methods return point into the response: they are valid
-// until it is changed, reset or released, for a response that a handler makes
-// that is until the handler returns. Copy them to keep them.
+// Byte slices that its methods return point into the response. They are valid until the
+// response is changed, reset or released, and in a server until the handler returns. Copy
+// them to keep them.
 //
 // A Response must not be copied (use CopyTo) and isn't safe for concurrent use.
 type Response struct {
@@ -20,27 +19,27 @@ type Response struct {
 	// Header is the status line and the header section.
 	Header ResponseHeader
 
-	// ImmediateHeaderFlush sends the header of a response with a body stream
-	// before the stream's first byte is there.
+	// ImmediateHeaderFlush makes the server send the header of a response with a body
+	// stream before the first byte of the stream is available.
 	ImmediateHeaderFlush bool
 
-	// StreamBody makes the reading functions leave the body where it is, to
-	// be read from BodyStream. Errors of the body are then errors of that
-	// stream.
+	// StreamBody makes Read, ReadLimitBody and ReadBody, and clients, leave the body
+	// unread. The caller reads it from BodyStream. Errors of the body are then errors of
+	// that stream.
 	StreamBody bool
 
-	// SkipBody makes the reading functions read no body, and the writing
-	// functions write none: for the answer to a HEAD request, whose header
-	// speaks of a body that isn't there (RFC 9110 section 9.3.2). A server
-	// answers another request with an empty body then (Content-Length: 0),
-	// whatever length or body was set.
+	// SkipBody makes the methods that read a response read no body, and those that write
+	// it write none. It is for the response to a HEAD request, whose header describes a
+	// body that isn't sent (RFC 9110 section 9.3.2). If a handler sets it for another
+	// method, the server sends an empty body (Content-Length: 0), whatever length or body
+	// was set.
 	SkipBody bool
 
-	// KeepBodyBuffer keeps the buffer of the body, however large, when the
-	// response is reset, for a response that is used again and again with
-	// bodies of like size. By default larger buffers go back to the pools.
-	// ReleaseResponse clears it, and so do servers between requests; CopyTo leaves it
-	// alone in the destination.
+	// KeepBodyBuffer makes Reset keep the buffer of the body, however large it is. It is
+	// meant for a response that is used again and again with bodies of similar size. By
+	// default buffers above 4 KiB go back to a pool. ReleaseResponse clears
+	// KeepBodyBuffer, and so do servers between requests. CopyTo doesn't change it in the
+	// destination.
 	KeepBodyBuffer bool
 
 	content
@@ -50,8 +49,8 @@ type Response struct {
 	wasHead bool // SkipBody is set because a client's request was a HEAD
 }
 
-// Reset empties the response for its next use: header, body (a stream is
-// closed), addresses and flags except KeepBodyBuffer.
+// Reset empties the response for its next use: the header, the body (a stream is closed),
+// the addresses, and the flags except KeepBodyBuffer.
 func (resp *Response) Reset() {
 	if resp.hasStream() {
 		_ = resp.closeStream(nil) // its closer may change the rest
@@ -74,8 +73,8 @@ func (resp *Response) reset() {
 	resp.ImmediateHeaderFlush = false
 }
 
-// contentFields describe the body of a response and no other (RFC 9110 sections 8 and
-// 14.4, RFC 6266, RFC 9530).
+// contentFields are the fields that describe the present body of a response (RFC 9110
+// sections 8 and 14.4, RFC 6266, RFC 9530).
 var contentFields = [...]string{
 	HeaderContentType, HeaderContentEncoding, HeaderContentLanguage, HeaderContentLength, HeaderContentLocation,
 	HeaderContentRange, HeaderContentDisposition, "Content-Digest", "Repr-Digest", "Digest", "Content-MD5",
@@ -92,7 +91,7 @@ func (resp *Response) dropContent() {
 	resp.SkipBody, resp.ImmediateHeaderFlush = false, false
 }
 
-// resetSkipHeader empties all but the header and the flags.
+// resetSkipHeader empties everything except the header and the flags.
 func (resp *Response) resetSkipHeader() {
 	resp.ResetBody()
 	if resp.remote != nil || resp.local != nil {
@@ -100,9 +99,8 @@ func (resp *Response) resetSkipHeader() {
 	}
 }
 
-// CopyTo makes dst a copy of resp that shares nothing with it. A body stream
-// isn't copied (call Body before to have its bytes), nor is KeepBodyBuffer,
-// which dst keeps.
+// CopyTo makes dst a copy of resp that shares no memory with it. It doesn't copy a body
+// stream (call Body first to read it into memory). dst keeps its own KeepBodyBuffer.
 func (resp *Response) CopyTo(dst *Response) {
 	resp.Header.CopyTo(&dst.Header)
 	dst.SkipBody = resp.SkipBody
@@ -112,7 +110,7 @@ func (resp *Response) CopyTo(dst *Response) {
 	resp.copyContent(&dst.content)
 }
 
-// StatusCode returns the status code; 200 unless another was set.
+// StatusCode returns the status code. It is 200 unless another one was set.
 func (resp *Response) StatusCode() int { return resp.Header.StatusCode() }
 
 // SetStatusCode sets the status code. Valid are 100 to 999 (RFC 9110 section 15).
@@ -124,8 +122,8 @@ func (resp *Response) ConnectionClose() bool { return resp.Header.ConnectionClos
 // SetConnectionClose makes the response say `Connection: close`.
 func (resp *Response) SetConnectionClose() { resp.Header.SetConnectionClose() }
 
-// ParseNetConn notes the addresses of the connection that the response came
-// from.
+// ParseNetConn sets RemoteAddr and LocalAddr to the addresses of conn, from which the
+// response came.
 func (resp *Response) ParseNetConn(conn net.Conn) {
 	resp.remote = conn.RemoteAddr()
 	resp.local = conn.LocalAddr()
@@ -139,11 +137,11 @@ func (resp *Response) RemoteAddr() net.Addr { return resp.remote }
 // shared: don't change it.
 func (resp *Response) LocalAddr() net.Addr { return resp.local }
 
-// Body returns the body's bytes. A stream is read to its end and closed for
-// that. If it fails, the body is empty, and BodyError says why: nothing of what was
-// broken off is taken for the whole (in fasthttp the body is the error's text).
+// Body returns the bytes of the body. If the body is a stream, Body reads it to its end
+// and closes it. If that fails, the body is empty, so that a part is never mistaken for
+// the whole, and BodyError says why. In fasthttp the body is then the text of the error.
 //
-// The slice belongs to the response; see there.
+// The slice belongs to the response; see [Response].
 func (resp *Response) Body() []byte {
 	if resp.hasStream() {
 		resp.readStream()
@@ -151,35 +149,34 @@ func (resp *Response) Body() []byte {
 	return resp.lendBody()
 }
 
-// BodyError returns why a stream that was the body could not be read to its end by
-// Body or what else reads it whole. It is nil if all went well, if the stream wasn't
-// read, and once the body is reset or replaced. A response with such a body can't be
-// written: that returns the error, and a server answers with 500 instead. Not in
-// fasthttp.
+// BodyError returns why Body or another method could not read a body stream to its end.
+// It is nil if there was no error, if the stream wasn't read, and after the body is reset
+// or replaced. Writing a response with such a body returns the error, and a server
+// answers 500 instead. Not in fasthttp.
 func (resp *Response) BodyError() error { return resp.readErr }
 
 // wholeBody is Body with BodyError.
 func (resp *Response) wholeBody() ([]byte, error) { return resp.Body(), resp.readErr }
 
-// SetBody makes a copy of body the body.
+// SetBody sets the body to a copy of body.
 func (resp *Response) SetBody(body []byte) { resp.setBody(body) }
 
-// SetBodyString makes a copy of body the body.
+// SetBodyString sets the body to a copy of body.
 func (resp *Response) SetBodyString(body string) { resp.setBodyString(body) }
 
-// SetBodyRaw makes body itself the body, without copying it. The caller must
-// leave it alone until the response is reset or its body replaced.
+// SetBodyRaw sets the body to the slice body without copying it. The caller must not
+// change the slice until the response is reset or its body is replaced.
 func (resp *Response) SetBodyRaw(body []byte) { resp.setBodyRaw(body) }
 
-// AppendBody appends a copy of p to the body. A stream or raw body that was set
-// is dropped.
+// AppendBody appends a copy of p to the body. If a stream or a raw body was set, it is
+// dropped first.
 func (resp *Response) AppendBody(p []byte) { resp.appendBody(p) }
 
-// AppendBodyString appends a copy of s; see AppendBody.
+// AppendBodyString is AppendBody for a string.
 func (resp *Response) AppendBodyString(s string) { resp.appendBodyString(s) }
 
-// BodyWriter returns a writer that appends to the body as AppendBody does. It
-// is good as long as the response is: in a handler, until it returns.
+// BodyWriter returns a writer that appends to the body as AppendBody does. It is valid as
+// long as the response is: in a handler, until the handler returns.
 func (resp *Response) BodyWriter() io.Writer { return (*responseBodyWriter)(resp) }
 
 type responseBodyWriter Response
@@ -194,48 +191,46 @@ func (w *responseBodyWriter) WriteString(s string) (int, error) {
 	return len(s), nil
 }
 
-// SwapBody makes body the body, without copying it, and returns the bytes of
-// the one before, which are the caller's then; a stream is read to its end for
-// that. If it fails there are none, and BodyError says why. body belongs to the
-// response from now on.
+// SwapBody sets the body to the slice body without copying it, and returns the bytes of
+// the old body. body belongs to the response from now on, and the returned slice belongs
+// to the caller. If the old body is a stream, it is read to its end; if that fails, no
+// bytes are returned and BodyError says why.
 func (resp *Response) SwapBody(body []byte) []byte { return resp.swapBody(body) }
 
-// ResetBody empties the body; a stream is closed.
+// ResetBody empties the body. A stream is closed.
 func (resp *Response) ResetBody() { resp.resetContent(resp.KeepBodyBuffer, &responseBodyLimit) }
 
-// ReleaseBody drops the body if its buffer is larger than size bytes, so that
-// its memory isn't kept for reuse. See SetBodySizePoolLimit for a rule for all.
+// ReleaseBody drops the body if its buffer is larger than size bytes, so that its memory
+// isn't kept for reuse. See SetBodySizePoolLimit for a limit for all responses.
 func (resp *Response) ReleaseBody(size int) { resp.releaseBody(size) }
 
 // IsBodyStream reports whether the body is a stream.
 func (resp *Response) IsBodyStream() bool { return resp.hasStream() }
 
-// BodyStream returns the body as a stream, or nil if it is bytes. The caller
-// closes it with CloseBodyStream, or leaves that to Reset. The stream of a
-// response that was read with StreamBody, or received by a client, implements
-// [ReadCloserWithError], and may be closed from any goroutine at any time.
+// BodyStream returns the body as a stream, or nil if the body isn't a stream. The caller
+// closes it with CloseBodyStream, or leaves that to Reset. The stream of a response that
+// was read with StreamBody, or received by a client, implements [ReadCloserWithError],
+// and any goroutine may close it at any time.
 func (resp *Response) BodyStream() io.Reader { return resp.stream() }
 
 // CloseBodyStream closes the body's stream, if there is one, and drops it.
 func (resp *Response) CloseBodyStream() error { return resp.closeStream(nil) }
 
-// SetBodyStream makes bodyStream the body. With bodySize >= 0 that many bytes of it
-// are sent, with a Content-Length: if it has fewer, the response is broken off, and
-// what it has after them is not read. With a negative bodySize it is read to its end
-// and sent in the chunked coding (RFC 9112 section 7.1).
+// SetBodyStream sets the body to bodyStream. If bodySize >= 0, exactly bodySize bytes of
+// it are sent, with a Content-Length. If it has fewer bytes, the response is aborted; if
+// it has more, the rest is not read. If bodySize is negative, the stream is read to its
+// end and sent chunked (RFC 9112 section 7.1).
 //
-// The stream is closed after it was read, and when the body is replaced or
-// reset, if it implements io.Closer; it is told why if it implements
-// [ReadCloserWithError].
+// If the stream implements io.Closer, it is closed after it was read, and when the body
+// is replaced or reset. If it implements [ReadCloserWithError], it gets the reason.
 func (resp *Response) SetBodyStream(bodyStream io.Reader, bodySize int) {
 	resp.setStream(bodyStream)
 	resp.Header.SetContentLength(bodySize)
 }
 
-// SetBodyStreamWriter makes what sw writes the body, sent in the chunked
-// coding. sw runs when the response is written, or its body asked for; in a
-// server that is after the handler returned, and never if the response is
-// dropped before.
+// SetBodyStreamWriter makes what sw writes the body, which is sent chunked. sw runs when
+// the response is written, or when a method such as Body reads the body. In a server that
+// is after the handler has returned, or never, if the response is dropped before.
 func (resp *Response) SetBodyStreamWriter(sw StreamWriter) {
 	resp.setStream(nil)
 	resp.streamWriter = sw

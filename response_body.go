@@ -15,22 +15,23 @@ const maxInterimResponses = 100
 
 var errTooManyInterim = newError("too many 1xx informational responses received")
 
-// Read reads a response with its body from r. It is ReadLimitBody without a
-// limit, so not for servers that aren't trusted.
+// Read reads a response with its body from r. It is ReadLimitBody without a limit, so
+// don't use it for servers that you don't trust.
 func (resp *Response) Read(r *bufio.Reader) error { return resp.ReadLimitBody(r, 0) }
 
-// ReadLimitBody reads a response with its body from r. Up to 100 informational
-// responses (1xx) before it are skipped; 101 counts as final. With maxBodySize
-// above 0, a body of more bytes is [ErrBodyTooLarge]; the connection is of no
-// use then. Memory grows with what arrived, not with what Content-Length says.
+// ReadLimitBody reads a response with its body from r. Up to 100 informational responses
+// (1xx) before it are skipped; 101 is a final response. If maxBodySize is above 0 and the
+// body has more bytes, ReadLimitBody returns [ErrBodyTooLarge]; the connection can't be
+// used afterwards. Memory grows with the bytes that arrive, not with the value of
+// Content-Length.
 //
-// No body is read with SkipBody, and with StreamBody it becomes a stream; see
-// ReadBody.
+// If SkipBody is set, no body is read. If StreamBody is set, the body becomes a stream;
+// see ReadBody.
 //
-// It returns io.EOF if r ends before the first byte, and io.ErrUnexpectedEOF if
-// it ends within the body. After an error in the head the response is empty. After
-// one in the body Header is whole, without the fields of a trailer section, and Body
-// returns the part that came.
+// It returns io.EOF if r ends before the first byte, and io.ErrUnexpectedEOF if it ends
+// within the body. After an error in the head the response is empty. After an error in
+// the body, Header is complete but has no trailers, and Body returns the part that
+// arrived.
 func (resp *Response) ReadLimitBody(r *bufio.Reader, maxBodySize int) error {
 	resp.resetSkipHeader()
 	for n := 0; ; n++ {
@@ -51,14 +52,14 @@ func (resp *Response) ReadLimitBody(r *bufio.Reader, maxBodySize int) error {
 	return resp.ReadBody(r, maxBodySize)
 }
 
-// ReadBody reads the body that belongs to the header from r, by the header's
-// length, chunked coding, or else to the end of r (RFC 9112 section 6.3). Fields
-// of a trailer section go to Header. With maxBodySize above 0, a body of more
-// bytes is [ErrBodyTooLarge].
+// ReadBody reads the body that belongs to the header from r. The header's Content-Length
+// or the chunked coding says where it ends; otherwise it ends where r ends (RFC 9112
+// section 6.3). Trailers go to Header. If maxBodySize is above 0 and the body has more
+// bytes, ReadBody returns [ErrBodyTooLarge].
 //
-// With StreamBody it reads nothing: the body becomes a stream, without a limit,
-// which reads from r as it is read itself. Until it was read to its end, nothing else may
-// read from r. Closing it leaves what was not read in r.
+// If StreamBody is set, it reads nothing: the body becomes a stream that reads from r,
+// without a limit. Until the stream was read to its end, nothing else may read from r.
+// Closing it leaves the unread part in r.
 func (resp *Response) ReadBody(r *bufio.Reader, maxBodySize int) error {
 	resp.ResetBody()
 	h := &resp.Header
@@ -77,19 +78,18 @@ func (resp *Response) ReadBody(r *bufio.Reader, maxBodySize int) error {
 	return err
 }
 
-// Write writes the response to w, without flushing it at the end. Content-Length
-// is that of the body, whatever was set; a response with trailer fields is sent
-// in the chunked coding, and a status without a body (RFC 9110 section 6.4.1)
-// without one.
+// Write writes the response to w and doesn't flush w at the end. Content-Length is the
+// length of the body, whatever was set. A response with trailers is sent chunked. If the
+// status allows no body (RFC 9110 section 6.4.1), none is sent.
 //
-// A stream is sent with the length it was given, or in the chunked coding, or
-// bare with `Connection: close` if the header's protocol is HTTP/1.0. It is
-// closed whatever happens. A stream of another length than it was given is an error,
-// for which it is read to its end. A panic of the stream becomes an
+// A stream is sent with the length that it was set with, or chunked, or, if the header's
+// protocol is HTTP/1.0, without either and with `Connection: close`. It is closed in any
+// case. If its length differs from the one that it was set with, Write returns an error;
+// to find out, it reads the stream to its end. If the stream panics, Write returns an
 // [ErrBodyStreamWritePanic].
 //
-// After an error of the stream the response is broken off; the connection must
-// be closed then.
+// After an error of the stream the response is incomplete, and the caller must close the
+// connection.
 func (resp *Response) Write(w *bufio.Writer) error {
 	if resp.hasStream() {
 		return resp.writeStream(w)
@@ -169,9 +169,9 @@ func (resp *Response) writeStream(w *bufio.Writer) (err error) {
 	return err
 }
 
-// writeWhole writes the stream, whose length is known. It is read to its end: unlike for
-// a connection that must go on, for the caller a stream that has more is an error, and
-// worth the wait.
+// writeWhole writes the stream, whose length is known, and reads it to its end. A server
+// can't wait for that on a connection that goes on. For the caller of Write, a stream
+// that has more bytes is an error and worth the wait.
 func (resp *Response) writeWhole(w *bufio.Writer, length int64) (err error) {
 	defer recoverWrite(&err)
 	r, waits := resp.bodyStream, false
@@ -209,14 +209,14 @@ func (c *content) writeBare(w *bufio.Writer) (err error) {
 	return err
 }
 
-// WriteTo writes the response to w, as Write does, and returns how many bytes
-// w took.
+// WriteTo writes the response to w, as Write does, and returns how many bytes were
+// written to w.
 func (resp *Response) WriteTo(w io.Writer) (int64, error) { return writeMessage(w, resp.Write) }
 
-// String returns the response as Write writes it, or the text of its error. A
-// stream is spent by it.
+// String returns the response as Write writes it, or the text of the error. It reads a
+// body stream to its end, so that the stream can't be sent afterwards.
 func (resp *Response) String() string { return messageString(resp.Write) }
 
-// BodyWriteTo writes the body to w. A stream is read to its end and closed for
-// that, also after an error, of which BodyError tells then, too.
+// BodyWriteTo writes the body to w. A stream is read to its end and closed, also after an
+// error. BodyError then returns that error too.
 func (resp *Response) BodyWriteTo(w io.Writer) error { return resp.writeContent(w) }

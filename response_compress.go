@@ -9,8 +9,8 @@ import (
 	"github.com/galehttp/gale/internal/pool"
 )
 
-// minCompressBody is the length in bytes from which a body in memory is worth
-// the encoder's time.
+// minCompressBody is the smallest length, in bytes, of a body in memory that is worth
+// encoding.
 const minCompressBody = 200
 
 // WriteGzip writes the response to w as Write does, with its body encoded by
@@ -19,14 +19,13 @@ func (resp *Response) WriteGzip(w *bufio.Writer) error {
 	return resp.WriteGzipLevel(w, CompressDefaultCompression)
 }
 
-// WriteGzipLevel writes the response to w as Write does, with its body encoded
-// by gzip, and Content-Encoding and Vary set for that. Left alone are bodies of
-// less than 200 bytes, types that are compressed already, and responses that
-// have a Content-Encoding.
+// WriteGzipLevel writes the response to w as Write does, with its body encoded by gzip,
+// and with Content-Encoding and Vary. It doesn't encode bodies of less than 200 bytes,
+// media types that are compressed already, and responses that have a Content-Encoding.
 //
-// level is one of [CompressNoCompression], [CompressBestSpeed] to
-// [CompressBestCompression], [CompressDefaultCompression] and
-// [CompressHuffmanOnly]; any other stands for the default.
+// level is [CompressNoCompression], [CompressDefaultCompression], [CompressHuffmanOnly],
+// or from [CompressBestSpeed] to [CompressBestCompression]. Any other value means the
+// default.
 func (resp *Response) WriteGzipLevel(w *bufio.Writer, level int) error {
 	resp.encodeAs(compress.Gzip, level)
 	return resp.Write(w)
@@ -44,7 +43,7 @@ func (resp *Response) WriteDeflateLevel(w *bufio.Writer, level int) error {
 	return resp.Write(w)
 }
 
-// encodeAs encodes the body unless that makes no sense.
+// encodeAs encodes the body if it is worth it.
 func (resp *Response) encodeAs(c compress.Coding, level int) {
 	stream := resp.hasStream()
 	if !isEncodable(resp) || !stream && len(resp.bodyBytes()) < minCompressBody {
@@ -72,7 +71,7 @@ func isEncodable(resp *Response) bool {
 		compress.Compressible(h.ContentType())
 }
 
-// encodeBody replaces a body in memory by its encoded form.
+// encodeBody replaces a body in memory with its encoded form.
 func encodeBody(resp *Response, c compress.Coding, level int) {
 	body := resp.bodyBytes()
 	b := pool.Get(len(body) / 4)
@@ -81,7 +80,7 @@ func encodeBody(resp *Response, c compress.Coding, level int) {
 	pool.Put(b)
 }
 
-// describeEncoded corrects the fields that spoke of the body as it was.
+// describeEncoded corrects the fields that described the body before it was encoded.
 func describeEncoded(h *ResponseHeader, c compress.Coding) {
 	h.SetContentEncoding(c.String())
 	h.Del(HeaderAcceptRanges)

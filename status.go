@@ -4,14 +4,14 @@ import "github.com/galehttp/gale/internal/h1"
 
 // Status codes of responses.
 const (
-	// 1xx: the request goes on.
+	// 1xx: informational; the final response follows.
 
 	StatusContinue           = 100 // RFC 9110 section 15.2.1
 	StatusSwitchingProtocols = 101 // RFC 9110 section 15.2.2
 	StatusProcessing         = 102 // RFC 2518 section 10.1
 	StatusEarlyHints         = 103 // RFC 8297
 
-	// 2xx: done.
+	// 2xx: success.
 
 	StatusOK                   = 200 // RFC 9110 section 15.3.1
 	StatusCreated              = 201 // RFC 9110 section 15.3.2
@@ -24,7 +24,7 @@ const (
 	StatusAlreadyReported      = 208 // RFC 5842 section 7.1
 	StatusIMUsed               = 226 // RFC 3229 section 10.4.1
 
-	// 3xx: look elsewhere.
+	// 3xx: redirection.
 
 	StatusMultipleChoices   = 300 // RFC 9110 section 15.4.1
 	StatusMovedPermanently  = 301 // RFC 9110 section 15.4.2
@@ -35,7 +35,7 @@ const (
 	StatusTemporaryRedirect = 307 // RFC 9110 section 15.4.8
 	StatusPermanentRedirect = 308 // RFC 9110 section 15.4.9
 
-	// 4xx: the request is at fault.
+	// 4xx: error of the client.
 
 	StatusBadRequest                   = 400 // RFC 9110 section 15.5.1
 	StatusUnauthorized                 = 401 // RFC 9110 section 15.5.2
@@ -55,7 +55,7 @@ const (
 	StatusUnsupportedMediaType         = 415 // RFC 9110 section 15.5.16
 	StatusRequestedRangeNotSatisfiable = 416 // RFC 9110 section 15.5.17
 	StatusExpectationFailed            = 417 // RFC 9110 section 15.5.18
-	StatusTeapot                       = 418 // RFC 2324 section 2.3.2, an April Fools' joke that is still in use
+	StatusTeapot                       = 418 // RFC 2324 section 2.3.2, a joke that stayed
 	StatusMisdirectedRequest           = 421 // RFC 9110 section 15.5.20
 	StatusUnprocessableEntity          = 422 // RFC 9110 section 15.5.21
 	StatusLocked                       = 423 // RFC 4918 section 11.3
@@ -67,7 +67,7 @@ const (
 	StatusRequestHeaderFieldsTooLarge  = 431 // RFC 6585 section 5
 	StatusUnavailableForLegalReasons   = 451 // RFC 7725 section 3
 
-	// 5xx: the server is at fault.
+	// 5xx: error of the server.
 
 	StatusInternalServerError           = 500 // RFC 9110 section 15.6.1
 	StatusNotImplemented                = 501 // RFC 9110 section 15.6.2
@@ -84,8 +84,8 @@ const (
 
 const unknownStatus = "Unknown Status Code"
 
-// StatusMessage returns the reason phrase of the status code, such as "Not Found"
-// for 404, and "Unknown Status Code" for unknown codes.
+// StatusMessage returns the reason phrase of the status code, such as "Not Found" for
+// 404. For codes that are not in the list above it returns "Unknown Status Code".
 func StatusMessage(statusCode int) string {
 	if s := h1.StatusText(statusCode); s != "" {
 		return s
@@ -93,8 +93,8 @@ func StatusMessage(statusCode int) string {
 	return unknownStatus
 }
 
-// StatusCodeIsRedirect reports whether the status code redirects the client to the
-// target in Location: 301, 302, 303, 307 or 308 (RFC 9110 section 15.4).
+// StatusCodeIsRedirect reports whether clients follow the Location header of a response
+// with this status code: 301, 302, 303, 307 and 308 (RFC 9110 section 15.4).
 func StatusCodeIsRedirect(statusCode int) bool {
 	switch statusCode {
 	case StatusMovedPermanently, StatusFound, StatusSeeOther,

@@ -9,8 +9,8 @@ import (
 
 var timerPool pool.Pool
 
-// AcquireTimer returns a timer from a pool that fires after timeout. Give it
-// back with ReleaseTimer.
+// AcquireTimer returns a timer from a pool. It fires after timeout. Put it back with
+// ReleaseTimer.
 func AcquireTimer(timeout time.Duration) *time.Timer {
 	if t, ok := timerPool.Get().(*time.Timer); ok {
 		t.Reset(timeout)
@@ -19,10 +19,10 @@ func AcquireTimer(timeout time.Duration) *time.Timer {
 	return time.NewTimer(timeout)
 }
 
-// ReleaseTimer stops t, which came from AcquireTimer, and puts it back into the
-// pool. t must not be used afterwards.
+// ReleaseTimer stops t, which came from AcquireTimer, and puts it back into the pool.
+// Don't use t afterwards.
 func ReleaseTimer(t *time.Timer) {
-	t.Stop() // since Go 1.23 its channel is empty afterwards
+	t.Stop() // its channel holds nothing afterwards, as of Go 1.23
 	timerPool.Put(t)
 }
 

@@ -2,9 +2,8 @@ package gale
 
 import "io"
 
-// userValues are arbitrary values under arbitrary keys, in the order in which
-// the keys were first set. A message has a few of them, so they are searched
-// in order.
+// userValues are values under keys of any type, in the order in which the keys were first
+// set. A message has only a few, so a linear search is fast enough.
 type userValues []userValue
 
 type userValue struct{ key, value any }
@@ -87,7 +86,7 @@ func (v *userValues) removeAt(i int) {
 	*v = s[:len(s)-1]
 }
 
-// reset closes the values that can be closed, in order, and drops all.
+// reset closes the values that implement io.Closer, in order, and drops all.
 func (v *userValues) reset() {
 	if len(*v) > 0 {
 		v.resetSlow()
@@ -100,7 +99,7 @@ func (v *userValues) resetSlow() {
 	*v = (*v)[:0]
 }
 
-// close closes the values that can be closed, in order, and keeps all.
+// close closes the values that implement io.Closer, in order, and keeps all.
 func (v userValues) close() {
 	for i := range v {
 		if c, ok := v[i].value.(io.Closer); ok {
@@ -109,37 +108,37 @@ func (v userValues) close() {
 	}
 }
 
-// UserValue returns the value under key, or nil. A []byte as the key counts as
-// the string of those bytes.
+// UserValue returns the value under key, or nil. A []byte key is the same as the string
+// of its bytes.
 func (req *Request) UserValue(key any) any { return req.userValues.get(key) }
 
-// UserValueBytes is UserValue for a key of bytes.
+// UserValueBytes is UserValue for string(key).
 func (req *Request) UserValueBytes(key []byte) any { return req.userValues.getBytes(key) }
 
-// SetUserValue stores value under key, for code that handles the request later
-// on. Keys are compared as Go compares interfaces; a []byte counts as the
-// string of those bytes. Storing nil under a key that isn't there does nothing.
+// SetUserValue stores value under key, for code that handles the request later. Keys are
+// compared as Go compares interfaces; a []byte key is the same as the string of its
+// bytes. Storing nil under a new key does nothing.
 //
-// Values that implement io.Closer are closed when the request is reset, which
-// for a request that a server serves is at its end.
+// Values that implement io.Closer are closed when the request is reset. A server resets a
+// request at its end.
 func (req *Request) SetUserValue(key, value any) { req.userValues.set(key, value) }
 
-// SetUserValueBytes is SetUserValue for a key of bytes, which are copied.
+// SetUserValueBytes is SetUserValue for string(key).
 func (req *Request) SetUserValueBytes(key []byte, value any) { req.userValues.setBytes(key, value) }
 
 // RemoveUserValue removes the value under key without closing it.
 func (req *Request) RemoveUserValue(key any) { req.userValues.remove(key) }
 
-// RemoveUserValueBytes is RemoveUserValue for a key of bytes.
+// RemoveUserValueBytes is RemoveUserValue for string(key).
 func (req *Request) RemoveUserValueBytes(key []byte) { req.userValues.removeBytes(key) }
 
 // ResetUserValues removes all values and closes those that implement
 // io.Closer.
 func (req *Request) ResetUserValues() { req.userValues.reset() }
 
-// VisitUserValues calls visitor for each value whose key is a string or bytes,
-// in the order in which the keys were set. The key is a copy; the visitor may
-// keep it. It must not add or remove values.
+// VisitUserValues calls visitor for each value whose key is a string or bytes, in the
+// order in which the keys were set. key is a copy that visitor may keep. visitor must not
+// add or remove values.
 func (req *Request) VisitUserValues(visitor func(key []byte, value any)) {
 	for i := range req.userValues {
 		if s, ok := req.userValues[i].key.(string); ok {
