@@ -9,10 +9,10 @@ import (
 	"github.com/galehttp/gale"
 )
 
-// requestBody is the body of an adapted request: bytes that have arrived, or a
-// stream. It may be kept: after the handler it can't be read any more.
+// requestBody is the body of an adapted request: bytes that have arrived, or a stream.
+// The program may keep it, but can't read from it after the handler has returned.
 type requestBody struct {
-	mu     sync.Mutex // held while one reads
+	mu     sync.Mutex // held during a Read
 	ctx    *gale.RequestCtx
 	bytes  []byte
 	stream io.Reader
@@ -24,8 +24,8 @@ func (b *requestBody) begin(ctx *gale.RequestCtx, stream io.Reader, bytes []byte
 	b.ctx, b.stream, b.bytes = ctx, stream, bytes
 }
 
-// Read reads the body, and returns http.ErrBodyReadAfterClose after Close and
-// after the handler.
+// Read reads the body. It returns http.ErrBodyReadAfterClose after Close and after the
+// handler has returned.
 func (b *requestBody) Read(p []byte) (n int, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -49,15 +49,15 @@ func (b *requestBody) Read(p []byte) (n int, err error) {
 	return n, err
 }
 
-// Close ends the reading of the body. The server deals with what is left of it.
+// Close ends the reading of the body. The server handles the unread rest.
 func (b *requestBody) Close() error {
 	b.closed.Store(true)
 	return nil
 }
 
-// end is for when the handler has returned, and is called once: afterwards nothing of the RequestCtx
-// is used any more, but by a Read that runs where that can't be ended, on
-// another server than Gale's.
+// end is called once, when the handler has returned. Afterwards the RequestCtx isn't used
+// anymore, with one exception: a Read that is still running on a server other than
+// Gale's, where it can't be ended.
 func (b *requestBody) end() {
 	b.closed.Store(true)
 	if !b.mu.TryLock() {

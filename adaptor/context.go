@@ -11,19 +11,18 @@ import (
 	"github.com/galehttp/gale/internal/door"
 )
 
-// requestContext is the context of an adapted request. It may be kept: once the
-// handler has returned it has ended and doesn't look at the RequestCtx any more,
-// and its answers stay. The client is watched from when Done or Err is first
-// called.
+// requestContext is the context of an adapted request. The program may keep it: when the
+// handler has returned, it has ended, no longer uses the RequestCtx, and its methods keep
+// returning the same values. The client is watched from the first call of Done or Err.
 type requestContext struct {
 	mu    sync.Mutex
 	ctx   *gale.RequestCtx // nil when the handler has returned
-	std   *ending          // made at the first need
+	std   *ending          // made at the first use
 	conn  net.Conn         // may be nil
-	known *known           // when the handler has returned; nil for nothing
+	known *known           // set when the handler has returned; nil if nothing is known
 }
 
-// ending is a context of package context that tells about the end of a request.
+// ending is a context of package context that ends with the request.
 type ending struct {
 	context.Context
 	cancel context.CancelCauseFunc
@@ -34,7 +33,7 @@ func newEnding(parent context.Context) *ending {
 	return &ending{ctx, cancel}
 }
 
-// known is what a RequestCtx knew.
+// known has what the RequestCtx knew before the handler returned.
 type known struct {
 	values []userValue
 	parent context.Context // of the connection; may be nil
@@ -47,7 +46,7 @@ func (c *requestContext) begin(ctx *gale.RequestCtx) {
 	c.conn, _ = ctx.Value(door.ConnKey{}).(net.Conn)
 }
 
-// standard returns the context that tells about the end.
+// standard returns the context of package context that ends with the request.
 func (c *requestContext) standard() context.Context {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -62,12 +61,12 @@ func (c *requestContext) standard() context.Context {
 	return c.std.Context
 }
 
-// Done and Err are those of context.Context.
+// Done and Err implement context.Context.
 func (c *requestContext) Done() <-chan struct{} { return c.standard().Done() }
 
 func (c *requestContext) Err() error { return c.standard().Err() }
 
-// Deadline returns that of the connection's context.
+// Deadline returns the deadline of the connection's context.
 func (c *requestContext) Deadline() (deadline time.Time, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -80,14 +79,14 @@ func (c *requestContext) Deadline() (deadline time.Time, ok bool) {
 	return time.Time{}, false
 }
 
-// Value returns the user value of key, else what the context of the connection
-// knows.
+// Value returns the user value of key or, if there is none, the value in the connection's
+// context.
 func (c *requestContext) Value(key any) any {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.std != nil {
-		// Package context looks for a context of its own with a key of its own,
-		// to add children without a goroutine.
+		// Package context looks for a context that it made itself, with a key that only
+		// it has, so that it can add children without a goroutine.
 		if v := c.std.Value(key); v == any(c.std.Context) {
 			return v
 		}
@@ -126,7 +125,7 @@ func (c *requestContext) localAddr() net.Addr {
 	return &net.TCPAddr{IP: net.IPv4zero}
 }
 
-// end is for when the handler has returned.
+// end is called when the handler has returned.
 func (c *requestContext) end() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -143,7 +142,7 @@ func (c *requestContext) end() {
 	}
 }
 
-// know returns c.known, a new one if there is none.
+// know returns c.known, and makes it if there is none.
 func (c *requestContext) know() *known {
 	if c.known == nil {
 		c.known = new(known)

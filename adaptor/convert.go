@@ -16,31 +16,32 @@ import (
 	"github.com/galehttp/gale/internal/door"
 )
 
-// ConvertNetHTTPRequestToFastHTTPRequest makes req what r says. req is not reset
-// before: call Reset if it was used.
+// ConvertNetHTTPRequestToFastHTTPRequest converts r into req. It doesn't reset req first:
+// call Reset if req was used before.
 //
-// The body is not read but attached as a stream: r.Body is req's until that has
-// read or closed it. The framing comes from the dedicated fields of r, never from
-// its header: r.ContentLength bytes are sent, of a longer body no more, or, if
-// that is not above 0, r.TransferEncoding says chunked or there are trailers, the
-// body in the chunked coding. A body of nil or http.NoBody is none.
+// The body is not read but attached as a stream: r.Body belongs to req until req has read
+// or closed it. The framing comes from the fields of the struct r, never from r.Header.
+// If r.ContentLength is above 0, that many bytes are sent, and no more if the body is
+// longer. If it is 0 or negative, or r.TransferEncoding says chunked, or r has trailers,
+// the body is sent chunked. If r.Body is nil or http.NoBody, there is no body.
 //
-// The target is r.RequestURI, else that of r.URL, for CONNECT the authority that
-// it names. An absolute target goes out as it is unless req.URI is called before,
-// which makes it a path. The host is r.Host, else that of r.URL. The scheme is
-// that of r.URL, else https if r.TLS is set.
+// The target is r.RequestURI or, if that is empty, the target in r.URL; for CONNECT, it
+// is the authority. An absolute target is sent unchanged, unless req.URI is called first,
+// which reduces it to a path. The host is r.Host or, if that is empty, the host of r.URL.
+// The scheme is that of r.URL or, if it has none, https if r.TLS is set.
 //
-// Credentials in a URL become an Authorization field, unless r.Header has one,
-// and never stay in the target (RFC 9110 section 4.2.4). Trailer fields go along
-// where there is a body, with the values they have when it ends; those that must
-// not be in a trailer section are left out. Without a Content-Type in r.Header,
-// none is sent. Versions above HTTP/1.1 become HTTP/1.1, HTTP/1.0 does where the
-// body is chunked. RemoteAddr, Form and the context of r are left out.
+// Credentials in a URL become an Authorization header, unless r.Header has one, and never
+// stay in the target (RFC 9110 section 4.2.4). If there is a body, trailers are sent with
+// the values that they have when the body ends; names that are forbidden in trailers are
+// left out. If r.Header has no Content-Type, none is sent. Versions above HTTP/1.1 become
+// HTTP/1.1, and so does HTTP/1.0 if the body is chunked. RemoteAddr, Form and the context
+// of r are not converted.
 func ConvertNetHTTPRequestToFastHTTPRequest(r *http.Request, req *gale.Request) {
 	convertRequest(r, req, true)
 }
 
-// convertRequest leaves trailer fields out unless trailers is true.
+// convertRequest is ConvertNetHTTPRequestToFastHTTPRequest. It leaves trailer fields out
+// unless trailers is true.
 func convertRequest(r *http.Request, req *gale.Request, trailers bool) {
 	chunked := isChunked(r)
 	h := &req.Header
@@ -69,13 +70,13 @@ func orGet(method string) string {
 
 func hasContent(r *http.Request) bool { return r.Body != nil && r.Body != http.NoBody }
 
-// isChunked reports whether the body goes out in the chunked coding.
+// isChunked reports whether the body is sent chunked.
 func isChunked(r *http.Request) bool {
 	return hasContent(r) && (r.ContentLength <= 0 || r.ContentLength >= math.MaxInt ||
 		slices.Contains(r.TransferEncoding, "chunked") || len(r.Trailer) > 0)
 }
 
-// copyHeader copies the fields that don't come from elsewhere.
+// copyHeader copies the fields of r.Header, except those that come from other parts of r.
 func copyHeader(h *gale.RequestHeader, from http.Header) {
 	if len(from["Content-Type"]) == 0 {
 		h.SetNoDefaultContentType(true)
@@ -120,7 +121,7 @@ func convertTarget(r *http.Request, req *gale.Request) {
 	req.SetRequestURI(bare)
 	req.Header.SetHost(host)
 	if isAbsolute(bare) || r.Method == http.MethodConnect && !strings.HasPrefix(bare, "/") {
-		return // it says the scheme, or has none
+		return // the target has the scheme, or there is none
 	}
 	switch {
 	case u.Scheme != "" && u.Scheme != "http":
@@ -147,7 +148,7 @@ func isAbsolute(target string) bool {
 	return ok && scheme != "" && !strings.ContainsAny(scheme, "/?#@")
 }
 
-// cutUser cuts credentials out of a target that names an authority.
+// cutUser removes the credentials from a target that has an authority.
 func cutUser(method, target string) (string, *url.Userinfo) {
 	if strings.HasPrefix(target, "/") || !strings.Contains(target, "@") {
 		return target, nil
@@ -169,7 +170,7 @@ func cutUser(method, target string) (string, *url.Userinfo) {
 	return u.Host, u.User
 }
 
-// attachBody makes r.Body the body of req.
+// attachBody sets the body of req to r.Body.
 func attachBody(r *http.Request, req *gale.Request, chunked, trailers bool) {
 	b := &attachedBody{r: r, h: &req.Header}
 	if trailers {
@@ -186,8 +187,8 @@ func attachBody(r *http.Request, req *gale.Request, chunked, trailers bool) {
 // announce declares the trailer fields.
 func (b *attachedBody) announce() {
 	for name, values := range b.r.Trailer {
-		// The sender of r may have chosen the names: what r.Header says under one of
-		// them goes before.
+		// The sender of r may have chosen the names. If r.Header has a field of that
+		// name, the field takes precedence.
 		if len(b.h.PeekAll(name)) > 0 || b.h.AddTrailer(name) != nil {
 			continue
 		}
@@ -210,8 +211,8 @@ type attachedBody struct {
 	sized    bool
 	left     int64 // bytes to come, if sized
 
-	served bool  // a handler reads it, and what it reads is bounded
-	n      int64 // bytes that were read, if so
+	served bool  // a handler reads it, with a limit
+	n      int64 // bytes that were read, if served
 	limit  int64 // most bytes that are read, 0 for no limit
 
 	reading, closed atomic.Bool // closed by CloseRequestBody
@@ -220,7 +221,7 @@ type attachedBody struct {
 // errBodyClosed is what Read returns after RequestCtx.CloseRequestBody.
 var errBodyClosed = fmt.Errorf("adaptor: %w", door.ErrBodyClosed)
 
-// ReadsWhole bounds what a handler reads into memory.
+// ReadsWhole limits what a handler reads into memory.
 func (b *attachedBody) ReadsWhole() {
 	if b.served && b.limit == 0 {
 		b.limit = gale.DefaultMaxRequestBodySize
@@ -235,7 +236,7 @@ func (b *attachedBody) WholeLimit() int64 {
 	return gale.DefaultMaxRequestBodySize
 }
 
-// StreamedFormLimit says that forms have no limit of their own where the body has.
+// StreamedFormLimit returns the limit for forms. There is none if the body has a limit.
 func (b *attachedBody) StreamedFormLimit() int64 {
 	if b.limit > 0 {
 		return -1
@@ -243,14 +244,13 @@ func (b *attachedBody) StreamedFormLimit() int64 {
 	return 0
 }
 
-// errBodyTooLong is what reading a body returns after r.ContentLength bytes if
-// there are more.
+// errBodyTooLong is the error of Read after r.ContentLength bytes if the body has more.
 var errBodyTooLong = errors.New("adaptor: the body is longer than Request.ContentLength")
 
-// Read reads r.Body, no more of it than announced, and at its end takes the
-// values of trailer fields, which net/http knows only then.
+// Read reads r.Body, but no more bytes than announced. At the end it takes the values of
+// trailer fields, because net/http has them only then.
 func (b *attachedBody) Read(p []byte) (n int, err error) {
-	b.reading.Store(true) // before closed is looked at, see outer.CloseBody
+	b.reading.Store(true) // before closed is read, see outer.CloseBody
 	defer b.reading.Store(false)
 	if b.closed.Load() {
 		return 0, errBodyClosed
@@ -289,7 +289,7 @@ func (b *attachedBody) readSized(p []byte) (n int, err error) {
 	if b.left > 0 || err != nil {
 		return n, err
 	}
-	// Like net/http, make sure that this was all.
+	// Like net/http, check that there are no more bytes.
 	var more [1]byte
 	switch m, err := io.ReadFull(b.r.Body, more[:]); {
 	case m > 0:

@@ -1,37 +1,40 @@
 // Package adaptor lets net/http handlers run on a Gale server, and Gale
 // handlers on a net/http server.
 //
+//	h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+//		fmt.Fprintf(w, "Hello, %s!\n", r.URL.Query().Get("name"))
+//	})
+//	log.Fatal(gale.ListenAndServe(":8080", adaptor.NewFastHTTPHandler(h)))
+//
 // # net/http on Gale
 //
-// [NewFastHTTPHandler] makes a gale.RequestHandler of an http.Handler. The
-// handler finds what it finds in package net/http:
+// [NewFastHTTPHandler] converts an http.Handler into a gale.RequestHandler. The
+// http.Handler gets what a net/http server gives it:
 //
-//   - The ResponseWriter is also an http.Flusher, http.Hijacker,
-//     io.StringWriter and io.ReaderFrom, and http.ResponseController works with
-//     it: deadlines, Flush, Hijack, full duplex. Gale always is full duplex:
-//     one goroutine may read the body while another one sends. For requests of HTTP/2 it
-//     is no http.Hijacker.
-//   - A response goes out when the handler returns, when it flushes, and when
-//     more than a megabyte of it is waiting. Until then, middleware on Gale's
-//     side finds it in ctx.Response, and may compress it or change it.
-//   - Informational responses, trailers of both kinds, detection of the
-//     Content-Type, superfluous WriteHeader calls and http.ErrAbortHandler are
-//     treated as there.
-//   - The context of the request is cancelled when the handler returns, when
-//     the client leaves and when the server shuts down. It has the user values
-//     of the RequestCtx, and http.LocalAddrContextKey.
+//   - The ResponseWriter is also an http.Flusher, http.Hijacker, io.StringWriter and
+//     io.ReaderFrom, and http.ResponseController works with it: deadlines, Flush, Hijack,
+//     full duplex. Gale is always full duplex: one goroutine may read the body while
+//     another one sends. For HTTP/2 requests, the ResponseWriter is not an http.Hijacker.
+//   - A response is sent when the handler returns, when it flushes, and when more than a
+//     megabyte of it is waiting. Until then, middlewares on Gale's side find it in
+//     ctx.Response and may compress or change it.
+//   - Informational responses, both kinds of trailers, detection of the Content-Type,
+//     superfluous WriteHeader calls and http.ErrAbortHandler work as in net/http.
+//   - The context of the request is canceled when the handler returns, when the client
+//     leaves, and when the server shuts down. It has the user values of the RequestCtx
+//     and http.LocalAddrContextKey.
 //   - With gale.Server.StreamRequestBody the body is read while it arrives.
 //
-// A handler may keep what it gets after it has returned, as in net/http: the
-// request and its header are fresh copies, and the ResponseWriter, body and
-// context know that they are over. This is what an adapted request costs: half a dozen
-// allocations, and more with many fields, against none of a handler that is written for
-// Gale. What of it is kept keeps the memory of the whole head.
+// As in net/http, a handler may keep what it gets after it has returned: the request and
+// its header are fresh copies, and the ResponseWriter, body and context return errors
+// from then on. So an adapted request costs half a dozen allocations, more with many
+// headers; a handler that is written for Gale needs none. A string of the request that is
+// kept holds the memory of the whole head.
 //
 // # Gale on net/http
 //
-// [NewHTTPHandler] makes an http.Handler of a gale.RequestHandler, for one part
-// of a larger net/http program, for HTTP/2, or for tests with net/http/httptest.
+// [NewHTTPHandler] converts a gale.RequestHandler into an http.Handler, for one part of a
+// larger net/http program or for tests with net/http/httptest.
 //
 // [ConvertRequest] and [ConvertNetHTTPRequestToFastHTTPRequest] convert single
 // requests. The names are those of fasthttpadaptor.

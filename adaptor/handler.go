@@ -13,18 +13,18 @@ import (
 // NewFastHTTPHandlerFunc is NewFastHTTPHandler for a function.
 func NewFastHTTPHandlerFunc(h http.HandlerFunc) gale.RequestHandler { return NewFastHTTPHandler(h) }
 
-// NewFastHTTPHandler returns a handler that has h serve the requests. See the
-// package for what h finds.
+// NewFastHTTPHandler returns a handler that serves requests with h. See the package
+// comment for what h gets.
 //
-// A status code and fields that middleware has set in ctx.Response are sent
-// unless h sets others. A request whose target is no URI to package net/url is
-// answered with 400.
+// A status code and headers that a middleware has set in ctx.Response are sent unless h
+// sets others. If package net/url can't parse the request's target, the response is a
+// 400.
 func NewFastHTTPHandler(h http.Handler) gale.RequestHandler {
 	return func(ctx *gale.RequestCtx) { serve(h, ctx) }
 }
 
-// exchange is one request that is served. It is not used again, since the
-// handler may keep its parts.
+// exchange is one request that is served. It is not used again, because the handler may
+// keep its parts.
 type exchange struct {
 	r   http.Request
 	url url.URL
@@ -74,7 +74,7 @@ func serve(h http.Handler, ctx *gale.RequestCtx) {
 		case gale.ErrAbortHandler: // such as of finish; nothing is logged
 			panic(r)
 		default:
-			if x.w.flushed { // the server logs it too, with the stack; this line tells what the client has got
+			if x.w.flushed { // the server logs it too, with the stack; this line tells what the client got
 				ctx.Logger().Printf("panic in net/http handler: %v (part of the response was sent)", r)
 			}
 			panic(r)
@@ -98,7 +98,8 @@ func removeForm(r *http.Request) {
 	}
 }
 
-// hasConn reports whether ctx has a connection. Conn would lend that of a server.
+// hasConn reports whether ctx has a connection. It doesn't call Conn, which has side
+// effects for deadlines.
 func hasConn(ctx *gale.RequestCtx) bool {
 	return ctx.ConnRequestNum() != 0 || ctx.ConnID() != 0 || ctx.Conn() != nil
 }
@@ -137,15 +138,15 @@ func convert(ctx *gale.RequestCtx) (*exchange, error) {
 	return x, nil
 }
 
-// end cuts what the handler may have kept off from ctx.
+// end separates what the handler may have kept from ctx.
 func (x *exchange) end() {
 	x.endBody()
 	x.w.end()
 	x.c.end()
 }
 
-// endBody ends the reading of the body, before response.mu is taken: a Flush of another
-// goroutine may hold that, and wait for a Read.
+// endBody ends the reading of the body. It must be called before response.mu is locked: a
+// Flush of another goroutine may hold that lock and wait for a Read.
 func (x *exchange) endBody() {
 	if b := x.b; b != nil {
 		x.b = nil

@@ -11,28 +11,27 @@ import (
 	"github.com/galehttp/gale/internal/race"
 )
 
-// NewHTTPHandler returns a handler that makes h answer requests of a net/http server,
-// HTTP/2 included. h finds a RequestCtx as a gale.Server makes it:
+// NewHTTPHandler returns a handler that serves requests of a net/http server with h,
+// including HTTP/2 requests. h gets a RequestCtx as from a gale.Server:
 //
-//   - The body is a stream, see RequestCtx.RequestBodyStream; PostBody and forms
-//     read it to its end, up to gale.DefaultMaxRequestBodySize unless
-//     LimitRequestBody says otherwise.
-//   - Context is derived from the request's context. So Done is closed when that
-//     context ends, with its error and cause, and Value knows its values. Done is
-//     also closed when the request was answered (gale.ErrRequestDone).
+//   - The body is a stream; see RequestCtx.RequestBodyStream. PostBody and forms read it
+//     to its end, up to gale.DefaultMaxRequestBodySize or the limit that LimitRequestBody
+//     sets.
+//   - Context is derived from the request's context. So Done is closed when that context
+//     ends, with its error and cause, and Value finds its values. Done is also closed
+//     when the request was answered (gale.ErrRequestDone).
 //   - Addresses, TLS state and deadlines are those of the connection. Conn is
 //     not the connection itself and can't be read from or written to.
-//   - Trailer fields of the request are found by RequestCtx.Trailers and
-//     RequestCtx.PeekTrailer once the body was read, never by its Header.
+//   - RequestCtx.Trailers and RequestCtx.PeekTrailer find the trailers of the request
+//     after the body was read. Request.Header never finds them.
 //   - Flush, body streams, trailers of the response, EarlyHints, SendInterim, Hijack and
-//     TimeoutHandler work, as far as the connection can do that: HTTP/2 can't be
-//     hijacked.
-//   - Functions of RequestCtx.BeforeSend run before net/http gets the response.
-//   - There is no gale.Server, so ConnID and ConnRequestNum are 0, and its
-//     settings are those of the net/http server.
+//     TimeoutHandler work, if the connection supports them: HTTP/2 can't be hijacked.
+//   - Functions given to RequestCtx.BeforeSend run before net/http gets the response.
+//   - There is no gale.Server, so ConnID and ConnRequestNum are 0, and the settings of
+//     the net/http server apply.
 //
-// If h panics, so does the handler, which net/http logs; gale.ErrAbortHandler
-// becomes http.ErrAbortHandler. Not in fasthttpadaptor.
+// If h panics, the returned handler panics too, and net/http logs that.
+// gale.ErrAbortHandler becomes http.ErrAbortHandler. Not in fasthttpadaptor.
 func NewHTTPHandler(h gale.RequestHandler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { answer(h, w, r) })
 }
@@ -57,7 +56,7 @@ func answer(h gale.RequestHandler, w http.ResponseWriter, r *http.Request) {
 		}
 		if ctx.LastTimeoutErrorResponse() == nil {
 			defer dispose(ctx)
-		} else { // it is left to the goroutines that hold it
+		} else { // ctx is left to the goroutines that hold it
 			defer ctx.Value(door.AbandonKey{})
 		}
 		if r := recover(); r != nil {
@@ -71,7 +70,7 @@ func answer(h gale.RequestHandler, w http.ResponseWriter, r *http.Request) {
 	if ctx.LastTimeoutErrorResponse() != nil {
 		o.finishTimedOut(ctx)
 		returned = true
-		ctx.Value(door.AbandonKey{}) // others use the context
+		ctx.Value(door.AbandonKey{}) // other goroutines use the context
 		return
 	}
 	o.finish(ctx)
@@ -86,8 +85,8 @@ func answer(h gale.RequestHandler, w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// dispose closes and removes what ctx holds beside memory. Its user values stay,
-// for contexts that were derived from ctx.
+// dispose closes and removes what ctx holds other than memory, such as files. Its user
+// values stay, for contexts that were derived from ctx.
 func dispose(ctx *gale.RequestCtx) {
 	ctx.VisitUserValuesAll(func(_, value any) {
 		if c, ok := value.(io.Closer); ok {

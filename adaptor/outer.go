@@ -20,9 +20,9 @@ import (
 	"github.com/galehttp/gale/internal/msg"
 )
 
-// outer is the exchange of a RequestCtx whose request a net/http server has. It may
-// be held longer than the request lasts, by handlers that were timed out: then its
-// methods fail.
+// outer is the exchange of a RequestCtx whose request comes from a net/http server.
+// Handlers that timed out may hold it after the end of the request; then its methods
+// fail.
 type outer struct {
 	nc      conn
 	tlsConn tlsConn // over nc
@@ -36,10 +36,10 @@ type outer struct {
 	sealed  bool          // the handler was timed out: it can't change the response any more
 	begun   bool          // the head was given to w
 	taken   bool          // the connection was hijacked
-	remote  net.Addr      // made at the first need
+	remote  net.Addr      // made at the first use
 
-	doneMu sync.Mutex // after RequestCtx.mu, and not held while something is sent
-	done   door.Done  // that of the RequestCtx, once it was asked for
+	doneMu sync.Mutex // locked after RequestCtx.mu, and not held while something is sent
+	done   door.Done  // of the RequestCtx, after it was asked for
 	ended  bool       // the handler has returned
 }
 
@@ -49,11 +49,12 @@ func newOuter(w http.ResponseWriter, r *http.Request) *outer {
 	return o
 }
 
-// conn is the connection that a handler finds: it has addresses and deadlines, and
-// can't be read from nor written to.
+// conn is the connection that a handler gets: it has addresses and deadlines, and can't
+// be read from or written to.
 type conn struct{ o *outer }
 
-// Exchange returns the exchange, once: it serves one RequestCtx, unless it is over.
+// Exchange returns the exchange at its first call only, because it serves one RequestCtx.
+// An exchange that is over is always returned.
 func (c *conn) Exchange(door.Seal) any {
 	if c.o.given.Swap(true) && c.o != over {
 		return nil
@@ -76,12 +77,12 @@ func (c *conn) SetDeadline(t time.Time) error {
 
 var errNoConn = errors.New("adaptor: the connection belongs to net/http: take it over with HijackNow")
 
-// tlsConn is a conn that shows the state of TLS.
+// tlsConn is a conn with the method ConnectionState.
 type tlsConn struct{ *conn }
 
 func (c *tlsConn) ConnectionState() tls.ConnectionState { return *c.o.r.TLS }
 
-// Conn returns the connection, with TLS if it has that.
+// Conn returns the connection, as a tlsConn if it uses TLS.
 func (o *outer) Conn() net.Conn {
 	if o.r.TLS != nil {
 		return &o.tlsConn
@@ -102,10 +103,10 @@ var over = func() *outer {
 // Lend has nothing to do: a conn can set its deadlines at any time.
 func (o *outer) Lend() {}
 
-// Opened tells nothing: no Server has the connection.
+// Opened returns zero values, because no Server has the connection.
 func (o *outer) Opened() (id uint64, at time.Time) { return 0, time.Time{} }
 
-// RemoteAddr returns http.Request.RemoteAddr, as a TCP address if it is one.
+// RemoteAddr returns http.Request.RemoteAddr, as a *net.TCPAddr if it is a TCP address.
 func (o *outer) RemoteAddr() net.Addr {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -119,13 +120,13 @@ func (o *outer) RemoteAddr() net.Addr {
 	return o.remote
 }
 
-// textAddr is an address that is no TCP address.
+// textAddr is an address that is not a TCP address.
 type textAddr string
 
 func (textAddr) Network() string  { return "unknown" }
 func (a textAddr) String() string { return string(a) }
 
-// LocalAddr returns what net/http tells, nil if that is nothing.
+// LocalAddr returns the address that net/http knows, or nil.
 func (o *outer) LocalAddr() net.Addr {
 	a, _ := o.r.Context().Value(http.LocalAddrContextKey).(net.Addr)
 	return a
@@ -151,7 +152,7 @@ func (o *outer) SetWriteDeadline(t time.Time) error {
 
 func (o *outer) Context() context.Context { return o.r.Context() }
 
-// Trailers appends the fields of the request's trailer section, as far as they came.
+// Trailers appends the fields of the request's trailer section that have arrived.
 func (o *outer) Trailers(f *msg.Fields) {
 	for name, values := range o.r.Trailer {
 		for _, v := range values {
@@ -160,7 +161,7 @@ func (o *outer) Trailers(f *msg.Fields) {
 	}
 }
 
-// Watch keeps d until the request is over. The client's leaving ends Context.
+// Watch keeps d until the request is over. When the client leaves, Context ends.
 func (o *outer) Watch(d door.Done) (stop func(), over error) {
 	o.doneMu.Lock()
 	defer o.doneMu.Unlock()
@@ -171,8 +172,8 @@ func (o *outer) Watch(d door.Done) (stop func(), over error) {
 	return nil, nil
 }
 
-// endContext closes Done of the RequestCtx, and reports whether package context
-// may hold that.
+// endContext closes Done of the RequestCtx, and reports whether package context may hold
+// the RequestCtx.
 func (o *outer) endContext() (held bool) {
 	o.doneMu.Lock()
 	d := o.done
@@ -181,15 +182,15 @@ func (o *outer) endContext() (held bool) {
 	return d != nil && d.End()
 }
 
-// LimitBody bounds what is read of the body.
+// LimitBody limits how much of the body can be read.
 func (o *outer) LimitBody(_ *gale.RequestCtx, n int64) {
 	if o.body != nil {
 		o.body.limit = max(n, 0)
 	}
 }
 
-// CloseBody makes reading the body fail. A Read that runs ends by a deadline, after
-// which net/http does not use the connection for other requests.
+// CloseBody makes reading the body fail. It ends a running Read by a deadline; after that
+// net/http doesn't use the connection for other requests.
 func (o *outer) CloseBody(*gale.RequestCtx) {
 	if o.body == nil {
 		return
@@ -218,7 +219,7 @@ func (o *outer) HijackNow(*gale.RequestCtx) (net.Conn, error) {
 	return c, nil
 }
 
-// bufferedConn is a connection of which some bytes were read already.
+// bufferedConn is a connection with bytes that were already read from it.
 type bufferedConn struct {
 	net.Conn
 	r io.Reader
@@ -250,7 +251,7 @@ func (o *outer) SendInterim(_ *gale.RequestCtx, statusCode int, h *gale.Response
 	return nil
 }
 
-// Flush sends the head and what there is of the body, and empties it.
+// Flush sends the head and the body so far, and empties the body.
 func (o *outer) Flush(ctx *gale.RequestCtx) error {
 	resp := &ctx.Response
 	o.mu.Lock()
@@ -273,8 +274,8 @@ func (o *outer) Flush(ctx *gale.RequestCtx) error {
 	return o.rc.Flush()
 }
 
-// begin gives status and fields to net/http, once. length is that of the body,
-// negative if it isn't known.
+// begin passes status and fields to net/http, at its first call only. length is the
+// length of the body, negative if it isn't known.
 func (o *outer) begin(resp *gale.Response, length int) {
 	if o.begun {
 		return
@@ -286,7 +287,7 @@ func (o *outer) begin(resp *gale.Response, length int) {
 	to := o.w.Header()
 	h := &resp.Header
 	byDefault := h.ContentType()
-	h.SetNoDefaultContentType(true) // so that All tells only what was set
+	h.SetNoDefaultContentType(true) // so that All returns only what was set
 	for k, v := range h.All() {
 		switch name := string(k); name {
 		case "Content-Length", "Transfer-Encoding":
@@ -310,8 +311,8 @@ func (o *outer) begin(resp *gale.Response, length int) {
 	o.w.WriteHeader(resp.StatusCode())
 }
 
-// mayHaveContent is hasBody without 205, which net/http leaves to the handler
-// (RFC 9110 section 15.3.6).
+// mayHaveContent is hasBody, except that it returns false for 205, which net/http leaves
+// to the handler (RFC 9110 section 15.3.6).
 func mayHaveContent(status int) bool { return hasBody(status) && status != http.StatusResetContent }
 
 // bodyless reports whether no body of resp is sent.
@@ -319,14 +320,14 @@ func (o *outer) bodyless(resp *gale.Response) bool {
 	return resp.SkipBody || o.r.Method == http.MethodHead || !mayHaveContent(resp.StatusCode())
 }
 
-// skips reports whether resp has no body where the client expects one, because
-// the program has set SkipBody: its length is 0 then, whatever is declared.
+// skips reports whether the program has set SkipBody for a response that the client
+// expects to have a body. Its length is then 0, whatever was declared.
 func (o *outer) skips(resp *gale.Response) bool {
 	return resp.SkipBody && o.r.Method != http.MethodHead && mayHaveContent(resp.StatusCode())
 }
 
-// length returns the length of a body in memory as the head tells it. Where none
-// is sent, it may be that of a body that a GET would get.
+// length returns the length of a body in memory, as the head states it. If no body is
+// sent, it may be the length of the body that a GET would get.
 func (o *outer) length(resp *gale.Response) int {
 	if o.skips(resp) {
 		return 0
@@ -337,7 +338,7 @@ func (o *outer) length(resp *gale.Response) int {
 	return resp.Header.ContentLength()
 }
 
-// writeBody writes the body as it is in memory.
+// writeBody writes a body that is in memory.
 func (o *outer) writeBody(resp *gale.Response) error {
 	if o.bodyless(resp) {
 		return nil
@@ -372,7 +373,7 @@ func (o *outer) handOver(resp *gale.Response, h door.Hijack) {
 	go hijacked(c, h.Handler, errorLog(o.r))
 }
 
-// hijacked lets h have c, and closes it.
+// hijacked calls h with c, and then closes c.
 func hijacked(c net.Conn, h gale.HijackHandler, logf func(string, ...any)) {
 	defer func() { _ = recover() }() // the log has panicked
 	defer func() {
@@ -384,8 +385,7 @@ func hijacked(c net.Conn, h gale.HijackHandler, logf func(string, ...any)) {
 	h(c)
 }
 
-// errorLog returns the function that writes to the log of the net/http server that
-// r came to.
+// errorLog returns the function that writes to the log of r's net/http server.
 func errorLog(r *http.Request) func(string, ...any) {
 	if s, ok := r.Context().Value(http.ServerContextKey).(*http.Server); ok && s.ErrorLog != nil {
 		return s.ErrorLog.Printf
@@ -393,7 +393,7 @@ func errorLog(r *http.Request) func(string, ...any) {
 	return log.Printf
 }
 
-// end cuts o off from net/http.
+// end separates o from net/http.
 func (o *outer) end() {
 	o.mu.Lock()
 	o.w = nil

@@ -11,7 +11,7 @@ import (
 	"github.com/galehttp/gale/internal/door"
 )
 
-// finish sends the response of ctx, or the rest of it.
+// finish sends the response of ctx, or the unsent rest of it.
 func (o *outer) finish(ctx *gale.RequestCtx) {
 	o.mu.Lock()
 	taken := o.taken
@@ -32,7 +32,7 @@ func (o *outer) finish(ctx *gale.RequestCtx) {
 	o.answer(resp)
 }
 
-// final returns the response to send, when the functions of BeforeSend have run.
+// final runs the functions of BeforeSend and returns the response to send.
 func (o *outer) final(ctx *gale.RequestCtx) *gale.Response {
 	resp, _ := ctx.Value(door.FinalKey{}).(*gale.Response)
 	if resp == nil {
@@ -44,7 +44,7 @@ func (o *outer) final(ctx *gale.RequestCtx) *gale.Response {
 	return resp
 }
 
-// answer sends resp, or the rest of it.
+// answer sends resp, or the unsent rest of it.
 func (o *outer) answer(resp *gale.Response) {
 	err := bodyError(resp)
 	if err != nil && !o.begun {
@@ -54,7 +54,7 @@ func (o *outer) answer(resp *gale.Response) {
 		err = nil
 	}
 	switch {
-	case err != nil: // of what should follow what was flushed
+	case err != nil: // an error in the part after what was flushed
 	case resp.IsBodyStream():
 		err = o.finishStream(resp)
 	default:
@@ -75,8 +75,8 @@ func (o *outer) finishBytes(resp *gale.Response) error {
 	return o.writeBody(resp)
 }
 
-// bodyError returns why the body of a response must not be sent: a stream was read
-// by Body and failed, and nothing took its place.
+// bodyError returns the reason why the body of a response must not be sent: Body has read
+// a stream that failed, and no other body was set since.
 func bodyError(resp *gale.Response) error {
 	if err := resp.BodyError(); err != nil && len(resp.Body()) == 0 {
 		return err
@@ -84,11 +84,11 @@ func bodyError(resp *gale.Response) error {
 	return nil
 }
 
-// finishTimedOut answers for a handler that was timed out and may still use ctx.
-// If the handler has sent a part of its response, that is broken off.
+// finishTimedOut answers in place of a handler that timed out and may still use ctx. If
+// the handler has sent a part of its response, the response is aborted.
 func (o *outer) finishTimedOut(ctx *gale.RequestCtx) {
 	if !o.mu.TryLock() {
-		if o.sending.Load() { // maybe for long: the client must read
+		if o.sending.Load() { // this may take long: the client must read
 			_ = o.rc.SetWriteDeadline(time.Unix(1, 0))
 		}
 		o.mu.Lock()
@@ -127,8 +127,7 @@ func (o *outer) finishStream(resp *gale.Response) error {
 	return resp.BodyWriteTo(&flushing{o.w, o.rc})
 }
 
-// copyKnown copies exactly length bytes of r to w. What r has after them is not
-// read.
+// copyKnown copies exactly length bytes from r to w. It doesn't read r any further.
 func copyKnown(w io.Writer, r io.Reader, length int64) error {
 	wt, ok := r.(gale.BodyWriterTo)
 	if !ok || !wt.SupportsBodyWriteTo() {
@@ -146,15 +145,15 @@ func copyKnown(w io.Writer, r io.Reader, length int64) error {
 	return err
 }
 
-// limited passes left bytes on. A stream that writes more is told so by an error,
-// and over is set.
+// limited passes on left bytes. If a stream writes more, it gets an error, and over is
+// set.
 type limited struct {
 	w    io.Writer
 	left int64
 	over bool
 }
 
-// BytesLeft lets a stream of package gale end in time.
+// BytesLeft tells a stream of package gale how many bytes it may write.
 func (l *limited) BytesLeft() int64 { return l.left }
 
 func (l *limited) Write(p []byte) (int, error) {
@@ -184,7 +183,7 @@ func (f *flushing) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// trailers gives the trailer section to net/http.
+// trailers passes the trailer section to net/http.
 func (o *outer) trailers(h *gale.ResponseHeader) {
 	if len(h.PeekTrailerKeys()) == 0 {
 		return

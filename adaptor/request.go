@@ -18,16 +18,15 @@ import (
 	"github.com/galehttp/gale/internal/msg"
 )
 
-// ConvertRequest makes r what ctx.Request says, for a handler (forServer) or for
-// a client. The body is read to its end for that, also where it is a stream;
-// NewFastHTTPHandler doesn't do that.
+// ConvertRequest converts ctx.Request into r, for a handler if forServer is true, else
+// for a client. It reads the body to its end, even if it is a stream; NewFastHTTPHandler
+// doesn't do that.
 //
-// r gets copies and may be kept, except for its Body, which is good until the
-// handler returns. (In fasthttpadaptor nothing of r may be used any longer.) A
-// header map that r has is emptied and used again.
+// r gets copies and may be kept, except for its Body, which is valid until the handler
+// returns. (In fasthttpadaptor no part of r may be used after that.) If r has a header
+// map, it is emptied and used again.
 //
-// It returns an error if the request target is no URI that package net/url
-// understands.
+// It returns an error if package net/url can't parse the request target.
 func ConvertRequest(ctx *gale.RequestCtx, r *http.Request, forServer bool) error {
 	body := ctx.PostBody()
 	f := fields{ctx: ctx, head: ctx.Value(door.HeadKey{}).(*head.Request)}
@@ -52,15 +51,15 @@ func ConvertRequest(ctx *gale.RequestCtx, r *http.Request, forServer bool) error
 	return nil
 }
 
-// fields converts a request without its body. The strings of the request are parts of
-// one, unless they are constants.
+// fields converts a request without its body. The strings of the request are parts of one
+// string, unless they are constants.
 type fields struct {
 	ctx  *gale.RequestCtx
 	head *head.Request
 	text string // the arena of head, and after it the address of the client
 }
 
-// read fills r, except its body and trailers; u becomes its URL.
+// read fills r except for its body and trailers. It sets r.URL to u.
 func (f *fields) read(r *http.Request, u *url.URL) error {
 	h := &f.ctx.Request.Header
 	r.RemoteAddr = f.copyText()
@@ -97,11 +96,11 @@ func (f *fields) copyText() (address string) {
 	text := make([]byte, len(buf)+len(addr))
 	copy(text, buf)
 	copy(text[len(buf):], addr)
-	f.text = bytesconv.B2S(text) // not written to any more
+	f.text = bytesconv.B2S(text) // not written to anymore
 	return f.text[len(buf):]
 }
 
-// appendAddress appends the address of the client as its String method says it.
+// appendAddress appends the address of the client, as its String method returns it.
 func (f *fields) appendAddress(dst []byte) []byte {
 	c, _ := f.ctx.Value(door.PeerKey{}).(net.Conn)
 	if a := engine.PeerOf(c); a.IsValid() {
@@ -123,7 +122,7 @@ func appendAddress(dst []byte, a net.Addr) []byte {
 	return appendAddrPort(dst, netip.AddrPortFrom(ip.Unmap(), uint16(t.Port)))
 }
 
-// appendAddrPort is a.AppendTo(dst), and cheaper for IPv4.
+// appendAddrPort is a.AppendTo(dst), but faster for IPv4.
 func appendAddrPort(dst []byte, a netip.AddrPort) []byte {
 	if !a.Addr().Is4() {
 		return a.AppendTo(dst)
@@ -150,7 +149,8 @@ func (f *fields) part(k int) string {
 // value returns the value of a field.
 func (f *fields) value(r *msg.Field) string { return f.text[r.ValOff : r.ValOff+r.ValLen] }
 
-// method returns m, and a constant for the usual ones: keeping that keeps no head.
+// method returns m, as a constant for common methods, so that keeping it doesn't keep the
+// memory of the head.
 func method(m string) string {
 	switch m {
 	case http.MethodGet, "":
@@ -180,7 +180,7 @@ func protocol(r *http.Request, p string) {
 	default:
 		var ok bool
 		if r.Proto = p; !strings.Contains(p, ".") {
-			r.Proto += ".0" // "HTTP/2", as people say
+			r.Proto += ".0" // from "HTTP/2"
 		}
 		if r.ProtoMajor, r.ProtoMinor, ok = http.ParseHTTPVersion(r.Proto); !ok {
 			r.ProtoMajor, r.ProtoMinor = 1, 1
@@ -188,7 +188,8 @@ func protocol(r *http.Request, p string) {
 	}
 }
 
-// elsewhere are the fields that r.Header doesn't have, since r has them elsewhere.
+// elsewhere are the fields that r.Header doesn't have because other fields of r have
+// them.
 const elsewhere uint64 = 1<<msg.Host | 1<<msg.TransferEncoding | 1<<msg.Trailer
 
 // header fills r.Header with the fields that net/http has there.
@@ -211,13 +212,13 @@ func (f *fields) header(r *http.Request) {
 	f.addImplied(r.Header)
 }
 
-// shown reports whether net/http has the field in Request.Header.
+// shown reports whether net/http puts the field into Request.Header.
 func (f *fields) shown(r *msg.Field) bool {
 	return r.Flags&msg.Dead == 0 && elsewhere&(1<<r.ID) == 0
 }
 
-// addFields adds the fields to h. The values of each are a slice of values, which has
-// room for all.
+// addFields adds the fields to h. The values of each name are a part of the slice values,
+// which has room for all.
 func (f *fields) addFields(h http.Header, values []string) {
 	recs := f.head.Recs
 	has := uint64(0) // bits 1<<id of the known names in h
@@ -259,7 +260,7 @@ var knownNames = func() (t [64]string) {
 	return t
 }()
 
-// addImplied adds the fields that the head has without a record.
+// addImplied adds the fields that are in the head but have no record.
 func (f *fields) addImplied(h http.Header) {
 	hd := f.head
 	if hd.ContentLength > 0 || hd.LengthSet {
@@ -282,8 +283,8 @@ func (f *fields) addIfAbsent(h http.Header, id msg.ID) {
 	}
 }
 
-// trailers returns the fields of the trailer section as far as it was read,
-// and those that were declared without a value. t is used again if there are any.
+// trailers returns the fields of the trailer section that were read, and the declared
+// ones without a value. It uses t again if there are any.
 func (f *fields) trailers(t http.Header) http.Header {
 	clear(t)
 	if f.head.ContentLength != msg.LenChunked && f.head.Seen()&head.TrailerBit == 0 {
@@ -305,7 +306,7 @@ func (f *fields) trailers(t http.Header) http.Header {
 		}
 		t.Add(string(name), string(value))
 	}
-	if ctx.ConnRequestNum() == 0 { // read by Request.Read, or made up
+	if ctx.ConnRequestNum() == 0 { // read by Request.Read, or made by the program
 		for line := range bytes.SplitSeq(h.TrailerHeader(), []byte("\r\n")) {
 			if name, value, ok := bytes.Cut(line, []byte(": ")); ok {
 				t.Add(string(name), string(value))
@@ -318,7 +319,7 @@ func (f *fields) trailers(t http.Header) http.Header {
 	return t
 }
 
-// parseTarget makes u of a request target (RFC 9112 section 3.2).
+// parseTarget parses a request target (RFC 9112 section 3.2) into u.
 func parseTarget(u *url.URL, method, target string) error {
 	if parsePath(u, target) {
 		return nil
@@ -338,8 +339,8 @@ func parseTarget(u *url.URL, method, target string) error {
 	return nil
 }
 
-// parsePath is url.ParseRequestURI for a path with nothing in it that would have
-// to be escaped or unescaped, and perhaps a query.
+// parsePath is url.ParseRequestURI for a path, with or without a query, in which no byte
+// must be escaped or unescaped.
 func parsePath(u *url.URL, target string) bool {
 	if target == "" || target[0] != '/' {
 		return false
@@ -358,7 +359,7 @@ func parsePath(u *url.URL, target string) bool {
 	return true
 }
 
-// isQuery reports whether package net/url takes q for a query as it is.
+// isQuery reports whether package net/url accepts q unchanged as a query.
 func isQuery(q string) bool {
 	for i := range len(q) {
 		if q[i] <= ' ' || q[i] >= 0x7f {
@@ -368,8 +369,8 @@ func isQuery(q string) bool {
 	return true
 }
 
-// plainInPath are the characters that stand for themselves in the path of a URL
-// and in its decoded form.
+// plainInPath are the characters that are the same in the path of a URL and in its
+// decoded form.
 var plainInPath = func() (t [256]bool) {
 	for c := range t {
 		letter := 'a' <= c|0x20 && c|0x20 <= 'z' && c < 0x80

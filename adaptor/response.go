@@ -22,36 +22,37 @@ import (
 	"github.com/galehttp/gale/internal/pool"
 )
 
-// maxBuffered is how many bytes of a response wait for the handler to return.
+// maxBuffered is how many bytes of a response are buffered before they are sent while the
+// handler runs.
 const maxBuffered = 1 << 20
 
-// response is the http.ResponseWriter of an adapted request. It writes to the
-// response of a RequestCtx until the handler has returned, and is used by
-// several goroutines by some handlers that should not.
+// response is the http.ResponseWriter of an adapted request. It writes to the response of
+// a RequestCtx until the handler has returned. It has locks because some handlers use it
+// from several goroutines, although they should not.
 type response struct {
 	mu       sync.Mutex
 	ctx      *gale.RequestCtx // nil when the handler has returned
-	ctxMu    sync.Mutex       // who changes ctx holds both, who holds either may use it
+	ctxMu    sync.Mutex       // changing the field ctx takes both locks, using it takes either
 	head     http.Header
-	length   int64 // as the handler has declared it, else -1
+	length   int64 // declared by the handler, else -1
 	written  int64
 	waiting  int       // bytes of the body that were not flushed
 	late     *nameList // declared trailer fields; nil for none
 	isHead   bool
-	begun    bool // the head is in ctx.Response, and what is in head has no effect
-	flushed  bool // it was sent
-	untyped  bool // there is no Content-Type, and the body must tell it before it is sent
-	trails   bool // there can be a trailer section
+	begun    bool // the head is in ctx.Response, and changes of head have no effect
+	flushed  bool // the head was sent
+	untyped  bool // there is no Content-Type; it is detected from the body before that is sent
+	trails   bool // the response can have trailers
 	explicit bool // WriteHeader was called with a final code
 	hijacked bool
-	onlyType bool // Content-Type was all there was in head
+	onlyType bool // head had only a Content-Type
 }
 
 func (w *response) begin(ctx *gale.RequestCtx, isHead bool) {
 	w.ctx, w.isHead, w.length = ctx, isHead, -1
 }
 
-// nameList is a list of names of fields. That of most responses is nil.
+// nameList is a list of field names. Most responses have none (nil).
 type nameList struct{ names []string }
 
 func (l *nameList) has(name string) bool { return l != nil && slices.Contains(l.names, name) }
@@ -64,7 +65,7 @@ func (l *nameList) all() []string {
 	return l.names
 }
 
-// Header returns the fields of the response, see http.ResponseWriter.
+// Header returns the headers of the response; see http.ResponseWriter.
 func (w *response) Header() http.Header {
 	if w.head == nil {
 		w.head = make(http.Header)
@@ -72,7 +73,7 @@ func (w *response) Header() http.Header {
 	return w.head
 }
 
-// WriteHeader fixes the status code and the header, or sends an informational
+// WriteHeader sets the status code and the header for good, or sends an informational
 // response at once.
 func (w *response) WriteHeader(code int) {
 	w.mu.Lock()
@@ -92,7 +93,7 @@ func (w *response) writeHeader(code int) {
 		w.complain("http: superfluous response.WriteHeader call")
 		return
 	case code < 100 || code > 999:
-		panic(fmt.Sprintf("invalid WriteHeader code %v", code)) // as net/http does: it is a mistake in the program
+		panic(fmt.Sprintf("invalid WriteHeader code %v", code)) // as in net/http: a bug in the program
 	case code < 200 && code != http.StatusSwitchingProtocols:
 		w.interim(code)
 		return
@@ -102,7 +103,7 @@ func (w *response) writeHeader(code int) {
 	w.setFields()
 }
 
-// complain logs what a handler does wrong, and where.
+// complain logs a mistake of a handler, and its place.
 func (w *response) complain(what string) {
 	var pcs [16]uintptr
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs[:])])
@@ -119,7 +120,7 @@ func (w *response) complain(what string) {
 	}
 }
 
-// interim sends an informational response with the fields set by now.
+// interim sends an informational response with the fields that are set so far.
 func (w *response) interim(code int) {
 	var h gale.ResponseHeader
 	for k, vv := range w.head {
@@ -127,7 +128,7 @@ func (w *response) interim(code int) {
 			h.Add(k, v)
 		}
 	}
-	_ = w.ctx.SendInterim(code, &h) // the final response will meet the error again
+	_ = w.ctx.SendInterim(code, &h) // the final response will get the error again
 }
 
 // field is an entry of a header.
@@ -136,7 +137,7 @@ type field struct {
 	values []string
 }
 
-// setFields brings the header into ctx.Response.
+// setFields copies the header into ctx.Response.
 func (w *response) setFields() {
 	h := &w.ctx.Response.Header
 	h.SetNoDefaultContentType(true)
@@ -199,7 +200,7 @@ func (w *response) setField(h *gale.ResponseHeader, name string, values []string
 	switch name {
 	case "Set-Cookie":
 	case "Content-Type":
-		h.SetContentType(values[0]) // mostly the one of the last response
+		h.SetContentType(values[0]) // often the same as in the last response
 		values = values[1:]
 	default:
 		h.Set(name, values[0])
@@ -210,7 +211,7 @@ func (w *response) setField(h *gale.ResponseHeader, name string, values []string
 	}
 }
 
-// setLength takes the length that the handler announces.
+// setLength sets the length that the handler announces.
 func (w *response) setLength(h *gale.ResponseHeader, v string) {
 	n, err := strconv.ParseInt(v, 10, 64)
 	if err != nil || n < 0 {
@@ -267,15 +268,16 @@ func (w *response) mayWrite(n int) error {
 	return nil
 }
 
-// hasBody reports whether a response with that status can have content, unless the
-// request was HEAD or CONNECT (RFC 9110 section 6.4.1).
+// hasBody reports whether a response with that status can have content (RFC 9110 section
+// 6.4.1). It doesn't look at the method: responses to HEAD and CONNECT are handled
+// elsewhere.
 func hasBody(status int) bool {
 	return status >= 200 && status != http.StatusNoContent && status != http.StatusNotModified
 }
 
 var errOver = fmt.Errorf("adaptor: the response is over: its handler has returned: %w", net.ErrClosed)
 
-// wrote accounts for n bytes that were appended.
+// wrote counts n bytes that were appended, and flushes if too many are waiting.
 func (w *response) wrote(n int) error {
 	w.written += int64(n)
 	if w.waiting += n; w.waiting < maxBuffered {
@@ -284,7 +286,7 @@ func (w *response) wrote(n int) error {
 	return w.flush()
 }
 
-// ReadFrom appends what r has to the body.
+// ReadFrom appends the bytes of r to the body.
 func (w *response) ReadFrom(r io.Reader) (n int64, err error) {
 	buf := pool.Get(32 << 10)
 	defer pool.Put(buf)
@@ -307,7 +309,7 @@ func (w *response) ReadFrom(r io.Reader) (n int64, err error) {
 	}
 }
 
-// Flush sends what was written. FlushError tells whether that worked.
+// Flush sends what was written. It ignores errors; FlushError returns them.
 func (w *response) Flush() { _ = w.FlushError() }
 
 // FlushError is Flush with an error, for http.ResponseController.
@@ -327,7 +329,7 @@ func (w *response) FlushError() error {
 
 func (w *response) flush() error {
 	if !hasConn(w.ctx) {
-		return nil // nowhere to go: it stays in ctx.Response
+		return nil // there is no connection: the response stays in ctx.Response
 	}
 	w.typeByPrefix()
 	if err := w.ctx.Flush(); err != nil {
@@ -337,8 +339,8 @@ func (w *response) flush() error {
 	return nil
 }
 
-// typeByPrefix sets the Content-Type by what there is of the body, of which nothing
-// was sent.
+// typeByPrefix sets the Content-Type by the bytes of the body so far, before any of them
+// is sent.
 func (w *response) typeByPrefix() {
 	if !w.untyped || w.waiting == 0 || w.flushed {
 		return
@@ -349,12 +351,12 @@ func (w *response) typeByPrefix() {
 	w.ctx.Response.Header.SetContentType(http.DetectContentType(b))
 }
 
-// bareHijack says whether bytes that were written without WriteHeader go out before Hijack
-// without a head, as fasthttpadaptor has it. The package of that name in compat/fasthttp sets
+// bareHijack says whether Hijack sends bytes that were written without WriteHeader
+// without a head, as in fasthttpadaptor. The package of that name in compat/fasthttp sets
 // it when the program starts; nothing else writes it.
 var bareHijack = false
 
-// Hijack takes the connection over, see http.Hijacker.
+// Hijack takes the connection over; see http.Hijacker.
 func (w *response) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -382,8 +384,8 @@ func (w *response) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return c, bufio.NewReadWriter(bufio.NewReader(c), bufio.NewWriter(c)), nil
 }
 
-// open writes what comes first on a connection that was taken over: the head of
-// a 101 if that was asked for, and bytes that were written after it, as they are.
+// open writes the first bytes on a connection that was hijacked: the head of a 101 if the
+// handler asked for one, and then, unchanged, the bytes that it wrote.
 func (w *response) open(c net.Conn, rest []byte) error {
 	var b bytes.Buffer
 	if w.explicit && !w.flushed {
@@ -401,8 +403,8 @@ func (w *response) open(c net.Conn, rest []byte) error {
 
 var errNotSwitched = errors.New("adaptor: a function of BeforeSend has turned the 101 into another response")
 
-// switchTo appends the head of a 101 to b, with the fields that are in ctx.Response alone.
-// If functions of BeforeSend make another response of it, that goes to c.
+// switchTo appends the head of a 101 to b, with only the fields that are in ctx.Response.
+// If functions of BeforeSend replace the response, the new one is written to c.
 func (w *response) switchTo(b *bytes.Buffer, c net.Conn) error {
 	resp, _ := w.ctx.Value(door.FinalKey{}).(*gale.Response)
 	switch {
@@ -432,7 +434,7 @@ func (w *response) switchTo(b *bytes.Buffer, c net.Conn) error {
 
 // SetReadDeadline is for http.ResponseController.
 func (w *response) SetReadDeadline(deadline time.Time) error {
-	w.ctxMu.Lock() // not mu, which a Flush holds that waits for the client: the body is read meanwhile
+	w.ctxMu.Lock() // not mu: a Flush that waits for the client holds it while the body is read
 	defer w.ctxMu.Unlock()
 	if w.ctx == nil {
 		return errOver
@@ -440,15 +442,15 @@ func (w *response) SetReadDeadline(deadline time.Time) error {
 	return w.ctx.SetReadDeadline(deadline)
 }
 
-// SetWriteDeadline waits for a Flush that runs: with HTTP/1.1 that reads the deadline.
+// SetWriteDeadline waits for a running Flush: with HTTP/1.1, Flush reads the deadline.
 func (w *response) SetWriteDeadline(deadline time.Time) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.setWriteDeadline(deadline)
 }
 
-// setWriteDeadline is SetWriteDeadline for HTTP/2, where any goroutine may set the deadline of
-// a Flush that runs. Under mu it is for HTTP/1.1, too.
+// setWriteDeadline is SetWriteDeadline for HTTP/2, where any goroutine may set the
+// deadline of a running Flush. If the caller holds mu, it is correct for HTTP/1.1 too.
 func (w *response) setWriteDeadline(deadline time.Time) error {
 	w.ctxMu.Lock()
 	defer w.ctxMu.Unlock()
@@ -458,13 +460,13 @@ func (w *response) setWriteDeadline(deadline time.Time) error {
 	return w.ctx.SetWriteDeadline(deadline)
 }
 
-// EnableFullDuplex has nothing to do: a response may be sent while the body is read.
+// EnableFullDuplex does nothing: a response may always be sent while the body is read.
 func (w *response) EnableFullDuplex() error { return nil }
 
 // CloseNotify returns a channel that gets a value when the client leaves.
 //
-// Deprecated: the context of the request tells it, too. Some frameworks ask
-// for it still.
+// Deprecated: use the context of the request. The method is here because some frameworks
+// still call it.
 func (w *response) CloseNotify() <-chan bool {
 	ch := make(chan bool, 1)
 	w.mu.Lock()
@@ -477,7 +479,7 @@ func (w *response) CloseNotify() <-chan bool {
 	return ch
 }
 
-// finish is for when the handler has returned in order.
+// finish is called when the handler has returned without a panic.
 func (w *response) finish() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -489,18 +491,18 @@ func (w *response) finish() {
 	}
 	w.typeByPrefix()
 	if w.length >= 0 && w.written < w.length && !w.isHead && hasBody(w.ctx.Response.StatusCode()) && hasConn(w.ctx) {
-		// The client must see that the body is not complete.
+		// The client must be able to see that the body is incomplete.
 		_ = w.flush()
 		panic(gale.ErrAbortHandler)
 	}
 	if w.isHead && w.length < 0 && w.written == 0 && w.ctx.Response.Header.ContentLength() == 0 {
-		// The one to a GET need not be empty: handlers leave the body of a HEAD out.
+		// The response to a GET may have a body: handlers leave it out for HEAD.
 		w.ctx.Response.Header.SetContentLength(-1)
 	}
 	w.setTrailers()
 }
 
-// end cuts w off from the RequestCtx.
+// end separates w from the RequestCtx.
 func (w *response) end() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -6,8 +6,9 @@ import (
 	"time"
 )
 
-// streamResponse is a response by HTTP/2: all of it but Hijack, which handlers look for by
-// its method. It is of the shape of a pointer, so that an interface holds it as it is.
+// streamResponse is the response of an HTTP/2 request: it has all methods of response
+// except Hijack, because handlers test for that method. It consists of one pointer, so
+// that converting it to an interface doesn't allocate.
 type streamResponse struct{ w *response }
 
 func (s streamResponse) Header() http.Header                 { return s.w.Header() }

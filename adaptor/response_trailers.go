@@ -8,8 +8,8 @@ import (
 	"github.com/galehttp/gale"
 )
 
-// declareTrailers takes the names in the Trailer fields of the handler. Those that
-// must not stand in a trailer section (RFC 9110 section 6.5.1) are sent in the header.
+// declareTrailers declares the names in the handler's Trailer fields. Fields that are
+// forbidden in a trailer section (RFC 9110 section 6.5.1) are sent in the header.
 func (w *response) declareTrailers(h *gale.ResponseHeader, lists []string) {
 	for _, list := range lists {
 		for name := range strings.SplitSeq(list, ",") {
@@ -25,8 +25,8 @@ func (w *response) declareTrailers(h *gale.ResponseHeader, lists []string) {
 	}
 }
 
-// setTrailers adds the values of trailer fields: those that were announced, and
-// those whose names have http.TrailerPrefix.
+// setTrailers adds the values of trailer fields: of those that were declared, and of
+// those whose names begin with http.TrailerPrefix.
 func (w *response) setTrailers() {
 	if !w.trails || w.onlyType && len(w.head) == 1 && has(w.head, "Content-Type") {
 		return
@@ -56,8 +56,8 @@ func (w *response) setTrailers() {
 	}
 }
 
-// addLateFields sends what was announced as a trailer field when it was too late
-// for a trailer section, after the first write, in the header, which is still here.
+// addLateFields adds fields to the header, which is not sent yet, that were declared as
+// trailers after the first write, when it was too late for a trailer section.
 func (w *response) addLateFields(h *gale.ResponseHeader, lists []string) {
 	for _, list := range lists {
 		for name := range strings.SplitSeq(list, ",") {

@@ -1,8 +1,17 @@
-// Package expvarhandler serves the variables of package expvar: counters and
-// other values that a running program shows of itself.
+// Package expvarhandler serves the variables of package expvar: counters and other values
+// that a running program publishes.
 //
-// The variables tell strangers about the program, its command line among other
-// things: serve them only to clients that may see them.
+// The variables reveal details of the program, such as its command line. Serve them only
+// to clients that may see them.
+//
+//	func handler(ctx *gale.RequestCtx) {
+//		switch string(ctx.Path()) {
+//		case "/debug/vars":
+//			expvarhandler.ExpvarHandler(ctx)
+//		default:
+//			ctx.NotFound()
+//		}
+//	}
 package expvarhandler
 
 import (
@@ -18,16 +27,15 @@ var (
 	regexpErrors = expvar.NewInt("expvarRegexpErrors")
 )
 
-// ExpvarHandler answers with the variables of package expvar as one JSON object,
-// sorted by name.
+// ExpvarHandler sends the variables of package expvar as one JSON object, sorted by name.
 //
-// The query argument r, a regular expression of package regexp, picks those whose
-// names match it; without it, all of them are sent. An r that is no regular
-// expression is answered with 400.
+// If the request has a query argument r, it must be a regular expression of package
+// regexp, and only variables whose names match it are sent. An invalid expression is
+// answered with 400.
 //
-// Two variables are this handler's own: expvarHandlerCalls counts its calls,
-// expvarRegexpErrors those with a bad r. It answers whatever the path and the
-// method are, and is safe for concurrent use.
+// The handler has two variables of its own: expvarHandlerCalls counts its calls, and
+// expvarRegexpErrors counts calls with an invalid r. It ignores the path and the method,
+// and is safe for concurrent use.
 func ExpvarHandler(ctx *gale.RequestCtx) {
 	handlerCalls.Add(1)
 	picked, err := pick(ctx.QueryArgs().Peek("r"))
@@ -48,7 +56,7 @@ func ExpvarHandler(ctx *gale.RequestCtx) {
 	ctx.WriteString("\n}\n")
 }
 
-// pick returns what says which names are wanted.
+// pick returns a function that reports whether a name matches r.
 func pick(r []byte) (func(name string) bool, error) {
 	if len(r) == 0 {
 		return func(string) bool { return true }, nil

@@ -8,17 +8,17 @@ import (
 	"github.com/galehttp/gale"
 )
 
-// publishing keeps Publish from racing with itself.
+// publishing serializes calls of Publish.
 var publishing sync.Mutex
 
-// Publish makes what s counts, see gale.Server.Stats, a variable of package
-// expvar, so that ExpvarHandler shows it: an object with the names of
-// gale.Stats. It is read anew each time it is shown, which takes a look at each
-// connection; requests pay nothing for it. Not in fasthttp.
+// Publish makes the counters of s (see gale.Server.Stats) a variable of package expvar,
+// so that ExpvarHandler sends it. The variable is a JSON object with the field names of
+// gale.Stats. Each read of the variable calls Stats, which looks at every connection;
+// requests pay nothing for it. Not in fasthttp.
 //
-// Variables can't be taken back: s stays in memory. A name that is taken is an
-// error, which is what package expvar would end the program for; choose another
-// one for each server. Publish is safe for concurrent use, but not with
+// A variable can't be removed, so s stays in memory. If the name is already in use,
+// Publish returns an error (expvar.Publish would end the program): choose a different
+// name for each server. Publish is safe for concurrent use, but not concurrently with
 // expvar.Publish for the same name.
 func Publish(name string, s *gale.Server) error {
 	publishing.Lock()

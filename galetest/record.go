@@ -13,12 +13,12 @@ import (
 	"github.com/galehttp/gale/internal/msg"
 )
 
-// RemoteAddr is the client's address of contexts that NewContext makes, one that
-// is set aside for documentation (RFC 5737).
+// RemoteAddr is the client's address in contexts that NewContext makes. It is one of the
+// addresses reserved for documentation (RFC 5737).
 var RemoteAddr net.Addr = &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 1234}
 
-// NewRequest returns a request for target, a path or a whole URL, to be sent or
-// to be given to a handler. body is copied; nil means none.
+// NewRequest returns a request for target, which is a path or a whole URL, to send or to
+// pass to a handler. body is copied; nil means no body.
 func NewRequest(method, target string, body []byte) *gale.Request {
 	req := new(gale.Request)
 	req.Header.SetMethod(method)
@@ -29,8 +29,8 @@ func NewRequest(method, target string, body []byte) *gale.Request {
 	return req
 }
 
-// NewContext returns a context as a handler gets it for a request, which may be
-// changed further by its methods. Of a target without a host the host is
+// NewContext returns a context as a handler gets it for a request. The caller may change
+// it further before the call of the handler. If target has no host, the host is
 // "example.com". The client's address is RemoteAddr.
 func NewContext(method, target string, body []byte) *gale.RequestCtx {
 	return NewContextOf(NewRequest(method, target, body))
@@ -60,7 +60,7 @@ func NewContextOf(req *gale.Request) *gale.RequestCtx {
 	return ctx
 }
 
-// splitTarget takes a whole URL apart; other targets are all path.
+// splitTarget splits a whole URL into its parts. Any other target is a path.
 func splitTarget(target string) (scheme, host, path string) {
 	scheme, rest, ok := strings.Cut(target, "://")
 	if !ok || strings.ContainsAny(scheme, "/?#") {
@@ -77,36 +77,35 @@ func splitTarget(target string) (scheme, host, path string) {
 	return scheme, host, path
 }
 
-// Result is what a handler has answered.
+// Result is the result of calling a handler.
 type Result struct {
-	// Response is the response. Its body is in memory, also where it was a
-	// stream or was sent by Flush.
+	// Response is the response. Its body is in memory, even if it was a stream or was
+	// sent by Flush.
 	Response *gale.Response
-	// Interim are the informational responses that came before it.
+	// Interim are the informational responses (1xx) before it.
 	Interim []*gale.Response
-	// Flushes is how often the handler has sent a part with Flush.
+	// Flushes is how often the handler sent a part with Flush.
 	Flushes int
-	// Hijacked is set if the handler has asked for the connection. The HijackHandler
-	// isn't called.
+	// Hijacked is set if the handler called Hijack. The HijackHandler isn't called.
 	Hijacked bool
-	// Err is what reading the body has met, where it is a stream; gale.ErrAbortHandler if
-	// a server would break the response off.
+	// Err is the error of reading the body if it is a stream, or gale.ErrAbortHandler if
+	// a server would abort the response.
 	Err error
 }
 
-// Record calls handler with ctx, which NewContext made, and returns what a client
-// would get for it. If the handler panics, so does Record.
+// Record calls handler with ctx, which NewContext made, and returns what a client would
+// get. If the handler panics, Record panics too.
 //
-// Flush, EarlyHints, SendInterim, streams and TimeoutHandler work; Done is closed
-// when the handler has returned. There is no Server, so nothing depends on
-// settings of one, and no Date and Server are added to the response.
+// Flush, EarlyHints, SendInterim, streams and TimeoutHandler work; Done is closed when
+// the handler has returned. There is no Server, so no settings of a server apply, and the
+// response gets no Date and Server headers.
 func Record(handler gale.RequestHandler, ctx *gale.RequestCtx) *Result {
-	r := &recorder{cancel: func(error) {}} // Flush has no place to go to with this one
+	r := &recorder{cancel: func(error) {}} // used if ctx has no recorder: Flush fails then
 	if c, ok := ctx.Conn().(recorderConn); ok {
 		r = c.r
 	}
 	handler(ctx)
-	late := ctx.LastTimeoutErrorResponse() != nil // and uses ctx still
+	late := ctx.LastTimeoutErrorResponse() != nil // and the handler still uses ctx
 	resp := &ctx.Response
 	if late || !ctx.Hijacked() || !ctx.Value(door.HijackKey{}).(door.Hijack).NoResponse {
 		resp, _ = ctx.Value(door.FinalKey{}).(*gale.Response)
@@ -121,9 +120,8 @@ func Record(handler gale.RequestHandler, ctx *gale.RequestCtx) *Result {
 	return result
 }
 
-// recorder is the exchange of a context that is recorded: what a handler sends
-// while it runs comes here. A handler that timed out may call it later than
-// that.
+// recorder is the exchange of a context for Record: it gets what a handler sends while it
+// runs. A handler that timed out may still call it after Record has returned.
 type recorder struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
@@ -133,8 +131,8 @@ type recorder struct {
 	over bool
 }
 
-// finish returns the result, with resp for the rest of the response, nil if that is
-// broken off.
+// finish returns the result. resp is the rest of the response, nil if the response is
+// aborted.
 func (r *recorder) finish(resp *gale.Response) *Result {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -174,7 +172,7 @@ func (r *recorder) addTrailers(h *gale.ResponseHeader) {
 	}
 }
 
-// Flush takes what there is of a response.
+// Flush records the part of the response that there is.
 func (r *recorder) Flush(ctx *gale.RequestCtx) error {
 	resp := &ctx.Response
 	r.mu.Lock()
@@ -192,7 +190,7 @@ func (r *recorder) Flush(ctx *gale.RequestCtx) error {
 	return nil
 }
 
-// SendInterim takes an informational response.
+// SendInterim records an informational response.
 func (r *recorder) SendInterim(_ *gale.RequestCtx, statusCode int, h *gale.ResponseHeader) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -208,7 +206,7 @@ func (r *recorder) SendInterim(_ *gale.RequestCtx, statusCode int, h *gale.Respo
 	return nil
 }
 
-// A handler finds only the address of the connection.
+// A handler can only ask for the address of the connection.
 func (r *recorder) Conn() net.Conn                               { return recorderConn{r} }
 func (r *recorder) LocalAddr() net.Addr                          { return nil }
 func (r *recorder) RemoteAddr() net.Addr                         { return RemoteAddr }
@@ -218,15 +216,15 @@ func (r *recorder) SetReadDeadline(time.Time) error              { return nil }
 func (r *recorder) SetWriteDeadline(time.Time) error             { return nil }
 func (r *recorder) HijackNow(*gale.RequestCtx) (net.Conn, error) { return nil, gale.ErrNilConnection }
 
-// There is nothing to watch nor to bound: Context ends the request, and its body and
-// trailer section are in it.
+// There is nothing to watch or to limit: Context ends the request, which holds its body
+// and trailers.
 func (r *recorder) Watch(door.Done) (stop func(), over error) { return nil, nil }
 func (r *recorder) Lend()                                     {}
 func (r *recorder) LimitBody(*gale.RequestCtx, int64)         {}
 func (r *recorder) CloseBody(*gale.RequestCtx)                {}
 func (r *recorder) Trailers(*msg.Fields)                      {}
 
-// recorderConn is the connection of a recorder, which brings it to a context.
+// recorderConn is the connection that gives a recorder to a context.
 type recorderConn struct{ r *recorder }
 
 func (c recorderConn) Exchange(door.Seal) any         { return c.r }

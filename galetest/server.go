@@ -21,23 +21,23 @@ const Host = "gale.test"
 // closeTimeout is how long Close waits for requests.
 const closeTimeout = 5 * time.Second
 
-// Server is a server for tests with clients that reach it. It is made by the functions
-// whose names begin with New. All methods except Start and StartTLS may be called from
+// Server is a server for tests, with clients for it. NewServer, NewTLSServer and
+// NewUnstartedServer make one. All methods except Start and StartTLS may be called from
 // several goroutines.
 type Server struct {
-	// URL is where the server is, without a path: "http://gale.test", or
-	// "https://127.0.0.1:40123" on TCP with TLS. Start sets it.
+	// URL is the address of the server, without a path: "http://gale.test" in memory, or
+	// such as "https://127.0.0.1:40123" on TCP with TLS. Start and StartTLS set it.
 	URL string
-	// Config is the server. Settings may be changed before Start.
+	// Config is the server with its settings, which may be changed before Start.
 	Config *gale.Server
-	// Network is where to listen: "" in memory, else what net.Listen takes, on
-	// the loopback address and a port that is free. It may be changed before
-	// Start.
+	// Network says where the server listens. If it is empty, the server listens in
+	// memory. Otherwise it is a network for net.Listen, such as "tcp", and the server
+	// listens on a free port of the loopback address. It may be changed before Start.
 	Network string
-	// Listener is what the server listens on, without TLS. Start sets it.
+	// Listener is the listener of the server, without TLS. Start and StartTLS set it.
 	Listener net.Listener
-	// Certificate is that of a server with TLS; clients trust it. StartTLS
-	// sets it.
+	// Certificate is the certificate of a server with TLS. The server's clients trust it.
+	// StartTLS sets it.
 	Certificate *x509.Certificate
 
 	memory *galeutil.InmemoryListener // nil on a network
@@ -58,8 +58,8 @@ func NewServer(handler gale.RequestHandler) *Server {
 	return s
 }
 
-// mustHandler returns handler and panics if there is none: the server would end
-// at once, and tests would learn of it from errors that tell less.
+// mustHandler returns handler. It panics if handler is nil: the server would end at once,
+// and tests would only see errors that tell less.
 func mustHandler(handler gale.RequestHandler) gale.RequestHandler {
 	if handler == nil {
 		panic("galetest: the handler is nil: pass the function that answers requests")
@@ -67,7 +67,7 @@ func mustHandler(handler gale.RequestHandler) gale.RequestHandler {
 	return handler
 }
 
-// NewTLSServer is NewServer with TLS and a certificate of its own.
+// NewTLSServer is NewServer with TLS and its own certificate.
 func NewTLSServer(handler gale.RequestHandler) *Server {
 	s := NewUnstartedServer(mustHandler(handler))
 	s.StartTLS()
@@ -80,12 +80,12 @@ func NewUnstartedServer(handler gale.RequestHandler) *Server {
 	return &Server{Config: &gale.Server{Handler: handler}}
 }
 
-// Start starts a server from NewUnstartedServer. It panics if it was started
-// or can't listen, since that ends any test.
+// Start starts a server from NewUnstartedServer. It panics if the server was already
+// started or can't listen.
 func (s *Server) Start() { s.start("http", s.Config.Serve) }
 
-// StartTLS is Start with TLS. Config.TLSConfig is heeded; a certificate for
-// the host in URL is added to it.
+// StartTLS is Start with TLS. It uses Config.TLSConfig and adds a certificate for the
+// host in URL.
 func (s *Server) StartTLS() {
 	s.start("https", func(ln net.Listener) error {
 		return s.Config.ServeTLS(ln, "", "")
@@ -137,8 +137,8 @@ func (s *Server) certify(name string) error {
 	return nil
 }
 
-// Dial connects to the server and returns the bare connection: for tests that
-// speak HTTP by hand, or TLS.
+// Dial connects to the server and returns the connection without TLS, for tests that
+// write HTTP or TLS themselves.
 func (s *Server) Dial() (net.Conn, error) { return s.dial(context.Background(), "", "") }
 
 func (s *Server) dial(ctx context.Context, network, addr string) (net.Conn, error) {
@@ -149,8 +149,8 @@ func (s *Server) dial(ctx context.Context, network, addr string) (net.Conn, erro
 	return new(net.Dialer).DialContext(ctx, a.Network(), a.String())
 }
 
-// tlsConfig is that of clients: whatever host they ask for, this server is the
-// one, with its certificate.
+// tlsConfig is the configuration of the clients: whatever host they ask for, they expect
+// the certificate of this server.
 func (s *Server) tlsConfig() *tls.Config {
 	if s.roots == nil {
 		return nil
@@ -162,9 +162,9 @@ func (s *Server) tlsConfig() *tls.Config {
 	return &tls.Config{RootCAs: s.roots, ServerName: name}
 }
 
-// Client returns a client whose connections all go to the server, whatever the
-// host of a request is. It is always the same one; its settings may be changed
-// before its first request. Close closes its connections.
+// Client returns a client whose connections all go to the server, whatever the host of a
+// request is. All calls return the same client. Its settings may be changed before its
+// first request. Close closes its connections.
 func (s *Server) Client() *gale.Client {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -174,8 +174,8 @@ func (s *Server) Client() *gale.Client {
 	return s.client
 }
 
-// HTTPClient returns a client of net/http whose connections all go to the server.
-// It is always the same one.
+// HTTPClient returns a net/http client whose connections all go to the server. All calls
+// return the same client.
 func (s *Server) HTTPClient() *http.Client {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -185,8 +185,8 @@ func (s *Server) HTTPClient() *http.Client {
 	return s.std
 }
 
-// Do sends req by Client and reads the response into resp. A request without a
-// host, as NewRequest makes it of a path, goes to that in URL.
+// Do sends req with Client and reads the response into resp. A request without a host,
+// such as NewRequest makes for a path, gets the host of URL.
 func (s *Server) Do(req *gale.Request, resp *gale.Response) error {
 	u := req.URI()
 	if len(u.Host()) == 0 {
@@ -195,15 +195,15 @@ func (s *Server) Do(req *gale.Request, resp *gale.Response) error {
 	return s.Client().Do(req, resp)
 }
 
-// Get sends a GET request for a path, or a whole URL, and returns the response.
+// Get sends a GET request for target, a path or a whole URL, and returns the response.
 func (s *Server) Get(target string) (*gale.Response, error) {
 	resp := new(gale.Response)
 	return resp, s.Do(NewRequest(gale.MethodGet, target, nil), resp)
 }
 
-// Close closes the idle connections of the clients, waits for requests that
-// are being answered, and stops the server. Those that take longer than five
-// seconds are cut off, and the error says so. Calling it again does nothing.
+// Close closes the idle connections of the clients, waits up to five seconds for running
+// requests, and stops the server. If requests take longer, their connections are closed,
+// and the error says so. A second call does nothing.
 func (s *Server) Close() error {
 	s.mu.Lock()
 	stopped := s.stopped || s.Listener == nil
@@ -225,7 +225,7 @@ func (s *Server) Close() error {
 		s.Config.Close()
 		err = fmt.Errorf("galetest: closing the server: requests are still being answered: %w", err)
 	}
-	s.Listener.Close() // should Serve not have begun
+	s.Listener.Close() // in case Serve has not begun
 	if serveErr := <-s.served; serveErr != nil && err == nil {
 		err = serveErr
 	}

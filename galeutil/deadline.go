@@ -6,8 +6,8 @@ import (
 )
 
 // deadline wakes the goroutines that wait on a condition when its time has come. Moving
-// it further away, which is what protocols do with each message, sets no timer:
-// the one that runs looks again when it fires.
+// it to a later time, as protocols do with each message, starts no timer: the running
+// timer checks the time again when it fires.
 type deadline struct {
 	mu     *sync.Mutex // guards all the rest
 	waits  *sync.Cond
@@ -16,13 +16,13 @@ type deadline struct {
 	timer  *time.Timer
 	fires  time.Time // when timer does; zero while it is not running
 
-	stopped bool // there is nothing to wait for any more
+	stopped bool // no goroutine will wait anymore
 }
 
 func (d *deadline) init(mu *sync.Mutex, waits *sync.Cond) { d.mu, d.waits = mu, waits }
 
-// set moves the deadline; waits that are going on heed the new one. After stop
-// it returns ErrConnectionClosed.
+// set changes the deadline, also for goroutines that already wait. After stop it returns
+// ErrConnectionClosed.
 func (d *deadline) set(t time.Time) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -64,8 +64,8 @@ func (d *deadline) fire() {
 	d.waits.Broadcast()
 }
 
-// stop ends the timer of a connection that needs no deadline any more; mu is
-// held.
+// stop ends the timer of a connection that no longer needs a deadline. The caller holds
+// mu.
 func (d *deadline) stop() {
 	if d.timer != nil {
 		d.timer.Stop()

@@ -7,16 +7,16 @@ import (
 
 // Errors of connections and listeners. Their texts are those of fasthttputil.
 var (
-	// ErrConnectionClosed is what Write returns once one of the ends was
-	// closed, and what setting deadlines returns then. It is net.ErrClosed to
-	// errors.Is.
+	// ErrConnectionClosed is returned by Write, and by the methods that set deadlines,
+	// after one of the ends was closed. errors.Is(ErrConnectionClosed, net.ErrClosed) is
+	// true.
 	ErrConnectionClosed error = &closedError{"fasthttputil: connection closed"}
-	// ErrInmemoryListenerClosed is what the methods of an InmemoryListener
-	// return that was closed. It is net.ErrClosed to errors.Is.
+	// ErrInmemoryListenerClosed is returned by the methods of an InmemoryListener that
+	// was closed. errors.Is(ErrInmemoryListenerClosed, net.ErrClosed) is true.
 	ErrInmemoryListenerClosed error = &closedError{"fasthttputil: inmemorylistener is already closed: use of closed network connection"}
-	// ErrTimeout is what Read and Write return when their deadline has passed.
-	// It is a net.Error whose Timeout is true, and os.ErrDeadlineExceeded to
-	// errors.Is.
+	// ErrTimeout is returned by Read and Write when their deadline has passed. It is a
+	// net.Error whose Timeout method returns true, and errors.Is(ErrTimeout,
+	// os.ErrDeadlineExceeded) is true.
 	ErrTimeout = &timeoutError{}
 )
 

@@ -6,9 +6,8 @@ import (
 	"sync"
 )
 
-// InmemoryListener is a net.Listener together with the way to dial it. It is
-// made by NewInmemoryListener. All methods may be called from several
-// goroutines.
+// InmemoryListener is a net.Listener in memory, with methods to dial it.
+// NewInmemoryListener makes one. All methods may be called from several goroutines.
 type InmemoryListener struct {
 	dials  chan net.Conn // unbuffered: a send ends when the connection is accepted
 	closed chan struct{}
@@ -34,8 +33,8 @@ func (ln *InmemoryListener) Accept() (net.Conn, error) {
 	}
 }
 
-// Close ends Accept and Dial, those that wait included. Connections stay as they
-// are. The second call returns ErrInmemoryListenerClosed.
+// Close makes Accept and Dial fail, also calls that wait. Connections stay open. A second
+// call returns ErrInmemoryListenerClosed.
 func (ln *InmemoryListener) Close() error {
 	ln.mu.Lock()
 	defer ln.mu.Unlock()
@@ -47,16 +46,16 @@ func (ln *InmemoryListener) Close() error {
 	return nil
 }
 
-// SetLocalAddr sets what Addr returns, and what connections that are dialed
-// from now on tell as the address of the server.
+// SetLocalAddr sets the address that Addr returns. Connections that are dialed afterwards
+// have it as the address of the server.
 func (ln *InmemoryListener) SetLocalAddr(localAddr net.Addr) {
 	ln.mu.Lock()
 	defer ln.mu.Unlock()
 	ln.local = localAddr
 }
 
-// Addr returns the address that SetLocalAddr has set, else one whose network is
-// "inmemory" and whose text is "InmemoryListener".
+// Addr returns the address that SetLocalAddr has set. Without one, it returns an address
+// whose network is "inmemory" and whose text is "InmemoryListener".
 func (ln *InmemoryListener) Addr() net.Addr {
 	ln.mu.Lock()
 	defer ln.mu.Unlock()
@@ -66,21 +65,21 @@ func (ln *InmemoryListener) Addr() net.Addr {
 	return ln.local
 }
 
-// Dial connects to the listener and returns the client's end. It waits until
-// the connection is accepted. Its errors are ErrInmemoryListenerClosed.
+// Dial connects to the listener and returns the client's end. It waits until the
+// connection is accepted. Its only error is ErrInmemoryListenerClosed.
 func (ln *InmemoryListener) Dial() (net.Conn, error) {
 	return ln.dial(context.Background(), nil)
 }
 
-// DialWithLocalAddr is Dial that makes local the address of the client; nil
-// stands for one whose network and text are "pipe".
+// DialWithLocalAddr is Dial with local as the address of the client. If local is nil, the
+// address has the network and the text "pipe".
 func (ln *InmemoryListener) DialWithLocalAddr(local net.Addr) (net.Conn, error) {
 	return ln.dial(context.Background(), local)
 }
 
-// DialContext is Dial that stops waiting when ctx is done, and returns the cause
-// then. It doesn't look at network and addr, so that it fits dialer fields such
-// as that of http.Transport. Not in fasthttputil.
+// DialContext is Dial that stops waiting when ctx is done, and then returns the cause. It
+// ignores network and addr: they are there so that the method can be the DialContext of
+// an http.Transport and the like. Not in fasthttputil.
 func (ln *InmemoryListener) DialContext(ctx context.Context, network, addr string) (net.Conn, error) {
 	return ln.dial(ctx, nil)
 }

@@ -7,10 +7,10 @@ import (
 	"github.com/galehttp/gale/internal/pool"
 )
 
-// A Write that finds room takes all its bytes at once, however many. There is
-// room while less than maxPending bytes are unread, or less than maxWrites
-// writes have come since nothing was: the second lets tests write a few large
-// messages before anybody reads.
+// A Write that finds room takes all its bytes at once, however many. There is room while
+// less than maxPending bytes are unread, or while there were less than maxWrites writes
+// since no bytes were unread. The second rule lets tests write a few large messages
+// before a goroutine reads.
 const (
 	maxPending = 64 << 10
 	maxWrites  = 4
@@ -27,9 +27,8 @@ type pipe struct {
 	off    int
 	writes int // since buf was nil
 
-	// The reader that waits offers its slice, so that the next write goes to
-	// it directly. taken: a reader has the offer; it is fulfilled once dst is
-	// nil.
+	// A reader that waits puts its slice here, so that the next write copies to it
+	// directly. taken is set while a reader uses dst; when the write is done, dst is nil.
 	taken bool
 	dst   []byte
 	got   int
@@ -46,8 +45,8 @@ func (p *pipe) init() {
 	p.writeBy.init(&p.mu, &p.writable)
 }
 
-// read waits for bytes and moves them to b. Bytes that are there are returned
-// even if the deadline has passed.
+// read waits for bytes and moves them to b. It returns bytes that have arrived even if
+// the deadline has passed.
 func (p *pipe) read(b []byte) (int, error) {
 	p.mu.Lock()
 	mine := false
@@ -76,7 +75,7 @@ func (p *pipe) read(b []byte) (int, error) {
 	}
 }
 
-// giveUp unlocks p for a reader that ends without having been offered bytes.
+// giveUp unlocks p for a reader that returns without having got bytes by dst.
 func (p *pipe) giveUp(mine bool, err error) error {
 	if mine {
 		p.taken, p.dst = false, nil
@@ -85,7 +84,7 @@ func (p *pipe) giveUp(mine bool, err error) error {
 	return err
 }
 
-// take moves unread bytes to b; there are some.
+// take moves unread bytes to b. There must be some.
 func (p *pipe) take(b []byte) int {
 	n := copy(b, p.buf.B[p.off:])
 	if p.off += n; p.off == len(p.buf.B) {
@@ -106,13 +105,13 @@ func (p *pipe) buffered() int {
 	return len(p.buf.B) - p.off
 }
 
-// drop forgets the unread bytes.
+// drop discards the unread bytes.
 func (p *pipe) drop() {
 	pool.Put(p.buf)
 	p.buf, p.off, p.writes = nil, 0, 0
 }
 
-// write hands all of b over, or nothing.
+// write passes on all of b, or nothing.
 func (p *pipe) write(b []byte) (int, error) {
 	p.mu.Lock()
 	for {
@@ -136,7 +135,7 @@ func (p *pipe) write(b []byte) (int, error) {
 	}
 }
 
-// put gives b to the reader that waits, and the rest to the buffer.
+// put copies b to the reader that waits, and the rest to the buffer.
 func (p *pipe) put(b []byte) {
 	if p.dst != nil {
 		p.got = copy(p.dst, b)
@@ -156,8 +155,8 @@ func (p *pipe) put(b []byte) {
 	p.writes++
 }
 
-// end ends what is written: the reader gets EOF after it. It reports whether it wasn't
-// ended before.
+// end closes the writing side: the reader gets EOF after the bytes that were written. It
+// returns false if the side was already closed.
 func (p *pipe) end() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -171,7 +170,7 @@ func (p *pipe) end() bool {
 	return true
 }
 
-// close ends reading: what is written from now on isn't wanted.
+// close closes the reading side: writes fail from now on.
 func (p *pipe) close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -1,10 +1,17 @@
-// Package pprofhandler serves the profiles of the running program, as package
-// net/http/pprof does, in the form that go tool pprof reads.
+// Package pprofhandler serves profiles of the running program, in the format that go tool
+// pprof reads, as package net/http/pprof does.
 //
-// Profiles tell strangers much about the program, and making them costs time:
-// serve them only to clients that may see them. Importing this package
-// imports net/http/pprof, which registers its handlers with
-// http.DefaultServeMux: don't serve that one on a public address.
+// Profiles reveal much about the program, and making them takes time. Serve them only to
+// clients that may see them. This package imports net/http/pprof, which registers its
+// handlers with http.DefaultServeMux: don't serve that mux on a public address.
+//
+//	func handler(ctx *gale.RequestCtx) {
+//		if bytes.HasPrefix(ctx.Path(), []byte("/debug/pprof/")) {
+//			pprofhandler.PprofHandler(ctx)
+//			return
+//		}
+//		ctx.NotFound()
+//	}
 package pprofhandler
 
 import (
@@ -18,7 +25,7 @@ import (
 var (
 	index = adaptor.NewFastHTTPHandlerFunc(pprof.Index)
 
-	// exact are the handlers that have a path for themselves.
+	// exact are the handlers for one path each.
 	exact = map[string]gale.RequestHandler{
 		"/debug/pprof/":        index,
 		"/debug/pprof/cmdline": adaptor.NewFastHTTPHandlerFunc(pprof.Cmdline),
@@ -28,29 +35,28 @@ var (
 	}
 )
 
-// PprofHandler answers by the path of the request:
+// PprofHandler serves a profile or a page, by the path of the request:
 //
-//   - /debug/pprof/ is a page with links to all profiles; so is every path that
-//     isn't below it.
-//   - /debug/pprof/profile is a CPU profile and /debug/pprof/trace an execution
-//     trace, taken for as long as the query argument seconds says (30 and 1 by
-//     default), during which the handler blocks. Both end early if the client
-//     goes away. A Server.WriteTimeout doesn't cut them short.
+//   - /debug/pprof/ is a page with links to all profiles. Every path that isn't below it
+//     is the same page.
+//   - /debug/pprof/profile is a CPU profile and /debug/pprof/trace an execution trace.
+//     The query argument seconds says how long they take (30 and 1 by default); the
+//     handler blocks for that time. Both end early if the client leaves.
+//     Server.WriteTimeout doesn't end them.
 //   - /debug/pprof/cmdline is the command line, /debug/pprof/symbol translates
 //     program counters.
-//   - /debug/pprof/NAME is the profile of that name (heap, goroutine, allocs,
-//     block, mutex, threadcreate, and those of runtime/pprof.NewProfile), with
-//     the query arguments debug, gc and seconds of package net/http/pprof. A
-//     name that isn't known, and any other path that ends in a slash, is
-//     answered with 404.
+//   - /debug/pprof/NAME is the profile of that name (heap, goroutine, allocs, block,
+//     mutex, threadcreate, and those of runtime/pprof.NewProfile), with the query
+//     arguments debug, gc and seconds of package net/http/pprof. An unknown name, and any
+//     other path that ends in a slash, is answered with 404.
 //
-// The paths are compared as a whole: /debug/pprof/cmdlines is none of them. To
-// serve it, pass on what begins with /debug/pprof/. It is safe for concurrent
-// use, but there is one CPU profile and one trace at a time; a second one is
-// answered with 500.
+// Paths must match exactly: /debug/pprof/cmdlines is not /debug/pprof/cmdline. Call the
+// handler for all paths that begin with /debug/pprof/. It is safe for concurrent use, but
+// only one CPU profile and one trace can run at a time; a second one is answered with
+// 500.
 //
-// fasthttp answers /debug/pprof/ with 404, and has the page, with links that
-// don't lead anywhere, at /debug/pprof.
+// fasthttp answers /debug/pprof/ with 404. It has the page at /debug/pprof, with links
+// that don't work.
 func PprofHandler(ctx *gale.RequestCtx) {
 	path := ctx.Path()
 	if handler := exact[string(path)]; handler != nil {

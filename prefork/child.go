@@ -11,11 +11,11 @@ import (
 	"time"
 )
 
-// parent is the process that started this one. If it is another one later, the
-// first has died.
+// parent is the process that started this one. If os.Getppid returns another one later,
+// the first has died.
 var parent = os.Getppid()
 
-// serveChild is the work of a child.
+// serveChild is ListenAndServe in a child.
 func (p *Prefork) serveChild(addr string, serve func(net.Listener) error) error {
 	runtime.GOMAXPROCS(1)
 	ln, err := p.childListener(addr)
@@ -28,7 +28,7 @@ func (p *Prefork) serveChild(addr string, serve func(net.Listener) error) error 
 		go watchMaster(p.masterDied, ended)
 	}
 	if p.server == nil {
-		return serve(ln) // a signal ends the process as it is set up to
+		return serve(ln) // a signal has the effect that the program has set up
 	}
 	signals := make(chan os.Signal, 1)
 	notify(signals)
@@ -58,13 +58,13 @@ func (p *Prefork) masterDied() {
 	p.OnMasterDeath()
 }
 
-// closeOn has the first of signals close ln, so that serving it ends. With a DrainTime the
-// server closes it when it has drained. The function that it returns is called when
-// serving has ended, and tells until when the server must end; zero means that there was
-// no signal.
+// closeOn closes ln at the first of signals, so that serving it ends. With a DrainTime
+// the server closes ln after that time. The caller calls the returned function when
+// serving has ended. The function returns the time by which the server must end, or the
+// zero time if there was no signal.
 //
-// The server is shut down then, once more: a shutdown that comes before it begins to
-// serve would be none.
+// The caller must then shut the server down, again if closeOn did so: a shutdown before
+// the server began to serve has no effect.
 func (p *Prefork) closeOn(signals <-chan os.Signal, ln net.Listener) (signaled func() (until time.Time)) {
 	quit, result := make(chan struct{}), make(chan time.Time, 1)
 	go func() {
@@ -86,8 +86,7 @@ func (p *Prefork) closeOn(signals <-chan os.Signal, ln net.Listener) (signaled f
 	}
 }
 
-// notify asks for the signals that end a process, except those that it was told to
-// ignore.
+// notify asks for the signals that end a process, except those that the process ignores.
 func notify(c chan<- os.Signal) {
 	for _, s := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
 		if !signal.Ignored(s) {
@@ -96,5 +95,5 @@ func notify(c chan<- os.Signal) {
 	}
 }
 
-// deathInterval is how often a child looks whether its master lives.
+// deathInterval is how often a child checks whether its master lives.
 const deathInterval = 250 * time.Millisecond

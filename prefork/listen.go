@@ -16,9 +16,8 @@ import (
 // standard ones, where os/exec puts ExtraFiles.
 const handedDown = 3
 
-// listen returns what children get: the listener as a file, or nothing if they
-// open their own, unless the master must choose the port: then a socket that has it and
-// doesn't listen.
+// listen returns the files for the children. That is the listener. With Reuseport it is
+// nothing or, if the port is 0, a socket that reserves a port and doesn't listen.
 func (p *Prefork) listen(addr string) ([]*os.File, error) {
 	network := p.network(addr)
 	tcpAddr, err := net.ResolveTCPAddr(network, addr)
@@ -73,8 +72,8 @@ func (p *Prefork) childListener(addr string) (net.Listener, error) {
 	return ln, nil
 }
 
-// reuseportListener returns a child's own listener: on the port that the master has
-// chosen, if that was left to it.
+// reuseportListener returns a child's own listener. If the port in addr is 0, it is the
+// port that the master has reserved.
 func (p *Prefork) reuseportListener(addr string) (net.Listener, error) {
 	if host, port, err := net.SplitHostPort(addr); err == nil && (port == "" || port == "0") {
 		if held, ok := sockopt.HeldPort(handedDown); ok {

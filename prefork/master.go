@@ -11,23 +11,23 @@ import (
 	"time"
 )
 
-// master is a master at work. All of it but wait belongs to one goroutine.
+// master is the state of a running master. All methods except wait run on one goroutine.
 type master struct {
 	*Prefork
 	files    []*os.File
-	children map[int]*exec.Cmd // by process id; until their end was reported
+	children map[int]*exec.Cmd // by process id; removed when their end is reported
 	ended    chan ending
-	stopping chan struct{} // closed when no child will be replaced any more
-	endings  int           // of children, in all
+	stopping chan struct{} // closed when children are no longer replaced
+	endings  int           // how many children have ended
 }
 
-// ending tells that a child has ended. err is nil after exit status 0.
+// ending says that a child has ended. err is nil if its exit status was 0.
 type ending struct {
 	pid int
 	err error
 }
 
-// supervise is the work of the master.
+// supervise is ListenAndServe in the master.
 func (p *Prefork) supervise(addr string) (err error) {
 	files, err := p.listen(addr)
 	if err != nil {
@@ -93,7 +93,7 @@ func (m *master) start() (pid int, err error) {
 	return pid, nil
 }
 
-// command returns the command of a new child, started.
+// command starts a new child and returns its command.
 func (m *master) command() (*exec.Cmd, error) {
 	if m.CommandProducer == nil {
 		return again(m.files)
@@ -110,7 +110,7 @@ func (m *master) command() (*exec.Cmd, error) {
 	return cmd, nil
 }
 
-// again starts this program as a child.
+// again starts this program again, as a child.
 func again(files []*os.File) (*exec.Cmd, error) {
 	program, err := os.Executable()
 	if err != nil {
@@ -127,7 +127,8 @@ func again(files []*os.File) (*exec.Cmd, error) {
 	return cmd, nil
 }
 
-// wait reports the end of a child when it is time to replace it.
+// wait waits for the end of a child and reports it after RecoverInterval, when it is time
+// to replace the child.
 func (m *master) wait(pid int, cmd *exec.Cmd) {
 	err := cmd.Wait()
 	if m.RecoverInterval > 0 {
@@ -141,7 +142,7 @@ func (m *master) wait(pid int, cmd *exec.Cmd) {
 	m.ended <- ending{pid, err}
 }
 
-// watch replaces children until a signal or too many endings.
+// watch replaces children that end, until a signal comes or too many have ended.
 func (m *master) watch(signals <-chan os.Signal) error {
 	for {
 		select {
@@ -150,7 +151,7 @@ func (m *master) watch(signals <-chan os.Signal) error {
 		case e := <-m.ended:
 			delete(m.children, e.pid)
 			if len(signals) > 0 {
-				return nil // it may have had the same signal
+				return nil // the child may have got the same signal
 			}
 			if err := m.replace(e); err != nil {
 				return err
@@ -159,7 +160,7 @@ func (m *master) watch(signals <-chan os.Signal) error {
 	}
 }
 
-// replace starts a child for one that has ended, if that is allowed.
+// replace starts a new child for one that has ended, unless too many have ended.
 func (m *master) replace(e ending) error {
 	if e.err != nil {
 		m.logf("prefork: child PID %d exited: %v", e.pid, e.err)
@@ -181,8 +182,8 @@ func (m *master) replace(e ending) error {
 	return nil
 }
 
-// stop ends all children: it asks them to, and kills those that don't within the
-// grace period, or at once when another signal comes.
+// stop ends all children. It sends them SIGTERM, and kills those that don't end within
+// the grace period, or at once if another signal comes.
 func (m *master) stop(signals <-chan os.Signal) error {
 	close(m.stopping)
 	for _, f := range m.files {
@@ -208,8 +209,8 @@ func (m *master) stop(signals <-chan os.Signal) error {
 	return nil
 }
 
-// reap waits for all children to end. It returns false when the time is over or a
-// signal comes.
+// reap waits until all children have ended. It returns false if d has passed or a signal
+// comes.
 func (m *master) reap(signals <-chan os.Signal, d time.Duration) bool {
 	over := time.NewTimer(d)
 	defer over.Stop()
@@ -226,8 +227,8 @@ func (m *master) reap(signals <-chan os.Signal, d time.Duration) bool {
 	return true
 }
 
-// forget lets the goroutines end that wait for children which can't be killed,
-// whenever those end.
+// forget receives from the goroutines that still wait for children that can't be killed,
+// so that these goroutines can end.
 func (m *master) forget() {
 	go func(n int) {
 		for range n {

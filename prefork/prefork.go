@@ -17,23 +17,23 @@ import (
 
 const (
 	// childVar is the environment variable that makes a process a child. It has
-	// the name that programs and frameworks made for fasthttp set.
+	// fasthttp's name, because programs and frameworks written for fasthttp set it.
 	childVar = "FASTHTTP_PREFORK_CHILD"
 
 	// defaultGracePeriod is how long children may take to end.
 	defaultGracePeriod = 5 * time.Second
 )
 
-// defaultNetwork is that of a Prefork that names none. The module compat/fasthttp
-// sets it to fasthttp's, "tcp4", by its name, when the program starts.
+// defaultNetwork is the network of a Prefork that doesn't set one. The module
+// compat/fasthttp sets it to fasthttp's, "tcp4", by name (go:linkname), when the program
+// starts.
 var defaultNetwork = "tcp"
 
 // Errors of the ListenAndServe methods in the master.
 var (
 	// ErrOverRecovery: more children ended than RecoverThreshold allows.
 	ErrOverRecovery = errors.New("prefork: exceeding the value of recoverthreshold")
-	// ErrOnlyReuseportOnWindows: Windows can't hand listeners down; set
-	// Reuseport.
+	// ErrOnlyReuseportOnWindows: Windows can't pass listeners to children; set Reuseport.
 	ErrOnlyReuseportOnWindows = errors.New("prefork: windows only supports reuseport = true")
 	// ErrCommandProducerNilCmd: a CommandProducer returned neither a command nor
 	// an error.
@@ -43,97 +43,96 @@ var (
 	ErrCommandProducerNotStarted = errors.New("prefork: commandproducer must return a started command")
 )
 
-// IsChild reports whether this process is a child: whether the environment says
-// FASTHTTP_PREFORK_CHILD=1. The variable has fasthttp's name, so that programs
-// that set or read it go on working.
+// IsChild reports whether this process is a child: whether the environment has
+// FASTHTTP_PREFORK_CHILD=1. The variable has fasthttp's name, so that programs that set
+// or read it still work.
 func IsChild() bool { return os.Getenv(childVar) == "1" }
 
-// Logger writes a line of log. gale.Logger has the same methods.
+// Logger writes log lines. gale.Logger has the same methods.
 type Logger interface {
-	// Printf has the meaning of log.Printf.
+	// Printf writes a line, formatted as by log.Printf.
 	Printf(format string, args ...any)
 }
 
-// Prefork says how a server is run as several processes. New makes one; a zero
-// Prefork with ServeFunc is ready for use as well.
+// Prefork runs a server as several processes. New makes one. A zero Prefork with
+// ServeFunc is ready for use too.
 //
-// Fields must not change once a ListenAndServe method was called, and no method
-// may be called twice. All hooks are called in the master but OnMasterDeath.
+// Don't change fields after a ListenAndServe method was called, and don't call a method
+// twice. All hooks except OnMasterDeath are called in the master.
 type Prefork struct {
-	// Logger takes what the master has to tell: children that ended, and why.
-	// By default it goes to the standard error.
+	// Logger receives the log of the master: which children ended, and why. If it is nil,
+	// the log goes to standard error.
 	Logger Logger
 
-	// ServeFunc, ServeTLSFunc and ServeTLSEmbedFunc serve the connections of
-	// ln in a child, each for the ListenAndServe method of its name. New sets
-	// them to the methods of the server. Without the one that is needed a
-	// child's ListenAndServe returns an error, where fasthttp's panics.
+	// ServeFunc, ServeTLSFunc and ServeTLSEmbedFunc serve the connections of ln in a
+	// child, for ListenAndServe, ListenAndServeTLS and ListenAndServeTLSEmbed. New sets
+	// them to the methods of the server. If the one that is needed is nil, that method
+	// returns an error in the child; fasthttp's panics.
 	ServeFunc         func(ln net.Listener) error
 	ServeTLSFunc      func(ln net.Listener, certFile, keyFile string) error
 	ServeTLSEmbedFunc func(ln net.Listener, certData, keyData []byte) error
 
-	// Network is "tcp4", "tcp6" or "tcp"; "tcp" if empty, which listens on IPv4 and
-	// IPv6 where the address names no host (under fasthttp's name "tcp4"). An address
-	// of IPv4, such as 0.0.0.0, is listened on alone.
+	// Network is "tcp4", "tcp6" or "tcp". If empty, it is "tcp" (in programs that import
+	// the compat module, "tcp4"). With "tcp", an address without a host means IPv4 and
+	// IPv6. An IPv4 address, such as 0.0.0.0, means IPv4 only.
 	Network string
 
-	// RecoverThreshold is how many children may end in all, whatever the
-	// reason, and are replaced. When one more ends the master gives up with
-	// ErrOverRecovery. New sets it to half of GOMAXPROCS, but at least to 1;
-	// 0 and less mean that no child may end.
+	// RecoverThreshold is how many children may end in total, for whatever reason, and
+	// are replaced. When one more ends, the master stops with ErrOverRecovery. New sets
+	// it to half of GOMAXPROCS, but at least to 1. 0 or negative means that no child may
+	// end.
 	RecoverThreshold int
 
-	// RecoverInterval is how long to wait before a child that ended is
-	// replaced. Children wait side by side. 0 and less mean no wait.
+	// RecoverInterval is how long the master waits before it replaces a child that ended.
+	// If several end, their waits overlap. 0 or negative means no wait.
 	RecoverInterval time.Duration
 
-	// ShutdownGracePeriod is how long children may take to end after SIGTERM
-	// before they are killed, 5 seconds if 0 or less, and the DrainTime of the server
-	// of New more. On Windows, which has no such signal, they are killed at once.
+	// ShutdownGracePeriod is how long children may take to end after SIGTERM before they
+	// are killed. If 0 or negative, it is 5 seconds. The DrainTime of the server given to
+	// New is added. On Windows, which has no such signal, children are killed at once.
 	ShutdownGracePeriod time.Duration
 
-	// Reuseport has each child open a listener of its own with SO_REUSEPORT
-	// instead of sharing that of the master. The port must not be 0.
+	// Reuseport makes each child open its own listener with SO_REUSEPORT instead of
+	// sharing the master's. On Windows the port must then not be 0.
 	Reuseport bool
 
-	// OnMasterDeath, if set, is called in a child once its master is gone
-	// without having ended it, as after SIGKILL: within half a second, from a
-	// goroutine of its own. func() { os.Exit(1) } is the usual one. Without it
-	// children go on serving.
+	// OnMasterDeath, if set, is called in a child when its master has died without ending
+	// the child, such as by SIGKILL. It is called within half a second, on its own
+	// goroutine. Usually it is func() { os.Exit(1) }. Without it, children go on serving.
 	OnMasterDeath func()
 
-	// OnChildSpawn is called with the process id of each child that was
-	// started, also of those that replace others. An error ends all: children
-	// are ended and ListenAndServe returns it.
+	// OnChildSpawn is called with the process id of each child that was started,
+	// including those that replace others. If it returns an error, all children are ended
+	// and ListenAndServe returns the error.
 	//
-	// As the next two it is called by the goroutine of the master: it must
-	// neither block nor call methods of the Prefork.
+	// It is called on the goroutine of the master, like OnMasterReady and OnChildRecover:
+	// they must not block and must not call methods of the Prefork.
 	OnChildSpawn func(pid int) error
 
-	// OnMasterReady is called once, when the first children were started,
-	// with their process ids, which are valid during the call. An error ends
-	// all, as that of OnChildSpawn.
+	// OnMasterReady is called once, when the first children were started, with their
+	// process ids. The slice is valid during the call. If it returns an error, all
+	// children are ended and ListenAndServe returns the error.
 	OnMasterReady func(childPIDs []int) error
 
-	// OnChildRecover is called when a child that ended was replaced, after
-	// OnChildSpawn.
+	// OnChildRecover is called after OnChildSpawn when a new child has replaced one that
+	// ended.
 	OnChildRecover func(oldPID, newPID int)
 
 	// CommandProducer, if set, starts a child: it returns a command whose
 	// Start method was called, and must not wait for it.
 	//
-	// The child's environment must have FASTHTTP_PREFORK_CHILD=1. files go
-	// into ExtraFiles and belong to the master; the list is empty with
-	// Reuseport and a port other than 0. By default the program that runs is started
-	// again, with the same arguments, environment, standard output and standard error.
+	// The child's environment must have FASTHTTP_PREFORK_CHILD=1. files must be the
+	// command's ExtraFiles; they belong to the master. The list is empty with Reuseport
+	// and a port other than 0. By default the running program is started again, with the
+	// same arguments, environment, standard output and standard error.
 	CommandProducer func(files []*os.File) (*exec.Cmd, error)
 
 	server *gale.Server // of New: shut down on a signal
 }
 
-// New returns a Prefork for s, which must not be used otherwise. It takes Logger,
-// or Slog, and the Serve methods from s. s is shut down gracefully when the
-// process is told to end.
+// New returns a Prefork for s. Don't use s in any other way. The Prefork logs to the
+// Logger or Slog of s and serves with its methods. When a signal ends the process, s is
+// shut down gracefully.
 func New(s *gale.Server) *Prefork {
 	p := &Prefork{
 		Network:           defaultNetwork,
@@ -154,20 +153,20 @@ func New(s *gale.Server) *Prefork {
 
 // ListenAndServe serves HTTP on the TCP address addr ("host:port").
 //
-// In the master it starts the children and blocks until a signal ends it (it
-// returns nil then), until too many children ended (ErrOverRecovery), or until a
-// child can't be started or a hook fails. All children have ended when it
-// returns, if need be by force. In a child it blocks as ServeFunc does.
+// In the master it starts the children and blocks until a signal ends it (then it returns
+// nil), too many children have ended (ErrOverRecovery), a child can't be started, or a
+// hook returns an error. When it returns, all children have ended; those that didn't end
+// in time were killed. In a child it blocks as ServeFunc does.
 func (p *Prefork) ListenAndServe(addr string) error {
 	return p.run(addr, "ServeFunc", p.ServeFunc != nil, func(ln net.Listener) error {
 		return p.ServeFunc(ln)
 	})
 }
 
-// ListenAndServeTLS serves HTTPS, with the certificate and the key in the PEM
-// files certFile and keyFile, and is otherwise as ListenAndServe.
+// ListenAndServeTLS is ListenAndServe for HTTPS. The PEM files certFile and certKey have
+// the certificate and its key.
 //
-// The key comes before the certificate, as in fasthttp, and unlike in
+// Note the order: the key comes before the certificate, as in fasthttp, and unlike in
 // gale.Server.ListenAndServeTLS.
 func (p *Prefork) ListenAndServeTLS(addr, certKey, certFile string) error {
 	return p.run(addr, "ServeTLSFunc", p.ServeTLSFunc != nil, func(ln net.Listener) error {
@@ -175,16 +174,16 @@ func (p *Prefork) ListenAndServeTLS(addr, certKey, certFile string) error {
 	})
 }
 
-// ListenAndServeTLSEmbed serves HTTPS, with the certificate and the key in PEM
-// form, and is otherwise as ListenAndServe.
+// ListenAndServeTLSEmbed is ListenAndServe for HTTPS. certData and keyData are the
+// certificate and the key in PEM form.
 func (p *Prefork) ListenAndServeTLSEmbed(addr string, certData, keyData []byte) error {
 	return p.run(addr, "ServeTLSEmbedFunc", p.ServeTLSEmbedFunc != nil, func(ln net.Listener) error {
 		return p.ServeTLSEmbedFunc(ln, certData, keyData)
 	})
 }
 
-// run is what the process does, according to what it is. field is the field that
-// serve calls, isSet whether there is a function in it.
+// run runs the master or a child. field is the name of the field that serve calls; isSet
+// says whether the field is not nil.
 func (p *Prefork) run(addr, field string, isSet bool, serve func(net.Listener) error) error {
 	switch {
 	case !IsChild():
@@ -204,7 +203,7 @@ func (p *Prefork) network(addr string) string {
 	return sockopt.NetworkFor(network, addr)
 }
 
-// gracePeriod is how long children may take to end, with the time for draining.
+// gracePeriod is how long children may take to end, including DrainTime.
 func (p *Prefork) gracePeriod() time.Duration {
 	grace := p.ShutdownGracePeriod
 	if grace <= 0 {
@@ -221,11 +220,11 @@ func (p *Prefork) logf(format string, args ...any) {
 		log.New(os.Stderr, "", log.LstdFlags).Printf(format, args...)
 		return
 	}
-	defer func() { _ = recover() }() // the children must not be left alone for a log
+	defer func() { _ = recover() }() // a log that panics must not end the master, which has children
 	p.Logger.Printf(format, args...)
 }
 
-// slogLogger makes lines into records.
+// slogLogger writes lines as records.
 type slogLogger struct{ to *slog.Logger }
 
 func (l slogLogger) Printf(format string, args ...any) { l.to.Info(fmt.Sprintf(format, args...)) }

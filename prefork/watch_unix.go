@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// watchMaster calls died once the master is gone, unless ended comes first. An
-// orphan gets another parent, which is the only sign that all systems have.
+// watchMaster calls died when the master has ended, unless ended is closed first. An
+// orphan gets another parent; that is the only sign that all these systems have.
 func watchMaster(died func(), ended <-chan struct{}) {
 	tick := time.NewTicker(deathInterval)
 	defer tick.Stop()

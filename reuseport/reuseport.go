@@ -1,6 +1,12 @@
-// Package reuseport opens TCP listeners that share their port with others
-// (SO_REUSEPORT), so that several processes, or several listeners of one, accept
-// connections side by side without contending for one queue.
+// Package reuseport opens TCP listeners that share their port with other listeners
+// (SO_REUSEPORT). So several processes, or several listeners of one process, accept
+// connections in parallel without sharing one queue.
+//
+//	ln, err := reuseport.Listen("tcp", ":8080")
+//	if err != nil {
+//		log.Fatal(err)
+//	}
+//	log.Fatal(gale.Serve(ln, handler))
 package reuseport
 
 import (
@@ -10,13 +16,13 @@ import (
 	"github.com/galehttp/gale/tcplisten"
 )
 
-// ErrNoReusePort is returned, as a pointer, where the system can't have several
-// listeners on one port.
+// ErrNoReusePort is returned, as a pointer, if the system can't have several listeners on
+// one port.
 type ErrNoReusePort struct {
 	err error
 }
 
-// Error returns what is missing.
+// Error says what the system lacks.
 func (e *ErrNoReusePort) Error() string {
 	text := "reuseport: this system has no SO_REUSEPORT: listen with net.Listen instead"
 	if e.err != nil {
@@ -25,26 +31,25 @@ func (e *ErrNoReusePort) Error() string {
 	return text
 }
 
-// Unwrap returns the reason that the system gave. It is errors.ErrUnsupported
-// or wraps it. Not in fasthttp.
+// Unwrap returns the error of the system, which is or wraps errors.ErrUnsupported. Not in
+// fasthttp.
 func (e *ErrNoReusePort) Unwrap() error { return e.err }
 
-// Listen returns a listener on addr ("host:port") with SO_REUSEPORT: every
-// further call with the same address, from this process or another one of the
-// same user, returns a listener that shares it. The system spreads the
-// connections over them. It is a *net.TCPListener.
+// Listen returns a listener on addr ("host:port") with SO_REUSEPORT, which is a
+// *net.TCPListener. Further calls with the same address, from this process or another one
+// of the same user, return listeners that share the address. The system spreads the
+// connections over them.
 //
-// Where the system has them, TCP_DEFER_ACCEPT (connections are accepted once
-// they have bytes to read) and TCP_FASTOPEN (RFC 7413) are on as well: the
-// listener is for protocols in which the client speaks first.
+// If the system has them, TCP_DEFER_ACCEPT (connections are accepted when they have bytes
+// to read) and TCP_FASTOPEN (RFC 7413) are set too. So use the listener for protocols in
+// which the client sends first.
 //
-// network must be "tcp4", "tcp6" or "tcp", see tcplisten.Config.NewListener.
-// The error is an *ErrNoReusePort if the system has no SO_REUSEPORT. It is an
-// ordinary one, "address already in use", if another socket listens on addr without
-// SO_REUSEPORT.
+// network must be "tcp4", "tcp6" or "tcp"; see tcplisten.Config.NewListener. If the
+// system has no SO_REUSEPORT, the error is an *ErrNoReusePort. If another socket listens
+// on addr without SO_REUSEPORT, it is the system's "address already in use".
 func Listen(network, addr string) (net.Listener, error) {
 	if _, err := net.ResolveTCPAddr(network, addr); err != nil {
-		return nil, err // as it is: it says all
+		return nil, err // unchanged: it says everything
 	}
 	cfg := tcplisten.Config{ReusePort: true, DeferAccept: true, FastOpen: true}
 	ln, err := cfg.NewListener(network, addr)

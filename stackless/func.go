@@ -12,25 +12,25 @@ import (
 // queuePerWorker is how many calls may wait for each goroutine that runs them.
 const queuePerWorker = 2048
 
-// idleTime is how long a goroutine waits for the next call before it ends; up
-// to twice that.
+// idleTime is how long a goroutine waits for the next call before it ends. It may take up
+// to twice that long.
 const idleTime = 5 * time.Second
 
-// NewFunc returns a function that runs f on another goroutine, waits for it and
-// returns true. f gets the argument of the call.
+// NewFunc returns a function that calls f with its argument on another goroutine, waits
+// until f has returned, and returns true.
 //
-// At most as many calls run at a time as there are processors for Go code
-// (runtime.GOMAXPROCS when the first call is made); the next ones wait for their
-// turn. Where too many wait, 2048 for each processor, the function returns false
-// at once and f isn't called: run it directly then, or refuse the work.
+// At most runtime.GOMAXPROCS calls (its value at the first call) run at a time; others
+// wait for their turn. If too many wait, 2048 for each processor, the function returns
+// false at once and f isn't called. The caller can then call f directly, or refuse the
+// work.
 //
-// It pays if f needs much stack, doesn't block, and is called from many
-// goroutines. f must not call the function it was made into, directly or
-// indirectly: with all turns taken it would wait for itself. A panic in f, as
-// well as runtime.Goexit, continues in the caller.
+// Use it if f needs a large stack, doesn't block, and is called from many goroutines. f
+// must not call the returned function, directly or indirectly: when all goroutines are
+// busy, it would wait for itself. If f panics or calls runtime.Goexit, that continues in
+// the caller.
 //
-// The function is safe for concurrent use, and a call doesn't allocate. The
-// goroutines start when they are needed and end some seconds after the last call.
+// The returned function is safe for concurrent use, and a call doesn't allocate. The
+// goroutines start when they are needed and end 5 to 10 seconds after the last call.
 func NewFunc(f func(ctx any)) func(ctx any) bool {
 	return (&workers{f: f}).do
 }
@@ -47,8 +47,8 @@ type workers struct {
 // call is one call that waits or runs.
 type call struct {
 	ctx      any
-	done     chan struct{} // gets a value when f has returned
-	panicked any           // what f panicked with
+	done     chan struct{} // receives a value when f has returned
+	panicked any           // the value of f's panic
 	exited   bool          // f ended its goroutine
 }
 
@@ -103,7 +103,7 @@ func (w *workers) start() {
 	}
 }
 
-// work runs calls until there were none for a while.
+// work runs calls until none has come for idleTime.
 func (w *workers) work() {
 	defer w.leave()
 	idle := time.NewTimer(idleTime)
@@ -123,8 +123,8 @@ func (w *workers) work() {
 	}
 }
 
-// leave ends a goroutine. A call may have been queued by a goroutine that still
-// counted on it.
+// leave ends a goroutine. A caller that still counted on it may have queued a call in the
+// meantime; then leave starts another goroutine.
 func (w *workers) leave() {
 	w.running.Add(-1)
 	if len(w.queue) > 0 {
@@ -132,7 +132,7 @@ func (w *workers) leave() {
 	}
 }
 
-// run runs one call and tells its caller.
+// run runs one call and wakes its caller.
 func (w *workers) run(c *call) {
 	returned := false
 	defer func() {

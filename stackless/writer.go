@@ -6,35 +6,34 @@ import (
 	"github.com/galehttp/gale/internal/pool"
 )
 
-// Writer is what a writer must offer to be made stackless: what the writers of
-// the packages below compress have in common.
+// Writer has the methods that a writer must have for NewWriter. The writers of
+// compress/flate, compress/gzip and compress/zlib have them.
 type Writer interface {
-	// Write takes p. It must not keep it.
+	// Write writes p. It must not keep p.
 	Write(p []byte) (int, error)
-	// Flush writes what was taken so far.
+	// Flush writes all bytes that were buffered so far.
 	Flush() error
-	// Close writes what is left and the end of the stream. It doesn't close
-	// what is below.
+	// Close writes the remaining bytes and the end of the stream. It doesn't close the
+	// underlying writer.
 	Close() error
-	// Reset makes the writer as new, writing to w.
+	// Reset sets the writer to the state of a new one that writes to w.
 	Reset(w io.Writer)
 }
 
 // NewWriterFunc returns a new writer that writes to w. See NewWriter.
 type NewWriterFunc func(w io.Writer) Writer
 
-// NewWriter returns a writer that does what the one from newWriter does, but
-// needs next to no stack of the goroutines that call it: the work is done on
-// goroutines of this package as NewFunc tells, or directly where too many calls
-// wait for them. What comes out is written to dstW on the goroutine of the
-// caller, so that dstW may block.
+// NewWriter returns a writer that does the same as the one from newWriter, but uses
+// almost no stack of the goroutines that call it. The work is done on goroutines of this
+// package, as described at NewFunc, or on the caller's goroutine if too many calls wait.
+// The output is written to dstW on the caller's goroutine, so dstW may block.
 //
-// newWriter is called once, at once. The writer that it returns must not be
-// stackless itself.
+// NewWriter calls newWriter once, before it returns. The writer that newWriter returns
+// must not be from NewWriter itself.
 //
-// The errors are those of the writer or else those of dstW. Like the writers it
-// is made of, a Writer is for one goroutine at a time. What it holds between
-// calls is what the writer from newWriter holds.
+// Errors are those of the writer from newWriter or, if there are none, those of dstW.
+// Only one goroutine at a time may use a Writer. Between calls it uses no more memory
+// than the writer from newWriter.
 func NewWriter(dstW io.Writer, newWriter NewWriterFunc) Writer {
 	w := &writer{dst: dstW}
 	w.inner = newWriter(&w.out)
@@ -81,10 +80,10 @@ func (w *writer) Reset(dst io.Writer) {
 	w.dst = dst
 }
 
-// onWorker runs the call of a writer, for all of them.
+// onWorker runs a call of a writer on another goroutine. All writers share it.
 var onWorker = NewFunc(func(ctx any) { ctx.(*writer).run() })
 
-// do runs a method of the inner writer and passes on what it wrote.
+// do runs a method of the inner writer and writes its output to dst.
 func (w *writer) do(what op) error {
 	defer w.out.free()
 	w.op, w.err = what, nil
@@ -113,7 +112,7 @@ func (w *writer) run() {
 	}
 }
 
-// output takes what the inner writer writes. It has a buffer only during calls.
+// output receives what the inner writer writes. It has a buffer only during calls.
 type output struct {
 	buf *pool.Buf
 }
