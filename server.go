@@ -225,7 +225,8 @@ type Server struct {
 	ReadHeaderTimeout time.Duration
 
 	// TLSHandshakeTimeout limits the time of a TLS handshake. If 0, it is
-	// DefaultTLSHandshakeTimeout; negative means no timeout. Not in fasthttp.
+	// DefaultTLSHandshakeTimeout; negative means no timeout. If ReadTimeout is set and
+	// shorter, it limits handshakes instead. Not in fasthttp.
 	TLSHandshakeTimeout time.Duration
 
 	// ReadTimeout limits the time from the first byte of a request to the end of its

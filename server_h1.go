@@ -11,35 +11,35 @@ import (
 	"github.com/galehttp/gale/internal/pool"
 )
 
-// h1Session is the server's side of an HTTP/1.1 connection: it makes requests of
-// the bytes that an engine feeds it, runs the handler and appends responses.
+// h1Session is the server's side of an HTTP/1.1 connection. It parses requests from the
+// bytes that an engine feeds it, runs the handler, and appends responses.
 type h1Session struct {
 	serverConn
 
-	num uint64 // requests whose head has arrived
-	// begun is when the first byte of the message in flight was read, 0
-	// between messages.
+	num uint64 // number of requests whose head has arrived
+	// begun is the time when the first byte of the message in flight was read, 0 between
+	// messages.
 	begun clock.Tick
-	// ran is when the bytes were read that the last handler got its request
-	// from. What came with them waited for it.
+	// ran is the time of the read that brought the last handler's request. Other bytes of
+	// that read waited for the handler.
 	ran clock.Tick
-	// ctx is the message in flight while its body arrives; between feeds no
-	// context is held otherwise, see take.
+	// ctx is the message in flight while its body arrives. At other times the session
+	// holds no context between feeds; see takeContext.
 	ctx *RequestCtx
 	// body decodes the body of the message in flight.
 	body *h1.Body // of ctx; nil unless hasBody
-	// due is until when the body of the message in flight must have arrived and,
-	// between messages, the next one must have begun; 0 for never.
+	// due is the time by which the body of the message in flight must have arrived or,
+	// between messages, the next message must have begun; 0 for never.
 	due clock.Tick
-	cfg *requestLimits // of the message in flight: those of fixed, or rare.own
+	cfg *requestLimits // of the message in flight: that of fixed, or rare.own
 
-	drained    int32 // bytes of the body that weren't wanted, see drain
+	drained    int32 // bytes of the body that the handler left unread, see drain
 	stage      stage
 	emptyLines h1.EmptyLines // before the message
-	waits      bool          // for a message, until due: begun == 0
+	waits      bool          // the session waits for a message, until due: begun == 0
 	hasBody    bool          // the message has a body; see unreadBody
 
-	// req is what of the head decides on the connection, as it was received:
+	// req has the parts of the received head that decide on the connection, because
 	// handlers may change the header.
 	req struct {
 		method    msg.MethodID
@@ -51,9 +51,9 @@ type h1Session struct {
 	outcome
 	writeLimited bool // the engine was told a deadline for writes
 	boundsDiffer bool // the engine was told other bounds than those of fixed
-	shared       bool // a context that knows the session was left to others
+	shared       bool // a context that refers to the session was left to other goroutines
 	bare         bool // the body of the response ends with the connection
-	lost         bool // it can't be used on: a request was refused; see isLost
+	lost         bool // the connection can't be used again: a request was refused; see isLost
 }
 
 // hijacked reports whether a handler takes over the connection.
@@ -70,14 +70,14 @@ const (
 	inBody
 )
 
-// maxBatch is how much output is gathered before it is written although more
-// requests have arrived.
+// maxBatch is how many bytes of output are collected while more requests have arrived.
+// More than that is written at once.
 const maxBatch = 16 << 10
 
-// sessions are sessions whose connections have ended in order.
+// sessions is a pool of sessions whose connections have ended without a panic.
 var sessions pool.Pool
 
-// newSession returns a session of HTTP/1.1, for which newConn does the rest.
+// newSession returns an HTTP/1.1 session, which newConn completes.
 func newSession() *h1Session {
 	if ss, ok := sessions.Get().(*h1Session); ok {
 		return ss
@@ -85,8 +85,8 @@ func newSession() *h1Session {
 	return new(h1Session)
 }
 
-// free makes the session ready for another connection, unless a context that
-// others may hold knows it.
+// free makes the session ready for another connection, unless a context that other
+// goroutines may hold refers to it.
 func (ss *h1Session) free() {
 	if ss.shared || ss.hijacked() {
 		return
@@ -126,14 +126,14 @@ func (ss *h1Session) Feed(w *engine.Work, next *engine.Next) {
 	fine = true
 }
 
-// broke ends the connection after a panic with r, or after runtime.Goexit, for
-// which r is nil: then Closed does the rest.
+// broke ends the connection after a panic with value r, or after runtime.Goexit; then r
+// is nil. Closed does the rest.
 func (ss *h1Session) broke(r any, next *engine.Next) {
 	ctx := ss.ctx
 	if ctx != nil {
 		ss.wrest(ctx)
 		if ctx.done.Load() != nil {
-			ctx.endDone() // before the engine closes, which looks like a client that leaves
+			ctx.endDone() // before the engine closes the connection, which would look like a client that leaves
 		}
 	}
 	if r == nil {
@@ -142,7 +142,7 @@ func (ss *h1Session) broke(r any, next *engine.Next) {
 	ss.abort(next)
 	ss.s.logPanic("while serving "+ss.nc.RemoteAddr().String(), r, stack())
 	if ctx != nil {
-		defer func() { _ = recover() }() // of another closer: one is logged
+		defer func() { _ = recover() }() // a panic of another closer; only one is logged
 		ss.abandon(ctx)
 	}
 }
@@ -151,7 +151,7 @@ func (ss *h1Session) feed(w *engine.Work, next *engine.Next) {
 	for {
 		if ss.stage == inHead {
 			b := w.Unread()
-			if len(b) > 0 && b[0] == '\r' || ss.emptyLines.Half() { // rare: no call for other requests
+			if len(b) > 0 && b[0] == '\r' || ss.emptyLines.Half() { // rare, so most requests don't pay for a call
 				if err := ss.skipEmptyLines(w); err != nil {
 					ss.refuseHead(w, err, next)
 					return
@@ -179,8 +179,8 @@ func (ss *h1Session) feed(w *engine.Work, next *engine.Next) {
 	}
 }
 
-// skipEmptyLines drops empty lines between requests (RFC 9112 section 2.2). They
-// don't start a request and its clock, also where one arrives in two pieces.
+// skipEmptyLines drops empty lines between requests (RFC 9112 section 2.2). They don't
+// begin a request and don't start its timeout, even if one arrives in two pieces.
 func (ss *h1Session) skipEmptyLines(w *engine.Work) error {
 	n, err := ss.emptyLines.Skip(w.Unread(), &ss.l.fixed.lim)
 	w.Consume(n)
@@ -206,8 +206,8 @@ func (ss *h1Session) idle(w *engine.Work, next *engine.Next) {
 	next.Deadline = ss.due
 }
 
-// takeContext returns the context for the message in flight: the one that is held, the
-// one that the workspace brought, or a fresh one.
+// takeContext returns the context for the message in flight: the one that the session
+// holds, the one in the workspace, or a new one.
 func (ss *h1Session) takeContext(w *engine.Work) *RequestCtx {
 	if ss.ctx != nil {
 		return ss.ctx
@@ -222,7 +222,7 @@ func (ss *h1Session) takeContext(w *engine.Work) *RequestCtx {
 	return ctx
 }
 
-// drop gives the context to the workspace, for the next message.
+// drop leaves the context in the workspace, for the next message.
 func (ss *h1Session) drop(w *engine.Work) {
 	ctx := ss.ctx
 	ss.ctx = nil
@@ -237,12 +237,12 @@ func (ss *h1Session) drop(w *engine.Work) {
 	releaseCtx(ctx)
 }
 
-// keepScan is how much of an unfinished head is parsed again when more of it
-// arrives, rather than hold a context for it.
+// keepScan is the size in bytes up to which an unfinished head is parsed again when more
+// of it arrives. The session holds a context only for larger ones.
 const keepScan = 4 << 10
 
-// feedHead parses a request head and decides on the request by it; false means
-// that next must be done first.
+// feedHead parses a request head and decides what to do with the request. It returns
+// false if next must be done first.
 func (ss *h1Session) feedHead(w *engine.Work, next *engine.Next) bool {
 	if ss.begun == 0 {
 		ss.begun, ss.waits = w.Now, false
@@ -275,8 +275,9 @@ func (ss *h1Session) feedHead(w *engine.Work, next *engine.Next) bool {
 	return ss.accept(ctx, w, next)
 }
 
-// leaveUnanswered ends a connection that began with no request line, where clients may
-// begin with HTTP/2: one of those would take the text of HTTP/1.1 for frames.
+// leaveUnanswered ends a connection that didn't begin with a request line, on a listener
+// where clients may begin with HTTP/2: such a client would take the text of an HTTP/1.1
+// response for frames.
 func (ss *h1Session) leaveUnanswered(w *engine.Work, err error, next *engine.Next) (more bool) {
 	ss.err = ss.headError(w, err)
 	ss.ctx.reset()
@@ -299,15 +300,15 @@ func (ss *h1Session) awaitHead(next *engine.Next) {
 	next.Deadline = since.Add(d)
 }
 
-// excuseWait lets the time of a pipelined message begin now if all that has
-// arrived of it waited for the handler of the one before.
+// excuseWait lets the timeout of a pipelined message begin now if all its bytes so far
+// waited for the handler of the message before.
 func (ss *h1Session) excuseWait() {
 	if ss.begun == ss.ran {
 		ss.begun = clock.Ticks()
 	}
 }
 
-// prepare makes the context that of the request whose head it holds.
+// prepare fills in the context for the request whose head it holds.
 func (ss *h1Session) prepare(ctx *RequestCtx, w *engine.Work) {
 	ctx.s, ctx.x, ctx.num = ss.s, ss, ss.num
 	head := &ctx.Request.Header.s
@@ -325,7 +326,7 @@ func (ss *h1Session) prepare(ctx *RequestCtx, w *engine.Work) {
 	ss.prepareResponse(ctx)
 }
 
-// Stall ends the connection when nothing more comes.
+// Stall ends the connection when no more bytes come in time.
 func (ss *h1Session) Stall(w *engine.Work, why error, next *engine.Next) {
 	if engine.IsTimeout(why) {
 		ss.s.stats.timeouts.Add(1)
@@ -333,9 +334,10 @@ func (ss *h1Session) Stall(w *engine.Work, why error, next *engine.Next) {
 	if ss.begun == 0 {
 		switch {
 		case engine.IsTimeout(why) && ss.num == 0 && ss.s.ReadTimeout > 0 && !ss.s.ReduceMemoryUsage:
-			// Who sets ReadTimeout expects an answer, as programs that open a
-			// connection and wait do. Otherwise none is due: browsers open
-			// connections ahead of need.
+			// If ReadTimeout is set, a client that opened a connection and sent nothing
+			// gets an answer: programs that open a connection and wait expect one.
+			// Otherwise it gets none, because browsers open connections before they need
+			// them.
 			ss.refuseHead(w, ErrTimeout, next)
 			ss.err = nil
 			return
@@ -367,7 +369,7 @@ func (ss *h1Session) Stall(w *engine.Work, why error, next *engine.Next) {
 	next.Op = engine.Abort
 }
 
-// Closed is the end of the connection, or of HTTP/1.1 on it.
+// Closed is called at the end of the connection, or of HTTP/1.1 on it.
 func (ss *h1Session) Closed(err error) {
 	if err == engine.ErrSwitched {
 		ss.free()
@@ -383,7 +385,7 @@ func (ss *h1Session) Closed(err error) {
 	ss.end(err)
 }
 
-// Hijacked lets the handler that asked for it have the connection.
+// Hijacked passes the connection to the HijackHandler.
 func (ss *h1Session) Hijacked(c net.Conn) {
 	h := ss.extra().hijack
 	defer func() {

@@ -7,8 +7,8 @@ import (
 	"github.com/galehttp/gale/internal/pool"
 )
 
-// accept applies the settings and hooks that decide on a request by its head,
-// and gets its body under way.
+// accept applies the settings and hooks that decide on a request by its head, and begins
+// to read its body.
 func (ss *h1Session) accept(ctx *RequestCtx, w *engine.Work, next *engine.Next) bool {
 	s := ss.s
 	head := &ctx.Request.Header.s
@@ -62,7 +62,7 @@ func (ss *h1Session) accept(ctx *RequestCtx, w *engine.Work, next *engine.Next) 
 	return true
 }
 
-// change gives the message in flight limits of its own, as they are now.
+// change gives the message in flight its own copy of the limits.
 func (ss *h1Session) change() {
 	rare := ss.extra()
 	if rare.own == nil {
@@ -74,7 +74,7 @@ func (ss *h1Session) change() {
 	}
 }
 
-// override takes what HeaderReceived said.
+// override applies the result of HeaderReceived.
 func (ss *h1Session) override(c RequestConfig) {
 	ss.change()
 	ss.cfg.override(c)
@@ -97,7 +97,7 @@ func (ss *h1Session) expect(ctx *RequestCtx, w *engine.Work, length int64, next 
 	case s.ExpectHandler != nil:
 		ctx.work, ctx.reach = w, running
 		code := s.ExpectHandler(ctx)
-		late := ctx.timedOut.Load() != nil // it goes on using ctx
+		late := ctx.timedOut.Load() != nil // a late hook still uses ctx
 		if ss.detached {
 			ss.finish(ctx, w, late)
 			return false
@@ -139,7 +139,8 @@ func (ss *h1Session) expect(ctx *RequestCtx, w *engine.Work, length int64, next 
 
 const continueLine = "HTTP/1.1 100 Continue\r\n\r\n"
 
-// feedBody collects a body that is not streamed; true means that it is complete.
+// feedBody collects a body that is not streamed. It returns true when the body is
+// complete.
 func (ss *h1Session) feedBody(w *engine.Work, next *engine.Next) bool {
 	ctx := ss.ctx
 	buf := ctx.Request.bodyBuf()
@@ -157,7 +158,7 @@ func (ss *h1Session) feedBody(w *engine.Work, next *engine.Next) bool {
 			return ss.refuse(w, ErrBodyTooLarge, next)
 		}
 		if landed > 0 {
-			buf.B = buf.B[:len(buf.B)+n] // it lies there
+			buf.B = buf.B[:len(buf.B)+n] // the bytes are already there
 			landed = 0
 		} else {
 			if !done && n == len(in) { // or readIntoBody would copy data once more
@@ -177,7 +178,7 @@ func (ss *h1Session) feedBody(w *engine.Work, next *engine.Next) bool {
 		if n == 0 || len(w.Unread()) == 0 {
 			from := w.Now
 			if from == ss.ran {
-				from = clock.Ticks() // it waited for the handler of the one before
+				from = clock.Ticks() // the body waited for the handler of the message before
 			}
 			next.Deadline = bodyDue(from, ss.cfg.readStall, ss.due)
 			ss.readIntoBody(w, buf)
@@ -187,10 +188,10 @@ func (ss *h1Session) feedBody(w *engine.Work, next *engine.Next) bool {
 	}
 }
 
-// The rest of a body of known length, or of a chunk, is read to where it belongs, without
-// a copy: minInto bytes at least, maxInto at a time. Memory follows what has arrived:
-// there is as much room as the body has by now, and more only if reads fill what they
-// get.
+// The rest of a body of known length, or of a chunk, is read directly into the body,
+// without a copy, if at least minInto bytes are left; maxInto is the most for one read.
+// Memory grows with what has arrived: each read gets as much room as the body already
+// has, and more only if reads fill it.
 const (
 	minInto = 1 << 10
 	maxInto = 256 << 10
@@ -206,8 +207,8 @@ func (ss *h1Session) readIntoBody(w *engine.Work, buf *pool.Buf) {
 	}
 }
 
-// bodyRoom returns how many bytes may be read into a body that has so many: 0 if it is
-// better to read to the workspace.
+// bodyRoom returns how many bytes may be read directly into a body that has has bytes, 0
+// if it is better to read into the workspace.
 func (ss *h1Session) bodyRoom(w *engine.Work, has int) int {
 	left := ss.body.Left()
 	if left < minInto || left > int64(ss.cfg.maxBody-has) {

@@ -13,15 +13,15 @@ import (
 	"github.com/galehttp/gale/internal/msg"
 )
 
-// A session is the exchange of the message in flight, see exchange. Where a context
-// that was left to others calls a method, that is about the connection alone.
+// A session is the exchange of the message in flight; see exchange. A context that was
+// left to other goroutines may call only the methods about the connection.
 var _ exchange = (*h1Session)(nil)
 
 // Conn returns the connection.
 func (ss *h1Session) Conn() net.Conn { return ss.nc }
 
-// Lend makes the deadlines of the connection bound the message in flight. A Read of another
-// goroutine may be writing.
+// Lend makes the connection's deadlines apply to the message in flight. A Read of another
+// goroutine may be writing at the same time.
 func (ss *h1Session) Lend() {
 	ss.change()
 	ss.cfg.writeNow = true
@@ -30,17 +30,17 @@ func (ss *h1Session) Lend() {
 	ss.c.Lend()
 }
 
-// LocalAddr and RemoteAddr are those of the connection.
+// LocalAddr and RemoteAddr return the addresses of the connection.
 func (ss *h1Session) LocalAddr() net.Addr  { return ss.nc.LocalAddr() }
 func (ss *h1Session) RemoteAddr() net.Addr { return ss.nc.RemoteAddr() }
 
-// Opened returns the number of the connection and when it came.
+// Opened returns the number of the connection and the time at which it was accepted.
 func (ss *h1Session) Opened() (id uint64, at time.Time) { return ss.id, ss.opened }
 
-// Context returns what the hooks made the context of the connection, or nil.
+// Context returns the connection's context that BaseContext and ConnContext made, or nil.
 func (ss *h1Session) Context() context.Context { return ss.parent() }
 
-// Watch makes d learn when the client leaves.
+// Watch calls d.Gone when the client leaves.
 func (ss *h1Session) Watch(d door.Done) (stop func(), over error) {
 	if ss.over() {
 		return nil, context.Canceled
@@ -65,7 +65,7 @@ func (ss *h1Session) SetWriteDeadline(t time.Time) error {
 	return nil
 }
 
-// LimitBody bounds what is read of a streamed body.
+// LimitBody limits how much of a streamed body can be read.
 func (ss *h1Session) LimitBody(ctx *RequestCtx, n int64) {
 	ctx.stream.used = true
 	ctx.stream.limit.Store(n)
@@ -74,10 +74,10 @@ func (ss *h1Session) LimitBody(ctx *RequestCtx, n int64) {
 // CloseBody ends the reading of a streamed body.
 func (ss *h1Session) CloseBody(ctx *RequestCtx) { ss.closeBody(ctx) }
 
-// Trailers has nothing to do: the decoder of the body appends to ctx.trailers.
+// Trailers does nothing: the decoder of the body appends to ctx.trailers.
 func (ss *h1Session) Trailers(*msg.Fields) {}
 
-// Flush sends the head, the first time, and the body.
+// Flush sends the head, if it is the first call, and the body.
 func (ss *h1Session) Flush(ctx *RequestCtx) error {
 	w, resp := ctx.work, &ctx.Response
 	f := &ctx.flush
@@ -98,8 +98,8 @@ func (ss *h1Session) Flush(ctx *RequestCtx) error {
 	return err
 }
 
-// SendInterim sends an informational response (RFC 9110 section 15.2). Clients of
-// HTTP/1.0 get none.
+// SendInterim sends an informational response (RFC 9110 section 15.2). HTTP/1.0 clients
+// get none.
 func (ss *h1Session) SendInterim(ctx *RequestCtx, statusCode int, h *ResponseHeader) error {
 	if ss.req.minor == 0 {
 		return nil
@@ -144,7 +144,7 @@ func (ss *h1Session) HijackNow(ctx *RequestCtx) (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	ctx.work, ctx.reach, ctx.sends = nil, over, false // nothing reaches the connection through ctx any more
+	ctx.work, ctx.reach, ctx.sends = nil, over, false // ctx can't use the connection anymore
 	ctx.detachDone()
 	if ss.over() {
 		ctx.done.Load().cancel(context.Canceled)

@@ -12,14 +12,13 @@ import (
 	"github.com/galehttp/gale/internal/engine"
 )
 
-// errStreamClosed is what reading a request body returns after the handler.
+// errStreamClosed is the error of reading a request body after the handler has returned.
 var errStreamClosed = fmt.Errorf("gale: %w: it can't be read after the handler has returned", door.ErrBodyClosed)
 
-// requestStream reads the body of the message in flight from the connection,
-// for a handler that takes it as a stream. It lives in the context and holds no
-// bytes: what it returns comes from the workspace, and Read parks the goroutine
-// of the handler in the engine until more has arrived. Another goroutine may send
-// meanwhile: see out.
+// requestStream reads the body of the message in flight from the connection, for a
+// handler that reads it as a stream. It is a part of the context and holds no bytes: they
+// are in the workspace. Read parks the handler's goroutine in the engine until more bytes
+// have arrived. Another goroutine may send during that time; see out.
 //
 //	a field other than rest is not zero => used
 type requestStream struct {
@@ -28,27 +27,27 @@ type requestStream struct {
 	ss   *h1Session // nil when it is closed
 	ctx  *RequestCtx
 	w    *engine.Work
-	rest []byte // decoded and not read, in the workspace
+	rest []byte // decoded bytes that were not read, in the workspace
 	err  error  // once set, forever
 	n    int64  // bytes read
 	// limit is the highest n, 0 for none. Another goroutine may set it.
 	limit atomic.Int64
 	stall time.Duration // as requestLimits.readStall
-	until atomic.Int64  // a clock.Tick: when the whole body must have come, 0 for never
+	until atomic.Int64  // a clock.Tick: when the whole body must have arrived, 0 for never
 
-	// out is held by who uses w.Out or writes, from the head of the message to the end of
-	// its response, and by no one who waits for mu. No Read waits for it: see unlock. It guards
-	// answered.
+	// out is held by the goroutine that uses w.Out or writes, from the head of the
+	// message to the end of its response. A goroutine that holds out must not wait for
+	// mu. No Read waits for out; see unlock. It also guards answered.
 	out      sync.Mutex
 	answered bool // the final response has begun, and no 100 may follow
-	// owesContinue: the client waits for a 100 before it sends the body. It is changed under
-	// out, once the handler runs.
+	// owesContinue: the client waits for a 100 before it sends the body. While the
+	// handler runs, it is changed only with out held.
 	owesContinue atomic.Bool
 
-	waits  atomic.Bool // a Read waits for the client: nothing may stay in w.Out
+	waits  atomic.Bool // a Read waits for the client: w.Out must be written first
 	writes atomic.Bool // a Read writes, or is about to: see interrupt
-	cut    atomic.Bool // no Read may write any more
-	ended  atomic.Bool // a Read was ended while it ran: the connection can't be used on
+	cut    atomic.Bool // no Read may write from now on
+	ended  atomic.Bool // a running Read was ended: the connection can't be used again
 }
 
 // open begins a body.
@@ -63,14 +62,14 @@ func (r *requestStream) open(ss *h1Session, ctx *RequestCtx, w *engine.Work) {
 	r.mu.Unlock()
 }
 
-// shut makes reads fail; it waits for one that runs.
+// shut makes reads fail. It waits for a Read that runs.
 func (r *requestStream) shut() {
 	r.mu.Lock()
 	r.forget()
 	r.mu.Unlock()
 }
 
-// tryShut is shut, unless a read runs: then it returns false.
+// tryShut is shut, but if a Read runs, it returns false at once.
 func (r *requestStream) tryShut() bool {
 	if !r.mu.TryLock() {
 		return false
@@ -80,8 +79,9 @@ func (r *requestStream) tryShut() bool {
 	return true
 }
 
-// forget drops the body under mu, except for what out guards and err, which say what the
-// session may do with the rest of it, and limit, which a late handler may set.
+// forget drops the body, with mu held. It keeps err and the fields that out guards,
+// because they say what the session may do with the rest of the body, and limit, which a
+// late handler may set.
 func (r *requestStream) forget() {
 	r.ss, r.ctx, r.w, r.rest = nil, nil, nil, nil
 	r.n, r.stall = 0, 0
@@ -97,7 +97,7 @@ func (r *requestStream) reset() {
 	r.clearFlags()
 }
 
-// clearFlags forgets what happened to the body before. No Read runs.
+// clearFlags resets the flags about the last body. No Read may run.
 func (r *requestStream) clearFlags() {
 	for _, flag := range [...]*atomic.Bool{&r.waits, &r.writes, &r.cut, &r.ended} {
 		flag.Store(false)
@@ -150,7 +150,7 @@ func (r *requestStream) Taken() int64 {
 	return r.n
 }
 
-// failed reports whether the rest of the body won't come, or is still being read.
+// failed reports whether the rest of the body won't arrive, or is still being read.
 func (r *requestStream) failed() bool {
 	if !r.mu.TryLock() {
 		return true
@@ -159,13 +159,14 @@ func (r *requestStream) failed() bool {
 	return r.err != nil && r.err != io.EOF && r.err != ErrBodyTooLarge
 }
 
-// excuse lets the body be read without a 100: one was sent. It is called under out.
+// excuse notes that a 100 was sent, so that reading the body sends none. The caller holds
+// out.
 func (r *requestStream) excuse() { r.owesContinue.Store(false) }
 
-// flush writes what the client may wait for before it sends more: answers to earlier
-// requests, the 100, what there is of the response. Where another goroutine has out, that one
-// does: it finds waits, which the caller has set. A Read that waited for the other goroutine
-// could not be ended before that.
+// flush writes what the client may wait for before it sends more: responses to earlier
+// requests, the 100, and the response so far. The caller has set waits. If another
+// goroutine holds out, that goroutine sees waits and writes instead. flush doesn't wait
+// for that goroutine, because a Read that waits for it couldn't be ended.
 func (r *requestStream) flush() error {
 	if !r.out.TryLock() {
 		return nil
@@ -179,18 +180,18 @@ func (r *requestStream) flush() error {
 	return r.tell(r.ss, r.w)
 }
 
-// interrupt reports whether a Read writes, and lets none write from now on. Any goroutine may
-// call it.
+// interrupt reports whether a Read is writing, and prevents further writes of Reads. Any
+// goroutine may call it.
 func (r *requestStream) interrupt() (writes bool) {
 	r.cut.Store(true)
 	return r.writes.Load()
 }
 
-// owes100 reports whether the client is to be told that it may send the body. It is called
-// under out.
+// owes100 reports whether the client must get a 100 before it sends the body. The caller
+// holds out.
 func (r *requestStream) owes100() bool { return r.owesContinue.Load() && !r.answered }
 
-// tell does what flush is for, under out.
+// tell does the work of flush. The caller holds out.
 func (r *requestStream) tell(ss *h1Session, w *engine.Work) error {
 	if r.owes100() {
 		r.owesContinue.Store(false)
@@ -199,9 +200,9 @@ func (r *requestStream) tell(ss *h1Session, w *engine.Work) error {
 	return ss.c.Flush(w)
 }
 
-// unlock unlocks out, once nothing is left for which a Read may wait. One that began to wait
-// when out was held couldn't lock it, so unlock looks again. An error of a write comes
-// again at the next one.
+// unlock unlocks out after writing everything that a Read may wait for. A Read that began
+// to wait while out was held couldn't lock it, so unlock checks again after unlocking. An
+// error of a write is returned again by the next write.
 func (r *requestStream) unlock(ss *h1Session, w *engine.Work) {
 	for {
 		if r.waits.Load() && !r.cut.Load() {
@@ -218,13 +219,13 @@ func (r *requestStream) unlock(ss *h1Session, w *engine.Work) {
 	}
 }
 
-// maxReadWholeLogs is how often a server tells that streamed bodies are read whole:
-// often enough to be noticed, whatever its clients send.
+// maxReadWholeLogs is how often a server logs that streamed bodies are read whole. It has
+// a limit because clients could cause many of these lines.
 const maxReadWholeLogs = 10
 
-// ReadsWhole holds a reader of the whole body to the limit of bodies, if no other
-// one was set, and logs that it is no good idea, as fasthttp does, but only the
-// first times in the life of a server.
+// ReadsWhole is called before the whole body is read into memory. It sets the server's
+// limit for bodies if no other limit was set. As in fasthttp it logs a warning, but only
+// maxReadWholeLogs times for each server.
 func (r *requestStream) ReadsWhole() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -251,8 +252,8 @@ func (r *requestStream) WholeLimit() int64 {
 	return int64(r.ss.cfg.maxBody)
 }
 
-// StreamedFormLimit returns the server's limit for forms. There is none where the
-// handler has set a limit for the body.
+// StreamedFormLimit returns the server's limit for forms, or no limit if the handler has
+// set one for the body.
 func (r *requestStream) StreamedFormLimit() int64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -265,10 +266,10 @@ func (r *requestStream) StreamedFormLimit() int64 {
 	return int64(r.ss.s.MaxStreamedFormSize)
 }
 
-// Close ends the reading of the body by the handler.
+// Close does nothing: the server ends the reading of the body.
 func (r *requestStream) Close() error { return nil }
 
-// more decodes or waits for bytes, or sets err.
+// more decodes bytes, waits for bytes, or sets err.
 func (r *requestStream) more() {
 	ss := r.ss
 	data, n, done, err := ss.body.Next(r.w.Unread())
@@ -303,14 +304,14 @@ func (r *requestStream) more() {
 	}
 }
 
-// due returns until when more of the body must have arrived, 0 for never, if the last of
-// it came at from.
+// due returns the time by which more of the body must have arrived, 0 for never. The last
+// bytes arrived at from.
 func (r *requestStream) due(from clock.Tick) clock.Tick {
 	return bodyDue(from, r.stall, clock.Tick(r.until.Load()))
 }
 
-// bodyDue returns until when more of a body must have arrived, 0 for never: until the end of
-// stall, if it is above 0, after from, or until the whole body is due.
+// bodyDue returns the time by which more of a body must have arrived, 0 for never. That
+// is stall after from, if stall is above 0, or whole, whichever is earlier.
 func bodyDue(from clock.Tick, stall time.Duration, whole clock.Tick) clock.Tick {
 	if stall <= 0 {
 		return whole
@@ -322,7 +323,7 @@ func bodyDue(from clock.Tick, stall time.Duration, whole clock.Tick) clock.Tick 
 	return due
 }
 
-// fill waits for more of a message in flight.
+// fill waits for more bytes of the message in flight.
 func (ss *h1Session) fill(w *engine.Work, deadline clock.Tick) error {
 	err := ss.c.Fill(w, deadline)
 	switch {
@@ -334,12 +335,12 @@ func (ss *h1Session) fill(w *engine.Work, deadline clock.Tick) error {
 	return err
 }
 
-// unreadBody reports whether part of the request's body has not been read. No goroutine
-// may be reading it.
+// unreadBody reports whether a part of the request's body was not read. No goroutine may
+// be reading it during the call.
 func (ss *h1Session) unreadBody() bool { return ss.hasBody && !ss.body.Done() }
 
-// leavesBody is unreadBody while the handler runs: a Read that runs counts as part that was
-// not read.
+// leavesBody is unreadBody for the time while the handler runs: if a Read is running, it
+// returns true.
 func (ss *h1Session) leavesBody(ctx *RequestCtx) bool {
 	if !ss.hasBody || !ss.cfg.stream {
 		return ss.unreadBody()
@@ -351,14 +352,15 @@ func (ss *h1Session) leavesBody(ctx *RequestCtx) bool {
 	return ss.unreadBody()
 }
 
-// Bounds of drain.
+// Limits of drain.
 const (
 	maxDrain     = 256 << 10
 	maxDrainTime = time.Second
 )
 
-// mayDrain reports whether it is worth reading what the handler left of the
-// body, so that the connection can be used on. It takes what has arrived.
+// mayDrain reports whether the server should read the rest of the body that the handler
+// left, so that the connection can be used again. It consumes the bytes that have
+// arrived.
 func (ss *h1Session) mayDrain(ctx *RequestCtx, w *engine.Work) bool {
 	if ctx.stream.owesContinue.Load() || ss.aborted {
 		return false // the client may or may not send the body
@@ -383,8 +385,8 @@ func (ss *h1Session) mayDrain(ctx *RequestCtx, w *engine.Work) bool {
 	return false
 }
 
-// drain goes on where mayDrain ended, when w.Out is written; false if what the handler left
-// is too much, takes too long or never comes.
+// drain reads the rest of the body after mayDrain, when w.Out is written. It returns
+// false if the rest is too large, takes too long or never arrives.
 func (ss *h1Session) drain(w *engine.Work) bool {
 	deadline := clock.Ticks().Add(maxDrainTime)
 	if d := ss.due; d != 0 {

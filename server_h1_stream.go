@@ -12,21 +12,21 @@ import (
 	"github.com/galehttp/gale/internal/pool"
 )
 
-// errShortBody says that a body ended before what its header promised.
+// errShortBody says that a body is shorter than its header said.
 var errShortBody = errors.New("gale: the response body is shorter than the Content-Length sent")
 
-// bodyOut sends a body piece by piece, framed as the head promised.
+// bodyOut sends a body piece by piece, with the framing that the head has.
 type bodyOut struct {
 	ss      *h1Session
 	w       *engine.Work
-	in      *requestStream // whose out is locked: the request's body may be read meanwhile
+	in      *requestStream // whose out is locked, because the request's body may be read at the same time
 	chunked bool
-	skip    bool  // the body isn't wanted: HEAD
-	left    int64 // bytes that are still due, negative if that isn't known
-	over    bool  // more was written than the head promised
+	skip    bool  // the body isn't sent: HEAD
+	left    int64 // bytes that must still be sent, negative if that isn't known
+	over    bool  // more was written than the head said
 }
 
-// bodyOut returns the writer for the body of resp, as its framed head says.
+// bodyOut returns the writer for the body of resp, after frame has set its framing.
 func (ss *h1Session) bodyOut(ctx *RequestCtx, w *engine.Work, resp *Response) bodyOut {
 	o := bodyOut{ss: ss, w: w, in: &ctx.stream, skip: resp.SkipBody, left: -1}
 	switch n := resp.Header.s.ContentLength; {
@@ -38,15 +38,15 @@ func (ss *h1Session) bodyOut(ctx *RequestCtx, w *engine.Work, resp *Response) bo
 	return o
 }
 
-// Write sends p at once, but never more than the head promised: what exceeds
-// that is errBodyStreamTooLong, and over is set.
+// Write sends p at once, but never more bytes than the head said: for more it returns
+// errBodyStreamTooLong and sets over.
 func (o *bodyOut) Write(p []byte) (int, error) {
 	o.in.out.Lock()
 	defer o.in.unlock(o.ss, o.w)
 	return o.write(p)
 }
 
-// write is Write under requestStream.out.
+// write is Write with requestStream.out held.
 func (o *bodyOut) write(p []byte) (int, error) {
 	if len(p) == 0 || o.skip {
 		return len(p), nil
@@ -72,7 +72,7 @@ func (o *bodyOut) write(p []byte) (int, error) {
 	default:
 		w.Out = h1.AppendChunkSize(w.Out, len(p))
 		err = o.ss.c.WriteBody(w, p)
-		w.Out = append(w.Out, "\r\n"...) // goes with what comes next
+		w.Out = append(w.Out, "\r\n"...) // sent together with what comes next
 	}
 	if err != nil {
 		return 0, err
@@ -80,7 +80,7 @@ func (o *bodyOut) write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// flush writes what is in w.Out.
+// flush writes w.Out.
 func (o *bodyOut) flush() error {
 	o.in.out.Lock()
 	defer o.in.unlock(o.ss, o.w)
@@ -90,7 +90,7 @@ func (o *bodyOut) flush() error {
 // BytesLeft is for streamPipe.WriteTo.
 func (o *bodyOut) BytesLeft() int64 { return o.left }
 
-// end ends the body; the last bytes are left to the engine.
+// end ends the body. The engine writes the last bytes.
 func (o *bodyOut) end(resp *Response) error {
 	if o.left > 0 && !o.skip {
 		return errShortBody
@@ -110,18 +110,18 @@ var bufioPool = pool.Pool{New: func() any { return bufio.NewWriterSize(nil, stre
 const streamBuffer = 16 << 10
 
 // bodySink sends a body piece by piece: bodyOut or h2Out. Its Write never sends more than
-// BytesLeft, unless that is negative; what exceeds it is errBodyStreamTooLong.
+// BytesLeft, unless that is negative; for more it returns errBodyStreamTooLong.
 type bodySink interface {
 	io.Writer
 	BytesLeft() int64
-	// exceeded reports whether more was written than the head promised.
+	// exceeded reports whether more was written than the head said.
 	exceeded() bool
 }
 
 func (o *bodyOut) exceeded() bool { return o.over }
 
-// runStreamWriter lets sw write the body to o. If it panics, bw is left to the
-// garbage collector. As in sendBody, what exceeds the length is left out.
+// runStreamWriter calls sw, which writes the body to o. If sw panics, bw is left to the
+// garbage collector. As in sendBody, bytes beyond the length are not sent.
 func runStreamWriter(o bodySink, sw StreamWriter) error {
 	bw := bufioPool.Get().(*bufio.Writer)
 	bw.Reset(o)
@@ -135,9 +135,9 @@ func runStreamWriter(o bodySink, sw StreamWriter) error {
 	return err
 }
 
-// sendBody sends what r gives to o, each Read at once. If the length of the body is
-// known, exactly so many bytes are sent: what r has after them is not read, and is
-// not an error. Nor is it one here if r ends too early.
+// sendBody copies r to o, the bytes of each Read at once. If the length of the body is
+// known, it sends exactly that many bytes and doesn't read r any further. It is not an
+// error if r has more bytes; the caller checks whether r had fewer.
 func sendBody(o bodySink, r io.Reader) error {
 	if wt, ok := r.(BodyWriterTo); ok && wt.SupportsBodyWriteTo() {
 		_, err := wt.WriteTo(o)
@@ -154,22 +154,22 @@ func sendBody(o bodySink, r io.Reader) error {
 	return err
 }
 
-// flushState is where a response stands that is sent while the handler runs.
+// flushState is the state of a response that is sent while the handler runs.
 type flushState struct {
-	begun bool // the head has gone out; else the others are as in a new one
+	begun bool // the head was sent; if not, the other fields are zero
 	keep  bool // of an h1Session, as out
 	out   bodyOut
 }
 
-// beginFlush appends the head of a response whose body is still to come. It is called under
-// requestStream.out.
+// beginFlush appends the head of a response whose body isn't complete yet. The caller
+// holds requestStream.out.
 func (ss *h1Session) beginFlush(ctx *RequestCtx, w *engine.Work, resp *Response) {
 	f := &ctx.flush
 	f.begun = true
 	ctx.stream.used, ctx.stream.answered = true, true
 	f.keep = ss.keepAlive(resp) && !ss.leavesBody(ctx)
 	h := &resp.Header
-	body := resp.swapBody(nil) // its length is not that of the response
+	body := resp.swapBody(nil) // the response is longer than this part
 	if h.s.ContentLength == 0 {
 		h.s.ContentLength = -1
 	}
@@ -214,15 +214,15 @@ func (ss *h1Session) writeRest(ctx *RequestCtx, w *engine.Work, resp *Response, 
 	ss.closeBody(ctx)
 	if err != nil || ss.err != nil {
 		if ss.err != nil {
-			err = ss.err // the first one tells more
+			err = ss.err // the first error tells more
 		}
 		return ss.fail(err, next)
 	}
 	return ss.after(next, f.keep && !ss.isLost(), false)
 }
 
-// boundWrites tells the engine the bounds of the response in flight. Open told it
-// those of all that have none of their own.
+// boundWrites sets the engine's write timeouts for the response in flight. Open has set
+// those for responses without timeouts of their own.
 func (ss *h1Session) boundWrites() {
 	if ss.cfg != &ss.l.fixed.each || ss.boundsDiffer {
 		ss.setWriteBounds()

@@ -8,8 +8,8 @@ import (
 	"github.com/galehttp/gale/internal/msg"
 )
 
-// answer runs the handler for the message in flight and writes the response;
-// false means that next must be done before the next message.
+// answer runs the handler for the message in flight and writes the response. It returns
+// false if next must be done before the next message.
 func (ss *h1Session) answer(w *engine.Work, next *engine.Next) (ok bool) {
 	ctx := ss.ctx
 	ctx.work, ctx.reach = w, running
@@ -42,7 +42,7 @@ func (ss *h1Session) answer(w *engine.Work, next *engine.Next) (ok bool) {
 		resp = ss.finalResponse(ctx, resp)
 	}
 	if !resp.hasStream() {
-		ss.closeBody(ctx) // before the watch ends, which must not run while a Read does
+		ss.closeBody(ctx) // before the watch is resumed, which must not run during a Read
 	}
 	gone := ctx.done.Load() != nil && ctx.doneWith(fine && timedOut == nil && resp.hasStream())
 	if ss.aborted || gone || timedOut != nil && ctx.flush.begun {
@@ -71,11 +71,12 @@ func (ss *h1Session) answer(w *engine.Work, next *engine.Next) (ok bool) {
 	return ok
 }
 
-// hooked reports whether there are functions of BeforeSend. No other goroutine uses ctx.
+// hooked reports whether there are functions of BeforeSend. No other goroutine may use
+// ctx.
 func (ss *h1Session) hooked(ctx *RequestCtx) bool { return len(ctx.hooks) != 0 || ss.l.fixed.hooked }
 
-// finalResponse returns the response to send in place of resp when the functions of
-// BeforeSend have run, or sets aborted. They don't run if nothing can be sent, or no head.
+// finalResponse runs the functions of BeforeSend and returns the response to send in
+// place of resp, or sets aborted. The functions don't run if no head can be sent.
 func (ss *h1Session) finalResponse(ctx *RequestCtx, resp *Response) *Response {
 	if ss.aborted || ctx.flush.begun || resp == &ctx.Response && ctx.hijackNoResponse && ss.handsOver(ctx) {
 		return resp
@@ -88,12 +89,13 @@ func (ss *h1Session) finalResponse(ctx *RequestCtx, resp *Response) *Response {
 	return final
 }
 
-// handsOver reports whether the connection goes to a HijackHandler after the response.
+// handsOver reports whether a HijackHandler gets the connection after the response.
 func (ss *h1Session) handsOver(ctx *RequestCtx) bool {
 	return ctx.hijack != nil && ss.req.keepAlive && !ctx.Response.ConnectionClose()
 }
 
-// refusesBody answers for a handler that took a body for empty which could not be read.
+// refusesBody answers in place of a handler that treated a body as empty because it could
+// not be read.
 func (ss *h1Session) refusesBody(ctx *RequestCtx, w *engine.Work, next *engine.Next) bool {
 	err := ctx.unheard()
 	if err == nil || ss.aborted || ctx.flush.begun || ctx.hookStage.Load() != hooksOpen {
@@ -105,7 +107,7 @@ func (ss *h1Session) refusesBody(ctx *RequestCtx, w *engine.Work, next *engine.N
 	return true
 }
 
-// respondBroken makes a response whose body could not be read one that says so.
+// respondBroken replaces a response whose body could not be read with an error response.
 func respondBroken(resp *Response) {
 	resp.Reset()
 	resp.SetStatusCode(StatusInternalServerError)
@@ -113,15 +115,15 @@ func respondBroken(resp *Response) {
 	resp.SetBodyString(StatusMessage(StatusInternalServerError))
 }
 
-// wrest takes the session away from a context that other goroutines may go on
-// using: what they still call fails.
+// wrest separates the session from a context that other goroutines may still use: their
+// calls fail from now on.
 func (ss *h1Session) wrest(ctx *RequestCtx) {
 	if ctx.stream.interrupt() {
 		ss.c.InterruptWrites() // or part would wait for that Read
 		ss.aborted = true
 	}
 	if ctx.part(ss) {
-		ss.c.InterruptWrites() // the client may take its time, or never read
+		ss.c.InterruptWrites() // the client may read slowly, or never
 		ctx.awaitSend()
 		ss.aborted = true
 	}
@@ -129,7 +131,7 @@ func (ss *h1Session) wrest(ctx *RequestCtx) {
 }
 
 // closeBody ends the reading of a streamed body. If a goroutine is reading at this
-// moment, the connection can't be used any more.
+// moment, the connection can't be used again.
 func (ss *h1Session) closeBody(ctx *RequestCtx) {
 	if ss.hasBody && ss.cfg.stream {
 		ss.closeStream(ctx)
@@ -151,7 +153,7 @@ func (ss *h1Session) finish(ctx *RequestCtx, w *engine.Work, abandon bool) {
 	ss.emptyLines = h1.EmptyLines{}
 	ss.closeBody(ctx)
 	if ss.hasBody {
-		ss.hasBody, ss.body = false, nil // it belongs to ctx, which others get
+		ss.hasBody, ss.body = false, nil // it belongs to ctx, which other requests will use
 	}
 	if abandon {
 		ss.abandon(ctx)
@@ -168,7 +170,7 @@ func (ss *h1Session) finish(ctx *RequestCtx, w *engine.Work, abandon bool) {
 	ss.drop(w)
 }
 
-// leave lets go of a context that package context may hold.
+// leave leaves the context to package context, which may hold it.
 func (ss *h1Session) leave(ctx *RequestCtx) {
 	ss.wrest(ctx)
 	ss.ctx = nil
@@ -184,7 +186,7 @@ func (ss *h1Session) abandon(ctx *RequestCtx) {
 	ctx.abandon()
 }
 
-// handOver ends the session for a handler that hijacks the connection.
+// handOver ends the session, because a handler hijacks the connection.
 func (ss *h1Session) handOver(ctx *RequestCtx, w *engine.Work, next *engine.Next) {
 	ss.extra().hijack = ctx.hijack
 	if !ctx.hijackNoResponse {
@@ -196,11 +198,11 @@ func (ss *h1Session) handOver(ctx *RequestCtx, w *engine.Work, next *engine.Next
 	next.Op = engine.Hijack
 }
 
-// isLost reports whether the connection can't be used on after the message in flight: a
-// goroutine was reading from it, or a request was refused.
+// isLost reports whether the connection can't be used again after the message in flight,
+// because a goroutine was reading from it or a request was refused.
 func (ss *h1Session) isLost() bool { return ss.lost || ss.hasBody && ss.ctx.stream.ended.Load() }
 
-// keepAlive reports whether the connection may be used on after resp.
+// keepAlive reports whether the connection may be used again after resp.
 func (ss *h1Session) keepAlive(resp *Response) bool {
 	return ss.req.keepAlive && !ss.isLost() && !(resp.Header.mayClose() && resp.ConnectionClose()) &&
 		ss.num < ss.l.fixed.requests && !ss.s.DisableKeepalive && !ss.c.Stopping() || ss.hijacked()
@@ -212,8 +214,8 @@ func bodyless(status int) bool {
 	return status < 200 || status == StatusNoContent || status == StatusResetContent || status == StatusNotModified
 }
 
-// write appends the response to w.Out, or sends it as far as it is a stream.
-// It returns false if next must be done before the next message.
+// write appends the response to w.Out, and sends it if its body is a stream. It returns
+// false if next must be done before the next message.
 func (ss *h1Session) write(ctx *RequestCtx, w *engine.Work, resp *Response, mustClose bool, next *engine.Next) (ok bool) {
 	if ctx.flush.begun {
 		return ss.writeRest(ctx, w, resp, next)
@@ -228,7 +230,7 @@ func (ss *h1Session) write(ctx *RequestCtx, w *engine.Work, resp *Response, must
 	}
 	ss.frame(resp, &keep)
 	if streams {
-		ctx.stream.out.Lock() // the body of the request may be read
+		ctx.stream.out.Lock() // a goroutine may be reading the body of the request
 		ctx.stream.used, ctx.stream.answered = true, true
 	}
 	ss.boundWrites()
@@ -262,7 +264,7 @@ func (ss *h1Session) write(ctx *RequestCtx, w *engine.Work, resp *Response, must
 		}
 	}
 	if keep && ss.unreadBody() {
-		// The response must not wait for a body that wasn't read.
+		// The response must not wait until the unread body has arrived.
 		if err := ss.c.Flush(w); err != nil {
 			return ss.fail(err, next)
 		}
@@ -271,16 +273,16 @@ func (ss *h1Session) write(ctx *RequestCtx, w *engine.Work, resp *Response, must
 	return ss.after(next, keep, left)
 }
 
-// isPlain reports whether the response is a 200 with a body in memory, to a
-// request that was read to its end, on an HTTP/1.1 connection.
+// isPlain reports whether the response is a 200 with a body in memory, and its HTTP/1.1
+// request was read to its end.
 func (ss *h1Session) isPlain(resp *Response) bool {
 	h := &resp.Header
 	return ss.req.plain && !ss.hasBody && (h.s.Status == 0 || h.s.Status == StatusOK) &&
 		h.s.Seen()&trailerBit == 0 && !resp.SkipBody && !resp.hasStream()
 }
 
-// writePlain is write for plain responses, whose frame is their length: going
-// through all the cases costs a tenth of a small request
+// writePlain is write for plain responses, which need only a Content-Length. Testing all
+// the cases of write would take a tenth of the time of a small request
 // (BenchmarkServerPipelined).
 func (ss *h1Session) writePlain(w *engine.Work, resp *Response, next *engine.Next) bool {
 	body := resp.bodyBytes()
@@ -296,8 +298,8 @@ func (ss *h1Session) writePlain(w *engine.Work, resp *Response, next *engine.Nex
 	return ss.after(next, true, left)
 }
 
-// after says what comes after a response, of which the engine may have some left
-// to write.
+// after decides what comes after a response. left says that the engine must still write a
+// part of it.
 func (ss *h1Session) after(next *engine.Next, keep, left bool) bool {
 	if !keep {
 		next.Op = engine.Close
@@ -311,16 +313,15 @@ func (ss *h1Session) after(next *engine.Next, keep, left bool) bool {
 	return true
 }
 
-// fail drops the connection because of err.
+// fail aborts the connection because of err.
 func (ss *h1Session) fail(err error, next *engine.Next) bool {
 	ss.err = err
 	ss.abort(next)
 	return false
 }
 
-// abort drops the connection. A response that is on its way must not look
-// complete by that: where the end of the connection is the end of the body, the
-// connection must break.
+// abort aborts the connection. A response that is being sent must not look complete: if
+// the end of the connection is the end of the body, the connection is reset.
 func (ss *h1Session) abort(next *engine.Next) { next.Op, next.Reset = engine.Abort, ss.bare }
 
 // tunnels reports whether a response with this status makes the connection a
@@ -337,19 +338,19 @@ func (resp *Response) sendableStatus() int {
 	return status
 }
 
-// frame decides how the body of the response is delimited, and whether the
-// connection survives it (RFC 9112 section 6).
+// frame decides how the body of the response is delimited, and whether the connection can
+// be used again after it (RFC 9112 section 6).
 func (ss *h1Session) frame(resp *Response, keep *bool) {
 	h := &resp.Header
 	h.s.Implied |= ss.l.fixed.implied
 	status := resp.sendableStatus()
-	none := status == StatusResetContent // clients learn from the length alone that there is no content
+	none := status == StatusResetContent // only a length of 0 tells clients that there is no content
 	switch {
 	case bodyless(status), ss.tunnels(status), ss.req.method == msg.MethodHead:
 		resp.SkipBody = true
 	case resp.SkipBody:
-		// The program has no body where the client expects one: a length of
-		// another body would make the next response a part of this one.
+		// The program sends no body although the client expects one. With the length of
+		// another body, the client would take the next response for a part of this one.
 		none = true
 	}
 	if n := len(resp.bodyBytes()); !resp.hasStream() && (n > 0 || !resp.SkipBody) {
@@ -363,13 +364,13 @@ func (ss *h1Session) frame(resp *Response, keep *bool) {
 		h.s.ContentLength = msg.LenChunked // only the chunked coding has trailers
 	}
 	if status < 200 && !ss.hijacked() {
-		*keep = false // it is the last thing sent: no other answer may follow
+		*keep = false // it is the last response on the connection
 	}
 	if h.s.ContentLength < 0 && !resp.SkipBody {
 		h.s.ContentLength = msg.LenChunked
 	}
 	if h.s.ContentLength == msg.LenChunked && ss.req.minor == 0 {
-		h.s.ContentLength = msg.LenUnknown // nor may the answer to a HEAD promise the coding
+		h.s.ContentLength = msg.LenUnknown // the response to a HEAD must not name the coding either
 		if !resp.SkipBody {
 			*keep = false // the body ends with the connection
 			ss.bare = true
@@ -379,7 +380,8 @@ func (ss *h1Session) frame(resp *Response, keep *bool) {
 		h.s.ContentLength = 0
 	}
 	if h.s.ContentLength == msg.LenChunked && !h.IsHTTP11() {
-		// In HTTP/1.0 the coding would be part of the body (RFC 9112 section 6.1).
+		// An HTTP/1.0 client would take the coding for a part of the body (RFC 9112
+		// section 6.1).
 		h.SetProtocol(strHTTP11)
 	}
 	switch {
@@ -390,8 +392,8 @@ func (ss *h1Session) frame(resp *Response, keep *bool) {
 	}
 }
 
-// writeBytes sends a body that is in memory. Where last says that nothing of the
-// message comes after it, the engine may have some left to write.
+// writeBytes sends a body that is in memory. If last says that the message ends with it,
+// the engine may write the rest later; then left is true.
 func (ss *h1Session) writeBytes(w *engine.Work, b []byte, last bool) (left bool, err error) {
 	switch {
 	case len(b) < maxBatch:
@@ -403,8 +405,8 @@ func (ss *h1Session) writeBytes(w *engine.Work, b []byte, last bool) (left bool,
 	return false, ss.c.WriteBody(w, b)
 }
 
-// writeStream sends a body that comes from a stream or a writing function. A
-// file is not sent but returned, for the engine.
+// writeStream sends a body that is a stream or a StreamWriter. A file is not sent but
+// returned, for the engine.
 func (ss *h1Session) writeStream(ctx *RequestCtx, w *engine.Work, resp *Response) (file *engine.File, err error) {
 	out := ss.bodyOut(ctx, w, resp)
 	if sw := resp.streamWriter; sw != nil {

@@ -7,36 +7,39 @@ import (
 	"github.com/galehttp/gale/internal/h2"
 )
 
-// HTTP2Config says whether a server speaks HTTP/2 (RFC 9113), and within which limits. The
-// zero value is right for most servers. Not in fasthttp.
+// HTTP2Config turns HTTP/2 (RFC 9113) on or off and has its limits. The zero value is
+// right for most servers. Not in fasthttp.
 type HTTP2Config struct {
-	// Mode says whether HTTP/2 is offered to clients of TLS listeners (RFC 7301). By
-	// default, HTTP2Auto, it is, except where Server.TLSConfig has NextProtos without
-	// "h2".
+	// Mode says whether HTTP/2 is offered to clients of TLS listeners (RFC 7301). The
+	// default, HTTP2Auto, offers it, unless Server.TLSConfig has NextProtos without "h2".
 	Mode HTTP2Mode
-	// H2C lets clients speak HTTP/2 without TLS that know beforehand that the server
-	// does (prior knowledge, RFC 9113 section 3.3). They share the listener with
-	// clients of HTTP/1.1. "Upgrade: h2c" is ignored. Off by default.
+	// H2C also accepts HTTP/2 without TLS, from clients that begin with it because they
+	// know that the server supports it (prior knowledge, RFC 9113 section 3.3). They use
+	// the same listener as HTTP/1.1 clients. "Upgrade: h2c" is ignored. Off by default.
 	H2C bool
 
-	// MaxStreams is how many requests a client may have in flight on a connection; it
-	// bounds the handlers that run for it (default 250).
+	// MaxStreams is how many requests a client may have in flight on one connection
+	// (default 250). So it also limits how many handlers run for one connection.
 	MaxStreams int
-	// MaxHeaderBytes bounds the head of a request: the sum of name, value and 32 of each
-	// field, in bytes (default 64 KiB, or what Server.MaxHeaderBytes or Server.ReadBufferSize
-	// says), beyond it 431.
+	// MaxHeaderBytes is the largest size of a request's headers in bytes: the sum of
+	// name, value and 32 for each header. A larger request is answered with 431. The
+	// default is Server.MaxHeaderBytes or Server.ReadBufferSize, or 64 KiB if neither is
+	// set.
 	MaxHeaderBytes int
-	// MaxHeaderFields bounds the fields of a head, each piece of Cookie counted (default
-	// 512, or Server.MaxHeaderFields), beyond it 431.
+	// MaxHeaderFields is the highest number of headers of a request; each part of Cookie
+	// counts. A request with more is answered with 431. The default is
+	// Server.MaxHeaderFields, or 512 if that is not set.
 	MaxHeaderFields int
-	// MaxStreamWindow bounds what a client may send of a body before the handler has read
-	// it, in bytes for each request (default 12 MiB). It is 64 KiB at first, or this if it
-	// is less, and doubles whenever the handler has read all and waits for more. So clients
+	// MaxStreamWindow is the highest flow-control window of a request, in bytes (default
+	// 12 MiB). The window is how much of a body a client may send before the handler has
+	// read it. It begins with 64 KiB, or with MaxStreamWindow if that is less, and
+	// doubles whenever the handler has read everything and waits for more. So clients
 	// that are far away can send at full speed.
 	MaxStreamWindow int
-	// MaxConnWindow is how much all bodies of a connection may have under way, in bytes
-	// (default 15 MiB, at least 64 KiB). It is also what the windows of all requests
-	// together may exceed 64 KiB each by, so that what waits for handlers is bounded.
+	// MaxConnWindow is how many bytes of all request bodies of a connection may be unread
+	// at a time (default 15 MiB, at least 64 KiB). It is also the limit for the sum by
+	// which the windows of all requests exceed 64 KiB each. So the memory for bodies that
+	// wait for handlers has a limit.
 	MaxConnWindow int
 }
 
@@ -45,31 +48,32 @@ type HTTP2Mode uint8
 
 // The modes of HTTP2Config.
 const (
-	// HTTP2Auto: as HTTP2On, unless Server.TLSConfig.NextProtos is set and has no "h2".
-	// In programs that use Gale under fasthttp's name it is as HTTP2Off.
+	// HTTP2Auto is like HTTP2On, unless Server.TLSConfig.NextProtos is set and has no
+	// "h2". In programs that import the compat module it is like HTTP2Off.
 	HTTP2Auto HTTP2Mode = iota
-	// HTTP2On offers it before HTTP/1.1.
+	// HTTP2On offers HTTP/2 before HTTP/1.1.
 	HTTP2On
-	// HTTP2Off doesn't offer it, even if Server.TLSConfig.NextProtos has "h2". A handler
-	// that was given to Server.NextProto for "h2" is offered in every mode.
+	// HTTP2Off doesn't offer HTTP/2, even if Server.TLSConfig.NextProtos has "h2". If a
+	// handler was given to Server.NextProto for "h2", "h2" is offered in every mode, for
+	// that handler.
 	HTTP2Off
 )
 
-// defaultHelloTimeout bounds the time until a client of HTTP/2 has sent its preface and
+// defaultHelloTimeout is how long an HTTP/2 client may take to send its preface and
 // settings, unless Server.ReadTimeout is shorter.
 const defaultHelloTimeout = 10 * time.Second
 
 // alpnHTTP2 is the name of HTTP/2 in TLS handshakes.
 const alpnHTTP2 = "h2"
 
-// http2Preface is what a client begins HTTP/2 with (RFC 9113 section 3.4).
+// http2Preface is the beginning of an HTTP/2 connection (RFC 9113 section 3.4).
 const http2Preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 
-// h2c is HTTP/2 for clients that know beforehand.
+// h2c is HTTP/2 by prior knowledge.
 var h2c = protocol{preface: http2Preface, session: newH2Session}
 
-// offersHTTP2 reports whether clients of TLS listeners are offered HTTP/2. names are those
-// of the configuration that the program has set.
+// offersHTTP2 reports whether HTTP/2 is offered to clients of TLS listeners. names are
+// the NextProtos that the program has set.
 func (s *Server) offersHTTP2(names []string) bool {
 	switch s.HTTP2.Mode {
 	case HTTP2On:
@@ -80,9 +84,10 @@ func (s *Server) offersHTTP2(names []string) bool {
 	return defaultHTTP2 && (len(names) == 0 || slices.Contains(names, alpnHTTP2))
 }
 
-// addHTTP2 returns the names to offer in TLS handshakes, of which own are those that the
-// program has set: with HTTP/2 first, where it is named nowhere, or without it. It is called
-// under tls.mu. A handler of NextProto for it comes before the server's own.
+// addHTTP2 returns names with "h2" added at the front if HTTP/2 is offered and "h2" isn't
+// in names, or without "h2" if it isn't offered. own are the NextProtos that the program
+// has set. The caller holds tls.mu. A handler of NextProto for "h2" takes precedence over
+// the server's own HTTP/2.
 func (s *Server) addHTTP2(names, own []string) []string {
 	if s.tls.protos[alpnHTTP2] != nil {
 		return names

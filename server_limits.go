@@ -15,8 +15,8 @@ type perIPConns struct {
 	n  map[netip.Addr]int
 }
 
-// add counts a connection and reports false, without counting it, if there are
-// limit already.
+// add counts a connection. If there are already limit connections of ip, it doesn't count
+// it and returns false.
 func (p *perIPConns) add(ip netip.Addr, limit int) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -38,7 +38,7 @@ func (p *perIPConns) remove(ip netip.Addr) {
 	}
 }
 
-// connIP returns the address of the peer of nc, invalid if it has none.
+// connIP returns the IP address of nc's peer, invalid if it has none.
 func connIP(nc net.Conn) netip.Addr {
 	if a, ok := nc.RemoteAddr().(*net.TCPAddr); ok {
 		ip, _ := netip.AddrFromSlice(a.IP)
@@ -47,18 +47,18 @@ func connIP(nc net.Conn) netip.Addr {
 	return netip.Addr{}
 }
 
-// admit counts a connection against the limits. Where it refuses, the
-// connection is not counted. The address it returns belongs to dismiss.
+// admit counts a connection against the limits. If it refuses the connection, it doesn't
+// count it. The caller passes the returned address to dismiss.
 func (s *Server) admit(nc net.Conn) (ip netip.Addr, err error) {
 	if s.MaxConnsPerIP > 0 {
-		// First, so that no connection is closed to make room for one that is refused.
+		// This check is first, so that no connection is closed to make room for one that
+		// is refused.
 		if ip = connIP(nc); ip.IsValid() && !s.perIP.add(ip, s.MaxConnsPerIP) {
 			return ip, ErrPerIPConnLimit
 		}
 	}
 	if limit := s.concurrency(); int(s.stats.open.Add(1)) > limit {
-		// An idle connection leaves in its own time; there is one too many
-		// until then.
+		// The evicted connection closes a little later; until then there is one too many.
 		if s.evictIdle(1) == 0 {
 			s.dismiss(ip)
 			return ip, ErrConcurrencyLimit
@@ -85,7 +85,7 @@ func (s *Server) leave() {
 	s.run.mu.Unlock()
 }
 
-// The answers to connections that are refused before anything is read.
+// The responses to connections that are refused before anything is read.
 const (
 	refusedBusy = "HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nContent-Type: text/plain; charset=utf-8\r\n" +
 		"Retry-After: 1\r\nContent-Length: 59\r\n\r\nThe connection cannot be served because the server is busy."
@@ -95,10 +95,10 @@ const (
 		"Content-Length: 54\r\n\r\nHere is HTTPS only: begin the address with https://.\r\n"
 )
 
-// refusing bounds the goroutines that refuse connections with care.
+// refusing limits the number of goroutines that refuse connections with a response.
 var refusing = make(chan struct{}, 64)
 
-// refuse answers a connection that no request was read from, and closes it.
+// refuse answers a connection from which no request was read, and closes it.
 func (s *Server) refuse(nc net.Conn, why error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -107,7 +107,7 @@ func (s *Server) refuse(nc net.Conn, why error) {
 	}()
 	defer nc.Close()
 	if _, ok := nc.(*tls.Conn); ok {
-		return // it would take a handshake to say anything
+		return // an answer would need a handshake
 	}
 	answer := refusedBusy
 	if errors.Is(why, ErrPerIPConnLimit) {
@@ -116,9 +116,8 @@ func (s *Server) refuse(nc net.Conn, why error) {
 	dismissWith(nc, answer)
 }
 
-// dismissWith writes a last answer and ends what the server sends. It waits a
-// moment for the peer to take it, since closing with unread bytes would reset the
-// connection.
+// dismissWith writes a last response and closes the writing side. It waits a moment for
+// the peer to read it, because closing with unread bytes would reset the connection.
 func dismissWith(nc net.Conn, answer string) {
 	nc.SetDeadline(time.Now().Add(time.Second))
 	if _, err := nc.Write([]byte(answer)); err != nil {
@@ -151,5 +150,5 @@ func (s *Server) evictIdle(n int) int {
 	return found
 }
 
-// idleConns returns the number of connections that are idle. It looks at all.
+// idleConns returns the number of idle connections. It looks at every connection.
 func (s *Server) idleConns() int { return s.engine.Idle() + s.event.Idle() }

@@ -10,30 +10,29 @@ import (
 	"github.com/galehttp/gale/internal/sockopt"
 )
 
-// ListenConfig says which options the sockets have that a Server opens, see
-// Server.ListenConfig. The zero value asks for none. Package tcplisten opens
-// listeners with the same options for Server.Serve. Not in fasthttp.
+// ListenConfig has options for the sockets that a Server opens; see Server.ListenConfig.
+// The zero value sets none. Package tcplisten opens listeners with the same options for
+// Server.Serve. Not in fasthttp.
 //
-// DeferAccept, FastOpen and Backlog make a listener faster, not different: on a system
-// that doesn't have them they have no effect. ReusePort is an error there.
+// DeferAccept, FastOpen and Backlog only make a listener faster. On a system that doesn't
+// have them they have no effect. ReusePort is an error on a system that doesn't have it.
 type ListenConfig struct {
-	// ReusePort lets several listeners, of this process and of others of the
-	// same user, share an address, if all of them ask for it; the system
-	// spreads the connections over them (SO_REUSEPORT).
+	// ReusePort lets several listeners, of this process and of others of the same user,
+	// share an address (SO_REUSEPORT). All of them must set it. The system spreads the
+	// connections over them.
 	ReusePort bool
 
-	// DeferAccept accepts a connection only once it has bytes to read or
-	// about a second has passed (TCP_DEFER_ACCEPT, Linux).
+	// DeferAccept accepts a connection only when it has bytes to read or about a second
+	// has passed (TCP_DEFER_ACCEPT, Linux).
 	DeferAccept bool
 
-	// FastOpen accepts data with the first packet of a connection
-	// (TCP_FASTOPEN, RFC 7413; Linux, where the system's settings allow it).
-	// A request that came so may arrive twice (RFC 7413 section 6.1).
+	// FastOpen accepts data in the first packet of a connection (TCP_FASTOPEN, RFC 7413;
+	// on Linux, if the system's settings allow it). A request in that data may arrive
+	// twice (RFC 7413 section 6.1).
 	FastOpen bool
 
-	// Backlog is how many connections may wait to be accepted, see listen(2).
-	// The system caps it. 0 and less stand for the longest queue that the
-	// system allows.
+	// Backlog is how many connections may wait to be accepted; see listen(2). The system
+	// limits it. 0 or negative means the longest queue that the system allows.
 	Backlog int
 }
 
@@ -53,8 +52,7 @@ func (s *Server) listenTCP(addr string) (net.Listener, error) {
 	return ln, err
 }
 
-// listenUNIX listens on the UNIX socket addr, in place of a socket that was left
-// over there.
+// listenUNIX listens on the UNIX socket addr. It removes an unused socket at addr first.
 func (s *Server) listenUNIX(addr string, mode os.FileMode) (net.Listener, error) {
 	if fi, err := os.Lstat(addr); err == nil && fi.Mode()&fs.ModeSocket == 0 {
 		return nil, fmt.Errorf("gale: %s exists and is no socket", addr)

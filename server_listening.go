@@ -11,28 +11,27 @@ import (
 	"github.com/galehttp/gale/internal/engine"
 )
 
-// listening is a call of Serve. Its connections are of the epoch in which it
-// began, so that none slips through a shutdown.
+// listening is a call of Serve. Its connections belong to the epoch in which it began, so
+// that a shutdown ends all of them.
 type listening struct {
 	ln        net.Listener // nil for ServeConn
 	engine    Engine
 	fixed     fixedSettings
 	epoch     uint32
 	stopClock func()
-	held      bool  // the event engine is kept for it
-	missed    error // why it can't be
-	told      bool  // to end, by a shutdown; under serverRun.mu
+	held      bool  // the event engine is held for it
+	missed    error // the reason if it can't be
+	told      bool  // a shutdown told it to end; under serverRun.mu
 	last      *engine.LastCall
-	ended     chan struct{} // closed when no connection comes from it any more
+	ended     chan struct{} // closed when no more connections come from it
 	ahead     int32         // see acceptAhead
 
 	socket  unixSocket
 	closing sync.Once
 }
 
-// close closes the listener. Any goroutine may call it; those that come later wait for
-// the first. It may take as long as a listener of the program's does, so it is called
-// without locks.
+// close closes the listener. Any goroutine may call it; later calls wait for the first
+// one. Closing a listener of the program may take any time, so no locks may be held.
 func (l *listening) close() {
 	l.closing.Do(func() {
 		l.socket.spare()
@@ -40,7 +39,8 @@ func (l *listening) close() {
 	})
 }
 
-// unixSocket is the file of a UNIX socket that is listened on. The zero value is none.
+// unixSocket is the file of a UNIX socket on which a listener listens. The zero value
+// means no file.
 type unixSocket struct {
 	ln   *net.UnixListener
 	file fs.FileInfo
@@ -49,7 +49,7 @@ type unixSocket struct {
 // socketOf returns the socket of ln, if it has one with a file.
 func socketOf(ln net.Listener) unixSocket {
 	u, ok := ln.(*net.UnixListener)
-	if !ok || runtime.GOOS == "windows" { // which lets nobody replace it
+	if !ok || runtime.GOOS == "windows" { // where no other process can replace the file
 		return unixSocket{}
 	}
 	name := u.Addr().String()
@@ -63,8 +63,8 @@ func socketOf(ln net.Listener) unixSocket {
 	return unixSocket{u, file}
 }
 
-// spare keeps the closing of the listener from removing a file that isn't its own any
-// more: another process, which takes over, may listen there by now.
+// spare prevents that closing the listener removes a file that is no longer its own:
+// another process that takes over may already listen there.
 func (u unixSocket) spare() {
 	if u.ln == nil {
 		return

@@ -7,11 +7,12 @@ import (
 	"strings"
 )
 
-// ErrAbortHandler is what a handler panics with to end the connection without
-// an answer and without a line in the log. Not in fasthttp.
+// ErrAbortHandler is the value for a panic in a handler that ends the connection (of
+// HTTP/2, the stream) without a response and without a line in the log:
+// panic(gale.ErrAbortHandler). Not in fasthttp.
 var ErrAbortHandler = errors.New("gale: the handler aborted the request")
 
-// errHandlerGoexit is for a handler that ended its goroutine.
+// errHandlerGoexit is the error for a handler that called runtime.Goexit.
 var errHandlerGoexit = errors.New("gale: the handler called runtime.Goexit")
 
 // handlerPanic carries a panic and its stack to the goroutine of the session.
@@ -20,10 +21,9 @@ type handlerPanic struct {
 	stack []byte
 }
 
-// guard runs f and reports whether it returned. If it panicked, that is logged
-// and counted, and the response is a 500; unless ErrAbortHandler was meant or
-// part of the response has gone out, when the connection can only be dropped:
-// then aborted is set.
+// guard runs f and reports whether it returned. If f panics, the panic is logged and
+// counted, and the response becomes a 500. If f panics with ErrAbortHandler, or a part of
+// the response was already sent, the connection must be aborted: then guard sets aborted.
 func (ss *h1Session) guard(ctx *RequestCtx, f func()) (ok bool) {
 	defer func() {
 		if ok {
@@ -32,17 +32,17 @@ func (ss *h1Session) guard(ctx *RequestCtx, f func()) (ok bool) {
 		if r := recover(); r != nil {
 			ss.panicked(ctx, r, &ss.outcome)
 		}
-		// else runtime.Goexit goes on, and the engine closes the connection
+		// Otherwise runtime.Goexit continues, and the engine closes the connection.
 	}()
 	f()
 	return true
 }
 
-// run is guard for the handler of the server: the hot path has no closure.
+// run is guard for the handler of the server, without a closure on the hot path.
 func (ss *h1Session) run(ctx *RequestCtx) bool { return ss.serverConn.run(ctx, &ss.outcome) }
 
-// run runs the handler of the server for ctx, of which o is the outcome, and reports
-// whether it returned; see guard.
+// run runs the handler of the server for ctx and reports whether it returned; see guard.
+// It stores the outcome in o.
 func (sc *serverConn) run(ctx *RequestCtx, o *outcome) (ok bool) {
 	defer func() {
 		if ok {
@@ -56,7 +56,7 @@ func (sc *serverConn) run(ctx *RequestCtx, o *outcome) (ok bool) {
 	return true
 }
 
-// panicked answers for a handler that panicked with r.
+// panicked makes the response for a handler that panicked with r.
 func (sc *serverConn) panicked(ctx *RequestCtx, r any, o *outcome) {
 	s := sc.s
 	trace := []byte(nil)
@@ -71,12 +71,12 @@ func (sc *serverConn) panicked(ctx *RequestCtx, r any, o *outcome) {
 		trace = stack()
 	}
 	if ctx.timedOut.Load() != nil {
-		// The response is made, and other goroutines use the context.
+		// The response is already made, and other goroutines use the context.
 		s.logPanic("in a handler that called TimeoutError", r, trace)
 		return
 	}
 	if ctx.stream.reads() || h2Reads(ctx) {
-		ctx.CloseRequestBody() // or that Read may change the request, which is read now
+		ctx.CloseRequestBody() // or another goroutine's Read may change the request, which is read now
 	}
 	s.logHandlerPanic("in a handler", ctx, r, trace)
 	if ctx.flush.begun || o.detached {
@@ -100,12 +100,12 @@ func (sc *serverConn) panicked(ctx *RequestCtx, r any, o *outcome) {
 	switch {
 	case !answered:
 		o.aborted = true
-	case ctx.timedOut.Load() == nil: // else a late PanicHandler uses the context
+	case ctx.timedOut.Load() == nil: // otherwise a late PanicHandler still uses the context
 		ctx.Response.SetConnectionClose()
 	}
 }
 
-// beginPanicAnswer empties the response of a handler that has panicked, except for what
+// beginPanicAnswer empties the response of a handler that panicked, except for what
 // functions of BeforeSend have set.
 func (sc *serverConn) beginPanicAnswer(ctx *RequestCtx) {
 	ctx.hijack, ctx.hijackNoResponse = nil, false
@@ -119,9 +119,10 @@ func (sc *serverConn) beginPanicAnswer(ctx *RequestCtx) {
 	ctx.Response.SetConnectionClose()
 }
 
-// callPanicHandler lets f, which calls PanicHandler or ErrorHandler, make the answer to
-// a panic. If f panics itself, that is a 500 without it. ok is false if the connection must
-// be dropped: f wants that, or has sent a part of its answer.
+// callPanicHandler calls f, which calls PanicHandler or ErrorHandler to make the response
+// to a panic. If f panics itself, the response is a plain 500. ok is false if the
+// connection must be aborted, because f asked for that or has already sent a part of its
+// response.
 func (sc *serverConn) callPanicHandler(ctx *RequestCtx, f func()) (ok bool) {
 	defer func() {
 		if ok {
@@ -129,7 +130,7 @@ func (sc *serverConn) callPanicHandler(ctx *RequestCtx, f func()) (ok bool) {
 		}
 		r := recover()
 		if r == nil || isAbort(r) {
-			return // runtime.Goexit goes on
+			return // runtime.Goexit continues
 		}
 		trace := []byte(nil)
 		if hp, wrapped := r.(*handlerPanic); wrapped {
@@ -139,7 +140,7 @@ func (sc *serverConn) callPanicHandler(ctx *RequestCtx, f func()) (ok bool) {
 		}
 		sc.s.logPanic("in Server.PanicHandler or Server.ErrorHandler", r, trace)
 		if ctx.timedOut.Load() != nil {
-			ok = true // its answer is made, and the context is another goroutine's
+			ok = true // its response is made, and another goroutine uses the context
 			return
 		}
 		if ctx.flush.begun {
@@ -189,7 +190,8 @@ func panicAttrs(attrs []slog.Attr, r any, trace []byte) []slog.Attr {
 	return append(attrs, slog.String("error", fmt.Sprint(r)), slog.String("stack", string(trace)))
 }
 
-// describe names the request in a log line, if that may be told.
+// describe returns the text for the request in a log line. It has no details if
+// SecureErrorLogMessage is set.
 func (ctx *RequestCtx) describe() string {
 	if ctx.server().SecureErrorLogMessage {
 		return "a request"

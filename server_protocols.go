@@ -11,22 +11,22 @@ import (
 	"github.com/galehttp/gale/internal/engine"
 )
 
-// protocol is one beside HTTP/1.1 whose connections the engines serve, as those of
-// HTTP/1.1. (NextProto has handlers that read and write by themselves.)
+// protocol is a protocol other than HTTP/1.1 whose connections the engines serve.
+// (Handlers of NextProto read and write by themselves.)
 type protocol struct {
 	// alpn is its name in the TLS handshake (RFC 7301), "" for none. A handler of
-	// NextProto for the same name comes first.
+	// NextProto for the same name takes precedence.
 	alpn string
-	// preface is what a client sends first that knows the protocol without
-	// negotiation, "" for none. It is left to the session. No request begins with it,
-	// and it begins with neither CR nor LF.
+	// preface is the first bytes of a client that uses the protocol without negotiation,
+	// "" for none. The session gets them too. They can't be the beginning of an HTTP/1.1
+	// request, and don't begin with CR or LF.
 	preface string
-	// session returns a session, for which begin or inherit is still to be called.
+	// session returns a new session. The caller must then call begin or inherit.
 	session func() serverSession
 }
 
-// newConn returns the session for a connection of l, of which the handshake is done if
-// it has TLS, and ip is what admit returned.
+// newConn returns the session for a connection of l. If the connection uses TLS, its
+// handshake is done. ip is what admit returned.
 func (s *Server) newConn(l *listening, nc net.Conn, ip netip.Addr) serverSession {
 	ss := s.firstSession(nc)
 	sc := ss.conn()
@@ -35,7 +35,7 @@ func (s *Server) newConn(l *listening, nc net.Conn, ip netip.Addr) serverSession
 	return ss
 }
 
-// firstSession returns a session of the protocol that was negotiated, or of HTTP/1.1.
+// firstSession returns a session for the protocol that was negotiated, or for HTTP/1.1.
 func (s *Server) firstSession(nc net.Conn) serverSession {
 	if tc, ok := nc.(*tls.Conn); ok {
 		name := tc.ConnectionState().NegotiatedProtocol
@@ -51,8 +51,8 @@ func (s *Server) firstSession(nc net.Conn) serverSession {
 	return newSession()
 }
 
-// addALPN returns the names to offer in TLS handshakes: those of the protocols, if
-// they are not among names, before them.
+// addALPN returns the names to offer in TLS handshakes: names, with those of the
+// protocols that are missing in front.
 func (s *Server) addALPN(names []string) []string {
 	var more []string
 	for _, p := range s.protocols {
@@ -63,9 +63,9 @@ func (s *Server) addALPN(names []string) []string {
 	return append(more, names...)
 }
 
-// greeted is called when what a connection began with is no request, or not yet. It
-// looks for the preface of another protocol. True means that next must be done first:
-// to switch, or to wait for the rest.
+// greeted is called when the first bytes of a connection are not a request, or not yet.
+// It looks for the preface of another protocol. It returns true if next must be done
+// first: to switch to the protocol, or to wait for more bytes.
 func (ss *h1Session) greeted(w *engine.Work, next *engine.Next) bool {
 	in := w.Unread()
 	for i := range len(ss.s.protocols) + 1 {
@@ -94,9 +94,9 @@ func (ss *h1Session) greeted(w *engine.Work, next *engine.Next) bool {
 	return false
 }
 
-// takesHTTP2 reports whether the connection may begin with the preface of HTTP/2: by prior
-// knowledge, or because a TLS connection of the program's own type, which firstSession
-// doesn't know, has negotiated it.
+// takesHTTP2 reports whether the connection may begin with the preface of HTTP/2: by
+// prior knowledge, or because it is a TLS connection of a type that firstSession doesn't
+// know and that has negotiated HTTP/2.
 func (ss *h1Session) takesHTTP2() bool {
 	if tc, ok := ss.nc.(interface{ ConnectionState() tls.ConnectionState }); ok {
 		return tc.ConnectionState().NegotiatedProtocol == alpnHTTP2

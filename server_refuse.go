@@ -13,7 +13,7 @@ import (
 	"github.com/galehttp/gale/internal/msg"
 )
 
-// statusError is a refusal with a status of its own.
+// statusError is an error for a refused request, with its own status.
 type statusError struct {
 	status int
 	msg    string
@@ -26,21 +26,21 @@ func (e *statusError) Error() string {
 // errExpectation is for an expectation that can't be met.
 var errExpectation = &statusError{StatusExpectationFailed, "expectation failed"}
 
-// RequestError is the error of a request of which a server could not read the head.
-// [Server.ErrorHandler] finds it with errors.As; the request of its context is empty
-// then, so that this is all there is to log. Not in fasthttp.
+// RequestError is the error of a request whose head a server could not read.
+// [Server.ErrorHandler] finds it with errors.As. The request in the handler's context is
+// then empty, so RequestError has everything that can be logged. Not in fasthttp.
 type RequestError struct {
 	// Err is why the head could not be read.
 	Err error
 	// RemoteAddr is the address of the client.
 	RemoteAddr net.Addr
-	// Line is the beginning of the request line, up to 64 bytes of it, quoted as by
-	// strconv.QuoteToASCII: it has no control characters. It is empty if
-	// nothing of the line has come, or Server.SecureErrorLogMessage is set.
+	// Line is the beginning of the request line, at most 64 bytes, quoted as by
+	// strconv.QuoteToASCII, so that it has no control characters. It is empty if no byte
+	// of the line has arrived, or if Server.SecureErrorLogMessage is set.
 	Line string
 }
 
-// Error returns the text of Err, in which there is nothing that the client sent.
+// Error returns the text of Err. It contains nothing that the client sent.
 func (e *RequestError) Error() string {
 	return errorText(e.Err, "gale: the request head could not be read")
 }
@@ -51,7 +51,8 @@ func (e *RequestError) Unwrap() error { return e.Err }
 // Timeout reports whether the head took too long.
 func (e *RequestError) Timeout() bool { return e.Err != nil && engine.IsTimeout(e.Err) }
 
-// headError adds to err, by which a head in w is refused, what a log needs of the head.
+// headError returns err, the reason for refusing the head in w, as a *RequestError with
+// what a log needs.
 func (ss *h1Session) headError(w *engine.Work, err error) error {
 	e := &RequestError{Err: err, RemoteAddr: ss.nc.RemoteAddr()}
 	if !ss.s.SecureErrorLogMessage {
@@ -76,8 +77,8 @@ func (ss *h1Session) refuseHead(w *engine.Work, err error, next *engine.Next) (o
 	return ss.refuse(w, ss.headError(w, err), next)
 }
 
-// refuse answers a request that could not be read or was not wanted, and
-// closes the connection: what follows on it can't be trusted. It returns false.
+// refuse answers a request that could not be read or was refused, and closes the
+// connection, because the bytes after it can't be trusted. It returns false.
 func (ss *h1Session) refuse(w *engine.Work, err error, next *engine.Next) (ok bool) {
 	s := ss.s
 	ctx := ss.takeContext(w)
@@ -87,7 +88,7 @@ func (ss *h1Session) refuse(w *engine.Work, err error, next *engine.Next) (ok bo
 	ctx.work, ctx.reach = w, running
 	ss.lost = true // whatever the program flushes
 	if ss.stage == inHead {
-		ss.cfg = &ss.l.fixed.each // not what the request before had
+		ss.cfg = &ss.l.fixed.each // not the limits of the request before
 		if bytes.HasPrefix(bytes.TrimLeft(w.Unread(), "\r\n"), []byte("HEAD ")) {
 			ss.req.method, ss.req.plain = msg.MethodHead, false // RFC 9110 section 9.3.2: no content
 		}
@@ -95,10 +96,10 @@ func (ss *h1Session) refuse(w *engine.Work, err error, next *engine.Next) (ok bo
 	if he := (*h1.Error)(nil); errors.As(err, &he) && he.Status == StatusRequestHeaderFieldsTooLarge {
 		err = &ErrSmallBuffer{err: ErrSmallReadBuffer} // of a trailer section
 	}
-	ctx.Request.ResetBody() // a part of it is none
+	ctx.Request.ResetBody() // an incomplete body is dropped
 	ss.err = err
 	if _, ok := err.(*statusError); ok {
-		ss.err = nil // no error, but a decision
+		ss.err = nil // a decision of the server, not an error
 	}
 	ctx.Response.Reset()
 	ss.prepareResponse(ctx)
@@ -117,8 +118,8 @@ func (ss *h1Session) refuse(w *engine.Work, err error, next *engine.Next) (ok bo
 	return ss.sendRefusal(ctx, w, next)
 }
 
-// sendRefusal sends the response that was made for a request that is refused, and closes the
-// connection. It returns false.
+// sendRefusal sends the response to a refused request and closes the connection. It
+// returns false.
 func (ss *h1Session) sendRefusal(ctx *RequestCtx, w *engine.Work, next *engine.Next) (ok bool) {
 	resp, ok := ss.refusal(ctx)
 	if !ok {
@@ -137,8 +138,8 @@ func (ss *h1Session) sendRefusal(ctx *RequestCtx, w *engine.Work, next *engine.N
 	return false
 }
 
-// refusal returns the response to a request that is refused, once ErrorHandler has
-// returned or timed out. ok is false if there is none to send, or no more of it.
+// refusal returns the response to a refused request, after ErrorHandler has returned or
+// timed out. ok is false if there is nothing to send, or nothing more.
 func (ss *h1Session) refusal(ctx *RequestCtx) (resp *Response, ok bool) {
 	if resp := ctx.timedOut.Load(); resp != nil {
 		ss.wrest(ctx)
@@ -155,8 +156,8 @@ func (ss *h1Session) refusal(ctx *RequestCtx) (resp *Response, ok bool) {
 	return resp, ctx.beforeSend()
 }
 
-// defaultError answers with the status that fits err. The texts are constant: nothing of
-// the request comes back.
+// defaultError makes a response with the status that fits err. The texts are constant and
+// contain nothing from the request.
 func (ctx *RequestCtx) defaultError(err error) {
 	status, text := errorStatus(err)
 	ctx.SetStatusCode(status)
@@ -169,10 +170,11 @@ func (ctx *RequestCtx) defaultError(err error) {
 	}
 }
 
-// ErrorStatus returns the status code that fits an error which Server.ErrorHandler got, as
-// the server answers without one: 413 for ErrBodyTooLarge, 431 for *ErrSmallBuffer, 408 for
-// a timeout, that of a *HandlerError or a *BindError, 500 for a *PanicError and nil, and 400
-// for what it doesn't know. Not in fasthttp.
+// ErrorStatus returns the status code for an error that Server.ErrorHandler got. It is
+// the status that the server sends if ErrorHandler is nil: 413 for ErrBodyTooLarge, 431
+// for *ErrSmallBuffer, 408 for a timeout, the Status of a *HandlerError or a *BindError,
+// 500 for a *PanicError and for nil, and 400 for errors that it doesn't know. Not in
+// fasthttp.
 func ErrorStatus(err error) int {
 	if err == nil {
 		return StatusInternalServerError

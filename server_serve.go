@@ -62,10 +62,11 @@ func ListenAndServeTLSEmbed(addr string, certData, keyData []byte, handler Reque
 // ListenAndServe listens on the TCP address addr ("host:port"), as
 // Server.ListenConfig says, and serves it. It blocks like Serve.
 //
-// Without a host, as in ":8080", it listens on all addresses of IPv4 and, where the
-// system has it, IPv6. An address of IPv4, such as 0.0.0.0, is listened on alone; of a
-// host's addresses one is, of IPv4 if it has one. Under fasthttp's name it listens on
-// IPv4 only. Use Serve with a listener of your own for anything else.
+// If addr has no host, as in ":8080", it listens on all IPv4 addresses and, if the system
+// has IPv6, on all IPv6 addresses. With an IPv4 address, such as 0.0.0.0, it listens on
+// IPv4 only. With a host name, it listens on one address of the host, an IPv4 address if
+// there is one. In programs that import the compat module it listens on IPv4 only. For
+// anything else, use Serve with your own listener.
 func (s *Server) ListenAndServe(addr string) error {
 	ln, err := s.listenTCP(addr)
 	if err != nil {
@@ -74,9 +75,9 @@ func (s *Server) ListenAndServe(addr string) error {
 	return s.Serve(ln)
 }
 
-// ListenAndServeUNIX listens on the UNIX socket addr with the given file mode
-// and serves it. A socket that is left over at addr is removed first; any
-// other file there is an error, where fasthttp removes it.
+// ListenAndServeUNIX listens on the UNIX socket addr with the given file mode and serves
+// it. If addr is a socket that was left there, it is removed first. Any other file at
+// addr is an error; fasthttp removes it.
 func (s *Server) ListenAndServeUNIX(addr string, mode os.FileMode) error {
 	ln, err := s.listenUNIX(addr, mode)
 	if err != nil {
@@ -85,16 +86,16 @@ func (s *Server) ListenAndServeUNIX(addr string, mode os.FileMode) error {
 	return s.Serve(ln)
 }
 
-// Serve accepts connections from ln and serves them, with the engine that
-// Server.Engine says. It blocks until ln fails for good, and closes ln. After Shutdown,
-// Close or the closing of ln it returns nil. A Server may serve several listeners.
+// Serve accepts connections from ln and serves them with the engine that Server.Engine
+// chooses. It blocks until ln returns a permanent error, and closes ln. After Shutdown or
+// Close, or if ln was closed, it returns nil. A Server may serve several listeners.
 //
-// When the process runs out of descriptors, Serve closes idle connections and
-// goes on.
+// When the process runs out of file descriptors, Serve closes idle connections and
+// continues.
 func (s *Server) Serve(ln net.Listener) error { return s.serve(ln, ln, nil) }
 
-// serve is Serve; if cfg is not nil, ln makes TLS connections of those of plain
-// with it.
+// serve is Serve. If cfg is not nil, ln is a TLS listener around plain with that
+// configuration.
 func (s *Server) serve(ln, plain net.Listener, cfg *tls.Config) error {
 	l, err := s.begin(ln, plain)
 	if err != nil {
@@ -122,18 +123,18 @@ func (s *Server) stopped(l *listening) bool {
 	return l.told || l.epoch != s.engine.Epoch()
 }
 
-// resume has a worker go on with a connection.
+// resume lets a worker continue with a connection.
 func (s *Server) resume(p engine.Parked) { s.workers.do(s, job{parked: p}) }
 
-// isClosed reports whether err says that the listener was closed. Those that
-// are not of package net may only say so in words.
+// isClosed reports whether err says that the listener was closed. Listeners of other
+// packages than net may say so only in the text.
 func isClosed(err error) bool {
 	return errors.Is(err, net.ErrClosed) || errors.Is(err, io.EOF) ||
 		strings.Contains(err.Error(), net.ErrClosed.Error())
 }
 
-// begin registers ln; the first listener starts what runs beside the
-// connections. See serve for plain.
+// begin registers ln. The first listener also starts the parts of the server that all
+// connections share. See serve for plain.
 func (s *Server) begin(ln, plain net.Listener) (*listening, error) {
 	s.run.mu.Lock()
 	defer s.run.mu.Unlock()
@@ -178,20 +179,20 @@ func (s *Server) end(l *listening) {
 	}
 }
 
-// starved makes room after an Accept for which there was no descriptor.
+// starved makes room after an Accept that failed because there was no file descriptor.
 func (s *Server) starved(err error) {
 	s.stats.pauses.Add(1)
 	n := s.evictIdle(16)
 	s.logError(nil, fmt.Sprintf("accepting: closed %d idle connections to make room", n), err)
 }
 
-// acceptAhead returns for how many connections at most no worker has begun while
-// others are accepted: one, or as many as keep the other processors supplied
+// acceptAhead returns how many accepted connections may wait for a worker before
+// accepting pauses: one, or as many as keep the other processors busy
 // (BenchmarkServer/perconn=10).
 func acceptAhead() int32 { return 1 + 16*int32(runtime.GOMAXPROCS(0)-1) }
 
-// accepted serves or refuses a connection of l. It doesn't block. A connection
-// whose methods panic is closed; the others are accepted on.
+// accepted serves or refuses a connection of l. It doesn't block. If a method of the
+// connection panics, the connection is closed, and the server goes on accepting.
 func (s *Server) accepted(l *listening, nc net.Conn) {
 	admitted, passed := false, false
 	var ip netip.Addr
@@ -220,21 +221,21 @@ func (s *Server) accepted(l *listening, nc net.Conn) {
 	admitted = true
 	s.setKeepalive(nc)
 	passed = true
-	// Let the workers begin before more connections are accepted: where they are
-	// done soon, those find them again, with their stacks and caches warm.
+	// Let the workers begin before more connections are accepted. If they finish soon,
+	// the next connections use the same workers, with warm stacks and caches.
 	if s.workers.do(s, job{l: l, nc: nc, ip: ip}) >= l.ahead {
 		runtime.Gosched()
 	}
 }
 
-// ServeConn serves the requests of c on the calling goroutine and closes c. It
-// returns nil when the connection ended in order, ErrConcurrencyLimit or
-// ErrPerIPConnLimit where a limit refused it, and else what broke it.
+// ServeConn serves the requests of c on the calling goroutine and closes c. It returns
+// nil if the connection ended normally, ErrConcurrencyLimit or ErrPerIPConnLimit if a
+// limit refused it, and otherwise the error that ended it.
 //
-// c must pass on at once what is written to it.
+// c must not buffer writes: it must send what is written to it at once.
 //
-// A connection whose SetReadDeadline or SetWriteDeadline panics, as those of a type
-// made for a test may, is served without time-outs.
+// If SetReadDeadline or SetWriteDeadline of c panics, as in some types made for tests, c
+// is served without timeouts.
 func (s *Server) ServeConn(c net.Conn) error {
 	if !hasDeadlines(c) {
 		c = timeless{c}
@@ -249,8 +250,8 @@ func (s *Server) ServeConn(c net.Conn) error {
 	return s.serveConn(&job{l: s.unlistened(), nc: c})
 }
 
-// unlistened returns what ServeConn has for a listening: the same as long as
-// nothing changes.
+// unlistened returns the listening for ServeConn. It returns the same one as long as the
+// epoch and the settings don't change.
 func (s *Server) unlistened() *listening {
 	fixed, epoch := s.fixed(), s.connEpoch()
 	if l := s.direct.Load(); l != nil && l.epoch == epoch && l.fixed == fixed {
@@ -261,7 +262,7 @@ func (s *Server) unlistened() *listening {
 	return l
 }
 
-// hasDeadlines reports whether deadlines of c can be set.
+// hasDeadlines reports whether deadlines can be set on c.
 func hasDeadlines(c net.Conn) (ok bool) {
 	switch c.(type) {
 	case *net.TCPConn, *net.UnixConn, *tls.Conn:
@@ -280,8 +281,8 @@ func (timeless) SetDeadline(time.Time) error      { return nil }
 func (timeless) SetReadDeadline(time.Time) error  { return nil }
 func (timeless) SetWriteDeadline(time.Time) error { return nil }
 
-// serveConn runs a connection that was admitted until it ends or, if it came
-// from a listener, is parked.
+// serveConn runs a connection that was admitted, until it ends or, if it came from a
+// listener, is parked.
 func (s *Server) serveConn(j *job) (err error) {
 	nc := j.nc
 	passed := false
@@ -312,10 +313,10 @@ func (s *Server) serveConn(j *job) (err error) {
 	return doneWith(last, err)
 }
 
-// shield, deferred, lets a panic of user code that runs outside of requests
-// (hooks, handlers of other protocols) end the connection and not the process.
-// It does so too if runtime.Goexit was called, unless passed is set: then the engine
-// has the connection.
+// shield is deferred around user code that runs outside of requests (hooks, handlers of
+// other protocols). If that code panics, shield closes the connection, and the process
+// goes on. It also closes the connection after runtime.Goexit, unless passed is set: then
+// the engine has the connection.
 func (s *Server) shield(nc net.Conn, err *error, passed *bool) {
 	r := recover()
 	if r == nil && *passed {

@@ -12,20 +12,20 @@ import (
 	"github.com/galehttp/gale/internal/engine"
 )
 
-// serverSession is the session of a Server's connection, whatever its protocol. All
-// that the Server itself calls is here.
+// serverSession is the session of a Server's connection, whatever its protocol. It has
+// all methods that the Server itself calls.
 type serverSession interface {
 	engine.Session
-	// conn returns what is known of the connection.
+	// conn returns what the server knows about the connection.
 	conn() *serverConn
-	// free is called when the connection has ended, by its last session: nothing of
-	// the session is called any more. The session may be used again.
+	// free is called on the last session of a connection that has ended. No other method
+	// is called afterwards, and the session may be used again.
 	free()
 }
 
-// serverConn is what every protocol of a Server knows of its connection. Each session
-// embeds one; one that takes a connection over gets a copy, see inherit. It belongs to
-// the goroutine that runs the session, except for parent.
+// serverConn is what the sessions of every protocol know about their connection. Each
+// session embeds one. A session that takes a connection over gets a copy; see inherit.
+// Only the goroutine that runs the session may use it, except for parent.
 type serverConn struct {
 	s    *Server
 	l    *listening // where it came from
@@ -42,20 +42,20 @@ type serverConn struct {
 	isNew bool  // StateNew was not told yet
 }
 
-// sessionRare is what few sessions need: a million of the others may be idle
-// (TestEventWeight of internal/engine).
+// sessionRare has the fields that few sessions need. It is separate because a million
+// other sessions may be idle (TestEventWeight of internal/engine).
 type sessionRare struct {
-	ip     netip.Addr      // as it counts for Server.MaxConnsPerIP, if it does
+	ip     netip.Addr      // counted for Server.MaxConnsPerIP, if valid
 	parent context.Context // of BaseContext and ConnContext, nil without them
-	own    *requestLimits  // see change; nil as long as there was no need for it
+	own    *requestLimits  // see change; nil until it is needed
 	hijack HijackHandler   // that takes over the connection
 }
 
 // conn returns sc, for serverSession.
 func (sc *serverConn) conn() *serverConn { return sc }
 
-// extra returns the rarely used part. Contexts that were left to others may look
-// for parent, which is set before the first request, at the same time.
+// extra returns the rarely used part. Contexts that were left to other goroutines may
+// read parent at the same time; parent is set before the first request.
 func (sc *serverConn) extra() *sessionRare {
 	rare := sc.rare.Load()
 	if rare == nil {
@@ -65,7 +65,8 @@ func (sc *serverConn) extra() *sessionRare {
 	return rare
 }
 
-// parent returns what the hooks made the context of the connection, or nil.
+// parent returns the context of the connection that BaseContext and ConnContext made, or
+// nil.
 func (sc *serverConn) parent() context.Context {
 	if rare := sc.rare.Load(); rare != nil {
 		return rare.parent
@@ -73,7 +74,7 @@ func (sc *serverConn) parent() context.Context {
 	return nil
 }
 
-// addr returns the address that the connection counts for, or none.
+// addr returns the IP address for which the connection is counted, or the zero Addr.
 func (sc *serverConn) addr() netip.Addr {
 	if rare := sc.rare.Load(); rare != nil {
 		return rare.ip
@@ -81,15 +82,15 @@ func (sc *serverConn) addr() netip.Addr {
 	return netip.Addr{}
 }
 
-// admitted records the address that the connection counts for, if there is one.
+// admitted records the IP address for which the connection is counted, if there is one.
 func (sc *serverConn) admitted(ip netip.Addr) {
 	if ip.IsValid() {
 		sc.extra().ip = ip
 	}
 }
 
-// inherit takes over the connection of another session, which is about to want Switch.
-// What counts for the connection stays with both: only the last session is freed.
+// inherit takes over the connection of another session, which will then ask for Switch.
+// Both keep the data about limits, but only the last session is freed.
 func (sc *serverConn) inherit(from *serverConn) {
 	sc.s, sc.l, sc.c, sc.nc = from.s, from.l, from.c, from.nc
 	sc.id, sc.opened, sc.isTLS, sc.state = from.id, from.opened, from.isTLS, from.state
@@ -100,8 +101,7 @@ func (sc *serverConn) inherit(from *serverConn) {
 
 var connIDs atomic.Uint64
 
-// begin is called first in Open. On a connection that was inherited the hooks have
-// run.
+// begin is called first in Open. On an inherited connection the hooks have already run.
 func (sc *serverConn) begin(c engine.Conn) {
 	s := sc.s
 	sc.c, sc.nc = c, c.NetConn()
@@ -125,8 +125,7 @@ func (sc *serverConn) begin(c engine.Conn) {
 	}
 }
 
-// end is called in Closed when the connection has ended because of err, which is
-// logged.
+// end is called in Closed when the connection has ended. It logs err, the reason.
 func (sc *serverConn) end(err error) {
 	if sc.err == nil {
 		sc.err = err
@@ -137,8 +136,7 @@ func (sc *serverConn) end(err error) {
 	sc.s.setState(sc.nc, StateClosed)
 }
 
-// Panicked logs what a method of the connection panicked with in a goroutine of
-// the engine's.
+// Panicked logs a panic of a method of the connection on a goroutine of the engine.
 func (sc *serverConn) Panicked(r any) {
 	sc.s.logPanic("in a method of a connection", r, stack())
 }
@@ -156,10 +154,11 @@ func (sc *serverConn) tellState(st ConnState) {
 	}
 }
 
-// over reports whether a shutdown has ended the connection's epoch: a drain is over.
+// over reports whether a shutdown has ended the connection's epoch, which happens after a
+// drain.
 func (sc *serverConn) over() bool { return sc.l.epoch != sc.s.engine.Epoch() }
 
-// prepareResponse makes a response that was reset one of this server.
+// prepareResponse applies the settings of the server to a response that was reset.
 func (sc *serverConn) prepareResponse(ctx *RequestCtx) {
 	ctx.Response.Header.defaultServer = sc.l.fixed.name
 	if sc.l.fixed.keepNames {
@@ -167,8 +166,8 @@ func (sc *serverConn) prepareResponse(ctx *RequestCtx) {
 	}
 }
 
-// outcome is what a handler did to its connection, beside making a response.
+// outcome is what a handler did to its connection, apart from making a response.
 type outcome struct {
-	aborted  bool // it wants the connection dropped: what was sent is not whole
+	aborted  bool // the connection must be aborted: what was sent is not complete
 	detached bool // it took the connection, see HijackNow
 }

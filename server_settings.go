@@ -20,28 +20,28 @@ type requestLimits struct {
 	stream       bool
 	// writeUntil is the deadline that SetWriteDeadline gave the response.
 	writeUntil clock.Tick
-	// writeNow: the response has a deadline of its own and does not wait for
-	// those of pipelined requests.
+	// writeNow: the response has its own deadline and is not held back for responses to
+	// pipelined requests.
 	writeNow bool
 }
 
-// fixedSettings are what the settings of the server come to, which don't change
+// fixedSettings are values computed from the settings of the server, which don't change
 // while it serves.
 type fixedSettings struct {
-	name      string // what Server says by default
+	name      string // the default of the Server header
 	lim       h1.Limits
 	each      requestLimits // of each request, if no hook decides otherwise
-	requests  uint64        // after so many a connection ends
-	headFirst bool          // a head must be looked at before its request is served
+	requests  uint64        // the number of requests after which a connection is closed
+	headFirst bool          // the head must be checked before its request is served
 	keepNames bool          // DisableHeaderNamesNormalizing
-	implied   head.Implied  // what every response has or lacks
+	implied   head.Implied  // fields that every response has or lacks
 	lazyTime  bool
 	hooked    bool // BeforeSend is set
 	http2     h2.Config
 }
 
-// minTarget is the longest request-target in bytes that small limits of the head
-// leave room for (RFC 9112 section 3 recommends 8000 for the request line).
+// minTarget is the lowest limit of a request-target in bytes, for small limits of the
+// head (RFC 9112 section 3 recommends 8000 for the request line).
 const minTarget = 8 << 10
 
 func (s *Server) fixed() fixedSettings {
@@ -78,7 +78,7 @@ func (s *Server) fixed() fixedSettings {
 	}
 }
 
-// override takes what HeaderReceived said of a request.
+// override applies the result of HeaderReceived for a request.
 func (r *requestLimits) override(c RequestConfig) {
 	if c.ReadTimeout > 0 {
 		r.readTimeout = c.ReadTimeout

@@ -5,30 +5,32 @@ import (
 	"net"
 )
 
-// Shutdown shuts the server down without interrupting requests: it closes the
-// listeners and the connections that are idle, waits until each request of
-// which a byte was read is answered, with `Connection: close`, and closes those
-// connections too. Serve returns nil once its listener is closed, so the program must
-// wait for Shutdown. Hijacked connections are not waited for.
+// Shutdown shuts the server down without interrupting requests. It closes the listeners
+// and the idle connections, waits until every request of which a byte was read is
+// answered, with `Connection: close`, and then closes those connections too. It doesn't
+// wait for hijacked connections. Serve returns nil as soon as its listener is closed, so
+// the program must wait for Shutdown to return.
 //
-// A request that a client sends on an idle connection at this moment is lost, as is a
-// connection that was not accepted yet, unless DrainTime is set. Then Shutdown first
-// serves on for so long, with `Connection: close` in every answer. At the end of it
-// what waits to be accepted is accepted (from listeners of package net for TCP and UNIX
-// sockets, over TLS too if the server does it; others are just closed), and
-// connections that are new have up to a second for their first request.
-// RequestCtx.Done of handlers that run is closed after that, and not while the server
-// drains. If the server has neither a listener nor a connection, nothing is waited for.
+// If DrainTime is 0, a request that a client sends on an idle connection at this moment
+// is lost, and so is a connection that was not accepted yet.
 //
-// Shutdown waits as long as it takes; see ShutdownWithContext. It may be called
-// again, and the Server may serve again afterwards. Calls that come while the server
-// drains wait for the same drain, and Serve serves until its end.
+// If DrainTime is set, Shutdown first goes on serving for that time, with `Connection:
+// close` in every response. Then it accepts the connections that wait in the queues of
+// listeners (listeners of package net for TCP and UNIX sockets, also with the server's
+// TLS; others are just closed), and gives new connections up to a second for their first
+// request. RequestCtx.Done of running handlers is closed after that, not while the server
+// drains. If the server has no listener and no connection, Shutdown doesn't wait.
+//
+// Shutdown has no time limit; see ShutdownWithContext. It may be called again, and the
+// Server may serve again afterwards. Calls during a drain wait for the same drain. A call
+// of Serve during a drain serves until the end of the drain.
 func (s *Server) Shutdown() error { return s.ShutdownWithContext(context.Background()) }
 
-// ShutdownWithContext is Shutdown that stops waiting when ctx ends, and returns
-// ctx.Err() then: what is in flight goes on and its connections are closed after it,
-// RequestCtx.Done stays closed. A drain ends with ctx for all calls: the time of ctx
-// should be that of DrainTime and what requests may take after it. See also Close.
+// ShutdownWithContext is Shutdown, but stops waiting when ctx ends and then returns
+// ctx.Err(). Requests in flight go on, their connections are closed after them, and their
+// RequestCtx.Done stays closed. If ctx ends during a drain, the drain ends for all calls.
+// So the timeout of ctx should be DrainTime plus the time that requests may take after
+// it. See also Close.
 func (s *Server) ShutdownWithContext(ctx context.Context) error {
 	drained := s.drainAndStop(ctx)
 	defer s.endShutdown()
@@ -40,15 +42,15 @@ func (s *Server) ShutdownWithContext(ctx context.Context) error {
 	}
 }
 
-// endShutdown says that a call of Shutdown waits no more.
+// endShutdown notes that a call of Shutdown no longer waits.
 func (s *Server) endShutdown() {
 	s.run.mu.Lock()
 	s.run.shutdowns--
 	s.run.mu.Unlock()
 }
 
-// connEpoch returns the epoch of a connection that comes without a listener:
-// while a shutdown waits, one that has ended.
+// connEpoch returns the epoch for a connection without a listener. While a shutdown
+// waits, that is an epoch that has ended.
 func (s *Server) connEpoch() uint32 {
 	s.run.mu.Lock()
 	defer s.run.mu.Unlock()
@@ -58,19 +60,20 @@ func (s *Server) connEpoch() uint32 {
 	return s.engine.Epoch()
 }
 
-// stop begins the next epoch, closes what no request was read from and then the listeners,
-// and returns a channel that is closed when no connection is left. If d is not nil, it does
-// so unless another goroutine has ended d. waits is how many calls of Shutdown will wait.
+// stop begins the next epoch, closes connections from which no request was read, and then
+// closes the listeners. It returns a channel that is closed when no connection is left.
+// If d is not nil and another goroutine has already ended d, it does nothing. waits is
+// how many calls of Shutdown will wait.
 func (s *Server) stop(d *drain, waits int) (left <-chan struct{}) {
 	left, told := s.stopEpoch(d, waits)
 	s.event.LookAtListeners()
 	for _, l := range told {
-		l.close() // without run.mu, and last: a listener may wait for its connections
+		l.close() // last, and without run.mu: a listener may wait for its connections
 	}
 	return left
 }
 
-// stopEpoch is stop without the listeners, which it returns.
+// stopEpoch is stop without closing the listeners, which it returns.
 func (s *Server) stopEpoch(d *drain, waits int) (left <-chan struct{}, told []*listening) {
 	r := &s.run
 	r.mu.Lock()
@@ -105,8 +108,8 @@ func (s *Server) stopEpoch(d *drain, waits int) (left <-chan struct{}, told []*l
 	return drained, told
 }
 
-// checkDrained tells the goroutines that wait for it, under run.mu, if no connection is
-// left and no call of Serve is about to bring one from before the shutdown.
+// checkDrained wakes waiting shutdowns if no connection is left and no call of Serve can
+// still bring one from before the shutdown. The caller holds run.mu.
 func (s *Server) checkDrained() {
 	if s.run.drained == nil || s.stats.open.Load() > 0 {
 		return
@@ -120,10 +123,9 @@ func (s *Server) checkDrained() {
 	s.run.drained = nil
 }
 
-// Close closes the listeners and all connections at once, whatever they do, also while
-// the server drains.
-// Handlers that run are not waited for; their RequestCtx.Done is closed. It
-// returns nil. Hijacked connections stay open. Not in fasthttp.
+// Close closes the listeners and all connections at once, even if they serve requests or
+// the server drains. It doesn't wait for running handlers; their RequestCtx.Done is
+// closed. Hijacked connections stay open. It returns nil. Not in fasthttp.
 func (s *Server) Close() error {
 	s.stop(nil, 0)
 	s.engine.CloseAll()
@@ -131,8 +133,8 @@ func (s *Server) Close() error {
 	return nil
 }
 
-// enterHandshake registers a connection in its handshake; false means that its
-// epoch has ended.
+// enterHandshake registers a connection in its handshake. It returns false if the
+// connection's epoch has ended.
 func (s *Server) enterHandshake(c net.Conn, epoch uint32) bool {
 	s.run.mu.Lock()
 	defer s.run.mu.Unlock()
@@ -152,8 +154,8 @@ func (s *Server) leaveHandshake(c net.Conn) {
 	s.run.mu.Unlock()
 }
 
-// addWaiter registers d, which a shutdown that begins afterwards cancels, until
-// removeWaiter. Contexts without a server are not waited for.
+// addWaiter registers d until removeWaiter, so that a shutdown that begins in the
+// meantime cancels it. Contexts without a server are not registered.
 func (s *Server) addWaiter(d *requestDone) {
 	if s == &noServer {
 		return

@@ -5,21 +5,20 @@ import (
 	"time"
 )
 
-// TimeoutHandler returns a handler that runs h and answers 408 with msg if it
-// takes longer than timeout. h goes on with the context to itself; its Done
-// channel tells it to stop. At most Server.Concurrency such handlers run at a
-// time for a server; beyond that the answer is 429 with msg.
+// TimeoutHandler returns a handler that runs h on another goroutine and answers 408 with
+// msg if h takes longer than timeout. After the timeout h goes on running and keeps its
+// context, whose Done channel is closed to tell it to stop. At most Server.Concurrency
+// such handlers run at a time in a server; beyond that the answer is 429 with msg.
 //
-// It bounds h, not what is sent after it, such as the output of a function
-// given to SetBodyStreamWriter. If h has sent a part with Flush when its time is
-// over, the response is broken off; its next Flush fails, and one that waits for
-// the client to read ends with ErrTimeout. With a timeout of 0 or less h is
-// returned as it is.
+// It limits the time of h, not of what is sent after h, such as the output of a function
+// given to SetBodyStreamWriter. If h has already sent a part with Flush when the timeout
+// expires, the response is aborted. Later calls of Flush fail, and one that waits for the
+// client returns ErrTimeout. If timeout is 0 or negative, TimeoutHandler returns h.
 func TimeoutHandler(h RequestHandler, timeout time.Duration, msg string) RequestHandler {
 	return TimeoutWithCodeHandler(h, timeout, msg, StatusRequestTimeout)
 }
 
-// TimeoutWithCodeHandler is TimeoutHandler that answers with statusCode.
+// TimeoutWithCodeHandler is TimeoutHandler with statusCode in place of 408.
 func TimeoutWithCodeHandler(h RequestHandler, timeout time.Duration, msg string, statusCode int) RequestHandler {
 	if timeout <= 0 {
 		return h
@@ -34,7 +33,7 @@ func TimeoutWithCodeHandler(h RequestHandler, timeout time.Duration, msg string,
 		ctx.timed.Add(1)
 		ctx.noteHooked()
 		ended := make(chan any, 1)
-		var over atomic.Bool // of the handler and the time-out, one was first
+		var over atomic.Bool // set by the handler or the timeout, whichever is first
 		go func() {
 			var v any = errHandlerGoexit
 			defer func() {
@@ -71,7 +70,8 @@ func TimeoutWithCodeHandler(h RequestHandler, timeout time.Duration, msg string,
 	}
 }
 
-// endLate ends a handler that had timed out; v is nil if it returned.
+// endLate is called when a handler that had timed out ends. v is nil if it returned, else
+// the value of its panic.
 func (s *Server) endLate(ctx *RequestCtx, v any) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -86,9 +86,10 @@ func (s *Server) endLate(ctx *RequestCtx, v any) {
 	ctx.disposeLate()
 }
 
-// disposeLate disposes of a context once the last of the handlers has ended that
-// TimeoutHandlers, one around the other, have begun, one of them was late, and the exchange
-// has abandoned the context: until then, functions of BeforeSend may use what it holds.
+// disposeLate disposes of a context if three conditions hold: all handlers that (nested)
+// TimeoutHandlers have begun have ended, one of them was late, and the exchange has
+// abandoned the context. Until then functions of BeforeSend may use what the context
+// holds.
 func (ctx *RequestCtx) disposeLate() {
 	if _, none := ctx.bringer().(noExchange); !none && !ctx.left.Load() {
 		return

@@ -14,20 +14,20 @@ import (
 	"github.com/galehttp/gale/internal/engine"
 )
 
-// serverTLS is what a Server knows for TLS.
+// serverTLS has the TLS state of a Server.
 type serverTLS struct {
 	mu     sync.Mutex
 	protos map[string]ServeHandler
 	certs  []*certFile
 }
 
-// errNoCert says that there is nothing to prove the server's identity with: give
-// a certificate and a key, call AppendCert, or set Server.TLSConfig. The text is
-// fasthttp's, which programs match on.
+// errNoCert says that the server has no certificate: pass a certificate and a key, call
+// AppendCert, or set Server.TLSConfig. The text is fasthttp's, because programs match on
+// it.
 var errNoCert = newBareError("cert or key has not provided")
 
-// NextProto lets handler serve the connections on which the protocol key was
-// negotiated in the TLS handshake (ALPN, RFC 7301). Call it before serving.
+// NextProto makes handler serve connections on which the TLS handshake negotiated the
+// protocol key (ALPN, RFC 7301). Call it before serving.
 func (s *Server) NextProto(key string, handler ServeHandler) {
 	s.tls.mu.Lock()
 	defer s.tls.mu.Unlock()
@@ -41,7 +41,7 @@ func (s *Server) NextProto(key string, handler ServeHandler) {
 	s.tls.protos[key] = handler
 }
 
-// ListenAndServeTLS is ListenAndServe over TLS, see ServeTLS.
+// ListenAndServeTLS is ListenAndServe over TLS; see ServeTLS.
 func (s *Server) ListenAndServeTLS(addr, certFile, keyFile string) error {
 	ln, err := s.listenTCP(addr)
 	if err != nil {
@@ -50,7 +50,7 @@ func (s *Server) ListenAndServeTLS(addr, certFile, keyFile string) error {
 	return s.ServeTLS(ln, certFile, keyFile)
 }
 
-// ListenAndServeTLSEmbed is ListenAndServe over TLS, see ServeTLSEmbed.
+// ListenAndServeTLSEmbed is ListenAndServe over TLS; see ServeTLSEmbed.
 func (s *Server) ListenAndServeTLSEmbed(addr string, certData, keyData []byte) error {
 	ln, err := s.listenTCP(addr)
 	if err != nil {
@@ -59,9 +59,9 @@ func (s *Server) ListenAndServeTLSEmbed(addr string, certData, keyData []byte) e
 	return s.ServeTLSEmbed(ln, certData, keyData)
 }
 
-// ServeTLS is Serve over TLS with the PEM files certFile and keyFile, in
-// addition to the certificates that AppendCert and TLSConfig brought. Both may
-// be empty if there are such. See CertReloadInterval for renewing files.
+// ServeTLS is Serve over TLS with the PEM files certFile and keyFile, in addition to the
+// certificates of AppendCert and TLSConfig. If there are such certificates, both names
+// may be empty. See CertReloadInterval for renewed files.
 func (s *Server) ServeTLS(ln net.Listener, certFile, keyFile string) error {
 	if certFile != "" || keyFile != "" {
 		if err := s.AppendCert(certFile, keyFile); err != nil {
@@ -92,8 +92,8 @@ func (s *Server) serveTLS(ln net.Listener) error {
 	return s.serve(tls.NewListener(pacedListener{ln}, cfg), ln, cfg)
 }
 
-// pacedListener accepts sockets whose writes the engine can bound below TLS: TLS
-// can't write on after a time-out.
+// pacedListener accepts sockets on which the engine can time out writes below TLS,
+// because a TLS connection can't write again after a timeout.
 type pacedListener struct{ net.Listener }
 
 func (ln pacedListener) Accept() (net.Conn, error) {
@@ -117,8 +117,8 @@ func (s *Server) tlsConfig() (*tls.Config, error) {
 	}
 	names := cfg.NextProtos
 	if !slices.Contains(cfg.NextProtos, "http/1.1") {
-		// Named, so that a client that wants another protocol is refused
-		// instead of being misunderstood (RFC 7301 section 3.2).
+		// With a name in the list, a client that wants another protocol is refused (RFC
+		// 7301 section 3.2).
 		cfg.NextProtos = append(slices.Clone(cfg.NextProtos), "http/1.1")
 	}
 	cfg.NextProtos = s.addALPN(cfg.NextProtos)
@@ -132,8 +132,8 @@ func (s *Server) tlsConfig() (*tls.Config, error) {
 	return cfg, nil
 }
 
-// AppendCert adds a certificate from PEM files. Which one a client gets depends
-// on the name that it asks for.
+// AppendCert adds a certificate from PEM files. A client gets the certificate for the
+// server name that it asks for.
 func (s *Server) AppendCert(certFile, keyFile string) error {
 	if certFile == "" || keyFile == "" {
 		return errNoCert
@@ -163,9 +163,9 @@ func (s *Server) AppendCertEmbed(certData, keyData []byte) error {
 	return nil
 }
 
-// ReloadCertificates reads all certificate files again. Where one can't be
-// used, its old certificate stays, and the error says why. Connections that
-// are open keep theirs. Not in fasthttp.
+// ReloadCertificates reads all certificate files again. If a file can't be used, its old
+// certificate stays, and the error says why. Open connections keep their certificates.
+// Not in fasthttp.
 func (s *Server) ReloadCertificates() error {
 	s.tls.mu.Lock()
 	certs := append([]*certFile(nil), s.tls.certs...)
@@ -177,8 +177,8 @@ func (s *Server) ReloadCertificates() error {
 	return errors.Join(errs...)
 }
 
-// certChooser picks by the name that the client asks for, among those of the
-// server and then whatever get knows.
+// certChooser returns a function that chooses a certificate by the server name that the
+// client asks for: first among those of the server, then by get.
 func (s *Server) certChooser(get func(*tls.ClientHelloInfo) (*tls.Certificate, error)) func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	return func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 		if get != nil {
@@ -245,8 +245,8 @@ func (f *certFile) load() error {
 	return nil
 }
 
-// current returns the certificate, after a look at the files if the last one
-// was more than every ago (0: never).
+// current returns the certificate. If the last check of the files was longer than every
+// ago, it checks them first; if every is 0, it never does.
 func (f *certFile) current(every time.Duration) (*tls.Certificate, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -268,8 +268,8 @@ func modTime(path string) time.Time {
 	return fi.ModTime()
 }
 
-// handshake does the TLS handshake within its time, and returns the handler of
-// the protocol negotiated if there is one.
+// handshake does the TLS handshake within its timeout, and returns the handler for the
+// negotiated protocol, if there is one.
 func (s *Server) handshake(tc *tls.Conn, epoch uint32) (proto ServeHandler, err error) {
 	if !s.enterHandshake(tc, epoch) {
 		return nil, errShuttingDown
@@ -285,8 +285,8 @@ func (s *Server) handshake(tc *tls.Conn, epoch uint32) (proto ServeHandler, err 
 	return s.tls.protos[tc.ConnectionState().NegotiatedProtocol], nil
 }
 
-// answerPlain tells a client that spoke HTTP where a TLS handshake was expected;
-// err is what that came to.
+// answerPlain answers a client that sent a plain HTTP request instead of a TLS handshake.
+// err is the error of the handshake.
 func answerPlain(err error) {
 	var notTLS tls.RecordHeaderError
 	if !errors.As(err, &notTLS) || notTLS.Conn == nil {
@@ -298,7 +298,7 @@ func answerPlain(err error) {
 	}
 }
 
-// shakeHands ends what enterHandshake began.
+// shakeHands does the handshake after enterHandshake, and undoes enterHandshake.
 func (s *Server) shakeHands(tc *tls.Conn) error {
 	defer s.leaveHandshake(tc) // functions of TLSConfig may panic
 	ctx := context.Background()

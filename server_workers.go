@@ -11,13 +11,13 @@ import (
 	"github.com/galehttp/gale/internal/engine"
 )
 
-// workers are goroutines that serve accepted connections. One whose connection
-// has ended waits a while for another: a goroutine that has run handlers has a
-// stack of the size that handlers need, and growing a new one costs more than
-// serving a small request. When connections are parked, enoughIdle of them wait.
+// workers are goroutines that serve accepted connections. When its connection has ended,
+// a worker waits a while for another one: its stack already has the size that handlers
+// need, and growing a new stack costs more than serving a small request. If connections
+// are parked, only enoughIdle workers wait.
 type workers struct {
 	mu     sync.Mutex
-	closed bool      // no job will come: no listener is served
+	closed bool      // no jobs will come, because no listener is served
 	idle   []*worker // the last to become idle is the first to get work
 	timer  *time.Timer
 
@@ -27,11 +27,11 @@ type workers struct {
 // worker is a goroutine of workers.
 type worker struct {
 	jobs  chan job
-	since clock.Tick // when it became idle, roughly
+	since clock.Tick // about when it became idle
 }
 
-// job is what a worker does: serve a connection of a listener that was admitted,
-// or go on with one that was parked or is shared.
+// job is the work of a worker: to serve a connection of a listener that was admitted, or
+// to continue with one that was parked or is shared.
 type job struct {
 	l      *listening
 	nc     net.Conn
@@ -41,10 +41,10 @@ type job struct {
 	entered, returned bool // the engine, see serveJob
 }
 
-// workerIdle is how long a worker waits where the Server doesn't say.
+// workerIdle is how long a worker waits if Server.MaxIdleWorkerDuration is 0.
 const workerIdle = 10 * time.Second
 
-// do makes a worker do j. It returns how many jobs no worker has begun.
+// do gives j to a worker. It returns the number of jobs that no worker has begun.
 func (ws *workers) do(s *Server, j job) (waiting int32) {
 	waiting = ws.waiting.Add(1)
 	ws.mu.Lock()
@@ -74,11 +74,11 @@ func (ws *workers) run(s *Server, w *worker) {
 	}
 }
 
-// serveJob serves a connection until it ends or is parked, and reports which. It is
-// dismissed even if a handler ends the goroutine.
+// serveJob serves a connection until it ends or is parked, and reports whether it was
+// parked. The connection is dismissed even if a handler ends the goroutine.
 //
-// Once the engine has the connection, it says when that has ended: one goroutine returns
-// something else than ErrParked, or unwound is called.
+// When the engine has the connection, the engine reports its end: one goroutine returns
+// an error other than ErrParked, or unwound is called.
 func (s *Server) serveJob(j job) (parked bool) {
 	defer func() {
 		if !parked && (!j.entered || j.returned) {
@@ -93,11 +93,11 @@ func (s *Server) serveJob(j job) (parked bool) {
 	return parked
 }
 
-// unwound dismisses a connection of which a goroutine was ended in the middle. Its session
+// unwound dismisses a connection whose goroutine was ended by runtime.Goexit. Its session
 // isn't used again.
 func (s *Server) unwound(last engine.Session) { s.dismiss(last.(serverSession).conn().addr()) }
 
-// resumeConn goes on with a connection that was parked, or is shared.
+// resumeConn continues with a connection that was parked or is shared.
 func (s *Server) resumeConn(j *job) (err error) {
 	sc := j.parked.Session().(serverSession).conn()
 	j.ip = sc.addr()
@@ -109,8 +109,8 @@ func (s *Server) resumeConn(j *job) (err error) {
 	return doneWith(last, err)
 }
 
-// doneWith takes the last session of a connection of Block back, unless it is parked,
-// and returns what ended it.
+// doneWith frees the last session of a connection of Block, unless the connection is
+// parked, and returns the error that ended the connection.
 func doneWith(last engine.Session, err error) error {
 	if err == engine.ErrParked {
 		return err
@@ -123,13 +123,13 @@ func doneWith(last engine.Session, err error) error {
 	return err
 }
 
-// enoughIdle is how many idle workers are enough for connections that go on after they
-// were parked. Without that bound each connection of a burst left one behind, with a stack
-// of twice the size of that on which the connection waits.
+// enoughIdle is how many idle workers are enough for connections that continue after they
+// were parked. Without this limit, each connection of a burst would leave an idle worker,
+// with a stack of twice the size of the one on which the parked connection waits.
 const enoughIdle = 256
 
-// rest puts w among the idle; false if it must end. parked says that the connection that
-// it served was parked.
+// rest adds w to the idle workers. It returns false if w must end. parked says that the
+// connection that w served was parked.
 func (ws *workers) rest(s *Server, w *worker, parked bool) bool {
 	d := s.MaxIdleWorkerDuration
 	if d <= 0 {
@@ -148,7 +148,7 @@ func (ws *workers) rest(s *Server, w *worker, parked bool) bool {
 	return true
 }
 
-// open lets workers wait for connections, or not: then those that wait end.
+// open says whether workers may wait for connections. If not, those that wait end.
 func (ws *workers) open(open bool) {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
@@ -166,8 +166,8 @@ func (ws *workers) open(open bool) {
 	}
 }
 
-// retire ends the workers that have been idle for d, and comes again if others
-// are left.
+// retire ends the workers that have been idle for d. If others are left, it schedules
+// itself again.
 func (ws *workers) retire(d time.Duration) {
 	old := clock.Ticks() - clock.Tick(d)
 	ws.mu.Lock()

@@ -2,8 +2,8 @@ package h1
 
 import "github.com/galehttp/gale/internal/bytesconv"
 
-// AppendChunk appends data as one chunk (RFC 9112 section 7.1). It appends
-// nothing for empty data, since that would end the body.
+// AppendChunk appends data as one chunk (RFC 9112 section 7.1). For empty data it appends
+// nothing, because an empty chunk would end the body.
 func AppendChunk(dst, data []byte) []byte {
 	if len(data) == 0 {
 		return dst
@@ -13,14 +13,13 @@ func AppendChunk(dst, data []byte) []byte {
 	return append(dst, "\r\n"...)
 }
 
-// AppendChunkSize appends the line that begins a chunk of n bytes, for
-// callers that write the data from where it is. They write CRLF after the
-// data. n must be positive.
+// AppendChunkSize appends the line that begins a chunk of n bytes, for callers that write
+// the data themselves, and CRLF after it. n must be positive.
 func AppendChunkSize(dst []byte, n int) []byte {
 	dst = bytesconv.AppendHex(dst, uint64(n))
 	return append(dst, "\r\n"...)
 }
 
-// AppendLastChunk appends the last chunk's line. The trailer section follows
-// it, at least the CRLF that ends it.
+// AppendLastChunk appends the last chunk's line. The caller must append the trailer
+// section, which is at least a CRLF.
 func AppendLastChunk(dst []byte) []byte { return append(dst, "0\r\n"...) }

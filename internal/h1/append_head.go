@@ -6,11 +6,11 @@ import (
 	"github.com/galehttp/gale/internal/msg"
 )
 
-// Writing a head can't be made to write more than one field for one: names and
-// values enter through msg.Fields.Put, which takes tokens alone and leaves no
-// control characters, or through the parser, which refuses the same; so do the
-// protocol, the method and the reason. The target, the cookies and the name of the
-// server are cleaned while they are written.
+// A field can't be used to write more than one field line (header injection). Names and
+// values come from msg.Fields.Put, which accepts only tokens as names and replaces
+// control characters in values, or from the parser, which refuses them. The same is true
+// of the protocol, the method and the reason. The target, the cookies and the name of the
+// server are cleaned when they are written.
 
 // AppendField appends the line of a field, nothing if it has no value.
 func AppendField(dst []byte, name string, value []byte) []byte {

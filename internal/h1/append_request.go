@@ -11,7 +11,7 @@ import (
 const (
 	// requestLeading are the fields that come before all others of a request.
 	requestLeading uint64 = 1<<msg.UserAgent | 1<<msg.Host
-	// requestPlaced are those with a place of their own, before or after the others.
+	// requestPlaced are the fields with a fixed place, before or after the others.
 	requestPlaced = requestLeading | 1<<msg.ContentType | 1<<msg.ContentLength | 1<<msg.TransferEncoding |
 		1<<msg.Trailer | 1<<msg.Connection
 )
@@ -42,7 +42,7 @@ func AppendRequestHead(dst []byte, r *head.Request) []byte {
 	case n == msg.LenChunked:
 		dst = append(dst, "Transfer-Encoding: chunked\r\n"...)
 	}
-	if seen&^requestLeading != 0 || len(f.Recs) > bits.OnesCount64(seen) { // else there are no others
+	if seen&^requestLeading != 0 || len(f.Recs) > bits.OnesCount64(seen) { // otherwise there are no other fields
 		dst = f.AppendLines(dst, requestPlaced, r.Spelling)
 	}
 	if seen&head.TrailerBit != 0 {
@@ -89,12 +89,12 @@ func appendRequestLine(dst []byte, r *head.Request) []byte {
 	} else {
 		dst = append(append(dst, method...), ' ')
 	}
-	if target := r.Part(msg.Target); len(target) > 0 && bytesconv.IsTarget(target) { // as nearly all are
+	if target := r.Part(msg.Target); len(target) > 0 && bytesconv.IsTarget(target) { // the common case
 		dst = append(dst, target...)
 	} else {
 		dst = r.AppendTarget(dst)
 	}
-	// A request that came by HTTP/2 is sent on as one of HTTP/1.1.
+	// A request that was received over HTTP/2 is forwarded as HTTP/1.1.
 	if proto := r.Part(msg.Proto); len(proto) > 0 && string(proto) != "HTTP/2.0" {
 		dst = append(append(dst, ' '), proto...)
 		return append(dst, '\r', '\n')

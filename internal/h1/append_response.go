@@ -11,19 +11,19 @@ import (
 const (
 	// responseLeading are the fields that come before the others.
 	responseLeading uint64 = 1<<msg.Server | 1<<msg.Date | 1<<msg.ContentType | 1<<msg.ContentEncoding
-	// responseFramed are those that tell the length; they don't come from records.
+	// responseFramed are the fields about the length. They are not written from records.
 	responseFramed uint64 = 1<<msg.ContentLength | 1<<msg.TransferEncoding
-	// responseTrailing are those that come after the others.
+	// responseTrailing are the fields that come after the others.
 	responseTrailing uint64 = 1<<msg.Trailer | 1<<msg.SetCookie | 1<<msg.Connection
 
 	responsePlaced = responseLeading | responseFramed | responseTrailing
 )
 
 // AppendResponseHead appends the status line, the fields and the empty line (RFC 9112
-// section 4): first Server, Date, Content-Type, Content-Encoding and Content-Length,
-// then the others in order, then Transfer-Encoding, Trailer, Set-Cookie and
-// Connection. o is the opening of an earlier response of r, and that of this one
-// afterwards.
+// section 4): first Server, Date, Content-Type, Content-Encoding and Content-Length, then
+// the others in order, then Transfer-Encoding, Trailer, Set-Cookie and Connection. o is
+// the opening of an earlier response of r; AppendResponseHead sets it to the opening of
+// this one.
 func AppendResponseHead(dst []byte, r *head.Response, o *Opening, by head.Sender) []byte {
 	r.Verify()
 	if n := r.ContentLength; r.Seen()&responsePlaced == 0 && (n > 0 || n == 0 && by.ZeroLength) &&
@@ -35,8 +35,8 @@ func AppendResponseHead(dst []byte, r *head.Response, o *Opening, by head.Sender
 	return appendResponse(dst, r, &by)
 }
 
-// appendPlain is AppendResponseHead for what nearly all responses are: a 200 with a
-// length, with fields that stand in the arena as they go out. It makes two copies
+// appendPlain is AppendResponseHead for the common case: a 200 with a length, whose
+// fields are in the arena exactly as they are sent. It needs only two copies
 // (BenchmarkHeadAppend).
 func appendPlain(dst, opening, lines []byte) []byte {
 	if len(lines) == 0 {
@@ -124,8 +124,8 @@ func appendLeading(dst []byte, r *head.Response, by *head.Sender) []byte {
 	return appendRecords(dst, f, msg.ContentEncoding)
 }
 
-// appendSender appends the Server field by which a server calls itself, which no
-// setter has checked.
+// appendSender appends the Server field with the server's own name, which no setter has
+// checked.
 func appendSender(dst []byte, server string) []byte {
 	if len(server) == 0 {
 		return dst
@@ -136,14 +136,14 @@ func appendSender(dst []byte, server string) []byte {
 	return append(dst, "\r\n"...)
 }
 
-// appendFraming appends the length of the body, where it has one.
+// appendFraming appends the length of the body, if it has one.
 func appendFraming(dst []byte, r *head.Response, by *head.Sender) []byte {
 	if n, ok := r.Length(by.ZeroLength); ok {
 		return appendLength(dst, n)
 	}
 	if r.Status == 304 {
-		// What was received with a 304 may be passed on: RFC 9110 section 15.4.5
-		// and RFC 9112 section 6.1 allow both fields without a body.
+		// A proxy may forward the fields of a received 304: RFC 9110 section 15.4.5 and
+		// RFC 9112 section 6.1 allow both fields without a body.
 		dst = appendRecords(dst, &r.Fields, msg.ContentLength)
 		dst = appendRecords(dst, &r.Fields, msg.TransferEncoding)
 	}

@@ -2,9 +2,9 @@ package h1
 
 import "github.com/galehttp/gale/internal/msg"
 
-// Body decodes the body of a message, whatever delimits it (RFC 9112 section
-// 6.3). It holds no bytes: those that it wants to see again stay with the
-// caller. Init makes it ready for a message.
+// Body decodes the body of a message, whatever delimits it (RFC 9112 section 6.3). It
+// holds no bytes: the caller keeps those that weren't consumed. Init makes it ready for a
+// message.
 type Body struct {
 	mode     int64 // LenChunked, LenUnknown or 0 for a body of known length
 	left     int64
@@ -16,10 +16,10 @@ type Body struct {
 	done     bool
 }
 
-// Init makes d ready for a body of length bytes; msg.LenChunked stands for
-// the chunked coding, msg.LenUnknown for a body that ends with the connection.
-// Fields of a trailer section are checked and appended to trailers once the section
-// is complete, or dropped if it is nil. lim bounds the trailer section and may be nil.
+// Init makes d ready for a body of length bytes. msg.LenChunked means the chunked coding,
+// msg.LenUnknown a body that ends with the connection. When a trailer section is
+// complete, its fields are checked and appended to trailers, or dropped if trailers is
+// nil. lim limits the trailer section and may be nil.
 func (d *Body) Init(length int64, trailers *msg.Fields, lim *Limits) {
 	*d = Body{trailers: trailers}
 	if lim != nil {
@@ -34,24 +34,23 @@ func (d *Body) Init(length int64, trailers *msg.Fields, lim *Limits) {
 	d.done = length == 0
 }
 
-// Reset makes d forget the message and what Init was given.
+// Reset drops the message and the arguments of Init.
 func (d *Body) Reset() {
 	d.section.drop()
 	*d = Body{}
 }
 
-// Next decodes from the front of b. It consumes n bytes, framing and at most
-// one run of data, and returns the data, which aliases b. done says that the
-// body with its trailer section is complete; it may come along with data, and
-// bytes from n on belong to the next message. A body that ends with the
-// connection is never done.
+// Next decodes from the front of b. It consumes n bytes, which are framing and at most
+// one run of data, and returns the data, a slice of b. done says that the body with its
+// trailer section is complete. It may be returned together with data. Then the bytes from
+// n on belong to the next message. A body that ends with the connection is never done.
 //
-// n == 0 without done or an error means that more bytes are needed: come again
-// with the bytes of b that were not consumed and more after them. Only an
+// If n == 0 and there is neither done nor an error, more bytes are needed: call Next
+// again with the bytes of b that were not consumed and more after them. Only an
 // unfinished trailer line is ever left over.
 //
-// An error is an *Error; nothing after it on the connection can be trusted.
-// How long a body may get is the caller's business.
+// An error is an *Error; bytes after it on the connection can't be trusted. The caller
+// must limit the length of the body.
 func (d *Body) Next(b []byte) (data []byte, n int, done bool, err error) {
 	if d.done {
 		return nil, 0, true, nil
@@ -71,12 +70,12 @@ func (d *Body) Next(b []byte) (data []byte, n int, done bool, err error) {
 	return b[:n], n, true, nil
 }
 
-// Done reports whether the body is complete. At the end of a connection
-// anything else is a body that was cut off, unless its length was unknown.
+// Done reports whether the body is complete. If it is not at the end of the connection,
+// the body was cut off, unless its length is unknown.
 func (d *Body) Done() bool { return d.done }
 
-// Left returns how many bytes of a body of known length are still to come, or
-// of the chunk that is being read.
+// Left returns how many bytes of a body of known length, or of the current chunk, must
+// still arrive.
 func (d *Body) Left() int64 {
 	if d.mode == msg.LenChunked && d.chunked.state == chunkData {
 		return d.chunked.left

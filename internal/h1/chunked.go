@@ -6,22 +6,22 @@ import (
 	"github.com/galehttp/gale/internal/bytesconv"
 )
 
-// Chunked decodes the chunked coding without the trailer section (RFC 9112
-// section 7.1). The zero value stands before the first chunk.
+// Chunked decodes the chunked coding without the trailer section (RFC 9112 section 7.1).
+// The zero value is ready for the first chunk.
 //
 //	chunked-body = *chunk last-chunk trailer-section CRLF
 //	chunk        = chunk-size [ chunk-ext ] CRLF chunk-data CRLF
 //	last-chunk   = 1*"0" [ chunk-ext ] CRLF
 //	chunk-ext    = *( BWS ";" BWS name [ BWS "=" BWS ( token / quoted-string ) ] )
 //
-// Extensions are checked and ignored. All line ends are CRLF; there is no
-// whitespace but what the grammar gives.
+// Extensions are checked and ignored. All line ends are CRLF. Only the whitespace of the
+// grammar is accepted.
 type Chunked struct {
-	// Dialect may let whitespace follow a chunk size.
+	// Dialect may allow whitespace after a chunk size.
 	Dialect Dialect
 
-	left  int64 // of the size that is being read, then of the data
-	over  int   // bytes of framing beyond what the data so far excuses
+	left  int64 // the size while it is read, then the bytes of data that are left
+	over  int   // bytes of framing beyond what is allowed for the data so far
 	state chunkState
 }
 
@@ -46,17 +46,16 @@ const (
 	lastLine // after the last chunk's line
 )
 
-// maxChunkOverhead bounds over, in bytes. Each chunk excuses 16 bytes of framing
-// and twice the size of its data, so that only streams of tiny chunks with long
-// extensions ever come near it.
+// maxChunkOverhead is the limit of over, in bytes. Each chunk may have 16 bytes of
+// framing plus twice the size of its data without counting, so only streams of tiny
+// chunks with long extensions reach the limit.
 const maxChunkOverhead = 16 << 10
 
-// Next decodes from the front of b. It returns the range of b that is body
-// data (data aliases b), the number of bytes consumed (framing and data), and
-// done once the last chunk's line was consumed: what follows is the trailer
-// section. It consumes as much framing as there is, stops after the first run of data,
-// and returns n == 0 with no error only for an empty b, or when done. An error is an
-// *Error; c can't be used any further then.
+// Next decodes from the front of b. It returns the body data, which is a slice of b, the
+// number of bytes consumed (framing and data), and done after the last chunk's line was
+// consumed: then the trailer section follows. It consumes as much framing as there is and
+// stops after the first run of data. It returns n == 0 without an error only for an empty
+// b, or when done. An error is an *Error; c can't be used afterwards.
 func (c *Chunked) Next(b []byte) (data []byte, n int, done bool, err error) {
 	for {
 		switch c.state {
@@ -87,8 +86,8 @@ func (c *Chunked) Next(b []byte) (data []byte, n int, done bool, err error) {
 	}
 }
 
-// data returns the data at b[n], and where to go on: after the CRLF of the chunk if it is
-// there.
+// data returns the data at b[n] and the index at which to continue: after the CRLF of the
+// chunk if b has it.
 func (c *Chunked) data(b []byte, n int) ([]byte, int) {
 	data := b[n:]
 	if int64(len(data)) < c.left {
@@ -107,9 +106,9 @@ func (c *Chunked) data(b []byte, n int) ([]byte, int) {
 	return data, n
 }
 
-// sizeLine takes a whole line at the front of b with a size of up to seven
-// digits and no extension, as nearly all are. It returns its length, or 0 for
-// anything else, which step is for.
+// sizeLine consumes a whole line at the front of b with a size of up to seven digits and
+// no extension, which is the common case. It returns the length of the line, or 0 for
+// anything else, which step handles.
 func (c *Chunked) sizeLine(b []byte) int {
 	var size int64
 	for i := 0; i < min(len(b)-1, 8); i++ {
@@ -129,7 +128,7 @@ func (c *Chunked) sizeLine(b []byte) int {
 	return 0
 }
 
-// step takes one byte of framing.
+// step consumes one byte of framing.
 func (c *Chunked) step(b byte) error {
 	switch c.state {
 	case sizeStart, sizeMore:
@@ -180,7 +179,7 @@ func (c *Chunked) stepSize(b byte) error {
 	return nil
 }
 
-// startData goes on after a chunk's first line.
+// startData continues after a chunk's first line.
 func (c *Chunked) startData() {
 	if c.left == 0 {
 		c.state = lastLine
@@ -190,7 +189,7 @@ func (c *Chunked) startData() {
 	c.over = max(0, c.over-16-int(2*min(c.left, maxChunkOverhead)))
 }
 
-// stepExt takes one byte of an extension.
+// stepExt consumes one byte of an extension.
 func (c *Chunked) stepExt(b byte) error {
 	switch c.state {
 	case extBWS:
@@ -228,7 +227,7 @@ func (c *Chunked) stepExt(b byte) error {
 	}
 }
 
-// begin takes whitespace or the first byte of a token.
+// begin consumes whitespace or the first byte of a token.
 func (c *Chunked) begin(b byte, token chunkState) error {
 	switch {
 	case b == ' ' || b == '\t':
@@ -240,8 +239,8 @@ func (c *Chunked) begin(b byte, token chunkState) error {
 	return nil
 }
 
-// behind takes a byte after a name or value, or after the whitespace that
-// follows it; the line may only end where there was no whitespace.
+// behind consumes a byte after a name or value, or after the whitespace that follows it.
+// The line may end only if there was no whitespace.
 func (c *Chunked) behind(b byte, afterName, mayEnd bool) error {
 	switch {
 	case b == ';':

@@ -1,42 +1,42 @@
 package h1
 
-// Dialect says which spellings of a message are accepted. See the section on
-// leniency in the package documentation for what each of the methods lets through,
-// and why it is harmless.
+// Dialect says which syntax of a message is accepted. The section on leniency in the
+// package comment says what each of the methods allows, and why it is harmless.
 type Dialect uint8
 
 // The dialects.
 const (
-	// Strict is what the connections of servers and clients speak.
+	// Strict is the dialect of the connections of servers and clients.
 	Strict Dialect = iota
-	// Lenient accepts some of what old or careless programs write. It is for the Read
-	// methods that programs call themselves, on messages from files, captures and logs.
+	// Lenient also accepts some syntax that old or careless programs write. It is for the
+	// Read methods that programs call themselves, on messages from files, captures and
+	// logs.
 	Lenient
 )
 
-// takesVersion0 lets start lines have the version HTTP/0.9.
+// takesVersion0 allows the version HTTP/0.9 in start lines.
 func (d Dialect) takesVersion0() bool { return d == Lenient }
 
-// takesStatusSpaces lets several spaces stand before a status code.
+// takesStatusSpaces allows several spaces before a status code.
 func (d Dialect) takesStatusSpaces() bool { return d == Lenient }
 
-// takesFragment lets a target have a fragment.
+// takesFragment allows a fragment in a target.
 func (d Dialect) takesFragment() bool { return d == Lenient }
 
-// takesSpacedNames lets spaces stand within field names.
+// takesSpacedNames allows spaces within field names.
 func (d Dialect) takesSpacedNames() bool { return d == Lenient }
 
-// takesFolding lets field lines be folded (RFC 9112 section 5.2).
+// takesFolding allows folded field lines (RFC 9112 section 5.2).
 func (d Dialect) takesFolding() bool { return d == Lenient }
 
-// takesBareLF lets a bare LF end a line of the head (RFC 9112 section 2.2).
+// takesBareLF allows a bare LF as the end of a line of the head (RFC 9112 section 2.2).
 func (d Dialect) takesBareLF() bool { return d == Lenient }
 
-// takesSizeSpace lets whitespace follow a chunk size.
+// takesSizeSpace allows whitespace after a chunk size.
 func (d Dialect) takesSizeSpace() bool { return d == Lenient }
 
-// takesLengthAndCoding lets a Content-Length stand beside "chunked".
+// takesLengthAndCoding allows a Content-Length together with "chunked".
 func (d Dialect) takesLengthAndCoding() bool { return d == Lenient }
 
-// takesLastType makes the last of several Content-Type fields count, not the first.
+// takesLastType keeps the last of several Content-Type fields, not the first.
 func (d Dialect) takesLastType() bool { return d == Lenient }

@@ -2,14 +2,14 @@ package h1
 
 import "errors"
 
-// ErrPartial says that the input ends before the message does: come again with more bytes
-// after it.
+// ErrPartial says that the input ends before the message does: call again with the same
+// bytes and more after them.
 var ErrPartial = errors.New("h1: more bytes are needed")
 
-// Error is a message that breaks the protocol. The connection that it came
-// from can't be used any further.
+// Error is the error for a message that violates the protocol. Its connection can't be
+// used again.
 type Error struct {
-	// Status is the status code of the answer to such a request.
+	// Status is the status code for the response to such a request.
 	Status int
 	msg    string
 }

@@ -10,11 +10,11 @@ import (
 //
 //	field-section = *( field-name ":" OWS field-value OWS CRLF ) CRLF
 //
-// b is a head from its first byte on, s says where to go on. Each complete line
-// leaves a record in f with offsets into b plus base, and moves s.Line past
-// it. The result is nil after the empty line, else ErrPartial or an *Error.
+// b is a head from its first byte on; s says where to continue. For each complete line,
+// parseFields adds a record to f, with offsets into b plus base, and moves s.Line past
+// the line. The result is nil after the empty line, else ErrPartial or an *Error.
 //
-// A field with spaces within its name is Unsent, a folded one is Folded.
+// A field with spaces in its name gets the flag Unsent, a folded one the flag Folded.
 func parseFields(b []byte, s *msg.Scan, base int, f *msg.Fields, maxFields int, d Dialect) error {
 	maxFields = min(maxFields, msg.MaxFields)
 	for {
@@ -68,11 +68,11 @@ func parseFields(b []byte, s *msg.Scan, base int, f *msg.Fields, maxFields int, 
 	}
 }
 
-// scanField finds the colon and the CRLF of the field line at s.Line and
-// checks each byte. For the empty line both are at s.Line. A line that isn't
-// complete is remembered in s, so that no byte is looked at twice however it
-// arrives, and an invalid byte is an error as soon as it is there. If it is
-// lenient, a space may stand between two bytes of the name, and LF for CRLF.
+// scanField finds the colon and the CRLF of the field line at s.Line and checks each
+// byte. For the empty line both are at s.Line. If the line isn't complete, s keeps the
+// state, so that no byte is looked at twice, however the bytes arrive. An invalid byte is
+// an error as soon as it arrives. If d is Lenient, the name may have spaces between two
+// other bytes, and LF is accepted for CRLF.
 func scanField(b []byte, s *msg.Scan, d Dialect) (colon, end int, err error) {
 	line := s.Line
 	i := max(line, s.Seen)
@@ -106,8 +106,8 @@ func scanField(b []byte, s *msg.Scan, d Dialect) (colon, end int, err error) {
 	return s.Sep[0], i, nil
 }
 
-// lineEnd checks the CRLF at b[i], or takes the LF there, and, if it is complete,
-// clears what s knows about the line.
+// lineEnd checks the CRLF, or the LF, at b[i]. If it is complete, lineEnd clears the
+// state of the line in s.
 func lineEnd(b []byte, i int, s *msg.Scan, bad *Error) error {
 	if b[i] != '\n' {
 		if i+1 == len(b) {
@@ -122,7 +122,7 @@ func lineEnd(b []byte, i int, s *msg.Scan, bad *Error) error {
 	return nil
 }
 
-// fieldNameError says what is wrong with b[i], which doesn't belong to a name.
+// fieldNameError returns the error for b[i], which must not be in a name.
 func fieldNameError(b []byte, i, line int) error {
 	switch c := b[i]; {
 	case c == '\n' || c == '\r':

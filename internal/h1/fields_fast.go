@@ -8,13 +8,13 @@ import (
 
 const crlf = '\r' | '\n'<<8
 
-// fastFields parses the field lines that look as nearly all do, from s.Line
-// on: complete, with one space or none before the value and none after it, and
-// without HTAB. It stops at the first other line. That is not an error: parseFields
-// handles such lines, slowly. It is done after the empty line.
+// fastFields parses common field lines from s.Line on: complete ones, with one space or
+// none before the value and none after it, and without HTAB. It stops at the first line
+// that is different. That is not an error: parseFields handles such lines, more slowly.
+// done is true after the empty line.
 //
-// It looks at words of eight bytes and may look at bytes between len(b) and
-// cap(b), but what they are makes no difference.
+// It reads words of eight bytes, which may include bytes between len(b) and cap(b). These
+// bytes don't affect the result.
 func fastFields(b []byte, s *msg.Scan, f *msg.Fields, maxFields int) (done bool) {
 	e := b[:cap(b)]
 	line, recs, room := s.Line, f.Recs, maxFields-len(f.Recs)
@@ -85,7 +85,8 @@ lines:
 		if len(recs) == cap(recs) {
 			recs = slices.Grow(recs, 16)
 		}
-		// Field by field: a record made on the stack and copied would stall.
+		// Set each field separately: a record built on the stack and then copied would
+		// stall the processor.
 		recs = recs[:len(recs)+1]
 		r := &recs[len(recs)-1]
 		r.NameOff, r.NameLen = uint32(line), uint16(n)

@@ -2,25 +2,25 @@ package h1
 
 import "github.com/galehttp/gale/internal/msg"
 
-// The lines that only the dialect Lenient has.
+// The lines that only the dialect Lenient accepts.
 
-// endOfHead is what a head ends with if none of its lines ends in a bare LF.
+// endOfHead is the end of a head in which no line ends in a bare LF.
 const endOfHead = "\r\n\r\n"
 
 // bareBefore reports whether the line before the one at b[line] ends in a bare LF.
 func bareBefore(b []byte, line int) bool { return line >= 2 && b[line-2] != '\r' }
 
-// slow reports whether fastFields can't handle the line at b[line]: one after a bare
-// LF, since it may be the end, or a folded one, in which it would look for a colon
-// up to the end of all that there is.
+// slow reports whether fastFields can't handle the line at b[line]. That is a line after
+// a bare LF, because it may be the end, or a folded line, in which fastFields would look
+// for a colon up to the end of b.
 func slow(b []byte, line int) bool {
 	return bareBefore(b, line) || line >= len(b) || b[line] == ' ' || b[line] == '\t'
 }
 
-// lenientEnd takes the empty line at s.Line. It may be a bare LF, or come after
-// one. Then it counts only once CRLF CRLF was seen from there on: see
-// the package documentation. The empty line (CRLF) right after the start line, which is
-// first, needs none.
+// lenientEnd handles the empty line at s.Line. If it is a bare LF, or comes after one, it
+// ends the head only when CRLF CRLF was seen from there on; see the package comment. That
+// doesn't apply to an empty line (CRLF) directly after the start line, for which first is
+// true.
 func lenientEnd(b []byte, s *msg.Scan, first bool) error {
 	line := s.Line
 	next := line + 1
@@ -48,14 +48,13 @@ func lenientEnd(b []byte, s *msg.Scan, first bool) error {
 	return nil
 }
 
-// foldedIDs are the fields that can't be folded: what frames and routes a message
-// must be read alike by recipients that don't know of folding.
+// foldedIDs are the fields that can't be folded: recipients that don't support folding
+// must find the same framing and host.
 const foldedIDs uint64 = 1<<msg.ContentLength | 1<<msg.TransferEncoding | 1<<msg.Host
 
-// foldedLine takes the line at s.Line, which begins with whitespace, for more of
-// the value of r, the field before it (RFC 9112 section 5.2). The value then runs
-// on to the end of the line, with what is between the lines, until
-// msg.Fields.Unfold joins it.
+// foldedLine adds the line at s.Line, which begins with whitespace, to the value of r,
+// the field before it (RFC 9112 section 5.2). The value then extends to the end of this
+// line, including the bytes between the lines, until msg.Fields.Unfold joins it.
 func foldedLine(b []byte, s *msg.Scan, base int, r *msg.Field) error {
 	if foldedIDs&(1<<r.ID) != 0 {
 		return ErrFieldFold

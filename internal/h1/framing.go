@@ -8,13 +8,13 @@ import (
 	"github.com/galehttp/gale/internal/msg"
 )
 
-// KeepAlive reports whether the connection may be used again after the answer
-// to a request (RFC 9112 section 9.3): an HTTP/1.1 request without "close", an
-// HTTP/1.0 request with "keep-alive" and without "close".
+// KeepAlive reports whether the connection may be used again after the response to a
+// request (RFC 9112 section 9.3). That is true for an HTTP/1.1 request without "close",
+// and for an HTTP/1.0 request with "keep-alive" and without "close".
 func KeepAlive(h *msg.RequestHead) bool { return keepAlive(h.Minor, h.Conn) }
 
-// ResponseKeepAlive is KeepAlive for a response that was received. Whether
-// the body lets the connection be used again is another question.
+// ResponseKeepAlive is KeepAlive for a response that was received. It doesn't say whether
+// the body allows the connection to be used again.
 func ResponseKeepAlive(h *msg.ResponseHead) bool { return keepAlive(h.Minor, h.Conn) }
 
 func keepAlive(minor uint8, c msg.Conn) bool {
@@ -27,8 +27,8 @@ func keepAlive(minor uint8, c msg.Conn) bool {
 // framingIDs are the fields that finishRequest looks at.
 const framingIDs uint64 = 1<<msg.ContentLength | 1<<msg.TransferEncoding | 1<<msg.Connection | 1<<msg.Expect
 
-// finishRequest checks the fields that concern the message itself and derives
-// the plain data of h from them. dups is as in msg.Scan.
+// finishRequest checks the fields that concern the message itself and sets the other data
+// of h from them. dups is as in msg.Scan.
 func finishRequest(h *msg.RequestHead, dups uint64, lim *Limits) error {
 	const both = 1<<msg.ContentLength | 1<<msg.TransferEncoding
 	if err := checkHost(h, dups, lim); err != nil {
@@ -63,9 +63,9 @@ func finishRequest(h *msg.RequestHead, dups uint64, lim *Limits) error {
 	return nil
 }
 
-// oneOnly deletes all fields with id except the first or, with last, except the last.
-// Content-Type has one value (RFC 9110 section 8.3): a program that decides by it and
-// a server to which the message is passed on must not find different ones.
+// oneOnly deletes all fields with id except the first or, if last is true, except the
+// last. Content-Type has one value (RFC 9110 section 8.3): a program that checks it and a
+// server to which the message is forwarded must not find different values.
 func oneOnly(f *msg.Fields, id msg.ID, last bool) {
 	i := f.Find(id)
 	for next := f.Next(i); next >= 0; next = f.Next(next) {
@@ -78,8 +78,8 @@ func oneOnly(f *msg.Fields, id msg.ID, last bool) {
 	}
 }
 
-// checkHost enforces RFC 9112 section 3.2: one valid Host, which only
-// HTTP/1.0 may leave out. See Limits.Hosts for several.
+// checkHost enforces RFC 9112 section 3.2: there must be one valid Host; only HTTP/1.0
+// may omit it. See Limits.Hosts for several.
 func checkHost(h *msg.RequestHead, dups uint64, lim *Limits) error {
 	i := h.Find(msg.Host)
 	if i < 0 {
@@ -104,11 +104,10 @@ func checkHost(h *msg.RequestHead, dups uint64, lim *Limits) error {
 	return nil
 }
 
-// framing returns the length of the body by Transfer-Encoding and
-// Content-Length (RFC 9112 section 6.3). It refuses what leaves a
-// choice: both fields, one of them twice, and every coding but "chunked". If d takes
-// both, Transfer-Encoding counts and Content-Length is deleted; the caller makes the
-// connection close.
+// framing returns the length of the body by Transfer-Encoding and Content-Length (RFC
+// 9112 section 6.3). It refuses ambiguous framing: both fields, one of them twice, and
+// every coding except "chunked". If d accepts both fields, Transfer-Encoding is used and
+// Content-Length is deleted; the caller makes the connection close.
 func framing(f *msg.Fields, minor uint8, dups uint64, d Dialect) (length int64, err error) {
 	cl, te := f.Find(msg.ContentLength), f.Find(msg.TransferEncoding)
 	switch {
@@ -161,7 +160,7 @@ func ParseContentLength(b []byte) (int64, error) {
 	return v, nil
 }
 
-// checkCoding accepts "chunked" alone. A list with a coding that is not ours is
+// checkCoding accepts only "chunked". A list with an unknown coding gives
 // ErrCodingUnsupported, anything else ErrCoding.
 func checkCoding(v []byte) error {
 	if bytesconv.EqualFoldString(v, "chunked") {

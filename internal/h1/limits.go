@@ -2,24 +2,25 @@ package h1
 
 import "math"
 
-// Limits bound what a head may hold. A zero field means its default, and so
-// does a nil *Limits.
+// Limits are the limits of a head. A field that is zero means its default, and so does a
+// nil *Limits.
 type Limits struct {
-	// Target is the longest request-target in bytes (default 16 KiB), beyond it 414.
+	// Target is the longest request-target in bytes (default 16 KiB). A longer one gives
+	// 414.
 	Target int
-	// Head is the longest head in bytes (default 64 KiB), beyond it 431. It
-	// bounds a trailer section as well.
+	// Head is the longest head in bytes (default 64 KiB). A longer one gives 431. It is
+	// also the limit of a trailer section.
 	Head int
-	// Fields is the highest number of field lines (default 512), beyond it 431.
+	// Fields is the highest number of field lines (default 512). More give 431.
 	Fields int
-	// EmptyLines is the highest number of empty lines before a request line
-	// (default 9; 64 for the dialect Lenient), beyond it 400.
+	// EmptyLines is the highest number of empty lines before a request line (default 9;
+	// 64 for the dialect Lenient). More give 400.
 	EmptyLines int
-	// Dialect says which spellings are accepted beside those of RFC 9112.
+	// Dialect says which syntax is accepted in addition to the strict one.
 	Dialect Dialect
-	// Hosts accepts several Host fields in a request, valid each. It is for a
-	// program that reads a request by hand as a mere list of fields: no server may
-	// have it (RFC 9112 section 3.2).
+	// Hosts accepts several Host fields in a request; each must be valid. It is for a
+	// program that reads a request only as a list of fields. A server must not set it
+	// (RFC 9112 section 3.2).
 	Hosts bool
 }
 
@@ -49,7 +50,8 @@ func (l *Limits) target() int {
 	return l.Target
 }
 
-// head stays below what the 32-bit offsets of records can reach.
+// head returns the limit of a head, which is below the range of the 32-bit offsets of
+// records.
 func (l *Limits) head() int {
 	if l == nil || l.Head <= 0 {
 		return DefaultHead

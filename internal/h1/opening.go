@@ -5,17 +5,17 @@ import (
 	"github.com/galehttp/gale/internal/head"
 )
 
-// Opening is the text of a response's head up to its length, kept for the next
-// responses of the same head.Response: the status line of a 200, Server, Date and
-// Content-Type are the same for most responses of a second, and so is the length for
-// many. It survives Reset, is never shown, and only compared. With made the response
-// and by the sender when it was made:
+// Opening is the text of a response's head up to its length, kept for the next responses
+// of the same head.Response: the status line of a 200, Server, Date and Content-Type are
+// the same for most responses of a second, and so is the length for many. It is kept by
+// Reset, is never shown, and is only compared. If made is the response and by the sender
+// for which it was made:
 //
 //	text == head of made without records
 //	     == status line + Server + Date + Content-Type + Content-Length + CRLF
 //	text[prefix:] == decimal of length + CRLF + CRLF
 //
-// The zero value is the opening of no response.
+// The zero value matches no response.
 type Opening struct {
 	text   []byte
 	prefix int
@@ -27,12 +27,13 @@ type Opening struct {
 	date        *[head.DateLen]byte // by.Date, nil only in the zero value
 }
 
-// Whole returns the whole head of r with a length, as server sends it at date, if the
-// opening is that; else nil. It is valid until the next call of AppendResponseHead.
+// Whole returns the whole head of r, which has a length, as server sends it at date, if
+// the opening is exactly that head; else nil. It is valid until the next call of
+// AppendResponseHead.
 //
-// Everything that a head consists of is compared: parts and records, if there are
-// any, have bytes in Buf, thus len(Buf) == 0 => none. The rest are the numbers of r,
-// and the slots: equal slotChanges => equal slots.
+// Everything in a head is compared. Parts and records have bytes in Buf, so len(Buf) == 0
+// => there are none. The rest are the numbers of r, and the slots: equal slotChanges =>
+// equal slots.
 func (o *Opening) Whole(r *head.Response, server string, date *[head.DateLen]byte) []byte {
 	if len(r.Buf) == 0 && o.length == r.ContentLength && o.implied == r.Implied &&
 		(r.Status == 0 || r.Status == 200) && r.Conn == 0 && r.Minor != 0 &&
@@ -43,13 +44,14 @@ func (o *Opening) Whole(r *head.Response, server string, date *[head.DateLen]byt
 	return nil
 }
 
-// of returns the opening of r, a 200 with a length, made anew as far as needed.
+// of returns the opening of r, a 200 with a length. It makes only the parts anew that
+// have changed.
 func (o *Opening) of(r *head.Response, by *head.Sender) []byte {
 	n := r.ContentLength
 	switch {
 	case o.implied != r.Implied, o.date != by.Date, o.slotChanges != r.SlotChanges(),
 		o.implied&head.ServerSlot == 0 && o.server != by.Server,
-		(n == 0) != (o.length == 0): // that decides on the default Content-Type
+		(n == 0) != (o.length == 0): // the default Content-Type depends on that
 		o.make(r, by)
 	case n != o.length:
 		o.setLength(n)

@@ -5,21 +5,19 @@ import (
 	"github.com/galehttp/gale/internal/msg"
 )
 
-// ParseRequest parses a request head from the front of b into h, which was
-// Reset before the first call. It returns the number of bytes consumed: the
-// head with its empty line and the empty lines before it
-// (RFC 9112 section 2.2, see EmptyLines).
+// ParseRequest parses a request head from the front of b into h. Call h.Reset before the
+// first call. ParseRequest returns the number of bytes consumed: the head with its empty
+// line, and the empty lines before it (RFC 9112 section 2.2; see EmptyLines).
 //
-// If b holds a head in part, the error is ErrPartial and nothing is consumed;
-// call again with the same bytes and more after them. Lines that were
-// complete and bytes that were seen are not looked at again. An *Error is
-// final and comes as soon as the byte that breaks the rules is in b; there is
-// no need to wait for the end of the line. lim may be nil.
+// If b has only a part of a head, the error is ErrPartial and nothing is consumed. Call
+// again with the same bytes and more after them; bytes that were already parsed are not
+// looked at again. An *Error is final. It is returned as soon as the invalid byte is in
+// b, even before the end of the line. lim may be nil.
 //
-// On success h owns a copy of the head; nothing of b is kept. After any error h is
-// empty, as after Reset: what was parsed before ErrPartial can't be seen, and is
-// dropped by Reset. A head is accepted only if all recipients must read it alike: see
-// the package documentation for the rules.
+// On success h owns a copy of the head and doesn't refer to b. After any error h is
+// empty, as after Reset: what was parsed before ErrPartial isn't visible, and Reset drops
+// it. A head is accepted only if all recipients must read it in the same way; see the
+// package comment for the rules.
 func ParseRequest(b []byte, h *msg.RequestHead, lim *Limits) (n int, err error) {
 	var s msg.Scan
 	start := 0
@@ -60,7 +58,8 @@ func ParseRequest(b []byte, h *msg.RequestHead, lim *Limits) (n int, err error) 
 	return start + n, nil
 }
 
-// beginRequest brings back what was parsed of h, and returns where its first line is.
+// beginRequest restores the part of h that was parsed before, and returns the offset of
+// the first line.
 func beginRequest(b []byte, h *msg.RequestHead, s *msg.Scan, lim *Limits) (start int, err error) {
 	if h.Suspended() {
 		h.Resume(s)
@@ -78,8 +77,8 @@ func beginRequest(b []byte, h *msg.RequestHead, s *msg.Scan, lim *Limits) (start
 	return start, err
 }
 
-// unfinished leaves h empty after err, and keeps what was parsed for the next call if
-// there will be one.
+// unfinished empties h after err. If err is ErrPartial, it keeps the parsed part for the
+// next call.
 func unfinished(h *msg.RequestHead, s *msg.Scan, err error) {
 	if err == ErrPartial {
 		h.Suspend(s)
@@ -88,7 +87,7 @@ func unfinished(h *msg.RequestHead, s *msg.Scan, err error) {
 	h.Reset()
 }
 
-// tooLong is the error of a head that doesn't end within the limit.
+// tooLong returns the error for a head that doesn't end within the limit.
 func tooLong(s *msg.Scan) error {
 	if s.Line == 0 && s.Seps == 1 {
 		return ErrTargetTooLong
@@ -96,13 +95,13 @@ func tooLong(s *msg.Scan) error {
 	return ErrHeadTooLong
 }
 
-// parseRequestLine parses the request line (RFC 9112 section 3) at the front
-// of b or goes on with it where s says:
+// parseRequestLine parses the request line (RFC 9112 section 3) at the front of b, or
+// continues where s says:
 //
 //	request-line = method SP request-target SP HTTP-version CRLF
 //
-// Exactly one space stands between the parts; nothing else does. The dialect may let
-// the line end in a bare LF.
+// There is exactly one space between the parts. The dialect may allow a bare LF at the
+// end.
 func parseRequestLine(b []byte, h *msg.RequestHead, s *msg.Scan, lim *Limits) error {
 	if s.Seps == 0 {
 		if err := scanMethod(b, s); err != nil {
@@ -138,15 +137,15 @@ func parseRequestLine(b []byte, h *msg.RequestHead, s *msg.Scan, lim *Limits) er
 	}
 	h.MethodID = msg.LookupMethod(b[:method])
 	setRequestLine(h, method, target, next, minor)
-	if minor > 1 { // it counts, and is shown, as HTTP/1.1 (RFC 9110 section 2.5)
+	if minor > 1 { // it is treated and shown as HTTP/1.1 (RFC 9110 section 2.5)
 		h.Minor, h.Parts[msg.Proto] = 1, msg.Span{}
 	}
 	*s = msg.Scan{Line: next}
 	return setTarget(b[method+1:target], h)
 }
 
-// setRequestLine takes down a request line whose spaces are at the offsets
-// method and target, and whose end is at next.
+// setRequestLine records a request line whose spaces are at the offsets method and
+// target, and whose end is at next.
 func setRequestLine(h *msg.RequestHead, method, target, next int, minor uint8) {
 	h.Minor = minor
 	h.ContentLength = msg.LenUnknown
@@ -156,7 +155,7 @@ func setRequestLine(h *msg.RequestHead, method, target, next int, minor uint8) {
 	h.Parts[msg.Raw].Off = uint32(next)
 }
 
-// Words at the ends of a request line, as they stand in memory.
+// Words at the beginning and the end of a request line, as they are in memory.
 const (
 	wordGet    = 'G' | 'E'<<8 | 'T'<<16 | ' '<<24
 	wordPut    = 'P' | 'U'<<8 | 'T'<<16 | ' '<<24
@@ -165,9 +164,9 @@ const (
 	wordHTTP1x = 'H' | 'T'<<8 | 'T'<<16 | 'P'<<24 | '/'<<32 | '1'<<40 | '.'<<48
 )
 
-// fastRequestLine parses the request lines of nearly all requests: complete,
-// of the usual methods, with a target in origin-form. It reports false and
-// leaves h and s alone if there is anything else, which parseRequestLine is for.
+// fastRequestLine parses common request lines: complete ones, with a usual method and a
+// target in origin-form. For any other line it returns false and doesn't change h and s;
+// parseRequestLine handles it.
 func fastRequestLine(b []byte, h *msg.RequestHead, s *msg.Scan, maxTarget int) bool {
 	if len(b) < 24 {
 		return false
@@ -189,7 +188,7 @@ func fastRequestLine(b []byte, h *msg.RequestHead, s *msg.Scan, maxTarget int) b
 	}
 	i := method + 2
 	if m := notTarget(word(b[i:])); m != 0 {
-		i += first(m) // a short target, or one that is not looked at here
+		i += first(m) // the end of a short target, or a byte that fastRequestLine doesn't handle
 	} else {
 		i = skipTarget(b, i+8)
 	}

@@ -2,12 +2,11 @@ package h1
 
 import "github.com/galehttp/gale/internal/msg"
 
-// ParseResponse parses a response head; see ParseRequest for the way it is
-// called. The framing that depends on the request (HEAD, CONNECT) and on the
-// status (1xx, 204, 304) is the caller's business; h.ContentLength says what
-// the fields say. Framing is as strict as for requests: a response with two
-// lengths, or with a length and a coding, is an *Error, since it may be an
-// attempt to split responses (RFC 9112 section 6.3 would allow more).
+// ParseResponse parses a response head; it is called like ParseRequest. The caller must
+// handle framing that depends on the request (HEAD, CONNECT) and on the status (1xx, 204,
+// 304); h.ContentLength is what the fields say. Framing is as strict as for requests: a
+// response with two lengths, or with a length and a coding, is an *Error, because it may
+// be an attempt at response splitting (RFC 9112 section 6.3 would allow more).
 func ParseResponse(b []byte, h *msg.ResponseHead, lim *Limits) (n int, err error) {
 	head := b
 	maxHead := lim.head()
@@ -58,22 +57,22 @@ func ParseResponse(b []byte, h *msg.ResponseHead, lim *Limits) (n int, err error
 	return n, nil
 }
 
-// refuseResponse makes h, of which something was parsed, empty. Reset alone would pass
-// over one that has neither bytes nor records yet.
+// refuseResponse empties h after a part of it was parsed. Reset alone would do nothing
+// while h has neither bytes nor records.
 func refuseResponse(h *msg.ResponseHead) {
 	h.Fields.Reset()
 	h.Reset()
 }
 
-// maxStatusSpaces is where a status code begins at the latest.
+// maxStatusSpaces is the highest offset at which a status code may begin.
 const maxStatusSpaces = 16
 
 // parseStatusLine parses the status line (RFC 9112 section 4):
 //
 //	status-line = HTTP-version SP status-code SP [ reason-phrase ] CRLF
 //
-// The second space may be missing together with the reason, as many servers
-// write it. A status code is 100 to 999.
+// Many servers leave out the second space together with the reason; that is accepted. A
+// status code is 100 to 999.
 func parseStatusLine(b []byte, h *msg.ResponseHead, s *msg.Scan, d Dialect) error {
 	minor, err := parseVersion(b, ' ')
 	if err == ErrVersion && d.takesVersion0() && b[5] == '0' {
@@ -121,8 +120,8 @@ func parseStatusLine(b []byte, h *msg.ResponseHead, s *msg.Scan, d Dialect) erro
 	return nil
 }
 
-// setStatusLine takes down a status line with the three digits of code, whose
-// reason-phrase stands at from and ends at end, and whose own end is at next.
+// setStatusLine records a status line with the three digits of code. Its reason-phrase is
+// from offset from to end, and the line ends at next.
 func setStatusLine(h *msg.ResponseHead, minor uint8, code []byte, from, end, next int) {
 	h.Minor = minor
 	h.Status = int(code[0]-'0')*100 + int(code[1]-'0')*10 + int(code[2]-'0')
@@ -131,9 +130,9 @@ func setStatusLine(h *msg.ResponseHead, minor uint8, code []byte, from, end, nex
 	h.Parts[msg.Raw].Off = uint32(next)
 }
 
-// fastStatusLine parses the status lines of nearly all responses: complete, with
-// a short reason-phrase. It reports false and leaves h and s alone if there is
-// anything else, which parseStatusLine is for.
+// fastStatusLine parses common status lines: complete ones, with a short reason-phrase.
+// For any other line it returns false and doesn't change h and s; parseStatusLine handles
+// it.
 func fastStatusLine(b []byte, h *msg.ResponseHead, s *msg.Scan) bool {
 	const code, reason = 9, 13 // "HTTP/1.1 200 OK"
 	if len(b) < reason+8+2 {

@@ -22,10 +22,10 @@ var statusLines = func() (lines [len(statusTexts)]string) {
 	return lines
 }()
 
-// AppendStatusLine appends "HTTP/1.1 status reason\r\n" (RFC 9112 section 4).
-// An empty reason stands for the usual one, "Unknown Status Code" if there is
-// none. CR, LF and NUL in reason become spaces. A status outside of 100 to 999
-// can't be written and becomes 500.
+// AppendStatusLine appends "HTTP/1.1 status reason\r\n" (RFC 9112 section 4). If reason
+// is empty, it writes the usual one, or "Unknown Status Code" if there is none. CR, LF
+// and NUL in reason become spaces. A status outside of 100 to 999 can't be written and
+// becomes 500.
 func AppendStatusLine(dst []byte, status int, reason []byte) []byte {
 	if len(reason) == 0 && uint(status) < uint(len(statusLines)) && statusLines[status] != "" {
 		return append(dst, statusLines[status]...)

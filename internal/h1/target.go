@@ -5,10 +5,10 @@ import (
 	"github.com/galehttp/gale/internal/msg"
 )
 
-// setTarget finds the form of the target (RFC 9112 section 3.2) and the
-// authority in it, which is the host of the request whatever Host says. CONNECT may
-// have a target in origin-form too: that opens no tunnel, but protocols such as
-// that of net/rpc begin so.
+// setTarget finds the form of the target (RFC 9112 section 3.2) and its authority, which
+// is the host of the request, whatever Host says. CONNECT may also have a target in
+// origin-form: that doesn't open a tunnel, but protocols such as that of net/rpc begin in
+// this way.
 //
 //	request-target = origin-form / absolute-form / authority-form / asterisk-form
 func setTarget(t []byte, h *msg.RequestHead) error {
@@ -56,14 +56,14 @@ func SplitAbsolute(t []byte) (from, to int) {
 	return from, to
 }
 
-// ValidHost reports whether b may be the value of a Host field (RFC 9110
-// section 7.2): an uri-host with an optional port, or nothing.
+// ValidHost reports whether b may be the value of a Host field (RFC 9110 section 7.2): a
+// uri-host with an optional port, or nothing.
 func ValidHost(b []byte) bool {
 	return len(b) == 0 || isPlainHost(b) || validAuthority(b, false)
 }
 
-// isPlainHost reports whether b is what most hosts are: at least eight letters,
-// digits, hyphens and dots.
+// isPlainHost reports whether b is a common host: at least eight bytes, all of them
+// letters, digits, hyphens and dots.
 func isPlainHost(b []byte) bool {
 	last := len(b) - 8
 	if last < 0 {
@@ -74,7 +74,7 @@ func isPlainHost(b []byte) bool {
 			return false
 		}
 	}
-	return plainHost(word(b[last:])) // may overlap the one before
+	return plainHost(word(b[last:])) // may overlap the word before
 }
 
 // validAuthority checks host [ ":" port ] (RFC 3986 section 3.2). The
@@ -105,9 +105,9 @@ func validAuthority(b []byte, needPort bool) bool {
 //	IP-literal = "[" ( IPv6address / IPvFuture ) "]"
 //	reg-name   = *( unreserved / pct-encoded / sub-delims )
 //
-// As in URIs of this module, a reg-name has no comma, which separates addresses
-// in lists of them, and encodes no characters of ASCII, which needn't be, but "%",
-// which URIs refuse: no server has such a host.
+// As in the URIs of this module, a reg-name has no comma, because commas separate
+// addresses in lists. It percent-encodes no ASCII characters, because they don't need it,
+// except "%", which URIs refuse; no server has such a host.
 func hostEnd(b []byte) int {
 	if len(b) > 0 && b[0] == '[' {
 		for i, c := range b {
@@ -144,9 +144,9 @@ func hostEnd(b []byte) int {
 	return len(b)
 }
 
-// validIPv6 checks an IPv6address: eight groups of one to four hex digits, one
-// run of them shortened to "::", the last two perhaps an IPv4address. A zone
-// is not part of it.
+// validIPv6 checks an IPv6address: eight groups of one to four hex digits. One run of
+// groups may be shortened to "::", and the last two may be an IPv4address. A zone is not
+// allowed.
 func validIPv6(b []byte) bool {
 	groups, short := 0, false
 	if len(b) >= 2 && b[0] == ':' && b[1] == ':' {

@@ -6,12 +6,12 @@ import (
 	"github.com/galehttp/gale/internal/pool"
 )
 
-// ParseTrailers parses a trailer section with its final empty line (RFC 9112
-// section 7.1.2) from the front of b, appending its fields to f. It returns the
-// number of bytes consumed. If the section isn't complete, the error is
-// ErrPartial. A field that must not stand in a trailer section (see
-// head.ForbiddenTrailer) is an *Error, as is everything that would be one in a head.
-// After any error f is as before. lim.Head bounds the section in bytes.
+// ParseTrailers parses a trailer section with its final empty line (RFC 9112 section
+// 7.1.2) from the front of b and appends its fields to f. It returns the number of bytes
+// consumed. If the section isn't complete, the error is ErrPartial. A field that is
+// forbidden in a trailer section (see head.ForbiddenTrailer) is an *Error, and so is
+// everything that would be an error in a head. After an error f is unchanged. lim.Head
+// limits the section in bytes.
 func ParseTrailers(b []byte, f *msg.Fields, lim *Limits) (n int, err error) {
 	var t trailerScan
 	defer t.drop()
@@ -25,8 +25,8 @@ func ParseTrailers(b []byte, f *msg.Fields, lim *Limits) (n int, err error) {
 	return n, nil
 }
 
-// trailerScan reads a trailer section line by line. What it has of one is apart until
-// the section is complete.
+// trailerScan reads a trailer section line by line. It keeps the fields in part until the
+// section is complete.
 type trailerScan struct {
 	scan  msg.Scan
 	bytes int         // consumed so far
@@ -35,7 +35,7 @@ type trailerScan struct {
 
 var trailerParts = pool.Pool{New: func() any { return new(msg.Fields) }}
 
-// drop forgets the section.
+// drop discards the section.
 func (t *trailerScan) drop() {
 	if t.part != nil {
 		t.part.Reset()
@@ -44,8 +44,8 @@ func (t *trailerScan) drop() {
 	*t = trailerScan{}
 }
 
-// next consumes the complete lines that b begins with, n bytes in all. After the
-// empty line it is done, and has appended all fields to f, unless that is nil.
+// next consumes the complete lines at the front of b, n bytes in total. After the empty
+// line, done is true, and all fields were appended to f, unless f is nil.
 func (t *trailerScan) next(b []byte, f *msg.Fields, lim *Limits) (n int, done bool, err error) {
 	if t.part == nil {
 		t.part = trailerParts.Get().(*msg.Fields)
@@ -64,7 +64,7 @@ func (t *trailerScan) next(b []byte, f *msg.Fields, lim *Limits) (n int, done bo
 	return n, done, nil
 }
 
-// lines is next, without a place for the fields.
+// lines is next without f.
 func (t *trailerScan) lines(b []byte, lim *Limits) (n int, done bool, err error) {
 	room := lim.head() - t.bytes
 	if len(b) > room {

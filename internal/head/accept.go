@@ -7,13 +7,14 @@ import (
 	"github.com/galehttp/gale/internal/bytesconv"
 )
 
-// fullWeight is q=1, as ParseWeight counts.
+// fullWeight is q=1, in the unit of parseWeight.
 const fullWeight = 1000
 
-// AcceptWeight returns how much the client likes mediaType, which is "type/subtype" in
-// lower case, from 0 to 1000: values are those of its Accept fields (RFC 9110 section
-// 12.5.1). Of the ranges that match, the most specific one counts, and the first one of
-// several; ranges with parameters don't match. Without any value the weight is 1000.
+// AcceptWeight returns the weight that the client gives to mediaType, from 0 to 1000.
+// mediaType is "type/subtype" in lower case. values are the values of the Accept fields
+// (RFC 9110 section 12.5.1). Of the ranges that match, the most specific one counts, and
+// the first one if there are several. Ranges with parameters don't match. If there are no
+// values, the weight is 1000.
 //
 //	Accept      = #( media-range [ weight ] )
 //	media-range = ( "*/*" / ( type "/" "*" ) / ( type "/" subtype ) ) parameters
@@ -41,8 +42,8 @@ func AcceptWeight(values [][]byte, mediaType string) int {
 	return weight
 }
 
-// specificity tells how exactly mediaRange matches mediaType: 3 for the type itself, 2 for
-// all of its kind, 1 for any, 0 for not at all.
+// specificity returns how exactly mediaRange matches mediaType: 3 for the type itself, 2
+// for "type/*", 1 for "*/*", 0 if it doesn't match.
 func specificity(mediaRange []byte, mediaType string) int {
 	kind := mediaType[:strings.IndexByte(mediaType, '/')+1]
 	switch {
@@ -56,8 +57,8 @@ func specificity(mediaRange []byte, mediaType string) int {
 	return 0
 }
 
-// weightOf returns the weight among the parameters of a media range; ok is false if
-// there are others before it, or it is none.
+// weightOf returns the weight in the parameters of a media range. ok is false if there
+// are other parameters before it, or if it is malformed.
 func weightOf(params []byte) (q int, ok bool) {
 	first, _, _ := bytes.Cut(params, []byte{';'})
 	first = bytesconv.TrimOWS(first)
@@ -68,7 +69,7 @@ func weightOf(params []byte) (q int, ok bool) {
 	return q, q >= 0
 }
 
-// parseWeight returns the weight that b states in thousandths, or -1 if it isn't one:
+// parseWeight returns the weight in b, in thousandths, or -1 if b isn't a weight:
 //
 //	"q=" ( "0" [ "." 0*3DIGIT ] ) / ( "1" [ "." 0*3("0") ] )
 func parseWeight(b []byte) int {

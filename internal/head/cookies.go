@@ -14,15 +14,15 @@ type CookieState uint8
 // The states of cookies.
 const (
 	CookiesUnread CookieState = iota // in the Cookie fields
-	CookiesRead                      // there, and a copy in Request.Cookies
-	CookiesOwned                     // in Request.Cookies alone
+	CookiesRead                      // in the Cookie fields, with a copy in Request.Cookies
+	CookiesOwned                     // only in Request.Cookies
 )
 
-// MaxCookies is the number of cookies that are looked at in the fields of one
-// request; those beyond are passed on, but not found.
+// MaxCookies is the highest number of cookies that are parsed in the fields of one
+// request. Further cookies can't be found, but are sent when the request is forwarded.
 const MaxCookies = 4096
 
-// ReadCookies makes Cookies a copy of what the Cookie fields have, unless it is one.
+// ReadCookies copies the cookies of the Cookie fields to Cookies, unless that was done.
 func (r *Request) ReadCookies() {
 	if r.CookieState != CookiesUnread || !r.Has(msg.Cookie) {
 		return
@@ -36,7 +36,7 @@ func (r *Request) ReadCookies() {
 	r.CookieState = CookiesRead
 }
 
-// OwnCookies makes Cookies the place where cookies are changed.
+// OwnCookies moves the cookies to Cookies, where they can be changed.
 func (r *Request) OwnCookies() {
 	r.ReadCookies()
 	r.Del(msg.Cookie, nil)
@@ -50,14 +50,14 @@ func (r *Request) DelCookies() {
 	r.CookieState = CookiesUnread
 }
 
-// SetCookieField sets the cookies of a Cookie field's value: those of the same names
-// go, the others stay.
+// SetCookieField sets the cookies in the value of a Cookie field. They replace cookies of
+// the same names; other cookies stay.
 func (r *Request) SetCookieField(name, value []byte) {
 	if r.Has(msg.Cookie) || r.CookieState == CookiesOwned {
 		var list kv.List
 		list.AddCookies(value, MaxCookies)
 		r.ReadCookies()
-		if r.Cookies.Len() >= MaxCookies { // there may be more of them in the fields
+		if r.Cookies.Len() >= MaxCookies { // the fields may have more of them
 			r.OwnCookies()
 		}
 		for i := range list.Len() {
@@ -70,8 +70,8 @@ func (r *Request) SetCookieField(name, value []byte) {
 	r.AddCookieField(name, value)
 }
 
-// AddCookieField adds the cookies of a Cookie field's value. As long as no
-// single cookie was changed the value stays as it is, quotes and all.
+// AddCookieField adds the cookies in the value of a Cookie field. As long as no single
+// cookie is changed, the value stays exactly as it is, including quotes.
 func (r *Request) AddCookieField(name, value []byte) {
 	if r.CookieState == CookiesOwned {
 		r.Cookies.AddCookies(value, r.Cookies.Len()+MaxCookies)
@@ -90,8 +90,8 @@ func (r *Request) AddCookieField(name, value []byte) {
 	}
 }
 
-// CookieText returns the value of the one Cookie field that says what all of
-// them say, nil for none. It may be made in *buf.
+// CookieText returns the value of one Cookie field with the cookies of all fields, nil
+// for none. It may use the memory of *buf.
 func (r *Request) CookieText(buf *[]byte) []byte {
 	if r.CookieState == CookiesOwned {
 		if r.Cookies.Len() == 0 {
@@ -107,8 +107,8 @@ func (r *Request) CookieText(buf *[]byte) []byte {
 	return r.JoinValues(buf, i, "; ")
 }
 
-// AppendCookies appends Cookies as a field value. The list may hold anything;
-// nothing in what is appended ends a cookie or the line.
+// AppendCookies appends Cookies as a field value. Names and values in the list may have
+// any bytes; those that would end a cookie or the line are replaced.
 func (r *Request) AppendCookies(dst []byte) []byte {
 	n := len(dst)
 	dst = r.Cookies.AppendCookies(dst)

@@ -5,10 +5,10 @@ import (
 	"github.com/galehttp/gale/internal/msg"
 )
 
-// forbiddenTrailers are the known fields of RFC 9110 section 6.5.1: those for
-// framing, routing, authentication, request modifiers, and response control, and
-// those that say how content must be read. Date is not one of them: it says
-// when the message was made (section 6.6.1), and nothing depends on it.
+// forbiddenTrailers are the known fields of RFC 9110 section 6.5.1: those for framing,
+// routing, authentication, request modifiers, and response control, and those that say
+// how content must be read. Date is not among them: it is the time when the message was
+// made (section 6.6.1), and nothing depends on it.
 var forbiddenTrailers = func() (set uint64) {
 	for _, id := range []msg.ID{
 		msg.Host, msg.ContentLength, msg.TransferEncoding, msg.Connection, msg.KeepAlive, msg.ProxyConnection,
@@ -24,9 +24,9 @@ var forbiddenTrailers = func() (set uint64) {
 	return set
 }()
 
-// ForbiddenTrailer reports whether a field called name must not stand in a
-// trailer section (RFC 9110 section 6.5.1). Beside what the RFC names these are
-// the fields by which proxies tell who the client is.
+// ForbiddenTrailer reports whether a field called name is forbidden in a trailer section
+// (RFC 9110 section 6.5.1). In addition to those that the RFC names, these are the fields
+// in which proxies send the client's address.
 func ForbiddenTrailer(name []byte) bool {
 	if id := msg.Lookup(name); id != msg.Unknown {
 		return forbiddenTrailers&(1<<id) != 0

@@ -11,9 +11,9 @@ import (
 	"github.com/galehttp/gale/internal/msg"
 )
 
-// NameList is an ordered set of field names; the zero value is empty. Case is
-// ignored. Adding a name and looking one up takes time in proportion to the
-// length of the name, however many there are: peers choose these names.
+// NameList is an ordered set of field names; the zero value is empty. Names are
+// case-insensitive. Adding and finding a name takes time in proportion to its length,
+// however many names there are. That matters because peers choose the names.
 type NameList struct {
 	text  []byte     // the names in order, separated by ", "
 	names []nameSpan // their places in text
@@ -22,14 +22,13 @@ type NameList struct {
 
 type nameSpan struct{ off, len, hash uint32 }
 
-// MaxTrailers bounds the number of names that a message declares.
+// MaxTrailers is the highest number of names that a message can declare.
 const MaxTrailers = 128
 
-// ErrTrailer is returned for a name that can't be declared as that of a trailer
-// field.
+// ErrTrailer is returned for a name that can't be declared as a trailer.
 var ErrTrailer = errors.New("head: forbidden trailer field")
 
-// nameSeed keeps peers from choosing names with equal hashes.
+// nameSeed prevents peers from choosing names with equal hashes.
 var nameSeed = maphash.MakeSeed()
 
 func hashName(name []byte) uint32 {
@@ -79,8 +78,8 @@ func (l *NameList) At(i int) []byte {
 // Text returns the names in order, separated by ", ".
 func (l *NameList) Text() []byte { return l.text }
 
-// All returns an iterator over the names as they are now. The list may change
-// meanwhile.
+// All returns an iterator over the names that are in the list now. The list may change
+// during the iteration.
 func (l *NameList) All() iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		text, names := bytes.Clone(l.text), slices.Clone(l.names)
@@ -108,7 +107,7 @@ func (l *NameList) find(name []byte, hash uint32) bool {
 	return false
 }
 
-// add adds name, which may be there already, as spelling says.
+// add adds name, in the given spelling, unless it is already in the list.
 func (l *NameList) add(name []byte, spelling msg.Spelling) {
 	hash := hashName(name)
 	if 2*len(l.names) >= len(l.slots) {
@@ -150,9 +149,9 @@ func (l *NameList) grow() {
 	}
 }
 
-// addTrailer adds the name of a trailer field. It leaves out a name that is none,
-// or that must not be in a trailer section (RFC 9110 section 6.5.1), or that is
-// one more than MaxTrailers, and then returns ErrTrailer.
+// addTrailer adds the name of a trailer field. It returns ErrTrailer, and doesn't add the
+// name, if it isn't a token, if it is forbidden in a trailer section (RFC 9110 section
+// 6.5.1), or if there are already MaxTrailers names.
 func (l *NameList) addTrailer(name []byte, spelling msg.Spelling) error {
 	switch {
 	case l.has(name):

@@ -6,39 +6,39 @@ import (
 	"github.com/galehttp/gale/internal/msg"
 )
 
-// Request is the head of a request as it is sent, or as it was received and changed
-// since. The zero value is a GET request for "/" without fields.
+// Request is the head of a request to send, or of a received one with the changes since.
+// The zero value is a GET request for "/" without fields.
 //
-// The parts of the request line are those of the msg head; see Method and Target for
-// those that are empty. A field is one of these:
+// The parts of the request line are in the msg head; see Method and Target for the
+// meaning of empty parts. A field is one of these:
 //
 //   - a record of the msg head, in order
-//   - Content-Length or Transfer-Encoding: told by ContentLength, see HasLength. In a
-//     head with NoSpecial they are records
+//   - Content-Length or Transfer-Encoding: determined by ContentLength; see HasLength. In
+//     a head with NoSpecial they are records
 //   - Cookie: text of Cookies if CookieState is CookiesOwned, else records
 //   - Connection: records, or "close" if there is none and Closes is true
 //   - Trailer: Trailers.Announced, if Seen has TrailerBit
 //   - Content-Type: a record, or DefaultRequestType if ImpliesType is true
 type Request struct {
-	// RequestHead is the request line and the records. What it says about the
-	// body, the connection and the expectation is kept true by every setter.
+	// RequestHead is the request line and the records. Every setter updates what it says
+	// about the body, the connection and the expectation.
 	msg.RequestHead
 
-	// Cookies are the pairs of the Cookie fields. CookieState says whether they are
-	// there, and whether they or the fields count.
+	// Cookies are the name-value pairs of the Cookie fields. CookieState says whether
+	// they are set, and whether they or the fields are used.
 	Cookies     kv.List
 	CookieState CookieState
 
 	Trailers Trailers // the trailer section
 
-	// Spelling is that of the names when they are written.
+	// Spelling is the spelling of names when they are written.
 	Spelling msg.Spelling
-	// NoSpecial says that the fields are written in the order in which they were
-	// set, and no others, except what the body needs.
+	// NoSpecial says that fields are written in the order in which they were set, and
+	// that no others are added, except those that the body needs.
 	NoSpecial bool
 	// NoDefaultType says that there is no default for Content-Type.
 	NoDefaultType bool
-	// LengthSet says that a length of 0 was set, rather than being the zero value.
+	// LengthSet says that a length of 0 was set and isn't just the zero value.
 	LengthSet bool
 }
 
@@ -73,22 +73,22 @@ func (r *Request) CopyTo(dst *Request) {
 // if ContentLength > 0, or if ContentLength == 0 and HasLength is true.
 func (r *Request) HasLength() bool { return r.LengthSet || r.Find(msg.ContentLength) >= 0 }
 
-// ImpliesType reports whether the Content-Type is DefaultRequestType, since there is
-// a body and no field that says what it is.
+// ImpliesType reports whether the Content-Type is DefaultRequestType, because there is a
+// body and no Content-Type field.
 func (r *Request) ImpliesType() bool {
 	return r.ContentLength > 0 && !r.NoDefaultType && !r.NoSpecial && !r.Has(msg.ContentType)
 }
 
-// Closes reports whether the connection ends after this request: it says
-// "Connection: close", or it was received as HTTP/1.0 and doesn't ask for keep-alive
-// (RFC 9112 section 9.3).
+// Closes reports whether the connection ends after this request, because it says
+// "Connection: close", or because it was received as HTTP/1.0 and doesn't ask for
+// keep-alive (RFC 9112 section 9.3).
 func (r *Request) Closes() bool {
 	return r.Conn&msg.ConnClose != 0 ||
 		r.Minor == 0 && r.Conn&msg.ConnKeepAlive == 0 && IsHTTP10(&r.Fields)
 }
 
-// Connection returns the value of Connection as it is written, nil for none: the
-// options of all fields, which may be joined in *buf.
+// Connection returns the value of Connection to write, nil for none. It has the options
+// of all Connection fields, which may be joined in *buf.
 func (r *Request) Connection(buf *[]byte) []byte {
 	if i := r.Find(msg.Connection); i >= 0 {
 		return r.JoinValues(buf, i, ", ")
@@ -99,9 +99,9 @@ func (r *Request) Connection(buf *[]byte) []byte {
 	return nil
 }
 
-// AppendTarget appends the target as it is sent, "/" if there is none: without its
-// fragment, and with spaces and control characters escaped, which can't stand in a
-// request line (RFC 9112 section 3.2).
+// AppendTarget appends the target to send, "/" if there is none. It leaves out the
+// fragment, and escapes spaces and control characters, because they can't be in a request
+// line (RFC 9112 section 3.2).
 func (r *Request) AppendTarget(dst []byte) []byte {
 	target := r.Part(msg.Target)
 	switch {

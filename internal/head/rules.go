@@ -5,8 +5,8 @@ import (
 	"github.com/galehttp/gale/internal/msg"
 )
 
-// NextElement cuts the first element off a comma-separated list (RFC 9110
-// section 5.6.1), without the whitespace around it. Empty elements come too. The
+// NextElement cuts the first element off a comma-separated list (RFC 9110 section 5.6.1)
+// and returns it without the whitespace around it. It also returns empty elements. The
 // slices point into list.
 func NextElement(list []byte) (elem, rest []byte) {
 	n := 0
@@ -20,7 +20,7 @@ func NextElement(list []byte) (elem, rest []byte) {
 	return list[from:to], rest
 }
 
-// Expectation returns what the Expect fields ask for (RFC 9110 section 10.1.1).
+// Expectation returns the expectation in the Expect fields (RFC 9110 section 10.1.1).
 func Expectation(f *msg.Fields) msg.Expectation {
 	e := msg.ExpectNone
 	for i := f.Find(msg.Expect); i >= 0; i = f.Next(i) {
@@ -32,8 +32,8 @@ func Expectation(f *msg.Fields) msg.Expectation {
 	return e
 }
 
-// ParseConnection parses the value of a Connection field (RFC 9110 section
-// 7.6.1). Elements that are no tokens count as unknown options.
+// ParseConnection parses the value of a Connection field (RFC 9110 section 7.6.1).
+// Elements that are not tokens count as unknown options.
 func ParseConnection(v []byte) (c msg.Conn) {
 	switch string(v) {
 	case "keep-alive":

@@ -5,7 +5,7 @@ import (
 	"github.com/galehttp/gale/internal/msg"
 )
 
-// Implied tells what a response has beside its records, a bit set.
+// Implied is a bit set that says what a response has in addition to its records.
 type Implied uint8
 
 // The bits of Implied.
@@ -16,17 +16,18 @@ const (
 	NoDate                            // there is no Date if no record has one
 )
 
-// Server and Content-Type have a slot each, since there is one of each, and nearly
-// all responses set them, to nearly always the same. With s the slot of field id and
-// bit its bit in Implied:
+// Server and Content-Type have a slot each, because a response has at most one of each,
+// and nearly all responses set them, nearly always to the same value. If s is the slot of
+// field id and bit its bit in Implied:
 //
 //	Implied&bit != 0  =>  1 <= len(s) <= maxSlot, and no record has the id
 //	Implied&bit == 0  =>  s is what the slot had last; it is compared and never shown
 //
-// So Put of the value that the field had before Reset is one comparison. A value that
-// was received, or is longer, or is in a message with trailer fields, is a record.
+// So setting a field to the value that it had before Reset needs one comparison. Values
+// that were received, that are longer than maxSlot, or that are in a message with trailer
+// fields are records.
 
-// maxSlot bounds the memory that a response keeps for a slot, in bytes.
+// maxSlot is the highest number of bytes that a response keeps for a slot.
 const maxSlot = 128
 
 // slot returns the slot of the field with that id and its bit, nil and 0 if it has
@@ -41,12 +42,11 @@ func (r *Response) slot(id msg.ID) (s *[]byte, bit Implied) {
 	return nil, 0
 }
 
-// slotFree reports whether the field may be in its slot: no record has the id, and
-// there are no trailer fields, among which it may be declared.
+// slotFree reports whether the field may be in its slot: no record has the id, and the
+// message has no trailer fields, because the field could be declared as one.
 func (r *Response) slotFree(id msg.ID) bool { return r.Seen()&(TrailerBit|1<<id) == 0 }
 
-// Slot returns the value that the field with that id has in its slot, nil if it has
-// none there.
+// Slot returns the value in the slot of the field with that id, nil if there is none.
 func (r *Response) Slot(id msg.ID) []byte {
 	if s, bit := r.slot(id); r.Implied&bit != 0 {
 		return *s
@@ -54,8 +54,8 @@ func (r *Response) Slot(id msg.ID) []byte {
 	return nil
 }
 
-// SetServerAgain sets Server to value if that is what its slot had last. It reports
-// false, and does nothing, for anything else.
+// SetServerAgain sets Server to value if that is the last value of its slot. Otherwise it
+// does nothing and returns false.
 func (r *Response) SetServerAgain(value string) bool {
 	if string(r.server) != value || len(value) == 0 || !r.slotFree(msg.Server) {
 		return false
@@ -73,8 +73,8 @@ func (r *Response) SetTypeAgain(value string) bool {
 	return true
 }
 
-// SetSlot sets the field with that id in its slot. It reports false if it must be a
-// record, or has no slot; the slot is empty then.
+// SetSlot sets the field with that id in its slot. It returns false if the field must be
+// a record or has no slot; the slot is then empty.
 func (r *Response) SetSlot(id msg.ID, value []byte) bool {
 	s, bit := r.slot(id)
 	if bit == 0 || uint(len(value)-1) >= maxSlot || !r.slotFree(id) {
@@ -94,7 +94,8 @@ func (r *Response) DropSlot(id msg.ID) {
 	r.Implied &^= bit
 }
 
-// Record turns what is in slots into records, for what deals with all fields alike.
+// Record turns the values in slots into records, for code that treats all fields in the
+// same way.
 func (r *Response) Record() {
 	for _, id := range [...]msg.ID{msg.Server, msg.ContentType} {
 		if s, bit := r.slot(id); r.Implied&bit != 0 {
@@ -104,6 +105,6 @@ func (r *Response) Record() {
 	}
 }
 
-// SlotChanges counts the values that slots were given. A writer that keeps text made
-// of slots compares it.
+// SlotChanges returns how often slots got another value. A writer that keeps text made
+// from slots compares it.
 func (r *Response) SlotChanges() uint64 { return r.slotChanges }

@@ -2,44 +2,41 @@ package head
 
 import "github.com/galehttp/gale/internal/msg"
 
-// TrailerBit is the bit of Trailer in msg.Fields.Seen. A message with names that
-// the program declared, or with a trailer section, has such a field: see mark. So
-// Seen()&TrailerBit == 0 tells that there is no trailer section.
+// TrailerBit is the bit of Trailer in msg.Fields.Seen. A message with names that the
+// program declared, or with a trailer section, has a Trailer field; see mark. So if
+// Seen()&TrailerBit == 0, there is no trailer section.
 const TrailerBit uint64 = 1 << msg.Trailer
 
-// Trailers is the trailer section of a message. What a peer declares or sends in
-// it is data: only names that the program declares make setters act on the
-// section.
+// Trailers is the trailer section of a message. What a peer declares or sends is only
+// data: setters act on the section only for names that the program declares.
 type Trailers struct {
-	s *section // nil until one was needed
+	s *section // nil until it is needed
 	// Open says that a trailer section may still be received.
 	Open bool
 }
 
-// section is what Trailers holds. A Trailer field in the head that has a value
-// was received and is left as it is; one without a value stands for the names
-// that are known here.
+// section has the data of Trailers. A Trailer field in the head with a value was received
+// and isn't changed. One without a value represents the names that are stored here.
 type section struct {
 	declared NameList   // the names that the program declared
-	set      msg.Fields // fields the program set, under these names
+	set      msg.Fields // fields that the program set, with names in declared
 	received msg.Fields // fields that were received, none of which the program has set or deleted since
 
 	shown  Shown    // whether Peek finds the fields in received
-	only   bool     // of what is received from now on, only names in declared are taken
+	only   bool     // only fields with names in declared are received from now on
 	barred NameList // names that the program deleted while Trailers.open was true
-	full   bool     // there were too many of them: nothing is taken any more
+	full   bool     // there were too many of them: no more fields are received
 
-	list, sent, spare NameList // what Declared and Announced returned; for replacing declared
+	list, sent, spare NameList // the results of Declared and Announced; for replacing declared
 }
 
-// Shown says which of the fields that were received in the trailer section are found
-// by the getters of the header.
+// Shown says which received trailer fields the getters of the header find.
 type Shown uint8
 
 const (
-	ShownNever  Shown = iota // none: those of requests to a server
-	ShownAbsent              // those whose names the header doesn't have
-	ShownAll                 // PeekAll finds them after what the header has
+	ShownNever  Shown = iota // none: for requests to a server
+	ShownAbsent              // those whose names are not in the header
+	ShownAll                 // all: PeekAll finds them after the fields of the header
 )
 
 // Reset makes t empty, and keeps its memory.
@@ -77,7 +74,7 @@ func (t *Trailers) CopyTo(dst *Trailers) {
 	t.s.barred.copyTo(&s.barred)
 }
 
-// need returns the section, a new one if there is none.
+// need returns the section, and makes it if there is none.
 func (t *Trailers) need() *section {
 	if t.s == nil {
 		t.s = new(section)
@@ -85,9 +82,9 @@ func (t *Trailers) need() *section {
 	return t.s
 }
 
-// Place returns where a field called name is set: in the trailer section if the
-// program declared it, in the head otherwise. It deletes the fields of that name
-// everywhere else.
+// Place returns the fields in which a field called name must be set: the trailer section
+// if the program declared it, else the head. It deletes fields of that name in the other
+// one.
 func (t *Trailers) Place(head *msg.Fields, id msg.ID, name []byte) *msg.Fields {
 	s := t.s
 	if s == nil {
@@ -101,7 +98,7 @@ func (t *Trailers) Place(head *msg.Fields, id msg.ID, name []byte) *msg.Fields {
 	return &s.set
 }
 
-// PlaceMore returns where a further field called name is added.
+// PlaceMore returns the fields to which one more field called name must be added.
 func (t *Trailers) PlaceMore(head *msg.Fields, name []byte) *msg.Fields {
 	if t.s != nil && t.s.declared.has(name) {
 		return &t.s.set
@@ -109,7 +106,8 @@ func (t *Trailers) PlaceMore(head *msg.Fields, name []byte) *msg.Fields {
 	return head
 }
 
-// Peek looks for a field that the head doesn't have.
+// Peek returns the value of a received field that is not in the head, nil if there is
+// none.
 func (t *Trailers) Peek(id msg.ID, name []byte) []byte {
 	if t.s == nil {
 		return nil
@@ -120,7 +118,7 @@ func (t *Trailers) Peek(id msg.ID, name []byte) []byte {
 	return t.s.received.PeekID(id, name)
 }
 
-// PeekExact is peek for a field that is spelled like name.
+// PeekExact is Peek for a field that is spelled exactly like name.
 func (t *Trailers) PeekExact(name []byte) []byte {
 	if t.s == nil {
 		return nil
@@ -131,8 +129,8 @@ func (t *Trailers) PeekExact(name []byte) []byte {
 	return t.s.received.PeekExact(name)
 }
 
-// AppendValues appends the values of the fields called name to those of the head,
-// which are dst.
+// AppendValues appends the values of the fields called name to dst, which has those of
+// the head.
 func (t *Trailers) AppendValues(dst [][]byte, id msg.ID, name []byte) [][]byte {
 	if t.s == nil {
 		return dst
@@ -164,11 +162,11 @@ func (s *section) bar(name []byte) {
 	s.full = s.full || !s.barred.has(name)
 }
 
-// Declare replaces the names that are declared, by the program or by a peer, by those in
-// list. Fields that are declared now go to the trailer section, except those that
-// were received in the head under a name that their Trailer field has as well; and
-// fields that are no longer declared go to the head. What was received in the trailer
-// section of a request to a server is dropped instead.
+// Declare replaces the names that the program or a peer declared with those in list.
+// Fields that are now declared move to the trailer section, except fields that were
+// received in the head although the received Trailer field has their name. Fields that
+// are no longer declared move to the head; those that were received in the trailer
+// section of a request to a server are dropped instead.
 func (t *Trailers) Declare(head *msg.Fields, list []byte, spelling msg.Spelling) error {
 	if t.s == nil && len(list) == 0 && !t.Open {
 		head.Del(msg.Trailer, nil)
@@ -216,8 +214,8 @@ func (t *Trailers) DeclareMore(head *msg.Fields, list []byte, spelling msg.Spell
 	return err
 }
 
-// AddValue declares a name and adds a field to the trailer section. What the head
-// has under that name stays there.
+// AddValue declares a name and adds a field to the trailer section. Fields of that name
+// in the head stay there.
 func (t *Trailers) AddValue(head *msg.Fields, name, value []byte, spelling msg.Spelling) error {
 	s := t.need()
 	if err := s.declared.addTrailer(name, spelling); err != nil {
@@ -230,9 +228,10 @@ func (t *Trailers) AddValue(head *msg.Fields, name, value []byte, spelling msg.S
 	return nil
 }
 
-// Expect is called before one goroutine may call Receive, with ShownNever and without
-// onlyDeclared, while others call getters of the header: nothing changes then that getters
-// look at, except those of trailer fields. The head gets a Trailer field that names nothing.
+// Expect is called before a goroutine may call Receive, with ShownNever and without
+// onlyDeclared, while other goroutines call getters of the header. After Expect, Receive
+// changes nothing that getters read, except getters of trailer fields. Expect adds a
+// Trailer field without names to the head.
 func (t *Trailers) Expect(head *msg.Fields) {
 	t.need()
 	if !head.Has(msg.Trailer) {
@@ -240,9 +239,9 @@ func (t *Trailers) Expect(head *msg.Fields) {
 	}
 }
 
-// Receive takes the fields of a trailer section that was received, except those
-// that the program has set or deleted before. With onlyDeclared, those are taken
-// that the head declares, and no others.
+// Receive stores the fields of a received trailer section, except those that the program
+// has set or deleted before. If onlyDeclared is set, it stores only those that the head
+// declares.
 func (t *Trailers) Receive(head, from *msg.Fields, spelling msg.Spelling, shown Shown, onlyDeclared bool) {
 	t.Open = false
 	if len(from.Recs) == 0 {
@@ -271,7 +270,7 @@ func (t *Trailers) Receive(head, from *msg.Fields, spelling msg.Spelling, shown 
 	s.mark(head)
 }
 
-// addSet adds the names of the fields that a setter wrote, rather than a parser.
+// addSet adds the names of the fields that a setter wrote, not those from a parser.
 func addSet(l *NameList, f *msg.Fields) {
 	for i := range f.Recs {
 		if f.Recs[i].Flags&(msg.Wire|msg.Dead) == msg.Wire {
@@ -303,14 +302,14 @@ func (t *Trailers) Apart(spelling msg.Spelling) (list []byte, declared bool) {
 	return t.s.collect(&t.s.sent, nil, -1, spelling).text, t.s.declared.Len() > 0
 }
 
-// ToSend reports whether there is a trailer section to send.
+// ToSend reports whether a trailer section must be sent.
 func (t *Trailers) ToSend() bool {
 	return t.s != nil && t.s.declared.Len()+t.s.set.Len()+t.s.received.Len() > 0
 }
 
-// Declared returns the names that are declared or were received, nil if there are
-// none. Names in a Trailer field that was received which may not be those of
-// trailer fields are left out, as is what is beyond MaxTrailers.
+// Declared returns the names that were declared or received, nil if there are none. It
+// leaves out names in a received Trailer field that are forbidden in a trailer section,
+// and names beyond MaxTrailers.
 func (t *Trailers) Declared(head *msg.Fields, spelling msg.Spelling) *NameList {
 	i := head.Find(msg.Trailer)
 	if i < 0 {
@@ -320,9 +319,9 @@ func (t *Trailers) Declared(head *msg.Fields, spelling msg.Spelling) *NameList {
 	return s.collect(&s.list, head, i, spelling)
 }
 
-// Announced returns the names that go into the Trailer field when the message is
-// written, separated by ", ". Names that only a peer declared are among them if the
-// message is chunked, so that fields of theirs may come.
+// Announced returns the names for the Trailer field when the message is written,
+// separated by ", ". If the message is chunked, that includes names that only a peer
+// declared, because such fields may still arrive.
 func (t *Trailers) Announced(head *msg.Fields, chunked bool, spelling msg.Spelling) []byte {
 	i := head.Find(msg.Trailer)
 	if i < 0 || !chunked && !t.ToSend() {
@@ -335,9 +334,8 @@ func (t *Trailers) Announced(head *msg.Fields, chunked bool, spelling msg.Spelli
 	return s.collect(&s.sent, head, i, spelling).text
 }
 
-// collect makes dst the list of the names in the Trailer fields that were received,
-// from field i on, of those that the program declared, all of them, and of those of
-// the fields that were received.
+// collect sets dst to three groups of names: those in the received Trailer fields from
+// field i on, all that the program declared, and those of the received trailer fields.
 func (s *section) collect(dst *NameList, head *msg.Fields, i int, spelling msg.Spelling) *NameList {
 	dst.reset()
 	for ; i >= 0; i = head.Next(i) {
@@ -354,9 +352,9 @@ func (s *section) collect(dst *NameList, head *msg.Fields, i int, spelling msg.S
 	return dst
 }
 
-// Fields returns the fields of the trailer section in two parts, those that were
-// received and, after them, those that the program set. They are nil if there never
-// was a trailer section.
+// Fields returns the fields of the trailer section in two parts: those that were received
+// and, after them, those that the program set. Both are nil if there never was a trailer
+// section.
 func (t *Trailers) Fields() (received, set *msg.Fields) {
 	if t.s == nil {
 		return nil, nil

@@ -13,21 +13,21 @@ type Span struct{ Off, Len uint32 }
 const (
 	// Dead marks a deleted field: skip it.
 	Dead uint8 = 1 << iota
-	// Wire says that the arena holds exactly "Name: value\r\n" from NameOff
-	// on, with the name spelled as it will be sent.
+	// Wire says that the arena has exactly "Name: value\r\n" from NameOff on, with the
+	// name spelled as it will be sent.
 	Wire
-	// Canonical says that the name is spelled as it will be shown; parsed
-	// names other than known ones are not, until someone asks (see Name).
+	// Canonical says that the name is spelled as it will be shown. Parsed names that are
+	// not known ones don't have the flag before the first call of Name.
 	Canonical
-	// AsIs says that the name of a known field may be spelled in another way
-	// than the customary one.
+	// AsIs says that the name of a known field may have another spelling than the usual
+	// one.
 	AsIs
-	// Unsent marks a field that was received under a name that is no token (RFC 9110
-	// section 5.6.2): it can be looked up, but is never written.
+	// Unsent marks a field that was received with a name that is not a token (RFC 9110
+	// section 5.6.2). It can be found, but is never written.
 	Unsent
-	// Folded marks a field whose value still has the line ends and the whitespace
-	// of several lines (obs-fold, RFC 9112 section 5.2): see Unfold. Only the parser
-	// sees it.
+	// Folded marks a field whose value still has the line ends and the whitespace of
+	// several lines (obs-fold, RFC 9112 section 5.2); see Unfold. Only the parser sees
+	// such fields.
 	Folded
 )
 
@@ -37,7 +37,7 @@ type Spelling uint8
 // The spellings.
 const (
 	Normalized Spelling = iota // "Foo-Bar" for "foo-BAR"
-	AsGiven                    // as it was received or given to a setter
+	AsGiven                    // as received or as passed to a setter
 )
 
 // Field is one field line as offsets into Fields.Buf.
@@ -50,34 +50,34 @@ type Field struct {
 	Flags   uint8
 }
 
-// end returns the offset after the CRLF of a field whose line is in wire form.
+// end returns the offset after the CRLF of a field with the flag Wire.
 func (r *Field) end() uint32 { return r.ValOff + r.ValLen + 2 }
 
-// Fields is a field section (RFC 9110 section 5): lines in order, several of
-// one name allowed. The zero value is empty and ready for use.
+// Fields is a field section (RFC 9110 section 5): field lines in order; several may have
+// the same name. The zero value is empty and ready for use.
 //
-// Slices handed out point into Buf and are valid until Reset, also when Buf grows or is
-// compacted. They must not be written to. Fields has no lock: one goroutine owns it.
+// The slices that methods return point into Buf and are valid until Reset, even when Buf
+// grows or is compacted. They must not be changed. Fields has no lock: one goroutine owns
+// it.
 type Fields struct {
 	// Buf is the arena. Only append to it.
 	Buf []byte
-	// Recs are the fields in order, tombstones included.
+	// Recs are the fields in order, including tombstones.
 	Recs []Field
-	// Parts are the bytes of a head that are no fields; the Part constants
-	// say which.
+	// Parts are the parts of a head that are not fields, by the constants Method to Raw.
 	Parts [numParts]Span
-	// seen has bit 1<<id set if Recs may hold a field with that known id;
-	// first[id] is then the index of the first such record that was added.
+	// seen has bit 1<<id set if Recs may have a field with that known id; first[id] is
+	// then the index of the first such record that was added.
 	seen  uint64
 	first [numIDs]uint16
-	// maybe has bit nameBit(name) set if Recs may hold a field with that name,
-	// which has no id, so that setting a new one need not look at all others.
+	// maybe has bit nameBit(name) set if Recs may have a field with that name, which has
+	// no id. So setting a new field need not look at all others.
 	maybe uint64
-	// dead counts tombstones, waste the bytes of the arena that no record
-	// covers any more because a value was replaced or deleted.
+	// dead is the number of tombstones. waste is the number of bytes of the arena that no
+	// record uses anymore because a value was replaced or deleted.
 	dead  int
 	waste int
-	// What PutAgain goes by. With recs := Recs[:last] and line(r) :=
+	// The state of PutAgain. With recs := Recs[:last] and line(r) :=
 	// Buf[:cap(Buf)][r.NameOff:r.end()]:
 	//
 	//	puts == len(Recs)  <=>  Put and PutAgain made all records, each with a line of its own
@@ -90,15 +90,14 @@ type Fields struct {
 	puts, last int
 }
 
-// MaxFields is the number of records that Fields can hold; the limits that h1
-// enforces are far below.
+// MaxFields is the highest number of records in Fields; the limits that h1 enforces are
+// far lower.
 const MaxFields = 1<<16 - 1
 
-// MaxNameLen is the length of the longest field name that can be stored.
+// MaxNameLen is the length of the longest possible field name.
 const MaxNameLen = 1<<16 - 1
 
-// Reset empties f and keeps its memory, unless it grew beyond what an ordinary
-// head needs.
+// Reset empties f. It keeps the memory, unless that is more than an ordinary head needs.
 func (f *Fields) Reset() {
 	const keepBuf, keepRecs = 16 << 10, 256
 	f.last = 0
@@ -118,11 +117,11 @@ func (f *Fields) Reset() {
 	f.seen, f.maybe, f.dead, f.waste = 0, 0, 0, 0
 }
 
-// The parts of a head beside its fields.
+// The parts of a head that are not fields.
 const (
 	Method    = iota // of a request
 	Target           // of a request
-	Authority        // of a request whose target was received in a form that has one; it overrides Host
+	Authority        // of a request whose target was received in a form with an authority; it overrides Host
 	Proto            // the version as it was received or set; empty means HTTP/1.1
 	Reason           // of a response; empty means the usual one
 	Raw              // the block of field lines as received, with the empty line
@@ -132,12 +131,12 @@ const (
 // Part returns a part of the head.
 func (f *Fields) Part(k int) []byte { return f.Bytes(f.Parts[k]) }
 
-// SetPart replaces a part of the head, in its place if it fits there: a target
-// that is set anew for each request then leaves the lines where PutAgain looks for them.
+// SetPart replaces a part of the head, in place if it fits. So if a target is set for
+// each request, the lines stay at the offsets at which PutAgain looks for them.
 func (f *Fields) SetPart(k int, b []byte) {
 	if p := &f.Parts[k]; p.Len > 0 && len(b) <= int(p.Len) {
 		if len(b) == 0 {
-			f.waste += int(p.Len) // Lines must know that there is something between them
+			f.waste += int(p.Len) // Lines must know that there are other bytes between lines
 		}
 		p.Len = uint32(copy(f.Buf[p.Off:], b))
 		return
@@ -153,8 +152,8 @@ func (f *Fields) Len() int { return len(f.Recs) - f.dead }
 // Bytes returns the bytes of a span.
 func (f *Fields) Bytes(s Span) []byte { return f.Buf[s.Off : s.Off+s.Len : s.Off+s.Len] }
 
-// Store appends b to the arena. The span of nothing is the zero Span: the arena may
-// become shorter where a line is replaced.
+// Store appends b to the arena and returns its span. For an empty b that is the zero
+// Span, because the arena may become shorter when a line is replaced.
 func (f *Fields) Store(b []byte) Span {
 	if len(b) == 0 {
 		return Span{}
@@ -164,8 +163,8 @@ func (f *Fields) Store(b []byte) Span {
 	return s
 }
 
-// Push adds a record whose bytes are in the arena already; the parser's door.
-// It reports false if there are MaxFields records.
+// Push adds a record whose bytes are already in the arena. The parser uses it. It returns
+// false if there are MaxFields records.
 func (f *Fields) Push(r Field) bool {
 	i := len(f.Recs)
 	if i >= MaxFields {
@@ -173,12 +172,12 @@ func (f *Fields) Push(r Field) bool {
 	}
 	f.Recs = append(f.Recs, r)
 	f.note(r.ID, i)
-	f.maybe = ^uint64(0) // the name need not be in the arena yet
+	f.maybe = ^uint64(0) // the name may not be in the arena yet
 	return true
 }
 
-// Append appends the fields of from, which has no parts. It reports false, and does
-// nothing, if they would be more than MaxFields.
+// Append appends the fields of from, which has no parts. If there would be more than
+// MaxFields, it does nothing and returns false.
 func (f *Fields) Append(from *Fields) bool {
 	if len(f.Recs)+len(from.Recs) > MaxFields {
 		return false
@@ -194,14 +193,14 @@ func (f *Fields) Append(from *Fields) bool {
 	}
 	f.maybe = ^uint64(0)
 	f.dead += from.dead
-	f.waste += from.waste + 2 // for Lines: a section as received has an empty line
+	f.waste += from.waste + 2 // for Lines: a received section has an empty line
 	f.last = 0
 	return true
 }
 
-// Adopt takes recs, which is f.Recs with records appended, for f.Recs; the
-// parser's other door. It returns a bit 1<<id for each known id of the new
-// records that was there already. There are at most MaxFields.
+// Adopt sets f.Recs to recs, which is f.Recs with records appended by the parser, at most
+// MaxFields. It returns the bit 1<<id for each known id of a new record that another
+// record already has.
 func (f *Fields) Adopt(recs []Field) (dups uint64) {
 	seen := f.seen
 	for i := len(f.Recs); i < len(recs); i++ {
@@ -217,7 +216,7 @@ func (f *Fields) Adopt(recs []Field) (dups uint64) {
 	return dups &^ 1
 }
 
-// note enters record i into the index.
+// note adds record i to the index.
 func (f *Fields) note(id ID, i int) {
 	if bit := uint64(1) << id; id != Unknown && f.seen&bit == 0 {
 		f.seen |= bit
@@ -231,8 +230,8 @@ func (f *Fields) RawName(i int) []byte {
 	return f.Buf[r.NameOff : r.NameOff+uint32(r.NameLen) : r.NameOff+uint32(r.NameLen)]
 }
 
-// Name returns the name of field i in canonical spelling. For a parsed field
-// with an unknown name this appends the spelling to the arena once.
+// Name returns the name of field i in canonical spelling. For a parsed field with an
+// unknown name, the first call appends that spelling to the arena.
 func (f *Fields) Name(i int) []byte {
 	r := &f.Recs[i]
 	if r.Flags&Canonical == 0 {
@@ -265,9 +264,9 @@ func (f *Fields) Value(i int) []byte {
 	return f.Buf[r.ValOff : r.ValOff+r.ValLen : r.ValOff+r.ValLen]
 }
 
-// Add appends a field. The name of an Unknown field is stored as given: the
-// caller spells it. A known id brings its own spelling if name is nil.
-// A field beyond MaxFields or a name beyond MaxNameLen is refused.
+// Add appends a field. If id is Unknown, name is stored as given: the caller must
+// normalize it. If id is known and name is nil, the usual spelling is used. It returns
+// false if there are MaxFields fields or the name is longer than MaxNameLen.
 //
 // Methods that write to the arena (Add, Set, SetAt, SetPart) may drop tombstones,
 // so that the indexes of fields change.
@@ -291,7 +290,7 @@ func (f *Fields) Add(id ID, name, value []byte) bool {
 	return true
 }
 
-// line writes "Name: value\r\n" to the arena and makes r its record.
+// line writes "Name: value\r\n" to the arena and sets r to its record.
 func (f *Fields) line(r *Field, id ID, name, value []byte) {
 	off := len(f.Buf)
 	val := off + len(name) + 2
@@ -308,7 +307,7 @@ func (f *Fields) line(r *Field, id ID, name, value []byte) {
 	r.setLine(id, off, len(name), len(value))
 }
 
-// SetAt replaces the value of field i. It keeps its place and its name.
+// SetAt replaces the value of field i. The field keeps its place and its name.
 func (f *Fields) SetAt(i int, value []byte) {
 	r := &f.Recs[i]
 	if r.Flags&Wire != 0 && r.ValLen == uint32(len(value)) && r.Flags&Canonical != 0 {
@@ -323,8 +322,8 @@ func (f *Fields) SetAt(i int, value []byte) {
 	f.compact()
 }
 
-// Set replaces all fields of the name by one, in the place of the first, or
-// appends it. See Add for name.
+// Set replaces all fields of the name with one field, at the place of the first, or
+// appends it if there are none. See Add for name.
 func (f *Fields) Set(id ID, name, value []byte) bool {
 	i := f.FindID(id, name)
 	if i < 0 {
@@ -360,10 +359,10 @@ func (f *Fields) kill(i int) {
 	f.waste += int(r.ValLen) + int(r.NameLen) + 4
 }
 
-// AppendWire appends the field lines in order, "Name: value\r\n" each, but
-// those that are Unsent or have an id whose bit 1<<id is set in skip.
+// AppendWire appends the field lines in order, each as "Name: value\r\n", except those
+// that are Unsent or have an id whose bit 1<<id is set in skip.
 func (f *Fields) AppendWire(dst []byte, skip uint64) []byte {
-	from, to := uint32(0), uint32(0) // a run of the arena that goes out as it is
+	from, to := uint32(0), uint32(0) // a run of the arena that can be copied unchanged
 	for i := range f.Recs {
 		r := &f.Recs[i]
 		if r.Flags&(Dead|Unsent) != 0 || skip&(1<<r.ID) != 0 && r.ID != Unknown {
@@ -387,11 +386,11 @@ func (f *Fields) AppendWire(dst []byte, skip uint64) []byte {
 	return append(dst, f.Buf[from:to]...)
 }
 
-// Lines returns the arena if it holds the field lines in wire form, in order,
-// and nothing else: the case of fields that were only added to. Otherwise ok is
-// false. The caller knows that there are no parts.
+// Lines returns the arena if it has exactly the field lines in wire form, in order, and
+// nothing else. That is so if fields were only added. Otherwise ok is false. There must
+// be no parts.
 func (f *Fields) Lines() (lines []byte, ok bool) {
-	// Of a parsed head the arena holds more, and its names may not be canonical.
+	// The arena of a parsed head has more bytes, and its names may not be canonical.
 	n := 0
 	if f.dead|f.waste == 0 {
 		if last := len(f.Recs) - 1; last >= 0 && f.Recs[0].NameOff == 0 && f.Recs[last].Flags&Wire != 0 {
@@ -401,8 +400,8 @@ func (f *Fields) Lines() (lines []byte, ok bool) {
 	return f.Buf, n == len(f.Buf) && f.Parts[Raw].Len == 0
 }
 
-// AppendKnown appends the lines of all fields with the known name id, in its
-// customary spelling.
+// AppendKnown appends the lines of all fields with the known name id, in its usual
+// spelling.
 func (f *Fields) AppendKnown(dst []byte, id ID) []byte {
 	for i := int(f.first[id]); i < len(f.Recs); i++ {
 		r := &f.Recs[i]
@@ -432,12 +431,12 @@ func (f *Fields) CopyTo(dst *Fields) {
 	dst.puts, dst.last = 0, 0
 }
 
-// wasteful is the number of wasted bytes below which it isn't worth to compact.
+// wasteful is the number of wasted bytes below which compacting isn't worth it.
 const wasteful = 4 << 10
 
-// compact moves the live bytes to a new arena when replaced values have left
-// more than half of it unused, so that a head that is set again and again does
-// not grow. Slices handed out before keep the old arena.
+// compact moves the live bytes to a new arena if more than half of the arena is unused
+// because values were replaced. So a head whose fields are set again and again doesn't
+// grow. Slices that were returned before still point into the old arena.
 func (f *Fields) compact() {
 	if f.waste < wasteful || f.waste < len(f.Buf)/2 {
 		return
@@ -460,7 +459,7 @@ func (f *Fields) compact() {
 		f.Recs = append(f.Recs, Field{})
 		n := &f.Recs[live]
 		f.line(n, r.ID, name, value)
-		if r.Flags&Canonical == 0 { // a name that was not looked at yet stays as it came
+		if r.Flags&Canonical == 0 { // a name that was not normalized yet stays as received
 			n.Flags = 0
 		}
 		n.Flags |= r.Flags & (AsIs | Unsent)

@@ -52,8 +52,8 @@ func (f *Fields) FindID(id ID, name []byte) int {
 	return f.findUnknown(name, 0)
 }
 
-// findUnknown looks at the last eight bytes first: names that don't belong to
-// the known ones tend to begin alike.
+// findUnknown compares the last eight bytes first, because unknown names often have the
+// same beginning.
 func (f *Fields) findUnknown(name []byte, from int) int {
 	n := len(name)
 	if n < 8 {

@@ -1,15 +1,15 @@
 package msg
 
-// Lengths of a body that are no number of bytes.
+// Special lengths of a body.
 const (
 	// LenChunked: the body comes in the chunked coding, RFC 9112 section 7.1.
 	LenChunked = -1
-	// LenUnknown: no length was given. A request then has no body, a
-	// response's ends with the connection (RFC 9112 section 6.3).
+	// LenUnknown: no length was given. A request then has no body; the body of a response
+	// ends with the connection (RFC 9112 section 6.3).
 	LenUnknown = -2
 )
 
-// MethodID is a number for the request methods that Gale asks for by name.
+// MethodID is a number for each request method that Gale treats specially.
 type MethodID uint8
 
 // The known methods (RFC 9110 section 9.3, RFC 5789 and QUERY).
@@ -54,7 +54,7 @@ func LookupMethod(b []byte) MethodID {
 	return MethodOther
 }
 
-// Expectation is what the Expect field asks for.
+// Expectation is the meaning of the Expect field.
 type Expectation uint8
 
 // The values of Expectation.
@@ -76,21 +76,21 @@ const (
 	ConnOther // an option that is none of these
 )
 
-// RequestHead is a request line with its field section. The parser fills in
-// everything; what is derived from fields (ContentLength, Conn, Expect) must be kept true
-// by code that changes fields.
+// RequestHead is a request line with its field section. The parser sets everything. Code
+// that changes fields must update the values that are derived from them (ContentLength,
+// Conn, Expect).
 //
-// A head is whole or empty: while the parser waits for the rest of one, what it has
-// of it is kept apart (see Suspend) and can't be seen.
+// A head is complete or empty: while the parser waits for the rest of a head, the parsed
+// part is kept elsewhere (see Suspend) and isn't visible.
 type RequestHead struct {
-	// Fields holds the field section and the parts Method (empty means GET),
-	// Target, Authority, Proto and Raw.
+	// Fields has the field section and the parts Method (empty means GET), Target,
+	// Authority, Proto and Raw.
 	Fields
 	requestFacts
 	suspended *suspended
 }
 
-// requestFacts is what is known of a request head beside its bytes.
+// requestFacts is what is known about a request head in addition to its bytes.
 type requestFacts struct {
 	// ContentLength is the length of the body: 0 and up, LenChunked or LenUnknown.
 	ContentLength int64
@@ -104,16 +104,15 @@ type requestFacts struct {
 	Form Form
 }
 
-// Scan is the state of a head that has arrived in part. All offsets are
+// Scan is the parser's state for a head of which only a part has arrived. All offsets are
 // relative to the first byte of the head.
 type Scan struct {
-	// Line is the offset of the first line that is not parsed yet, Seen that
-	// of the first byte of it that was not looked at; Seen is 0 if that is
-	// the line's first.
+	// Line is the offset of the first line that is not parsed yet. Seen is the offset of
+	// the first byte of that line that was not looked at, or 0 if that is the first byte
+	// of the line.
 	Line, Seen int
-	// Sep are the offsets of the separators that were found in the unfinished
-	// line and Seps is how many they are: the spaces of a start line, the
-	// colon of a field line.
+	// Sep are the offsets of the separators that were found in the unfinished line: the
+	// spaces of a start line, or the colon of a field line. Seps is their number.
 	Sep  [2]int
 	Seps int
 	// Dups has bit 1<<id set if there are several fields with that known id.
@@ -140,18 +139,18 @@ func (h *RequestHead) Reset() {
 	h.requestFacts = requestFacts{MethodID: MethodGet, Minor: 1}
 }
 
-// CopyTo makes dst an independent copy of h. What the parser has of an unfinished
-// head is not copied, and what dst had of one is dropped.
+// CopyTo makes dst an independent copy of h. The suspended part of an unfinished head is
+// not copied, and that of dst is dropped.
 func (h *RequestHead) CopyTo(dst *RequestHead) {
 	dst.suspended = nil
 	h.Fields.CopyTo(&dst.Fields)
 	dst.requestFacts = h.requestFacts
 }
 
-// ResponseHead is a status line with its field section. Like a RequestHead it is
-// whole or empty.
+// ResponseHead is a status line with its field section. Like a RequestHead it is complete
+// or empty.
 type ResponseHead struct {
-	// Fields holds the field section and the parts Reason, Proto and Raw.
+	// Fields has the field section and the parts Reason, Proto and Raw.
 	Fields
 	// Status is the status code, 0 meaning 200.
 	Status int
@@ -175,8 +174,8 @@ func (h *ResponseHead) Reset() {
 	h.Minor, h.Conn = 1, 0
 }
 
-// CopyTo makes dst an independent copy of h. What the parser has of an unfinished
-// head is not copied, and what dst had of one is dropped.
+// CopyTo makes dst an independent copy of h. The suspended part of an unfinished head is
+// not copied, and that of dst is dropped.
 func (h *ResponseHead) CopyTo(dst *ResponseHead) {
 	h.Fields.CopyTo(&dst.Fields)
 	dst.Status, dst.ContentLength, dst.Minor, dst.Conn = h.Status, h.ContentLength, h.Minor, h.Conn

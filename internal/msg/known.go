@@ -6,10 +6,10 @@ import (
 	"github.com/galehttp/gale/internal/bytesconv"
 )
 
-// Known is a known name in words of eight bytes, for comparing without a loop:
-// lower-case words and, to be or-ed to what they are compared with, masks
-// that have 0x20 in the place of each letter. Only letters are folded, so that
-// a CR is never taken for a hyphen, which it differs from by 0x20.
+// Known is a known name in words of eight bytes, so that names can be compared without a
+// loop. It has lower-case words, and masks with 0x20 at the place of each letter, which
+// are or-ed to the words of the name to compare. Only letters are folded, so that a CR
+// never equals a hyphen, which differs from it by 0x20.
 type Known struct {
 	// First and Last are the first and the last eight bytes of the name. For a
 	// name of less than eight bytes both are the name with zeros after it.
@@ -26,16 +26,16 @@ const knownMul = 0x22aaa227376731c1
 
 const spaces = 0x2020202020202020
 
-// knownSlot hashes a name of n bytes by its first and last words, see Known.
-// Case is folded by |0x20 on all bytes: other bytes than letters may then meet,
-// but compare unequal later.
+// knownSlot hashes a name of n bytes by its first and last words; see Known. It folds
+// case by |0x20 on all bytes. So names that differ in bytes other than letters may have
+// the same slot, but are found to be different later.
 func knownSlot(first, last uint64, n int) uint8 {
 	return uint8(((first | spaces) + (last | spaces) + uint64(n)) * knownMul >> 56)
 }
 
 var knownTable = func() (t [256]Known) {
 	for i := range t {
-		t[i].First = 1 // no name of Len 0 has that
+		t[i].First = 1 // no name of Len 0 has this word
 	}
 	for id := Host; id < numIDs; id++ {
 		k := newKnown(id)
@@ -68,9 +68,9 @@ func newKnown(id ID) Known {
 
 func wordAt(b []byte, i int) uint64 { return binary.LittleEndian.Uint64(b[i:]) }
 
-// Candidate returns the only known name that a name of n bytes with these first
-// and last words (see Known) can be; whether it is, the words and, beyond 16
-// bytes, Mid tell. The parser asks so, since it has the words at hand.
+// Candidate returns the only known name that a name of n bytes with these first and last
+// words (see Known) can be. The caller must compare the words and, for names of more than
+// 16 bytes, call Mid. The parser uses it because it already has the words.
 func Candidate(first, last uint64, n int) *Known { return &knownTable[knownSlot(first, last, n)] }
 
 // Mid reports whether the bytes of a name between First and Last are those of

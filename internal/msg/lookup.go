@@ -1,6 +1,6 @@
 package msg
 
-// Getters that requests and responses have in common.
+// Getters that both requests and responses use.
 
 // PeekID returns the value of the first field called name, whose id is
 // Lookup(name), or nil.
@@ -11,7 +11,7 @@ func (f *Fields) PeekID(id ID, name []byte) []byte {
 	return nil
 }
 
-// PeekExact is PeekID for a field with an unknown name that is spelled like name.
+// PeekExact is PeekID for a field with an unknown name that is spelled exactly like name.
 func (f *Fields) PeekExact(name []byte) []byte {
 	for i := f.FindID(Unknown, name); i >= 0; i = f.Next(i) {
 		if string(f.RawName(i)) == string(name) {
@@ -21,8 +21,8 @@ func (f *Fields) PeekExact(name []byte) []byte {
 	return nil
 }
 
-// JoinValues returns the value of field i or, if there are more fields of the name,
-// all their values, separated by sep, in *buf.
+// JoinValues returns the value of field i. If later fields have the same name, it joins
+// all values in *buf, separated by sep, and returns that.
 func (f *Fields) JoinValues(buf *[]byte, i int, sep string) []byte {
 	if f.Next(i) < 0 {
 		return f.Value(i)

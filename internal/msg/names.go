@@ -2,8 +2,8 @@ package msg
 
 import "github.com/galehttp/gale/internal/bytesconv"
 
-// ID names a field that Gale knows, so that the parser pays for recognising
-// it once and everybody later asks by number. The zero ID is any other name.
+// ID is a number for each field name that Gale knows. The parser finds it once, and all
+// later code compares numbers. The zero ID, Unknown, is any other name.
 type ID uint8
 
 // The known field names. At most 63 of them fit, see Fields.
@@ -146,7 +146,7 @@ var names = [numIDs]string{
 	Allow:                    "Allow",
 }
 
-// nameBytes holds the same as slices, for callers that hand them out.
+// nameBytes has the same names as slices, for callers that return them.
 var nameBytes = func() (b [numIDs][]byte) {
 	for i, s := range names {
 		b[i] = []byte(s)

@@ -6,22 +6,20 @@ import (
 	"github.com/galehttp/gale/internal/bytesconv"
 )
 
-// The functions in this file take names and values from anywhere. What they
-// write to the arena is one field line whatever they are given: a name is a
-// token (RFC 9110 section 5.6.2) or refused, and control characters in a value become
-// spaces (RFC 9110 section 5.5). Fields
-// that are built by them alone can't break out of their line, which is
-// why serialising checks nothing again.
+// The functions in this file accept untrusted names and values. They always write exactly
+// one field line to the arena: a name that is not a token (RFC 9110 section 5.6.2) is
+// refused, and control characters in a value become spaces (RFC 9110 section 5.5). So
+// fields that only they have built need no check when they are written.
 
-// Put gives the field called name the value: it replaces the first field of
-// that name and deletes the others, or appends one. id is Lookup(name). The name is
-// written as spelling says.
+// Put sets the field called name to value. It replaces the first field of that name and
+// deletes the others, or appends a field if there is none. id is Lookup(name). The name
+// is written as spelling says.
 //
-// It reports false, and does nothing, if name is no token or too long or
-// there are MaxFields fields.
+// It does nothing and returns false if name is not a token or is too long, or if there
+// are MaxFields fields.
 func (f *Fields) Put(id ID, name, value []byte, spelling Spelling) bool {
-	// The first field of a name, which is what setters mostly set, goes a way
-	// without turns, in half of the time.
+	// The first field of a name, which is the common case, has a straight path that takes
+	// half of the time.
 	i, off := len(f.Recs), len(f.Buf)
 	val := off + len(name) + 2
 	end := val + len(value) + 2
@@ -58,14 +56,15 @@ func (f *Fields) Put(id ID, name, value []byte, spelling Spelling) bool {
 	return true
 }
 
-// PutAgain is Put for a field that had the same place before the last Reset, since
-// responses tend to be like the last ones: with i := len(Recs), record i was one of
-// that name then, in customary spelling. Its line is still in memory, so that the name
-// need not be looked up, checked and copied, nor the value if it is the same; that
-// takes half of the time of Put.
+// PutAgain is a faster Put for a field that had the same place before the last Reset.
+// That is common, because responses are often similar to the last one. With i :=
+// len(Recs), record i had that name then, in the usual spelling. Its line is still in
+// memory, so PutAgain need not look up, check and copy the name, nor the value if it is
+// the same. It takes half of the time of Put.
 //
-// It reports false, and does nothing, if record i isn't known (see Fields.last) or is
-// another field, or there is a field of that name, or the bit 1<<id is in except.
+// It does nothing and returns false if record i isn't known (see Fields.last) or is
+// another field, if there is already a field of that name, or if the bit 1<<id is set in
+// except.
 func (f *Fields) PutAgain(name, value []byte, except uint64) bool {
 	i, off := len(f.Recs), len(f.Buf)
 	if i >= f.last || f.puts != i {
@@ -99,7 +98,7 @@ func (f *Fields) PutAgain(name, value []byte, except uint64) bool {
 		bytesconv.CopyText(buf[val:end-2], value)
 		buf[end-2], buf[end-1] = '\r', '\n'
 		r.ValLen = uint32(len(value))
-	} // else the line is as it was, and the value was cleaned then
+	} // otherwise the line hasn't changed, and its value was cleaned before
 	f.Buf = buf
 	f.Recs = f.Recs[:i+1]
 	f.puts++
@@ -128,8 +127,8 @@ func (f *Fields) put(id ID, name, value []byte, spelling Spelling) bool {
 	}
 	r := &f.Recs[i]
 	if r.Flags&Wire != 0 && int(r.end()) == off {
-		// The last line is replaced in place, so that a field that is set again
-		// and again doesn't make the arena grow.
+		// The last line is replaced in place, so that setting one field again and again
+		// doesn't make the arena grow.
 		to := int(r.NameOff)
 		f.Buf = f.Buf[:to+copy(f.Buf[to:], f.Buf[off:])]
 		off = to
@@ -139,13 +138,13 @@ func (f *Fields) put(id ID, name, value []byte, spelling Spelling) bool {
 	r.setLine(id, off, len(name), len(value))
 	if spelling == AsGiven {
 		r.Flags |= AsIs
-		f.puts = 0 // it is no line for PutAgain
+		f.puts = 0 // PutAgain can't use the line
 	}
 	f.compact()
 	return true
 }
 
-// PutMore is Put, but appends a field however many of the name there are.
+// PutMore is Put, but always appends a field, even if there are others of that name.
 func (f *Fields) PutMore(id ID, name, value []byte, spelling Spelling) bool {
 	off, ok := f.putLine(id, name, value, spelling)
 	if !ok {
@@ -163,8 +162,7 @@ func nameBit(name []byte) uint64 {
 	return 1 << ((uint(name[n-1]|0x20) + uint(name[n/2]|0x20)*5 + uint(n)*11) & 63)
 }
 
-// putLine writes a line to the arena at off; the name is checked, and the value
-// cleaned.
+// putLine checks the name, cleans the value, and writes the line to the arena at off.
 func (f *Fields) putLine(id ID, name, value []byte, spelling Spelling) (off int, ok bool) {
 	if f.waste >= wasteful {
 		f.compact()
@@ -196,8 +194,8 @@ func (f *Fields) putLine(id ID, name, value []byte, spelling Spelling) (off int,
 	return off, true
 }
 
-// pushLine appends a record for the line at off, or takes the line back if
-// there are MaxFields records.
+// pushLine appends a record for the line at off, or removes the line if there are
+// MaxFields records.
 func (f *Fields) pushLine(id ID, off, name, value int, spelling Spelling) bool {
 	i := len(f.Recs)
 	if i >= MaxFields {
@@ -213,8 +211,8 @@ func (f *Fields) pushLine(id ID, off, name, value int, spelling Spelling) bool {
 	return true
 }
 
-// setLine makes r the record of a line at off, in place: a record made on the
-// stack and copied would stall the processor.
+// setLine sets r to the record of a line at off, in place: a record built on the stack
+// and then copied would stall the processor.
 func (r *Field) setLine(id ID, off, name, value int) {
 	r.NameOff, r.NameLen = uint32(off), uint16(name)
 	r.ValOff, r.ValLen = uint32(off+name+2), uint32(value)

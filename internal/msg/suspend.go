@@ -2,9 +2,9 @@ package msg
 
 import "github.com/galehttp/gale/internal/pool"
 
-// suspended is what a parser has of a head that has arrived in part. It has records
-// and memory of its own, so that nothing that happens to the head meanwhile can
-// change it, and nothing of it can be seen in the head.
+// suspended is the parsed part of a head that has not arrived completely. It has its own
+// records and memory. So changes of the head in the meantime don't affect it, and nothing
+// of it is visible in the head.
 type suspended struct {
 	scan    Scan
 	fields  Fields
@@ -15,7 +15,7 @@ type suspended struct {
 
 var spare = pool.Pool{New: func() any { return new(suspended) }}
 
-// drop gives s back.
+// drop puts s back into the pool.
 func (s *suspended) drop() {
 	s.fields.Reset()
 	s.scan, s.request, s.status, s.minor = Scan{}, requestFacts{}, 0, 0
@@ -25,7 +25,7 @@ func (s *suspended) drop() {
 // swap exchanges the fields of a head and those of s.
 func (s *suspended) swap(f *Fields) { s.fields, *f = *f, s.fields }
 
-// Suspend puts away what the parser has of h, to which s belongs. h is empty then, as
+// Suspend stores the parsed part of h and its state s elsewhere. h is then empty, as
 // after Reset.
 func (h *RequestHead) Suspend(s *Scan) {
 	p := spare.Get().(*suspended)
@@ -35,16 +35,16 @@ func (h *RequestHead) Suspend(s *Scan) {
 	h.suspended = p
 }
 
-// Abandon drops what Suspend put away, and gives its memory back for others to use.
+// Abandon drops what Suspend stored, and puts its memory back into the pool.
 func (h *RequestHead) Abandon() {
 	h.suspended.drop()
 	h.suspended = nil
 }
 
-// Suspended reports whether something was put away.
+// Suspended reports whether Suspend has stored a part of a head.
 func (h *RequestHead) Suspended() bool { return h.suspended != nil }
 
-// Resume brings back what Suspend put away, and drops what h holds instead.
+// Resume restores what Suspend stored, and drops the present contents of h.
 func (h *RequestHead) Resume(s *Scan) {
 	p := h.suspended
 	h.suspended = nil
@@ -54,7 +54,7 @@ func (h *RequestHead) Resume(s *Scan) {
 	p.drop()
 }
 
-// Suspend puts away what the parser has of h, to which s belongs. h is empty then, as
+// Suspend stores the parsed part of h and its state s elsewhere. h is then empty, as
 // after Reset.
 func (h *ResponseHead) Suspend(s *Scan) {
 	p := spare.Get().(*suspended)
@@ -65,10 +65,10 @@ func (h *ResponseHead) Suspend(s *Scan) {
 	h.suspended = p
 }
 
-// Suspended reports whether something was put away.
+// Suspended reports whether Suspend has stored a part of a head.
 func (h *ResponseHead) Suspended() bool { return h.suspended != nil }
 
-// Resume brings back what Suspend put away, and drops what h holds instead.
+// Resume restores what Suspend stored, and drops the present contents of h.
 func (h *ResponseHead) Resume(s *Scan) {
 	p := h.suspended
 	h.suspended = nil

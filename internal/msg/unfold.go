@@ -7,9 +7,9 @@ import (
 	"github.com/galehttp/gale/internal/bytesconv"
 )
 
-// Unfold joins the values of the Folded fields: each line end, with the whitespace
-// around it, becomes one space (RFC 9112 section 5.2). The joined values go after all
-// else in the arena, since Raw must stay as it came.
+// Unfold joins the values of the Folded fields: each line end, with the whitespace around
+// it, becomes one space (RFC 9112 section 5.2). The joined values are appended to the
+// arena, because Raw must stay as received.
 func (f *Fields) Unfold() {
 	room := 0
 	for i := range f.Recs {

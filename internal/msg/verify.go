@@ -8,9 +8,9 @@ import (
 	"github.com/galehttp/gale/internal/race"
 )
 
-// Verify panics if Check finds something, in programs that are built with the race
-// detector. It is called where a head passes from one owner to the next, and costs
-// nothing in other programs.
+// Verify panics if Check finds an error, in programs that are built with the race
+// detector. In other programs it does nothing. It is called where a head passes from one
+// owner to another.
 func (f *Fields) Verify() {
 	if race.Enabled {
 		if err := f.Check(); err != nil {
@@ -19,8 +19,8 @@ func (f *Fields) Verify() {
 	}
 }
 
-// Check reports what is wrong with f, for tests. Between two calls of methods all of
-// this holds:
+// Check returns an error if f is inconsistent, for tests. Between two calls of methods
+// all of these are true:
 //
 //   - Each part and each record, deleted or not, lies within Buf.
 //   - A live record has the id of its name, and a value without CR, LF and NUL (RFC 9110
@@ -28,10 +28,10 @@ func (f *Fields) Verify() {
 //     Wire record is "Name: value\r\n" in Buf, without gaps.
 //   - seen and first find the first live record of each known name, maybe has the bits
 //     of all other live names, dead counts the tombstones.
-//   - What Lines returns of fields without parts is made of the lines of the records
+//   - What Lines returns for fields without parts consists of the lines of the records
 //     and nothing else.
-//   - What PutAgain may take up again is a line in the memory of Buf, or was
-//     overwritten and won't be compared.
+//   - What PutAgain may use again is a line in the memory of Buf, or was overwritten and
+//     won't be compared.
 func (f *Fields) Check() error {
 	if len(f.Recs) > MaxFields {
 		return fmt.Errorf("msg: %d records", len(f.Recs))
