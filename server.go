@@ -79,8 +79,10 @@ type RequestConfig struct {
 
 // Server serves HTTP/1.0, HTTP/1.1 and HTTP/2 (RFC 9110, RFC 9112, RFC 9113).
 //
-// The zero value with a Handler is ready for use. Don't change fields once the server
-// serves, and don't copy a Server. Methods are safe for concurrent use.
+// The zero value with a Handler is ready for use. The defaults of its limits are safe on
+// the open internet, but by default ReadTimeout, WriteTimeout and IdleTimeout are off:
+// set them there. Don't change fields once the server serves, and don't copy a Server.
+// Methods are safe for concurrent use.
 type Server struct {
 	noCopy noCopy
 

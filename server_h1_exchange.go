@@ -48,7 +48,7 @@ func (ss *h1Session) Watch(d door.Done) (stop func(), over error) {
 	return ss.c.Watch(func(reset bool) { d.Gone(ErrClientGone, reset) }), nil
 }
 
-// SetReadDeadline overrides the read time-out for the request in flight.
+// SetReadDeadline overrides the read timeout for the request in flight.
 func (ss *h1Session) SetReadDeadline(t time.Time) error {
 	ss.due = clock.TickOf(t)
 	if ss.hasBody && ss.cfg.stream {
@@ -57,7 +57,7 @@ func (ss *h1Session) SetReadDeadline(t time.Time) error {
 	return nil
 }
 
-// SetWriteDeadline overrides the write time-out for the response in flight.
+// SetWriteDeadline overrides the write timeout for the response in flight.
 func (ss *h1Session) SetWriteDeadline(t time.Time) error {
 	ss.change()
 	ss.cfg.writeTimeout, ss.cfg.writeUntil = 0, clock.TickOf(t)

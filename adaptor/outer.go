@@ -33,7 +33,7 @@ type outer struct {
 	rc      *http.ResponseController
 	r       *http.Request
 	body    *attachedBody // nil if there is none
-	sealed  bool          // the handler was timed out: it can't change the response any more
+	sealed  bool          // the handler timed out: it can't change the response anymore
 	begun   bool          // the head was given to w
 	taken   bool          // the connection was hijacked
 	remote  net.Addr      // made at the first use

@@ -106,8 +106,9 @@ func (t *Trailers) PlaceMore(head *msg.Fields, name []byte) *msg.Fields {
 	return head
 }
 
-// Peek returns the value of a received field that is not in the head, nil if there is
-// none.
+// Peek returns the value of a trailer field for a getter that didn't find the name in the
+// head: a field that the program set or, unless Shown is ShownNever, a received one; nil
+// if there is none.
 func (t *Trailers) Peek(id msg.ID, name []byte) []byte {
 	if t.s == nil {
 		return nil
