@@ -34,9 +34,9 @@ import (
 // After a panic with ErrAbortHandler nothing is sent.
 //
 // A call of BeforeSend within f, after the functions have run, or with a nil f has no
-// effect. Like most methods of ctx, only one goroutine at a time may call BeforeSend; a
-// handler that timed out may still call it. Each call copies the head of the request and
-// the list of user values, for the case of a timeout. Not in fasthttp.
+// effect. As with most methods of ctx, only one goroutine at a time may call BeforeSend;
+// a handler that timed out may still call it. Each call copies the head of the request
+// and the list of user values, for the case of a timeout. Not in fasthttp.
 func (ctx *RequestCtx) BeforeSend(f func(ctx *RequestCtx)) {
 	ctx.mu.Lock()
 	defer ctx.mu.Unlock()
@@ -56,7 +56,7 @@ const (
 	hooksDone                  // they have run
 )
 
-var errBeforeSend = errors.New("gale: a function of BeforeSend can't send: the response leaves when it has returned")
+var errBeforeSend = errors.New("gale: a function of BeforeSend can't send: the response is sent when it has returned")
 var errHookPanicked = errors.New("gale: a function of BeforeSend panicked: the response is a 500 that is sent after the handler")
 
 // snapshot is what functions of BeforeSend get of a request whose context a handler still

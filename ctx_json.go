@@ -19,7 +19,7 @@ import (
 
 const jsonType = "application/json"
 
-// JSON makes v, as JSON, the response. It sets the status code, sets Content-Type to
+// JSON answers with v as JSON. It sets the status code, sets Content-Type to
 // application/json, and sets the body to what json.Marshal returns for v: & < > are
 // escaped, and there is no newline at the end. Other headers of the response stay.
 //

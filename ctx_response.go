@@ -148,7 +148,7 @@ func (ctx *RequestCtx) redirect(u *URI, statusCode int) {
 	ctx.Response.SetStatusCode(statusCode)
 }
 
-// SendFile makes the file at path the response; see ServeFile, which handles ranges,
+// SendFile answers with the file at path; see ServeFile, which handles ranges,
 // conditional requests and compression. path must not come from a client.
 func (ctx *RequestCtx) SendFile(path string) { ServeFile(ctx, path) }
 

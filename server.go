@@ -241,19 +241,19 @@ type Server struct {
 	// period. By default there is no such timeout.
 	WriteTimeout time.Duration
 
-	// ReadStallTimeout is how long a client may send no byte of a request body while the
-	// server waits for it. Each byte restarts the timeout. When it expires, the server
-	// answers 408, or, if the body is streamed, Read returns ErrTimeout. The connection
-	// is closed after the response. If 0, it is DefaultStallTimeout; negative means no
-	// timeout. ReadTimeout is separate: it limits the request as a whole. Not in
+	// ReadStallTimeout is how long a client may go without sending a byte of a request
+	// body for which the server waits. Each byte restarts the timeout. When it expires,
+	// the server answers 408, or, if the body is streamed, Read returns ErrTimeout. The
+	// connection is closed after the response. If 0, it is DefaultStallTimeout; negative
+	// means no timeout. ReadTimeout is separate: it limits the request as a whole. Not in
 	// fasthttp.
 	ReadStallTimeout time.Duration
 
-	// WriteStallTimeout is how long a client may take no byte of what the server sends: a
-	// body, a stream, a file, or what Flush sends. Each byte that it takes restarts the
-	// timeout; bytes in the socket's buffer count as taken. When it expires, the
-	// connection is closed, and the blocked write returns an error. If 0, it is
-	// DefaultStallTimeout; negative means no timeout. WriteTimeout and
+	// WriteStallTimeout is how long a client may go without taking a byte of what the
+	// server sends: a body, a stream, a file, or what Flush sends. Each byte that it
+	// takes restarts the timeout; bytes in the socket's buffer count as taken. When it
+	// expires, the connection is closed, and the blocked write returns an error. If 0, it
+	// is DefaultStallTimeout; negative means no timeout. WriteTimeout and
 	// RequestCtx.SetWriteDeadline apply too: the earliest of the three counts. Hijacked
 	// connections have no such timeout. Not in fasthttp.
 	WriteStallTimeout time.Duration

@@ -55,7 +55,7 @@ func (s *Server) listenTCP(addr string) (net.Listener, error) {
 // listenUNIX listens on the UNIX socket addr. It removes an unused socket at addr first.
 func (s *Server) listenUNIX(addr string, mode os.FileMode) (net.Listener, error) {
 	if fi, err := os.Lstat(addr); err == nil && fi.Mode()&fs.ModeSocket == 0 {
-		return nil, fmt.Errorf("gale: %s exists and is no socket", addr)
+		return nil, fmt.Errorf("gale: %s exists and is not a socket", addr)
 	}
 	if err := os.Remove(addr); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("gale: removing the old socket: %w", err)

@@ -75,7 +75,7 @@ func TimeoutWithCodeHandler(h RequestHandler, timeout time.Duration, msg string,
 func (s *Server) endLate(ctx *RequestCtx, v any) {
 	defer func() {
 		if r := recover(); r != nil {
-			s.logPanic("behind a handler that had timed out", r, stack())
+			s.logPanic("after a handler that had timed out", r, stack())
 		}
 	}()
 	if p, ok := v.(*handlerPanic); ok && !isAbort(p.value) {

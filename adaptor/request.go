@@ -68,7 +68,7 @@ func (f *fields) read(r *http.Request, u *url.URL) error {
 		r.RequestURI = "/"
 	}
 	if err := parseTarget(u, r.Method, r.RequestURI); err != nil {
-		return fmt.Errorf("adaptor: the request target is no URI: %w", err)
+		return fmt.Errorf("adaptor: the request target is not a URI: %w", err)
 	}
 	r.URL = u
 	protocol(r, f.part(msg.Proto))

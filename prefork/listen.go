@@ -47,7 +47,7 @@ func (p *Prefork) listen(addr string) ([]*os.File, error) {
 	defer ln.Close() // the file keeps the socket open
 	f, err := ln.File()
 	if err != nil {
-		return nil, fmt.Errorf("prefork: hand down the listener: %w", err)
+		return nil, fmt.Errorf("prefork: pass the listener to children: %w", err)
 	}
 	return []*os.File{f}, nil
 }
@@ -62,12 +62,12 @@ func (p *Prefork) childListener(addr string) (net.Listener, error) {
 	}
 	f := os.NewFile(handedDown, "listener")
 	if f == nil {
-		return nil, errors.New("prefork: the master handed down no listener")
+		return nil, errors.New("prefork: the master passed no listener")
 	}
 	defer f.Close()
 	ln, err := net.FileListener(f)
 	if err != nil {
-		return nil, fmt.Errorf("prefork: descriptor %d is no listener: a CommandProducer must pass its files as ExtraFiles: %w", handedDown, err)
+		return nil, fmt.Errorf("prefork: descriptor %d is not a listener: a CommandProducer must pass its files as ExtraFiles: %w", handedDown, err)
 	}
 	return ln, nil
 }
@@ -79,7 +79,7 @@ func (p *Prefork) reuseportListener(addr string) (net.Listener, error) {
 		if held, ok := sockopt.HeldPort(handedDown); ok {
 			addr = net.JoinHostPort(host, strconv.Itoa(held))
 		} else {
-			p.logf("prefork: the master handed down no port, for a CommandProducer doesn't pass its files as ExtraFiles: this child listens on a port of its own")
+			p.logf("prefork: the master passed no port, because a CommandProducer doesn't pass its files as ExtraFiles: this child listens on its own port")
 		}
 	}
 	return reuseport.Listen(p.network(addr), addr)
