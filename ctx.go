@@ -24,9 +24,9 @@ import (
 // goroutine must still use it then, the handler must call one of the TimeoutError methods
 // before it returns.
 //
-// Don't copy a RequestCtx. Only one goroutine at a time may use it, with these
-// exceptions: the TimeoutError methods, Done, Err, Deadline and Context may be called at
-// any time, and Value may be called while no goroutine sets user values.
+// Don't copy a RequestCtx. Only one goroutine at a time may use it. The exceptions are
+// the TimeoutError methods, Done, Err, Deadline and Context, which may be called at any
+// time, and Value, which may be called while no goroutine sets user values.
 //
 // Contexts that package context derives from it (WithCancel, WithTimeout) may be kept.
 // They end with the request, and their Done, Err, Deadline and Value stay those of the

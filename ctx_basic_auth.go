@@ -10,9 +10,9 @@ import (
 
 // BasicAuth returns the user name and the password of a request with `Authorization:
 // Basic` (RFC 7617). The first colon separates them. The name may be empty, and both may
-// have any bytes except control characters: check for UTF-8 where it matters. ok is false
-// if the request has no Authorization header or several, if it has another scheme, or if
-// it is malformed or has control characters (RFC 7617 section 2).
+// have any bytes except control characters: check for UTF-8 where it matters. If the
+// request has no Authorization header or several, or if the header has another scheme,
+// control characters (RFC 7617 section 2) or is malformed, ok is false.
 //
 // Compare passwords with subtle.ConstantTimeCompare, and answer requests without valid
 // ones with 401 and `WWW-Authenticate: Basic realm="..."`. Not in fasthttp.

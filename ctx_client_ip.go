@@ -17,9 +17,8 @@ import (
 // the peer.
 //
 // If all addresses are in the list, it returns the leftmost one. An element without an
-// address, such as "unknown", "_hidden" or a malformed one, ends the search: then the
-// result is the address to its right, which is the address of the proxy that wrote the
-// element.
+// address, such as "unknown", "_hidden" or a malformed one, ends the search. Then the
+// result is the address to its right: that of the proxy that wrote the element.
 //
 // IPv4-mapped IPv6 addresses become IPv4 addresses, and zones are dropped. The result is
 // the zero Addr if the peer has no IP address and isn't trusted, or is trusted but names

@@ -71,11 +71,15 @@ func (d *requestDone) End() (held bool) {
 	return d.held.Load()
 }
 
-// Done returns a channel that is closed by the first of these events: the client leaves;
-// the server shuts down (with Server.DrainTime: after that time); the context of the
-// connection ends (see Server.ConnContext); or the handler has returned, and the body
-// stream that it may have set was sent. On a net/http server, the context of its request
-// is used in place of the connection's context.
+// Done returns a channel that is closed by the first of these events:
+//
+//   - the client leaves
+//   - the server shuts down (with Server.DrainTime: after that time)
+//   - the context of the connection ends (see Server.ConnContext)
+//   - the handler has returned, and the body stream that it may have set was sent
+//
+// On a net/http server, the context of its request is used in place of the connection's
+// context.
 //
 // It costs nothing until it is called. From then on the server watches the connection
 // while the handler runs. It doesn't use ctx again for another request, because contexts

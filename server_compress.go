@@ -19,11 +19,11 @@ func CompressHandler(h RequestHandler) RequestHandler {
 // request has that header, Accept-Encoding is added to Vary, even if the response isn't
 // encoded.
 //
-// Not encoded are responses without a body, bodies of less than 200 bytes (unless the
-// client refuses unencoded ones), media types that are compressed already, such as most
-// images, and responses with Content-Encoding, Content-Range or Cache-Control:
-// no-transform. When a body is encoded, a strong ETag becomes weak and Accept-Ranges is
-// removed, because they describe the bytes before encoding.
+// It doesn't encode responses without a body, bodies of less than 200 bytes (unless the
+// client refuses unencoded ones), and media types that are compressed already, such as
+// most images. Nor does it encode responses with Content-Encoding, Content-Range or
+// Cache-Control: no-transform. When a body is encoded, a strong ETag becomes weak and
+// Accept-Ranges is removed, because they describe the bytes before encoding.
 //
 // Streams are encoded while they are sent. When a stream has no more bytes for the
 // moment, what it has delivered is flushed. A response that h has begun to send with

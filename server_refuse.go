@@ -170,11 +170,18 @@ func (ctx *RequestCtx) defaultError(err error) {
 	}
 }
 
-// ErrorStatus returns the status code for an error that Server.ErrorHandler got. It is
-// the status that the server sends if ErrorHandler is nil: 413 for ErrBodyTooLarge, 431
-// for *ErrSmallBuffer, 408 for a timeout, the Status of a *HandlerError or a *BindError,
-// 500 for a *PanicError and for nil, and 400 for errors that it doesn't know. Not in
-// fasthttp.
+// ErrorStatus returns the status code for an error that Server.ErrorHandler got. It is the
+// status that the server sends if ErrorHandler is nil:
+//
+//   - 413 for ErrBodyTooLarge
+//   - 431 for *ErrSmallBuffer
+//   - 408 for a timeout
+//   - the Status of a *HandlerError or a *BindError
+//   - 500 for a *PanicError and for nil
+//   - another status for errors that have one, such as 414, 417, 501 and 505
+//   - 400 for everything else
+//
+// Not in fasthttp.
 func ErrorStatus(err error) int {
 	if err == nil {
 		return StatusInternalServerError

@@ -16,10 +16,11 @@ import (
 //
 // If DrainTime is set, Shutdown first goes on serving for that time, with `Connection:
 // close` in every response. Then it accepts the connections that wait in the queues of
-// listeners (listeners of package net for TCP and UNIX sockets, also with the server's
-// TLS; others are just closed), and gives new connections up to a second for their first
-// request. RequestCtx.Done of running handlers is closed after that, not while the server
-// drains. If the server has no listener and no connection, Shutdown doesn't wait.
+// listeners, and gives new connections up to a second for their first request. It can do
+// that with listeners of package net for TCP and UNIX sockets, also with the server's
+// TLS; others are just closed. RequestCtx.Done of running handlers is closed after that,
+// not while the server drains. If the server has no listener and no connection, Shutdown
+// doesn't wait.
 //
 // Shutdown has no time limit; see ShutdownWithContext. It may be called again, and the
 // Server may serve again afterwards. Calls during a drain wait for the same drain. A call
