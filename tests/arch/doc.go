@@ -1,3 +1,4 @@
-// Package arch holds no code. Its tests keep true what ARCHITECTURE.md says of
-// who may import whom, and calls.txt of what survives the panics of users' functions.
+// Package arch has no code. Its tests check what ARCHITECTURE.md says about which package
+// may import which, that calls.txt lists the calls of users' functions and what recovers
+// from their panics, and that the examples in package comments compile.
 package arch
