@@ -138,7 +138,6 @@ var phrases = []struct{ text, plain string }{
 	{"makes one of an empty folder", "create a module first"},
 	{"here one beside that folder", "next to your module"},
 	{"the rooms", "packages"},
-	{"direction of imports", "import rules"},
 	{"way of a request", "life of a request"},
 	{"report a hole", "report a vulnerability"},
 	{"by the line below", "name the section"},
