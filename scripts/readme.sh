@@ -10,12 +10,16 @@
 #                   of this repository after git clone is replaced by the clone.
 #   go, json, ...   written to the file that the paragraph before the block names in
 #                   backquotes. Left out if it names none.
-#   text, json      directly after a block of sh: its expected output, word for word.
-#                   "..." stands for anything within a line.
+#   console         lines that begin with "$ " are run as sh, one after the other; the
+#                   other lines are what they must print.
+#   text, json      directly after a block of sh: its expected output, line by line.
 #
-# If the paragraph before a block of sh says "another terminal", the block before it
-# starts a server: it runs on while this block and others from another terminal run,
-# and is stopped before the next one. curl waits for it to listen.
+# In expected output "..." stands for anything within a line.
+#
+# If the paragraph before a block says "another terminal", the block of sh before it
+# starts a server: it runs on until the next block of sh that is not run in another
+# terminal. So does COMMAND if the paragraph says "run it with `COMMAND`" or "run it
+# again with `COMMAND`". curl waits for the server to listen.
 #
 # For `go test ./...` in the clone the script only loads all packages and their modules,
 # since the tests take long and run elsewhere; README_TESTS=run runs them, too.
@@ -100,6 +104,12 @@ END
 # its line, its language, the file that it is, and whether it is run in another terminal.
 split() {
 	awk -v dir="$2" '
+	function again(text) { # the command of: run it again with `COMMAND`
+		if (!match(text, /[Rr]un it (again )?with `[^`]+`/)) return ""
+		text = substr(text, RSTART, RLENGTH - 1)
+		sub(/^[^`]*`/, "", text)
+		return text
+	}
 	function name(text,   found, token) {
 		while (match(text, /`[^`]+`/)) {
 			token = substr(text, RSTART + 1, RLENGTH - 2)
@@ -116,7 +126,9 @@ split() {
 			lang = $0
 			sub(/^ *```/, "", lang)
 			sub(/ .*/, "", lang)
-			file = lang == "sh" || lang == "text" ? "" : name(paragraph)
+			file = lang == "sh" || lang == "console" || lang == "text" ? "" : name(paragraph)
+			command = lang == "sh" || lang == "console" ? again(paragraph) : ""
+			if (command != "") print command > (dir "/" n ".server")
 			printf "%d %s %s %s\n", NR, lang == "" ? "text" : lang, file == "" ? "-" : file, \
 				paragraph == "" ? "adjoins" : tolower(paragraph) ~ /(another|second|other) terminal/ ? "another" : "-" > (dir "/list")
 			printf "" > (dir "/" n)
@@ -128,6 +140,7 @@ split() {
 	}
 	inside { print > (dir "/" n); next }
 	/^$/ { blank = 1; next }
+	/^<!--/ { next }
 	/^#/ { paragraph = "heading"; next }
 	{
 		if (blank) paragraph = ""
@@ -136,17 +149,33 @@ split() {
 	}' "$1"
 }
 
+# console N: makes a script of the commands in N.sh, and N.want of what they print.
+console() {
+	awk -v want="$dir/$1.want" '
+	function flush() {
+		if (command == "") return
+		# Output whose last line has no end gets one, as a prompt would give it.
+		printf "{ %s\n} >\"$README_WORK/printed\"\ncat \"$README_WORK/printed\"\n[ -z \"$(tail -c 1 \"$README_WORK/printed\")\" ] || echo\n", command
+		command = ""
+	}
+	BEGIN { printf "" > want }
+	continued { sub(/^> /, ""); command = command "\n" $0; continued = /\\$/; next }
+	/^\$ / { flush(); command = substr($0, 3); continued = /\\$/; next }
+	{ print > want }
+	END { flush() }' "$dir/$1"
+}
+
 # run N [server]: runs a block in the folder that the last one ended in.
 run() {
 	{
 		cat "$work/functions"
 		[ -n "${2:-}" ] || echo 'trap '\''pwd >"$README_WORK/folder"'\'' EXIT'
-		cat "$dir/$1"
+		if [ "${langs[$1 - 1]}" = console ] && [ -z "${2:-}" ]; then console "$1"; else cat "$dir/$1${2:+$3}"; fi
 	} >"$dir/$1.sh"
 	(cd "$(cat "$work/folder")" && exec timeout --foreground 300 bash -e -o pipefail "$dir/$1.sh")
 }
 
-# expected N FILE: whether FILE has what block N says.
+# expected WANT FILE: whether FILE has the lines of WANT.
 expected() {
 	local want got line=0
 	while IFS= read -r want <&3; do
@@ -157,7 +186,24 @@ expected() {
 		want=$(sed -e 's/[][\\*?]/\\&/g' -e 's/\.\.\./*/g' <<<"$want")
 		# shellcheck disable=SC2053
 		[[ $got == $want ]] || { echo "line $line of the output is: $got"; return 1; }
-	done 3<"$dir/$1" 4<"$2"
+	done 3<"$1" 4<"$2"
+	[ "$(wc -l <"$2")" -le "$line" ] || { echo "there are more lines:"; tail -n "+$((line + 1))" "$2"; return 1; }
+}
+
+# serve N SUFFIX: starts the server of a block, or of N.server.
+serve() {
+	stop_server
+	rm -f "$work/running"
+	set -m
+	run "$1" server "$2" >"$work/server.out" 2>&1 </dev/null &
+	server=$!
+	set +m
+	: >"$work/before.out"
+	# The next blocks run in its folder, which is known at its go run.
+	for _ in $(seq 1200); do
+		[ ! -e "$work/running" ] && kill -0 "$server" 2>/dev/null || break
+		sleep 0.1
+	done
 }
 
 fail() {
@@ -190,6 +236,8 @@ for document in "${documents[@]}"; do
 	dir=$work/blocks/$document
 	mkdir -p "$dir" "$work/in/$document"
 	echo "$work/in/$document" >"$work/folder"
+	# A document that clones nothing expects a clone next to the folder that it makes.
+	grep -q '^git clone ' "$document" || cp -R "$work/clone" "$work/in/$document/gale" || exit 1
 	split "$document" "$dir"
 	check_ports "$document"
 	lines=() langs=() files=() how=()
@@ -202,13 +250,13 @@ for document in "${documents[@]}"; do
 		n=$((i + 1)) began=$SECONDS
 		: >"$work/out"
 		where=${lines[$i]}
-		if [ "${langs[$i]}" != sh ]; then
+		if [ "${langs[$i]}" != sh ] && [ "${langs[$i]}" != console ]; then
 			if [ "${files[$i]}" != - ]; then
 				target=$(cat "$work/folder")/${files[$i]}
 				mkdir -p "$(dirname "$target")" && cp "$dir/$n" "$target" || fail "$where" "can't be written" "$n"
 				echo "ok   $document:$where: wrote ${files[$i]}"
 			elif [ -n "$before" ] && [ "${how[$i]}" = adjoins ]; then
-				expected "$n" "$work/before.out" >"$work/out" || fail "$where" "isn't what the one before prints" "$n"
+				expected "$dir/$n" "$work/before.out" >"$work/out" || fail "$where" "isn't what the one before prints" "$n"
 				echo "ok   $document:$where: as printed"
 			else
 				echo "--   $document:$where: ${langs[$i]}, not run"
@@ -218,21 +266,16 @@ for document in "${documents[@]}"; do
 		fi
 		ran=$((ran + 1))
 		before=$n
-		[ "${how[$i]}" = another ] || stop_server
+		if [ -f "$dir/$n.server" ]; then
+			serve "$n" .server
+			echo "ok   $document:$where: started $(cat "$dir/$n.server")"
+		elif [ "${langs[$i]}" = sh ] && [ "${how[$i]}" != another ]; then
+			stop_server
+		fi
 		next=$((i + 1))
-		while [ -n "${langs[$next]:-}" ] && [ "${langs[$next]}" != sh ]; do next=$((next + 1)); done
-		if [ "${how[$i]}" != another ] && [ "${how[$next]:-}" = another ]; then
-			rm -f "$work/running"
-			set -m
-			run "$n" server >"$work/server.out" 2>&1 </dev/null &
-			server=$!
-			set +m
-			: >"$work/before.out"
-			# The next blocks run in its folder, which is known at its go run.
-			for _ in $(seq 1200); do
-				[ ! -e "$work/running" ] && kill -0 "$server" 2>/dev/null || break
-				sleep 0.1
-			done
+		while [ -n "${langs[$next]:-}" ] && [[ ${langs[$next]} != sh && ${langs[$next]} != console ]]; do next=$((next + 1)); done
+		if [ "${langs[$i]}" = sh ] && [ "${how[$i]}" != another ] && [ "${how[$next]:-}" = another ]; then
+			serve "$n" ""
 			echo "ok   $document:$where: started"
 			continue
 		fi
@@ -243,11 +286,15 @@ for document in "${documents[@]}"; do
 		while kill -0 "$block" 2>/dev/null; do
 			if [ -n "$server" ] && ! kill -0 "$server" 2>/dev/null; then
 				kill -KILL -- "-$block" 2>/dev/null
+				wait "$block" 2>/dev/null
 				fail "$where" "has no server: it has ended" "$n"
 			fi
 			sleep 0.05
 		done
 		wait "$block" || { cat "$work/before.out" >>"$work/out"; fail "$where" "failed" "$n"; }
+		if [ "${langs[$i]}" = console ]; then
+			expected "$dir/$n.want" "$work/before.out" >"$work/out" || fail "$where" "doesn't print what it says" "$n"
+		fi
 		echo "ok   $document:$where: ran, $((SECONDS - began)) s"
 	done
 	stop_server
