@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs the own tests of projects made for fasthttp: on fasthttp, and on Gale
+# Runs the tests of projects that use fasthttp: on fasthttp, and on Gale
 # through compat/fasthttp and the replace line that users write.
 #
 #   scripts/frameworks.sh [-k] [-r REGEXP] [-s SECONDS] [WORK]
@@ -12,7 +12,7 @@
 # comes out, and below it the first of those that pass on fasthttp alone; all are
 # in NAME.lost. The exit status is 1 if there are any.
 #
-# The tests of others do as they please: one of them tries to delete /bin/sh.
+# Tests of other projects may do anything: one of them tries to delete /bin/sh.
 # Started by root, the script goes on as the user nobody, who may write to WORK
 # only.
 set -uo pipefail
@@ -65,7 +65,7 @@ unset GOBIN GOENV
 mkdir -p "$HOME" "$TMPDIR" "$GOMODCACHE"
 
 # prepare NAME MODULE@VERSION BACKEND: the project in a directory of its own,
-# with its fasthttp set to what it is to run on.
+# with its fasthttp set to the backend that it runs on.
 prepare() {
 	local dir=$work/$1.$3 src
 	src=$(cd "$work" && go mod download -json "$2" | sed -n 's/^\t"Dir": "\(.*\)",$/\1/p')

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs the conformance corpus against Gale alone and against Gale behind Gale (package
-# reverse), and prints the verdicts that differ.
+# Runs the conformance corpus against Gale alone and against Gale behind a Gale proxy
+# (package reverse), and prints the verdicts that differ.
 #
 #	scripts/proxied.sh [-engine block|event] [flags of h1run]
 #
