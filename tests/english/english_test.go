@@ -5,7 +5,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 )
@@ -16,10 +15,6 @@ var root = filepath.Join("..", "..")
 // TestEnglish finds no phrase of the table in any text, except those listed with a reason.
 // GALE_ENGLISH names parts of the repository to look at, such as docs/guides/ or server.go.
 func TestEnglish(t *testing.T) {
-	var compiled []*regexp.Regexp
-	for _, p := range patterns {
-		compiled = append(compiled, regexp.MustCompile(p.rx))
-	}
 	only := strings.Fields(os.Getenv("GALE_ENGLISH"))
 	used := make([]bool, len(exceptions))
 	seen := 0
@@ -31,7 +26,7 @@ func TestEnglish(t *testing.T) {
 		seen += len(all)
 		for i := range all {
 			for j := range patterns {
-				for _, found := range find(&all[i], &patterns[j], compiled[j]) {
+				for _, found := range find(&all[i], &patterns[j]) {
 					if !excepted(used, file, found.sentence) && wanted(only, file) {
 						t.Errorf("%s:%d: %q, write %s: %s", file, found.line, found.text, patterns[j].plain, found.sentence)
 					}
@@ -55,7 +50,7 @@ type finding struct {
 	text, sentence string
 }
 
-func find(p *piece, pat *pattern, rx *regexp.Regexp) []finding {
+func find(p *piece, pat *pattern) []finding {
 	if p.scope < pat.scope || p.heading && pat.noHeading || p.quoted && pat.scope != everywhere {
 		return nil
 	}
@@ -64,9 +59,9 @@ func find(p *piece, pat *pattern, rx *regexp.Regexp) []finding {
 		raw = p.text
 	}
 	var all []finding
-	for _, at := range rx.FindAllStringIndex(p.text, -1) {
+	for _, at := range pat.compiled.FindAllStringIndex(p.text, -1) {
 		begin, end := p.sentence(at[0], at[1])
-		if !pat.unlessMatches(strings.TrimSpace(p.text[begin:end])) {
+		if !pat.isRight(strings.TrimSpace(p.text[begin:end])) {
 			text := strings.Trim(raw[at[0]:at[1]], " .:")
 			all = append(all, finding{p.line(at[0]), shorten(text, 60), shorten(strings.TrimSpace(raw[begin:end]), 240)})
 		}

@@ -28,6 +28,8 @@ type pattern struct {
 	noHeading bool
 	finds     string // a sentence that has the phrase
 	spares    string // one that looks like it and is right
+
+	compiled, except *regexp.Regexp // rx; unless or nil
 }
 
 // start matches the beginning of a sentence or of a clause after a colon.
@@ -44,8 +46,8 @@ var patterns = []pattern{
 		finds: "Who takes the lock closes it.", spares: "Who may call it?"},
 	{rx: `\b(?:so that|by|from|with|without|unless|if|because|since|and|then) who\b`, plain: "the caller that, the goroutine that",
 		finds: "It waits so that who comes first has it.", spares: "The table says who owns it."},
-	{rx: `(?i)\b(?:goroutines?|functions?|methods?|handlers?|sessions?|engines?|loops?|servers?|clients?|connections?|requests?|streams?|caller|callers|one|ones|it), who\b`, plain: "which, that",
-		finds: "It belongs to the caller, who closes it.", spares: "It belongs to the caller, which closes it."},
+	{rx: `(?i)\b(?:goroutines?|functions?|methods?|handlers?|sessions?|engines?|loops?|servers?|clients?|connections?|requests?|streams?|one|ones|it), who\b`, plain: "which, that",
+		finds: "It belongs to the engine, who closes it.", spares: "It belongs to the caller, who must close it."},
 	{rx: `(?i)\b(?:goroutines?|functions?|methods?|handlers?|sessions?|engines?|loops?|servers?|connections?|streams?|owner|waiter|one|ones) who\b`, plain: "that",
 		finds: "The goroutine who waits is woken.", spares: "The goroutine that waits is woken."},
 	{rx: `\b(?:[Hh]e|[Ss]he|[Hh]is|[Hh]im|[Hh]ers?|himself|herself)\b`, plain: "it, its (code); they, their (people)",
@@ -94,10 +96,11 @@ var patterns = []pattern{
 	{rx: `\bunder way\b`, plain: "running, in flight", scope: public, finds: "Requests under way end.", spares: "Running requests end."},
 	{rx: `[.:] Else,? `, plain: "otherwise", finds: "It is read. Else it waits.", spares: "It is read, otherwise it waits."},
 	{rx: `; else\b`, plain: "otherwise", scope: public, finds: "It is read if it fits; else the server answers 413.", spares: "It is read; otherwise the server answers 413."},
+	{rx: `^Outlive the handler:`, plain: "Still valid after the handler returns:", finds: "Outlive the handler: copies.", spares: "These copies outlive the handler: a, b."},
 	{rx: `\bif it (?:isn't|is not) above 0\b`, plain: "if it is 0 or negative", finds: "None if it isn't above 0.", spares: "None if it is 0."},
 	{rx: `\blives? shortly\b`, plain: "short-lived", finds: "Connections that live shortly.", spares: "It returns shortly."},
 	{rx: `\bgives? up halfway\b|\bhalfway\b`, plain: "say at which state", finds: "The parser gives up halfway.", spares: "The parser returns ErrPartial."},
-	{rx: `\b(?:comes?|came|coming) by\b`, plain: "arrives over, uses", unless: `\bby (?:it|them)sel`, finds: "The protocol that it came by.", spares: "It comes from a pool."},
+	{rx: `\b(?:comes?|came|coming) by\b`, plain: "arrives over, uses", unless: `\bby (?:itself|themselves|then|now)\b`, finds: "The protocol that it came by.", spares: "It comes from a pool."},
 	{rx: `\b(?:what|that) (?:it|a \w+|everything) (?:is|are|was) made (?:of|with|from)\b`, plain: "what it uses, what it consists of",
 		finds: "The framework that it is made with.", spares: "It is made of two parts."},
 	{rx: `\bhas a goroutine for each\b`, plain: "uses one goroutine per connection", finds: "Block has a goroutine for each.", spares: "Block uses one goroutine per connection."},
@@ -155,7 +158,6 @@ var phrases = []struct{ text, plain string }{
 	{"begin the address with", "use https://"},
 	{"waited for else", "otherwise it waits"},
 	{"with regard to case", "case-sensitively"},
-	{"outlive the handler:", "still valid after the handler returns:"},
 	{"there is no time if", "no timeout if"},
 	{"what lasts of", "what persists"},
 	{"is none for", "X can't handle it"},
@@ -187,20 +189,28 @@ func init() {
 		}
 		patterns = append(patterns, pattern{rx: "(?i)" + rx, plain: p.plain, finds: "It says: " + p.text + " x.", spares: "It says what it does."})
 	}
+	for i := range patterns {
+		p := &patterns[i]
+		p.compiled = regexp.MustCompile(p.rx)
+		if p.unless != "" {
+			p.except = regexp.MustCompile(p.unless)
+		}
+	}
 }
 
+// Each pattern finds its example, and nothing where the words are right.
 func TestPatterns(t *testing.T) {
 	for _, p := range patterns {
-		rx := regexp.MustCompile(p.rx)
-		if !rx.MatchString(p.finds) || p.unlessMatches(p.finds) {
+		if !p.compiled.MatchString(p.finds) || p.isRight(p.finds) {
 			t.Errorf("%s doesn't find %q", p.rx, p.finds)
 		}
-		if rx.MatchString(p.spares) && !p.unlessMatches(p.spares) {
+		if p.compiled.MatchString(p.spares) && !p.isRight(p.spares) {
 			t.Errorf("%s finds %q, which is right", p.rx, p.spares)
 		}
 	}
 }
 
-func (p *pattern) unlessMatches(sentence string) bool {
-	return p.unless != "" && regexp.MustCompile(p.unless).MatchString(sentence)
+// isRight reports whether the phrase is right in sentence.
+func (p *pattern) isRight(sentence string) bool {
+	return p.except != nil && p.except.MatchString(sentence)
 }
