@@ -35,7 +35,7 @@ bench: ## compare gale, fasthttp and net/http in COUNT rounds, with ratios
 		$(GO) test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) -cpu $(CPU) -timeout 4h . || echo FAIL; \
 	done | $(GO) run ./cmd/table -v $(TABLE)
 bench-tcp: ## compare the CPU that servers use per request over loopback
-	@cd bench && $(GO) run ./tcp && $(GO) run ./tcp -http2 && $(GO) run ./tcp -http2 -tls
+	@cd bench && $(GO) run ./tcp && $(GO) run ./tcp -servers gale-block,fasthttp,nethttp && $(GO) run ./tcp -http2 && $(GO) run ./tcp -http2 -tls
 benchstat: ## compare two saved runs, OLD and NEW
 	$(GO) run golang.org/x/perf/cmd/benchstat@latest $(OLD) $(NEW)
 cover: ## show test coverage by function

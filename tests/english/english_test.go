@@ -38,6 +38,9 @@ func TestEnglish(t *testing.T) {
 		t.Fatalf("found only %d texts", seen)
 	}
 	for i, e := range exceptions {
+		if e.reason == "" {
+			t.Errorf("%s: the exception for %q has no reason", e.file, e.text)
+		}
 		if !used[i] {
 			t.Errorf("%s has no finding with %q any more: remove the exception", e.file, e.text)
 		}
