@@ -40,7 +40,7 @@ const proxies = `(?i)prox(?:y|ies)|nginx|haproxy|caddy|envoy|traefik|balancer|\b
 
 var patterns = []pattern{
 	// Words for people where code is meant.
-	{rx: `\b(?:[Ss]omebody|[Nn]obody|[Ww]hoever|[Ww]homever)\b`, plain: "a goroutine, no goroutine, the caller; for people: anyone, no one", unless: `\bthe user nobody\b`,
+	{rx: `\b(?:[Ss]omebody|[Nn]obody|[Ww]hoever|[Ww]homever)\b`, plain: "a goroutine, no goroutine, the caller; for people: anyone, no one", unless: `\bthe user nobody\b|\bHello, nobody\b`,
 		finds: "Nobody reads the channel.", spares: "A body of http.NoBody is empty."},
 	{rx: start + `Who\b[^?]*$`, plain: "the goroutine that, the caller that", noHeading: true,
 		finds: "Who takes the lock closes it.", spares: "Who may call it?"},
