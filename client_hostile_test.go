@@ -27,8 +27,8 @@ func TestHostClientTLSWithoutPort(t *testing.T) {
 	}
 }
 
-// Who waits for a connection and is handed one that the server has closed
-// meanwhile gets another.
+// A caller that waits for a connection gets another one if the server has closed the one
+// that it was given.
 func TestHostClientHandsOverAlive(t *testing.T) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

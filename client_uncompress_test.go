@@ -98,7 +98,7 @@ func TestClientUncompress(t *testing.T) {
 	}
 }
 
-// Who asks for a coding, for a part or for no body gets what was sent.
+// A caller that asks for a coding, for a part or for no body gets what was sent.
 func TestClientUncompressLeavesAlone(t *testing.T) {
 	body := []byte(strings.Repeat("text", 1000))
 	n := newMemNetwork(t)

@@ -115,7 +115,7 @@ func TestFailStatus(t *testing.T) {
 }
 
 // With Slog the error of a 5xx comes with attributes, and without what clients sent if
-// that is not to be logged.
+// that must not be logged.
 func TestFailSlog(t *testing.T) {
 	for _, secure := range []bool{false, true} {
 		var b bytes.Buffer

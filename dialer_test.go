@@ -54,7 +54,7 @@ func dialTarget(t *testing.T, addr string) string {
 	return port
 }
 
-// refusingPort returns a port on which nobody listens until the test ends: that of a
+// refusingPort returns a port on which no program listens until the test ends: that of a
 // client's connection, so that the system gives it to no listener.
 func refusingPort(t *testing.T) string {
 	t.Helper()

@@ -18,7 +18,7 @@ import (
 )
 
 // ToyConn is a connection of a protocol that has no text and no order of answers, as
-// HTTP/2: streams with numbers, and frames that belong to them. Its requests come by
+// HTTP/2: streams with numbers, and frames that belong to them. Its requests are
 // method calls, and what the server sends is kept in memory. It shows that a
 // RequestCtx, with all that a handler can ask of it, needs no line of HTTP/1.
 type ToyConn struct {

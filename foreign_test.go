@@ -125,7 +125,7 @@ func (f *foreignTest) failf(format string, args ...any) {
 	}
 }
 
-// check looks for canaries in b that aren't among the own.
+// check looks for canaries in b other than own.
 func (f *foreignTest) check(what string, b []byte, own ...string) {
 	if found := foreign(b, own...); found != "" {
 		f.failf("%s has %s in it:\n%.2000q", what, found, b)

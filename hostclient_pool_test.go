@@ -86,7 +86,7 @@ func TestPoolWaiterGivesUp(t *testing.T) {
 }
 
 // TestPoolLimit proves that MaxConns holds, that it can be changed, and that
-// both who doesn't wait and who has waited get the error for that.
+// callers that don't wait and callers that have waited get the error for that.
 func TestPoolLimit(t *testing.T) {
 	s := scripted(t, answering(okAnswer("good")))
 	c := &HostClient{Addr: s.addr(), MaxConns: 2}

@@ -58,7 +58,7 @@ func lbCalls(cc *LBClient, n int, clients ...*lbServer) string {
 	return s[1:]
 }
 
-// Requests go where the fewest are pending, in turns among equals; one who
+// Requests go where the fewest are pending, in turns among equals. A client that
 // joins or recovers isn't given what it missed.
 func TestLBClientChoice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

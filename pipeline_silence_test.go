@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// Who gives up never takes the response of another, nor leaves theirs to one,
-// and what they passed is theirs again at once.
+// A caller that gives up never gets the response of another, nor leaves its own to
+// another. What it passed is its own again at once.
 func TestPipelineGivingUp(t *testing.T) {
 	before := runtime.NumGoroutine()
 	t.Run("", func(t *testing.T) {

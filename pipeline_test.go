@@ -274,7 +274,7 @@ func TestPipelineMalformed(t *testing.T) {
 	}
 }
 
-// A response that breaks off is quoted in the error of its own call alone: the calls behind it
+// A response that breaks off is quoted in the error of its own call alone: the calls after it
 // are those of others.
 func TestPipelineQuotesOwnOnly(t *testing.T) {
 	for _, answer := range []string{"HTTP/1.1 200 OK\r\nX-Canary: canary\r\n", "HTTP/1.1 200 OK\r\ncanary\r\n\r\n"} {
@@ -374,7 +374,7 @@ func TestPipelineForms(t *testing.T) {
 	}
 }
 
-// The one who wakes the writer may leave while it waits for more to write.
+// The caller that wakes the writer may leave while it waits for more to write.
 func TestPipelineDelayForNobody(t *testing.T) {
 	c := pipeServer(t, pipeEcho)
 	c.MaxBatchDelay, c.ReadTimeout = 20*time.Millisecond, time.Minute
@@ -399,7 +399,7 @@ func TestPipelineDelayForNobody(t *testing.T) {
 	}
 }
 
-// When too many wait, who doesn't mind the time is refused, and who does
+// When too many wait, a caller without a deadline is refused, and one with a deadline
 // waits.
 func TestPipelineOverflow(t *testing.T) {
 	release := make(chan struct{})

@@ -125,7 +125,7 @@ func (p *breakingReader) Read(b []byte) (int, error) {
 	return copy(b, "data"), nil
 }
 
-// Who writes a body stream may wait for the client to leave: Done stays open
+// A body stream writer may wait for the client to leave: Done stays open
 // until the stream is sent.
 func TestDoneStaysOpenForStreams(t *testing.T) {
 	left := make(chan error, 1)

@@ -114,7 +114,7 @@ func TestCompressHandlerLeavesAlone(t *testing.T) {
 			t.Errorf("%s: Vary is there: %v, want %v", c.name, vary, c.coded)
 		}
 	}
-	// Who refuses identity gets even short bodies encoded.
+	// A client that refuses identity gets even short bodies encoded.
 	resp := compressed(t, CompressHandler, "gzip, identity;q=0", func(ctx *RequestCtx) { ctx.Response.SetBodyString("short") })
 	if string(resp.Header.ContentEncoding()) != "gzip" || decoded(t, resp) != "short" {
 		t.Errorf("identity refused: %q", resp.Header.ContentEncoding())

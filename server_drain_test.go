@@ -78,8 +78,8 @@ func (c *drainClient) close() {
 }
 
 // Of 10,000 requests none fails whose client honours close and has sent it before the
-// drain ended: on kept-alive connections, on new ones, and on those that nobody
-// has accepted by then. Nothing is left of the server after it.
+// drain ended: on kept-alive connections, on new ones, and on those that
+// weren't accepted by then. Nothing is left of the server after it.
 func TestDrainLosesNothing(t *testing.T) {
 	withoutHurry(t)
 	onEngines(t, func(t *testing.T, e Engine) {

@@ -388,7 +388,7 @@ func TestH2HalfClosed(t *testing.T) {
 }
 
 // TestH2EarlyAnswer: a client that is answered before its body has come is told to stop,
-// and what comes yet harms nobody.
+// and what still comes does no harm.
 func TestH2EarlyAnswer(t *testing.T) {
 	eachH2(t, func(t *testing.T, way h2Way) {
 		hs := way.start(t, &Server{StreamRequestBody: true, MaxRequestBodySize: 10, Handler: func(ctx *RequestCtx) { ctx.SetBodyString("no thanks") }})
@@ -507,8 +507,8 @@ func TestH2Windows(t *testing.T) {
 	})
 }
 
-// TestH2ZeroLength: a body that is to be empty and isn't is no request, however late its
-// data comes.
+// TestH2ZeroLength: a request whose body must be empty and isn't is refused, however late
+// its data comes.
 func TestH2ZeroLength(t *testing.T) {
 	eachH2(t, func(t *testing.T, way h2Way) {
 		hs := way.start(t, &Server{Handler: func(ctx *RequestCtx) { ctx.SetBodyString("answer") }})
@@ -1199,8 +1199,8 @@ func TestH2Kept(t *testing.T) {
 	})
 }
 
-// TestH2LateHandlers: a handler that has timed out goes on with its context, which nobody
-// else gets.
+// TestH2LateHandlers: a handler that has timed out goes on with its context, which no
+// other request gets.
 func TestH2LateHandlers(t *testing.T) {
 	usedAgain(t)
 	eachH2(t, func(t *testing.T, way h2Way) {

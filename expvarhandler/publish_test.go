@@ -48,8 +48,8 @@ func TestPublish(t *testing.T) {
 	}
 }
 
-// A name that is taken, by whomever, is an error that says so; of those who want
-// it at the same time one gets it.
+// A name that is taken is an error that says so. If several goroutines want a name at the
+// same time, one gets it.
 func TestPublishTwice(t *testing.T) {
 	for _, name := range []string{"memstats", "greeting"} {
 		if err := expvarhandler.Publish(name, new(gale.Server)); err == nil || !strings.Contains(err.Error(), name) {

@@ -93,7 +93,7 @@ func moody(t *testing.T, mixed *atomic.Pointer[string]) string {
 	return addr
 }
 
-// Whatever upstreams and clients do, nobody gets anything of another exchange, and nothing
+// Whatever upstreams and clients do, no exchange gets anything of another one, and nothing
 // of an exchange is left behind.
 func TestMixed(t *testing.T) { onEngines(t, testMixed) }
 

@@ -15,7 +15,7 @@ import (
 	"github.com/galehttp/gale/reverse"
 )
 
-// An upstream gets the same of a request by whichever protocol it came, but for Via.
+// An upstream gets the same request whatever protocol the client speaks, except Via.
 func TestHTTP2Fields(t *testing.T) { onEngines(t, testHTTP2Fields) }
 
 func testHTTP2Fields(t *testing.T) {

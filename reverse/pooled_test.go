@@ -27,7 +27,7 @@ func TestPooledForgets(t *testing.T) {
 	c.Unused(t)
 }
 
-// An exchange that somebody else may know isn't used again.
+// An exchange to which other code may refer isn't used again.
 func TestKnownExchange(t *testing.T) {
 	for name, know := range map[string]func(x *exchange){
 		"not closed":        func(x *exchange) { x.over = false },

@@ -392,7 +392,7 @@ func testSmuggling(t *testing.T) {
 			t.Errorf("%s: got %q", name, answer)
 		}
 	}
-	// Connection can't take the framing away either.
+	// Connection can't remove the framing either.
 	for _, option := range []string{"Content-Length", "Transfer-Encoding", "Host"} {
 		talk(t, proxyAddr, fmt.Sprintf("POST /outer HTTP/1.1\r\nHost: a\r\nConnection: close, %s\r\nContent-Length: %d\r\n\r\n%s", option, len(smuggled), smuggled))
 	}

@@ -686,7 +686,7 @@ func testTLS(t *testing.T) {
 		config *tls.Config
 		want   int
 	}{
-		{nil, 502}, // nobody signed the certificate
+		{nil, 502}, // no authority signed the certificate
 		{s.Client().Transport.(*http.Transport).TLSClientConfig, 200},
 	} {
 		p := &reverse.Proxy{Upstreams: []string{s.URL}, TLSConfig: tt.config}

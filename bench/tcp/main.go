@@ -6,7 +6,7 @@
 //	cd bench && go run ./tcp -http2 [-tls] [-loads 16x1,16x32]
 //
 // The second line compares reverse proxies: package reverse, nginx, which must be
-// installed, and httputil.ReverseProxy. The server behind them is not measured.
+// installed, and httputil.ReverseProxy. Their upstream server is not measured.
 //
 // The third line compares servers of HTTP/2 under the load of h2load: gale on both engines,
 // net/http, and those of nginx, h2o and nghttpd that are installed. It does nothing if h2load

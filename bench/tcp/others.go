@@ -70,7 +70,7 @@ func h2oHTTP2(dir, addr string, o options) ([]string, error) {
 	host, port, _ := strings.Cut(addr, ":")
 	var c strings.Builder
 	if u, err := user.Current(); err == nil && u.Uid == "0" {
-		fmt.Fprintf(&c, "user: %s\n", u.Username) // else it becomes one who can't read the files
+		fmt.Fprintf(&c, "user: %s\n", u.Username) // otherwise it becomes a user that can't read the files
 	}
 	fmt.Fprintf(&c, "num-threads: 1\nerror-log: /dev/null\nlisten:\n  host: %s\n  port: %s\n", host, port)
 	if o.tls {

@@ -28,7 +28,7 @@ func ipAddrs(texts ...string) []net.IPAddr {
 	return addrs
 }
 
-// findHost is a lookup by one who waits as long as it takes.
+// findHost is a lookup that waits as long as it takes.
 func findHost(c *Names, host string, r Resolver, keep time.Duration) string {
 	a, err := c.Lookup(context.Background(), host, r, keep)
 	if err != nil {
@@ -121,8 +121,8 @@ func TestNamesOff(t *testing.T) {
 	}
 }
 
-// Those who want the same host share a lookup. One who leaves doesn't end it
-// for the others; the last one does.
+// Callers that want the same host share a lookup. A caller that leaves doesn't end it
+// for the others. The last one does.
 func TestNamesShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var c Names

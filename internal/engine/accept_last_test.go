@@ -32,8 +32,8 @@ func TestEpoch(t *testing.T) {
 	}
 }
 
-// A drain leaves all connections as they are, and says that they are to stop; those that
-// begin in it, too.
+// A drain leaves all connections as they are and says that they must stop, also those that
+// begin during it.
 func TestBlockDrain(t *testing.T) {
 	m := &listModel{t: t}
 	old := m.add()

@@ -169,7 +169,7 @@ func TestBlockStop(t *testing.T) {
 		state, after int32
 		woken        bool
 	}{
-		{busy, busy, false},       // it sees that it is to end when it is idle
+		{busy, busy, false},       // it sees that it must end when it is idle
 		{idle, closing, true},     //
 		{closing, closing, false}, // it was woken by now
 		{parting, parting, true},  // it goes on for a moment

@@ -274,8 +274,8 @@ func TestStallAtEndAndDeadline(t *testing.T) {
 	})
 }
 
-// A deadline is set once in a while only; an old one must not end a wait that
-// is to be longer.
+// A deadline is set once in a while only; an old one must not end a longer
+// wait.
 func TestDeadlineMovesOn(t *testing.T) {
 	start(t, func(s *lines) { s.idle = 600 * time.Millisecond }, func(t *testing.T, e anyEngine, s *lines, c net.Conn) {
 		for range 9 {

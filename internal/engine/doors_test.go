@@ -45,7 +45,7 @@ func (s *served) wait() {
 }
 
 // doorKinds are the kinds of connections. half: the client can end its own side alone.
-// waits: what was read may be told apart from what is to be read.
+// socket: it is a socket of the system.
 var doorKinds = []struct {
 	name   string
 	half   bool
@@ -129,7 +129,7 @@ func memoryPair(*testing.T) (server, client net.Conn) {
 	return pc.Conn1(), pc.Conn2()
 }
 
-// serverTLS is a configuration with a certificate that nobody knows.
+// serverTLS is a configuration with a certificate that no client knows.
 var serverTLS = sync.OnceValue(func() *tls.Config {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

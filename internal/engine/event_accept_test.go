@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Whoever asks for the descriptor of a duplicate of the listener, as os/exec
+// A call that asks for the descriptor of a duplicate of the listener, as os/exec
 // does to hand it down to a child, makes the listener one that blocks, for all
 // who have it. Each connection is served nevertheless, and Serve ends.
 func TestEventListenerMadeBlocking(t *testing.T) {

@@ -276,8 +276,8 @@ func TestEventServeWaitsForVisit(t *testing.T) {
 	}
 }
 
-// A listener that waits for its turn, since all workers are busy, holds nobody up: Serve
-// returns at once.
+// A listener that waits for its turn, since all workers are busy, doesn't delay Serve,
+// which returns at once.
 func TestEventServeEndsWhileWorkersAreBusy(t *testing.T) {
 	e := newAcceptEvent(t)
 	e.MaxRunning = 1

@@ -292,7 +292,7 @@ func TestWordOperations(t *testing.T) {
 				t.Errorf("%s: got %s", what, wordName(got))
 			}
 			if lasts || ev.bit == evKill {
-				wantWord(t, what, c, before, false) // the next wait is to end too
+				wantWord(t, what, c, before, false) // the next wait must end too
 			} else {
 				wantWord(t, what, c, before&^ev.bit, false)
 			}
@@ -301,7 +301,7 @@ func TestWordOperations(t *testing.T) {
 }
 
 // wordRace is a connection to which several goroutines post at random. Each event is
-// numbered before it is posted, so that one that was lost shows: nobody has seen its
+// numbered before it is posted, so that a lost one shows: no goroutine has seen its
 // number.
 type wordRace struct {
 	t      *testing.T
@@ -320,7 +320,7 @@ type wordRace struct {
 	running sync.WaitGroup
 }
 
-// post posts ev, and lets a new owner run if there is to be one.
+// post posts ev, and lets a new owner run if there must be one.
 func (r *wordRace) post(ev uint32, idleOnly bool) {
 	if idleOnly {
 		if r.c.claimIdle() {
@@ -375,7 +375,7 @@ func (r *wordRace) own(ev uint32) {
 	}
 }
 
-// No event is lost, and there are never two owners, whoever posts at the same time.
+// No event is lost, and there are never two owners, however many goroutines post.
 func TestWordRace(t *testing.T) {
 	visits, parks := 0, 0
 	for range 200 {

@@ -62,7 +62,7 @@ func (s *bareStep) Closed(error)                       {}
 func (s *bareStep) Hijacked(net.Conn)                  {}
 func (s *bareStep) Panicked(any)                       {}
 
-// serveOn serves a connection of a kind.
+// serveOn serves a connection of the kind that is named.
 func serveOn(t *testing.T, kind string, sess Session) *served {
 	for _, k := range shareKinds {
 		if k.name == kind {

@@ -316,8 +316,8 @@ func TestSwitchWhileStopping(t *testing.T) {
 	}
 }
 
-// A Wake for the old session that comes while it wants to switch is for nobody: the new
-// session is fed with what arrives, and nothing before.
+// A Wake for the old session that comes while it wants to switch has no effect: the new
+// session is fed when bytes arrive, and not before.
 func TestSwitchDropsWake(t *testing.T) {
 	onDoors(t, func(t *testing.T) Session {
 		next := echoStep(t, "the new session")

@@ -44,8 +44,8 @@ func waking(t *testing.T) (s *step, out func(text string)) {
 	}
 }
 
-// A session is fed when another goroutine says so, whatever it waits for: nothing for
-// ever, or with a deadline, idle or not.
+// A session is fed when another goroutine says so, whatever it waits for: forever
+// or with a deadline, idle or not.
 func TestWake(t *testing.T) {
 	for _, wait := range []Next{{}, {Idle: true}, {Deadline: clock.Ticks().Add(time.Hour)}, {Idle: true, Deadline: clock.Ticks().Add(time.Hour)}} {
 		t.Run(fmt.Sprintf("%+v", wait), func(t *testing.T) {

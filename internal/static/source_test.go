@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Links of a tree lead no further than its directory, by any way, and not on for ever.
+// Links of a tree lead no further than its directory, by any way, and don't go on forever.
 func TestTreeLinks(t *testing.T) {
 	link := func(to string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(to), Mode: fs.ModeSymlink} }
 	tree := fstest.MapFS{

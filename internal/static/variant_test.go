@@ -285,7 +285,7 @@ func TestCompressedOnce(t *testing.T) {
 				tree.reads <- err
 			}
 			synctest.Wait()
-			tree.reads <- nil // a second reader would wait for ever
+			tree.reads <- nil // a second reader would wait forever
 			wg.Wait()
 			if !slices.Equal(errs, first) || len(entries) != 1 {
 				t.Errorf("%s: errors %v, want %v; %d entries", what, errs, first, len(entries))

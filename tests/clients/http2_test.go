@@ -228,7 +228,7 @@ func TestGoHTTP2(t *testing.T) {
 	}
 }
 
-// TestChromiumHTTP2: all images of a page come by HTTP/2.
+// TestChromiumHTTP2: all images of a page come over HTTP/2.
 func TestChromiumHTTP2(t *testing.T) {
 	b := startBrowser(t)
 	dir, _, _ := site(t)

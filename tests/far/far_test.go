@@ -180,7 +180,7 @@ func download(c *http.Client, url string, n int64) error {
 type frames struct {
 	skip int // bytes that are not frames
 	head []byte
-	need int // bytes of a payload that are to come
+	need int // bytes of a payload that have not come yet
 	keep []byte
 	each func(typ byte, stream uint32, length int, payload []byte) // of WINDOW_UPDATE the payload
 }

@@ -49,7 +49,7 @@ func (c *clients) openOne() error {
 	if err != nil {
 		return err
 	}
-	_ = nc.SetDeadline(time.Now().Add(wait)) // for the request; nobody reads or writes later
+	_ = nc.SetDeadline(time.Now().Add(wait)) // for the request; nothing is read or written later
 	if c.o.tls {
 		alpn := map[string]string{"h1": "http/1.1", "h2": "h2"}[c.o.proto]
 		nc = tls.Client(nc, &tls.Config{InsecureSkipVerify: true, NextProtos: []string{alpn}})

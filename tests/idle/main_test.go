@@ -51,7 +51,7 @@ func TestTooManyConnections(t *testing.T) {
 	}
 }
 
-// TestServerEnds: nobody waits for a server that doesn't serve.
+// TestServerEnds: no client waits for a server that doesn't serve.
 func TestServerEnds(t *testing.T) {
 	ln, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {
