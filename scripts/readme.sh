@@ -25,14 +25,16 @@
 # since the tests take long and run elsewhere; README_TESTS=run runs them, too.
 # README_KEEP=yes keeps the folder.
 #
-# Only the module proxy is asked for anything. If it can't be reached, the script says so
-# and ends with status 0; with a block that fails, with status 1 and the block's line.
+# The only network access is to the module proxy. If it can't be reached, or there is no
+# curl, the script says so and ends with status 0. If a block fails, it prints the block's
+# line and ends with status 1.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 checkout=$PWD
 documents=("$@")
 [ $# -gt 0 ] || documents=(README.md docs/getting-started.md)
 
+command -v curl >/dev/null || { echo "LEFT OUT: curl is not installed"; exit 0; }
 work=$(mktemp -d "${TMPDIR:-/tmp}/gale-readme.XXXXXX") || exit 1
 server=
 # stop_server ends the server and all that it has started.
