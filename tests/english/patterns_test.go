@@ -60,7 +60,7 @@ var patterns = []pattern{
 	{rx: `(?i)\bthere (?:is|are) (?:no|nothing|none)\b[^.;]{0,60}\bbut\b`, plain: "say what there is", scope: public,
 		finds: "There is no way but the lock.", spares: "There is no lock. But the owner waits."},
 	{rx: `\b(?:is|are|was|were|isn't|aren't) (?:not )?to (?:be|have|do|go|get|take|make|call|close|wait|send|read|write|run|end|begin|start|stop|say|cost|hold|keep|tell|come|use|see)\b`, plain: "must, will, should",
-		unless: `(?i)\b(?:way|ways|purpose|aim|goal|point|idea|alternative|choice|rule|fix|reason|cost|turn|easiest|simplest|best|cheapest|task|job|trick|only thing|remedy|hard part|option|solution) [^.]{0,60}?\b(?:is|are|was|were) to\b|\b(?:than it is|turn it is) to\b`,
+		unless: `(?i)\b(?:way|ways|purpose|aim|goal|point|idea|alternative|choice|rule|fix|reason|cost|turn|easiest|simplest|best|cheapest|task|job|trick|only thing|remedy|hard part|option|solution) [^.]{0,60}?\b(?:is|are|was|were) to\b|\b(?:than it is|turn it is|there (?:is|are)) to\b`,
 		finds:  "The stream is to be closed.", spares: "The simplest way is to call Close."},
 	{rx: `\b(?:has|have|had) (?:it|them|him|the \w+|a \w+|such \w+) (?:closed|fed|sent|served|run|called|killed|written|read|woken|told|checked|made|parsed|released|removed)\b`, plain: "make ... do, or name the function that does it", scope: public,
 		finds: "Stop has it closed.", spares: "Stop closes it."},
