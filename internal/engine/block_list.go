@@ -60,7 +60,7 @@ func (e *Block) Drain() {
 	e.each((*blockConn).hear)
 }
 
-// hear has the session fed if it has a Waker and the connection is to end soon. It is
+// hear wakes the session if it has a Waker and the connection must end soon. It is
 // called under Block.mu, or by the goroutine of the connection.
 func (c *blockConn) hear() {
 	if c.waker != nil && c.Stopping() {

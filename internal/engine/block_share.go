@@ -22,8 +22,8 @@ type blockShare struct {
 	sess Session // the one that shares; another one never does
 
 	// word is the state, the number of calls of Share above that, and above that the
-	// number of takeovers: the turn. Who owns the connection stores it; while it is
-	// shared or passedOn, it changes by compare-and-swap alone. So a goroutine that
+	// number of takeovers: the turn. The owner of the connection stores it; while
+	// it is shared or passedOn, it changes by compare-and-swap alone. So a goroutine that
 	// remembers its turn knows whether it still is the owner.
 	word atomic.Uint64
 	// called: there is a standby, or will be. It changes from true to false by the standby
@@ -171,7 +171,7 @@ func (sh *blockShare) takeOver() bool {
 		switch state := w % states; {
 		case state == unshared:
 			sh.called.Store(false)
-			// Who shares it now calls another one, unless it saw called as it was.
+			// The goroutine that shares it now calls another one, unless it saw called as it was.
 			if sh.word.Load()%states == unshared || !sh.called.CompareAndSwap(false, true) {
 				return false
 			}
@@ -236,7 +236,7 @@ func (sh *blockShare) await() (last Session, err error) {
 	return sh.last, sh.err
 }
 
-// breakConn breaks the connection, so that who has it ends it. A goroutine that has lost it
+// breakConn breaks the connection, so that its owner ends it. A goroutine that has lost it
 // calls it, after a panic.
 func (sh *blockShare) breakConn() {
 	e, c := sh.c.e, sh.c
@@ -248,8 +248,8 @@ func (sh *blockShare) breakConn() {
 	k.ring(true)
 }
 
-// alone reports whether nobody but the engine can recover a panic on the goroutine with
-// this turn: it is a standby of Serve. Serve panics for it then.
+// alone reports whether only the engine can recover a panic on the goroutine with this
+// turn: it is a standby of Serve. Serve panics for it then.
 func (sh *blockShare) alone(turn uint64) bool { return !sh.c.apart && turn > 0 }
 
 // unwind is leave for a goroutine that does not return.

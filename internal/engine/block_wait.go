@@ -39,7 +39,7 @@ func (c *blockConn) wait(isIdle bool, until clock.Tick) error {
 			err = c.readOrWake(isIdle)
 		}
 		if isIdle && !c.state.CompareAndSwap(idle, busy) {
-			// It is to be closed; but what was read is accepted, and a wake-up.
+			// It was about to be closed, but bytes that were read and a wake-up still count.
 			if err == nil || err == errWoken {
 				c.state.Store(busy)
 				c.dropDeadline()

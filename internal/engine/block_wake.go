@@ -26,7 +26,7 @@ func (c *blockConn) Waker() *Waker {
 	return c.waker
 }
 
-// wakes reports whether the session is to be fed because it was woken.
+// wakes reports whether the session must be fed because it was woken.
 func (c *blockConn) wakes() bool { return c.waker != nil && c.waker.pending.Load() }
 
 // setWaker sets waker, under Block.mu, since CloseAll and closeIdle look at it there. k isn't
@@ -57,7 +57,7 @@ func (c *blockConn) awaken(k *Waker) {
 	c.calmly(c.interruptRead)
 }
 
-// interruptWait interrupts a wait of k that is to end.
+// interruptWait interrupts a wait of k that must end.
 func (c *blockConn) interruptWait(k *Waker) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

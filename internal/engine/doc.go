@@ -1,5 +1,5 @@
 // Package engine moves bytes between connections and sessions. It knows no
-// protocol: a Session consumes what arrived, leaves what is to be sent and says
+// protocol: a Session consumes what arrived, leaves what must be sent and says
 // what it waits for; the engine does the waiting, the reading and the writing.
 //
 // There are two engines, and the same sessions run on both. Block uses one goroutine

@@ -198,7 +198,7 @@ func (e *Event) Start(nc, top net.Conn, epoch uint32, sess Session) {
 	l.mu.Lock() // each and evictIdle look at these
 	c.sess, c.epoch, c.opened = sess, epoch, uint32(clock.Coarse()/seconds)
 	l.mu.Unlock()
-	wk := worker{l: l} // for what is to do here
+	wk := worker{l: l} // does this connection's first steps
 	fine := false
 	defer func() {
 		if !fine { // user code ended it

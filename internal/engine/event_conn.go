@@ -87,7 +87,7 @@ type phase uint8
 
 const (
 	reading   phase = iota // waits for bytes
-	feeding                // has the session called without waiting
+	feeding                // calls the session without waiting
 	writing                // waits for room, then does op
 	lingering              // has ended its side and discards what comes
 )

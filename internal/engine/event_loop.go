@@ -54,7 +54,7 @@ type loop struct {
 	resting []*worker
 
 	maxRunning   int
-	polls, wakes uint64 // those that there were, and those that waited
+	polls, wakes uint64 // polls done; polls that blocked
 
 	retire *time.Timer // calls retireSome; nil while it isn't set
 	ending bool        // end was called: workers end when they find nothing to visit

@@ -31,7 +31,7 @@ func (c *eventConn) Share(w *Work, more bool, due clock.Tick) *Sharer {
 	if len(w.Out) > 0 {
 		c.phase, more = writing, true
 	}
-	wk.feeds++ // a visit is not to go on for many handlers
+	wk.feeds++ // a visit must not last for many handlers
 	wk.shared = c
 	s := &wk.sharer
 	s.state, s.turn = shares, m.takeovers.Load()
@@ -72,8 +72,8 @@ func (c *eventConn) regain(wk *worker) bool {
 
 // confirm is called after unshare, by the owner that this made of a worker: another worker
 // may have taken c over just before, and share it now, which the word doesn't tell. While
-// c has an owner takeovers doesn't change. If it is so, c goes to a third worker, as one who
-// took it over.
+// c has an owner takeovers doesn't change. If it is so, c goes to a third worker, as if that
+// one had taken it over.
 func (c *eventConn) confirm(s *Sharer) bool {
 	if c.more.Load().takeovers.Load() == s.turn {
 		s.state = keeps
@@ -182,14 +182,14 @@ func (l *loop) listOffer(c *eventConn) {
 	}
 }
 
-// offered reports whether there may be something in offers that is to be taken now, under
-// mu.
+// offered reports whether there may be something in offers that a worker must take now,
+// under mu.
 func (l *loop) offered() bool { return len(l.offers) > 0 && !l.calm.is.Load() }
 
 // takeOffer returns the first connection of offers that is still offered; the caller then
-// owns it. It is called under mu. Who sets isOffered looks at connMore.offered after that,
-// and lists the connection if it isn't: either he sees that it isn't, or this sees
-// isOffered.
+// owns it. It is called under mu. The goroutine that sets isOffered looks at connMore.offered
+// after that, and lists the connection if it isn't listed: either it sees that it isn't, or
+// this sees isOffered.
 func (l *loop) takeOffer() *eventConn {
 	for len(l.offers) > 0 {
 		c := l.offers[0]
@@ -202,7 +202,7 @@ func (l *loop) takeOffer() *eventConn {
 	return nil
 }
 
-// dropOffer takes c out of offers, under mu, unless somebody offers it: after a visit that
+// dropOffer takes c out of offers, under mu, unless a goroutine offers it: after a visit that
 // has shared it.
 func (l *loop) dropOffer(c *eventConn) {
 	m := c.more.Load()

@@ -158,7 +158,7 @@ func (c *eventConn) awaitRoom(due clock.Tick) error {
 }
 
 // wantRoom sets wantsRoom. The write that found no room must be tried again after it:
-// until now, nobody told of room.
+// until now, room was not reported.
 func (c *eventConn) wantRoom() {
 	if m := c.extra(); m.room == nil {
 		m.room = make(chan struct{}, 1)
@@ -195,8 +195,8 @@ func (c *eventConn) writeSocket(b []byte) error {
 }
 
 // writeWithin writes b and waits for room, where there is none, until the bounds of
-// writes. The first EAGAIN sets wantsRoom and the write is tried again, since nobody tells
-// of edges that came before. The bound is computed only when the goroutine has to wait:
+// writes. The first EAGAIN sets wantsRoom and the write is tried again, since edges
+// that came before are not reported. The bound is computed only when the goroutine has to wait:
 // most writes never look at the clock.
 func (c *eventConn) writeWithin(b []byte) error {
 	if err := c.mayWrite(); err != nil {

@@ -17,7 +17,7 @@ func (c *eventConn) Waker() *Waker {
 	return m.waker
 }
 
-// hear has the session fed if it has a Waker and the connection is to end soon. Any
+// hear wakes the session if it has a Waker and the connection must end soon. Any
 // goroutine may call it that found c under loop.mu, without locks. A session that is
 // switched to at this moment may be fed once in place of the old one: see note.
 func (c *eventConn) hear() {

@@ -74,7 +74,7 @@ type Next struct {
 	Session Session
 }
 
-// File is a range of a file that is to be sent.
+// File is a range of a file to send.
 type File struct {
 	// F is read at explicit offsets; its own offset is left alone.
 	F      *os.File
@@ -113,7 +113,7 @@ type Conn interface {
 	// returned. It reports whether it does; then the session must return at
 	// once, wanting Flush, Close or Hijack.
 	LeaveBody(w *Work, b []byte) (left bool, err error)
-	// Stopping reports whether the connection is to end soon, which the peer must be
+	// Stopping reports whether the connection must end soon, which the peer must be
 	// told: the engine drains, or closes the connection once it is idle. Where this
 	// changes, a session that has a Waker is fed, unless its connection is closed for
 	// being idle. It stays true.
@@ -151,7 +151,7 @@ type Conn interface {
 	// without new bytes. The caller must not use w any more, nor the connection, except
 	// Unshare, PassOn and what any goroutine may call.
 	//
-	// Unshare ends it. If it returns true, nobody has called the session meanwhile, and w
+	// Unshare ends it. If it returns true, no goroutine has called the session meanwhile, and w
 	// is the caller's again, as it was. If it returns false, another goroutine has the
 	// connection, or it has ended: the session must return at once, without a look at its
 	// w or next. What it has for the peer it leaves where Feed finds it, and calls
@@ -173,7 +173,7 @@ type Conn interface {
 	// bring: another goroutine takes the connection over at once. Unshare returns false
 	// after it.
 	PassOn(s *Sharer)
-	// Waker returns what any goroutine may use to have the session fed: always the
+	// Waker returns what any goroutine may use to make the engine call Feed: always the
 	// same for a session. Connections whose sessions never ask for it don't pay.
 	Waker() *Waker
 }

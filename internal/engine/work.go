@@ -16,7 +16,7 @@ type Work struct {
 	in   []byte
 	r, w int
 	by   *worker // of Event: the one that has it in a visit
-	// Out is what is to be sent.
+	// Out is what the engine must send.
 	Out []byte
 	// Now is when the last bytes were read.
 	Now  clock.Tick

@@ -21,7 +21,7 @@ type Toy struct {
 	Answer func(payload []byte) []byte
 	// Greeting is sent first.
 	Greeting string
-	// Farewell is sent once the connection is to end; the session goes on then. Without
+	// Farewell is sent once the connection must end; the session continues then. Without
 	// one it ends at once, when all is answered.
 	Farewell string
 
