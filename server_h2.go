@@ -53,7 +53,7 @@ type h2Session struct {
 	gone    bool       // Closed was called
 }
 
-// h2Gone is a context that is to be told that its client has gone.
+// h2Gone is a context that must be told that its client has gone.
 type h2Gone struct {
 	done  interface{ Gone(cause error, reset bool) }
 	cause error
@@ -223,12 +223,12 @@ func (ss *h2Session) Feed(w *engine.Work, next *engine.Next) {
 	}
 	if ss.behind {
 		ss.behind = false
-		runtime.Gosched() // handlers are to read while it is in the processor's caches
+		runtime.Gosched() // handlers should read while it is in the processor's caches
 	}
 }
 
 // step takes what has arrived, if it is the first one of a Feed, and returns a stream whose
-// user code is to run. If there is none, it says what the engine does next. A panic leaves
+// user code must run. If there is none, it says what the engine does next. A panic leaves
 // mu unlocked: the engine ends the connection then, and Closed needs it.
 func (ss *h2Session) step(w *engine.Work, next *engine.Next, n int) (s *h2Stream, more bool, due clock.Tick, active bool) {
 	ss.mu.Lock()
@@ -341,7 +341,7 @@ func h2StreamOf(st *h2.Stream) *h2Stream {
 	return st.Owner.(*h2Stream)
 }
 
-// write gives the engine what is to be sent, and says what comes next, under mu.
+// write gives the engine what it must send, and says what comes next, under mu.
 func (ss *h2Session) write(w *engine.Work, next *engine.Next) {
 	ss.drain()
 	ss.sendQueued()

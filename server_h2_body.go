@@ -15,7 +15,7 @@ var errH2End = errors.New("gale: the request has ended")
 func (s *h2Stream) take(b []byte, end bool, now clock.Tick) {
 	s.lastIn = now
 	switch {
-	case s.inErr != nil && s.inErr != errH2End, s.st.WasReset(): // nobody reads it
+	case s.inErr != nil && s.inErr != errH2End, s.st.WasReset(): // no goroutine reads it
 		s.consumed(len(b))
 	case s.step == h2Collect:
 		s.consumed(len(b))
@@ -106,7 +106,7 @@ func (s *h2Stream) collect() bool {
 func (s *h2Stream) collectIn() {
 	req := &s.ctx.Request
 	q := &s.in
-	fresh := len(req.bodyBytes()) == 0 && !req.lent // nobody has a slice of the buffer
+	fresh := len(req.bodyBytes()) == 0 && !req.lent // no caller has a slice of the buffer
 	if fresh && len(q.more) == 0 && q.n <= s.limits.maxBody && q.n > cap(req.bodyBuf().B) {
 		req.swapBuf(&q.first)
 		q.n = 0

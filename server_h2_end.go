@@ -236,7 +236,7 @@ func (ss *h2Session) Closed(err error) {
 }
 
 // endAll is the end of the connection for its streams. It reports whether user code of some
-// is to run.
+// must run.
 func (ss *h2Session) endAll() (rest bool) {
 	ss.mu.Lock()
 	defer ss.unlock()

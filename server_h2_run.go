@@ -114,8 +114,8 @@ func (s *h2Stream) run(sharer *engine.Sharer) {
 	returned = true
 }
 
-// isLost reports whether nobody waits for the response any more, before the handler has
-// begun. The stream is to be finished then.
+// isLost reports whether the response isn't wanted any more, before the handler has
+// begun. The stream must be finished then.
 func (s *h2Stream) isLost() bool {
 	s.ss.mu.Lock()
 	defer s.ss.mu.Unlock()

@@ -251,7 +251,7 @@ func (s *h2Stream) sendsTrailers(resp *Response) bool {
 	return !resp.SkipBody && resp.Header.s.Trailers.ToSend()
 }
 
-// closeIn ends the reading of the body, whoever reads.
+// closeIn ends the reading of the body, whichever goroutine reads.
 func (s *h2Stream) closeIn() {
 	if s.streamed {
 		s.CloseBody(s.ctx)
