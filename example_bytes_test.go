@@ -35,7 +35,7 @@ func ExampleAppendHTTPDate() {
 	// Wed, 02 Jan 2030 00:00:00 GMT
 }
 
-// What is missing is nil, and nil is an empty slice to all functions.
+// Peek returns nil for a missing header, and nil is an empty slice to all functions.
 func ExampleRequestHeader_Peek_missing() {
 	var ctx gale.RequestCtx
 	v := ctx.Request.Header.Peek("X-Missing")

@@ -210,7 +210,7 @@ func ExampleClient_DoRedirects() {
 	// http://b.example/
 }
 
-// What a program that calls servers on the internet may want to set.
+// Settings for a program that calls servers on the internet.
 func ExampleClient_settings() {
 	client := &gale.Client{
 		Name:                  "example/1.0",

@@ -10,8 +10,8 @@ import (
 	"github.com/galehttp/gale/galetest"
 )
 
-// A middleware takes a handler and returns one. What every response must have is set by
-// BeforeSend: the 404 of NotFound, which replaces the response, has it too.
+// A middleware takes a handler and returns one. BeforeSend sets what every response must
+// have: the 404 of NotFound, which replaces the response, has it too.
 func ExampleRequestCtx_BeforeSend() {
 	secure := func(next gale.RequestHandler) gale.RequestHandler {
 		return func(ctx *gale.RequestCtx) {
@@ -35,7 +35,7 @@ func ExampleRequestCtx_BeforeSend() {
 }
 
 // CORS: what the response says depends on the request. The function finds the request
-// also after a time-out, when the handler still runs: so it uses its own parameter.
+// also after a timeout, when the handler still runs: so it uses its own parameter.
 func ExampleRequestCtx_BeforeSend_cors() {
 	allowed := map[string]bool{"https://app.example": true}
 	cors := func(next gale.RequestHandler) gale.RequestHandler {

@@ -90,7 +90,7 @@ func ExampleRequestHandler_middleware() {
 	authorized := func(next gale.RequestHandler) gale.RequestHandler {
 		return func(ctx *gale.RequestCtx) {
 			if len(ctx.Request.Header.Peek("Authorization")) == 0 {
-				ctx.Error("who are you?", gale.StatusUnauthorized)
+				ctx.Error("unauthorized", gale.StatusUnauthorized)
 				return
 			}
 			next(ctx)

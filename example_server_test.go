@@ -25,13 +25,13 @@ func Example() {
 		case "/":
 			fmt.Fprintf(ctx, "Hello, %s!\n", ctx.QueryArgs().Peek("name"))
 		default:
-			ctx.Error("there is nothing here", gale.StatusNotFound)
+			ctx.Error("not found", gale.StatusNotFound)
 		}
 	}
 	log.Fatal(gale.ListenAndServe("127.0.0.1:8080", handler))
 }
 
-// A server for the open internet sets the time-outs that have no default.
+// A server for the open internet sets the timeouts that have no default.
 func ExampleServer() {
 	server := &gale.Server{
 		Handler: func(ctx *gale.RequestCtx) {
@@ -175,14 +175,14 @@ func ExampleRequestHandler() {
 		}
 	}
 	handler := logged(func(ctx *gale.RequestCtx) {
-		ctx.Error("there is nothing here", gale.StatusNotFound)
+		ctx.Error("not found", gale.StatusNotFound)
 	})
 
 	var ctx gale.RequestCtx
 	ctx.Request.SetRequestURI("http://example.com/a?b=c")
 	handler(&ctx)
 	// Output:
-	// GET /a: 404, 21 bytes
+	// GET /a: 404, 9 bytes
 }
 
 // A middleware passes a value to later handlers.
@@ -194,7 +194,7 @@ func ExampleRequestCtx_SetUserValue() {
 		return func(ctx *gale.RequestCtx) {
 			name := ctx.Request.Header.Peek("X-User")
 			if len(name) == 0 {
-				ctx.Error("who are you?", gale.StatusUnauthorized)
+				ctx.Error("unauthorized", gale.StatusUnauthorized)
 				return
 			}
 			ctx.SetUserValue(userKey{}, user{string(name)}) // a copy
@@ -261,7 +261,7 @@ func ExampleRequestCtx_Context() {
 		defer cancel()
 		switch err := query(limited); {
 		case errors.Is(err, gale.ErrClientGone):
-			log.Print("nobody is waiting for the answer any more")
+			log.Print("the client has gone: the answer is not needed")
 		case err != nil:
 			ctx.Error("the database is too slow", gale.StatusGatewayTimeout)
 		}

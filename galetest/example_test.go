@@ -10,7 +10,7 @@ import (
 func greet(ctx *gale.RequestCtx) {
 	name := ctx.QueryArgs().Peek("name")
 	if len(name) == 0 {
-		ctx.Error("who are you?", gale.StatusBadRequest)
+		ctx.Error("name is missing", gale.StatusBadRequest)
 		return
 	}
 	fmt.Fprintf(ctx, "Hello, %s!", name)
@@ -24,7 +24,7 @@ func ExampleRecord() {
 	}
 	// Output:
 	// 200 Hello, Ann!
-	// 400 who are you?
+	// 400 name is missing
 }
 
 // A handler is tested as clients see it, by way of a server in memory.

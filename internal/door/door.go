@@ -74,8 +74,8 @@ type FinalKey struct{}
 // timed out: what the context holds may be closed from then on. The value is nil.
 type AbandonKey struct{}
 
-// ErrBodyClosed is behind the errors of reading the body of a request that the program has
-// closed, as by RequestCtx.CloseRequestBody.
+// ErrBodyClosed is wrapped by the errors of reading a request body that the program has
+// closed, for example by RequestCtx.CloseRequestBody.
 var ErrBodyClosed = errors.New("the request body was closed")
 
 // HijackKey is a key for RequestCtx.Value. The value is a Hijack.

@@ -186,7 +186,7 @@ func program(file string, src []byte) ([]piece, error) {
 		}
 		all = append(all, comment(file, fset, group, in)...)
 	}
-	if command || strings.HasPrefix(file, "examples/") {
+	if command || example {
 		ast.Inspect(f, func(n ast.Node) bool {
 			if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING && strings.Contains(lit.Value, " ") {
 				if s, err := strconv.Unquote(lit.Value); err == nil {
