@@ -1,0 +1,26 @@
+module github.com/galehttp/gale/examples/websocket
+
+go 1.26.0
+
+require (
+	github.com/fasthttp/websocket v1.5.12
+	github.com/galehttp/gale v0.0.0
+	github.com/valyala/fasthttp v1.77.0
+)
+
+require (
+	github.com/andybalholm/brotli v1.2.8 // indirect
+	github.com/klauspost/compress v1.20.3 // indirect
+	github.com/savsgio/gotils v0.0.0-20240704082632-aef3928b8a38 // indirect
+	golang.org/x/net v0.62.0 // indirect
+	golang.org/x/sys v0.49.0 // indirect
+	golang.org/x/text v0.43.0 // indirect
+)
+
+// Outside of a clone of Gale one line does, with a version that was released:
+//
+//	replace github.com/valyala/fasthttp => github.com/galehttp/gale/compat/fasthttp VERSION
+replace (
+	github.com/galehttp/gale => ../..
+	github.com/valyala/fasthttp => ../../compat/fasthttp
+)
