@@ -8,6 +8,7 @@
 //	<!-- test: declarations -->   functions and types at top level
 //	<!-- test: file notes/a.go --> a file of the package notes of this document
 //	<!-- test: part of examples/fiber/main.go --> lines of that file, which has its own tests
+//	<!-- test: module examples/fiber --> a program that needs the modules of that one
 //
 // A whole program, or declarations only, need no comment. Packages are imported by their
 // names. What the block uses and doesn't declare is declared by "given":
@@ -20,6 +21,9 @@
 // shell in that folder, and must print what the block shows; "..." stands for any text. A
 // program that calls ShutdownWithContext must end well after SIGINT.
 //
+// A program that listens nowhere, such as a client, is only started.
+//
 // All blocks are packages of one temporary module, which are vetted together; all programs
-// are one binary. Nothing needs a network.
+// are one binary. Nothing needs a network: programs of other modules are left out where
+// these are not in the module cache.
 package docs

@@ -3,6 +3,7 @@ package docs
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"go/format"
 	"math/rand/v2"
@@ -56,7 +57,13 @@ func TestGo(t *testing.T) {
 	for _, p := range m.programs {
 		t.Run(p.block.String(), func(t *testing.T) {
 			t.Parallel()
-			p.run(t, binary)
+			p.run(t, binary, p.pkg)
+		})
+	}
+	for _, p := range m.others {
+		t.Run(p.block.String(), func(t *testing.T) {
+			t.Parallel()
+			p.run(t, p.build(t, goTool))
 		})
 	}
 }
@@ -68,6 +75,7 @@ type module struct {
 	files    map[string]string // by path below dir
 	tested   []string          // packages with tests
 	programs []*program
+	others   []*program // of other modules
 }
 
 func newModule(t *testing.T) *module {
@@ -106,6 +114,12 @@ func (m *module) addDocument(t *testing.T, doc string) {
 		if path, ok := strings.CutPrefix(form, "part of "); ok {
 			checkPart(t, b, path)
 			current = nil
+			continue
+		}
+		if dir, ok := strings.CutPrefix(form, "module "); ok && whole {
+			current = &program{block: b, module: dir}
+			current.source = current.replacePorts(t, b.text)
+			m.others = append(m.others, current)
 			continue
 		}
 		name := "a.go"
@@ -194,7 +208,9 @@ func (m *module) write(t *testing.T) {
 // program is a whole program of a document.
 type program struct {
 	block   block
-	pkg     string
+	pkg     string // of the temporary module
+	module  string // the folder of the module that it is a part of instead
+	source  string // there
 	console []block
 	ports   []string // those in the document, and then those in their place
 	addrs   []string // what it listens on
@@ -241,12 +257,43 @@ func freePort(t *testing.T) string {
 	return ""
 }
 
+// build compiles the program as a package of its module, where no file is written.
+func (p *program) build(t *testing.T, goTool string) (binary string) {
+	t.Helper()
+	tmp := t.TempDir()
+	source, overlay := filepath.Join(tmp, "main.go"), filepath.Join(tmp, "overlay.json")
+	dir, err := filepath.Abs(filepath.Join(root, filepath.FromSlash(p.module)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := json.Marshal(map[string]map[string]string{"Replace": {filepath.Join(dir, "document", "main.go"): source}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, text := range map[string][]byte{source: []byte(p.source), overlay: list} {
+		if err := os.WriteFile(path, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	binary = filepath.Join(tmp, "program.exe")
+	cmd := exec.Command(goTool, "build", "-overlay", overlay, "-o", binary, "./document")
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "GOFLAGS=", "GOPROXY=off", "GOWORK=off")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		if bytes.Contains(out, []byte("GOPROXY=off")) {
+			t.Skipf("not installed: modules of %s", p.module)
+		}
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
+	return binary
+}
+
 // run starts the program, runs the commands of its console blocks and ends it.
-func (p *program) run(t *testing.T, binary string) {
+func (p *program) run(t *testing.T, binary string, args ...string) {
 	dir := t.TempDir()
 	writeFiles(t, dir)
 	var output bytes.Buffer
-	cmd := exec.Command(binary, p.pkg)
+	cmd := exec.Command(binary, args...)
 	cmd.Dir = dir
 	cmd.Stdout, cmd.Stderr = &output, &output
 	if err := cmd.Start(); err != nil {
@@ -255,10 +302,8 @@ func (p *program) run(t *testing.T, binary string) {
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
 	t.Cleanup(func() {
-		if cmd.ProcessState == nil {
-			_ = cmd.Process.Kill()
-			<-ended
-		}
+		_ = cmd.Process.Kill()
+		<-ended
 		if t.Failed() {
 			t.Logf("the program wrote:\n%s", output.Bytes())
 		}
