@@ -113,8 +113,7 @@ func TestUpload(t *testing.T) {
 	}
 }
 
-// TestProxy: two servers behind a proxy. The tests of the example itself look
-// closer.
+// TestProxy: a proxy with two servers. The example's own tests check more.
 func TestProxy(t *testing.T) {
 	one, two := run(t, "hello"), run(t, "hello")
 	e := run(t, "proxy", "-to", one.addr+","+two.addr)

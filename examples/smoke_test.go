@@ -115,9 +115,9 @@ func TestHello(t *testing.T) {
 		status int
 		body   string
 	}{
-		{"/?name=world", 200, "Hello, world!\n"},
-		{"/", 200, "Hello, nobody!\n"},
-		{"/elsewhere", 404, "there is nothing here"},
+		{"/?name=you", 200, "Hello, you!\n"},
+		{"/", 200, "Hello, world!\n"},
+		{"/elsewhere", 404, "not found"},
 	} {
 		resp, body := get(t, http.DefaultClient, "http://"+e.addr+tt.target)
 		if resp.StatusCode != tt.status || body != tt.body {
@@ -129,7 +129,7 @@ func TestHello(t *testing.T) {
 func TestAPI(t *testing.T) {
 	e := run(t, "api")
 	resp, body := get(t, http.DefaultClient, "http://"+e.addr+"/notes?limit=5", "X-User", "ada")
-	if resp.StatusCode != 200 || body != "[]\n" || resp.Header.Get("Content-Type") != "application/json" {
+	if resp.StatusCode != 200 || body != "[]" || resp.Header.Get("Content-Type") != "application/json" {
 		t.Errorf("got %d %q %v", resp.StatusCode, body, resp.Header)
 	}
 }

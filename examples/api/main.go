@@ -1,16 +1,16 @@
 // Api is a service with JSON, query arguments, two middlewares and values that
-// one of them hands to the handlers. Its tests need no network.
+// one of them passes to the handlers. Its tests need no network.
 //
 //	go run ./examples/api -addr 127.0.0.1:8080
 //	curl -H 'X-User: ada' 'http://127.0.0.1:8080/notes?limit=5'
-//	curl -H 'X-User: ada' -d '{"text":"buy milk"}' http://127.0.0.1:8080/notes
+//	curl -H 'X-User: ada' -H 'Content-Type: application/json' -d '{"text":"buy milk"}' http://127.0.0.1:8080/notes
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"flag"
 	"log"
+	"log/slog"
 	"sync"
 	"time"
 
@@ -22,6 +22,7 @@ func main() {
 	flag.Parse()
 	server := &gale.Server{
 		Handler:            new(notes).handler(),
+		Slog:               slog.Default(),
 		ReadTimeout:        10 * time.Second,
 		WriteTimeout:       10 * time.Second,
 		IdleTimeout:        time.Minute,
@@ -30,7 +31,7 @@ func main() {
 	log.Fatal(server.ListenAndServe(*addr))
 }
 
-// note is what the service keeps.
+// note is what the service stores.
 type note struct {
 	Author string `json:"author"`
 	Text   string `json:"text"`
@@ -47,47 +48,52 @@ func (n *notes) handler() gale.RequestHandler {
 	return logged(authenticated(n.route))
 }
 
+// Errors that clients see.
+var (
+	errUser  = errors.New("the header X-User is missing")
+	errLimit = errors.New("limit must be a number")
+)
+
+// route chooses the function for a request. Fail answers with text, or with JSON if the
+// client's Accept header prefers that.
 func (n *notes) route(ctx *gale.RequestCtx) {
-	switch string(ctx.Path()) {
-	case "/notes":
-		switch {
-		case ctx.IsGet():
-			n.list(ctx)
-		case ctx.IsPost():
-			n.add(ctx)
-		default:
-			fail(ctx, gale.StatusMethodNotAllowed, "GET or POST")
-			ctx.Response.Header.Set(gale.HeaderAllow, "GET, POST")
-		}
+	switch {
+	case string(ctx.Path()) != "/notes":
+		ctx.Fail(gale.StatusNotFound, nil)
+	case ctx.IsGet(), ctx.IsHead():
+		n.list(ctx)
+	case ctx.IsPost():
+		n.add(ctx)
 	default:
-		fail(ctx, gale.StatusNotFound, "there is nothing here")
+		ctx.Response.Header.Set(gale.HeaderAllow, "GET, HEAD, POST")
+		ctx.Fail(gale.StatusMethodNotAllowed, nil)
 	}
 }
 
-// list answers with the newest notes, as many as the query says.
+// list answers with the newest notes, as many as the query asks for.
 func (n *notes) list(ctx *gale.RequestCtx) {
 	limit, err := ctx.QueryArgs().GetUint("limit")
 	switch {
 	case errors.Is(err, gale.ErrNoArgValue):
 		limit = 10
 	case err != nil:
-		fail(ctx, gale.StatusBadRequest, "limit is no number")
+		ctx.Fail(gale.StatusBadRequest, errLimit)
 		return
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	newest := n.all[max(0, len(n.all)-limit):]
 	if newest == nil {
-		newest = []note{}
+		newest = []note{} // nil would be null in JSON
 	}
 	answer(ctx, gale.StatusOK, newest)
 }
 
-// add keeps the note in the body under the name of the user.
+// add stores the note in the body under the name of the user.
 func (n *notes) add(ctx *gale.RequestCtx) {
 	var added note
-	if err := json.Unmarshal(ctx.PostBody(), &added); err != nil {
-		fail(ctx, gale.StatusBadRequest, err.Error())
+	if err := ctx.BindJSON(&added); err != nil {
+		ctx.Fail(gale.ErrorStatus(err), err)
 		return
 	}
 	added.Author = ctx.UserValue(userKey{}).(string)
@@ -97,16 +103,23 @@ func (n *notes) add(ctx *gale.RequestCtx) {
 	answer(ctx, gale.StatusCreated, added)
 }
 
+// answer sends v as JSON.
+func answer(ctx *gale.RequestCtx, status int, v any) {
+	if err := ctx.JSON(status, v); err != nil {
+		ctx.Fail(gale.StatusInternalServerError, err)
+	}
+}
+
 // userKey is the key of the user's name among the values of a request.
 type userKey struct{}
 
-// authenticated lets requests through that say who sends them. A real service
-// would want a proof.
+// authenticated answers 401 to requests without a name in X-User. A real service
+// would ask for a password or a token.
 func authenticated(next gale.RequestHandler) gale.RequestHandler {
 	return func(ctx *gale.RequestCtx) {
-		user := string(ctx.Request.Header.Peek("X-User")) // a copy, to be kept
+		user := string(ctx.Request.Header.Peek("X-User")) // a copy, which add stores
 		if user == "" {
-			fail(ctx, gale.StatusUnauthorized, "say who you are in X-User")
+			ctx.Fail(gale.StatusUnauthorized, errUser)
 			return
 		}
 		ctx.SetUserValue(userKey{}, user)
@@ -114,27 +127,14 @@ func authenticated(next gale.RequestHandler) gale.RequestHandler {
 	}
 }
 
-// logged writes a line for each request.
+// logged writes a line for each request when its response is sent.
 func logged(next gale.RequestHandler) gale.RequestHandler {
 	return func(ctx *gale.RequestCtx) {
 		start := time.Now()
+		ctx.BeforeSend(func(ctx *gale.RequestCtx) {
+			slog.Info("request", "client", ctx.ClientIP(), "method", string(ctx.Method()), "path", string(ctx.Path()),
+				"status", ctx.Response.StatusCode(), "took", time.Since(start))
+		})
 		next(ctx)
-		log.Printf("%s %s %q: %d, %d bytes, %s", ctx.RemoteAddr(), ctx.Method(), ctx.RequestURI(),
-			ctx.Response.StatusCode(), len(ctx.Response.Body()), time.Since(start))
 	}
-}
-
-// answer sends v as JSON.
-func answer(ctx *gale.RequestCtx, status int, v any) {
-	ctx.SetStatusCode(status)
-	ctx.SetContentType("application/json")
-	if err := json.NewEncoder(ctx).Encode(v); err != nil {
-		log.Printf("an answer can't be encoded: %v", err)
-		ctx.Error("Internal Server Error", gale.StatusInternalServerError)
-	}
-}
-
-// fail sends an error as JSON.
-func fail(ctx *gale.RequestCtx, status int, message string) {
-	answer(ctx, status, map[string]string{"error": message})
 }

@@ -1,48 +1,40 @@
 package main
 
 import (
-	"io"
-	"log"
+	"log/slog"
 	"testing"
 
-	"github.com/galehttp/gale"
+	"github.com/galehttp/gale/galetest"
 )
 
-// TestNotes calls the handler without a server: a context of its own for each
-// request, and a look at the response.
+// TestNotes calls the handler without a server: each request has a context of its own.
 func TestNotes(t *testing.T) {
-	log.SetOutput(io.Discard)
+	defer slog.SetDefault(slog.Default())
+	slog.SetDefault(slog.New(slog.DiscardHandler))
 	handler := new(notes).handler()
 	for _, tt := range []struct {
 		method, target, user, body string
 		status                     int
 		want                       string
 	}{
-		{"GET", "/notes", "", "", 401, `{"error":"say who you are in X-User"}`},
+		{"GET", "/notes", "", "", 401, `the header X-User is missing`},
 		{"GET", "/notes", "ada", "", 200, `[]`},
 		{"POST", "/notes", "ada", `{"text":"one"}`, 201, `{"author":"ada","text":"one"}`},
 		{"POST", "/notes", "bob", `{"text":"two"}`, 201, `{"author":"bob","text":"two"}`},
-		{"POST", "/notes", "bob", `{`, 400, `{"error":"unexpected end of JSON input"}`},
+		{"POST", "/notes", "bob", `{`, 400, `the body is not valid JSON: unexpected end of JSON input, at byte 1`},
 		{"GET", "/notes?limit=1", "ada", "", 200, `[{"author":"bob","text":"two"}]`},
-		{"GET", "/notes?limit=-1", "ada", "", 400, `{"error":"limit is no number"}`},
-		{"DELETE", "/notes", "ada", "", 405, `{"error":"GET or POST"}`},
-		{"GET", "/", "ada", "", 404, `{"error":"there is nothing here"}`},
+		{"GET", "/notes?limit=-1", "ada", "", 400, `limit must be a number`},
+		{"DELETE", "/notes", "ada", "", 405, `Method Not Allowed`},
+		{"GET", "/", "ada", "", 404, `Not Found`},
 	} {
-		var req gale.Request
-		req.Header.SetMethod(tt.method)
-		req.SetRequestURI("http://example.com" + tt.target)
+		ctx := galetest.NewContext(tt.method, tt.target, []byte(tt.body))
+		ctx.Request.Header.SetContentType("application/json")
 		if tt.user != "" {
-			req.Header.Set("X-User", tt.user)
+			ctx.Request.Header.Set("X-User", tt.user)
 		}
-		req.SetBodyString(tt.body)
-
-		var ctx gale.RequestCtx
-		ctx.Init(&req, nil, nil)
-		handler(&ctx)
-
-		status, body := ctx.Response.StatusCode(), string(ctx.Response.Body())
-		if status != tt.status || body != tt.want+"\n" {
-			t.Errorf("%s %s: got %d %s, want %d %s", tt.method, tt.target, status, body, tt.status, tt.want)
+		resp := galetest.Record(handler, ctx).Response
+		if resp.StatusCode() != tt.status || string(resp.Body()) != tt.want {
+			t.Errorf("%s %s: got %d %s, want %d %s", tt.method, tt.target, resp.StatusCode(), resp.Body(), tt.status, tt.want)
 		}
 	}
 }

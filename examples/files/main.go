@@ -1,4 +1,4 @@
-// Files serves a folder below /files/, and beside it a handler of its own.
+// Files serves a folder under /files/. A handler of its own redirects all other paths there.
 //
 //	go run ./examples/files -dir . -addr 127.0.0.1:8080
 //	curl -r 0-99 http://127.0.0.1:8080/files/README.md
@@ -23,7 +23,7 @@ func main() {
 		IndexNames:         []string{"index.html"},
 		GenerateIndexPages: true,
 		AcceptByteRange:    true,
-		Compress:           false, // true keeps compressed copies beside the files
+		Compress:           false, // true writes compressed copies next to the files
 		PathRewrite:        gale.NewPathPrefixStripper(len("/files")),
 	}
 	serveFile := files.NewRequestHandler()
@@ -36,8 +36,8 @@ func main() {
 			}
 			ctx.Redirect("/files/", gale.StatusFound)
 		},
-		// There are no limits by default for these. A file may take longer, as long
-		// as the client takes some of it.
+		// These have no default. A file may take longer than WriteTimeout while the
+		// client makes progress.
 		ReadTimeout:  10 * time.Second,
 		WriteTimeout: 10 * time.Second,
 		IdleTimeout:  time.Minute,

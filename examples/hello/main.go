@@ -1,7 +1,7 @@
 // Hello is the smallest server: it greets the name in the query.
 //
 //	go run ./examples/hello -addr 127.0.0.1:8080
-//	curl 'http://127.0.0.1:8080/?name=world'
+//	curl 'http://127.0.0.1:8080/?name=you'
 package main
 
 import (
@@ -18,7 +18,7 @@ func main() {
 	flag.Parse()
 	server := &gale.Server{
 		Handler: handle,
-		// There are no limits by default for these.
+		// These have no default.
 		ReadTimeout:  10 * time.Second,
 		WriteTimeout: 10 * time.Second,
 		IdleTimeout:  time.Minute,
@@ -31,10 +31,10 @@ func handle(ctx *gale.RequestCtx) {
 	case "/":
 		name := ctx.QueryArgs().Peek("name")
 		if len(name) == 0 {
-			name = []byte("nobody")
+			name = []byte("world")
 		}
 		fmt.Fprintf(ctx, "Hello, %s!\n", name)
 	default:
-		ctx.Error("there is nothing here", gale.StatusNotFound)
+		ctx.Error("not found", gale.StatusNotFound)
 	}
 }

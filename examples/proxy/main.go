@@ -1,11 +1,11 @@
-// Proxy is a reverse proxy: it passes requests on to several servers, to the one
-// with the least to do. Bodies are streamed both ways, trailers included, and
-// WebSockets pass.
+// Proxy is a reverse proxy: it passes each request on to the server with the fewest
+// requests in flight. Bodies and trailers are streamed in both directions. WebSockets
+// are passed on too.
 //
 //	go run ./examples/hello -addr 127.0.0.1:8081 &
 //	go run ./examples/hello -addr 127.0.0.1:8082 &
 //	go run ./examples/proxy -addr 127.0.0.1:8080 -to 127.0.0.1:8081,127.0.0.1:8082
-//	curl 'http://127.0.0.1:8080/?name=world'
+//	curl 'http://127.0.0.1:8080/?name=you'
 package main
 
 import (
@@ -23,8 +23,8 @@ import (
 func main() {
 	addr := flag.String("addr", "127.0.0.1:8080", "listen on `HOST:PORT`")
 	to := flag.String("to", "127.0.0.1:8081", "pass requests on to the servers at `URL,...` or HOST:PORT,...")
-	trust := flag.String("trust", "", "keep what requests from `PREFIX,...` say of where they come from: other proxies of yours")
-	health := flag.String("health", "", "ask the servers for this `path` how they are")
+	trust := flag.String("trust", "", "trust the X-Forwarded headers of requests from `PREFIX,...`: your other proxies")
+	health := flag.String("health", "", "check the health of the servers with GET requests for this `path`")
 	flag.Parse()
 
 	p, err := newProxy(*to, *trust)
@@ -40,7 +40,7 @@ func main() {
 	log.Fatal(server.ListenAndServe(*addr))
 }
 
-// newProxy returns a proxy for the servers in to that trusts the networks in trust.
+// newProxy returns a proxy for the servers in to. It trusts the networks in trust.
 func newProxy(to, trust string) (*reverse.Proxy, error) {
 	p, err := reverse.New(strings.Split(to, ",")...)
 	if err != nil {
@@ -62,7 +62,7 @@ func newProxy(to, trust string) (*reverse.Proxy, error) {
 		if !errors.Is(err, gale.ErrClientGone) {
 			log.Printf("%s %s: %v", ctx.Method(), ctx.RequestURI(), err)
 		}
-		reverse.WriteError(ctx, err) // clients needn't know why
+		reverse.WriteError(ctx, err) // sends the status only, not the cause
 	}
 	return p, nil
 }

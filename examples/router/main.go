@@ -1,5 +1,5 @@
 // Command router is a program made for fasthttp, with the router of
-// github.com/fasthttp/router, that runs on Gale: nothing but its go.mod says so.
+// github.com/fasthttp/router. The replace lines in go.mod make it run on Gale.
 //
 //	go run . -addr 127.0.0.1:8080
 //	curl http://127.0.0.1:8080/hello/you
@@ -20,7 +20,7 @@ func main() {
 	flag.Parse()
 	server := &fasthttp.Server{
 		Handler: routes().Handler,
-		// There are no limits by default for these.
+		// These have no default.
 		ReadTimeout:  10 * time.Second,
 		WriteTimeout: 10 * time.Second,
 		IdleTimeout:  time.Minute,

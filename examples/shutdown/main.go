@@ -1,6 +1,7 @@
-// Shutdown ends on SIGINT or SIGTERM without losing a request: it serves on while clients
-// and load balancers learn that it ends, then closes its listener, lets running handlers
-// answer, and gives up after a grace period. A second signal ends it at once.
+// Shutdown ends after SIGINT or SIGTERM without losing a request. It first continues to
+// serve while clients and load balancers notice the end. Then it closes its listener, and
+// waits for running handlers, but no longer than a grace period. A second signal ends it
+// at once.
 //
 //	go run ./examples/shutdown -addr 127.0.0.1:8080
 package main
@@ -18,7 +19,7 @@ import (
 
 func main() {
 	addr := flag.String("addr", "127.0.0.1:8080", "listen on `HOST:PORT`")
-	drain := flag.Duration("drain", 5*time.Second, "how long to serve on, longer than a load balancer takes to look at /ready")
+	drain := flag.Duration("drain", 5*time.Second, "how long to continue to serve; longer than a load balancer needs to notice that /ready fails")
 	grace := flag.Duration("grace", 10*time.Second, "how long running requests may take after that")
 	flag.Parse()
 
@@ -40,7 +41,7 @@ func main() {
 		log.Fatal(err)
 	case <-stop.Done():
 	}
-	done() // the next signal does what signals do
+	done() // a second signal ends the process at once
 	log.Print("shutting down")
 	ctx, cancel := context.WithTimeout(context.Background(), *drain+*grace)
 	defer cancel()
@@ -52,14 +53,14 @@ func main() {
 
 func handle(server *gale.Server, ctx *gale.RequestCtx) {
 	switch string(ctx.Path()) {
-	case "/ready": // for load balancers: whether to send requests here
+	case "/ready": // load balancers ask here whether to send requests
 		if server.Draining() {
 			ctx.Error("draining\n", gale.StatusServiceUnavailable)
 			return
 		}
 		ctx.SetBodyString("ready\n")
 		return
-	case "/slow": // takes its time, as a handler that asks a database does
+	case "/slow": // slow, as a handler that waits for a database
 		time.Sleep(500 * time.Millisecond)
 	}
 	ctx.SetBodyString("done\n")

@@ -1,5 +1,5 @@
 // Stream sends bodies whose length isn't known in advance: a download that is
-// made while it is sent, and server-sent events.
+// generated while it is sent, and server-sent events.
 //
 //	go run ./examples/stream -addr 127.0.0.1:8080
 //	curl 'http://127.0.0.1:8080/numbers?n=100000' | tail -1
@@ -22,8 +22,8 @@ func main() {
 	flag.Parse()
 	server := &gale.Server{
 		Handler: handle,
-		// There are no limits by default for these. A stream may take longer, as long
-		// as the client takes some of it.
+		// These have no default. A stream may take longer than WriteTimeout while the
+		// client makes progress.
 		ReadTimeout:  10 * time.Second,
 		WriteTimeout: 10 * time.Second,
 		IdleTimeout:  time.Minute,
@@ -42,8 +42,8 @@ func handle(ctx *gale.RequestCtx) {
 	}
 }
 
-// numbers sends n lines. The function runs after the handler has returned: it
-// must not touch ctx, so it takes along what it needs.
+// numbers sends n lines. The function given to SetBodyStreamWriter runs after the
+// handler has returned, so it must not use ctx. It uses a copy of n.
 func numbers(ctx *gale.RequestCtx) {
 	n := min(ctx.QueryArgs().GetUintOrZero("n"), 10_000_000)
 	ctx.SetContentType("text/plain; charset=utf-8")
@@ -58,8 +58,8 @@ func numbers(ctx *gale.RequestCtx) {
 	})
 }
 
-// events sends the time, every tenth of a second, until the client leaves or
-// there were enough. It runs in the handler: Flush sends what was written.
+// events sends the time every tenth of a second, 50 times or until the client leaves.
+// The handler itself sends: Flush sends what was written.
 func events(ctx *gale.RequestCtx) {
 	const enough = 50
 	ctx.SetContentType("text/event-stream")

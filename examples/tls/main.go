@@ -1,6 +1,6 @@
-// TLS serves with a certificate that may be renewed while the server runs: it
-// looks at the files again once in a while, and at once on SIGHUP. Connections
-// that are open keep the certificate they have.
+// TLS serves HTTPS with a certificate that may be renewed while the server runs. It
+// looks for changed files once a minute, and reads them at once after SIGHUP. Open
+// connections keep their certificate.
 //
 //	go run ./examples/tls -cert cert.pem -key key.pem -addr 127.0.0.1:8443
 package main

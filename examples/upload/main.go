@@ -1,5 +1,5 @@
-// Upload takes files of any size without holding them in memory, and gives them
-// back. A file is there once it is whole, never in part.
+// Upload stores files of any size without holding them in memory, and serves them. A
+// file appears under its name when it is complete.
 //
 //	go run ./examples/upload -dir /tmp/files -addr 127.0.0.1:8080
 //	curl -T big.iso http://127.0.0.1:8080/files/big.iso
@@ -18,11 +18,11 @@ import (
 
 func main() {
 	addr := flag.String("addr", "127.0.0.1:8080", "listen on `HOST:PORT`")
-	dir := flag.String("dir", ".", "keep the files in `DIR`")
-	limit := flag.Int64("max", 1<<30, "take files of at most `BYTES`")
+	dir := flag.String("dir", ".", "store the files in `DIR`")
+	limit := flag.Int64("max", 1<<30, "accept files of at most `BYTES`")
 	flag.Parse()
 
-	root, err := os.OpenRoot(*dir) // what is opened through it stays below it
+	root, err := os.OpenRoot(*dir) // files opened with it can't be outside of dir
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -31,18 +31,17 @@ func main() {
 		Root:            *dir,
 		PathRewrite:     gale.NewPathPrefixStripper(len("/files")),
 		AcceptByteRange: true,
-		HideDotFiles:    true, // files that are not whole yet
+		HideDotFiles:    true, // incomplete uploads
 	}).NewRequestHandler()
 
 	server := &gale.Server{
 		Handler: store.handle,
-		// Only uploads are streamed; other bodies are small, and there when
-		// the handler runs.
+		// Only uploads are streamed. Other bodies are read before the handler runs.
 		HeaderReceived: func(h *gale.RequestHeader) gale.RequestConfig {
 			return gale.RequestConfig{StreamRequestBody: h.IsPut() || h.IsPost()}
 		},
-		// An upload may take as long as it takes: a client that makes no progress is
-		// cut off by ReadStallTimeout, 30 seconds by default.
+		// No ReadTimeout: an upload may take any time. ReadStallTimeout, 30 seconds by
+		// default, ends those that make no progress.
 		WriteTimeout: 10 * time.Second,
 		IdleTimeout:  time.Minute,
 	}

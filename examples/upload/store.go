@@ -23,7 +23,7 @@ type store struct {
 	serve gale.RequestHandler
 }
 
-// stored tells a client what was kept.
+// stored describes a file to a client.
 type stored struct {
 	Name   string `json:"name"`
 	Size   int64  `json:"size"`
@@ -34,7 +34,7 @@ func (s *store) handle(ctx *gale.RequestCtx) {
 	name, ok := strings.CutPrefix(string(ctx.Path()), "/files/")
 	switch {
 	case !ok:
-		ctx.Error("files are below /files/", gale.StatusNotFound)
+		ctx.Error("files are under /files/", gale.StatusNotFound)
 	case ctx.IsPut():
 		s.put(ctx, name)
 	case ctx.IsPost() && name == "":
@@ -44,10 +44,10 @@ func (s *store) handle(ctx *gale.RequestCtx) {
 	}
 }
 
-// put keeps the body of the request as a file.
+// put stores the body of the request as a file.
 func (s *store) put(ctx *gale.RequestCtx, name string) {
 	if int64(ctx.Request.Header.ContentLength()) > s.limit {
-		fail(ctx, gale.ErrBodyTooLarge) // before any of it has come
+		fail(ctx, gale.ErrBodyTooLarge) // before any of it is read
 		return
 	}
 	ctx.LimitRequestBody(s.limit)
@@ -59,7 +59,7 @@ func (s *store) put(ctx *gale.RequestCtx, name string) {
 	answer(ctx, []stored{kept})
 }
 
-// post keeps the files of a form, each while it arrives.
+// post stores the files of a form while they arrive.
 func (s *store) post(ctx *gale.RequestCtx) {
 	ctx.LimitRequestBody(s.limit)
 	form, err := ctx.MultipartReader()
@@ -90,14 +90,13 @@ func (s *store) post(ctx *gale.RequestCtx) {
 	}
 }
 
-// goodName is what a file may be called: nothing that is hidden, or another
-// folder's.
+// goodName matches allowed file names: no hidden files, no path separators.
 var goodName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,199}$`)
 
-// keep writes a file, and gives it its name when it is whole.
+// keep writes to a temporary file and renames it when it is complete.
 func (s *store) keep(name string, from io.Reader) (_ stored, err error) {
 	if !goodName.MatchString(name) {
-		return stored{}, badRequest{fmt.Errorf("%q is no name for a file here", name)}
+		return stored{}, badRequest{fmt.Errorf("the file name %q is not allowed", name)}
 	}
 	partial := fmt.Sprintf(".%s.%x", name, rand.Uint64())
 	f, err := s.root.OpenFile(partial, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
@@ -124,12 +123,12 @@ func (s *store) keep(name string, from io.Reader) (_ stored, err error) {
 	return stored{name, size, hex.EncodeToString(sum.Sum(nil))}, nil
 }
 
-// badRequest is an error that is the client's.
+// badRequest is an error that the client caused.
 type badRequest struct{ error }
 
 func (e badRequest) Unwrap() error { return e.error }
 
-// fromClient tells errors of reading from those of writing.
+// fromClient marks errors of reading as the client's. Errors of writing are ours.
 type fromClient struct{ r io.Reader }
 
 func (c fromClient) Read(p []byte) (int, error) {
@@ -140,8 +139,8 @@ func (c fromClient) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// fail answers with what went wrong. Behind a body that isn't read to its end
-// the connection is closed.
+// fail answers with an error. If the body wasn't read to its end, the server closes the
+// connection.
 func fail(ctx *gale.RequestCtx, err error) {
 	var bad badRequest
 	switch {
@@ -151,11 +150,11 @@ func fail(ctx *gale.RequestCtx, err error) {
 		ctx.Error(err.Error(), gale.StatusBadRequest)
 	default:
 		log.Printf("%s %s: %v", ctx.Method(), ctx.Path(), err)
-		ctx.Error("the file can't be kept", gale.StatusInternalServerError)
+		ctx.Error("the file can't be stored", gale.StatusInternalServerError)
 	}
 }
 
-// answer tells what was kept.
+// answer lists the files that were stored.
 func answer(ctx *gale.RequestCtx, kept []stored) {
 	ctx.SetStatusCode(gale.StatusCreated)
 	ctx.SetContentType("application/json")

@@ -29,7 +29,7 @@ func main() {
 	room := newRoom()
 	server := &fasthttp.Server{
 		Handler: func(ctx *fasthttp.RequestCtx) { handle(room, ctx) },
-		// There are no limits by default for these. They don't apply to WebSockets.
+		// These have no default. They don't apply to WebSockets.
 		ReadTimeout:  10 * time.Second,
 		WriteTimeout: 10 * time.Second,
 		IdleTimeout:  time.Minute,
