@@ -276,7 +276,7 @@ func (p *program) build(t *testing.T, goTool string) (binary string) {
 		}
 	}
 	binary = filepath.Join(tmp, "program.exe")
-	cmd := exec.Command(goTool, "build", "-overlay", overlay, "-o", binary, "./document")
+	cmd := exec.Command(goTool, "build", "-buildvcs=false", "-overlay", overlay, "-o", binary, "./document")
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "GOFLAGS=", "GOPROXY=off", "GOWORK=off")
 	if out, err := cmd.CombinedOutput(); err != nil {
