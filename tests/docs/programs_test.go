@@ -209,10 +209,10 @@ func (m *module) write(t *testing.T) {
 type program struct {
 	block   block
 	pkg     string // of the temporary module
-	module  string // the folder of the module that it is a part of instead
-	source  string // there
+	module  string // the folder of another module, if it needs one
+	source  string // its text, if it needs another module
 	console []block
-	ports   []string // those in the document, and then those in their place
+	ports   []string // pairs: a port of the document, the port that replaces it
 	addrs   []string // what it listens on
 }
 
@@ -234,11 +234,11 @@ func (p *program) replacePorts(t *testing.T, src string) string {
 	})
 }
 
-// usedPorts are those that freePort has returned.
+// usedPorts are the ports that freePort has returned.
 var usedPorts = make(map[int]bool)
 
-// freePort returns a port that nothing listens on. It is not one of those that systems
-// give to clients: until the program listens, another test would get it.
+// freePort returns a port that nothing listens on. It is outside of the range of ephemeral
+// ports. Otherwise another test could get it before the program listens.
 func freePort(t *testing.T) string {
 	t.Helper()
 	for range 1000 {
@@ -257,7 +257,7 @@ func freePort(t *testing.T) string {
 	return ""
 }
 
-// build compiles the program as a package of its module, where no file is written.
+// build compiles the program as a package of its module, without writing a file there.
 func (p *program) build(t *testing.T, goTool string) (binary string) {
 	t.Helper()
 	tmp := t.TempDir()
