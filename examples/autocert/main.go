@@ -8,7 +8,6 @@ package main
 import (
 	"flag"
 	"log"
-	"net/http"
 	"strings"
 	"time"
 
@@ -49,13 +48,10 @@ func tlsServer(manager *autocert.Manager) *gale.Server {
 }
 
 // plainServer answers the challenges of the authority (HTTP-01), and redirects all other
-// requests to HTTPS. The manager's handler is a handler of net/http.
+// GET and HEAD requests to HTTPS. The manager's handler is a handler of net/http.
 func plainServer(manager *autocert.Manager) *gale.Server {
-	redirect := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		http.Redirect(w, r, "https://"+r.Host+r.URL.RequestURI(), http.StatusMovedPermanently)
-	})
 	return &gale.Server{
-		Handler:      adaptor.NewFastHTTPHandler(manager.HTTPHandler(redirect)),
+		Handler:      adaptor.NewFastHTTPHandler(manager.HTTPHandler(nil)),
 		ReadTimeout:  10 * time.Second,
 		WriteTimeout: 10 * time.Second,
 		IdleTimeout:  time.Minute,

@@ -58,8 +58,7 @@ func TestServers(t *testing.T) {
 	manager := &autocert.Manager{
 		Prompt:     autocert.AcceptTOS,
 		HostPolicy: autocert.HostWhitelist(host),
-		// The form of its cache: the key, then the certificates. One ends with +rsa that is
-		// for clients without ECDSA.
+		// An entry of the cache is the key, followed by the certificates.
 		Cache: memory{host: append(append([]byte{}, key...), cert...)},
 	}
 	s := tlsServer(manager)
@@ -95,7 +94,7 @@ func TestServers(t *testing.T) {
 		status   int
 		location string
 	}{
-		{"/a?b=c", 301, "https://" + host + "/a?b=c"},
+		{"/a?b=c", 302, "https://" + host + "/a?b=c"},
 		{"/.well-known/acme-challenge/unknown", 404, ""},
 	} {
 		req, err := http.NewRequest(http.MethodGet, "http://"+plainAddr+tt.target, nil)
