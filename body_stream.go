@@ -60,7 +60,7 @@ type fileRanger interface {
 //
 // The reader must be read to its end or closed. Any goroutine may call Close, at any time
 // and more than once. It makes writes of sw fail with io.ErrClosedPipe; then sw must
-// return. What was written before Close can still be read after it.
+// return. The reader can still read after Close what was written before.
 //
 // The reader is also a net.Conn that can only be read from. SetReadDeadline limits how
 // long a Read waits.

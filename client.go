@@ -36,7 +36,7 @@ type Client struct {
 	Dial DialFunc
 
 	// DialContext makes a new connection to addr. It is used instead of Dial
-	// and DialTimeout, and must return when ctx ends. Not in fasthttp.
+	// and DialTimeout, and must return when ctx ends.
 	DialContext func(ctx context.Context, network, addr string) (net.Conn, error)
 
 	// TLSConfig is used for https. If its ServerName is empty, the server's
@@ -48,7 +48,6 @@ type Client struct {
 	// proxy; [ProxyFromEnvironment] is such a function. The URI is valid only
 	// during the call. The proxy's scheme is http, https or socks5; its URL may
 	// have a user and a password. If Proxy is nil, the default, no proxy is used.
-	// Not in fasthttp.
 	//
 	// An http or https proxy gets requests for http as they are. Everything else is
 	// tunneled (RFC 9110 section 9.3.6). The proxy is dialed as a host would be. It
@@ -57,7 +56,7 @@ type Client struct {
 
 	// Jar keeps the cookies of responses and adds them to requests, also to those
 	// that follow a redirect. If the request itself has a cookie of the same name,
-	// that one is sent. nil, the default, keeps no cookies. Not in fasthttp.
+	// that one is sent. nil, the default, keeps no cookies.
 	Jar CookieJar
 
 	// Uncompress asks servers for compressed responses and decodes their bodies:
@@ -65,7 +64,7 @@ type Client struct {
 	// body is longer than MaxResponseBodySize, decoding stops there and the error
 	// is [ErrBodyTooLarge]. Streamed bodies are decoded while they are read, and
 	// their reader sets the limit. HEAD requests, and requests that have an
-	// Accept-Encoding or a Range of their own, are not changed. Not in fasthttp.
+	// Accept-Encoding or a Range of their own, are not changed.
 	Uncompress bool
 
 	// RetryIf decides whether a failed request is sent again. It replaces the rules
@@ -131,21 +130,21 @@ type Client struct {
 	WriteTimeout time.Duration
 
 	// ResponseHeaderTimeout limits the time from the end of the request to the
-	// end of the response's head. 0 sets no limit. Not in fasthttp.
+	// end of the response's head. 0 sets no limit.
 	ResponseHeaderTimeout time.Duration
 
 	// MaxDialDuration limits the time to make a connection, without the TLS
-	// handshake. 0 leaves the limit to the dialer. Not in fasthttp.
+	// handshake. 0 leaves the limit to the dialer.
 	MaxDialDuration time.Duration
 
 	// TLSHandshakeTimeout limits the time of a TLS handshake. 0 means
-	// [DefaultTLSHandshakeTimeout], a negative value no limit. Not in fasthttp.
+	// [DefaultTLSHandshakeTimeout], a negative value no limit.
 	TLSHandshakeTimeout time.Duration
 
 	// ExpectContinueTimeout is how long a request with `Expect: 100-continue` waits
 	// for an answer before it sends its body anyway (RFC 9110 section 10.1.1). 0
 	// means [DefaultExpectContinueTimeout]; if it is negative, the request doesn't
-	// wait. Not in fasthttp.
+	// wait.
 	ExpectContinueTimeout time.Duration
 
 	// MaxResponseBodySize is the maximum size in bytes of a response body; for a
@@ -183,8 +182,7 @@ type Client struct {
 	// see HostClient.StreamResponseBody.
 	StreamResponseBody bool
 
-	// Trace holds functions to call at the stages of requests; nil means none. Not
-	// in fasthttp.
+	// Trace holds functions to call at the stages of requests; nil means none.
 	Trace *ClientTrace
 
 	mu      sync.RWMutex
@@ -202,7 +200,7 @@ type Client struct {
 func (c *Client) Do(req *Request, resp *Response) error { return c.do(context.Background(), req, resp) }
 
 // DoContext is Do with a context: when ctx ends, it returns ctx.Err(), whatever it
-// is waiting for. See HostClient.DoContext. Not in fasthttp.
+// is waiting for. See HostClient.DoContext.
 func (c *Client) DoContext(ctx context.Context, req *Request, resp *Response) error {
 	return c.do(ctx, req, resp)
 }
@@ -292,7 +290,7 @@ func (c *Client) ConnsCount() int { return c.PoolStats().Open }
 func (c *Client) IdleConnsCount() int { return c.PoolStats().Idle }
 
 // PoolStats returns the sums of HostClient.PoolStats over the hosts that the client
-// knows at the moment. Not in fasthttp.
+// knows at the moment.
 func (c *Client) PoolStats() PoolStats {
 	var sum PoolStats
 	for _, hc := range c.hostClients() {

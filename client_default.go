@@ -13,7 +13,7 @@ var defaultClient Client
 // [DefaultMaxResponseBodySize] bytes; use a Client of your own for another limit.
 func Do(req *Request, resp *Response) error { return defaultClient.Do(req, resp) }
 
-// DoContext is [Client.DoContext] of the package's client. Not in fasthttp.
+// DoContext is [Client.DoContext] of the package's client.
 func DoContext(ctx context.Context, req *Request, resp *Response) error {
 	return defaultClient.DoContext(ctx, req, resp)
 }
@@ -38,7 +38,7 @@ func Get(dst []byte, url string) (statusCode int, body []byte, err error) {
 	return defaultClient.Get(dst, url)
 }
 
-// GetContext is [Client.GetContext] of the package's client. Not in fasthttp.
+// GetContext is [Client.GetContext] of the package's client.
 func GetContext(ctx context.Context, dst []byte, url string) (statusCode int, body []byte, err error) {
 	return defaultClient.GetContext(ctx, dst, url)
 }
@@ -58,7 +58,7 @@ func Post(dst []byte, url string, postArgs *Args) (statusCode int, body []byte, 
 	return defaultClient.Post(dst, url, postArgs)
 }
 
-// PostContext is [Client.PostContext] of the package's client. Not in fasthttp.
+// PostContext is [Client.PostContext] of the package's client.
 func PostContext(ctx context.Context, dst []byte, url string, postArgs *Args) (statusCode int, body []byte, err error) {
 	return defaultClient.PostContext(ctx, dst, url, postArgs)
 }

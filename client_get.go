@@ -117,7 +117,7 @@ func (c *Client) Get(dst []byte, url string) (statusCode int, body []byte, err e
 }
 
 // GetContext is Get with a context: when ctx ends, it returns ctx.Err(), whatever
-// it is waiting for. Not in fasthttp.
+// it is waiting for.
 func (c *Client) GetContext(ctx context.Context, dst []byte, url string) (statusCode int, body []byte, err error) {
 	return fetchGet(ctx, c, dst, url, 0)
 }
@@ -145,7 +145,7 @@ func (c *Client) Post(dst []byte, url string, postArgs *Args) (statusCode int, b
 }
 
 // PostContext is Post with a context: when ctx ends, it returns ctx.Err(), whatever
-// it is waiting for. Not in fasthttp.
+// it is waiting for.
 func (c *Client) PostContext(ctx context.Context, dst []byte, url string, postArgs *Args) (statusCode int, body []byte, err error) {
 	return fetchPost(ctx, c, dst, url, postArgs)
 }
@@ -158,7 +158,7 @@ func (c *HostClient) Get(dst []byte, url string) (statusCode int, body []byte, e
 }
 
 // GetContext is Get with a context: when ctx ends, it returns ctx.Err(), whatever
-// it is waiting for. Not in fasthttp.
+// it is waiting for.
 func (c *HostClient) GetContext(ctx context.Context, dst []byte, url string) (statusCode int, body []byte, err error) {
 	return fetchGet(ctx, c, dst, url, 0)
 }
@@ -184,7 +184,7 @@ func (c *HostClient) Post(dst []byte, url string, postArgs *Args) (statusCode in
 }
 
 // PostContext is Post with a context: when ctx ends, it returns ctx.Err(), whatever
-// it is waiting for. Not in fasthttp.
+// it is waiting for.
 func (c *HostClient) PostContext(ctx context.Context, dst []byte, url string, postArgs *Args) (statusCode int, body []byte, err error) {
 	return fetchPost(ctx, c, dst, url, postArgs)
 }

@@ -4,7 +4,7 @@ import "github.com/galehttp/gale/internal/bytesconv"
 
 // CookieJar keeps the cookies of a [Client] and decides which requests they are
 // sent with (RFC 6265 section 5). Its methods may be called concurrently.
-// net/http/cookiejar implements these rules; the example uses it. Not in fasthttp.
+// net/http/cookiejar implements these rules; the example uses it.
 type CookieJar interface {
 	// SetCookies receives the cookies of a response to a request for u. u and the
 	// cookies are valid only during the call: the jar must copy what it keeps.

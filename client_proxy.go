@@ -25,7 +25,7 @@ import (
 // NO_PROXY is a list of hosts, domains with a leading dot, addresses and networks,
 // each with an optional port; "*" means that no host needs a proxy. localhost and
 // loopback addresses never do. In a CGI program HTTP_PROXY is an error, because a
-// client could set it with a Proxy header. Not in fasthttp.
+// client could set it with a Proxy header.
 func ProxyFromEnvironment(uri *URI) (*url.URL, error) {
 	return environmentProxy()(asURL(uri))
 }

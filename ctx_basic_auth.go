@@ -15,7 +15,7 @@ import (
 // control characters (RFC 7617 section 2) or is malformed, ok is false.
 //
 // Compare passwords with subtle.ConstantTimeCompare, and answer requests without valid
-// ones with 401 and `WWW-Authenticate: Basic realm="..."`. Not in fasthttp.
+// ones with 401 and `WWW-Authenticate: Basic realm="..."`.
 func (ctx *RequestCtx) BasicAuth() (user, password string, ok bool) {
 	f := &ctx.Request.Header.s.Fields
 	i := f.Find(msg.Authorization)

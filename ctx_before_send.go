@@ -36,7 +36,7 @@ import (
 // A call of BeforeSend within f, after the functions have run, or with a nil f has no
 // effect. As with most methods of ctx, only one goroutine at a time may call BeforeSend;
 // a handler that timed out may still call it. Each call copies the head of the request
-// and the list of user values, for the case of a timeout. Not in fasthttp.
+// and the list of user values, for the case of a timeout.
 func (ctx *RequestCtx) BeforeSend(f func(ctx *RequestCtx)) {
 	ctx.mu.Lock()
 	defer ctx.mu.Unlock()

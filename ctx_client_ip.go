@@ -22,7 +22,7 @@ import (
 //
 // IPv4-mapped IPv6 addresses become IPv4 addresses, and zones are dropped. The result is
 // the zero Addr if the peer has no IP address and isn't trusted, or is trusted but names
-// no address. Not in fasthttp.
+// no address.
 func (ctx *RequestCtx) ClientIP() netip.Addr {
 	s := ctx.server()
 	peer := addrOf(ctx.RemoteAddr())

@@ -16,10 +16,10 @@ import (
 // TimeoutHandler; and the cause of the connection's context (see Server.ConnContext).
 var (
 	// ErrClientGone says that the client ended or broke the connection while
-	// the handler ran. Not in fasthttp.
+	// the handler ran.
 	ErrClientGone = errors.New("gale: the client has gone")
 	// ErrRequestDone says that the handler has returned and, if it set a body stream,
-	// that the stream was sent. Not in fasthttp.
+	// that the stream was sent.
 	ErrRequestDone = errors.New("gale: the request was answered")
 )
 
@@ -171,7 +171,7 @@ func (ctx *RequestCtx) ownContext(key any) any {
 // Context returns a context that may be kept after the handler has returned. It ends when
 // Done is closed, with the same cause. It has the values of the connection's context, but
 // not the user values of the request. All calls for one request return the same context.
-// Derive contexts that outlive the handler from it, not from ctx. Not in fasthttp.
+// Derive contexts that outlive the handler from it, not from ctx.
 //
 // It may be called from any goroutine while the handler runs.
 func (ctx *RequestCtx) Context() context.Context { return ctx.requestDone().ctx }

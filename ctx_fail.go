@@ -27,7 +27,7 @@ import (
 // err is logged, later calls of Flush fail, and the response is aborted when the handler
 // returns, so that the client can tell that it is incomplete.
 //
-// Error, NotFound and NotModified drop all headers, as in fasthttp. Not in fasthttp.
+// Error, NotFound and NotModified drop all headers, as in fasthttp.
 func (ctx *RequestCtx) Fail(status int, err error) {
 	if status < 400 || status > 599 {
 		status = StatusInternalServerError
@@ -58,7 +58,7 @@ func (ctx *RequestCtx) Fail(status int, err error) {
 }
 
 // HandlerError is the error that Server.ErrorHandler gets when a handler calls
-// RequestCtx.Fail. Not in fasthttp.
+// RequestCtx.Fail.
 type HandlerError struct {
 	// Status is the status of the response, from 400 to 599. It is set before
 	// ErrorHandler is called, which can't change it.
@@ -75,7 +75,7 @@ func (e *HandlerError) Unwrap() error { return e.Err }
 
 // PanicError is the error that Server.ErrorHandler gets when a handler panicked. The
 // panic is logged already. The status of the response is 500; ErrorHandler can't change
-// it. Not in fasthttp.
+// it.
 type PanicError struct {
 	// Value is what the handler panicked with.
 	Value any

@@ -32,7 +32,7 @@ func (ctx *RequestCtx) Hijacked() bool { return ctx.hijack != nil }
 // It returns ErrNilConnection if ctx has no connection of a server, if it was timed out,
 // and at a second call. It returns the error of the connection if responses to earlier
 // requests can't be written. Over HTTP/2 it returns an error that wraps
-// errors.ErrUnsupported. Not in fasthttp.
+// errors.ErrUnsupported.
 func (ctx *RequestCtx) HijackNow() (nc net.Conn, err error) {
 	err = ctx.send(func(x exchange) error {
 		nc, err = x.HijackNow(ctx)

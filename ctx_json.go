@@ -24,7 +24,7 @@ const jsonType = "application/json"
 // escaped, and there is no newline at the end. Other headers of the response stay.
 //
 // If v can't be encoded, JSON returns the error of encoding/json and doesn't change the
-// response. Not in fasthttp.
+// response.
 func (ctx *RequestCtx) JSON(status int, v any) error {
 	b := pool.Get(0)
 	if err := json.NewEncoder(b).Encode(v); err != nil {
@@ -42,7 +42,7 @@ func (ctx *RequestCtx) JSON(status int, v any) error {
 
 // BindError says why [RequestCtx.BindJSON] could not read the body of a request. Its text
 // is meant for the client of an API: it says what is wrong with the body and where. It
-// contains no name of a Go type and doesn't begin with "gale:". Not in fasthttp.
+// contains no name of a Go type and doesn't begin with "gale:".
 type BindError struct {
 	// Status is the status code for the response: 415 for a body of another media type or
 	// with a content coding, 413 for one that is too large, 408 for one that came too
@@ -84,7 +84,7 @@ func (e *BindError) Unwrap() error { return e.err }
 // most as many bytes are read as LimitRequestBody allows, or else
 // Server.MaxRequestBodySize. Afterwards the body is in memory and PostBody returns it.
 //
-// The error is a *[BindError]. Its Status is the one to answer with. Not in fasthttp.
+// The error is a *[BindError]. Its Status is the one to answer with.
 func (ctx *RequestCtx) BindJSON(v any) error {
 	h := &ctx.Request.Header
 	if !isJSON(h.ContentType()) {

@@ -92,14 +92,13 @@ func (ctx *RequestCtx) RequestBodyStream() io.Reader { return ctx.Request.BodySt
 
 // LimitRequestBody makes reading a streamed request body fail with ErrBodyTooLarge after
 // n bytes. 0 or negative means no limit. It has no effect on a body that is not streamed.
-// Not in fasthttp.
 func (ctx *RequestCtx) LimitRequestBody(n int64) {
 	ctx.bringer().LimitBody(ctx, n)
 }
 
 // CloseRequestBody ends the reading of a streamed body before the handler returns. A Read
 // that runs in another goroutine fails at once, and so do later ones. It has no effect on
-// a body that is not streamed. Not in fasthttp.
+// a body that is not streamed.
 func (ctx *RequestCtx) CloseRequestBody() {
 	ctx.mu.Lock()
 	defer ctx.mu.Unlock()
@@ -110,7 +109,7 @@ func (ctx *RequestCtx) CloseRequestBody() {
 
 // MultipartReader returns a reader for the parts of a multipart/form-data body. If the
 // body is streamed, it reads parts as they arrive. Use either MultipartReader or
-// MultipartForm, not both. Not in fasthttp.
+// MultipartForm, not both.
 func (ctx *RequestCtx) MultipartReader() (*multipart.Reader, error) {
 	return ctx.Request.MultipartReader()
 }
@@ -183,7 +182,7 @@ var NetHttpFormValueFunc = func(ctx *RequestCtx, key string) []byte {
 // Trailers returns an iterator over the names and values of the request's trailers (RFC
 // 9110 section 6.5), whether the Trailer header declares them or not. Only chunked bodies
 // and HTTP/2 have trailers. A streamed body must have been read to its end first. The
-// slices are valid until the handler returns. Not in fasthttp.
+// slices are valid until the handler returns.
 func (ctx *RequestCtx) Trailers() iter.Seq2[[]byte, []byte] {
 	return func(yield func(name, value []byte) bool) {
 		f := ctx.receivedTrailers()
@@ -197,7 +196,7 @@ func (ctx *RequestCtx) Trailers() iter.Seq2[[]byte, []byte] {
 
 // PeekTrailer returns the value of the request's first trailer called name (RFC 9110
 // section 6.5), nil if there is none. A streamed body must have been read to its end
-// first. The slice is valid until the handler returns. Not in fasthttp.
+// first. The slice is valid until the handler returns.
 func (ctx *RequestCtx) PeekTrailer(name string) []byte {
 	f := ctx.receivedTrailers()
 	if i := f.FindName(bytesconv.S2B(name)); i >= 0 {

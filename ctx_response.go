@@ -45,8 +45,8 @@ func (ctx *RequestCtx) SetBodyStream(bodyStream io.Reader, bodySize int) {
 }
 
 // SetBodyStreamWriter makes what sw writes the body of the response. sw runs after the
-// handler has returned and must not use ctx. What it writes is sent chunked, at the
-// latest when it flushes its writer. See Flush for sending while the handler runs.
+// handler has returned and must not use ctx. The body is sent chunked; a flush of the
+// writer sends all that was written before. See Flush for sending while the handler runs.
 func (ctx *RequestCtx) SetBodyStreamWriter(sw StreamWriter) { ctx.Response.SetBodyStreamWriter(sw) }
 
 // Write appends p to the body of the response. It never fails.

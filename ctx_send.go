@@ -14,7 +14,7 @@ import (
 // Flush blocks until the operating system has taken the bytes. Server.WriteTimeout and
 // Server.WriteStallTimeout limit that time. If the handler times out in the meantime (see
 // TimeoutHandler), Flush returns ErrTimeout. After an error no more can be sent, and the
-// handler should return. Not in fasthttp.
+// handler should return.
 func (ctx *RequestCtx) Flush() error {
 	if err := ctx.Response.broken(); err != nil {
 		return err
@@ -72,8 +72,7 @@ func (ctx *RequestCtx) EarlyHints() error {
 // responses.
 //
 // It blocks until the response is written. It returns ErrNilConnection if ctx has no
-// connection of a server, and another error if the final response has begun. Not in
-// fasthttp.
+// connection of a server, and another error if the final response has begun.
 func (ctx *RequestCtx) SendInterim(statusCode int, h *ResponseHeader) error {
 	if statusCode < 100 || statusCode > 199 || statusCode == StatusSwitchingProtocols {
 		return fmt.Errorf("gale: %d is the status code of a final response: set it with SetStatusCode", statusCode)

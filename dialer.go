@@ -191,7 +191,7 @@ func (d *TCPDialer) dialTimeout(network, addr string, timeout time.Duration) (ne
 // DialContext connects to addr, a host and a numeric port, over network: "tcp" for
 // IPv4 and IPv6, "tcp4" or "tcp6". It returns soon after ctx is done, and after
 // DefaultDialTimeout if ctx has no deadline. Once connected, the connection doesn't
-// depend on ctx. Not in fasthttp.
+// depend on ctx.
 //
 // If the time is up, the error is an [ErrDialWithUpstream] that wraps
 // [ErrDialTimeout]. If ctx was cancelled, it wraps context.Canceled. If no address

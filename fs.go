@@ -180,7 +180,7 @@ type FS struct {
 	// nanoseconds. It works with or without GenerateETag. A file that was changed
 	// less than two seconds before it was opened gets a weak tag anyway, because it
 	// could change again and keep the same modification time (RFC 9110 section
-	// 8.8.1). Not in fasthttp.
+	// 8.8.1).
 	StrongETags bool
 
 	// SkipCache opens files again for each request.
@@ -188,20 +188,20 @@ type FS struct {
 
 	// HideDotFiles answers paths with a segment that begins with a dot as if the
 	// file didn't exist, except paths below "/.well-known/" (RFC 8615), and leaves
-	// such names out of listings. Not in fasthttp.
+	// such names out of listings.
 	HideDotFiles bool
 
 	// Precompressed serves FILE.br, FILE.zst or FILE.gz instead of FILE to clients
 	// that accept the coding, if it exists and is not older than FILE. It works
-	// without Compress, and is tried before it. Not in fasthttp.
+	// without Compress, and is tried before it.
 	Precompressed bool
 
 	// MaxRanges is how many ranges a request may ask for. A request for more gets
-	// the whole file. 0 means 32, a negative value means one. Not in fasthttp.
+	// the whole file. 0 means 32, a negative value means one.
 	MaxRanges int
 
 	// MaxOpenFiles is how many files the cache keeps open between requests. 0 means
-	// 256, a negative value means none. Not in fasthttp.
+	// 256, a negative value means none.
 	MaxOpenFiles int
 
 	once    sync.Once

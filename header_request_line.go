@@ -78,8 +78,8 @@ func (h *RequestHeader) SetProtocolBytes(protocol []byte) {
 // IsHTTP11 reports whether the version is HTTP/1.1.
 func (h *RequestHeader) IsHTTP11() bool { return string(h.Protocol()) == "HTTP/1.1" }
 
-// goesAsHTTP11 reports whether the request is sent as HTTP/1.1. Requests that came
-// by HTTP/2 are, too (h1.AppendRequestHead).
+// goesAsHTTP11 reports whether the request is sent as HTTP/1.1. So are requests that
+// arrived over HTTP/2 (h1.AppendRequestHead).
 func (h *RequestHeader) goesAsHTTP11() bool {
 	p := h.Protocol()
 	return string(p) == "HTTP/1.1" || string(p) == "HTTP/2.0"

@@ -90,8 +90,7 @@ func (h *RequestHeader) TrailerHeader() []byte {
 
 // AddTrailerValue adds a field to the trailer section and declares it. Unlike
 // AddTrailer and Set, it leaves fields of that name in the header. It doesn't add
-// names that AddTrailer refuses; the error is then [ErrBadTrailer]. Not in
-// fasthttp.
+// names that AddTrailer refuses; the error is then [ErrBadTrailer].
 func (h *RequestHeader) AddTrailerValue(name, value string) error {
 	return trailerError(h.s.Trailers.AddValue(&h.s.Fields, bytesconv.S2B(name), bytesconv.S2B(value), h.s.Spelling))
 }
@@ -184,8 +183,7 @@ func (h *ResponseHeader) TrailerHeader() []byte {
 
 // AddTrailerValue adds a field to the trailer section and declares it. Unlike
 // AddTrailer and Set, it leaves fields of that name in the header. It doesn't add
-// names that AddTrailer refuses; the error is then [ErrBadTrailer]. Not in
-// fasthttp.
+// names that AddTrailer refuses; the error is then [ErrBadTrailer].
 func (h *ResponseHeader) AddTrailerValue(name, value string) error {
 	return trailerError(h.s.Trailers.AddValue(&h.s.Fields, bytesconv.S2B(name), bytesconv.S2B(value), h.s.Spelling))
 }

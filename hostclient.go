@@ -105,7 +105,7 @@ type HostClient struct {
 
 	// DialContext makes a new connection to addr; network is "tcp" or "tcp4",
 	// see DialDualStack. It is used instead of Dial and DialTimeout, and must
-	// return when ctx ends. Not in fasthttp.
+	// return when ctx ends.
 	DialContext func(ctx context.Context, network, addr string) (net.Conn, error)
 
 	// TLSConfig is used for connections with TLS. The client uses a copy for each
@@ -177,21 +177,21 @@ type HostClient struct {
 	WriteTimeout time.Duration
 
 	// ResponseHeaderTimeout limits the time from the end of the request to the
-	// end of the response's head. 0 sets no limit. Not in fasthttp.
+	// end of the response's head. 0 sets no limit.
 	ResponseHeaderTimeout time.Duration
 
 	// MaxDialDuration limits the time to make a connection, without the TLS
-	// handshake. 0 leaves the limit to the dialer. Not in fasthttp.
+	// handshake. 0 leaves the limit to the dialer.
 	MaxDialDuration time.Duration
 
 	// TLSHandshakeTimeout limits the time of a TLS handshake. 0 means
-	// [DefaultTLSHandshakeTimeout], a negative value no limit. Not in fasthttp.
+	// [DefaultTLSHandshakeTimeout], a negative value no limit.
 	TLSHandshakeTimeout time.Duration
 
 	// ExpectContinueTimeout is how long a request with `Expect: 100-continue` waits
 	// for an answer before it sends its body anyway (RFC 9110 section 10.1.1). 0
 	// means [DefaultExpectContinueTimeout]; if it is negative, the request doesn't
-	// wait. Not in fasthttp.
+	// wait.
 	ExpectContinueTimeout time.Duration
 
 	// MaxResponseBodySize is the maximum size in bytes of a response body; for a
@@ -242,8 +242,7 @@ type HostClient struct {
 	// longer one is closed.
 	StreamResponseBody bool
 
-	// Trace holds functions to call at the stages of requests; nil means none. Not
-	// in fasthttp.
+	// Trace holds functions to call at the stages of requests; nil means none.
 	Trace *ClientTrace
 
 	forward   bool   // the addresses are those of a proxy, which wants requests for others
@@ -289,7 +288,7 @@ func (c *HostClient) Do(req *Request, resp *Response) error {
 // DoContext is Do with a context: when ctx ends, it returns ctx.Err(), whether it
 // is waiting for a connection, an address, dialing, TLS or the server. Reads of a
 // streamed body fail after that. It needs no goroutine while it waits. A context
-// that can't be cancelled costs nothing. Not in fasthttp.
+// that can't be cancelled costs nothing.
 func (c *HostClient) DoContext(ctx context.Context, req *Request, resp *Response) error {
 	return c.do(ctx, req, resp)
 }

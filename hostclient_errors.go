@@ -32,7 +32,7 @@ var (
 // ErrRequestSent wraps the error of a request that isn't idempotent (RFC 9110
 // section 9.2.2) and whose connection was lost after bytes of it had been written.
 // The server may or may not have acted on the request, so it was not sent again.
-// The text is that of the wrapped error. Not in fasthttp.
+// The text is that of the wrapped error.
 //
 // To send such requests again anyway, set RetryIfErr.
 type ErrRequestSent struct{ err error }

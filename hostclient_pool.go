@@ -27,7 +27,7 @@ type PoolStats struct {
 	Expired    uint64 // idle connections that were closed after MaxIdleConnDuration
 }
 
-// PoolStats returns the state of the client's connections. Not in fasthttp.
+// PoolStats returns the state of the client's connections.
 func (c *HostClient) PoolStats() PoolStats {
 	p := &c.pool
 	p.mu.Lock()

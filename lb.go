@@ -102,7 +102,7 @@ func (cc *LBClient) DoDeadline(req *Request, resp *Response, deadline time.Time)
 
 // DoContext is like Do but returns when ctx is done. Timeout counts only if ctx has
 // no deadline. If the client has no method DoContext, a running request ends only
-// at the deadline of ctx. Not in fasthttp.
+// at the deadline of ctx.
 func (cc *LBClient) DoContext(ctx context.Context, req *Request, resp *Response) error {
 	if err := ctx.Err(); err != nil {
 		return resp.failed(err)

@@ -176,7 +176,6 @@ func (c *PipelineClient) DoDeadline(req *Request, resp *Response, deadline time.
 
 // DoContext is Do with a context: when ctx ends, it returns ctx.Err(), unless it is
 // reading from the stream of the request's body. It needs no goroutine for that.
-// Not in fasthttp.
 func (c *PipelineClient) DoContext(ctx context.Context, req *Request, resp *Response) error {
 	if err := ctx.Err(); err != nil {
 		return resp.failed(err)

@@ -321,7 +321,7 @@ func (req *Request) Body() []byte {
 // (io.ErrUnexpectedEOF and others), the body was too long ([ErrBodyTooLarge]) or too slow
 // ([ErrTimeout]), or a stream that the program set failed. It is nil if there was no
 // error, if the body wasn't read, and after the body is reset or replaced. Writing a
-// request with such a body returns the error. Not in fasthttp.
+// request with such a body returns the error.
 func (req *Request) BodyError() error { return req.heard() }
 
 // wholeBody is Body with BodyError.

@@ -187,7 +187,7 @@ func (req *Request) formBody() (body io.Reader, boundary string, err error) {
 //
 // The limits of MultipartForm don't apply: the caller decides how many parts it reads,
 // and how much of each. A part may have at most 10,000 header lines. A stream can be read
-// only once. Not in fasthttp.
+// only once.
 func (req *Request) MultipartReader() (*multipart.Reader, error) {
 	body, boundary, err := req.formBody()
 	if err != nil {

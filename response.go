@@ -152,7 +152,7 @@ func (resp *Response) Body() []byte {
 // BodyError returns why Body or another method could not read a body stream to its end.
 // It is nil if there was no error, if the stream wasn't read, and after the body is reset
 // or replaced. Writing a response with such a body returns the error, and a server
-// answers 500 instead. Not in fasthttp.
+// answers 500 instead.
 func (resp *Response) BodyError() error { return resp.readErr }
 
 // wholeBody is Body with BodyError.

@@ -23,20 +23,20 @@ const (
 	DefaultMaxRequestBodySize = 4 * 1024 * 1024
 
 	// DefaultMaxStreamedFormSize is the largest multipart form, in bytes, that is read
-	// from a streamed body if Server.MaxStreamedFormSize is 0. Not in fasthttp.
+	// from a streamed body if Server.MaxStreamedFormSize is 0.
 	DefaultMaxStreamedFormSize = 1 << 30
 
 	// DefaultMaxHeaderBytes is the largest request head, in bytes, if
-	// Server.MaxHeaderBytes and Server.ReadBufferSize are 0. Not in fasthttp.
+	// Server.MaxHeaderBytes and Server.ReadBufferSize are 0.
 	DefaultMaxHeaderBytes = 64 * 1024
 	// DefaultReadHeaderTimeout is how long the head of a request may take to arrive if
-	// Server.ReadHeaderTimeout is 0. Not in fasthttp.
+	// Server.ReadHeaderTimeout is 0.
 	DefaultReadHeaderTimeout = 10 * time.Second
 	// DefaultTLSHandshakeTimeout is how long a TLS handshake may take if
-	// Server.TLSHandshakeTimeout is 0. Not in fasthttp.
+	// Server.TLSHandshakeTimeout is 0.
 	DefaultTLSHandshakeTimeout = 10 * time.Second
 	// DefaultStallTimeout is how long a client may make no progress if
-	// Server.ReadStallTimeout or Server.WriteStallTimeout is 0. Not in fasthttp.
+	// Server.ReadStallTimeout or Server.WriteStallTimeout is 0.
 	DefaultStallTimeout = 30 * time.Second
 )
 
@@ -67,13 +67,13 @@ type RequestConfig struct {
 	WriteTimeout time.Duration
 	// ReadStallTimeout and WriteStallTimeout replace Server.ReadStallTimeout for the body
 	// of the request and Server.WriteStallTimeout for the response. Negative means no
-	// timeout. Not in fasthttp.
+	// timeout.
 	ReadStallTimeout, WriteStallTimeout time.Duration
 	// MaxRequestBodySize replaces Server.MaxRequestBodySize. If it is negative, it is
 	// ignored, as 0 is.
 	MaxRequestBodySize int
 	// StreamRequestBody makes the server call the handler before the body has arrived;
-	// see Server.StreamRequestBody. Not in fasthttp.
+	// see Server.StreamRequestBody.
 	StreamRequestBody bool
 }
 
@@ -131,23 +131,22 @@ type Server struct {
 	// RequestCtx.BeforeSend. It also runs for responses that the server makes without
 	// calling a handler, such as 400 for a malformed head, 413 and 431. It runs after the
 	// functions given to RequestCtx.BeforeSend. It doesn't run for connections that are
-	// refused before any request was read, such as those beyond Concurrency. Not in
-	// fasthttp.
+	// refused before any request was read, such as those beyond Concurrency.
 	BeforeSend func(ctx *RequestCtx)
 
 	// PanicHandler answers a request whose handler panicked; recovered is the value of
 	// the panic. It is called after the response was reset and its status was set to 500.
 	// The connection is closed after the answer. The panic is logged in any case. If
-	// PanicHandler is nil, ErrorHandler is called, if it is set. Not in fasthttp.
+	// PanicHandler is nil, ErrorHandler is called, if it is set.
 	PanicHandler func(ctx *RequestCtx, recovered any)
 
 	// BaseContext, if set, is called for each connection of ln (nil for ServeConn). It
 	// returns the parent of the connection's context: RequestCtx.Value also finds the
-	// values of that context. Not in fasthttp.
+	// values of that context.
 	BaseContext func(ln net.Listener) context.Context
 
 	// ConnContext, if set, derives the context of one connection from the one that
-	// BaseContext returned. Not in fasthttp.
+	// BaseContext returned.
 	ConnContext func(ctx context.Context, c net.Conn) context.Context
 
 	// TrustedProxies are the networks of the proxies in front of the server.
@@ -155,11 +154,11 @@ type Server struct {
 	// default there are none. Write IPv4 prefixes in IPv4 form, not as IPv4-mapped IPv6;
 	// invalid prefixes contain no address. A proxy in this list must set or extend
 	// X-Forwarded-For: if it passes the header on unchanged, a client can put any address
-	// into it. Not in fasthttp.
+	// into it.
 	TrustedProxies []netip.Prefix
 
 	// TrustUNIXProxies also trusts proxies that connect by a UNIX socket: they have no
-	// address that could be in TrustedProxies. Not in fasthttp.
+	// address that could be in TrustedProxies.
 	TrustUNIXProxies bool
 
 	// TLSConfig is the configuration for the methods with TLS in their names. They use a
@@ -181,8 +180,7 @@ type Server struct {
 	// was set and can't serve it. Records about a connection have the attributes while,
 	// remote, local, error and, for a head that was refused, request. Records about a
 	// panic have error and stack. If a handler or a function of BeforeSend panicked, and
-	// SecureErrorLogMessage is not set, they also have method, path and remote. Not in
-	// fasthttp.
+	// SecureErrorLogMessage is not set, they also have method, path and remote.
 	Slog *slog.Logger
 
 	// Name is the value of the Server header of responses, "gale" if empty.
@@ -213,22 +211,21 @@ type Server struct {
 	// MaxHeaderBytes is the largest request head in bytes. A larger one is answered with
 	// 431. A request target that is longer than a quarter of it, or than 8 KiB if that is
 	// more, is answered with 414. If MaxHeaderBytes is 0, ReadBufferSize is the limit; if
-	// that is 0 too, DefaultMaxHeaderBytes. Not in fasthttp.
+	// that is 0 too, DefaultMaxHeaderBytes.
 	MaxHeaderBytes int
 
 	// MaxHeaderFields is the highest number of header lines in a request, 512 if 0. A
-	// request with more is answered with 431. Not in fasthttp.
+	// request with more is answered with 431.
 	MaxHeaderFields int
 
 	// ReadHeaderTimeout limits the time from the first byte of a request to the end of
 	// its head. For the first request of a connection, the time begins when the
 	// connection opens. If 0, it is DefaultReadHeaderTimeout; negative means no timeout.
-	// Not in fasthttp.
 	ReadHeaderTimeout time.Duration
 
 	// TLSHandshakeTimeout limits the time of a TLS handshake. If 0, it is
 	// DefaultTLSHandshakeTimeout; negative means no timeout. If ReadTimeout is set and
-	// shorter, it limits handshakes instead. Not in fasthttp.
+	// shorter, it limits handshakes instead.
 	TLSHandshakeTimeout time.Duration
 
 	// ReadTimeout limits the time from the first byte of a request to the end of its
@@ -245,8 +242,7 @@ type Server struct {
 	// body for which the server waits. Each byte restarts the timeout. When it expires,
 	// the server answers 408, or, if the body is streamed, Read returns ErrTimeout. The
 	// connection is closed after the response. If 0, it is DefaultStallTimeout; negative
-	// means no timeout. ReadTimeout is separate: it limits the request as a whole. Not in
-	// fasthttp.
+	// means no timeout. ReadTimeout is separate: it limits the request as a whole.
 	ReadStallTimeout time.Duration
 
 	// WriteStallTimeout is how long a client may go without taking a byte of what the
@@ -255,7 +251,7 @@ type Server struct {
 	// expires, the connection is closed, and the blocked write returns an error. If 0, it
 	// is DefaultStallTimeout; negative means no timeout. WriteTimeout and
 	// RequestCtx.SetWriteDeadline apply too: the earliest of the three counts. Hijacked
-	// connections have no such timeout. Not in fasthttp.
+	// connections have no such timeout.
 	WriteStallTimeout time.Duration
 
 	// IdleTimeout limits how long a connection may wait for its next request. If 0, it is
@@ -285,7 +281,7 @@ type Server struct {
 	// files are stored in temporary files. A larger form gives ErrBodyTooLarge, and the
 	// temporary files are removed. If 0, the limit is DefaultMaxStreamedFormSize, 1 GiB;
 	// negative means no limit. A limit set by RequestCtx.LimitRequestBody or
-	// MultipartFormWithLimit is used instead of this one. Not in fasthttp.
+	// MultipartFormWithLimit is used instead of this one.
 	MaxStreamedFormSize int
 
 	// SleepWhenConcurrencyLimitsExceeded is how long the server stops accepting after it
@@ -297,13 +293,12 @@ type Server struct {
 	// section 9.6), so that clients and load balancers leave before the server stops. It
 	// should be longer than the pause that clients make between requests, and longer than
 	// the interval of a load balancer's health checks; see Draining. If it is 0 (the
-	// default) or negative, the server stops at once. Not in fasthttp.
+	// default) or negative, the server stops at once.
 	DrainTime time.Duration
 
 	// CertReloadInterval is how often the server checks whether certificate files have
 	// changed, so that renewed certificates are served without a restart. It checks
-	// during handshakes. If 0, only ReloadCertificates reads the files again. Not in
-	// fasthttp.
+	// during handshakes. If 0, only ReloadCertificates reads the files again.
 	CertReloadInterval time.Duration
 
 	// DisableKeepalive closes connections after their first response.
@@ -381,13 +376,12 @@ type Server struct {
 	//
 	// By default only RequestCtx.Trailers and RequestCtx.PeekTrailer find trailers. A
 	// proxy or another check that decides by a request's header may not have looked at
-	// them. Not in fasthttp.
+	// them.
 	MergeTrailers bool
 
 	// ListenConfig has options for the sockets that the ListenAndServe methods listen on:
 	// sharing the address, a longer queue, and more. ListenAndServeUNIX uses only
-	// Backlog. With the zero value, sockets are as net.Listen makes them. Not in
-	// fasthttp.
+	// Backlog. With the zero value, sockets are as net.Listen makes them.
 	ListenConfig ListenConfig
 
 	// Engine chooses how connections are served. The default, EngineAuto, serves all
@@ -397,7 +391,7 @@ type Server struct {
 
 	// EventLoops is the number of pollers of EngineEvent. Each has its own goroutines. If
 	// 0, there is one poller for each four processors: the goroutines of one poller can
-	// use several processors. Not in fasthttp.
+	// use several processors.
 	EventLoops int
 
 	// MaxRunningHandlers limits how many requests EngineEvent serves at a time; each uses
@@ -405,11 +399,11 @@ type Server struct {
 	// Concurrency, which counts connections, limits them. With a limit, handlers that
 	// wait for other requests to this server may wait forever. The limit doesn't apply to
 	// HTTP/2 requests, because they may wait for data that only their own connection can
-	// bring: HTTP2.MaxStreams limits them, for each connection. Not in fasthttp.
+	// bring: HTTP2.MaxStreams limits them, for each connection.
 	MaxRunningHandlers int
 
 	// HTTP2 turns HTTP/2 (RFC 9113) on or off and has its limits. The zero value offers
-	// it to clients of TLS listeners. Not in fasthttp.
+	// it to clients of TLS listeners.
 	HTTP2 HTTP2Config
 
 	engine    engine.Block
@@ -478,8 +472,7 @@ func (s *Server) GetOpenConnectionsCount() int32 { return s.stats.open.Load() }
 func (s *Server) GetRejectedConnectionsCount() uint32 { return s.stats.rejected.Load() }
 
 // GetPanicsCount returns the number of panics in user code that the server has recovered
-// from: in handlers, and in other functions that it calls, such as hooks. Not in
-// fasthttp.
+// from: in handlers, and in other functions that it calls, such as hooks.
 func (s *Server) GetPanicsCount() uint64 { return s.stats.panics.Load() }
 
 func (s *Server) concurrency() int {

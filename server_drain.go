@@ -31,7 +31,6 @@ const firstRequestTick = 10 * time.Millisecond
 // Draining reports whether the server is shutting down: from the beginning of Shutdown or
 // Close until the last connection has ended or the server serves again. While it is true,
 // a health check handler should answer 503, so that load balancers send no more requests.
-// Not in fasthttp.
 func (s *Server) Draining() bool {
 	s.run.mu.Lock()
 	defer s.run.mu.Unlock()

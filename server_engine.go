@@ -8,7 +8,7 @@ import (
 )
 
 // Engine is how a Server moves bytes between connections and handlers; see Server.Engine.
-// Handlers and settings are the same for all engines. Not in fasthttp.
+// Handlers and settings are the same for all engines.
 type Engine int
 
 // The engines.

@@ -12,7 +12,7 @@ const (
 	minH2Piece = 4 << 10
 )
 
-// pieceOf returns the piece of b that is to be sent now, under mu, while out is not full.
+// pieceOf returns the piece of b to send now, under mu, while out is not full.
 // Long bodies make out nearly as long as maxOut, and no longer: whole records of TLS, and
 // not a short one after them.
 func (ss *h2Session) pieceOf(b []byte) []byte {

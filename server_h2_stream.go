@@ -13,7 +13,7 @@ import (
 
 // StreamResetError is the cause of Done, and the error of reading the body, after the
 // client or the server has reset a stream of HTTP/2 (RFC 9113 section 6.4). errors.Is says
-// that it is ErrClientGone. Not in fasthttp.
+// that it is ErrClientGone.
 type StreamResetError struct {
 	// Code is the error code (RFC 9113 section 7).
 	Code uint32

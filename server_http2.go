@@ -8,7 +8,7 @@ import (
 )
 
 // HTTP2Config turns HTTP/2 (RFC 9113) on or off and has its limits. The zero value is
-// right for most servers. Not in fasthttp.
+// right for most servers.
 type HTTP2Config struct {
 	// Mode says whether HTTP/2 is offered to clients of TLS listeners (RFC 7301). The
 	// default, HTTP2Auto, offers it, unless Server.TLSConfig has NextProtos without "h2".

@@ -12,7 +12,7 @@ import (
 
 // ListenConfig has options for the sockets that a Server opens; see Server.ListenConfig.
 // The zero value sets none. Package tcplisten opens listeners with the same options for
-// Server.Serve. Not in fasthttp.
+// Server.Serve.
 //
 // DeferAccept, FastOpen and Backlog only make a listener faster. On a system that doesn't
 // have them they have no effect. ReusePort is an error on a system that doesn't have it.

@@ -9,7 +9,7 @@ import (
 
 // ErrAbortHandler is the value for a panic in a handler that ends the connection (of
 // HTTP/2, the stream) without a response and without a line in the log:
-// panic(gale.ErrAbortHandler). Not in fasthttp.
+// panic(gale.ErrAbortHandler).
 var ErrAbortHandler = errors.New("gale: the handler aborted the request")
 
 // errHandlerGoexit is the error for a handler that called runtime.Goexit.

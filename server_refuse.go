@@ -28,7 +28,7 @@ var errExpectation = &statusError{StatusExpectationFailed, "expectation failed"}
 
 // RequestError is the error of a request whose head a server could not read.
 // [Server.ErrorHandler] finds it with errors.As. The request in the handler's context is
-// then empty, so RequestError has everything that can be logged. Not in fasthttp.
+// then empty, so RequestError has everything that can be logged.
 type RequestError struct {
 	// Err is why the head could not be read.
 	Err error
@@ -180,8 +180,6 @@ func (ctx *RequestCtx) defaultError(err error) {
 //   - 500 for a *PanicError and for nil
 //   - another status for errors that have one, such as 414, 417, 501 and 505
 //   - 400 for everything else
-//
-// Not in fasthttp.
 func ErrorStatus(err error) int {
 	if err == nil {
 		return StatusInternalServerError

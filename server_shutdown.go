@@ -126,7 +126,7 @@ func (s *Server) checkDrained() {
 
 // Close closes the listeners and all connections at once, even if they serve requests or
 // the server drains. It doesn't wait for running handlers; their RequestCtx.Done is
-// closed. Hijacked connections stay open. It returns nil. Not in fasthttp.
+// closed. Hijacked connections stay open. It returns nil.
 func (s *Server) Close() error {
 	s.stop(nil, 0)
 	s.engine.CloseAll()

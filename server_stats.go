@@ -2,7 +2,7 @@ package gale
 
 import "sync/atomic"
 
-// Stats has the counters of a Server; see Server.Stats. Not in fasthttp.
+// Stats has the counters of a Server; see Server.Stats.
 type Stats struct {
 	// OpenConnections is the number of connections that are open now, including those in
 	// a TLS handshake. IdleConnections is how many of them wait for a request of which no
@@ -27,7 +27,7 @@ type Stats struct {
 	Event EventStats
 }
 
-// ListenerStats describes a listener of a Server. Not in fasthttp.
+// ListenerStats describes a listener of a Server.
 type ListenerStats struct {
 	// Network and Address are what the listener's Addr returns.
 	Network, Address string

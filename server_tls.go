@@ -165,7 +165,6 @@ func (s *Server) AppendCertEmbed(certData, keyData []byte) error {
 
 // ReloadCertificates reads all certificate files again. If a file can't be used, its old
 // certificate stays, and the error says why. Open connections keep their certificates.
-// Not in fasthttp.
 func (s *Server) ReloadCertificates() error {
 	s.tls.mu.Lock()
 	certs := append([]*certFile(nil), s.tls.certs...)

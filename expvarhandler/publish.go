@@ -14,7 +14,7 @@ var publishing sync.Mutex
 // Publish makes the counters of s (see gale.Server.Stats) a variable of package expvar,
 // so that ExpvarHandler sends it. The variable is a JSON object with the field names of
 // gale.Stats. Each read of the variable calls Stats, which looks at every connection;
-// requests pay nothing for it. Not in fasthttp.
+// requests pay nothing for it.
 //
 // A variable can't be removed, so s stays in memory. If the name is already in use,
 // Publish returns an error (expvar.Publish would end the program): choose a different

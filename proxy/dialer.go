@@ -50,7 +50,7 @@ type Dialer struct {
 	ConnectTimeout time.Duration
 
 	// ProxyTLSConfig is the TLS configuration for https proxies. If it has no
-	// ServerName, the name of the proxy is used. Not in fasthttp.
+	// ServerName, the name of the proxy is used.
 	ProxyTLSConfig *tls.Config
 }
 

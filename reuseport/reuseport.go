@@ -31,8 +31,7 @@ func (e *ErrNoReusePort) Error() string {
 	return text
 }
 
-// Unwrap returns the error of the system, which is or wraps errors.ErrUnsupported. Not in
-// fasthttp.
+// Unwrap returns the error of the system, which is or wraps errors.ErrUnsupported.
 func (e *ErrNoReusePort) Unwrap() error { return e.err }
 
 // Listen returns a listener on addr ("host:port") with SO_REUSEPORT, which is a

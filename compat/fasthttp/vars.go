@@ -31,7 +31,7 @@ var ErrAbortHandler error
 
 // ErrAlreadyServing is [gale.ErrAlreadyServing], the same variable.
 //
-// Deprecated: it exists only for programs that use its name.
+// Deprecated: it is only here for programs that name it.
 //
 //go:linkname ErrAlreadyServing github.com/galehttp/gale.ErrAlreadyServing
 var ErrAlreadyServing error

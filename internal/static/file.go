@@ -33,7 +33,7 @@ func NewFile(f interface {
 	return sf
 }
 
-// OS returns the file of the operating system behind f, or nil if there is
+// OS returns the operating system's file that f uses, or nil if there is
 // none. It is valid as long as the caller holds a reference.
 func (f *File) OS() *os.File { return f.os }
 
