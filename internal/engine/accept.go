@@ -7,19 +7,19 @@ import (
 	"time"
 )
 
-// Bounds of the pause after an Accept that failed for want of something.
+// Bounds of the pause after an Accept that failed because a resource ran out.
 const (
 	minPause = 5 * time.Millisecond
 	maxPause = time.Second
 )
 
-// Accept hands the connections of ln to handle, which must not block, until ln
-// fails for good, and returns that error. When the process is out of
-// descriptors or memory, it calls starved with the error and tries again after
-// a pause (doubling from 5 ms to 1 s), so that a full table of descriptors
-// neither ends the server nor makes it spin.
+// Accept accepts connections from ln and calls handle, which must not block, with each.
+// It returns when ln fails permanently, with that error. When the process is out of
+// descriptors or memory, it calls starved with the error and tries again after a pause
+// that doubles from 5 ms to 1 s. So a full table of descriptors neither ends the server
+// nor makes it spin.
 //
-// last makes it end; it may be nil.
+// After last.Make it accepts what waits in the queue and returns nil. last may be nil.
 func Accept(ln net.Listener, last *LastCall, handle func(net.Conn), starved func(error)) error {
 	var pause time.Duration
 	for {

@@ -8,9 +8,10 @@ import (
 	"time"
 )
 
-// LastCall ends the accepting from a listener without losing connections: what waits in
-// its queue is accepted, then it is closed. This needs a listener of package net for TCP
-// or UNIX sockets. The zero value is for others, which can't be told to end so.
+// LastCall stops a listener without losing connections: those that wait in its queue are
+// accepted, then it is closed. This needs a listener of package net for TCP or UNIX
+// sockets. For other listeners, and as the zero value, a LastCall does nothing, and Make
+// returns false.
 type LastCall struct {
 	ln    queueListener
 	close func()
@@ -24,8 +25,8 @@ type queueListener interface {
 	SetDeadline(t time.Time) error
 }
 
-// NewLastCall returns a LastCall for ln. close is what closes it; it may be called again
-// when it is closed.
+// NewLastCall returns a LastCall for ln. close must close ln, and may be called again
+// after that.
 func NewLastCall(ln net.Listener, close func()) *LastCall {
 	k := &LastCall{close: close}
 	switch ln := ln.(type) {
@@ -38,9 +39,10 @@ func NewLastCall(ln net.Listener, close func()) *LastCall {
 }
 
 // Make makes Accept and Event.Serve accept what waits, close the listener and return nil.
-// It doesn't wait for them. The first call says for how long they may accept, since a
-// queue may never become empty. Any goroutine may call it, also before they are called. It
-// returns false, and does nothing, if the listener can't be told.
+// It doesn't wait for them. They accept for d at most, since a queue may never become
+// empty; later calls don't change that. Any goroutine may call Make, also before Accept
+// or Serve is called. It returns false, and does nothing, if the listener is of another
+// type.
 func (k *LastCall) Make(d time.Duration) bool {
 	if k.ln == nil {
 		return false
@@ -54,9 +56,9 @@ func (k *LastCall) Make(d time.Duration) bool {
 // Made reports whether Make was called. k may be nil.
 func (k *LastCall) Made() bool { return k != nil && k.until.Load() != nil }
 
-// accept hands the connections that wait to handle, and closes the listener. from is the
-// listener or one on top of it. Others may accept at the same time: so Accept has a
-// deadline, although something was there.
+// accept calls handle with the connections that wait, and closes the listener. from is
+// the listener or one that wraps it. Other goroutines or processes may accept at the same
+// time and take a connection that was seen. So each Accept has a deadline.
 func (k *LastCall) accept(from net.Listener, handle func(net.Conn), starved func(error)) {
 	defer k.close()
 	for until := *k.until.Load(); time.Now().Before(until); {

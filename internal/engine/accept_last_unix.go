@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// queueWait is how long Accept waits for a connection that was seen, if another goroutine or
-// process was faster.
+// queueWait is how long Accept waits for a connection that was seen: another goroutine or
+// process may have accepted it first.
 const queueWait = 50 * time.Millisecond
 
 const canLook = true

@@ -7,17 +7,17 @@ import (
 	"github.com/galehttp/gale/internal/clock"
 )
 
-// alarm calls ring at a time unless it is stopped before. It replaces a deadline of a
-// connection whose deadlines are a program's, see Conn.Lend. moved and ring run on a
-// timer's goroutine, under mu: they must not call methods of the alarm. After stop
+// alarm calls ring at a set time, unless it is stopped before. It replaces a deadline of
+// a connection while the program owns the deadlines, see Conn.Lend. moved and ring run on
+// a timer's goroutine, under mu: they must not call methods of the alarm. After stop
 // neither runs. rang => settled.
 type alarm struct {
-	// moved, if set, is asked first: if it returns true, the alarm is put off
-	// by patience.
+	// moved, if set, is called before ring. If it returns true, the alarm is put off by
+	// patience, and ring is not called.
 	moved    func() bool
 	patience time.Duration
 	ring     func()
-	sess     Session // is told of a panic in moved or ring
+	sess     Session // its Panicked is called after a panic in moved or ring
 
 	mu      sync.Mutex
 	timer   *time.Timer
@@ -36,7 +36,7 @@ func (a *alarm) start(due clock.Tick) *alarm {
 	return a
 }
 
-// fire is what the timer calls. due may have been moved since it was set.
+// fire is what the timer calls. due may have moved since the timer was set.
 func (a *alarm) fire() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -61,7 +61,7 @@ func (a *alarm) move(due clock.Tick) {
 	a.mu.Unlock()
 }
 
-// stop ends the alarm and reports whether it rang. It waits for ring, if that runs.
+// stop ends the alarm and reports whether it rang. If ring is running, stop waits for it.
 func (a *alarm) stop() (rang bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

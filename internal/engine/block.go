@@ -20,15 +20,16 @@ var (
 	// ErrStopped says that the connection was closed because the engine stops, or to
 	// make room: wait returns it, run turns it into nil.
 	ErrStopped = errors.New("engine: stopped")
-	// ErrParked says that a connection left its goroutine, see Parked.
+	// ErrParked says that a connection has left its goroutine and may go on elsewhere,
+	// see Parked.
 	ErrParked = errors.New("engine: parked")
 	// ErrAborted says that the session wanted the connection closed at once.
 	ErrAborted = errors.New("engine: aborted")
 	// ErrGoexit says that the goroutine was ended by runtime.Goexit, or by a panic that a
 	// caller of Serve or Start recovers.
 	ErrGoexit = errors.New("engine: the goroutine was ended")
-	// ErrSwitched is why a session is closed whose connection goes on with another
-	// one, see Switch.
+	// ErrSwitched says that the session is closed because another session goes on with
+	// its connection, see Switch.
 	ErrSwitched = errors.New("engine: another session has the connection")
 )
 
@@ -36,15 +37,16 @@ var (
 // use. Any goroutine may call its methods.
 //
 // Lock order: Block.mu, then Waker.mu; blockConn.watchMu, then watch.mu. Sessions are
-// called without locks. SetReadDeadline of a connection, which may be a program's, may be
-// called under each of these locks; Close under none.
+// called without locks. SetReadDeadline of a connection may be called under each of these
+// locks, although the connection may have a type of the program. Close is called under
+// none of them.
 type Block struct {
-	// Dispatch, if set, lets a goroutine call Resume; see Parked.
+	// Dispatch, if set, makes another goroutine call p.Resume; see Parked.
 	Dispatch func(p Parked)
-	// Unwound, if set, is called when a connection of Start has ended and a goroutine
+	// Unwound, if set, is called after a connection of Start has ended, if a goroutine
 	// that was in Start or Resume for it did not return, because of a panic or
-	// runtime.Goexit: once for a connection, when no other is in one of them. Those that
-	// return return ErrParked then.
+	// runtime.Goexit. It is called once for a connection, when no other goroutine is in
+	// Start or Resume for it. The goroutines that did return got ErrParked.
 	Unwound func(last Session)
 
 	// mu guards the ring and cursor, which is nil, the head or a connection of the ring.
@@ -60,20 +62,22 @@ type Block struct {
 // WriteTimeouts returns how many writes took too long.
 func (e *Block) WriteTimeouts() uint64 { return e.writeTimeouts.Load() }
 
-// The states of a connection: whether another goroutine may end its wait to close it. The
-// goroutine of the connection goes from busy to idle and back, and from busy to parting.
-// Any other goroutine may go from idle to closing, by compare-and-swap, and must then
-// end its wait. The first goroutine goes from closing to busy if a request came first.
+// The states of a connection. They say whether another goroutine may end its wait to
+// close it. The goroutine of the connection changes busy to idle and back, and busy to
+// parting. Any goroutine may change idle to closing, by compare-and-swap; if it isn't the
+// one of the connection, it must then end the wait. The goroutine of the connection
+// changes closing to busy if a request came first.
 const (
 	busy    int32 = iota
 	idle          // nothing of a message has arrived
-	closing       // closeIdle made it so from idle, and ends the wait
+	closing       // it must be closed: closeIdle has ended the wait, or there is none
 	parting       // waits for the peer to close, see closeGracefully
 )
 
 // blockConn is a connection of Block. The goroutine that serves it owns every field,
-// except where a comment says otherwise: the one that called Serve, Start or Resume, or
-// that of waitParked while it is parked. These follow each other, never two at a time.
+// except where a comment says otherwise. That is the goroutine that called Serve, Start
+// or Resume, or the one in waitParked while the connection is parked. There is never more
+// than one at a time.
 //
 //	stash != nil      => w == nil: unread bytes are in one of them
 //	nAhead > 0        => that byte comes after all other unread ones
@@ -88,12 +92,12 @@ type blockConn struct {
 	next  Next // what the session wants
 	state atomic.Int32
 
-	// raw reads without a buffer in hand, see readable; nil where the
-	// connection is no socket.
+	// raw waits for bytes without holding a buffer, see readable. It is nil if the
+	// connection isn't a socket.
 	raw    syscall.RawConn
 	onRead func(fd uintptr) bool
 	once   bool  // try once, don't wait
-	err    error // what onRead met
+	err    error // the error of onRead
 
 	w     *Work
 	stash []byte // unread bytes, kept while there is no workspace
@@ -101,9 +105,9 @@ type blockConn struct {
 	armed       armedDeadlines
 	bounds      writeBounds
 	paced       pacer // the socket under the connection, if there is one
-	wasPaced    bool  // there was one: a write to it may still use bounds
+	wasPaced    bool  // there was one, and a write to it may still use bounds
 	interrupted atomic.Bool
-	served      atomic.Bool // bytes of the peer have come
+	served      atomic.Bool // the peer has sent something
 	opened      clock.Tick  // when it began, to the second
 	thrifty     bool        // wait with one byte instead of a workspace
 	ahead       [1]byte
@@ -119,7 +123,7 @@ type blockConn struct {
 	watchMu sync.Mutex
 	filling bool          // Fill reads
 	watch   *watch        // while the session wants to know when the peer leaves
-	lends   chan struct{} // a Lend waits for Fill: closed when that has let the deadlines go
+	lends   chan struct{} // a Lend waits for Fill, which closes it after giving up the deadlines
 	yields  atomic.Bool   // lends is set: Fill must not wait for bytes
 
 	waker      *Waker // of sess, if it asked for one; set under Block.mu
@@ -132,12 +136,12 @@ type blockConn struct {
 
 	into []byte // see ReadInto
 
-	apart  bool        // Start was called: another goroutine may return for it, see Parked
-	shares *blockShare // once it was shared; stays
+	apart  bool        // Start was called and Dispatch is set: other goroutines may call Resume, see Parked
+	shares *blockShare // set by the first Share, and never changed after that
 }
 
-// blockConns are blockConns that have ended in order: short-lived connections must not
-// allocate. See forget for those that must not be put here.
+// blockConns holds connections that have ended normally, to be used again: short-lived
+// connections must not allocate. forget says which ones must not be put here.
 var blockConns = pool.Pool{New: func() any {
 	c := new(blockConn)
 	c.onRead = c.readable // made once: a method value allocates
@@ -146,10 +150,9 @@ var blockConns = pool.Pool{New: func() any {
 }}
 
 // Serve runs a connection on the calling goroutine until it ends, and closes
-// it. thrifty connections hold no buffer while they wait even where that costs
-// an extra read. A connection of an epoch that has been stopped ends when it is
-// idle. last is the session that had the connection at its end: sess, or one that it
-// was switched to.
+// it. A thrifty connection holds no buffer while it waits, even where that costs an extra
+// read. A connection whose epoch has been stopped ends when it is idle. last is the
+// session that had the connection at its end: sess, or one that it was switched to.
 func (e *Block) Serve(nc net.Conn, thrifty bool, epoch uint32, sess Session) (last Session, err error) {
 	c := e.open(nc, thrifty, epoch, sess, false)
 	if last, err = c.serve(); err == ErrParked {
@@ -158,17 +161,16 @@ func (e *Block) Serve(nc net.Conn, thrifty bool, epoch uint32, sess Session) (la
 	return last, err
 }
 
-// Start is Serve that may return ErrParked before the connection ends: see
-// Parked. After ErrParked the connection belongs to another
-// goroutine.
+// Start is like Serve, except that it may return ErrParked before the connection ends:
+// see Parked. After ErrParked the connection belongs to another goroutine.
 func (e *Block) Start(nc net.Conn, thrifty bool, epoch uint32, sess Session) (last Session, err error) {
 	c := e.open(nc, thrifty, epoch, sess, e.Dispatch != nil)
 	c.parking.may = c.apart && (c.raw != nil || thrifty)
 	return c.serve()
 }
 
-// open makes a connection of nc and opens its session, on the goroutine of the caller.
-// The connection is in the ring after Open: Stop and CloseAll don't see it before.
+// open makes a blockConn for nc and opens its session, on the goroutine of the caller. It
+// adds the connection to the ring after Open: Stop and CloseAll don't see it before.
 func (e *Block) open(nc net.Conn, thrifty bool, epoch uint32, sess Session, apart bool) *blockConn {
 	c := blockConns.Get().(*blockConn)
 	c.e, c.epoch, c.nc, c.sess, c.thrifty = e, epoch, nc, sess, thrifty
@@ -195,9 +197,9 @@ func (e *Block) open(nc net.Conn, thrifty bool, epoch uint32, sess Session, apar
 	return c
 }
 
-// serve runs the connection until it ends, is parked or is lost to another goroutine. After
-// ErrParked another goroutine owns c, after forget another connection may: nothing may
-// touch c then.
+// serve runs the connection until it ends, is parked or is lost to another goroutine.
+// After ErrParked another goroutine owns c, and after forget c may be another connection.
+// So nothing here may touch c after either.
 func (c *blockConn) serve() (last Session, err error) {
 	returned, left := false, false
 	turn := c.turn()
@@ -205,7 +207,7 @@ func (c *blockConn) serve() (last Session, err error) {
 		if left {
 			return
 		}
-		// runtime.Goexit, or a panic of a session, in Closed if run has returned
+		// runtime.Goexit, or a panic of a session: in Closed, if run has returned
 		sh := c.shares
 		if returned {
 			if sh == nil {
@@ -269,7 +271,7 @@ func (c *blockConn) serve() (last Session, err error) {
 		if left = true; c.shares != nil {
 			return c.shares.end(sess, nil)
 		}
-		return sess, nil // others may be in c yet, to watch or to interrupt it
+		return sess, nil // no forget: other goroutines may still use c, to watch or to interrupt it
 	}
 	c.e.remove(c)
 	if hijacked && err == nil {
@@ -290,19 +292,20 @@ func (c *blockConn) serve() (last Session, err error) {
 	return sess, err
 }
 
-// unwound is called when the goroutine of c was ended in the middle, and c with it.
+// unwound is called when a panic or runtime.Goexit has ended the goroutine of c, and c
+// with it.
 func (c *blockConn) unwound() {
 	if c.apart && c.e.Unwound != nil {
 		c.e.Unwound(c.sess)
 	}
 }
 
-// calmly calls f, which uses the connection, maybe a type of the program's, where no
-// method of the session runs. The session is told of a panic: Panicked.
+// calmly calls f where no method of the session runs. f uses the connection, which may
+// have a type of the program and panic. Then Panicked of the session is called.
 func (c *blockConn) calmly(f func()) { calmly(c.sess, f) }
 
-// calmly is blockConn.calmly for a connection that may end at this moment: its
-// session may have forgotten it.
+// calmly is blockConn.calmly for callers that don't own the connection: it may end at
+// this moment, and its session may have forgotten it.
 func calmly(sess Session, f func()) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -314,8 +317,8 @@ func calmly(sess Session, f func()) {
 }
 
 // shut closes the connection. TLS sends its closure alert (RFC 8446 section 6.1), unless
-// what went out is not whole: an alert would say that it is. With resets the socket is
-// reset.
+// an earlier write failed: an alert would say that the output is complete. If c.resets is
+// set, the socket is reset.
 func (c *blockConn) shut() {
 	c.unpace() // the alert has a deadline of its own
 	race.Publish()
@@ -333,7 +336,7 @@ func (c *blockConn) shut() {
 // runs, and the Waker has ended.
 func (c *blockConn) forget() {
 	if c.interrupted.Load() || c.bounds.cut.Load() || c.wasPaced || c.shares != nil {
-		return // other goroutines may still be in Interrupt, in Fill, in Feed, or write
+		return // other goroutines may still be in Interrupt, Fill, Feed or a write
 	}
 	*c = blockConn{onRead: c.onRead}
 	c.bounds.c = c
@@ -343,8 +346,9 @@ func (c *blockConn) forget() {
 // longAgo is a deadline that has passed.
 var longAgo = time.Unix(1, 0)
 
-// run does what the session wants, until the connection ends, is parked or, with errLost,
-// is another goroutine's. turn is what it was when this goroutine became its owner.
+// run does what the session wants, until the connection ends or is parked. It returns
+// errLost if another goroutine has taken the connection over. turn is the number of
+// takeovers when this goroutine became its owner.
 func (c *blockConn) run(turn uint64) (hijacked bool, err error) {
 	for {
 		if c.shares != nil && !c.shares.settle(turn) {
@@ -391,8 +395,8 @@ func (c *blockConn) run(turn uint64) (hijacked bool, err error) {
 }
 
 // stepRead waits for bytes and feeds the session. It returns an error if the connection
-// ends, or leaves the goroutine. Out is written before the wait: once for all messages
-// that came together.
+// ends, or leaves the goroutine. It writes Out before it waits: one write for all
+// messages that came together.
 func (c *blockConn) stepRead() error {
 	if c.w != nil && len(c.w.Out) > 0 {
 		if err := c.Flush(c.w); err != nil {
@@ -419,7 +423,7 @@ func (c *blockConn) stepRead() error {
 			c.into = nil
 		}
 		c.next = Next{}
-		c.sess.Feed(c.w, &c.next) // not feed: each call costs half a percent of a small request
+		c.sess.Feed(c.w, &c.next) // inlined feed: a call costs half a percent of a small request
 	case errWoken:
 		c.feed()
 	case ErrStopped, ErrParked:
@@ -433,7 +437,7 @@ func (c *blockConn) stepRead() error {
 }
 
 // feed calls Feed although nothing was read: after Flush, after a Switch or for a
-// wake-up, which is taken back before the call.
+// wake-up. It clears the pending wake-up before the call.
 func (c *blockConn) feed() {
 	c.next, c.into = Next{}, nil
 	if c.waker != nil {
@@ -442,7 +446,7 @@ func (c *blockConn) feed() {
 	c.sess.Feed(c.workNow(), &c.next)
 }
 
-// sendAll writes what the session wants to be written before it goes on.
+// sendAll writes Out and File, which the session wants written before it goes on.
 func (c *blockConn) sendAll() error {
 	if err := c.send(c.next.File); err != nil {
 		return err
@@ -453,8 +457,8 @@ func (c *blockConn) sendAll() error {
 	return nil
 }
 
-// work returns the workspace, taking one if there is none in hand. It stays c.w until
-// putAside or dropWork.
+// work returns the workspace of the connection. It takes one if there is none; that stays
+// c.w until putAside or dropWork.
 func (c *blockConn) work() *Work {
 	if c.w == nil {
 		c.takeWork()
@@ -470,7 +474,8 @@ func (c *blockConn) takeWork() {
 	}
 }
 
-// workNow is work for sessions that are called although nothing was read.
+// workNow is work for calls of the session without a read. It sets Work.Now in a
+// workspace that it takes.
 func (c *blockConn) workNow() *Work {
 	if c.w == nil {
 		c.work().Now = clock.Ticks()
@@ -478,12 +483,12 @@ func (c *blockConn) workNow() *Work {
 	return c.w
 }
 
-// maxStash is the most that is copied out of a workspace to give it back.
+// maxStash is the largest number of unread bytes that putAside copies.
 const maxStash = 4 << 10
 
-// putAside gives the workspace back before a wait, unless output is left in it or more than
-// maxStash bytes are unread. What Unread returned isn't valid after it: so it is not
-// called while w.held.
+// putAside gives the workspace back before a wait, unless output is left in it or more
+// than maxStash bytes are unread. Slices that Unread returned aren't valid after it. So
+// it must not be called while w.held is true.
 func (c *blockConn) putAside() {
 	if c.w == nil || len(c.w.Out) > 0 {
 		return
@@ -509,7 +514,7 @@ func (c *blockConn) dropWork() {
 func (c *blockConn) NetConn() net.Conn { return c.nc }
 
 // Interrupt makes Fill fail from now on. Any goroutine may call it until the session has
-// ended. The flag is set before the deadline: a Fill that sets its own deadline later
+// ended. It sets the flag before the deadline, so a Fill that sets its own deadline later
 // sees the flag.
 func (c *blockConn) Interrupt() {
 	c.interrupted.Store(true)
@@ -519,8 +524,8 @@ func (c *blockConn) Interrupt() {
 // ReadInto sets where the next read goes.
 func (c *blockConn) ReadInto(b []byte) { c.into = b }
 
-// Fill reads more into w, which is c.w. Until it returns the workspace is held: a wait
-// doesn't give it back, since the session has slices of it.
+// Fill reads more into w, which is c.w. Until Fill returns, w.held is true: a wait must
+// not give the workspace back, since the session has slices of it.
 func (c *blockConn) Fill(w *Work, deadline clock.Tick) error {
 	w.held = true // the session that runs is using it
 	defer func() { w.held = false }()
@@ -534,8 +539,8 @@ func (c *blockConn) Fill(w *Work, deadline clock.Tick) error {
 	}
 }
 
-// fill is Fill while the deadlines are the engine's. yielded says that a program got them
-// meanwhile, and that nothing was read.
+// fill is Fill while the engine owns the deadlines. yielded says that a Lend gave them to
+// the program meanwhile, and that nothing was read.
 func (c *blockConn) fill(deadline clock.Tick) (err error, yielded bool) {
 	defer func() { yielded = c.endFill() && err != nil && IsTimeout(err) && !c.interrupted.Load() }()
 	return c.wait(false, deadline), false
@@ -546,10 +551,10 @@ func isEOF(err error) bool { return err == io.EOF }
 // IsTimeout reports whether err says that a deadline has passed.
 func IsTimeout(err error) bool {
 	if err == io.EOF {
-		return false // how connections end, and errors.As allocates
+		return false // the usual end of a connection; errors.As allocates
 	}
 	if errors.Is(err, os.ErrDeadlineExceeded) {
-		return true // most are, and it doesn't allocate
+		return true // most timeouts are this error, and errors.Is doesn't allocate
 	}
 	var t interface{ Timeout() bool }
 	return errors.As(err, &t) && t.Timeout()

@@ -9,12 +9,12 @@ import (
 	"github.com/galehttp/gale/internal/clock"
 )
 
-// writeBounds are the bounds of what Block writes to a connection. They belong to its
-// goroutine, except cut and broken, which any goroutine may use. Below TLS they belong to
-// the goroutine that writes: TLS lets one in at a time.
+// writeBounds holds the time limits of what Block writes to a connection. It belongs to
+// the goroutine of the connection, except cut and broken, which any goroutine may use.
+// Below TLS it belongs to the goroutine that writes: TLS lets one write at a time.
 //
-// On a socket a deadline is set late: when a write has to wait, not before each write.
-// Most writes never wait, and to set a deadline takes a lock and a timer of the runtime.
+// On a socket the deadline is set only when a write has to wait. Most writes never wait,
+// and setting a deadline takes a lock and a timer of the runtime.
 //
 //	!waits  => total == due == 0 and alarm == nil
 //	due     <= total, where both are set
@@ -24,19 +24,19 @@ type writeBounds struct {
 	timeout time.Duration // of each write
 	stall   time.Duration // without progress
 	limit   clock.Tick    // of all writes, see SetWriteDeadline
-	lent    bool          // the deadlines of the connection are the program's, see Lend
+	lent    bool          // the program owns the deadlines of the connection, see Lend
 	tells   bool          // the connection is an unreader
 	cut     atomic.Bool   // see InterruptWrites
-	broken  atomic.Bool   // a write has failed: what went out is not whole
+	broken  atomic.Bool   // a write has failed: the output is incomplete
 
 	// Of a write that waits:
 	waits bool
-	total clock.Tick // when it ends, whatever the peer takes
-	due   clock.Tick // when it ends if the peer takes nothing
+	total clock.Tick // when it ends, even if the peer goes on reading
+	due   clock.Tick // when it ends if the peer reads nothing
 	alarm *alarm     // if lent, in place of a deadline
 }
 
-// errBroken is what writes return after one that failed.
+// errBroken is what a write returns if an earlier one failed, or after InterruptWrites.
 var errBroken = errors.New("engine: an earlier write to the connection failed")
 
 // begin is called before each write, and fails if nothing may be written any more.
@@ -51,9 +51,9 @@ func (b *writeBounds) begin() error {
 	return nil
 }
 
-// wait makes sure that a write ends that waits for its peer. It is called each time
-// before the goroutine parks; moved says whether the peer took something since.
-// With renews that restarts the time for each write too, as for files.
+// wait makes sure that a write that waits for its peer ends in time. It is called each
+// time before the goroutine waits. moved says whether bytes were written since the last
+// call. With renews, as for files, that also restarts the time for each write.
 func (b *writeBounds) wait(moved, renews bool) {
 	if b.waits && !moved {
 		return
@@ -85,8 +85,8 @@ func (b *writeBounds) wait(moved, renews bool) {
 }
 
 // setDeadline sets the deadline of the connection, 0 for none. interrupt stores cut
-// before it sets its deadline; this looks at cut after. So the last deadline has passed
-// if there was an interrupt.
+// before it sets its deadline, and setDeadline loads cut after it has set its own. So
+// after an interrupt, the deadline that was set last has passed.
 func (b *writeBounds) setDeadline(t clock.Tick) {
 	b.c.nc.SetWriteDeadline(t.Time())
 	if b.cut.Load() {
@@ -97,8 +97,8 @@ func (b *writeBounds) setDeadline(t clock.Tick) {
 // poke ends a write that waits. Any goroutine may call it: interrupt, or an alarm.
 func (b *writeBounds) poke() { b.c.nc.SetWriteDeadline(longAgo) }
 
-// through is called after a write that began, with its error, and returns that.
-// No deadline stays that the program did not set.
+// through is called with the error of each write that was begun, and returns it. It
+// removes the deadline that wait has set.
 func (b *writeBounds) through(err error) error {
 	if b.waits {
 		rang := b.alarm != nil && b.alarm.stop()

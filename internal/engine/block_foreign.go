@@ -7,22 +7,24 @@ import (
 	"github.com/galehttp/gale/internal/clock"
 )
 
-// How Block writes to connections that are no sockets: a deadline is set before, and
-// progress shows between the pieces of a write, or in what a write that timed out says
-// that it wrote. The goroutine that serves the connection calls these functions.
+// How Block writes to connections that aren't sockets. It sets a deadline before a write.
+// It sees progress between the pieces of a write, or in the byte count that a write
+// returns with a timeout. The goroutine that serves the connection calls these functions.
 
 const (
-	// tlsPiece is how much is written at a time to a connection that can't write on after
-	// a time-out: the most that a record of TLS holds (RFC 8446 section 5.1).
+	// tlsPiece is how much is written at a time to a connection that can't go on writing
+	// after a timeout. It is the size of the largest TLS record (RFC 8446 section 5.1).
 	tlsPiece = 16 << 10
-	// foreignPiece is that for other connections.
+	// foreignPiece is the same for other connections.
 	foreignPiece = 256 << 10
-	// lentPiece is that where no deadline may be set: only a whole piece counts.
+	// lentPiece is the same where the engine may set no deadline: there only a whole
+	// piece counts as progress.
 	lentPiece = 1 << 10
 )
 
-// unreader is a connection in memory, as those of package galeutil: it takes all of
-// a write at once, and tells how much of what it took its peer has not read.
+// unreader is a connection in memory, such as those of package galeutil. It accepts a
+// write of any size at once, and Unread returns how many of these bytes its peer has not
+// read.
 type unreader interface{ Unread() int }
 
 // piece returns how much to write at a time. Without stall, one write may take it all.
@@ -42,11 +44,11 @@ func (c *blockConn) piece() int {
 	return foreignPiece
 }
 
-// coarse is from which time-out on armed.trusted is worth its second, as the margin of
-// armWrite is larger.
+// coarse is the shortest timeout for which armed.trusted is used. The coarse clock is up
+// to a second late, and from here on the margin of armWrite is larger than that.
 const coarse = 8 * time.Second
 
-// maxPiece is more than is ever written.
+// maxPiece is larger than any write.
 const maxPiece = 1<<31 - 1
 
 // writeEnd returns when a write that begins now must have ended, 0 for never.
@@ -77,7 +79,7 @@ func (c *blockConn) writeForeign(b []byte, end clock.Tick) error {
 // writePiece writes b. With a nil error n may be less than b has.
 func (c *blockConn) writePiece(b []byte, end clock.Tick) (n int, err error) {
 	if c.paced != nil {
-		return c.nc.Write(b) // it keeps to the bounds
+		return c.nc.Write(b) // it applies the bounds itself
 	}
 	p := &c.bounds
 	if p.lent {
@@ -102,7 +104,7 @@ func (c *blockConn) writePiece(b []byte, end clock.Tick) (n int, err error) {
 	return n, err
 }
 
-// writeLent is writePiece where the deadlines are the program's.
+// writeLent is writePiece while the program owns the deadlines.
 func (c *blockConn) writeLent(b []byte, end clock.Tick) (n int, err error) {
 	p := &c.bounds
 	before := c.unread()
@@ -126,7 +128,7 @@ func (c *blockConn) writeLent(b []byte, end clock.Tick) (n int, err error) {
 	return n, err
 }
 
-// unread returns how much of what was written the peer has not read, always 0 where
+// unread returns how many of the written bytes the peer has not read. It is always 0 if
 // the connection can't tell.
 func (c *blockConn) unread() int {
 	if !c.bounds.tells {
@@ -135,9 +137,9 @@ func (c *blockConn) unread() int {
 	return c.nc.(unreader).Unread()
 }
 
-// armWrite sets the write deadline of the connection, if the one that is set is too
-// early, or too late by more than a quarter. It is set with that margin, so that
-// a busy connection sets it once in a while only.
+// armWrite sets the write deadline of the connection, if the current one is too early, or
+// too late by more than a quarter of the timeout. It sets it a quarter late, so that a
+// busy connection rarely has to set it.
 func (c *blockConn) armWrite(end clock.Tick) {
 	d := c.bounds.timeout
 	if s := c.bounds.stall; s > 0 && (d <= 0 || s < d) {
@@ -162,9 +164,9 @@ func (c *blockConn) armWrite(end clock.Tick) {
 	}
 }
 
-// writeAgain goes on after Flush has written n bytes of w.Out without a look at the
-// deadlines, which would cost a twentieth of a small request on connections that are
-// no sockets, and got err.
+// writeAgain goes on after Flush has written n bytes of w.Out and got err. Flush had not
+// checked the deadlines: on connections that aren't sockets that would cost a twentieth
+// of a small request.
 func (c *blockConn) writeAgain(w *Work, n int, err error) error {
 	c.armed.trusted = 0
 	if c.bounds.stall > 0 && n > 0 && IsTimeout(err) && !c.bounds.cut.Load() {

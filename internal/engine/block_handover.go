@@ -9,8 +9,8 @@ import (
 // How a connection of Block leaves the engine: Detach and Hijack.
 
 // Detach takes the connection out of the engine. Only the goroutine that runs the session
-// may call it, and no other may be in Fill. The watch ends first: it reads too. What is
-// unread is copied.
+// may call it, and no other may be in Fill. It ends the watch first, since that reads
+// too. It copies the unread bytes.
 func (c *blockConn) Detach(w *Work) (net.Conn, error) {
 	if err := c.Flush(w); err != nil {
 		return nil, err
@@ -23,14 +23,14 @@ func (c *blockConn) Detach(w *Work) (net.Conn, error) {
 	return nc, nil
 }
 
-// handOver makes the connection an ordinary one, for Hijacked. Its goroutine calls it,
-// last.
+// handOver returns the connection as an ordinary one, for Hijacked. The goroutine of the
+// connection calls it, as its last step.
 func (c *blockConn) handOver() net.Conn {
 	defer c.dropWork()
 	return c.ordinary()
 }
 
-// ordinary returns the connection as one whose Read returns what is unread first: the
+// ordinary returns a connection whose Read returns the unread bytes first: those of the
 // workspace or the stash, then the byte read ahead. No deadline is set on it.
 func (c *blockConn) ordinary() net.Conn {
 	c.unpace()
@@ -47,8 +47,8 @@ func (c *blockConn) ordinary() net.Conn {
 	return &hijackedConn{Conn: c.nc, rest: rest}
 }
 
-// hijackedConn is a connection of which some bytes were read already. mu guards rest, and
-// isn't held while the connection below reads: any goroutine may call its methods.
+// hijackedConn is a connection of which some bytes were already read. Any goroutine may
+// call its methods. mu guards rest, and isn't held while the wrapped connection reads.
 type hijackedConn struct {
 	net.Conn
 	mu   sync.Mutex
@@ -68,6 +68,6 @@ func (h *hijackedConn) Read(p []byte) (int, error) {
 	return h.Conn.Read(p)
 }
 
-// UnsafeConn returns the connection below; bytes that were read already are
-// not in it.
+// UnsafeConn returns the wrapped connection. Its Read does not return the bytes that were
+// already read.
 func (h *hijackedConn) UnsafeConn() net.Conn { return h.Conn }

@@ -7,12 +7,12 @@ import (
 	"github.com/galehttp/gale/internal/clock"
 )
 
-// Lend leaves the deadlines of the connection to the program, for the message in
-// flight: the engine takes its own back, and keeps to its limits by timers that
-// end what waits. A program may set deadlines on a connection of package net unseen, so
-// the engine must not set any, nor take one for its own, until reclaim. The goroutine
-// that runs the session calls Lend; a watch that runs is paused meanwhile, and a Fill of another
-// goroutine begins again.
+// Lend gives the deadlines of the connection to the program, for the message in flight.
+// The engine clears its own deadlines and enforces its limits with timers that end what
+// waits. The engine can't see which deadlines a program sets on a connection of package
+// net. So until reclaim it must not set any, nor take one that passes for its own. The
+// goroutine that runs the session calls Lend. Lend pauses a watch while it works, and
+// makes a Fill of another goroutine begin again.
 func (c *blockConn) Lend() {
 	c.watchMu.Lock()
 	if c.bounds.lent {
@@ -46,15 +46,15 @@ func (c *blockConn) Lend() {
 	}
 }
 
-// reclaim undoes Lend: what the program has set ends with its message. It is called when
-// the session has returned and its output is written.
+// reclaim undoes Lend: deadlines that the program has set end with its message. It is
+// called when the session has returned and its output is written.
 func (c *blockConn) reclaim() {
 	c.bounds.lent = false
 	c.nc.SetDeadline(time.Time{})
 	c.armed.read, c.armed.write, c.armed.trusted, c.armed.lapsed = 0, 0, 0, false
 }
 
-// fillLent is Fill while the deadlines are the program's, after beginFill.
+// fillLent is Fill while the program owns the deadlines. It is called after beginFill.
 func (c *blockConn) fillLent(due clock.Tick) error {
 	a := (&alarm{ring: func() { c.nc.SetReadDeadline(longAgo) }, sess: c.sess}).start(due)
 	c.watchMu.Lock()

@@ -25,8 +25,8 @@ func (e *Block) add(c *blockConn) {
 	e.mu.Unlock()
 }
 
-// remove takes c out of the ring. Its goroutine calls it, once, without mu. After it no
-// other goroutine of the engine finds c, except by its Waker or a watch.
+// remove takes c out of the ring. Its goroutine calls it, once, without holding mu. After
+// that no other goroutine of the engine can reach c, except through its Waker or a watch.
 func (e *Block) remove(c *blockConn) {
 	e.mu.Lock()
 	if e.cursor == c {
@@ -38,8 +38,8 @@ func (e *Block) remove(c *blockConn) {
 	e.n.Add(-1)
 }
 
-// each calls f for every connection, under mu. So f must not call methods of Block, nor
-// sessions, except Panicked.
+// each calls f for every connection, under mu. So f must not call methods of Block that
+// take mu. Of sessions it may call Panicked only.
 func (e *Block) each(f func(c *blockConn)) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -48,37 +48,38 @@ func (e *Block) each(f func(c *blockConn)) {
 	}
 }
 
-// Epoch returns the number of the present epoch.
+// Epoch returns the number of the current epoch.
 func (e *Block) Epoch() uint32 { return e.epoch.number() }
 
-// Drain begins the end of the epoch: Stopping is true from now on for its connections,
-// new ones included. All go on, idle ones too, until Stop. Sessions with a Waker are fed,
-// since their peers may have to be told at once. The bit is set before this looks at
-// wakers, and setWaker and open look at it afterwards: one of the two sees the other.
+// Drain begins the end of the epoch: from now on Stopping is true for its connections,
+// including new ones. They all go on until Stop, even idle ones. Sessions with a Waker
+// are fed, since they may have to tell their peers at once. Drain sets the bit before it
+// looks at wakers. Waker and open look at the bit after they have made the waker visible.
+// So one of the two sees the other.
 func (e *Block) Drain() {
 	e.epoch.drain()
 	e.each((*blockConn).hear)
 }
 
-// hear wakes the session if it has a Waker and the connection must end soon. It is
-// called under Block.mu, or by the goroutine of the connection.
+// hear wakes the session if it has a Waker and the connection's epoch drains or has
+// ended. It is called under Block.mu, or by the goroutine of the connection.
 func (c *blockConn) hear() {
 	if c.waker != nil && c.Stopping() {
 		c.waker.Wake()
 	}
 }
 
-// Stop ends the epoch: idle connections are closed, the others as soon as they
-// are idle; sessions of those are fed if they have a Waker. Those of the next epoch go
-// on. The epoch changes before this looks at states,
-// and wait stores idle before it looks at the epoch: one of the two sees the other.
+// Stop ends the epoch. Idle connections are closed; the others are closed as soon as they
+// are idle, and their sessions are fed if they have a Waker. Connections of the next
+// epoch go on. Stop changes the epoch before it looks at states, and wait stores idle
+// before it looks at the epoch. So one of the two sees the other.
 func (e *Block) Stop() {
 	e.epoch.end()
 	e.each(func(c *blockConn) {
 		switch {
 		case !c.over() || c.closeIdle():
 		case c.state.Load() == parting:
-			c.calmly(c.interruptRead) // it goes on for a moment
+			c.calmly(c.interruptRead) // closeGracefully sees the stop, and goes on for lingerStop at most
 		default:
 			c.hear()
 		}
@@ -103,14 +104,14 @@ func (e *Block) CloseAll() {
 		c.killed = true
 		all = append(all, open{c.nc, c.sess, c.waker})
 	})
-	for _, o := range all { // not under mu: Close may be a program's
+	for _, o := range all { // not under mu: Close may be the program's code
 		calmly(o.sess, func() { closeNow(o.nc) })
 		o.waker.ring(true)
 	}
 }
 
-// closeNow closes nc without the closure alert of TLS, which may block: the socket is
-// closed first. Any goroutine may call it.
+// closeNow closes nc without the closure alert of TLS, since sending it may block. So it
+// closes the socket first. Any goroutine may call it.
 func closeNow(nc net.Conn) {
 	if t, ok := nc.(interface{ NetConn() net.Conn }); ok {
 		t.NetConn().Close()
@@ -118,8 +119,8 @@ func closeNow(nc net.Conn) {
 	nc.Close()
 }
 
-// resetNow is closeNow that resets the socket (RFC 9293 section 3.5.3): SO_LINGER with 0
-// seconds makes close send RST.
+// resetNow is closeNow, except that it resets the socket (RFC 9293 section 3.5.3):
+// SO_LINGER with 0 seconds makes close send RST.
 func resetNow(nc net.Conn) {
 	below := nc
 	if t, ok := nc.(interface{ NetConn() net.Conn }); ok {
@@ -131,13 +132,13 @@ func resetNow(nc net.Conn) {
 	closeNow(nc)
 }
 
-// fresh is for how long, or a second less, a connection that has sent nothing yet
-// isn't evicted: its first request may be on its way.
+// fresh is how long a new connection that has sent nothing isn't evicted, since its first
+// request may be on its way. It may be a second less, since opened is coarse.
 const fresh = 2 * time.Second
 
-// EvictIdle closes up to n idle connections to make room for others, and returns
-// how many it found. It looks at a bounded number of connections, goes on where it
-// ended the last time, and spares those that have only just begun.
+// EvictIdle closes up to n idle connections to make room for others, and returns how many
+// it found. It looks at 64+n connections at most, starts where the last call ended, and
+// spares connections that have only just begun.
 func (e *Block) EvictIdle(n int) (found int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -162,8 +163,8 @@ func (e *Block) EvictIdle(n int) (found int) {
 	return found
 }
 
-// Settled returns the number of connections that have sent something, or didn't for so
-// long as age, or for a second less. It looks at all.
+// Settled returns the number of connections that have sent something, or are older than
+// age. The age is exact to a second. It looks at all connections.
 func (e *Block) Settled(age time.Duration) (n int) {
 	now := clock.Ticks()
 	e.each(func(c *blockConn) {
@@ -174,7 +175,7 @@ func (e *Block) Settled(age time.Duration) (n int) {
 	return n
 }
 
-// Idle returns the number of connections that are idle. It looks at all.
+// Idle returns the number of idle connections. It looks at all connections.
 func (e *Block) Idle() (n int) {
 	e.each(func(c *blockConn) {
 		if c.state.Load() == idle {
@@ -184,8 +185,8 @@ func (e *Block) Idle() (n int) {
 	return n
 }
 
-// closeIdle ends the wait of an idle connection, so that it closes; false if it isn't
-// idle. It is called under Block.mu.
+// closeIdle ends the wait of an idle connection, which then closes. It returns false if
+// the connection isn't idle. It is called under Block.mu.
 func (c *blockConn) closeIdle() bool {
 	if !c.state.CompareAndSwap(idle, closing) {
 		return false

@@ -6,7 +6,7 @@ import (
 	"syscall"
 )
 
-// maxSendfile is the most that one system call is asked to send.
+// maxSendfile is the most that one system call may send.
 const maxSendfile = 1 << 30
 
 // sendFile sends f with sendfile(2) where the connection is a socket.

@@ -9,39 +9,40 @@ import (
 	"github.com/galehttp/gale/internal/clock"
 )
 
-// On Block a connection that is shared is taken over by a goroutine that has nothing else
-// to do, its standby. It is made runnable once a Feed. If the handler blocks, Go's
-// scheduler runs it. If not, it mostly runs when Feed is over, finds nothing to do and
-// goes: to where Dispatch had it from, or for good. With several processors it may run
-// beside the handler. It then waits until one handler takes long.
+// On Block the standby of a shared connection is a goroutine that can take the connection
+// over. The first Share of a Feed makes it runnable. If the handler blocks, Go's
+// scheduler runs the standby. If not, the standby mostly runs after Feed has returned,
+// finds nothing to do, and returns from Resume. With several processors it may run while
+// the handler runs. Then it waits until one handler takes long.
 
-// blockShare is what a connection has once it was shared. Connections that have it aren't
-// used again. Its methods say who may call them.
+// blockShare is the state of a connection that was shared at least once. A blockConn that
+// has one is not used for another connection. Its methods say who may call them.
 type blockShare struct {
 	c    *blockConn
-	sess Session // the one that shares; another one never does
+	sess Session // the session that calls Share; no other one of this connection does
 
-	// word is the state, the number of calls of Share above that, and above that the
-	// number of takeovers: the turn. The owner of the connection stores it; while
-	// it is shared or passedOn, it changes by compare-and-swap alone. So a goroutine that
-	// remembers its turn knows whether it still is the owner.
+	// word holds three numbers: in its lowest bits the state, above it the number of
+	// calls of Share, and above that the number of takeovers, the turn. The owner of the
+	// connection stores it. While the state is shared or passedOn, it changes by
+	// compare-and-swap only. So a goroutine that remembers its turn can tell whether it
+	// still is the owner.
 	word atomic.Uint64
-	// called: there is a standby, or will be. It changes from true to false by the standby
-	// alone, which looks at word after that.
+	// called says that there is a standby, or will be. Only the standby changes it from
+	// true to false, and looks at word after that.
 	called   atomic.Bool
 	calledAt uint64  // word when the standby was called; set before that
-	want     Next    // for who takes over; the owner's
+	want     Next    // what a takeover begins with; the owner's
 	cur      *Sharer // of the owner; nil until it shares
 
-	// users are the goroutines that are in Serve, Start or Resume, or on the way to it, for
-	// this connection, one that is parked included. The last one that leaves returns what
-	// has ended the connection, the others ErrParked. unwinds: one was ended by a panic or
-	// Goexit, see Block.Unwound.
+	// users is the number of goroutines that are in Serve, Start or Resume for this
+	// connection, or will call Resume, including the one of a parked connection. The last
+	// one to leave returns what has ended the connection, the others return ErrParked.
+	// unwinds says that one was ended by a panic or Goexit, see Block.Unwound.
 	users    atomic.Int32
 	unwinds  atomic.Bool
 	last     Session // set by the last owner, before it leaves
 	err      error
-	panicked any           // with what the last owner panicked, if Serve is to panic with it
+	panicked any           // the panic of the last owner, if Serve must repeat it
 	over     chan struct{} // closed when all have left; Serve waits for it
 }
 
@@ -51,13 +52,13 @@ const (
 	shared                 // its owner may take it back
 	kept                   // its owner has taken it back, in the same call of Feed
 	passedOn               // it has no owner: the standby takes it
-	states                 // as many there are
+	states                 // the number of states
 
 	oneShare    = states
 	oneTakeover = 1 << 24
 )
 
-// errLost is how run ends when another goroutine has taken the connection over.
+// errLost is what run returns when another goroutine has taken the connection over.
 var errLost = errors.New("engine: another goroutine has the connection")
 
 // turn returns the number of takeovers. Only the owner may call it.
@@ -93,8 +94,8 @@ func (c *blockConn) Share(w *Work, more bool, due clock.Tick) *Sharer {
 	return s
 }
 
-// Unshare takes the connection back. The word is the one that Share has stored, or another
-// goroutine has it.
+// Unshare takes the connection back. If word isn't what Share has stored, another
+// goroutine has the connection.
 func (c *blockConn) Unshare(s *Sharer) (w *Work, ok bool) {
 	if !c.shares.word.CompareAndSwap(s.turn, s.turn-shared+kept) {
 		return nil, false
@@ -110,7 +111,7 @@ func (c *blockConn) PassOn(s *Sharer) {
 // call makes the standby runnable. The goroutine that shares the connection calls it.
 func (sh *blockShare) call() {
 	if !sh.called.CompareAndSwap(false, true) {
-		return // the one that was about to leave stays
+		return // the standby that was about to leave stays
 	}
 	sh.calledAt = sh.word.Load()
 	sh.users.Add(1)
@@ -121,8 +122,9 @@ func (sh *blockShare) call() {
 	go (*standby)(sh).Resume() // Serve returns for it
 }
 
-// settle is called when the session has returned, by a goroutine whose turn it was. It
-// reports whether it still is. A session must not return while it shares, but might.
+// settle is called after the session has returned, by the goroutine whose turn it was. It
+// reports whether that goroutine still is the owner. A session must not return while it
+// shares the connection; if it does, settle ends the sharing.
 func (sh *blockShare) settle(turn uint64) bool {
 	for {
 		old := sh.word.Load()
@@ -135,8 +137,8 @@ func (sh *blockShare) settle(turn uint64) bool {
 	}
 }
 
-// standby is a blockShare as a Parked: Resume takes the connection over, if there is need
-// for that.
+// standby is a blockShare as a Parked. Its Resume takes the connection over if that is
+// necessary.
 type standby blockShare
 
 // Session returns the session of the connection.
@@ -152,10 +154,11 @@ func (s *standby) Resume() (last Session, err error) {
 	return sh.c.serve()
 }
 
-// How the standby looks, where several processors let it run beside a handler. A handler
-// that does not end between patience looks is taken to block, or to compute for long. While
-// others end, it looks on, and rests after so many looks as restAfter: for restLooks, or
-// about 1 ms if nothing else wakes the scheduler.
+// How the standby looks at the connection if several processors let it run at the same
+// time as a handler. If it sees the same handler in more than patience looks in a row,
+// that handler blocks or computes for long. While handlers end, the standby goes on
+// looking. After each restAfter looks it sleeps for restLooks, or about 1 ms if nothing
+// else wakes the scheduler.
 const (
 	patience  = 4
 	restAfter = 64
@@ -171,7 +174,8 @@ func (sh *blockShare) takeOver() bool {
 		switch state := w % states; {
 		case state == unshared:
 			sh.called.Store(false)
-			// The goroutine that shares it now calls another one, unless it saw called as it was.
+			// A Share after this calls another standby. One that came before saw called
+			// still set: look again.
 			if sh.word.Load()%states == unshared || !sh.called.CompareAndSwap(false, true) {
 				return false
 			}
@@ -192,22 +196,22 @@ func (sh *blockShare) takeOver() bool {
 	}
 }
 
-// begin does what the session wants of the connection that was taken over. Another standby
-// may be called from now on.
+// begin prepares the next step that the session wants of the connection that was taken
+// over. From now on another standby may be called.
 func (sh *blockShare) begin() {
 	sh.cur = nil
 	sh.c.next = sh.want
 	sh.called.Store(false)
 }
 
-// end is called by the owner when the session was closed because of err.
+// end is called by the owner after it has closed the session because of err.
 func (sh *blockShare) end(last Session, err error) (Session, error) {
 	sh.last, sh.err = last, err
 	return sh.leave()
 }
 
-// leave is how a goroutine returns from Serve, Start or Resume, and is done with the
-// connection.
+// leave is called by a goroutine that is done with the connection. It returns what Serve,
+// Start or Resume must return.
 func (sh *blockShare) leave() (last Session, err error) {
 	if sh.leaves() && !sh.unwinds.Load() {
 		return sh.last, sh.err
@@ -215,7 +219,7 @@ func (sh *blockShare) leave() (last Session, err error) {
 	return sh.sess, ErrParked
 }
 
-// leaves counts out a goroutine, and reports whether it is the last one.
+// leaves decrements users, and reports whether the caller was the last one.
 func (sh *blockShare) leaves() bool {
 	if sh.users.Add(-1) > 0 {
 		return false
@@ -227,7 +231,8 @@ func (sh *blockShare) leaves() bool {
 	return true
 }
 
-// await is for Serve, whose goroutine has lost the connection: it returns what ended that.
+// await is called by Serve when its goroutine has lost the connection. It waits until all
+// have left, and returns what ended the connection.
 func (sh *blockShare) await() (last Session, err error) {
 	<-sh.over
 	if sh.panicked != nil {
@@ -236,8 +241,8 @@ func (sh *blockShare) await() (last Session, err error) {
 	return sh.last, sh.err
 }
 
-// breakConn breaks the connection, so that its owner ends it. A goroutine that has lost it
-// calls it, after a panic.
+// breakConn closes the connection, so that its present owner ends it. A goroutine that
+// has lost the connection calls it, after a panic.
 func (sh *blockShare) breakConn() {
 	e, c := sh.c.e, sh.c
 	e.mu.Lock()
@@ -248,11 +253,11 @@ func (sh *blockShare) breakConn() {
 	k.ring(true)
 }
 
-// alone reports whether only the engine can recover a panic on the goroutine with this
-// turn: it is a standby of Serve. Serve panics for it then.
+// alone reports whether the goroutine with this turn is a standby of Serve. Only the
+// engine can recover a panic there; Serve then panics with the same value.
 func (sh *blockShare) alone(turn uint64) bool { return !sh.c.apart && turn > 0 }
 
-// unwind is leave for a goroutine that does not return.
+// unwind is leave for a goroutine that a panic or Goexit ends.
 func (sh *blockShare) unwind() {
 	sh.unwinds.Store(true)
 	sh.leaves()

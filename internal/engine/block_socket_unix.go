@@ -9,9 +9,9 @@ import (
 	"syscall"
 )
 
-// socketWriter writes to a socket, and waits only if the socket takes no more: deadlines
-// are set for those waits alone. One goroutine at a time uses it. a and b are the
-// caller's again when write returns.
+// socketWriter writes to a socket, and waits only if the socket's buffer is full.
+// Deadlines are set only for these waits. One goroutine at a time may use it. When write
+// returns, a and b belong to the caller again.
 type socketWriter struct {
 	bounds  *writeBounds
 	raw     syscall.RawConn
@@ -21,7 +21,7 @@ type socketWriter struct {
 	moved   bool
 }
 
-// maxWrite is the most that one system call is asked to write.
+// maxWrite is the most that one system call may write.
 const maxWrite = 1 << 30
 
 // write writes a and then b.
@@ -41,9 +41,9 @@ func (s *socketWriter) write(a, b []byte) error {
 	return s.bounds.through(err)
 }
 
-// writable writes what the socket takes; false if it must wait for room. The runtime
-// calls it on the goroutine of write, at first and each time that the socket may have
-// room.
+// writable writes what the socket takes. It returns false if it must wait for room. The
+// runtime calls it on the goroutine of write: once at the beginning, and each time that
+// the socket may have room.
 func (s *socketWriter) writable(fd uintptr) bool {
 	for len(s.a)+len(s.b) > 0 {
 		n, err := s.try(int(fd))
@@ -66,7 +66,7 @@ func (s *socketWriter) writable(fd uintptr) bool {
 	return true
 }
 
-// try calls the system once.
+// try makes one system call.
 func (s *socketWriter) try(fd int) (n int, err error) {
 	switch {
 	case len(s.a) == 0:
@@ -77,12 +77,13 @@ func (s *socketWriter) try(fd int) (n int, err error) {
 	return writev(fd, s.a, s.b[:min(len(s.b), maxWrite)])
 }
 
-// pacer is a socket under another connection, whose writes Block bounds.
+// pacer is a socket under another connection, such as one of TLS. Block limits the time
+// of its writes.
 type pacer interface{ setBounds(b *writeBounds) }
 
-// pacedTCP and pacedUnix are sockets for connections on top of them that can't
-// write on after a time-out, as those of TLS: a write to them goes on as long as
-// the peer takes something.
+// pacedTCP and pacedUnix are sockets for connections on top of them that can't go on
+// writing after a timeout, such as those of TLS. A write to them goes on as long as the
+// peer reads.
 type (
 	pacedTCP struct {
 		*net.TCPConn
@@ -94,9 +95,9 @@ type (
 	}
 )
 
-// pacedWriter writes to a socket under another connection, which lets one write in at
-// a time. That may be one of any goroutine: a program may close a connection of
-// TLS at any time, which writes a closure alert (RFC 8446 section 6.1).
+// pacedWriter writes to a socket under another connection, which lets one write in at a
+// time. Any goroutine may be the one that writes: a program may close a connection of TLS
+// at any time, and that writes a closure alert (RFC 8446 section 6.1).
 type pacedWriter struct {
 	socketWriter
 	now    atomic.Pointer[writeBounds] // nil while the engine doesn't have the connection
@@ -122,8 +123,8 @@ func (p *pacedUnix) Write(b []byte) (int, error) {
 	return p.UnixConn.Write(b)
 }
 
-// Close closes the connection. Any goroutine may call it; what is written after it,
-// the closure alert of TLS for instance, is none of the engine's writes.
+// Close closes the connection. Any goroutine may call it. Writes after it, such as the
+// closure alert of TLS, are not limited by the engine.
 func (p *pacedTCP) Close() error {
 	p.w.closed.Store(true)
 	return p.TCPConn.Close()
@@ -135,7 +136,7 @@ func (p *pacedUnix) Close() error {
 	return p.UnixConn.Close()
 }
 
-// writeWithin writes b within bounds, also if the engine gives the connection away
+// writeWithin writes b within bounds, even if the engine gives the connection away
 // meanwhile.
 func (p *pacedWriter) writeWithin(b []byte, bounds *writeBounds) (int, error) {
 	p.bounds = bounds
@@ -145,8 +146,8 @@ func (p *pacedWriter) writeWithin(b []byte, bounds *writeBounds) (int, error) {
 	return len(b), nil
 }
 
-// Pace returns nc, on which a connection of TLS will be, as one whose writes the engine
-// can bound, if it is a socket.
+// Pace wraps nc, on which the caller will put a connection of TLS, so that the engine can
+// limit the time of its writes. It returns nc itself if that isn't a socket.
 func Pace(nc net.Conn) net.Conn {
 	switch nc := nc.(type) {
 	case *net.TCPConn:
@@ -161,8 +162,8 @@ func Pace(nc net.Conn) net.Conn {
 	return nc
 }
 
-// pace bounds the writes to a socket under the connection. Its goroutine calls pace once,
-// before Open.
+// pace limits the writes to a socket under the connection by bounds. The goroutine of the
+// connection calls pace once, before Open.
 func (c *blockConn) pace() {
 	if t, ok := c.nc.(interface{ NetConn() net.Conn }); ok {
 		if p, ok := t.NetConn().(pacer); ok {
@@ -172,8 +173,8 @@ func (c *blockConn) pace() {
 	}
 }
 
-// unpace ends the bounds of a socket under the connection. A write that has begun still
-// uses them: so forget keeps c out of the pool after a pace.
+// unpace ends these limits. A write that has begun still uses bounds, so after a pace
+// forget does not put c into the pool.
 func (c *blockConn) unpace() {
 	if c.paced != nil {
 		c.paced.setBounds(nil)

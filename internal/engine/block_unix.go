@@ -11,8 +11,8 @@ import (
 	"github.com/galehttp/gale/internal/clock"
 )
 
-// initRaw lets the connection be read from without a buffer in hand, if it is
-// a socket.
+// initRaw sets c.raw if the connection is a socket. The connection can then wait for
+// bytes without holding a buffer.
 func (c *blockConn) initRaw() {
 	var err error
 	switch nc := c.nc.(type) {
@@ -26,8 +26,8 @@ func (c *blockConn) initRaw() {
 	}
 }
 
-// readRaw adds bytes to a workspace that is given back while the goroutine waits. The
-// goroutine of the connection calls it.
+// readRaw reads into a workspace. Unless that is held, it is given back while the
+// goroutine waits. The goroutine of the connection calls it.
 func (c *blockConn) readRaw() error {
 	if err := c.raw.Read(c.onRead); err != nil {
 		return err
@@ -35,8 +35,9 @@ func (c *blockConn) readRaw() error {
 	return c.err
 }
 
-// readable reads what the socket has. It runs before the goroutine is parked
-// and each time it is woken; while it is parked, it holds no workspace.
+// readable reads what the socket has. The runtime calls it before the goroutine waits,
+// and each time it is woken. While the goroutine waits, it holds no workspace, except one
+// that is held or that putAside leaves.
 func (c *blockConn) readable(fd uintptr) bool {
 	w := c.work()
 	for {

@@ -10,15 +10,16 @@ import (
 
 // How a connection of Block waits for bytes. Its goroutine calls these functions.
 
-// wait blocks until bytes were read, or until has passed; 0 means never. For an idle
-// connection it also ends with ErrStopped when the connection must be closed. After nil
-// the bytes are in c.w, except those for ReadInto.
+// wait blocks until bytes were read or the instant until has passed; 0 means never. If
+// the connection is idle, wait also returns ErrStopped when it must be closed, and
+// ErrParked when it must be parked. After nil the bytes are in c.w, except those for
+// ReadInto.
 func (c *blockConn) wait(isIdle bool, until clock.Tick) error {
 	parks := isIdle && c.parking.may && !c.parking.parked
 	if parks {
 		c.beginIdle()
 	}
-	stray := false // there was a time-out that no deadline explains
+	stray := false // there was a timeout that no deadline explains
 	for {
 		if parks || c.armed.lapsed || until != 0 {
 			c.armEarlier(until, parks)
@@ -39,7 +40,7 @@ func (c *blockConn) wait(isIdle bool, until clock.Tick) error {
 			err = c.readOrWake(isIdle)
 		}
 		if isIdle && !c.state.CompareAndSwap(idle, busy) {
-			// It was about to be closed, but bytes that were read and a wake-up still count.
+			// It must be closed. But bytes that were read, or a wake-up, come first.
 			if err == nil || err == errWoken {
 				c.state.Store(busy)
 				c.dropDeadline()
@@ -56,7 +57,7 @@ func (c *blockConn) wait(isIdle bool, until clock.Tick) error {
 		}
 		if c.armed.read == 0 || clock.Ticks() < c.armed.read {
 			if stray {
-				return err // not of a deadline of ours: it might go on forever
+				return err // not one of our deadlines: this loop might never end
 			}
 			stray = true
 		}
@@ -70,8 +71,8 @@ func (c *blockConn) wait(isIdle bool, until clock.Tick) error {
 	}
 }
 
-// armedDeadlines are those that are set on the connection; 0 is none. Its owner alone uses
-// it, and it is empty while the deadlines are a program's: see Lend.
+// armedDeadlines holds the deadlines that are set on the connection; 0 is none. Only the
+// owner uses it. It is empty while the program owns the deadlines: see Lend.
 //
 //	lapsed  => the deadline for reads has passed, or is none of ours
 //	trusted <= write: writes before it need not look at deadlines
@@ -91,15 +92,16 @@ func (c *blockConn) beginIdle() {
 	}
 }
 
-// dropDeadline takes the deadline for reads back. watch.pause calls it too, when no
-// goroutine reads.
+// dropDeadline clears the deadline for reads. watch.pause calls it too, when no goroutine
+// reads.
 func (c *blockConn) dropDeadline() {
 	c.nc.SetReadDeadline(time.Time{})
 	c.armed.read, c.armed.lapsed = 0, false
 }
 
-// lastLook takes a request that has arrived on a connection that is about to be
-// closed for being idle; the peer could not know.
+// lastLook reads a request that has arrived on a connection that is about to be closed
+// because it is idle: the peer could not know that. It returns ErrStopped if there is
+// none.
 func (c *blockConn) lastLook() error {
 	var err error
 	switch {
@@ -107,7 +109,7 @@ func (c *blockConn) lastLook() error {
 		c.dropDeadline()
 		err = c.readOnce()
 	case c.thrifty:
-		// A byte tells; there is no way to look without waiting a little.
+		// Only a read of one byte can tell, and it has to wait a little.
 		c.nc.SetReadDeadline(time.Now().Add(lastLookWait))
 		err = c.read(true)
 		c.dropDeadline()
@@ -124,18 +126,19 @@ func (c *blockConn) lastLook() error {
 	return nil
 }
 
-// buffered reports whether bytes can be read at once from a connection in memory,
-// such as those of package galeutil, that can tell.
+// buffered reports whether bytes can be read at once. Only connections with a method
+// Buffered can tell, such as those in memory of package galeutil.
 func (c *blockConn) buffered() bool {
 	b, ok := c.nc.(interface{ Buffered() int })
 	return ok && b.Buffered() > 0
 }
 
-// lastLookWait is how long lastLook waits for a byte on connections that are no
-// sockets, those with TLS above all.
+// lastLookWait is how long lastLook waits for a byte on thrifty connections that aren't
+// sockets, mainly those of TLS.
 const lastLookWait = 2 * time.Millisecond
 
-// armEarlier is arm(until), or for when it is time to park if that is before.
+// armEarlier calls arm with until, or with the time to park if parks is set and that is
+// earlier.
 func (c *blockConn) armEarlier(until clock.Tick, parks bool) {
 	if parks {
 		if t := c.parking.since.Add(c.parkDelay()); until == 0 || t < until {
@@ -145,9 +148,9 @@ func (c *blockConn) armEarlier(until clock.Tick, parks bool) {
 	c.arm(until)
 }
 
-// arm makes sure that a read wakes up at until at the latest; 0 means never. An earlier
-// deadline that is set already will do: wait looks at the clock when it passes and sets
-// the right one. That saves setting a deadline for each request.
+// arm makes sure that a read wakes up at until at the latest; 0 means never. It keeps an
+// earlier deadline that is already set: when that passes, wait looks at the clock and
+// sets the right one. So a busy connection doesn't set a deadline for each request.
 func (c *blockConn) arm(until clock.Tick) {
 	switch {
 	case c.armed.lapsed:
@@ -179,8 +182,8 @@ func (c *blockConn) read(idle bool) error {
 	return orEOF(err)
 }
 
-// readInto is read into what ReadInto got. The caller looks first that nothing is unread:
-// bytes must not overtake others.
+// readInto reads into the buffer that ReadInto got. The caller makes sure that the
+// workspace has no unread bytes: bytes must not overtake others.
 func (c *blockConn) readInto(w *Work) error {
 	n, err := c.nc.Read(c.into)
 	if n > 0 {
@@ -212,16 +215,17 @@ func (c *blockConn) takeAhead() {
 	w.Now = clock.Ticks()
 }
 
-// errWouldBlock is how a read or write of a socket ends that would have to wait. Neither
-// it nor errWoken leaves the engine, and no connection returns them: each has a type of
-// its own, so that to compare it with another error costs nothing.
+// errWouldBlock is the result of a read or write of a socket that would have to wait. It
+// and errWoken never leave the engine, and no connection returns them. Each has a type of
+// its own, so comparing it with another error costs nothing.
 var errWouldBlock error = wouldBlock{}
 
 type wouldBlock struct{}
 
 func (wouldBlock) Error() string { return "engine: nothing can be done by now" }
 
-// readOnce is readRaw that doesn't wait: errWouldBlock if nothing is there.
+// readOnce is readRaw, except that it doesn't wait: it returns errWouldBlock if nothing
+// is there.
 func (c *blockConn) readOnce() error {
 	c.once = true
 	defer func() { c.once = false }()

@@ -5,19 +5,19 @@ import (
 	"time"
 )
 
-// How a connection of Block is woken: Wake sets a deadline that has passed where the
-// goroutine waits for bytes, and only there. Reads of Fill, writes, and the deadlines
-// of a program are left alone.
+// How a connection of Block is woken: Wake sets a deadline in the past, but only while
+// the goroutine waits for bytes outside Fill. It doesn't affect reads of Fill, writes and
+// the deadlines of a program.
 
-// errWoken is how a wait ends that Wake interrupted.
+// errWoken is the result of a wait that Wake interrupted.
 var errWoken error = wokenError{}
 
 type wokenError struct{}
 
 func (wokenError) Error() string { return "engine: woken" }
 
-// Waker returns the Waker of the session, which it makes if there is none. The goroutine
-// that runs the session calls it; other goroutines get the Waker from there.
+// Waker returns the Waker of the session. The first call makes it. Only the goroutine
+// that runs the session may call this; it can pass the Waker to other goroutines.
 func (c *blockConn) Waker() *Waker {
 	if c.waker == nil {
 		c.setWaker(&Waker{c: c})
@@ -26,21 +26,21 @@ func (c *blockConn) Waker() *Waker {
 	return c.waker
 }
 
-// wakes reports whether the session must be fed because it was woken.
+// wakes reports whether a wake-up is pending, so that the session must be fed.
 func (c *blockConn) wakes() bool { return c.waker != nil && c.waker.pending.Load() }
 
-// setWaker sets waker, under Block.mu, since CloseAll and closeIdle look at it there. k isn't
-// shared yet, so killed needs no k.mu.
+// setWaker sets waker, under Block.mu, since CloseAll and closeIdle read it under that
+// lock. No other goroutine knows k yet, so setting k.killed needs no k.mu.
 func (c *blockConn) setWaker(k *Waker) {
 	c.e.mu.Lock()
 	c.waker, k.killed = k, c.killed
 	c.e.mu.Unlock()
 }
 
-// awaken interrupts the wait for bytes. Wake calls it, on any goroutine, under k.mu:
-// finish takes that too, so the deadline that this sets is not set after the wait has
-// ended. Where setting it may be a method of a program's own type, which may block, another
-// goroutine does that: who calls Wake may hold locks.
+// awaken interrupts the wait for bytes. Wake calls it, on any goroutine, under k.mu.
+// finish takes k.mu too, so this never sets its deadline after the wait has ended. If
+// SetReadDeadline may belong to a type of the program, it may block, and the caller of
+// Wake may hold locks. Then another goroutine calls it.
 func (c *blockConn) awaken(k *Waker) {
 	if !k.waits || k.roused {
 		return
@@ -57,7 +57,7 @@ func (c *blockConn) awaken(k *Waker) {
 	c.calmly(c.interruptRead)
 }
 
-// interruptWait interrupts a wait of k that must end.
+// interruptWait interrupts the wait of k, if it still waits and was woken.
 func (c *blockConn) interruptWait(k *Waker) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -66,16 +66,16 @@ func (c *blockConn) interruptWait(k *Waker) {
 	}
 }
 
-// maxBlind is how many feeds in a row may begin with no look at what has arrived,
-// because the session was woken before it could wait; lookFor is how long the look
-// takes where it can't do without waiting.
+// maxBlind limits how many feeds in a row begin without a look at what has arrived,
+// because the session was woken before it could wait. lookFor is how long that look waits
+// on connections that can't be read without waiting.
 const (
 	maxBlind = 64
 	lookFor  = 100 * time.Microsecond
 )
 
-// readOrWake is read that ends with errWoken if the session, which has a Waker, was
-// woken. Fill is not woken.
+// readOrWake is read for a session with a Waker. It returns errWoken if the session was
+// woken. A wake-up doesn't end a Fill.
 func (c *blockConn) readOrWake(idle bool) error {
 	k := c.waker
 	if c.w != nil && c.w.held {
@@ -101,14 +101,15 @@ func (c *blockConn) readOrWake(idle bool) error {
 	if !k.finish() {
 		return err
 	}
-	c.armed.lapsed = true // the deadline that is set is none of ours
+	c.armed.lapsed = true // the deadline that is set now is from Wake
 	if err != nil && IsTimeout(err) {
 		return errWoken
 	}
 	return err
 }
 
-// readSoon reads what has arrived, or arrives in a moment; errWoken if nothing does.
+// readSoon reads what has arrived or arrives within lookFor. It returns errWoken if
+// nothing does.
 func (c *blockConn) readSoon(idle bool) (err error) {
 	if c.raw != nil {
 		c.dropDeadline()
@@ -124,9 +125,8 @@ func (c *blockConn) readSoon(idle bool) (err error) {
 	return err
 }
 
-// noteEnd is called before the session is told that a read ended with why. A session
-// with a Waker that goes on after the end of what its peer sends waits for wake-ups
-// alone.
+// noteEnd is called before the session is told that a read ended with why. A session with
+// a Waker may go on after its peer's end of stream. It then waits for wake-ups only.
 func (c *blockConn) noteEnd(why error) {
 	if c.waker != nil && why == io.EOF {
 		c.atEnd = true
@@ -134,9 +134,9 @@ func (c *blockConn) noteEnd(why error) {
 	}
 }
 
-// switchTo lets s go on with the connection, whose output is written. See eventConn: what
-// belonged to the old session ends before its Closed. No lock is held while Closed and
-// Open run.
+// switchTo makes s the session of the connection. The output of the old session has been
+// written. As on Event, what belonged to the old session ends before its Closed is
+// called. No lock is held while Closed and Open run.
 func (c *blockConn) switchTo(s Session) {
 	old := c.sess
 	c.waker.end()
@@ -166,8 +166,8 @@ func (c *blockConn) endWatch() {
 	}
 }
 
-// anyUnread reports whether bytes were read that no session has consumed. One that a
-// watch has read is put after the others.
+// anyUnread reports whether there are bytes that were read and that no session has
+// consumed. It puts a byte that a watch has read after the others.
 func (c *blockConn) anyUnread() bool {
 	if c.nAhead > 0 {
 		c.takeAhead()
@@ -175,7 +175,7 @@ func (c *blockConn) anyUnread() bool {
 	return c.w != nil && len(c.w.Unread()) > 0 || len(c.stash) > 0
 }
 
-// closed tells the session that it has ended, unless it never began.
+// closed calls Closed of the session, unless its Open was never called.
 func (c *blockConn) closed(err error) {
 	c.waker.end()
 	if !c.unopened {

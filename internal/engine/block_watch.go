@@ -7,22 +7,22 @@ import (
 	"time"
 )
 
-// watch notices that the peer leaves while a handler runs. It is a goroutine
-// that waits for the connection to become readable and looks without taking
-// anything; where the connection is no socket, it reads one byte ahead.
+// watch notices that the peer leaves while a handler runs. It is a goroutine that waits
+// for the connection to become readable, and looks without reading anything. If the
+// connection isn't a socket, it reads one byte ahead.
 type watch struct {
 	c    *blockConn
 	gone func(reset bool)
 
 	// Under mu. quit != nil => a goroutine runs, or has found something and ended.
 	mu      sync.Mutex
-	quit    chan struct{} // closed to end the goroutine; nil when that was done
+	quit    chan struct{} // closed to end the goroutine; nil after that
 	done    chan struct{} // closed when it has ended
 	settled bool          // there is nothing more to notice
 }
 
-// Watch starts a watch. The goroutine that runs the session calls it; any goroutine may
-// call stop, except gone itself: stop waits for it.
+// Watch starts a watch. Only the goroutine that runs the session may call it. Any
+// goroutine may call stop, but gone must not, since stop waits for gone.
 func (c *blockConn) Watch(gone func(reset bool)) (stop func()) {
 	wt := &watch{c: c, gone: gone}
 	c.startWatch(wt)
@@ -36,7 +36,8 @@ func (c *blockConn) Watch(gone func(reset bool)) (stop func()) {
 	}
 }
 
-// startWatch makes wt the watch. While Fill reads it doesn't run: endFill starts it.
+// startWatch makes wt the watch. If Fill is reading, the watch doesn't run yet: endFill
+// starts it.
 func (c *blockConn) startWatch(wt *watch) {
 	c.watchMu.Lock()
 	defer c.watchMu.Unlock()
@@ -46,8 +47,8 @@ func (c *blockConn) startWatch(wt *watch) {
 	}
 }
 
-// beginFill keeps watches from reading until endFill. lent says that the deadlines are a
-// program's; then a watch may still run, see fillLent.
+// beginFill keeps watches from reading until endFill. lent says that the program owns the
+// deadlines. Then a watch may still run, see fillLent.
 func (c *blockConn) beginFill() (lent bool) {
 	c.watchMu.Lock()
 	lent, c.filling = c.bounds.lent, true
@@ -59,8 +60,8 @@ func (c *blockConn) beginFill() (lent bool) {
 	return lent
 }
 
-// endFill lets the watch go on, if it wasn't stopped meanwhile, and a Lend that waits, which
-// it reports.
+// endFill lets the watch go on, if it wasn't stopped meanwhile. If a Lend waits, endFill
+// gives the deadlines to the program, lets Lend go on and returns true.
 func (c *blockConn) endFill() (yielded bool) {
 	c.watchMu.Lock()
 	defer c.watchMu.Unlock()
@@ -77,7 +78,7 @@ func (c *blockConn) endFill() (yielded bool) {
 	return yielded
 }
 
-// resume starts the goroutine, unless it has nothing to notice any more. It is called
+// resume starts the goroutine, unless it runs or has nothing more to notice. It is called
 // under watchMu, while nothing else reads.
 func (wt *watch) resume() {
 	wt.mu.Lock()
@@ -87,7 +88,7 @@ func (wt *watch) resume() {
 	}
 	if !wt.c.bounds.lent {
 		if err := wt.c.nc.SetReadDeadline(time.Time{}); err != nil && !errors.Is(err, net.ErrClosed) {
-			wt.settled = true // without deadlines there would be no end to it
+			wt.settled = true // without deadlines pause could not end it
 			return
 		}
 		wt.c.armed.read, wt.c.armed.lapsed = 0, false
@@ -96,9 +97,9 @@ func (wt *watch) resume() {
 	go wt.run(wt.quit, wt.done)
 }
 
-// pause ends the goroutine and waits for it: no other may read until then. quit is closed
-// before the deadline is set, so that the goroutine sees why its read ended. gone must
-// not call it.
+// pause ends the goroutine and waits for its end: no other goroutine may read before
+// that. It closes quit before it sets the deadline, so that the goroutine sees why its
+// read ended. gone must not call pause.
 func (wt *watch) pause() {
 	wt.mu.Lock()
 	quit, done := wt.quit, wt.done
@@ -116,8 +117,8 @@ func (wt *watch) pause() {
 	wt.c.dropDeadline()
 }
 
-// leave is pause that leaves the deadline alone: it waits until the goroutine has
-// found something to read, or met the deadline.
+// leave is like pause, except that it doesn't change the deadline: it waits until the
+// goroutine has found something to read, or the deadline has passed.
 func (wt *watch) leave() {
 	wt.mu.Lock()
 	quit, done := wt.quit, wt.done
@@ -131,7 +132,8 @@ func (wt *watch) leave() {
 	}
 }
 
-// run is the goroutine. It holds no lock, and gone runs on it.
+// run is the goroutine of the watch. It holds no lock while it waits and while it calls
+// gone.
 func (wt *watch) run(quit, done chan struct{}) {
 	defer close(done)
 	gone, reset := true, true // if a method of the connection panics, or ends the goroutine
@@ -139,8 +141,8 @@ func (wt *watch) run(quit, done chan struct{}) {
 	gone, reset = wt.c.peerGone(quit)
 }
 
-// end tells what was noticed, unless quit is closed. r is what a method of the
-// connection panicked with.
+// end calls wt.gone if the peer has left, unless quit is closed. r is the value of a
+// panic in a method of the connection, or nil.
 func (wt *watch) end(quit chan struct{}, gone, reset bool, r any) {
 	if r != nil {
 		wt.c.sess.Panicked(r)
@@ -158,7 +160,7 @@ func (wt *watch) end(quit chan struct{}, gone, reset bool, r any) {
 	}
 }
 
-// readAhead is peerGone for connections that can't be looked at: it takes one
+// readAhead is peerGone for connections that only a read can tell about: it reads one
 // byte and keeps it for the next read.
 func (c *blockConn) readAhead() (gone, reset bool) {
 	if c.nAhead > 0 {

@@ -2,8 +2,8 @@ package engine
 
 import "golang.org/x/sys/unix"
 
-// hungUp asks the socket whether its peer has gone, whatever is unread; ok is
-// false where it can't be told.
+// hungUp asks the socket whether its peer has gone, even if there are unread bytes. ok is
+// false if the socket can't tell.
 func (c *blockConn) hungUp() (gone, reset, ok bool) {
 	err := c.raw.Control(func(fd uintptr) {
 		p := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLRDHUP}}

@@ -8,7 +8,7 @@ import (
 )
 
 // peerGone waits until the peer has ended its side or broken the connection,
-// or until quit is closed and the read deadline passed.
+// or until quit is closed and the read deadline has passed.
 func (c *blockConn) peerGone(quit chan struct{}) (gone, reset bool) {
 	if c.raw == nil {
 		return c.readAhead()
@@ -28,7 +28,7 @@ func (c *blockConn) peerGone(quit chan struct{}) (gone, reset bool) {
 	switch {
 	case err != nil && !IsTimeout(err):
 		return true, true
-	case err != nil: // to end it, or it is the program's deadline
+	case err != nil: // pause has set a deadline in the past, or the program's own has passed
 	case perr != nil:
 		return true, true
 	case n == 0:
@@ -54,6 +54,6 @@ func (c *blockConn) peerGone(quit chan struct{}) (gone, reset bool) {
 	}
 }
 
-// hiddenPoll is how often a connection with unread bytes is asked whether its
+// hiddenPoll is the interval at which a connection with unread bytes is asked whether its
 // peer is still there.
 const hiddenPoll = 100 * time.Millisecond

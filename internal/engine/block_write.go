@@ -10,23 +10,24 @@ import (
 	"github.com/galehttp/gale/internal/race"
 )
 
-// SetWriteTimeout bounds the writes that follow. The goroutine that runs the session
-// calls it, as all of this file.
+// SetWriteTimeout limits the time of the writes that follow. Only the goroutine that runs
+// the session may call it. The same holds for all functions of this file, except
+// InterruptWrites.
 func (c *blockConn) SetWriteTimeout(d, stall time.Duration) {
 	if b := &c.bounds; b.timeout != d || b.stall != stall {
 		b.timeout, b.stall, c.armed.trusted = d, stall, 0
 	}
 }
 
-// SetWriteDeadline bounds all of the writes that follow; 0 means no bound.
+// SetWriteDeadline sets when all of the writes that follow must have ended; 0 means
+// never.
 func (c *blockConn) SetWriteDeadline(t clock.Tick) { c.bounds.limit, c.armed.trusted = t, 0 }
 
-// InterruptWrites makes writes fail from now on. Unlike the others here, any goroutine
-// may call it.
+// InterruptWrites makes writes fail from now on. Any goroutine may call it.
 func (c *blockConn) InterruptWrites() { c.bounds.interrupt() }
 
-// Flush writes w.Out and empties it, after an error too: what was written isn't known.
-// While armed.trusted lies ahead, the deadline that is set is far enough in the future.
+// Flush writes w.Out and empties it, even after an error, since it isn't known how much
+// was written. Until armed.trusted, the deadline that is set is far enough in the future.
 func (c *blockConn) Flush(w *Work) error {
 	if len(w.Out) == 0 {
 		return nil
@@ -44,16 +45,18 @@ func (c *blockConn) Flush(w *Work) error {
 	return err
 }
 
-// vectored is the size from which on a body goes out beside the head instead
-// of being copied after it.
+// vectored is the smallest size of a body that is written with the head by one writev,
+// instead of being copied after it.
 const vectored = 16 << 10
 
-// LeaveBody is WriteBody: the goroutine has nothing else to do.
+// LeaveBody is WriteBody, since the goroutine has nothing else to do. left is always
+// false.
 func (c *blockConn) LeaveBody(w *Work, b []byte) (left bool, err error) {
 	return false, c.WriteBody(w, b)
 }
 
-// WriteBody writes w.Out and b, and empties w.Out. b is the caller's when it returns.
+// WriteBody writes w.Out and b, and empties w.Out. b belongs to the caller again when it
+// returns.
 func (c *blockConn) WriteBody(w *Work, b []byte) error {
 	if len(b) < vectored {
 		w.Out = append(w.Out, b...)
@@ -138,11 +141,11 @@ const (
 	lingerStop  = 100 * time.Millisecond // both, once the engine stops
 )
 
-// closeGracefully ends our side and, if the peer still sends, discards what comes for a
-// while: the lingering close of RFC 9112 section 9.6. To close a socket with unread bytes
-// resets the connection (RFC 9293 section 3.6.1), and the peer may lose the answer by
-// that. CloseWrite of TLS sends the closure alert before (RFC 8446 section 6.1). The
-// caller closes the connection when this returns.
+// closeGracefully ends our side of the connection. If the peer still sends, it discards
+// what comes for a while: the lingering close of RFC 9112 section 9.6. Closing a socket
+// with unread bytes resets the connection (RFC 9293 section 3.6.1), and the peer may then
+// lose the answer. CloseWrite of TLS sends the closure alert first (RFC 8446 section
+// 6.1). The caller closes the connection when this returns.
 func (c *blockConn) closeGracefully(linger bool) {
 	cw, ok := c.nc.(interface{ CloseWrite() error })
 	if !ok || !c.mayReset() || !linger && !c.unreadWaits() {
@@ -181,8 +184,9 @@ func (c *blockConn) closeGracefully(linger bool) {
 	}
 }
 
-// mayReset reports whether closing with unread bytes may cost the peer the last
-// answer: on sockets, with TLS or without. Connections in memory keep it.
+// mayReset reports whether closing with unread bytes may make the peer lose the last
+// answer. That is so on sockets, with TLS or without. Connections in memory keep the
+// answer.
 func (c *blockConn) mayReset() bool {
 	if c.raw != nil {
 		return true
@@ -191,7 +195,7 @@ func (c *blockConn) mayReset() bool {
 	return wraps
 }
 
-// unreadWaits reports whether bytes of the peer are there that no session has consumed.
+// unreadWaits reports whether there are bytes of the peer that no session has consumed.
 func (c *blockConn) unreadWaits() bool {
 	if c.w != nil && len(c.w.Unread()) > 0 || len(c.stash) > 0 {
 		return true

@@ -1,6 +1,6 @@
-// Package engine moves bytes between connections and sessions. It knows no
-// protocol: a Session consumes what arrived, leaves what must be sent and says
-// what it waits for; the engine does the waiting, the reading and the writing.
+// Package engine moves bytes between connections and sessions. It knows no protocol. A
+// Session consumes what has arrived, appends what must be sent and says what it waits
+// for. The engine waits, reads and writes.
 //
 // There are two engines, and the same sessions run on both. Block uses one goroutine
 // per connection and serves any net.Conn on any system. Event uses a few goroutines for
@@ -8,10 +8,10 @@
 //
 // # How a session is driven
 //
-// The engine reads into a Work and calls Feed. The Work is a workspace: it belongs to
-// the goroutine that runs and not to the connection. Feed consumes messages from
-// w.Unread and appends answers to w.Out. The engine writes Out once for each batch of
-// pipelined messages and obeys the Next that Feed returned:
+// The engine reads into a Work and calls Feed. The Work is a workspace: it belongs to the
+// goroutine that runs, not to the connection. Feed consumes messages from w.Unread and
+// appends answers to w.Out. The engine writes Out once for each batch of pipelined
+// messages and obeys the Next that Feed returned:
 //
 //	Read    wait for bytes until Next.Deadline, then Feed again
 //	Flush   write Out (and File), then Feed again: there is more to do
@@ -25,15 +25,15 @@
 //
 // A connection holds no workspace between two messages, and none while a file is
 // sent to a slow reader. One goroutine at a time, the owner of the connection, calls a
-// session; no lock of the engine is held while Open, Feed, Stall or Closed runs.
+// session. No lock of the engine is held while Open, Feed, Stall or Closed runs.
 //
 // # Switching
 //
-// Open, Feed and Stall may want Switch: another session goes on with the connection,
-// which stays as it is, with its TLS. When the output of the old session is written,
-// its Closed is called with ErrSwitched, and no other method of it after that. If the
-// output can't be written, Closed gets that error and the other session is never opened.
-// Then
+// Open, Feed and Stall may ask for Switch: then another session goes on with the
+// connection, which stays as it is, including its TLS. When the output of the old session
+// is written, its Closed is called with ErrSwitched. No other method of it is called
+// after that. If the output can't be written, Closed gets that error and the other
+// session is never opened. Then
 //
 //   - Open of the new session is called;
 //   - bytes that were read and not consumed are fed to it, before others are read, and
@@ -48,11 +48,11 @@
 //
 // # Waking
 //
-// A session whose answers come from other goroutines lets them call Wake of its Waker
-// (waker.go). It is then fed, with new bytes or without, when earlier output is
+// If other goroutines make the answers of a session, they call Wake of its Waker
+// (waker.go). The session is then fed, with new bytes or without, when earlier output is
 // written. While it waits for wake-ups it must return Read with Idle false: otherwise
-// Stop may close the connection. Stop doesn't wake it: it asks Conn.Stopping when it is
-// fed.
+// Stop may close the connection. Drain wakes sessions that have a Waker, and Stop wakes
+// those whose connections are not idle. When fed, the session asks Conn.Stopping.
 //
 // # Blocking
 //
@@ -62,9 +62,10 @@
 //
 // # Sharing
 //
-// A session with many requests on a connection runs their handlers in Feed, and shares the
-// connection around each: Conn.Share, Conn.Unshare. If a handler blocks, another goroutine
-// calls the session meanwhile. Where none does, it costs two atomic operations.
+// A session with many requests on a connection runs their handlers in Feed. It calls
+// Conn.Share before each and Conn.Unshare after it. If a handler blocks, another
+// goroutine calls the session meanwhile. If none blocks, sharing costs two atomic
+// operations for each handler.
 //
 // # Event
 //
@@ -72,6 +73,6 @@
 // A goroutine that visits a connection owns it (event_word.go). It reads, feeds the
 // session and writes, until it would have to wait. Before the visit it makes sure that
 // another goroutine can run, so handlers may block. A connection that waits keeps its
-// descriptor, a small struct and the bytes that are on their way. The next edge, or the
-// timing wheel (event_wheel.go), leads to its next visit.
+// descriptor, a small struct, and bytes that were read but not consumed, or not written
+// yet. The next edge, or the timing wheel (event_wheel.go), leads to its next visit.
 package engine

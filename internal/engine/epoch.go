@@ -2,10 +2,10 @@ package engine
 
 import "sync/atomic"
 
-// epoch is the number of the present epoch of an engine, with the bit draining while its
-// end has begun. A connection keeps the number of the epoch in which it began, without the
-// bit. So one comparison with Load says that a connection must tell its peer of the end:
-// what a request costs is the same, whether the epoch drains or has ended.
+// epoch is the number of the current epoch of an engine. The bit draining is set after
+// Drain has begun its end. A connection keeps the number of the epoch in which it began,
+// without the bit. So one comparison with Load tells whether the connection must tell its
+// peer of the end, both while the epoch drains and after it has ended.
 type epoch struct{ atomic.Uint32 }
 
 const draining = 1 << 31
