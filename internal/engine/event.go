@@ -10,53 +10,57 @@ import (
 	"github.com/galehttp/gale/internal/clock"
 )
 
-// Event is the engine with goroutines per request and not per connection: a few of them,
-// see loop, serve all connections of sockets. It needs a poller, which Linux has; see
-// Serves. The fields must be set before it serves. Any goroutine may call the methods;
-// those that take a connection say more.
+// Event is the engine with goroutines per request, not per connection: a few goroutines
+// serve all connections, see loop. It serves sockets and needs a poller, which only Linux
+// has; see Serves. The fields must be set before the first Serve. Any goroutine may call
+// the methods; those that take a connection say more.
 //
 // Lock order: Event.mu, then loop.mu; Waker.mu, then loop.mu. wheel.mu and eventConn.mu
-// are taken last: no other lock is taken under them. No lock is held while user code
-// runs, except eventWatch.mu while gone runs.
+// come last: no other lock is taken under them. No lock is held while user code runs,
+// except eventWatch.mu while gone runs.
 type Event struct {
-	// Ended is called once for each connection, after Closed or when it was hijacked.
+	// Ended is called once for each connection that Start got: after Closed, or after it
+	// was hijacked.
 	Ended func(sess Session, err error)
-	// Panicked is called with what user code panicked with outside of Feed.
+	// Panicked is called with the value of a panic in user code that the engine has
+	// recovered.
 	Panicked func(recovered any)
-	// Loops is the number of pollers, each with goroutines of its own; by
-	// default one, or one for each four processors; at most MaxRunning.
+	// Loops is the number of pollers, each with goroutines of its own. 0 or less means
+	// one for each four processors, at least one. There are at most MaxRunning.
 	Loops int
-	// MaxRunning bounds the connections that are served at a moment, and with
-	// them the handlers that run; 0 means no bound.
+	// MaxRunning limits how many connections are visited at the same time, and with that
+	// how many handlers run. A handler whose connection was passed on doesn't count. 0 or
+	// less means no limit.
 	MaxRunning int
 
-	acceptors sync.Map // those that serve
+	acceptors sync.Map // of the calls of Serve that run
 
-	// mu guards loops, polls and wakes. loops == nil <=> the loops don't run; the slice
-	// doesn't change while they do, so what all returns stays valid.
+	// mu guards loops, polls and wakes. loops == nil <=> the loops don't run. While they
+	// run the slice doesn't change, so the result of all stays valid.
 	mu    sync.Mutex
 	loops []*loop
-	// holds counts calls of Hold (Serve is one) and connections. It grows from 0 only
-	// under mu; Unhold looks at it again under mu before it ends the loops.
+	// holds counts calls of Hold, which Serve makes too, and connections. It grows from 0
+	// only under mu. Unhold checks it again under mu before it ends the loops.
 	holds atomic.Int64
 	epoch epoch
 	n     atomic.Int32
 
-	served atomic.Uint32 // calls of Serve that there were
+	served atomic.Uint32 // the number of calls of Serve so far
 
 	pending       atomic.Int32 // connections that wait to write
 	writeTimeouts atomic.Uint64
 	polls, wakes  uint64 // of loops that have ended, under mu
 }
 
-// Counts is what Event counts.
+// Counts are the statistics of an Event.
 type Counts struct {
 	Loops, Conns, Running, Resting, PendingWrites int
 
 	WriteTimeouts, Polls, Wakeups uint64
 }
 
-// Counts returns what was counted. The numbers of different loops are not of one instant.
+// Counts returns the statistics. The numbers of different loops are not taken at the same
+// instant.
 func (e *Event) Counts() Counts {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -75,14 +79,14 @@ func (e *Event) Counts() Counts {
 	return n
 }
 
-// noBound is more goroutines than there will be.
+// noBound is larger than any number of goroutines.
 const noBound = 1 << 30
 
-// batchSize is how many events a poll returns at most.
+// batchSize is the largest number of events that one poll returns.
 const batchSize = 256
 
-// Hold starts the loops, if they don't run, and keeps them until Unhold is called.
-// It fails where the system has no descriptors for them, or doesn't allow it.
+// Hold starts the loops, if they don't run, and keeps them running until Unhold is
+// called. It fails if the system has no descriptors left for them, or doesn't allow it.
 func (e *Event) Hold() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -107,7 +111,7 @@ func (e *Event) Hold() error {
 	return nil
 }
 
-// openSystem makes the poller of a loop, under Event.mu. Tests have others.
+// openSystem makes the poller of a loop, under Event.mu. Tests replace it.
 var openSystem = func(*Event) (system, error) { return newSystem() }
 
 // startLoop starts a loop with one goroutine, which polls: workers == 1, and called is
@@ -125,7 +129,7 @@ func startLoop(e *Event, sys system, loops int) *loop {
 	return l
 }
 
-// Unhold takes a Hold back: the loops end when nothing holds the engine any more. The
+// Unhold undoes one Hold. The loops end when nothing holds the engine any more. The
 // caller must hold neither mu nor loop.mu.
 func (e *Event) Unhold() {
 	if e.holds.Add(-1) > 0 {
@@ -160,12 +164,12 @@ func (e *Event) all() []*loop {
 func (e *Event) Len() int { return int(e.n.Load()) }
 
 // Adopt gives a connection of Serve to a loop. Until Start it belongs to the caller,
-// which may use it as a net.Conn, from one goroutine at a time. Detach or Drop end that;
-// after an error the connection is closed. The loops must be held: handle of Serve may
-// call it.
+// which may use it as a net.Conn, from one goroutine at a time. Instead of Start the
+// caller may call Detach or Drop. After an error the connection is closed. The loops must
+// be held, as they are while handle of Serve runs.
 //
-// Bytes may be there already, with fast open since the SYN (RFC 7413). No edge is missed:
-// add reports as one what is true when it is called.
+// Bytes may have arrived already, with TCP Fast Open even in the SYN (RFC 7413). No edge
+// is missed: add reports what is already possible as an edge.
 func (e *Event) Adopt(nc net.Conn) error {
 	c := (*eventConn)(nc.(*eventSocket))
 	l := e.place()
@@ -182,12 +186,13 @@ func (e *Event) Adopt(nc net.Conn) error {
 }
 
 // Start lets sess serve a connection for which Adopt was called. top, if it is not nil,
-// is a connection on top of nc: bytes are read from it and written to it. Its Read must
-// pass on errors of nc that are temporary, and go on where it ended when it is called
-// again. A connection of an epoch that has been stopped ends when it is idle.
+// is a connection on top of nc: the engine reads from it and writes to it. Its Read must
+// return temporary errors of nc, and go on where it stopped when it is called again. A
+// connection whose epoch has been stopped ends when it is idle.
 //
-// The caller owns nc until Start returns, and not after that. Open runs on the caller's
-// goroutine, without locks; if it panics or ends the goroutine, the connection ends.
+// The caller owns nc when it calls Start, and not any more when Start returns. Open runs
+// on the caller's goroutine, without locks. If it panics or ends the goroutine, the
+// connection ends.
 func (e *Event) Start(nc, top net.Conn, epoch uint32, sess Session) {
 	c := (*eventConn)(nc.(*eventSocket))
 	l := c.l
@@ -198,7 +203,7 @@ func (e *Event) Start(nc, top net.Conn, epoch uint32, sess Session) {
 	l.mu.Lock() // each and evictIdle look at these
 	c.sess, c.epoch, c.opened = sess, epoch, uint32(clock.Coarse()/seconds)
 	l.mu.Unlock()
-	wk := worker{l: l} // does this connection's first steps
+	wk := worker{l: l} // for the steps below, which need one
 	fine := false
 	defer func() {
 		if !fine { // user code ended it
@@ -230,7 +235,8 @@ func (e *Event) Start(nc, top net.Conn, epoch uint32, sess Session) {
 	}
 }
 
-// place returns the loop with the fewest connections, nearly: conns may change meanwhile.
+// place returns the loop with the fewest connections. That is approximate: conns may
+// change meanwhile.
 func (e *Event) place() *loop {
 	var best *loop
 	for _, l := range e.all() {
@@ -241,8 +247,8 @@ func (e *Event) place() *loop {
 	return best
 }
 
-// Drain begins the end of the epoch, see Block.Drain. The bit of the epoch is set before
-// this looks at words, and Waker looks at it after it has set hasWaker: one of the two
+// Drain begins the end of the epoch, see Block.Drain. It sets the bit of the epoch before
+// it looks at words. Waker looks at the bit after it has set hasWaker. So one of the two
 // sees the other.
 func (e *Event) Drain() {
 	e.epoch.drain()
@@ -251,8 +257,8 @@ func (e *Event) Drain() {
 	}
 }
 
-// Stop ends the epoch: idle connections are closed, the others as soon as they
-// are idle; sessions of those are fed if they have a Waker.
+// Stop ends the epoch. Idle connections are closed; the others are closed as soon as they
+// are idle, and their sessions are fed if they have a Waker.
 func (e *Event) Stop() {
 	e.epoch.end()
 	for _, l := range e.all() {
@@ -287,8 +293,8 @@ func (e *Event) EvictIdle(n int) (found int) {
 	return found
 }
 
-// Settled returns the number of connections that have sent something, or didn't for so
-// long as age, or for a second less. It looks at all.
+// Settled returns the number of connections that have sent something, or are older than
+// age. The age is exact to a second. It looks at all connections.
 func (e *Event) Settled(age time.Duration) (n int) {
 	now := clock.Ticks()
 	for _, l := range e.all() {
@@ -303,7 +309,7 @@ func (e *Event) Settled(age time.Duration) (n int) {
 	return n
 }
 
-// Idle returns the number of connections that are idle. It looks at all.
+// Idle returns the number of idle connections. It looks at all connections.
 func (e *Event) Idle() (n int) {
 	for _, l := range e.all() {
 		l.each(func(c *eventConn) {
@@ -315,9 +321,9 @@ func (e *Event) Idle() (n int) {
 	return n
 }
 
-// evictIdle is EvictIdle of one loop. It does what inject does for each of those that it
-// found, under one lock, and wakes the poller once. It looks at 64+n slots at most, and
-// the next call goes on after them.
+// evictIdle is EvictIdle for one loop. For each connection that it found it does what
+// inject does, but it takes loop.mu once and wakes the poller once. It looks at 64+n
+// slots at most, and the next call starts after them.
 func (l *loop) evictIdle(n int) (found int) {
 	now := clock.Ticks()
 	l.mu.Lock()

@@ -8,21 +8,21 @@ import (
 	"time"
 )
 
-// acceptor is a listener of Event. Workers of a loop visit it, one at a time, to accept its
-// connections. Serve sets the fields up to done before it registers the listener, and they
-// don't change after that.
+// acceptor is a listener of Event. Workers of a loop visit it, one at a time, to accept
+// its connections. Serve sets the fields up to done before it registers the listener.
+// They don't change after that.
 type acceptor struct {
 	l     *loop
 	sys   sockets
 	ln    net.Listener
 	raw   syscall.RawConn
 	addr  net.Addr
-	local net.Addr // that of all connections; nil if they differ
+	local net.Addr // the local address of all connections; nil if they differ
 	whole bool     // see eventConn.whole
 
-	options [][3]int // to be set for each connection; see prepare
+	options [][3]int // set for each connection; see prepare
 
-	// Both may be called by workers and by the goroutine of Serve, at the same time.
+	// Workers and the goroutine of Serve may call both, at the same time.
 	handle  func(net.Conn)
 	starved func(error)
 
@@ -32,15 +32,16 @@ type acceptor struct {
 	look   chan struct{}    // buffered; makes Serve look whether the listener is closed
 	done   chan struct{}    // closed when a visit ends after leave
 
-	count atomic.Int64 // accepted by the loop
+	count atomic.Int64 // connections that the loop has accepted
 
-	// These belong to the worker that visits it, or to Serve before the first visit.
+	// These belong to the worker that visits the acceptor, or to Serve before the first
+	// visit.
 	got   accepted // without a descriptor if there was none
 	err   error
 	pause time.Duration
 	timer *time.Timer // ends a pause
-	// early are options for connections that are older than the listener's options, which
-	// later ones inherit. nil once the queue was seen empty.
+	// early are options for connections that were in the queue before the listener got
+	// these options; later ones inherit them. It is nil once the queue was seen empty.
 	early [][3]int
 
 	// Under loop.mu:
@@ -48,7 +49,7 @@ type acceptor struct {
 	after uint64 // while it is queued: see turns
 }
 
-// acceptorState says whether a worker visits an acceptor. What it is after each step:
+// acceptorState says whether a worker visits an acceptor. The state after each step:
 //
 //	           knock    turns.pop  end of a visit  leave
 //	unvisited  visited                             left
@@ -58,35 +59,37 @@ type acceptor struct {
 //	left       left                left, 3
 //
 // 1: or queued, if there may be more to accept. 2: leave waits until done is closed. 3:
-// done is closed. pushListener makes a visited one queued before its visit has begun.
+// done is closed. pushListener changes visited to queued if the visit has not begun.
 type acceptorState uint8
 
 const (
 	unvisited acceptorState = iota // it waits for a knock
 	queued                         // in loop.turns
 	visited                        // a worker visits it, or is about to
-	knocked                        // as visited, but something has come since
+	knocked                        // visited, and something has come since the visit began
 	left                           // Serve wants no visits any more
 )
 
-// accepted is a connection that has no more than its descriptor.
+// accepted is a connection that was accepted, but has no eventConn yet.
 type accepted struct {
 	fd   int32
 	addr rawAddr
 }
 
 const (
-	// acceptBatch is how many connections are accepted before other turns.
+	// acceptBatch is how many connections one visit accepts before others have their
+	// turn.
 	acceptBatch = 16
-	// closedPoll is how often Serve looks whether a busy listener was closed.
+	// closedPoll is the interval at which Serve checks whether a busy listener was
+	// closed.
 	closedPoll = 100 * time.Millisecond
-	// quietAfter is after how many looks without connections a listener
+	// quietAfter is the number of checks without new connections after which a listener
 	// counts as quiet.
 	quietAfter = 10
 )
 
 // Serves reports whether Event serves the connections of ln: plain listeners of
-// package net for TCP and UNIX sockets, where the system has a poller for it.
+// package net for TCP and UNIX sockets, if the system has a poller.
 func (e *Event) Serves(ln net.Listener) bool {
 	switch ln.(type) {
 	case *net.TCPListener, *net.UnixListener:
@@ -95,15 +98,16 @@ func (e *Event) Serves(ln net.Listener) bool {
 	return false
 }
 
-// Serve accepts connections from ln, for which Serves must be true, and hands them to
-// handle, until ln fails for good; see Accept. handle calls Start or Detach, or closes
-// what it got; it must not block, since a loop calls it. Probes for peers that are gone
-// are sent after keepAlive of silence.
+// Serve accepts connections from ln, for which Serves must be true, and calls handle with
+// each, until ln fails permanently; see Accept. handle must call Adopt or Detach for the
+// connection. It must not block, since workers of a loop call it. TCP keep-alive probes
+// are sent after keepAlive without traffic.
 //
-// last makes it end; it may be nil. LookAtListeners must be called after Make.
+// After last.Make it accepts what waits in the queue and returns nil; LookAtListeners
+// must be called after Make. last may be nil.
 //
 // When Serve has returned, handle isn't called any more. Serve doesn't close ln, except
-// for last.
+// after last.Make.
 func (e *Event) Serve(ln net.Listener, keepAlive time.Duration, last *LastCall, handle func(net.Conn), starved func(error)) error {
 	if err := e.Hold(); err != nil {
 		return err
@@ -135,17 +139,17 @@ func (e *Event) Serve(ln net.Listener, keepAlive time.Duration, last *LastCall, 
 	return a.wait()
 }
 
-// nextLoop returns the loop for the next listener: each in turn.
+// nextLoop returns the loop for the next listener. The loops take turns.
 func (e *Event) nextLoop() *loop {
 	loops := e.all()
 	return loops[int(e.served.Add(1)-1)%len(loops)]
 }
 
-// wait returns when the listener fails. Only Accept tells at once that the listener was
-// closed; but it would compete with the loop for connections, and what it brings has to
-// be made one of ours at some cost. So Accept is called while the listener is quiet,
-// which saves the ticks then. While the listener is busy, a look at each tick must do.
-// The goroutine of Serve calls it.
+// wait returns when the listener fails. Only ln.Accept tells at once that the listener
+// was closed. But it competes with the loop for connections, and converting one that it
+// accepts costs something. So wait calls Accept only while the listener is quiet, and
+// then needs no ticks. While the listener is busy, wait checks it at each tick. The
+// goroutine of Serve calls it.
 func (a *acceptor) wait() error {
 	tick := time.NewTicker(closedPoll)
 	defer tick.Stop()
@@ -191,7 +195,7 @@ func (a *acceptor) wait() error {
 	}
 }
 
-// acceptLast answers the last call. Workers may accept meanwhile.
+// acceptLast does what LastCall.Make asked for. Workers may accept at the same time.
 func (a *acceptor) acceptLast() {
 	_ = a.raw.Control(a.unblock) // see acceptSome
 	a.last.accept(a.ln, a.handleStolen, a.starved)
@@ -203,8 +207,8 @@ func (a *acceptor) handleStolen(nc net.Conn) {
 	}
 }
 
-// steal makes a connection of package net one of ours. The goroutine of Serve calls it;
-// nc is closed after its descriptor was duplicated.
+// steal makes an eventConn from a connection of package net. It duplicates the descriptor
+// of nc and closes nc. The goroutine of Serve calls it.
 func (a *acceptor) steal(nc net.Conn) net.Conn {
 	defer nc.Close()
 	sc, ok := nc.(syscall.Conn)
@@ -230,33 +234,34 @@ func (a *acceptor) newConn(got accepted) net.Conn {
 	return (*eventSocket)(c)
 }
 
-// visit accepts some connections and hands them on. worker.visit calls it. If handle
-// panics or ends the goroutine, the visit ends too, and another worker goes on.
+// visit accepts some connections and calls handle with each. worker.visit calls it. If
+// handle panics or ends the goroutine, the visit ends too, and another worker goes on.
 func (a *acceptor) visit() {
 	more := true
 	defer func() { a.l.endVisit(a, more) }()
 	more = a.acceptSome()
 }
 
-// acceptSome does what visit says, and reports whether there may be more: one edge stands
-// for any number of connections (epoll(7)), so visits follow until accept finds none.
+// acceptSome is visit without its end. It reports whether there may be more: one edge
+// stands for any number of connections (epoll(7)), so visits follow until accept finds
+// none.
 func (a *acceptor) acceptSome() (more bool) {
 	for range acceptBatch {
 		a.got.fd, a.err = -1, nil
 		if a.raw.Control(a.try) != nil {
-			return false // it is closed, and Serve sees it
+			return false // the listener is closed, and Serve sees that
 		}
 		switch {
 		case a.got.fd >= 0:
 			a.pause = 0
-			// At once: if the listener is made one that blocks at this moment, the
-			// next call returns with the next connection only.
+			// Call handle before the next accept: if the listener becomes blocking now,
+			// that accept returns only with the next connection.
 			a.count.Add(1)
 			a.handle(a.newConn(a.got))
 		case a.err == nil:
 			a.pause = 0
 			return false
-		case errors.Is(a.err, syscall.ECONNABORTED): // that one has left
+		case errors.Is(a.err, syscall.ECONNABORTED): // that peer has left
 		default:
 			if passing(a.err) {
 				a.starved(a.err)
@@ -269,8 +274,8 @@ func (a *acceptor) acceptSome() (more bool) {
 }
 
 // takePause makes a worker visit the listener after a pause, which doubles each time. The
-// worker that visits it now calls it. The timer may fire for nothing: an edge may have led
-// to a visit before, or Serve has ended.
+// worker that visits the listener calls it. When the timer fires, there may be nothing to
+// do: an edge may have led to a visit before, or Serve may have ended.
 func (a *acceptor) takePause() {
 	a.pause = min(max(2*a.pause, minPause), maxPause)
 	if a.timer == nil {
@@ -280,7 +285,7 @@ func (a *acceptor) takePause() {
 	}
 }
 
-// retry ends a pause, on a timer's goroutine. See inject for the poller.
+// retry ends a pause, on a timer's goroutine. inject says why it wakes the poller.
 func (a *acceptor) retry() {
 	l := a.l
 	l.mu.Lock()
@@ -308,7 +313,7 @@ func (a *acceptor) knock() (mine bool) {
 	return false
 }
 
-// listen gives a listener its number, by which events find it.
+// listen gives a listener its number. Events name the listener by it.
 func (l *loop) listen(a *acceptor) {
 	l.mu.Lock()
 	l.listened++
@@ -317,8 +322,8 @@ func (l *loop) listen(a *acceptor) {
 	l.mu.Unlock()
 }
 
-// endVisit is the end of a visit. The worker that made it looks at turns next, or
-// worker.ended does: so the poller needn't be woken.
+// endVisit ends a visit. It needn't wake the poller: the worker that made the visit looks
+// at turns next, or worker.ended does.
 func (l *loop) endVisit(a *acceptor, more bool) {
 	l.mu.Lock()
 	switch {
@@ -332,8 +337,9 @@ func (l *loop) endVisit(a *acceptor, more bool) {
 	l.mu.Unlock()
 }
 
-// leave ends the visits to a, for good: when it returns, none runs. It doesn't wait for a
-// worker to become free, since all may be busy for long. Serve calls it, once.
+// leave ends the visits to a permanently: when it returns, none runs. It waits for a
+// visit that runs, but not for a worker to become free, since all may be busy for long.
+// Serve calls it, once.
 func (l *loop) leave(a *acceptor) {
 	l.mu.Lock()
 	delete(l.listeners, a.number)
@@ -348,7 +354,7 @@ func (l *loop) leave(a *acceptor) {
 	}
 }
 
-// LookAtListeners makes the calls of Serve look at once whether their listeners were
+// LookAtListeners makes the calls of Serve check at once whether their listeners were
 // closed. Any goroutine may call it; it doesn't block.
 func (e *Event) LookAtListeners() {
 	e.acceptors.Range(func(a, _ any) bool {
@@ -378,9 +384,9 @@ func newAcceptor(ln net.Listener, sys sockets) (*acceptor, error) {
 	return a, nil
 }
 
-// Detach makes a connection of Serve an ordinary one, whether Adopt was called for it or
-// not. The caller owns nc, for which Start was not called. The connection that it returns
-// goes on instead; after an error nc is closed.
+// Detach returns a connection of Serve as one of package net. Adopt may have been called
+// for nc, but not Start. The caller must own nc, and must use only the result after that.
+// After an error nc is closed.
 func (e *Event) Detach(nc net.Conn) (net.Conn, error) {
 	c := (*eventConn)(nc.(*eventSocket))
 	if c.l == nil {
@@ -398,7 +404,7 @@ func (e *Event) Detach(nc net.Conn) (net.Conn, error) {
 	return ordinary, nil
 }
 
-// Drop closes a connection for which Adopt was called, and Start was not. The caller owns
+// Drop closes a connection for which Adopt was called, but not Start. The caller must own
 // it.
 func (e *Event) Drop(nc net.Conn) {
 	c := (*eventConn)(nc.(*eventSocket))
@@ -415,8 +421,8 @@ func (e *Event) disown(c *eventConn) {
 }
 
 // hijack gives the connection away. Its owner calls it in phase writing, when all output
-// is written. The Waker ends before Hijacked begins, and no method of the session runs
-// beside that: Closed isn't called.
+// is written. The Waker ends before Hijacked begins. No other method of the session runs
+// then, and Closed isn't called.
 func (c *eventConn) hijack(wk *worker) verdict {
 	nc, err := c.ordinary(c.w)
 	if err != nil {
@@ -432,11 +438,11 @@ func (c *eventConn) hijack(wk *worker) verdict {
 	return ended
 }
 
-// ordinary makes the connection one of package net, which returns what is unread first:
-// the stash and the unread bytes of w, copied. Its owner calls it. After an error the
-// connection is as it was. Otherwise the descriptor is a duplicate that the poller
-// doesn't know, fd is closed, and methods of the old net.Conn lead to the new one, so
-// that TLS on top of it goes on.
+// ordinary returns the connection as one of package net. Its Read returns the unread
+// bytes first: a copy of the stash and of those of w. The owner calls it. After an error
+// the connection is as it was. Otherwise the new one has a duplicate of the descriptor,
+// which the poller doesn't know, and fd is closed. Methods of the old net.Conn then call
+// those of the new one, so that TLS on top of it goes on.
 func (c *eventConn) ordinary(w *Work) (net.Conn, error) {
 	rest := append([]byte(nil), c.extra().stash...)
 	if w != nil {
@@ -450,11 +456,11 @@ func (c *eventConn) ordinary(w *Work) (net.Conn, error) {
 	if nc.RemoteAddr() == nil {
 		nc = &namedConn{nc, c.RemoteAddr()} // the peer has left already
 	}
-	below := nc // nc may be on top of it
+	below := nc // nc becomes the connection on top, if there is one
 	c.extra().hijacked.Store(&below)
 	c.close()
 	if c.layered {
-		nc = c.more.Load().top // which reads from that one from now on
+		nc = c.more.Load().top // which reads from below from now on
 	}
 	if len(rest) > 0 {
 		nc = &hijackedConn{Conn: nc, rest: rest}
@@ -462,8 +468,9 @@ func (c *eventConn) ordinary(w *Work) (net.Conn, error) {
 	return nc, nil
 }
 
-// Detach makes the connection an ordinary one while a message is in flight. Only the
-// goroutine that runs the session may call it; obey does the rest when that has returned.
+// Detach returns the connection as one of package net while a message is in flight. Only
+// the goroutine that runs the session may call it. obey does the rest when the session
+// has returned.
 func (c *eventConn) Detach(w *Work) (net.Conn, error) {
 	if err := c.Flush(w); err != nil {
 		return nil, err
@@ -480,8 +487,8 @@ func (c *eventConn) Detach(w *Work) (net.Conn, error) {
 	return nc, nil
 }
 
-// namedConn is a connection with an address for its peer: package net knows none once the
-// peer has reset the connection.
+// namedConn is a connection that remembers the address of its peer: package net has none
+// if the peer has already reset the connection.
 type namedConn struct {
 	net.Conn
 	remote net.Addr

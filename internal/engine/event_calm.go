@@ -7,19 +7,20 @@ import (
 	"github.com/galehttp/gale/internal/clock"
 )
 
-// calm saves wake-ups. To call a standby costs more than to serve a small request, above
-// all if an idle processor must be woken for it. A loop is calm if no handler has blocked for
-// the time unrest. Then a goroutine visits connections without a standby, if it will be done
-// with the batch before another processor could begin. A timer, the guard, notices a visit
-// that takes long: it calls the standby that was not called, and the loop isn't calm for the
-// time unrest.
+// calm saves wake-ups. Calling a standby costs more than serving a small request,
+// especially if that wakes an idle processor. A loop is calm if no handler has blocked
+// for the duration unrest. Then a goroutine visits connections without a standby, if it
+// will finish the batch before another processor could begin. A timer, the guard, notices
+// a visit that takes long. It then calls the standby, and the loop isn't calm for the
+// duration unrest.
 //
 // is, again and guarded may be read without locks; they change under loop.mu. A loop that
-// isn't calm becomes calm with the first visit that doesn't block and ends after again.
+// isn't calm becomes calm at the end of the first visit that doesn't block and ends after
+// again.
 type calm struct {
 	is    atomic.Bool
-	again atomic.Int64 // if it is not: when it will be
-	// guarded: the guard is set, for guardFar at most; see epoll.look.
+	again atomic.Int64 // the earliest tick at which is can become true again
+	// guarded says that the guard is set, for guardFar at most; see epoll.look.
 	guarded atomic.Bool // => guard != nil
 
 	// Under loop.mu:
@@ -27,12 +28,12 @@ type calm struct {
 	seen    uint64 // visits when the guard was set; seen <= visits
 	guard   *time.Timer
 	due     clock.Tick // of the guard, if it is set
-	busy    bool       // there were busyVisits in the last period of the guard
+	busy    bool       // there were at least busyVisits visits in the last period of the guard
 	far     bool       // the guard is set for guardFar; far => guarded
-	looks   uint       // of the guard, when it was due
+	looks   uint       // how often the guard was due
 	batches uint       // since the loop began
-	began   clock.Tick // of the batch, if it is measured
-	visit   clock.Tick // what a visit takes about
+	began   clock.Tick // when the batch began, if it is measured; else 0
+	visit   clock.Tick // the average duration of a visit
 }
 
 const (
@@ -40,25 +41,24 @@ const (
 	// period. So a visit that blocks delays the loop by guardAfter to 2*guardAfter: the
 	// guard may have been set, or may have looked, just before that visit began.
 	guardAfter = 2 * time.Millisecond
-	// guardFar is one more period, after one with at least busyVisits visits, in which no
-	// visit is expected: a busy loop rests for short times. The first visit ends it.
+	// guardFar is one more, longer period after a period with at least busyVisits visits:
+	// a busy loop often rests for a short time. The first visit ends it.
 	guardFar   = 20 * time.Millisecond
 	busyVisits = 16
 	// unrest is how long a loop isn't calm after a handler has blocked.
 	unrest = time.Second
-	// blocked is the least time of a visit that counts as one that blocked, while the loop
+	// blocked is the shortest duration of a visit that counts as blocked, while the loop
 	// isn't calm and each visit is measured.
 	blocked = 500 * time.Microsecond
-	// worthCalling is the least work that another processor is woken for.
+	// worthCalling is the smallest amount of work for which another processor is woken.
 	worthCalling = 50 * time.Microsecond
-	// measureEach says how many batches come for each one that is measured, since to read
-	// the clock costs.
+	// One batch in measureEach is measured, since reading the clock costs time.
 	measureEach = 16
 )
 
-// alone reports whether the next visit needs no standby. It sets the guard if so, and in
-// batches of several connections. It is called under loop.mu, after that visit was taken from
-// the batch: so len(batch)-at+1 are left.
+// alone reports whether the next visit needs no standby. It sets the guard then, and also
+// if the batch has several events. It is called under loop.mu, after that visit was taken
+// from the batch: so len(batch)-at+1 visits are left.
 func (m *calm) alone(l *loop) bool {
 	left := len(l.batch) - l.at + 1
 	alone := m.is.Load() && clock.Tick(left)*m.visit <= clock.Tick(worthCalling)
@@ -81,8 +81,8 @@ func (m *calm) set(l *loop, d time.Duration) {
 	}
 }
 
-// checkCalm is the guard, on a timer's goroutine. While a worker polls none is missing,
-// and a visit that is alone sets the guard again.
+// checkCalm is the guard, on a timer's goroutine. While a worker polls, no standby is
+// needed, and a visit that is alone sets the guard again.
 func (l *loop) checkCalm() {
 	l.mu.Lock()
 	other := l.calm.check(l)
@@ -90,16 +90,16 @@ func (l *loop) checkCalm() {
 	other.start()
 }
 
-// check is checkCalm under loop.mu. It returns a worker to start.
+// check is checkCalm under loop.mu. It returns a worker that must be started, or nil.
 func (m *calm) check(l *loop) *worker {
 	now := clock.Ticks()
-	if now < m.due && !l.ending { // it was set anew when it had begun
+	if now < m.due && !l.ending { // it was set again after it had begun to run
 		return nil
 	}
 	m.looks++
 	offers := len(l.offers) > 0 && !l.ending
 	switch {
-	case offers && m.looks-l.offers[0].more.Load().offeredAt > 1: // no handler that shares may take so long
+	case offers && m.looks-l.offers[0].more.Load().offeredAt > 1: // shared for a whole period: its handler blocks
 		m.far = false
 		m.guarded.Store(false)
 		m.disturb(now)
@@ -125,7 +125,7 @@ func (m *calm) check(l *loop) *worker {
 	return l.standby()
 }
 
-// stop ends the guard, under loop.mu. One that has begun finds ending.
+// stop ends the guard, under loop.mu. If the guard has begun to run, it sees l.ending.
 func (m *calm) stop() {
 	if m.guard != nil {
 		m.guard.Stop()
@@ -139,7 +139,7 @@ func (m *calm) disturb(now clock.Tick) {
 }
 
 // took is called by a worker, without loop.mu, after each visit that began while the loop
-// was not calm: from began to now.
+// was not calm. began and now are its beginning and its end.
 func (l *loop) took(now, began clock.Tick) {
 	long := now-began >= clock.Tick(blocked)
 	if !long && now < clock.Tick(l.calm.again.Load()) {

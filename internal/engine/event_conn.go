@@ -13,17 +13,18 @@ import (
 )
 
 // eventConn is a connection of Event. Its owner (event_word.go) owns every field, except
-// where a comment says otherwise. It is a net.Conn too, see event_net.go.
+// where a comment says otherwise. It is also a net.Conn, see event_net.go.
 //
-// Owners follow each other: the goroutine that accepted the connection, until Start lets
-// it go; then a worker for each visit. A connection in loop.turns has no goroutine, but
-// isOwned is set: the worker that pops it becomes its owner. Each hand-over is an atomic
-// change of word or happens under loop.mu, so an owner sees what the last one wrote.
+// There is one owner at a time. The first is the goroutine that accepted the connection,
+// until Start releases it; then it is a worker for each visit. A connection in loop.turns
+// has no goroutine, but isOwned is set: the worker that pops it becomes its owner. Each
+// change of owner is an atomic change of word or happens under loop.mu, so an owner sees
+// what the last one wrote.
 type eventConn struct {
 	// Any goroutine may use word, by the functions of event_word.go.
 	word atomic.Uint32
-	// fd is -1 once the connection is closed. The owner alone writes it, under mu; the
-	// owner reads it without a lock, other goroutines under mu.
+	// fd is -1 once the connection is closed. Only the owner writes it, under mu. The
+	// owner reads it without a lock, other goroutines read it under mu.
 	fd   int32
 	slot uint32 // in loop.slots; set by loop.adopt
 	// epoch and sess are written under loop.mu, since loop.each lets other goroutines
@@ -34,8 +35,9 @@ type eventConn struct {
 	sess Session
 	from *acceptor
 	link *eventConn // the next one in loop.turns; under loop.mu
-	w    *Work      // while it is visited, or while its bytes don't fit a stash
-	// more is set once, by extra, and never unset. Any goroutine may load it.
+	w    *Work      // set during a visit, and after it if putAside can't give it back
+	// more is set once, by extra, and never changes after that. Any goroutine may load
+	// it.
 	more atomic.Pointer[connMore]
 
 	timer wheelLink // see there
@@ -49,19 +51,20 @@ type eventConn struct {
 	//	phase == feeding           => wants.op == Flush
 	//	phase == lingering         => wants.op == Close, and more.lingerEnd != 0
 	phase   phase
-	layered bool // there is a connection on top of this one: connMore.top
+	layered bool // there is a connection on top of this one, connMore.top
 	wants   wants
-	woken   bool // evWake has come, and no Feed since
-	// drained: the socket has been read to its end; the next edge tells of more.
+	woken   bool // evWake has come, and no Feed has begun since
+	// drained says that the socket has nothing more to read. The next edge tells of more.
 	drained bool
-	// hup: the peer has ended its side. After that edge no other tells of the end, so a
-	// short read doesn't set drained: the read after it must find the end.
+	// hup says that the peer has ended its side. No later edge tells of the end, so from
+	// then on a short read doesn't set drained: the read after it must find the end.
 	hup bool
-	// whole: only EAGAIN sets drained, since a short read doesn't mean that nothing more
-	// is there: on UNIX sockets, below TLS, and once a byte out of band has come. For
-	// other streams epoll(7) lets a short read stand for EAGAIN.
+	// whole says that only EAGAIN sets drained, since a short read doesn't mean that
+	// nothing more is there. That holds on UNIX sockets, below TLS, and after a byte out
+	// of band has come. On other streams a short read means the same as EAGAIN
+	// (epoll(7)).
 	whole bool
-	// detached: it has left the engine, see Detach.
+	// detached says that it has left the engine, see Detach.
 	detached bool
 	served   bool    // the owner's copy of isServed
 	opened   uint32  // when it began, in seconds of clock.Tick
@@ -69,14 +72,14 @@ type eventConn struct {
 
 	writeTimeout time.Duration
 
-	// mu guards fd, connMore.fdUse. It is held for short system calls
-	// only (getsockname, shutdown), and no other lock is taken under it.
+	// mu guards fd and connMore.fdUse. It is held only for short system calls
+	// (getsockname, shutdown), and no other lock is taken under it.
 	mu sync.Mutex
 }
 
-// wants is what the session wants: its last Next, without what few connections need. op is
-// for when all output is written. idle means something only for Read, linger for Close,
-// reset for Abort. The owner alone uses it.
+// wants is what the session wants: its last Next, without the fields that only few
+// connections need. op is done when all output is written. idle has a meaning only for
+// Read, linger for Close, reset for Abort. Only the owner uses it.
 type wants struct {
 	op                  Op
 	idle, linger, reset bool
@@ -88,41 +91,41 @@ type phase uint8
 const (
 	reading   phase = iota // waits for bytes
 	feeding                // calls the session without waiting
-	writing                // waits for room, then does op
+	writing                // writes, waiting for room, then does op
 	lingering              // has ended its side and discards what comes
 )
 
 // seconds is the unit of eventConn.opened.
 const seconds = clock.Tick(time.Second)
 
-// isNew reports whether the connection began less than age ago, and has sent nothing: its
-// first request may be on its way. It is called under loop.mu, by any goroutine: Start
-// sets opened under that lock.
+// isNew reports whether the connection began at most age ago and has sent nothing: its
+// first request may be on its way. Any goroutine may call it, under loop.mu: Start sets
+// opened under that lock.
 func (c *eventConn) isNew(now clock.Tick, age time.Duration) bool {
 	return c.word.Load()&isServed == 0 && now-clock.Tick(c.opened)*seconds <= clock.Tick(age)
 }
 
-// verdict is how a step of a visit ended.
+// verdict is the result of a step of a visit.
 type verdict uint8
 
 const (
 	again verdict = iota // there is more to do
 	wait                 // until something is posted
-	ended                // the connection is over, or another goroutine has it
+	ended                // the connection has ended, or another goroutine has it
 )
 
-// A visit ends after so many bytes read or so many calls of the session. The connection
-// then waits in loop.turns until other connections have had their turn.
+// A visit ends after visitBytes bytes read or visitFeeds calls of the session. The
+// connection then waits in loop.turns until other connections have had their turn.
 const (
 	visitBytes = 64 << 10
 	visitFeeds = 32
 )
 
-// visit does what can be done for c, which the caller owns, after ev. It runs the
-// session, and with it handlers. No lock is held.
+// visit does what can be done for c after the events ev. The caller owns c. visit runs
+// the session, and with it handlers. No lock is held.
 //
-// When it returns, the caller doesn't own c any more: c has ended, or waits in
-// loop.turns, or was released or lost. Then another worker may be visiting it.
+// When visit returns, the caller doesn't own c any more: c has ended, waits in
+// loop.turns, or was released or lost. Another worker may be visiting it.
 func (c *eventConn) visit(ev uint32, wk *worker) {
 	if c.word.Load()&isTaken != 0 {
 		ev |= c.tookOver()
@@ -164,12 +167,12 @@ func (c *eventConn) visit(ev uint32, wk *worker) {
 		case wait:
 			c.putAside(wk)
 			c.l.wheel.arm(c, c.due())
-			// A connection that lingers counts as idle: EvictIdle may close it. Once
-			// the engine stops it doesn't: lingerStop bounds what is left of it.
+			// A connection that lingers counts as idle, so EvictIdle may close it. It
+			// does not once the engine stops: lingerStop limits its remaining time.
 			idle := c.phase == reading && c.wants.idle || c.phase == lingering && !c.over()
 			if c.release(idle) {
 				// Stop increments the epoch before it looks for idle connections. If it
-				// looked before the release, this sees the new epoch.
+				// looked before this release, over sees the new epoch.
 				if !idle || !c.over() || !c.claimIdle() {
 					return
 				}
@@ -182,15 +185,15 @@ func (c *eventConn) visit(ev uint32, wk *worker) {
 	}
 }
 
-// note records those bits of ev that outlive the step that gets them. The owner calls it
-// for all that take or await returned. evIn, evHup and evReset are edges (epoll(7)): they
-// come once, so drained must remember them until a read has got EAGAIN.
+// note records the bits of ev that must persist beyond the step that gets them. The owner
+// calls it with every result of take and await. evIn, evHup and evReset are edges
+// (epoll(7)): they come once, so drained must stay false until a read has got EAGAIN.
 func (c *eventConn) note(ev uint32) {
 	if ev&evWake != 0 && c.word.Load()&hasWaker != 0 {
 		c.woken = true
 	}
 	if ev&evUrgent != 0 {
-		c.whole = true // a read ends before that byte, with more to read after it
+		c.whole = true // a read ends before that byte, although there is more to read after it
 	}
 	if ev&(evIn|evHup|evReset|evStop|evUrgent) != 0 {
 		c.drained = false
@@ -200,9 +203,10 @@ func (c *eventConn) note(ev uint32) {
 	}
 }
 
-// work gives the connection the worker's workspace, with its stash. Only its owner may
-// call it, in a visit: wk is the worker that runs. The Work stays the connection's until
-// putAside or forsake gives it back to the worker of that visit, maybe another one.
+// work gives the connection the workspace of wk, and puts the stash into it. Only the
+// owner may call it, in a visit of the worker wk. The connection keeps the Work until
+// putAside or forsake gives it to the worker of the visit at that time, which may be
+// another one.
 func (c *eventConn) work(wk *worker) *Work {
 	if c.w == nil {
 		c.w = wk.take()
@@ -215,7 +219,7 @@ func (c *eventConn) work(wk *worker) *Work {
 }
 
 // putAside gives the workspace back before a wait, unless output is left in it or more
-// than maxStash bytes are unread. What Unread returned isn't valid after it.
+// than maxStash bytes are unread. Slices that Unread returned aren't valid after it.
 func (c *eventConn) putAside(wk *worker) {
 	if c.w == nil || len(c.w.Out) > 0 {
 		return
@@ -229,9 +233,10 @@ func (c *eventConn) putAside(wk *worker) {
 	c.w = nil
 }
 
-// stepRead reads once and feeds the session. A read that finds something comes before
-// all but evKill: bytes that have arrived are served although a deadline has passed, the
-// engine stops or the session was woken. One Feed then tells of both.
+// stepRead reads once and feeds the session. Bytes that have arrived come before
+// everything except evKill: they are served even if a deadline has passed, the engine
+// stops or the session was woken. If the session was woken, the same Feed serves the
+// wake-up.
 func (c *eventConn) stepRead(ev uint32, wk *worker) verdict {
 	if ev&evKill != 0 {
 		return c.end(net.ErrClosed, wk)
@@ -248,7 +253,7 @@ func (c *eventConn) stepRead(ev uint32, wk *worker) verdict {
 			w.took(n, len(room), elsewhere)
 			w.Now = clock.Ticks()
 			wk.bytes += n
-			if !c.served { // one atomic operation a connection, not one a read
+			if !c.served { // one atomic operation for each connection, not for each read
 				c.served = true
 				c.set(isServed)
 			}
@@ -262,7 +267,7 @@ func (c *eventConn) stepRead(ev uint32, wk *worker) verdict {
 	case c.woken:
 		return c.feed(c.workNow(wk), wk)
 	case c.wants.idle && (ev&evStop != 0 || c.over()):
-		if !looked { // a request may be there: its edge need not have come yet
+		if !looked { // a request may have arrived without its edge: look again
 			c.drained = false
 			return again
 		}
@@ -276,10 +281,11 @@ func (c *eventConn) stepRead(ev uint32, wk *worker) verdict {
 }
 
 // ReadInto sets where the next read goes. The owner calls it, in Open, Feed or Stall. b
-// is the engine's until the session is called again: forgetInto.
+// belongs to the engine until the session is called again, see forgetInto.
 func (c *eventConn) ReadInto(b []byte) { c.extra().into = b }
 
-// into returns what ReadInto got for the next read, nil for none. It is the owner's.
+// into returns the buffer that ReadInto got for the next read, nil if there is none. Only
+// the owner calls it.
 func (c *eventConn) into() []byte {
 	if m := c.more.Load(); m != nil {
 		return m.into
@@ -287,35 +293,35 @@ func (c *eventConn) into() []byte {
 	return nil
 }
 
-// forgetInto is called before each Feed and Stall: what ReadInto got is the session's
-// again.
+// forgetInto is called before each Feed and Stall: the buffer that ReadInto got belongs
+// to the session again.
 func (c *eventConn) forgetInto() {
 	if m := c.more.Load(); m != nil && m.into != nil {
 		m.into = nil
 	}
 }
 
-// due returns the deadline of what the connection waits for, 0 for none: of a read, of
-// room to write while blocked, or of lingering.
+// due returns the deadline of what the connection waits for, 0 for none. That is a read,
+// room to write while blocked, or the end of lingering.
 func (c *eventConn) due() clock.Tick { return clock.Tick(c.timer.due.Load()) }
 
-// setDue stores the deadline, and leaves the wheel alone: visit arms that before it lets
-// the connection go, once for all changes of a visit.
+// setDue stores the deadline. It doesn't touch the wheel: visit arms that before it
+// releases the connection, once for all changes of a visit.
 func (c *eventConn) setDue(due clock.Tick) {
 	if c.due() != due {
 		c.timer.due.Store(int64(due))
 	}
 }
 
-// overdue reports whether due has passed. evTimeout alone doesn't mean that: the wheel
-// may have seen a due that the owner has moved since.
+// overdue reports whether due has passed. evTimeout alone doesn't mean that: the owner
+// may have moved due after the wheel saw it.
 func (c *eventConn) overdue() bool {
 	due := c.due()
 	return due != 0 && clock.Ticks() >= due
 }
 
-// feed calls Feed and does what it wants. The wake-up is taken back before the call, so a
-// Wake that comes while Feed runs leads to another Feed. w is c.w.
+// feed calls Feed and then does what the session wants. It clears the wake-up before the
+// call, so a Wake that comes while Feed runs leads to another Feed. w is c.w.
 func (c *eventConn) feed(w *Work, wk *worker) verdict {
 	wk.feeds++
 	wk.next = Next{}
@@ -331,19 +337,20 @@ func (c *eventConn) feed(w *Work, wk *worker) verdict {
 	return c.obey(wk)
 }
 
-// workNow is work for sessions that are called although nothing was read.
+// workNow is work for calls of the session without a read. It sets Work.Now.
 func (c *eventConn) workNow(wk *worker) *Work {
 	w := c.work(wk)
 	w.Now = clock.Ticks()
 	return w
 }
 
-// stepFeed feeds the session, which wanted it.
+// stepFeed feeds the session, which asked for that by Flush.
 func (c *eventConn) stepFeed(wk *worker) verdict { return c.feed(c.workNow(wk), wk) }
 
 // stall tells the session that a read ended without bytes. A session that has a Waker may
-// go on after io.EOF: it still sends what other goroutines have for it, on a half-closed
-// connection (RFC 9293 section 3.6.1). atEnd keeps it from being told twice.
+// go on after io.EOF: it can still send what other goroutines produce, on a half-closed
+// connection (RFC 9293 section 3.6.1). atEnd makes sure that it is told of the end only
+// once.
 func (c *eventConn) stall(why error, wk *worker) verdict {
 	w := c.workNow(wk)
 	if m := c.more.Load(); why == io.EOF && m != nil && m.waker != nil {
@@ -358,7 +365,7 @@ func (c *eventConn) stall(why error, wk *worker) verdict {
 	return c.obey(wk)
 }
 
-// want records what the session wants. next is the worker's, and is not kept.
+// want records what the session wants. next belongs to the worker, and is not kept.
 func (c *eventConn) want(next *Next) {
 	c.wants = wants{next.Op, next.Idle, next.Linger, next.Reset}
 	if next.File != nil {
@@ -370,7 +377,8 @@ func (c *eventConn) want(next *Next) {
 }
 
 // obey records what the session wants, and begins to write. It is called after Feed and
-// Stall, with wk.next as they left it. After Detach it counts for nothing.
+// Stall, with wk.next as they left it. After Detach it ignores wk.next and ends the
+// session.
 func (c *eventConn) obey(wk *worker) verdict {
 	if c.detached {
 		c.forsake(wk)
@@ -393,8 +401,8 @@ func (c *eventConn) obey(wk *worker) verdict {
 	return c.stepWrite(0, wk)
 }
 
-// wrote goes on when all output is written, pend and file too. Where the message ends for
-// the program (Read and Flush), its deadlines end: reclaim.
+// wrote goes on when all output is written, including pend and file. After Read and Flush
+// the message has ended for the program, and so do its deadlines: reclaim.
 func (c *eventConn) wrote(wk *worker) verdict {
 	switch c.wants.op {
 	case Read:
@@ -415,12 +423,12 @@ func (c *eventConn) wrote(wk *worker) verdict {
 	return c.end(ErrAborted, wk)
 }
 
-// end closes the connection and ends its session; err is why. Only the owner may call
+// end closes the connection and ends its session because of err. Only the owner may call
 // it, once, with no lock held: Closed and Ended are user code.
 //
-// With reset the socket is closed with SO_LINGER 0, which sends RST (RFC 9293 section
-// 3.5.3), and TLS sends no closure alert. Without it TLS
-// sends close_notify (RFC 8446 section 6.1), as far as there is room.
+// If wants.reset is true, the socket is closed with SO_LINGER 0, which sends RST (RFC
+// 9293 section 3.5.3), and TLS sends no closure alert. Otherwise TLS tries to send
+// close_notify (RFC 8446 section 6.1).
 func (c *eventConn) end(err error, wk *worker) verdict {
 	c.forsake(wk)
 	switch {
@@ -432,12 +440,12 @@ func (c *eventConn) end(err error, wk *worker) verdict {
 	}
 	c.close()
 	wk.c = nil         // if Closed panics, worker.ended must not end it again
-	defer c.ended(err) // whatever hooks do
+	defer c.ended(err) // even if Closed panics
 	c.closed(err)
 	return ended
 }
 
-// forsake gives back everything that the connection holds, except its descriptor: the
+// forsake gives up everything that the connection holds, except its descriptor: the
 // workspace, output that was not written, the file, its place in the wheel. The owner
 // calls it once, before the connection ends or leaves the engine.
 func (c *eventConn) forsake(wk *worker) {
@@ -461,12 +469,12 @@ func (c *eventConn) forsake(wk *worker) {
 	c.l.wheel.remove(c)
 }
 
-// close gives the descriptor back. The owner calls it. The order matters: the slot is
-// free first, so that no event finds the connection; then isClosed makes each post a
-// no-op; then fd is -1 for other goroutines. While a call of control runs, the number
-// must not become another connection's: the last such call closes it.
+// close closes the descriptor. The owner calls it. The order matters: first it frees the
+// slot, so that no event finds the connection; then isClosed makes each post a no-op;
+// then it sets fd to -1 for other goroutines. While a call of control runs, the system
+// must not reuse the descriptor's number. So the last such call closes it.
 func (c *eventConn) close() {
-	c.LocalAddr() // it can't be asked for afterwards
+	c.LocalAddr() // remembers the address, which the system can't tell after this
 	c.l.forget(c)
 	c.set(isClosed)
 	c.mu.Lock()
@@ -482,9 +490,10 @@ func (c *eventConn) close() {
 	}
 }
 
-// kill makes the owner close the connection at once, whatever it does; the session gets
-// net.ErrClosed. Any goroutine may call it, without loop.mu. The shutdown comes first: the peer sees the end even while a
-// handler that never waits for the connection keeps the owner busy.
+// kill makes the owner close the connection at once, in any state; the session gets
+// net.ErrClosed. Any goroutine may call it, without loop.mu. The shutdown comes first, so
+// that the peer sees the end even while a handler that never waits for the connection
+// keeps the owner busy.
 func (c *eventConn) kill() {
 	c.mu.Lock()
 	if c.fd >= 0 {
@@ -497,13 +506,14 @@ func (c *eventConn) kill() {
 }
 
 // Stopping reports whether the connection's epoch drains or has ended. The owner may call
-// it and over, and others after they found the connection under loop.mu.
+// it and over. So may other goroutines that found the connection under loop.mu.
 func (c *eventConn) Stopping() bool { return c.epoch != c.l.e.epoch.Load() }
 
 // over reports whether the connection's epoch has ended.
 func (c *eventConn) over() bool { return c.Stopping() && c.epoch != c.l.e.epoch.number() }
 
-// opError makes of errno the error that package net returns for op. The owner calls it.
+// opError returns the error that package net would return for errno and op. The owner
+// calls it.
 func (c *eventConn) opError(op string, errno syscall.Errno) error {
 	return &net.OpError{Op: op, Net: c.network(), Source: c.LocalAddr(), Addr: c.RemoteAddr(), Err: os.NewSyscallError(op, errno)}
 }

@@ -15,9 +15,9 @@ import (
 
 const haveSystem = true
 
-// epoll is the poller of Linux. A goroutine that waits for it is parked in Go's own
-// poller, where the epoll descriptor is one like others: that costs less to wake than a
-// thread, and holds no processor.
+// epoll is the poller of Linux. Its descriptor is registered with Go's own poller like
+// any other. So a goroutine that waits for events is parked by Go: it costs less to wake
+// than a thread, and holds no processor.
 //
 // events, into, guarded, n and try belong to the worker that polls. mu guards wakeFd,
 // which is -1 once the poller is shut.
@@ -30,13 +30,13 @@ type epoll struct {
 	events []unix.EpollEvent
 
 	mu      sync.Mutex
-	into    []ready      // where try puts what it finds; the batch of poll, until that returns
-	guarded *atomic.Bool // what poll got
+	into    []ready      // where try puts what it finds: the batch of poll, until poll returns
+	guarded *atomic.Bool // the argument of poll
 	n       int
 	try     func(fd uintptr) bool
 }
 
-// wakeSlot is the slot of events of wakeFd; see listenerSlot for that of others.
+// wakeSlot is the slot in events of wakeFd. Those of listeners have listenerSlot.
 const wakeSlot = 1<<31 - 1
 
 func newSystem() (system, error) {
@@ -66,16 +66,17 @@ func newSystem() (system, error) {
 	return p, nil
 }
 
-// add registers fd for all events at once and forever, edge-triggered (1<<31 is EPOLLET,
-// whose constant doesn't fit an int32): no request needs an epoll_ctl. slot and gen come
+// add registers fd once for all events, edge-triggered, so that no request needs an
+// epoll_ctl. 1<<31 is EPOLLET, whose constant doesn't fit an int32. slot and gen come
 // back in the event's 64 bits of data.
 func (p *epoll) add(fd int32, slot, gen uint32) error {
 	ev := unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLOUT | unix.EPOLLRDHUP | unix.EPOLLPRI | 1<<31, Fd: int32(slot), Pad: int32(gen)}
 	return os.NewSyscallError("epoll_ctl", unix.EpollCtl(p.fd, unix.EPOLL_CTL_ADD, int(fd), &ev))
 }
 
-// poll looks, and with block parks in Go's poller until the epoll descriptor is readable.
-// raw.Read calls try before it parks, so that no event is missed.
+// poll looks for events. If block is true and there are none, it parks in Go's poller
+// until the epoll descriptor is readable. raw.Read calls try before it parks, so that no
+// event is missed.
 func (p *epoll) poll(batch []ready, block bool, guarded *atomic.Bool) int {
 	if !block {
 		return p.look(batch, guarded)
@@ -87,16 +88,17 @@ func (p *epoll) poll(batch []ready, block bool, guarded *atomic.Bool) int {
 	return p.n
 }
 
-// look returns how much is ready, -1 if only wake was called. It doesn't wait. wakeFd is
-// never read: as it is edge-triggered, each write to it is an event.
+// look returns the number of events, -1 if only wake was called. It doesn't wait. wakeFd
+// is never read: it is edge-triggered, so each write to it is an event.
 //
-// A look doesn't wait, so Go's scheduler need not hear of it. But there is its monitor, a
-// thread that preempts handlers which compute for long. When no processor has work, it
-// sleeps: until the next timer is due, or the scheduler hears of a system call. Then it
-// looks about each 20 us for 50 times, which took a fifth of the time of a server that
-// often rests for a moment. So the scheduler doesn't hear of a look while the guard is
-// set, a timer that ends the monitor's sleep soon. If that was set after the monitor
-// fell asleep, then for a visit, and the look before that visit has woken the monitor.
+// A look doesn't wait, so Go's scheduler need not be told of the system call. But the
+// scheduler has a monitor, a thread that preempts handlers that compute for long. When no
+// processor has work, the monitor sleeps until the next timer is due, or the scheduler is
+// told of a system call. Then it looks about every 20 us for 50 times, which took a fifth
+// of the time of a server that often rests for a moment. So the scheduler isn't told of a
+// look while the guard is set, since that timer soon ends the monitor's sleep. If the
+// guard was set after the monitor fell asleep, it was set for a visit, and the look
+// before that visit has woken the monitor.
 func (p *epoll) look(batch []ready, guarded *atomic.Bool) (n int) {
 	look := lookSlow
 	if guarded.Load() {
@@ -120,9 +122,9 @@ func (p *epoll) look(batch []ready, guarded *atomic.Bool) (n int) {
 	return n
 }
 
-// fromEpoll translates events. EPOLLRDHUP is a FIN of the peer (half-closed, RFC 9293
-// section 3.6.1). EPOLLHUP means that both sides have ended, EPOLLERR a reset or another
-// error of the socket; the next read or write tells which.
+// fromEpoll translates events. EPOLLRDHUP means a FIN of the peer (half-closed, RFC 9293
+// section 3.6.1). EPOLLHUP means that both sides have ended. EPOLLERR means a reset or
+// another error of the socket; the next read or write tells which.
 func fromEpoll(e uint32) (ev uint32) {
 	if e&unix.EPOLLIN != 0 {
 		ev |= evIn
@@ -148,7 +150,7 @@ func (p *epoll) wake() {
 	one := [8]byte{1}
 	p.mu.Lock()
 	if p.wakeFd >= 0 {
-		unix.Write(p.wakeFd, one[:]) // an edge, whether it was read or not
+		unix.Write(p.wakeFd, one[:]) // an edge, even though nothing reads it
 	}
 	p.mu.Unlock()
 }
@@ -167,10 +169,10 @@ func (p *epoll) shut() {
 	p.mu.Unlock()
 }
 
-// linuxSockets are the sockets of the system. Its methods keep no state: any goroutine
-// may call them, as long as fd is open.
+// linuxSockets implements sockets for Linux. Its methods keep no state: any goroutine may
+// call them while fd is open.
 type linuxSockets struct {
-	ep int // what they are registered with
+	ep int // the epoll descriptor they are registered with
 }
 
 func errnoOf(err error) syscall.Errno {
@@ -183,8 +185,8 @@ func errnoOf(err error) syscall.Errno {
 func (linuxSockets) read(fd int32, p []byte) (int, syscall.Errno)  { return sysRead(fd, p) }
 func (linuxSockets) write(fd int32, p []byte) (int, syscall.Errno) { return sysWrite(fd, p) }
 
-// readSlow and writeSlow are sysRead and sysWrite with package syscall. The race
-// detector knows these for points where two sides of a connection meet.
+// readSlow and writeSlow are sysRead and sysWrite with package syscall. The race detector
+// treats these calls as synchronization between the two sides of a connection.
 func readSlow(fd int32, p []byte) (int, syscall.Errno) {
 	n, err := syscall.Read(int(fd), p)
 	if err != nil {
@@ -310,9 +312,9 @@ func (linuxSockets) duplicate(fd uintptr) (accepted, error) {
 	return accepted{int32(dup), fromSockaddr(sa)}, nil
 }
 
-// accept takes a connection, if there is one, into a.got. The worker that visits a calls
-// it, in Control of the listener, so that the descriptor stays open. With fast open (RFC
-// 7413) the connection may have bytes to read already.
+// accept accepts a connection, if there is one, into a.got. The worker that visits a
+// calls it, in Control of the listener, so that the descriptor stays open. With TCP Fast
+// Open (RFC 7413) the connection may already have bytes to read.
 func (a *acceptor) accept(fd uintptr) {
 	for {
 		a.unblock(fd)
@@ -334,27 +336,28 @@ func (a *acceptor) accept(fd uintptr) {
 	}
 }
 
-// setOptions sets options of a new connection, as far as the system has them.
+// setOptions sets options of a new connection. It ignores those that the system doesn't
+// have.
 func (a *acceptor) setOptions(got accepted, options [][3]int) {
 	for _, o := range options {
 		_ = a.sys.setOption(int(got.fd), o[0], o[1], o[2])
 	}
 }
 
-// unblock makes accept return at once again if no connection waits. All duplicates of the
-// listener's descriptor, in other processes too, share that setting, and os.File.Fd
-// clears it: os/exec calls that where a listener is handed down. Any goroutine may call
-// it, while fd is open.
+// unblock makes the listener non-blocking again, so that accept returns at once if no
+// connection waits. All duplicates of the listener's descriptor share that setting, even
+// in other processes, and os.File.Fd clears it: os/exec calls that to pass a listener to
+// a child. Any goroutine may call unblock while fd is open.
 func (a *acceptor) unblock(fd uintptr) {
 	if fl, err := unix.FcntlInt(fd, unix.F_GETFL, 0); err == nil && fl&unix.O_NONBLOCK == 0 {
 		_ = unix.SetNonblock(int(fd), true)
 	}
 }
 
-// prepare sets the options that connections inherit from their listener. Those
-// that it doesn't know are set for each connection: package net listens with
-// Multipath TCP, which older systems have with few options. Serve calls it, before the
-// listener is registered.
+// prepare sets the options that connections inherit from their listener. Options that the
+// listener doesn't have are set for each connection: package net listens with Multipath
+// TCP, which has few options on older systems. Serve calls prepare before it registers
+// the listener.
 func (a *acceptor) prepare(keepAlive time.Duration) error {
 	if _, ok := a.addr.(*net.TCPAddr); !ok {
 		return nil

@@ -9,12 +9,12 @@ import (
 )
 
 // loop is an instance of the system's poller with the goroutines that serve its
-// connections. They are all the same: each does what is next. One polls; what it finds is
-// a batch that they share. Before a goroutine visits a connection, which may run a
-// handler, it makes sure that another one, the standby, can run: if the handler blocks,
-// Go's scheduler lets the standby go on with the batch and poll. If it does not, the
-// goroutine does all that itself, and the standby, when it gets to run, finds nothing to
-// do and rests.
+// connections. These goroutines are all alike: each does what comes next. One polls, and
+// what it finds is a batch that they share. Before a goroutine visits a connection, which
+// may run a handler, it makes sure that another one, the standby, can run. If the handler
+// blocks, Go's scheduler runs the standby, which goes on with the batch and polls. If the
+// handler does not block, the first goroutine does all that itself, and the standby finds
+// nothing to do and rests.
 //
 // Invariants, under mu:
 //
@@ -28,10 +28,11 @@ type loop struct {
 	wheel wheel
 	conns atomic.Int32
 
-	// mu guards all fields below. It is held for short steps: not while the worker that
-	// polls is in the system, and never while a connection is visited.
+	// mu guards all fields below, except the atomic ones of calm. It is held for short
+	// steps only: not while a worker is in sys.poll, and never while a connection is
+	// visited.
 	mu    sync.Mutex
-	slots []slot   // they grow only; a slot is reused with another gen
+	slots []slot   // never shrinks; a slot is reused with another gen
 	free  []uint32 // indices of slots without a connection
 	evict int      // the slot where EvictIdle looks next
 
@@ -41,20 +42,20 @@ type loop struct {
 	batch []ready // what the last poll found
 	at    int     // how much of it was taken; 0 <= at <= len(batch)
 	turns turns   // what waits for its turn
-	// offers are connections that are shared, with something to do for others; the first
-	// come first. Each is in it at most once: connMore.offered. See event_share.go.
+	// offers are shared connections with something to do for another worker, the oldest
+	// first. Each is in it at most once: connMore.offered. See event_share.go.
 	offers []*eventConn
 	quota  int // how many turns come before the next poll
 
 	polling bool // a goroutine polls, or is about to
 	called  bool // a goroutine can run and has not begun
 	workers int  // goroutines
-	running int  // of them, those that visit a connection or a listener
-	passed  int  // of them, those that have passed their connection on, see PassOn
+	running int  // workers that visit a connection or a listener
+	passed  int  // workers that have passed their connection on, see PassOn
 	resting []*worker
 
 	maxRunning   int
-	polls, wakes uint64 // polls done; polls that blocked
+	polls, wakes uint64 // polls done, and those of them that waited
 
 	retire *time.Timer // calls retireSome; nil while it isn't set
 	ending bool        // end was called: workers end when they find nothing to visit
@@ -65,11 +66,11 @@ type loop struct {
 // slot is where the poller's events find a connection.
 type slot struct {
 	c   *eventConn
-	gen uint32 // differs from that of an event for an earlier connection
+	gen uint32 // differs from the gen in events of earlier connections of the slot
 }
 
-// listenerSlot is the slot of events of listeners: gen is the number of the listener then.
-// No loop has so many connections.
+// listenerSlot is the slot in events of listeners. gen is then the number of the
+// listener. No loop has so many connections.
 const listenerSlot = 1<<31 - 2
 
 // ready is an event of the poller.
@@ -78,20 +79,21 @@ type ready struct {
 	ev        uint32
 }
 
-// system is what a loop wants of the operating system. The poller reports edges: what has
-// become possible since it was reported last (edge-triggered, epoll(7)). An event may be
-// reported twice, and may come for a slot whose connection has ended; gen tells.
+// system is what a loop needs from the operating system. The poller is edge-triggered
+// (epoll(7)): it reports what has become possible since its last report. An event may be
+// reported twice. It may also come for a slot whose connection has ended, which gen
+// shows.
 type system interface {
-	// add registers a descriptor until it is closed or removed. What is possible already
-	// counts as an edge.
+	// add registers a descriptor until it is closed or removed. What is already possible
+	// is reported as an edge.
 	add(fd int32, slot, gen uint32) error
-	// poll fills batch with what is ready; with block it waits until something is. It
-	// returns -1 where only wake was called. One worker at a time calls it, without
-	// loop.mu: the one that set polling. guarded is true while a timer of the loop is
-	// set.
+	// poll fills batch with events and returns their number. With block it waits until
+	// there is one. It returns -1 if only wake was called. One worker at a time calls it,
+	// without loop.mu: the one that set polling. guarded is true while the guard of the
+	// loop is set.
 	poll(batch []ready, block bool, guarded *atomic.Bool) int
 	// wake ends a poll that blocks, or keeps the next one from blocking. Any goroutine
-	// may call it, at any time, after shut too.
+	// may call it at any time, even after shut.
 	wake()
 	// shut is called once, after the last poll: by the last worker that ends, or by
 	// loop.end.
@@ -100,16 +102,16 @@ type system interface {
 	sockets
 }
 
-// begin is the first step of a new goroutine: from now on another standby may be called.
+// begin is the first step of a new worker. From now on another standby may be called.
 func (l *loop) begin() {
 	l.mu.Lock()
 	l.called = false
 	l.mu.Unlock()
 }
 
-// standby makes sure that another goroutine will poll if the caller does not. It is
-// called under mu. The caller must start the worker that it returns after it has released
-// mu.
+// standby makes sure that another goroutine will go on if the caller does not. It is
+// called under mu. It returns a worker, or nil; the caller must call its start after it
+// has released mu.
 func (l *loop) standby() *worker {
 	if l.called || l.polling && !l.offered() || l.ending {
 		return nil
@@ -121,7 +123,7 @@ func (l *loop) standby() *worker {
 		l.called = true
 		return wk
 	}
-	if l.workers-l.passed > l.maxRunning { // the one more, which polls, is there
+	if l.workers-l.passed > l.maxRunning { // the extra worker, which polls, exists
 		return nil
 	}
 	l.workers++
@@ -129,9 +131,9 @@ func (l *loop) standby() *worker {
 	return newWorker(l)
 }
 
-// nextTurn returns what to visit; the caller then owns the connection, or is the only one
-// that visits the listener. It returns none if the goroutine must end. Only worker.run
-// calls it, without mu. It polls and rests as needed.
+// nextTurn returns what to visit next. The caller then owns the connection, or is the
+// only one that visits the listener. The result has neither if the goroutine must end.
+// Only worker.run calls nextTurn, without mu. It polls and rests as needed.
 func (l *loop) nextTurn(wk *worker) turn {
 	l.mu.Lock()
 	l.idles(wk)
@@ -159,8 +161,8 @@ func (l *loop) nextTurn(wk *worker) turn {
 	}
 }
 
-// idles takes a worker out of running when its visit is over, under mu, and its connection
-// out of offers.
+// idles is called under mu when the visit of a worker has ended, or was passed on. It
+// takes the worker out of running, and its connection out of offers.
 func (l *loop) idles(wk *worker) {
 	if wk.shared != nil {
 		l.dropOffer(wk.shared)
@@ -176,10 +178,10 @@ func (l *loop) idles(wk *worker) {
 	}
 }
 
-// pick returns the next turn, from the batch or from turns, under mu; see nextTurn. At the
-// bound of running, what is in the batch goes to turns, connections with their bits in
-// word, so that the batch can be replaced. quota lets a poll come between rounds of
-// turns, so that connections which always have more to do don't keep out others.
+// pick returns the next turn, from the batch, offers or turns, under mu; see nextTurn. If
+// running is at its limit, it moves the batch to turns, so that the batch can be
+// replaced; the events of a connection go into its word. quota makes a poll come between
+// rounds of turns, so that connections that always have more to do don't keep out others.
 func (l *loop) pick() turn {
 	full := l.running >= l.maxRunning
 	for l.at < len(l.batch) {
@@ -229,10 +231,11 @@ func (l *loop) pick() turn {
 	return turn{}
 }
 
-// poll gets the next batch. It is called and returns under mu, and releases it meanwhile:
-// into is this worker's alone, since at == len(batch) keeps others from the batch. The
-// first poll doesn't block: to park costs more than to look. It blocks if turns is empty
-// and nothing is offered, or that has to wait for a visit to end anyway.
+// poll gets the next batch. It is called under mu, and returns under mu, but releases it
+// while it polls. Only this worker uses into: at == len(batch) keeps the others from the
+// batch. The first sys.poll doesn't block, since looking costs less than parking. If it
+// finds nothing, a second one blocks: but only if turns is empty and nothing is offered,
+// or if running is at its limit, so that turns and offers must wait anyway.
 func (l *loop) poll() {
 	l.polling = true
 	block := l.turns.len() == 0 && !l.offered() || l.running >= l.maxRunning
@@ -257,16 +260,16 @@ func (l *loop) poll() {
 	}
 }
 
-// Bounds of the goroutines that rest.
+// Limits for the workers that rest.
 const (
 	restWithWork = 4 // workers that keep their workspaces
 	restFor      = 10 * time.Second
 )
 
-// rest waits until the goroutine is called; false if it must end. It is called under mu,
-// and holds mu again if it returns true. The last that began to rest is called first: its
-// stack and workspace are the most likely to be in the caches. So the first ones of
-// resting have rested longest.
+// rest waits until the worker is called. It returns false if the worker must end. It is
+// called under mu, and holds mu again if it returns true. The worker that began to rest
+// last is called first: its stack and workspace are most likely in the caches. So the
+// first ones of resting have rested longest.
 func (l *loop) rest(wk *worker) bool {
 	if wk.w != nil && len(l.resting) >= restWithWork {
 		putWork(wk.w)
@@ -286,8 +289,9 @@ func (l *loop) rest(wk *worker) bool {
 	return true
 }
 
-// retireSome ends goroutines that have rested for long. One stays. It runs on a timer's
-// goroutine; each send has room, since a worker in resting has not been called.
+// retireSome ends workers that have rested for restFor or longer, except the last one. It
+// runs on a timer's goroutine. The sends don't block, since a worker in resting has not
+// been called.
 func (l *loop) retireSome() {
 	old := clock.Ticks() - clock.Tick(restFor)
 	l.mu.Lock()
@@ -305,17 +309,18 @@ func (l *loop) retireSome() {
 	}
 }
 
-// queue puts c, which the caller owns, after all other turns. Only the worker that visits
-// c may call it: it calls nextTurn next, so the poller needn't be woken.
+// queue puts c, which the caller owns, at the end of turns. Only the worker that visits c
+// may call it. That worker calls nextTurn next, so the poller needn't be woken.
 func (l *loop) queue(c *eventConn) {
 	l.mu.Lock()
 	l.turns.push(c)
 	l.mu.Unlock()
 }
 
-// inject makes a worker visit c for ev. The caller owns c, and does not after the call.
-// Any goroutine may call it, without mu. Where no worker polls, one is about to look at
-// turns; the one that polls must be woken, since it would see turns only after an edge.
+// inject makes a worker visit c for ev. The caller must own c, and does not own it after
+// the call. Any goroutine may call it, without mu. If no worker polls, one is about to
+// look at turns. A worker that polls must be woken, since it would see turns only after
+// an edge.
 func (l *loop) inject(c *eventConn, ev uint32) {
 	c.set(ev)
 	l.mu.Lock()
@@ -336,7 +341,7 @@ func (l *loop) blocks() {
 	other.start()
 }
 
-// expired is what the wheel calls for a connection whose due has passed, on its timer's
+// expired is called by the wheel for a connection whose due has passed, on the timer's
 // goroutine, without wheel.mu.
 func (l *loop) expired(c *eventConn) {
 	if c.post(evTimeout) {
@@ -371,8 +376,8 @@ func (l *loop) forget(c *eventConn) {
 	l.mu.Unlock()
 }
 
-// ended counts a connection out and tells Ended, without locks. It is the last that
-// happens to a connection that Start got; disown is that for others.
+// ended decrements the counts of connections and calls Ended, without locks. It is the
+// last step for a connection that Start got; for others that is disown.
 func (l *loop) ended(c *eventConn, err error) {
 	l.conns.Add(-1)
 	l.e.n.Add(-1)
@@ -380,8 +385,8 @@ func (l *loop) ended(c *eventConn, err error) {
 	l.e.Ended(c.sess, err)
 }
 
-// each calls f for the connections, without mu: one may have ended when f gets it. So f
-// may do only what any goroutine may do with a connection.
+// each calls f for the connections that Start got, without mu. A connection may have
+// ended when f gets it. So f may do only what any goroutine may do with a connection.
 func (l *loop) each(f func(c *eventConn)) {
 	l.mu.Lock()
 	all := make([]*eventConn, 0, len(l.slots)-len(l.free))
@@ -396,8 +401,8 @@ func (l *loop) each(f func(c *eventConn)) {
 	}
 }
 
-// end tells the goroutines to end, under Event.mu, when no connection is left. The last
-// of them shuts the poller; if none is left, end does.
+// end tells the workers to end. It is called under Event.mu, when no connection is left.
+// The last worker shuts the poller; if no worker is left, end does.
 func (l *loop) end() (polls, wakes uint64) {
 	l.mu.Lock()
 	polls, wakes = l.polls, l.wakes

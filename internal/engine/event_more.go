@@ -7,9 +7,10 @@ import (
 	"github.com/galehttp/gale/internal/clock"
 )
 
-// connMore is what few connections need. Its fields belong to the owner, except the
-// atomic ones, which any goroutine may use, fdUse, and room and writeLimit, which belong to
-// the goroutine that writes. For unopened and atEnd see switchTo and stall.
+// connMore holds what only few connections need. Its fields belong to the owner. The
+// exceptions are the atomic ones, which any goroutine may use; fdUse; and room and
+// writeLimit, which belong to the goroutine that writes. For unopened and atEnd see
+// switchTo and stall.
 type connMore struct {
 	// wake is made before isWaiting is set for the first time. It gets one value for each
 	// time that isWaiting is cleared, so a send never blocks.
@@ -28,25 +29,26 @@ type connMore struct {
 	next       Session  // for Switch
 	into       []byte   // see ReadInto
 	atEnd      bool     // sess, which has a Waker, was told that no more bytes come
-	unopened   bool     // sess has yet to be opened, see switchTo
+	unopened   bool     // Open of sess has yet to be called, see switchTo
 	hijacked   atomic.Pointer[net.Conn]
 	fdUse      fdUse // under eventConn.mu
 
-	// Of connections that are shared, see event_share.go. takeovers is how often another
-	// goroutine took the connection over from a call of the session, which was lost by
-	// that. The owner alone changes it. returned is how many of those calls have returned,
-	// minus takeovers once the connection has ended: it is 0 when the last one returns.
-	// Why the connection has ended is set before that.
+	// For connections that are shared, see event_share.go. takeovers is how often another
+	// goroutine took the connection over from a call of the session, which is then lost.
+	// Only the owner changes it. returned is how many of these lost calls have returned.
+	// When the connection ends, takeovers is subtracted from returned: so it becomes 0
+	// when the last lost call returns. why, the reason of the end, is set before that.
 	takeovers atomic.Uint64
 	returned  atomic.Int64
 	why       error
-	// offered: it is in loop.offers, since the guard's look offeredAt. They change under
-	// loop.mu; offered may be read without it.
+	// offered says that the connection is in loop.offers. offeredAt is calm.looks at the
+	// time when it was put there. They change under loop.mu; offered may be read without
+	// it.
 	offered   atomic.Bool
 	offeredAt uint
 }
 
-// unsent is output that waits with the connection. The owner alone uses it.
+// unsent is output that waits with the connection. Only the owner uses it.
 //
 //	blocked        => phase == writing, isWriting is set, pend or file is left, and
 //	                  Event.pending counts the connection
@@ -55,11 +57,11 @@ type unsent struct {
 	pend    []byte     // what the socket did not take
 	file    *File      // to be sent after pend
 	blocked bool       // pend or file waits for room
-	readDue clock.Tick // while blocked: due of the reading that follows
+	readDue clock.Tick // while blocked: the due of the read that follows
 }
 
-// fdUse counts the calls of control that run; closes says that the last of them closes
-// the descriptor toClose. It is used under eventConn.mu.
+// fdUse counts the calls of control that run. closes says that the last of them must
+// close the descriptor toClose. It is used under eventConn.mu.
 //
 //	closes => users > 0, and eventConn.fd == -1
 type fdUse struct {
@@ -68,8 +70,8 @@ type fdUse struct {
 	toClose int32
 }
 
-// extra returns the rarely used part. Any goroutine may call it: of several that find
-// none, one sets its own, and all get that one.
+// extra returns the rarely used part, and makes it if there is none. Any goroutine may
+// call it. If several make one at the same time, all of them get the same one.
 func (c *eventConn) extra() *connMore {
 	if c.more.Load() == nil {
 		c.more.CompareAndSwap(nil, new(connMore))
@@ -77,7 +79,8 @@ func (c *eventConn) extra() *connMore {
 	return c.more.Load()
 }
 
-// hasOutput reports whether something is left to be written, beside w.Out. m may be nil.
+// hasOutput reports whether something is left to be written, apart from w.Out. m may be
+// nil.
 func (m *connMore) hasOutput() bool {
 	return m != nil && (len(m.unsent.pend) > 0 || m.unsent.file != nil)
 }

@@ -11,11 +11,12 @@ import (
 	"github.com/galehttp/gale/internal/clock"
 )
 
-// eventSocket is an eventConn as a net.Conn: what handlers and hooks get to see. Its Read
-// and Write block the goroutine that owns the connection, and only that may call them.
-// Any goroutine may call the other methods, at any time: they use atomics, or the
-// descriptor by control. Once the connection was hijacked, one of package net does
-// everything.
+// eventSocket is an eventConn as a net.Conn, the one that handlers and hooks get. Its
+// Read and Write block the goroutine that owns the connection, and only that goroutine
+// may call them. Any goroutine may call the other methods at any time: they use atomics,
+// or the descriptor through control. After the connection was hijacked, Read, Write,
+// Close, CloseWrite, SyscallConn and the deadlines use the connection of package net that
+// replaced it.
 type eventSocket eventConn
 
 // rawAddr is an address without pointers.
@@ -64,7 +65,7 @@ func (c *eventConn) network() string {
 	return "tcp"
 }
 
-// RemoteIP returns the peer's address, the zero Addr if it has none.
+// RemoteIP returns the peer's address. It is the zero Addr if the peer has none.
 func (c *eventSocket) RemoteIP() netip.Addr {
 	switch a := &c.addr; a.kind {
 	case addrIP4:
@@ -75,8 +76,8 @@ func (c *eventSocket) RemoteIP() netip.Addr {
 	return netip.Addr{}
 }
 
-// PeerOf returns the address that c.RemoteAddr returns, for connections of which that
-// takes no memory; otherwise it is not valid.
+// PeerOf returns the address of c.RemoteAddr without allocating. For connections that
+// can't do that it returns an AddrPort that is not valid.
 func PeerOf(c net.Conn) netip.AddrPort {
 	s, ok := c.(*eventSocket)
 	if !ok || s.addr.kind == addrUnix || s.addr.zone != 0 {
@@ -97,16 +98,17 @@ func (c *eventSocket) hijacked() net.Conn {
 	return nil
 }
 
-// RemoteAddr returns the address of the peer. It stays readable.
+// RemoteAddr returns the address of the peer, also after the connection was closed.
 func (c *eventSocket) RemoteAddr() net.Addr { return c.conn().RemoteAddr() }
 
-// LocalAddr returns our address. It stays readable.
+// LocalAddr returns our address, also after the connection was closed.
 func (c *eventSocket) LocalAddr() net.Addr { return c.conn().LocalAddr() }
 
 // RemoteAddr returns the address of the peer.
 func (c *eventConn) RemoteAddr() net.Addr { return c.addr.netAddr() }
 
-// LocalAddr returns our address: that of the listener if it has just one.
+// LocalAddr returns our address. It is that of the listener, if the listener has only
+// one.
 func (c *eventConn) LocalAddr() net.Addr {
 	if c.from.local != nil {
 		return c.from.local
@@ -133,7 +135,7 @@ func (c *eventConn) LocalAddr() net.Addr {
 	return a.netAddr()
 }
 
-// Read reads from the connection. It is for the goroutine that runs the session.
+// Read reads from the connection. Only the goroutine that runs the session may call it.
 func (c *eventSocket) Read(p []byte) (int, error) {
 	if nc := c.hijacked(); nc != nil {
 		return nc.Read(p)
@@ -156,9 +158,10 @@ func (c *eventSocket) Read(p []byte) (int, error) {
 	}
 }
 
-// Write writes to the connection. It is for the goroutine that runs the session. Others
-// may write through a connection on top, as far as there is room: Close of TLS writes a
-// closure alert (RFC 8446 section 6.1), and a program may call that on any goroutine.
+// Write writes to the connection. Only the goroutine that runs the session may call it.
+// Other goroutines may write through a connection on top, as much as there is room for:
+// Close of TLS writes a closure alert (RFC 8446 section 6.1), and a program may call it
+// on any goroutine.
 func (c *eventSocket) Write(p []byte) (n int, err error) {
 	if nc := c.hijacked(); nc != nil {
 		return nc.Write(p)
@@ -177,8 +180,8 @@ func (c *eventSocket) Write(p []byte) (n int, err error) {
 	return len(p), nil
 }
 
-// writeSome writes what there is room for. The descriptor stays open meanwhile, so that
-// it isn't that of another connection.
+// writeSome writes what there is room for. It uses control, which keeps the descriptor
+// open: its number can't become that of another connection.
 func (c *eventSocket) writeSome(p []byte) (n int, err error) {
 	ec := c.conn()
 	if err := ec.mayWrite(); err != nil {
@@ -200,7 +203,7 @@ func (c *eventSocket) writeSome(p []byte) (n int, err error) {
 	return n, err
 }
 
-// Close closes the connection at once. The descriptor is open until the owner ends the
+// Close closes the connection at once. The descriptor stays open until the owner ends the
 // connection.
 func (c *eventSocket) Close() error {
 	if nc := c.hijacked(); nc != nil {
@@ -210,7 +213,7 @@ func (c *eventSocket) Close() error {
 	return nil
 }
 
-// CloseWrite ends our side of the connection, which is half-closed then (RFC 9293 section
+// CloseWrite ends our side of the connection, which is then half-closed (RFC 9293 section
 // 3.6.1).
 func (c *eventSocket) CloseWrite() error {
 	if cw, ok := c.hijacked().(interface{ CloseWrite() error }); ok {
@@ -219,13 +222,13 @@ func (c *eventSocket) CloseWrite() error {
 	return c.control(func(fd int32) error { return c.from.sys.shutdown(fd, syscall.SHUT_WR) })
 }
 
-// SetLinger is that of net.TCPConn.
+// SetLinger does what SetLinger of net.TCPConn does.
 func (c *eventSocket) SetLinger(sec int) error {
 	return c.control(func(fd int32) error { return c.from.sys.setLinger(fd, sec) })
 }
 
-// control calls f with the descriptor, which stays open until f returns. No lock
-// is held meanwhile: f may use the connection.
+// control calls f with the descriptor, which stays open until f returns. No lock is held
+// while f runs, so f may use the connection.
 func (c *eventSocket) control(f func(fd int32) error) error {
 	m := c.conn().extra()
 	c.mu.Lock()
@@ -263,8 +266,8 @@ func (c *eventSocket) SetDeadline(t time.Time) error {
 	return c.SetWriteDeadline(t)
 }
 
-// SetReadDeadline bounds what reads from the connection, what waits already
-// included, for the message in flight: see Conn.Lend.
+// SetReadDeadline sets the deadline for reads from the connection, including one that
+// already waits, for the message in flight: see Conn.Lend.
 func (c *eventSocket) SetReadDeadline(t time.Time) error {
 	if nc := c.hijacked(); nc != nil {
 		return nc.SetReadDeadline(t)
@@ -274,8 +277,8 @@ func (c *eventSocket) SetReadDeadline(t time.Time) error {
 	return nil
 }
 
-// SetWriteDeadline bounds what writes to the connection, what waits already
-// included, for the message in flight: see Conn.Lend.
+// SetWriteDeadline sets the deadline for writes to the connection, including one that
+// already waits, for the message in flight: see Conn.Lend.
 func (c *eventSocket) SetWriteDeadline(t time.Time) error {
 	if nc := c.hijacked(); nc != nil {
 		return nc.SetWriteDeadline(t)
@@ -285,7 +288,7 @@ func (c *eventSocket) SetWriteDeadline(t time.Time) error {
 	return nil
 }
 
-// SyscallConn lets options of the socket be set and read.
+// SyscallConn returns a RawConn for setting and reading options of the socket.
 func (c *eventSocket) SyscallConn() (syscall.RawConn, error) {
 	if sc, ok := c.hijacked().(syscall.Conn); ok {
 		return sc.SyscallConn()

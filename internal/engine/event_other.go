@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// haveSystem: Event has no poller on this system yet.
+// haveSystem is false: Event has no poller on this system yet.
 const haveSystem = false
 
 func newSystem() (system, error) { return nil, errors.ErrUnsupported }

@@ -6,21 +6,22 @@ import (
 	"github.com/galehttp/gale/internal/clock"
 )
 
-// A connection that is shared has no owner. Its next owner is either the worker whose call
-// of the session shares it, which takes it back (regain), or another worker, which takes it
-// over (claimOffered). The call finds out which when it calls Unshare. To share and take back
-// costs two atomic operations. The workspace stays with the connection and belongs to its
-// owner.
+// A connection that is shared has no owner. Its next owner is either the worker whose
+// call of the session shares it, which takes it back (regain), or another worker, which
+// takes it over (claimOffered). The call finds out which one when it calls Unshare.
+// Sharing and taking back cost two atomic operations. The workspace stays with the
+// connection and belongs to its owner.
 //
-// Bits that are posted to the connection meanwhile wait for the next owner. If there are any,
-// or the session says that there is more to do, the connection is offered to other workers:
-// it is put into loop.offers. It stays there until a worker takes it or the visit ends, so it
-// is put there at most once in a visit. In a calm loop workers don't look at offers until the
-// guard finds that the connection was there for a whole period.
+// Bits that are posted to a shared connection wait for the next owner. If there are any,
+// or the session says that there is more to do, the connection is offered to other
+// workers: it is put into loop.offers. It stays there until a worker takes it or the
+// visit ends, so it is put there at most once in a visit. In a calm loop, workers don't
+// look at offers until the guard finds that the connection has been there for a whole
+// period.
 
-// Share lets another worker take the connection over. What this does to c is what obey
-// does for Read, and for Flush if there is more. No event tells of bytes that the last read
-// has left: so they are offered too.
+// Share lets another worker take the connection over. It changes c as obey does for Read,
+// or for Flush if there is more. No event will tell of bytes that the last read left in
+// the socket, so the connection is offered for them too.
 func (c *eventConn) Share(w *Work, more bool, due clock.Tick) *Sharer {
 	wk, m := w.by, c.extra()
 	c.wants = wants{op: Read}
@@ -31,7 +32,7 @@ func (c *eventConn) Share(w *Work, more bool, due clock.Tick) *Sharer {
 	if len(w.Out) > 0 {
 		c.phase, more = writing, true
 	}
-	wk.feeds++ // a visit must not last for many handlers
+	wk.feeds++ // so that a visit doesn't run too many handlers
 	wk.shared = c
 	s := &wk.sharer
 	s.state, s.turn = shares, m.takeovers.Load()
@@ -43,7 +44,8 @@ func (c *eventConn) Share(w *Work, more bool, due clock.Tick) *Sharer {
 	return s
 }
 
-// Unshare takes the connection back. While handlers are measured, each is by itself.
+// Unshare takes the connection back. If visits are measured, it measures each handler by
+// itself.
 func (c *eventConn) Unshare(s *Sharer) (w *Work, ok bool) {
 	wk := s.wk
 	if !c.regain(wk) {
@@ -59,8 +61,8 @@ func (c *eventConn) Unshare(s *Sharer) (w *Work, ok bool) {
 	return c.w, true
 }
 
-// regain makes wk, whose call of the session has shared c, its owner again, if no other
-// worker took it over.
+// regain makes wk, whose call of the session has shared c, the owner again. It returns
+// false if another worker has taken c over.
 func (c *eventConn) regain(wk *worker) bool {
 	s := &wk.sharer
 	if s.state != shares {
@@ -70,10 +72,10 @@ func (c *eventConn) regain(wk *worker) bool {
 	return c.more.Load().takeovers.Load() == s.turn && c.unshare() && c.confirm(s)
 }
 
-// confirm is called after unshare, by the owner that this made of a worker: another worker
-// may have taken c over just before, and share it now, which the word doesn't tell. While
-// c has an owner takeovers doesn't change. If it is so, c goes to a third worker, as if that
-// one had taken it over.
+// confirm is called after unshare, by the worker that is now the owner. Another worker
+// may have taken c over just before, and shared it again: then unshare took it from that
+// worker, which the word doesn't show. takeovers shows it, and only the owner changes
+// that. In this case c goes to the next worker, as if that had taken it over.
 func (c *eventConn) confirm(s *Sharer) bool {
 	if c.more.Load().takeovers.Load() == s.turn {
 		s.state = keeps
@@ -84,8 +86,9 @@ func (c *eventConn) confirm(s *Sharer) bool {
 	return false
 }
 
-// PassOn gives the connection to who visits it next. The worker doesn't count as one that
-// runs any more: what its handler waits for takes another one, however few may run.
+// PassOn gives the connection to the worker that visits it next. The caller's worker
+// doesn't count as running any more. So another worker can bring what its handler waits
+// for, even if MaxRunning is small.
 func (c *eventConn) PassOn(s *Sharer) {
 	wk := s.wk
 	if !c.regain(wk) {
@@ -110,17 +113,18 @@ func (c *eventConn) PassOn(s *Sharer) {
 	l.blocks()
 }
 
-// tookOver begins a visit of a connection that another worker has shared: its call of the
-// session is lost by now. It returns what was posted to the connection before.
+// tookOver begins a visit of a connection that was taken over from another worker. The
+// call of the session on that worker is now lost. tookOver returns what was posted to the
+// connection before.
 func (c *eventConn) tookOver() (ev uint32) {
 	c.more.Load().takeovers.Add(1)
 	c.unset(isTaken)
 	return c.take()
 }
 
-// settle is called when a call of the session has returned that did not keep the
-// connection. It returns true if the worker owns it all the same: a session must not
-// return before Unshare, but might.
+// settle is called after a call of the session has returned and wk.sharer.state is not
+// keeps. It returns true if the worker owns the connection: a session must not return
+// before Unshare, and if it does, settle takes the connection back.
 func (c *eventConn) settle(wk *worker) bool {
 	if c.regain(wk) {
 		return true
@@ -131,16 +135,16 @@ func (c *eventConn) settle(wk *worker) bool {
 	return false
 }
 
-// back counts a call of the session that has lost the connection and returned. It may be
-// the last thing that kept the session.
+// back counts a call of the session that has lost the connection and returned. If the
+// connection has ended and this was the last such call, it calls loop.ended.
 func (c *eventConn) back() {
 	if m := c.more.Load(); m.returned.Add(1) == 0 {
 		c.l.ended(c, m.why)
 	}
 }
 
-// ended is called when the session was closed because of err. While calls of the session
-// run that have lost the connection, Ended has to wait: back.
+// ended is called after the session was closed because of err. It calls loop.ended, or
+// leaves that to back if calls of the session that lost the connection still run.
 func (c *eventConn) ended(err error) {
 	if m := c.more.Load(); m != nil {
 		if n := m.takeovers.Load(); n != 0 {
@@ -154,8 +158,8 @@ func (c *eventConn) ended(err error) {
 }
 
 // makeOffer puts c, which is shared, into offers, and makes sure that another worker will
-// look there: now, or in a calm loop when the guard has found it. Any goroutine may call
-// it, without mu, after isOffered was set.
+// look there: at once, or in a calm loop after the guard has found it. Any goroutine may
+// call it, without mu, after isOffered was set.
 func (l *loop) makeOffer(c *eventConn) {
 	l.mu.Lock()
 	l.listOffer(c)
@@ -167,8 +171,8 @@ func (l *loop) makeOffer(c *eventConn) {
 	other.start()
 }
 
-// listOffer is makeOffer under mu, without the other worker. By now c may have an owner,
-// who took it without a look at offers.
+// listOffer puts c into offers, under mu. It doesn't start a worker. c may have an owner
+// by now, which took it without looking at offers.
 func (l *loop) listOffer(c *eventConn) {
 	m := c.more.Load()
 	if m.offered.Load() || c.word.Load()&isOffered == 0 {
@@ -182,14 +186,13 @@ func (l *loop) listOffer(c *eventConn) {
 	}
 }
 
-// offered reports whether there may be something in offers that a worker must take now,
-// under mu.
+// offered reports, under mu, whether workers should look at offers now.
 func (l *loop) offered() bool { return len(l.offers) > 0 && !l.calm.is.Load() }
 
-// takeOffer returns the first connection of offers that is still offered; the caller then
-// owns it. It is called under mu. The goroutine that sets isOffered looks at connMore.offered
-// after that, and lists the connection if it isn't listed: either it sees that it isn't, or
-// this sees isOffered.
+// takeOffer returns the first connection of offers that is still offered, or nil. The
+// caller then owns it. It is called under mu. No offer is missed: a goroutine that sets
+// isOffered looks at connMore.offered after that and lists the connection if offered is
+// false. So either that goroutine sees offered false, or claimOffered sees isOffered.
 func (l *loop) takeOffer() *eventConn {
 	for len(l.offers) > 0 {
 		c := l.offers[0]
@@ -202,8 +205,8 @@ func (l *loop) takeOffer() *eventConn {
 	return nil
 }
 
-// dropOffer takes c out of offers, under mu, unless a goroutine offers it: after a visit that
-// has shared it.
+// dropOffer takes c out of offers, under mu, after a visit that has shared it. If c is
+// offered again by now, it is put back at the end.
 func (l *loop) dropOffer(c *eventConn) {
 	m := c.more.Load()
 	if !m.offered.Load() {
@@ -212,5 +215,5 @@ func (l *loop) dropOffer(c *eventConn) {
 	i := slices.Index(l.offers, c)
 	l.offers = slices.Delete(l.offers, i, i+1)
 	m.offered.Store(false)
-	l.listOffer(c) // as in takeOffer
+	l.listOffer(c) // for the reason given at takeOffer
 }

@@ -5,13 +5,14 @@ import (
 	"io"
 )
 
-// A connection may have another one on top, which knows how to read and write: that is
-// how TLS works here. Its Read is called when there is something to read, and gets
-// errAgain from below where that is not enough. So no goroutine waits for the rest of a
-// record. Its Write blocks the worker that visits the connection. The owner calls both.
+// A connection may have another one on top, through which it reads and writes. That is
+// how TLS works here. The engine calls Read of the one on top when there is something to
+// read. If that is not enough for a record, the read below returns errAgain. So no
+// goroutine waits for the rest of a record. Write of the one on top blocks the worker
+// that visits the connection. The owner calls both.
 
-// errAgain is what a connection on top gets where nothing is there to be read. It is a
-// temporary net.Error, which crypto/tls doesn't take for the end of the connection.
+// errAgain is what the connection on top gets from below if there is nothing to read. It
+// is a temporary net.Error, so crypto/tls doesn't end the connection.
 var errAgain error = tryAgain{}
 
 type tryAgain struct{}
@@ -20,8 +21,9 @@ func (tryAgain) Error() string   { return "engine: nothing to read by now" }
 func (tryAgain) Timeout() bool   { return false }
 func (tryAgain) Temporary() bool { return true }
 
-// readTop is readNow through the connection on top. It may hold decrypted bytes after
-// the socket is empty: only errAgain, from the socket below, tells that nothing is left.
+// readTop is readNow through the connection on top. That may hold decrypted bytes when
+// the socket is already empty: only errAgain, from the socket below, means that nothing
+// is left.
 func (c *eventConn) readTop(p []byte) (n int, err error) {
 	n, err = c.more.Load().top.Read(p)
 	switch {
@@ -45,7 +47,7 @@ func (c *eventConn) writeTop(b []byte) error {
 	return err
 }
 
-// sendTop writes what there is to write, and blocks until it is written. The owner calls
+// sendTop writes w.Out and the file, and blocks until they are written. The owner calls
 // it, in phase writing. pend holds one piece of the file at a time.
 func (c *eventConn) sendTop(m *connMore) error {
 	if w := c.w; w != nil {

@@ -2,8 +2,8 @@ package engine
 
 import "slices"
 
-// turn is a visit that a worker makes next: to the connection c for ev, or to the
-// listener a. Without either there is none.
+// turn is a visit that a worker makes next: to the connection c for the events ev, or to
+// the listener a. If both are nil, there is no visit.
 type turn struct {
 	c  *eventConn
 	a  *acceptor
@@ -12,13 +12,13 @@ type turn struct {
 
 func (t turn) none() bool { return t.c == nil && t.a == nil }
 
-// turns is a queue of connections and listeners, the first come first. It is used under
+// turns is a first-in, first-out queue of connections and listeners. It is used under
 // loop.mu. A connection in it is owned (isOwned), and a listener in it is queued, but no
 // goroutine visits them. Each is in it at most once.
 //
-// Connections are linked by eventConn.link: a queue of all of them, when the engine stops,
-// takes no memory. Listeners are few, so they are in a slice, and each of them knows how
-// many connections come before it:
+// Connections are linked by eventConn.link, so that no memory is needed even if all of
+// them are queued when the engine stops. Listeners are few, so they are in a slice. Each
+// of them knows which connections come before it:
 //
 //	listeners[i].after <= listeners[i+1].after <= popped+conns
 type turns struct {

@@ -11,15 +11,15 @@ import (
 	"github.com/galehttp/gale/internal/clock"
 )
 
-// The blocking half of Conn: it parks the goroutine that runs the session until the loop
-// tells that it can go on. Other workers do the loop's work meanwhile. The owner calls
-// all functions here, while a message is in flight, except Interrupt, InterruptWrites and
-// the methods of eventWatch. While one goroutine is in Fill, another one may write: they
-// count as the owner together, and share nothing that changes but the word. Fill waits in
-// waitFor, writes wait in awaitRoom.
+// The blocking half of Conn: it parks the goroutine that runs the session until it can go
+// on. Other workers do the loop's work meanwhile. Only the owner may call the functions
+// here, while a message is in flight. The exceptions are Interrupt, InterruptWrites and
+// the methods of eventWatch. While one goroutine is in Fill, another one may write: the
+// two are the owner together, and the only changing thing that they share is the word.
+// Fill waits in waitFor, writes wait in awaitRoom.
 
-// NetConn returns the connection as sessions and handlers know it: TLS on top of it, if
-// there is that.
+// NetConn returns the connection that sessions and handlers see: the one on top, such as
+// TLS, if there is one.
 func (c *eventConn) NetConn() net.Conn {
 	if c.layered {
 		return c.more.Load().top
@@ -27,8 +27,8 @@ func (c *eventConn) NetConn() net.Conn {
 	return (*eventSocket)(c)
 }
 
-// SetWriteTimeout bounds the time in which the peer takes nothing of a write, by the
-// shorter of d and stall that is above 0. What the peer takes restarts it.
+// SetWriteTimeout limits how long a write waits without progress, by the shorter one of d
+// and stall that is above 0. Each progress restarts the time.
 func (c *eventConn) SetWriteTimeout(d, stall time.Duration) {
 	if d <= 0 || stall > 0 && stall < d {
 		d = stall
@@ -36,7 +36,8 @@ func (c *eventConn) SetWriteTimeout(d, stall time.Duration) {
 	c.writeTimeout = d
 }
 
-// SetWriteDeadline bounds all of the writes that follow; 0 means no bound.
+// SetWriteDeadline sets when all of the writes that follow must have ended; 0 means
+// never.
 func (c *eventConn) SetWriteDeadline(t clock.Tick) { c.extra().writeLimit = t }
 
 // InterruptWrites makes writes fail from now on. Any goroutine may call it, without
@@ -56,8 +57,8 @@ func (c *eventConn) Interrupt() {
 	}
 }
 
-// Fill reads more into w and waits for it, until due at most. w is c.w. What Unread
-// returned before isn't valid after it: w.room moves bytes.
+// Fill reads more into w, and waits for that until due at most. w is c.w. Slices that
+// Unread returned before aren't valid after it: w.room moves bytes.
 func (c *eventConn) Fill(w *Work, due clock.Tick) error {
 	for {
 		if c.word.Load()&evInterrupt != 0 {
@@ -85,8 +86,8 @@ func (c *eventConn) Fill(w *Work, due clock.Tick) error {
 	}
 }
 
-// readNow reads what is there; errWouldBlock says that nothing is. p must not be empty: a
-// read of 0 bytes means the end.
+// readNow reads what is there. It returns errWouldBlock if nothing is. p must not be
+// empty: a read of 0 bytes means the end.
 func (c *eventConn) readNow(p []byte) (n int, err error) {
 	if c.layered {
 		return c.readTop(p)
@@ -95,7 +96,8 @@ func (c *eventConn) readNow(p []byte) (n int, err error) {
 }
 
 // readSocket is readNow for the socket itself. After a short read of a stream no read is
-// needed before the next edge (epoll(7), question 9), with the exceptions at drained.
+// needed before the next edge (epoll(7), question 9). eventConn.hup and whole are the
+// exceptions.
 func (c *eventConn) readSocket(p []byte) (n int, err error) {
 	for {
 		n, errno := c.l.sys.read(c.fd, p)
@@ -115,9 +117,9 @@ func (c *eventConn) readSocket(p []byte) (n int, err error) {
 	}
 }
 
-// waitFor parks the owner until one of want was posted, or due has come. nil may also
-// mean that neither is so yet: the caller tries again, and looks at the clock. The wheel
-// is armed and a standby called before it parks. Only reads use it.
+// waitFor parks the owner until one of want was posted, or due has passed. It may also
+// return nil before that: the caller must try again, and look at the clock. waitFor arms
+// the wheel and calls a standby before it parks. Only reads use it.
 func (c *eventConn) waitFor(want uint32, due clock.Tick) error {
 	if due != 0 && clock.Ticks() >= due {
 		return os.ErrDeadlineExceeded
@@ -129,12 +131,12 @@ func (c *eventConn) waitFor(want uint32, due clock.Tick) error {
 	if got&evKill != 0 {
 		return net.ErrClosed
 	}
-	return nil // or it is time to look at the clock again
+	return nil // after evTimeout the caller looks at the clock again
 }
 
-// awaitRoom parks a goroutine that writes, and has set wantsRoom, until there may be room or
-// the connection has ended, or due has come. nil may also mean that none of it is so yet: the
-// caller tries its write again, which tells, and looks at the clock.
+// awaitRoom parks a goroutine that writes, and has set wantsRoom, until there may be
+// room, the connection has ended, or due has passed. It may also return nil before that:
+// the caller must try its write again, and look at the clock.
 func (c *eventConn) awaitRoom(due clock.Tick) error {
 	var late <-chan time.Time
 	if due != 0 {
@@ -157,8 +159,8 @@ func (c *eventConn) awaitRoom(due clock.Tick) error {
 	return nil
 }
 
-// wantRoom sets wantsRoom. The write that found no room must be tried again after it:
-// until now, room was not reported.
+// wantRoom sets wantsRoom. A write that found no room must be tried again after it: room
+// that came before wantsRoom was set was not reported.
 func (c *eventConn) wantRoom() {
 	if m := c.extra(); m.room == nil {
 		m.room = make(chan struct{}, 1)
@@ -166,7 +168,8 @@ func (c *eventConn) wantRoom() {
 	c.set(wantsRoom)
 }
 
-// Flush writes w.Out and empties it, after an error too: what was written isn't known.
+// Flush writes w.Out and empties it, even after an error, since it isn't known how much
+// was written.
 func (c *eventConn) Flush(w *Work) error {
 	if len(w.Out) == 0 {
 		return nil
@@ -176,7 +179,7 @@ func (c *eventConn) Flush(w *Work) error {
 	return err
 }
 
-// writeAll writes b, waiting for room where there is none.
+// writeAll writes b, and waits for room if there is none.
 func (c *eventConn) writeAll(b []byte) error {
 	if c.layered {
 		return c.writeTop(b)
@@ -184,8 +187,8 @@ func (c *eventConn) writeAll(b []byte) error {
 	return c.writeSocket(b)
 }
 
-// writeSocket is writeAll to the socket itself, within the bounds of writes. After
-// an error all other writes fail.
+// writeSocket is writeAll to the socket itself, within the time limits of writes. After
+// an error all later writes fail.
 func (c *eventConn) writeSocket(b []byte) error {
 	err := c.writeWithin(b)
 	if err != nil {
@@ -194,10 +197,10 @@ func (c *eventConn) writeSocket(b []byte) error {
 	return err
 }
 
-// writeWithin writes b and waits for room, where there is none, until the bounds of
-// writes. The first EAGAIN sets wantsRoom and the write is tried again, since edges
-// that came before are not reported. The bound is computed only when the goroutine has to wait:
-// most writes never look at the clock.
+// writeWithin writes b. If there is no room, it waits until the time limits of writes. At
+// the first EAGAIN, or short write, it sets wantsRoom and tries again, since edges that
+// came before were not reported. It computes the limit only when the goroutine has to
+// wait: most writes never look at the clock.
 func (c *eventConn) writeWithin(b []byte) error {
 	if err := c.mayWrite(); err != nil {
 		return err
@@ -210,7 +213,7 @@ func (c *eventConn) writeWithin(b []byte) error {
 			if b = b[n:]; len(b) == 0 {
 				break
 			}
-			due = 0 // it got on
+			due = 0 // there was progress
 		} else {
 			switch errno {
 			case syscall.EINTR:
@@ -251,7 +254,8 @@ func (c *eventConn) writeWithin(b []byte) error {
 	return nil
 }
 
-// WriteBody writes w.Out and b, and empties w.Out. b is the caller's when it returns.
+// WriteBody writes w.Out and b, and empties w.Out. b belongs to the caller again when it
+// returns.
 func (c *eventConn) WriteBody(w *Work, b []byte) error {
 	if len(b) < vectored {
 		w.Out = append(w.Out, b...)
@@ -287,12 +291,13 @@ func (c *eventConn) WriteBody(w *Work, b []byte) error {
 	return c.writeAll(b)
 }
 
-// maxLeft is how much LeaveBody keeps: about what a waiting goroutine costs.
+// maxLeft is the most that LeaveBody keeps. That is about as much memory as a waiting
+// goroutine needs.
 const maxLeft = 64 << 10
 
-// LeaveBody writes w.Out and b, as far as there is room, and waits until at most maxLeft
+// LeaveBody writes w.Out and b as far as there is room, and waits until at most maxLeft
 // bytes are left. It copies those to pend, which stepWrite writes after the session has
-// returned: b is the caller's again either way.
+// returned. So b always belongs to the caller again when it returns.
 func (c *eventConn) LeaveBody(w *Work, b []byte) (left bool, err error) {
 	if c.layered || len(b) < vectored || c.mayWrite() != nil {
 		return false, c.WriteBody(w, b)
@@ -314,7 +319,7 @@ func (c *eventConn) LeaveBody(w *Work, b []byte) (left bool, err error) {
 			return false, err
 		}
 		b = b[most:]
-		if n, _ := c.l.sys.write(c.fd, b); n > 0 { // stepWrite gets an error again
+		if n, _ := c.l.sys.write(c.fd, b); n > 0 { // stepWrite gets the error again
 			b = b[n:]
 		}
 	}
@@ -328,18 +333,18 @@ func (c *eventConn) LeaveBody(w *Work, b []byte) (left bool, err error) {
 }
 
 // eventWatch tells a session that the peer has left. mu guards settled, and is held while
-// gone runs, so that stop waits for it; gone must not call stop. settled: gone was called,
-// or must not be any more.
+// gone runs, so that stop waits for gone. gone must not call stop. settled says that gone
+// was called, or must not be called any more.
 type eventWatch struct {
 	mu      sync.Mutex
 	gone    func(reset bool)
 	settled bool
 }
 
-// Watch tells when the peer leaves: the poller reports it, whatever is unread. The owner
-// calls it; any goroutine may call stop. Bytes need not be read for that: EPOLLRDHUP is
-// an edge of its own. One that came before isWatched was set is found by hungUp. gone
-// runs on a goroutine of its own.
+// Watch calls gone when the peer leaves. The poller reports that even if there are unread
+// bytes, since EPOLLRDHUP is an edge of its own. If it came before isWatched was set,
+// hungUp finds it. The owner calls Watch; any goroutine may call stop. gone runs on a
+// goroutine of its own.
 func (c *eventConn) Watch(gone func(reset bool)) (stop func()) {
 	wt := &eventWatch{gone: gone}
 	c.extra().watch.Store(wt)
@@ -355,15 +360,15 @@ func (c *eventConn) Watch(gone func(reset bool)) (stop func()) {
 	}
 }
 
-// stop waits for gone, if it runs, and keeps it from running later.
+// stop waits until gone has returned, if it runs, and keeps it from running later.
 func (wt *eventWatch) stop() {
 	wt.mu.Lock()
 	wt.settled = true
 	wt.mu.Unlock()
 }
 
-// tellWatch tells the watch, if there is one, that the peer has left. post calls it, on
-// any goroutine, with loop.mu held or not: so it only starts a goroutine.
+// tellWatch tells the watch, if there is one, that the peer has left. tell calls it, on
+// any goroutine, with or without loop.mu. So it only starts a goroutine.
 func (c *eventConn) tellWatch(reset bool) {
 	if wt := c.more.Load().watch.Load(); wt != nil {
 		go wt.tell(reset)

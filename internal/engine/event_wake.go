@@ -3,10 +3,10 @@ package engine
 import "io"
 
 // How a connection of Event is woken, and goes on with another session. The owner calls
-// these functions, except awaken.
+// these functions, except awaken and hear.
 
-// Waker returns the Waker of the session, which it makes if there is none. The goroutine
-// that runs the session calls it; other goroutines get the Waker from there.
+// Waker returns the Waker of the session. The first call makes it. Only the goroutine
+// that runs the session may call this; it can pass the Waker to other goroutines.
 func (c *eventConn) Waker() *Waker {
 	m := c.extra()
 	if m.waker == nil {
@@ -17,25 +17,26 @@ func (c *eventConn) Waker() *Waker {
 	return m.waker
 }
 
-// hear wakes the session if it has a Waker and the connection must end soon. Any
-// goroutine may call it that found c under loop.mu, without locks. A session that is
-// switched to at this moment may be fed once in place of the old one: see note.
+// hear wakes the session if it has a Waker and the connection's epoch drains or has
+// ended. The owner may call it, and any goroutine that found c under loop.mu, without
+// locks. If the connection switches to another session at this moment, that one may be
+// fed instead: see note.
 func (c *eventConn) hear() {
 	if c.word.Load()&hasWaker != 0 && c.Stopping() && c.post(evWake) {
 		c.l.inject(c, evWake)
 	}
 }
 
-// awaken makes a worker feed the session. Wake calls it, on any goroutine, under k.mu:
-// while k.c is set the connection hasn't ended.
+// awaken makes a worker feed the session. Wake calls it, on any goroutine, under k.mu.
+// While k.c is set, the connection hasn't ended.
 func (c *eventConn) awaken(*Waker) {
 	if c.post(evWake) {
 		c.l.inject(c, evWake)
 	}
 }
 
-// toldEnd reports whether err is the end of what the peer sends, and the session was
-// told of it and goes on: it waits for wake-ups alone.
+// toldEnd reports whether err is the peer's end of stream, of which the session was
+// already told. The session has gone on, and waits for wake-ups only.
 func (c *eventConn) toldEnd(err error) bool {
 	if m := c.more.Load(); err != io.EOF || m == nil || !m.atEnd {
 		return false
@@ -44,17 +45,17 @@ func (c *eventConn) toldEnd(err error) bool {
 	return true
 }
 
-// switchTo lets s go on with the connection, whose output is written. What belonged to
-// the old session ends before its Closed: its Waker, watch, deadlines and write bounds.
-// Bytes that it has not consumed stay in the workspace or the stash. unopened, between
-// Closed of the old and Open of the new one, keeps a panic in Closed from reaching the
-// new one. drained is false, so that the new session reads once without an edge: the old
-// one may have been told of the end already.
+// switchTo makes s the session of the connection. The output of the old session has been
+// written. What belonged to the old session ends before its Closed is called: its Waker,
+// watch, deadlines and write timeouts. Bytes that it has not consumed stay in the
+// workspace or the stash. unopened is true while Closed of the old session runs: if that
+// panics, Closed of the new one isn't called. drained becomes false, so that the new
+// session reads once without an edge: the old one may already have been told of the end.
 func (c *eventConn) switchTo(s Session, wk *worker) verdict {
 	wk.feeds++
 	old, m := c.sess, c.extra()
 	m.waker.end()
-	c.unset(evWake | hasWaker) // those of the old session, which posts no more
+	c.unset(evWake | hasWaker) // of the old session, whose Waker posts nothing any more
 	c.endWatch(m)
 	c.reclaim()
 	c.SetWriteTimeout(0, 0)
@@ -76,8 +77,8 @@ func (c *eventConn) switchTo(s Session, wk *worker) verdict {
 	return again
 }
 
-// begin records what the session wants after Open, for a visit to do. Nothing is written
-// or read here: Start calls it on a goroutine that isn't a worker's.
+// begin records what the session wants after Open, for the next step or visit. It doesn't
+// read or write: Start calls it on a goroutine that isn't a worker.
 func (c *eventConn) begin(next *Next) {
 	c.want(next)
 	switch c.wants.op {
@@ -91,7 +92,8 @@ func (c *eventConn) begin(next *Next) {
 	}
 }
 
-// anyUnread reports whether bytes were read that no session has consumed.
+// anyUnread reports whether there are bytes that were read and that no session has
+// consumed.
 func (c *eventConn) anyUnread() bool {
 	return c.w != nil && len(c.w.Unread()) > 0 || len(c.more.Load().stash) > 0
 }
@@ -104,8 +106,8 @@ func (c *eventConn) endWatch(m *connMore) {
 	}
 }
 
-// closed tells the session that it has ended, unless it was never opened. Its Waker ends
-// before. Without locks.
+// closed ends the Waker and calls Closed of the session, unless its Open was never
+// called. No lock is held.
 func (c *eventConn) closed(err error) {
 	if m := c.more.Load(); m != nil {
 		m.waker.end()

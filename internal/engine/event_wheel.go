@@ -9,11 +9,12 @@ import (
 	"github.com/galehttp/gale/internal/clock"
 )
 
-// wheel is a timing wheel of connections. A connection is queued in the slot of a time
-// when the wheel must look at it. When it is due is only a number that its owner stores,
-// because it changes with every request. A connection that isn't due yet when the wheel
-// looks at it is queued again. So a busy connection touches the wheel once per turn of
-// it, and the cost of a timer does not depend on how many there are.
+// wheel is a timing wheel of connections. A connection is queued in the slot of the time
+// at which the wheel must look at it. When it is due is only a number that its owner
+// stores, because that changes with every request. If a connection isn't due yet when the
+// wheel looks at it, the wheel queues it again. So a busy connection touches the wheel
+// once per turn of the wheel, and the cost of a timer does not depend on how many timers
+// there are.
 //
 // Owners call arm and remove. Invariants, whenever mu is free:
 //
@@ -22,15 +23,15 @@ import (
 //	bit i of full <=> slots[i] != nil
 //	n > 0 => the timer is set for next <= first(), or its run has begun
 type wheel struct {
-	// fire is called for those that are due, on the timer's goroutine, without mu. The
-	// connection may have ended, or have a later due, by then.
+	// fire is called for each connection that is due, on the timer's goroutine, without
+	// mu. By then the connection may have ended, or may have a later due.
 	fire func(c *eventConn)
 
 	mu    sync.Mutex
 	slots [wheelSlots]*eventConn // rings, by wheelLink
 	full  [wheelSlots / 64]uint64
 	n     int   // connections that are queued
-	at    int64 // the last step that was worked off
+	at    int64 // the last step that run has finished
 	timer *time.Timer
 	next  int64 // the step for which timer is set, 0 for none
 	spare []*eventConn
@@ -38,9 +39,9 @@ type wheel struct {
 
 const (
 	wheelSlots = 1024
-	// A step is 2^24 ns, 16.8 ms: that is how late time-outs are at most, plus what the
-	// timer is late. A turn is 17.2 s: a connection that is due later than that is looked
-	// at once a turn.
+	// A step is 2^24 ns, 16.8 ms. Timeouts are late by at most one step, plus the delay
+	// of the timer. A turn is 17.2 s: a connection that is due later than that is looked
+	// at once per turn.
 	wheelShift = 24
 )
 
@@ -52,9 +53,9 @@ type wheelLink struct {
 	before, after *eventConn   // under wheel.mu
 }
 
-// arm sets when c is due, 0 for never. The caller owns c, and holds no lock. If c is
-// queued for that step or an earlier one, arm is one or two atomic loads and a store; a
-// due of 0 leaves c queued, and run drops it.
+// arm sets when c is due, 0 for never. The caller must own c, and hold no lock. If c is
+// queued for that step or an earlier one, arm costs one or two atomic loads and a store.
+// A due of 0 leaves c queued, and run drops it.
 func (w *wheel) arm(c *eventConn, due clock.Tick) {
 	if due == 0 {
 		if c.timer.due.Load() != 0 {
@@ -66,7 +67,7 @@ func (w *wheel) arm(c *eventConn, due clock.Tick) {
 		c.timer.due.Store(int64(due))
 	}
 	step := stepOf(due)
-	// Either run sees the new due, or this sees that c is not queued.
+	// Either run sees the new due, or this load sees that c is not queued.
 	if q := c.timer.queued.Load(); q != 0 && q <= step {
 		return
 	}
@@ -81,15 +82,15 @@ func (w *wheel) arm(c *eventConn, due clock.Tick) {
 }
 
 // stepOf returns the step after the one that due lies in: stepOf(due)<<wheelShift > due,
-// by one step at most. A due exactly on an edge gets the step after it.
+// by one step at most. A due exactly at the beginning of a step gets the next step.
 func stepOf(due clock.Tick) int64 { return int64(due)>>wheelShift + 1 }
 
-// remove takes c out of the wheel for good. The caller owns c, which ends or leaves the
-// engine. A run that has begun may still call fire for it.
+// remove takes c out of the wheel permanently. The caller must own c, which ends or
+// leaves the engine. A run that has begun may still call fire for it.
 func (w *wheel) remove(c *eventConn) {
 	c.timer.due.Store(0)
 	if c.timer.queued.Load() == 0 {
-		return // if run is queueing it at this moment, a later run finds due 0 and drops it
+		return // if run queues it again at this moment, a later run finds due 0 and drops it
 	}
 	w.mu.Lock()
 	w.unlink(c)
@@ -135,11 +136,11 @@ func (w *wheel) unlink(c *eventConn) {
 	w.n--
 }
 
-// schedule sets the timer for the first step that has something, under mu. A timer that
-// is set for an earlier step stays: run then finds nothing and schedules again.
+// schedule sets the timer for the first step that has connections, under mu. If the timer
+// is set for an earlier step, that stays: run then finds nothing and schedules again.
 func (w *wheel) schedule() {
 	if w.n == 0 {
-		return // what is set may fire for nothing
+		return // if the timer is set, it fires and finds nothing
 	}
 	step := w.first()
 	if w.next != 0 && w.next <= step {
@@ -154,8 +155,9 @@ func (w *wheel) schedule() {
 	}
 }
 
-// first returns the first step after at that has something, under mu; n > 0. It looks at
-// 64 slots at a time, and at the word of at+1 twice: for its upper and its lower bits.
+// first returns the first step after at that has connections, under mu; n > 0. It looks
+// at 64 slots at a time, and twice at the word of at+1: first for its upper bits, last
+// for its lower bits.
 func (w *wheel) first() int64 {
 	from := w.at + 1
 	i := from % wheelSlots
@@ -173,9 +175,9 @@ func (w *wheel) first() int64 {
 	return from
 }
 
-// run works off the steps up to now. It is the timer's function. fire is called without
-// mu, since it takes loop.mu. spare is taken under mu, so that two runs that overlap
-// don't share it.
+// run handles the steps up to now. It is the timer's function. It calls fire without mu,
+// since fire takes loop.mu. It takes spare under mu, so that two runs that overlap don't
+// share it.
 func (w *wheel) run() {
 	w.mu.Lock()
 	w.next = 0

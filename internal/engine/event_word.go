@@ -1,8 +1,9 @@
 package engine
 
-// The bits of a connection's word: what has happened to it and was not looked at yet, and
-// whether it has an owner. Only the owner touches the connection. All other goroutines
-// post what happened, with or without locks: no function here takes one.
+// The bits of a connection's word. They say what has happened to the connection and was
+// not handled yet, and whether it has an owner. Only the owner may touch the connection.
+// All other goroutines post what has happened. Functions here take no lock, except post,
+// which may take loop.mu.
 //
 //	isIdle     => !isOwned
 //	isWaiting  => isOwned
@@ -25,7 +26,7 @@ const (
 	evKill                         // it must close at once
 	evInterrupt                    // Fill must fail, forever
 	evCut                          // writes must fail, forever
-	evTurn                         // it waited for its turn
+	evTurn                         // its turn has come: the visit takes what was posted
 	evUrgent                       // a byte out of band has come
 	evWake                         // the session must be fed
 
@@ -38,20 +39,21 @@ const (
 	isServed  // the peer has sent something
 	hasWaker  // connMore.waker is set
 	isClosed  // it has ended
-	isShared  // it has no owner, and a handler runs that had it: see Conn.Share
-	isOffered // there is something to do for who takes it, without an event
-	isTaken   // it was shared when its owner got it
+	isShared  // it has no owner, and a handler runs in the call of the session that shared it: see Conn.Share
+	isOffered // it is shared, and there is something to do for another worker
+	isTaken   // its owner took it over while it was shared
 )
 
-// pending are the bits that keep an owner from letting go. evInterrupt and evCut are none
-// of them: they are never cleared, and the owner looks at them where they matter.
+// pending are the bits that keep an owner from releasing the connection. evInterrupt and
+// evCut are not among them: they are never cleared, and the owner looks at them where
+// they matter.
 const pending = evIn | evOut | evHup | evReset | evTimeout | evStop | evKill | evTurn | evUrgent | evWake
 
 // endsWrite are the bits that a goroutine in awaitRoom waits for.
 const endsWrite = evOut | evHup | evReset | evKill | evCut
 
-// tellRoom wakes the goroutine in awaitRoom. A value that is left there wakes the next one
-// for nothing, which tries its write again.
+// tellRoom wakes the goroutine in awaitRoom. If none is there, the value stays in the
+// channel and wakes the next one too early, which then tries its write again.
 func (c *eventConn) tellRoom() {
 	select {
 	case c.more.Load().room <- struct{}{}:
@@ -59,12 +61,13 @@ func (c *eventConn) tellRoom() {
 	}
 }
 
-// post tells the connection what has happened. Any goroutine may call it, without loop.mu.
-// It returns true if the connection had no owner: then the caller owns it, ev is not in the
-// word, and the caller must visit it with ev or inject it. Otherwise the owner finds ev:
-// take, await and release look at the same word.
+// post tells the connection what has happened. Any goroutine may call it, without holding
+// loop.mu. It returns true if the connection had no owner. Then the caller is the owner,
+// ev is not in the word, and the caller must visit the connection with ev or inject it.
+// Otherwise the owner finds ev: take, await and release look at the same word.
 //
-// If the connection is shared, ev waits for who takes it back, and it is offered.
+// If the connection is shared, ev stays in the word for the next owner, and post offers
+// the connection.
 func (c *eventConn) post(ev uint32) (mine bool) {
 	mine, offers := c.tell(ev)
 	if offers {
@@ -73,8 +76,8 @@ func (c *eventConn) post(ev uint32) (mine bool) {
 	return mine
 }
 
-// tell is post for callers that may hold loop.mu. With offers, the caller must put the
-// connection into loop.offers.
+// tell is post for callers that may hold loop.mu. If it returns offers, the caller must
+// put the connection into loop.offers.
 func (c *eventConn) tell(ev uint32) (mine, offers bool) {
 	for {
 		old := c.word.Load()
@@ -111,7 +114,7 @@ func (c *eventConn) tell(ev uint32) (mine, offers bool) {
 	}
 }
 
-// nudge makes the owner, if it is parked in await, and a goroutine in awaitRoom look at
+// nudge makes an owner that is parked in await, and a goroutine in awaitRoom, look at
 // their deadlines again. Any goroutine may call it, after it has stored the new deadline.
 func (c *eventConn) nudge() {
 	for {
@@ -129,9 +132,9 @@ func (c *eventConn) nudge() {
 	}
 }
 
-// claimIdle makes the caller the owner of an idle connection; false if it isn't idle. Any
-// goroutine may call it, and must then visit it with what it wants to tell it, or inject
-// it.
+// claimIdle makes the caller the owner of an idle connection. It returns false if the
+// connection isn't idle. Any goroutine may call it. After true it must visit or inject
+// the connection, with the bits that it has for it.
 func (c *eventConn) claimIdle() (mine bool) {
 	for {
 		old := c.word.Load()
@@ -144,8 +147,8 @@ func (c *eventConn) claimIdle() (mine bool) {
 	}
 }
 
-// take returns and clears what was posted since the owner looked last. Only the owner may
-// call it, and must give the result to note or to a step.
+// take returns and clears what was posted since the owner last looked. Only the owner may
+// call it, and must give the result to note.
 func (c *eventConn) take() uint32 {
 	for {
 		old := c.word.Load()
@@ -155,7 +158,7 @@ func (c *eventConn) take() uint32 {
 	}
 }
 
-// release lets the connection go, unless something was posted meanwhile: then it returns
+// release ends the ownership of the caller. If something was posted meanwhile, it returns
 // false and the caller stays the owner. After true the caller may use c only as any
 // goroutine may. The wheel must be armed before.
 func (c *eventConn) release(idle bool) bool {
@@ -174,9 +177,9 @@ func (c *eventConn) release(idle bool) bool {
 	}
 }
 
-// share is release for a call of the session that goes on: it may take the connection
-// back by unshare. more says that there is something to do, which is also so if something
-// was posted; then it is offered: claimOffered.
+// share is release for a call of the session that goes on and may take the connection
+// back by unshare. If more is true or something was posted, there is something to do.
+// Then share sets isOffered and returns true, and other workers may call claimOffered.
 func (c *eventConn) share(more bool) (offered bool) {
 	for {
 		old := c.word.Load()
@@ -190,8 +193,8 @@ func (c *eventConn) share(more bool) (offered bool) {
 	}
 }
 
-// unshare makes the caller the owner of a connection that is shared. It can't tell who has
-// shared it: see eventConn.regain.
+// unshare makes the caller the owner of a connection that is shared. It can't tell which
+// worker has shared it: see eventConn.regain.
 func (c *eventConn) unshare() (mine bool) {
 	for {
 		old := c.word.Load()
@@ -204,8 +207,9 @@ func (c *eventConn) unshare() (mine bool) {
 	}
 }
 
-// claimOffered makes the caller the owner of a connection that is offered; false if it is
-// not. Any goroutine may call it, and must then visit it with evTurn or inject it.
+// claimOffered makes the caller the owner of a connection that is offered. It returns
+// false if it is not. Any goroutine may call it. After true it must visit the connection
+// with evTurn or inject it.
 func (c *eventConn) claimOffered() (mine bool) {
 	for {
 		old := c.word.Load()
@@ -218,9 +222,10 @@ func (c *eventConn) claimOffered() (mine bool) {
 	}
 }
 
-// await parks the owner until one of want was posted. It returns those that were, and
-// clears them, except evKill, evInterrupt and evCut. Bits that aren't in want stay for
-// the visit. Only the owner may call it, after loop.blocks and without locks.
+// await parks the owner until one of the bits of want was posted. It returns those of
+// them that were, and clears them, except evKill, evInterrupt and evCut. Bits that aren't
+// in want stay for the visit. Only the owner may call it, after loop.blocks and without
+// locks.
 func (c *eventConn) await(want uint32) uint32 {
 	m := c.extra()
 	if m.wake == nil {
@@ -240,7 +245,7 @@ func (c *eventConn) await(want uint32) uint32 {
 	}
 }
 
-// set and unset change a flag of the word. Any goroutine may call them, but isOwned,
-// isWaiting and isIdle change only by the functions above.
+// set and unset change a flag of the word. Any goroutine may call them, but only the
+// functions above change isOwned, isWaiting and isIdle.
 func (c *eventConn) set(flag uint32)   { c.word.Or(flag) }
 func (c *eventConn) unset(flag uint32) { c.word.And(^flag) }

@@ -2,35 +2,36 @@ package engine
 
 import "github.com/galehttp/gale/internal/clock"
 
-// worker is a goroutine of a loop and what it works with. Its fields belong to that
-// goroutine, except call, and busy and since, which are under loop.mu. Functions that end
-// a connection outside of a visit make a worker of their own, without a goroutine.
+// worker is a goroutine of a loop with its state. Its fields belong to that goroutine,
+// except call, and busy and since, which are under loop.mu. Functions that end a
+// connection outside of a visit make a worker without a goroutine.
 type worker struct {
 	l     *loop
-	call  chan bool  // ends a rest: true to work, false to end; one value a rest
-	c     *eventConn // that it visits; nil once that has ended or was given away
-	busy  bool       // it counts as running; under loop.mu
-	w     *Work      // its workspace, while no connection has it
+	call  chan bool  // ends a rest: true to work, false to end; one value for each rest
+	c     *eventConn // the one it visits; nil once that has ended or was given away
+	busy  bool       // it is counted in loop.running; under loop.mu
+	w     *Work      // its workspace, unless a connection has it
 	next  Next
 	bytes int // read in this visit
 	feeds int // calls of the session in this visit
 	since clock.Tick
 
-	sharer Sharer     // of the call of a session that runs; see event_share.go
-	began  clock.Tick // the visit, or the last handler; 0 if the loop was calm then
-	shared *eventConn // of the visit, if it was shared
+	sharer Sharer     // of the call of the session that runs; see event_share.go
+	began  clock.Tick // when the visit or its last handler began; 0 if the loop was calm then
+	shared *eventConn // the connection of the visit, if it was shared
 	passed bool       // PassOn was called in this visit: it doesn't count as running
 }
 
-// newWorker returns a worker of l, which counts it. The caller holds loop.mu, or is alone.
+// newWorker returns a worker of l. The caller has counted it in l.workers. The caller
+// holds loop.mu, or no other goroutine knows l.
 func newWorker(l *loop) *worker {
 	wk := &worker{l: l, call: make(chan bool, 1)}
 	wk.sharer.wk = wk
 	return wk
 }
 
-// take returns the workspace, or another one if a connection has it. The caller owns it
-// until give.
+// take returns the worker's workspace, or another one if a connection has it. The caller
+// owns it until give.
 func (wk *worker) take() *Work {
 	w := wk.w
 	if w == nil {
@@ -40,8 +41,8 @@ func (wk *worker) take() *Work {
 	return w
 }
 
-// give takes a workspace back, one of another worker too. Slices of it aren't valid after
-// that.
+// give takes a workspace back, even that of another worker. Slices of it aren't valid
+// after that.
 func (wk *worker) give(w *Work) {
 	if wk.w != nil {
 		putWork(w)
@@ -51,8 +52,9 @@ func (wk *worker) give(w *Work) {
 	wk.w = w
 }
 
-// run serves connections until it is not needed any more. It is the worker's goroutine.
-// A panic of user code ends that; ended then starts another one if none is left.
+// run serves connections until the worker is not needed any more. It is the worker's
+// goroutine. A panic of user code ends the goroutine; ended then starts another one if
+// none is left.
 func (wk *worker) run() {
 	defer wk.ended()
 	wk.l.begin()
@@ -84,10 +86,10 @@ func (wk *worker) visit(t turn) {
 }
 
 // ended cleans up after a goroutine. If user code ended it in the middle of a visit, by a
-// panic or by runtime.Goexit, the connection ends too: wk.c says which it is. The worker
-// owned it, unless it shared it and another one has it now: that one ends it after a panic,
-// and goes on after runtime.Goexit. A listener was put into turns by its visit, and another
-// worker goes on.
+// panic or by runtime.Goexit, the connection wk.c ends too. The worker owned it, unless
+// it had shared it and another worker has it now. That worker ends the connection after a
+// panic, and goes on with it after runtime.Goexit. If the visit was to a listener, the
+// visit has put it into turns, and another worker goes on.
 func (wk *worker) ended() {
 	l, c := wk.l, wk.c
 	r := recover()
@@ -97,7 +99,7 @@ func (wk *worker) ended() {
 	l.mu.Lock()
 	l.workers--
 	l.idles(wk)
-	other := l.standby()                     // all the others may be resting
+	other := l.standby()                     // all other workers may be resting
 	missed := l.polling && l.turns.len() > 0 // running was at its bound, or a listener's visit ended
 	last := l.ending && l.workers == 0
 	l.mu.Unlock()
@@ -130,8 +132,8 @@ func (wk *worker) ended() {
 	c.end(ErrGoexit, &worker{l: l})
 }
 
-// start lets the worker run that standby chose; nil means none. It is called without
-// loop.mu. since is 0 only before a worker has rested: then it has no goroutine yet.
+// start lets the worker that standby has chosen run. wk may be nil. It is called without
+// loop.mu. since is 0 only if the worker has never rested: then it has no goroutine yet.
 func (wk *worker) start() {
 	switch {
 	case wk == nil:

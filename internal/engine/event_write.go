@@ -10,13 +10,13 @@ import (
 	"github.com/galehttp/gale/internal/clock"
 )
 
-// stepWrite writes what there is to write, in the order w.Out, pend, file, and then goes
-// on with op. What a socket does not take at once is copied to pend and waits with the
-// connection, without a workspace or a goroutine. Nothing is read and the session isn't
-// called meanwhile. The owner calls it, in phase writing.
+// stepWrite writes pend, w.Out and the file, in this order, and then goes on with op.
+// What the socket does not take at once is copied to pend and waits with the connection,
+// without a workspace or a goroutine. Meanwhile nothing is read and the session isn't
+// called. The owner calls it, in phase writing.
 //
-// What LeaveBody has left in pend comes before what is in w.Out. Sessions must not append
-// to Out after it; if one did, an answer would be cut in its middle.
+// pend has bytes before w.Out is written only after LeaveBody. Sessions must not append
+// to Out after LeaveBody. If one does, its output still goes out in order, after pend.
 func (c *eventConn) stepWrite(ev uint32, wk *worker) verdict {
 	if ev&evKill != 0 {
 		return c.end(net.ErrClosed, wk)
@@ -68,8 +68,8 @@ func (c *eventConn) stepWrite(ev uint32, wk *worker) verdict {
 	return c.wrote(wk)
 }
 
-// leave moves what a write of out has left to the end of pend; n and errno are what the
-// write returned.
+// leave moves the part of out that was not written to the end of pend. n and errno are
+// the results of the write.
 func (c *eventConn) leave(out []byte, n int, errno syscall.Errno) error {
 	if n < 0 && errno != syscall.EAGAIN && errno != syscall.EINTR {
 		return c.opError("write", errno)
@@ -79,8 +79,8 @@ func (c *eventConn) leave(out []byte, n int, errno syscall.Errno) error {
 	return nil
 }
 
-// blockedWrite makes the connection wait for room, until the bounds of writes; moved says
-// that the socket took something since it waits.
+// blockedWrite makes the connection wait for room, within the time limits of writes.
+// moved says that the socket has taken something in this visit.
 func (c *eventConn) blockedWrite(m *connMore, moved bool, ev uint32, wk *worker) verdict {
 	switch {
 	case m.unsent.blocked && !moved && ev&evTimeout != 0 && c.overdue():
@@ -99,8 +99,8 @@ func (c *eventConn) blockedWrite(m *connMore, moved bool, ev uint32, wk *worker)
 	return wait
 }
 
-// mayWrite returns an error if nothing may be written any more. Any goroutine that may
-// write may call it: the owner, or writeSome.
+// mayWrite returns an error if nothing may be written any more. The owner calls it, and
+// writeSome on any goroutine.
 func (c *eventConn) mayWrite() error {
 	if c.word.Load()&evCut != 0 {
 		return errBroken
@@ -115,7 +115,8 @@ func (c *eventConn) mayWrite() error {
 	return nil
 }
 
-// Lend does nothing: the deadlines of a program are known, and hold until reclaim.
+// Lend does nothing: the engine knows the deadlines of a program, and they hold until
+// reclaim.
 func (c *eventConn) Lend() {}
 
 // reclaim ends the deadlines that a program has set for a message. The owner calls it
@@ -127,7 +128,7 @@ func (c *eventConn) reclaim() {
 	}
 }
 
-// writeDue returns until when the next write must have written something, 0 for no bound.
+// writeDue returns when the next write must have written something; 0 means never.
 func (c *eventConn) writeDue() (due clock.Tick) {
 	if m := c.more.Load(); m != nil {
 		due = m.writeLimit
@@ -139,7 +140,7 @@ func (c *eventConn) writeDue() (due clock.Tick) {
 }
 
 // endWrite ends the connection because of a write that failed. After Abort the session
-// gets ErrAborted all the same: it has given the connection up already.
+// gets ErrAborted, not err: it has already given the connection up.
 func (c *eventConn) endWrite(err error, wk *worker) verdict {
 	if c.wants.op == Abort {
 		err = ErrAborted
@@ -147,9 +148,9 @@ func (c *eventConn) endWrite(err error, wk *worker) verdict {
 	return c.end(err, wk)
 }
 
-// drain writes what m holds, as far as the socket takes it; errWouldBlock says that it
-// does not take all, and that isWriting is set. moved: it took something. The owner calls
-// it.
+// drain writes what m holds, as far as the socket takes it. It returns errWouldBlock if
+// the socket does not take all of it; then isWriting is set. moved says that the socket
+// took something. The owner calls it.
 func (c *eventConn) drain(m *connMore, wk *worker) (moved bool, err error) {
 	armed := c.word.Load()&isWriting != 0
 more:
@@ -167,7 +168,7 @@ more:
 		case armed:
 			return moved, errWouldBlock
 		default:
-			// post has dropped the edges until now, so try once more.
+			// tell has dropped evOut until now, so try once more.
 			c.set(isWriting)
 			armed = true
 		}
@@ -227,12 +228,12 @@ func (c *eventConn) readFile(m *connMore, f *File) error {
 	return nil
 }
 
-// closeGracefully ends our side, and the connection if the peer sends nothing any more:
-// the lingering close of RFC 9112 section 9.6. To close a socket with unread bytes, or
-// one that gets bytes later, sends RST (RFC 9293 section 3.6.1), and the peer may lose
-// the last answer by that. So the connection is half-closed and read until the peer ends
-// its side, lingerIdle passes in silence, or lingerTotal in all. TLS sends its closure
-// alert before (RFC 8446 section 6.1). The owner calls it, when all output is written.
+// closeGracefully ends the connection, by the lingering close of RFC 9112 section 9.6 if
+// the peer may still send. Closing a socket with unread bytes, or one that gets bytes
+// later, sends RST (RFC 9293 section 3.6.1), and the peer may then lose the last answer.
+// So the connection is half-closed and read until the peer ends its side, until nothing
+// comes for lingerIdle, or for lingerTotal in all. TLS sends its closure alert first (RFC
+// 8446 section 6.1). The owner calls it, when all output is written.
 func (c *eventConn) closeGracefully(wk *worker) verdict {
 	if !c.wants.linger && !c.unreadWaits(wk) {
 		return c.end(nil, wk)
@@ -256,8 +257,8 @@ func (c *eventConn) closeGracefully(wk *worker) verdict {
 	return again
 }
 
-// unreadWaits reports whether bytes of the peer are there that no session has consumed.
-// It may read some, which are lost: the connection is about to end.
+// unreadWaits reports whether there are bytes of the peer that no session has consumed.
+// It may read and discard some: the connection is about to end.
 func (c *eventConn) unreadWaits(wk *worker) bool {
 	if c.w != nil && len(c.w.Unread()) > 0 || c.more.Load() != nil && len(c.more.Load().stash) > 0 {
 		return true
@@ -269,8 +270,9 @@ func (c *eventConn) unreadWaits(wk *worker) bool {
 	return n > 0
 }
 
-// stepLinger discards what has come, below TLS too: nothing of it is decrypted. The owner
-// calls it; lingerEnd never grows, and due <= lingerEnd.
+// stepLinger discards what has come. It reads from the socket even if there is TLS on
+// top: nothing is decrypted. The owner calls it. lingerEnd never grows, and due <=
+// lingerEnd.
 func (c *eventConn) stepLinger(ev uint32, wk *worker) verdict {
 	now := clock.Ticks()
 	m := c.more.Load()

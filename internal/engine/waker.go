@@ -10,26 +10,26 @@ import (
 	"github.com/galehttp/gale/internal/clock"
 )
 
-// Waker lets any goroutine make the engine feed a session, although nothing has arrived
-// for it: because an answer is ready, or something was published. Each session has one of
-// its own, so that no wake-up reaches the next session of the connection, or another
-// connection. Goroutines may keep it after the session has ended.
+// Waker lets any goroutine make the engine feed a session although nothing has arrived,
+// for example because an answer is ready. Each session has a Waker of its own, so that no
+// wake-up reaches the next session of the connection, or another connection. Goroutines
+// may keep it after the session has ended.
 //
-// Wake and ring are for any goroutine. The others are called by the goroutine that serves
-// the connection: fed before each Feed; begin, then read or await, then finish, in this
-// order; end last. mu comes after Block.mu and before loop.mu.
+// Any goroutine may call Wake and ring. Only the goroutine that serves the connection may
+// call the other methods: fed before each Feed; begin, then read or await, then finish,
+// in this order; end last. mu comes after Block.mu and before loop.mu.
 type Waker struct {
-	// pending: Wake was called, and no Feed has begun since. Every Wake swaps it, so
-	// that the Feed that takes it back happens after all of them.
+	// pending says that Wake was called and no Feed has begun since. Every Wake swaps it,
+	// so that the Feed that clears it happens after all of these calls.
 	pending atomic.Bool
 
 	mu sync.Mutex
 	c  wakeable // nil when the session has ended
 
-	// Of Block, under mu: waits && !roused means that its goroutine waits for bytes and
-	// may be interrupted. bell is made once no bytes come any more, and then never
-	// changes; it holds a ring that no await has met. killed: the connection was closed,
-	// for good.
+	// For Block, under mu. waits && !roused means that the goroutine waits for bytes and
+	// may be interrupted. bell is made when no bytes will come any more, and never
+	// changes after that. It holds a ring until an await takes it. killed says that
+	// CloseAll has closed the connection, or another goroutine broke it after a panic.
 	waits, roused, killed bool
 	bell                  chan struct{}
 }
@@ -37,15 +37,16 @@ type Waker struct {
 // wakeable is the connection of a Waker. Its awaken is called under Waker.mu.
 type wakeable interface{ awaken(k *Waker) }
 
-// Wake makes the engine feed the session. What the caller did before is seen by a Feed
-// that begins after it: none is lost, but several calls may lead to one Feed. Any
-// goroutine may call it at any time, in Feed too; when the session has ended, it does
-// nothing. It doesn't wait for the session, nor for methods of the connection, and the
+// Wake makes the engine feed the session. A Feed that begins after it sees what the
+// caller did before it. No call is lost, but several calls may lead to one Feed. Any
+// goroutine may call it at any time, even in Feed. When the session has ended, it does
+// nothing. It waits neither for the session nor for methods of the connection, so the
 // caller may hold locks. It doesn't allocate, except on connections of Block that are
-// neither sockets nor TLS of this package.
+// neither sockets nor on top of one that Pace returned; on systems other than Unix, on
+// all connections of Block.
 //
-// Where the deadlines of a connection of Block have no effect, nothing interrupts a
-// read: the session is fed when the next bytes arrive.
+// If the read deadlines of a connection of Block have no effect, nothing can interrupt a
+// read. Then the session is fed when the next bytes arrive.
 func (k *Waker) Wake() {
 	if k.pending.Swap(true) {
 		return
@@ -57,8 +58,8 @@ func (k *Waker) Wake() {
 	k.mu.Unlock()
 }
 
-// fed is called before the session is fed: what is done from now on needs another Feed. A
-// plain load comes first, since the swap costs more and is seldom needed.
+// fed is called before the session is fed. A Wake after it leads to another Feed. fed
+// loads pending first, since the swap costs more and is seldom needed.
 func (k *Waker) fed() {
 	if k.pending.Load() {
 		k.pending.Swap(false)
@@ -76,8 +77,8 @@ func (k *Waker) end() {
 	k.mu.Unlock()
 }
 
-// begin lets Wake interrupt a wait of Block, until finish. It returns true, and begins
-// nothing, if Wake was called already: then there is no need to wait.
+// begin lets Wake interrupt a wait of Block, until finish. If Wake was already called, it
+// returns true and changes nothing: then there is no need to wait.
 func (k *Waker) begin() (woken bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -88,7 +89,7 @@ func (k *Waker) begin() (woken bool) {
 	return false
 }
 
-// finish ends what begin began, and reports whether the wait was interrupted.
+// finish ends what begin has begun, and reports whether the wait was interrupted.
 func (k *Waker) finish() (roused bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -96,8 +97,8 @@ func (k *Waker) finish() (roused bool) {
 	return k.roused
 }
 
-// await is a read after the end of what the peer sends: it waits, between begin and
-// finish, for Wake, ring, or due, 0 for never.
+// await takes the place of a read after the peer's end of stream. It waits, between begin
+// and finish, for Wake, for ring, or until due; 0 means never.
 func (k *Waker) await(due clock.Tick) error {
 	var late <-chan time.Time
 	if due != 0 {
@@ -117,7 +118,7 @@ func (k *Waker) await(due clock.Tick) error {
 	return os.ErrDeadlineExceeded
 }
 
-// awaits prepares await: it is called before, once the peer's end was read.
+// awaits prepares for await. It is called when the peer's end of stream was read.
 func (k *Waker) awaits() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -129,8 +130,8 @@ func (k *Waker) awaits() {
 	}
 }
 
-// ring ends await, or the next one; for good if the connection was closed. k may be
-// nil.
+// ring ends an await that runs, or the next one. closed says that the connection was
+// closed: then await returns net.ErrClosed. k may be nil.
 func (k *Waker) ring(closed bool) {
 	if k == nil {
 		return
@@ -144,7 +145,7 @@ func (k *Waker) ring(closed bool) {
 // ringLocked is ring under mu. It doesn't block.
 func (k *Waker) ringLocked() {
 	select {
-	case k.bell <- struct{}{}: // never if there is none
+	case k.bell <- struct{}{}: // never chosen if bell is nil
 	default:
 	}
 }

@@ -5,9 +5,9 @@ import (
 	"github.com/galehttp/gale/internal/pool"
 )
 
-// Work is a workspace: the buffers that serving a message needs. It belongs to the
-// goroutine that runs and is taken only while there are bytes to work on. No other may
-// use it. Slices of it are valid until the session returns, or calls Fill; those of Out
+// Work is a workspace: the buffers for serving a message. It belongs to the goroutine
+// that runs, and no other may use it. A connection has one only while there are bytes to
+// work on. Slices of it are valid until the session returns or calls Fill; those of Out
 // until a flush.
 //
 //	0 <= r <= w <= len(in)-slack; Unread is in[r:w]
@@ -15,18 +15,18 @@ import (
 type Work struct {
 	in   []byte
 	r, w int
-	by   *worker // of Event: the one that has it in a visit
-	// Out is what the engine must send.
+	by   *worker // of Event: the worker that has it in a visit
+	// Out is the output that must be sent.
 	Out []byte
 	// Now is when the last bytes were read.
 	Now  clock.Tick
-	held bool // a session has slices of it: it must not be given back
+	held bool // the session has slices of it: it must not be given back
 	full bool // the last read filled the room that it was given
 
-	landed int // bytes that were read elsewhere, see Landed
+	landed int // bytes that were read into another buffer, see Landed
 	sock   socketWriter
-	// State is the session's: whatever it wants to find again in the next
-	// workspace that it is called with, if it is the same one.
+	// State belongs to sessions. What a session leaves here is found by the next session
+	// that is called with this workspace, of whatever type it is.
 	State any
 }
 
@@ -35,12 +35,13 @@ const (
 	// needs more, and is dropped beyond keepSize.
 	inSize   = 4 << 10
 	keepSize = 64 << 10
-	// keepOut is up to which size output buffers are kept: as much as a session gathers.
+	// keepOut is the largest size of output buffers that are kept. It is as much as a
+	// session gathers.
 	keepOut = 4 * keepSize
 	// slack bytes after the end of the read buffer let parsers load whole words at its
 	// end.
 	slack = 32
-	// minRoom is the least room that a read is given.
+	// minRoom is the least room that a read gets.
 	minRoom = 512
 )
 
@@ -55,8 +56,8 @@ func getWork() *Work {
 	return &Work{in: make([]byte, inSize+slack), Out: make([]byte, 0, inSize)}
 }
 
-// putWork gives w back to the pool; what is unread or not written is lost. The caller
-// must not use it, nor slices of it, any more.
+// putWork gives w back to the pool. Unread bytes and output that was not written are
+// lost. The caller must not use w, or slices of it, after that.
 func putWork(w *Work) {
 	w.reset()
 	w.by = nil
@@ -77,23 +78,23 @@ func (w *Work) reset() {
 	w.held, w.full, w.landed = false, false, 0
 }
 
-// Landed returns how many bytes were read into what Conn.ReadInto got, and then 0.
-// Nothing is unread where it isn't 0.
+// Landed returns how many bytes were read into the buffer of Conn.ReadInto; the next call
+// returns 0. If it isn't 0, nothing is unread.
 func (w *Work) Landed() int {
 	n := w.landed
 	w.landed = 0
 	return n
 }
 
-// Full reports whether the last read filled the room that it was given. Most likely
-// more has arrived.
+// Full reports whether the last read filled the room that it was given. If so, most
+// likely more has arrived.
 func (w *Work) Full() bool { return w.full }
 
 // empty reports whether nothing is unread.
 func (w *Work) empty() bool { return w.r == w.w }
 
-// took records a read of n bytes into room for as many as size: that of the workspace,
-// or what ReadInto got.
+// took records a read of n bytes into a buffer of size bytes: the room of the workspace
+// or, with elsewhere, the buffer of ReadInto.
 func (w *Work) took(n, size int, elsewhere bool) {
 	w.full = n == size
 	if elsewhere {
@@ -106,8 +107,8 @@ func (w *Work) took(n, size int, elsewhere bool) {
 	}
 }
 
-// Unread returns the bytes that were read and not consumed. After their end
-// there is slack, so that a parser may look at whole words. They are valid until the
+// Unread returns the bytes that were read and not consumed. slack bytes after their end
+// may be loaded, so that a parser can look at whole words. The slice is valid until the
 // session returns or calls Fill.
 func (w *Work) Unread() []byte { return w.in[w.r:w.w] }
 
@@ -115,8 +116,8 @@ func (w *Work) Unread() []byte { return w.in[w.r:w.w] }
 // returns or calls Fill. n <= len(w.Unread()).
 func (w *Work) Consume(n int) { w.r += n }
 
-// room returns where to read to, at least minRoom bytes, moving or growing the
-// buffer if need be. Slices of Unread from before aren't valid any more.
+// room returns a slice to read into, of at least minRoom bytes. It moves or grows the
+// buffer if necessary. Slices of Unread from before aren't valid any more.
 func (w *Work) room() []byte {
 	if w.r == w.w {
 		w.r, w.w = 0, 0
@@ -127,7 +128,7 @@ func (w *Work) room() []byte {
 	return w.in[w.w : len(w.in)-slack]
 }
 
-// makeRoom moves what is unread to the beginning, and doubles the buffer if that is not
+// makeRoom moves the unread bytes to the beginning, and doubles the buffer if that is not
 // enough.
 func (w *Work) makeRoom() {
 	end := len(w.in) - slack
@@ -142,10 +143,10 @@ func (w *Work) makeRoom() {
 	}
 }
 
-// maxWiden is up to which size a read buffer grows because reads fill it.
+// maxWiden is the size up to which a read buffer grows because reads fill it.
 const maxWiden = 16 << 10
 
-// widen makes the read buffer larger, if it is small, for the reads to come: each
+// widen doubles the read buffer if it is smaller than maxWiden, for the next reads: each
 // costs a system call.
 func (w *Work) widen() {
 	if end := len(w.in) - slack; end < maxWiden {
@@ -159,9 +160,10 @@ func (w *Work) widenTo(size int) {
 	w.r, w.in = 0, in
 }
 
-// ExpectMuch makes the read buffer as large as buffers are kept. It is for sessions that
-// see from what reads have filled it with that much more comes, and copy it elsewhere.
-// Slices of Unread from before aren't valid after it.
+// ExpectMuch makes the read buffer as large as buffers that are kept, keepSize. It is for
+// sessions that see, from the bytes that have filled the buffer, that much more will
+// come, and that copy these bytes elsewhere. Slices of Unread from before aren't valid
+// after it.
 func (w *Work) ExpectMuch() {
 	if len(w.in)-slack < keepSize {
 		w.widenTo(keepSize)
