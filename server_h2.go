@@ -14,21 +14,23 @@ import (
 	"github.com/galehttp/gale/internal/pool"
 )
 
-// h2Session is the server's side of an HTTP/2 connection: package h2 makes events of the
-// bytes that an engine feeds it, and frames of responses. Feed runs the handlers, one after
-// the other, and shares the connection with other goroutines meanwhile: if a handler
-// blocks, one of them goes on (engine.Conn.Share). What handlers send is kept in out until
-// Feed gives it to the engine, which Waker.Wake asks for.
+// h2Session is the server's side of an HTTP/2 connection. Package h2 turns the bytes that
+// an engine feeds into events, and responses into frames. Feed runs the handlers, one
+// after the other. While one runs, Feed shares the connection with other goroutines: if
+// the handler blocks, one of them goes on (engine.Conn.Share). What handlers send is kept
+// in out until Feed gives it to the engine. Waker.Wake leads to that Feed.
 //
-// The engine's goroutine, which calls the methods of engine.Session, owns the fields before
-// mu. mu guards those after it, proto included, and the fields of streams that say so. It
-// is held for short steps, never while user code runs, and only conds wait under it.
-// RequestCtx.mu and RequestCtx.sendMu come before it; the lock of the waker comes after it.
+// The engine's goroutine, which calls the methods of engine.Session, owns the fields
+// before mu. The exceptions are leaving, and before and after. mu guards the fields after
+// it, including proto, and some fields of streams, see h2Stream. It is held for short
+// steps, never while user code runs. The only waits under it are those of sync.Cond.
+// RequestCtx.mu and RequestCtx.sendMu come before mu; the lock of the waker comes after
+// it.
 type h2Session struct {
 	serverConn
 	waker *engine.Waker
 	num   uint64 // requests so far
-	// behind is set when a program has not read what came a while ago.
+	// behind is set when maxH2Chunk bytes or more of a request's body are unread.
 	behind bool
 
 	// leaving is set when a shutdown is about to end the connection, see h2Sessions.
@@ -41,13 +43,13 @@ type h2Session struct {
 	buf         *pool.Buf // has the memory of out; nil while the connection is idle
 	first, last *h2Stream // the streams whose user code can run, the oldest first
 	room        *h2Room   // see roomCond; nil before it is needed
-	told        []h2Gone  // whom unlock tells that the client has gone
+	told        []h2Gone  // the contexts that unlock tells that the client has gone
 
-	roomAt  clock.Tick // when the client last gave the connection room that was waited for
-	headDue clock.Tick // when the field block or frame that has begun must be whole, 0 for none
+	roomAt  clock.Tick // when the client last gave the connection's window room for which senders waited
+	headDue clock.Tick // when the field block or frame that has begun must be complete, 0 for none
 	idleDue clock.Tick // when a connection without streams ends, 0 for never or not yet known
-	due     clock.Tick // the deadline that the engine has, 0 for none
-	waiting int32      // streams that count as timed
+	due     clock.Tick // the deadline that the engine was given, 0 for none
+	waiting int32      // the number of streams with h2Stream.timed set
 	closing bool       // it ends when all streams have
 	halved  bool       // the client has ended its side
 	gone    bool       // Closed was called
@@ -65,15 +67,15 @@ func newH2Session() serverSession {
 	return new(h2Session)
 }
 
-// h2Room is what goroutines wait for that find out full. It has mu as its lock.
+// h2Room is the condition for which goroutines wait when out is full. Its lock is mu.
 type h2Room struct {
 	sync.Cond
-	most int        // the length from which on out is full
-	at   clock.Tick // when the engine last got a full out
+	most int        // the length at which out is full
+	at   clock.Tick // when the engine last took a full out
 }
 
-// roomCond returns what is broadcast when out has become short, and when streams fail,
-// under mu.
+// roomCond returns the condition that is broadcast when the engine has taken a full out,
+// and when streams fail or end. It is called under mu.
 func (ss *h2Session) roomCond() *sync.Cond {
 	if ss.room == nil {
 		ss.room = &h2Room{most: maxH2Out}
@@ -82,15 +84,15 @@ func (ss *h2Session) roomCond() *sync.Cond {
 	return &ss.room.Cond
 }
 
-// tellRoom broadcasts that, under mu.
+// tellRoom broadcasts roomCond, under mu.
 func (ss *h2Session) tellRoom() {
 	if ss.room != nil {
 		ss.room.Broadcast()
 	}
 }
 
-// adapt decides how much output may be gathered from now on, under mu, when the engine has
-// taken what was gathered and out was full.
+// adapt decides how much output may be gathered from now on. It is called under mu, when
+// the engine has taken a full out.
 func (r *h2Room) adapt() {
 	now := clock.Ticks()
 	r.most = maxH2Out
@@ -100,12 +102,12 @@ func (r *h2Room) adapt() {
 	r.at = now
 }
 
-// free has nothing to do: handlers may still know the session.
+// free does nothing, since handlers may still use the session.
 func (ss *h2Session) free() {}
 
-// maxH2Out is how much output is gathered before goroutines that send wait until it is
-// written, give or take a piece. It is wideH2Out where goroutines wait and clients take it
-// in less than quickH2Out: each wait costs two switches of goroutines.
+// maxH2Out is how much output is gathered, within a piece, before goroutines that send
+// must wait until it is written. It is wideH2Out if goroutines wait and the client takes
+// a full out in less than quickH2Out: each wait costs two switches of goroutines.
 const (
 	maxH2Out   = 64 << 10
 	wideH2Out  = 240 << 10
@@ -141,8 +143,9 @@ func (ss *h2Session) Open(c engine.Conn, next *engine.Next) {
 	next.Op = engine.Flush
 }
 
-// isSecure reports whether TLS, if there is any, is what HTTP/2 asks for: of the suites for
-// TLS 1.2, those that RFC 9113 appendix A does not prohibit and package tls has.
+// isSecure reports whether TLS, if there is any, meets the requirements of HTTP/2. For
+// TLS 1.2 these are the cipher suites of package tls that RFC 9113 appendix A does not
+// prohibit.
 func (ss *h2Session) isSecure() bool {
 	tc, ok := ss.nc.(interface{ ConnectionState() tls.ConnectionState })
 	if !ok {
@@ -161,7 +164,7 @@ func (ss *h2Session) isSecure() bool {
 	return false
 }
 
-// sizeH2Out is how much memory out has at first.
+// sizeH2Out is the initial capacity of out, in bytes.
 const sizeH2Out = 4 << 10
 
 // takeBuf makes sure that out has memory, under mu.
@@ -172,7 +175,7 @@ func (ss *h2Session) takeBuf() {
 	}
 }
 
-// giveBuf gives the memory of out back, which is empty or not needed any more, under mu.
+// giveBuf gives the memory of out back, under mu. out is empty or not needed any more.
 func (ss *h2Session) giveBuf() {
 	if ss.buf != nil {
 		ss.buf.B = ss.out[:0]
@@ -182,8 +185,8 @@ func (ss *h2Session) giveBuf() {
 	ss.out = nil
 }
 
-// roomOut makes room in out for n bytes more, under mu. Appending alone would leave old
-// memory to the garbage collector.
+// roomOut makes room in out for n more bytes, under mu. With append alone the old memory
+// would go to the garbage collector, not to the pool.
 func (ss *h2Session) roomOut(n int) {
 	if cap(ss.out)-len(ss.out) < n {
 		ss.takeBuf()
@@ -193,9 +196,9 @@ func (ss *h2Session) roomOut(n int) {
 	}
 }
 
-// moveOut gives out to the engine, under mu. Where it is more than a few heads, the session
-// and the workspace exchange their memory instead of copying. Large memory is kept only if
-// out was full: as much may come again.
+// moveOut gives out to the engine, under mu. If it is longer than a few heads, the
+// session and the workspace exchange their memory instead of copying. Large memory is
+// kept only if out was full: the same amount may come again.
 func (ss *h2Session) moveOut(w *engine.Work, full bool) {
 	if len(w.Out) > 0 || len(ss.out) <= sizeH2Out {
 		w.Out = append(w.Out, ss.out...)
@@ -205,11 +208,12 @@ func (ss *h2Session) moveOut(w *engine.Work, full bool) {
 	}
 	if !full && cap(ss.out) > sizeH2Out {
 		ss.giveBuf()
-		ss.takeBuf() // a goroutine may be about to append
+		ss.takeBuf() // a goroutine may append to out next
 	}
 }
 
-// Feed reads frames, runs what is ready, and writes the frames that wait.
+// Feed reads frames, runs the user code of streams that are ready, and writes the frames
+// that wait in out.
 func (ss *h2Session) Feed(w *engine.Work, next *engine.Next) {
 	for n := 0; ; n++ {
 		s, more, due, active := ss.step(w, next, n)
@@ -223,13 +227,13 @@ func (ss *h2Session) Feed(w *engine.Work, next *engine.Next) {
 	}
 	if ss.behind {
 		ss.behind = false
-		runtime.Gosched() // handlers should read while it is in the processor's caches
+		runtime.Gosched() // lets handlers read the body while it is in the processor's caches
 	}
 }
 
-// step takes what has arrived, if it is the first one of a Feed, and returns a stream whose
-// user code must run. If there is none, it says what the engine does next. A panic leaves
-// mu unlocked: the engine ends the connection then, and Closed needs it.
+// step reads what has arrived, if it is the first step of a Feed, and returns a stream
+// whose user code must run next. If there is none, it sets next for the engine. After a
+// panic mu is unlocked: the engine then ends the connection, and Closed needs mu.
 func (ss *h2Session) step(w *engine.Work, next *engine.Next, n int) (s *h2Stream, more bool, due clock.Tick, active bool) {
 	ss.mu.Lock()
 	defer ss.unlock()
@@ -241,15 +245,15 @@ func (ss *h2Session) step(w *engine.Work, next *engine.Next, n int) (s *h2Stream
 	}
 	if s = ss.nextRun(n); s != nil {
 		ss.due = ss.deadline(ss.proto.Streams())
-		more = ss.first != nil || len(ss.out) > 0 || ss.proto.HasControl() || ss.proto.HasHeld() || ss.proto.CanSend()
+		more = ss.first != nil || len(ss.out) > 0 || ss.proto.HasControl() || ss.proto.CanSend()
 		return s, more, ss.due, true
 	}
 	ss.write(w, next)
 	return nil, false, 0, ss.proto.Streams() > 0
 }
 
-// unlock releases mu and does what must not be done under it: contexts, whose parents may
-// be of a program's own type, are told that their client has gone.
+// unlock releases mu, and then tells the contexts in told that their client has gone.
+// That must not be done under mu: their parents may have types of the program.
 func (ss *h2Session) unlock() {
 	told := ss.told
 	ss.told = nil
@@ -268,7 +272,7 @@ func (ss *h2Session) tellGone(g h2Gone) {
 	g.done.Gone(g.cause, g.reset)
 }
 
-// tellActive tells Server.ConnState, which may panic.
+// tellActive calls Server.ConnState, if it is set, and recovers its panic.
 func (ss *h2Session) tellActive(active bool) {
 	if ss.s.ConnState == nil {
 		return
@@ -286,7 +290,7 @@ func (ss *h2Session) tellActive(active bool) {
 	}
 }
 
-// read takes what has arrived, under mu.
+// read consumes what has arrived, under mu.
 func (ss *h2Session) read(w *engine.Work) {
 	var ev h2.Event
 	n := ss.num
@@ -341,14 +345,14 @@ func h2StreamOf(st *h2.Stream) *h2Stream {
 	return st.Owner.(*h2Stream)
 }
 
-// write gives the engine what it must send, and says what comes next, under mu.
+// write gives out to the engine and sets next, under mu.
 func (ss *h2Session) write(w *engine.Work, next *engine.Next) {
 	ss.drain()
 	ss.sendQueued()
 	if ss.halved {
 		ss.cutStalled()
 	}
-	ss.out = ss.proto.AppendHeld(ss.proto.AppendControl(ss.out))
+	ss.out = ss.proto.AppendControl(ss.out)
 	full := ss.isFull()
 	ss.moveOut(w, full)
 	if full && ss.room != nil {
@@ -357,8 +361,6 @@ func (ss *h2Session) write(w *engine.Work, next *engine.Next) {
 	}
 	ss.due = 0
 	switch streams := ss.proto.Streams(); {
-	case ss.proto.HasHeld() && !ss.proto.Failed():
-		next.Op = engine.Flush
 	case ss.proto.Failed(), streams == 0 && ss.closing, ss.halved && !ss.owesAnswers():
 		next.Op, next.Linger = engine.Close, true
 	case full || ss.first != nil || ss.proto.CanSend():
@@ -375,8 +377,9 @@ func (ss *h2Session) write(w *engine.Work, next *engine.Next) {
 
 // drain tells the client of a shutdown, under mu.
 func (ss *h2Session) drain() {
-	// One that begins in a drain is told with its first answer: net/http's client takes a
-	// connection for broken that says GOAWAY before it has sent a request.
+	// A connection that begins during a drain gets its GOAWAY after the first request:
+	// the client of net/http takes a connection for broken if GOAWAY comes before it has
+	// sent a request.
 	if leaving := ss.leaving.Load(); (leaving || ss.c.Stopping() && (ss.num > 0 || ss.over())) && !ss.proto.Failed() {
 		ss.proto.Drain()
 		if leaving || ss.over() {
@@ -385,7 +388,7 @@ func (ss *h2Session) drain() {
 	}
 }
 
-// rest gives back what an idle connection needs not hold, under mu.
+// rest gives back memory that an idle connection doesn't need, under mu.
 func (ss *h2Session) rest() {
 	ss.proto.Rest()
 	ss.giveBuf()
@@ -394,7 +397,8 @@ func (ss *h2Session) rest() {
 // Hijacked is never called: a stream is not a connection.
 func (ss *h2Session) Hijacked(net.Conn) {}
 
-// wake makes the engine feed the session: there is something to write.
+// wake makes the engine feed the session, for example because there is something to
+// write. Any goroutine may call it, with or without mu.
 func (ss *h2Session) wake() { ss.waker.Wake() }
 
 var _ engine.Session = (*h2Session)(nil)

@@ -9,7 +9,7 @@ import (
 	"github.com/galehttp/gale/internal/pool"
 )
 
-// h2Streams are streams that have ended, and that nothing else can know.
+// h2Streams holds streams that have ended and that no other code can still refer to.
 var h2Streams = pool.Pool{New: func() any { return new(h2Stream) }}
 
 // open begins a request, under mu.
@@ -31,7 +31,7 @@ func (ss *h2Session) open(ev *h2.Event, now clock.Tick) {
 	s.limits = ss.l.fixed.each
 	s.isHead = head.MethodID == msg.MethodHead
 	if refusal != nil {
-		head.MethodID = msg.MethodOther // as for HTTP/1.1, hooks see nothing of it
+		head.MethodID = msg.MethodOther // as for HTTP/1.1, hooks don't see the method
 	}
 	s.came, s.lastIn = now, now
 	s.boundRead()
@@ -48,8 +48,9 @@ func (ss *h2Session) open(ev *h2.Event, now clock.Tick) {
 	ss.push(s)
 }
 
-// h2Refusal returns what a request is refused with that could not be decoded because of
-// err, nil if it gets no answer. refuse adds the address.
+// h2Refusal returns the error for the answer to a request that could not be decoded
+// because of err. It is nil if the request gets no answer. refuse adds the client's
+// address.
 func h2Refusal(err error) error {
 	he := (*h2.Error)(nil)
 	if !errors.As(err, &he) || he.Status == 0 {
@@ -61,7 +62,7 @@ func h2Refusal(err error) error {
 	return &RequestError{Err: &statusError{he.Status, StatusMessage(he.Status)}}
 }
 
-// prepare makes the context that of the request whose head it holds; see
+// prepare prepares the context for the request whose head it holds; see
 // h1Session.prepare.
 func (s *h2Stream) prepare(now clock.Tick) {
 	ss, ctx := s.ss, s.ctx
@@ -76,8 +77,8 @@ func (s *h2Stream) prepare(now clock.Tick) {
 	ss.prepareResponse(ctx)
 }
 
-// accept decides on a request by its head: limits, hooks, expectations. False means that
-// the session goes on: it collects the body.
+// accept decides about a request by its head: limits, hooks, expectations. It returns
+// true if the runner goes on with s.step, false if the session collects the body first.
 func (s *h2Stream) accept() bool {
 	ss, ctx := s.ss, s.ctx
 	srv, head := ss.s, &ctx.Request.Header.s
@@ -90,7 +91,7 @@ func (s *h2Stream) accept() bool {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
 	if s.sendErr != nil && !s.begun {
-		s.step = h2Finish // since the hooks were called
+		s.step = h2Finish // the client has left while the hooks ran
 		return true
 	}
 	empty := head.ContentLength == msg.LenUnknown || head.ContentLength == 0 && s.inErr != nil
@@ -111,7 +112,7 @@ func (s *h2Stream) accept() bool {
 	return s.collect()
 }
 
-// override takes what Server.HeaderReceived said of the request.
+// override applies the result of Server.HeaderReceived to the request.
 func (s *h2Stream) override(c RequestConfig) {
 	limits := s.limits
 	limits.override(c)
@@ -121,7 +122,7 @@ func (s *h2Stream) override(c RequestConfig) {
 	s.boundRead()
 }
 
-// boundRead sets until when the request must have come, under mu.
+// boundRead sets when the whole request must have arrived, under mu.
 func (s *h2Stream) boundRead() {
 	s.readBy = 0
 	if d := s.limits.readTimeout; d > 0 {
@@ -129,7 +130,8 @@ func (s *h2Stream) boundRead() {
 	}
 }
 
-// judge refuses a request by its head, or asks the program whether its body is wanted.
+// judge refuses a request because of its head, or asks the program whether it wants the
+// body.
 func (s *h2Stream) judge() {
 	head := &s.ctx.Request.Header.s
 	length := max(head.ContentLength, 0)

@@ -8,14 +8,14 @@ import (
 	"github.com/galehttp/gale/internal/h2"
 )
 
-// errH2End is inErr of a request that has ended in order.
+// errH2End is the inErr of a request that has ended normally.
 var errH2End = errors.New("gale: the request has ended")
 
-// take takes a piece of the body, under mu. b is not kept.
+// take handles a piece of the body, under mu. It doesn't keep b.
 func (s *h2Stream) take(b []byte, end bool, now clock.Tick) {
 	s.lastIn = now
 	switch {
-	case s.inErr != nil && s.inErr != errH2End, s.st.WasReset(): // no goroutine reads it
+	case s.inErr != nil && s.inErr != errH2End, s.st.WasReset(): // no goroutine will read it
 		s.consumed(len(b))
 	case s.step == h2Collect:
 		s.consumed(len(b))
@@ -39,11 +39,12 @@ func (s *h2Stream) take(b []byte, end bool, now clock.Tick) {
 	s.time()
 }
 
-// expected returns how long the body of a request is that was not accepted yet, negative if
-// that isn't known, under mu.
+// expected returns the length of the body by the head, if the request was not accepted
+// yet. It is negative if the length isn't known, or the runner already has the head. It
+// is called under mu.
 func (s *h2Stream) expected() int64 {
 	if s.step != h2Accept || s.runs {
-		return -1 // the header is the handler's
+		return -1 // the header belongs to the runner, and then to the handler
 	}
 	return s.ctx.Request.Header.s.ContentLength
 }
@@ -51,7 +52,7 @@ func (s *h2Stream) expected() int64 {
 // consumed lets the client send n bytes more, under mu.
 func (s *h2Stream) consumed(n int) { s.ss.proto.Consumed(s.st, n) }
 
-// takeTrailers takes the trailer section, which ends the body, under mu.
+// takeTrailers handles the trailer section, which ends the body, under mu.
 func (s *h2Stream) takeTrailers(now clock.Tick) {
 	if s.ss.proto.DecodeTrailers(&s.trailers) != nil {
 		s.fail(&StreamResetError{Code: uint32(h2.ProtocolError)}, true)
@@ -62,7 +63,7 @@ func (s *h2Stream) takeTrailers(now clock.Tick) {
 	s.time()
 }
 
-// end is the end of the request, under mu.
+// end handles the end of the request, under mu.
 func (s *h2Stream) end() {
 	if s.inErr == nil {
 		s.inErr = errH2End
@@ -74,8 +75,9 @@ func (s *h2Stream) end() {
 	}
 }
 
-// collect begins to collect a body that is not streamed, under mu. It reports whether there
-// is no more to wait for; else the session goes on, and a runner when all has come.
+// collect begins to collect a body that is not streamed, under mu. It returns true if
+// there is nothing to wait for. Otherwise the session collects the rest, and a runner
+// goes on when all of it has arrived.
 func (s *h2Stream) collect() bool {
 	ss := s.ss
 	if n := s.in.n; n > 0 {
@@ -101,12 +103,13 @@ func (s *h2Stream) collect() bool {
 	return false // the runner wakes the session, which looks at the time
 }
 
-// collectIn makes what has come the beginning of the body, under mu. Most often it is one
-// buffer, which becomes that of the body.
+// collectIn moves the bytes that have already come to the beginning of the body, under
+// mu. Most often they are in one buffer, which becomes the buffer of the body without
+// copying.
 func (s *h2Stream) collectIn() {
 	req := &s.ctx.Request
 	q := &s.in
-	fresh := len(req.bodyBytes()) == 0 && !req.lent // no caller has a slice of the buffer
+	fresh := len(req.bodyBytes()) == 0 && !req.lent // no other code has a slice of the buffer
 	if fresh && len(q.more) == 0 && q.n <= s.limits.maxBody && q.n > cap(req.bodyBuf().B) {
 		req.swapBuf(&q.first)
 		q.n = 0
@@ -134,8 +137,8 @@ func (s *h2Stream) collectMore(b []byte) {
 	buf.Write(b)
 }
 
-// giveTrailers gives the trailer section to the context. It is called under mu, by the goroutine
-// that has the request, or that reads its body.
+// giveTrailers gives the trailer section to the context. It is called under mu, by the
+// goroutine that owns the request, or by the one that reads its body.
 func (s *h2Stream) giveTrailers() {
 	if len(s.trailers.Recs) == 0 {
 		return
@@ -152,7 +155,7 @@ func (s *h2Stream) giveAllTrailers() {
 	s.giveTrailers()
 }
 
-// unread reports whether some of the body has arrived and was not read, under mu.
+// unread reports whether a part of the body has arrived and was not read, under mu.
 func (s *h2Stream) unread() bool { return s.in.n > 0 }
 
 // openBody lets the handler read the body as a stream, under mu.
@@ -167,8 +170,8 @@ func (s *h2Stream) openBody(length int64) {
 	}
 }
 
-// h2Body is the body of a request as a stream. Its methods may be called from any
-// goroutine, one at a time.
+// h2Body is the body of a request as a stream. Any goroutine may call its methods, one
+// goroutine at a time.
 type h2Body struct {
 	s *h2Stream
 	n int64 // bytes read
@@ -213,7 +216,7 @@ func (b *h2Body) Read(p []byte) (int, error) {
 	}
 }
 
-// bound returns as much of p as the limit allows to read to, under mu.
+// bound returns the prefix of p that the limit allows to fill, under mu.
 func (b *h2Body) bound(p []byte) []byte {
 	if b.s.limit > 0 {
 		p = p[:min(int64(len(p)), max(b.s.limit-b.n, 0))]
@@ -221,12 +224,12 @@ func (b *h2Body) bound(p []byte) []byte {
 	return p
 }
 
-// read notes that n bytes were read, under mu.
+// read records that n bytes were read, under mu, and lets the client send as many more.
 func (b *h2Body) read(n int) {
 	s := b.s
 	b.n += int64(n)
 	if s.st == nil {
-		return // it has ended since they came
+		return // the stream has ended since these bytes came
 	}
 	s.consumed(n)
 	if s.ss.proto.HasControl() {
@@ -260,8 +263,8 @@ func (b *h2Body) Buffered() int {
 	return b.s.in.n
 }
 
-// ReadsWhole holds a reader of the whole body to the limit of bodies, if no other one was
-// set.
+// ReadsWhole is called before the whole body is read into memory. It limits the body to
+// the server's limit, if no other limit was set.
 func (b *h2Body) ReadsWhole() {
 	b.s.ss.mu.Lock()
 	defer b.s.ss.mu.Unlock()
@@ -280,7 +283,7 @@ func (b *h2Body) WholeLimit() int64 {
 	return int64(b.s.limits.maxBody)
 }
 
-// StreamedFormLimit returns the server's limit for forms. There is none where the
+// StreamedFormLimit returns the server's limit for forms. It is -1, no limit, if the
 // handler has set a limit for the body.
 func (b *h2Body) StreamedFormLimit() int64 {
 	b.s.ss.mu.Lock()
@@ -291,11 +294,11 @@ func (b *h2Body) StreamedFormLimit() int64 {
 	return int64(b.s.ss.s.MaxStreamedFormSize)
 }
 
-// Close has nothing to do: the end of the request closes the body.
+// Close does nothing: the end of the request closes the body.
 func (b *h2Body) Close() error { return nil }
 
-// h2Reads reports whether another goroutine reads the body of ctx at this moment, which may
-// change the request: with its trailer section.
+// h2Reads reports whether another goroutine is waiting for the body of ctx. Such a reader
+// may change the request: it adds the trailer section.
 func h2Reads(ctx *RequestCtx) bool {
 	s, ok := ctx.x.(*h2Stream)
 	if !ok {

@@ -9,11 +9,12 @@ import (
 	"github.com/galehttp/gale/internal/h2"
 )
 
-// How connections of HTTP/2 end: time-outs, the client's end, a shutdown.
+// How connections of HTTP/2 end: timeouts, the client's end of stream, a shutdown.
 
-// h2Sessions are the connections of HTTP/2 that a server has. They tell their clients of
-// its end (GOAWAY, RFC 9113 section 6.8) also where they are idle, which engines close
-// without a word. Of a drain they hear from the engines.
+// h2Sessions is the list of a server's HTTP/2 connections. A shutdown uses it to make
+// each of them send GOAWAY (RFC 9113 section 6.8), even those that are idle: engines
+// would close these without telling the client. For a drain the list isn't needed, since
+// then engines feed all sessions that have a Waker.
 type h2Sessions struct {
 	mu    sync.Mutex // after serverRun.mu, before the locks of engines
 	first *h2Session
@@ -46,7 +47,7 @@ func (l *h2Sessions) remove(ss *h2Session) {
 	ss.before, ss.after = nil, nil
 }
 
-// leave is called before the engines stop, which closes connections that are idle: those
+// leave is called before the engines stop. Stopping closes idle connections, but those
 // that were woken before are fed first.
 func (l *h2Sessions) leave() {
 	l.mu.Lock()
@@ -57,22 +58,23 @@ func (l *h2Sessions) leave() {
 	}
 }
 
-// stop lets the connection end when its streams have, under mu. Streams that are opened
-// later are ignored, and GOAWAY says so.
+// stop makes the connection end when all its streams have ended, under mu. Streams that
+// are opened later are ignored, and GOAWAY says so.
 func (ss *h2Session) stop() {
 	ss.proto.Stop()
 	ss.closing = true
 }
 
-// stopLater is stop without mu, by a goroutine that will wake the engine.
+// stopLater is stop for callers without mu. The caller must call wake later.
 func (ss *h2Session) stopLater() {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
 	ss.stop()
 }
 
-// timeHead sets headDue, under mu, after what has arrived was read. A frame that has come
-// in part is bounded where nothing else is: such a connection isn't idle.
+// timeHead sets headDue, under mu, after what has arrived was read. It also limits the
+// time of a frame that has arrived in part, if there are no streams: no other limit
+// applies then, since such a connection isn't idle.
 func (ss *h2Session) timeHead(streams int) {
 	ss.headDue = 0
 	since := ss.proto.HeadSince()
@@ -95,7 +97,8 @@ func (ss *h2Session) helloDue() clock.Tick {
 	return clock.TickOf(ss.opened).Add(d)
 }
 
-// deadline returns when Stall must look at the connection, 0 for never, under mu.
+// deadline returns when Stall must check the connection, 0 for never. It is called under
+// mu.
 func (ss *h2Session) deadline(streams int) clock.Tick {
 	ss.timeHead(streams)
 	due := ss.headDue
@@ -118,11 +121,11 @@ func (ss *h2Session) deadline(streams int) clock.Tick {
 	return due
 }
 
-// isEarly reports whether the engine must learn that something is due at due, 0 for
-// nothing, under mu.
+// isEarly reports whether due is earlier than the deadline that the engine has; 0 is
+// never. Then the engine must be told. It is called under mu.
 func (ss *h2Session) isEarly(due clock.Tick) bool { return due != 0 && (ss.due == 0 || due < ss.due) }
 
-// sooner returns the earlier one of two instants, of which 0 is none.
+// sooner returns the earlier one of two instants; 0 means none.
 func sooner(a, b clock.Tick) clock.Tick {
 	if a == 0 || b != 0 && b < a {
 		return b
@@ -130,7 +133,7 @@ func sooner(a, b clock.Tick) clock.Tick {
 	return a
 }
 
-// Stall does what time-outs are for, or ends the connection.
+// Stall handles timeouts and the client's end of stream, or ends the connection.
 func (ss *h2Session) Stall(w *engine.Work, why error, next *engine.Next) {
 	ss.mu.Lock()
 	defer ss.unlock()
@@ -150,8 +153,8 @@ func (ss *h2Session) Stall(w *engine.Work, why error, next *engine.Next) {
 	ss.write(w, next)
 }
 
-// endInput is the end of the client's side, under mu. Requests that are whole are answered,
-// as those of HTTP/1.1 are.
+// endInput handles the client's end of stream, under mu. Complete requests are still
+// answered, as for HTTP/1.1.
 func (ss *h2Session) endInput() {
 	ss.halved = true
 	ss.proto.All(func(st *h2.Stream) bool {
@@ -165,8 +168,9 @@ func (ss *h2Session) endInput() {
 	ss.cutStalled()
 }
 
-// cutStalled resets the streams that wait for a window after the client has ended its side,
-// under mu: none will come. Some got no turn to find that out for themselves.
+// cutStalled resets the streams that wait for a window after the client has ended its
+// side, under mu: no window will come. Some of them would never get a turn in which to
+// notice that.
 func (ss *h2Session) cutStalled() {
 	ss.proto.All(func(st *h2.Stream) bool {
 		s := h2StreamOf(st)
@@ -178,8 +182,8 @@ func (ss *h2Session) cutStalled() {
 	})
 }
 
-// owesAnswers reports whether there is a stream whose response the client waits for, under
-// mu. Handlers of streams that were reset may still run.
+// owesAnswers reports whether the client still waits for the response of a stream, under
+// mu. Streams that were reset don't count, although their handlers may still run.
 func (ss *h2Session) owesAnswers() (owes bool) {
 	ss.proto.All(func(st *h2.Stream) bool {
 		owes = owes || h2StreamOf(st).sendErr == nil
@@ -188,8 +192,8 @@ func (ss *h2Session) owesAnswers() (owes bool) {
 	return owes
 }
 
-// checkTime ends what takes too long, under mu. Whatever deadline says is due ends here:
-// otherwise the engine would ask again at once.
+// checkTime ends what takes too long, under mu. It must handle everything for which
+// deadline returns a due: otherwise the engine would call Stall again at once.
 func (ss *h2Session) checkTime(now clock.Tick) {
 	headLate := ss.headDue != 0 && ss.headDue <= now
 	switch {
@@ -214,8 +218,8 @@ func (ss *h2Session) checkTime(now clock.Tick) {
 	}
 }
 
-// failAll ends all streams, under mu. After a panic in open there may be one that the server
-// doesn't know.
+// failAll fails all streams, under mu. After a panic in open there may be a stream
+// without an h2Stream.
 func (ss *h2Session) failAll(err error) {
 	ss.proto.All(func(st *h2.Stream) bool {
 		if s, ok := st.Owner.(*h2Stream); ok {
@@ -226,7 +230,8 @@ func (ss *h2Session) failAll(err error) {
 	ss.tellRoom()
 }
 
-// Closed ends all streams. Handlers that run go on, and find that their client has gone.
+// Closed ends all streams. Handlers that run go on, and get errors that say that the
+// client has gone.
 func (ss *h2Session) Closed(err error) {
 	defer ss.end(err)
 	ss.s.run.h2.remove(ss)
@@ -235,8 +240,8 @@ func (ss *h2Session) Closed(err error) {
 	}
 }
 
-// endAll is the end of the connection for its streams. It reports whether user code of some
-// must run.
+// endAll fails all streams at the end of the connection. It reports whether user code of
+// some of them must still run.
 func (ss *h2Session) endAll() (rest bool) {
 	ss.mu.Lock()
 	defer ss.unlock()
@@ -248,8 +253,8 @@ func (ss *h2Session) endAll() (rest bool) {
 	return ss.first != nil
 }
 
-// forget gives back the memory of a connection that has ended with its last stream, under
-// mu.
+// forget gives back the memory of the connection, under mu, if it has ended and so have
+// all its streams.
 func (ss *h2Session) forget() {
 	if ss.gone && ss.proto.Streams() == 0 {
 		ss.proto.End()

@@ -13,27 +13,28 @@ import (
 	"github.com/galehttp/gale/internal/msg"
 )
 
-// A stream is the exchange of its request, see exchange. Where the stream is over, what a
-// context still calls fails or does nothing.
+// A stream is the exchange of its request, see exchange. After the end of the stream, the
+// methods that a context still calls fail or do nothing.
 var _ exchange = (*h2Stream)(nil)
 
-// Conn returns the connection of the stream, and of others.
+// Conn returns the connection, which the stream shares with others.
 func (s *h2Stream) Conn() net.Conn { return s.ss.nc }
 
-// Lend has nothing to do: deadlines of the connection are those of all streams.
+// Lend does nothing: deadlines of the connection affect all streams.
 func (s *h2Stream) Lend() {}
 
 // LocalAddr and RemoteAddr are those of the connection.
 func (s *h2Stream) LocalAddr() net.Addr  { return s.ss.nc.LocalAddr() }
 func (s *h2Stream) RemoteAddr() net.Addr { return s.ss.nc.RemoteAddr() }
 
-// Opened returns the number of the connection and when it came.
+// Opened returns the number of the connection and when it was accepted.
 func (s *h2Stream) Opened() (id uint64, at time.Time) { return s.ss.id, s.ss.opened }
 
-// Context returns what the hooks made the context of the connection, or nil.
+// Context returns the context of the connection that the hooks have made, or nil.
 func (s *h2Stream) Context() context.Context { return s.ss.parent() }
 
-// Watch makes d learn of a reset, and of the end of the connection.
+// Watch makes the session tell d of a reset of the stream, and of the end of the
+// connection.
 func (s *h2Stream) Watch(d door.Done) (stop func(), over error) {
 	ss := s.ss
 	ss.mu.Lock()
@@ -54,8 +55,8 @@ func (s *h2Stream) Watch(d door.Done) (stop func(), over error) {
 	}, nil
 }
 
-// SetReadDeadline bounds the arrival of the request's body, and nothing else on the
-// connection.
+// SetReadDeadline sets when the request's body must have arrived. It affects nothing else
+// on the connection.
 func (s *h2Stream) SetReadDeadline(t time.Time) error {
 	s.ss.mu.Lock()
 	s.readBy = clock.TickOf(t)
@@ -65,7 +66,8 @@ func (s *h2Stream) SetReadDeadline(t time.Time) error {
 	return nil
 }
 
-// SetWriteDeadline bounds the sending of the response, one that waits included.
+// SetWriteDeadline sets when the response must be sent. It also affects a send that
+// already waits.
 func (s *h2Stream) SetWriteDeadline(t time.Time) error {
 	defer s.ss.wake()
 	s.ss.mu.Lock()
@@ -77,14 +79,14 @@ func (s *h2Stream) SetWriteDeadline(t time.Time) error {
 	return nil
 }
 
-// LimitBody bounds what is read of a streamed body.
+// LimitBody limits how much of a streamed body can be read, in bytes.
 func (s *h2Stream) LimitBody(_ *RequestCtx, n int64) {
 	s.ss.mu.Lock()
 	s.limit = max(n, 0)
 	s.ss.mu.Unlock()
 }
 
-// CloseBody makes reading fail.
+// CloseBody makes reads of a streamed body fail, unless all of it was read.
 func (s *h2Stream) CloseBody(*RequestCtx) {
 	s.ss.mu.Lock()
 	defer s.ss.mu.Unlock()
@@ -96,10 +98,12 @@ func (s *h2Stream) CloseBody(*RequestCtx) {
 	s.readers.Broadcast()
 }
 
-// Trailers has nothing to do: who reads the body to its end gets them.
+// Trailers does nothing: the read that finds the end of the body gives them to the
+// context.
 func (s *h2Stream) Trailers(*msg.Fields) {}
 
-// Flush sends the head, the first time, and the body.
+// Flush sends the body that the response has so far. The first call sends the head before
+// it.
 func (s *h2Stream) Flush(ctx *RequestCtx) error {
 	resp := &ctx.Response
 	if !ctx.flush.begun {
@@ -160,5 +164,5 @@ func (s *h2Stream) SendInterim(_ *RequestCtx, statusCode int, h *ResponseHeader)
 
 var errH2Hijack = fmt.Errorf("gale: a stream of HTTP/2 can't be hijacked: %w", errors.ErrUnsupported)
 
-// HijackNow fails: there are other streams on the connection.
+// HijackNow fails, since there are other streams on the connection.
 func (s *h2Stream) HijackNow(*RequestCtx) (net.Conn, error) { return nil, errH2Hijack }

@@ -2,22 +2,24 @@ package gale
 
 import "github.com/galehttp/gale/internal/pool"
 
-// h2In is what has come of a request's body and was not read: a queue of buffers. Memory
-// follows what has come, and none of it moves when more comes.
+// h2In is a queue of buffers with the bytes of a request's body that have arrived and
+// were not read. Its memory grows with what has arrived, and bytes never move when more
+// arrive.
 type h2In struct {
 	first *pool.Buf   // the oldest bytes, from at on
-	more  []*pool.Buf // those after it
+	more  []*pool.Buf // the bytes after those, in order
 	at    int
 	n     int // bytes in all
 }
 
-// The buffers of a queue: the first one may be larger, for a body that is collected.
+// The sizes of buffers of a queue. The first one may be larger, for a body that is
+// collected.
 const (
 	minH2Chunk = 4 << 10
 	maxH2Chunk = 64 << 10
 )
 
-// put appends b. expected is how long the whole body is, if that is known, else negative.
+// put appends b. expected is the length of the whole body, negative if it isn't known.
 func (q *h2In) put(b []byte, expected int64) {
 	if q.first == nil {
 		q.first = pool.Get(bodyRoom(0, len(b), expected))
@@ -37,8 +39,9 @@ func (q *h2In) put(b []byte, expected int64) {
 	}
 }
 
-// bodyRoom returns the capacity, in bytes, for the buffer of a body that has so many when
-// more come: few bodies move often, and above 4 KiB it is at most four times what has come.
+// bodyRoom returns the capacity, in bytes, for the buffer of a body that has has bytes,
+// when more bytes come. So few bodies are copied often, and above 4 KiB the capacity is
+// at most four times what has arrived. expected is as in put.
 func bodyRoom(has, more int, expected int64) int {
 	room := max(4*(has+more), minH2Chunk)
 	if expected >= 0 {
@@ -49,7 +52,7 @@ func bodyRoom(has, more int, expected int64) int {
 	return max(room, has+more)
 }
 
-// take moves bytes to p and returns how many.
+// take moves bytes from the queue to p and returns how many.
 func (q *h2In) take(p []byte) (n int) {
 	for n < len(p) && q.n > 0 {
 		m := copy(p[n:], q.first.B[q.at:])
@@ -74,7 +77,7 @@ func (q *h2In) pop() {
 	}
 }
 
-// drop forgets all.
+// drop discards all bytes and gives the buffers back.
 func (q *h2In) drop() {
 	for q.first != nil {
 		q.pop()

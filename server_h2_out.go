@@ -5,26 +5,26 @@ import (
 	"github.com/galehttp/gale/internal/h2"
 )
 
-// maxH2Piece is how much of a body is sent before others have their turn, and up to
-// minH2Piece more where that is the rest.
+// maxH2Piece is how much of a body is sent before other streams have their turn. It may
+// be up to minH2Piece more, if that is the rest of the body.
 const (
 	maxH2Piece = 32 << 10
 	minH2Piece = 4 << 10
 )
 
-// pieceOf returns the piece of b to send now, under mu, while out is not full.
-// Long bodies make out nearly as long as maxOut, and no longer: whole records of TLS, and
-// not a short one after them.
+// pieceOf returns the piece of b that must be sent now. It is called under mu, while out
+// is not full. Long bodies make out nearly as long as maxOut, but not longer: so it fills
+// whole TLS records, without a short one after them.
 func (ss *h2Session) pieceOf(b []byte) []byte {
-	n := min(maxH2Piece, ss.maxOut()-len(ss.out)-64) // with the headers of frames
+	n := min(maxH2Piece, ss.maxOut()-len(ss.out)-64) // 64 for the headers of frames
 	if len(b) < n+minH2Piece {
 		n = len(b)
 	}
 	return b[:n]
 }
 
-// sendRest sends what there is room for of a body in memory, and reports whether the
-// response is over, under mu.
+// sendRest sends as much of a body in memory as there is room for, under mu. It returns
+// true if the response is complete or can't be sent any more.
 func (s *h2Stream) sendRest() (over bool) {
 	ss := s.ss
 	trailers := s.sendsTrailers(s.resp)
@@ -57,15 +57,16 @@ func (s *h2Stream) sendRest() (over bool) {
 	return true
 }
 
-// roomData makes room in out for n bytes of data that can be sent now, and their frames,
-// as far as they are sent before others have their turn, under mu.
+// roomData makes room in out for n bytes of data that can be sent now, and for the
+// headers of their frames, under mu. It makes no more room than up to maxOut, where other
+// streams have their turn.
 func (ss *h2Session) roomData(n int) {
 	n = min(n, ss.maxOut()+minH2Piece-len(ss.out))
 	ss.roomOut(n + n>>10 + 16)
 }
 
-// stall notes that the client gives no room, under mu. One that has ended its side never
-// will.
+// stall records that the client gives no room, under mu. If the client has ended its
+// side, it never will, and stall resets the stream.
 func (s *h2Stream) stall(progress bool) {
 	if s.stalled == 0 || progress {
 		s.stalled = clock.Ticks()
@@ -77,8 +78,8 @@ func (s *h2Stream) stall(progress bool) {
 	}
 }
 
-// sendQueued sends data of the streams whose turn it is, as far as there is room in out,
-// under mu.
+// sendQueued sends data of the streams in the schedule, in their order, until out is
+// full. It is called under mu.
 func (ss *h2Session) sendQueued() {
 	for !ss.isFull() {
 		st := ss.proto.Next()
@@ -100,7 +101,7 @@ func (ss *h2Session) sendQueued() {
 	}
 }
 
-// h2Out sends a body piece by piece.
+// h2Out is the writer for a response body that is sent piece by piece.
 type h2Out struct {
 	s    *h2Stream
 	skip bool
@@ -108,13 +109,14 @@ type h2Out struct {
 	over bool  // more was written than the head promised
 }
 
-// sizeOut makes outBody what the framed head of resp says.
+// sizeOut sets outBody by the head of resp, for which frame was called.
 func (s *h2Stream) sizeOut(resp *Response) {
 	s.outBody = h2Out{s: s, skip: resp.SkipBody, left: max(resp.Header.s.ContentLength, -1)}
 }
 
-// Write sends p, and waits while the client gives no room. What exceeds the length of the
-// body is errBodyStreamTooLong.
+// Write sends p, and waits while the client gives no room. If p goes beyond the declared
+// length of the body, Write sends what belongs to the body and returns
+// errBodyStreamTooLong.
 func (o *h2Out) Write(p []byte) (n int, err error) {
 	if o.skip {
 		return len(p), nil
@@ -133,8 +135,8 @@ func (o *h2Out) Write(p []byte) (n int, err error) {
 	return n, err
 }
 
-// write is h2Out.Write of bytes that belong to the body. Those of others that wait in out
-// come first.
+// write is h2Out.Write for bytes that belong to the body. Output that already waits in
+// out is sent before.
 func (s *h2Stream) write(p []byte) (sent int, err error) {
 	ss := s.ss
 	ss.mu.Lock()
@@ -155,7 +157,7 @@ func (s *h2Stream) write(p []byte) (sent int, err error) {
 			continue
 		}
 		if s.st.WasReset() || s.st.Ended() {
-			return sent, ErrClientGone // Closed, or an event, is about to say so
+			return sent, ErrClientGone // the stream is reset or over: sendErr will say so soon
 		}
 		if s.stall(n > 0); s.sendErr != nil {
 			break
@@ -175,7 +177,7 @@ func (s *h2Stream) write(p []byte) (sent int, err error) {
 }
 
 // sendStream sends a response whose body comes from a stream or a writing function. After
-// an error it is not whole.
+// an error the response is incomplete.
 func (s *h2Stream) sendStream(resp *Response, trailers bool) error {
 	ss, out := s.ss, &s.outBody
 	s.beginStream(resp, resp.SkipBody && !trailers)
@@ -195,12 +197,13 @@ func (s *h2Stream) sendStream(resp *Response, trailers bool) error {
 	if trailers {
 		ss.out = ss.proto.AppendTrailers(ss.out, s.st, &resp.Header.s.Trailers)
 	} else {
-		ss.out, _ = ss.proto.AppendData(ss.out, s.st, nil, true) // nothing if it has ended
+		ss.out, _ = ss.proto.AppendData(ss.out, s.st, nil, true) // appends nothing if the stream has ended
 	}
 	return nil
 }
 
-// beginStream sends the head of a response whose body is a stream, unless it was flushed.
+// beginStream sends the head of a response whose body is a stream, unless Flush has
+// already sent it.
 func (s *h2Stream) beginStream(resp *Response, end bool) {
 	s.ss.mu.Lock()
 	defer s.ss.mu.Unlock()
@@ -209,8 +212,8 @@ func (s *h2Stream) beginStream(resp *Response, end bool) {
 	}
 }
 
-// copyBody sends the body stream of resp, or lets its writing function send, and closes the
-// stream.
+// copyBody sends the body stream of resp and closes it, or calls the writing function of
+// resp.
 func (o *h2Out) copyBody(resp *Response) error {
 	if sw := resp.streamWriter; sw != nil {
 		resp.streamWriter = nil
@@ -230,7 +233,7 @@ func (o *h2Out) copyBody(resp *Response) error {
 	return err
 }
 
-// BytesLeft is for streamPipe.WriteTo.
+// BytesLeft returns o.left, for streamPipe.WriteTo.
 func (o *h2Out) BytesLeft() int64 { return o.left }
 
 func (o *h2Out) exceeded() bool { return o.over }

@@ -6,8 +6,8 @@ import (
 	"github.com/galehttp/gale/internal/h2"
 )
 
-// push lets user code of a stream run, under mu. Feed does that: who pushes outside of the
-// session's methods calls wake.
+// push puts a stream into the list of streams whose user code can run, under mu. Feed
+// runs it: a caller outside of Open, Feed and Stall must call wake.
 func (ss *h2Session) push(s *h2Stream) {
 	if s.queued || s.runs {
 		return
@@ -21,7 +21,8 @@ func (ss *h2Session) push(s *h2Stream) {
 	ss.last = s
 }
 
-// pop returns the next stream to run, nil if none is ready, under mu.
+// pop takes the next stream to run from the list, under mu. It returns nil if none is
+// ready.
 func (ss *h2Session) pop() *h2Stream {
 	s := ss.first
 	if s == nil {
@@ -35,11 +36,12 @@ func (ss *h2Session) pop() *h2Stream {
 	return s
 }
 
-// maxH2Runs bounds the user code that one Feed runs before what it left is written.
+// maxH2Runs limits how many streams one Feed runs before its output is written.
 const maxH2Runs = 64
 
-// nextRun returns the stream whose user code Feed runs next, after that of n others, nil if
-// there is none, under mu.
+// nextRun returns the stream whose user code Feed runs next, nil if there is none. n is
+// how many the Feed has already run. A stream whose handler will wait for its body gets a
+// goroutine of its own instead. nextRun is called under mu.
 func (ss *h2Session) nextRun(n int) *h2Stream {
 	for n < maxH2Runs && len(ss.out) < maxBatch {
 		s := ss.pop()
@@ -56,7 +58,7 @@ func (ss *h2Session) nextRun(n int) *h2Stream {
 func (ss *h2Session) runShared(s *h2Stream, w *engine.Work, more bool, due clock.Tick) *engine.Work {
 	sharer := ss.c.Share(w, more, due)
 	if ss.s.MaxRunningHandlers > 0 {
-		ss.c.PassOn(sharer) // no goroutine may be left for what the handler waits for
+		ss.c.PassOn(sharer) // else no goroutine may be left to bring what the handler waits for
 	}
 	s.run(sharer)
 	w, ok := ss.c.Unshare(sharer)
@@ -67,8 +69,8 @@ func (ss *h2Session) runShared(s *h2Stream, w *engine.Work, more bool, due clock
 	return w
 }
 
-// streams reports whether the handler of a request is about to wait for its body, under
-// mu.
+// streams reports whether the handler will read a streamed body that has not arrived
+// completely, and so will probably wait for it. It is called under mu.
 func (s *h2Stream) streams() bool { return s.inErr == nil && s.limits.stream }
 
 // runAlone runs user code of a stream on a goroutine of its own.
@@ -77,7 +79,7 @@ func (ss *h2Session) runAlone(s *h2Stream) {
 	ss.wake()
 }
 
-// runRest runs what is left when the session has been closed.
+// runRest runs the user code that is left after Closed.
 func (ss *h2Session) runRest() {
 	if s := ss.popRest(); s != nil {
 		s.run(nil)
@@ -89,14 +91,14 @@ func (ss *h2Session) popRest() *h2Stream {
 	defer ss.mu.Unlock()
 	s := ss.pop()
 	if ss.first != nil {
-		go ss.runRest() // whatever s does
+		go ss.runRest() // even if s blocks or panics
 	}
 	return s
 }
 
-// run does the next step of a stream with user code. It is called without mu, by the
-// goroutine that owns the stream until finish, or until s.runs is false again. sharer is
-// that of the goroutine if it shares the connection.
+// run does the next step of a stream that runs user code. It is called without mu, by the
+// runner: the goroutine that owns the stream until finish, or until s.runs is false
+// again. sharer is the runner's Sharer if it shares the connection, else nil.
 func (s *h2Stream) run(sharer *engine.Sharer) {
 	returned := false
 	defer func() {
@@ -114,8 +116,8 @@ func (s *h2Stream) run(sharer *engine.Sharer) {
 	returned = true
 }
 
-// isLost reports whether the response isn't wanted any more, before the handler has
-// begun. The stream must be finished then.
+// isLost reports whether the client has stopped waiting for the response before any of it
+// was sent. Then it makes h2Finish the next step.
 func (s *h2Stream) isLost() bool {
 	s.ss.mu.Lock()
 	defer s.ss.mu.Unlock()
@@ -126,9 +128,9 @@ func (s *h2Stream) isLost() bool {
 	return true
 }
 
-// stopped ends a stream after a panic with r of user code other than the handler, or after
-// runtime.Goexit, for which r is nil: then the goroutine ends with it, and another one has
-// the connection.
+// stopped ends a stream after a panic of user code other than the handler, or after
+// runtime.Goexit. r is the value of the panic, nil after Goexit. After Goexit the
+// goroutine ends, so it passes the connection on to another one.
 func (s *h2Stream) stopped(r any, sharer *engine.Sharer) {
 	ss := s.ss
 	switch {
@@ -148,17 +150,18 @@ func (s *h2Stream) stopped(r any, sharer *engine.Sharer) {
 	s.broke()
 }
 
-// broke ends a stream whose user code has not returned.
+// broke ends a stream whose user code was ended by a panic or Goexit.
 func (s *h2Stream) broke() {
 	if !s.cut() {
-		return // in finish: no other request uses the context
+		return // user code of finish: nothing else must be ended, and no other request gets the context
 	}
 	s.wrest()
 	s.left = true
 	s.finish()
 }
 
-// cut resets a stream for both sides. It reports false if that is over.
+// cut resets a stream and makes its readers and senders fail. It returns false if the
+// stream has already ended.
 func (s *h2Stream) cut() bool {
 	s.ss.mu.Lock()
 	defer s.ss.mu.Unlock()

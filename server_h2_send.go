@@ -17,7 +17,7 @@ func (s *h2Stream) serve() {
 	switch {
 	case s.refusal != nil:
 		fine = s.refuse()
-	case !ctx.flush.begun: // by ExpectHandler
+	case !ctx.flush.begun: // ExpectHandler may have begun the response
 		fine = ss.run(ctx, &s.outcome)
 	}
 	timedOut := ctx.timedOut.Load()
@@ -36,7 +36,7 @@ func (s *h2Stream) serve() {
 	}
 	streams := resp.hasStream()
 	if ctx.done.Load() != nil && ctx.doneWith(fine && timedOut == nil && streams) {
-		s.finish() // the client has reset it
+		s.finish() // the client has reset the stream
 		return
 	}
 	if s.send(resp, fine || timedOut != nil) {
@@ -44,7 +44,8 @@ func (s *h2Stream) serve() {
 	}
 }
 
-// beginServing makes the request whole and lets the context use the stream.
+// beginServing adds the trailer section to the request, if the body was collected, and
+// lets the context use the stream.
 func (s *h2Stream) beginServing() {
 	ss, ctx := s.ss, s.ctx
 	if !s.streamed {
@@ -63,7 +64,7 @@ func (s *h2Stream) beginServing() {
 	}
 }
 
-// final returns the response to send, nil if there is none.
+// final returns the response that must be sent, nil if there is none.
 func (s *h2Stream) final() *Response {
 	if s.aborted {
 		return nil
@@ -75,8 +76,8 @@ func (s *h2Stream) final() *Response {
 	return resp
 }
 
-// abort resets the stream: what was sent is not whole. gone says that nothing could be sent
-// any more.
+// abort resets the stream, since its response is incomplete. gone says that nothing could
+// be sent any more even before.
 func (s *h2Stream) abort() (gone bool) {
 	s.ss.mu.Lock()
 	defer s.ss.mu.Unlock()
@@ -84,23 +85,23 @@ func (s *h2Stream) abort() (gone bool) {
 	return s.sendErr != nil
 }
 
-// fault resets the stream because of err, which is logged as for a connection of HTTP/1.1,
-// unless the client has gone, or took too long.
+// fault resets the stream because of err. It logs err as for a connection of HTTP/1.1,
+// unless the client has gone or took too long.
 func (s *h2Stream) fault(err error) {
 	if gone := s.abort(); !gone {
 		s.ss.s.logError(s.ss.nc, "serving", err)
 	}
 }
 
-// refuse makes the answer to a request that could not be read or was not wanted. It
-// reports false after a panic of ErrorHandler.
+// refuse makes the answer to a request that could not be read or was refused. It returns
+// false after a panic of ErrorHandler.
 func (s *h2Stream) refuse() (fine bool) {
 	ss, ctx := s.ss, s.ctx
 	err := s.refusal
 	if re := (*RequestError)(nil); errors.As(err, &re) {
 		re.RemoteAddr = ss.nc.RemoteAddr()
 	}
-	ctx.Request.ResetBody() // a part of it is none
+	ctx.Request.ResetBody() // a part of a body must not be seen
 	ctx.Response.Reset()
 	ss.prepareResponse(ctx)
 	if _, decided := err.(*statusError); !decided {
@@ -109,7 +110,7 @@ func (s *h2Stream) refuse() (fine bool) {
 	if ss.s.ErrorHandler == nil {
 		ctx.defaultError(err)
 	} else {
-		ctx.Response.Header.defaultServer = "" // filled in after it
+		ctx.Response.Header.defaultServer = "" // set again after ErrorHandler
 		if !s.guard(func() { ctx.handleError(err) }) {
 			return false
 		}
@@ -135,7 +136,8 @@ func (s *h2Stream) guard(f func()) (ok bool) {
 	return true
 }
 
-// refuseHijack answers for a handler that wanted the connection for itself.
+// refuseHijack makes the answer, 501, for a handler that called Hijack. If a part of the
+// response was flushed, the stream is reset instead.
 func (s *h2Stream) refuseHijack() {
 	ctx := s.ctx
 	s.ss.s.logError(s.ss.nc, "serving", errH2Hijack)
@@ -149,7 +151,7 @@ func (s *h2Stream) refuseHijack() {
 	ctx.errorBody(StatusNotImplemented, "")
 }
 
-// frame decides what the head says of the body.
+// frame decides what the head says about the body: its length, and whether there is one.
 func (s *h2Stream) frame(resp *Response) {
 	h := &resp.Header
 	h.s.Implied |= s.ss.l.fixed.implied
@@ -186,17 +188,18 @@ func (s *h2Stream) sendHead(resp *Response, end bool) {
 	s.begun = true
 }
 
-// boundWrite sets until when what is about to be sent must have gone, under mu. As for
-// HTTP/1.1, Server.WriteTimeout bounds each write, and not all that a handler flushes.
+// boundWrite sets when the next write must be done, under mu. As for HTTP/1.1,
+// Server.WriteTimeout limits each write, not the sum of what a handler flushes.
 func (s *h2Stream) boundWrite() {
 	if d := s.limits.writeTimeout; d > 0 {
 		s.writeDue = clock.Ticks().Add(d)
 	}
 }
 
-// send sends the response, or what is left of one that was flushed. It reports whether all
-// of it went, or won't go; else the session sends the rest. stays says that the response is
-// not that to a panic, which ends an HTTP/1.1 connection: here there are other streams.
+// send sends the response, or what is left of one that was flushed. It returns true if
+// all of it was sent or the rest can't be sent. Otherwise the session sends the rest.
+// stays is false for the response to a panic: that says "Connection: close" for HTTP/1.1,
+// but here it must not end the connection, which has other streams.
 func (s *h2Stream) send(resp *Response, stays bool) (over bool) {
 	ss := s.ss
 	if !s.ctx.flush.begun {
@@ -245,13 +248,13 @@ func (s *h2Stream) send(resp *Response, stays bool) (over bool) {
 	return false
 }
 
-// sendsTrailers reports whether a trailer section ends the response: not one that has no
-// content (RFC 9110 sections 15.3.5 and 15.4.5).
+// sendsTrailers reports whether a trailer section ends the response. A response without
+// content has none (RFC 9110 sections 15.3.5 and 15.4.5).
 func (s *h2Stream) sendsTrailers(resp *Response) bool {
 	return !resp.SkipBody && resp.Header.s.Trailers.ToSend()
 }
 
-// closeIn ends the reading of the body, whichever goroutine reads.
+// closeIn ends the reading of a streamed body, on all goroutines.
 func (s *h2Stream) closeIn() {
 	if s.streamed {
 		s.CloseBody(s.ctx)

@@ -11,15 +11,15 @@ import (
 	"github.com/galehttp/gale/internal/msg"
 )
 
-// StreamResetError is the cause of Done, and the error of reading the body, after the
-// client or the server has reset a stream of HTTP/2 (RFC 9113 section 6.4). errors.Is says
-// that it is ErrClientGone.
+// StreamResetError says why RequestCtx.Done was closed, and is the error of reading the
+// body, after the client or the server has reset a stream of HTTP/2 (RFC 9113 section
+// 6.4). It matches ErrClientGone with errors.Is. Not in fasthttp.
 type StreamResetError struct {
 	// Code is the error code (RFC 9113 section 7).
 	Code uint32
 }
 
-// Error returns what happened, with the code.
+// Error returns a message with the code.
 func (e *StreamResetError) Error() string {
 	return "gale: the stream was reset with error code " + strconv.FormatUint(uint64(e.Code), 10)
 }
@@ -31,7 +31,7 @@ func (e *StreamResetError) Is(target error) bool { return target == ErrClientGon
 type h2Step uint8
 
 const (
-	h2Accept  h2Step = iota // its head has arrived: a runner decides on it
+	h2Accept  h2Step = iota // its head has arrived: a runner decides about it
 	h2Collect               // the session collects its body
 	h2Handle                // a runner calls the handler
 	h2Send                  // the session sends the rest of the response
@@ -42,8 +42,8 @@ const (
 // its context.
 //
 // While runs is set, one goroutine, the runner, owns the fields before st, and step.
-// Otherwise who holds h2Session.mu does. That guards the fields from st on, which the
-// handler's goroutines use too.
+// Otherwise the goroutine that holds h2Session.mu owns them. That lock guards the fields
+// from st on; goroutines of the handler use these too.
 type h2Stream struct {
 	ss      *h2Session
 	ctx     *RequestCtx
@@ -51,8 +51,8 @@ type h2Stream struct {
 	outcome
 	isHead   bool // the method was HEAD; the handler may change the header
 	streamed bool // the handler got the body as a stream
-	left     bool // the context was left to other goroutines
-	shared   bool // a body stream or its writer may know outBody, or a timer the stream
+	left     bool // other goroutines may still use the context
+	shared   bool // a body stream or its writer may still refer to outBody, or a timer to the stream
 	outBody  h2Out
 	came     clock.Tick // when the head came
 
@@ -61,10 +61,11 @@ type h2Stream struct {
 	step         h2Step
 	queued, runs bool      // it is in the list of streams that are ready; see above
 	next         *h2Stream // in that list
-	done         door.Done // that watches for the end of the client
+	done         door.Done // is told when the client has gone
 
-	// The request's body. in holds what has come and was not read. What comes while a
-	// goroutine waits for it goes to into, of which got bytes were filled.
+	// The request's body. in holds what has arrived and was not read. What arrives while
+	// a goroutine waits in Read goes to into, that goroutine's buffer: got counts these
+	// bytes.
 	body     h2Body
 	in       h2In
 	into     []byte
@@ -72,7 +73,7 @@ type h2Stream struct {
 	inErr    error      // why no more comes: errH2End, or an error
 	lastIn   clock.Tick // when some of it came, or the wait for it began
 	readBy   clock.Tick // when all of it must have come, 0 for never
-	limit    int64      // of the handler for the body, 0 for none
+	limit    int64      // the handler's limit for the body, in bytes; 0 for none
 	reading  int        // goroutines that wait for more of it
 	readers  sync.Cond
 	trailers msg.Fields
@@ -80,25 +81,25 @@ type h2Stream struct {
 
 	// The response.
 	begun    bool       // the final head was sent
-	resp     *Response  // whose body is in rest
-	rest     []byte     // of a body in memory, yet to be sent
+	resp     *Response  // the response whose body is in rest
+	rest     []byte     // of a body in memory: what was not sent yet
 	sendErr  error      // why nothing can be sent any more
-	stalled  clock.Tick // since when the client gives no room, 0 if it does
-	writeDue clock.Tick // when what is being sent must have gone, 0 for never
+	stalled  clock.Tick // when the client stopped giving room, 0 if it gives room
+	writeDue clock.Tick // when the current write must be done, 0 for never
 	senders  sync.Cond
-	awaits   *sync.Cond  // for what a goroutine waits that sends, nil if it doesn't
+	awaits   *sync.Cond  // the condition for which a sending goroutine waits, or nil
 	late     *time.Timer // ends that wait, see waitToSend; nil if it was never set
 	timed    bool        // counted in ss.waiting
 }
 
-// reach says what the context may use.
+// reach sets what the context may use.
 func (s *h2Stream) reach(r reach) {
 	s.ctx.mu.Lock()
 	s.ctx.reach = r
 	s.ctx.mu.Unlock()
 }
 
-// tell makes unlock tell the context that the client has gone, under mu.
+// tell, called under mu, makes unlock tell the context that the client has gone.
 func (s *h2Stream) tell(cause error, reset bool) {
 	if s.done == nil {
 		return
@@ -109,8 +110,8 @@ func (s *h2Stream) tell(cause error, reset bool) {
 	}
 }
 
-// fail ends the request because of err, under mu: nothing more comes. reset says that the
-// client doesn't wait for the response, and nothing more is sent.
+// fail ends the request because of err, under mu: nothing more of it will arrive. reset
+// says that the client doesn't wait for the response any more, so nothing more is sent.
 func (s *h2Stream) fail(err error, reset bool) {
 	if s.inErr == nil || reset && s.inErr == errH2End && s.unread() {
 		s.inErr = err
@@ -138,8 +139,8 @@ func (s *h2Stream) fail(err error, reset bool) {
 	s.ss.push(s)
 }
 
-// time keeps count of the streams that have a time limit, under mu. It is called when
-// something has changed that nextDue looks at.
+// time updates h2Session.waiting, the number of streams that have a time limit now, under
+// mu. It is called when something has changed that nextDue looks at.
 func (s *h2Stream) time() {
 	timed := s.st != nil && s.nextDue() != 0
 	if timed != s.timed {
@@ -152,11 +153,12 @@ func (s *h2Stream) time() {
 	}
 }
 
-// nextDue returns when the stream has taken too long, 0 for never, under mu.
+// nextDue returns when the stream will have taken too long, 0 for never. It is called
+// under mu.
 func (s *h2Stream) nextDue() clock.Tick { return sooner(s.readDue(), s.sendDue()) }
 
-// readDue counts the time only while something waits for the body: a client that has no
-// window can't send.
+// readDue is the part of nextDue for the body. It limits the time only while something
+// waits for the body: otherwise the client may have no window, and can't send.
 func (s *h2Stream) readDue() clock.Tick {
 	if s.inErr != nil || s.step != h2Collect && s.reading == 0 {
 		return 0
@@ -164,7 +166,8 @@ func (s *h2Stream) readDue() clock.Tick {
 	return bodyDue(s.lastIn, s.limits.readStall, s.readBy)
 }
 
-// sendDue counts the time only while the client gives no room.
+// sendDue is the part of nextDue for the response. It limits the time only while the
+// client gives no room.
 func (s *h2Stream) sendDue() clock.Tick {
 	if s.stalled == 0 || s.sendErr != nil {
 		return 0
@@ -172,7 +175,7 @@ func (s *h2Stream) sendDue() clock.Tick {
 	due := s.writeDue
 	if d := s.limits.writeStall; d > 0 {
 		since := s.stalled
-		if s.st.HasWindow() { // it waits for its turn, as long as the client takes others
+		if s.st.HasWindow() { // the stream waits for its turn, and the client takes data of others
 			since = max(since, s.ss.roomAt)
 		}
 		due = sooner(due, since.Add(d))
@@ -191,9 +194,9 @@ func (s *h2Stream) checkTime(now clock.Tick) {
 	}
 }
 
-// waitToSend waits for c before something is sent, under mu, at most until the deadline that
-// the handler has set. A timer sees to that: while the engine writes, it calls nothing of the
-// session.
+// waitToSend waits for c before something is sent, under mu, at most until the deadline
+// that the handler has set. It uses a timer for that deadline: while the engine writes,
+// it doesn't call the session.
 func (s *h2Stream) waitToSend(c *sync.Cond) {
 	s.awaits = c
 	if s.timeSend(); s.sendErr == nil {
@@ -205,7 +208,8 @@ func (s *h2Stream) waitToSend(c *sync.Cond) {
 	}
 }
 
-// timeSend sets the timer of waitToSend, or ends its wait if it is too long already, under mu.
+// timeSend sets the timer of waitToSend, or ends its wait if the deadline has already
+// passed. It is called under mu.
 func (s *h2Stream) timeSend() {
 	if s.awaits == nil || s.sendErr != nil {
 		return
@@ -225,7 +229,8 @@ func (s *h2Stream) timeSend() {
 	s.awaits.Broadcast()
 }
 
-// sendLate is called when the deadline of a wait has passed, unless that has ended, or moved.
+// sendLate is the timer's function. By now the wait may have ended, or the deadline may
+// have moved; timeSend checks that.
 func (s *h2Stream) sendLate() {
 	s.ss.mu.Lock()
 	defer s.ss.wake()
@@ -240,8 +245,8 @@ func (s *h2Stream) timeOut() {
 	s.fail(ErrTimeout, true)
 }
 
-// wrest takes the stream away from a context that other goroutines may go on using. It
-// reports whether one of them was sending.
+// wrest takes the stream away from a context that other goroutines may still use. It
+// returns true if one of them was sending; then it has waited until that has ended.
 func (s *h2Stream) wrest() (sent bool) {
 	if !s.ctx.part(s) {
 		return false
@@ -257,8 +262,8 @@ func (s *h2Stream) wrest() (sent bool) {
 	return true
 }
 
-// finish ends the stream, and lets go of its context. User code that closes bodies and
-// values may run.
+// finish ends the stream and gives up its context. That may run user code that closes
+// bodies and values.
 func (s *h2Stream) finish() {
 	ctx := s.ctx
 	s.close()
@@ -287,13 +292,13 @@ func (s *h2Stream) finish() {
 	}
 }
 
-// close is the end of the stream for the session, which forgets it. What the context still
-// calls fails.
+// close ends the stream for the session, which forgets it. Methods that the context still
+// calls fail.
 func (s *h2Stream) close() {
 	ss := s.ss
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
-	s.shared = s.shared || s.late != nil // whose function may be about to run
+	s.shared = s.shared || s.late != nil // the timer's function may be about to run
 	if s.inErr == nil || s.inErr == errH2End && s.unread() {
 		s.inErr = errStreamClosed
 	}
@@ -304,7 +309,7 @@ func (s *h2Stream) close() {
 	s.readers.Broadcast()
 	s.senders.Broadcast()
 	ss.tellRoom()
-	ss.proto.Done(s.st) // another connection may have it now
+	ss.proto.Done(s.st) // after this, st may become a stream of another connection
 	s.st = nil
 	ss.out = ss.proto.AppendControl(ss.out)
 	s.time()
