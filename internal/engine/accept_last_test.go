@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// The number of an epoch doesn't tell that it drains, and the next one doesn't.
+// The number of an epoch is the same while it drains, and the next epoch doesn't drain.
 func TestEpoch(t *testing.T) {
 	var e epoch
 	for n := range uint32(3) {
@@ -32,8 +32,8 @@ func TestEpoch(t *testing.T) {
 	}
 }
 
-// A drain leaves all connections as they are and says that they must stop, also those that
-// begin during it.
+// A drain changes no connection, but Stopping becomes true for all of them, including
+// those that begin during the drain.
 func TestBlockDrain(t *testing.T) {
 	m := &listModel{t: t}
 	old := m.add()
@@ -76,8 +76,8 @@ func listenQueue(t *testing.T, network string, n int) net.Listener {
 	return ln
 }
 
-// After the last call all that wait are accepted, the listener is closed and nothing
-// fails, whether the call came before the accepting began or while it waits.
+// After the last call all connections that wait are accepted, the listener is closed and
+// no error is returned, whether the call came before Accept began or while it waits.
 func TestLastCall(t *testing.T) {
 	const n = 40
 	for _, network := range []string{"tcp", "unix"} {
@@ -132,7 +132,7 @@ func TestLastCall(t *testing.T) {
 	}
 }
 
-// Listeners that have no queue of the system can't be told.
+// Make returns false for listeners that have no queue of the system.
 func TestLastCallOfOthers(t *testing.T) {
 	if last := NewLastCall(&script{}, nil); last.Make(time.Hour) || last.Made() {
 		t.Error("it says that it was told")

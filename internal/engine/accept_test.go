@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// script is a listener whose Accept returns what is written: an error, or nil for a
-// connection. It notes when it was called.
+// script is a listener whose Accept returns the listed results: an error, or nil for a
+// connection. It records when it was called.
 type script struct {
 	net.Listener
 	results []error
@@ -32,12 +32,12 @@ func (s *script) Accept() (net.Conn, error) {
 	return &namedConn{}, nil
 }
 
-// asNet returns an error as package net returns it.
+// asNet wraps errno like package net does.
 func asNet(errno syscall.Errno) error {
 	return &net.OpError{Op: "accept", Net: "tcp", Err: os.NewSyscallError("accept4", errno)}
 }
 
-// late is an error of a listener that isn't of package net.
+// late is an error of a listener that isn't from package net.
 type late struct {
 	error
 	temporary bool
@@ -46,7 +46,7 @@ type late struct {
 func (e late) Temporary() bool { return e.temporary }
 func (e late) Unwrap() error   { return e.error }
 
-// After which errors there may be a connection again.
+// The errors after which Accept may work again.
 func TestAcceptErrorsThatPass(t *testing.T) {
 	for _, k := range []struct {
 		err  error
@@ -75,8 +75,9 @@ func TestAcceptErrorsThatPass(t *testing.T) {
 	}
 }
 
-// Accept pauses after each error that passes, twice as long each time, and begins anew
-// after a connection; only those errors for want of something are told.
+// Accept pauses after each temporary error, twice as long each time, and starts with the
+// short pause again after a connection. It reports only errors because a resource ran
+// out.
 func TestAcceptPauses(t *testing.T) {
 	full, aborted, closed := asNet(syscall.EMFILE), asNet(syscall.ECONNABORTED), &net.OpError{Op: "accept", Err: net.ErrClosed}
 	const ms = time.Millisecond

@@ -13,7 +13,7 @@ import (
 	"github.com/galehttp/gale/internal/clock"
 )
 
-// told is a session that notes panics.
+// told is a session that records panics.
 type told struct {
 	*lines
 	panics []any
@@ -21,12 +21,12 @@ type told struct {
 
 func (s *told) Panicked(r any) { s.panics = append(s.panics, r) }
 
-// deadlines is a connection that notes the deadlines for writes that it gets.
+// deadlines is a connection that records the write deadlines that are set on it.
 type deadlines struct {
 	net.Conn
 	begin time.Time
 
-	mu  sync.Mutex      // the alarm's goroutine sets one
+	mu  sync.Mutex      // the alarm's goroutine sets one, too
 	set []time.Duration // since begin
 }
 
@@ -66,7 +66,7 @@ func inBounds(t *testing.T, f func(b *boundTest)) {
 	})
 }
 
-// at sleeps until so long after the beginning.
+// at sleeps until d after the beginning.
 func (b *boundTest) at(d time.Duration) { time.Sleep(d - time.Since(b.nc.begin)) }
 
 // wants checks which deadlines were set since the last time.
@@ -80,8 +80,8 @@ func (b *boundTest) wants(when string, set ...time.Duration) {
 	b.nc.set = nil
 }
 
-// The deadlines of a write that waits again and again. Nothing that the peer takes moves
-// the end of the whole write, except for files.
+// The deadlines of a write that waits several times. Progress doesn't move the end of the
+// whole write, except for files.
 func TestWriteBoundsWait(t *testing.T) {
 	const s = time.Second
 	type wait struct {
@@ -140,8 +140,7 @@ func TestWriteBoundsWait(t *testing.T) {
 	}
 }
 
-// Which writes count as those that took too long, and that no write follows one that
-// failed.
+// Which writes count as write timeouts, and that no write follows one that failed.
 func TestWriteBoundsThrough(t *testing.T) {
 	for _, k := range []struct {
 		name   string
@@ -179,7 +178,7 @@ func TestWriteBoundsThrough(t *testing.T) {
 	}
 }
 
-// After the limit no write begins, and none after it either.
+// After the limit no write begins, and the failed write makes all later ones fail, too.
 func TestWriteBoundsBegin(t *testing.T) {
 	inBounds(t, func(b *boundTest) {
 		b.limit = clock.Ticks().Add(time.Second)
@@ -207,7 +206,7 @@ func TestWriteBoundsBegin(t *testing.T) {
 	})
 }
 
-// While the deadlines are a program's, an alarm stands in for them.
+// While the program owns the deadlines, an alarm is used instead of them.
 func TestWriteBoundsLent(t *testing.T) {
 	inBounds(t, func(b *boundTest) {
 		b.lent, b.timeout, b.stall = true, 10*time.Second, 3*time.Second

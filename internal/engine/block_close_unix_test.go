@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// layered is a connection on top of a socket, as those of TLS.
+// layered is a connection on top of a socket, like those of TLS.
 type layered struct {
 	net.Conn
 	closes atomic.Int32
@@ -25,7 +25,7 @@ func (l *layered) Close() error {
 type held struct {
 	*lines
 	in, out chan struct{}
-	close   bool // the connection when it goes on
+	close   bool // close the connection when it goes on
 }
 
 func (s *held) Feed(_ *Work, next *Next) {
@@ -35,8 +35,8 @@ func (s *held) Feed(_ *Work, next *Next) {
 	}
 }
 
-// A program may close a connection of TLS from any goroutine, and what that writes may
-// wait when the connection ends.
+// A program may close a connection of TLS from any goroutine. The write of that Close may
+// still wait when the connection ends.
 func TestWriteFromAsideOutlivesConn(t *testing.T) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

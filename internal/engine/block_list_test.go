@@ -14,7 +14,7 @@ import (
 	"github.com/galehttp/gale/internal/clock"
 )
 
-// listed is the connection below a blockConn of these tests. It notes what is done to it.
+// listed is the net.Conn of a blockConn in these tests. It records the calls.
 type listed struct {
 	net.Conn
 	id     int
@@ -38,7 +38,7 @@ func (l *listed) Close() error {
 	return nil
 }
 
-// listModel is a Block and the slice that says what its list has to be.
+// listModel is a Block, and a slice with the connections that its list must have.
 type listModel struct {
 	t     *testing.T
 	seed  uint64
@@ -71,7 +71,7 @@ func (m *listModel) remove(c *blockConn) {
 	m.e.remove(c)
 }
 
-// evict returns the connections that EvictIdle(n) has to close, in their order.
+// evict returns the connections that EvictIdle(n) must close, in order.
 func (m *listModel) evict(n int) (ids []int) {
 	i := max(slices.Index(m.conns, m.at), 0)
 	for range min(64+n, len(m.conns)) {
@@ -116,8 +116,8 @@ func (m *listModel) check() {
 	}
 }
 
-// Connections come and go, and are evicted in turn: those that are idle, and not so young
-// that their first request may be on its way.
+// Connections come and go. EvictIdle closes them in turn, but only those that are idle
+// and not so new that their first request may be on its way.
 func TestBlockListIsASlice(t *testing.T) {
 	for i := range uint64(20) {
 		seed := i
@@ -127,7 +127,7 @@ func TestBlockListIsASlice(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			leaveThePast()
 			m := &listModel{t: t, seed: seed, rng: rand.New(rand.NewPCG(seed, 1))}
-			evicted, most := 0, []int{8, 60, 300}[seed%3] // also more than EvictIdle looks at
+			evicted, most := 0, []int{8, 60, 300}[seed%3] // some are more than EvictIdle looks at
 			for range 2000 {
 				kind := m.rng.IntN(10)
 				if len(m.conns) == 0 || kind < 4 && len(m.conns) < most {
@@ -169,10 +169,10 @@ func TestBlockStop(t *testing.T) {
 		state, after int32
 		woken        bool
 	}{
-		{busy, busy, false},       // it sees that it must end when it is idle
+		{busy, busy, false},       // it sees that it must end when it becomes idle
 		{idle, closing, true},     //
 		{closing, closing, false}, // it was woken by now
-		{parting, parting, true},  // it goes on for a moment
+		{parting, parting, true},  // closeGracefully goes on for lingerStop
 	} {
 		for _, old := range []bool{true, false} {
 			t.Run(fmt.Sprintf("state %d, old %v", k.state, old), func(t *testing.T) {
@@ -198,7 +198,7 @@ func TestBlockStop(t *testing.T) {
 	}
 }
 
-// CloseAll closes each connection whatever it does, the socket below it first, and also
+// CloseAll closes each connection in any state, the socket below it first. It also closes
 // those after one whose Close panics.
 func TestBlockCloseAll(t *testing.T) {
 	(&Block{}).CloseAll() // none
@@ -225,5 +225,5 @@ func TestBlockCloseAll(t *testing.T) {
 			t.Errorf("session %d was told of %d panics", i, n)
 		}
 	}
-	m.check() // each takes itself out when its goroutine ends
+	m.check() // each is removed when its goroutine ends
 }

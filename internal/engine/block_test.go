@@ -17,7 +17,7 @@ import (
 	"github.com/galehttp/gale/internal/clock"
 )
 
-// lines is a session that answers each line with itself, and obeys some words.
+// lines is a session that answers each line with the same line. Some words are commands.
 type lines struct {
 	c        Conn
 	file     *os.File
@@ -103,8 +103,8 @@ func (s *lines) Hijacked(c net.Conn) { s.hijacked <- c }
 func (s *lines) Closed(err error)    { s.closed <- err }
 func (s *lines) Panicked(any)        {}
 
-// kinds are the connections that every test runs on: sockets, which are read
-// without a buffer in hand, and others.
+// kinds are the kinds of connections that every test runs on: sockets, which wait without
+// a buffer, and others.
 var kinds = []struct {
 	name string
 	pair func(t *testing.T) (server, client net.Conn)
@@ -144,7 +144,7 @@ func tempFile(t *testing.T, content string) *os.File {
 	return f
 }
 
-// anyEngine is what tests know of an engine.
+// anyEngine is the part of an engine that tests use.
 type anyEngine interface {
 	Len() int
 	Stop()
@@ -152,8 +152,8 @@ type anyEngine interface {
 	Idle() int
 }
 
-// start serves a connection of each kind, and one on each engine, and lets f be
-// its client.
+// start serves a connection of each kind, and one on each engine, and calls f as its
+// client.
 func start(t *testing.T, prepare func(s *lines), f func(t *testing.T, e anyEngine, s *lines, client net.Conn)) {
 	t.Run("event", func(t *testing.T) {
 		s := newLines()
@@ -226,7 +226,7 @@ func TestFeedPipelinedAndSplit(t *testing.T) {
 			send(t, c, string(b))
 		}
 		want(t, c, "cdef\n")
-		long := strings.Repeat("x", 100_000) + "\n" // longer than any first buffer
+		long := strings.Repeat("x", 100_000) + "\n" // longer than the first buffer
 		go io.WriteString(c, long)
 		want(t, c, long)
 	})
@@ -274,8 +274,7 @@ func TestStallAtEndAndDeadline(t *testing.T) {
 	})
 }
 
-// A deadline is set once in a while only; an old one must not end a longer
-// wait.
+// A deadline is set only once in a while. An old one must not end a longer wait.
 func TestDeadlineMovesOn(t *testing.T) {
 	start(t, func(s *lines) { s.idle = 600 * time.Millisecond }, func(t *testing.T, e anyEngine, s *lines, c net.Conn) {
 		for range 9 {
@@ -380,7 +379,7 @@ func TestEvictIdle(t *testing.T) {
 	})
 }
 
-// A connection that never sends anything must make room too, if not at once.
+// A connection that never sends anything must make room too, after a while.
 func TestEvictSilent(t *testing.T) {
 	start(t, nil, func(t *testing.T, e anyEngine, s *lines, c net.Conn) {
 		waitFor(t, func() bool { return e.EvictIdle(1) == 1 })
@@ -404,7 +403,7 @@ type goexit struct{ *lines }
 
 func (goexit) Feed(*Work, *Next) { runtime.Goexit() }
 
-// A connection that is idle for long leaves its goroutine, and comes back.
+// A connection that is idle for long leaves its goroutine, and is resumed.
 func TestParkAndResume(t *testing.T) {
 	server, client := tcpPair(t)
 	s := newLines()
@@ -443,9 +442,9 @@ func TestParkAndResume(t *testing.T) {
 	}
 }
 
-// A connection whose requests come at intervals longer than parkAfter, as those of
-// thousands of busy ones do, is parked a few times and then no more, until it is idle
-// for long.
+// A connection whose requests come at intervals longer than parkAfter, like those of
+// thousands of busy connections, is parked a few times and then not any more, until it is
+// idle for long.
 func TestParkSparesBusy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server, client := net.Pipe()
@@ -480,8 +479,7 @@ func TestParkSparesBusy(t *testing.T) {
 	})
 }
 
-// alwaysLate is a connection whose reads time out at once, whatever deadlines
-// say.
+// alwaysLate is a connection whose reads time out at once, whatever its deadline is.
 type alwaysLate struct{ net.Conn }
 
 func (alwaysLate) Read([]byte) (int, error) { return 0, os.ErrDeadlineExceeded }
@@ -514,7 +512,7 @@ func TestOpenFails(t *testing.T) {
 }
 
 func TestEventOpenFails(t *testing.T) {
-	s := &failsToOpen{newLines(), runtime.Goexit} // in the goroutine that accepts
+	s := &failsToOpen{newLines(), runtime.Goexit} // on the goroutine that accepts
 	_, client, ended := startEvent(t, s)
 	wantClosed(t, s)
 	wantEOF(t, client)

@@ -4,5 +4,5 @@ package engine_test
 
 import "time"
 
-// cpuTime isn't known here.
+// cpuTime isn't available on this system.
 func cpuTime() time.Duration { return 0 }

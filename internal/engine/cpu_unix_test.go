@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// cpuTime returns the time that the process has computed for.
+// cpuTime returns the CPU time that the process has used.
 func cpuTime() time.Duration {
 	var r syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &r) != nil {

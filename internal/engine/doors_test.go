@@ -19,19 +19,19 @@ import (
 	. "github.com/galehttp/gale/internal/engine"
 )
 
-// Tests of what engines have for every protocol, on every kind of connection.
+// Tests of what engines offer to every protocol, on every kind of connection.
 
 // served is a connection that an engine serves.
 type served struct {
 	t      *testing.T
 	client net.Conn
-	raw    net.Conn // below TLS, else client
+	raw    net.Conn // below TLS; without TLS the same as client
 	stop   func()   // Stop of the engine
 	kill   func()   // CloseAll
 	idle   func() int
-	ended  chan struct{} // closed when the engine has done with the connection
+	ended  chan struct{} // closed when the engine has ended the connection
 	last   Session       // then
-	panics chan any      // with what user code panicked
+	panics chan any      // the values of panics in user code
 }
 
 // wait waits until the connection has ended.
@@ -44,8 +44,8 @@ func (s *served) wait() {
 	}
 }
 
-// doorKinds are the kinds of connections. half: the client can end its own side alone.
-// socket: it is a socket of the system.
+// doorKinds are the kinds of connections. half: the client can end only its own side.
+// waits: a test can tell bytes that were read from bytes that were not.
 var doorKinds = []struct {
 	name   string
 	half   bool
@@ -60,7 +60,7 @@ var doorKinds = []struct {
 	{"event/tls", true, true, func(t *testing.T, sess Session) *served { return serveEvent(t, sess, true) }},
 }
 
-// onDoors runs f on each kind of connection, which sess serves.
+// onDoors runs f for each kind of connection. The session that sess returns serves it.
 func onDoors(t *testing.T, sess func(t *testing.T) Session, f func(t *testing.T, sess Session, c *served)) {
 	for _, k := range doorKinds {
 		t.Run(k.name, func(t *testing.T) {
@@ -110,7 +110,7 @@ func (q *queueConn) run() {
 	}
 }
 
-// Close closes the pipe after what was written.
+// Close closes the pipe after everything that was written was read.
 func (q *queueConn) Close() error {
 	select {
 	case q.writes <- nil:
@@ -129,7 +129,7 @@ func memoryPair(*testing.T) (server, client net.Conn) {
 	return pc.Conn1(), pc.Conn2()
 }
 
-// serverTLS is a configuration with a certificate that no client knows.
+// serverTLS is a configuration with a certificate that no client trusts.
 var serverTLS = sync.OnceValue(func() *tls.Config {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -250,7 +250,7 @@ func (s *served) want(text string) {
 	}
 }
 
-// closeWrite ends the client's side alone.
+// closeWrite ends only the client's side.
 func (s *served) closeWrite() {
 	s.t.Helper()
 	if err := s.client.(interface{ CloseWrite() error }).CloseWrite(); err != nil {
@@ -258,8 +258,8 @@ func (s *served) closeWrite() {
 	}
 }
 
-// step is a session made of functions. It checks that it is called as the contract
-// says: by one goroutine at a time, opened first, closed once, and then no more.
+// step is a session made of functions. It checks the contract of Session: one goroutine
+// at a time calls it, Open is first, Closed is called once, and nothing after that.
 type step struct {
 	t     *testing.T
 	name  string
@@ -353,7 +353,7 @@ func (s *step) wantClosed(want error) {
 	}
 }
 
-// wantUntouched checks that nothing of the session was called.
+// wantUntouched checks that no method of the session was called.
 func (s *step) wantUntouched() {
 	s.t.Helper()
 	s.mu.Lock()
@@ -369,7 +369,7 @@ func (s *step) fed() int {
 	return s.feeds
 }
 
-// echoStep is a session that echoes what comes, in brackets for each Feed if shown.
+// echoStep returns a session that echoes what comes.
 func echoStep(t *testing.T, name string) *step {
 	s := newStep(t, name)
 	s.feed = func(w *Work, next *Next) {
@@ -380,7 +380,7 @@ func echoStep(t *testing.T, name string) *step {
 	return s
 }
 
-// switching returns a session that echoes up to a "|" and switches to s then.
+// switching returns a session that echoes up to a "|" and then switches to s.
 func switching(t *testing.T, s Session) *step {
 	old := newStep(t, "the old session")
 	old.feed = func(w *Work, next *Next) {
@@ -399,7 +399,7 @@ func switching(t *testing.T, s Session) *step {
 	return old
 }
 
-// A reset shows at the peer, with TLS and without; output goes out before.
+// The peer sees a reset as such, with TLS and without. The output is written before it.
 func TestAbortResets(t *testing.T) {
 	for _, k := range doorKinds {
 		if !k.socket {

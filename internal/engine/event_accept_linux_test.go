@@ -21,7 +21,7 @@ type acceptTest struct {
 	served  chan error
 }
 
-// acceptOn lets e serve a listener, all of whose connections echo lines.
+// acceptOn lets e serve ln. Its connections echo lines.
 func acceptOn(t *testing.T, e *Event, ln net.Listener) *acceptTest {
 	t.Helper()
 	a := &acceptTest{t: t, e: e, ln: ln, served: make(chan error, 1)}
@@ -87,7 +87,7 @@ func (a *acceptTest) ends() {
 	}
 }
 
-// Which errors of the system are told, and that none of them ends the accepting.
+// Which errors of accept are reported, and that none of them ends Serve.
 func TestEventAcceptErrors(t *testing.T) {
 	for _, k := range []struct {
 		name    string
@@ -121,8 +121,8 @@ func TestEventAcceptErrors(t *testing.T) {
 	}
 }
 
-// Where the loop doesn't get on, the goroutine of Serve accepts; what it accepts is
-// served on the loop, too.
+// If the loop can't accept, the goroutine of Serve does. The loop serves these
+// connections, too.
 func TestEventAcceptWithoutLoop(t *testing.T) {
 	e := newAcceptEvent(t)
 	refuse(t, func() syscall.Errno { return syscall.EMFILE })
@@ -155,11 +155,12 @@ func TestEventAcceptWithoutLoop(t *testing.T) {
 type noDuplicates struct{ system }
 
 func (noDuplicates) accept(uintptr) (accepted, syscall.Errno) {
-	return accepted{fd: -1}, syscall.ECONNABORTED // which is not told
+	return accepted{fd: -1}, syscall.ECONNABORTED // which is not reported
 }
 func (noDuplicates) duplicate(uintptr) (accepted, error) { return accepted{fd: -1}, syscall.EMFILE }
 
-// A connection that Serve accepts and can't hand to the loop is closed, and that is told.
+// A connection that Serve accepts and can't give to the loop is closed, and the error is
+// reported.
 func TestEventAcceptWithoutDescriptors(t *testing.T) {
 	e := newAcceptEvent(t)
 	useSystem(t, func(sys system) system { return noDuplicates{sys} })
@@ -180,13 +181,13 @@ func TestEventAcceptWithoutDescriptors(t *testing.T) {
 	a.ends()
 }
 
-// However Serve waits when its listener is closed, it returns, the connections go on, and
-// the loops end with the last of them.
+// When its listener is closed, Serve returns, in whatever way it waits. The connections
+// go on, and the loops end with the last of them.
 func TestEventListenerClosed(t *testing.T) {
 	for _, k := range []struct {
 		name string
 		full bool // the loop pauses
-		look int  // looks before: after some, the goroutine of Serve waits in Accept
+		look int  // checks before the close: after some, the goroutine of Serve waits in Accept
 	}{
 		{"waiting", false, 0}, {"waiting in Accept", false, 3 * quietAfter}, {"pausing", true, 0}, {"pausing and in Accept", true, 3 * quietAfter},
 	} {
@@ -211,7 +212,7 @@ func TestEventListenerClosed(t *testing.T) {
 			}
 			for range k.look {
 				a.e.LookAtListeners()
-				time.Sleep(time.Millisecond) // one look at a time is kept
+				time.Sleep(time.Millisecond) // the channel keeps one look only
 			}
 			a.ln.Close()
 			a.ends()
@@ -225,8 +226,8 @@ func TestEventListenerClosed(t *testing.T) {
 	}
 }
 
-// A listener that another process has too, as a duplicate: when Serve has returned, what
-// connects to it is none of ours.
+// Another process has a duplicate of the listener. When Serve has returned, it doesn't
+// accept connections to it any more.
 func TestEventListenerOfOthers(t *testing.T) {
 	e := newAcceptEvent(t)
 	a, b := acceptOn(t, e, listen(t)), acceptOn(t, e, listen(t))
@@ -276,8 +277,8 @@ func TestEventListenerOfOthers(t *testing.T) {
 	b.ends()
 }
 
-// Many connect at once, to several listeners, of which one is served twice: each
-// connection is handed on once, and served.
+// Many clients connect at once, to several listeners, of which one is served twice. Each
+// connection is given to handle once, and served.
 func TestEventAcceptMany(t *testing.T) {
 	const each = 20 * acceptBatch
 	e := newAcceptEvent(t)
@@ -286,7 +287,7 @@ func TestEventAcceptMany(t *testing.T) {
 	var serves []*acceptTest
 	for i, ln := range []net.Listener{shared, shared, listen(t)} {
 		serves = append(serves, acceptOn(t, e, ln))
-		waitFor(t, func() bool { return int(e.served.Load()) > i }) // on the loops in turn: a poller takes a listener once
+		waitFor(t, func() bool { return int(e.served.Load()) > i }) // one loop after the other: a poller can't register a listener twice
 	}
 	var clients sync.WaitGroup
 	var hold, done sync.WaitGroup

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// A call that asks for the descriptor of a duplicate of the listener, as os/exec
-// does to hand it down to a child, makes the listener one that blocks, for all
-// who have it. Each connection is served nevertheless, and Serve ends.
+// Code that asks for the descriptor of a duplicate of the listener, as os/exec does to
+// pass it to a child, makes the listener blocking, for every process that has it. Each
+// connection is still served, and Serve ends.
 func TestEventListenerMadeBlocking(t *testing.T) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// slow is a system with a write that waits before it is done.
+// slow is a system with a write that waits before it returns.
 type slow struct {
 	system
-	waits   atomic.Bool // the next write does
+	waits   atomic.Bool // the next write waits
 	in, out chan struct{}
 	closed  atomic.Int32 // descriptors
 }
@@ -29,9 +29,9 @@ func (s *slow) close(fd int32) {
 	s.system.close(fd)
 }
 
-// A write through a connection on top may come from any goroutine, as the farewell of
-// TLS does. The descriptor stays open until it is done, although the connection ends:
-// else it may be that of another connection by then.
+// A write through a connection on top may come from any goroutine, such as the closure
+// alert of TLS. The descriptor stays open until the write is done, even if the connection
+// ends. Otherwise its number may already be that of another connection.
 func TestEventWriteFromAsideHoldsDescriptor(t *testing.T) {
 	sys := &slow{in: make(chan struct{}), out: make(chan struct{})}
 	ended := make(chan struct{})

@@ -11,7 +11,7 @@ import (
 	"github.com/galehttp/gale/internal/clock"
 )
 
-// naps is a session whose handlers block: each message takes as long as it is told.
+// naps is a session whose handlers block: each message takes as long as nap says.
 type naps struct {
 	mu    sync.Mutex
 	nap   time.Duration // of the next message
@@ -19,7 +19,7 @@ type naps struct {
 	waits *waits
 }
 
-// waits is what the messages of all sessions have waited for.
+// waits is how long the messages of all sessions have waited.
 type waits struct {
 	mu   sync.Mutex
 	n    int
@@ -47,8 +47,8 @@ func (s *naps) Hijacked(net.Conn)                  {}
 func (s *naps) Closed(error)                       {}
 func (s *naps) Panicked(any)                       {}
 
-// calmTest is a loop in a bubble, whose connections are simulated: work takes no time,
-// and only naps do.
+// calmTest is a loop in a bubble with simulated connections. Work takes no time there;
+// only naps do.
 type calmTest struct {
 	t     *testing.T
 	s     *Simulation
@@ -87,8 +87,8 @@ func inCalm(t *testing.T, conns int, f func(c *calmTest)) {
 	})
 }
 
-// send lets a message arrive at the connections, which naps for so long. Connections
-// that have one already are left out.
+// send makes a message arrive at each of the connections. Its handler naps for nap.
+// Connections that already have a message are left out.
 func (c *calmTest) send(nap time.Duration, conns ...int) {
 	to := conns[:0:0]
 	for _, i := range conns {
@@ -103,8 +103,8 @@ func (c *calmTest) send(nap time.Duration, conns ...int) {
 	c.s.Arrive(to)
 }
 
-// mostWaited returns how many messages were served, and what one of them has waited for
-// at most, since it was asked last.
+// mostWaited returns how many messages were served since its last call, and how long one
+// of them has waited at most.
 func (w *waits) mostWaited() (n int, most time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -113,7 +113,7 @@ func (w *waits) mostWaited() (n int, most time.Duration) {
 	return n, most
 }
 
-// wantCalm checks whether the loop is calm, when nothing goes on any more.
+// wantCalm checks whether the loop is calm, after all goroutines have come to rest.
 func (c *calmTest) wantCalm(want bool, when string) {
 	c.t.Helper()
 	synctest.Wait()
@@ -146,7 +146,7 @@ func TestCalmNeedsNoStandby(t *testing.T) {
 	})
 }
 
-// How long a handler may block before the loop isn't calm any more; and that the loop is
+// How long a handler may block before the loop isn't calm any more, and that the loop is
 // calm again when no handler has blocked for a while.
 func TestCalmEndsAndComesBack(t *testing.T) {
 	for _, k := range []struct {
@@ -182,7 +182,7 @@ func (c *calmTest) endAndComeBack(nap time.Duration, calm bool) {
 		c.wantCalm(false, "within a second")
 	}
 	until(unrest - time.Millisecond)
-	c.send(blocked, 1) // it goes on for a second more
+	c.send(blocked, 1) // the loop stays so for one more second
 	time.Sleep(blocked)
 	synctest.Wait()
 	noticed = clock.Ticks()
@@ -196,9 +196,9 @@ func (c *calmTest) endAndComeBack(nap time.Duration, calm bool) {
 	c.wantCalm(true, "a second after the last that blocked")
 }
 
-// Where handlers block for so long that the guard sees it, no event waits for longer than
-// that takes: it looks each guardAfter, and a visit that began between two looks is seen
-// by the second one after.
+// If handlers block so long that the guard sees it, no event waits longer than the guard
+// needs. The guard looks every guardAfter, and its second look after the beginning of a
+// visit sees that the visit blocks.
 func TestCalmLetsNobodyWait(t *testing.T) {
 	for i := range uint64(20) {
 		seed := i
@@ -241,8 +241,9 @@ func TestCalmLetsNobodyWait(t *testing.T) {
 	}
 }
 
-// Handlers that each end before the guard looks are noticed by what visits take: after a
-// measure or two, another goroutine is called for those that would wait.
+// Handlers that each end before the guard looks are noticed by the measured time of
+// visits. After one or two measurements, another goroutine is called for the messages
+// that would wait.
 func TestCalmMeasuresVisits(t *testing.T) {
 	inCalm(t, 2, func(c *calmTest) {
 		const nap = guardAfter / 2
@@ -260,7 +261,7 @@ func TestCalmMeasuresVisits(t *testing.T) {
 	})
 }
 
-// With what is known of visits, when another processor is worth calling.
+// For which measured times and batches another processor is worth calling.
 func TestCalmAlone(t *testing.T) {
 	synctest.Test(t, testCalmAlone) // so that no guard looks
 }
@@ -269,13 +270,13 @@ func testCalmAlone(t *testing.T) {
 	const us = clock.Tick(time.Microsecond)
 	for _, k := range []struct {
 		calm      bool
-		batch, at int // of the batch, one was taken just now: at counts it
+		batch, at int // at includes the event that was taken just now
 		visit     clock.Tick
 		want      bool
 	}{
 		{true, 1, 1, 0, true},
 		{false, 1, 1, 0, false},
-		{true, 256, 1, 0, true}, // nothing was measured yet
+		{true, 256, 1, 0, true}, // nothing is measured yet
 		{true, 1, 1, 50 * us, true},
 		{true, 1, 1, 51 * us, false},
 		{true, 5, 1, 10 * us, true},
@@ -297,7 +298,7 @@ func testCalmAlone(t *testing.T) {
 }
 
 // The guard stays set while connections are visited, and through a short rest of a busy
-// loop: so long looks for events need not be told to the scheduler.
+// loop. As long as it is set, the scheduler need not be told of looks for events.
 func TestCalmGuardStays(t *testing.T) {
 	inCalm(t, 3, func(c *calmTest) {
 		wantGuarded := func(want bool, when string) {
@@ -327,8 +328,8 @@ func TestCalmGuardStays(t *testing.T) {
 	})
 }
 
-// A rest of a busy loop doesn't let a handler that blocks after it hold up others for
-// longer.
+// After a rest of a busy loop, a handler that blocks doesn't delay others for longer than
+// otherwise.
 func TestCalmGuardAfterRest(t *testing.T) {
 	inCalm(t, 2, func(c *calmTest) {
 		for range 10 * busyVisits {
@@ -355,7 +356,8 @@ func TestCalmGuardAfterRest(t *testing.T) {
 	})
 }
 
-// What visits take follows what is measured, and one of measureEach batches is.
+// calm.visit follows the measured time of visits, and one of measureEach batches is
+// measured.
 func TestCalmEndBatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		leaveThePast()

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// asker is a session that asks its connection about itself in Control.
+// asker is a session that calls methods of its connection in Control.
 type asker struct {
 	*lines
 	asked chan error
@@ -37,11 +37,11 @@ func (s *asker) Feed(w *Work, next *Next) {
 	next.Op = Close
 }
 
-// A function given to Control may use the connection; its descriptor stays open,
-// although the connection is closed meanwhile.
+// A function given to Control may use the connection. The descriptor stays open until it
+// returns, even if the connection is closed meanwhile.
 func TestEventControlUsesTheConnection(t *testing.T) {
 	for _, hold := range []chan struct{}{nil, make(chan struct{})} {
-		ln, err := net.Listen("tcp", ":0") // its connections have to be asked for LocalAddr
+		ln, err := net.Listen("tcp", ":0") // so that LocalAddr must ask the system
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// talkTo returns a connection to addr over which a line went and came back.
+// talkTo returns a connection to addr on which one line was sent and echoed.
 func talkTo(t *testing.T, addr string) net.Conn {
 	t.Helper()
 	c, err := net.Dial("tcp", addr)
@@ -33,8 +33,8 @@ func (s noOptions) setOption(fd, level, name, value int) error {
 	return s.system.setOption(fd, level, name, value)
 }
 
-// A listener that knows none of the options, as one with Multipath TCP on older
-// systems, is served; its connections get them one by one.
+// A listener that has none of the options, such as one with Multipath TCP on older
+// systems, is served. The options are set on each of its connections.
 func TestEventListenerWithoutOptions(t *testing.T) {
 	e := &Event{}
 	useSystem(t, func(sys system) system { return noOptions{sys} })
@@ -96,13 +96,13 @@ func TestEventOptionsOfEarlyConnections(t *testing.T) {
 	<-served
 }
 
-// poor is a system that has no descriptors left for connections of package net.
+// poor is a system without descriptors left for connections of package net.
 type poor struct{ system }
 
 func (poor) netConn(int32) (net.Conn, error) { return nil, syscall.EMFILE }
 
-// Where there is no descriptor for it, a connection can't be made an ordinary
-// one: one that is being served goes on, and one that isn't yet is closed.
+// If there is no descriptor left, Detach fails. A connection that is being served goes
+// on, and one that isn't served yet is closed.
 func TestEventDetachFails(t *testing.T) {
 	e := &Event{}
 	useSystem(t, func(sys system) system { return poor{sys} })

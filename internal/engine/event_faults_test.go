@@ -13,14 +13,14 @@ import (
 	"time"
 )
 
-// faulty is a system whose calls are interrupted, take less than they could, or
-// say that they can do nothing by now; then an edge follows.
+// faulty is a system whose calls are interrupted, transfer less than they could, or
+// return EAGAIN, after which an edge follows.
 type faulty struct {
 	system
 	mu    sync.Mutex
 	rng   *rand.Rand
 	keys  map[int32]ready // of descriptors
-	edges []ready         // to be reported
+	edges []ready         // that were not reported yet
 }
 
 func (f *faulty) add(fd int32, slot, gen uint32) error {
@@ -30,7 +30,7 @@ func (f *faulty) add(fd int32, slot, gen uint32) error {
 	return f.system.add(fd, slot, gen)
 }
 
-// later returns EAGAIN, and has ev reported.
+// later returns EAGAIN, and makes the next poll report ev.
 func (f *faulty) later(fd int32, ev uint32) (int, syscall.Errno) {
 	f.mu.Lock()
 	edge := f.keys[fd]
@@ -85,7 +85,7 @@ func (f *faulty) sendFile(fd int32, file *File) (int, error) {
 	case 0:
 		return -1, syscall.EINTR
 	case 1:
-		return 0, errNoSendfile // a piece of it is read, and written in parts
+		return 0, errNoSendfile // then a piece of the file is read, and written in parts
 	case 2:
 		_, errno := f.later(fd, evOut)
 		return -1, errno
@@ -146,7 +146,7 @@ func serveEvent(t *testing.T, e *Event, newSession func() Session) (addr string)
 	return ln.Addr().String()
 }
 
-// talker is a session without channels: lines, many of them.
+// talker returns a function that makes sessions like lines, without its channels.
 func talker(t *testing.T, content string) func() Session {
 	f := tempFile(t, content)
 	return func() Session {
@@ -157,8 +157,8 @@ func talker(t *testing.T, content string) func() Session {
 	}
 }
 
-// Interrupted calls, calls that come too early, short writes and empty polls
-// change nothing of what arrives, nor its order.
+// Interrupted calls, calls that come too early, short writes and empty polls change
+// neither the bytes that arrive nor their order.
 func TestEventFaults(t *testing.T) {
 	content := strings.Repeat("0123456789abcdef", 1<<14)
 	for seed := range uint64(3) {
@@ -207,7 +207,7 @@ func TestEventFaults(t *testing.T) {
 	}
 }
 
-// refusing is a system whose accept fails with what why returns, unless that is 0.
+// refusing is a system whose accept fails with the result of why, unless that is 0.
 type refusing struct {
 	system
 	why func() syscall.Errno
@@ -220,13 +220,14 @@ func (r refusing) accept(fd uintptr) (accepted, syscall.Errno) {
 	return r.system.accept(fd)
 }
 
-// refuse lets why fail the accepting of loops that start until the test ends.
+// refuse makes accept fail with the result of why, in loops that start before the test
+// ends.
 func refuse(t *testing.T, why func() syscall.Errno) {
 	useSystem(t, func(sys system) system { return refusing{sys, why} })
 }
 
-// A process without descriptors left goes on when there are some again, and
-// doesn't spin meanwhile.
+// A process without descriptors left goes on when it has some again, and doesn't spin
+// meanwhile.
 func TestEventOutOfDescriptors(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		return

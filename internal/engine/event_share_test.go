@@ -10,15 +10,15 @@ import (
 	"github.com/galehttp/gale/internal/clock"
 )
 
-// Sessions that share, on a simulated system in a bubble: work takes no time, and only naps
-// of handlers do.
+// Sessions that share, on a simulated system in a bubble. Work takes no time there; only
+// naps of handlers do.
 
 // sharer is a session whose Feed runs the handlers that wait, one after the other, and
 // shares the connection meanwhile.
 type sharer struct {
 	c     Conn
 	waker *Waker
-	began clock.Tick // when the first message came
+	began clock.Tick // when the first message arrived
 
 	mu     sync.Mutex
 	jobs   []func(pass func()) // to run in Feed
@@ -63,7 +63,7 @@ func (s *sharer) Closed(error) {
 	s.mu.Unlock()
 }
 
-// add lets jobs come, and reports what must be known of them later.
+// add makes jobs arrive, and begins a new measurement of waits.
 func (s *sharer) add(jobs ...func(pass func())) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -72,7 +72,7 @@ func (s *sharer) add(jobs ...func(pass func())) {
 	s.waited = nil
 }
 
-// most returns how many jobs have begun, and what one has waited for at most.
+// most returns how many jobs have begun, and how long one has waited at most.
 func (s *sharer) most() (n int, most time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -127,7 +127,7 @@ func inShare(t *testing.T, maxRunning int, f func(c *shareTest)) {
 	})
 }
 
-// unrests makes the loop one that isn't calm.
+// unrests makes the loop not calm.
 func (c *shareTest) unrests() {
 	c.l.mu.Lock()
 	c.l.calm.disturb(clock.Ticks())
@@ -139,7 +139,7 @@ func (c *shareTest) feed(jobs ...func(func())) {
 	c.s.Arrive([]int{0})
 }
 
-// wantBegun checks that n handlers have begun, and none later than after d.
+// wantBegun checks that n handlers have begun, each after d at most.
 func (c *shareTest) wantBegun(n int, d time.Duration) {
 	c.t.Helper()
 	synctest.Wait()
@@ -168,8 +168,8 @@ func TestShareNeedsNoStandby(t *testing.T) {
 	})
 }
 
-// In a calm loop the first handler that blocks holds up the others until the guard has
-// seen it; then each that blocks lets the next one begin at once.
+// In a calm loop the first handler that blocks delays the others until the guard has seen
+// it. After that, each one that blocks lets the next one begin at once.
 func TestShareInCalm(t *testing.T) {
 	inShare(t, 0, func(c *shareTest) {
 		c.feed(nap(time.Second), nap(time.Second), nap(time.Second), nil)
@@ -181,7 +181,7 @@ func TestShareInCalm(t *testing.T) {
 	})
 }
 
-// The guard sees it although other connections are visited all the time.
+// The guard sees a blocked handler even if other connections are visited all the time.
 func TestShareInCalmBesideOthers(t *testing.T) {
 	inShare(t, 0, func(c *shareTest) {
 		other := new(sharer)
@@ -203,7 +203,7 @@ func TestShareInCalmBesideOthers(t *testing.T) {
 	})
 }
 
-// What arrives, and wake-ups, while a handler blocks lead to a call of the session.
+// Bytes and wake-ups that arrive while a handler blocks lead to a call of the session.
 func TestShareIsFed(t *testing.T) {
 	for _, calm := range []bool{true, false} {
 		for _, how := range []string{"arrives", "woken"} {
@@ -230,8 +230,8 @@ func TestShareIsFed(t *testing.T) {
 	}
 }
 
-// A handler that passes the connection on doesn't hold up anybody, and the loop stays
-// calm; also where only one handler may run, which waits for what comes later.
+// A handler that passes the connection on delays no other, and the loop stays calm. That
+// also holds if only one handler may run, and it waits for something that arrives later.
 func TestSharePassOn(t *testing.T) {
 	for _, maxRunning := range []int{0, 1} {
 		inShare(t, maxRunning, func(c *shareTest) {
@@ -251,8 +251,8 @@ func TestSharePassOn(t *testing.T) {
 	}
 }
 
-// A connection that is closed while handlers run ends when the last one has returned; the
-// session is closed before.
+// The session of a connection that is closed while handlers run is closed at once. The
+// connection ends when the last handler has returned.
 func TestShareEndsWithTheLast(t *testing.T) {
 	inShare(t, 0, func(c *shareTest) {
 		c.feed(nap(time.Second), nap(2*time.Second), nap(3*time.Second))
@@ -278,8 +278,8 @@ func TestShareEndsWithTheLast(t *testing.T) {
 	})
 }
 
-// A call of the session that takes the connection from another one that shares it, since
-// both see the same word, gives it to a third.
+// Two calls of the session that share the connection see the same word. A call that takes
+// the connection from the other one gives it to a third worker.
 func TestShareTakesFromNobodyElse(t *testing.T) {
 	inShare(t, 0, func(c *shareTest) {
 		ec := c.l.slots[0].c
@@ -302,7 +302,7 @@ func TestShareTakesFromNobodyElse(t *testing.T) {
 		if ec.regain(wk) {
 			t.Error("a call has a connection that was taken from it")
 		}
-		if !ec.unshare() { // as if the other one came after the look at takeovers
+		if !ec.unshare() { // as if the other call came after takeovers was loaded
 			t.Fatal("it isn't shared")
 		}
 		if ec.confirm(&wk.sharer) {

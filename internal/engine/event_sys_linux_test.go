@@ -27,7 +27,8 @@ func fdOf(t *testing.T, nc net.Conn) accepted {
 	return got
 }
 
-// What the functions of sockets set can be read back, and addresses are those of package net.
+// What the methods of sockets set can be read back, and addresses are the same as those
+// of package net.
 func TestSocketsOptions(t *testing.T) {
 	server, client := tcpPair(t)
 	defer client.Close()
@@ -73,7 +74,7 @@ func TestSocketsOptions(t *testing.T) {
 	}
 }
 
-// Each option that prepare sets is that of the connections; secs are rounded up.
+// Connections have each option that prepare sets. Seconds are rounded up.
 func TestPrepareRoundsUp(t *testing.T) {
 	for _, k := range []struct {
 		keepAlive time.Duration
@@ -99,7 +100,7 @@ func TestPrepareRoundsUp(t *testing.T) {
 	}
 }
 
-// hungUp tells an end from a reset, whatever is unread.
+// hungUp tells an end of stream from a reset, even if there are unread bytes.
 func TestSocketsHungUp(t *testing.T) {
 	for _, how := range []string{"open", "end", "reset"} {
 		server, client := tcpPair(t)

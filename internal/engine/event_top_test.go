@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-// lateReader is a connection on top of another one whose deadline has passed.
+// lateReader is a connection on top of another one. Its own read deadline has passed.
 type lateReader struct{ net.Conn }
 
 func (lateReader) Read([]byte) (int, error) { return 0, os.ErrDeadlineExceeded }
 
-// stallTold is a session that tells why a read ended without bytes.
+// stallTold is a session that sends to stalled why a read ended without bytes.
 type stallTold struct{ stalled chan error }
 
 func (*stallTold) Open(Conn, *Next)                    {}
@@ -23,8 +23,8 @@ func (*stallTold) Hijacked(net.Conn)                   {}
 func (*stallTold) Closed(error)                        {}
 func (*stallTold) Panicked(any)                        {}
 
-// A time-out of the connection on top is told, and isn't taken for the engine's own sign
-// that nothing is there to be read.
+// The session is told of a timeout of the connection on top. The engine doesn't take it
+// for errAgain, its own error for nothing to read.
 func TestEventOverTimesOut(t *testing.T) {
 	e := &Event{Ended: func(Session, error) {}, Panicked: func(r any) { t.Errorf("panic: %v", r) }}
 	ln, err := net.Listen("tcp", "127.0.0.1:0")

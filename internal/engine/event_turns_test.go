@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Connections and listeners leave the queue in the order in which they came, whatever
+// Connections and listeners leave the queue in the order in which they came, also if
 // listeners are removed meanwhile.
 func TestTurnsKeepTheirOrder(t *testing.T) {
 	for range 50 {
@@ -55,8 +55,8 @@ func TestTurnsKeepTheirOrder(t *testing.T) {
 	}
 }
 
-// A queue of connections, however long, takes no memory: when the engine stops, all that
-// are idle are in it.
+// A queue of connections of any length takes no memory: when the engine stops, all idle
+// connections are in it.
 func TestTurnsOfConnectionsTakeNoMemory(t *testing.T) {
 	conns := make([]eventConn, 1000)
 	var q turns

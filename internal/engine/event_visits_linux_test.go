@@ -11,17 +11,17 @@ import (
 	"time"
 )
 
-// hall is a simulated system whose listeners have connections when a test says so, each
-// with one edge and no more.
+// hall is a simulated system whose listeners get connections when a test says so. Each
+// arrival has one edge only.
 type hall struct {
 	*Simulation
 
-	hallMu sync.Mutex // guards doors, and of each what is said there
+	hallMu sync.Mutex // guards doors, and the fields of each door that say so
 	doors  map[uintptr]*door
 }
 
-// door is a call of Serve for a listener of a hall. Only the loop accepts its connections:
-// Accept of the listener blocks. handle counts them, and nothing becomes of them.
+// door is a call of Serve for a listener of a hall. Only the loop accepts its
+// connections: Accept of the listener blocks. handle only counts them.
 type door struct {
 	t    *testing.T
 	e    *Event
@@ -36,11 +36,11 @@ type door struct {
 
 	// Under hallMu:
 	waits int
-	errs  []syscall.Errno // what accept fails with first
-	empty func()          // if set, called once, as accept finds nothing; without locks
+	errs  []syscall.Errno // the errors that accept returns first
+	empty func()          // if set, called once, when accept finds nothing; without locks
 }
 
-// asideListener is a listener that no one but the loop accepts from.
+// asideListener is a listener from which only the loop accepts.
 type asideListener struct {
 	*net.TCPListener
 	closed chan struct{}
@@ -114,7 +114,7 @@ func (d *door) handleConn(net.Conn) {
 	}
 }
 
-// arrive lets n connections wait, and reports that with one edge.
+// arrive makes n connections wait, and reports them with one edge.
 func (d *door) arrive(n int) {
 	d.hall.hallMu.Lock()
 	d.waits += n
@@ -131,7 +131,7 @@ func (d *door) awaits(n int64) {
 	waitFor(d.t, func() bool { return d.handled.Load() == n })
 }
 
-// is waits for the listener to have that state.
+// is waits until the listener has the state s.
 func (d *door) is(s acceptorState) {
 	d.t.Helper()
 	waitFor(d.t, func() bool {
@@ -163,8 +163,8 @@ func TestEventAcceptsAllOfAnEdge(t *testing.T) {
 	}
 }
 
-// A connection that arrives as accept has just found none is not forgotten, although its
-// edge comes while the listener is visited.
+// A connection that arrives just after accept has found none is not forgotten, although
+// its edge comes while the listener is visited.
 func TestEventAcceptsWhatArrivesDuringAVisit(t *testing.T) {
 	d := newHall(t).open(t, newAcceptEvent(t), nil)
 	d.hall.hallMu.Lock()
@@ -198,8 +198,8 @@ func TestEventAcceptsAfterErrors(t *testing.T) {
 	}
 }
 
-// More aborted connections than a visit accepts don't keep a worker: those that wait after
-// them are accepted, and Serve ends.
+// More aborted connections than one visit accepts don't keep a worker busy forever: the
+// connections after them are accepted, and Serve ends.
 func TestEventAcceptsAfterManyAborted(t *testing.T) {
 	d := newHall(t).open(t, newAcceptEvent(t), nil)
 	d.hall.hallMu.Lock()
@@ -212,7 +212,7 @@ func TestEventAcceptsAfterManyAborted(t *testing.T) {
 	d.ends()
 }
 
-// If a hook of the program ends the goroutine that accepts, another one goes on with the
+// If a hook of the program ends the goroutine that accepts, another goroutine accepts the
 // connections that wait.
 func TestEventAcceptsAfterPanic(t *testing.T) {
 	for name, end := range map[string]func(){"panic": func() { panic("hook") }, "Goexit": runtime.Goexit} {
@@ -248,7 +248,7 @@ func TestEventAcceptsAfterPanic(t *testing.T) {
 	}
 }
 
-// Serve returns when no visit runs any more, and not before.
+// Serve doesn't return while a visit runs.
 func TestEventServeWaitsForVisit(t *testing.T) {
 	for _, knocks := range []bool{false, true} {
 		in, out := make(chan struct{}), make(chan struct{})
@@ -265,7 +265,7 @@ func TestEventServeWaitsForVisit(t *testing.T) {
 		select {
 		case <-d.served:
 			t.Fatal("Serve returned while a connection was handled")
-		case <-time.After(20 * time.Millisecond): // time for a Serve that is wrong
+		case <-time.After(20 * time.Millisecond): // a wrong Serve would have returned by now
 		}
 		close(out)
 		<-d.served
@@ -276,8 +276,8 @@ func TestEventServeWaitsForVisit(t *testing.T) {
 	}
 }
 
-// A listener that waits for its turn, since all workers are busy, doesn't delay Serve,
-// which returns at once.
+// Serve returns at once even if its listener waits for its turn because all workers are
+// busy.
 func TestEventServeEndsWhileWorkersAreBusy(t *testing.T) {
 	e := newAcceptEvent(t)
 	e.MaxRunning = 1
@@ -340,8 +340,8 @@ func TestEventListenersTakeTurns(t *testing.T) {
 	}
 }
 
-// No edge is lost, and no two workers visit a listener, whatever arrives, fails and waits
-// at the same time. Nothing is handled after Serve has returned.
+// While connections arrive, fail and wait at the same time, no edge is lost, and no two
+// workers visit a listener at once. Nothing is handled after Serve has returned.
 func TestEventAcceptRace(t *testing.T) {
 	const each, arrivals = 3, 300
 	for _, maxRunning := range []int{0, 1, 2} {
@@ -364,7 +364,7 @@ func TestEventAcceptRace(t *testing.T) {
 							h.hallMu.Lock()
 							d.errs = append(d.errs, syscall.ECONNABORTED)
 							h.hallMu.Unlock()
-						case k == arrivals/2: // once: the pauses after it become longer each time
+						case k == arrivals/2: // once, since each later pause would be longer
 							h.hallMu.Lock()
 							d.errs = append(d.errs, syscall.EMFILE)
 							h.hallMu.Unlock()
@@ -383,7 +383,7 @@ func TestEventAcceptRace(t *testing.T) {
 			d.arrive(0) // an error may have come after the last edge
 			d.awaits(sent[i].Load())
 		}
-		for _, d := range doors { // they go on arriving
+		for _, d := range doors { // connections go on arriving
 			over := make(chan struct{})
 			posters.Go(func() {
 				for {

@@ -9,10 +9,10 @@ import (
 	"github.com/galehttp/gale/internal/clock"
 )
 
-// What a timer costs that is armed, fires or is cancelled while so many others
-// are queued; beside it a walk through as many records in the same order, which
-// is what the memory alone costs. Connections are taken in groups that lie side by
-// side, like those that were accepted together.
+// What it costs to arm, fire or cancel a timer while n others are queued. For comparison,
+// a walk through as many records in the same order shows the cost of memory alone.
+// Connections are taken in groups that are next to each other in memory, like those that
+// were accepted together.
 func BenchmarkWheel(b *testing.B) {
 	defer clock.Start()()
 	const group, many = 16, 512
@@ -45,7 +45,7 @@ func BenchmarkWheel(b *testing.B) {
 			})
 			return w
 		}
-		b.Run(fmt.Sprint("move/n=", n), func(b *testing.B) { // what each request does
+		b.Run(fmt.Sprint("move/n=", n), func(b *testing.B) { // as each request does
 			w := newWheel(b)
 			fill(w)
 			b.ResetTimer()

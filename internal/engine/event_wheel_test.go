@@ -12,11 +12,11 @@ import (
 	"github.com/galehttp/gale/internal/clock"
 )
 
-// wheelStep is what time-outs may be late by.
+// wheelStep is how late timeouts may be.
 const wheelStep = clock.Tick(1 << wheelShift)
 
-// leaveThePast lets the clock of a bubble pass the start of the process: ticks are
-// counted from there, and a bubble begins in the year 2000.
+// leaveThePast moves the clock of a bubble past the start of the process. Ticks are
+// counted from that start, and a bubble begins in the year 2000.
 func leaveThePast() {
 	time.Sleep(-time.Duration(min(clock.Ticks(), 0)) + time.Hour)
 }
@@ -28,8 +28,8 @@ type armed struct {
 	since clock.Tick // when it was armed last
 }
 
-// wheelModel is a wheel and the sorted list that says what it has to do: each timer of
-// the list fires once, not before it is due, and not later than a step after that.
+// wheelModel is a wheel, and a sorted list of the timers that must fire. Each timer of
+// the list must fire once, not before it is due, and at most one step after that.
 type wheelModel struct {
 	t     *testing.T
 	seed  uint64
@@ -101,7 +101,7 @@ func (m *wheelModel) fire(ec *eventConn) {
 	}
 }
 
-// due returns a random time: around now, within a turn of the wheel, or many turns away.
+// due returns a random time: near now, within a turn of the wheel, or many turns away.
 func (m *wheelModel) due() clock.Tick {
 	d := clock.Tick(0)
 	switch m.rng.IntN(5) {
@@ -116,12 +116,12 @@ func (m *wheelModel) due() clock.Tick {
 	}
 	due := clock.Ticks() + d
 	if m.rng.IntN(4) == 0 {
-		due = due >> wheelShift << wheelShift // on the edge of a step
+		due = due >> wheelShift << wheelShift // exactly at the beginning of a step
 	}
 	return due
 }
 
-// check compares the wheel with the list while no timer is about to fire.
+// check compares the wheel with the list, while no timer is firing.
 func (m *wheelModel) check() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -162,8 +162,8 @@ func (m *wheelModel) check() {
 	}
 }
 
-// sleep lets time pass while the wheel's timer does not work, as on a machine that is
-// suspended; then the timer fires late.
+// sleep lets time pass while the wheel's timer doesn't fire, as on a suspended machine.
+// Then the timer fires late.
 func (m *wheelModel) sleep(d time.Duration) {
 	m.w.mu.Lock()
 	if m.w.timer == nil {
@@ -190,7 +190,7 @@ func (m *wheelModel) sleep(d time.Duration) {
 	m.mu.Unlock()
 }
 
-// step does something at random.
+// step does one random operation.
 func (m *wheelModel) step() {
 	m.mu.Lock()
 	c, kind, n := m.rng.IntN(len(m.conns)), m.rng.IntN(20), m.rng.Int64N(1000)
@@ -218,8 +218,8 @@ func (m *wheelModel) step() {
 	}
 }
 
-// The wheel does what a sorted list of timers would do, whatever is armed, moved and
-// removed, and however much time passes.
+// For random sequences of arming, moving and removing timers, and random times between
+// them, the wheel does the same as a sorted list of timers.
 func TestWheelIsASortedList(t *testing.T) {
 	for i := range uint64(20) {
 		seed := i
@@ -267,8 +267,8 @@ type onlyOnes struct{}
 
 func (onlyOnes) Uint64() uint64 { return 1<<64 - 1 }
 
-// A connection whose time moves on with each request costs the wheel a look in each
-// turn and no more, and one look when its last time comes.
+// A connection whose due moves with each request costs the wheel one look per turn, and
+// one look when its last due has come.
 func TestWheelLeavesBusyConnectionsAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		leaveThePast()
@@ -277,7 +277,7 @@ func TestWheelLeavesBusyConnectionsAlone(t *testing.T) {
 		c := new(eventConn)
 		looks, queued := 0, int64(0)
 		var due clock.Tick
-		for range 1000 { // a request each 10 ms, with 12 s for the next
+		for range 1000 { // a request every 10 ms, due 12 s later
 			due = clock.Ticks().Add(12 * time.Second)
 			w.arm(c, due)
 			if q := c.timer.queued.Load(); q != queued {
@@ -300,7 +300,7 @@ func TestWheelLeavesBusyConnectionsAlone(t *testing.T) {
 	})
 }
 
-// A wheel that was stopped fires no more.
+// A stopped wheel doesn't fire any more.
 func TestWheelStop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		leaveThePast()
@@ -312,8 +312,8 @@ func TestWheelStop(t *testing.T) {
 	})
 }
 
-// Owners change the times of their connections while the wheel looks at them: one that is
-// armed is queued until it is due, and fires then.
+// Owners change the due of their connections while the wheel looks at them. A connection
+// that is armed stays queued until it is due, and then fires.
 func TestWheelWithOwners(t *testing.T) {
 	const owners, each, rounds = 4, 300, 4
 	fired := make(map[*eventConn]*atomic.Int64)

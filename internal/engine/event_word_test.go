@@ -10,7 +10,7 @@ import (
 	"testing/synctest"
 )
 
-// events are all that can be posted.
+// events are all bits that can be posted.
 var events = []struct {
 	bit  uint32
 	name string
@@ -56,7 +56,7 @@ func wordName(word uint32) string {
 	return "[" + s + "]"
 }
 
-// wordConn is a connection with a word, a place to wake its owner, and a watch.
+// wordConn returns a connection with a word, a channel to wake its owner, and a watch.
 func wordConn(word uint32) (c *eventConn, told chan bool) {
 	told = make(chan bool, 2)
 	c = new(eventConn)
@@ -66,7 +66,7 @@ func wordConn(word uint32) (c *eventConn, told chan bool) {
 	return c, told
 }
 
-// wantWord checks what has become of a connection: its word, and whether its owner was
+// wantWord checks a connection after an operation: its word, and whether its owner was
 // woken.
 func wantWord(t *testing.T, what string, c *eventConn, word uint32, woken bool) {
 	t.Helper()
@@ -78,8 +78,9 @@ func wantWord(t *testing.T, what string, c *eventConn, word uint32, woken bool) 
 	}
 }
 
-// A goroutine that waits for room to write learns of what may end that, whatever waits for
-// the owner and whether the owner waits; nothing else wakes it. A new deadline does too.
+// The events that may end the wait for room wake the goroutine that waits for it,
+// whatever else is posted and whether or not the owner waits. A new deadline wakes it,
+// too. Nothing else does.
 func TestWordRoom(t *testing.T) {
 	for _, who := range []uint32{isOwned, isOwned | isWaiting, isOwned | isWriting} {
 		for _, ev := range events {
@@ -91,7 +92,7 @@ func TestWordRoom(t *testing.T) {
 					c.extra().room = make(chan struct{}, 1)
 				}
 				c.post(ev.bit)
-				c.post(ev.bit) // the room for one value is enough
+				c.post(ev.bit) // one value in the channel is enough
 				told := len(c.more.Load().room) == 1
 				switch ev.bit {
 				case evOut, evHup, evReset, evKill, evCut:
@@ -113,8 +114,8 @@ func TestWordRoom(t *testing.T) {
 	}
 }
 
-// What each event does in each state, alone and together with another one that waits
-// already:
+// What each event does in each state, alone and together with another event that was
+// posted before:
 //
 //	closed                  nothing
 //	out, but not writing    nothing
@@ -140,7 +141,7 @@ func testWordPost(t *testing.T) {
 	for _, state := range wordStates() {
 		for _, waits := range append(posts, both{}) {
 			if waits.bits != 0 && (state&(isOwned|isOffered) == 0 || state&isWaiting != 0) {
-				continue // an owner that let go, or parked, has seen all
+				continue // an owner that released, or parked, has handled all events
 			}
 			if state&isWriting == 0 && waits.bits&evOut != 0 {
 				continue
@@ -179,7 +180,7 @@ func testWordPost(t *testing.T) {
 					t.Errorf("%s: the caller must offer it", what)
 				}
 				if state&isWatched != 0 {
-					synctest.Wait() // the watch is told by another goroutine
+					synctest.Wait() // another goroutine tells the watch
 				}
 				if tells && len(told) == 0 {
 					t.Errorf("%s: the watch was not told", what)
@@ -195,7 +196,7 @@ func testWordPost(t *testing.T) {
 	}
 }
 
-// What the other operations do in each state, with each event that may wait.
+// What the other operations do in each state, with each event that may have been posted.
 func TestWordOperations(t *testing.T) {
 	for _, state := range wordStates() {
 		for _, ev := range append(events, events[0]) {
@@ -243,9 +244,9 @@ func TestWordOperations(t *testing.T) {
 			}
 
 			if state&(isOwned|isWaiting) != isOwned {
-				continue // what follows is for an owner that runs
+				continue // the rest is for an owner that runs
 			}
-			lasts := ev.bit&(evInterrupt|evCut) != 0 // those are states as well
+			lasts := ev.bit&(evInterrupt|evCut) != 0 // those are kept like states
 			c, _ = wordConn(before)
 			what = "take of " + wordName(before)
 			if got := c.take(); lasts && got != 0 || !lasts && got != ev.bit {
@@ -292,7 +293,7 @@ func TestWordOperations(t *testing.T) {
 				t.Errorf("%s: got %s", what, wordName(got))
 			}
 			if lasts || ev.bit == evKill {
-				wantWord(t, what, c, before, false) // the next wait must end too
+				wantWord(t, what, c, before, false) // the next wait must end, too
 			} else {
 				wantWord(t, what, c, before&^ev.bit, false)
 			}
@@ -300,9 +301,9 @@ func TestWordOperations(t *testing.T) {
 	}
 }
 
-// wordRace is a connection to which several goroutines post at random. Each event is
-// numbered before it is posted, so that a lost one shows: no goroutine has seen its
-// number.
+// wordRace is a connection to which several goroutines post at random. Each event gets a
+// number before it is posted, so that the test notices a lost event: no owner has seen
+// its number.
 type wordRace struct {
 	t      *testing.T
 	seed   uint64
@@ -311,7 +312,7 @@ type wordRace struct {
 	posted [32]atomic.Int64 // by bit
 	over   atomic.Bool      // nothing is posted any more: don't park
 
-	// The owner's, so that the race detector sees if there are two:
+	// These belong to the owner, so that the race detector notices two owners:
 	rng    *rand.Rand
 	seen   [32]int64
 	parks  int
@@ -320,7 +321,7 @@ type wordRace struct {
 	running sync.WaitGroup
 }
 
-// post posts ev, and lets a new owner run if there must be one.
+// post posts ev, and starts a new owner if post made one.
 func (r *wordRace) post(ev uint32, idleOnly bool) {
 	if idleOnly {
 		if r.c.claimIdle() {
@@ -338,7 +339,7 @@ func (r *wordRace) post(ev uint32, idleOnly bool) {
 	}
 }
 
-// saw notes that the owner was told of ev.
+// saw records that the owner has seen ev.
 func (r *wordRace) saw(ev uint32) {
 	for i := range r.seen {
 		if ev>>i&1 != 0 {
@@ -347,8 +348,8 @@ func (r *wordRace) saw(ev uint32) {
 	}
 }
 
-// own is what an owner does: it looks at what has happened, parks now and then, and
-// lets go when nothing is left.
+// own acts as an owner: it takes what was posted, parks now and then, and releases the
+// connection when nothing is left.
 func (r *wordRace) own(ev uint32) {
 	for {
 		if n := r.owners.Add(1); n != 1 {
@@ -357,7 +358,7 @@ func (r *wordRace) own(ev uint32) {
 		r.visits++
 		r.saw(ev)
 		for r.rng.IntN(3) == 0 && !r.over.Load() {
-			want := pending &^ (1 << r.rng.IntN(12)) // what it does not wait for stays
+			want := pending &^ (1 << r.rng.IntN(12)) // bits that are not in want stay
 			got := r.c.await(want | evTimeout | evKill)
 			if got&^(want|evTimeout|evKill) != 0 || got == 0 {
 				r.t.Errorf("seed %d: await of %s returned %s", r.seed, wordName(want), wordName(got))
@@ -365,7 +366,7 @@ func (r *wordRace) own(ev uint32) {
 			r.parks++
 			r.saw(got)
 		}
-		r.owners.Add(-1) // at once after release there may be another one
+		r.owners.Add(-1) // right after release there may be another owner
 		if r.c.release(r.rng.IntN(2) == 0) {
 			return
 		}
@@ -375,7 +376,8 @@ func (r *wordRace) own(ev uint32) {
 	}
 }
 
-// No event is lost, and there are never two owners, however many goroutines post.
+// While several goroutines post at the same time, no event is lost, and there are never
+// two owners.
 func TestWordRace(t *testing.T) {
 	visits, parks := 0, 0
 	for range 200 {
@@ -406,7 +408,7 @@ func TestWordRace(t *testing.T) {
 		}
 		posters.Wait()
 		r.over.Store(true)
-		r.post(evKill, false) // wakes one that is parked
+		r.post(evKill, false) // wakes an owner that is parked
 		r.running.Wait()
 		for _, ev := range events {
 			i := 0

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// leaves is a session that answers with LeaveBody, and goes on to write although it must
-// not.
+// leaves is a session that answers with LeaveBody, and then appends more output, although
+// it must not.
 type leaves struct {
 	*lines
 	c    Conn
@@ -31,7 +31,8 @@ type full struct{ system }
 
 func (full) writev(int32, []byte, []byte) (int, syscall.Errno) { return -1, syscall.EAGAIN }
 
-// What LeaveBody has left is written before what the session appended after it.
+// The rest that LeaveBody has left is written before output that the session appended
+// later.
 func TestLeaveBodyKeepsOrder(t *testing.T) {
 	useSystem(t, func(sys system) system { return full{sys} })
 	body := strings.Repeat("0123456789abcdef", 1<<11)

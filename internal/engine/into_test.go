@@ -8,8 +8,8 @@ import (
 	. "github.com/galehttp/gale/internal/engine"
 )
 
-// What ReadInto got is filled in order, whatever the pieces in which bytes arrive, and
-// nothing that belongs after it is lost or comes twice. Landed tells once.
+// The buffer of ReadInto is filled in order, in whatever pieces bytes arrive. Bytes after
+// it are neither lost nor repeated. Landed returns the count once.
 func TestReadInto(t *testing.T) {
 	const size, rounds = 30_000, 4
 	text := make([]byte, size*rounds)
@@ -74,8 +74,8 @@ func TestReadInto(t *testing.T) {
 	}
 }
 
-// The memory is the session's again when it is told that no more comes, and the
-// workspace is read to after that.
+// The buffer belongs to the session again when Stall tells it that no more comes. Later
+// reads go to the workspace.
 func TestReadIntoEnds(t *testing.T) {
 	onDoors(t, func(t *testing.T) Session {
 		var conn Conn
@@ -95,7 +95,7 @@ func TestReadIntoEnds(t *testing.T) {
 			}
 			w.Consume(len(w.Unread()))
 			conn.ReadInto(mine)
-			conn.Waker().Wake() // it is called before anything arrives
+			conn.Waker().Wake() // so Feed is called before anything arrives
 		}
 		return s
 	}, func(t *testing.T, _ Session, c *served) {

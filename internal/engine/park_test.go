@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// alone is a session that sees if two goroutines call it.
+// alone is a session that notices if two goroutines call it at the same time.
 type alone struct {
 	*lines
 	t    *testing.T
@@ -27,7 +27,7 @@ func (s *alone) Feed(w *Work, next *Next) {
 	s.runs.Add(-1)
 }
 
-// Bytes come around the moment when a connection is parked, in pieces of any size: none
+// Bytes arrive near the moment when a connection is parked, in pieces of any size. None
 // is lost, and each time that the connection has left its goroutine it is resumed once.
 func TestParkLosesNothing(t *testing.T) {
 	parkedInAll := int32(0)
@@ -77,14 +77,14 @@ func TestParkLosesNothing(t *testing.T) {
 				if _, err := io.WriteString(client, piece); err != nil {
 					t.Fatalf("seed %d: %v", seed, err)
 				}
-				delay := parkAfter << (sparedMore * rng.IntN(sparedMost/sparedMore+1)) // one of those it may have
+				delay := parkAfter << (sparedMore * rng.IntN(sparedMost/sparedMore+1)) // one of the possible delays
 				switch rng.IntN(4) {
 				case 0:
-					time.Sleep(delay + time.Duration(rng.IntN(3)-1)) // at the same moment, or next to it
+					time.Sleep(delay + time.Duration(rng.IntN(3)-1)) // at that moment, or just before or after it
 				case 1:
 					time.Sleep(time.Duration(rng.Int64N(int64(2 * delay))))
 				case 2:
-					time.Sleep(2 * soon * delay) // it is not spared any more
+					time.Sleep(2 * soon * delay) // so that it is not spared any more
 				}
 			}
 			sent.WriteString("\n")

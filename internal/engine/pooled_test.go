@@ -9,7 +9,7 @@ import (
 	"github.com/galehttp/gale/internal/pool/pooltest"
 )
 
-// TestPooledForgets: what is used again is like new, field by field.
+// TestPooledForgets checks, field by field, that an object from a pool is like a new one.
 func TestPooledForgets(t *testing.T) {
 	c := &pooltest.Check{
 		Stubs:  []any{struct{ net.Conn }{}, struct{ Session }{}, struct{ syscall.RawConn }{}, struct{ pacer }{}, errors.New("canary")},
@@ -20,7 +20,7 @@ func TestPooledForgets(t *testing.T) {
 			"engine.Work.State":       "the session's, which has emptied it: a context that was reset",
 			"engine.blockConn.onRead": "made once, and knows nothing but its connection",
 
-			// Of Work.sock, which writeRaw fills in and empties.
+			// Part of Work.sock, whose other fields writeRaw sets and clears.
 			"engine.socketWriter.onWrite": "made once, and knows nothing but its workspace",
 			"engine.socketWriter.bounds":  "set and taken back by writeRaw",
 			"engine.socketWriter.raw":     "set and taken back by writeRaw",
@@ -34,8 +34,9 @@ func TestPooledForgets(t *testing.T) {
 		New:    func() *Work { return &Work{in: make([]byte, inSize+slack)} },
 		Forget: func(w *Work) { w.in = make([]byte, inSize+slack); putWork(w); pooltest.TakeBack(&workPool, w) },
 	})
-	// A connection that was interrupted, was shared, or is on top of a socket, is left to
-	// those who may be in Fill or Feed, or write; it drops its workspace before.
+	// A connection that was interrupted, was shared, or is on top of a socket is not used
+	// again, since other goroutines may be in Fill, Feed or a write. It drops its
+	// workspace before.
 	pooltest.Run(t, c, pooltest.Object[blockConn]{
 		New: func() *blockConn { return blockConns.New().(*blockConn) },
 		Ready: func(c *blockConn) {
@@ -49,7 +50,8 @@ func TestPooledForgets(t *testing.T) {
 	c.Unused(t)
 }
 
-// A connection that was shared is left to those who may still look at it.
+// A connection that was shared is not used again, since other goroutines may still use
+// it.
 func TestSharedIsNotPooled(t *testing.T) {
 	c := &blockConn{shares: new(blockShare)}
 	if c.forget(); c.shares == nil {
@@ -57,8 +59,8 @@ func TestSharedIsNotPooled(t *testing.T) {
 	}
 }
 
-// A workspace that a worker keeps for its next connection is empty, as one from the
-// pool is.
+// A workspace that a worker keeps for its next connection is empty, like one from the
+// pool.
 func TestWorkerForgets(t *testing.T) {
 	wk := &worker{}
 	w := &Work{in: make([]byte, inSize+slack), Out: []byte("canary"), held: true, r: 1, w: 5}

@@ -14,10 +14,10 @@ import (
 )
 
 // The server on the event engine with more connections than a machine has descriptors.
-// These tests lie beside the engine and not beside the server, because only the engine's
-// tests have the simulation.
+// These tests are in the engine's package, because only its tests have the simulation.
 
-// simulate opens n connections to a server on a simulated system on which requests arrive.
+// simulate returns a server on a simulated system with n connections, on which requests
+// arrive.
 func simulate(tb testing.TB, n int) (s *gale.Server, sim *engine.Simulation) {
 	tb.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -27,7 +27,7 @@ func simulate(tb testing.TB, n int) (s *gale.Server, sim *engine.Simulation) {
 	s = &gale.Server{
 		Engine: gale.EngineEvent, EventLoops: 1,
 		IdleTimeout: time.Hour, ReadHeaderTimeout: -1,
-		Concurrency: n, // or a new connection would evict one
+		Concurrency: n, // otherwise a new connection would evict one
 		Handler:     func(ctx *gale.RequestCtx) {},
 	}
 	sim = engine.Simulate(tb, []byte("GET / HTTP/1.1\r\nHost: h\r\n\r\n"))
@@ -55,8 +55,7 @@ func heap() uint64 {
 	return m.HeapAlloc
 }
 
-// askAll has a request arrive on each of the connections numbers and waits for the
-// answers.
+// askAll makes a request arrive on each connection in numbers and waits for the answers.
 func askAll(sim *engine.Simulation, numbers []int) {
 	want := sim.Written() + int64(len(numbers))
 	sim.Arrive(numbers)
@@ -65,12 +64,12 @@ func askAll(sim *engine.Simulation, numbers []int) {
 	}
 }
 
-// mostWeight is what a connection may weigh; about 30 bytes of it are the simulation's, and
-// room to grow.
+// mostWeight is the most memory, in bytes, that a connection may use. About 30 bytes of
+// it are for the simulation and some reserve.
 const mostWeight = 420
 
-// What a connection weighs that waits for its next request; that of a million
-// must fit 400 MB.
+// How much memory a connection uses that waits for its next request: a million of them
+// must fit into 400 MB.
 func TestEventWeight(t *testing.T) {
 	n := race.Fewer(100_000)
 	before := heap()
@@ -86,7 +85,7 @@ func TestEventWeight(t *testing.T) {
 		time.Sleep(time.Millisecond)
 	}
 	each := 0.0
-	for range 50 { // what other tests and the workers have left goes with time
+	for range 50 { // memory of other tests and the workers goes away with time
 		each = (float64(heap()) - float64(before)) / float64(n)
 		if each <= mostWeight {
 			break
@@ -94,14 +93,13 @@ func TestEventWeight(t *testing.T) {
 		time.Sleep(100 * time.Millisecond)
 	}
 	t.Logf("%.0f bytes each", each)
-	if each > mostWeight && !race.Enabled { // else no context is used again
+	if each > mostWeight && !race.Enabled { // with the race detector no context is used again
 		t.Errorf("%.0f bytes for each idle connection, want about 400", each)
 	}
 }
 
-// What a request costs beside the system, and how much of that depends on the
-// number of connections; beside it a walk through as many records of the same
-// size.
+// What a request costs apart from system calls, and how much of that depends on the
+// number of connections. For comparison, a walk through as many records of the same size.
 func BenchmarkEventRequest(b *testing.B) {
 	for _, n := range []int{1_000, 100_000, 1_000_000} {
 		b.Run(fmt.Sprint("conns=", n), func(b *testing.B) {

@@ -10,13 +10,13 @@ import (
 	"github.com/galehttp/gale/internal/engine/enginetest"
 )
 
-// What it costs to share a connection and take it back, where no handler blocks: with
-// something to do for others or not.
+// What it costs to share a connection and take it back if no handler blocks, with
+// something to do for other goroutines and without.
 func BenchmarkShare(b *testing.B) {
 	for _, k := range []string{"block/tcp", "event/tcp"} {
 		for _, more := range []bool{false, true} {
 			b.Run(fmt.Sprintf("%s/more=%v", k, more), func(b *testing.B) {
-				const each = 100 // in a Feed: a handler that is stopped in the middle loses the connection
+				const each = 100 // per Feed, since a handler that is preempted loses the connection
 				t := new(testing.T)
 				done := make(chan struct{})
 				s := &bareStep{}

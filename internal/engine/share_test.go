@@ -18,8 +18,8 @@ import (
 
 // Sessions that share their connections while handlers run, on every kind of connection.
 
-// shareKinds are the kinds of connections, and those of Block.Start, which other
-// goroutines return for.
+// shareKinds are the kinds of connections, and also those of Block.Start, for which
+// another goroutine may return.
 var shareKinds = append(doorKinds[:len(doorKinds):len(doorKinds)], []struct {
 	name   string
 	half   bool
@@ -31,8 +31,8 @@ var shareKinds = append(doorKinds[:len(doorKinds):len(doorKinds)], []struct {
 	{"start/memory", false, false, func(t *testing.T, sess Session) *served { return startBlock(t, sess, memoryPair, false) }},
 }...)
 
-// startBlock is serveBlock for Start. It checks that one goroutine, and no other, tells of
-// the end.
+// startBlock is serveBlock for Start. It checks that exactly one goroutine reports the
+// end.
 func startBlock(t *testing.T, sess Session, pair func(t *testing.T) (server, client net.Conn), overTLS bool) *served {
 	s := &served{t: t, ended: make(chan struct{}), panics: make(chan any, 10)}
 	var over atomic.Bool
@@ -72,8 +72,8 @@ func startBlock(t *testing.T, sess Session, pair func(t *testing.T) (server, cli
 	return s
 }
 
-// onStreams runs f on each kind of connection, which a session serves that answers by
-// answer. In the end no call of the session may run.
+// onStreams runs f on each kind of connection, served by a session whose answers come
+// from answer. At the end no call of the session may run.
 func onStreams(t *testing.T, answer func(st *enginetest.Stream, p []byte) []byte, f func(t *testing.T, s *enginetest.Streams, c *served)) {
 	for _, k := range shareKinds {
 		t.Run(k.name, func(t *testing.T) {
@@ -92,7 +92,7 @@ func onStreams(t *testing.T, answer func(st *enginetest.Stream, p []byte) []byte
 	}
 }
 
-// lags lets answers take different times, most of them none.
+// lags returns p after a random time, most often at once.
 func lags(st *enginetest.Stream, p []byte) []byte {
 	switch rand.IntN(8) {
 	case 0:
@@ -124,8 +124,8 @@ func TestShareSplit(t *testing.T) {
 	}
 }
 
-// A handler that blocks lets all others go on: those that wait already, those that come
-// later, and what was answered before.
+// A handler that blocks doesn't stop anything else: requests that wait already, requests
+// that come later, and answers from before are all served.
 func TestShareGoesOn(t *testing.T) {
 	for _, passes := range []bool{false, true} {
 		for _, at := range []int{0, 3, 9} {
@@ -199,7 +199,7 @@ func TestShareAllAtOnce(t *testing.T) {
 	}
 }
 
-// Output of handlers that send in pieces keeps its order within a stream.
+// The output of handlers that send in pieces keeps its order within a stream.
 func TestShareSend(t *testing.T) {
 	const n, pieces = 40, 5
 	onStreams(t, func(st *enginetest.Stream, p []byte) []byte {
@@ -224,7 +224,8 @@ func TestShareSend(t *testing.T) {
 	})
 }
 
-// Large frames and many, with short and long answers, wake-ups and pieces at the same time.
+// Many frames, some of them large, with short and long answers, wake-ups and pieces at
+// the same time.
 func TestShareStress(t *testing.T) {
 	for _, k := range []struct{ n, size, piece, most int }{{3000, 30, 700, 0}, {3000, 30, 100_000, 10}, {60, 60_000, 5000, 0}} {
 		wire, payloads := frames(k.n, k.size)
@@ -274,8 +275,9 @@ func TestShareHalfClose(t *testing.T) {
 	}
 }
 
-// The connection ends while handlers run: by the peer, a time-out, or CloseAll. The session
-// is closed without them, and its end is told when the last has returned.
+// The connection ends while handlers run: by the peer, a timeout, or CloseAll. The
+// session is closed without waiting for them, and its end is reported when the last one
+// has returned.
 func TestShareEndsUnderHandlers(t *testing.T) {
 	for _, who := range []string{"peer", "kill", "deadline"} {
 		for _, n := range []int{1, 5} {
@@ -316,7 +318,7 @@ func TestShareEndsUnderHandlers(t *testing.T) {
 					select {
 					case <-c.ended:
 						t.Error("the engine has done with the connection, and handlers run")
-					case <-time.After(2 * time.Millisecond): // time for one that is wrong
+					case <-time.After(2 * time.Millisecond): // a wrong engine would have reported the end by now
 					}
 					close(release)
 					c.wait()
@@ -329,7 +331,7 @@ func TestShareEndsUnderHandlers(t *testing.T) {
 	}
 }
 
-// A shutdown waits for the answers under way, and closes after them.
+// A shutdown waits for the answers of running requests, and closes after them.
 func TestShareStop(t *testing.T) {
 	release, begun := make(chan struct{}), make(chan struct{}, 10)
 	onStreams(t, func(_ *enginetest.Stream, p []byte) []byte {
@@ -350,7 +352,7 @@ func TestShareStop(t *testing.T) {
 	})
 }
 
-// A handler that panics is answered for by the session, which goes on.
+// If a handler panics, the session sends an answer and goes on.
 func TestSharePanics(t *testing.T) {
 	onStreams(t, func(st *enginetest.Stream, p []byte) []byte {
 		lags(st, p)
@@ -366,9 +368,9 @@ func TestSharePanics(t *testing.T) {
 	})
 }
 
-// A panic that the session doesn't keep to itself ends the connection, with handlers that
-// run: whether the goroutine has the connection or has lost it, and if another one ends
-// likewise. Goexit ends it at most where the goroutine has the connection.
+// A panic that the session doesn't recover ends the connection, even while handlers run,
+// whether the goroutine has the connection or has lost it, and also if another goroutine
+// panics too. Goexit ends it at most if the goroutine has the connection.
 func TestShareUnwinds(t *testing.T) {
 	for _, how := range []string{"panic", "goexit"} {
 		for _, when := range []string{"kept", "lost", "passed", "two"} {
@@ -402,7 +404,7 @@ func TestShareUnwinds(t *testing.T) {
 						frame("w")
 						<-begun
 						frame("a")
-						c.want("\x00\x01\x00\x01a") // by another goroutine
+						c.want("\x00\x01\x00\x01a") // another goroutine answers
 						close(release)
 					case "two":
 						frame("w")
@@ -438,8 +440,8 @@ func TestShareUnwinds(t *testing.T) {
 	}
 }
 
-// Handlers that compute, and don't block, run side by side where there are processors: each
-// of two waits for the other one to have begun, without letting go of its own.
+// Handlers that compute, and don't block, run in parallel if there are processors: each
+// of two waits until the other one has begun, without giving up its own processor.
 func TestShareComputes(t *testing.T) {
 	var begun *atomic.Int32
 	onStreams(t, func(_ *enginetest.Stream, p []byte) []byte {
@@ -455,7 +457,8 @@ func TestShareComputes(t *testing.T) {
 	})
 }
 
-// A panic of Closed, on whatever goroutine it runs, is told, and the end of the connection too.
+// A panic of Closed is reported on whatever goroutine it runs, and so is the end of the
+// connection.
 func TestSharePanicInClosed(t *testing.T) {
 	for _, shares := range []bool{false, true} {
 		for _, k := range shareKinds {

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// useSystem gives the loops that start until the test ends what wrap makes of their system.
+// useSystem wraps the system of the loops that start before the test ends.
 func useSystem(t testing.TB, wrap func(system) system) {
 	setSystem(t, func(*Event) (system, error) {
 		sys, err := newSystem()
@@ -26,24 +26,24 @@ func setSystem(t testing.TB, open func(e *Event) (system, error)) {
 	t.Cleanup(func() { openSystem = old })
 }
 
-// Simulation is a system for Event that has no sockets: its connections are numbers. It
-// shows the engine with more connections than a machine has descriptors. All that arrives
-// is the same message, and what is written is counted.
+// Simulation is a system for Event without sockets: its connections are numbers. With it
+// the engine can have more connections than a machine has descriptors. Only one message
+// arrives, again and again, and writes are only counted.
 type Simulation struct {
 	message []byte
 
 	mu      sync.Mutex // guards all fields below, except written
-	e       *Event     // that runs on it
+	e       *Event     // the engine that runs on it
 	cond    sync.Cond
 	keys    []ready // of the connections, by number
-	full    []bool  // those that have a message to read
+	full    []bool  // the connections that have a message to read
 	queue   []ready // edges that were not reported
 	woken   bool
 	written atomic.Int64 // calls of write
 }
 
-// Simulate lets the next Event that serves run on a Simulation on which message arrives.
-// It must have one loop.
+// Simulate makes the next Event that serves run on a Simulation on which message arrives.
+// The Event must have one loop.
 func Simulate(t testing.TB, message []byte) *Simulation {
 	s := &Simulation{message: message}
 	s.cond.L = &s.mu
@@ -78,7 +78,7 @@ func (s *Simulation) Accept(n int) {
 	}
 }
 
-// number returns what stands for the descriptor of a new connection.
+// number returns a new connection, with a number in place of a descriptor.
 func (s *Simulation) number() accepted {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -87,11 +87,11 @@ func (s *Simulation) number() accepted {
 	return accepted{fd: firstNumber + int32(len(s.keys)-1)}
 }
 
-// firstNumber is more than the descriptor of any listener.
+// firstNumber is greater than the descriptor of any listener.
 const firstNumber = 1 << 24
 
-// Arrive lets the message arrive on the connections with these numbers, counted
-// from 0 in the order of Connect.
+// Arrive makes the message arrive on the connections with these numbers. Numbers begin at
+// 0, in the order of Connect.
 func (s *Simulation) Arrive(numbers []int) {
 	s.mu.Lock()
 	for _, n := range numbers {
@@ -104,7 +104,7 @@ func (s *Simulation) Arrive(numbers []int) {
 	s.cond.Signal()
 }
 
-// Written returns how many times something was written.
+// Written returns the number of writes.
 func (s *Simulation) Written() int64 { return s.written.Load() }
 
 func (s *Simulation) add(fd int32, slot, gen uint32) error {

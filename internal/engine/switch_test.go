@@ -12,8 +12,8 @@ import (
 	. "github.com/galehttp/gale/internal/engine"
 )
 
-// Bytes that the old session has not consumed are the new one's, before others are
-// read, and in order, whatever the pieces in which they arrive.
+// The new session gets the bytes that the old one has not consumed, in order and before
+// others are read, in whatever pieces they arrive.
 func TestSwitchHandsBytesOn(t *testing.T) {
 	const text = "before|after the switch"
 	for split := 0; split <= len(text); split++ {
@@ -23,7 +23,7 @@ func TestSwitchHandsBytesOn(t *testing.T) {
 			return switching(t, next)
 		}, func(t *testing.T, sess Session, c *served) {
 			c.send(text[:split])
-			if split > 0 { // it has read the first piece
+			if split > 0 { // the first piece was read
 				c.want(strings.Replace(text[:split], "|", "", 1))
 			}
 			c.send(text[split:])
@@ -41,14 +41,14 @@ func TestSwitchHandsBytesOn(t *testing.T) {
 	}
 }
 
-// More than is kept beside a connection, and an end of what the peer sends that came
-// with it.
+// The new session gets more bytes than a stash holds, and an end of stream that came with
+// them.
 func TestSwitchHandsMuchOn(t *testing.T) {
 	big := strings.Repeat("0123456789abcdef", 1<<12)
 	var next *step
 	onDoors(t, func(t *testing.T) Session {
 		next = newStep(t, "the new session")
-		next.feed = func(w *Work, n *Next) {} // until all has come
+		next.feed = func(w *Work, n *Next) {} // until everything has arrived
 		next.stall = func(w *Work, why error, n *Next) {
 			if why != io.EOF || string(w.Unread()) != big {
 				t.Errorf("Stall got %v, with %d bytes, want %d", why, len(w.Unread()), len(big))
@@ -76,8 +76,9 @@ func TestSwitchHandsMuchOn(t *testing.T) {
 	})
 }
 
-// What the old session left goes out before what the new one sends, which may send
-// before it gets anything: more than a socket takes, with a file after it.
+// The output of the old session is written before that of the new one, even if it is more
+// than a socket takes, with a file after it. The new session may send before it gets any
+// bytes.
 func TestSwitchKeepsOrder(t *testing.T) {
 	out, file := strings.Repeat("out", 1<<20), strings.Repeat("file", 1<<18)
 	name := filepath.Join(t.TempDir(), "f")
@@ -113,7 +114,7 @@ func TestSwitchKeepsOrder(t *testing.T) {
 	})
 }
 
-// Any method that has a Next may switch, and sessions may switch in a row.
+// Any method that has a Next may switch, and several switches may follow each other.
 func TestSwitchFromEverywhere(t *testing.T) {
 	t.Run("Open", func(t *testing.T) {
 		chain := make([]*step, 20)
@@ -162,7 +163,7 @@ func TestSwitchFromEverywhere(t *testing.T) {
 			t.Run(k.name, func(t *testing.T) {
 				next := newStep(t, "the new session")
 				next.stall = func(w *Work, why error, n *Next) {
-					if why != io.EOF { // each session is told
+					if why != io.EOF { // each session is told of it
 						t.Errorf("Stall got %v", why)
 					}
 					w.Out = append(w.Out, "bye"...)
@@ -182,8 +183,8 @@ func TestSwitchFromEverywhere(t *testing.T) {
 	})
 }
 
-// If the output of the old session can't be written, it gets the error, and the new
-// one is never touched.
+// If the output of the old session can't be written, it gets the error, and no method of
+// the new one is called.
 func TestSwitchAfterBrokenWrite(t *testing.T) {
 	var next *step
 	onDoors(t, func(t *testing.T) Session {
@@ -246,7 +247,7 @@ func TestSwitchPanics(t *testing.T) {
 	}
 }
 
-// Bounds of writes and watches are the old session's, and end with it.
+// Write timeouts and watches belong to the old session, and end with it.
 func TestSwitchEndsWhatTheOldSessionSet(t *testing.T) {
 	for _, k := range doorKinds {
 		if !k.half {
@@ -275,7 +276,7 @@ func TestSwitchEndsWhatTheOldSessionSet(t *testing.T) {
 	}
 }
 
-// An idle connection that rests on a small stack is switched where it is resumed.
+// A parked connection is switched after it is resumed.
 func TestSwitchOfParked(t *testing.T) {
 	server, client := tcpPair(t)
 	defer client.Close()
@@ -300,8 +301,8 @@ func TestSwitchOfParked(t *testing.T) {
 	next.wantClosed(nil)
 }
 
-// A shutdown meets connections while they are switched: none is left open, and each
-// session is closed once.
+// If a shutdown comes while connections are switched, none stays open, and each session
+// is closed once.
 func TestSwitchWhileStopping(t *testing.T) {
 	for range 4 {
 		onDoors(t, func(t *testing.T) Session {
@@ -316,8 +317,8 @@ func TestSwitchWhileStopping(t *testing.T) {
 	}
 }
 
-// A Wake for the old session that comes while it wants to switch has no effect: the new
-// session is fed when bytes arrive, and not before.
+// A Wake for the old session that comes during the switch has no effect: the new session
+// is fed when bytes arrive, not before.
 func TestSwitchDropsWake(t *testing.T) {
 	onDoors(t, func(t *testing.T) Session {
 		next := echoStep(t, "the new session")

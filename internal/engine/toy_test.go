@@ -13,10 +13,10 @@ import (
 	"github.com/galehttp/gale/internal/engine/enginetest"
 )
 
-// The toy protocol runs through the doors alone: it is switched to, and its answers
-// come from other goroutines.
+// Tests of the toy protocol, which uses only the interfaces of the engine: a session
+// switches to it, and its answers come from other goroutines.
 
-// toToy returns a session that switches to s when it has got "toy\n".
+// toToy returns a session that switches to s after it has got "toy\n".
 func toToy(t *testing.T, s *enginetest.Toy) *step {
 	old := newStep(t, "the session before")
 	old.feed = func(w *Work, next *Next) {
@@ -31,7 +31,7 @@ func toToy(t *testing.T, s *enginetest.Toy) *step {
 	return old
 }
 
-// frames returns n frames of random sizes, and what they are by number.
+// frames returns n frames of random sizes as bytes, and their payloads by number.
 func frames(n, size int) (wire []byte, payloads [][]byte) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for i := range n {
@@ -58,7 +58,7 @@ func (s *served) wantFrames(payloads [][]byte) {
 	}
 }
 
-// slowly lets answers come in any order.
+// slowly returns p after a random time, so that answers come in any order.
 func slowly(p []byte) []byte {
 	for range rand.IntN(20) {
 		runtime.Gosched()
@@ -96,15 +96,15 @@ func TestToyGreets(t *testing.T) {
 		onDoors(t, func(*testing.T) Session {
 			return &enginetest.Toy{Greeting: "hi"}
 		}, func(t *testing.T, _ Session, c *served) {
-			c.send(string(wire)) // it may arrive with the end of a handshake
+			c.send(string(wire)) // it may arrive together with the end of a handshake
 			c.want("hi")
 			c.wantFrames(payloads)
 		})
 	}
 }
 
-// Every byte in a write of its own, many frames, and large ones, under way at the same
-// time; then the client ends its side and gets what is missing.
+// Every byte in a write of its own, many frames, and large frames, all at the same time.
+// Then the client ends its side and still gets the missing answers.
 func TestToyStress(t *testing.T) {
 	for _, c := range []struct{ n, size, piece int }{{20, 10, 1}, {1000, 100, 700}, {100, 60_000, 5000}} {
 		wire, payloads := frames(c.n, c.size)
@@ -138,7 +138,7 @@ func TestToyStress(t *testing.T) {
 	}
 }
 
-// A shutdown waits for the answers under way, and closes after them.
+// A shutdown waits for the answers of running requests, and closes after them.
 func TestToyStop(t *testing.T) {
 	for _, k := range doorKinds {
 		t.Run(k.name, func(t *testing.T) {
@@ -157,8 +157,8 @@ func TestToyStop(t *testing.T) {
 	}
 }
 
-// A client that resets the connection, or a server that closes all: answers that come
-// later have no effect.
+// After the client has reset the connection, or the server has closed all connections,
+// later answers have no effect.
 func TestToyReset(t *testing.T) {
 	for _, who := range []string{"client", "server"} {
 		for _, k := range doorKinds {

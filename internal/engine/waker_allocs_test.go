@@ -10,7 +10,7 @@ import (
 	. "github.com/galehttp/gale/internal/engine"
 )
 
-// counter is a session that does nothing but tell that it is fed.
+// counter is a session that only reports that it is fed.
 type counter struct {
 	c   chan *Waker
 	fed chan struct{}
@@ -29,8 +29,8 @@ func (s *counter) Closed(error)                       {}
 func (s *counter) Hijacked(net.Conn)                  {}
 func (s *counter) Panicked(any)                       {}
 
-// A wake-up doesn't allocate, nor does the Feed for it, except for the error by which
-// package net tells that a read was interrupted.
+// A wake-up and its Feed don't allocate, except for the error by which package net
+// reports that a read was interrupted.
 func TestWakeAllocs(t *testing.T) {
 	for _, k := range doorKinds {
 		t.Run(k.name, func(t *testing.T) {

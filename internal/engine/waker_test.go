@@ -12,8 +12,8 @@ import (
 	. "github.com/galehttp/gale/internal/engine"
 )
 
-// waking returns a session that sends what is put into out, which calls its Waker, and
-// echoes what comes.
+// waking returns a session that echoes what comes, and a function out. The session sends
+// the texts that out gets; out wakes it by its Waker.
 func waking(t *testing.T) (s *step, out func(text string)) {
 	s = newStep(t, "the session")
 	var mu sync.Mutex
@@ -44,8 +44,8 @@ func waking(t *testing.T) (s *step, out func(text string)) {
 	}
 }
 
-// A session is fed when another goroutine says so, whatever it waits for: forever
-// or with a deadline, idle or not.
+// A Wake from another goroutine leads to a Feed in every kind of wait: without a deadline
+// or with one, idle or not.
 func TestWake(t *testing.T) {
 	for _, wait := range []Next{{}, {Idle: true}, {Deadline: clock.Ticks().Add(time.Hour)}, {Idle: true, Deadline: clock.Ticks().Add(time.Hour)}} {
 		t.Run(fmt.Sprintf("%+v", wait), func(t *testing.T) {
@@ -69,7 +69,8 @@ func TestWake(t *testing.T) {
 	}
 }
 
-// stuckConn is a connection of a program's own: the deadline that interrupts a read blocks.
+// stuckConn is a connection with a type of the program. The SetReadDeadline that
+// interrupts a read blocks.
 type stuckConn struct {
 	net.Conn
 	began, release chan struct{}
@@ -84,7 +85,7 @@ func (c *stuckConn) SetReadDeadline(t time.Time) error {
 	return c.Conn.SetReadDeadline(t)
 }
 
-// Wake doesn't wait for a method of a program's own connection.
+// Wake doesn't wait for a method of a connection with a type of the program.
 func TestWakeDoesNotWait(t *testing.T) {
 	conn := &stuckConn{began: make(chan struct{}), release: make(chan struct{})}
 	s, out := waking(t)
@@ -102,7 +103,7 @@ func TestWakeDoesNotWait(t *testing.T) {
 		select {
 		case <-conn.began:
 			stuck = true
-		case <-fed: // it had yet to begin its wait
+		case <-fed: // it had not begun its wait
 		}
 	}
 	out("again")
@@ -149,7 +150,7 @@ func TestWakeFromManyGoroutines(t *testing.T) {
 	})
 }
 
-// A deadline that was asked for holds although the session is woken before it.
+// A deadline stays in effect although the session is woken before it.
 func TestWakeKeepsDeadlines(t *testing.T) {
 	var out func(string)
 	onDoors(t, func(t *testing.T) Session {
@@ -214,7 +215,7 @@ func TestWakeFromWithin(t *testing.T) {
 	})
 }
 
-// A session that is woken without end reads what arrives all the same.
+// A session that is woken all the time still reads what arrives.
 func TestWakeDoesNotStarveReads(t *testing.T) {
 	onDoors(t, func(t *testing.T) Session {
 		s := newStep(t, "the session")
@@ -233,7 +234,7 @@ func TestWakeDoesNotStarveReads(t *testing.T) {
 	})
 }
 
-// Fill is not disturbed by a wake-up, which leads to a Feed later.
+// A wake-up doesn't interrupt Fill. It leads to a Feed later.
 func TestWakeDuringFill(t *testing.T) {
 	onDoors(t, func(t *testing.T) Session {
 		s := newStep(t, "the session")
@@ -265,8 +266,8 @@ func TestWakeDuringFill(t *testing.T) {
 	})
 }
 
-// A session whose peer has ended its side goes on with what it is woken for, until
-// the deadline or the engine ends it.
+// A session whose peer has ended its side goes on serving wake-ups, until the deadline or
+// the engine ends it.
 func TestWakeAfterTheEnd(t *testing.T) {
 	for _, end := range []string{"close", "deadline", "stop", "kill"} {
 		for _, k := range doorKinds {
@@ -342,9 +343,8 @@ func TestWakeBeforeStop(t *testing.T) {
 	})
 }
 
-// A session that has ended, or was switched, is never woken, nor is another one in
-// its place: neither the next session of the connection nor another connection that
-// uses the same memory.
+// Wake has no effect after the session has ended or was switched. It wakes neither the
+// next session of the connection nor another connection that uses the same memory.
 func TestWakeOfTheGone(t *testing.T) {
 	var wakers []*Waker
 	for _, k := range doorKinds {
@@ -377,7 +377,7 @@ func TestWakeOfTheGone(t *testing.T) {
 	}
 }
 
-// A connection that rests on a small stack is woken, and resumed.
+// A parked connection is woken and resumed.
 func TestWakeParked(t *testing.T) {
 	server, client := tcpPair(t)
 	defer client.Close()
@@ -407,7 +407,7 @@ func TestWakeParked(t *testing.T) {
 	s.wantClosed(nil)
 }
 
-// A peer that doesn't read: wake-ups wait until the output before is taken.
+// If the peer doesn't read, wake-ups wait until earlier output is written.
 func TestWakeWhileOutputWaits(t *testing.T) {
 	const size = 8 << 20
 	var out func(string)

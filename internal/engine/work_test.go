@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// A workspace is a queue of bytes, whatever is read, put, consumed and widened, and there
-// is always room to read to, and slack after what is unread.
+// For random sequences of read, put, consume and widen, a workspace behaves as a queue of
+// bytes. There is always room to read into, and slack after the unread bytes.
 func TestWorkIsAQueue(t *testing.T) {
 	for i := range uint64(10) {
 		seed := i
@@ -76,11 +76,11 @@ func TestWorkIsAQueue(t *testing.T) {
 	}
 }
 
-// room moves what is unread to the front before it takes a larger buffer.
+// room moves the unread bytes to the front before it takes a larger buffer.
 func TestWorkRoomMovesFirst(t *testing.T) {
 	for _, k := range []struct {
 		name       string
-		have, used int // bytes put, and of them consumed
+		have, used int // bytes put, and bytes of them consumed
 		grows      bool
 	}{
 		{"empty", 0, 0, false},
@@ -104,8 +104,8 @@ func TestWorkRoomMovesFirst(t *testing.T) {
 	}
 }
 
-// What is parked with unread bytes finds them in the next workspace; it keeps the
-// workspace if there are many, or output.
+// A connection that is put aside with unread bytes finds them in its next workspace. If
+// there are many, or output is left, it keeps the workspace.
 func TestBlockParkKeepsBytes(t *testing.T) {
 	for _, k := range []struct {
 		unread, out int
@@ -128,7 +128,7 @@ func TestBlockParkKeepsBytes(t *testing.T) {
 		if !k.keeps && len(c.stash) != k.unread {
 			t.Errorf("%+v: it has put %d bytes aside", k, len(c.stash))
 		}
-		for range 2 { // parking it twice is no other
+		for range 2 { // putting it aside twice changes nothing
 			if got := c.work().Unread(); !bytes.Equal(got, b) {
 				t.Errorf("%+v: after its rest %d bytes are unread, want %d", k, len(got), len(b))
 			}
