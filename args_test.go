@@ -169,7 +169,7 @@ func FuzzArgs(f *testing.F) {
 		if a.String() != b.String() || a.Len() != b.Len() {
 			t.Fatalf("%q: printed %q, parsed and printed again %q", s, a.String(), b.String())
 		}
-		// What net/url can read, it reads in the same way.
+		// Input that net/url accepts is read in the same way.
 		want, err := url.ParseQuery(s)
 		if err != nil {
 			return

@@ -16,15 +16,16 @@ import (
 	"github.com/galehttp/gale/internal/race"
 )
 
-// appendHook returns a function for BeforeSend that leaves its name.
+// appendHook returns a function for BeforeSend that adds its name to the response.
 func appendHook(name string) func(*RequestCtx) {
 	return func(ctx *RequestCtx) {
 		ctx.Response.Header.Set("X-Order", string(ctx.Response.Header.Peek("X-Order"))+name)
 	}
 }
 
-// Functions run in the reverse order of their adding, that of the server last, and once
-// for each request on a connection, whose contexts are used again.
+// Functions run in the reverse order in which they were added, the one of the server
+// last. They run once for each request of a connection, also when its context is used
+// again.
 func TestBeforeSendOrder(t *testing.T) {
 	onEngines(t, func(t *testing.T, e Engine) {
 		s := &Server{Engine: e, BeforeSend: appendHook("s")}
@@ -44,7 +45,8 @@ func TestBeforeSendOrder(t *testing.T) {
 	})
 }
 
-// A function may change all of the response: status, body, also to a stream or from one.
+// A function may change everything in the response: the status, and the body, also from
+// bytes to a stream or back.
 func TestBeforeSendChangesResponse(t *testing.T) {
 	onEngines(t, func(t *testing.T, e Engine) {
 		var closed atomic.Int32
@@ -84,7 +86,7 @@ type countedClose struct {
 
 func (c countedClose) Close() error { c.n.Add(1); return nil }
 
-// With Flush the functions run before the head leaves and not again.
+// With Flush the functions run before the head is sent, and not again.
 func TestBeforeSendFlush(t *testing.T) {
 	onEngines(t, func(t *testing.T, e Engine) {
 		ran := make(chan string, 10)
@@ -113,7 +115,7 @@ func TestBeforeSendFlush(t *testing.T) {
 			t.Error("the head that was flushed lacks the field")
 		}
 		c.send(get("/"))
-		c.read("GET") // what came before has ended
+		c.read("GET") // earlier requests have ended
 		if got := <-ran; got != "one " {
 			t.Errorf("the function found the body %q", got)
 		}
@@ -123,8 +125,9 @@ func TestBeforeSendFlush(t *testing.T) {
 	})
 }
 
-// A function that panics makes the response a 500 with its fields; the others still run. In
-// Flush that is told by an error, and what the handler still writes is not sent.
+// A function that panics makes the response a 500, which keeps the headers; the other
+// functions still run. In Flush such a panic leads to an error, and what the handler
+// writes after it is not sent.
 func TestBeforeSendPanic(t *testing.T) {
 	onEngines(t, func(t *testing.T, e Engine) {
 		s := &Server{Engine: e, BeforeSend: appendHook("s")}
@@ -155,7 +158,7 @@ func TestBeforeSendPanic(t *testing.T) {
 			c := ts.dial()
 			c.send(get(path))
 			a := c.want("GET", 500, "Internal Server Error")
-			set := a.Header.Get("X-Set") == "1" || path == "/panic" || path == "/timeout" // these have responses of their own
+			set := a.Header.Get("X-Set") == "1" || path == "/panic" || path == "/timeout" // their responses are replaced
 			if a.Header.Get("X-Order") != "cas" || !set || !strings.HasPrefix(a.Header.Get("Content-Type"), "text/plain") {
 				t.Errorf("%s: %v", path, a.Header)
 			}
@@ -196,7 +199,8 @@ func TestBeforeSendAborts(t *testing.T) {
 	})
 }
 
-// What would send fails within a function, adding has no effect, and nothing deadlocks.
+// Within a function, methods that send fail, BeforeSend has no effect, and nothing
+// deadlocks.
 func TestBeforeSendWithin(t *testing.T) {
 	onEngines(t, func(t *testing.T, e Engine) {
 		var ran atomic.Int32
@@ -236,7 +240,7 @@ func TestBeforeSendWithin(t *testing.T) {
 	})
 }
 
-// Functions don't run where no head leaves.
+// Functions don't run if no head is sent.
 func TestBeforeSendWithoutHead(t *testing.T) {
 	onEngines(t, func(t *testing.T, e Engine) {
 		ts := startServer(t, &Server{Engine: e}, func(ctx *RequestCtx) {
@@ -267,9 +271,9 @@ func TestBeforeSendWithoutHead(t *testing.T) {
 	})
 }
 
-// After a time-out, functions get a context of their own: what the late handler goes on
-// doing neither races with them nor shows in it. They see the request, its user values and
-// addresses as they were, and what they set is sent.
+// After a timeout, functions get a context of their own: what the late handler does
+// neither races with them nor changes that context. They see the request, its user values
+// and its addresses as they were, and what they set is sent.
 func TestBeforeSendTimeout(t *testing.T) {
 	onEngines(t, func(t *testing.T, e Engine) {
 		var late sync.WaitGroup
@@ -293,7 +297,7 @@ func TestBeforeSendTimeout(t *testing.T) {
 				ctx.Response.Header.Set("X-Late", "late")
 				ctx.Response.SetBodyString("late")
 				_, _, _ = ctx.URI(), ctx.PostBody(), ctx.Time()
-				if ctx.LastTimeoutErrorResponse() != nil { // before that it would count
+				if ctx.LastTimeoutErrorResponse() != nil { // before the timeout these calls would have an effect
 					ctx.BeforeSend(func(*RequestCtx) {})
 					_ = ctx.Flush()
 				}
@@ -321,7 +325,7 @@ func TestBeforeSendTimeout(t *testing.T) {
 					in.Response.Header.Set("X-Saw", saw)
 					in.Response.AppendBodyString("!")
 					in.SetUserValue("value", "hook")
-					<-in.Done() // the request is over for it
+					<-in.Done() // the request has ended
 				})
 			}
 			late.Add(1)
@@ -362,8 +366,8 @@ func TestBeforeSendTimeout(t *testing.T) {
 	})
 }
 
-// What the handler has added up to the time-out runs, and sees the request as it
-// was then.
+// The functions that the handler has added before the timeout run, and see the request as
+// it was then.
 func TestBeforeSendAddedInTime(t *testing.T) {
 	onEngines(t, func(t *testing.T, e Engine) {
 		end := make(chan struct{})
@@ -385,7 +389,7 @@ func TestBeforeSendAddedInTime(t *testing.T) {
 	})
 }
 
-// A time-out while Flush runs the functions breaks the response off: they run once.
+// A timeout while Flush runs the functions breaks the response off. They run once.
 func TestBeforeSendFlushTimedOut(t *testing.T) {
 	onEngines(t, func(t *testing.T, e Engine) {
 		var ran atomic.Int32
@@ -393,7 +397,7 @@ func TestBeforeSendFlushTimedOut(t *testing.T) {
 		ts := startServer(t, &Server{Engine: e}, TimeoutHandler(func(ctx *RequestCtx) {
 			ctx.BeforeSend(func(ctx *RequestCtx) {
 				ran.Add(1)
-				<-ctx.Context().Done() // until the time is over
+				<-ctx.Context().Done() // until the timeout
 			})
 			ctx.WriteString("part")
 			flushed <- ctx.Flush()
@@ -427,7 +431,7 @@ func TestBeforeSendGoexit(t *testing.T) {
 	})
 }
 
-// A request that uses no function pays nothing, and one that does no allocation.
+// A request without a function pays nothing, and one with a function doesn't allocate.
 func TestBeforeSendAllocs(t *testing.T) {
 	if race.Enabled {
 		t.Skip("contexts are not used again with the race detector")
@@ -450,8 +454,8 @@ func TestBeforeSendAllocs(t *testing.T) {
 	}
 }
 
-// A handler that took a streamed body for empty which could not be read gets the answer of
-// the server, and one that knows of it its own.
+// If a streamed body could not be read and the handler didn't notice, taking it for
+// empty, the server sends its own answer. If the handler did notice, its answer is sent.
 func TestUnreadBodyIsRefused(t *testing.T) {
 	onEngines(t, func(t *testing.T, e Engine) {
 		var told atomic.Pointer[string]
@@ -544,14 +548,14 @@ func TestUnreadBodyIsRefused(t *testing.T) {
 			}
 			c.Close()
 		}
-		// The head has left: the handler's answer stands.
+		// The head was already sent: the handler's answer stays.
 		c := ts.dial()
 		c.send("POST /Flush HTTP/1.1\r\nHost: h\r\nContent-Length: 2000\r\n\r\n" + strings.Repeat("x", 2000))
 		c.want("POST", 200, "handler")
 	})
 }
 
-// ErrorHandler answers for bodies that could not be read, too.
+// ErrorHandler also makes the answer if the body could not be read.
 func TestUnreadBodyErrorHandler(t *testing.T) {
 	s := &Server{StreamRequestBody: true, ErrorHandler: func(ctx *RequestCtx, err error) {
 		ctx.SetStatusCode(ErrorStatus(err))

@@ -21,20 +21,21 @@ import (
 	"github.com/galehttp/gale/galetest"
 )
 
-// The trial program: what an application developer writes around its routes, and what
-// every answer must have then, whatever made it.
+// The trial program: the middlewares that an application developer writes around the
+// routes. Every answer must then have their headers, no matter which code made it.
 
-// trialFields are the fields that the middlewares set, and the values.
+// trialFields are the headers that the middlewares set, and their values.
 func trialFields(id string) map[string]string {
 	return map[string]string{
 		"Access-Control-Allow-Origin": "https://app.example", // of the Origin in the request
 		"X-Request-Id":                id,
 		"X-Frame-Options":             "DENY",
-		"X-Hooks":                     "1", // how often the functions ran
+		"X-Hooks":                     "1", // how many times the functions ran
 	}
 }
 
-// withID gives each request an ID and tells the client, next to what the handler sets.
+// withID gives each request an ID and adds it to the response, along with what the
+// handler sets.
 func withID(next gale.RequestHandler) gale.RequestHandler {
 	return func(ctx *gale.RequestCtx) {
 		ctx.SetUserValue("id", string(ctx.Request.Header.Peek("X-Request-Id")))
@@ -45,7 +46,7 @@ func withID(next gale.RequestHandler) gale.RequestHandler {
 	}
 }
 
-// withCORS looks at the request when the response leaves.
+// withCORS looks at the request when the response is sent.
 func withCORS(next gale.RequestHandler) gale.RequestHandler {
 	return func(ctx *gale.RequestCtx) {
 		ctx.BeforeSend(func(ctx *gale.RequestCtx) {
@@ -58,8 +59,8 @@ func withCORS(next gale.RequestHandler) gale.RequestHandler {
 	}
 }
 
-// withSecurity sets its field after next, also if that panics. Heads that leave within next
-// get it before.
+// withSecurity sets its header after next, even if that panics. A head that is sent
+// within next gets it before.
 func withSecurity(next gale.RequestHandler) gale.RequestHandler {
 	return func(ctx *gale.RequestCtx) {
 		secure := func(ctx *gale.RequestCtx) { ctx.Response.Header.Set("X-Frame-Options", "DENY") }
@@ -108,7 +109,7 @@ func (tr *trial) handler() gale.RequestHandler {
 	}
 }
 
-// goOn uses all that a handler has until the test ends.
+// goOn uses everything that a handler has, until the test ends.
 func (tr *trial) goOn(ctx *gale.RequestCtx) {
 	for {
 		select {
@@ -216,7 +217,7 @@ type trialRequest struct {
 	fields string
 	body   string
 	status int
-	// How far it applies: a panic of a handler on net/http breaks the connection, and a
+	// Where it applies: on net/http a panic of a handler breaks the connection, and a
 	// recorder has no server.
 	gale, native bool
 }
@@ -297,8 +298,8 @@ func readTrial(t *testing.T, name, method string, c net.Conn) *http.Response {
 	}
 }
 
-// serverFields is the Server.BeforeSend of the trial: what has not gone through the
-// middlewares gets its fields here.
+// serverFields is the Server.BeforeSend of the trial: answers that have not gone through
+// the middlewares get their headers here.
 func serverFields(ctx *gale.RequestCtx) {
 	h := &ctx.Response.Header
 	if len(h.Peek("X-Request-Id")) > 0 {
@@ -310,7 +311,8 @@ func serverFields(ctx *gale.RequestCtx) {
 	h.Add("X-Hooks", "1")
 }
 
-// Every answer of a server has the fields of the middlewares, whatever made it.
+// Every answer of a server has the headers of the middlewares, no matter which code made
+// it.
 func TestTrialOnServer(t *testing.T) {
 	for _, e := range []gale.Engine{gale.EngineBlock, gale.EngineEvent} {
 		if e == gale.EngineEvent && runtime.GOOS != "linux" {
@@ -414,7 +416,7 @@ func TestTrialElsewhere(t *testing.T) {
 	}
 }
 
-// GetOnly is a setting of its own.
+// This needs a server with GetOnly.
 func TestTrialGetOnly(t *testing.T) {
 	s := galetest.NewUnstartedServer(newTrial(t).handler())
 	s.Config.GetOnly, s.Config.BeforeSend = true, serverFields

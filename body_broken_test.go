@@ -109,7 +109,7 @@ func TestBrokenRequestBody(t *testing.T) {
 	}
 }
 
-// What is swapped in for a body that failed is a body.
+// A body that is swapped in for a failed one can be used.
 func TestBrokenBodySwapped(t *testing.T) {
 	var req Request
 	req.SetRequestURI("http://a.test/")
@@ -122,7 +122,7 @@ func TestBrokenBodySwapped(t *testing.T) {
 	}
 }
 
-// A form whose files are gone has no text for a body either.
+// A form whose files are gone can't be written as a body either.
 func TestBrokenFormFiles(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	body, contentType := formBody(maxFormMemory)
@@ -171,8 +171,8 @@ func TestBrokenResponseBody(t *testing.T) {
 	}
 }
 
-// A handler whose response can't be read answers with 500, not with a 200 that has
-// half a body or none. After a flush the connection breaks.
+// If the body of a response can't be read, the client gets a 500, not a 200 with half a
+// body or none. After a flush the connection breaks.
 func TestBrokenResponseServed(t *testing.T) {
 	ts := startServer(t, nil, func(ctx *RequestCtx) {
 		flush := ctx.QueryArgs().Has("flush")
@@ -201,8 +201,8 @@ func TestBrokenResponseServed(t *testing.T) {
 	}
 }
 
-// A streamed upload that is broken off, or whose chunks are broken, never looks like
-// a body to a handler.
+// A streamed upload that is broken off, or has invalid chunks, never looks like a
+// complete body to a handler.
 func TestBrokenUpload(t *testing.T) {
 	form, formType := formBody(10)
 	got := make(chan string, 1)
@@ -248,11 +248,11 @@ func TestBrokenUpload(t *testing.T) {
 	}
 }
 
-// Forms of streamed bodies have a limit of their own, and leave no files.
+// Forms of streamed bodies have their own limit, and leave no files.
 func TestStreamedFormLimit(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("TMPDIR", dir)
-	const size = maxFormMemory + 1<<20 // so much that the file goes to disk
+	const size = maxFormMemory + 1<<20 // large enough that the file goes to disk
 	form, formType := formBody(size)
 	result := make(chan string, 1)
 	for _, test := range []struct {

@@ -39,7 +39,8 @@ var bodyWays = []func(set func(io.Reader, int), buffered func([]byte), writer fu
 	},
 }
 
-// What is written is read back the same, and nothing of what follows.
+// A message that was written is read back unchanged, and the reader takes nothing of what
+// follows it.
 func FuzzMessageRoundTrip(f *testing.F) {
 	for i := range bodyWays {
 		f.Add(i, "X-Name", "value", []byte("some body"), uint8(16), uint8(32))
@@ -63,7 +64,7 @@ func FuzzMessageRoundTrip(f *testing.F) {
 			t.Fatalf("%q: %v", wire, err)
 		}
 		sameBody(t, wire, gotReq.Body(), body, br)
-		want := strings.Trim(string(req.Header.Peek("X-"+name)), " \t") // no part of a value, RFC 9110 section 5.5
+		want := strings.Trim(string(req.Header.Peek("X-"+name)), " \t") // whitespace there is no part of a value, RFC 9110 section 5.5
 		if got := string(gotReq.Header.Peek("X-" + name)); got != want {
 			t.Fatalf("%q: %q isn't %q", wire, got, want)
 		}

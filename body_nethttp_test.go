@@ -13,7 +13,7 @@ import (
 	"github.com/galehttp/gale/internal/race"
 )
 
-// verdict is how a message was read: what its body is and where it ends.
+// verdict is how a message was read: its body, and where it ends.
 type verdict struct {
 	ok   bool
 	body string
@@ -84,7 +84,7 @@ func readResponseStd(in, method string) verdict {
 	return readStdBody(br, resp.Body)
 }
 
-// pieces are what the random messages of the differential tests are made of.
+// pieces are the parts of the random messages of the differential tests.
 var pieces = struct{ fields, bodies []string }{
 	fields: []string{
 		"Content-Length: 5\r\n", "Content-Length: 0\r\n", "Content-Length: 5\r\n", "Content-Length: 05\r\n", "Content-Length: +5\r\n",
@@ -102,9 +102,9 @@ var pieces = struct{ fields, bodies []string }{
 	},
 }
 
-// compare reads in with both and reports where gale reads what net/http refuses,
-// or reads another body: what the one takes for data and the other for the next
-// message is how requests are smuggled. To refuse more is allowed.
+// compare reports an error if gale accepts what net/http refuses, or reads another body.
+// Requests can be smuggled if one of them takes bytes for a body that the other one takes
+// for the next message. gale may refuse more.
 func compare(t *testing.T, in string, gale, std verdict) (agree bool) {
 	t.Helper()
 	switch {
@@ -165,7 +165,7 @@ func randomMessage(rng *rand.Rand, lines []string) string {
 	return b.String()
 }
 
-// Both read what the other writes.
+// Each of them reads what the other one writes.
 func TestMessagesAgainstNetHTTP(t *testing.T) {
 	body := strings.Repeat("0123456789", 2000)
 	for i, give := range bodyWays {

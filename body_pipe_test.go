@@ -172,8 +172,8 @@ func TestStreamReaderLeavesNoGoroutine(t *testing.T) {
 	})
 }
 
-// What NewStreamReader returns is a net.Conn that can be read from: a deadline
-// ends a Read that waits, and no more once it is taken away.
+// The reader of NewStreamReader has the deadlines of a net.Conn: one ends a Read that
+// waits, and has no effect after it was removed.
 func TestStreamReaderIsConn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		more := make(chan bool)

@@ -15,7 +15,7 @@ import (
 	"github.com/galehttp/gale/internal/msg"
 )
 
-// bodyCases are bodies as they come on a connection, with what follows them.
+// bodyCases are bodies as they arrive on a connection, and the bytes after them.
 var bodyCases = []struct {
 	name   string
 	length int64
@@ -83,7 +83,7 @@ func checkBody(t *testing.T, name, got string, err error, want string, wantErr e
 	}
 }
 
-// checkRest sees to it that reading stopped at the end of the body.
+// checkRest checks that reading stopped at the end of the body.
 func checkRest(t *testing.T, name string, br *bufio.Reader, err error, want string) {
 	t.Helper()
 	if err != nil {
@@ -137,7 +137,7 @@ func TestReadBodyTrailers(t *testing.T) {
 	}
 }
 
-// A length that is only declared costs nothing.
+// A large declared length allocates nothing before bytes arrive.
 func TestReadBodyGrowsWithArrival(t *testing.T) {
 	var b content
 	err := b.readBody(bufio.NewReader(strings.NewReader("abc")), 1<<50, 0, nil)
@@ -176,7 +176,7 @@ func TestBodyReaderClose(t *testing.T) {
 	}
 }
 
-// Close may come while a Read waits for the connection.
+// Close may be called while a Read waits for the connection.
 func TestBodyReaderConcurrentClose(t *testing.T) {
 	for range 50 {
 		pr, pw := io.Pipe()
@@ -192,8 +192,8 @@ func TestBodyReaderConcurrentClose(t *testing.T) {
 	}
 }
 
-// Whatever bytes come: both ways of reading agree, and stop at the same place. Of
-// several errors, they may meet different ones first.
+// For any input both ways of reading agree and stop at the same byte. If there are
+// several errors, they may find different ones first.
 func FuzzReadBody(f *testing.F) {
 	for _, c := range bodyCases {
 		f.Add(c.length, c.in, uint8(16))

@@ -12,7 +12,7 @@ import (
 	"github.com/galehttp/gale/internal/pool"
 )
 
-// closeRecorder is a body stream that notes how it was closed.
+// closeRecorder is a body stream that records how it was closed.
 type closeRecorder struct {
 	io.Reader
 	closed  int
@@ -120,7 +120,7 @@ func TestBodySliceSurvivesGrowth(t *testing.T) {
 	resp.SetBodyString(strings.Repeat("a", 512))
 	old := resp.Body()
 	resp.AppendBodyString("b")
-	for range 8 { // buffers that are taken now must not have that memory
+	for range 8 { // buffers that are acquired now must not have that memory
 		b := pool.Get(512)
 		b.B = append(b.B, strings.Repeat("z", 512)...)
 	}
@@ -188,7 +188,8 @@ func TestSetBodySizePoolLimit(t *testing.T) {
 	}
 }
 
-// A long random series of operations leaves what a plain slice would hold.
+// After a long random series of operations the body is the same as a plain slice would
+// be.
 func TestBodyMatchesModel(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	text := bytes.Repeat([]byte("The quick brown fox. "), 500)

@@ -12,8 +12,8 @@ import (
 	"github.com/galehttp/gale/internal/alloctest"
 )
 
-// TestClientAllocs pins what a request costs: nothing, and with a context that
-// can be cancelled two allocations.
+// TestClientAllocs proves that a request doesn't allocate, except for two allocations
+// with a context that can be cancelled.
 func TestClientAllocs(t *testing.T) {
 	s := scripted(t, func(p *scriptConn, _ int) {
 		answerWhole(p.Conn)
@@ -63,7 +63,7 @@ func TestClientAllocs(t *testing.T) {
 	}
 }
 
-// answerWhole answers requests, in however many pieces they arrive, without allocating.
+// answerWhole answers requests without allocating, in however many pieces they arrive.
 func answerWhole(c net.Conn) {
 	buf, answer, n := make([]byte, 64<<10), []byte(okAnswer("good")), 0
 	for {

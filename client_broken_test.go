@@ -14,8 +14,8 @@ import (
 	"github.com/galehttp/gale/internal/head"
 )
 
-// brokenAnswers are responses that can't be read to their end. The server closes the
-// connection after each, resets it, or falls silent.
+// brokenAnswers are responses that can't be read to their end. After each the server
+// closes the connection, resets it, or sends nothing more.
 var brokenAnswers = []struct {
 	name, answer string
 	end          brokenEnd
@@ -86,8 +86,8 @@ func usedResponse() *Response {
 	return resp
 }
 
-// checkEmpty checks that resp, which Do left with an error, is like a new one to all
-// who look at it and change it.
+// checkEmpty checks that after an error of Do resp is like a new response, for getters
+// and setters.
 func checkEmpty(t *testing.T, resp *Response) {
 	t.Helper()
 	if err := resp.Header.s.Check(); err != nil {
@@ -127,7 +127,8 @@ func checkEmpty(t *testing.T, resp *Response) {
 	}
 }
 
-// A response that breaks off leaves nothing of it, nor of what was there before.
+// A response that breaks off leaves nothing in the Response, neither of itself nor of an
+// earlier one.
 func TestClientBrokenResponseIsEmpty(t *testing.T) {
 	for _, tc := range brokenAnswers {
 		t.Run(tc.name, func(t *testing.T) {
@@ -166,7 +167,7 @@ func TestClientBrokenResponseIsEmpty(t *testing.T) {
 	}
 }
 
-// So it is where the caller has no more time, or there was no request at all.
+// The same holds if the caller's time is over, or no request was sent at all.
 func TestClientGivenUpResponseIsEmpty(t *testing.T) {
 	s := scripted(t, func(p *scriptConn, _ int) { breakOff(p.Conn, p.br, brokenStart+"X-A: b\r\n", stalls) })
 	half := make(chan struct{})
@@ -213,7 +214,7 @@ func TestClientGivenUpResponseIsEmpty(t *testing.T) {
 	}
 }
 
-// What the caller wants of responses stays, also after the HEAD of another caller.
+// Settings of the caller in a Response stay, also after the HEAD of another caller.
 func TestClientErrorKeepsSettings(t *testing.T) {
 	s := scripted(t, func(p *scriptConn, _ int) { breakOff(p.Conn, p.br, brokenStart, closes) })
 	c := &HostClient{Addr: s.addr(), MaxIdemponentCallAttempts: 1, DisableHeaderNamesNormalizing: true}
@@ -232,7 +233,7 @@ func TestClientErrorKeepsSettings(t *testing.T) {
 	}
 }
 
-// A proxy that answers 502 when its server breaks off answers that and nothing else.
+// A proxy that answers 502 when its server breaks off sends only the 502.
 func TestProxyAnswersForBrokenResponse(t *testing.T) {
 	for _, tc := range brokenAnswers {
 		t.Run(tc.name, func(t *testing.T) {
@@ -261,13 +262,14 @@ func TestProxyAnswersForBrokenResponse(t *testing.T) {
 	}
 }
 
-// What is read by hand is whole or empty as well, except that a body may break off.
+// A message that is read with Read is also complete or empty, except that a streamed body
+// may break off.
 func TestReadBrokenResponse(t *testing.T) {
 	for _, tc := range brokenAnswers {
 		t.Run(tc.name, func(t *testing.T) {
 			resp := usedResponse()
 			err := resp.ReadLimitBody(bufio.NewReaderSize(strings.NewReader(tc.answer), 4096), 500)
-			if tc.name == "body reset" { // it ends with the connection
+			if tc.name == "body reset" { // the body ends with the connection
 				if err != nil {
 					t.Error(err)
 				}

@@ -13,8 +13,8 @@ import (
 	"github.com/galehttp/gale/internal/race"
 )
 
-// cancelPhases are the places where a call waits. Each begins a call and
-// returns a channel that tells that it waits there.
+// cancelPhases are the places where a call waits. Each begins a call and returns a
+// channel that is closed when the call waits there.
 var cancelPhases = []struct {
 	name  string
 	begin func(t *testing.T) (c *HostClient, url string, body io.Reader, waits <-chan struct{})
@@ -146,8 +146,8 @@ func callPhase(ctx context.Context, c *HostClient, url string, body io.Reader, t
 	return err
 }
 
-// TestClientCancel proves that a context that ends wakes a call wherever it
-// waits, with the context's error, and that nothing leaks.
+// TestClientCancel proves that the end of a context ends a call wherever it waits, with
+// the context's error, and that nothing leaks.
 func TestClientCancel(t *testing.T) {
 	for _, phase := range cancelPhases {
 		t.Run(phase.name, func(t *testing.T) {
@@ -167,7 +167,7 @@ func TestClientCancel(t *testing.T) {
 	}
 }
 
-// TestClientTimeout proves the same of a time limit.
+// TestClientTimeout proves the same for a time limit.
 func TestClientTimeout(t *testing.T) {
 	for _, phase := range cancelPhases {
 		t.Run(phase.name, func(t *testing.T) {
@@ -211,8 +211,8 @@ func TestClientPhaseTimeouts(t *testing.T) {
 	}
 }
 
-// TestClientContextValues proves the corners of contexts: one that has ended
-// already, one without an end, and one that ends after the call.
+// TestClientContextValues proves the rules for special contexts: one that has already
+// ended, one that never ends, and one that ends after the call.
 func TestClientContextValues(t *testing.T) {
 	s := scripted(t, answering(okAnswer("good")))
 	c := &HostClient{Addr: s.addr()}
@@ -252,8 +252,8 @@ type lateContext struct{ context.Context }
 
 func (lateContext) Deadline() (time.Time, bool) { return time.Unix(1, 0), true }
 
-// TestClientDialEndsFirst: a dialer that minds the deadline of a context may see it
-// pass before the context does. The error is the context's all the same.
+// TestClientDialEndsFirst proves that the error is that of the context even if a dialer
+// sees the deadline pass before the context ends.
 func TestClientDialEndsFirst(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()

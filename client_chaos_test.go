@@ -15,9 +15,8 @@ import (
 	"time"
 )
 
-// chaosServer answers each request with its method, path and body, or in any
-// other way that a server may have of answering or not. A POST that comes twice
-// is an error.
+// chaosServer answers each request with its method, path and body, or behaves in some
+// other way that servers do. A POST that arrives twice is an error.
 func chaosServer(t *testing.T) *PipelineClient {
 	var acted sync.Map
 	return pipeServer(t, func(_ int, nc net.Conn, br *bufio.Reader) {
@@ -31,7 +30,7 @@ func chaosServer(t *testing.T) *PipelineClient {
 				return
 			}
 			dice := rand.IntN(100)
-			if dice == 0 { // lost before it was acted upon
+			if dice == 0 { // lost before it was processed
 				return
 			}
 			if n, _ := acted.LoadOrStore(method+path, new(atomic.Int32)); n.(*atomic.Int32).Add(1) > 1 && method == "POST" {
@@ -39,7 +38,7 @@ func chaosServer(t *testing.T) *PipelineClient {
 			}
 			answer := method + " " + path + " " + body
 			switch {
-			case dice == 1: // lost after it was
+			case dice == 1: // lost after it was processed
 				return
 			case dice == 2:
 				pipeAnswer(w, "Connection: close\r\n", answer)
@@ -75,9 +74,9 @@ func chaosServer(t *testing.T) *PipelineClient {
 	})
 }
 
-// A server that does everything that servers do, to callers that do everything
-// that callers do: no caller gets the response of another, no request that isn't
-// idempotent is acted upon twice, every call returns, and nothing is left.
+// A server and callers that do everything that servers and callers may do: no caller gets
+// the response of another, no request that isn't idempotent is processed twice, every
+// call returns, and nothing is left.
 func TestPipelineChaos(t *testing.T) {
 	before := runtime.NumGoroutine()
 	t.Run("", func(t *testing.T) {
@@ -136,8 +135,8 @@ func TestPipelineChaos(t *testing.T) {
 	wantGoroutines(t, before)
 }
 
-// The same with connections of their own for all, and with bodies that are
-// streams, read to their end or not, and closed by anybody.
+// The same if each call has a connection of its own, with streamed bodies that are read
+// to their end or not, and closed by any goroutine.
 func TestHostClientChaos(t *testing.T) {
 	before := runtime.NumGoroutine()
 	t.Run("", func(t *testing.T) {
@@ -249,7 +248,8 @@ func FuzzPipeline(f *testing.F) {
 	})
 }
 
-// wantNonePending gives the connections that no call waits for the time to end.
+// wantNonePending waits until no call is pending: connections for which no call waits may
+// still be ending.
 func wantNonePending(t *testing.T, c *PipelineClient) {
 	t.Helper()
 	await(t, "no request to be pending", func() bool { return c.PendingRequests() == 0 })

@@ -30,8 +30,8 @@ func (c *piecesConn) SetDeadline(time.Time) error      { return nil }
 func (c *piecesConn) SetReadDeadline(time.Time) error  { return nil }
 func (c *piecesConn) SetWriteDeadline(time.Time) error { return nil }
 
-// FuzzClientResponse gives a client any bytes for an answer. However they are cut
-// into pieces, and whether the body is streamed or not, they mean the same.
+// FuzzClientResponse gives a client any bytes as an answer. The result is the same
+// however they are cut into pieces, and whether or not the body is streamed.
 func FuzzClientResponse(f *testing.F) {
 	for _, s := range []string{
 		okAnswer("good"),
@@ -80,8 +80,8 @@ func FuzzClientResponse(f *testing.F) {
 		whole := get(data, len(data)+1, head, false)
 		cut := get(data, int(piece)+1, head, false)
 		streamed := get(data, int(piece)+1, head, true)
-		// What follows a response may not have come yet when it ends, so whether
-		// the connection is kept depends on the pieces; it is found out later.
+		// Bytes after a response may not have arrived when it ends. So the pieces decide
+		// whether the connection is kept; such bytes are noticed later.
 		if whole.kept && !(cut.kept && streamed.kept) {
 			t.Errorf("kept in one piece only: %+v, %+v, %+v", whole, cut, streamed)
 		}

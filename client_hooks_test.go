@@ -16,8 +16,8 @@ type ender struct{}
 
 func (ender) Read([]byte) (int, error) { runtime.Goexit(); return 0, nil }
 
-// A function of the user's that panics or ends the goroutine costs its call, not
-// the place of a connection in the pool.
+// If a user's function panics or ends its goroutine, the call fails, but the pool doesn't
+// lose a place for a connection.
 func TestClientHooksThatDontReturn(t *testing.T) {
 	s := scripted(t, answering(okAnswer("good")))
 	for what, end := range map[string]func(){"panic": func() { panic("hook") }, "Goexit": runtime.Goexit} {
@@ -65,8 +65,8 @@ func TestClientHooksThatDontReturn(t *testing.T) {
 	}
 }
 
-// A server that closes each connection, or speaks, before it was asked is an
-// error, and not a reason to dial forever.
+// If a server closes each connection or sends bytes before the request, the call fails.
+// It doesn't dial forever.
 func TestClientNewConnectionOfNoUse(t *testing.T) {
 	for _, greeting := range []string{"", "220 ready\r\n"} {
 		s := scripted(t, func(p *scriptConn, _ int) {
@@ -87,7 +87,7 @@ func TestClientNewConnectionOfNoUse(t *testing.T) {
 			if !cc.conn.CanCheck() {
 				t.Skip("connections can't be checked here")
 			}
-			for cc.conn.Alive() { // until what the server does is there
+			for cc.conn.Alive() { // until the client can see what the server did
 				time.Sleep(time.Millisecond)
 			}
 			return nc, nil
@@ -101,8 +101,8 @@ func TestClientNewConnectionOfNoUse(t *testing.T) {
 	}
 }
 
-// So it is with Dial for a proxy and with a Resolver, which are called in
-// goroutines of the client's.
+// The same for Dial for a proxy and for a Resolver, which are called on goroutines of the
+// client.
 func TestClientHooksInGoroutines(t *testing.T) {
 	for what, end := range map[string]func(){"panic": func() { panic("dial") }, "Goexit": runtime.Goexit} {
 		for name, c := range map[string]*Client{

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// An address without a port says who to expect under TLS as well as one with a
-// port does.
+// The name for TLS verification is the same for an address without a port as for one with
+// a port.
 func TestHostClientTLSWithoutPort(t *testing.T) {
 	oh := errors.New("oh")
 	for _, addr := range []string{"example.org", "example.org:443", "[::1]", "::1"} {
@@ -27,8 +27,8 @@ func TestHostClientTLSWithoutPort(t *testing.T) {
 	}
 }
 
-// A caller that waits for a connection gets another one if the server has closed the one
-// that it was given.
+// A caller that waits for a connection, and gets one that the server has closed
+// meanwhile, gets another one.
 func TestHostClientHandsOverAlive(t *testing.T) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -70,7 +70,7 @@ func TestHostClientHandsOverAlive(t *testing.T) {
 	server := <-accepted
 	server.Write([]byte("HTTP/1.1 200 OK\r\n\r\npoison"))
 	server.Close()
-	for first.conn.Alive() { // the byte that it takes is one of many
+	for first.conn.Alive() { // it takes one byte of many
 		time.Sleep(time.Millisecond)
 	}
 	c.release(first)
@@ -137,7 +137,7 @@ func TestHostClientDialPanics(t *testing.T) {
 	}
 }
 
-// Nor does one that a tunnel uses.
+// Nor does a dialer that a tunnel uses.
 func TestClientProxyDialPanics(t *testing.T) {
 	c := &Client{
 		Dial: func(string) (net.Conn, error) { panic("oh") },

@@ -8,8 +8,8 @@ import (
 	"github.com/galehttp/gale/internal/alloctest"
 )
 
-// A request through a Client, user and password in its URL, allocates nothing
-// on the client's side: the server here answers with ready-made bytes.
+// A request through a Client, with user and password in its URL, allocates nothing on the
+// client's side. The server here sends the same bytes again and again.
 func TestClientHostAllocs(t *testing.T) {
 	c := &Client{Dial: cannedServer(t, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello").dial}
 	defer c.CloseIdleConnections()

@@ -12,10 +12,10 @@ import (
 	"time"
 )
 
-// echoHost answers with the Host it was asked for.
+// echoHost answers with the Host of the request.
 func echoHost(ctx *RequestCtx) { ctx.SetBody(ctx.Host()) }
 
-// Each host gets its connections, whatever a URL calls it.
+// Each host has its own connections, and different spellings of its URL share them.
 func TestClientHosts(t *testing.T) {
 	before := runtime.NumGoroutine()
 	n := newMemNetwork(t)
@@ -207,7 +207,7 @@ func setNonZero(t *testing.T, v reflect.Value) {
 	}
 }
 
-// An error of ConfigureClient fails those who wait for the host, and only those.
+// An error of ConfigureClient fails the calls that wait for the host, and only these.
 func TestClientConfigureErrors(t *testing.T) {
 	n := newMemNetwork(t)
 	n.serve(t, "a.test:80", echoHost)
@@ -266,7 +266,7 @@ func TestClientConfigureErrors(t *testing.T) {
 	}
 }
 
-// A panic of ConfigureClient goes to the caller and spoils nothing.
+// A panic of ConfigureClient reaches the caller, and the Client still works.
 func TestClientConfigurePanic(t *testing.T) {
 	n := newMemNetwork(t)
 	n.serve(t, "a.test:80", echoHost)
@@ -283,7 +283,8 @@ func TestClientConfigurePanic(t *testing.T) {
 	}
 }
 
-// What can't be sent fails before anything is dialed, and names the reason.
+// A request that can't be sent fails before anything is dialed, with an error that says
+// why.
 func TestClientBadURLs(t *testing.T) {
 	n := newMemNetwork(t)
 	c := &Client{Dial: n.dial}
@@ -330,7 +331,7 @@ func TestClientBadURLs(t *testing.T) {
 	}
 }
 
-// Host and port decide where a request goes; the header alone will do.
+// Host and port decide where a request goes. The Host header alone is enough.
 func TestClientHostFromHeader(t *testing.T) {
 	n := newMemNetwork(t)
 	n.serve(t, "a.test:80", echoHost)
@@ -369,7 +370,8 @@ func TestGetLimitsStreams(t *testing.T) {
 	}
 }
 
-// Timeouts that are over don't touch the network nor the caller's buffer.
+// A call whose timeout has already passed touches neither the network nor the caller's
+// buffer.
 func TestClientTimeoutOver(t *testing.T) {
 	n := newMemNetwork(t)
 	c := &Client{Dial: n.dial}

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// A length that doesn't fit into an int, of 32 bits, is no shorter one: what comes after
-// that would be the next response.
+// A length that doesn't fit into an int of 32 bits is not cut to a shorter one: otherwise
+// the rest of the body would become the next response.
 func TestClientLengthBeyondInt(t *testing.T) {
 	s := scripted(t, func(p *scriptConn, _ int) {
 		for p.request() != nil {

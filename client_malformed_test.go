@@ -8,10 +8,9 @@ import (
 	"time"
 )
 
-// TestClientMalformed sends answers that two recipients could read
-// differently, or that end early, or that don't end. Each must be an error or
-// cost the connection: whatever follows must never become the answer to another
-// request.
+// TestClientMalformed sends answers that two recipients could read differently, or that
+// end early, or that don't end. Each must lead to an error or close the connection: the
+// bytes after it must never become the answer to another request.
 func TestClientMalformed(t *testing.T) {
 	const evil = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil"
 	cases := []struct {
@@ -122,8 +121,8 @@ func btoi(b bool) int {
 	return 0
 }
 
-// TestClientTalkingIdle proves that bytes that come over an idle connection are
-// never an answer: the connection is closed before it is used again.
+// TestClientTalkingIdle proves that bytes that arrive on an idle connection never become
+// an answer: the connection is closed instead of being used again.
 func TestClientTalkingIdle(t *testing.T) {
 	talk, talked := make(chan bool), make(chan bool)
 	s := scripted(t, func(p *scriptConn, nth int) {
@@ -157,8 +156,7 @@ func TestClientTalkingIdle(t *testing.T) {
 	}
 }
 
-// TestClientLimits proves that the sizes of what is read are bounded, by typed
-// errors.
+// TestClientLimits proves that the sizes of what is read are limited, with typed errors.
 func TestClientLimits(t *testing.T) {
 	var small *ErrSmallBuffer
 	for _, tc := range []struct {

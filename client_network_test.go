@@ -13,7 +13,7 @@ import (
 type memNetwork struct {
 	mu  sync.Mutex
 	lns map[string]*galeutil.InmemoryListener
-	log []string // what was dialed
+	log []string // addresses that were dialed
 
 	servers []*Server
 }

@@ -100,8 +100,8 @@ func via1(proxy string) func(*URI) (*url.URL, error) {
 	return func(*URI) (*url.URL, error) { return url.Parse(proxy) }
 }
 
-// Requests for http go to a proxy as they are, and those for https through a
-// tunnel. The proxy's password is for the proxy alone.
+// Requests for http go to a proxy as they are, and those for https through a tunnel. The
+// proxy's password goes only to the proxy.
 func TestClientProxy(t *testing.T) {
 	echo := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if to := r.FormValue("to"); to != "" {
@@ -195,7 +195,7 @@ func TestClientProxyErrors(t *testing.T) {
 	}
 }
 
-// A proxy that doesn't answer doesn't hold a call longer than it may last.
+// A proxy that doesn't answer doesn't hold a call beyond its time limit.
 func TestClientProxyTimeout(t *testing.T) {
 	n := newMemNetwork(t)
 	ln := n.listen("silent.test:80")
@@ -215,8 +215,8 @@ func TestClientProxyTimeout(t *testing.T) {
 	}
 }
 
-// socksServer speaks as much of SOCKS5 (RFC 1928) as it needs to, and leads
-// everywhere to the same host.
+// socksServer speaks the necessary part of SOCKS5 (RFC 1928), and connects everything to
+// the same host.
 func socksServer(t *testing.T, to string) (addr string, asked chan string) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -267,7 +267,7 @@ func TestClientProxySOCKS(t *testing.T) {
 	}
 }
 
-// The environment's rules are those of net/http.
+// The rules for environment variables are those of net/http.
 func TestProxyFromEnvironment(t *testing.T) {
 	config := &httpproxy.Config{HTTPProxy: "http://p.test:3128", HTTPSProxy: "q.test:3129", NoProxy: "local.test,.inner.test,10.0.0.0/8,port.test:8080"}
 	before := environmentProxy

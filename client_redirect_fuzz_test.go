@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// Whatever a server writes into Location, what follows can be sent, goes where
-// it says, and carries credentials to no other host.
+// For any Location, the request that follows can be sent, goes where Location says, and
+// carries credentials to no other host.
 func FuzzRedirect(f *testing.F) {
 	for _, s := range []string{
 		"/x", "//b.test/", "http://b.test", "https://a.test/", "HTTP://A.TEST:80/?q#f", "../..", "?q", "#f", "http://a.test@b.test/",
@@ -42,7 +42,7 @@ func FuzzRedirect(f *testing.F) {
 		if bytes.Contains([]byte(head), []byte("secret")) && !home {
 			t.Fatalf("%q: credentials go to %s://%s", location, u.Scheme(), u.Host())
 		}
-		// What is written is read as the same.
+		// What is written is read back the same.
 		again := AcquireURI()
 		defer ReleaseURI(again)
 		if err := again.Parse(nil, u.FullURI()); err != nil || !bytes.Equal(again.Host(), u.Host()) || !bytes.Equal(again.Scheme(), u.Scheme()) {

@@ -52,7 +52,7 @@ func (w *redirectWorld) handle(ctx *RequestCtx) {
 	ctx.SetBodyString("at " + string(ctx.Host()))
 }
 
-// take returns what was seen, and forgets it.
+// take returns the requests that were seen, and forgets them.
 func (w *redirectWorld) take() []seenRequest {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -72,7 +72,7 @@ func via(base string, code int, to string) string {
 	return fmt.Sprintf("%s/?code=%d&to=%s", base, code, url.QueryEscape(to))
 }
 
-// What becomes of method and body is what RFC 9110 section 15.4 says.
+// Method and body change as RFC 9110 section 15.4 says.
 func TestRedirectMethods(t *testing.T) {
 	w := newRedirectWorld(t, "a.test:80")
 	c := w.client(t)
@@ -113,7 +113,8 @@ func TestRedirectMethods(t *testing.T) {
 	}
 }
 
-// A stream is spent when it is sent. It can't be sent again, but may be left out.
+// A stream can be sent once. A redirect that needs it again fails; one that drops the
+// body doesn't.
 func TestRedirectStream(t *testing.T) {
 	w := newRedirectWorld(t, "a.test:80")
 	c := w.client(t)
@@ -132,8 +133,7 @@ func TestRedirectStream(t *testing.T) {
 	}
 }
 
-// Credentials stay where they are meant to go, even if a chain of redirects
-// comes back.
+// Credentials go only to their host, even if a chain of redirects returns to it.
 func TestRedirectCredentials(t *testing.T) {
 	const zone = "http://[fe80::1%25eth0]"
 	w := newRedirectWorld(t, "a.test:80", "a.test:8080", "a.test:443", "b.test:80", "b.test:443", "sub.a.test:80", "a.test.:80",
@@ -199,7 +199,7 @@ func TestRedirectCredentials(t *testing.T) {
 	}
 }
 
-// User and password of a URL are credentials, and those in a Location are none.
+// User and password of the request's URL are credentials. Those in a Location are not.
 func TestRedirectUserinfo(t *testing.T) {
 	w := newRedirectWorld(t, "a.test:80", "b.test:80")
 	c := w.client(t)
@@ -257,7 +257,7 @@ func TestRedirectLocation(t *testing.T) {
 	} {
 		req, resp := AcquireRequest(), AcquireResponse()
 		req.SetRequestURI(via(test.from, 302, test.to))
-		req.URI().SetPath(strings.TrimPrefix(test.from, "http://a.test")) // less the slash that via adds
+		req.URI().SetPath(strings.TrimPrefix(test.from, "http://a.test")) // without the slash that via adds
 		if err := c.DoRedirects(req, resp, 1); err != nil || resp.StatusCode() != 200 {
 			t.Errorf("%+v: %v, %d", test, err, resp.StatusCode())
 		}
@@ -348,7 +348,7 @@ func TestGetRedirectLimit(t *testing.T) {
 	}
 }
 
-// The time limit is one for the whole chain, not for each request.
+// The time limit is for the whole chain, not for each request.
 func TestRedirectTimeout(t *testing.T) {
 	w := newMemNetwork(t)
 	w.serve(t, "a.test:80", func(ctx *RequestCtx) {
@@ -372,7 +372,8 @@ func TestRedirectTimeout(t *testing.T) {
 	}
 }
 
-// A HostClient keeps to its addresses, and to its scheme.
+// A HostClient sends redirected requests to its own addresses, and follows no redirect to
+// another scheme.
 func TestHostClientRedirects(t *testing.T) {
 	w := newRedirectWorld(t, "a.test:80", "a.test:443")
 	plain := &HostClient{Addr: "a.test:80", Dial: w.dial}
@@ -399,7 +400,7 @@ func TestHostClientRedirects(t *testing.T) {
 	secure.CloseIdleConnections()
 }
 
-// Bodies of redirects that are streamed don't cost the connection.
+// Streamed bodies of redirects don't close the connection.
 func TestRedirectStreamedResponses(t *testing.T) {
 	w := newRedirectWorld(t, "a.test:80")
 	c := w.client(t)
@@ -418,7 +419,7 @@ func TestRedirectStreamedResponses(t *testing.T) {
 	}
 }
 
-// Against a server that isn't ours.
+// The server here is that of net/http.
 func TestRedirectNetHTTP(t *testing.T) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/moved/", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "../end/?q=1", http.StatusFound) })

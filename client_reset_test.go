@@ -7,9 +7,9 @@ import (
 	"testing/iotest"
 )
 
-// A server refuses a request and resets the connection while the body is being
-// sent. A response with a length is taken if it is complete; one that ends with the
-// connection is never taken for a whole one.
+// A server refuses a request and resets the connection while the body is being sent. A
+// response with a length is accepted if it is complete. One that ends with the connection
+// is never taken for complete.
 func TestResponseBeforeReset(t *testing.T) {
 	heads := map[string]bool{
 		"HTTP/1.1 413 Too Large\r\nContent-Length: 2\r\n\r\nno": true,

@@ -13,12 +13,12 @@ import (
 	"time"
 )
 
-// scriptServer is a server of which a test writes every byte.
+// scriptServer is a server whose every byte comes from a test.
 type scriptServer struct {
 	t        *testing.T
 	ln       net.Listener
 	accepted atomic.Int64
-	requests atomic.Int64 // whole requests that came
+	requests atomic.Int64 // complete requests that arrived
 
 	mu    sync.Mutex
 	conns map[net.Conn]bool // nil once stopped
@@ -88,7 +88,7 @@ type scriptConn struct {
 	br *bufio.Reader
 }
 
-// request reads a whole request; nil when there is none.
+// request reads a complete request. It returns nil if there is none.
 func (p *scriptConn) request() *Request {
 	req := &Request{}
 	if req.Header.Read(p.br) != nil || req.ContinueReadBody(p.br, 0) != nil {
@@ -113,7 +113,7 @@ func okAnswer(body string) string {
 	return fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
 }
 
-// answering is a script that answers every request alike.
+// answering returns a script that gives every request the same answer.
 func answering(answer string) func(*scriptConn, int) {
 	return func(p *scriptConn, _ int) {
 		for p.request() != nil {
@@ -130,8 +130,8 @@ func getFrom(c *HostClient, method, url string) (*Response, error) {
 	return resp, c.Do(req, resp)
 }
 
-// awaitDead waits until the one idle connection of c is known to be of no use: what the
-// server has sent, or its end, may be on its way.
+// awaitDead waits until c can see that its only idle connection is unusable: the server's
+// bytes, or its end of stream, may still be on their way.
 func awaitDead(c *HostClient) {
 	alive := func() bool {
 		c.pool.mu.Lock()
@@ -152,8 +152,8 @@ func postTo(c *HostClient, url, body string) (*Response, error) {
 	return resp, c.Do(req, resp)
 }
 
-// settled notes how many goroutines and descriptors there are; check waits until
-// there are no more than that.
+// settled counts goroutines and descriptors. check waits until there are no more than
+// that.
 func settled(t *testing.T) (check func()) {
 	t.Helper()
 	goroutines, files := runtime.NumGoroutine(), openFiles()

@@ -8,9 +8,9 @@ import (
 	"github.com/galehttp/gale/internal/msg"
 )
 
-// Whatever a program puts into a request, what goes out is one request or
-// nothing: a head that a strict parser takes, except targets and hosts, with
-// a body of the length that it says.
+// Whatever a program puts into a request, one request is sent or nothing: with a head
+// that a strict parser accepts, except for targets and hosts, and a body of the declared
+// length.
 func FuzzRequestSplitting(f *testing.F) {
 	f.Add("GET", "http://example.org/", "X-A", "b", "k", "v", []byte(nil))
 	f.Add("POST", "/path?a=b", "Content-Length", "5", "k", "v", []byte("hello"))

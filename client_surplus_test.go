@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// gathered is a connection that sends what was written only when it is told to,
-// all at once.
+// gathered is a connection that keeps what was written, and sends it all at once when
+// told to.
 type gathered struct {
 	net.Conn
 	mu  sync.Mutex
@@ -30,9 +30,9 @@ func (g *gathered) flush() {
 	_, _ = g.buf.WriteTo(g.Conn)
 }
 
-// A response after the one that was asked for is never the answer to the next
-// request, also where TLS has taken it off the socket already: in the record of the
-// first, or in one after it.
+// A second response to one request never becomes the answer to the next request, even if
+// TLS has already read it from the socket, in the record of the first response or in one
+// after it.
 func TestClientSurplusTLS(t *testing.T) {
 	certPEM, keyPEM, err := GenerateTestCertificate("localhost")
 	if err != nil {
@@ -96,12 +96,12 @@ func (f flushOnRead) Read(p []byte) (int, error) {
 	return f.Conn.Read(p)
 }
 
-// So it is where the socket can't be looked at, if both come together.
+// The same if the client can't look at the socket, and both responses arrive together.
 func TestClientSurplusHidden(t *testing.T) {
 	for _, size := range []int{1, 4000, 4096, 9000, 100_000} {
 		for _, stream := range []bool{false, true} {
 			good := strings.Repeat("g", size)
-			var sent atomic.Int64 // bytes, or will be
+			var sent atomic.Int64 // bytes that were sent, or will be at once
 			s := scripted(t, func(p *scriptConn, nth int) {
 				for first := nth == 1; p.request() != nil; first = false {
 					answers := []string{okAnswer(good)}
@@ -135,8 +135,8 @@ func TestClientSurplusHidden(t *testing.T) {
 	}
 }
 
-// slowReader is a connection that lets some time pass between a read that waited
-// and what it reads, so that all that is written is there.
+// slowReader is a connection that waits before it returns from a read, so that everything
+// that was written has arrived.
 type slowReader struct {
 	net.Conn
 	sent *atomic.Int64 // bytes of all connections, set before the first is written

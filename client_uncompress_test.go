@@ -48,8 +48,8 @@ func compressedHost(body []byte) RequestHandler {
 	}
 }
 
-// Responses are decoded, buffered and streamed, and nothing tells that they
-// were encoded.
+// Buffered and streamed responses are decoded, and no header shows that they were
+// encoded.
 func TestClientUncompress(t *testing.T) {
 	body := []byte(strings.Repeat("text that compresses well. ", 1000))
 	n := newMemNetwork(t)
@@ -98,7 +98,8 @@ func TestClientUncompress(t *testing.T) {
 	}
 }
 
-// A caller that asks for a coding, for a part or for no body gets what was sent.
+// A caller that asks for a coding, for a range or for no body gets the response as it was
+// sent.
 func TestClientUncompressLeavesAlone(t *testing.T) {
 	body := []byte(strings.Repeat("text", 1000))
 	n := newMemNetwork(t)
@@ -133,8 +134,8 @@ func TestClientUncompressLeavesAlone(t *testing.T) {
 	}
 }
 
-// A body that grows beyond the limit when it is decoded is an error, and so is one
-// that is broken.
+// A body that exceeds the limit after decoding is an error, and so is one that can't be
+// decoded.
 func TestClientUncompressErrors(t *testing.T) {
 	body := make([]byte, 1<<20)
 	n := newMemNetwork(t)
@@ -156,7 +157,7 @@ func TestClientUncompressErrors(t *testing.T) {
 			c.CloseIdleConnections()
 		}
 	}
-	// Streams are read on demand, whatever comes.
+	// Streams are decoded only as far as they are read.
 	resp := AcquireResponse()
 	defer ReleaseResponse(resp)
 	req := AcquireRequest()

@@ -64,8 +64,8 @@ func setHostile(req *Request, setter int, a, b string) {
 	setters[setter%len(setters)]()
 }
 
-// Whatever setters are given, what goes out is one request, with the body that
-// was meant and no field that wasn't, or a head that no server takes.
+// Whatever arguments setters get, one request is sent, with the intended body and no
+// unintended header, or a head that no server accepts.
 func TestClientWire(t *testing.T) {
 	for seed := range uint64(30_000) {
 		r := rand.New(rand.NewPCG(seed, 1))
@@ -117,7 +117,7 @@ func TestClientWire(t *testing.T) {
 	}
 }
 
-// A body in the chunked coding makes a request one of HTTP/1.1.
+// A request with a chunked body is sent as HTTP/1.1.
 func TestClientWireChunkedVersion(t *testing.T) {
 	req := &Request{}
 	req.SetRequestURI("http://a.example/x")

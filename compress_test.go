@@ -12,7 +12,7 @@ import (
 	"github.com/galehttp/gale"
 )
 
-// codingFuncs is one content coding as the package offers it.
+// codingFuncs are the package's functions for one content coding.
 type codingFuncs struct {
 	name        string
 	append      func(dst, src []byte) []byte
@@ -32,7 +32,7 @@ var codingTable = []codingFuncs{
 func TestCodingFuncsRoundTrip(t *testing.T) {
 	for _, c := range codingTable {
 		for _, body := range []string{"", "x", strings.Repeat("hello world ", 1000)} {
-			// Levels that don't exist stand for the default.
+			// Levels that don't exist mean the default.
 			for _, level := range []int{-100, -2, 0, 1, 4, 6, 9, 11, 100} {
 				enc := c.appendLevel([]byte("head"), []byte(body), level)
 				dec, err := c.appendBack([]byte("head"), bytes.TrimPrefix(enc, []byte("head")))

@@ -172,14 +172,14 @@ func FuzzCookie(f *testing.F) {
 		if err := d.Parse(out); err != nil {
 			t.Fatalf("%q: printed %q, which is refused: %v", s, out, err)
 		}
-		// What comes out of quotes loses spaces around it the second time.
+		// A value that was in quotes loses the spaces around it when it is parsed again.
 		trim := func(b []byte) string { return string(bytes.Trim(b, " \t")) }
 		if trim(c.Key()) != string(d.Key()) || trim(c.Value()) != string(d.Value()) || trim(c.Domain()) != string(d.Domain()) ||
 			c.MaxAge() != d.MaxAge() || c.Secure() != d.Secure() || c.HTTPOnly() != d.HTTPOnly() ||
 			c.SameSite() != d.SameSite() || c.Partitioned() != d.Partitioned() {
 			t.Fatalf("%q: printed %q, parsed and printed again %q", s, out, d.String())
 		}
-		// Where net/http reads a cookie from what we print, it reads the same.
+		// If net/http reads a cookie from what we print, it reads the same.
 		std, err := http.ParseSetCookie(out)
 		if err != nil || strings.ContainsRune(std.Value, '"') {
 			return

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestBasicAuth: only what RFC 7617 allows is taken for credentials.
+// TestBasicAuth proves that only what RFC 7617 allows is accepted as credentials.
 func TestBasicAuth(t *testing.T) {
 	enc := func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }
 	for _, c := range []struct {
@@ -53,8 +53,8 @@ func TestBasicAuth(t *testing.T) {
 	}
 }
 
-// FuzzBasicAuth: what is taken for credentials reads as net/http reads it, and has no
-// control characters.
+// FuzzBasicAuth proves that accepted credentials are what net/http reads, without control
+// characters.
 func FuzzBasicAuth(f *testing.F) {
 	for _, seed := range []string{"Basic YTpi", "basic  YTpi", "Basic", "Basic YTpiAA==", "Bearer x", "Basic =", "Basic YTpi\r\n"} {
 		f.Add(seed)

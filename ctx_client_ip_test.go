@@ -28,8 +28,8 @@ func peerCtx(s *Server, peer string, lines ...string) *RequestCtx {
 	return ctx
 }
 
-// TestClientIP: what a client writes into the fields never decides on the result, and
-// what trusted proxies write does.
+// TestClientIP proves that headers from a client never decide the result, and that
+// headers from trusted proxies do.
 func TestClientIP(t *testing.T) {
 	const xff, fwd = "X-Forwarded-For: ", "Forwarded: "
 	trusted := []string{"10.0.0.0/8", "fd00::/8", "::1/128"}
@@ -110,8 +110,8 @@ func TestClientIP(t *testing.T) {
 	}
 }
 
-// TestClientIPServed: the peer's address is that of the connection, on both engines and on
-// UNIX sockets, which have none.
+// TestClientIPServed proves that the peer's address is that of the connection, on both
+// engines. On UNIX sockets there is none.
 func TestClientIPServed(t *testing.T) {
 	h := func(ctx *RequestCtx) { fmt.Fprint(ctx, ctx.ClientIP()) }
 	const req = "GET / HTTP/1.1\r\nHost: h\r\nX-Forwarded-For: 6.6.6.6, 1.2.3.4\r\n\r\n"
@@ -158,8 +158,8 @@ func TestClientIPServed(t *testing.T) {
 	})
 }
 
-// FuzzClientIP: the result is the peer, or an address that the fields have; without
-// trusted proxies it is the peer, always.
+// FuzzClientIP proves that the result is the peer or an address from the headers. Without
+// trusted proxies it is always the peer.
 func FuzzClientIP(f *testing.F) {
 	for _, seed := range []string{"1.2.3.4, 10.0.0.2", "::ffff:10.0.0.1,[2001:db8::1]:80", `for="[2001:db8::1]:_x", for=10.0.0.2;by=a`, `for="1.1.1.1, for=1.2.3.4`} {
 		f.Add(seed, seed, true)
@@ -187,7 +187,8 @@ func FuzzClientIP(f *testing.F) {
 		if got := ctx.ClientIP(); got != peer {
 			t.Errorf("without trusted proxies: %s", got)
 		}
-		// What comes from a trusted proxy is not changed by what a client wrote before it.
+		// An address from a trusted proxy doesn't change because of what a client wrote
+		// before it.
 		ctx = peerCtx(trusting, "10.0.0.1:1", name+": "+first+", "+map[bool]string{false: "1.2.3.4", true: "for=1.2.3.4"}[rfc])
 		if got := ctx.ClientIP(); got != netip.MustParseAddr("1.2.3.4") {
 			t.Errorf("%q changes the proxy's word to %s", first, got)

@@ -20,17 +20,16 @@ import (
 	"github.com/galehttp/gale/internal/race"
 )
 
-// A derivation is a way to make a context of a request's one.
+// A derivation is a way to derive a context from that of a request.
 type derivation struct {
 	name   string
 	derive func(ctx *RequestCtx) (context.Context, func())
-	// detached contexts don't end with the request, bare ones don't know its user
-	// values, and blind ones not even why it ended.
+	// detached contexts don't end with the request. bare ones don't have its user values.
+	// blind ones don't even know why it ended.
 	detached, bare, blind bool
 }
 
-// embedding is a context of a framework that has values of its own and asks for
-// no others.
+// embedding is the context of a framework that has its own values and no others.
 type embedding struct {
 	*RequestCtx
 	values map[any]any
@@ -38,7 +37,7 @@ type embedding struct {
 
 func (c *embedding) Value(key any) any { return c.values[key] }
 
-// wrapping is a context of a framework that looks for values in user values.
+// wrapping is the context of a framework that looks up values in the user values.
 type wrapping struct{ ctx *RequestCtx }
 
 func (c wrapping) Deadline() (time.Time, bool) { return c.ctx.Deadline() }
@@ -96,7 +95,7 @@ func nop() {}
 
 type valueKey struct{}
 
-// kept are the contexts that were derived in a request, and outlive it.
+// kept holds contexts that were derived in a request and are used after it.
 type kept struct {
 	ctx    *RequestCtx
 	user   string
@@ -106,7 +105,7 @@ type kept struct {
 	cancel []func()
 }
 
-// keep derives contexts in all ways, in a handler.
+// keep derives contexts in every way. A handler calls it.
 func keep(ctx *RequestCtx, user string) *kept {
 	k := &kept{ctx: ctx, user: user}
 	ctx.SetUserValue("user", user)
@@ -121,8 +120,8 @@ func keep(ctx *RequestCtx, user string) *kept {
 	return k
 }
 
-// check asks all contexts what they may be asked at any time. With ended, the
-// request is over, for this cause.
+// check calls all methods of the contexts that may be called at any time. If ended is
+// true, the request has ended because of cause.
 func (k *kept) check(ended bool, cause error) error {
 	for i, d := range derivations {
 		c := k.all[i]
@@ -138,7 +137,7 @@ func (k *kept) check(ended bool, cause error) error {
 			}
 			continue
 		}
-		if ended && i > 0 { // package context closes that of one after another
+		if ended && i > 0 { // package context closes their Done one after another
 			select {
 			case <-c.Done():
 			case <-time.After(30 * time.Second):
@@ -174,8 +173,8 @@ func (k *kept) check(ended bool, cause error) error {
 	return nil
 }
 
-// watchKept has goroutines ask k all the time, until stop is called, which returns
-// what they have met.
+// watchKept starts goroutines that call k.check all the time. stop ends them and returns
+// their errors.
 func watchKept(k *kept) (stop func() error) {
 	quit, errs := make(chan struct{}), make(chan error, 2)
 	for range 2 {
@@ -201,7 +200,7 @@ func watchKept(k *kept) (stop func() error) {
 	}
 }
 
-// usedAgain has contexts be used again, also with the race detector.
+// usedAgain makes the server use contexts again, even with the race detector.
 func usedAgain(t *testing.T) {
 	before := reuseContexts.Swap(true)
 	t.Cleanup(func() { reuseContexts.Store(before) })
@@ -223,17 +222,17 @@ type closeCounter struct{ n atomic.Int32 }
 func (c *closeCounter) Read([]byte) (int, error) { return 0, io.EOF }
 func (c *closeCounter) Close() error             { c.n.Add(1); return nil }
 
-// TestKeptContexts derives contexts in all ways in requests that end in all ways,
-// and asks them during and after the request, while others are served.
+// TestKeptContexts derives contexts in every way in requests that end in every way, and
+// uses them during and after the request, while others are served.
 func TestKeptContexts(t *testing.T) {
 	usedAgain(t)
 	for _, tt := range []struct {
 		name    string
-		handler func(ctx *RequestCtx)               // the rest of it
+		handler func(ctx *RequestCtx)               // the rest of the handler
 		client  func(ts *testServer, c *testConn)   // once the contexts are kept
-		wrap    func(RequestHandler) RequestHandler // around it
+		wrap    func(RequestHandler) RequestHandler // a wrapper around the handler
 		cause   error
-		broken  bool // the connection can't be used on
+		broken  bool // the connection can't be used any more
 		over    bool // the server has shut down
 	}{
 		{name: "returned", cause: ErrRequestDone},
@@ -314,7 +313,7 @@ func TestKeptContexts(t *testing.T) {
 				}
 				if !tt.over {
 					other := ts.dial()
-					for range 20 { // they take what the first one left
+					for range 20 { // they use the memory that the first one left
 						other.send(get("/") + get("/"))
 						other.want("GET", 200, "")
 						other.want("GET", 200, "")
@@ -337,7 +336,7 @@ func TestKeptContexts(t *testing.T) {
 				if err := k.check(true, tt.cause); err != nil {
 					t.Error("after the cancel functions:", err)
 				}
-				if tt.name != "TimeoutError" { // its context is left to others, values and all
+				if tt.name != "TimeoutError" { // its context is left to other goroutines, with its values
 					await(t, "the user value to be closed", func() bool { return value.n.Load() > 0 })
 				}
 				wantNoWaiters(t, s)
@@ -383,9 +382,9 @@ func TestKeptContextsOfPipelinedRequests(t *testing.T) {
 	})
 }
 
-// Contexts that only a foreign type knows are watched by a goroutine of package
-// context, which asks for Done and Err when it gets to run. It panics where Done is
-// closed and Err is nil.
+// If a context has a foreign type as its parent, a goroutine of package context watches
+// that, and calls Done and Err when it gets to run. It panics if Done is closed and Err
+// is nil.
 func TestDerivedContextsUnderLoad(t *testing.T) {
 	usedAgain(t)
 	onEngines(t, func(t *testing.T, e Engine) {
@@ -410,7 +409,8 @@ func TestDerivedContextsUnderLoad(t *testing.T) {
 	})
 }
 
-// What is asked first when the request is over gets an answer, and starts nothing.
+// Methods that are called for the first time after the request return a result and start
+// nothing.
 func TestContextAskedLate(t *testing.T) {
 	usedAgain(t)
 	for _, tt := range []struct {
@@ -481,8 +481,8 @@ func TestContextAskedLate(t *testing.T) {
 	}
 }
 
-// Done that ExpectHandler asked for is that of the handler, too. Nothing watches
-// the connection while the server reads the body.
+// Done returns the same channel in ExpectHandler and in the handler. Nothing watches the
+// connection while the server reads the body.
 func TestContextOfExpectHandler(t *testing.T) {
 	usedAgain(t)
 	for _, stream := range []bool{false, true} {
@@ -551,8 +551,7 @@ func TestContextOfExpectHandler(t *testing.T) {
 	}
 }
 
-// If the body never arrives, the context ends with the connection, also for those
-// who ask later.
+// If the body never arrives, the context ends with the connection, also for later calls.
 func TestContextOfExpectHandlerWithoutBody(t *testing.T) {
 	for _, late := range []bool{false, true} {
 		t.Run(fmt.Sprint("late ", late), func(t *testing.T) {
@@ -583,7 +582,7 @@ func TestContextOfExpectHandlerWithoutBody(t *testing.T) {
 	}
 }
 
-// toyDriver is a database whose queries return rows without an end.
+// toyDriver is a database whose queries return endless rows.
 type toyDriver struct{}
 
 func (toyDriver) Open(string) (driver.Conn, error)             { return toyDriver{}, nil }
@@ -600,8 +599,8 @@ func (toyDriver) Next(dest []driver.Value) error               { dest[0] = int64
 func (toyDriver) Connect(context.Context) (driver.Conn, error) { return toyDriver{}, nil }
 func (toyDriver) Driver() driver.Driver                        { return toyDriver{} }
 
-// Package database/sql closes rows and ends transactions with the context that
-// they were begun with, and tells its error.
+// Package database/sql closes rows and ends transactions when the context with which they
+// were begun ends, and returns its error.
 func TestContextOfQueries(t *testing.T) {
 	usedAgain(t)
 	onEngines(t, func(t *testing.T, e Engine) {
@@ -647,7 +646,7 @@ func TestContextOfQueries(t *testing.T) {
 	})
 }
 
-// A context that was asked for Done or Err is not used again; others are.
+// A context whose Done or Err was called is not used again; others are.
 func TestWhichContextsAreUsedAgain(t *testing.T) {
 	usedAgain(t)
 	for _, tt := range []struct {
@@ -690,8 +689,8 @@ func TestWhichContextsAreUsedAgain(t *testing.T) {
 	}
 }
 
-// What a context that is not used again holds beside memory is closed, removed
-// and given back all the same.
+// If a context is not used again, everything else that it holds, except memory, is still
+// closed, removed or given back.
 func TestHeldContextIsDisposed(t *testing.T) {
 	usedAgain(t)
 	onEngines(t, func(t *testing.T, e Engine) {
@@ -784,8 +783,7 @@ func TestContextOfConnection(t *testing.T) {
 	})
 }
 
-// Contexts without a server never end, until they are made ones for other
-// requests.
+// Contexts without a server never end, until Init makes them contexts of other requests.
 func TestContextOfInit(t *testing.T) {
 	var zero RequestCtx
 	if zero.Err() != nil || zero.Done() == nil || zero.Value("a") != nil {
@@ -823,11 +821,11 @@ func TestValueWhileUserValuesAreSet(t *testing.T) {
 	}
 }
 
-// Package context adds derived contexts to that of the request, without a
-// goroutine for each, also those of types whose Value asks for user values.
+// Package context adds derived contexts to that of the request without a goroutine for
+// each, also for types whose Value looks up user values.
 func TestDerivedContextsHaveNoGoroutine(t *testing.T) {
 	ts := startServer(t, nil, func(ctx *RequestCtx) {
-		ctx.Done() // may start one that watches the connection
+		ctx.Done() // may start a goroutine that watches the connection
 		before := runtime.NumGoroutine()
 		const n = 200
 		for range n / 2 {
@@ -846,7 +844,7 @@ func TestDerivedContextsHaveNoGoroutine(t *testing.T) {
 	c.want("GET", 200, "")
 }
 
-// Done that is asked for when a shutdown has begun is closed.
+// Done returns a closed channel after a shutdown has begun.
 func TestDoneDuringShutdown(t *testing.T) {
 	for _, engine := range []Engine{EngineBlock, EngineEvent} {
 		begun, stopped := make(chan struct{}), make(chan struct{})

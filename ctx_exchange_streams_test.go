@@ -32,7 +32,7 @@ func toy(t *testing.T, h RequestHandler) *ToyConn {
 	return c
 }
 
-// The frames of a response come in order, and those of one stream don't wait for
+// The frames of a response arrive in order, and those of one stream don't wait for
 // another stream.
 func TestToyAnswers(t *testing.T) {
 	wait := make(chan struct{})
@@ -79,8 +79,8 @@ func TestToyAnswers(t *testing.T) {
 	c.Await(slow, "end")
 }
 
-// A reset by the client ends one stream: Done is closed with the reason, and what
-// reads or sends for it fails.
+// A reset by the client ends one stream: Done is closed with the reason, and reads and
+// sends for it fail.
 func TestToyResetByClient(t *testing.T) {
 	begun, ended := make(chan struct{}), make(chan struct{})
 	c := toy(t, func(ctx *RequestCtx) {
@@ -132,7 +132,8 @@ func TestToyResetByHandler(t *testing.T) {
 	}
 }
 
-// A time-out answers for the handler, or breaks off what waits for the client.
+// A timeout sends an answer instead of the handler, or ends a send that waits for the
+// client.
 func TestToyTimeout(t *testing.T) {
 	late := make(chan error, 1)
 	c := toy(t, TimeoutHandler(func(ctx *RequestCtx) {
@@ -153,17 +154,17 @@ func TestToyTimeout(t *testing.T) {
 			<-ctx.Done()
 			late <- err
 		}, limit, "too late"))
-		c.Window(10) // room for the answer to a handler that is late
+		c.Window(10) // room for the answer in place of a late handler's
 		got := kinds(c.Await(c.Open("GET", "/"), "end", "reset"))
-		if err := <-late; err != ErrTimeout || got != "head reset (cancel)" { // also if it was late for Flush
+		if err := <-late; err != ErrTimeout || got != "head reset (cancel)" { // even if it was too late to flush
 			return fmt.Errorf("Flush of the late handler: %v; the frames are %q", err, got)
 		}
 		return nil
 	})
 }
 
-// Done is closed by the end of the connection, and by a shutdown, also one that has
-// begun before it was asked for.
+// Done is closed by the end of the connection, and by a shutdown, even one that has begun
+// before the call of Done.
 func TestToyEnds(t *testing.T) {
 	for name, test := range map[string]struct {
 		end   func(*ToyConn)
@@ -197,8 +198,8 @@ func TestToyEnds(t *testing.T) {
 	}
 }
 
-// Contexts serve one stream after another, except those that package context may
-// hold: these stay as they are.
+// Contexts serve one stream after another, except those that package context may hold:
+// these don't change any more.
 func TestToyContexts(t *testing.T) {
 	var held *RequestCtx
 	c := toy(t, func(ctx *RequestCtx) {

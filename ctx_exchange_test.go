@@ -31,8 +31,8 @@ type answered struct {
 	interim []string // status and X-Sign
 }
 
-// bringers are all that bring requests to a RequestCtx. Each lets a handler answer
-// "POST /", whose body is "body" and whose trailer section is "X-Trailer: t".
+// bringers are the exchanges that bring requests to a RequestCtx. Each makes a handler
+// answer "POST /", with the body "body" and the trailer section "X-Trailer: t".
 var bringers = []struct {
 	name  string
 	serve func(*testing.T, gale.RequestHandler) answered
@@ -146,7 +146,8 @@ func onNoExchange(_ *testing.T, h gale.RequestHandler) answered {
 	return answered{status: resp.StatusCode(), body: string(resp.Body())}
 }
 
-// each is what is wanted of each bringer: the one called "", or else by its name.
+// each has the wanted value for each bringer by its name. "" is for those without an
+// entry.
 type each map[string]string
 
 func (e each) of(name string) string {
@@ -168,8 +169,8 @@ func readBody(ctx *gale.RequestCtx) (string, error) {
 
 const rawAnswer = "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 3\r\n\r\nraw"
 
-// reaching has a row for each method of RequestCtx that asks the exchange for
-// something: what it returns, and what the client gets.
+// reaching has a row for each method of RequestCtx that uses the exchange: what it
+// returns, and what the client gets.
 var reaching = []struct {
 	method string
 	call   func(*gale.RequestCtx) any
@@ -225,7 +226,7 @@ var reaching = []struct {
 		return ctx.SendInterim(gale.StatusProcessing, &h)
 	}, want: each{"": "<nil>", "no exchange": gale.ErrNilConnection.Error()}, sign: each{"": "102 soon", "no exchange": ""}},
 	{method: "Hijack", call: func(ctx *gale.RequestCtx) any {
-		readBody(ctx) // a client that is still sending it may miss the answer
+		readBody(ctx) // a client that is still sending the body may miss the answer
 		ctx.HijackSetNoResponse(true)
 		ctx.Hijack(func(c net.Conn) { io.WriteString(c, rawAnswer) })
 		return ctx.Hijacked()
@@ -267,7 +268,7 @@ var reaching = []struct {
 		}
 		return s
 	}, want: each{"": "X-Trailer=t", "recorder": "", "no exchange": ""}},
-	{method: "TimeoutError", call: func(ctx *gale.RequestCtx) any { // and what is refused then
+	{method: "TimeoutError", call: func(ctx *gale.RequestCtx) any { // and what is refused after it
 		ctx.TimeoutError("late")
 		_, err := ctx.HijackNow()
 		for _, e := range []error{ctx.Flush(), ctx.SendInterim(gale.StatusProcessing, nil)} {
@@ -284,8 +285,8 @@ var reaching = []struct {
 	}, want: each{"": gale.ErrNilConnection.Error()}, status: each{"": "408"}, body: each{"": "late"}},
 }
 
-// TestEveryBringer: what a handler asks of its context works whatever brought the
-// request, or says why not.
+// TestEveryBringer proves that each method that uses the exchange works whatever brought
+// the request, or returns an error that says why not.
 func TestEveryBringer(t *testing.T) {
 	for _, b := range bringers {
 		for _, row := range reaching {
@@ -310,8 +311,8 @@ func TestEveryBringer(t *testing.T) {
 	}
 }
 
-// TestEveryBringerEnds: Done is open while the handler runs and closed when it has
-// returned, also for a context that is left to others.
+// TestEveryBringerEnds proves that Done is open while the handler runs and closed when it
+// has returned, also for a context that is left to other goroutines.
 func TestEveryBringerEnds(t *testing.T) {
 	for _, b := range bringers {
 		if b.name == "no exchange" {
@@ -338,10 +339,10 @@ func TestEveryBringerEnds(t *testing.T) {
 	}
 }
 
-// TestReachingMethodsHaveRows: each exported method of RequestCtx that asks the
-// exchange, itself or through others, has a row in the table above.
+// TestReachingMethodsHaveRows proves that each exported method of RequestCtx that uses
+// the exchange, directly or through other methods, has a row in the table above.
 func TestReachingMethodsHaveRows(t *testing.T) {
-	calls := make(map[string][]string) // a method of RequestCtx, and what it names
+	calls := make(map[string][]string) // a method of RequestCtx, and the names in it
 	for _, f := range sources(t, "*.go") {
 		for _, d := range f.Decls {
 			if fn, ok := d.(*ast.FuncDecl); ok && isOfCtx(fn) {
@@ -372,7 +373,7 @@ func TestReachingMethodsHaveRows(t *testing.T) {
 	}
 }
 
-// sources parses the files of the package, without tests, whose names match pattern.
+// sources parses the files of the package whose names match pattern, except tests.
 func sources(t *testing.T, pattern string) map[string]*ast.File {
 	t.Helper()
 	names, err := filepath.Glob(pattern)
@@ -417,7 +418,7 @@ func namedOf(fn *ast.FuncDecl, recv string) (names []string) {
 	return names
 }
 
-// The files of RequestCtx know no session and write no HTTP/1.
+// The files of RequestCtx don't use a session and don't write HTTP/1.
 func TestContextKnowsNoHTTP1(t *testing.T) {
 	for file, f := range sources(t, "ctx*.go") {
 		ast.Inspect(f, func(n ast.Node) bool {

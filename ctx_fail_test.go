@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// Fail keeps the fields that were set before, except those of the old body.
+// Fail keeps the headers that were set before, except those of the old body.
 func TestFailKeepsFields(t *testing.T) {
 	onEngines(t, func(t *testing.T, e Engine) {
 		var closed atomic.Int32
@@ -68,8 +68,8 @@ func TestFailKeepsFields(t *testing.T) {
 	})
 }
 
-// The text is for the client up to 499, and for the log from 500 on. What is no error is
-// a 500.
+// The text goes to the client up to 499, and to the log from 500 on. A status that isn't
+// an error becomes 500.
 func TestFailStatus(t *testing.T) {
 	var b bytes.Buffer
 	for _, s := range []*Server{{}, {Slog: slog.New(slog.NewTextHandler(&b, nil)), Logger: nil}} {
@@ -114,8 +114,8 @@ func TestFailStatus(t *testing.T) {
 	}
 }
 
-// With Slog the error of a 5xx comes with attributes, and without what clients sent if
-// that must not be logged.
+// With Slog the error of a 5xx is logged with attributes, but without what clients sent
+// if that must not be logged.
 func TestFailSlog(t *testing.T) {
 	for _, secure := range []bool{false, true} {
 		var b bytes.Buffer
@@ -188,15 +188,15 @@ func TestFailJSON(t *testing.T) {
 	})
 }
 
-// An error that Fail did not make has a status all the same.
+// An error that Fail did not make has a status, too.
 func TestErrorStatusOfNothing(t *testing.T) {
 	if got := ErrorStatus(&HandlerError{}); got != StatusInternalServerError {
 		t.Errorf("got %d", got)
 	}
 }
 
-// Server.ErrorHandler makes the body for handlers, panics, limits and malformed requests;
-// the status of the first two stays.
+// Server.ErrorHandler makes the body for errors of handlers, panics, limits and malformed
+// requests. The status of the first two stays.
 func TestErrorHandlerIsOnePlace(t *testing.T) {
 	onEngines(t, func(t *testing.T, e Engine) {
 		s := &Server{Engine: e, MaxRequestBodySize: 10, ErrorHandler: func(ctx *RequestCtx, err error) {
@@ -260,8 +260,8 @@ func TestErrorHandlerIsOnePlace(t *testing.T) {
 	})
 }
 
-// An ErrorHandler that panics leads to a 500 where a handler ran, and isn't called for
-// that; else it drops the connection.
+// If ErrorHandler panics after a handler ran, the client gets a 500, and ErrorHandler
+// isn't called for it. Otherwise the connection is dropped.
 func TestErrorHandlerPanics(t *testing.T) {
 	onEngines(t, func(t *testing.T, e Engine) {
 		var calls atomic.Int32
@@ -300,7 +300,7 @@ func TestPanicHandlerBeforeErrorHandler(t *testing.T) {
 	c.want("GET", 500, "PanicHandler")
 }
 
-// After Flush, Fail breaks the response off, whatever the handler does then.
+// After Flush, Fail breaks the response off, whatever the handler does after it.
 func TestFailAfterFlush(t *testing.T) {
 	onEngines(t, func(t *testing.T, e Engine) {
 		ts := startServer(t, &Server{Engine: e, ErrorHandler: func(*RequestCtx, error) { t.Error("ErrorHandler was called") }}, func(ctx *RequestCtx) {
@@ -331,7 +331,7 @@ func TestFailAfterFlush(t *testing.T) {
 	})
 }
 
-// A late handler may call Fail: nothing of it is sent.
+// A late handler may call Fail. Nothing of that is sent.
 func TestFailLate(t *testing.T) {
 	failed := make(chan struct{})
 	ts := startServer(t, nil, TimeoutHandler(func(ctx *RequestCtx) {

@@ -4,8 +4,8 @@ package gale
 
 import "testing"
 
-// TestHelpersAllocs: ClientIP takes no memory for what proxies write, nor for names and
-// identifiers.
+// TestHelpersAllocs proves that ClientIP doesn't allocate for headers of proxies, nor for
+// names and identifiers.
 func TestHelpersAllocs(t *testing.T) {
 	s := &Server{TrustedProxies: prefixes("10.0.0.0/8", "fd00::/8")}
 	for name, ctx := range map[string]*RequestCtx{

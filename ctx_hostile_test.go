@@ -11,15 +11,16 @@ import (
 	"time"
 )
 
-// readAll returns all that comes, and how it ends. A connection that stays open is an error.
+// readAll returns all bytes that arrive, and the error at the end. A connection that
+// stays open is an error.
 func (c *testConn) readAll() (string, error) {
 	c.SetDeadline(time.Now().Add(time.Minute))
 	b, err := io.ReadAll(c.br)
 	return string(b), err
 }
 
-// What answers for a panic, and panics itself, doesn't make a broken response whole, keeps
-// what functions of BeforeSend have set, and may abort.
+// A hook that answers after a panic may panic, too. That doesn't make a broken response
+// complete, keeps what functions of BeforeSend have set, and may abort.
 func TestPanicInAnswerToPanic(t *testing.T) {
 	onEngines(t, func(t *testing.T, e Engine) {
 		for _, which := range []string{"PanicHandler", "ErrorHandler"} {
@@ -80,8 +81,8 @@ func TestPanicInAnswerToPanic(t *testing.T) {
 	})
 }
 
-// A function of BeforeSend that aborts in Flush does so for good: a handler that recovers
-// can't answer.
+// If a function of BeforeSend aborts in Flush, that can't be undone: a handler that
+// recovers can't answer.
 func TestBeforeSendAbortRecovered(t *testing.T) {
 	onEngines(t, func(t *testing.T, e Engine) {
 		ts := startServer(t, &Server{Engine: e}, func(ctx *RequestCtx) {
@@ -104,7 +105,7 @@ func TestBeforeSendAbortRecovered(t *testing.T) {
 	})
 }
 
-// An answer of ErrorHandler to a request that is refused, which can't be whole, never looks so.
+// An incomplete answer of ErrorHandler to a refused request never looks complete.
 func TestRefusalBroken(t *testing.T) {
 	onEngines(t, func(t *testing.T, e Engine) {
 		s := &Server{Engine: e, MaxRequestBodySize: 10, ErrorHandler: func(ctx *RequestCtx, err error) {
@@ -147,8 +148,8 @@ type errorReader struct{}
 
 func (errorReader) Read([]byte) (int, error) { return 0, errors.New("broken on purpose") }
 
-// An ErrorHandler may have a time-out, like any handler: its answer is sent, and the late one
-// has the context to itself.
+// An ErrorHandler may have a timeout, like any handler: the timeout's answer is sent, and
+// the late ErrorHandler keeps the context for itself.
 func TestErrorHandlerTimesOut(t *testing.T) {
 	onEngines(t, func(t *testing.T, e Engine) {
 		var late sync.WaitGroup
@@ -208,7 +209,7 @@ func TestErrorHandlerTimesOut(t *testing.T) {
 	})
 }
 
-// After a time-out, user values are not closed while functions of BeforeSend use them.
+// After a timeout, user values are not closed while functions of BeforeSend use them.
 func TestBeforeSendTimeoutClosers(t *testing.T) {
 	onEngines(t, func(t *testing.T, e Engine) {
 		var closed atomic.Int32
@@ -234,7 +235,7 @@ func TestBeforeSendTimeoutClosers(t *testing.T) {
 	})
 }
 
-// A body that the program has closed is no body that could not be read.
+// A body that the program has closed doesn't count as one that could not be read.
 func TestClosedBodyIsNotRefused(t *testing.T) {
 	onEngines(t, func(t *testing.T, e Engine) {
 		_, formType := formBody(1)
@@ -253,8 +254,8 @@ func TestClosedBodyIsNotRefused(t *testing.T) {
 	})
 }
 
-// An ExpectHandler may have a time-out, too: its answer is the only one, and the late handler
-// has the context to itself.
+// An ExpectHandler may have a timeout, too: the timeout's answer is the only one, and the
+// late ExpectHandler keeps the context for itself.
 func TestExpectHandlerTimesOut(t *testing.T) {
 	onEngines(t, func(t *testing.T, e Engine) {
 		for _, stream := range []bool{false, true} {

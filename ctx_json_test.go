@@ -13,7 +13,8 @@ import (
 	"time"
 )
 
-// TestJSON: the response has the value, its status and type, and what was set before.
+// TestJSON proves that the response has the value, its status and type, and the headers
+// that were set before.
 func TestJSON(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -45,7 +46,7 @@ type brokenReader struct{ closed bool }
 func (r *brokenReader) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
 func (r *brokenReader) Close() error             { r.closed = true; return nil }
 
-// TestJSONError: a value that can't be encoded changes nothing of the response.
+// TestJSONError proves that a value that can't be encoded doesn't change the response.
 func TestJSONError(t *testing.T) {
 	stream := &brokenReader{}
 	for name, body := range map[string]func(ctx *RequestCtx){
@@ -74,7 +75,7 @@ func TestJSONError(t *testing.T) {
 	}
 }
 
-// TestJSONOfOwnBody: a value may hold the body that it replaces.
+// TestJSONOfOwnBody proves that a value may hold the body that it replaces.
 func TestJSONOfOwnBody(t *testing.T) {
 	ctx := &RequestCtx{}
 	ctx.SetBodyString("the body before")
@@ -118,8 +119,8 @@ type boundLess struct{ X []struct{ boundLeast } }
 
 type boundLeast struct{ Y bool }
 
-// TestBindJSONErrors: each error has its status, says where the mistake is, and names no
-// type of Go.
+// TestBindJSONErrors proves that each error has its status, says where the mistake is,
+// and names no Go type.
 func TestBindJSONErrors(t *testing.T) {
 	const js, notJSON = "application/json", "the body is not valid JSON: "
 	for _, c := range []struct {
@@ -173,7 +174,7 @@ func TestBindJSONErrors(t *testing.T) {
 			continue
 		}
 		if rest, ok := strings.CutPrefix(e.Error(), notJSON); ok && c.text == notJSON {
-			// The rest is encoding/json's.
+			// The rest of the text comes from encoding/json.
 			if e.Status != c.status || e.Offset == 0 || !strings.HasSuffix(rest, fmt.Sprintf(", at byte %d", e.Offset)) {
 				t.Errorf("%s: got %d, %d: %s", c.name, e.Status, e.Offset, e)
 			}
@@ -195,8 +196,8 @@ func TestBindJSONErrors(t *testing.T) {
 	}
 }
 
-// TestBindJSON: media types of JSON are accepted however they are written, and v keeps
-// nothing of the body.
+// TestBindJSON proves that media types of JSON are accepted in any spelling, and that v
+// doesn't refer to the body.
 func TestBindJSON(t *testing.T) {
 	for _, contentType := range []string{"application/json", "Application/JSON", "application/json; charset=UTF-8",
 		`application/json;charset="utf-8"`, "application/problem+json", "model/gltf+JSON ; v=1", "application/json;"} {
@@ -217,8 +218,8 @@ func TestBindJSON(t *testing.T) {
 	}
 }
 
-// TestBindJSONServed: buffered and streamed bodies are bound on both engines, up to the
-// limits, and a body that doesn't come whole is told by its status.
+// TestBindJSONServed proves that buffered and streamed bodies are bound on both engines,
+// up to the limits, and that an incomplete body leads to the right status.
 func TestBindJSONServed(t *testing.T) {
 	h := func(ctx *RequestCtx) {
 		if n := ctx.QueryArgs().GetUintOrZero("limit"); n > 0 {
@@ -262,7 +263,7 @@ func TestBindJSONServed(t *testing.T) {
 	})
 }
 
-// ErrorStatus knows the status of what BindJSON returns, wrapped or not.
+// ErrorStatus returns the status of BindJSON's errors, wrapped or not.
 func TestErrorStatusOfBindError(t *testing.T) {
 	var ctx RequestCtx
 	ctx.Init(&Request{}, nil, nil)
@@ -285,7 +286,7 @@ type (
 	jsonPtrs []*jsonPtrs
 )
 
-// A type that consists of itself has no end, but BindJSON has.
+// BindJSON ends even for a recursive type.
 func TestBindJSONRecursiveTypes(t *testing.T) {
 	for _, test := range []struct {
 		v    any

@@ -2,8 +2,8 @@ package gale
 
 import "testing"
 
-// Redirect goes nowhere for what is no URI, or what browsers take for one of another
-// host than URI.Update does.
+// Redirect refuses a text that isn't a URI, and one that browsers take for a URI of
+// another host than URI.Update does.
 func TestRedirectInvalid(t *testing.T) {
 	ts := startServer(t, nil, func(ctx *RequestCtx) {
 		to := string(ctx.QueryArgs().Peek("to"))

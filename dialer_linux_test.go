@@ -13,8 +13,7 @@ import (
 	"time"
 )
 
-// hungTarget listens on port of ::1 and lets connections wait forever: its
-// queue is full.
+// hungTarget listens on a port of ::1 where connections wait forever: its queue is full.
 func hungTarget(t *testing.T, port string) {
 	t.Helper()
 	fd, err := syscall.Socket(syscall.AF_INET6, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
@@ -36,15 +35,15 @@ func hungTarget(t *testing.T, port string) {
 		if err == nil {
 			late = 0
 			t.Cleanup(func() { conn.Close() })
-		} else if late++; late == 2 { // one may be the machine's fault
+		} else if late++; late == 2 { // a slow machine may cause one
 			return
 		}
 	}
 	t.Skip("the queue of a listener doesn't fill up")
 }
 
-// An address that doesn't answer doesn't keep a dial from the next one (RFC
-// 8305 section 5), whose family is the first then.
+// If an address doesn't answer, the dial tries the next one (RFC 8305 section 5). The
+// family of the one that answers is tried first after that.
 func TestHappyEyeballs(t *testing.T) {
 	port := dialTarget(t, "127.0.0.1:0")
 	hungTarget(t, port)
@@ -69,8 +68,7 @@ func TestHappyEyeballs(t *testing.T) {
 	wantGoroutines(t, before)
 }
 
-// An address that doesn't answer ends with the time that was given, and so
-// does the attempt.
+// A dial to an address that doesn't answer ends at its timeout, and so does the attempt.
 func TestDialerHung(t *testing.T) {
 	port := dialTarget(t, "127.0.0.1:0")
 	hungTarget(t, port)

@@ -22,7 +22,7 @@ func (f resolverFunc) LookupIPAddr(ctx context.Context, host string) ([]net.IPAd
 	return f(ctx, host)
 }
 
-// ipAddrs makes a resolver's answer of texts.
+// ipAddrs makes the answer of a resolver from texts.
 func ipAddrs(texts ...string) []net.IPAddr {
 	addrs := make([]net.IPAddr, len(texts))
 	for i, s := range texts {
@@ -31,8 +31,8 @@ func ipAddrs(texts ...string) []net.IPAddr {
 	return addrs
 }
 
-// dialTarget listens on addr, whose port may be 0, and keeps what it accepts
-// until the test ends. It returns the port.
+// dialTarget listens on addr, whose port may be 0, and keeps the connections that it
+// accepts until the test ends. It returns the port.
 func dialTarget(t *testing.T, addr string) string {
 	t.Helper()
 	ln, err := net.Listen("tcp", addr)
@@ -54,8 +54,8 @@ func dialTarget(t *testing.T, addr string) string {
 	return port
 }
 
-// refusingPort returns a port on which no program listens until the test ends: that of a
-// client's connection, so that the system gives it to no listener.
+// refusingPort returns a port on which no one listens until the test ends. It is that of
+// a client's connection, so the system doesn't give it to a listener.
 func refusingPort(t *testing.T) string {
 	t.Helper()
 	conn, err := net.Dial("tcp", "127.0.0.1:"+dialTarget(t, "127.0.0.1:0"))
@@ -67,7 +67,7 @@ func refusingPort(t *testing.T) string {
 	return port
 }
 
-// dialed closes conn and returns the host that it goes to.
+// dialed closes conn and returns the host to which it was connected.
 func dialed(t *testing.T, conn net.Conn, err error) string {
 	t.Helper()
 	if err != nil {
@@ -78,9 +78,9 @@ func dialed(t *testing.T, conn net.Conn, err error) string {
 	return host
 }
 
-// wantGoroutines waits until no more goroutines run than before. It proves that none is
-// left over, and nothing else: goroutines of earlier tests may have been among those
-// before, so that it may return while some of this test's still run.
+// wantGoroutines waits until no more goroutines run than before. It proves only that none
+// is left over. before may include goroutines of earlier tests, so it may return while
+// some of this test still run.
 func wantGoroutines(t *testing.T, before int) {
 	t.Helper()
 	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
@@ -118,8 +118,8 @@ func TestDialerRoundRobin(t *testing.T) {
 	}
 }
 
-// An address that refuses costs nothing but the next attempt; if all refuse,
-// the error says what was dialed.
+// If an address refuses, the next one is tried at once. If all refuse, the error says
+// what was dialed.
 func TestDialerRefused(t *testing.T) {
 	port := refusingPort(t)
 	d := &TCPDialer{Resolver: resolverFunc(func(context.Context, string) ([]net.IPAddr, error) {
@@ -137,7 +137,7 @@ func TestDialerRefused(t *testing.T) {
 	wantGoroutines(t, before)
 }
 
-// Addresses that can't be dialed are refused before anything is.
+// Invalid addresses lead to an error before anything is dialed.
 func TestDialerAddresses(t *testing.T) {
 	d := &TCPDialer{Resolver: resolverFunc(func(_ context.Context, host string) ([]net.IPAddr, error) {
 		switch host {
@@ -179,8 +179,8 @@ func TestDialerAddresses(t *testing.T) {
 	}
 }
 
-// Time that is up, and cancelling, end a dial wherever it is, with an error
-// that tells which.
+// A timeout and a cancelled context end a dial in every state, with an error that says
+// which one it was.
 func TestDialerTimeoutAndCancel(t *testing.T) {
 	before := runtime.NumGoroutine()
 	port := dialTarget(t, "127.0.0.1:0")
@@ -232,13 +232,13 @@ func TestDialerTimeoutAndCancel(t *testing.T) {
 	wantGoroutines(t, before+1) // dialTarget's
 }
 
-// slotsForTest returns the dials that run.
+// slotsForTest returns the channel that holds a value for each running dial.
 func (d *TCPDialer) slotsForTest() chan struct{} {
 	d.once.Do(func() { d.slots = make(chan struct{}, d.Concurrency) })
 	return d.slots
 }
 
-// A local address is where connections come from, and decides the family.
+// Connections come from the local address that is set, and it decides the family.
 func TestDialerLocalAddr(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("wants all of 127.0.0.0/8")
@@ -260,7 +260,7 @@ func TestDialerLocalAddr(t *testing.T) {
 	}
 }
 
-// Package net resolves names if it is told to.
+// With DisableDNSResolution package net resolves names, and the Resolver isn't asked.
 func TestDialerWithoutResolution(t *testing.T) {
 	port := dialTarget(t, "127.0.0.1:0")
 	d := &TCPDialer{DisableDNSResolution: true, Resolver: resolverFunc(func(context.Context, string) ([]net.IPAddr, error) {

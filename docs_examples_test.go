@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// exampleNames returns the names of the examples in a folder whose output is
-// checked, as documents name them.
+// exampleNames returns the names of the examples with checked output in a folder, in the
+// form that documents use.
 func exampleNames(t *testing.T, dir string) map[string]bool {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
@@ -42,8 +42,8 @@ func exampleNames(t *testing.T, dir string) map[string]bool {
 	return names
 }
 
-// The examples that the documents name exist and are run as tests; each row of
-// the conversion tables names one, and each example for the tables is in one.
+// Each example that a document names exists and is run as a test. Each row of the
+// conversion tables names one, and each example for the tables is in one of them.
 func TestDocumentedExamples(t *testing.T) {
 	known := exampleNames(t, ".")
 	for name := range exampleNames(t, "galetest") {

@@ -46,8 +46,8 @@ func TestErrorWrapping(t *testing.T) {
 	}
 }
 
-// TestErrorPrefix: the text of each exported error variable begins with "gale: ", and no
-// variable is left out here.
+// TestErrorPrefix proves that the text of each exported error variable begins with "gale:
+// ", and that its list has all of them.
 func TestErrorPrefix(t *testing.T) {
 	all := map[string]error{
 		"ErrAbortHandler":                        ErrAbortHandler,

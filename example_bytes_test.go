@@ -13,7 +13,7 @@ import (
 	"github.com/galehttp/gale/galetest"
 )
 
-// Functions that append take nil for a start, and the result of another call.
+// Functions that append accept nil as the first slice, or the result of another call.
 func ExampleAppendUint() {
 	b := gale.AppendUint(nil, 42)
 	b = append(b, " <"...)
@@ -23,7 +23,7 @@ func ExampleAppendUint() {
 	// Output: 42 <a &amp; b>
 }
 
-// A buffer is used again by cutting it to no length: its memory stays.
+// To use a buffer again, cut its length to 0: its memory stays.
 func ExampleAppendHTTPDate() {
 	var b []byte
 	for day := range 2 {
@@ -35,7 +35,7 @@ func ExampleAppendHTTPDate() {
 	// Wed, 02 Jan 2030 00:00:00 GMT
 }
 
-// Peek returns nil for a missing header, and nil is an empty slice to all functions.
+// A missing value is nil, and all functions take nil as an empty slice.
 func ExampleRequestHeader_Peek_missing() {
 	var ctx gale.RequestCtx
 	v := ctx.Request.Header.Peek("X-Missing")
@@ -49,7 +49,7 @@ func ExampleRequestHeader_Peek_missing() {
 	// ""
 }
 
-// These uses of string(b) don't copy: the compiler knows that the string is gone
+// These uses of string(b) don't copy: the compiler sees that the string isn't used
 // afterwards.
 func ExampleRequestCtx_Path_strings() {
 	const long = "/things/a-name-that-is-too-long-for-the-stack/42"
@@ -85,7 +85,7 @@ func ExampleRequestCtx_Path_strings() {
 	// Output: done
 }
 
-// What outlives the handler is copied: string(b) and bytes.Clone do.
+// Copy what you need after the handler returns: string(b) and bytes.Clone make copies.
 func ExampleRequestCtx_PostBody_kept() {
 	var last struct {
 		sync.Mutex
@@ -107,7 +107,7 @@ func ExampleRequestCtx_PostBody_kept() {
 	// Output: /path body
 }
 
-// Setters copy, so a buffer may be used on at once.
+// Setters copy, so a buffer may be changed at once.
 func ExampleRequestCtx_SetBody() {
 	var ctx gale.RequestCtx
 	b := []byte("first")
@@ -117,7 +117,7 @@ func ExampleRequestCtx_SetBody() {
 	// Output: first
 }
 
-// SetBodyRaw doesn't copy: for bytes that don't change, such as those of a page
+// SetBodyRaw doesn't copy. Use it for bytes that don't change, such as those of a page
 // that is made once.
 func ExampleResponse_SetBodyRaw() {
 	page := bytes.Repeat([]byte("text "), 1000)
@@ -127,8 +127,8 @@ func ExampleResponse_SetBodyRaw() {
 	// Output: 5000
 }
 
-// SwapBody takes the body away from a response without copying it: the bytes are
-// the caller's then.
+// SwapBody takes the body out of a response without copying it. The bytes then belong to
+// the caller.
 func ExampleResponse_SwapBody() {
 	var resp gale.Response
 	resp.SetBodyString("kept")
@@ -138,7 +138,7 @@ func ExampleResponse_SwapBody() {
 	// Output: kept 0
 }
 
-// The body of one response after the other goes to the same buffer.
+// One response body after the other is written to the same buffer.
 func ExampleClient_Get_buffer() {
 	s := serveTCP(func(ctx *gale.RequestCtx) { ctx.Write(ctx.Path()) })
 	defer s.Close()
@@ -157,8 +157,7 @@ func ExampleClient_Get_buffer() {
 	// /two
 }
 
-// Buffers of a pool are pointers to slices: a slice itself would be copied to
-// the heap by each Put.
+// A pool holds pointers to slices: with the slice itself, each Put would allocate.
 func ExampleRequestCtx_Write_pool() {
 	pool := sync.Pool{New: func() any { return new([]byte) }}
 	handler := func(ctx *gale.RequestCtx) {
@@ -176,7 +175,7 @@ func ExampleRequestCtx_Write_pool() {
 	// Output: 012
 }
 
-// A function that runs after the handler takes along copies of what it needs.
+// A function that runs after the handler must use copies of what it needs.
 func ExampleRequestCtx_SetBodyStream_kept() {
 	s := galetest.NewServer(func(ctx *gale.RequestCtx) {
 		name := string(ctx.QueryArgs().Peek("name")) // not the []byte

@@ -10,7 +10,7 @@ import (
 	"github.com/galehttp/gale"
 )
 
-// jar makes a jar of net/http one for Gale.
+// jar adapts a cookie jar of net/http to Gale.
 type jar struct{ http.CookieJar }
 
 func (j jar) SetCookies(u *gale.URI, cookies []*gale.Cookie) {
@@ -38,7 +38,7 @@ func asURL(u *gale.URI) *url.URL {
 	return &url.URL{Scheme: string(u.Scheme()), Host: string(u.Host()), Path: string(u.Path())}
 }
 
-// The jar of net/http keeps cookies by the rules.
+// Use the cookie jar of net/http, which follows RFC 6265.
 func ExampleCookieJar() {
 	dial, stop := exampleServer(func(ctx *gale.RequestCtx) {
 		if string(ctx.Path()) == "/login" {

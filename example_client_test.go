@@ -43,7 +43,7 @@ func ExampleClient_Get() {
 		log.Fatal(err)
 	}
 	fmt.Println(status, string(body))
-	buf = body // for the next one
+	buf = body // for the next request
 	_ = buf
 	// Output: 200 this is /new
 }
@@ -99,7 +99,7 @@ func ExampleClient_Do_json() {
 	// Output: 200 5
 }
 
-// A time limit holds for everything: waiting for a connection, dialing, TLS, the
+// A timeout is for everything together: waiting for a connection, dialing, TLS, the
 // request and the whole response.
 func ExampleClient_DoTimeout() {
 	hold := make(chan struct{})
@@ -117,7 +117,7 @@ func ExampleClient_DoTimeout() {
 	// Output: true
 }
 
-// A context ends a request whatever it waits for.
+// A context that ends also ends the request, whatever it waits for.
 func ExampleClient_DoContext() {
 	reached, hold := make(chan struct{}), make(chan struct{})
 	dial, stop := exampleServer(func(ctx *gale.RequestCtx) {
@@ -138,8 +138,8 @@ func ExampleClient_DoContext() {
 	// Output: context canceled
 }
 
-// A streamed response is read as it comes. Closing it early is fine; the
-// connection is lost then.
+// A streamed response is read as it arrives. It may be closed early; that also closes the
+// connection.
 func ExampleClient_Do_stream() {
 	dial, stop := exampleServer(func(ctx *gale.RequestCtx) {
 		ctx.SetBodyStream(bytes.NewReader(bytes.Repeat([]byte("0123456789"), 1<<20)), -1)
@@ -159,8 +159,7 @@ func ExampleClient_Do_stream() {
 	// Output: 1048576 <nil>
 }
 
-// A streamed request is sent as it is read, without a length that is known
-// beforehand.
+// A streamed request is sent while it is read. Its length need not be known.
 func ExampleClient_Do_upload() {
 	dial, stop := exampleServer(func(ctx *gale.RequestCtx) {
 		fmt.Fprintf(ctx, "%d bytes, length %d", len(ctx.PostBody()), ctx.Request.Header.ContentLength())
@@ -181,7 +180,7 @@ func ExampleClient_Do_upload() {
 	// Output: 100000 bytes, length -1
 }
 
-// Redirects are followed on demand. Credentials don't follow to another host.
+// DoRedirects follows redirects. Credentials aren't sent to another host.
 func ExampleClient_DoRedirects() {
 	dial, stop := exampleServer(func(ctx *gale.RequestCtx) {
 		if string(ctx.Host()) == "a.example" {
@@ -248,7 +247,7 @@ func ExampleClient_configureClient() {
 	// gale <nil>
 }
 
-// A proxy that is chosen by the host.
+// The proxy depends on the host.
 func ExampleClient_proxy() {
 	proxy := &url.URL{Scheme: "http", Host: "proxy.example:3128", User: url.UserPassword("user", "password")}
 	client := &gale.Client{Proxy: func(uri *gale.URI) (*url.URL, error) {

@@ -10,8 +10,9 @@ import (
 	"github.com/galehttp/gale/galetest"
 )
 
-// A middleware takes a handler and returns one. BeforeSend sets what every response must
-// have: the 404 of NotFound, which replaces the response, has it too.
+// A middleware takes a handler and returns one. Set a header that every response must
+// have in BeforeSend: then the 404 of NotFound has it, too, although NotFound replaces
+// the response.
 func ExampleRequestCtx_BeforeSend() {
 	secure := func(next gale.RequestHandler) gale.RequestHandler {
 		return func(ctx *gale.RequestCtx) {
@@ -34,8 +35,8 @@ func ExampleRequestCtx_BeforeSend() {
 	// "DENY" ""
 }
 
-// CORS: what the response says depends on the request. The function finds the request
-// also after a timeout, when the handler still runs: so it uses its own parameter.
+// CORS: the headers of the response depend on the request. The function must use its own
+// parameter, which has the request even after a timeout, while the handler still runs.
 func ExampleRequestCtx_BeforeSend_cors() {
 	allowed := map[string]bool{"https://app.example": true}
 	cors := func(next gale.RequestHandler) gale.RequestHandler {
@@ -65,7 +66,7 @@ func ExampleRequestCtx_BeforeSend_cors() {
 	// Output: 408 https://app.example
 }
 
-// The time that a request took, and its status, as they are when the response leaves.
+// The duration and the status of a request when its response is sent.
 func ExampleRequestCtx_BeforeSend_log() {
 	logged := func(next gale.RequestHandler) gale.RequestHandler {
 		return func(ctx *gale.RequestCtx) {
@@ -85,7 +86,7 @@ func ExampleRequestCtx_BeforeSend_log() {
 
 var errNoUser = errors.New("there is no such user")
 
-// Fail answers with an error and keeps the fields that were set before.
+// Fail answers with an error and keeps the headers that were set before.
 func ExampleRequestCtx_Fail() {
 	handler := func(ctx *gale.RequestCtx) {
 		ctx.Response.Header.Set("X-Request-Id", "7")
@@ -115,7 +116,7 @@ func ExampleServer_errorHandler() {
 	})
 	server.Config.MaxRequestBodySize = 10
 	server.Config.Logger = log.New(discard{}, "", 0)
-	server.Config.BeforeSend = func(ctx *gale.RequestCtx) { // also where no handler ran
+	server.Config.BeforeSend = func(ctx *gale.RequestCtx) { // even if no handler ran
 		ctx.Response.Header.Set("X-Frame-Options", "DENY")
 	}
 	server.Config.ErrorHandler = func(ctx *gale.RequestCtx, err error) {

@@ -1,8 +1,7 @@
 package gale_test
 
-// The examples of the files example_nethttp_*_test.go show what to write in the
-// place of what one writes with net/http; docs/moving/from-nethttp.md lists
-// them.
+// The examples in example_nethttp_*_test.go show what to write instead of code for
+// net/http; docs/moving/from-nethttp.md lists them.
 
 import (
 	"bytes"
@@ -27,8 +26,8 @@ func ExampleRequestCtx_PostBody() {
 	// Output: 5 bytes: hello
 }
 
-// Instead of json.NewDecoder(r.Body).Decode(&v). The error knows the status of the answer,
-// and its text is for the client.
+// Instead of json.NewDecoder(r.Body).Decode(&v). ErrorStatus returns the status for its
+// error, whose text is for the client.
 func ExampleRequestCtx_BindJSON() {
 	handler := func(ctx *gale.RequestCtx) {
 		var v struct {
@@ -71,8 +70,8 @@ func ExampleRequestCtx_RequestBodyStream() {
 	// Output: 10000000 <nil>
 }
 
-// Instead of http.MaxBytesReader, for bodies that are streamed. Others are
-// bounded by Server.MaxRequestBodySize.
+// Instead of http.MaxBytesReader, for streamed bodies. Server.MaxRequestBodySize limits
+// the others.
 func ExampleRequestCtx_LimitRequestBody() {
 	s := galetest.NewUnstartedServer(func(ctx *gale.RequestCtx) {
 		ctx.LimitRequestBody(1 << 20)
@@ -193,7 +192,7 @@ func ExampleRequestHeader_All() {
 // Instead of r.ContentLength.
 func ExampleRequestHeader_ContentLength() {
 	ctx := galetest.NewContext("POST", "/", []byte("hello"))
-	ctx.Request.Header.SetContentLength(5) // as a server has it from the client
+	ctx.Request.Header.SetContentLength(5) // on a server it comes from the client
 	fmt.Println(ctx.Request.Header.ContentLength())
 	// Output: 5
 }
@@ -340,7 +339,7 @@ func ExampleRequestCtx_ClientIP() {
 	defer s.Close()
 
 	req := galetest.NewRequest("GET", "/", nil)
-	req.Header.Set("X-Forwarded-For", "6.6.6.6, 203.0.113.7") // the first one is a client's
+	req.Header.Set("X-Forwarded-For", "6.6.6.6, 203.0.113.7") // the first address is from a client
 	var resp gale.Response
 	err := s.Do(req, &resp)
 	fmt.Printf("%s %v\n", resp.Body(), err)
@@ -364,7 +363,7 @@ func ExampleRequestCtx_PeekTrailer() {
 	// Output: hello, sum 5d41 <nil>
 }
 
-// Instead of r.Clone: a copy may be kept, and used by another goroutine.
+// Instead of r.Clone. The copy may be kept, and used by another goroutine.
 func ExampleRequest_CopyTo() {
 	kept := make(chan *gale.Request, 1)
 	handler := func(ctx *gale.RequestCtx) {

@@ -32,8 +32,8 @@ func ExampleResponseHeader_Add() {
 	// Output: [Accept Origin]
 }
 
-// Instead of w.Header().Set("Content-Type", ...). Without it the type is
-// text/plain: there is no guessing.
+// Instead of w.Header().Set("Content-Type", ...). Without it the type is text/plain: Gale
+// doesn't guess it from the body.
 func ExampleRequestCtx_SetContentType() {
 	handler := func(ctx *gale.RequestCtx) {
 		ctx.SetContentType("text/html; charset=utf-8")
@@ -68,8 +68,8 @@ func ExampleRequestCtx_JSON() {
 	// Output: application/json {"answer":42}
 }
 
-// Instead of w.WriteHeader. Nothing is sent by it, so status and header can
-// be set after the body, and set again.
+// Instead of w.WriteHeader. It sends nothing, so status and header can be set after the
+// body, and changed again.
 func ExampleRequestCtx_SetStatusCode() {
 	handler := func(ctx *gale.RequestCtx) {
 		ctx.SetBodyString("created")
@@ -115,8 +115,8 @@ func ExampleRequestCtx_NotFound() {
 	// Output: 404
 }
 
-// Instead of io.Copy(w, r), of what may be large: it is sent while it is
-// read, and closed afterwards.
+// Instead of io.Copy(w, r), for large bodies: the stream is sent while it is read, and
+// closed afterwards.
 func ExampleRequestCtx_SetBodyStream() {
 	handler := func(ctx *gale.RequestCtx) {
 		ctx.SetBodyStream(strings.NewReader("streamed"), -1)
@@ -128,8 +128,7 @@ func ExampleRequestCtx_SetBodyStream() {
 	// Output: streamed <nil>
 }
 
-// Instead of http.Flusher: what was written is sent, and the handler goes
-// on.
+// Instead of http.Flusher: Flush sends what was written, and the handler goes on.
 func ExampleRequestCtx_Flush_parts() {
 	next := make(chan bool)
 	s := galetest.NewServer(func(ctx *gale.RequestCtx) {
@@ -187,7 +186,7 @@ func ExampleRequestCtx_Hijack_echo() {
 	// Output: 101 "hello\n"
 }
 
-// Instead of http.Hijacker, where the connection is wanted at once. It
+// Instead of http.Hijacker, if the handler needs the connection at once. The connection
 // belongs to the caller, and nothing else is sent.
 func ExampleRequestCtx_HijackNow() {
 	s := galetest.NewServer(func(ctx *gale.RequestCtx) {

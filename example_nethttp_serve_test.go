@@ -28,8 +28,7 @@ func ExampleServe() {
 	// Output: 200 hello <nil>
 }
 
-// Instead of http.Server and its Shutdown, which waits for requests that
-// are being answered.
+// Instead of http.Server and its Shutdown, which waits for running requests.
 func ExampleServer_ShutdownWithContext_waits() {
 	started := make(chan bool)
 	server := &gale.Server{
@@ -101,9 +100,8 @@ func ExampleRequestHandler_middleware() {
 	// Output: 401
 }
 
-// Instead of r.Context(): RequestCtx is a context, good until the handler
-// returns; Context returns one that may be kept. Both end when the client
-// leaves.
+// Instead of r.Context(). RequestCtx is a context, valid until the handler returns;
+// Context returns one that may be kept. Both end when the client leaves.
 func ExampleRequestCtx_Done() {
 	left := make(chan error, 1)
 	s := galetest.NewServer(func(ctx *gale.RequestCtx) {
@@ -187,7 +185,7 @@ func ExampleTimeoutHandler_slow() {
 	// Output: 408 that took too long
 }
 
-// Handlers of net/http can stay as they are at first.
+// Handlers of net/http can stay as they are while a program moves to Gale.
 func ExampleRequestHandler_netHTTP() {
 	old := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprintf(w, "as ever: %s", r.URL.Path)

@@ -49,7 +49,7 @@ func ExamplePipelineClient() {
 	// Output: 10 true
 }
 
-// Requests are shared among servers; those that fail get less to do.
+// Requests are distributed among servers. Servers that fail get fewer of them.
 func ExampleLBClient() {
 	var lb gale.LBClient
 	for _, name := range []string{"one", "two"} {
@@ -75,7 +75,7 @@ func ExampleLBClient() {
 	// two for /me
 }
 
-// A dialer of one's own has its own cache and limits.
+// A TCPDialer has its own DNS cache and its own limits.
 func ExampleTCPDialer() {
 	d := &gale.TCPDialer{
 		Concurrency:      100,

@@ -25,13 +25,13 @@ func Example() {
 		case "/":
 			fmt.Fprintf(ctx, "Hello, %s!\n", ctx.QueryArgs().Peek("name"))
 		default:
-			ctx.Error("not found", gale.StatusNotFound)
+			ctx.Error("there is nothing here", gale.StatusNotFound)
 		}
 	}
 	log.Fatal(gale.ListenAndServe("127.0.0.1:8080", handler))
 }
 
-// A server for the open internet sets the timeouts that have no default.
+// A server on the internet should also set the timeouts that have no default.
 func ExampleServer() {
 	server := &gale.Server{
 		Handler: func(ctx *gale.RequestCtx) {
@@ -45,8 +45,9 @@ func ExampleServer() {
 	log.Fatal(server.ListenAndServe(":8080"))
 }
 
-// On SIGTERM the server serves on for five seconds, while clients learn that it ends. Then
-// it stops accepting, and answers what it has received within ten more.
+// On SIGTERM the server goes on serving for five seconds, and tells clients to close
+// their connections. Then it stops accepting, and answers the requests that it has
+// received, for ten more seconds at most.
 func ExampleServer_ShutdownWithContext() {
 	server := &gale.Server{
 		DrainTime: 5 * time.Second,
@@ -114,7 +115,7 @@ func ExampleServer_Draining() {
 	// / 200 fine - close: true
 }
 
-// TLS without files, for trials: clients have to be told to trust it.
+// TLS with a generated certificate, for tests: clients must be told to trust it.
 func ExampleListenAndServeTLSEmbed() {
 	certPEM, keyPEM, err := gale.GenerateTestCertificate("localhost")
 	if err != nil {
@@ -164,8 +165,7 @@ func ExampleRequestCtx_Init() {
 	// 201 PUT lamp
 }
 
-// A middleware wraps a handler: it may act before it, after it, or in its
-// place.
+// A middleware wraps a handler: it may act before it, after it, or instead of it.
 func ExampleRequestHandler() {
 	logged := func(next gale.RequestHandler) gale.RequestHandler {
 		return func(ctx *gale.RequestCtx) {
@@ -175,14 +175,14 @@ func ExampleRequestHandler() {
 		}
 	}
 	handler := logged(func(ctx *gale.RequestCtx) {
-		ctx.Error("not found", gale.StatusNotFound)
+		ctx.Error("there is nothing here", gale.StatusNotFound)
 	})
 
 	var ctx gale.RequestCtx
 	ctx.Request.SetRequestURI("http://example.com/a?b=c")
 	handler(&ctx)
 	// Output:
-	// GET /a: 404, 9 bytes
+	// GET /a: 404, 21 bytes
 }
 
 // A middleware passes a value to later handlers.
@@ -194,7 +194,7 @@ func ExampleRequestCtx_SetUserValue() {
 		return func(ctx *gale.RequestCtx) {
 			name := ctx.Request.Header.Peek("X-User")
 			if len(name) == 0 {
-				ctx.Error("unauthorized", gale.StatusUnauthorized)
+				ctx.Error("who are you?", gale.StatusUnauthorized)
 				return
 			}
 			ctx.SetUserValue(userKey{}, user{string(name)}) // a copy
@@ -235,7 +235,7 @@ func ExampleRequestCtx_Flush() {
 	log.Fatal(gale.ListenAndServe("127.0.0.1:8080", handler))
 }
 
-// The function runs after the handler: it takes along what it needs of ctx.
+// The function runs after the handler. It must not use ctx, only copies of what it needs.
 func ExampleRequestCtx_SetBodyStreamWriter() {
 	handler := func(ctx *gale.RequestCtx) {
 		n := ctx.QueryArgs().GetUintOrZero("n")
@@ -261,7 +261,7 @@ func ExampleRequestCtx_Context() {
 		defer cancel()
 		switch err := query(limited); {
 		case errors.Is(err, gale.ErrClientGone):
-			log.Print("the client has gone: the answer is not needed")
+			log.Print("nobody is waiting for the answer any more")
 		case err != nil:
 			ctx.Error("the database is too slow", gale.StatusGatewayTimeout)
 		}
@@ -269,7 +269,7 @@ func ExampleRequestCtx_Context() {
 	log.Fatal(gale.ListenAndServe("127.0.0.1:8080", handler))
 }
 
-// An uploaded file is kept under a name of our own.
+// Save an uploaded file under a name that the server chooses.
 func ExampleRequestCtx_FormFile() {
 	handler := func(ctx *gale.RequestCtx) {
 		file, err := ctx.FormFile("photo")
@@ -288,7 +288,7 @@ func ExampleRequestCtx_FormFile() {
 	log.Fatal(server.ListenAndServe("127.0.0.1:8080"))
 }
 
-// Large uploads go through as they come; other requests are read as usual.
+// Large uploads are read as a stream; other requests are read as usual.
 func ExampleRequestCtx_MultipartReader() {
 	handler := func(ctx *gale.RequestCtx) {
 		ctx.LimitRequestBody(10 << 30) // a stream has no limit of its own
@@ -348,7 +348,7 @@ func ExampleRequestCtx_Redirect() {
 	// 301 http://example.com/new?from=old
 }
 
-// A cookie comes back in a request by its name and value alone.
+// In a request, a cookie has only a name and a value.
 func ExampleResponseHeader_SetCookie() {
 	handler := func(ctx *gale.RequestCtx) {
 		fmt.Printf("it was %s\n", ctx.Request.Header.Cookie("theme"))
@@ -373,15 +373,15 @@ func ExampleResponseHeader_SetCookie() {
 	// theme=dark; max-age=3600; path=/; HttpOnly; SameSite=Lax
 }
 
-// Slow answers become 408; what is sent in time is compressed.
+// Slow answers become 408; answers in time are compressed.
 func ExampleTimeoutHandler() {
 	handler := func(ctx *gale.RequestCtx) {
 		select {
 		case <-time.After(3 * time.Second): // work
 			ctx.SetBodyString("done\n")
 		case <-ctx.Done():
-			// The response isn't wanted any more: the time is over, or the client has
-			// gone.
+			// No one needs the response any more: the timeout has passed, or the client
+			// has gone.
 		}
 	}
 	handler = gale.TimeoutHandler(gale.CompressHandler(handler), time.Second, "that took too long")

@@ -17,10 +17,10 @@ import (
 	"github.com/galehttp/gale/internal/msg"
 )
 
-// ToyConn is a connection of a protocol that has no text and no order of answers, as
-// HTTP/2: streams with numbers, and frames that belong to them. Its requests are
-// method calls, and what the server sends is kept in memory. It shows that a
-// RequestCtx, with all that a handler can ask of it, needs no line of HTTP/1.
+// ToyConn is a connection of a protocol without text and without an order of answers,
+// like HTTP/2: it has streams with numbers, and frames that belong to them. Requests come
+// by method calls, and what the server sends is kept in memory. It shows that a
+// RequestCtx, with everything that a handler can use, needs no HTTP/1.
 type ToyConn struct {
 	s      *Server
 	nc     toyNet
@@ -34,12 +34,12 @@ type ToyConn struct {
 	frames  []ToyFrame
 	streams map[uint32]*toyStream
 	last    uint32
-	window  int // bytes of data that the client takes
+	window  int // bytes of data that the client accepts
 	gone    bool
 	running sync.WaitGroup
 }
 
-// ToyFrame is what the server has sent of one stream.
+// ToyFrame is a frame that the server has sent on a stream.
 type ToyFrame struct {
 	Stream uint32
 	Kind   string // "interim", "head", "data", "trailers", "end" or "reset"
@@ -59,7 +59,7 @@ type ToyResetError struct{ Code int }
 func (e *ToyResetError) Error() string   { return fmt.Sprintf("the client reset the stream: %d", e.Code) }
 func (e *ToyResetError) Is(t error) bool { return t == ErrClientGone }
 
-// toyNet is the connection below: it has addresses and TLS.
+// toyNet is the network connection: it has addresses and TLS.
 type toyNet struct{ net.Conn }
 
 var toyAddr = &net.TCPAddr{IP: net.IPv4(192, 0, 2, 7), Port: 7}
@@ -79,13 +79,13 @@ func NewToyConn(s *Server) *ToyConn {
 	return c
 }
 
-// ToyKey is the key of a value that the context of a ToyConn knows.
+// ToyKey is the key of a value in the context of a ToyConn.
 const ToyKey = toyKey("key")
 
 type toyKey string
 
-// Open begins a request, whose body follows, and lets the handler run. fields are
-// names and values in turns.
+// Open begins a request, whose body follows, and starts the handler. fields are
+// alternating names and values.
 func (c *ToyConn) Open(method, path string, fields ...string) (stream uint32) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -114,7 +114,7 @@ func (c *ToyConn) Data(stream uint32, data string) {
 	c.change(stream, func(st *toyStream) { st.in = append(st.in, data...) })
 }
 
-// End ends a body; trailers are names and values in turns.
+// End ends a body. trailers are alternating names and values.
 func (c *ToyConn) End(stream uint32, trailers ...string) {
 	c.change(stream, func(st *toyStream) { st.ended, st.trailers = true, trailers })
 }
@@ -124,7 +124,7 @@ func (c *ToyConn) Reset(stream uint32, code int) {
 	c.change(stream, func(st *toyStream) { st.fail(&ToyResetError{code}) })
 }
 
-// Window lets the server send n bytes of data and no more.
+// Window lets the server send n bytes of data, not more.
 func (c *ToyConn) Window(n int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -155,7 +155,8 @@ func (c *ToyConn) change(stream uint32, f func(*toyStream)) {
 	c.changed.Broadcast()
 }
 
-// Await returns the frames of a stream, once there is one of the given kinds.
+// Await waits until a stream has a frame of one of the given kinds, and returns its
+// frames.
 func (c *ToyConn) Await(stream uint32, kinds ...string) []ToyFrame {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -309,7 +310,7 @@ func (st *toyStream) frame(kind string, code int, text string) error {
 	return nil
 }
 
-// send sends the head of resp, the first time, and what there is of its body.
+// send sends the body that resp has so far. The first call sends the head before it.
 func (st *toyStream) send(resp *Response) error {
 	if !st.begun {
 		st.begun, st.ctx.flush.begun = true, true
@@ -327,8 +328,8 @@ func (st *toyStream) send(resp *Response) error {
 	return nil
 }
 
-// serve runs the handler and sends the response, or resets the stream. What is about
-// the context in it is what every protocol does.
+// serve runs the handler and sends the response, or resets the stream. It uses the
+// context as every protocol must.
 func (st *toyStream) serve() {
 	c, ctx := st.c, st.ctx
 	defer c.running.Done()

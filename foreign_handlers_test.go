@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// foreignKinds are what the handler of TestNothingForeign does, by the first segment
-// of the path.
+// foreignKinds are the functions of the handler of TestNothingForeign, by the first
+// segment of the path.
 var foreignKinds = map[string]func(f *foreignTest, ctx *RequestCtx, own string){
 	"nothing": func(*foreignTest, *RequestCtx, string) {},
 	"set":     func(f *foreignTest, ctx *RequestCtx, own string) { f.fillResponse(ctx, own) },
@@ -157,8 +157,8 @@ func (f *foreignTest) handle(ctx *RequestCtx) {
 	}
 }
 
-// look looks at everything that the context shows. It asks for some of it only now and
-// then, since that decides what is reset.
+// look checks everything that can be read from the context. It calls some methods only
+// now and then, since that decides what is reset.
 func (f *foreignTest) look(ctx *RequestCtx, own string) {
 	var b bytes.Buffer
 	if f.chance(3) {
@@ -253,7 +253,7 @@ func (f *foreignTest) proxy(ctx *RequestCtx, own string) {
 	ctx.Response.Header.Del("Connection")
 }
 
-// proxyDirect lends the context's own messages to a client, as frameworks do.
+// proxyDirect gives the context's own messages to a client, as frameworks do.
 func (f *foreignTest) proxyDirect(ctx *RequestCtx, own string) {
 	h := &ctx.Request.Header
 	h.Del("Connection")
@@ -269,7 +269,7 @@ func (f *foreignTest) proxyDirect(ctx *RequestCtx, own string) {
 	ctx.Response.Header.Del("Connection")
 }
 
-// foreignTimeout is short, since upstreams stay silent at times.
+// foreignTimeout is short, since upstreams sometimes don't answer.
 const foreignTimeout = 40 * time.Millisecond
 
 func (f *foreignTest) upstreamMode() string {
@@ -280,7 +280,7 @@ func (f *foreignTest) upstreamMode() string {
 	return mode
 }
 
-// chance is true once in n times. What runs at the same time shares the numbers.
+// chance returns true once in n times. Goroutines share the random numbers.
 func (f *foreignTest) chance(n int) bool { return f.intn(n) == 0 }
 
 func (f *foreignTest) intn(n int) int {

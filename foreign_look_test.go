@@ -11,15 +11,14 @@ import (
 	"testing"
 )
 
-// canaries are what the users of TestNothingForeign put into every part of their
-// messages: "ua" or "ub" for the user, and a number that no other request has. A
-// canary that was cut off counts if three digits of it are there.
+// canaries matches the tokens that the users of TestNothingForeign put into every part of
+// their messages: "ua" or "ub" for the user, and a number that no other request has. A
+// canary that was cut off counts if it has three digits.
 var canaries = regexp.MustCompile(`(?i)u[ab]x[0-9]{3,7}`)
 
 func canary(user byte, n int64) string { return fmt.Sprintf("u%cx%07d", user, n) }
 
-// foreign returns the first canary in b that belongs to none of those that may be
-// there, or "".
+// foreign returns the first canary in b that isn't one of own, or "".
 func foreign(b []byte, own ...string) string {
 	b = bytes.ToLower(b)
 	for at := 0; ; at++ {
@@ -56,13 +55,11 @@ func ownedBy(found string, own []string) bool {
 	return false
 }
 
-// skipped are methods without arguments that change something, wait, or take
-// something away.
+// skipped are methods without arguments that change something, wait, or remove something.
 var skipped = regexp.MustCompile(`^(Close|Reset|Release|Remove|Set|Enable|Disable|Hijack|Flush|Done|Err$|Context$|Swap|NotFound|NotModified|EarlyHints|` +
 	`Conn$|Logger$|BodyStream|RequestBodyStream|MultipartReader|BodyWriter|CloseRequestBody|Init|LocalAddr|TLS|CloseBody)`)
 
-// show writes down what all exported methods of v return that can be called without
-// knowing more.
+// show appends to b the results of all exported methods of v that need no arguments.
 func show(b *bytes.Buffer, v any) {
 	rv := reflect.ValueOf(v)
 	for _, m := range getters(rv.Type()) {
@@ -115,13 +112,13 @@ func showValue(b *bytes.Buffer, v reflect.Value) {
 	b.WriteByte('\n')
 }
 
-// peeked are names that are looked up in headers.
+// peeked are the names that are looked up in headers.
 var peeked = []string{
 	"Host", "Cookie", "Set-Cookie", "Content-Type", "Content-Length", "Server", "Trailer", "Connection", "Location", "X-Canary",
 	"X-Trail", "Link", "Authorization", "Transfer-Encoding", "Content-Encoding", "Via",
 }
 
-// showHeader is show for what takes the name of a field.
+// showHeader is show for methods that take the name of a header.
 func showHeader(b *bytes.Buffer, peek func(string) []byte, all func(string) [][]byte) {
 	for _, name := range peeked {
 		b.Write(peek(name))
@@ -164,7 +161,7 @@ func showResponse(b *bytes.Buffer, resp *Response) {
 	}
 }
 
-// The search for canaries finds what the pattern finds.
+// The fast search for canaries finds the same as the pattern.
 func TestForeignFindsCanaries(t *testing.T) {
 	for b, want := range map[string]string{
 		"":                             "",

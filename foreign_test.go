@@ -38,15 +38,15 @@ type foreignTest struct {
 	next    atomic.Int64 // number of the next canary
 	handled atomic.Int64
 	failed  atomic.Int32
-	conns   sync.Map // canary: the connection's canaries, a *foreignConn
-	addrs   sync.Map // both addresses of a connection: *foreignConn. Ports of clients are used for both servers at a time
+	conns   sync.Map // canary to the *foreignConn with the canaries of its connection
+	addrs   sync.Map // both addresses of a connection to its *foreignConn. A client's port may be in use for both servers at the same time
 }
 
 // foreignConn is one connection of a user.
 type foreignConn struct {
 	mu     sync.Mutex
 	own    []string
-	before *foreignConn // that had the same address, and may be served yet
+	before *foreignConn // it had the same address, and may still be served
 }
 
 func (c *foreignConn) canaries() []string {
@@ -59,14 +59,14 @@ func (c *foreignConn) canaries() []string {
 	return own
 }
 
-// TestNothingForeign lets two users do everything that a program can do, side by side
-// over the same pools: handlers that set, panic, time out, hijack, flush and stream;
-// clients that leave at any byte and send half and malformed heads; proxies whose
-// upstreams break off anywhere. Each request is full of a canary that no other has, and
-// no request may see another one: on the wire, through any getter, in an error or a line
-// of the log. GALE_FOREIGN_REQUESTS says how many requests are sent on each engine,
-// GALE_FOREIGN_SEED repeats a choice of them. With the build tag randompools objects are
-// used again in random order.
+// TestNothingForeign proves that no request sees the bytes of another one. Two users do
+// everything that a program can do, at the same time and with the same pools: handlers
+// that set, panic, time out, hijack, flush and stream; clients that leave at any byte and
+// send half and malformed heads; proxies whose upstreams break off anywhere. Each request
+// is full of a canary that no other request has. No other canary may appear on the wire,
+// through any getter, in an error or in a line of the log. GALE_FOREIGN_REQUESTS says how
+// many requests are sent on each engine, and GALE_FOREIGN_SEED repeats a random choice of
+// them. With the build tag randompools objects are used again in random order.
 func TestNothingForeign(t *testing.T) {
 	usedAgain(t)
 	seed := rand.Uint64()
@@ -118,21 +118,21 @@ func testNothingForeign(t *testing.T, e Engine, seed uint64, total int64) {
 	}
 }
 
-// failf reports a failure, and how to see it again.
+// failf reports a failure, and how to repeat it.
 func (f *foreignTest) failf(format string, args ...any) {
 	if f.failed.Add(1) <= 5 {
 		f.t.Errorf("%s\n(GALE_FOREIGN_SEED=%d)", fmt.Sprintf(format, args...), f.seed)
 	}
 }
 
-// check looks for canaries in b other than own.
+// check looks for canaries in b that aren't in own.
 func (f *foreignTest) check(what string, b []byte, own ...string) {
 	if found := foreign(b, own...); found != "" {
 		f.failf("%s has %s in it:\n%.2000q", what, found, b)
 	}
 }
 
-// Printf is the log: a line tells of one connection.
+// Printf is the log. Each line is about one connection.
 func (f *foreignTest) Printf(format string, args ...any) {
 	line := fmt.Appendf(nil, format, args...)
 	if i := bytes.Index(line, []byte("goroutine ")); i >= 0 {
@@ -152,7 +152,7 @@ func (f *foreignTest) ofConn(ctx *RequestCtx) []string {
 	return nil
 }
 
-// refused looks at requests that could not be read, in whatever state they are.
+// refused checks requests that could not be read, in whatever state they are.
 func (f *foreignTest) refused(ctx *RequestCtx, err error) {
 	var b bytes.Buffer
 	showRequest(&b, &ctx.Request)
@@ -201,8 +201,8 @@ func (u *foreignUser) connect() {
 	}
 }
 
-// batch sends some requests at once, whole or cut off anywhere, and reports whether
-// the connection can be used on.
+// batch sends some requests at once, complete or cut off anywhere, and reports whether
+// the connection can still be used.
 func (u *foreignUser) batch(nc net.Conn, c *foreignConn) bool {
 	f := u.f
 	var out []byte
@@ -251,7 +251,7 @@ func (u *foreignUser) batch(nc net.Conn, c *foreignConn) bool {
 	return br.Buffered() == 0
 }
 
-// read reads one response and looks at it.
+// read reads one response and checks it.
 func (u *foreignUser) read(br *bufio.Reader, method, own string) (more bool) {
 	resp, err := http.ReadResponse(br, &http.Request{Method: method})
 	for err == nil && resp.StatusCode < 200 {
@@ -333,7 +333,7 @@ func (u *foreignUser) appendBody(b []byte, tok string) []byte {
 	return fmt.Appendf(b, "Content-Length: %d\r\n\r\n%s", len(body), body)
 }
 
-// kind returns one of foreignKinds; those that take time are rare.
+// kind returns one of foreignKinds. It rarely returns a slow one.
 func (u *foreignUser) kind() string {
 	switch u.rng.IntN(40) {
 	case 0:

@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// foreignUpstream is a server behind the proxies of TestNothingForeign. It answers as
-// the query asks it to, with the canary of the target everywhere, and looks for others
-// in what it is sent.
+// foreignUpstream is the upstream server of the proxies of TestNothingForeign. It answers
+// as the query says, with the canary of the target everywhere, and looks for other
+// canaries in its requests.
 func foreignUpstream(t *testing.T, f *foreignTest) string {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -70,7 +70,7 @@ func (f *foreignTest) serveUpstream(c net.Conn) {
 			return
 		}
 		if mode == "silent" {
-			_, _ = br.ReadByte() // until the client gives up
+			_, _ = br.ReadByte() // waits until the client gives up
 			return
 		}
 		if mode == "reset" {
@@ -101,7 +101,7 @@ func modeOf(head []byte) string {
 // upstreamModes are the kinds of answers.
 var upstreamModes = []string{"plain", "plain", "chunked", "trailers", "interim", "early", "cookies", "close", "malformed", "garbage", "redirect", "empty", "reset", "silent"}
 
-// upstreamAnswer returns an answer full of a canary. last says that the connection
+// upstreamAnswer returns an answer full of the canary own. last says that the connection
 // ends with it.
 func upstreamAnswer(mode, own string) (answer string, last bool) {
 	fields := fmt.Sprintf("Set-Cookie: sid=%s\r\nSet-Cookie: a=%s; Path=/%s\r\nX-Canary: %s\r\nX-%s: 1\r\nContent-Type: text/%s\r\nServer: %s\r\n", own, own, own, own, own, own, own)

@@ -9,7 +9,7 @@ import (
 	"github.com/galehttp/gale/internal/alloctest"
 )
 
-// TestFSAllocs pins what it costs to serve a small file from the cache.
+// TestFSAllocs limits the allocations for serving a small file from the cache.
 func TestFSAllocs(t *testing.T) {
 	root := fsTree(t)
 	plain := (&FS{Root: root, PathRewrite: NewPathSlashesStripper(1)}).NewRequestHandler()

@@ -102,7 +102,7 @@ func TestPartsBody(t *testing.T) {
 	}
 }
 
-// onlyReader hides what an fs.File can do besides the three methods.
+// onlyReader hides all methods of an fs.File except the three of the interface.
 type onlyReader struct{ fs.File }
 
 // plainTree is a tree whose files can only be read from the start.

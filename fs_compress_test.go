@@ -79,7 +79,8 @@ func TestFSCompress(t *testing.T) {
 		t.Errorf("range: %d, %q, %q", a.status, a.body, a.get("Content-Encoding"))
 	}
 
-	// Another handler uses the copies of the first: make one recognisable.
+	// Another handler uses the copies of the first one: change one so that it can be
+	// recognized.
 	name := filepath.Join(root, "big.txt.fasthttp.gz")
 	marked := AppendGzipBytes(nil, []byte("marked"))
 	info := mustStat(t, name)
@@ -117,7 +118,7 @@ func TestFSCompressRoot(t *testing.T) {
 
 func TestFSCompressWithoutWriting(t *testing.T) {
 	root := fsTree(t)
-	// A directory where the copy should be: not even root can write there.
+	// There is a directory in place of the copy, so not even root can write it.
 	if err := os.MkdirAll(filepath.Join(root, "big.txt.fasthttp.gz", "x"), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -141,7 +142,7 @@ func TestFSPrecompressed(t *testing.T) {
 	}
 	mark(".gz", "as gzip", time.Hour)
 	mark(".br", "as br", 0)
-	mark(".zst", "as zstd", -time.Hour) // left over from an older file
+	mark(".zst", "as zstd", -time.Hour) // left from an older version of the file
 	fs := &FS{Root: root, Precompressed: true, GenerateETag: true}
 	for _, tt := range []struct{ accept, coding, body string }{
 		{"gzip", "gzip", "as gzip"},

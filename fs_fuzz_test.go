@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// FuzzFSTarget asks for any target: nothing outside of the root comes out,
-// hidden files stay hidden, and no redirect leads off the site.
+// FuzzFSTarget proves for any target that nothing outside of the root is served, hidden
+// files stay hidden, and no redirect leads to another site.
 func FuzzFSTarget(f *testing.F) {
 	for _, s := range []string{
 		"/", "/sub", "//evil.example/..%2fsub", "/../secret.txt", "/%2e%2e/secret.txt", "/..%5csecret.txt", "/out", "/sub/%2e%2e/%2e%2e/secret.txt",

@@ -54,7 +54,7 @@ func (f countedFile) Close() error {
 	return f.File.Close()
 }
 
-// fsAnswer is a response as a test wants to see it.
+// fsAnswer is a response in the form that tests need.
 type fsAnswer struct {
 	status int
 	header *ResponseHeader
@@ -125,8 +125,8 @@ func fsTree(t *testing.T) string {
 	return root
 }
 
-// overTCP sends a request to a server with handler h and returns all that it
-// answers before it closes.
+// overTCP sends a request to a server with the handler h and returns everything that the
+// server sends before it closes.
 func overTCP(t *testing.T, h RequestHandler, request string) string {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")

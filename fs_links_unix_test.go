@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// No link leads out of a tree: an os.DirFS and what is made of it, and a tree that keeps
-// its links.
+// No link leads out of a tree, whether it is an os.DirFS, derived from one, or a tree
+// that resolves its own links.
 func TestFSConfinement(t *testing.T) {
 	base := t.TempDir()
 	dir, outside := filepath.Join(base, "root"), filepath.Join(base, "outside")

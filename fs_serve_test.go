@@ -7,11 +7,11 @@ import (
 	"testing/fstest"
 )
 
-// A name that would be another one as a URI is neither decoded nor served,
-// unless it is said to be literal.
+// A name that would be a different one as a URI is neither decoded nor served, unless the
+// caller says that it is literal.
 func TestServeAmbiguousNames(t *testing.T) {
 	root := t.TempDir()
-	names := map[string]bool{ // and whether they read alike
+	names := map[string]bool{ // names, and whether they are the same as a URI
 		"plain.txt": true, "a b.txt": true, "100%.txt": true, "50%zz.txt": true, "%4.txt": true,
 		"a#b.txt": false, "a%62.txt": false, "%2e%2e%2Fx": false, "100%25.txt": false,
 	}

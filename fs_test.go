@@ -117,12 +117,12 @@ func TestFSRedirect(t *testing.T) {
 			t.Errorf("%s: %d, Location: %s, want %s", tt.target, a.status, a.get("Location"), tt.location)
 		}
 	}
-	// A path with nothing left that already ends in a slash isn't redirected
+	// A path that is empty after stripping, and already ends in a slash, isn't redirected
 	// to itself.
 	if a := ask(t, FSHandler(root, 1), "GET", "/"); a.status != 200 {
 		t.Errorf("/: %d", a.status)
 	}
-	// A rewriter that loses the slash.
+	// A rewriter that drops the slash at the end.
 	fs := &FS{Root: root, GenerateIndexPages: true, PathRewrite: func(*RequestCtx) []byte { return []byte("sub") }}
 	if a := ask(t, fs.NewRequestHandler(), "GET", "/x/"); a.status != 200 {
 		t.Errorf("/x/ as sub: %d", a.status)
@@ -277,7 +277,7 @@ func TestFSCacheSeesChanges(t *testing.T) {
 		if a := ask(t, h, "GET", "/changing.txt"); a.status != 404 {
 			t.Errorf("%d: it is gone", a.status)
 		}
-	}) // waits for timers and goroutines: the handler leaves none
+	}) // the bubble waits for timers and goroutines: the handler leaves none
 }
 
 func TestFSLetsGoOfFiles(t *testing.T) {
@@ -386,7 +386,7 @@ func TestFSTrees(t *testing.T) {
 	}
 }
 
-// A root may be a file, which "/" stands for.
+// A root may be a file. Its path is then "/".
 func TestFSRootIsFile(t *testing.T) {
 	root := filepath.Join(fsTree(t), "hello.txt")
 	for _, out := range []bool{false, true} {
@@ -403,9 +403,9 @@ func TestFSRootIsFile(t *testing.T) {
 	}
 }
 
-// A slash after the name of a file doesn't stand for the file, by whichever way and in
-// whichever coding it is asked for, nor once the file is cached. Where the path is
-// rewritten, the slash of what it becomes counts, unless the client's has none.
+// A file isn't served for its name with a slash at the end, in whatever way and coding it
+// is requested, and also after the file is cached. If the path is rewritten, the slash of
+// the new path counts, unless the client's path has none.
 func TestFSFileWithSlash(t *testing.T) {
 	root := fsTree(t)
 	write(t, filepath.Join(root, "text.txt"), strings.Repeat("text ", 100))
@@ -455,8 +455,8 @@ func TestFSFileWithSlash(t *testing.T) {
 	}
 }
 
-// What a middleware does to a body stays in its response, though small files and
-// listings are kept in memory.
+// If a middleware changes a body, that changes only its own response, although small
+// files and listings are kept in memory.
 func TestFSBodyIsTheResponses(t *testing.T) {
 	root := fsTree(t)
 	write(t, filepath.Join(root, "text.txt"), strings.Repeat("text ", 100))
@@ -495,15 +495,15 @@ func TestFSBodyIsTheResponses(t *testing.T) {
 			}
 		}
 	}
-	// The one that changes it gets what it changed.
+	// The request that changes the body gets the changed one.
 	a := ask(t, func(ctx *RequestCtx) { h(ctx); ctx.Response.Body()[0] = '!' }, "GET", "/hello.txt")
 	if a.body != "!"+alphabet[1:] {
 		t.Errorf("the changed body is %q", a.body)
 	}
 }
 
-// Dates are ignored beside tags, also for a file that has none (RFC 9110 sections 13.1.3
-// and 13.1.4).
+// Conditions with dates are ignored if there are conditions with entity tags, even for a
+// file without a tag (RFC 9110 sections 13.1.3 and 13.1.4).
 func TestFSDatesBesideTags(t *testing.T) {
 	const before, date, after = "Thu, 01 Jan 2026 00:00:00 GMT", "Fri, 02 Jan 2026 03:04:05 GMT", "Sat, 03 Jan 2026 00:00:00 GMT"
 	root := fsTree(t)
@@ -538,7 +538,7 @@ func TestFSDatesBesideTags(t *testing.T) {
 	}
 }
 
-// "If-None-Match: *" asks for something that exists, with a tag or without.
+// "If-None-Match: *" matches everything that exists, with an entity tag or without.
 func TestFSIfNoneMatchStarWithoutTags(t *testing.T) {
 	h := (&FS{Root: fsTree(t)}).NewRequestHandler()
 	for value, want := range map[string]int{"*": 304, " * ": 304, `"x"`: 200} {
@@ -548,8 +548,8 @@ func TestFSIfNoneMatchStarWithoutTags(t *testing.T) {
 	}
 }
 
-// A root that isn't there is told to the log, once, and answered like a file
-// that isn't.
+// A root that doesn't exist is logged once. The answer is that for a file that doesn't
+// exist.
 func TestFSWithoutRoot(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "gone")
 	log := &testLog{}

@@ -37,7 +37,7 @@ func parsedRequest(t testing.TB, s string) *RequestHeader {
 	return h
 }
 
-// TestHeaderAllocs pins what happens for every request: no allocation.
+// TestHeaderAllocs proves that header methods that every request uses don't allocate.
 func TestHeaderAllocs(t *testing.T) {
 	req := parsedRequest(t, browserHead)
 	var resp ResponseHeader

@@ -28,8 +28,8 @@ func line(name, value []byte) string {
 	return strings.ToLower(string(name)) + ": " + strings.Trim(string(value), " \t")
 }
 
-// acceptable are the errors of a parser that refuses what a caller set, without
-// having read anything else into it than was set.
+// acceptable reports whether err is one by which a parser may refuse what a caller has
+// set. It must not have read anything else than was set.
 func acceptable(err error) bool {
 	return slices.ContainsFunc([]error{
 		h1.ErrHost, h1.ErrTarget, h1.ErrTargetTooLong, h1.ErrMethodTooLong, h1.ErrVersion, h1.ErrVersionSyntax,
@@ -37,8 +37,8 @@ func acceptable(err error) bool {
 	}, func(e error) bool { return errors.Is(err, e) })
 }
 
-// FuzzRequestHeaderSet sets anything and reads it back: whatever comes out of
-// the parser is what the header says itself, never a field more.
+// FuzzRequestHeaderSet sets random texts, writes the header and parses it. The parsed
+// header must be the same as the written one, without additional fields.
 func FuzzRequestHeaderSet(f *testing.F) {
 	f.Add("X-Foo", "bar", "x-foo", "baz", "GET", "/a?b", "HTTP/1.1", byte(0))
 	f.Add("X-Foo\r\nInjected: yes", "bar", "a", "b\r\nInjected: yes\r\n\r\nGET / HTTP/1.1", "GET / HTTP/1.1\r\nInjected:", "/ HTTP/1.1\r\nInjected: yes", "HTTP/1.1\r\nInjected: yes", byte(1))
@@ -153,7 +153,7 @@ func FuzzResponseHeaderSet(f *testing.F) {
 				want = append(want, line(k, v))
 			}
 		}
-		for i := range h.s.Recs { // All leaves out what is empty
+		for i := range h.s.Recs { // All omits empty ones
 			r := &h.s.Recs[i]
 			if r.Flags&msg.Dead == 0 && r.ValLen == 0 && 1<<r.ID&(responseOwn&^(1<<msg.SetCookie|1<<msg.Trailer)) != 0 {
 				want = append(want, line(h.s.RawName(i), nil))

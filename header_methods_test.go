@@ -19,10 +19,10 @@ import (
 	"github.com/galehttp/gale/internal/race"
 )
 
-// TestMethodsKeepHeads calls every exported method of messages and headers in random
-// order with random arguments, on heads that are fresh, parsed, half parsed, refused
-// or used again, and checks what must hold of a head (msg.Fields.Check) between any
-// two calls.
+// TestMethodsKeepHeads proves that the invariants of a head (msg.Fields.Check) hold
+// between any two calls. It calls every exported method of messages and headers in random
+// order with random arguments, on heads that are new, parsed, half parsed, refused or
+// used again.
 func TestMethodsKeepHeads(t *testing.T) {
 	for _, newOne := range []func() any{
 		func() any { return new(RequestHeader) }, func() any { return new(ResponseHeader) },
@@ -46,7 +46,7 @@ type methodCaller struct {
 	t     *testing.T
 	rng   *rand.Rand
 	calls []string
-	rest  string // what a head that is half parsed was cut from
+	rest  string // the rest of the text of a half parsed head
 }
 
 func (c *methodCaller) run(v any) {
@@ -77,7 +77,7 @@ func (c *methodCaller) run(v any) {
 	}
 }
 
-// headersOf returns the header in v, one of both.
+// headersOf returns the header in v; one of the two results is nil.
 func headersOf(v any) (*RequestHeader, *ResponseHeader) {
 	switch v := v.(type) {
 	case *RequestHeader:
@@ -106,7 +106,8 @@ func sectionsOf(v any) (list []*msg.Fields) {
 	return list
 }
 
-// parse gives the parser a head, a broken one or a part of one, as servers and clients do.
+// parse gives the parser a head, a malformed one or a part of one, as servers and clients
+// do.
 func (c *methodCaller) parse(v any) {
 	req, resp := headersOf(v)
 	in := c.message(req != nil)
@@ -117,7 +118,7 @@ func (c *methodCaller) parse(v any) {
 	c.parseInto(req, resp, in, true)
 }
 
-// resume gives it all of the head that it waits for.
+// resume gives the parser the complete head that it waits for.
 func (c *methodCaller) resume(v any) {
 	req, resp := headersOf(v)
 	if req != nil && !req.s.Suspended() || resp != nil && !resp.s.Suspended() {
@@ -166,7 +167,7 @@ func (c *methodCaller) parseInto(req *RequestHeader, resp *ResponseHeader, in st
 	}
 }
 
-// restOf returns something that may end the head that begins with in.
+// restOf returns a text that may complete the head that begins with in.
 func (c *methodCaller) restOf(in string) string {
 	if c.rng.IntN(4) == 0 {
 		return "\x00"
@@ -189,7 +190,7 @@ var methodValues = []string{
 	"line\r\nX-Injected: yes\r\n\r\n", "\x00\x7f", strings.Repeat("v", 100), strings.Repeat("v", 3000), strings.Repeat("long ", 1500),
 }
 
-// text returns a string: a name, a value, or something of both.
+// text returns a string: a name, a value, or a mixture of both.
 func (c *methodCaller) text() string {
 	if c.rng.IntN(2) == 0 {
 		return methodNames[c.rng.IntN(len(methodNames))]
@@ -197,7 +198,7 @@ func (c *methodCaller) text() string {
 	return methodValues[c.rng.IntN(len(methodValues))]
 }
 
-// message returns a message as it might come, mostly a good one.
+// message returns a message that a peer might send, mostly a valid one.
 func (c *methodCaller) message(request bool) string {
 	var b strings.Builder
 	if request {
@@ -218,7 +219,7 @@ func (c *methodCaller) message(request bool) string {
 	return b.String()
 }
 
-// call calls a method and looks at what it returns.
+// call calls a method and reads its results.
 func (c *methodCaller) call(name string, m reflect.Value) {
 	mt := m.Type()
 	var args []reflect.Value
@@ -261,7 +262,7 @@ func (c *methodCaller) look(r reflect.Value) {
 	}
 }
 
-// function returns a function that reads its arguments, and returns true mostly.
+// function returns a function that reads its arguments and mostly returns true.
 func (c *methodCaller) function(ft reflect.Type) reflect.Value {
 	return reflect.MakeFunc(ft, func(args []reflect.Value) []reflect.Value {
 		for _, a := range args {
@@ -276,7 +277,8 @@ func (c *methodCaller) function(ft reflect.Type) reflect.Value {
 	})
 }
 
-// arg returns an argument. A method with one of another type must be thought of here.
+// arg returns an argument of type at. A new method with another type of argument needs a
+// case here.
 func (c *methodCaller) arg(at reflect.Type) reflect.Value {
 	if at.Kind() == reflect.Func && at != reflect.TypeFor[StreamWriter]() {
 		return c.function(at)
@@ -331,8 +333,8 @@ func (c *methodCaller) arg(at reflect.Type) reflect.Value {
 	return reflect.ValueOf(v)
 }
 
-// target makes v something to copy to, which holds something already or is half
-// parsed. It is checked by the methods that are called on it.
+// target returns a destination to copy to, which already holds something or is half
+// parsed. The methods that are called on it later check it.
 func (c *methodCaller) target(v any) any {
 	req, resp := headersOf(v)
 	if c.rng.IntN(2) == 0 {

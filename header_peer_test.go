@@ -11,7 +11,7 @@ import (
 	"github.com/galehttp/gale/internal/msg"
 )
 
-// peered is what the tests do with a header that was received.
+// peered has the methods that the tests call on a received header.
 type peered interface {
 	Set(key, value string)
 	Add(key, value string)
@@ -31,11 +31,11 @@ type peered interface {
 	String() string
 }
 
-// TestReceivedThenSet: what a peer sent never makes a call of the program
-// ineffective, nor stands beside what the program set. Each row is a head as it was
-// received, perhaps a trailer section that comes before or after the calls, the calls,
-// and what is said afterwards about the field: by Peek, by PeekAll, by All, by what is
-// written of it in the head, and in the trailer section.
+// TestReceivedThenSet proves that nothing that a peer sent makes a call of the program
+// ineffective, or stays in addition to what the program set. Each row has a received
+// head, perhaps a trailer section that comes before or after the calls, and the calls.
+// Then it has the results for the field: of Peek, PeekAll and All, and what is written in
+// the head and in the trailer section.
 func TestReceivedThenSet(t *testing.T) {
 	const chunked = "Transfer-Encoding: chunked\r\n"
 	type row struct {
@@ -45,7 +45,7 @@ func TestReceivedThenSet(t *testing.T) {
 		calls        func(h peered)
 		field        string
 
-		peek, all string // Peek, and what PeekAll has
+		peek, all string // results of Peek and PeekAll
 		visited   string // values that All yields
 		written   string // values in the head that is written
 		section   string // the trailer section that is written
@@ -164,7 +164,7 @@ func TestReceivedThenSet(t *testing.T) {
 					r := new(ResponseHeader)
 					head := c.head
 					if !strings.Contains(head, "Content-Length") && !strings.Contains(head, "Transfer-Encoding") {
-						head += "Content-Length: 0\r\n" // or the connection ends
+						head += "Content-Length: 0\r\n" // otherwise the body would last until the connection ends
 					}
 					readHeader(t, r.Read, "HTTP/1.1 200 OK\r\n"+head+"\r\n")
 					r.SetNoDefaultContentType(true)
@@ -223,7 +223,8 @@ func written(head, name string) (values []string) {
 	return values
 }
 
-// TestReceivedCookies: a cookie that the program sets is the only one of its name.
+// TestReceivedCookies proves that a cookie that the program sets is the only one with its
+// name.
 func TestReceivedCookies(t *testing.T) {
 	many := strings.Repeat("a=; ", head.MaxCookies)
 	for _, c := range []struct {
@@ -271,8 +272,8 @@ func TestReceivedCookies(t *testing.T) {
 	}
 }
 
-// TestReceivedTypes: of several Content-Type fields the first counts for servers and
-// clients, and nothing is left of the others.
+// TestReceivedTypes proves that of several Content-Type fields servers and clients use
+// the first, and nothing is left of the others.
 func TestReceivedTypes(t *testing.T) {
 	const types = "Content-Type: a/b\r\ncontent-type: c/d\r\nContent-Type: \r\n"
 	up := scripted(t, func(p *scriptConn, _ int) {
@@ -302,7 +303,8 @@ func TestReceivedTypes(t *testing.T) {
 	}
 }
 
-// What a program un-declares of a request to its server doesn't become a header field.
+// A trailer name that a program removes from the Trailer field of a request doesn't
+// become a header field.
 func TestServerTrailersUndeclared(t *testing.T) {
 	got := make(chan string, 1)
 	s := startServer(t, nil, func(ctx *RequestCtx) {
@@ -316,8 +318,7 @@ func TestServerTrailersUndeclared(t *testing.T) {
 	}
 }
 
-// A length that came with a status that has no body doesn't stand against the
-// program's.
+// A length that was received with a bodyless status doesn't override the program's.
 func TestReceivedLengthOf304(t *testing.T) {
 	var h ResponseHeader
 	readHeader(t, h.Read, "HTTP/1.1 304 Not Modified\r\nContent-Length: 5\r\n\r\n")
@@ -330,8 +331,8 @@ func TestReceivedLengthOf304(t *testing.T) {
 	}
 }
 
-// Setters of single fields act on the trailer section like Set, and held fields
-// give way to it as well.
+// Setters for single fields change the trailer section as Set does, and replace fields
+// that are stored elsewhere, too.
 func TestReceivedThenSetByName(t *testing.T) {
 	const trailers = "Referer: theirs\r\nUser-Agent: theirs\r\n"
 	var q RequestHeader
@@ -359,8 +360,8 @@ func TestReceivedThenSetByName(t *testing.T) {
 	}
 }
 
-// A copy of a header and one that is used again know what the program declared, and
-// nothing else.
+// A copy of a header, and a header that is used again, have the trailer names that the
+// program declared, and no others.
 func TestTrailersCopyReset(t *testing.T) {
 	var h, c RequestHeader
 	readHeader(t, h.Read, "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\nTrailer: X-A\r\n\r\n")
@@ -384,8 +385,8 @@ func TestTrailersCopyReset(t *testing.T) {
 	}
 }
 
-// The order in which fields came shows a Trailer field as it came, and those of the
-// program.
+// Iterating in the received order shows a Trailer field as it was received, and those of
+// the program.
 func TestTrailersInOrder(t *testing.T) {
 	var h RequestHeader
 	readHeader(t, h.Read, "POST / HTTP/1.1\r\nTrailer: x-a,Host\r\nHost: h\r\n\r\n")
@@ -408,7 +409,7 @@ func TestTrailersInOrder(t *testing.T) {
 	}
 }
 
-// A peer declares as many trailer fields as it likes; only so many are listed.
+// A peer may declare any number of trailer fields. Only a limited number is listed.
 func TestManyTrailers(t *testing.T) {
 	var f msg.Fields
 	for i := range 600 {

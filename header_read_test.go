@@ -8,8 +8,8 @@ import (
 	"testing/iotest"
 )
 
-// A field whose name has spaces can be read by hand and looked up; it is
-// never written, whatever became of the header since.
+// Read accepts a field whose name has spaces, and Peek finds it. It is never written,
+// whatever is done to the header.
 func TestHeaderReadSpacesInNames(t *testing.T) {
 	const fields = "Host: a\r\nuser agent: b\r\ncontent length: 5\r\nX: c\r\n\r\n"
 	read := func(h interface{ Read(*bufio.Reader) error }, start string) {
@@ -72,9 +72,9 @@ func TestHeaderReadSpacesInNames(t *testing.T) {
 	}
 }
 
-// Old spellings that are read by hand leave a header like any other: values are in
-// one piece, what is written has CRLFs and no folds, RawHeaders is what came, and the
-// reader stands after the head.
+// After Read of obsolete syntax the header is like any other: values are in one piece,
+// the written head has CRLFs and no folds, RawHeaders is the received text, and the
+// reader is at the end of the head.
 func TestHeaderReadOldLines(t *testing.T) {
 	const fields = "Host: a\nX-Folded: b \r\n\t c\n d\r\nuser agent: e\r\n f\r\nY: g\r\n\r\n"
 	const start, rest = "\n\r\nGET / HTTP/1.1\n", "body"
@@ -120,8 +120,7 @@ func TestHeaderReadOldLines(t *testing.T) {
 	}
 }
 
-// Two Host fields stay in a header that was told to treat no field specially; in any
-// other they are an error.
+// Two Host fields are an error, except in a header with DisableSpecialHeader.
 func TestHeaderReadHosts(t *testing.T) {
 	const in = "GET / HTTP/1.1\r\nHost: a\r\nX: y\r\nHost: b\r\n\r\n"
 	var h RequestHeader
@@ -137,7 +136,7 @@ func TestHeaderReadHosts(t *testing.T) {
 	}
 }
 
-// A server takes none of what the Read methods are lenient about.
+// A server accepts nothing of the obsolete syntax that the Read methods accept.
 func TestServerIsNotLenient(t *testing.T) {
 	ts := startServer(t, nil, func(ctx *RequestCtx) {})
 	for _, in := range []string{

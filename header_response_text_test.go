@@ -10,8 +10,8 @@ import (
 	"github.com/galehttp/gale/internal/head"
 )
 
-// appendSlowly writes the head of a copy that can't go the quick way: it has the
-// usual reason-phrase as if it were another one.
+// appendSlowly writes the head of a copy that can't use the fast path: its reason-phrase
+// is the usual one, but set as a special one.
 func appendSlowly(dst []byte, h *ResponseHeader, by head.Sender) []byte {
 	var slow ResponseHeader
 	h.CopyTo(&slow)
@@ -21,8 +21,8 @@ func appendSlowly(dst []byte, h *ResponseHeader, by head.Sender) []byte {
 	return h1.AppendResponseHead(dst, &slow.s, &slow.opening, by)
 }
 
-// The quick way to write a response's head must not differ from the general one
-// by a byte, whatever was done to the header.
+// The fast path for writing a response's head gives the same bytes as the general one,
+// whatever was done to the header.
 func TestQuickHeadIsGeneral(t *testing.T) {
 	defer clock.Start()()
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -38,7 +38,7 @@ func TestQuickHeadIsGeneral(t *testing.T) {
 		if rng.IntN(8) == 0 {
 			h.DisableNormalizing()
 		}
-		common := round%2 == 0 // only what leads the quick way most of the time
+		common := round%2 == 0 // mostly headers that use the fast path
 		n := len(keys)
 		if common {
 			n = 5

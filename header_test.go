@@ -17,7 +17,7 @@ import (
 	"github.com/galehttp/gale/internal/head"
 )
 
-// requestText builds a request header and returns it as it is sent.
+// requestText builds a request header and returns the text that is sent.
 func requestText(build func(h *RequestHeader)) string {
 	var h RequestHeader
 	h.SetHost("a")
@@ -117,7 +117,7 @@ func TestRequestHeaderRawMode(t *testing.T) {
 	if got := h.String(); got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	// A body without a length would be read as the next request.
+	// Without a length the body would be read as the next request.
 	h.Del("Content-Length")
 	h.SetContentLength(-1)
 	if !strings.HasSuffix(h.String(), "Transfer-Encoding: chunked\r\n\r\n") {
@@ -175,8 +175,8 @@ func TestResponseHeaderText(t *testing.T) {
 	}
 }
 
-// TestResponseHeaderUsual holds the prebuilt lines against those that are written
-// one by one, with the clock held and not, for two servers.
+// TestResponseHeaderUsual proves that the prebuilt lines are the same as those that are
+// written one by one, with the clock held and not held, for two servers.
 func TestResponseHeaderUsual(t *testing.T) {
 	for i := range 3 {
 		if i == 1 {
@@ -336,8 +336,8 @@ func TestHeaderTrailers(t *testing.T) {
 	}
 }
 
-// TestHeaderManyTrailers: declared names are compared with each other, so there
-// must be a bound on what a peer can declare.
+// TestHeaderManyTrailers proves that a peer can declare only a limited number of names,
+// since they are compared with each other.
 func TestHeaderManyTrailers(t *testing.T) {
 	var b strings.Builder
 	for i := range 5000 {
@@ -404,8 +404,8 @@ func TestMultipartFormBoundary(t *testing.T) {
 	}
 }
 
-// TestHeaderAgainstNetHTTP holds names, values and lengths of what is written
-// against what net/http reads.
+// TestHeaderAgainstNetHTTP proves that net/http reads the names, values and lengths that
+// are written.
 func TestHeaderAgainstNetHTTP(t *testing.T) {
 	var h RequestHeader
 	h.SetMethod("PUT")
@@ -438,7 +438,7 @@ func TestHeaderAgainstNetHTTP(t *testing.T) {
 	}
 }
 
-// TestHeaderSetAgain: setting one field forever takes no more memory.
+// TestHeaderSetAgain proves that setting one field again and again takes no more memory.
 func TestHeaderSetAgain(t *testing.T) {
 	var h ResponseHeader
 	h.Set("X-First", "1")
@@ -455,7 +455,8 @@ func TestHeaderSetAgain(t *testing.T) {
 	}
 }
 
-// Setting a received field replaces it, known or not, however it was spelled.
+// Setting a received field replaces it, whether its name is a known one or not, and in
+// whatever case it was sent.
 func TestSetReceivedField(t *testing.T) {
 	for _, name := range []string{"x-a", "X-Longer-Name", "Accept", "etag", "A"} {
 		var req RequestHeader
@@ -478,7 +479,7 @@ func TestSetReceivedField(t *testing.T) {
 	}
 }
 
-// A reason phrase that is taken back leaves no trace between the fields.
+// A reason-phrase that was set and removed leaves nothing between the fields.
 func TestStatusMessageTakenBack(t *testing.T) {
 	var h ResponseHeader
 	h.Reset()
@@ -494,8 +495,8 @@ func TestStatusMessageTakenBack(t *testing.T) {
 	}
 }
 
-// A name that SetCanonical spelled in its own way is not taken for the customary
-// spelling by a later use of the header.
+// A special spelling of a name from SetCanonical is not used when the header is used
+// again.
 func TestSpellingEndsWithReset(t *testing.T) {
 	var h ResponseHeader
 	h.Set("X-Custom", "1")
@@ -512,8 +513,8 @@ func TestSpellingEndsWithReset(t *testing.T) {
 	}
 }
 
-// Memory that was made anew, or holds something else now, is not taken for the lines
-// that stood in the old one: a name of zero bytes would be sent, and a spelling kept.
+// New memory, or memory with other contents, is not taken for the lines of the last use.
+// Otherwise a name of zero bytes would be sent, or an old spelling kept.
 func TestCompactForgets(t *testing.T) {
 	used := func() *ResponseHeader {
 		h := new(ResponseHeader)
@@ -554,7 +555,7 @@ func TestCompactForgets(t *testing.T) {
 	check(h, "x-custom")
 }
 
-// An empty part of the start line must not point beyond lines that became shorter.
+// An empty part of the start line must not point beyond an arena that became shorter.
 func TestHeaderEmptyPartStaysInPlace(t *testing.T) {
 	var h, copied RequestHeader
 	h.SetHost(strings.Repeat("host", 100))

@@ -10,9 +10,9 @@ import (
 	"github.com/galehttp/gale/internal/race"
 )
 
-// compareUsed makes the same changes to a header that was used before and to a new
-// one, and compares what describe says of them. change is called again and again, and
-// makes its changes by do.
+// compareUsed makes the same changes to a used header and to a new one, and compares the
+// results of describe. change is called again and again, and makes its changes through
+// do.
 func compareUsed[H any, P interface {
 	*H
 	Reset()
@@ -30,15 +30,15 @@ func compareUsed[H any, P interface {
 			f(used)
 		})
 		second := clock.Date()
-		describe(used) // with what asking leaves in it
+		describe(used) // so that it has what getters leave in it
 		if got, want := describe(used), describe(fresh); got != want && second == clock.Date() {
 			t.Fatalf("after %q a used header is\n%s\nand a new one\n%s", log, got, want)
 		}
 	}
 }
 
-// A header that was used before must be one like new, to all who ask and on the
-// wire, though it keeps Server, Content-Type and the lines that were set before.
+// A header that is used again is like a new one, for every getter and on the wire,
+// although it keeps Server, Content-Type and the lines that were set before.
 func TestUsedHeaderIsLikeNew(t *testing.T) {
 	keys := []string{
 		"Server", "Content-Type", "X-Custom-A", "X-Custom-B", "x-custom-a", "Etag", "Vary", "Cache-Control", "Age",
@@ -56,7 +56,7 @@ func TestUsedHeaderIsLikeNew(t *testing.T) {
 		for i := range rng.IntN(7) {
 			key, value := keys[(i+rng.IntN(2))%n], values[rng.IntN(len(values)-1)]
 			if rng.IntN(32) == 0 {
-				value = values[len(values)-1] // memory is compacted
+				value = values[len(values)-1] // so that memory is compacted
 			}
 			switch rng.IntN(12) {
 			case 0:
@@ -97,7 +97,7 @@ func TestUsedHeaderIsLikeNew(t *testing.T) {
 	})
 }
 
-// describe returns what a header says in every way that there is.
+// describe returns the results of every way to read a header.
 func describe(h *ResponseHeader) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%q\n%q\n", h.AppendBytes(nil), h.appendHead(nil, "gale"))
@@ -108,7 +108,7 @@ func describe(h *ResponseHeader) string {
 	return b.String()
 }
 
-// The same of a request's header, which keeps the lines that were set before.
+// The same for a request header, which keeps the lines that were set before.
 func TestUsedRequestHeaderIsLikeNew(t *testing.T) {
 	keys := []string{
 		"Host", "User-Agent", "X-Custom-A", "X-Custom-B", "x-custom-a", "Accept", "Content-Type", "Cache-Control",

@@ -16,8 +16,8 @@ import (
 	"github.com/galehttp/gale/internal/race"
 )
 
-// TestClientBodies proves that bodies of all lengths and forms arrive whole, both
-// ways, over sockets, TLS and pipes.
+// TestClientBodies proves that bodies of all lengths and forms arrive complete in both
+// directions, over sockets, TLS and pipes.
 func TestClientBodies(t *testing.T) {
 	cert, key, err := GenerateTestCertificate("localhost")
 	if err != nil {
@@ -111,8 +111,8 @@ func TestClientBodies(t *testing.T) {
 	}
 }
 
-// TestClientExpectContinue proves that the body waits for a 100, for a while,
-// and isn't sent after a final answer.
+// TestClientExpectContinue proves that the body waits for a 100 for a limited time, and
+// isn't sent after a final answer.
 func TestClientExpectContinue(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
@@ -195,7 +195,7 @@ func TestClientEarlyAnswer(t *testing.T) {
 	}
 }
 
-// TestClientTrailers proves that trailer fields come and go.
+// TestClientTrailers proves that trailer fields are sent and received.
 func TestClientTrailers(t *testing.T) {
 	s := scripted(t, func(p *scriptConn, _ int) {
 		for req := p.request(); req != nil; req = p.request() {
@@ -230,7 +230,7 @@ func TestClientTrailers(t *testing.T) {
 	}
 }
 
-// TestClientTrace proves what is called, and in which order.
+// TestClientTrace proves which functions of a trace are called, and in which order.
 func TestClientTrace(t *testing.T) {
 	s := scripted(t, answering(okAnswer("good")))
 	var mu sync.Mutex
@@ -269,8 +269,8 @@ func TestClientTrace(t *testing.T) {
 	c.CloseIdleConnections()
 }
 
-// TestClientTLS proves that the certificate is verified, for the name that was
-// dialed, and that an idle connection that the server closes is found.
+// TestClientTLS proves that the certificate is verified for the name that was dialed, and
+// that the client notices if the server has closed an idle connection.
 func TestClientTLS(t *testing.T) {
 	cert, key, err := GenerateTestCertificate("localhost")
 	if err != nil {
@@ -320,8 +320,8 @@ func TestClientTLS(t *testing.T) {
 	}
 }
 
-// TestClientLazyDeadlines proves that a deadline of an earlier exchange, which
-// stays set on the connection, does no harm when it comes.
+// TestClientLazyDeadlines proves that a deadline of an earlier exchange, which stays set
+// on the connection, does no harm when it passes.
 func TestClientLazyDeadlines(t *testing.T) {
 	withMoreTime(t, 40*time.Millisecond, func(first time.Duration) error {
 		s := scripted(t, func(p *scriptConn, _ int) {
@@ -350,7 +350,7 @@ func TestClientLazyDeadlines(t *testing.T) {
 	})
 }
 
-// TestClientNoAddr proves that a client that doesn't know where to go says so.
+// TestClientNoAddr proves that a client without an address returns an error that says so.
 func TestClientNoAddr(t *testing.T) {
 	if _, err := getFrom(&HostClient{}, "GET", "http://example.com/"); err != errNoAddr {
 		t.Error(err)

@@ -12,8 +12,8 @@ import (
 	"github.com/galehttp/gale/internal/clock"
 )
 
-// TestPoolWaitersFIFO proves that those who wait for a connection get one in the
-// order in which they came, and from those before them.
+// TestPoolWaitersFIFO proves that callers that wait for a connection get one in the order
+// in which they came, from the callers before them.
 func TestPoolWaitersFIFO(t *testing.T) {
 	s := scripted(t, answering(okAnswer("good")))
 	c := &HostClient{Addr: s.addr(), MaxConns: 1, MaxConnWaitTimeout: time.Minute}
@@ -85,8 +85,8 @@ func TestPoolWaiterGivesUp(t *testing.T) {
 	}
 }
 
-// TestPoolLimit proves that MaxConns holds, that it can be changed, and that
-// callers that don't wait and callers that have waited get the error for that.
+// TestPoolLimit proves that MaxConns is obeyed, that it can be changed, and that callers
+// get its error whether they may wait or not.
 func TestPoolLimit(t *testing.T) {
 	s := scripted(t, answering(okAnswer("good")))
 	c := &HostClient{Addr: s.addr(), MaxConns: 2}
@@ -158,8 +158,8 @@ func TestPoolStrategy(t *testing.T) {
 	}
 }
 
-// TestPoolExpiry proves that idle connections are closed in their time, and that
-// nothing runs when there are none.
+// TestPoolExpiry proves that idle connections are closed in time, and that no goroutine
+// runs when there are none.
 func TestPoolExpiry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // fails if a goroutine is left
 		c := &HostClient{Addr: "example.com", MaxIdleConnDuration: time.Minute, Dial: func(string) (net.Conn, error) {
@@ -189,8 +189,8 @@ func TestPoolExpiry(t *testing.T) {
 	})
 }
 
-// TestPoolConnDuration proves that a connection that is too old says so to the
-// server with its last request.
+// TestPoolConnDuration proves that the last request on a connection that is too old tells
+// the server to close it.
 func TestPoolConnDuration(t *testing.T) {
 	var closing atomic.Int64
 	s := scripted(t, func(p *scriptConn, _ int) {
@@ -209,7 +209,7 @@ func TestPoolConnDuration(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// The first request of a connection may be in time for it.
+	// The first request of a connection may still be in time.
 	if n := closing.Load(); n == 0 || req.ConnectionClose() {
 		t.Errorf("%d requests said close; it stays in the request: %v", n, req.ConnectionClose())
 	}
@@ -245,8 +245,8 @@ func TestPoolMany(t *testing.T) {
 	c.CloseIdleConnections()
 }
 
-// TestPoolDialErrors proves that a connection that can't be made gives its place
-// back, also to those who wait.
+// TestPoolDialErrors proves that a failed dial frees its place in the pool, also for
+// callers that wait.
 func TestPoolDialErrors(t *testing.T) {
 	boom := &net.OpError{Op: "dial", Err: net.ErrClosed}
 	c := &HostClient{Addr: "example.com", MaxConns: 2, MaxConnWaitTimeout: time.Minute, Dial: func(string) (net.Conn, error) {
@@ -269,7 +269,7 @@ func TestPoolDialErrors(t *testing.T) {
 	}
 }
 
-// TestConnRing compares the queue of idle connections with a slice.
+// TestConnRing proves that the queue of idle connections behaves like a slice.
 func TestConnRing(t *testing.T) {
 	var r connRing
 	var model []*clientConn
@@ -303,8 +303,8 @@ func (p *connPool) age(d time.Duration) {
 	p.mu.Unlock()
 }
 
-// The last request of a connection keeps the connection options that it has, such as
-// those that ask for another protocol.
+// The last request of a connection keeps its connection options, such as those that ask
+// for another protocol.
 func TestMaxConnDurationKeepsOptions(t *testing.T) {
 	for _, test := range []struct{ own, want string }{
 		{"", "close"},
@@ -323,7 +323,7 @@ func TestMaxConnDurationKeepsOptions(t *testing.T) {
 		var req Request
 		req.SetRequestURI(s.url())
 		req.Header.Set(HeaderConnection, test.own)
-		for range 3 { // the first of a connection may be in time for another
+		for range 3 { // after the first one, the connection may still be used for another
 			if err := c.Do(&req, nil); err != nil {
 				t.Fatal(err)
 			}

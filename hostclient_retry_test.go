@@ -13,9 +13,9 @@ import (
 	"time"
 )
 
-// TestClientRetry proves when a request that was lost is sent again: on a
-// connection that was used before, before a byte of the answer, if its method is
-// idempotent, and never if other code is responsible for it.
+// TestClientRetry proves when a lost request is sent again: if the connection was used
+// before, no byte of the answer has come and the method is idempotent. It is never sent
+// again if other code is responsible for retries.
 func TestClientRetry(t *testing.T) {
 	closeAtOnce := func(p *scriptConn) {}
 	reset := func(p *scriptConn) { p.reset() }
@@ -93,8 +93,8 @@ func TestClientRetry(t *testing.T) {
 	}
 }
 
-// TestClientRetryHooks proves that the user's functions replace the rules, and
-// what they are told.
+// TestClientRetryHooks proves that the user's functions replace the rules, and which
+// arguments they get.
 func TestClientRetryHooks(t *testing.T) {
 	var told []string
 	note := func(attempts int, err error, upstream string) {
@@ -169,10 +169,10 @@ func TestClientRetryHooks(t *testing.T) {
 	})
 }
 
-// TestClientStaleConnections lets a server close each connection after its
-// answer, without a word, at about the moment of the next request. No request is
-// acted upon twice; those that are idempotent don't fail, and the others
-// only with the error that says so.
+// In TestClientStaleConnections a server closes each connection after its answer, without
+// a "Connection: close", at about the time of the next request. No request is processed
+// twice. Idempotent requests don't fail, and others fail only with the error for this
+// case.
 func TestClientStaleConnections(t *testing.T) {
 	rounds := 10_000
 	if testing.Short() {
@@ -224,8 +224,8 @@ func TestClientStaleConnections(t *testing.T) {
 	t.Logf("%d of %d POSTs hit the moment; %+v", failed, rounds/2, c.PoolStats())
 }
 
-// TestClientServerRestart proves that a pool full of dead connections in memory,
-// which can't be looked at, costs one attempt and not one for each.
+// TestClientServerRestart proves that a pool full of dead connections in memory, whose
+// state can't be checked, costs one attempt, not one for each connection.
 func TestClientServerRestart(t *testing.T) {
 	var mu sync.Mutex
 	var servers []net.Conn
@@ -278,8 +278,8 @@ func answerPipe(b net.Conn) {
 	}
 }
 
-// TestClientTransport proves that a RoundTripper that wraps the default one has
-// the same rules, and that another's word counts.
+// TestClientTransport proves that a RoundTripper that wraps the default one has the same
+// retry rules, and that the result of another one is obeyed.
 func TestClientTransport(t *testing.T) {
 	s := scripted(t, func(p *scriptConn, nth int) {
 		for i := 0; p.request() != nil; i++ {

@@ -11,9 +11,8 @@ import (
 	"time"
 )
 
-// TestClientStream proves where the connection of a streamed body goes: it is
-// kept when the body was read to its end, or when the rest had come already, and
-// closed otherwise.
+// TestClientStream proves that the connection of a streamed body is kept if the body was
+// read to its end, or if the rest had already arrived, and is closed otherwise.
 func TestClientStream(t *testing.T) {
 	chunked := "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 	for _, tc := range []struct {
@@ -78,8 +77,8 @@ func TestClientStream(t *testing.T) {
 	}
 }
 
-// TestClientStreamErrors proves that what cuts a body off is an error of the
-// stream, that stays.
+// TestClientStreamErrors proves that a body that is cut off leads to a permanent error of
+// the stream.
 func TestClientStreamErrors(t *testing.T) {
 	for _, tc := range []struct {
 		name, answer string
@@ -113,8 +112,8 @@ func TestClientStreamErrors(t *testing.T) {
 	}
 }
 
-// TestClientStreamCloseWithError proves that a body that is closed for a reason
-// takes its connection along.
+// TestClientStreamCloseWithError proves that closing a body with an error also closes its
+// connection.
 func TestClientStreamCloseWithError(t *testing.T) {
 	s := scripted(t, answering(okAnswer("good body")))
 	c := &HostClient{Addr: s.addr(), StreamResponseBody: true}
@@ -130,10 +129,10 @@ func TestClientStreamCloseWithError(t *testing.T) {
 	}
 }
 
-// TestClientStreamClosers closes streamed bodies from other goroutines at random
-// moments, several times, while they are read and their responses are used
-// again, and looks at the contents: a body must never hold another's bytes, and no connection
-// be lost. It is of most use under the race detector.
+// TestClientStreamClosers proves that a body never holds bytes of another one, and that
+// no connection is lost, if streamed bodies are closed from other goroutines at random
+// moments, several times, while they are read and their responses are used again. It is
+// most useful with the race detector.
 func TestClientStreamClosers(t *testing.T) {
 	const size = 20_000
 	s := scripted(t, func(p *scriptConn, _ int) {
@@ -213,8 +212,8 @@ func iotestChunks(b []byte) io.Reader {
 	return io.MultiReader(bytes.NewReader(b[:len(b)/3]), bytes.NewReader(b[len(b)/3:len(b)/2]), bytes.NewReader(b[len(b)/2:]))
 }
 
-// TestClientStreamDropped proves that a streamed body for which there is no
-// response is read if it is short, and costs its connection otherwise.
+// TestClientStreamDropped proves that if a streamed body is not wanted, it is read to its
+// end if it is short, and otherwise its connection is closed.
 func TestClientStreamDropped(t *testing.T) {
 	for _, tc := range []struct {
 		answer string

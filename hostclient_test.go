@@ -32,7 +32,7 @@ func TestHostClientDo(t *testing.T) {
 	}
 }
 
-// A HostClient, which knows where to go, sends no Host that is none.
+// A HostClient, which has an address anyway, doesn't send an invalid Host.
 func TestHostClientBadHosts(t *testing.T) {
 	n := newMemNetwork(t)
 	c := &HostClient{Addr: "a.test:80", Dial: n.dial}
@@ -58,7 +58,8 @@ func TestHostClientBadHosts(t *testing.T) {
 		{"SetHost of UTF-8", func(r *Request) { r.SetHost("bücher.test:80") }, umlaut},
 		{"Host of UTF-8", func(r *Request) { r.Header.SetHost("bücher.test:80") }, umlaut},
 		{"Host of no UTF-8", func(r *Request) { r.Header.SetHost("b\xfc") }, `gale: invalid character "\xfc" in host name: write "b\xfc" in ASCII (punycode), as golang.org/x/net/idna does`},
-		// What is left of an invalid target must not go to a host that is set by other means.
+		// A request with an invalid URI must not be sent to a host that was set in
+		// another way.
 		{"Host and a bad URI", func(r *Request) { r.SetRequestURI("http://:8080/x"); r.Header.SetHost("a.test") }, "gale: invalid uri: it names no host, as http://example.com/ does"},
 		{"a bad URI and SetHost", func(r *Request) { r.SetRequestURI("http://a,b/x"); r.SetHost("a.test") }, `gale: invalid character "," in host name`},
 	} {

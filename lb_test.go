@@ -31,7 +31,7 @@ func (s *lbServer) DoDeadline(_ *Request, _ *Response, deadline time.Time) error
 
 func (s *lbServer) PendingRequests() int { return int(s.pending.Load()) }
 
-// lbContextServer is one that takes contexts.
+// lbContextServer is an lbServer with methods that take contexts.
 type lbContextServer struct{ lbServer }
 
 func (s *lbContextServer) DoContext(ctx context.Context, req *Request, resp *Response) error {
@@ -58,8 +58,8 @@ func lbCalls(cc *LBClient, n int, clients ...*lbServer) string {
 	return s[1:]
 }
 
-// Requests go where the fewest are pending, in turns among equals. A client that
-// joins or recovers isn't given what it missed.
+// A request goes to the client with the fewest pending requests; equal clients take
+// turns. A client that is added or recovers doesn't get extra requests to catch up.
 func TestLBClientChoice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b, c := new(lbServer), new(lbServer), new(lbServer)
@@ -93,7 +93,7 @@ func TestLBClientChoice(t *testing.T) {
 	})
 }
 
-// Failures count for three seconds, 300 at most.
+// Failures count for three seconds, and at most 300 of them.
 func TestLBClientFailures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b := new(lbServer), new(lbServer)
@@ -176,7 +176,7 @@ func TestLBClientEmpty(t *testing.T) {
 	}
 }
 
-// Each way to perform a request gives the client the right deadline.
+// Each method that performs a request gives the client the right deadline.
 func TestLBClientDeadlines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := new(lbServer)
@@ -217,7 +217,7 @@ func TestLBClientDeadlines(t *testing.T) {
 	})
 }
 
-// Clients come and go while requests are performed.
+// Clients are added and removed while requests are performed.
 func TestLBClientConcurrent(t *testing.T) {
 	oh := errors.New("oh")
 	a, b := new(lbServer), new(lbServer)
@@ -242,7 +242,7 @@ func TestLBClientConcurrent(t *testing.T) {
 	}
 }
 
-// A streamed body can be read when Do has returned: its time has not ended.
+// A streamed body can be read after Do has returned: its timeout has not passed.
 func TestLBClientStreams(t *testing.T) {
 	ln, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// With the race detector bytes that a handler kept without a copy must not look as
-// if that were fine.
+// With the race detector, bytes that a handler kept without a copy are overwritten, so
+// that the mistake is noticed.
 func TestKeptBytesArePoisoned(t *testing.T) {
 	kept := make(chan []byte, 6)
 	ts := startServer(t, nil, func(ctx *RequestCtx) {

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// Bodies that are streams are sent whole, with their framing, and closed.
+// Streamed bodies are sent completely, with their framing, and closed.
 func TestPipelineRequestStream(t *testing.T) {
 	c := pipeServer(t, pipeEcho)
 	for _, size := range []int{-1, 5} {
@@ -79,8 +79,8 @@ func TestPipelineLargeBodies(t *testing.T) {
 	wg.Wait()
 }
 
-// A response that comes before its request was written whole is taken, and
-// the memory of the request isn't used again while it is being written.
+// A response that arrives before its request was completely written is accepted. The
+// memory of the request isn't used again while it is being written.
 func TestPipelineEarlyAnswer(t *testing.T) {
 	c := pipeServer(t, func(_ int, nc net.Conn, br *bufio.Reader) {
 		for {

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// A lane whose callers left before it began to dial doesn't dial: no call would come to
-// end that.
+// A lane whose callers left before it began to dial doesn't dial: no call would end that
+// dial.
 func TestPipelineNobodyWaits(t *testing.T) {
 	c := &PipelineClient{Addr: "example.org:80", Dial: func(string) (net.Conn, error) {
 		t.Error("dialed")
@@ -73,7 +73,7 @@ func TestPipelineDial(t *testing.T) {
 		}
 	}
 	wantGoroutines(t, before)
-	for i := range c.lanes { // their last use of defaultDialer was before this
+	for i := range c.lanes { // the lanes last used defaultDialer before this
 		l := &c.lanes[i]
 		for running := true; running; time.Sleep(time.Millisecond) {
 			l.mu.Lock()
@@ -83,7 +83,7 @@ func TestPipelineDial(t *testing.T) {
 	}
 }
 
-// TLS is used, and verified.
+// TLS is used, and the certificate is verified.
 func TestPipelineTLS(t *testing.T) {
 	cert, key, err := GenerateTestCertificate("localhost")
 	if err != nil {

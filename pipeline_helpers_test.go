@@ -55,8 +55,8 @@ func pipeServer(t testing.TB, h pipeHandler) *PipelineClient {
 	return &PipelineClient{Addr: ln.Addr().String(), Logger: discardLog{}}
 }
 
-// pipeRequest reads a request and returns its method, path and body; the
-// method is empty at the end.
+// pipeRequest reads a request and returns its method, path and body. At the end of the
+// stream the method is empty.
 func pipeRequest(br *bufio.Reader) (method, path, body string) {
 	var req Request
 	if err := req.Read(br); err != nil {

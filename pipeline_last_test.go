@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Nothing follows a CONNECT or a wish for another protocol on its connection: if
-// the server grants it, requests after it would go to the host that the tunnel leads to.
+// No request follows a CONNECT or an Upgrade on its connection. If the server accepts it,
+// later requests would go into the tunnel.
 func TestPipelineNothingBehindTunnel(t *testing.T) {
 	for _, method := range []string{"CONNECT", "GET"} {
 		var mu sync.Mutex
@@ -62,8 +62,8 @@ func TestPipelineNothingBehindTunnel(t *testing.T) {
 	}
 }
 
-// A response that wasn't asked for, and that comes together with one that was, ends the
-// connection before it can become the response to the next request.
+// An unrequested response that arrives together with a requested one ends the connection
+// before it can become the response to the next request.
 func TestPipelineSurplus(t *testing.T) {
 	client, server := net.Pipe()
 	defer server.Close()
@@ -78,7 +78,7 @@ func TestPipelineSurplus(t *testing.T) {
 	if err := pc.encode(t.Context(), &req, 0); err != nil {
 		t.Fatal(err)
 	}
-	l.running = true // there is no goroutine: the test does its work
+	l.running = true // the lane has no goroutine: the test does its work
 	l.push(pc, true)
 	l.mu.Lock()
 	p.fillBatch()

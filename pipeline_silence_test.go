@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// A caller that gives up never gets the response of another, nor leaves its own to
-// another. What it passed is its own again at once.
+// A caller that gives up never takes the response of another caller, and no other caller
+// gets its response. Its request and response belong to it again at once.
 func TestPipelineGivingUp(t *testing.T) {
 	before := runtime.NumGoroutine()
 	t.Run("", func(t *testing.T) {
@@ -41,7 +41,7 @@ func TestPipelineGivingUp(t *testing.T) {
 				for n := range 100 {
 					path := fmt.Sprintf("/%d/%d", i, n)
 					req.SetRequestURI("http://example.org" + path)
-					resp.ResetBody() // a call that is too late already is told so at once
+					resp.ResetBody() // a call whose timeout has passed returns at once
 					var err error
 					if n%2 == 0 {
 						err = c.DoTimeout(req, resp, time.Duration(rand.IntN(3000)+1)*time.Microsecond)
@@ -52,7 +52,7 @@ func TestPipelineGivingUp(t *testing.T) {
 						timer.Stop()
 						cancel()
 					}
-					req.SetRequestURI("http://example.org/poison") // it is ours again
+					req.SetRequestURI("http://example.org/poison") // the request belongs to the test again
 					switch {
 					case err == nil:
 						served.Add(1)
@@ -80,7 +80,7 @@ func TestPipelineGivingUp(t *testing.T) {
 	wantGoroutines(t, before)
 }
 
-// A server that is silent costs the time that was given, and the connection;
+// With a silent server a call ends at its timeout, the connection is closed, and the
 // goroutines end.
 func TestPipelineSilence(t *testing.T) {
 	before := runtime.NumGoroutine()
@@ -123,7 +123,7 @@ func TestPipelineSilence(t *testing.T) {
 		}
 		wg.Wait()
 		silent.Store(false)
-		withMoreTime(t, 20*time.Millisecond, func(limit time.Duration) error { // which counts for each response
+		withMoreTime(t, 20*time.Millisecond, func(limit time.Duration) error { // the limit is for each response
 			patient := &PipelineClient{Addr: c.Addr, ReadTimeout: limit, Logger: discardLog{}}
 			defer closePipes(patient)
 			for range 3 {
@@ -141,7 +141,7 @@ func TestPipelineSilence(t *testing.T) {
 	wantGoroutines(t, before)
 }
 
-// After a request that was given up and isn't answered, others don't wait in vain
+// After a request that was given up and isn't answered, later requests don't wait
 // forever.
 func TestPipelineStuck(t *testing.T) {
 	c := pipeServer(t, func(n int, nc net.Conn, br *bufio.Reader) {
@@ -161,7 +161,7 @@ func TestPipelineStuck(t *testing.T) {
 	if err := <-first; err != ErrTimeout {
 		t.Errorf("got %v, want ErrTimeout", err)
 	}
-	for got := ""; got == ""; { // the more time the first was given, the more give up before that is noticed
+	for got := ""; got == ""; { // the longer the timeout of the first one, the more give up before that is noticed
 		if err := c.DoTimeout(pipeReq("GET"), nil, 20*time.Millisecond); err != ErrTimeout && err != nil {
 			t.Errorf("got %v, want ErrTimeout", err)
 		}
@@ -173,7 +173,7 @@ func TestPipelineStuck(t *testing.T) {
 	}
 }
 
-// ReadTimeout counts from when a response is owed, however many requests are
+// ReadTimeout counts from the time when a response became due, also if more requests are
 // written after that.
 func TestPipelineSilenceWhileWriting(t *testing.T) {
 	c := pipeServer(t, func(_ int, _ net.Conn, br *bufio.Reader) { io.Copy(io.Discard, br) })
@@ -198,7 +198,7 @@ func TestPipelineSilenceWhileWriting(t *testing.T) {
 	t.Error("the server was waited for as long as requests were written")
 }
 
-// A server that doesn't read ends with WriteTimeout.
+// If a server doesn't read, the connection ends after WriteTimeout.
 func TestPipelineWriteTimeout(t *testing.T) {
 	release := make(chan struct{})
 	c := pipeServer(t, func(n int, nc net.Conn, br *bufio.Reader) {
@@ -216,7 +216,7 @@ func TestPipelineWriteTimeout(t *testing.T) {
 	if err != ErrTimeout {
 		t.Errorf("got %v, want ErrTimeout", err)
 	}
-	for range 20 { // of a busy machine even this may take too long
+	for range 20 { // on a busy machine even this may take too long
 		if err = c.Do(pipeReq("POST"), nil); err != ErrTimeout {
 			break
 		}

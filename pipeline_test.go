@@ -17,8 +17,8 @@ import (
 	"github.com/galehttp/gale/internal/race"
 )
 
-// Everybody gets the response to their own request, whatever their number,
-// over as many connections as may be.
+// Every caller gets the response to its own request, for any number of callers and
+// connections.
 func TestPipelineEcho(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
@@ -67,12 +67,12 @@ func TestPipelineEcho(t *testing.T) {
 	}
 }
 
-// Requests that were lost with their connection are sent again if that does no
-// harm, in their order.
+// Requests that were lost with their connection are sent again in order, if that does no
+// harm.
 func TestPipelineRepeats(t *testing.T) {
 	var seen sync.Map
 	c := pipeServer(t, func(n int, nc net.Conn, br *bufio.Reader) {
-		for range 7 { // then the connection is closed, without a word
+		for range 7 { // then the connection is closed without a "Connection: close"
 			method, path, body := pipeRequest(br)
 			if method == "" {
 				return
@@ -112,8 +112,8 @@ func TestPipelineRepeats(t *testing.T) {
 	t.Logf("%d requests that must not be repeated were lost", lost.Load())
 }
 
-// A connection that is closed before its first response costs its first
-// request, so that a server that always does so is an end.
+// If a connection is closed before its first response, its first request fails. So calls
+// end even if a server always does so.
 func TestPipelineRefused(t *testing.T) {
 	var conns atomic.Int32
 	c := pipeServer(t, func(_ int, _ net.Conn, br *bufio.Reader) {
@@ -140,8 +140,8 @@ func TestPipelineRefused(t *testing.T) {
 	}
 }
 
-// Behind a response that says that the connection is closed nothing is acted
-// upon: all of it is sent again, whatever it is.
+// A server processes nothing after a response that says "Connection: close". So all later
+// requests are sent again, whatever their method.
 func TestPipelineServerCloses(t *testing.T) {
 	var mu sync.Mutex
 	count := map[string]int{}
@@ -155,7 +155,7 @@ func TestPipelineServerCloses(t *testing.T) {
 		mu.Unlock()
 		pipeAnswer(nc, "Connection: close\r\n", method+" "+path+" "+body)
 		nc.(*net.TCPConn).CloseWrite()
-		io.Copy(io.Discard, br) // requests that aren't acted upon
+		io.Copy(io.Discard, br) // requests that aren't processed
 	})
 	var wg sync.WaitGroup
 	for i := range 30 {
@@ -174,7 +174,7 @@ func TestPipelineServerCloses(t *testing.T) {
 	}
 }
 
-// A request that says that the connection is closed is the last one on it.
+// A request that says "Connection: close" is the last one on its connection.
 func TestPipelineClientCloses(t *testing.T) {
 	c := pipeServer(t, func(n int, nc net.Conn, br *bufio.Reader) {
 		var req Request
@@ -198,7 +198,7 @@ func TestPipelineClientCloses(t *testing.T) {
 	}
 }
 
-// What a server sends without being asked is never a call's response.
+// Bytes that a server sends without a request never become the response of a call.
 func TestPipelineUnasked(t *testing.T) {
 	answered := make(chan struct{})
 	c := pipeServer(t, func(n int, nc net.Conn, br *bufio.Reader) {
@@ -247,7 +247,7 @@ func TestPipelineMalformed(t *testing.T) {
 					if path == "/bad" {
 						io.WriteString(nc, tt.answer)
 						nc.(*net.TCPConn).CloseWrite()
-						io.Copy(io.Discard, br) // closing with unread requests would take the answer along
+						io.Copy(io.Discard, br) // closing with unread requests would reset the connection, and lose the answer
 						return
 					}
 					if _, twice := seen.LoadOrStore(path, n); twice && method == "POST" {
@@ -274,8 +274,8 @@ func TestPipelineMalformed(t *testing.T) {
 	}
 }
 
-// A response that breaks off is quoted in the error of its own call alone: the calls after it
-// are those of others.
+// Only the error of its own call quotes a response that breaks off: the later calls
+// belong to other callers.
 func TestPipelineQuotesOwnOnly(t *testing.T) {
 	for _, answer := range []string{"HTTP/1.1 200 OK\r\nX-Canary: canary\r\n", "HTTP/1.1 200 OK\r\ncanary\r\n\r\n"} {
 		sent := make(chan struct{})
@@ -298,7 +298,7 @@ func TestPipelineQuotesOwnOnly(t *testing.T) {
 	}
 }
 
-// All forms of responses come through, one after the other.
+// Responses of all forms arrive correctly, one after the other.
 func TestPipelineForms(t *testing.T) {
 	answers := map[string]string{
 		"/length":  "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nX-A: b\r\n\r\nhello",
@@ -374,7 +374,7 @@ func TestPipelineForms(t *testing.T) {
 	}
 }
 
-// The caller that wakes the writer may leave while it waits for more to write.
+// The caller that wakes the writer may leave while the writer waits for more to write.
 func TestPipelineDelayForNobody(t *testing.T) {
 	c := pipeServer(t, pipeEcho)
 	c.MaxBatchDelay, c.ReadTimeout = 20*time.Millisecond, time.Minute
@@ -399,7 +399,7 @@ func TestPipelineDelayForNobody(t *testing.T) {
 	}
 }
 
-// When too many wait, a caller without a deadline is refused, and one with a deadline
+// If too many calls wait, a call without a timeout is refused, and one with a timeout
 // waits.
 func TestPipelineOverflow(t *testing.T) {
 	release := make(chan struct{})

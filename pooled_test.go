@@ -22,7 +22,7 @@ import (
 	"github.com/galehttp/gale/internal/race"
 )
 
-// stubConn stands for whatever an object may hold.
+// stubConn is the connection that objects hold in these tests.
 type stubConn struct{ net.Conn }
 
 func (stubConn) Read([]byte) (int, error)    { return 0, io.EOF }
@@ -32,18 +32,18 @@ func (stubConn) Network() string             { return "stub" }
 func (stubConn) String() string              { return "stub" }
 func (stubConn) Printf(string, ...any)       {}
 
-// keptText is the reason for memory that a method fills before it returns it.
+// keptText is the reason for memory that each method fills before it returns it.
 const keptText = "scratch: every method that returns it fills it anew"
 
-// trailerSection is what head.Trailers points to.
+// trailerSection is the value that head.Trailers points to.
 var trailerSection = reflect.New(reflect.TypeFor[head.Trailers]().Field(0).Type.Elem()).Elem().Interface()
 
-// pooledFields is what is known of the objects of this package that are used again.
+// pooledFields describes the fields of this package's pooled objects.
 func pooledFields() *pooltest.Check {
 	return &pooltest.Check{
 		Owned: []any{pool.Buf{}, trailerSection, sessionRare{}},
 		Make: map[reflect.Type]func() any{
-			// RemoveAll must not remove files, nor os.File be closed.
+			// RemoveAll must not remove files, and no os.File must be closed.
 			reflect.TypeFor[*multipart.Form](): func() any { return &multipart.Form{Value: map[string][]string{"a": {"b"}}} },
 			reflect.TypeFor[*requestDone]():    func() any { return newRequestDone(context.Background()) },
 			reflect.TypeFor[*pool.Buf]():       func() any { return &pool.Buf{B: []byte("canary")} },
@@ -142,7 +142,7 @@ func pooledFields() *pooltest.Check {
 	}
 }
 
-// TestPooledForgets: what is used again is like new, field by field.
+// TestPooledForgets checks, field by field, that an object from a pool is like a new one.
 func TestPooledForgets(t *testing.T) {
 	if race.Enabled {
 		t.Skip("with the race detector heads refuse to be reset with records that can't be, as this test makes them")
@@ -202,7 +202,7 @@ func TestPooledForgets(t *testing.T) {
 	c.Unused(t)
 }
 
-// TestStreamForgets: a request's body stream that was shut holds nothing.
+// TestStreamForgets proves that a request's body stream holds nothing after it was shut.
 func TestStreamForgets(t *testing.T) {
 	for _, shut := range []func(*requestStream){
 		(*requestStream).shut,
@@ -221,8 +221,8 @@ func TestStreamForgets(t *testing.T) {
 	}
 }
 
-// TestConnWaiterForgets: a request that waited for a connection leaves nothing in its
-// connWaiter, whether it was served, gave up, or both at a time.
+// TestConnWaiterForgets proves that a request that waited for a connection leaves nothing
+// in its connWaiter, whether it got one, gave up, or both at the same time.
 func TestConnWaiterForgets(t *testing.T) {
 	for name, leave := range map[string]func(c *HostClient, k *call, w *connWaiter){
 		"served": func(c *HostClient, k *call, w *connWaiter) {
@@ -253,7 +253,7 @@ func TestConnWaiterForgets(t *testing.T) {
 	}
 }
 
-// TestClientConnForgets: an idle connection holds what is the connection's own, and
+// TestClientConnForgets proves that an idle connection holds only its own state, and
 // nothing of a request or a response.
 func TestClientConnForgets(t *testing.T) {
 	own := "the connection's own"
@@ -293,8 +293,8 @@ func TestClientConnForgets(t *testing.T) {
 	check.Unused(t)
 }
 
-// TestBufferedForget: buffered readers and writers that were given back hold nothing,
-// not even an error.
+// TestBufferedForget proves that buffered readers and writers in a pool hold nothing, not
+// even an error.
 func TestBufferedForget(t *testing.T) {
 	check := &pooltest.Check{
 		Stubs: []any{stubConn{}, errors.New("canary")},
@@ -354,8 +354,8 @@ type brokenEngineConn struct{ engine.Conn }
 func (brokenEngineConn) WriteBody(*engine.Work, []byte) error { return errors.New("broken") }
 func (brokenEngineConn) Flush(*engine.Work) error             { return errors.New("broken") }
 
-// TestTimerForgets: a timer that has fired, and was not received from, fires only
-// after the next time-out.
+// TestTimerForgets proves that a timer from a pool fires only after its new timeout, even
+// if no one received its last value.
 func TestTimerForgets(t *testing.T) {
 	for range 100 {
 		ReleaseTimer(AcquireTimer(0))
@@ -369,8 +369,8 @@ func TestTimerForgets(t *testing.T) {
 	}
 }
 
-// TestSharedSessionStays: a session that a kept context knows, or whose connection was
-// taken, isn't used again.
+// TestSharedSessionStays proves that a session isn't used again if a kept context refers
+// to it, or if its connection was taken over.
 func TestSharedSessionStays(t *testing.T) {
 	for name, change := range map[string]func(*h1Session){
 		"a context was left": func(ss *h1Session) { ss.shared = true },
