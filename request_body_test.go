@@ -498,7 +498,7 @@ func TestRequestReset(t *testing.T) {
 	ReleaseRequest(req)
 }
 
-// The path never depends on whether the host can be a URI's.
+// The path doesn't depend on whether the host is valid in a URI.
 func TestURIOfBadHost(t *testing.T) {
 	for _, host := range []string{"a,b", "a b", "[v1.a]", "%41", "a@b"} {
 		var req Request
@@ -511,7 +511,7 @@ func TestURIOfBadHost(t *testing.T) {
 	}
 }
 
-// A received target that begins with "//" is a path, also without a host.
+// A received target that begins with "//" is a path, even without a host.
 func TestURIOfDoubleSlash(t *testing.T) {
 	var req Request
 	if err := req.Read(bufio.NewReader(strings.NewReader("GET //a/b?c HTTP/1.0\r\n\r\n"))); err != nil {

@@ -26,8 +26,8 @@ func formRequest(body string) *Request {
 	return req
 }
 
-// inTempDir lets temporary files go to a directory of their own and reports at
-// the end what is left there.
+// inTempDir puts temporary files into a directory of the test, and reports files that are
+// left there at its end.
 func inTempDir(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("TMPDIR", dir)

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// User and password of a URI go to its host alone, whatever becomes of the request
-// next; an Authorization that the program set stays.
+// User and password of a URI are sent only to its host, whatever the request is used for
+// next. An Authorization that the program set stays.
 func TestURIUserStaysWithHost(t *testing.T) {
 	w := newRedirectWorld(t, "a.test:80", "b.test:80")
 	c := w.client(t)
@@ -80,7 +80,7 @@ func TestURIUserStaysWithHost(t *testing.T) {
 	}
 }
 
-// What Write writes of a user is not in the header afterwards.
+// The Authorization that Write sends for a user is not in the header afterwards.
 func TestURIUserWritten(t *testing.T) {
 	var req Request
 	req.SetRequestURI("http://u:p@a.test/x")
@@ -104,7 +104,7 @@ func TestURIUserWritten(t *testing.T) {
 	}
 }
 
-// Users of URIs go through a proxy to the host that they are for, with each attempt.
+// User and password of a URI are sent through a proxy to their host, with each attempt.
 func TestURIUserThroughProxy(t *testing.T) {
 	w := newRedirectWorld(t, "proxy.test:3128")
 	c := w.client(t)
@@ -127,7 +127,7 @@ func TestURIUserThroughProxy(t *testing.T) {
 	}
 }
 
-// A pipeline goes to one address, but its requests name hosts of their own.
+// A pipeline connects to one address, but its requests may have different hosts.
 func TestURIUserInPipeline(t *testing.T) {
 	w := newRedirectWorld(t, "a.test:80")
 	c := &PipelineClient{Addr: "a.test:80", Dial: w.dial}

@@ -120,7 +120,7 @@ func TestResponseWriteBrokenStreamHasNoEnd(t *testing.T) {
 	}
 }
 
-// What a stream gives goes out before it is asked for more.
+// What was read from a stream is sent before the stream is read again.
 func TestResponseWriteStreamsAtOnce(t *testing.T) {
 	for _, immediate := range []bool{false, true} {
 		var b bytes.Buffer
@@ -413,10 +413,10 @@ func TestBodyUncompressed(t *testing.T) {
 	}
 }
 
-// The limit holds without being asked for.
+// The limit applies by default.
 func TestBodyUncompressedBomb(t *testing.T) {
 	if race.Enabled {
-		return // one goroutine, and much to compute
+		return // the test has one goroutine and takes long
 	}
 	var resp Response
 	resp.Header.SetContentEncoding("gzip")

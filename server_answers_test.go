@@ -45,7 +45,7 @@ func TestBareBodyThatBreaksOff(t *testing.T) {
 	}
 }
 
-// What is no status code is sent as 500, with the body and a connection that stays.
+// An invalid status code is sent as 500, with the body, and the connection stays open.
 func TestStatusThatIsNone(t *testing.T) {
 	onEngines(t, func(t *testing.T, e Engine) {
 		ts := startServer(t, &Server{Engine: e}, func(ctx *RequestCtx) {
@@ -125,8 +125,8 @@ func (p *breakingReader) Read(b []byte) (int, error) {
 	return copy(b, "data"), nil
 }
 
-// A body stream writer may wait for the client to leave: Done stays open
-// until the stream is sent.
+// The writer of a body stream may wait for the client to leave: Done stays open until the
+// stream is sent.
 func TestDoneStaysOpenForStreams(t *testing.T) {
 	left := make(chan error, 1)
 	ts := startServer(t, nil, func(ctx *RequestCtx) {

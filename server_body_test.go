@@ -13,8 +13,8 @@ import (
 )
 
 // Bodies of all sizes arrive as they were sent, with and without TLS, in pieces of any
-// size, in the chunked coding and not, pipelined and not: most of a long body is read
-// to its place at once, and what follows it belongs to the next request.
+// size, chunked or not, pipelined or not. Most of a long body is read directly into its
+// buffer, and the bytes after it belong to the next request.
 func TestBodiesArriveWhole(t *testing.T) {
 	onEngines(t, func(t *testing.T, e Engine) {
 		s := &Server{Engine: e, MaxRequestBodySize: 1 << 20, Handler: func(ctx *RequestCtx) {
@@ -68,7 +68,7 @@ func sendBodies(t *testing.T, dial func() (net.Conn, error), r *rand.Rand) {
 	go func() {
 		for sent.Len() > 0 {
 			if _, err := nc.Write(sent.Next(1 + r.IntN(1<<(2+r.IntN(16))))); err != nil {
-				return // the answers will tell
+				return // a missing answer shows the error
 			}
 		}
 	}()

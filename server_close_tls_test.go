@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// Close ends connections with TLS while their goroutines write: the alert that
-// crypto/tls sends then must not go the way of the engine's own writes. The race
-// detector would tell.
+// Close ends connections with TLS while their goroutines write. The alert that crypto/tls
+// then sends must not use the state of the engine's own writes. The race detector checks
+// that.
 func TestCloseWhileWritingTLS(t *testing.T) {
 	certPEM, keyPEM, err := GenerateTestCertificate("localhost")
 	if err != nil {

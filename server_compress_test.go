@@ -144,7 +144,7 @@ func TestCompressHandlerFields(t *testing.T) {
 	}
 }
 
-// closingReader notes how it was closed.
+// closingReader records how it was closed.
 type closingReader struct {
 	io.Reader
 	closed int
@@ -197,8 +197,8 @@ func TestCompressHandlerStreamFails(t *testing.T) {
 		t.Errorf("closed %d times, %v", src.closed, err)
 	}
 
-	// An encoded body must not hide that the stream was too short, and has
-	// no room for what is too long.
+	// An encoded body must not hide that the stream was too short, and must not contain
+	// more than the declared length.
 	resp = compressed(t, CompressHandler, "gzip", func(ctx *RequestCtx) {
 		ctx.Response.SetBodyStream(strings.NewReader(compressText), len(compressText)+1)
 	})
@@ -228,11 +228,11 @@ func TestCompressHandlerStreamFails(t *testing.T) {
 	}
 }
 
-// A client can decode what a stream has given before the stream gives more.
+// A client can decode what was read from a stream before the stream returns more.
 func TestCompressHandlerStreamFlushes(t *testing.T) {
 	for _, coding := range []compress.Coding{compress.Gzip, compress.Deflate, compress.Brotli, compress.Zstd} {
-		// The test is in step with the stream: a part is written only after
-		// the one before was decoded.
+		// The test and the stream take turns: each part is written only after the one
+		// before it was decoded.
 		next := make(chan string)
 		pr, pw := io.Pipe()
 		go func() {
@@ -306,7 +306,7 @@ func TestCompressHandlerStreamWriterPanics(t *testing.T) {
 	}
 }
 
-// brokenStream panics once it has given something.
+// brokenStream panics after its first bytes.
 type brokenStream struct{ read bool }
 
 func (s *brokenStream) Read(p []byte) (int, error) {
@@ -317,8 +317,8 @@ func (s *brokenStream) Read(p []byte) (int, error) {
 	return copy(p, "some"), nil
 }
 
-// A panic in what makes a body ends the connection, never the process, and the
-// answer doesn't look complete.
+// A panic in code that makes a body ends the connection, not the process, and the answer
+// doesn't look complete.
 func TestCompressHandlerBodyPanics(t *testing.T) {
 	writer := func(w *bufio.Writer) {
 		w.WriteString("some")
@@ -356,8 +356,8 @@ func TestCompressHandlerBodyPanics(t *testing.T) {
 	ts.dial().wantOpen()
 }
 
-// What a handler that was timed out goes on writing is its own: the race detector
-// sees who else touches it.
+// Nothing else uses the memory to which a handler writes after its timeout. The race
+// detector checks that.
 func TestCompressHandlerTimedOut(t *testing.T) {
 	onEngines(t, func(t *testing.T, e Engine) {
 		over, ended := make(chan struct{}), make(chan struct{})

@@ -8,15 +8,15 @@ import (
 	"time"
 )
 
-// isLate reports whether err says that a time is over.
+// isLate reports whether err says that a deadline has passed.
 func isLate(err error) bool {
 	var ne interface{ Timeout() bool }
 	return errors.As(err, &ne) && ne.Timeout()
 }
 
-// A deadline that a handler sets on its connection ends what is late: the reading of
-// a streamed body, Flush, a stream writer, and the response after the handler. It
-// ends with the message.
+// A deadline that a handler sets on its connection applies to the reading of a streamed
+// body, to Flush, to a stream writer, and to the response after the handler. It ends with
+// the message.
 func TestConnDeadlinesCount(t *testing.T) {
 	const after = 100 * time.Millisecond
 	big := make([]byte, 32<<20)
@@ -106,7 +106,7 @@ func TestConnDeadlinesCount(t *testing.T) {
 	})
 }
 
-// tellsEnd is a body that tells how it ended.
+// tellsEnd is a body that sends to got how it ended.
 type tellsEnd struct{ got chan error }
 
 func (*tellsEnd) Read(p []byte) (int, error) { return len(p), nil }
@@ -116,8 +116,8 @@ func (e *tellsEnd) CloseWithError(err error) error {
 	return nil
 }
 
-// Deadlines of one message don't hold for the next one on the connection, nor for
-// those that were pipelined.
+// Deadlines of one message don't apply to the next one on the connection, not even if it
+// was pipelined.
 func TestConnDeadlinesEnd(t *testing.T) {
 	onEngines(t, func(t *testing.T, e Engine) {
 		s := &Server{Engine: e, StreamRequestBody: true, Handler: func(ctx *RequestCtx) {
@@ -152,8 +152,8 @@ func TestConnDeadlinesEnd(t *testing.T) {
 	})
 }
 
-// The server's own time-outs, and its idle time, work on after a handler had the
-// connection.
+// The server's own timeouts, including IdleTimeout, still work after a handler has used
+// the connection.
 func TestLimitsHoldAfterConn(t *testing.T) {
 	s := &Server{IdleTimeout: time.Minute, Handler: func(ctx *RequestCtx) {
 		_ = ctx.Conn().SetDeadline(time.Now().Add(time.Hour))
@@ -179,7 +179,7 @@ func TestLimitsHoldAfterConn(t *testing.T) {
 	})
 }
 
-// A client that leaves is noticed also while the deadlines are the handler's.
+// The server notices that a client has left even while the handler owns the deadlines.
 func TestDoneWithConnDeadlines(t *testing.T) {
 	onEngines(t, func(t *testing.T, e Engine) {
 		done := make(chan bool, 1)

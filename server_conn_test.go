@@ -164,7 +164,7 @@ func TestExpectContinue(t *testing.T) {
 			}
 		}).dial()
 		c.send(head)
-		wantContinue(c) // once the handler reads
+		wantContinue(c) // comes when the handler reads
 		c.send("abc")
 		c.want("POST", 200, "POST /x abc")
 		c.send(strings.Replace(head, "/x", "/unread", 1))
@@ -286,8 +286,8 @@ func TestEarlyHints(t *testing.T) {
 	c.want("GET", 200, "ok")
 }
 
-// Whatever a handler gives as the body of a status without one, nothing of it
-// is sent: the next answer comes where it is looked for.
+// If a handler sets a body with a status that has none, nothing of it is sent. The next
+// answer comes directly after the head.
 func TestBodylessStatus(t *testing.T) {
 	bodies := map[string]func(ctx *RequestCtx){
 		"bytes":  func(ctx *RequestCtx) { ctx.SetBodyString("BODY") },

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Once the head of a response has gone out, reading the body of the request sends no
-// 100: it would stand in the middle of the response.
+// After the head of a response was sent, reading the body of the request sends no 100:
+// that would be in the middle of the response.
 func TestNoContinueWithinResponse(t *testing.T) {
 	for name, h := range map[string]RequestHandler{
 		"flush": func(ctx *RequestCtx) {

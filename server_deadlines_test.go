@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// behindSlowHandler sends first, whose handler takes twice as long as limit, and with it
-// the beginning of a request; then the rest of that, long before limit is over again. It
-// returns how that was answered.
+// behindSlowHandler sends a first request, whose handler takes twice as long as limit,
+// together with the beginning of a second one. Then it sends the rest of the second one,
+// long before limit has passed again. It returns an error unless that is answered.
 func behindSlowHandler(t *testing.T, s *Server, limit time.Duration, begin, rest string) error {
 	ts := startServer(t, s, func(ctx *RequestCtx) {
 		if string(ctx.Path()) == "/slow" {

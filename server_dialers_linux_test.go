@@ -5,7 +5,7 @@ import (
 	"syscall"
 )
 
-// smallBuffers gives the connections of ln little room for what they send.
+// smallBuffers gives the connections of ln small send buffers.
 func smallBuffers(ln net.Listener) {
 	raw, err := ln.(syscall.Conn).SyscallConn()
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// dialers serves s on TCP, on a UNIX socket, and on TCP with TLS, and returns for
-// each how to get a connection whose client has little room for what arrives.
+// dialers serves s on TCP, on a UNIX socket, and on TCP with TLS. It returns for each a
+// function that makes a connection whose client has a small receive buffer.
 func dialers(t *testing.T, s *Server) map[string]func() *testConn {
 	t.Helper()
 	if s.Logger == nil {

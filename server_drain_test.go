@@ -29,16 +29,16 @@ func awaitDrain(t *testing.T, s *Server) {
 	await(t, "the drain to begin", s.Draining)
 }
 
-// withoutHurry lets what follows a drain take as long as it needs, so that a test waits for
-// states alone.
+// withoutHurry lets the time after a drain take as long as it needs, so that a test waits
+// only for states.
 func withoutHurry(t *testing.T) {
 	last, first, age := lastCallFor, firstRequestFor, newFor
 	lastCallFor, firstRequestFor, newFor = time.Hour, time.Hour, time.Hour
 	t.Cleanup(func() { lastCallFor, firstRequestFor, newFor = last, first, age })
 }
 
-// drainClient sends requests, one after the other, as a client that honours
-// `Connection: close`: then it goes on with another connection.
+// drainClient sends requests, one after the other. It honours `Connection: close`: then
+// it goes on with a new connection.
 type drainClient struct {
 	network, addr string
 
@@ -77,9 +77,9 @@ func (c *drainClient) close() {
 	}
 }
 
-// Of 10,000 requests none fails whose client honours close and has sent it before the
-// drain ended: on kept-alive connections, on new ones, and on those that
-// weren't accepted by then. Nothing is left of the server after it.
+// A drain loses no request of clients that honour close, if it was sent before the drain
+// ended: neither on kept-alive connections, nor on new ones, nor on those that wait to be
+// accepted. The test sends 10,000 requests. After it nothing is left of the server.
 func TestDrainLosesNothing(t *testing.T) {
 	withoutHurry(t)
 	onEngines(t, func(t *testing.T, e Engine) {
@@ -95,7 +95,7 @@ func TestDrainLosesNothing(t *testing.T) {
 		const clients = 160
 		total := int64(race.Fewer(10_000))
 		var sent, kept, closed atomic.Int64
-		var gate sync.RWMutex // who sends holds it: so none is on its way when the drain ends
+		var gate sync.RWMutex // a sender holds it, so that no request is on its way when the drain ends
 		ends := false
 		var wg sync.WaitGroup
 		for range clients {
@@ -171,7 +171,7 @@ func TestDrainLosesNothing(t *testing.T) {
 	})
 }
 
-// The same, where the drain ends by itself: a request counts if it was sent before that.
+// The same if the drain ends by itself. A request counts if it was sent before that.
 func TestDrainEndsInTime(t *testing.T) {
 	withoutHurry(t)
 	onEngines(t, func(t *testing.T, e Engine) {
@@ -220,7 +220,7 @@ func TestDrainEndsInTime(t *testing.T) {
 	})
 }
 
-// What waits to be accepted when the drain ends is served, with TLS too.
+// Connections that wait to be accepted when the drain ends are served, also with TLS.
 func TestDrainAcceptsWhatWaits(t *testing.T) {
 	withoutHurry(t)
 	for _, kind := range []string{"tcp", "unix", "tls"} {
@@ -258,13 +258,13 @@ func TestDrainAcceptsWhatWaits(t *testing.T) {
 					served <- s.ServeTLSEmbed(ln, cert, key)
 				}()
 				serving(t, s, 1)
-				// The first connection keeps what accepts waiting: here without an
-				// address, at ConnState or for a worker, with one before that.
+				// The first connection makes the accepting goroutine wait: without an
+				// address at ConnState or for a worker, with an address before that.
 				s.perIP.mu.Lock()
 				s.workers.mu.Lock()
 				n := 50
 				if kind == "tls" {
-					n = 10 // handshakes take their time
+					n = 10 // handshakes take longer
 				}
 				var wg sync.WaitGroup
 				var dialled sync.WaitGroup
@@ -321,8 +321,8 @@ func TestDrainAcceptsWhatWaits(t *testing.T) {
 	}
 }
 
-// A connection that came shortly before the end of the drain may send its first request
-// after it.
+// A connection that was accepted shortly before the end of the drain may send its first
+// request after it.
 func TestDrainAwaitsFirstRequest(t *testing.T) {
 	withoutHurry(t)
 	onEngines(t, func(t *testing.T, e Engine) {
@@ -343,8 +343,8 @@ func TestDrainAwaitsFirstRequest(t *testing.T) {
 	})
 }
 
-// While the server drains, idle connections stay and each answer says close, whatever
-// makes it; limits hold.
+// While the server drains, idle connections stay open, each answer says close, whichever
+// code makes it, and limits still apply.
 func TestDrainAnswersClose(t *testing.T) {
 	onEngines(t, func(t *testing.T, e Engine) {
 		ts := startServer(t, &Server{Engine: e, DrainTime: time.Hour, MaxConnsPerIP: 8}, func(ctx *RequestCtx) {
@@ -438,7 +438,8 @@ func TestDrainAndDone(t *testing.T) {
 	})
 }
 
-// Shutdowns share a drain; the first one whose context ends ends it for all.
+// Several calls of Shutdown share a drain. The first one whose context ends ends it for
+// all.
 func TestDrainIsShared(t *testing.T) {
 	onEngines(t, func(t *testing.T, e Engine) {
 		ts := startServer(t, &Server{Engine: e, DrainTime: time.Hour}, echo)
@@ -483,8 +484,8 @@ func TestCloseEndsDrain(t *testing.T) {
 	})
 }
 
-// What comes to a server that drains is served until the drain ends, by listeners that
-// are served meanwhile too. Afterwards it serves as before.
+// A server that drains serves new connections until the drain ends, also those of
+// listeners that are added meanwhile. After the shutdown it can serve again as before.
 func TestServeDuringAndAfterDrain(t *testing.T) {
 	onEngines(t, func(t *testing.T, e Engine) {
 		ts := startServer(t, &Server{Engine: e, DrainTime: time.Hour}, echo)
@@ -543,13 +544,13 @@ func TestServeDuringAndAfterDrain(t *testing.T) {
 	})
 }
 
-// How long a shutdown takes, and what is open meanwhile, on a clock of its own.
+// How long a shutdown takes, with different connections open, in a bubble.
 func TestDrainTime(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		drain time.Duration
 		open  bool          // there is a connection that was used
-		fresh time.Duration // if it is not 0, one that opens so long before the end, and is silent
+		fresh time.Duration // if not 0, a connection opens so long before the end of the drain, and sends nothing
 		long  time.Duration
 	}{
 		{name: "default"},
@@ -605,8 +606,8 @@ func TestDrainTime(t *testing.T) {
 	}
 }
 
-// A context that ends in the drain leaves no time to what is idle; what is in flight is
-// answered.
+// If the context ends during the drain, idle connections are closed at once, and running
+// requests are answered.
 func TestDrainEndsWithContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hold := make(chan bool)

@@ -15,12 +15,12 @@ import (
 	"time"
 )
 
-// A handler may read the body of the request in one goroutine and send in another one.
+// A handler may read the body of the request on one goroutine and send on another one.
 
 // duplexSize is more than the buffers of both ends of a connection hold.
 const duplexSize = 16 << 20
 
-// counted returns what reads r to its end, and tells how many bytes that were.
+// counted reads r to its end on a goroutine, and sends how many bytes it has read.
 func counted(r io.Reader) <-chan int64 {
 	n := make(chan int64, 1)
 	go func() {
@@ -30,8 +30,8 @@ func counted(r io.Reader) <-chan int64 {
 	return n
 }
 
-// duplexHandlers read the body in a goroutine, send duplexSize bytes in another one, and
-// then how many bytes the first one has read.
+// duplexHandlers read the body on one goroutine and send duplexSize bytes on another one.
+// Then they send how many bytes the first one has read.
 var duplexHandlers = []struct {
 	name string
 	h    RequestHandler
@@ -114,8 +114,8 @@ func (c *testConn) wantDuplex(read int) {
 	}
 }
 
-// Both directions get on by themselves: a client that reads nothing gets its whole request
-// read, and one that sends nothing gets the response.
+// The two directions don't depend on each other: the request of a client that reads
+// nothing is read completely, and a client that sends nothing gets the response.
 func TestReadWhileSending(t *testing.T) {
 	head := "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: " + strconv.Itoa(duplexSize) + "\r\n"
 	for _, d := range duplexHandlers {
@@ -147,8 +147,8 @@ func TestReadWhileSending(t *testing.T) {
 	}
 }
 
-// The connection goes on after an exchange that was read to its end before the head went
-// out, and what is owed is sent once, before the response.
+// The connection goes on after a request that was read to its end before the response's
+// head was sent. Output that was due before is sent once, before the response.
 func TestReadWhileSendingContinue(t *testing.T) {
 	h := func(ctx *RequestCtx) {
 		read := counted(ctx.RequestBodyStream())
@@ -172,7 +172,7 @@ func TestReadWhileSendingContinue(t *testing.T) {
 	})
 }
 
-// What a handler sends keeps to its deadline while a Read waits.
+// Write deadlines of a handler apply while a Read waits.
 func TestWriteDeadlineWhileReading(t *testing.T) {
 	errs := make(chan error, 2)
 	h := func(ctx *RequestCtx) {
@@ -201,8 +201,8 @@ func TestWriteDeadlineWhileReading(t *testing.T) {
 	})
 }
 
-// A connection can't be taken over while another goroutine reads from it. The handler is
-// told, and answers.
+// A connection can't be hijacked while another goroutine reads from it. The handler gets
+// an error, and answers.
 func TestHijackWhileReading(t *testing.T) {
 	begun, read := make(chan bool), make(chan error, 1)
 	h := func(ctx *RequestCtx) {
@@ -215,7 +215,7 @@ func TestHijackWhileReading(t *testing.T) {
 			read <- err
 		}()
 		<-begun
-		for ctx.stream.mu.TryLock() { // the second Read has yet to begin
+		for ctx.stream.mu.TryLock() { // the second Read has not begun yet
 			ctx.stream.mu.Unlock()
 			time.Sleep(time.Millisecond)
 		}
@@ -233,14 +233,14 @@ func TestHijackWhileReading(t *testing.T) {
 	})
 }
 
-// A TimeoutHandler whose time is over isn't held by a Read of its handler that found another
-// goroutine writing to a client that takes nothing.
+// After its timeout a TimeoutHandler doesn't wait for a Read of its handler that waits
+// until another goroutine has written to a client that reads nothing.
 func TestTimeoutWhileWriting(t *testing.T) {
 	for _, expect := range []string{"", "Expect: 100-continue\r\n"} {
 		h := TimeoutHandler(func(ctx *RequestCtx) {
 			body := ctx.RequestBodyStream()
 			go func() {
-				for ctx.stream.out.TryLock() { // the Flush has yet to begin
+				for ctx.stream.out.TryLock() { // the Flush has not begun yet
 					ctx.stream.out.Unlock()
 					time.Sleep(time.Millisecond)
 				}
@@ -261,7 +261,7 @@ func TestTimeoutWhileWriting(t *testing.T) {
 	}
 }
 
-// Nor is it held by a Read that writes the responses to earlier requests itself.
+// Nor does it wait for a Read that itself writes the responses to earlier requests.
 func TestTimeoutWhileReadWrites(t *testing.T) {
 	begun := make(chan bool, 1)
 	timed := TimeoutHandler(func(ctx *RequestCtx) {
@@ -309,8 +309,8 @@ func TestTimeoutWhileReadWrites(t *testing.T) {
 	})
 }
 
-// What a stream writer has flushed goes out whole, the end of its chunk too, although a Read
-// waits for the client, which may wait for it.
+// What a stream writer has flushed is sent completely, including the end of its chunk,
+// even while a Read waits for the client: the client may be waiting for these bytes.
 func TestChunkEndWhileReading(t *testing.T) {
 	const size = 40 << 10
 	h := func(ctx *RequestCtx) {
@@ -345,7 +345,7 @@ func TestChunkEndWhileReading(t *testing.T) {
 	})
 }
 
-// The limits of a Read that waits hold although the handler asks for the connection.
+// The limits of a Read that waits still apply after the handler has called Conn.
 func TestConnWhileReading(t *testing.T) {
 	ended := make(chan error, 1)
 	h := func(ctx *RequestCtx) {
@@ -383,8 +383,8 @@ func TestConnWhileReading(t *testing.T) {
 	})
 }
 
-// The race detector looks at these: a limit that is set while a Read runs, and a panic whose
-// log line describes the request, which the end of its body changes.
+// These have no data race: a limit that is set while a Read runs, and a panic whose log
+// line describes the request while the end of the body changes it.
 func TestUseWhileReading(t *testing.T) {
 	h := func(ctx *RequestCtx) {
 		panics, body := ctx.IsPut(), ctx.RequestBodyStream()
@@ -423,8 +423,8 @@ func TestUseWhileReading(t *testing.T) {
 	})
 }
 
-// Getters of the header may be called while another goroutine reads a body whose trailer
-// section comes.
+// Getters of the header may be called while another goroutine reads a body with a trailer
+// section.
 func TestHeaderWhileTrailersCome(t *testing.T) {
 	peeked := make(chan bool, 1)
 	h := func(ctx *RequestCtx) {
@@ -457,7 +457,7 @@ func TestHeaderWhileTrailersCome(t *testing.T) {
 	})
 }
 
-// A streamed request in the chunked coding that has no trailer section shows none.
+// A streamed, chunked request without a trailer section has no trailers.
 func TestNoTrailersInStream(t *testing.T) {
 	h := func(ctx *RequestCtx) {
 		h := &ctx.Request.Header

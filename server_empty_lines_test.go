@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Empty lines before a request, however cut, neither start the clock of its head
-// nor restart that of the idle time, and there may only be a few.
+// Empty lines before a request, in whatever pieces, neither start the timeout of the head
+// nor restart the idle timeout, and only a few are allowed.
 func TestEmptyLinesAndClocks(t *testing.T) {
 	const limit = 10 * time.Second
 	server := func() *Server {
@@ -57,7 +57,7 @@ func TestEmptyLinesAndClocks(t *testing.T) {
 			t.Errorf("a CR holds a new connection for %v", d)
 		}
 	})
-	// Dribbling: one byte each 9 seconds.
+	// A slow client: one byte every 9 seconds.
 	inBubble(t, server(), func(t *testing.T, c *testConn) {
 		c.send(get("/"))
 		c.want("GET", 200, "GET / ")
@@ -97,7 +97,7 @@ func TestEmptyLinesAndClocks(t *testing.T) {
 			})
 		}
 	}
-	// A CR that stands alone is refused, however it is cut from what follows.
+	// A CR without LF is refused, in whatever pieces it arrives.
 	inBubble(t, server(), func(t *testing.T, c *testConn) {
 		c.send("\r")
 		synctest.Wait()
@@ -108,7 +108,7 @@ func TestEmptyLinesAndClocks(t *testing.T) {
 	})
 }
 
-// An empty line in two pieces on sockets: the next head has its whole time.
+// An empty line in two pieces on sockets: the next head has its full timeout.
 func TestSplitEmptyLineOnSockets(t *testing.T) {
 	onEngines(t, func(t *testing.T, e Engine) {
 		withMoreTime(t, time.Second, func(limit time.Duration) error {
@@ -121,7 +121,7 @@ func TestSplitEmptyLineOnSockets(t *testing.T) {
 			c.send("\r")
 			time.Sleep(20 * time.Millisecond) // most likely it arrives alone; the test holds either way
 			c.send("\n")
-			time.Sleep(limit) // a clock that the CR had started would have ended
+			time.Sleep(limit) // a timeout that the CR had started would have passed
 			c.send("GET /again HTTP/1.1\r\nHo")
 			time.Sleep(20 * time.Millisecond)
 			_, _ = io.WriteString(c, "st: h\r\n\r\n")

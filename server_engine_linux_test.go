@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Where there are no descriptors for the event engine, EngineAuto serves with
-// the other one, and the log says so.
+// If there are no descriptors left for the event engine, EngineAuto serves with the block
+// engine, and logs that.
 func TestAutoWithoutEventEngine(t *testing.T) {
 	defer func(e Engine) { autoEngine = e }(autoEngine)
 	autoEngine = EngineEvent

@@ -13,9 +13,8 @@ import (
 	"time"
 )
 
-// TestMain lets GALE_ENGINE=event run all tests of servers on the event engine,
-// and GALE_ENGINE=block
-// on the block engine, as far as they leave the choice to EngineAuto.
+// TestMain reads GALE_ENGINE: event runs all tests of servers that use EngineAuto on the
+// event engine, and block runs them on the block engine.
 func TestMain(m *testing.M) {
 	switch e := os.Getenv("GALE_ENGINE"); e {
 	case "":
@@ -30,10 +29,9 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// EngineAuto takes the event engine for sockets of package net where the system
-// has it, with TLS or without, and the block engine for all else. The statistics
-// say which, and so does a log with levels; the other kind hears of it only if
-// the engine that was asked for can't be had.
+// EngineAuto uses the event engine for sockets of package net if the system has it, with
+// TLS or without, and the block engine for everything else. Stats and a log with levels
+// say which. A log without levels says it only if the requested engine isn't available.
 func TestEngineFor(t *testing.T) {
 	sockets := autoEngine
 	if runtime.GOOS != "linux" {
@@ -50,7 +48,7 @@ func TestEngineFor(t *testing.T) {
 		wrapped bool
 		tls     bool
 		want    Engine
-		missed  bool // it isn't what was asked for
+		missed  bool // it isn't the engine that was requested
 	}{
 		{name: "tcp", network: "tcp", want: sockets},
 		{name: "unix", network: "unix", want: sockets},
@@ -123,7 +121,7 @@ func TestEngineFor(t *testing.T) {
 	}
 }
 
-// printed is a Logger as a writer.
+// printed is a writer that writes to a Logger.
 type printed struct{ Logger }
 
 func (p printed) Write(b []byte) (int, error) {
@@ -131,7 +129,7 @@ func (p printed) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// Engines are named in flags, in files of settings and in what is shown.
+// Names of engines work in flags, in configuration files and in output.
 func TestEngineText(t *testing.T) {
 	for _, e := range []Engine{EngineAuto, EngineBlock, EngineEvent} {
 		name, err := e.MarshalText()

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// A handler that ends its goroutine makes room for the connections that wait
-// because of MaxRunningHandlers.
+// A handler that ends its goroutine frees its place for the connections that wait because
+// of MaxRunningHandlers.
 func TestGoexitMakesRoom(t *testing.T) {
 	inside, leave := make(chan bool, 1), make(chan bool)
 	ts := startServer(t, &Server{Engine: EngineEvent, MaxRunningHandlers: 1}, func(ctx *RequestCtx) {
@@ -30,14 +30,13 @@ func TestGoexitMakesRoom(t *testing.T) {
 	first.send(get("/goexit"))
 	<-inside
 	second.send(get("/"))
-	time.Sleep(50 * time.Millisecond) // it is seen, and waits
+	time.Sleep(50 * time.Millisecond) // the server has seen the request, which waits
 	leave <- true
 	second.SetDeadline(time.Now().Add(time.Minute))
 	second.want("GET", 200, "fine")
 }
 
-// Serve returns when the server is closed, however many handlers run and are not
-// ready.
+// Serve returns when the server is closed, even if many handlers still run.
 func TestServeReturnsWhileHandlersRun(t *testing.T) {
 	onEngines(t, func(t *testing.T, e Engine) {
 		inside, leave := make(chan bool, 1), make(chan bool)
@@ -55,7 +54,7 @@ func TestServeReturnsWhileHandlersRun(t *testing.T) {
 		ts := &testServer{t: t, s: s, addr: ln.Addr().String()}
 		ts.dial().send(get("/"))
 		<-inside
-		ts.dial() // one that can't be served
+		ts.dial() // a connection that can't be served
 		time.Sleep(50 * time.Millisecond)
 		s.Close()
 		select {
@@ -69,8 +68,8 @@ func TestServeReturnsWhileHandlersRun(t *testing.T) {
 	})
 }
 
-// Hooks that panic whenever they are called end their connections, and nothing
-// else: what was counted is counted out.
+// Hooks that always panic end their connections and nothing else: the counts of
+// connections are correct afterwards.
 func TestHooksThatAlwaysPanic(t *testing.T) {
 	onEngines(t, func(t *testing.T, e Engine) {
 		for name, s := range map[string]*Server{
@@ -106,7 +105,8 @@ func TestHooksThatAlwaysPanic(t *testing.T) {
 	})
 }
 
-// What HijackNow returned is the handler's, even if that ends its goroutine.
+// The connection of HijackNow belongs to the handler, even if the handler ends its
+// goroutine.
 func TestHijackNowThenGoexit(t *testing.T) {
 	onEngines(t, func(t *testing.T, e Engine) {
 		taken := make(chan net.Conn, 1)
@@ -136,7 +136,7 @@ func TestHijackNowThenGoexit(t *testing.T) {
 	})
 }
 
-// The longest time-outs there are mean no time-out.
+// The longest possible timeouts mean no timeout.
 func TestLongestTimeouts(t *testing.T) {
 	onEngines(t, func(t *testing.T, e Engine) {
 		const long = time.Duration(math.MaxInt64)
@@ -160,8 +160,8 @@ func TestLongestTimeouts(t *testing.T) {
 	})
 }
 
-// Connections hijacked over TLS read, write and have deadlines, and what came after the
-// request comes first.
+// Connections hijacked from TLS read, write and have deadlines. The bytes after the
+// request are read first.
 func TestHijackOverTLS(t *testing.T) {
 	onEngines(t, func(t *testing.T, e Engine) {
 		errs := make(chan error, 1)
@@ -207,7 +207,7 @@ func TestHijackOverTLS(t *testing.T) {
 	})
 }
 
-// A byte out of band, at which reads end, doesn't hold up what follows it.
+// A byte out of band, at which a read ends, doesn't delay the bytes after it.
 func TestUrgentByte(t *testing.T) {
 	onEngines(t, func(t *testing.T, e Engine) {
 		inside, leave := make(chan bool, 1), make(chan bool)
@@ -231,8 +231,8 @@ func TestUrgentByte(t *testing.T) {
 	})
 }
 
-// A function of TLSConfig that panics ends the connection, and nothing of it is
-// kept.
+// A function of TLSConfig that panics ends the connection, and nothing of the connection
+// stays.
 func TestPanicInHandshake(t *testing.T) {
 	onEngines(t, func(t *testing.T, e Engine) {
 		s := &Server{Engine: e, Handler: echo, TLSConfig: &tls.Config{

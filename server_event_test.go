@@ -19,10 +19,10 @@ import (
 	"github.com/galehttp/gale/internal/race"
 )
 
-// The hazards of the event engine. The tests run on both engines where that
-// makes sense: what they want is true of every server.
+// Tests of difficult cases for the event engine. They run on both engines if that makes
+// sense: what they check must be true for every server.
 
-// onEngines runs f on each engine that serves here.
+// onEngines runs f on each engine that works on this system.
 func onEngines(t *testing.T, f func(t *testing.T, e Engine)) {
 	for _, e := range []Engine{EngineBlock, EngineEvent} {
 		if e == EngineEvent && runtime.GOOS != "linux" {
@@ -57,8 +57,8 @@ func startTLS(t *testing.T, s *Server) (addr string) {
 	return ln.Addr().String()
 }
 
-// A TLS connection gets all answers whatever the pieces that its records arrive
-// in, large bodies both ways, and holds no goroutine between its requests.
+// A TLS connection gets all answers in whatever pieces its records arrive, with large
+// bodies in both directions, and holds no goroutine between its requests.
 func TestTLSOnEngines(t *testing.T) {
 	onEngines(t, func(t *testing.T, e Engine) {
 		s := &Server{Engine: e, MaxRequestBodySize: 8 << 20, Handler: func(ctx *RequestCtx) {
@@ -150,7 +150,7 @@ func TestEventIdleHoldsNoGoroutine(t *testing.T) {
 			p.send(get("/"))
 			p.read("GET")
 		}
-		want := before + 8 // of those that rest
+		want := before + 8 // for workers that rest
 		await(t, fmt.Sprintf("%d idle connections to hold no goroutines", 2*n), func() bool {
 			return before < 0 || runtime.NumGoroutine() <= want
 		})
@@ -158,8 +158,8 @@ func TestEventIdleHoldsNoGoroutine(t *testing.T) {
 	}
 }
 
-// A handler may call its own server, on one loop and one processor, also over
-// and over.
+// A handler may call its own server, even with one loop and one processor, and in a deep
+// recursion.
 func TestHandlerCallsItsServer(t *testing.T) {
 	onEngines(t, func(t *testing.T, e Engine) {
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
@@ -189,8 +189,8 @@ func TestHandlerCallsItsServer(t *testing.T) {
 	})
 }
 
-// Handlers that never return, end their goroutine or keep its thread cost
-// nothing but themselves.
+// Handlers that never return, end their goroutine or lock its thread don't affect other
+// requests.
 func TestHandlersThatMisbehave(t *testing.T) {
 	onEngines(t, func(t *testing.T, e Engine) {
 		forever := make(chan struct{})
@@ -233,8 +233,8 @@ func TestHandlersThatMisbehave(t *testing.T) {
 	})
 }
 
-// The end of what the client sends may come with its request: it is answered
-// nevertheless, whatever the pieces.
+// The client's end of stream may arrive with its request. The request is still answered,
+// in whatever pieces it arrives.
 func TestHalfClosedClientIsAnswered(t *testing.T) {
 	onEngines(t, func(t *testing.T, e Engine) {
 		ts := startServer(t, &Server{Engine: e}, func(ctx *RequestCtx) {
@@ -261,13 +261,13 @@ func TestHalfClosedClientIsAnswered(t *testing.T) {
 	})
 }
 
-// Slow readers get everything in order, and requests that they pipelined
-// meanwhile too.
+// Slow readers get everything in order, including the answers to requests that they
+// pipelined meanwhile.
 func TestSlowReaderGetsAll(t *testing.T) {
 	onEngines(t, func(t *testing.T, e Engine) {
 		ts := startServer(t, &Server{Engine: e}, func(ctx *RequestCtx) {
 			n := ctx.QueryArgs().GetUintOrZero("n")
-			ctx.SetBodyString(strings.Repeat(fmt.Sprint(n%10), 15_000)) // gathered, not sent beside
+			ctx.SetBodyString(strings.Repeat(fmt.Sprint(n%10), 15_000)) // gathered in Out, not written from its own memory
 		})
 		c := ts.dial()
 		const total = 1000
@@ -291,8 +291,8 @@ func TestSlowReaderGetsAll(t *testing.T) {
 	})
 }
 
-// What a client doesn't take of an answer in memory waits without a goroutine on
-// the event engine, up to a size; all of it arrives, and so do the answers after it.
+// If a client doesn't take an answer in memory, the rest waits without a goroutine on the
+// event engine, up to a size. All of it arrives, and so do the answers after it.
 func TestEventKeepsWhatIsLeft(t *testing.T) {
 	body := strings.Repeat("0123456789abcdef", 40<<10/16)
 	onEngines(t, func(t *testing.T, e Engine) {
@@ -321,8 +321,8 @@ func TestEventKeepsWhatIsLeft(t *testing.T) {
 	})
 }
 
-// A client that does not read is dropped when the time for writing is over, and
-// what it keeps the server from sending holds up no other connection.
+// A client that doesn't read is dropped after the write timeout. Until then its unsent
+// output delays no other connection.
 func TestWriteTimeoutOfSlowReader(t *testing.T) {
 	onEngines(t, func(t *testing.T, e Engine) {
 		f, err := os.CreateTemp(t.TempDir(), "")
@@ -352,8 +352,7 @@ func TestWriteTimeoutOfSlowReader(t *testing.T) {
 	})
 }
 
-// Connections that are closed at every moment leak nothing, and others
-// are not hit.
+// Connections that are closed at any moment leak nothing and don't affect others.
 func TestChurn(t *testing.T) {
 	onEngines(t, func(t *testing.T, e Engine) {
 		ts := startServer(t, &Server{Engine: e, IdleTimeout: 50 * time.Millisecond}, func(ctx *RequestCtx) {
@@ -380,7 +379,7 @@ func TestChurn(t *testing.T) {
 					a, b := fmt.Sprintf("%d-%d-a", w, i), fmt.Sprintf("%d-%d-b", w, i)
 					io.WriteString(nc, ask([]string{"/", "/nap"}[i%2], a)+ask("/", b))
 					switch i % 5 {
-					case 0: // away at once
+					case 0: // closes at once
 					case 1:
 						nc.(*net.TCPConn).SetLinger(0)
 					default:
@@ -395,7 +394,7 @@ func TestChurn(t *testing.T) {
 							}
 						}
 						if i%5 == 2 {
-							io.Copy(io.Discard, br) // until it is closed for being idle
+							io.Copy(io.Discard, br) // until it is closed because it is idle
 						}
 					}
 					nc.Close()
@@ -411,7 +410,7 @@ func TestChurn(t *testing.T) {
 	})
 }
 
-// Stats tells what there is and what there was.
+// Stats returns the right numbers, current ones and totals.
 func TestStats(t *testing.T) {
 	onEngines(t, func(t *testing.T, e Engine) {
 		held, release := make(chan struct{}), make(chan struct{})
@@ -431,7 +430,7 @@ func TestStats(t *testing.T) {
 			t.Errorf("got %d, want 503", ans.StatusCode)
 		}
 		st := ts.s.Stats()
-		await(t, "two goroutines to run", func() bool { // the one that refused may be on its way
+		await(t, "two goroutines to run", func() bool { // the one that refused a connection may not have ended yet
 			st = ts.s.Stats()
 			return e != EngineEvent || st.Event.Running <= 2
 		})
@@ -444,7 +443,7 @@ func TestStats(t *testing.T) {
 		close(release)
 		for _, c := range []*testConn{a, b} {
 			c.want("GET", 200, "")
-			c.wantClosed() // for being idle
+			c.wantClosed() // because it is idle
 		}
 		waitClosed(t, ts.s, "idle")
 		if st := ts.s.Stats(); st.Requests != 2 || st.Timeouts != 2 || st.OpenConnections != 0 {
@@ -453,8 +452,8 @@ func TestStats(t *testing.T) {
 	})
 }
 
-// A bound on handlers makes the others wait, and all are served; one at a time
-// too, where a handler waits for its body, and with more loops than handlers.
+// With a limit for handlers the others wait, and all are served. That holds for one
+// handler at a time, if a handler waits for its body, and with more loops than handlers.
 func TestMaxRunningHandlers(t *testing.T) {
 	var running, most atomic.Int32
 	for _, tt := range []struct{ bound, loops int }{{1, 0}, {3, 0}, {1, 4}, {3, 2}} {
@@ -487,8 +486,8 @@ func TestMaxRunningHandlers(t *testing.T) {
 	}
 }
 
-// A connection that always has requests, or an answer that is always taken, does
-// not keep others from being served.
+// A connection that always has requests, or whose client always takes more of an answer,
+// doesn't keep others from being served.
 func TestFairness(t *testing.T) {
 	onEngines(t, func(t *testing.T, e Engine) {
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
@@ -521,7 +520,7 @@ func TestFairness(t *testing.T) {
 	})
 }
 
-// Descriptors of connections are not left to programs that the server starts.
+// Programs that the server starts don't inherit descriptors of connections.
 func TestEventClosesOnExec(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		return

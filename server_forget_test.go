@@ -9,8 +9,8 @@ import (
 	"testing/iotest"
 )
 
-// HijackSetNoResponse of a request that is not hijacked has no effect on a later one,
-// which may be anybody's.
+// HijackSetNoResponse of a request that is not hijacked has no effect on a later request,
+// which may be of another client.
 func TestHijackNoResponseForgets(t *testing.T) {
 	ts := startServer(t, nil, func(ctx *RequestCtx) {
 		switch string(ctx.Path()) {
@@ -37,7 +37,7 @@ func TestHijackNoResponseForgets(t *testing.T) {
 // CloseWrite ends the client's side.
 func (c *testConn) CloseWrite() { _ = c.Conn.(*net.TCPConn).CloseWrite() }
 
-// Why a stream could not be read is forgotten with the body that came of it.
+// The error of a stream that could not be read is cleared together with its body.
 func TestReadErrForgets(t *testing.T) {
 	for name, replace := range map[string]func(req *Request){
 		"Reset":                 func(req *Request) { req.Reset(); setForm(req) },
@@ -67,7 +67,7 @@ func setForm(req *Request) {
 
 func setType(req *Request) { req.Header.SetContentType("application/x-www-form-urlencoded") }
 
-// closer runs a function once it is closed.
+// closer calls a function when it is closed.
 type closer struct {
 	io.Reader
 	f func()
@@ -78,8 +78,8 @@ func (c closer) Close() error {
 	return nil
 }
 
-// What the closers of user values and body streams set at the end of a request is
-// gone with it.
+// What closers of user values and body streams set at the end of a request doesn't stay
+// after it.
 func TestClosersLeaveNothing(t *testing.T) {
 	mark := func(ctx *RequestCtx) func() {
 		return func() {
@@ -94,7 +94,7 @@ func TestClosersLeaveNothing(t *testing.T) {
 			ctx.HijackSetNoResponse(true)
 			ctx.TimeoutError("m")
 			if ctx.s != &noServer {
-				<-ctx.Done() // the request is over
+				<-ctx.Done() // the request has ended
 			}
 		}
 	}
@@ -123,7 +123,7 @@ func TestClosersLeaveNothing(t *testing.T) {
 	}
 	var ctx RequestCtx
 	ctx.Init(nil, nil, nil)
-	ctx.Response.SetBodyStream(closer{strings.NewReader("x"), mark(&ctx)}, -1) // of a response that is not sent
+	ctx.Response.SetBodyStream(closer{strings.NewReader("x"), mark(&ctx)}, -1) // the stream of a response that is not sent
 	ctx.reset()
 	if ctx.UserValue("mark") != nil || ctx.Request.Header.Peek("X-Mark") != nil || ctx.hijackNoResponse || ctx.timedOut.Load() != nil {
 		t.Error("a context that was reset has what the closer of its response has set")
@@ -142,7 +142,7 @@ func TestClosersLeaveNothing(t *testing.T) {
 	}
 }
 
-// A logger that a handler gave to its context by Init is not that of a later request.
+// A logger that a handler set with Init isn't used for a later request.
 func TestLoggerForgets(t *testing.T) {
 	other := &testLog{}
 	ts := startServer(t, nil, func(ctx *RequestCtx) {
@@ -162,8 +162,8 @@ func TestLoggerForgets(t *testing.T) {
 	}
 }
 
-// A session whose message has ended holds nothing of the context of that message,
-// which may serve another connection by now.
+// A session whose message has ended holds nothing of the message's context, which may
+// already serve another connection.
 func TestEndedMessageLetsGo(t *testing.T) {
 	for _, stream := range []bool{false, true} {
 		held := make(chan bool, 1)

@@ -13,9 +13,9 @@ import (
 	"golang.org/x/net/http2"
 )
 
-// TestH2Allocs: requests in the steady state allocate nothing, one after the other and many
-// at once. But each wake-up of a connection of the block engine interrupts a read, for
-// which package net makes an error.
+// TestH2Allocs proves that requests allocate nothing after a warm-up, one after the other
+// and many at once. There is one exception: each wake-up of a connection of the block
+// engine interrupts a read, and package net allocates an error for that.
 func TestH2Allocs(t *testing.T) {
 	wakeUps := map[Engine]float64{EngineBlock: 4, EngineEvent: 0.5}
 	for _, e := range []Engine{EngineBlock, EngineEvent} {
@@ -53,7 +53,7 @@ type rawH2 struct {
 	n     int
 }
 
-// newRawH2 sends POST if there is a body, else GET.
+// newRawH2 returns a rawH2 that sends POST if there is a body, else GET.
 func newRawH2(c *h2Conn, body int) *rawH2 {
 	method, fields := "GET", []string(nil)
 	if body > 0 {
@@ -69,7 +69,7 @@ func newRawH2(c *h2Conn, body int) *rawH2 {
 		c.answer(s)
 		c.check(c.fr.WriteWindowUpdate(0, uint32(max(body, 13))))
 	}
-	return &rawH2{nc: c.Conn, last: c.last, block: c.block(method, "/same", fields...), body: make([]byte, body)} // indexes by now
+	return &rawH2{nc: c.Conn, last: c.last, block: c.block(method, "/same", fields...), body: make([]byte, body)} // by now the block has indexes only
 }
 
 // round sends n requests and reads until their streams have ended.
@@ -92,7 +92,7 @@ func (r *rawH2) round(t *testing.T, n int) {
 			r.frame(http2.FrameData, flags, r.last, piece)
 		}
 	}
-	// The window of the connection: what the answers take.
+	// Give back the connection's window that the answers have used.
 	took := uint32(n * max(13, len(r.body)))
 	r.frame(http2.FrameWindowUpdate, 0, 0, []byte{byte(took >> 24), byte(took >> 16), byte(took >> 8), byte(took)})
 	if _, err := r.nc.Write(r.out); err != nil {
@@ -131,8 +131,9 @@ func (r *rawH2) fill(t *testing.T) {
 	r.n += n
 }
 
-// TestH2SessionSize: an idle connection keeps its session, so what is needed within frames
-// and streams alone is not in it. One byte more and an allocation takes 1,280 bytes.
+// TestH2SessionSize proves that the session stays small. An idle connection keeps its
+// session, so state that is needed only within frames and streams is not in it. One byte
+// more, and it would take 1,280 bytes.
 func TestH2SessionSize(t *testing.T) {
 	if n := reflect.TypeFor[h2Session]().Size(); n > 1144 {
 		t.Errorf("a session has %d bytes", n)

@@ -13,10 +13,11 @@ import (
 	"golang.org/x/net/http2"
 )
 
-// Attacks on servers of HTTP/2. While one goes on, a normal client is answered; the attacker
-// is stopped at the limit that docs/reference/http2.md names, and what it leaves is bounded.
+// Attacks on HTTP/2 servers. During an attack a normal client is answered. The attacker
+// is stopped at the limit that docs/reference/http2.md names, and the memory that it
+// leaves in use is limited.
 
-// h2Target is the handler that is attacked.
+// h2Target is the handler under attack.
 type h2Target struct {
 	running, highest atomic.Int64 // handlers of /slow
 	release          chan struct{}
@@ -57,7 +58,7 @@ func (way h2Way) attacked(t *testing.T, s *Server) (*h2Server, *h2Target) {
 	return way.start(t, s), target
 }
 
-// whileServed repeats attack until a normal client has had some answers meanwhile.
+// whileServed repeats attack until a normal client has got some answers during it.
 func (hs *h2Server) whileServed(attack func()) {
 	hs.t.Helper()
 	var answers atomic.Int32
@@ -116,10 +117,11 @@ func wantMemory(t *testing.T, before, more int64) {
 	}
 }
 
-// pong waits for the answer to a PING, or GOAWAY with an error, and drops all else.
+// pong waits for the answer to a PING, or GOAWAY with an error, and drops all other
+// frames.
 func (c *h2Conn) pong() h2Frame {
 	c.t.Helper()
-	_ = c.fr.WritePing(false, [8]byte{'s', 'y', 'n', 'c'}) // the end shows when reading
+	_ = c.fr.WritePing(false, [8]byte{'s', 'y', 'n', 'c'}) // reading shows the end
 	for c.got = nil; ; {
 		switch f := c.next(); {
 		case f.kind == "pong" && f.data == "sync\x00\x00\x00\x00", f.kind == "goaway" && f.code != 0, f.kind == "eof":
@@ -133,13 +135,13 @@ type h2Flood struct {
 	name        string
 	begin       func(c *h2Conn)
 	step        func(c *h2Conn)
-	least, most int // how many steps pass at once
-	rate        int // how many more pass in a second
+	least, most int // how many steps are allowed at once
+	rate        int // how many more are allowed in a second
 	tls         bool
 }
 
-// run goes on until the server ends the connection, and returns an error if that is too early
-// or too late.
+// run sends steps until the server ends the connection, and returns an error if that is
+// too early or too late.
 func (fl *h2Flood) run(hs *h2Server) error {
 	const batch = 50
 	c := hs.dialH2(http2.Setting{ID: http2.SettingInitialWindowSize, Val: 0})
@@ -167,7 +169,7 @@ func (fl *h2Flood) run(hs *h2Server) error {
 	}
 }
 
-// burst sends n steps at once and returns what comes then.
+// burst sends n steps at once and returns the result of pong.
 func (c *h2Conn) burst(n int, step func(c *h2Conn)) h2Frame {
 	c.t.Helper()
 	w := &strings.Builder{}
@@ -178,12 +180,12 @@ func (c *h2Conn) burst(n int, step func(c *h2Conn)) h2Frame {
 		step(c)
 	}
 	c.fr = fr
-	_, _ = io.WriteString(c.Conn, w.String()) // the end shows when reading
+	_, _ = io.WriteString(c.Conn, w.String()) // reading shows the end
 	return c.pong()
 }
 
-// h2Floods returns all floods. Those of frames that change nothing pass a few steps less, since
-// a PING follows each 50.
+// h2Floods returns all floods. For frames that change nothing a few steps less are
+// allowed, since a PING follows every 50.
 func h2Floods() []h2Flood {
 	type conn = *h2Conn
 	raw := func(c conn, typ http2.FrameType, flags http2.Flags, stream uint32, payload string) {
@@ -195,7 +197,7 @@ func h2Floods() []h2Flood {
 	odd := func(name string, step func(c conn)) h2Flood {
 		return h2Flood{name: name, step: step, least: 9700, most: 10000, rate: 330}
 	}
-	onStream := func(fl h2Flood) h2Flood { // refunds 4 for the stream
+	onStream := func(fl h2Flood) h2Flood { // the stream is worth 4 steps
 		fl.begin = func(c conn) { c.open("POST", "/", false) }
 		fl.most += 4
 		return fl
@@ -204,7 +206,7 @@ func h2Floods() []h2Flood {
 	post := func(c conn) uint32 { return c.open("POST", "/", false) }
 	wait := func(c conn) uint32 { return c.open("GET", "/wait", true) }
 	slow := resets("resets of slow handlers", func(c conn) { c.reset(c.open("GET", "/slow", true)) })
-	slow.most = 2500 // those beyond the limit of streams are refused, which counts by itself
+	slow.most = 2500 // streams above the limit are refused, which is counted separately
 	goneAway := resets("WINDOW_UPDATE of 0 after GOAWAY", func(c conn) { raw(c, http2.FrameWindowUpdate, 0, post(c), "\x00\x00\x00\x00") })
 	goneAway.begin = func(c conn) { c.check(c.fr.WriteGoAway(0, http2.ErrCodeNo, nil)) }
 	empty := onStream(resets("empty DATA", func(c conn) { c.data(c.last, "", false) }))
@@ -215,7 +217,7 @@ func h2Floods() []h2Flood {
 	return []h2Flood{
 		tls(resets("resets", func(c conn) { c.reset(wait(c)) })), slow,
 		resets("resets of uploads", func(c conn) { c.reset(post(c)) }),
-		// What makes the server reset a stream (CVE-2025-8671).
+		// Frames that make the server reset a stream (CVE-2025-8671).
 		tls(resets("WINDOW_UPDATE of 0", func(c conn) { raw(c, http2.FrameWindowUpdate, 0, post(c), "\x00\x00\x00\x00") })),
 		goneAway,
 		resets("windows that are too large", func(c conn) {
@@ -260,7 +262,7 @@ func h2Floods() []h2Flood {
 	}
 }
 
-// TestH2Floods: floods end where docs/reference/http2.md says.
+// TestH2Floods proves that floods are stopped at the limits of docs/reference/http2.md.
 func TestH2Floods(t *testing.T) {
 	eachH2(t, func(t *testing.T, way h2Way) {
 		hs, target := way.attacked(t, new(Server))
@@ -290,18 +292,18 @@ func TestH2Floods(t *testing.T) {
 	})
 }
 
-// h2Hold is what an attacker makes a connection hold.
+// h2Hold is a way to make a connection hold memory.
 type h2Hold struct {
 	name     string
 	settings []http2.Setting
 	s        *Server
-	hold     func(c *h2Conn) // leaves it so
-	most     int64           // bytes for each connection
-	streams  int             // that the connection has then, -1 for any number
+	hold     func(c *h2Conn) // makes the connection hold it
+	most     int64           // limit in bytes for each connection
+	streams  int             // how many streams the connection then has, -1 for any number
 }
 
-// bomb makes the blocks of heads that have count fields like one, which the first block puts
-// into the table as its last entry.
+// bomb makes the field blocks of heads with count copies of one field. The first block
+// puts that field into the table as its last entry.
 func (c *h2Conn) bomb(path, name, value string, count int) (first, next []byte) {
 	again := strings.Repeat("\xbe", count-1)
 	first = append(c.block("POST", path, name, value), again...)
@@ -359,7 +361,7 @@ func h2Holds() []h2Hold {
 			for range 250 {
 				c.open("GET", "/endless", true)
 			}
-		}, most: 16 << 20, streams: 250}, // a goroutine and a piece of the stream for each
+		}, most: 16 << 20, streams: 250}, // for each a goroutine and a piece of the stream
 		{name: "uploads that don't go on", hold: func(c conn) {
 			for range 250 {
 				c.open("POST", "/", false)
@@ -383,14 +385,14 @@ func h2Holds() []h2Hold {
 	}
 }
 
-// TestH2Holds: what an attacker makes its connections hold is bounded, and normal clients are
-// served meanwhile.
+// TestH2Holds proves that the memory that an attacker makes its connections hold is
+// limited, and that normal clients are served meanwhile.
 func TestH2Holds(t *testing.T) {
 	const conns = 3
 	eachH2(t, func(t *testing.T, way h2Way) {
 		for _, ho := range h2Holds() {
 			if way.tls && ho.streams != 0 {
-				continue // as in the clear
+				continue // the same as without TLS
 			}
 			t.Run(ho.name, func(t *testing.T) {
 				s := new(Server)
@@ -420,7 +422,7 @@ func TestH2Holds(t *testing.T) {
 	})
 }
 
-// openStreams returns how many streams there are.
+// openStreams returns the number of open streams.
 func (hs *h2Server) openStreams() (n int) {
 	l := &hs.s.run.h2
 	l.mu.Lock()

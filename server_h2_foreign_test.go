@@ -20,9 +20,9 @@ import (
 	"github.com/galehttp/gale/internal/race"
 )
 
-// TestH2Foreign lets two users send requests, each full of a token of its own, over shared
-// pools: with resets at any time, panics, time-outs, kept contexts, late handlers, streams and
-// trailers. No request may see a token of another one.
+// TestH2Foreign proves that no request sees a token of another one. Two users send
+// requests, each full of its own token, with shared pools: with resets at any time,
+// panics, timeouts, kept contexts, late handlers, streams and trailers.
 func TestH2Foreign(t *testing.T) {
 	usedAgain(t)
 	for _, way := range []h2Way{{EngineBlock, false}, {EngineEvent, false}} {
@@ -90,13 +90,14 @@ func testH2Foreign(t *testing.T, way h2Way, stream bool) {
 	hs.wantCalm()
 }
 
-// h2Foreign is a handler that looks for tokens of others and answers with its own one.
+// h2Foreign is a handler that looks for tokens of other requests and answers with that of
+// its own request.
 type h2Foreign struct {
 	t    *testing.T
 	kept chan context.Context
 }
 
-// h2Kinds are what X-Kind may ask the handler for.
+// h2Kinds are the values of X-Kind that the handler understands.
 var h2Kinds = []string{"echo", "echo", "panic", "flush", "abort", "stream", "writer", "kept", "late", "error", "trailers"}
 
 func newH2Foreign(t *testing.T) *h2Foreign {
@@ -121,7 +122,7 @@ func (fh *h2Foreign) check(what string, b []byte, own string) {
 	}
 }
 
-// look checks all that can be seen in the context.
+// look checks everything that can be read from the context.
 func (fh *h2Foreign) look(ctx *RequestCtx, own string) {
 	var b bytes.Buffer
 	showRequest(&b, &ctx.Request)
@@ -180,9 +181,9 @@ func (fh *h2Foreign) handle(ctx *RequestCtx) {
 	}
 }
 
-// TestH2ForeignStreams has 16 connections of 100 streams each send frames by hand: streams are
-// reset in every state, connections are broken off, windows are small. No answer has a byte
-// that belongs to another one.
+// TestH2ForeignStreams proves that no answer has a byte that belongs to another one. 16
+// connections with 100 streams each send frames: streams are reset in every state,
+// connections are broken off, and windows are small.
 func TestH2ForeignStreams(t *testing.T) {
 	usedAgain(t)
 	for _, way := range []h2Way{h2Ways[0], h2Ways[2], h2Ways[3]} {
@@ -213,18 +214,18 @@ func TestH2ForeignStreams(t *testing.T) {
 	}
 }
 
-// h2User sends the streams of a connection, and looks at what comes.
+// h2User sends the streams of a connection, and checks what it gets.
 type h2User struct {
 	*h2Conn
 	fh       *h2Foreign
-	streams  map[uint32]*h2Sent // that are not over
+	streams  map[uint32]*h2Sent // those that have not ended
 	answered int64
 }
 
 // h2Sent is a request of h2User.
 type h2Sent struct {
 	own, kind string
-	resetAt   int // after which step it is reset: the head, two pieces of the body, the trailers, the response's head, some of its body
+	resetAt   int // the step after which it is reset: the head, two pieces of the body, the trailers, the response's head, some of its body
 	status    string
 	body      strings.Builder
 }
@@ -286,7 +287,7 @@ func (u *h2User) trailers(own string) []byte {
 	return bytes.Clone(u.head.Bytes())
 }
 
-// take looks at a frame of a response.
+// take checks a frame of a response.
 func (u *h2User) take(f h2Frame, s *h2Sent) {
 	u.fh.check("a frame ("+s.kind+")", fmt.Append(nil, f.fields), s.own)
 	switch f.kind {

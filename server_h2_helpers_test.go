@@ -16,7 +16,7 @@ import (
 	"golang.org/x/net/http2/hpack"
 )
 
-// h2Way is one of the ways by which a server of HTTP/2 is reached.
+// h2Way is one of the ways to reach an HTTP/2 server.
 type h2Way struct {
 	engine Engine
 	tls    bool
@@ -31,7 +31,7 @@ func (way h2Way) String() string {
 
 var h2Ways = []h2Way{{EngineBlock, false}, {EngineBlock, true}, {EngineEvent, false}, {EngineEvent, true}}
 
-// eachH2 runs a test in all ways.
+// eachH2 runs a test for each way.
 func eachH2(t *testing.T, f func(t *testing.T, way h2Way)) {
 	for _, way := range h2Ways {
 		t.Run(way.String(), func(t *testing.T) { f(t, way) })
@@ -116,11 +116,12 @@ type h2Conn struct {
 	enc  *hpack.Encoder
 	last uint32
 
-	got []h2Frame // what has come and was not asked for
+	got []h2Frame // frames that arrived and were not asked for yet
 }
 
-// h2Frame is what the server has sent, in words: "103", "200" and so on for a head, and
-// "data", "trailers", "end", "rst", "goaway", "settings", "ack", "ping", "window", "eof".
+// h2Frame is a frame from the server. Its kind is "103", "200" and so on for a head, and
+// "data", "trailers", "end", "rst", "goaway", "settings", "ack", "ping", "window" or
+// "eof" for others.
 type h2Frame struct {
 	kind   string
 	stream uint32
@@ -134,7 +135,7 @@ func (f h2Frame) String() string {
 	return fmt.Sprintf("%s[%d] code=%d %v %.40q end=%v", f.kind, f.stream, f.code, f.fields, f.data, f.end)
 }
 
-// dialRaw opens a connection without a word.
+// dialRaw opens a connection and sends nothing.
 func (hs *h2Server) dialRaw() net.Conn {
 	hs.t.Helper()
 	if hs.way.tls {
@@ -147,7 +148,7 @@ func (hs *h2Server) dialRaw() net.Conn {
 	return hs.use(c)
 }
 
-// dialTLS opens a connection of TLS and offers these protocols.
+// dialTLS opens a TLS connection and offers protocols by ALPN.
 func (hs *h2Server) dialTLS(protocols []string) net.Conn {
 	hs.t.Helper()
 	c, err := tls.Dial("tcp", hs.addr, &tls.Config{InsecureSkipVerify: true, NextProtos: protocols})
@@ -157,7 +158,7 @@ func (hs *h2Server) dialTLS(protocols []string) net.Conn {
 	return hs.use(c)
 }
 
-// use has a connection end with the test.
+// use closes a connection at the end of the test.
 func (hs *h2Server) use(c net.Conn) net.Conn {
 	c.SetDeadline(time.Now().Add(time.Minute)) // which only ends a test that hangs
 	hs.t.Cleanup(func() { c.Close() })
@@ -192,7 +193,8 @@ func (c *h2Conn) check(err error) {
 	}
 }
 
-// open sends a head; fields are names and values in turns, after those of the request line.
+// open sends a head. fields are alternating names and values that follow the
+// pseudo-headers.
 func (c *h2Conn) open(method, path string, end bool, fields ...string) (stream uint32) {
 	c.t.Helper()
 	if c.last++; c.last%2 == 0 {
@@ -222,7 +224,7 @@ func (c *h2Conn) reset(stream uint32) {
 	c.check(c.fr.WriteRSTStream(stream, http2.ErrCodeCancel))
 }
 
-// next reads a frame; after the end of the connection it is "eof".
+// next reads a frame. At the end of the connection it returns "eof".
 func (c *h2Conn) next() h2Frame {
 	f, err := c.fr.ReadFrame()
 	if err != nil {
@@ -290,7 +292,7 @@ func (c *h2Conn) await(stream uint32, kinds ...string) h2Frame {
 // answer reads a whole response: status, fields and body.
 func (c *h2Conn) answer(stream uint32) (status string, fields map[string]string, body string) {
 	c.t.Helper()
-	var calm []h2Frame // GOAWAY that ends nothing
+	var calm []h2Frame // GOAWAY without an error
 	defer func() { c.got = append(c.got, calm...) }()
 	for {
 		f := c.await(stream, "100", "103", "200", "204", "400", "404", "405", "408", "413", "414", "417", "429", "431", "500", "501", "503", "data", "trailers", "rst", "goaway")
@@ -328,7 +330,7 @@ func (c *h2Conn) sync() {
 	c.await(0, "pong")
 }
 
-// wantAlive checks that the connection serves on.
+// wantAlive checks that the connection still serves.
 func (c *h2Conn) wantAlive() {
 	c.t.Helper()
 	if status, _, _ := c.answer(c.open("GET", "/alive", true)); status != "200" {

@@ -34,8 +34,9 @@ func (ln *byteReadsListener) Accept() (net.Conn, error) {
 	return byteReads{c, &ln.n}, err
 }
 
-// TestH2ReadsByteOnce: a connection of the block engine that holds no buffer while it is idle,
-// as those of TLS, reads the first byte of a frame by itself, and not each one.
+// TestH2ReadsByteOnce proves that a connection of the block engine that holds no buffer
+// while it is idle, such as one of TLS, reads only the first byte of a frame by itself,
+// not every byte.
 func TestH2ReadsByteOnce(t *testing.T) {
 	inner := galeutil.NewInmemoryListener()
 	ln := &byteReadsListener{Listener: inner}
@@ -65,8 +66,8 @@ func TestH2ReadsByteOnce(t *testing.T) {
 	}
 }
 
-// TestH2HalfFrames: a frame that has come in part keeps no connection open, whether it is one
-// of a request or not.
+// TestH2HalfFrames proves that a frame that has arrived in part doesn't keep a connection
+// open, whether it belongs to a request or not.
 func TestH2HalfFrames(t *testing.T) {
 	t.Parallel()
 	for _, way := range h2Ways {
@@ -87,7 +88,7 @@ func TestH2HalfFrames(t *testing.T) {
 				}
 				c.await(0, "eof")
 			}
-			// Nor does the first one, and waiting for it costs nothing.
+			// Nor does the first frame, and waiting for it takes no buffer.
 			nc := hs.dialRaw()
 			_, err := nc.Write([]byte(http2.ClientPreface + "\x00\x00\x06\x04\x00"))
 			c := &h2Conn{Conn: nc, t: t, fr: http2.NewFramer(nc, nc)}

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// TestH2In: a queue gives what was put into it, in memory that follows what has come.
+// TestH2In proves that a queue returns what was put into it, and that its memory grows
+// with what has arrived.
 func TestH2In(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	data := make([]byte, 16<<10)
@@ -56,7 +57,7 @@ func TestH2In(t *testing.T) {
 	}
 }
 
-// TestH2InForgets: a queue that was dropped has nothing of what was in it.
+// TestH2InForgets proves that a queue holds nothing after drop.
 func TestH2InForgets(t *testing.T) {
 	for _, pieces := range []int{0, 1, 50} {
 		var q h2In

@@ -13,9 +13,10 @@ import (
 	"golang.org/x/net/http2"
 )
 
-// TestH2Limits: what docs/reference/http2.md allows of a head passes, and one more doesn't.
+// TestH2Limits proves that a head at the limits of docs/reference/http2.md is accepted,
+// and that one more is not.
 func TestH2Limits(t *testing.T) {
-	listed := func(fields []string) (n int) { // counts name, value and 32 of each field of block, with :method, :scheme, :path and :authority
+	listed := func(fields []string) (n int) { // adds name, value and 32 for each field of block, including :method, :scheme, :path and :authority
 		n = len(":methodGET:schemehttp:path/:authorityh") + 4*32
 		for i := 0; i < len(fields); i += 2 {
 			n += len(fields[i]) + len(fields[i+1]) + 32
@@ -58,7 +59,7 @@ func TestH2Limits(t *testing.T) {
 		for _, way := range []h2Way{{EngineBlock, false}, {EngineEvent, false}} {
 			hs := way.start(t, &Server{Handler: tt.s.Handler, HTTP2: tt.s.HTTP2})
 			c := hs.dialH2()
-			for range 2 { // the table stays in step
+			for range 2 { // the table stays the same on both sides
 				block := c.block("GET", tt.path, tt.fields...)
 				first := block[:min(len(block), 16<<10)]
 				c.headers(first, true, len(first) == len(block))
@@ -83,15 +84,15 @@ func long64(listed func([]string) int, n int) []string {
 	return f
 }
 
-// TestH2Continuations: a field block may come in 64 CONTINUATION frames, of which 8 are
-// empty. More of them, or far too many bytes, end the connection.
+// TestH2Continuations proves that a field block may use 64 CONTINUATION frames, of which
+// 8 are empty. More of them, or far too many bytes, end the connection.
 func TestH2Continuations(t *testing.T) {
 	eachH2(t, func(t *testing.T, way h2Way) {
 		hs := way.start(t, &Server{Handler: func(ctx *RequestCtx) {}})
 		for _, tt := range []struct {
 			name          string
 			frames, empty int
-			size          int // of each that isn't empty, 1 at least
+			size          int // of each one that isn't empty, at least 1
 			fine          bool
 		}{
 			{"64", 64, 0, 1, true}, {"65", 65, 0, 1, false}, {"8 empty ones", 8, 8, 1, true}, {"9 empty ones", 9, 9, 1, false},
@@ -132,8 +133,8 @@ func TestH2Continuations(t *testing.T) {
 	})
 }
 
-// TestH2MaxStreams: 250 requests are served at a time, those that were reset while their
-// handlers run included. Those beyond are refused, and the connection goes on.
+// TestH2MaxStreams proves that 250 requests are served at a time, including those that
+// were reset while their handlers run. More are refused, and the connection goes on.
 func TestH2MaxStreams(t *testing.T) {
 	eachH2(t, func(t *testing.T, way h2Way) {
 		for _, most := range []int{0, 3} {
@@ -178,7 +179,7 @@ func TestH2MaxStreams(t *testing.T) {
 	})
 }
 
-// TestH2AtOnce: what ends a connection at once, with the right code.
+// TestH2AtOnce proves which errors end a connection at once, and with which code.
 func TestH2AtOnce(t *testing.T) {
 	eachH2(t, func(t *testing.T, way h2Way) {
 		hs := way.start(t, &Server{StreamRequestBody: true, HTTP2: HTTP2Config{MaxConnWindow: 128 << 10}, Handler: func(ctx *RequestCtx) { <-ctx.Done() }})
@@ -204,7 +205,7 @@ func TestH2AtOnce(t *testing.T) {
 						c.data(c.last, string(bigBody[:16<<10]), false)
 					}
 				}
-			}, 0}, // given back as it comes
+			}, 0}, // the window is given back as data arrives
 			{"a large frame", func(c *h2Conn) {
 				c.check(c.fr.WriteRawFrame(http2.FrameData, 0, c.open("POST", "/", false), make([]byte, 16<<10+1)))
 			}, http2.ErrCodeFrameSize},
@@ -238,7 +239,8 @@ func TestH2AtOnce(t *testing.T) {
 	})
 }
 
-// TestH2StreamWindow: a client may send what the window of a stream has, and not more.
+// TestH2StreamWindow proves that a client may send as much as the window of a stream
+// allows, and not more.
 func TestH2StreamWindow(t *testing.T) {
 	eachH2(t, func(t *testing.T, way h2Way) {
 		hs := way.start(t, &Server{StreamRequestBody: true, Handler: func(ctx *RequestCtx) { <-ctx.Done() }})
@@ -259,7 +261,8 @@ func TestH2StreamWindow(t *testing.T) {
 	})
 }
 
-// TestH2Hello: what begins as HTTP/2 and does not go on ends.
+// TestH2Hello proves that a connection that begins with HTTP/2 and does not go on is
+// ended.
 func TestH2Hello(t *testing.T) {
 	t.Parallel()
 	settings := "\x00\x00\x06\x04\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00"
@@ -269,7 +272,7 @@ func TestH2Hello(t *testing.T) {
 			hs := way.start(t, &Server{ReadTimeout: 100 * time.Millisecond, IdleTimeout: time.Minute, Handler: func(ctx *RequestCtx) {}})
 			for _, tt := range []struct {
 				send string
-				code int // of GOAWAY, -1 for none that is asked for
+				code int // of GOAWAY, -1 if it isn't checked
 			}{
 				{"", -1}, {http2.ClientPreface[:1], -1}, {http2.ClientPreface[:23], -1}, {http2.ClientPreface, int(http2.ErrCodeSettingsTimeout)},
 				{http2.ClientPreface + settings[:14], int(http2.ErrCodeSettingsTimeout)},
@@ -313,8 +316,8 @@ func TestH2Hello(t *testing.T) {
 	}
 }
 
-// TestH2HeldStreams: streams that don't go on end, all of them, and the connection is
-// as before.
+// TestH2HeldStreams proves that streams that don't go on are all ended, and that the
+// connection still works.
 func TestH2HeldStreams(t *testing.T) {
 	t.Parallel()
 	for _, way := range h2Ways {
@@ -344,7 +347,8 @@ func TestH2HeldStreams(t *testing.T) {
 	}
 }
 
-// TestH2Deaf: a client that reads nothing is closed; what waits for it is bounded.
+// TestH2Deaf proves that the connection of a client that reads nothing is closed, and
+// that the output that waits for it is limited.
 func TestH2Deaf(t *testing.T) {
 	t.Parallel()
 	for _, way := range h2Ways {
@@ -410,9 +414,9 @@ func (c slowly) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestH2Seeks: a client that seeks in a film 50 times a second is served as long as it likes: each
-// time it resets the stream that it reads and asks for another range. GALE_H2_SEEKS=20s has it
-// go on for as long.
+// TestH2Seeks proves that a client may seek in a film 50 times a second for any time:
+// each time it resets the stream that it reads and asks for another range.
+// GALE_H2_SEEKS=20s sets how long the test runs.
 func TestH2Seeks(t *testing.T) {
 	t.Parallel()
 	long := time.Second

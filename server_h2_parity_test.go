@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// parityCase is a request that is sent by HTTP/1.1 and by HTTP/2: handlers must see the
+// parityCase is a request that is sent by HTTP/1.1 and by HTTP/2. Handlers must see the
 // same, and clients must get the same.
 type parityCase struct {
 	name     string
@@ -24,9 +24,9 @@ type parityCase struct {
 	method   string
 	path     string
 	body     string
-	fields   []string // names and values in turns
+	fields   []string // alternating names and values
 	trailers []string // of the request
-	unsized  bool     // the length of the body isn't told
+	unsized  bool     // the client doesn't send the length of the body
 }
 
 // showAll answers with everything that a handler sees of the request.
@@ -55,7 +55,8 @@ func showTrailers(ctx *RequestCtx) string {
 	return strings.Join(lines, " ")
 }
 
-// unconnected are the fields that only one of the protocols has.
+// unconnected are the headers that aren't compared, since only one protocol has them or
+// they change.
 var unconnected = []string{"Connection", "Transfer-Encoding", "Date", "Keep-Alive", "Upgrade"}
 
 // showParity describes a response for comparing.
@@ -306,8 +307,9 @@ type panickingReader struct{}
 
 func (panickingReader) Read([]byte) (int, error) { panic("of the test") }
 
-// TestH2Parity: what a handler sees and sends is the same by HTTP/1.1 and by HTTP/2. Three
-// requests follow each other on each connection, so that what one leaves shows.
+// TestH2Parity proves that what a handler sees and sends is the same by HTTP/1.1 and by
+// HTTP/2. Three requests follow each other on each connection, so that the test notices
+// what one leaves to the next.
 func TestH2Parity(t *testing.T) {
 	dir := t.TempDir()
 	for name, n := range map[string]int{"small": 100, "large": 300 << 10} {

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestH2Forwarded: a handler gives its request to a client as it is: the upstream gets
-// HTTP/1.1.
+// TestH2Forwarded proves that a handler may give its request to a client without a
+// change: the upstream gets HTTP/1.1.
 func TestH2Forwarded(t *testing.T) {
 	upstream := startServer(t, &Server{Handler: func(ctx *RequestCtx) {
 		fmt.Fprintf(ctx, "%s %s %s %q", ctx.Request.Header.Protocol(), ctx.Method(), ctx.RequestURI(), ctx.PostBody())
@@ -36,8 +36,8 @@ func TestH2Forwarded(t *testing.T) {
 	}
 }
 
-// TestH2ForwardedAlike: of a request that is given to a client, an upstream gets the same by
-// whichever protocol it came.
+// TestH2ForwardedAlike proves that if a handler gives its request to a client, the
+// upstream gets the same request whether it came by HTTP/1.1 or HTTP/2.
 func TestH2ForwardedAlike(t *testing.T) {
 	upstream := startServer(t, &Server{Handler: func(ctx *RequestCtx) {
 		fmt.Fprintf(ctx, "%s%q", ctx.Request.Header.Header(), ctx.PostBody())

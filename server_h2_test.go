@@ -2,7 +2,6 @@ package gale
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -24,7 +23,7 @@ import (
 	"github.com/galehttp/gale/galeutil"
 )
 
-// TestH2Protocol: a handler learns by which protocol a request came.
+// TestH2Protocol proves that a handler can see by which protocol a request came.
 func TestH2Protocol(t *testing.T) {
 	eachH2(t, func(t *testing.T, way h2Way) {
 		hs := way.start(t, &Server{Handler: func(ctx *RequestCtx) {
@@ -39,7 +38,8 @@ func TestH2Protocol(t *testing.T) {
 	})
 }
 
-// TestH2Interim: informational responses reach the client, and 100 only who asked for it.
+// TestH2Interim proves that informational responses reach the client, and that a 100 is
+// sent only to a client that asked for it.
 func TestH2Interim(t *testing.T) {
 	eachH2(t, func(t *testing.T, way h2Way) {
 		hs := way.start(t, &Server{Handler: func(ctx *RequestCtx) {
@@ -77,7 +77,7 @@ func TestH2Interim(t *testing.T) {
 	})
 }
 
-// TestH2Overlap: handlers of one connection run side by side.
+// TestH2Overlap proves that handlers of one connection run at the same time.
 func TestH2Overlap(t *testing.T) {
 	const streams = 100
 	eachH2(t, func(t *testing.T, way h2Way) {
@@ -104,8 +104,8 @@ func TestH2Overlap(t *testing.T) {
 	})
 }
 
-// TestH2NotBehind: a response leaves although the goroutine that made it runs another
-// handler, which blocks.
+// TestH2NotBehind proves that a response is sent even if the goroutine that made it runs
+// another handler, which blocks.
 func TestH2NotBehind(t *testing.T) {
 	eachH2(t, func(t *testing.T, way h2Way) {
 		release := make(chan struct{})
@@ -123,15 +123,15 @@ func TestH2NotBehind(t *testing.T) {
 			more := c.open("GET", "/fast", true)
 			c.wantAnswer(fast, "200", "done")
 			c.wantAnswer(more, "200", "done")
-			if c.last > 240 { // each block has a stream that stays
+			if c.last > 240 { // each block leaves one stream open
 				break
 			}
 		}
 	})
 }
 
-// TestH2ResetStates resets a stream in every state. The connection serves on, and
-// nothing is left.
+// TestH2ResetStates resets a stream in every state. It proves that the connection goes
+// on, and that nothing is left.
 func TestH2ResetStates(t *testing.T) {
 	usedAgain(t)
 	eachH2(t, func(t *testing.T, way h2Way) {
@@ -192,7 +192,7 @@ func TestH2ResetStates(t *testing.T) {
 			}
 		}
 		for range 3 {
-			id := c.open("GET", "/hook", true) // decided on
+			id := c.open("GET", "/hook", true) // in HeaderReceived or accept
 			<-hooked
 			c.reset(id)
 			c.sync()
@@ -229,7 +229,7 @@ func TestH2ResetStates(t *testing.T) {
 			c.await(id, "200")
 			c.reset(id)
 			wantReset("writing")
-			c.check(c.fr.WriteWindowUpdate(0, 1<<20)) // what they have used up
+			c.check(c.fr.WriteWindowUpdate(0, 1<<20)) // the part of the window that they have used
 			c.wantAlive()
 		}
 		if n := ran.Load(); n != 0 {
@@ -239,8 +239,8 @@ func TestH2ResetStates(t *testing.T) {
 	})
 }
 
-// wantCalm waits until no stream is open on the connections of the server, and looks at
-// what they have left.
+// wantCalm waits until no stream is open on the connections of the server, and checks
+// that nothing of them is left.
 func (hs *h2Server) wantCalm() {
 	hs.t.Helper()
 	await(hs.t, "the end of all streams", func() bool {
@@ -259,8 +259,8 @@ func (hs *h2Server) wantCalm() {
 	})
 }
 
-// TestH2Lost breaks the connection in every state: each handler ends, and with it its
-// stream's goroutine.
+// TestH2Lost breaks the connection in every state. It proves that each handler ends, and
+// with it the goroutine of its stream.
 func TestH2Lost(t *testing.T) {
 	eachH2(t, func(t *testing.T, way h2Way) {
 		var inside atomic.Int32
@@ -320,8 +320,9 @@ func TestH2Lost(t *testing.T) {
 	})
 }
 
-// TestH2LostCounts: a connection that is lost counts, and so Shutdown waits for it, until its
-// handlers have returned; except those that got their body as a stream before its end.
+// TestH2LostCounts proves that a lost connection is counted until its handlers have
+// returned, so that Shutdown waits for them. Handlers that got their body as a stream
+// before its end are the exception.
 func TestH2LostCounts(t *testing.T) {
 	for _, stream := range []bool{false, true} {
 		eachH2(t, func(t *testing.T, way h2Way) {
@@ -357,7 +358,8 @@ func TestH2LostCounts(t *testing.T) {
 	}
 }
 
-// TestH2HalfClosed: a client that has ended its side gets its answers, and Done is closed.
+// TestH2HalfClosed proves that a client that has ended its side gets its answers, and
+// that Done is closed.
 func TestH2HalfClosed(t *testing.T) {
 	eachH2(t, func(t *testing.T, way h2Way) {
 		in := make(chan error, 2)
@@ -387,8 +389,8 @@ func TestH2HalfClosed(t *testing.T) {
 	})
 }
 
-// TestH2EarlyAnswer: a client that is answered before its body has come is told to stop,
-// and what still comes does no harm.
+// TestH2EarlyAnswer proves that a client that is answered before its body has arrived is
+// told to stop, and that later data does no harm.
 func TestH2EarlyAnswer(t *testing.T) {
 	eachH2(t, func(t *testing.T, way h2Way) {
 		hs := way.start(t, &Server{StreamRequestBody: true, MaxRequestBodySize: 10, Handler: func(ctx *RequestCtx) { ctx.SetBodyString("no thanks") }})
@@ -409,50 +411,7 @@ func TestH2EarlyAnswer(t *testing.T) {
 	})
 }
 
-// TestH2EarlyAnswerAlone: the reset that follows an early answer is written after it, and not
-// together with it: curl 7.88 loses the answer then. A read returns one record of TLS at most.
-func TestH2EarlyAnswerAlone(t *testing.T) {
-	eachH2(t, func(t *testing.T, way h2Way) {
-		hs := way.start(t, &Server{MaxRequestBodySize: 10, Handler: func(ctx *RequestCtx) {
-			if string(ctx.Path()) == "/close" {
-				ctx.SetConnectionClose()
-			}
-			ctx.SetBodyString("no thanks")
-		}, StreamRequestBody: true})
-		for _, path := range []string{"/", "/close"} {
-			c := hs.dialH2()
-			if _, ok := c.Conn.(*tls.Conn); !ok {
-				return // what is written together can't be seen
-			}
-			c.sync()
-			id := c.open("POST", path, false)
-			var got []http2.FrameType
-			b := make([]byte, 1<<14)
-			for reset := false; !reset; {
-				n, err := c.Conn.Read(b)
-				c.check(err)
-				fr := http2.NewFramer(nil, bytes.NewReader(b[:n]))
-				ended := false
-				for {
-					f, err := fr.ReadFrame()
-					if err != nil {
-						break
-					}
-					got = append(got, f.Header().Type)
-					if f.Header().StreamID != id {
-						continue
-					}
-					ended = ended || f.Header().Flags.Has(http2.FlagDataEndStream)
-					if reset = f.Header().Type == http2.FrameRSTStream; reset && ended {
-						t.Errorf("%s: the end and the reset came together: %v", path, got)
-					}
-				}
-			}
-		}
-	})
-}
-
-// TestH2Windows: many streams share a small window of the connection.
+// TestH2Windows proves that many streams can share a small window of the connection.
 func TestH2Windows(t *testing.T) {
 	eachH2(t, func(t *testing.T, way h2Way) {
 		const streams, size = 20, 50_000
@@ -507,14 +466,14 @@ func TestH2Windows(t *testing.T) {
 	})
 }
 
-// TestH2ZeroLength: a request whose body must be empty and isn't is refused, however late
-// its data comes.
+// TestH2ZeroLength proves that a request with Content-Length 0 and data is malformed,
+// however late its data arrives.
 func TestH2ZeroLength(t *testing.T) {
 	eachH2(t, func(t *testing.T, way h2Way) {
 		hs := way.start(t, &Server{Handler: func(ctx *RequestCtx) { ctx.SetBodyString("answer") }})
 		c := hs.dialH2()
 		id := c.open("POST", "/", false, "content-length", "0")
-		c.sync() // the head has come by itself
+		c.sync() // the head has arrived alone
 		c.data(id, "x", true)
 		if f := c.await(id, "rst", "200"); f.kind != "rst" || f.code != uint32(http2.ErrCodeProtocol) {
 			t.Errorf("got %v", f)
@@ -526,7 +485,8 @@ func TestH2ZeroLength(t *testing.T) {
 	})
 }
 
-// TestH2HalfClosedAfterReset: a client that wants nothing any more doesn't wait for handlers.
+// TestH2HalfClosedAfterReset proves that a connection whose client has reset its streams
+// and ended its side closes without waiting for handlers.
 func TestH2HalfClosedAfterReset(t *testing.T) {
 	eachH2(t, func(t *testing.T, way h2Way) {
 		in, out := make(chan struct{}), make(chan struct{})
@@ -547,8 +507,8 @@ func TestH2HalfClosedAfterReset(t *testing.T) {
 	})
 }
 
-// TestH2Goexit: a handler that ends its goroutine ends its stream and no other, wherever it
-// runs.
+// TestH2Goexit proves that user code that ends its goroutine ends its stream and no
+// other, wherever it runs.
 func TestH2Goexit(t *testing.T) {
 	eachH2(t, func(t *testing.T, way h2Way) {
 		release := make(chan struct{})
@@ -603,7 +563,7 @@ func TestH2Goexit(t *testing.T) {
 		id := c.open("POST", "/stream", false)
 		c.data(id, "body", true)
 		c.await(id, "rst")
-		c.wantAnswer(c.open("GET", "/closer", true), "200", "answer") // which was sent before
+		c.wantAnswer(c.open("GET", "/closer", true), "200", "answer") // the answer was sent before
 		close(release)
 		c.await(late, "rst")
 		c.wantAnswer(waits, "200", "answer")
@@ -614,7 +574,7 @@ func TestH2Goexit(t *testing.T) {
 	})
 }
 
-// TestH2Panics: a panic ends its stream and no other.
+// TestH2Panics proves that a panic ends its stream and no other.
 func TestH2Panics(t *testing.T) {
 	eachH2(t, func(t *testing.T, way h2Way) {
 		release := make(chan struct{})
@@ -659,8 +619,8 @@ func TestH2Panics(t *testing.T) {
 	})
 }
 
-// TestH2OwnPanic: a panic of the library itself, in the middle of a connection's state, ends
-// the connection and its handlers; nothing hangs.
+// TestH2OwnPanic proves that a panic of the library itself, while it changes the state of
+// a connection, ends the connection and its handlers, and that nothing hangs.
 func TestH2OwnPanic(t *testing.T) {
 	eachH2(t, func(t *testing.T, way h2Way) {
 		streams := make(chan *h2Stream, 3)
@@ -709,7 +669,8 @@ type closerFunc func() error
 
 func (f closerFunc) Close() error { return f() }
 
-// TestH2Timeouts: what takes too long ends, and what only seems to doesn't.
+// TestH2Timeouts proves that what takes too long is ended, and that what only seems to
+// take too long is not.
 func TestH2Timeouts(t *testing.T) {
 	const short = 50 * time.Millisecond
 	whole := func(ctx *RequestCtx) { ctx.SetBodyString("read") }
@@ -758,7 +719,7 @@ func TestH2Timeouts(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			for _, way := range h2Ways[1:3] { // the engine has no part in it
+			for _, way := range h2Ways[1:3] { // this doesn't depend on the engine
 				hs := way.start(t, tt.s)
 				c := hs.dialH2()
 				id := c.open("POST", "/", false)
@@ -776,7 +737,7 @@ func TestH2Timeouts(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		s    *Server
-		raw  string // what is sent instead of the preface
+		raw  string // sent instead of the preface
 		head bool   // half a field block is sent
 		code uint32
 	}{
@@ -812,8 +773,8 @@ func TestH2Timeouts(t *testing.T) {
 	}
 }
 
-// TestH2ConnEnds: settings by which connections of HTTP/1.1 end lead to GOAWAY, and what
-// was sent before is answered.
+// TestH2ConnEnds proves that settings that close connections of HTTP/1.1 lead to GOAWAY,
+// and that requests from before it are answered.
 func TestH2ConnEnds(t *testing.T) {
 	eachH2(t, func(t *testing.T, way h2Way) {
 		for _, tt := range []struct {
@@ -848,7 +809,8 @@ func TestH2ConnEnds(t *testing.T) {
 	})
 }
 
-// TestH2Shutdown: clients are told at once; requests that run are answered.
+// TestH2Shutdown proves that clients are told of a shutdown at once, and that running
+// requests are answered.
 func TestH2Shutdown(t *testing.T) {
 	eachH2(t, func(t *testing.T, way h2Way) {
 		in, out := make(chan struct{}), make(chan struct{})
@@ -873,7 +835,7 @@ func TestH2Shutdown(t *testing.T) {
 		if first.stream != 1<<31-1 || second.stream != id || first.code|second.code != 0 {
 			t.Errorf("got %v, %v", first, second)
 		}
-		late := busy.open("GET", "/late", true) // which GOAWAY says that nothing happens to
+		late := busy.open("GET", "/late", true) // GOAWAY says that it is not processed
 		close(out)
 		busy.wantAnswer(id, "200", "answer")
 		if f := busy.await(late, "eof", "200"); f.kind != "eof" {
@@ -885,7 +847,8 @@ func TestH2Shutdown(t *testing.T) {
 	})
 }
 
-// TestH2Drain: while the server drains, clients know, and are served on.
+// TestH2Drain proves that while the server drains, clients are told, and are still
+// served.
 func TestH2Drain(t *testing.T) {
 	eachH2(t, func(t *testing.T, way h2Way) {
 		hs := way.start(t, &Server{DrainTime: time.Hour, Handler: func(ctx *RequestCtx) { ctx.SetBodyString("answer") }})
@@ -919,8 +882,8 @@ func TestH2Drain(t *testing.T) {
 	})
 }
 
-// TestH2DrainLosesNothing: net/http's client, which sends again what GOAWAY gives back, sees
-// no error while the server drains.
+// TestH2DrainLosesNothing proves that net/http's client, which sends requests again that
+// GOAWAY excludes, sees no error while the server drains.
 func TestH2DrainLosesNothing(t *testing.T) {
 	eachH2(t, func(t *testing.T, way h2Way) {
 		hs := way.start(t, &Server{DrainTime: time.Hour, Handler: func(ctx *RequestCtx) { ctx.SetBody(ctx.Path()) }})
@@ -959,8 +922,9 @@ func TestH2DrainLosesNothing(t *testing.T) {
 	})
 }
 
-// TestH2ShutdownWithClient: a request of net/http's client that runs when Shutdown begins is
-// answered whole; the client opens another connection for those that follow.
+// TestH2ShutdownWithClient proves that a request of net/http's client that runs when
+// Shutdown begins gets its complete answer, and that the client opens another connection
+// for later requests.
 func TestH2ShutdownWithClient(t *testing.T) {
 	eachH2(t, func(t *testing.T, way h2Way) {
 		const size = 1 << 20
@@ -1021,7 +985,7 @@ func TestH2ShutdownWithClient(t *testing.T) {
 	})
 }
 
-// TestH2Close: Close ends everything at once.
+// TestH2Close proves that Close ends everything at once.
 func TestH2Close(t *testing.T) {
 	eachH2(t, func(t *testing.T, way h2Way) {
 		in, cause := make(chan struct{}), make(chan error)
@@ -1042,7 +1006,7 @@ func TestH2Close(t *testing.T) {
 	})
 }
 
-// TestH2ConnState: the states of a connection of HTTP/2, and its counts.
+// TestH2ConnState proves which states and counts an HTTP/2 connection has.
 func TestH2ConnState(t *testing.T) {
 	eachH2(t, func(t *testing.T, way h2Way) {
 		var mu sync.Mutex
@@ -1069,7 +1033,7 @@ func TestH2ConnState(t *testing.T) {
 	})
 }
 
-// TestH2ServeConn serves a connection in memory.
+// TestH2ServeConn proves that ServeConn serves HTTP/2 on a connection in memory.
 func TestH2ServeConn(t *testing.T) {
 	ln := galeutil.NewInmemoryListener()
 	s := &Server{HTTP2: HTTP2Config{H2C: true}, Handler: func(ctx *RequestCtx) { ctx.SetBodyString("answer") }}
@@ -1093,7 +1057,7 @@ func TestH2ServeConn(t *testing.T) {
 		t.Errorf("got %s %q", resp.Proto, b)
 	}
 	for {
-		tr.CloseIdleConnections() // the connection may become idle a moment after the body has ended
+		tr.CloseIdleConnections() // again, since the connection may become idle a moment after the body has ended
 		select {
 		case err := <-served:
 			if err != nil {
@@ -1105,8 +1069,8 @@ func TestH2ServeConn(t *testing.T) {
 	}
 }
 
-// TestH2BadPreface: where clients may begin with HTTP/2, bytes that are neither get no
-// answer of HTTP/1.1.
+// TestH2BadPreface proves that if clients may begin with HTTP/2, bytes that are neither
+// HTTP/2 nor HTTP/1.1 get no answer in HTTP/1.1.
 func TestH2BadPreface(t *testing.T) {
 	eachH2(t, func(t *testing.T, way h2Way) {
 		if way.tls {
@@ -1126,7 +1090,7 @@ func TestH2BadPreface(t *testing.T) {
 	})
 }
 
-// TestH2Duplex: a handler reads and writes at the same time.
+// TestH2Duplex proves that a handler may read and write at the same time.
 func TestH2Duplex(t *testing.T) {
 	eachH2(t, func(t *testing.T, way h2Way) {
 		hs := way.start(t, &Server{StreamRequestBody: true, Handler: func(ctx *RequestCtx) {
@@ -1159,8 +1123,8 @@ func TestH2Duplex(t *testing.T) {
 	})
 }
 
-// TestH2Kept: contexts that a program keeps end with their requests, and stay what they
-// were while others are served.
+// TestH2Kept proves that contexts that a program keeps end with their requests, and don't
+// change while other requests are served.
 func TestH2Kept(t *testing.T) {
 	usedAgain(t)
 	eachH2(t, func(t *testing.T, way h2Way) {
@@ -1199,8 +1163,8 @@ func TestH2Kept(t *testing.T) {
 	})
 }
 
-// TestH2LateHandlers: a handler that has timed out goes on with its context, which no
-// other request gets.
+// TestH2LateHandlers proves that a handler that has timed out keeps its context, and that
+// no other request gets that.
 func TestH2LateHandlers(t *testing.T) {
 	usedAgain(t)
 	eachH2(t, func(t *testing.T, way h2Way) {
@@ -1246,7 +1210,8 @@ func TestH2LateHandlers(t *testing.T) {
 	})
 }
 
-// TestH2Refused: requests that are refused by their head, with one code each.
+// TestH2Refused proves which requests are refused because of their head, and with which
+// code.
 func TestH2Refused(t *testing.T) {
 	eachH2(t, func(t *testing.T, way h2Way) {
 		var told sync.Map
@@ -1291,7 +1256,8 @@ func TestH2Refused(t *testing.T) {
 	})
 }
 
-// TestH2SlowReader: what has been read of a body isn't kept while more of it arrives.
+// TestH2SlowReader proves that bytes of a body that were read are not kept while more of
+// it arrives.
 func TestH2SlowReader(t *testing.T) {
 	const total, ahead = 8 << 20, 16 << 10
 	eachH2(t, func(t *testing.T, way h2Way) {
@@ -1302,7 +1268,7 @@ func TestH2SlowReader(t *testing.T) {
 			p := make([]byte, ahead)
 			highest := 0
 			for n := 0; n < total; {
-				// What is left behind keeps the body from being read to its end.
+				// It always leaves some bytes, so that the body isn't read to its end.
 				for n+len(p) < total && s.body.Buffered() < ahead+1 {
 					s.ss.mu.Lock()
 					s.awaitBody()
@@ -1336,7 +1302,7 @@ func TestH2SlowReader(t *testing.T) {
 	})
 }
 
-// TestH2NoTrailers: responses that have no content have no trailers either (RFC 9110
+// TestH2NoTrailers proves that responses without content have no trailers (RFC 9110
 // sections 15.3.5 and 15.4.5).
 func TestH2NoTrailers(t *testing.T) {
 	eachH2(t, func(t *testing.T, way h2Way) {

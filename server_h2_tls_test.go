@@ -25,14 +25,14 @@ func (hs *h2Server) negotiate(cfg *tls.Config) (*tls.Conn, string) {
 	return c, c.ConnectionState().NegotiatedProtocol
 }
 
-// TestH2Offered: when clients of TLS are offered HTTP/2.
+// TestH2Offered proves when TLS clients are offered HTTP/2.
 func TestH2Offered(t *testing.T) {
 	handler := func(c net.Conn) error { defer c.Close(); _, err := io.WriteString(c, "mine"); return err }
 	for _, tt := range []struct {
 		name  string
 		mode  HTTP2Mode
 		names []string
-		own   string // a protocol given to NextProto
+		own   string // a protocol passed to NextProto
 		want  string
 	}{
 		{"auto", HTTP2Auto, nil, "", "h2"},
@@ -71,8 +71,8 @@ func TestH2Offered(t *testing.T) {
 	}
 }
 
-// TestH2ProgramsListener: a listener of TLS that the program made offers what its own
-// configuration says, whatever the mode is.
+// TestH2ProgramsListener proves that a TLS listener that the program made offers the
+// protocols of its own configuration, whatever the server's setting is.
 func TestH2ProgramsListener(t *testing.T) {
 	certPEM, keyPEM, err := GenerateTestCertificate("127.0.0.1")
 	if err != nil {
@@ -88,7 +88,7 @@ func TestH2ProgramsListener(t *testing.T) {
 				names []string
 				want  string
 			}{{[]string{"h2", "http/1.1"}, "HTTP/2.0 h2"}, {nil, "HTTP/1.1 "}} {
-				var early string // what HeaderReceived is told
+				var early string // what HeaderReceived sees
 				s := &Server{Engine: e, HTTP2: HTTP2Config{Mode: mode}, HeaderReceived: func(h *RequestHeader) (c RequestConfig) {
 					early = string(h.Protocol())
 					return c
@@ -117,7 +117,8 @@ func TestH2ProgramsListener(t *testing.T) {
 	}
 }
 
-// TestH2Suites: TLS 1.2 with a suite that RFC 9113 appendix A prohibits is refused.
+// TestH2Suites proves that TLS 1.2 with a suite that RFC 9113 appendix A prohibits is
+// refused.
 func TestH2Suites(t *testing.T) {
 	for _, e := range []Engine{EngineBlock, EngineEvent} {
 		hs := h2Way{e, true}.start(t, &Server{Handler: func(*RequestCtx) {}, TLSConfig: &tls.Config{CipherSuites: []uint16{
@@ -148,7 +149,8 @@ func TestH2Suites(t *testing.T) {
 	}
 }
 
-// TestH2Events: server-sent events end when the client resets its stream or goes.
+// TestH2Events proves that server-sent events end when the client resets its stream or
+// leaves.
 func TestH2Events(t *testing.T) {
 	eachH2(t, func(t *testing.T, way h2Way) {
 		ended := make(chan error, 10)
@@ -199,7 +201,7 @@ func TestH2Events(t *testing.T) {
 	})
 }
 
-// wrappedTLS is a TLS connection of the program, of a type of its own.
+// wrappedTLS is a TLS connection in a type of the program.
 type wrappedTLS struct{ *tls.Conn }
 
 // wrappingListener wraps the connections of a TLS listener.
@@ -213,8 +215,8 @@ func (ln wrappingListener) Accept() (net.Conn, error) {
 	return wrappedTLS{c.(*tls.Conn)}, nil
 }
 
-// TestH2Wrapped: a connection on which a TLS listener of the program has negotiated HTTP/2
-// speaks it, also if it was wrapped.
+// TestH2Wrapped proves that a connection on which a TLS listener of the program has
+// negotiated HTTP/2 speaks it, even if the connection is wrapped.
 func TestH2Wrapped(t *testing.T) {
 	cert, key, err := GenerateTestCertificate("127.0.0.1")
 	if err != nil {
@@ -242,7 +244,7 @@ func TestH2Wrapped(t *testing.T) {
 				t.Errorf("wrap=%v, HTTP/%d: %d %q", wrap, major, status, body)
 			}
 		}
-		// What was not negotiated is not spoken.
+		// A protocol that was not negotiated is not spoken.
 		c, _ := hs.negotiate(&tls.Config{NextProtos: []string{"http/1.1"}})
 		io.WriteString(c, http2.ClientPreface)
 		if b, _ := io.ReadAll(c); !strings.HasPrefix(string(b), "HTTP/1.1 505 ") {

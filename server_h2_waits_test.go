@@ -13,7 +13,8 @@ import (
 	"golang.org/x/net/http2"
 )
 
-// together sends what write makes at once, so that the server most likely reads it at once.
+// together sends everything that write writes at once, so that the server most likely
+// reads it at once.
 func (c *h2Conn) together(write func()) {
 	c.t.Helper()
 	var b bytes.Buffer
@@ -25,8 +26,8 @@ func (c *h2Conn) together(write func()) {
 	c.check(err)
 }
 
-// TestH2RoomBeforeHandler: a response that has got a window goes on although a handler
-// that became ready with it blocks.
+// TestH2RoomBeforeHandler proves that a response that has got a window is sent even if a
+// handler that became ready at the same time blocks.
 func TestH2RoomBeforeHandler(t *testing.T) {
 	eachH2(t, func(t *testing.T, way h2Way) {
 		release := make(chan struct{})
@@ -54,8 +55,8 @@ func TestH2RoomBeforeHandler(t *testing.T) {
 	})
 }
 
-// TestH2EndAfterResponse: a response that waits for the engine is sent although the client
-// has ended its side meanwhile.
+// TestH2EndAfterResponse proves that a response that waits for the engine is sent even if
+// the client has ended its side meanwhile.
 func TestH2EndAfterResponse(t *testing.T) {
 	way := h2Way{engine: EngineEvent}
 	got, release, busy, free := make(chan *h2Session, 1), make(chan struct{}), make(chan struct{}), make(chan struct{})
@@ -85,8 +86,8 @@ func TestH2EndAfterResponse(t *testing.T) {
 	c.await(id, "200")
 }
 
-// TestH2MaxRunningHandlers: a handler that waits for the client's window doesn't keep the
-// window from being read, however few handlers may run.
+// TestH2MaxRunningHandlers proves that the client's window is read while a handler waits
+// for it, even if only few handlers may run.
 func TestH2MaxRunningHandlers(t *testing.T) {
 	way := h2Way{engine: EngineEvent}
 	hs := way.start(t, &Server{EventLoops: 1, MaxRunningHandlers: 1, Handler: func(ctx *RequestCtx) {
@@ -105,7 +106,7 @@ func TestH2MaxRunningHandlers(t *testing.T) {
 	}
 }
 
-// TestH2InterimWaits: informational responses wait as other output does.
+// TestH2InterimWaits proves that informational responses wait for room like other output.
 func TestH2InterimWaits(t *testing.T) {
 	eachH2(t, func(t *testing.T, way h2Way) {
 		var highest atomic.Int32
@@ -130,7 +131,7 @@ func TestH2InterimWaits(t *testing.T) {
 	})
 }
 
-// TestH2MaxStreamWindow: a small window is one from the beginning.
+// TestH2MaxStreamWindow proves that a small MaxStreamWindow applies from the beginning.
 func TestH2MaxStreamWindow(t *testing.T) {
 	cfg := (&Server{HTTP2: HTTP2Config{MaxStreamWindow: 8 << 10}}).h2Config()
 	if cfg.StreamWindow != 8<<10 || cfg.StreamWindowMax != 8<<10 {
@@ -138,8 +139,8 @@ func TestH2MaxStreamWindow(t *testing.T) {
 	}
 }
 
-// TestH2WriteDeadline: a deadline that is set while a handler waits for the socket ends the
-// wait, and its stream alone.
+// TestH2WriteDeadline proves that a deadline that is set while a handler waits for the
+// socket ends the wait, and only its stream.
 func TestH2WriteDeadline(t *testing.T) {
 	for name, send := range map[string]func(ctx *RequestCtx) error{
 		"flush": func(ctx *RequestCtx) error {
@@ -169,7 +170,7 @@ func TestH2WriteDeadline(t *testing.T) {
 				}})
 				c := hs.dialH2(http2.Setting{ID: http2.SettingInitialWindowSize, Val: 1 << 30})
 				c.check(c.fr.WriteWindowUpdate(0, 1<<30))
-				id := c.open("GET", "/", true) // and nothing is read
+				id := c.open("GET", "/", true) // the client then reads nothing
 				ctx := <-got
 				s := ctx.x.(*h2Stream)
 				await(t, name+" to wait", func() bool {
@@ -194,8 +195,8 @@ func TestH2WriteDeadline(t *testing.T) {
 	}
 }
 
-// TestH2SmallReads: a client that reads a long response in small pieces, and tells of each
-// one, is not one that floods.
+// TestH2SmallReads proves that a client that reads a long response in small pieces, and
+// sends WINDOW_UPDATE for each, is not taken for a flood.
 func TestH2SmallReads(t *testing.T) {
 	body := make([]byte, 64<<20)
 	for _, e := range []Engine{EngineBlock, EngineEvent} {
@@ -217,8 +218,8 @@ func TestH2SmallReads(t *testing.T) {
 	}
 }
 
-// TestH2LowPriorityWaits: a response that gets no turn, because the client takes a more urgent
-// one as fast as it can, is not one that the client doesn't take.
+// TestH2LowPriorityWaits proves that a response doesn't time out while it gets no turn
+// because the client takes a more urgent one.
 func TestH2LowPriorityWaits(t *testing.T) {
 	const stall = 500 * time.Millisecond
 	hs := h2Way{EngineBlock, false}.start(t, &Server{WriteStallTimeout: stall, Handler: func(ctx *RequestCtx) {
@@ -243,7 +244,8 @@ func TestH2LowPriorityWaits(t *testing.T) {
 	}
 }
 
-// TestH2RoomAdapts: much output is gathered only while the client takes it quickly.
+// TestH2RoomAdapts proves that much output is gathered only while the client takes it
+// quickly.
 func TestH2RoomAdapts(t *testing.T) {
 	r := &h2Room{most: maxH2Out}
 	for _, step := range []struct {
@@ -252,7 +254,7 @@ func TestH2RoomAdapts(t *testing.T) {
 	}{{quickH2Out + 1, maxH2Out}, {0, wideH2Out}, {0, wideH2Out}, {2 * quickH2Out, maxH2Out}} {
 		r.at = clock.Ticks() - step.ago
 		if step.ago == 0 {
-			r.at = clock.Ticks() + clock.Tick(time.Hour) // however slow this is
+			r.at = clock.Ticks() + clock.Tick(time.Hour) // so that any time is short
 		}
 		if r.adapt(); r.most != step.want {
 			t.Errorf("%v after the last time: %d bytes, want %d", time.Duration(step.ago), r.most, step.want)

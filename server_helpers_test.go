@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// await waits for a state.
+// await waits until ok returns true.
 func await(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	for end := time.Now().Add(30 * time.Second); !ok(); time.Sleep(time.Millisecond) {
@@ -29,9 +29,9 @@ func allStacks() string {
 	return string(buf[:runtime.Stack(buf, true)])
 }
 
-// withMoreTime calls f with a time limit within which something must be done that is
-// usually done at once. A machine that is busy may be late: as long as f fails it is
-// called again, with twice the time.
+// withMoreTime calls f with a time limit for something that is usually done at once. A
+// busy machine may be slower: as long as f fails, it is called again with twice the
+// limit.
 func withMoreTime(t *testing.T, limit time.Duration, f func(limit time.Duration) error) {
 	t.Helper()
 	for ; ; limit *= 2 {
@@ -159,7 +159,7 @@ func (c *testConn) read(method string) answer {
 	return answer{resp, string(b)}
 }
 
-// wantClosed checks that the server closes the connection without a word more.
+// wantClosed checks that the server closes the connection without sending more.
 func (c *testConn) wantClosed() {
 	c.t.Helper()
 	if b, err := io.ReadAll(c.br); len(b) > 0 || err != nil {
@@ -167,7 +167,7 @@ func (c *testConn) wantClosed() {
 	}
 }
 
-// wantOpen checks that the connection can be used on.
+// wantOpen checks that the connection can still be used.
 func (c *testConn) wantOpen() {
 	c.t.Helper()
 	c.send("GET /ping HTTP/1.1\r\nHost: h\r\n\r\n")

@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// A connection that is taken within the handler is the handler's alone: answers
-// to earlier requests were sent, what came after the request is still to be read, nothing
-// else is written to it and it outlives the server.
+// A connection that a handler takes with HijackNow belongs only to the handler. Answers
+// to earlier requests were sent, and the bytes after the request can be read. The server
+// writes nothing more to it and doesn't close it when the server ends.
 func TestHijackNow(t *testing.T) {
 	conns := make(chan net.Conn, 1)
 	s := &Server{StreamRequestBody: true, ReadTimeout: time.Minute}
@@ -20,7 +20,7 @@ func TestHijackNow(t *testing.T) {
 			return
 		}
 		if string(ctx.Path()) != "/quiet" {
-			_ = ctx.Done() // have it watched
+			_ = ctx.Done() // makes the server watch the connection
 		}
 		c, err := ctx.HijackNow()
 		if err != nil {
@@ -56,7 +56,7 @@ func TestHijackNow(t *testing.T) {
 			for ts.s.GetOpenConnectionsCount() > 0 {
 				time.Sleep(time.Millisecond)
 			}
-			if err := ts.s.Shutdown(); err != nil { // doesn't wait for it, and leaves it open
+			if err := ts.s.Shutdown(); err != nil { // doesn't wait for the hijacked connection, and leaves it open
 				t.Error(err)
 			}
 			ts = startServer(t, &Server{}, s.Handler)
@@ -73,8 +73,8 @@ func TestHijackNow(t *testing.T) {
 	}
 }
 
-// Informational responses go out at once, each with its own fields; the final one comes
-// after them.
+// Informational responses are sent at once, each with its own headers. The final one
+// comes after them.
 func TestSendInterim(t *testing.T) {
 	ts := startServer(t, &Server{StreamRequestBody: true}, func(ctx *RequestCtx) {
 		var h ResponseHeader
@@ -114,8 +114,8 @@ func TestSendInterim(t *testing.T) {
 	c.want("GET", 200, "")
 }
 
-// CloseRequestBody ends a Read that waits for the client; the connection is of no
-// use any more then, but the answer is sent.
+// CloseRequestBody ends a Read that waits for the client. The answer is sent, and then
+// the connection is closed.
 func TestCloseRequestBody(t *testing.T) {
 	ts := startServer(t, &Server{StreamRequestBody: true}, func(ctx *RequestCtx) {
 		got := make(chan error)

@@ -19,8 +19,8 @@ import (
 	"github.com/galehttp/gale/internal/race"
 )
 
-// leakRequests is how many requests TestNoForeignBytes sends: GALE_LEAK_REQUESTS
-// of them, by default few enough for every day.
+// leakRequests returns how many requests TestNoForeignBytes sends: GALE_LEAK_REQUESTS, by
+// default few enough for every test run.
 func leakRequests() int64 {
 	if n, err := strconv.ParseInt(os.Getenv("GALE_LEAK_REQUESTS"), 10, 64); err == nil {
 		return n
@@ -31,10 +31,10 @@ func leakRequests() int64 {
 	return 100_000
 }
 
-// TestNoForeignBytes sends requests that carry a token in target, field, cookie
-// and body on 64 connections, pipelined, with panics, time-outs and aborts
-// among them, and looks for anybody else's token in what comes back. Contexts
-// and buffers are used again all the time, also under the race detector.
+// TestNoForeignBytes proves that no answer has a token of another request. It sends
+// requests with a token in target, header, cookie and body on 64 connections, pipelined,
+// with panics, timeouts and aborts among them. Contexts and buffers are used again all
+// the time, even with the race detector.
 func TestNoForeignBytes(t *testing.T) {
 	usedAgain(t)
 	slow := TimeoutHandler(func(ctx *RequestCtx) {
@@ -213,8 +213,8 @@ func readAnswer(br *bufio.Reader) (status int, closes bool, header, body []byte,
 	return status, closes, header, body, err
 }
 
-// TestNothingIsLeft lets clients come and go in all ways and expects goroutines
-// and descriptors to be what they were.
+// TestNothingIsLeft proves that there are no more goroutines and descriptors than before
+// after clients have come and gone in every way.
 func TestNothingIsLeft(t *testing.T) {
 	check := settled(t)
 	s := &Server{StreamRequestBody: true, ReadTimeout: 200 * time.Millisecond, Logger: &testLog{}, Handler: func(ctx *RequestCtx) {
@@ -280,8 +280,8 @@ func TestNothingIsLeft(t *testing.T) {
 	check()
 }
 
-// openFiles returns how many descriptors the process has open, 0 where that
-// can't be told.
+// openFiles returns how many descriptors the process has open, 0 if the system can't
+// tell.
 func openFiles() int {
 	es, err := os.ReadDir("/proc/self/fd")
 	if err != nil {

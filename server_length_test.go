@@ -9,18 +9,18 @@ import (
 	"testing"
 )
 
-// plainReader hides that a stream can write itself, and its type.
+// plainReader hides the type of a stream, and its method WriteTo.
 type plainReader struct{ io.Reader }
 
-// selfWriter is a stream that writes itself.
+// selfWriter is a stream with the method WriteTo.
 type selfWriter struct{ io.Reader }
 
 func (w selfWriter) WriteTo(to io.Writer) (int64, error) { return io.Copy(to, w.Reader) }
 func (w selfWriter) SupportsBodyWriteTo() bool           { return true }
 
-// What was declared is never exceeded: a byte more would begin the next response. A
-// stream that has more is not read further, so the response is complete; one that has
-// less, and a handler that writes more, end the connection.
+// A body is never longer than declared: one more byte would begin the next response. A
+// stream that is longer is not read further, so the response is complete. A stream that
+// is shorter, and a handler that writes more, end the connection.
 func TestStreamOfAnotherLength(t *testing.T) {
 	const declared = 5
 	for _, tt := range []struct {
@@ -83,7 +83,7 @@ func headOf(br *bufio.Reader) (string, error) {
 	}
 }
 
-// A length that doesn't fit into an int, of 32 bits, is no shorter one, neither
+// A length that doesn't fit into an int of 32 bits is not cut to a shorter one, neither
 // for the handler nor in a request that is written.
 func TestServerLengthBeyondInt(t *testing.T) {
 	const length = int64(math.MaxUint32) + 5

@@ -179,7 +179,7 @@ func TestDoneDuringStreamRead(t *testing.T) {
 	c.send("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\n\r\na")
 	<-asked
 	c.send("b")
-	time.Sleep(50 * time.Millisecond) // so that it is most likely read alone
+	time.Sleep(50 * time.Millisecond) // so that the server most likely reads it alone
 	c.send("cd")
 	c.want("POST", 200, "abcd <nil>")
 	again := make(chan bool)
@@ -283,8 +283,8 @@ func TestErrorHandlerSeesRequest(t *testing.T) {
 	}
 }
 
-// TestLifetimesUnderLoad mixes time-outs, Done, streams, flushes, panics, aborts
-// and clients that leave at any point. It is for the race detector.
+// TestLifetimesUnderLoad mixes timeouts, Done, streams, flushes, panics, aborts and
+// clients that leave at any point. It is meant for the race detector.
 func TestLifetimesUnderLoad(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds")
@@ -386,7 +386,7 @@ func TestLifetimesUnderLoad(t *testing.T) {
 	}
 	wg.Wait()
 	waitClosed(t, s, "all clients have left")
-	// Handlers that were given up for late may run yet.
+	// Handlers that have timed out may still run.
 	await(t, "late handlers to end", func() bool { return s.run.timed.Load() == 0 })
 	wantNoWaiters(t, s)
 	wantGoroutines(t, before+40)

@@ -22,7 +22,7 @@ func TestConcurrencyLimit(t *testing.T) {
 	for s.idleConns() != 1 {
 		time.Sleep(time.Millisecond)
 	}
-	c := ts.dial() // takes the place of b, which is idle
+	c := ts.dial() // b is idle, so it is evicted
 	c.send(get("/hold"))
 	<-held
 	b.wantClosed()

@@ -17,8 +17,9 @@ func hasIPv6() bool {
 	return true
 }
 
-// TestListenNetworks: an address without a host is listened on with IPv4 and IPv6, by
-// Gale's own name; an address that names a family is listened on with that one alone.
+// TestListenNetworks proves that the server listens with IPv4 and IPv6 on an address
+// without a host, and with only one of them on an address that has its family. The
+// default network has that name in Gale only.
 func TestListenNetworks(t *testing.T) {
 	if !hasIPv6() {
 		t.Skip("no IPv6")

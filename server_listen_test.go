@@ -20,9 +20,8 @@ func serving(t *testing.T, s *Server, n int) (addrs []string) {
 	return addrs
 }
 
-// ListenConfig reaches the sockets that the server opens, and what they accept is
-// served as ever: plain, over TLS, on UNIX sockets, by several servers on one
-// address.
+// ListenConfig applies to the sockets that the server opens. Their connections are served
+// as usual: plain, with TLS, on UNIX sockets, and by several servers on one address.
 func TestListenConfig(t *testing.T) {
 	cert, key, err := GenerateTestCertificate("localhost")
 	if err != nil {
@@ -73,8 +72,7 @@ func TestListenConfig(t *testing.T) {
 	})
 }
 
-// Several listeners of a server are accepted from by its loops in turn, and all
-// connections are served.
+// The loops of a server share its listeners, and all connections are served.
 func TestListenersOnLoops(t *testing.T) {
 	s := &Server{Engine: EngineEvent, EventLoops: 2, Logger: &testLog{}, Handler: func(ctx *RequestCtx) { ctx.WriteString("served") }}
 	cfg := sockopt.Options{ReusePort: true}

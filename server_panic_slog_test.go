@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// TestSlogPanics: a panic and a line of RequestCtx.Logger are records with attributes, in
-// which a path of the client's can't begin a line or another attribute.
+// TestSlogPanics proves that a panic and a line of RequestCtx.Logger become records with
+// attributes, in which a client's path can't begin a new line or another attribute.
 func TestSlogPanics(t *testing.T) {
 	onEngines(t, func(t *testing.T, e Engine) {
 		for _, secure := range []bool{false, true} {
@@ -76,8 +76,8 @@ func TestSlogPanics(t *testing.T) {
 	})
 }
 
-// What goes wrong in functions of BeforeSend and in Fail is a record like that of a panic, and
-// a handler of slog's that panics harms no request.
+// Errors in functions of BeforeSend and in Fail become records like those of panics, and
+// a slog handler that panics harms no request.
 func TestSlogHooksAndFail(t *testing.T) {
 	for _, secure := range []bool{false, true} {
 		for what, run := range map[string]func(ctx *RequestCtx){
@@ -112,7 +112,7 @@ func TestSlogHooksAndFail(t *testing.T) {
 	}
 }
 
-// panickingSlog is a handler that panics.
+// panickingSlog is a slog handler that panics.
 type panickingSlog struct{ slog.Handler }
 
 func (panickingSlog) Enabled(context.Context, slog.Level) bool { return true }

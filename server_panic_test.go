@@ -60,7 +60,7 @@ func (p panicCloser) Read(b []byte) (int, error) {
 
 func (p panicCloser) Close() error { panic("on purpose") }
 
-// No panic of user code ends the process, wherever it comes from.
+// A panic of user code never ends the process, wherever it happens.
 func TestPanicOutsideHandler(t *testing.T) {
 	s := &Server{HeaderReceived: func(h *RequestHeader) RequestConfig {
 		if string(h.RequestURI()) == "/hook" {

@@ -17,8 +17,8 @@ import (
 	"github.com/galehttp/gale/internal/engine/enginetest"
 )
 
-// Another protocol beside HTTP/1.1, through the doors that the server has for it: a
-// toy, which echoes frames.
+// Another protocol in addition to HTTP/1.1, by the interfaces that the server has for
+// that: a toy that echoes frames.
 
 // toySession is the toy protocol as a protocol of a Server.
 type toySession struct {
@@ -38,11 +38,11 @@ func (ss *toySession) Hijacked(c net.Conn) { c.Close() }
 func (ss *toySession) Closed(err error)    { ss.end(err) }
 func (ss *toySession) free()               {}
 
-// toyPreface is how a client begins that knows the toy protocol.
+// toyPreface is how a client begins the toy protocol.
 const toyPreface = "TOY * 1\n"
 
-// addToy lets s speak the toy protocol. A session that is switched to takes the
-// preface for a frame of 0x544f bytes, so the first one drops it.
+// addToy makes s speak the toy protocol. After a switch the toy session would take the
+// preface for a frame of 0x544f bytes, so the first session drops it.
 func addToy(s *Server, answer func([]byte) []byte) { addParting(s, answer, "") }
 
 // addParting is addToy with a farewell.
@@ -52,7 +52,7 @@ func addParting(s *Server, answer func([]byte) []byte, farewell string) {
 	}})
 }
 
-// prefacedToy is a toySession that takes the preface off, if it comes.
+// prefacedToy is a toySession that removes the preface, if there is one.
 type prefacedToy struct {
 	toySession
 	past bool
@@ -68,7 +68,7 @@ func (ss *prefacedToy) Feed(w *engine.Work, next *engine.Next) {
 	ss.toySession.Feed(w, next)
 }
 
-// anyOrder lets answers come in any order.
+// anyOrder returns p after a random time, so that answers come in any order.
 func anyOrder(p []byte) []byte {
 	for range rand.IntN(20) {
 		runtime.Gosched()
@@ -76,7 +76,7 @@ func anyOrder(p []byte) []byte {
 	return p
 }
 
-// toyFrames returns n frames, and what is in them by number.
+// toyFrames returns n frames as bytes, and their payloads by number.
 func toyFrames(n, size int) (wire []byte, payloads [][]byte) {
 	for i := range n {
 		p := bytes.Repeat([]byte{byte(i)}, rand.IntN(size))
@@ -106,8 +106,8 @@ func wantToy(t *testing.T, r io.Reader, payloads [][]byte) {
 	}
 }
 
-// onToyServers runs f on each engine, and each way to the toy protocol: dial returns
-// a connection on which frames may be sent after opening.
+// onToyServers runs f for each engine and for each way to begin the toy protocol. dial
+// returns a connection on which frames may be sent after opening was sent.
 func onToyServers(t *testing.T, answer func([]byte) []byte, f func(t *testing.T, s *Server, dial func() net.Conn, opening string)) {
 	onProtocol(t, func(s *Server) { addToy(s, answer) }, f)
 }
@@ -153,7 +153,7 @@ func onProtocol(t *testing.T, add func(s *Server), f func(t *testing.T, s *Serve
 	}
 }
 
-// Whatever the pieces in which the beginning arrives, it is the toy's.
+// In whatever pieces the beginning arrives, the toy protocol gets it.
 func TestProtocolSplit(t *testing.T) {
 	onToyServers(t, anyOrder, func(t *testing.T, s *Server, dial func() net.Conn, opening string) {
 		wire, payloads := toyFrames(3, 5)
@@ -171,8 +171,9 @@ func TestProtocolSplit(t *testing.T) {
 	})
 }
 
-// Many connections, frames and answers at the same time, in small pieces; clients that
-// end their side get what is missing, and the end; others reset the connection.
+// Many connections, frames and answers at the same time, in small pieces. Clients that
+// end their side get the missing answers and the end of stream. Others reset the
+// connection.
 func TestProtocolStress(t *testing.T) {
 	onToyServers(t, anyOrder, func(t *testing.T, _ *Server, dial func() net.Conn, opening string) {
 		var wg sync.WaitGroup
@@ -208,7 +209,7 @@ func TestProtocolStress(t *testing.T) {
 	})
 }
 
-// HTTP/1.1 goes on beside it, also for what begins like the preface.
+// HTTP/1.1 still works, also for bytes that begin like the preface.
 func TestProtocolBesideHTTP(t *testing.T) {
 	onEngines(t, func(t *testing.T, e Engine) {
 		s := &Server{Engine: e, Handler: echo}
@@ -229,7 +230,7 @@ func TestProtocolBesideHTTP(t *testing.T) {
 	})
 }
 
-// Shutdown waits for the answers under way, and Close doesn't.
+// Shutdown waits for the answers of running requests, and Close doesn't.
 func TestProtocolShutdown(t *testing.T) {
 	for _, how := range []string{"Shutdown", "Close"} {
 		t.Run(how, func(t *testing.T) {
@@ -277,7 +278,7 @@ func TestProtocolShutdown(t *testing.T) {
 	}
 }
 
-// The states of a connection are told once each, whatever protocols it spoke.
+// Each state of a connection is reported once, whatever protocols it spoke.
 func TestProtocolStates(t *testing.T) {
 	var mu sync.Mutex
 	var states []ConnState
@@ -306,9 +307,9 @@ func TestProtocolStates(t *testing.T) {
 	}
 }
 
-// A session that has a Waker hears that the server drains, or ends, although its peer sends
-// nothing: idle, waiting for an answer, or with half a frame. It may serve on until the
-// drain has ended.
+// A session that has a Waker is fed when the server drains or shuts down, even if its
+// peer sends nothing: while it is idle, waits for an answer, or has half a frame. It may
+// go on serving until the drain has ended.
 func TestProtocolHearsOfShutdown(t *testing.T) {
 	const drainMark, heldMark = 0xffff, 7
 	farewell := string(enginetest.AppendFrame(nil, drainMark, []byte("bye")))
@@ -356,7 +357,7 @@ func TestProtocolHearsOfShutdown(t *testing.T) {
 					half.Write([]byte{0, 1})
 					conns := []net.Conn{busy, half}
 					var idle net.Conn
-					if drain > 0 { // else it is just closed
+					if drain > 0 { // without a drain it is just closed
 						idle = dial()
 						conns = append(conns, idle)
 					}

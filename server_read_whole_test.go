@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// That streamed bodies are read whole is logged, for each of several requests, but
-// not without end.
+// The server logs that a streamed body was read into memory as a whole, for several
+// requests, but only a limited number of times.
 func TestReadsWholeLog(t *testing.T) {
 	ts := startServer(t, &Server{StreamRequestBody: true}, func(ctx *RequestCtx) { ctx.Write(ctx.Request.Body()) })
 	c := ts.dial()

@@ -13,7 +13,7 @@ import (
 	"github.com/galehttp/gale/internal/h1"
 )
 
-// brokenHeads are requests that are refused before their heads are whole.
+// brokenHeads are requests that are refused before their heads are complete.
 var brokenHeads = []struct {
 	name, in string
 	line     string // RequestError.Line
@@ -36,8 +36,8 @@ var brokenHeads = []struct {
 	{"slow method", "\r\nGE", `"GE"`, ErrTimeout},
 }
 
-// The handler of errors gets an empty request for a head that is none, and all that a
-// log needs in the error.
+// For an invalid head ErrorHandler gets an empty request, and an error with everything
+// that a log needs.
 func TestErrorHandlerGetsEmptyRequest(t *testing.T) {
 	for _, secure := range []bool{false, true} {
 		for _, tc := range brokenHeads {
@@ -86,7 +86,7 @@ func refuseHead(t *testing.T, in, line string, want error, secure bool, limit ti
 	return nil
 }
 
-// checkRefused returns what is wrong with what an ErrorHandler was given.
+// checkRefused returns what is wrong with the arguments of an ErrorHandler.
 func checkRefused(ctx *RequestCtx, err, want error, line string, secure bool) string {
 	var re *RequestError
 	switch {
@@ -119,7 +119,7 @@ func checkRefused(ctx *RequestCtx, err, want error, line string, secure bool) st
 	return ""
 }
 
-// A request whose body is refused has its whole head, and no part of its body.
+// A request whose body is refused has its complete head, and no part of its body.
 func TestErrorHandlerGetsWholeHead(t *testing.T) {
 	for _, tc := range []struct {
 		rest string
@@ -167,7 +167,7 @@ func refuseBody(t *testing.T, rest string, want error, limit time.Duration) erro
 	return nil
 }
 
-// A head that is cut off is logged with its line as well, if all errors are.
+// A head that is cut off is logged with its line, too, if all errors are logged.
 func TestLogOfCutOffHead(t *testing.T) {
 	for _, structured := range []bool{false, true} {
 		var lines testLog
@@ -200,8 +200,8 @@ func TestLogOfCutOffHead(t *testing.T) {
 	}
 }
 
-// What ErrorHandler or ExpectHandler flushes is the one answer to a request that is
-// refused, whole, and the connection closes after it.
+// If ErrorHandler or ExpectHandler flushes, that is the only answer to a refused request,
+// and it is complete. The connection closes after it.
 func TestFlushOfRefusedRequests(t *testing.T) {
 	const expect = "POST /x HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n"
 	flush := func(ctx *RequestCtx) {
@@ -239,7 +239,7 @@ func TestFlushOfRefusedRequests(t *testing.T) {
 	}
 }
 
-// A connection that ErrorHandler or ExpectHandler takes over is its own: the server
+// A connection that ErrorHandler or ExpectHandler hijacks belongs to it: the server
 // neither writes to it nor reads from it.
 func TestHijackNowOfRefusedRequests(t *testing.T) {
 	const head = "POST /x HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 5\r\n"
@@ -286,8 +286,8 @@ func TestHijackNowOfRefusedRequests(t *testing.T) {
 	}
 }
 
-// A head that could not be read is a *RequestError also if nothing of it has come but
-// empty lines.
+// A head that could not be read leads to a *RequestError even if only empty lines have
+// arrived.
 func TestRequestErrorOfNothing(t *testing.T) {
 	got := make(chan error, 1)
 	s := &Server{ReadTimeout: 50 * time.Millisecond, ErrorHandler: func(ctx *RequestCtx, err error) { got <- err; ctx.SetStatusCode(ErrorStatus(err)) }}
@@ -303,8 +303,8 @@ func TestRequestErrorOfNothing(t *testing.T) {
 	}
 }
 
-// A HEAD that is refused by its head gets no content (RFC 9110 section 9.3.2), whatever is
-// wrong with it, and another request after one gets its content.
+// A HEAD that is refused gets no content (RFC 9110 section 9.3.2), whatever is wrong with
+// it. Another request after a HEAD gets its content.
 func TestRefusedHead(t *testing.T) {
 	ts := startServer(t, &Server{ReadBufferSize: 4096, GetOnly: true}, echo)
 	long := strings.Repeat("x", 20<<10)

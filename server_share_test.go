@@ -52,8 +52,8 @@ func (ss *streamsSession) free() {
 	ss.freed = true
 }
 
-// onShareServers is onToyServers for sessions that share, without a greeting. With unwinds
-// they don't keep panics of handlers to themselves.
+// onShareServers is onToyServers for sessions that share, without a greeting. With
+// unwinds they don't recover panics of handlers.
 func onShareServers(t *testing.T, unwinds bool, answer func(st *enginetest.Stream, p []byte) []byte, f func(t *testing.T, s *Server, dial func() net.Conn, opening string)) {
 	onProtocol(t, func(s *Server) {
 		s.protocols = append(s.protocols, protocol{alpn: "toy", preface: toyPreface, session: func() serverSession {
@@ -64,8 +64,8 @@ func onShareServers(t *testing.T, unwinds bool, answer func(st *enginetest.Strea
 	}, f)
 }
 
-// Whatever goroutines serve a connection, it is counted out once, and its session is
-// given back when no call of it runs.
+// Whichever goroutines serve a connection, its end is counted once, and its session is
+// given back only when no call of it runs.
 func TestShareOnServers(t *testing.T) {
 	onShareServers(t, false, func(st *enginetest.Stream, p []byte) []byte {
 		switch rand.IntN(6) {
@@ -82,7 +82,7 @@ func TestShareOnServers(t *testing.T) {
 			c := dial()
 			wire, payloads := toyFrames(100, 50)
 			c.Write(append([]byte(opening), wire...))
-			if i == 4 { // it leaves in the middle
+			if i == 4 { // the client leaves in the middle
 				c.Close()
 				break
 			}
@@ -95,7 +95,7 @@ func TestShareOnServers(t *testing.T) {
 				seen[id] = true
 			}
 			if i%2 == 0 {
-				time.Sleep(150 * time.Millisecond) // it is parked
+				time.Sleep(150 * time.Millisecond) // the connection is parked
 				c.Write(enginetest.AppendFrame(nil, 0, []byte("x")))
 				if _, p, err := enginetest.ReadFrame(c); err != nil || string(p) != "x" {
 					t.Fatalf("got %q, %v after a rest", p, err)
@@ -106,8 +106,8 @@ func TestShareOnServers(t *testing.T) {
 	})
 }
 
-// Goroutines of a connection that are ended in the middle, by a panic, which ends the
-// connection, or runtime.Goexit: it is counted out once all the same.
+// Goroutines of a connection may end in the middle, by a panic, which ends the
+// connection, or by runtime.Goexit. The end of the connection is still counted once.
 func TestShareUnwindsOnServers(t *testing.T) {
 	for _, how := range []string{"panic", "goexit"} {
 		begun, release := make(chan struct{}, 10), make(chan chan struct{}, 10)

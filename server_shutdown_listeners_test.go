@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// wordlessListener fails with an error of its own once it is closed, as listeners do that
-// programs write.
+// wordlessListener is a listener of the program: after it is closed, it fails with an
+// error of its own.
 type wordlessListener struct{ net.Listener }
 
 func (ln wordlessListener) Accept() (net.Conn, error) {
@@ -24,7 +24,8 @@ func (ln wordlessListener) Accept() (net.Conn, error) {
 	return c, nil
 }
 
-// Serve returns nil once a shutdown has closed its listener, whatever that says then.
+// Serve returns nil after a shutdown has closed its listener, whatever error the listener
+// returns.
 func TestServeReturnsNilAfterShutdown(t *testing.T) {
 	for _, drain := range []time.Duration{0, time.Nanosecond} {
 		log := &testLog{}
@@ -45,7 +46,7 @@ func TestServeReturnsNilAfterShutdown(t *testing.T) {
 	}
 }
 
-// patientListener is one whose Close waits until its connections are closed.
+// patientListener is a listener whose Close waits until its connections are closed.
 type patientListener struct {
 	net.Listener
 	open sync.WaitGroup
@@ -76,7 +77,7 @@ func (c *patientConn) Close() error {
 	return c.Conn.Close()
 }
 
-// A listener may wait for its connections, or ask the server, when it is closed.
+// Close of a listener may wait for its connections, or call the server.
 func TestShutdownWithPatientListener(t *testing.T) {
 	for _, drain := range []time.Duration{0, time.Nanosecond} {
 		s := &Server{DrainTime: drain, Logger: &testLog{}, Handler: echo}
@@ -104,8 +105,8 @@ func TestShutdownWithPatientListener(t *testing.T) {
 	}
 }
 
-// A server that ends leaves the UNIX socket alone which another one, its successor, has
-// made in place of its own. Its own one it removes.
+// A server that ends removes its own UNIX socket. If another server, its successor, has
+// put a new socket in its place, it doesn't remove that.
 func TestShutdownAndUNIXSocket(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("there a file that is open can't be replaced")

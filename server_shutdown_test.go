@@ -125,8 +125,8 @@ func TestServeConnDuringShutdown(t *testing.T) {
 	}
 }
 
-// A client that was refused and goes on sending must not hold a shutdown up for as
-// long as its connection would otherwise be read from.
+// A client that was refused and goes on sending must not delay a shutdown for as long as
+// the server would otherwise read from its connection.
 func TestShutdownDoesNotWaitForRefused(t *testing.T) {
 	ts := startServer(t, &Server{MaxRequestBodySize: 10}, func(ctx *RequestCtx) {})
 	c := ts.dial()
@@ -147,7 +147,7 @@ func TestShutdownDoesNotWaitForRefused(t *testing.T) {
 			}
 		}
 	}()
-	ctx, cancel := context.WithTimeout(context.Background(), 4*time.Second) // it would be read from for 5
+	ctx, cancel := context.WithTimeout(context.Background(), 4*time.Second) // otherwise it would be read from for 5
 	defer cancel()
 	if err := ts.s.ShutdownWithContext(ctx); err != nil {
 		t.Error(err)
@@ -161,7 +161,7 @@ func TestGracefulShutdown(t *testing.T) {
 	s := &Server{Handler: func(ctx *RequestCtx) {
 		if string(ctx.Path()) == "/slow" {
 			started <- struct{}{}
-			<-ctx.Done() // the shutdown is known to the handler
+			<-ctx.Done() // the handler knows of the shutdown
 			<-release
 		}
 		ctx.SetBodyString("done")
@@ -196,8 +196,7 @@ func TestGracefulShutdown(t *testing.T) {
 	}
 }
 
-// Shutdown in the middle of load: every request of which the server has read
-// something is answered.
+// Shutdown under load: every request of which the server has read something is answered.
 func TestShutdownLosesNothing(t *testing.T) {
 	for range 5 {
 		s := &Server{Handler: func(ctx *RequestCtx) { ctx.SetBodyString("ok") }}

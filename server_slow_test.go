@@ -13,8 +13,8 @@ import (
 	"github.com/galehttp/gale/galeutil"
 )
 
-// A client that doesn't read is dropped when the write time-out is over, be the
-// body in memory, a stream or a file.
+// A client that doesn't read is dropped after the write timeout, whether the body is in
+// memory, a stream or a file.
 func TestSlowReaderIsDropped(t *testing.T) {
 	dir := t.TempDir()
 	big := bytes.Repeat([]byte("x"), 64<<20)
@@ -49,7 +49,7 @@ func TestSlowReaderIsDropped(t *testing.T) {
 	}
 }
 
-// The time for a head ends in a test with a clock of its own, too.
+// The timeout for a head also works in a bubble.
 func TestHeadTimeoutInBubble(t *testing.T) {
 	for _, send := range []string{"GET / HT", ""} {
 		synctest.Test(t, func(t *testing.T) {

@@ -17,11 +17,11 @@ import (
 	"time"
 )
 
-// Clients that do everything that clients do, for a while: split and pipelined
-// requests, bodies, streams, handlers that block, slow readers, half-closed and
-// reset connections, closes in the middle of requests. Each answer must be the
-// right one, in its order; at the end nothing is left. GALE_SOAK=10m lets it run
-// for as long, on the engine that GALE_ENGINE names.
+// For a while, clients do everything that clients may do: split and pipelined requests,
+// bodies, streams, handlers that block, slow readers, half-closed and reset connections,
+// closes in the middle of requests. Each answer must be the right one, in order, and at
+// the end nothing is left. GALE_SOAK=10m sets how long the test runs, and GALE_ENGINE
+// names the engine.
 func TestSoak(t *testing.T) {
 	long := 700 * time.Millisecond
 	if v := os.Getenv("GALE_SOAK"); v != "" {
@@ -39,7 +39,7 @@ func TestSoak(t *testing.T) {
 		}
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 		ts := startServer(t, &Server{Engine: e, StreamRequestBody: true, ReadTimeout: time.Minute, WriteTimeout: time.Minute, IdleTimeout: time.Minute}, soaked)
-		soak(t, ts.addr, 200*time.Millisecond) // what stays with the process comes to be
+		soak(t, ts.addr, 200*time.Millisecond) // creates what stays for the whole process
 		atRest(t, ts)
 		before := state()
 		for _, procs := range []int{1, 2, 4} {
@@ -61,7 +61,8 @@ func TestSoak(t *testing.T) {
 	})
 }
 
-// soaked answers with what the client expects: token, as long as it asked for.
+// soaked answers with what the client expects: its token, repeated to the length that it
+// asked for.
 func soaked(ctx *RequestCtx) {
 	token := string(ctx.Request.Header.Peek("X-Token"))
 	n := ctx.QueryArgs().GetUintOrZero("n")
@@ -148,7 +149,7 @@ func soakConn(addr string, rng *rand.Rand, prefix string) (answers int64, err er
 	end := rng.IntN(8)
 	all := out.Bytes()
 	if end < 2 {
-		all = all[:rng.IntN(len(all))] // in the middle of it
+		all = all[:rng.IntN(len(all))] // ends in the middle of a request
 	}
 	sent := make(chan struct{})
 	go func() {

@@ -10,8 +10,7 @@ import (
 	"github.com/galehttp/gale/galeutil"
 )
 
-// inBubble serves s on connections in memory, in a bubble of time, and calls f
-// with one of them.
+// inBubble serves s on connections in memory, in a bubble, and calls f with one of them.
 func inBubble(t *testing.T, s *Server, f func(t *testing.T, c *testConn)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -37,15 +36,15 @@ func inBubble(t *testing.T, s *Server, f func(t *testing.T, c *testConn)) {
 	})
 }
 
-// took calls f and returns how long that took, to the second.
+// took calls f and returns how long that took, in whole seconds.
 func took(f func()) time.Duration {
 	begin := time.Now()
 	f()
 	return time.Since(begin).Truncate(time.Second)
 }
 
-// A body that stops arriving is answered with 408 when the stall time-out is
-// over, by default too, and each byte restarts the time.
+// A body that stops arriving is answered with 408 after the stall timeout, also after the
+// default one. Each byte restarts the time.
 func TestReadStallOfBody(t *testing.T) {
 	for _, limit := range []time.Duration{0, 5 * time.Second} {
 		inBubble(t, &Server{ReadStallTimeout: limit, Handler: echo}, func(t *testing.T, c *testConn) {
@@ -63,7 +62,7 @@ func TestReadStallOfBody(t *testing.T) {
 	}
 }
 
-// A negative stall time-out is none.
+// A negative stall timeout means no timeout.
 func TestReadStallOff(t *testing.T) {
 	inBubble(t, &Server{ReadStallTimeout: -1, Handler: echo}, func(t *testing.T, c *testConn) {
 		c.send("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\nx")
@@ -73,7 +72,7 @@ func TestReadStallOff(t *testing.T) {
 	})
 }
 
-// HeaderReceived may give one request another stall time-out.
+// HeaderReceived may give one request another stall timeout.
 func TestReadStallOfOneRequest(t *testing.T) {
 	s := &Server{Handler: echo, HeaderReceived: func(h *RequestHeader) RequestConfig {
 		if string(h.RequestURI()) == "/slow" {

@@ -52,7 +52,7 @@ func TestStreamedRequestBody(t *testing.T) {
 	big := strings.Repeat("0123456789", 100_000)
 	go io.WriteString(c, post("/back", big))
 	c.want("POST", 200, big)
-	// What wasn't read never becomes the next request.
+	// Bytes that the handler did not read never become the next request.
 	c.send(post("/unread", strings.Repeat("GET /smuggled HTTP/1.1\r\nHost: h\r\n\r\n", 100)) + get("/next"))
 	c.want("POST", 200, "")
 	c.want("GET", 200, "")

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// The host of a request is the one in its target, if there is one there, by
-// whichever way a handler asks for it (RFC 9112 sections 3.2.2 and 3.3).
+// The host of a request is the one in its target, if the target has one, whichever method
+// a handler calls (RFC 9112 sections 3.2.2 and 3.3).
 func TestTargetHost(t *testing.T) {
 	ts := startServer(t, nil, func(ctx *RequestCtx) {
 		h := &ctx.Request.Header
@@ -43,8 +43,7 @@ func TestTargetHost(t *testing.T) {
 	}
 }
 
-// What HeaderReceived and handlers that forward their request see is the host of
-// the target, too.
+// HeaderReceived and handlers that forward their request also see the host of the target.
 func TestTargetHostForwarded(t *testing.T) {
 	type seen struct{ host, target string }
 	got := make(chan seen, 1)

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// A handler that is blocked in Flush is set free by the end of its time, and the
-// connection is given up, although the client doesn't read.
+// The timeout of a handler ends a Flush in which it is blocked because the client doesn't
+// read. The connection is closed.
 func TestTimeoutHandlerFreesBlockedFlush(t *testing.T) {
 	for _, interim := range []bool{false, true} {
 		onEngines(t, func(t *testing.T, e Engine) {

@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// A handler that was timed out may go on to call every method of its context: the
-// server uses none of what they change, which the race detector sees.
+// A handler that has timed out may still call every method of its context: the server
+// uses nothing that they change. The race detector checks that.
 func TestTimedOutHandlerGoesOn(t *testing.T) {
 	onEngines(t, func(t *testing.T, e Engine) {
 		var late sync.WaitGroup
@@ -66,10 +66,10 @@ func TestTimedOutHandlerGoesOn(t *testing.T) {
 	})
 }
 
-// The temporary files of a form are removed by TimeoutError, of one that is parsed
-// later too, and after a time-out of TimeoutHandler when its handler has returned.
-// Of TimeoutHandlers around each other, whichever ends first, what the request holds
-// is closed once, when nothing of them runs any more.
+// TimeoutError removes the temporary files of a form, even of one that is parsed later.
+// After a timeout of TimeoutHandler they are removed when its handler has returned. If
+// TimeoutHandlers are nested, what the request holds is closed once, when none of their
+// handlers runs any more, whichever of them times out first.
 func TestTimeoutHandlersNested(t *testing.T) {
 	const soon, never = time.Millisecond, time.Hour
 	for _, tc := range []struct {
@@ -164,7 +164,7 @@ func TestTimeoutRemovesFormFiles(t *testing.T) {
 			ctx.SetUserValue("end", closeFunc(func() error { ended <- nil; return nil }))
 			<-ctx.Done()
 			<-proceed
-			if err := form(ctx); err != nil { // its own until it returns
+			if err := form(ctx); err != nil { // the form belongs to the handler until it returns
 				t.Error(err)
 			}
 		}, 10*time.Millisecond, "late"),
@@ -190,7 +190,7 @@ func TestTimeoutRemovesFormFiles(t *testing.T) {
 			if len(files) == 0 {
 				break
 			}
-			if path != "/handler" || time.Now().After(deadline) { // there the user values are closed first
+			if path != "/handler" || time.Now().After(deadline) { // for that path the user values are closed first
 				t.Fatalf("%s: %v is left", path, files)
 			}
 		}

@@ -75,9 +75,8 @@ func TestTLS(t *testing.T) {
 	}
 }
 
-// A program may close connections of TLS that it knows from ConnState, from any
-// goroutine, also while they end by themselves. The race detector sees what is wrong
-// with that.
+// A program may close TLS connections that it got from ConnState, from any goroutine,
+// even while they end by themselves. The race detector checks that.
 func TestTLSClosedFromAside(t *testing.T) {
 	certPEM, keyPEM, err := GenerateTestCertificate("localhost")
 	if err != nil {

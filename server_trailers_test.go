@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// TestServerTrailersApart: fields of the trailer section of a request are found by
-// Trailers and PeekTrailer, and by the header's methods only with MergeTrailers, and
-// then only those that were declared and that the header doesn't have.
+// TestServerTrailersApart proves that Trailers and PeekTrailer find the fields of a
+// request's trailer section. The header's methods find them only with MergeTrailers, and
+// only those that were declared and that the header doesn't have.
 func TestServerTrailersApart(t *testing.T) {
 	const request = "POST / HTTP/1.1\r\nHost: h\r\nX-Both: head\r\nTransfer-Encoding: chunked\r\n" +
 		"Trailer: X-Late, X-Both, X-Set, X-Del, Authorization, Host\r\n\r\n" +
@@ -59,8 +59,8 @@ func TestServerTrailersApart(t *testing.T) {
 	}
 }
 
-// forwarded is what came with one message: what stands in the header under names
-// beginning with X, the Trailer field, the body, and the trailer section.
+// forwarded describes one message: the header fields with names beginning with X, the
+// Trailer field, the body, and the trailer section.
 func forwarded(h *ResponseHeader, q *RequestHeader, body []byte) string {
 	var b strings.Builder
 	show := func(k, v []byte) {
@@ -79,9 +79,9 @@ func forwarded(h *ResponseHeader, q *RequestHeader, body []byte) string {
 	return fmt.Sprintf("%s%s %s", &b, body, strings.ReplaceAll(strings.TrimSpace(string(section)), "\r\n", " "))
 }
 
-// TestForwardTrailers: what a handler that passes a request and its response on has
-// set or deleted is what arrives, whatever peers on both sides declared or sent, and
-// nothing of theirs under that name comes in the header or after the body.
+// TestForwardTrailers proves that if a handler forwards a request and its response, what
+// it has set or deleted is what arrives, whatever both peers declared or sent. No field
+// of a peer with that name arrives in the header or after the body.
 func TestForwardTrailers(t *testing.T) {
 	const chunked = "Transfer-Encoding: chunked\r\n"
 	arrived := make(chan string, 1)
@@ -98,7 +98,7 @@ func TestForwardTrailers(t *testing.T) {
 	defer streaming.CloseIdleConnections()
 	for _, c := range []struct {
 		name              string
-		fields, body      string // of the request, from the body's framing on
+		fields, body      string // of the request: its fields, beginning with the framing of the body, and its body
 		resp, respBody    string // of the upstream's response
 		request, response string // what arrived
 	}{

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// mischief is a function of the user's that misbehaves once, when it is armed.
+// mischief is a user's function that misbehaves once after it was armed.
 type mischief struct {
 	armed atomic.Bool
 	done  chan struct{}
@@ -31,7 +31,7 @@ func (m *mischief) now() {
 	}
 }
 
-// mischiefs are the ways not to return.
+// mischiefs are the ways in which a function doesn't return.
 var mischiefs = map[string]func(){
 	"panic":  func() { panic("mischief") },
 	"Goexit": runtime.Goexit,
@@ -74,7 +74,7 @@ type badLogger struct{ m *mischief }
 
 func (l badLogger) Printf(string, ...any) { l.m.now() }
 
-// serverHooks are the functions of a user's that a Server calls.
+// serverHooks are the user's functions that a Server calls.
 var serverHooks = []struct {
 	name    string
 	set     func(s *Server, m *mischief)
@@ -178,8 +178,8 @@ var serverHooks = []struct {
 
 const closing = "GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"
 
-// Whatever a user's function does instead of returning, the process lives, the next
-// connection is served, no goroutine is left over and one line of the log tells of it.
+// If a user's function doesn't return, in whatever way, the process goes on, the next
+// connection is served, no goroutine is left, and one line of the log reports it.
 func TestUserFunctionsThatMisbehave(t *testing.T) {
 	onEngines(t, func(t *testing.T, e Engine) {
 		for _, hook := range serverHooks {
@@ -199,7 +199,7 @@ func TestUserFunctionsThatMisbehave(t *testing.T) {
 							request = closing
 						}
 						c.send(request)
-						io.Copy(io.Discard, c.br) // ends, one way or the other
+						io.Copy(io.Discard, c.br) // ends in any way
 						<-m.done
 						ts.dial().wantOpen()
 					})
@@ -253,7 +253,7 @@ func (c *badConn) SetWriteDeadline(t time.Time) error {
 
 var connMethods = []string{"Read", "Write", "Close", "RemoteAddr", "LocalAddr", "SetDeadline", "SetReadDeadline", "SetWriteDeadline"}
 
-// badListener makes badConns.
+// badListener returns badConns.
 type badListener struct {
 	net.Listener
 	m      *mischief
@@ -268,9 +268,9 @@ func (l *badListener) Accept() (net.Conn, error) {
 	return &badConn{c, l.m, l.method}, nil
 }
 
-// The same for methods of a user's connection, which goroutines of the engine call:
-// from the beginning, while a handler waits for its client to leave, while the
-// connection rests, when it is hijacked, refused, evicted, or closed by a shutdown.
+// The same for methods of a user's connection, which goroutines of the engine call: at
+// the beginning, while a handler waits for its client to leave, while the connection is
+// idle, and when it is hijacked, refused, evicted, or closed by a shutdown.
 func TestServerConnsThatMisbehave(t *testing.T) {
 	for _, stage := range []string{"accept", "handler", "rest", "hijack", "refuse", "shutdown"} {
 		for _, method := range connMethods {
@@ -340,7 +340,7 @@ func misbehavingConn(t *testing.T, stage, method string, m *mischief) {
 	case "rest":
 		c.wantOpen()
 		m.armed.Store(true)
-		c.SetDeadline(time.Now().Add(300 * time.Millisecond)) // longer than it takes to be parked
+		c.SetDeadline(time.Now().Add(300 * time.Millisecond)) // longer than the time after which it is parked
 		io.Copy(io.Discard, c.br)
 	case "refuse":
 		c.send(get("/block"))
@@ -375,7 +375,7 @@ func misbehavingConn(t *testing.T, stage, method string, m *mischief) {
 	}
 }
 
-// clientHooks are the functions of a user's that a client calls.
+// clientHooks are the user's functions that a client calls.
 var clientHooks = []struct {
 	name string
 	set  func(c *HostClient, req *Request, m *mischief)
@@ -435,7 +435,7 @@ var clientHooks = []struct {
 	}},
 }
 
-// repeats is a RoundTripper that wants everything repeated.
+// repeats is a RoundTripper that asks for a retry every time.
 type repeats struct{}
 
 func (repeats) RoundTrip(hc *HostClient, req *Request, resp *Response) (bool, error) {
@@ -450,8 +450,8 @@ func (b badTransport) RoundTrip(hc *HostClient, req *Request, resp *Response) (b
 	return DefaultTransport.RoundTrip(hc, req, resp)
 }
 
-// A client survives what a user's function does instead of returning: a panic is the
-// caller's, or an error; the place of the connection is free for the next call.
+// A client goes on working if a user's function doesn't return. The caller gets the panic
+// or an error, and the next call can use the place of the connection.
 func TestClientFunctionsThatMisbehave(t *testing.T) {
 	before := runtime.NumGoroutine()
 	t.Run("", clientFunctionsThatMisbehave)
@@ -478,7 +478,7 @@ func clientFunctionsThatMisbehave(t *testing.T) {
 	}
 }
 
-// inGoroutine runs f in a goroutine that it may end, or panic in, and waits for it.
+// inGoroutine runs f on a goroutine and waits for it. f may end the goroutine or panic.
 func inGoroutine(f func()) {
 	done := make(chan struct{})
 	go func() {
@@ -489,7 +489,7 @@ func inGoroutine(f func()) {
 	<-done
 }
 
-// afterMischief checks that the client can be used on, and leaves nothing.
+// afterMischief checks that the client can still be used, and leaves nothing.
 func afterMischief(t *testing.T, c *HostClient) {
 	t.Helper()
 	var resp Response
@@ -508,9 +508,9 @@ func afterMischief(t *testing.T, c *HostClient) {
 	}
 }
 
-// The same for the methods of a user's connection: of a HostClient, with a body that is
-// streamed or not, with a context that ends, with an idle connection that becomes too
-// old; and of a PipelineClient.
+// The same for the methods of a user's connection. With a HostClient: with a streamed
+// body or not, with a context that ends, and with an idle connection that becomes too
+// old. And with a PipelineClient.
 func TestClientConnsThatMisbehave(t *testing.T) {
 	before := runtime.NumGoroutine()
 	t.Run("", clientConnsThatMisbehave)
@@ -590,7 +590,7 @@ func clientConnsThatMisbehave(t *testing.T) {
 	}
 }
 
-// A PipelineClient survives a Dial and a Logger that don't return.
+// A PipelineClient goes on working if its Dial or its Logger doesn't return.
 func TestPipelineFunctionsThatMisbehave(t *testing.T) {
 	before := runtime.NumGoroutine()
 	t.Run("", pipelineFunctionsThatMisbehave)

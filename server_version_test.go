@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// HTTP/1.2 and up are HTTP/1.1 to a server that knows no more (RFC 9110 section 2.5).
+// A server treats HTTP/1.2 and higher minor versions as HTTP/1.1 (RFC 9110 section 2.5).
 func TestHigherMinorVersions(t *testing.T) {
 	ts := startServer(t, nil, func(ctx *RequestCtx) {
 		ctx.SetBodyString(string(ctx.Request.Header.Protocol()) + string(ctx.Method()) + string(ctx.PostBody()))
@@ -34,8 +34,8 @@ func TestHigherMinorVersions(t *testing.T) {
 	}
 }
 
-// A response in the chunked coding is one of HTTP/1.1, also where a handler passes one
-// of HTTP/1.0 on; others stay as they are (RFC 9112 section 6.1).
+// A chunked response is sent as HTTP/1.1, even if a handler forwards one of HTTP/1.0.
+// Other responses keep their version (RFC 9112 section 6.1).
 func TestChunkedVersion(t *testing.T) {
 	upstream := scripted(t, func(p *scriptConn, _ int) {
 		p.request()
@@ -106,8 +106,8 @@ func TestHigherMinorVersionsOfResponses(t *testing.T) {
 	}
 }
 
-// No answer to HTTP/1.0 has a Transfer-Encoding (RFC 9112 section 6.1), not even one
-// to HEAD, and the connection is used on where the client asked for that.
+// No answer to HTTP/1.0 has a Transfer-Encoding (RFC 9112 section 6.1), not even one to
+// HEAD. The connection stays open if the client asked for that.
 func TestHeadOfOldVersion(t *testing.T) {
 	ts := startServer(t, nil, func(ctx *RequestCtx) {
 		ctx.SetBodyStream(io.MultiReader(strings.NewReader("abc")), -1)

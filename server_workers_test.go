@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// After a burst of connections that are all parked now, only a few goroutines wait for
-// more; those whose connections have ended all wait.
+// After a burst of connections that are all parked, only a few goroutines wait for more
+// connections. Goroutines whose connections have ended all wait.
 func TestWorkersAfterBurst(t *testing.T) {
 	s := &Server{MaxIdleWorkerDuration: time.Hour}
 	var ws workers

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// senders answers in every way that a body can be sent.
+// senders returns a handler that sends bodies in every possible way.
 func senders(t *testing.T, size int) RequestHandler {
 	dir := t.TempDir()
 	big := bytes.Repeat([]byte("0123456789abcdef"), size/16)
@@ -53,7 +53,7 @@ func waitClosed(t *testing.T, s *Server, what string) {
 	await(t, "the end of connections: "+what, func() bool { return s.GetOpenConnectionsCount() == 0 })
 }
 
-// A client that takes nothing loses its connection on every kind of connection,
+// If a client reads nothing, its connection is closed, on every kind of connection and
 // however the response is sent.
 func TestWriteStall(t *testing.T) {
 	h := senders(t, 32<<20)
@@ -76,8 +76,8 @@ func TestWriteStall(t *testing.T) {
 	})
 }
 
-// A client that takes something now and then gets everything, although the whole
-// takes longer than the time-out.
+// A client that reads something now and then gets everything, even if the whole response
+// takes longer than the timeout.
 func TestWriteStallProgress(t *testing.T) {
 	const size = 1 << 20
 	h := senders(t, size)
@@ -121,8 +121,8 @@ func readSlowly(r io.Reader, pause time.Duration) (n int, err error) {
 	}
 }
 
-// tookClosing returns how long it takes until s has no connection, a day at most, in a
-// bubble where a request is on its way to it.
+// tookClosing returns how long it takes until s has no connection, at most a day. It runs
+// in a bubble in which a request was sent to s.
 func tookClosing(s *Server) time.Duration {
 	synctest.Wait()
 	return took(func() {
@@ -132,8 +132,8 @@ func tookClosing(s *Server) time.Duration {
 	})
 }
 
-// On connections in memory, and others that are no sockets, by default and to the
-// second: 30 seconds after the last byte that the client took.
+// Connections in memory, and others that aren't sockets, are closed 30 seconds after the
+// last byte that the client took, by default, and exact to the second.
 func TestWriteStallInBubble(t *testing.T) {
 	for _, path := range []string{"/reader", "/stream", "/flush", "/big.bin"} {
 		for _, lent := range []bool{false, true} {
@@ -165,7 +165,7 @@ func TestWriteStallInBubble(t *testing.T) {
 	}
 }
 
-// The same over net.Pipe, where a write that times out has written a part.
+// The same over net.Pipe, on which a write that times out may have written a part.
 func TestWriteStallOfPartialWrites(t *testing.T) {
 	for _, lent := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -197,7 +197,8 @@ func TestWriteStallOfPartialWrites(t *testing.T) {
 	}
 }
 
-// A negative time-out is none, and HeaderReceived may give one response another.
+// A negative timeout means no timeout, and HeaderReceived may give one response another
+// timeout.
 func TestWriteStallOff(t *testing.T) {
 	h := senders(t, 1<<20)
 	s := &Server{WriteStallTimeout: -1, Handler: h, HeaderReceived: func(h *RequestHeader) RequestConfig {
@@ -220,7 +221,7 @@ func TestWriteStallOff(t *testing.T) {
 	})
 }
 
-// WriteTimeout and SetWriteDeadline hold beside it: the earlier one counts.
+// WriteTimeout and SetWriteDeadline also apply: the earliest one counts.
 func TestWriteStallAndDeadlines(t *testing.T) {
 	for _, tt := range []struct {
 		stall, timeout, deadline, want time.Duration
@@ -268,15 +269,15 @@ func (c *countingConn) SetWriteDeadline(t time.Time) error {
 	return c.Conn.SetWriteDeadline(t)
 }
 
-// Small responses that the peer takes at once cost no deadline each, nor do the
-// bodies of requests that have arrived.
+// Small responses that the peer takes at once don't set a deadline each. Nor do the
+// bodies of requests that have already arrived.
 func TestDeadlinesAreSetOnceInAWhile(t *testing.T) {
 	for _, s := range []*Server{
 		{},
 		{WriteTimeout: time.Minute, ReadTimeout: time.Minute},
 	} {
 		s.Handler = echo
-		synctest.Test(t, func(t *testing.T) { // where no time passes
+		synctest.Test(t, func(t *testing.T) { // no time passes in the bubble
 			server, client := net.Pipe()
 			counted := &countingConn{Conn: server}
 			ended := make(chan error, 1)
@@ -288,7 +289,7 @@ func TestDeadlinesAreSetOnceInAWhile(t *testing.T) {
 			}
 			client.Close()
 			<-ended
-			// One more of each is the look whether there are deadlines.
+			// One more of each comes from the check whether the connection has deadlines.
 			if r, w := counted.reads.Load(), counted.writes.Load(); r > 4 || w > 3 {
 				t.Errorf("1,000 requests set %d deadlines for reads and %d for writes", r, w)
 			}

@@ -46,7 +46,7 @@ func FuzzParseHTTPDate(f *testing.F) {
 	f.Fuzz(func(t *testing.T, s string) {
 		got, err := ParseHTTPDate([]byte(s))
 		want, werr := http.ParseTime(s)
-		// net/http takes any name for the zone in the form of RFC 850.
+		// net/http accepts any name for the time zone in the format of RFC 850.
 		if err == nil && (werr != nil || !got.Equal(want)) || err != nil && werr == nil && len(s) == len(layoutIMF) && s[3] == ',' {
 			t.Fatalf("%q: %v, %v; net/http: %v, %v", s, got, err, want, werr)
 		}

@@ -153,8 +153,8 @@ func TestURIUpdate(t *testing.T) {
 		{"http://h/a/", "b/c:d", "http://h/a/b/c:d"},
 		{"http://h/a/", "1:d", "http://h/a/1:d"},
 		{"http://h/a/", "\\d", "http://h/a/%5Cd"},
-		// What is invalid, or what browsers might take for another host, is
-		// never taken for a path on this one.
+		// An invalid reference, or one that browsers might take for another host, is
+		// never taken for a path on this host.
 		{"https://h/a", "//a,b/c", "http:///"},
 		{"https://h/a", "//a b/c", "http:///"},
 		{"https://h/a", "//a:b:c/", "http:///"},
@@ -274,7 +274,7 @@ func TestURIDisablePathNormalizing(t *testing.T) {
 	}
 }
 
-// Slices handed out earlier stay as they are when other parts change.
+// Slices that were returned earlier don't change when other parts change.
 func TestURISlicesStay(t *testing.T) {
 	var u URI
 	if err := u.Parse([]byte("host"), []byte("/path?query")); err != nil {
@@ -308,8 +308,8 @@ func TestURIParseOwnBytes(t *testing.T) {
 	}
 }
 
-// namesHost reports whether u has a host, and not a port alone: Parse takes what a Host
-// field says, without which no URI of HTTP can be parsed.
+// namesHost reports whether u has a host, and not only a port: Parse accepts the text of
+// a Host field, but a URI of HTTP without a host can't be parsed again.
 func namesHost(u *URI) bool { return len(u.Host()) > 0 && u.Host()[0] != ':' }
 
 func FuzzURI(f *testing.F) {
@@ -332,7 +332,7 @@ func FuzzURI(f *testing.F) {
 			}
 		}
 		if !namesHost(&u) {
-			return // there must be one in what is parsed
+			return // a URI that is parsed must have one
 		}
 		if err := v.Parse(nil, []byte(full)); err != nil {
 			t.Fatalf("%q: printed as %q, which is refused: %v", s, full, err)
@@ -341,7 +341,7 @@ func FuzzURI(f *testing.F) {
 			t.Fatalf("%q: printed as %q, then as %q", s, full, again)
 		}
 		checkNormalPath(t, u.Path())
-		// net/url, where it can read the whole, agrees about host and path.
+		// If net/url can parse the whole URI, it gives the same host and path.
 		if std, err := url.Parse(full); err == nil && std.Host != "" {
 			if !strings.HasPrefix(std.Host, "[") && std.Host != string(u.Host()) || std.Path != string(u.Path()) {
 				t.Fatalf("%q: host %q path %q, net/url: %q %q", full, u.Host(), u.Path(), std.Host, std.Path)
@@ -349,7 +349,7 @@ func FuzzURI(f *testing.F) {
 		}
 		u.Update(ref)
 		if !namesHost(&u) {
-			return // ref was no reference
+			return // ref was not a valid reference
 		}
 		if err := v.Parse(nil, u.FullURI()); err != nil {
 			t.Fatalf("%q updated by %q is %q, which is refused: %v", full, ref, u.FullURI(), err)

@@ -9,7 +9,7 @@ import (
 	"github.com/galehttp/gale/internal/alloctest"
 )
 
-// Values that are used again don't allocate.
+// Using values again doesn't allocate.
 func TestValuesAllocs(t *testing.T) {
 	var (
 		a      Args
