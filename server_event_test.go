@@ -158,8 +158,8 @@ func TestEventIdleHoldsNoGoroutine(t *testing.T) {
 	}
 }
 
-// A handler may call its own server, even with one loop and one processor, and in a deep
-// recursion.
+// A handler may call its own server, even with one loop and one processor, and
+// recursively.
 func TestHandlerCallsItsServer(t *testing.T) {
 	onEngines(t, func(t *testing.T, e Engine) {
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))

@@ -192,7 +192,7 @@ func TestH2ResetStates(t *testing.T) {
 			}
 		}
 		for range 3 {
-			id := c.open("GET", "/hook", true) // in HeaderReceived or accept
+			id := c.open("GET", "/hook", true) // in HeaderReceived
 			<-hooked
 			c.reset(id)
 			c.sync()

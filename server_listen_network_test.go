@@ -18,8 +18,9 @@ func hasIPv6() bool {
 }
 
 // TestListenNetworks proves that the server listens with IPv4 and IPv6 on an address
-// without a host, and with only one of them on an address that has its family. The
-// default network has that name in Gale only.
+// without a host, and with only one of them on an address that has its family. Without
+// defaultDualStack, as for programs that use the module under fasthttp's name, it listens
+// with IPv4 only.
 func TestListenNetworks(t *testing.T) {
 	if !hasIPv6() {
 		t.Skip("no IPv6")

@@ -11,16 +11,16 @@ import (
 	"testing"
 )
 
-// callsFile lists every place of the library that starts a goroutine or a timer, or
-// calls what a user gave: a function, or a method of a type that users implement.
+// callsFile lists every place of the library that starts a goroutine or a timer, or calls
+// user code: a function, or a method of a type that users implement.
 const callsFile = "calls.txt"
 
-// TestUserCalls compares callsFile with the sources. A panic of a user's function
-// must not end the process, nor leave a lock held or a connection without an owner;
-// the list says for each call what keeps that from happening.
+// TestUserCalls compares callsFile with the sources. A panic of a user's function must
+// not end the process, nor leave a lock held or a connection without an owner. The list
+// says for each call what prevents that.
 //
-// The list knows functions and callees, not lines. GALE_UPDATE_CALLS=1 writes new
-// entries into it, with a "?" where the reason has to be.
+// The list has functions and callees, not lines. GALE_UPDATE_CALLS=1 adds new entries,
+// with a "?" in place of the reason.
 func TestUserCalls(t *testing.T) {
 	if runtime.GOOS != "linux" || runtime.GOARCH != "amd64" {
 		t.Skip("the list is that of linux/amd64")
@@ -46,10 +46,10 @@ func TestUserCalls(t *testing.T) {
 	}
 }
 
-// reasons are those that callsFile explains.
+// reasons are the reasons that callsFile explains.
 var reasons = []string{"caller", "handler", "session", "stream", "conn", "own", "ours"}
 
-// userCalls returns what callsFile should list, sorted.
+// userCalls returns the entries that callsFile must have, sorted.
 func userCalls(t *testing.T) []string {
 	t.Helper()
 	all := map[string]bool{}
@@ -73,7 +73,7 @@ func userCalls(t *testing.T) []string {
 	return sorted
 }
 
-// isLibrary reports whether a program that uses the library may have the package.
+// isLibrary reports whether the package may be part of a program that uses the library.
 func isLibrary(path string) bool {
 	rest, ok := strings.CutPrefix(path, module)
 	if !ok || rest != "" && rest[0] != '/' {
@@ -87,7 +87,7 @@ func isLibrary(path string) bool {
 type scanner struct {
 	pkg   string
 	info  *types.Info
-	in    string // the function that is looked at
+	in    string // the function that is scanned
 	found map[string]bool
 }
 
@@ -129,7 +129,7 @@ func receiver(e ast.Expr) string {
 	return "?"
 }
 
-// callee names what is called.
+// callee returns the name of the function that is called.
 func (s *scanner) callee(e ast.Expr) string {
 	switch e := ast.Unparen(e).(type) {
 	case *ast.FuncLit:
@@ -145,7 +145,7 @@ func (s *scanner) callee(e ast.Expr) string {
 	return types.ExprString(e)
 }
 
-// starters run a function in a goroutine of their own.
+// starters are functions that run their argument on another goroutine.
 var starters = []string{"time.AfterFunc", "context.AfterFunc", "runtime.AddCleanup", "runtime.SetFinalizer", "sync.WaitGroup.Go"}
 
 func (s *scanner) call(c *ast.CallExpr) {
@@ -183,8 +183,8 @@ func (s *scanner) call(c *ast.CallExpr) {
 	}
 }
 
-// isOwn reports whether a variable holds a function of the package itself: one
-// whose type is not named and that is not a parameter of something exported.
+// isOwn reports whether a variable holds a function of the package itself: its type has
+// no name, and it is not a parameter of an exported function.
 func (s *scanner) isOwn(v *types.Var) bool {
 	_, named := types.Unalias(v.Type()).(*types.Named)
 	if named || v.Kind() == types.ParamVar || v.Kind() == types.RecvVar {
@@ -193,9 +193,9 @@ func (s *scanner) isOwn(v *types.Var) bool {
 	return v.Kind() == types.LocalVar
 }
 
-// userInterfaces are those of the standard library
-// and of internal packages that users give types of. Contexts, addresses and errors are
-// left out: they are everywhere, and simple.
+// userInterfaces are the interfaces of the standard library and of internal packages that
+// users implement. Contexts, addresses and errors are left out: they are everywhere, and
+// simple.
 var userInterfaces = []string{"dial.Resolver", "io.", "net.Conn", "net.Listener", "fs.FS", "fs.File", "fs.ReadDirFile", "http.Handler"}
 
 // users reports whether users implement the interface of a method.
@@ -203,7 +203,7 @@ func users(sel *types.Selection) bool {
 	t := sel.Recv()
 	n, ok := types.Unalias(t).(*types.Named)
 	if !ok {
-		return types.IsInterface(t) // one that is written in place, as for a type assertion
+		return types.IsInterface(t) // an interface without a name, as in a type assertion
 	}
 	if n.Obj().Pkg() == nil {
 		return false // error

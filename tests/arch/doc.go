@@ -1,4 +1,3 @@
-// Package arch has no code. Its tests check what ARCHITECTURE.md says about which package
-// may import which, that calls.txt lists the calls of users' functions and what recovers
-// from their panics, and that the examples in package comments compile.
+// Package arch contains only tests. They check the import rules of ARCHITECTURE.md, and
+// that calls.txt says for each call of user code how a panic is handled.
 package arch

@@ -15,14 +15,14 @@ import (
 // families is the table of ARCHITECTURE.md that gives each file of the root package
 // a family, and each family a layer.
 type families struct {
-	// level is that of each layer, from 0 up. Layers of the same level don't use
+	// level is the level of each layer, from 0 up. Layers of the same level don't use
 	// each other.
 	level map[string]int
 	rows  []family
 }
 
-// family is a row of the table. The prefix "uri" has the files uri.go and uri_*.go; of
-// two prefixes that fit a file the longer one has it.
+// family is a row of the table. The prefix "uri" has the files uri.go and uri_*.go. If
+// two prefixes fit a file, the longer one has it.
 type family struct {
 	layer, name string
 	prefixes    []string

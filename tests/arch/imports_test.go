@@ -19,7 +19,7 @@ const (
 )
 
 // below says for each internal package which internal packages it may import.
-// The picture is in ARCHITECTURE.md; a new package takes its place here.
+// ARCHITECTURE.md has the diagram. A new package needs an entry here.
 var below = map[string][]string{
 	"bytesconv":         {},
 	"pool":              {"race"},
@@ -44,22 +44,22 @@ var below = map[string][]string{
 	"engine/enginetest": {"engine"},
 }
 
-// pure are the packages that take bytes and give bytes.
+// pure are the packages that turn bytes into bytes, without I/O.
 var pure = []string{"bytesconv", "kv", "msg", "head", "h1", "hpack", "h2"}
 
-// impure are imports that a pure package has no use for.
+// impure are imports that a pure package must not have.
 var impure = []string{"net", "os", "os/signal", "time", "syscall", "context", "crypto/tls"}
 
 // source is one Go file: its package's path inside the module ("" for the root
 // package) and what it imports.
 type source struct {
 	file, dir string
-	test      bool // or a generator: not part of what is built
+	test      bool // a test or a generator: not part of the library
 	imports   []string
 }
 
-// sources reads every file of the module whatever system it is for, which is
-// why this does not ask the go command. Modules inside the module are left out.
+// sources reads every Go file of the module for every system, so it does not use the go
+// command. Nested modules are left out.
 func sources(t *testing.T) []source {
 	t.Helper()
 	root := filepath.Join("..", "..")
@@ -125,7 +125,7 @@ func read(root, p string) (source, error) {
 	return s, nil
 }
 
-// TestImportDirection: imports point one way, in two branches that meet in the
+// TestImportDirection proves that imports point one way, in two branches that meet in the
 // root package.
 func TestImportDirection(t *testing.T) {
 	for _, s := range sources(t) {
@@ -149,8 +149,8 @@ func TestImportDirection(t *testing.T) {
 	}
 }
 
-// TestProtocolIsPure: the protocol core does no I/O and reads no clock, so that
-// every engine, fuzzer and client can drive it.
+// TestProtocolIsPure proves that the protocol core does no I/O and reads no clock, so
+// that every engine, fuzzer and client can use it.
 func TestProtocolIsPure(t *testing.T) {
 	for _, s := range sources(t) {
 		name := strings.TrimPrefix(s.dir, "internal/")
@@ -165,7 +165,7 @@ func TestProtocolIsPure(t *testing.T) {
 	}
 }
 
-// TestRootStandsAlone: the root package needs none of its sub-packages.
+// TestRootStandsAlone proves that the root package needs none of its sub-packages.
 func TestRootStandsAlone(t *testing.T) {
 	for _, s := range sources(t) {
 		if s.dir != "" || s.test {
@@ -179,7 +179,7 @@ func TestRootStandsAlone(t *testing.T) {
 	}
 }
 
-// TestUnsafe: one package has the conversions that need unsafe.
+// TestUnsafe proves that only one package has conversions that need unsafe.
 func TestUnsafe(t *testing.T) {
 	for _, s := range sources(t) {
 		if s.dir != "internal/bytesconv" && slices.Contains(s.imports, "unsafe") {
@@ -188,7 +188,8 @@ func TestUnsafe(t *testing.T) {
 	}
 }
 
-// TestDependencies: what the module may need beside the standard library.
+// TestDependencies proves that the module needs only the listed modules besides the
+// standard library.
 func TestDependencies(t *testing.T) {
 	allowed := []string{
 		module,

@@ -17,7 +17,7 @@ import (
 	"testing"
 )
 
-// listedPackage is what the go command tells of a package.
+// listedPackage is the go command's description of a package.
 type listedPackage struct {
 	ImportPath, Dir, Export string
 	GoFiles                 []string
@@ -33,7 +33,7 @@ type checked struct {
 	info  *types.Info
 }
 
-// library returns the packages that isLibrary knows, without their tests.
+// library returns the packages for which isLibrary is true, without their tests.
 func library(t *testing.T) []checked {
 	t.Helper()
 	all, err := loadLibrary()

@@ -13,10 +13,10 @@ import (
 	"testing"
 )
 
-// pooled says for everything that is used again which test shows that it forgets what
-// it held: the pools, the functions by which users pool, and the methods that make an
+// pooled says for everything that is used again which test proves that it forgets what it
+// held: for the pools, the functions by which users pool, and the methods that make an
 // object ready for its next use. The test is "Name" in the package itself, or
-// "folder.Name"; in brackets stands why none is needed.
+// "folder.Name". Text in brackets says why none is needed.
 var pooled = map[string]string{
 	"gale.argsPool":      "TestPooledForgets",
 	"gale.bufioPool":     "TestBufferedForget",
@@ -155,11 +155,11 @@ var pooled = map[string]string{
 // reuses are the names of methods that make an object ready for its next use.
 var reuses = []string{"reset", "free", "forget", "release", "acquire", "drop", "give"}
 
-// TestPooledAreListed: whatever is pooled or reset is in the list above, and its test
-// exists. A new pool, or a new way to give an object back, needs a test that the
-// object forgets; internal/pool/pooltest makes that short.
+// TestPooledAreListed proves that everything that is pooled or reset is in the list
+// above, and that its test exists. A new pool, or a new way to give an object back, needs
+// a test that the object forgets what it held; internal/pool/pooltest makes that short.
 func TestPooledAreListed(t *testing.T) {
-	found := make(map[string]string) // and the file
+	found := make(map[string]string) // the name, and its file
 	tests := make(map[string]bool)
 	root := filepath.Join("..", "..")
 	for _, s := range sources(t) {
@@ -215,7 +215,8 @@ func TestPooledAreListed(t *testing.T) {
 	}
 }
 
-// reused returns what of a file is used again.
+// reused returns the pools, functions and methods of a file by which objects are used
+// again.
 func reused(t *testing.T, file string, f *ast.File) map[string]bool {
 	names := make(map[string]bool)
 	for _, d := range f.Decls {
@@ -258,8 +259,8 @@ func reused(t *testing.T, file string, f *ast.File) map[string]bool {
 	return names
 }
 
-// reusing reports whether a function or method is one by which objects are used
-// again, and its name with that of the receiver.
+// reusing reports whether objects are used again by a function or method, and returns its
+// name with that of the receiver.
 func reusing(d *ast.FuncDecl) (name string, ok bool) {
 	name = d.Name.Name
 	if d.Recv == nil {

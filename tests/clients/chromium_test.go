@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// browser is a headless Chromium with one page, driven over the pipe of its
-// debugging protocol: a message is a line of JSON that ends with a NUL byte.
+// browser is a headless Chromium with one page, controlled through the pipe of its
+// debugging protocol. A message is a line of JSON that ends with a NUL byte.
 type browser struct {
 	t       *testing.T
 	send    *os.File
@@ -29,7 +29,7 @@ type message struct {
 	Params json.RawMessage `json:"params,omitempty"`
 	Result json.RawMessage `json:"result,omitempty"`
 	Error  json.RawMessage `json:"error,omitempty"`
-	// Session tells which page a message is from or for.
+	// Session names the page that a message comes from or is for.
 	Session string `json:"sessionId,omitempty"`
 }
 
@@ -75,7 +75,7 @@ func startBrowser(t *testing.T) *browser {
 		b.do("Browser.close", nil, nil)
 		_ = send.Close()
 		kill := time.AfterFunc(patience, func() { _ = cmd.Process.Kill() })
-		for range b.replies { // until it has closed its end
+		for range b.replies { // until the browser has closed its end
 		}
 		_ = cmd.Wait()
 		kill.Stop()
@@ -116,7 +116,7 @@ func (b *browser) do(method string, params, result any) {
 	}
 }
 
-// await returns the next message that is wanted and drops those before it.
+// await returns the next message for which wanted is true, and drops those before it.
 func (b *browser) await(what string, wanted func(message) bool) (message, bool) {
 	b.t.Helper()
 	late := time.After(patience)
@@ -137,7 +137,7 @@ func (b *browser) await(what string, wanted func(message) bool) (message, bool) 
 	}
 }
 
-// open loads a page and waits until all of it is there.
+// open loads a page and waits until it is complete.
 func (b *browser) open(url string) {
 	b.t.Helper()
 	var r struct{ ErrorText string }
@@ -170,7 +170,7 @@ func (b *browser) eval(expression string, result any) {
 	}
 }
 
-// screenshot writes what the page shows to a file, kept by go test -artifacts.
+// screenshot writes a picture of the page to a file, which go test -artifacts keeps.
 func (b *browser) screenshot(name string) {
 	b.t.Helper()
 	var r struct{ Data []byte } // base64 in JSON
@@ -215,14 +215,14 @@ func TestChromiumPage(t *testing.T) {
 	}
 	b.screenshot("page.png")
 
-	// A page that is loaded again is compared with what the browser has.
+	// For a page that is loaded again the browser sends conditional requests.
 	b.do("Page.reload", nil, nil)
 	b.loaded()
 	if answers(plain.requests(), "/", 304) != 1 {
 		t.Errorf("loaded again: %+v", plain.requests())
 	}
 
-	// A listing, and a way into a folder and to a file.
+	// A listing, and its links to a folder and a file.
 	b.open(plain.url + "/sub/")
 	b.screenshot("listing.png")
 	var names []string
@@ -251,7 +251,7 @@ func TestChromiumFetch(t *testing.T) {
 	}
 	files, open, contract := serveFiles(t, dir), serveFiles(t, dir, "-cors"), serveContract(t, dir)
 
-	// Downloads that are given up leave the server as it was.
+	// The server works as before after downloads that were cancelled.
 	b.open(files.url + "/")
 	var n int
 	b.eval("abort('/big.bin', 10)", &n)
@@ -260,7 +260,7 @@ func TestChromiumFetch(t *testing.T) {
 		t.Errorf("%d of %d bytes after downloads that were given up", n, len(big))
 	}
 
-	// Another origin's files are read with -cors, after a preflight.
+	// With -cors another origin can read files, after a preflight.
 	var cross struct {
 		Status      int
 		Range, Text string
@@ -300,7 +300,8 @@ func TestChromiumVideo(t *testing.T) {
 	ffmpeg := find(t, "ffmpeg")
 	b := startBrowser(t)
 	dir, _, _ := site(t)
-	// Noise can't be compressed: a few seconds are more than is read ahead.
+	// Noise can't be compressed, so a few seconds of it are more than the browser reads
+	// ahead.
 	for name, args := range map[string]string{
 		"video.webm": "-c:v libvpx -b:v 8M -deadline realtime -cpu-used 8",
 		"video.mp4":  "-c:v libx264 -b:v 8M -preset ultrafast -pix_fmt yuv420p", // its index is at the end
@@ -326,7 +327,7 @@ func TestChromiumVideo(t *testing.T) {
 		whole, parts := 0, 0
 		for _, l := range s.requests() {
 			switch {
-			case l.Target != "/"+name, l.Status == 304: // it asks if what it keeps is still good
+			case l.Target != "/"+name, l.Status == 304: // it checks whether its copy is still valid
 			case l.Status != 206:
 				t.Errorf("%s: status %d", name, l.Status)
 			case l.Size == int(info.Size()):

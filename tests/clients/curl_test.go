@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// curl is the program with what all calls have in common.
+// curl is the program, with the arguments that all calls have in common.
 type curl struct {
 	t        *testing.T
 	path     string
@@ -30,7 +30,7 @@ func findCurl(t *testing.T) *curl {
 	return &curl{t, path, run(t, path, "--version")}
 }
 
-// answer is a final response as curl received it. Interim ones are counted.
+// answer is a final response as curl received it, and the number of interim ones.
 type answer struct {
 	status  int
 	proto   string
@@ -39,7 +39,7 @@ type answer struct {
 	interim int
 }
 
-// get runs curl for one response. -w, -D and -o are taken.
+// get runs curl for one response. It uses -w, -D and -o itself.
 func (c *curl) get(args ...string) *answer {
 	c.t.Helper()
 	dir := c.t.TempDir()
@@ -65,7 +65,7 @@ func (c *curl) get(args ...string) *answer {
 		}
 	}
 	if slices.Contains(args, "-I") {
-		return a // and body has a copy of the head
+		return a // here body has a copy of the head
 	}
 	a.body, err = os.ReadFile(body)
 	if err != nil && !os.IsNotExist(err) { // no body, no file
@@ -138,7 +138,7 @@ func TestCurlFiles(t *testing.T) {
 		t.Errorf("several ranges: status %d, %v", a.status, a.header)
 	}
 
-	// curl keeps the tag and asks with it.
+	// curl keeps the entity tag and sends it with its next request.
 	tag := filepath.Join(t.TempDir(), "tag")
 	if a = c.get("--etag-save", tag, textURL); a.status != 200 || !bytes.Equal(a.body, text) {
 		t.Errorf("first: status %d", a.status)
@@ -152,7 +152,7 @@ func TestCurlFiles(t *testing.T) {
 	}
 }
 
-// Whatever coding curl takes, it decodes what was there.
+// With any coding that curl accepts, it decodes the original bytes.
 func TestCurlCompression(t *testing.T) {
 	t.Parallel()
 	c := findCurl(t)
@@ -173,7 +173,7 @@ func TestCurlCompression(t *testing.T) {
 			continue
 		}
 		decoded++
-		// Twice: the second answer comes from the variant that was kept.
+		// Twice: the second answer comes from the cached variant.
 		for range 2 {
 			a := c.get("--compressed", "-H", "Accept-Encoding: "+coding, url)
 			if a.status != 200 || a.header.Get("Content-Encoding") != coding || !bytes.Equal(a.body, text) {
@@ -182,7 +182,7 @@ func TestCurlCompression(t *testing.T) {
 			if a.header.Get("Vary") != "Accept-Encoding" {
 				t.Errorf("%s: Vary is %q", coding, a.header.Get("Vary"))
 			}
-			// The tag of a variant is its own, and is known again.
+			// A variant has an entity tag of its own, and matches it.
 			b := c.get("-H", "Accept-Encoding: "+coding, "-H", "If-None-Match: "+a.header.Get("ETag"), url)
 			if b.status != 304 {
 				t.Errorf("%s: status %d for %s", coding, b.status, a.header.Get("ETag"))
@@ -199,7 +199,7 @@ func TestCurlCompression(t *testing.T) {
 	}
 }
 
-// Several URLs are asked for on one connection, many on a few.
+// Several URLs are requested on one connection, many URLs on a few connections.
 func TestCurlKeepAlive(t *testing.T) {
 	t.Parallel()
 	c := findCurl(t)
@@ -248,7 +248,7 @@ func TestCurlUpload(t *testing.T) {
 			t.Errorf("%s: status %d, %d interim responses, %.300s", tc.name, a.status, a.interim, a.body)
 		}
 	}
-	// What is too large is refused before it is sent, or while it is.
+	// A body that is too large is refused before it is sent, or while it is being sent.
 	big := filepath.Join(t.TempDir(), "big.bin")
 	if err := os.WriteFile(big, bytes.Repeat(random, 2), 0o644); err != nil {
 		t.Fatal(err)
@@ -316,7 +316,7 @@ func TestCurlFlags(t *testing.T) {
 	}
 }
 
-// Ctrl-C lets a download end that is under way.
+// After Ctrl-C a download that is running still ends completely.
 func TestCurlInterrupt(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {

@@ -22,8 +22,8 @@ import (
 	"golang.org/x/net/http2"
 )
 
-// Clients of HTTP/2: files over TLS from gale serve, and the contract server in the clear,
-// to which they come with prior knowledge.
+// HTTP/2 clients: they get files over TLS from gale serve, and use the contract server
+// without TLS, with prior knowledge.
 
 func TestHTTP2Curl(t *testing.T) {
 	t.Parallel()
@@ -42,7 +42,7 @@ func TestHTTP2Curl(t *testing.T) {
 		name   string
 		args   []string
 		status int
-		body   []byte // nil for any
+		body   []byte // nil if it isn't checked
 		field  string // "name: value" that must be there
 	}{
 		{"whole file", []string{"-k", files.url + "/" + randName}, 200, random, ""},
@@ -122,8 +122,8 @@ func TestNghttp(t *testing.T) {
 	}
 }
 
-// TestNodeHTTP2: 200 streams at a time on a connection of Node's client, with bodies both
-// ways.
+// TestNodeHTTP2 runs 200 streams at a time on a connection of Node's client, with bodies
+// in both directions.
 func TestNodeHTTP2(t *testing.T) {
 	t.Parallel()
 	node := find(t, "node", "nodejs")
@@ -150,8 +150,8 @@ func TestHTTPXHTTP2(t *testing.T) {
 	}
 }
 
-// TestGoHTTP2 has the clients of net/http and of golang.org/x/net/http2 send bodies, 200 at a
-// time, and trailers, over TLS and in the clear.
+// In TestGoHTTP2 the clients of net/http and of golang.org/x/net/http2 send bodies, 200
+// at a time, and trailers, with TLS and without.
 func TestGoHTTP2(t *testing.T) {
 	t.Parallel()
 	dir, _, random := site(t)
@@ -228,7 +228,7 @@ func TestGoHTTP2(t *testing.T) {
 	}
 }
 
-// TestChromiumHTTP2: all images of a page come over HTTP/2.
+// TestChromiumHTTP2 proves that all images of a page arrive by HTTP/2.
 func TestChromiumHTTP2(t *testing.T) {
 	b := startBrowser(t)
 	dir, _, _ := site(t)

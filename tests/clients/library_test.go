@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// The clients that are libraries have programs in testdata, which do the
-// checking themselves.
+// For clients that are libraries there are programs in testdata, which check the results
+// themselves.
 
 func TestHTTPX(t *testing.T) {
 	t.Parallel()

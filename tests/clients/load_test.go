@@ -9,8 +9,7 @@ import (
 	"testing"
 )
 
-// The generators of load run for a moment each: what counts is that they find
-// nothing to complain of.
+// Each load generator runs for a moment and must report no error.
 
 func TestAB(t *testing.T) {
 	t.Parallel()
@@ -33,7 +32,7 @@ func TestAB(t *testing.T) {
 		{"keep-alive, large", []string{"-n", "50", "-k", files.url + "/" + randName}, 50, true},
 		{"keep-alive, HEAD", []string{"-n", "500", "-k", "-i", files.url + "/" + randName}, 500, true},
 		{"keep-alive, posts", []string{"-n", "100", "-k", "-p", upload, "-T", "text/plain", contract.url + "/up"}, 100, true},
-		// HTTP/1.0 has no chunks: an unknown length ends with the connection.
+		// HTTP/1.0 has no chunks: a body of unknown length ends with the connection.
 		{"streams", []string{"-n", "200", "-k", contract.url + "/stream"}, 200, false},
 	} {
 		out := run(t, ab, append([]string{"-q", "-c", "8"}, c.args...)...)

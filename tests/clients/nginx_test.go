@@ -15,9 +15,9 @@ import (
 	"time"
 )
 
-// A proxy in front keeps its connections to the servers and mixes the requests
-// of many clients on them: nothing may hang, and no client may get another one's
-// response.
+// A proxy in front of the servers keeps its connections to them and mixes the requests of
+// many clients on them. Nothing may hang, and no client may get the response of another
+// one.
 func TestNginx(t *testing.T) {
 	t.Parallel()
 	path := find(t, "nginx", "/usr/sbin/nginx")
@@ -72,7 +72,7 @@ func TestNginx(t *testing.T) {
 		{"GET", "/close", nil, 200, []byte("bye")},
 		{"POST", "/noread", nil, 200, []byte("noread")},
 	} {
-		for range 3 { // so that each comes after each on some connection
+		for range 3 { // so that each request follows each other one on some connection
 			resp, body := do(c.method, c.path, nil, c.fields...)
 			if resp != nil && (resp.StatusCode != c.status || !bytes.Equal(body, c.body)) {
 				t.Errorf("%s %s: status %d and %d bytes, want %d and %d", c.method, c.path, resp.StatusCode, len(body), c.status, len(c.body))
@@ -86,11 +86,11 @@ func TestNginx(t *testing.T) {
 			for j := range 25 {
 				path := fmt.Sprintf("/own/%d/%d", i, j)
 				if j%2 == 1 {
-					path = "/unbuffered" + path // nginx passes the body on as it comes
+					path = "/unbuffered" + path // nginx passes the body on as it arrives
 				}
 				var body io.Reader = bytes.NewReader(random[:1000*i*j])
 				if j%3 == 0 {
-					body = io.MultiReader(body) // of unknown length: in chunks
+					body = io.MultiReader(body) // of unknown length, so it is chunked
 				}
 				resp, b := do("POST", path, body)
 				if resp == nil {
@@ -148,7 +148,7 @@ func startNginx(t *testing.T, path, files, contract string) string {
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
 		<-exited
-		// What it thinks of the servers, if anything.
+		// Errors of the servers that the proxy has logged.
 		if log, err := os.ReadFile(filepath.Join(dir, "error.log")); err != nil || bytes.Contains(log, []byte("upstream")) {
 			t.Errorf("nginx complains: %s %v", log, err)
 		}

@@ -22,7 +22,7 @@ import (
 	"github.com/galehttp/gale"
 )
 
-// What the servers that the client talks to have under their paths:
+// The paths of the servers that the client talks to:
 //
 //	/hello     helloText
 //	/large     peerLarge, 1 MiB
@@ -41,8 +41,8 @@ var (
 
 const peerSlow = "one\ntwo\nthree\n"
 
-// peerHandler is such a server in Go. Others that can't do all of it by
-// themselves pass on to it what they can't.
+// peerHandler is such a server in Go. Other servers forward to it what they can't do
+// themselves.
 func peerHandler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/hello", func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, helloText) })
@@ -95,11 +95,11 @@ func peerHandler() http.Handler {
 	return mux
 }
 
-// peer is a server that the client talks to, by two addresses.
+// peer has the two addresses of a server that the client talks to.
 type peer struct{ plain, secure string }
 
-// certificate makes a certificate for 127.0.0.1, writes it into dir and returns
-// what trusts it.
+// certificate makes a certificate for 127.0.0.1, writes it into dir and returns a
+// configuration that trusts it.
 func certificate(t *testing.T, dir string) (cert, key string, trust *tls.Config) {
 	t.Helper()
 	certPEM, keyPEM, err := gale.GenerateTestCertificate("127.0.0.1")
@@ -117,8 +117,8 @@ func certificate(t *testing.T, dir string) (cert, key string, trust *tls.Config)
 	return cert, key, &tls.Config{RootCAs: pool}
 }
 
-// startPeer starts a program that listens on addr, and ends it with the test. It
-// returns what the program writes.
+// startPeer starts a program that listens on addr, and ends it with the test. It returns
+// the output of the program.
 func startPeer(t *testing.T, addr string, cmd *exec.Cmd) *lockedBuffer {
 	t.Helper()
 	out := new(lockedBuffer)
@@ -142,8 +142,8 @@ func startPeer(t *testing.T, addr string, cmd *exec.Cmd) *lockedBuffer {
 	return out
 }
 
-// configured writes a configuration from testdata, with the names of pairs
-// replaced, and returns where it is.
+// configured writes a configuration file from testdata, with the names of pairs replaced,
+// and returns its path.
 func configured(t *testing.T, dir, name string, pairs ...string) string {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join("testdata", name))
@@ -157,7 +157,7 @@ func configured(t *testing.T, dir, name string, pairs ...string) string {
 	return path
 }
 
-// peerFiles makes a folder with what is a file for nginx and Apache.
+// peerFiles makes a folder with the files that nginx and Apache serve.
 func peerFiles(t *testing.T, dir string) {
 	t.Helper()
 	for name, b := range map[string]string{"hello": helloText, "large": string(peerLarge), "gzip": peerText} {
@@ -170,14 +170,14 @@ func peerFiles(t *testing.T, dir string) {
 	}
 }
 
-// quietGo is a server of net/http that doesn't log what broken requests do.
+// quietGo starts a server of net/http that doesn't log errors of broken requests.
 func quietGo(t *testing.T) *httptest.Server {
 	s := httptest.NewServer(peerHandler())
 	t.Cleanup(s.Close)
 	return s
 }
 
-// The client against servers that others wrote, plain and with TLS.
+// The client works with other servers, with TLS and without.
 func TestPeers(t *testing.T) {
 	t.Parallel()
 	for name, start := range map[string]func(t *testing.T, dir, cert, key string) peer{
@@ -243,15 +243,15 @@ func TestPeers(t *testing.T) {
 	}
 }
 
-// talkTo does what a client does with a server, by one connection after another
-// and by several at once.
+// talkTo sends every kind of request to a server, on one connection after another and on
+// several at the same time.
 func talkTo(t *testing.T, url string, trust *tls.Config) {
 	c := &gale.Client{TLSConfig: trust, Uncompress: true, ReadTimeout: patience}
 	defer c.CloseIdleConnections()
 	for range 3 { // so that each comes after each on some connection
 		exchanges(t, c, url)
 	}
-	// The broken answers cost a connection each.
+	// Each broken answer closes a connection.
 	if s := c.PoolStats(); s.Dials > 8 {
 		t.Errorf("%d connections were dialed for requests that came one after another: %+v", s.Dials, s)
 	}
@@ -318,7 +318,7 @@ func exchanges(t *testing.T, c *gale.Client, url string) {
 	}
 	req.Reset()
 	req.SetRequestURI(url + "/broken")
-	// A proxy may notice before it has sent anything.
+	// A proxy may notice the broken body before it has sent anything.
 	if err := c.Do(req, resp); err == nil && resp.StatusCode() < 500 {
 		t.Errorf("a body that is cut off: %d, %q and no error", resp.StatusCode(), resp.Body())
 	} else if errors.Is(err, gale.ErrTimeout) {
@@ -326,7 +326,7 @@ func exchanges(t *testing.T, c *gale.Client, url string) {
 	}
 }
 
-// streams reads bodies as they come, to the end or not.
+// streams reads bodies as they arrive, to the end or not.
 func streams(t *testing.T, c *gale.Client, url string) {
 	for path, want := range map[string]string{
 		"/large": string(peerLarge), "/gzip": peerText, "/chunked": peerText, "/slow": peerSlow, "/hello": helloText,

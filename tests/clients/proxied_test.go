@@ -19,7 +19,7 @@ import (
 	"github.com/galehttp/gale"
 )
 
-// rawCase is a case of the conformance corpus: bytes to send, and when.
+// rawCase is a case of the conformance corpus: the bytes to send, and when to send them.
 type rawCase struct {
 	ID    string
 	Steps []struct {
@@ -30,8 +30,8 @@ type rawCase struct {
 	Destructive bool
 }
 
-// rawPart is bytes, written as a string of the characters with their numbers, or
-// some that are repeated.
+// rawPart is a sequence of bytes. It is written as a string whose characters have the
+// numbers of the bytes, or as bytes that are repeated.
 type rawPart struct{ bytes []byte }
 
 func (p *rawPart) UnmarshalJSON(b []byte) error {
@@ -70,13 +70,13 @@ func corpus(t *testing.T) []rawCase {
 	return list.Cases
 }
 
-// passedServer counts the requests that a proxy passes on to it.
+// passedServer counts the requests that a proxy forwards to it.
 type passedServer struct {
 	addr string
 
 	mu      sync.Mutex
-	numbers map[string]int // by the number that the proxy gave: how often it was seen
-	refused int            // heads and bodies that the server didn't take
+	numbers map[string]int // how often each request was seen, by the number that the proxy gave it
+	refused int            // heads and bodies that the server refused
 	conns   atomic.Int64
 }
 
@@ -87,7 +87,7 @@ func newPassedServer(t *testing.T) *passedServer {
 	}
 	p := &passedServer{addr: ln.Addr().String(), numbers: map[string]int{}}
 	s := &gale.Server{
-		Logger: log.New(io.Discard, "", 0), // it is sent much that it refuses
+		Logger: log.New(io.Discard, "", 0), // it gets many requests that it refuses
 		HeaderReceived: func(h *gale.RequestHeader) gale.RequestConfig {
 			p.mu.Lock()
 			defer p.mu.Unlock()
@@ -112,13 +112,13 @@ func newPassedServer(t *testing.T) *passedServer {
 	return p
 }
 
-// passedRequest is a request that a proxy passed on: the number that it gave to
-// it and the status that it logged.
+// passedRequest is a request that a proxy forwarded: the number that the proxy gave it,
+// and the status that it logged.
 type passedRequest struct{ number, status string }
 
-// agrees compares what the proxy passed on with what the server took for requests:
-// each of the server's requests is one of the proxy's, and each of the proxy's
-// that was answered by the server was seen there, or is one that it refused.
+// agrees compares the requests that the proxy forwarded with those that the server saw.
+// Each request of the server must be one of the proxy's. Each request of the proxy that
+// the server answered must have been seen or refused by the server.
 func (p *passedServer) agrees(passed []passedRequest) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -145,7 +145,8 @@ func (p *passedServer) agrees(passed []passedRequest) error {
 	if len(refused) > p.refused {
 		return fmt.Errorf("the proxy says that %d heads were refused: %q, the server refused %d requests", len(refused), refused, p.refused)
 	}
-	// A proxy may give a request up between choosing a server and sending it.
+	// A proxy may give a request up after it has chosen a server and before it sends the
+	// request.
 	lost = slices.DeleteFunc(lost, func(s string) bool { return slices.Contains(gaveUp, s[strings.LastIndexByte(s, ' ')+1:]) })
 	if len(lost) > 0 {
 		return fmt.Errorf("the proxy passed on %d requests, of which the server didn't see %q", len(passed), lost)
@@ -153,10 +154,10 @@ func (p *passedServer) agrees(passed []passedRequest) error {
 	return nil
 }
 
-// gaveUp are the statuses that proxies log when the server didn't answer.
+// gaveUp are the statuses that proxies log if the server didn't answer.
 var gaveUp = []string{"-1", "0", "408", "499", "502", "503", "504"}
 
-// sendRaw sends a case to addr and reads until nothing comes any more.
+// sendRaw sends a case to addr and reads until nothing more arrives.
 func sendRaw(addr string, c rawCase) error {
 	conn, err := net.Dial("tcp", addr)
 	if err != nil {
@@ -183,8 +184,8 @@ func sendRaw(addr string, c rawCase) error {
 	return nil
 }
 
-// Whatever a proxy passes on, the server must read as the requests that the proxy
-// meant: not one more (that would be smuggled), and not one less.
+// The server reads exactly the requests that a proxy meant to forward: not one more,
+// which would be smuggled, and not one less.
 func TestProxied(t *testing.T) {
 	t.Parallel()
 	cases := corpus(t)
@@ -237,7 +238,7 @@ func TestProxied(t *testing.T) {
 				})
 			}
 			wg.Wait()
-			// Logs are written when exchanges end.
+			// The proxy logs a request when it ends.
 			var err error
 			for range 100 {
 				if err = s.agrees(passed()); err == nil {

@@ -23,7 +23,7 @@ import (
 	"github.com/galehttp/gale/internal/race"
 )
 
-// patience bounds waits that end at once unless something is broken.
+// patience limits waits that end at once unless something is broken.
 const patience = 60 * time.Second
 
 // binDir is where programs are built.
@@ -41,14 +41,14 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// The two programs, built when a test first wants them.
+// The two programs, built when a test first needs them.
 var (
 	buildGale     = sync.OnceValues(func() (string, error) { return build("gale", "../../cmd/gale") })
 	buildContract = sync.OnceValues(func() (string, error) { return build("contract", "../contract") })
 )
 
 func build(name, pkg string) (string, error) {
-	path := filepath.Join(binDir, name+".exe") // a suffix that does no harm elsewhere
+	path := filepath.Join(binDir, name+".exe") // the suffix does no harm on other systems
 	args := []string{"build", "-o", path}
 	if race.Enabled {
 		args = append(args, "-race")
@@ -73,8 +73,8 @@ func find(t *testing.T, names ...string) string {
 	return ""
 }
 
-// run runs a program and returns what it wrote to its standard output. The
-// program must end well.
+// run runs a program and returns its standard output. The program must end without an
+// error.
 func run(t *testing.T, name string, args ...string) string {
 	t.Helper()
 	var stderr bytes.Buffer
@@ -116,8 +116,8 @@ func (b *lockedBuffer) String() string {
 	return b.b.String()
 }
 
-// serveFiles starts "gale serve" for dir on a port of the kernel's choice, with
-// an access log of JSON.
+// serveFiles starts "gale serve" for dir on a free port that the kernel chooses, with a
+// JSON access log.
 func serveFiles(t *testing.T, dir string, args ...string) *server {
 	t.Helper()
 	path, err := buildGale()
@@ -153,14 +153,14 @@ func serveContract(t *testing.T, dir string, args ...string) *server {
 	addr := freeAddr(t)
 	s := &server{t: t, addr: addr, url: "http://" + addr}
 	s.cmd = exec.Command(path, append([]string{"-addr", addr, "-dir", dir}, args...)...)
-	s.cmd.Env = append(os.Environ(), "CONTRACT_TIMEOUT=30s") // a busy machine is no failure
-	s.start((*os.Process).Kill)                              // it has no other way
+	s.cmd.Env = append(os.Environ(), "CONTRACT_TIMEOUT=30s") // so that a busy machine doesn't fail the test
+	s.start((*os.Process).Kill)                              // it can't be ended in another way
 	waitListening(t, addr, s.exited)
 	return s
 }
 
-// start starts the process, and ends it with the test by calling end. It must
-// have reported neither a panic nor a race.
+// start starts the process. At the end of the test it calls end, and checks that the
+// process has reported neither a panic nor a race.
 func (s *server) start(end func(*os.Process) error) {
 	s.t.Helper()
 	s.cmd.Stderr = &s.stderr
@@ -192,10 +192,10 @@ func (s *server) start(end func(*os.Process) error) {
 	})
 }
 
-// interrupt is Ctrl-C.
+// interrupt sends the signal of Ctrl-C.
 func interrupt(p *os.Process) error { return p.Signal(os.Interrupt) }
 
-// wait returns the exit code of the server.
+// wait waits until the server has ended and returns its exit code.
 func (s *server) wait() int {
 	s.t.Helper()
 	select {
@@ -224,7 +224,7 @@ func (s *server) requests() []logLine {
 	for line := range strings.Lines(s.stderr.String()) {
 		var l logLine
 		if !strings.HasSuffix(line, "\n") {
-			break // being written
+			break // the last line is still being written
 		}
 		if err := json.Unmarshal([]byte(line), &l); err != nil {
 			s.t.Errorf("not a line of the access log: %q", line)
@@ -237,7 +237,7 @@ func (s *server) requests() []logLine {
 	return list
 }
 
-// freeAddr returns an address on loopback that nothing listens on.
+// freeAddr returns a loopback address on which nothing listens.
 func freeAddr(t *testing.T) string {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -248,8 +248,8 @@ func freeAddr(t *testing.T) string {
 	return ln.Addr().String()
 }
 
-// waitListening waits until something listens on addr; exited tells that it
-// never will.
+// waitListening waits until something listens on addr. It stops if exited returns an
+// error.
 func waitListening(t *testing.T, addr string, exited <-chan error) {
 	t.Helper()
 	for deadline := time.Now().Add(patience); ; {
@@ -269,7 +269,7 @@ func waitListening(t *testing.T, addr string, exited <-chan error) {
 	}
 }
 
-// Files of a site.
+// The files of site.
 const (
 	textName  = "text.txt" // compressible
 	randName  = "rand.bin" // not compressible

@@ -12,7 +12,7 @@ import (
 // prefixLen is how much of the body an echo repeats.
 const prefixLen = 512
 
-// echoed is a request as the library saw it. Bytes are written as latin-1.
+// echoed is a request as the library saw it. Bytes are written as Latin-1.
 type echoed struct {
 	Method     string      `json:"method"`
 	Target     string      `json:"target"`
@@ -56,13 +56,13 @@ func cookies(ctx *gale.RequestCtx) {
 func writeJSON(ctx *gale.RequestCtx, v any) {
 	b, err := json.Marshal(v)
 	if err != nil {
-		panic(err) // strings and numbers can always be written
+		panic(err) // never happens: strings and numbers can always be encoded
 	}
 	ctx.SetContentType("application/json")
 	ctx.SetBody(b)
 }
 
-// latin1 writes byte 0xNN as U+00NN.
+// latin1 turns each byte 0xNN into U+00NN.
 func latin1(b []byte) string {
 	runes := make([]rune, len(b))
 	for i, c := range b {

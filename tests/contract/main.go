@@ -1,13 +1,13 @@
-// Command contract is the server that conformance tests talk to. Besides an
-// echo of each request it has one path for each thing that a response can be
-// tested for; see routes.go.
+// Command contract is the server for conformance tests. It echoes requests, and has a
+// path for each property of a response that can be tested; see routes.go.
 //
 //	contract -addr HOST:PORT -dir DIR [-engine auto|block|event] [-h2c | -tls] [-reverse]
 //
-// It speaks HTTP/2 beside HTTP/1.1: with -h2c to clients that begin with it, with -tls to
-// those that negotiate it.
+// It speaks HTTP/2 in addition to HTTP/1.1: with -h2c to clients that begin with HTTP/2,
+// with -tls to those that negotiate it.
 //
-// With -reverse, a proxy of package reverse listens there, in front of that server.
+// With -reverse, a proxy of package reverse listens on the address and forwards to that
+// server.
 //
 // DIR/static is served under /static/. Timeouts are 3 s each, or what the
 // environment variable CONTRACT_TIMEOUT says; everything else is the library's
@@ -26,7 +26,7 @@ import (
 	"github.com/galehttp/gale/reverse"
 )
 
-// streams are the paths whose handlers run before the body of the request has come.
+// streams are the paths whose handlers run before the body of the request has arrived.
 var streams = map[string]bool{"/copy": true, "/noread": true}
 
 func main() {
@@ -81,8 +81,8 @@ func main() {
 	log.Fatal(s.ListenAndServeTLSEmbed(*addr, cert, key))
 }
 
-// inFront starts s on a port of its own and returns a server with the same limits that
-// passes requests on to it.
+// inFront starts s on another port and returns a server with the same limits that
+// forwards requests to it.
 func inFront(s *gale.Server) *gale.Server {
 	ln, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {

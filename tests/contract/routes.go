@@ -80,7 +80,7 @@ func query(ctx *gale.RequestCtx, name string) string {
 	return string(ctx.QueryArgs().Peek(name))
 }
 
-// status tries to write a body whatever the status is.
+// status tries to write a body with any status.
 func status(ctx *gale.RequestCtx, code string) {
 	n, err := strconv.Atoi(code)
 	if err != nil {
@@ -117,7 +117,8 @@ func trailers(ctx *gale.RequestCtx) {
 	_ = ctx.JSON(gale.StatusOK, list)
 }
 
-// copyBody sends the body of the request as it comes, after a head at once.
+// copyBody sends the head of the response at once, and then the body of the request as it
+// arrives.
 func copyBody(ctx *gale.RequestCtx) {
 	if ctx.Flush() != nil {
 		return
@@ -156,7 +157,7 @@ func big(ctx *gale.RequestCtx) {
 	})
 }
 
-// panics panics at once, or when 7 of 100 bytes are on their way.
+// panics panics at once, or after 7 of 100 bytes were sent.
 func panics(ctx *gale.RequestCtx) {
 	if query(ctx, "after") != "" {
 		ctx.Response.Header.SetContentLength(100)

@@ -12,7 +12,7 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// argsAPI is what both types of arguments can do.
+// argsAPI has the methods that both types of arguments have.
 type argsAPI interface {
 	Add(key, value string)
 	AddBytesK(key []byte, value string)
@@ -73,11 +73,11 @@ var (
 	argsInputs = []string{"", "a", "a=", "=a", "=", "&", "a=b&c=d", "a&b&c", "a=b&&c=d&", "a==b", "a=b=c", "a+b=c+d", "%", "%%", "%4", "%41", "%41=%42", "%zz=%2", "a=%00", "a;b=c;d", "a=1&a=2&a=3", "?a=b", "a=b#c", "a%3Db=c", "a%26b=c", "a=b%26c", "%E2%82%AC=%e2%82%ac", "\xff=\xfe", strings.Repeat("a=b&", 300), "a=b&c", "a[0]=1&a[1]=2", "a=+&+=a"}
 )
 
-// observeArgs asks all that can be asked without changing anything.
+// observeArgs calls all methods that change nothing.
 func observeArgs(tr *trace, a argsAPI, key string) {
 	tr.add("Len", a.Len())
-	// Whether an empty slice is nil depends in fasthttp on what its memory was
-	// used for before, so that is not compared.
+	// In fasthttp it depends on earlier uses of its memory whether an empty slice is nil,
+	// so that is not compared.
 	tr.add("QueryString", string(a.QueryString()))
 	tr.add("String", a.String())
 	tr.add("AppendBytes", a.AppendBytes([]byte("x")))
@@ -184,8 +184,8 @@ func checkArgsScript(t *testing.T, b []byte) {
 	compare(t, argsDifferences, fmt.Sprintf("%x", b), &ours, &peers)
 }
 
-// checkArgsInput compares what one query string means, also with net/url where
-// that reads it at all.
+// checkArgsInput compares how one query string is read, also with net/url if that accepts
+// it.
 func checkArgsInput(t *testing.T, in string) {
 	var ours, peers trace
 	var ga gale.Args

@@ -14,8 +14,8 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// cookieAPI is what both types of cookies can do; SameSite has a type of its
-// own in each.
+// cookieAPI has the methods that both types of cookies have. Each library has its own
+// type for SameSite.
 type cookieAPI interface {
 	AppendBytes(dst []byte) []byte
 	Cookie() []byte
@@ -126,8 +126,8 @@ func fSameSite(c *fasthttp.Cookie) sameSite {
 	return sameSite{func() int { return int(c.SameSite()) }, func(n int) { c.SetSameSite(fasthttp.CookieSameSite(n)) }}
 }
 
-// checkCookieInput compares what one Set-Cookie value means. Where net/http
-// reads it too, name and value must be its.
+// checkCookieInput compares how one Set-Cookie value is read. If net/http accepts it too,
+// name and value must be the same.
 func checkCookieInput(t *testing.T, in string) {
 	t.Helper()
 	var ours, peers trace
@@ -149,7 +149,7 @@ func checkCookieInput(t *testing.T, in string) {
 			t.Errorf("%q: name %q, value %q; net/http has %q, %q", in, gc.Key(), gc.Value(), c.Name, c.Value)
 		}
 	}
-	// What is printed reads back as the same, except for spaces at ends.
+	// A printed cookie is read back the same, except for spaces at both ends.
 	if strings.ContainsFunc(in, unicode.IsControl) {
 		return
 	}
@@ -205,7 +205,7 @@ func playCookie(tr *trace, c cookieAPI, ss sameSite, copyTo func(), b []byte) {
 			}
 			err := c.Parse(in)
 			if tr.add(fmt.Sprintf("Parse(%q)", in), err); err != nil {
-				c.Reset() // fasthttp leaves parts of what it refused
+				c.Reset() // fasthttp keeps parts of what it refused
 			}
 		case 16:
 			in := s.join(cookiePieces, 12)

@@ -9,15 +9,15 @@ import (
 	"testing"
 )
 
-// An observation is what the two sides said to one question.
+// An observation is the results of both sides for one question.
 type observation struct {
 	what       string // the question: a method with its arguments
-	in         string // what was parsed or sent, where that is one input
+	in         string // what was parsed or sent, if that is one input
 	gale, peer string
 }
 
-// A difference is one that is meant. when says to which observations it
-// applies; as few as possible.
+// A difference is an intended one. when says to which observations it applies: as few as
+// possible.
 type difference struct {
 	row  string // the first cell of the row in docs/moving/differences.md, for fasthttp
 	when func(o observation) bool
@@ -25,10 +25,10 @@ type difference struct {
 	seen atomic.Int64
 }
 
-// differences are those of one domain.
+// differences are the intended differences of one domain.
 type differences []*difference
 
-// explain reports whether o is a difference that is meant.
+// explain reports whether o is an intended difference.
 func (ds differences) explain(o observation) bool {
 	for _, d := range ds {
 		if d.when(o) {
@@ -39,8 +39,8 @@ func (ds differences) explain(o observation) bool {
 	return false
 }
 
-// checkDocumented fails for those that have no row, and for those that no input
-// has shown: they are history.
+// checkDocumented fails for differences that have no row in the document, and for those
+// that no input has shown, since they no longer exist.
 func (ds differences) checkDocumented(t *testing.T) {
 	t.Helper()
 	text, err := os.ReadFile("../../docs/moving/differences.md")
@@ -57,10 +57,10 @@ func (ds differences) checkDocumented(t *testing.T) {
 	}
 }
 
-// A trace is what one implementation said to a series of questions.
+// A trace is the answers of one implementation to a series of questions.
 type trace struct{ what, said []string }
 
-// add notes an answer. Byte slices are printed quoted, nil apart from empty.
+// add records an answer. Byte slices are printed quoted, and nil differs from empty.
 func (tr *trace) add(what string, answers ...any) {
 	var b strings.Builder
 	for i, a := range answers {
@@ -86,8 +86,8 @@ func (tr *trace) add(what string, answers ...any) {
 	tr.said = append(tr.said, b.String())
 }
 
-// compare fails at the first answer that differs without being meant to. It
-// stops at the first that differs: what follows may differ for that reason.
+// compare stops at the first answer that differs, since later ones may differ for that
+// reason. It fails the test unless that difference is intended.
 func compare(t *testing.T, ds differences, in string, gale, peer *trace) {
 	t.Helper()
 	for i := range min(len(gale.said), len(peer.said)) {
@@ -108,8 +108,8 @@ func compare(t *testing.T, ds differences, in string, gale, peer *trace) {
 	}
 }
 
-// A script makes choices, by its bytes; a fuzzer can steer it. At its end all
-// choices are 0.
+// A script makes choices by its bytes, so that a fuzzer can control them. After its last
+// byte all choices are 0.
 type script struct{ b []byte }
 
 func (s *script) more() bool { return len(s.b) > 0 }
@@ -127,7 +127,7 @@ func (s *script) n(max int) int {
 // pick returns one of the words.
 func (s *script) pick(words []string) string { return words[s.n(len(words))] }
 
-// join returns up to max words in a row.
+// join returns up to max words, joined together.
 func (s *script) join(words []string, max int) string {
 	var b strings.Builder
 	for range s.n(max + 1) {
@@ -150,8 +150,8 @@ func scripts(n, size int) [][]byte {
 	return all
 }
 
-// errorText returns the text of an error of one of the two, without the name that it begins
-// with.
+// errorText returns the text of an error of either library, without the library's name at
+// its beginning.
 func errorText(err error) string {
 	s := strings.TrimPrefix(err.Error(), "fasthttp: ")
 	return strings.TrimPrefix(s, "gale: ")

@@ -14,7 +14,7 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// fieldsAPI is what requests' and responses' headers of both can do.
+// fieldsAPI has the methods that the request and response headers of both libraries have.
 type fieldsAPI interface {
 	Add(key, value string)
 	AddBytesKV(key, value []byte)
@@ -182,7 +182,7 @@ func observeFields(tr *trace, h fieldsAPI, key string) {
 	tr.add("TrailerHeader", string(h.TrailerHeader()))
 }
 
-// ordered returns a head without the Date of now, with its lines in order.
+// ordered returns a head without its Date, with sorted lines.
 func ordered(head []byte) string {
 	start, rest, _ := strings.Cut(string(head), "\r\n")
 	lines := strings.SplitAfter(rest, "\r\n")
@@ -213,17 +213,17 @@ func observeResponseHeader(tr *trace, h responseAPI, key string) {
 	tr.add("PeekCookie(k)", string(h.PeekCookie("k")))
 }
 
-// clearField makes place for a setter, all of which replace one field in
-// fasthttp and all in Gale.
+// clearField removes a field before a setter is called: setters replace one field in
+// fasthttp, and all with that name in Gale.
 func clearField(h fieldsAPI, key string) {
 	if len(h.PeekAll(key)) > 1 {
 		h.Reset()
 	}
 }
 
-// change does one thing that both kinds of header can do.
+// change calls one method that both kinds of header have.
 func change(tr *trace, h fieldsAPI, s *script, op int, key, value string) {
-	// What differs by itself is in TestHeaderDifferences; scripts go round it.
+	// TestHeaderDifferences has this difference; scripts avoid it.
 	if op < 3 && key != "Set-Cookie" && len(h.PeekAll(key)) > 1 {
 		return
 	}
@@ -420,8 +420,8 @@ func playResponseHeader(tr *trace, h responseAPI, cookie func(string), copyTo fu
 			head := s.pick(responseHeads)
 			tr.add(fmt.Sprintf("Read(%q)", head), h.Read(bufio.NewReader(strings.NewReader(head))))
 			if !strings.Contains(head, "1.1 200") && !strings.Contains(head, "404") {
-				// What 204, 304, 101 and HTTP/1.0 mean for framing is seen,
-				// but not what becomes of it if the status is changed.
+				// The framing with 204, 304, 101 and HTTP/1.0 is compared, but not what
+				// happens to it if the status is changed.
 				observeResponseHeader(tr, h, key)
 				h.Reset()
 			}
@@ -457,8 +457,8 @@ func checkResponseHeader(t *testing.T, b []byte) {
 	compare(t, headerDifferences, fmt.Sprintf("response %x", b), &ours, &peers)
 }
 
-// TestHeaderDifferences has the differences that are meant, each in its smallest
-// form, so that what docs/moving/differences.md says is known to be so.
+// TestHeaderDifferences proves the intended differences that docs/moving/differences.md
+// lists, each in its smallest form.
 func TestHeaderDifferences(t *testing.T) {
 	read := func(h fieldsAPI, head string) {
 		if err := h.Read(bufio.NewReader(strings.NewReader(head))); err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// A response as a client read it: what it says, its body, and what was left on
-// the connection for the next one.
+// A response as a client read it: its head, its body, and what was left on the connection
+// for the next one.
 type response struct {
 	ok         bool
 	status     int
@@ -89,13 +89,14 @@ var (
 	statusLine     = regexp.MustCompile(`^(HTTP/1\.[01] 1[0-9][0-9] ?[\t\x20-\x7e\x80-\xff]*\r\n([^\r\n]+\r\n)*\r\n)*HTTP/1\.[01] [2-9][0-9]{2}( [\t\x20-\x7e\x80-\xff]*)?\r\n`)
 )
 
-// badStatusLine: malformed, or of interim responses that no other follows.
+// badStatusLine reports whether a status line is malformed, or is one of interim
+// responses that no final one follows.
 func badStatusLine(o observation) bool {
 	return o.what == "stricter" && !statusLine.MatchString(o.in)
 }
 
-// checkResponse compares how the three read in. What Gale and net/http both
-// accept they must read alike.
+// checkResponse compares how the three libraries read in. If both Gale and net/http
+// accept it, they must read it in the same way.
 func checkResponse(t *testing.T, in string) {
 	t.Helper()
 	ours, theirs, peers := responseByGale(in), responseByNetHTTP(in), responseByFasthttp(in)
@@ -114,8 +115,8 @@ func checkResponse(t *testing.T, in string) {
 	}
 }
 
-// responseInputs have the same framing as the requests, and what only
-// responses have.
+// responseInputs have the same framings as the requests, and those that only responses
+// have.
 var responseInputs = func() []string {
 	var inputs []string
 	for _, line := range []string{

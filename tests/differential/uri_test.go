@@ -11,7 +11,7 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// uriAPI is what both types of URIs can do, except QueryArgs.
+// uriAPI has the methods that both types of URIs have, except QueryArgs.
 type uriAPI interface {
 	AppendBytes(dst []byte) []byte
 	FullURI() []byte
@@ -98,7 +98,7 @@ func refuses(o observation) bool {
 	return strings.HasPrefix(o.in, "parse ") && o.what == "Parse" && o.gale == "true"
 }
 
-// given returns what the input has before the reference, which is what follows.
+// given returns the part of the input before the reference.
 func given(o observation) string {
 	in := strings.TrimPrefix(strings.TrimPrefix(strings.TrimPrefix(o.in, "parse "), "update "), "raw ")
 	return in[:len(in)-len(reference(o))-1]
@@ -110,7 +110,7 @@ func reference(o observation) string {
 	return ref
 }
 
-// authority returns the host that the reference has or is given, with its port.
+// authority returns the host of the reference, or the given one, with its port.
 func authority(o observation) string {
 	host := given(o)
 	if scheme, rest, ok := strings.Cut(reference(o), "://"); ok && plainScheme(scheme+":") {

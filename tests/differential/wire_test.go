@@ -20,22 +20,21 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// A request as a handler saw it. What the body is shows where the next message
-// begins, and so does whether there is one.
+// A request as a handler saw it. The body shows where the next message begins.
 type request struct{ method, target, host, body, path string }
 
-// A reading is what a server made of the bytes of a connection.
+// A reading is how a server understood the bytes of a connection.
 type reading struct {
 	requests []request
 	statuses []int // of the final answers
 }
 
-// probe follows each input: whether and how it is seen shows whether the
-// connection was kept and where the last message ended.
+// probe is sent after each input. It shows whether the connection was kept, and where the
+// last message ended.
 const probe = "GET /probe HTTP/1.1\r\nHost: probe\r\n\r\n"
 
-// wireConn is a connection whose client sends in, at most step bytes at a time,
-// and closes its side.
+// wireConn is a connection whose client sends in, at most step bytes at a time, and then
+// closes its side.
 type wireConn struct {
 	in   []byte
 	step int
@@ -136,7 +135,7 @@ func readByNetHTTP(in []byte, step int) reading {
 		body, err := io.ReadAll(req.Body)
 		if err != nil {
 			w.Header().Set("Connection", "close")
-			w.WriteHeader(400) // the others read the body before they ask the handler
+			w.WriteHeader(400) // the other servers read the body before they call the handler
 			return
 		}
 		r.requests = append(r.requests, request{req.Method, req.RequestURI, req.Host, string(body), ""})
@@ -156,7 +155,7 @@ func readByNetHTTP(in []byte, step int) reading {
 	return r
 }
 
-// readAnswers notes the status codes of final answers.
+// readAnswers records the status codes of final answers.
 func (r *reading) readAnswers(out []byte) {
 	br := bufio.NewReader(bytes.NewReader(out))
 	for i := 0; ; {
@@ -178,9 +177,9 @@ func (r *reading) readAnswers(out []byte) {
 
 func (r reading) String() string { return fmt.Sprintf("%q %v", r.requests, r.statuses) }
 
-// wireDifferences are those between Gale and fasthttp, netDifferences those
-// between Gale and net/http, in what they accept: what is "stricter" or
-// "laxer", about Gale. What both accept they must read alike.
+// wireDifferences are the differences between Gale and fasthttp, and netDifferences those
+// between Gale and net/http, in what they accept. "stricter" and "laxer" are about Gale.
+// What both accept they must read in the same way.
 var (
 	wireDifferences = differences{
 		{row: "lines that end in a bare LF", when: stricter(bareLF)},
@@ -221,7 +220,7 @@ var (
 	}
 )
 
-// What an input has that makes the difference.
+// The properties of inputs that lead to differences.
 var (
 	bareLF           = regexp.MustCompile(`(^|[^\r])\n`)
 	folded           = regexp.MustCompile(`\r\n[ \t]`)
@@ -260,9 +259,9 @@ func laxer(r *regexp.Regexp) func(observation) bool {
 	return func(o observation) bool { return o.what == "laxer" && r.MatchString(o.in) }
 }
 
-// checkWire compares how the three read in.
+// checkWire compares how the three libraries read in.
 //
-// Where Gale and net/http both accept a message they must agree on it, without
+// If both Gale and net/http accept a message, they must agree about it, without
 // exception: one of them may be in front of the other.
 func checkWire(t *testing.T, in string) {
 	t.Helper()
@@ -275,7 +274,7 @@ func checkWire(t *testing.T, in string) {
 		t.Errorf("%q: %d requests, answers %v", in, n, ours.statuses)
 	}
 	for _, r := range ours.requests {
-		// The path is what the target says, whatever the host.
+		// The path comes from the target, whatever the host is.
 		var u gale.URI
 		if strings.HasPrefix(r.target, "/") && (u.Parse([]byte("h"), []byte(r.target)) != nil || string(u.Path()) != r.path) {
 			t.Errorf("%q: the path of %q is %q, want %q", in, r.target, r.path, u.Path())
@@ -301,8 +300,8 @@ func checkWire(t *testing.T, in string) {
 	explainWire(t, wireDifferences, "fasthttp", in, ours, peers)
 }
 
-// sameRequest compares a request with net/http's. If the target has a host, that
-// is its Request.Host, and ours is the field.
+// sameRequest compares a request with that of net/http. If the target has a host,
+// net/http's Request.Host is that one, and ours is the Host field.
 func sameRequest(ours, theirs request) bool {
 	ours.path = ""
 	if ours.target[0] != '/' {

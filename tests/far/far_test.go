@@ -21,15 +21,16 @@ import (
 )
 
 const (
-	// roundTrip and gigabit are those of the links.
+	// roundTrip and gigabit are the round-trip time and the speed of the links.
 	roundTrip = 50 * time.Millisecond
 	gigabit   = 1e9 / 8
-	// bandwidthDelay is how much must be under way for the whole speed of a link.
+	// bandwidthDelay is how many bytes must be on their way to use the full speed of a
+	// link.
 	bandwidthDelay = 6_250_000
 )
 
-// block is what bodies consist of, again and again. Its length is odd, so that pieces which
-// are lost or doubled are seen.
+// block is repeated to make bodies. Its length is odd, so that the tests notice lost or
+// doubled pieces.
 var block = func() []byte {
 	b := make([]byte, 1<<20+1)
 	for i := 0; i+8 <= len(b); i += 8 {
@@ -38,7 +39,7 @@ var block = func() []byte {
 	return b
 }()
 
-// blocks reads a body of left bytes.
+// blocks is a reader of a body of left bytes.
 type blocks struct{ at, left int64 }
 
 func (r *blocks) Read(p []byte) (int, error) {
@@ -51,10 +52,11 @@ func (r *blocks) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// errBytes says that other bytes have come than were sent.
+// errBytes says that the received bytes are not those that were sent.
 var errBytes = errors.New("far: the bytes are others")
 
-// checkPiece compares p with the bytes of a body from at on, and returns where it ends.
+// checkPiece compares p with the bytes of a body from at on, and returns the position
+// after p.
 func checkPiece(p []byte, at int64) (end int64, err error) {
 	for len(p) > 0 {
 		want := block[at%int64(len(block)):]
@@ -127,8 +129,8 @@ func serve(t *testing.T, engine gale.Engine, overTLS bool) string {
 	return ln.Addr().String()
 }
 
-// newClient returns a client of net/http that speaks one version of HTTP, with windows that
-// are large enough for the link.
+// newClient returns a client of net/http that speaks one version of HTTP, with windows
+// large enough for the link.
 func newClient(t *testing.T, version int, overTLS bool) *http.Client {
 	p := new(http.Protocols)
 	p.SetHTTP1(version == 1)
@@ -176,13 +178,13 @@ func download(c *http.Client, url string, n int64) error {
 	return nil
 }
 
-// frames finds the frames in the bytes that come one after the other.
+// frames finds the frames in a sequence of bytes.
 type frames struct {
 	skip int // bytes that are not frames
 	head []byte
-	need int // bytes of a payload that have not come yet
+	need int // bytes of a payload that have not arrived yet
 	keep []byte
-	each func(typ byte, stream uint32, length int, payload []byte) // of WINDOW_UPDATE the payload
+	each func(typ byte, stream uint32, length int, payload []byte) // payload only for WINDOW_UPDATE
 }
 
 const (
@@ -225,12 +227,12 @@ func (f *frames) see(p []byte) {
 	}
 }
 
-// windows follows the windows that a server gives its client, of one stream and of the
+// windows tracks the windows that a server gives its client, for one stream and for the
 // connection.
 type windows struct {
 	mu           sync.Mutex
 	stream, conn int // what may be sent
-	highest      int // that the stream's was
+	highest      int // the largest window of the stream so far
 	highestConn  int
 	updates      int
 }
@@ -262,8 +264,9 @@ func (w *windows) taken(typ byte, _ uint32, length int, _ []byte) {
 	w.conn -= length
 }
 
-// TestWindowsGrow: the window of an upload from afar grows to what the link needs, and not
-// beyond 16 MiB; large bodies come whole both ways.
+// TestWindowsGrow proves that the window of an upload over a slow link grows to what the
+// link needs, but not beyond 16 MiB, and that large bodies arrive complete in both
+// directions.
 func TestWindowsGrow(t *testing.T) {
 	for _, engine := range []gale.Engine{gale.EngineBlock, gale.EngineEvent} {
 		t.Run(engine.String(), func(t *testing.T) {
@@ -291,7 +294,7 @@ func TestWindowsGrow(t *testing.T) {
 	}
 }
 
-// TestSpeed compares HTTP/2 with HTTP/1.1, over TLS: near by and over a link.
+// TestSpeed compares HTTP/2 with HTTP/1.1, over TLS, directly and over a link.
 func TestSpeed(t *testing.T) {
 	if os.Getenv("GALE_FAR") == "" {
 		t.Skip("GALE_FAR is not set: it takes minutes of a quiet machine")

@@ -7,20 +7,20 @@ import (
 	"time"
 )
 
-// link is a listener whose connections are carried on to a server, each byte with a delay
-// and no more than rate bytes a second each way.
+// link is a listener that forwards its connections to a server. Each byte has a delay,
+// and there are at most rate bytes per second in each direction.
 type link struct {
 	net.Listener
 	to    string
-	delay time.Duration // each way
-	rate  float64       // bytes a second
+	delay time.Duration // in each direction
+	rate  float64       // bytes per second
 
-	// up and down, if they are set, see what the client and the server have sent just
-	// before it is delivered, or, for down, when it was sent.
+	// up and down, if they are set, get the bytes that the client and the server have
+	// sent: up just before they are delivered, down when they were sent.
 	up, down func(p []byte)
 }
 
-// startLink carries connections on to the server at addr, until the test ends.
+// startLink forwards the connections of l to the server until the test ends.
 func startLink(t *testing.T, l *link) *link {
 	t.Helper()
 	var err error
@@ -60,20 +60,20 @@ func startLink(t *testing.T, l *link) *link {
 	return l
 }
 
-// parcel is what one read has brought.
+// parcel is the result of one read.
 type parcel struct {
 	b   []byte
 	due time.Time // when it arrives
 }
 
-// maxOnWay is how many bytes a link takes ahead of what it delivers: several times what is
-// on its way at full speed, so that it never is the link that holds a sender up.
+// maxOnWay is how many bytes a link accepts before it delivers them. It is several times
+// what is on its way at full speed, so that the link itself never blocks a sender.
 const (
 	maxOnWay   = 64 << 20
 	parcelSize = 64 << 10
 )
 
-// carry moves bytes from one connection to the other, until one of them ends.
+// carry moves bytes from one connection to the other until one of them ends.
 func (l *link) carry(to, from net.Conn, sent, arrives func([]byte)) {
 	defer to.Close()
 	onWay := make(chan parcel, maxOnWay/parcelSize)

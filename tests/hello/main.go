@@ -1,10 +1,10 @@
-// Command hello is the server that gets measured: it answers every request
-// with "Hello, world!" and a POST with its own body.
+// Command hello is the server for measurements. It answers every request with "Hello,
+// world!", except that it answers a POST with its own body.
 //
 //	hello -addr HOST:PORT [-engine auto|block|event] [-sleep 1ms [-every 100]] [-spin 100us] [-headers 4] [-h2c | -tls] [-freemem]
 //
-// It sends what the same programs on other libraries send, so that figures
-// can be put side by side.
+// It sends the same bytes as the corresponding programs for other libraries, so that
+// their results can be compared.
 package main
 
 import (
@@ -55,7 +55,7 @@ func main() {
 	log.Fatal(s.ListenAndServeTLSEmbed(*addr, cert, key))
 }
 
-// work is what each handler does before it answers.
+// work is the work of a handler before it answers.
 type work struct {
 	sleep, spin time.Duration
 	every       uint64

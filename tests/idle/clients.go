@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// clients are connections that made a request each.
+// clients holds connections that have made one request each.
 type clients struct {
 	addr  string
 	o     options
@@ -49,7 +49,7 @@ func (c *clients) openOne() error {
 	if err != nil {
 		return err
 	}
-	_ = nc.SetDeadline(time.Now().Add(wait)) // for the request; nothing is read or written later
+	_ = nc.SetDeadline(time.Now().Add(wait)) // only for the request: there are no later reads and writes
 	if c.o.tls {
 		alpn := map[string]string{"h1": "http/1.1", "h2": "h2"}[c.o.proto]
 		nc = tls.Client(nc, &tls.Config{InsecureSkipVerify: true, NextProtos: []string{alpn}})
@@ -93,8 +93,8 @@ const (
 	flagEnd                             = 1 // END_STREAM, or ACK
 )
 
-// askHTTP2 asks once the server's settings are there and acknowledged, as the server has
-// read all that is sent when it answers.
+// askHTTP2 sends its request after the server's settings have arrived and were
+// acknowledged. So the server has read everything when it answers.
 func askHTTP2(nc net.Conn, overTLS bool) error {
 	if _, err := io.WriteString(nc, preface+settings); err != nil {
 		return err

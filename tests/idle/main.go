@@ -1,20 +1,19 @@
-// Command idle prints what an idle connection of a server weighs, in memory of the
-// server's process:
+// Command idle prints how much memory of the server's process an idle connection uses:
 //
 //	idle [-n 10000] [-engine event|block|auto] [-proto h1|h2] [-tls]
 //
-// The server is a process of its own, which idle starts: a client's memory is not
-// counted. Each connection makes one request and is then left alone; HTTP/2 without TLS is
-// spoken with prior knowledge. What is printed is the growth from a first hundred
-// connections to N more, divided by N:
+// The server is a separate process that idle starts, so that the client's memory is not
+// counted. Each connection makes one request and is then idle. HTTP/2 without TLS uses
+// prior knowledge. The command opens a hundred connections first, and prints the growth
+// by N more, divided by N:
 //
 //   - heap: objects in use after a garbage collection
 //   - stacks: those of goroutines
 //   - RSS: what the system counts for the process, after free memory was returned to it
 //     (Linux only)
 //
-// What the kernel keeps for a socket is in none of them. Each of the two processes needs
-// a file for each connection: see ulimit -n.
+// None of these includes the kernel's memory for a socket. Each of the two processes
+// needs a file descriptor for each connection: see ulimit -n.
 package main
 
 import (
@@ -33,11 +32,12 @@ import (
 	"github.com/galehttp/gale"
 )
 
-// first is how many connections are open before the first look: what a server needs once is
-// there by then.
+// first is how many connections are open before the first measurement. By then the server
+// has allocated what it needs only once.
 const first = 100
 
-// wait bounds what may take long: the handshakes, and a server that comes to rest.
+// wait limits the steps that may take long: the handshakes, and the time until the server
+// is idle.
 const wait = 2 * time.Minute
 
 type options struct {
@@ -75,7 +75,7 @@ func main() {
 	fmt.Println(w.per(o))
 }
 
-// weight is what a server's process uses, in bytes.
+// weight is the memory that a server's process uses, in bytes.
 type weight struct {
 	Conns, Heap, Stacks, RSS int64
 }
@@ -99,7 +99,7 @@ func (w weight) per(o options) string {
 		proto, o.engine, w.Conns, each(w.Heap), each(w.Stacks), each(w.Heap+w.Stacks), rss)
 }
 
-// measure returns what o.n more connections added to a server.
+// measure returns how much memory o.n more connections have added to a server.
 func measure(o options) (weight, error) {
 	if most := maxFiles() - first - 50; o.n > most {
 		return weight{}, fmt.Errorf("%d connections are too many for the limit of open files, %d would do", o.n, most)
@@ -136,7 +136,7 @@ type server struct {
 	addr string
 }
 
-// start starts this program once more, as the server.
+// start starts this program a second time, as the server.
 func start(o options) (*server, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -171,7 +171,7 @@ func (s *server) line() (string, error) {
 	return strings.TrimSpace(line), nil
 }
 
-// weigh returns what the server uses once n connections are idle.
+// weigh returns how much memory the server uses when n connections are idle.
 func (s *server) weigh(n int) (w weight, err error) {
 	if _, err := fmt.Fprintln(s.in, n); err != nil {
 		return w, err

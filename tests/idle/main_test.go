@@ -12,7 +12,7 @@ import (
 	"github.com/galehttp/gale"
 )
 
-// TestMain lets the test be the server that it starts.
+// TestMain makes the test binary the server that the tests start.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "-serve" {
 		main()
@@ -51,7 +51,7 @@ func TestTooManyConnections(t *testing.T) {
 	}
 }
 
-// TestServerEnds: no client waits for a server that doesn't serve.
+// TestServerEnds proves that start returns if the server doesn't serve.
 func TestServerEnds(t *testing.T) {
 	ln, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {

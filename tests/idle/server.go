@@ -17,8 +17,9 @@ import (
 	"github.com/galehttp/gale"
 )
 
-// serve is the process that is measured. It writes its address to out, and for each
-// number that it reads from in what it uses once so many connections are idle. It ends with in.
+// serve runs the process that is measured. It writes its address to out. For each number
+// that it reads from in, it writes how much memory it uses when that many connections are
+// idle. It ends at the end of in.
 func serve(o options, in io.Reader, out io.Writer) error {
 	s := &gale.Server{
 		Concurrency: 1 << 20,
@@ -80,8 +81,9 @@ func waitUntilIdle(s *gale.Server, n int, failed <-chan error) error {
 	}
 }
 
-// rest returns what the process uses once that has stopped to fall: pools give back what
-// they keep over several collections, and goroutines that wait for work end.
+// rest returns how much memory the process uses, after that has stopped shrinking: pools
+// give their objects back over several collections, and goroutines that wait for work
+// end.
 func rest(n int) weight {
 	least, same := weigh(n), 0
 	for end := time.Now().Add(wait / 2); same < 4 && time.Now().Before(end); {
@@ -107,7 +109,7 @@ func weigh(n int) weight {
 	return weight{Conns: int64(n), Heap: int64(m.HeapAlloc), Stacks: int64(m.StackInuse), RSS: rss()}
 }
 
-// rss returns the resident memory of the process, 0 where the system doesn't tell.
+// rss returns the resident memory of the process, 0 if the system can't tell.
 func rss() int64 {
 	text, err := os.ReadFile("/proc/self/status")
 	if err != nil {

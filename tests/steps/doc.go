@@ -1,6 +1,7 @@
-// Package steps holds no code. Its tests prove that the work for what a peer sends is
-// linear in its bytes, with a small factor: they count steps, not time.
+// Package steps contains only tests. They prove that the work for what a peer sends is
+// linear in its bytes, with a small factor. They count steps, not time.
 //
-// The sources are rewritten for that by tests/steps/instrument; see there how to run
-// them. Without it only TestEveryFieldHasShapes runs, which keeps the table whole.
+// tests/steps/instrument rewrites the sources for that; its documentation says how to run
+// the tests. Without it only TestEveryFieldHasShapes runs, which proves that the table is
+// complete.
 package steps

@@ -25,7 +25,7 @@ const (
 	h2Get     = "\x82\x86\x84\x41\x01a" // GET http a /
 )
 
-// repeat repeats a frame, which may depend on its number, to about n bytes.
+// h2Repeat repeats a frame, which may depend on its number, up to about n bytes.
 func h2Repeat(n int, one func(i int) []byte) []byte {
 	var b []byte
 	for i := 0; len(b) < n; i++ {
@@ -34,7 +34,8 @@ func h2Repeat(n int, one func(i int) []byte) []byte {
 	return b
 }
 
-// h2Inputs are what a client sends of about n bytes, beside its preface and 100 streams.
+// h2Inputs are inputs of about n bytes that a client sends in addition to its preface and
+// 100 streams.
 var h2Inputs = []struct {
 	name string
 	make func(n int) []byte
@@ -61,7 +62,7 @@ var h2Inputs = []struct {
 	{"windows", func(n int) []byte {
 		return h2Repeat(n, func(i int) []byte { return h2Frame(8, 0, uint32(1+2*(i%100)), "\x00\x00\x00\x01") })
 	}},
-	{"settings", func(n int) []byte { // of 16 KiB, each of which looks at all streams
+	{"settings", func(n int) []byte { // frames of 16 KiB, for each of which all streams are visited
 		return h2Repeat(n, func(i int) []byte {
 			return h2Frame(4, 0, 0, string(bytes.Repeat([]byte{0, 4, 0, 0, byte(i), 0}, 2000)))
 		})
@@ -98,7 +99,8 @@ func TestH2(t *testing.T) {
 	}
 }
 
-// h2Feed gives a connection with 100 streams what a client sends, and answers requests.
+// h2Feed passes the bytes of a client to a connection with 100 streams, and answers
+// requests.
 func h2Feed(in []byte, chunk int) {
 	var cfg h2.Config
 	cfg.Fill()
@@ -112,7 +114,7 @@ func h2Feed(in []byte, chunk int) {
 	feed := func(b []byte, answer bool) {
 		for len(b) > 0 {
 			var ev h2.Event
-			now += 1e7 // no limit ends the connection
+			now += 1e7 // so that no limit ends the connection
 			n := c.Read(b[:min(len(b), chunk)], now, &ev)
 			b = b[n:]
 			out = c.AppendHeld(c.AppendControl(out[:0]))

@@ -10,8 +10,8 @@ import (
 	"github.com/galehttp/gale/internal/msg"
 )
 
-// Field blocks of about n bytes. An index may stand for an entry as large as the table:
-// the limit on the decoded size stops that, and what is skipped must be cheap.
+// Field blocks of about n bytes. An index may refer to an entry as large as the table.
+// The limit for the decoded size stops that, and skipping the rest must be cheap.
 var fieldBlocks = []struct {
 	name      string
 	amplifies bool
@@ -36,12 +36,12 @@ var fieldBlocks = []struct {
 	{"literals", false, func(n int) []byte { return bytes.Repeat([]byte("\x00\x01a\x01b"), n/5) }},
 	{"known names", false, func(n int) []byte { return bytes.Repeat([]byte("\x00\x19upgrade-insecure-requests\x01b"), n/28) }},
 	{"short codes", false, func(n int) []byte { return huffmanValue(n, []byte{0, 0, 0, 0, 0}) }},
-	{"long codes", false, func(n int) []byte { // of the symbol 10, four times
+	{"long codes", false, func(n int) []byte { // the code of the symbol 10, four times
 		return huffmanValue(n, []byte{0xff, 0xff, 0xff, 0xf3, 0xff, 0xff, 0xff, 0xcf, 0xff, 0xff, 0xff, 0x3f, 0xff, 0xff, 0xfc})
 	}},
 }
 
-// huffmanValue returns a literal whose value is that code, again and again.
+// huffmanValue returns a literal whose value repeats code.
 func huffmanValue(n int, code []byte) []byte {
 	value := bytes.Repeat(code, n/len(code))
 	size := len(value) - 127
@@ -87,7 +87,7 @@ func decodeBlock(t *testing.T, block []byte) {
 	}
 }
 
-// What is encoded may be a copy of what a peer sent.
+// Encoded fields may be copies of what a peer sent.
 func TestEncodedFields(t *testing.T) {
 	for _, c := range []struct {
 		name         string

@@ -22,24 +22,25 @@ import (
 	"github.com/galehttp/gale/tests/steps/count"
 )
 
-// Every input comes in three lengths: short, twice and four times that. What a task
-// takes may double each time, with a margin for logarithms, or else once only: when
-// memory grows, or is compacted, that looks quadratic to two points. It must not take
-// more than perByte for each byte. Up to little for each byte it may do as it likes:
-// that comes to perByte in a head of 64 KiB, the largest by default, if it is quadratic.
+// Every input comes in three lengths: short, twice and four times that. The cost of a
+// task may double each time, with a margin for logarithms. It may grow more once: when
+// memory grows or is compacted, two measurements look quadratic. It must not be more than
+// perByte for each byte. A task that costs at most little for each byte may grow in any
+// way: if it is quadratic, it costs perByte in a head of 64 KiB, the largest by default.
 const (
 	short   = 4 << 10
 	margin  = 1.15
 	little  = 10
 	perByte = 40
 	slack   = 4000
-	// piece is how many bytes come at a time where not all do. Up to 4 KiB of a head
-	// are looked at again when more of it comes, which costs less than a packet.
+	// piece is how many bytes arrive at a time, if they don't arrive all at once. When
+	// more of a head arrives, up to 4 KiB of it are looked at again, which costs less
+	// than a packet.
 	piece = 256
 )
 
-// A shape makes values of a field, n bytes together. element and separator are those
-// of the field.
+// A shape makes values of a field, n bytes in total. element and separator are those of
+// the field.
 type shape struct {
 	name string
 	make func(element, separator string, n int) []string
@@ -55,7 +56,7 @@ func framed(from, s, to string) func(string, string, int) []string {
 	return func(_, _ string, n int) []string { return []string{from + fill(s, n) + to} }
 }
 
-// plain are the shapes for all fields, listed those for fields that are lists.
+// plain are the shapes for all fields, listed are those for fields that are lists.
 var (
 	plain = []shape{
 		{"a long token", one("a")},
@@ -143,7 +144,7 @@ func shapesOf(name string) []shape {
 
 func names() []string { return append(slices.Sorted(maps.Keys(lists)), singles...) }
 
-// meter adds up what each of several tasks costs.
+// meter adds up the costs of several tasks.
 type meter struct {
 	tasks []string
 	steps map[string]int64
@@ -161,7 +162,8 @@ func (m *meter) run(task string, f func()) {
 	m.steps[task] += count.Steps() - from
 }
 
-// least returns a meter with the lower cost of each task. Without another one it is m.
+// least returns a meter with the lower one of both costs of each task. If other is nil,
+// it returns m.
 func (m *meter) least(other *meter) *meter {
 	if other != nil {
 		for task, n := range other.steps {
@@ -173,7 +175,7 @@ func (m *meter) least(other *meter) *meter {
 	return m
 }
 
-// sum is what all tasks cost.
+// sum returns the cost of all tasks.
 func (m *meter) sum() (n int64) {
 	for _, s := range m.steps {
 		n += s
@@ -182,8 +184,8 @@ func (m *meter) sum() (n int64) {
 }
 
 // compare fails the test if a task costs more than its input allows. run does the tasks
-// for an input of about n bytes and tells how many it really had. Pools that the garbage
-// collector has emptied make single runs dearer: the least of up to four counts.
+// for an input of about n bytes and returns its exact length. Single runs cost more if
+// the garbage collector has emptied pools, so the lowest cost of up to four runs counts.
 func compare(t *testing.T, what string, run func(n int) (*meter, int)) {
 	t.Helper()
 	var costs [3]*meter
@@ -207,8 +209,8 @@ func compare(t *testing.T, what string, run func(n int) (*meter, int)) {
 	}
 }
 
-// excessive returns the tasks that cost more than they may, and says so. n is the
-// number of bytes of the longest input.
+// excessive returns a message for each task that costs more than it may. n is the number
+// of bytes of the longest input.
 func excessive(costs [3]*meter, what string, n int) (failures []string) {
 	for _, task := range costs[2].tasks {
 		a, b, c := costs[0].steps[task], costs[1].steps[task], costs[2].steps[task]
@@ -223,20 +225,20 @@ func excessive(costs [3]*meter, what string, n int) (failures []string) {
 	return failures
 }
 
-// grows reports whether b is more than twice a, and the margin.
+// grows reports whether b is more than twice a, with the margin.
 func grows(a, b int64) bool { return float64(b) > 2*margin*float64(a) }
 
-// traces counts the failures that were looked into, which takes time.
+// traces counts the failures that were traced, since that takes time.
 var traces int
 
-// worst is the task that came next to perByte.
+// worst is the task whose cost was nearest to perByte.
 var worst struct {
 	steps int64
 	what  string
 }
 
-// conn is a connection whose peer has sent in, and nothing more. It is read in pieces
-// of so many bytes, if that is not 0.
+// conn is a connection whose peer has sent in, and nothing more. It is read in pieces of
+// piece bytes, if that is not 0.
 type conn struct {
 	in    []byte
 	piece int
@@ -279,14 +281,14 @@ func appendFields(dst []byte, name string, values []string) []byte {
 	return dst
 }
 
-// trustedPeer and trustedProxies make ClientIP look at each address of a chain.
+// With trustedPeer and trustedProxies, ClientIP looks at each address of a chain.
 var (
 	trustedPeer    = &net.TCPAddr{IP: net.IPv4(10, 0, 0, 2)}
 	trustedProxies = []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("::1/128")}
 )
 
-// visitor calls everything that looks at a received request and what is derived from
-// it. The request's fields called name are those of the test.
+// visitor calls every method that reads a received request or something derived from it.
+// The request's fields called name are those of the test.
 type visitor struct {
 	name    string
 	m       *meter
@@ -391,7 +393,7 @@ func (v *visitor) handle(ctx *gale.RequestCtx) {
 	}
 	run("compress", func() { v.encode(ctx) })
 	v.answer.Reset()
-	if name != gale.HeaderTrailer { // whose elements are looked up, one after the other
+	if name != gale.HeaderTrailer { // its elements are looked up one after the other
 		for _, value := range values {
 			v.answer.AddBytesV(name, value)
 		}
@@ -400,7 +402,7 @@ func (v *visitor) handle(ctx *gale.RequestCtx) {
 	}
 }
 
-// visitResponse calls everything that looks at a response's header.
+// visitResponse calls every method that reads a response's header.
 func visitResponse(m *meter, name string, h *gale.ResponseHeader) {
 	var scratch gale.ResponseHeader
 	run := func(task string, f func()) { m.run("response: "+task, f) }
@@ -449,7 +451,8 @@ func visitResponse(m *meter, name string, h *gale.ResponseHeader) {
 	})
 }
 
-// serve has a server answer to raw, in pieces, and returns what each task cost.
+// serve makes a server answer the request raw, which arrives in pieces, and returns the
+// cost of each task.
 func (v *visitor) serve(s *gale.Server, name string, raw []byte, piece int) *meter {
 	v.name, v.m, v.ran = name, &meter{}, false
 	from := count.Steps()
@@ -477,7 +480,7 @@ func filesDir(t *testing.T) string {
 func TestRequestFields(t *testing.T) {
 	v := newVisitor(filesDir(t))
 	s := testServer(v)
-	v.serve(s, "A", []byte("GET / HTTP/1.1\r\nHost: h\r\n\r\n"), 0) // what is made once
+	v.serve(s, "A", []byte("GET / HTTP/1.1\r\nHost: h\r\n\r\n"), 0) // so that what is made once exists
 	ran := map[string]bool{}
 	for _, name := range names() {
 		l := lists[name]
@@ -514,7 +517,7 @@ func TestRequestFields(t *testing.T) {
 	t.Logf("at most %d steps for each byte: %s", worst.steps, worst.what)
 }
 
-// Jars keep what they are given.
+// jar is a cookie jar that keeps all cookies.
 type jar struct{ cookies []*gale.Cookie }
 
 func (j *jar) SetCookies(_ *gale.URI, cookies []*gale.Cookie) {
@@ -527,13 +530,13 @@ func (j *jar) SetCookies(_ *gale.URI, cookies []*gale.Cookie) {
 }
 func (j *jar) Cookies(*gale.URI) []*gale.Cookie { return j.cookies }
 
-// exchange has a client read raw as the response to its request.
+// exchange makes a client read raw as the response to its request.
 func exchange(name string, raw []byte, piece int) *meter {
 	m := &meter{}
 	var req gale.Request
 	var resp gale.Response
 	kept := &jar{}
-	for _, task := range []string{"receive", "receive and send cookies"} { // the second has those of the first
+	for _, task := range []string{"receive", "receive and send cookies"} { // the second task has the cookies of the first
 		req.SetRequestURI("http://h/")
 		c := &gale.Client{
 			Dial:           func(string) (net.Conn, error) { return &conn{in: bytes.Clone(raw), piece: piece}, nil },
@@ -577,7 +580,7 @@ func TestResponseFields(t *testing.T) {
 	t.Logf("at most %d steps for each byte: %s", worst.steps, worst.what)
 }
 
-// What isn't a field: targets, hosts, forms, chunks, trailer sections, parts.
+// Inputs that aren't fields: targets, hosts, forms, chunks, trailer sections, parts.
 func TestOtherParts(t *testing.T) {
 	v := newVisitor(filesDir(t))
 	s := testServer(v)

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// lists are the fields whose values are lists, or have parameters, with an ordinary
-// element of each and the separator. Both sides of a connection get all of them.
+// lists are the fields whose values are lists, or have parameters, each with an ordinary
+// element and the separator. Both sides of a connection get all of them.
 var lists = map[string]struct{ element, separator string }{
 	"Accept":                              {"text/html;q=0.5", ","},
 	"Accept-CH":                           {"DPR", ","},
@@ -85,8 +85,8 @@ var lists = map[string]struct{ element, separator string }{
 	"X-XSS-Protection":                    {"mode=block", ";"},
 }
 
-// singles are the other fields that have a constant: their values are one thing.
-// They get the shapes that need no element.
+// singles are the other fields that have a constant. Their values are not lists. They get
+// the shapes that need no element.
 var singles = strings.Fields(`
 	Accept-CH-Lifetime Access-Control-Allow-Credentials Access-Control-Allow-Origin Access-Control-Max-Age
 	Access-Control-Request-Method Age Content-DPR Content-Length Content-Location Content-Range
@@ -96,8 +96,8 @@ var singles = strings.Fields(`
 	Upgrade-Insecure-Requests Viewport-Width Width X-Content-Type-Options X-DNS-Prefetch-Control X-Download-Options
 	X-Frame-Options X-Permitted-Cross-Domain-Policies X-Pingback X-Powered-By X-Requested-With`)
 
-// Every name that the library knows has its place in one of the tables, so that a
-// field can't be added without a thought of what its value may be made of.
+// Every name that the library knows is in one of the tables, so that no field can be
+// added without a decision about the shapes of its values.
 func TestEveryFieldHasShapes(t *testing.T) {
 	f, err := parser.ParseFile(token.NewFileSet(), "../../headers.go", nil, 0)
 	if err != nil {

@@ -2,10 +2,10 @@
 // entries of functions, rounds of loops, and the bytes or elements that built-in
 // and foreign functions look at, copy or clear. Nothing else imports it.
 //
-// The functions take the place of what the source says, or of an operand of it,
-// return the same, and add what that costs. Costs are upper bounds where they
-// depend on more than lengths, except for searches, which cost up to where they end:
-// a loop that searches for the next comma is linear.
+// The functions replace an expression of the source, or an operand of it. They return the
+// same value and add what the expression costs. If a cost depends on more than lengths,
+// it is an upper bound. Searches are the exception: they cost as much as they look at, so
+// that a loop that searches for the next comma is linear.
 package count
 
 import (
@@ -25,7 +25,7 @@ var (
 	traced  sync.Map // of functions' names to *atomic.Int64
 )
 
-// Steps returns the number of steps since the program began, of all goroutines.
+// Steps returns the number of steps of all goroutines since the program began.
 func Steps() int64 { return steps.Load() }
 
 // Add adds n steps.
@@ -36,8 +36,8 @@ func Add(n int) {
 	}
 }
 
-// Trace runs f and returns the names of the three functions that took most of the
-// steps meanwhile, for people to read. It is slow.
+// Trace runs f and returns a text with the names of the three functions that took most of
+// the steps. It is slow.
 func Trace(f func()) string {
 	traced.Clear()
 	tracing.Store(true)
@@ -60,7 +60,7 @@ func Trace(f func()) string {
 	return strings.Join(names, ", ")
 }
 
-// trace notes n steps for the function that called this package.
+// trace records n steps for the function that called this package.
 func trace(n int) {
 	var pcs [8]uintptr
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs[:])])
@@ -78,7 +78,7 @@ func trace(n int) {
 	}
 }
 
-// Text is what searches take.
+// Text is the type of the arguments of searches.
 type Text interface{ ~[]byte | ~string }
 
 // Len adds the length of s.
@@ -99,7 +99,7 @@ func Cat[S ~string](s, t S) S {
 	return t
 }
 
-// Int adds n, such as a number of bytes that were copied or will be cleared.
+// Int adds n, such as the number of bytes that were copied or will be cleared.
 func Int[N ~int | ~int8 | ~int16 | ~int32 | ~int64 | ~uint | ~uint8 | ~uint16 | ~uint32 | ~uint64 | ~uintptr](n N) N {
 	Add(int(n))
 	return n
@@ -113,8 +113,8 @@ func Equal[S ~string](a, b S) bool {
 	return a == b
 }
 
-// Base is the first argument of append, with n elements to come: it is copied if
-// they don't fit.
+// Base replaces the first argument of append, to which n elements will be appended. If
+// they don't fit, append copies it, so its length is added.
 func Base[S ~[]E, E any](s S, n int) S {
 	if cap(s)-len(s) < n {
 		Add(len(s))
@@ -135,7 +135,7 @@ func Shorter[A, B Text](a A, b B) (A, B) {
 	return a, b
 }
 
-// search adds what a search from the front cost that ended at i, and from the back
+// search adds the cost of a search that ended at i. It began at the front, or at the back
 // if back is set.
 func search(i, n int, back bool) int {
 	switch {
@@ -156,7 +156,7 @@ func trimmed[A, B Text](before A, after B) B {
 }
 
 // The functions of packages bytes and strings whose cost is not the length of their
-// arguments. The name says which.
+// arguments. They have the names of those functions.
 
 func BytesEqual(a, b []byte) bool {
 	if len(a) == len(b) {

@@ -1,15 +1,14 @@
-// Command instrument writes copies of this module's sources that count their steps
-// (see tests/steps/count), and an overlay for the go command that puts them in the
-// place of the sources:
+// Command instrument writes copies of this module's sources that count their steps (see
+// tests/steps/count), and an overlay that makes the go command use them instead of the
+// sources:
 //
 //	go run ./tests/steps/instrument DIR
 //	go test -overlay DIR/overlay.json -tags galesteps -vet off ./tests/steps
 //
-// What it rewrites, it finds by types: every function and loop, every built-in
-// function, operator and conversion that takes time by the length of what it is
-// given, and every call of a function that isn't rewritten itself, such as those of
-// the standard library. New code needs no calls to count. Line numbers
-// stay.
+// It finds by types what it must rewrite: every function and loop; every built-in
+// function, operator and conversion whose time depends on the length of its operands; and
+// every call of a function that isn't rewritten itself, such as those of the standard
+// library. New code needs no calls of package count. Line numbers don't change.
 package main
 
 import (
@@ -45,7 +44,7 @@ func main() {
 	}
 }
 
-// pkg is what go list says of a package.
+// pkg is the output of go list for a package.
 type pkg struct {
 	ImportPath, Dir, Export string
 	GoFiles                 []string

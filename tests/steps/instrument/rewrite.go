@@ -18,16 +18,16 @@ type rewriter struct {
 	info  *types.Info
 	text  []byte
 	edits []edit
-	// replaced holds a name of each package some of whose functions package count
-	// has in its own version, so that the import stays used.
+	// replaced holds one name of each package with functions that package count replaces,
+	// so that the import stays used.
 	replaced map[string]string
-	// plain are expressions that cost nothing by themselves, since the compiler sees
-	// what they are for: string(b) in a comparison.
+	// plain are expressions that cost nothing by themselves, since the compiler optimizes
+	// them, such as string(b) in a comparison.
 	plain map[ast.Expr]bool
 }
 
-// edit replaces text[from:to] by with. Of those at one place closings come first,
-// the innermost before the others, then openings, the outermost first.
+// edit replaces text[from:to] by with. Among edits at one place closings come first, the
+// innermost before the others, then openings, the outermost first.
 type edit struct {
 	from, to int
 	with     string
@@ -44,7 +44,7 @@ func (r *rewriter) insert(p token.Pos, with string) {
 	r.edits = append(r.edits, edit{r.at(p), r.at(p), with, len(r.edits)})
 }
 
-// wrap makes f(e) of e.
+// wrap turns e into f(e).
 func (r *rewriter) wrap(e ast.Expr, f, rest string) {
 	r.insert(e.Pos(), counter+"."+f+"(")
 	r.edits = append(r.edits, edit{r.at(e.End()), r.at(e.End()), rest + ")", -len(r.edits) - 1})
@@ -116,7 +116,7 @@ func (r *rewriter) binary(n *ast.BinaryExpr) {
 		if !r.plain[n] {
 			r.wrap(n, "Str", "")
 		}
-		r.plain[n.X], r.plain[n.Y] = true, true // their sum is counted
+		r.plain[n.X], r.plain[n.Y] = true, true // the whole sum is counted
 	case token.EQL, token.NEQ:
 		r.plain[n.X], r.plain[n.Y] = true, true
 		if r.constant(n.X) || r.constant(n.Y) {
@@ -139,7 +139,7 @@ func (r *rewriter) call(n *ast.CallExpr) {
 	case tv.IsType():
 		r.conversion(n, tv.Type)
 	case tv.IsBuiltin():
-		if id, ok := fun.(*ast.Ident); ok { // else it is one of unsafe
+		if id, ok := fun.(*ast.Ident); ok { // otherwise it is a function of unsafe
 			r.builtin(n, id.Name)
 		}
 	default:
@@ -147,7 +147,7 @@ func (r *rewriter) call(n *ast.CallExpr) {
 	}
 }
 
-// conversion counts those that copy.
+// conversion counts conversions that copy.
 func (r *rewriter) conversion(n *ast.CallExpr, to types.Type) {
 	arg := n.Args[0]
 	from := r.info.TypeOf(arg)
@@ -191,8 +191,8 @@ func (r *rewriter) appendCall(n *ast.CallExpr) {
 	}
 }
 
-// foreign counts the lengths of what is given to a function that is not rewritten
-// itself, unless package count has a version of its own.
+// foreign counts the lengths of the arguments of a function that is not rewritten itself,
+// unless package count has its own version.
 func (r *rewriter) foreign(n *ast.CallExpr, fun ast.Expr) {
 	if index, ok := fun.(*ast.IndexExpr); ok {
 		fun = index.X
@@ -221,10 +221,10 @@ func (r *rewriter) foreign(n *ast.CallExpr, fun ast.Expr) {
 		}
 	}
 	if path == "encoding/binary" {
-		return // it takes a word of what it is given
+		return // it loads one word of its argument
 	}
 	if strings.HasPrefix(name, "Read") && name != "ReadAll" {
-		return // it takes room, and fills less: the copies are counted
+		return // it gets room and fills less of it; the copies are counted elsewhere
 	}
 	for _, arg := range n.Args {
 		switch t := r.info.TypeOf(arg); {
@@ -239,10 +239,10 @@ func (r *rewriter) foreign(n *ast.CallExpr, fun ast.Expr) {
 	}
 }
 
-// keeps are names that the packages have, to use their imports.
+// keeps has a name of each package, to keep its import used.
 var keeps = map[string]string{"bytes": "Compare", "strings": "Compare", "slices": "Sort[[]int]"}
 
-// versions are the functions that package count has.
+// versions are the functions for which package count has its own version.
 var versions = func() map[string]bool {
 	m := map[string]bool{}
 	for _, v := range strings.Fields(`
