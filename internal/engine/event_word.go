@@ -7,12 +7,12 @@ package engine
 //
 //	isIdle     => !isOwned
 //	isWaiting  => isOwned
-//	isClosed   => isOwned, forever: post does nothing any more
+//	isClosed   => isOwned, forever: post does nothing
 //	isOwned    <=> a worker visits it, or it is in loop.turns, or the caller of Adopt
 //	               has it, or it has ended
 //	isShared   => !isOwned, and a call of the session may take it back: unshare
 //	isOffered  => isShared
-//	isTaken    => isOwned, by one who took it from such a call, and whose visit is to begin
+//	isTaken    => isOwned; the owner took it from such a call, and its visit has not begun
 //	pending    => isOwned or isOffered
 //	isWatched  => connMore.watch was set before
 //	wantsRoom  => isOwned, and connMore.room was made before

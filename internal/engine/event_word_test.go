@@ -119,11 +119,11 @@ func TestWordRoom(t *testing.T) {
 //
 //	closed                  nothing
 //	out, but not writing    nothing
-//	free, idle              the caller owns it, and has the event in its hands
+//	free, idle              the caller owns it, and the event is not in the word
 //	owned                   the event waits for the owner
 //	owned, waiting          the same, and the owner wakes up
 //	owned, watched          the same, and after hup or reset the watch is told
-//	shared                  the event waits for who takes it, and it is offered
+//	shared                  the event waits for the next owner, and the connection is offered
 func TestWordPost(t *testing.T) { synctest.Test(t, testWordPost) }
 
 func testWordPost(t *testing.T) {

@@ -85,7 +85,8 @@ type File struct {
 
 // Conn is the engine's side of one connection: what a session may use while a message is
 // in flight. Only the goroutine that runs the session may call its methods, except those
-// that say otherwise. NetConn's result has rules of its own.
+// that say otherwise. This does not apply to the methods of the net.Conn that NetConn
+// returns.
 type Conn interface {
 	// NetConn returns the connection that the engine serves. Sessions must not call its
 	// Read and Write. They may use its addresses, TLS state and deadlines.

@@ -26,7 +26,7 @@ import (
 //
 //	/hello     helloText
 //	/large     peerLarge, 1 MiB
-//	/gzip      peerText, compressed for those who take gzip
+//	/gzip      peerText, compressed for clients that accept gzip
 //	/chunked   peerText in pieces, without a length
 //	/slow      three lines with 50 ms between them
 //	/broken    a body that is cut off
