@@ -99,7 +99,7 @@ func (m *calm) check(l *loop) *worker {
 	m.looks++
 	offers := len(l.offers) > 0 && !l.ending
 	switch {
-	case offers && m.looks-l.offers[0].more.Load().offeredAt > 1: // shared for a whole period: its handler blocks
+	case offers && m.looks-l.offers[0].more.Load().offeredAt > 1: // offered for a whole period: a handler blocks
 		m.far = false
 		m.guarded.Store(false)
 		m.disturb(now)
