@@ -25,7 +25,7 @@ func Example() {
 		case "/":
 			fmt.Fprintf(ctx, "Hello, %s!\n", ctx.QueryArgs().Peek("name"))
 		default:
-			ctx.Error("there is nothing here", gale.StatusNotFound)
+			ctx.Error("not found", gale.StatusNotFound)
 		}
 	}
 	log.Fatal(gale.ListenAndServe("127.0.0.1:8080", handler))
@@ -175,7 +175,7 @@ func ExampleRequestHandler() {
 		}
 	}
 	handler := logged(func(ctx *gale.RequestCtx) {
-		ctx.Error("there is nothing here", gale.StatusNotFound)
+		ctx.Error("not found", gale.StatusNotFound)
 	})
 
 	var ctx gale.RequestCtx

@@ -245,7 +245,7 @@ func (ss *h2Session) step(w *engine.Work, next *engine.Next, n int) (s *h2Stream
 	}
 	if s = ss.nextRun(n); s != nil {
 		ss.due = ss.deadline(ss.proto.Streams())
-		more = ss.first != nil || len(ss.out) > 0 || ss.proto.HasControl() || ss.proto.CanSend()
+		more = ss.first != nil || len(ss.out) > 0 || ss.proto.HasControl() || ss.proto.HasHeld() || ss.proto.CanSend()
 		return s, more, ss.due, true
 	}
 	ss.write(w, next)
@@ -352,7 +352,7 @@ func (ss *h2Session) write(w *engine.Work, next *engine.Next) {
 	if ss.halved {
 		ss.cutStalled()
 	}
-	ss.out = ss.proto.AppendControl(ss.out)
+	ss.out = ss.proto.AppendHeld(ss.proto.AppendControl(ss.out))
 	full := ss.isFull()
 	ss.moveOut(w, full)
 	if full && ss.room != nil {
@@ -361,6 +361,8 @@ func (ss *h2Session) write(w *engine.Work, next *engine.Next) {
 	}
 	ss.due = 0
 	switch streams := ss.proto.Streams(); {
+	case ss.proto.HasHeld() && !ss.proto.Failed():
+		next.Op = engine.Flush
 	case ss.proto.Failed(), streams == 0 && ss.closing, ss.halved && !ss.owesAnswers():
 		next.Op, next.Linger = engine.Close, true
 	case full || ss.first != nil || ss.proto.CanSend():

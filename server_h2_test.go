@@ -2,6 +2,7 @@ package gale
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -408,6 +409,49 @@ func TestH2EarlyAnswer(t *testing.T) {
 		}
 		c.wantAlive()
 		hs.wantCalm()
+	})
+}
+
+// TestH2EarlyAnswerAlone: the reset that follows an early answer is written after it, and not
+// together with it: curl 7.88 loses the answer then. A read returns one record of TLS at most.
+func TestH2EarlyAnswerAlone(t *testing.T) {
+	eachH2(t, func(t *testing.T, way h2Way) {
+		hs := way.start(t, &Server{MaxRequestBodySize: 10, Handler: func(ctx *RequestCtx) {
+			if string(ctx.Path()) == "/close" {
+				ctx.SetConnectionClose()
+			}
+			ctx.SetBodyString("no thanks")
+		}, StreamRequestBody: true})
+		for _, path := range []string{"/", "/close"} {
+			c := hs.dialH2()
+			if _, ok := c.Conn.(*tls.Conn); !ok {
+				return // what is written together can't be seen
+			}
+			c.sync()
+			id := c.open("POST", path, false)
+			var got []http2.FrameType
+			b := make([]byte, 1<<14)
+			for reset := false; !reset; {
+				n, err := c.Conn.Read(b)
+				c.check(err)
+				fr := http2.NewFramer(nil, bytes.NewReader(b[:n]))
+				ended := false
+				for {
+					f, err := fr.ReadFrame()
+					if err != nil {
+						break
+					}
+					got = append(got, f.Header().Type)
+					if f.Header().StreamID != id {
+						continue
+					}
+					ended = ended || f.Header().Flags.Has(http2.FlagDataEndStream)
+					if reset = f.Header().Type == http2.FrameRSTStream; reset && ended {
+						t.Errorf("%s: the end and the reset came together: %v", path, got)
+					}
+				}
+			}
+		}
 	})
 }
 
