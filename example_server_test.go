@@ -182,7 +182,7 @@ func ExampleRequestHandler() {
 	ctx.Request.SetRequestURI("http://example.com/a?b=c")
 	handler(&ctx)
 	// Output:
-	// GET /a: 404, 21 bytes
+	// GET /a: 404, 9 bytes
 }
 
 // A middleware passes a value to later handlers.
@@ -194,7 +194,7 @@ func ExampleRequestCtx_SetUserValue() {
 		return func(ctx *gale.RequestCtx) {
 			name := ctx.Request.Header.Peek("X-User")
 			if len(name) == 0 {
-				ctx.Error("who are you?", gale.StatusUnauthorized)
+				ctx.Error("unauthorized", gale.StatusUnauthorized)
 				return
 			}
 			ctx.SetUserValue(userKey{}, user{string(name)}) // a copy
@@ -261,7 +261,7 @@ func ExampleRequestCtx_Context() {
 		defer cancel()
 		switch err := query(limited); {
 		case errors.Is(err, gale.ErrClientGone):
-			log.Print("nobody is waiting for the answer any more")
+			log.Print("the client has gone: the answer is not needed")
 		case err != nil:
 			ctx.Error("the database is too slow", gale.StatusGatewayTimeout)
 		}

@@ -13,7 +13,7 @@ import (
 
 // StreamResetError says why RequestCtx.Done was closed, and is the error of reading the
 // body, after the client or the server has reset a stream of HTTP/2 (RFC 9113 section
-// 6.4). It matches ErrClientGone with errors.Is. Not in fasthttp.
+// 6.4). It matches ErrClientGone with errors.Is.
 type StreamResetError struct {
 	// Code is the error code (RFC 9113 section 7).
 	Code uint32
