@@ -18,8 +18,8 @@ import (
 )
 
 // ToyConn is a connection of a protocol without text and without an order of answers,
-// like HTTP/2: it has streams with numbers, and frames that belong to them. Requests come
-// by method calls, and what the server sends is kept in memory. It shows that a
+// like HTTP/2: it has streams with numbers, and frames that belong to them. Requests arrive
+// through method calls, and what the server sends is kept in memory. It shows that a
 // RequestCtx, with everything that a handler can use, needs no HTTP/1.
 type ToyConn struct {
 	s      *Server

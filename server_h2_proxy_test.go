@@ -37,7 +37,7 @@ func TestH2Forwarded(t *testing.T) {
 }
 
 // TestH2ForwardedAlike proves that if a handler gives its request to a client, the
-// upstream gets the same request whether it came by HTTP/1.1 or HTTP/2.
+// upstream gets the same request whether it arrived over HTTP/1.1 or HTTP/2.
 func TestH2ForwardedAlike(t *testing.T) {
 	upstream := startServer(t, &Server{Handler: func(ctx *RequestCtx) {
 		fmt.Fprintf(ctx, "%s%q", ctx.Request.Header.Header(), ctx.PostBody())
