@@ -178,7 +178,7 @@ func jsonError(err error, v any) error {
 		if e.Field != "" {
 			what = strconv.Quote(cut(e.Field))
 		}
-		e.text = fmt.Sprintf("%s must be %s, not %s, at byte %d", what, wanted(err.Type), given(err.Value), err.Offset)
+		e.text = fmt.Sprintf("%s must be %s, not %s, at byte %d", what, wanted(err.Type, err.Value), given(err.Value), err.Offset)
 	case *json.InvalidUnmarshalError:
 		e.Status, e.text = StatusInternalServerError, "the server can't read the body"
 	}
@@ -270,8 +270,16 @@ func given(value string) string {
 
 var textUnmarshaler = reflect.TypeOf((*encoding.TextUnmarshaler)(nil)).Elem()
 
-// wanted describes which JSON values fit type t.
-func wanted(t reflect.Type) string {
+// isInteger reports whether value, as for given, is a number without a fraction or an
+// exponent.
+func isInteger(value string) bool {
+	digits, ok := strings.CutPrefix(value, "number ")
+	return ok && !strings.ContainsAny(digits, ".eE")
+}
+
+// wanted describes which JSON values fit type t. value, which doesn't, is as for given: a
+// range helps only where an integer is out of it.
+func wanted(t reflect.Type, value string) string {
 	if t == nil {
 		return "another value"
 	}
@@ -285,9 +293,15 @@ func wanted(t reflect.Type) string {
 	case reflect.Bool:
 		return "true or false"
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		if !isInteger(value) {
+			return "an integer"
+		}
 		largest := int64(math.MaxInt64) >> (64 - t.Bits())
 		return fmt.Sprintf("an integer from %d to %d", -largest-1, largest)
 	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uintptr:
+		if !isInteger(value) {
+			return "an integer"
+		}
 		return fmt.Sprintf("an integer from 0 to %d", uint64(math.MaxUint64)>>(64-t.Bits()))
 	case reflect.Float32, reflect.Float64:
 		return "a number"

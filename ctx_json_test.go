@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"net/netip"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -147,18 +145,18 @@ func TestBindJSONErrors(t *testing.T) {
 		{"string", js, `{"Name":1}`, 400, 9, "Name", `"Name" must be a string, not a number, at byte 9`},
 		{"number", js, `{"Score":"x"}`, 400, 12, "Score", `"Score" must be a number, not a string, at byte 12`},
 		{"range", js, `{"Age":300}`, 400, 10, "Age", `"Age" must be an integer from 0 to 255, not number 300, at byte 10`},
-		{"fraction", js, `{"Big":1.5}`, 400, 10, "Big", `"Big" must be an integer from -9223372036854775808 to 9223372036854775807, not number 1.5, at byte 10`},
+		{"fraction", js, `{"Big":1.5}`, 400, 10, "Big", `"Big" must be an integer, not number 1.5, at byte 10`},
 		{"many digits", js, `{"Age":` + strings.Repeat("1", 1000) + `}`, 400, 1007, "Age",
 			`"Age" must be an integer from 0 to 255, not number ` + strings.Repeat("1", 93) + `..., at byte 1007`},
 		{"bool", js, `{"On":1}`, 400, 7, "On", `"On" must be true or false, not a number, at byte 7`},
 		{"not bool", js, `{"Name":true}`, 400, 12, "Name", `"Name" must be a string, not true or false, at byte 12`},
 		{"list", js, `{"Tags":{}}`, 400, 9, "Tags", `"Tags" must be an array, not an object, at byte 9`},
 		{"bytes", js, `{"Data":1}`, 400, 9, "Data", `"Data" must be a string in base64, not a number, at byte 9`},
-		{"inner", js, `{"inner":{"N":"x"}}`, 400, 17, "inner.N", `"inner.N" must be an integer from -2147483648 to 2147483647, not a string, at byte 17`},
+		{"inner", js, `{"inner":{"N":"x"}}`, 400, 17, "inner.N", `"inner.N" must be an integer, not a string, at byte 17`},
 		{"a text type", js, `{"Addr":1}`, 400, 9, "Addr", `"Addr" must be a string, not a number, at byte 9`},
 		{"a type with rules of its own", js, `{"At":"x"}`, 400, 0, "", "the body has a value that can't be used"},
 		{"a bad address", js, `{"Addr":"x"}`, 400, 0, "", "the body has a value that can't be used"},
-		{"embedded", js, `{"Deep":"x"}`, 400, 11, "Deep", `"Deep" must be an integer from ` + strconv.Itoa(math.MinInt) + ` to ` + strconv.Itoa(math.MaxInt) + `, not a string, at byte 11`},
+		{"embedded", js, `{"Deep":"x"}`, 400, 11, "Deep", `"Deep" must be an integer, not a string, at byte 11`},
 		{"embedded in a list", js, `{"less":{"X":[{"Y":true},{"Y":1}]}}`, 400, 31, "less.X.Y", `"less.X.Y" must be true or false, not a number, at byte 31`},
 	} {
 		ctx := &RequestCtx{}
