@@ -48,6 +48,8 @@ var (
 	// ErrPath says that a path with dot segments could lead out of the path of the
 	// upstream.
 	ErrPath = errors.New("reverse: the path has dot segments")
+	// ErrPrefix says that a path doesn't begin with Proxy.StripPrefix.
+	ErrPrefix = errors.New("reverse: the path doesn't begin with StripPrefix")
 )
 
 // errBodyRead says that a part of the body was already read.
@@ -78,6 +80,9 @@ func (p *Proxy) fail(ctx *gale.RequestCtx, err error) {
 		return
 	}
 	WriteError(ctx, err)
+	if ctx.Response.StatusCode() >= gale.StatusInternalServerError && !errors.Is(err, gale.ErrClientGone) {
+		ctx.Logger().Printf("%v", err)
+	}
 }
 
 // bodyError is an error of the client's body.
@@ -97,7 +102,7 @@ func unsent(err error) bool {
 
 // blames reports whether err is the upstream's fault.
 func blames(err error) bool {
-	for _, other := range []error{gale.ErrClientGone, gale.ErrRequestDone, gale.ErrNoFreeConns, ErrPath, errBodyRead} {
+	for _, other := range []error{gale.ErrClientGone, gale.ErrRequestDone, gale.ErrNoFreeConns, ErrPath, ErrPrefix, errBodyRead} {
 		if errors.Is(err, other) {
 			return false
 		}
@@ -116,6 +121,8 @@ func statusOf(err error) int {
 		return gale.StatusRequestEntityTooLarge
 	case errors.As(err, new(bodyError)) && errors.Is(err, gale.ErrTimeout):
 		return gale.StatusRequestTimeout
+	case errors.Is(err, ErrPrefix):
+		return gale.StatusNotFound
 	case errors.As(err, new(bodyError)), errors.Is(err, gale.ErrClientGone), errors.Is(err, ErrPath):
 		return gale.StatusBadRequest
 	case errors.Is(err, gale.ErrNoFreeConns), errors.Is(err, ErrNoUpstream):

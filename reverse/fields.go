@@ -235,8 +235,9 @@ func (p *Proxy) setTarget(client *gale.RequestCtx, to *gale.RequestHeader, u *up
 	if hasDots(path) {
 		return ErrPath
 	}
-	if rest, ok := bytes.CutPrefix(path, []byte(strings.TrimRight(p.StripPrefix, "/"))); ok && (len(rest) == 0 || rest[0] == '/') {
-		path = rest
+	path, ok := bytes.CutPrefix(path, []byte(strings.TrimRight(p.StripPrefix, "/")))
+	if !ok || len(path) > 0 && path[0] != '/' {
+		return ErrPrefix
 	}
 	if len(path) == 0 {
 		path = []byte("/")

@@ -53,8 +53,10 @@ type Proxy struct {
 	// RewriteHost sends the upstream's host in the Host header. By default
 	// upstreams get the host that the client asked for.
 	RewriteHost bool
-	// StripPrefix is removed from paths that begin with it: with "/api", an
-	// upstream gets "/users" for "/api/users", and "/" for "/api".
+	// StripPrefix is removed from paths: with "/api", an upstream gets "/users" for
+	// "/api/users", and "/" for "/api". Other paths are answered with 404, as are
+	// "//api/users" and "/%61pi/users": the path is compared as the client sent it,
+	// while [gale.RequestCtx.Path] is normalized.
 	StripPrefix string
 	// Via is the name of this proxy in the Via headers of requests and responses
 	// (RFC 9110 section 7.6.3). If it is "", no Via is sent.
@@ -118,9 +120,10 @@ type Proxy struct {
 	HealthCheck HealthCheck
 
 	// ErrorHandler answers requests that got no response. err is an [*Error]. It
-	// may also do other things, such as logging, and may call [WriteError], which
-	// is the default. It is not called after a part of the response was sent: then
-	// the connection to the client is closed.
+	// may also do other things, such as logging, and may call [WriteError]. It is
+	// not called after a part of the response was sent: then the connection to the
+	// client is closed. If it is nil, WriteError answers, and errors with a status
+	// from 500 are logged by [gale.RequestCtx.Logger], unless the client has gone.
 	ErrorHandler func(ctx *gale.RequestCtx, err error)
 
 	once      sync.Once

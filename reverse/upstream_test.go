@@ -406,7 +406,10 @@ func testTargets(t *testing.T) {
 		{"base and encoded dots", &reverse.Proxy{}, "/base", "GET /x/%2e%2E%2fy HTTP/1.1\r\nHost: a\r\n\r\n", ""},
 		{"strip", &reverse.Proxy{StripPrefix: "/api"}, "", "GET /api/x HTTP/1.1\r\nHost: a\r\n\r\n", "GET /x HTTP/1.1\r\nHost: a\r\n" + fwd},
 		{"strip all", &reverse.Proxy{StripPrefix: "/api/"}, "", "GET /api?q HTTP/1.1\r\nHost: a\r\n\r\n", "GET /?q HTTP/1.1\r\nHost: a\r\n" + fwd},
-		{"strip a segment only", &reverse.Proxy{StripPrefix: "/api"}, "", "GET /apix HTTP/1.1\r\nHost: a\r\n\r\n", "GET /apix HTTP/1.1\r\nHost: a\r\n" + fwd},
+		{"strip a segment only", &reverse.Proxy{StripPrefix: "/api"}, "", "GET /apix HTTP/1.1\r\nHost: a\r\n\r\n", "404"},
+		{"strip another path", &reverse.Proxy{StripPrefix: "/api"}, "/base", "GET //api/x HTTP/1.1\r\nHost: a\r\n\r\n", "404"},
+		{"strip an encoded path", &reverse.Proxy{StripPrefix: "/api"}, "", "GET /%61pi/x HTTP/1.1\r\nHost: a\r\n\r\n", "404"},
+		{"strip an absolute target", &reverse.Proxy{StripPrefix: "/api"}, "", "GET http://a/api/x HTTP/1.1\r\nHost: a\r\n\r\n", "GET /x HTTP/1.1\r\nHost: a\r\n" + fwd},
 		{"forwarded", &reverse.Proxy{Forwarded: true}, "", "GET / HTTP/1.1\r\nHost: a\r\nforwarded: for=evil\r\nX-Forwarded-Port: 1\r\nx-real-ip: 1.2.3.4\r\n\r\n",
 			"GET / HTTP/1.1\r\nHost: a\r\nForwarded: for=127.0.0.1;proto=http;host=\"a\"\r\n" + fwd},
 		{"trusted", &reverse.Proxy{TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}}, "", "GET / HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: 1.2.3.4\r\nX-Forwarded-Proto: https\r\n\r\n",
@@ -422,7 +425,11 @@ func testTargets(t *testing.T) {
 		io.WriteString(c, tt.request)
 		status := readHead(br)
 		want := strings.ReplaceAll(tt.want, "ADDR", addr)
-		if want == "" && (!strings.HasPrefix(status, "HTTP/1.1 400 ") || head != "") || want != "" && !sameFields(head, want) {
+		if want == "" {
+			want = "400"
+		}
+		refused := len(want) == 3 && strings.HasPrefix(status, "HTTP/1.1 "+want+" ") && head == ""
+		if !refused && !sameFields(head, want) {
 			t.Errorf("%s: the upstream got\n%q, want\n%q; the client\n%q", tt.name, head, want, status)
 		}
 	}
