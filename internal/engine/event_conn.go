@@ -267,7 +267,9 @@ func (c *eventConn) stepRead(ev uint32, wk *worker) verdict {
 	case c.woken:
 		return c.feed(c.workNow(wk), wk)
 	case c.wants.idle && (ev&evStop != 0 || c.over()):
-		if !looked { // a request may have arrived without its edge: look again
+		// A request may have arrived without its edge, or a wake-up since the last take:
+		// look again.
+		if !looked || c.word.Load()&evWake != 0 {
 			c.drained = false
 			return again
 		}
