@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -464,4 +465,35 @@ func TestH2Seeks(t *testing.T) {
 			hs.wantCalm()
 		})
 	}
+}
+
+// TestH2ManyEarlyAnswers proves that a connection lasts when more streams than the limit
+// for control frames are answered before their requests have ended, all at once.
+func TestH2ManyEarlyAnswers(t *testing.T) {
+	eachH2(t, func(t *testing.T, way h2Way) {
+		const streams = 1500
+		var in sync.WaitGroup
+		in.Add(streams)
+		release := make(chan struct{})
+		hs := way.start(t, &Server{StreamRequestBody: true, HTTP2: HTTP2Config{MaxStreams: streams}, Handler: func(*RequestCtx) {
+			in.Done()
+			<-release
+		}})
+		c := hs.dialH2()
+		for range streams {
+			c.open("POST", "/", false)
+		}
+		in.Wait()
+		close(release)
+		for answers, resets := 0, 0; answers < streams || resets < streams; {
+			switch f := c.next(); f.kind {
+			case "200":
+				answers++
+			case "rst":
+				resets++
+			case "goaway", "eof":
+				t.Fatalf("%v after %d answers and %d resets", f, answers, resets)
+			}
+		}
+	})
 }

@@ -8,7 +8,7 @@ import "encoding/binary"
 //	old <= held <= len(b)
 type queue struct {
 	b    []byte
-	n    int32  // frames
+	n    int32  // frames, without those that are held
 	held uint16 // bytes of RST_STREAM frames for AppendHeld, at the beginning of b
 	old  uint16 // bytes of those that the next AppendHeld appends
 }
@@ -16,13 +16,17 @@ type queue struct {
 // resetLen is the length of a RST_STREAM frame.
 const resetLen = frameHeaderLen + 4
 
+// maxHeld is how many frames are held at a time. More than DefaultStreams may end between
+// two writes if Config allows more streams.
+const maxHeld = 1000
+
 // take appends all frames to out that are not held, and forgets them.
 func (q *queue) take(out []byte) []byte {
 	if len(q.b) == int(q.held) {
 		return out
 	}
 	out = append(out, q.b[q.held:]...)
-	q.b, q.n = q.b[:q.held], int32(q.held/resetLen)
+	q.b, q.n = q.b[:q.held], 0
 	return out
 }
 
@@ -33,27 +37,31 @@ func (q *queue) takeHeld(out []byte) []byte {
 	}
 	out = append(out, q.b[:q.old]...)
 	q.b = append(q.b[:0], q.b[q.old:]...)
-	q.n -= int32(q.old / resetLen)
 	q.held -= q.old
 	q.old = q.held
 	return out
 }
 
-// hold makes the last frame of b, a RST_STREAM, one that is held.
+// hold makes the last frame of b, a RST_STREAM, one that is held. It does nothing if
+// maxHeld frames are: the frame is then one for AppendControl.
 func (q *queue) hold() {
+	if q.held == maxHeld*resetLen {
+		return
+	}
 	var f [resetLen]byte
 	last := len(q.b) - resetLen
 	copy(f[:], q.b[last:])
 	copy(q.b[q.held+resetLen:], q.b[q.held:last])
 	copy(q.b[q.held:], f[:])
 	q.held += resetLen
+	q.n--
 }
 
 // keepQueue is how many bytes an idle connection keeps for its queue.
 const keepQueue = 64
 
 func (q *queue) rest() {
-	if q.n == 0 && cap(q.b) > keepQueue {
+	if len(q.b) == 0 && cap(q.b) > keepQueue {
 		q.b = nil
 	}
 }

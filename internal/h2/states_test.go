@@ -190,3 +190,42 @@ func TestHeldResets(t *testing.T) {
 		t.Error("something is held")
 	}
 }
+
+// TestManyHeldResets proves that early answers don't count as control frames that the peer
+// causes and doesn't read: all streams that are allowed may end between two writes.
+func TestManyHeldResets(t *testing.T) {
+	const streams = 6000
+	p := newPeer(t, Config{Streams: streams}).greet()
+	resets := 0
+	write := func(out []byte) {
+		p.log = nil
+		p.sent(out)
+		for _, line := range p.log {
+			if strings.Contains(line, "RST_STREAM") {
+				resets++
+			}
+		}
+		p.check()
+	}
+	for i := range uint32(streams) {
+		id := 2*i + 1
+		p.feed([]byte(headers(id, 0, post...)))
+		answer(p.c, p.open[id], 204, "")
+		p.c.Done(p.open[id])
+		write(p.c.AppendControl(nil))
+	}
+	p.feed([]byte(frame(framePing, 0, 0, "12345678")))
+	if p.c.Failed() {
+		t.Fatalf("the connection failed: %v", p.c.code)
+	}
+	write(p.c.AppendControl(nil))
+	for p.c.HasHeld() {
+		write(p.c.AppendHeld(nil))
+	}
+	if resets != streams {
+		t.Errorf("%d resets, want %d", resets, streams)
+	}
+	if p.c.Rest(); cap(p.c.control.b) > keepQueue {
+		t.Errorf("an idle connection keeps %d bytes", cap(p.c.control.b))
+	}
+}
