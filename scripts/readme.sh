@@ -36,7 +36,7 @@ documents=("$@")
 
 command -v curl >/dev/null || { echo "LEFT OUT: curl is not installed"; exit 0; }
 work=$(mktemp -d "${TMPDIR:-/tmp}/gale-readme.XXXXXX") || exit 1
-server=
+server= block=
 # stop_server ends the server and all that it has started.
 stop_server() {
 	[ -n "$server" ] || return 0
@@ -50,6 +50,7 @@ stop_server() {
 	server=
 }
 cleanup() {
+	[ -z "$block" ] || kill -KILL -- "-$block" 2>/dev/null # it has a process group of its own
 	stop_server
 	if [ "${README_KEEP:-}" = yes ]; then
 		echo "kept: $work"
@@ -294,6 +295,7 @@ for document in "${documents[@]}"; do
 			sleep 0.05
 		done
 		wait "$block" || { cat "$work/before.out" >>"$work/out"; fail "$where" "failed" "$n"; }
+		block=
 		if [ "${langs[$i]}" = console ]; then
 			expected "$dir/$n.want" "$work/before.out" >"$work/out" || fail "$where" "doesn't print what it says" "$n"
 		fi
