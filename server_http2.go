@@ -11,7 +11,10 @@ import (
 // right for most servers.
 type HTTP2Config struct {
 	// Mode says whether HTTP/2 is offered to clients of TLS listeners (RFC 7301). The
-	// default, HTTP2Auto, offers it, unless Server.TLSConfig has NextProtos without "h2".
+	// default, HTTP2Auto, offers it, unless Server.TLSConfig has NextProtos without "h2",
+	// or any package of the program, also a dependency such as a router or a WebSocket
+	// library, imports the compat module (the module that replaces fasthttp). Then set
+	// HTTP2On to offer HTTP/2.
 	Mode HTTP2Mode
 	// H2C also accepts HTTP/2 without TLS, from clients that begin with it because they
 	// know that the server supports it (prior knowledge, RFC 9113 section 3.3). They use
