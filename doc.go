@@ -42,8 +42,10 @@
 // Server.MaxRequestBodySize. With Server.StreamRequestBody, or
 // RequestConfig.StreamRequestBody for some requests, the handler is called
 // first and reads [RequestCtx.RequestBodyStream] or
-// [RequestCtx.MultipartReader] as the body arrives. Only
-// [RequestCtx.LimitRequestBody] limits the size of such a body.
+// [RequestCtx.MultipartReader] as the body arrives. Their size has no limit unless
+// [RequestCtx.LimitRequestBody] sets one. [RequestCtx.PostBody] reads such a body up to
+// the larger of Server.MaxRequestBodySize and DefaultMaxRequestBodySize,
+// [RequestCtx.MultipartForm] up to Server.MaxStreamedFormSize.
 //
 // A response body is a slice that is sent when the handler returns, a reader
 // ([RequestCtx.SetBodyStream]), a function that runs after the handler
@@ -76,8 +78,9 @@
 //
 // # Limits
 //
-// Every limit and timeout has a default, except ReadTimeout, WriteTimeout and
-// IdleTimeout of Server. Set these if the server is on the internet.
+// Headers, bodies that are read into memory, connections and stalled clients are limited
+// by default. ReadTimeout, WriteTimeout, IdleTimeout and the size of a streamed body are
+// not. Set these timeouts if the server is on the internet.
 package gale
 
 // The files of this package are in families, named by the prefix of their names, and the
