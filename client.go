@@ -50,8 +50,9 @@ type Client struct {
 	// have a user and a password. If Proxy is nil, the default, no proxy is used.
 	//
 	// An http or https proxy gets requests for http as they are. Everything else is
-	// tunneled (RFC 9110 section 9.3.6). The proxy is dialed as a host would be. It
-	// can't read what is sent by https.
+	// tunneled (RFC 9110 section 9.3.6). The connection to the proxy is made with
+	// Dial (or DialTimeout or DialContext), like one to a host. The proxy can't read
+	// what is sent by https.
 	Proxy func(uri *URI) (*url.URL, error)
 
 	// Jar keeps the cookies of responses and adds them to requests, also to those

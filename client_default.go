@@ -5,60 +5,60 @@ import (
 	"time"
 )
 
-// defaultClient serves the functions of the package.
+// defaultClient is the client that the package functions share.
 var defaultClient Client
 
-// Do is [Client.Do] of the package's client, which has default settings and serves
-// all functions of the package. A response body may have at most
+// Do is [Client.Do] of the client that the package functions share, which has default
+// settings. A response body may have at most
 // [DefaultMaxResponseBodySize] bytes; use a Client of your own for another limit.
 func Do(req *Request, resp *Response) error { return defaultClient.Do(req, resp) }
 
-// DoContext is [Client.DoContext] of the package's client.
+// DoContext is [Client.DoContext] of the client that the package functions share.
 func DoContext(ctx context.Context, req *Request, resp *Response) error {
 	return defaultClient.DoContext(ctx, req, resp)
 }
 
-// DoTimeout is [Client.DoTimeout] of the package's client.
+// DoTimeout is [Client.DoTimeout] of the client that the package functions share.
 func DoTimeout(req *Request, resp *Response, timeout time.Duration) error {
 	return defaultClient.DoTimeout(req, resp, timeout)
 }
 
-// DoDeadline is [Client.DoDeadline] of the package's client.
+// DoDeadline is [Client.DoDeadline] of the client that the package functions share.
 func DoDeadline(req *Request, resp *Response, deadline time.Time) error {
 	return defaultClient.DoDeadline(req, resp, deadline)
 }
 
-// DoRedirects is [Client.DoRedirects] of the package's client.
+// DoRedirects is [Client.DoRedirects] of the client that the package functions share.
 func DoRedirects(req *Request, resp *Response, maxRedirectsCount int) error {
 	return defaultClient.DoRedirects(req, resp, maxRedirectsCount)
 }
 
-// Get is [Client.Get] of the package's client.
+// Get is [Client.Get] of the client that the package functions share.
 func Get(dst []byte, url string) (statusCode int, body []byte, err error) {
 	return defaultClient.Get(dst, url)
 }
 
-// GetContext is [Client.GetContext] of the package's client.
+// GetContext is [Client.GetContext] of the client that the package functions share.
 func GetContext(ctx context.Context, dst []byte, url string) (statusCode int, body []byte, err error) {
 	return defaultClient.GetContext(ctx, dst, url)
 }
 
-// GetTimeout is [Client.GetTimeout] of the package's client.
+// GetTimeout is [Client.GetTimeout] of the client that the package functions share.
 func GetTimeout(dst []byte, url string, timeout time.Duration) (statusCode int, body []byte, err error) {
 	return defaultClient.GetTimeout(dst, url, timeout)
 }
 
-// GetDeadline is [Client.GetDeadline] of the package's client.
+// GetDeadline is [Client.GetDeadline] of the client that the package functions share.
 func GetDeadline(dst []byte, url string, deadline time.Time) (statusCode int, body []byte, err error) {
 	return defaultClient.GetDeadline(dst, url, deadline)
 }
 
-// Post is [Client.Post] of the package's client.
+// Post is [Client.Post] of the client that the package functions share.
 func Post(dst []byte, url string, postArgs *Args) (statusCode int, body []byte, err error) {
 	return defaultClient.Post(dst, url, postArgs)
 }
 
-// PostContext is [Client.PostContext] of the package's client.
+// PostContext is [Client.PostContext] of the client that the package functions share.
 func PostContext(ctx context.Context, dst []byte, url string, postArgs *Args) (statusCode int, body []byte, err error) {
 	return defaultClient.PostContext(ctx, dst, url, postArgs)
 }

@@ -25,8 +25,7 @@ const (
 	CompressBrotliDefaultCompression = 4
 )
 
-// Compression levels of zstd. They name speeds and are not the numbers of the
-// zstd command.
+// Compression levels of zstd. These values differ from the levels of the zstd command.
 const (
 	CompressZstdSpeedNotSet = iota
 	CompressZstdBestSpeed

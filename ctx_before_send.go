@@ -21,8 +21,8 @@ import (
 // sent. If Flush sends it, the body is what the handler has written so far.
 //
 // After a timeout (TimeoutHandler, TimeoutError) the late handler still owns its context.
-// So f gets another context, with the response of the timeout. The request in it has no
-// body. The request, user values and remote address in it are those of the last call of
+// So f gets a different context, which holds the timeout's response. The request in it
+// has no body. The request, user values and remote address in it are those of the last call of
 // BeforeSend or TimeoutHandler before the timeout. If Server.BeforeSend is set, they are
 // at least those of the time when the handler began. User values that f sets there are
 // not closed.

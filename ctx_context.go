@@ -82,9 +82,9 @@ func (d *requestDone) End() (held bool) {
 // context.
 //
 // It costs nothing until it is called. From then on the server watches the connection
-// while the handler runs. It doesn't use ctx again for another request, because contexts
-// may be derived from it: that costs the memory of a new RequestCtx, which a call of
-// Context does not. The channel is also closed if the client ends only its own side of
+// while the handler runs. After a call of Done, ctx is not reused for another request,
+// because contexts may be derived from it. That costs a new RequestCtx. Context doesn't
+// cost that. The channel is also closed if the client ends only its own side of
 // the connection (a FIN); such a client still gets its response. In fasthttp only a
 // shutdown closes the channel.
 //

@@ -18,18 +18,20 @@ import (
 // the Host header, and the rest from the request-target.
 func (ctx *RequestCtx) URI() *URI { return ctx.Request.URI() }
 
-// RequestURI returns the request-target as it was received
-// (RFC 9112 section 3.2).
+// RequestURI returns the request-target as it was received (RFC 9112 section 3.2).
+// The slice is valid until the handler returns.
 func (ctx *RequestCtx) RequestURI() []byte { return ctx.Request.Header.RequestURI() }
 
 // Path returns the path of the request, percent-decoded once and normalized: it begins
-// with a slash and contains no `//`, `/./` or `/../`.
+// with a slash and contains no `//`, `/./` or `/../`. The slice is valid until the handler
+// returns.
 func (ctx *RequestCtx) Path() []byte { return ctx.URI().Path() }
 
-// Host returns the host that the request is for, with the port if the request has one.
+// Host returns the host that the request is for, with the port if the request has one. The
+// slice is valid until the handler returns.
 func (ctx *RequestCtx) Host() []byte { return ctx.URI().Host() }
 
-// Method returns the method of the request.
+// Method returns the method of the request. The slice is valid until the handler returns.
 func (ctx *RequestCtx) Method() []byte { return ctx.Request.Header.Method() }
 
 // IsGet reports whether the method is GET.
@@ -62,21 +64,24 @@ func (ctx *RequestCtx) IsPatch() bool { return ctx.Request.Header.IsPatch() }
 // IsQuery reports whether the method is QUERY.
 func (ctx *RequestCtx) IsQuery() bool { return ctx.Request.Header.IsQuery() }
 
-// Referer returns the Referer header.
+// Referer returns the Referer header. The slice is valid until the handler returns.
 func (ctx *RequestCtx) Referer() []byte { return ctx.Request.Header.Referer() }
 
-// UserAgent returns the User-Agent header.
+// UserAgent returns the User-Agent header. The slice is valid until the handler returns.
 func (ctx *RequestCtx) UserAgent() []byte { return ctx.Request.Header.UserAgent() }
 
-// QueryArgs returns the arguments in the query of the URI.
+// QueryArgs returns the arguments in the query of the URI. They are valid until the
+// handler returns.
 func (ctx *RequestCtx) QueryArgs() *Args { return ctx.URI().QueryArgs() }
 
 // PostArgs returns the arguments of a form in the body. It is empty unless the media type
-// is application/x-www-form-urlencoded.
+// is application/x-www-form-urlencoded. The arguments are valid until the handler
+// returns.
 func (ctx *RequestCtx) PostArgs() *Args { return ctx.Request.PostArgs() }
 
 // PostBody returns the body of the request, whatever its method. A streamed body is read
-// to its end first. If that fails, PostBody returns nothing; see Request.Body.
+// to its end first. If that fails, PostBody returns nothing; see Request.Body. The slice
+// is valid until the handler returns.
 func (ctx *RequestCtx) PostBody() []byte { return ctx.Request.Body() }
 
 // RequestBodyStream returns the body of the request as a stream, or nil if the body is
@@ -139,7 +144,8 @@ func (ctx *RequestCtx) FormFile(key string) (*multipart.FileHeader, error) {
 
 // FormValue returns the value of key in the query or, if it isn't there, in the body,
 // which may be a urlencoded or a multipart form. It returns nil if neither has it.
-// Server.FormValueFunc may replace this rule.
+// Server.FormValueFunc may replace this rule. The slice is valid until the handler
+// returns.
 func (ctx *RequestCtx) FormValue(key string) []byte {
 	if f := ctx.server().FormValueFunc; f != nil {
 		return f(ctx, key)

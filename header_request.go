@@ -381,8 +381,9 @@ func (h *RequestHeader) EnableNormalizing() bool {
 
 // DisableSpecialHeader makes the header write its fields in the order in which they
 // were set, and adds no others: no User-Agent, Host or Content-Type that was not
-// set. It returns whether it was disabled before. The length of the body is written
-// anyway: no setting makes a request whose end is unclear.
+// set. It returns whether it was disabled before. A Content-Length or
+// Transfer-Encoding that the body needs is always written: no setting makes a request
+// whose end is unclear.
 //
 // It deletes a User-Agent that was set before. From then on SetUserAgent has no
 // effect; use Set.

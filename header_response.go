@@ -9,8 +9,8 @@ import (
 
 // ResponseHeader is the head of a response: the status line and the header fields
 // (RFC 9112 section 4, RFC 9110 section 5). A field is one name with its value,
-// such as Content-Type. The zero value is a 200 without fields. A ResponseHeader
-// must not be copied by assignment (use CopyTo), and must not be used by several
+// such as Content-Type. The zero value has status 200 and no header fields. A
+// ResponseHeader must not be copied by assignment (use CopyTo), and must not be used by several
 // goroutines at once.
 //
 // Names of fields are compared case-insensitively (RFC 9110 section 5.1)

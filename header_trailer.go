@@ -21,8 +21,8 @@ import (
 // Fields that are no longer declared are sent in the header; only those that a
 // server received in the trailer section are dropped.
 //
-// A Trailer field that was received declares nothing in this sense: Set still
-// changes the header, whatever names the field lists.
+// A received Trailer header doesn't count as a declaration: Set still changes the
+// header, whatever names the Trailer header lists.
 func (h *RequestHeader) SetTrailer(trailer string) error {
 	return h.SetTrailerBytes(bytesconv.S2B(trailer))
 }
@@ -112,8 +112,8 @@ func (h *RequestHeader) takeTrailers(from *msg.Fields) {
 // Fields that are no longer declared are sent in the header; only those that a
 // server received in the trailer section are dropped.
 //
-// A Trailer field that was received declares nothing in this sense: Set still
-// changes the header, whatever names the field lists.
+// A received Trailer header doesn't count as a declaration: Set still changes the
+// header, whatever names the Trailer header lists.
 func (h *ResponseHeader) SetTrailer(trailer string) error {
 	return h.SetTrailerBytes(bytesconv.S2B(trailer))
 }

@@ -98,9 +98,8 @@ type PipelineClient struct {
 	// and negative values mean 16 KiB.
 	WriteBufferSize int
 
-	// ReadTimeout is how long the next response with its body may take while a
-	// connection has unanswered requests. After that, all requests that were
-	// written on the connection fail with [ErrTimeout]. 0 sets no limit.
+	// ReadTimeout is how long to wait for the next complete response while requests
+	// on a connection are unanswered. After that, all requests that were written on the connection fail with [ErrTimeout]. 0 sets no limit.
 	ReadTimeout time.Duration
 
 	// WriteTimeout limits the time to write requests that are sent together. 0 sets
@@ -159,9 +158,9 @@ func (c *PipelineClient) Do(req *Request, resp *Response) error {
 	return c.do(context.Background(), req, resp, req.timeout)
 }
 
-// DoTimeout is Do with a time limit: after timeout it returns [ErrTimeout], unless
-// it is reading from the stream of the request's body. If timeout is 0 or negative,
-// it returns that error at once.
+// DoTimeout is Do with a time limit: after timeout it returns [ErrTimeout]. While it
+// reads the request's body stream, it can't return: it returns after that read. If
+// timeout is 0 or negative, it returns ErrTimeout at once.
 func (c *PipelineClient) DoTimeout(req *Request, resp *Response, timeout time.Duration) error {
 	if timeout <= 0 {
 		return resp.failed(ErrTimeout)

@@ -111,6 +111,10 @@ type Server struct {
 	// HeaderReceived is called with the head of a request before its body is read, and
 	// may return limits for this request. It must not change header, which is valid
 	// during the call only.
+	//
+	// header.RequestURI() is the raw target, with the query. If a limit depends on the
+	// path, compare the normalized path (URI.Parse), because /a/../b reaches the handler
+	// of /b.
 	HeaderReceived func(header *RequestHeader) RequestConfig
 
 	// ContinueHandler decides on a request with `Expect: 100-continue`

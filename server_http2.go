@@ -40,9 +40,9 @@ type HTTP2Config struct {
 	// that are far away can send at full speed.
 	MaxStreamWindow int
 	// MaxConnWindow is how many bytes of all request bodies of a connection may be unread
-	// at a time (default 15 MiB, at least 64 KiB). It is also the limit for the sum by
-	// which the windows of all requests exceed 64 KiB each. So the memory for bodies that
-	// wait for handlers has a limit.
+	// at a time (default 15 MiB, at least 64 KiB). The parts of all requests' windows
+	// beyond their first 64 KiB may not add up to more than this. So the memory for bodies
+	// that wait for handlers has a limit.
 	MaxConnWindow int
 }
 

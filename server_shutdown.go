@@ -16,9 +16,9 @@ import (
 //
 // If DrainTime is set, Shutdown first goes on serving for that time, with `Connection:
 // close` in every response. Then it accepts the connections that wait in the queues of
-// listeners, and gives new connections up to a second for their first request. It can do
-// that with listeners of package net for TCP and UNIX sockets, also with the server's
-// TLS; others are just closed. RequestCtx.Done of running handlers is closed after that,
+// listeners, and gives new connections up to a second for their first request. Only
+// listeners of package net for TCP and UNIX sockets can be drained this way, also with the
+// server's TLS. Others are closed at once after DrainTime. RequestCtx.Done of running handlers is closed after that,
 // not while the server drains. If the server has no listener and no connection, Shutdown
 // doesn't wait.
 //

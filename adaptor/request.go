@@ -19,8 +19,8 @@ import (
 )
 
 // ConvertRequest converts ctx.Request into r, for a handler if forServer is true, else
-// for a client. It reads the body to its end, even if it is a stream; NewFastHTTPHandler
-// doesn't do that.
+// for a client. It reads the body to its end, even if it is a stream.
+// NewFastHTTPHandler passes a stream on unread.
 //
 // r gets copies and may be kept, except for its Body, which is valid until the handler
 // returns. (In fasthttpadaptor no part of r may be used after that.) If r has a header
