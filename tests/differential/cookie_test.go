@@ -60,7 +60,7 @@ var cookieDifferences = differences{
 	{row: "attributes of cookies without a name, such as `=secure`", when: func(o observation) bool {
 		return namelessAttribute.MatchString(o.in)
 	}},
-	{row: "a cookie without a name whose value has `=`", when: func(o observation) bool {
+	{row: "a nameless cookie with `=` in its value", when: func(o observation) bool {
 		gale := strings.TrimPrefix(strings.TrimPrefix(o.gale, `"x`), `"`)
 		peer := strings.TrimPrefix(strings.TrimPrefix(o.peer, `"x`), `"`)
 		return printsCookie(o.what) && gale == "="+peer && strings.Contains(peer, "=")
