@@ -105,6 +105,11 @@ func medianOf(runs []result, figure func(result) float64) float64 {
 	for i, r := range runs {
 		v[i] = figure(r)
 	}
+	return sortedMedian(v)
+}
+
+// sortedMedian sorts v and returns its median.
+func sortedMedian(v []float64) float64 {
 	slices.Sort(v)
 	return (v[(len(v)-1)/2] + v[len(v)/2]) / 2
 }
@@ -124,8 +129,7 @@ func (b *bench) ratio(impl, peer string) string {
 		}
 		ratios[i] = theirs[i].ns / ours[i].ns
 	}
-	slices.Sort(ratios)
-	median := (ratios[(n-1)/2] + ratios[n/2]) / 2
+	median := sortedMedian(ratios)
 	if n == 1 {
 		return fmt.Sprintf("%.2f", median)
 	}
