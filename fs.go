@@ -84,6 +84,11 @@ type FS struct {
 	// before the call. The default answer is the text "Cannot open requested path".
 	PathNotFound RequestHandler
 
+	// IndexNotFound answers for a directory that has none of IndexNames, instead of a
+	// generated listing or 403. ctx.Path() ends in a slash then, unless PathRewrite
+	// chose the directory. The status is 200 before the call.
+	IndexNotFound RequestHandler
+
 	// CompressedFileSuffixes are appended to a file's name to get the names of its
 	// compressed copies, by content coding: "gzip", "br" and "zstd". For a coding
 	// that is missing, FSCompressedFileSuffixes has the default.

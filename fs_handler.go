@@ -18,6 +18,7 @@ type fsHandler struct {
 	rootCheck sync.Once
 	rewrite   PathRewriteFunc
 	notFound  RequestHandler
+	noIndex   RequestHandler
 	maxRanges int // 0: ranges are off
 }
 
@@ -25,6 +26,7 @@ func newFSHandler(fs *FS) *fsHandler {
 	h := &fsHandler{
 		rewrite:  fs.PathRewrite,
 		notFound: fs.PathNotFound,
+		noIndex:  fs.IndexNotFound,
 		store:    static.NewStore(storeSettings(fs)),
 	}
 	if fs.AcceptByteRange {
@@ -47,7 +49,7 @@ func storeSettings(fs *FS) static.Settings {
 			HideDot: fs.HideDotFiles,
 		},
 		IndexNames:    fs.IndexNames,
-		Listings:      fs.GenerateIndexPages,
+		Listings:      fs.GenerateIndexPages && fs.IndexNotFound == nil,
 		ETags:         fs.GenerateETag,
 		StrongETags:   fs.StrongETags,
 		Precompressed: fs.Precompressed,
@@ -203,6 +205,10 @@ func (h *fsHandler) fail(ctx *RequestCtx, path []byte, err error) {
 	case static.ErrIsDir:
 		h.redirect(ctx, path)
 	case static.ErrNoIndex:
+		if h.noIndex != nil {
+			h.noIndex(ctx)
+			return
+		}
 		ctx.Error("Directory index is forbidden", StatusForbidden)
 	default:
 		h.checkRoot(ctx)

@@ -155,6 +155,28 @@ func TestFSPathNotFound(t *testing.T) {
 	}
 }
 
+// A directory without an index page is the program's, whatever coding the client accepts.
+// Missing ones and files aren't.
+func TestFSIndexNotFound(t *testing.T) {
+	fs := &FS{
+		Root: fsTree(t), IndexNames: []string{"index.html"}, GenerateIndexPages: true, Compress: true, Precompressed: true,
+		IndexNotFound: func(ctx *RequestCtx) { ctx.SetBodyString("list of " + string(ctx.Path())) },
+	}
+	h := fs.NewRequestHandler()
+	for path, want := range map[string]string{"/": "list of /", "/sub/": "list of /sub/", "/sub/deep/": "list of /sub/deep/"} {
+		for _, accept := range []string{"", "gzip"} {
+			if a := ask(t, h, "GET", path, "Accept-Encoding: "+accept); a.status != 200 || a.body != want {
+				t.Errorf("%s: %d, %q", path, a.status, a.body)
+			}
+		}
+	}
+	for path, want := range map[string]int{"/indexed/": 200, "/hello.txt": 200, "/none/": 404, "/sub": 302} {
+		if a := ask(t, h, "GET", path); a.status != want || strings.HasPrefix(a.body, "list of") {
+			t.Errorf("%s: %d, %q", path, a.status, a.body)
+		}
+	}
+}
+
 func TestFSListing(t *testing.T) {
 	root := fsTree(t)
 	fs := &FS{Root: root, GenerateIndexPages: true, HideDotFiles: true, Compress: true}
