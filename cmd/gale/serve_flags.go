@@ -37,23 +37,48 @@ type serveConfig struct {
 func (cfg *serveConfig) flagSet() *flag.FlagSet {
 	fs := flag.NewFlagSet("serve", flag.ContinueOnError)
 	fs.SetOutput(io.Discard)
+	cfg.listenFlags(fs)
+	cfg.fileFlags(fs)
+	cfg.accessFlags(fs)
+	cfg.logFlags(fs)
+	cfg.lifeFlags(fs)
+	return fs
+}
+
+// listenFlags are about the address, TLS and connections.
+func (cfg *serveConfig) listenFlags(fs *flag.FlagSet) {
 	fs.StringVar(&cfg.addr, "addr", ":8080", "listen on `host:port`; no host means all addresses, port 0 a free port")
-	fs.Var(&cfg.auth, "auth", "require a user name and password, given as `user:pass` (HTTP Basic; use it with TLS)")
-	fs.BoolVar(&cfg.compress, "compress", true, "compress files that get smaller (br, zstd, gzip), for clients that accept it")
-	fs.Var(&cfg.cors, "cors", "let web pages of all origins read the files, or of one origin with -cors=`origin`")
-	fs.BoolVar(&cfg.dotfiles, "dotfiles", false, "serve files and folders whose names begin with a dot")
-	cfg.drain = time.Second
-	fs.Var((*duration)(&cfg.drain), "drain", "keep serving for this `duration` after SIGTERM, and tell clients to close their connections")
 	fs.TextVar(&cfg.engine, "engine", cfg.engine, "serve with this `engine`: auto, block (one goroutine per connection) or event (goroutines for requests only; Linux)")
-	fs.Var(&cfg.log, "log", "log in this `format`: text, json or off (warnings and errors only)")
 	fs.Var((*count)(&cfg.maxConns), "max-conns", "serve at most `n` connections at a time; 0 means the library's default")
-	cfg.shutdownGrace = 10 * time.Second
-	fs.Var((*duration)(&cfg.shutdownGrace), "shutdown-grace", "wait at most this `duration` for running requests when told to end")
-	fs.BoolVar(&cfg.spa, "spa", false, "answer paths that don't exist with /index.html, for single-page applications")
 	fs.StringVar(&cfg.tlsCert, "tls-cert", "", "serve HTTPS with the certificate chain in this PEM `file`; needs -tls-key")
 	fs.StringVar(&cfg.tlsKey, "tls-key", "", "the private key of -tls-cert, a PEM `file`")
 	fs.BoolVar(&cfg.tlsSelfSigned, "tls-self-signed", false, "serve HTTPS with a certificate made for this run")
-	return fs
+}
+
+// fileFlags say which files are served, and how.
+func (cfg *serveConfig) fileFlags(fs *flag.FlagSet) {
+	fs.BoolVar(&cfg.compress, "compress", true, "compress files that get smaller (br, zstd, gzip), for clients that accept it")
+	fs.BoolVar(&cfg.dotfiles, "dotfiles", false, "serve files and folders whose names begin with a dot")
+	fs.BoolVar(&cfg.spa, "spa", false, "answer paths that don't exist with /index.html, for single-page applications")
+}
+
+// accessFlags say who may read.
+func (cfg *serveConfig) accessFlags(fs *flag.FlagSet) {
+	fs.Var(&cfg.auth, "auth", "require a user name and password, given as `user:pass` (HTTP Basic; use it with TLS)")
+	fs.Var(&cfg.cors, "cors", "let web pages of all origins read the files, or of one origin with -cors=`origin`")
+}
+
+// logFlags are about the log of requests.
+func (cfg *serveConfig) logFlags(fs *flag.FlagSet) {
+	fs.Var(&cfg.log, "log", "log in this `format`: text, json or off (warnings and errors only)")
+}
+
+// lifeFlags say how the command ends.
+func (cfg *serveConfig) lifeFlags(fs *flag.FlagSet) {
+	cfg.drain = time.Second
+	fs.Var((*duration)(&cfg.drain), "drain", "keep serving for this `duration` after SIGTERM, and tell clients to close their connections")
+	cfg.shutdownGrace = 10 * time.Second
+	fs.Var((*duration)(&cfg.shutdownGrace), "shutdown-grace", "wait at most this `duration` for running requests when told to end")
 }
 
 // parseServeFlags reads args and checks everything that can be checked before
