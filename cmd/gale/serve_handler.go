@@ -1,93 +1,59 @@
 package main
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/base64"
 	"log/slog"
 	"strings"
-	"time"
 
 	"github.com/galehttp/gale"
 )
 
-// fileCache is how long an open file is served before it is checked for changes. It
-// is short, because files may be edited meanwhile.
-const fileCache = time.Second
+// routes are the handlers by method. The methods of a nil handler are refused.
+type routes struct {
+	read  gale.RequestHandler // GET and HEAD
+	write gale.RequestHandler // PUT and POST
+}
 
-// newHandler returns the handler for all requests: the files, with the middlewares
-// that cfg asks for.
+// newHandler returns the handler for all requests. A request passes the middlewares in
+// the reverse order of the lines below: the log sees every answer as it is sent.
 func (cfg *serveConfig) newHandler(compressDir string, logger *slog.Logger) gale.RequestHandler {
-	h := cfg.newFiles(compressDir)
+	var r routes
+	r.read = newFolder(cfg, compressDir).serve
+	h := byMethod(r)
 	if cfg.auth.set {
 		h = withAuth(h, cfg.auth)
 	}
 	if cfg.cors != "" {
 		h = withCORS(h, string(cfg.cors))
 	}
-	return withAccessLog(withNosniff(h), logger)
+	h = withFields(h)
+	return withAccessLog(h, logger)
 }
 
-// newFiles returns the handler for the files.
-func (cfg *serveConfig) newFiles(compressDir string) gale.RequestHandler {
-	fs := &gale.FS{
-		Root:               cfg.dir,
-		IndexNames:         []string{"index.html"},
-		GenerateIndexPages: !cfg.spa,
-		AcceptByteRange:    true,
-		StrongETags:        true,
-		HideDotFiles:       !cfg.dotfiles,
-		CacheDuration:      fileCache,
-		Compress:           cfg.compress,
-		CompressBrotli:     true,
-		CompressZstd:       true,
-		CompressRoot:       compressDir,
-		Precompressed:      cfg.compress,
+// byMethod calls the handler of the request's method.
+func byMethod(r routes) gale.RequestHandler {
+	allow := "GET, HEAD"
+	if r.write != nil {
+		allow += ", POST, PUT"
 	}
-	var files gale.RequestHandler
-	if cfg.spa {
-		fs.PathNotFound = func(ctx *gale.RequestCtx) { serveApplication(ctx, files) }
-	}
-	files = onlyReading(fs.NewRequestHandler())
-	return files
-}
-
-// onlyReading refuses methods that do more than read files.
-func onlyReading(h gale.RequestHandler) gale.RequestHandler {
 	return func(ctx *gale.RequestCtx) {
-		if ctx.IsGet() || ctx.IsHead() {
-			h(ctx)
-			return
+		switch {
+		case ctx.IsGet() || ctx.IsHead():
+			r.read(ctx)
+		case r.write != nil && (ctx.IsPut() || ctx.IsPost()):
+			r.write(ctx)
+		default:
+			ctx.Error("Method Not Allowed", gale.StatusMethodNotAllowed)
+			ctx.Response.Header.Set(gale.HeaderAllow, allow)
 		}
-		ctx.Error("Method Not Allowed", gale.StatusMethodNotAllowed)
-		ctx.Response.Header.Set(gale.HeaderAllow, "GET, HEAD")
 	}
 }
 
-// applicationPage is the answer to the routes of a single-page application.
-const applicationPage = "/index.html"
-
-// serveApplication answers a path without a file. A path with a dot in its last
-// segment is a missing file, not a route.
-func serveApplication(ctx *gale.RequestCtx, files gale.RequestHandler) {
-	path := ctx.Path()
-	last := path[bytes.LastIndexByte(path, '/')+1:]
-	if bytes.IndexByte(last, '.') >= 0 {
-		ctx.SetContentType("text/plain; charset=utf-8")
-		ctx.SetBodyString("Not found\n")
-		return
-	}
-	ctx.URI().SetPath(applicationPage)
-	ctx.SetStatusCode(gale.StatusOK)
-	files(ctx)
-	// No caching: the next build of the application may have other routes and
-	// assets.
-	ctx.Response.Header.Set(gale.HeaderCacheControl, "no-cache")
-}
-
-// withNosniff makes browsers believe the Content-Type.
-func withNosniff(h gale.RequestHandler) gale.RequestHandler {
+// withFields adds the header fields that all answers have. nosniff makes browsers
+// believe the Content-Type.
+func withFields(h gale.RequestHandler) gale.RequestHandler {
 	return func(ctx *gale.RequestCtx) {
 		h(ctx)
 		ctx.Response.Header.Set(gale.HeaderXContentTypeOptions, "nosniff")
