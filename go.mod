@@ -4,6 +4,7 @@ go 1.26.0
 
 require (
 	github.com/andybalholm/brotli v1.2.8
+	github.com/boombuler/barcode v1.1.0
 	github.com/klauspost/compress v1.20.3
 	golang.org/x/net v0.62.0
 	golang.org/x/sys v0.49.0

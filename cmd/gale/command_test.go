@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -29,10 +30,43 @@ func TestMisuse(t *testing.T) {
 		{"broken duration", []string{"serve", dir, "-shutdown-grace", "soon"}, "-shutdown-grace"},
 		{"duration without a unit", []string{"serve", dir, "-shutdown-grace", "10"}, "such as 10s"},
 		{"negative drain", []string{"serve", dir, "-drain", "-1s"}, "-drain"},
-		{"no folder", []string{"serve"}, "gale serve ."},
+		{"port twice", []string{"serve", "-p", "9000", "-port", "9000", dir}, "-p and -port are the same"},
+		{"port and address", []string{"serve", "-p", "9000", "-addr", ":9000", dir}, "leave -p out"},
+		{"long port and address", []string{"serve", "-port", "9000", "-addr", "9000", dir}, "leave -port out"},
+		{"broken -p", []string{"serve", "-p", "http", dir}, "-p port"},
+		{"large -p", []string{"serve", "-p", "65536", dir}, "from 0 to 65535"},
+		{"negative -p", []string{"serve", "-p", "-1", dir}, "from 0 to 65535"},
+		{"host without a port", []string{"serve", "-addr", "example.com", dir}, "host:port"},
+		{"colon without a port", []string{"serve", "-addr", "127.0.0.1:", dir}, "host:port"},
+		{"IPv6 without brackets", []string{"serve", "-addr", "::1:x:9000", dir}, "host:port"},
+		{"name of a port", []string{"serve", "-addr", ":http", dir}, "from 0 to 65535"},
+		{"socket and address", []string{"serve", "-unix", "s", "-addr", ":9000", dir}, "leave -addr out"},
+		{"socket and port", []string{"serve", "-unix", "s", "-p", "9000", dir}, "leave -p out"},
+		{"socket in the browser", []string{"serve", "-unix", "s", "-open", dir}, "-open"},
+		{"socket for a phone", []string{"serve", "-unix", "s", "-qr", dir}, "-qr"},
+		{"mode without a socket", []string{"serve", "-unix-mode", "660", dir}, "-unix-mode needs -unix"},
+		{"mode in words", []string{"serve", "-unix", "s", "-unix-mode", "rw", dir}, "such as 660"},
+		{"mode with too many bits", []string{"serve", "-unix", "s", "-unix-mode", "4755", dir}, "such as 660"},
+		{"socket in the place of a file", []string{"serve", "-unix", file, dir}, "isn't a socket"},
+		{"socket in no folder", []string{"serve", "-unix", filepath.Join(dir, "none", "s"), dir}, "-unix"},
+		{"long path of a socket", []string{"serve", "-unix", filepath.Join(dir, strings.Repeat("s", 200)), dir}, "too long"},
+		{"neither a code nor none", []string{"serve", "-qr=maybe", dir}, "want true or false"},
+		{"header without a value", []string{"serve", "-header", "X-A", dir}, "'Name: value'"},
+		{"header with an empty value", []string{"serve", "-header", "X-A: ", dir}, "'Name: value'"},
+		{"header without a name", []string{"serve", "-header", ": a", dir}, "letters"},
+		{"space before the colon", []string{"serve", "-header", "X-A : a", dir}, "no space"},
+		{"two lines in a header", []string{"serve", "-header", "X-A: a\r\nX-B: b", dir}, "line breaks"},
+		{"Content-Length", []string{"serve", "-header", "content-length: 5", dir}, "where a message ends"},
+		{"Connection", []string{"serve", "-header", "Connection: close", dir}, "about the connection"},
+		{"Date", []string{"serve", "-header", "Date: now", dir}, "different for each answer"},
+		{"negative -cache", []string{"serve", "-cache", "-1h", dir}, "negative"},
+		{"short -cache", []string{"serve", "-cache", "1500ms", dir}, "whole seconds"},
+		{"index in a folder", []string{"serve", "-index", "sub/index.html", dir}, "without a folder"},
+		{"empty index", []string{"serve", "-index", "index.html,", dir}, "names of files"},
+		{"spa without its index", []string{"serve", "-spa", "-index", "home.html", dir}, "home.html"},
 		{"two folders", []string{"serve", dir, dir}, "one folder"},
 		{"missing folder", []string{"serve", filepath.Join(dir, "none")}, "there is no folder"},
-		{"a file", []string{"serve", file}, "isn't a folder"},
+		{"a file", []string{"serve", file}, "isn't a folder: serve the folder"},
 		{"broken address", []string{"serve", "-addr", "nonsense", dir}, "host:port"},
 		{"broken port", []string{"serve", "-addr", ":99999", dir}, "host:port"},
 		{"somebody else's address", []string{"serve", "-addr", "192.0.2.1:0", dir}, "-addr"},
@@ -107,7 +141,7 @@ func TestServeFlags(t *testing.T) {
 	dir := t.TempDir()
 	help := serveFlagsHelp()
 	for _, name := range []string{
-		"addr", "auth", "compress", "cors", "dotfiles", "drain", "engine", "log", "max-conns", "shutdown-grace", "spa", "tls-cert", "tls-key", "tls-self-signed",
+		"addr", "auth", "cache", "clean-urls", "compress", "header", "index", "no-listing", "open", "p", "port", "qr", "unix", "unix-mode", "cors", "dotfiles", "drain", "engine", "log", "max-conns", "shutdown-grace", "spa", "tls-cert", "tls-key", "tls-self-signed",
 	} {
 		if !strings.Contains(help, "\t-"+name) {
 			t.Errorf("-%s isn't described", name)
@@ -124,7 +158,7 @@ func TestServeFlags(t *testing.T) {
 			t.Errorf("%q: %v", args, err)
 			continue
 		}
-		if cfg.addr != ":1" || cfg.maxConns != 5 || cfg.dir != dir {
+		if cfg.address.host != "" || !slices.Equal(cfg.address.ports, []int{1}) || cfg.maxConns != 5 || cfg.dir != dir {
 			t.Errorf("%q: %+v", args, cfg)
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -14,15 +13,15 @@ import (
 	"time"
 
 	"github.com/galehttp/gale"
-	"github.com/galehttp/gale/internal/sockopt"
 )
 
 var serveCommand = command{
 	name:  "serve",
 	short: "serve a folder",
-	long: `usage: gale serve [flags] DIR
+	long: `usage: gale serve [flags] [DIR]
 
-Serve answers GET and HEAD requests with the files in DIR. For a folder it sends
+Serve answers GET and HEAD requests with the files in DIR, or in the working
+directory. For a folder it sends
 its index.html or, without one, a listing. It supports byte ranges, conditional
 requests and compression. Files whose names begin with a dot are hidden, and
 symbolic links that lead out of DIR aren't followed.
@@ -55,21 +54,25 @@ func runServe(args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	ln, err := listen(cfg.addr)
+	ln, err := cfg.listen()
 	if err != nil {
 		return err
 	}
 	defer ln.Close()
-	compressDir, remove, err := cfg.compressDir()
+	copies, err := cfg.makeCopiesDir()
 	if err != nil {
 		return err
 	}
-	defer remove()
+	defer copies.remove()
 
-	s := cfg.newServer(compressDir, logger)
+	s := cfg.newServer(copies.path, logger)
 	done := make(chan error, 1)
-	go func() { done <- tls.serve(s, ln) }()
-	banner(stdout, cfg, ln.Addr(), tls)
+	go func() { done <- tls.serve(s, ln.Listener) }()
+	banner(stdout, cfg, ln, tls)
+	if cfg.open {
+		openBrowser(urls(ln.Addr(), tls.enabled())[0], logger)
+	}
+	go removeStale(os.TempDir())
 
 	select {
 	case err := <-done:
@@ -147,35 +150,6 @@ func (cfg *serveConfig) newServer(compressDir string, logger *slog.Logger) *gale
 	}
 }
 
-// listen listens on addr. If it can't, the error says what to do.
-func listen(addr string) (net.Listener, error) {
-	ln, err := net.Listen(sockopt.NetworkFor("tcp", addr), addr)
-	switch {
-	case err == nil:
-		return ln, nil
-	case errors.Is(err, syscall.EADDRINUSE):
-		return nil, usagef("%s is in use: stop the program that listens there, or choose another port with -addr", addr)
-	case errors.Is(err, syscall.EACCES):
-		return nil, usagef("no permission to listen on %s: choose a port from 1024 up with -addr", addr)
-	case errors.Is(err, syscall.EADDRNOTAVAIL):
-		return nil, usagef("%s isn't an address of this machine: choose another with -addr", addr)
-	}
-	return nil, usagef("can't listen on %q: %v; write -addr as host:port or :port", addr, err)
-}
-
-// compressDir makes a folder for compressed copies, which remove removes. They must
-// not be written into the served folder.
-func (cfg *serveConfig) compressDir() (dir string, remove func(), err error) {
-	if !cfg.compress {
-		return "", func() {}, nil
-	}
-	dir, err = os.MkdirTemp("", "gale-serve-")
-	if err != nil {
-		return "", nil, usagef("can't make a folder for compressed files: %v; set TMPDIR to a writable folder, or use -compress=false", err)
-	}
-	return dir, func() { _ = os.RemoveAll(dir) }, nil
-}
-
 // checkDir returns the absolute path of the folder to serve.
 func checkDir(dir string) (string, error) {
 	info, err := os.Stat(dir)
@@ -187,7 +161,7 @@ func checkDir(dir string) (string, error) {
 	case err != nil:
 		return "", usagef("can't serve %q: %v", dir, err)
 	case !info.IsDir():
-		return "", usagef("%q isn't a folder: name the folder that it is in", dir)
+		return "", usagef("%q isn't a folder: serve the folder that it is in, %q", dir, filepath.Dir(dir))
 	}
 	f, err := os.Open(dir)
 	if err != nil {

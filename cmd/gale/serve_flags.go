@@ -17,10 +17,18 @@ import (
 // serveConfig holds the flags and arguments of "gale serve".
 type serveConfig struct {
 	dir           string // absolute
-	addr          string
+	address       addressFlags
+	unix          unixFlags
+	open          bool
+	qr            choiceFlag
 	tlsCert       string
 	tlsKey        string
 	tlsSelfSigned bool
+	fields        fieldsFlag
+	index         indexFlag
+	cache         time.Duration
+	noListing     bool
+	cleanURLs     bool
 	spa           bool
 	cors          corsFlag
 	auth          authFlag
@@ -47,7 +55,10 @@ func (cfg *serveConfig) flagSet() *flag.FlagSet {
 
 // listenFlags are about the address, TLS and connections.
 func (cfg *serveConfig) listenFlags(fs *flag.FlagSet) {
-	fs.StringVar(&cfg.addr, "addr", ":8080", "listen on `host:port`; no host means all addresses, port 0 a free port")
+	cfg.address.flags(fs)
+	cfg.unix.flags(fs)
+	fs.BoolVar(&cfg.open, "open", false, "open the first URL in the browser")
+	fs.Var(&cfg.qr, "qr", "show a QR code of the URL for a phone; by default if the standard output is a terminal")
 	fs.TextVar(&cfg.engine, "engine", cfg.engine, "serve with this `engine`: auto, block (one goroutine per connection) or event (goroutines for requests only; Linux)")
 	fs.Var((*count)(&cfg.maxConns), "max-conns", "serve at most `n` connections at a time; 0 means the library's default")
 	fs.StringVar(&cfg.tlsCert, "tls-cert", "", "serve HTTPS with the certificate chain in this PEM `file`; needs -tls-key")
@@ -59,7 +70,12 @@ func (cfg *serveConfig) listenFlags(fs *flag.FlagSet) {
 func (cfg *serveConfig) fileFlags(fs *flag.FlagSet) {
 	fs.BoolVar(&cfg.compress, "compress", true, "compress files that get smaller (br, zstd, gzip), for clients that accept it")
 	fs.BoolVar(&cfg.dotfiles, "dotfiles", false, "serve files and folders whose names begin with a dot")
-	fs.BoolVar(&cfg.spa, "spa", false, "answer paths that don't exist with /index.html, for single-page applications")
+	fs.BoolVar(&cfg.spa, "spa", false, "answer paths that don't exist with the index page of the folder, for single-page applications")
+	fs.BoolVar(&cfg.cleanURLs, "clean-urls", false, "serve about.html as /about, and redirect /about.html there")
+	fs.Var(&cfg.index, "index", "the `names` of index pages, separated by commas; may be given several times (default index.html)")
+	fs.BoolVar(&cfg.noListing, "no-listing", false, "answer 403 for a folder without an index page")
+	fs.Var((*duration)(&cfg.cache), "cache", "let clients use a file for this `duration` without asking whether it has changed")
+	fs.Var(&cfg.fields, "header", "send this `field`, as in 'Name: value', with every answer; may be given several times")
 }
 
 // accessFlags say who may read.
@@ -93,11 +109,14 @@ func parseServeFlags(args []string) (*serveConfig, error) {
 		why := strings.Replace(err.Error(), ": parse error", ": want true or false", 1) // only the flag types of package flag say so
 		return nil, usagef("%s; see 'gale help serve'", why)
 	case len(dirs) == 0:
-		return nil, usagef("name the folder to serve, such as: gale serve .")
+		dirs = []string{"."}
 	case len(dirs) > 1:
-		return nil, usagef("give one folder, not %d: %s", len(dirs), strings.Join(dirs, " "))
+		return nil, usagef("give one folder, not %d: %q", len(dirs), dirs)
 	}
 	if cfg.dir, err = checkDir(dirs[0]); err != nil {
+		return nil, err
+	}
+	if err = cfg.address.resolve(); err != nil {
 		return nil, err
 	}
 	return cfg, cfg.check()
@@ -139,13 +158,28 @@ func (cfg *serveConfig) check() error {
 	case cfg.shutdownGrace < 0:
 		return usagef("-shutdown-grace can't be negative")
 	}
-	if cfg.spa {
-		index := filepath.Join(cfg.dir, "index.html")
-		if info, err := os.Stat(index); err != nil || !info.Mode().IsRegular() {
-			return usagef("-spa needs the file %s: build the application first, or leave -spa out", index)
+	if err := cfg.checkListening(); err != nil {
+		return err
+	}
+	return cfg.checkFolder()
+}
+
+// checkFolder finds settings that contradict the folder.
+func (cfg *serveConfig) checkFolder() error {
+	switch {
+	case cfg.cache < 0:
+		return usagef("-cache can't be negative")
+	case cfg.cache%time.Second != 0:
+		return usagef("-cache counts whole seconds")
+	case !cfg.spa:
+		return nil
+	}
+	for _, name := range cfg.index.names() {
+		if info, err := os.Stat(filepath.Join(cfg.dir, name)); err == nil && info.Mode().IsRegular() {
+			return nil
 		}
 	}
-	return nil
+	return usagef("-spa needs the file %q: build the application first, or leave -spa out", filepath.Join(cfg.dir, cfg.index.names()[0]))
 }
 
 // serveFlagsHelp describes the flags.
@@ -189,6 +223,53 @@ func (f *corsFlag) Set(s string) error {
 	}
 	*f = corsFlag(s)
 	return nil
+}
+
+// choiceFlag is true, false, or unset.
+type choiceFlag string
+
+func (f *choiceFlag) String() string   { return string(*f) }
+func (f *choiceFlag) IsBoolFlag() bool { return true }
+
+func (f *choiceFlag) Set(s string) error {
+	b, err := strconv.ParseBool(s)
+	if err != nil {
+		return errors.New("want true or false")
+	}
+	*f = choiceFlag(strconv.FormatBool(b))
+	return nil
+}
+
+// or returns the choice, or def if it is unset.
+func (f choiceFlag) or(def bool) bool {
+	if f == "" {
+		return def
+	}
+	return f == "true"
+}
+
+// indexFlag holds the names of index pages.
+type indexFlag []string
+
+func (f *indexFlag) String() string { return "" }
+
+func (f *indexFlag) Set(s string) error {
+	for name := range strings.SplitSeq(s, ",") {
+		name = strings.TrimSpace(name)
+		if name == "" || name == "." || name == ".." || strings.ContainsAny(name, "/\\\x00") {
+			return errors.New("want names of files without a folder, such as index.html,index.htm")
+		}
+		*f = append(*f, name)
+	}
+	return nil
+}
+
+// names returns the names, or the default.
+func (f indexFlag) names() []string {
+	if len(f) == 0 {
+		return []string{"index.html"}
+	}
+	return f
 }
 
 // authFlag is a name and password. Set accepts any value, because package flag

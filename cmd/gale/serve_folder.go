@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"strconv"
 	"time"
 
 	"github.com/galehttp/gale"
@@ -11,19 +12,35 @@ import (
 // is short, because files may be edited meanwhile.
 const fileCache = time.Second
 
+// noCache lets clients keep an answer, but ask each time whether it has changed.
+const noCache = "no-cache"
+
 // folder answers GET and HEAD with the files of the folder.
+//
+// files is the handler of a gale.FS. It calls missing and noIndex for paths that it
+// can't answer. A lookup (see find) serves another path than that of the request.
 type folder struct {
-	spa   bool
-	files gale.RequestHandler // of a gale.FS that calls missing and noIndex
+	files     gale.RequestHandler
+	index     []string // names of index pages
+	spa       bool
+	cleanURLs bool
+	noListing bool
+	cache     string // Cache-Control of files
 }
 
 // newFolder returns the handler for the folder of cfg.
 func newFolder(cfg *serveConfig, compressDir string) *folder {
-	f := &folder{spa: cfg.spa}
+	f := &folder{
+		index:     cfg.index.names(),
+		spa:       cfg.spa,
+		cleanURLs: cfg.cleanURLs,
+		noListing: cfg.noListing,
+		cache:     cacheControl(cfg.cache),
+	}
 	fs := &gale.FS{
 		Root:               cfg.dir,
-		IndexNames:         []string{"index.html"},
-		GenerateIndexPages: !cfg.spa,
+		IndexNames:         f.index,
+		GenerateIndexPages: true,
 		AcceptByteRange:    true,
 		StrongETags:        true,
 		HideDotFiles:       !cfg.dotfiles,
@@ -33,34 +50,116 @@ func newFolder(cfg *serveConfig, compressDir string) *folder {
 		CompressZstd:       true,
 		CompressRoot:       compressDir,
 		Precompressed:      cfg.compress,
+		PathRewrite:        pathToServe,
+		PathNotFound:       f.missing,
 	}
-	if cfg.spa {
-		fs.PathNotFound = f.missing
+	if cfg.spa || cfg.noListing {
+		fs.IndexNotFound = f.noIndex
 	}
 	f.files = fs.NewRequestHandler()
 	return f
 }
 
+// cacheControl returns the value of Cache-Control for files that clients may use for d
+// without asking.
+func cacheControl(d time.Duration) string {
+	if d == 0 {
+		return noCache
+	}
+	return "max-age=" + strconv.FormatInt(int64(d/time.Second), 10)
+}
+
 // serve answers a request for reading.
-func (f *folder) serve(ctx *gale.RequestCtx) { f.files(ctx) }
+func (f *folder) serve(ctx *gale.RequestCtx) {
+	if f.cleanURLs {
+		f.serveClean(ctx)
+	} else {
+		f.files(ctx)
+	}
+	h := &ctx.Response.Header
+	switch {
+	case len(h.Peek(gale.HeaderCacheControl)) > 0:
+	case f.isFile(ctx):
+		h.Set(gale.HeaderCacheControl, f.cache)
+	default:
+		h.Set(gale.HeaderCacheControl, noCache)
+	}
+}
 
-// applicationPage is the answer to the routes of a single-page application.
-const applicationPage = "/index.html"
+// isFile reports whether the answer is a file, of which clients may keep a copy. The
+// page of a single-page application isn't: it names the assets of the current build.
+func (f *folder) isFile(ctx *gale.RequestCtx) bool {
+	switch ctx.Response.StatusCode() {
+	case gale.StatusOK, gale.StatusPartialContent, gale.StatusNotModified:
+		// Only files have a date, not listings.
+		return len(ctx.Response.Header.Peek(gale.HeaderLastModified)) > 0 && !(f.spa && f.isIndexOfRoot(ctx.Path()))
+	}
+	return false
+}
 
-// missing answers a path without a file. With -spa, a path with a dot in its last
-// segment is a missing file, and others are routes of the application.
+// isIndexOfRoot reports whether path is that of the index page of the root.
+func (f *folder) isIndexOfRoot(path []byte) bool {
+	if len(path) == 0 || path[0] != '/' {
+		return false
+	}
+	return len(path) == 1 || f.isIndexName(string(path[1:]))
+}
+
+// isIndexName reports whether index pages have that name.
+func (f *folder) isIndexName(name string) bool {
+	for _, index := range f.index {
+		if name == index {
+			return true
+		}
+	}
+	return false
+}
+
+// missing answers a path without a file. The status is 404.
 func (f *folder) missing(ctx *gale.RequestCtx) {
-	path := ctx.Path()
-	last := path[bytes.LastIndexByte(path, '/')+1:]
-	if bytes.IndexByte(last, '.') >= 0 {
-		ctx.SetContentType("text/plain; charset=utf-8")
-		ctx.SetBodyString("Not found\n")
+	switch {
+	case missed(ctx):
+	case f.cleanURLs && f.redirectToPage(ctx):
+	case f.spa && isRoute(ctx.Path()):
+		f.serveApplication(ctx)
+	default:
+		answerText(ctx, gale.StatusNotFound, "Not found")
+	}
+}
+
+// noIndex answers a folder without an index page. The status is 200.
+func (f *folder) noIndex(ctx *gale.RequestCtx) {
+	switch {
+	case missed(ctx):
+	case f.spa:
+		f.serveApplication(ctx)
+	default:
+		answerText(ctx, gale.StatusForbidden, "This folder has no index page")
+	}
+}
+
+// isRoute reports whether a path without a file can be a route of a single-page
+// application. With a dot in its last segment it is a missing file.
+func isRoute(path []byte) bool {
+	return bytes.IndexByte(path[bytes.LastIndexByte(path, '/')+1:], '.') < 0
+}
+
+// serveApplication answers with the page of the single-page application: the index page
+// of the root.
+func (f *folder) serveApplication(ctx *gale.RequestCtx) {
+	ctx.Response.Reset()
+	if f.find(ctx, "/") != found {
+		answerText(ctx, gale.StatusNotFound, "Not found")
 		return
 	}
-	ctx.URI().SetPath(applicationPage)
-	ctx.SetStatusCode(gale.StatusOK)
-	f.files(ctx)
-	// No caching: the next build of the application may have other routes and
-	// assets.
-	ctx.Response.Header.Set(gale.HeaderCacheControl, "no-cache")
+	// The next build of the application may have other routes and assets.
+	ctx.Response.Header.Set(gale.HeaderCacheControl, noCache)
+}
+
+// answerText answers with a line of text.
+func answerText(ctx *gale.RequestCtx, status int, text string) {
+	ctx.Response.ResetBody()
+	ctx.SetStatusCode(status)
+	ctx.SetContentType("text/plain; charset=utf-8")
+	ctx.SetBodyString(text + "\n")
 }

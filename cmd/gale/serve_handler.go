@@ -28,7 +28,7 @@ func (cfg *serveConfig) newHandler(compressDir string, logger *slog.Logger) gale
 	if cfg.cors != "" {
 		h = withCORS(h, string(cfg.cors))
 	}
-	h = withFields(h)
+	h = withFields(h, cfg.fields)
 	return withAccessLog(h, logger)
 }
 
@@ -48,15 +48,6 @@ func byMethod(r routes) gale.RequestHandler {
 			ctx.Error("Method Not Allowed", gale.StatusMethodNotAllowed)
 			ctx.Response.Header.Set(gale.HeaderAllow, allow)
 		}
-	}
-}
-
-// withFields adds the header fields that all answers have. nosniff makes browsers
-// believe the Content-Type.
-func withFields(h gale.RequestHandler) gale.RequestHandler {
-	return func(ctx *gale.RequestCtx) {
-		h(ctx)
-		ctx.Response.Header.Set(gale.HeaderXContentTypeOptions, "nosniff")
 	}
 }
 

@@ -1,0 +1,76 @@
+//go:build unix
+
+package main
+
+import (
+	"io/fs"
+	"net"
+	"os"
+	"os/exec"
+	"runtime"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// Errors of listening and dialing.
+const (
+	errInUse   = syscall.EADDRINUSE
+	errDenied  = syscall.EACCES
+	errNotHere = syscall.EADDRNOTAVAIL
+	errRefused = syscall.ECONNREFUSED
+)
+
+// listenPrivately makes a socket that only this user can connect to.
+func listenPrivately(path string) (net.Listener, error) {
+	before := syscall.Umask(0o177) // of the process, which does nothing else yet
+	defer syscall.Umask(before)
+	return net.Listen("unix", path)
+}
+
+// createLocked creates a file that doesn't exist yet and locks it until it is closed.
+func createLocked(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// lockOld locks a file that exists. It returns nil if a process has the lock.
+func lockOld(root *os.Root, path string) (*os.File, error) {
+	f, err := root.OpenFile(path, os.O_RDWR|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	if unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) != nil {
+		f.Close()
+		return nil, nil
+	}
+	return f, nil
+}
+
+// lockedFilesStay reports whether a file can't be removed while it is locked.
+const lockedFilesStay = false
+
+// isOurs reports whether a file belongs to the user of this process.
+func isOurs(info fs.FileInfo) bool {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	return ok && int(st.Uid) == os.Geteuid()
+}
+
+// browserCommand returns the command that opens a URL in the browser. It has a session
+// of its own, so that Ctrl-C doesn't end the browser.
+func browserCommand(url string) *exec.Cmd {
+	name := "xdg-open"
+	if runtime.GOOS == "darwin" {
+		name = "open"
+	}
+	cmd := exec.Command(name, url)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	return cmd
+}
