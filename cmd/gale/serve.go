@@ -20,11 +20,11 @@ var serveCommand = command{
 	short: "serve a folder",
 	long: `usage: gale serve [flags] [DIR]
 
-Serve answers GET and HEAD requests with the files in DIR, or in the working
-directory. For a folder it sends
-its index.html or, without one, a listing. It supports byte ranges, conditional
-requests and compression. Files whose names begin with a dot are hidden, and
-symbolic links that lead out of DIR aren't followed.
+Serve answers GET and HEAD requests with the files in DIR. Without DIR it serves
+the working directory. For a folder it sends its index.html or, without one, a
+listing. It supports byte ranges, conditional requests and compression. Files
+whose names begin with a dot are hidden, and symbolic links that lead out of DIR
+aren't followed.
 
 It prints the URLs to open to the standard output, and logs a line for each
 request to the standard error. SIGTERM ends it: it keeps serving for the time of

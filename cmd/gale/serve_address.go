@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"flag"
 	"net"
 	"net/netip"
@@ -17,16 +18,16 @@ const (
 
 // addressFlags say on which TCP address to listen.
 type addressFlags struct {
-	addr, port, p string // the flags; "" if they aren't given
+	addr, port, p nonEmpty // the flags; "" if they aren't given
 
 	host  string // "" for all addresses
 	ports []int  // tried in this order; more than one only if none is given
 }
 
 func (a *addressFlags) flags(fs *flag.FlagSet) {
-	fs.StringVar(&a.addr, "addr", "", "listen on `host:port`; no host means all addresses, port 0 a free port (default :8080, or the next free port)")
-	fs.StringVar(&a.port, "port", "", "listen on this `port`")
-	fs.StringVar(&a.p, "p", "", "the same as -port `port`")
+	fs.Var(&a.addr, "addr", "listen on `host:port`; without a host on all addresses, without a port as -port says")
+	fs.Var(&a.port, "port", "listen on this `port`; 0 means a free one (default 8080, or the next free one)")
+	fs.Var(&a.p, "p", "the same as -port `port`")
 }
 
 // given returns the name of a flag that is set, or "".
@@ -44,7 +45,7 @@ func (a *addressFlags) given() string {
 
 // resolve sets host and ports.
 func (a *addressFlags) resolve() error {
-	host, port, err := splitAddress(a.addr)
+	host, port, err := splitAddress(string(a.addr))
 	if err != nil {
 		return err
 	}
@@ -54,7 +55,7 @@ func (a *addressFlags) resolve() error {
 	case a.p+a.port != "" && port != "":
 		return usagef("-addr %s has a port already: leave %s out", a.addr, (&addressFlags{port: a.port, p: a.p}).given())
 	case port == "":
-		port = a.p + a.port
+		port = string(a.p + a.port)
 	}
 	a.host = host
 	if port != "" {
@@ -87,6 +88,20 @@ func splitAddress(s string) (host, port string, err error) {
 		return "", "", usagef("can't listen on %q: write -addr as host:port, :port or port", s)
 	}
 	return host, port, nil
+}
+
+// nonEmpty is a flag whose value can't be empty. In a script an empty value often comes
+// from a variable that isn't set, and the default would open another port.
+type nonEmpty string
+
+func (f *nonEmpty) String() string { return string(*f) }
+
+func (f *nonEmpty) Set(s string) error {
+	if s == "" {
+		return errors.New("it can't be empty; leave the flag out for the default")
+	}
+	*f = nonEmpty(s)
+	return nil
 }
 
 // isWildcard reports whether a listener on host has all addresses.

@@ -122,7 +122,7 @@ func TestTryLoopback(t *testing.T) {
 func TestListenUNIX(t *testing.T) {
 	dir := shortTemp(t)
 	path := filepath.Join(dir, "s")
-	listen := func(mode socketMode) (net.Listener, error) { return (&unixFlags{path, mode}).listen() }
+	listen := func(mode socketMode) (net.Listener, error) { return (&unixFlags{nonEmpty(path), mode}).listen() }
 
 	ln, err := listen(0o660)
 	if err != nil {

@@ -26,7 +26,7 @@ func banner(w io.Writer, cfg *serveConfig, ln *listening, t *tlsSource) {
 		fmt.Fprintf(&b, "  %s\n", visible(u))
 	}
 	if cfg.unix.path != "" {
-		fmt.Fprintf(&b, "  %s\n", visible(curlLine(cfg.unix.path, t.enabled())))
+		fmt.Fprintf(&b, "  %s\n", visible(curlLine(string(cfg.unix.path), t.enabled())))
 	}
 	if cfg.qr.or(isTerminal(w)) {
 		b.WriteString(phoneCode(phoneURL(ln.Addr(), all), hasColors(w), cfg.qr == "true"))

@@ -58,7 +58,7 @@ func (cfg *serveConfig) listenFlags(fs *flag.FlagSet) {
 	cfg.address.flags(fs)
 	cfg.unix.flags(fs)
 	fs.BoolVar(&cfg.open, "open", false, "open the first URL in the browser")
-	fs.Var(&cfg.qr, "qr", "show a QR code of the URL for a phone; by default if the standard output is a terminal")
+	fs.Var(&cfg.qr, "qr", "show a QR code of the URL for a phone, or -qr=false for none; by default on a terminal")
 	fs.TextVar(&cfg.engine, "engine", cfg.engine, "serve with this `engine`: auto, block (one goroutine per connection) or event (goroutines for requests only; Linux)")
 	fs.Var((*count)(&cfg.maxConns), "max-conns", "serve at most `n` connections at a time; 0 means the library's default")
 	fs.StringVar(&cfg.tlsCert, "tls-cert", "", "serve HTTPS with the certificate chain in this PEM `file`; needs -tls-key")

@@ -50,8 +50,10 @@ func newFolder(cfg *serveConfig, compressDir string) *folder {
 		CompressZstd:       true,
 		CompressRoot:       compressDir,
 		Precompressed:      cfg.compress,
-		PathRewrite:        pathToServe,
 		PathNotFound:       f.missing,
+	}
+	if cfg.spa || cfg.cleanURLs {
+		fs.PathRewrite = pathToServe
 	}
 	if cfg.spa || cfg.noListing {
 		fs.IndexNotFound = f.noIndex
@@ -102,7 +104,8 @@ func (f *folder) isIndexOfRoot(path []byte) bool {
 	if len(path) == 0 || path[0] != '/' {
 		return false
 	}
-	return len(path) == 1 || f.isIndexName(string(path[1:]))
+	name := string(path[1:])
+	return name == "" || f.isIndexName(name) || f.cleanURLs && f.isIndexName(name+pageSuffix)
 }
 
 // isIndexName reports whether index pages have that name.

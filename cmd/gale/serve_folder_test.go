@@ -58,7 +58,7 @@ func engines() []string {
 func TestServeHeaderFlag(t *testing.T) {
 	dir := site(t, map[string]string{"a.css": strings.Repeat("a{} ", 100), "sub/b.txt": "b"})
 	for _, engine := range engines() {
-		p := within(t, dir, "-engine", engine, "-auth", "u:p", "-cors", "-no-listing", "-header", "X-One: 1", "-header", "X-One:2 \t", "-header", "server: mine",
+		p := within(t, dir, "-engine", engine, "-auth", "u:p", "-cors", "-no-listing", "-header", "X-One: 1", "-header", "X-One:2 \t", "-header", "server: mine", "-header", "Set-Cookie: a=1; Path=/; HttpOnly", "-header", "Set-Cookie: b=2",
 			"-header", "Vary: Origin", "-header", "cache-control: no-store", "-header", "X-Content-Type-Options: sniff", "-header", "Access-Control-Allow-Origin: https://example.com")
 		const auth = "Authorization: Basic dTpw"
 		resp, _ := p.do("GET", "/a.css", auth)
@@ -87,7 +87,7 @@ func TestServeHeaderFlag(t *testing.T) {
 			if resp.StatusCode != c.status {
 				t.Errorf("%s %s: status %d, want %d", c.method, c.path, resp.StatusCode, c.status)
 			}
-			if !slices.Equal(h["X-One"], []string{"1", "2"}) || !slices.Equal(h["Server"], []string{"mine"}) || !slices.Equal(h["Cache-Control"], []string{"no-store"}) ||
+			if !slices.Equal(h["X-One"], []string{"1", "2"}) || !slices.Equal(h["Server"], []string{"mine"}) || !slices.Equal(h["Set-Cookie"], []string{"a=1; Path=/; HttpOnly", "b=2"}) || !slices.Equal(h["Cache-Control"], []string{"no-store"}) ||
 				!slices.Equal(h["X-Content-Type-Options"], []string{"sniff"}) || !slices.Equal(h["Access-Control-Allow-Origin"], []string{"https://example.com"}) {
 				t.Errorf("%s: %d: %v", engine, c.status, h)
 			}
@@ -128,6 +128,9 @@ func TestServeCache(t *testing.T) {
 		{"-cache 1h -spa", "GET", "/", "", 200, "no-cache"},
 		{"-cache 1h -spa", "GET", "/index.html", "", 200, "no-cache"},
 		{"-cache 1h -spa", "GET", "/users/7", "", 200, "no-cache"},
+		{"-cache 1h -spa", "GET", "/users/7", "If-Modified-Since: Fri, 01 Jan 2100 00:00:00 GMT", 304, "no-cache"},
+		{"-cache 1h -spa -clean-urls", "GET", "/index", "", 200, "no-cache"},
+		{"-cache 1h -clean-urls", "GET", "/index.html", "", 308, "no-cache"},
 		{"-cache 1h -spa", "GET", "/sub/", "", 200, "no-cache"},
 		{"-cache 1h -spa", "GET", "/a.txt", "", 200, hour},
 		{"-cache 1h -spa", "GET", "/pages/", "", 200, hour},
@@ -323,7 +326,7 @@ func TestServeUNIX(t *testing.T) {
 		done := make(chan error, 1)
 		go func() { done <- s.Serve(ln.Listener) }()
 		c := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(context.Context, string, string) (net.Conn, error) {
-			return net.Dial("unix", cfg.unix.path)
+			return net.Dial("unix", string(cfg.unix.path))
 		}}}
 		resp, err := c.Get("http://localhost/a.txt")
 		if err != nil {
@@ -336,7 +339,7 @@ func TestServeUNIX(t *testing.T) {
 		}
 		_ = s.Close()
 		<-done
-		if conn, err := net.Dial("unix", cfg.unix.path); err == nil {
+		if conn, err := net.Dial("unix", string(cfg.unix.path)); err == nil {
 			conn.Close()
 			t.Error("the socket is still there")
 		}

@@ -62,12 +62,12 @@ func (a *addressFlags) listen() (*listening, error) {
 	addr := net.JoinHostPort(a.host, strconv.Itoa(a.ports[0]))
 	first, last := a.ports[0], a.ports[len(a.ports)-1]
 	switch {
-	case first != last && (isInUse(err) || isDenied(err)):
+	case first != last && isInUse(err):
 		return nil, usagef("the ports from %d to %d are in use: choose another with -p", first, last)
 	case isInUse(err):
 		return nil, usagef("%s is in use: stop the program that listens there, or choose another port with -p", addr)
 	case isDenied(err):
-		return nil, usagef("no permission to listen on %s: choose a port from 1024 up with -p", addr)
+		return nil, usagef("no permission to listen on %s: choose another port with -p, from 1024 up", addr)
 	case isNotHere(err):
 		return nil, usagef("%s isn't an address of this machine: choose another with -addr", addr)
 	}

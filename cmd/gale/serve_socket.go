@@ -16,13 +16,13 @@ const defaultSocketMode socketMode = 0o600
 
 // unixFlags say on which UNIX socket to listen.
 type unixFlags struct {
-	path string // "" for TCP
+	path nonEmpty // "" for TCP
 	mode socketMode
 }
 
 func (u *unixFlags) flags(fs *flag.FlagSet) {
 	u.mode = defaultSocketMode
-	fs.StringVar(&u.path, "unix", "", "listen on a UNIX socket at this `path` instead of a port")
+	fs.Var(&u.path, "unix", "listen on a UNIX socket at this `path` instead of a port")
 	fs.Var(&u.mode, "unix-mode", "the permissions of the socket, an octal `mode`; clients need permission to write")
 }
 
@@ -43,45 +43,46 @@ func (m *socketMode) Set(s string) error {
 // listen makes the socket. A socket that a dead process left is removed. Closing the
 // listener removes the socket.
 func (u *unixFlags) listen() (net.Listener, error) {
-	if err := u.clear(); err != nil {
+	path := string(u.path)
+	if err := clearSocket(path); err != nil {
 		return nil, err
 	}
-	ln, err := listenPrivately(u.path)
+	ln, err := listenPrivately(path)
 	switch {
 	case err == nil:
 	case errors.Is(err, syscall.EINVAL):
-		return nil, usagef("can't make the socket %q: the path is too long for a socket; choose a shorter one with -unix", u.path)
+		return nil, usagef("can't make the socket %q: the path is too long for a socket; choose a shorter one with -unix", path)
 	default:
-		return nil, usagef("can't make the socket %q: %v; choose another path with -unix", u.path, cause(err))
+		return nil, usagef("can't make the socket %q: %v; choose another path with -unix", path, cause(err))
 	}
-	if err := os.Chmod(u.path, os.FileMode(u.mode)); err != nil {
+	if err := os.Chmod(path, os.FileMode(u.mode)); err != nil {
 		ln.Close()
-		return nil, usagef("can't set the permissions of the socket %q: %v", u.path, cause(err))
+		return nil, usagef("can't set the permissions of the socket %q: %v", path, cause(err))
 	}
 	return ln, nil
 }
 
-// clear removes a stale socket from the path.
-func (u *unixFlags) clear() error {
-	info, err := os.Lstat(u.path)
+// clearSocket removes a stale socket from the path.
+func clearSocket(path string) error {
+	info, err := os.Lstat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
 	case err != nil:
-		return usagef("can't look at %q: %v", u.path, cause(err))
+		return usagef("can't look at %q: %v", path, cause(err))
 	case info.Mode()&fs.ModeSocket == 0:
-		return usagef("%q exists and isn't a socket: remove it, or choose another path with -unix", u.path)
+		return usagef("%q exists and isn't a socket: remove it, or choose another path with -unix", path)
 	}
-	conn, err := net.DialTimeout("unix", u.path, time.Second)
+	conn, err := net.DialTimeout("unix", path, time.Second)
 	if err == nil {
 		conn.Close()
-		return usagef("another process listens on the socket %q: stop it, or choose another path with -unix", u.path)
+		return usagef("another process listens on the socket %q: stop it, or choose another path with -unix", path)
 	}
 	if !errors.Is(err, errRefused) {
-		return usagef("can't tell whether a process listens on the socket %q: %v; remove it, or choose another path with -unix", u.path, cause(err))
+		return usagef("can't tell whether a process listens on the socket %q: %v; remove it, or choose another path with -unix", path, cause(err))
 	}
-	if err := os.Remove(u.path); err != nil {
-		return usagef("can't remove the old socket %q: %v", u.path, cause(err))
+	if err := os.Remove(path); err != nil {
+		return usagef("can't remove the old socket %q: %v", path, cause(err))
 	}
 	return nil
 }
