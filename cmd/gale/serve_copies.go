@@ -41,14 +41,11 @@ func (cfg *serveConfig) makeCopiesDir() (*copiesDir, error) {
 	if !cfg.compress {
 		return &copiesDir{}, nil
 	}
-	var err error
-	for range 3 { // another process may find the folder before it is locked, and remove it
-		var c *copiesDir
-		if c, err = newCopiesDir(); err == nil {
-			return c, nil
-		}
+	c, err := newCopiesDir()
+	if err != nil {
+		return nil, usagef("can't make a folder for compressed files: %v; set TMPDIR to a writable folder, or use -compress=false", err)
 	}
-	return nil, usagef("can't make a folder for compressed files: %v; set TMPDIR to a writable folder, or use -compress=false", err)
+	return c, nil
 }
 
 func newCopiesDir() (*copiesDir, error) {
@@ -59,9 +56,6 @@ func newCopiesDir() (*copiesDir, error) {
 	c := &copiesDir{path: filepath.Join(top, copiesFolder), top: top}
 	c.lock, err = createLocked(filepath.Join(top, copiesLock))
 	if err == nil {
-		err = c.check()
-	}
-	if err == nil {
 		err = os.Mkdir(c.path, 0o700)
 	}
 	if err != nil {
@@ -69,23 +63,6 @@ func newCopiesDir() (*copiesDir, error) {
 		return nil, err
 	}
 	return c, nil
-}
-
-// check returns an error if another process has removed the lock file before it was
-// locked.
-func (c *copiesDir) check() error {
-	held, err := c.lock.Stat()
-	if err != nil {
-		return err
-	}
-	there, err := os.Lstat(c.lock.Name())
-	if err != nil {
-		return err
-	}
-	if !os.SameFile(held, there) {
-		return errors.New("the folder was removed")
-	}
-	return nil
 }
 
 // remove removes the folder with all copies.

@@ -130,7 +130,7 @@ func TestRemoveStaleConcurrently(t *testing.T) {
 					return
 				}
 				removeStale(tmp)
-				if !exists(c.path) || !exists(c.lock.Name()) {
+				if !exists(c.path) || !exists(filepath.Join(c.top, copiesLock)) {
 					t.Error("a folder in use is removed")
 				}
 				c.remove()

@@ -28,13 +28,19 @@ func listenPrivately(path string) (net.Listener, error) {
 	return net.Listen("unix", path)
 }
 
-// createLocked creates a file that doesn't exist yet and locks it until it is closed.
+// createLocked creates a file and locks it until it is closed. No process finds it at
+// path before it is locked.
 func createLocked(path string) (*os.File, error) {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+	before := path + ".new"
+	f, err := os.OpenFile(before, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, err
 	}
-	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+	err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	if err == nil {
+		err = os.Rename(before, path)
+	}
+	if err != nil {
 		f.Close()
 		return nil, err
 	}

@@ -23,8 +23,8 @@ const (
 // listenPrivately makes a socket. The permissions of its folder say who can connect.
 func listenPrivately(path string) (net.Listener, error) { return net.Listen("unix", path) }
 
-// createLocked creates a file that doesn't exist yet. No process can open it until it is
-// closed.
+// createLocked creates a file and locks it until it is closed: no other process can open
+// it.
 func createLocked(path string) (*os.File, error) { return openAlone(path, windows.CREATE_NEW) }
 
 // lockOld opens a file that exists, so that no other process can. It returns nil if a
