@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"strings"
@@ -21,11 +22,15 @@ type command struct {
 	long  string // for "gale help name", without flags
 	run   func(args []string, stdout, stderr io.Writer) error
 	flags func() string // describes the flags; nil if there are none
+
+	// For completions:
+	flagSet func() *flag.FlagSet // the flags; nil if there are none
+	folder  bool                 // the argument is a folder
 }
 
 // commands returns all commands, in the order of the list.
 func commands() []command {
-	return []command{serveCommand, versionCommand}
+	return []command{serveCommand, completionCommand(), versionCommand}
 }
 
 // usageError is an error that the user can fix. It is written as one line.

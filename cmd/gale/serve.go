@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"log/slog"
@@ -37,6 +38,9 @@ Flags may come before or after DIR, with one dash or two. They are:
 `,
 	run:   runServe,
 	flags: func() string { return serveFlagsHelp() },
+
+	flagSet: func() *flag.FlagSet { return (&serveConfig{log: "text"}).flagSet() },
+	folder:  true,
 }
 
 // runServe serves until a signal ends it.
