@@ -6,13 +6,15 @@ COUNT   ?= 3
 BENCH   ?= .
 BENCHTIME ?= 200ms
 CPU     ?= 1,2
+# For release: by default the tag of the commit.
+VERSION ?=
 # TABLE=-md prints the ratios as Markdown.
 TABLE   ?=
 OLD     ?= bench-old.txt
 NEW     ?= bench-new.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help build test race foreign differential steps fuzz bench bench-tcp benchstat cover lint fmt vuln cross stats docs check
+.PHONY: help build test race foreign differential steps fuzz bench bench-tcp benchstat cover lint fmt release vuln cross stats docs check
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -44,6 +46,8 @@ lint: ## run vet, staticcheck and, where installed, golangci-lint
 	$(GO) vet $(PKGS) && staticcheck $(PKGS) && { ! command -v golangci-lint >/dev/null || golangci-lint run; }
 fmt: ## format all Go files
 	gofmt -s -w $$(git ls-files '*.go')
+release: ## build and pack the command for all systems into dist/, as VERSION
+	@GO="$(GO)" scripts/release.sh $(VERSION)
 vuln: ## look for known vulnerabilities in dependencies
 	$(GO) run golang.org/x/vuln/cmd/govulncheck@latest $(PKGS)
 cross: ## compile for the other systems and processors

@@ -29,8 +29,15 @@ func isHelpFlag(arg string) bool {
 	return arg == "-h" || arg == "-help" || arg == "--help"
 }
 
-// version returns the module's version, or the revision that it was built from.
+// released is the version of a release. scripts/release.sh sets it at link time.
+var released string
+
+// version returns the version of the release or the module, or the revision that it was
+// built from.
 func version() string {
+	if released != "" {
+		return released
+	}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return "unknown"
