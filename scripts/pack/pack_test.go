@@ -117,6 +117,7 @@ func TestRelease(t *testing.T) {
 	}
 	if runtime.GOOS == "linux" {
 		checkStatic(t, binary)
+		checkAlone(t, binary)
 	}
 }
 
