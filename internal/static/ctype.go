@@ -30,17 +30,17 @@ func SniffType(head []byte) string {
 	return http.DetectContentType(head)
 }
 
-const utf8 = "; charset=utf-8"
+const charset = "; charset=utf-8"
 
 var webTypes = map[string]string{
-	".html": "text/html" + utf8, ".htm": "text/html" + utf8, ".xhtml": "application/xhtml+xml",
-	".css": "text/css" + utf8, ".js": "text/javascript" + utf8, ".mjs": "text/javascript" + utf8, ".cjs": "text/javascript" + utf8,
+	".html": "text/html" + charset, ".htm": "text/html" + charset, ".xhtml": "application/xhtml+xml",
+	".css": "text/css" + charset, ".js": "text/javascript" + charset, ".mjs": "text/javascript" + charset, ".cjs": "text/javascript" + charset,
 	".json": "application/json", ".map": "application/json", ".jsonld": "application/ld+json", ".geojson": "application/geo+json",
 	".webmanifest": "application/manifest+json", ".wasm": "application/wasm",
-	".txt": "text/plain" + utf8, ".text": "text/plain" + utf8, ".log": "text/plain" + utf8, ".md": "text/markdown" + utf8, ".markdown": "text/markdown" + utf8,
-	".csv": "text/csv" + utf8, ".tsv": "text/tab-separated-values" + utf8, ".ics": "text/calendar" + utf8, ".vcf": "text/vcard" + utf8, ".vtt": "text/vtt" + utf8,
-	".xml": "text/xml" + utf8, ".xsl": "text/xml" + utf8, ".rss": "application/rss+xml", ".atom": "application/atom+xml",
-	".yaml": "application/yaml", ".yml": "application/yaml", ".toml": "application/toml", ".go": "text/plain" + utf8,
+	".txt": "text/plain" + charset, ".text": "text/plain" + charset, ".log": "text/plain" + charset, ".md": "text/markdown" + charset, ".markdown": "text/markdown" + charset,
+	".csv": "text/csv" + charset, ".tsv": "text/tab-separated-values" + charset, ".ics": "text/calendar" + charset, ".vcf": "text/vcard" + charset, ".vtt": "text/vtt" + charset,
+	".xml": "text/xml" + charset, ".xsl": "text/xml" + charset, ".rss": "application/rss+xml", ".atom": "application/atom+xml",
+	".yaml": "application/yaml", ".yml": "application/yaml", ".toml": "application/toml", ".go": "text/plain" + charset,
 
 	".svg": "image/svg+xml", ".png": "image/png", ".apng": "image/apng", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif",
 	".webp": "image/webp", ".avif": "image/avif", ".ico": "image/x-icon", ".bmp": "image/bmp", ".tif": "image/tiff", ".tiff": "image/tiff", ".heic": "image/heic", ".jxl": "image/jxl",

@@ -3,7 +3,6 @@ package static
 import (
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 )
 
@@ -30,7 +29,7 @@ type Listing struct {
 	MaxBytes int
 }
 
-// SortEntries puts folders first, then sorts by name case-insensitively.
+// SortEntries puts folders first, then sorts by name; see CompareNames.
 func SortEntries(entries []ListingEntry) {
 	slices.SortFunc(entries, func(a, b ListingEntry) int {
 		if a.Dir != b.Dir {
@@ -39,10 +38,7 @@ func SortEntries(entries []ListingEntry) {
 			}
 			return 1
 		}
-		if c := strings.Compare(strings.ToLower(a.Name), strings.ToLower(b.Name)); c != 0 {
-			return c
-		}
-		return strings.Compare(a.Name, b.Name)
+		return CompareNames(a.Name, b.Name)
 	})
 }
 
@@ -69,11 +65,11 @@ func AppendListing(dst []byte, l *Listing) []byte {
 	base, omitted := len(dst), l.Omitted
 	dst = append(dst, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width\">\n<link rel=\"icon\" href=\"data:,\">\n<title>"...)
 	dst = appendHTML(dst, l.Path)
-	dst = append(dst, "</title>\n"+listingStyle+"\n</head>\n<body>\n<h1>"...)
+	dst = append(dst, "</title>\n"+listingStyle+"\n</head>\n<body>\n<main>\n<h1>"...)
 	dst = appendHTML(dst, l.Path)
-	dst = append(dst, "</h1>\n<table>\n<thead><tr><th>Name</th><th class=\"s\">Size</th><th>Modified (UTC)</th></tr></thead>\n<tbody>\n"...)
+	dst = append(dst, "</h1>\n<table>\n<thead><tr><th scope=\"col\">Name</th><th scope=\"col\" class=\"s\">Size</th><th scope=\"col\">Modified (UTC)</th></tr></thead>\n<tbody>\n"...)
 	if l.Parent {
-		dst = append(dst, "<tr><td class=\"n\"><a href=\"../\" class=\"dir\">..</a></td><td class=\"s\"></td><td class=\"t\"></td></tr>\n"...)
+		dst = append(dst, "<tr><td class=\"n\"><a href=\"../\" class=\"dir\" aria-label=\"Parent folder\">..</a></td><td class=\"s\"></td><td class=\"t\"></td></tr>\n"...)
 	}
 	for i := range l.Entries {
 		if l.MaxBytes > 0 && len(dst)-base >= l.MaxBytes {
@@ -89,7 +85,7 @@ func AppendListing(dst []byte, l *Listing) []byte {
 	if len(l.Entries) == 0 {
 		dst = append(dst, "<p>Nothing here.</p>\n"...)
 	}
-	return append(dst, "</body>\n</html>\n"...)
+	return append(dst, "</main>\n</body>\n</html>\n"...)
 }
 
 func appendEntry(dst []byte, e *ListingEntry) []byte {

@@ -24,7 +24,8 @@ func TestAppendListing(t *testing.T) {
 	page := string(AppendListing(nil, &Listing{Path: "/<b>/", Entries: entries, Parent: true, Omitted: 3}))
 	for _, want := range []string{
 		"<title>/&lt;b&gt;/</title>",
-		`<a href="../" class="dir">..</a>`,
+		`<a href="../" class="dir" aria-label="Parent folder">..</a>`,
+		`<th scope="col">Name</th>`,
 		`<a href="./sub/" class="dir">sub/</a>`,
 		`<a href="./%22%3E%3Cscript%3Ealert%281%29%3C/script%3E" class="file">&#34;&gt;&lt;script&gt;alert(1)&lt;/script&gt;</a>`,
 		`<a href="./javascript%3Aalert%281%29" class="file">javascript:alert(1)</a>`,
@@ -45,9 +46,10 @@ func TestAppendListing(t *testing.T) {
 	}
 }
 
-// Folders come first; case tells two names apart but doesn't order others.
+// Folders come first; case tells two names apart but doesn't order others, and numbers are
+// ordered by their values.
 func TestSortEntries(t *testing.T) {
-	want := []ListingEntry{{Name: "B", Dir: true}, {Name: "c", Dir: true}, {Name: "A"}, {Name: "a"}, {Name: "aa"}, {Name: "B.txt"}, {Name: "b.txt"}, {Name: "C"}}
+	want := []ListingEntry{{Name: "B", Dir: true}, {Name: "c", Dir: true}, {Name: "A"}, {Name: "a"}, {Name: "aa"}, {Name: "B.txt"}, {Name: "b.txt"}, {Name: "C"}, {Name: "c-2"}, {Name: "c-10"}}
 	got := slices.Clone(want)
 	slices.Reverse(got)
 	if SortEntries(got); !slices.Equal(got, want) {
