@@ -39,6 +39,7 @@ type serveConfig struct {
 	dotfiles      bool
 	engine        gale.Engine
 	log           logFlag
+	page          pageConfig
 }
 
 // flagSet returns the flags, bound to cfg. Their defaults are cfg's values.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/galehttp/gale"
+	"github.com/galehttp/gale/cmd/gale/internal/listing"
 )
 
 // fileCache is how long an open file is served before it is checked for changes. It
@@ -21,6 +22,7 @@ const noCache = "no-cache"
 // can't answer. A lookup (see find) serves another path than that of the request.
 type folder struct {
 	files     gale.RequestHandler
+	pages     *listing.Pages
 	index     []string // names of index pages
 	spa       bool
 	cleanURLs bool
@@ -31,6 +33,7 @@ type folder struct {
 // newFolder returns the handler for the folder of cfg.
 func newFolder(cfg *serveConfig, compressDir string) *folder {
 	f := &folder{
+		pages:     cfg.newPages(),
 		index:     cfg.index.names(),
 		spa:       cfg.spa,
 		cleanURLs: cfg.cleanURLs,
@@ -38,25 +41,22 @@ func newFolder(cfg *serveConfig, compressDir string) *folder {
 		cache:     cacheControl(cfg.cache),
 	}
 	fs := &gale.FS{
-		Root:               cfg.dir,
-		IndexNames:         f.index,
-		GenerateIndexPages: true,
-		AcceptByteRange:    true,
-		StrongETags:        true,
-		HideDotFiles:       !cfg.dotfiles,
-		CacheDuration:      fileCache,
-		Compress:           cfg.compress,
-		CompressBrotli:     true,
-		CompressZstd:       true,
-		CompressRoot:       compressDir,
-		Precompressed:      cfg.compress,
-		PathNotFound:       f.missing,
+		Root:            cfg.dir,
+		IndexNames:      f.index,
+		AcceptByteRange: true,
+		StrongETags:     true,
+		HideDotFiles:    !cfg.dotfiles,
+		CacheDuration:   fileCache,
+		Compress:        cfg.compress,
+		CompressBrotli:  true,
+		CompressZstd:    true,
+		CompressRoot:    compressDir,
+		Precompressed:   cfg.compress,
+		PathNotFound:    f.missing,
+		IndexNotFound:   f.noIndex,
 	}
 	if cfg.spa || cfg.cleanURLs {
 		fs.PathRewrite = pathToServe
-	}
-	if cfg.spa || cfg.noListing {
-		fs.IndexNotFound = f.noIndex
 	}
 	f.files = fs.NewRequestHandler()
 	return f
@@ -126,7 +126,7 @@ func (f *folder) missing(ctx *gale.RequestCtx) {
 	case f.spa && isRoute(ctx.Path()):
 		f.serveApplication(ctx)
 	default:
-		answerText(ctx, gale.StatusNotFound, "Not found")
+		f.pages.NotFound(ctx)
 	}
 }
 
@@ -136,8 +136,10 @@ func (f *folder) noIndex(ctx *gale.RequestCtx) {
 	case missed(ctx):
 	case f.spa:
 		f.serveApplication(ctx)
+	case f.noListing:
+		noListing(ctx)
 	default:
-		answerText(ctx, gale.StatusForbidden, "This folder has no index page")
+		f.pages.Folder(ctx)
 	}
 }
 
@@ -152,17 +154,9 @@ func isRoute(path []byte) bool {
 func (f *folder) serveApplication(ctx *gale.RequestCtx) {
 	ctx.Response.Reset()
 	if f.find(ctx, "/") != found {
-		answerText(ctx, gale.StatusNotFound, "Not found")
+		f.pages.NotFound(ctx)
 		return
 	}
 	// The next build of the application may have other routes and assets.
 	ctx.Response.Header.Set(gale.HeaderCacheControl, noCache)
-}
-
-// answerText answers with a line of text.
-func answerText(ctx *gale.RequestCtx, status int, text string) {
-	ctx.Response.ResetBody()
-	ctx.SetStatusCode(status)
-	ctx.SetContentType("text/plain; charset=utf-8")
-	ctx.SetBodyString(text + "\n")
 }

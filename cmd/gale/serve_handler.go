@@ -45,7 +45,7 @@ func byMethod(r routes) gale.RequestHandler {
 		case r.write != nil && (ctx.IsPut() || ctx.IsPost()):
 			r.write(ctx)
 		default:
-			ctx.Error("Method Not Allowed", gale.StatusMethodNotAllowed)
+			errorPage(ctx, gale.StatusMethodNotAllowed, "Only these methods are allowed here: "+allow+".")
 			ctx.Response.Header.Set(gale.HeaderAllow, allow)
 		}
 	}
@@ -60,9 +60,7 @@ func withAuth(h gale.RequestHandler, want authFlag) gale.RequestHandler {
 		gotSum := sha256.Sum256(credentials(ctx))
 		if subtle.ConstantTimeCompare(gotSum[:], wantSum[:]) != 1 {
 			ctx.Response.Header.Set(gale.HeaderWWWAuthenticate, `Basic realm="gale", charset="UTF-8"`)
-			ctx.SetStatusCode(gale.StatusUnauthorized)
-			ctx.SetContentType("text/plain; charset=utf-8")
-			ctx.SetBodyString("A user name and a password are required.\n")
+			errorPage(ctx, gale.StatusUnauthorized, "A user name and a password are required.")
 			return
 		}
 		h(ctx)
