@@ -85,14 +85,8 @@ func (p *Pages) appendPage(dst []byte, f *folder, v *view) []byte {
 	dst = appendCrumbs(dst, segments)
 	dst = append(dst, "</header>\n<main>\n<div class=\"tools\">\n"...)
 	dst = appendFilter(dst, v)
-	dst = append(dst, "<div class=\"actions\">\n"...)
-	if p.Zip {
-		dst = append(dst, `<a class="button" id="zip" href="?zip" download><svg class="i" aria-hidden="true"><use href="#archive"/></svg>Download as zip</a>`+"\n"...)
-	}
-	if p.Upload {
-		dst = append(dst, uploadForm...)
-	}
-	dst = append(dst, "</div>\n</div>\n"...)
+	dst = p.appendActions(dst)
+	dst = append(dst, "</div>\n"...)
 	if p.Upload {
 		dst = append(dst, uploadList...)
 	}
@@ -104,6 +98,21 @@ func (p *Pages) appendPage(dst []byte, f *folder, v *view) []byte {
 		dst = append(append(append(dst, "<script>"...), uploadText...), "</script>\n"...)
 	}
 	return append(dst, "</body>\n</html>\n"...)
+}
+
+// appendActions appends what can be done with the folder besides looking at it.
+func (p *Pages) appendActions(dst []byte) []byte {
+	if !p.Zip && !p.Upload {
+		return dst
+	}
+	dst = append(dst, "<div class=\"actions\">\n"...)
+	if p.Zip {
+		dst = append(dst, `<a class="button" id="zip" href="?zip" download><svg class="i" aria-hidden="true"><use href="#archive"/></svg>Download as zip</a>`+"\n"...)
+	}
+	if p.Upload {
+		dst = append(dst, uploadForm...)
+	}
+	return append(dst, "</div>\n"...)
 }
 
 // The form works without the script. With it, the button opens the choice of files, and they
@@ -118,7 +127,7 @@ const uploadForm = `<form id="upload" method="post" enctype="multipart/form-data
 
 const uploadList = `<section id="uploads" aria-label="Uploads" hidden>
 <ul></ul>
-<button class="button" type="button" id="forget" hidden>Remove finished uploads from this list</button>
+<button class="button" type="button" id="forget" hidden>Clear this list</button>
 </section>
 <div id="drop" aria-hidden="true" hidden><p><svg class="i"><use href="#up"/></svg>Drop files to upload them here</p></div>
 `
@@ -174,7 +183,11 @@ func (p *Pages) appendList(dst []byte, f *folder, v *view) []byte {
 	if v.query == "" && v.pages == 1 && !f.cut {
 		dst = append(dst, " data-whole"...)
 	}
-	dst = append(dst, ">\n<p id=\"summary\">"...)
+	dst = append(dst, ">\n<p id=\"summary\""...)
+	if f.all == 0 {
+		dst = append(dst, " hidden"...)
+	}
+	dst = append(dst, '>')
 	dst = appendSummary(dst, f, v)
 	dst = append(dst, "</p>\n"...)
 	if f.cut {
@@ -196,10 +209,16 @@ func appendSummary(dst []byte, f *folder, v *view) []byte {
 		dst = append(appendNumber(dst, f.dirs+f.files), " of "...)
 		dst = appendNumber(dst, f.all)
 		dst = append(dst, " match “"...)
-		dst = append(appendName(dst, v.query), "”: "...)
+		dst = append(appendName(dst, v.query), "”"...)
 	}
 	if f.dirs+f.files == 0 {
-		return append(dst, "no files"...)
+		if v.query == "" {
+			dst = append(dst, "no files"...)
+		}
+		return dst
+	}
+	if v.query != "" {
+		dst = append(dst, ": "...)
 	}
 	if f.dirs > 0 {
 		dst = appendCount(dst, f.dirs, "folder")
