@@ -22,6 +22,8 @@ func CompareNames(a, b string) int {
 // and another character are compared by the first digit, which gives the same order for all
 // numbers, because no other character is between two digits.
 func compareNatural(a, b string) int {
+	n := equalPrefix(a, b)
+	a, b = a[n:], b[n:]
 	for len(a) > 0 && len(b) > 0 {
 		c, d := a[0], b[0]
 		if isDigit(c) && isDigit(d) {
@@ -51,6 +53,19 @@ func compareNatural(a, b string) int {
 		a, b = a[n:], b[m:]
 	}
 	return cmp.Compare(len(a), len(b))
+}
+
+// equalPrefix returns the length of a prefix that a and b have in common, and that ends
+// neither in a number nor within a character.
+func equalPrefix(a, b string) int {
+	n := 0
+	for n < len(a) && n < len(b) && a[n] == b[n] {
+		n++
+	}
+	for n > 0 && (isDigit(a[n-1]) || a[n-1] >= utf8.RuneSelf) {
+		n--
+	}
+	return n
 }
 
 // cutNumber splits s after the digits that it begins with. Leading zeros are removed from

@@ -1,6 +1,7 @@
 package listing
 
 import (
+	"slices"
 	"strconv"
 	"time"
 	"unicode/utf8"
@@ -14,6 +15,7 @@ import (
 // folder, only if its name isn't UTF-8: "name" can't hold its bytes then. If the folder has
 // more names than are read, there is "truncated":true.
 func appendJSON(dst []byte, f *folder, v *view) []byte {
+	dst = slices.Grow(dst, 128*len(f.entries)) // enough for usual names
 	dst = append(dst, `{"path":`...)
 	dst = appendJSONString(dst, v.path)
 	dst = append(dst, `,"entries":[`...)
