@@ -111,7 +111,7 @@ func TestServeCache(t *testing.T) {
 		{"", "GET", "/a.txt", "", 200, "no-cache"},
 		{"", "GET", "/", "", 200, "no-cache"},
 		{"", "GET", "/sub/", "", 200, "no-cache"},
-		{"", "GET", "/none", "", 404, "no-cache"},
+		{"", "GET", "/none", "", 404, "no-store"},
 		{"-cache 0", "GET", "/a.txt", "", 200, "no-cache"},
 		{"-cache 1h", "GET", "/a.txt", "", 200, hour},
 		{"-cache 1h", "HEAD", "/a.txt", "", 200, hour},
@@ -123,8 +123,8 @@ func TestServeCache(t *testing.T) {
 		{"-cache 1h", "GET", "/pages/", "", 200, hour},
 		{"-cache 1h", "GET", "/pages", "", 302, "no-cache"},
 		{"-cache 1h", "GET", "/sub/", "", 200, "no-cache"},
-		{"-cache 1h", "GET", "/none", "", 404, "no-cache"},
-		{"-cache 1h", "POST", "/a.txt", "", 405, ""},
+		{"-cache 1h", "GET", "/none", "", 404, "no-store"},
+		{"-cache 1h", "POST", "/a.txt", "", 405, "no-store"},
 		{"-cache 1h -spa", "GET", "/", "", 200, "no-cache"},
 		{"-cache 1h -spa", "GET", "/index.html", "", 200, "no-cache"},
 		{"-cache 1h -spa", "GET", "/users/7", "", 200, "no-cache"},
@@ -134,7 +134,7 @@ func TestServeCache(t *testing.T) {
 		{"-cache 1h -spa", "GET", "/sub/", "", 200, "no-cache"},
 		{"-cache 1h -spa", "GET", "/a.txt", "", 200, hour},
 		{"-cache 1h -spa", "GET", "/pages/", "", 200, hour},
-		{"-cache 1h -spa", "GET", "/none.js", "", 404, "no-cache"},
+		{"-cache 1h -spa", "GET", "/none.js", "", 404, "no-store"},
 	} {
 		p := within(t, dir, strings.Fields(c.flags)...)
 		var fields []string
@@ -170,19 +170,22 @@ func TestServeFolderFlags(t *testing.T) {
 		".hidden.html":                "hidden",
 		".well-known/about/page.html": "known",
 	})
-	const noIndex = "This folder has no index page\n"
+	const (
+		noIndex  = "This folder has no index page, and its files aren't listed.\n"
+		notFound = "There is no file or folder at this address.\n"
+	)
 	for _, c := range []struct {
 		flags, path string
 		status      int
 		want        string // the body, or the Location of a redirect
 	}{
-		{"", "/about", 404, "Not found\n"},
+		{"", "/about", 404, notFound},
 		{"-no-listing", "/", 200, "home"},
 		{"-no-listing", "/docs/", 200, "docs"},
 		{"-no-listing", "/empty/", 403, noIndex},
 		{"-no-listing", "/empty", 302, "/empty/"},
 		{"-no-listing", "/empty/x.txt", 200, "x"},
-		{"-no-listing", "/none/", 404, "Not found\n"},
+		{"-no-listing", "/none/", 404, notFound},
 		{"-index home.htm", "/", 200, "old home"},
 		{"-index none.html,home.htm -index index.html", "/", 200, "old home"},
 		{"-index none.html,home.htm -index index.html", "/docs/", 200, "docs"},
@@ -192,7 +195,7 @@ func TestServeFolderFlags(t *testing.T) {
 		{"-spa", "/users/7", 200, "home"},
 		{"-spa", "/users/7/", 200, "home"},
 		{"-spa", "/empty/", 200, "home"},
-		{"-spa", "/none.js", 404, "Not found\n"},
+		{"-spa", "/none.js", 404, notFound},
 		{"-spa -index home.htm", "/users/7", 200, "old home"},
 		{"-spa -no-listing", "/empty/", 200, "home"},
 
@@ -216,18 +219,18 @@ func TestServeFolderFlags(t *testing.T) {
 		{"-clean-urls", "/plain", 200, "plain file"},
 		{"-clean-urls", "/plain.html", 200, "plain page"},
 		{"-clean-urls", "/twice.html.html", 200, "twice"},
-		{"-clean-urls", "/twice.html", 404, "Not found\n"},
+		{"-clean-urls", "/twice.html", 404, notFound},
 		{"-clean-urls", "/index.html.html", 200, "strange"},
 		{"-clean-urls", "/sub/a%20b", 200, "spaces"},
 		{"-clean-urls", "/sub/a%20b.html", 308, "/sub/a%20b"},
-		{"-clean-urls", "/folder", 404, "Not found\n"},
+		{"-clean-urls", "/folder", 404, notFound},
 		{"-clean-urls", "/folder.html", 302, "/folder.html/"},
-		{"-clean-urls", "/none", 404, "Not found\n"},
-		{"-clean-urls", "/none/", 404, "Not found\n"},
-		{"-clean-urls", "/none.html", 404, "Not found\n"},
-		{"-clean-urls", "/none/index.html", 404, "Not found\n"},
-		{"-clean-urls", "/.hidden", 404, "Not found\n"},
-		{"-clean-urls", "/.hidden.html", 404, "Not found\n"},
+		{"-clean-urls", "/none", 404, notFound},
+		{"-clean-urls", "/none/", 404, notFound},
+		{"-clean-urls", "/none.html", 404, notFound},
+		{"-clean-urls", "/none/index.html", 404, notFound},
+		{"-clean-urls", "/.hidden", 404, notFound},
+		{"-clean-urls", "/.hidden.html", 404, notFound},
 		{"-clean-urls -dotfiles", "/.hidden", 200, "hidden"},
 		{"-clean-urls", "/.well-known/about/page", 200, "known"},
 		{"-clean-urls", "//example.com/about.html", 308, "/example.com/about"},
@@ -242,7 +245,7 @@ func TestServeFolderFlags(t *testing.T) {
 		{"-clean-urls -spa", "/about/", 308, "/about"},
 		{"-clean-urls -spa", "/users/7", 200, "home"},
 		{"-clean-urls -spa", "/users/7/", 200, "home"},
-		{"-clean-urls -spa", "/none.js", 404, "Not found\n"},
+		{"-clean-urls -spa", "/none.js", 404, notFound},
 		{"-clean-urls -spa", "/index.html", 308, "/"},
 	} {
 		p := within(t, dir, strings.Fields(c.flags)...)
