@@ -5,20 +5,14 @@ import (
 	"github.com/galehttp/gale/cmd/gale/internal/listing"
 )
 
-// pageConfig says what the listing offers besides the files.
-type pageConfig struct {
-	upload bool // a form and a place to drop files
-	zip    bool // a link to the folder as a zip file
-}
-
 // newPages returns the pages that aren't files: listings and those for errors.
 func (cfg *serveConfig) newPages() *listing.Pages {
 	return listing.New(listing.Config{
 		Dir:      cfg.dir,
 		DotFiles: cfg.dotfiles,
 		Compress: cfg.compress,
-		Upload:   cfg.page.upload,
-		Zip:      cfg.page.zip,
+		Upload:   cfg.upload.on,
+		Zip:      cfg.zip,
 	})
 }
 

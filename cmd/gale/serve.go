@@ -70,6 +70,7 @@ func runServe(args []string, stdout, stderr io.Writer) error {
 	defer copies.remove()
 
 	s := cfg.newServer(copies.path, logger)
+	defer cfg.finishUploads()
 	done := make(chan error, 1)
 	go func() { done <- tls.serve(s, ln.Listener) }()
 	banner(stdout, cfg, ln, tls)
@@ -138,7 +139,7 @@ func shutdown(s *gale.Server, drain, grace time.Duration, signals <-chan os.Sign
 
 // newServer returns the server for cfg.
 func (cfg *serveConfig) newServer(compressDir string, logger *slog.Logger) *gale.Server {
-	return &gale.Server{
+	s := &gale.Server{
 		Handler:      cfg.newHandler(compressDir, logger),
 		Name:         "gale",
 		Engine:       cfg.engine,
@@ -152,6 +153,10 @@ func (cfg *serveConfig) newServer(compressDir string, logger *slog.Logger) *gale
 		// connection.
 		MaxRequestBodySize: 1 << 20,
 	}
+	if cfg.upload.on {
+		s.HeaderReceived = uploadRequest
+	}
+	return s
 }
 
 // checkDir returns the absolute path of the folder to serve.

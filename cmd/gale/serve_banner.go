@@ -37,6 +37,9 @@ func banner(w io.Writer, cfg *serveConfig, ln *listening, t *tlsSource) {
 	if cfg.auth.set && !t.enabled() && cfg.unix.path == "" {
 		b.WriteString("Without TLS the password is sent unencrypted: add -tls-self-signed or -tls-cert.\n")
 	}
+	if cfg.upload.on && !cfg.auth.set {
+		b.WriteString("Everybody who can open these addresses can upload files: add -auth to ask for a password.\n")
+	}
 	b.WriteString("Press Ctrl-C to stop.\n")
 	_, _ = io.WriteString(w, b.String())
 }

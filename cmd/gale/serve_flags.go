@@ -39,7 +39,8 @@ type serveConfig struct {
 	dotfiles      bool
 	engine        gale.Engine
 	log           logFlag
-	page          pageConfig
+	upload        uploadConfig
+	zip           bool
 }
 
 // flagSet returns the flags, bound to cfg. Their defaults are cfg's values.
@@ -49,6 +50,8 @@ func (cfg *serveConfig) flagSet() *flag.FlagSet {
 	cfg.listenFlags(fs)
 	cfg.fileFlags(fs)
 	cfg.accessFlags(fs)
+	cfg.uploadFlags(fs)
+	cfg.zipFlags(fs)
 	cfg.logFlags(fs)
 	cfg.lifeFlags(fs)
 	return fs
@@ -160,6 +163,9 @@ func (cfg *serveConfig) check() error {
 		return usagef("-shutdown-grace can't be negative")
 	}
 	if err := cfg.checkListening(); err != nil {
+		return err
+	}
+	if err := cfg.checkUpload(); err != nil {
 		return err
 	}
 	return cfg.checkFolder()

@@ -51,7 +51,7 @@ func newFolder(cfg *serveConfig, compressDir string) *folder {
 		CompressBrotli:  true,
 		CompressZstd:    true,
 		CompressRoot:    compressDir,
-		Precompressed:   cfg.compress,
+		Precompressed:   cfg.compress && !cfg.upload.on, // a stranger's FILE.br mustn't be sent for FILE
 		PathNotFound:    f.missing,
 		IndexNotFound:   f.noIndex,
 	}

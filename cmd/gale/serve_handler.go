@@ -21,6 +21,13 @@ type routes struct {
 func (cfg *serveConfig) newHandler(compressDir string, logger *slog.Logger) gale.RequestHandler {
 	var r routes
 	r.read = newFolder(cfg, compressDir).serve
+	if cfg.zip {
+		r.read = cfg.withZip(r.read, logger)
+	}
+	r.read = hideUnfinished(r.read)
+	if cfg.upload.on {
+		r.write = cfg.uploadHandler(logger)
+	}
 	h := byMethod(r)
 	if cfg.auth.set {
 		h = withAuth(h, cfg.auth)
@@ -29,6 +36,9 @@ func (cfg *serveConfig) newHandler(compressDir string, logger *slog.Logger) gale
 		h = withCORS(h, string(cfg.cors))
 	}
 	h = withFields(h, cfg.fields)
+	if cfg.upload.on {
+		h = withSandbox(h)
+	}
 	return withAccessLog(h, logger)
 }
 
