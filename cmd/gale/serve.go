@@ -27,6 +27,9 @@ listing. It supports byte ranges, conditional requests and compression. Files
 whose names begin with a dot are hidden, and symbolic links that lead out of DIR
 aren't followed.
 
+With -upload, PUT and POST requests store files in DIR. With -zip, the address
+of a folder with ?zip sends an archive of it.
+
 It prints the URLs to open to the standard output, and logs a line for each
 request to the standard error. SIGTERM ends it: it keeps serving for the time of
 -drain, and each answer tells its client not to use the connection again. Then

@@ -139,7 +139,7 @@ func (f *folder) noIndex(ctx *gale.RequestCtx) {
 	case f.noListing:
 		noListing(ctx)
 	default:
-		f.pages.Folder(ctx)
+		ownPage(f.pages.Folder)(ctx)
 	}
 }
 

@@ -23,7 +23,7 @@ func ownPage(h gale.RequestHandler) gale.RequestHandler {
 // withSandbox keeps files that strangers may have uploaded from acting as pages of this
 // server. Browsers treat a page with this policy as one of an origin of its own, and run
 // no scripts in it (Content Security Policy Level 3, section 6.3.2). The field is added to
-// other policies, which it can't make weaker. Nobody knows who wrote a file, so it is sent
+// other policies, which it can't make weaker. The server doesn't know who wrote a file, so it is sent
 // with all files that browsers show as documents, except pages of the command itself.
 func withSandbox(h gale.RequestHandler) gale.RequestHandler {
 	return func(ctx *gale.RequestCtx) {

@@ -58,6 +58,7 @@ const (
 	uploadPeriod   = time.Minute
 	uploadStop     = 5 * time.Second // how long the process waits for uploads that it has cut off
 	sweepInterval  = time.Hour       // between two looks for left-overs in a folder
+	maxSwept       = 1000            // folders for which that is remembered
 )
 
 // uploads stores files for clients.
@@ -71,10 +72,9 @@ type uploads struct {
 	period    time.Duration // uploadPeriod, except in tests
 	slots     chan struct{}
 
-	running sync.WaitGroup
-	mu      sync.Mutex
-	parts   map[string]*upload.Part // unfinished files by their temporary names
-	swept   map[string]time.Time    // folders, and when they were swept
+	mu    sync.Mutex
+	parts map[string]*upload.Part // unfinished files by their temporary names
+	swept map[string]time.Time    // folders, and when they were swept
 }
 
 // newUploads returns what stores files for cfg.
@@ -123,16 +123,15 @@ func (cfg *serveConfig) finishUploads() {
 	if u == nil {
 		return
 	}
-	done := make(chan struct{})
-	go func() {
-		u.running.Wait()
-		close(done)
-	}()
-	timer := time.NewTimer(uploadStop)
-	defer timer.Stop()
-	select {
-	case <-done:
-	case <-timer.C:
+	cfg.upload.state = nil
+	late := time.After(uploadStop)
+wait:
+	for range cap(u.slots) { // once it has all slots, no upload runs or begins
+		select {
+		case u.slots <- struct{}{}:
+		case <-late:
+			break wait
+		}
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -212,9 +211,6 @@ func (u *uploads) serve(ctx *gale.RequestCtx) error {
 		ctx.Response.Header.Set(gale.HeaderRetryAfter, uploadRetry)
 		return refuse(gale.StatusServiceUnavailable, "too many uploads at the moment: try again in "+uploadRetry+" seconds")
 	}
-	u.running.Add(1)
-	defer u.running.Done()
-
 	dir, err := upload.Open(u.dir, segments)
 	if err != nil {
 		return folderRefusal(err)
@@ -266,6 +262,9 @@ func (u *uploads) sweep(dir *upload.Folder, path string) {
 	u.mu.Lock()
 	due := now.Sub(u.swept[path]) >= sweepInterval
 	if due {
+		if len(u.swept) >= maxSwept { // where case is ignored, a folder has many names
+			clear(u.swept)
+		}
 		u.swept[path] = now
 	}
 	u.mu.Unlock()

@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -104,6 +105,12 @@ func TestUploadHTTP2(t *testing.T) {
 		if b, err := os.ReadFile(filepath.Join(dir, "1")); err != nil || string(b) != large {
 			t.Errorf("%d bytes, %v", len(b), err)
 		}
+		own := strings.TrimSuffix(l.url, "/")
+		for origin, want := range map[string]int{own: 201, strings.Replace(own, "https", "http", 1): 403, own + "0": 403, "null": 403} {
+			if resp, text := l.doWith(c, "PUT", fmt.Sprint("/own", want), strings.NewReader("x"), "Origin: "+origin); resp.StatusCode != want {
+				t.Errorf("origin %s: %d %q", origin, resp.StatusCode, text)
+			}
+		}
 		before := tree(t, dir)
 		for path, want := range map[string]int{"/0": 409, "/big": 413, "/.x": 400} {
 			// Early answers: the body is larger than the window.
@@ -121,19 +128,26 @@ func TestUploadHTTP2(t *testing.T) {
 			t.Fatal(err)
 		}
 		req.ContentLength = 1000
+		done := make(chan error, 1)
 		go func() {
-			_, _ = pw.Write(make([]byte, 500))
-			eventually(t, func() string {
-				if l.cfg.upload.state.busy() == 0 {
-					return "no upload has begun"
-				}
-				return ""
-			})
-			pw.CloseWithError(io.ErrClosedPipe)
+			resp, err := c.Do(req)
+			if err == nil {
+				resp.Body.Close()
+			}
+			done <- err
 		}()
-		if resp, err := c.Do(req); err == nil {
-			resp.Body.Close()
-			t.Errorf("status %d for a body that broke off", resp.StatusCode)
+		if _, err := pw.Write(make([]byte, 500)); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, func() string {
+			if l.cfg.upload.state.busy() == 0 {
+				return "no upload has begun"
+			}
+			return ""
+		})
+		pw.CloseWithError(io.ErrClosedPipe)
+		if err := <-done; err == nil {
+			t.Error("a body that broke off was accepted")
 		}
 		l.idle()
 		if after := tree(t, dir); after != before {
@@ -247,18 +261,15 @@ func TestUploadBreaksOff(t *testing.T) {
 	onEngines(t, func(t *testing.T, engine string) {
 		dir := site(t, map[string]string{"a.txt": "a"})
 		before := tree(t, dir)
-		l := newLocal(t, dir, "-upload", "-upload-max", "300KB", "-engine", engine)
-		l.cfg.upload.state.period = 200 * time.Millisecond // that a stopped upload gets
-		l.start()
+		l := serveLocal(t, dir, "-upload", "-upload-max", "300KB", "-engine", engine)
 		form, kind := multipartBody("file", [2]string{"new", strings.Repeat("x", 200_000)})
 		long := strings.Repeat("x", 200_000)
 		for _, c := range []struct {
 			name, wire string
-			leaves     bool // the client leaves; otherwise it stops, and waits for an answer
+			leaves     bool // the client leaves; otherwise it waits for an answer
 			want       int
 		}{
 			{"too short", "PUT /new HTTP/1.1\r\nHost: h\r\nContent-Length: 200001\r\n\r\n" + long, true, 0},
-			{"too short, and it waits", "PUT /new HTTP/1.1\r\nHost: h\r\nContent-Length: 200001\r\n\r\n" + long, false, 408},
 			{"a head only", "PUT /new HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\n", true, 0},
 			{"too large for this server", "PUT /new HTTP/1.1\r\nHost: h\r\nContent-Length: 99999999999999999\r\n\r\n" + long, false, 413},
 			{"no number", "PUT /new HTTP/1.1\r\nHost: h\r\nContent-Length: 5x\r\n\r\nhello", false, 400},
@@ -553,17 +564,26 @@ func TestUploadSpace(t *testing.T) {
 		dir := site(t, nil)
 		before := tree(t, dir)
 		l := newLocal(t, dir, "-upload", "-upload-keep-free", "1000", "-engine", engine)
-		asked := 0
-		answer := func() int64 { return 1 << 40 }
-		l.cfg.upload.state.space.Free = func(*os.File) (int64, bool) { asked++; return answer(), true }
+		var asked, left atomic.Int64 // how often the space was asked for, and what is free
+		var shrinks, broken atomic.Bool
+		l.cfg.upload.state.space.Free = func(*os.File) (int64, bool) {
+			asked.Add(1)
+			switch {
+			case broken.Load():
+				panic("of the test")
+			case shrinks.Load():
+				return left.Add(-uploadBuffer), true
+			}
+			return left.Load(), true
+		}
 		l.start()
 		body := strings.Repeat("x", 3*uploadBuffer)
-		answer = func() int64 { return int64(1000 + len(body) - 1) }
-		if resp, _ := l.do("PUT", "/new", body); resp.StatusCode != 507 || asked != 1 {
-			t.Errorf("status %d after %d looks", resp.StatusCode, asked)
+		left.Store(int64(1000 + len(body) - 1))
+		if resp, _ := l.do("PUT", "/new", body); resp.StatusCode != 507 || asked.Load() != 1 {
+			t.Errorf("status %d after %d looks", resp.StatusCode, asked.Load())
 		}
-		left := int64(1000 + len(body))
-		answer = func() int64 { left -= uploadBuffer; return left }
+		left.Store(int64(1000 + len(body)))
+		shrinks.Store(true)
 		if resp, _ := l.doWith(client, "PUT", "/new", io.MultiReader(strings.NewReader(body))); resp.StatusCode != 507 {
 			t.Errorf("while it is written: status %d", resp.StatusCode)
 		}
@@ -571,7 +591,7 @@ func TestUploadSpace(t *testing.T) {
 		if resp, _ := l.do("POST", "/", form, "Content-Type: "+kind); resp.StatusCode != 507 {
 			t.Errorf("form: status %d", resp.StatusCode)
 		}
-		answer = func() int64 { panic("of the test") }
+		broken.Store(true)
 		if resp, _ := l.do("PUT", "/new", body); resp.StatusCode != 500 {
 			t.Errorf("after a panic: status %d", resp.StatusCode)
 		}
@@ -579,7 +599,9 @@ func TestUploadSpace(t *testing.T) {
 		if after := tree(t, dir); after != before {
 			t.Errorf("left behind: %s", after)
 		}
-		answer = func() int64 { return int64(1000 + len(body)) }
+		broken.Store(false)
+		shrinks.Store(false)
+		left.Store(int64(1000 + len(body)))
 		if resp, _ := l.do("PUT", "/new", body); resp.StatusCode != 201 {
 			t.Errorf("with enough space: status %d", resp.StatusCode)
 		}
@@ -765,7 +787,7 @@ func TestUploadFlags(t *testing.T) {
 	}
 }
 
-// A client that sends a byte now and then is too slow, even if it never stops.
+// A client that stops, or sends a byte now and then, is too slow.
 func TestUploadSlow(t *testing.T) {
 	onEngines(t, func(t *testing.T, engine string) {
 		dir := site(t, nil)
@@ -773,6 +795,16 @@ func TestUploadSlow(t *testing.T) {
 		l := newLocal(t, dir, "-upload", "-engine", engine)
 		l.cfg.upload.state.period = 100 * time.Millisecond
 		l.start()
+		form, kind := multipartBody("file", [2]string{"new", "x"})
+		for _, wire := range []string{
+			"PUT /new HTTP/1.1\r\nHost: h\r\nContent-Length: 200001\r\n\r\n" + strings.Repeat("x", 200_000),
+			"PUT /new HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n",
+			fmt.Sprintf("POST / HTTP/1.1\r\nHost: h\r\nContent-Type: %s\r\nContent-Length: %d\r\n\r\n%s", kind, len(form), form[:len(form)-20]),
+		} {
+			if _, r := l.raw(wire); status(r) != 408 {
+				t.Errorf("not 408: %.20q", wire)
+			}
+		}
 		conn, r := l.raw("PUT /new HTTP/1.1\r\nHost: h\r\nContent-Length: 1000000\r\n\r\n")
 		done := make(chan struct{})
 		go func() {

@@ -93,7 +93,7 @@ func (d *Folder) Lookup(name string) (fs.FileInfo, error) {
 // has left behind. Those that are being written are changed more often.
 const abandonedAfter = 24 * time.Hour
 
-// Sweep removes unfinished files that nobody has written to for a day, except those that
+// Sweep removes unfinished files that no one has written to for a day, except those that
 // busy reports.
 func (d *Folder) Sweep(now time.Time, busy func(name string) bool) error {
 	list, err := d.root.Open(".")

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"runtime"
+	"syscall"
 )
 
 // Part is an unfinished file. The order of calls is Write, Finish, Publish; Discard comes
@@ -15,7 +16,7 @@ type Part struct {
 	dir   *Folder
 	f     *os.File // nil once it is finished or discarded
 	name  string
-	mode  fs.FileMode // what the file will have
+	mode  fs.FileMode // what the file will have; 0 if the file system doesn't let it change
 	size  int64
 	space *Space
 	gone  bool // the temporary name was removed
@@ -32,13 +33,13 @@ func (d *Folder) Create(space *Space) (*Part, error) {
 		return nil, err
 	}
 	info, err := p.f.Stat()
-	if err == nil && runtime.GOOS != "windows" {
-		p.mode = info.Mode().Perm()
-		err = p.f.Chmod(0o600)
-	}
 	if err != nil {
 		p.Discard()
 		return nil, err
+	}
+	// FAT and others have no such modes.
+	if runtime.GOOS != "windows" && p.f.Chmod(0o600) == nil {
+		p.mode = info.Mode().Perm()
 	}
 	return p, nil
 }
@@ -70,7 +71,10 @@ func (p *Part) Finish() error {
 	f := p.f
 	p.f = nil
 	err := f.Sync()
-	if runtime.GOOS != "windows" {
+	if errors.Is(err, errors.ErrUnsupported) || errors.Is(err, syscall.EINVAL) {
+		err = nil // this file system writes when it wants to
+	}
+	if p.mode != 0 {
 		err = errors.Join(err, f.Chmod(p.mode))
 	}
 	if err = errors.Join(err, f.Close()); err != nil && isFull(err) {
