@@ -49,7 +49,7 @@ func isDocument(ctx *gale.RequestCtx) bool {
 func hideUnfinished(h gale.RequestHandler) gale.RequestHandler {
 	return func(ctx *gale.RequestCtx) {
 		if path := ctx.Path(); (upload.ShortNames || bytes.Contains(path, []byte("/."))) && namesUnfinished(string(path)) {
-			ctx.Error("Cannot open requested path", gale.StatusNotFound)
+			errorPage(ctx, gale.StatusNotFound, "There is no file or folder at this address.")
 			return
 		}
 		h(ctx)

@@ -355,17 +355,8 @@ func (u *uploads) refused(ctx *gale.RequestCtx, err error) {
 	if !errors.As(err, &r) {
 		r = &refusal{gale.StatusInternalServerError, "the file can't be stored", err}
 	}
-	ctx.SetStatusCode(r.status)
 	first, n := utf8.DecodeRuneInString(r.text)
-	text := string(unicode.ToUpper(first)) + r.text[n:] + "."
-	if wantsJSON(ctx) {
-		setJSON(ctx, struct {
-			Error string `json:"error"`
-		}{text})
-	} else {
-		ctx.SetContentType("text/plain; charset=utf-8")
-		ctx.SetBodyString(text + "\n")
-	}
+	errorPage(ctx, r.status, string(unicode.ToUpper(first))+r.text[n:]+".")
 	u.logger.LogAttrs(context.Background(), slog.LevelWarn, "upload refused",
 		slog.String("remote", ctx.RemoteAddr().String()),
 		slog.String("method", string(ctx.Method())),

@@ -73,7 +73,7 @@ func (z *zips) serve(ctx *gale.RequestCtx) (ok bool) {
 	select {
 	case z.slots <- struct{}{}:
 	default:
-		zipError(ctx, gale.StatusServiceUnavailable, "too many archives are sent at the moment: try again in "+zipRetry+" seconds")
+		errorPage(ctx, gale.StatusServiceUnavailable, "Too many archives are sent at the moment: try again in "+zipRetry+" seconds.")
 		ctx.Response.Header.Set(gale.HeaderRetryAfter, zipRetry)
 		return true
 	}
@@ -97,10 +97,10 @@ func (z *zips) serve(ctx *gale.RequestCtx) (ok bool) {
 	body.archive, err = folderzip.Plan(ctx.Context(), root, name, top, z.settings)
 	switch {
 	case errors.Is(err, folderzip.ErrTooMany):
-		zipError(ctx, gale.StatusUnprocessableEntity, fmt.Sprintf("the folder has more than %d files: download its folders one by one", z.settings.MaxEntries))
+		errorPage(ctx, gale.StatusUnprocessableEntity, fmt.Sprintf("The folder has more than %d files: download its folders one by one.", z.settings.MaxEntries))
 		return true
 	case errors.Is(err, folderzip.ErrTooDeep):
-		zipError(ctx, gale.StatusUnprocessableEntity, fmt.Sprintf("the folder has more than %d levels of folders: download its folders one by one", z.settings.MaxDepth))
+		errorPage(ctx, gale.StatusUnprocessableEntity, fmt.Sprintf("The folder has more than %d levels of folders: download its folders one by one.", z.settings.MaxDepth))
 		return true
 	case err != nil:
 		return false
@@ -116,11 +116,6 @@ func (z *zips) serve(ctx *gale.RequestCtx) (ok bool) {
 	handed = true
 	ctx.Response.SetBodyStream(body, -1)
 	return true
-}
-
-func zipError(ctx *gale.RequestCtx, status int, text string) {
-	ctx.Error(text+"\n", status)
-	ctx.Response.Header.Set(gale.HeaderCacheControl, "no-store")
 }
 
 // zipBody is the body of a response: an archive that is made while it is sent.
