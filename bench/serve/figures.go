@@ -49,10 +49,12 @@ const (
 	memoryRequests = 10_000
 	memoryConns    = 8
 	memoryTime     = 60 * time.Second
+	memoryRest     = 5 * time.Second // then the programs have nothing to do
 )
 
 // memory returns the resident memory in MB after requests for files of 1 KB to 1 MB and
-// a listing of 1,000 names, in all codings, and how many requests there were.
+// a listing of 1,000 names, in all codings, and memoryRest; and how many requests there
+// were.
 func memory(p *program, f *folders) (mb, n int, err error) {
 	r, err := p.start(f, f.load)
 	if err != nil {
@@ -88,6 +90,7 @@ func memory(p *program, f *folders) (mb, n int, err error) {
 	if n := failed.Load(); n > 0 {
 		return 0, 0, fmt.Errorf("%d requests failed", n)
 	}
+	time.Sleep(memoryRest)
 	return r.status("VmRSS") >> 10, int(min(next.Load(), memoryRequests)), nil
 }
 

@@ -70,7 +70,7 @@ var rows = []row{
 	{name: "answers beside 500 half-sent requests", ask: askSlow},
 
 	{name: "start to the first answer", alone: coldStart},
-	{name: "memory after 10,000 requests", alone: askMemory},
+	{name: "memory 5 s after 10,000 requests", alone: askMemory},
 	{name: "requests per second, 1 KB file", together: askSpeed},
 	{name: "CPU time per request, 1 KB file", together: askCPU},
 	{name: "size of the program", alone: askSize},

@@ -52,6 +52,7 @@ func runServe(args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
+	defer saveMemory()()
 	logger := cfg.newLogger(stderr)
 	// From here on signals are handled: everything that is opened must be closed.
 	signals := make(chan os.Signal, 2)
