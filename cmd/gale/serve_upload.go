@@ -18,6 +18,7 @@ import (
 
 	"github.com/galehttp/gale"
 	"github.com/galehttp/gale/cmd/gale/internal/upload"
+	"github.com/galehttp/gale/internal/static"
 )
 
 // uploadConfig holds the flags of uploads.
@@ -232,6 +233,8 @@ func folderRefusal(err error) error {
 		return refuse(gale.StatusNotFound, "there is no such folder: uploads don't make folders")
 	case errors.Is(err, fs.ErrPermission):
 		return &refusal{gale.StatusForbidden, "the server may not open the folder", err}
+	case static.IsTooManyFiles(err):
+		return &refusal{gale.StatusServiceUnavailable, "the server is too busy: try again later", err}
 	}
 	return &refusal{gale.StatusNotFound, "the folder can't be opened", err}
 }
@@ -314,6 +317,8 @@ func diskRefusal(err error) error {
 		return refuse(gale.StatusBadRequest, "the file name is too long: rename the file")
 	case errors.Is(err, fs.ErrPermission):
 		return &refusal{gale.StatusForbidden, "the server may not write to the folder", err}
+	case static.IsTooManyFiles(err):
+		return &refusal{gale.StatusServiceUnavailable, "the server is too busy: try again later", err}
 	}
 	return &refusal{gale.StatusInternalServerError, "the file can't be stored", err}
 }

@@ -30,7 +30,7 @@ func (d *Folder) Create(space *Space) (*Part, error) {
 	// The system applies the umask, or the default access list of the folder, to this
 	// mode. It can't be asked for these otherwise.
 	if p.f, err = d.root.OpenFile(p.name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666); err != nil {
-		return nil, err
+		return nil, noSpace(err)
 	}
 	info, err := p.f.Stat()
 	if err != nil {
@@ -59,10 +59,7 @@ func (p *Part) Write(b []byte) (int, error) {
 	defer done()
 	n, err := p.f.Write(b)
 	p.size += int64(n)
-	if err != nil && isFull(err) {
-		err = ErrNoSpace
-	}
-	return n, err
+	return n, noSpace(err)
 }
 
 // Finish ends the writing. All bytes are on the disk when it returns, so that the file is
@@ -77,10 +74,7 @@ func (p *Part) Finish() error {
 	if p.mode != 0 {
 		err = errors.Join(err, f.Chmod(p.mode))
 	}
-	if err = errors.Join(err, f.Close()); err != nil && isFull(err) {
-		return ErrNoSpace
-	}
-	return err
+	return noSpace(errors.Join(err, f.Close()))
 }
 
 // Publish gives a finished file its name. Without overwrite, it returns ErrExists if the
@@ -100,7 +94,7 @@ func (p *Part) Publish(name string, overwrite bool, allow func(existing fs.FileI
 		if err == nil {
 			p.gone = true
 		}
-		return false, err
+		return false, noSpace(err)
 	}
 	if !existing.Mode().IsRegular() {
 		return false, ErrNotFile
@@ -108,7 +102,7 @@ func (p *Part) Publish(name string, overwrite bool, allow func(existing fs.FileI
 	// If a link has taken the name since Lookup, it is replaced, not followed. A folder
 	// makes Rename fail.
 	if err := p.dir.root.Rename(p.name, name); err != nil {
-		return false, err
+		return false, noSpace(err)
 	}
 	p.gone = true
 	return true, nil

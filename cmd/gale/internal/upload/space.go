@@ -23,6 +23,14 @@ type Space struct {
 	pending atomic.Int64 // bytes that are being written
 }
 
+// noSpace returns err, or ErrNoSpace if the disk is full.
+func noSpace(err error) error {
+	if err != nil && isFull(err) {
+		return ErrNoSpace
+	}
+	return err
+}
+
 // room returns ErrNoSpace if n bytes more, in the file f of the folder at path, would
 // leave too little space.
 func (s *Space) room(f *os.File, path string, n int64) error {
