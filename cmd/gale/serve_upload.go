@@ -84,7 +84,7 @@ func (cfg *serveConfig) newUploads(logger *slog.Logger) *uploads {
 		dir:       cfg.dir,
 		max:       int64(cfg.upload.max),
 		overwrite: cfg.upload.overwrite,
-		rules:     upload.Rules{Suffixes: copySuffixes(), Short: upload.ShortNames},
+		rules:     upload.Rules{Reserved: cfg.index.names(), Suffixes: copySuffixes(), Short: upload.ShortNames},
 		space:     &upload.Space{Keep: int64(cfg.upload.keepFree)},
 		logger:    logger,
 		period:    uploadPeriod,

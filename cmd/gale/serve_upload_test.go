@@ -76,6 +76,16 @@ func TestUploadPut(t *testing.T) {
 	})
 }
 
+// The names of -index are those of pages that a folder is answered with.
+func TestUploadIndexNames(t *testing.T) {
+	l := serveLocal(t, t.TempDir(), "-upload", "-index", "start.htm,home.htm")
+	for name, want := range map[string]int{"start.htm": 400, "HOME.HTM": 400, "index.html": 400, "start.html": 201} {
+		if resp, body := l.do("PUT", "/"+name, "x"); resp.StatusCode != want {
+			t.Errorf("%s: status %d, %q", name, resp.StatusCode, body)
+		}
+	}
+}
+
 func TestUploadOff(t *testing.T) {
 	dir := site(t, map[string]string{"a.txt": "a"})
 	before := tree(t, dir)
