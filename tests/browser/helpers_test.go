@@ -294,7 +294,7 @@ const names = `[...document.querySelectorAll('tbody tr:not([hidden]) bdi')].map(
 // html returns the element that selector finds.
 func (p *page) html(selector string) string {
 	p.t.Helper()
-	html, err := chromedp.Run(p.ctx, chromedp.OuterHTML(selector))
+	html, err := chromedp.Run(p.ctx, chromedp.OuterHTML(chromedp.CSS(selector)))
 	if err != nil {
 		p.t.Fatal(err)
 	}

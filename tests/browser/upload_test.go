@@ -86,7 +86,7 @@ func TestUploadByDrop(t *testing.T) {
 		p.expect("409")
 		p.expect("413")
 		p.expect("507")
-		p.run(chromedp.Click("#forget"))
+		p.run(chromedp.Click(chromedp.CSS("#forget")))
 		want(p, "the list is gone", `document.getElementById('uploads').checkVisibility()`, false)
 		if b, err := os.ReadFile(filepath.Join(dir, "before.txt")); err != nil || len(b) != 1 {
 			t.Errorf("a file was overwritten: %q, %v", b, err)
@@ -118,7 +118,7 @@ func TestUploadButton(t *testing.T) {
 		t.Skip("this system doesn't have such names:", err)
 	}
 	// Chromium doesn't show its dialog for this.
-	p.run(chromedp.SetUploadFiles("#files", []string{path}, chromedp.NodeReady))
+	p.run(chromedp.SetUploadFiles(chromedp.CSS("#files"), []string{path}, chromedp.NodeReady))
 	want(p, "uploaded", states, "?#%41 ü.txt: Uploaded, 7 B")
 	want(p, "listed", names, "?#%41 ü.txt")
 	want(p, "the button", `document.querySelector('#choose').checkVisibility() && document.querySelector('#choose').textContent.trim()`, "Upload files")

@@ -5,7 +5,7 @@
 //
 //	Pages.Folder -> parseView -> read -> choose -> appendPage or appendJSON -> send
 //
-// Each request reads its folder anew, so a listing is never old. Half of the processors,
+// Each request reads its folder again, so a listing is never old. Half of the processors,
 // but at least one, make listings at the same time; a bounded number of requests wait.
 //
 // The pages work without their scripts. Nothing is loaded from elsewhere: style and scripts

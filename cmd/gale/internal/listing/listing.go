@@ -68,12 +68,12 @@ func (p *Pages) Folder(ctx *gale.RequestCtx) {
 		ctx.Response.Header.SetContentLength(-1) // not known
 		return
 	}
-	if !p.acquire() {
+	if !p.enter() {
 		ctx.Response.Header.Set(gale.HeaderRetryAfter, "1")
 		ErrorPage(ctx, gale.StatusServiceUnavailable, "Too many listings are asked for at the moment. Try again.")
 		return
 	}
-	defer p.release()
+	defer p.leave()
 	f, err := p.read(string(static.AppendName(nil, path)))
 	if err != nil {
 		p.fail(ctx, err)
@@ -102,8 +102,8 @@ func (p *Pages) fail(ctx *gale.RequestCtx, err error) {
 	}
 }
 
-// acquire waits until a listing may be made, or returns false. Each acquire needs a release.
-func (p *Pages) acquire() bool {
+// enter waits until a listing may be made, or returns false. After true, leave must be called.
+func (p *Pages) enter() bool {
 	select {
 	case p.slots <- struct{}{}:
 		return true
@@ -123,4 +123,4 @@ func (p *Pages) acquire() bool {
 	}
 }
 
-func (p *Pages) release() { <-p.slots }
+func (p *Pages) leave() { <-p.slots }

@@ -33,12 +33,7 @@
     list = element;
     list.querySelectorAll('.utc').forEach((e) => e.remove());
     for (const time of list.querySelectorAll('time')) {
-      const t = new Date(time.dateTime);
-      time.textContent = short.format(t);
-      time.title = long.format(t);
-    }
-    for (const size of list.querySelectorAll('[data-size]')) {
-      size.title = Number(size.dataset.size).toLocaleString() + ' bytes';
+      time.textContent = short.format(new Date(time.dateTime));
     }
     summary = list.querySelector('#summary');
     summary.dataset.text = summary.textContent;
@@ -92,12 +87,13 @@
 
   function changed() {
     clearTimeout(timer);
+    timer = 0;
     const url = address({ q: input.value, page: '' });
     if ('whole' in list.dataset) {
       history.replaceState(null, '', url);
       narrow();
     } else {
-      timer = setTimeout(load, 150, url);
+      timer = setTimeout(() => { timer = 0; load(url); }, 150);
     }
   }
 
@@ -149,8 +145,13 @@
     else visible[at + n]?.row.querySelector('a').focus();
   }
 
-  filter.addEventListener('submit', (event) => {
+  filter.addEventListener('submit', async (event) => {
     event.preventDefault();
+    if (timer) {
+      clearTimeout(timer);
+      timer = 0;
+      await load(address({ q: input.value, page: '' }));
+    }
     move(null, 1);
   });
   input.addEventListener('input', changed);
@@ -162,6 +163,12 @@
     const down = key() === by ? !desc() : by !== 'name';
     if ('whole' in list.dataset) sort(by, down);
     else load(address({ sort: by === 'name' && !down ? '' : by, order: down ? 'desc' : '', page: '' }));
+  });
+  // Exact times and sizes are shown where the mouse is.
+  document.addEventListener('mouseover', ({ target }) => {
+    if (target.title) return;
+    if (target.dateTime) target.title = long.format(new Date(target.dateTime));
+    else if (target.dataset?.size) target.title = Number(target.dataset.size).toLocaleString() + ' bytes';
   });
   document.addEventListener('keydown', (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
