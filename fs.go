@@ -124,7 +124,7 @@ type FS struct {
 	IndexNames []string
 
 	// CacheDuration is how long a file is served from the cache before it is opened
-	// and read again. 0 and negative values mean FSHandlerCacheDuration.
+	// and read again, also if Fresh is set. 0 and negative values mean FSHandlerCacheDuration.
 	//
 	// The cache keeps in memory the contents of files of up to 8 KiB, listings, and
 	// compressed data that couldn't be written: at most 4096 of them, and at most
@@ -190,6 +190,36 @@ type FS struct {
 
 	// SkipCache opens files again for each request.
 	SkipCache bool
+
+	// Fresh makes each request see the files as they are: what was changed, replaced or
+	// removed before the request came is never served from the cache. Before a cached file
+	// is used, one system call asks whether its path still leads to the same version of it.
+	// Index pages and variants that would be used instead of it are asked for in the same
+	// way: earlier names in IndexNames, and with Precompressed the variant. Listings aren't
+	// cached. The replacement of Root is noticed at once.
+	//
+	// On Linux, macOS and the BSDs a version is known by device, inode, size, permissions,
+	// modification time and the time of the last change, which the system sets and no
+	// program can set back. A file that changed less than 20 ms before it was opened (2
+	// seconds if the file system's times may be whole seconds) is opened again for the next
+	// request. On other systems, and for FS, a version is known only by size, permissions
+	// and modification time, and a file must be 2 seconds old to be cached. A file of FS
+	// without a modification time isn't cached, except those of an embed.FS, which never
+	// change.
+	//
+	// Three changes are noticed only after CacheDuration: those by a program that has the
+	// file mapped into its memory, those that a network file system reports late, and a
+	// directory that is moved out of Root and replaced by a symbolic link to it.
+	//
+	// Entity tags change with every version, also if size and modification time stay
+	// the same. They are strong with StrongETags and weak with GenerateETag alone. A file that
+	// changed less than 2 seconds ago has no Last-Modified, because it could change again
+	// within the same second. If-Modified-Since is answered with 304 only if nothing of the
+	// file has changed since then.
+	//
+	// Compressed copies get the name suffix ".fresh" as well, because they contain which
+	// version of the file they were made from.
+	Fresh bool
 
 	// HideDotFiles answers paths with a segment that begins with a dot as if the
 	// file didn't exist, except paths below "/.well-known/" (RFC 8615), and leaves

@@ -56,6 +56,7 @@ func storeSettings(fs *FS) static.Settings {
 		Suffixes:      copySuffixes(fs),
 		MaxOpenFiles:  limitOr(fs.MaxOpenFiles, 256, 0),
 		Stop:          fs.CleanStop,
+		Fresh:         fs.Fresh,
 		Recovered:     recovered,
 	}
 	settings.Compress, settings.Codings = fsCodings(fs)
@@ -163,9 +164,10 @@ func (h *fsHandler) serve(ctx *RequestCtx, path []byte, offer static.CodingSet, 
 			accept = nil
 		}
 	}
+	var seen static.Seen
 	for {
 		coding := static.ChooseCoding(accept, offer)
-		e, err := h.store.Open(path, coding)
+		e, err := h.store.Open(path, coding, &seen)
 		if err == static.ErrIsDir && dirToo {
 			path, dirToo = append(path[:len(path):len(path)], '/'), false
 			continue

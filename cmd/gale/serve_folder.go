@@ -9,10 +9,6 @@ import (
 	"github.com/galehttp/gale/cmd/gale/internal/listing"
 )
 
-// fileCache is how long an open file is served before it is checked for changes. It
-// is short, because files may be edited meanwhile.
-const fileCache = time.Second
-
 // noCache lets clients keep an answer, but ask each time whether it has changed.
 const noCache = "no-cache"
 
@@ -46,7 +42,7 @@ func newFolder(cfg *serveConfig, compressDir string) *folder {
 		AcceptByteRange: true,
 		StrongETags:     true,
 		HideDotFiles:    !cfg.dotfiles,
-		CacheDuration:   fileCache,
+		Fresh:           true,
 		Compress:        cfg.compress,
 		CompressBrotli:  true,
 		CompressZstd:    true,

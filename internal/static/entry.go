@@ -40,6 +40,9 @@ type Entry struct {
 	// whether it has changed.
 	originTime time.Time
 	originSize int64
+	// ours says that the store made this variant, or found that it isn't worth having.
+	ours  bool
+	basis basis // for Settings.Fresh
 
 	recovered func(where string) // Settings.Recovered, if File is set
 }
@@ -116,7 +119,7 @@ func (s *Store) newEntry(f fs.File, info fs.FileInfo, name string) (*Entry, erro
 func (s *Store) finish(e *Entry, modTime time.Time) {
 	e.Data = e.Data[:len(e.Data):len(e.Data)]
 	e.Varies = s.Codings != 0 && !e.Listing && Compressible(e.ContentType)
-	if modTime.IsZero() {
+	if modTime.IsZero() || s.fresh { // stamp sets the others
 		return
 	}
 	e.Valid.ModTime = modTime

@@ -110,7 +110,7 @@ func TestEntryFails(t *testing.T) {
 	for name, size := range map[string]int{"small.txt": 10, "big": smallFile + 1} {
 		tree := &closingTree{FS: fstest.MapFS{name: {Data: make([]byte, size)}}}
 		s := NewStore(Settings{FS: tree})
-		if e, err := s.Open([]byte("/"+name), compress.Identity); err != fs.ErrPermission || e != nil {
+		if e, err := s.Open([]byte("/"+name), compress.Identity, new(Seen)); err != fs.ErrPermission || e != nil {
 			t.Errorf("%s: %v, %v", name, e, err)
 		}
 		if tree.open != 0 {

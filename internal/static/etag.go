@@ -16,13 +16,21 @@ import (
 // tags. weak should be true as long as another change could leave time and size the
 // same (see Settled).
 func AppendETag(dst []byte, modTime time.Time, size int64, coding string, weak bool) []byte {
+	return appendTag(dst, weak, coding, uint64(modTime.UnixNano()), uint64(size))
+}
+
+// appendTag appends a tag of numbers and a coding.
+func appendTag(dst []byte, weak bool, coding string, numbers ...uint64) []byte {
 	if weak {
 		dst = append(dst, "W/"...)
 	}
 	dst = append(dst, '"')
-	dst = bytesconv.AppendHex(dst, uint64(modTime.UnixNano()))
-	dst = append(dst, '-')
-	dst = bytesconv.AppendHex(dst, uint64(size))
+	for i, n := range numbers {
+		if i > 0 {
+			dst = append(dst, '-')
+		}
+		dst = bytesconv.AppendHex(dst, n)
+	}
 	if coding != "" {
 		dst = append(append(dst, '-'), coding...)
 	}
@@ -34,14 +42,7 @@ func AppendETag(dst []byte, modTime time.Time, size int64, coding string, weak b
 // (RFC 9110 section 8.8.1). For files that aren't encoded it is the tag that
 // fasthttp sends.
 func AppendWeakETag(dst []byte, modTime time.Time, size int64, coding string) []byte {
-	dst = append(dst, `W/"`...)
-	dst = bytesconv.AppendHex(dst, uint64(modTime.Unix()))
-	dst = append(dst, '-')
-	dst = bytesconv.AppendHex(dst, uint64(size))
-	if coding != "" {
-		dst = append(append(dst, '-'), coding...)
-	}
-	return append(dst, '"')
+	return appendTag(dst, true, coding, uint64(modTime.Unix()), uint64(size))
 }
 
 // Settled reports whether another change of a file that was last changed at modTime

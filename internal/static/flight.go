@@ -15,6 +15,7 @@ type flightGroup struct {
 type flightKey struct {
 	name   string
 	coding compress.Coding
+	id     fileID // of the file, for Settings.Fresh: others wait only for work on the same content
 }
 
 // flight is work that is being done. The entry, if there is one, is set before done

@@ -74,7 +74,7 @@ func dirNames(t *testing.T, dir string) (list []string) {
 // open returns the entry for path, whose reference is the test's.
 func open(t *testing.T, s *Store, path string, coding compress.Coding) *Entry {
 	t.Helper()
-	e, err := s.Open([]byte(path), coding)
+	e, err := s.Open([]byte(path), coding, new(Seen))
 	if err != nil {
 		t.Fatalf("%s in %v: %v", path, coding, err)
 	}

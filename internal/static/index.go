@@ -27,10 +27,11 @@ var listing = make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2))
 
 // list returns the listing of the directory name. shown is the path that the client
 // asked for, info that of the directory. One goroutine makes the listing; others
-// that want the same one wait for it.
+// that want the same one wait for it. With Settings.Fresh they wait for one that began
+// after they came.
 func (s *Store) list(name string, info fs.FileInfo, shown string) (*Entry, error) {
-	key := flightKey{name + "\x00" + shown, compress.Identity}
-	for {
+	key := flightKey{name: name + "\x00" + shown}
+	for early := s.fresh; ; early = false {
 		fl, leader := s.flights.join(key)
 		if leader {
 			defer s.flights.land(key, fl)
@@ -40,7 +41,7 @@ func (s *Store) list(name string, info fs.FileInfo, shown string) (*Entry, error
 			fl.entry = e
 			return e, err
 		}
-		if <-fl.done; fl.entry != nil {
+		if <-fl.done; fl.entry != nil && !early {
 			return fl.entry, nil
 		}
 	}
@@ -114,7 +115,7 @@ func (s *Store) listEntry(l *Listing, dir string, d fs.DirEntry) {
 // isCopyName reports whether name is the name of a compressed copy.
 func (s *Store) isCopyName(name string) bool {
 	for c := compress.Gzip; c < compress.Codings; c++ {
-		if s.Compress.Has(c) && strings.HasSuffix(name, s.Suffixes[c]) {
+		if s.Compress.Has(c) && (strings.HasSuffix(name, s.Suffixes[c]) || strings.HasSuffix(name, s.Suffixes[c]+freshSuffix)) {
 			return true
 		}
 	}

@@ -96,7 +96,7 @@ func TestListingFails(t *testing.T) {
 		"ReadDir fails": {&listedTree{names: newListedTree(t, 2000, "n").names, broken: broken}, broken},
 	} {
 		s := NewStore(Settings{FS: tt.tree, Listings: true})
-		if _, err := s.Open([]byte("/"), compress.Identity); err != tt.want {
+		if _, err := s.Open([]byte("/"), compress.Identity, new(Seen)); err != tt.want {
 			t.Errorf("%s: got %v, want %v", what, err, tt.want)
 		}
 	}

@@ -61,7 +61,7 @@ func TestOpenPaths(t *testing.T) {
 			{"..", "", ErrDotDot},
 		} {
 			for range 2 { // once from the cache, if there is one
-				e, err := s.Open([]byte(tt.path), compress.Identity)
+				e, err := s.Open([]byte(tt.path), compress.Identity, new(Seen))
 				if !errors.Is(err, tt.err) {
 					t.Errorf("%s: %q: %v, want %v", what, tt.path, err, tt.err)
 				}
@@ -90,7 +90,7 @@ func TestRootIsFile(t *testing.T) {
 		if e.ContentType != "text/css; charset=utf-8" || content(t, s, e) != prose {
 			t.Errorf("%s: %d bytes of type %q", what, e.Size, e.ContentType)
 		}
-		if _, err := s.Open([]byte("/page.css"), compress.Identity); err == nil {
+		if _, err := s.Open([]byte("/page.css"), compress.Identity, new(Seen)); err == nil {
 			t.Errorf("%s: there is something below the file", what)
 		}
 		s.closeIdle()
@@ -144,11 +144,11 @@ func TestCachedFileChanges(t *testing.T) {
 		s := NewStore(Settings{Root: filepath.Dir(name), MaxAge: age})
 		for _, data := range []string{"one", "three", ""} {
 			before := "gone"
-			if e, err := s.Open([]byte("/f.txt"), compress.Identity); err == nil {
+			if e, err := s.Open([]byte("/f.txt"), compress.Identity, new(Seen)); err == nil {
 				before = content(t, s, e)
 			}
 			write(t, name, data)
-			if e, err := s.Open([]byte("/f.txt"), compress.Identity); err == nil && before != "gone" && content(t, s, e) != before {
+			if e, err := s.Open([]byte("/f.txt"), compress.Identity, new(Seen)); err == nil && before != "gone" && content(t, s, e) != before {
 				t.Errorf("%q: it is cached", content(t, s, e))
 			}
 			time.Sleep(age)
@@ -164,7 +164,7 @@ func TestCachedFileChanges(t *testing.T) {
 			t.Errorf("got %q of what is cached", got)
 		}
 		time.Sleep(time.Nanosecond)
-		if _, err := s.Open([]byte("/f.txt"), compress.Identity); !errors.Is(err, fs.ErrNotExist) {
+		if _, err := s.Open([]byte("/f.txt"), compress.Identity, new(Seen)); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("got %v of what is gone", err)
 		}
 		if n, _, _ := s.cache.Stats(); n != 0 {

@@ -46,7 +46,7 @@ func TestOpenFileChanges(t *testing.T) {
 			t.Errorf("%s: read %d bytes of %d, %v, want %d", what, len(got), e.Size, err, len(tt.held))
 		}
 		e.Release()
-		next, err := s.Open([]byte("/f"), compress.Identity)
+		next, err := s.Open([]byte("/f"), compress.Identity, new(Seen))
 		switch {
 		case what == "forbidden" && errors.Is(err, fs.ErrPermission): // unless we are root
 		case err != nil && (tt.next != "" || !errors.Is(err, fs.ErrNotExist)):
@@ -105,13 +105,13 @@ func TestTooManyFiles(t *testing.T) {
 		t.Errorf("%d files are kept, %d can be opened, want the new one alone", files, tree.left)
 	}
 	s.cache.Clear()
-	if _, err := s.Open([]byte("/b"), compress.Identity); !IsTooManyFiles(err) {
+	if _, err := s.Open([]byte("/b"), compress.Identity, new(Seen)); !IsTooManyFiles(err) {
 		t.Errorf("got %v, want that there are too many files", err)
 	}
 	a.Release()
 	c.Release()
 	tree.never = "d/x.html"
-	if _, err := s.Open([]byte("/d/"), compress.Identity); !IsTooManyFiles(err) || tree.left != 2 {
+	if _, err := s.Open([]byte("/d/"), compress.Identity, new(Seen)); !IsTooManyFiles(err) || tree.left != 2 {
 		t.Errorf("got %v with %d files to open, want that there are too many for the first page", err, tree.left)
 	}
 	tree.never, tree.left = "", 1 // for the directory, then for its page

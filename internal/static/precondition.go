@@ -23,6 +23,10 @@ type Validators struct {
 	// ModTime is when it last changed, or zero if that isn't known. Fractions of a
 	// second are ignored, because HTTP dates have none.
 	ModTime time.Time
+	// Changed is when anything of the file last changed, or zero. Other than ModTime it can't
+	// be set back. If it isn't zero, dates of clients count only if they rule out that the
+	// file has changed since.
+	Changed time.Time
 }
 
 // Outcome is the result of the conditions of a request.
@@ -61,7 +65,7 @@ func (c *Conditions) Evaluate(v Validators) Outcome {
 	if !c.ReadOnly {
 		return Proceed
 	}
-	if since, ok := date(c.IfModifiedSince, v); ok && !changedAfter(v, since) {
+	if since, ok := date(c.IfModifiedSince, v); ok && !changedAfter(v, since) && v.dates(since) {
 		return NotModified
 	}
 	return Proceed
@@ -80,7 +84,21 @@ func RangeHolds(ifRange []byte, v Validators, now time.Time) bool {
 		return len(rest) == 0 && equalStrong(tag, v.ETag)
 	}
 	since, ok := date(ifRange, v)
-	return ok && since.Unix() == v.ModTime.Unix() && now.Unix() > v.ModTime.Unix()
+	return ok && since.Unix() == v.ModTime.Unix() && now.Unix() > v.ModTime.Unix() && v.dates(since)
+}
+
+// dates reports whether a client that got the file at the date since, or got this date with
+// it, has the file as it is. If the client has the date from somewhere else than
+// Last-Modified, the file must not have changed within that second, and the date must not
+// be in the future (RFC 9110 section 13.1.3).
+func (v *Validators) dates(since time.Time) bool {
+	switch {
+	case v.Changed.IsZero():
+		return true
+	case since.Unix() == v.ModTime.Unix():
+		return v.Changed.Unix() <= since.Unix()
+	}
+	return v.Changed.Unix() < since.Unix() && since.Unix() <= time.Now().Unix()
 }
 
 // date parses value if the representation has a date to compare it with.

@@ -21,6 +21,9 @@ type fileSource interface {
 	// other end of a named pipe.
 	open(name string) (fs.File, fs.FileInfo, error)
 	stat(name string) (fs.FileInfo, error)
+	// id returns what is at path, which watchPath made of a name; see watch.
+	id(path string) fileID
+	watchPath(name string) string
 	// closeIdle closes files that are held open between requests.
 	closeIdle()
 }
@@ -39,16 +42,16 @@ type copyStore interface {
 // socket, a device.
 var errNotRegular = errors.New("not a regular file")
 
-// newOSSource returns the source for a directory. An empty dir means absolute
-// paths.
-func newOSSource(dir string, followOut bool) interface {
+// newOSSource returns the source for a directory. An empty dir means absolute paths. With
+// fresh a directory that is replaced is noticed at once.
+func newOSSource(dir string, followOut, fresh bool) interface {
 	fileSource
 	copyStore
 } {
 	if dir == "" || followOut || isVolume(dir) {
 		return openDir{dir}
 	}
-	return &rootDir{dir: dir}
+	return &rootDir{dir: dir, fresh: fresh}
 }
 
 // isVolume reports whether dir is a whole volume, so that nothing is outside of it.
@@ -84,6 +87,10 @@ func OpenRegular(path string) (fs.File, fs.FileInfo, error) {
 
 func (d openDir) stat(name string) (fs.FileInfo, error) { return os.Stat(d.path(name)) }
 
+func (d openDir) watchPath(name string) string { return d.path(name) + "\x00" }
+
+func (d openDir) id(path string) fileID { return statID(path) }
+
 func (d openDir) closeIdle() {}
 
 func (d openDir) write(name string, data []byte, like fs.FileInfo) error {
@@ -112,9 +119,11 @@ func statOpened(f fs.File, err error) (fs.File, fs.FileInfo, error) {
 }
 
 // rootDir is a directory out of which no path leads. It keeps the directory open
-// and checks from time to time whether its name means another directory now.
+// and checks from time to time, or if it is fresh before each use, whether its name means
+// another directory now.
 type rootDir struct {
-	dir string
+	dir   string
+	fresh bool
 
 	mu      sync.Mutex
 	root    *heldRoot
@@ -134,10 +143,17 @@ const rootCheckInterval = time.Second
 
 // acquire returns the open directory. The caller must drop it after use.
 func (d *rootDir) acquire() (*heldRoot, error) {
+	var info fs.FileInfo
+	if d.fresh {
+		var err error
+		if info, err = os.Stat(d.dir); err != nil { // without the lock: others needn't wait for it
+			return nil, err
+		}
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	now := time.Now()
-	if d.root == nil || now.Sub(d.checked) >= rootCheckInterval {
+	if d.root == nil || !d.fresh && now.Sub(d.checked) >= rootCheckInterval || d.fresh && !os.SameFile(info, d.root.info) {
 		if err := d.renew(); err != nil {
 			return nil, err
 		}
@@ -231,6 +247,14 @@ func (d *rootDir) stat(name string) (info fs.FileInfo, err error) {
 	})
 	return info, err
 }
+
+// watchPath returns an absolute path: one system call then sees also that the root was
+// replaced. A path below an open root needs another one for that.
+func (d *rootDir) watchPath(name string) string {
+	return filepath.Join(d.dir, filepath.FromSlash(name)) + "\x00"
+}
+
+func (d *rootDir) id(path string) fileID { return statID(path) }
 
 func (d *rootDir) write(name string, data []byte, like fs.FileInfo) error {
 	if err := os.MkdirAll(d.dir, 0o755); err != nil {
@@ -344,6 +368,16 @@ func (s treeSource) stat(name string) (fs.FileInfo, error) {
 		return nil, err
 	}
 	return fs.Stat(s.fsys, name)
+}
+
+func (s treeSource) watchPath(name string) string { return name }
+
+func (s treeSource) id(path string) fileID {
+	info, err := s.stat(path)
+	if err != nil {
+		return fileID{}
+	}
+	return idOf(info)
 }
 
 func (s treeSource) closeIdle() {}

@@ -143,7 +143,7 @@ func TestOpenDirPath(t *testing.T) {
 		}
 	}
 	for dir, confined := range map[string]bool{sep + "srv": true, filepath.VolumeName(t.TempDir()) + sep: false, "": false} {
-		if _, ok := newOSSource(dir, false).(*rootDir); ok != confined {
+		if _, ok := newOSSource(dir, false, false).(*rootDir); ok != confined {
 			t.Errorf("%q: confined %v", dir, ok)
 		}
 	}

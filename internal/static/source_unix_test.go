@@ -37,7 +37,7 @@ func TestSourcesRefuseSpecialFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, src := range map[string]fileSource{
-		"root": newOSSource(dir, false), "open": newOSSource(dir, true), "tree": newTreeSource(os.DirFS(dir), ".", true), "tree of links": newTreeSource(os.DirFS(dir), ".", false),
+		"root": newOSSource(dir, false, false), "open": newOSSource(dir, true, false), "tree": newTreeSource(os.DirFS(dir), ".", true), "tree of links": newTreeSource(os.DirFS(dir), ".", false),
 	} {
 		for _, special := range []string{"fifo", "socket", "zero"} {
 			soon(t, name+" "+special, func() {
@@ -69,7 +69,7 @@ func TestRootConfinement(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	confined, free := newOSSource(dir, false), newOSSource(dir, true)
+	confined, free := newOSSource(dir, false, false), newOSSource(dir, true, false)
 	defer confined.closeIdle()
 	for name, want := range map[string][2]string{
 		"in": {"in", "in"}, "ok": {"in", "in"}, "rel": {"", "secret"}, "abs": {"", "secret"}, "dir/secret": {"", "secret"}, "absin": {"", "in"}, "loop": {"", ""}, "missing": {"", ""},
@@ -138,7 +138,7 @@ func TestWriteCopy(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, followOut := range []bool{false, true} {
-		src := newOSSource(base, followOut)
+		src := newOSSource(base, followOut, false)
 		if err := src.write("new/dir/f.gz", []byte("packed"), mustStat(t, like)); err != nil {
 			t.Fatal(err)
 		}

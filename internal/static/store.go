@@ -53,6 +53,9 @@ type Settings struct {
 	MaxAge       time.Duration
 	MaxOpenFiles int
 	Stop         <-chan struct{}
+	// Fresh makes every request see the files as they are. Entries that are cached are
+	// compared with their files before they are used.
+	Fresh bool
 
 	// Recovered is deferred around methods of the user's files that a timer may
 	// call. It recovers a panic and logs it.
@@ -63,6 +66,7 @@ type Settings struct {
 // used by any number of goroutines.
 type Store struct {
 	Settings
+	fresh     bool // Settings.Fresh, unless the files can't change
 	src       fileSource
 	root      string    // the root's path, if it is in the operating system
 	rootName  string    // the last segment of it
@@ -77,6 +81,7 @@ type Store struct {
 func NewStore(settings Settings) *Store {
 	s := &Store{Settings: settings}
 	s.setSource()
+	s.fresh = s.Fresh && !immutable(s.src)
 	if s.MaxAge > 0 {
 		s.timedCache.init(&s.Settings, s.closeIdle)
 	}
@@ -88,7 +93,7 @@ func (s *Store) setSource() {
 		dir := string(AppendName(nil, []byte(filepath.ToSlash(s.Settings.Root))))
 		if of, ok := systemDir(s.FS); ok {
 			of = filepath.Join(absDir(of, false), filepath.FromSlash(dir))
-			s.src, s.rootName = newOSSource(of, s.FollowOut), filepath.Base(of)
+			s.src, s.rootName = newOSSource(of, s.FollowOut, s.Fresh), filepath.Base(of)
 			return
 		}
 		s.src = newTreeSource(s.FS, dir, s.FollowOut)
@@ -96,11 +101,11 @@ func (s *Store) setSource() {
 	}
 	s.root = absDir(s.Settings.Root, s.AllowEmptyRoot)
 	s.rootName = filepath.Base(s.root)
-	src := newOSSource(s.root, s.FollowOut)
+	src := newOSSource(s.root, s.FollowOut, s.Fresh)
 	s.src, s.copies = src, src
 	if s.CompressRoot != "" {
 		s.oldCopies = src
-		s.copies = newOSSource(absDir(s.CompressRoot, false), s.FollowOut)
+		s.copies = newOSSource(absDir(s.CompressRoot, false), s.FollowOut, s.Fresh)
 	}
 }
 
@@ -143,12 +148,15 @@ func (s *Store) Reopen(e *Entry) (fs.File, fs.FileInfo, error) { return s.src.op
 //
 // If there is no variant in that coding, the entry has Absent set. With Identity it
 // never has.
-func (s *Store) Open(path []byte, coding compress.Coding) (*Entry, error) {
+//
+// seen is what the same request has looked at before, for other codings of path.
+func (s *Store) Open(path []byte, coding compress.Coding, seen *Seen) (*Entry, error) {
 	if s.cache == nil {
 		return s.load(path, coding, nil)
 	}
-	e, fresh, ok := s.cache.Get(path, coding, s.now())
-	if fresh {
+	now := s.now()
+	e, young, ok := s.cache.Get(path, coding, now)
+	if young && (!s.fresh || s.holds(e, now, seen)) {
 		return e, nil
 	}
 	if !ok {
@@ -174,6 +182,10 @@ func (s *Store) reload(path []byte, coding compress.Coding, old *Entry) (*Entry,
 		}
 		return nil, err
 	}
+	if s.fresh && !e.basis.settled {
+		s.cache.Remove(path, coding)
+		return e, nil
+	}
 	s.put(path, coding, e)
 	return e, nil
 }
@@ -191,6 +203,10 @@ func (s *Store) load(p []byte, coding compress.Coding, old *Entry) (*Entry, erro
 		return nil, fs.ErrNotExist
 	}
 	name := string(AppendName(nil, p))
+	var l loading
+	if s.fresh {
+		l.at = time.Now()
+	}
 	f, info, err := s.src.open(name)
 	if err != nil {
 		return nil, err
@@ -200,7 +216,7 @@ func (s *Store) load(p []byte, coding compress.Coding, old *Entry) (*Entry, erro
 		if !EndsInSlash(p) {
 			return nil, ErrIsDir
 		}
-		if f, info, name, err = s.openIndex(name); err != nil {
+		if f, info, name, err = s.openIndex(name, &l); err != nil {
 			return nil, err
 		}
 		if f == nil && coding != compress.Identity {
@@ -213,23 +229,36 @@ func (s *Store) load(p []byte, coding compress.Coding, old *Entry) (*Entry, erro
 		f.Close()
 		return nil, ErrIsFile
 	}
+	s.opened(&l, name, info)
 	if name == "." { // the root is a file
 		name = s.rootName
 	}
-	if coding != compress.Identity {
-		defer f.Close()
-		return s.loadCoded(f, info, name, coding, old)
+	e, err := s.makeEntry(f, info, name, coding, old, &l)
+	if err == nil && s.fresh {
+		s.stamp(e, &l)
 	}
-	return s.newEntry(f, info, name)
+	return e, err
+}
+
+// makeEntry makes an entry of an open file, which it takes over.
+func (s *Store) makeEntry(f fs.File, info fs.FileInfo, name string, coding compress.Coding, old *Entry, l *loading) (*Entry, error) {
+	if coding == compress.Identity {
+		return s.newEntry(f, info, name)
+	}
+	defer f.Close()
+	return s.loadCoded(f, info, name, coding, old, l)
 }
 
 // openIndex opens the first of the index pages that a directory has. f is nil
 // if it must be listed.
-func (s *Store) openIndex(dir string) (f fs.File, info fs.FileInfo, name string, err error) {
+func (s *Store) openIndex(dir string, l *loading) (f fs.File, info fs.FileInfo, name string, err error) {
 	for _, index := range s.IndexNames {
 		name = path.Join(dir, index)
+		n := len(l.files)
+		s.look(l, name)
 		f, info, err = s.src.open(name)
 		if err == nil && !info.IsDir() {
+			l.files = l.files[:n] // opened adds what was opened
 			return f, info, name, nil
 		}
 		if err == nil {

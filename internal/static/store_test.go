@@ -26,7 +26,7 @@ func TestStoreLetsGo(t *testing.T) {
 		s := NewStore(Settings{Root: root, MaxAge: age, MaxOpenFiles: 16, Stop: stop, Recovered: func(string) {}})
 		want := func(what string, entries, files int) {
 			t.Helper()
-			e, err := s.Open([]byte("/big"), compress.Identity)
+			e, err := s.Open([]byte("/big"), compress.Identity, new(Seen))
 			if err != nil || e.File == nil || e.Size != 100_000 {
 				t.Fatalf("%s: %+v, %v, want an open file", what, e, err)
 			}
@@ -62,7 +62,7 @@ func TestStoreSurvivesClose(t *testing.T) {
 				panics++
 			}
 		}})
-		e, err := s.Open([]byte("/big"), compress.Identity)
+		e, err := s.Open([]byte("/big"), compress.Identity, new(Seen))
 		if err != nil || e.File == nil {
 			t.Fatalf("%+v, %v, want an open file", e, err)
 		}

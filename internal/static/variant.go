@@ -25,7 +25,7 @@ var siblingSuffixes = [compress.Codings]string{compress.Gzip: ".gz", compress.Br
 // loadCoded makes an entry for the variant of a file in a coding: a precompressed
 // file, a copy made earlier, or a new copy; or an entry that says that there is
 // none. f is the open file; the caller keeps it and closes it.
-func (s *Store) loadCoded(f fs.File, info fs.FileInfo, name string, coding compress.Coding, old *Entry) (*Entry, error) {
+func (s *Store) loadCoded(f fs.File, info fs.FileInfo, name string, coding compress.Coding, old *Entry, l *loading) (*Entry, error) {
 	absent := &Entry{Absent: true}
 	contentType := TypeByName(name)
 	ra, shareable := isReaderAt(f)
@@ -39,14 +39,19 @@ func (s *Store) loadCoded(f fs.File, info fs.FileInfo, name string, coding compr
 		absent.NeverCoded = true
 		return absent, nil
 	}
-	v := variant{name: name, contentType: contentType, coding: coding, origin: info}
+	v := variant{name: name, contentType: contentType, coding: coding, origin: info, id: l.origin, settled: l.origin.settled(l.at)}
 	if s.Precompressed {
-		if e, _ := s.openVariant(s.src, name+siblingSuffixes[coding], v, true); e != nil {
+		if e := s.openSibling(v, l); e != nil {
 			return e, nil
 		}
 	}
 	if !s.Compress.Has(coding) || info.Size() < minCompressed || info.Size() > maxCompressed || !shareable || s.isCopyName(name) {
 		return absent, nil
+	}
+	if s.fresh && !v.settled {
+		// Neither a copy nor another goroutine's work can be told from those of other
+		// content.
+		return s.compressFile(ra, v)
 	}
 	if e := s.findCopy(v, old); e != nil {
 		return e, nil
@@ -60,13 +65,15 @@ type variant struct {
 	contentType string
 	coding      compress.Coding
 	origin      fs.FileInfo
+	id          fileID // of the origin, for Settings.Fresh
+	settled     bool   // see fileID.settled
 }
 
 // findCopy returns the copy that was made before, or nil. old is the entry that was
 // loaded for the same variant before.
 func (s *Store) findCopy(v variant, old *Entry) *Entry {
 	if s.copies != nil {
-		e, err := s.openVariant(s.copies, v.name+s.Suffixes[v.coding], v, false)
+		e, err := s.openCopy(v)
 		if e != nil {
 			return e
 		}
@@ -76,8 +83,7 @@ func (s *Store) findCopy(v variant, old *Entry) *Entry {
 	}
 	// As long as requests for it come, the entry remembers that the copy couldn't
 	// be written or wasn't smaller.
-	if old != nil && old.File == nil && old.originSize == v.origin.Size() &&
-		old.originTime.Equal(v.origin.ModTime()) && (!old.originTime.IsZero() || immutable(s.src)) {
+	if old != nil && old.ours && old.File == nil && s.isMadeOf(old, v) {
 		e := *old
 		if !e.Absent {
 			s.finish(&e, e.originTime)
@@ -87,24 +93,75 @@ func (s *Store) findCopy(v variant, old *Entry) *Entry {
 	return nil
 }
 
-// openVariant opens a file with a variant, if it exists and has the right time
-// stamp: that of the origin, or, for a file that another program made, one that
-// isn't older. Otherwise it returns nil without an error.
-func (s *Store) openVariant(src interface {
-	open(string) (fs.File, fs.FileInfo, error)
-}, name string, v variant, others bool) (*Entry, error) {
-	f, info, err := src.open(name)
+// isMadeOf reports whether old was made of the same file as v will be.
+func (s *Store) isMadeOf(old *Entry, v variant) bool {
+	if s.fresh {
+		return old.basis.settled && old.basis.files[0].id == v.id
+	}
+	return old.originSize == v.origin.Size() && old.originTime.Equal(v.origin.ModTime()) &&
+		(!old.originTime.IsZero() || immutable(s.src))
+}
+
+// copyName returns the name of the copy of v.
+func (s *Store) copyName(v variant) string {
+	name := v.name + s.Suffixes[v.coding]
+	if s.fresh {
+		name += freshSuffix
+	}
+	return name
+}
+
+// openCopy opens the copy of v, if there is one that was made of the same content.
+// Otherwise it returns nil, perhaps without an error.
+func (s *Store) openCopy(v variant) (*Entry, error) {
+	name := s.copyName(v)
+	f, info, err := s.copies.open(name)
 	if err != nil {
 		return nil, err
 	}
-	fits := isCopyOf(info.ModTime(), v.origin.ModTime())
-	if others {
-		fits = !info.ModTime().Before(v.origin.ModTime())
+	fits := info.Mode().IsRegular()
+	if fits && s.fresh {
+		info, fits = withoutTrailer(f, info, v.id)
+	} else if fits {
+		fits = isCopyOf(info.ModTime(), v.origin.ModTime())
 	}
-	if !info.Mode().IsRegular() || !fits {
+	if !fits {
 		f.Close()
 		return nil, nil
 	}
+	e, err := s.newVariant(f, info, name, v)
+	if err == nil {
+		e.ours = true
+	}
+	return e, err
+}
+
+// openSibling opens the variant of v that another program made, if it isn't older than the
+// file. Otherwise it returns nil.
+func (s *Store) openSibling(v variant, l *loading) *Entry {
+	name, n := v.name+siblingSuffixes[v.coding], len(l.files)
+	s.look(l, name)
+	f, info, err := s.src.open(name)
+	if err != nil {
+		return nil
+	}
+	if !info.Mode().IsRegular() || info.ModTime().Before(v.origin.ModTime()) {
+		f.Close()
+		return nil
+	}
+	e, err := s.newVariant(f, info, name, v)
+	if err != nil {
+		return nil
+	}
+	if s.fresh {
+		l.sibling = idOf(info)
+		l.files[n].id = l.sibling // of the file that was opened, not of one that was there before
+	}
+	return e
+}
+
+// newVariant makes an entry of an open variant, which it takes over.
+func (s *Store) newVariant(f fs.File, info fs.FileInfo, name string, v variant) (*Entry, error) {
 	e, err := s.newEntry(f, info, name)
 	if err != nil {
 		return nil, err
@@ -122,19 +179,19 @@ func (s *Store) openVariant(src interface {
 // makeCopy compresses f, which the caller keeps. For one variant only one goroutine
 // does so at a time; others wait and use its result, from memory or from the disk.
 func (s *Store) makeCopy(f io.ReaderAt, v variant, old *Entry) (*Entry, error) {
-	key := flightKey{v.name, v.coding}
+	key := flightKey{v.name, v.coding, v.id}
 	for {
 		fl, leader := s.flights.join(key)
 		if leader {
 			defer s.flights.land(key, fl)
-			e, err := s.compressFile(f, v, old)
+			e, err := s.compressOnce(f, v, old)
 			if err == nil && e.File == nil {
-				fl.entry = e
+				fl.entry = s.own(e)
 			}
 			return e, err
 		}
 		if <-fl.done; fl.entry != nil {
-			return fl.entry, nil
+			return s.own(fl.entry), nil
 		}
 		if e := s.findCopy(v, old); e != nil {
 			return e, nil
@@ -142,11 +199,27 @@ func (s *Store) makeCopy(f io.ReaderAt, v variant, old *Entry) (*Entry, error) {
 	}
 }
 
-func (s *Store) compressFile(f io.ReaderAt, v variant, old *Entry) (*Entry, error) {
+// own returns an entry like e that its caller may stamp. Without Settings.Fresh entries
+// aren't stamped.
+func (s *Store) own(e *Entry) *Entry {
+	if !s.fresh {
+		return e
+	}
+	mine := *e
+	return &mine
+}
+
+// compressOnce is compressFile unless another goroutine has made the copy meanwhile.
+func (s *Store) compressOnce(f io.ReaderAt, v variant, old *Entry) (*Entry, error) {
 	if e := s.findCopy(v, old); e != nil {
-		return e, nil // made meanwhile by another goroutine
+		return e, nil
 	}
 	s.removeOutdated(v)
+	return s.compressFile(f, v)
+}
+
+// compressFile compresses f, and writes a copy if that is possible.
+func (s *Store) compressFile(f io.ReaderAt, v variant) (*Entry, error) {
 	compressing <- struct{}{}
 	defer func() { <-compressing }()
 	plain, err := readSmall(io.NewSectionReader(f, 0, v.origin.Size()), v.origin.Size())
@@ -155,9 +228,9 @@ func (s *Store) compressFile(f io.ReaderAt, v variant, old *Entry) (*Entry, erro
 	}
 	data := compress.Append(nil, plain, v.coding, compress.DefaultLevel)
 	if len(data) > len(plain)-len(plain)/20 {
-		return &Entry{Absent: true, originTime: v.origin.ModTime(), originSize: v.origin.Size()}, nil
+		return &Entry{Absent: true, ours: true, originTime: v.origin.ModTime(), originSize: v.origin.Size()}, nil
 	}
-	if s.copies != nil && s.copies.write(v.name+s.Suffixes[v.coding], data, v.origin) == nil {
+	if s.writeCopy(data, v) {
 		if e := s.findCopy(v, nil); e != nil {
 			return e, nil
 		}
@@ -169,9 +242,25 @@ func (s *Store) compressFile(f io.ReaderAt, v variant, old *Entry) (*Entry, erro
 		Coding:      v.coding,
 		originTime:  v.origin.ModTime(),
 		originSize:  v.origin.Size(),
+		ours:        true,
 	}
 	s.finish(e, v.origin.ModTime())
 	return e, nil
+}
+
+// writeCopy writes a copy and reports whether it could.
+//
+// With Settings.Fresh the content was read after the file was looked at, so it may be newer
+// than what the copy says. That does no harm: because the file was settled, its fileID
+// has changed then, and nothing looks for this copy again.
+func (s *Store) writeCopy(data []byte, v variant) bool {
+	if s.copies == nil || s.fresh && !v.settled {
+		return false
+	}
+	if s.fresh {
+		data = appendTrailer(data[:len(data):len(data)], v.id)
+	}
+	return s.copies.write(s.copyName(v), data, v.origin) == nil
 }
 
 // removeOutdated removes an outdated copy next to its file, which was made before

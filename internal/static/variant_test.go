@@ -270,7 +270,7 @@ func TestCompressedOnce(t *testing.T) {
 							errs = append(errs, v.(error))
 						}
 					}()
-					e, err := s.Open([]byte("/f.txt"), compress.Gzip)
+					e, err := s.Open([]byte("/f.txt"), compress.Gzip, new(Seen))
 					mu.Lock()
 					defer mu.Unlock()
 					if err != nil {
@@ -313,7 +313,7 @@ func TestCompressedOnDisk(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {
-			e, err := s.Open([]byte("/f.txt"), compress.Gzip)
+			e, err := s.Open([]byte("/f.txt"), compress.Gzip, new(Seen))
 			if err != nil || e.File == nil {
 				t.Errorf("got %+v, %v, want an open file", e, err)
 				return

@@ -179,10 +179,11 @@ func TestRootStandsAlone(t *testing.T) {
 	}
 }
 
-// TestUnsafe proves that only one package has conversions that need unsafe.
+// TestUnsafe proves that only one package has conversions that need unsafe. One more file
+// passes addresses to a system call.
 func TestUnsafe(t *testing.T) {
 	for _, s := range sources(t) {
-		if s.dir != "internal/bytesconv" && slices.Contains(s.imports, "unsafe") {
+		if s.dir != "internal/bytesconv" && s.file != "internal/static/stat_raw.go" && slices.Contains(s.imports, "unsafe") {
 			t.Errorf("%s imports unsafe: internal/bytesconv has what it needs", s.file)
 		}
 	}

@@ -1,0 +1,417 @@
+//go:build unix
+
+package static
+
+import (
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/fstest"
+	"testing/synctest"
+	"time"
+
+	"github.com/galehttp/gale/internal/compress"
+)
+
+// freshStore returns a store with Settings.Fresh for the files in dir.
+func freshStore(dir string, change func(*Settings)) *Store {
+	settings := Settings{Root: dir, Fresh: true, MaxAge: time.Hour, MaxOpenFiles: 100, StrongETags: true, Recovered: func(string) {}}
+	settings.Suffixes = [...]string{compress.Gzip: ".c.gz", compress.Brotli: ".c.br", compress.Zstd: ".c.zst"}
+	if change != nil {
+		change(&settings)
+	}
+	return NewStore(settings)
+}
+
+// settle waits until a change of the file would change its fileID.
+func settle(t *testing.T, path string) {
+	t.Helper()
+	for {
+		at := time.Now()
+		if id := statID(path + "\x00"); !id.exists || id.settled(at) {
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// cached reports whether the next Open of path would be answered from the cache, as far as
+// is known without a look at the files.
+func cached(s *Store, path string, coding compress.Coding) bool {
+	e, _, ok := s.cache.Get([]byte(path), coding, s.now())
+	if ok {
+		e.Release()
+	}
+	return ok
+}
+
+// A file is cached once it is settled, and read again when it has changed in any way.
+func TestFreshFile(t *testing.T) {
+	dir := t.TempDir()
+	name, other := filepath.Join(dir, "f.txt"), filepath.Join(dir, "other")
+	s := freshStore(dir, nil)
+	big := strings.Repeat("0123456789", 2000)
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := func(what, content string) {
+		t.Helper()
+		for range 3 {
+			e, err := s.Open([]byte("/f.txt"), compress.Identity, new(Seen))
+			if err != nil && content == "" {
+				return
+			}
+			if err != nil {
+				t.Fatalf("%s: %v", what, err)
+			}
+			got := string(e.Data)
+			if e.File != nil {
+				b := make([]byte, e.Size)
+				n, _ := e.File.ReadAt(b, 0)
+				got = string(b[:n])
+			}
+			e.Release()
+			if got != content {
+				t.Fatalf("%s: got %.10q, want %.10q", what, got, content)
+			}
+			if content != "" && len(content) < 100 {
+				settle(t, name)
+			}
+		}
+	}
+	for _, step := range []struct {
+		what    string
+		change  func()
+		content string
+	}{
+		{"created", func() { write(t, name, "one") }, "one"},
+		{"changed, same size", func() { write(t, name, "two") }, "two"},
+		{"changed, same size and time", func() { writeAt(t, name, "six", mustStat(t, name).ModTime()) }, "six"},
+		{"replaced", func() { write(t, other, "ten"); must(os.Rename(other, name)) }, "ten"},
+		{"replaced by a large one", func() { write(t, other, big); must(os.Rename(other, name)) }, big},
+		{"truncated", func() { must(os.Truncate(name, 15_000)) }, big[:15_000]},
+		{"removed", func() { must(os.Remove(name)) }, ""},
+		{"a directory", func() { must(os.Mkdir(name, 0o700)) }, ""},
+		{"a file again", func() { must(os.Remove(name)); write(t, name, "new") }, "new"},
+	} {
+		step.change()
+		want(step.what, step.content)
+	}
+	if settle(t, name); !cached(s, "/f.txt", compress.Identity) {
+		want("settled", "new")
+		if !cached(s, "/f.txt", compress.Identity) {
+			t.Error("a settled file isn't cached")
+		}
+	}
+}
+
+// Only a fileID that every change would change is trusted.
+func TestSettled(t *testing.T) {
+	at := time.Unix(1_700_000_000, 500e6)
+	ago := func(d time.Duration) int64 { return at.Add(-d).UnixNano() }
+	for what, tt := range map[string]struct {
+		id   fileID
+		want bool
+	}{
+		"just now":                {fileID{ctime: ago(0), mtime: ago(time.Hour)}, false},
+		"a tick ago":              {fileID{ctime: ago(19 * time.Millisecond)}, false},
+		"two ticks ago":           {fileID{ctime: ago(20 * time.Millisecond)}, true},
+		"in the future":           {fileID{ctime: ago(-time.Hour)}, false},
+		"whole seconds, just now": {fileID{ctime: ago(500 * time.Millisecond)}, false},
+		"whole seconds":           {fileID{ctime: ago(2500 * time.Millisecond)}, true},
+		"no ctime, a second ago":  {fileID{mtime: ago(1100 * time.Millisecond)}, false},
+		"no ctime":                {fileID{mtime: ago(2100 * time.Millisecond)}, true},
+		"nothing":                 {fileID{exists: true}, false},
+	} {
+		if got := tt.id.settled(at); got != tt.want {
+			t.Errorf("%s: settled %v, want %v", what, got, tt.want)
+		}
+	}
+}
+
+// Of several index pages the first one counts, whichever there was before.
+func TestFreshIndex(t *testing.T) {
+	dir := t.TempDir()
+	s := freshStore(dir, func(s *Settings) { s.IndexNames, s.Listings = []string{"a.html", "b.html"}, true })
+	a, b := filepath.Join(dir, "d", "a.html"), filepath.Join(dir, "d", "b.html")
+	write(t, b, "b")
+	for range 3 {
+		for _, step := range []struct {
+			change func()
+			want   string
+		}{
+			{func() {}, "b"},
+			{func() { write(t, a, "a") }, "a"},
+			{func() { os.Remove(a) }, "b"},
+			{func() { os.Mkdir(a, 0o700) }, "b"},
+			{func() { os.Remove(a); write(t, a, "A") }, "A"},
+			{func() { os.Remove(b) }, "A"},
+			{func() { os.Remove(a) }, "listing"},
+			{func() { write(t, filepath.Join(dir, "d", "new"), "x") }, "new"},
+			{func() { os.Remove(filepath.Join(dir, "d", "new")); write(t, b, "b") }, "b"},
+		} {
+			step.change()
+			settle(t, a)
+			settle(t, b)
+			for range 2 {
+				got := get(t, s, "/d/")
+				if step.want == "listing" && strings.Contains(got, "Nothing here") || step.want == "new" && strings.Contains(got, "new</a>") {
+					continue
+				}
+				if got != step.want {
+					t.Fatalf("got %.200q, want %q", got, step.want)
+				}
+			}
+		}
+	}
+	if !cached(s, "/d/", compress.Identity) {
+		t.Error("a settled index page isn't cached")
+	}
+}
+
+// A root that is replaced is seen by the next request, also by one for a file that wasn't
+// there.
+func TestFreshRoot(t *testing.T) {
+	base := t.TempDir()
+	root := filepath.Join(base, "root")
+	s := freshStore(root, nil)
+	for range 5 {
+		write(t, filepath.Join(root, "f"), "one")
+		settle(t, filepath.Join(root, "f"))
+		for range 2 {
+			if got := get(t, s, "/f"); got != "one" {
+				t.Fatalf("got %q", got)
+			}
+		}
+		if _, err := s.Open([]byte("/g"), compress.Identity, new(Seen)); err == nil {
+			t.Fatal("there is no such file")
+		}
+		if err := os.RemoveAll(root); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Open([]byte("/f"), compress.Identity, new(Seen)); err == nil {
+			t.Fatal("the root was removed")
+		}
+		write(t, filepath.Join(root, "g"), "two")
+		if got := get(t, s, "/g"); got != "two" {
+			t.Fatalf("got %q", got)
+		}
+		if err := os.RemoveAll(root); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.closeIdle()
+}
+
+// A variant of another program appears, changes, gets older than its file and goes away.
+func TestFreshSibling(t *testing.T) {
+	dir := t.TempDir()
+	name, sibling := filepath.Join(dir, "f.txt"), filepath.Join(dir, "f.txt.br")
+	for _, compressing := range []bool{false, true} {
+		s := freshStore(dir, func(s *Settings) {
+			s.Codings, s.Precompressed, s.CompressRoot = Of(compress.Brotli), true, filepath.Join(t.TempDir(), "copies")
+			if compressing {
+				s.Compress = s.Codings
+			}
+		})
+		plain := noise(4000)
+		write(t, name, plain)
+		tags := map[string]string{} // the content that has it
+		for _, step := range []struct {
+			what   string
+			change func()
+			want   string // "": the store's own, or none
+		}{
+			{"none", func() {}, ""},
+			{"appears", func() { write(t, sibling, "one") }, "one"},
+			{"changes", func() { write(t, sibling, "two") }, "two"},
+			{"with the same time", func() { writeAt(t, sibling, "six", mustStat(t, sibling).ModTime()) }, "six"},
+			{"is too old", func() { writeAt(t, sibling, "old", mustStat(t, name).ModTime().Add(-time.Hour)) }, ""},
+			{"is new again", func() { os.Chtimes(sibling, time.Now(), time.Now()) }, "old"},
+			{"the file is newer", func() { os.Chtimes(name, time.Now(), time.Now().Add(time.Hour)) }, ""},
+			{"the file is older", func() { os.Chtimes(name, time.Now(), time.Now().Add(-time.Hour)) }, "old"},
+			{"is a directory", func() { os.Remove(sibling); os.Mkdir(sibling, 0o700) }, ""},
+			{"is a file", func() { os.Remove(sibling); write(t, sibling, "new") }, "new"},
+			{"is removed", func() { os.Remove(sibling) }, ""},
+		} {
+			step.change()
+			for i := range 3 {
+				e := open(t, s, "/f.txt", compress.Brotli)
+				switch {
+				case step.want != "":
+					if e.Absent || string(e.Data) != step.want {
+						t.Fatalf("%s: got %.20q, absent %v, want %q", step.what, e.Data, e.Absent, step.want)
+					}
+				case compressing && (e.Absent || e.Size > 3000 || e.Size < 1000), !compressing && !e.Absent:
+					t.Fatalf("%s: got %d bytes, absent %v", step.what, e.Size, e.Absent)
+				}
+				if tag := string(e.Valid.ETag); tag != "" {
+					if old, ok := tags[tag]; ok && old != string(e.Data) {
+						t.Errorf("%s: the tag %s was that of other content", step.what, tag)
+					}
+					tags[tag] = string(e.Data)
+				} else if i == 2 && !e.Absent {
+					t.Errorf("%s: no tag", step.what)
+				}
+				settle(t, name)
+				settle(t, sibling)
+			}
+			if !cached(s, "/f.txt", compress.Brotli) {
+				t.Errorf("%s: not cached", step.what)
+			}
+		}
+	}
+}
+
+// A copy is used only for the content that it was made from, whatever time stamps and sizes
+// say, also by another process.
+func TestFreshCopies(t *testing.T) {
+	for what, copies := range map[string]string{"beside": "", "apart": "copies"} {
+		base := t.TempDir()
+		root := filepath.Join(base, "root")
+		name := filepath.Join(root, "f.txt")
+		fresh := func() *Store {
+			return freshStore(root, func(s *Settings) {
+				s.Codings, s.Compress = Of(compress.Gzip), Of(compress.Gzip)
+				if copies != "" {
+					s.CompressRoot = filepath.Join(base, copies)
+				}
+			})
+		}
+		s := fresh()
+		texts := [...]string{noise(40_000), strings.ToUpper(noise(40_000))}
+		tags := map[string]bool{}
+		for i := range 6 {
+			text := texts[i%2]
+			writeAt(t, name, text, stamp)
+			for j := range 4 {
+				if j == 3 {
+					s = fresh()
+				}
+				e := open(t, s, "/f.txt", compress.Gzip)
+				if e.Absent {
+					t.Fatalf("%s: absent", what)
+				}
+				if got := unpacked(t, content(t, s, e)); got != text {
+					t.Fatalf("%s, change %d, request %d: got %.20q, want %.20q", what, i, j, got, text)
+				}
+				if j == 3 {
+					if e.File == nil {
+						t.Errorf("%s: the copy wasn't written", what)
+					}
+					if tag := string(e.Valid.ETag); tags[tag] || tag == "" {
+						t.Errorf("%s: tag %q", what, tag)
+					} else {
+						tags[tag] = true
+					}
+				}
+				e.Release()
+				settle(t, name)
+			}
+		}
+		got := dirNames(t, root)
+		if copies != "" {
+			got = append(got, dirNames(t, filepath.Join(base, copies))...)
+		}
+		if want := []string{"f.txt", "f.txt.c.gz.fresh"}; !slices.Equal(got, want) {
+			t.Errorf("%s: there are %q, want %q", what, got, want)
+		}
+		s.closeIdle()
+	}
+}
+
+// Who asks for a listing doesn't get one that was begun before. However many wait, the next
+// one is for all of them.
+func TestFreshListing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tree := &slowDirs{MapFS: fstest.MapFS{"a.txt": {}}, reads: make(chan struct{})}
+		s := NewStore(Settings{FS: tree, Fresh: true, MaxAge: time.Hour, Listings: true, Recovered: func(string) {}})
+		var mu sync.Mutex
+		newer, older := 0, 0
+		ask := func() {
+			e, err := s.Open([]byte("/"), compress.Identity, new(Seen))
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			if strings.Contains(string(e.Data), "b.txt") {
+				newer++
+			} else {
+				older++
+			}
+		}
+		go ask()
+		synctest.Wait() // it has opened the directory and reads it
+		tree.add("b.txt")
+		const others = 3
+		for range others {
+			go ask()
+		}
+		synctest.Wait()
+		tree.reads <- struct{}{} // of the first one
+		synctest.Wait()
+		if older != 1 || newer != 0 {
+			t.Errorf("%d got the old listing and %d the new one, want 1 and 0", older, newer)
+		}
+		tree.reads <- struct{}{} // the others share one
+		synctest.Wait()
+		if older != 1 || newer != others {
+			t.Errorf("%d got the old listing and %d the new one, want 1 and %d", older, newer, others)
+		}
+	})
+}
+
+// slowDirs is a tree whose directories are as they were opened, and are read when the test
+// allows it.
+type slowDirs struct {
+	mu sync.Mutex
+	fstest.MapFS
+	reads chan struct{}
+}
+
+func (d *slowDirs) add(name string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	files := maps.Clone(d.MapFS)
+	files[name] = &fstest.MapFile{}
+	d.MapFS = files
+}
+
+func (d *slowDirs) Open(name string) (fs.File, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	f, err := d.MapFS.Open(name)
+	if dir, ok := f.(fs.ReadDirFile); ok {
+		return slowDir{dir, d}, err
+	}
+	return f, err
+}
+
+func (d *slowDirs) Stat(name string) (fs.FileInfo, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.MapFS.Stat(name)
+}
+
+type slowDir struct {
+	fs.ReadDirFile
+	tree *slowDirs
+}
+
+func (d slowDir) ReadDir(n int) ([]fs.DirEntry, error) {
+	list, err := d.ReadDirFile.ReadDir(n)
+	if err == nil {
+		<-d.tree.reads
+	}
+	return list, err
+}

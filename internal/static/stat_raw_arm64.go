@@ -1,0 +1,7 @@
+//go:build linux
+
+package static
+
+import "syscall"
+
+const sysFstatat = syscall.SYS_FSTATAT
