@@ -5,6 +5,7 @@ package gale
 import (
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/galehttp/gale/internal/alloctest"
 )
@@ -15,6 +16,11 @@ func TestFSAllocs(t *testing.T) {
 	plain := (&FS{Root: root, PathRewrite: NewPathSlashesStripper(1)}).NewRequestHandler()
 	full := (&FS{Root: root, AcceptByteRange: true, GenerateETag: true, Compress: true, HideDotFiles: true}).NewRequestHandler()
 	path := filepath.Join(root, "hello.txt")
+	fresh := (&FS{Root: root, Fresh: true, AcceptByteRange: true, StrongETags: true, Compress: true, Precompressed: true, IndexNames: []string{"index.html"}}).NewRequestHandler()
+	write(t, filepath.Join(root, "index.html"), alphabet)
+	write(t, filepath.Join(root, "packed.txt"), alphabet)
+	write(t, filepath.Join(root, "packed.txt.gz"), alphabet)
+	time.Sleep(50 * time.Millisecond) // after it the files are cached
 	serve := func(ctx *RequestCtx) { ServeFile(ctx, path) }
 	for _, tt := range []struct {
 		name   string
@@ -31,6 +37,13 @@ func TestFSAllocs(t *testing.T) {
 		{"range", full, "GET", "/hello.txt", [][2]string{{"Range", "bytes=1-5"}}, 206},
 		{"index", full, "GET", "/hello.txt", nil, 200},
 		{"ServeFile", serve, "GET", "/x", nil, 200},
+		{"fresh", fresh, "GET", "/hello.txt", nil, 200},
+		{"fresh, large", fresh, "HEAD", "/big.txt", nil, 200},
+		{"fresh, no variant", fresh, "GET", "/hello.txt", [][2]string{{"Accept-Encoding", "gzip"}}, 200},
+		{"fresh, compressed", fresh, "HEAD", "/big.txt", [][2]string{{"Accept-Encoding", "gzip"}}, 200},
+		{"fresh, precompressed", fresh, "GET", "/packed.txt", [][2]string{{"Accept-Encoding", "gzip"}}, 200},
+		{"fresh, index page", fresh, "GET", "/", nil, 200},
+		{"fresh, conditional", fresh, "GET", "/hello.txt", [][2]string{{"If-None-Match", "*"}}, 304},
 	} {
 		var req Request
 		req.Header.SetMethod(tt.method)
