@@ -415,3 +415,100 @@ func (d slowDir) ReadDir(n int) ([]fs.DirEntry, error) {
 	}
 	return list, err
 }
+
+// What leads to a file counts too: links that lead elsewhere, also out of the root, and
+// permissions.
+func TestFreshLinks(t *testing.T) {
+	base := t.TempDir()
+	root := filepath.Join(base, "root")
+	for _, name := range []string{"root/a/f", "root/b/f", "out/f"} {
+		writeAt(t, filepath.Join(base, name), name, stamp)
+	}
+	link := filepath.Join(root, "link")
+	s := freshStore(root, nil)
+	defer s.closeIdle()
+	// All files have the same time and nearly the same size.
+	for range 3 {
+		for _, tt := range []struct{ to, want string }{
+			{"a", "root/a/f"}, {"b", "root/b/f"}, {"../out", ""}, {filepath.Join(base, "out"), ""}, {"missing", ""}, {"a", "root/a/f"},
+		} {
+			os.Remove(link)
+			if err := os.Symlink(tt.to, link); err != nil {
+				t.Fatal(err)
+			}
+			for range 3 {
+				got := ""
+				if e, err := s.Open([]byte("/link/f"), compress.Identity, new(Seen)); err == nil {
+					got = string(e.Data)
+				}
+				if got != tt.want {
+					t.Fatalf("a link to %s: got %q, want %q", tt.to, got, tt.want)
+				}
+				settle(t, filepath.Join(link, "f"))
+			}
+		}
+	}
+	// A hard link is another name for the same content.
+	hard := filepath.Join(root, "hard")
+	if err := os.Link(filepath.Join(root, "a", "f"), hard); err != nil {
+		t.Fatal(err)
+	}
+	settle(t, hard)
+	get(t, s, "/hard")
+	writeAt(t, filepath.Join(root, "a", "f"), "changed!", stamp)
+	if got := get(t, s, "/hard"); got != "changed!" {
+		t.Errorf("changed by its other name: got %q", got)
+	}
+	if settle(t, hard); os.Getuid() != 0 {
+		get(t, s, "/hard")
+		if err := os.Chmod(hard, 0); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Open([]byte("/hard"), compress.Identity, new(Seen)); err == nil {
+			t.Error("opened without permission")
+		}
+	}
+}
+
+// A file has no validator as long as another change could leave it the same. Its date comes
+// when the file is two seconds old, and the cached entry gets it then.
+func TestFreshValidators(t *testing.T) {
+	s := freshStore(t.TempDir(), nil)
+	now := time.Now()
+	ago := func(d time.Duration) int64 { return now.Add(-d).UnixNano() }
+	for what, tt := range map[string]struct {
+		mtime, ctime int64
+		tag          string // its beginning
+		date, later  bool
+	}{
+		"just changed":      {ago(time.Millisecond), ago(time.Millisecond), "", false, false},
+		"a second ago":      {ago(time.Second), ago(time.Second), `"`, false, true},
+		"set back":          {ago(time.Hour), ago(time.Second), `"`, false, true},
+		"an hour ago":       {ago(time.Hour), ago(time.Hour), `"`, true, false},
+		"the time is ahead": {ago(-time.Hour), ago(time.Hour), `"`, false, false},
+	} {
+		id := fileID{exists: true, size: 5, mtime: tt.mtime, ctime: tt.ctime}
+		l := loading{at: now, origin: id, files: []watch{{"f", id}}}
+		e := &Entry{Size: 5}
+		s.stamp(e, &l)
+		if tag := string(e.Valid.ETag); !strings.HasPrefix(tag, tt.tag) || tt.tag == "" && tag != "" {
+			t.Errorf("%s: tag %s", what, tag)
+		}
+		if got := len(e.LastModified) > 0; got != tt.date || got != !e.Valid.ModTime.IsZero() {
+			t.Errorf("%s: date %q", what, e.LastModified)
+		}
+		if later := e.basis.dated != 0; later != tt.later {
+			t.Errorf("%s: gets a date later: %v", what, later)
+		} else if wait := e.basis.dated - s.now(); later && (wait <= 0 || wait > dateTime-time.Second) {
+			t.Errorf("%s: gets its date in %v", what, wait)
+		}
+	}
+	// An entry that waits for its date is used until then.
+	path := filepath.Join(s.root, "f")
+	write(t, path, "text")
+	id := statID(path + "\x00")
+	e := &Entry{basis: basis{files: []watch{{path + "\x00", id}}, settled: true, dated: 100}}
+	if !s.holds(e, 99, new(Seen)) || s.holds(e, 100, new(Seen)) {
+		t.Error("the date isn't awaited")
+	}
+}

@@ -335,3 +335,22 @@ func TestCompressedOnDisk(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A variant of another program that is removed isn't kept in memory for the store's own.
+func TestSiblingIsRemoved(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		settings := gzipping()
+		tree := fstest.MapFS{"f.txt": {Data: []byte(prose), ModTime: stamp}, "f.txt.gz": {Data: []byte("sibling"), ModTime: stamp}}
+		settings.FS, settings.MaxAge, settings.Precompressed = tree, time.Minute, true
+		s := NewStore(settings)
+		if e := open(t, s, "/f.txt", compress.Gzip); string(e.Data) != "sibling" {
+			t.Fatalf("got %q", e.Data)
+		}
+		delete(tree, "f.txt.gz")
+		time.Sleep(settings.MaxAge)
+		if e := open(t, s, "/f.txt", compress.Gzip); string(e.Data) == "sibling" || unpacked(t, string(e.Data)) != prose {
+			t.Errorf("got %.20q", e.Data)
+		}
+		s.cache.Clear()
+	})
+}
