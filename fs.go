@@ -169,6 +169,16 @@ type FS struct {
 	// in memory.
 	Compress bool
 
+	// CompressLarge compresses files of more than 8 MiB while they are sent, if Compress
+	// is set. They have no Content-Length then, and their entity tags are weak. The fastest
+	// coding is chosen: if weights are equal, zstd goes before gzip and gzip before brotli. A
+	// request for a range gets a range of the file as it is.
+	//
+	// At most 16 files are compressed in this way at a time in the whole process, however
+	// slowly clients read them; more requests get the file as it is. Each needs up to 4 MiB of
+	// memory.
+	CompressLarge bool
+
 	// AcceptByteRange answers requests for byte ranges (RFC 9110 section 14) with 206.
 	// Several ranges are sent as multipart/byteranges. Overlapping ranges are merged.
 	// If several ranges would need more bytes than the whole file plus a tenth plus 1

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/galehttp/gale/internal/compress"
+	"github.com/galehttp/gale/internal/race"
 )
 
 // freshModel changes the files of a directory at random and knows what they hold.
@@ -263,7 +264,7 @@ func TestFSFreshAlways(t *testing.T) {
 		}
 		return freshReply{a.status, a.get("ETag"), a.get("Last-Modified"), a.get("Content-Encoding"), a.body}
 	}
-	for i := range 1000 {
+	for i := range race.Fewer(1000) {
 		m.step()
 		asks := 2
 		if i%15 == 0 {
@@ -303,7 +304,7 @@ func TestFSFreshConnections(t *testing.T) {
 			h := &resp.Header
 			return freshReply{resp.StatusCode(), string(h.Peek("ETag")), string(h.Peek("Last-Modified")), string(h.Peek("Content-Encoding")), string(resp.Body())}
 		}
-		for i := range 200 {
+		for i := range race.Fewer(200) {
 			m.step()
 			if i%40 == 0 {
 				time.Sleep(25 * time.Millisecond)

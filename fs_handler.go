@@ -20,6 +20,8 @@ type fsHandler struct {
 	notFound  RequestHandler
 	noIndex   RequestHandler
 	maxRanges int // 0: ranges are off
+
+	compressLarge bool
 }
 
 func newFSHandler(fs *FS) *fsHandler {
@@ -28,6 +30,8 @@ func newFSHandler(fs *FS) *fsHandler {
 		notFound: fs.PathNotFound,
 		noIndex:  fs.IndexNotFound,
 		store:    static.NewStore(storeSettings(fs)),
+
+		compressLarge: fs.CompressLarge,
 	}
 	if fs.AcceptByteRange {
 		h.maxRanges = limitOr(fs.MaxRanges, 32, 1)
@@ -181,7 +185,9 @@ func (h *fsHandler) serve(ctx *RequestCtx, path []byte, offer static.CodingSet, 
 			return
 		}
 		if !e.Absent {
-			h.respond(ctx, e, negotiated)
+			if !h.compressLarge || !e.IsLarge() || !h.respondLarge(ctx, e, accept) {
+				h.respond(ctx, e, negotiated)
+			}
 			return
 		}
 		if offer &^= static.Of(coding); e.NeverCoded {
@@ -259,13 +265,26 @@ func (h *fsHandler) redirect(ctx *RequestCtx, path []byte) {
 // another coding. A request without one gets no Vary: its answer is valid for all
 // clients.
 func (h *fsHandler) respond(ctx *RequestCtx, e *static.Entry, negotiated bool) {
+	if h.describe(ctx, e, negotiated) {
+		return
+	}
 	head := ctx.IsHead()
-	outcome := evaluate(&ctx.Request.Header, e.Valid, head || ctx.IsGet())
+	if h.maxRanges > 0 && (head || ctx.IsGet()) && h.respondRanges(ctx, e, head) {
+		return
+	}
+	ctx.SetStatusCode(StatusOK)
+	h.setBody(ctx, e, static.Range{Length: e.Size}, head)
+}
+
+// describe sets the header fields for e. If the request's conditions ask for an answer
+// without content, it gives that, releases e and returns true.
+func (h *fsHandler) describe(ctx *RequestCtx, e *static.Entry, negotiated bool) (done bool) {
+	outcome := evaluate(&ctx.Request.Header, e.Valid, ctx.IsHead() || ctx.IsGet())
 	if outcome == static.Failed {
 		e.Release()
 		ctx.Response.ResetBody()
 		ctx.Response.SetStatusCode(StatusPreconditionFailed)
-		return
+		return true
 	}
 	header := &ctx.Response.Header
 	if negotiated && e.Varies {
@@ -281,7 +300,7 @@ func (h *fsHandler) respond(ctx *RequestCtx, e *static.Entry, negotiated bool) {
 		e.Release()
 		ctx.Response.ResetBody()
 		ctx.Response.SetStatusCode(StatusNotModified)
-		return
+		return true
 	}
 	if e.Listing {
 		header.Set(HeaderXContentTypeOptions, "nosniff")
@@ -292,12 +311,8 @@ func (h *fsHandler) respond(ctx *RequestCtx, e *static.Entry, negotiated bool) {
 	header.SetContentType(e.ContentType)
 	if h.maxRanges > 0 {
 		header.Set(HeaderAcceptRanges, "bytes")
-		if (head || ctx.IsGet()) && h.respondRanges(ctx, e, head) {
-			return
-		}
 	}
-	ctx.SetStatusCode(StatusOK)
-	h.setBody(ctx, e, static.Range{Length: e.Size}, head)
+	return false
 }
 
 // evaluate evaluates the conditional headers of a request. If-Match and

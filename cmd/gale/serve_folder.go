@@ -46,6 +46,7 @@ func newFolder(cfg *serveConfig, compressDir string) *folder {
 		Compress:        cfg.compress,
 		CompressBrotli:  true,
 		CompressZstd:    true,
+		CompressLarge:   cfg.compress,
 		CompressRoot:    compressDir,
 		Precompressed:   cfg.compress && !cfg.upload.on, // a stranger's FILE.br mustn't be sent for FILE
 		PathNotFound:    f.missing,

@@ -16,6 +16,25 @@ const (
 	maxCompressed = 8 << 20
 )
 
+// IsLarge reports whether e is a file that gets smaller by compressing, but is too large for
+// the store to do so.
+func (e *Entry) IsLarge() bool {
+	return e.File != nil && e.Coding == compress.Identity && e.Size > maxCompressed && Compressible(e.ContentType)
+}
+
+// Streamed returns what describes the file of e when it is compressed while it is sent. Its
+// tag is weak, because another version of the program may compress to other bytes.
+func (e *Entry) Streamed(coding compress.Coding) *Entry {
+	streamed := *e
+	streamed.Coding = coding
+	if len(e.Valid.ETag) > 0 {
+		tag, _ := opaque(e.Valid.ETag)
+		tag = append([]byte("W/"), tag[:len(tag)-1]...)
+		streamed.Valid.ETag = append(append(append(tag, '-'), coding.String()...), '"')
+	}
+	return &streamed
+}
+
 // compressing limits how many files the process compresses at a time.
 var compressing = make(chan struct{}, max(1, runtime.GOMAXPROCS(0)))
 
