@@ -76,7 +76,7 @@ func TestMisuse(t *testing.T) {
 		{"password only", []string{"serve", "-auth", ":secret", dir}, "user:pass"},
 		{"name only", []string{"serve", "-auth", "user", dir}, "user:pass"},
 		{"origin", []string{"serve", "-cors=example", dir}, "https://"},
-		{"log", []string{"serve", "-log", "xml", dir}, "text, json or off"},
+		{"log", []string{"serve", "-log", "xml", dir}, "text, json, combined or off"},
 		{"spa without index", []string{"serve", "-spa", dir}, "index.html"},
 		{"key only", []string{"serve", "-tls-key", file, dir}, "-tls-cert"},
 		{"certificate only", []string{"serve", "-tls-cert", file, dir}, "-tls-key"},
@@ -144,7 +144,7 @@ func TestServeFlags(t *testing.T) {
 	dir := t.TempDir()
 	help := serveFlagsHelp()
 	for _, name := range []string{
-		"addr", "auth", "cache", "clean-urls", "compress", "header", "index", "no-listing", "open", "p", "port", "qr", "unix", "unix-mode", "cors", "dotfiles", "drain", "engine", "log", "max-conns", "shutdown-grace", "spa", "tls-cert", "tls-key", "tls-self-signed",
+		"addr", "auth", "auth-file", "cache", "clean-urls", "compress", "header", "index", "no-listing", "open", "p", "port", "qr", "unix", "unix-mode", "cors", "dotfiles", "drain", "engine", "log", "max-conns", "shutdown-grace", "spa", "tls-cert", "tls-key", "tls-self-signed",
 	} {
 		if !strings.Contains(help, "\t-"+name) {
 			t.Errorf("-%s isn't described", name)
@@ -166,7 +166,7 @@ func TestServeFlags(t *testing.T) {
 		}
 	}
 	cfg, err := parseServeFlags([]string{"-auth", "user:a:b", "-cors", dir})
-	if err != nil || cfg.auth.user != "user" || cfg.auth.pass != "a:b" || cfg.cors != "*" {
+	if err != nil || cfg.auth.pair.user != "user" || cfg.auth.pair.pass != "a:b" || cfg.cors != "*" {
 		t.Errorf("%+v, %v", cfg, err)
 	}
 	cfg, err = parseServeFlags([]string{"-cors=https://example.com", "-compress=false", dir})

@@ -53,13 +53,18 @@ func runServe(args []string, stdout, stderr io.Writer) error {
 		return err
 	}
 	defer saveMemory()()
-	logger := cfg.newLogger(stderr)
+	log := cfg.openLog(stderr)
+	defer log.close()
+	logger := log.logger
 	// From here on signals are handled: everything that is opened must be closed.
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, endSignals()...)
 	defer signal.Stop(signals)
 	tls, err := cfg.loadTLS()
 	if err != nil {
+		return err
+	}
+	if err := cfg.auth.load(logger); err != nil {
 		return err
 	}
 	ln, err := cfg.listen()
@@ -74,6 +79,7 @@ func runServe(args []string, stdout, stderr io.Writer) error {
 	defer copies.remove()
 
 	s := cfg.newServer(copies.path, logger)
+	s.BeforeSend = log.requests()
 	defer cfg.finishUploads()
 	done := make(chan error, 1)
 	go func() { done <- tls.serve(s, ln.Listener) }()

@@ -34,10 +34,10 @@ func banner(w io.Writer, cfg *serveConfig, ln *listening, t *tlsSource) {
 	if t.fingerprint != "" {
 		fmt.Fprintf(&b, "Browsers will show a warning: the certificate is self-signed. Its SHA-256 fingerprint is\n  %s\n", t.fingerprint)
 	}
-	if cfg.auth.set && !t.enabled() && cfg.unix.path == "" {
+	if cfg.auth.enabled() && !t.enabled() && cfg.unix.path == "" {
 		b.WriteString("Without TLS the password is sent unencrypted: add -tls-self-signed or -tls-cert.\n")
 	}
-	if cfg.upload.on && !cfg.auth.set {
+	if cfg.upload.on && !cfg.auth.enabled() {
 		b.WriteString("Everybody who can open these addresses can upload files: add -auth to ask for a password.\n")
 	}
 	b.WriteString("Press Ctrl-C to stop.\n")

@@ -31,7 +31,7 @@ type serveConfig struct {
 	cleanURLs     bool
 	spa           bool
 	cors          corsFlag
-	auth          authFlag
+	auth          authConfig
 	compress      bool
 	maxConns      int
 	drain         time.Duration
@@ -84,13 +84,8 @@ func (cfg *serveConfig) fileFlags(fs *flag.FlagSet) {
 
 // accessFlags say who may read.
 func (cfg *serveConfig) accessFlags(fs *flag.FlagSet) {
-	fs.Var(&cfg.auth, "auth", "require a user name and password, given as `user:pass` (HTTP Basic; use it with TLS)")
+	cfg.authFlags(fs)
 	fs.Var(&cfg.cors, "cors", "let web pages of all origins read the files, or of one origin with -cors=`origin`")
-}
-
-// logFlags are about the log of requests.
-func (cfg *serveConfig) logFlags(fs *flag.FlagSet) {
-	fs.Var(&cfg.log, "log", "log in this `format`: text, json or off (warnings and errors only)")
 }
 
 // lifeFlags say how the command ends.
@@ -104,7 +99,7 @@ func (cfg *serveConfig) lifeFlags(fs *flag.FlagSet) {
 // parseServeFlags reads args and checks everything that can be checked before
 // a port is opened.
 func parseServeFlags(args []string) (*serveConfig, error) {
-	cfg := &serveConfig{log: "text"}
+	cfg := &serveConfig{log: logText}
 	dirs, err := parseInterleaved(cfg.flagSet(), args)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
@@ -153,14 +148,15 @@ func (cfg *serveConfig) check() error {
 		return usagef("-tls-key needs -tls-cert, the file with the certificate")
 	case cfg.tlsCert != "" && cfg.tlsKey == "":
 		return usagef("-tls-cert needs -tls-key, the file with its private key")
-	case cfg.auth.set && (cfg.auth.user == "" || cfg.auth.pass == ""):
-		return usagef("write -auth as user:pass; neither may be empty")
 	case cfg.maxConns < 0:
 		return usagef("-max-conns can't be negative")
 	case cfg.drain < 0:
 		return usagef("-drain can't be negative")
 	case cfg.shutdownGrace < 0:
 		return usagef("-shutdown-grace can't be negative")
+	}
+	if err := cfg.auth.check(); err != nil {
+		return err
 	}
 	if err := cfg.checkListening(); err != nil {
 		return err
@@ -192,7 +188,7 @@ func (cfg *serveConfig) checkFolder() error {
 // serveFlagsHelp describes the flags.
 func serveFlagsHelp() string {
 	var b strings.Builder
-	cfg := &serveConfig{log: "text"}
+	cfg := &serveConfig{log: logText}
 	cfg.flagSet().VisitAll(func(f *flag.Flag) {
 		name, usage := flag.UnquoteUsage(f)
 		fmt.Fprintf(&b, "\t-%s", f.Name)
@@ -277,36 +273,6 @@ func (f indexFlag) names() []string {
 		return []string{"index.html"}
 	}
 	return f
-}
-
-// authFlag is a name and password. Set accepts any value, because package flag
-// would print a value that it refuses, and this one is a secret. The method check
-// validates it.
-type authFlag struct {
-	user, pass string
-	set        bool
-}
-
-func (f *authFlag) String() string { return "" }
-
-func (f *authFlag) Set(s string) error {
-	f.user, f.pass, _ = strings.Cut(s, ":")
-	f.set = true
-	return nil
-}
-
-// logFlag is the form of the log.
-type logFlag string
-
-func (f *logFlag) String() string { return string(*f) }
-
-func (f *logFlag) Set(s string) error {
-	switch s {
-	case "text", "json", "off":
-		*f = logFlag(s)
-		return nil
-	}
-	return errors.New("use text, json or off")
 }
 
 // duration is a flag like the one of package flag, but its error says what to

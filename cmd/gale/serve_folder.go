@@ -85,13 +85,12 @@ func (f *folder) serve(ctx *gale.RequestCtx) {
 	}
 }
 
-// isFile reports whether the answer is a file, of which clients may keep a copy. The
-// page of a single-page application isn't: it names the assets of the current build.
+// isFile reports whether an answer without Cache-Control is a file, of which clients may
+// keep a copy: listings and errors have that field already. The page of a single-page application isn't: it names the assets of the current build.
 func (f *folder) isFile(ctx *gale.RequestCtx) bool {
 	switch ctx.Response.StatusCode() {
 	case gale.StatusOK, gale.StatusPartialContent, gale.StatusNotModified:
-		// Only files have a date, not listings.
-		return len(ctx.Response.Header.Peek(gale.HeaderLastModified)) > 0 && !(f.spa && f.isIndexOfRoot(ctx.Path()))
+		return !(f.spa && f.isIndexOfRoot(ctx.Path()))
 	}
 	return false
 }

@@ -1,11 +1,7 @@
 package main
 
 import (
-	"crypto/sha256"
-	"crypto/subtle"
-	"encoding/base64"
 	"log/slog"
-	"strings"
 
 	"github.com/galehttp/gale"
 )
@@ -17,7 +13,7 @@ type routes struct {
 }
 
 // newHandler returns the handler for all requests. A request passes the middlewares in
-// the reverse order of the lines below: the log sees every answer as it is sent.
+// the reverse order of the lines below. The log is Server.BeforeSend.
 func (cfg *serveConfig) newHandler(compressDir string, logger *slog.Logger) gale.RequestHandler {
 	var r routes
 	r.read = newFolder(cfg, compressDir).serve
@@ -29,8 +25,8 @@ func (cfg *serveConfig) newHandler(compressDir string, logger *slog.Logger) gale
 		r.write = cfg.uploadHandler(logger)
 	}
 	h := byMethod(r)
-	if cfg.auth.set {
-		h = withAuth(h, cfg.auth)
+	if cfg.auth.by != nil {
+		h = withAuth(h, cfg.auth.by)
 	}
 	if cfg.cors != "" {
 		h = withCORS(h, string(cfg.cors))
@@ -39,7 +35,7 @@ func (cfg *serveConfig) newHandler(compressDir string, logger *slog.Logger) gale
 	if cfg.upload.on {
 		h = withSandbox(h)
 	}
-	return withAccessLog(h, logger)
+	return h
 }
 
 // byMethod calls the handler of the request's method.
@@ -59,36 +55,6 @@ func byMethod(r routes) gale.RequestHandler {
 			ctx.Response.Header.Set(gale.HeaderAllow, allow)
 		}
 	}
-}
-
-// withAuth asks for a name and password (RFC 7617).
-func withAuth(h gale.RequestHandler, want authFlag) gale.RequestHandler {
-	// Hashes of equal length are compared, so that the time tells nothing about the
-	// secret or its length.
-	wantSum := sha256.Sum256([]byte(want.user + ":" + want.pass))
-	return func(ctx *gale.RequestCtx) {
-		gotSum := sha256.Sum256(credentials(ctx))
-		if subtle.ConstantTimeCompare(gotSum[:], wantSum[:]) != 1 {
-			ctx.Response.Header.Set(gale.HeaderWWWAuthenticate, `Basic realm="gale", charset="UTF-8"`)
-			errorPage(ctx, gale.StatusUnauthorized, "A user name and a password are required.")
-			return
-		}
-		h(ctx)
-	}
-}
-
-// credentials returns the decoded credentials of Basic in Authorization, or nil if
-// there are none.
-func credentials(ctx *gale.RequestCtx) []byte {
-	scheme, value, ok := strings.Cut(string(ctx.Request.Header.Peek(gale.HeaderAuthorization)), " ")
-	if !ok || !strings.EqualFold(scheme, "Basic") {
-		return nil
-	}
-	b, err := base64.StdEncoding.DecodeString(strings.TrimSpace(value))
-	if err != nil {
-		return nil
-	}
-	return b
 }
 
 // Headers and methods that pages of other origins may use.

@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"runtime"
 	"sort"
 	"strings"
 	"testing"
@@ -34,11 +33,7 @@ type local struct {
 
 // onEngines runs f with each engine of the system.
 func onEngines(t *testing.T, f func(t *testing.T, engine string)) {
-	engines := []string{"block"}
-	if runtime.GOOS == "linux" {
-		engines = append(engines, "event")
-	}
-	for _, e := range engines {
+	for _, e := range engines() {
 		t.Run(e, func(t *testing.T) { f(t, e) })
 	}
 }
@@ -59,7 +54,13 @@ func newLocal(t *testing.T, dir string, args ...string) *local {
 		t.Fatal(err)
 	}
 	l := &local{t: t, cfg: cfg, dir: dir, done: make(chan error, 1)}
-	l.server = cfg.newServer(t.TempDir(), cfg.newLogger(&l.log))
+	log := cfg.openLog(&l.log)
+	t.Cleanup(log.close)
+	if err := cfg.auth.load(log.logger); err != nil {
+		t.Fatal(err)
+	}
+	l.server = cfg.newServer(t.TempDir(), log.logger)
+	l.server.BeforeSend = log.requests()
 	return l
 }
 

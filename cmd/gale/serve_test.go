@@ -209,6 +209,21 @@ func site(t *testing.T, files map[string]string) string {
 	return dir
 }
 
+// waitFor returns a field of the answer for a file. Files that have just been written get
+// no entity tag for some milliseconds, and no date for two seconds: another change could have
+// the same.
+func (p *process) waitFor(field, path string, fields ...string) string {
+	p.t.Helper()
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+		resp, _ := p.do("GET", path, fields...)
+		if v := resp.Header.Get(field); v != "" {
+			return v
+		}
+	}
+	p.t.Fatalf("%s: no %s", path, field)
+	return ""
+}
+
 func TestServeFiles(t *testing.T) {
 	text := strings.Repeat("body { margin: 0 }\n", 100)
 	parent := site(t, map[string]string{
@@ -275,9 +290,8 @@ func TestServeFiles(t *testing.T) {
 	if plain, err := io.ReadAll(zr); err != nil || string(plain) != text {
 		t.Errorf("compressed: %d bytes, %v", len(plain), err)
 	}
-	resp, _ = p.do("GET", "/hello.txt")
-	tag := resp.Header.Get("ETag")
-	if resp, _ = p.do("GET", "/hello.txt", "If-None-Match: "+tag); tag == "" || resp.StatusCode != 304 {
+	tag := p.waitFor("ETag", "/hello.txt")
+	if resp, _ = p.do("GET", "/hello.txt", "If-None-Match: "+tag); resp.StatusCode != 304 {
 		t.Errorf("ETag %q, then status %d", tag, resp.StatusCode)
 	}
 	// Nothing may have been written into the folder.
@@ -434,7 +448,7 @@ func TestServeAccessLog(t *testing.T) {
 	}
 	p = serve(t, dir)
 	p.do("HEAD", "/none")
-	p.logged("method=HEAD target=/none status=404 size=0")
+	p.logged("method=HEAD target=/none proto=HTTP/1.1 status=404 size=0")
 	p = serve(t, dir, "-log", "off")
 	p.do("GET", "/a.txt")
 	_ = p.cmd.Process.Kill()

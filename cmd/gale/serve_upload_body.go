@@ -391,10 +391,9 @@ func (c *uploadConditions) check(existing fs.FileInfo) error {
 		}
 		return nil
 	}
-	mod := existing.ModTime()
 	v := static.Validators{
-		ETag:    static.AppendETag(nil, mod, existing.Size(), "", !static.Settled(mod, time.Now())),
-		ModTime: mod,
+		ETag:    static.AppendFreshETag(nil, existing, time.Now()),
+		ModTime: existing.ModTime(),
 	}
 	if c.Evaluate(v) == static.Failed {
 		return refuse(gale.StatusPreconditionFailed, "the file that has that name isn't the one that the request may replace")

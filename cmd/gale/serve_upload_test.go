@@ -450,8 +450,14 @@ func TestUploadConditions(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := serveLocal(t, dir, "-upload", "-upload-overwrite")
-	resp, _ := l.do("GET", "/a.txt", "")
-	tag, date := resp.Header.Get("ETag"), resp.Header.Get("Last-Modified")
+	var tag, date string
+	eventually(t, func() string {
+		resp, _ := l.do("GET", "/a.txt", "")
+		if tag, date = resp.Header.Get("ETag"), resp.Header.Get("Last-Modified"); date == "" {
+			return "a.txt has no date"
+		}
+		return ""
+	})
 	for _, c := range []struct {
 		path  string
 		field string

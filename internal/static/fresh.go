@@ -204,6 +204,17 @@ func (l *loading) appendETag(dst []byte, coding compress.Coding, weak bool) []by
 	return appendTag(dst, weak, name, uint64(l.origin.mtime), uint64(l.origin.size), h.Sum64())
 }
 
+// AppendFreshETag appends the strong entity tag that a Store with Fresh and StrongETags
+// gives to a file with that info, or nothing if the file has no tag yet. at is a time before
+// the file was looked at.
+func AppendFreshETag(dst []byte, info fs.FileInfo, at time.Time) []byte {
+	l := loading{at: at, origin: idOf(info)}
+	if !l.origin.settled(at) {
+		return dst
+	}
+	return l.appendETag(dst, compress.Identity, false)
+}
+
 // Copies have the fileID of their file at their end, because their time stamp can't hold
 // it. So they have other names than the copies of a store without Settings.Fresh.
 const (
