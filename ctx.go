@@ -47,15 +47,16 @@ type RequestCtx struct {
 	isTLS bool
 
 	perRequest
-	hooks    []func(*RequestCtx) // of BeforeSend, in the order in which they were added; under mu
-	seen     snapshot            // for them; under mu
+	hooks    []func(*RequestCtx)  // of BeforeSend, in the order in which they were added; under mu
+	seen     snapshot             // for them; under mu
+	after    []func(int64, error) // of AfterSend, in the order in which they were added; under mu
 	flush    flushState
 	stream   requestStream
 	body     h1.Body    // decodes the body of the request
 	trailers msg.Fields // of the request
 
 	sendMu sync.Mutex // held while something is written for the handler; before mu
-	mu     sync.Mutex // of what other goroutines may touch: reach, sends, timedOut, done, hooks
+	mu     sync.Mutex // of what other goroutines may touch: reach, sends, timedOut, done, hooks, after
 }
 
 // perRequest is what a context knows about its request apart from the messages. It is the
@@ -79,6 +80,7 @@ type perRequest struct {
 	failing      bool          // Server.ErrorHandler runs, or has panicked
 	cut          bool          // what was flushed must be broken off, see Fail
 	hookPanicked bool          // and so the response is a 500
+	afterTaken   bool          // no function of AfterSend can be added; under mu
 	hookStage    atomic.Uint32 // hooksOpen and so on
 
 	late     atomic.Bool  // one of the handlers that timed counts ended too late, see disposeLate
@@ -101,6 +103,9 @@ func (ctx *RequestCtx) server() *Server {
 // reset makes ctx ready for the next request, and keeps its buffers. Each condition here
 // tests the field that it resets, to save a store, or is explained at the field.
 func (ctx *RequestCtx) reset() {
+	if len(ctx.after) != 0 {
+		ctx.tellSent(ctx.flush.out.sent, errNotSent)
+	}
 	if ctx.Request.hasClosers() || ctx.Response.hasStream() {
 		ctx.reach = over // closers don't reach the connection
 		ctx.runClosers()
@@ -151,6 +156,7 @@ func (ctx *RequestCtx) runClosers() {
 // collector: it is not used again. It closes what must be closed, unless these goroutines
 // are expected to use it.
 func (ctx *RequestCtx) abandon() {
+	ctx.tellSent(ctx.flush.out.sent, errNotSent)
 	if ctx.done.Load() != nil {
 		ctx.endDone()
 	}

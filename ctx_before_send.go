@@ -168,7 +168,11 @@ func (ctx *RequestCtx) finalTimedOut(resp *Response) (*Response, bool) {
 		return resp, true
 	}
 	in := ctx.standIn(resp)
-	return &in.Response, in.runHooks(hooks)
+	ok := in.runHooks(hooks)
+	for _, f := range in.after {
+		ctx.AfterSend(f)
+	}
+	return &in.Response, ok
 }
 
 // standIn returns a context for functions of BeforeSend that shares nothing with ctx,

@@ -132,6 +132,13 @@ func (ctx *RequestCtx) Value(key any) any {
 			return resp
 		}
 		return nil
+	case door.SentKey:
+		ctx.mu.Lock()
+		defer ctx.mu.Unlock()
+		if len(ctx.after) == 0 {
+			return nil
+		}
+		return door.Sent(ctx.tellSent)
 	case door.AbandonKey:
 		ctx.abandon()
 		return nil

@@ -16,7 +16,8 @@ import (
 // A context calls its exchange only if a handler needs more than the messages: a plain
 // request and its response make no call. The other direction has no interface. The
 // session fills in the context (h1Session.prepare), sets reach to running, calls the
-// handler and sends what RequestCtx.final returns. Then it ends the request in one of
+// handler, sends what RequestCtx.final returns and calls RequestCtx.tellSent, or takes
+// what that would call with takeAfter. Then it ends the request in one of
 // three ways (h1Session.finish): by RequestCtx.reset; by part and leave, if package
 // context may hold the context; by part and abandon, if other goroutines may use it.
 //

@@ -61,6 +61,7 @@ func pooledFields() *pooltest.Check {
 			"gale.Cookie.value",
 			"gale.Request.userValues",
 			"gale.RequestCtx.hooks",
+			"gale.RequestCtx.after",
 			"gale.snapshot.values",
 			"gale.URI.fullURI",
 			"gale.URI.requestURI",

@@ -54,6 +54,7 @@ type h1Session struct {
 	shared       bool // a context that refers to the session was left to other goroutines
 	bare         bool // the body of the response ends with the connection
 	lost         bool // the connection can't be used again: a request was refused; see isLost
+	tells        bool // functions of AfterSend wait for the response that is being written, see sentResponse
 }
 
 // hijacked reports whether a handler takes over the connection.
@@ -118,8 +119,13 @@ func (ss *h1Session) Feed(w *engine.Work, next *engine.Next) {
 			ss.broke(recover(), next)
 		}
 	}()
+	if ss.tells && ss.wasSent(next) {
+		fine = true
+		return
+	}
 	n := ss.num
 	ss.feed(w, next)
+	ss.closeLater(next)
 	if n = ss.num - n; n > 0 {
 		ss.s.stats.requests.add(ss.id, n)
 	}
@@ -328,6 +334,7 @@ func (ss *h1Session) prepare(ctx *RequestCtx, w *engine.Work) {
 
 // Stall ends the connection when no more bytes come in time.
 func (ss *h1Session) Stall(w *engine.Work, why error, next *engine.Next) {
+	defer ss.closeLater(next)
 	if engine.IsTimeout(why) {
 		ss.s.stats.timeouts.Add(1)
 	}
@@ -375,6 +382,9 @@ func (ss *h1Session) Closed(err error) {
 		ss.free()
 		return
 	}
+	if ss.tells {
+		defer ss.tellUnsent(err)
+	}
 	if ctx := ss.ctx; ctx != nil {
 		ss.wrest(ctx)
 		defer ss.abandon(ctx)
@@ -395,6 +405,9 @@ func (ss *h1Session) Hijacked(c net.Conn) {
 	}()
 	if !ss.s.KeepHijackedConns {
 		defer c.Close()
+	}
+	if ss.tells {
+		ss.tellSent(nil)
 	}
 	ss.setState(StateHijacked)
 	h(c)

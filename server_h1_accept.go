@@ -108,7 +108,7 @@ func (ss *h1Session) expect(ctx *RequestCtx, w *engine.Work, length int64, next 
 		}
 		if ctx.flush.begun {
 			ss.lost = true // no other answer may follow, and no 100
-			ss.writeRest(ctx, w, &ctx.Response, next)
+			ss.write(ctx, w, &ctx.Response, true, next)
 			ss.finish(ctx, w, false)
 			next.Linger = true
 			return false

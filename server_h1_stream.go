@@ -23,6 +23,7 @@ type bodyOut struct {
 	chunked bool
 	skip    bool  // the body isn't sent: HEAD
 	left    int64 // bytes that must still be sent, negative if that isn't known
+	sent    int64 // bytes of the body that were written
 	over    bool  // more was written than the head said
 }
 
@@ -77,6 +78,7 @@ func (o *bodyOut) write(p []byte) (int, error) {
 	if err != nil {
 		return 0, err
 	}
+	o.sent += int64(len(p))
 	return len(p), nil
 }
 
@@ -188,7 +190,9 @@ func (nothing) Read([]byte) (int, error) { return 0, io.EOF }
 
 // writeRest ends a response that was flushed.
 func (ss *h1Session) writeRest(ctx *RequestCtx, w *engine.Work, resp *Response, next *engine.Next) (ok bool) {
+	ctx.closeAfter()
 	f := &ctx.flush
+	defer func() { ss.countSent(f.out.sent, nil) }() // also after a panic
 	if ctx.cut {
 		ss.closeBody(ctx)
 		ss.abort(next)

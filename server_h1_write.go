@@ -217,6 +217,9 @@ func bodyless(status int) bool {
 // write appends the response to w.Out, and sends it if its body is a stream. It returns
 // false if next must be done before the next message.
 func (ss *h1Session) write(ctx *RequestCtx, w *engine.Work, resp *Response, mustClose bool, next *engine.Next) (ok bool) {
+	if resp != &ctx.Response || len(ctx.after) != 0 {
+		ss.awaitSent(ctx, resp)
+	}
 	if ctx.flush.begun {
 		return ss.writeRest(ctx, w, resp, next)
 	}
@@ -240,6 +243,7 @@ func (ss *h1Session) write(ctx *RequestCtx, w *engine.Work, resp *Response, must
 	}
 	switch {
 	case resp.SkipBody:
+		ss.countSent(0, nil)
 		if streams {
 			resp.closeStream(nil)
 		}
@@ -306,7 +310,7 @@ func (ss *h1Session) after(next *engine.Next, keep, left bool) bool {
 		next.Linger = ss.unreadBody()
 		return false
 	}
-	if left || next.File != nil || ss.cfg.writeNow {
+	if left || next.File != nil || ss.cfg.writeNow || ss.tells {
 		next.Op = engine.Flush
 		return false
 	}
@@ -408,34 +412,41 @@ func (ss *h1Session) writeBytes(w *engine.Work, b []byte, last bool) (left bool,
 // writeStream sends a body that is a stream or a StreamWriter. A file is not sent but
 // returned, for the engine.
 func (ss *h1Session) writeStream(ctx *RequestCtx, w *engine.Work, resp *Response) (file *engine.File, err error) {
+	ctx.closeAfter()
 	out := ss.bodyOut(ctx, w, resp)
+	defer func() { ss.countSent(out.sent, file) }() // also after a panic
+	return out.sendStream(resp)
+}
+
+// sendStream is writeStream.
+func (o *bodyOut) sendStream(resp *Response) (file *engine.File, err error) {
 	if sw := resp.streamWriter; sw != nil {
 		resp.streamWriter = nil
-		if err := runStreamWriter(&out, sw); err != nil {
+		if err := runStreamWriter(o, sw); err != nil {
 			return nil, err
 		}
-		return nil, out.end(resp)
+		return nil, o.end(resp)
 	}
 	r := resp.bodyStream
-	if fr, ok := r.(fileRanger); ok && out.left >= 0 {
-		if f, off, n, ok := fr.fileRange(); ok && n == out.left {
+	if fr, ok := r.(fileRanger); ok && o.left >= 0 {
+		if f, off, n, ok := fr.fileRange(); ok && n == o.left {
 			resp.bodyStream = nil
 			c, _ := r.(io.Closer)
 			return &engine.File{F: f, Off: off, N: n, Done: c}, nil
 		}
 	}
 	if resp.ImmediateHeaderFlush {
-		if err := out.flush(); err != nil {
+		if err := o.flush(); err != nil {
 			resp.closeStream(err)
 			return nil, err
 		}
 	}
-	err = sendBody(&out, r)
+	err = sendBody(o, r)
 	if cerr := resp.closeStream(err); err == nil {
 		err = cerr
 	}
 	if err != nil {
 		return nil, err
 	}
-	return nil, out.end(resp)
+	return nil, o.end(resp)
 }

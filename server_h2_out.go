@@ -39,6 +39,7 @@ func (s *h2Stream) sendRest() (over bool) {
 		n := 0
 		ss.out, n = ss.proto.AppendData(ss.out, s.st, piece, last && !trailers)
 		s.rest = s.rest[n:]
+		s.sent += int64(n)
 		if n < len(piece) {
 			if s.st.WasReset() {
 				return true
@@ -51,6 +52,7 @@ func (s *h2Stream) sendRest() (over bool) {
 			if trailers {
 				ss.out = ss.proto.AppendTrailers(ss.out, s.st, &s.resp.Header.s.Trailers)
 			}
+			s.complete = !s.st.WasReset()
 			return true
 		}
 	}
@@ -152,6 +154,7 @@ func (s *h2Stream) write(p []byte) (sent int, err error) {
 		n := 0
 		ss.roomData(len(piece))
 		ss.out, n = ss.proto.AppendData(ss.out, s.st, piece, false)
+		s.sent += int64(n)
 		if sent += n; n == len(piece) {
 			s.stalled = 0
 			continue
@@ -180,6 +183,7 @@ func (s *h2Stream) write(p []byte) (sent int, err error) {
 // an error the response is incomplete.
 func (s *h2Stream) sendStream(resp *Response, trailers bool) error {
 	ss, out := s.ss, &s.outBody
+	s.ctx.closeAfter()
 	s.beginStream(resp, resp.SkipBody && !trailers)
 	if resp.ImmediateHeaderFlush {
 		ss.wake()
@@ -199,6 +203,7 @@ func (s *h2Stream) sendStream(resp *Response, trailers bool) error {
 	} else {
 		ss.out, _ = ss.proto.AppendData(ss.out, s.st, nil, true) // appends nothing if the stream has ended
 	}
+	s.complete = s.sendErr == nil && !s.st.WasReset()
 	return nil
 }
 

@@ -234,6 +234,7 @@ func (s *h2Stream) send(resp *Response, stays bool) (over bool) {
 	if !s.begun {
 		end := len(body) == 0 && !trailers
 		if s.sendHead(resp, end); end {
+			s.complete = s.sendErr == nil && !s.st.WasReset()
 			return true
 		}
 	}

@@ -81,6 +81,8 @@ type h2Stream struct {
 
 	// The response.
 	begun    bool       // the final head was sent
+	complete bool       // so was everything else
+	sent     int64      // bytes of the body that were sent
 	resp     *Response  // the response whose body is in rest
 	rest     []byte     // of a body in memory: what was not sent yet
 	sendErr  error      // why nothing can be sent any more
@@ -266,7 +268,10 @@ func (s *h2Stream) wrest() (sent bool) {
 // bodies and values.
 func (s *h2Stream) finish() {
 	ctx := s.ctx
-	s.close()
+	unsent := s.close()
+	if s.left || len(ctx.after) != 0 {
+		ctx.tellSent(s.sent, unsent)
+	}
 	d := ctx.done.Load()
 	if d != nil {
 		ctx.endDone()
@@ -293,14 +298,19 @@ func (s *h2Stream) finish() {
 }
 
 // close ends the stream for the session, which forgets it. Methods that the context still
-// calls fail.
-func (s *h2Stream) close() {
+// calls fail. unsent says why the response isn't complete, nil if it is.
+func (s *h2Stream) close() (unsent error) {
 	ss := s.ss
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
 	s.shared = s.shared || s.late != nil // the timer's function may be about to run
 	if s.inErr == nil || s.inErr == errH2End && s.unread() {
 		s.inErr = errStreamClosed
+	}
+	if !s.complete {
+		if unsent = s.sendErr; unsent == nil {
+			unsent = errNotSent
+		}
 	}
 	if s.sendErr == nil {
 		s.sendErr = errStreamClosed
@@ -314,4 +324,5 @@ func (s *h2Stream) close() {
 	ss.out = ss.proto.AppendControl(ss.out)
 	s.time()
 	ss.forget()
+	return unsent
 }

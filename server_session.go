@@ -49,6 +49,7 @@ type sessionRare struct {
 	parent context.Context // of BaseContext and ConnContext, nil without them
 	own    *requestLimits  // see change; nil until it is needed
 	hijack HijackHandler   // that takes over the connection
+	sent   sentResponse    // of an h1Session
 }
 
 // conn returns sc, for serverSession.

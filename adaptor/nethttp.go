@@ -26,7 +26,8 @@ import (
 //     after the body was read. Request.Header never finds them.
 //   - Flush, body streams, trailers of the response, EarlyHints, SendInterim, Hijack and
 //     TimeoutHandler work, if the connection supports them: HTTP/2 can't be hijacked.
-//   - Functions given to RequestCtx.BeforeSend run before net/http gets the response.
+//   - Functions given to RequestCtx.BeforeSend run before net/http gets the response,
+//     those given to RequestCtx.AfterSend when it has all of it.
 //   - There is no gale.Server, so ConnID and ConnRequestNum are 0, and the settings of
 //     the net/http server apply.
 //
@@ -50,6 +51,7 @@ func answer(h gale.RequestHandler, w http.ResponseWriter, r *http.Request) {
 	returned := false
 	defer func() {
 		o.end()
+		o.tellSent(ctx, returned)
 		o.endContext()
 		if returned {
 			return
@@ -70,11 +72,13 @@ func answer(h gale.RequestHandler, w http.ResponseWriter, r *http.Request) {
 	if ctx.LastTimeoutErrorResponse() != nil {
 		o.finishTimedOut(ctx)
 		returned = true
+		o.tellSent(ctx, true)
 		ctx.Value(door.AbandonKey{}) // other goroutines use the context
 		return
 	}
 	o.finish(ctx)
 	returned = true
+	o.tellSent(ctx, true)
 	if o.endContext() {
 		dispose(ctx)
 		return

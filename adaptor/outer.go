@@ -36,6 +36,7 @@ type outer struct {
 	sealed  bool          // the handler timed out: it can't change the response anymore
 	begun   bool          // the head was given to w
 	taken   bool          // the connection was hijacked
+	sent    int64         // bytes of the body that net/http got, under mu while the handler runs
 	remote  net.Addr      // made at the first use
 
 	doneMu sync.Mutex // locked after RequestCtx.mu, and not held while something is sent
@@ -347,7 +348,8 @@ func (o *outer) writeBody(resp *gale.Response) error {
 	if len(b) == 0 {
 		return nil
 	}
-	_, err := o.w.Write(b)
+	n, err := o.w.Write(b)
+	o.sent += int64(n)
 	return err
 }
 

@@ -84,6 +84,25 @@ func bodyError(resp *gale.Response) error {
 	return nil
 }
 
+// tellSent calls the functions of AfterSend, unless it has done so. complete says that
+// net/http has the whole response.
+func (o *outer) tellSent(ctx *gale.RequestCtx, complete bool) {
+	tell, ok := ctx.Value(door.SentKey{}).(door.Sent)
+	if !ok {
+		return
+	}
+	o.mu.Lock()
+	err := error(nil)
+	if !complete || o.taken {
+		err = errNotSent
+	}
+	sent := o.sent
+	o.mu.Unlock()
+	tell(sent, err)
+}
+
+var errNotSent = errors.New("adaptor: the response was not sent completely")
+
 // finishTimedOut answers in place of a handler that timed out and may still use ctx. If
 // the handler has sent a part of its response, the response is aborted.
 func (o *outer) finishTimedOut(ctx *gale.RequestCtx) {
@@ -121,10 +140,26 @@ func (o *outer) finishStream(resp *gale.Response) error {
 		}
 	}
 	if length >= 0 {
-		err := copyKnown(o.w, resp.BodyStream(), int64(length))
+		err := copyKnown(counted{o}, resp.BodyStream(), int64(length))
 		return errors.Join(err, resp.CloseBodyStream())
 	}
-	return resp.BodyWriteTo(&flushing{o.w, o.rc})
+	return resp.BodyWriteTo(&flushing{counted{o}, o.rc})
+}
+
+// counted counts what net/http gets of a stream.
+type counted struct{ o *outer }
+
+func (c counted) Write(p []byte) (int, error) {
+	n, err := c.o.w.Write(p)
+	c.o.sent += int64(n)
+	return n, err
+}
+
+// ReadFrom lets net/http use sendfile.
+func (c counted) ReadFrom(r io.Reader) (int64, error) {
+	n, err := io.Copy(c.o.w, r)
+	c.o.sent += n
+	return n, err
 }
 
 // copyKnown copies exactly length bytes from r to w. It doesn't read r any further.

@@ -111,6 +111,9 @@ func Record(handler gale.RequestHandler, ctx *gale.RequestCtx) *Result {
 		resp, _ = ctx.Value(door.FinalKey{}).(*gale.Response)
 	}
 	result := r.finish(resp)
+	if tell, ok := ctx.Value(door.SentKey{}).(door.Sent); ok {
+		tell(int64(len(result.Response.Body())), result.Err)
+	}
 	r.cancel(gale.ErrRequestDone)
 	if late {
 		ctx.Value(door.AbandonKey{})

@@ -213,3 +213,22 @@ func TestRecordLate(t *testing.T) {
 type closer chan struct{}
 
 func (c closer) Close() error { close(c); return nil }
+
+// Functions of AfterSend run when the response is recorded.
+func TestRecordAfterSend(t *testing.T) {
+	var calls []int64
+	handler := func(ctx *gale.RequestCtx) {
+		ctx.AfterSend(func(sent int64, err error) {
+			if calls = append(calls, sent); err != nil {
+				t.Error(err)
+			}
+		})
+		ctx.WriteString("one ")
+		_ = ctx.Flush()
+		ctx.WriteString("two")
+	}
+	Record(handler, NewContext("GET", "/", nil))
+	if len(calls) != 1 || calls[0] != 7 {
+		t.Errorf("calls with %d bytes", calls)
+	}
+}

@@ -54,7 +54,11 @@ type serveLog struct {
 // openLog returns a log that writes to w. The caller must close it.
 func (cfg *serveConfig) openLog(w io.Writer) *serveLog {
 	l := &serveLog{lines: newLineWriter(w), format: cfg.log, pipe: make(chan os.Signal, 1)}
-	l.entries.New = func() any { return new(accessEntry) }
+	l.entries.New = func() any {
+		e := &accessEntry{log: l}
+		e.sent = e.write // made once: a method value allocates
+		return e
+	}
 	// Without this, the process would end when the reader of the log has ended.
 	signal.Notify(l.pipe, syscall.SIGPIPE)
 	switch cfg.log {
@@ -89,43 +93,30 @@ func (l *serveLog) requests() func(*gale.RequestCtx) {
 	return func(ctx *gale.RequestCtx) {
 		e := l.entries.Get().(*accessEntry)
 		e.note(ctx, l.format)
-		l.write(e, responseSize(ctx))
+		ctx.AfterSend(e.sent)
 	}
 }
 
-// write logs the request of e, with size bytes of its response's body, and releases e.
-func (l *serveLog) write(e *accessEntry, size int64) {
+// write logs the request and releases e. size bytes of the response's body were sent. err
+// is why the response isn't complete.
+func (e *accessEntry) write(size int64, err error) {
+	l := e.log
 	if l.format == logCombined {
 		e.appendSize(size)
 		_, _ = l.lines.Write(e.line)
 	} else {
-		l.logger.LogAttrs(context.Background(), slog.LevelInfo, "request", e.attrs(size)...)
+		l.logger.LogAttrs(context.Background(), slog.LevelInfo, "request", e.attrs(size, err)...)
 	}
 	e.reset()
 	l.entries.Put(e)
 }
 
-// responseSize returns the length of the body that will be sent, or -1 if it isn't known
-// in advance.
-func responseSize(ctx *gale.RequestCtx) int64 {
-	resp := &ctx.Response
-	switch {
-	case ctx.IsHead() || resp.SkipBody || bodyless(resp.StatusCode()):
-		return 0
-	case resp.IsBodyStream():
-		return int64(max(resp.Header.ContentLength(), -1))
-	}
-	return int64(len(resp.Body()))
-}
-
-// bodyless reports whether a response with this status never has a body.
-func bodyless(status int) bool {
-	return status < 200 || status == gale.StatusNoContent || status == gale.StatusResetContent || status == gale.StatusNotModified
-}
-
 // accessEntry is what is logged of a request. It holds copies, so it may be used after the
 // handler has returned.
 type accessEntry struct {
+	log  *serveLog
+	sent func(int64, error) // write
+
 	began time.Time
 	ready time.Duration // from began until the response was ready
 
@@ -145,7 +136,7 @@ const maxEntry = 4 << 10
 
 func (e *accessEntry) reset() {
 	line, list := e.line, e.list
-	*e = accessEntry{}
+	*e = accessEntry{log: e.log, sent: e.sent}
 	if cap(line) <= maxEntry {
 		e.line = line[:0]
 	}
@@ -173,16 +164,20 @@ func (e *accessEntry) note(ctx *gale.RequestCtx, format logFlag) {
 
 // attrs returns the attributes for a record of package slog. What the client didn't send
 // is left out. The slice is valid until reset.
-func (e *accessEntry) attrs(size int64) []slog.Attr {
+func (e *accessEntry) attrs(size int64, err error) []slog.Attr {
 	list := append(e.list[:0], slog.String("remote", e.remote))
 	if e.method != "" {
 		list = append(list, slog.String("method", e.method), slog.String("target", e.target), slog.String("proto", e.proto))
 	}
-	list = append(list, slog.Int("status", e.status), slog.Int64("size", size), slog.Duration("duration", e.ready))
+	list = append(list, slog.Int("status", e.status), slog.Int64("size", size),
+		slog.Duration("duration", max(time.Since(e.began), 0)), slog.Duration("ready", e.ready))
 	for _, a := range [...]struct{ name, value string }{{"user", e.user}, {"agent", e.agent}, {"referer", e.referer}} {
 		if a.value != "" {
 			list = append(list, slog.String(a.name, a.value))
 		}
+	}
+	if err != nil {
+		list = append(list, slog.String("error", err.Error()))
 	}
 	e.list = list
 	return list
@@ -246,7 +241,7 @@ func (e *accessEntry) noteCombined(ctx *gale.RequestCtx, noHead bool) {
 }
 
 // appendSize puts the size into the line. As in Apache's %b, "-" means that no bytes of a
-// body were sent, or that their number isn't known.
+// body were sent.
 func (e *accessEntry) appendSize(size int64) {
 	digits := append(e.size[:0], '-')
 	if size > 0 {

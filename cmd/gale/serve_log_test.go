@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"runtime"
 	"strconv"
@@ -89,7 +90,7 @@ func (h *here) exchange(t *testing.T, request string) string {
 func TestLogCombined(t *testing.T) {
 	dir := site(t, map[string]string{"a.txt": "hello"})
 	for _, engine := range engines() {
-		h := serveHere(t, engine, dir, func(s *gale.Server) { s.ReadTimeout = 200 * time.Millisecond }, "-log", "combined", "-auth", "some one:pass")
+		h := serveHere(t, engine, dir, nil, "-log", "combined", "-auth", "some one:pass")
 		const auth = "Authorization: Basic c29tZSBvbmU6cGFzcw==\r\n"
 		const rest = "Host: a\r\nConnection: close\r\n" + auth
 		for i, c := range []struct {
@@ -109,7 +110,6 @@ func TestLogCombined(t *testing.T) {
 			{"bad head", "GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", combinedLine{"127.0.0.1", "-", "-", "400", "", "-", "-"}},
 			{"no request", "\x16\x03\x01\r\n\r\n", combinedLine{"127.0.0.1", "-", "-", "400", "", "-", "-"}},
 			{"large head", "GET / HTTP/1.1\r\nHost: a\r\nX: " + strings.Repeat("x", 1<<20) + "\r\n\r\n", combinedLine{"127.0.0.1", "-", "-", "431", "", "-", "-"}},
-			{"slow head", "GET / HTTP/1.1\r\nHost: a", combinedLine{"127.0.0.1", "-", "-", "408", "", "-", "-"}},
 			{"large body", "POST /up HTTP/1.1\r\nHost: a\r\nContent-Length: 100000000\r\n\r\n", combinedLine{"127.0.0.1", "-", "POST /up HTTP/1.1", "413", "", "-", "-"}},
 		} {
 			h.exchange(t, c.request)
@@ -120,6 +120,11 @@ func TestLogCombined(t *testing.T) {
 			if got != c.want && c.want != (combinedLine{size: got.size}) {
 				t.Errorf("%s: %s: %+v, want %+v", engine, c.name, got, c.want)
 			}
+		}
+		h = serveHere(t, engine, dir, func(s *gale.Server) { s.ReadTimeout = 10 * time.Millisecond }, "-log", "combined")
+		h.exchange(t, "GET / HTTP/1.1\r\nHost: a")
+		if got := parseCombined(t, h.lines(t, "", 1)[0]); got.request != "-" || got.status != "408" {
+			t.Errorf("%s: slow head: %+v", engine, got)
 		}
 	}
 }
@@ -146,6 +151,37 @@ func TestLogRecords(t *testing.T) {
 		if good.Method != "GET" || good.Target != "/a.txt" || good.Proto != "HTTP/1.1" || good.Status != 200 || good.Size != 5 ||
 			good.User != "u" || good.Agent != `x"y` || good.Referer != "z" || good.Duration <= 0 {
 			t.Errorf("%s: %+v", engine, good)
+		}
+	}
+}
+
+// If the client leaves, the line has what was sent until then.
+func TestLogBrokenResponse(t *testing.T) {
+	const size = 64 << 20
+	dir := site(t, map[string]string{"big.bin": ""})
+	if err := os.Truncate(filepath.Join(dir, "big.bin"), size); err != nil {
+		t.Fatal(err)
+	}
+	for _, engine := range engines() {
+		h := serveHere(t, engine, dir, nil, "-log", "json")
+		conn, err := net.Dial("tcp", strings.Trim(strings.TrimPrefix(h.url, "http://"), "/"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprint(conn, "GET /big.bin HTTP/1.1\r\nHost: a\r\n\r\n")
+		if _, err := io.CopyN(io.Discard, conn, 1<<20); err != nil {
+			t.Fatal(err)
+		}
+		conn.Close()
+		var line struct {
+			Status, Size, Duration, Ready int
+			Error                         string
+		}
+		if err := json.Unmarshal([]byte(h.lines(t, `"msg":"request"`, 1)[0]), &line); err != nil {
+			t.Fatal(err)
+		}
+		if line.Status != 200 || line.Size < 1<<19 || line.Size >= size || line.Error == "" || line.Duration < line.Ready {
+			t.Errorf("%s: %+v", engine, line)
 		}
 	}
 }

@@ -74,6 +74,13 @@ type FinalKey struct{}
 // timed out: what the context holds may be closed from then on. The value is nil.
 type AbandonKey struct{}
 
+// SentKey is a key for RequestCtx.Value, to be asked once after the response was sent. The value
+// is a Sent, nil if there is nothing to call.
+type SentKey struct{}
+
+// Sent calls the functions of RequestCtx.AfterSend.
+type Sent func(sent int64, err error)
+
 // ErrBodyClosed is wrapped by the errors of reading a request body that the program has
 // closed, for example by RequestCtx.CloseRequestBody.
 var ErrBodyClosed = errors.New("the request body was closed")

@@ -1,0 +1,606 @@
+package gale
+
+import (
+	"bufio"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/galehttp/gale/galeutil"
+)
+
+// sentCall is a call of a function of AfterSend.
+type sentCall struct {
+	path string
+	sent int64
+	err  error
+}
+
+// sentCalls collects the calls.
+type sentCalls chan sentCall
+
+// note adds a function of AfterSend to the request.
+func (c sentCalls) note(ctx *RequestCtx) {
+	path := string(ctx.Path())
+	ctx.AfterSend(func(sent int64, err error) { c <- sentCall{path, sent, err} })
+}
+
+// want waits for a call with these values.
+func (c sentCalls) want(t *testing.T, path string, sent int64) {
+	t.Helper()
+	if got := c.next(t); got.path != path || got.sent != sent || got.err != nil {
+		t.Errorf("%s: %d bytes, %v; want %s, %d", got.path, got.sent, got.err, path, sent)
+	}
+}
+
+func (c sentCalls) next(t *testing.T) sentCall {
+	t.Helper()
+	select {
+	case got := <-c:
+		return got
+	case <-time.After(time.Minute):
+		t.Fatalf("no function of AfterSend was called\n%s", allStacks())
+	}
+	return sentCall{}
+}
+
+// none checks that there was no other call.
+func (c sentCalls) none(t *testing.T) {
+	t.Helper()
+	select {
+	case got := <-c:
+		t.Errorf("one more call: %+v", got)
+	default:
+	}
+}
+
+func newSentCalls() sentCalls { return make(sentCalls, 1000) }
+
+const sentBig = 300_000
+
+// sentHandler answers in many ways.
+func sentHandler(file string) RequestHandler {
+	slow := TimeoutHandler(func(ctx *RequestCtx) { <-ctx.Done(); ctx.WriteString("late") }, time.Millisecond, "timed out")
+	return func(ctx *RequestCtx) {
+		switch string(ctx.Path()) {
+		case "/small":
+			ctx.SetBodyString("hello")
+		case "/big":
+			ctx.SetBody(make([]byte, sentBig))
+		case "/empty":
+		case "/204":
+			ctx.SetStatusCode(StatusNoContent)
+			ctx.SetBodyString("not sent")
+		case "/304":
+			ctx.SetStatusCode(StatusNotModified)
+			ctx.Response.Header.SetContentLength(5)
+		case "/file":
+			ctx.SendFile(file)
+		case "/sized":
+			ctx.SetBodyStream(strings.NewReader(strings.Repeat("x", sentBig)), sentBig)
+		case "/unsized":
+			ctx.SetBodyStream(strings.NewReader(strings.Repeat("x", sentBig)), -1)
+		case "/long": // more than the head says
+			ctx.SetBodyStream(strings.NewReader("0123456789"), 5)
+		case "/writer":
+			ctx.SetBodyStreamWriter(func(w *bufio.Writer) { io.WriteString(w, "12345"); w.Flush(); io.WriteString(w, "678") })
+		case "/flush":
+			ctx.WriteString("one ")
+			_ = ctx.Flush()
+			ctx.WriteString("two")
+		case "/flushstream":
+			ctx.WriteString("one ")
+			_ = ctx.Flush()
+			ctx.SetBodyStream(strings.NewReader("two"), -1)
+		case "/trailer":
+			_ = ctx.Response.Header.AddTrailerValue("X-T", "1")
+			ctx.SetBodyString("hello")
+		case "/panic":
+			panic("a bug")
+		case "/timeout":
+			slow(ctx)
+		case "/close":
+			ctx.SetBodyString("bye")
+			ctx.SetConnectionClose()
+		case "/broken":
+			ctx.WriteString("one ")
+			_ = ctx.Flush()
+			panic("a bug")
+		case "/short":
+			ctx.SetBodyStream(strings.NewReader("12345"), 10)
+		case "/abort":
+			panic(ErrAbortHandler)
+		default:
+			ctx.NotFound()
+		}
+	}
+}
+
+// sentCases are paths of sentHandler and the lengths of their bodies.
+var sentCases = []struct {
+	path string
+	sent int64
+	ends bool // the connection, for HTTP/1.1
+}{
+	{"/small", 5, false}, {"/big", sentBig, false}, {"/empty", 0, false}, {"/204", 0, false}, {"/304", 0, false},
+	{"/file", sentBig, false}, {"/sized", sentBig, false}, {"/unsized", sentBig, false}, {"/long", 5, false},
+	{"/writer", 8, false}, {"/flush", 7, false}, {"/flushstream", 7, false}, {"/trailer", 5, false},
+	{"/small", 5, false}, {"/none", 18, false}, {"/timeout", 9, false}, {"/panic", 21, true}, {"/close", 3, true},
+}
+
+func sentFile(t *testing.T) string {
+	file := filepath.Join(t.TempDir(), "file.bin")
+	if err := os.WriteFile(file, make([]byte, sentBig), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// sentServer returns a server whose BeforeSend adds a function of AfterSend to each response.
+func sentServer(t *testing.T, e Engine) (*Server, sentCalls) {
+	calls := newSentCalls()
+	return &Server{Engine: e, Handler: sentHandler(sentFile(t)), BeforeSend: calls.note, Logger: &testLog{}}, calls
+}
+
+// A function runs once for each response and learns how long its body was.
+func TestAfterSend(t *testing.T) {
+	onEngines(t, func(t *testing.T, e Engine) {
+		for _, way := range []string{"TCP", "TLS", "memory"} {
+			s, calls := sentServer(t, e)
+			var dial func() *testConn
+			switch way {
+			case "TCP":
+				dial = startServer(t, s, nil).dial
+			case "TLS":
+				s.HTTP2.Mode = HTTP2Off
+				addr := startTLS(t, s)
+				dial = func() *testConn {
+					c, err := tls.Dial("tcp", addr, &tls.Config{InsecureSkipVerify: true})
+					if err != nil {
+						t.Fatal(err)
+					}
+					return newTestConn(t, c)
+				}
+			default:
+				ln := galeutil.NewInmemoryListener()
+				served := make(chan error, 1)
+				go func() { served <- s.Serve(ln) }()
+				t.Cleanup(func() { s.Close(); <-served })
+				dial = func() *testConn {
+					c, err := ln.Dial()
+					if err != nil {
+						t.Fatal(err)
+					}
+					return newTestConn(t, c)
+				}
+			}
+			c := dial()
+			for _, tc := range sentCases {
+				c.send(get(tc.path))
+				if a := c.read("GET"); int64(len(a.body)) != tc.sent {
+					t.Errorf("%s, %s: a body of %d bytes, want %d", way, tc.path, len(a.body), tc.sent)
+				}
+				calls.want(t, tc.path, tc.sent)
+				if tc.ends {
+					c.wantClosed()
+					c = dial()
+				}
+			}
+			for _, tc := range sentCases {
+				if tc.path == "/timeout" || tc.ends {
+					continue
+				}
+				c.send("HEAD " + tc.path + " HTTP/1.1\r\nHost: h\r\n\r\n")
+				c.read("HEAD")
+				calls.want(t, tc.path, 0)
+			}
+			for _, tc := range sentCases { // a body may end with the connection
+				c := dial()
+				c.send("GET " + tc.path + " HTTP/1.0\r\nHost: h\r\n\r\n")
+				c.read("GET")
+				calls.want(t, tc.path, tc.sent)
+			}
+			calls.none(t)
+		}
+	})
+}
+
+// Each of several pipelined responses has its own call, in their order, and the session
+// goes on as without functions.
+func TestAfterSendPipelined(t *testing.T) {
+	onEngines(t, func(t *testing.T, e Engine) {
+		s, calls := sentServer(t, e)
+		c := startServer(t, s, nil).dial()
+		paths := []string{"/small", "/file", "/none", "/big", "/flush", "/unsized", "/small", "/204", "/writer", "/small"}
+		batch := ""
+		for _, p := range paths {
+			batch += get(p)
+		}
+		c.send(batch + post("/small", strings.Repeat("b", 20_000)) + "GET /close HTTP/1.1\r\nHo")
+		for _, p := range paths {
+			a := c.read("GET")
+			calls.want(t, p, int64(len(a.body)))
+		}
+		c.want("POST", 200, "hello")
+		calls.want(t, "/small", 5)
+		c.send("st: h\r\n\r\n")
+		c.want("GET", 200, "bye")
+		calls.want(t, "/close", 3)
+		c.wantClosed()
+		calls.none(t)
+	})
+}
+
+// Server.BeforeSend adds functions to the responses to requests that no handler saw.
+func TestAfterSendRefused(t *testing.T) {
+	onEngines(t, func(t *testing.T, e Engine) {
+		s, calls := sentServer(t, e)
+		s.MaxRequestBodySize, s.ReadTimeout = 100, 100*time.Millisecond
+		ts := startServer(t, s, nil)
+		for _, request := range []string{
+			"BAD\r\n\r\n",
+			"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",
+			"GET / HTTP/1.1\r\nHost: a\r\nX: " + strings.Repeat("x", 1<<20) + "\r\n\r\n",
+			"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\n",
+			"GET / HTTP/1.1\r\nHost: a\r\n", // it times out
+			"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nabc",
+		} {
+			c := ts.dial()
+			c.send(request)
+			a := c.read("GET")
+			if a.StatusCode < 400 {
+				t.Errorf("%.40q: status %d", request, a.StatusCode)
+			}
+			if got := calls.next(t); got.sent != int64(len(a.body)) || got.err != nil {
+				t.Errorf("%.40q: %d bytes, %v; want %d", request, got.sent, got.err, len(a.body))
+			}
+		}
+		calls.none(t)
+	})
+}
+
+// A response that is broken off by the server, or isn't there, has an error.
+func TestAfterSendBroken(t *testing.T) {
+	onEngines(t, func(t *testing.T, e Engine) {
+		calls := newSentCalls()
+		h := sentHandler("")
+		ts := startServer(t, &Server{Engine: e}, func(ctx *RequestCtx) {
+			calls.note(ctx)
+			switch string(ctx.Path()) {
+			case "/writerpanic":
+				ctx.SetBodyStreamWriter(func(w *bufio.Writer) { io.WriteString(w, "12345"); w.Flush(); panic("a bug") })
+			case "/hijacknow":
+				if nc, err := ctx.HijackNow(); err == nil {
+					nc.Close()
+				}
+			default:
+				h(ctx)
+			}
+		})
+		for _, tc := range []struct {
+			path string
+			sent int64
+		}{{"/broken", 4}, {"/short", 5}, {"/abort", 0}, {"/writerpanic", 5}, {"/hijacknow", 0}} {
+			c := ts.dial()
+			c.send(get(tc.path))
+			if got := calls.next(t); got.path != tc.path || got.sent != tc.sent || got.err == nil {
+				t.Errorf("%s: %d bytes, %v; want %d and an error", tc.path, got.sent, got.err, tc.sent)
+			}
+			_, _ = io.ReadAll(c.br)
+		}
+		calls.none(t)
+	})
+}
+
+// If the client leaves, a function learns how much was sent.
+func TestAfterSendClientLeaves(t *testing.T) {
+	const size = 64 << 20 // more than the buffers of the system hold
+	file := filepath.Join(t.TempDir(), "file.bin")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(file, size); err != nil {
+		t.Fatal(err)
+	}
+	onEngines(t, func(t *testing.T, e Engine) {
+		calls := newSentCalls()
+		s := &Server{Engine: e, Logger: &testLog{}, Handler: func(ctx *RequestCtx) {
+			calls.note(ctx)
+			switch string(ctx.Path()) {
+			case "/file":
+				ctx.SendFile(file)
+			case "/stream":
+				ctx.SetBodyStream(io.LimitReader(zeros{}, size), size)
+			case "/memory":
+				ctx.SetBody(make([]byte, size))
+			case "/flush":
+				for range size / 4096 {
+					if _, err := ctx.Write(make([]byte, 4096)); err != nil || ctx.Flush() != nil {
+						return
+					}
+				}
+			}
+		}}
+		ts := startServer(t, s, nil)
+		addr := ts.addr
+		tlsServer := &Server{Engine: e, Handler: s.Handler, HTTP2: HTTP2Config{Mode: HTTP2Off}}
+		tlsAddr := startTLS(t, tlsServer)
+		for _, secure := range []bool{false, true} {
+			for _, path := range []string{"/file", "/stream", "/memory", "/flush"} {
+				nc, err := net.Dial("tcp", addr)
+				if secure {
+					nc, err = tls.Dial("tcp", tlsAddr, &tls.Config{InsecureSkipVerify: true})
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				c := newTestConn(t, nc)
+				c.send(get(path))
+				if _, err := io.CopyN(io.Discard, c.br, 1<<20); err != nil {
+					t.Fatal(err)
+				}
+				c.Close()
+				got := calls.next(t)
+				if got.err == nil || got.sent >= size || path != "/memory" && got.sent < 1<<19 {
+					t.Errorf("%s, TLS %t: %d bytes, %v", path, secure, got.sent, got.err)
+				}
+			}
+		}
+		calls.none(t)
+	})
+}
+
+// Close ends a response that is being sent; the function runs.
+func TestAfterSendClose(t *testing.T) {
+	onEngines(t, func(t *testing.T, e Engine) {
+		calls := newSentCalls()
+		s := &Server{Engine: e, Logger: &testLog{}, Handler: func(ctx *RequestCtx) {
+			calls.note(ctx)
+			ctx.SetBodyStream(zeros{}, 1<<30)
+		}}
+		ts := startServer(t, s, nil)
+		c := ts.dial()
+		c.send(get("/"))
+		if _, err := io.CopyN(io.Discard, c.br, 1<<20); err != nil {
+			t.Fatal(err)
+		}
+		s.Close()
+		if got := calls.next(t); got.err == nil || got.sent < 1<<19 {
+			t.Errorf("%d bytes, %v", got.sent, got.err)
+		}
+		calls.none(t)
+	})
+}
+
+// Before a HijackHandler the function runs when the response was sent.
+func TestAfterSendHijack(t *testing.T) {
+	onEngines(t, func(t *testing.T, e Engine) {
+		for _, quiet := range []bool{false, true} {
+			calls := newSentCalls()
+			ts := startServer(t, &Server{Engine: e}, func(ctx *RequestCtx) {
+				calls.note(ctx)
+				ctx.SetBodyString("yours")
+				ctx.HijackSetNoResponse(quiet)
+				ctx.Hijack(func(c net.Conn) { io.WriteString(c, "hijacked") })
+			})
+			c := ts.dial()
+			c.send(get("/"))
+			b, err := io.ReadAll(c.br)
+			if err != nil || !strings.HasSuffix(string(b), "hijacked") {
+				t.Errorf("%q, %v", b, err)
+			}
+			if quiet {
+				if got := calls.next(t); got.sent != 0 || got.err == nil {
+					t.Errorf("no response: %d bytes, %v", got.sent, got.err)
+				}
+			} else {
+				calls.want(t, "/", 5)
+			}
+			calls.none(t)
+		}
+	})
+}
+
+// Functions run in order, each once; one that panics or ends its goroutine stops no other
+// request, and none can be added when it is too late.
+func TestAfterSendFunctions(t *testing.T) {
+	onEngines(t, func(t *testing.T, e Engine) {
+		order := make(chan string, 20)
+		ts := startServer(t, &Server{Engine: e}, func(ctx *RequestCtx) {
+			add := func(name string) { ctx.AfterSend(func(int64, error) { order <- name }) }
+			ctx.AfterSend(nil)
+			add("a")
+			ctx.AfterSend(func(int64, error) { panic("in a function") })
+			add("b")
+			ctx.BeforeSend(func(ctx *RequestCtx) { ctx.AfterSend(func(int64, error) { order <- "c" }) })
+			switch string(ctx.Path()) {
+			case "/late":
+				ctx.SetBodyStreamWriter(func(w *bufio.Writer) { add("late") })
+			case "/goexit":
+				ctx.AfterSend(func(int64, error) { runtime.Goexit() })
+			}
+		})
+		c := ts.dial()
+		c.send(get("/"))
+		c.read("GET")
+		c.send(get("/late"))
+		c.read("GET")
+		c.send(get("/goexit"))
+		c.read("GET")
+		c.wantClosed()
+		await(t, "the functions", func() bool { return len(order) >= 8 })
+		close(order)
+		got := ""
+		for name := range order {
+			got += name
+		}
+		if got != "abcabcab" { // Goexit skips those after it
+			t.Errorf("they ran in the order %q", got)
+		}
+		if n := strings.Count(ts.log.String(), "in a function of AfterSend"); n != 3 {
+			t.Errorf("%d panics are logged: %s", n, ts.log)
+		}
+	})
+}
+
+// A function that is added while the body is sent doesn't run, even if it is the only one.
+func TestAfterSendTooLate(t *testing.T) {
+	var ran atomic.Int32
+	h := func(ctx *RequestCtx) {
+		if string(ctx.Path()) == "/flush" {
+			_ = ctx.Flush()
+		}
+		ctx.SetBodyStreamWriter(func(w *bufio.Writer) { ctx.AfterSend(func(int64, error) { ran.Add(1) }) })
+	}
+	onEngines(t, func(t *testing.T, e Engine) {
+		c := startServer(t, &Server{Engine: e}, h).dial()
+		c.send(get("/") + get("/flush") + get("/"))
+		c.want("GET", 200, "")
+		c.want("GET", 200, "")
+		c.want("GET", 200, "")
+		c.send("GET / HTTP/1.0\r\n\r\n")
+		c.read("GET") // ends with the connection
+	})
+	eachH2(t, func(t *testing.T, way h2Way) {
+		hs := way.start(t, &Server{Handler: h})
+		hs.get(hs.client(2), "/")
+		hs.s.Shutdown()
+	})
+	if n := ran.Load(); n != 0 {
+		t.Errorf("%d functions ran", n)
+	}
+}
+
+// A handler that timed out may add functions: those before the timeout count, as does one
+// that Server.BeforeSend adds.
+func TestAfterSendTimeout(t *testing.T) {
+	onEngines(t, func(t *testing.T, e Engine) {
+		calls := newSentCalls()
+		var late atomic.Int32
+		go1, done := make(chan struct{}), make(chan struct{})
+		h := TimeoutHandler(func(ctx *RequestCtx) {
+			calls.note(ctx)
+			<-go1
+			for range 100 {
+				ctx.AfterSend(func(int64, error) { late.Add(1) })
+			}
+			close(done)
+		}, time.Millisecond, "too late")
+		ts := startServer(t, &Server{Engine: e, BeforeSend: calls.note}, h)
+		c := ts.dial()
+		c.send(get("/t"))
+		c.want("GET", StatusRequestTimeout, "too late")
+		calls.want(t, "/t", 8)
+		calls.want(t, "/t", 8)
+		close(go1)
+		<-done
+		calls.none(t)
+		if n := late.Load(); n != 0 {
+			t.Errorf("%d late functions ran", n)
+		}
+	})
+}
+
+// HTTP/2: DATA payload counts; a reset in the middle is an error.
+func TestAfterSendHTTP2(t *testing.T) {
+	eachH2(t, func(t *testing.T, way h2Way) {
+		s, calls := sentServer(t, EngineAuto)
+		hs := way.start(t, s)
+		client := hs.client(2)
+		for _, tc := range sentCases {
+			if tc.path == "/broken" {
+				continue
+			}
+			if _, body := hs.get(client, tc.path); int64(len(body)) != tc.sent {
+				t.Errorf("%s: a body of %d bytes, want %d", tc.path, len(body), tc.sent)
+			}
+			calls.want(t, tc.path, tc.sent)
+		}
+		calls.none(t)
+	})
+}
+
+func TestAfterSendHTTP2Reset(t *testing.T) {
+	eachH2(t, func(t *testing.T, way h2Way) {
+		calls := newSentCalls()
+		begun := make(chan struct{}, 1)
+		hs := way.start(t, &Server{Handler: func(ctx *RequestCtx) {
+			calls.note(ctx)
+			switch string(ctx.Path()) {
+			case "/memory":
+				ctx.SetBody(make([]byte, 1<<20))
+			case "/stream":
+				ctx.SetBodyStream(zeros{}, -1)
+			case "/abort":
+				ctx.WriteString("one ")
+				_ = ctx.Flush()
+				panic(ErrAbortHandler)
+			case "/wait":
+				begun <- struct{}{}
+				<-ctx.Done()
+			}
+		}})
+		c := hs.dialH2()
+		for _, path := range []string{"/memory", "/stream"} { // they wait for the window, which is 65535 bytes
+			id := c.open("GET", path, true)
+			c.await(id, "data")
+			c.reset(id)
+			got := calls.next(t)
+			if got.path != path || got.sent <= 0 || got.sent > 65535 || got.err == nil {
+				t.Errorf("%s: %d bytes, %v", got.path, got.sent, got.err)
+			}
+			c = hs.dialH2()
+		}
+		c.open("GET", "/abort", true)
+		if got := calls.next(t); got.sent != 4 || got.err == nil {
+			t.Errorf("/abort: %d bytes, %v", got.sent, got.err)
+		}
+		id := c.open("GET", "/wait", true)
+		<-begun
+		c.reset(id)
+		if got := calls.next(t); got.sent != 0 || !errors.Is(got.err, ErrClientGone) {
+			t.Errorf("/wait: %d bytes, %v", got.sent, got.err)
+		}
+		calls.none(t)
+	})
+}
+
+// Clients leave at random while many requests with functions run: each request has one
+// call.
+func TestAfterSendOnce(t *testing.T) {
+	onEngines(t, func(t *testing.T, e Engine) {
+		var added, ran atomic.Int64
+		h := sentHandler(sentFile(t))
+		s := &Server{Engine: e, Logger: &testLog{}, Handler: func(ctx *RequestCtx) {
+			added.Add(1)
+			ctx.AfterSend(func(int64, error) { ran.Add(1) })
+			h(ctx)
+		}}
+		ts := startServer(t, s, nil)
+		for i := range 60 {
+			nc, err := net.Dial("tcp", ts.addr)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for j := range 8 {
+				fmt.Fprint(nc, get(sentCases[(i+j)%len(sentCases)].path))
+			}
+			fmt.Fprint(nc, get("/close"))
+			_, _ = io.CopyN(io.Discard, nc, int64(i*9973))
+			nc.Close()
+		}
+		s.Shutdown()
+		if a, r := added.Load(), ran.Load(); a != r || a == 0 {
+			t.Errorf("%d functions, %d calls", a, r)
+		}
+	})
+}
