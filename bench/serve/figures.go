@@ -107,7 +107,7 @@ func askMemory(p *program, f *folders) string {
 
 func askSize(p *program, _ *folders) string {
 	if n := p.spec.size(p.path); n > 0 {
-		return fmt.Sprintf("%.1f MB", float64(n)/1e6)
+		return fmt.Sprintf("%.1f MB", float64(n)/1e6) + p.spec.with
 	}
 	return "part of Python"
 }

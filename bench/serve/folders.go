@@ -91,16 +91,17 @@ func makeFolders(work string) (*folders, error) {
 	for i := range manyFiles {
 		files[filepath.Join(f.many, fmt.Sprintf("file-%d.txt", i))] = ""
 	}
+	old := time.Now().Add(-time.Hour)
 	for name, s := range files {
 		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 			return nil, err
 		}
-		if err := os.WriteFile(name, []byte(s), 0o644); err != nil {
+		if err := errors.Join(os.WriteFile(name, []byte(s), 0o644), os.Chtimes(name, old, old)); err != nil {
 			return nil, err
 		}
 	}
 	// Precompressed files are newer than what they were made of.
-	later := time.Now().Add(time.Second)
+	later := old.Add(time.Minute)
 	for suffix, coding := range map[string]string{".br": "br", ".gz": "gzip"} {
 		name := f.in("coded.js" + suffix)
 		if err := errors.Join(os.WriteFile(name, []byte(precoded+coding), 0o644), os.Chtimes(name, later, later)); err != nil {
@@ -113,6 +114,8 @@ func makeFolders(work string) (*folders, error) {
 	if err := os.Symlink(outside, f.in("out")); err != nil {
 		return nil, err
 	}
+	// Servers may not trust the time stamps of files that were made in this second.
+	time.Sleep(2 * time.Second)
 	f.hashes = filepath.Join(work, "htpasswd")
 	f.cert, f.key = filepath.Join(work, "cert.pem"), filepath.Join(work, "key.pem")
 	return f, makeCertificate(f.cert, f.key)

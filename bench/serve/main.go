@@ -72,6 +72,9 @@ func run(o options) error {
 			return fmt.Errorf("building gale: %w", err)
 		}
 	}
+	if o.gale, err = filepath.Abs(o.gale); err != nil {
+		return err
+	}
 	f, err := makeFolders(work)
 	if err != nil {
 		return err

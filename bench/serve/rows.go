@@ -156,7 +156,7 @@ func askPrecompressed(r *running, _ *folders) string {
 			got = append(got, c)
 		}
 	}
-	return yes(len(got) == 2) // there is none for zstd
+	return yes(len(got) == 2) // all that the folder has
 }
 
 func askNosniff(r *running, _ *folders) string {
@@ -257,23 +257,37 @@ func askJSON(r *running, _ *folders) string {
 	return yes(a.status == http.StatusOK && json.Valid(a.body) && a.has("file.txt"))
 }
 
+// nextPage finds the link to the next page of a listing.
+var nextPage = regexp.MustCompile(`<(?:a|link)\b[^>]*\brel="?next\b[^>]*>`)
+
+// askMany gets all pages of a listing.
 func askMany(r *running, _ *folders) string {
-	began := time.Now()
-	a := r.get("/", acceptHTML)
-	took := time.Since(began)
-	if a.err != nil || a.status != http.StatusOK {
-		return "no"
-	}
-	n := 0
-	for _, l := range links(a.body, "/") {
-		if strings.HasPrefix(l, "/file-") {
-			n++
+	began, pages := time.Now(), 0
+	names := map[string]bool{}
+	for target := "/"; target != "" && pages < manyFiles; pages++ {
+		a := r.get(target, acceptHTML)
+		if a.err != nil || a.status != http.StatusOK {
+			return "no"
+		}
+		for _, l := range links(a.body, target) {
+			if strings.HasPrefix(l, "/file-") {
+				names[l] = true
+			}
+		}
+		next := links(nextPage.Find(a.body), target)
+		target = ""
+		if len(next) == 1 {
+			target = next[0]
 		}
 	}
-	if n < manyFiles {
-		return fmt.Sprintf("%d files only", n)
+	took := time.Since(began).Milliseconds()
+	switch {
+	case len(names) < manyFiles:
+		return fmt.Sprintf("%d files only", len(names))
+	case pages > 1:
+		return fmt.Sprintf("%d ms, %d pages", took, pages)
 	}
-	return fmt.Sprintf("%d ms", took.Milliseconds())
+	return fmt.Sprintf("%d ms", took)
 }
 
 func askZip(r *running, _ *folders) string {

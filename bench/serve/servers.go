@@ -44,8 +44,9 @@ type spec struct {
 	// formField is the name of its field.
 	formField string
 	version   func(path string) string
-	// size returns what is installed, in bytes.
+	// size returns what is installed, in bytes, and needs what is said in with.
 	size func(path string) int64
+	with string
 }
 
 // Options of rows. CERT, KEY, HTPASSWD and so on are replaced by files.
@@ -103,6 +104,7 @@ var specs = map[string]*spec{
 			before, _, _ := strings.Cut(path, "/node_modules/")
 			return treeSize(filepath.Join(before, "node_modules"))
 		},
+		with: " and Node.js",
 	},
 	"caddy": {
 		title: "caddy file-server",
