@@ -9,7 +9,6 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
-	"errors"
 	"fmt"
 	"math/big"
 	mrand "math/rand/v2"
@@ -91,20 +90,18 @@ func makeFolders(work string) (*folders, error) {
 	for i := range manyFiles {
 		files[filepath.Join(f.many, fmt.Sprintf("file-%d.txt", i))] = ""
 	}
-	old := time.Now().Add(-time.Hour)
 	for name, s := range files {
 		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 			return nil, err
 		}
-		if err := errors.Join(os.WriteFile(name, []byte(s), 0o644), os.Chtimes(name, old, old)); err != nil {
+		if err := os.WriteFile(name, []byte(s), 0o644); err != nil {
 			return nil, err
 		}
 	}
-	// Precompressed files are newer than what they were made of.
-	later := old.Add(time.Minute)
+	// Precompressed files aren't older than what they were made of.
 	for suffix, coding := range map[string]string{".br": "br", ".gz": "gzip"} {
 		name := f.in("coded.js" + suffix)
-		if err := errors.Join(os.WriteFile(name, []byte(precoded+coding), 0o644), os.Chtimes(name, later, later)); err != nil {
+		if err := os.WriteFile(name, []byte(precoded+coding), 0o644); err != nil {
 			return nil, err
 		}
 	}
@@ -115,7 +112,7 @@ func makeFolders(work string) (*folders, error) {
 		return nil, err
 	}
 	// Servers may not trust the time stamps of files that were made in this second.
-	time.Sleep(2 * time.Second)
+	time.Sleep(3 * time.Second)
 	f.hashes = filepath.Join(work, "htpasswd")
 	f.cert, f.key = filepath.Join(work, "cert.pem"), filepath.Join(work, "key.pem")
 	return f, makeCertificate(f.cert, f.key)
