@@ -175,7 +175,7 @@ type FS struct {
 	// request for a range gets a range of the file as it is.
 	//
 	// At most 16 files are compressed in this way at a time in the whole process, however
-	// slowly clients read them; more requests get the file as it is. Each needs up to 4 MiB of
+	// slowly clients read them; more requests get the file as it is. Each needs up to 2 MB of
 	// memory.
 	CompressLarge bool
 
@@ -221,11 +221,12 @@ type FS struct {
 	// file mapped into its memory, those that a network file system reports late, and a
 	// directory that is moved out of Root and replaced by a symbolic link to it.
 	//
-	// Entity tags change with every version, also if size and modification time stay
-	// the same. They are strong with StrongETags and weak with GenerateETag alone. A file that
-	// changed less than 2 seconds ago has no Last-Modified, because it could change again
-	// within the same second. If-Modified-Since is answered with 304 only if nothing of the
-	// file has changed since then.
+	// Entity tags of up to 8 KiB are made of the content, others of what identifies the
+	// version. They are strong with StrongETags and weak with GenerateETag alone. A larger
+	// file that changed less than 20 ms before it was opened has none. A file that changed
+	// less than 2 seconds ago has no Last-Modified, because it could change again within the
+	// same second. If-Modified-Since is answered with 304 only if nothing of the file has
+	// changed since then.
 	//
 	// Compressed copies get the name suffix ".fresh" as well, because they contain which
 	// version of the file they were made from.

@@ -127,10 +127,7 @@ func (s *Store) finish(e *Entry, modTime time.Time) {
 	if e.Listing || !s.ETags && !s.StrongETags {
 		return
 	}
-	coding := ""
-	if e.Coding != compress.Identity {
-		coding = e.Coding.String()
-	}
+	coding := tagSuffix(e.Coding)
 	if s.StrongETags {
 		e.Valid.ETag = AppendETag(nil, modTime, e.originSize, coding, !Settled(modTime, time.Now()))
 	} else {

@@ -1,6 +1,7 @@
 package static
 
 import (
+	"crypto/sha256"
 	"encoding/binary"
 	"hash/fnv"
 	"io"
@@ -129,9 +130,21 @@ func (s *Store) opened(l *loading, name string, info fs.FileInfo) {
 	}
 }
 
-// holds reports whether e, which is in the cache, may be used now.
+// holds reports whether e, which is in the cache, may be used now. If it panics, it has
+// released the caller's reference.
 func (s *Store) holds(e *Entry, now time.Duration, seen *Seen) bool {
-	b := &e.basis
+	looked := false
+	defer func() {
+		if !looked { // the user's file system panicked
+			e.Release()
+		}
+	}()
+	ok := s.isSame(&e.basis, now, seen)
+	looked = true
+	return ok
+}
+
+func (s *Store) isSame(b *basis, now time.Duration, seen *Seen) bool {
 	if b.dated != 0 && now >= b.dated {
 		return false
 	}
@@ -157,19 +170,28 @@ func (s *Store) holds(e *Entry, now time.Duration, seen *Seen) bool {
 // stamp completes e with what was looked at: its basis and its validators. Nothing else may
 // use e yet.
 //
-// As long as a change could keep the fileID, there are no validators. Because HTTP dates
-// have whole seconds, the date comes even later: when another change would have a later
-// one.
+// The content is the tag of what is small and in memory. The fileID is the tag of others,
+// which have none as long as a change could keep it. Because HTTP dates have whole seconds,
+// the date comes even later: when another change would have a later one.
 func (s *Store) stamp(e *Entry, l *loading) {
 	b := &e.basis
 	b.files = l.files
 	b.settled = l.origin.settled(l.at) && (!l.sibling.exists || l.sibling.settled(l.at))
 	e.LastModified, e.Valid = nil, Validators{}
-	if e.Absent || !b.settled {
+	if e.Absent {
 		return
 	}
 	if s.ETags || s.StrongETags {
-		e.Valid.ETag = l.appendETag(nil, e.Coding, !s.StrongETags)
+		inMemory := e.File == nil && e.Reopen == ""
+		switch {
+		case inMemory && (e.Size <= smallFile || !b.settled):
+			e.Valid.ETag = appendContentTag(nil, e.Data, e.Coding, !s.StrongETags)
+		case b.settled:
+			e.Valid.ETag = l.appendETag(nil, e.Coding, !s.StrongETags)
+		}
+	}
+	if !b.settled {
+		return
 	}
 	modified := max(l.origin.mtime, l.sibling.mtime)
 	changed := max(l.origin.changed(), l.sibling.changed())
@@ -197,11 +219,21 @@ func (l *loading) appendETag(dst []byte, coding compress.Coding, weak bool) []by
 	var buf [2 * idLen]byte
 	h := fnv.New64a()
 	_, _ = h.Write(l.sibling.append(l.origin.append(buf[:0])))
-	name := ""
-	if coding != compress.Identity {
-		name = coding.String()
+	return appendTag(dst, weak, tagSuffix(coding), uint64(l.origin.mtime), uint64(l.origin.size), h.Sum64())
+}
+
+// appendContentTag appends a tag made of what is sent.
+func appendContentTag(dst, data []byte, coding compress.Coding, weak bool) []byte {
+	sum := sha256.Sum256(data)
+	return appendTag(dst, weak, tagSuffix(coding), binary.BigEndian.Uint64(sum[:]), binary.BigEndian.Uint64(sum[8:]))
+}
+
+// tagSuffix returns the end of the tags of variants in that coding.
+func tagSuffix(coding compress.Coding) string {
+	if coding == compress.Identity {
+		return ""
 	}
-	return appendTag(dst, weak, name, uint64(l.origin.mtime), uint64(l.origin.size), h.Sum64())
+	return coding.String()
 }
 
 // AppendFreshETag appends the strong entity tag that a Store with Fresh and StrongETags

@@ -96,3 +96,34 @@ func TestDates(t *testing.T) {
 		t.Error("a range of a file whose time was set back may be of other content")
 	}
 }
+
+// A file system that panics when it is asked whether a file has changed keeps no file open.
+func TestFreshPanic(t *testing.T) {
+	tree := &panickingTree{gatedTree: &gatedTree{MapFS: fstest.MapFS{"big": {Data: make([]byte, 2*smallFile), ModTime: time.Now().Add(-time.Hour)}}}}
+	s := NewStore(Settings{FS: tree, Fresh: true, MaxAge: time.Hour, MaxOpenFiles: 100, Recovered: func(string) {}})
+	open(t, s, "/big", compress.Identity).Release()
+	tree.panics = true
+	func() {
+		defer func() {
+			if recover() == nil {
+				t.Error("no panic")
+			}
+		}()
+		s.Open([]byte("/big"), compress.Identity, new(Seen))
+	}()
+	if s.cache.Clear(); tree.open.Load() != 0 {
+		t.Errorf("%d files are open", tree.open.Load())
+	}
+}
+
+type panickingTree struct {
+	*gatedTree
+	panics bool
+}
+
+func (p *panickingTree) Stat(name string) (fs.FileInfo, error) {
+	if p.panics {
+		panic("asked")
+	}
+	return p.MapFS.Stat(name)
+}

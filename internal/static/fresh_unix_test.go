@@ -481,7 +481,7 @@ func TestFreshValidators(t *testing.T) {
 		tag          string // its beginning
 		date, later  bool
 	}{
-		"just changed":      {ago(time.Millisecond), ago(time.Millisecond), "", false, false},
+		"just changed":      {ago(time.Millisecond), ago(time.Millisecond), `"`, false, false},
 		"a second ago":      {ago(time.Second), ago(time.Second), `"`, false, true},
 		"set back":          {ago(time.Hour), ago(time.Second), `"`, false, true},
 		"an hour ago":       {ago(time.Hour), ago(time.Hour), `"`, true, false},
@@ -491,7 +491,7 @@ func TestFreshValidators(t *testing.T) {
 		l := loading{at: now, origin: id, files: []watch{{"f", id}}}
 		e := &Entry{Size: 5}
 		s.stamp(e, &l)
-		if tag := string(e.Valid.ETag); !strings.HasPrefix(tag, tt.tag) || tt.tag == "" && tag != "" {
+		if tag := string(e.Valid.ETag); !strings.HasPrefix(tag, tt.tag) {
 			t.Errorf("%s: tag %s", what, tag)
 		}
 		if got := len(e.LastModified) > 0; got != tt.date || got != !e.Valid.ModTime.IsZero() {
@@ -501,6 +501,22 @@ func TestFreshValidators(t *testing.T) {
 			t.Errorf("%s: gets a date later: %v", what, later)
 		} else if wait := e.basis.dated - s.now(); later && (wait <= 0 || wait > dateTime-time.Second) {
 			t.Errorf("%s: gets its date in %v", what, wait)
+		}
+	}
+	// The tag of a small file stays when it is settled, and when only its time changes.
+	tags := map[string]bool{}
+	for _, age := range []time.Duration{0, time.Second, time.Hour} {
+		id := fileID{exists: true, size: 4, mtime: ago(age), ctime: ago(age)}
+		e := &Entry{Size: 4, Data: []byte("text")}
+		s.stamp(e, &loading{at: now, origin: id, files: []watch{{"f", id}}})
+		tags[string(e.Valid.ETag)] = true
+	}
+	if len(tags) != 1 {
+		t.Errorf("the same content has the tags %v", tags)
+	}
+	for _, e := range []*Entry{{Size: 1e5, File: new(File)}, {Size: 1e5, Reopen: "f"}} {
+		if s.stamp(e, &loading{at: now, origin: fileID{exists: true, size: 1e5, mtime: now.UnixNano(), ctime: now.UnixNano()}}); len(e.Valid.ETag) > 0 {
+			t.Errorf("a large file that has just changed has the tag %s", e.Valid.ETag)
 		}
 	}
 	// An entry that waits for its date is used until then.

@@ -168,13 +168,12 @@ func (s *Store) openSibling(v variant, l *loading) *Entry {
 		f.Close()
 		return nil
 	}
-	e, err := s.newVariant(f, info, name, v)
-	if err != nil {
-		return nil
-	}
 	if s.fresh {
-		l.sibling = idOf(info)
-		l.files[n].id = l.sibling // of the file that was opened, not of one that was there before
+		l.files[n].id = idOf(info) // of the file that was opened, not of one that was there before
+	}
+	e, err := s.newVariant(f, info, name, v)
+	if err == nil && s.fresh {
+		l.sibling = l.files[n].id
 	}
 	return e
 }
