@@ -24,7 +24,7 @@ func (u *uploads) put(ctx *gale.RequestCtx, dir *upload.Folder, name string) err
 	if err != nil {
 		return err
 	}
-	conditions := readConditions(ctx)
+	conditions := readConditions(ctx, func() []byte { return dir.Tag(name) })
 	if err := conditions.check(existing); err != nil {
 		return err
 	}
@@ -368,11 +368,12 @@ func uploadPath(ctx *gale.RequestCtx) ([]string, error) {
 // uploadConditions are the conditions of a PUT (RFC 9110 section 13).
 type uploadConditions struct {
 	static.Conditions
+	tag func() []byte // of the file that exists
 }
 
-func readConditions(ctx *gale.RequestCtx) *uploadConditions {
+func readConditions(ctx *gale.RequestCtx, tag func() []byte) *uploadConditions {
 	h := &ctx.Request.Header
-	c := new(uploadConditions)
+	c := &uploadConditions{tag: tag}
 	for _, v := range h.PeekAll(gale.HeaderIfMatch) {
 		c.IfMatch = append(c.IfMatch, bytes.Clone(v))
 	}
@@ -391,9 +392,9 @@ func (c *uploadConditions) check(existing fs.FileInfo) error {
 		}
 		return nil
 	}
-	v := static.Validators{
-		ETag:    static.AppendFreshETag(nil, existing, time.Now()),
-		ModTime: existing.ModTime(),
+	v := static.Validators{ModTime: existing.ModTime()}
+	if len(c.IfMatch)+len(c.IfNoneMatch) > 0 {
+		v.ETag = c.tag()
 	}
 	if c.Evaluate(v) == static.Failed {
 		return refuse(gale.StatusPreconditionFailed, "the file that has that name isn't the one that the request may replace")

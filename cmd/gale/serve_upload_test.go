@@ -444,7 +444,7 @@ func TestUploadFromOtherSites(t *testing.T) {
 }
 
 func TestUploadConditions(t *testing.T) {
-	dir := site(t, map[string]string{"a.txt": "old"})
+	dir := site(t, map[string]string{"big.bin": strings.Repeat("x", 10<<10), "a.txt": "old"})
 	past := time.Now().Add(-time.Hour)
 	if err := os.Chtimes(filepath.Join(dir, "a.txt"), past, past); err != nil {
 		t.Fatal(err)
@@ -458,11 +458,15 @@ func TestUploadConditions(t *testing.T) {
 		}
 		return ""
 	})
+	resp, _ := l.do("GET", "/big.bin", "")
+	bigTag := resp.Header.Get("ETag")
 	for _, c := range []struct {
 		path  string
 		field string
 		want  int
 	}{
+		{"/big.bin", "If-None-Match: " + bigTag, 412},
+		{"/big.bin", "If-Match: " + bigTag, 200},
 		{"/a.txt", "If-None-Match: *", 412},
 		{"/a.txt", "If-None-Match: " + tag, 412},
 		{"/a.txt", `If-Match: "other"`, 412},

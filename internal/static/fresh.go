@@ -6,6 +6,7 @@ import (
 	"hash/fnv"
 	"io"
 	"io/fs"
+	"os"
 	"time"
 
 	"github.com/galehttp/gale/internal/clock"
@@ -236,15 +237,26 @@ func tagSuffix(coding compress.Coding) string {
 	return coding.String()
 }
 
-// AppendFreshETag appends the strong entity tag that a Store with Fresh and StrongETags
-// gives to a file with that info, or nothing if the file has no tag yet. at is a time before
-// the file was looked at.
-func AppendFreshETag(dst []byte, info fs.FileInfo, at time.Time) []byte {
-	l := loading{at: at, origin: idOf(info)}
-	if !l.origin.settled(at) {
-		return dst
+// FreshETag returns the strong entity tag that a Store with Fresh and StrongETags gives to
+// the file name in root, or nil if it gives none now.
+func FreshETag(root *os.Root, name string) []byte {
+	at := time.Now()
+	f, info, err := OpenRegularIn(root, name)
+	if err != nil {
+		return nil
 	}
-	return l.appendETag(dst, compress.Identity, false)
+	defer f.Close()
+	l := loading{at: at, origin: idOf(info)}
+	switch {
+	case info.IsDir():
+	case info.Size() <= smallFile:
+		if data, err := readSmall(f, info.Size()); err == nil {
+			return appendContentTag(nil, data, compress.Identity, false)
+		}
+	case l.origin.settled(at):
+		return l.appendETag(nil, compress.Identity, false)
+	}
+	return nil
 }
 
 // Copies have the fileID of their file at their end, because their time stamp can't hold

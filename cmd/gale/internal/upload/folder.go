@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/galehttp/gale/internal/static"
 )
 
 var (
@@ -88,6 +90,10 @@ func (d *Folder) Lookup(name string) (fs.FileInfo, error) {
 	}
 	return info, err
 }
+
+// Tag returns the entity tag with which the command sends the file name, or nil if it has
+// none.
+func (d *Folder) Tag(name string) []byte { return static.FreshETag(d.root, name) }
 
 // abandonedAfter is the age from which an unfinished file is one that a killed process
 // has left behind. Those that are being written are changed more often.
