@@ -14,7 +14,7 @@ import (
 )
 
 // This file is about Settings.Fresh: an entry of the cache is used only if the files
-// that it was made from are still the same.
+// that it depends on are still the same.
 
 // fileID identifies a version of a file. Two versions have the same fileID only if the
 // second one was made within a tick of the clock that sets ctime after the first one;
@@ -99,7 +99,7 @@ type basis struct {
 	// files are the paths that the entry depends on, first that of the file itself. The
 	// others are index pages and variants that would be used instead of it.
 	files []watch
-	// settled says that any change of the files that it was made from will be noticed.
+	// settled says that any change of these files will be noticed.
 	// Otherwise the entry is for one request only.
 	settled bool
 	// dated is when the entry should be loaded again to get its date, by the clock of the
@@ -216,7 +216,7 @@ const dateTime = 2 * time.Second
 // it changes if the content changes and its modification time is set back, or if a link or
 // a root leads to another file of the same time.
 func (l *loading) appendETag(dst []byte, coding compress.Coding, weak bool) []byte {
-	// The system's numbers are hashed, because they are nobody's business.
+	// The system's numbers are hashed, because clients needn't know them.
 	var buf [2 * idLen]byte
 	h := fnv.New64a()
 	_, _ = h.Write(l.sibling.append(l.origin.append(buf[:0])))

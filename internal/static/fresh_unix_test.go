@@ -271,7 +271,7 @@ func TestFreshSibling(t *testing.T) {
 	}
 }
 
-// A copy is used only for the content that it was made from, whatever time stamps and sizes
+// A copy is used only for the same content, whatever time stamps and sizes
 // say, also by another process.
 func TestFreshCopies(t *testing.T) {
 	for what, copies := range map[string]string{"beside": "", "apart": "copies"} {
@@ -328,8 +328,8 @@ func TestFreshCopies(t *testing.T) {
 	}
 }
 
-// Who asks for a listing doesn't get one that was begun before. However many wait, the next
-// one is for all of them.
+// No request gets a listing that was begun before it. However many wait, the next one is for
+// all of them.
 func TestFreshListing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tree := &slowDirs{MapFS: fstest.MapFS{"a.txt": {}}, reads: make(chan struct{})}
