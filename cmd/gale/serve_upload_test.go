@@ -738,7 +738,13 @@ func TestUploadLog(t *testing.T) {
 	if resp, _ := l.do("PUT", "/a%0ab%1b", "x"); resp.StatusCode != 400 {
 		t.Fatalf("status %d", resp.StatusCode)
 	}
-	got := l.log.String()
+	var got string
+	eventually(t, func() string {
+		if got = l.log.String(); !strings.HasSuffix(got, "\n") {
+			return "nothing is logged"
+		}
+		return ""
+	})
 	if strings.Count(got, "\n") != 1 || !strings.Contains(got, "upload refused") || !strings.Contains(got, "status=400") || !strings.Contains(got, "reason=") {
 		t.Errorf("%q", got)
 	}

@@ -197,15 +197,15 @@ func (s *Store) stamp(e *Entry, l *loading) {
 	modified := max(l.origin.mtime, l.sibling.mtime)
 	changed := max(l.origin.changed(), l.sibling.changed())
 	at := l.at.UnixNano()
-	switch {
-	case modified == 0 || modified > at || changed > at:
-		// A date in the future can be set again and again (RFC 9110 section 8.8.2.1).
-	case at-changed < int64(dateTime):
-		b.dated = s.now() + dateTime - time.Duration(at-changed)
-	default:
-		e.Valid.ModTime, e.Valid.Changed = time.Unix(0, modified), time.Unix(0, changed)
-		e.LastModified = clock.AppendDateAt(nil, e.Valid.ModTime)
+	if modified == 0 || modified > at || changed > at {
+		return // a date in the future can be set again and again (RFC 9110 section 8.8.2.1)
 	}
+	e.Valid.ModTime, e.Valid.Changed = time.Unix(0, modified), time.Unix(0, changed)
+	if e.Valid.Young = at-changed < int64(dateTime); e.Valid.Young {
+		b.dated = s.now() + dateTime - time.Duration(at-changed)
+		return
+	}
+	e.LastModified = clock.AppendDateAt(nil, e.Valid.ModTime)
 }
 
 // dateTime is how long after its last change a file gets a date: another change is then in

@@ -90,6 +90,17 @@ func TestDates(t *testing.T) {
 			t.Errorf("%s: %v, want %v", what, got, tt.want)
 		}
 	}
+	// A client can't have the date of a young file from its Last-Modified.
+	for d, want := range map[time.Duration]Outcome{time.Second: Proceed, 0: NotModified} {
+		since := []byte(at(d).UTC().Format("Mon, 02 Jan 2006 15:04:05 GMT"))
+		v := Validators{ModTime: at(time.Second), Changed: at(time.Second), Young: true}
+		if got := (&Conditions{IfModifiedSince: since, ReadOnly: true}).Evaluate(v); got != want {
+			t.Errorf("a young file, asked with a date %s ago: %v, want %v", d, got, want)
+		}
+		if got := (&Conditions{IfUnmodifiedSince: []byte("Mon, 01 Jan 2001 00:00:00 GMT")}).Evaluate(v); got != Failed {
+			t.Errorf("a young file that must not have changed since 2001: %v", got)
+		}
+	}
 	set := Validators{ModTime: at(time.Hour), Changed: at(time.Minute)}
 	since := []byte(set.ModTime.UTC().Format("Mon, 02 Jan 2006 15:04:05 GMT"))
 	if RangeHolds(since, set, now) {

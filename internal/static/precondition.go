@@ -27,6 +27,9 @@ type Validators struct {
 	// be set back. If it isn't zero, dates of clients count only if they rule out that the
 	// file has changed since.
 	Changed time.Time
+	// Young says that clients don't get ModTime yet, because the file may change again
+	// within the same second.
+	Young bool
 }
 
 // Outcome is the result of the conditions of a request.
@@ -95,7 +98,7 @@ func (v *Validators) dates(since time.Time) bool {
 	switch {
 	case v.Changed.IsZero():
 		return true
-	case since.Unix() == v.ModTime.Unix():
+	case since.Unix() == v.ModTime.Unix() && !v.Young:
 		return v.Changed.Unix() <= since.Unix()
 	}
 	return v.Changed.Unix() < since.Unix() && since.Unix() <= time.Now().Unix()

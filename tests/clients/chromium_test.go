@@ -181,17 +181,6 @@ func (b *browser) screenshot(name string) {
 	}
 }
 
-// answers counts the requests for target with that status.
-func answers(list []logLine, target string, status int) int {
-	n := 0
-	for _, l := range list {
-		if l.Target == target && l.Status == status {
-			n++
-		}
-	}
-	return n
-}
-
 func TestChromiumPage(t *testing.T) {
 	b := startBrowser(t)
 	dir, _, _ := site(t)
@@ -208,9 +197,7 @@ func TestChromiumPage(t *testing.T) {
 			t.Errorf("%s shows %+v", s.url, look)
 		}
 		for _, target := range []string{"/", "/style.css", "/page.js", "/img/0.png", "/img/5.png"} {
-			if answers(s.requests(), target, 200) != 1 {
-				t.Errorf("%s: %+v", target, s.requests())
-			}
+			s.wantAnswers(target, 200, 1)
 		}
 	}
 	b.screenshot("page.png")
@@ -218,23 +205,21 @@ func TestChromiumPage(t *testing.T) {
 	// For a page that is loaded again the browser sends conditional requests.
 	b.do("Page.reload", nil, nil)
 	b.loaded()
-	if answers(plain.requests(), "/", 304) != 1 {
-		t.Errorf("loaded again: %+v", plain.requests())
-	}
+	plain.wantAnswers("/", 304, 1)
 
 	// A listing, and its links to a folder and a file.
 	b.open(plain.url + "/sub/")
 	b.screenshot("listing.png")
 	var names []string
-	b.eval(`[...document.links].map((a) => a.textContent)`, &names)
-	if fmt.Sprint(names) != "[.. a b.txt ü.txt]" {
+	b.eval(`[...document.querySelectorAll("tbody a")].map((a) => a.textContent)`, &names)
+	if fmt.Sprint(names) != "[a b.txt ü.txt]" {
 		t.Errorf("the listing has %q", names)
 	}
 	for i, want := range []string{"a b", "ü"} {
 		var text string
-		b.eval(fmt.Sprintf(`fetch(document.links[%d].href).then((r) => r.text())`, i+1), &text)
+		b.eval(fmt.Sprintf(`fetch(document.querySelectorAll("tbody a")[%d].href).then((r) => r.text())`, i), &text)
 		if text != want {
-			t.Errorf("link %q leads to %q", names[i+1], text)
+			t.Errorf("link %q leads to %q", names[i], text)
 		}
 	}
 }
@@ -269,9 +254,7 @@ func TestChromiumFetch(t *testing.T) {
 	if cross.Status != 206 || cross.Range != fmt.Sprintf("bytes 1-3/%d", len(helloText)) || cross.Text != helloText[1:4] {
 		t.Errorf("another origin: %+v", cross)
 	}
-	if answers(open.requests(), "/"+helloName, 204) != 1 {
-		t.Errorf("no preflight: %+v", open.requests())
-	}
+	open.wantAnswers("/"+helloName, 204, 1) // the preflight request
 	var refused bool
 	b.eval(fmt.Sprintf("cross('%s/static/page.js').then(() => false, () => true)", contract.url), &refused)
 	if !refused {
@@ -324,20 +307,18 @@ func TestChromiumVideo(t *testing.T) {
 		if seen.Duration < 15 || fmt.Sprintf("%.1f", seen.Times) != "[0.9 0.1 0.6 0.3]" {
 			t.Errorf("%s: %+v", name, seen)
 		}
-		whole, parts := 0, 0
+		parts := 0
 		for _, l := range s.requests() {
 			switch {
 			case l.Target != "/"+name, l.Status == 304: // it checks whether its copy is still valid
 			case l.Status != 206:
 				t.Errorf("%s: status %d", name, l.Status)
-			case l.Size == int(info.Size()):
-				whole++
 			default:
 				parts++
 			}
 		}
-		t.Logf("%s: %d bytes, asked for from its start %d times, from elsewhere %d times", name, info.Size(), whole, parts)
-		if whole == 0 || parts == 0 {
+		t.Logf("%s: %d bytes, asked for %d times", name, info.Size(), parts)
+		if parts < 2 {
 			t.Errorf("%s: %+v", name, s.requests())
 		}
 	}

@@ -23,6 +23,7 @@ func TestNginx(t *testing.T) {
 	path := find(t, "nginx", "/usr/sbin/nginx")
 	dir, text, random := site(t)
 	files, contract := serveFiles(t, dir), serveContract(t, dir)
+	files.settled(textName)
 	proxy := startNginx(t, path, files.addr, contract.addr)
 	client := &http.Client{Timeout: patience, Transport: &http.Transport{MaxIdleConnsPerHost: 16, DisableCompression: true}}
 	defer client.CloseIdleConnections()
@@ -61,8 +62,8 @@ func TestNginx(t *testing.T) {
 		{"HEAD", "/files/" + randName, nil, 200, nil},
 		{"GET", "/files/" + randName, []string{"Range: bytes=5-14"}, 206, random[5:15]},
 		{"GET", "/files/" + textName, []string{"If-Modified-Since: " + time.Now().UTC().Format(http.TimeFormat)}, 304, nil},
-		{"GET", "/files/none", nil, 404, []byte("Cannot open requested path")},
-		{"POST", "/files/" + textName, nil, 405, []byte("Method Not Allowed")},
+		{"GET", "/files/none", nil, 404, []byte("There is no file or folder at this address.\n")},
+		{"POST", "/files/" + textName, nil, 405, []byte("Only these methods are allowed here: GET, HEAD.\n")},
 		{"GET", "/stream", nil, 200, []byte("part1part2")},
 		{"HEAD", "/stream", nil, 200, nil},
 		{"GET", "/status/204", nil, 204, nil},

@@ -12,6 +12,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -235,6 +236,47 @@ func (s *server) requests() []logLine {
 		}
 	}
 	return list
+}
+
+// wantAnswers waits until the access log has n requests for target with that status. A line
+// is written when the response was sent, which may be after the client has it.
+func (s *server) wantAnswers(target string, status, n int) {
+	s.t.Helper()
+	for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
+		log := s.requests()
+		got := 0
+		for _, l := range log {
+			if l.Target == target && l.Status == status {
+				got++
+			}
+		}
+		if got == n {
+			return
+		}
+		if got > n || time.Now().After(deadline) {
+			s.t.Errorf("%d answers %d for %s, want %d: %+v", got, status, target, n, log)
+			return
+		}
+	}
+}
+
+// settled waits until a file gets its date: a file that has just been written has none for
+// two seconds.
+func (s *server) settled(name string) {
+	s.t.Helper()
+	for deadline := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
+		resp, err := http.Head(s.url + "/" + name)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		resp.Body.Close()
+		if resp.Header.Get("Last-Modified") != "" {
+			return
+		}
+		if time.Now().After(deadline) {
+			s.t.Fatalf("%s has no date", name)
+		}
+	}
 }
 
 // freeAddr returns a loopback address on which nothing listens.
