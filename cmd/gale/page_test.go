@@ -42,3 +42,12 @@ func TestServeSPANotFound(t *testing.T) {
 		}
 	}
 }
+
+// Who closes the dialog for the password sees a page.
+func TestAuthPage(t *testing.T) {
+	p := within(t, site(t, map[string]string{"x.txt": "x"}), "-auth", "u:p")
+	resp, body := p.do("GET", "/x.txt", "Accept: text/html")
+	if resp.StatusCode != 401 || !strings.Contains(body, "<h1>Unauthorized</h1>") || resp.Header.Get("WWW-Authenticate") == "" || resp.Header.Get("Cache-Control") != "no-store" {
+		t.Errorf("status %d, %v, %q", resp.StatusCode, resp.Header, body)
+	}
+}

@@ -178,9 +178,7 @@ func refuseUser(ctx *gale.RequestCtx, answer authAnswer) {
 	case authBusy:
 		status, text = gale.StatusServiceUnavailable, "Too many passwords are being checked. Try again in a few seconds."
 	}
-	ctx.SetStatusCode(status)
-	ctx.SetContentType("text/plain; charset=utf-8")
-	ctx.SetBodyString(text + "\n")
+	errorPage(ctx, status, text)
 	if status == gale.StatusUnauthorized {
 		ctx.Response.Header.Set(gale.HeaderWWWAuthenticate, `Basic realm="gale", charset="UTF-8"`)
 		return

@@ -10,6 +10,7 @@ import (
 	"mime/multipart"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -243,7 +244,7 @@ func (u *uploads) post(ctx *gale.RequestCtx, dir *upload.Folder) error {
 			continue // NextRawPart reads to its end
 		}
 		if err := u.checkFormFile(dir, name, files); err != nil {
-			return err
+			return aboutFile(err, name)
 		}
 		f, err := u.create(dir)
 		if err != nil {
@@ -251,7 +252,7 @@ func (u *uploads) post(ctx *gale.RequestCtx, dir *upload.Folder) error {
 		}
 		files = append(files, formFile{f, name})
 		if err := u.store(f, &formFileBody{part, body}); err != nil {
-			return err
+			return aboutFile(err, name)
 		}
 	}
 	// What comes after the form counts, too: without it the request isn't complete.
@@ -265,6 +266,14 @@ func (u *uploads) post(ctx *gale.RequestCtx, dir *upload.Folder) error {
 		return refuse(gale.StatusBadRequest, "the form has no file: choose one")
 	}
 	return u.publish(ctx, files)
+}
+
+// aboutFile says which file of a form a refusal is about.
+func aboutFile(err error, name string) error {
+	if r := new(refusal); errors.As(err, &r) {
+		return &refusal{r.status, strconv.Quote(name) + ": " + r.text, r.cause}
+	}
+	return err
 }
 
 // formFileName returns the name of the file that a part of a form contains. ok is false if
@@ -326,7 +335,7 @@ func (u *uploads) publish(ctx *gale.RequestCtx, files []formFile) error {
 			if len(done) > 0 {
 				r.text += "; the files before it were stored"
 			}
-			return r
+			return aboutFile(r, f.name)
 		}
 		done = append(done, stored{f.name, f.part.Size()})
 	}

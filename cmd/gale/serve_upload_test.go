@@ -255,6 +255,9 @@ func TestUploadForm(t *testing.T) {
 			if err := json.Unmarshal([]byte(text), &e); resp.StatusCode != c.want || err != nil || e.Error == "" {
 				t.Errorf("%s: status %d, want %d; %q", c.name, resp.StatusCode, c.want, text)
 			}
+			if (c.name == "twice" || c.name == "too large") && !strings.HasPrefix(e.Error, `"new.txt": `) {
+				t.Errorf("%s: %q doesn't name the file", c.name, e.Error)
+			}
 			l.idle()
 			if after := tree(t, dir); after != before {
 				t.Fatalf("%s: something was stored or left behind", c.name)

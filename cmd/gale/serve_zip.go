@@ -110,6 +110,7 @@ func (z *zips) serve(ctx *gale.RequestCtx) (ok bool) {
 	h.Set(gale.HeaderContentDisposition, attachment(top+".zip"))
 	h.Set(gale.HeaderCacheControl, "no-store")
 	if ctx.IsHead() {
+		h.SetContentLength(-1) // not known
 		ctx.Response.SkipBody = true
 		return true
 	}

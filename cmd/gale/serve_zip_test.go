@@ -91,7 +91,7 @@ func TestZip(t *testing.T) {
 		if got := unzip(t, body); len(got) != 4 || got["sub dir/ü.png"] != text || resp.Header.Get("Content-Disposition") != `attachment; filename="sub dir.zip"; filename*=UTF-8''sub%20dir.zip` {
 			t.Errorf("%q, %v", slices.Sorted(maps.Keys(got)), resp.Header)
 		}
-		if resp, body := l.do("HEAD", "/?zip", ""); resp.StatusCode != 200 || body != "" || resp.Header.Get("Content-Type") != "application/zip" {
+		if resp, body := l.do("HEAD", "/?zip", ""); resp.StatusCode != 200 || body != "" || resp.Header.Get("Content-Type") != "application/zip" || resp.ContentLength != -1 {
 			t.Errorf("HEAD: status %d, %v", resp.StatusCode, resp.Header)
 		}
 		for path, want := range map[string]int{"/none/?zip": 404, "/out/?zip": 404, "/.git/?zip": 404, "/pipe/?zip": 404, "/a.txt/?zip": 404, "/sub%20dir?zip": 302, "/..%2f?zip": 200, "/sub%20dir/..%2f..%2f?zip": 200} {

@@ -127,6 +127,26 @@ func TestUploadButton(t *testing.T) {
 	}
 }
 
+// A file whose name is taken is stored beside the other one, if the user wants that.
+func TestUploadKeepBoth(t *testing.T) {
+	dir := site(t, map[string]int{"photo.jpg": 1, "photo (2).jpg": 1, "README": 1})
+	p := open(t, phone, start(t, "testserver", dir))
+	newDrag(p, map[string]int{"photo.jpg": 5, "README": 7}, "photo.jpg", "README").drop()
+	const buttons = `[...document.querySelectorAll('#uploads li button')].filter((b) => b.checkVisibility())`
+	const texts = buttons + `.map((b) => b.textContent).join()`
+	want(p, "choices", texts, "Keep both,Keep both")
+	p.checkLook("names that are taken")
+	eval[any](p, buttons+`.forEach((b) => b.click())`)
+	want(p, "one is taken again", states, "photo (2).jpg: photo (2).jpg exists.; README (2): Uploaded, 7 B")
+	eval[any](p, buttons+`.forEach((b) => b.click())`)
+	want(p, "both are stored", states, "photo (3).jpg: Uploaded, 5 B; README (2): Uploaded, 7 B")
+	want(p, "listed", names, "photo (2).jpg photo (3).jpg photo.jpg README README (2)")
+	p.expect("409")
+	if b, err := os.ReadFile(filepath.Join(dir, "photo (2).jpg")); err != nil || len(b) != 1 {
+		t.Errorf("a file was overwritten: %q, %v", b, err)
+	}
+}
+
 // An upload to a server that has ended can be tried again.
 func TestUploadBrokenConnection(t *testing.T) {
 	dir := site(t, map[string]int{"a.txt": 1})

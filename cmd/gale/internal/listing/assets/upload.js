@@ -38,8 +38,8 @@
 
   // add puts a file into the list and sends it. With a reason it isn't sent.
   function add(file, reason) {
-    const u = { file, request: null, item: make('li', ''), state: make('span', 'state', 'Waiting') };
-    const name = make('bdi', '', file.name);
+    const u = { file, name: file.name, number: 1, taken: false, request: null, item: make('li', ''), state: make('span', 'state', 'Waiting') };
+    u.title = make('bdi', '', file.name);
     u.bar = make('progress', '');
     u.bar.max = 1;
     u.bar.value = 0;
@@ -50,7 +50,7 @@
     u.button.addEventListener('click', () => act(u));
     const ends = make('span', 'ends');
     ends.append(u.button);
-    u.item.append(name, u.bar, u.state, ends);
+    u.item.append(u.title, u.bar, u.state, ends);
     items.append(u.item);
     section.hidden = false;
     if (reason) fail(u, reason);
@@ -69,13 +69,14 @@
 
   function label(u, text) {
     u.button.textContent = text;
-    u.button.setAttribute('aria-label', text + ' ' + u.file.name);
+    u.button.setAttribute('aria-label', text + ' ' + u.name);
   }
 
   // act is what the button of u does: cancel, or try again.
   function act(u) {
     if (u.item.className === 'failed') {
       failed--;
+      if (u.taken) rename(u);
       enqueue(u);
     } else if (u.request) {
       u.request.abort();
@@ -83,6 +84,15 @@
       waiting.splice(waiting.indexOf(u), 1);
       fail(u, 'Cancelled', true);
     }
+  }
+
+  // rename gives u the next name that may be free: "photo (2).jpg".
+  function rename(u) {
+    const [, base, end] = u.file.name.match(/^(.+?)(\.[^.]*)?$/s);
+    u.number++;
+    u.name = base + ' (' + u.number + ')' + (end ?? '');
+    u.title.textContent = u.name;
+    u.bar.setAttribute('aria-label', u.name);
   }
 
   function next() {
@@ -99,7 +109,7 @@
     const request = u.request = new XMLHttpRequest();
     running++;
     u.state.textContent = 'Starting';
-    request.open('PUT', './' + encodeURIComponent(u.file.name));
+    request.open('PUT', './' + encodeURIComponent(u.name));
     request.setRequestHeader('Accept', 'application/json');
     request.setRequestHeader('If-None-Match', '*'); // never overwrite
     request.upload.addEventListener('progress', (event) => {
@@ -112,7 +122,8 @@
       try {
         reason = JSON.parse(request.responseText).error || reason;
       } catch { /* not by our server */ }
-      fail(u, reason, again(request.status));
+      u.taken = request.status === 409 || request.status === 412;
+      fail(u, reason, u.taken || again(request.status));
     });
     request.addEventListener('error', () => fail(u, 'The connection broke. The server may have ended, or the file may be too large for it.', true));
     request.addEventListener('abort', () => fail(u, 'Cancelled', true));
@@ -125,7 +136,7 @@
     u.item.className = 'done';
     u.bar.hidden = u.button.hidden = true;
     u.state.textContent = 'Uploaded, ' + readable(u.file.size);
-    status.textContent = u.file.name + ' was uploaded';
+    status.textContent = u.name + ' was uploaded';
   }
 
   function fail(u, reason, retry) {
@@ -133,8 +144,8 @@
     u.item.className = 'failed';
     u.bar.hidden = true;
     u.state.textContent = reason;
-    status.textContent = u.file.name + ': ' + reason;
-    if (retry) label(u, 'Try again');
+    status.textContent = u.name + ': ' + reason;
+    if (retry) label(u, u.taken ? 'Keep both' : 'Try again');
     else u.button.hidden = true;
     forget.hidden = running > 0;
   }
