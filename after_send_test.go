@@ -604,3 +604,60 @@ func TestAfterSendOnce(t *testing.T) {
 		}
 	})
 }
+
+// sentLate is a body and a user value whose Close calls AfterSend.
+type sentLate struct {
+	ctx *RequestCtx
+	f   func(int64, error)
+}
+
+func (*sentLate) Read([]byte) (int, error) { return 0, io.EOF }
+
+func (l *sentLate) Close() error { l.ctx.AfterSend(l.f); return nil }
+
+// A function that a closer adds doesn't run, for this request or for another one.
+func TestAfterSendClosers(t *testing.T) {
+	var ran atomic.Int32
+	h := func(ctx *RequestCtx) {
+		l := &sentLate{ctx, func(int64, error) { ran.Add(1) }}
+		switch string(ctx.Path()) {
+		case "/value":
+			ctx.SetUserValue("late", l)
+		case "/body":
+			ctx.SetBodyStream(l, -1)
+		case "/replaced":
+			ctx.SetBodyStream(l, -1)
+			ctx.TimeoutError("replaced")
+		}
+	}
+	paths := []string{"/value", "/", "/body", "/", "/replaced", "/"}
+	onEngines(t, func(t *testing.T, e Engine) {
+		s := &Server{Engine: e, Logger: &testLog{}}
+		ts := startServer(t, s, h)
+		for _, method := range []string{"GET", "HEAD"} {
+			for _, p := range paths {
+				c := ts.dial()
+				for range 2 {
+					c.send(method + " " + p + " HTTP/1.1\r\nHost: h\r\n\r\n")
+					c.read(method)
+				}
+			}
+		}
+		s.Shutdown()
+		if n := ran.Swap(0); n != 0 {
+			t.Errorf("%d functions ran", n)
+		}
+	})
+	eachH2(t, func(t *testing.T, way h2Way) {
+		hs := way.start(t, &Server{Handler: h, Logger: &testLog{}})
+		client := hs.client(2)
+		for _, p := range paths {
+			hs.get(client, p)
+			hs.get(client, p)
+		}
+		hs.s.Shutdown()
+		if n := ran.Swap(0); n != 0 {
+			t.Errorf("HTTP/2: %d functions ran", n)
+		}
+	})
+}

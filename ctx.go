@@ -108,6 +108,7 @@ func (ctx *RequestCtx) reset() {
 	}
 	if ctx.Request.hasClosers() || ctx.Response.hasStream() {
 		ctx.reach = over // closers don't reach the connection
+		ctx.closeAfter() // what they add would run for the next request
 		ctx.runClosers()
 	}
 	ctx.Request.KeepBodyBuffer, ctx.Response.KeepBodyBuffer = false, false

@@ -245,6 +245,7 @@ func (ss *h1Session) write(ctx *RequestCtx, w *engine.Work, resp *Response, must
 	case resp.SkipBody:
 		ss.countSent(0, nil)
 		if streams {
+			ctx.closeAfter()
 			resp.closeStream(nil)
 		}
 	case streams:
