@@ -53,6 +53,7 @@ func (cfg *serveConfig) checkUpload() error {
 // Limits of uploads that no flag changes.
 const (
 	maxUploads     = 16        // at a time
+	maxOwnUploads  = 8         // of these, for one client
 	uploadRetry    = "10"      // seconds until a client should try again
 	uploadBuffer   = 128 << 10 // for each upload
 	uploadProgress = 64 << 10  // bytes that must arrive in uploadPeriod
@@ -72,6 +73,7 @@ type uploads struct {
 	logger    *slog.Logger
 	period    time.Duration // uploadPeriod, except in tests
 	slots     chan struct{}
+	shares    clientShares
 
 	mu    sync.Mutex
 	parts map[string]*upload.Part // unfinished files by their temporary names
@@ -89,6 +91,7 @@ func (cfg *serveConfig) newUploads(logger *slog.Logger) *uploads {
 		logger:    logger,
 		period:    uploadPeriod,
 		slots:     make(chan struct{}, maxUploads),
+		shares:    clientShares{most: maxOwnUploads},
 		parts:     make(map[string]*upload.Part),
 		swept:     make(map[string]time.Time),
 	}
@@ -205,6 +208,12 @@ func (u *uploads) serve(ctx *gale.RequestCtx) error {
 		}
 	}
 
+	give, ok := u.shares.take(ctx.ClientIP())
+	if !ok {
+		ctx.Response.Header.Set(gale.HeaderRetryAfter, uploadRetry)
+		return refuse(gale.StatusServiceUnavailable, "too many uploads from your address at the moment: try again in "+uploadRetry+" seconds")
+	}
+	defer give()
 	select {
 	case u.slots <- struct{}{}:
 		defer func() { <-u.slots }()

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net/netip"
 	"os"
 	"path"
 	"runtime"
@@ -26,6 +27,7 @@ func (cfg *serveConfig) zipFlags(fs *flag.FlagSet) {
 // Limits of archives.
 const (
 	maxZips       = 4 // at a time
+	maxOwnZips    = 2 // of these, for one client
 	zipRetry      = "10"
 	maxZipEntries = 100_000
 	maxZipDepth   = 32
@@ -39,6 +41,7 @@ type zips struct {
 	settings folderzip.Settings
 	logger   *slog.Logger
 	slots    chan struct{}
+	shares   clientShares
 }
 
 // withZip answers GET and HEAD requests for the address of a folder with the query "zip".
@@ -48,6 +51,7 @@ func (cfg *serveConfig) withZip(h gale.RequestHandler, logger *slog.Logger) gale
 		rules:  static.Rules{Windows: runtime.GOOS == "windows", HideDot: !cfg.dotfiles},
 		logger: logger,
 		slots:  make(chan struct{}, maxZips),
+		shares: clientShares{most: maxOwnZips},
 		settings: folderzip.Settings{
 			Hide: func(name string) bool {
 				return upload.Unfinished(name) || !cfg.dotfiles && strings.HasPrefix(name, ".")
@@ -70,19 +74,18 @@ func (z *zips) wanted(ctx *gale.RequestCtx) bool {
 
 // serve answers with the archive of a folder. It returns false if there is no such folder.
 func (z *zips) serve(ctx *gale.RequestCtx) (ok bool) {
-	select {
-	case z.slots <- struct{}{}:
-	default:
+	give, ok := z.enter(ctx.ClientIP())
+	if !ok {
 		errorPage(ctx, gale.StatusServiceUnavailable, "Too many archives are sent at the moment: try again in "+zipRetry+" seconds.")
 		ctx.Response.Header.Set(gale.HeaderRetryAfter, zipRetry)
 		return true
 	}
 	root, err := os.OpenRoot(z.dir)
 	if err != nil {
-		<-z.slots
+		give()
 		return false
 	}
-	body := &zipBody{root: root, slots: z.slots, logger: z.logger}
+	body := &zipBody{root: root, give: give, logger: z.logger}
 	handed := false
 	defer func() {
 		if !handed {
@@ -119,12 +122,28 @@ func (z *zips) serve(ctx *gale.RequestCtx) (ok bool) {
 	return true
 }
 
+// enter takes a place for an archive for the client at ip. After true, give must be called
+// once.
+func (z *zips) enter(ip netip.Addr) (give func(), ok bool) {
+	share, ok := z.shares.take(ip)
+	if !ok {
+		return nil, false
+	}
+	select {
+	case z.slots <- struct{}{}:
+		return func() { <-z.slots; share() }, true
+	default:
+		share()
+		return nil, false
+	}
+}
+
 // zipBody is the body of a response: an archive that is made while it is sent.
 type zipBody struct {
 	root    *os.Root
 	archive *folderzip.Archive
 	logger  *slog.Logger
-	slots   chan struct{}
+	give    func() // gives the place back
 	once    sync.Once
 }
 
@@ -155,7 +174,7 @@ func (z *zipBody) Read([]byte) (int, error) { return 0, errors.ErrUnsupported }
 func (z *zipBody) Close() error {
 	z.once.Do(func() {
 		_ = z.root.Close()
-		<-z.slots
+		z.give()
 	})
 	return nil
 }
