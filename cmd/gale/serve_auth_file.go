@@ -81,7 +81,8 @@ func openPasswords(path string, now time.Time, logger *slog.Logger) (*passwordFi
 // users returns the users of the file. At most once in lookAgain, one of the callers looks
 // for a new version of it.
 func (f *passwordFile) users(now time.Time) *userTable {
-	if now.UnixNano()-f.looked.Load() >= int64(lookAgain) && f.mu.TryLock() {
+	age := now.UnixNano() - f.looked.Load() // negative if the clock was set back
+	if (age < 0 || age >= int64(lookAgain)) && f.mu.TryLock() {
 		f.look(now)
 		f.mu.Unlock()
 	}

@@ -325,6 +325,8 @@ func TestAuthFileChanges(t *testing.T) {
 	write(aliceLine+"\n"+bobLine, now)
 	has(next(), "alice", "bob")
 	warnings(4)
+	write(carol, now) // and the clock is set back
+	has(start.Add(-time.Minute), "carol")
 }
 
 func TestAuthFileRefused(t *testing.T) {
