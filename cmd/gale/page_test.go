@@ -43,7 +43,7 @@ func TestServeSPANotFound(t *testing.T) {
 	}
 }
 
-// Who closes the dialog for the password sees a page.
+// A browser shows a page if the user closes the dialog for the password.
 func TestAuthPage(t *testing.T) {
 	p := within(t, site(t, map[string]string{"x.txt": "x"}), "-auth", "u:p")
 	resp, body := p.do("GET", "/x.txt", "Accept: text/html")

@@ -46,6 +46,8 @@ func (cfg *serveConfig) checkUpload() error {
 		return usagef("-upload-max can't be 0: leave -upload out to refuse all uploads")
 	case up.overwrite && !up.on:
 		return usagef("-upload-overwrite needs -upload")
+	case up.on && cfg.spa:
+		return usagef("-upload stops the scripts of all pages in the folder, so -spa can't work with it: serve uploads on a port of their own")
 	}
 	return nil
 }

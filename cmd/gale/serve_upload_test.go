@@ -794,7 +794,7 @@ func TestUploadFlags(t *testing.T) {
 	dir := t.TempDir()
 	for _, args := range [][]string{
 		{"-upload-max", "0"}, {"-upload-max", "-1"}, {"-upload-max", "much"}, {"-upload-max", "1.5GB"}, {"-upload-max", "99999999TiB"}, {"-upload-max", ""},
-		{"-upload-keep-free", "GB"}, {"-upload-overwrite"},
+		{"-upload-keep-free", "GB"}, {"-upload-overwrite"}, {"-upload", "-spa"},
 	} {
 		if _, err := parseServeFlags(append(args, dir)); err == nil {
 			t.Errorf("%q is accepted", args)
