@@ -1313,11 +1313,11 @@ func TestH2SlowReader(t *testing.T) {
 			highest := 0
 			for n := 0; n < total; {
 				// It always leaves some bytes, so that the body isn't read to its end.
-				for n+len(p) < total && s.body.Buffered() < ahead+1 {
-					s.ss.mu.Lock()
+				s.ss.mu.Lock()
+				for n+len(p) < total && s.in.n < ahead+1 {
 					s.awaitBody()
-					s.ss.mu.Unlock()
 				}
+				s.ss.mu.Unlock()
 				m, err := r.Read(p)
 				if n += m; err != nil {
 					t.Error(err)
