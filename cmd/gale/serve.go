@@ -78,8 +78,7 @@ func runServe(args []string, stdout, stderr io.Writer) error {
 	}
 	defer copies.remove()
 
-	s := cfg.newServer(copies.path, logger)
-	s.BeforeSend = log.requests()
+	s := cfg.newServer(copies.path, log)
 	defer cfg.finishUploads()
 	done := make(chan error, 1)
 	go func() { done <- tls.serve(s, ln.Listener) }()
@@ -147,10 +146,11 @@ func shutdown(s *gale.Server, drain, grace time.Duration, signals <-chan os.Sign
 	}
 }
 
-// newServer returns the server for cfg.
-func (cfg *serveConfig) newServer(compressDir string, logger *slog.Logger) *gale.Server {
+// newServer returns the server for cfg, which logs its requests to log.
+func (cfg *serveConfig) newServer(compressDir string, log *serveLog) *gale.Server {
 	s := &gale.Server{
-		Handler:      cfg.newHandler(compressDir, logger),
+		Handler:      cfg.newHandler(compressDir, log.logger),
+		BeforeSend:   log.requests(),
 		Name:         "gale",
 		Engine:       cfg.engine,
 		Concurrency:  cfg.maxConns,
@@ -158,7 +158,7 @@ func (cfg *serveConfig) newServer(compressDir string, logger *slog.Logger) *gale
 		IdleTimeout:  time.Minute,
 		ReadTimeout:  time.Minute,
 		WriteTimeout: time.Minute,
-		Slog:         logger,
+		Slog:         log.logger,
 		// File requests need no bodies; up to this size they are read, to keep the
 		// connection.
 		MaxRequestBodySize: 1 << 20,

@@ -39,20 +39,11 @@ type here struct {
 func serveHere(t *testing.T, engine, dir string, change func(*gale.Server), args ...string) *here {
 	t.Helper()
 	h := &here{}
-	cfg, err := parseServeFlags(append(args, "-engine", engine, dir))
-	if err != nil {
-		t.Fatal(err)
-	}
-	log := cfg.openLog(&h.log)
-	if err := cfg.auth.load(log.logger); err != nil {
-		t.Fatal(err)
-	}
+	_, h.srv = prepare(t, &h.log, "", append(args, "-engine", engine, dir)...)
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.srv = cfg.newServer("", log.logger)
-	h.srv.BeforeSend = log.requests()
 	if change != nil {
 		change(h.srv)
 	}
@@ -62,7 +53,6 @@ func serveHere(t *testing.T, engine, dir string, change func(*gale.Server), args
 	t.Cleanup(func() {
 		_ = h.srv.Close()
 		<-done
-		log.close()
 	})
 	return h
 }

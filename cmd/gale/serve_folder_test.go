@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"log/slog"
 	"net"
 	"net/http"
 	"path/filepath"
@@ -19,21 +18,11 @@ import (
 // within serves dir in this process, without a child.
 func within(t *testing.T, dir string, args ...string) *process {
 	t.Helper()
-	cfg, err := parseServeFlags(append([]string{"-addr", "127.0.0.1:0", dir}, args...))
-	if err != nil {
-		t.Fatal(err)
-	}
+	cfg, s := prepare(t, io.Discard, t.TempDir(), append([]string{"-addr", "127.0.0.1:0", dir}, args...)...)
 	ln, err := cfg.listen()
 	if err != nil {
 		t.Fatal(err)
 	}
-	log := cfg.openLog(io.Discard)
-	t.Cleanup(log.close)
-	if err := cfg.auth.load(log.logger); err != nil {
-		t.Fatal(err)
-	}
-	s := cfg.newServer(t.TempDir(), log.logger)
-	s.BeforeSend = log.requests()
 	done := make(chan error, 1)
 	go func() { done <- s.Serve(ln.Listener) }()
 	t.Cleanup(func() {
@@ -327,15 +316,11 @@ func TestServeCleanURLConditions(t *testing.T) {
 func TestServeUNIX(t *testing.T) {
 	dir := site(t, map[string]string{"a.txt": "hello"})
 	for _, engine := range engines() {
-		cfg, err := parseServeFlags([]string{dir, "-engine", engine, "-unix", shortTemp(t) + "/s"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		cfg, s := prepare(t, io.Discard, "", dir, "-engine", engine, "-unix", shortTemp(t)+"/s")
 		ln, err := cfg.listen()
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := cfg.newServer("", slog.New(slog.NewTextHandler(io.Discard, nil)))
 		done := make(chan error, 1)
 		go func() { done <- s.Serve(ln.Listener) }()
 		c := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(context.Context, string, string) (net.Conn, error) {

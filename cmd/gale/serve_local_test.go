@@ -49,19 +49,25 @@ func serveLocal(t *testing.T, dir string, args ...string) *local {
 // newLocal prepares what start starts.
 func newLocal(t *testing.T, dir string, args ...string) *local {
 	t.Helper()
-	cfg, err := parseServeFlags(append([]string{"-drain", "0s", dir}, args...))
+	l := &local{t: t, dir: dir, done: make(chan error, 1)}
+	l.cfg, l.server = prepare(t, &l.log, t.TempDir(), append([]string{"-drain", "0s", dir}, args...)...)
+	return l
+}
+
+// prepare does what runServe does before it listens. Compressed copies go to the folder
+// copies, the log to w.
+func prepare(t *testing.T, w io.Writer, copies string, args ...string) (*serveConfig, *gale.Server) {
+	t.Helper()
+	cfg, err := parseServeFlags(args)
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := &local{t: t, cfg: cfg, dir: dir, done: make(chan error, 1)}
-	log := cfg.openLog(&l.log)
+	log := cfg.openLog(w)
 	t.Cleanup(log.close)
 	if err := cfg.auth.load(log.logger); err != nil {
 		t.Fatal(err)
 	}
-	l.server = cfg.newServer(t.TempDir(), log.logger)
-	l.server.BeforeSend = log.requests()
-	return l
+	return cfg, cfg.newServer(copies, log)
 }
 
 func (l *local) start() {
