@@ -3,6 +3,7 @@ module github.com/galehttp/gale
 go 1.26.0
 
 require (
+	github.com/HdrHistogram/hdrhistogram-go v1.4.0
 	github.com/andybalholm/brotli v1.2.8
 	github.com/boombuler/barcode v1.1.0
 	github.com/klauspost/compress v1.20.3

@@ -80,7 +80,13 @@ func isLibrary(path string) bool {
 		return false
 	}
 	first, _, _ := strings.Cut(strings.TrimPrefix(rest, "/"), "/")
-	return rest != "/internal/pool/pooltest" && rest != "/internal/alloctest" && !slices.Contains([]string{"cmd", "examples", "bench", "tests", "compat", "scripts"}, first)
+	return rest != "/internal/pool/pooltest" && !isMeasure(path) && rest != "/internal/alloctest" && !slices.Contains([]string{"cmd", "examples", "bench", "tests", "compat", "scripts"}, first)
+}
+
+// isMeasure reports whether the package is one of those that the command and the lab share
+// and that the library doesn't use. They have the rules of commands.
+func isMeasure(path string) bool {
+	return strings.HasPrefix(path, internal+"measure/")
 }
 
 // scanner finds calls in the files of a package.

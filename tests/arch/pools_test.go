@@ -179,7 +179,7 @@ func TestPooledAreListed(t *testing.T) {
 			}
 			continue
 		}
-		if s.test || strings.HasPrefix(dir, "examples") || strings.HasPrefix(dir, "tests") || dir == "internal/pool/pooltest" || strings.HasPrefix(path.Base(s.file), "objects") && dir == "internal/pool" {
+		if s.test || strings.HasPrefix(dir, "examples") || strings.HasPrefix(dir, "tests") || dir == "internal/pool/pooltest" || isMeasure(module+"/"+dir) || strings.HasPrefix(path.Base(s.file), "objects") && dir == "internal/pool" {
 			continue
 		}
 		for name := range reused(t, s.file, f) {

@@ -1,0 +1,212 @@
+package figures
+
+import "time"
+
+// Format is the version of the document. A reader refuses a larger one.
+const Format = 1
+
+// Run is the document of one run.
+type Run struct {
+	Format            int     `json:"format"`
+	Verdict           Verdict `json:"verdict"`
+	RequestsPerSecond float64 `json:"requests_per_second"` // good responses, per second of the counted time
+
+	Tool     string    `json:"tool"`    // name and version of the generator
+	Command  []string  `json:"command"` // to repeat it
+	Began    time.Time `json:"began"`   // of the counted time
+	Seconds  float64   `json:"seconds"` // of the counted time
+	Machine  Machine   `json:"machine"`
+	Settings Settings  `json:"settings"`
+
+	Requests    Requests         `json:"requests"`
+	Latency     Distribution     `json:"latency"`
+	Errors      []ErrorCount     `json:"errors"`
+	Statuses    map[string]int64 `json:"statuses"` // "200": responses with it
+	Bytes       Bytes            `json:"bytes"`
+	Connections Connections      `json:"connections"`
+	Schedule    *Schedule        `json:"schedule,omitempty"` // open loop only
+	Generator   Generator        `json:"generator"`
+	Server      *Server          `json:"server,omitempty"` // if a process was watched
+
+	Targets   []Target   `json:"targets"`         // in the order of the command line
+	Steps     []Step     `json:"steps,omitempty"` // of a ramp
+	Intervals []Interval `json:"intervals"`
+}
+
+// Verdict says in words what limited the run, and so what its figures mean.
+type Verdict struct {
+	Limit    Limit    `json:"limit"`
+	Text     string   `json:"text"`               // one or two sentences
+	Warnings []string `json:"warnings,omitempty"` // more to know, one sentence each
+}
+
+// Limit is what limited a run.
+type Limit string
+
+// The values of Limit.
+const (
+	LimitNone      Limit = "none"      // the rate was held and the server answered: nothing was
+	LimitServer    Limit = "server"    // the server was
+	LimitGenerator Limit = "generator" // the generator was: the figures describe it, not the server
+	LimitShared    Limit = "shared"    // both wanted the same cores
+	LimitRate      Limit = "rate"      // the rate was not held
+	LimitNoise     Limit = "noise"     // too noisy to tell
+	LimitErrors    Limit = "errors"    // no request had a good response
+)
+
+// Machine is where the generator ran.
+type Machine struct {
+	OS         string `json:"os"`
+	Arch       string `json:"arch"`
+	Kernel     string `json:"kernel,omitempty"`
+	CPU        string `json:"cpu,omitempty"`
+	CPUs       int    `json:"cpus"`        // that the machine has
+	Allowed    int    `json:"allowed"`     // that the generator may use
+	GOMAXPROCS int    `json:"gomaxprocs"`  // of the generator
+	GoVersion  string `json:"go_version"`  // that built the generator
+	MemoryByte int64  `json:"memory_byte"` // of the machine, 0 if unknown
+}
+
+// Settings are what the run was asked for, as far as a reader of figures must know.
+type Settings struct {
+	Protocol        string   `json:"protocol"` // "HTTP/1.1", "HTTP/2", "WebSocket"
+	TLS             bool     `json:"tls"`
+	Connections     int      `json:"connections"`
+	Threads         int      `json:"threads"`
+	Pipeline        int      `json:"pipeline"` // requests in flight on a connection of HTTP/1.1
+	Streams         int      `json:"streams"`  // of HTTP/2
+	KeepAlive       bool     `json:"keep_alive"`
+	RequestsPerConn int      `json:"requests_per_conn,omitempty"`
+	ThinkNS         int64    `json:"think_ns,omitempty"`
+	Rate            string   `json:"rate,omitempty"` // as given, empty in a closed loop
+	Count           int64    `json:"count,omitempty"`
+	DurationNS      int64    `json:"duration_ns,omitempty"`
+	WarmUpNS        int64    `json:"warm_up_ns,omitempty"`
+	TimeoutNS       int64    `json:"timeout_ns"`
+	Expectations    []string `json:"expectations,omitempty"`
+}
+
+// Requests counts what became of the requests of the counted time. Sent is the sum of
+// Good, Unexpected, Failed and Unanswered.
+type Requests struct {
+	Sent       int64 `json:"sent"`       // whose first byte was handed to the kernel
+	Good       int64 `json:"good"`       // complete responses that met the expectations
+	Unexpected int64 `json:"unexpected"` // complete responses that did not
+	Failed     int64 `json:"failed"`     // no complete response: see Errors
+	Unanswered int64 `json:"unanswered"` // in flight when the run ended
+}
+
+// Distribution is how a duration was distributed. Percentiles are of the values
+// themselves. There is no mean.
+type Distribution struct {
+	Count     int64  `json:"count"`
+	MinNS     int64  `json:"min_ns"`
+	P50NS     int64  `json:"p50_ns"`
+	P75NS     int64  `json:"p75_ns"`
+	P90NS     int64  `json:"p90_ns"`
+	P99NS     int64  `json:"p99_ns"`
+	P999NS    int64  `json:"p99_9_ns"`
+	P9999NS   int64  `json:"p99_99_ns"`
+	MaxNS     int64  `json:"max_ns"`
+	Histogram string `json:"histogram,omitempty"` // V2 compressed, base64
+}
+
+// ErrorCount is a kind of error, how often it came, and the text of the first.
+type ErrorCount struct {
+	Kind    string `json:"kind"` // such as "connect", "timeout", "reset", "closed early", "bad response", "status", "body"
+	Count   int64  `json:"count"`
+	Example string `json:"example"`
+}
+
+// Bytes counts payload of the transport: heads and bodies, within TLS.
+type Bytes struct {
+	Read    int64 `json:"read"`
+	Written int64 `json:"written"`
+}
+
+// Connections counts connections of the counted time.
+type Connections struct {
+	Opened   int64        `json:"opened"`   // with those of before the counted time
+	Reopened int64        `json:"reopened"` // of Opened, in place of one that had ended
+	Resumed  int64        `json:"resumed"`  // TLS sessions
+	Connect  Distribution `json:"connect"`  // until TCP was connected
+	TLS      Distribution `json:"tls"`      // handshakes alone
+}
+
+// Schedule tells how an open loop held its rate.
+type Schedule struct {
+	Intended  int64        `json:"intended"`   // starts that fell into the counted time
+	NotSent   int64        `json:"not_sent"`   // of them, those that never got a connection
+	RateRatio float64      `json:"rate_ratio"` // sent / intended
+	Late      Distribution `json:"late"`       // intended start until the bytes were handed to the kernel
+}
+
+// Generator is what the generator saw of itself during the counted time.
+type Generator struct {
+	CPUSeconds    float64      `json:"cpu_seconds"`
+	CPUPerRequest int64        `json:"cpu_per_request_ns"`
+	Busy          float64      `json:"busy"` // share of the time that its loops did not wait; the busiest loop
+	Wait          Distribution `json:"wait"` // how long bytes of responses waited to be read
+	GCPauses      int64        `json:"gc_pauses"`
+	// Others is the share of the machine's CPU time that neither the generator nor the
+	// watched server used, and Stolen the share that the hypervisor took. Both are -1 if
+	// unknown.
+	Others float64 `json:"others"`
+	Stolen float64 `json:"stolen"`
+}
+
+// Server is what was seen of the server's process during the counted time.
+type Server struct {
+	PID           int     `json:"pid"`
+	Command       string  `json:"command"`
+	CPUSeconds    float64 `json:"cpu_seconds"`
+	CPUPerRequest int64   `json:"cpu_per_request_ns"`
+	Allowed       float64 `json:"allowed"`     // cores that it may use: its affinity, its cgroup's quota, GOMAXPROCS if known
+	Busy          float64 `json:"busy"`        // CPU seconds / (seconds * Allowed)
+	MemoryByte    int64   `json:"memory_byte"` // resident, at the most
+	Threads       int     `json:"threads"`     // at the most
+	Goroutines    int     `json:"goroutines,omitempty"`
+	HeapByte      int64   `json:"heap_byte,omitempty"`
+	GoURL         string  `json:"go_url,omitempty"` // where the last two come from
+}
+
+// Target is what became of the requests to one URL.
+type Target struct {
+	URL      string       `json:"url"`
+	Method   string       `json:"method"`
+	Weight   int          `json:"weight"`
+	Requests Requests     `json:"requests"`
+	Latency  Distribution `json:"latency"`
+}
+
+// Step is a part of a run with a rate of its own.
+type Step struct {
+	AtNS     int64        `json:"at_ns"` // since the counted time began
+	Seconds  float64      `json:"seconds"`
+	Rate     float64      `json:"rate"` // intended, per second, on average
+	Requests Requests     `json:"requests"`
+	Latency  Distribution `json:"latency"`
+	Late     Distribution `json:"late"`
+}
+
+// Interval is a slice of the run's time, a second unless the run is short. Responses count
+// where they ended.
+type Interval struct {
+	AtNS      int64            `json:"at_ns"` // since the counted time began; negative in the warm-up
+	Seconds   float64          `json:"seconds"`
+	Good      int64            `json:"good"`
+	Bad       int64            `json:"bad"`              // unexpected and failed
+	Errors    map[string]int64 `json:"errors,omitempty"` // by kind
+	P50NS     int64            `json:"p50_ns"`
+	P90NS     int64            `json:"p90_ns"`
+	P99NS     int64            `json:"p99_ns"`
+	MaxNS     int64            `json:"max_ns"`
+	Rate      float64          `json:"rate,omitempty"` // intended, per second
+	LateP99NS int64            `json:"late_p99_ns,omitempty"`
+
+	GeneratorCPU float64 `json:"generator_cpu"` // cores
+	ServerCPU    float64 `json:"server_cpu"`    // cores, -1 if unknown
+	ServerMemory int64   `json:"server_memory_byte,omitempty"`
+	Goroutines   int     `json:"goroutines,omitempty"`
+	HeapByte     int64   `json:"heap_byte,omitempty"`
+}
