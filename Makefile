@@ -14,10 +14,10 @@ OLD     ?= bench-old.txt
 NEW     ?= bench-new.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help build test race foreign differential steps fuzz bench bench-tcp benchstat cover lint fmt release vuln cross stats docs check
+.PHONY: help build test race foreign differential steps fuzz bench bench-tcp bench-check bench-baseline benchstat cover lint fmt release vuln cross stats docs check
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 build: ## compile everything, the benchmarks' module too
 	$(GO) build $(PKGS) && cd bench && $(GO) vet ./...
 test: ## run all tests
@@ -38,6 +38,10 @@ bench: ## compare gale, fasthttp and net/http in COUNT rounds, with ratios
 	done | $(GO) run ./cmd/table -v $(TABLE)
 bench-tcp: ## compare the CPU that servers use per request over loopback
 	@cd bench && $(GO) run ./tcp && $(GO) run ./tcp -servers gale-block,fasthttp,nethttp && $(GO) run ./tcp -http2 && $(GO) run ./tcp -http2 -tls
+bench-check: ## compare with the stored benchmarks, fail if something allocates more
+	@cd bench && $(GO) run ./cmd/check
+bench-baseline: ## store the benchmarks that bench-check compares with
+	@cd bench && $(GO) run ./cmd/check -write
 benchstat: ## compare two saved runs, OLD and NEW
 	$(GO) run golang.org/x/perf/cmd/benchstat@latest $(OLD) $(NEW)
 cover: ## show test coverage by function
