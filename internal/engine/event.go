@@ -35,15 +35,15 @@ type Event struct {
 
 	acceptors sync.Map // of the calls of Serve that run
 
-	// mu guards loops, polls and wakes. loops == nil <=> the loops don't run. While they
-	// run the slice doesn't change, so the result of all stays valid.
+	// mu guards loops, ports, polls and wakes. loops == nil <=> the loops don't run. While
+	// they run the slice doesn't change, so the result of all stays valid.
 	mu    sync.Mutex
 	loops []*loop
-	// holds counts calls of Hold, which Serve makes too, and connections. It grows from 0
-	// only under mu. Unhold checks it again under mu before it ends the loops.
+	ports map[string]*port // that are served, by address
+	// holds counts calls of Hold, which Serve makes too. It grows from 0 only under mu.
+	// The loops run while it or loop.holds of one of them isn't 0: see endUnheld.
 	holds atomic.Int64
-	epoch epoch
-	n     atomic.Int32
+	epoch epoch // read for each request: nothing here changes for each connection
 
 	served atomic.Uint32 // the number of calls of Serve so far
 
@@ -65,7 +65,7 @@ func (e *Event) Counts() Counts {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	n := Counts{
-		Loops: len(e.loops), Conns: e.Len(), PendingWrites: int(e.pending.Load()),
+		Loops: len(e.loops), Conns: countConns(e.loops), PendingWrites: int(e.pending.Load()),
 		WriteTimeouts: e.writeTimeouts.Load(), Polls: e.polls, Wakeups: e.wakes,
 	}
 	for _, l := range e.loops {
@@ -98,13 +98,13 @@ func (e *Event) Hold() error {
 		if e.MaxRunning > 0 {
 			n = min(n, e.MaxRunning) // each loop serves one connection at least
 		}
-		for range n {
+		for i := range n {
 			sys, err := openSystem(e)
 			if err != nil {
 				e.endLoops()
 				return err
 			}
-			e.loops = append(e.loops, startLoop(e, sys, n))
+			e.loops = append(e.loops, startLoop(e, sys, i, n))
 		}
 	}
 	e.holds.Add(1)
@@ -116,8 +116,8 @@ var openSystem = func(*Event) (system, error) { return newSystem() }
 
 // startLoop starts a loop with one goroutine, which polls: workers == 1, and called is
 // true until that goroutine runs. MaxRunning is shared among the loops.
-func startLoop(e *Event, sys system, loops int) *loop {
-	l := &loop{e: e, sys: sys, batch: make([]ready, 0, batchSize), workers: 1, called: true}
+func startLoop(e *Event, sys system, number, loops int) *loop {
+	l := &loop{e: e, sys: sys, number: number, batch: make([]ready, 0, batchSize), workers: 1, called: true}
 	l.listeners = make(map[uint32]*acceptor)
 	l.maxRunning = noBound
 	if e.MaxRunning > 0 {
@@ -132,14 +132,30 @@ func startLoop(e *Event, sys system, loops int) *loop {
 // Unhold undoes one Hold. The loops end when nothing holds the engine any more. The
 // caller must hold neither mu nor loop.mu.
 func (e *Event) Unhold() {
-	if e.holds.Add(-1) > 0 {
-		return
+	if e.holds.Add(-1) == 0 {
+		e.endUnheld()
 	}
+}
+
+// unhold undoes the hold of a connection of l: Adopt makes it. The last unhold or Unhold
+// sees that all others have been.
+func (l *loop) unhold() {
+	if l.holds.Add(-1) == 0 && l.e.holds.Load() == 0 {
+		l.e.endUnheld()
+	}
+}
+
+// endUnheld ends the loops if nothing holds them.
+func (e *Event) endUnheld() {
 	e.mu.Lock()
-	if e.holds.Load() == 0 {
+	defer e.mu.Unlock()
+	held := e.holds.Load() != 0
+	for _, l := range e.loops {
+		held = held || l.holds.Load() != 0
+	}
+	if !held {
 		e.endLoops()
 	}
-	e.mu.Unlock()
 }
 
 // endLoops tells the loops to end and keeps their counts, under mu. It doesn't wait for
@@ -161,7 +177,14 @@ func (e *Event) all() []*loop {
 }
 
 // Len returns the number of connections.
-func (e *Event) Len() int { return int(e.n.Load()) }
+func (e *Event) Len() int { return countConns(e.all()) }
+
+func countConns(loops []*loop) (n int) {
+	for _, l := range loops {
+		n += int(l.conns.Load())
+	}
+	return n
+}
 
 // Adopt gives a connection of Serve to a loop. Until Start it belongs to the caller,
 // which may use it as a net.Conn, from one goroutine at a time. Instead of Start the
@@ -172,11 +195,10 @@ func (e *Event) Len() int { return int(e.n.Load()) }
 // is missed: add reports what is already possible as an edge.
 func (e *Event) Adopt(nc net.Conn) error {
 	c := (*eventConn)(nc.(*eventSocket))
-	l := e.place()
+	l := e.place(c.from)
 	c.l = l
 	l.conns.Add(1)
-	e.n.Add(1)
-	e.holds.Add(1)
+	l.holds.Add(1) // Serve holds all loops meanwhile
 	slotAt, gen := l.adopt(c)
 	if err := l.sys.add(c.fd, slotAt, gen); err != nil {
 		e.Drop(nc)
@@ -233,18 +255,6 @@ func (e *Event) Start(nc, top net.Conn, epoch uint32, sess Session) {
 	case idle && c.over() && c.claimIdle():
 		l.inject(c, evStop)
 	}
-}
-
-// place returns the loop with the fewest connections. That is approximate: conns may
-// change meanwhile.
-func (e *Event) place() *loop {
-	var best *loop
-	for _, l := range e.all() {
-		if best == nil || l.conns.Load() < best.conns.Load() {
-			best = l
-		}
-	}
-	return best
 }
 
 // Drain begins the end of the epoch, see Block.Drain. It sets the bit of the epoch before

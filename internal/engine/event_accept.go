@@ -13,6 +13,7 @@ import (
 // They don't change after that.
 type acceptor struct {
 	l     *loop
+	port  *port
 	sys   sockets
 	ln    net.Listener
 	raw   syscall.RawConn
@@ -113,11 +114,13 @@ func (e *Event) Serve(ln net.Listener, keepAlive time.Duration, last *LastCall, 
 		return err
 	}
 	defer e.Unhold()
-	l := e.nextLoop()
-	a, err := newAcceptor(ln, l.sys)
+	a, err := newAcceptor(ln)
 	if err != nil {
 		return err
 	}
+	port, l := e.join(a.addr.String())
+	defer e.part(port, l)
+	a.port, a.sys = port, l.sys
 	a.handle, a.starved, a.last = handle, starved, last
 	if err := a.prepare(keepAlive); err != nil {
 		return err
@@ -137,12 +140,6 @@ func (e *Event) Serve(ln net.Listener, keepAlive time.Duration, last *LastCall, 
 		return addErr
 	}
 	return a.wait()
-}
-
-// nextLoop returns the loop for the next listener. The loops take turns.
-func (e *Event) nextLoop() *loop {
-	loops := e.all()
-	return loops[int(e.served.Add(1)-1)%len(loops)]
 }
 
 // wait returns when the listener fails. Only ln.Accept tells at once that the listener
@@ -366,12 +363,12 @@ func (e *Event) LookAtListeners() {
 	})
 }
 
-func newAcceptor(ln net.Listener, sys sockets) (*acceptor, error) {
+func newAcceptor(ln net.Listener) (*acceptor, error) {
 	raw, err := ln.(syscall.Conn).SyscallConn()
 	if err != nil {
 		return nil, err
 	}
-	a := &acceptor{ln: ln, raw: raw, addr: ln.Addr(), sys: sys}
+	a := &acceptor{ln: ln, raw: raw, addr: ln.Addr()}
 	a.try = a.accept
 	switch addr := a.addr.(type) {
 	case *net.TCPAddr:
@@ -416,8 +413,7 @@ func (e *Event) Drop(nc net.Conn) {
 // disown undoes the counting of Adopt, for a connection that never had a session.
 func (e *Event) disown(c *eventConn) {
 	c.l.conns.Add(-1)
-	e.n.Add(-1)
-	e.Unhold()
+	c.l.unhold()
 }
 
 // hijack gives the connection away. Its owner calls it in phase writing, when all output

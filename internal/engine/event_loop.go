@@ -23,10 +23,18 @@ import (
 //	polling => one worker is in poll without mu, and at == len(batch)
 //	called  => one worker was started or called, and hasn't taken mu yet
 type loop struct {
-	e     *Event
-	sys   system
-	wheel wheel
+	e      *Event
+	sys    system
+	number int // in Event.loops
+	wheel  wheel
+
+	// conns are the connections. holds are those that keep the loops from ending: also
+	// connections that have ended and whose Ended runs. Loops that place connections read
+	// conns of the others, so nothing that each request writes is in the same cache line.
+	_     [64]byte
 	conns atomic.Int32
+	holds atomic.Int32
+	_     [64]byte
 
 	// mu guards all fields below, except the atomic ones of calm. It is held for short
 	// steps only: not while a worker is in sys.poll, and never while a connection is
@@ -380,8 +388,7 @@ func (l *loop) forget(c *eventConn) {
 // last step for a connection that Start got; for others that is disown.
 func (l *loop) ended(c *eventConn, err error) {
 	l.conns.Add(-1)
-	l.e.n.Add(-1)
-	defer l.e.Unhold()
+	defer l.unhold()
 	l.e.Ended(c.sess, err)
 }
 

@@ -81,10 +81,11 @@ func TestPrepareRoundsUp(t *testing.T) {
 		secs      int
 	}{{0, 1}, {time.Nanosecond, 1}, {time.Second, 1}, {time.Second + 1, 2}, {time.Minute, 60}} {
 		ln := listen(t)
-		a, err := newAcceptor(ln, plain)
+		a, err := newAcceptor(ln)
 		if err != nil {
 			t.Fatal(err)
 		}
+		a.sys = plain
 		if err := a.prepare(k.keepAlive); err != nil {
 			t.Fatal(err)
 		}

@@ -1,0 +1,60 @@
+package engine
+
+import "testing"
+
+// Listeners of one address are spread over all loops. While each loop has one,
+// connections stay with the loop that accepted them, unless it has many more.
+func TestEventPlace(t *testing.T) {
+	e := &Event{}
+	for i := range 3 {
+		e.loops = append(e.loops, &loop{e: e, number: i})
+	}
+	other, at := e.join("b:80")
+	if at.number != 0 || other.everywhere.Load() {
+		t.Fatalf("the first listener is at loop %d, everywhere %v", at.number, other.everywhere.Load())
+	}
+	var listeners []*acceptor
+	have := map[int]int{}
+	for i := range 6 {
+		p, l := e.join("a:80")
+		listeners = append(listeners, &acceptor{l: l, port: p})
+		have[l.number]++
+		if all := i >= 2; p.everywhere.Load() != all {
+			t.Errorf("with %d listeners of three loops everywhere is %v", i+1, !all)
+		}
+	}
+	if len(have) != 3 || have[0] != 2 || have[1] != 2 {
+		t.Errorf("listeners by loop: %v, want two for each", have)
+	}
+	a := listeners[0]
+	next := e.loops[(a.l.number+1)%3]
+	least := e.loops[(a.l.number+2)%3]
+	for _, tt := range []struct {
+		mine, next int32
+		want       *loop
+	}{
+		{1, 1, a.l}, {16, 0, a.l}, {17, 0, next}, {216, 100, a.l}, {217, 100, least},
+	} {
+		a.l.conns.Store(tt.mine)
+		next.conns.Store(tt.next)
+		least.conns.Store(1)
+		if got := e.place(a); got != tt.want {
+			t.Errorf("with %d and %d connections one goes to loop %d, want %d", tt.mine, tt.next, got.number, tt.want.number)
+		}
+	}
+	a.l.conns.Store(5)
+	next.conns.Store(4)
+	if got := e.place(&acceptor{l: a.l, port: other}); got != least {
+		t.Errorf("a connection of the other address goes to loop %d, want the one with the fewest", got.number)
+	}
+	for i, a := range listeners {
+		e.part(a.port, a.l)
+		if all := i <= 2; a.port.everywhere.Load() != all {
+			t.Errorf("with %d listeners left everywhere is %v", 5-i, !all)
+		}
+	}
+	e.part(other, at)
+	if len(e.ports) != 0 {
+		t.Errorf("%d addresses are left", len(e.ports))
+	}
+}
