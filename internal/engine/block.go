@@ -49,14 +49,16 @@ type Block struct {
 	// Start or Resume for it. The goroutines that did return got ErrParked.
 	Unwound func(last Session)
 
-	// mu guards the ring and cursor, which is nil, the head or a connection of the ring.
-	mu     sync.Mutex
-	list   blockConn  // head of a ring of all connections, the oldest first
-	cursor *blockConn // where EvictIdle looks next
-	epoch  epoch
-	n      atomic.Int32
-
+	epoch         epoch // read for each request: nothing near it changes for each connection
 	writeTimeouts atomic.Uint64
+	_             [64]byte
+
+	// mu guards the ring, its length n, and cursor, which is nil, the head or a connection
+	// of the ring.
+	mu     sync.Mutex
+	n      int
+	cursor *blockConn // where EvictIdle looks next
+	list   blockConn  // head of a ring of all connections, the oldest first
 }
 
 // WriteTimeouts returns how many writes took too long.

@@ -10,12 +10,16 @@ import (
 // The connections of Block, and what other goroutines do to them.
 
 // Len returns the number of connections.
-func (e *Block) Len() int { return int(e.n.Load()) }
+func (e *Block) Len() int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.n
+}
 
 // add puts c into the ring, as the newest. Its goroutine calls it.
 func (e *Block) add(c *blockConn) {
-	e.n.Add(1)
 	e.mu.Lock()
+	e.n++
 	head := &e.list
 	if head.after == nil {
 		head.after, head.before = head, head
@@ -34,8 +38,8 @@ func (e *Block) remove(c *blockConn) {
 	}
 	c.before.after, c.after.before = c.after, c.before
 	c.after, c.before = nil, nil
+	e.n--
 	e.mu.Unlock()
-	e.n.Add(-1)
 }
 
 // each calls f for every connection, under mu. So f must not call methods of Block that
@@ -144,7 +148,7 @@ func (e *Block) EvictIdle(n int) (found int) {
 	defer e.mu.Unlock()
 	c := e.cursor
 	now := clock.Ticks()
-	for range min(64+n, e.Len()) {
+	for range min(64+n, e.n) {
 		if c == nil || c == &e.list {
 			c = e.list.after // the oldest
 		}
