@@ -127,7 +127,7 @@ func (ss *h1Session) Feed(w *engine.Work, next *engine.Next) {
 	ss.feed(w, next)
 	ss.closeLater(next)
 	if n = ss.num - n; n > 0 {
-		ss.s.stats.requests.add(ss.id, n)
+		ss.l.fixed.served.add(w.Number(), n)
 	}
 	fine = true
 }

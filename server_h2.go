@@ -307,7 +307,7 @@ func (ss *h2Session) read(w *engine.Work) {
 		}
 	}
 	if n = ss.num - n; n > 0 {
-		ss.s.stats.requests.add(ss.id, n)
+		ss.l.fixed.served.add(w.Number(), n)
 	}
 	if w.Full() && ss.proto.InFrame() {
 		w.ExpectMuch()

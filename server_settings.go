@@ -31,6 +31,7 @@ type fixedSettings struct {
 	name      string // the default of the Server header
 	lim       h1.Limits
 	each      requestLimits // of each request, if no hook decides otherwise
+	served    *spread       // counts the requests, for Stats
 	requests  uint64        // the number of requests after which a connection is closed
 	headFirst bool          // the head must be checked before its request is served
 	keepNames bool          // DisableHeaderNamesNormalizing
@@ -68,6 +69,7 @@ func (s *Server) fixed() fixedSettings {
 			writeStall:   stallTimeout(s.WriteStallTimeout),
 			stream:       s.StreamRequestBody,
 		},
+		served:    s.stats.counter(),
 		requests:  requests,
 		headFirst: s.HeaderReceived != nil || s.GetOnly || s.ReadTimeout > 0,
 		keepNames: s.DisableHeaderNamesNormalizing,

@@ -61,7 +61,7 @@ func (s *Server) Stats() Stats {
 		IdleConnections:     s.idleConns(),
 		AcceptedConnections: s.stats.accepted.Load(),
 		RejectedConnections: uint64(s.stats.rejected.Load()),
-		Requests:            s.stats.requests.sum(),
+		Requests:            s.stats.requests.Load().sum(),
 		Panics:              s.stats.panics.Load(),
 		Timeouts:            s.stats.timeouts.Load() + e.WriteTimeouts + s.engine.WriteTimeouts(),
 		AcceptPauses:        s.stats.pauses.Load(),
@@ -95,28 +95,45 @@ func (l *listening) stats() ListenerStats {
 	return st
 }
 
-// serverStats are the counters of a Server.
+// serverStats are the counters of a Server. Those that change with each connection are in
+// other cache lines than fields of Server that each request reads.
 type serverStats struct {
+	requests atomic.Pointer[spread] // see counter
+	_        [64]byte
 	open     atomic.Int32  // connections that are open, including those in a handshake
 	rejected atomic.Uint32 // connections refused because of a limit
 	accepted atomic.Uint64
 	panics   atomic.Uint64
 	timeouts atomic.Uint64
 	pauses   atomic.Uint64
-	requests spread
+	_        [64]byte
 }
 
-// spread is a counter that many processors add to. Each connection has its part.
-type spread [8]struct {
+// spread is a counter that many processors add to at the same time. Each workspace has
+// its part, by engine.Work.Number; only if there are more workspaces, some share one.
+type spread [512]struct {
 	n atomic.Uint64
 	_ [56]byte // a cache line
 }
 
-func (c *spread) add(id, n uint64) { c[id%uint64(len(c))].n.Add(n) }
+func (c *spread) add(id uint32, n uint64) { c[id%uint32(len(c))].n.Add(n) }
 
+// sum returns the number. c may be nil.
 func (c *spread) sum() (n uint64) {
+	if c == nil {
+		return 0
+	}
 	for i := range c {
 		n += c[i].n.Load()
 	}
 	return n
+}
+
+// counter returns the counter of requests. The first call makes it.
+func (s *serverStats) counter() *spread {
+	if c := s.requests.Load(); c != nil {
+		return c
+	}
+	s.requests.CompareAndSwap(nil, new(spread)) // unless another goroutine was first
+	return s.requests.Load()
 }

@@ -1,6 +1,9 @@
 package engine
 
 import (
+	"runtime"
+	"sync"
+
 	"github.com/galehttp/gale/internal/clock"
 	"github.com/galehttp/gale/internal/pool"
 )
@@ -16,6 +19,8 @@ type Work struct {
 	in   []byte
 	r, w int
 	by   *worker // of Event: the worker that has it in a visit
+	// number doesn't change; see Number.
+	number uint32
 	// Out is the output that must be sent.
 	Out []byte
 	// Now is when the last bytes were read.
@@ -53,8 +58,44 @@ func getWork() *Work {
 	if w, ok := workPool.Get().(*Work); ok {
 		return w
 	}
-	return &Work{in: make([]byte, inSize+slack), Out: make([]byte, 0, inSize)}
+	w := &Work{in: make([]byte, inSize+slack), Out: make([]byte, 0, inSize), number: workNumbers.take()}
+	runtime.AddCleanup(w, workNumbers.putBack, w.number)
+	return w
 }
+
+// workNumbers are the numbers of workspaces.
+var workNumbers numbers
+
+// numbers gives out small numbers, each to one user at a time.
+type numbers struct {
+	mu   sync.Mutex
+	next uint32
+	free []uint32 // all below next
+}
+
+func (n *numbers) take() uint32 {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if last := len(n.free) - 1; last >= 0 {
+		k := n.free[last]
+		n.free = n.free[:last]
+		return k
+	}
+	n.next++
+	return n.next - 1
+}
+
+func (n *numbers) putBack(k uint32) {
+	n.mu.Lock()
+	n.free = append(n.free, k)
+	n.mu.Unlock()
+}
+
+// Number returns a number that no other workspace has at the same time, and that is
+// smaller than the largest number of workspaces that there were. A processor mostly uses
+// the same workspaces, so counters by this number are mostly written by one processor
+// each.
+func (w *Work) Number() uint32 { return w.number }
 
 // putWork gives w back to the pool. Unread bytes and output that was not written are
 // lost. The caller must not use w, or slices of it, after that.

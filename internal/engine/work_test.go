@@ -3,6 +3,7 @@ package engine
 import (
 	"bytes"
 	"math/rand/v2"
+	"runtime"
 	"testing"
 )
 
@@ -139,4 +140,37 @@ func TestBlockParkKeepsBytes(t *testing.T) {
 		}
 		c.dropWork()
 	}
+}
+
+// Each number has one user at a time, and there are no more numbers than users.
+func TestNumbers(t *testing.T) {
+	var n numbers
+	for want := range uint32(3) {
+		if got := n.take(); got != want {
+			t.Fatalf("got %d, want %d", got, want)
+		}
+	}
+	n.putBack(1)
+	for _, want := range []uint32{1, 3} {
+		if got := n.take(); got != want {
+			t.Errorf("got %d, want %d after 1 was given back", got, want)
+		}
+	}
+}
+
+// The collector gives the numbers of workspaces back.
+func TestWorkNumbersComeBack(t *testing.T) {
+	had := func() int {
+		workNumbers.mu.Lock()
+		defer workNumbers.mu.Unlock()
+		return len(workNumbers.free)
+	}
+	for range 64 {
+		getWork()
+	}
+	before := had()
+	waitFor(t, func() bool {
+		runtime.GC()
+		return had() > before
+	})
 }
