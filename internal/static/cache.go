@@ -3,6 +3,7 @@ package static
 import (
 	"hash/maphash"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/galehttp/gale/internal/compress"
@@ -31,8 +32,9 @@ type Limits struct {
 // old. It has no goroutine and no timer and reads no clock: callers pass the time,
 // and call Sweep from time to time. All methods may be called concurrently.
 //
-// It is divided into shards by path, so that readers don't all wait for one lock.
-// Each shard has an equal share of the limits.
+// Get writes nothing that others read, except what Retain does, and takes no lock while
+// the entry is fresh: any number of processors may serve the same entry. The cache is
+// divided into shards by path. Each shard has an equal share of the limits.
 type Cache[E Cacheable] struct {
 	seed   maphash.Seed
 	share  Limits
@@ -40,23 +42,50 @@ type Cache[E Cacheable] struct {
 	shards [cacheShards]cacheShard[E]
 }
 
-const cacheShards = 16
+const (
+	cacheShards = 16
+	// cacheBuckets is the number of lists in each shard. With as many entries as a Store
+	// keeps, a list has four.
+	cacheBuckets = 64
+)
 
+// cacheShard has the items of some paths, in lists by hash. Readers follow the lists
+// without a lock. Those who change them, or the other fields, hold mu.
 type cacheShard[E any] struct {
-	mu    sync.RWMutex
-	items [compress.Codings]map[string]*cacheItem[E]
+	mu    sync.Mutex
+	hand  int // the list where makeRoom looks first
 	n     int
 	bytes int64
 	files int
-	_     [64]byte // keeps the locks of neighbours in different cache lines
+	_     [64]byte // keeps what changes apart from what readers need
+	lists [cacheBuckets]cacheList[E]
 }
 
+// cacheList is a link to the first or next item of a list, nil at its end.
+type cacheList[E any] struct{ atomic.Pointer[cacheItem[E]] }
+
+// cacheItem is an entry with its key. Only expires and next change after it was added. A
+// reader may stand on an item that was dropped meanwhile: next still leads to the rest of
+// the list.
 type cacheItem[E any] struct {
-	entry E
-	// expires is read under the read lock and changed under the write lock.
-	expires time.Duration
+	path    string
+	coding  compress.Coding
+	entry   E
+	expires atomic.Int64 // nanoseconds of the cache's clock
 	bytes   int64
 	files   int
+	next    cacheList[E]
+}
+
+func (it *cacheItem[E]) fresh(now time.Duration) bool { return int64(now) < it.expires.Load() }
+
+// find returns the item for a key, nil if there is none. Any goroutine may call it.
+func (l *cacheList[E]) find(path []byte, coding compress.Coding) *cacheItem[E] {
+	it := l.Load()
+	for it != nil && (it.coding != coding || it.path != string(path)) {
+		it = it.next.Load()
+	}
+	return it
 }
 
 // NewCache returns a cache whose entries are fresh for maxAge.
@@ -69,8 +98,11 @@ func NewCache[E Cacheable](maxAge time.Duration, limits Limits) *Cache[E] {
 	}
 }
 
-func (c *Cache[E]) shard(path []byte) *cacheShard[E] {
-	return &c.shards[maphash.Bytes(c.seed, path)%cacheShards]
+// shard returns the shard of a path and its list there.
+func (c *Cache[E]) shard(path []byte) (*cacheShard[E], *cacheList[E]) {
+	h := maphash.Bytes(c.seed, path)
+	s := &c.shards[h%cacheShards]
+	return s, &s.lists[h/cacheShards%cacheBuckets]
 }
 
 // Get returns the entry for path in the given coding, retained for the caller, and
@@ -78,24 +110,26 @@ func (c *Cache[E]) shard(path []byte) *cacheShard[E] {
 // == false and should load it again. For a while other callers get fresh == true,
 // so that they don't all load it. ok is false if there is no entry.
 func (c *Cache[E]) Get(path []byte, coding compress.Coding, now time.Duration) (e E, fresh, ok bool) {
-	s := c.shard(path)
-	s.mu.RLock()
-	it := s.items[coding][string(path)]
-	if it == nil || !it.entry.Retain() {
-		s.mu.RUnlock()
+	s, list := c.shard(path)
+	it := list.find(path, coding)
+	for it != nil && !it.entry.Retain() {
+		gone := it // it was dropped, and perhaps replaced, or others have released it
+		if it = list.find(path, coding); it == gone {
+			return e, false, false
+		}
+	}
+	if it == nil {
 		return e, false, false
 	}
-	e, fresh = it.entry, now < it.expires
-	s.mu.RUnlock()
-	if fresh {
-		return e, true, true
+	if it.fresh(now) {
+		return it.entry, true, true
 	}
 	s.mu.Lock()
-	if fresh = now < it.expires; !fresh {
-		it.expires = now + min(c.maxAge, reloadTime)
+	if fresh = it.fresh(now); !fresh {
+		it.expires.Store(int64(now + min(c.maxAge, reloadTime)))
 	}
 	s.mu.Unlock()
-	return e, fresh, true
+	return it.entry, fresh, true
 }
 
 // reloadTime is how long a stale entry is served to other callers while one reloads
@@ -108,20 +142,27 @@ const reloadTime = time.Second
 // shard's share isn't stored. The caller keeps its own reference, and path isn't
 // kept.
 func (c *Cache[E]) Put(path []byte, coding compress.Coding, e E, now time.Duration) {
-	it := &cacheItem[E]{entry: e, expires: now + c.maxAge}
+	it := &cacheItem[E]{coding: coding, entry: e}
+	it.expires.Store(int64(now + c.maxAge))
 	it.bytes, it.files = e.Cost()
 	if it.bytes > c.share.Bytes || it.files > c.share.Files || c.share.Entries < 1 || !e.Retain() {
 		c.Remove(path, coding)
 		return
 	}
-	s := c.shard(path)
+	it.path = string(path)
+	s, list := c.shard(path)
 	s.mu.Lock()
-	dropped := s.drop(nil, coding, string(path))
-	dropped = s.makeRoom(dropped, c.share, it, now)
-	if s.fits(c.share, it) {
-		s.add(coding, string(path), it)
-	} else {
-		dropped = append(dropped, e)
+	old := list.find(path, coding)
+	s.discount(old)
+	dropped := s.makeRoom(nil, c.share, it, old, now)
+	switch fits := s.fits(c.share, it); {
+	case !fits:
+		dropped = append(s.unlink(dropped, list, old), e)
+	case old == nil:
+		s.add(list, list, it)
+	default:
+		s.add(list.linkTo(old), &old.next, it) // readers find one of the two
+		dropped = append(dropped, old.entry)
 	}
 	s.mu.Unlock()
 	releaseAll(dropped)
@@ -130,9 +171,9 @@ func (c *Cache[E]) Put(path []byte, coding compress.Coding, e E, now time.Durati
 // Remove drops the entry for path in a coding, if there is one. Readers that have a
 // reference may still use it.
 func (c *Cache[E]) Remove(path []byte, coding compress.Coding) {
-	s := c.shard(path)
+	s, list := c.shard(path)
 	s.mu.Lock()
-	dropped := s.drop(nil, coding, string(path))
+	dropped := s.drop(nil, list, list.find(path, coding))
 	s.mu.Unlock()
 	releaseAll(dropped)
 }
@@ -140,7 +181,7 @@ func (c *Cache[E]) Remove(path []byte, coding compress.Coding) {
 // Sweep drops the entries that became stale at least one age ago and weren't
 // renewed, and returns how many are left.
 func (c *Cache[E]) Sweep(now time.Duration) (left int) {
-	return c.dropIf(func(it *cacheItem[E]) bool { return it.expires+c.maxAge <= now })
+	return c.dropIf(func(it *cacheItem[E]) bool { return time.Duration(it.expires.Load())+c.maxAge <= now })
 }
 
 // Clear drops everything.
@@ -159,10 +200,10 @@ func (c *Cache[E]) dropIf(cond func(*cacheItem[E]) bool) (left int) {
 		s := &c.shards[i]
 		var dropped []E
 		s.mu.Lock()
-		for coding := range s.items {
-			for path, it := range s.items[coding] {
+		for j := range s.lists {
+			for it := s.lists[j].Load(); it != nil; it = it.next.Load() {
 				if cond(it) {
-					dropped = s.drop(dropped, compress.Coding(coding), path)
+					dropped = s.drop(dropped, &s.lists[j], it)
 				}
 			}
 		}
@@ -177,61 +218,83 @@ func (c *Cache[E]) dropIf(cond func(*cacheItem[E]) bool) (left int) {
 func (c *Cache[E]) Stats() (entries int, bytes int64, files int) {
 	for i := range c.shards {
 		s := &c.shards[i]
-		s.mu.RLock()
+		s.mu.Lock()
 		entries += s.n
 		bytes += s.bytes
 		files += s.files
-		s.mu.RUnlock()
+		s.mu.Unlock()
 	}
 	return entries, bytes, files
 }
 
-func (s *cacheShard[E]) add(coding compress.Coding, path string, it *cacheItem[E]) {
-	if s.items[coding] == nil {
-		s.items[coding] = make(map[string]*cacheItem[E])
-	}
-	s.items[coding][path] = it
+// add adds an item at a link of a list, before what another link leads to. The caller
+// holds the lock.
+func (s *cacheShard[E]) add(at, before *cacheList[E], it *cacheItem[E]) {
+	it.next.Store(before.Load())
+	at.Store(it)
 	s.n++
 	s.bytes += it.bytes
 	s.files += it.files
 }
 
-// drop removes an entry and appends it to dropped. The caller holds the lock. It
-// must release the dropped entries after it has unlocked, because Release may close
-// a file.
-func (s *cacheShard[E]) drop(dropped []E, coding compress.Coding, path string) []E {
-	it := s.items[coding][path]
+// drop removes an item from its list and appends its entry to dropped; it may be nil. The
+// caller holds the lock. It must release the dropped entries after it has unlocked,
+// because Release may close a file.
+func (s *cacheShard[E]) drop(dropped []E, list *cacheList[E], it *cacheItem[E]) []E {
+	s.discount(it)
+	return s.unlink(dropped, list, it)
+}
+
+// discount takes an item out of the sums.
+func (s *cacheShard[E]) discount(it *cacheItem[E]) {
+	if it != nil {
+		s.n--
+		s.bytes -= it.bytes
+		s.files -= it.files
+	}
+}
+
+// unlink is drop for an item that is out of the sums.
+func (s *cacheShard[E]) unlink(dropped []E, list *cacheList[E], it *cacheItem[E]) []E {
 	if it == nil {
 		return dropped
 	}
-	delete(s.items[coding], path)
-	s.n--
-	s.bytes -= it.bytes
-	s.files -= it.files
+	list.linkTo(it).Store(it.next.Load())
 	return append(dropped, it.entry)
+}
+
+// linkTo returns the link of the list that leads to an item of it. The caller holds the
+// lock.
+func (l *cacheList[E]) linkTo(it *cacheItem[E]) *cacheList[E] {
+	for l.Load() != it {
+		l = &l.Load().next
+	}
+	return l
 }
 
 func (s *cacheShard[E]) fits(l Limits, it *cacheItem[E]) bool {
 	return s.n < l.Entries && s.bytes+it.bytes <= l.Bytes && s.files+it.files <= l.Files
 }
 
-// makeRoom drops stale entries, then arbitrary entries that free what it needs. As
-// for drop, the caller holds the lock.
-func (s *cacheShard[E]) makeRoom(dropped []E, l Limits, it *cacheItem[E], now time.Duration) []E {
+// makeRoom drops stale entries, then arbitrary entries that free what it needs, but not
+// spare. As for drop, the caller holds the lock.
+func (s *cacheShard[E]) makeRoom(dropped []E, l Limits, it, spare *cacheItem[E], now time.Duration) []E {
 	for _, staleOnly := range [...]bool{true, false} {
-		for coding := range s.items {
-			for path, old := range s.items[coding] {
+		for range s.lists {
+			list := &s.lists[s.hand]
+			for old := list.Load(); old != nil; old = old.next.Load() {
 				if s.fits(l, it) {
 					return dropped
 				}
-				if staleOnly && now < old.expires {
+				if old == spare || staleOnly && old.fresh(now) {
 					continue
 				}
 				if s.files+it.files > l.Files && old.files == 0 {
 					continue
 				}
-				dropped = s.drop(dropped, compress.Coding(coding), path)
+				dropped = s.drop(dropped, list, old)
 			}
+			s.hand = (s.hand + 1) % cacheBuckets
 		}
 	}
 	return dropped

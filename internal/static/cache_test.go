@@ -113,12 +113,17 @@ func TestCacheLimits(t *testing.T) {
 	}
 }
 
+func shardOf(c *Cache[*thing], path []byte) *cacheShard[*thing] {
+	s, _ := c.shard(path)
+	return s
+}
+
 // Room is made by what is stale first, and where only files are too many, by files alone.
 func TestCacheMakesRoom(t *testing.T) {
 	// All paths are in one shard, so that its share alone counts.
 	oneShard := func(c *Cache[*thing], n int) (paths [][]byte) {
 		for i := 0; len(paths) < n; i++ {
-			if p := fmt.Appendf(nil, "/%d", i); c.shard(p) == &c.shards[0] {
+			if p := fmt.Appendf(nil, "/%d", i); shardOf(c, p) == &c.shards[0] {
 				paths = append(paths, p)
 			}
 		}
@@ -243,4 +248,39 @@ func TestFileSharing(t *testing.T) {
 	if _, err := osf.Stat(); err == nil {
 		t.Error("the descriptor is still open")
 	}
+}
+
+// While an entry is replaced and others come and go, readers find one or the other.
+func TestCacheReplacesAtOnce(t *testing.T) {
+	c := NewCache[*thing](time.Hour, Limits{Entries: 4 * cacheShards, Bytes: 1 << 20, Files: 100})
+	path := []byte("/x")
+	c.Put(path, compress.Identity, newThing(1, 0), 0)
+	stop := make(chan struct{})
+	var readers sync.WaitGroup
+	for range 4 {
+		readers.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				e, fresh, ok := c.Get(path, compress.Identity, 0)
+				if !ok || !fresh {
+					t.Errorf("fresh %v, found %v", fresh, ok)
+					return
+				}
+				e.Release()
+			}
+		})
+	}
+	for i := range 2000 {
+		c.Put(path, compress.Identity, newThing(1, 0), 0)
+		c.Put(path, compress.Gzip, newThing(1, 0), 0)
+		if i%3 == 0 {
+			c.Remove(path, compress.Gzip)
+		}
+	}
+	close(stop)
+	readers.Wait()
 }
