@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"strconv"
 	"sync"
@@ -90,10 +89,15 @@ type connections []*client
 
 func open(addr, path string, n int) (connections, error) {
 	cs := make(connections, n)
-	return cs, each(n, n, func(i int) (err error) {
+	err := each(n, n, func(i int) (err error) {
 		cs[i], err = dial(addr, path)
 		return err
 	})
+	if err != nil {
+		cs.close()
+		return nil, err
+	}
+	return cs, nil
 }
 
 // request makes n requests on each connection, one after the other.
@@ -108,16 +112,13 @@ func (cs connections) request(n int) error {
 	})
 }
 
-func (cs connections) Close() error {
+func (cs connections) close() {
 	for _, c := range cs {
 		if c != nil {
 			c.nc.Close()
 		}
 	}
-	return nil
 }
-
-var _ io.Closer = connections(nil)
 
 // visit makes n connections with one request each, at most limit at a time.
 func visit(addr, path string, n, limit int) error {

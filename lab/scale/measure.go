@@ -65,8 +65,9 @@ type server struct {
 	addr string
 }
 
+// start runs a target, or a program that runs one with the last of args.
 func start(program, engine string, loops int, args ...string) (*server, error) {
-	s := &server{cmd: exec.Command(program, append([]string{"-engine", engine, "-loops", strconv.Itoa(loops)}, args...)...)}
+	s := &server{cmd: exec.Command(program, append(args, "-engine", engine, "-loops", strconv.Itoa(loops))...)}
 	s.cmd.Env = append(os.Environ(), "GOMAXPROCS="+strconv.Itoa(loops))
 	s.cmd.Stderr = &s.errs
 	var err error
@@ -142,10 +143,10 @@ func run(program, engine string, loops int, path string, args ...string) (p phas
 	}
 	defer func() { err = errors.Join(err, s.stop()) }()
 	conns, err := open(s.addr, path, connsPerLoop*loops)
-	defer conns.Close()
 	if err != nil {
 		return p, err
 	}
+	defer conns.close()
 	if err := conns.request(warmUp); err != nil {
 		return p, err
 	}
@@ -158,7 +159,7 @@ func run(program, engine string, loops int, path string, args ...string) (p phas
 	if p.request, err = s.report("report"); err != nil {
 		return p, err
 	}
-	conns.Close()
+	conns.close()
 	short := max(minShort, shortPerLoop*loops)
 	if err := visit(s.addr, path, connsPerLoop*loops, connsPerLoop*loops); err != nil { // pools and workers of short connections
 		return p, err
@@ -184,9 +185,11 @@ type row struct {
 	// Writes are all writes. Shared are those of words that several parties write, and
 	// Parties is how many do at most. Transfers are the writes by another party than the
 	// one before, ReadTransfers the reads of what another party has written since.
-	Writes, Shared, Transfers, ReadTransfers float64
-	Parties                                  int
-	// Why says why the word is shared, for words that must be; see exceptions.
+	// Outside are writes by goroutines of no loop, such as those of timers. They aren't in
+	// the other numbers.
+	Writes, Shared, Transfers, ReadTransfers, Outside float64
+	Parties                                           int
+	// Why says why several parties write the word, if there is a reason.
 	Why string `json:",omitempty"`
 }
 
@@ -197,7 +200,7 @@ func (b *builds) rows(ops []count.Ops, per float64) []row {
 		site := b.sites[o.Site]
 		r := byWord[site.Word]
 		if r == nil {
-			r = &row{Word: site.Word, Kind: site.Kind, Why: exceptions[site.Word]}
+			r = &row{Word: site.Word, Kind: site.Kind, Why: why(site.Word)}
 			byWord[site.Word] = r
 		}
 		r.At = append(r.At, site.At)
@@ -205,6 +208,7 @@ func (b *builds) rows(ops []count.Ops, per float64) []row {
 		r.Shared += float64(o.SharedWrites) / per
 		r.Transfers += float64(o.WriteTransfers) / per
 		r.ReadTransfers += float64(o.ReadTransfers) / per
+		r.Outside += float64(o.Outside) / per
 		r.Parties = max(r.Parties, o.SharedBy)
 	}
 	all := make([]row, 0, len(byWord))

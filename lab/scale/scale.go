@@ -23,6 +23,8 @@ type measurement struct {
 	// Request are the rows for each request of a connection that stays, Accept those for
 	// each connection with one request.
 	Request, Accept []row
+	// Syscalls are the system calls for each request, by name, if they were counted.
+	Syscalls map[string]float64 `json:",omitempty"`
 	// The runtime's numbers, from a run without counters.
 	RequestRuntime, AcceptRuntime runtimeCounts
 }
@@ -44,6 +46,9 @@ func Main(args []string, stdout, stderr io.Writer) error {
 	most := flags.Int("loops", 64, "measure with 1, 2, 4, ... loops up to this number")
 	path := flags.String("path", "/", `what is requested: "/", "/file-small.txt" (kept in memory) or "/file-large.txt" (kept open)`)
 	plain := flags.Bool("plain", false, "count plain writes of fields too")
+	lines := flags.Bool("lines", false, "count cache lines of 64 bytes instead of words")
+	perLoop := flags.Bool("listeners", false, "give each loop a socket of its own on the same address (SO_REUSEPORT)")
+	sys := flags.Bool("syscalls", false, "count system calls too, with strace")
 	asJSON := flags.String("json", "", "also write everything that was counted to this file")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -65,7 +70,14 @@ func Main(args []string, stdout, stderr io.Writer) error {
 	for _, engine := range strings.Split(*engines, ",") {
 		for loops := 1; loops <= *most; loops *= 2 {
 			fmt.Fprintf(stderr, "%s, %d loops\n", engine, loops)
-			m, err := b.measure(engine, loops, *path)
+			var args []string
+			if *perLoop {
+				args = []string{"-listeners", strconv.Itoa(loops)}
+			}
+			m, err := b.measure(engine, loops, *path, args, *lines)
+			if err == nil && *sys {
+				m.Syscalls, err = syscalls(b.plain, engine, loops, *path, dir, args)
+			}
 			if err != nil {
 				return fmt.Errorf("%s with %d loops: %w", engine, loops, err)
 			}
@@ -94,13 +106,13 @@ func moduleDir() (string, error) {
 }
 
 // measure runs the server with counters and without.
-func (b *builds) measure(engine string, loops int, path string) (m measurement, err error) {
+func (b *builds) measure(engine string, loops int, path string, args []string, lines bool) (m measurement, err error) {
 	m = measurement{Engine: engine, Path: path, Loops: loops}
-	counted, err := run(b.counted, engine, loops, path)
+	counted, err := run(b.counted, engine, loops, path, append(args[:len(args):len(args)], "-lines="+strconv.FormatBool(lines))...)
 	if err != nil {
 		return m, err
 	}
-	plain, err := run(b.plain, engine, loops, path, "-profile")
+	plain, err := run(b.plain, engine, loops, path, append(args[:len(args):len(args)], "-profile")...)
 	if err != nil {
 		return m, err
 	}
@@ -139,6 +151,7 @@ func writeTables(out io.Writer, all []measurement) error {
 		t.shared("Each request", ms, func(m *measurement) []row { return m.Request })
 		t.shared("Each connection with one request", ms, func(m *measurement) []row { return m.Accept })
 		t.runtime("The runtime, each request", ms, func(m *measurement) *runtimeCounts { return &m.RequestRuntime })
+		t.syscalls(ms)
 		t.runtime("The runtime, each connection with one request", ms, func(m *measurement) *runtimeCounts { return &m.AcceptRuntime })
 	}
 	return t.err

@@ -8,10 +8,6 @@ import (
 	"strings"
 )
 
-// exceptions are the words that several parties write although a request or a connection
-// is on the way, and why.
-var exceptions = map[string]string{}
-
 // tables writes Markdown.
 type tables struct {
 	out io.Writer
@@ -39,10 +35,9 @@ const least = 0.005
 // shared writes the rows of words that several parties write or read in turn.
 func (t *tables) shared(title string, ms []measurement, rows func(*measurement) []row) {
 	t.printf("### %s\n\nWrites of words that several loops write / writes by another loop than the one before / reads of what another loop has written.\n\n", title)
-	t.head("word", ms, "where")
+	t.head("word", ms, "why")
 	type line struct {
 		cells map[int]row
-		at    []string
 		most  float64
 	}
 	lines := map[string]*line{}
@@ -59,14 +54,12 @@ func (t *tables) shared(title string, ms []measurement, rows func(*measurement) 
 			}
 			l.cells[i] = r
 			l.most = max(l.most, r.Shared, r.Transfers, r.ReadTransfers)
-			for _, at := range r.At {
-				if !slices.Contains(l.at, at) {
-					l.at = append(l.at, at)
-				}
-			}
 			sums[i].Shared += r.Shared
 			sums[i].Transfers += r.Transfers
 			sums[i].ReadTransfers += r.ReadTransfers
+		}
+		for _, r := range rows(&ms[i]) {
+			sums[i].Outside += r.Outside
 		}
 	}
 	words := make([]string, 0, len(lines))
@@ -81,11 +74,15 @@ func (t *tables) shared(title string, ms []measurement, rows func(*measurement) 
 		for i := range ms {
 			t.cell(lines[word].cells[i])
 		}
-		t.printf(" %s |\n", strings.Join(lines[word].at, ", "))
+		t.printf(" %s |\n", why(word))
 	}
 	t.printf("| **all** |")
 	for i := range ms {
 		t.cell(sums[i])
+	}
+	t.printf(" |\n| writes by timers and other goroutines of no loop |")
+	for _, s := range sums {
+		t.printf(" %.2f |", s.Outside)
 	}
 	t.printf(" |\n\n")
 }
@@ -125,6 +122,32 @@ func (t *tables) runtime(title string, ms []measurement, counts func(*measuremen
 	slices.Sort(places)
 	for _, place := range places {
 		line(place, func(c *runtimeCounts) float64 { return c.Contended[place] })
+	}
+	t.printf("\n")
+}
+
+// syscalls writes the system calls for each request, if they were counted.
+func (t *tables) syscalls(ms []measurement) {
+	var names []string
+	for _, m := range ms {
+		for name, n := range m.Syscalls {
+			if n >= least && !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	if len(names) == 0 {
+		return
+	}
+	slices.Sort(names)
+	t.printf("### System calls, each request\n\n")
+	t.head("call", ms, "")
+	for _, name := range names {
+		t.printf("| %s |", name)
+		for _, m := range ms {
+			t.printf(" %.2f |", m.Syscalls[name])
+		}
+		t.printf(" |\n")
 	}
 	t.printf("\n")
 }

@@ -5,7 +5,7 @@
 // It finds by types what it must rewrite: methods of sync/atomic and sync, functions of
 // sync/atomic, operations on channels, timers and, if asked, plain writes of fields
 // through a pointer. New code needs no calls of package count. Line numbers don't change.
-// What the runtime and package net share isn't seen.
+// The words of the runtime and of package net aren't seen.
 package overlay
 
 import (

@@ -136,7 +136,7 @@ func (r *rewriter) call(n *ast.CallExpr) {
 			return
 		}
 		if f.Signature().Recv() != nil {
-			r.method(fun, f)
+			r.method(n, fun, f)
 			return
 		}
 		switch path := f.Pkg().Path(); {
@@ -156,7 +156,7 @@ func isLoad(name string) bool { return len(name) >= 4 && name[:4] == "Load" }
 
 // method rewrites the receiver of a call of a method of sync, sync/atomic or time.Timer.
 // The method may be promoted from embedded fields.
-func (r *rewriter) method(fun *ast.SelectorExpr, f *types.Func) {
+func (r *rewriter) method(call *ast.CallExpr, fun *ast.SelectorExpr, f *types.Func) {
 	sel := r.info.Selections[fun]
 	if sel == nil || sel.Kind() != types.MethodVal {
 		return
@@ -171,6 +171,10 @@ func (r *rewriter) method(fun *ast.SelectorExpr, f *types.Func) {
 	case "sync":
 		switch owner {
 		case "Pool":
+			if f.Name() == "Get" {
+				r.wrap(call, counter+".G(", fmt.Sprintf(", %d)", r.site(fun.Sel.Pos(), r.name(fun.X), "pool", "Get")))
+				return
+			}
 			kind, count = "pool", ".T"
 		case "Map":
 			if kind = "lock"; isLoad(f.Name()) || f.Name() == "Range" {

@@ -12,9 +12,9 @@ package main
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -24,6 +24,7 @@ import (
 
 	"github.com/galehttp/gale"
 	"github.com/galehttp/gale/lab/scale/count"
+	"github.com/galehttp/gale/tcplisten"
 )
 
 // Report is the answer to report.
@@ -39,15 +40,20 @@ func main() {
 	engine := gale.EngineAuto
 	flag.TextVar(&engine, "engine", engine, "block or event")
 	loops := flag.Int("loops", 1, "event loops")
+	listeners := flag.Int("listeners", 1, "sockets that share the address")
 	profile := flag.Bool("profile", false, "profile locks")
+	lines := flag.Bool("lines", false, "count by cache line")
 	flag.Parse()
-	if err := run(engine, *loops, *profile); err != nil {
+	if *lines {
+		count.ByLine()
+	}
+	if err := run(engine, *loops, *listeners, *profile); err != nil {
 		fmt.Fprintln(os.Stderr, "target:", err)
 		os.Exit(1)
 	}
 }
 
-func run(engine gale.Engine, loops int, profile bool) error {
+func run(engine gale.Engine, loops, listeners int, profile bool) error {
 	debug.SetGCPercent(-1) // see package count
 	debug.SetMemoryLimit(4 << 30)
 	if profile {
@@ -70,13 +76,23 @@ func run(engine gale.Engine, loops int, profile bool) error {
 		}
 		ctx.WriteString("Hello, World!")
 	}}
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return err
+	served := make(chan error, listeners)
+	addr := "127.0.0.1:0"
+	for range listeners {
+		cfg := tcplisten.Config{ReusePort: listeners > 1}
+		ln, err := cfg.NewListener("tcp4", addr)
+		if err != nil {
+			return err
+		}
+		addr = ln.Addr().String()
+		go func() { served <- s.Serve(ln) }()
 	}
-	served := make(chan error, 1)
-	go func() { served <- s.Serve(ln) }()
-	fmt.Println(ln.Addr())
+	for until := time.Now().Add(5 * time.Second); len(s.Stats().Listeners) < listeners; time.Sleep(time.Millisecond) {
+		if time.Now().After(until) {
+			return errors.New("the listeners aren't served")
+		}
+	}
+	fmt.Println(addr)
 	t := &target{s: s, profile: profile}
 	for in := bufio.NewScanner(os.Stdin); in.Scan(); {
 		switch in.Text() {
@@ -92,7 +108,12 @@ func run(engine gale.Engine, loops int, profile bool) error {
 	if err := s.Close(); err != nil {
 		return err
 	}
-	return <-served
+	for range listeners {
+		if err := <-served; err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // files makes a folder with a file that FS keeps in memory and one that it keeps open.
