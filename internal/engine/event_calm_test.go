@@ -241,6 +241,42 @@ func TestCalmLetsNobodyWait(t *testing.T) {
 	}
 }
 
+// A worker that retires while a handler blocks doesn't call a standby before the guard
+// has looked. Otherwise the standby may begin another visit that blocks, and the guard
+// takes that for progress of the loop.
+func TestCalmRetires(t *testing.T) {
+	inCalm(t, 4, func(c *calmTest) {
+		c.send(2*guardAfter, 0, 1, 2) // that needs several workers
+		time.Sleep(unrest)
+		c.l.mu.Lock()
+		resting := len(c.l.resting)
+		c.l.retire.Reset(restFor) // now all of them will be old enough
+		c.l.mu.Unlock()
+		time.Sleep(restFor - guardAfter - guardAfter/2)
+		c.wantCalm(false, "after handlers that blocked")
+		c.send(0, 0)
+		c.wantCalm(true, "after a short message")
+		c.send(0, 0) // sets the guard
+		synctest.Wait()
+		c.waits.mostWaited()
+
+		workers := c.workers()
+		time.Sleep(guardAfter / 10)
+		c.send(20*guardAfter, 0, 1)
+		synctest.Wait()
+		c.send(0, 3)
+		time.Sleep(guardAfter + guardAfter/2)
+		synctest.Wait()
+		if gone := workers - c.workers(); resting < 3 || gone != resting-1 {
+			t.Errorf("%d of %d goroutines that rested have retired, want all but one", gone, resting)
+		}
+		time.Sleep(unrest)
+		if n, most := c.waits.mostWaited(); n != 3 || most > 2*guardAfter {
+			t.Errorf("of %d messages, want 3, one has waited for %v, want %v at most", n, most, 2*guardAfter)
+		}
+	})
+}
+
 // Handlers that each end before the guard looks are noticed by the measured time of
 // visits. After one or two measurements, another goroutine is called for the messages
 // that would wait.

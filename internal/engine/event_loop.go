@@ -57,7 +57,7 @@ type loop struct {
 
 	polling bool // a goroutine polls, or is about to
 	called  bool // a goroutine can run and has not begun
-	workers int  // goroutines
+	workers int  // goroutines, except those that retire
 	running int  // workers that visit a connection or a listener
 	passed  int  // workers that have passed their connection on, see PassOn
 	resting []*worker
@@ -306,9 +306,11 @@ func (l *loop) retireSome() {
 	defer l.mu.Unlock()
 	n := 0
 	for n < len(l.resting)-1 && l.resting[n].since <= old {
+		l.resting[n].old = true
 		l.resting[n].call <- false
 		n++
 	}
+	l.workers -= n
 	rest := append(l.resting[:0], l.resting[n:]...)
 	clear(l.resting[len(rest):])
 	l.resting, l.retire = rest, nil

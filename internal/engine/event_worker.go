@@ -3,13 +3,15 @@ package engine
 import "github.com/galehttp/gale/internal/clock"
 
 // worker is a goroutine of a loop with its state. Its fields belong to that goroutine,
-// except call, and busy and since, which are under loop.mu. Functions that end a
-// connection outside of a visit make a worker without a goroutine.
+// except call, busy and since, which are under loop.mu, and old, which retireSome sets
+// before it sends to call. Functions that end a connection outside of a visit make a
+// worker without a goroutine.
 type worker struct {
 	l     *loop
 	call  chan bool  // ends a rest: true to work, false to end; one value for each rest
 	c     *eventConn // the one it visits; nil once that has ended or was given away
 	busy  bool       // it is counted in loop.running; under loop.mu
+	old   bool       // retireSome has ended its rest, and counts it no more
 	w     *Work      // its workspace, unless a connection has it
 	next  Next
 	bytes int // read in this visit
@@ -89,9 +91,17 @@ func (wk *worker) visit(t turn) {
 // panic or by runtime.Goexit, the connection wk.c ends too. The worker owned it, unless
 // it had shared it and another worker has it now. That worker ends the connection after a
 // panic, and goes on with it after runtime.Goexit. If the visit was to a listener, the
-// visit has put it into turns, and another worker goes on.
+// visit has put it into turns, and another worker goes on. A worker that retires has
+// rested and takes nothing from the loop, so it calls no standby: in a calm loop, only
+// the guard decides when a visit takes long.
 func (wk *worker) ended() {
 	l, c := wk.l, wk.c
+	if wk.old {
+		if wk.w != nil {
+			putWork(wk.w)
+		}
+		return
+	}
 	r := recover()
 	if r != nil {
 		l.e.Panicked(r)
