@@ -39,7 +39,7 @@ type Event struct {
 	// they run the slice doesn't change, so the result of all stays valid.
 	mu    sync.Mutex
 	loops []*loop
-	ports map[string]*port // that are served, by address
+	ports map[string]*port // that are served, by network and address
 	// holds counts calls of Hold, which Serve makes too. It grows from 0 only under mu.
 	// The loops run while it or loop.holds of one of them isn't 0: see endUnheld.
 	holds atomic.Int64

@@ -118,7 +118,7 @@ func (e *Event) Serve(ln net.Listener, keepAlive time.Duration, last *LastCall, 
 	if err != nil {
 		return err
 	}
-	port, l := e.join(a.addr.String())
+	port, l := e.join(a.addr)
 	defer e.part(port, l)
 	a.port, a.sys = port, l.sys
 	a.handle, a.starved, a.last = handle, starved, last

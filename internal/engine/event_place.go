@@ -1,35 +1,41 @@
 package engine
 
-import "sync/atomic"
+import (
+	"net"
+	"sync/atomic"
+)
 
 // Where listeners and connections go: which loop accepts from a listener, and which one
 // serves a connection.
 
 // port is an address on which calls of Serve listen. There are several for one address if
 // their sockets share it (SO_REUSEPORT): then the system spreads the connections over
-// them.
+// them. It does so only for TCP; of UNIX sockets with one name, the last one gets all.
 type port struct {
-	addr  string
-	loops []*loop       // of the engine
-	at    map[*loop]int // listeners of this address by loop; under Event.mu
-	// everywhere says that each loop has a listener of this address. So a connection can
-	// stay with the loop that accepted it.
+	key    string
+	spread bool          // over the listeners: it is an address of TCP
+	loops  []*loop       // of the engine
+	at     map[*loop]int // listeners of this address by loop; under Event.mu
+	// everywhere says that each loop has a listener of this address, and gets its part of
+	// the connections. So a connection can stay with the loop that accepted it.
 	everywhere atomic.Bool
 }
 
 // join returns the loop for the next listener, which has the fewest listeners of that
 // address. Loops with the same number take turns. The caller holds the loops and must
 // call part.
-func (e *Event) join(addr string) (*port, *loop) {
+func (e *Event) join(addr net.Addr) (*port, *loop) {
+	key := addr.Network() + " " + addr.String()
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	p := e.ports[addr]
+	p := e.ports[key]
 	if p == nil {
-		p = &port{addr: addr, loops: e.loops, at: make(map[*loop]int)}
+		p = &port{key: key, loops: e.loops, at: make(map[*loop]int)}
+		_, p.spread = addr.(*net.TCPAddr)
 		if e.ports == nil {
 			e.ports = make(map[string]*port)
 		}
-		e.ports[addr] = p
+		e.ports[key] = p
 	}
 	turn := int(e.served.Add(1) - 1)
 	best := e.loops[turn%len(e.loops)]
@@ -39,7 +45,7 @@ func (e *Event) join(addr string) (*port, *loop) {
 		}
 	}
 	p.at[best]++
-	p.everywhere.Store(len(p.at) == len(p.loops))
+	p.setEverywhere()
 	return p, best
 }
 
@@ -50,11 +56,14 @@ func (e *Event) part(p *port, l *loop) {
 	if p.at[l]--; p.at[l] == 0 {
 		delete(p.at, l)
 	}
-	p.everywhere.Store(len(p.at) == len(p.loops))
+	p.setEverywhere()
 	if len(p.at) == 0 {
-		delete(e.ports, p.addr)
+		delete(e.ports, p.key)
 	}
 }
+
+// setEverywhere is called under Event.mu.
+func (p *port) setEverywhere() { p.everywhere.Store(p.spread && len(p.at) == len(p.loops)) }
 
 // A loop keeps a connection that it accepted, if it may, unless it has more than
 // crowdedBy connections more than twice those of the next loop. The system chooses a

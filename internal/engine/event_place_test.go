@@ -1,6 +1,9 @@
 package engine
 
-import "testing"
+import (
+	"net"
+	"testing"
+)
 
 // Listeners of one address are spread over all loops. While each loop has one,
 // connections stay with the loop that accepted them, unless it has many more.
@@ -9,14 +12,15 @@ func TestEventPlace(t *testing.T) {
 	for i := range 3 {
 		e.loops = append(e.loops, &loop{e: e, number: i})
 	}
-	other, at := e.join("b:80")
+	here, there := &net.TCPAddr{Port: 80}, &net.TCPAddr{Port: 81}
+	other, at := e.join(there)
 	if at.number != 0 || other.everywhere.Load() {
 		t.Fatalf("the first listener is at loop %d, everywhere %v", at.number, other.everywhere.Load())
 	}
 	var listeners []*acceptor
 	have := map[int]int{}
 	for i := range 6 {
-		p, l := e.join("a:80")
+		p, l := e.join(here)
 		listeners = append(listeners, &acceptor{l: l, port: p})
 		have[l.number]++
 		if all := i >= 2; p.everywhere.Load() != all {
@@ -56,5 +60,42 @@ func TestEventPlace(t *testing.T) {
 	e.part(other, at)
 	if len(e.ports) != 0 {
 		t.Errorf("%d addresses are left", len(e.ports))
+	}
+}
+
+// Only sockets of TCP share an address so that the system spreads connections over them.
+// A UNIX socket takes the name of another one over, and may have the name of an address
+// of TCP.
+func TestEventPlaceByNetwork(t *testing.T) {
+	tcp := &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 80}
+	unix := &net.UnixAddr{Net: "unix", Name: tcp.String()}
+	for _, k := range []struct {
+		name       string
+		addrs      []net.Addr
+		everywhere bool // for the last one
+	}{
+		{"one of TCP", []net.Addr{tcp}, false},
+		{"two of TCP", []net.Addr{tcp, tcp}, true},
+		{"two UNIX sockets", []net.Addr{unix, unix}, false},
+		{"TCP and UNIX", []net.Addr{unix, tcp}, false},
+		{"UNIX and TCP", []net.Addr{tcp, unix}, false},
+	} {
+		e := &Event{}
+		for i := range 2 {
+			e.loops = append(e.loops, &loop{e: e, number: i})
+		}
+		var p *port
+		at := map[*loop]bool{}
+		for _, addr := range k.addrs {
+			var l *loop
+			p, l = e.join(addr)
+			at[l] = true
+		}
+		if is := p.everywhere.Load(); is != k.everywhere {
+			t.Errorf("%s: everywhere is %v", k.name, is)
+		}
+		if len(at) != len(k.addrs) {
+			t.Errorf("%s: %d loops have listeners, want one each", k.name, len(at))
+		}
 	}
 }
