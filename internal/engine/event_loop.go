@@ -62,7 +62,7 @@ type loop struct {
 	passed  int  // workers that have passed their connection on, see PassOn
 	resting []*worker
 
-	maxRunning   int
+	maxRunning   int    // doesn't change
 	polls, wakes uint64 // polls done, and those of them that waited
 
 	retire *time.Timer // calls retireSome; nil while it isn't set

@@ -67,7 +67,9 @@ func (p *port) setEverywhere() { p.everywhere.Store(p.spread && len(p.at) == len
 
 // A loop keeps a connection that it accepted, if it may, unless it has more than
 // crowdedBy connections more than twice those of the next loop. The system chooses a
-// socket by a hash of the addresses, so few connections may be spread unevenly.
+// socket by a hash of the addresses, so few connections may be spread unevenly. With
+// MaxRunning it keeps no more than may run: others would wait although the next loop has
+// room.
 const crowdedBy = 16
 
 // place returns the loop for a connection that a has accepted: that of a if each loop has
@@ -80,7 +82,8 @@ func (e *Event) place(a *acceptor) *loop {
 	loops := a.port.loops
 	if a.port.everywhere.Load() {
 		next := loops[(a.l.number+1)%len(loops)]
-		if a.l.conns.Load() <= 2*next.conns.Load()+crowdedBy {
+		mine := a.l.conns.Load()
+		if int(mine) < a.l.maxRunning && mine <= 2*next.conns.Load()+crowdedBy {
 			return a.l
 		}
 	}

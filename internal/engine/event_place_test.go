@@ -10,7 +10,7 @@ import (
 func TestEventPlace(t *testing.T) {
 	e := &Event{}
 	for i := range 3 {
-		e.loops = append(e.loops, &loop{e: e, number: i})
+		e.loops = append(e.loops, &loop{e: e, number: i, maxRunning: noBound})
 	}
 	here, there := &net.TCPAddr{Port: 80}, &net.TCPAddr{Port: 81}
 	other, at := e.join(there)
@@ -48,6 +48,16 @@ func TestEventPlace(t *testing.T) {
 	}
 	a.l.conns.Store(5)
 	next.conns.Store(4)
+	for _, k := range []struct {
+		running int
+		want    *loop
+	}{{6, a.l}, {5, least}, {1, least}} {
+		a.l.maxRunning = k.running
+		if got := e.place(a); got != k.want {
+			t.Errorf("from a loop with 5 connections that may run %d, one goes to loop %d, want %d", k.running, got.number, k.want.number)
+		}
+	}
+	a.l.maxRunning = noBound
 	if got := e.place(&acceptor{l: a.l, port: other}); got != least {
 		t.Errorf("a connection of the other address goes to loop %d, want the one with the fewest", got.number)
 	}
