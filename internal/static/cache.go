@@ -52,12 +52,13 @@ const (
 // cacheShard has the items of some paths, in lists by hash. Readers follow the lists
 // without a lock. Those who change them, or the other fields, hold mu.
 type cacheShard[E any] struct {
+	_     [64]byte // keeps what changes apart from what readers need
 	mu    sync.Mutex
 	hand  int // the list where makeRoom looks first
 	n     int
 	bytes int64
 	files int
-	_     [64]byte // keeps what changes apart from what readers need
+	_     [64]byte
 	lists [cacheBuckets]cacheList[E]
 }
 

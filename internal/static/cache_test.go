@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"sync"
 	"testing"
 	"time"
@@ -283,4 +284,19 @@ func TestCacheReplacesAtOnce(t *testing.T) {
 	}
 	close(stop)
 	readers.Wait()
+}
+
+// Putting entries of one shard doesn't write cache lines that readers of others need.
+func TestCacheLayout(t *testing.T) {
+	const line = 64
+	shard := reflect.TypeFor[cacheShard[*thing]]()
+	first, _ := shard.FieldByName("mu")
+	last, _ := shard.FieldByName("files")
+	lists, _ := shard.FieldByName("lists")
+	before := first.Offset
+	after := lists.Offset - last.Offset - last.Type.Size()
+	between := shard.Size() - lists.Offset - lists.Type.Size() + first.Offset
+	if before < line || after < line || between < line {
+		t.Errorf("what changes is %d bytes after the cache's fields, %d before its lists and %d after those of the shard before, want %d", before, after, between, line)
+	}
 }
