@@ -526,11 +526,24 @@ func (c *blockConn) Interrupt() {
 // ReadInto sets where the next read goes.
 func (c *blockConn) ReadInto(b []byte) { c.into = b }
 
-// Fill reads more into w, which is c.w. Until Fill returns, w.held is true: a wait must
-// not give the workspace back, since the session has slices of it.
+// Fill reads more into w, which is c.w.
 func (c *blockConn) Fill(w *Work, deadline clock.Tick) error {
-	w.held = true // the session that runs is using it
-	defer func() { w.held = false }()
+	_, err := c.FillInto(w, nil, deadline)
+	return err
+}
+
+// FillInto reads more into b, or into w if b is empty or something is unread. Until it
+// returns, w.held is true: a wait must not give the workspace back, since the session has
+// slices of it.
+func (c *blockConn) FillInto(w *Work, b []byte, deadline clock.Tick) (landed int, err error) {
+	w.held, w.landed, c.into = true, 0, b
+	defer func() { w.held, c.into = false, nil }()
+	err = c.fillWithin(deadline)
+	return w.Landed(), err
+}
+
+// fillWithin is FillInto after c.into was set.
+func (c *blockConn) fillWithin(deadline clock.Tick) error {
 	for {
 		if c.beginFill() {
 			return c.fillLent(deadline)

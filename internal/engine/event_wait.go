@@ -60,28 +60,40 @@ func (c *eventConn) Interrupt() {
 // Fill reads more into w, and waits for that until due at most. w is c.w. Slices that
 // Unread returned before aren't valid after it: w.room moves bytes.
 func (c *eventConn) Fill(w *Work, due clock.Tick) error {
+	_, err := c.FillInto(w, nil, due)
+	return err
+}
+
+// FillInto is Fill, except that it reads into b if b isn't empty and nothing is unread.
+func (c *eventConn) FillInto(w *Work, b []byte, due clock.Tick) (landed int, err error) {
+	c.forgetInto()
+	w.landed = 0
 	for {
 		if c.word.Load()&evInterrupt != 0 {
-			return os.ErrDeadlineExceeded
+			return 0, os.ErrDeadlineExceeded
 		}
 		until := due
 		if m := c.more.Load(); m != nil {
 			until = earlier(due, m.userReads())
 			if until != due && clock.Ticks() >= until {
-				return os.ErrDeadlineExceeded // although there may be bytes
+				return 0, os.ErrDeadlineExceeded // although there may be bytes
 			}
 		}
-		n, err := c.readNow(w.room())
+		room, elsewhere := b, len(b) > 0 && w.empty()
+		if !elsewhere {
+			room = w.room()
+		}
+		n, err := c.readNow(room)
 		if n > 0 {
-			w.w += n
+			w.took(n, len(room), elsewhere)
 			w.Now = clock.Ticks()
-			return nil
+			return w.Landed(), nil
 		}
 		if err != errWouldBlock {
-			return err
+			return 0, err
 		}
 		if err := c.waitFor(evIn|evHup|evReset|evInterrupt, until); err != nil {
-			return err
+			return 0, err
 		}
 	}
 }

@@ -97,6 +97,11 @@ type Conn interface {
 	// While Fill runs, another goroutine may use w.Out and the methods that write: Flush,
 	// WriteBody, SetWriteTimeout and SetWriteDeadline.
 	Fill(w *Work, deadline clock.Tick) error
+	// FillInto is Fill, except that the bytes are read into b if b isn't empty and nothing
+	// is unread. landed is how many were. If it is 0 and err is nil, bytes were added to
+	// w.Unread. b belongs to the caller again when FillInto returns. A Fill or FillInto
+	// drops the buffer of ReadInto.
+	FillInto(w *Work, b []byte, deadline clock.Tick) (landed int, err error)
 	// ReadInto may be called before the session returns and asks for Read. If nothing is
 	// unread when bytes arrive, they are read into b, which must not be empty, instead of
 	// the workspace. In Feed, Work.Landed tells how many. b belongs to the engine until
