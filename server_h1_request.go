@@ -10,6 +10,7 @@ import (
 	"github.com/galehttp/gale/internal/clock"
 	"github.com/galehttp/gale/internal/door"
 	"github.com/galehttp/gale/internal/engine"
+	"github.com/galehttp/gale/internal/pool"
 )
 
 // errStreamClosed is the error of reading a request body after the handler has returned.
@@ -115,12 +116,50 @@ func (r *requestStream) Read(p []byte) (int, error) {
 		if r.err != nil {
 			return 0, r.err
 		}
-		r.more()
+		if n := r.more(p); n > 0 {
+			r.n += int64(n)
+			return n, nil
+		}
 	}
 	n := copy(p, r.rest)
 	r.rest = r.rest[n:]
 	r.n += int64(n)
 	return n, nil
+}
+
+// Sizes of the buffer of WriteTo. It grows when a read fills it, so a slow body holds a
+// small one.
+const (
+	minWriteTo = 16 << 10
+	maxWriteTo = 64 << 10
+)
+
+// WriteTo writes the rest of the body to dst as it arrives. No lock is held while dst
+// writes.
+func (r *requestStream) WriteTo(dst io.Writer) (sum int64, err error) {
+	buf := pool.Get(minWriteTo)
+	for err == nil {
+		room := buf.B[:cap(buf.B)]
+		var n int
+		if n, err = r.Read(room); n == 0 {
+			continue
+		}
+		m, werr := dst.Write(room[:n])
+		sum += int64(m)
+		switch {
+		case werr != nil:
+			err = werr
+		case m != n:
+			err = io.ErrShortWrite
+		case n == len(room):
+			buf.Grow(maxWriteTo)
+		}
+	}
+	pool.Put(buf)
+	if err == io.EOF {
+		err = nil
+	}
+	return sum, err
 }
 
 // reads reports whether a Read runs.
@@ -269,39 +308,66 @@ func (r *requestStream) StreamedFormLimit() int64 {
 // Close does nothing: the server ends the reading of the body.
 func (r *requestStream) Close() error { return nil }
 
-// more decodes bytes, waits for bytes, or sets err.
-func (r *requestStream) more() {
-	ss := r.ss
-	data, n, done, err := ss.body.Next(r.w.Unread())
+// more decodes bytes, waits for bytes, or sets err. It returns how many bytes of the body
+// it has read into p.
+func (r *requestStream) more(p []byte) (landed int) {
+	data, n := r.decode(r.w.Unread())
 	r.w.Consume(n)
-	limit := r.limit.Load()
-	switch {
-	case err != nil:
-		r.err = err
-		return
-	case limit > 0 && r.n+int64(len(data)) > limit:
-		r.err = ErrBodyTooLarge
-		return
-	}
 	r.rest = data
-	if done {
-		r.ctx.takeTrailers(ss.s.MergeTrailers)
-		r.err = io.EOF
-		return
-	}
-	if n > 0 {
-		return
+	if n > 0 || r.err != nil {
+		return 0
 	}
 	r.waits.Store(true)
 	defer r.waits.Store(false)
 	if r.err = r.flush(); r.err != nil {
-		return
+		return 0
 	}
 	due := r.due(clock.Ticks())
-	r.err = ss.fill(r.w, due)
+	landed, r.err = r.ss.fillInto(r.w, r.direct(p), due)
 	if r.err == ErrTimeout && due != 0 && clock.Ticks() >= due {
-		ss.s.stats.timeouts.Add(1)
+		r.ss.s.stats.timeouts.Add(1)
 	}
+	if landed > 0 {
+		r.decode(p[:landed])
+	}
+	return landed
+}
+
+// decode decodes from the front of b. It returns the data, a slice of b, and how many
+// bytes it consumed, or sets err. It may do both at the end of the body.
+func (r *requestStream) decode(b []byte) (data []byte, n int) {
+	data, n, done, err := r.ss.body.Next(b)
+	limit := r.limit.Load()
+	switch {
+	case err != nil:
+		r.err = err
+		return nil, n
+	case limit > 0 && r.n+int64(len(data)) > limit:
+		r.err = ErrBodyTooLarge
+		return nil, n
+	case done:
+		r.ctx.takeTrailers(r.ss.s.MergeTrailers)
+		r.err = io.EOF
+	}
+	return data, n
+}
+
+// minDirect is the least room for a read that doesn't go through the workspace. Smaller
+// reads would cost more system calls than the copy does.
+const minDirect = 16 << 10
+
+// direct returns the part of p that the next bytes may be read into: at most what is left
+// of the body, or of the chunk, and what limit allows. The bytes after the body belong to
+// the next message. It returns nil if it is better to read into the workspace.
+func (r *requestStream) direct(p []byte) []byte {
+	room := min(int64(len(p)), r.ss.body.Left())
+	if limit := r.limit.Load(); limit > 0 {
+		room = min(room, limit-r.n)
+	}
+	if room < minDirect {
+		return nil
+	}
+	return p[:room]
 }
 
 // due returns the time by which more of the body must have arrived, 0 for never. The last
@@ -325,14 +391,20 @@ func bodyDue(from clock.Tick, stall time.Duration, whole clock.Tick) clock.Tick 
 
 // fill waits for more bytes of the message in flight.
 func (ss *h1Session) fill(w *engine.Work, deadline clock.Tick) error {
-	err := ss.c.Fill(w, deadline)
+	_, err := ss.fillInto(w, nil, deadline)
+	return err
+}
+
+// fillInto is fill by Conn.FillInto.
+func (ss *h1Session) fillInto(w *engine.Work, b []byte, deadline clock.Tick) (landed int, err error) {
+	landed, err = ss.c.FillInto(w, b, deadline)
 	switch {
 	case err == io.EOF:
-		return io.ErrUnexpectedEOF
-	case engine.IsTimeout(err):
-		return ErrTimeout
+		err = io.ErrUnexpectedEOF
+	case err != nil && engine.IsTimeout(err):
+		err = ErrTimeout
 	}
-	return err
+	return landed, err
 }
 
 // unreadBody reports whether a part of the request's body was not read. No goroutine may
