@@ -308,3 +308,15 @@ func TestOurSettings(t *testing.T) {
 		t.Errorf("%x", got)
 	}
 }
+
+// Data that was consumed while the window seemed large enough for the rest is given back
+// when the peer acknowledges that the window is smaller.
+func TestSmallWindowGivesBack(t *testing.T) {
+	p := newPeer(t, Config{StreamWindow: 1000})
+	p.send(preface, settings(), headers(1, 0, with(post, "content-length: 5000")...), frame(frameData, 0, 1, strings.Repeat("x", 1000)))
+	p.log = nil
+	p.send(frame(frameSettings, flagAck, 0, "")).want("> WINDOW_UPDATE 1 2000")
+	p.send(frame(frameData, 0, 1, strings.Repeat("x", 2000)))
+	p.log[0] = ""
+	p.want("", "> WINDOW_UPDATE 1 4000")
+}

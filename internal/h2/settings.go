@@ -126,6 +126,7 @@ func (c *Conn) settingsAck() {
 		c.in.initial += delta
 		c.streams.all(func(st *Stream) bool {
 			st.in.window += delta
+			c.Consumed(st, 0) // the smaller window may not allow the rest any more
 			return true
 		})
 	}
