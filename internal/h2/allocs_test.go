@@ -91,3 +91,70 @@ func TestAllocsPieces(t *testing.T) {
 		t.Errorf("%v allocations", n)
 	}
 }
+
+// In the steady state a client's requests and their responses allocate nothing.
+func TestClientAllocs(t *testing.T) {
+	for _, full := range []bool{false, true} {
+		g := newGenerator(t, full)
+		if n := alloctest.PerRun(200, func() {
+			g.send(t)
+			g.renumber()
+			if g.read(t, g.answers) != perRound {
+				t.Fatal("an answer is missing")
+			}
+		}); n != 0 {
+			t.Errorf("%d requests, full %v: %v allocations", perRound, full, n)
+		}
+	}
+}
+
+// A request with a body and trailers, and a response in pieces.
+func TestClientAllocsBody(t *testing.T) {
+	p := newClient(t, Config{}).greeted(settingInitialWindow, 1<<20)
+	r := makeRequest("POST", "/", "Cookie: a=1")
+	r.OwnCookies()
+	r.ContentLength = msg.LenChunked
+	var h msg.ResponseHead
+	h.Reset()
+	in := []byte(headers(1, 0, ":status: 103") + headers(1, 0, ":status: 200", "content-type: a/b", "x-unknown: c") +
+		frame(frameData, flagPadded|1, 1, "\x05"+strings.Repeat("x", 8000)+"\x00\x00\x00\x00\x00"))
+	body := []byte(strings.Repeat("y", 20000))
+	var out []byte
+	now := p.now
+	if n := alloctest.PerRun(1000, func() {
+		p.c.out.window = 1 << 20
+		now += second // no flood
+		var st *Stream
+		var err error
+		if out, st, err = p.c.AppendRequest(out[:0], r, "http", false); err != nil {
+			t.Fatal(err)
+		}
+		out, _ = p.c.AppendData(out, st, body, true)
+		for at := 0; at < len(in); {
+			f := parseFrameHeader(in[at:])
+			setFrameHeader(in[at:], f.length, f.typ, f.flags, st.ID())
+			at += frameHeaderLen + f.length
+		}
+		for b := in; len(b) > 0; {
+			var ev Event
+			k := p.c.Read(b[:min(len(b), 50)], now, &ev)
+			if ev.Kind == Head {
+				h.Reset()
+				if err := p.c.DecodeResponse(&h); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if ev.Kind == Data {
+				p.c.Consumed(ev.Stream, len(ev.Data))
+			}
+			b = b[k:]
+		}
+		if !st.PeerEnded() || st.WasReset() {
+			t.Fatal("the response has no end")
+		}
+		p.c.Done(st)
+		out = p.c.AppendControl(out)
+	}); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}

@@ -72,4 +72,8 @@ var (
 	ErrHost          = &Error{ProtocolError, 0, "h2: invalid :authority or Host"}
 	ErrContentLength = &Error{ProtocolError, 0, "h2: invalid Content-Length"}
 	ErrTrailer       = &Error{ProtocolError, 0, "h2: field not allowed in a trailer section"}
+
+	ErrStatus        = &Error{ProtocolError, 0, "h2: invalid :status"}
+	ErrInterims      = &Error{EnhanceYourCalm, 0, "h2: too many informational responses"}
+	ErrResponseHeads = &Error{EnhanceYourCalm, 0, "h2: the heads of all streams are too long"}
 )

@@ -2,9 +2,12 @@ package h2
 
 // Config are the limits of connections. A zero field means its default. Fill sets
 // the defaults; a Config must not change after that.
+//
+// In a client, a response beyond a limit resets its stream with ENHANCE_YOUR_CALM, and
+// Target and ExtendedConnect have no meaning.
 type Config struct {
 	// Streams is how many streams may be open at a time (default 250). A stream
-	// that was reset counts until Done.
+	// that was reset counts until Done. In a client, the server may allow fewer.
 	Streams int
 	// HeaderList limits the size of a head, in bytes: the sum of name, value and 32
 	// for each field (default 64 KiB). A longer one gets 431. It also limits a
@@ -22,7 +25,7 @@ type Config struct {
 	// gets 414.
 	Target int
 	// StreamWindow is the initial window of streams in bytes: how much of a
-	// request's body may wait for the program (default 64 KiB). If the program
+	// received body may wait for the program (default 64 KiB). If the program
 	// waits for data, the window of its stream grows up to StreamWindowMax (default
 	// 12 MiB).
 	StreamWindow, StreamWindowMax int

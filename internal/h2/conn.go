@@ -2,8 +2,8 @@ package h2
 
 import "github.com/galehttp/gale/internal/clock"
 
-// Conn is the server's side of one HTTP/2 connection. Begin makes it ready. End
-// releases its memory. It must not be copied.
+// Conn is one side of an HTTP/2 connection. Begin makes it ready as a server,
+// BeginClient as a client. End releases its memory. It must not be copied.
 type Conn struct {
 	cfg  *Config
 	now  clock.Tick // of the last Read
@@ -11,24 +11,23 @@ type Conn struct {
 
 	streams table
 	heads   int32  // bytes of the heads of open streams; limited by Config.Heads
-	last    uint32 // the highest id of a stream that the peer has opened
+	last    uint32 // the highest id of a stream that the client has opened
 	closed  closedStreams
 	early   earlyPriorities // for streams that are not open yet
 	turns   schedule
 
 	control  queue
 	in, out  connFlow
-	peer     peerSettings
+	peer     peerState
 	coding   coding
 	buckets  buckets
 	goAway   goAway
-	greeted  bool // the preface and the first SETTINGS have come
-	settled  bool // the peer has acknowledged our SETTINGS
-	peerGone bool // the peer has sent GOAWAY
+	peerLast uint32 // the stream that the peer's last GOAWAY named, if peer.gone
+	client   bool   // this side is the client
+	greeted  bool   // the preface, if this side is the server, and the first SETTINGS have come
+	settled  bool   // the peer has acknowledged our SETTINGS
 	failed   bool
-	// prioritized says that the client has used a feature of RFC 9218.
-	prioritized bool
-	code        Code // why it failed
+	code     Code // why it failed
 	// grown is the sum of the growth of all open streams' windows.
 	grown int32
 }
@@ -92,14 +91,16 @@ func (c *Conn) AppendHeld(out []byte) []byte { return c.control.takeHeld(out) }
 // HasHeld reports whether resets wait for AppendHeld.
 func (c *Conn) HasHeld() bool { return c.control.held > 0 }
 
-// Greeted reports whether the client's preface has come, with its first SETTINGS
-// (RFC 9113 section 3.4). A server limits the time until then.
+// Greeted reports whether the peer's preface has come, with its first SETTINGS
+// (RFC 9113 section 3.4). A caller limits the time until then.
 func (c *Conn) Greeted() bool { return c.greeted }
 
-// Settled reports whether the peer has acknowledged our SETTINGS.
+// Settled reports whether the peer has acknowledged our SETTINGS. A caller may limit
+// the time until then, and end the connection with SettingsTimeout (RFC 9113 section
+// 6.5.3).
 func (c *Conn) Settled() bool { return c.settled }
 
-// InHead reports whether a part of a field block has come. A server limits the time
+// InHead reports whether a part of a field block has come. A caller limits the time
 // from HeadSince until the block is complete.
 func (c *Conn) InHead() bool { return c.read.inHead() }
 
@@ -126,7 +127,7 @@ func (c *Conn) FrameSince() clock.Tick {
 // was not called yet.
 func (c *Conn) Streams() int { return c.streams.n }
 
-// Last returns the highest id of a stream that the peer has opened, or 0 if there
+// Last returns the highest id of a stream that the client has opened, or 0 if there
 // is none.
 func (c *Conn) Last() uint32 { return c.last }
 

@@ -39,8 +39,8 @@ func (c *Conn) receive(n int) bool {
 	return c.queueWindowUpdate(0, n)
 }
 
-// Consumed says that the program has read n bytes of a request's body, so that the
-// peer may send more (RFC 9113 section 5.2). A caller that drops data must call it
+// Consumed says that the program has read n bytes of the body that the peer sends, so that
+// it may send more (RFC 9113 section 5.2). A caller that drops data must call it
 // too. No frame is sent to a peer that may already send everything up to
 // Content-Length.
 func (c *Conn) Consumed(st *Stream, n int) {
@@ -92,8 +92,8 @@ func (c *Conn) giveBack(st *Stream) {
 	c.queueWindowUpdate(st.id, n)
 }
 
-// ExpectAll enlarges the window so that the peer can send the whole body of a
-// request without another WINDOW_UPDATE, up to Content-Length and StreamWindowMax.
+// ExpectAll enlarges the window so that the peer can send the whole body without
+// another WINDOW_UPDATE, up to Content-Length and StreamWindowMax.
 // It is for callers that call Consumed for all data as it comes.
 func (c *Conn) ExpectAll(st *Stream) {
 	f := &st.in

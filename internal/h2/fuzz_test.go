@@ -9,11 +9,12 @@ import (
 	"github.com/galehttp/gale/internal/msg"
 )
 
-// script makes of any bytes frames that a client may send, valid ones and others: each byte
-// chooses something.
+// script makes of any bytes frames that a client may send, or a server, valid ones and
+// others: each byte chooses something.
 type script struct {
-	b    []byte
-	last uint32
+	b      []byte
+	last   uint32
+	server bool
 }
 
 func (s *script) n(below int) int {
@@ -41,6 +42,9 @@ func (s *script) block() string {
 	fields := slices.Clone(get)
 	if s.n(4) == 0 {
 		fields[0] = ":method: POST"
+	}
+	if s.server {
+		fields = []string{[]string{":status: 200", ":status: 103", ":status: 204", ":status: 404"}[s.n(4)], "server: a", "content-type: b"}
 	}
 	if s.n(8) == 0 {
 		fields = fields[:s.n(4)]
@@ -71,13 +75,13 @@ func (s *script) frame() string {
 	}
 	switch s.n(20) {
 	case 0, 1, 2, 3:
-		s.last += 2
+		s.next()
 		return frame(frameHeaders, flagEndHeaders|uint8(s.n(2)), s.last, s.block())
 	case 4:
 		return frame(frameHeaders, uint8(s.n(256)), stream(), s.block())
 	case 5:
 		b := s.block()
-		s.last += 2
+		s.next()
 		return frame(frameHeaders, uint8(s.n(2)), s.last, b[:len(b)/2]) + frame(frameContinuation, flagEndHeaders, s.last, b[len(b)/2:])
 	case 6, 7:
 		return frame(frameData, uint8(s.n(2)), stream(), strings.Repeat("d", s.n(256)))
@@ -103,6 +107,13 @@ func (s *script) frame() string {
 		return frame(frameType(s.n(256)), uint8(s.n(256)), stream(), s.bytes(s.n(40)))
 	}
 	return s.bytes(s.n(60))
+}
+
+// next chooses the stream of a head: a client opens a new one, a server answers.
+func (s *script) next() {
+	if s.last += 2; s.server {
+		s.last = 1 + 2*uint32(s.n(8))
+	}
 }
 
 func (s *script) all() string {

@@ -1,5 +1,7 @@
 package h2
 
+import "encoding/binary"
+
 // goAway records which GOAWAY frames were sent (RFC 9113 section 6.8).
 type goAway struct {
 	last uint32 // the stream that the last GOAWAY named; 0 also if there was none
@@ -16,7 +18,7 @@ const (
 
 // Drain begins a graceful end (RFC 9113 section 6.8): GOAWAY tells the peer to open
 // no more streams. Streams that the peer opens before it has received GOAWAY are
-// served. A second call does nothing.
+// served. A second call does nothing. It is for servers.
 func (c *Conn) Drain() {
 	if c.goAway.sent == goAwayNone && !c.failed {
 		c.goAway = goAway{maxStreamID, goAwayDrain}
@@ -25,12 +27,22 @@ func (c *Conn) Drain() {
 }
 
 // Stop is the second step: GOAWAY names the last stream that is served. Later
-// streams are ignored. A second call does nothing.
+// streams are ignored. A second call does nothing. A client calls it before it closes
+// a connection; it opens no more streams.
 func (c *Conn) Stop() {
 	if c.goAway.sent != goAwayStop && !c.failed {
-		c.goAway = goAway{c.last, goAwayStop}
-		c.control.addGoAway(c.last, NoError)
+		c.goAway = goAway{c.lastOfPeer(), goAwayStop}
+		c.control.addGoAway(c.goAway.last, NoError)
 	}
+}
+
+// lastOfPeer returns the highest id of a stream that the peer has opened. A server
+// opens none, because this side never allows it to push.
+func (c *Conn) lastOfPeer() uint32 {
+	if c.client {
+		return 0
+	}
+	return c.last
 }
 
 // Stopped reports whether Stop was called: no new stream is served.
@@ -45,7 +57,7 @@ func (c *Conn) fail(code Code) {
 	if c.failed {
 		return
 	}
-	last := c.last
+	last := c.lastOfPeer()
 	if c.goAway.sent == goAwayStop { // the id never increases
 		last = c.goAway.last
 	}
@@ -58,4 +70,42 @@ func (c *Conn) fail(code Code) {
 		return true
 	})
 	c.read.drop()
+}
+
+// goAwayBy handles GOAWAY (RFC 9113 section 6.8).
+func (c *Conn) goAwayBy(b []byte, ev *Event) {
+	last, code := dependency(b), Code(binary.BigEndian.Uint32(b[4:]))
+	switch {
+	case !c.odd(1), c.peer.gone && (!c.client || last == c.peerLast):
+		return
+	case c.peer.gone && last > c.peerLast: // it never increases
+		c.fail(ProtocolError)
+		return
+	}
+	c.peer.gone, c.peerLast = true, last
+	ev.Kind, ev.Code = GoAway, code
+	if c.client && last < c.last {
+		c.dropAfter(last)
+	}
+}
+
+// dropAfter ends the streams that the peer will not process. The peer may have sent
+// frames for them, and ignores all that are sent to it.
+func (c *Conn) dropAfter(last uint32) {
+	c.streams.all(func(st *Stream) bool {
+		if st.id > last && !st.isClosed() {
+			c.closed.set(c.last, st.id, byUs)
+			c.endUnprocessed(st)
+		}
+		return true
+	})
+}
+
+// endUnprocessed ends a stream whose request the peer has not processed, unless it contradicts
+// itself.
+func (c *Conn) endUnprocessed(st *Stream) {
+	if st.state&awaitsHead != 0 {
+		st.state |= unprocessed
+	}
+	c.endStream(st)
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/galehttp/gale/internal/msg"
 )
 
-// peer is a Conn and what a client sends to it and sees of it. What happens is told by
+// peer is a Conn and what the other side sends to it and sees of it. What happens is told by
 // lines of text: events as "head 1 GET / end", frames that the Conn sends as "> RST_STREAM 1
 // CANCEL".
 type peer struct {
@@ -130,7 +130,11 @@ func (p *peer) feed(in []byte) {
 		}
 		p.event(&ev)
 		if p.reacts && ev.Kind != None && ev.Kind != Failed {
-			p.react(&ev)
+			if p.c.client {
+				p.call(&ev)
+			} else {
+				p.react(&ev)
+			}
 		}
 		if ev.Kind != None && ev.Kind != Failed {
 			p.check()
@@ -156,6 +160,10 @@ func (p *peer) event(ev *Event) {
 	st := ev.Stream
 	switch ev.Kind {
 	case Head:
+		if p.c.client {
+			p.response(st, endOf(ev))
+			return
+		}
 		var h msg.RequestHead
 		h.Reset()
 		id := st.ID()
@@ -196,6 +204,9 @@ func (p *peer) event(ev *Event) {
 		if ev.Local {
 			who = " local"
 		}
+		if st.Unprocessed() {
+			who += " unprocessed"
+		}
 		p.logf("reset %d %v%s", st.ID(), ev.Code, who)
 	case Room:
 		id := uint32(0)
@@ -205,6 +216,10 @@ func (p *peer) event(ev *Event) {
 		p.logf("room %d", id)
 	case GoAway:
 		p.logf("goaway %v", ev.Code)
+	case Settings:
+		p.logf("settings")
+	case Pong:
+		p.logf("pong %s", ev.Data)
 	}
 }
 

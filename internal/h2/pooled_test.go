@@ -99,3 +99,62 @@ func TestRestForgets(t *testing.T) {
 		t.Errorf("%v, %x", *all, *small)
 	}
 }
+
+// The same for a client: streams, and a Conn that becomes a server.
+func TestClientForgets(t *testing.T) {
+	p := newClient(t, Config{}).greeted(settingStreams, 7)
+	st := p.request("HEAD", false)
+	st.Owner = t
+	p.c.Queue(st)
+	p.send(headers(1, 0, ":status: 103"), frame(frameReset, 0, 1, u32(uint32(RefusedStream))))
+	p.c.Done(st)
+	pooltest.TakeBack(&streams, st)
+	if !reflect.DeepEqual(*st, Stream{}) {
+		t.Errorf("a stream that was given back is %+v", st)
+	}
+	p.request("GET", true)
+	p.c.Ping([8]byte{})
+	p.send(frame(frameGoAway, 0, 0, u32(1)+u32(0)), headers(3, 1, "x-canary: 1"))
+	p.c.Stop()
+	p.c.End()
+	if want := (Conn{coding: p.c.coding}); !reflect.DeepEqual(*p.c, want) {
+		t.Errorf("%+v", p.c)
+	}
+	cfg := Config{}
+	cfg.Fill()
+	p.c.Begin(&cfg, nil)
+	p.send(preface, settings())
+	p.log = nil
+	p.send(headers(1, 1, get...)).want("head 1 GET / end")
+}
+
+// A client's connection without streams keeps little.
+func TestClientRest(t *testing.T) {
+	p := newClient(t, Config{Streams: 1000}).greeted(settingStreams, 1000)
+	for range 300 {
+		p.request("POST", false)
+	}
+	for _, st := range p.open {
+		p.c.Queue(st)
+		p.c.Done(st)
+	}
+	p.send()
+	p.c.Rest()
+	if kept := p.c.kept(); kept > 300 || p.c.turns.rings != nil || p.c.read.small != nil || len(p.c.closed.words) > 16 {
+		t.Errorf("%d bytes are kept", kept)
+	}
+	p.request("GET", true)
+}
+
+func TestRepeatedForgets(t *testing.T) {
+	p := newClient(t, Config{}).greeted()
+	var rep Repeated
+	for range 4 {
+		if _, _, err := p.c.AppendRepeated(nil, &rep, makeRequest("HEAD", "/canary", "X-Canary: canary"), "http", true); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if rep.Reset(); !reflect.DeepEqual(rep, Repeated{text: rep.text}) || len(rep.text) > 0 {
+		t.Errorf("%+v", rep)
+	}
+}

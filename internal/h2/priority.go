@@ -57,10 +57,10 @@ const maxEarly = 64
 
 // priorityUpdate handles PRIORITY_UPDATE (RFC 9218 section 7.1).
 func (c *Conn) priorityUpdate(b []byte) {
-	c.prioritized = true
+	c.peer.prioritized = true
 	id := dependency(b)
 	switch {
-	case id%2 == 0:
+	case id%2 == 0, c.client: // only clients send it
 		c.fail(ProtocolError)
 	case !c.odd(1) || c.read.left > 0: // no field is that long
 	case id > c.last:

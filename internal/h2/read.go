@@ -246,8 +246,8 @@ func (c *Conn) beginKnown(ev *Event) {
 	}
 }
 
-// idle reports whether stream id is idle: the peer has opened neither it nor a
-// higher one.
+// idle reports whether stream id is idle: the client has opened neither it nor a
+// higher one. Servers open none.
 func (c *Conn) idle(id uint32) bool { return id > c.last || id%2 == 0 }
 
 // fieldBlock is a field block that is being received or decoded (RFC 9113 section 4.3).

@@ -10,18 +10,25 @@ func (c *Conn) smallFrame(b []byte, ev *Event) {
 	case frameReset:
 		c.resetBy(Code(binary.BigEndian.Uint32(b)), ev)
 	case framePing:
-		if c.odd(1) && c.read.f.flags&flagAck == 0 {
-			c.queueFrame(framePing, flagAck, 0, b)
-		}
+		c.ping(b, ev)
 	case frameGoAway:
-		if c.odd(1) && !c.peerGone {
-			c.peerGone = true
-			ev.Kind, ev.Code = GoAway, Code(binary.BigEndian.Uint32(b[4:]))
-		}
+		c.goAwayBy(b, ev)
 	case frameWindowUpdate:
 		c.windowUpdate(b, ev)
 	case framePriorityUpdate:
 		c.priorityUpdate(b)
+	}
+}
+
+// ping handles PING (RFC 9113 section 6.7).
+func (c *Conn) ping(b []byte, ev *Event) {
+	ack := c.read.f.flags&flagAck != 0
+	switch {
+	case ack && c.peer.pings > 0:
+		c.peer.pings--
+		ev.Kind, ev.Data = Pong, b
+	case c.odd(1) && !ack:
+		c.queueFrame(framePing, flagAck, 0, b)
 	}
 }
 
@@ -71,15 +78,20 @@ func (c *Conn) resetBy(code Code, ev *Event) {
 		return
 	}
 	st := c.streams.find(id)
-	if st == nil || st.state&(wasReset|ended) != 0 { // a second reset costs nothing
+	// A second reset costs nothing. A client limits the resets of a server by what it opens.
+	if st == nil || st.state&(wasReset|ended) != 0 || c.client {
 		c.odd(1)
 	} else if !c.buckets.resetsIn.take(1, resetBurst, resetRate, c.now) {
 		c.fail(EnhanceYourCalm)
 	}
-	if c.failed || st == nil || st.state&wasReset != 0 {
+	if c.failed || st == nil || st.state&wasReset != 0 || c.client && st.isClosed() {
 		return
 	}
 	c.closed.set(c.last, id, byPeer)
-	c.endStream(st)
+	if code == RefusedStream {
+		c.endUnprocessed(st)
+	} else {
+		c.endStream(st)
+	}
 	ev.Kind, ev.Stream, ev.Code = Reset, st, code
 }

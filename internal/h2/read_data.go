@@ -26,6 +26,8 @@ func (c *Conn) beginData(ev *Event) {
 	switch {
 	case st.state&peerEnded != 0:
 		c.refuseData(StreamClosed, ev)
+	case st.state&awaitsHead != 0:
+		c.refuseData(ProtocolError, ev)
 	case int64(r.left) > st.in.window:
 		c.refuseData(FlowControlError, ev)
 	default:

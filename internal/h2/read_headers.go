@@ -18,7 +18,7 @@ func (c *Conn) beginHeaders() {
 	case id > c.last:
 		c.beginStream(id)
 	default:
-		c.beginTrailers(c.streams.find(id))
+		c.beginLater(c.streams.find(id))
 	}
 	if r.f.flags&(flagPadded|flagPriority) != 0 {
 		r.state = inPadding
@@ -30,8 +30,12 @@ func (c *Conn) beginHeaders() {
 // endOpen records whether the current frame is the last one of its block.
 func (r *reader) endOpen() { r.block.open = r.f.flags&flagEndHeaders == 0 }
 
-// beginStream opens a stream, or decides that it is refused.
+// beginStream opens a stream, or decides that it is refused. Only clients open streams.
 func (c *Conn) beginStream(id uint32) {
+	if c.client {
+		c.fail(ProtocolError)
+		return
+	}
 	c.closed.open(c.last, id)
 	c.last = id
 	b := &c.read.block
@@ -48,15 +52,14 @@ func (c *Conn) beginStream(id uint32) {
 // refuse marks the block as one that is dropped and whose stream is then reset.
 func (b *fieldBlock) refuse(code Code) { b.kind, b.blame, b.code = blockDropped, true, code }
 
-// beginTrailers decides what HEADERS mean for a stream that was opened before; st
-// is nil if it is gone.
-func (c *Conn) beginTrailers(st *Stream) {
+// beginLater decides what HEADERS mean for a stream that was opened before: trailers, or
+// a response. st is nil if it is gone.
+func (c *Conn) beginLater(st *Stream) {
 	b := &c.read.block
-	b.kind = blockTrailers
 	if st.isClosed() {
 		b.kind = blockDropped
 		switch how, known := c.closed.of(c.last, b.stream); {
-		case known && how == byUs:
+		case known && how == byUs, !known && c.client:
 			c.odd(1)
 		case known && how == neverOpen && st == nil:
 			c.fail(ProtocolError) // RFC 9113 section 5.1.1
@@ -65,6 +68,11 @@ func (c *Conn) beginTrailers(st *Stream) {
 		}
 		return
 	}
+	if st.state&awaitsHead != 0 {
+		b.kind = blockHead
+		return
+	}
+	b.kind = blockTrailers
 	switch {
 	case st.state&peerEnded != 0:
 		b.refuse(StreamClosed)
@@ -162,10 +170,10 @@ func (c *Conn) stepBlock(in []byte, ev *Event) (used int, more bool) {
 }
 
 // refuseLong ends the connection because of a field block that is too long to be
-// decoded. A request is answered with 431, and its stream is the last one that is
+// decoded. A server answers a request with 431, and its stream is the last one that is
 // served.
 func (c *Conn) refuseLong() {
-	if b := &c.read.block; b.kind == blockHead && c.control.n < maxQueued {
+	if b := &c.read.block; b.kind == blockHead && !c.client && c.control.n < maxQueued {
 		from := len(c.control.b)
 		c.control.add(frameHeaders, flagEndHeaders|flagEndStream, b.stream, nil)
 		c.control.b = c.coding.enc.AppendStatus(c.coding.enc.Begin(c.control.b), 431)
@@ -184,29 +192,30 @@ func (c *Conn) finishBlock(block []byte, ev *Event) {
 	}
 	b.bytes, b.ready = block, true
 	ev.End = b.end
-	if b.kind == blockHead {
-		ev.Kind, ev.Stream = Head, c.openStream()
+	if b.kind == blockHead && !c.client {
+		ev.Kind, ev.Stream = Head, c.acceptStream()
 		return
 	}
 	st := c.streams.find(b.stream)
 	ev.Kind, ev.Stream = Trailers, st
+	if b.kind == blockHead {
+		ev.Kind = Head
+	}
 	if st == nil || st.state&wasReset != 0 { // reset or gone since the block began
 		*ev = Event{}
 		c.dropBlock(block, ev)
 		return
 	}
-	st.state |= peerEnded
-	c.ends(st)
+	if b.end {
+		st.state |= peerEnded
+		c.ends(st)
+	}
 }
 
-// openStream makes the stream of the block that is read.
-func (c *Conn) openStream() *Stream {
+// acceptStream makes the stream of the block that is read.
+func (c *Conn) acceptStream() *Stream {
 	b := &c.read.block
-	st := c.streams.add(b.stream)
-	st.in = streamFlow{window: c.in.initial, size: int64(c.cfg.StreamWindow)}
-	st.out.window = c.out.initial
-	st.left = -1
-	st.prio = DefaultPriority
+	st := c.addStream(b.stream)
 	if p, ok := c.early.take(st.id); ok {
 		st.prio = p
 		st.state |= updated
@@ -214,6 +223,16 @@ func (c *Conn) openStream() *Stream {
 	if b.end {
 		st.state |= peerEnded
 	}
+	return st
+}
+
+// addStream makes an open stream.
+func (c *Conn) addStream(id uint32) *Stream {
+	st := c.streams.add(id)
+	st.in = streamFlow{window: c.in.initial, size: int64(c.cfg.StreamWindow)}
+	st.out.window = c.out.initial
+	st.left = -1
+	st.prio = DefaultPriority
 	c.buckets.odd.refund(giveStream)
 	return st
 }

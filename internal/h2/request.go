@@ -92,11 +92,11 @@ func (c *Conn) refuseRequest(st *Stream, err *Error) {
 // for a small response before a large one.
 func (c *Conn) prioritize(st *Stream, h *msg.RequestHead) {
 	i := h.Find(msg.Priority)
-	c.prioritized = c.prioritized || i >= 0
+	c.peer.prioritized = c.peer.prioritized || i >= 0
 	if st.state&updated != 0 {
 		return
 	}
-	st.prio.Incremental = !c.prioritized
+	st.prio.Incremental = !c.peer.prioritized
 	for ; i >= 0; i = h.Next(i) {
 		st.prio = ParsePriority(st.prio, h.Value(i))
 	}

@@ -149,16 +149,17 @@ func (d *requestDecoder) mergeFields(dups uint64) {
 		off := len(h.Buf)
 		h.Buf = h.AppendJoined(h.Buf, i, "; ")
 		h.Recs[i].ValOff, h.Recs[i].ValLen = uint32(off), uint32(len(h.Buf)-off)
-		d.keepFirst(msg.Cookie)
+		keepFirst(&h.Fields, msg.Cookie)
 	}
 	if dups&(1<<msg.ContentType) != 0 {
-		d.keepFirst(msg.ContentType)
+		keepFirst(&h.Fields, msg.ContentType)
 	}
 }
 
-func (d *requestDecoder) keepFirst(id msg.ID) {
-	i := d.h.Find(id)
-	for next := d.h.Next(i); next >= 0; next = d.h.Next(next) {
-		d.h.DelAt(next)
+// keepFirst deletes all fields with that id except the first one.
+func keepFirst(f *msg.Fields, id msg.ID) {
+	i := f.Find(id)
+	for next := f.Next(i); next >= 0; next = f.Next(next) {
+		f.DelAt(next)
 	}
 }

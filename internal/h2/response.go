@@ -183,8 +183,8 @@ func (c *Conn) AppendInterim(out []byte, st *Stream, status int, r *head.Respons
 	return endBlock(out, from, st.id, flagEndHeaders)
 }
 
-// AppendTrailers appends a trailer section, which ends the stream. Without fields to
-// send it is an empty DATA frame with END_STREAM.
+// AppendTrailers appends a trailer section, which ends this side of the stream. Without
+// fields to send it is an empty DATA frame with END_STREAM.
 func (c *Conn) AppendTrailers(out []byte, st *Stream, t *head.Trailers) []byte {
 	if st.state&(wasReset|ended) != 0 {
 		return out

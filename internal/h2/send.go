@@ -1,7 +1,7 @@
 package h2
 
-// The functions that append a part of a response append nothing if the stream was
-// reset or its response has ended. So a caller needs to check for that only where
+// The functions that append a part of a message append nothing if the stream was
+// reset or this side has ended it. So a caller needs to check for that only where
 // it waits.
 
 // AppendData appends DATA frames with as many bytes of b as the windows allow, and

@@ -17,19 +17,24 @@ const (
 // settingLen is the length of a setting in bytes.
 const settingLen = 6
 
-// peerSettings are the settings of the peer.
-type peerSettings struct {
+// peerState is what the peer has said about itself.
+type peerState struct {
 	// For the frame that is being read: the last and the largest
 	// SETTINGS_INITIAL_WINDOW_SIZE, or -1 if it had none. They are applied at the
 	// end of the frame, to all streams at once.
 	window, widest int32
 
-	noPriorities int8 // 1 + SETTINGS_NO_RFC7540_PRIORITIES, 0 before the first SETTINGS
+	streams      int32 // SETTINGS_MAX_CONCURRENT_STREAMS, or -1
+	noPriorities int8  // 1 + SETTINGS_NO_RFC7540_PRIORITIES, 0 before the first SETTINGS
+
+	prioritized bool  // the client has used a feature of RFC 9218
+	gone        bool  // the peer has sent GOAWAY
+	pings       uint8 // PING frames that the peer has not answered yet
 }
 
 // begin sets the values that apply before SETTINGS are exchanged.
 func (c *Conn) begin() {
-	c.peer = peerSettings{window: -1, widest: -1}
+	c.peer = peerState{window: -1, widest: -1, streams: -1}
 	c.out = connFlow{window: initialWindow, initial: initialWindow}
 	c.in = connFlow{window: int64(c.cfg.ConnWindow), initial: max(initialWindow, int64(c.cfg.StreamWindow))}
 	if c.cfg.TableSize > DefaultTableSize {
@@ -37,21 +42,27 @@ func (c *Conn) begin() {
 	}
 }
 
-// appendFirst appends the server's preface: SETTINGS, and a WINDOW_UPDATE that
-// enlarges the connection's window (RFC 9113 section 3.4).
+// appendFirst appends SETTINGS, and a WINDOW_UPDATE that enlarges the connection's
+// window (RFC 9113 section 3.4).
 func (c *Conn) appendFirst(out []byte) []byte {
 	from := len(out)
 	out = appendFrameHeader(out, 0, frameSettings, 0, 0)
-	out = appendSetting(out, settingStreams, c.cfg.Streams)
+	if c.client {
+		out = appendSetting(out, settingPush, 0)
+	} else {
+		out = appendSetting(out, settingStreams, c.cfg.Streams)
+	}
 	out = appendSetting(out, settingInitialWindow, c.cfg.StreamWindow)
 	out = appendSetting(out, settingHeaderList, c.cfg.HeaderList)
 	if c.cfg.TableSize != DefaultTableSize {
 		out = appendSetting(out, settingTableSize, c.cfg.TableSize)
 	}
-	if c.cfg.ExtendedConnect {
+	if c.cfg.ExtendedConnect && !c.client {
 		out = appendSetting(out, settingExtendedConnect, 1)
 	}
-	out = appendSetting(out, settingNoPriorities, 1)
+	if !c.client {
+		out = appendSetting(out, settingNoPriorities, 1)
+	}
 	setFrameHeader(out[from:], len(out)-from-frameHeaderLen, frameSettings, 0, 0)
 	if more := c.cfg.ConnWindow - initialWindow; more > 0 {
 		out = appendFrameHeader(out, 4, frameWindowUpdate, 0, 0)
@@ -68,13 +79,15 @@ func appendSetting(dst []byte, id uint16, value int) []byte {
 // setting applies a setting of the peer.
 func (c *Conn) setting(b []byte) {
 	value := binary.BigEndian.Uint32(b[2:])
-	switch binary.BigEndian.Uint16(b) {
+	switch id := binary.BigEndian.Uint16(b); id {
 	case settingTableSize:
 		c.coding.enc.SetMaxTableSize(int(min(value, DefaultTableSize)))
 	case settingPush, settingExtendedConnect:
-		if value > 1 {
+		if value > 1 || value == 1 && id == settingPush && c.client {
 			c.fail(ProtocolError)
 		}
+	case settingStreams:
+		c.peer.streams = int32(min(value, maxStreamID))
 	case settingInitialWindow:
 		if value > maxWindow {
 			c.fail(FlowControlError)
@@ -93,7 +106,7 @@ func (c *Conn) setting(b []byte) {
 			return
 		}
 		c.peer.noPriorities = 1 + int8(value)
-		c.prioritized = c.prioritized || value == 1
+		c.peer.prioritized = c.peer.prioritized || value == 1
 	}
 }
 
@@ -108,7 +121,9 @@ func (c *Conn) settingsEnd(ev *Event) {
 		c.peer.window, c.peer.widest = -1, -1
 		c.setInitialWindow(int64(n), int64(widest), ev)
 	}
-	c.queueFrame(frameSettings, flagAck, 0, nil)
+	if c.queueFrame(frameSettings, flagAck, 0, nil) && c.client {
+		*ev = Event{Kind: Settings}
+	}
 }
 
 // settingsAck handles the peer's acknowledgement of this side's SETTINGS. From now

@@ -51,7 +51,7 @@ func (c *Conn) blameFrame(code Code, ev *Event) {
 
 // ResetStream ends the stream in both directions: RST_STREAM is queued, unless both
 // sides have ended already or it was reset. The caller must still call Done. It may
-// drop unsent frames of the response, except HEADERS frames, which change the
+// drop unsent frames of the stream, except HEADERS frames, which change the
 // peer's table.
 func (c *Conn) ResetStream(st *Stream, code Code) {
 	if st.state&wasReset != 0 {
@@ -64,12 +64,16 @@ func (c *Conn) ResetStream(st *Stream, code Code) {
 	c.endStream(st)
 }
 
-// Done ends the use of a stream: the caller has sent everything, or has given up.
-// If the response has not ended, the stream is reset with INTERNAL_ERROR. If only
-// the request has not ended, it is reset with NO_ERROR (RFC 9113 section 8.1), by
-// AppendHeld. st must not be used afterwards.
+// Done ends the use of a stream: the caller has sent and read everything, or has given
+// up. st must not be used afterwards.
+//
+// In a server, a stream whose response has not ended is reset with INTERNAL_ERROR. If
+// only the request has not ended, it is reset with NO_ERROR (RFC 9113 section 8.1), by
+// AppendHeld. In a client, a stream that has not ended is reset with CANCEL.
 func (c *Conn) Done(st *Stream) {
 	switch {
+	case c.client:
+		c.ResetStream(st, Cancel)
 	case st.state&ended == 0:
 		c.ResetStream(st, InternalError)
 	case st.state&(peerEnded|wasReset) == 0:

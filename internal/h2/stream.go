@@ -1,14 +1,15 @@
 package h2
 
-// Stream is one request and its response. It belongs to its Conn, and to the caller from
-// the Head event until Done.
+// Stream is one request and its response. It belongs to its Conn, and to the caller
+// until Done: in a server from the Head event on, in a client from AppendRequest on.
 type Stream struct {
 	// Owner is only used by the caller.
 	Owner any
 
-	id    uint32
-	state streamState
-	prio  Priority
+	id       uint32
+	state    streamState
+	interims uint8 // informational responses so far; only in a client
+	prio     Priority
 	// protocol is the value of :protocol in the arena of the head (RFC 8441), or
 	// nil.
 	protocol []byte
@@ -31,10 +32,13 @@ type Stream struct {
 type streamState uint8
 
 const (
-	peerEnded streamState = 1 << iota // END_STREAM was received
-	ended                             // END_STREAM was sent
-	wasReset                          // RST_STREAM was received or sent
-	updated                           // a PRIORITY_UPDATE has come
+	peerEnded   streamState = 1 << iota // END_STREAM was received
+	ended                               // END_STREAM was sent
+	wasReset                            // RST_STREAM was received or sent
+	updated                             // a PRIORITY_UPDATE has come
+	awaitsHead                          // the final response has not come; only in a client
+	toHead                              // the request is HEAD; only in a client
+	unprocessed                         // see Unprocessed
 )
 
 // ID returns the stream's number.
@@ -53,10 +57,17 @@ func (st *Stream) Protocol() []byte { return st.protocol }
 // everything that is appended for the stream is dropped.
 func (st *Stream) WasReset() bool { return st.state&wasReset != 0 }
 
-// PeerEnded reports whether the request has ended.
+// Unprocessed reports whether the server has not processed the request, so that a client
+// may send it again on another connection (RFC 9113 section 8.7): the server has reset
+// the stream with REFUSED_STREAM, or its GOAWAY has named a lower one, and no response
+// had come.
+func (st *Stream) Unprocessed() bool { return st.state&unprocessed != 0 }
+
+// PeerEnded reports whether the peer has sent END_STREAM: the request, in a client the
+// response, has ended.
 func (st *Stream) PeerEnded() bool { return st.state&peerEnded != 0 }
 
-// Ended reports whether END_STREAM was sent.
+// Ended reports whether this side has sent END_STREAM.
 func (st *Stream) Ended() bool { return st.state&ended != 0 }
 
 // HasWindow reports whether the stream's own window allows data. The connection's

@@ -14,7 +14,7 @@ var trailerParts = pool.Pool{New: func() any { return new(msg.Fields) }}
 // DecodeTrailers decodes the trailer section of the last Trailers event, and
 // appends its fields to f. It must be called once, before the next Read. If f is
 // nil, the fields are dropped. An error is an *Error; f is then unchanged. The
-// stream was reset, as after a Reset event, unless its response has ended. The
+// stream was reset, as after a Reset event, unless this side has ended it. The
 // caller must still call Done.
 func (c *Conn) DecodeTrailers(f *msg.Fields) error {
 	b := &c.read.block

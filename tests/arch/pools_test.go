@@ -129,6 +129,7 @@ var pooled = map[string]string{
 	"internal/h2.smallPool":           "TestRestForgets",
 	"internal/h2.streams":             "TestStreamForgets",
 	"internal/h2.trailerParts":        "TestTrailersForget",
+	"internal/h2.Repeated.Reset":      "TestRepeatedForgets",
 	"internal/h2.coding.drop":         "TestConnForgets",
 	"internal/h2.fieldBlock.drop":     "TestConnForgets",
 	"internal/h2.reader.drop":         "TestConnForgets",
