@@ -320,3 +320,16 @@ func TestSmallWindowGivesBack(t *testing.T) {
 	p.log[0] = ""
 	p.want("", "> WINDOW_UPDATE 1 4000")
 }
+
+// An empty DATA frame needs no window: it may end a stream whose window an acknowledgement
+// has made negative (RFC 9113 section 6.9).
+func TestEmptyEndNeedsNoWindow(t *testing.T) {
+	p := newPeer(t, Config{StreamWindow: 1000})
+	p.keep = true
+	p.send(preface, settings(), headers(1, 0, post...), frame(frameData, 0, 1, strings.Repeat("x", 5000)), frame(frameSettings, flagAck, 0, ""))
+	if w := p.open[1].in.window; w != -4000 {
+		t.Errorf("the window is %d", w)
+	}
+	p.log = nil
+	p.send(frame(frameData, 1, 1, "")).want("data 1  end")
+}

@@ -28,7 +28,7 @@ func (c *Conn) beginData(ev *Event) {
 		c.refuseData(StreamClosed, ev)
 	case st.state&awaitsHead != 0:
 		c.refuseData(ProtocolError, ev)
-	case int64(r.left) > st.in.window:
+	case r.left > 0 && int64(r.left) > st.in.window: // which may be negative
 		c.refuseData(FlowControlError, ev)
 	default:
 		st.in.window -= int64(r.left)
