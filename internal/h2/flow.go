@@ -47,7 +47,8 @@ func (c *Conn) Consumed(st *Stream, n int) {
 	f := &st.in
 	f.unread -= int64(n)
 	f.credit += int64(n)
-	if f.credit < f.share() || st.left >= 0 && st.left <= f.window || st.state&(peerEnded|wasReset) != 0 || c.failed {
+	settled := f.window - c.excess()
+	if f.credit < f.share() || st.left >= 0 && st.left <= settled || st.state&(peerEnded|wasReset) != 0 || c.failed {
 		return
 	}
 	if f.unread <= 0 { // the program waits for the peer
@@ -55,6 +56,10 @@ func (c *Conn) Consumed(st *Stream, n int) {
 	}
 	c.giveBack(st)
 }
+
+// excess is how much smaller the windows for received data will be when the peer has
+// acknowledged our SETTINGS. Until then it may send as if it had not seen them.
+func (c *Conn) excess() int64 { return c.in.initial - int64(c.cfg.StreamWindow) }
 
 // largeWindow is the size in bytes from which a quarter of a window is worth a
 // frame.

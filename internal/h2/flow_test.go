@@ -309,16 +309,38 @@ func TestOurSettings(t *testing.T) {
 	}
 }
 
-// Data that was consumed while the window seemed large enough for the rest is given back
-// when the peer acknowledges that the window is smaller.
+// Data is given back if the window that the peer's acknowledgement leaves doesn't allow the
+// rest, however large it is before.
 func TestSmallWindowGivesBack(t *testing.T) {
 	p := newPeer(t, Config{StreamWindow: 1000})
-	p.send(preface, settings(), headers(1, 0, with(post, "content-length: 5000")...), frame(frameData, 0, 1, strings.Repeat("x", 1000)))
+	p.send(preface, settings(), headers(1, 0, with(post, "content-length: 5000")...))
 	p.log = nil
-	p.send(frame(frameSettings, flagAck, 0, "")).want("> WINDOW_UPDATE 1 2000")
-	p.send(frame(frameData, 0, 1, strings.Repeat("x", 2000)))
-	p.log[0] = ""
-	p.want("", "> WINDOW_UPDATE 1 4000")
+	send := func(n int, want ...string) {
+		t.Helper()
+		p.log = nil
+		p.send(frame(frameData, 0, 1, strings.Repeat("x", n)))
+		p.log = p.log[1:]
+		p.want(want...)
+	}
+	send(1000, "> WINDOW_UPDATE 1 2000") // the window has grown to 2000
+	p.send(frame(frameSettings, flagAck, 0, "")).want()
+	if w := p.open[1].in.window; w != 2000 {
+		t.Errorf("the window is %d", w)
+	}
+	send(2000, "> WINDOW_UPDATE 1 4000")
+	send(2000)
+}
+
+// An acknowledgement causes no burst of frames, however many streams are open.
+func TestSmallWindowsOfManyStreams(t *testing.T) {
+	const n = maxQueued + 10
+	p := newPeer(t, Config{Streams: n, StreamWindow: 1000})
+	p.send(preface, settings())
+	for i := range uint32(n) {
+		p.send(headers(2*i+1, 0, with(post, "content-length: 5000")...), frame(frameData, 0, 2*i+1, strings.Repeat("x", 1000)))
+	}
+	p.log = nil
+	p.send(frame(frameSettings, flagAck, 0, "")).want()
 }
 
 // An empty DATA frame needs no window: it may end a stream whose window an acknowledgement

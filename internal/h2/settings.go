@@ -137,11 +137,10 @@ func (c *Conn) settingsAck() {
 	if c.cfg.TableSize < DefaultTableSize {
 		c.coding.dec.SetMaxTableSize(c.cfg.TableSize)
 	}
-	if delta := int64(c.cfg.StreamWindow) - c.in.initial; delta < 0 {
-		c.in.initial += delta
+	if n := c.excess(); n > 0 {
+		c.in.initial -= n
 		c.streams.all(func(st *Stream) bool {
-			st.in.window += delta
-			c.Consumed(st, 0) // the smaller window may not allow the rest any more
+			st.in.window -= n
 			return true
 		})
 	}
