@@ -29,8 +29,9 @@
 //
 // A Conn keeps as little of its input as possible: a part of a frame header, up to
 // 64 bytes of a small frame, and a field block that did not arrive in one piece, up
-// to Config.HeaderList plus one frame. It queues at most maxQueued control frames, and
-// holds at most maxHeld resets until the write after their responses.
+// to Config.HeaderList plus one frame. It queues at most maxQueued control frames, or two
+// for each of Config.Streams if that is more, and holds at most maxHeld resets until the
+// write after their responses.
 // It stores how the last 512 streams ended, in two bits each. Streams come from a
 // pool. Rest gives back the memory that an idle connection doesn't need.
 //

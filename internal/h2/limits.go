@@ -66,8 +66,13 @@ const (
 	maxEmptyContinuations = 8
 )
 
-// maxQueued is how many control frames may wait for AppendControl.
+// maxQueued is how many control frames may wait for AppendControl, unless the streams need
+// more: see mostQueued.
 const maxQueued = 1000
+
+// mostQueued is how many control frames may wait for AppendControl. There is room for a
+// reset and a WINDOW_UPDATE of each stream, because a caller may cause them all at once.
+func (c *Conn) mostQueued() int32 { return max(maxQueued, 2*int32(c.cfg.Streams)) }
 
 // odd counts a frame that changes nothing. It returns false if the connection has
 // failed.

@@ -287,3 +287,21 @@ func TestHeadsAreBounded(t *testing.T) {
 		})
 	}
 }
+
+// A caller may give up all its streams at once, however many Config allows: that is no
+// fault of the peer.
+func TestManyResetsAtOnce(t *testing.T) {
+	const n = 3 * maxQueued
+	p := newClient(t, Config{Streams: n}).greeted(settingStreams, n)
+	for range n {
+		p.request("GET", true)
+	}
+	for id, st := range p.open {
+		p.c.ResetStream(st, Cancel)
+		p.c.Done(st)
+		delete(p.open, id)
+	}
+	if p.send(frame(framePing, 0, 0, "12345678")); p.c.Failed() || len(p.log) != n+1 {
+		t.Errorf("%d frames: %v", len(p.log), p.c.code)
+	}
+}

@@ -72,7 +72,7 @@ func (c *Conn) queueFrame(typ frameType, flags uint8, stream uint32, payload []b
 	if c.failed {
 		return false
 	}
-	if c.control.n >= maxQueued {
+	if c.control.n >= c.mostQueued() {
 		c.fail(EnhanceYourCalm)
 		return false
 	}

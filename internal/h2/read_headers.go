@@ -173,7 +173,7 @@ func (c *Conn) stepBlock(in []byte, ev *Event) (used int, more bool) {
 // decoded. A server answers a request with 431, and its stream is the last one that is
 // served.
 func (c *Conn) refuseLong() {
-	if b := &c.read.block; b.kind == blockHead && !c.client && c.control.n < maxQueued {
+	if b := &c.read.block; b.kind == blockHead && !c.client && c.control.n < c.mostQueued() {
 		from := len(c.control.b)
 		c.control.add(frameHeaders, flagEndHeaders|flagEndStream, b.stream, nil)
 		c.control.b = c.coding.enc.AppendStatus(c.coding.enc.Begin(c.control.b), 431)

@@ -76,7 +76,7 @@ func (c *Conn) check() error {
 		bad("windows have grown by %d, counted as %d", grown, c.grown)
 	case c.control.old > c.control.held || int(c.control.held) > len(c.control.b) || c.control.held%resetLen != 0:
 		bad("held frames: %d bytes, of which %d are old, of %d", c.control.held, c.control.old, len(c.control.b))
-	case c.control.n > maxQueued+2 || len(c.control.b)-int(c.control.held) > 32*(maxQueued+2):
+	case c.control.n > c.mostQueued()+2 || len(c.control.b)-int(c.control.held) > 32*int(c.mostQueued()+2):
 		bad("%d frames of %d bytes are queued", c.control.n, len(c.control.b))
 	case c.read.block.buf != nil && len(c.read.block.buf.B) > c.cfg.HeaderList+maxFrame:
 		bad("a block of %d bytes", len(c.read.block.buf.B))
