@@ -51,13 +51,15 @@ func (c *Conn) opensNoMore() bool {
 func (c *Conn) nextID() uint32 { return (c.last + 1) | 1 }
 
 // open opens a stream of a client. Its HEADERS must be appended next, because the peer
-// closes all streams with lower ids that it doesn't know (RFC 9113 section 5.1.1).
-func (c *Conn) open() (*Stream, error) {
+// closes all streams with lower ids that it doesn't know (RFC 9113 section 5.1.1). open
+// appends the queued frames, because a server counts a stream as open until it has the
+// reset (section 5.1.2).
+func (c *Conn) open(out []byte) ([]byte, *Stream, error) {
 	if c.CanOpen() == 0 {
 		if c.opensNoMore() {
-			return nil, ErrNoMoreStreams
+			return out, nil, ErrNoMoreStreams
 		}
-		return nil, ErrStreamLimit
+		return out, nil, ErrStreamLimit
 	}
 	id := c.nextID()
 	c.closed.open(c.last, id)
@@ -65,7 +67,7 @@ func (c *Conn) open() (*Stream, error) {
 	st := c.addStream(id)
 	st.state = awaitsHead
 	st.prio.Incremental = true // bodies share the connection
-	return st, nil
+	return c.control.take(out), st, nil
 }
 
 // PeerLast returns the highest stream that the server may process: the one that its last

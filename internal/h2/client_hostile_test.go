@@ -181,9 +181,9 @@ func TestClientHeaderBombs(t *testing.T) {
 	}
 	p.want("head 1 200", "head 3 200", "head 5 200", "refused 7 the heads of all streams are too long", "> RST_STREAM 7 ENHANCE_YOUR_CALM")
 	p.c.Done(p.open[1])
+	p.send().want("> RST_STREAM 1 CANCEL")
 	p.request("GET", true)
-	p.send(headers(9, 0, ":status: 200", "a: "+strings.Repeat("b", 1200)))
-	p.want("head 9 200", "> RST_STREAM 1 CANCEL")
+	p.send(headers(9, 0, ":status: 200", "a: "+strings.Repeat("b", 1200))).want("head 9 200")
 }
 
 // Windows of requests can't be made too large by SETTINGS.

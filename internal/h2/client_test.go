@@ -227,6 +227,30 @@ func TestClientCanOpen(t *testing.T) {
 	want(0, ErrNoMoreStreams)
 }
 
+// A stream that was reset makes room for another one only if the server knows of the reset
+// first. So does an answer to SETTINGS before what the SETTINGS have allowed.
+func TestClientOrder(t *testing.T) {
+	for _, repeated := range []bool{false, true} {
+		p := newClient(t, Config{}).greeted(settingStreams, 1)
+		p.c.Done(p.request("GET", true))
+		p.feed([]byte(settings(settingTableSize, 100)))
+		r := makeRequest("GET", "/")
+		var out []byte
+		var err error
+		if repeated {
+			out, _, err = p.c.AppendRepeated(nil, new(Repeated), r, "http", true)
+		} else {
+			out, _, err = p.c.AppendRequest(nil, r, "http", true)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.log = nil
+		p.sent(out)
+		p.send().want("> RST_STREAM 1 CANCEL", "> SETTINGS ack", "> HEADERS 3 end")
+	}
+}
+
 // GOAWAY ends the streams that the server won't process.
 func TestClientGoAway(t *testing.T) {
 	p := newClient(t, Config{}).greeted()

@@ -76,7 +76,8 @@ func (c *Conn) Read(in []byte, now clock.Tick, ev *Event) (n int) {
 
 // AppendControl appends the queued control frames, except those for AppendHeld, and
 // empties the queue. They must be sent before anything that is appended to the output
-// later.
+// later. After Read it must be called before other frames are appended: a peer may refuse
+// DATA for which its new SETTINGS have made room until it has the acknowledgement.
 func (c *Conn) AppendControl(out []byte) []byte { return c.control.take(out) }
 
 // HasControl reports whether AppendControl would append something.

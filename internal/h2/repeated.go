@@ -28,7 +28,7 @@ func (c *Conn) AppendRepeated(out []byte, rep *Repeated, r *head.Request, scheme
 		}
 		rep.isHead = isHead(r)
 	}
-	if st, err = c.open(); err != nil {
+	if out, st, err = c.open(out); err != nil {
 		return out, nil, err
 	}
 	from := len(out)

@@ -12,8 +12,9 @@ import (
 const requestPlaced = 1<<msg.Host | 1<<msg.ContentLength | 1<<msg.TransferEncoding | connectionFields | 1<<msg.Te | head.TrailerBit
 
 // AppendRequest opens a stream and appends the head of its request, in one HEADERS frame
-// and perhaps CONTINUATION frames. end says that there is no body and no trailer
-// section: END_STREAM is set. The stream belongs to the caller until Done.
+// and perhaps CONTINUATION frames. Before it, it appends the queued control frames. end says
+// that there is no body and no trailer section: END_STREAM is set. The stream belongs to
+// the caller until Done.
 //
 // scheme is "http" or "https". :authority is the Host of r. The other fields are those
 // that h1.AppendRequestHead writes, without the connection-specific ones (RFC 9113
@@ -28,7 +29,7 @@ func (c *Conn) AppendRequest(out []byte, r *head.Request, scheme string, end boo
 	if err := checkRequest(r); err != nil {
 		return out, nil, err
 	}
-	if st, err = c.open(); err != nil {
+	if out, st, err = c.open(out); err != nil {
 		return out, nil, err
 	}
 	from := len(out)
