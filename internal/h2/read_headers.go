@@ -246,7 +246,7 @@ func (c *Conn) dropBlock(block []byte, ev *Event) {
 	}
 	id, blame, code := b.stream, b.blame, b.code
 	b.drop()
-	if blame {
+	if blame && !c.wasClosed(id) { // the caller may have closed it since the block began
 		c.blame(id, code, ev)
 	}
 }

@@ -6,6 +6,16 @@ func (st *Stream) isClosed() bool {
 	return st == nil || st.state&wasReset != 0 || st.state&(peerEnded|ended) == peerEnded|ended
 }
 
+// wasClosed reports whether stream id, which isn't idle, is closed. A stream that is
+// refused, and so was never open, isn't.
+func (c *Conn) wasClosed(id uint32) bool {
+	if st := c.streams.find(id); st != nil {
+		return st.isClosed()
+	}
+	how, known := c.closed.of(c.last, id)
+	return !known || how != neverOpen
+}
+
 // ends records the end of one half of a stream.
 func (c *Conn) ends(st *Stream) {
 	if st.state&(peerEnded|ended) == peerEnded|ended {

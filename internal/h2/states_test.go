@@ -157,6 +157,34 @@ func TestDoneWithinData(t *testing.T) {
 	p.want("head 1 POST /", "data 1 abc", "head 3 GET / end", "> RST_STREAM 1 INTERNAL_ERROR")
 }
 
+// A caller may give up a stream while a field block comes that is refused: one reset is
+// enough (RFC 9113 section 5.1), and the block still changes the table.
+func TestDoneWithinRefusedBlock(t *testing.T) {
+	begin := frame(frameHeaders, 0, 1, "\x40\x01x\x01y") // trailers without an end
+	end := frame(frameContinuation, flagEndHeaders, 1, "")
+	for _, x := range []struct {
+		name string
+		give func(c *Conn, st *Stream)
+	}{
+		{"Done", func(c *Conn, st *Stream) { c.Done(st) }},
+		{"ResetStream", func(c *Conn, st *Stream) { c.ResetStream(st, InternalError) }},
+	} {
+		p := newPeer(t, Config{}).greet()
+		p.send(headers(1, 0, post...), begin)
+		x.give(p.c, p.open[1])
+		p.send(end, frame(frameHeaders, flagEndHeaders|1, 3, block(get...)+"\xbe"))
+		p.want("head 1 POST /", "head 3 GET / end", "> RST_STREAM 1 INTERNAL_ERROR")
+		p = newClient(t, Config{}).greeted()
+		p.request("GET", true)
+		p.send(headers(1, 0, ":status: 200"), begin)
+		x.give(p.c, p.open[1])
+		p.send(end)
+		if p.log = p.log[1:]; len(p.log) != 1 {
+			t.Errorf("%s of a client: %q", x.name, p.log)
+		}
+	}
+}
+
 // TestHeldResets: the reset after a response is not written together with it, and waits for
 // one write only, whatever else is queued.
 func TestHeldResets(t *testing.T) {
