@@ -54,6 +54,7 @@ func TestClientStreams(t *testing.T) {
 		{"reset", "GET", reset(Cancel), []string{"reset 1 CANCEL"}},
 		{"reset after the head", "GET", ok + reset(RefusedStream), []string{"head 1 200", "reset 1 REFUSED_STREAM"}},
 		{"refused", "GET", reset(RefusedStream), []string{"reset 1 REFUSED_STREAM unprocessed"}},
+		{"refused after an informational response", "GET", h(0, ":status: 100") + reset(RefusedStream), []string{"head 1 100", "reset 1 REFUSED_STREAM"}},
 		{"a second reset", "GET", reset(Cancel) + reset(Cancel), []string{"reset 1 CANCEL"}},
 		{"WINDOW_UPDATE after the end", "GET", h(1, ":status: 200") + windowUpdate(1, 1), []string{"head 1 200 end"}},
 		{"reset after the end", "GET", h(1, ":status: 200") + reset(NoError), []string{"head 1 200 end"}},

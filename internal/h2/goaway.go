@@ -102,9 +102,9 @@ func (c *Conn) dropAfter(last uint32) {
 }
 
 // endUnprocessed ends a stream whose request the peer has not processed, unless it contradicts
-// itself.
+// itself: a response has come, even if it is an informational one.
 func (c *Conn) endUnprocessed(st *Stream) {
-	if st.state&awaitsHead != 0 {
+	if st.state&awaitsHead != 0 && st.interims == 0 {
 		st.state |= unprocessed
 	}
 	c.endStream(st)

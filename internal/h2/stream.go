@@ -60,7 +60,7 @@ func (st *Stream) WasReset() bool { return st.state&wasReset != 0 }
 // Unprocessed reports whether the server has not processed the request, so that a client
 // may send it again on another connection (RFC 9113 section 8.7): the server has reset
 // the stream with REFUSED_STREAM, or its GOAWAY has named a lower one, and no response
-// had come.
+// had come, not even an informational one.
 func (st *Stream) Unprocessed() bool { return st.state&unprocessed != 0 }
 
 // PeerEnded reports whether the peer has sent END_STREAM: the request, in a client the
