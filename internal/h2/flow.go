@@ -80,6 +80,7 @@ func (f *streamFlow) share() int64 {
 // reading leaves data in the grown window.
 func (c *Conn) grow(f *streamFlow) {
 	more := min(f.size, int64(c.cfg.StreamWindowMax)-f.size, int64(c.cfg.ConnWindow)-int64(c.grown))
+	more = min(more, maxWindow-f.window-f.credit) // ExpectAll may have made the window larger than size
 	if more <= 0 {
 		return
 	}

@@ -355,3 +355,14 @@ func TestEmptyEndNeedsNoWindow(t *testing.T) {
 	p.log = nil
 	p.send(frame(frameData, 1, 1, "")).want("data 1  end")
 }
+
+// A window never becomes larger than the largest that exists (RFC 9113 section 6.9.1).
+func TestLargestWindow(t *testing.T) {
+	p := newPeer(t, Config{StreamWindowMax: maxWindow, ConnWindow: maxWindow}).greet()
+	p.send(headers(1, 0, with(post, "content-length: 5000000000")...))
+	p.c.ExpectAll(p.open[1])
+	p.send().want("head 1 POST /", fmt.Sprintf("> WINDOW_UPDATE 1 %d", maxWindow-65536))
+	for range 100 {
+		p.send(frame(frameData, 0, 1, strings.Repeat("x", maxFrame))) // send checks the window
+	}
+}
