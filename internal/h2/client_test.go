@@ -134,6 +134,8 @@ func TestClientConnection(t *testing.T) {
 		{"GOAWAY", settings() + frame(frameGoAway, 0, 0, u32(maxStreamID)+u32(0)+"text"), []string{"settings", "goaway NO_ERROR", "> SETTINGS ack"}},
 		{"GOAWAY again", settings() + frame(frameGoAway, 0, 0, u32(5)+u32(0)) + frame(frameGoAway, 0, 0, u32(5)+u32(0)) + frame(frameGoAway, 0, 0, u32(3)+u32(2)),
 			[]string{"settings", "goaway NO_ERROR", "goaway INTERNAL_ERROR", "> SETTINGS ack"}},
+		{"GOAWAY with an error later", settings() + frame(frameGoAway, 0, 0, u32(5)+u32(0)) + frame(frameGoAway, 0, 0, u32(5)+u32(11)),
+			[]string{"settings", "goaway NO_ERROR", "goaway ENHANCE_YOUR_CALM", "> SETTINGS ack"}},
 		{"GOAWAY that rises", settings() + frame(frameGoAway, 0, 0, u32(5)+u32(0)) + frame(frameGoAway, 0, 0, u32(7)+u32(0)),
 			[]string{"settings", "goaway NO_ERROR", "failed PROTOCOL_ERROR", "> SETTINGS ack", "> GOAWAY 0 PROTOCOL_ERROR"}},
 		{"a PING answer that wasn't asked for", settings() + frame(framePing, 1, 0, "12345678"), []string{"settings", "> SETTINGS ack"}},

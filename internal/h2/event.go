@@ -27,8 +27,9 @@ const (
 	Room
 	// GoAway: the peer will open no more streams; Code says why. Open streams
 	// continue. In a client it says that the server accepts no more streams; it may
-	// come again with a lower PeerLast. Streams above PeerLast that were not closed were
-	// reset, without events of their own: see All, WasReset and Unprocessed.
+	// come again with a lower PeerLast or an error. Streams above PeerLast that were
+	// not closed were reset, without events of their own: see All, WasReset and
+	// Unprocessed.
 	GoAway
 	// Settings: SETTINGS of the server were applied, so that CanOpen may have changed,
 	// and streams that had stalled may be able to send. Only clients get it.

@@ -76,7 +76,7 @@ func (c *Conn) fail(code Code) {
 func (c *Conn) goAwayBy(b []byte, ev *Event) {
 	last, code := dependency(b), Code(binary.BigEndian.Uint32(b[4:]))
 	switch {
-	case !c.odd(1), c.peer.gone && (!c.client || last == c.peerLast):
+	case !c.odd(1), c.peer.gone && (!c.client || last == c.peerLast && code == NoError):
 		return
 	case c.peer.gone && last > c.peerLast: // it never increases
 		c.fail(ProtocolError)
