@@ -65,6 +65,9 @@ func TestClientNoFloods(t *testing.T) {
 		{"windows", func(id uint32) string {
 			return windowUpdate(id, 1) + windowUpdate(0, 1) + headers(id, 1, ":status: 200")
 		}},
+		{"an empty frame before each end", func(id uint32) string {
+			return headers(id, 0, ":status: 200") + frame(frameData, 0, id, "") + frame(frameData, 1, id, "x")
+		}},
 		{"late answers", func(id uint32) string {
 			if id < 20 {
 				return ""

@@ -49,7 +49,8 @@ type buckets struct {
 // that seek in media send about 50 resets per second. A peer answers DATA with up
 // to two WINDOW_UPDATE frames (more for long data: givesBack) and one PING;
 // giveData gives back the tokens that these take. A peer also sends one or two
-// PRIORITY_UPDATE frames per stream.
+// PRIORITY_UPDATE frames per stream. A program may write an empty piece of each body,
+// which becomes DATA without data.
 const (
 	resetBurst, resetRate = 1000, 100
 	oddBurst, oddRate     = 10000, 330
@@ -57,6 +58,7 @@ const (
 
 	giveStream = 4
 	giveData   = 3
+	giveEmpty  = 1 // for a stream, to the bucket of empty DATA
 )
 
 // The limits of a field block in pieces. Together with Config.HeaderList, which

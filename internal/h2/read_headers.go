@@ -234,6 +234,7 @@ func (c *Conn) addStream(id uint32) *Stream {
 	st.left = -1
 	st.prio = DefaultPriority
 	c.buckets.odd.refund(giveStream)
+	c.buckets.empty.refund(giveEmpty)
 	return st
 }
 
