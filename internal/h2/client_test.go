@@ -650,6 +650,18 @@ func TestDecodeStatus(t *testing.T) {
 	}
 }
 
+// A trailer section that can't be decoded is an error, also if it is dropped.
+func TestDropInvalidTrailers(t *testing.T) {
+	p := newClient(t, Config{}).greeted()
+	p.request("GET", true)
+	p.send(headers(1, 0, ":status: 200"))
+	var ev Event
+	p.c.Read([]byte(frame(frameHeaders, flagEndHeaders|1, 1, "\xbf")), 1, &ev)
+	if err := p.c.DecodeTrailers(nil); err != ErrCompression || !p.c.Failed() {
+		t.Errorf("%v, failed: %v", err, p.c.Failed())
+	}
+}
+
 // The ids of streams follow each other.
 func TestClientIDs(t *testing.T) {
 	p := newClient(t, Config{}).greeted()

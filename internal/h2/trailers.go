@@ -24,7 +24,9 @@ func (c *Conn) DecodeTrailers(f *msg.Fields) error {
 	id := b.stream
 	var err *Error
 	if f == nil {
-		c.skipBlock(b.bytes)
+		if !c.skipBlock(b.bytes) {
+			err = ErrCompression
+		}
 	} else {
 		part := trailerParts.Get().(*msg.Fields)
 		var limit fieldLimit
