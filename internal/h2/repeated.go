@@ -5,7 +5,8 @@ import "github.com/galehttp/gale/internal/head"
 // Repeated is the encoded head of a request that a client sends again and again on one
 // connection. It consists mostly of indexes into the encoder's table, so that a request is
 // a copy of a few bytes for the client and few lookups for the server. The zero value is
-// ready for use. It is used with one Conn, and with one request.
+// ready for use. It is used with one connection and one request: after BeginClient, also of
+// the same Conn, the indexes mean other fields, and Reset must be called first.
 type Repeated struct {
 	// valid && generation == that of the encoder  =>  text represents the head
 	text       []byte
@@ -15,7 +16,7 @@ type Repeated struct {
 	uses       uint8 // how often the head was encoded, up to 2
 }
 
-// Reset makes rep ready for another Conn or another request. It keeps memory.
+// Reset makes rep ready for another connection or another request. It keeps memory.
 func (rep *Repeated) Reset() { *rep = Repeated{text: rep.text[:0]} }
 
 // AppendRepeated is AppendRequest for a request that is always the same: r and scheme must

@@ -60,9 +60,9 @@ func (c *Conn) blameFrame(code Code, ev *Event) {
 }
 
 // ResetStream ends the stream in both directions: RST_STREAM is queued, unless both
-// sides have ended already or it was reset. The caller must still call Done. It may
-// drop unsent frames of the stream, except HEADERS frames, which change the
-// peer's table.
+// sides have ended already or it was reset. The caller must still call Done. What was
+// appended for the stream must still be sent: HEADERS change the peer's table, and DATA has
+// taken bytes from the connection's window.
 func (c *Conn) ResetStream(st *Stream, code Code) {
 	if st.state&wasReset != 0 {
 		return
