@@ -20,6 +20,9 @@ func (c *Conn) beginHeaders() {
 	default:
 		c.beginLater(c.streams.find(id))
 	}
+	if c.failed {
+		return
+	}
 	if r.f.flags&(flagPadded|flagPriority) != 0 {
 		r.state = inPadding
 		return

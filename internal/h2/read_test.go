@@ -225,3 +225,12 @@ func TestAllFrames(t *testing.T) {
 		}
 	}
 }
+
+// After the connection has failed, no field block is waited for.
+func TestNoHeadAfterFailure(t *testing.T) {
+	p := newPeer(t, Config{}).greet()
+	p.send(frame(frameHeaders, 0, 2, "x")).want("failed PROTOCOL_ERROR", "> GOAWAY 0 PROTOCOL_ERROR")
+	if p.c.InHead() || p.c.InFrame() {
+		t.Errorf("in a head: %v, in a frame: %v", p.c.InHead(), p.c.InFrame())
+	}
+}
