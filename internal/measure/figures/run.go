@@ -11,15 +11,20 @@ type Run struct {
 	Verdict           Verdict `json:"verdict"`
 	RequestsPerSecond float64 `json:"requests_per_second"` // good responses, per second of the counted time
 
-	Tool     string    `json:"tool"`    // name and version of the generator
-	Command  []string  `json:"command"` // to repeat it
-	Began    time.Time `json:"began"`   // of the counted time
-	Seconds  float64   `json:"seconds"` // of the counted time
-	Machine  Machine   `json:"machine"`
-	Settings Settings  `json:"settings"`
+	Name    string    `json:"name,omitempty"` // that the user gave the run
+	Tool    string    `json:"tool"`           // name and version of the generator
+	Command []string  `json:"command"`        // to repeat it
+	Began   time.Time `json:"began"`          // of the counted time
+	Seconds float64   `json:"seconds"`        // of the counted time
+	// Interrupted says that the user ended the run before it was complete.
+	Interrupted bool `json:"interrupted,omitempty"`
+	// Runs is how many runs Merge put into this document. 0 is 1.
+	Runs     int      `json:"runs,omitempty"`
+	Machine  Machine  `json:"machine"`
+	Settings Settings `json:"settings"`
 
 	Requests    Requests         `json:"requests"`
-	Latency     Distribution     `json:"latency"`
+	Latency     Distribution     `json:"latency"` // of Good and Unexpected
 	Errors      []ErrorCount     `json:"errors"`
 	Statuses    map[string]int64 `json:"statuses"` // "200": responses with it
 	Bytes       Bytes            `json:"bytes"`
@@ -60,16 +65,18 @@ type Machine struct {
 	Arch       string `json:"arch"`
 	Kernel     string `json:"kernel,omitempty"`
 	CPU        string `json:"cpu,omitempty"`
-	CPUs       int    `json:"cpus"`        // that the machine has
-	Allowed    int    `json:"allowed"`     // that the generator may use
-	GOMAXPROCS int    `json:"gomaxprocs"`  // of the generator
-	GoVersion  string `json:"go_version"`  // that built the generator
-	MemoryByte int64  `json:"memory_byte"` // of the machine, 0 if unknown
+	CPUs       int    `json:"cpus"`            // that the machine has
+	Allowed    int    `json:"allowed"`         // that the generator may use
+	Cores      string `json:"cores,omitempty"` // which these are, such as "0-1,3"; empty if unknown
+	GOMAXPROCS int    `json:"gomaxprocs"`      // of the generator
+	GoVersion  string `json:"go_version"`      // that built the generator
+	MemoryByte int64  `json:"memory_byte"`     // of the machine, 0 if unknown
 }
 
 // Settings are what the run was asked for, as far as a reader of figures must know.
 type Settings struct {
 	Protocol        string   `json:"protocol"` // "HTTP/1.1", "HTTP/2", "WebSocket"
+	Local           bool     `json:"local"`    // the server has an address of this machine, or a UNIX socket
 	TLS             bool     `json:"tls"`
 	Connections     int      `json:"connections"`
 	Threads         int      `json:"threads"`
@@ -136,6 +143,7 @@ type Connections struct {
 // Schedule tells how an open loop held its rate.
 type Schedule struct {
 	Intended  int64        `json:"intended"`   // starts that fell into the counted time
+	Waited    int64        `json:"waited"`     // of them, those that had to wait for a free connection
 	NotSent   int64        `json:"not_sent"`   // of them, those that never got a connection
 	RateRatio float64      `json:"rate_ratio"` // sent / intended
 	Late      Distribution `json:"late"`       // intended start until the bytes were handed to the kernel
@@ -147,7 +155,12 @@ type Generator struct {
 	CPUPerRequest int64        `json:"cpu_per_request_ns"`
 	Busy          float64      `json:"busy"` // share of the time that its loops did not wait; the busiest loop
 	Wait          Distribution `json:"wait"` // how long bytes of responses waited to be read
-	GCPauses      int64        `json:"gc_pauses"`
+	Late          Distribution `json:"late"` // open loop: how late it was by itself, without waits for a free connection
+	// DelaySeconds is how long its threads were ready to run and waited for a core, all
+	// added up. It is -1 if unknown.
+	DelaySeconds float64 `json:"delay_seconds"`
+	GCPauses     int64   `json:"gc_pauses"`
+	GCPauseMaxNS int64   `json:"gc_pause_max_ns"`
 	// Others is the share of the machine's CPU time that neither the generator nor the
 	// watched server used, and Stolen the share that the hypervisor took. Both are -1 if
 	// unknown.
@@ -155,20 +168,36 @@ type Generator struct {
 	Stolen float64 `json:"stolen"`
 }
 
-// Server is what was seen of the server's process during the counted time.
+// Server is what was seen of the server's process, with its descendants, during the counted
+// time.
 type Server struct {
-	PID           int     `json:"pid"`
+	PID           int     `json:"pid"` // 0 if only its runtime was read, at GoURL
 	Command       string  `json:"command"`
 	CPUSeconds    float64 `json:"cpu_seconds"`
 	CPUPerRequest int64   `json:"cpu_per_request_ns"`
-	Allowed       float64 `json:"allowed"`     // cores that it may use: its affinity, its cgroup's quota, GOMAXPROCS if known
-	Busy          float64 `json:"busy"`        // CPU seconds / (seconds * Allowed)
-	MemoryByte    int64   `json:"memory_byte"` // resident, at the most
-	Threads       int     `json:"threads"`     // at the most
-	Goroutines    int     `json:"goroutines,omitempty"`
-	HeapByte      int64   `json:"heap_byte,omitempty"`
-	GoURL         string  `json:"go_url,omitempty"` // where the last two come from
+	DelaySeconds  float64 `json:"delay_seconds"`                // like the generator's
+	Allowed       float64 `json:"allowed"`                      // cores that it may use: its affinity, its cgroup's quota, GOMAXPROCS if known
+	Cores         string  `json:"cores,omitempty"`              // which these are, such as "0-1,3"; empty if unknown
+	Busy          float64 `json:"busy"`                         // CPU seconds / (seconds * Allowed)
+	BusiestThread float64 `json:"busiest_thread"`               // share of the time that one thread ran, the busiest
+	MemoryByte    int64   `json:"memory_byte"`                  // resident, at the most
+	MemoryBefore  int64   `json:"memory_before_byte,omitempty"` // resident, before the first connection
+	Threads       int     `json:"threads"`                      // at the most
+	Processes     int     `json:"processes"`                    // with its descendants, at the most; the figures are sums
+	Ended         bool    `json:"ended,omitempty"`              // it ended during the run
+
+	// The rest is of Go programs, read from GoURL. Allocations and collections are those of
+	// the counted time.
+	GoURL               string  `json:"go_url,omitempty"`
+	Goroutines          int     `json:"goroutines,omitempty"` // at the most
+	HeapByte            int64   `json:"heap_byte,omitempty"`  // at the most
+	AllocsPerRequest    float64 `json:"allocs_per_request,omitempty"`
+	AllocatedPerRequest float64 `json:"allocated_byte_per_request,omitempty"`
+	Collections         int64   `json:"collections,omitempty"`
 }
+
+// isWatched reports whether the figures of a process are known.
+func (s *Server) isWatched() bool { return s != nil && s.PID != 0 }
 
 // Target is what became of the requests to one URL.
 type Target struct {
@@ -201,11 +230,13 @@ type Interval struct {
 	P90NS     int64            `json:"p90_ns"`
 	P99NS     int64            `json:"p99_ns"`
 	MaxNS     int64            `json:"max_ns"`
-	Rate      float64          `json:"rate,omitempty"` // intended, per second
+	Histogram string           `json:"histogram,omitempty"` // of the latencies, by Histogram.Coarse, for Compare
+	Rate      float64          `json:"rate,omitempty"`      // intended, per second
 	LateP99NS int64            `json:"late_p99_ns,omitempty"`
 
 	GeneratorCPU float64 `json:"generator_cpu"` // cores
 	ServerCPU    float64 `json:"server_cpu"`    // cores, -1 if unknown
+	Others       float64 `json:"others"`        // like Generator.Others
 	ServerMemory int64   `json:"server_memory_byte,omitempty"`
 	Goroutines   int     `json:"goroutines,omitempty"`
 	HeapByte     int64   `json:"heap_byte,omitempty"`

@@ -1,0 +1,127 @@
+package figures
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+// second returns the n-th second of a run.
+func second(n int) *Interval {
+	return &Interval{AtNS: int64(n) * 1e9, Seconds: 1, Good: 1000, Bad: int64(n % 2), P99NS: int64(n+1) * 1e6}
+}
+
+func TestProgressOnTerminal(t *testing.T) {
+	var b strings.Builder
+	columns := 100
+	p := NewProgress(&b, ProgressOptions{Columns: func() int { return columns }, Duration: 4 * time.Second, WarmUp: time.Second})
+	show := func(in *Interval, want string) {
+		t.Helper()
+		b.Reset()
+		p.Show(in)
+		if b.String() != want {
+			t.Errorf("wrote %q, want %q", b.String(), want)
+		}
+	}
+	show(&Interval{AtNS: -1e9, Seconds: 0.5, Good: 300, P99NS: 2e6}, "\rwarm-up, 500 ms left  600/s  p99 2.00 ms  errors 0")
+	show(second(0), "\r[#####...............]  1 s of 4 s  1,000/s  p99 1.00 ms  errors 0")
+	show(second(1), "\r[##########..........]  2 s of 4 s  1,000/s  p99 2.00 ms  errors 1")
+	columns = 30
+	show(second(2), "\r[###############.....]  3 s ~")
+	b.Reset()
+	p.Clear()
+	if want := "\r" + strings.Repeat(" ", 29) + "\r"; b.String() != want {
+		t.Errorf("Clear wrote %q, want %q", b.String(), want)
+	}
+	b.Reset()
+	if p.Clear(); b.String() != "" {
+		t.Errorf("a second Clear wrote %q", b.String())
+	}
+}
+
+// TestProgressCovers shows that a shorter line covers a longer one.
+func TestProgressCovers(t *testing.T) {
+	var b strings.Builder
+	p := NewProgress(&b, ProgressOptions{Columns: func() int { return 80 }})
+	p.Show(&Interval{Seconds: 1, Good: 1_000_000, P99NS: 123_000})
+	b.Reset()
+	p.Show(&Interval{AtNS: 1e9, Seconds: 1, Good: 10})
+	if want := "\r2 s  10/s  p99 -  errors 0            "; b.String() != want {
+		t.Errorf("wrote %q, want %q", b.String(), want)
+	}
+}
+
+func TestProgressElsewhere(t *testing.T) {
+	tests := []struct {
+		name string
+		o    ProgressOptions
+		n    int
+		want string
+	}{
+		{"short", ProgressOptions{Duration: 3 * time.Second}, 3, "1 s of 3 s  1,000/s  p99 1.00 ms  errors 0\n2 s of 3 s  1,000/s  p99 2.00 ms  errors 1\n3 s of 3 s  1,000/s  p99 3.00 ms  errors 0\n"},
+		{"long", ProgressOptions{Duration: time.Minute}, 11, "1 s of 60 s  1,000/s  p99 1.00 ms  errors 0\n6 s of 60 s  1,000/s  p99 6.00 ms  errors 3\n11 s of 60 s  1,000/s  p99 11.0 ms  errors 2\n"},
+		{"count", ProgressOptions{Count: 4000}, 6, "1,000 of 4,000 requests, 1 s  1,000/s  p99 1.00 ms  errors 0\n6,003 of 4,000 requests, 6 s  1,000/s  p99 6.00 ms  errors 3\n"},
+		{"endless", ProgressOptions{}, 1, "1 s  1,000/s  p99 1.00 ms  errors 0\n"},
+	}
+	for _, tt := range tests {
+		var b strings.Builder
+		p := NewProgress(&b, tt.o)
+		for i := range tt.n {
+			p.Show(second(i))
+		}
+		p.Clear()
+		if b.String() != tt.want {
+			t.Errorf("%s:\ngot\n%s\nwant\n%s", tt.name, b.String(), tt.want)
+		}
+	}
+}
+
+func TestCSV(t *testing.T) {
+	in := []Interval{*second(0), *second(1)}
+	in[1].ServerCPU, in[1].Others = -1, -1
+	var b strings.Builder
+	if err := WriteCSV(&b, in); err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "intervals.csv", b.String())
+}
+
+func TestFormats(t *testing.T) {
+	tests := []struct{ got, want string }{
+		{FormatDuration(0), "0 ns"},
+		{FormatDuration(999), "999 ns"},
+		{FormatDuration(1000), "1.00 µs"},
+		{FormatDuration(12_345), "12.3 µs"},
+		{FormatDuration(999_499), "999 µs"},
+		{FormatDuration(999_500), "1.00 ms"},
+		{FormatDuration(99_960_000), "100 ms"},
+		{FormatDuration(3_600_000_000_000), "3600 s"},
+		{FormatDuration(-1500), "-1.50 µs"},
+		{FormatBytes(0), "0 B"},
+		{FormatBytes(1_234_567), "1.23 MB"},
+		{FormatBytes(-5), "-5 B"},
+		{FormatCount(0), "0"},
+		{FormatCount(999), "999"},
+		{FormatCount(-1_234_567), "-1,234,567"},
+		{FormatRate(12_345.6), "12,346"},
+		{FormatRate(0.1234), "0.12"},
+		{FormatRate(99.96), "100"},
+		{FormatShare(0), "0 %"},
+		{FormatShare(0.0001), "under 0.1 %"},
+		{FormatShare(0.014), "1.4 %"},
+		{FormatShare(0.5), "50 %"},
+		{FormatShare(0.9999), "99.9 %"},
+		{FormatShare(1), "100 %"},
+		{printable("a\x1b[2J\r\n\x00\xff\u202eb", 100), "a?[2J?????b"},
+		{printable("hello", 5), "hello"},
+		{printable("hello!", 5), "hell~"},
+		{printable("äöüäöü", 3), "äö~"},
+		{wrap("one two  three", 7), "one two\nthree"},
+		{wrap("verylongword x", 5), "very~\nx"},
+	}
+	for _, tt := range tests {
+		if tt.got != tt.want {
+			t.Errorf("got %q, want %q", tt.got, tt.want)
+		}
+	}
+}

@@ -1,0 +1,85 @@
+package figures
+
+import "math"
+
+// minIntervals is how many intervals a statement about their rates needs.
+const minIntervals = 5
+
+// counted returns the intervals of the counted time, without a last one that is much
+// shorter than the others.
+func counted(intervals []Interval) []Interval {
+	for len(intervals) > 0 && intervals[0].AtNS < 0 {
+		intervals = intervals[1:]
+	}
+	if n := len(intervals); n > 1 && intervals[n-1].Seconds < intervals[0].Seconds/2 {
+		intervals = intervals[:n-1]
+	}
+	return intervals
+}
+
+// spread returns the standard deviation of the intervals' rates around their trend, beyond
+// what chance explains, and the trend over the run, both as shares of the average rate. It
+// returns -1 and 0 if there are too few intervals.
+func spread(intervals []Interval) (deviation, trend float64) {
+	intervals = counted(intervals)
+	n := float64(len(intervals))
+	if len(intervals) < minIntervals {
+		return -1, 0
+	}
+	var sum, responses float64
+	rates := make([]float64, len(intervals))
+	for i, in := range intervals {
+		rates[i] = ratio(float64(in.Good+in.Bad), in.Seconds)
+		sum += rates[i]
+		responses += float64(in.Good + in.Bad)
+	}
+	average := sum / n
+	if average <= 0 {
+		return -1, 0
+	}
+	slope, residuals := detrend(rates)
+	var squares float64
+	for _, r := range residuals {
+		squares += r * r
+	}
+	variance := squares / (n - 2) / (average * average)
+	chance := n / responses // of a Poisson process with as many responses per interval
+	return math.Sqrt(max(variance-chance, 0)), slope * (n - 1) / average
+}
+
+// detrend returns the slope per step of a straight line through v, and v without it.
+func detrend(v []float64) (slope float64, residuals []float64) {
+	n := float64(len(v))
+	middle := (n - 1) / 2
+	var average, covariance, variance float64
+	for i, y := range v {
+		average += y / n
+		x := float64(i) - middle
+		covariance += x * y
+		variance += x * x
+	}
+	slope = ratio(covariance, variance)
+	residuals = make([]float64, len(v))
+	for i, y := range v {
+		residuals[i] = y - average - slope*(float64(i)-middle)
+	}
+	return slope, residuals
+}
+
+// kept returns the share of the intended rate that was answered in the second half of the
+// run, or 1 if there are too few intervals.
+func kept(intervals []Interval) float64 {
+	intervals = counted(intervals)
+	if len(intervals) < 2 {
+		return 1
+	}
+	var answered, intended float64
+	for _, in := range intervals[len(intervals)/2:] {
+		answered += float64(in.Good + in.Bad)
+		intended += in.Rate * in.Seconds
+	}
+	if intended <= 0 {
+		return 1
+	}
+	return answered / intended
+}
