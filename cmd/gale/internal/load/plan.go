@@ -1,4 +1,3 @@
-// Package load sends requests and measures the answers: the generator of gale bench.
 package load
 
 import (
@@ -40,19 +39,22 @@ type Plan struct {
 	Tick func(*figures.Interval)
 	// Begin and End, if they aren't nil, are called when the counted time begins and ends.
 	Begin, End func()
+
+	// Delay is for tests: the generator sleeps so long before each write of requests.
+	Delay time.Duration
 }
 
 // Target is a server and requests for it.
 type Target struct {
 	URL     string      // for the report
 	Network string      // "tcp" or "unix"
-	Address string      // host:port or a path
+	Address string      // an IP address with a port, or a path: names aren't looked up
 	TLS     *tls.Config // nil: in the clear. The run adds ALPN
 	Weight  int         // share of the requests, at least 1
 	Source  Source
 	// Expect, if it isn't nil, looks at each complete response. It returns "" if the
 	// response is as expected, and otherwise the kind of error, with a text for the first
-	// of its kind. It is called by several goroutines. h and body are valid during the
+	// error of that kind. It is called by several goroutines. h and body are valid during the
 	// call. body is complete if CollectBody is positive and the body has at most so many
 	// bytes; otherwise it is a prefix, and length is the true length.
 	Expect      func(h *head.Response, body []byte, length int64) (kind, text string)
@@ -73,6 +75,9 @@ type Source interface {
 type Request struct {
 	Head head.Request
 	Body []byte
+	// Buffer is memory that the request owns. Only Fill uses it: Body may be memory of the
+	// source.
+	Buffer []byte
 }
 
 // Ramp is a part of a schedule, in which the rate goes evenly from one value to another.

@@ -1,0 +1,167 @@
+package load
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/galehttp/gale/internal/head"
+	"github.com/galehttp/gale/internal/measure/figures"
+	"github.com/galehttp/gale/internal/msg"
+)
+
+// serveHTTP2 serves HTTP/2 with package net/http, in the clear or over TLS.
+func serveHTTP2(t *testing.T, secure bool, h http.HandlerFunc) (addr string, config *tls.Config) {
+	ln := listen(t)
+	s := &http.Server{Handler: h, Protocols: new(http.Protocols)}
+	if secure {
+		s.Protocols.SetHTTP2(true)
+		s.TLSConfig, config = testTLS(t)
+		go s.ServeTLS(ln, "", "")
+	} else {
+		s.Protocols.SetUnencryptedHTTP2(true)
+		go s.Serve(ln)
+	}
+	t.Cleanup(func() { s.Close() })
+	return ln.Addr().String(), config
+}
+
+func TestHTTP2Counts(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		secure bool
+		set    func(p *Plan)
+	}{
+		{"one stream", false, func(p *Plan) {}},
+		{"streams", false, func(p *Plan) { p.Streams = 20 }},
+		{"TLS", true, func(p *Plan) { p.Streams = 20 }},
+		{"requests per connection", false, func(p *Plan) { p.Streams, p.RequestsPerConn = 3, 10 }},
+		{"a rate", false, func(p *Plan) { p.Streams, p.Schedule = 20, []Ramp{{1000, 1000, 20 * time.Second}} }},
+		{"think time", false, func(p *Plan) { p.Count, p.Think = 40, time.Millisecond }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			onNetworks(t, func(t *testing.T, do func(*Plan) *figures.Run) {
+				leaks(t)
+				var served, wrong atomic.Int64
+				addr, config := serveHTTP2(t, c.secure, func(w http.ResponseWriter, r *http.Request) {
+					served.Add(1)
+					if r.ProtoMajor != 2 {
+						wrong.Add(1)
+					}
+					io.WriteString(w, "hello")
+				})
+				p := planFor(addr)
+				p.HTTP2, p.Count, p.Targets[0].TLS = true, 400, config
+				c.set(p)
+				r := do(p)
+				if r.Requests.Good != p.Count || served.Load() != p.Count || wrong.Load() != 0 || r.Statuses["200"] != p.Count || len(r.Errors) > 0 {
+					t.Errorf("%+v, errors %v, the server saw %d, %d of them not HTTP/2", r.Requests, r.Errors, served.Load(), wrong.Load())
+				}
+			})
+		})
+	}
+}
+
+// TestHTTP2Bodies proves that bodies of all sizes go both ways.
+func TestHTTP2Bodies(t *testing.T) {
+	onNetworks(t, func(t *testing.T, do func(*Plan) *figures.Run) {
+		addr, _ := serveHTTP2(t, false, func(w http.ResponseWriter, r *http.Request) {
+			body, _ := io.ReadAll(r.Body)
+			w.Header().Set("Trailer", "A")
+			w.WriteHeader(201)
+			w.Write(body)
+			w.Header().Set("A", "b")
+		})
+		for _, size := range []int{0, 1, 70_000, 2 << 20} {
+			for _, filled := range []bool{false, true} {
+				p := planFor(addr)
+				body := strings.Repeat("x", size)
+				p.Targets[0].Source = newFixed("POST", "/", body)
+				if filled {
+					p.Targets[0].Source = made(func(r *Request, n int64) {
+						r.Head.Reset()
+						r.Head.SetPart(msg.Method, []byte("POST"))
+						r.Head.SetPart(msg.Target, fmt.Appendf(nil, "/%d", n))
+						r.Head.Set(msg.Host, nil, []byte("test"))
+						r.Body = []byte(body)
+					})
+				}
+				p.Targets[0].CollectBody = 4 << 20
+				p.Targets[0].Expect = func(h *head.Response, b []byte, length int64) (string, string) {
+					if h.Status != 201 || string(b) != body || length != int64(size) {
+						return "body", fmt.Sprint(h.Status, len(b), length)
+					}
+					return "", ""
+				}
+				p.HTTP2, p.Streams, p.Count = true, 3, 30
+				if r := do(p); r.Requests.Good != 30 {
+					t.Errorf("%d bytes, filled %t: %+v, errors %v", size, filled, r.Requests, r.Errors)
+				}
+			}
+		}
+	})
+}
+
+// TestHTTP2Errors proves that streams fail one by one.
+func TestHTTP2Errors(t *testing.T) {
+	onNetworks(t, func(t *testing.T, do func(*Plan) *figures.Run) {
+		leaks(t)
+		var n atomic.Int64
+		addr, _ := serveHTTP2(t, false, func(w http.ResponseWriter, r *http.Request) {
+			switch n.Add(1) % 4 {
+			case 0:
+				panic(http.ErrAbortHandler)
+			case 1:
+				<-r.Context().Done()
+			}
+		})
+		p := planFor(addr)
+		p.HTTP2, p.Streams, p.Count, p.Timeout = true, 5, 40, 500*time.Millisecond
+		r := do(p)
+		if r.Requests.Good != 20 || errorCount(r, kindReset) != 10 || errorCount(r, kindTimeout) != 10 || r.Connections.Reopened != 0 {
+			t.Errorf("%+v, errors %v, %d reopened", r.Requests, r.Errors, r.Connections.Reopened)
+		}
+		plain := serve(t, func(w http.ResponseWriter, r *http.Request) {})
+		p = planFor(plain)
+		p.HTTP2, p.Count = true, 10
+		if r := do(p); r.Requests.Failed != 10 {
+			t.Errorf("with a server of HTTP/1.1: %+v, errors %v", r.Requests, r.Errors)
+		}
+	})
+}
+
+// TestHTTP2ServerStopsReading proves that a connection on which nothing can be written
+// anymore is replaced when its requests have timed out.
+func TestHTTP2ServerStopsReading(t *testing.T) {
+	for name, n := range networks {
+		t.Run(name, func(t *testing.T) {
+			leaks(t)
+			stop := make(chan struct{})
+			defer close(stop)
+			addr := script(t, func(c net.Conn, _ *bufio.Reader) {
+				// SETTINGS with a window of 2 GB for each stream, WINDOW_UPDATE for the connection.
+				io.WriteString(c, "\x00\x00\x06\x04\x00\x00\x00\x00\x00\x00\x04\x7f\xff\xff\xff")
+				io.WriteString(c, "\x00\x00\x04\x08\x00\x00\x00\x00\x00\x7f\xff\x00\x00")
+				<-stop
+			})
+			p := planFor(addr)
+			p.HTTP2, p.Streams, p.Connections, p.Threads = true, 2, 1, 1
+			p.Count, p.Timeout = 4, 300*time.Millisecond
+			p.Targets[0].Source = newFixed("POST", "/", strings.Repeat("x", 32<<20))
+			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+			defer cancel()
+			r, err := runWith(ctx, p, n)
+			if err != nil || r.Requests.Failed != 4 || r.Connections.Reopened == 0 {
+				t.Errorf("%v, %+v, errors %v, %d reopened", err, r.Requests, r.Errors, r.Connections.Reopened)
+			}
+		})
+	}
+}
