@@ -15,6 +15,11 @@ const (
 	exitUsage  = 2 // it could not start: the message says what to do
 )
 
+// exitCode is the exit code of a command that has told everything else.
+type exitCode int
+
+func (c exitCode) Error() string { return fmt.Sprintf("exit code %d", int(c)) }
+
 // command is a subcommand of gale.
 type command struct {
 	name  string
@@ -24,13 +29,13 @@ type command struct {
 	flags func() string // describes the flags; nil if there are none
 
 	// For completions:
-	flagSet func() *flag.FlagSet // the flags; nil if there are none
-	folder  bool                 // the argument is a folder
+	flagSet  func() *flag.FlagSet // the flags; nil if there are none
+	argument valueKind            // what its arguments are
 }
 
 // commands returns all commands, in the order of the list.
 func commands() []command {
-	return []command{serveCommand, completionCommand(), versionCommand}
+	return []command{serveCommand, benchCommand, completionCommand(), versionCommand}
 }
 
 // usageError is an error that the user can fix. It is written as one line.
@@ -63,12 +68,15 @@ func run(args []string, stdout, stderr io.Writer) int {
 		return unknown(name, stderr)
 	}
 	var bad *usageError
+	var told exitCode
 	switch err := c.run(args, stdout, stderr); {
 	case err == nil:
 		return exitOK
 	case errors.Is(err, errHelp):
 		c.help(stdout)
 		return exitOK
+	case errors.As(err, &told):
+		return int(told)
 	case errors.As(err, &bad):
 		fmt.Fprintf(stderr, "gale %s: %s\n", name, oneLine(bad.text))
 		return exitUsage
@@ -112,7 +120,7 @@ func help(args []string, stdout, stderr io.Writer) int {
 }
 
 func usage(w io.Writer) {
-	fmt.Fprint(w, "Gale serves folders over HTTP.\n\nUsage:\n\n\tgale <command> [arguments]\n\nThe commands are:\n\n")
+	fmt.Fprint(w, "Gale serves folders over HTTP and measures HTTP servers.\n\nUsage:\n\n\tgale <command> [arguments]\n\nThe commands are:\n\n")
 	for _, c := range commands() {
 		fmt.Fprintf(w, "\t%-11s %s\n", c.name, c.short)
 	}

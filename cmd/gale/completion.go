@@ -68,8 +68,8 @@ func completionShells() []string {
 // completed is what the shells know about a command.
 type completed struct {
 	name, short string
-	words       []string // what its argument can be
-	folder      bool     // its argument is a folder
+	words       []string  // what its argument can be
+	argument    valueKind // what its arguments are
 	flags       []completedFlag
 }
 
@@ -104,7 +104,7 @@ func completions() []completed {
 	var all []completed
 	var names []string
 	for _, c := range commands() {
-		e := completed{name: c.name, short: c.short, folder: c.folder}
+		e := completed{name: c.name, short: c.short, argument: c.argument}
 		if c.flagSet != nil {
 			c.flagSet().VisitAll(func(f *flag.Flag) { e.flags = append(e.flags, completeFlag(f)) })
 		}
@@ -190,7 +190,7 @@ func bashArguments(b *strings.Builder, c completed) {
 		fmt.Fprintf(b, "\t\t\t((COMP_CWORD > 2)) || words=%s\n", shellQuote(strings.Join(c.words, " ")))
 		return
 	}
-	if !c.folder && len(c.flags) == 0 {
+	if c.argument == anyValue && len(c.flags) == 0 {
 		return
 	}
 	var offered, free []string
@@ -216,12 +216,15 @@ func bashArguments(b *strings.Builder, c completed) {
 					words=%s
 					[[ $cur != --* ]] || words=-${words// -/ --}
 				else
-					kind=directory
+					kind=%s
 				fi
 				;;
 			esac
-`, strings.Join(append(free, "-*="), "|"), shellQuote(strings.Join(offered, " ")))
+`, strings.Join(append(free, "-*="), "|"), shellQuote(strings.Join(offered, " ")), bashKinds[c.argument])
 }
+
+// bashKinds are the actions of compgen that offer arguments.
+var bashKinds = map[valueKind]string{fileValue: "file", folderValue: "directory"}
 
 func (f *completedFlag) offeredName() string {
 	if f.offered != "" {
@@ -257,7 +260,9 @@ func zshCompletion(all []completed) string {
 		switch {
 		case len(c.words) > 0:
 			fmt.Fprintf(&b, " \\\n\t\t\t%s", shellQuote("1:argument:("+strings.Join(c.words, " ")+")"))
-		case c.folder:
+		case c.argument == fileValue:
+			b.WriteString(" \\\n\t\t\t'*:file:_files'")
+		case c.argument == folderValue:
 			b.WriteString(" \\\n\t\t\t'*:folder:_files -/'")
 		}
 		b.WriteString("\n\t\t;;\n")
@@ -324,7 +329,9 @@ func fishCompletion(all []completed) string {
 			// The names of commands are words of help: only the first one counts.
 			fmt.Fprintf(&b, "complete -c gale -n %s -a %s\n",
 				fishQuote("test (count (commandline -opc)) -eq 2; and __fish_seen_subcommand_from "+c.name), fishQuote(strings.Join(c.words, " ")))
-		case c.folder:
+		case c.argument == fileValue:
+			fmt.Fprintf(&b, "%s -F\n", on)
+		case c.argument == folderValue:
 			fmt.Fprintf(&b, "%s -a '(__fish_complete_directories (commandline -ct))'\n", on)
 		}
 		for _, f := range c.flags {

@@ -104,6 +104,11 @@ var completionCases = []struct {
 	{"gale serve -tls-cert k", []string{"key.pem"}, []string{"my site"}},
 	{"gale serve ", []string{"my site"}, []string{"key.pem"}},
 	{"gale serve -spa m", []string{"my site"}, []string{"key.pem", "max-conns"}},
+	{"gale bench --tls-m", []string{"--tls-min", "--tls-max"}, []string{"--think", "key.pem"}},
+	{"gale bench --data-order ", []string{"turns", "random"}, []string{"key.pem"}},
+	{"gale bench --data k", []string{"key.pem"}, []string{"--data"}},
+	{"gale bench -rate ", nil, []string{"key.pem"}},
+	{"gale bench compare k", []string{"key.pem"}, []string{"-key"}},
 	{"gale serve -addr ", nil, []string{"my site", "key.pem"}},
 }
 

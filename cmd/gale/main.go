@@ -6,6 +6,12 @@
 // the URLs to open. With -tls-self-signed it serves HTTPS, with -spa a
 // single-page application. "gale help serve" lists all flags; docs/reference/command.md
 // describes them.
+//
+// It also measures HTTP servers:
+//
+//	gale bench http://127.0.0.1:8080/
+//
+// See "gale help bench" and docs/reference/bench.md.
 package main
 
 import (

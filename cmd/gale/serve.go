@@ -42,8 +42,8 @@ Flags may come before or after DIR, with one dash or two. They are:
 	run:   runServe,
 	flags: func() string { return serveFlagsHelp() },
 
-	flagSet: func() *flag.FlagSet { return (&serveConfig{log: "text"}).flagSet() },
-	folder:  true,
+	flagSet:  func() *flag.FlagSet { return (&serveConfig{log: "text"}).flagSet() },
+	argument: folderValue,
 }
 
 // runServe serves until a signal ends it.

@@ -28,6 +28,10 @@ import (
 var galeBinary string
 
 func TestMain(m *testing.M) {
+	if kind := os.Getenv(testServerVariable); kind != "" {
+		runTestServer(kind)
+		return
+	}
 	dir, err := os.MkdirTemp("", "gale-test-")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -80,3 +80,23 @@ func browserCommand(url string) *exec.Cmd {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	return cmd
 }
+
+// ownGroup gives the process of cmd, which isn't started yet, a process group of its own.
+func ownGroup(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
+
+// endGroup asks the processes of cmd's group to end, or kills them.
+func endGroup(cmd *exec.Cmd, kill bool) {
+	sig := syscall.SIGTERM
+	if kill {
+		sig = syscall.SIGKILL
+	}
+	_ = syscall.Kill(-cmd.Process.Pid, sig)
+}
+
+// columns returns the width of a terminal, or 80 if that isn't known.
+func columns(f *os.File) int {
+	if size, err := unix.IoctlGetWinsize(int(f.Fd()), unix.TIOCGWINSZ); err == nil && size.Col > 0 {
+		return int(size.Col)
+	}
+	return 80
+}

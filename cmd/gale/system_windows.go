@@ -63,3 +63,20 @@ func browserCommand(url string) *exec.Cmd {
 	cmd.SysProcAttr = &syscall.SysProcAttr{CreationFlags: syscall.CREATE_NEW_PROCESS_GROUP}
 	return cmd
 }
+
+// ownGroup gives the process of cmd, which isn't started yet, a process group of its own.
+func ownGroup(cmd *exec.Cmd) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{CreationFlags: syscall.CREATE_NEW_PROCESS_GROUP}
+}
+
+// endGroup kills the process of cmd: there is no signal that asks it to end.
+func endGroup(cmd *exec.Cmd, _ bool) { _ = cmd.Process.Kill() }
+
+// columns returns the width of a terminal, or 80 if that isn't known.
+func columns(f *os.File) int {
+	var info windows.ConsoleScreenBufferInfo
+	if windows.GetConsoleScreenBufferInfo(windows.Handle(f.Fd()), &info) == nil {
+		return int(info.Window.Right-info.Window.Left) + 1
+	}
+	return 80
+}
