@@ -26,6 +26,9 @@ type command struct {
 
 func commands() []command {
 	return []command{
+		{"run", "compare servers; see -h for its flags", runMain},
+		{"report", "make the report of a folder of results again", reportMain},
+		{"compare", "compare two folders of results", compareMain},
 		{"scale", "count what event loops share, with 1 to 64 loops", scale.Main},
 	}
 }

@@ -1,0 +1,28 @@
+module github.com/galehttp/gale/lab/servers/compat
+
+go 1.26.0
+
+require github.com/galehttp/gale/lab v0.0.0
+
+require (
+	github.com/andybalholm/brotli v1.2.8 // indirect
+	github.com/galehttp/gale v0.0.0 // indirect
+	github.com/gofiber/fiber/v2 v2.52.15 // indirect
+	github.com/google/uuid v1.6.0 // indirect
+	github.com/klauspost/compress v1.20.3 // indirect
+	github.com/mattn/go-colorable v0.1.13 // indirect
+	github.com/mattn/go-isatty v0.0.20 // indirect
+	github.com/mattn/go-runewidth v0.0.16 // indirect
+	github.com/rivo/uniseg v0.2.0 // indirect
+	github.com/valyala/bytebufferpool v1.0.0 // indirect
+	github.com/valyala/fasthttp v1.77.0 // indirect
+	golang.org/x/net v0.62.0 // indirect
+	golang.org/x/sys v0.49.0 // indirect
+	golang.org/x/text v0.43.0 // indirect
+)
+
+replace github.com/galehttp/gale => ../../..
+
+replace github.com/galehttp/gale/lab => ../..
+
+replace github.com/valyala/fasthttp => ../../../compat/fasthttp
