@@ -14,10 +14,10 @@ OLD     ?= bench-old.txt
 NEW     ?= bench-new.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help build test race foreign differential steps fuzz bench bench-tcp bench-check bench-baseline benchstat cover lint fmt release vuln cross stats docs check
+.PHONY: help build test race foreign differential steps fuzz bench bench-tcp bench-check bench-baseline bench-generators benchstat cover lint fmt release vuln cross stats docs check
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 build: ## compile everything, the benchmarks' module too
 	$(GO) build $(PKGS) && cd bench && $(GO) vet ./...
 test: ## run all tests
@@ -42,6 +42,8 @@ bench-check: ## compare with the stored benchmarks, fail if something allocates 
 	@cd bench && $(GO) run ./cmd/check
 bench-baseline: ## store the benchmarks that bench-check compares with
 	@cd bench && $(GO) run ./cmd/check -write
+bench-generators: ## compare gale bench with the load generators that are installed
+	@cd bench && $(GO) run ./generators
 benchstat: ## compare two saved runs, OLD and NEW
 	$(GO) run golang.org/x/perf/cmd/benchstat@latest $(OLD) $(NEW)
 cover: ## show test coverage by function
