@@ -138,18 +138,16 @@ func checkSums(t *testing.T, p *Plan, r *figures.Run) {
 // aren't among its errors.
 func TestErrorsOfWarmUp(t *testing.T) {
 	onNetworks(t, func(t *testing.T, do func(*Plan) *figures.Run) {
-		begun := make(chan struct{})
-		addr := serveBoth(t, func(w http.ResponseWriter, r *http.Request) {
-			select {
-			case <-begun:
-			default:
-				<-begun
-				panic(http.ErrAbortHandler)
-			}
-		})
 		for _, http2 := range []bool{false, true} {
-			begun = make(chan struct{})
-			p := planFor(addr)
+			begun := make(chan struct{})
+			p := planFor(serveBoth(t, func(w http.ResponseWriter, r *http.Request) {
+				select {
+				case <-begun:
+				default:
+					<-begun
+					panic(http.ErrAbortHandler)
+				}
+			}))
 			p.HTTP2, p.WarmUp, p.Count = http2, 100*time.Millisecond, 20
 			p.Begin = func() { close(begun) }
 			if r := do(p); r.Requests.Good != 20 || len(r.Errors) != 0 {
