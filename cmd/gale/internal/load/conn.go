@@ -58,7 +58,7 @@ type inBody struct {
 
 // writing reports whether bytes wait for room in the socket.
 func (c *conn) writing() bool {
-	return len(c.out[0])+len(c.out[1]) > 0 || c.tls != nil && len(c.tls.pipe.out) > 0
+	return len(c.out[0])+len(c.out[1]) > 0 || c.tls != nil && c.tls.pipe.wrote()
 }
 
 // inFlight returns how many requests have no complete response yet.

@@ -81,6 +81,13 @@ func (p *pipe) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
+// wrote reports whether there is something to send.
+func (p *pipe) wrote() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.out) > 0
+}
+
 // end makes a Read that waits, and each one after it, return io.EOF.
 func (p *pipe) end() {
 	p.mu.Lock()
