@@ -48,13 +48,13 @@ func generators(gale, dir string) []*generator {
 		mayFail: true,
 	}}
 	for _, g := range []*generator{
-		{name: "wrk", read: readText(`(\d+) requests in ([\d.]+)s`), args: func(l load) []string {
+		{name: "wrk", read: readText(`(\d+) requests in`), args: func(l load) []string {
 			return []string{"wrk", "-t", "1", "-c", strconv.Itoa(l.conns), "-d", strconv.Itoa(max(1, int(l.time.Seconds()))), l.url}
 		}},
-		{name: "oha", read: readText(`\[200\] (\d+) responses`, `Total:\s+([\d.]+) sec`), args: func(l load) []string {
+		{name: "oha", read: readText(`\[200\] (\d+) responses`), args: func(l load) []string {
 			return []string{"oha", "--no-tui", "-c", strconv.Itoa(l.conns), "-z", l.time.String(), l.url}
 		}},
-		{name: "hey", read: readText(`\[200\]\s+(\d+) responses`, `Total:\s+([\d.]+) secs`), args: func(l load) []string {
+		{name: "hey", read: readText(`\[200\]\s+(\d+) responses`), args: func(l load) []string {
 			return []string{"hey", "-cpus", "1", "-c", strconv.Itoa(l.conns), "-z", l.time.String(), l.url}
 		}},
 	} {
@@ -86,23 +86,21 @@ func readRun(file string) (r run, err error) {
 	return r, json.Unmarshal(text, &r)
 }
 
-// readText finds a number of requests and of seconds in what a program printed.
-func readText(patterns ...string) func(string) (float64, float64, error) {
-	return func(out string) (float64, float64, error) {
-		var found []float64
-		for _, p := range patterns {
-			m := regexp.MustCompile(p).FindStringSubmatch(out)
-			for _, text := range m[min(1, len(m)):] {
-				n, err := strconv.ParseFloat(text, 64)
-				if err != nil {
-					return 0, 0, err
-				}
-				found = append(found, n)
+var perSecond = regexp.MustCompile(`Requests/sec:\s+([\d.]+)`)
+
+// readText finds a number of requests, by pattern, and the rate in what a program printed.
+func readText(pattern string) func(string) (requests, seconds float64, err error) {
+	return func(out string) (requests, seconds float64, err error) {
+		var found [2]float64
+		for i, p := range []*regexp.Regexp{regexp.MustCompile(pattern), perSecond} {
+			m := p.FindStringSubmatch(out)
+			if m == nil {
+				return 0, 0, fmt.Errorf("its output has nothing like %s: %q", p, out)
+			}
+			if found[i], err = strconv.ParseFloat(m[1], 64); err != nil {
+				return 0, 0, err
 			}
 		}
-		if len(found) != 2 {
-			return 0, 0, fmt.Errorf("its output has no number of requests and seconds: %q", out)
-		}
-		return found[0], found[1], nil
+		return found[0], found[0] / found[1], nil
 	}
 }
