@@ -14,7 +14,7 @@ func (r *run) result(began time.Time) (*figures.Run, error) {
 	end := min(r.end.Load(), int64(time.Since(r.base)))
 	seconds := time.Duration(max(end-r.begin, 0)).Seconds()
 	out := &figures.Run{
-		Format: figures.Format, Began: began, Seconds: seconds, Interrupted: r.interrupted, Settings: r.settings(),
+		Format: figures.Format, Began: began, Seconds: seconds, Interrupted: r.interrupted,
 		Statuses: map[string]int64{}, Intervals: r.intervals,
 	}
 	sum := newTally(r.plan)
@@ -87,26 +87,6 @@ func (r *run) distributions(out *figures.Run, sum *tally, all *stepTally) (err e
 		out.Steps = append(out.Steps, o)
 	}
 	return err
-}
-
-func (r *run) settings() figures.Settings {
-	p := r.plan
-	s := figures.Settings{
-		Protocol: "HTTP/1.1", Connections: p.Connections, Threads: p.Threads,
-		Pipeline: max(p.Pipeline, 1), KeepAlive: !p.NoKeepAlive, RequestsPerConn: p.RequestsPerConn,
-		ThinkNS: int64(p.Think), Count: p.Count, DurationNS: int64(p.Duration), WarmUpNS: int64(p.WarmUp),
-		TimeoutNS: int64(p.Timeout),
-	}
-	if p.HTTP2 {
-		s.Protocol, s.Pipeline, s.Streams = "HTTP/2", 0, max(p.Streams, 1)
-	}
-	if r.schedule != nil {
-		s.DurationNS = int64(r.schedule.time)
-	}
-	for i := range p.Targets {
-		s.TLS = s.TLS || p.Targets[i].TLS != nil
-	}
-	return s
 }
 
 func (t *tally) merge(o *tally) {
