@@ -17,6 +17,14 @@ func TestAllocs(t *testing.T) {
 		run  func()
 	}{
 		{"Get and Put", func() { Put(Get(4096)) }},
+		{"Get and Put of 20 MB", func() { Put(Get(20 << 20)) }},
+		{"growing to 5 MB", func() {
+			b := Get(0)
+			for range 125 {
+				_, _ = b.Write(data)
+			}
+			Put(b)
+		}},
 		{"growing from nothing", func() {
 			b := Get(0)
 			for p := data; len(p) > 0; p = p[1000:] {

@@ -34,7 +34,7 @@ func (b *Buf) Reset() { b.B = b.B[:0] }
 
 // Grow makes room for n more bytes: afterwards n bytes can be appended to b.B
 // without an allocation. The contents stay. The capacity at least doubles up to
-// [MaxSize], and grows by half beyond it, so that appending takes linear time
+// maxDouble, and grows by half beyond it, so that appending takes linear time
 // overall. It panics if n is negative.
 func (b *Buf) Grow(n int) {
 	if n < 0 {
@@ -45,19 +45,34 @@ func (b *Buf) Grow(n int) {
 	}
 }
 
-// grow moves the contents to larger memory. The old memory goes back to the pool of
-// its class, in the Buf that the new memory came in.
+// maxDouble is the capacity up to which a buffer doubles.
+const maxDouble = 64 << 20
+
 func (b *Buf) grow(n int) {
 	want := len(b.B) + n
 	if want < 0 {
 		panic("pool: buffer too large")
 	}
-	if c := cap(b.B); c < MaxSize {
-		want = max(want, min(2*c, MaxSize))
+	if c := cap(b.B); c < maxDouble {
+		want = max(want, min(2*c, maxDouble))
 	} else {
 		want = max(want, c+c/2)
 	}
-	next := Get(want)
+	b.move(want)
+}
+
+// GrowTo is Grow for a caller who knows what comes: it makes the capacity at least n, and
+// not more than [Get] does.
+func (b *Buf) GrowTo(n int) {
+	if cap(b.B) < n {
+		b.move(n)
+	}
+}
+
+// move moves the contents to larger memory, with room for n bytes. The old memory goes
+// back to the pool, in the Buf that the new memory came in.
+func (b *Buf) move(n int) {
+	next := Get(n)
 	next.B = append(next.B, b.B...)
 	b.B, next.B = next.B, b.B
 	Put(next)

@@ -26,6 +26,9 @@ type Pool struct {
 	free []any
 }
 
+// checksPuts says whether a second Put of the same object panics.
+const checksPuts = true
+
 // source is seeded by GALE_POOL_SEED, so that tests with one goroutine can be
 // repeated.
 var source = struct {

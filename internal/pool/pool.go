@@ -9,8 +9,8 @@ import (
 const (
 	// MinSize is the capacity in bytes of the smallest class.
 	MinSize = 1 << minBits
-	// MaxSize is the capacity in bytes of the largest class. Larger buffers
-	// are left to the garbage collector.
+	// MaxSize is the capacity in bytes of the largest class. Larger buffers can be
+	// used again until the next garbage collection.
 	MaxSize = 1 << maxBits
 
 	minBits    = 9
@@ -29,7 +29,7 @@ var classes [numClasses]Pool
 // earlier use.
 func Get(n int) *Buf {
 	if n > MaxSize {
-		return &Buf{B: make([]byte, 0, n)}
+		return getLarge(n)
 	}
 	i := classFor(n)
 	if v := classes[i].Get(); v != nil {
@@ -39,14 +39,17 @@ func Get(n int) *Buf {
 }
 
 // Put gives b back. Neither b nor any slice of b.B may be used afterwards. Put does
-// nothing if b is nil, and drops buffers that are smaller than [MinSize] or larger
-// than [MaxSize].
+// nothing if b is nil, and drops buffers that are smaller than [MinSize].
 func Put(b *Buf) {
 	if b == nil {
 		return
 	}
 	c := cap(b.B)
-	if c < MinSize || c > MaxSize {
+	if c < MinSize {
+		return
+	}
+	if c > MaxSize {
+		putLarge(b)
 		return
 	}
 	race.Poison(b.B)

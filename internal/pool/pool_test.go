@@ -42,7 +42,6 @@ func TestPutOddBuffers(t *testing.T) {
 	Put(nil)
 	Put(&Buf{})
 	Put(&Buf{B: make([]byte, 3)})
-	Put(&Buf{B: make([]byte, 0, MaxSize+1)})
 	Put(&Buf{B: make([]byte, 10, 700)}) // a capacity between two classes
 	for _, n := range []int{MinSize, 700, 1024, MaxSize} {
 		for range 4 {
