@@ -74,10 +74,11 @@ func Scenarios() []Scenario {
 		},
 		{
 			Name:  "tls",
-			Claim: `no claim: how much of the difference is left under TLS, on open connections and with a handshake for each request`,
+			Claim: `no claim: how much of the difference is left under TLS, on open connections, with a handshake for each request, and for uploads`,
 			Cases: []Case{
 				{Name: "keep-alive", Quick: true, Request: get("/"), Load: Load{Connections: conns}, Needs: Needs{TLS: true}},
 				{Name: "handshakes", Quick: true, Request: get("/"), Load: Load{Connections: 16, NoKeepAlive: true, NoResumption: true}, Needs: Needs{TLS: true}},
+				{Name: "upload-20m", Request: upload("/upload"), Load: Load{Connections: 4}, Needs: Needs{TLS: true, Stream: true}},
 			},
 		},
 		{
@@ -207,11 +208,16 @@ func bodies() (cases []Case) {
 			Request: post("/echo", b.n, Want{ContentType: work.Binary, Body: same}),
 		})
 	}
-	const large = 20 << 20
-	return append(cases, Case{
-		Name: "upload-20m", Quick: true, Load: Load{Connections: 4}, Needs: Needs{Stream: true},
-		Request: post("/upload", large, Want{ContentType: work.PlainText, Body: text(strconv.Itoa(large))}),
-	})
+	return append(cases,
+		Case{Name: "upload-20m", Quick: true, Request: upload("/upload"), Load: Load{Connections: 4}, Needs: Needs{Stream: true}},
+		Case{Name: "collect-20m", Quick: true, Request: upload("/collect"), Load: Load{Connections: 4}},
+	)
+}
+
+// upload is a request with a body of 20 MB, whose bytes are counted.
+func upload(path string) Request {
+	const n = 20 << 20
+	return post(path, n, Want{ContentType: work.PlainText, Body: text(strconv.Itoa(n))})
 }
 
 func files() (cases []Case) {

@@ -83,11 +83,11 @@ var all = []*Server{
 	},
 	{
 		Name: "nginx", What: "nginx", tool: "nginx", build: installed, args: nginxArgs,
-		without: []string{"/sleep", "/echo", "/upload", "/json", "/compress"},
+		without: []string{"/sleep", "/echo", "/upload", "/collect", "/json", "/compress"},
 	},
 	{
 		Name: "h2o", What: "h2o, which answers from a file", tool: "h2o", build: installed, args: h2oArgs,
-		without: []string{"/sleep", "/echo", "/upload", "/json", "/compress"}, proxy: "its proxy is not set up here",
+		without: []string{"/sleep", "/echo", "/upload", "/collect", "/json", "/compress"}, proxy: "its proxy is not set up here",
 	},
 	{
 		Name: "actix-web", What: "actix-web", dir: "actix", tool: "cargo", build: buildCargo, args: workersArgs,

@@ -4,6 +4,7 @@ package main
 import (
 	"bytes"
 	"log"
+	"strconv"
 	"time"
 
 	"github.com/galehttp/gale/lab/servers/work"
@@ -45,6 +46,9 @@ func handler(o *work.Options) fasthttp.RequestHandler {
 			ctx.SetBody(ctx.PostBody())
 		case "/upload":
 			upload(ctx)
+		case "/collect":
+			ctx.SetContentType(work.PlainText)
+			ctx.SetBodyString(strconv.Itoa(len(ctx.PostBody())))
 		case "/json":
 			ctx.SetContentType(work.JSONType)
 			ctx.SetBody(work.JSON())

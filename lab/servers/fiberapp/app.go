@@ -3,6 +3,7 @@ package fiberapp
 
 import (
 	"log"
+	"strconv"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
@@ -48,6 +49,9 @@ func New(o *work.Options) *fiber.App {
 			return err
 		}
 		return c.Send(n)
+	})
+	app.Post("/collect", func(c *fiber.Ctx) error {
+		return c.SendString(strconv.Itoa(len(c.Body())))
 	})
 	app.Get("/json", func(c *fiber.Ctx) error {
 		c.Set(fiber.HeaderContentType, work.JSONType)

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"log"
 	"os"
+	"strconv"
 	"time"
 
 	"github.com/galehttp/gale"
@@ -58,6 +59,9 @@ func handler(o *work.Options) gale.RequestHandler {
 			ctx.SetBody(ctx.PostBody())
 		case "/upload":
 			upload(ctx)
+		case "/collect":
+			ctx.SetContentType(work.PlainText)
+			ctx.SetBodyString(strconv.Itoa(len(ctx.PostBody())))
 		case "/json":
 			ctx.SetContentType(work.JSONType)
 			ctx.SetBody(work.JSON())

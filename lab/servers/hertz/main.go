@@ -4,6 +4,7 @@ package main
 import (
 	"context"
 	"io"
+	"strconv"
 	"time"
 
 	"github.com/cloudwego/hertz/pkg/app"
@@ -47,6 +48,14 @@ func main() {
 			return
 		}
 		ctx.Data(200, work.PlainText, n)
+	})
+	h.POST("/collect", func(_ context.Context, ctx *app.RequestContext) {
+		body, err := ctx.Body()
+		if err != nil {
+			ctx.AbortWithMsg(err.Error(), 400)
+			return
+		}
+		ctx.Data(200, work.PlainText, strconv.AppendInt(nil, int64(len(body)), 10))
 	})
 	h.GET("/json", func(_ context.Context, ctx *app.RequestContext) { ctx.Data(200, work.JSONType, work.JSON()) })
 	if o.Files != "" {

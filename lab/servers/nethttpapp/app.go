@@ -34,6 +34,7 @@ func Handler(o *work.Options) http.Handler {
 	})
 	mux.HandleFunc("POST /echo", echo)
 	mux.HandleFunc("POST /upload", upload)
+	mux.HandleFunc("POST /collect", collect)
 	mux.HandleFunc("GET /json", func(w http.ResponseWriter, r *http.Request) { answer(w, work.JSONType, work.JSON()) })
 	mux.HandleFunc("GET /compress", compress)
 	if o.Files != "" {
@@ -80,6 +81,16 @@ func upload(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	answer(w, work.PlainText, n)
+}
+
+// collect reads the body in the way that is usual.
+func collect(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	answer(w, work.PlainText, strconv.AppendInt(nil, int64(len(body)), 10))
 }
 
 var encoders = sync.Pool{New: func() any {

@@ -57,6 +57,7 @@ const routes = {
 		req.on('data', (part) => { n += part.length; });
 		req.on('end', () => answer(res, plain, String(n)));
 	},
+	'POST /collect': (req, res) => collect(req, (body) => answer(res, plain, String(body.length))),
 	'GET /json': (req, res) => answer(res, 'application/json', JSON.stringify(dataset())),
 	'GET /compress': (req, res) => zlib.gzip(long, { level: 6 }, (err, body) => {
 		if (err) throw err;

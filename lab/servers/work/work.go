@@ -8,6 +8,7 @@
 //	GET  /sleep     Greeting, after Pause
 //	POST /echo      the request's body
 //	POST /upload    the number of bytes of the request's body, which it doesn't keep
+//	POST /collect   the same, but first it has the whole body in memory
 //	GET  /json      a Dataset with its totals, encoded for each request
 //	GET  /compress  Long, encoded with gzip for each request
 //	GET  /files/... a file below the folder of -files

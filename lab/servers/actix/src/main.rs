@@ -83,6 +83,10 @@ async fn upload(mut body: web::Payload) -> HttpResponse {
     ok(PLAIN).body(n.to_string())
 }
 
+async fn collect(body: web::Bytes) -> HttpResponse {
+    ok(PLAIN).body(body.len().to_string())
+}
+
 async fn json() -> HttpResponse {
     match serde_json::to_vec(&dataset()) {
         Ok(text) => ok("application/json").body(text),
@@ -110,6 +114,7 @@ async fn main() -> std::io::Result<()> {
             .route("/sleep", web::get().to(sleep))
             .route("/echo", web::post().to(echo))
             .route("/upload", web::post().to(upload))
+            .route("/collect", web::post().to(collect))
             .route("/json", web::get().to(json))
     })
     .workers(workers)

@@ -88,6 +88,7 @@ async fn answer(req: Request<Incoming>) -> Result<Response<Full<Bytes>>, Failure
             }
             ok(PLAIN, n.to_string())
         }
+        (&Method::POST, "/collect") => ok(PLAIN, req.into_body().collect().await?.to_bytes().len().to_string()),
         (&Method::GET, "/json") => ok("application/json", serde_json::to_vec(&dataset())?),
         _ => {
             let mut r = Response::new(Full::default());
