@@ -2,6 +2,7 @@ package gale
 
 import (
 	"io"
+	"math"
 	"sync/atomic"
 
 	"github.com/galehttp/gale/internal/pool"
@@ -44,16 +45,17 @@ var requestBodyLimit, responseBodyLimit atomic.Int64
 func init() { SetBodySizePoolLimit(-1, -1) }
 
 // SetBodySizePoolLimit sets the largest sizes, in bytes, of request and response body
-// buffers that are kept for reuse when a message is reset or released. Larger buffers are
-// left to the garbage collector. A negative limit, the default, means 1 MiB. The limits
-// apply to the whole process and may be changed at any time.
+// buffers that are used again after a message is reset or released. Larger buffers are
+// left to the garbage collector. A negative limit, the default, means no limit: buffers
+// above 1 MiB can be used again until the next garbage collection, which frees them. The
+// limits apply to the whole process and may be changed at any time.
 func SetBodySizePoolLimit(reqBodyLimit, respBodyLimit int) {
 	for _, l := range []struct {
 		to *atomic.Int64
 		n  int
 	}{{&requestBodyLimit, reqBodyLimit}, {&responseBodyLimit, respBodyLimit}} {
-		if l.n < 0 || l.n > pool.MaxSize {
-			l.n = pool.MaxSize
+		if l.n < 0 {
+			l.n = math.MaxInt
 		}
 		l.to.Store(int64(l.n))
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -182,9 +183,11 @@ func TestResetKeepsSmallBuffersOnly(t *testing.T) {
 
 func TestSetBodySizePoolLimit(t *testing.T) {
 	defer SetBodySizePoolLimit(-1, -1)
-	SetBodySizePoolLimit(10, 1<<30)
-	if requestBodyLimit.Load() != 10 || responseBodyLimit.Load() != pool.MaxSize {
-		t.Fatal(requestBodyLimit.Load(), responseBodyLimit.Load())
+	for _, tt := range []struct{ set, want int }{{10, 10}, {1 << 30, 1 << 30}, {0, 0}, {-1, math.MaxInt}} {
+		SetBodySizePoolLimit(tt.set, 3)
+		if requestBodyLimit.Load() != int64(tt.want) || responseBodyLimit.Load() != 3 {
+			t.Errorf("%d: %d, %d", tt.set, requestBodyLimit.Load(), responseBodyLimit.Load())
+		}
 	}
 }
 

@@ -399,7 +399,7 @@ func (cc *clientConn) readBody(resp *Response, rules *readRules) error {
 // readKnown reads n bytes into b, which grows with the bytes that have come, not
 // with the announced length.
 func (cc *clientConn) readKnown(b *pool.Buf, n int) error {
-	const first, factor = 4 << 10, 8
+	const first = 4 << 10
 	have := cc.conn.Unread()
 	have = have[:min(len(have), n)]
 	b.Grow(max(len(have), min(n, first)))
@@ -407,7 +407,7 @@ func (cc *clientConn) readKnown(b *pool.Buf, n int) error {
 	cc.conn.Consume(len(have))
 	for len(b.B) < n {
 		if len(b.B) == cap(b.B) {
-			b.Grow(min(n-len(b.B), factor*len(b.B)))
+			b.GrowTo(bodyCap(len(b.B), 0, int64(n)))
 		}
 		m, err := cc.conn.ReadBodyPart(b.B[len(b.B):min(n, cap(b.B))], int64(n-len(b.B)))
 		b.B = b.B[:len(b.B)+m]

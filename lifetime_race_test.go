@@ -4,6 +4,7 @@ package gale
 
 import (
 	"bytes"
+	"strings"
 	"testing"
 )
 
@@ -25,5 +26,19 @@ func TestKeptBytesArePoisoned(t *testing.T) {
 		if b := <-kept; len(bytes.Trim(b, "\xdb")) > 0 {
 			t.Errorf("%q was kept, and nobody would see it", b)
 		}
+	}
+}
+
+// So are the bytes of a body that is too long for the pools of all sizes.
+func TestKeptLongBodyIsPoisoned(t *testing.T) {
+	kept := make(chan []byte, 2)
+	s := &Server{MaxRequestBodySize: 4 << 20}
+	c := startServer(t, s, func(ctx *RequestCtx) { kept <- ctx.PostBody() }).dial()
+	c.send(post("/", strings.Repeat("x", 3<<20)))
+	c.read("POST")
+	c.send(get("/"))
+	c.read("GET")
+	if b := <-kept; len(b) != 3<<20 || len(bytes.Trim(b, "\xdb")) > 0 {
+		t.Errorf("a body of %d bytes was kept, and nobody would see it", len(b))
 	}
 }

@@ -162,7 +162,7 @@ func (ss *h1Session) feedBody(w *engine.Work, next *engine.Next) bool {
 			landed = 0
 		} else {
 			if !done && n == len(in) { // or readIntoBody would copy data once more
-				buf.Grow(len(data) + ss.bodyRoom(w, len(buf.B)+len(data)))
+				ss.growBody(w, buf, len(data))
 			}
 			buf.Write(data)
 			w.Consume(n)
@@ -190,37 +190,55 @@ func (ss *h1Session) feedBody(w *engine.Work, next *engine.Next) bool {
 
 // The rest of a body of known length, or of a chunk, is read directly into the body,
 // without a copy, if at least minInto bytes are left; maxInto is the most for one read.
-// Memory grows with what has arrived: each read gets as much room as the body already
-// has, and more only if reads fill it.
+// Memory grows with what has arrived, see bodyCap. If a read filled its room, the next one
+// gets at least fullInto: most likely as much is there.
 const (
-	minInto = 1 << 10
-	maxInto = 256 << 10
+	minInto  = 1 << 10
+	fullInto = 64 << 10
+	maxInto  = 256 << 10
 )
 
+// readIntoBody makes the engine read into the body, unless it is better to read into the
+// workspace.
 func (ss *h1Session) readIntoBody(w *engine.Work, buf *pool.Buf) {
-	if len(w.Unread()) > 0 {
+	if len(w.Unread()) > 0 || !ss.readsInto(len(buf.B)) {
 		return
 	}
-	if n := ss.bodyRoom(w, len(buf.B)); n > 0 {
-		buf.Grow(n)
-		ss.c.ReadInto(buf.B[len(buf.B) : len(buf.B)+n])
+	if cap(buf.B)-len(buf.B) < minInto {
+		if len(buf.B) < minInto && !w.Full() {
+			return
+		}
+		ss.growBody(w, buf, 0)
+	}
+	left := min(ss.body.Left(), int64(cap(buf.B)-len(buf.B)), maxInto)
+	if left > 0 {
+		ss.c.ReadInto(buf.B[len(buf.B) : len(buf.B)+int(left)])
 	}
 }
 
-// bodyRoom returns how many bytes may be read directly into a body that has has bytes, 0
-// if it is better to read into the workspace.
-func (ss *h1Session) bodyRoom(w *engine.Work, has int) int {
+// readsInto reports whether the next bytes of a body that has has bytes may be read
+// directly into it. If it would become too long, they are read into the workspace, and
+// feedBody refuses it.
+func (ss *h1Session) readsInto(has int) bool {
 	left := ss.body.Left()
-	if left < minInto || left > int64(ss.cfg.maxBody-has) {
-		return 0
+	return left >= minInto && left <= int64(ss.cfg.maxBody-has)
+}
+
+// growBody makes room in the body for more bytes, which have arrived, and for the reads
+// after them.
+func (ss *h1Session) growBody(w *engine.Work, buf *pool.Buf, more int) {
+	has := len(buf.B) + more
+	if cap(buf.B)-has >= minInto || !ss.readsInto(has) {
+		return
 	}
-	room := int64(has)
+	least := 0
 	if w.Full() {
-		room = max(room, 64<<10)
+		least = has + fullInto
 	}
-	n := int(min(left, room, maxInto))
-	if n < minInto {
-		return 0
+	c := bodyCap(has, least, int64(has)+ss.body.Left())
+	if ss.ctx.Request.Header.s.ContentLength == msg.LenChunked {
+		buf.Grow(c - len(buf.B)) // other chunks may follow
+		return
 	}
-	return n
+	buf.GrowTo(c)
 }

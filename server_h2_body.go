@@ -132,7 +132,12 @@ func (s *h2Stream) collectMore(b []byte) {
 		return
 	}
 	if cap(buf.B)-len(buf.B) < len(b) {
-		buf.Grow(bodyRoom(len(buf.B), len(b), s.ctx.Request.Header.s.ContentLength) - len(buf.B))
+		expected := s.ctx.Request.Header.s.ContentLength
+		if room := bodyRoom(len(buf.B), len(b), expected); expected >= 0 {
+			buf.GrowTo(room)
+		} else {
+			buf.Grow(room - len(buf.B))
+		}
 	}
 	buf.Write(b)
 }

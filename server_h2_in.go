@@ -40,16 +40,16 @@ func (q *h2In) put(b []byte, expected int64) {
 }
 
 // bodyRoom returns the capacity, in bytes, for the buffer of a body that has has bytes,
-// when more bytes come. So few bodies are copied often, and above 4 KiB the capacity is
-// at most four times what has arrived. expected is as in put.
+// when more bytes come. expected is as in put.
 func bodyRoom(has, more int, expected int64) int {
-	room := max(4*(has+more), minH2Chunk)
-	if expected >= 0 {
-		room = int(min(int64(room), expected))
-	} else if room > maxH2Chunk {
-		room = 0
+	n := has + more
+	switch {
+	case expected >= 0:
+		return max(n, bodyCap(n, minH2Chunk, expected))
+	case 4*n > maxH2Chunk:
+		return n
 	}
-	return max(room, has+more)
+	return max(4*n, minH2Chunk)
 }
 
 // take moves bytes from the queue to p and returns how many.

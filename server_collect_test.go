@@ -1,0 +1,215 @@
+package gale
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/galehttp/gale/internal/race"
+)
+
+// allocated returns how many bytes the program allocates during f. No collection empties
+// the pools meanwhile.
+func allocated(f func()) int {
+	defer debug.SetGCPercent(debug.SetGCPercent(-1))
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	f()
+	runtime.ReadMemStats(&after)
+	return int(after.TotalAlloc - before.TotalAlloc)
+}
+
+// The memory of a body that is collected grows with what has arrived, however much the
+// client declares.
+func TestCollectedBodyGrowsWithArrival(t *testing.T) {
+	const conns, declared = 16, 1 << 30
+	heads := map[string]string{
+		"known length": fmt.Sprintf("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: %d\r\n\r\n", declared),
+		"one chunk":    fmt.Sprintf("POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n", declared),
+	}
+	onEngines(t, func(t *testing.T, e Engine) {
+		ts := startServer(t, &Server{Engine: e, MaxRequestBodySize: declared}, echo)
+		ts.dial().wantOpen() // what the first connection allocates is no part of this
+		for name, head := range heads {
+			for _, sent := range []int{0, 10, 3000, 20_000, 400_000} {
+				var all []*testConn
+				for range conns {
+					all = append(all, ts.dial())
+				}
+				request := []byte(head + strings.Repeat("x", sent))
+				runtime.GC() // twice, so that the pools are empty
+				runtime.GC()
+				got := allocated(func() {
+					for _, c := range all {
+						if _, err := c.Write(request); err != nil {
+							t.Fatal(err)
+						}
+						_ = c.Conn.(*net.TCPConn).CloseWrite()
+					}
+					for _, c := range all { // the server answers when it has done all that it does
+						c.read("POST")
+					}
+				})
+				// The last buffer, those before it, and what an answer costs on both sides.
+				if most := conns * (2*bodyFactor*sent + 32<<10); got > most {
+					t.Errorf("%s: %d connections that sent %d bytes took %d bytes, want at most %d", name, conns, sent, got, most)
+				}
+			}
+		}
+	})
+}
+
+// Long bodies that are collected use the same memory again and again: those of known
+// length, those of chunks, and bodies that break off or are refused.
+func TestCollectedBodiesUseMemoryAgain(t *testing.T) {
+	if race.Enabled {
+		t.Skip("pools drop objects at random")
+	}
+	const size, rounds = 8 << 20, 4
+	text := strings.Repeat("0123456789abcdef", size/16)
+	length := fmt.Sprint(size)
+	onEngines(t, func(t *testing.T, e Engine) {
+		closed := make(chan struct{}, 100)
+		ts := startServer(t, &Server{
+			Engine: e, MaxRequestBodySize: size,
+			Handler: func(ctx *RequestCtx) { ctx.SetBodyString(fmt.Sprint(len(ctx.PostBody()))) },
+			ConnState: func(_ net.Conn, state ConnState) {
+				if state == StateClosed {
+					closed <- struct{}{}
+				}
+			},
+		}, nil)
+		send := func(request string, want int, body string) func() {
+			bytes := []byte(request)
+			return func() {
+				c := ts.dial()
+				go c.Write(bytes)
+				c.want("POST", want, body)
+				c.Close()
+				<-closed
+			}
+		}
+		reset := func(request string) func() {
+			bytes := []byte(request)
+			return func() {
+				c := ts.dial()
+				if _, err := c.Write(bytes); err != nil {
+					t.Error(err)
+				}
+				_ = c.Conn.(*net.TCPConn).SetLinger(0)
+				c.Close()
+				<-closed
+			}
+		}
+		for _, tt := range []struct {
+			name string
+			send func()
+		}{
+			{"known length", send(post("/", text), 200, length)},
+			{"one chunk", send(chunkedPost(text, size), 200, length)},
+			{"chunks", send(chunkedPost(text, 30_000), 200, length)},
+			{"known length, reset", reset(post("/", text)[:size-1000])},
+			{"chunks, reset", reset(chunkedPost(text, 30_000)[:size-1000])},
+			{"chunks, too long", send(chunkedPost(text+"more", 30_000), 413, "Too big request body")},
+		} {
+			for range 2 {
+				tt.send()
+			}
+			got := allocated(func() {
+				for range rounds {
+					tt.send()
+				}
+			})
+			if most := rounds * size / 10; got > most {
+				t.Errorf("%s: %d bodies of %d bytes allocated %d bytes, want at most %d", tt.name, rounds, size, got, most)
+			}
+		}
+	})
+}
+
+// chunkedPost returns a request whose body has chunks of size bytes.
+func chunkedPost(body string, size int) string {
+	return "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n" + chunks(body, size)
+}
+
+// No request sees bytes of another one in a long body, although these bodies use the same
+// memory, and some break off anywhere.
+func TestLongBodiesAreNotForeign(t *testing.T) {
+	onEngines(t, func(t *testing.T, e Engine) {
+		ts := startServer(t, &Server{Engine: e, MaxRequestBodySize: 4 << 20}, func(ctx *RequestCtx) {
+			user, body := ctx.Request.Header.Peek("User"), ctx.PostBody()
+			if bytes.Count(body, user) != len(body) {
+				t.Errorf("the body of %s has foreign bytes", user)
+			}
+			ctx.SetBody(body)
+		})
+		var wg sync.WaitGroup
+		for i := range 6 {
+			wg.Go(func() {
+				u := &longUser{rng: rand.New(rand.NewPCG(uint64(i), 1)), name: string(rune('a' + i)), addr: ts.addr}
+				u.text = strings.Repeat(u.name, 3<<20)
+				for range race.Fewer(60) {
+					if err := u.send(); err != nil {
+						t.Errorf("%s: %v", u.name, err)
+						return
+					}
+				}
+			})
+		}
+		wg.Wait()
+	})
+}
+
+// longUser sends long bodies that consist of its name, a letter.
+type longUser struct {
+	rng        *rand.Rand
+	name, addr string
+	text       string
+}
+
+// send sends a request over a new connection, or a part of it, and checks the answer.
+func (u *longUser) send() error {
+	nc, err := net.Dial("tcp", u.addr)
+	if err != nil {
+		return err
+	}
+	defer nc.Close()
+	_ = nc.SetDeadline(time.Now().Add(3 * time.Minute)) // which only ends a test that hangs
+	body := u.text[:u.rng.IntN(len(u.text))]
+	request := post("/", body)
+	if u.rng.IntN(2) == 0 {
+		request = chunkedPost(body, 1+u.rng.IntN(1<<20))
+	}
+	request = strings.Replace(request, "\r\n", "\r\nUser: "+u.name+"\r\n", 1)
+	if u.rng.IntN(3) == 0 {
+		if u.rng.IntN(2) == 0 {
+			_ = nc.(*net.TCPConn).SetLinger(0)
+		}
+		_, err := io.WriteString(nc, request[:u.rng.IntN(len(request))])
+		return err
+	}
+	go io.WriteString(nc, request) // a missing answer shows the error
+	resp, err := http.ReadResponse(bufio.NewReader(nc), nil)
+	if err != nil {
+		return err
+	}
+	got, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return err
+	}
+	if string(got) != body {
+		return errors.New("the answer has other bytes")
+	}
+	return nil
+}
