@@ -220,7 +220,7 @@ func (e *Event) Start(nc, top net.Conn, epoch uint32, sess Session) {
 	l := c.l
 	if top != nil {
 		c.extra().top = top
-		c.layered, c.whole = true, true
+		c.layered = true
 	}
 	l.mu.Lock() // each and evictIdle look at these
 	c.sess, c.epoch, c.opened = sess, epoch, uint32(clock.Coarse()/seconds)

@@ -45,8 +45,9 @@ type eventConn struct {
 	// Invariants of the fields up to addr, whenever no method of the session runs:
 	//
 	//	woken                      => more.waker != nil: feed relies on it
-	//	layered                    => whole, and more.top != nil
+	//	layered                    => more.top != nil
 	//	drained, without layered   => the last read got EAGAIN, or less than its room
+	//	more.dry                   => layered, and the same holds for the socket
 	//	detached                   => fd == -1: obey ends the session, and nothing else
 	//	phase == feeding           => wants.op == Flush
 	//	phase == lingering         => wants.op == Close, and more.lingerEnd != 0
@@ -54,15 +55,16 @@ type eventConn struct {
 	layered bool // there is a connection on top of this one, connMore.top
 	wants   wants
 	woken   bool // evWake has come, and no Feed has begun since
-	// drained says that the socket has nothing more to read. The next edge tells of more.
+	// drained says that there is nothing more to read. The next edge tells of more. With
+	// layered, the connection on top may hold bytes although the socket has none: then
+	// connMore.dry says it of the socket alone.
 	drained bool
 	// hup says that the peer has ended its side. No later edge tells of the end, so from
 	// then on a short read doesn't set drained: the read after it must find the end.
 	hup bool
 	// whole says that only EAGAIN sets drained, since a short read doesn't mean that
-	// nothing more is there. That holds on UNIX sockets, below TLS, and after a byte out
-	// of band has come. On other streams a short read means the same as EAGAIN
-	// (epoll(7)).
+	// nothing more is there. That holds on UNIX sockets, and after a byte out of band has
+	// come. On other streams a short read means the same as EAGAIN (epoll(7)).
 	whole bool
 	// detached says that it has left the engine, see Detach.
 	detached bool
@@ -196,10 +198,18 @@ func (c *eventConn) note(ev uint32) {
 		c.whole = true // a read ends before that byte, although there is more to read after it
 	}
 	if ev&(evIn|evHup|evReset|evStop|evUrgent) != 0 {
-		c.drained = false
+		c.lookAgain()
 		if ev&(evHup|evReset) != 0 {
 			c.hup = true
 		}
+	}
+}
+
+// lookAgain makes the next read ask the socket, although it may have nothing.
+func (c *eventConn) lookAgain() {
+	c.drained = false
+	if c.layered {
+		c.more.Load().dry = false
 	}
 }
 
@@ -270,7 +280,7 @@ func (c *eventConn) stepRead(ev uint32, wk *worker) verdict {
 		// A request may have arrived without its edge, or a wake-up since the last take:
 		// look again.
 		if !looked || c.word.Load()&evWake != 0 {
-			c.drained = false
+			c.lookAgain()
 			return again
 		}
 		return c.end(nil, wk)

@@ -25,6 +25,7 @@ type connMore struct {
 	watch      atomic.Pointer[eventWatch]
 	local      atomic.Pointer[rawAddr]
 	top        net.Conn // see Start
+	dry        bool     // the socket below top has nothing more to read, see eventConn.drained
 	waker      *Waker   // of sess, if it asked for one
 	next       Session  // for Switch
 	into       []byte   // see ReadInto

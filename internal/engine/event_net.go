@@ -145,6 +145,9 @@ func (c *eventSocket) Read(p []byte) (int, error) {
 	}
 	ec := c.conn()
 	for {
+		if ec.layered && ec.more.Load().dry {
+			return 0, errAgain
+		}
 		n, err := ec.readSocket(p)
 		if n > 0 || err != errWouldBlock {
 			return n, err

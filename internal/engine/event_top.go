@@ -23,7 +23,7 @@ func (tryAgain) Temporary() bool { return true }
 
 // readTop is readNow through the connection on top. That may hold decrypted bytes when
 // the socket is already empty: only errAgain, from the socket below, means that nothing
-// is left.
+// is left. The socket isn't asked again once it is dry, so a request costs one read.
 func (c *eventConn) readTop(p []byte) (n int, err error) {
 	n, err = c.more.Load().top.Read(p)
 	switch {

@@ -115,11 +115,19 @@ func (c *eventConn) readSocket(p []byte) (n int, err error) {
 		n, errno := c.l.sys.read(c.fd, p)
 		switch {
 		case n > 0:
-			c.drained = n < len(p) && !c.hup && !c.whole
+			short := n < len(p) && !c.hup && !c.whole
+			if c.layered {
+				c.more.Load().dry = short
+			} else {
+				c.drained = short
+			}
 			return n, nil
 		case errno == syscall.EINTR:
 		case errno == syscall.EAGAIN:
 			c.drained = true
+			if c.layered {
+				c.more.Load().dry = true
+			}
 			return 0, errWouldBlock
 		case errno == 0:
 			return 0, io.EOF

@@ -62,7 +62,8 @@ func (c *eventConn) switchTo(s Session, wk *worker) verdict {
 	c.SetWriteDeadline(0)
 	c.setDue(0)
 	m.waker, m.next, m.atEnd, m.unopened = nil, nil, false, true
-	c.woken, c.drained = false, false
+	c.woken = false
+	c.lookAgain()
 	c.l.mu.Lock() // each looks at sess
 	c.sess = s
 	c.l.mu.Unlock()

@@ -249,7 +249,8 @@ func (c *eventConn) closeGracefully(wk *worker) verdict {
 	now := clock.Ticks()
 	c.extra().lingerEnd = now + clock.Tick(lingerTotal)
 	c.setDue(now + clock.Tick(lingerIdle))
-	c.phase, c.drained = lingering, false
+	c.phase = lingering
+	c.lookAgain()
 	if c.w != nil {
 		c.w.r, c.w.w = 0, 0
 	}
