@@ -15,20 +15,20 @@ import (
 	"strings"
 
 	"github.com/galehttp/gale/lab/scale/count"
-	"github.com/galehttp/gale/lab/scale/overlay"
+	"github.com/galehttp/gale/lab/scale/sites"
 )
 
 // builds are the programs that are measured: the server with counters and without.
 type builds struct {
 	counted, plain string
-	sites          []overlay.Site
+	sites          []sites.Site
 }
 
 // build makes both programs in dir. lab is the folder of this module.
 func build(lab, dir string, plainWrites bool, stderr io.Writer) (*builds, error) {
 	b := &builds{counted: filepath.Join(dir, "counted"), plain: filepath.Join(dir, "plain")}
 	var err error
-	if b.sites, err = overlay.Write(lab, "./scale/target", filepath.Join(dir, "overlay"), plainWrites); err != nil {
+	if b.sites, err = sites.Write(lab, "./scale/target", filepath.Join(dir, "overlay"), plainWrites); err != nil {
 		return nil, err
 	}
 	for _, args := range [][]string{

@@ -1,6 +1,6 @@
 // Package count counts which words of memory the code of the library writes and reads, by
-// the loop that does it. Package overlay rewrites the library so that it calls these functions
-// (see lab/scale/overlay). Nothing else imports them, except the server of lab/scale.
+// the loop that does it. Package sites rewrites the library so that it calls these functions
+// (see lab/scale/sites). Nothing else imports them, except the server of lab/scale.
 //
 // A word is an atomic variable, a lock, a channel or a field. A site is an operation in
 // the source. A party is who writes: an event loop or, on the block engine, a processor.

@@ -7,6 +7,8 @@ import (
 	"go/types"
 	"slices"
 	"strings"
+
+	"github.com/galehttp/gale/tests/overlay"
 )
 
 // counter is the name of package count in rewritten files.
@@ -14,10 +16,7 @@ const counter = "stepcount"
 
 // rewriter makes the edits of one file.
 type rewriter struct {
-	fset  *token.FileSet
-	info  *types.Info
-	text  []byte
-	edits []edit
+	*overlay.File
 	// replaced holds one name of each package with functions that package count replaces,
 	// so that the import stays used.
 	replaced map[string]string
@@ -26,55 +25,22 @@ type rewriter struct {
 	plain map[ast.Expr]bool
 }
 
-// edit replaces text[from:to] by with. Among edits at one place closings come first, the
-// innermost before the others, then openings, the outermost first.
-type edit struct {
-	from, to int
-	with     string
-	order    int
-}
-
-func (r *rewriter) at(p token.Pos) int { return r.fset.Position(p).Offset }
-
-func (r *rewriter) replace(from, to token.Pos, with string) {
-	r.edits = append(r.edits, edit{r.at(from), r.at(to), with, len(r.edits) + 1<<30})
-}
-
-func (r *rewriter) insert(p token.Pos, with string) {
-	r.edits = append(r.edits, edit{r.at(p), r.at(p), with, len(r.edits)})
-}
-
 // wrap turns e into f(e).
 func (r *rewriter) wrap(e ast.Expr, f, rest string) {
-	r.insert(e.Pos(), counter+"."+f+"(")
-	r.edits = append(r.edits, edit{r.at(e.End()), r.at(e.End()), rest + ")", -len(r.edits) - 1})
+	r.Wrap(e, counter+"."+f+"(", rest+")")
 }
 
-func (r *rewriter) file(f *ast.File) []byte {
+func (r *rewriter) rewrite() {
 	r.plain = map[ast.Expr]bool{}
-	r.insert(f.Name.End(), "; import "+counter+` "`+own+`/count"`)
-	ast.Inspect(f, func(n ast.Node) bool {
+	r.Import(counter, own+"/count")
+	ast.Inspect(r.Syntax, func(n ast.Node) bool {
 		r.node(n)
 		return true
 	})
-	slices.SortStableFunc(r.edits, func(a, b edit) int {
-		if a.from != b.from {
-			return a.from - b.from
-		}
-		return a.order - b.order
-	})
-	var out []byte
-	done := 0
-	for _, e := range r.edits {
-		out = append(append(out, r.text[done:e.from]...), e.with...)
-		done = e.to
-	}
-	out = append(out, r.text[done:]...)
-	out = fmt.Appendf(out, "\nvar _ = %s.Add\n", counter)
+	r.Append(fmt.Sprintf("\nvar _ = %s.Add\n", counter))
 	for _, name := range r.replaced {
-		out = fmt.Appendf(out, "var _ = %s\n", name)
+		r.Append(fmt.Sprintf("var _ = %s\n", name))
 	}
-	return out
 }
 
 func (r *rewriter) node(n ast.Node) {
@@ -92,9 +58,9 @@ func (r *rewriter) node(n ast.Node) {
 	case *ast.BinaryExpr:
 		r.binary(n)
 	case *ast.AssignStmt:
-		if n.Tok == token.ADD_ASSIGN && isString(r.info.TypeOf(n.Lhs[0])) {
+		if n.Tok == token.ADD_ASSIGN && isString(r.Info.TypeOf(n.Lhs[0])) {
 			r.wrap(n.Rhs[0], "Cat", "")
-			r.insert(n.Rhs[0].Pos(), string(r.text[r.at(n.Lhs[0].Pos()):r.at(n.Lhs[0].End())])+", ")
+			r.Insert(n.Rhs[0].Pos(), r.Source(n.Lhs[0])+", ")
 		}
 	case *ast.CallExpr:
 		r.call(n)
@@ -103,12 +69,12 @@ func (r *rewriter) node(n ast.Node) {
 
 func (r *rewriter) body(b *ast.BlockStmt) {
 	if b != nil {
-		r.insert(b.Lbrace+1, " "+counter+".Add(1);")
+		r.Insert(b.Lbrace+1, " "+counter+".Add(1);")
 	}
 }
 
 func (r *rewriter) binary(n *ast.BinaryExpr) {
-	if r.constant(n) || !isString(r.info.TypeOf(n.X)) {
+	if r.constant(n) || !isString(r.Info.TypeOf(n.X)) {
 		return
 	}
 	switch n.Op {
@@ -126,15 +92,15 @@ func (r *rewriter) binary(n *ast.BinaryExpr) {
 		if n.Op == token.NEQ {
 			not = "!"
 		}
-		r.insert(n.Pos(), not+counter+".Equal(")
-		r.replace(n.OpPos, n.OpPos+2, ",")
-		r.edits = append(r.edits, edit{r.at(n.End()), r.at(n.End()), ")", -len(r.edits) - 1})
+		r.Insert(n.Pos(), not+counter+".Equal(")
+		r.Replace(n.OpPos, n.OpPos+2, ",")
+		r.Close(n, ")")
 	}
 }
 
 func (r *rewriter) call(n *ast.CallExpr) {
 	fun := ast.Unparen(n.Fun)
-	tv := r.info.Types[fun]
+	tv := r.Info.Types[fun]
 	switch {
 	case tv.IsType():
 		r.conversion(n, tv.Type)
@@ -150,7 +116,7 @@ func (r *rewriter) call(n *ast.CallExpr) {
 // conversion counts conversions that copy.
 func (r *rewriter) conversion(n *ast.CallExpr, to types.Type) {
 	arg := n.Args[0]
-	from := r.info.TypeOf(arg)
+	from := r.Info.TypeOf(arg)
 	if r.plain[n] || r.constant(arg) {
 		return
 	}
@@ -166,7 +132,7 @@ func (r *rewriter) builtin(n *ast.CallExpr, name string) {
 	case "copy":
 		r.wrap(n, "Int", "")
 	case "clear":
-		if isSlice(r.info.TypeOf(n.Args[0])) {
+		if isSlice(r.Info.TypeOf(n.Args[0])) {
 			r.wrap(n.Args[0], "Len", "")
 		}
 	case "make":
@@ -182,12 +148,12 @@ func (r *rewriter) appendCall(n *ast.CallExpr) {
 	switch {
 	case !n.Ellipsis.IsValid():
 		r.wrap(n.Args[0], "Base", fmt.Sprintf(", %d", len(n.Args)-1))
-	case isString(r.info.TypeOf(n.Args[1])):
-		r.replace(n.Fun.Pos(), n.Fun.End(), counter+".AppendString")
-		r.replace(n.Ellipsis, n.Ellipsis+3, "")
+	case isString(r.Info.TypeOf(n.Args[1])):
+		r.Replace(n.Fun.Pos(), n.Fun.End(), counter+".AppendString")
+		r.Replace(n.Ellipsis, n.Ellipsis+3, "")
 	default:
-		r.replace(n.Fun.Pos(), n.Fun.End(), counter+".Append")
-		r.replace(n.Ellipsis, n.Ellipsis+3, "")
+		r.Replace(n.Fun.Pos(), n.Fun.End(), counter+".Append")
+		r.Replace(n.Ellipsis, n.Ellipsis+3, "")
 	}
 }
 
@@ -206,7 +172,7 @@ func (r *rewriter) foreign(n *ast.CallExpr, fun ast.Expr) {
 	default:
 		return
 	}
-	callee, ok := r.info.Uses[id].(*types.Func)
+	callee, ok := r.Info.Uses[id].(*types.Func)
 	if !ok || callee.Pkg() == nil || isOwn(callee.Pkg().Path()) {
 		return // a variable's function counts its own steps
 	}
@@ -216,7 +182,7 @@ func (r *rewriter) foreign(n *ast.CallExpr, fun ast.Expr) {
 		version := strings.ToUpper(path[:1]) + path[1:] + name
 		if versions[version] {
 			r.replaced[path] = path + "." + keeps[path]
-			r.replace(fun.Pos(), fun.End(), counter+"."+version)
+			r.Replace(fun.Pos(), fun.End(), counter+"."+version)
 			return
 		}
 	}
@@ -227,12 +193,12 @@ func (r *rewriter) foreign(n *ast.CallExpr, fun ast.Expr) {
 		return // it gets room and fills less of it; the copies are counted elsewhere
 	}
 	for _, arg := range n.Args {
-		switch t := r.info.TypeOf(arg); {
+		switch t := r.Info.TypeOf(arg); {
 		case r.constant(arg):
 		case isString(t):
 			r.wrap(arg, "Str", "")
 		case isSlice(t):
-			if !isNil(r.info, arg) {
+			if !isNil(r.Info, arg) {
 				r.wrap(arg, "Len", "")
 			}
 		}
@@ -256,7 +222,7 @@ var versions = func() map[string]bool {
 	return m
 }()
 
-func (r *rewriter) constant(e ast.Expr) bool { return r.info.Types[e].Value != nil }
+func (r *rewriter) constant(e ast.Expr) bool { return r.Info.Types[e].Value != nil }
 
 func isNil(info *types.Info, e ast.Expr) bool { return info.Types[e].IsNil() }
 

@@ -1,11 +1,12 @@
-package overlay
+package sites
 
 import (
 	"fmt"
 	"go/ast"
 	"go/token"
 	"go/types"
-	"slices"
+
+	"github.com/galehttp/gale/tests/overlay"
 )
 
 // counter is the name of package count in rewritten files.
@@ -17,83 +18,40 @@ var entries = map[string]string{module + "/internal/engine.worker.run": "wk.l"}
 
 // rewriter makes the edits of one file.
 type rewriter struct {
-	fset  *token.FileSet
-	info  *types.Info
-	pkg   *types.Package
-	text  []byte
+	*overlay.File
 	at    string // the file
 	plain bool
 	sites *[]Site
-	edits []edit
 	fun   string // the function around the node
-}
-
-// edit replaces text[from:to] by with. Among edits at one place closings come first, the
-// innermost before the others, then openings, the outermost first.
-type edit struct {
-	from, to int
-	with     string
-	order    int
-}
-
-func (r *rewriter) offset(p token.Pos) int { return r.fset.Position(p).Offset }
-
-func (r *rewriter) source(n ast.Node) string {
-	return string(r.text[r.offset(n.Pos()):r.offset(n.End())])
-}
-
-func (r *rewriter) insert(p token.Pos, with string) {
-	r.edits = append(r.edits, edit{r.offset(p), r.offset(p), with, len(r.edits)})
-}
-
-// wrap puts before and after around e.
-func (r *rewriter) wrap(e ast.Expr, before, after string) {
-	r.insert(e.Pos(), before)
-	r.edits = append(r.edits, edit{r.offset(e.End()), r.offset(e.End()), after, -len(r.edits) - 1})
 }
 
 // site adds a site and returns its number.
 func (r *rewriter) site(at token.Pos, word, kind, op string) int {
-	*r.sites = append(*r.sites, Site{At: fmt.Sprintf("%s:%d", r.at, r.fset.Position(at).Line), Word: word, Kind: kind, Op: op})
+	*r.sites = append(*r.sites, Site{At: fmt.Sprintf("%s:%d", r.at, r.Line(at)), Word: word, Kind: kind, Op: op})
 	return len(*r.sites) - 1
 }
 
-// file returns the new text, nil if nothing changes.
-func (r *rewriter) file(f *ast.File) []byte {
-	for _, d := range f.Decls {
+func (r *rewriter) rewrite() {
+	for _, d := range r.Syntax.Decls {
 		fun, ok := d.(*ast.FuncDecl)
 		if !ok || fun.Body == nil {
 			continue
 		}
 		r.fun = fun.Name.Name
 		if fun.Recv != nil {
-			r.fun = typeName(r.info.TypeOf(fun.Recv.List[0].Type)) + "." + r.fun
+			r.fun = typeName(r.Info.TypeOf(fun.Recv.List[0].Type)) + "." + r.fun
 		}
-		if loop := entries[r.pkg.Path()+"."+r.fun]; loop != "" {
-			r.insert(fun.Body.Lbrace+1, fmt.Sprintf(" defer %s.Enter(%s)();", counter, loop))
+		if loop := entries[r.Package.Path()+"."+r.fun]; loop != "" {
+			r.Insert(fun.Body.Lbrace+1, fmt.Sprintf(" defer %s.Enter(%s)();", counter, loop))
 		}
 		ast.Inspect(fun.Body, func(n ast.Node) bool {
 			r.node(n)
 			return true
 		})
 	}
-	if len(r.edits) == 0 {
-		return nil
+	if r.IsEdited() {
+		r.Import(counter, counted)
 	}
-	r.insert(f.Name.End(), "; import "+counter+` "`+counted+`"`)
-	slices.SortStableFunc(r.edits, func(a, b edit) int {
-		if a.from != b.from {
-			return a.from - b.from
-		}
-		return a.order - b.order
-	})
-	var out []byte
-	done := 0
-	for _, e := range r.edits {
-		out = append(append(out, r.text[done:e.from]...), e.with...)
-		done = e.to
-	}
-	return append(out, r.text[done:]...)
 }
 
 func (r *rewriter) node(n ast.Node) {
@@ -107,7 +65,7 @@ func (r *rewriter) node(n ast.Node) {
 			r.channel(n.X, "receive")
 		}
 	case *ast.RangeStmt:
-		if _, ok := r.info.TypeOf(n.X).Underlying().(*types.Chan); ok {
+		if _, ok := r.Info.TypeOf(n.X).Underlying().(*types.Chan); ok {
 			r.channel(n.X, "range")
 		}
 	case *ast.BlockStmt:
@@ -121,17 +79,17 @@ func (r *rewriter) node(n ast.Node) {
 
 func (r *rewriter) channel(ch ast.Expr, op string) {
 	n := r.site(ch.Pos(), r.name(ch), "channel", op)
-	r.wrap(ch, counter+".C(", fmt.Sprintf(", %d)", n))
+	r.Wrap(ch, counter+".C(", fmt.Sprintf(", %d)", n))
 }
 
 func (r *rewriter) call(n *ast.CallExpr) {
 	switch fun := ast.Unparen(n.Fun).(type) {
 	case *ast.Ident:
-		if _, ok := r.info.Uses[fun].(*types.Builtin); ok && fun.Name == "close" {
+		if _, ok := r.Info.Uses[fun].(*types.Builtin); ok && fun.Name == "close" {
 			r.channel(n.Args[0], "close")
 		}
 	case *ast.SelectorExpr:
-		f, ok := r.info.Uses[fun.Sel].(*types.Func)
+		f, ok := r.Info.Uses[fun.Sel].(*types.Func)
 		if !ok || f.Pkg() == nil {
 			return
 		}
@@ -145,9 +103,9 @@ func (r *rewriter) call(n *ast.CallExpr) {
 			if isLoad(f.Name()) {
 				count = ".R("
 			}
-			r.wrap(n.Args[0], counter+count, fmt.Sprintf(", %d)", r.site(fun.Sel.Pos(), r.name(n.Args[0]), kind, f.Name())))
+			r.Wrap(n.Args[0], counter+count, fmt.Sprintf(", %d)", r.site(fun.Sel.Pos(), r.name(n.Args[0]), kind, f.Name())))
 		case path == "time" && (f.Name() == "AfterFunc" || f.Name() == "NewTimer"):
-			r.wrap(n.Args[0], counter+".T(", fmt.Sprintf(", %d)", r.site(fun.Sel.Pos(), "time.Timer of "+r.fun, "timer", f.Name())))
+			r.Wrap(n.Args[0], counter+".T(", fmt.Sprintf(", %d)", r.site(fun.Sel.Pos(), "time.Timer of "+r.fun, "timer", f.Name())))
 		}
 	}
 }
@@ -157,7 +115,7 @@ func isLoad(name string) bool { return len(name) >= 4 && name[:4] == "Load" }
 // method rewrites the receiver of a call of a method of sync, sync/atomic or time.Timer.
 // The method may be promoted from embedded fields.
 func (r *rewriter) method(call *ast.CallExpr, fun *ast.SelectorExpr, f *types.Func) {
-	sel := r.info.Selections[fun]
+	sel := r.Info.Selections[fun]
 	if sel == nil || sel.Kind() != types.MethodVal {
 		return
 	}
@@ -172,7 +130,7 @@ func (r *rewriter) method(call *ast.CallExpr, fun *ast.SelectorExpr, f *types.Fu
 		switch owner {
 		case "Pool":
 			if f.Name() == "Get" {
-				r.wrap(call, counter+".G(", fmt.Sprintf(", %d)", r.site(fun.Sel.Pos(), r.name(fun.X), "pool", "Get")))
+				r.Wrap(call, counter+".G(", fmt.Sprintf(", %d)", r.site(fun.Sel.Pos(), r.name(fun.X), "pool", "Get")))
 				return
 			}
 			kind, count = "pool", ".T"
@@ -201,7 +159,7 @@ func (r *rewriter) method(call *ast.CallExpr, fun *ast.SelectorExpr, f *types.Fu
 	if isPointer {
 		before, after = counter+count+"((", path+fmt.Sprintf("), %d)", n)
 	}
-	r.wrap(fun.X, before, after)
+	r.Wrap(fun.X, before, after)
 }
 
 // embedded returns the names of the embedded fields through which a method was found, and
@@ -239,7 +197,7 @@ func typeName(t types.Type) string {
 
 // name names the word that e is: by package, type and field, or by function and variable.
 func (r *rewriter) name(e ast.Expr) string {
-	pkg := r.pkg.Name() + "."
+	pkg := r.Package.Name() + "."
 	switch e := ast.Unparen(e).(type) {
 	case *ast.UnaryExpr:
 		return r.name(e.X)
@@ -248,25 +206,25 @@ func (r *rewriter) name(e ast.Expr) string {
 	case *ast.IndexExpr:
 		return r.name(e.X) + "[]"
 	case *ast.SelectorExpr:
-		if sel := r.info.Selections[e]; sel != nil {
+		if sel := r.Info.Selections[e]; sel != nil {
 			if owner := typeName(sel.Recv()); owner != "" {
 				return pkg + owner + "." + e.Sel.Name
 			}
 			return r.name(e.X) + "." + e.Sel.Name
 		}
-		return r.source(e) // of another package
+		return r.Source(e) // of another package
 	case *ast.Ident:
-		if v, ok := r.info.Uses[e].(*types.Var); ok && v.Parent() == r.pkg.Scope() {
+		if v, ok := r.Info.Uses[e].(*types.Var); ok && v.Parent() == r.Package.Scope() {
 			return pkg + e.Name
 		}
-		if owner := typeName(r.info.TypeOf(e)); owner != "" && r.info.TypeOf(e) != nil {
-			if o := types.Unalias(r.info.TypeOf(e)); isOwn(o) {
+		if owner := typeName(r.Info.TypeOf(e)); owner != "" && r.Info.TypeOf(e) != nil {
+			if o := types.Unalias(r.Info.TypeOf(e)); isOwn(o) {
 				return pkg + owner
 			}
 		}
 		return pkg + r.fun + " " + e.Name
 	}
-	return pkg + r.fun + " " + r.source(e)
+	return pkg + r.fun + " " + r.Source(e)
 }
 
 // isOwn reports whether t is a type of the library, or a pointer to one.
@@ -297,7 +255,7 @@ func (r *rewriter) statements(list []ast.Stmt) {
 		}
 		for _, e := range targets {
 			if e = ast.Unparen(e); r.isShared(e) {
-				r.insert(s.Pos(), fmt.Sprintf("%s.W(&(%s), %d); ", counter, r.source(e), r.site(e.Pos(), r.name(e), "plain", "=")))
+				r.Insert(s.Pos(), fmt.Sprintf("%s.W(&(%s), %d); ", counter, r.Source(e), r.site(e.Pos(), r.name(e), "plain", "=")))
 			}
 		}
 	}
@@ -307,18 +265,18 @@ func (r *rewriter) statements(list []ast.Stmt) {
 // variable, and can be evaluated twice.
 func (r *rewriter) isShared(e ast.Expr) bool {
 	if id, ok := e.(*ast.Ident); ok {
-		v, ok := r.info.Uses[id].(*types.Var)
-		return ok && v.Parent() == r.pkg.Scope()
+		v, ok := r.Info.Uses[id].(*types.Var)
+		return ok && v.Parent() == r.Package.Scope()
 	}
 	shared := false
 	for {
 		switch x := ast.Unparen(e).(type) {
 		case *ast.SelectorExpr:
-			sel := r.info.Selections[x]
+			sel := r.Info.Selections[x]
 			if sel == nil || sel.Kind() != types.FieldVal {
 				return false
 			}
-			if _, ok := r.info.TypeOf(x.X).Underlying().(*types.Pointer); ok {
+			if _, ok := r.Info.TypeOf(x.X).Underlying().(*types.Pointer); ok {
 				shared = true
 			}
 			e = x.X
@@ -326,8 +284,8 @@ func (r *rewriter) isShared(e ast.Expr) bool {
 			shared = true
 			e = x.X
 		case *ast.Ident:
-			v, ok := r.info.Uses[x].(*types.Var)
-			return shared || ok && v.Parent() == r.pkg.Scope()
+			v, ok := r.Info.Uses[x].(*types.Var)
+			return shared || ok && v.Parent() == r.Package.Scope()
 		default:
 			return false
 		}
