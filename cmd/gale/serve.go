@@ -48,6 +48,10 @@ Flags may come before or after DIR, with one dash or two. They are:
 
 // runServe serves until a signal ends it.
 func runServe(args []string, stdout, stderr io.Writer) error {
+	// From here on signals are handled: everything that is opened must be closed.
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, endSignals()...)
+	defer signal.Stop(signals)
 	cfg, err := parseServeFlags(args)
 	if err != nil {
 		return err
@@ -56,10 +60,6 @@ func runServe(args []string, stdout, stderr io.Writer) error {
 	log := cfg.openLog(stderr)
 	defer log.close()
 	logger := log.logger
-	// From here on signals are handled: everything that is opened must be closed.
-	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, endSignals()...)
-	defer signal.Stop(signals)
 	tls, err := cfg.loadTLS()
 	if err != nil {
 		return err
@@ -82,6 +82,7 @@ func runServe(args []string, stdout, stderr io.Writer) error {
 	defer cfg.finishUploads()
 	done := make(chan error, 1)
 	go func() { done <- tls.serve(s, ln.Listener) }()
+	awaitServing(s, done)
 	banner(stdout, cfg, ln, tls)
 	if cfg.open {
 		openBrowser(urls(ln.Addr(), tls.enabled())[0], logger)
@@ -93,6 +94,14 @@ func runServe(args []string, stdout, stderr io.Writer) error {
 		return fmt.Errorf("serving ended: %w", err)
 	case sig := <-signals:
 		return shutdown(s, drainFor(sig, cfg.drain), cfg.shutdownGrace, signals, logger)
+	}
+}
+
+// awaitServing waits until s serves, or has failed: a shutdown before that would find nothing
+// to drain, although clients can connect to the listener.
+func awaitServing(s *gale.Server, done chan error) {
+	for len(s.Stats().Listeners) == 0 && len(done) == 0 {
+		time.Sleep(100 * time.Microsecond)
 	}
 }
 
