@@ -10,11 +10,11 @@ import (
 // show is exact to 4 %.
 const resamples = 300
 
-// maxPieces is into how many pieces a run is cut at most: intervals of longer runs are put
+// maxPieces is into how many pieces a run is cut at most: groups of longer runs are put
 // together.
 const maxPieces = 500
 
-// piece is one interval of a run, or the sum of several.
+// piece is one group of intervals of a run, or the sum of several.
 type piece struct {
 	seconds, good, responses float64
 	cpu                      float64   // of the server, ns
@@ -36,7 +36,7 @@ func (p *piece) reset() {
 	*p = piece{counts: p.counts}
 }
 
-// pieces are the intervals of a run. Counts are of the latencies between from and to of the
+// pieces are the groups of intervals of a run. Counts are of the latencies between from and to of the
 // same index.
 type pieces struct {
 	all      []piece
@@ -60,40 +60,48 @@ func newPieces(run *Run) *pieces {
 // cut makes pieces of the intervals of a run, whose histograms latencies returns, or nil if
 // there is none.
 func cut(run *Run, latencies func(*Interval) (*Histogram, error)) *pieces {
-	intervals := counted(run.Intervals)
-	if len(intervals) < minIntervals {
+	groups := groups(run)
+	if len(groups) < minIntervals {
 		return nil
 	}
-	together := (len(intervals) + maxPieces - 1) / maxPieces
-	p := &pieces{all: make([]piece, (len(intervals)+together-1)/together)}
+	together := (len(groups) + maxPieces - 1) / maxPieces
+	p := &pieces{all: make([]piece, (len(groups)+together-1)/together)}
 	bars := make([]map[int64]float64, len(p.all))
 	ranges := map[int64]int64{} // from by to
 	for i := range p.all {
 		bars[i] = map[int64]float64{}
 	}
-	for i := range intervals {
-		in := &intervals[i]
+	for i, group := range groups {
+		in := run.counted(group)
 		p.all[i/together].add(&piece{
 			seconds: in.Seconds, good: float64(in.Good), responses: float64(in.Good + in.Bad),
 			cpu: max(in.ServerCPU, 0) * in.Seconds * 1e9,
 		})
-		h, err := latencies(in)
-		if err != nil {
-			return nil
-		}
-		if h == nil {
-			continue
-		}
-		for _, b := range h.h.Distribution() {
-			if b.Count > 0 {
-				bars[i/together][b.To] += float64(b.Count)
-				ranges[b.To] = b.From
+		for j := range group {
+			h, err := latencies(&group[j])
+			if err != nil {
+				return nil
 			}
+			h.addTo(bars[i/together], ranges)
 		}
 	}
 	p.index(bars, ranges)
 	p.resample()
 	return p
+}
+
+// addTo adds the counts of h, by the end of their range, to bars, and the beginnings of the
+// ranges to ranges. h may be nil.
+func (h *Histogram) addTo(bars map[int64]float64, ranges map[int64]int64) {
+	if h == nil {
+		return
+	}
+	for _, b := range h.h.Distribution() {
+		if b.Count > 0 {
+			bars[b.To] += float64(b.Count)
+			ranges[b.To] = b.From
+		}
+	}
 }
 
 // index puts the counts of all intervals in one order.

@@ -3,6 +3,7 @@ package figures
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -92,16 +93,35 @@ func (r *Requests) add(o Requests) {
 	r.Unanswered += o.Unanswered
 }
 
-// addIntervals appends o's intervals, with the time of the runs before.
+// addIntervals appends o's intervals, with the time of the runs before. A warm-up in the
+// middle is of no use. What came after the end of a run is in its last interval.
 func (r *Run) addIntervals(o *Run) {
+	r.Intervals = r.withoutWait()
 	shift := int64(r.Seconds * float64(time.Second))
-	for _, in := range o.Intervals {
+	for _, in := range o.withoutWait() {
 		if in.AtNS < 0 {
-			continue // a warm-up in the middle is of no use
+			continue
 		}
 		in.AtNS += shift
 		r.Intervals = append(r.Intervals, in)
 	}
+}
+
+// withoutWait returns the intervals, of which the last one has the responses that came
+// after the counted time.
+func (r *Run) withoutWait() []Interval {
+	end := slices.IndexFunc(r.Intervals, func(in Interval) bool { return r.isAfter(&in) })
+	if end <= 0 {
+		return r.Intervals
+	}
+	all := append([]Interval{}, r.Intervals[:end]...)
+	last := &all[end-1]
+	histogram := last.Histogram
+	for i := range r.Intervals[end:] {
+		last.JoinResponses(&r.Intervals[end+i])
+	}
+	last.Histogram = histogram
+	return all
 }
 
 func (r *Run) addErrors(errors []ErrorCount) {

@@ -11,39 +11,46 @@ import (
 // ProgressOptions say how a Progress shows what, and how much there is to do.
 type ProgressOptions struct {
 	// Columns returns how many columns the terminal has now. It is nil if the output isn't
-	// a terminal; then there are whole lines, at most one in 5 s unless the run is short.
-	Columns  func() int
-	WarmUp   time.Duration
-	Duration time.Duration // of the counted time, or 0
-	Count    int64         // of requests, or 0
+	// a terminal; then there are whole lines: one a second in short runs, while connections
+	// are opened and while the last responses are missing, otherwise one in 5 s.
+	Columns     func() int
+	Connections int // that are opened before the run
+	WarmUp      time.Duration
+	Duration    time.Duration // of the counted time, or 0
+	Count       int64         // of requests, or 0
 }
 
 const (
 	plainEvery = 5 * time.Second  // between lines that aren't on a terminal
-	plainShort = 15 * time.Second // runs up to this have a line per interval
+	plainShort = 15 * time.Second // runs up to this have a line per second
 	barWidth   = 20
 )
 
 // Progress shows how a run goes on. It is not safe for concurrent use.
 type Progress struct {
-	w    io.Writer
-	o    ProgressOptions
-	sum  Interval // what is not shown yet
-	done int64    // requests of the counted time
-	last int      // columns of the line on the terminal
-	at   time.Duration
+	w     io.Writer
+	o     ProgressOptions
+	sum   Interval // what is not shown yet
+	done  int64    // requests of the counted time
+	last  int      // columns of the line on the terminal
+	shown bool     // there was a line about an interval
 }
 
 // NewProgress returns a Progress that writes to w. Errors of w are ignored.
 func NewProgress(w io.Writer, o ProgressOptions) *Progress { return &Progress{w: w, o: o} }
+
+// ShowOpening says how many connections are open, before the run begins.
+func (p *Progress) ShowOpening(open int) {
+	p.write(fmt.Sprintf("opening connections, %s of %s", FormatCount(int64(open)), FormatCount(int64(p.o.Connections))))
+}
 
 // Show adds an interval that has ended.
 func (p *Progress) Show(in *Interval) {
 	if in.AtNS >= 0 {
 		p.done += in.Good + in.Bad
 	}
-	if in.AtNS >= 0 && p.sum.AtNS < 0 {
-		p.sum = Interval{} // the warm-up has ended
+	if p.phase(in) != p.phase(&p.sum) {
+		p.sum = Interval{}
 	}
 	p.sum.AtNS = in.AtNS
 	p.sum.Seconds += in.Seconds
@@ -51,18 +58,51 @@ func (p *Progress) Show(in *Interval) {
 	p.sum.Bad += in.Bad
 	p.sum.P99NS = max(p.sum.P99NS, in.P99NS)
 	end := time.Duration(in.AtNS) + time.Duration(in.Seconds*float64(time.Second))
-	if p.o.Columns != nil {
-		p.rewrite(p.line(end, true))
-		p.sum = Interval{}
+	if p.o.Columns == nil && p.sum.Seconds < nearly*p.pause(end).Seconds() {
 		return
 	}
+	p.shown = true
+	p.write(p.line(end))
+	p.sum = Interval{AtNS: in.AtNS}
+}
+
+// Phases of a run.
+const (
+	warming = iota
+	running
+	waiting // for the last responses of an open loop
+)
+
+func (p *Progress) phase(in *Interval) int {
+	switch {
+	case in.AtNS < 0:
+		return warming
+	case p.o.Duration > 0 && in.AtNS > int64(p.o.Duration-time.Millisecond):
+		return waiting
+	}
+	return running
+}
+
+// pause returns how much time a line stands for that is not on a terminal, if the last
+// interval has ended at end.
+func (p *Progress) pause(end time.Duration) time.Duration {
 	isShort := p.o.Duration > 0 && p.o.Duration <= plainShort
-	if !isShort && p.at > 0 && end-p.at < plainEvery {
+	switch {
+	case isShort && p.phase(&p.sum) == running && end > p.o.Duration-time.Millisecond:
+		return 0 // it was the last one
+	case isShort, !p.shown, p.phase(&p.sum) == waiting:
+		return time.Second
+	}
+	return plainEvery
+}
+
+// write writes a line, on a terminal in place of the one before.
+func (p *Progress) write(line string) {
+	if p.o.Columns != nil {
+		p.rewrite(line)
 		return
 	}
-	p.at = max(end, 1)
-	fmt.Fprintln(p.w, p.line(end, false))
-	p.sum = Interval{}
+	fmt.Fprintln(p.w, line)
 }
 
 // Clear removes the line from the terminal, so that other text can follow.
@@ -84,18 +124,21 @@ func (p *Progress) rewrite(line string) {
 	p.last = n
 }
 
-// line describes the last interval, which ended at end.
-func (p *Progress) line(end time.Duration, bar bool) string {
+// line describes what is not shown yet, which ended at end.
+func (p *Progress) line(end time.Duration) string {
 	s := &p.sum
 	p99 := "-"
 	if s.P99NS > 0 {
 		p99 = FormatDuration(s.P99NS)
 	}
 	what := fmt.Sprintf("%s/s  p99 %s  errors %s", FormatRate(ratio(float64(s.Good), s.Seconds)), p99, FormatCount(s.Bad))
-	if end <= 0 || s.AtNS < 0 {
-		return fmt.Sprintf("warm-up, %s left  %s", seconds(max(-end, 0).Round(100*time.Millisecond).Seconds()), what)
-	}
 	at := seconds(end.Round(100 * time.Millisecond).Seconds())
+	switch p.phase(s) {
+	case warming:
+		return fmt.Sprintf("warm-up, %s left  %s", seconds(max(-end, 0).Round(100*time.Millisecond).Seconds()), what)
+	case waiting:
+		return fmt.Sprintf("%s, waiting for the last responses  %s", at, what)
+	}
 	part, of := 0.0, ""
 	switch {
 	case p.o.Count > 0:
@@ -105,7 +148,7 @@ func (p *Progress) line(end time.Duration, bar bool) string {
 	default:
 		return at + "  " + what
 	}
-	if !bar {
+	if p.o.Columns == nil {
 		return of + "  " + what
 	}
 	full := int(min(max(part, 0), 1) * barWidth)

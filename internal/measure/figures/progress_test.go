@@ -76,6 +76,51 @@ func TestProgressElsewhere(t *testing.T) {
 	}
 }
 
+// TestProgressOfShortIntervals shows that lines come each second, and one at the end.
+func TestProgressOfShortIntervals(t *testing.T) {
+	var b strings.Builder
+	p := NewProgress(&b, ProgressOptions{Duration: 2300 * time.Millisecond})
+	for i := range 23 {
+		p.Show(&Interval{AtNS: int64(i) * 1e8, Seconds: 0.1, Good: 100, P99NS: int64(i+1) * 1e6})
+	}
+	want := "1 s of 2.30 s  1,000/s  p99 10.0 ms  errors 0\n2 s of 2.30 s  1,000/s  p99 20.0 ms  errors 0\n2.30 s of 2.30 s  1,000/s  p99 23.0 ms  errors 0\n"
+	if b.String() != want {
+		t.Errorf("got\n%s\nwant\n%s", b.String(), want)
+	}
+}
+
+// TestProgressBeforeAndAfter shows that there is a line each second while connections are
+// opened and while the last responses are missing, however long the run is.
+func TestProgressBeforeAndAfter(t *testing.T) {
+	o := ProgressOptions{Connections: 2000, Duration: 20 * time.Second}
+	var b strings.Builder
+	p := NewProgress(&b, o)
+	p.ShowOpening(0)
+	p.ShowOpening(1999)
+	for i := range 19 {
+		p.Show(second(i))
+	}
+	b.Reset()
+	p.ShowOpening(2000)
+	p.Show(&Interval{AtNS: 19e9, Seconds: 1, Good: 500, P99NS: 1e6})
+	p.Show(&Interval{AtNS: 20e9, Seconds: 1})
+	p.Show(&Interval{AtNS: 21e9, Seconds: 1, Good: 7, Bad: 3, P99NS: 2e9})
+	want := "opening connections, 2,000 of 2,000\n" +
+		"21 s, waiting for the last responses  0/s  p99 -  errors 0\n22 s, waiting for the last responses  7/s  p99 2.00 s  errors 3\n"
+	if b.String() != want {
+		t.Errorf("got\n%s\nwant\n%s", b.String(), want)
+	}
+	b.Reset()
+	o.Columns = func() int { return 80 }
+	p = NewProgress(&b, o)
+	p.ShowOpening(12)
+	p.Show(&Interval{AtNS: 20e9, Seconds: 1})
+	want = "\ropening connections, 12 of 2,000\r21 s, waiting for the last responses  0/s  p99 -  errors 0"
+	if b.String() != want {
+		t.Errorf("on a terminal: got %q, want %q", b.String(), want)
+	}
+}
+
 func TestCSV(t *testing.T) {
 	in := []Interval{*second(0), *second(1)}
 	in[1].ServerCPU, in[1].Others = -1, -1

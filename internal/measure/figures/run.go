@@ -133,11 +133,12 @@ type Bytes struct {
 
 // Connections counts connections of the counted time.
 type Connections struct {
-	Opened   int64        `json:"opened"`   // with those of before the counted time
-	Reopened int64        `json:"reopened"` // of Opened, in place of one that had ended
-	Resumed  int64        `json:"resumed"`  // TLS sessions
-	Connect  Distribution `json:"connect"`  // until TCP was connected
-	TLS      Distribution `json:"tls"`      // handshakes alone
+	Opened   int64        `json:"opened"`            // with those of before the counted time
+	Reopened int64        `json:"reopened"`          // of Opened, in place of one that had ended
+	Resumed  int64        `json:"resumed"`           // TLS sessions
+	Streams  int          `json:"streams,omitempty"` // of HTTP/2 that the server allows at a time, if they are fewer than those asked for
+	Connect  Distribution `json:"connect"`           // until TCP was connected
+	TLS      Distribution `json:"tls"`               // handshakes alone
 }
 
 // Schedule tells how an open loop held its rate.
@@ -218,8 +219,10 @@ type Step struct {
 	Late     Distribution `json:"late"`
 }
 
-// Interval is a slice of the run's time, a second unless the run is short. Responses count
-// where they ended.
+// Interval is a slice of the run's time. It takes 100 ms in a run of less than 5 s, a second
+// in longer ones, and more in a run of more than some minutes, so that there are a few
+// hundred at most. Responses count where they ended. Those of an open loop that end after
+// the counted time have intervals after it, without a rate.
 type Interval struct {
 	AtNS      int64            `json:"at_ns"` // since the counted time began; negative in the warm-up
 	Seconds   float64          `json:"seconds"`

@@ -281,9 +281,10 @@ func newFacts(run *Run) *facts {
 		f.others = g.Others // otherwise the server is one of them
 	}
 	f.cores()
-	f.spread, f.trend = spread(run.Intervals)
+	intervals := counted(run)
+	f.spread, f.trend = spread(intervals)
 	if f.open {
-		f.kept = kept(run.Intervals)
+		f.kept = kept(intervals)
 	}
 	return f
 }

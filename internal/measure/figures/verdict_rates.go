@@ -2,26 +2,14 @@ package figures
 
 import "math"
 
-// minIntervals is how many intervals a statement about their rates needs.
+// minIntervals is how many intervals of a second or more a statement about their rates
+// needs.
 const minIntervals = 5
 
-// counted returns the intervals of the counted time, without a last one that is much
-// shorter than the others.
-func counted(intervals []Interval) []Interval {
-	for len(intervals) > 0 && intervals[0].AtNS < 0 {
-		intervals = intervals[1:]
-	}
-	if n := len(intervals); n > 1 && intervals[n-1].Seconds < intervals[0].Seconds/2 {
-		intervals = intervals[:n-1]
-	}
-	return intervals
-}
-
-// spread returns the standard deviation of the intervals' rates around their trend, beyond
+// spread returns the standard deviation of the rates of counted intervals around their trend, beyond
 // what chance explains, and the trend over the run, both as shares of the average rate. It
 // returns -1 and 0 if there are too few intervals.
 func spread(intervals []Interval) (deviation, trend float64) {
-	intervals = counted(intervals)
 	n := float64(len(intervals))
 	if len(intervals) < minIntervals {
 		return -1, 0
@@ -67,9 +55,8 @@ func detrend(v []float64) (slope float64, residuals []float64) {
 }
 
 // kept returns the share of the intended rate that was answered in the second half of the
-// run, or 1 if there are too few intervals.
+// counted intervals, or 1 if there are too few.
 func kept(intervals []Interval) float64 {
-	intervals = counted(intervals)
 	if len(intervals) < 2 {
 		return 1
 	}

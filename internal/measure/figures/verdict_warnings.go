@@ -62,6 +62,8 @@ func (f *facts) warnOfResponses(add func(bool, string, ...any)) {
 	add(!f.open && r.Good > 0 && share(r.Unanswered, r.Sent) > 0.01, "%s requests had no response yet when the run ended: the percentiles leave them out.", FormatCount(r.Unanswered))
 	add(len(run.Statuses) > 1, "The responses had several statuses: %s.", statuses(run))
 	c := run.Connections
+	add(c.Streams > 0, "The server allows %s at a time on a connection, and %s were asked for.", plural(float64(c.Streams), "stream", "streams"), FormatCount(int64(run.Settings.Streams)))
+	add(!f.open && r.Sent < run.Settings.Count && run.Settings.DurationNS == 0 && !run.Interrupted, "Only %s of %s requests were sent: there was no connection anymore.", FormatCount(r.Sent), FormatCount(run.Settings.Count))
 	if run.Settings.KeepAlive && run.Settings.RequestsPerConn == 0 && c.Reopened > int64(max(run.Settings.Connections, 1)) {
 		add(true, "Connections ended and were reopened %s times, %s.", FormatCount(c.Reopened), howOften(c.Reopened, r.Sent))
 	}
@@ -115,7 +117,7 @@ func (f *facts) warnOfServer(add func(bool, string, ...any)) {
 	}
 	add(s.Ended, "The server's process ended during the run.")
 	add(f.server >= serverFull && f.loop >= busyLimit && !f.open, "The generator had little time left as well: its busiest loop waited %s of the time.", FormatShare(max(1-f.loop, 0)))
-	in := counted(run.Intervals)
+	in := counted(run)
 	if len(in) >= minIntervals {
 		first, last := in[0].ServerMemory, in[len(in)-1].ServerMemory
 		add(first > 0 && float64(last) > memoryGrew*float64(first) && last-first > memoryByte,

@@ -3,7 +3,6 @@ package page
 import (
 	"bytes"
 	"io"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -253,46 +252,8 @@ func mergeIntervals(intervals []figures.Interval, limit int) (merged []figures.I
 
 func mergeInterval(group []figures.Interval) figures.Interval {
 	m := group[0]
-	m.Errors = maps.Clone(m.Errors)
-	if len(group) > 1 {
-		m.Histogram = ""
-	}
-	for _, i := range group[1:] {
-		time := m.Seconds + i.Seconds
-		weigh := func(a, b float64) float64 {
-			if time <= 0 {
-				return a
-			}
-			return (a*m.Seconds + b*i.Seconds) / time
-		}
-		m.Rate = weigh(m.Rate, i.Rate)
-		m.GeneratorCPU = weigh(m.GeneratorCPU, i.GeneratorCPU)
-		m.ServerCPU = weighKnown(m.ServerCPU, i.ServerCPU, weigh)
-		m.Others = weighKnown(m.Others, i.Others, weigh)
-		m.Seconds = time
-		m.Good, m.Bad = m.Good+i.Good, m.Bad+i.Bad
-		for kind, n := range i.Errors {
-			if m.Errors == nil {
-				m.Errors = map[string]int64{}
-			}
-			m.Errors[kind] += n
-		}
-		m.P50NS, m.P90NS = max(m.P50NS, i.P50NS), max(m.P90NS, i.P90NS)
-		m.P99NS, m.MaxNS = max(m.P99NS, i.P99NS), max(m.MaxNS, i.MaxNS)
-		m.LateP99NS = max(m.LateP99NS, i.LateP99NS)
-		m.ServerMemory, m.HeapByte = max(m.ServerMemory, i.ServerMemory), max(m.HeapByte, i.HeapByte)
-		m.Goroutines = max(m.Goroutines, i.Goroutines)
+	for i := range group[1:] {
+		m.Join(&group[1+i])
 	}
 	return m
-}
-
-// weighKnown returns both of two values together, of which one that is unknown is negative.
-func weighKnown(a, b float64, both func(a, b float64) float64) float64 {
-	if a < 0 {
-		return b
-	}
-	if b < 0 {
-		return a
-	}
-	return both(a, b)
 }

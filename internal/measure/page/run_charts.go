@@ -94,6 +94,7 @@ func (r *report) overTime() Section {
 	if r.merged > 1 {
 		s.Text = append(s.Text, "The run is long: each point stands for "+plural(int64(r.merged), "interval")+". Percentiles are the highest of them, rates their averages.")
 	}
+	s.Text = append(s.Text, r.intervalTexts()...)
 	if r.intervals[0].AtNS < 0 {
 		s.Text = append(s.Text, "The shaded part before 0 s is the warm-up. It isn't counted elsewhere.")
 	}
@@ -105,6 +106,23 @@ func (r *report) overTime() Section {
 		s.Parts = append(s.Parts, c)
 	}
 	return s
+}
+
+// intervalTexts says how much time a point stands for, if that isn't a second, and that
+// some are after the counted time.
+func (r *report) intervalTexts() (texts []string) {
+	counted := slices.IndexFunc(r.intervals, func(i figures.Interval) bool { return i.AtNS >= 0 })
+	if counted < 0 {
+		return nil
+	}
+	if each := r.intervals[counted].Seconds; r.merged == 1 && math.Abs(each-1) > 0.01 {
+		texts = append(texts, "Each point stands for "+seconds(each)+".")
+	}
+	last := &r.intervals[len(r.intervals)-1]
+	if r.run.Schedule != nil && last.Rate == 0 && float64(last.AtNS) > (r.run.Seconds-0.001)*1e9 {
+		texts = append(texts, "After "+seconds(r.run.Seconds)+", no more requests were sent: the command waited for the last responses.")
+	}
+	return texts
 }
 
 func (r *report) latencyChart() *Chart {
