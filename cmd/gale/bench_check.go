@@ -1,12 +1,16 @@
 package main
 
 import (
+	"path/filepath"
 	"strings"
 	"time"
 )
 
-// maxConnections is the largest -c.
-const maxConnections = 1 << 20
+// maxConnections is the largest -c, maxTime the longest time of any kind.
+const (
+	maxConnections = 1 << 20
+	maxTime        = 365 * 24 * time.Hour
+)
 
 // check finds flags that are wrong or contradict each other.
 func (cfg *benchConfig) check() error {
@@ -43,6 +47,8 @@ func (cfg *benchConfig) checkNumbers() error {
 		switch {
 		case f.value < 0:
 			return usagef("%s can't be negative", dashed(f.name))
+		case f.value > maxTime:
+			return usagef("%s can't be more than %.0fh, a year", dashed(f.name), maxTime.Hours())
 		case cfg.given[f.name] && f.value == 0 && !f.zero:
 			return usagef("%s can't be 0: give a duration such as 10s", dashed(f.name))
 		}
@@ -67,6 +73,8 @@ func (cfg *benchConfig) checkLoad() error {
 		return usagef("leave -n out, or the duration in --rate: the rate and the time say how many requests there are")
 	case open && cfg.requests > 0 && cfg.duration > 0:
 		return usagef("with --rate, use either -n or -d: each determines the other")
+	case open && cfg.rate.longest(cfg.requests) > maxTime.Seconds():
+		return usagef("--rate %s takes more than a year: raise the rate, or lower the number of requests or the durations", cfg.rate.text)
 	case cfg.noKeepAlive && cfg.requestsPerConn > 1:
 		return usagef("use either --no-keepalive, which sends one request on a connection, or --requests-per-conn")
 	case cfg.noKeepAlive && cfg.pipeline > 1:
@@ -135,10 +143,10 @@ func (cfg *benchConfig) checkResults() error {
 		case f.file == "":
 		case f.file == "-" && f.name == "report":
 			return usagef("--report needs the name of a file, such as out.html")
-		case used[f.file] != "":
-			return usagef("%s and %s can't both write to %q: use two files", dashed(used[f.file]), dashed(f.name), f.file)
+		case used[filepath.Clean(f.file)] != "":
+			return usagef("%s and %s can't both write to %q: use two files", dashed(used[filepath.Clean(f.file)]), dashed(f.name), f.file)
 		}
-		used[f.file] = f.name
+		used[filepath.Clean(f.file)] = f.name
 	}
 	if strings.ContainsFunc(cfg.name, isControl) {
 		return usagef("--name can't have line breaks or other control characters")

@@ -225,7 +225,7 @@ func (cfg *benchConfig) setDefaults() {
 		cfg.duration = defaultDuration
 	}
 	if !cfg.given["c"] && cfg.requests > 0 {
-		cfg.connections = max(min(cfg.connections, cfg.requests), cfg.threads, len(cfg.urls))
+		cfg.connections = max(min(cfg.connections, cfg.requests), max(cfg.threads, 1)*len(cfg.urls))
 	}
 	if cfg.method == "" {
 		cfg.method = "GET"

@@ -54,6 +54,10 @@ func TestBenchMisuse(t *testing.T) {
 		{"duration without a unit", []string{url, "-d", "10"}, "such as 10s"},
 		{"no duration", []string{url, "-d", "0s"}, "-d can't be 0"},
 		{"negative duration", []string{url, "-d", "-1s"}, "-d can't be negative"},
+		{"longer than the clock", []string{url, "-d", "2562047h"}, "-d can't be more than 8760h"},
+		{"timeout longer than the clock", []string{url, "--timeout", "2562047h"}, "--timeout can't be more than"},
+		{"rate that takes forever", []string{url, "--rate", "1e-300", "-n", "5"}, "more than a year"},
+		{"steps that take forever", []string{url, "--rate", "1x8000h,1x8000h"}, "more than a year"},
 		{"negative warm-up", []string{url, "--warmup", "-1s"}, "--warmup"},
 		{"negative timeout", []string{url, "--timeout", "-1s"}, "--timeout"},
 		{"rate", []string{url, "--rate", "fast"}, "as in 5000"},
@@ -128,6 +132,7 @@ func TestBenchMisuse(t *testing.T) {
 		{"open quote", []string{url, "--cmd", "a 'b"}, "quote"},
 		{"two documents", []string{url, "--json", "-", "--csv", "-"}, "two files"},
 		{"one file for two", []string{url, "--json", none, "--report", none}, "two files"},
+		{"one file by two names", []string{url, "--json", "x.out", "--csv", "./x.out"}, "two files"},
 		{"report on the standard output", []string{url, "--report", "-"}, "out.html"},
 		{"no name of a file", []string{url, "--json", ""}, "name of a file"},
 		{"result in no folder", []string{url, "--json", filepath.Join(none, "a.json")}, "make it first"},
@@ -202,7 +207,7 @@ func TestBenchPlan(t *testing.T) {
 			return p.Connections == 3 && p.Threads <= 3
 		}},
 		{"fewer requests than threads and servers", []string{"-n", "1", "-t", "3", "--url", "http://b/"}, func(p *load.Plan) bool {
-			return p.Connections == 3 && p.Threads == 3 && p.Count == 1
+			return p.Connections == 6 && p.Threads == 3 && p.Count == 1 // each thread needs one to each server
 		}},
 		{"both", []string{"-n", "3", "-d", "5s", "-c", "9", "-t", "2"}, func(p *load.Plan) bool {
 			return p.Connections == 9 && p.Count == 3 && p.Duration == 5*second && p.Threads == 2

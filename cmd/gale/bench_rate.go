@@ -12,7 +12,7 @@ import (
 
 // Limits of -rate.
 const (
-	maxRate  = 1e8 // requests per second
+	maxRate  = 1e7 // requests per second
 	maxSteps = 1000
 )
 
@@ -79,7 +79,7 @@ func parseRate(s string) (float64, error) {
 	case err != nil || !(rate >= 0): // NaN too
 		return 0, errRate
 	case rate > maxRate:
-		return 0, errors.New("use at most 100000000 requests per second")
+		return 0, errors.New("use at most 10000000 requests per second")
 	}
 	return rate, nil
 }
@@ -90,6 +90,18 @@ func (f *rateFlag) timed() bool { return len(f.steps) > 0 && f.steps[0].Time > 0
 // changes reports whether the rate isn't the same all the time.
 func (f *rateFlag) changes() bool {
 	return len(f.steps) > 1 || len(f.steps) == 1 && f.steps[0].From != f.steps[0].To
+}
+
+// longest returns how many seconds the schedule takes if that doesn't depend on -d: for n
+// requests, or by the durations of its steps.
+func (f *rateFlag) longest(n int) (seconds float64) {
+	if !f.timed() {
+		return float64(n) / f.steps[0].From // with a number there is one rate
+	}
+	for _, step := range f.steps {
+		seconds += step.Time.Seconds()
+	}
+	return seconds
 }
 
 // schedule returns the schedule of a run that takes d, or sends n requests if d is 0.

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/galehttp/gale/cmd/gale/internal/load"
 	"github.com/galehttp/gale/internal/measure/figures"
@@ -34,7 +35,7 @@ func (cfg *benchConfig) results(stdout, stderr io.Writer) *results {
 
 // progress returns what shows how the run goes on.
 func (r *results) progress(p *load.Plan) *figures.Progress {
-	o := figures.ProgressOptions{WarmUp: p.WarmUp, Duration: p.Duration, Count: p.Count}
+	o := figures.ProgressOptions{Connections: p.Connections, WarmUp: p.WarmUp, Duration: p.Duration, Count: p.Count}
 	if r.cfg.quiet {
 		return figures.NewProgress(io.Discard, o)
 	}
@@ -42,6 +43,13 @@ func (r *results) progress(p *load.Plan) *figures.Progress {
 		o.Columns = func() int { return columns(f) }
 	}
 	return figures.NewProgress(r.messages, o)
+}
+
+// remind says for how long the command has waited for something before the run.
+func (r *results) remind(what string, since time.Time) {
+	if !r.cfg.quiet {
+		fmt.Fprintf(r.messages, "%s, %.0f s\n", what, time.Since(since).Seconds())
+	}
 }
 
 // write writes the table first, and then the others. It goes on after an error.

@@ -6,6 +6,7 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"time"
 
 	"github.com/galehttp/gale/cmd/gale/internal/load"
 	"github.com/galehttp/gale/internal/measure/figures"
@@ -49,10 +50,21 @@ func verdictError(run *figures.Run) error {
 
 // prepare makes sure that the servers answer. It starts the one of -cmd.
 func (b *bench) prepare(ctx context.Context, out *results) (*benchServer, error) {
-	if b.cfg.cmd == "" {
-		return nil, b.reach(ctx)
+	if b.cfg.cmd != "" {
+		return b.startAndReach(ctx, out)
 	}
-	return b.startAndReach(ctx, out.messages)
+	done := make(chan error, 1)
+	go func() { done <- b.reach(ctx) }()
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for begin := time.Now(); ; {
+		select {
+		case err := <-done:
+			return nil, err
+		case <-tick.C:
+			out.remind("connecting", begin)
+		}
+	}
 }
 
 // measure carries out the plan and returns the whole document.
@@ -64,6 +76,7 @@ func (b *bench) measure(end ending, server *benchServer, out *results) (*figures
 	defer meter.Close()
 	progress := out.progress(b.plan)
 	b.plan.Begin, b.plan.End = meter.Begin, meter.End
+	b.plan.Opening = progress.ShowOpening
 	b.plan.Tick = func(in *figures.Interval) {
 		meter.Tick(in)
 		progress.Show(in)

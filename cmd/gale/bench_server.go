@@ -117,7 +117,7 @@ func (s *benchServer) failed(w io.Writer) error {
 }
 
 // startAndReach starts the server of -cmd and waits until it answers.
-func (b *bench) startAndReach(ctx context.Context, stderr io.Writer) (*benchServer, error) {
+func (b *bench) startAndReach(ctx context.Context, out *results) (*benchServer, error) {
 	for i := range b.plan.Targets {
 		t := &b.plan.Targets[i]
 		if conn, err := b.connect(ctx, t); err == nil {
@@ -129,7 +129,7 @@ func (b *bench) startAndReach(ctx context.Context, stderr io.Writer) (*benchServ
 	if err != nil {
 		return nil, err
 	}
-	if err := b.await(ctx, s, stderr); err != nil {
+	if err := b.await(ctx, s, out); err != nil {
 		s.stop()
 		return nil, err
 	}
@@ -137,32 +137,48 @@ func (b *bench) startAndReach(ctx context.Context, stderr io.Writer) (*benchServ
 }
 
 // await waits until the server answers at each URL.
-func (b *bench) await(ctx context.Context, s *benchServer, stderr io.Writer) error {
-	deadline := time.Now().Add(startTimeout)
-	for {
-		err := b.reach(ctx)
-		for i := range b.plan.Targets {
-			if err == nil {
-				err = b.ask(ctx, &b.plan.Targets[i])
-			}
-		}
-		switch {
-		case err == nil:
-			return nil
-		case ctx.Err() != nil:
-			return errEnded
-		case time.Now().After(deadline):
-			s.stop()
-			_ = s.failed(stderr)
-			return fmt.Errorf("the server of --cmd didn't answer within %s: %v", startTimeout, err)
-		}
+func (b *bench) await(ctx context.Context, s *benchServer, out *results) error {
+	tried := make(chan error, 1)
+	try := func() { tried <- b.reachAndAsk(ctx) }
+	go try()
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	var last error
+	for begin, late := time.Now(), time.After(startTimeout); ; {
 		select {
+		case last = <-tried:
+			if last == nil {
+				return nil
+			}
+			time.AfterFunc(startPause, try)
 		case <-s.exited:
-			return s.failed(stderr)
+			return s.failed(out.messages)
 		case <-ctx.Done():
-		case <-time.After(startPause):
+			return errEnded
+		case <-tick.C:
+			out.remind("waiting for the server of --cmd", begin)
+		case <-late:
+			s.stop()
+			_ = s.failed(out.messages)
+			if last == nil {
+				last = errors.New("it takes connections and sends nothing")
+			}
+			return fmt.Errorf("the server of --cmd didn't answer within %s: %v", startTimeout, last)
 		}
 	}
+}
+
+// reachAndAsk sends a request to each URL.
+func (b *bench) reachAndAsk(ctx context.Context) error {
+	if err := b.reach(ctx); err != nil {
+		return err
+	}
+	for i := range b.plan.Targets {
+		if err := b.ask(ctx, &b.plan.Targets[i]); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // preface is what an HTTP/2 client sends first: RFC 9113 section 3.4, with empty SETTINGS.

@@ -18,20 +18,21 @@ const (
 
 // conn is a connection, or the place of one: it is opened again and again. Its loop owns it.
 type conn struct {
-	slot    int32
-	gen     uint32 // changes with each socket
-	state   state
-	fails   uint8 // attempts to connect that failed in a row
-	tried   bool  // the first attempt to connect has ended
-	free    bool  // is in server.free
-	closing bool  // takes no more requests, since one or a response said close
-	opened  bool  // was open before
-	pausing bool  // is in loop.thinks
-	unread  bool  // is in loop.unread
-	server  *server
-	since   int64 // when state began; for stateClosed, when it ends
-	sent    int   // requests since it was opened
-	served  int   // complete responses since it was opened
+	slot     int32
+	gen      uint32 // changes with each socket
+	state    state
+	fails    uint8 // attempts to connect that failed in a row
+	tried    bool  // the first attempt to connect has ended
+	free     bool  // is in server.free
+	closing  bool  // takes no more requests, since one or a response said close
+	opened   bool  // was open before
+	pausing  bool  // is in loop.thinks: has had a response, and its next request waits
+	unread   bool  // is in loop.unread
+	server   *server
+	since    int64 // when state began; for stateClosed, when it ends
+	sent     int   // requests since it was opened
+	served   int   // complete responses since it was opened
+	answered int64 // when the last one was complete
 
 	flight  flight
 	out     [2][]byte // what wasn't written yet

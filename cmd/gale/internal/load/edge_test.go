@@ -2,9 +2,11 @@ package load
 
 import (
 	"bufio"
+	"context"
 	"io"
 	"net"
 	"net/http"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -115,4 +117,30 @@ func TestResponsesAfterTheEnd(t *testing.T) {
 			t.Errorf("%+v, want 1 good one at most", r.Requests)
 		}
 	})
+}
+
+// TestAnswerBeforeTheBody proves that a server that answers without having read the body, and
+// never reads it, doesn't keep its connection forever.
+func TestAnswerBeforeTheBody(t *testing.T) {
+	for name, n := range networks {
+		t.Run(name, func(t *testing.T) {
+			leaks(t)
+			stop := make(chan struct{})
+			defer close(stop)
+			addr := script(t, func(c net.Conn, r *bufio.Reader) {
+				if readRequest(r) != "" {
+					io.WriteString(c, emptyOK)
+					<-stop
+				}
+			})
+			p := planFor(addr)
+			p.Connections, p.Threads, p.Count, p.Timeout = 2, 1, 6, 100*time.Millisecond
+			p.Targets[0].Source = newFixed("POST", "/", strings.Repeat("x", 32<<20))
+			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+			defer cancel()
+			if r := runOn(t, ctx, p, n); r.Requests.Good != 6 || r.Interrupted {
+				t.Errorf("%+v, errors %v", r.Requests, r.Errors)
+			}
+		})
+	}
 }

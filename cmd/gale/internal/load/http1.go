@@ -166,19 +166,17 @@ func (l *loop) completeBody(c *conn) {
 	l.completeNext(c, h, c.in.collect, c.in.length)
 }
 
-// endsBody reports whether the end of the connection is the end of a body, and then
-// completes the response.
-func (l *loop) endsBody(c *conn) bool {
-	if !c.in.active || !c.in.untilEnd || c.flight.n != 1 {
-		return false
+// endBody completes the response whose body ends with the connection, if there is one.
+func (l *loop) endBody(c *conn) {
+	if c.in.active && c.in.untilEnd && c.flight.n == 1 {
+		l.completeBody(c)
 	}
-	l.completeBody(c)
-	return true
 }
 
 // complete counts a complete response.
 func (l *loop) complete(c *conn, e *exchange, h *head.Response, body []byte, length int64) {
 	c.served++
+	c.answered = l.now
 	o := good
 	if t := l.run.targets[e.target]; t.Expect != nil {
 		body = body[:min(len(body), t.CollectBody)]

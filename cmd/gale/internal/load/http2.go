@@ -30,6 +30,29 @@ type stream struct {
 	request *Request // that has body
 }
 
+// lastStream is the last stream that a connection has (RFC 9113 section 5.1.1). Tests change
+// it.
+var lastStream uint32 = 1<<31 - 1
+
+// room returns how many more streams can be opened, of so many at a time. Until the server
+// has said how many it allows, it is one: a server may refuse those above its limit.
+func (p *http2) room(streams int) int {
+	if !p.conn.Greeted() {
+		streams = 1
+	}
+	return min(streams-len(p.live), p.conn.CanOpen())
+}
+
+// noteStreams notes how many streams the server allows at a time on c, if it has said so.
+func (l *loop) noteStreams(c *conn) {
+	if c.http2 == nil || c.state != stateOpen || c.closing || !c.http2.conn.Greeted() {
+		return
+	}
+	if n := c.http2.conn.Streams() + c.http2.conn.CanOpen(); n < l.run.http2.Streams {
+		l.tally.fewStreams = max(min(n, l.tally.fewStreams), 1)
+	}
+}
+
 // beginHTTP2 sends the first bytes of a connection.
 func (l *loop) beginHTTP2(c *conn) {
 	for i := range c.http2.repeated {
@@ -65,6 +88,9 @@ func (l *loop) addHTTP2(c *conn, e exchange) {
 		return
 	}
 	s.stream.Owner = s
+	if p.conn.Last() >= lastStream {
+		c.closing = true
+	}
 	if len(s.body) > 0 {
 		p.conn.Queue(s.stream)
 	}

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"crypto/tls"
+	"encoding/binary"
 	"fmt"
 	"io"
 	"net"
@@ -101,8 +102,9 @@ func TestHTTP2Bodies(t *testing.T) {
 					}
 					return "", ""
 				}
-				p.HTTP2, p.Streams, p.Count = true, 3, 30
-				if r := do(p); r.Requests.Good != 30 {
+				p.HTTP2, p.Streams, p.Count = true, 3, 12
+				p.Connections, p.Threads = 1, 1 // so that large bodies use its whole window
+				if r := do(p); r.Requests.Good != 12 {
 					t.Errorf("%d bytes, filled %t: %+v, errors %v", size, filled, r.Requests, r.Errors)
 				}
 			}
@@ -124,7 +126,7 @@ func TestHTTP2Errors(t *testing.T) {
 			}
 		})
 		p := planFor(addr)
-		p.HTTP2, p.Streams, p.Count, p.Timeout = true, 5, 40, 500*time.Millisecond
+		p.HTTP2, p.Streams, p.Count, p.Timeout = true, 5, 40, 250*time.Millisecond
 		r := do(p)
 		if r.Requests.Good != 20 || errorCount(r, kindReset) != 10 || errorCount(r, kindTimeout) != 10 || r.Connections.Reopened != 0 {
 			t.Errorf("%+v, errors %v, %d reopened", r.Requests, r.Errors, r.Connections.Reopened)
@@ -154,13 +156,111 @@ func TestHTTP2ServerStopsReading(t *testing.T) {
 			})
 			p := planFor(addr)
 			p.HTTP2, p.Streams, p.Connections, p.Threads = true, 2, 1, 1
-			p.Count, p.Timeout = 4, 300*time.Millisecond
+			p.Count, p.Timeout = 4, 100*time.Millisecond
 			p.Targets[0].Source = newFixed("POST", "/", strings.Repeat("x", 32<<20))
 			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 			defer cancel()
 			r, err := runWith(ctx, p, n)
 			if err != nil || r.Requests.Failed != 4 || r.Connections.Reopened == 0 {
 				t.Errorf("%v, %+v, errors %v, %d reopened", err, r.Requests, r.Errors, r.Connections.Reopened)
+			}
+		})
+	}
+}
+
+// TestHTTP2FewerStreams proves that no request is refused if a server allows fewer streams
+// than were asked for, on connections that are opened during the run too.
+func TestHTTP2FewerStreams(t *testing.T) {
+	onNetworks(t, func(t *testing.T, do func(*Plan) *figures.Run) {
+		for _, rate := range []float64{0, 2000} {
+			ln := listen(t)
+			s := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {}), Protocols: new(http.Protocols)}
+			s.Protocols.SetUnencryptedHTTP2(true)
+			s.HTTP2 = &http.HTTP2Config{MaxConcurrentStreams: 2}
+			go s.Serve(ln)
+			t.Cleanup(func() { s.Close() })
+			p := planFor(ln.Addr().String())
+			p.HTTP2, p.Streams, p.RequestsPerConn, p.Count = true, 20, 10, 200
+			if rate > 0 {
+				p.Schedule = []Ramp{{rate, rate, 20 * time.Second}}
+			}
+			r := do(p)
+			if r.Requests.Good != 200 || len(r.Errors) > 0 || r.Connections.Reopened == 0 {
+				t.Errorf("rate %v: %+v, errors %+v, %+v", rate, r.Requests, r.Errors, r.Connections)
+			}
+			if p.RequestsPerConn, p.Count = 0, 50; do(p).Connections.Streams != 2 {
+				t.Errorf("rate %v: the result doesn't tell that 2 streams are allowed", rate)
+			}
+		}
+	})
+}
+
+// TestHTTP2LastStream proves that a connection that has used all its stream numbers is
+// replaced by another one.
+func TestHTTP2LastStream(t *testing.T) {
+	defer func(was uint32) { lastStream = was }(lastStream)
+	lastStream = 19 // the tenth
+	onNetworks(t, func(t *testing.T, do func(*Plan) *figures.Run) {
+		addr, _ := serveHTTP2(t, false, func(w http.ResponseWriter, r *http.Request) {})
+		p := planFor(addr)
+		p.HTTP2, p.Streams, p.Connections, p.Threads, p.Count = true, 3, 1, 1, 95
+		if r := do(p); r.Requests.Good != 95 || r.Connections.Opened < 8 { // each has 12 at most
+			t.Errorf("%+v, errors %+v, %+v", r.Requests, r.Errors, r.Connections)
+		}
+	})
+}
+
+// goingAway serves HTTP/2: it answers each request at once, and says GOAWAY with the
+// answer to every third one. What comes after that one is ignored.
+func goingAway(c net.Conn, r *bufio.Reader) {
+	frame := func(kind, flags byte, id uint32, payload string) {
+		b := append([]byte{0, 0, byte(len(payload)), kind, flags}, 0, 0, 0, 0)
+		binary.BigEndian.PutUint32(b[5:], id)
+		c.Write(append(b, payload...))
+	}
+	if _, err := r.Discard(24); err != nil { // the preface
+		return
+	}
+	frame(4, 0, 0, "") // SETTINGS
+	for answered, head := 0, make([]byte, 9); ; {
+		if _, err := io.ReadFull(r, head); err != nil {
+			return
+		}
+		if _, err := r.Discard(int(head[0])<<16 | int(head[1])<<8 | int(head[2])); err != nil {
+			return
+		}
+		id := binary.BigEndian.Uint32(head[5:])
+		switch {
+		case head[3] == 4 && head[4] == 0:
+			frame(4, 1, 0, "") // its acknowledgement
+		case head[3] == 1 && answered < 3: // HEADERS
+			if answered++; answered == 3 {
+				frame(7, 0, 0, string(binary.BigEndian.AppendUint32(nil, id))+"\x00\x00\x00\x00")
+			}
+			frame(1, 5, id, "\x88") // status 200, the end
+		}
+	}
+}
+
+// TestHTTP2GoAway proves that requests on which a server goes away are answered or count
+// as failed, each once, and that the run goes on over new connections.
+func TestHTTP2GoAway(t *testing.T) {
+	for name, n := range networks {
+		t.Run(name, func(t *testing.T) {
+			leaks(t)
+			for _, streams := range []int{1, 5} {
+				p := planFor(script(t, goingAway))
+				p.HTTP2, p.Streams, p.Count = true, streams, 100
+				ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+				defer cancel()
+				r := runOn(t, ctx, p, n)
+				q := r.Requests
+				if q.Sent != 100 || q.Good+q.Failed != 100 || errorCount(r, kindClosedEarly) != q.Failed || r.Connections.Reopened < 5 {
+					t.Errorf("%d streams: %+v, errors %+v, %+v", streams, q, r.Errors, r.Connections)
+				}
+				if streams == 1 && q.Good != 100 {
+					t.Errorf("one stream: %+v, errors %+v", q, r.Errors)
+				}
 			}
 		})
 	}

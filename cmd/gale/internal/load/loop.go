@@ -60,6 +60,7 @@ type loop struct {
 
 	swap  atomic.Pointer[slice] // from the goroutine of intervals: count into this one
 	slice chan *slice           // the one before it
+	left  chan struct{}         // closed when the loop has ended: then its fields are free to read
 
 	posts struct { // from goroutines of handshakes
 		atomic.Bool
@@ -88,6 +89,7 @@ func (l *loop) clock() int64 {
 
 // work runs the loop until the run is over.
 func (l *loop) work() {
+	defer close(l.left)
 	runtime.LockOSThread()
 	enterThread()
 	l.clock()
@@ -219,6 +221,7 @@ func (l *loop) finish() {
 	}
 	l.ended = true
 	for _, c := range l.conns {
+		l.noteStreams(c)
 		cut := c.inFlight() > 0
 		for c.inFlight() > 0 {
 			e := l.takeBack(c)
@@ -264,6 +267,9 @@ func (l *loop) scan() {
 			} else if p.Timeout > 0 && c.flight.n > 0 && l.now-c.flight.oldest().start > int64(p.Timeout) {
 				l.lose(c, kindTimeout, "no complete response within "+p.Timeout.String())
 			}
+			if l.isStuck(c) {
+				l.reopen(c, true)
+			}
 			if c.state == stateOpen && l.started && c.inFlight() == 0 && l.run.schedule == nil && !c.pausing {
 				l.clock()
 				l.fill(c) // another loop may have given tickets back
@@ -273,6 +279,13 @@ func (l *loop) scan() {
 	l.scanAt = l.now + pause
 }
 
+// isStuck reports whether the server has answered all requests on c without taking all of
+// their bodies, and still doesn't take the rest: then nothing can be sent anymore.
+func (l *loop) isStuck(c *conn) bool {
+	timeout := int64(l.run.plan.Timeout)
+	return timeout > 0 && c.state == stateOpen && c.served > 0 && c.inFlight() == 0 && l.now-c.answered > timeout && c.writing()
+}
+
 // thinks are the connections that pause, in the order in which they go on: all pauses have
 // the same length.
 type thinks struct {
@@ -280,10 +293,10 @@ type thinks struct {
 	first int
 }
 
+// think is a pause of a connection, or of its place if it was closed meanwhile.
 type think struct {
 	at   int64
 	slot int32
-	gen  uint32
 }
 
 func (t *thinks) next() int64 {
@@ -298,19 +311,19 @@ func (t *thinks) push(at int64, c *conn) {
 		t.list = t.list[:copy(t.list, t.list[t.first:])]
 		t.first = 0
 	}
-	t.list = append(t.list, think{at, c.slot, c.gen})
+	t.list = append(t.list, think{at, c.slot})
+	c.pausing = true
 }
 
-// pop returns the next connection, nil if it was closed meanwhile.
+// pop returns the next connection, nil if it isn't open.
 func (t *thinks) pop(conns []*conn) *conn {
 	e := t.list[t.first]
 	if t.first++; t.first == len(t.list) {
 		t.list, t.first = t.list[:0], 0
 	}
 	c := conns[e.slot]
-	if c.gen != e.gen || c.state != stateOpen {
+	if c.pausing = false; c.state != stateOpen {
 		return nil
 	}
-	c.pausing = false
 	return c
 }

@@ -80,7 +80,7 @@ func (l *loop) connected(c *conn) {
 // opened is called when c can take requests.
 func (l *loop) opened(c *conn) {
 	c.state, c.since = stateOpen, l.now
-	c.fails, c.sent, c.served, c.closing, c.pausing = 0, 0, 0, false, false
+	c.fails, c.sent, c.served, c.closing = 0, 0, 0, false
 	l.tally.opened++
 	if c.opened {
 		l.tally.reopened++
@@ -92,7 +92,7 @@ func (l *loop) opened(c *conn) {
 	if c.http2 != nil {
 		l.beginHTTP2(c)
 	}
-	if l.started && c.state == stateOpen {
+	if l.started && c.state == stateOpen && !c.pausing {
 		l.fill(c)
 	}
 }

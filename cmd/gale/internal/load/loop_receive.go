@@ -106,21 +106,24 @@ func (l *loop) readOn() {
 
 // proceed starts the next requests after responses were read.
 func (l *loop) proceed(c *conn) {
+	l.think(c)
 	switch {
 	case c.state != stateOpen:
 	case c.closing && c.inFlight() == 0 && !c.writing():
 		l.endConn(c)
-	case l.room(c) <= 0:
-	case l.run.plan.Think > 0 && l.run.schedule == nil:
-		if c.inFlight() == 0 && c.served > 0 && !c.pausing {
-			c.pausing = true
-			l.thinks.push(l.now+int64(l.run.plan.Think), c)
-		}
+	case l.room(c) <= 0 || c.pausing || l.run.plan.Think > 0 && c.served > 0:
 	default:
 		l.fill(c)
 	}
 	if c.http2 != nil { // what fill hasn't sent
 		l.sendHTTP2(c)
+	}
+}
+
+// think begins a pause, if there is one after the responses that c has had.
+func (l *loop) think(c *conn) {
+	if l.run.plan.Think > 0 && c.state == stateOpen && c.inFlight() == 0 && c.served > 0 && !c.pausing {
+		l.thinks.push(l.now+int64(l.run.plan.Think), c)
 	}
 }
 
@@ -137,6 +140,10 @@ func (l *loop) endConn(c *conn) {
 
 // receiveEnd is called when a read failed or found the end of the connection.
 func (l *loop) receiveEnd(c *conn, err error) {
+	if err == io.EOF {
+		l.endBody(c)
+	}
+	l.think(c)
 	switch {
 	case c.state == stateHandshaking:
 		c.tls.pipe.end()
@@ -144,8 +151,6 @@ func (l *loop) receiveEnd(c *conn, err error) {
 		l.reopen(c, false)
 	case c.inFlight() == 0:
 		l.reopen(c, err != io.EOF)
-	case err == io.EOF && l.endsBody(c):
-		l.reopen(c, false)
 	default:
 		l.lose(c, errorKind(err), errorText(err))
 	}

@@ -53,7 +53,7 @@ func (l *loop) fill(c *conn) {
 func (l *loop) room(c *conn) int {
 	n := len(c.flight.ring) - c.flight.n
 	if c.http2 != nil {
-		n = min(l.run.http2.Streams-len(c.http2.live), c.http2.conn.CanOpen())
+		n = c.http2.room(l.run.http2.Streams)
 	}
 	if most := l.run.perConn; most > 0 {
 		n = min(n, most-c.sent)

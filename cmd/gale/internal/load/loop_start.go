@@ -46,7 +46,7 @@ func (l *loop) startOf(s *server) {
 			l.skip(s)
 			continue
 		}
-		c := s.take()
+		c := l.take(s)
 		if c == nil {
 			s.waiting = true
 			l.notice(s)
@@ -57,12 +57,13 @@ func (l *loop) startOf(s *server) {
 	s.waiting = s.waiting && s.next.at <= l.now
 }
 
-// take returns a connection that can take a request, nil if there is none.
-func (s *server) take() *conn {
+// take returns a connection to s that can take a request, nil if there is none. A server of
+// HTTP/2 may have taken back room that c had.
+func (l *loop) take(s *server) *conn {
 	for s.free.n > 0 {
 		c := s.free.pop()
 		c.free = false
-		if c.state == stateOpen && !c.closing && !c.writing() {
+		if c.state == stateOpen && !c.closing && !c.writing() && l.room(c) > 0 {
 			return c
 		}
 	}
@@ -102,7 +103,7 @@ func (l *loop) startLast() {
 	}
 	for _, s := range l.servers {
 		for s.next.at < l.run.end.Load() {
-			c := s.take()
+			c := l.take(s)
 			if c == nil {
 				break
 			}

@@ -35,7 +35,7 @@ func stalling(t *testing.T, cycle, pause time.Duration) string {
 // TestStallShows proves that an open loop shows a server that stops now and then, and that
 // a closed loop hides it.
 func TestStallShows(t *testing.T) {
-	const cycle, pause = 500 * time.Millisecond, 125 * time.Millisecond
+	const cycle, pause = 200 * time.Millisecond, 50 * time.Millisecond
 	onNetworks(t, func(t *testing.T, do func(*Plan) *figures.Run) {
 		addr := stalling(t, cycle, pause)
 		p := planFor(addr)
@@ -82,12 +82,12 @@ func TestOpenLoopNotSent(t *testing.T) {
 			}
 		})
 		p := planFor(addr)
-		p.Schedule, p.Timeout = []Ramp{{100, 100, 400 * time.Millisecond}}, time.Second
+		p.Schedule, p.Timeout = []Ramp{{200, 200, 200 * time.Millisecond}}, 300*time.Millisecond
 		r := do(p)
 		if r.Requests.Sent != 4 || r.Schedule.NotSent != 36 || r.Requests.Good != 0 {
 			t.Errorf("%+v, %d not sent", r.Requests, r.Schedule.NotSent)
 		}
-		if p50 := time.Duration(r.Latency.P50NS); p50 < 150*time.Millisecond {
+		if p50 := time.Duration(r.Latency.P50NS); p50 < 75*time.Millisecond {
 			t.Errorf("p50 is %v, and no request was answered", p50)
 		}
 	})
@@ -96,11 +96,11 @@ func TestOpenLoopNotSent(t *testing.T) {
 // TestOpenLoopWaitsForAnswers proves that answers after the last start count.
 func TestOpenLoopWaitsForAnswers(t *testing.T) {
 	onNetworks(t, func(t *testing.T, do func(*Plan) *figures.Run) {
-		addr := serve(t, func(w http.ResponseWriter, r *http.Request) { time.Sleep(300 * time.Millisecond) })
+		addr := serve(t, func(w http.ResponseWriter, r *http.Request) { time.Sleep(150 * time.Millisecond) })
 		p := planFor(addr)
-		p.Connections, p.Schedule = 40, []Ramp{{100, 100, 200 * time.Millisecond}}
+		p.Connections, p.Schedule = 40, []Ramp{{200, 200, 100 * time.Millisecond}}
 		r := do(p)
-		if r.Requests.Good != 20 || r.Seconds != .2 {
+		if r.Requests.Good != 20 || r.Seconds != .1 {
 			t.Errorf("%+v in %g s", r.Requests, r.Seconds)
 		}
 	})

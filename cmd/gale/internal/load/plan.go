@@ -32,10 +32,15 @@ type Plan struct {
 	ConnectTimeout time.Duration // of a connection with its handshake; 0: none
 	Sources        []netip.Addr  // local addresses, in turns; empty: the system's choice
 
-	// Interval is the length of a figures.Interval; 0 is a second.
+	// Interval is how often Tick is called, and the length of a figures.Interval in runs of
+	// less than 500 of them. 0 is a second, or 100 ms in runs of less than 5 s.
 	Interval time.Duration
+	// Opening, if it isn't nil, is called each second while connections are opened before
+	// the run, with how many are open. Tick isn't called yet.
+	Opening func(open int)
 	// Tick, if it isn't nil, is called at the end of each interval, on one goroutine. It
-	// may add to the interval before it is stored.
+	// may add to the interval before it is stored. While an open loop waits for the last
+	// responses, it is called too.
 	Tick func(*figures.Interval)
 	// Begin and End, if they aren't nil, are called when the counted time begins and ends.
 	Begin, End func()

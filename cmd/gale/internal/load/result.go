@@ -2,6 +2,7 @@ package load
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"strconv"
 	"time"
@@ -10,12 +11,12 @@ import (
 )
 
 // result adds up what the loops have counted.
-func (r *run) result(began time.Time) (*figures.Run, error) {
+func (r *run) result(began time.Time, intervals []figures.Interval) (*figures.Run, error) {
 	end := min(r.end.Load(), int64(time.Since(r.base)))
 	seconds := time.Duration(max(end-r.begin, 0)).Seconds()
 	out := &figures.Run{
 		Format: figures.Format, Began: began, Seconds: seconds, Interrupted: r.interrupted,
-		Statuses: map[string]int64{}, Intervals: r.intervals,
+		Statuses: map[string]int64{}, Intervals: intervals,
 	}
 	sum := newTally(r.plan)
 	for _, l := range r.loops {
@@ -46,6 +47,9 @@ func (r *run) result(began time.Time) (*figures.Run, error) {
 	})
 	out.Bytes = sum.bytes
 	out.Connections = figures.Connections{Opened: sum.opened, Reopened: sum.reopened, Resumed: sum.resumed}
+	if sum.fewStreams < math.MaxInt {
+		out.Connections.Streams = sum.fewStreams
+	}
 	return out, r.distributions(out, sum, &all)
 }
 
@@ -111,6 +115,7 @@ func (t *tally) merge(o *tally) {
 	t.waits.Merge(o.waits)
 	t.late.Merge(o.late)
 	t.queued += o.queued
+	t.fewStreams = min(t.fewStreams, o.fewStreams)
 }
 
 func (s *stepTally) merge(o *stepTally) {

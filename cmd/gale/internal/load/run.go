@@ -33,9 +33,7 @@ type run struct {
 	grace     int64
 	scan      int64 // between two looks at all connections
 	loops     []*loop
-	interval  int64
 	http2     h2.Config
-	intervals []figures.Interval
 
 	base       time.Time // all times of the run are nanoseconds since
 	warm       int64     // when the warm-up begins
@@ -89,15 +87,16 @@ func runWith(ctx context.Context, p *Plan, network func(conns int) (network, err
 	processors := runtime.GOMAXPROCS(0)
 	runtime.GOMAXPROCS(processors + p.Threads)
 	defer runtime.GOMAXPROCS(processors)
-	began, kept := r.carryOut(ctx)
+	began, line := r.carryOut(ctx)
 	r.handshakes.Wait() // they wake the networks
 	for _, l := range r.loops {
 		l.net.end()
 	}
-	if err := kept.encode(r.intervals); err != nil {
+	intervals, err := line.intervals()
+	if err != nil {
 		return nil, err
 	}
-	return r.result(began)
+	return r.result(began, intervals)
 }
 
 // prepare makes what the loops share.
@@ -145,10 +144,6 @@ func (r *run) prepare() error {
 	if p.Timeout > 0 {
 		r.grace = min(r.grace, int64(p.Timeout))
 	}
-	r.interval = int64(p.Interval)
-	if p.Interval <= 0 {
-		r.interval = int64(time.Second)
-	}
 	r.tickets.Store(p.Count)
 	r.end.Store(never)
 	if len(p.Schedule) > 0 {
@@ -186,7 +181,7 @@ func newLoop(r *run, id int64, n network, conns int) *loop {
 	l := &loop{
 		run: r, id: id, net: n, tally: newTally(r.plan),
 		buf: make([]byte, readBuffer), heads: make([]seenHead, len(r.targets)),
-		slice: make(chan *slice, 1),
+		slice: make(chan *slice, 1), left: make(chan struct{}),
 	}
 	l.servers = make([]*server, len(r.endpoints))
 	weights := make([]int, len(r.endpoints))
@@ -221,29 +216,18 @@ func newLoop(r *run, id int64, n network, conns int) *loop {
 	return l
 }
 
-// carryOut runs the loops and returns when the counted time began, and the latencies of
-// the intervals.
-func (r *run) carryOut(ctx context.Context) (time.Time, *latencies) {
+// carryOut runs the loops and returns when the counted time began, and the intervals.
+func (r *run) carryOut(ctx context.Context) (time.Time, *timeline) {
 	r.ready.Add(len(r.loops))
 	for _, l := range r.loops {
 		r.working.Go(l.work)
 	}
-	opened, over := make(chan struct{}), make(chan struct{})
-	go func() {
-		r.ready.Wait()
-		close(opened)
-	}()
+	over := make(chan struct{})
 	go func() {
 		r.working.Wait()
 		close(over)
 	}()
-	select {
-	case <-opened:
-	case <-time.After(maxOpening):
-	case <-ctx.Done():
-		r.stopped.Store(true)
-		r.interrupted = true
-	}
+	r.awaitOpening(ctx)
 	began := r.start()
 	watched, w := make(chan struct{}), newWatch(r, over)
 	go func() {
@@ -256,7 +240,34 @@ func (r *run) carryOut(ctx context.Context) (time.Time, *latencies) {
 	case <-over:
 	}
 	<-watched
-	return began, &w.kept
+	return began, &w.timeline
+}
+
+// awaitOpening waits until all loops have tried to open their connections.
+func (r *run) awaitOpening(ctx context.Context) {
+	opened := make(chan struct{})
+	go func() {
+		r.ready.Wait()
+		close(opened)
+	}()
+	tick := time.NewTicker(coarse)
+	defer tick.Stop()
+	for late := time.After(maxOpening); ; {
+		select {
+		case <-opened:
+			return
+		case <-late:
+			return
+		case <-ctx.Done():
+			r.stopped.Store(true)
+			r.interrupted = true
+			return
+		case <-tick.C:
+			if r.plan.Opening != nil {
+				r.plan.Opening(int(r.connections.Load()))
+			}
+		}
+	}
 }
 
 // start begins the time of the run.

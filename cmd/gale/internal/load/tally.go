@@ -1,6 +1,7 @@
 package load
 
 import (
+	"math"
 	"time"
 
 	"github.com/galehttp/gale/internal/measure/figures"
@@ -22,6 +23,8 @@ type tally struct {
 	waited int64              // time in poll
 	queued int64              // starts that had to wait for a connection
 	last   int64              // when the last counted request ended
+
+	fewStreams int // that a server allows at a time, if they are fewer than those asked for
 
 	slice *slice // the current interval
 }
@@ -67,7 +70,7 @@ func newTally(p *Plan) *tally {
 		steps: make([]stepTally, max(len(p.Schedule), 1)), errors: errorCounts{},
 		connect: figures.NewHistogram(), handshake: figures.NewHistogram(),
 		waits: figures.NewHistogram(), late: figures.NewHistogram(),
-		slice: newSlice(open),
+		slice: newSlice(open), fewStreams: math.MaxInt,
 	}
 	for i := range t.steps {
 		t.steps[i].latency = figures.NewHistogram()

@@ -9,22 +9,46 @@ import (
 // watch goes through the times of a run: it says when the counted time begins and ends,
 // and collects the intervals.
 type watch struct {
-	run   *run
-	over  chan struct{} // all loops have ended
-	spare []*slice      // one for each loop
-	sum   *slice
-	kept  latencies
-	at    int64 // when the current interval began
-	begun bool
-	ended bool
+	run      *run
+	over     chan struct{} // all loops have ended
+	spare    []*slice      // one for each loop
+	sum      *slice
+	timeline timeline
+	interval int64 // between two boundaries
+	warmUp   int64 // likewise, in the warm-up
+	at       int64 // when the current interval began
+	begun    bool
+	ended    bool
 }
 
 func newWatch(r *run, over chan struct{}) *watch {
-	w := &watch{run: r, over: over, sum: newSlice(r.schedule != nil), kept: latencies{every: 1}, at: r.warm}
+	w := &watch{run: r, over: over, sum: newSlice(r.schedule != nil), at: r.warm, interval: int64(coarse), warmUp: int64(coarse)}
+	if r.mayBeShort() {
+		w.interval = int64(fine)
+		if r.plan.WarmUp < shortRun {
+			w.warmUp = w.interval
+		}
+	}
+	if each := int64(r.plan.Interval); each > 0 {
+		w.interval, w.warmUp = each, each
+	}
+	w.timeline = timeline{most: maxIntervals, length: w.interval, begin: r.begin}
 	for range r.loops {
 		w.spare = append(w.spare, newSlice(r.schedule != nil))
 	}
 	return w
+}
+
+// mayBeShort reports whether the counted time may be less than shortRun.
+func (r *run) mayBeShort() bool {
+	switch p := r.plan; {
+	case r.schedule != nil:
+		return r.schedule.time < shortRun
+	case p.Count > 0:
+		return true
+	default:
+		return p.Duration < shortRun
+	}
 }
 
 // work returns when the loops have ended.
@@ -41,7 +65,7 @@ func (w *watch) work() {
 			return
 		}
 		w.turn()
-		timer.Reset(time.Duration(w.next() - w.run.now()))
+		timer.Reset(time.Duration(w.boundary() - w.run.now()))
 	}
 }
 
@@ -54,7 +78,7 @@ func (w *watch) turn() {
 	if w.begun && now >= r.end.Load() {
 		w.end()
 	}
-	if w.boundary() <= now && now < r.end.Load() {
+	if w.boundary() <= now {
 		w.collect()
 		w.store(w.boundaryBefore(now))
 	}
@@ -82,28 +106,41 @@ func (w *watch) end() {
 	w.ended = true
 }
 
-// next returns when there is something to do.
-func (w *watch) next() int64 {
-	now, end := w.run.now(), w.run.end.Load()
-	if now >= end { // the loops are about to end
-		return now + int64(maxScan)
+// part returns the part of the run in which the current interval began: the warm-up, the
+// counted time or the time after it. It ends at to. Boundaries are as long as tick away from
+// each other and from zero.
+func (w *watch) part() (zero, to, tick int64) {
+	r, end := w.run, w.run.end.Load()
+	switch {
+	case w.at >= end:
+		return end, never, w.interval
+	case w.at < r.begin:
+		return r.begin, min(r.begin, end), w.warmUp
 	}
-	if !w.begun {
-		return min(w.boundary(), w.run.begin, end)
-	}
-	return min(w.boundary(), end)
+	return r.begin, end, w.interval
 }
 
-// boundary returns when the current interval ends. The counted time begins at a boundary.
+// boundary returns when the current interval ends. A closed loop has none after its end.
 func (w *watch) boundary() int64 {
-	return w.boundaryBefore(w.at) + w.run.interval
+	if w.run.schedule == nil && w.at >= w.run.end.Load() {
+		return never
+	}
+	zero, to, tick := w.part()
+	return min(floor(w.at, zero, tick)+tick, to)
 }
 
-// boundaryBefore returns the last boundary that isn't after at.
-func (w *watch) boundaryBefore(at int64) int64 {
-	since := (at - w.run.begin) % w.run.interval
+// boundaryBefore returns the last boundary that isn't after now, and isn't in another part
+// of the run.
+func (w *watch) boundaryBefore(now int64) int64 {
+	zero, to, tick := w.part()
+	return min(floor(now, zero, tick), to)
+}
+
+// floor returns the last time that isn't after at and is a multiple of tick away from zero.
+func floor(at, zero, tick int64) int64 {
+	since := (at - zero) % tick
 	if since < 0 {
-		since += w.run.interval
+		since += tick
 	}
 	return at - since
 }
@@ -119,12 +156,8 @@ func (w *watch) collect() {
 		select {
 		case s := <-l.slice:
 			w.take(i, s)
-		case <-w.over:
-			select {
-			case s := <-l.slice:
-				w.take(i, s)
-			default:
-			}
+		case <-l.left:
+			w.takeLast(i)
 		}
 	}
 }
@@ -135,106 +168,83 @@ func (w *watch) take(i int, s *slice) {
 	w.spare[i] = s
 }
 
-// last stores the last interval.
+// takeLast takes what a loop that has ended has counted.
+func (w *watch) takeLast(i int) {
+	l := w.run.loops[i]
+	l.swap.Store(nil)
+	select {
+	case s := <-l.slice:
+		w.take(i, s)
+	default:
+	}
+	w.sum.merge(l.tally.slice)
+	l.tally.slice.empty()
+}
+
+// last stores what is left when the loops have ended.
 func (w *watch) last() {
 	w.begin()
 	w.end()
-	for _, l := range w.run.loops {
-		w.sum.merge(l.tally.slice)
+	for i := range w.run.loops {
+		w.takeLast(i)
 	}
-	end := w.run.end.Load()
-	if end > w.at {
+	end, now := w.run.end.Load(), w.run.now()
+	switch {
+	case w.at < end:
 		w.store(end)
+	case now-w.at >= w.interval/2 && w.sum.good+w.sum.bad > 0:
+		w.store(now)
+	default: // a moment in which the last responses came
+		in := w.describe(now)
+		w.timeline.addResponses(&in, w.sum.latency)
 	}
 }
 
 // store stores the current interval, which ends at to.
 func (w *watch) store(to int64) {
+	if to <= w.at {
+		return // the run ended meanwhile, and earlier
+	}
+	in := w.describe(to)
+	if tick := w.run.plan.Tick; tick != nil {
+		tick(&in)
+	}
+	end := w.run.end.Load()
+	w.timeline.add(&in, w.sum.latency, end)
+	w.sum.empty()
+	w.at = to
+	if w.run.plan.Interval == 0 && w.interval < int64(coarse) && w.at-w.run.begin >= int64(shortRun) {
+		w.interval = int64(coarse)
+		w.timeline.widen(w.interval, end)
+	}
+}
+
+// describe returns the current interval, which ends at to.
+func (w *watch) describe(to int64) figures.Interval {
 	r, s := w.run, w.sum
-	i := figures.Interval{
+	in := figures.Interval{
 		AtNS:    w.at - r.begin,
 		Seconds: time.Duration(to - w.at).Seconds(),
 		Good:    s.good, Bad: s.bad,
 		ServerCPU: -1,
 	}
 	if s.latency.Count() > 0 {
-		i.P50NS, i.P90NS = int64(s.latency.At(.5)), int64(s.latency.At(.9))
-		i.P99NS, i.MaxNS = int64(s.latency.At(.99)), int64(s.latency.At(1))
+		in.MaxNS = int64(s.latency.At(1))
+		setPercentiles(&in, s.latency)
 	}
 	if len(s.errors) > 0 {
-		i.Errors = map[string]int64{}
+		in.Errors = map[string]int64{}
 		for kind, e := range s.errors {
-			i.Errors[kind] = e.Count
+			in.Errors[kind] = e.Count
 		}
 	}
 	if r.schedule != nil {
-		i.Rate = r.schedule.rate(time.Duration((w.at+to)/2 - r.begin))
+		if w.at < r.end.Load() {
+			in.Rate = r.schedule.rate(time.Duration((w.at+to)/2 - r.begin))
+		}
 		if s.late.Count() > 0 {
-			i.LateP99NS = int64(s.late.At(.99))
+			in.LateP99NS = int64(s.late.At(.99))
 		}
 	}
-	if i.AtNS >= 0 {
-		w.kept.add(len(r.intervals), s.latency)
-	}
-	s.empty()
-	w.at = to
-	if r.plan.Tick != nil {
-		r.plan.Tick(&i)
-	}
-	r.intervals = append(r.intervals, i)
-}
-
-// maxLatencies is how many intervals of a run have a histogram at most. Each takes 36 kB
-// until the run has ended.
-const maxLatencies = 500
-
-// latencies are the histograms of intervals, in their order. If there are too many, they
-// are those of every second interval, then of every fourth, and so on: evenly over the run.
-type latencies struct {
-	list  []intervalLatency
-	seen  int // calls of add
-	every int
-}
-
-// intervalLatency is the histogram of the interval with an index.
-type intervalLatency struct {
-	index     int
-	histogram *figures.Histogram
-}
-
-// add keeps a copy of h for the interval with an index, which is one after the last.
-func (k *latencies) add(index int, h *figures.Histogram) {
-	k.seen++
-	if (k.seen-1)%k.every != 0 {
-		return
-	}
-	if len(k.list) == maxLatencies {
-		k.thin()
-		if (k.seen-1)%k.every != 0 {
-			return
-		}
-	}
-	k.list = append(k.list, intervalLatency{index, h.Coarse()})
-}
-
-// thin drops every second histogram.
-func (k *latencies) thin() {
-	for i := range maxLatencies / 2 {
-		k.list[i] = k.list[2*i]
-	}
-	clear(k.list[maxLatencies/2:])
-	k.list = k.list[:maxLatencies/2]
-	k.every *= 2
-}
-
-// encode puts the histograms into their intervals.
-func (k *latencies) encode(to []figures.Interval) error {
-	for _, l := range k.list {
-		text, err := l.histogram.Encode()
-		if err != nil {
-			return err
-		}
-		to[l.index].Histogram = text
-	}
-	return nil
+	return in
 }

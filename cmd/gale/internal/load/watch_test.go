@@ -2,8 +2,10 @@ package load
 
 import (
 	"context"
+	"crypto/tls"
 	"io"
 	"net/http"
+	"slices"
 	"testing"
 	"time"
 
@@ -32,27 +34,76 @@ func TestIntervalHistograms(t *testing.T) {
 	}
 }
 
-// TestLatenciesAreBounded proves that a long run keeps the histograms of some intervals
-// only, evenly over its time.
-func TestLatenciesAreBounded(t *testing.T) {
-	const intervals = 5 * maxLatencies
-	k := latencies{every: 1}
-	for i := range intervals {
-		h := figures.NewHistogram()
-		h.Add(time.Duration(i + 1))
-		k.add(i, h)
+// TestShortRunHasFineIntervals proves that the intervals of a run of less than 5 s are short
+// enough for a chart, whether or not its time is known before.
+func TestShortRunHasFineIntervals(t *testing.T) {
+	addr := serve(t, func(w http.ResponseWriter, r *http.Request) {})
+	for name, set := range map[string]func(p *Plan){
+		"duration": func(p *Plan) { p.Duration = 500 * time.Millisecond },
+		"count":    func(p *Plan) { p.Connections, p.Threads, p.Count, p.Think = 2, 1, 50, 20*time.Millisecond },
+		"rate":     func(p *Plan) { p.Schedule = []Ramp{{100, 100, 500 * time.Millisecond}} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := planFor(addr)
+			set(p)
+			r := runOn(t, t.Context(), p, newNetwork)
+			short := slices.ContainsFunc(r.Intervals, func(i figures.Interval) bool { return i.Seconds < .2 })
+			if !short || len(r.Intervals) < 2 { // a watch that is late makes fewer, longer ones
+				t.Errorf("%d intervals in %g s: %+v", len(r.Intervals), r.Seconds, r.Intervals)
+			}
+		})
 	}
-	if len(k.list) > maxLatencies || len(k.list) < maxLatencies/2 || k.every != 8 {
-		t.Fatalf("%d histograms, of every %d intervals", len(k.list), k.every)
-	}
-	for i, l := range k.list {
-		if l.index != i*k.every || l.histogram.At(1) < time.Duration(l.index)*98/100 {
-			t.Fatalf("histogram %d is of interval %d with %v", i, l.index, l.histogram.At(1))
+}
+
+// TestWaitHasTicks proves that Tick is called while an open loop waits for its last
+// responses, and that these have intervals after the counted time.
+func TestWaitHasTicks(t *testing.T) {
+	onNetworks(t, func(t *testing.T, do func(*Plan) *figures.Run) {
+		release := make(chan struct{})
+		addr := serve(t, func(w http.ResponseWriter, r *http.Request) { <-release })
+		p := planFor(addr)
+		p.Connections, p.Interval, p.Schedule = 40, 10*time.Millisecond, []Ramp{{200, 200, 100 * time.Millisecond}}
+		after := 0
+		p.Tick = func(i *figures.Interval) {
+			if i.AtNS < int64(100*time.Millisecond) {
+				return
+			}
+			if after++; after == 5 {
+				close(release)
+			}
 		}
+		r := do(p)
+		if after < 5 || r.Requests.Good != 20 || r.Seconds != .1 {
+			t.Errorf("%d ticks after the end, %+v in %g s", after, r.Requests, r.Seconds)
+		}
+		var good int64
+		for _, i := range r.Intervals {
+			late := i.AtNS >= int64(100*time.Millisecond)
+			if good += i.Good; late != (i.Rate == 0) || !late && i.Good > 0 {
+				t.Errorf("%+v", i)
+			}
+		}
+		if good != 20 {
+			t.Errorf("the intervals have %d of 20 responses", good)
+		}
+	})
+}
+
+// TestOpeningIsTold proves that a run says how far it is while it opens its connections.
+func TestOpeningIsTold(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	p := planFor(listen(t).Addr().String()) // nothing answers the handshake
+	p.Targets[0].TLS = &tls.Config{InsecureSkipVerify: true}
+	p.Duration = time.Minute
+	p.Opening = func(open int) {
+		if open != 0 {
+			t.Errorf("%d connections are open", open)
+		}
+		cancel()
 	}
-	list := make([]figures.Interval, intervals)
-	if err := k.encode(list); err != nil || list[8].Histogram == "" || list[9].Histogram != "" {
-		t.Errorf("%v, %q", err, list[9].Histogram)
+	if r := runOn(t, ctx, p, newNetwork); !r.Interrupted || r.Requests.Sent != 0 {
+		t.Errorf("%+v, interrupted: %t", r.Requests, r.Interrupted)
 	}
 }
 
