@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/galehttp/gale"
 )
@@ -43,6 +44,46 @@ func TestBenchCmdFails(t *testing.T) {
 	var stdout, stderr bytes.Buffer
 	code := run([]string{"bench", "http://127.0.0.1:1/", "--cmd", "sh -c 'echo no port >&2; exit 3'"}, &stdout, &stderr)
 	if text := stderr.String(); code != exitFailed || !strings.Contains(text, "no port\n") || !strings.Contains(text, "exit status 3") {
+		t.Errorf("exit code %d: %s", code, text)
+	}
+}
+
+// A server that ends before it has answered is noticed although a connection is open, and
+// its last lines are printed.
+func TestBenchCmdEndsLate(t *testing.T) {
+	ln := listenBench(t, "tcp", "127.0.0.1:0")
+	address := ln.Addr().String()
+	ln.Close()
+	dir := t.TempDir()
+	go func() { // what a server would do: it takes a connection, says nothing, and ends
+		for range 1000 {
+			if _, err := os.Stat(filepath.Join(dir, "started")); err == nil {
+				break
+			}
+			time.Sleep(5 * time.Millisecond)
+		}
+		ln, err := net.Listen("tcp", address)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer ln.Close()
+		for range 2 { // the first connection is one that only reaches
+			c, err := ln.Accept()
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer c.Close()
+		}
+		_ = os.WriteFile(filepath.Join(dir, "end"), nil, 0o600)
+		<-t.Context().Done()
+	}()
+	var stdout, stderr bytes.Buffer
+	command := "sh -c 'touch \"" + dir + "/started\"; while ! test -e \"" + dir + "/end\"; do sleep 0.01; done; seq 1 1000; exit 3'"
+	code := run([]string{"bench", "http://" + address, "-n", "1", "--cmd", command}, &stdout, &stderr)
+	text := stderr.String()
+	if code != exitFailed || !strings.Contains(text, "...\n981\n") || !strings.Contains(text, "\n1000\n") || !strings.Contains(text, "exit status 3") {
 		t.Errorf("exit code %d: %s", code, text)
 	}
 }

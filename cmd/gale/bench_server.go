@@ -106,12 +106,12 @@ func (s *benchServer) ended() bool {
 	}
 }
 
-// failed returns the error of a server that has ended, with the last line of its output.
-// All of the output that is left is written to w.
+// failed returns the error of a server that has ended. The last lines of its output are
+// written to w.
 func (s *benchServer) failed(w io.Writer) error {
 	<-s.exited
 	if text := s.output.String(); text != "" {
-		fmt.Fprintf(w, "Output of the server:\n%s\n", strings.TrimRight(text, "\n"))
+		fmt.Fprintf(w, "Output of the server:\n%s\n", lastLines(strings.TrimRight(text, "\n"), tailLines))
 	}
 	return fmt.Errorf("the server of --cmd has ended: %s", s.cmd.ProcessState)
 }
@@ -212,8 +212,21 @@ func firstByte(ctx context.Context, conn net.Conn, text []byte) error {
 	return err
 }
 
-// maxTail is how much of a server's output is kept.
-const maxTail = 16 << 10
+// maxTail is how many bytes of a server's output are kept, tailLines how many lines are
+// printed.
+const (
+	maxTail   = 16 << 10
+	tailLines = 20
+)
+
+// lastLines returns the last n lines of text. "..." stands for those before.
+func lastLines(text string, n int) string {
+	lines := strings.Split(text, "\n")
+	if len(lines) <= n {
+		return text
+	}
+	return "...\n" + strings.Join(lines[len(lines)-n:], "\n")
+}
 
 // tail keeps the end of what is written to it.
 type tail struct {

@@ -112,7 +112,7 @@ func TestJudge(t *testing.T) {
 		{"none good", false, func(r *Run) {
 			r.Requests, r.Errors = Requests{Sent: 10, Failed: 10}, []ErrorCount{{"timeout", 2, "a"}, {"reset", 8, "connection reset."}}
 		}, LimitErrors, 6, "The most frequent error was reset, 8 times: connection reset."},
-		{"nothing sent", false, func(r *Run) { r.Requests = Requests{} }, LimitErrors, 6, "No request was sent"},
+		{"nothing sent", false, func(r *Run) { r.Requests = Requests{} }, LimitErrors, 6, "No request was counted"},
 		{"none connected", false, func(r *Run) { r.Requests, r.Errors = Requests{}, []ErrorCount{{"connect", 9, "refused"}} }, LimitErrors, 6, "connect, 9 times: refused"},
 
 		// An open loop.
@@ -254,6 +254,12 @@ func TestWarnings(t *testing.T) {
 				r.Intervals[i].Good = int64(30_000 - 2000*i)
 			}
 		}, "The rate fell by 31 %"},
+		{"falling by chance", false, func(r *Run) {
+			r.Requests = Requests{Sent: 23, Good: 23}
+			for i := range r.Intervals {
+				r.Intervals[i].Good = int64(6 - i%2*2 - i/2)
+			}
+		}, ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

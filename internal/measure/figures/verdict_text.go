@@ -13,7 +13,7 @@ import (
 func (f *facts) noneGood() string {
 	r := f.run.Requests
 	if r.Sent == 0 && len(f.run.Errors) == 0 {
-		return "No request was sent."
+		return "No request was counted."
 	}
 	text := fmt.Sprintf("None of %s requests had a good response.", FormatCount(r.Sent))
 	if r.Sent == 0 {

@@ -2,6 +2,7 @@ package figures
 
 import (
 	"fmt"
+	"math"
 	"time"
 )
 
@@ -126,6 +127,7 @@ func (f *facts) warnOfServer(add func(bool, string, ...any)) {
 }
 
 func (f *facts) warnOfMachine(add func(bool, string, ...any)) {
+	run := f.run
 	add(f.others >= someOthers, "Other processes used %s of the machine.", FormatShare(f.others))
 	add(f.stolen >= someStolen, "The hypervisor took %s of the machine's CPU time.", FormatShare(f.stolen))
 	if f.open {
@@ -136,5 +138,14 @@ func (f *facts) warnOfMachine(add func(bool, string, ...any)) {
 	if f.trend < 0 {
 		direction = "fell"
 	}
-	add(f.spread >= 0 && (f.trend >= noiseSpread || f.trend <= -noiseSpread), "The rate %s by %s during the run.", direction, FormatShare(max(f.trend, -f.trend)))
+	add(f.spread >= 0 && max(f.trend, -f.trend) >= max(noiseSpread, trendChance(run.responses()+run.Requests.Failed)), "The rate %s by %s during the run.", direction, FormatShare(max(f.trend, -f.trend)))
+}
+
+// trendChance returns the trend, as a share of the rate, that n responses have by chance in
+// one of 400 runs: three standard deviations, if each response comes at any time.
+func trendChance(n int64) float64 {
+	if n <= 0 {
+		return math.Inf(1)
+	}
+	return 3 * math.Sqrt(12/float64(n))
 }

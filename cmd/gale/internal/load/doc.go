@@ -19,7 +19,8 @@
 // The side that closes a connection first has to remember it for a minute (TIME_WAIT). A
 // generator that did so would run out of ports. So the last request of a connection of
 // HTTP/1.1 says "Connection: close", and the server closes. If it doesn't do so within a
-// second, and after errors, the connection is reset, which leaves nothing in memory. A
+// second, and after errors, the connection is reset, which leaves nothing in memory. A server
+// that never closes is waited for a few times only. A
 // connection of HTTP/2 that has had its last response is reset too. At the end of a run
 // connections are closed, except that those with requests in flight are reset.
 //

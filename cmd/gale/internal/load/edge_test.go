@@ -144,3 +144,25 @@ func TestAnswerBeforeTheBody(t *testing.T) {
 		})
 	}
 }
+
+// TestServerLeavesOpen proves that a server that ignores "Connection: close" isn't waited for
+// on each connection: at one second for each, that would be the limit.
+func TestServerLeavesOpen(t *testing.T) {
+	for name, n := range networks {
+		t.Run(name, func(t *testing.T) {
+			leaks(t)
+			addr := script(t, func(c net.Conn, r *bufio.Reader) {
+				for readRequest(r) != "" {
+					io.WriteString(c, emptyOK)
+				}
+			})
+			p := planFor(addr)
+			p.Connections, p.Threads, p.Count, p.NoKeepAlive = 3, 1, 90, true
+			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+			defer cancel()
+			if r := runOn(t, ctx, p, n); r.Requests.Good != 90 || r.Interrupted {
+				t.Errorf("%+v, errors %v", r.Requests, r.Errors)
+			}
+		})
+	}
+}

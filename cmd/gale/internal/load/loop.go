@@ -20,8 +20,10 @@ const (
 	// backOff << maxFails.
 	backOff  = 10 * time.Millisecond
 	maxFails = 7
-	// maxEnding is how long the server may take to close a connection.
-	maxEnding = time.Second
+	// maxEnding is how long the server may take to close a connection. maxLeftOpen is how
+	// many in a row it may leave open before the loop no longer waits for that.
+	maxEnding   = time.Second
+	maxLeftOpen = 3
 )
 
 // loop is one thread of the generator with its connections. Its fields belong to its
@@ -259,6 +261,7 @@ func (l *loop) scan() {
 			}
 		case stateEnding:
 			if l.now-c.since > int64(maxEnding) {
+				c.server.leftOpen++
 				l.reopen(c, true)
 			}
 		case stateOpen:

@@ -131,7 +131,7 @@ func (l *loop) think(c *conn) {
 // it, because the side that closes first has to remember the connection (TIME_WAIT), and
 // this side would run out of ports.
 func (l *loop) endConn(c *conn) {
-	if c.http2 != nil { // its servers wait for the client to close
+	if c.http2 != nil || c.server.leftOpen >= maxLeftOpen { // it waits for the client to close
 		l.reopen(c, true)
 		return
 	}
@@ -148,6 +148,7 @@ func (l *loop) receiveEnd(c *conn, err error) {
 	case c.state == stateHandshaking:
 		c.tls.pipe.end()
 	case c.state == stateEnding:
+		c.server.leftOpen = 0
 		l.reopen(c, false)
 	case c.inFlight() == 0:
 		l.reopen(c, err != io.EOF)

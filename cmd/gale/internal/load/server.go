@@ -73,6 +73,7 @@ type server struct {
 	targets  []int32 // pattern: which target comes next in a closed loop
 	at       int     // in targets, of the next turn
 	free     ring    // connections that can take a request, of an open loop
+	leftOpen int     // connections in a row that it didn't close after their last response
 
 	next    start // of an open loop
 	noticed start // the first one that the loop has not noticed, if it is after next
