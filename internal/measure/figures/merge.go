@@ -70,6 +70,7 @@ func (r *Run) add(o *Run) error {
 	r.Connections.Opened += o.Connections.Opened
 	r.Connections.Reopened += o.Connections.Reopened
 	r.Connections.Resumed += o.Connections.Resumed
+	r.Connections.Resent += o.Connections.Resent
 	r.addGenerator(o, before)
 	r.addServer(o, before, responses)
 	return errors.Join(

@@ -136,6 +136,7 @@ type Connections struct {
 	Opened   int64        `json:"opened"`            // with those of before the counted time
 	Reopened int64        `json:"reopened"`          // of Opened, in place of one that had ended
 	Resumed  int64        `json:"resumed"`           // TLS sessions
+	Resent   int64        `json:"resent,omitempty"`  // requests that were sent again, because the server ended the connection in good order before it processed them
 	Streams  int          `json:"streams,omitempty"` // of HTTP/2 that the server allows at a time, if they are fewer than those asked for
 	Connect  Distribution `json:"connect"`           // until TCP was connected
 	TLS      Distribution `json:"tls"`               // handshakes alone

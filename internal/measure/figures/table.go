@@ -144,6 +144,9 @@ func (t *table) connections() {
 	if c.Resumed > 0 {
 		text += fmt.Sprintf(", %s TLS sessions resumed", FormatCount(c.Resumed))
 	}
+	if c.Resent > 0 {
+		text += fmt.Sprintf(", %s requests sent again", FormatCount(c.Resent))
+	}
 	t.row("Connections", "%s", text)
 }
 

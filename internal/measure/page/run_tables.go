@@ -273,6 +273,9 @@ func (r *report) connections() *Facts {
 		f.add("TLS handshake, p50 and p99", duration(float64(c.TLS.P50NS))+", "+duration(float64(c.TLS.P99NS)))
 		f.add("TLS sessions resumed", grouped(c.Resumed))
 	}
+	if c.Resent > 0 {
+		f.add("Requests sent again", grouped(c.Resent))
+	}
 	return f
 }
 

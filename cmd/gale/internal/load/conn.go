@@ -34,6 +34,9 @@ type conn struct {
 	served   int   // complete responses since it was opened
 	answered int64 // when the last one was complete
 
+	saidClose bool       // a response said close
+	again     []exchange // to be sent again over the next connection
+
 	flight  flight
 	out     [2][]byte // what wasn't written yet
 	kept    []byte    // the memory of out, if it isn't shared
@@ -75,7 +78,9 @@ type exchange struct {
 	start  int64 // of its latency
 	target int32
 	step   int32 // of the schedule; uncounted for a request of the warm-up
+	number int64 // for Source.Fill
 	isHead bool  // the method is HEAD
+	sent   uint8 // how often it was sent before
 }
 
 // uncounted is the step of a request that isn't counted.

@@ -145,6 +145,35 @@ func TestAnswerBeforeTheBody(t *testing.T) {
 	}
 }
 
+// TestPipelineAfterClose proves that requests in a pipeline after a response that says close
+// are sent again over another connection.
+func TestPipelineAfterClose(t *testing.T) {
+	onNetworks(t, func(t *testing.T, do func(*Plan) *figures.Run) {
+		leaks(t)
+		for _, reset := range []bool{false, true} {
+			addr := script(t, func(c net.Conn, r *bufio.Reader) {
+				readRequest(r)
+				io.WriteString(c, emptyOK)
+				if readRequest(r) == "" {
+					return
+				}
+				io.WriteString(c, "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
+				if !reset { // otherwise requests that were not read make it one
+					c.(*net.TCPConn).CloseWrite()
+					io.Copy(io.Discard, r)
+				}
+			})
+			p := planFor(addr)
+			p.Pipeline, p.Count = 5, 60
+			r := do(p)
+			q := r.Requests
+			if q.Sent != 60 || r.Connections.Resent == 0 || !reset && q.Good != 60 {
+				t.Errorf("reset %t: %+v, errors %v, %+v", reset, q, r.Errors, r.Connections)
+			}
+		}
+	})
+}
+
 // TestServerLeavesOpen proves that a server that ignores "Connection: close" isn't waited for
 // on each connection: at one second for each, that would be the limit.
 func TestServerLeavesOpen(t *testing.T) {

@@ -75,7 +75,7 @@ func (l *loop) consumeHead(c *conn, b []byte) (n int, err error) {
 		length = 0
 	}
 	if length == msg.LenUnknown || !h1.ResponseKeepAlive(&h.ResponseHead) {
-		c.closing = true
+		c.closing, c.saidClose = true, true
 	}
 	if length >= 0 && int64(len(b)-n) >= length {
 		l.completeNext(c, h, b[n:n+int(length)], length)

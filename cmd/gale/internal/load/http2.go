@@ -65,6 +65,9 @@ func (l *loop) beginHTTP2(c *conn) {
 // addHTTP2 opens a stream for a request.
 func (l *loop) addHTTP2(c *conn, e exchange) {
 	t, p := l.run.targets[e.target], c.http2
+	if t.head == nil && e.sent == 0 {
+		e.number = l.number()
+	}
 	s := p.take(e)
 	if len(l.scratch) == 0 {
 		l.scratch = p.conn.AppendControl(l.scratch)
@@ -75,7 +78,7 @@ func (l *loop) addHTTP2(c *conn, e exchange) {
 		l.scratch, s.stream, err = p.conn.AppendRepeated(l.scratch, &p.repeated[e.target], t.head, t.scheme(), len(s.body) == 0)
 	} else {
 		r := l.takeRequest()
-		t.Source.Fill(r, l.number())
+		t.Source.Fill(r, e.number)
 		setLength(&r.Head, len(r.Body))
 		s.body, s.request, s.isHead = r.Body, r, method(r) == "HEAD"
 		l.scratch, s.stream, err = p.conn.AppendRequest(l.scratch, &r.Head, t.scheme(), len(s.body) == 0)
@@ -186,7 +189,7 @@ func (l *loop) consumeHTTP2(c *conn, b []byte) {
 			l.failStream(c, ev.Stream.Owner.(*stream), kindReset, "the server reset the stream: "+ev.Code.String())
 		case h2.GoAway:
 			c.closing = true
-			l.failUnprocessed(c, ev.Code)
+			l.refuseUnprocessed(c, ev.Code)
 		case h2.Failed:
 			l.scratch = p.conn.AppendControl(l.scratch)
 			l.send(c)
@@ -247,11 +250,14 @@ func (l *loop) failStream(c *conn, s *stream, kind, text string) {
 	l.endStream(c, s)
 }
 
-// failUnprocessed ends the requests that a GOAWAY has refused.
-func (l *loop) failUnprocessed(c *conn, code h2.Code) {
+// refuseUnprocessed takes back the requests that a GOAWAY has refused. The server has not
+// processed them and won't (RFC 9113 section 6.8).
+func (l *loop) refuseUnprocessed(c *conn, code h2.Code) {
 	for i := len(c.http2.live) - 1; i >= 0; i-- {
 		if s := c.http2.live[i]; s.stream.WasReset() {
-			l.failStream(c, s, kindClosedEarly, "the server refused the stream with GOAWAY: "+code.String())
+			e := s.exchange
+			l.endStream(c, s)
+			l.refuse(c, &e, "the server refused the stream with GOAWAY: "+code.String())
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -242,25 +243,61 @@ func goingAway(c net.Conn, r *bufio.Reader) {
 	}
 }
 
-// TestHTTP2GoAway proves that requests on which a server goes away are answered or count
-// as failed, each once, and that the run goes on over new connections.
+// TestHTTP2GoAway proves that requests on which a server goes away are sent again over
+// another connection, and answered once each.
 func TestHTTP2GoAway(t *testing.T) {
 	for name, n := range networks {
 		t.Run(name, func(t *testing.T) {
 			leaks(t)
-			for _, streams := range []int{1, 5} {
-				p := planFor(script(t, goingAway))
-				p.HTTP2, p.Streams, p.Count = true, streams, 100
-				ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-				defer cancel()
-				r := runOn(t, ctx, p, n)
-				q := r.Requests
-				if q.Sent != 100 || q.Good+q.Failed != 100 || errorCount(r, kindClosedEarly) != q.Failed || r.Connections.Reopened < 5 {
-					t.Errorf("%d streams: %+v, errors %+v, %+v", streams, q, r.Errors, r.Connections)
+			for _, rate := range []float64{0, 2000} {
+				for _, streams := range []int{1, 5} {
+					var numbers sync.Map
+					p := planFor(script(t, goingAway))
+					p.HTTP2, p.Streams, p.Count = true, streams, 100
+					p.Targets[0].Source = made(func(r *Request, n int64) {
+						numbers.Store(n, true)
+						r.Head.Reset()
+						r.Head.SetPart(msg.Method, []byte("GET"))
+						r.Head.SetPart(msg.Target, fmt.Appendf(nil, "/%d", n))
+						r.Head.Set(msg.Host, nil, []byte("test"))
+					})
+					if rate > 0 {
+						p.Schedule = []Ramp{{rate, rate, 20 * time.Second}}
+					}
+					ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+					defer cancel()
+					r := runOn(t, ctx, p, n)
+					c := r.Connections
+					if r.Requests.Good != 100 || r.Latency.Count != 100 || c.Reopened < 5 || rate == 0 && (streams > 1) != (c.Resent > 0) {
+						t.Errorf("rate %v, %d streams: %+v, errors %+v, %+v", rate, streams, r.Requests, r.Errors, c)
+					}
+					count := 0
+					numbers.Range(func(any, any) bool { count++; return true })
+					if count != 100 {
+						t.Errorf("rate %v, %d streams: %d different requests", rate, streams, count)
+					}
 				}
-				if streams == 1 && q.Good != 100 {
-					t.Errorf("one stream: %+v, errors %+v", q, r.Errors)
-				}
+			}
+		})
+	}
+}
+
+// TestHTTP2GoesAwayAlways proves that requests fail at last if a server refuses all.
+func TestHTTP2GoesAwayAlways(t *testing.T) {
+	for name, n := range networks {
+		t.Run(name, func(t *testing.T) {
+			leaks(t)
+			p := planFor(script(t, func(c net.Conn, r *bufio.Reader) {
+				io.WriteString(c, "\x00\x00\x00\x04\x00\x00\x00\x00\x00")                                 // SETTINGS
+				io.WriteString(c, "\x00\x00\x08\x07\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00") // GOAWAY
+				io.Copy(io.Discard, r)
+			}))
+			p.HTTP2, p.Streams, p.Count = true, 3, 30
+			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+			defer cancel()
+			r := runOn(t, ctx, p, n)
+			if r.Requests.Failed != 30 || errorCount(r, kindClosedEarly) != 30 || r.Connections.Resent != 30*(maxSent-1) {
+				t.Errorf("%+v, errors %+v, %+v", r.Requests, r.Errors, r.Connections)
 			}
 		})
 	}

@@ -231,6 +231,7 @@ func (l *loop) finish() {
 				l.tally.count(&e, unanswered, l.now-e.start, l.run.schedule != nil)
 			}
 		}
+		l.leaveAgain(c)
 		if c.state == stateOpen && c.tls != nil && !cut {
 			l.closeTLS(c)
 		}
@@ -247,6 +248,7 @@ func (l *loop) scan() {
 	pause := l.run.scan
 	p := l.run.plan
 	for _, c := range l.conns {
+		l.expireAgain(c)
 		switch c.state {
 		case stateClosed:
 			if c.since <= l.now {

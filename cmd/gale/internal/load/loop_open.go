@@ -17,7 +17,7 @@ const (
 
 // open begins to open c, unless no more requests are needed.
 func (l *loop) open(c *conn) {
-	if l.over() {
+	if l.over() && len(c.again) == 0 {
 		c.since = l.now + int64(backOff)
 		return
 	}
@@ -80,7 +80,7 @@ func (l *loop) connected(c *conn) {
 // opened is called when c can take requests.
 func (l *loop) opened(c *conn) {
 	c.state, c.since = stateOpen, l.now
-	c.fails, c.sent, c.served, c.closing = 0, 0, 0, false
+	c.fails, c.sent, c.served, c.closing, c.saidClose = 0, 0, 0, false, false
 	l.tally.opened++
 	if c.opened {
 		l.tally.reopened++
@@ -135,6 +135,11 @@ func (l *loop) reopen(c *conn, reset bool) {
 
 // lose ends c and what is in flight on it.
 func (l *loop) lose(c *conn, kind, text string) {
+	if c.saidClose && (kind == kindClosedEarly || kind == kindReset) && !c.in.active && len(c.rest) == 0 {
+		l.refuseFlight(c, text)
+		l.reopen(c, true)
+		return
+	}
 	if c.inFlight() == 0 {
 		l.fault(kind, text)
 	}

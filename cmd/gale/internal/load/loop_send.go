@@ -18,6 +18,9 @@ func (l *loop) fill(c *conn) {
 	if !l.started || c.closing || c.writing() || c.state != stateOpen {
 		return
 	}
+	if len(c.again) > 0 {
+		l.sendAgain(c)
+	}
 	if l.run.schedule != nil {
 		l.offer(c)
 		return
@@ -131,7 +134,10 @@ func (l *loop) add(c *conn, e exchange) (alone bool) {
 // addFilled is add for a request that the source makes.
 func (l *loop) addFilled(c *conn, e exchange, last bool) (alone bool) {
 	r := l.takeRequest()
-	l.run.targets[e.target].Source.Fill(r, l.number())
+	if e.sent == 0 {
+		e.number = l.number()
+	}
+	l.run.targets[e.target].Source.Fill(r, e.number)
 	e.isHead = msg.LookupMethod(r.Head.Part(msg.Method)) == msg.MethodHead
 	c.flight.push(e)
 	l.scratch = appendHead(l.scratch, &r.Head, len(r.Body), last)

@@ -46,7 +46,7 @@ func (r *run) result(began time.Time, intervals []figures.Interval) (*figures.Ru
 		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Kind, b.Kind))
 	})
 	out.Bytes = sum.bytes
-	out.Connections = figures.Connections{Opened: sum.opened, Reopened: sum.reopened, Resumed: sum.resumed}
+	out.Connections = figures.Connections{Opened: sum.opened, Reopened: sum.reopened, Resumed: sum.resumed, Resent: sum.resent}
 	if sum.fewStreams < math.MaxInt {
 		out.Connections.Streams = sum.fewStreams
 	}
@@ -110,6 +110,7 @@ func (t *tally) merge(o *tally) {
 	t.opened += o.opened
 	t.reopened += o.reopened
 	t.resumed += o.resumed
+	t.resent += o.resent
 	t.connect.Merge(o.connect)
 	t.handshake.Merge(o.handshake)
 	t.waits.Merge(o.waits)

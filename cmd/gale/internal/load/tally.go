@@ -16,6 +16,7 @@ type tally struct {
 	bytes    figures.Bytes
 
 	opened, reopened, resumed int64
+	resent                    int64 // requests
 	connect, handshake        *figures.Histogram
 
 	waits  *figures.Histogram // of bytes for their read
