@@ -255,7 +255,7 @@ func (c *Comparison) warn(a, b []*Run) {
 	}
 	switch {
 	case !judged:
-		add("The runs are too short to tell anything: a run needs %d intervals, or each side three runs.", minIntervals)
+		add("The runs are too short to tell anything: a run needs %d s, or each side three runs.", minIntervals)
 	case !c.Measured:
 		add("How much runs differ is assumed from how much the parts of each run do. At least three runs on each side, in turns, show it: gale bench compare A1.json,A2.json,A3.json B1.json,B2.json,B3.json.")
 	}

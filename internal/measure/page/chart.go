@@ -39,6 +39,7 @@ type chartData struct {
 	Axis  Axis       `json:"axis"`
 	Unit  Unit       `json:"unit"`
 	Log   bool       `json:"log"`
+	End   instant    `json:"end,omitempty"`
 	X     []instant  `json:"x"`
 	Lines []lineData `json:"lines"`
 }
@@ -84,7 +85,7 @@ func newChartView(c *Chart, id string) (*chartView, error) {
 }
 
 func (v *chartView) data() chartData {
-	d := chartData{ID: v.ID, Axis: v.Axis, Unit: v.Unit, Log: v.Log}
+	d := chartData{ID: v.ID, Axis: v.Axis, Unit: v.Unit, Log: v.Log, End: instant(v.End)}
 	for _, x := range v.X {
 		d.X = append(d.X, instant(x))
 	}

@@ -124,6 +124,7 @@ type Chart struct {
 	Unit  Unit      // of the lines
 	Log   bool      // of the vertical axis. Values that aren't positive are left out
 	Empty string    // what to say if no line has a value
+	End   float64   // over time: when the counted time ends, if there is more after it
 }
 
 // MaxLines is the largest number of lines that a chart can show.

@@ -474,3 +474,35 @@ func TestEmpty(t *testing.T) {
 	written(t, &figures.Run{})
 	writtenDocument(t, &Document{})
 }
+
+// TestShortAndLate shows that a page says how much time a point stands for, and marks what
+// came after the counted time.
+func TestShortAndLate(t *testing.T) {
+	run := rampRun()
+	run.Seconds, run.Steps = 2, run.Steps[:1]
+	run.Intervals = nil
+	for i := range 30 {
+		in := figures.Interval{AtNS: int64(i) * 1e8, Seconds: 0.1, Good: 100, P50NS: 1e6, P99NS: 2e6}
+		if i < 20 {
+			in.Rate = 1000
+		}
+		run.Intervals = append(run.Intervals, in)
+	}
+	var b strings.Builder
+	if err := Write(&b, run); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"Each point stands for 100 ms.", "In the shaded part after 2 s, no more requests were sent", `"end":2,`} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("the page doesn't have %q", want)
+		}
+	}
+	if strings.Contains(b.String(), "Steps of the ramp") {
+		t.Error("the page has a table of one step")
+	}
+	run.Intervals = run.Intervals[:20]
+	b.Reset()
+	if err := Write(&b, run); err != nil || strings.Contains(b.String(), "In the shaded part after") || strings.Contains(b.String(), `"end":`) {
+		t.Errorf("%v, or nothing came after the counted time", err)
+	}
+}

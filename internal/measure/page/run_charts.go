@@ -116,13 +116,25 @@ func (r *report) intervalTexts() (texts []string) {
 		return nil
 	}
 	if each := r.intervals[counted].Seconds; r.merged == 1 && math.Abs(each-1) > 0.01 {
-		texts = append(texts, "Each point stands for "+seconds(each)+".")
+		text := seconds(each)
+		if each < 1 {
+			text = duration(each * 1e9)
+		}
+		texts = append(texts, "Each point stands for "+text+".")
 	}
-	last := &r.intervals[len(r.intervals)-1]
-	if r.run.Schedule != nil && last.Rate == 0 && float64(last.AtNS) > (r.run.Seconds-0.001)*1e9 {
-		texts = append(texts, "After "+seconds(r.run.Seconds)+", no more requests were sent: the command waited for the last responses.")
+	if r.end() > 0 {
+		texts = append(texts, "In the shaded part after "+seconds(r.end())+", no more requests were sent: the command waited for the last responses.")
 	}
 	return texts
+}
+
+// end returns when the counted time ends, if there are intervals after it, else 0.
+func (r *report) end() float64 {
+	last := &r.intervals[len(r.intervals)-1]
+	if r.run.Schedule == nil || last.Rate != 0 || float64(last.AtNS) < (r.run.Seconds-0.001)*1e9 {
+		return 0
+	}
+	return r.run.Seconds
 }
 
 func (r *report) latencyChart() *Chart {
@@ -210,7 +222,7 @@ func sorted(counts map[string]int64) []counted {
 
 // chart returns a chart over the run's time.
 func (r *report) chart(title, tip string, unit Unit, lines ...Line) *Chart {
-	c := &Chart{Title: title, Tip: tip, Axis: OverTime, Unit: unit, Lines: lines, Empty: "There is nothing to show."}
+	c := &Chart{Title: title, Tip: tip, Axis: OverTime, Unit: unit, Lines: lines, Empty: "There is nothing to show.", End: r.end()}
 	for _, i := range r.intervals {
 		c.X = append(c.X, float64(i.AtNS)/1e9+i.Seconds/2)
 	}

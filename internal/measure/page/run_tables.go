@@ -122,7 +122,7 @@ func errorsCell(q *figures.Requests) Cell {
 
 func (r *report) steps() Section {
 	s := Section{Title: "Steps of the ramp"}
-	if len(r.run.Steps) == 0 {
+	if len(r.run.Steps) < 2 { // one rate: all other sections are about it
 		return s
 	}
 	t := &Table{

@@ -213,7 +213,7 @@ func (w *watch) store(to int64) {
 	w.timeline.add(&in, w.sum.latency, end)
 	w.sum.empty()
 	w.at = to
-	if w.run.plan.Interval == 0 && w.interval < int64(coarse) && w.at-w.run.begin >= int64(shortRun) {
+	if w.run.plan.Interval == 0 && w.interval < int64(coarse) && w.at < end && w.at-w.run.begin >= int64(shortRun) {
 		w.interval = int64(coarse)
 		w.timeline.widen(w.interval, end)
 	}

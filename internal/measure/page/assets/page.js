@@ -82,16 +82,20 @@
     return [x[0] - (x[1] - x[0]) / 2, x[last] + (x[last] - x[last - 1]) / 2];
   };
 
-  // The warm-up is shaded.
-  const shadeWarmUp = (u) => {
-    const end = Math.min(0, u.scales.x.max); // the counted time begins at 0
-    if (u.data[0][0] >= 0 || u.scales.x.min >= end) return;
-    const from = u.valToPos(u.scales.x.min, 'x', true), to = u.valToPos(end, 'x', true);
-    u.ctx.save();
-    u.ctx.fillStyle = colour('line');
-    u.ctx.globalAlpha = 0.6;
-    u.ctx.fillRect(from, u.bbox.top, to - from, u.bbox.height);
-    u.ctx.restore();
+  // What isn't the counted time, which begins at 0, is shaded.
+  const shade = (end) => (u) => {
+    const { min, max } = u.scales.x;
+    const part = (from, to) => {
+      if (from >= to) return;
+      const left = u.valToPos(from, 'x', true);
+      u.ctx.save();
+      u.ctx.fillStyle = colour('line');
+      u.ctx.globalAlpha = 0.6;
+      u.ctx.fillRect(left, u.bbox.top, u.valToPos(to, 'x', true) - left, u.bbox.height);
+      u.ctx.restore();
+    };
+    if (u.data[0][0] < 0) part(min, Math.min(0, max)); // the warm-up
+    if (end) part(Math.max(end, min), max); // the last responses
   };
 
   const axis = (more) => ({
@@ -173,7 +177,7 @@
         points: overTime ? { size: 6, space: 14, fill: () => colour('back') } : { show: false },
       }))),
       padding: [10, 28, 0, 0],
-      hooks: { setCursor: [show], drawClear: overTime ? [shadeWarmUp] : [] },
+      hooks: { setCursor: [show], drawClear: overTime ? [shade(data.end)] : [] },
     };
     const u = new uPlot(options, [data.x].concat(data.lines.map((line) => line.values)), plot);
     charts.push({ u, plot, height: u.height });
