@@ -82,7 +82,9 @@ func runServe(args []string, stdout, stderr io.Writer) error {
 	defer cfg.finishUploads()
 	done := make(chan error, 1)
 	go func() { done <- tls.serve(s, ln.Listener) }()
-	awaitServing(s, done)
+	if err := awaitServing(s, done); err != nil {
+		return fmt.Errorf("serving ended: %w", err)
+	}
 	banner(stdout, cfg, ln, tls)
 	if cfg.open {
 		openBrowser(urls(ln.Addr(), tls.enabled())[0], logger)
@@ -97,12 +99,17 @@ func runServe(args []string, stdout, stderr io.Writer) error {
 	}
 }
 
-// awaitServing waits until s serves, or has failed: a shutdown before that would find nothing
-// to drain, although clients can connect to the listener.
-func awaitServing(s *gale.Server, done chan error) {
-	for len(s.Stats().Listeners) == 0 && len(done) == 0 {
-		time.Sleep(100 * time.Microsecond)
+// awaitServing waits until s serves. A shutdown before that would find nothing to drain,
+// although clients can connect to the listener. done has the error if s can't serve.
+func awaitServing(s *gale.Server, done <-chan error) error {
+	for len(s.Stats().Listeners) == 0 {
+		select {
+		case err := <-done:
+			return err
+		case <-time.After(100 * time.Microsecond):
+		}
 	}
+	return nil
 }
 
 // drainFor returns how long to drain after sig: d for SIGTERM, and 0 for others, such as
