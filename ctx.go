@@ -115,7 +115,7 @@ func (ctx *RequestCtx) reset() {
 	ctx.Request.reset()
 	ctx.Response.reset()
 	if d := ctx.done.Load(); d != nil {
-		d.cancel(ErrRequestDone)
+		d.end(ErrRequestDone)
 	}
 	ctx.perRequest = perRequest{}
 	if len(ctx.hooks) != 0 {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -34,6 +35,10 @@ type requestDone struct {
 	// held says that Done or Err was called, so that package context may hold the
 	// RequestCtx as the parent of a context. Then the RequestCtx must not be used again.
 	held atomic.Bool
+
+	mu        sync.Mutex
+	over      error           // why the request has ended; a shutdown doesn't end it
+	unhurried *door.Unhurried // made at the first use
 }
 
 func newRequestDone(parent context.Context) *requestDone {
@@ -48,26 +53,71 @@ func newRequestDone(parent context.Context) *requestDone {
 // overDone is the requestDone of contexts that serve no request at the moment.
 var overDone = func() *requestDone {
 	d := newRequestDone(context.Background())
-	d.cancel(ErrRequestDone)
+	d.end(ErrRequestDone)
 	return d
 }()
 
 // watch makes d end when the client leaves, or now if the request has ended.
 func (d *requestDone) watch(x exchange) {
 	var over error
-	if d.stop, over = x.Watch(d); over != nil {
-		d.cancel(over)
+	switch d.stop, over = x.Watch(d); over {
+	case nil:
+	case context.Canceled:
+		d.hurry()
+	default:
+		d.end(over)
 	}
+}
+
+// end ends all contexts of the request.
+func (d *requestDone) end(cause error) {
+	d.mu.Lock()
+	if d.over == nil {
+		d.over = cause
+	}
+	u := d.unhurried
+	d.mu.Unlock()
+	d.cancel(cause)
+	if u != nil {
+		u.Cancel(cause)
+	}
+}
+
+// hurry ends Done, because the server shuts down.
+func (d *requestDone) hurry() { d.cancel(context.Canceled) }
+
+// isOver reports whether the request has ended.
+func (d *requestDone) isOver() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.over != nil
+}
+
+// notHurried returns the context of the request that a shutdown doesn't end.
+func (d *requestDone) notHurried(parent context.Context) *door.Unhurried {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.unhurried == nil {
+		if parent == nil {
+			parent = context.Background()
+		}
+		ctx, cancel := context.WithCancelCause(parent)
+		d.unhurried = &door.Unhurried{Context: ctx, Cancel: cancel}
+		if d.over != nil {
+			cancel(d.over)
+		}
+	}
+	return d.unhurried
 }
 
 // Gone and End implement door.Done.
 func (d *requestDone) Gone(cause error, reset bool) {
 	d.broken.Store(reset)
-	d.cancel(cause)
+	d.end(cause)
 }
 
 func (d *requestDone) End() (held bool) {
-	d.cancel(ErrRequestDone)
+	d.end(ErrRequestDone)
 	return d.held.Load()
 }
 
@@ -120,6 +170,8 @@ func (ctx *RequestCtx) Value(key any) any {
 		return &ctx.Request.Header.s
 	case door.ParentKey:
 		return ctx.bringer().Context()
+	case door.UnhurriedKey:
+		return ctx.requestDone().notHurried(ctx.bringer().Context())
 	case door.ConnKey:
 		return ctx.bringer().Conn()
 	case door.PeerKey:
@@ -217,7 +269,7 @@ func (ctx *RequestCtx) requestDone() *requestDone {
 	switch {
 	case ctx.x == nil: // the zero value
 	case ctx.reach == apart || ctx.reach == over: // too late
-		d.cancel(ErrRequestDone)
+		d.end(ErrRequestDone)
 	case ctx.reach == paused:
 		ctx.s.addWaiter(d)
 	default:
@@ -239,7 +291,7 @@ func (ctx *RequestCtx) endDone() (broken bool) {
 		d.stop()
 	}
 	ctx.s.removeWaiter(d)
-	d.cancel(ErrRequestDone)
+	d.end(ErrRequestDone)
 	return d.broken.Load()
 }
 
@@ -262,7 +314,7 @@ func (ctx *RequestCtx) timeOutDone() {
 		ctx.done.Store(d)
 	}
 	ctx.mu.Unlock()
-	d.cancel(ErrTimeout)
+	d.end(ErrTimeout)
 }
 
 // pauseDone stops watching the connection for Done while the server reads the body of the
@@ -282,7 +334,7 @@ func (ctx *RequestCtx) resumeDone() {
 	ctx.mu.Lock()
 	defer ctx.mu.Unlock()
 	ctx.reach = running
-	if d := ctx.done.Load(); d != nil && d.ctx.Err() == nil {
+	if d := ctx.done.Load(); d != nil && !d.isOver() {
 		d.watch(ctx.x)
 	}
 }

@@ -54,7 +54,9 @@ type exchange interface {
 	Context() context.Context
 	// Watch calls d.Gone when the client leaves, until stop is called. When stop has
 	// returned, no call is running and none will come. stop may be nil. If the request
-	// has already ended, over says why. Watch is called with ctx.mu held.
+	// has already ended, over says why. If the server shuts down, over is
+	// context.Canceled, and the client is watched all the same. Watch is called with
+	// ctx.mu held.
 	Watch(d door.Done) (stop func(), over error)
 
 	// SetReadDeadline and SetWriteDeadline apply to this exchange only. They are called

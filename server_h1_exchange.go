@@ -43,9 +43,9 @@ func (ss *h1Session) Context() context.Context { return ss.parent() }
 // Watch calls d.Gone when the client leaves.
 func (ss *h1Session) Watch(d door.Done) (stop func(), over error) {
 	if ss.over() {
-		return nil, context.Canceled
+		over = context.Canceled
 	}
-	return ss.c.Watch(func(reset bool) { d.Gone(ErrClientGone, reset) }), nil
+	return ss.c.Watch(func(reset bool) { d.Gone(ErrClientGone, reset) }), over
 }
 
 // SetReadDeadline overrides the read timeout for the request in flight.
@@ -147,7 +147,7 @@ func (ss *h1Session) HijackNow(ctx *RequestCtx) (net.Conn, error) {
 	ctx.work, ctx.reach, ctx.sends = nil, over, false // ctx can't use the connection anymore
 	ctx.detachDone()
 	if ss.over() {
-		ctx.done.Load().cancel(context.Canceled)
+		ctx.done.Load().hurry()
 	}
 	ss.detached, ss.bare = true, false
 	ss.setState(StateHijacked)

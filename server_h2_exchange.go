@@ -40,19 +40,20 @@ func (s *h2Stream) Watch(d door.Done) (stop func(), over error) {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
 	switch {
-	case ss.over():
-		return nil, context.Canceled
 	case s.sendErr != nil:
 		return nil, s.sendErr
 	case ss.halved:
 		return nil, ErrClientGone
+	}
+	if ss.over() {
+		over = context.Canceled
 	}
 	s.done = d
 	return func() {
 		ss.mu.Lock()
 		s.done = nil
 		ss.mu.Unlock()
-	}, nil
+	}, over
 }
 
 // SetReadDeadline sets when the request's body must have arrived. It affects nothing else

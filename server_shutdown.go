@@ -94,9 +94,8 @@ func (s *Server) stopEpoch(d *drain, waits int) (left <-chan struct{}, told []*l
 		_ = closeCalmly(c)
 	}
 	for d := range r.waiters {
-		d.cancel(context.Canceled)
+		d.hurry()
 	}
-	r.waiters = nil
 	if r.drained == nil {
 		r.drained = make(chan struct{})
 	}
@@ -129,6 +128,7 @@ func (s *Server) checkDrained() {
 // closed. Hijacked connections stay open. It returns nil.
 func (s *Server) Close() error {
 	s.stop(nil, 0)
+	s.endWaiters()
 	s.engine.CloseAll()
 	s.event.CloseAll()
 	return nil
@@ -155,8 +155,17 @@ func (s *Server) leaveHandshake(c net.Conn) {
 	s.run.mu.Unlock()
 }
 
+// endWaiters ends the contexts of requests.
+func (s *Server) endWaiters() {
+	s.run.mu.Lock()
+	defer s.run.mu.Unlock()
+	for d := range s.run.waiters {
+		d.end(context.Canceled)
+	}
+}
+
 // addWaiter registers d until removeWaiter, so that a shutdown that begins in the
-// meantime cancels it. Contexts without a server are not registered.
+// meantime hurries it, and Close ends it. Contexts without a server are not registered.
 func (s *Server) addWaiter(d *requestDone) {
 	if s == &noServer {
 		return

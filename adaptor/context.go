@@ -17,20 +17,9 @@ import (
 type requestContext struct {
 	mu    sync.Mutex
 	ctx   *gale.RequestCtx // nil when the handler has returned
-	std   *ending          // made at the first use
+	std   *door.Unhurried  // made at the first use
 	conn  net.Conn         // may be nil
 	known *known           // set when the handler has returned; nil if nothing is known
-}
-
-// ending is a context of package context that ends with the request.
-type ending struct {
-	context.Context
-	cancel context.CancelCauseFunc
-}
-
-func newEnding(parent context.Context) *ending {
-	ctx, cancel := context.WithCancelCause(parent)
-	return &ending{ctx, cancel}
 }
 
 // known has what the RequestCtx knew before the handler returned.
@@ -52,10 +41,11 @@ func (c *requestContext) standard() context.Context {
 	defer c.mu.Unlock()
 	if c.std == nil {
 		if c.ctx != nil {
-			c.std = newEnding(c.ctx.Context())
+			c.std = c.ctx.Value(door.UnhurriedKey{}).(*door.Unhurried)
 		} else {
-			c.std = newEnding(context.Background())
-			c.std.cancel(gale.ErrRequestDone)
+			ctx, cancel := context.WithCancelCause(context.Background())
+			cancel(gale.ErrRequestDone)
+			c.std = &door.Unhurried{Context: ctx, Cancel: cancel}
 		}
 	}
 	return c.std.Context
@@ -138,7 +128,7 @@ func (c *requestContext) end() {
 	}
 	c.ctx = nil
 	if c.std != nil {
-		c.std.cancel(gale.ErrRequestDone)
+		c.std.Cancel(gale.ErrRequestDone)
 	}
 }
 

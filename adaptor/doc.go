@@ -20,9 +20,10 @@
 //     ctx.Response and may compress or change it.
 //   - Informational responses, both kinds of trailers, detection of the Content-Type,
 //     superfluous WriteHeader calls and http.ErrAbortHandler work as in net/http.
-//   - The context of the request is canceled when the handler returns, when the client
-//     leaves, and when the server shuts down. It has the user values of the RequestCtx
-//     and http.LocalAddrContextKey.
+//   - The context of the request is canceled when the handler returns and when the client
+//     leaves. As in net/http, Server.Shutdown waits for the handler and doesn't cancel it;
+//     Server.Close does. It has the user values of the RequestCtx and
+//     http.LocalAddrContextKey.
 //   - With gale.Server.StreamRequestBody the body is read while it arrives.
 //
 // As in net/http, a handler may keep what it gets after it has returned: the request and

@@ -475,7 +475,7 @@ func (w *response) CloseNotify() <-chan bool {
 		ch <- true
 		return ch
 	}
-	context.AfterFunc(w.ctx.Context(), func() { ch <- true })
+	context.AfterFunc(w.ctx.Value(door.UnhurriedKey{}).(*door.Unhurried), func() { ch <- true })
 	return ch
 }
 

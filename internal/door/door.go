@@ -32,6 +32,16 @@ type Done interface {
 // context of the request is made from, nil if there is none.
 type ParentKey struct{}
 
+// UnhurriedKey is a key for RequestCtx.Value. The value is the *Unhurried of the request.
+type UnhurriedKey struct{}
+
+// Unhurried is a context like the one that RequestCtx.Context returns, but a shutdown of
+// the server doesn't end it. Cancel ends it earlier.
+type Unhurried struct {
+	context.Context
+	Cancel context.CancelCauseFunc
+}
+
 // ConnKey is a key for RequestCtx.Value. The value is the net.Conn of the context, as
 // RequestCtx.Conn returns it; but its deadlines stay the server's.
 type ConnKey struct{}
