@@ -13,6 +13,7 @@ import (
 // The program may keep it, but can't read from it after the handler has returned.
 type requestBody struct {
 	mu     sync.Mutex // held during a Read
+	ctxMu  sync.Mutex // after mu; changing ctx takes both, using it takes either
 	ctx    *gale.RequestCtx
 	bytes  []byte
 	stream io.Reader
@@ -49,9 +50,19 @@ func (b *requestBody) Read(p []byte) (n int, err error) {
 	return n, err
 }
 
-// Close ends the reading of the body. The server handles the unread rest.
+// Close ends the reading of the body, also a Read of another goroutine. The server handles
+// the unread rest.
 func (b *requestBody) Close() error {
 	b.closed.Store(true)
+	if b.mu.TryLock() {
+		b.mu.Unlock()
+		return nil
+	}
+	b.ctxMu.Lock()
+	defer b.ctxMu.Unlock()
+	if b.ctx != nil && b.ctx.ConnRequestNum() != 0 {
+		b.ctx.CloseRequestBody()
+	}
 	return nil
 }
 
@@ -67,6 +78,8 @@ func (b *requestBody) end() {
 		b.ctx.CloseRequestBody() // ends the Read of another goroutine
 		b.mu.Lock()
 	}
+	b.ctxMu.Lock()
 	b.bytes, b.stream, b.ctx, b.atEOF = nil, nil, nil, nil
+	b.ctxMu.Unlock()
 	b.mu.Unlock()
 }

@@ -165,3 +165,56 @@ func TestReadDeadlineWhileFlushing(t *testing.T) {
 		}
 	})
 }
+
+// Close of the body ends a Read of another goroutine that waits for the client, so that
+// the handler can wait for that goroutine, as grpc-go does.
+func TestCloseBodyWhileReading(t *testing.T) {
+	h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		first, ended := make(chan struct{}), make(chan error)
+		go func() {
+			b := make([]byte, 10)
+			if n, err := r.Body.Read(b); n == 0 {
+				t.Errorf("the first Read: %v", err)
+			}
+			close(first)
+			_, err := r.Body.Read(b)
+			ended <- err
+		}()
+		<-first
+		time.Sleep(10 * time.Millisecond) // now it most likely waits
+		if err := r.Body.Close(); err != nil {
+			t.Error(err)
+		}
+		if err := <-ended; err == nil || err == io.EOF {
+			t.Errorf("Read: %v, want an error", err)
+		}
+		if _, err := r.Body.Read(make([]byte, 10)); err != http.ErrBodyReadAfterClose {
+			t.Errorf("Read after Close: %v", err)
+		}
+		fmt.Fprint(w, "answered")
+	})
+	server := func() *gale.Server {
+		return &gale.Server{Handler: NewFastHTTPHandler(h), StreamRequestBody: true, HTTP2: gale.HTTP2Config{H2C: true}}
+	}
+	onEngines(t, server, func(t *testing.T, addr string) {
+		for _, major := range []int{1, 2} {
+			p := new(http.Protocols)
+			p.SetHTTP1(major == 1)
+			p.SetUnencryptedHTTP2(major == 2)
+			tr := &http.Transport{Protocols: p}
+			defer tr.CloseIdleConnections()
+			body, end := io.Pipe()
+			defer end.Close()
+			go end.Write([]byte("a"))
+			resp, err := (&http.Client{Transport: tr, Timeout: time.Minute}).Post("http://"+addr, "text/plain", body)
+			if err != nil {
+				t.Fatalf("HTTP/%d: %v", major, err)
+			}
+			b, err := io.ReadAll(resp.Body)
+			resp.Body.Close()
+			if string(b) != "answered" || err != nil {
+				t.Errorf("HTTP/%d: %q, %v", major, b, err)
+			}
+		}
+	})
+}
