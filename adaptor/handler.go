@@ -128,6 +128,9 @@ func convert(ctx *gale.RequestCtx) (*exchange, error) {
 	}
 	x.b.begin(ctx, stream, bytes)
 	r.Body = x.b
+	if r.ProtoMajor >= 2 {
+		r.TransferEncoding = nil // there is none
+	}
 	switch {
 	case stream == nil && !chunked:
 		r.ContentLength = int64(len(bytes))

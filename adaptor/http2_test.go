@@ -30,6 +30,9 @@ func TestHTTP2(t *testing.T) {
 		if r.URL.Path == "/panic" {
 			panic(http.ErrAbortHandler)
 		}
+		if r.Method == "POST" && (r.ContentLength != -1 || r.TransferEncoding != nil) {
+			t.Errorf("length %d, transfer encoding %q", r.ContentLength, r.TransferEncoding)
+		}
 		w.Header().Set("Trailer", "X-Sum")
 		fmt.Fprintf(w, "%s %d %s %s: ", r.Proto, r.ProtoMajor, r.Host, r.URL)
 		w.(http.Flusher).Flush()
