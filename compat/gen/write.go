@@ -49,7 +49,7 @@ func (c *compat) write(dir string) error {
 		}
 	}
 	for file, text := range files {
-		src, err := format.Source([]byte(text))
+		src, err := formatted(text)
 		if err != nil {
 			return fmt.Errorf("%s: %w\n%s", file, err, text)
 		}
@@ -58,6 +58,16 @@ func (c *compat) write(dir string) error {
 		}
 	}
 	return nil
+}
+
+// formatted returns text as gofmt writes it. A function in one line whose parameters take
+// several is broken only by a second pass.
+func formatted(text string) ([]byte, error) {
+	src, err := format.Source([]byte(text))
+	if err != nil {
+		return nil, err
+	}
+	return format.Source(src)
 }
 
 func removeGenerated(dir string) error {
