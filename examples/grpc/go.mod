@@ -1,0 +1,21 @@
+module github.com/galehttp/gale/examples/grpc
+
+go 1.26.0
+
+require (
+	github.com/galehttp/gale v0.0.0
+	google.golang.org/grpc v1.85.0
+	google.golang.org/protobuf v1.36.12
+)
+
+require (
+	github.com/andybalholm/brotli v1.2.8 // indirect
+	github.com/klauspost/compress v1.20.3 // indirect
+	golang.org/x/net v0.62.0 // indirect
+	golang.org/x/sys v0.49.0 // indirect
+	golang.org/x/text v0.43.0 // indirect
+	google.golang.org/genproto/googleapis/rpc v0.0.0-20260817212433-ac3dfec99bb1 // indirect
+)
+
+// Outside of a clone of Gale you need no such line.
+replace github.com/galehttp/gale => ../..
