@@ -39,7 +39,7 @@ func (c *Conn) CanOpen() int {
 		most = min(most, firstStreams)
 	}
 	ids := int((maxStreamID-c.nextID())/2) + 1
-	return max(0, min(most-c.streams.n, ids))
+	return max(0, min(most-int(c.streams.n), ids))
 }
 
 // opensNoMore reports whether a client will never open a stream again.

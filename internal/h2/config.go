@@ -6,8 +6,10 @@ package h2
 // In a client, a response beyond a limit resets its stream with ENHANCE_YOUR_CALM, and
 // Target and ExtendedConnect have no meaning.
 type Config struct {
-	// Streams is how many streams may be open at a time (default 250). A stream
-	// that was reset counts until Done. In a client, the server may allow fewer.
+	// Streams is how many streams may be open at a time (default 250). A stream that was
+	// reset counts until Done. A stream that both sides have ended doesn't count: the
+	// client may know before Done that it has ended. There may be twice as many streams
+	// with these. In a client, the server may allow fewer.
 	Streams int
 	// HeaderList limits the size of a head, in bytes: the sum of name, value and 32
 	// for each field (default 64 KiB). A longer one gets 431. It also limits a

@@ -126,7 +126,7 @@ func (c *Conn) FrameSince() clock.Tick {
 
 // Streams returns the number of streams that count as open: those for which Done
 // was not called yet.
-func (c *Conn) Streams() int { return c.streams.n }
+func (c *Conn) Streams() int { return int(c.streams.n) }
 
 // Last returns the highest id of a stream that the client has opened, or 0 if there
 // is none.

@@ -47,9 +47,15 @@ func (c *Conn) beginStream(id uint32) {
 		b.kind = blockDropped
 		c.closed.set(c.last, id, byUs)
 		c.odd(1)
-	case c.streams.n >= c.cfg.Streams:
+	case c.isFull():
 		b.refuse(RefusedStream)
 	}
+}
+
+// isFull reports whether there are as many streams as Config.Streams allows.
+func (c *Conn) isFull() bool {
+	t, most := &c.streams, c.cfg.Streams
+	return int(t.n-t.answered) >= most || int(t.n) >= 2*most
 }
 
 // refuse marks the block as one that is dropped and whose stream is then reset.

@@ -20,6 +20,7 @@ func (c *Conn) wasClosed(id uint32) bool {
 func (c *Conn) ends(st *Stream) {
 	if st.state&(peerEnded|ended) == peerEnded|ended {
 		c.closed.set(c.last, st.id, byEnd)
+		c.streams.answered++
 	}
 }
 
@@ -91,6 +92,9 @@ func (c *Conn) Done(st *Stream) {
 			c.control.hold()
 		}
 		c.closed.set(c.last, st.id, byUs)
+	}
+	if st.state&(peerEnded|ended) == peerEnded|ended {
+		c.streams.answered--
 	}
 	c.endStream(st)
 	c.grown -= int32(st.in.size - int64(c.cfg.StreamWindow))

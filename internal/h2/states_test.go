@@ -28,6 +28,32 @@ func TestConcurrency(t *testing.T) {
 	}
 }
 
+// A stream that both sides have ended doesn't count any more, even before Done: the client
+// may know already that it has ended. There may be as many of these as of open ones.
+func TestConcurrencyOfAnswered(t *testing.T) {
+	p := newPeer(t, Config{Streams: 2}).greet()
+	p.send(headers(1, 1, get...), headers(3, 1, get...)).want("head 1 GET / end", "head 3 GET / end")
+	answer(p.c, p.open[1], 200, "")
+	p.log = nil
+	p.send(headers(5, 1, get...), headers(7, 1, get...)).want("head 5 GET / end", "> RST_STREAM 7 REFUSED_STREAM")
+	answer(p.c, p.open[3], 200, "")
+	p.log = nil
+	p.send(headers(9, 1, get...)).want("head 9 GET / end") // the fourth
+	answer(p.c, p.open[5], 200, "")
+	p.log = nil
+	p.send(headers(11, 1, get...)).want("> RST_STREAM 11 REFUSED_STREAM")
+	p.c.ResetStream(p.open[1], Cancel) // which changes nothing any more
+	p.c.Done(p.open[1])
+	p.send(headers(13, 1, get...), headers(15, 1, get...)).want("head 13 GET / end", "> RST_STREAM 15 REFUSED_STREAM")
+	for _, id := range []uint32{3, 5, 9, 13} {
+		p.c.Done(p.open[id])
+	}
+	p.send() // the resets
+	p.log = nil
+	p.send(headers(17, 1, get...), headers(19, 1, get...), headers(21, 1, get...))
+	p.want("head 17 GET / end", "head 19 GET / end", "> RST_STREAM 21 REFUSED_STREAM")
+}
+
 func TestDone(t *testing.T) {
 	for _, x := range []struct {
 		name string

@@ -8,8 +8,9 @@ var streams = pool.Pool{New: func() any { return new(Stream) }}
 // table finds streams by their ids. It has at least as many chains as there are
 // streams. Consecutive ids are in different chains.
 type table struct {
-	chains []*Stream // the length is a power of two, or 0
-	n      int
+	chains   []*Stream // the length is a power of two, or 0
+	n        int32
+	answered int32 // how many of them both sides have ended
 }
 
 func (t *table) chain(id uint32) **Stream { return &t.chains[id>>1&uint32(len(t.chains)-1)] }
@@ -28,7 +29,7 @@ func (t *table) find(id uint32) *Stream {
 
 // add makes a stream for id, which must not have one.
 func (t *table) add(id uint32) *Stream {
-	if t.n == len(t.chains) {
+	if int(t.n) == len(t.chains) {
 		t.grow()
 	}
 	st := streams.Get().(*Stream)

@@ -4,7 +4,7 @@ import "fmt"
 
 // check reports what is wrong with c between calls of its methods.
 func (c *Conn) check() error {
-	n, grown := 0, int64(0)
+	n, answered, grown := 0, 0, int64(0)
 	var err error
 	bad := func(format string, args ...any) {
 		if err == nil {
@@ -42,6 +42,9 @@ func (c *Conn) check() error {
 	}
 	c.streams.all(func(st *Stream) bool {
 		n++
+		if st.state&(peerEnded|ended) == peerEnded|ended {
+			answered++
+		}
 		grown += st.in.size - int64(c.cfg.StreamWindow)
 		if c.streams.find(st.id) != st || st.id%2 == 0 || st.id > c.last {
 			bad("stream %d is out of place", st.id)
@@ -66,8 +69,10 @@ func (c *Conn) check() error {
 	case err != nil:
 	case len(linked) > 0:
 		bad("%d streams are in rings and not in the table", len(linked))
-	case n != c.streams.n || n > c.cfg.Streams:
-		bad("%d streams, counted as %d, of %d", n, c.streams.n, c.cfg.Streams)
+	case n != int(c.streams.n) || n-answered > c.cfg.Streams || n > 2*c.cfg.Streams:
+		bad("%d streams, counted as %d, %d of them answered, of %d", n, c.streams.n, answered, c.cfg.Streams)
+	case answered != int(c.streams.answered):
+		bad("%d streams were answered, counted as %d", answered, c.streams.answered)
 	case c.in.window < 0 || c.in.window > maxWindow || c.out.window < 0 || c.out.window > maxWindow:
 		bad("windows of the connection: %d, %d", c.in.window, c.out.window)
 	case c.in.credit < 0 || c.in.credit >= int64(c.cfg.ConnWindow)/4 && !c.failed:
