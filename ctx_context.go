@@ -24,30 +24,34 @@ var (
 	ErrRequestDone = errors.New("gale: the request was answered")
 )
 
-// requestDone is the context of a request. It is made at the first call of Done, Err or
-// Context, so that other requests don't pay for it. It outlives the RequestCtx and never
-// belongs to another request.
+// requestDone is what ends the contexts of a request. It is made at the first call of
+// Done, Err or Context, so that other requests don't pay for it. It outlives the
+// RequestCtx and never belongs to another request.
 type requestDone struct {
-	ctx    context.Context // ends with the request, or before that
-	cancel context.CancelCauseFunc
+	parent context.Context
 	stop   func() // ends the watch of the connection; nil if there was none
 	broken atomic.Bool
 	// held says that Done or Err was called, so that package context may hold the
 	// RequestCtx as the parent of a context. Then the RequestCtx must not be used again.
 	held atomic.Bool
 
-	mu        sync.Mutex
-	over      error           // why the request has ended; a shutdown doesn't end it
-	unhurried *door.Unhurried // made at the first use
+	mu      sync.Mutex
+	over    error       // why the request has ended; a shutdown doesn't end it
+	hurried bool        // the server shuts down
+	made    atomic.Bool // ctx is set and doesn't change any more
+
+	// Made at the first use: the context that ends with the request or with a shutdown,
+	// and the one that a shutdown doesn't end.
+	ctx       context.Context
+	cancel    context.CancelCauseFunc
+	unhurried *door.Unhurried
 }
 
 func newRequestDone(parent context.Context) *requestDone {
 	if parent == nil {
 		parent = context.Background()
 	}
-	d := new(requestDone)
-	d.ctx, d.cancel = context.WithCancelCause(parent)
-	return d
+	return &requestDone{parent: parent}
 }
 
 // overDone is the requestDone of contexts that serve no request at the moment.
@@ -56,6 +60,48 @@ var overDone = func() *requestDone {
 	d.end(ErrRequestDone)
 	return d
 }()
+
+// context returns the context that ends with the request or with a shutdown.
+func (d *requestDone) context() context.Context {
+	if d.made.Load() {
+		return d.ctx
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !d.made.Load() {
+		d.ctx, d.cancel = context.WithCancelCause(d.parent)
+		d.made.Store(true)
+		switch {
+		case d.over != nil:
+			d.cancel(d.over)
+		case d.hurried:
+			d.cancel(context.Canceled)
+		}
+	}
+	return d.ctx
+}
+
+// notHurried returns the context of the request that a shutdown doesn't end.
+func (d *requestDone) notHurried() *door.Unhurried {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.unhurried == nil {
+		ctx, cancel := context.WithCancelCause(d.parent)
+		d.unhurried = &door.Unhurried{Context: ctx, Cancel: cancel}
+		if d.over != nil {
+			cancel(d.over)
+		}
+	}
+	return d.unhurried
+}
+
+// values returns a context with the values and the deadline of the request's contexts.
+func (d *requestDone) values() context.Context {
+	if d.made.Load() {
+		return d.ctx
+	}
+	return d.parent
+}
 
 // watch makes d end when the client leaves, or now if the request has ended.
 func (d *requestDone) watch(x exchange) {
@@ -75,39 +121,32 @@ func (d *requestDone) end(cause error) {
 	if d.over == nil {
 		d.over = cause
 	}
-	u := d.unhurried
+	cancel, u := d.cancel, d.unhurried
 	d.mu.Unlock()
-	d.cancel(cause)
+	if cancel != nil {
+		cancel(cause)
+	}
 	if u != nil {
 		u.Cancel(cause)
 	}
 }
 
-// hurry ends Done, because the server shuts down.
-func (d *requestDone) hurry() { d.cancel(context.Canceled) }
+// hurry closes Done, because the server shuts down.
+func (d *requestDone) hurry() {
+	d.mu.Lock()
+	d.hurried = true
+	cancel := d.cancel
+	d.mu.Unlock()
+	if cancel != nil {
+		cancel(context.Canceled)
+	}
+}
 
 // isOver reports whether the request has ended.
 func (d *requestDone) isOver() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.over != nil
-}
-
-// notHurried returns the context of the request that a shutdown doesn't end.
-func (d *requestDone) notHurried(parent context.Context) *door.Unhurried {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.unhurried == nil {
-		if parent == nil {
-			parent = context.Background()
-		}
-		ctx, cancel := context.WithCancelCause(parent)
-		d.unhurried = &door.Unhurried{Context: ctx, Cancel: cancel}
-		if d.over != nil {
-			cancel(d.over)
-		}
-	}
-	return d.unhurried
 }
 
 // Gone and End implement door.Done.
@@ -139,18 +178,18 @@ func (d *requestDone) End() (held bool) {
 // shutdown closes the channel.
 //
 // It may be called from any goroutine while the handler runs.
-func (ctx *RequestCtx) Done() <-chan struct{} { return ctx.heldDone().ctx.Done() }
+func (ctx *RequestCtx) Done() <-chan struct{} { return ctx.heldDone().context().Done() }
 
 // Err returns nil until Done is closed, and the same non-nil error forever afterwards:
 // context.Canceled, or the error of the context of the connection. context.Cause tells
 // more; see ErrClientGone. Like Done, Err makes the server watch the connection.
-func (ctx *RequestCtx) Err() error { return ctx.heldDone().ctx.Err() }
+func (ctx *RequestCtx) Err() error { return ctx.heldDone().context().Err() }
 
 // Deadline returns the deadline of the connection's context (see Server.ConnContext) or,
 // on a net/http server, of its request. A request has no deadline of its own.
 func (ctx *RequestCtx) Deadline() (deadline time.Time, ok bool) {
 	if d := ctx.madeDone(); d != nil {
-		return d.ctx.Deadline()
+		return d.values().Deadline()
 	}
 	if parent := ctx.bringer().Context(); parent != nil {
 		return parent.Deadline()
@@ -171,7 +210,7 @@ func (ctx *RequestCtx) Value(key any) any {
 	case door.ParentKey:
 		return ctx.bringer().Context()
 	case door.UnhurriedKey:
-		return ctx.requestDone().notHurried(ctx.bringer().Context())
+		return ctx.requestDone().notHurried()
 	case door.ConnKey:
 		return ctx.bringer().Conn()
 	case door.PeerKey:
@@ -204,7 +243,7 @@ func (ctx *RequestCtx) Value(key any) any {
 		return v
 	}
 	if d := ctx.madeDone(); d != nil {
-		return d.ctx.Value(key)
+		return d.values().Value(key)
 	}
 	if parent := ctx.bringer().Context(); parent != nil {
 		return parent.Value(key)
@@ -218,7 +257,7 @@ func (ctx *RequestCtx) Value(key any) any {
 // package context does.
 func (ctx *RequestCtx) ownContext(key any) any {
 	d := ctx.madeDone()
-	if d == nil {
+	if d == nil || !d.made.Load() {
 		return nil
 	}
 	if v := d.ctx.Value(key); v == any(d.ctx) {
@@ -233,7 +272,7 @@ func (ctx *RequestCtx) ownContext(key any) any {
 // Derive contexts that outlive the handler from it, not from ctx.
 //
 // It may be called from any goroutine while the handler runs.
-func (ctx *RequestCtx) Context() context.Context { return ctx.requestDone().ctx }
+func (ctx *RequestCtx) Context() context.Context { return ctx.requestDone().context() }
 
 // heldDone is requestDone for calls after which package context may hold ctx.
 func (ctx *RequestCtx) heldDone() *requestDone {

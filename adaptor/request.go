@@ -177,6 +177,8 @@ func protocol(r *http.Request, p string) {
 		r.Proto, r.ProtoMajor, r.ProtoMinor = "HTTP/1.1", 1, 1
 	case "HTTP/1.0":
 		r.Proto, r.ProtoMajor, r.ProtoMinor = "HTTP/1.0", 1, 0
+	case "HTTP/2.0":
+		r.Proto, r.ProtoMajor, r.ProtoMinor = "HTTP/2.0", 2, 0
 	default:
 		var ok bool
 		if r.Proto = p; !strings.Contains(p, ".") {

@@ -53,7 +53,16 @@ func (w *response) begin(ctx *gale.RequestCtx, isHead bool) {
 }
 
 // nameList is a list of field names. Most responses have none (nil).
-type nameList struct{ names []string }
+type nameList struct {
+	names []string
+	room  [4]string // for a few names, as gRPC has them
+}
+
+func newNameList() *nameList {
+	l := new(nameList)
+	l.names = l.room[:0]
+	return l
+}
 
 func (l *nameList) has(name string) bool { return l != nil && slices.Contains(l.names, name) }
 
@@ -316,6 +325,11 @@ func (w *response) Flush() { _ = w.FlushError() }
 func (w *response) FlushError() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	return w.flushAny()
+}
+
+// flushAny is FlushError under mu.
+func (w *response) flushAny() error {
 	switch {
 	case w.ctx == nil:
 		return errOver

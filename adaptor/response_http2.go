@@ -16,9 +16,20 @@ func (s streamResponse) WriteHeader(code int)                { s.w.WriteHeader(c
 func (s streamResponse) Write(p []byte) (int, error)         { return s.w.Write(p) }
 func (s streamResponse) WriteString(p string) (int, error)   { return s.w.WriteString(p) }
 func (s streamResponse) ReadFrom(r io.Reader) (int64, error) { return s.w.ReadFrom(r) }
-func (s streamResponse) Flush()                              { s.w.Flush() }
-func (s streamResponse) FlushError() error                   { return s.w.FlushError() }
+func (s streamResponse) Flush()                              { _ = s.w.flushNew() }
+func (s streamResponse) FlushError() error                   { return s.w.flushNew() }
 func (s streamResponse) SetReadDeadline(t time.Time) error   { return s.w.SetReadDeadline(t) }
 func (s streamResponse) SetWriteDeadline(t time.Time) error  { return s.w.setWriteDeadline(t) }
 func (s streamResponse) EnableFullDuplex() error             { return nil }
 func (s streamResponse) CloseNotify() <-chan bool            { return s.w.CloseNotify() }
+
+// flushNew is FlushError for HTTP/2. What was flushed is on its way, so there is nothing to
+// do if nothing was written since. grpc-go flushes again before each status.
+func (w *response) flushNew() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.ctx != nil && w.flushed && w.waiting == 0 {
+		return nil
+	}
+	return w.flushAny()
+}

@@ -12,13 +12,15 @@ import (
 // forbidden in a trailer section (RFC 9110 section 6.5.1) are sent in the header.
 func (w *response) declareTrailers(h *gale.ResponseHeader, lists []string) {
 	for _, list := range lists {
-		for name := range strings.SplitSeq(list, ",") {
+		more := true
+		for name := ""; more; {
+			name, list, more = strings.Cut(list, ",")
 			name = http.CanonicalHeaderKey(strings.Trim(name, " \t"))
 			if name == "" || h.AddTrailer(name) != nil {
 				continue
 			}
 			if w.late == nil {
-				w.late = new(nameList)
+				w.late = newNameList()
 			}
 			w.late.names = append(w.late.names, name)
 		}

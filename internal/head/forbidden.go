@@ -31,13 +31,16 @@ func ForbiddenTrailer(name []byte) bool {
 	if id := msg.Lookup(name); id != msg.Unknown {
 		return forbiddenTrailers&(1<<id) != 0
 	}
-	for _, s := range [...]string{
-		"Proxy-Authenticate", "Www-Authenticate", "Max-Forwards", "Content-Location", "Forwarded",
-		"X-Forwarded-Port", "X-Forwarded-Server", "Age", "Retry-After", "Warning",
-	} {
-		if bytesconv.EqualFoldString(name, s) {
+	for _, s := range &otherForbidden {
+		if len(name) == len(s) && bytesconv.EqualFoldString(name, s) {
 			return true
 		}
 	}
 	return false
+}
+
+// otherForbidden are forbidden names without an ID.
+var otherForbidden = [...]string{
+	"Proxy-Authenticate", "Www-Authenticate", "Max-Forwards", "Content-Location", "Forwarded",
+	"X-Forwarded-Port", "X-Forwarded-Server", "Age", "Retry-After", "Warning",
 }

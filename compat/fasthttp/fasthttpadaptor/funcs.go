@@ -3,6 +3,7 @@
 package fasthttpadaptor
 
 import (
+	"context"
 	"net/http"
 
 	"github.com/galehttp/gale/adaptor"
@@ -30,3 +31,10 @@ func NewFastHTTPHandlerFunc(h http.HandlerFunc) fasthttp.RequestHandler {
 
 // NewHTTPHandler calls [adaptor.NewHTTPHandler].
 func NewHTTPHandler(h fasthttp.RequestHandler) http.Handler { return adaptor.NewHTTPHandler(h) }
+
+// NewRoundTripper calls [adaptor.NewRoundTripper].
+func NewRoundTripper(client interface {
+	DoContext(ctx context.Context, req *fasthttp.Request, resp *fasthttp.Response) error
+}) http.RoundTripper {
+	return adaptor.NewRoundTripper(client)
+}
