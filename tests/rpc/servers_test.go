@@ -5,7 +5,6 @@ import (
 	"crypto/x509"
 	"fmt"
 	"io"
-	"log"
 	"net"
 	"net/http"
 	"os"
@@ -99,7 +98,7 @@ var certificate = sync.OnceValues(func() (cert, key []byte) {
 // running is a server that ends with its test.
 type running struct {
 	t    *testing.T
-	gale *gale.Server // nil for net/http
+	gale *gale.Server
 	addr string
 	tls  bool
 	log  *logged
@@ -115,11 +114,6 @@ func (l *logged) Printf(format string, args ...any) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	fmt.Fprintf(&l.b, format+"\n", args...)
-}
-
-func (l *logged) Write(p []byte) (int, error) {
-	l.Printf("%s", p)
-	return len(p), nil
 }
 
 func (l *logged) String() string {
@@ -159,22 +153,6 @@ func (w way) serve(t *testing.T, s *gale.Server, h http.Handler) *running {
 		}
 	})
 	return &running{t: t, gale: s, addr: ln.Addr().String(), tls: w.tls, log: logs}
-}
-
-// serveNetHTTP serves h on the server of net/http, as a comparison.
-func serveNetHTTP(t *testing.T, h http.Handler) *running {
-	t.Helper()
-	ln, err := net.Listen("tcp4", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	logs := new(logged)
-	s := &http.Server{Handler: h, Protocols: new(http.Protocols), ErrorLog: log.New(logs, "", 0)}
-	s.Protocols.SetHTTP1(true)
-	s.Protocols.SetUnencryptedHTTP2(true)
-	go s.Serve(ln)
-	t.Cleanup(func() { s.Close() })
-	return &running{t: t, addr: ln.Addr().String(), log: logs}
 }
 
 // dial returns a connection of grpc-go that ends with the test.
