@@ -164,6 +164,10 @@ type Client struct {
 	// ConnPoolStrategy says which idle connection is used next.
 	ConnPoolStrategy ConnPoolStrategyType
 
+	// HTTP2 says whether HTTP/2 is used. The default, HTTP2Auto, uses it for https if
+	// the server chooses it. See HostClient.HTTP2.
+	HTTP2 HTTP2Mode
+
 	// NoDefaultUserAgentHeader leaves out User-Agent in requests that have none.
 	NoDefaultUserAgentHeader bool
 

@@ -238,6 +238,7 @@ func (c *Client) newHostClient(addr string, isTLS bool) *HostClient {
 		MaxResponseBodySize:           c.MaxResponseBodySize,
 		MaxConnWaitTimeout:            c.MaxConnWaitTimeout,
 		ConnPoolStrategy:              c.ConnPoolStrategy,
+		HTTP2:                         c.HTTP2,
 		NoDefaultUserAgentHeader:      c.NoDefaultUserAgentHeader,
 		DialDualStack:                 c.DialDualStack,
 		DisableHeaderNamesNormalizing: c.DisableHeaderNamesNormalizing,

@@ -28,7 +28,8 @@ type ClientTrace struct {
 	// TLSDone is called when a TLS handshake has ended. took is how long that took.
 	TLSDone func(addr string, state tls.ConnectionState, took time.Duration, err error)
 	// Wrote is called when the request was written, or with an error if it couldn't
-	// be written.
+	// be written. Over HTTP/2, a response may come before all of the request was
+	// written; then it is called at that time.
 	Wrote func(req *Request, err error)
 	// FirstByte is called when the first bytes of an answer have arrived.
 	FirstByte func(req *Request)
@@ -41,6 +42,12 @@ type ClientTrace struct {
 func (t *ClientTrace) gotConn(req *Request, cc *clientConn, wait time.Duration) {
 	if t != nil && t.GotConn != nil {
 		t.GotConn(req, cc.Conn(), cc.served > 0, wait)
+	}
+}
+
+func (t *ClientTrace) gotH2Conn(req *Request, hc *sharedConn, wait time.Duration) {
+	if t != nil && t.GotConn != nil {
+		t.GotConn(req, hc.Conn(), hc.streams() > 0, wait)
 	}
 }
 

@@ -207,8 +207,24 @@ type HostClient struct {
 	// 0 means that requests don't wait.
 	MaxConnWaitTimeout time.Duration
 
-	// ConnPoolStrategy says which idle connection is used next.
+	// ConnPoolStrategy says which idle connection is used next. It doesn't apply to
+	// connections of HTTP/2, which many requests share.
 	ConnPoolStrategy ConnPoolStrategyType
+
+	// HTTP2 says whether HTTP/2 (RFC 9113) is used. The default, HTTP2Auto, uses it if
+	// IsTLS is set and the server chooses it (ALPN). If a dial function returns a
+	// connection with TLS that has chosen HTTP/2, that is used too, unless HTTP2Off is
+	// set.
+	//
+	// All requests share one connection of HTTP/2, or one for each address in Addr. When
+	// the server accepts no more streams on it, another one is made. MaxConns counts
+	// connections, of both protocols; when the streams of MaxConns connections are in use,
+	// requests wait for a stream as MaxConnWaitTimeout says. While the first connection is
+	// made, other requests wait for it, because they may share it. If it fails, they fail
+	// too. A connection never serves other hosts (RFC 9113 section 9.1.1).
+	//
+	// CONNECT requests, and requests with Upgrade, use HTTP/1.1. With HTTP2Only they fail.
+	HTTP2 HTTP2Mode
 
 	// NoDefaultUserAgentHeader leaves out User-Agent in requests that have none.
 	NoDefaultUserAgentHeader bool
@@ -253,6 +269,7 @@ type HostClient struct {
 
 	addrs addrList
 	tls   tlsConfigs
+	h2    h2Conns
 
 	readers, writers pool.Pool
 }
@@ -318,8 +335,12 @@ func (c *HostClient) PendingRequests() int {
 	if c.Transport != nil {
 		return int(c.pending.Load())
 	}
-	s := c.PoolStats()
-	return s.Open - s.Idle + s.Waiting
+	p := &c.pool
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var s PoolStats
+	running := c.h2.count(&s)
+	return p.open - len(c.h2.all) - p.idle.n + running + p.waiting.n + s.Waiting
 }
 
 // LastUseTime returns when the last request ended, or the zero time if there was
@@ -327,7 +348,11 @@ func (c *HostClient) PendingRequests() int {
 func (c *HostClient) LastUseTime() time.Time {
 	c.pool.mu.Lock()
 	defer c.pool.mu.Unlock()
-	return c.pool.lastUse.Time()
+	last := c.pool.lastUse
+	for _, hc := range c.h2.all {
+		last = max(last, hc.lastUse())
+	}
+	return last.Time()
 }
 
 // SetMaxConns changes MaxConns while the client is in use. Connections above the
@@ -336,6 +361,7 @@ func (c *HostClient) SetMaxConns(newMaxConns int) {
 	c.pool.mu.Lock()
 	c.MaxConns = newMaxConns
 	c.pool.grant(c.maxConns())
+	c.h2.wake(1)
 	c.pool.mu.Unlock()
 }
 

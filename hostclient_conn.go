@@ -17,7 +17,8 @@ type clientConn struct {
 	upstream string // the address that was dialed
 
 	created, lastUse clock.Tick
-	served           int // exchanges that are complete
+	served           int  // exchanges that are complete
+	isH2             bool // it is about to become an sharedConn
 }
 
 // connHooks are those of all connections of clients.

@@ -41,6 +41,14 @@ func (a *addrList) nextOf(list string) string {
 	return addr
 }
 
+// count returns how many addresses list has.
+func (a *addrList) count(list string) int {
+	if list == "" {
+		return 1
+	}
+	return max(1, strings.Count(list, ",")+1)
+}
+
 // dialReserved makes a connection for which a place in the pool is reserved. If
 // that fails, or the call ends before, the place is given back.
 func (c *HostClient) dialReserved(k *call) (*clientConn, error) {
@@ -52,10 +60,17 @@ func (c *HostClient) dialReserved(k *call) (*clientConn, error) {
 	addr := c.addrs.nextOf(c.Addr)
 	k.upstream = addr
 	patient := c.DialContext == nil && (c.Dial != nil || c.DialTimeout != nil)
+	var cc *clientConn
+	var err error
 	if !patient || k.ctx == nil && k.deadline == 0 && c.MaxDialDuration <= 0 {
-		return c.connectReserved(*k, addr)
+		cc, err = c.connectReserved(*k, addr)
+	} else {
+		cc, err = c.dialApart(*k, addr)
 	}
-	return c.dialApart(*k, addr)
+	if err == nil && cc.isH2 {
+		return nil, &errSpeaksH2{c.adoptH2(cc)}
+	}
+	return cc, err
 }
 
 // connectReserved is connect that gives the place back if there is no connection.
@@ -95,7 +110,11 @@ func (c *HostClient) dialApart(k call, addr string) (*clientConn, error) {
 			select {
 			case done <- r:
 			case <-ended:
-				if r.err == nil {
+				switch {
+				case r.err != nil:
+				case r.cc.isH2:
+					c.adoptH2(r.cc).begin()
+				default:
 					c.release(r.cc)
 				}
 			}
@@ -184,12 +203,25 @@ func (c *HostClient) connect(k call, addr string) (cc *clientConn, err error) {
 		}
 		return nil, err
 	}
-	if _, ok := nc.(*tls.Conn); c.IsTLS && !ok {
+	tc, own := nc.(*tls.Conn)
+	switch {
+	case c.IsTLS && !own:
 		if nc, err = c.handshake(k, nc, addr); err != nil {
 			return nil, err
 		}
+	case own && !k.raw && c.offersHTTP2() && !tc.ConnectionState().HandshakeComplete:
+		if err = c.shake(k, tc, addr); err != nil {
+			return nil, err
+		}
 	}
-	return newClientConn(nc, addr), nil
+	isH2, err := c.isH2(&k, nc, addr)
+	if err != nil {
+		_ = closeCalmly(nc)
+		return nil, err
+	}
+	cc = newClientConn(nc, addr)
+	cc.isH2 = isH2
+	return cc, nil
 }
 
 // dial calls the user's dial function, or the default dialer if there is none.
@@ -217,6 +249,15 @@ var errNoConn = dial.ErrNoConn
 
 // handshake turns nc into a connection with TLS, or closes it.
 func (c *HostClient) handshake(k call, nc net.Conn, addr string) (net.Conn, error) {
+	tc := tls.Client(nc, c.tls.get(c.TLSConfig, addr, c.alpn(&k)))
+	if err := c.shake(k, tc, addr); err != nil {
+		return nil, err
+	}
+	return tc, nil
+}
+
+// shake does the handshake of tc, or closes it.
+func (c *HostClient) shake(k call, tc *tls.Conn, addr string) error {
 	limit := c.TLSHandshakeTimeout
 	if limit == 0 {
 		limit = DefaultTLSHandshakeTimeout
@@ -224,20 +265,19 @@ func (c *HostClient) handshake(k call, nc net.Conn, addr string) (net.Conn, erro
 	ctx, cancel := k.context(limit)
 	defer cancel()
 	from := clock.Ticks()
-	tc := tls.Client(nc, c.tls.get(c.TLSConfig, addr))
 	err := tc.HandshakeContext(ctx)
 	c.Trace.tlsDone(addr, tc, time.Duration(clock.Ticks()-from), err)
 	if err == nil {
-		return tc, nil
+		return nil
 	}
-	_ = nc.Close()
-	if ctx.Err() == nil {
-		return nil, err
+	_ = tc.NetConn().Close()
+	switch {
+	case ctx.Err() == nil:
+		return err
+	case k.mustEnd() == nil:
+		return ErrTLSHandshakeTimeout
 	}
-	if k.mustEnd() == nil {
-		return nil, ErrTLSHandshakeTimeout
-	}
-	return nil, k.ended(ctx.Err())
+	return k.ended(ctx.Err())
 }
 
 // checkServerName returns an error if TLS over a connection to addr would verify
@@ -260,14 +300,21 @@ func checkServerName(user *tls.Config, addr string) error {
 // tlsConfigs are the TLS configurations by address.
 type tlsConfigs struct {
 	mu sync.Mutex
-	m  map[string]*tls.Config
+	m  map[tlsKey]*tls.Config
 }
 
-// get returns the configuration for addr, made from the user's, which may be nil.
-func (t *tlsConfigs) get(user *tls.Config, addr string) *tls.Config {
+type tlsKey struct {
+	addr string
+	alpn alpnChoice
+}
+
+// get returns the configuration for addr that offers the protocols of alpn, made from the
+// user's, which may be nil.
+func (t *tlsConfigs) get(user *tls.Config, addr string, alpn alpnChoice) *tls.Config {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if cfg := t.m[addr]; cfg != nil {
+	key := tlsKey{addr, alpn}
+	if cfg := t.m[key]; cfg != nil {
 		return cfg
 	}
 	var cfg *tls.Config
@@ -283,9 +330,10 @@ func (t *tlsConfigs) get(user *tls.Config, addr string) *tls.Config {
 		}
 		cfg.ServerName = host
 	}
+	cfg.NextProtos = alpn.names(cfg.NextProtos)
 	if t.m == nil {
-		t.m = make(map[string]*tls.Config)
+		t.m = make(map[tlsKey]*tls.Config)
 	}
-	t.m[addr] = cfg
+	t.m[key] = cfg
 	return cfg
 }

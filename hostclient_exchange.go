@@ -28,15 +28,27 @@ func (c *HostClient) roundTrip(k *call, req *Request, resp *Response) (retry boo
 	}
 	k.quick = c.isQuick(req)
 	rules := c.readRules(req, resp)
+	if c.h2.proto.Load() != uint32(protoHTTP1) {
+		return c.roundTripAny(k, req, resp, &rules, from)
+	}
 	cc, err := c.acquire(k)
+	return c.roundTrip1(k, req, resp, &rules, from, cc, err)
+}
+
+// roundTrip1 is roundTrip over HTTP/1.1, when the first connection to use is cc, or err the
+// reason why there is none.
+func (c *HostClient) roundTrip1(k *call, req *Request, resp *Response, rules *readRules, from clock.Tick, cc *clientConn, err error) (retry bool, _ error) {
 	for {
 		if err != nil {
+			if is := (*errSpeaksH2)(nil); errors.As(err, &is) {
+				return c.roundTripAny(k, req, resp, rules, from)
+			}
 			return false, resp.failed(err)
 		}
 		if c.Trace != nil {
 			c.traceConn(req, cc, time.Duration(clock.Ticks()-from))
 		}
-		retry, err = c.roundTripOn(k, cc, req, resp, &rules)
+		retry, err = c.roundTripOn(k, cc, req, resp, rules)
 		if err == nil {
 			return false, nil
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"slices"
 	"sync"
 	"time"
 
@@ -31,9 +32,14 @@ type PoolStats struct {
 func (c *HostClient) PoolStats() PoolStats {
 	p := &c.pool
 	p.mu.Lock()
-	defer p.mu.Unlock()
 	s := p.stats
 	s.Open, s.Idle, s.Waiting = p.open, p.idle.n, p.waiting.n
+	c.h2.count(&s)
+	all := slices.Clone(c.h2.all)
+	p.mu.Unlock()
+	for _, hc := range all {
+		s.Reuses += hc.reuses()
+	}
 	return s
 }
 
@@ -123,6 +129,7 @@ func (r *connRing) popBack() *clientConn {
 // make one.
 type connWaiter struct {
 	ready      chan *clientConn
+	err        error // in the line of h2Conns: why there is no connection
 	prev, next *connWaiter
 	listed     bool
 }
@@ -143,6 +150,18 @@ func (l *waiterList) push(w *connWaiter) {
 		l.first = w
 	}
 	l.last = w
+	l.n++
+}
+
+// pushFront makes w the first one.
+func (l *waiterList) pushFront(w *connWaiter) {
+	w.prev, w.next, w.listed = nil, l.first, true
+	if l.first != nil {
+		l.first.prev = w
+	} else {
+		l.last = w
+	}
+	l.first = w
 	l.n++
 }
 
@@ -362,6 +381,7 @@ func (c *HostClient) unreserve() {
 	p.mu.Lock()
 	p.open--
 	p.grant(c.maxConns())
+	c.h2.wake(1)
 	p.mu.Unlock()
 }
 
@@ -413,7 +433,10 @@ func (c *HostClient) sweep() {
 
 // CloseIdleConnections closes the connections that are idle. Connections in use
 // stay open.
-func (c *HostClient) CloseIdleConnections() { c.dropIdle(func(*clientConn) bool { return true }) }
+func (c *HostClient) CloseIdleConnections() {
+	c.dropIdle(func(*clientConn) bool { return true })
+	c.closeIdleH2()
+}
 
 // dropSuspects closes idle connections that may be dead, after a use has shown that
 // one is dead: a server that went away took all of them with it.
@@ -448,6 +471,7 @@ func (c *HostClient) dropIdle(drop func(*clientConn) bool) {
 // CloseConn if it can't be reused. It has no deadlines.
 func (c *HostClient) AcquireConn(reqTimeout time.Duration, connectionClose bool) (cc *clientConn, err error) {
 	k := newCall(context.Background(), reqTimeout)
+	k.raw = true
 	return c.cleanConn(&k)
 }
 
@@ -469,6 +493,7 @@ func init() {
 	door.AcquireConn = func(ctx context.Context, client any) (net.Conn, func(keep bool), error) {
 		c := client.(*HostClient)
 		k := newCall(ctx, 0)
+		k.http1 = true
 		cc, err := c.cleanConn(&k)
 		if err != nil {
 			return nil, nil, err

@@ -69,7 +69,10 @@ func (c *HostClient) attempts(k *call, req *Request, resp *Response) error {
 		if err == nil {
 			return nil
 		}
-		if !retry || stream || k.attempts >= most || !c.again(k, req, err) {
+		if !retry || stream && !k.unread || k.attempts >= most || !c.again(k, req, err) {
+			if k.unread {
+				_ = req.closeStream(err)
+			}
 			return k.final(req, err)
 		}
 		if err := k.mustEnd(); err != nil {
@@ -83,7 +86,7 @@ func (c *HostClient) attempts(k *call, req *Request, resp *Response) error {
 
 // attempt sends req once.
 func (c *HostClient) attempt(k *call, req *Request, resp *Response) (retry bool, err error) {
-	k.reused, k.sent, k.verdict = false, false, verdictNone
+	k.reused, k.sent, k.verdict, k.unread = false, false, verdictNone, false
 	if c.Transport == nil {
 		return c.roundTrip(k, req, resp)
 	}
@@ -102,6 +105,8 @@ func (c *HostClient) attempt(k *call, req *Request, resp *Response) (retry bool,
 func (c *HostClient) again(k *call, req *Request, err error) bool {
 	var reset, again bool
 	switch {
+	case k.verdict == verdictUnprocessed:
+		return true
 	case c.RetryIfErrUpstream != nil:
 		reset, again = c.RetryIfErrUpstream(req, k.attempts, err, k.upstream)
 	case c.RetryIfErr != nil:
@@ -146,6 +151,9 @@ func (k *call) final(req *Request, err error) error {
 // isLost reports whether err is an error of the connection, not of the received
 // bytes.
 func isLost(err error) bool {
+	if e := (*HTTP2ConnError)(nil); errors.As(err, &e) {
+		return !e.Local
+	}
 	return errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) || errors.Is(err, ErrConnectionClosed) || clientconn.IsReset(err)
 }
 

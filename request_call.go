@@ -16,6 +16,8 @@ type call struct {
 	deadline clock.Tick
 
 	attempts int
+	raw      bool   // the program gets the connection, whatever it speaks
+	http1    bool   // only a connection of HTTP/1.1 can be used
 	quick    bool   // the request is short, and may be sent by clientconn.Conn.Swap
 	upstream string // where the last attempt went
 	// The last attempt: whether it was made over a connection that had been
@@ -23,6 +25,7 @@ type call struct {
 	// default rules allow another one.
 	reused, sent bool
 	verdict      retryVerdict
+	unread       bool // the body stream is still as it was before the attempt
 }
 
 // retryVerdict says whether an attempt that failed may be repeated.
@@ -31,6 +34,7 @@ type retryVerdict uint8
 const (
 	verdictNone   retryVerdict = iota // not known: the program's own RoundTripper
 	verdictUnsafe                     // a timeout, a byte of a response arrived, or the connection was new
+	verdictUnprocessed                // over HTTP/2: nothing was written, or the server has said that it did nothing
 	verdictSafe                       // the server can't have acted on the request, or acting twice does no harm
 )
 

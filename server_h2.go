@@ -143,25 +143,14 @@ func (ss *h2Session) Open(c engine.Conn, next *engine.Next) {
 	next.Op = engine.Flush
 }
 
-// isSecure reports whether TLS, if there is any, meets the requirements of HTTP/2. For
-// TLS 1.2 these are the cipher suites of package tls that RFC 9113 appendix A does not
-// prohibit.
+// isSecure reports whether TLS, if there is any, meets the requirements of HTTP/2.
 func (ss *h2Session) isSecure() bool {
 	tc, ok := ss.nc.(interface{ ConnectionState() tls.ConnectionState })
 	if !ok {
 		return true
 	}
 	state := tc.ConnectionState()
-	if state.Version != tls.VersionTLS12 {
-		return state.Version > tls.VersionTLS12
-	}
-	switch state.CipherSuite {
-	case tls.TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256, tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256,
-		tls.TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384, tls.TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384,
-		tls.TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256, tls.TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256:
-		return true
-	}
-	return false
+	return secureForHTTP2(&state)
 }
 
 // sizeH2Out is the initial capacity of out, in bytes.

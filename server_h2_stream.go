@@ -1,7 +1,6 @@
 package gale
 
 import (
-	"strconv"
 	"sync"
 	"time"
 
@@ -10,22 +9,6 @@ import (
 	"github.com/galehttp/gale/internal/h2"
 	"github.com/galehttp/gale/internal/msg"
 )
-
-// StreamResetError says why RequestCtx.Done was closed, and is the error of reading the
-// body, after the client or the server has reset a stream of HTTP/2 (RFC 9113 section
-// 6.4). It matches ErrClientGone with errors.Is.
-type StreamResetError struct {
-	// Code is the error code (RFC 9113 section 7).
-	Code uint32
-}
-
-// Error returns a message with the code.
-func (e *StreamResetError) Error() string {
-	return "gale: the stream was reset with error code " + strconv.FormatUint(uint64(e.Code), 10)
-}
-
-// Is reports whether target is ErrClientGone.
-func (e *StreamResetError) Is(target error) bool { return target == ErrClientGone }
 
 // h2Step is what comes next for a stream.
 type h2Step uint8
@@ -67,7 +50,7 @@ type h2Stream struct {
 	// a goroutine waits in Read goes to into, that goroutine's buffer: got counts these
 	// bytes.
 	body     h2Body
-	in       h2In
+	in       bodyQueue
 	into     []byte
 	got      int
 	inErr    error      // why no more comes: errH2End, or an error

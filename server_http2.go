@@ -46,28 +46,9 @@ type HTTP2Config struct {
 	MaxConnWindow int
 }
 
-// HTTP2Mode says whether a server offers HTTP/2 over TLS.
-type HTTP2Mode uint8
-
-// The modes of HTTP2Config.
-const (
-	// HTTP2Auto is like HTTP2On, unless Server.TLSConfig.NextProtos is set and has no
-	// "h2". In programs that import the compat module it is like HTTP2Off.
-	HTTP2Auto HTTP2Mode = iota
-	// HTTP2On offers HTTP/2 before HTTP/1.1.
-	HTTP2On
-	// HTTP2Off doesn't offer HTTP/2, even if Server.TLSConfig.NextProtos has "h2". If a
-	// handler was given to Server.NextProto for "h2", "h2" is offered in every mode, for
-	// that handler.
-	HTTP2Off
-)
-
 // defaultHelloTimeout is how long an HTTP/2 client may take to send its preface and
 // settings, unless Server.ReadTimeout is shorter.
 const defaultHelloTimeout = 10 * time.Second
-
-// alpnHTTP2 is the name of HTTP/2 in TLS handshakes.
-const alpnHTTP2 = "h2"
 
 // http2Preface is the beginning of an HTTP/2 connection (RFC 9113 section 3.4).
 const http2Preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
@@ -79,7 +60,7 @@ var h2c = protocol{preface: http2Preface, session: newH2Session}
 // the NextProtos that the program has set.
 func (s *Server) offersHTTP2(names []string) bool {
 	switch s.HTTP2.Mode {
-	case HTTP2On:
+	case HTTP2On, HTTP2Only:
 		return true
 	case HTTP2Off:
 		return false

@@ -52,6 +52,7 @@ type Conn struct {
 	healthy bool // the result of probe
 
 	swapper
+	trier
 	readErr error // an error of Swap, which Fill returns
 
 	onCancel func() // Cancel, made when it is first needed

@@ -136,5 +136,8 @@ func (c *Conn) Last() uint32 { return c.last }
 // false. f may call Done only for the stream that it gets.
 func (c *Conn) All(f func(*Stream) bool) { c.streams.all(f) }
 
+// Code returns the error code with which the connection has failed.
+func (c *Conn) Code() Code { return c.code }
+
 // Failed reports whether the connection is over because of what the peer sent, or Fail.
 func (c *Conn) Failed() bool { return c.failed }

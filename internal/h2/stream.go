@@ -74,5 +74,8 @@ func (st *Stream) Ended() bool { return st.state&ended != 0 }
 // window may still be too small.
 func (st *Stream) HasWindow() bool { return st.out.window > 0 }
 
+// IsHead reports whether the method of a client's request is HEAD.
+func (st *Stream) IsHead() bool { return st.state&toHead != 0 }
+
 // Unread returns how many bytes of data have arrived but were not consumed.
 func (st *Stream) Unread() int { return int(st.in.unread) }

@@ -88,7 +88,7 @@ var pooled = map[string]string{
 	"gale.h2Streams":               "(each is set to zero before it is put there)",
 	"gale.h2Session.free":          "(does nothing)",
 	"gale.h2Session.forget":        "(of a session that is not used again)",
-	"gale.h2In.drop":               "TestH2InForgets",
+	"gale.bodyQueue.drop":          "TestBodyQueueForgets",
 	"gale.userValues.reset":        "TestPooledForgets",
 
 	"gale.Client.acquireHost":     "(counts users)",

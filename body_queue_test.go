@@ -7,16 +7,16 @@ import (
 	"testing"
 )
 
-// TestH2In proves that a queue returns what was put into it, and that its memory grows
+// TestBodyQueue proves that a queue returns what was put into it, and that its memory grows
 // with what has arrived.
-func TestH2In(t *testing.T) {
+func TestBodyQueue(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	data := make([]byte, 16<<10)
 	for i := range data {
 		data[i] = byte(i * 7)
 	}
 	for _, expected := range []int64{-1, 0, 1000, 1 << 30} {
-		var q h2In
+		var q bodyQueue
 		var want []byte
 		out := make([]byte, 100<<10)
 		for range 500 {
@@ -57,10 +57,10 @@ func TestH2In(t *testing.T) {
 	}
 }
 
-// TestH2InForgets proves that a queue holds nothing after drop.
-func TestH2InForgets(t *testing.T) {
+// TestBodyQueueForgets proves that a queue holds nothing after drop.
+func TestBodyQueueForgets(t *testing.T) {
 	for _, pieces := range []int{0, 1, 50} {
-		var q h2In
+		var q bodyQueue
 		for range pieces {
 			q.put(make([]byte, 5000), -1)
 		}
@@ -71,7 +71,7 @@ func TestH2InForgets(t *testing.T) {
 				t.Error("a buffer is known that was given back")
 			}
 		}
-		if q.more = nil; !reflect.DeepEqual(q, h2In{}) {
+		if q.more = nil; !reflect.DeepEqual(q, bodyQueue{}) {
 			t.Errorf("%+v", q)
 		}
 	}

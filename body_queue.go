@@ -2,10 +2,10 @@ package gale
 
 import "github.com/galehttp/gale/internal/pool"
 
-// h2In is a queue of buffers with the bytes of a request's body that have arrived and
+// bodyQueue is a queue of buffers with the bytes of a body of HTTP/2 that have arrived and
 // were not read. Its memory grows with what has arrived, and bytes never move when more
 // arrive.
-type h2In struct {
+type bodyQueue struct {
 	first *pool.Buf   // the oldest bytes, from at on
 	more  []*pool.Buf // the bytes after those, in order
 	at    int
@@ -20,7 +20,7 @@ const (
 )
 
 // put appends b. expected is the length of the whole body, negative if it isn't known.
-func (q *h2In) put(b []byte, expected int64) {
+func (q *bodyQueue) put(b []byte, expected int64) {
 	if q.first == nil {
 		q.first = pool.Get(bodyRoom(0, len(b), expected))
 	}
@@ -53,7 +53,7 @@ func bodyRoom(has, more int, expected int64) int {
 }
 
 // take moves bytes from the queue to p and returns how many.
-func (q *h2In) take(p []byte) (n int) {
+func (q *bodyQueue) take(p []byte) (n int) {
 	for n < len(p) && q.n > 0 {
 		m := copy(p[n:], q.first.B[q.at:])
 		n += m
@@ -66,7 +66,7 @@ func (q *h2In) take(p []byte) (n int) {
 }
 
 // pop gives the first buffer back.
-func (q *h2In) pop() {
+func (q *bodyQueue) pop() {
 	pool.Put(q.first)
 	q.first, q.at = nil, 0
 	if n := len(q.more); n > 0 {
@@ -78,7 +78,7 @@ func (q *h2In) pop() {
 }
 
 // drop discards all bytes and gives the buffers back.
-func (q *h2In) drop() {
+func (q *bodyQueue) drop() {
 	for q.first != nil {
 		q.pop()
 	}

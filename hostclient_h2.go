@@ -1,0 +1,357 @@
+package gale
+
+import (
+	"crypto/tls"
+	"fmt"
+	"io"
+	"net"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+
+	"github.com/galehttp/gale/internal/clock"
+	"github.com/galehttp/gale/internal/h2"
+	"github.com/galehttp/gale/internal/pool"
+)
+
+// sharedConn is a client's connection of HTTP/2, which many calls share. Package h2 turns
+// requests into frames, and the bytes of the server into events.
+//
+// One goroutine, readLoop, reads. It handles all events of a read under mu, and then wakes
+// the calls that have a result. What calls and the reader send is gathered in out. At most
+// one goroutine writes at a time: the one that has set writing (claim), until flush finds
+// out empty. mu is held for short steps, never while user code runs or a goroutine waits.
+// It is never held together with the lock of the pool.
+type sharedConn struct {
+	c      *HostClient
+	cc     *clientConn
+	scheme string
+
+	// For goroutines without mu, which set them under mu: how many streams can be opened
+	// now, and how many are open.
+	room, active atomic.Int32
+	lastIn       atomic.Int64 // the tick of the last read
+
+	readFn, writeFn func() // methods for "go" without an allocation
+	ended           atomic.Bool
+	rested          []*h2Call // memory for woken; the reader's
+
+	mu    sync.Mutex
+	proto h2.Conn
+	out   []byte    // frames that wait to be written, in order
+	spare []byte    // memory for the next out
+	taken uint64    // bytes that were taken from out to be written
+	woken []*h2Call // the calls to wake after mu is released
+
+	writing bool            // a goroutine writes, or is about to
+	unsent  []byte          // the rest of what that goroutine writes; it owns the field
+	writes  uint64          // how often out was taken
+	served  int             // complete responses
+	over    bool            // no more is read and sent
+	retired bool            // it takes no more calls, and ends when the last one has
+	ending  bool            // GOAWAY was queued; it ends when out is written
+	goAway  *HTTP2ConnError // an error of the server's GOAWAY, or nil
+	refuses bool            // the code of a GOAWAY was HTTP_1_1_REQUIRED
+
+	upkeep h2Upkeep
+	lively bool // an event other than the answer to a PING has come; see h2Upkeep
+}
+
+// The sizes of buffers, in bytes.
+const (
+	// maxH2Sent is how much output is gathered before senders of bodies must wait.
+	maxH2Sent = 64 << 10
+	// maxH2Backlog is how much output may wait for the server before no more streams are
+	// opened.
+	maxH2Backlog = 1 << 20
+	// maxH2Part is how much of a body is sent before other streams have their turn.
+	maxH2Part = 32 << 10
+	// The reader begins with the small buffer and takes the large one when there is more.
+	smallH2Read = 4 << 10
+	largeH2Read = 64 << 10
+	// keepH2Sent is the largest buffer for output that an idle connection keeps.
+	keepH2Sent = 4 << 10
+)
+
+// newSharedConn begins a connection of HTTP/2 over cc. Its place in the pool is reserved.
+func (c *HostClient) newSharedConn(cc *clientConn) *sharedConn {
+	hc := &sharedConn{c: c, cc: cc, scheme: "http"}
+	if _, ok := cc.Conn().(interface{ ConnectionState() tls.ConnectionState }); ok || c.IsTLS {
+		hc.scheme = "https"
+	}
+	hc.readFn, hc.writeFn = hc.readLoop, hc.flushPatiently
+	hc.lastIn.Store(int64(cc.created))
+	hc.out = hc.proto.BeginClient(c.h2Config(), nil)
+	hc.setRoom()
+	hc.upkeep.begin(hc)
+	go hc.readFn()
+	return hc
+}
+
+// h2Config returns the limits of connections.
+func (c *HostClient) h2Config() *h2.Config {
+	c.h2.once.Do(func() {
+		// A server's own limit of streams is about as large as the default here. The
+		// windows are those of servers: 64 KiB for a response that the program reads
+		// slowly, more for one that it reads fast. What comes for one stream never takes
+		// the window of another, because package h2 gives the connection's window back at
+		// once. So unread bodies take no more memory than 64 KiB each, and ConnWindow for
+		// all fast ones together.
+		c.h2.cfg = h2.Config{HeaderList: max(c.ReadBufferSize, 0)}
+		c.h2.cfg.Fill()
+	})
+	return &c.h2.cfg
+}
+
+// setRoom stores what goroutines without mu see, under mu.
+func (hc *sharedConn) setRoom() {
+	room := 0
+	if !hc.over && !hc.retired && !hc.ending && len(hc.out) < maxH2Backlog {
+		room = hc.proto.CanOpen()
+	}
+	if r := int32(room); hc.room.Load() != r {
+		hc.room.Store(r)
+	}
+	hc.active.Store(int32(hc.proto.Streams()))
+}
+
+// readLoop reads until the connection ends.
+func (hc *sharedConn) readLoop() {
+	err := io.ErrUnexpectedEOF // in case a method of the user's connection ends the goroutine
+	buf := pool.Get(smallH2Read)
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("gale: reading from a %T panicked: %v\n%s", hc.cc.Conn(), p, debug.Stack())
+		}
+		pool.Put(buf)
+		hc.end(err)
+	}()
+	buf.B = buf.B[:cap(buf.B)]
+	empty := 0
+	for {
+		n, rerr := hc.cc.Conn().Read(buf.B)
+		if n > 0 {
+			empty = 0
+			if !hc.take(buf.B[:n]) {
+				err = nil
+				return
+			}
+			buf = hc.resize(buf, n)
+		} else if empty++; rerr == nil && empty == maxEmptyReads {
+			rerr = io.ErrNoProgress
+		}
+		if rerr != nil {
+			err = rerr
+			return
+		}
+	}
+}
+
+// resize returns the buffer for the next read, after one of n bytes into buf.
+func (hc *sharedConn) resize(buf *pool.Buf, n int) *pool.Buf {
+	size := 0
+	switch {
+	case n == len(buf.B) && n < largeH2Read:
+		size = largeH2Read
+	case n < smallH2Read && len(buf.B) > smallH2Read && hc.active.Load() == 0:
+		size = smallH2Read
+	default:
+		return buf
+	}
+	pool.Put(buf)
+	buf = pool.Get(size)
+	buf.B = buf.B[:cap(buf.B)]
+	return buf
+}
+
+// take handles received bytes. It returns false if the connection ends because of them.
+func (hc *sharedConn) take(b []byte) bool {
+	now := clock.Ticks()
+	hc.lastIn.Store(int64(now))
+	hc.mu.Lock()
+	if hc.over {
+		hc.mu.Unlock()
+		return false
+	}
+	var ev h2.Event
+	for len(b) > 0 && !hc.proto.Failed() {
+		b = b[hc.proto.Read(b, now, &ev):]
+		hc.event(&ev)
+		hc.out = hc.proto.AppendControl(hc.out)
+	}
+	failed := hc.proto.Failed()
+	if failed {
+		hc.failAll()
+	}
+	hc.fill()
+	hc.maybeEnd()
+	hc.setRoom()
+	mine := hc.claim()
+	woken := hc.woken
+	hc.woken = hc.rested
+	hc.mu.Unlock()
+	for i, s := range woken {
+		s.poke()
+		woken[i] = nil
+	}
+	hc.rested = woken[:0]
+	if hc.room.Load() > 0 {
+		hc.c.tellH2Room()
+	}
+	if mine {
+		hc.flush(false)
+	}
+	return !failed
+}
+
+// wakeAll wakes the calls that have something to look at, under mu. The reader does so
+// without mu instead, because it wakes many.
+func (hc *sharedConn) wakeAll() {
+	for i, s := range hc.woken {
+		s.poke()
+		hc.woken[i] = nil
+	}
+	hc.woken = hc.woken[:0]
+}
+
+// event does what an event asks for, under mu.
+func (hc *sharedConn) event(ev *h2.Event) {
+	hc.lively = hc.lively || ev.Kind != h2.Pong && ev.Kind != h2.None
+	switch ev.Kind {
+	case h2.Head:
+		h2CallOf(ev.Stream).head(ev.End)
+	case h2.Data:
+		h2CallOf(ev.Stream).data(ev.Data, ev.End)
+	case h2.Trailers:
+		h2CallOf(ev.Stream).trailerSection()
+	case h2.Reset:
+		h2CallOf(ev.Stream).resetBy(ev)
+	case h2.GoAway:
+		hc.goAwayBy(ev.Code)
+	case h2.Pong:
+		hc.upkeep.pong()
+	}
+}
+
+func h2CallOf(st *h2.Stream) *h2Call { return st.Owner.(*h2Call) }
+
+// goAwayBy handles GOAWAY, under mu. Streams that the server will not process fail, and are
+// sent again on another connection. The others continue.
+func (hc *sharedConn) goAwayBy(code h2.Code) {
+	hc.retired = true
+	if code != h2.NoError {
+		hc.goAway = &HTTP2ConnError{Code: uint32(code)}
+		hc.refuses = hc.refuses || code == h2.HTTP11Required
+	}
+	hc.proto.All(func(st *h2.Stream) bool {
+		if st.WasReset() {
+			h2CallOf(st).lose(hc.lossOf(nil))
+		}
+		return true
+	})
+}
+
+// failAll fails all streams because the server broke the protocol, under mu.
+func (hc *sharedConn) failAll() {
+	hc.retired, hc.ending = true, true
+	hc.upkeep.hurry(hc)
+	err := &HTTP2ConnError{Code: uint32(hc.proto.Code()), Local: true}
+	hc.proto.All(func(st *h2.Stream) bool {
+		h2CallOf(st).fail(err)
+		return true
+	})
+}
+
+// lossOf returns the error of calls whose connection was lost because of err, under mu.
+func (hc *sharedConn) lossOf(err error) error {
+	if hc.goAway != nil {
+		return hc.goAway
+	}
+	if err == nil || err == io.EOF {
+		return io.EOF
+	}
+	return err
+}
+
+// maybeEnd begins the end of a connection that takes no more calls and has none, under mu.
+func (hc *sharedConn) maybeEnd() {
+	if hc.retired && !hc.ending && !hc.over && hc.proto.Streams() == 0 {
+		hc.ending = true
+		hc.proto.Stop()
+		hc.out = hc.proto.AppendControl(hc.out)
+		hc.upkeep.hurry(hc)
+	}
+}
+
+// end ends the connection at once: all streams fail with err, the socket is closed and the
+// place in the pool is given back. It may be called several times.
+func (hc *sharedConn) end(err error) {
+	if hc.ended.Swap(true) {
+		return
+	}
+	defer hc.c.forgetH2(hc) // even if Close ends the goroutine
+	hc.mu.Lock()
+	hc.over = true
+	loss := hc.lossOf(err)
+	hc.proto.All(func(st *h2.Stream) bool {
+		h2CallOf(st).lose(loss)
+		return true
+	})
+	hc.setRoom()
+	hc.upkeep.end()
+	hc.out, hc.spare = nil, nil
+	hc.wakeAll()
+	hc.mu.Unlock()
+	hc.cc.conn.Cancel()
+}
+
+// retire makes the connection take no more calls. It ends when the running ones have.
+func (hc *sharedConn) retire() {
+	hc.mu.Lock()
+	hc.retired = true
+	hc.maybeEnd()
+	hc.setRoom()
+	mine := hc.claim()
+	hc.mu.Unlock()
+	if mine {
+		go hc.writeFn()
+	}
+}
+
+// closeIdle retires the connection if it has no calls, and reports whether it did.
+func (hc *sharedConn) closeIdle() bool {
+	hc.mu.Lock()
+	idle := hc.proto.Streams() == 0 && !hc.over && !hc.ending
+	hc.mu.Unlock()
+	if idle {
+		hc.retire()
+	}
+	return idle
+}
+
+// begin sends what the connection begins with, if no call does.
+func (hc *sharedConn) begin() {
+	hc.mu.Lock()
+	mine := hc.claim()
+	hc.mu.Unlock()
+	if mine {
+		go hc.writeFn()
+	}
+	hc.c.tellH2Room()
+}
+
+// streams returns how many streams were opened.
+func (hc *sharedConn) streams() int {
+	hc.mu.Lock()
+	defer hc.mu.Unlock()
+	return int(hc.proto.Last()+1) / 2
+}
+
+// reuses returns how many streams were opened after the first one.
+func (hc *sharedConn) reuses() uint64 { return uint64(max(hc.streams()-1, 0)) }
+
+// Conn returns the connection itself.
+func (hc *sharedConn) Conn() net.Conn { return hc.cc.Conn() }
+
+// lastUse returns when the connection was last used, or about then.
+func (hc *sharedConn) lastUse() clock.Tick { return clock.Tick(hc.lastIn.Load()) }

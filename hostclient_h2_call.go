@@ -1,0 +1,435 @@
+package gale
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"sync/atomic"
+	"time"
+
+	"github.com/galehttp/gale/internal/clock"
+	"github.com/galehttp/gale/internal/h2"
+	"github.com/galehttp/gale/internal/head"
+	"github.com/galehttp/gale/internal/msg"
+	"github.com/galehttp/gale/internal/pool"
+)
+
+// h2Call is one request on a connection of HTTP/2, and its response. The goroutine of the
+// call makes it (begin) and waits (await). The goroutine that reads the connection decodes
+// the response into resp, and whoever writes takes the body from rest. Both do so under
+// sharedConn.mu, and only until the call has ended or is given up: then finish clears both, so
+// that nothing touches the messages afterwards.
+type h2Call struct {
+	hc     *sharedConn
+	wake   chan struct{} // holds one token
+	pokeFn func()        // poke
+	bits   atomic.Uint32 // what has happened; changed under mu
+
+	// Of the goroutine of the call.
+	began       clock.Tick
+	continueDue clock.Tick // when a body that waits for a 100 is sent anyway; 0 if none waits
+
+	// Under sharedConn.mu, until bits has h2Done.
+	st       *h2.Stream
+	req      *Request  // nil if only rest is needed
+	resp     *Response // nil if the caller doesn't want it any more
+	rest     []byte    // of the body, what wasn't sent yet
+	wants    uint32    // the bits for which the call is woken
+	sender   *h2Sender // sends a streamed body
+	reader   *h2Reader // the body of a streamed response, or nil
+	trails   bool      // a trailer section follows the body
+	timed    bool      // sentAt is needed
+	skip     bool      // the caller doesn't want a body
+	tells    bool      // informational responses are kept in interims
+	answered bool      // a final response came instead of a 100: the body isn't sent
+	got      bool      // a head has come, perhaps of an informational response
+	limit    int       // for the body; 0 for none
+	from     uint64    // of all bytes that the connection sends, the first one of the request
+
+	sentAt      clock.Tick
+	interims    []*ResponseHeader
+	trailers    msg.Fields    // of the response
+	trailersOut head.Trailers // of the request, once req is gone
+
+	// The result, when bits has h2Done.
+	err         error
+	sent        bool // bytes of the request were written
+	lost        bool // err says that the connection has ended
+	reused      bool // the connection had carried a complete response
+	unprocessed bool // the server has not processed the request
+	wants11     bool // the server wants HTTP/1.1
+}
+
+// The bits of h2Call.
+const (
+	h2HeadCame uint32 = 1 << iota // resp has the final head
+	h2Done                        // the exchange is over, with err
+	h2AllSent                     // all of the request is in the output
+	h2Continue                    // a 100 has come
+	h2Interim                     // interims isn't empty
+	h2MoreIn                      // reader has something to read, or its end
+)
+
+var h2Calls = pool.Pool{New: func() any {
+	s := &h2Call{wake: make(chan struct{}, 1)}
+	s.pokeFn = s.poke
+	return s
+}}
+
+// poke makes the goroutine of the call look again. It never blocks, and may come too late.
+func (s *h2Call) poke() {
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}
+
+// release gives s back, unless other code may still refer to it.
+func (s *h2Call) release() {
+	if s.sender != nil || s.reader != nil {
+		return
+	}
+	s.reset()
+	h2Calls.Put(s)
+}
+
+func (s *h2Call) reset() {
+	select {
+	case <-s.wake:
+	default:
+	}
+	s.hc, s.st, s.req, s.resp, s.rest = nil, nil, nil, nil, nil
+	s.bits.Store(0)
+	s.began, s.continueDue, s.sentAt = 0, 0, 0
+	s.sender, s.reader = nil, nil
+	s.wants, s.limit, s.from = 0, 0, 0
+	s.trails, s.timed, s.skip, s.tells, s.got, s.answered = false, false, false, false, false, false
+	s.interims = nil
+	s.trailers.Reset()
+	s.trailersOut.Reset()
+	s.err = nil
+	s.sent, s.lost, s.reused, s.unprocessed, s.wants11 = false, false, false, false, false
+}
+
+// set records what has happened, and wakes the call if it waits for that, under mu.
+func (s *h2Call) set(bits uint32) {
+	s.bits.Or(bits)
+	if s.wants&bits != 0 {
+		s.hc.woken = append(s.hc.woken, s)
+	}
+}
+
+// head handles the head of a response, under mu.
+func (s *h2Call) head(end bool) {
+	hc := s.hc
+	h := &s.resp.Header
+	err := hc.proto.DecodeResponse(&h.s.ResponseHead)
+	s.got = true
+	if err != nil {
+		s.fail(h2HeadError(err))
+		return
+	}
+	if h.s.Status < 200 {
+		s.interim(h)
+		return
+	}
+	s.resp.bodyBuf().Reset()
+	none := s.skip || s.st.IsHead() || !statusHasBody(h.s.Status)
+	if none {
+		s.reader = nil
+	}
+	length := h.s.ContentLength
+	if end || s.skip {
+		s.bits.Or(h2HeadCame)
+	}
+	switch {
+	case end || s.skip:
+		s.complete()
+		return
+	case none:
+	case s.reader != nil:
+		s.reader.length = length
+		h.s.Trailers.Open = true
+	case s.limit > 0 && length > int64(s.limit):
+		s.fail(ErrBodyTooLarge)
+		return
+	default:
+		hc.proto.ExpectAll(s.st)
+	}
+	s.set(h2HeadCame)
+}
+
+// interim handles an informational response, which is in h, under mu.
+func (s *h2Call) interim(h *ResponseHeader) {
+	bits := uint32(0)
+	if h.s.Status == StatusContinue {
+		bits = h2Continue
+	}
+	if s.tells {
+		kept := &ResponseHeader{}
+		h.CopyTo(kept)
+		s.interims = append(s.interims, kept)
+		bits |= h2Interim
+	}
+	h.resetFields()
+	s.set(bits)
+}
+
+// h2HeadError returns the error of a response that can't be decoded.
+func h2HeadError(err error) error {
+	e := err.(*h2.Error)
+	cause := fmt.Errorf("%serror when reading response headers: %w", bareErrorPrefix, err)
+	switch err {
+	case h2.ErrHeadTooLong:
+		cause = &ErrSmallBuffer{errorf("error when reading response headers: %w", ErrSmallReadBuffer)}
+	case h2.ErrInterims:
+		cause = errTooManyInterim
+	}
+	return &StreamResetError{Code: uint32(e.Code), Local: true, client: true, cause: cause}
+}
+
+// data handles a part of the body, under mu. It doesn't keep b.
+func (s *h2Call) data(b []byte, end bool) {
+	if s.reader != nil {
+		s.reader.take(b, end)
+		return
+	}
+	if len(b) > 0 {
+		buf := s.resp.bodyBuf()
+		if s.limit > 0 && len(b) > s.limit-len(buf.B) {
+			s.fail(ErrBodyTooLarge)
+			return
+		}
+		if cap(buf.B)-len(buf.B) < len(b) {
+			buf.Grow(bodyRoom(len(buf.B), len(b), s.resp.Header.s.ContentLength) - len(buf.B))
+		}
+		buf.B = append(buf.B, b...)
+		s.hc.proto.Consumed(s.st, len(b))
+	}
+	if end {
+		s.complete()
+	}
+}
+
+// trailerSection handles the trailer section, which ends the body, under mu.
+func (s *h2Call) trailerSection() {
+	if err := s.hc.proto.DecodeTrailers(&s.trailers); err != nil {
+		e := err.(*h2.Error)
+		s.fail(&StreamResetError{Code: uint32(e.Code), Local: true, client: true,
+			cause: fmt.Errorf("%serror when reading response trailers: %w", bareErrorPrefix, err)})
+		return
+	}
+	if s.reader != nil {
+		s.reader.take(nil, true)
+		return
+	}
+	s.resp.Header.takeTrailers(&s.trailers)
+	s.complete()
+}
+
+// resetBy handles a reset, under mu.
+func (s *h2Call) resetBy(ev *h2.Event) {
+	if s.reader != nil && s.reader.err == io.EOF { // the server doesn't want the rest of the request
+		s.finish()
+		return
+	}
+	s.wants11 = ev.Code == h2.HTTP11Required && !ev.Local
+	s.fail(&StreamResetError{Code: uint32(ev.Code), Local: ev.Local, client: true})
+}
+
+// complete ends an exchange whose response is complete, under mu. If a part of the request
+// wasn't sent, it won't be.
+func (s *h2Call) complete() {
+	s.hc.served++
+	if r := s.reader; r != nil {
+		r.err = io.EOF
+	}
+	s.finish()
+}
+
+// lose is fail because the connection has ended.
+func (s *h2Call) lose(err error) {
+	s.lost = true
+	s.fail(err)
+}
+
+// fail ends the exchange with an error, under mu.
+func (s *h2Call) fail(err error) {
+	if s.st == nil {
+		return
+	}
+	s.err = err
+	s.sent = s.from < s.hc.taken
+	s.unprocessed = s.st.Unprocessed()
+	s.reused = s.hc.served > 0
+	if r := s.reader; r != nil && r.err == nil {
+		if r.err = err; err == io.EOF {
+			r.err = io.ErrUnexpectedEOF
+		}
+	}
+	s.finish()
+}
+
+// finish ends the exchange for the connection, under mu. A stream that has not ended is reset
+// with CANCEL.
+func (s *h2Call) finish() {
+	hc := s.hc
+	s.st.Owner = nil
+	hc.proto.Done(s.st)
+	hc.out = hc.proto.AppendControl(hc.out)
+	s.st, s.req, s.resp, s.rest = nil, nil, nil, nil
+	if s.sender != nil {
+		s.sender.poke()
+	}
+	s.wants |= h2Done
+	s.set(h2Done | h2MoreIn)
+}
+
+// allSent records that all of the request is in the output, under mu.
+func (s *h2Call) allSent() {
+	if s.timed {
+		s.sentAt = clock.Ticks()
+	}
+	s.set(h2AllSent)
+	if r := s.reader; r != nil && r.err != nil { // the response had ended before
+		s.finish()
+	}
+}
+
+// giveUp ends the exchange because of cause. It returns false if it was over already.
+func (s *h2Call) giveUp(cause error) bool {
+	hc := s.hc
+	hc.mu.Lock()
+	open := s.st != nil
+	if open {
+		s.fail(cause)
+		hc.maybeEnd()
+		hc.setRoom()
+	}
+	mine := hc.claim()
+	hc.wakeAll()
+	hc.mu.Unlock()
+	if mine {
+		hc.flush(false)
+	}
+	if open {
+		hc.c.tellH2Room()
+	}
+	return open
+}
+
+// due returns when the call must stop to wait, 0 for never. bits are what has happened.
+func (s *h2Call) due(k *call, bits uint32) clock.Tick {
+	c := s.hc.c
+	due := k.deadline
+	switch {
+	case s.continueDue != 0:
+		due = earlier(due, s.continueDue)
+	case bits&h2AllSent == 0:
+		if c.WriteTimeout > 0 {
+			due = earlier(due, s.began.Add(c.WriteTimeout))
+		}
+	default:
+		if c.ReadTimeout > 0 {
+			due = earlier(due, s.sentAt.Add(c.ReadTimeout))
+		}
+		if bits&h2HeadCame == 0 && c.ResponseHeaderTimeout > 0 {
+			due = earlier(due, s.sentAt.Add(c.ResponseHeaderTimeout))
+		}
+	}
+	return due
+}
+
+// await waits until something of want has happened, and returns what has. Its error is
+// ErrTimeout or that of the context.
+func (s *h2Call) await(k *call, want uint32) (bits uint32, err error) {
+	if bits = s.bits.Load(); bits&want != 0 {
+		return bits, nil
+	}
+	var done <-chan struct{}
+	if k.ctx != nil {
+		if own, ok := k.ctx.(interface{ AfterFunc(func()) func() bool }); ok {
+			defer own.AfterFunc(s.pokeFn)()
+		} else {
+			done = k.ctx.Done()
+		}
+	}
+	var timer *time.Timer
+	var at clock.Tick // when it fires
+	for ; bits&want == 0; bits = s.bits.Load() {
+		if k.ctx != nil && k.ctx.Err() != nil {
+			err = k.ctx.Err()
+			break
+		}
+		due := s.due(k, bits)
+		if due == 0 && done == nil {
+			<-s.wake
+			continue
+		}
+		var fires <-chan time.Time
+		if due != 0 {
+			left := time.Duration(due - clock.Ticks())
+			if left <= 0 {
+				err = ErrTimeout
+				break
+			}
+			switch {
+			case timer == nil:
+				timer = AcquireTimer(left)
+				defer ReleaseTimer(timer)
+			case at != due:
+				timer.Reset(left)
+			}
+			at = due
+			fires = timer.C
+		}
+		select {
+		case <-s.wake:
+		case <-fires:
+			at = 0
+		case <-done:
+		}
+	}
+	return bits, err
+}
+
+// takeInterims calls the function that the context has for informational responses.
+func (s *h2Call) takeInterims(k *call) {
+	s.hc.mu.Lock()
+	all := s.interims
+	s.interims = nil
+	s.bits.And(^h2Interim)
+	s.hc.mu.Unlock()
+	for _, h := range all {
+		k.tellInterim(h)
+	}
+}
+
+// failedH2 records in k what the failure of s means for another attempt, and returns the
+// error of the attempt.
+func (k *call) failedH2(s *h2Call, req *Request, mode HTTP2Mode) error {
+	k.sent = s.sent
+	k.reused = s.reused
+	k.verdict = verdictUnsafe
+	if k.ctx != nil && k.ctx.Err() != nil {
+		return k.ctx.Err()
+	}
+	switch {
+	case s.wants11 && !s.got && mode != HTTP2Only:
+		k.http1 = true
+		fallthrough
+	case s.unprocessed, s.lost && !s.sent:
+		k.sent, k.verdict = false, verdictUnprocessed
+	case s.lost && !s.got && s.reused && isIdempotent(req):
+		k.verdict = verdictSafe
+	}
+	return s.err
+}
+
+// errH2Upgrade is the error of a request that HTTP/2 can't carry.
+var errH2Upgrade = errors.New("gale: a CONNECT request, or one with Upgrade, can't be sent over HTTP/2: set HostClient.HTTP2 to another value than HTTP2Only")
+
+// needsHTTP1 reports whether req can't be sent over HTTP/2.
+func needsHTTP1(req *Request) bool {
+	return req.Header.IsConnect() || req.Header.s.Has(msg.Upgrade)
+}

@@ -1,0 +1,334 @@
+package gale
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/galehttp/gale/internal/clock"
+	"github.com/galehttp/gale/internal/door"
+	"github.com/galehttp/gale/internal/h2"
+)
+
+// roundTripAny is roundTrip for a host that speaks HTTP/2, or may do so.
+func (c *HostClient) roundTripAny(k *call, req *Request, resp *Response, rules *readRules, from clock.Tick) (retry bool, err error) {
+	p := hostProto(c.h2.proto.Load())
+	if p == protoNew {
+		p = c.learn()
+	}
+	k.http1 = k.http1 || needsHTTP1(req)
+	if k.http1 && c.HTTP2 == HTTP2Only {
+		return false, resp.failed(errH2Upgrade)
+	}
+	if p == protoHTTP1 || k.http1 {
+		cc, err := c.acquire(k)
+		return c.roundTrip1(k, req, resp, rules, from, cc, err)
+	}
+	out, err := req.outgoing()
+	if err != nil {
+		if req.hasStream() {
+			_ = req.closeStream(err)
+		}
+		return false, resp.failed(err)
+	}
+	for {
+		hc, cc, err := c.acquireH2(k)
+		if err != nil {
+			k.unread = out.streams()
+			return false, resp.failed(err)
+		}
+		if hc == nil {
+			if cc == nil {
+				cc, err = c.acquire(k)
+			}
+			return c.roundTrip1(k, req, resp, rules, from, cc, err)
+		}
+		if c.Trace != nil {
+			c.Trace.gotH2Conn(req, hc, time.Duration(clock.Ticks()-from))
+		}
+		retry, err = c.roundTripOver(k, hc, req, resp, rules, &out)
+		if err != errH2Full {
+			return retry, err
+		}
+	}
+}
+
+// errH2Full says that a connection took no stream, and that nothing was done.
+var errH2Full = errors.New("gale: the connection opens no more streams")
+
+// roundTripOver is roundTrip over a connection of HTTP/2.
+func (c *HostClient) roundTripOver(k *call, hc *sharedConn, req *Request, resp *Response, rules *readRules, out *h2Outgoing) (retry bool, err error) {
+	k.upstream = hc.cc.upstream
+	s := h2Calls.Get().(*h2Call)
+	expects := c.awaitsContinue(req)
+	if err := s.begin(k, hc, req, resp, rules, out, expects); err != nil {
+		s.sender = nil
+		s.reader = nil
+		s.release()
+		if err == errH2Full {
+			return false, err
+		}
+		if out.streams() {
+			_ = req.closeStream(err)
+		}
+		return false, resp.failed(err)
+	}
+	returned := false
+	defer func() {
+		if !returned { // a user's function panicked, or ended the goroutine
+			s.giveUp(errBodyEnded)
+			s.interruptSender()
+		}
+	}()
+	err = s.run(k, req, rules, out, expects)
+	returned = true
+	if err != nil {
+		s.giveUp(err)
+	}
+	bits := s.bits.Load()
+	if bits&h2Done != 0 && s.err != nil && (s.reader == nil || bits&h2HeadCame == 0 || err != nil) {
+		return c.endFailed(k, s, req, resp, out)
+	}
+	if out.streams() && s.sender == nil { // a final response came instead of a 100
+		_ = req.closeStream(nil)
+	}
+	resp.ParseNetConn(hc.Conn())
+	if s.reader != nil {
+		s.stream(k, resp)
+		return false, nil
+	}
+	s.interruptSender()
+	s.release()
+	return false, nil
+}
+
+// endFailed ends an exchange without a response.
+func (c *HostClient) endFailed(k *call, s *h2Call, req *Request, resp *Response, out *h2Outgoing) (retry bool, _ error) {
+	err := k.failedH2(s, req, c.HTTP2)
+	if out.streams() {
+		if s.sender == nil {
+			k.unread = true // the request has it again
+		} else {
+			s.interruptSender()
+		}
+	}
+	s.reader = nil
+	s.release()
+	return err != ErrBodyTooLarge, resp.failed(err)
+}
+
+func (s *h2Call) interruptSender() {
+	if s.sender != nil {
+		s.sender.interrupt()
+	}
+}
+
+// begin opens a stream and sends the request, or as much of it as the server gives room for.
+// Its error is errH2Full, or says why the request can't be sent.
+func (s *h2Call) begin(k *call, hc *sharedConn, req *Request, resp *Response, rules *readRules, out *h2Outgoing, expects bool) error {
+	c := hc.c
+	s.hc = hc
+	s.limit, s.skip, s.tells = rules.limit, rules.skip, k.ctx != nil
+	s.timed = c.ReadTimeout > 0 || c.ResponseHeaderTimeout > 0
+	s.wants = h2Done
+	if s.timed && (len(out.body) > 0 || out.streams()) {
+		s.wants |= h2AllSent
+	}
+	if c.WriteTimeout > 0 {
+		s.began = clock.Ticks()
+	}
+	if rules.stream {
+		s.reader = &h2Reader{s: s, call: *k, sink: &resp.Header}
+		s.wants |= h2HeadCame
+	}
+	if s.tells {
+		s.wants |= h2Interim
+	}
+	if c.Trace != nil {
+		s.wants |= h2HeadCame | h2AllSent
+	}
+	if expects {
+		s.wants |= h2HeadCame | h2Continue
+	}
+	if req.hasUser() {
+		defer req.takeAuthorization(req.lendAuthorization())
+	}
+	hc.mu.Lock()
+	if hc.over || hc.retired || hc.ending || len(hc.out) >= maxH2Backlog {
+		hc.mu.Unlock()
+		return errH2Full
+	}
+	end := len(out.body) == 0 && !out.streams() && !out.trails
+	from := hc.taken + uint64(len(hc.out))
+	var err error
+	if hc.out, s.st, err = hc.proto.AppendRequest(hc.out, &req.Header.s, hc.scheme, end); err != nil {
+		hc.setRoom()
+		hc.mu.Unlock()
+		if err == h2.ErrStreamLimit || err == h2.ErrNoMoreStreams {
+			return errH2Full
+		}
+		return fmt.Errorf("gale: the request can't be sent over HTTP/2: %w", err)
+	}
+	s.from = from
+	s.st.Owner = s
+	s.req, s.resp, s.trails = req, resp, out.trails
+	switch {
+	case end:
+		s.allSent()
+	case expects:
+	case out.streams():
+		s.beginStream(req, out)
+	default:
+		s.beginBody(out.body)
+	}
+	if req.ConnectionClose() {
+		hc.retired = true
+	}
+	hc.upkeep.wakeUp()
+	hc.setRoom()
+	mine := hc.claim()
+	hc.mu.Unlock()
+	if mine {
+		hc.flush(k.ctx == nil && k.deadline == 0 && c.ReadTimeout <= 0 && c.WriteTimeout <= 0 && c.ResponseHeaderTimeout <= 0 && !expects)
+	}
+	return nil
+}
+
+// beginBody begins to send a body in memory, under mu.
+func (s *h2Call) beginBody(body []byte) {
+	s.rest = body
+	if !s.sendRest() {
+		s.hc.proto.Queue(s.st)
+	}
+}
+
+// beginStream begins to send a body stream, under mu. The request has it no more.
+func (s *h2Call) beginStream(req *Request, out *h2Outgoing) {
+	s.sender = newH2Sender(s, out)
+	req.bodyStream, req.streamWriter = nil, nil
+	go s.sender.run()
+}
+
+// run waits for the response: its end, or its head if it is streamed.
+func (s *h2Call) run(k *call, req *Request, rules *readRules, out *h2Outgoing, expects bool) error {
+	if expects {
+		if err := s.awaitContinue(k, req, out); err != nil {
+			return err
+		}
+	}
+	t := s.hc.c.Trace
+	if t == nil && !rules.stream && !s.tells {
+		_, err := s.await(k, h2Done)
+		return err
+	}
+	streams, wrote, first := rules.stream, t == nil, t == nil
+	for {
+		want := h2Done
+		if streams || !first {
+			want |= h2HeadCame
+		}
+		if !wrote {
+			want |= h2AllSent
+		}
+		if s.tells {
+			want |= h2Interim
+		}
+		bits, err := s.await(k, want)
+		if bits&h2Interim != 0 {
+			s.takeInterims(k)
+		}
+		if !wrote && bits&want != 0 {
+			wrote = true
+			if bits&(h2AllSent|h2HeadCame) == 0 && bits&h2Done != 0 && s.err != nil {
+				t.wrote(req, s.err)
+			} else if bits&(h2AllSent|h2HeadCame|h2Done) != 0 {
+				t.wrote(req, nil)
+			} else {
+				wrote = false
+			}
+		}
+		if !first && bits&h2HeadCame != 0 {
+			first = true
+			t.firstByte(req)
+		}
+		switch {
+		case err != nil, bits&h2Done != 0:
+			return err
+		case streams && bits&h2HeadCame != 0:
+			if s.reader != nil {
+				return nil
+			}
+			streams = false // a response without a body
+		}
+	}
+}
+
+// awaitContinue waits until the server wants the body, at most for ExpectContinueTimeout, and
+// begins to send it. If a final response comes instead, the body isn't sent.
+func (s *h2Call) awaitContinue(k *call, req *Request, out *h2Outgoing) error {
+	hc := s.hc
+	wait := hc.c.ExpectContinueTimeout
+	if wait == 0 {
+		wait = DefaultExpectContinueTimeout
+	}
+	var bits uint32
+	var err error
+	s.continueDue = clock.Ticks().Add(wait)
+	for bits&(h2Continue|h2HeadCame|h2Done) == 0 && err == nil {
+		if bits, err = s.await(k, h2Continue|h2HeadCame|h2Done|h2Interim); bits&h2Interim != 0 {
+			s.takeInterims(k)
+		}
+	}
+	s.continueDue = 0
+	if err == ErrTimeout && k.mustEnd() == nil {
+		err = nil
+	}
+	if err != nil {
+		return err
+	}
+	if hc.c.WriteTimeout > 0 {
+		s.began = clock.Ticks()
+	}
+	hc.mu.Lock()
+	switch {
+	case s.st == nil:
+	case s.bits.Load()&h2HeadCame != 0:
+		s.answered = true
+		s.allSent()
+	case out.streams():
+		s.beginStream(req, out)
+	default:
+		s.beginBody(out.body)
+	}
+	mine := hc.claim()
+	hc.mu.Unlock()
+	if mine {
+		hc.flush(false)
+	}
+	return nil
+}
+
+// stream makes the body of a response a stream. The request and the response belong to the
+// caller from now on, so what is still needed of them is copied.
+func (s *h2Call) stream(k *call, resp *Response) {
+	r := s.reader
+	hc := s.hc
+	hc.mu.Lock()
+	r.call = *k
+	open := s.st != nil
+	if open && s.trails && s.req != nil {
+		s.req.Header.s.Trailers.CopyTo(&s.trailersOut)
+	}
+	s.req, s.resp = nil, nil
+	s.rest = bytes.Clone(s.rest)
+	s.tells = false
+	hc.mu.Unlock()
+	if k.asks(door.WholeKey{}) && r.whole(resp) {
+		return
+	}
+	if open {
+		r.watch(k.ctx)
+	}
+	resp.bodyStream = r
+}

@@ -1,0 +1,165 @@
+package gale
+
+import (
+	"fmt"
+	"io"
+	"runtime"
+	"runtime/debug"
+)
+
+// claim makes the caller the goroutine that writes, if there is something to write and no
+// goroutine does, under mu. It must call flush then.
+func (hc *sharedConn) claim() bool {
+	if hc.writing || hc.over || len(hc.out) == 0 && !hc.proto.CanSend() && !(hc.ending && hc.proto.Streams() == 0) {
+		return false
+	}
+	hc.writing = true
+	return true
+}
+
+// flushPatiently is flush for a goroutine that may wait for the server.
+func (hc *sharedConn) flushPatiently() { hc.flush(true) }
+
+// maxH2Rounds is how often a goroutine that has something else to do writes for others
+// before another goroutine continues.
+const maxH2Rounds = 4
+
+// flush writes what is in out, and what is added meanwhile. The caller has claimed that.
+// patient says that it may wait until the server reads; otherwise a goroutine continues
+// when the socket is full.
+func (hc *sharedConn) flush(patient bool) {
+	fine := false
+	defer func() {
+		if !fine { // a method of the user's connection panicked, or ended the goroutine
+			err := io.ErrUnexpectedEOF
+			if p := recover(); p != nil {
+				err = fmt.Errorf("gale: writing to a %T panicked: %v\n%s", hc.cc.Conn(), p, debug.Stack())
+			}
+			hc.end(err)
+		}
+	}()
+	if hc.active.Load() > 1 {
+		runtime.Gosched() // lets other calls add their requests, so that one write sends them all
+	}
+	for round := 0; ; round++ {
+		b, more := hc.nextOut()
+		if !more {
+			fine = true
+			return
+		}
+		if !patient && (round == maxH2Rounds || !hc.cc.conn.CanTry()) {
+			hc.unsent = b
+			fine = true
+			go hc.writeFn()
+			return
+		}
+		var n int
+		var err error
+		if patient {
+			n, err = hc.cc.conn.Write(b)
+		} else {
+			n, err = hc.cc.conn.TryWrite(b)
+		}
+		if err != nil {
+			fine = true
+			hc.end(err)
+			return
+		}
+		hc.unsent = b[n:]
+	}
+}
+
+// nextOut returns what must be written next. If more is false, the caller doesn't write
+// any more.
+func (hc *sharedConn) nextOut() (b []byte, more bool) {
+	if len(hc.unsent) > 0 {
+		return hc.unsent, true
+	}
+	hc.mu.Lock()
+	hc.fill()
+	if len(hc.out) == 0 || hc.over {
+		hc.writing, hc.unsent = false, nil
+		last := hc.ending && !hc.over
+		hc.wakeAll()
+		hc.mu.Unlock()
+		if last {
+			hc.end(nil)
+		}
+		return nil, false
+	}
+	b = hc.out
+	hc.out, hc.spare = hc.spare[:0], b
+	hc.taken += uint64(len(b))
+	hc.writes++
+	full := hc.room.Load() == 0
+	hc.setRoom()
+	full = full && hc.room.Load() > 0
+	hc.wakeAll()
+	hc.mu.Unlock()
+	if full {
+		hc.c.tellH2Room()
+	}
+	return b, true
+}
+
+// fill adds data of the streams that can send to out, in their order, until it is full. It is
+// called under mu.
+func (hc *sharedConn) fill() {
+	for len(hc.out) < maxH2Sent {
+		st := hc.proto.Next()
+		if st == nil {
+			return
+		}
+		s := h2CallOf(st)
+		if s.sender != nil {
+			hc.proto.Unqueue(st) // its goroutine continues, and queues it again if it must
+			s.sender.poke()
+			continue
+		}
+		if s.sendRest() {
+			hc.proto.Unqueue(st)
+		}
+	}
+}
+
+// appendData appends a part of a body, under mu, and returns how much of it.
+func (s *h2Call) appendData(b []byte, end bool) (n int) {
+	hc := s.hc
+	hc.out, n = hc.proto.AppendData(hc.out, s.st, b, end)
+	return n
+}
+
+// sendRest sends as much of a body in memory as there is room for, under mu. It returns true
+// if all of it was sent.
+func (s *h2Call) sendRest() bool {
+	for len(s.hc.out) < maxH2Sent {
+		part := s.rest[:min(len(s.rest), maxH2Part)]
+		last := len(part) == len(s.rest)
+		n := s.appendData(part, last && !s.trails)
+		s.rest = s.rest[n:]
+		if n < len(part) {
+			return false
+		}
+		if last {
+			s.endRequest()
+			return true
+		}
+	}
+	return false
+}
+
+// endRequest sends the trailer section, if there is one, and notes that the request was sent,
+// under mu.
+func (s *h2Call) endRequest() {
+	hc := s.hc
+	s.rest = nil
+	switch {
+	case s.trails && s.req != nil:
+		hc.out = hc.proto.AppendTrailers(hc.out, s.st, &s.req.Header.s.Trailers)
+	case s.trails:
+		hc.out = hc.proto.AppendTrailers(hc.out, s.st, &s.trailersOut)
+	case !s.st.Ended():
+		hc.out, _ = hc.proto.AppendData(hc.out, s.st, nil, true)
+	}
+	s.allSent()
+}
