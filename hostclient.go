@@ -77,7 +77,8 @@ var DefaultTransport RoundTripper = transport{}
 // Its methods may be called concurrently. Fields must not be changed after the
 // first call, except MaxConns, see SetMaxConns. A HostClient must not be copied. It
 // has no goroutine of its own: while no request is running, it has at most one
-// timer, which closes idle connections.
+// timer, which closes idle connections. Each connection of HTTP/2 has a goroutine, which
+// reads, and a timer.
 //
 // A connection is reused only if the last exchange on it followed RFC 9112. It is
 // closed after a response that breaks the rules, that ends early, or that is
@@ -147,11 +148,13 @@ type HostClient struct {
 
 	// MaxConnDuration is how long a connection is used. The first request after
 	// that time is the last one on it and says `Connection: close`, unless the
-	// request has a Connection header already, which is kept. 0 sets no limit.
+	// request has a Connection header already, which is kept. 0 sets no limit. A
+	// connection of HTTP/2 gets no request after that time.
 	MaxConnDuration time.Duration
 
 	// MaxIdleConnDuration is how long a connection may be idle before it is closed;
-	// 0 means [DefaultMaxIdleConnDuration].
+	// 0 means [DefaultMaxIdleConnDuration]. A connection of HTTP/2 is idle if it has no
+	// requests.
 	MaxIdleConnDuration time.Duration
 
 	// MaxIdemponentCallAttempts is how many times a request is sent at most. 0 and
@@ -169,7 +172,8 @@ type HostClient struct {
 
 	// ReadTimeout limits the time to read a response with its body. It starts when
 	// the request has been written. It also applies while a streamed body is read.
-	// 0 sets no limit.
+	// 0 sets no limit. Over HTTP/2, a request that takes too long ends alone, and the
+	// connection stays.
 	ReadTimeout time.Duration
 
 	// WriteTimeout limits the time to write a request with its body. 0 sets no
@@ -251,8 +255,9 @@ type HostClient struct {
 	// The body is read from Response.BodyStream and must be closed, for example by
 	// Response.CloseBodyStream or Response.Reset. If it is closed before its end,
 	// the connection is closed too, unless the rest of the body has already
-	// arrived. The time limits of the request and its context still apply while the
-	// body is read.
+	// arrived; over HTTP/2 only its stream is reset. The time limits of the request and
+	// its context still apply while the body is read. Over HTTP/2, Do doesn't wait until
+	// the body of the request was sent.
 	//
 	// If resp is nil, a short body is read to its end, and the connection of a
 	// longer one is closed.
@@ -284,6 +289,12 @@ type HostClient struct {
 // is not sent again after a timeout, or if its body is a stream. RetryIf,
 // RetryIfErr and RetryIfErrUpstream replace these rules.
 //
+// Over HTTP/2, a request with any method is also sent again, without asking these
+// functions, if the server says that it has not processed it (GOAWAY or REFUSED_STREAM,
+// RFC 9113 section 8.7), or if no byte of it was written before the connection ended. That
+// is also limited by MaxIdemponentCallAttempts. A request whose body is a stream is sent
+// again only if nothing was read from the stream.
+//
 // Errors are:
 //
 //   - [ErrNoFreeConns], [ErrConnectionClosed], [ErrBodyTooLarge] and the errors of
@@ -291,13 +302,22 @@ type HostClient struct {
 //   - errors of the connection, and of response heads that break the rules,
 //   - [ErrTimeout] after the limit of Request.SetTimeout, ReadTimeout, WriteTimeout
 //     or ResponseHeaderTimeout,
+//   - a [*StreamResetError] or a [*HTTP2ConnError] if HTTP/2 reports an error; errors.As
+//     tells them apart and gives the code,
 //   - an [ErrRequestSent] that wraps one of these, if the request isn't idempotent
 //     and may have reached the server.
 //
 // After an error resp is empty, wherever the response broke off. It is as after
 // Reset, but StreamBody, SkipBody and KeepBodyBuffer keep their values.
 //
-// After Do has returned, the client no longer uses req and resp.
+// After Do has returned, the client no longer uses req and resp. There is one exception,
+// over HTTP/2: a stream that was set as the body of req may still be read then, by a goroutine
+// of the client that sends it, because a server may answer before it has the whole request. The
+// goroutine reads until the end of the stream, until the server or the end of the call
+// stops it, or until a streamed response is closed, and then closes the stream. If it is
+// waiting in Read at that time, it stops when Read returns. The streams of this package, of
+// io.Pipe, files and connections are closed at once instead, which ends their Read. req
+// itself doesn't have the stream any more.
 func (c *HostClient) Do(req *Request, resp *Response) error {
 	return c.do(context.Background(), req, resp)
 }

@@ -43,14 +43,15 @@ type sharedConn struct {
 	taken uint64    // bytes that were taken from out to be written
 	woken []*h2Call // the calls to wake after mu is released
 
-	writing bool            // a goroutine writes, or is about to
-	unsent  []byte          // the rest of what that goroutine writes; it owns the field
-	writes  uint64          // how often out was taken
-	served  int             // complete responses
-	over    bool            // no more is read and sent
+	writing bool   // a goroutine writes, or is about to
+	unsent  []byte // the rest of what that goroutine writes; it owns the field
+	writes  uint64 // how often out was taken
+	served  int    // complete responses
+	over    bool   // no more is read and sent, because of cause
+	cause   error
 	retired bool            // it takes no more calls, and ends when the last one has
 	ending  bool            // GOAWAY was queued; it ends when out is written
-	goAway  *HTTP2ConnError // an error of the server's GOAWAY, or nil
+	reason  *HTTP2ConnError // with which error code it has ended, or will; nil for none
 	refuses bool            // the code of a GOAWAY was HTTP_1_1_REQUIRED
 
 	upkeep h2Upkeep
@@ -118,13 +119,16 @@ func (hc *sharedConn) setRoom() {
 // readLoop reads until the connection ends.
 func (hc *sharedConn) readLoop() {
 	err := io.ErrUnexpectedEOF // in case a method of the user's connection ends the goroutine
+	ends := true               // else the goroutine that writes ends the connection
 	buf := pool.Get(smallH2Read)
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("gale: reading from a %T panicked: %v\n%s", hc.cc.Conn(), p, debug.Stack())
 		}
 		pool.Put(buf)
-		hc.end(err)
+		if ends {
+			hc.end(err)
+		}
 	}()
 	buf.B = buf.B[:cap(buf.B)]
 	empty := 0
@@ -133,7 +137,7 @@ func (hc *sharedConn) readLoop() {
 		if n > 0 {
 			empty = 0
 			if !hc.take(buf.B[:n]) {
-				err = nil
+				ends = false
 				return
 			}
 			buf = hc.resize(buf, n)
@@ -164,32 +168,10 @@ func (hc *sharedConn) resize(buf *pool.Buf, n int) *pool.Buf {
 	return buf
 }
 
-// take handles received bytes. It returns false if the connection ends because of them.
+// take handles received bytes. It returns false if nothing more is to be read: the connection
+// has ended, or ends when GOAWAY is written.
 func (hc *sharedConn) take(b []byte) bool {
-	now := clock.Ticks()
-	hc.lastIn.Store(int64(now))
-	hc.mu.Lock()
-	if hc.over {
-		hc.mu.Unlock()
-		return false
-	}
-	var ev h2.Event
-	for len(b) > 0 && !hc.proto.Failed() {
-		b = b[hc.proto.Read(b, now, &ev):]
-		hc.event(&ev)
-		hc.out = hc.proto.AppendControl(hc.out)
-	}
-	failed := hc.proto.Failed()
-	if failed {
-		hc.failAll()
-	}
-	hc.fill()
-	hc.maybeEnd()
-	hc.setRoom()
-	mine := hc.claim()
-	woken := hc.woken
-	hc.woken = hc.rested
-	hc.mu.Unlock()
+	woken, mine, open := hc.handle(b)
 	for i, s := range woken {
 		s.poke()
 		woken[i] = nil
@@ -199,9 +181,41 @@ func (hc *sharedConn) take(b []byte) bool {
 		hc.c.tellH2Room()
 	}
 	if mine {
-		hc.flush(false)
+		if open {
+			hc.flush(h2Tries)
+		} else {
+			hc.flush(h2Stays)
+		}
 	}
-	return !failed
+	return open
+}
+
+// handle handles received bytes under mu. It returns the calls to wake after that, and whether
+// the caller must write.
+func (hc *sharedConn) handle(b []byte) (woken []*h2Call, mine, open bool) {
+	now := clock.Ticks()
+	hc.lastIn.Store(int64(now))
+	hc.mu.Lock()
+	defer hc.mu.Unlock()
+	if hc.over || hc.proto.Failed() {
+		return nil, false, false
+	}
+	var ev h2.Event
+	for len(b) > 0 && !hc.proto.Failed() {
+		b = b[hc.proto.Read(b, now, &ev):]
+		hc.event(&ev)
+		hc.out = hc.proto.AppendControl(hc.out)
+	}
+	open = !hc.proto.Failed()
+	if !open {
+		hc.failAll()
+	}
+	hc.fill()
+	hc.maybeEnd()
+	hc.setRoom()
+	mine = hc.claim()
+	woken, hc.woken = hc.woken, hc.rested
+	return woken, mine, open
 }
 
 // wakeAll wakes the calls that have something to look at, under mu. The reader does so
@@ -240,8 +254,11 @@ func h2CallOf(st *h2.Stream) *h2Call { return st.Owner.(*h2Call) }
 func (hc *sharedConn) goAwayBy(code h2.Code) {
 	hc.retired = true
 	if code != h2.NoError {
-		hc.goAway = &HTTP2ConnError{Code: uint32(code)}
-		hc.refuses = hc.refuses || code == h2.HTTP11Required
+		hc.reason = &HTTP2ConnError{Code: uint32(code)}
+		if code == h2.HTTP11Required && hc.c.HTTP2 != HTTP2Only {
+			hc.refuses = true
+			hc.c.h2.refuse()
+		}
 	}
 	hc.proto.All(func(st *h2.Stream) bool {
 		if st.WasReset() {
@@ -255,22 +272,29 @@ func (hc *sharedConn) goAwayBy(code h2.Code) {
 func (hc *sharedConn) failAll() {
 	hc.retired, hc.ending = true, true
 	hc.upkeep.hurry(hc)
-	err := &HTTP2ConnError{Code: uint32(hc.proto.Code()), Local: true}
+	hc.reason = &HTTP2ConnError{Code: uint32(hc.proto.Code()), Local: true, early: !hc.proto.Greeted()}
 	hc.proto.All(func(st *h2.Stream) bool {
-		h2CallOf(st).fail(err)
+		h2CallOf(st).fail(hc.reason)
 		return true
 	})
 }
 
 // lossOf returns the error of calls whose connection was lost because of err, under mu.
 func (hc *sharedConn) lossOf(err error) error {
-	if hc.goAway != nil {
-		return hc.goAway
+	if hc.reason != nil {
+		return hc.reason
 	}
 	if err == nil || err == io.EOF {
 		return io.EOF
 	}
 	return err
+}
+
+// endedBy returns why the connection has ended, or takes no calls.
+func (hc *sharedConn) endedBy() error {
+	hc.mu.Lock()
+	defer hc.mu.Unlock()
+	return hc.lossOf(hc.cause)
 }
 
 // maybeEnd begins the end of a connection that takes no more calls and has none, under mu.
@@ -291,7 +315,7 @@ func (hc *sharedConn) end(err error) {
 	}
 	defer hc.c.forgetH2(hc) // even if Close ends the goroutine
 	hc.mu.Lock()
-	hc.over = true
+	hc.over, hc.cause = true, err
 	loss := hc.lossOf(err)
 	hc.proto.All(func(st *h2.Stream) bool {
 		h2CallOf(st).lose(loss)

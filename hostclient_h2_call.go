@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/galehttp/gale/internal/clientconn"
 	"github.com/galehttp/gale/internal/clock"
 	"github.com/galehttp/gale/internal/h2"
 	"github.com/galehttp/gale/internal/head"
@@ -126,7 +127,9 @@ func (s *h2Call) head(end bool) {
 	err := hc.proto.DecodeResponse(&h.s.ResponseHead)
 	s.got = true
 	if err != nil {
-		s.fail(h2HeadError(err))
+		if !hc.proto.Failed() { // else all calls fail
+			s.fail(h2HeadError(err))
+		}
 		return
 	}
 	if h.s.Status < 200 {
@@ -214,9 +217,10 @@ func (s *h2Call) data(b []byte, end bool) {
 // trailerSection handles the trailer section, which ends the body, under mu.
 func (s *h2Call) trailerSection() {
 	if err := s.hc.proto.DecodeTrailers(&s.trailers); err != nil {
-		e := err.(*h2.Error)
-		s.fail(&StreamResetError{Code: uint32(e.Code), Local: true, client: true,
-			cause: fmt.Errorf("%serror when reading response trailers: %w", bareErrorPrefix, err)})
+		if e := err.(*h2.Error); !s.hc.proto.Failed() {
+			s.fail(&StreamResetError{Code: uint32(e.Code), Local: true, client: true,
+				cause: fmt.Errorf("%serror when reading response trailers: %w", bareErrorPrefix, err)})
+		}
 		return
 	}
 	if s.reader != nil {
@@ -249,7 +253,17 @@ func (s *h2Call) complete() {
 
 // lose is fail because the connection has ended.
 func (s *h2Call) lose(err error) {
+	if s.st == nil {
+		return
+	}
 	s.lost = true
+	s.wants11 = s.hc.refuses && s.st.Unprocessed()
+	switch {
+	case s.got && err == io.EOF:
+		err = io.ErrUnexpectedEOF
+	case !s.got && clientconn.IsReset(err):
+		err = io.EOF // it is a matter of luck whether a client sees a reset or a close
+	}
 	s.fail(err)
 }
 
@@ -263,9 +277,7 @@ func (s *h2Call) fail(err error) {
 	s.unprocessed = s.st.Unprocessed()
 	s.reused = s.hc.served > 0
 	if r := s.reader; r != nil && r.err == nil {
-		if r.err = err; err == io.EOF {
-			r.err = io.ErrUnexpectedEOF
-		}
+		r.err = err
 	}
 	s.finish()
 }
@@ -310,7 +322,7 @@ func (s *h2Call) giveUp(cause error) bool {
 	hc.wakeAll()
 	hc.mu.Unlock()
 	if mine {
-		hc.flush(false)
+		hc.flush(h2Tries)
 	}
 	if open {
 		hc.c.tellH2Room()

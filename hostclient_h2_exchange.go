@@ -51,11 +51,19 @@ func (c *HostClient) roundTripAny(k *call, req *Request, resp *Response, rules *
 		if err != errH2Full {
 			return retry, err
 		}
+		if err := k.mustEnd(); err != nil {
+			k.unread = out.streams()
+			return false, resp.failed(err)
+		}
 	}
 }
 
-// errH2Full says that a connection took no stream, and that nothing was done.
-var errH2Full = errors.New("gale: the connection opens no more streams")
+// errH2Full says that a connection took no stream, and that nothing was done. errH2Useless says
+// so of one that has never taken a stream, and never will.
+var (
+	errH2Full    = errors.New("gale: the connection opens no more streams")
+	errH2Useless = errors.New("gale: the connection opens no streams")
+)
 
 // roundTripOver is roundTrip over a connection of HTTP/2.
 func (c *HostClient) roundTripOver(k *call, hc *sharedConn, req *Request, resp *Response, rules *readRules, out *h2Outgoing) (retry bool, err error) {
@@ -68,6 +76,10 @@ func (c *HostClient) roundTripOver(k *call, hc *sharedConn, req *Request, resp *
 		s.release()
 		if err == errH2Full {
 			return false, err
+		}
+		if err == errH2Useless { // counts as an attempt, so that their number is limited
+			k.sent, k.reused, k.verdict, k.unread = false, false, verdictUnprocessed, out.streams()
+			return true, resp.failed(hc.endedBy())
 		}
 		if out.streams() {
 			_ = req.closeStream(err)
@@ -125,7 +137,7 @@ func (s *h2Call) interruptSender() {
 }
 
 // begin opens a stream and sends the request, or as much of it as the server gives room for.
-// Its error is errH2Full, or says why the request can't be sent.
+// Its error is errH2Full, errH2Useless, or says why the request can't be sent.
 func (s *h2Call) begin(k *call, hc *sharedConn, req *Request, resp *Response, rules *readRules, out *h2Outgoing, expects bool) error {
 	c := hc.c
 	s.hc = hc
@@ -156,8 +168,12 @@ func (s *h2Call) begin(k *call, hc *sharedConn, req *Request, resp *Response, ru
 	}
 	hc.mu.Lock()
 	if hc.over || hc.retired || hc.ending || len(hc.out) >= maxH2Backlog {
+		err := errH2Full
+		if hc.proto.Last() == 0 {
+			err = errH2Useless
+		}
 		hc.mu.Unlock()
-		return errH2Full
+		return err
 	}
 	end := len(out.body) == 0 && !out.streams() && !out.trails
 	from := hc.taken + uint64(len(hc.out))
@@ -190,7 +206,11 @@ func (s *h2Call) begin(k *call, hc *sharedConn, req *Request, resp *Response, ru
 	mine := hc.claim()
 	hc.mu.Unlock()
 	if mine {
-		hc.flush(k.ctx == nil && k.deadline == 0 && c.ReadTimeout <= 0 && c.WriteTimeout <= 0 && c.ResponseHeaderTimeout <= 0 && !expects)
+		how := h2Tries
+		if k.ctx == nil && k.deadline == 0 && !s.timed && c.WriteTimeout <= 0 && !expects {
+			how = h2Waits // nothing can end the call while it waits
+		}
+		hc.flush(how)
 	}
 	return nil
 }
@@ -304,7 +324,7 @@ func (s *h2Call) awaitContinue(k *call, req *Request, out *h2Outgoing) error {
 	mine := hc.claim()
 	hc.mu.Unlock()
 	if mine {
-		hc.flush(false)
+		hc.flush(h2Tries)
 	}
 	return nil
 }

@@ -28,6 +28,7 @@ const (
 // the other connections; connPool.mu guards the fields after waiting.
 type h2Conns struct {
 	proto   atomic.Uint32              // a hostProto
+	refused atomic.Bool                // the server wants HTTP/1.1 instead
 	first   atomic.Pointer[sharedConn] // where calls look first, or nil
 	waiting atomic.Int32               // calls that wait: in line, or about to look again
 	once    sync.Once
@@ -63,6 +64,12 @@ func (c *HostClient) learn() hostProto {
 	}
 	c.h2.proto.CompareAndSwap(uint32(protoNew), uint32(p))
 	return hostProto(c.h2.proto.Load())
+}
+
+// refuse records that the server wants HTTP/1.1.
+func (x *h2Conns) refuse() {
+	x.refused.Store(true)
+	x.proto.Store(uint32(protoHTTP1))
 }
 
 // isH2 reports whether nc, a new connection, is of HTTP/2. A connection that the call can't
@@ -102,7 +109,7 @@ func (c *HostClient) alpn(k *call) alpnChoice {
 	switch {
 	case k.raw:
 		return alpnAsSet
-	case k.http1 || c.HTTP2 == HTTP2Off:
+	case k.http1 || c.HTTP2 == HTTP2Off || c.h2.refused.Load():
 		return alpnNoHTTP2
 	case c.forward || !c.offersHTTP2():
 		return alpnAsSet

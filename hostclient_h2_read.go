@@ -101,7 +101,7 @@ func (r *h2Reader) consumed(n int) {
 	}
 	hc.mu.Unlock()
 	if mine {
-		hc.flush(false)
+		hc.flush(h2Tries)
 	}
 }
 
@@ -161,9 +161,7 @@ func (r *h2Reader) Close() error {
 	if stop != nil {
 		stop()
 	}
-	if !s.giveUp(io.ErrClosedPipe) {
-		s.poke()
-	}
+	s.giveUp(io.ErrClosedPipe)
 	s.interruptSender()
 	return nil
 }
@@ -177,7 +175,7 @@ func (r *h2Reader) whole(resp *Response) bool {
 	hc := r.s.hc
 	hc.mu.Lock()
 	defer hc.mu.Unlock()
-	if r.length < 0 || r.err != io.EOF {
+	if r.length < 0 || r.err != io.EOF || r.s.st != nil {
 		return false
 	}
 	b := resp.bodyBuf()

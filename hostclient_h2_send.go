@@ -155,7 +155,7 @@ func (o *h2Sender) settle(err error) {
 	hc.wakeAll()
 	hc.mu.Unlock()
 	if mine {
-		hc.flush(true)
+		hc.flush(h2Stays)
 	}
 	hc.c.tellH2Room()
 }
@@ -235,7 +235,7 @@ func (o *h2Sender) send(p []byte) (n int, err error) {
 		mine := hc.claim()
 		hc.mu.Unlock()
 		if mine {
-			hc.flush(true)
+			hc.flush(h2Stays)
 		}
 		<-o.wake
 		hc.mu.Lock()
@@ -243,7 +243,7 @@ func (o *h2Sender) send(p []byte) (n int, err error) {
 	mine := hc.claim()
 	hc.mu.Unlock()
 	if mine {
-		hc.flush(true)
+		hc.flush(h2Stays)
 	}
 	return n, nil
 }

@@ -48,8 +48,10 @@ type h2Upkeep struct {
 }
 
 func (u *h2Upkeep) begin(hc *sharedConn) {
+	hc.mu.Lock()
 	u.in = hc.lastUse()
 	u.timer = time.AfterFunc(h2Tick, hc.tick)
+	hc.mu.Unlock()
 }
 
 func (u *h2Upkeep) end() {
@@ -77,10 +79,12 @@ func (u *h2Upkeep) pong() {
 	u.pinged, u.answer = false, true
 }
 
-// tick does the upkeep, and says when it comes again.
-func (hc *sharedConn) tick() {
+// tick is called by the timer.
+func (hc *sharedConn) tick() { hc.upkeepAt(clock.Ticks()) }
+
+// upkeepAt does the upkeep, and says when it comes again.
+func (hc *sharedConn) upkeepAt(now clock.Tick) {
 	hc.mu.Lock()
-	now := clock.Ticks()
 	err, expired := hc.check(now)
 	if err == nil && !hc.over {
 		hc.rearm(now)

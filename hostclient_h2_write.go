@@ -17,17 +17,25 @@ func (hc *sharedConn) claim() bool {
 	return true
 }
 
-// flushPatiently is flush for a goroutine that may wait for the server.
-func (hc *sharedConn) flushPatiently() { hc.flush(true) }
+// flushPatiently is flush for a goroutine that does nothing else.
+func (hc *sharedConn) flushPatiently() { hc.flush(h2Stays) }
 
-// maxH2Rounds is how often a goroutine that has something else to do writes for others
-// before another goroutine continues.
+// h2Patience says how a goroutine writes.
+type h2Patience uint8
+
+const (
+	h2Tries h2Patience = iota // it doesn't wait for the server
+	h2Waits                   // it may wait, but has something else to do
+	h2Stays                   // it may wait, and writes as long as there is something to write
+)
+
+// maxH2Rounds is how often a goroutine that has something else to do writes for others before
+// another goroutine continues.
 const maxH2Rounds = 4
 
-// flush writes what is in out, and what is added meanwhile. The caller has claimed that.
-// patient says that it may wait until the server reads; otherwise a goroutine continues
-// when the socket is full.
-func (hc *sharedConn) flush(patient bool) {
+// flush writes what is in out, and what is added meanwhile. The caller has claimed that. If it
+// can't do all, another goroutine continues.
+func (hc *sharedConn) flush(how h2Patience) {
 	fine := false
 	defer func() {
 		if !fine { // a method of the user's connection panicked, or ended the goroutine
@@ -42,41 +50,44 @@ func (hc *sharedConn) flush(patient bool) {
 		runtime.Gosched() // lets other calls add their requests, so that one write sends them all
 	}
 	for round := 0; ; round++ {
-		b, more := hc.nextOut()
-		if !more {
-			fine = true
-			return
+		b := hc.nextOut()
+		if b == nil {
+			break
 		}
-		if !patient && (round == maxH2Rounds || !hc.cc.conn.CanTry()) {
+		tries := how != h2Stays && hc.cc.conn.CanTry()
+		if how != h2Stays && round == maxH2Rounds || how == h2Tries && !tries {
 			hc.unsent = b
-			fine = true
 			go hc.writeFn()
-			return
+			break
 		}
 		var n int
 		var err error
-		if patient {
-			n, err = hc.cc.conn.Write(b)
-		} else {
+		if tries {
 			n, err = hc.cc.conn.TryWrite(b)
+		} else {
+			n, err = hc.cc.conn.Write(b)
 		}
 		if err != nil {
-			fine = true
 			hc.end(err)
-			return
+			break
 		}
-		hc.unsent = b[n:]
+		if hc.unsent = b[n:]; len(hc.unsent) > 0 { // the socket is full
+			go hc.writeFn()
+			break
+		}
 	}
+	fine = true
 }
 
-// nextOut returns what must be written next. If more is false, the caller doesn't write
-// any more.
-func (hc *sharedConn) nextOut() (b []byte, more bool) {
+// nextOut returns what must be written next. If that is nil, there is nothing, and the caller
+// doesn't write any more.
+func (hc *sharedConn) nextOut() (b []byte) {
 	if len(hc.unsent) > 0 {
-		return hc.unsent, true
+		return hc.unsent
 	}
 	hc.mu.Lock()
 	hc.fill()
+	hc.maybeEnd()
 	if len(hc.out) == 0 || hc.over {
 		hc.writing, hc.unsent = false, nil
 		last := hc.ending && !hc.over
@@ -85,7 +96,7 @@ func (hc *sharedConn) nextOut() (b []byte, more bool) {
 		if last {
 			hc.end(nil)
 		}
-		return nil, false
+		return nil
 	}
 	b = hc.out
 	hc.out, hc.spare = hc.spare[:0], b
@@ -99,7 +110,7 @@ func (hc *sharedConn) nextOut() (b []byte, more bool) {
 	if full {
 		hc.c.tellH2Room()
 	}
-	return b, true
+	return b
 }
 
 // fill adds data of the streams that can send to out, in their order, until it is full. It is

@@ -14,7 +14,8 @@ import (
 )
 
 // PoolStats describes the connections of a client: their number now, and counters
-// since the client's first request.
+// since the client's first request. A connection of HTTP/2, which many requests share,
+// counts as one.
 type PoolStats struct {
 	Open    int // connections, idle, in use or being made
 	Idle    int // idle connections
@@ -465,7 +466,8 @@ func (c *HostClient) dropIdle(drop func(*clientConn) bool) {
 }
 
 // AcquireConn returns a connection of the pool, for implementations of
-// [RoundTripper]: an idle one, or a new one. If reqTimeout is positive, it limits
+// [RoundTripper]: an idle one, or a new one. It offers the server the protocols that
+// TLSConfig has, and returns no connection of HTTP/2 that this package uses. If reqTimeout is positive, it limits
 // the time that this takes. connectionClose says that the connection won't be
 // reused; it has no effect here. Give the connection back with ReleaseConn, or with
 // CloseConn if it can't be reused. It has no deadlines.

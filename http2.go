@@ -89,6 +89,8 @@ type HTTP2ConnError struct {
 	Code uint32
 	// Local says that the client has ended the connection. Otherwise the server has.
 	Local bool
+
+	early bool // the server has sent nothing valid
 }
 
 // Error returns a message with the code.
@@ -97,5 +99,9 @@ func (e *HTTP2ConnError) Error() string {
 	if e.Local {
 		by = "the HTTP/2 connection was ended, because the server broke its rules or a limit,"
 	}
-	return "gale: " + by + " with error code " + strconv.FormatUint(uint64(e.Code), 10)
+	text := "gale: " + by + " with error code " + strconv.FormatUint(uint64(e.Code), 10)
+	if e.early {
+		text += ". It sent no HTTP/2 settings: perhaps it speaks only HTTP/1.1"
+	}
+	return text
 }

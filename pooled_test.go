@@ -99,6 +99,8 @@ func pooledFields() *pooltest.Check {
 			"gale.RequestHeader.get":       keptText,
 			"gale.RequestHeader.text":      keptText,
 			"gale.ResponseHeader.text":     keptText,
+			"gale.h2Call.wake":             "empty: reset takes the token; a later one only makes a call look once more",
+			"gale.h2Call.pokeFn":           "a method of the object itself",
 			"gale.pipeCall.done":           "empty: who leaves a call that is done takes the value, see pipeLane.leave",
 		},
 		Guarded: map[string]string{
@@ -191,6 +193,11 @@ func TestPooledForgets(t *testing.T) {
 		New:    func() *pipeCall { pc := pipeCalls.New().(*pipeCall); pc.resp.Reset(); return pc },
 		Ready:  func(pc *pipeCall) { pc.holds.Store(1); pc.bytes = &pool.Buf{B: []byte("canary")} },
 		Forget: func(pc *pipeCall) { pc.drop(); pooltest.TakeBack(&pipeCalls, pc) },
+	})
+	pooltest.Run(t, c, pooltest.Object[h2Call]{
+		New:    func() *h2Call { s := h2Calls.New().(*h2Call); s.reset(); return s },
+		Ready:  func(s *h2Call) { s.sender, s.reader = nil, nil },
+		Forget: func(s *h2Call) { s.release(); pooltest.TakeBack(&h2Calls, s) },
 	})
 	pooltest.Run(t, c, pooltest.Object[chunkReader]{
 		New:    func() *chunkReader { return new(chunkReader) },

@@ -32,10 +32,10 @@ type call struct {
 type retryVerdict uint8
 
 const (
-	verdictNone   retryVerdict = iota // not known: the program's own RoundTripper
-	verdictUnsafe                     // a timeout, a byte of a response arrived, or the connection was new
-	verdictUnprocessed                // over HTTP/2: nothing was written, or the server has said that it did nothing
-	verdictSafe                       // the server can't have acted on the request, or acting twice does no harm
+	verdictNone        retryVerdict = iota // not known: the program's own RoundTripper
+	verdictUnsafe                          // a timeout, a byte of a response arrived, or the connection was new
+	verdictUnprocessed                     // over HTTP/2: nothing was written, or the server has said that it did nothing
+	verdictSafe                            // the server can't have acted on the request, or acting twice does no harm
 )
 
 // newCall returns a call that begins now. A timeout of 0 means no limit.

@@ -52,6 +52,7 @@ const (
 	HTTP2Auto                             = gale.HTTP2Auto
 	HTTP2Off                              = gale.HTTP2Off
 	HTTP2On                               = gale.HTTP2On
+	HTTP2Only                             = gale.HTTP2Only
 	HeaderAccept                          = gale.HeaderAccept
 	HeaderAcceptCH                        = gale.HeaderAcceptCH
 	HeaderAcceptCHLifetime                = gale.HeaderAcceptCHLifetime

@@ -84,6 +84,9 @@ type FormValueFunc = gale.FormValueFunc
 // HTTP2Config is [gale.HTTP2Config].
 type HTTP2Config = gale.HTTP2Config
 
+// HTTP2ConnError is [gale.HTTP2ConnError].
+type HTTP2ConnError = gale.HTTP2ConnError
+
 // HTTP2Mode is [gale.HTTP2Mode].
 type HTTP2Mode = gale.HTTP2Mode
 
