@@ -273,7 +273,7 @@ func (c *HostClient) shake(k call, tc *tls.Conn, addr string) error {
 	_ = tc.NetConn().Close()
 	switch {
 	case ctx.Err() == nil:
-		return err
+		return c.shakeError(addr, err)
 	case k.mustEnd() == nil:
 		return ErrTLSHandshakeTimeout
 	}

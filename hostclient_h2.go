@@ -157,7 +157,7 @@ func (hc *sharedConn) resize(buf *pool.Buf, n int) *pool.Buf {
 	switch {
 	case n == len(buf.B) && n < largeH2Read:
 		size = largeH2Read
-	case n < smallH2Read && len(buf.B) > smallH2Read && hc.active.Load() == 0:
+	case len(buf.B) > smallH2Read && hc.active.Load() == 0:
 		size = smallH2Read
 	default:
 		return buf

@@ -355,9 +355,17 @@ func (s *h2Call) due(k *call, bits uint32) clock.Tick {
 // await waits until something of want has happened, and returns what has. Its error is
 // ErrTimeout or that of the context.
 func (s *h2Call) await(k *call, want uint32) (bits uint32, err error) {
-	if bits = s.bits.Load(); bits&want != 0 {
-		return bits, nil
+	for bits = s.bits.Load(); bits&want == 0; bits = s.bits.Load() {
+		if k.ctx != nil || s.due(k, bits) != 0 {
+			return s.awaitUntil(k, want)
+		}
+		<-s.wake
 	}
+	return bits, nil
+}
+
+// awaitUntil is await for a call that may end before.
+func (s *h2Call) awaitUntil(k *call, want uint32) (bits uint32, err error) {
 	var done <-chan struct{}
 	if k.ctx != nil {
 		if own, ok := k.ctx.(interface{ AfterFunc(func()) func() bool }); ok {
@@ -368,32 +376,27 @@ func (s *h2Call) await(k *call, want uint32) (bits uint32, err error) {
 	}
 	var timer *time.Timer
 	var at clock.Tick // when it fires
-	for ; bits&want == 0; bits = s.bits.Load() {
-		if k.ctx != nil && k.ctx.Err() != nil {
-			err = k.ctx.Err()
-			break
+	defer func() {
+		if timer != nil {
+			ReleaseTimer(timer)
 		}
-		due := s.due(k, bits)
-		if due == 0 && done == nil {
-			<-s.wake
-			continue
+	}()
+	for bits = s.bits.Load(); bits&want == 0; bits = s.bits.Load() {
+		if k.ctx != nil && k.ctx.Err() != nil {
+			return bits, k.ctx.Err()
 		}
 		var fires <-chan time.Time
-		if due != 0 {
+		if due := s.due(k, bits); due != 0 {
 			left := time.Duration(due - clock.Ticks())
-			if left <= 0 {
-				err = ErrTimeout
-				break
-			}
 			switch {
+			case left <= 0:
+				return bits, ErrTimeout
 			case timer == nil:
 				timer = AcquireTimer(left)
-				defer ReleaseTimer(timer)
 			case at != due:
 				timer.Reset(left)
 			}
-			at = due
-			fires = timer.C
+			at, fires = due, timer.C
 		}
 		select {
 		case <-s.wake:
@@ -402,7 +405,7 @@ func (s *h2Call) await(k *call, want uint32) (bits uint32, err error) {
 		case <-done:
 		}
 	}
-	return bits, err
+	return bits, nil
 }
 
 // takeInterims calls the function that the context has for informational responses.

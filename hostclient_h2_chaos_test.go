@@ -24,8 +24,12 @@ func h2ChaosServer(t *testing.T, acted *sync.Map) *h2Peer {
 		c.hello(http2.Setting{ID: http2.SettingMaxConcurrentStreams, Val: 5}, http2.Setting{ID: http2.SettingInitialWindowSize, Val: 5000})
 		type open struct{ method, path, canary, body string }
 		streams := map[uint32]*open{}
+		highest, last := uint32(0), uint32(1<<31-1) // processed; to be processed
 		act := func(id uint32, s *open) {
 			delete(streams, id)
+			if id > last {
+				return
+			}
 			dice := rand.IntN(100)
 			if dice == 0 { // not processed
 				_ = c.fr.WriteRSTStream(id, http2.ErrCodeRefusedStream)
@@ -37,6 +41,7 @@ func h2ChaosServer(t *testing.T, acted *sync.Map) *h2Peer {
 			if n, _ := acted.LoadOrStore(s.path, new(atomic.Int32)); n.(*atomic.Int32).Add(1) > 1 && s.method == "POST" {
 				t.Errorf("%s %s was processed twice", s.method, s.path)
 			}
+			highest = max(highest, id)
 			switch {
 			case dice == 1:
 				_ = c.fr.WriteRSTStream(id, http2.ErrCodeInternal)
@@ -47,7 +52,8 @@ func h2ChaosServer(t *testing.T, acted *sync.Map) *h2Peer {
 			case dice == 3: // no answer
 				return
 			case dice == 4:
-				_ = c.fr.WriteGoAway(id, http2.ErrCodeNo, nil)
+				last = highest
+				_ = c.fr.WriteGoAway(last, http2.ErrCodeNo, nil)
 			case dice == 5:
 				c.head(id, "200", false, "x-canary", s.canary)
 				_ = c.fr.WriteRSTStream(id, http2.ErrCodeCancel)

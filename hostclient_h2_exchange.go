@@ -93,11 +93,11 @@ func (c *HostClient) roundTripOver(k *call, hc *sharedConn, req *Request, resp *
 			s.interruptSender()
 		}
 	}()
-	err = s.run(k, req, rules, out, expects)
-	returned = true
-	if err != nil {
+	if err = s.run(k, req, rules, out, expects); err != nil {
 		s.giveUp(err)
 	}
+	resp.ParseNetConn(hc.Conn()) // which may be the user's
+	returned = true
 	bits := s.bits.Load()
 	if bits&h2Done != 0 && s.err != nil && (s.reader == nil || bits&h2HeadCame == 0 || err != nil) {
 		return c.endFailed(k, s, req, resp, out)
@@ -105,7 +105,6 @@ func (c *HostClient) roundTripOver(k *call, hc *sharedConn, req *Request, resp *
 	if out.streams() && s.sender == nil { // a final response came instead of a 100
 		_ = req.closeStream(nil)
 	}
-	resp.ParseNetConn(hc.Conn())
 	if s.reader != nil {
 		s.stream(k, resp)
 		return false, nil

@@ -197,6 +197,9 @@ func h2OriginHandler(ctx *RequestCtx) {
 	switch string(ctx.Path()) {
 	case "/echo": // the body of the request, when it has come
 		ctx.Response.Header.Set("X-Method", string(ctx.Method()))
+		if ctx.RequestBodyStream() == nil {
+			return
+		}
 		b, err := io.ReadAll(ctx.RequestBodyStream())
 		if err != nil {
 			ctx.Error(err.Error(), 500)

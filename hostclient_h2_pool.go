@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -93,6 +94,16 @@ func (c *HostClient) isH2(k *call, nc net.Conn, addr string) (bool, error) {
 		return false, fmt.Errorf("gale: the server at %q chose HTTP/2 with TLS parameters that HTTP/2 forbids (RFC 9113 section 9.2)", addr)
 	}
 	return chosen, nil
+}
+
+// shakeError returns the error of a handshake that failed with err. With HTTP2Only it says so
+// if the server knows none of the protocols that were offered.
+func (c *HostClient) shakeError(addr string, err error) error {
+	// Package tls has no exported type for this alert (RFC 7301 section 3.2).
+	if c.HTTP2 == HTTP2Only && strings.HasSuffix(err.Error(), "no application protocol") {
+		return fmt.Errorf("gale: the server at %q doesn't speak HTTP/2, which HTTP2Only demands: %w", addr, err)
+	}
+	return err
 }
 
 // alpnChoice says which protocols a TLS handshake offers.
@@ -286,6 +297,14 @@ func (x *h2Conns) wake(n int) {
 	}
 }
 
+// freed is called when a place of the pool has become free. While a call is dialing, the
+// others wait for its result anyway. The caller holds the pool's lock.
+func (x *h2Conns) freed() {
+	if !x.dialing {
+		x.wake(1)
+	}
+}
+
 // tellH2Room is called when a stream may be opened, without sharedConn.mu.
 func (c *HostClient) tellH2Room() {
 	if c.h2.waiting.Load() == 0 {
@@ -396,7 +415,9 @@ func (c *HostClient) adoptH2(cc *clientConn) *sharedConn {
 	c.h2.proto.Store(uint32(protoHTTP2))
 	if !hc.ended.Load() {
 		c.h2.all = append(c.h2.all, hc)
-		c.h2.first.CompareAndSwap(nil, hc)
+		if c.addrs.count(c.Addr) == 1 {
+			c.h2.first.CompareAndSwap(nil, hc)
+		}
 	}
 	return hc
 }
@@ -415,7 +436,7 @@ func (c *HostClient) forgetH2(hc *sharedConn) {
 	p.lastUse = clock.Ticks()
 	p.open--
 	p.grant(c.maxConns())
-	c.h2.wake(1)
+	c.h2.freed()
 }
 
 // closeIdleH2 closes the idle connections of HTTP/2.

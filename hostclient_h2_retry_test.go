@@ -162,12 +162,13 @@ func TestHTTP2ClientGoAway(t *testing.T) {
 	gone := make(chan struct{})
 	p := newH2Peer(t, func(c *h2PeerConn, n int) {
 		c.hello()
-		id := c.request().StreamID
 		if n > 0 {
-			for ; id != 0; id = c.request().StreamID {
-				c.answer(id, "second")
+			for f := c.request(); f != nil; f = c.request() {
+				c.answer(f.StreamID, "second")
 			}
+			return
 		}
+		id := c.request().StreamID
 		c.head(id, "200", false)
 		_ = c.fr.WriteGoAway(1<<31-1, http2.ErrCodeNo, nil)
 		<-gone

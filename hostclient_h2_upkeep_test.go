@@ -149,7 +149,7 @@ func TestHTTP2ClientHangs(t *testing.T) {
 		after time.Duration
 		code  uint32 // of the error; 0 for one of the connection without a code
 	}{
-		"no settings":        {func(c *h2PeerConn) { c.request() }, h2SettingsLimit, 4},
+		"no settings":        {func(c *h2PeerConn) { c.fr.ReadFrame() }, h2SettingsLimit, 4},
 		"no acknowledgement": {func(c *h2PeerConn) { c.hello(); c.fr.ReadFrame() }, h2SettingsLimit, 4},
 		"drips of a head": {func(c *h2PeerConn) {
 			c.hello()
@@ -167,7 +167,7 @@ func TestHTTP2ClientHangs(t *testing.T) {
 			p := newH2Peer(t, func(c *h2PeerConn, n int) {
 				tc.serve(c)
 				close(ready)
-				c.hold()
+				_, _ = io.Copy(io.Discard, c)
 			})
 			c := p.client()
 			failed := make(chan error)
@@ -185,7 +185,7 @@ func TestHTTP2ClientHangs(t *testing.T) {
 					return hc.proto.InFrame()
 				})
 			}
-			upkeepFor(hc, tc.after)
+			hc.upkeepAt(clock.Ticks().Add(tc.after))
 			err := <-failed
 			var ce *HTTP2ConnError
 			if !errors.As(err, &ce) || ce.Code != tc.code || !ce.Local {
@@ -222,11 +222,10 @@ func TestHTTP2ClientStuckWrite(t *testing.T) {
 	await(t, "a write that doesn't end", func() bool {
 		hc.mu.Lock()
 		defer hc.mu.Unlock()
-		same := hc.writing && hc.writes == writes && len(hc.out) >= maxH2Sent
+		same := hc.writing && hc.writes == writes
 		writes = hc.writes
 		return same && hc.proto.Settled()
 	})
-	time.Sleep(10 * time.Millisecond)
 	upkeepFor(hc, h2WriteLimit+h2Tick)
 	if err := <-failed; err == nil {
 		t.Error("no error")

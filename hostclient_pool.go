@@ -382,7 +382,7 @@ func (c *HostClient) unreserve() {
 	p.mu.Lock()
 	p.open--
 	p.grant(c.maxConns())
-	c.h2.wake(1)
+	c.h2.freed()
 	p.mu.Unlock()
 }
 
