@@ -112,12 +112,13 @@ func (s *h2Call) reset() {
 	s.sent, s.lost, s.reused, s.unprocessed, s.wants11 = false, false, false, false, false
 }
 
-// set records what has happened, and wakes the call if it waits for that, under mu.
+// set records what has happened, and wakes the call if it waits for that, under mu. After
+// h2Done s belongs to the goroutine of the call.
 func (s *h2Call) set(bits uint32) {
-	s.bits.Or(bits)
 	if s.wants&bits != 0 {
 		s.hc.woken = append(s.hc.woken, s)
 	}
+	s.bits.Or(bits)
 }
 
 // head handles the head of a response, under mu.
@@ -283,7 +284,7 @@ func (s *h2Call) fail(err error) {
 }
 
 // finish ends the exchange for the connection, under mu. A stream that has not ended is reset
-// with CANCEL.
+// with CANCEL. s must not be used after it.
 func (s *h2Call) finish() {
 	hc := s.hc
 	s.st.Owner = nil

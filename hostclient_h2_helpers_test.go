@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"runtime"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -60,6 +61,7 @@ func (p *h2Peer) client() *HostClient {
 // h2PeerConn is the server's end of a connection.
 type h2PeerConn struct {
 	net.Conn
+	w      sync.Mutex // held to write, where several goroutines do
 	fr     *http2.Framer
 	block  bytes.Buffer
 	enc    *hpack.Encoder
@@ -93,11 +95,15 @@ func (c *h2PeerConn) next() http2.Frame {
 	switch f := f.(type) {
 	case *http2.SettingsFrame:
 		if !f.IsAck() {
+			c.w.Lock()
 			_ = c.fr.WriteSettingsAck()
+			c.w.Unlock()
 		}
 	case *http2.PingFrame:
 		if !f.IsAck() {
+			c.w.Lock()
 			_ = c.fr.WritePing(true, f.Data)
+			c.w.Unlock()
 		}
 	case *http2.RSTStreamFrame:
 		if c.resets != nil {
@@ -128,6 +134,8 @@ func (c *h2PeerConn) hold() {
 
 // head sends a head. fields are alternating names and values.
 func (c *h2PeerConn) head(stream uint32, status string, end bool, fields ...string) {
+	c.w.Lock()
+	defer c.w.Unlock()
 	c.block.Reset()
 	_ = c.enc.WriteField(hpack.HeaderField{Name: ":status", Value: status})
 	c.fields(stream, end, fields...)
@@ -135,6 +143,8 @@ func (c *h2PeerConn) head(stream uint32, status string, end bool, fields ...stri
 
 // trailers sends a trailer section.
 func (c *h2PeerConn) trailers(stream uint32, fields ...string) {
+	c.w.Lock()
+	defer c.w.Unlock()
 	c.block.Reset()
 	c.fields(stream, true, fields...)
 }
@@ -147,6 +157,8 @@ func (c *h2PeerConn) fields(stream uint32, end bool, fields ...string) {
 }
 
 func (c *h2PeerConn) data(stream uint32, data string, end bool) {
+	c.w.Lock()
+	defer c.w.Unlock()
 	_ = c.fr.WriteData(stream, end, []byte(data))
 }
 

@@ -48,7 +48,9 @@ func TestHTTP2ClientPing(t *testing.T) {
 				case *http2.PingFrame:
 					pings.Add(1)
 					if answers {
+						c.w.Lock()
 						_ = c.fr.WritePing(true, f.Data)
+						c.w.Unlock()
 					}
 				case *http2.MetaHeadersFrame:
 					if f.PseudoValue("path") == "/wait" && n == 0 {

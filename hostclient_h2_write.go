@@ -127,9 +127,7 @@ func (hc *sharedConn) fill() {
 			s.sender.poke()
 			continue
 		}
-		if s.sendRest() {
-			hc.proto.Unqueue(st)
-		}
+		s.sendRest() // at its end the stream leaves the schedule
 	}
 }
 
