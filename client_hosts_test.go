@@ -194,6 +194,8 @@ func setNonZero(t *testing.T, v reflect.Value) {
 		v.SetBool(true)
 	case reflect.Int, reflect.Int64:
 		v.SetInt(1)
+	case reflect.Uint8:
+		v.SetUint(1)
 	case reflect.String:
 		v.SetString("x")
 	case reflect.Pointer:

@@ -32,9 +32,9 @@ type sharedConn struct {
 	room, active atomic.Int32
 	lastIn       atomic.Int64 // the tick of the last read
 
-	readFn, writeFn func() // methods for "go" without an allocation
-	ended           atomic.Bool
-	rested          []*h2Call // memory for woken; the reader's
+	writeFn func() // flushPatiently, for a "go" without an allocation
+	ended   atomic.Bool
+	rested  []*h2Call // memory for woken; the reader's
 
 	mu    sync.Mutex
 	proto h2.Conn
@@ -80,12 +80,12 @@ func (c *HostClient) newSharedConn(cc *clientConn) *sharedConn {
 	if _, ok := cc.Conn().(interface{ ConnectionState() tls.ConnectionState }); ok || c.IsTLS {
 		hc.scheme = "https"
 	}
-	hc.readFn, hc.writeFn = hc.readLoop, hc.flushPatiently
+	hc.writeFn = hc.flushPatiently
 	hc.lastIn.Store(int64(cc.created))
 	hc.out = hc.proto.BeginClient(c.h2Config(), nil)
 	hc.setRoom()
 	hc.upkeep.begin(hc)
-	go hc.readFn()
+	go hc.readLoop()
 	return hc
 }
 
@@ -338,7 +338,7 @@ func (hc *sharedConn) retire() {
 	mine := hc.claim()
 	hc.mu.Unlock()
 	if mine {
-		go hc.writeFn()
+		hc.flushApart()
 	}
 }
 
@@ -359,7 +359,7 @@ func (hc *sharedConn) begin() {
 	mine := hc.claim()
 	hc.mu.Unlock()
 	if mine {
-		go hc.writeFn()
+		hc.flushApart()
 	}
 	hc.c.tellH2Room()
 }

@@ -97,9 +97,9 @@ func (c *HostClient) roundTripOver(k *call, hc *sharedConn, req *Request, resp *
 		s.giveUp(err)
 	}
 	resp.ParseNetConn(hc.Conn()) // which may be the user's
-	returned = true
 	bits := s.bits.Load()
 	if bits&h2Done != 0 && s.err != nil && (s.reader == nil || bits&h2HeadCame == 0 || err != nil) {
+		returned = true
 		return c.endFailed(k, s, req, resp, out)
 	}
 	if out.streams() && s.sender == nil { // a final response came instead of a 100
@@ -107,9 +107,11 @@ func (c *HostClient) roundTripOver(k *call, hc *sharedConn, req *Request, resp *
 	}
 	if s.reader != nil {
 		s.stream(k, resp)
+		returned = true
 		return false, nil
 	}
 	s.interruptSender()
+	returned = true
 	s.release()
 	return false, nil
 }

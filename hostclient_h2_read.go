@@ -68,23 +68,37 @@ func (r *h2Reader) Read(p []byte) (int, error) {
 		case r.err != nil:
 			return 0, r.ended()
 		}
-		r.into, r.got = p, 0
-		s.wants |= h2MoreIn
-		s.bits.And(^h2MoreIn)
-		hc.mu.Unlock()
-		_, err := s.await(&r.call, h2MoreIn)
-		if err != nil {
-			s.giveUp(err)
-		}
-		hc.mu.Lock()
-		n := r.got
-		r.into, r.got = nil, 0
-		s.wants &^= h2MoreIn
-		if n > 0 && !r.closed {
+		if n := r.await(p); n > 0 && !r.closed {
 			r.consumed(n)
 			return n, nil
 		}
 	}
+}
+
+// await waits for bytes, which come into p, or for the end. It returns how many have come. mu
+// is held when it is called and when it returns, but not after a panic of the context.
+func (r *h2Reader) await(p []byte) (n int) {
+	s := r.s
+	hc := s.hc
+	r.into, r.got = p, 0
+	s.wants |= h2MoreIn
+	s.bits.And(^h2MoreIn)
+	hc.mu.Unlock()
+	fine := false
+	defer func() {
+		hc.mu.Lock()
+		n = r.got
+		r.into, r.got = nil, 0
+		s.wants &^= h2MoreIn
+		if !fine {
+			hc.mu.Unlock()
+		}
+	}()
+	if _, err := s.await(&r.call, h2MoreIn); err != nil {
+		s.giveUp(err)
+	}
+	fine = true
+	return 0 // see above
 }
 
 // consumed lets the server send n bytes more. It releases mu.
@@ -133,7 +147,7 @@ func (r *h2Reader) watch(ctx context.Context) {
 	if ctx == nil {
 		return
 	}
-	gone := func() { r.s.giveUp(ctx.Err()) }
+	gone := func() { r.s.giveUp(context.Canceled) } // the reader gets the error of ctx
 	var stop func() bool
 	if own, ok := ctx.(interface{ AfterFunc(func()) func() bool }); ok {
 		stop = own.AfterFunc(gone)

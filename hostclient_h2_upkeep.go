@@ -105,7 +105,7 @@ func (hc *sharedConn) upkeepAt(now clock.Tick) {
 		hc.c.pool.count(&hc.c.pool.stats.Expired)
 	}
 	if mine {
-		go hc.writeFn()
+		hc.flushApart()
 	}
 	if err != nil {
 		hc.end(err)

@@ -20,6 +20,9 @@ func (hc *sharedConn) claim() bool {
 // flushPatiently is flush for a goroutine that does nothing else.
 func (hc *sharedConn) flushPatiently() { hc.flush(h2Stays) }
 
+// flushApart is flush on a goroutine of its own.
+func (hc *sharedConn) flushApart() { go hc.writeFn() }
+
 // h2Patience says how a goroutine writes.
 type h2Patience uint8
 
@@ -57,7 +60,7 @@ func (hc *sharedConn) flush(how h2Patience) {
 		tries := how != h2Stays && hc.cc.conn.CanTry()
 		if how != h2Stays && round == maxH2Rounds || how == h2Tries && !tries {
 			hc.unsent = b
-			go hc.writeFn()
+			hc.flushApart()
 			break
 		}
 		var n int
@@ -72,7 +75,7 @@ func (hc *sharedConn) flush(how h2Patience) {
 			break
 		}
 		if hc.unsent = b[n:]; len(hc.unsent) > 0 { // the socket is full
-			go hc.writeFn()
+			hc.flushApart()
 			break
 		}
 	}

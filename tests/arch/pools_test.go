@@ -95,6 +95,7 @@ var pooled = map[string]string{
 	"gale.userValues.reset":        "TestPooledForgets",
 
 	"gale.Client.acquireHost":     "(counts users)",
+	"gale.HostClient.acquireH2":   "(chooses a connection that others use, too)",
 	"gale.TCPDialer.acquire":      "(counts dials)",
 	"gale.TCPDialer.release":      "(counts dials)",
 	"gale.encodingReader.release": "(is not used again; it gives its buffers back)",
