@@ -18,7 +18,7 @@ type clientConn struct {
 
 	created, lastUse clock.Tick
 	served           int  // exchanges that are complete
-	isH2             bool // it is about to become an sharedConn
+	isH2             bool // it is about to become a sharedConn
 }
 
 // connHooks are those of all connections of clients.

@@ -210,7 +210,9 @@ func (l *pipeLane) connect() (cc *clientConn, err error) {
 	if l.c.addr == "" && l.c.Dial == nil {
 		return nil, errNoAddr
 	}
-	cc, err = l.c.host.connect(newCall(ctx, 0), l.c.addr)
+	k := newCall(ctx, 0)
+	k.raw = true // pipelines speak HTTP/1.1
+	cc, err = l.c.host.connect(k, l.c.addr)
 	if err != nil && ctx.Err() != nil {
 		return nil, errUndialed
 	}

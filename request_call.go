@@ -16,7 +16,7 @@ type call struct {
 	deadline clock.Tick
 
 	attempts int
-	raw      bool   // the program gets the connection, whatever it speaks
+	raw      bool   // a connection of HTTP/1.1, with TLS as the user has configured it
 	http1    bool   // only a connection of HTTP/1.1 can be used
 	quick    bool   // the request is short, and may be sent by clientconn.Conn.Swap
 	upstream string // where the last attempt went
