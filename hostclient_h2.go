@@ -168,7 +168,7 @@ func (hc *sharedConn) resize(buf *pool.Buf, n int) *pool.Buf {
 	return buf
 }
 
-// take handles received bytes. It returns false if nothing more is to be read: the connection
+// take handles received bytes. It returns false if nothing more must be read: the connection
 // has ended, or ends when GOAWAY is written.
 func (hc *sharedConn) take(b []byte) bool {
 	woken, mine, open := hc.handle(b)

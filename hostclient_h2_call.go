@@ -17,7 +17,7 @@ import (
 
 // h2Call is one request on a connection of HTTP/2, and its response. The goroutine of the
 // call makes it (begin) and waits (await). The goroutine that reads the connection decodes
-// the response into resp, and whoever writes takes the body from rest. Both do so under
+// the response into resp, and the goroutine that writes takes the body from rest. Both do so under
 // sharedConn.mu, and only until the call has ended or is given up: then finish clears both, so
 // that nothing touches the messages afterwards.
 type h2Call struct {
