@@ -39,12 +39,11 @@ func TestIntervalHistograms(t *testing.T) {
 func TestShortRunHasFineIntervals(t *testing.T) {
 	addr := serve(t, func(w http.ResponseWriter, r *http.Request) {})
 	for name, set := range map[string]func(p *Plan){
-		"duration": func(p *Plan) { p.Duration = 500 * time.Millisecond },
-		"count":    func(p *Plan) { p.Connections, p.Threads, p.Count, p.Think = 2, 1, 50, 20*time.Millisecond },
-		"rate":     func(p *Plan) { p.Schedule = []Ramp{{100, 100, 500 * time.Millisecond}} },
+		"duration": func(p *Plan) { p.Duration = 300 * time.Millisecond },
+		"count":    func(p *Plan) { p.Connections, p.Threads, p.Count, p.Think = 2, 1, 30, 20*time.Millisecond },
+		"rate":     func(p *Plan) { p.Schedule = []Ramp{{100, 100, 300 * time.Millisecond}} },
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			p := planFor(addr)
 			set(p)
 			r := runOn(t, t.Context(), p, newNetwork)
