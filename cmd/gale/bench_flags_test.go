@@ -279,6 +279,7 @@ func TestBenchURL(t *testing.T) {
 		{"http://[::1]", "http://[::1]", "[::1]:80", "[::1]", "", 1},
 		{"http://ann:secret@h/x", "http://h/x", "h:80", "h", "/x", 1},
 		{"http://h{{path|raw}} weight=7", "http://h{{path|raw}}", "h:80", "h", "{{path|raw}}", 7},
+		{"h/{{a b}}?q={{ c }}&{{d weight=2", "http://h/{{a b}}?q={{ c }}&{{d", "h:80", "h", "/{{a b}}?q={{ c }}&{{d", 2},
 		{"http://h?q", "http://h?q", "h:80", "h", "?q", 1},
 	} {
 		u, err := parseBenchURL(c.text)

@@ -28,7 +28,7 @@ type benchURL struct {
 // localhost.
 func parseBenchURL(s string) (*benchURL, error) {
 	u := &benchURL{weight: 1}
-	text, options, _ := strings.Cut(strings.TrimSpace(s), " ")
+	text, options := cutOptions(strings.TrimSpace(s))
 	for option := range strings.FieldsSeq(options) {
 		value, ok := strings.CutPrefix(option, "weight=")
 		if !ok {
@@ -56,6 +56,25 @@ func parseBenchURL(s string) (*benchURL, error) {
 		authority, u.target = rest[:i], rest[i:]
 	}
 	return u, u.setAuthority(authority, s)
+}
+
+// cutOptions cuts s at the first space. The name of a column, as in {{a b}}, may have some.
+func cutOptions(s string) (text, options string) {
+	for from := 0; ; {
+		space := strings.IndexByte(s[from:], ' ')
+		if space < 0 {
+			return s, ""
+		}
+		open := strings.Index(s[from:], "{{")
+		if open < 0 || open > space {
+			return s[:from+space], s[from+space+1:]
+		}
+		end := strings.Index(s[from+open:], "}}")
+		if end < 0 {
+			return s[:from+space], s[from+space+1:]
+		}
+		from += open + end
+	}
 }
 
 func (u *benchURL) setScheme(scheme string) error {
