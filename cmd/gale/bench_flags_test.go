@@ -121,6 +121,7 @@ func TestBenchMisuse(t *testing.T) {
 		{"source", []string{url, "--source", "here"}, "127.0.0.0/28"},
 		{"large network", []string{url, "--source", "10.0.0.0/8"}, "at most"},
 		{"foreign source", []string{url, "--source", "192.0.2.1"}, "192.0.2.1"},
+		{"source of another kind", []string{url, "--source", "::1"}, "--source"},
 		{"socket and source", []string{url, "--unix", none, "--source", "127.0.0.1"}, "either"},
 		{"two servers", []string{url, "--pid", "1", "--cmd", "server"}, "either"},
 		{"process number", []string{url, "--pid", "0"}, "--pid must be"},

@@ -121,6 +121,7 @@ func whyUnreachable(ctx context.Context, err error, t *load.Target, u *benchURL)
 	var plain tls.RecordHeaderError
 	var unknown x509.UnknownAuthorityError
 	var otherName x509.HostnameError
+	var otherKind *net.AddrError
 	var invalid x509.CertificateInvalidError
 	switch {
 	case ctx.Err() != nil:
@@ -129,6 +130,8 @@ func whyUnreachable(ctx context.Context, err error, t *load.Target, u *benchURL)
 		return usagef("there is no host %q: check the spelling", u.host)
 	case errors.As(err, &lookup):
 		return usagef("can't look up the host %q: %v: use its IP address", u.host, lookup.Err)
+	case errors.As(err, &otherKind) && strings.HasPrefix(otherKind.Err, "no suitable address"):
+		return usagef("no address of --source can reach %s: one is IPv4, the other IPv6", t.Address)
 	case t.Network == "unix" && errors.Is(err, os.ErrNotExist):
 		return usagef("there is no socket %q: start the server first", t.Address)
 	case errors.Is(err, errRefused):
