@@ -19,10 +19,19 @@
 // The side that closes a connection first has to remember it for a minute (TIME_WAIT). A
 // generator that did so would run out of ports. So the last request of a connection of
 // HTTP/1.1 says "Connection: close", and the server closes. If it doesn't do so within a
-// second, and after errors, the connection is reset, which leaves nothing in memory. A server
-// that never closes is waited for a few times only. A
-// connection of HTTP/2 that has had its last response is reset too. At the end of a run
-// connections are closed, except that those with requests in flight are reset.
+// second, and after errors, the connection is reset, which leaves nothing in memory. A
+// server that never closes is waited for a few times only. A connection of HTTP/2 that has
+// had its last response is reset too. At the end of a run connections are closed, except
+// that those with requests in flight are reset.
+//
+// Requests that a server has surely not processed, because it sent GOAWAY or closed after a
+// response that said so, are sent again over the next connection in that place.
+//
+// # Intervals
+//
+// The goroutine of watch takes what the loops have counted at each boundary between
+// intervals, and calls Tick. A timeline keeps the intervals. It puts neighbours together, so
+// that there are at most maxIntervals.
 //
 // # What is measured
 //

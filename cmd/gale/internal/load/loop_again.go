@@ -31,20 +31,21 @@ func (l *loop) refuseFlight(c *conn, text string) {
 
 // sendAgain sends requests again, as far as c can take them.
 func (l *loop) sendAgain(c *conn) {
-	gen := c.gen
-	for c.gen == gen && len(c.again) > 0 && l.room(c) > 0 && !c.closing && !c.writing() {
-		e := c.again[0]
-		c.again = slices.Delete(c.again, 0, 1)
+	gen, n := c.gen, 0
+	for c.gen == gen && n < len(c.again) && l.room(c) > 0 && !c.closing && !c.writing() {
+		e := c.again[n]
+		n++
 		if e.step != uncounted {
 			l.tally.resent++
 		}
 		l.flying-- // add counts it
 		l.add(c, e)
-		l.send(c)
+		l.send(c) // which may append to again
 		if c.http2 != nil && c.gen == gen {
 			l.sendHTTP2(c)
 		}
 	}
+	c.again = slices.Delete(c.again, 0, n)
 }
 
 // expireAgain gives up what has waited too long for a connection.
