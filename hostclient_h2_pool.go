@@ -413,27 +413,47 @@ func (c *HostClient) adoptH2(cc *clientConn) *sharedConn {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	c.h2.proto.Store(uint32(protoHTTP2))
-	if !hc.ended.Load() {
-		c.h2.all = append(c.h2.all, hc)
-		if c.addrs.count(c.Addr) == 1 {
-			c.h2.first.CompareAndSwap(nil, hc)
-		}
+	if hc.ended.Load() { // it isn't in the list, so forgetH2 leaves the place to this call
+		p.open--
+		p.grant(c.maxConns())
+		return hc
+	}
+	c.h2.all = append(c.h2.all, hc)
+	if c.addrs.count(c.Addr) == 1 {
+		c.h2.first.CompareAndSwap(nil, hc)
 	}
 	return hc
 }
 
-// forgetH2 gives back the place of a connection that has ended.
+// yieldPlace ends an idle connection, so that its place can be used for one of HTTP/1.1, and
+// reports whether there was one. The caller holds the pool's lock, and has the place then.
+func (x *h2Conns) yieldPlace() bool {
+	for i, hc := range x.all {
+		if hc.active.Load() == 0 {
+			x.all = slices.Delete(x.all, i, i+1)
+			x.first.CompareAndSwap(hc, nil)
+			go hc.retire() // it must not be locked here
+			return true
+		}
+	}
+	return false
+}
+
+// forgetH2 gives back the place of a connection that has ended, unless it was yielded, or ended
+// before adoptH2.
 func (c *HostClient) forgetH2(hc *sharedConn) {
 	reuses := hc.reuses()
 	p := &c.pool
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if i := slices.Index(c.h2.all, hc); i >= 0 {
-		c.h2.all = slices.Delete(c.h2.all, i, i+1)
-	}
-	c.h2.first.CompareAndSwap(hc, nil)
 	p.stats.Reuses += reuses
 	p.lastUse = clock.Ticks()
+	c.h2.first.CompareAndSwap(hc, nil)
+	i := slices.Index(c.h2.all, hc)
+	if i < 0 {
+		return
+	}
+	c.h2.all = slices.Delete(c.h2.all, i, i+1)
 	p.open--
 	p.grant(c.maxConns())
 	c.h2.freed()

@@ -561,6 +561,18 @@ func TestHTTP2ClientUpgrade(t *testing.T) {
 	if err := c.Do(req, resp); err != nil || string(resp.Body()) != "HTTP/1.1" {
 		t.Errorf("%q, %v", resp.Body(), err)
 	}
+	c.MaxConns = 1 // whichever connection is idle, yields its place
+	for range 3 {
+		for _, upgrade := range []string{"toy", ""} {
+			if req.Header.Set("Upgrade", upgrade); upgrade == "" {
+				req.Header.Del("Upgrade")
+			}
+			if err := c.Do(req, resp); err != nil || string(resp.Body()) != map[bool]string{true: "HTTP/1.1", false: "HTTP/2.0"}[upgrade != ""] {
+				t.Errorf("with one connection: %q, %v", resp.Body(), err)
+			}
+		}
+	}
+	req.Header.Set("Upgrade", "toy")
 	only := &HostClient{Addr: hs.addr, IsTLS: true, TLSConfig: &tls.Config{InsecureSkipVerify: true}, HTTP2: HTTP2Only}
 	if err := only.Do(req, resp); err != errH2Upgrade {
 		t.Error(err)

@@ -263,6 +263,8 @@ func (c *HostClient) reserve() (cc *clientConn, dial bool, w *connWaiter, err er
 	case p.open < c.maxConns():
 		p.open++
 		return nil, true, nil, nil
+	case c.h2.yieldPlace(): // which isn't counted again
+		return nil, true, nil, nil
 	case c.MaxConnWaitTimeout <= 0:
 		return nil, false, nil, ErrNoFreeConns
 	}
