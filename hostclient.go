@@ -292,7 +292,8 @@ type HostClient struct {
 // Over HTTP/2, a request with any method is also sent again, without asking these
 // functions, if the server says that it has not processed it (GOAWAY or REFUSED_STREAM,
 // RFC 9113 section 8.7), or if no byte of it was written before the connection ended. That
-// is also limited by MaxIdemponentCallAttempts. A request whose body is a stream is sent
+// is also limited by MaxIdemponentCallAttempts. After REFUSED_STREAM the client waits before it
+// tries again, from 1 ms up to 256 ms. A request whose body is a stream is sent
 // again only if nothing was read from the stream.
 //
 // Errors are:

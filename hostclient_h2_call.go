@@ -436,6 +436,7 @@ func (k *call) failedH2(s *h2Call, req *Request, mode HTTP2Mode) error {
 		fallthrough
 	case s.unprocessed, s.lost && !s.sent:
 		k.sent, k.verdict = false, verdictUnprocessed
+		k.refused = !s.lost && !k.http1
 	case s.lost && !s.got && s.reused && isIdempotent(req):
 		k.verdict = verdictSafe
 	}

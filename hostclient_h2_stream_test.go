@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/galehttp/gale/internal/clientconn"
 	"github.com/galehttp/gale/internal/door"
 	"golang.org/x/net/http2"
 )
@@ -234,7 +235,7 @@ func TestHTTP2ClientStreamEnds(t *testing.T) {
 			var e *StreamResetError
 			return errors.As(err, &e) && e.Code == 2 && !e.Local && !errors.Is(err, ErrClientGone)
 		}},
-		"closed": {func(c *h2PeerConn, id uint32) { c.Close() }, func(err error) bool { return err == io.ErrUnexpectedEOF }},
+		"closed": {func(c *h2PeerConn, id uint32) { c.Close() }, func(err error) bool { return err == io.ErrUnexpectedEOF || clientconn.IsReset(err) }},
 		"goaway": {func(c *h2PeerConn, id uint32) {
 			_ = c.fr.WriteGoAway(id, http2.ErrCodeEnhanceYourCalm, nil)
 			c.Close()

@@ -75,10 +75,18 @@ func (c *HostClient) attempts(k *call, req *Request, resp *Response) error {
 			}
 			return k.final(req, err)
 		}
-		if err := k.mustEnd(); err != nil {
+		if k.refused {
+			err = k.pause()
+		} else {
+			err = k.mustEnd()
+		}
+		if err != nil {
+			if k.unread {
+				_ = req.closeStream(err)
+			}
 			return err
 		}
-		if k.reused {
+		if k.reused && !k.refused {
 			c.dropSuspects()
 		}
 	}
@@ -86,7 +94,7 @@ func (c *HostClient) attempts(k *call, req *Request, resp *Response) error {
 
 // attempt sends req once.
 func (c *HostClient) attempt(k *call, req *Request, resp *Response) (retry bool, err error) {
-	k.reused, k.sent, k.verdict, k.unread = false, false, verdictNone, false
+	k.reused, k.sent, k.refused, k.verdict, k.unread = false, false, false, verdictNone, false
 	if c.Transport == nil {
 		return c.roundTrip(k, req, resp)
 	}

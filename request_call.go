@@ -25,6 +25,7 @@ type call struct {
 	// default rules allow another one.
 	reused, sent bool
 	verdict      retryVerdict
+	refused      bool // over HTTP/2: the server has refused the stream
 	unread       bool // the body stream is still as it was before the attempt
 }
 
@@ -68,6 +69,28 @@ func (k *call) until(d time.Duration) clock.Tick {
 		return k.deadline
 	}
 	return t
+}
+
+// pause waits before an attempt that follows a refused stream: a server may count a stream that
+// was reset until its handler has returned. Its error says why the call must end.
+func (k *call) pause() error {
+	d := time.Millisecond << min(2*(k.attempts-1), 8) // 1, 4, 16, 64, 256 ms
+	t := AcquireTimer(d)
+	defer ReleaseTimer(t)
+	if k.deadline != 0 {
+		if left := time.Duration(k.deadline - clock.Ticks()); left < d {
+			t.Reset(max(left, 0))
+		}
+	}
+	var done <-chan struct{}
+	if k.ctx != nil {
+		done = k.ctx.Done()
+	}
+	select {
+	case <-t.C:
+	case <-done:
+	}
+	return k.mustEnd()
 }
 
 // mustEnd returns the reason why the call must end, nil if it may go on.
