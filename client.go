@@ -165,7 +165,9 @@ type Client struct {
 	ConnPoolStrategy ConnPoolStrategyType
 
 	// HTTP2 says whether HTTP/2 is used. The default, HTTP2Auto, uses it for https if
-	// the server chooses it. See HostClient.HTTP2.
+	// the server chooses it, also through a proxy. HTTP2Only uses it for http, too.
+	// Requests for http that a proxy gets as they are always use HTTP/1.1. See
+	// HostClient.HTTP2.
 	HTTP2 HTTP2Mode
 
 	// NoDefaultUserAgentHeader leaves out User-Agent in requests that have none.
