@@ -138,8 +138,8 @@ func TestClose(t *testing.T) {
 			t.Errorf("the stream: %v, want Unavailable", err)
 		}
 		<-ctx.Done()
-		if err := <-ended; status.Code(err) != codes.Canceled {
-			t.Errorf("the handler of the stream: %v, want Canceled", err)
+		if err := <-ended; status.Code(err) != codes.Canceled && status.Code(err) != codes.Unavailable {
+			t.Errorf("the handler of the stream: %v, want Canceled, or Unavailable of a Read", err)
 		}
 	})
 }
@@ -197,9 +197,10 @@ func TestClientLeaves(t *testing.T) {
 					} else {
 						c.Close()
 					}
-					if err := <-ended; err == nil {
-						t.Error("the handler has got no error")
-					} else if code := status.Code(err); code != codes.Canceled && code != codes.Unavailable {
+					// Internal comes from a Read that finds the end of the connection first.
+					switch err := <-ended; status.Code(err) {
+					case codes.Canceled, codes.Unavailable, codes.Internal:
+					default:
 						t.Errorf("the handler got %v", err)
 					}
 				})
