@@ -269,6 +269,8 @@ type HostClient struct {
 	forward   bool   // the addresses are those of a proxy, which wants requests for others
 	proxyAuth string // the Proxy-Authorization to send to it, or empty
 
+	dialALPN dialALPN // makes connections with TLS instead of DialContext, see door.DialTLS
+
 	pool    connPool
 	pending atomic.Int64 // calls that go through Transport
 

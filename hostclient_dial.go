@@ -226,6 +226,9 @@ func (c *HostClient) connect(k call, addr string) (cc *clientConn, err error) {
 
 // dial calls the user's dial function, or the default dialer if there is none.
 func (c *HostClient) dial(k call, addr string) (net.Conn, error) {
+	if c.dialALPN != nil {
+		return c.dialOffering(&k, addr)
+	}
 	if c.DialContext == nil && c.DialTimeout != nil {
 		var timeout time.Duration
 		if t := k.until(c.MaxDialDuration); t != 0 {

@@ -28,7 +28,7 @@ func (c *HostClient) roundTrip(k *call, req *Request, resp *Response) (retry boo
 	}
 	k.quick = c.isQuick(req)
 	rules := c.readRules(req, resp)
-	if c.h2.proto.Load() != uint32(protoHTTP1) {
+	if k.http2 || c.h2.proto.Load() != uint32(protoHTTP1) {
 		return c.roundTripAny(k, req, resp, &rules, from)
 	}
 	cc, err := c.acquire(k)

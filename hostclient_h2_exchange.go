@@ -22,6 +22,9 @@ func (c *HostClient) roundTripAny(k *call, req *Request, resp *Response, rules *
 		return false, resp.failed(errH2Upgrade)
 	}
 	if p == protoHTTP1 || k.http1 {
+		if k.http2 {
+			return c.notOver1(k, req, resp, nil)
+		}
 		cc, err := c.acquire(k)
 		return c.roundTrip1(k, req, resp, rules, from, cc, err)
 	}
@@ -39,6 +42,9 @@ func (c *HostClient) roundTripAny(k *call, req *Request, resp *Response, rules *
 			return false, resp.failed(err)
 		}
 		if hc == nil {
+			if k.http2 {
+				return c.notOver1(k, req, resp, cc)
+			}
 			if cc == nil {
 				cc, err = c.acquire(k)
 			}

@@ -9,6 +9,8 @@ import (
 	"os"
 	"sync/atomic"
 
+	"github.com/galehttp/gale/internal/door"
+	"github.com/galehttp/gale/internal/head"
 	"github.com/galehttp/gale/internal/msg"
 )
 
@@ -140,6 +142,11 @@ func (o *h2Sender) close(reason error) (err error) {
 func (o *h2Sender) settle(err error) {
 	s := o.s
 	hc := s.hc
+	from, trails := o.stream.(door.Trailered)
+	var section head.Trailers
+	if trails && err == nil {
+		section = sectionOf(from)
+	}
 	hc.mu.Lock()
 	switch {
 	case s.st == nil:
@@ -147,6 +154,9 @@ func (o *h2Sender) settle(err error) {
 		s.fail(err)
 		hc.maybeEnd()
 	default:
+		if trails { // instead of what the request declares
+			s.req, s.trailersOut, s.trails = nil, section, section.ToSend()
+		}
 		s.endRequest()
 		hc.maybeEnd()
 	}

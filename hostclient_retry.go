@@ -32,10 +32,15 @@ func (c *HostClient) do(ctx context.Context, req *Request, resp *Response) error
 		return resp.failed(err)
 	}
 	k := newCall(ctx, req.timeout)
+	return c.doCall(&k, req, resp)
+}
+
+// doCall is do for a call that has begun.
+func (c *HostClient) doCall(k *call, req *Request, resp *Response) (err error) {
 	if resp == nil {
-		err = c.doDrop(&k, req)
+		err = c.doDrop(k, req)
 	} else {
-		err = c.attempts(&k, req, resp)
+		err = c.attempts(k, req, resp)
 	}
 	if c.Trace != nil {
 		c.Trace.done(req, resp, k.attempts, err)

@@ -18,6 +18,7 @@ type call struct {
 	attempts int
 	raw      bool   // a connection of HTTP/1.1, with TLS as the user has configured it
 	http1    bool   // only a connection of HTTP/1.1 can be used
+	http2    bool   // only one of HTTP/2; the error is door.ErrHTTP1 otherwise
 	quick    bool   // the request is short, and may be sent by clientconn.Conn.Swap
 	upstream string // where the last attempt went
 	// The last attempt: whether it was made over a connection that had been

@@ -15,7 +15,8 @@ type Error struct {
 	// StatusCode is the status code for the answer: 503 if no upstream is
 	// available, 504 if an upstream took too long, 502 if it broke off or sent an
 	// invalid response, 413 or another 4xx if the request is at fault, 500 if a
-	// handler has already read a part of the body's stream.
+	// handler has already read a part of the body's stream, 501 for an upgrade
+	// that can't be passed on.
 	StatusCode int
 	// Upstream is the upstream that the request was last sent to, as in
 	// Proxy.Upstreams, or "".
@@ -45,6 +46,9 @@ var (
 	// ErrUpgrade says that an upstream switched to a protocol that the client had not
 	// asked for.
 	ErrUpgrade = errors.New("reverse: 101 for an upgrade that was not asked for")
+	// ErrNoUpgrade says that a request asks for an upgrade, for example to WebSocket,
+	// while Proxy.HTTP2 is HTTP2Only: HTTP/2 has no upgrades.
+	ErrNoUpgrade = errors.New("reverse: an upgrade needs HTTP/1.1 to the upstream, but Proxy.HTTP2 is HTTP2Only")
 	// ErrPath says that a path with dot segments could lead out of the path of the
 	// upstream.
 	ErrPath = errors.New("reverse: the path has dot segments")
@@ -102,7 +106,7 @@ func unsent(err error) bool {
 
 // blames reports whether err is the upstream's fault.
 func blames(err error) bool {
-	for _, other := range []error{gale.ErrClientGone, gale.ErrRequestDone, gale.ErrNoFreeConns, ErrPath, ErrPrefix, errBodyRead} {
+	for _, other := range []error{gale.ErrClientGone, gale.ErrRequestDone, gale.ErrNoFreeConns, ErrNoUpgrade, ErrPath, ErrPrefix, errBodyRead} {
 		if errors.Is(err, other) {
 			return false
 		}
@@ -121,6 +125,8 @@ func statusOf(err error) int {
 		return gale.StatusRequestEntityTooLarge
 	case errors.As(err, new(bodyError)) && errors.Is(err, gale.ErrTimeout):
 		return gale.StatusRequestTimeout
+	case errors.Is(err, ErrNoUpgrade):
+		return gale.StatusNotImplemented
 	case errors.Is(err, ErrPrefix):
 		return gale.StatusNotFound
 	case errors.As(err, new(bodyError)), errors.Is(err, gale.ErrClientGone), errors.Is(err, ErrPath):

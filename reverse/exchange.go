@@ -2,9 +2,11 @@ package reverse
 
 import (
 	"io"
+	"strings"
 	"time"
 
 	"github.com/galehttp/gale"
+	"github.com/galehttp/gale/internal/door"
 	"github.com/galehttp/gale/internal/pool"
 )
 
@@ -34,7 +36,8 @@ type exchange struct {
 	named     [][]byte // the names in Connection of the request
 	respNamed [][]byte // the names in Connection of the response
 
-	own *ownExchange // nil if the HostClient does everything
+	body *clientBody  // what another goroutine reads, or nil
+	own  *ownExchange // nil if the HostClient does everything
 }
 
 // newExchange returns an exchange for the request in client.
@@ -109,7 +112,7 @@ func (x *exchange) run() error {
 		if cause := x.ended(); cause != nil {
 			err = cause
 		}
-		if err == gale.ErrTimeout && x.own != nil && x.own.waitsForClient() {
+		if err == gale.ErrTimeout && x.body != nil && x.body.waits() {
 			err = bodyError{err}
 		}
 		if blames(err) {
@@ -154,14 +157,48 @@ func (x *exchange) ask() error {
 		return err
 	}
 	// The length says how the body is framed: -1 is chunked, 0 and -2 no body.
-	switch n := client.Request.Header.ContentLength(); {
-	case n > 0 && n <= maxAlong && x.takeBody(body, n):
-	case n > 0 || n == -1:
-		return x.askOwn(n)
+	n := client.Request.Header.ContentLength()
+	streams := n == -1 || n > 0 && !(n <= maxAlong && x.takeBody(body, n))
+	switch {
+	case upgrade != "" && x.p.HTTP2 == gale.HTTP2Only:
+		return ErrNoUpgrade
 	case upgrade != "":
 		return x.askOwn(0)
 	}
+	takesTrailers := x.takesTrailers()
+	if (streams || takesTrailers) && door.MayHTTP2(x.up.client) {
+		if err := x.askHTTP2(streams, n, takesTrailers); err != door.ErrHTTP1 {
+			return err
+		}
+	}
+	if streams {
+		return x.askOwn(n)
+	}
 	return x.up.client.DoContext(x, x.req, x.resp)
+}
+
+// takesTrailers reports whether the client has said that it takes trailer fields. Servers of
+// gRPC answer no other requests.
+func (x *exchange) takesTrailers() bool {
+	return strings.EqualFold(string(x.client.Request.Header.Peek("TE")), "trailers")
+}
+
+// askHTTP2 is ask over HTTP/2, for what HTTP/1.1 does in another way: a body that is read
+// while the response is, and TE. The error is door.ErrHTTP1 if the upstream speaks HTTP/1.1.
+func (x *exchange) askHTTP2(streams bool, n int, takesTrailers bool) (err error) {
+	h := &x.req.Header
+	if takesTrailers {
+		h.Set("TE", "trailers") // the field is for one connection, but the proxy takes them, too
+	}
+	if streams {
+		err = x.askStream(n)
+	} else {
+		err = door.DoHTTP2(x, x.up.client, x.req, x.resp)
+	}
+	if err == door.ErrHTTP1 && takesTrailers {
+		h.Del("TE")
+	}
+	return err
 }
 
 // maxAlong is the largest body in bytes that is sent together with its head.
@@ -348,6 +385,9 @@ func (x *exchange) Close() error {
 		x.own.end(x.whole)
 	}
 	err := x.resp.CloseBodyStream()
+	if x.body != nil {
+		x.body.end()
+	}
 	gale.ReleaseRequest(x.req)
 	gale.ReleaseResponse(x.resp)
 	if x.up != nil {

@@ -2,7 +2,6 @@ package reverse
 
 import (
 	"bufio"
-	"bytes"
 	"fmt"
 	"io"
 	"net"
@@ -165,19 +164,6 @@ func (o *ownExchange) write(p []byte) error {
 	return err
 }
 
-// waitsForClient reports whether the client hasn't sent the whole body, and
-// everything that has come was passed on.
-func (o *ownExchange) waitsForClient() bool {
-	if o.body == nil {
-		return false
-	}
-	if o.body.reading.TryLock() {
-		o.body.reading.Unlock()
-		return false
-	}
-	return true
-}
-
 // end gives the connection back or closes it. whole says that the whole response
 // was read.
 func (o *ownExchange) end(whole bool) {
@@ -200,24 +186,19 @@ func (o *ownExchange) end(whole bool) {
 // requestBody is the body of a request that is sent to the upstream. One goroutine
 // sends it.
 type requestBody struct {
-	o       *ownExchange
-	from    io.Reader
-	chunked bool
-	buf     []byte
+	clientBody
+	o   *ownExchange
+	buf []byte
 
-	begin   chan struct{} // closed when the upstream wants the body, or the exchange ends
-	begun   atomic.Bool
-	sent    atomic.Bool   // the whole body
-	stopped atomic.Bool   // no more of it will be sent
-	done    chan struct{} // closed when the goroutine ends
-	reading sync.Mutex    // held while the client is read from
+	begin chan struct{} // closed when the upstream wants the body, or the exchange ends
+	begun atomic.Bool
+	sent  atomic.Bool   // the whole body
+	done  chan struct{} // closed when the goroutine ends
 }
 
 func newRequestBody(o *ownExchange, n int) *requestBody {
-	b := &requestBody{o: o, from: o.x.client.RequestBodyStream(), chunked: n < 0, begin: make(chan struct{}), done: make(chan struct{})}
-	if b.from == nil {
-		b.from = bytes.NewReader(o.x.client.Request.Body())
-	}
+	b := &requestBody{o: o, begin: make(chan struct{}), done: make(chan struct{})}
+	b.init(o.x, n)
 	if len(o.x.req.Header.Peek("Expect")) == 0 {
 		b.start()
 	}
@@ -231,13 +212,13 @@ func (b *requestBody) start() {
 	}
 }
 
-// send sends the body. An error of the body ends the exchange. An error of the
-// upstream doesn't: the upstream may have answered.
+// send sends the body. An error of the upstream doesn't end the exchange: the upstream
+// may have answered.
 func (b *requestBody) send() {
 	defer close(b.done)
 	defer func() {
 		if r := recover(); r != nil {
-			b.o.x.cancel(bodyError{fmt.Errorf("reverse: reading the body panicked: %v", r)})
+			b.x.cancel(bodyError{fmt.Errorf("reverse: sending the body panicked: %v", r)})
 		}
 	}()
 	if !b.await() {
@@ -257,10 +238,7 @@ func (b *requestBody) send() {
 			break
 		}
 		if err != nil {
-			if !b.stopped.Load() {
-				b.o.x.cancel(bodyError{err})
-			}
-			return
+			return // read has ended the exchange
 		}
 	}
 	b.o.awaitHead()
@@ -304,15 +282,10 @@ func (b *requestBody) frame(n int) []byte {
 // finish sends the end of the body.
 func (b *requestBody) finish() {
 	if b.chunked {
-		x := b.o.x
-		h := &x.req.Header
-		b.reading.Lock()
-		if b.stopped.Load() {
-			b.reading.Unlock()
+		h := &b.x.req.Header
+		if !b.passTrailers(h) {
 			return
 		}
-		passTrailers(h, x.named, x.client.Trailers())
-		b.reading.Unlock()
 		if b.o.write(append(h1.AppendLastChunk(nil), h.TrailerHeader()...)) != nil {
 			return
 		}
@@ -320,25 +293,11 @@ func (b *requestBody) finish() {
 	b.sent.Store(true)
 }
 
-// read reads from the client, unless the exchange has ended.
-func (b *requestBody) read(p []byte) (int, error) {
-	b.reading.Lock()
-	defer b.reading.Unlock()
-	if b.stopped.Load() {
-		return 0, io.ErrClosedPipe
-	}
-	return b.from.Read(p)
-}
-
 // stop ends the sending and waits until it has ended. A blocked write was ended by
-// the connection's deadline; a blocked read from the client is ended here.
+// the connection's deadline.
 func (b *requestBody) stop() {
 	b.stopped.Store(true)
 	b.start()
-	if !b.reading.TryLock() {
-		b.o.x.client.CloseRequestBody()
-		b.reading.Lock()
-	}
-	b.reading.Unlock()
+	b.end()
 	<-b.done
 }

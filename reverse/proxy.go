@@ -79,11 +79,22 @@ type Proxy struct {
 	// X-Forwarded-Host and X-Forwarded-Proto are always sent.
 	Forwarded bool
 
+	// HTTP2 says whether upstreams are asked over HTTP/2. By default https upstreams
+	// that choose it in the TLS handshake are, unless the program imports the compat
+	// module. With [gale.HTTP2Only] all upstreams must speak it, also http upstreams
+	// (prior knowledge, RFC 9113 section 3.3); requests for an upgrade are then
+	// answered with 501. See [gale.HostClient.HTTP2]. Without HTTP2Only, requests for
+	// an upgrade, such as those of WebSockets, use connections of HTTP/1.1.
+	HTTP2 gale.HTTP2Mode
+
 	// MaxConns is the largest number of connections to an upstream, including those
-	// of upgraded requests. 0 means [gale.DefaultMaxConnsPerHost].
+	// of upgraded requests. 0 means [gale.DefaultMaxConnsPerHost]. Requests share a
+	// connection of HTTP/2; another one is made when the upstream accepts no more
+	// of them.
 	MaxConns int
-	// MaxConnWait is how long a request waits for a free connection before it is
-	// answered with 503. If it is negative, requests don't wait.
+	// MaxConnWait is how long a request waits for a free connection, or for its turn
+	// on one of HTTP/2, before it is answered with 503. If it is negative, requests
+	// don't wait.
 	MaxConnWait time.Duration
 	// MaxRequestBodySize is the maximum size in bytes of a request body; longer
 	// ones are answered with 413. 0 means DefaultMaxRequestBodySize, a negative

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/galehttp/gale"
+	"github.com/galehttp/gale/internal/door"
 )
 
 // HealthCheck says how the health of upstreams is checked. An upstream that isn't
@@ -97,7 +98,7 @@ func (p *Proxy) newUpstream(t target) *upstream {
 }
 
 func (p *Proxy) newClient(t target) *gale.HostClient {
-	return &gale.HostClient{
+	c := &gale.HostClient{
 		Addr:                     t.addr,
 		IsTLS:                    t.tls,
 		MaxConns:                 p.MaxConns,
@@ -108,12 +109,22 @@ func (p *Proxy) newClient(t target) *gale.HostClient {
 		StreamResponseBody:       true,
 		DisablePathNormalizing:   true, // paths are passed on unchanged
 		NoDefaultUserAgentHeader: true,
-		DialContext:              p.dialer(t),
+		HTTP2:                    p.HTTP2,
+		TLSConfig:                p.TLSConfig,
 	}
+	dial := p.dialer(t)
+	c.DialContext = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		return dial(ctx, network, addr, nil)
+	}
+	if t.tls {
+		door.DialTLS(c, dial)
+	}
+	return c
 }
 
-// dialer returns the function that makes connections. Its errors are dialErrors.
-func (p *Proxy) dialer(t target) func(ctx context.Context, network, addr string) (net.Conn, error) {
+// dialer returns the function that makes connections. Its errors are dialErrors. With TLS it
+// offers protocols.
+func (p *Proxy) dialer(t target) func(ctx context.Context, network, addr string, protocols []string) (net.Conn, error) {
 	dial := p.DialContext
 	if dial == nil {
 		dial = new(gale.TCPDialer).DialContext
@@ -128,7 +139,7 @@ func (p *Proxy) dialer(t target) func(ctx context.Context, network, addr string)
 			config.ServerName, _, _ = net.SplitHostPort(t.addr)
 		}
 	}
-	return func(ctx context.Context, _, addr string) (net.Conn, error) {
+	return func(ctx context.Context, _, addr string, protocols []string) (net.Conn, error) {
 		ctx.Done() // dial may keep ctx; this makes exchange.forget see it
 		nc, err := dial(ctx, "tcp", addr)
 		if err != nil {
@@ -137,6 +148,8 @@ func (p *Proxy) dialer(t target) func(ctx context.Context, network, addr string)
 		if config == nil {
 			return nc, nil
 		}
+		config := config.Clone()
+		config.NextProtos = protocols
 		tc := tls.Client(nc, config)
 		if err := tc.HandshakeContext(ctx); err != nil {
 			nc.Close()

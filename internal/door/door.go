@@ -75,6 +75,31 @@ var ReadResponse func(h any, r *bufio.Reader) error
 // until ctx ends. release gives the connection back, or closes it. Package gale sets it.
 var AcquireConn func(ctx context.Context, c any) (nc net.Conn, release func(keep bool), err error)
 
+// MayHTTP2 reports whether the next request of c, a *gale.HostClient, may go over HTTP/2.
+// Package gale sets it.
+var MayHTTP2 func(c any) bool
+
+// DoHTTP2 is DoContext of c, a *gale.HostClient, but sends the request over HTTP/2 only. If
+// the server speaks HTTP/1.1, the error is ErrHTTP1: nothing was sent, and nothing was read
+// from the stream of the body. req and resp are a *gale.Request and a *gale.Response. Package
+// gale sets it.
+var DoHTTP2 func(ctx context.Context, c, req, resp any) error
+
+// ErrHTTP1 is an error of DoHTTP2.
+var ErrHTTP1 = errors.New("gale: the server speaks HTTP/1.1")
+
+// DialTLS makes c, a *gale.HostClient that wasn't used yet, call dial for its connections. dial
+// does the handshake, in which it offers protocols (ALPN, RFC 7301), and returns when ctx ends.
+// It doesn't change protocols. Package gale sets it.
+var DialTLS func(c any, dial func(ctx context.Context, network, addr string, protocols []string) (net.Conn, error))
+
+// Trailered is a stream for the body of a request that is sent over HTTP/2. After its end,
+// Trailers returns a *gale.RequestHeader whose trailer section follows the body, instead of that
+// of the request.
+type Trailered interface {
+	Trailers() any
+}
+
 // FinalKey is a key for RequestCtx.Value, to be asked once, when the handler has returned or
 // timed out: that runs the functions of RequestCtx.BeforeSend, unless Flush has done so.
 // The value is the *gale.Response to send, nil if what was sent must be broken off.

@@ -1,0 +1,59 @@
+package gale
+
+import (
+	"context"
+	"net"
+
+	"github.com/galehttp/gale/internal/door"
+	"github.com/galehttp/gale/internal/head"
+)
+
+// What package reverse needs of a HostClient, except door.AcquireConn.
+func init() {
+	door.MayHTTP2 = func(client any) bool {
+		c := client.(*HostClient)
+		p := hostProto(c.h2.proto.Load())
+		if p == protoNew {
+			p = c.learn()
+		}
+		return p != protoHTTP1
+	}
+	door.DoHTTP2 = func(ctx context.Context, client, req, resp any) error {
+		k := newCall(ctx, 0)
+		k.http2 = true
+		return client.(*HostClient).doCall(&k, req.(*Request), resp.(*Response))
+	}
+	door.DialTLS = func(client any, dial func(ctx context.Context, network, addr string, protocols []string) (net.Conn, error)) {
+		client.(*HostClient).dialALPN = dial
+	}
+}
+
+// dialALPN is a function of door.DialTLS.
+type dialALPN func(ctx context.Context, network, addr string, protocols []string) (net.Conn, error)
+
+// dialOffering calls c.dialALPN.
+func (c *HostClient) dialOffering(k *call, addr string) (net.Conn, error) {
+	var own []string
+	if c.TLSConfig != nil {
+		own = c.TLSConfig.NextProtos
+	}
+	ctx, cancel := k.context(c.MaxDialDuration)
+	defer cancel()
+	return c.dialALPN(ctx, c.network(), addr, c.alpn(k).names(own))
+}
+
+// notOver1 ends an attempt for which only HTTP/2 may be used, because the server speaks
+// HTTP/1.1. It gives back cc, the connection that has shown it, or nil.
+func (c *HostClient) notOver1(k *call, req *Request, resp *Response, cc *clientConn) (retry bool, err error) {
+	if cc != nil {
+		c.release(cc)
+	}
+	k.unread = req.hasStream()
+	return false, resp.failed(door.ErrHTTP1)
+}
+
+// sectionOf returns the trailer section of a stream.
+func sectionOf(from door.Trailered) (t head.Trailers) {
+	from.Trailers().(*RequestHeader).s.Trailers.CopyTo(&t)
+	return t
+}

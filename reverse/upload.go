@@ -1,0 +1,84 @@
+package reverse
+
+import (
+	"io"
+	"sync"
+	"time"
+
+	"github.com/galehttp/gale"
+	"github.com/galehttp/gale/internal/door"
+)
+
+// upload is the body of a request that the HostClient sends over HTTP/2. The HostClient reads
+// it on a goroutine of its own, which may continue after the exchange has ended: it then gets
+// nothing more from the client.
+type upload struct {
+	clientBody
+	head gale.RequestHeader // like that of the request, and after the end with the trailer section
+
+	mu     sync.Mutex
+	late   *time.Timer // cancels if the upstream doesn't take in time what was read
+	closed bool
+}
+
+// askStream sends a request whose body has n bytes, or -1, over HTTP/2. The error is
+// door.ErrHTTP1 if the upstream speaks HTTP/1.1. The body is untouched then.
+func (x *exchange) askStream(n int) error {
+	u := new(upload)
+	u.init(x, n)
+	x.req.Header.CopyTo(&u.head)
+	x.req.SetBodyStream(u, n)
+	err := door.DoHTTP2(x, x.up.client, x.req, x.resp)
+	if err == door.ErrHTTP1 {
+		x.body = nil
+	}
+	return err
+}
+
+// Read reads from the client.
+func (u *upload) Read(p []byte) (n int, err error) {
+	u.rest()
+	n, err = u.read(p)
+	if err == io.EOF && u.chunked && !u.passTrailers(&u.head) {
+		err = io.ErrClosedPipe
+	}
+	if n > 0 {
+		u.arm()
+	}
+	return n, err
+}
+
+// Trailers returns the header of the request with the trailer section, see door.Trailered.
+func (u *upload) Trailers() any { return &u.head }
+
+// arm starts the time limit for the upstream to take what was read.
+func (u *upload) arm() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	d := limit(u.x.p.BodyIdleTimeout, DefaultBodyIdleTimeout)
+	switch {
+	case d == 0 || u.closed:
+	case u.late != nil:
+		u.late.Reset(d)
+	default:
+		u.late = time.AfterFunc(d, func() { u.x.cancel(ErrIdle) })
+	}
+}
+
+// rest ends the time limit.
+func (u *upload) rest() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.late != nil {
+		u.late.Stop()
+	}
+}
+
+// Close is called when the body was sent, or won't be.
+func (u *upload) Close() error {
+	u.rest()
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.closed = true
+	return nil
+}
