@@ -183,18 +183,17 @@ func (r *h2Reader) Close() error {
 // CloseWithError is Close.
 func (r *h2Reader) CloseWithError(error) error { return r.Close() }
 
-// whole moves a body of known length that has come completely into resp, and reports whether
-// it did.
+// whole moves a body of known length that has come completely, without trailer fields, into
+// resp, and reports whether it did.
 func (r *h2Reader) whole(resp *Response) bool {
 	hc := r.s.hc
 	hc.mu.Lock()
 	defer hc.mu.Unlock()
-	if r.length < 0 || r.err != io.EOF || r.s.st != nil {
-		return false
+	if r.length < 0 || r.err != io.EOF || r.s.st != nil || len(r.s.trailers.Recs) > 0 {
+		return false // trailer fields come at the end of a stream
 	}
 	b := resp.bodyBuf()
 	b.Grow(r.in.n)
 	b.B = b.B[:r.in.take(b.B[:r.in.n])]
-	resp.Header.takeTrailers(&r.s.trailers)
 	return true
 }

@@ -181,10 +181,10 @@ func (s *h2Stream) write(p []byte) (sent int, err error) {
 
 // sendStream sends a response whose body comes from a stream or a writing function. After
 // an error the response is incomplete.
-func (s *h2Stream) sendStream(resp *Response, trailers bool) error {
+func (s *h2Stream) sendStream(resp *Response) error {
 	ss, out := s.ss, &s.outBody
 	s.ctx.closeAfter()
-	s.beginStream(resp, resp.SkipBody && !trailers)
+	s.beginStream(resp, resp.SkipBody)
 	if resp.ImmediateHeaderFlush {
 		ss.wake()
 	}
@@ -198,7 +198,7 @@ func (s *h2Stream) sendStream(resp *Response, trailers bool) error {
 	}
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
-	if trailers {
+	if s.sendsTrailers(resp) { // the stream may have added them at its end
 		ss.out = ss.proto.AppendTrailers(ss.out, s.st, &resp.Header.s.Trailers)
 	} else {
 		ss.out, _ = ss.proto.AppendData(ss.out, s.st, nil, true) // appends nothing if the stream has ended

@@ -209,15 +209,15 @@ func (s *h2Stream) send(resp *Response, stays bool) (over bool) {
 	if stays && resp.Header.mayClose() && resp.ConnectionClose() {
 		ss.stopLater()
 	}
-	trailers := s.sendsTrailers(resp)
 	if resp.hasStream() {
 		s.shared = true
-		if err := s.sendStream(resp, trailers); err != nil {
+		if err := s.sendStream(resp); err != nil {
 			s.fault(err)
 		}
 		return true
 	}
 	s.closeIn()
+	trailers := s.sendsTrailers(resp)
 	body := resp.bodyBytes()
 	if resp.SkipBody {
 		body = nil

@@ -289,7 +289,7 @@ func testConnPanics(t *testing.T) {
 }
 
 // A shutdown lets responses end that are under way.
-func TestShutdown(t *testing.T) { onEngines(t, testShutdown) }
+func TestShutdown(t *testing.T) { onUpstreams(t, testShutdown) }
 
 func testShutdown(t *testing.T) {
 	begun, proceed := make(chan struct{}, 2), make(chan struct{})
@@ -302,7 +302,7 @@ func testShutdown(t *testing.T) {
 		io.WriteString(w, "last")
 	})
 	for _, request := range []string{get, long} {
-		p := &reverse.Proxy{Upstreams: []string{addr}}
+		p := &reverse.Proxy{Upstreams: []string{addr}, HTTP2: upstreamMode()}
 		ln, err := net.Listen("tcp4", "127.0.0.1:0")
 		if err != nil {
 			t.Fatal(err)

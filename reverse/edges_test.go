@@ -78,7 +78,7 @@ func testWaitEnds(t *testing.T) {
 }
 
 // A health check doesn't wait for requests.
-func TestHealthCheckBusy(t *testing.T) { onEngines(t, testHealthCheckBusy) }
+func TestHealthCheckBusy(t *testing.T) { onUpstreams(t, testHealthCheckBusy) }
 
 func testHealthCheckBusy(t *testing.T) {
 	asked, proceed := make(chan struct{}, 10), make(chan struct{})
@@ -197,7 +197,7 @@ func testUpgradeToHTTP2(t *testing.T) {
 }
 
 // The limit for bodies holds also if the server has collected them.
-func TestTooLargeCollected(t *testing.T) { onEngines(t, testTooLargeCollected) }
+func TestTooLargeCollected(t *testing.T) { onUpstreams(t, testTooLargeCollected) }
 
 func testTooLargeCollected(t *testing.T) {
 	var asked atomic.Int64
@@ -206,7 +206,7 @@ func testTooLargeCollected(t *testing.T) {
 		asked.Add(1)
 	})
 	for _, stream := range []bool{true, false} {
-		p := &reverse.Proxy{Upstreams: []string{addr}, MaxRequestBodySize: 10}
+		p := &reverse.Proxy{Upstreams: []string{addr}, MaxRequestBodySize: 10, HTTP2: upstreamMode()}
 		ln, err := net.Listen("tcp4", "127.0.0.1:0")
 		if err != nil {
 			t.Fatal(err)
@@ -273,7 +273,7 @@ func testAnswersTooLate(t *testing.T) {
 }
 
 // A handler around the proxy may say that the connection ends.
-func TestCloseAround(t *testing.T) { onEngines(t, testCloseAround) }
+func TestCloseAround(t *testing.T) { onUpstreams(t, testCloseAround) }
 
 func testCloseAround(t *testing.T) {
 	addr := server(t, func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "ok") })
@@ -320,7 +320,7 @@ func testInterimLate(t *testing.T) {
 
 // A client that leaves while it sends its body ends the request to the upstream, which
 // doesn't get a complete one.
-func TestClientLeavesSending(t *testing.T) { onEngines(t, testClientLeavesSending) }
+func TestClientLeavesSending(t *testing.T) { onUpstreams(t, testClientLeavesSending) }
 
 func testClientLeavesSending(t *testing.T) {
 	begun, result := make(chan struct{}, 1), make(chan error, 1)
@@ -352,7 +352,7 @@ func testClientLeavesSending(t *testing.T) {
 }
 
 // What Rewrite sets can't be taken away by a client, and a panic in it leaves nothing open.
-func TestRewrite(t *testing.T) { onEngines(t, testRewrite) }
+func TestRewrite(t *testing.T) { onUpstreams(t, testRewrite) }
 
 func testRewrite(t *testing.T) {
 	var got http.Header
@@ -389,7 +389,7 @@ func testRewrite(t *testing.T) {
 
 // Bodies that the server, or a handler around the proxy, has read already are passed on byte
 // for byte.
-func TestBodyReadBefore(t *testing.T) { onEngines(t, testBodyReadBefore) }
+func TestBodyReadBefore(t *testing.T) { onUpstreams(t, testBodyReadBefore) }
 
 func testBodyReadBefore(t *testing.T) {
 	var got string
@@ -400,7 +400,7 @@ func testBodyReadBefore(t *testing.T) {
 	form := "preamble\r\n--b\r\nContent-Disposition: form-data; name=a\r\n\r\n1\r\n--b--\r\nepilogue"
 	for _, stream := range []bool{true, false} {
 		for _, read := range []string{"", "body", "form", "args"} {
-			p := &reverse.Proxy{Upstreams: []string{addr}}
+			p := &reverse.Proxy{Upstreams: []string{addr}, HTTP2: upstreamMode()}
 			ln, err := net.Listen("tcp4", "127.0.0.1:0")
 			if err != nil {
 				t.Fatal(err)
@@ -448,7 +448,7 @@ func testBodyReadBefore(t *testing.T) {
 }
 
 // A client that takes too long to send its body is to blame for it, not the upstream.
-func TestSlowClient(t *testing.T) { onEngines(t, testSlowClient) }
+func TestSlowClient(t *testing.T) { onUpstreams(t, testSlowClient) }
 
 func testSlowClient(t *testing.T) {
 	addr := server(t, func(w http.ResponseWriter, r *http.Request) { io.Copy(io.Discard, r.Body) })

@@ -285,7 +285,12 @@ func (x *exchange) setResponse() error {
 		x.whole = true
 	case x.resp.IsBodyStream() && !x.hasCome():
 		x.shared = true
-		to.SetBodyStream(x, max(from.ContentLength(), -1))
+		length := max(from.ContentLength(), -1)
+		for range from.Trailers() {
+			length = -1 // HTTP/1.1 has trailer fields after chunked bodies only
+			break
+		}
+		to.SetBodyStream(x, length)
 		return nil
 	default:
 		to.SetBody(x.resp.Body())

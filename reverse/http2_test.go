@@ -16,7 +16,7 @@ import (
 )
 
 // An upstream gets the same request whatever protocol the client speaks, except Via.
-func TestHTTP2Fields(t *testing.T) { onEngines(t, testHTTP2Fields) }
+func TestHTTP2Fields(t *testing.T) { onUpstreams(t, testHTTP2Fields) }
 
 func testHTTP2Fields(t *testing.T) {
 	addr := server(t, func(w http.ResponseWriter, r *http.Request) {
@@ -31,7 +31,7 @@ func testHTTP2Fields(t *testing.T) {
 		}
 		fmt.Fprintf(w, "%d %v", len(body), r.Trailer)
 	})
-	p := &reverse.Proxy{Upstreams: []string{addr}, Via: "me", Forwarded: true}
+	p := &reverse.Proxy{Upstreams: []string{addr}, Via: "me", Forwarded: true, HTTP2: upstreamMode()}
 	ln, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

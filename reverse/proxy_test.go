@@ -33,6 +33,25 @@ func onEngines(t *testing.T, f func(t *testing.T)) {
 // engine is what start uses. Tests don't run in parallel.
 var engine gale.Engine
 
+// onUpstreams calls f for both engines, with upstreams of HTTP/1.1 and of HTTP/2.
+func onUpstreams(t *testing.T, f func(t *testing.T)) {
+	onEngines(t, f)
+	upstream2 = true
+	defer func() { upstream2 = false }()
+	t.Run("HTTP2", func(t *testing.T) { onEngines(t, f) })
+}
+
+// upstream2 says that servers behind the proxy speak HTTP/2 only.
+var upstream2 bool
+
+// upstreamMode is Proxy.HTTP2 for those servers.
+func upstreamMode() gale.HTTP2Mode {
+	if upstream2 {
+		return gale.HTTP2Only
+	}
+	return gale.HTTP2Auto
+}
+
 // server is a server of package net/http behind the proxy: another
 // implementation, that sees what is passed on.
 func server(t *testing.T, handler http.HandlerFunc) string {
@@ -41,7 +60,9 @@ func server(t *testing.T, handler http.HandlerFunc) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &http.Server{Handler: handler}
+	s := &http.Server{Handler: handler, Protocols: new(http.Protocols), ErrorLog: log.New(io.Discard, "", 0)}
+	s.Protocols.SetHTTP1(!upstream2)
+	s.Protocols.SetUnencryptedHTTP2(upstream2)
 	go s.Serve(ln)
 	t.Cleanup(func() { s.Close() })
 	return ln.Addr().String()
@@ -63,6 +84,9 @@ func serveHandler(t *testing.T, p *reverse.Proxy, h gale.RequestHandler) string 
 	ln, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
+	}
+	if upstream2 {
+		p.HTTP2 = upstreamMode()
 	}
 	s := &gale.Server{Handler: h, Engine: engine, StreamRequestBody: true, Logger: log.New(io.Discard, "", 0)}
 	go s.Serve(ln)
@@ -94,7 +118,7 @@ func talk(t *testing.T, addr, raw string) string {
 
 // What the server gets: nothing of one connection's own, the client's address,
 // the rest as it was.
-func TestRequestFields(t *testing.T) { onEngines(t, testRequestFields) }
+func TestRequestFields(t *testing.T) { onUpstreams(t, testRequestFields) }
 
 func testRequestFields(t *testing.T) {
 	var got http.Header
@@ -119,6 +143,9 @@ func testRequestFields(t *testing.T) {
 		}},
 	} {
 		p := &reverse.Proxy{Upstreams: []string{addr}, Via: "gale-proxy"}
+		if upstream2 {
+			tt.want["Te"] = []string{"trailers"} // the proxy takes them as the client does
+		}
 		if tt.trust {
 			p.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
 		}
@@ -147,14 +174,16 @@ func equal(a, b http.Header) bool {
 }
 
 // What the client gets, for responses of all kinds.
-func TestResponses(t *testing.T) { onEngines(t, testResponses) }
+func TestResponses(t *testing.T) { onUpstreams(t, testResponses) }
 
 func testResponses(t *testing.T) {
 	addr := server(t, func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
-		h.Set("Connection", "X-Hop")
-		h.Set("X-Hop", "1")
-		h.Set("Keep-Alive", "timeout=5")
+		if !upstream2 { // which has no such fields
+			h.Set("Connection", "X-Hop")
+			h.Set("X-Hop", "1")
+			h.Set("Keep-Alive", "timeout=5")
+		}
 		h.Set("X-End", "1")
 		switch r.URL.Path {
 		case "/short":
@@ -177,6 +206,10 @@ func testResponses(t *testing.T) {
 		}
 	})
 	proxyAddr := start(t, addr)
+	via := "1.1 gale-proxy"
+	if upstream2 {
+		via = "2.0 gale-proxy"
+	}
 	for _, tt := range []struct {
 		method, path string
 		status       int
@@ -206,7 +239,7 @@ func testResponses(t *testing.T) {
 			t.Errorf("%s %s: got %d, length %d, %d bytes, %v; want %d, length %d, %d bytes", tt.method, tt.path,
 				resp.StatusCode, resp.ContentLength, len(body), err, tt.status, tt.length, len(tt.body))
 		}
-		if h := resp.Header; tt.status != 405 && (h.Get("X-End") != "1" || h.Get("Via") != "1.1 gale-proxy" || h.Get("X-Hop") != "" || h.Get("Keep-Alive") != "") {
+		if h := resp.Header; tt.status != 405 && (h.Get("X-End") != "1" || h.Get("Via") != via || h.Get("X-Hop") != "" || h.Get("Keep-Alive") != "") {
 			t.Errorf("%s %s: fields %v", tt.method, tt.path, h)
 		}
 	}
@@ -214,7 +247,7 @@ func testResponses(t *testing.T) {
 
 // Bodies are passed on while they arrive, in both directions at a time, and
 // trailers with them.
-func TestStreams(t *testing.T) { onEngines(t, testStreams) }
+func TestStreams(t *testing.T) { onUpstreams(t, testStreams) }
 
 func testStreams(t *testing.T) {
 	addr := server(t, func(w http.ResponseWriter, r *http.Request) {
@@ -268,7 +301,7 @@ func testStreams(t *testing.T) {
 
 // Bodies of all sizes and framings arrive whole, one request after another on one
 // connection.
-func TestRequestBodies(t *testing.T) { onEngines(t, testRequestBodies) }
+func TestRequestBodies(t *testing.T) { onUpstreams(t, testRequestBodies) }
 
 func testRequestBodies(t *testing.T) {
 	addr := server(t, func(w http.ResponseWriter, r *http.Request) {
@@ -300,7 +333,7 @@ func testRequestBodies(t *testing.T) {
 
 // The first bytes of a response come while the server still makes the rest, and
 // the server learns when the client leaves.
-func TestEndlessResponse(t *testing.T) { onEngines(t, testEndlessResponse) }
+func TestEndlessResponse(t *testing.T) { onUpstreams(t, testEndlessResponse) }
 
 func testEndlessResponse(t *testing.T) {
 	left := make(chan struct{})
@@ -331,7 +364,7 @@ func testEndlessResponse(t *testing.T) {
 }
 
 // A client that leaves while the server thinks ends the request to the server.
-func TestClientLeaves(t *testing.T) { onEngines(t, testClientLeaves) }
+func TestClientLeaves(t *testing.T) { onUpstreams(t, testClientLeaves) }
 
 func testClientLeaves(t *testing.T) {
 	asked, left := make(chan struct{}), make(chan struct{})
@@ -356,7 +389,7 @@ func testClientLeaves(t *testing.T) {
 
 // Messages that two servers could read differently stop here: the upstream server sees
 // one request at most, and never the smuggled one.
-func TestSmuggling(t *testing.T) { onEngines(t, testSmuggling) }
+func TestSmuggling(t *testing.T) { onUpstreams(t, testSmuggling) }
 
 func testSmuggling(t *testing.T) {
 	var mu sync.Mutex
@@ -405,7 +438,7 @@ func testSmuggling(t *testing.T) {
 
 // Servers get their share; one that isn't there costs little, and without any the
 // answer is 502.
-func TestBalancing(t *testing.T) { onEngines(t, testBalancing) }
+func TestBalancing(t *testing.T) { onUpstreams(t, testBalancing) }
 
 func testBalancing(t *testing.T) {
 	var mu sync.Mutex
@@ -444,7 +477,7 @@ func testBalancing(t *testing.T) {
 }
 
 // A body beyond the limit is answered with 413, whatever was passed on of it.
-func TestTooLarge(t *testing.T) { onEngines(t, testTooLarge) }
+func TestTooLarge(t *testing.T) { onUpstreams(t, testTooLarge) }
 
 func testTooLarge(t *testing.T) {
 	addr := server(t, func(w http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) })
@@ -455,7 +488,7 @@ func testTooLarge(t *testing.T) {
 }
 
 // What the proxy sets or removes doesn't come after the body either.
-func TestTrailersOfOthers(t *testing.T) { onEngines(t, testTrailersOfOthers) }
+func TestTrailersOfOthers(t *testing.T) { onUpstreams(t, testTrailersOfOthers) }
 
 func testTrailersOfOthers(t *testing.T) {
 	got := make(chan http.Header, 1)
@@ -466,7 +499,9 @@ func testTrailersOfOthers(t *testing.T) {
 		w.Header().Set("Trailer", "Via, X-Hop, X-Sum")
 		io.WriteString(w, "ok")
 		w.Header().Set("Via", "theirs")
-		w.Header().Set("X-Hop", "theirs")
+		if !upstream2 { // which has no Connection
+			w.Header().Set("X-Hop", "theirs")
+		}
 		w.Header().Set("X-Sum", "1")
 	})
 	answer := talk(t, start(t, addr), "POST / HTTP/1.1\r\nHost: a\r\nConnection: close, X-Hop\r\nTransfer-Encoding: chunked\r\n"+

@@ -204,7 +204,7 @@ func closedAddr(t *testing.T) string {
 }
 
 // A request of which nothing was sent goes to the next upstream, whatever its method.
-func TestNextUpstream(t *testing.T) { onEngines(t, testNextUpstream) }
+func TestNextUpstream(t *testing.T) { onUpstreams(t, testNextUpstream) }
 
 func testNextUpstream(t *testing.T) {
 	addr := server(t, func(w http.ResponseWriter, r *http.Request) { io.Copy(w, r.Body) })
@@ -324,7 +324,7 @@ type zeros struct{}
 func (zeros) Read(p []byte) (int, error) { return len(p), nil }
 
 // Streams pass in constant memory. GALE_STREAM_SIZE says how many bytes.
-func TestMemory(t *testing.T) { onEngines(t, testMemory) }
+func TestMemory(t *testing.T) { onUpstreams(t, testMemory) }
 
 func testMemory(t *testing.T) {
 	size := int64(64 << 20)
@@ -560,7 +560,7 @@ func testErrorHandler(t *testing.T) {
 }
 
 // Fields that other handlers set before stay, in answers and in errors.
-func TestFieldsAround(t *testing.T) { onEngines(t, testFieldsAround) }
+func TestFieldsAround(t *testing.T) { onUpstreams(t, testFieldsAround) }
 
 func testFieldsAround(t *testing.T) {
 	addr := server(t, func(w http.ResponseWriter, r *http.Request) {
@@ -643,7 +643,7 @@ func testAsItWas(t *testing.T) {
 }
 
 // An upstream that says it is ill gets no requests until it is well.
-func TestHealthCheck(t *testing.T) { onEngines(t, testHealthCheck) }
+func TestHealthCheck(t *testing.T) { onUpstreams(t, testHealthCheck) }
 
 func testHealthCheck(t *testing.T) {
 	var ill atomic.Bool
