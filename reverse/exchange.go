@@ -291,6 +291,9 @@ func (x *exchange) setResponse() error {
 			break
 		}
 		to.SetBodyStream(x, length)
+		// A client may wait for the head before it sends more, and an upstream may take
+		// its time with the first event.
+		to.ImmediateHeaderFlush = length < 0 || x.body != nil
 		return nil
 	default:
 		to.SetBody(x.resp.Body())
