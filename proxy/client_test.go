@@ -71,6 +71,67 @@ func TestClient(t *testing.T) {
 	}
 }
 
+// Through a tunnel, a client speaks HTTP/2 with hosts that choose it: over a connection that a
+// function of this package dialed, and with a proxy for each URI. All requests share one tunnel.
+func TestClientHTTP2(t *testing.T) {
+	var log proxyLog
+	server, trust := testTLS(t, "a.example")
+	server.NextProtos = []string{"h2", "http/1.1"}
+	ln, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &gale.Server{Handler: func(ctx *gale.RequestCtx) {
+		fmt.Fprintf(ctx, "%s %s %s", ctx.Request.Header.Protocol(), ctx.Host(), ctx.PostBody())
+	}}
+	go s.Serve(tls.NewListener(ln, server))
+	defer s.Close()
+	addr := ln.Addr().String()
+	http := listen(t, connectProxy(&log, "http", addr))
+	socks := listen(t, socksProxy(&log, "socks", "u", "p", addr))
+	overTLS, proxyTrust := testTLS(t, "proxy.example")
+	secure := listen(t, func(c net.Conn) { connectProxy(&log, "https", addr)(tls.Server(c, overTLS)) })
+	proxyTrust.ServerName = "proxy.example"
+	through := &proxy.Dialer{ProxyTLSConfig: proxyTrust}
+	through.HTTPSProxy = "https://" + secure
+	dialSecure, err := through.GetDialFuncForTLS(false, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		name   string
+		client *gale.Client
+		want   string
+		proto  string
+	}{
+		{"Dial", &gale.Client{Dial: proxy.FasthttpHTTPDialer(http)}, "http CONNECT a.example:443", "HTTP/2.0"},
+		{"Dial, SOCKS", &gale.Client{Dial: proxy.FasthttpSocksDialer("u:p@" + socks)}, "socks a.example:443 u", "HTTP/2.0"},
+		{"Dial, https", &gale.Client{Dial: dialSecure}, "https CONNECT a.example:443", "HTTP/2.0"},
+		{"Proxy", &gale.Client{Proxy: always("http://" + http)}, "http CONNECT a.example:443", "HTTP/2.0"},
+		{"Proxy, SOCKS", &gale.Client{Proxy: always("socks5://u:p@" + socks)}, "socks a.example:443 u", "HTTP/2.0"},
+		{"only", &gale.Client{Proxy: always("http://" + http), HTTP2: gale.HTTP2Only}, "http CONNECT a.example:443", "HTTP/2.0"},
+		{"off", &gale.Client{Proxy: always("http://" + http), HTTP2: gale.HTTP2Off}, "http CONNECT a.example:443", "HTTP/1.1"},
+	} {
+		c := tt.client
+		c.TLSConfig = trust
+		for range 3 {
+			req, resp := gale.AcquireRequest(), gale.AcquireResponse()
+			req.SetRequestURI("https://a.example/")
+			req.Header.SetMethod("POST")
+			req.SetBodyString("body")
+			if err := c.Do(req, resp); err != nil || string(resp.Body()) != tt.proto+" a.example body" {
+				t.Errorf("%s: %q, %v", tt.name, resp.Body(), err)
+			}
+			gale.ReleaseRequest(req)
+			gale.ReleaseResponse(resp)
+		}
+		if got := log.take(); !slices.Equal(got, []string{tt.want}) {
+			t.Errorf("%s: asked for %q, want %q", tt.name, got, tt.want)
+		}
+		c.CloseIdleConnections()
+	}
+}
+
 // A tunnel that is refused is an error that tells the status.
 func TestClientRefused(t *testing.T) {
 	p := listen(t, func(c net.Conn) {

@@ -115,6 +115,9 @@ func (p *server) connect(d *Dialer, addr string) (net.Conn, error) {
 	}
 	c, err = tunnel.Connect(c, addr, p.authorization())
 	if err == nil {
+		if tc, ok := c.(*tls.Conn); ok {
+			c = tunneled{tc, tc}
+		}
 		return ready(c, below, below.SetDeadline(time.Time{}))
 	}
 	var refused *tunnel.Refused
@@ -125,6 +128,16 @@ func (p *server) connect(d *Dialer, addr string) (net.Conn, error) {
 	}
 	return ready(nil, below, err)
 }
+
+// tunneled is a connection through an https proxy. It isn't a *tls.Conn, because clients would
+// take that for TLS with the host.
+type tunneled struct {
+	net.Conn
+	closer interface{ CloseWrite() error }
+}
+
+// CloseWrite ends what the client sends.
+func (c tunneled) CloseWrite() error { return c.closer.CloseWrite() }
 
 // ready finishes dialing: it returns c, or closes below and returns the error.
 func ready(c, below net.Conn, err error) (net.Conn, error) {

@@ -30,6 +30,9 @@ var moods = []string{"short", "short", "long", "chunked", "none", "early", "clos
 // moody is an upstream that answers with the id of the request in all places, or breaks off.
 // mixed gets what doesn't belong together.
 func moody(t *testing.T, mixed *atomic.Pointer[string]) string {
+	if upstream2 {
+		return server(t, func(w http.ResponseWriter, r *http.Request) { moody2(w, r, mixed) })
+	}
 	addr, _ := script(t, func(c *net.TCPConn, br *bufio.Reader) {
 		for {
 			r, err := http.ReadRequest(br)
@@ -93,9 +96,59 @@ func moody(t *testing.T, mixed *atomic.Pointer[string]) string {
 	return addr
 }
 
+// moody2 is moody over HTTP/2.
+func moody2(w http.ResponseWriter, r *http.Request, mixed *atomic.Pointer[string]) {
+	id, mood := r.Header.Get("X-Id"), r.URL.Query().Get("mood")
+	w.Header().Set("X-Id", id)
+	if mood == "early" {
+		w.WriteHeader(413)
+		io.WriteString(w, id)
+		return
+	}
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return
+	}
+	if r.URL.Path != "/"+id || strings.Trim(string(body), id+" ") != "" || r.Trailer.Get("X-T") != "" && r.Trailer.Get("X-T") != id {
+		s := fmt.Sprintf("id %q path %q trailer %v body %.200q", id, r.URL.Path, r.Trailer, body)
+		mixed.Store(&s)
+	}
+	switch mood {
+	case "hints":
+		w.WriteHeader(103)
+		io.WriteString(w, id)
+	case "short":
+		io.WriteString(w, id)
+	case "slow":
+		time.Sleep(120 * time.Millisecond)
+		io.WriteString(w, id)
+		w.(http.Flusher).Flush()
+		time.Sleep(10 * time.Millisecond)
+		io.WriteString(w, id)
+	case "long":
+		io.WriteString(w, strings.Repeat(id, 10000))
+	case "chunked":
+		io.WriteString(w, id)
+		w.(http.Flusher).Flush()
+		io.WriteString(w, id)
+		w.Header().Set(http.TrailerPrefix+"X-T", id)
+	case "none":
+		w.WriteHeader(204)
+	case "closes":
+		w.Header().Set("Connection", "close") // GOAWAY
+		io.WriteString(w, id)
+	case "half", "resets", "cut":
+		io.WriteString(w, id)
+		w.(http.Flusher).Flush()
+		panic(http.ErrAbortHandler)
+	default:
+		panic(http.ErrAbortHandler)
+	}
+}
+
 // Whatever upstreams and clients do, no exchange gets anything of another one, and nothing
 // of an exchange is left behind.
-func TestMixed(t *testing.T) { onEngines(t, testMixed) }
+func TestMixed(t *testing.T) { onUpstreams(t, testMixed) }
 
 func testMixed(t *testing.T) {
 	const rounds = 60
@@ -168,8 +221,12 @@ func testMixed(t *testing.T) {
 			if err == nil {
 				var b []byte
 				b, err = io.ReadAll(resp.Body)
-				if got := resp.Header.Get("X-Id"); got != "" && (got != id || strings.ReplaceAll(string(b), id, "") != "") {
-					t.Errorf("%s got %q %.100q", id, got, b)
+				rest := strings.ReplaceAll(string(b), id, "")
+				if err != nil { // cut off: net/http ends a connection with all its streams for trailers after an early answer
+					rest = strings.TrimPrefix(rest, id[:min(len(rest), len(id))])
+				}
+				if got := resp.Header.Get("X-Id"); got != "" && (got != id || rest != "") {
+					t.Errorf("%s got %q %.100q and at the end %q, %v", id, got, b, rest, err)
 				}
 				if got := resp.Trailer.Get("X-T"); got != "" && got != id {
 					t.Errorf("%s got the trailer field %q", id, got)
