@@ -107,7 +107,7 @@ func (s *seen) take(key string) []string {
 // Whatever a client sends, the upstream's handler sees the requests that a handler without
 // a proxy sees: as many, with the same targets, fields and bodies. GALE_MUTATIONS says how
 // many are tried.
-func TestMutations(t *testing.T) { onEngines(t, testMutations) }
+func TestMutations(t *testing.T) { onUpstreams(t, testMutations) }
 
 func testMutations(t *testing.T) {
 	if runtime.GOOS != "linux" {
@@ -132,11 +132,11 @@ func testMutations(t *testing.T) {
 			alone.add(ctx.RemoteAddr().String(), ctx)
 		}
 	}})
-	upAddr := listen(&gale.Server{Engine: engine, Logger: log.New(io.Discard, "", 0), Handler: func(ctx *gale.RequestCtx) {
+	upAddr := listen(&gale.Server{Engine: engine, HTTP2: gale.HTTP2Config{H2C: true}, Logger: log.New(io.Discard, "", 0), Handler: func(ctx *gale.RequestCtx) {
 		behind.add(string(ctx.Request.Header.Peek("X-Id")), ctx)
 	}})
 	behind.host = upAddr
-	p := &reverse.Proxy{Upstreams: []string{upAddr}}
+	p := &reverse.Proxy{Upstreams: []string{upAddr}, HTTP2: upstreamMode()}
 	proxyAddr := serveHandler(t, p, func(ctx *gale.RequestCtx) {
 		ctx.Request.Header.Set("X-Id", ctx.RemoteAddr().String())
 		p.Handler(ctx)
