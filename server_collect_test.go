@@ -138,6 +138,50 @@ func TestCollectedBodiesUseMemoryAgain(t *testing.T) {
 	})
 }
 
+// So do those of HTTP/2, with and without an announced length.
+func TestCollectedH2BodiesUseMemoryAgain(t *testing.T) {
+	if race.Enabled {
+		t.Skip("pools drop objects at random")
+	}
+	const size, rounds = 8 << 20, 4
+	text := strings.Repeat("0123456789abcdef", size/16)
+	onEngines(t, func(t *testing.T, e Engine) {
+		s := &Server{Engine: e, MaxRequestBodySize: size, HTTP2: HTTP2Config{H2C: true}}
+		ts := startServer(t, s, func(ctx *RequestCtx) { ctx.SetBodyString(fmt.Sprint(len(ctx.PostBody()))) })
+		tr := &http.Transport{Protocols: new(http.Protocols)}
+		tr.Protocols.SetUnencryptedHTTP2(true)
+		defer tr.CloseIdleConnections()
+		for _, length := range []int64{size, -1} {
+			send := func() {
+				req, err := http.NewRequest("POST", "http://"+ts.addr, io.NopCloser(strings.NewReader(text)))
+				if err != nil {
+					t.Fatal(err)
+				}
+				req.ContentLength = length
+				resp, err := tr.RoundTrip(req)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer resp.Body.Close()
+				if b, err := io.ReadAll(resp.Body); string(b) != fmt.Sprint(size) || resp.ProtoMajor != 2 || err != nil {
+					t.Errorf("got %q, %v over HTTP/%d", b, err, resp.ProtoMajor)
+				}
+			}
+			for range 2 {
+				send()
+			}
+			got := allocated(func() {
+				for range rounds {
+					send()
+				}
+			})
+			if most := rounds * size / 5; got > most { // the client allocates too
+				t.Errorf("length %d: %d bodies of %d bytes allocated %d bytes, want at most %d", length, rounds, size, got, most)
+			}
+		}
+	})
+}
+
 // chunkedPost returns a request whose body has chunks of size bytes.
 func chunkedPost(body string, size int) string {
 	return "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n" + chunks(body, size)
