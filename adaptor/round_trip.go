@@ -19,9 +19,13 @@ import (
 //
 // Bodies are streamed in both directions, and trailers are sent and received. The context
 // of the request ends the exchange, also while the body of the response is read. That body
-// must be closed, as with any http.RoundTripper. The settings of the client apply, except
-// StreamResponseBody, which is always on. Response.TLS is nil, package httptrace is not
-// supported, and a response with status 101 is an error.
+// must be closed, as with any http.RoundTripper. Over HTTP/2 the response may come before
+// the body of the request has ended. Then the trailers of the request have the values that
+// they had at that time.
+//
+// The settings of the client apply, except StreamResponseBody, which is always on.
+// Response.TLS is nil, package httptrace is not supported, and a response with status 101
+// is an error.
 //
 // It may be used by several goroutines. Its CloseIdleConnections calls that of the client.
 func NewRoundTripper(client interface {

@@ -119,6 +119,8 @@ func TestClient(t *testing.T) {
 		{"-url", plain, "-protocol", "grpcweb"},
 		{"-url", secure, "-ca", ca},
 		{"-url", secure, "-ca", ca, "-protocol", "grpc"},
+		{"-url", plain, "-nethttp"},
+		{"-url", secure, "-ca", ca, "-nethttp"},
 	} {
 		args = append(append([]string{"run", "./client"}, args...), "ada", "grace")
 		out, err := exec.Command("go", args...).CombinedOutput()

@@ -1,8 +1,9 @@
 // Command client calls the service of the example connect, with the client of
-// connectrpc.com/connect over net/http.
+// connectrpc.com/connect over Gale's client, or over that of net/http.
 //
 //	go run ./client -url http://127.0.0.1:8080 ada grace
 //	go run ./client -url http://127.0.0.1:8080 -protocol grpc ada grace
+//	go run ./client -url http://127.0.0.1:8080 -nethttp ada grace
 package main
 
 import (
@@ -21,6 +22,8 @@ import (
 	"connectrpc.com/connect/v2"
 	"connectrpc.com/connect/v2/connecthttp"
 
+	"github.com/galehttp/gale"
+	"github.com/galehttp/gale/adaptor"
 	"github.com/galehttp/gale/examples/connect/greet"
 	"github.com/galehttp/gale/examples/connect/greet/greetconnect"
 )
@@ -29,14 +32,15 @@ func main() {
 	url := flag.String("url", "http://127.0.0.1:8080", "call the server at this `URL`")
 	protocol := flag.String("protocol", "connect", "speak `NAME`: connect, grpc or grpcweb")
 	ca := flag.String("ca", "", "trust the certificates in this PEM `FILE`")
+	netHTTP := flag.Bool("nethttp", false, "use the client of net/http")
 	flag.Parse()
-	if err := run(*url, *protocol, *ca, flag.Args(), os.Stdout); err != nil {
+	if err := run(*url, *protocol, *ca, *netHTTP, flag.Args(), os.Stdout); err != nil {
 		log.Fatal(err)
 	}
 }
 
 // run has all names greeted, one after the other on one stream.
-func run(url, protocol, ca string, names []string, to io.Writer) error {
+func run(url, protocol, ca string, netHTTP bool, names []string, to io.Writer) error {
 	var options []connecthttp.Option
 	switch protocol {
 	case "connect":
@@ -47,7 +51,7 @@ func run(url, protocol, ca string, names []string, to io.Writer) error {
 	default:
 		return fmt.Errorf("there is no protocol %q", protocol)
 	}
-	client, err := httpClient(ca)
+	client, err := httpClient(ca, netHTTP)
 	if err != nil {
 		return err
 	}
@@ -76,20 +80,24 @@ func run(url, protocol, ca string, names []string, to io.Writer) error {
 
 // httpClient returns a client that speaks HTTP/2, also without TLS: streams both ways at
 // the same time need it.
-func httpClient(ca string) (*http.Client, error) {
-	protocols := new(http.Protocols)
-	protocols.SetHTTP2(true)
-	protocols.SetUnencryptedHTTP2(true)
-	tr := &http.Transport{Protocols: protocols}
+func httpClient(ca string, netHTTP bool) (*http.Client, error) {
+	var trust *tls.Config
 	if ca != "" {
 		pem, err := os.ReadFile(ca)
 		if err != nil {
 			return nil, err
 		}
-		tr.TLSClientConfig = &tls.Config{RootCAs: x509.NewCertPool()}
-		if !tr.TLSClientConfig.RootCAs.AppendCertsFromPEM(pem) {
+		trust = &tls.Config{RootCAs: x509.NewCertPool()}
+		if !trust.RootCAs.AppendCertsFromPEM(pem) {
 			return nil, fmt.Errorf("%s has no certificate", ca)
 		}
 	}
-	return &http.Client{Transport: tr}, nil
+	if netHTTP {
+		protocols := new(http.Protocols)
+		protocols.SetHTTP2(true)
+		protocols.SetUnencryptedHTTP2(true)
+		return &http.Client{Transport: &http.Transport{Protocols: protocols, TLSClientConfig: trust}}, nil
+	}
+	client := &gale.Client{HTTP2: gale.HTTP2Only, TLSConfig: trust}
+	return &http.Client{Transport: adaptor.NewRoundTripper(client)}, nil
 }
