@@ -5,11 +5,13 @@
 //     grpc.Server is an http.Handler.
 //   - TestConformance: connectrpc.com/conformance against a service of connect-go. What
 //     fails must also fail on net/http's server.
+//   - TestConformanceClient: the same suite against connect-go's client over Gale's.
 //   - The other tests look at the life of calls: deadlines, cancellation, shutdowns,
 //     panics, clients that leave.
 //
-// Command conformance is the server for TestConformance, and command cost compares what a
-// call costs on Gale and on net/http. Package conformancev1 is generated: generate.sh.
+// Commands conformance and conformanceclient are what the suite tests. Command cost
+// compares what a call costs on Gale and on net/http. Package conformancev1 is generated:
+// generate.sh.
 //
 // It is a module of its own, because it needs modules that the library doesn't.
 package rpc

@@ -10,10 +10,10 @@ cd "$(dirname "${BASH_SOURCE[0]}")"
 module=github.com/galehttp/gale/tests/rpc
 dir=connectrpc/conformance/v1
 maps=()
-for file in config service server_compat; do
+for file in config service server_compat client_compat; do
 	maps+=("M$dir/$file.proto=$module/conformancev1")
 done
 opts=$(IFS=,; echo "module=$module,${maps[*]}")
 protoc -I proto --go_out=. --go_opt="$opts" --connect-go_out=. --connect-go_opt="$opts" \
-	"$dir/config.proto" "$dir/service.proto" "$dir/server_compat.proto"
+	"$dir/config.proto" "$dir/service.proto" "$dir/server_compat.proto" "$dir/client_compat.proto"
 gofmt -s -w conformancev1
