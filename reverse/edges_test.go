@@ -459,3 +459,32 @@ func testSlowClient(t *testing.T) {
 		t.Errorf("got %q", head)
 	}
 }
+
+// The trailer section of a body that the server has collected is passed on, once.
+func TestTrailersCollected(t *testing.T) { onUpstreams(t, testTrailersCollected) }
+
+func testTrailersCollected(t *testing.T) {
+	got := make(chan string, 1)
+	addr := server(t, func(w http.ResponseWriter, r *http.Request) {
+		b, _ := io.ReadAll(r.Body)
+		got <- fmt.Sprintf("%s %q %q", b, r.Trailer["X-Sum"], r.Header["X-Sum"])
+	})
+	for _, merge := range []bool{false, true} {
+		p := &reverse.Proxy{Upstreams: []string{addr}, HTTP2: upstreamMode()}
+		ln, err := net.Listen("tcp4", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := &gale.Server{Handler: p.Handler, Engine: engine, MergeTrailers: merge}
+		go s.Serve(ln)
+		answer := talk(t, ln.Addr().String(), "POST / HTTP/1.1\r\nHost: a\r\nConnection: close\r\nTransfer-Encoding: chunked\r\nTrailer: X-Sum\r\n\r\n2\r\nhi\r\n0\r\nX-Sum: 1\r\n\r\n")
+		if !strings.HasPrefix(answer, "HTTP/1.1 200 ") {
+			t.Fatalf("got %q", answer)
+		}
+		if s := <-got; s != `hi ["1"] []` {
+			t.Errorf("MergeTrailers %v: the upstream got %s", merge, s)
+		}
+		s.Close()
+		p.Close()
+	}
+}
