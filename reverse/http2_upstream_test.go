@@ -2,7 +2,6 @@ package reverse_test
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -410,6 +409,39 @@ func testHTTP2Upgrade(t *testing.T) {
 	}
 }
 
+// With one connection only, an upgrade takes the place of an idle connection of HTTP/2, and
+// requests after it take its place.
+func TestHTTP2UpgradePlace(t *testing.T) { onEngines(t, testHTTP2UpgradePlace) }
+
+func testHTTP2UpgradePlace(t *testing.T) {
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Upgrade") == "" {
+			fmt.Fprint(w, r.Proto)
+			return
+		}
+		if c, _, err := http.NewResponseController(w).Hijack(); err == nil {
+			io.WriteString(c, switchd)
+			c.Close()
+		}
+	}))
+	s.EnableHTTP2 = true
+	s.StartTLS()
+	defer s.Close()
+	p := &reverse.Proxy{Upstreams: []string{s.URL}, MaxConns: 1, TLSConfig: s.Client().Transport.(*http.Transport).TLSClientConfig}
+	addr := serve(t, p)
+	for range 3 {
+		for request, want := range map[string]string{get: "HTTP/1.1 200 ", upgrade: "HTTP/1.1 101 "} {
+			c, br := dial(t, addr)
+			io.WriteString(c, request)
+			if head := readHead(br); !strings.HasPrefix(head, want) {
+				t.Errorf("%.10q: %q", request, head)
+			}
+			c.Close()
+			awaitNone(t, p)
+		}
+	}
+}
+
 // An https upstream that doesn't choose HTTP/2 is asked over HTTP/1.1, also with bodies, and
 // with HTTP2Only not at all. TLSConfig and HTTP2Off turn HTTP/2 off.
 func TestHTTP2Choice(t *testing.T) { onEngines(t, testHTTP2Choice) }
@@ -472,57 +504,93 @@ func testHTTP2Choice(t *testing.T) {
 	}
 }
 
-// nghttpd, another implementation, behind the proxy.
-func TestHTTP2Nghttpd(t *testing.T) { onEngines(t, testHTTP2Nghttpd) }
-
-func testHTTP2Nghttpd(t *testing.T) {
-	path, err := exec.LookPath("nghttpd")
+// foreign starts another implementation of HTTP/2 without TLS, which serves the files of dir, and
+// returns its address. args gets the folder and a port.
+func foreign(t *testing.T, name, dir string, args func(port string) []string) string {
+	path, err := exec.LookPath(name)
 	if err != nil {
-		t.Skip("nghttpd isn't installed")
+		t.Skip(name + " isn't installed")
 	}
+	addr := closedAddr(t)
+	_, port, _ := net.SplitHostPort(addr)
+	cmd := exec.Command(path, args(port)...)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	for end := time.Now().Add(wait); ; time.Sleep(10 * time.Millisecond) {
+		if c, err := net.Dial("tcp", addr); err == nil {
+			c.Close()
+			return addr
+		}
+		if time.Now().After(end) {
+			t.Fatal(name + " doesn't listen")
+		}
+	}
+}
+
+// nghttpd and h2o, other implementations, behind the proxy: files, HEAD, trailer sections, and
+// uploads, which nghttpd sends back as they come.
+func TestHTTP2Foreign(t *testing.T) {
 	dir := t.TempDir()
 	file := strings.Repeat("0123456789", 20000)
 	if err := os.WriteFile(filepath.Join(dir, "file"), []byte(file), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	free := closedAddr(t)
-	_, port, _ := net.SplitHostPort(free)
-	cmd := exec.CommandContext(context.Background(), path, "--no-tls", "-a", "127.0.0.1", "-d", dir, "--echo-upload", "--trailer", "x-sum: 42", port)
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
+	for name, args := range map[string]func(port string) []string{
+		"nghttpd": func(port string) []string {
+			return []string{"--no-tls", "-a", "127.0.0.1", "-d", dir, "--echo-upload", "--trailer", "x-sum: 42", port}
+		},
+		"h2o": func(port string) []string {
+			conf := filepath.Join(dir, "h2o.conf")
+			text := fmt.Sprintf("listen: {port: %s, host: 127.0.0.1}\nuser: %q\nhosts: {default: {paths: {/: {file.dir: %q}}}}\n", port, os.Getenv("USER"), dir)
+			if os.Getuid() == 0 {
+				text = strings.Replace(text, fmt.Sprintf("%q", os.Getenv("USER")), "root", 1)
+			} else {
+				text = strings.Replace(text, fmt.Sprintf("user: %q\n", os.Getenv("USER")), "", 1)
+			}
+			if err := os.WriteFile(conf, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			return []string{"-c", conf}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			upstream := foreign(t, name, dir, args)
+			onEngines(t, func(t *testing.T) { testHTTP2Foreign(t, name, upstream, file) })
+		})
 	}
-	defer func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-	}()
-	for end := time.Now().Add(wait); ; time.Sleep(10 * time.Millisecond) {
-		if c, err := net.Dial("tcp", free); err == nil {
-			c.Close()
-			break
-		}
-		if time.Now().After(end) {
-			t.Fatal("nghttpd doesn't listen")
-		}
-	}
-	addr := serve2(t, &reverse.Proxy{Upstreams: []string{free}, HTTP2: gale.HTTP2Only})
+}
+
+func testHTTP2Foreign(t *testing.T, name, upstream, file string) {
+	addr := serve2(t, &reverse.Proxy{Upstreams: []string{upstream}, HTTP2: gale.HTTP2Only})
 	over1 := &http.Client{Transport: &http.Transport{DisableCompression: true}, Timeout: wait}
 	defer over1.CloseIdleConnections()
-	for name, client := range map[string]*http.Client{"HTTP/1.1": over1, "HTTP/2": overHTTP2(t)} {
+	for protocol, client := range map[string]*http.Client{"HTTP/1.1": over1, "HTTP/2": overHTTP2(t)} {
 		for i := range 3 {
-			resp, err := client.Get("http://" + addr + "/file")
+			resp, err := client.Head("http://" + addr + "/file")
+			if err != nil || resp.StatusCode != 200 {
+				t.Fatalf("%s: HEAD: %v, %v", protocol, resp, err)
+			}
+			resp, err = client.Get("http://" + addr + "/file")
 			if err != nil {
 				t.Fatal(err)
 			}
-			if b, err := io.ReadAll(resp.Body); string(b) != file || err != nil || name == "HTTP/2" && resp.Trailer.Get("X-Sum") != "42" {
-				t.Errorf("%s: %d bytes, %v, trailer section %v", name, len(b), err, resp.Trailer)
+			trailers := protocol == "HTTP/2" && name == "nghttpd"
+			if b, err := io.ReadAll(resp.Body); string(b) != file || err != nil || trailers && resp.Trailer.Get("X-Sum") != "42" {
+				t.Errorf("%s: %d bytes, %v, trailer section %v", protocol, len(b), err, resp.Trailer)
 			}
 			body := strings.Repeat(fmt.Sprint(i), 100000)
 			resp, err = client.Post("http://"+addr+"/up", "text/plain", io.MultiReader(strings.NewReader(body)))
 			if err != nil {
-				t.Fatal(err)
+				t.Fatalf("%s: an upload: %v", protocol, err)
 			}
-			if b, err := io.ReadAll(resp.Body); string(b) != body || err != nil {
-				t.Errorf("%s: echo of %d bytes, %v", name, len(b), err)
+			b, err := io.ReadAll(resp.Body)
+			if name == "nghttpd" && string(b) != body || err != nil || name == "h2o" && resp.StatusCode/100 != 4 {
+				t.Errorf("%s: an upload: status %d, %d bytes, %v", protocol, resp.StatusCode, len(b), err)
 			}
 		}
 	}
