@@ -6,6 +6,8 @@
 //	s := &gale.Server{Handler: p.Handler, StreamRequestBody: true}
 //	log.Fatal(s.ListenAndServe(":8080"))
 //
+// Upstreams are asked over HTTP/1.1 or HTTP/2, see [Proxy.HTTP2].
+//
 // Bodies and trailer fields are streamed in both directions. The memory for a request
 // doesn't grow with its body. A message that two servers could read differently is
 // answered with 400 before the handler runs. Messages are parsed and written again,
