@@ -40,15 +40,16 @@ type sharedConn struct {
 	proto h2.Conn
 	out   []byte    // frames that wait to be written, in order
 	spare []byte    // memory for the next out
-	taken uint64    // bytes that were taken from out to be written
+	taken uint64    // bytes that were taken from out to be written, except those whose write failed
 	woken []*h2Call // the calls to wake after mu is released
 
-	writing bool   // a goroutine writes, or is about to
-	unsent  []byte // the rest of what that goroutine writes; it owns the field
-	writes  uint64 // how often out was taken
-	served  int    // complete responses
-	over    bool   // no more is read and sent, because of cause
-	cause   error
+	writing bool            // a goroutine writes, or is about to
+	unsent  []byte          // the rest of what that goroutine writes; it owns the field
+	writes  uint64          // how often out was taken
+	served  int             // complete responses
+	over    bool            // no more is read and sent
+	mute    bool            // a write has failed, so that no goroutine writes any more
+	cause   error           // why it is over or mute
 	retired bool            // it takes no more calls, and ends when the last one has
 	ending  bool            // GOAWAY was queued; it ends when out is written
 	reason  *HTTP2ConnError // with which error code it has ended, or will; nil for none
@@ -137,7 +138,7 @@ func (hc *sharedConn) readLoop() {
 		if n > 0 {
 			empty = 0
 			if !hc.take(buf.B[:n]) {
-				ends = false
+				ends = hc.isMute()
 				return
 			}
 			buf = hc.resize(buf, n)

@@ -1,6 +1,7 @@
 package gale
 
 import (
+	"cmp"
 	"io"
 	"time"
 
@@ -123,7 +124,7 @@ func (hc *sharedConn) check(now clock.Tick) (err error, expired bool) {
 	case hc.over:
 		return nil, false
 	case hc.ending:
-		return io.ErrUnexpectedEOF, false
+		return cmp.Or(hc.cause, io.ErrUnexpectedEOF), false
 	case !hc.proto.Settled() && since(hc.cc.created) >= h2SettingsLimit:
 		hc.proto.Fail(h2.SettingsTimeout)
 		return nil, false

@@ -5,6 +5,8 @@ import (
 	"io"
 	"runtime"
 	"runtime/debug"
+
+	"github.com/galehttp/gale/internal/h2"
 )
 
 // claim makes the caller the goroutine that writes, if there is something to write and no
@@ -71,7 +73,7 @@ func (hc *sharedConn) flush(how h2Patience) {
 			n, err = hc.cc.conn.Write(b)
 		}
 		if err != nil {
-			hc.end(err)
+			hc.writeFailed(b[n:], err)
 			break
 		}
 		if hc.unsent = b[n:]; len(hc.unsent) > 0 { // the socket is full
@@ -80,6 +82,41 @@ func (hc *sharedConn) flush(how h2Patience) {
 		}
 	}
 	fine = true
+}
+
+// writeFailed is called when a write has failed and rest was not written. No goroutine writes
+// any more: writing stays set. The reader goes on: answers may have come before, and
+// a GOAWAY that says which requests the server has not processed. It ends the connection when
+// it has read all, or tick does after h2EndLimit.
+func (hc *sharedConn) writeFailed(rest []byte, err error) {
+	hc.mu.Lock()
+	readerIsGone := hc.proto.Failed()
+	if !hc.over && !readerIsGone {
+		hc.taken -= uint64(len(rest))
+		hc.unsent, hc.mute, hc.cause = nil, true, err
+		hc.retired, hc.ending = true, true
+		hc.upkeep.hurry(hc)
+		loss := hc.lossOf(err)
+		hc.proto.All(func(st *h2.Stream) bool {
+			if s := h2CallOf(st); s.from >= hc.taken { // nothing of it was written
+				s.lose(loss)
+			}
+			return true
+		})
+		hc.setRoom()
+		hc.wakeAll()
+	}
+	hc.mu.Unlock()
+	if readerIsGone {
+		hc.end(err)
+	}
+}
+
+// isMute reports whether the reader must end the connection, because no goroutine writes.
+func (hc *sharedConn) isMute() bool {
+	hc.mu.Lock()
+	defer hc.mu.Unlock()
+	return hc.mute
 }
 
 // nextOut returns what must be written next. If that is nil, there is nothing, and the caller
