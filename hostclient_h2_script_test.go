@@ -107,7 +107,7 @@ func (s *h2Script) dial(string) (net.Conn, error) {
 
 // serve starts a goroutine for a connection.
 func (s *h2Script) serve(nc net.Conn) {
-	p := &h2Actor{Conn: nc, s: s, nth: int(s.accepted.Add(1)), window: 1<<16 - 1}
+	p := &h2Actor{Conn: nc, below: nc, s: s, nth: int(s.accepted.Add(1)), window: 1<<16 - 1}
 	s.mu.Lock()
 	if s.conns == nil {
 		s.mu.Unlock()
@@ -146,7 +146,7 @@ func (s *h2Script) stop() {
 	}
 	s.mu.Lock()
 	for p := range s.conns {
-		p.raw().Close()
+		p.below.Close()
 	}
 	s.conns = nil
 	s.mu.Unlock()
@@ -162,10 +162,11 @@ func (s *h2Script) codes() (goAways, resets map[uint32]int) {
 
 // h2Actor is one of its connections.
 type h2Actor struct {
-	net.Conn
-	s   *h2Script
-	nth int // counts connections from 1
-	fr  *http2.Framer
+	net.Conn          // perhaps with TLS; set by the goroutine that serves
+	below    net.Conn // without TLS
+	s        *h2Script
+	nth      int // counts connections from 1
+	fr       *http2.Framer
 
 	enc   *hpack.Encoder
 	block bytes.Buffer
@@ -196,20 +197,12 @@ type h2Asked struct {
 // answer is the body of a good answer.
 func (r *h2Asked) answer() string { return r.method + " " + r.path + " " + string(r.body) }
 
-// raw returns the connection below TLS.
-func (p *h2Actor) raw() net.Conn {
-	if c, ok := p.Conn.(*tls.Conn); ok {
-		return c.NetConn()
-	}
-	return p.Conn
-}
-
 // reset breaks the connection off.
 func (p *h2Actor) reset() {
-	if c, ok := p.raw().(*net.TCPConn); ok {
+	if c, ok := p.below.(*net.TCPConn); ok {
 		_ = c.SetLinger(0)
 	}
-	_ = p.raw().Close()
+	_ = p.below.Close()
 }
 
 // send writes bytes. The reader notices the end of the connection.
