@@ -34,6 +34,9 @@ import (
 //	/keep      307 to /echo
 //	/echo      the body of the request
 //	/gone      410
+//	/once/N    the path and the body of the request; X-Ran says how often it ran
+//	/duplex    the body of the request, while it comes
+//	/trailers  the trailer X-Sum of the request; the trailer X-Checksum
 var (
 	peerText  = strings.Repeat("a line of text that compresses\n", 2000)
 	peerLarge = bytes.Repeat([]byte("0123456789abcdef"), 1<<16)
@@ -90,6 +93,38 @@ func peerHandler() http.Handler {
 			return
 		}
 		_, _ = w.Write(b)
+	})
+	var mu sync.Mutex
+	ran := map[string]int{}
+	mux.HandleFunc("/once/", func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		ran[r.URL.Path]++
+		n := ran[r.URL.Path]
+		mu.Unlock()
+		b, err := io.ReadAll(r.Body)
+		if err != nil {
+			panic(http.ErrAbortHandler)
+		}
+		w.Header().Set("X-Ran", fmt.Sprint(n))
+		fmt.Fprintf(w, "%s %s", r.URL.Path, b)
+	})
+	mux.HandleFunc("/duplex", func(w http.ResponseWriter, r *http.Request) {
+		rc, buf := http.NewResponseController(w), make([]byte, 4096)
+		_ = rc.EnableFullDuplex()
+		for {
+			n, err := r.Body.Read(buf)
+			_, _ = w.Write(buf[:n])
+			if err != nil {
+				return
+			}
+			_ = rc.Flush()
+		}
+	})
+	mux.HandleFunc("/trailers", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Trailer", "X-Checksum")
+		_, _ = io.Copy(io.Discard, r.Body)
+		fmt.Fprintf(w, "x-sum=%s", r.Trailer.Get("X-Sum"))
+		w.Header().Set("X-Checksum", "abc")
 	})
 	mux.HandleFunc("/gone", func(w http.ResponseWriter, r *http.Request) { http.Error(w, "gone", http.StatusGone) })
 	return mux
