@@ -89,11 +89,16 @@ var clientImpls = []struct {
 }
 
 func galeClient(addr string, conns int, dial func() (net.Conn, error)) (func() error, func()) {
-	c := &gale.HostClient{Addr: addr, MaxConns: conns, MaxConnWaitTimeout: time.Minute}
+	return galeRequests(&gale.HostClient{Addr: addr, MaxConns: conns, MaxConnWaitTimeout: time.Minute}, dial)
+}
+
+// galeRequests makes a function that does one request with c, which dials with dial unless
+// that is nil.
+func galeRequests(c *gale.HostClient, dial func() (net.Conn, error)) (func() error, func()) {
 	if dial != nil {
 		c.Dial = func(string) (net.Conn, error) { return dial() }
 	}
-	url := "http://" + addr + "/path?query=1"
+	url := "http://" + c.Addr + "/path?query=1"
 	return func() error {
 		req, resp := gale.AcquireRequest(), gale.AcquireResponse()
 		req.SetRequestURI(url)
@@ -127,7 +132,11 @@ func fasthttpClient(addr string, conns int, dial func() (net.Conn, error)) (func
 }
 
 func nethttpClient(addr string, conns int, dial func() (net.Conn, error)) (func() error, func()) {
-	t := &http.Transport{MaxConnsPerHost: conns, MaxIdleConnsPerHost: conns, DisableCompression: true}
+	return nethttpRequests(&http.Transport{MaxConnsPerHost: conns, MaxIdleConnsPerHost: conns, DisableCompression: true}, addr, dial)
+}
+
+// nethttpRequests is galeRequests for net/http.
+func nethttpRequests(t *http.Transport, addr string, dial func() (net.Conn, error)) (func() error, func()) {
 	if dial != nil {
 		t.DialContext = func(context.Context, string, string) (net.Conn, error) { return dial() }
 	}

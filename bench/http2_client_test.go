@@ -2,7 +2,6 @@ package bench
 
 import (
 	"bytes"
-	"context"
 	"encoding/binary"
 	"fmt"
 	"io"
@@ -132,47 +131,13 @@ var http2ClientImpls = []struct {
 }
 
 func galeHTTP2Client(addr string, dial func() (net.Conn, error)) (func() error, func()) {
-	c := &gale.HostClient{Addr: addr, HTTP2: gale.HTTP2Only}
-	if dial != nil {
-		c.Dial = func(string) (net.Conn, error) { return dial() }
-	}
-	url := "http://" + addr + "/path?query=1"
-	return func() error {
-		req, resp := gale.AcquireRequest(), gale.AcquireResponse()
-		req.SetRequestURI(url)
-		err := c.Do(req, resp)
-		if err == nil && len(resp.Body()) != len(bodyBytes) {
-			err = io.ErrUnexpectedEOF
-		}
-		gale.ReleaseRequest(req)
-		gale.ReleaseResponse(resp)
-		return err
-	}, c.CloseIdleConnections
+	return galeRequests(&gale.HostClient{Addr: addr, HTTP2: gale.HTTP2Only}, dial)
 }
 
 func netHTTP2Client(addr string, dial func() (net.Conn, error)) (func() error, func()) {
 	t := &http.Transport{DisableCompression: true, Protocols: new(http.Protocols)}
 	t.Protocols.SetUnencryptedHTTP2(true)
-	if dial != nil {
-		t.DialContext = func(context.Context, string, string) (net.Conn, error) { return dial() }
-	}
-	c := &http.Client{Transport: t}
-	url := "http://" + addr + "/path?query=1"
-	buffers := sync.Pool{New: func() any { return new([1024]byte) }}
-	return func() error {
-		resp, err := c.Get(url)
-		if err != nil {
-			return err
-		}
-		buf := buffers.Get().(*[1024]byte)
-		n, err := io.ReadFull(resp.Body, buf[:])
-		if err == io.ErrUnexpectedEOF && n == len(bodyBytes) {
-			err = nil
-		}
-		buffers.Put(buf)
-		resp.Body.Close()
-		return err
-	}, t.CloseIdleConnections
+	return nethttpRequests(t, addr, dial)
 }
 
 // BenchmarkHTTP2Client measures a client whose server and network cost nothing, with so many
