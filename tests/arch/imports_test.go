@@ -25,6 +25,7 @@ var below = map[string][]string{
 	"pool":              {"race"},
 	"clock":             {"bytesconv"},
 	"race":              {},
+	"lifetime":          {"bytesconv"},
 	"clientconn":        {"pool", "clock", "engine"},
 	"dial":              {},
 	"door":              {},

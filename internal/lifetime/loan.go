@@ -1,0 +1,85 @@
+package lifetime
+
+import (
+	"sync/atomic"
+	"time"
+	"weak"
+)
+
+// Loan is what one guarded request, or one guarded object of a pool, lends to the
+// program: objects, each of which has a pointer to the Loan, and memory. It ends once.
+// Objects that aren't guarded have a nil *Loan; their methods then do nothing but compare
+// it with nil, and only where they find nothing to return or must grow.
+//
+// Any goroutine may call Use, Over and Twice, at any time. The other methods belong to the
+// goroutine that owns the objects.
+type Loan struct {
+	guard *Guard
+	over  atomic.Bool
+	*tag
+	memory memory
+}
+
+// tag is what remains to be known of a loan while its pages are unreadable. It doesn't keep
+// the guard.
+type tag struct {
+	// Origin says what lent the objects. It must not change after the first Alloc.
+	Origin Origin
+
+	guard weak.Pointer[Guard]
+	ended atomic.Int64 // nanoseconds of the wall clock; 0 before the end
+	notes notes
+}
+
+// Origin describes a guarded request, or a guarded object of a pool.
+type Origin struct {
+	Kind    string // "handler" for a request; "ReleaseRequest" and so on for an object of a pool
+	Handler string // the name of the function that served the request
+	Method  string
+	Path    string // at most 256 bytes
+	Peer    string // address of the client
+	ID      uint64 // of the request; see RequestCtx.ID
+}
+
+// Use is called by methods of objects that belong to the loan. If the loan has ended, the
+// call is a use after the end, and is reported; the method then goes on with an empty
+// object. Use panics if that is what the guard does with reports. While the loan lasts, it
+// remembers who calls, for later reports.
+func (l *Loan) Use() {
+	if l.over.Load() {
+		l.late(Late)
+		return
+	}
+	l.notes.add()
+}
+
+// Twice reports that an object was released again after the loan had ended.
+func (l *Loan) Twice() { l.late(Twice) }
+
+// Over reports whether the loan has ended.
+func (l *Loan) Over() bool { return l.over.Load() }
+
+// Guard returns the guard that began the loan.
+func (l *Loan) Guard() *Guard { return l.guard }
+
+// End ends the loan: its memory is overwritten or made unreadable, and from now on Use
+// reports. The objects must be empty before that. End returns whether this was the first
+// call; later ones do nothing.
+func (l *Loan) End() bool {
+	if !l.over.CompareAndSwap(false, true) {
+		return false
+	}
+	now := time.Now()
+	l.ended.Store(now.UnixNano())
+	l.memory.end(l.guard, now)
+	return true
+}
+
+// sinceEnd returns how long ago the loan ended, 0 if it lasts.
+func (t *tag) sinceEnd(now time.Time) time.Duration {
+	ended := t.ended.Load()
+	if ended == 0 {
+		return 0
+	}
+	return max(0, time.Duration(now.UnixNano()-ended))
+}
