@@ -6,6 +6,7 @@ import (
 
 	"github.com/galehttp/gale/internal/bytesconv"
 	"github.com/galehttp/gale/internal/kv"
+	"github.com/galehttp/gale/internal/lifetime"
 	"github.com/galehttp/gale/internal/pool"
 )
 
@@ -87,7 +88,7 @@ func (a *Args) String() string { return string(a.QueryString()) }
 // slice is valid until the next call of a method that returns or writes a query
 // string, or until a is reset or released.
 func (a *Args) QueryString() []byte {
-	a.buf = a.list.AppendQuery(a.buf[:0])
+	a.buf = lifetime.Kept(a.list.Loan, a.buf, a.list.AppendQuery(a.buf[:0]))
 	return a.buf
 }
 

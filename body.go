@@ -5,6 +5,7 @@ import (
 	"math"
 	"sync/atomic"
 
+	"github.com/galehttp/gale/internal/lifetime"
 	"github.com/galehttp/gale/internal/pool"
 )
 
@@ -33,6 +34,9 @@ type content struct {
 	// told says that a method has returned readErr to the program. It has a meaning only
 	// while readErr is set, and is set together with it.
 	told bool
+	// loan is what the message belongs to while it is lent, else nil. The buffer is then
+	// memory of it.
+	loan *lifetime.Loan
 }
 
 // keepBody is the largest buffer in bytes that a message keeps when it is
@@ -64,13 +68,18 @@ func SetBodySizePoolLimit(reqBodyLimit, respBodyLimit int) {
 // bodyBuf returns the buffer of the body and makes it if there is none.
 func (c *content) bodyBuf() *pool.Buf {
 	if c.body == nil {
-		c.body = pool.Get(0)
+		c.body = c.newBuf(0)
 	}
 	return c.body
 }
 
 // swapBuf exchanges the buffer of the body, which has one, with *b.
 func (c *content) swapBuf(b **pool.Buf) {
+	if c.loan != nil {
+		c.body.B = append(c.newBuf(len((*b).B)).B, (*b).B...)
+		(*b).Reset()
+		return
+	}
 	c.body, *b = *b, c.body
 	c.lent = false
 }
@@ -140,7 +149,8 @@ func (c *content) appendBodyString(s string) {
 // old buffer; the caller puts it back after it has copied what it needs from it.
 func (c *content) room(n int, keep bool) (old *pool.Buf) {
 	if c.body == nil {
-		c.body = pool.Get(n)
+		used(c.loan)
+		c.body = c.newBuf(n)
 		return nil
 	}
 	b := c.body
@@ -153,7 +163,7 @@ func (c *content) room(n int, keep bool) (old *pool.Buf) {
 	if keep {
 		n = max(n, 2*cap(b.B)) // appending stays linear
 	}
-	c.body = pool.Get(n)
+	c.body = c.newBuf(n)
 	if keep {
 		c.body.B = append(c.body.B, b.B...)
 	}
@@ -168,6 +178,10 @@ func (c *content) takeBody(b *pool.Buf) {
 	c.discard()
 	if old := c.body; old != nil && !c.lent {
 		pool.Put(old)
+	}
+	if c.loan != nil {
+		used(c.loan)
+		b = c.lentCopy(b)
 	}
 	c.body, c.lent = b, false
 }
@@ -225,7 +239,7 @@ func (c *content) swapBody(p []byte) []byte {
 	}
 	c.bodyRaw, c.shared, c.readErr = nil, false, nil
 	if c.body == nil {
-		c.body = &pool.Buf{}
+		c.body = &pool.Buf{Loan: c.loan}
 	}
 	old := c.body.B
 	c.body.B, c.lent = p, false
@@ -376,7 +390,7 @@ func (c *content) copyContent(dst *content) {
 		dst.body.Reset()
 	}
 	if c.bodyRaw != nil {
-		dst.bodyRaw = append(make([]byte, 0, len(c.bodyRaw)), c.bodyRaw...)
+		dst.bodyRaw = append(lifetime.Make(dst.loan, len(c.bodyRaw)), c.bodyRaw...)
 		dst.readErr, dst.told = c.readErr, false
 	} else if b := c.bodyBytes(); len(b) > 0 {
 		dst.setBody(b)

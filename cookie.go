@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/galehttp/gale/internal/bytesconv"
+	"github.com/galehttp/gale/internal/lifetime"
 	"github.com/galehttp/gale/internal/pool"
 )
 
@@ -55,6 +56,8 @@ type Cookie struct {
 	partitioned bool
 
 	buf []byte // what Cookie returned
+
+	loan *lifetime.Loan // what c belongs to while it is lent, else nil
 }
 
 var cookiePool = pool.Pool{New: func() any { return new(Cookie) }}
@@ -82,10 +85,10 @@ func (c *Cookie) Reset() {
 
 // CopyTo makes c a copy of src. Note the direction: the receiver is what changes.
 func (c *Cookie) CopyTo(src *Cookie) {
-	c.key = append(c.key[:0], src.key...)
-	c.value = append(c.value[:0], src.value...)
-	c.domain = append(c.domain[:0], src.domain...)
-	c.path = append(c.path[:0], src.path...)
+	c.key = c.kept(c.key, append(c.key[:0], src.key...))
+	c.value = c.kept(c.value, append(c.value[:0], src.value...))
+	c.domain = c.kept(c.domain, append(c.domain[:0], src.domain...))
+	c.path = c.kept(c.path, append(c.path[:0], src.path...))
 	c.expire, c.maxAge, c.sameSite = src.expire, src.maxAge, src.sameSite
 	c.httpOnly, c.secure, c.partitioned = src.httpOnly, src.secure, src.partitioned
 }
@@ -98,7 +101,7 @@ func (c *Cookie) SetKey(key string) { c.SetKeyBytes(bytesconv.S2B(key)) }
 
 // SetKeyBytes is [Cookie.SetKey] for bytes.
 func (c *Cookie) SetKeyBytes(key []byte) {
-	c.key = setCookiePart(c.key, key)
+	c.key = c.kept(c.key, setCookiePart(c.key, key))
 	for i, b := range c.key {
 		if b == '=' {
 			c.key[i] = ' '
@@ -113,7 +116,9 @@ func (c *Cookie) Value() []byte { return c.value }
 func (c *Cookie) SetValue(value string) { c.SetValueBytes(bytesconv.S2B(value)) }
 
 // SetValueBytes is [Cookie.SetValue] for bytes.
-func (c *Cookie) SetValueBytes(value []byte) { c.value = setCookiePart(c.value, value) }
+func (c *Cookie) SetValueBytes(value []byte) {
+	c.value = c.kept(c.value, setCookiePart(c.value, value))
+}
 
 // Domain returns the Domain attribute, which is empty if there is none.
 func (c *Cookie) Domain() []byte { return c.domain }
@@ -123,7 +128,9 @@ func (c *Cookie) Domain() []byte { return c.domain }
 func (c *Cookie) SetDomain(domain string) { c.SetDomainBytes(bytesconv.S2B(domain)) }
 
 // SetDomainBytes is [Cookie.SetDomain] for bytes.
-func (c *Cookie) SetDomainBytes(domain []byte) { c.domain = setCookiePart(c.domain, domain) }
+func (c *Cookie) SetDomainBytes(domain []byte) {
+	c.domain = c.kept(c.domain, setCookiePart(c.domain, domain))
+}
 
 // Path returns the Path attribute, which is empty if there is none.
 func (c *Cookie) Path() []byte { return c.path }
@@ -134,8 +141,8 @@ func (c *Cookie) SetPath(path string) { c.SetPathBytes(bytesconv.S2B(path)) }
 
 // SetPathBytes is [Cookie.SetPath] for bytes.
 func (c *Cookie) SetPathBytes(path []byte) {
-	c.buf = appendNormalPath(c.buf[:0], path, backslashIsSlash)
-	c.path = setCookiePart(c.path, c.buf)
+	c.buf = c.kept(c.buf, appendNormalPath(c.buf[:0], path, backslashIsSlash))
+	c.path = c.kept(c.path, setCookiePart(c.path, c.buf))
 }
 
 // setCookiePart overwrites dst with src. Bytes that would end a cookie, an
@@ -214,7 +221,7 @@ func (c *Cookie) SetPartitioned(partitioned bool) {
 	c.partitioned = partitioned
 	if partitioned {
 		c.secure = true
-		c.path = append(c.path[:0], '/')
+		c.path = c.kept(c.path, append(c.path[:0], '/'))
 	}
 }
 
@@ -225,7 +232,7 @@ func (c *Cookie) String() string { return string(c.Cookie()) }
 // until the next call of Cookie, String, WriteTo, SetPath or SetPathBytes, or until
 // the cookie is parsed into, reset or released.
 func (c *Cookie) Cookie() []byte {
-	c.buf = c.AppendBytes(c.buf[:0])
+	c.buf = c.kept(c.buf, c.AppendBytes(c.buf[:0]))
 	return c.buf
 }
 

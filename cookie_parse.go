@@ -35,8 +35,8 @@ func (c *Cookie) ParseBytes(src []byte) error {
 	if n := bytes.IndexByte(part, '='); n >= 0 {
 		key, value = bytesconv.TrimOWS(part[:n]), bytesconv.TrimOWS(part[n+1:])
 	}
-	c.key = setCookiePart(c.key, key)
-	c.value = setCookiePart(c.value, unquoteCookie(value))
+	c.key = c.kept(c.key, setCookiePart(c.key, key))
+	c.value = c.kept(c.value, setCookiePart(c.value, unquoteCookie(value)))
 	if hasQuoting(c.value) {
 		c.Reset()
 		return ErrInvalidCookieValue
@@ -91,7 +91,7 @@ func (c *Cookie) setAttribute(part []byte) bool {
 		}
 	case 'd':
 		if value, ok := attributeValue(part, "domain"); ok && value != nil {
-			c.domain = setCookiePart(c.domain, value)
+			c.domain = c.kept(c.domain, setCookiePart(c.domain, value))
 			return !hasQuoting(value)
 		}
 	case 'm':
@@ -137,7 +137,7 @@ func attributeValue(part []byte, name string) (value []byte, ok bool) {
 // setParsedPath sets the path without decoding and reports whether it is valid:
 // only av-octets of RFC 6265 section 4.1.1.
 func (c *Cookie) setParsedPath(value []byte) bool {
-	c.path = append(c.path[:0], value...)
+	c.path = c.kept(c.path, append(c.path[:0], value...))
 	for i, b := range c.path {
 		switch {
 		case b == '\r', b == '\n':

@@ -11,6 +11,7 @@ import (
 	"github.com/galehttp/gale/internal/clock"
 	"github.com/galehttp/gale/internal/engine"
 	"github.com/galehttp/gale/internal/h1"
+	"github.com/galehttp/gale/internal/lifetime"
 	"github.com/galehttp/gale/internal/msg"
 	"github.com/galehttp/gale/internal/pool"
 	"github.com/galehttp/gale/internal/race"
@@ -55,8 +56,9 @@ type RequestCtx struct {
 	body     h1.Body    // decodes the body of the request
 	trailers msg.Fields // of the request
 
-	sendMu sync.Mutex // held while something is written for the handler; before mu
-	mu     sync.Mutex // of what other goroutines may touch: reach, sends, timedOut, done, hooks, after
+	loan   *lifetime.Loan // what ctx belongs to while it is lent, else nil
+	sendMu sync.Mutex     // held while something is written for the handler; before mu
+	mu     sync.Mutex     // of what other goroutines may touch: reach, sends, timedOut, done, hooks, after
 }
 
 // perRequest is what a context knows about its request apart from the messages. It is the

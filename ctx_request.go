@@ -8,6 +8,7 @@ import (
 
 	"github.com/galehttp/gale/internal/bytesconv"
 	"github.com/galehttp/gale/internal/head"
+	"github.com/galehttp/gale/internal/lifetime"
 	"github.com/galehttp/gale/internal/msg"
 )
 
@@ -167,7 +168,7 @@ func (ctx *RequestCtx) multipartValue(key string) []byte {
 	}
 	if mf != nil {
 		if vv := mf.Value[key]; len(vv) > 0 {
-			return []byte(vv[0])
+			return lifetime.Move(ctx.loan, []byte(vv[0]))
 		}
 	}
 	return nil

@@ -5,6 +5,7 @@ import (
 
 	"github.com/galehttp/gale/internal/bytesconv"
 	"github.com/galehttp/gale/internal/kv"
+	"github.com/galehttp/gale/internal/lifetime"
 	"github.com/galehttp/gale/internal/msg"
 )
 
@@ -13,7 +14,7 @@ import (
 // that name, as a server may have sent them. The cookie may be reused after the
 // call.
 func (h *ResponseHeader) SetCookie(cookie *Cookie) {
-	value := cookie.AppendBytes(h.text.cookie[:0])
+	value := lifetime.Kept(h.s.Loan, h.text.cookie, cookie.AppendBytes(h.text.cookie[:0]))
 	bytesconv.NeutralizeText(value)
 	h.text.cookie = value
 	if i := h.findCookie(cookie.Key(), -1); i >= 0 {
@@ -86,7 +87,8 @@ func (h *ResponseHeader) DelClientCookieBytes(key []byte) {
 	h.DelCookieBytes(key)
 	b := append(h.text.cookie[:0], key...)
 	kv.NeutralizeCookie(b)
-	h.text.cookie = append(b, "=; expires=Tue, 10 Nov 2009 23:00:00 GMT"...)
+	b = append(b, "=; expires=Tue, 10 Nov 2009 23:00:00 GMT"...)
+	h.text.cookie = lifetime.Kept(h.s.Loan, h.text.cookie, b)
 	h.s.PutMore(msg.SetCookie, msg.SetCookie.Name(), h.text.cookie, msg.Normalized)
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/galehttp/gale/internal/clock"
 	"github.com/galehttp/gale/internal/h1"
 	"github.com/galehttp/gale/internal/head"
+	"github.com/galehttp/gale/internal/lifetime"
 	"github.com/galehttp/gale/internal/msg"
 )
 
@@ -32,7 +33,7 @@ func (h *RequestHeader) AppendBytes(dst []byte) []byte { return h.appendHead(dst
 // Header returns the header as it is sent, with the empty line, but without the
 // fields that are declared as trailer fields. The next call overwrites the slice.
 func (h *RequestHeader) Header() []byte {
-	h.text.head = h.appendHead(h.text.head[:0])
+	h.text.head = lifetime.Kept(h.s.Loan, h.text.head, h.appendHead(h.text.head[:0]))
 	return h.text.head
 }
 
@@ -72,7 +73,7 @@ func (h *ResponseHeader) AppendBytes(dst []byte) []byte {
 // Header returns the header as it is sent, with the empty line, but without the
 // fields that are declared as trailer fields. The next call overwrites the slice.
 func (h *ResponseHeader) Header() []byte {
-	h.text.head = h.AppendBytes(h.text.head[:0])
+	h.text.head = lifetime.Kept(h.s.Loan, h.text.head, h.AppendBytes(h.text.head[:0]))
 	return h.text.head
 }
 

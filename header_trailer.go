@@ -6,6 +6,7 @@ import (
 	"github.com/galehttp/gale/internal/bytesconv"
 	"github.com/galehttp/gale/internal/h1"
 	"github.com/galehttp/gale/internal/head"
+	"github.com/galehttp/gale/internal/lifetime"
 	"github.com/galehttp/gale/internal/msg"
 )
 
@@ -84,7 +85,7 @@ func (h *RequestHeader) PeekTrailerKeys() [][]byte {
 // with the empty line: one line for each value of a declared field. The next call
 // overwrites the slice.
 func (h *RequestHeader) TrailerHeader() []byte {
-	h.text.trailer = h1.AppendTrailers(h.text.trailer[:0], &h.s.Trailers, h.s.Spelling)
+	h.text.trailer = lifetime.Kept(h.s.Loan, h.text.trailer, h1.AppendTrailers(h.text.trailer[:0], &h.s.Trailers, h.s.Spelling))
 	return h.text.trailer
 }
 
@@ -177,7 +178,7 @@ func (h *ResponseHeader) PeekTrailerKeys() [][]byte {
 // with the empty line: one line for each value of a declared field. The next call
 // overwrites the slice.
 func (h *ResponseHeader) TrailerHeader() []byte {
-	h.text.trailer = h1.AppendTrailers(h.text.trailer[:0], &h.s.Trailers, h.s.Spelling)
+	h.text.trailer = lifetime.Kept(h.s.Loan, h.text.trailer, h1.AppendTrailers(h.text.trailer[:0], &h.s.Trailers, h.s.Spelling))
 	return h.text.trailer
 }
 

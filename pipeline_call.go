@@ -182,7 +182,7 @@ func (pc *pipeCall) deliver(resp *Response, answered bool) {
 	if len(from.body.B) == 0 {
 		return
 	}
-	if resp.KeepBodyBuffer || len(from.body.B) <= keepBody {
+	if resp.KeepBodyBuffer || len(from.body.B) <= keepBody || resp.loan != nil {
 		resp.setBody(from.body.B)
 		return
 	}

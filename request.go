@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/galehttp/gale/internal/lifetime"
 	"github.com/galehttp/gale/internal/msg"
 )
 
@@ -311,7 +312,7 @@ func (req *Request) Body() []byte {
 	} else if req.form != nil && !req.formRaw {
 		b, err := req.marshalForm()
 		req.readErr, req.told = err, false
-		return b
+		return lifetime.Move(req.loan, b)
 	}
 	return req.lendBody()
 }
@@ -396,6 +397,9 @@ func (req *Request) SwapBody(body []byte) []byte {
 		req.setBody(b)
 	}
 	req.removeForm()
+	if req.loan != nil {
+		return req.swapLent(body)
+	}
 	return req.swapBody(body)
 }
 

@@ -195,7 +195,12 @@ func (w *responseBodyWriter) WriteString(s string) (int, error) {
 // the old body. body belongs to the response from now on, and the returned slice belongs
 // to the caller. If the old body is a stream, it is read to its end; if that fails, no
 // bytes are returned and BodyError says why.
-func (resp *Response) SwapBody(body []byte) []byte { return resp.swapBody(body) }
+func (resp *Response) SwapBody(body []byte) []byte {
+	if resp.loan != nil {
+		return resp.swapLent(body)
+	}
+	return resp.swapBody(body)
+}
 
 // ResetBody empties the body. A stream is closed.
 func (resp *Response) ResetBody() { resp.resetContent(resp.KeepBodyBuffer, &responseBodyLimit) }

@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"github.com/galehttp/gale/internal/bytesconv"
+	"github.com/galehttp/gale/internal/lifetime"
 	"github.com/galehttp/gale/internal/pool"
 )
 
@@ -49,6 +50,8 @@ type URI struct {
 	args Args
 
 	fullURI, requestURI []byte // what FullURI and RequestURI returned
+
+	loan *lifetime.Loan // what u belongs to while it is lent, else nil
 }
 
 // uriParts says where the parts of a URI are in its arena. It holds no pointers, so
@@ -117,16 +120,18 @@ func (u *URI) partOf(from int) uriPart {
 // store copies b to the arena.
 func (u *URI) store(b []byte) uriPart {
 	u.compact()
-	n := len(u.buf)
+	n, had := len(u.buf), cap(u.buf)
 	u.buf = append(u.buf, b...)
+	u.own(had)
 	return u.partOf(n)
 }
 
 // storeSafe copies b to the arena with control characters written as %XX.
 func (u *URI) storeSafe(b []byte) uriPart {
 	u.compact()
-	n := len(u.buf)
+	n, had := len(u.buf), cap(u.buf)
 	u.buf = bytesconv.AppendEscaped(u.buf, b, &notControl)
+	u.own(had)
 	return u.partOf(n)
 }
 
@@ -147,7 +152,7 @@ func (u *URI) copyLiving() {
 	if len(u.buf) < 2*living+maxKeptScratch {
 		return
 	}
-	buf := make([]byte, 0, 2*living)
+	buf := lifetime.Make(u.loan, 2*living)
 	for _, p := range parts {
 		n := len(buf)
 		buf = append(buf, u.part(*p)...)
@@ -174,7 +179,7 @@ func (u *URI) CopyTo(dst *URI) {
 	}
 	dst.Reset()
 	dst.DisablePathNormalizing = u.DisablePathNormalizing
-	dst.buf = append(dst.buf[:0], u.buf...)
+	dst.buf = lifetime.Kept(dst.loan, dst.buf, append(dst.buf[:0], u.buf...))
 	dst.validHost, dst.uriParts = u.validHost, u.uriParts
 	dst.pathDone, dst.pathPlain, dst.queryPlain, dst.userParsed = u.pathDone, u.pathPlain, u.queryPlain, u.userParsed
 	if u.argsDone {
@@ -261,8 +266,9 @@ func (u *URI) SetPasswordBytes(password []byte) {
 // The result may contain any byte, also CR, LF and NUL.
 func (u *URI) Path() []byte {
 	if !u.pathDone {
-		n := len(u.buf)
+		n, had := len(u.buf), cap(u.buf)
 		u.buf = appendNormalPath(u.buf, u.part(u.original), backslashIsSlash)
+		u.own(had)
 		u.path, u.pathDone = u.partOf(n), true
 	}
 	return u.part(u.path)
@@ -326,7 +332,7 @@ func (u *URI) SetHashBytes(hash []byte) { u.hash = u.storeSafe(hash) }
 // RequestURI returns path and query as they are written in a request line, such as
 // "/a%20b?c=d". The slice is also invalid after the next call of RequestURI.
 func (u *URI) RequestURI() []byte {
-	u.requestURI = u.appendRequestURI(u.requestURI[:0])
+	u.requestURI = lifetime.Kept(u.loan, u.requestURI, u.appendRequestURI(u.requestURI[:0]))
 	return u.requestURI
 }
 
@@ -361,7 +367,7 @@ func (u *URI) appendRequestURI(dst []byte) []byte {
 // left out. The slice is also invalid after the next call of FullURI, String or
 // WriteTo.
 func (u *URI) FullURI() []byte {
-	u.fullURI = u.AppendBytes(u.fullURI[:0])
+	u.fullURI = lifetime.Kept(u.loan, u.fullURI, u.AppendBytes(u.fullURI[:0]))
 	return u.fullURI
 }
 

@@ -48,6 +48,7 @@ func (u *URI) parseTarget(host, target []byte) error {
 // and uri must not be parts of u.
 func (u *URI) parse(host, uri []byte, isTLS, received bool) error {
 	u.Reset()
+	had := cap(u.buf)
 	known := u.validHost == len(host) && bytes.Equal(u.buf, host)
 	if !known {
 		u.buf, u.validHost = append(u.buf[:0], host...), 0
@@ -56,6 +57,7 @@ func (u *URI) parse(host, uri []byte, isTLS, received bool) error {
 		return ErrorInvalidURI
 	}
 	u.buf = append(u.buf, uri...)
+	u.own(had)
 
 	if err := u.parseParts(len(host), known, received); err != nil {
 		u.Reset()
@@ -350,9 +352,10 @@ func (u *URI) update(newURI []byte) error {
 	default:
 		// The joined path is encoded, so that nothing is decoded twice.
 		base := u.Path()
-		n := len(u.buf)
+		n, had := len(u.buf), cap(u.buf)
 		u.buf = bytesconv.AppendEscaped(u.buf, base[:bytes.LastIndexByte(base, '/')+1], &bytesconv.PathSafe)
 		u.buf = append(u.buf, next.PathOriginal()...)
+		u.own(had)
 		u.original = u.partOf(n)
 		u.path, u.pathDone, u.pathPlain = uriPart{}, false, false
 	}

@@ -46,7 +46,7 @@ func ParseRequest(b []byte, h *msg.RequestHead, lim *Limits) (n int, err error) 
 	}
 	n = s.Line
 	h.Parts[msg.Raw].Len = uint32(n) - h.Parts[msg.Raw].Off
-	h.Buf = append(h.Buf[:0], head[:n]...)
+	h.Fill(head[:n])
 	if lim.dialect().takesFolding() {
 		h.Unfold()
 	}

@@ -84,6 +84,7 @@ func (t *trailerScan) lines(b []byte, lim *Limits) (n int, done bool, err error)
 	default:
 		return 0, false, err
 	}
+	f.Grow(n)
 	f.Buf = append(f.Buf, b[:n]...)
 	for i := before; i < len(f.Recs); i++ {
 		if head.ForbiddenTrailer(f.RawName(i)) {

@@ -147,7 +147,9 @@ func (d *requestDecoder) mergeFields(dups uint64) {
 	if dups&(1<<msg.Cookie) != 0 {
 		i := h.Find(msg.Cookie)
 		off := len(h.Buf)
+		had := cap(h.Buf)
 		h.Buf = h.AppendJoined(h.Buf, i, "; ")
+		h.Own(had)
 		h.Recs[i].ValOff, h.Recs[i].ValLen = uint32(off), uint32(len(h.Buf)-off)
 		keepFirst(&h.Fields, msg.Cookie)
 	}

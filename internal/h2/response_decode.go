@@ -196,7 +196,9 @@ func (d *responseDecoder) decode(block []byte) *Error {
 	if h.Status == 0 {
 		return ErrPseudoMissing
 	}
+	had := cap(h.Buf)
 	h.Buf, h.Recs = arena, h.Recs[:0]
+	h.Own(had)
 	return d.finish(h.Adopt(recs))
 }
 

@@ -54,6 +54,13 @@ func (c *Conn) DecodeTrailers(f *msg.Fields) error {
 // decodeTrailers decodes a trailer section into f, which must be empty, and counts
 // its fields.
 func (c *Conn) decodeTrailers(block []byte, f *msg.Fields, limit *fieldLimit) *Error {
+	had := cap(f.Buf)
+	err := c.decodeTrailerFields(block, f, limit)
+	f.Own(had)
+	return err
+}
+
+func (c *Conn) decodeTrailerFields(block []byte, f *msg.Fields, limit *fieldLimit) *Error {
 	dec := &c.coding.dec
 	if dec.Begin(block) != nil {
 		return c.failCompression()

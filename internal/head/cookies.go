@@ -5,6 +5,7 @@ import (
 
 	"github.com/galehttp/gale/internal/bytesconv"
 	"github.com/galehttp/gale/internal/kv"
+	"github.com/galehttp/gale/internal/lifetime"
 	"github.com/galehttp/gale/internal/msg"
 )
 
@@ -97,7 +98,7 @@ func (r *Request) CookieText(buf *[]byte) []byte {
 		if r.Cookies.Len() == 0 {
 			return nil
 		}
-		*buf = r.AppendCookies((*buf)[:0])
+		*buf = lifetime.Kept(r.Loan, *buf, r.AppendCookies((*buf)[:0]))
 		return *buf
 	}
 	i := r.Find(msg.Cookie)

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/galehttp/gale/internal/bytesconv"
+	"github.com/galehttp/gale/internal/lifetime"
 	"github.com/galehttp/gale/internal/msg"
 )
 
@@ -18,6 +19,7 @@ type NameList struct {
 	text  []byte     // the names in order, separated by ", "
 	names []nameSpan // their places in text
 	slots []uint32   // hash table: 1 + an index of names, or 0; its length is a power of two
+	loan  *lifetime.Loan
 }
 
 type nameSpan struct{ off, len, hash uint32 }
@@ -50,7 +52,7 @@ func hashName(name []byte) uint32 {
 func (l *NameList) reset() {
 	const keepText = 4 << 10
 	if cap(l.text) > keepText || cap(l.names) > MaxTrailers {
-		*l = NameList{}
+		*l = NameList{loan: l.loan}
 		return
 	}
 	if len(l.names) > 0 {
@@ -60,7 +62,7 @@ func (l *NameList) reset() {
 }
 
 func (l *NameList) copyTo(dst *NameList) {
-	dst.text = append(dst.text[:0], l.text...)
+	dst.text = lifetime.Kept(dst.loan, dst.text, append(dst.text[:0], l.text...))
 	dst.names = append(dst.names[:0], l.names...)
 	dst.slots = append(dst.slots[:0], l.slots...)
 }
@@ -115,6 +117,9 @@ func (l *NameList) add(name []byte, spelling msg.Spelling) {
 	}
 	if l.find(name, hash) {
 		return
+	}
+	if need := len(", ") + len(name); cap(l.text)-len(l.text) < need {
+		l.text = lifetime.Grow(l.loan, l.text, need)
 	}
 	if len(l.names) > 0 {
 		l.text = append(l.text, ", "...)

@@ -1,6 +1,9 @@
 package head
 
-import "github.com/galehttp/gale/internal/msg"
+import (
+	"github.com/galehttp/gale/internal/lifetime"
+	"github.com/galehttp/gale/internal/msg"
+)
 
 // TrailerBit is the bit of Trailer in msg.Fields.Seen. A message with names that the
 // program declared, or with a trailer section, has a Trailer field; see mark. So if
@@ -13,6 +16,7 @@ type Trailers struct {
 	s *section // nil until it is needed
 	// Open says that a trailer section may still be received.
 	Open bool
+	loan *lifetime.Loan // what the section belongs to while it is lent, else nil
 }
 
 // section has the data of Trailers. A Trailer field in the head with a value was received
@@ -77,7 +81,7 @@ func (t *Trailers) CopyTo(dst *Trailers) {
 // need returns the section, and makes it if there is none.
 func (t *Trailers) need() *section {
 	if t.s == nil {
-		t.s = new(section)
+		t.s = newSection(t.loan)
 	}
 	return t.s
 }

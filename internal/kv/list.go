@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/galehttp/gale/internal/bytesconv"
+	"github.com/galehttp/gale/internal/lifetime"
 )
 
 // How much memory Reset keeps for the next user. More than that is released, so
@@ -34,6 +35,9 @@ type List struct {
 	arena []byte
 	pairs []pair
 	dead  int // known number of bytes in the arena that no pair uses
+
+	// Loan is what the list belongs to while it is lent, else nil; see Lend.
+	Loan *lifetime.Loan
 }
 
 // pair locates one key and value: arena[key:keyEnd] and arena[val:valEnd].
@@ -218,7 +222,10 @@ func (l *List) grow(key, value string) bool {
 // empty keys and values aren't nil either.
 func (l *List) reserve(n int) {
 	if l.arena == nil || len(l.arena)+n > cap(l.arena) {
-		l.arena = slices.Grow(l.arena, max(n, 64))
+		if l.Loan == nil {
+			n = max(n, 64)
+		}
+		l.arena = lifetime.Grow(l.Loan, l.arena, max(n, 1))
 	}
 }
 
@@ -248,6 +255,7 @@ func (l *List) setValue(i int, value string, bare bool) {
 func (l *List) Del(key string) {
 	i := l.next(0, key)
 	if i < 0 {
+		l.Use()
 		return
 	}
 	w := i
@@ -283,7 +291,7 @@ func (l *List) compact() {
 }
 
 func (l *List) copyLiving() {
-	arena := make([]byte, 0, max(len(l.arena)-l.dead, 64)*2)
+	arena := lifetime.Make(l.Loan, max(len(l.arena)-l.dead, 64)*2)
 	for i := range l.pairs {
 		p := &l.pairs[i]
 		key, value := l.keyOf(p), l.valueOf(p)
@@ -314,7 +322,11 @@ func (l *List) CopyTo(dst *List) {
 	if dst == l {
 		return
 	}
-	dst.arena = append(dst.arena[:0], l.arena...)
+	dst.arena = dst.arena[:0]
+	if len(l.arena) > cap(dst.arena) {
+		dst.arena = lifetime.Grow(dst.Loan, dst.arena, len(l.arena))
+	}
+	dst.arena = append(dst.arena, l.arena...)
 	dst.pairs = append(dst.pairs[:0], l.pairs...)
 	dst.dead = l.dead
 	if len(l.pairs) > 0 {

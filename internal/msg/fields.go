@@ -1,9 +1,8 @@
 package msg
 
 import (
-	"slices"
-
 	"github.com/galehttp/gale/internal/bytesconv"
+	"github.com/galehttp/gale/internal/lifetime"
 )
 
 // Span is a range of the arena.
@@ -88,6 +87,8 @@ type Fields struct {
 	// The arena is only appended to. So recs[i] with i == len(Recs) describes the
 	// bytes that a new line would overwrite iff i < last and recs[i].NameOff == len(Buf).
 	puts, last int
+	// Loan is what the fields belong to while they are lent, else nil; see Lend.
+	Loan *lifetime.Loan
 }
 
 // MaxFields is the highest number of records in Fields; the limits that h1 enforces are
@@ -159,6 +160,7 @@ func (f *Fields) Store(b []byte) Span {
 		return Span{}
 	}
 	s := Span{uint32(len(f.Buf)), uint32(len(b))}
+	f.Grow(len(b))
 	f.Buf = append(f.Buf, b...)
 	return s
 }
@@ -183,6 +185,7 @@ func (f *Fields) Append(from *Fields) bool {
 		return false
 	}
 	base, first := uint32(len(f.Buf)), len(f.Recs)
+	f.Grow(len(from.Buf))
 	f.Buf = append(f.Buf, from.Buf...)
 	f.Recs = append(f.Recs, from.Recs...)
 	for i := first; i < len(f.Recs); i++ {
@@ -247,6 +250,7 @@ func (f *Fields) Name(i int) []byte {
 func (f *Fields) canonicalise(i int) {
 	off := uint32(len(f.Buf))
 	raw := f.RawName(i)
+	f.Grow(len(raw))
 	f.Buf = bytesconv.AppendCanonicalName(f.Buf, raw)
 	r := &f.Recs[i]
 	if string(f.Buf[off:]) == string(raw) {
@@ -296,7 +300,7 @@ func (f *Fields) line(r *Field, id ID, name, value []byte) {
 	val := off + len(name) + 2
 	end := val + len(value) + 2
 	if end > cap(f.Buf) {
-		f.Buf = slices.Grow(f.Buf, end-off)
+		f.Grow(end - off)
 	}
 	b := f.Buf[:end]
 	copy(b[off:], name)
@@ -424,7 +428,7 @@ func (f *Fields) Seen() uint64 { return f.seen }
 
 // CopyTo makes dst an independent copy of f.
 func (f *Fields) CopyTo(dst *Fields) {
-	dst.Buf = append(dst.Buf[:0], f.Buf...)
+	dst.Buf = append(dst.room(len(f.Buf)), f.Buf...)
 	dst.Recs = append(dst.Recs[:0], f.Recs...)
 	dst.Parts = f.Parts
 	dst.seen, dst.first, dst.maybe, dst.dead, dst.waste = f.seen, f.first, f.maybe, f.dead, f.waste
@@ -442,7 +446,7 @@ func (f *Fields) compact() {
 		return
 	}
 	old := *f
-	f.Buf = make([]byte, 0, len(old.Buf)-old.waste/2)
+	f.Buf = lifetime.Make(f.Loan, len(old.Buf)-old.waste/2)
 	for k, s := range old.Parts {
 		f.Parts[k] = f.Store(old.Bytes(s))
 	}

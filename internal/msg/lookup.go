@@ -1,5 +1,7 @@
 package msg
 
+import "github.com/galehttp/gale/internal/lifetime"
+
 // Getters that both requests and responses use.
 
 // PeekID returns the value of the first field called name, whose id is
@@ -27,7 +29,7 @@ func (f *Fields) JoinValues(buf *[]byte, i int, sep string) []byte {
 	if f.Next(i) < 0 {
 		return f.Value(i)
 	}
-	*buf = f.AppendJoined((*buf)[:0], i, sep)
+	*buf = lifetime.Kept(f.Loan, *buf, f.AppendJoined((*buf)[:0], i, sep))
 	return *buf
 }
 

@@ -1,9 +1,8 @@
 package msg
 
 import (
-	"slices"
-
 	"github.com/galehttp/gale/internal/bytesconv"
+	"github.com/galehttp/gale/internal/lifetime"
 )
 
 // The functions in this file accept untrusted names and values. They always write exactly
@@ -172,7 +171,7 @@ func (f *Fields) putLine(id ID, name, value []byte, spelling Spelling) (off int,
 	end := val + len(value) + 2
 	buf := f.Buf
 	if end > cap(buf) {
-		buf = slices.Grow(buf, end-off)
+		buf = lifetime.Grow(f.Loan, buf, end-off)
 	}
 	buf = buf[:end]
 	f.last = 0

@@ -15,7 +15,17 @@ type suspended struct {
 
 var spare = pool.Pool{New: func() any { return new(suspended) }}
 
-// drop puts s back into the pool.
+// newSuspended returns an empty one, from the pool unless f is part of a loan: then no
+// memory of a pool gets into f.
+func newSuspended(f *Fields) *suspended {
+	if f.Loan != nil {
+		return new(suspended)
+	}
+	return spare.Get().(*suspended)
+}
+
+// drop puts s back into the pool. If the head is part of a loan, the garbage collector gets
+// s, because it has memory of the loan.
 func (s *suspended) drop() {
 	s.fields.Reset()
 	s.scan, s.request, s.status, s.minor = Scan{}, requestFacts{}, 0, 0
@@ -23,12 +33,16 @@ func (s *suspended) drop() {
 }
 
 // swap exchanges the fields of a head and those of s.
-func (s *suspended) swap(f *Fields) { s.fields, *f = *f, s.fields }
+// Each keeps its loan; s has none.
+func (s *suspended) swap(f *Fields) {
+	s.fields, *f = *f, s.fields
+	keepLoan(&s.fields, f)
+}
 
 // Suspend stores the parsed part of h and its state s elsewhere. h is then empty, as
 // after Reset.
 func (h *RequestHead) Suspend(s *Scan) {
-	p := spare.Get().(*suspended)
+	p := newSuspended(&h.Fields)
 	p.scan = *s
 	p.swap(&h.Fields)
 	p.request, h.requestFacts = h.requestFacts, requestFacts{MethodID: MethodGet, Minor: 1}
@@ -37,7 +51,9 @@ func (h *RequestHead) Suspend(s *Scan) {
 
 // Abandon drops what Suspend stored, and puts its memory back into the pool.
 func (h *RequestHead) Abandon() {
-	h.suspended.drop()
+	if h.Loan == nil {
+		h.suspended.drop()
+	}
 	h.suspended = nil
 }
 
@@ -51,13 +67,15 @@ func (h *RequestHead) Resume(s *Scan) {
 	*s = p.scan
 	p.swap(&h.Fields)
 	h.requestFacts = p.request
-	p.drop()
+	if h.Loan == nil {
+		p.drop()
+	}
 }
 
 // Suspend stores the parsed part of h and its state s elsewhere. h is then empty, as
 // after Reset.
 func (h *ResponseHead) Suspend(s *Scan) {
-	p := spare.Get().(*suspended)
+	p := newSuspended(&h.Fields)
 	p.scan = *s
 	p.swap(&h.Fields)
 	p.status, p.minor = h.Status, h.Minor
@@ -75,5 +93,7 @@ func (h *ResponseHead) Resume(s *Scan) {
 	*s = p.scan
 	p.swap(&h.Fields)
 	h.Status, h.ContentLength, h.Minor, h.Conn = p.status, 0, p.minor, 0
-	p.drop()
+	if h.Loan == nil {
+		p.drop()
+	}
 }

@@ -2,7 +2,6 @@ package msg
 
 import (
 	"bytes"
-	"slices"
 
 	"github.com/galehttp/gale/internal/bytesconv"
 )
@@ -20,7 +19,7 @@ func (f *Fields) Unfold() {
 	if room == 0 {
 		return
 	}
-	f.Buf = slices.Grow(f.Buf, room)
+	f.Grow(room)
 	for i := range f.Recs {
 		r := &f.Recs[i]
 		if r.Flags&Folded == 0 {

@@ -3,6 +3,8 @@ package pool
 import (
 	"errors"
 	"io"
+
+	"github.com/galehttp/gale/internal/lifetime"
 )
 
 // minRead is the smallest buffer in bytes that ReadFrom passes to a reader.
@@ -24,6 +26,9 @@ type Buf struct {
 	// B holds the contents. It may be replaced by another slice, which then belongs
 	// to the Buf.
 	B []byte
+	// Loan is what B is memory of while the buffer is lent, else nil. It then grows in
+	// memory of the loan, and no memory goes to a pool.
+	Loan *lifetime.Loan
 }
 
 // Len returns the number of bytes held.
@@ -69,9 +74,18 @@ func (b *Buf) GrowTo(n int) {
 	}
 }
 
+// Lent returns an empty buffer of memory of l, with room for at least n bytes.
+func Lent(l *lifetime.Loan, n int) *Buf {
+	return &Buf{B: lifetime.Make(l, max(n, MinSize)), Loan: l}
+}
+
 // move moves the contents to larger memory, with room for n bytes. The old memory goes
 // back to the pool, in the Buf that the new memory came in.
 func (b *Buf) move(n int) {
+	if b.Loan != nil {
+		b.B = append(lifetime.Make(b.Loan, n), b.B...)
+		return
+	}
 	next := Get(n)
 	next.B = append(next.B, b.B...)
 	b.B, next.B = next.B, b.B

@@ -39,9 +39,10 @@ func Get(n int) *Buf {
 }
 
 // Put gives b back. Neither b nor any slice of b.B may be used afterwards. Put does
-// nothing if b is nil, and drops buffers that are smaller than [MinSize].
+// nothing if b is nil, and drops buffers that are smaller than [MinSize] and those that
+// are lent.
 func Put(b *Buf) {
-	if b == nil {
+	if b == nil || b.Loan != nil {
 		return
 	}
 	c := cap(b.B)

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/galehttp/gale/internal/lifetime"
 )
 
 // filler puts values into fields. With only < 0 it fills all of them, otherwise
@@ -22,6 +24,9 @@ type filler struct {
 // fill fills v, whose name is used in messages, and reports whether it changed it.
 func (f *filler) fill(v reflect.Value, name string) (changed bool) {
 	v = writable(v)
+	if v.Type() == reflect.TypeFor[*lifetime.Loan]() {
+		return false // lent objects never go into a pool
+	}
 	if make := f.c.Make[v.Type()]; make != nil {
 		return f.leaf(name, func() { v.Set(reflect.ValueOf(make())) })
 	}

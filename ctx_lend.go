@@ -1,0 +1,48 @@
+package gale
+
+import (
+	"time"
+
+	"github.com/galehttp/gale/internal/lifetime"
+)
+
+// lend makes ctx and its messages part of l: what they hold moves to memory of l, and
+// grows there from now on. It is called before anything of ctx was lent. ctx never goes
+// back to a pool.
+func (ctx *RequestCtx) lend(l *lifetime.Loan) {
+	ctx.loan = l
+	ctx.Request.lend(l)
+	ctx.Response.lend(l)
+	ctx.trailers.Lend(l)
+}
+
+// lapse empties ctx at the end of its loan, when its request is over: closers and
+// functions of AfterSend have run, and the context of Done has ended. That context stays,
+// and so do the user values if package context may ask for them.
+func (ctx *RequestCtx) lapse() {
+	ctx.Request.lapse()
+	ctx.Response.lapse()
+	ctx.trailers.Lapse()
+	if !ctx.isHeld() {
+		ctx.Request.userValues = nil
+	}
+	ctx.mu.Lock()
+	defer ctx.mu.Unlock()
+	ctx.x, ctx.work, ctx.reach, ctx.isTLS = nil, nil, over, false
+	ctx.tick, ctx.now, ctx.num = 0, time.Time{}, 0
+	ctx.remoteAddr, ctx.logger = nil, nil
+	ctx.hijack, ctx.hijackNoResponse = nil, false
+	ctx.hooks, ctx.after, ctx.afterTaken = nil, nil, true
+	ctx.timedOut.Store(nil)
+	if ctx.seen.req != nil {
+		ctx.seen.forget()
+	}
+	ctx.flush = flushState{}
+	ctx.stream = requestStream{}
+}
+
+// isHeld reports whether package context may hold ctx.
+func (ctx *RequestCtx) isHeld() bool {
+	d := ctx.done.Load()
+	return d != nil && d.held.Load()
+}

@@ -1,0 +1,28 @@
+package gale
+
+import "github.com/galehttp/gale/internal/lifetime"
+
+// Objects of a guarded request, or of a guarded pool, have a *lifetime.Loan. When it ends,
+// they lapse: they are emptied, but keep the pointer. So a method of a lapsed object finds
+// nothing, or must parse or grow, and there it calls used or lapsed. The path on which it
+// finds something doesn't look at the loan. Methods that have no such path, as setters of
+// a number, begin with the call.
+
+// used tells l, unless it is nil, that one of its objects is used. If the loan has ended,
+// that is reported.
+func used(l *lifetime.Loan) {
+	if l != nil {
+		l.Use()
+	}
+}
+
+// lapsed is used, and reports whether the loan has ended.
+func lapsed(l *lifetime.Loan) bool {
+	return l != nil && useLapsed(l)
+}
+
+//go:noinline so that lapsed is inlined
+func useLapsed(l *lifetime.Loan) bool {
+	l.Use()
+	return l.Over()
+}

@@ -1,0 +1,27 @@
+package gale
+
+import "github.com/galehttp/gale/internal/lifetime"
+
+// lend makes u part of l: its memory moves to l, and grows there from now on.
+func (u *URI) lend(l *lifetime.Loan) {
+	u.loan = l
+	u.buf = lifetime.Move(l, u.buf)
+	u.fullURI, u.requestURI = lifetime.Move(l, u.fullURI), lifetime.Move(l, u.requestURI)
+	u.args.lend(l)
+}
+
+// lapse empties u at the end of its loan.
+func (u *URI) lapse() {
+	u.args.lapse()
+	u.DisablePathNormalizing, u.pathDone, u.pathPlain, u.queryPlain, u.argsDone, u.userParsed = false, false, false, false, false, false
+	u.buf, u.validHost, u.uriParts = nil, 0, uriParts{}
+	u.fullURI, u.requestURI = nil, nil
+}
+
+// own makes sure that the arena, which had a capacity of had bytes, is memory of the
+// loan, if there is one.
+func (u *URI) own(had int) {
+	if u.loan != nil && cap(u.buf) != had {
+		u.buf = lifetime.Move(u.loan, u.buf)
+	}
+}
