@@ -41,13 +41,36 @@ var argsPool = pool.Pool{New: func() any { return new(Args) }}
 
 // AcquireArgs returns an empty Args from a pool. Give it back with [ReleaseArgs]
 // when you no longer need it. Not giving it back is not an error.
-func AcquireArgs() *Args { return argsPool.Get().(*Args) }
+func AcquireArgs() *Args {
+	if l := borrow("ReleaseArgs"); l != nil {
+		a := new(Args)
+		a.lend(l)
+		return a
+	}
+	return argsPool.Get().(*Args)
+}
 
 // ReleaseArgs puts a into the pool. Neither a nor anything that its methods
 // returned may be used afterwards.
 func ReleaseArgs(a *Args) {
+	if l := a.list.Loan; l != nil {
+		a.giveUp(l)
+		return
+	}
 	a.Reset()
 	argsPool.Put(a)
+}
+
+// giveUp is ReleaseArgs for a guarded object.
+func (a *Args) giveUp(l *lifetime.Loan) {
+	switch back, late := ends(l, "ReleaseArgs"); {
+	case late:
+	case back:
+		a.lapse()
+		l.End()
+	default:
+		a.Reset()
+	}
 }
 
 // Reset removes all arguments. It keeps the buffers for reuse unless they are huge.

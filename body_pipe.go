@@ -51,10 +51,11 @@ var errStreamWriterExit = errors.New("gale: stream writer ended its goroutine")
 
 // run runs the writer and tells the reader when it has ended, in whatever way.
 func (p *streamPipe) run(sw StreamWriter) {
+	panicOnFault()
 	err := errStreamWriterExit
 	defer func() {
 		if v := recover(); v != nil {
-			err = panicError(v)
+			err = panicError((*guard)(nil).lateUse(v, nil))
 		}
 		p.mu.Lock()
 		p.ended, p.err = true, err

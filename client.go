@@ -252,7 +252,7 @@ func (c *Client) do(ctx context.Context, req *Request, resp *Response) error {
 // proxy's credentials, decompression.
 func (c *Client) doAround(ctx context.Context, hc *HostClient, req *Request, resp *Response) error {
 	if resp == nil {
-		resp = AcquireResponse()
+		resp = acquireResponse()
 		defer releaseDropped(resp)
 	}
 	if c.Jar != nil {

@@ -8,7 +8,7 @@ import (
 
 // fetchGet sends a GET and follows redirects. A limit of 0 is none.
 func fetchGet(ctx context.Context, c getter, dst []byte, url string, limit time.Duration) (int, []byte, error) {
-	req := AcquireRequest()
+	req := acquireRequest()
 	defer ReleaseRequest(req)
 	req.SetRequestURI(url)
 	req.timeout = limit
@@ -17,7 +17,7 @@ func fetchGet(ctx context.Context, c getter, dst []byte, url string, limit time.
 
 // fetchPost sends a form and follows redirects. args may be nil.
 func fetchPost(ctx context.Context, c getter, dst []byte, url string, args *Args) (int, []byte, error) {
-	req := AcquireRequest()
+	req := acquireRequest()
 	defer ReleaseRequest(req)
 	req.SetRequestURI(url)
 	req.Header.SetMethod(MethodPost)
@@ -37,7 +37,7 @@ type getter interface {
 // fetch returns the status and the body of the last response to req, after
 // redirects.
 func fetch(ctx context.Context, c getter, dst []byte, req *Request) (int, []byte, error) {
-	resp := AcquireResponse()
+	resp := acquireResponse()
 	defer ReleaseResponse(resp)
 	req.whole = true
 	err := doRedirects(ctx, c, req, resp, maxGetRedirects)

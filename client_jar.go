@@ -48,7 +48,7 @@ func addCookies(jar CookieJar, req *Request) (restore func()) {
 func keepCookies(jar CookieJar, u *URI, h *ResponseHeader) {
 	var cookies []*Cookie
 	for _, value := range h.Cookies() {
-		c := AcquireCookie()
+		c := cookiePool.Get().(*Cookie)
 		defer ReleaseCookie(c)
 		if c.ParseBytes(value) == nil {
 			cookies = append(cookies, c)

@@ -49,7 +49,7 @@ type doer interface {
 // doRedirects sends req and follows redirects, at most most of them.
 func doRedirects(ctx context.Context, c doer, req *Request, resp *Response, most int) error {
 	if resp == nil {
-		resp = AcquireResponse()
+		resp = acquireResponse()
 		defer releaseDropped(resp)
 	}
 	limit := req.timeout
@@ -102,7 +102,7 @@ func redirect(req *Request, status int, location []byte, spent bool, host *HostC
 	if len(location) == 0 {
 		return ErrMissingLocation
 	}
-	u, next := req.URI(), AcquireURI()
+	u, next := req.URI(), uriPool.Get().(*URI)
 	defer ReleaseURI(next)
 	if host != nil && host.IsTLS && u.scheme.empty() {
 		u.SetScheme("https")

@@ -64,13 +64,36 @@ var cookiePool = pool.Pool{New: func() any { return new(Cookie) }}
 
 // AcquireCookie returns an empty cookie from a pool. Give it back with
 // [ReleaseCookie] when you no longer need it. Not giving it back is not an error.
-func AcquireCookie() *Cookie { return cookiePool.Get().(*Cookie) }
+func AcquireCookie() *Cookie {
+	if l := borrow("ReleaseCookie"); l != nil {
+		c := new(Cookie)
+		c.lend(l)
+		return c
+	}
+	return cookiePool.Get().(*Cookie)
+}
 
 // ReleaseCookie puts c into the pool. Neither c nor anything that its methods
 // returned may be used afterwards.
 func ReleaseCookie(c *Cookie) {
+	if l := c.loan; l != nil {
+		c.giveUp(l)
+		return
+	}
 	c.Reset()
 	cookiePool.Put(c)
+}
+
+// giveUp is ReleaseCookie for a guarded object.
+func (c *Cookie) giveUp(l *lifetime.Loan) {
+	switch back, late := ends(l, "ReleaseCookie"); {
+	case late:
+	case back:
+		c.lapse()
+		l.End()
+	default:
+		c.Reset()
+	}
 }
 
 // Reset makes c an empty cookie. It keeps the buffers for reuse unless they are

@@ -14,7 +14,6 @@ import (
 	"github.com/galehttp/gale/internal/lifetime"
 	"github.com/galehttp/gale/internal/msg"
 	"github.com/galehttp/gale/internal/pool"
-	"github.com/galehttp/gale/internal/race"
 )
 
 // RequestCtx is one request and its response, with what is known about their connection.
@@ -164,6 +163,9 @@ func (ctx *RequestCtx) abandon() {
 		ctx.endDone()
 	}
 	if ctx.timedOut.Load() == nil {
+		if ctx.loan != nil {
+			defer ctx.endLoan()
+		}
 		ctx.dispose()
 		return
 	}
@@ -176,11 +178,11 @@ func (ctx *RequestCtx) abandon() {
 // stays, because Value may be called at any time.
 func (ctx *RequestCtx) leave() {
 	ctx.abandon()
+	if ctx.loan != nil {
+		return // all of it has lapsed
+	}
 	ctx.Request.ResetBody()
 	ctx.Response.ResetBody()
-	if !reuseContexts.Load() {
-		ctx.poison()
-	}
 }
 
 // dispose closes and removes what ctx holds other than memory, such as files; ctx is not
@@ -249,31 +251,14 @@ func acquireCtx() *RequestCtx {
 	if ctx, ok := ctxPool.Get().(*RequestCtx); ok {
 		return ctx
 	}
+	return newCtx()
+}
+
+// newCtx returns a context that isn't from the pool.
+func newCtx() *RequestCtx {
 	ctx := new(RequestCtx)
 	ctx.reset()
 	return ctx
 }
 
 func releaseCtx(ctx *RequestCtx) { ctxPool.Put(ctx) }
-
-// poison overwrites the memory of contexts of ended requests, in programs built with the
-// race detector. So bytes that a handler kept are visibly wrong, and the detector reports
-// goroutines that read them.
-func (ctx *RequestCtx) poison() {
-	for _, b := range [...][]byte{ctx.Request.Header.s.Buf, ctx.Response.Header.s.Buf, ctx.Request.uri.buf} {
-		race.Poison(b)
-	}
-	for _, c := range [...]*content{&ctx.Request.content, &ctx.Response.content} {
-		if c.body != nil {
-			race.Poison(c.body.B)
-		}
-	}
-}
-
-// reuseContexts says whether a context serves one request after another. With the race
-// detector it doesn't. Code that keeps a context too long is then reported as such, and
-// not as a race between two unrelated requests. It is atomic because tests change it
-// while connections of other tests end.
-var reuseContexts atomic.Bool
-
-func init() { reuseContexts.Store(!race.Enabled) }

@@ -76,7 +76,7 @@ func (ctx *RequestCtx) note() {
 	}
 	s, from := &ctx.seen, &ctx.Request
 	if s.req == nil {
-		s.req = AcquireRequest()
+		s.req = acquireRequest()
 	}
 	from.Header.CopyTo(&s.req.Header)
 	if from.uriParsed {

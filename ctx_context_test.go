@@ -200,10 +200,11 @@ func watchKept(k *kept) (stop func() error) {
 	}
 }
 
-// usedAgain makes the server use contexts again, even with the race detector.
+// usedAgain makes servers that begin to serve in the test use contexts again, even with the
+// race detector: without it no request is guarded.
 func usedAgain(t *testing.T) {
-	before := reuseContexts.Swap(true)
-	t.Cleanup(func() { reuseContexts.Store(before) })
+	before := guardsByDefault.Swap(false)
+	t.Cleanup(func() { guardsByDefault.Store(before) })
 }
 
 // wantNoWaiters checks that nothing waits for a shutdown of s any more.

@@ -38,7 +38,7 @@ func (ctx *RequestCtx) lapse() {
 		ctx.seen.forget()
 	}
 	ctx.flush = flushState{}
-	ctx.stream = requestStream{}
+
 }
 
 // isHeld reports whether package context may hold ctx.

@@ -121,7 +121,7 @@ func (ctx *RequestCtx) IfModifiedSince(lastModified time.Time) bool {
 // without Location. In fasthttp an invalid uri redirects to the page that the client
 // comes from, or to another host.
 func (ctx *RequestCtx) Redirect(uri string, statusCode int) {
-	u := AcquireURI()
+	u := uriPool.Get().(*URI)
 	defer ReleaseURI(u)
 	ctx.URI().CopyTo(u)
 	b := []byte(uri)

@@ -50,7 +50,7 @@ func (c *HostClient) doCall(k *call, req *Request, resp *Response) (err error) {
 
 // doDrop is do for callers that don't want the response.
 func (c *HostClient) doDrop(k *call, req *Request) error {
-	resp := AcquireResponse()
+	resp := acquireResponse()
 	defer ReleaseResponse(resp)
 	if err := c.attempts(k, req, resp); err != nil {
 		return err

@@ -1,6 +1,9 @@
 package gale
 
-import "github.com/galehttp/gale/internal/pool"
+import (
+	"github.com/galehttp/gale/internal/lifetime"
+	"github.com/galehttp/gale/internal/pool"
+)
 
 var (
 	requestPool  pool.Pool
@@ -11,6 +14,16 @@ var (
 // you no longer need it, so that its memory is used again. If you don't, the garbage
 // collector frees it.
 func AcquireRequest() *Request {
+	if l := borrow("ReleaseRequest"); l != nil {
+		req := new(Request)
+		req.lend(l)
+		return req
+	}
+	return acquireRequest()
+}
+
+// acquireRequest is AcquireRequest for the library's own use, which isn't guarded.
+func acquireRequest() *Request {
 	if v := requestPool.Get(); v != nil {
 		return v.(*Request)
 	}
@@ -20,15 +33,43 @@ func AcquireRequest() *Request {
 // ReleaseRequest resets req and puts it back into the pool of [AcquireRequest]. Don't use
 // req, or anything that its methods returned, afterwards.
 func ReleaseRequest(req *Request) {
+	if l := req.loan; l != nil {
+		req.giveUp(l)
+		return
+	}
 	req.KeepBodyBuffer = false
 	req.Reset()
 	requestPool.Put(req)
+}
+
+// giveUp is ReleaseRequest for a guarded request.
+func (req *Request) giveUp(l *lifetime.Loan) {
+	switch back, late := ends(l, "ReleaseRequest"); {
+	case late:
+	case back:
+		req.runClosers()
+		req.removeForm()
+		req.lapse()
+		l.End()
+	default:
+		req.Reset()
+	}
 }
 
 // AcquireResponse returns an empty response from a pool. Pass it to [ReleaseResponse]
 // when you no longer need it, so that its memory is used again. If you don't, the garbage
 // collector frees it.
 func AcquireResponse() *Response {
+	if l := borrow("ReleaseResponse"); l != nil {
+		resp := new(Response)
+		resp.lend(l)
+		return resp
+	}
+	return acquireResponse()
+}
+
+// acquireResponse is AcquireResponse for the library's own use, which isn't guarded.
+func acquireResponse() *Response {
 	if v := responsePool.Get(); v != nil {
 		return v.(*Response)
 	}
@@ -38,7 +79,24 @@ func AcquireResponse() *Response {
 // ReleaseResponse resets resp and puts it back into the pool of [AcquireResponse]. Don't
 // use resp, or anything that its methods returned, afterwards.
 func ReleaseResponse(resp *Response) {
+	if l := resp.loan; l != nil {
+		resp.giveUp(l)
+		return
+	}
 	resp.KeepBodyBuffer = false
 	resp.Reset()
 	responsePool.Put(resp)
+}
+
+// giveUp is ReleaseResponse for a guarded response.
+func (resp *Response) giveUp(l *lifetime.Loan) {
+	switch back, late := ends(l, "ReleaseResponse"); {
+	case late:
+	case back:
+		_ = resp.closeStream(nil)
+		resp.lapse()
+		l.End()
+	default:
+		resp.Reset()
+	}
 }

@@ -406,6 +406,14 @@ type Server struct {
 	// bring: HTTP2.MaxStreams limits them, for each connection.
 	MaxRunningHandlers int
 
+	// GuardLifetimes makes the server find code that uses a request after its handler has
+	// returned: a context that a goroutine keeps, or bytes of a request in a map. It also
+	// guards the pools of AcquireRequest and the similar functions, unless GuardPools did.
+	// If it is nil, the default, requests are not guarded. In programs that are built with
+	// the race detector (go build -race), nil means that each request is guarded, without
+	// pages, and late uses are logged, or panic if the environment has GALE_GUARD=panic.
+	GuardLifetimes *LifetimeGuard
+
 	// HTTP2 turns HTTP/2 (RFC 9113) on or off and has its limits. The zero value offers
 	// it to clients of TLS listeners.
 	HTTP2 HTTP2Config
@@ -434,6 +442,7 @@ type serverRun struct {
 	drain      *drain                    // the one that runs, see DrainTime
 	readWhole  atomic.Int32              // how often it was logged that a streamed body was read whole
 	h2         h2Sessions
+	lender     *lender // of GuardLifetimes, made when the server begins to serve
 }
 
 // ConnState is the state of a connection; see Server.ConnState.

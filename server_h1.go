@@ -3,6 +3,7 @@ package gale
 import (
 	"io"
 	"net"
+	"runtime/debug"
 
 	"github.com/galehttp/gale/internal/clock"
 	"github.com/galehttp/gale/internal/engine"
@@ -114,9 +115,16 @@ func (ss *h1Session) Open(c engine.Conn, next *engine.Next) {
 // connection.
 func (ss *h1Session) Feed(w *engine.Work, next *engine.Next) {
 	fine := false
+	faults := ss.l.fixed.faults
+	if faults {
+		faults = !debug.SetPanicOnFault(true)
+	}
 	defer func() {
 		if !fine {
 			ss.broke(recover(), next)
+		}
+		if faults {
+			debug.SetPanicOnFault(false)
 		}
 	}()
 	if ss.tells && ss.wasSent(next) {
@@ -232,10 +240,11 @@ func (ss *h1Session) takeContext(w *engine.Work) *RequestCtx {
 func (ss *h1Session) drop(w *engine.Work) {
 	ctx := ss.ctx
 	ss.ctx = nil
-	if !reuseContexts.Load() {
-		ctx.poison()
-		return
-	}
+	giveBack(ctx, w)
+}
+
+// giveBack leaves a context that was reset in the workspace.
+func giveBack(ctx *RequestCtx, w *engine.Work) {
 	if w.State == nil {
 		w.State = ctx
 		return
@@ -277,6 +286,9 @@ func (ss *h1Session) feedHead(w *engine.Work, next *engine.Next) bool {
 	}
 	w.Consume(n)
 	ss.num++
+	if lender := ss.l.fixed.lender; lender != nil && lender.Sample() {
+		ctx = ss.lend(lender, w)
+	}
 	ss.prepare(ctx, w)
 	return ss.accept(ctx, w, next)
 }
@@ -335,6 +347,9 @@ func (ss *h1Session) prepare(ctx *RequestCtx, w *engine.Work) {
 // Stall ends the connection when no more bytes come in time.
 func (ss *h1Session) Stall(w *engine.Work, why error, next *engine.Next) {
 	defer ss.closeLater(next)
+	if ss.l.fixed.faults {
+		defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	}
 	if engine.IsTimeout(why) {
 		ss.s.stats.timeouts.Add(1)
 	}
@@ -382,6 +397,9 @@ func (ss *h1Session) Closed(err error) {
 		ss.free()
 		return
 	}
+	if ss.l.fixed.faults {
+		defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	}
 	if ss.tells {
 		defer ss.tellUnsent(err)
 	}
@@ -406,6 +424,9 @@ func (ss *h1Session) Hijacked(c net.Conn) {
 			ss.s.logPanic("in a HijackHandler", r, stack())
 		}
 	}()
+	if ss.l.fixed.faults {
+		defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	}
 	if !ss.s.KeepHijackedConns {
 		defer c.Close()
 	}

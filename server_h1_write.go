@@ -166,6 +166,11 @@ func (ss *h1Session) finish(ctx *RequestCtx, w *engine.Work, abandon bool) {
 			return
 		}
 	}
+	if ctx.loan != nil {
+		ss.ctx = nil
+		ctx.expire()
+		return
+	}
 	ctx.reset()
 	ss.drop(w)
 }

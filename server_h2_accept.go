@@ -14,7 +14,16 @@ var h2Streams = pool.Pool{New: func() any { return new(h2Stream) }}
 
 // open begins a request, under mu.
 func (ss *h2Session) open(ev *h2.Event, now clock.Tick) {
-	ctx := acquireCtx()
+	lender := ss.l.fixed.lender
+	if lender != nil && !lender.Sample() {
+		lender = nil
+	}
+	ctx := (*RequestCtx)(nil)
+	if lender == nil {
+		ctx = acquireCtx()
+	} else {
+		ctx = newCtx()
+	}
 	head := &ctx.Request.Header.s
 	refusal := error(nil)
 	if err := ss.proto.DecodeRequest(&head.RequestHead); err != nil {
@@ -37,6 +46,9 @@ func (ss *h2Session) open(ev *h2.Event, now clock.Tick) {
 	s.boundRead()
 	ev.Stream.Owner = s
 	ss.num++
+	if lender != nil {
+		lender.lend(ctx, ss.nc.RemoteAddr(), ss.id<<32|ss.num&0xffffffff)
+	}
 	ss.idleDue = 0
 	if ss.num >= ss.l.fixed.requests || ss.s.DisableKeepalive {
 		ss.stop()

@@ -1,6 +1,8 @@
 package gale
 
 import (
+	"runtime/debug"
+
 	"github.com/galehttp/gale/internal/clock"
 	"github.com/galehttp/gale/internal/engine"
 	"github.com/galehttp/gale/internal/h2"
@@ -101,6 +103,9 @@ func (ss *h2Session) popRest() *h2Stream {
 // again. sharer is the runner's Sharer if it shares the connection, else nil.
 func (s *h2Stream) run(sharer *engine.Sharer) {
 	returned := false
+	if s.ss.l.fixed.faults {
+		defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	}
 	defer func() {
 		if !returned {
 			s.stopped(recover(), sharer)

@@ -266,12 +266,12 @@ func (s *h2Stream) finish() {
 		s.wrest()
 		ctx.leave()
 	default:
-		private := d == nil && !s.streamed && !s.shared && !ctx.flush.begun
-		ctx.reset()
-		if !reuseContexts.Load() {
-			ctx.poison()
+		if ctx.loan != nil {
+			ctx.expire()
 			return
 		}
+		private := d == nil && !s.streamed && !s.shared && !ctx.flush.begun
+		ctx.reset()
 		releaseCtx(ctx)
 		if private {
 			*s = h2Stream{}

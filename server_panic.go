@@ -70,6 +70,7 @@ func (sc *serverConn) panicked(ctx *RequestCtx, r any, o *outcome) {
 	if trace == nil {
 		trace = stack()
 	}
+	r = s.lateUse(r, trace)
 	if ctx.timedOut.Load() != nil {
 		// The response is already made, and other goroutines use the context.
 		s.logPanic("in a handler that called TimeoutError", r, trace)
@@ -165,6 +166,7 @@ func isAbort(r any) bool {
 // logPanic logs and counts a panic with r.
 func (s *Server) logPanic(where string, r any, trace []byte) {
 	s.stats.panics.Add(1)
+	r = s.lateUse(r, trace)
 	if s.slogs() {
 		s.logAttrs("panic "+where, panicAttrs(nil, r, trace))
 		return
@@ -179,6 +181,7 @@ func (s *Server) logHandlerPanic(where string, ctx *RequestCtx, r any, trace []b
 		return
 	}
 	s.stats.panics.Add(1)
+	r = s.lateUse(r, trace)
 	var attrs []slog.Attr
 	if !s.SecureErrorLogMessage {
 		attrs = ctx.logAttrs()

@@ -83,6 +83,9 @@ func (ss *h1Session) refuse(w *engine.Work, err error, next *engine.Next) (ok bo
 	s := ss.s
 	ctx := ss.takeContext(w)
 	if ctx.x == nil {
+		if lender := ss.l.fixed.lender; lender != nil && lender.Sample() {
+			ctx = ss.lend(lender, w)
+		}
 		ss.prepare(ctx, w)
 	}
 	ctx.work, ctx.reach = w, running

@@ -38,6 +38,8 @@ type fixedSettings struct {
 	implied   head.Implied  // fields that every response has or lacks
 	lazyTime  bool
 	hooked    bool // BeforeSend is set
+	lender    *lender
+	faults    bool // lender has pages
 	http2     h2.Config
 }
 
@@ -58,6 +60,7 @@ func (s *Server) fixed() fixedSettings {
 	if s.MaxRequestsPerConn > 0 {
 		requests = uint64(s.MaxRequestsPerConn)
 	}
+	lender := s.lender()
 	return fixedSettings{
 		name: s.serverName(),
 		lim:  h1.Limits{Head: maxHead, Fields: s.MaxHeaderFields, Target: max(maxHead/4, minTarget)},
@@ -76,6 +79,8 @@ func (s *Server) fixed() fixedSettings {
 		implied:   implied,
 		lazyTime:  s.LazyRequestTime,
 		hooked:    s.BeforeSend != nil,
+		lender:    lender,
+		faults:    lender.faults(),
 		http2:     s.h2Config(),
 	}
 }

@@ -25,6 +25,8 @@ type Stats struct {
 	Listeners []ListenerStats
 	// Event is about the event engine.
 	Event EventStats
+	// Lifetimes is about GuardLifetimes.
+	Lifetimes LifetimeStats
 }
 
 // ListenerStats describes a listener of a Server.
@@ -33,6 +35,26 @@ type ListenerStats struct {
 	Network, Address string
 	// Engine is EngineBlock or EngineEvent.
 	Engine Engine
+}
+
+// LifetimeStats has the counters of a Server's LifetimeGuard. They are 0 if nothing is
+// guarded. What several servers or GuardPools share is counted for all of them, except
+// Requests.
+type LifetimeStats struct {
+	// Requests is the number of requests that were guarded.
+	Requests uint64
+	// Reports is the number of late uses that were found, including those that were not
+	// logged because others at the same place were, and faults in goroutines of a server.
+	Reports uint64
+	// Held is the number of bytes that the guard holds now: memory of requests that are
+	// being served, and pages of ended ones, of which only addresses are used.
+	Held int64
+	// Unpaged counts how often bytes were not on pages, although LifetimeGuard.Pages is
+	// set, because MaxBytes was reached or the system gave none.
+	Unpaged uint64
+	// Early counts pages that were used again before LifetimeGuard.Hold had passed. If it
+	// grows, MaxBytes is too low for Hold.
+	Early uint64
 }
 
 // EventStats has the counters of a Server's event engine. Numbers of goroutines, loops
@@ -75,6 +97,7 @@ func (s *Server) Stats() Stats {
 			Polls:         e.Polls,
 			Wakeups:       e.Wakeups,
 		},
+		Lifetimes: s.lifetimes(),
 	}
 }
 

@@ -36,6 +36,7 @@ func TimeoutWithCodeHandler(h RequestHandler, timeout time.Duration, msg string,
 		var over atomic.Bool // set by the handler or the timeout, whichever is first
 		go func() {
 			var v any = errHandlerGoexit
+			panicOnFault()
 			defer func() {
 				if r := recover(); r != nil {
 					v = &handlerPanic{value: r, stack: stack()}

@@ -69,13 +69,36 @@ var uriPool = pool.Pool{New: func() any { return new(URI) }}
 
 // AcquireURI returns an empty URI from a pool. Give it back with [ReleaseURI] when
 // you no longer need it. Not giving it back is not an error.
-func AcquireURI() *URI { return uriPool.Get().(*URI) }
+func AcquireURI() *URI {
+	if l := borrow("ReleaseURI"); l != nil {
+		u := new(URI)
+		u.lend(l)
+		return u
+	}
+	return uriPool.Get().(*URI)
+}
 
 // ReleaseURI puts u into the pool. Neither u nor anything that its methods
 // returned may be used afterwards.
 func ReleaseURI(u *URI) {
+	if l := u.loan; l != nil {
+		u.giveUp(l)
+		return
+	}
 	u.Reset()
 	uriPool.Put(u)
+}
+
+// giveUp is ReleaseURI for a guarded object.
+func (u *URI) giveUp(l *lifetime.Loan) {
+	switch back, late := ends(l, "ReleaseURI"); {
+	case late:
+	case back:
+		u.lapse()
+		l.End()
+	default:
+		u.Reset()
+	}
 }
 
 // Reset sets u to the zero value. It keeps the buffers for reuse unless they are

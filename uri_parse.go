@@ -324,7 +324,7 @@ func (u *URI) update(newURI []byte) error {
 	if looksElsewhere(newURI) {
 		return ErrorInvalidURI
 	}
-	next := AcquireURI()
+	next := uriPool.Get().(*URI)
 	defer ReleaseURI(next)
 	if err := next.parse(nil, newURI, false, false); err != nil {
 		return err

@@ -8,7 +8,6 @@ import (
 	"github.com/galehttp/gale"
 	"github.com/galehttp/gale/internal/door"
 	"github.com/galehttp/gale/internal/pool"
-	"github.com/galehttp/gale/internal/race"
 )
 
 // NewHTTPHandler returns a handler that serves requests of a net/http server with h,
@@ -44,6 +43,7 @@ func answer(h gale.RequestHandler, w http.ResponseWriter, r *http.Request) {
 	ctx := ctxs.Get().(*gale.RequestCtx)
 	ctx.Init2(o.Conn(), nil, false)
 	convertRequest(r, &ctx.Request, false) // o has the trailers
+	guarded := door.Lend(ctx, h)
 	if b, ok := ctx.Request.BodyStream().(*attachedBody); ok {
 		b.served = true
 		o.body = b
@@ -57,7 +57,7 @@ func answer(h gale.RequestHandler, w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		if ctx.LastTimeoutErrorResponse() == nil {
-			defer dispose(ctx)
+			defer end(ctx, guarded)
 		} else { // ctx is left to the goroutines that hold it
 			defer ctx.Value(door.AbandonKey{})
 		}
@@ -79,14 +79,21 @@ func answer(h gale.RequestHandler, w http.ResponseWriter, r *http.Request) {
 	o.finish(ctx)
 	returned = true
 	o.tellSent(ctx, true)
-	if o.endContext() {
-		dispose(ctx)
+	if held := o.endContext(); held || guarded {
+		end(ctx, guarded)
 		return
 	}
 	ctx.Init2(nowhere, nil, false) // closes and removes what it holds
-	if !race.Enabled {
-		ctxs.Put(ctx)
+	ctxs.Put(ctx)
+}
+
+// end ends the request of ctx, which isn't used again.
+func end(ctx *gale.RequestCtx, guarded bool) {
+	if guarded {
+		door.Lapse(ctx)
+		return
 	}
+	dispose(ctx)
 }
 
 // dispose closes and removes what ctx holds other than memory, such as files. Its user

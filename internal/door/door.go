@@ -128,3 +128,13 @@ type Hijack struct {
 	Handler    func(net.Conn) // nil if Hijack was not called
 	NoResponse bool
 }
+
+// Lend guards a request of a server of another package, if the objects of pools are guarded and
+// it is in the sample: see gale.GuardPools. ctx is the *gale.RequestCtx that has the request, and
+// handler the gale.RequestHandler that will get it. If it returns true, the context must not be
+// used again, and Lapse must be called when the request has ended, unless the context was left to
+// other goroutines. Package gale sets both.
+var (
+	Lend  func(ctx, handler any) bool
+	Lapse func(ctx any)
+)
