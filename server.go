@@ -442,7 +442,9 @@ type serverRun struct {
 	drain      *drain                    // the one that runs, see DrainTime
 	readWhole  atomic.Int32              // how often it was logged that a streamed body was read whole
 	h2         h2Sessions
-	lender     *lender // of GuardLifetimes, made when the server begins to serve
+
+	lenderMu sync.Mutex // of lender; after mu
+	lender   *lender    // of GuardLifetimes, made when the server begins to serve
 }
 
 // ConnState is the state of a connection; see Server.ConnState.

@@ -31,8 +31,8 @@ func (s *Server) lender() *lender {
 	if set == nil && !guardsByDefault.Load() {
 		return nil
 	}
-	s.run.mu.Lock()
-	defer s.run.mu.Unlock()
+	s.run.lenderMu.Lock()
+	defer s.run.lenderMu.Unlock()
 	if l := s.run.lender; l != nil && l.set == set {
 		return l
 	}
@@ -133,8 +133,8 @@ func (s *Server) lifetimes() LifetimeStats {
 
 // startedLender returns the lender of s if s has begun to serve, else nil.
 func (s *Server) startedLender() *lender {
-	s.run.mu.Lock()
-	defer s.run.mu.Unlock()
+	s.run.lenderMu.Lock()
+	defer s.run.lenderMu.Unlock()
 	return s.run.lender
 }
 
