@@ -5,6 +5,10 @@ import (
 	"strings"
 )
 
+// faultPanic is what the panic says that Go makes of a fault. After another panic, the text
+// may have the address of a fault that was recovered before.
+const faultPanic = "invalid memory address or nil pointer dereference"
+
 // crash is what the text of a crash says about a fault.
 type crash struct {
 	addr   uint64
@@ -28,8 +32,9 @@ func parseCrash(text, library string) (c crash, ok bool) {
 		return c, false
 	}
 	stack, _, _ = strings.Cut(stack, "\n\n")
-	_, stack, faulted := strings.Cut(stack, "\n"+sigpanic+"(")
-	if !faulted {
+	if _, below, ok := strings.Cut(stack, "\n"+sigpanic+"("); ok {
+		stack = below
+	} else if !strings.Contains(head, faultPanic) { // the stack of a panic begins where it happened
 		return c, false
 	}
 	return crash{addr, crashCaller(stack, library)}, true

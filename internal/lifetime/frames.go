@@ -97,13 +97,11 @@ func isProgramOf(rest string) bool {
 	return false
 }
 
-// isStandard reports whether a function is of the standard library.
+// isStandard reports whether a function is of the standard library. Only its functions in
+// assembly may have names without a package.
 func isStandard(function string) bool {
-	first := function
-	if i := strings.IndexAny(first, "./"); i >= 0 {
-		first = first[:i]
-	}
-	return standardDirs[first]
+	i := strings.IndexAny(function, "./")
+	return i < 0 || standardDirs[function[:i]]
 }
 
 // standardDirs are the first elements of the import paths of the standard library. With

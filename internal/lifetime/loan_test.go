@@ -97,6 +97,7 @@ func TestFindFrames(t *testing.T) {
 		{"shop/cart.Add", "shop/cart/cart.go", "program", "Add"},
 		{"github.com/user/fmt.Print", "/x/fmt.go", "program", "Print"},
 		{"fmt.Fprintf", std + "fmt/print.go", "standard", "Fprintf"},
+		{"aeshashbody", std + "runtime/asm_amd64.s", "standard", ""},
 		{"net/http.(*Server).Serve", std + "net/http/server.go", "standard", "Server.Serve"},
 		{"internal/poll.(*FD).Write", std + "internal/poll/fd.go", "standard", "FD.Write"},
 	} {

@@ -1,0 +1,81 @@
+package lifetime
+
+import (
+	"errors"
+	"runtime/debug"
+	"strings"
+	"testing"
+
+	"github.com/galehttp/gale/internal/bytesconv"
+)
+
+// TestFault proves that a fault on pages of a loan that has ended is found to be its use,
+// however the bytes are used.
+func TestFault(t *testing.T) {
+	g := newPaged(t, Config{MaxBytes: 1 << 20, Each: true})
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	l := g.Begin(Origin{Kind: "handler", Handler: "main.h", Method: "GET", Path: "/users/1", ID: 7})
+	small := append(l.Alloc(100), "alice0001"...)
+	large := l.Alloc(200_000)[:200_000]
+	l.End()
+	text, m := bytesconv.B2S(small), map[string]int{"a": 1, "b": 2}
+	for name, use := range map[string]func(){
+		"read":     func() { sink = int(small[3]) },
+		"write":    func() { small[3] = 'x' },
+		"append":   func() { sinkBytes = append(small, 'x') },
+		"copy":     func() { copy(make([]byte, 9), small) },
+		"copy to":  func() { copy(small, "mallet999") },
+		"string":   func() { sinkText = string(small) },
+		"compare":  func() { sink = strings.Compare(text, "alice0002") },
+		"index":    func() { sink = strings.Index(text, "0001") },
+		"map":      func() { sink = m[text] },
+		"last":     func() { sink = int(large[len(large)-1]) },
+		"concat":   func() { sinkText = text + "x" },
+		"to lower": func() { sinkText = strings.ToLower(text) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+			before := g.Stats().Reports
+			u := faultOf(use)
+			if u == nil {
+				t.Fatal("no use")
+			}
+			if u.Kind != Bytes || u.What != "bytes" || u.Origin.ID != 7 || !strings.Contains(u.Caller, "TestFault.func") {
+				t.Error(u.Text())
+			}
+			if g.Stats().Reports != before+1 || !strings.Contains(string(u.Stack), "TestFault.func") {
+				t.Errorf("%d reports, stack:\n%s", g.Stats().Reports-before, u.Stack)
+			}
+		})
+	}
+}
+
+// sinks keep the compiler from leaving reads out.
+var (
+	sink      int
+	sinkText  string
+	sinkBytes []byte
+)
+
+// faultOf returns what Fault makes of the panic of f.
+func faultOf(f func()) (u *Use) {
+	defer func() { u = Fault(recover()) }()
+	f()
+	return nil
+}
+
+// TestFaultOfOthers proves that other panics aren't taken for uses.
+func TestFaultOfOthers(t *testing.T) {
+	var null *int
+	for name, f := range map[string]func(){
+		"none":        func() {},
+		"a value":     func() { panic("x") },
+		"an error":    func() { panic(errors.New("x")) },
+		"nil pointer": func() { sink = *null },
+		"index":       func() { sink = []int{}[sink&1<<62] },
+	} {
+		if u := faultOf(f); u != nil {
+			t.Errorf("%s: %v", name, u.Text())
+		}
+	}
+}
