@@ -135,10 +135,13 @@ func init() {
 	}
 }
 
+// onDefaultUse is OnUse of default guards. Tests set it, before anything is served.
+var onDefaultUse func(*LifetimeUse)
+
 // newDefaultGuard returns a guard of each request that has no pages. GALE_GUARD=panic in the
 // environment makes late uses panic.
 func newDefaultGuard() *LifetimeGuard {
-	g := new(LifetimeGuard)
+	g := &LifetimeGuard{OnUse: onDefaultUse}
 	if os.Getenv("GALE_GUARD") == "panic" {
 		g.Report = LifetimePanic
 	}

@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -26,7 +27,28 @@ func TestMain(m *testing.M) {
 		fmt.Fprintf(os.Stderr, "GALE_ENGINE=%s: use block or event\n", e)
 		os.Exit(2)
 	}
-	os.Exit(m.Run())
+	late := watchDefaultGuards()
+	code := m.Run()
+	if code == 0 && late() > 0 {
+		fmt.Fprintln(os.Stderr, "FAIL: there were late uses, see above")
+		code = 1
+	}
+	os.Exit(code)
+}
+
+// watchDefaultGuards prints what the guards find that programs with the race detector have.
+// late returns how much that was: tests of right code must not cause reports.
+func watchDefaultGuards() (late func() int64) {
+	var n atomic.Int64
+	if guardsByDefault.Load() {
+		onDefaultUse = func(u *LifetimeUse) {
+			if n.Add(1) <= 20 {
+				fmt.Fprintf(os.Stderr, "--- late use\n%s\n", u)
+			}
+		}
+		setPoolGuard(newDefaultGuard().guard())
+	}
+	return n.Load
 }
 
 // EngineAuto uses the event engine for sockets of package net if the system has it, with

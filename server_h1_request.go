@@ -10,6 +10,7 @@ import (
 	"github.com/galehttp/gale/internal/clock"
 	"github.com/galehttp/gale/internal/door"
 	"github.com/galehttp/gale/internal/engine"
+	"github.com/galehttp/gale/internal/lifetime"
 	"github.com/galehttp/gale/internal/pool"
 )
 
@@ -33,8 +34,9 @@ type requestStream struct {
 	n    int64  // bytes read
 	// limit is the highest n, 0 for none. Another goroutine may set it.
 	limit atomic.Int64
-	stall time.Duration // as requestLimits.readStall
-	until atomic.Int64  // a clock.Tick: when the whole body must have arrived, 0 for never
+	loan  *lifetime.Loan // of the context, nil if its request isn't guarded
+	stall time.Duration  // as requestLimits.readStall
+	until atomic.Int64   // a clock.Tick: when the whole body must have arrived, 0 for never
 
 	// out is held by the goroutine that uses w.Out or writes, from the head of the
 	// message to the end of its response. A goroutine that holds out must not wait for
@@ -57,6 +59,7 @@ func (r *requestStream) open(ss *h1Session, ctx *RequestCtx, w *engine.Work) {
 	r.used = true
 	r.forget()
 	r.ss, r.ctx, r.w, r.err, r.stall = ss, ctx, w, nil, ss.cfg.readStall
+	r.loan = ctx.loan
 	r.until.Store(int64(ss.due))
 	r.limit.Store(0)
 	r.clearFlags()
@@ -92,7 +95,7 @@ func (r *requestStream) forget() {
 // reset makes r ready for the next request, after shut.
 func (r *requestStream) reset() {
 	r.forget()
-	r.used, r.err, r.answered = false, nil, false
+	r.used, r.err, r.answered, r.loan = false, nil, false, nil
 	r.limit.Store(0)
 	r.owesContinue.Store(false)
 	r.clearFlags()
@@ -110,6 +113,7 @@ func (r *requestStream) Read(p []byte) (int, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.ss == nil {
+		used(r.loan)
 		return 0, errStreamClosed
 	}
 	for len(r.rest) == 0 {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/galehttp/gale/internal/clock"
 	"github.com/galehttp/gale/internal/h2"
+	"github.com/galehttp/gale/internal/lifetime"
 )
 
 // errH2End is the inErr of a request that has ended normally.
@@ -186,6 +187,8 @@ type h2Body struct {
 func (b *h2Body) Read(p []byte) (int, error) {
 	s := b.s
 	ss := s.ss
+	late := (*lifetime.Loan)(nil)
+	defer func() { used(late) }() // without mu
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
 	for {
@@ -193,6 +196,7 @@ func (b *h2Body) Read(p []byte) (int, error) {
 		case len(p) == 0:
 			return 0, nil
 		case s.st == nil:
+			late = s.ctx.loan
 			return 0, errStreamClosed
 		case s.limit > 0 && b.n >= s.limit && s.unread():
 			return 0, ErrBodyTooLarge

@@ -175,6 +175,9 @@ const (
 	HeaderXUACompatible                   = gale.HeaderXUACompatible
 	HeaderXXSSProtection                  = gale.HeaderXXSSProtection
 	LIFO                                  = gale.LIFO
+	LifetimeDefault                       = gale.LifetimeDefault
+	LifetimeLog                           = gale.LifetimeLog
+	LifetimePanic                         = gale.LifetimePanic
 	MethodConnect                         = gale.MethodConnect
 	MethodDelete                          = gale.MethodDelete
 	MethodGet                             = gale.MethodGet

@@ -203,6 +203,9 @@ func GetTimeout(dst []byte, url string, timeout time.Duration) (statusCode int, 
 	return gale.GetTimeout(dst, url, timeout)
 }
 
+// GuardPools calls [gale.GuardPools].
+func GuardPools(g *LifetimeGuard) { gale.GuardPools(g) }
+
 // ListenAndServe calls [gale.ListenAndServe].
 func ListenAndServe(addr string, handler RequestHandler) error {
 	return gale.ListenAndServe(addr, handler)

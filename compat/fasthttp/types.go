@@ -105,6 +105,18 @@ type InvalidHostError = gale.InvalidHostError
 // LBClient is [gale.LBClient].
 type LBClient = gale.LBClient
 
+// LifetimeGuard is [gale.LifetimeGuard].
+type LifetimeGuard = gale.LifetimeGuard
+
+// LifetimeReport is [gale.LifetimeReport].
+type LifetimeReport = gale.LifetimeReport
+
+// LifetimeStats is [gale.LifetimeStats].
+type LifetimeStats = gale.LifetimeStats
+
+// LifetimeUse is [gale.LifetimeUse].
+type LifetimeUse = gale.LifetimeUse
+
 // ListenConfig is [gale.ListenConfig].
 type ListenConfig = gale.ListenConfig
 
