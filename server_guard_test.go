@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"runtime"
 	"strings"
 	"sync"
@@ -452,4 +453,38 @@ func TestGuardSample(t *testing.T) {
 	if got := n.Load(); got < 100 || got > 400 || uint64(got) != s.Stats().Lifetimes.Requests {
 		t.Errorf("%d of 2000 requests were guarded, want about 200; Stats has %+v", got, s.Stats().Lifetimes)
 	}
+}
+
+// TestGuardIsSilent proves that nothing is reported where nothing is used too late: the
+// requests of TestNoForeignBytes and TestH2Foreign, all guarded, with pages if the system
+// has them. GALE_LEAK_REQUESTS says how many requests each of the four tests sends.
+func TestGuardIsSilent(t *testing.T) {
+	defer poolGuard.Store(poolGuard.Load())
+	total := leakRequests() / 20
+	if os.Getenv("GALE_LEAK_REQUESTS") != "" {
+		total = leakRequests()
+	}
+	onEngines(t, func(t *testing.T, e Engine) {
+		for _, major := range []int{1, 2} {
+			t.Run(fmt.Sprintf("http%d", major), func(t *testing.T) {
+				u := new(uses)
+				g := &LifetimeGuard{Pages: true, OnUse: u.add}
+				if major == 1 {
+					testNoForeignBytes(t, &Server{Engine: e, GuardLifetimes: g}, total)
+				} else {
+					for _, stream := range []bool{false, true} {
+						testH2Foreign(t, h2Way{engine: e}, stream, g, total/2)
+					}
+				}
+				if late := u.take(); len(late) > 0 {
+					t.Errorf("%d reports, the first is\n%v", len(late), late[0])
+				}
+				n := g.guard().Stats()
+				t.Logf("%+v", n)
+				if n.Guarded < total || n.Held > 64<<20 && n.Unpaged == 0 {
+					t.Errorf("of %d requests, the guard has %+v", total, n)
+				}
+			})
+		}
+	})
 }

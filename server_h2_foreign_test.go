@@ -27,15 +27,19 @@ func TestH2Foreign(t *testing.T) {
 	usedAgain(t)
 	for _, way := range []h2Way{{EngineBlock, false}, {EngineEvent, false}} {
 		for _, stream := range []bool{false, true} {
-			t.Run(fmt.Sprint(way, ",stream=", stream), func(t *testing.T) { testH2Foreign(t, way, stream) })
+			t.Run(fmt.Sprint(way, ",stream=", stream), func(t *testing.T) {
+				testH2Foreign(t, way, stream, nil, int64(race.Fewer(6000)))
+			})
 		}
 	}
 }
 
-func testH2Foreign(t *testing.T, way h2Way, stream bool) {
-	total := int64(race.Fewer(6000))
+// testH2Foreign sends total requests to a server with the guard g, which may be nil.
+func testH2Foreign(t *testing.T, way h2Way, stream bool, g *LifetimeGuard, total int64) {
 	fh := newH2Foreign(t)
-	hs := way.start(t, fh.server(stream))
+	s := fh.server(stream)
+	s.GuardLifetimes = g
+	hs := way.start(t, s)
 	check, kept := fh.check, fh.kept
 	var next, answered atomic.Int64
 	var wg sync.WaitGroup

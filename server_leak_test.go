@@ -37,13 +37,19 @@ func leakRequests() int64 {
 // the time, even with the race detector.
 func TestNoForeignBytes(t *testing.T) {
 	usedAgain(t)
+	testNoForeignBytes(t, &Server{}, leakRequests())
+}
+
+// testNoForeignBytes sends total requests to s.
+func testNoForeignBytes(t *testing.T, s *Server, total int64) {
+	s.Logger = &testLog{}
 	slow := TimeoutHandler(func(ctx *RequestCtx) {
 		<-ctx.Done()
 		time.Sleep(time.Millisecond)
 		ctx.Response.Header.Set("X-Token", "late")
 		ctx.Write(ctx.Request.Body())
 	}, time.Millisecond, "timeout")
-	ts := startServer(t, &Server{Logger: &testLog{}}, func(ctx *RequestCtx) {
+	ts := startServer(t, s, func(ctx *RequestCtx) {
 		token := ctx.QueryArgs().Peek("token")
 		ctx.Response.Header.SetBytesV("X-Token", token)
 		switch string(ctx.Path()) {
@@ -64,7 +70,6 @@ func TestNoForeignBytes(t *testing.T) {
 		fmt.Fprintf(ctx, "%s %s %s %s", token, h.Peek("X-Token"), h.Cookie("token"), ctx.PostBody())
 	})
 	var sent atomic.Int64
-	total := leakRequests()
 	var wg sync.WaitGroup
 	for range 64 {
 		wg.Add(1)
