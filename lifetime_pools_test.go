@@ -9,8 +9,7 @@ import (
 func guardPools(t *testing.T, g *LifetimeGuard) *uses {
 	u := new(uses)
 	g.OnUse = u.add
-	before := poolGuard.Load()
-	t.Cleanup(func() { poolGuard.Store(before) })
+	keepPools(t)
 	GuardPools(g)
 	return u
 }
@@ -77,8 +76,7 @@ func TestGuardPools(t *testing.T) {
 // A release of something that doesn't belong to a pool empties it, and doesn't end its
 // request. In unguarded programs it would get into the pool.
 func TestReleaseOfRequestOfServer(t *testing.T) {
-	s, u := guarded(&Server{})
-	defer poolGuard.Store(poolGuard.Load())
+	s, u := guarded(t, &Server{})
 	ts := startServer(t, s, func(ctx *RequestCtx) {
 		ReleaseRequest(&ctx.Request)
 		if n := len(ctx.Request.Header.Peek("Host")); n > 0 {
@@ -98,7 +96,7 @@ func TestReleaseOfRequestOfServer(t *testing.T) {
 
 // A server with a guard guards the pools, unless something else does.
 func TestServerGuardsPools(t *testing.T) {
-	defer poolGuard.Store(poolGuard.Load())
+	keepPools(t)
 	poolGuard.Store(nil)
 	first, second := &LifetimeGuard{}, &LifetimeGuard{}
 	for _, g := range []*LifetimeGuard{first, second} {
