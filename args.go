@@ -75,6 +75,7 @@ func (a *Args) giveUp(l *lifetime.Loan) {
 
 // Reset removes all arguments. It keeps the buffers for reuse unless they are huge.
 func (a *Args) Reset() {
+	used(a.list.Loan)
 	a.list.Reset()
 	a.buf = keepScratch(a.buf)
 }
@@ -86,7 +87,10 @@ func (a *Args) used() bool { return a.list.Used() || len(a.buf) > 0 }
 func (a *Args) CopyTo(dst *Args) { a.list.CopyTo(&dst.list) }
 
 // Len returns the number of arguments.
-func (a *Args) Len() int { return a.list.Len() }
+func (a *Args) Len() int {
+	used(a.list.Loan)
+	return a.list.Len()
+}
 
 // Parse replaces the arguments by those of s. See [Args.ParseBytes].
 func (a *Args) Parse(s string) { a.ParseBytes(bytesconv.S2B(s)) }
@@ -98,6 +102,7 @@ func (a *Args) Parse(s string) { a.ParseBytes(bytesconv.S2B(s)) }
 // At most 10,000 arguments are read; the rest of b is ignored. fasthttp has no
 // such limit. The time needed is linear in len(b).
 func (a *Args) ParseBytes(b []byte) {
+	used(a.list.Loan)
 	// b may be what one of a's methods returned: kv copies before it decodes.
 	a.list.Reset()
 	a.list.AddQuery(b, maxParsedArgs)
@@ -111,6 +116,7 @@ func (a *Args) String() string { return string(a.QueryString()) }
 // slice is valid until the next call of a method that returns or writes a query
 // string, or until a is reset or released.
 func (a *Args) QueryString() []byte {
+	used(a.list.Loan)
 	a.buf = lifetime.Kept(a.list.Loan, a.buf, a.list.AppendQuery(a.buf[:0]))
 	return a.buf
 }
@@ -130,6 +136,7 @@ func (a *Args) WriteTo(w io.Writer) (int64, error) {
 // changed during the iteration.
 func (a *Args) All() iter.Seq2[[]byte, []byte] {
 	return func(yield func(key, value []byte) bool) {
+		used(a.list.Loan)
 		for i := 0; i < a.list.Len(); i++ {
 			if !yield(a.list.At(i)) {
 				return
@@ -156,7 +163,10 @@ func (a *Args) Sort(f func(x, y []byte) int) { a.list.Sort(f, true) }
 func (a *Args) SortKeys(f func(x, y []byte) int) { a.list.Sort(f, false) }
 
 // Has reports whether there is an argument with the key.
-func (a *Args) Has(key string) bool { return a.list.Index(key) >= 0 }
+func (a *Args) Has(key string) bool {
+	used(a.list.Loan)
+	return a.list.Index(key) >= 0
+}
 
 // HasBytes is [Args.Has] for bytes.
 func (a *Args) HasBytes(key []byte) bool { return a.Has(bytesconv.B2S(key)) }

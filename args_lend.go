@@ -10,6 +10,10 @@ func (a *Args) lend(l *lifetime.Loan) {
 
 // lapse empties a at the end of its loan.
 func (a *Args) lapse() {
-	a.list.Lapse()
 	a.buf = nil
+	if l := a.list.Loan; l != nil && l.Guard().HasPages() {
+		a.list.LapseOnPages()
+		return
+	}
+	a.list.Lapse()
 }

@@ -6,6 +6,7 @@ import "github.com/galehttp/gale/internal/bytesconv"
 // more. On an error the result is -1. The error is [ErrNoArgValue] if there is no
 // value, and the error of [ParseUint] if the value isn't a number.
 func (a *Args) GetUint(key string) (int, error) {
+	used(a.list.Loan)
 	value := a.Peek(key)
 	if len(value) == 0 {
 		return -1, ErrNoArgValue
@@ -26,6 +27,7 @@ func (a *Args) GetUintOrZero(key string) int {
 // or more. On an error the result is -1. The error is [ErrNoArgValue] if there is
 // no value, and the error of [ParseUfloat] if the value isn't a number.
 func (a *Args) GetUfloat(key string) (float64, error) {
+	used(a.list.Loan)
 	value := a.Peek(key)
 	if len(value) == 0 {
 		return -1, ErrNoArgValue
@@ -45,6 +47,7 @@ func (a *Args) GetUfloatOrZero(key string) float64 {
 // GetBool reports whether the value of the first argument with the key is one
 // of 1, t, T, true, TRUE, True, y, Y, yes, YES and Yes.
 func (a *Args) GetBool(key string) bool {
+	used(a.list.Loan)
 	switch string(a.Peek(key)) {
 	case "1", "t", "T", "true", "TRUE", "True", "y", "Y", "yes", "YES", "Yes":
 		return true

@@ -101,16 +101,30 @@ func (c *content) lendBody() []byte {
 		c.setBody(c.bodyRaw)
 	}
 	c.lent = true
+	if c.body == nil {
+		used(c.loan)
+	}
 	return c.bodyBytes()
 }
 
 // hasStream reports whether the body is a stream or a stream writer.
 func (c *content) hasStream() bool { return c.bodyStream != nil || c.streamWriter != nil }
 
+// noStream returns false, for a body that isn't a stream.
+//
+//go:noinline so that IsBodyStream is inlined
+func (c *content) noStream() bool {
+	used(c.loan)
+	return false
+}
+
 // setBody replaces the body by a copy of p, which may be a part of it.
 func (c *content) setBody(p []byte) {
 	c.discard()
 	if c.body == nil || len(p) > cap(c.body.B) {
+		if lapsed(c.loan) {
+			return
+		}
 		c.room(len(p), false)
 	}
 	b := c.body
@@ -121,6 +135,9 @@ func (c *content) setBody(p []byte) {
 func (c *content) setBodyString(s string) {
 	c.discard()
 	if c.body == nil || len(s) > cap(c.body.B) {
+		if lapsed(c.loan) {
+			return
+		}
 		c.room(len(s), false)
 	}
 	b := c.body
@@ -132,6 +149,9 @@ func (c *content) setBodyString(s string) {
 // It drops any other form of body first.
 func (c *content) appendBody(p []byte) {
 	c.discard()
+	if c.body == nil && lapsed(c.loan) {
+		return
+	}
 	old := c.room(len(p), true)
 	c.body.B = append(c.body.B, p...)
 	pool.Put(old)
@@ -139,6 +159,9 @@ func (c *content) appendBody(p []byte) {
 
 func (c *content) appendBodyString(s string) {
 	c.discard()
+	if c.body == nil && lapsed(c.loan) {
+		return
+	}
 	old := c.room(len(s), true)
 	c.body.B = append(c.body.B, s...)
 	pool.Put(old)
@@ -149,7 +172,6 @@ func (c *content) appendBodyString(s string) {
 // old buffer; the caller puts it back after it has copied what it needs from it.
 func (c *content) room(n int, keep bool) (old *pool.Buf) {
 	if c.body == nil {
-		used(c.loan)
 		c.body = c.newBuf(n)
 		return nil
 	}
@@ -180,7 +202,6 @@ func (c *content) takeBody(b *pool.Buf) {
 		pool.Put(old)
 	}
 	if c.loan != nil {
-		used(c.loan)
 		b = c.lentCopy(b)
 	}
 	c.body, c.lent = b, false
@@ -207,6 +228,7 @@ func (c *content) readAtMost(limit int64) {
 
 // setBodyRaw makes p itself the body.
 func (c *content) setBodyRaw(p []byte) {
+	used(c.loan)
 	c.discard()
 	if c.body != nil {
 		c.body.Reset()
@@ -228,6 +250,7 @@ func (c *content) setStream(r io.Reader) {
 
 // swapBody makes p the buffered body and returns the bytes of the one before.
 func (c *content) swapBody(p []byte) []byte {
+	used(c.loan)
 	if c.hasStream() {
 		c.readStream()
 		if c.readErr != nil {
@@ -309,6 +332,9 @@ func (c *content) stream() io.Reader {
 		c.bodyStream = NewStreamReader(c.streamWriter)
 		c.streamWriter = nil
 	}
+	if c.bodyStream == nil {
+		used(c.loan)
+	}
 	return c.bodyStream
 }
 
@@ -335,6 +361,7 @@ func (c *content) closeStream(err error) error {
 	r := c.bodyStream
 	c.bodyStream, c.streamWriter = nil, nil
 	if r == nil {
+		used(c.loan)
 		return nil
 	}
 	return closeBodyStream(r, err)
@@ -361,6 +388,7 @@ func (c *content) resetContent(keep bool, limit *atomic.Int64) {
 	c.lent = false
 	b := c.body
 	if b == nil {
+		used(c.loan)
 		return
 	}
 	n := cap(b.B)
@@ -376,6 +404,7 @@ func (c *content) resetContent(keep bool, limit *atomic.Int64) {
 
 // releaseBody drops the buffer if it is larger than size bytes.
 func (c *content) releaseBody(size int) {
+	used(c.loan)
 	c.bodyRaw, c.shared, c.readErr = nil, false, nil
 	if c.body != nil && cap(c.body.B) > size {
 		_ = c.closeStream(nil)

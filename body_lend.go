@@ -29,6 +29,7 @@ func (c *content) newBuf(n int) *pool.Buf {
 
 // lentCopy returns a buffer of memory of the loan with the bytes of b, and gives b back.
 func (c *content) lentCopy(b *pool.Buf) *pool.Buf {
+	used(c.loan)
 	own := c.newBuf(len(b.B))
 	own.B = append(own.B, b.B...)
 	pool.Put(b)

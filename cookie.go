@@ -99,6 +99,7 @@ func (c *Cookie) giveUp(l *lifetime.Loan) {
 // Reset makes c an empty cookie. It keeps the buffers for reuse unless they are
 // huge.
 func (c *Cookie) Reset() {
+	used(c.loan)
 	c.key, c.value = keepScratch(c.key), keepScratch(c.value)
 	c.domain, c.path = keepScratch(c.domain), keepScratch(c.path)
 	c.buf = keepScratch(c.buf)
@@ -108,6 +109,8 @@ func (c *Cookie) Reset() {
 
 // CopyTo makes c a copy of src. Note the direction: the receiver is what changes.
 func (c *Cookie) CopyTo(src *Cookie) {
+	used(c.loan)
+	used(src.loan)
 	c.key = c.kept(c.key, append(c.key[:0], src.key...))
 	c.value = c.kept(c.value, append(c.value[:0], src.value...))
 	c.domain = c.kept(c.domain, append(c.domain[:0], src.domain...))
@@ -117,14 +120,18 @@ func (c *Cookie) CopyTo(src *Cookie) {
 }
 
 // Key returns the name.
-func (c *Cookie) Key() []byte { return c.key }
+func (c *Cookie) Key() []byte {
+	used(c.loan)
+	return c.key
+}
 
 // SetKey sets the name.
 func (c *Cookie) SetKey(key string) { c.SetKeyBytes(bytesconv.S2B(key)) }
 
 // SetKeyBytes is [Cookie.SetKey] for bytes.
 func (c *Cookie) SetKeyBytes(key []byte) {
-	c.key = c.kept(c.key, setCookiePart(c.key, key))
+	used(c.loan)
+	c.key = setCookiePart(c.loan, c.key, key)
 	for i, b := range c.key {
 		if b == '=' {
 			c.key[i] = ' '
@@ -133,18 +140,25 @@ func (c *Cookie) SetKeyBytes(key []byte) {
 }
 
 // Value returns the value, without the quotes it was parsed with.
-func (c *Cookie) Value() []byte { return c.value }
+func (c *Cookie) Value() []byte {
+	used(c.loan)
+	return c.value
+}
 
 // SetValue sets the value.
 func (c *Cookie) SetValue(value string) { c.SetValueBytes(bytesconv.S2B(value)) }
 
 // SetValueBytes is [Cookie.SetValue] for bytes.
 func (c *Cookie) SetValueBytes(value []byte) {
-	c.value = c.kept(c.value, setCookiePart(c.value, value))
+	used(c.loan)
+	c.value = setCookiePart(c.loan, c.value, value)
 }
 
 // Domain returns the Domain attribute, which is empty if there is none.
-func (c *Cookie) Domain() []byte { return c.domain }
+func (c *Cookie) Domain() []byte {
+	used(c.loan)
+	return c.domain
+}
 
 // SetDomain sets the Domain attribute. A cookie without one is sent only to the
 // host that it came from.
@@ -152,11 +166,15 @@ func (c *Cookie) SetDomain(domain string) { c.SetDomainBytes(bytesconv.S2B(domai
 
 // SetDomainBytes is [Cookie.SetDomain] for bytes.
 func (c *Cookie) SetDomainBytes(domain []byte) {
-	c.domain = c.kept(c.domain, setCookiePart(c.domain, domain))
+	used(c.loan)
+	c.domain = setCookiePart(c.loan, c.domain, domain)
 }
 
 // Path returns the Path attribute, which is empty if there is none.
-func (c *Cookie) Path() []byte { return c.path }
+func (c *Cookie) Path() []byte {
+	used(c.loan)
+	return c.path
+}
 
 // SetPath sets the Path attribute to path, decoded and normalised as in [URI.Path];
 // "" becomes "/".
@@ -164,13 +182,17 @@ func (c *Cookie) SetPath(path string) { c.SetPathBytes(bytesconv.S2B(path)) }
 
 // SetPathBytes is [Cookie.SetPath] for bytes.
 func (c *Cookie) SetPathBytes(path []byte) {
+	used(c.loan)
 	c.buf = c.kept(c.buf, appendNormalPath(c.buf[:0], path, backslashIsSlash))
-	c.path = c.kept(c.path, setCookiePart(c.path, c.buf))
+	c.path = setCookiePart(c.loan, c.path, c.buf)
 }
 
-// setCookiePart overwrites dst with src. Bytes that would end a cookie, an
+// setCookiePart overwrites dst, which may be memory of l, with src. Bytes that would end a cookie, an
 // attribute or a header line become spaces.
-func setCookiePart(dst, src []byte) []byte {
+func setCookiePart(l *lifetime.Loan, dst, src []byte) []byte {
+	if len(src) > cap(dst) {
+		dst = lifetime.Grow(l, dst[:0], len(src))
+	}
 	dst = append(dst[:0], src...)
 	for i, b := range dst {
 		if cookieBreak[b] {
@@ -189,44 +211,72 @@ var cookieBreak = func() (t [256]bool) {
 
 // Expire returns the Expires attribute, or [CookieExpireUnlimited] if there is
 // none.
-func (c *Cookie) Expire() time.Time { return c.expire }
+func (c *Cookie) Expire() time.Time {
+	used(c.loan)
+	return c.expire
+}
 
 // SetExpire sets the Expires attribute, which has a precision of one second.
 // [CookieExpireUnlimited] removes it. The attribute is not printed if there is a
 // Max-Age.
-func (c *Cookie) SetExpire(expire time.Time) { c.expire = expire }
+func (c *Cookie) SetExpire(expire time.Time) {
+	used(c.loan)
+	c.expire = expire
+}
 
 // MaxAge returns the Max-Age attribute in seconds, or 0 if there is none. It is
 // negative if clients must delete the cookie at once.
-func (c *Cookie) MaxAge() int { return c.maxAge }
+func (c *Cookie) MaxAge() int {
+	used(c.loan)
+	return c.maxAge
+}
 
 // SetMaxAge sets the Max-Age attribute in seconds. 0 removes it. A negative number
 // makes clients delete the cookie at once ("max-age=0"). Max-Age takes precedence
 // over Expires (RFC 6265 section 4.1.2.2).
-func (c *Cookie) SetMaxAge(seconds int) { c.maxAge = seconds }
+func (c *Cookie) SetMaxAge(seconds int) {
+	used(c.loan)
+	c.maxAge = seconds
+}
 
 // HTTPOnly reports whether the cookie has the HttpOnly attribute: browsers hide it
 // from scripts.
-func (c *Cookie) HTTPOnly() bool { return c.httpOnly }
+func (c *Cookie) HTTPOnly() bool {
+	used(c.loan)
+	return c.httpOnly
+}
 
 // SetHTTPOnly sets or removes the HttpOnly attribute, which hides the cookie from
 // scripts.
-func (c *Cookie) SetHTTPOnly(httpOnly bool) { c.httpOnly = httpOnly }
+func (c *Cookie) SetHTTPOnly(httpOnly bool) {
+	used(c.loan)
+	c.httpOnly = httpOnly
+}
 
 // Secure reports whether the cookie has the Secure attribute: clients send it only
 // over secure connections.
-func (c *Cookie) Secure() bool { return c.secure }
+func (c *Cookie) Secure() bool {
+	used(c.loan)
+	return c.secure
+}
 
 // SetSecure sets or removes the Secure attribute. With it, clients send the cookie
 // only over secure connections.
-func (c *Cookie) SetSecure(secure bool) { c.secure = secure }
+func (c *Cookie) SetSecure(secure bool) {
+	used(c.loan)
+	c.secure = secure
+}
 
 // SameSite returns the SameSite attribute.
-func (c *Cookie) SameSite() CookieSameSite { return c.sameSite }
+func (c *Cookie) SameSite() CookieSameSite {
+	used(c.loan)
+	return c.sameSite
+}
 
 // SetSameSite sets the SameSite attribute. [CookieSameSiteNoneMode] sets Secure
 // too, because browsers refuse such cookies without it.
 func (c *Cookie) SetSameSite(mode CookieSameSite) {
+	used(c.loan)
 	c.sameSite = mode
 	if mode == CookieSameSiteNoneMode {
 		c.secure = true
@@ -235,12 +285,16 @@ func (c *Cookie) SetSameSite(mode CookieSameSite) {
 
 // Partitioned reports whether the cookie has the Partitioned attribute: browsers
 // keep a separate one for each top-level site.
-func (c *Cookie) Partitioned() bool { return c.partitioned }
+func (c *Cookie) Partitioned() bool {
+	used(c.loan)
+	return c.partitioned
+}
 
 // SetPartitioned sets or removes the Partitioned attribute. With it, browsers keep
 // a separate cookie for each top-level site. true also sets Secure and the path
 // "/", because browsers refuse such cookies without them.
 func (c *Cookie) SetPartitioned(partitioned bool) {
+	used(c.loan)
 	c.partitioned = partitioned
 	if partitioned {
 		c.secure = true
@@ -275,6 +329,7 @@ func (c *Cookie) WriteTo(w io.Writer) (int64, error) {
 // no max-age. A cookie without a name is written as its value alone, with a "="
 // before it if the value could be read as a name.
 func (c *Cookie) AppendBytes(dst []byte) []byte {
+	used(c.loan)
 	if len(c.key) > 0 || bytes.IndexByte(c.value, '=') >= 0 {
 		dst = append(dst, c.key...)
 		dst = append(dst, '=')

@@ -12,10 +12,9 @@ func (c *Cookie) lend(l *lifetime.Loan) {
 
 // lapse empties c at the end of its loan.
 func (c *Cookie) lapse() {
-	l := c.loan
 	c.key, c.value, c.domain, c.path, c.buf = nil, nil, nil, nil, nil
-	c.Reset()
-	c.loan = l
+	c.expire, c.maxAge, c.sameSite = CookieExpireUnlimited, 0, CookieSameSiteDisabled
+	c.httpOnly, c.secure, c.partitioned = false, false, false
 }
 
 // kept returns b, the result of appending to old, in memory of the loan if there is one.

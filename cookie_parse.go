@@ -35,8 +35,8 @@ func (c *Cookie) ParseBytes(src []byte) error {
 	if n := bytes.IndexByte(part, '='); n >= 0 {
 		key, value = bytesconv.TrimOWS(part[:n]), bytesconv.TrimOWS(part[n+1:])
 	}
-	c.key = c.kept(c.key, setCookiePart(c.key, key))
-	c.value = c.kept(c.value, setCookiePart(c.value, unquoteCookie(value)))
+	c.key = setCookiePart(c.loan, c.key, key)
+	c.value = setCookiePart(c.loan, c.value, unquoteCookie(value))
 	if hasQuoting(c.value) {
 		c.Reset()
 		return ErrInvalidCookieValue
@@ -91,7 +91,7 @@ func (c *Cookie) setAttribute(part []byte) bool {
 		}
 	case 'd':
 		if value, ok := attributeValue(part, "domain"); ok && value != nil {
-			c.domain = c.kept(c.domain, setCookiePart(c.domain, value))
+			c.domain = setCookiePart(c.loan, c.domain, value)
 			return !hasQuoting(value)
 		}
 	case 'm':

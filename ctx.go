@@ -211,6 +211,7 @@ func (ctx *RequestCtx) Init(req *Request, remoteAddr net.Addr, logger Logger) {
 
 // Init2 makes ctx a context for conn without a server. reduceMemoryUsage has no effect.
 func (ctx *RequestCtx) Init2(conn net.Conn, logger Logger, reduceMemoryUsage bool) {
+	used(ctx.loan)
 	ctx.reset()
 	ctx.x, ctx.reach = exchangeOf(conn), running
 	ctx.s = &noServer
@@ -233,6 +234,9 @@ func (ctx *RequestCtx) Time() time.Time {
 		return ctx.tick.Time()
 	}
 	if ctx.now.IsZero() {
+		if lapsed(ctx.loan) {
+			return time.Now()
+		}
 		ctx.now = time.Now()
 	}
 	return ctx.now

@@ -34,6 +34,7 @@ import "errors"
 // Without a Server, as on a net/http server (package adaptor), f runs when the response was
 // given to net/http.
 func (ctx *RequestCtx) AfterSend(f func(sent int64, err error)) {
+	used(ctx.loan)
 	ctx.mu.Lock()
 	defer ctx.mu.Unlock()
 	if f != nil && !ctx.afterTaken {

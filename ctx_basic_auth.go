@@ -17,6 +17,7 @@ import (
 // Compare passwords with subtle.ConstantTimeCompare, and answer requests without valid
 // ones with 401 and `WWW-Authenticate: Basic realm="..."`.
 func (ctx *RequestCtx) BasicAuth() (user, password string, ok bool) {
+	used(ctx.loan)
 	f := &ctx.Request.Header.s.Fields
 	i := f.Find(msg.Authorization)
 	if i < 0 || f.Next(i) >= 0 {

@@ -38,6 +38,7 @@ import (
 // a handler that timed out may still call it. Each call copies the head of the request
 // and the list of user values, for the case of a timeout.
 func (ctx *RequestCtx) BeforeSend(f func(ctx *RequestCtx)) {
+	used(ctx.loan)
 	ctx.mu.Lock()
 	defer ctx.mu.Unlock()
 	if f == nil || ctx.hookStage.Load() != hooksOpen {

@@ -24,6 +24,7 @@ import (
 // the zero Addr if the peer has no IP address and isn't trusted, or is trusted but names
 // no address.
 func (ctx *RequestCtx) ClientIP() netip.Addr {
+	used(ctx.loan)
 	s := ctx.server()
 	peer := addrOf(ctx.RemoteAddr())
 	if len(s.TrustedProxies) == 0 && !s.TrustUNIXProxies || !s.trustsPeer(peer, ctx.RemoteAddr()) {

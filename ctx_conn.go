@@ -37,7 +37,10 @@ func (ctx *RequestCtx) ConnID() uint64 {
 
 // ConnRequestNum returns the number of this request on its connection, counted from 1. It
 // is 0 for a context without a server.
-func (ctx *RequestCtx) ConnRequestNum() uint64 { return ctx.num }
+func (ctx *RequestCtx) ConnRequestNum() uint64 {
+	used(ctx.loan)
+	return ctx.num
+}
 
 // ConnTime returns the time at which the server got the connection.
 func (ctx *RequestCtx) ConnTime() time.Time {
@@ -81,7 +84,10 @@ func (ctx *RequestCtx) RemoteAddr() net.Addr {
 
 // SetRemoteAddr makes RemoteAddr and RemoteIP return addr, for servers behind a proxy.
 // nil restores the address of the connection.
-func (ctx *RequestCtx) SetRemoteAddr(addr net.Addr) { ctx.remoteAddr = addr }
+func (ctx *RequestCtx) SetRemoteAddr(addr net.Addr) {
+	used(ctx.loan)
+	ctx.remoteAddr = addr
+}
 
 // LocalAddr returns the address of the server's side of the connection, never nil.
 func (ctx *RequestCtx) LocalAddr() net.Addr {
@@ -119,6 +125,7 @@ func (ctx *RequestCtx) SetWriteDeadline(deadline time.Time) error {
 }
 
 func (ctx *RequestCtx) setDeadline(deadline time.Time, set func(exchange, time.Time) error) error {
+	used(ctx.loan)
 	ctx.mu.Lock()
 	defer ctx.mu.Unlock()
 	if ctx.timedOut.Load() != nil || ctx.reach == over {

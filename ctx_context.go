@@ -188,6 +188,9 @@ func (ctx *RequestCtx) Err() error { return ctx.heldDone().context().Err() }
 // Deadline returns the deadline of the connection's context (see Server.ConnContext) or,
 // on a net/http server, of its request. A request has no deadline of its own.
 func (ctx *RequestCtx) Deadline() (deadline time.Time, ok bool) {
+	if !ctx.isHeld() {
+		used(ctx.loan)
+	}
 	if d := ctx.madeDone(); d != nil {
 		return d.values().Deadline()
 	}
@@ -204,6 +207,9 @@ func (ctx *RequestCtx) Deadline() (deadline time.Time, ok bool) {
 // The server can't see that such a context exists, so it must not be used after the
 // handler has returned. If a context must last longer, derive it from Context.
 func (ctx *RequestCtx) Value(key any) any {
+	if ctx.loan != nil && ctx.loan.Over() {
+		return ctx.lateValue(key)
+	}
 	switch key.(type) {
 	case door.HeadKey:
 		return &ctx.Request.Header.s
@@ -272,12 +278,18 @@ func (ctx *RequestCtx) ownContext(key any) any {
 // Derive contexts that outlive the handler from it, not from ctx.
 //
 // It may be called from any goroutine while the handler runs.
-func (ctx *RequestCtx) Context() context.Context { return ctx.requestDone().context() }
+func (ctx *RequestCtx) Context() context.Context {
+	used(ctx.loan)
+	return ctx.requestDone().context()
+}
 
 // heldDone is requestDone for calls after which package context may hold ctx.
 func (ctx *RequestCtx) heldDone() *requestDone {
 	d := ctx.requestDone()
-	if !d.held.Load() {
+	if !d.held.Load() || d == overDone {
+		if lapsed(ctx.loan) {
+			return d // package context got ctx too late
+		}
 		d.held.Store(true)
 	}
 	return d
@@ -298,6 +310,9 @@ func (ctx *RequestCtx) madeDone() *requestDone {
 func (ctx *RequestCtx) requestDone() *requestDone {
 	if d := ctx.done.Load(); d != nil {
 		return d
+	}
+	if ctx.loan != nil && ctx.loan.Over() {
+		return overDone
 	}
 	ctx.mu.Lock()
 	defer ctx.mu.Unlock()

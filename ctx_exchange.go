@@ -100,6 +100,7 @@ const (
 // bringer returns the exchange of ctx, never nil.
 func (ctx *RequestCtx) bringer() exchange {
 	if ctx.x == nil {
+		used(ctx.loan)
 		return noExchange{}
 	}
 	return ctx.x

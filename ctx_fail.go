@@ -29,6 +29,7 @@ import (
 //
 // Error, NotFound and NotModified drop all headers, as in fasthttp.
 func (ctx *RequestCtx) Fail(status int, err error) {
+	used(ctx.loan)
 	if status < 400 || status > 599 {
 		status = StatusInternalServerError
 	}

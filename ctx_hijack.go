@@ -13,14 +13,23 @@ type HijackHandler func(c net.Conn)
 //
 // The server no longer counts hijacked connections, and doesn't close them when it shuts
 // down.
-func (ctx *RequestCtx) Hijack(handler HijackHandler) { ctx.hijack = handler }
+func (ctx *RequestCtx) Hijack(handler HijackHandler) {
+	used(ctx.loan)
+	ctx.hijack = handler
+}
 
 // HijackSetNoResponse says whether the server sends no response on a hijacked connection.
 // If noResponse is true, the HijackHandler must write one.
-func (ctx *RequestCtx) HijackSetNoResponse(noResponse bool) { ctx.hijackNoResponse = noResponse }
+func (ctx *RequestCtx) HijackSetNoResponse(noResponse bool) {
+	used(ctx.loan)
+	ctx.hijackNoResponse = noResponse
+}
 
 // Hijacked reports whether Hijack was called.
-func (ctx *RequestCtx) Hijacked() bool { return ctx.hijack != nil }
+func (ctx *RequestCtx) Hijacked() bool {
+	used(ctx.loan)
+	return ctx.hijack != nil
+}
 
 // HijackNow takes the connection away from the server at once and returns it, without
 // deadlines. Bytes that the client sent after the part of the request that was read can

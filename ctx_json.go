@@ -26,6 +26,7 @@ const jsonType = "application/json"
 // If v can't be encoded, JSON returns the error of encoding/json and doesn't change the
 // response.
 func (ctx *RequestCtx) JSON(status int, v any) error {
+	used(ctx.loan)
 	b := pool.Get(0)
 	if err := json.NewEncoder(b).Encode(v); err != nil {
 		pool.Put(b)
@@ -86,6 +87,7 @@ func (e *BindError) Unwrap() error { return e.err }
 //
 // The error is a *[BindError]. Its Status is the one to answer with.
 func (ctx *RequestCtx) BindJSON(v any) error {
+	used(ctx.loan)
 	h := &ctx.Request.Header
 	if !isJSON(h.ContentType()) {
 		return &BindError{Status: StatusUnsupportedMediaType, text: "the body must be application/json in UTF-8"}

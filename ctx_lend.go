@@ -3,6 +3,7 @@ package gale
 import (
 	"time"
 
+	"github.com/galehttp/gale/internal/door"
 	"github.com/galehttp/gale/internal/lifetime"
 )
 
@@ -37,12 +38,33 @@ func (ctx *RequestCtx) lapse() {
 	if ctx.seen.req != nil {
 		ctx.seen.forget()
 	}
-	ctx.flush = flushState{}
-
 }
 
 // isHeld reports whether package context may hold ctx.
 func (ctx *RequestCtx) isHeld() bool {
 	d := ctx.done.Load()
 	return d != nil && d.held.Load()
+}
+
+// lateValue is Value of a context that has lapsed. If package context may hold it, it
+// still has its user values and those of the connection's context.
+func (ctx *RequestCtx) lateValue(key any) any {
+	if !ctx.isHeld() {
+		ctx.loan.Use()
+	}
+	switch key.(type) {
+	case door.HeadKey:
+		return &ctx.Request.Header.s
+	case door.HijackKey:
+		return door.Hijack{}
+	case door.UnhurriedKey:
+		return ctx.requestDone().notHurried()
+	}
+	if own := ctx.ownContext(key); own != nil {
+		return own
+	}
+	if v := ctx.Request.userValues.get(key); v != nil {
+		return v
+	}
+	return ctx.requestDone().values().Value(key)
 }

@@ -18,6 +18,7 @@ import (
 // request. Records of Server.Slog have the attributes method, path and remote instead.
 // The logger is valid until the handler returns.
 func (ctx *RequestCtx) Logger() Logger {
+	used(ctx.loan)
 	return &ctxLogger{ctx}
 }
 

@@ -106,6 +106,7 @@ func (ctx *RequestCtx) LimitRequestBody(n int64) {
 // that runs in another goroutine fails at once, and so do later ones. It has no effect on
 // a body that is not streamed.
 func (ctx *RequestCtx) CloseRequestBody() {
+	used(ctx.loan)
 	ctx.mu.Lock()
 	defer ctx.mu.Unlock()
 	if ctx.reach == running { // else it is closed

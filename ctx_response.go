@@ -8,7 +8,7 @@ import (
 )
 
 // SetStatusCode sets the status code of the response.
-func (ctx *RequestCtx) SetStatusCode(statusCode int) { ctx.Response.SetStatusCode(statusCode) }
+func (ctx *RequestCtx) SetStatusCode(statusCode int) { ctx.Response.Header.SetStatusCode(statusCode) }
 
 // SetContentType sets the Content-Type header of the response.
 func (ctx *RequestCtx) SetContentType(contentType string) {

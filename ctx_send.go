@@ -16,6 +16,7 @@ import (
 // TimeoutHandler), Flush returns ErrTimeout. After an error no more can be sent, and the
 // handler should return.
 func (ctx *RequestCtx) Flush() error {
+	used(ctx.loan)
 	if err := ctx.Response.broken(); err != nil {
 		return err
 	}
@@ -48,6 +49,7 @@ var errFlushStream = errors.New("gale: a response with a body stream can't be fl
 // HTTP/1.0 clients get no 103. The final response carries the Link headers again.
 // EarlyHints blocks until the 103 is written.
 func (ctx *RequestCtx) EarlyHints() error {
+	used(ctx.loan)
 	if _, ok := ctx.bringer().(noExchange); ok {
 		return nil // no client misses them
 	}
@@ -74,6 +76,7 @@ func (ctx *RequestCtx) EarlyHints() error {
 // It blocks until the response is written. It returns ErrNilConnection if ctx has no
 // connection of a server, and another error if the final response has begun.
 func (ctx *RequestCtx) SendInterim(statusCode int, h *ResponseHeader) error {
+	used(ctx.loan)
 	if statusCode < 100 || statusCode > 199 || statusCode == StatusSwitchingProtocols {
 		return fmt.Errorf("gale: %d is the status code of a final response: set it with SetStatusCode", statusCode)
 	}
@@ -88,6 +91,7 @@ func (ctx *RequestCtx) SendInterim(statusCode int, h *ResponseHeader) error {
 // send calls write, which may block, with the exchange. During the call it holds sendMu
 // but not mu, which part needs.
 func (ctx *RequestCtx) send(write func(x exchange) error) error {
+	used(ctx.loan)
 	if ctx.hookStage.Load() == hooksRunning {
 		return errBeforeSend
 	}

@@ -16,6 +16,7 @@ func (ctx *RequestCtx) TimeoutError(msg string) {
 
 // TimeoutErrorWithCode is TimeoutError with another status code.
 func (ctx *RequestCtx) TimeoutErrorWithCode(msg string, statusCode int) {
+	used(ctx.loan)
 	ctx.timeOut(msg, statusCode)
 	ctx.Request.endForms()
 }
@@ -31,6 +32,7 @@ func (ctx *RequestCtx) timeOut(msg string, statusCode int) {
 
 // TimeoutErrorWithResponse is TimeoutError with a copy of resp as the response.
 func (ctx *RequestCtx) TimeoutErrorWithResponse(resp *Response) {
+	used(ctx.loan)
 	c := &Response{}
 	resp.CopyTo(c)
 	ctx.timedOut.Store(c)
@@ -40,5 +42,6 @@ func (ctx *RequestCtx) TimeoutErrorWithResponse(resp *Response) {
 // LastTimeoutErrorResponse returns the response of the last TimeoutError call,
 // nil if there was none.
 func (ctx *RequestCtx) LastTimeoutErrorResponse() *Response {
+	used(ctx.loan)
 	return ctx.timedOut.Load()
 }

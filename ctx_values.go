@@ -13,6 +13,7 @@ func (ctx *RequestCtx) SetUserValueBytes(key []byte, value any) {
 
 // UserValue returns the value kept under key, or nil.
 func (ctx *RequestCtx) UserValue(key any) any {
+	used(ctx.loan)
 	if own := ctx.ownContext(key); own != nil {
 		return own // for types of other packages whose Value asks here
 	}

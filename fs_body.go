@@ -199,6 +199,7 @@ func (b *treeBody) Close() error {
 // build it from what a client sent. The file is closed after it was sent, or when
 // the body is replaced.
 func (resp *Response) SendFile(path string) error {
+	used(resp.loan)
 	f, info, err := static.OpenRegular(path)
 	if err != nil {
 		return err

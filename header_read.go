@@ -28,6 +28,7 @@ import (
 // comes somewhere after it. Several Host fields are an error unless
 // DisableSpecialHeader was called: then they are kept, and Host returns the first.
 func (h *RequestHeader) Read(r *bufio.Reader) error {
+	used(h.s.Loan)
 	h.s.Reset()
 	lim := bufferLimits(r)
 	lim.Hosts = h.s.NoSpecial
@@ -51,6 +52,7 @@ func (h *RequestHeader) Read(r *bufio.Reader) error {
 //
 // Bare LFs and folded fields are accepted, as in [RequestHeader.Read].
 func (h *ResponseHeader) Read(r *bufio.Reader) error {
+	used(h.s.Loan)
 	return h.read(r, bufferLimits(r))
 }
 
@@ -81,6 +83,7 @@ func (h *ResponseHeader) read(r *bufio.Reader, lim *h1.Limits) error {
 //
 // The error is io.EOF if r ends within the section.
 func (h *RequestHeader) ReadTrailer(r *bufio.Reader) error {
+	used(h.s.Loan)
 	return readTrailer(r, h.hideContents, h.takeTrailers)
 }
 
@@ -93,6 +96,7 @@ func (h *RequestHeader) ReadTrailer(r *bufio.Reader) error {
 //
 // The error is io.EOF if r ends within the section.
 func (h *ResponseHeader) ReadTrailer(r *bufio.Reader) error {
+	used(h.s.Loan)
 	return readTrailer(r, h.hideContents, h.takeTrailers)
 }
 

@@ -56,6 +56,12 @@ const requestDerived uint64 = 1<<msg.ContentLength | 1<<msg.TransferEncoding | 1
 // Reset sets the header, including its settings, to the zero value. It keeps its
 // memory for the next use.
 func (h *RequestHeader) Reset() {
+	used(h.s.Loan)
+	h.reset()
+}
+
+// reset is Reset for callers within the library.
+func (h *RequestHeader) reset() {
 	h.s.Reset()
 	h.s.Spelling, h.s.NoSpecial, h.s.NoDefaultType = msg.Normalized, false, false
 	h.hideContents = false
@@ -69,6 +75,8 @@ func (h *RequestHeader) CopyTo(dst *RequestHeader) {
 	if dst == h {
 		return
 	}
+	used(h.s.Loan)
+	used(dst.s.Loan)
 	h.s.CopyTo(&dst.s)
 	dst.hideContents = h.hideContents
 }
@@ -132,20 +140,24 @@ func (h *RequestHeader) peekDerived(id msg.ID) []byte {
 		if h.s.ContentLength > 0 || h.s.ContentLength == 0 && h.s.LengthSet {
 			return bytesconv.AppendInt(h.digits[:0], h.s.ContentLength)
 		}
-		return nil
 	case msg.TransferEncoding:
 		if h.s.ContentLength == msg.LenChunked {
 			return strChunked
 		}
-		return nil
 	case msg.Connection:
-		return h.connection()
+		if v := h.connection(); v != nil {
+			return v
+		}
 	case msg.Cookie:
-		return h.s.CookieText(&h.text.cookie)
+		if v := h.s.CookieText(&h.text.cookie); v != nil {
+			return v
+		}
+	default: // Trailer
+		if l := h.s.Trailers.Declared(&h.s.Fields, h.s.Spelling); l != nil && l.Len() > 0 {
+			return l.Text()
+		}
 	}
-	if l := h.s.Trailers.Declared(&h.s.Fields, h.s.Spelling); l != nil && l.Len() > 0 {
-		return l.Text()
-	}
+	used(h.s.Loan)
 	return nil
 }
 
@@ -155,6 +167,7 @@ func (h *RequestHeader) PeekAll(key string) [][]byte {
 	k := bytesconv.S2B(key)
 	id := msg.Lookup(k)
 	h.text.values = h.text.values[:0]
+	used(h.s.Loan)
 	if requestDerived&(1<<id) != 0 {
 		if v := h.peekDerived(id); len(v) > 0 {
 			h.text.values = append(h.text.values, v)
@@ -224,6 +237,7 @@ func (h *RequestHeader) set(key, value []byte) {
 }
 
 func (h *RequestHeader) setSpecial(id msg.ID, key, value []byte) {
+	used(h.s.Loan)
 	if h.s.NoSpecial {
 		h.setPlain(id, key, value)
 		return
@@ -258,6 +272,7 @@ func (h *RequestHeader) setOne(id msg.ID, key, value []byte) {
 		f.Put(id, key, value, h.s.Spelling)
 		return
 	}
+	used(h.s.Loan)
 	h.s.Del(id, nil)
 }
 
@@ -341,6 +356,7 @@ func (h *RequestHeader) Del(key string) { h.del(bytesconv.S2B(key)) }
 func (h *RequestHeader) DelBytes(key []byte) { h.del(key) }
 
 func (h *RequestHeader) del(key []byte) {
+	used(h.s.Loan)
 	id := msg.Lookup(key)
 	if id == msg.Trailer {
 		_ = h.s.Trailers.Declare(&h.s.Fields, nil, h.s.Spelling)
@@ -370,12 +386,14 @@ func (h *RequestHeader) del(key []byte) {
 // they were set or received, instead of "Foo-Bar" for "foo-BAR". It returns whether
 // normalizing was disabled before. Names are compared case-insensitively even then.
 func (h *RequestHeader) DisableNormalizing() bool {
+	used(h.s.Loan)
 	return swap(&h.s.Spelling, msg.AsGiven) == msg.AsGiven
 }
 
 // EnableNormalizing undoes DisableNormalizing and returns whether normalizing was
 // disabled before.
 func (h *RequestHeader) EnableNormalizing() bool {
+	used(h.s.Loan)
 	return swap(&h.s.Spelling, msg.Normalized) == msg.AsGiven
 }
 
@@ -388,6 +406,7 @@ func (h *RequestHeader) EnableNormalizing() bool {
 // It deletes a User-Agent that was set before. From then on SetUserAgent has no
 // effect; use Set.
 func (h *RequestHeader) DisableSpecialHeader() bool {
+	used(h.s.Loan)
 	if len(h.s.Part(msg.Raw)) == 0 {
 		h.s.Del(msg.UserAgent, nil)
 	}
@@ -396,12 +415,16 @@ func (h *RequestHeader) DisableSpecialHeader() bool {
 
 // EnableSpecialHeader undoes DisableSpecialHeader and returns whether special
 // fields were disabled before.
-func (h *RequestHeader) EnableSpecialHeader() bool { return swap(&h.s.NoSpecial, false) }
+func (h *RequestHeader) EnableSpecialHeader() bool {
+	used(h.s.Loan)
+	return swap(&h.s.NoSpecial, false)
+}
 
 // SetNoDefaultContentType sets what is written for a request with a body and
 // without a Content-Type: no Content-Type (true), or application/octet-stream
 // (false, the default).
 func (h *RequestHeader) SetNoDefaultContentType(noDefaultContentType bool) {
+	used(h.s.Loan)
 	h.s.NoDefaultType = noDefaultContentType
 }
 

@@ -11,7 +11,11 @@ import (
 // Cookie fields are parsed at the first call that needs a cookie.
 func (h *RequestHeader) Cookie(key string) []byte {
 	h.s.ReadCookies()
-	return h.s.Cookies.Peek(key)
+	if v := h.s.Cookies.Peek(key); v != nil {
+		return v
+	}
+	used(h.s.Loan)
+	return nil
 }
 
 // CookieBytes is [RequestHeader.Cookie] for a []byte key.
@@ -22,6 +26,7 @@ func (h *RequestHeader) CookieBytes(key []byte) []byte { return h.Cookie(bytesco
 // Semicolons and line ends in the value become spaces at once; those in the key
 // become spaces when the header is written.
 func (h *RequestHeader) SetCookie(key, value string) {
+	used(h.s.Loan)
 	h.s.OwnCookies()
 	h.s.Cookies.SetOnly(key, value)
 	kv.NeutralizeCookie(h.s.Cookies.Peek(key))
@@ -46,6 +51,7 @@ func (h *RequestHeader) SetCookieBytesKV(key, value []byte) {
 
 // DelCookie deletes all cookies called key.
 func (h *RequestHeader) DelCookie(key string) {
+	used(h.s.Loan)
 	h.s.OwnCookies()
 	h.s.Cookies.Del(key)
 }
@@ -54,7 +60,10 @@ func (h *RequestHeader) DelCookie(key string) {
 func (h *RequestHeader) DelCookieBytes(key []byte) { h.DelCookie(bytesconv.B2S(key)) }
 
 // DelAllCookies deletes all cookies.
-func (h *RequestHeader) DelAllCookies() { h.s.DelCookies() }
+func (h *RequestHeader) DelAllCookies() {
+	used(h.s.Loan)
+	h.s.DelCookies()
+}
 
 // Cookies returns an iterator over the names and values of the cookies, in order.
 // The header must not be changed during the iteration.
@@ -73,6 +82,7 @@ func (h *RequestHeader) VisitAllCookie(f func(key, value []byte)) {
 }
 
 func (h *RequestHeader) visitCookies(yield func(k, v []byte) bool) {
+	used(h.s.Loan)
 	h.s.ReadCookies()
 	for i := range h.s.Cookies.Len() {
 		if !yield(h.s.Cookies.At(i)) {

@@ -29,6 +29,7 @@ func (h *RequestHeader) All() iter.Seq2[[]byte, []byte] {
 }
 
 func (h *RequestHeader) visit(yield func(k, v []byte) bool) {
+	used(h.s.Loan)
 	for _, id := range requestFirst {
 		v := h.peekID(id)
 		if (len(v) > 0 || h.s.NoSpecial && h.s.Has(id)) && !yield(id.Name(), v) {
@@ -61,6 +62,7 @@ func (h *RequestHeader) AllInOrder() iter.Seq2[[]byte, []byte] {
 }
 
 func (h *RequestHeader) visitInOrder(yield func(k, v []byte) bool) {
+	used(h.s.Loan)
 	f := &h.s.Fields
 	list, own := h.s.Trailers.Apart(h.s.Spelling)
 	for i := 0; i < len(f.Recs); i++ {
@@ -132,6 +134,7 @@ func (h *RequestHeader) PeekKeys() [][]byte {
 // the end, byte for byte, even if the header was changed since. It is empty if the
 // header has no fields or wasn't received.
 func (h *RequestHeader) RawHeaders() []byte {
+	used(h.s.Loan)
 	raw := h.s.Part(msg.Raw)
 	if len(raw) <= len("\r\n") {
 		return nil

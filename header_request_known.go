@@ -41,6 +41,7 @@ func (h *RequestHeader) SetUserAgent(userAgent string) {
 
 // SetUserAgentBytes is [RequestHeader.SetUserAgent] for a []byte.
 func (h *RequestHeader) SetUserAgentBytes(userAgent []byte) {
+	used(h.s.Loan)
 	if h.s.NoSpecial {
 		return
 	}
@@ -55,6 +56,7 @@ func (h *RequestHeader) SetReferer(referer string) { h.SetRefererBytes(bytesconv
 
 // SetRefererBytes is [RequestHeader.SetReferer] for a []byte.
 func (h *RequestHeader) SetRefererBytes(referer []byte) {
+	used(h.s.Loan)
 	h.place(msg.Referer, msg.Referer.Name()).Put(msg.Referer, msg.Referer.Name(), referer, msg.Normalized)
 }
 
@@ -81,6 +83,7 @@ func (h *RequestHeader) SetContentEncoding(contentEncoding string) {
 
 // SetContentEncodingBytes is [RequestHeader.SetContentEncoding] for a []byte.
 func (h *RequestHeader) SetContentEncodingBytes(contentEncoding []byte) {
+	used(h.s.Loan)
 	h.s.Put(msg.ContentEncoding, msg.ContentEncoding.Name(), contentEncoding, msg.Normalized)
 }
 
@@ -143,12 +146,16 @@ func boundaryValue(b []byte) (value, rest []byte) {
 // ContentLength returns the length of the body in bytes. It is -1 for a chunked
 // body, and -2 for a request that was received without a length. Such a request has
 // no body (RFC 9112 section 6.3).
-func (h *RequestHeader) ContentLength() int { return int(min(h.s.ContentLength, math.MaxInt)) }
+func (h *RequestHeader) ContentLength() int {
+	used(h.s.Loan)
+	return int(min(h.s.ContentLength, math.MaxInt))
+}
 
 // SetContentLength sets the length of the body in bytes; a negative length means
 // that the body is sent chunked. When a request with a body is written, the body
 // decides.
 func (h *RequestHeader) SetContentLength(contentLength int) {
+	used(h.s.Loan)
 	h.setLength(max(int64(contentLength), msg.LenChunked))
 }
 
@@ -186,6 +193,7 @@ func (h *RequestHeader) placeLength(n int64) {
 // positions are inclusive. A negative endPos means everything from startPos on. A
 // negative startPos means the last -startPos bytes.
 func (h *RequestHeader) SetByteRange(startPos, endPos int) {
+	used(h.s.Loan)
 	var buf [64]byte
 	b := append(buf[:0], "bytes="...)
 	if startPos < 0 {
@@ -208,6 +216,7 @@ func (h *RequestHeader) HasAcceptEncoding(acceptEncoding string) bool {
 
 // HasAcceptEncodingBytes is [RequestHeader.HasAcceptEncoding] for a []byte.
 func (h *RequestHeader) HasAcceptEncodingBytes(acceptEncoding []byte) bool {
+	used(h.s.Loan)
 	for i := h.s.Find(msg.AcceptEncoding); i >= 0; i = h.s.Next(i) {
 		for list := h.s.Value(i); len(list) > 0; {
 			var elem []byte
@@ -240,13 +249,20 @@ func zeroWeight(params []byte) bool {
 // ConnectionClose reports whether the connection ends after this request. It does
 // if the request says "Connection: close", or if it was received as HTTP/1.0
 // without a request for keep-alive (RFC 9112 section 9.3).
-func (h *RequestHeader) ConnectionClose() bool { return h.s.Closes() }
+func (h *RequestHeader) ConnectionClose() bool {
+	used(h.s.Loan)
+	return h.s.Closes()
+}
 
 // ConnectionUpgrade reports whether Connection has the option "upgrade".
-func (h *RequestHeader) ConnectionUpgrade() bool { return h.s.Conn&msg.ConnUpgrade != 0 }
+func (h *RequestHeader) ConnectionUpgrade() bool {
+	used(h.s.Loan)
+	return h.s.Conn&msg.ConnUpgrade != 0
+}
 
 // SetConnectionClose sets Connection to "close".
 func (h *RequestHeader) SetConnectionClose() {
+	used(h.s.Loan)
 	h.s.Conn = msg.ConnClose
 	if h.s.NoSpecial {
 		h.s.Put(msg.Connection, msg.Connection.Name(), strClose, msg.Normalized)
@@ -258,6 +274,7 @@ func (h *RequestHeader) SetConnectionClose() {
 // ResetConnectionClose undoes "Connection: close"; other connection options
 // stay.
 func (h *RequestHeader) ResetConnectionClose() {
+	used(h.s.Loan)
 	if h.ConnectionClose() {
 		h.s.Del(msg.Connection, nil)
 		h.dropConnection()
@@ -273,6 +290,7 @@ func (h *RequestHeader) dropConnection() {
 }
 
 func (h *RequestHeader) setConnection(key, value []byte) {
+	used(h.s.Loan)
 	switch {
 	case len(value) == 0:
 		h.s.Del(msg.Connection, nil)

@@ -10,6 +10,12 @@ func (h *RequestHeader) Method() []byte {
 	if m := h.s.Part(msg.Method); len(m) > 0 {
 		return m
 	}
+	return h.noMethod()
+}
+
+// noMethod is Method for a request without one.
+func (h *RequestHeader) noMethod() []byte {
+	used(h.s.Loan)
 	return append(h.get[:0], MethodGet...)
 }
 
@@ -19,6 +25,7 @@ func (h *RequestHeader) SetMethod(method string) { h.SetMethodBytes(bytesconv.S2
 
 // SetMethodBytes is [RequestHeader.SetMethod] for a []byte.
 func (h *RequestHeader) SetMethodBytes(method []byte) {
+	used(h.s.Loan)
 	if string(method) == MethodGet && h.s.Parts[msg.Method].Len == 0 {
 		h.s.MethodID = msg.MethodGet // no method means GET
 		return
@@ -36,6 +43,7 @@ func (h *RequestHeader) RequestURI() []byte {
 	if t := h.s.Part(msg.Target); len(t) > 0 {
 		return t
 	}
+	used(h.s.Loan)
 	return strSlash
 }
 
@@ -49,6 +57,7 @@ func (h *RequestHeader) SetRequestURI(requestURI string) {
 
 // SetRequestURIBytes is [RequestHeader.SetRequestURI] for a []byte.
 func (h *RequestHeader) SetRequestURIBytes(requestURI []byte) {
+	used(h.s.Loan)
 	if len(requestURI) > 0 && requestURI[0] == '?' {
 		requestURI = append([]byte{'/'}, requestURI...)
 	}
@@ -61,6 +70,7 @@ func (h *RequestHeader) Protocol() []byte {
 	if p := h.s.Part(msg.Proto); len(p) > 0 {
 		return p
 	}
+	used(h.s.Loan)
 	return strHTTP11
 }
 
@@ -72,6 +82,7 @@ func (h *RequestHeader) SetProtocol(protocol string) {
 
 // SetProtocolBytes is [RequestHeader.SetProtocol] for a []byte.
 func (h *RequestHeader) SetProtocolBytes(protocol []byte) {
+	used(h.s.Loan)
 	setProtocol(&h.s.Fields, &h.s.Minor, protocol)
 }
 
@@ -87,32 +98,53 @@ func (h *RequestHeader) goesAsHTTP11() bool {
 
 // IsGet reports whether the method is GET.
 func (h *RequestHeader) IsGet() bool {
-	return h.s.MethodID == msg.MethodGet || h.s.Parts[msg.Method].Len == 0
+	return h.s.MethodID == msg.MethodGet || h.s.Parts[msg.Method].Len == 0 && h.isNone()
+}
+
+// isNone returns true, for a request without a method.
+//
+//go:noinline so that IsGet is inlined
+func (h *RequestHeader) isNone() bool {
+	used(h.s.Loan)
+	return true
+}
+
+// is reports whether the method is m, which isn't GET.
+func (h *RequestHeader) is(m msg.MethodID) bool {
+	return h.s.MethodID == m || h.s.MethodID == msg.MethodOther && h.isUnknown()
+}
+
+// isUnknown returns false, for a request with another method than the known ones, or none.
+//
+//go:noinline so that is is inlined
+func (h *RequestHeader) isUnknown() bool {
+	used(h.s.Loan)
+	return false
 }
 
 // IsHead reports whether the method is HEAD.
-func (h *RequestHeader) IsHead() bool { return h.s.MethodID == msg.MethodHead }
+func (h *RequestHeader) IsHead() bool { return h.is(msg.MethodHead) }
 
 // IsPost reports whether the method is POST.
-func (h *RequestHeader) IsPost() bool { return h.s.MethodID == msg.MethodPost }
+func (h *RequestHeader) IsPost() bool { return h.is(msg.MethodPost) }
 
 // IsPut reports whether the method is PUT.
-func (h *RequestHeader) IsPut() bool { return h.s.MethodID == msg.MethodPut }
+func (h *RequestHeader) IsPut() bool { return h.is(msg.MethodPut) }
 
 // IsDelete reports whether the method is DELETE.
-func (h *RequestHeader) IsDelete() bool { return h.s.MethodID == msg.MethodDelete }
+func (h *RequestHeader) IsDelete() bool { return h.is(msg.MethodDelete) }
 
 // IsConnect reports whether the method is CONNECT.
-func (h *RequestHeader) IsConnect() bool { return h.s.MethodID == msg.MethodConnect }
+func (h *RequestHeader) IsConnect() bool { return h.is(msg.MethodConnect) }
 
 // IsOptions reports whether the method is OPTIONS.
-func (h *RequestHeader) IsOptions() bool { return h.s.MethodID == msg.MethodOptions }
+func (h *RequestHeader) IsOptions() bool { return h.is(msg.MethodOptions) }
 
 // IsTrace reports whether the method is TRACE.
-func (h *RequestHeader) IsTrace() bool { return h.s.MethodID == msg.MethodTrace }
+func (h *RequestHeader) IsTrace() bool { return h.is(msg.MethodTrace) }
 
 // IsPatch reports whether the method is PATCH (RFC 5789).
-func (h *RequestHeader) IsPatch() bool { return h.s.MethodID == msg.MethodPatch }
+func (h *RequestHeader) IsPatch() bool { return h.is(msg.MethodPatch) }
 
 // IsQuery reports whether the method is QUERY.
-func (h *RequestHeader) IsQuery() bool { return h.s.MethodID == msg.MethodQuery }
+func (h *RequestHeader) IsQuery() bool { return h.is(msg.MethodQuery) }

@@ -55,6 +55,12 @@ const responseDerived uint64 = 1<<msg.ContentLength | 1<<msg.TransferEncoding | 
 // Reset sets the header, including its settings, to the zero value. It keeps its
 // memory for the next use.
 func (h *ResponseHeader) Reset() {
+	used(h.s.Loan)
+	h.reset()
+}
+
+// reset is Reset for callers within the library.
+func (h *ResponseHeader) reset() {
 	h.s.ResetAll()
 	h.defaultServer, h.hideContents = "", false
 }
@@ -67,6 +73,8 @@ func (h *ResponseHeader) CopyTo(dst *ResponseHeader) {
 	if dst == h {
 		return
 	}
+	used(h.s.Loan)
+	used(dst.s.Loan)
 	h.s.CopyTo(&dst.s)
 	dst.defaultServer, dst.hideContents = h.defaultServer, h.hideContents
 }
@@ -131,20 +139,24 @@ func (h *ResponseHeader) peekDerived(id msg.ID) []byte {
 		if h.s.ContentLength > 0 || h.s.ContentLength == 0 && h.s.LengthSet {
 			return bytesconv.AppendInt(h.digits[:0], h.s.ContentLength)
 		}
-		return nil
 	case msg.TransferEncoding:
 		if h.s.ContentLength == msg.LenChunked {
 			return strChunked
 		}
-		return nil
 	case msg.Connection:
-		return h.connection()
+		if v := h.connection(); v != nil {
+			return v
+		}
 	case msg.SetCookie:
-		return h.cookieText()
+		if v := h.cookieText(); v != nil {
+			return v
+		}
+	default: // Trailer
+		if l := h.s.Trailers.Declared(&h.s.Fields, h.s.Spelling); l != nil && l.Len() > 0 {
+			return l.Text()
+		}
 	}
-	if l := h.s.Trailers.Declared(&h.s.Fields, h.s.Spelling); l != nil && l.Len() > 0 {
-		return l.Text()
-	}
+	used(h.s.Loan)
 	return nil
 }
 
@@ -154,6 +166,7 @@ func (h *ResponseHeader) PeekAll(key string) [][]byte {
 	k := bytesconv.S2B(key)
 	id := msg.Lookup(k)
 	h.text.values = h.text.values[:0]
+	used(h.s.Loan)
 	if responseDerived&(1<<id) != 0 && uint64(1)<<id&(1<<msg.SetCookie|1<<msg.Server) == 0 {
 		if v := h.peekDerived(id); len(v) > 0 {
 			h.text.values = append(h.text.values, v)
@@ -229,6 +242,7 @@ func (h *ResponseHeader) set(key, value []byte) {
 }
 
 func (h *ResponseHeader) setSpecial(id msg.ID, key, value []byte) {
+	used(h.s.Loan)
 	switch id {
 	case msg.ContentLength:
 		if n, err := h1.ParseContentLength(value); err == nil {
@@ -249,6 +263,9 @@ func (h *ResponseHeader) setSpecial(id msg.ID, key, value []byte) {
 // setOne sets a field that may exist only once, or deletes it if the value is
 // empty.
 func (h *ResponseHeader) setOne(id msg.ID, key, value []byte) {
+	if lapsed(h.s.Loan) {
+		return
+	}
 	if h.s.SetSlot(id, value) {
 		return
 	}
@@ -303,6 +320,7 @@ func (h *ResponseHeader) Del(key string) { h.del(bytesconv.S2B(key)) }
 func (h *ResponseHeader) DelBytes(key []byte) { h.del(key) }
 
 func (h *ResponseHeader) del(key []byte) {
+	used(h.s.Loan)
 	id := msg.Lookup(key)
 	if id == msg.Trailer {
 		_ = h.SetTrailerBytes(nil)
@@ -333,12 +351,14 @@ func (h *ResponseHeader) del(key []byte) {
 // they were set or received, instead of "Foo-Bar" for "foo-BAR". It returns whether
 // normalizing was disabled before. Names are compared case-insensitively even then.
 func (h *ResponseHeader) DisableNormalizing() bool {
+	used(h.s.Loan)
 	return swap(&h.s.Spelling, msg.AsGiven) == msg.AsGiven
 }
 
 // EnableNormalizing undoes DisableNormalizing and returns whether normalizing was
 // disabled before.
 func (h *ResponseHeader) EnableNormalizing() bool {
+	used(h.s.Loan)
 	return swap(&h.s.Spelling, msg.Normalized) == msg.AsGiven
 }
 
@@ -346,6 +366,7 @@ func (h *ResponseHeader) EnableNormalizing() bool {
 // without a Content-Type: no Content-Type (true), or text/plain in UTF-8 (false,
 // the default).
 func (h *ResponseHeader) SetNoDefaultContentType(noDefaultContentType bool) {
+	used(h.s.Loan)
 	h.s.Implied &^= head.NoDefaultType
 	if noDefaultContentType {
 		h.s.Implied |= head.NoDefaultType

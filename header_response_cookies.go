@@ -14,6 +14,7 @@ import (
 // that name, as a server may have sent them. The cookie may be reused after the
 // call.
 func (h *ResponseHeader) SetCookie(cookie *Cookie) {
+	used(h.s.Loan)
 	value := lifetime.Kept(h.s.Loan, h.text.cookie, cookie.AppendBytes(h.text.cookie[:0]))
 	bytesconv.NeutralizeText(value)
 	h.text.cookie = value
@@ -28,6 +29,7 @@ func (h *ResponseHeader) SetCookie(cookie *Cookie) {
 // Cookie sets cookie to the one that the response sets with the name cookie.Key().
 // It returns false if there is none, or if it can't be parsed.
 func (h *ResponseHeader) Cookie(cookie *Cookie) bool {
+	used(h.s.Loan)
 	v := h.peekCookie(cookie.Key())
 	return v != nil && cookie.ParseBytes(v) == nil
 }
@@ -37,6 +39,7 @@ func (h *ResponseHeader) Cookie(cookie *Cookie) bool {
 func (h *ResponseHeader) PeekCookie(key string) []byte { return h.peekCookie(bytesconv.S2B(key)) }
 
 func (h *ResponseHeader) peekCookie(key []byte) []byte {
+	used(h.s.Loan)
 	if i := h.findCookie(key, -1); i >= 0 {
 		return h.s.Value(i)
 	}
@@ -69,6 +72,7 @@ func (h *ResponseHeader) DelCookieBytes(key []byte) { h.delCookie(key, -1) }
 // delCookie deletes the Set-Cookie fields of the cookie called key that come after
 // field i.
 func (h *ResponseHeader) delCookie(key []byte, i int) {
+	used(h.s.Loan)
 	for i = h.findCookie(key, i); i >= 0; i = h.findCookie(key, i) {
 		h.s.DelAt(i)
 	}
@@ -84,6 +88,7 @@ func (h *ResponseHeader) DelClientCookie(key string) {
 
 // DelClientCookieBytes is [ResponseHeader.DelClientCookie] for a []byte key.
 func (h *ResponseHeader) DelClientCookieBytes(key []byte) {
+	used(h.s.Loan)
 	h.DelCookieBytes(key)
 	b := append(h.text.cookie[:0], key...)
 	kv.NeutralizeCookie(b)
@@ -93,7 +98,10 @@ func (h *ResponseHeader) DelClientCookieBytes(key []byte) {
 }
 
 // DelAllCookies deletes all Set-Cookie fields.
-func (h *ResponseHeader) DelAllCookies() { h.s.Del(msg.SetCookie, nil) }
+func (h *ResponseHeader) DelAllCookies() {
+	used(h.s.Loan)
+	h.s.Del(msg.SetCookie, nil)
+}
 
 // Cookies returns an iterator over the Set-Cookie fields, in order. It yields the
 // name of each cookie and the whole value, which Cookie.ParseBytes parses. The
@@ -103,6 +111,7 @@ func (h *ResponseHeader) Cookies() iter.Seq2[[]byte, []byte] {
 }
 
 func (h *ResponseHeader) visitCookies(yield func(k, v []byte) bool) {
+	used(h.s.Loan)
 	for i := h.s.Find(msg.SetCookie); i >= 0; i = h.s.Next(i) {
 		v := h.s.Value(i)
 		if !yield(setCookieKey(v), v) {

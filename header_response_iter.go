@@ -23,6 +23,7 @@ func (h *ResponseHeader) All() iter.Seq2[[]byte, []byte] {
 }
 
 func (h *ResponseHeader) visit(yield func(k, v []byte) bool) {
+	used(h.s.Loan)
 	show := func(id msg.ID, v []byte) bool { return len(v) == 0 || yield(id.Name(), v) }
 	server := h.s.Peek(msg.Server) // not Server(), which also looks in the trailer section
 	if v := h.s.Slot(msg.Server); v != nil {

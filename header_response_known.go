@@ -14,22 +14,39 @@ import (
 // StatusCode returns the status code, or 200 if none was set.
 func (h *ResponseHeader) StatusCode() int {
 	if h.s.Status == 0 {
-		return StatusOK
+		return h.noStatus()
 	}
 	return h.s.Status
 }
 
+// noStatus returns 200, the status of a response without one.
+//
+//go:noinline so that StatusCode is inlined
+func (h *ResponseHeader) noStatus() int {
+	used(h.s.Loan)
+	return StatusOK
+}
+
 // SetStatusCode sets the status code; 0 means 200. A code outside of 100 to 999
 // isn't a status code (RFC 9110 section 15) and is written as 500.
-func (h *ResponseHeader) SetStatusCode(statusCode int) { h.s.Status = statusCode }
+func (h *ResponseHeader) SetStatusCode(statusCode int) {
+	if h.s.Loan != nil {
+		h.s.Loan.Use()
+	}
+	h.s.Status = statusCode
+}
 
 // StatusMessage returns the reason phrase that was received or set; it is empty if
 // that is the default one, see [StatusMessage].
-func (h *ResponseHeader) StatusMessage() []byte { return h.s.Part(msg.Reason) }
+func (h *ResponseHeader) StatusMessage() []byte {
+	used(h.s.Loan)
+	return h.s.Part(msg.Reason)
+}
 
 // SetStatusMessage sets the reason phrase. It stays when the code changes. An empty
 // one means the default of the code. Control characters become spaces.
 func (h *ResponseHeader) SetStatusMessage(statusMessage []byte) {
+	used(h.s.Loan)
 	h.s.SetPart(msg.Reason, statusMessage)
 	bytesconv.NeutralizeText(h.s.Part(msg.Reason))
 }
@@ -39,12 +56,14 @@ func (h *ResponseHeader) Protocol() []byte {
 	if p := h.s.Part(msg.Proto); len(p) > 0 {
 		return p
 	}
+	used(h.s.Loan)
 	return strHTTP11
 }
 
 // SetProtocol sets the version of the status line; control characters in it
 // become spaces.
 func (h *ResponseHeader) SetProtocol(protocol []byte) {
+	used(h.s.Loan)
 	setProtocol(&h.s.Fields, &h.s.Minor, protocol)
 }
 
@@ -88,6 +107,7 @@ func (h *ResponseHeader) ContentType() []byte {
 	if h.s.Implied&head.NoDefaultType != 0 {
 		return nil
 	}
+	used(h.s.Loan)
 	return strTextType
 }
 
@@ -120,6 +140,7 @@ func (h *ResponseHeader) SetContentEncodingBytes(contentEncoding []byte) {
 // SetContentRange sets Content-Range to "bytes startPos-endPos/contentLength"
 // (RFC 9110 section 14.4). Both positions are inclusive.
 func (h *ResponseHeader) SetContentRange(startPos, endPos, contentLength int) {
+	used(h.s.Loan)
 	var buf [80]byte
 	b := append(buf[:0], "bytes "...)
 	b = append(bytesconv.AppendInt(b, startPos), '-')
@@ -130,6 +151,7 @@ func (h *ResponseHeader) SetContentRange(startPos, endPos, contentLength int) {
 
 // SetLastModified sets Last-Modified to t, in whole seconds.
 func (h *ResponseHeader) SetLastModified(t time.Time) {
+	used(h.s.Loan)
 	var buf [clock.DateLen]byte
 	name := msg.LastModified.Name()
 	h.place(msg.LastModified, name).Put(msg.LastModified, name, clock.AppendDateAt(buf[:0], t), msg.Normalized)
@@ -138,7 +160,10 @@ func (h *ResponseHeader) SetLastModified(t time.Time) {
 // ContentLength returns the length of the body in bytes. It is -1 for a chunked
 // body, and -2 for a body that ends when the connection ends (RFC 9112 section
 // 6.3).
-func (h *ResponseHeader) ContentLength() int { return int(min(h.s.ContentLength, math.MaxInt)) }
+func (h *ResponseHeader) ContentLength() int {
+	used(h.s.Loan)
+	return int(min(h.s.ContentLength, math.MaxInt))
+}
 
 // SetContentLength sets the length of the body in bytes. -1 means that the body is
 // sent chunked, a smaller number that it ends when the connection ends. When a
@@ -146,6 +171,7 @@ func (h *ResponseHeader) ContentLength() int { return int(min(h.s.ContentLength,
 // body (1xx, 204, 304) have no length: for them it only deletes a length that was
 // received.
 func (h *ResponseHeader) SetContentLength(contentLength int) {
+	used(h.s.Loan)
 	switch {
 	case contentLength >= 0:
 		h.setLength(int64(contentLength))
@@ -181,7 +207,10 @@ func statusHasBody(status int) bool { return head.StatusHasBody(status) }
 // if the response says "Connection: close", if only the end of the connection ends
 // its body, or if it was received as HTTP/1.0 without keep-alive (RFC 9112 section
 // 9.3).
-func (h *ResponseHeader) ConnectionClose() bool { return h.s.Closes() }
+func (h *ResponseHeader) ConnectionClose() bool {
+	used(h.s.Loan)
+	return h.s.Closes()
+}
 
 // mayClose is a quick test: if it is false, ConnectionClose is false too.
 func (h *ResponseHeader) mayClose() bool { return h.s.MayClose() }
@@ -190,11 +219,13 @@ func (h *ResponseHeader) mayClose() bool { return h.s.MayClose() }
 // response that was received as HTTP/1.0 the option counts only together with
 // "keep-alive".
 func (h *ResponseHeader) ConnectionUpgrade() bool {
+	used(h.s.Loan)
 	return h.s.Conn&msg.ConnUpgrade != 0 && (h.s.Conn&msg.ConnKeepAlive != 0 || !head.IsHTTP10(&h.s.Fields))
 }
 
 // SetConnectionClose sets Connection to "close".
 func (h *ResponseHeader) SetConnectionClose() {
+	used(h.s.Loan)
 	h.s.Conn = msg.ConnClose
 	if h.s.Seen()&(1<<msg.Connection) != 0 {
 		h.s.Del(msg.Connection, nil)
@@ -204,6 +235,7 @@ func (h *ResponseHeader) SetConnectionClose() {
 // ResetConnectionClose undoes "Connection: close"; other connection options
 // stay.
 func (h *ResponseHeader) ResetConnectionClose() {
+	used(h.s.Loan)
 	if h.ConnectionClose() {
 		h.s.Del(msg.Connection, nil)
 		h.dropConnection()
@@ -219,6 +251,7 @@ func (h *ResponseHeader) dropConnection() {
 }
 
 func (h *ResponseHeader) setConnection(key, value []byte) {
+	used(h.s.Loan)
 	switch {
 	case len(value) == 0:
 		h.s.Del(msg.Connection, nil)

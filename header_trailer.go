@@ -30,6 +30,7 @@ func (h *RequestHeader) SetTrailer(trailer string) error {
 
 // SetTrailerBytes is [RequestHeader.SetTrailer] for a []byte.
 func (h *RequestHeader) SetTrailerBytes(trailer []byte) error {
+	used(h.s.Loan)
 	return trailerError(h.s.Trailers.Declare(&h.s.Fields, trailer, h.s.Spelling))
 }
 
@@ -40,6 +41,7 @@ func (h *RequestHeader) AddTrailer(trailer string) error {
 
 // AddTrailerBytes is [RequestHeader.AddTrailer] for a []byte.
 func (h *RequestHeader) AddTrailerBytes(trailer []byte) error {
+	used(h.s.Loan)
 	return trailerError(h.s.Trailers.DeclareMore(&h.s.Fields, trailer, h.s.Spelling))
 }
 
@@ -48,6 +50,7 @@ func (h *RequestHeader) AddTrailerBytes(trailer []byte) error {
 // The header may be changed during the iteration.
 func (h *RequestHeader) Trailers() iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
+		used(h.s.Loan)
 		l := h.s.Trailers.Declared(&h.s.Fields, h.s.Spelling)
 		if l == nil {
 			return
@@ -72,6 +75,7 @@ func (h *RequestHeader) VisitAllTrailer(f func(value []byte)) {
 // PeekTrailerKeys returns the names that Trailers yields. The outer slice is
 // overwritten by the next call.
 func (h *RequestHeader) PeekTrailerKeys() [][]byte {
+	used(h.s.Loan)
 	h.text.trailers = h.text.trailers[:0]
 	if l := h.s.Trailers.Declared(&h.s.Fields, h.s.Spelling); l != nil {
 		for i := range l.Len() {
@@ -85,6 +89,7 @@ func (h *RequestHeader) PeekTrailerKeys() [][]byte {
 // with the empty line: one line for each value of a declared field. The next call
 // overwrites the slice.
 func (h *RequestHeader) TrailerHeader() []byte {
+	used(h.s.Loan)
 	h.text.trailer = lifetime.Kept(h.s.Loan, h.text.trailer, h1.AppendTrailers(h.text.trailer[:0], &h.s.Trailers, h.s.Spelling))
 	return h.text.trailer
 }
@@ -93,6 +98,7 @@ func (h *RequestHeader) TrailerHeader() []byte {
 // AddTrailer and Set, it leaves fields of that name in the header. It doesn't add
 // names that AddTrailer refuses; the error is then [ErrBadTrailer].
 func (h *RequestHeader) AddTrailerValue(name, value string) error {
+	used(h.s.Loan)
 	return trailerError(h.s.Trailers.AddValue(&h.s.Fields, bytesconv.S2B(name), bytesconv.S2B(value), h.s.Spelling))
 }
 
@@ -121,6 +127,7 @@ func (h *ResponseHeader) SetTrailer(trailer string) error {
 
 // SetTrailerBytes is [ResponseHeader.SetTrailer] for a []byte.
 func (h *ResponseHeader) SetTrailerBytes(trailer []byte) error {
+	used(h.s.Loan)
 	h.s.Record()
 	return trailerError(h.s.Trailers.Declare(&h.s.Fields, trailer, h.s.Spelling))
 }
@@ -132,6 +139,7 @@ func (h *ResponseHeader) AddTrailer(trailer string) error {
 
 // AddTrailerBytes is [ResponseHeader.AddTrailer] for a []byte.
 func (h *ResponseHeader) AddTrailerBytes(trailer []byte) error {
+	used(h.s.Loan)
 	h.s.Record()
 	return trailerError(h.s.Trailers.DeclareMore(&h.s.Fields, trailer, h.s.Spelling))
 }
@@ -141,6 +149,7 @@ func (h *ResponseHeader) AddTrailerBytes(trailer []byte) error {
 // The header may be changed during the iteration.
 func (h *ResponseHeader) Trailers() iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
+		used(h.s.Loan)
 		l := h.s.Trailers.Declared(&h.s.Fields, h.s.Spelling)
 		if l == nil {
 			return
@@ -165,6 +174,7 @@ func (h *ResponseHeader) VisitAllTrailer(f func(value []byte)) {
 // PeekTrailerKeys returns the names that Trailers yields. The outer slice is
 // overwritten by the next call.
 func (h *ResponseHeader) PeekTrailerKeys() [][]byte {
+	used(h.s.Loan)
 	h.text.trailers = h.text.trailers[:0]
 	if l := h.s.Trailers.Declared(&h.s.Fields, h.s.Spelling); l != nil {
 		for i := range l.Len() {
@@ -178,6 +188,7 @@ func (h *ResponseHeader) PeekTrailerKeys() [][]byte {
 // with the empty line: one line for each value of a declared field. The next call
 // overwrites the slice.
 func (h *ResponseHeader) TrailerHeader() []byte {
+	used(h.s.Loan)
 	h.text.trailer = lifetime.Kept(h.s.Loan, h.text.trailer, h1.AppendTrailers(h.text.trailer[:0], &h.s.Trailers, h.s.Spelling))
 	return h.text.trailer
 }
@@ -186,6 +197,7 @@ func (h *ResponseHeader) TrailerHeader() []byte {
 // AddTrailer and Set, it leaves fields of that name in the header. It doesn't add
 // names that AddTrailer refuses; the error is then [ErrBadTrailer].
 func (h *ResponseHeader) AddTrailerValue(name, value string) error {
+	used(h.s.Loan)
 	return trailerError(h.s.Trailers.AddValue(&h.s.Fields, bytesconv.S2B(name), bytesconv.S2B(value), h.s.Spelling))
 }
 

@@ -66,6 +66,7 @@ type Request struct {
 // the form (its temporary files are removed), the user values (those that implement
 // io.Closer are closed), the timeout, and the flags except KeepBodyBuffer.
 func (req *Request) Reset() {
+	used(req.loan)
 	if req.hasClosers() {
 		req.runClosers()
 	}
@@ -74,7 +75,7 @@ func (req *Request) Reset() {
 
 // reset is Reset for a request without closers.
 func (req *Request) reset() {
-	req.Header.Reset()
+	req.Header.reset()
 	if req.isBare() {
 		req.lent, req.isTLS = false, false
 	} else {
@@ -132,6 +133,8 @@ func (req *Request) resetMessage() {
 // stream, user values, the timeout and KeepBodyBuffer; dst keeps its own user values,
 // timeout and KeepBodyBuffer.
 func (req *Request) CopyTo(dst *Request) {
+	used(req.loan)
+	used(dst.loan)
 	req.copyToSkipBody(dst)
 	if req.form != nil && !req.formRaw {
 		if b := req.Body(); req.readErr != nil {
@@ -172,6 +175,9 @@ func (req *Request) URI() *URI {
 // the request can't be sent.
 func (req *Request) parseURI() error {
 	if req.uriParsed && !req.uriBad {
+		return nil
+	}
+	if lapsed(req.loan) {
 		return nil
 	}
 	req.uriParsed, req.uriBad, req.uriUsed = true, false, true
@@ -216,6 +222,7 @@ func (req *Request) parseTargetURI() error {
 
 // SetURI sets the request's URI to a copy of newURI; nil empties it.
 func (req *Request) SetURI(newURI *URI) {
+	used(req.loan)
 	if newURI == nil {
 		req.uri.Reset()
 		req.uriParsed, req.uriBad = false, false
@@ -241,6 +248,7 @@ func (req *Request) SetRequestURIBytes(requestURI []byte) {
 // RequestURI returns the target as Write would write it. It writes changes of URI into
 // the header. If the target was a whole URI, it has no host afterwards.
 func (req *Request) RequestURI() []byte {
+	used(req.loan)
 	if req.uriParsed && !req.uriBad {
 		req.Header.SetRequestURIBytes(req.target())
 		req.uriParsed = false
@@ -291,10 +299,16 @@ func (req *Request) SetConnectionClose() { req.Header.SetConnectionClose() }
 // SetTimeout limits how long a client may take for the request: from waiting for a
 // connection to the last byte of the response's body, or to the end of its header if the
 // body is streamed. The client's own timeouts apply too. 0, the default, means no limit.
-func (req *Request) SetTimeout(t time.Duration) { req.timeout = t }
+func (req *Request) SetTimeout(t time.Duration) {
+	used(req.loan)
+	req.timeout = t
+}
 
 // GetTimeOut returns the timeout that SetTimeout set.
-func (req *Request) GetTimeOut() time.Duration { return req.timeout }
+func (req *Request) GetTimeOut() time.Duration {
+	used(req.loan)
+	return req.timeout
+}
 
 // Body returns the bytes of the body. If the body is a stream, Body reads it to its end
 // and closes it. If that fails, the body is empty, so that a part is never mistaken for
@@ -323,7 +337,10 @@ func (req *Request) Body() []byte {
 // ([ErrTimeout]), or a stream that the program set failed. It is nil if there was no
 // error, if the body wasn't read, and after the body is reset or replaced. Writing a
 // request with such a body returns the error.
-func (req *Request) BodyError() error { return req.heard() }
+func (req *Request) BodyError() error {
+	used(req.loan)
+	return req.heard()
+}
 
 // wholeBody is Body with BodyError.
 func (req *Request) wholeBody() ([]byte, error) {
@@ -365,7 +382,10 @@ func (req *Request) AppendBodyString(s string) {
 
 // BodyWriter returns a writer that appends to the body as AppendBody does. It is valid as
 // long as the request is.
-func (req *Request) BodyWriter() io.Writer { return (*requestBodyWriter)(req) }
+func (req *Request) BodyWriter() io.Writer {
+	used(req.loan)
+	return (*requestBodyWriter)(req)
+}
 
 type requestBodyWriter Request
 
@@ -415,7 +435,7 @@ func (req *Request) ResetBody() {
 func (req *Request) ReleaseBody(size int) { req.releaseBody(size) }
 
 // IsBodyStream reports whether the body is a stream.
-func (req *Request) IsBodyStream() bool { return req.hasStream() }
+func (req *Request) IsBodyStream() bool { return req.hasStream() || req.noStream() }
 
 // BodyStream returns the body as a stream, or nil if the body isn't a stream. The caller
 // closes it with CloseBodyStream, or leaves that to Reset.

@@ -31,6 +31,7 @@ func (req *Request) Read(r *bufio.Reader) error { return req.ReadLimitBody(r, 0)
 // within the body. After an error in the head the request is empty. After an error in the
 // body, Header is complete but has no trailers, and the body is empty.
 func (req *Request) ReadLimitBody(r *bufio.Reader, maxBodySize int) error {
+	used(req.loan)
 	req.resetMessage()
 	if err := req.Header.Read(r); err != nil {
 		return err
@@ -46,6 +47,7 @@ func (req *Request) ReadLimitBody(r *bufio.Reader, maxBodySize int) error {
 // request says `Expect: 100-continue`, and isn't HTTP/1.0, which ignores that header (RFC
 // 9110 section 10.1.1). See ReadLimitBody for what to do then.
 func (req *Request) MayContinue() bool {
+	used(req.loan)
 	return req.Header.goesAsHTTP11() &&
 		bytesconv.EqualFoldString(req.Header.Peek(HeaderExpect), "100-continue")
 }
@@ -55,6 +57,7 @@ func (req *Request) MayContinue() bool {
 // ReadLimitBody. If preParseMultipartForm is false, a form is read like any other body,
 // and parsed when MultipartForm is called.
 func (req *Request) ContinueReadBody(r *bufio.Reader, maxBodySize int, preParseMultipartForm ...bool) error {
+	used(req.loan)
 	length := req.Header.s.ContentLength
 	if length == msg.LenUnknown { // RFC 9112 section 6.3: no body
 		if !req.Header.IsGet() && !req.Header.IsHead() {
@@ -93,6 +96,7 @@ func (req *Request) readBodyFields(r *bufio.Reader, length int64, limit int, sin
 // (see RequestHeader.ReadTrailer). If it is -2, the body ends where r ends. If
 // maxBodySize is above 0 and the body has more bytes, it returns [ErrBodyTooLarge].
 func (req *Request) ReadBody(r *bufio.Reader, contentLength, maxBodySize int) error {
+	used(req.loan)
 	req.ResetBody()
 	if contentLength == msg.LenChunked {
 		err := req.readChunksOnly(r, maxBodySize)
@@ -137,6 +141,7 @@ func (c *content) readChunksOnly(r *bufio.Reader, limit int) error {
 // A form with a Content-Length of up to maxBodySize is read and parsed at once, as in
 // ContinueReadBody, unless preParseMultipartForm is false.
 func (req *Request) ContinueReadBodyStream(r *bufio.Reader, maxBodySize int, preParseMultipartForm ...bool) error {
+	used(req.loan)
 	length := req.Header.s.ContentLength
 	if length == msg.LenUnknown {
 		return req.ContinueReadBody(r, maxBodySize)
@@ -162,6 +167,7 @@ func (req *Request) ContinueReadBodyStream(r *bufio.Reader, maxBodySize int, pre
 // A stream is sent with the length that it was set with, or chunked. It is closed in any
 // case. If the stream panics, Write returns an [ErrBodyStreamWritePanic].
 func (req *Request) Write(w *bufio.Writer) error {
+	used(req.loan)
 	if err := req.prepareHeader(); err != nil {
 		if req.hasStream() {
 			_ = req.closeStream(err)
@@ -415,6 +421,7 @@ func messageString(write func(*bufio.Writer) error) string {
 // BodyWriteTo writes the body to w. A stream is read to its end and closed, also after an
 // error. BodyError then returns that error too.
 func (req *Request) BodyWriteTo(w io.Writer) error {
+	used(req.loan)
 	if req.form != nil && !req.formRaw {
 		return WriteMultipartForm(w, req.form, string(req.Header.MultipartFormBoundary()))
 	}

@@ -15,6 +15,9 @@ import (
 // arguments that are set on it are sent as the body.
 func (req *Request) PostArgs() *Args {
 	if !req.postArgsParsed {
+		if lapsed(req.loan) {
+			return &req.postArgs
+		}
 		req.postArgsParsed = true
 		if isMediaType(req.Header.ContentType(), "application/x-www-form-urlencoded") {
 			if b := req.Body(); req.readErr == nil {

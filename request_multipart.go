@@ -246,7 +246,10 @@ func (req *Request) marshalForm() ([]byte, error) {
 
 // RemoveMultipartFormFiles removes the temporary files of the form and drops
 // it. Without a form it does nothing.
-func (req *Request) RemoveMultipartFormFiles() { req.removeForm() }
+func (req *Request) RemoveMultipartFormFiles() {
+	used(req.loan)
+	req.removeForm()
+}
 
 func (req *Request) removeForm() {
 	if req.form != nil {

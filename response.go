@@ -52,6 +52,7 @@ type Response struct {
 // Reset empties the response for its next use: the header, the body (a stream is closed),
 // the addresses, and the flags except KeepBodyBuffer.
 func (resp *Response) Reset() {
+	used(resp.loan)
 	if resp.hasStream() {
 		_ = resp.closeStream(nil) // its closer may change the rest
 		resp.bodyStream, resp.streamWriter = nil, nil
@@ -61,7 +62,7 @@ func (resp *Response) Reset() {
 
 // reset is Reset for a response without a stream.
 func (resp *Response) reset() {
-	resp.Header.Reset()
+	resp.Header.reset()
 	if b := resp.body; b != nil && cap(b.B) <= keepBody && resp.bodyRaw == nil && resp.remote == nil && resp.local == nil {
 		b.B = b.B[:0] // as resetSkipHeader does
 		resp.lent = false
@@ -102,6 +103,8 @@ func (resp *Response) resetSkipHeader() {
 // CopyTo makes dst a copy of resp that shares no memory with it. It doesn't copy a body
 // stream (call Body first to read it into memory). dst keeps its own KeepBodyBuffer.
 func (resp *Response) CopyTo(dst *Response) {
+	used(resp.loan)
+	used(dst.loan)
 	resp.Header.CopyTo(&dst.Header)
 	dst.SkipBody = resp.SkipBody
 	dst.StreamBody = resp.StreamBody
@@ -125,17 +128,24 @@ func (resp *Response) SetConnectionClose() { resp.Header.SetConnectionClose() }
 // ParseNetConn sets RemoteAddr and LocalAddr to the addresses of conn, from which the
 // response came.
 func (resp *Response) ParseNetConn(conn net.Conn) {
+	used(resp.loan)
 	resp.remote = conn.RemoteAddr()
 	resp.local = conn.LocalAddr()
 }
 
 // RemoteAddr returns the address of the server that the response came from, or
 // nil if it isn't known. It is shared: don't change it.
-func (resp *Response) RemoteAddr() net.Addr { return resp.remote }
+func (resp *Response) RemoteAddr() net.Addr {
+	used(resp.loan)
+	return resp.remote
+}
 
 // LocalAddr returns the client's own address, or nil if it isn't known. It is
 // shared: don't change it.
-func (resp *Response) LocalAddr() net.Addr { return resp.local }
+func (resp *Response) LocalAddr() net.Addr {
+	used(resp.loan)
+	return resp.local
+}
 
 // Body returns the bytes of the body. If the body is a stream, Body reads it to its end
 // and closes it. If that fails, the body is empty, so that a part is never mistaken for
@@ -153,7 +163,10 @@ func (resp *Response) Body() []byte {
 // It is nil if there was no error, if the stream wasn't read, and after the body is reset
 // or replaced. Writing a response with such a body returns the error, and a server
 // answers 500 instead.
-func (resp *Response) BodyError() error { return resp.readErr }
+func (resp *Response) BodyError() error {
+	used(resp.loan)
+	return resp.readErr
+}
 
 // wholeBody is Body with BodyError.
 func (resp *Response) wholeBody() ([]byte, error) { return resp.Body(), resp.readErr }
@@ -177,7 +190,10 @@ func (resp *Response) AppendBodyString(s string) { resp.appendBodyString(s) }
 
 // BodyWriter returns a writer that appends to the body as AppendBody does. It is valid as
 // long as the response is: in a handler, until the handler returns.
-func (resp *Response) BodyWriter() io.Writer { return (*responseBodyWriter)(resp) }
+func (resp *Response) BodyWriter() io.Writer {
+	used(resp.loan)
+	return (*responseBodyWriter)(resp)
+}
 
 type responseBodyWriter Response
 
@@ -210,7 +226,7 @@ func (resp *Response) ResetBody() { resp.resetContent(resp.KeepBodyBuffer, &resp
 func (resp *Response) ReleaseBody(size int) { resp.releaseBody(size) }
 
 // IsBodyStream reports whether the body is a stream.
-func (resp *Response) IsBodyStream() bool { return resp.hasStream() }
+func (resp *Response) IsBodyStream() bool { return resp.hasStream() || resp.noStream() }
 
 // BodyStream returns the body as a stream, or nil if the body isn't a stream. The caller
 // closes it with CloseBodyStream, or leaves that to Reset. The stream of a response that

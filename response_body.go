@@ -33,6 +33,7 @@ func (resp *Response) Read(r *bufio.Reader) error { return resp.ReadLimitBody(r,
 // the body, Header is complete but has no trailers, and Body returns the part that
 // arrived.
 func (resp *Response) ReadLimitBody(r *bufio.Reader, maxBodySize int) error {
+	used(resp.loan)
 	resp.resetSkipHeader()
 	for n := 0; ; n++ {
 		if n > maxInterimResponses {
@@ -61,6 +62,7 @@ func (resp *Response) ReadLimitBody(r *bufio.Reader, maxBodySize int) error {
 // without a limit. Until the stream was read to its end, nothing else may read from r.
 // Closing it leaves the unread part in r.
 func (resp *Response) ReadBody(r *bufio.Reader, maxBodySize int) error {
+	used(resp.loan)
 	resp.ResetBody()
 	h := &resp.Header
 	length := h.s.ContentLength
@@ -91,6 +93,7 @@ func (resp *Response) ReadBody(r *bufio.Reader, maxBodySize int) error {
 // After an error of the stream the response is incomplete, and the caller must close the
 // connection.
 func (resp *Response) Write(w *bufio.Writer) error {
+	used(resp.loan)
 	if resp.hasStream() {
 		return resp.writeStream(w)
 	}
@@ -219,4 +222,7 @@ func (resp *Response) String() string { return messageString(resp.Write) }
 
 // BodyWriteTo writes the body to w. A stream is read to its end and closed, also after an
 // error. BodyError then returns that error too.
-func (resp *Response) BodyWriteTo(w io.Writer) error { return resp.writeContent(w) }
+func (resp *Response) BodyWriteTo(w io.Writer) error {
+	used(resp.loan)
+	return resp.writeContent(w)
+}

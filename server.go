@@ -444,7 +444,7 @@ type serverRun struct {
 	h2         h2Sessions
 
 	lenderMu sync.Mutex // of lender; after mu
-	lender   *lender    // of GuardLifetimes, made when the server begins to serve
+	lender   *serverGuard    // of GuardLifetimes, made when the server begins to serve
 }
 
 // ConnState is the state of a connection; see Server.ConnState.

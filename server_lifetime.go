@@ -15,8 +15,8 @@ import (
 	"github.com/galehttp/gale/internal/msg"
 )
 
-// lender begins the loans of a server's guarded requests.
-type lender struct {
+// serverGuard begins the loans of a server's guarded requests.
+type serverGuard struct {
 	*guard
 	set     *LifetimeGuard // that guard belongs to; nil for the default
 	handler string         // name of Server.Handler
@@ -26,7 +26,7 @@ type lender struct {
 
 // lender returns what guards the requests of s, or nil. It returns the same one for the
 // same settings.
-func (s *Server) lender() *lender {
+func (s *Server) lender() *serverGuard {
 	set := s.GuardLifetimes
 	if set == nil && !guardsByDefault.Load() {
 		return nil
@@ -36,7 +36,7 @@ func (s *Server) lender() *lender {
 	if l := s.run.lender; l != nil && l.set == set {
 		return l
 	}
-	l := &lender{set: set, secret: s.SecureErrorLogMessage, handler: handlerName(s.Handler)}
+	l := &serverGuard{set: set, secret: s.SecureErrorLogMessage, handler: handlerName(s.Handler)}
 	if set == nil {
 		l.guard = newDefaultGuard().guard()
 	} else {
@@ -78,7 +78,7 @@ func (s *Server) logLine(text string) { s.logger().Printf("%s", text) }
 const maxOriginPath = 256
 
 // lend begins a loan for the request whose head is in ctx, a new context.
-func (l *lender) lend(ctx *RequestCtx, peer net.Addr, id uint64) {
+func (l *serverGuard) lend(ctx *RequestCtx, peer net.Addr, id uint64) {
 	from := lifetime.Origin{Kind: "handler", Handler: l.handler, ID: id}
 	if !l.secret {
 		h := &ctx.Request.Header.s
@@ -108,12 +108,12 @@ func lendOutside(ctx *RequestCtx, h RequestHandler) bool {
 	if g == nil || !g.Sample() {
 		return false
 	}
-	(&lender{guard: g, handler: handlerName(h)}).lend(ctx, ctx.RemoteAddr(), 0)
+	(&serverGuard{guard: g, handler: handlerName(h)}).lend(ctx, ctx.RemoteAddr(), 0)
 	return true
 }
 
 // faults reports whether handlers may read memory that a guard has made unreadable.
-func (l *lender) faults() bool { return l != nil && l.HasPages() }
+func (l *serverGuard) faults() bool { return l != nil && l.HasPages() }
 
 // lifetimes returns the counters of the guard of s.
 func (s *Server) lifetimes() LifetimeStats {
@@ -132,7 +132,7 @@ func (s *Server) lifetimes() LifetimeStats {
 }
 
 // startedLender returns the lender of s if s has begun to serve, else nil.
-func (s *Server) startedLender() *lender {
+func (s *Server) startedLender() *serverGuard {
 	s.run.lenderMu.Lock()
 	defer s.run.lenderMu.Unlock()
 	return s.run.lender
@@ -178,7 +178,7 @@ func (ctx *RequestCtx) endLoan() {
 
 // lend moves the head of a request, if there is one, from the context in the session to a
 // new one that is lent, and gives the old one back.
-func (ss *h1Session) lend(l *lender, w *engine.Work) *RequestCtx {
+func (ss *h1Session) lend(l *serverGuard, w *engine.Work) *RequestCtx {
 	old, ctx := ss.ctx, newCtx()
 	from, to := &old.Request.Header.s, &ctx.Request.Header.s
 	if from.Suspended() {

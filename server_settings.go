@@ -38,7 +38,7 @@ type fixedSettings struct {
 	implied   head.Implied  // fields that every response has or lacks
 	lazyTime  bool
 	hooked    bool // BeforeSend is set
-	lender    *lender
+	lender    *serverGuard
 	faults    bool // lender has pages
 	http2     h2.Config
 }

@@ -104,6 +104,7 @@ func (u *URI) giveUp(l *lifetime.Loan) {
 // Reset sets u to the zero value. It keeps the buffers for reuse unless they are
 // huge.
 func (u *URI) Reset() {
+	used(u.loan)
 	u.DisablePathNormalizing, u.pathDone, u.pathPlain, u.queryPlain, u.argsDone, u.userParsed = false, false, false, false, false, false
 	if cap(u.buf) > maxKeptScratch {
 		u.buf, u.validHost = nil, 0
@@ -142,6 +143,7 @@ func (u *URI) partOf(from int) uriPart {
 
 // store copies b to the arena.
 func (u *URI) store(b []byte) uriPart {
+	used(u.loan)
 	u.compact()
 	n, had := len(u.buf), cap(u.buf)
 	u.buf = append(u.buf, b...)
@@ -151,6 +153,7 @@ func (u *URI) store(b []byte) uriPart {
 
 // storeSafe copies b to the arena with control characters written as %XX.
 func (u *URI) storeSafe(b []byte) uriPart {
+	used(u.loan)
 	u.compact()
 	n, had := len(u.buf), cap(u.buf)
 	u.buf = bytesconv.AppendEscaped(u.buf, b, &notControl)
@@ -197,6 +200,8 @@ var notControl, lineSafe, querySafe = func() (a, b, c [256]bool) {
 
 // CopyTo makes dst a copy of u.
 func (u *URI) CopyTo(dst *URI) {
+	used(u.loan)
+	used(dst.loan)
 	if u == dst {
 		return
 	}
@@ -214,6 +219,9 @@ func (u *URI) CopyTo(dst *URI) {
 // Scheme returns the scheme in lower case, "http" if none was given.
 func (u *URI) Scheme() []byte {
 	if u.scheme.empty() {
+		if lapsed(u.loan) {
+			return nil
+		}
 		u.scheme = u.store(bytesconv.S2B("http"))
 	}
 	return u.part(u.scheme)
@@ -232,7 +240,12 @@ func (u *URI) SetSchemeBytes(scheme []byte) {
 
 // Host returns the host in lower case, with the port if there is one, such as
 // "example.com:8080" or "[::1]". It doesn't include username and password.
-func (u *URI) Host() []byte { return u.part(u.host) }
+func (u *URI) Host() []byte {
+	if u.loan != nil {
+		u.use()
+	}
+	return u.part(u.host)
+}
 
 // SetHost sets the host, with the port if it has one. It is lower-cased; CR, LF and
 // NUL become spaces. SetHost doesn't check whether the host is valid: clients check
@@ -256,7 +269,12 @@ func (u *URI) SetHostBytes(host []byte) {
 
 // Username returns the part of the authority before "@" and ":", as it was given.
 // RequestURI, FullURI and String never include it.
-func (u *URI) Username() []byte { return u.part(u.username) }
+func (u *URI) Username() []byte {
+	if u.loan != nil {
+		u.use()
+	}
+	return u.part(u.username)
+}
 
 // SetUsername sets the username. CR, LF and NUL become spaces.
 func (u *URI) SetUsername(username string) { u.SetUsernameBytes(bytesconv.S2B(username)) }
@@ -270,7 +288,12 @@ func (u *URI) SetUsernameBytes(username []byte) {
 
 // Password returns the part of the authority between the first ":" and the last
 // "@", as it was given. RequestURI, FullURI and String never include it.
-func (u *URI) Password() []byte { return u.part(u.password) }
+func (u *URI) Password() []byte {
+	if u.loan != nil {
+		u.use()
+	}
+	return u.part(u.password)
+}
 
 // SetPassword sets the password. CR, LF and NUL become spaces.
 func (u *URI) SetPassword(password string) { u.SetPasswordBytes(bytesconv.S2B(password)) }
@@ -289,6 +312,9 @@ func (u *URI) SetPasswordBytes(password []byte) {
 // The result may contain any byte, also CR, LF and NUL.
 func (u *URI) Path() []byte {
 	if !u.pathDone {
+		if lapsed(u.loan) {
+			return strSlash
+		}
 		n, had := len(u.buf), cap(u.buf)
 		u.buf = appendNormalPath(u.buf, u.part(u.original), backslashIsSlash)
 		u.own(had)
@@ -308,7 +334,12 @@ func (u *URI) SetPathBytes(path []byte) {
 }
 
 // PathOriginal returns the path as it was given to Parse or SetPath.
-func (u *URI) PathOriginal() []byte { return u.part(u.original) }
+func (u *URI) PathOriginal() []byte {
+	if u.loan != nil {
+		u.use()
+	}
+	return u.part(u.original)
+}
 
 // LastPathSegment returns the text after the last "/" of [URI.Path]: "c.html" for
 // "/a/b/c.html", nothing for "/a/".
@@ -319,7 +350,12 @@ func (u *URI) LastPathSegment() []byte {
 
 // QueryString returns the query as it was given, without "?". It doesn't include
 // changes to QueryArgs.
-func (u *URI) QueryString() []byte { return u.part(u.query) }
+func (u *URI) QueryString() []byte {
+	if u.loan != nil {
+		u.use()
+	}
+	return u.part(u.query)
+}
 
 // SetQueryString sets the query. Control characters are encoded.
 func (u *URI) SetQueryString(queryString string) {
@@ -337,6 +373,9 @@ func (u *URI) SetQueryStringBytes(queryString []byte) {
 // until the query is set again. The Args belongs to u.
 func (u *URI) QueryArgs() *Args {
 	if !u.argsDone {
+		if lapsed(u.loan) {
+			return &u.args
+		}
 		u.args.ParseBytes(u.part(u.query))
 		u.argsDone = true
 	}
@@ -344,7 +383,12 @@ func (u *URI) QueryArgs() *Args {
 }
 
 // Hash returns the text after "#".
-func (u *URI) Hash() []byte { return u.part(u.hash) }
+func (u *URI) Hash() []byte {
+	if u.loan != nil {
+		u.use()
+	}
+	return u.part(u.hash)
+}
 
 // SetHash sets the text after "#". Control characters are encoded.
 func (u *URI) SetHash(hash string) { u.SetHashBytes(bytesconv.S2B(hash)) }
@@ -355,6 +399,7 @@ func (u *URI) SetHashBytes(hash []byte) { u.hash = u.storeSafe(hash) }
 // RequestURI returns path and query as they are written in a request line, such as
 // "/a%20b?c=d". The slice is also invalid after the next call of RequestURI.
 func (u *URI) RequestURI() []byte {
+	used(u.loan)
 	u.requestURI = lifetime.Kept(u.loan, u.requestURI, u.appendRequestURI(u.requestURI[:0]))
 	return u.requestURI
 }
@@ -397,6 +442,7 @@ func (u *URI) FullURI() []byte {
 // AppendBytes appends the full URI to dst and returns the extended slice. See
 // [URI.FullURI].
 func (u *URI) AppendBytes(dst []byte) []byte {
+	used(u.loan)
 	if u.scheme.empty() {
 		dst = append(dst, "http"...)
 	} else {

@@ -25,3 +25,9 @@ func (u *URI) own(had int) {
 		u.buf = lifetime.Move(u.loan, u.buf)
 	}
 }
+
+// use is used(u.loan) for methods that would be too large to be inlined with it. There is
+// a loan.
+//
+//go:noinline
+func (u *URI) use() { u.loan.Use() }

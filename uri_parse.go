@@ -28,6 +28,7 @@ import (
 // https URI whose authority has no host (RFC 9110 section 4.2.1), such as
 // "http://:80/".
 func (u *URI) Parse(host, uri []byte) error {
+	used(u.loan)
 	// Both may be parts of u, which parse overwrites.
 	if bytesconv.Overlaps(u.buf, uri) {
 		uri = bytes.Clone(uri)
@@ -309,6 +310,7 @@ func (u *URI) Update(newURI string) { u.UpdateBytes(bytesconv.S2B(newURI)) }
 
 // UpdateBytes is [URI.Update] for bytes.
 func (u *URI) UpdateBytes(newURI []byte) {
+	used(u.loan)
 	if u.update(newURI) != nil {
 		u.Reset()
 	}

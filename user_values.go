@@ -110,10 +110,16 @@ func (v userValues) close() {
 
 // UserValue returns the value under key, or nil. A []byte key is the same as the string
 // of its bytes.
-func (req *Request) UserValue(key any) any { return req.userValues.get(key) }
+func (req *Request) UserValue(key any) any {
+	used(req.loan)
+	return req.userValues.get(key)
+}
 
 // UserValueBytes is UserValue for string(key).
-func (req *Request) UserValueBytes(key []byte) any { return req.userValues.getBytes(key) }
+func (req *Request) UserValueBytes(key []byte) any {
+	used(req.loan)
+	return req.userValues.getBytes(key)
+}
 
 // SetUserValue stores value under key, for code that handles the request later. Keys are
 // compared as Go compares interfaces; a []byte key is the same as the string of its
@@ -121,25 +127,41 @@ func (req *Request) UserValueBytes(key []byte) any { return req.userValues.getBy
 //
 // Values that implement io.Closer are closed when the request is reset. A server resets a
 // request at its end.
-func (req *Request) SetUserValue(key, value any) { req.userValues.set(key, value) }
+func (req *Request) SetUserValue(key, value any) {
+	used(req.loan)
+	req.userValues.set(key, value)
+}
 
 // SetUserValueBytes is SetUserValue for string(key).
-func (req *Request) SetUserValueBytes(key []byte, value any) { req.userValues.setBytes(key, value) }
+func (req *Request) SetUserValueBytes(key []byte, value any) {
+	used(req.loan)
+	req.userValues.setBytes(key, value)
+}
 
 // RemoveUserValue removes the value under key without closing it.
-func (req *Request) RemoveUserValue(key any) { req.userValues.remove(key) }
+func (req *Request) RemoveUserValue(key any) {
+	used(req.loan)
+	req.userValues.remove(key)
+}
 
 // RemoveUserValueBytes is RemoveUserValue for string(key).
-func (req *Request) RemoveUserValueBytes(key []byte) { req.userValues.removeBytes(key) }
+func (req *Request) RemoveUserValueBytes(key []byte) {
+	used(req.loan)
+	req.userValues.removeBytes(key)
+}
 
 // ResetUserValues removes all values and closes those that implement
 // io.Closer.
-func (req *Request) ResetUserValues() { req.userValues.reset() }
+func (req *Request) ResetUserValues() {
+	used(req.loan)
+	req.userValues.reset()
+}
 
 // VisitUserValues calls visitor for each value whose key is a string or bytes, in the
 // order in which the keys were set. key is a copy that visitor may keep. visitor must not
 // add or remove values.
 func (req *Request) VisitUserValues(visitor func(key []byte, value any)) {
+	used(req.loan)
 	for i := range req.userValues {
 		if s, ok := req.userValues[i].key.(string); ok {
 			visitor([]byte(s), req.userValues[i].value)
@@ -150,6 +172,7 @@ func (req *Request) VisitUserValues(visitor func(key []byte, value any)) {
 // VisitUserValuesAll calls visitor for each value, in the order in which the
 // keys were set. The visitor must not add or remove values.
 func (req *Request) VisitUserValuesAll(visitor func(key, value any)) {
+	used(req.loan)
 	for i := range req.userValues {
 		visitor(req.userValues[i].key, req.userValues[i].value)
 	}

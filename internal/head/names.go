@@ -1,7 +1,6 @@
 package head
 
 import (
-	"bytes"
 	"errors"
 	"hash/maphash"
 	"iter"
@@ -84,7 +83,8 @@ func (l *NameList) Text() []byte { return l.text }
 // during the iteration.
 func (l *NameList) All() iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
-		text, names := bytes.Clone(l.text), slices.Clone(l.names)
+		text := append(lifetime.Make(l.loan, len(l.text)), l.text...)
+		names := slices.Clone(l.names)
 		for _, n := range names {
 			if end := n.off + n.len; !yield(text[n.off:end:end]) {
 				return

@@ -14,6 +14,11 @@ func (l *List) Lend(to *lifetime.Loan) {
 // Lapse empties l at the end of its loan. It keeps no memory, and stays part of the loan.
 func (l *List) Lapse() { *l = List{Loan: l.Loan} }
 
+// LapseOnPages is Lapse for a loan whose memory becomes unreadable. l keeps its pairs, so
+// that Peek faults if it is given one of their keys: Peek is inlined, and too large for a
+// check. All other methods must be called only after a check.
+func (l *List) LapseOnPages() { l.arena = l.arena[:len(l.arena):len(l.arena)] }
+
 // Use tells the loan, if there is one, that l is used.
 func (l *List) Use() {
 	if l.Loan != nil {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/galehttp/gale/internal/bytesconv"
 	"github.com/galehttp/gale/internal/lifetime"
+	"github.com/galehttp/gale/internal/race"
 )
 
 // How much memory Reset keeps for the next user. More than that is released, so
@@ -129,18 +130,25 @@ func (l *List) Peek(key string) []byte {
 			}
 		}
 	}
+	if race.Enabled {
+		l.Use() // in other programs Peek would then be too large to be inlined
+	}
 	return nil
 }
 
 // PeekAll appends the values of all pairs with the key to dst, in order.
 // Values that are empty or missing are nil.
 func (l *List) PeekAll(dst [][]byte, key string) [][]byte {
+	had := len(dst)
 	for i := l.next(0, key); i >= 0; i = l.next(i+1, key) {
 		var value []byte
 		if p := &l.pairs[i]; p.valEnd > p.val {
 			value = l.valueOf(p)
 		}
 		dst = append(dst, value)
+	}
+	if len(dst) == had {
+		l.Use()
 	}
 	return dst
 }
@@ -209,9 +217,13 @@ func (l *List) put(from int, key, value string, bare bool) {
 }
 
 // grow makes room for a key and a value. It returns false if they would exceed
-// maxArena.
+// maxArena, or if the list has lapsed.
 func (l *List) grow(key, value string) bool {
 	if len(key) > maxArena || len(value) > maxArena || len(key) > maxArena-len(value)-len(l.arena) {
+		return false
+	}
+	if l.Loan != nil && l.Loan.Over() {
+		l.Loan.Use()
 		return false
 	}
 	l.reserve(len(key) + len(value))
@@ -308,6 +320,7 @@ func (l *List) copyLiving() {
 // returns a negative number if x < y, 0 if they are equal, and a positive number if
 // x > y. It must not change the list.
 func (l *List) Sort(cmp func(x, y []byte) int, byValue bool) {
+	l.Use()
 	slices.SortStableFunc(l.pairs, func(a, b pair) int {
 		n := cmp(l.keyOf(&a), l.keyOf(&b))
 		if n == 0 && byValue {
@@ -319,6 +332,8 @@ func (l *List) Sort(cmp func(x, y []byte) int, byValue bool) {
 
 // CopyTo makes dst a copy of l.
 func (l *List) CopyTo(dst *List) {
+	l.Use()
+	dst.Use()
 	if dst == l {
 		return
 	}

@@ -101,6 +101,9 @@ func (l *List) AddQuery(src []byte, limit int) bool {
 // without a value, "key", joined by "&". Spaces become "+"; all other bytes except
 // the unreserved ones of RFC 3986 become %XX.
 func (l *List) AppendQuery(dst []byte) []byte {
+	if len(l.pairs) == 0 {
+		l.Use()
+	}
 	for i := range l.pairs {
 		p := &l.pairs[i]
 		if i > 0 {

@@ -32,6 +32,7 @@ func (f *Fields) Peek(id ID) []byte {
 	if i := f.Find(id); i >= 0 {
 		return f.Value(i)
 	}
+	f.Use()
 	return nil
 }
 

@@ -54,6 +54,14 @@ func (f *Fields) Lapse() {
 	*f = Fields{Loan: f.Loan}
 }
 
+// Use tells the loan, if there is one, that f is used. Getters call it when they find
+// nothing, which is always so after Lapse.
+func (f *Fields) Use() {
+	if f.Loan != nil {
+		f.Loan.Use()
+	}
+}
+
 // keepLoan gives f and g, which were exchanged, their own loans again.
 func keepLoan(f, g *Fields) { f.Loan, g.Loan = g.Loan, f.Loan }
 

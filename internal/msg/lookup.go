@@ -10,6 +10,7 @@ func (f *Fields) PeekID(id ID, name []byte) []byte {
 	if i := f.FindID(id, name); i >= 0 {
 		return f.Value(i)
 	}
+	f.Use()
 	return nil
 }
 
@@ -20,6 +21,7 @@ func (f *Fields) PeekExact(name []byte) []byte {
 			return f.Value(i)
 		}
 	}
+	f.Use()
 	return nil
 }
 

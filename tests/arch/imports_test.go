@@ -29,7 +29,7 @@ var below = map[string][]string{
 	"clientconn":        {"pool", "clock", "engine"},
 	"dial":              {},
 	"door":              {},
-	"kv":                {"bytesconv", "pool", "lifetime"},
+	"kv":                {"bytesconv", "pool", "race", "lifetime"},
 	"msg":               {"bytesconv", "pool", "kv", "race", "lifetime"},
 	"head":              {"bytesconv", "kv", "msg", "lifetime"},
 	"h1":                {"bytesconv", "pool", "kv", "msg", "head"},
