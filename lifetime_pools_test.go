@@ -36,7 +36,7 @@ func TestGuardPools(t *testing.T) {
 		{"ReleaseArgs", func() (func(), func() string, []byte) {
 			a := AcquireArgs()
 			a.Set("user", "alice")
-			return func() { ReleaseArgs(a) }, func() string { return string(a.Peek("user")) }, a.Peek("user")
+			return func() { ReleaseArgs(a) }, func() string { return string(a.QueryString()) }, a.Peek("user")
 		}},
 		{"ReleaseURI", func() (func(), func() string, []byte) {
 			uri := AcquireURI()

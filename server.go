@@ -443,8 +443,8 @@ type serverRun struct {
 	readWhole  atomic.Int32              // how often it was logged that a streamed body was read whole
 	h2         h2Sessions
 
-	lenderMu sync.Mutex // of lender; after mu
-	lender   *serverGuard    // of GuardLifetimes, made when the server begins to serve
+	lenderMu sync.Mutex   // of lender; after mu
+	lender   *serverGuard // of GuardLifetimes, made when the server begins to serve
 }
 
 // ConnState is the state of a connection; see Server.ConnState.
