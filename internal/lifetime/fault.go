@@ -14,14 +14,11 @@ import (
 //
 // The use is counted, but not passed to Config.Report.
 func Fault(v any) *Use {
-	e, ok := v.(interface {
-		runtime.Error
-		Addr() uintptr
-	})
+	addr, ok := addrOf(v)
 	if !ok {
 		return nil
 	}
-	t, ours := findPage(e.Addr())
+	t, ours := findPage(addr)
 	if !ours {
 		return nil
 	}
@@ -40,6 +37,24 @@ func Fault(v any) *Use {
 	f := findFrames(stack, g.c.Library)
 	f.what = "bytes"
 	return g.use(t, Bytes, f)
+}
+
+// addrOf returns the address of a fault. A program may panic with a type of its own that
+// looks like one, and whose method panics.
+func addrOf(v any) (addr uintptr, ok bool) {
+	defer func() {
+		if !ok {
+			_ = recover()
+		}
+	}()
+	e, is := v.(interface {
+		runtime.Error
+		Addr() uintptr
+	})
+	if !is {
+		return 0, false
+	}
+	return e.Addr(), true
 }
 
 // sinceFault returns the part of a stack that led to a fault.

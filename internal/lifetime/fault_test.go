@@ -2,6 +2,7 @@ package lifetime
 
 import (
 	"errors"
+	"runtime"
 	"runtime/debug"
 	"strings"
 	"testing"
@@ -64,6 +65,11 @@ func faultOf(f func()) (u *Use) {
 	return nil
 }
 
+// badError looks like the error of a fault.
+type badError struct{ runtime.Error }
+
+func (badError) Addr() uintptr { panic("again") }
+
 // TestFaultOfOthers proves that other panics aren't taken for uses.
 func TestFaultOfOthers(t *testing.T) {
 	var null *int
@@ -72,7 +78,8 @@ func TestFaultOfOthers(t *testing.T) {
 		"a value":     func() { panic("x") },
 		"an error":    func() { panic(errors.New("x")) },
 		"nil pointer": func() { sink = *null },
-		"index":       func() { sink = []int{}[sink&1<<62] },
+		"a bad error": func() { panic(badError{}) },
+		"index":       func() { sink = []int{}[sink] },
 	} {
 		if u := faultOf(f); u != nil {
 			t.Errorf("%s: %v", name, u.Text())

@@ -33,7 +33,7 @@ type Config struct {
 	// Report is called for each use after the end, in the goroutine of that use. It may
 	// panic. It may be nil.
 	Report func(*Use)
-	// Each fills Use.Stack for each use, not only for those that are to be logged. A
+	// Each fills Use.Stack for each use, not only for those with Use.Log. A
 	// Report that panics needs it.
 	Each bool
 }
@@ -96,7 +96,7 @@ func (g *Guard) PagesErr() error { return g.pagesErr }
 // MonitorErr tells why no process explains crashes, although Config.Monitor is set.
 func (g *Guard) MonitorErr() error { return g.monitorErr }
 
-// Sample reports whether the next request, or object of a pool, is to be guarded.
+// Sample decides whether the next request, or object of a pool, gets a loan.
 func (g *Guard) Sample() bool {
 	return g.c.Every <= 1 || rand.Uint32N(uint32(g.c.Every)) == 0
 }

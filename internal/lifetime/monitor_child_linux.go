@@ -31,7 +31,7 @@ func init() {
 	if f == nil {
 		return
 	}
-	if _, _, ok := readHead(f); !ok { // an ordinary process, in whose environment this came by mistake
+	if _, _, ok := readHead(f); !ok { // an ordinary process, which has the variable by mistake
 		return
 	}
 	for fd := range strings.SplitSeq(list, ",") {

@@ -121,6 +121,8 @@ var pooled = map[string]string{
 	"internal/compress.Writer.release":    "TestPooledForgets",
 	"internal/compress.zlibDecoder.Reset": "TestPooledForgets",
 
+	"internal/lifetime.space.give": "TestAlloc",
+
 	"internal/engine.blockConns":        "TestPooledForgets",
 	"internal/engine.workPool":          "TestPooledForgets",
 	"internal/engine.Work.reset":        "TestPooledForgets",
