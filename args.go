@@ -83,7 +83,8 @@ func (a *Args) Reset() {
 // used reports whether Reset has something to do.
 func (a *Args) used() bool { return a.list.Used() || len(a.buf) > 0 }
 
-// CopyTo makes dst a copy of a.
+// CopyTo makes dst a copy of a that shares no memory with it: changes of one, and the end of
+// the request that a belongs to, don't affect the other.
 func (a *Args) CopyTo(dst *Args) { a.list.CopyTo(&dst.list) }
 
 // Len returns the number of arguments.

@@ -107,7 +107,8 @@ func (c *Cookie) Reset() {
 	c.httpOnly, c.secure, c.partitioned = false, false, false
 }
 
-// CopyTo makes c a copy of src. Note the direction: the receiver is what changes.
+// CopyTo makes c a copy of src that shares no memory with it. Note the direction: the
+// receiver is what changes.
 func (c *Cookie) CopyTo(src *Cookie) {
 	used(c.loan)
 	used(src.loan)

@@ -21,12 +21,12 @@ import (
 //
 // A RequestCtx belongs to the server, which uses it again for other requests. Don't use
 // it, or anything that its methods returned, after the handler has returned. If another
-// goroutine must still use it then, the handler must call one of the TimeoutError methods
-// before it returns.
+// goroutine must still use it then, the handler must call Detach, or one of the
+// TimeoutError methods, before it returns.
 //
 // Don't copy a RequestCtx. Only one goroutine at a time may use it. The exceptions are
-// the TimeoutError methods, Done, Err, Deadline and Context, which may be called at any
-// time, and Value, which may be called while no goroutine sets user values.
+// the TimeoutError methods, Done, Err and Deadline, which may be called at any time, and
+// Value and Context, which may be called while no goroutine sets user values.
 //
 // Contexts that package context derives from it (WithCancel, WithTimeout) may be kept.
 // They end with the request, and their Done, Err, Deadline and Value stay those of the
@@ -158,6 +158,10 @@ func (ctx *RequestCtx) runClosers() {
 // collector: it is not used again. It closes what must be closed, unless these goroutines
 // are expected to use it.
 func (ctx *RequestCtx) abandon() {
+	if ctx.timedOut.Load() == nil && ctx.isDetached() {
+		ctx.leaveDetached()
+		return
+	}
 	ctx.tellSent(ctx.flush.out.sent, errNotSent)
 	if ctx.done.Load() != nil {
 		ctx.endDone()
@@ -189,6 +193,9 @@ func (ctx *RequestCtx) leave() {
 // used again. Its user values stay: a goroutine may ask contexts that were derived from
 // it for them at any time, also during this call.
 func (ctx *RequestCtx) dispose() {
+	if ctx.isDetached() {
+		return // all of it belongs to the program
+	}
 	ctx.Request.userValues.close()
 	ctx.Request.removeForm()
 	_ = ctx.Request.closeStream(nil)

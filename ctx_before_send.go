@@ -25,7 +25,7 @@ import (
 // has no body. The request, user values and remote address in it are those of the last call of
 // BeforeSend or TimeoutHandler before the timeout. If Server.BeforeSend is set, they are
 // at least those of the time when the handler began. User values that f sets there are
-// not closed.
+// not closed. After Detach, too, f gets a different context, with the response that is sent.
 //
 // f runs on the goroutine that sends, while the client waits, so it should not block. It
 // must not call the TimeoutError methods. Within f, Flush, EarlyHints, SendInterim and
@@ -72,8 +72,8 @@ type snapshot struct {
 // note takes the snapshot for functions of BeforeSend, unless a timeout came first. The
 // goroutine that uses ctx calls it, with mu held or while no other goroutine has ctx.
 func (ctx *RequestCtx) note() {
-	if ctx.timedOut.Load() != nil {
-		return // the request belongs to the late handler
+	if ctx.timedOut.Load() != nil || ctx.isDetached() {
+		return // the request belongs to the late handler, or to the program
 	}
 	s, from := &ctx.seen, &ctx.Request
 	if s.req == nil {
@@ -168,17 +168,23 @@ func (ctx *RequestCtx) finalTimedOut(resp *Response) (*Response, bool) {
 	if len(hooks) == 0 && ctx.server().BeforeSend == nil {
 		return resp, true
 	}
-	in := ctx.standIn(resp)
+	in := ctx.standIn()
+	resp.CopyTo(&in.Response)
 	ok := in.runHooks(hooks)
-	for _, f := range in.after {
-		ctx.AfterSend(f)
-	}
+	ctx.takeAfterOf(in)
 	return &in.Response, ok
 }
 
+// takeAfterOf adds the functions of AfterSend of a stand-in.
+func (ctx *RequestCtx) takeAfterOf(in *RequestCtx) {
+	for _, f := range in.after {
+		ctx.AfterSend(f)
+	}
+}
+
 // standIn returns a context for functions of BeforeSend that shares nothing with ctx,
-// which a late handler is using.
-func (ctx *RequestCtx) standIn(resp *Response) *RequestCtx {
+// which a late handler or another goroutine is using.
+func (ctx *RequestCtx) standIn() *RequestCtx {
 	in := &RequestCtx{s: ctx.s, isTLS: ctx.isTLS}
 	in.x, in.reach = aside{ctx.bringer()}, over
 	in.num, in.tick, in.logger = ctx.num, ctx.tick, ctx.logger
@@ -190,7 +196,6 @@ func (ctx *RequestCtx) standIn(resp *Response) *RequestCtx {
 		in.remoteAddr, in.now = s.remoteAddr, s.now
 	}
 	ctx.mu.Unlock()
-	resp.CopyTo(&in.Response)
 	return in
 }
 
@@ -198,6 +203,9 @@ func (ctx *RequestCtx) standIn(resp *Response) *RequestCtx {
 // then Server.BeforeSend. ok is false if a function panicked with ErrAbortHandler: then
 // nothing must be sent.
 func (ctx *RequestCtx) runHooks(hooks []func(*RequestCtx)) (ok bool) {
+	if ctx.isDetached() && (len(hooks) > 0 || ctx.server().BeforeSend != nil) {
+		return ctx.runHooksAside(hooks)
+	}
 	for i := len(hooks) - 1; i >= 0; i-- {
 		if !ctx.runHook(hooks[i]) {
 			return false

@@ -129,7 +129,7 @@ func (ctx *RequestCtx) setDeadline(deadline time.Time, set func(exchange, time.T
 	ctx.mu.Lock()
 	defer ctx.mu.Unlock()
 	if ctx.timedOut.Load() != nil || ctx.reach == over {
-		return ErrDeadlineUpdatesDisabled
+		return ctx.unreachable(ErrDeadlineUpdatesDisabled, errAnsweredDeadline)
 	}
 	return set(ctx.bringer(), deadline)
 }

@@ -34,6 +34,9 @@ type requestDone struct {
 	// held says that Done or Err was called, so that package context may hold the
 	// RequestCtx as the parent of a context. Then the RequestCtx must not be used again.
 	held atomic.Bool
+	// detached says that the RequestCtx belongs to the program, see RequestCtx.Detach. It
+	// is set under RequestCtx.mu.
+	detached atomic.Bool
 
 	mu      sync.Mutex
 	over    error       // why the request has ended; a shutdown doesn't end it
@@ -45,6 +48,9 @@ type requestDone struct {
 	ctx       context.Context
 	cancel    context.CancelCauseFunc
 	unhurried *door.Unhurried
+
+	view   *valuesContext // what Context returned last, nil if it had no user values
+	viewOf uint32         // Request.valueChanges at that time
 }
 
 func newRequestDone(parent context.Context) *requestDone {
@@ -160,12 +166,16 @@ func (d *requestDone) End() (held bool) {
 	return d.held.Load()
 }
 
+// Detached implements door.Done.
+func (d *requestDone) Detached() bool { return d.detached.Load() }
+
 // Done returns a channel that is closed by the first of these events:
 //
 //   - the client leaves
 //   - the server shuts down (with Server.DrainTime: after that time)
 //   - the context of the connection ends (see Server.ConnContext)
-//   - the handler has returned, and the body stream that it may have set was sent
+//   - the handler has returned, and the body stream that it may have set was sent (after
+//     Detach: any response was sent)
 //
 // On a net/http server, the context of its request is used in place of the connection's
 // context.
@@ -239,6 +249,12 @@ func (ctx *RequestCtx) Value(key any) any {
 	case door.AbandonKey:
 		ctx.abandon()
 		return nil
+	case door.LeaveKey:
+		if ctx.isDetached() && ctx.timedOut.Load() == nil {
+			ctx.part(ctx.bringer())
+			ctx.leaveDetached()
+		}
+		return nil
 	case door.HijackKey:
 		return door.Hijack{Handler: ctx.hijack, NoResponse: ctx.hijackNoResponse}
 	}
@@ -270,17 +286,6 @@ func (ctx *RequestCtx) ownContext(key any) any {
 		return v
 	}
 	return nil
-}
-
-// Context returns a context that may be kept after the handler has returned. It ends when
-// Done is closed, with the same cause. It has the values of the connection's context, but
-// not the user values of the request. All calls for one request return the same context.
-// Derive contexts that outlive the handler from it, not from ctx.
-//
-// It may be called from any goroutine while the handler runs.
-func (ctx *RequestCtx) Context() context.Context {
-	used(ctx.loan)
-	return ctx.requestDone().context()
 }
 
 // heldDone is requestDone for calls after which package context may hold ctx.
@@ -350,9 +355,10 @@ func (ctx *RequestCtx) endDone() (broken bool) {
 }
 
 // doneWith calls endDone if a context was made, except while the body stream of the
-// response is still to be read: the writer of that stream may wait for Done.
+// response is still to be read: the writer of that stream may wait for Done. Done of a
+// detached context is closed later, see Detach.
 func (ctx *RequestCtx) doneWith(stream bool) (broken bool) {
-	if stream {
+	if stream || ctx.isDetached() {
 		return ctx.peerReset()
 	}
 	return ctx.endDone()

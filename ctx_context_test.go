@@ -47,7 +47,7 @@ func (c wrapping) Value(key any) any           { return c.ctx.UserValue(key) }
 
 var derivations = []derivation{
 	{name: "itself", derive: func(ctx *RequestCtx) (context.Context, func()) { _ = ctx.Done(); return ctx, nop }},
-	{name: "Context", bare: true, derive: func(ctx *RequestCtx) (context.Context, func()) { return ctx.Context(), nop }},
+	{name: "Context", derive: func(ctx *RequestCtx) (context.Context, func()) { return ctx.Context(), nop }},
 	{name: "WithCancel", derive: func(ctx *RequestCtx) (context.Context, func()) {
 		c, cancel := context.WithCancel(ctx)
 		return c, cancel
@@ -72,7 +72,7 @@ var derivations = []derivation{
 	{name: "WithoutCancel", detached: true, derive: func(ctx *RequestCtx) (context.Context, func()) {
 		return context.WithoutCancel(ctx), nop
 	}},
-	{name: "WithCancel of Context", bare: true, derive: func(ctx *RequestCtx) (context.Context, func()) {
+	{name: "WithCancel of Context", derive: func(ctx *RequestCtx) (context.Context, func()) {
 		c, cancel := context.WithCancel(ctx.Context())
 		return c, cancel
 	}},
@@ -763,8 +763,11 @@ func TestContextOfConnection(t *testing.T) {
 				}
 				ctx.Done()
 			}
+			if v := ctx.Context().Value(key{}); v != "conn" {
+				t.Errorf("Value of Context: %v", v)
+			}
 			ctx.SetUserValue(key{}, "user")
-			if v, w := ctx.Value(key{}), ctx.Context().Value(key{}); v != "user" || w != "conn" {
+			if v, w := ctx.Value(key{}), ctx.Context().Value(key{}); v != "user" || w != "user" {
 				t.Errorf("Value: %v, of Context %v", v, w)
 			}
 			derived, cancel := context.WithTimeout(ctx, 2*time.Hour)

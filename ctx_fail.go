@@ -121,8 +121,12 @@ func (ctx *RequestCtx) refuseUnheard(err error) {
 }
 
 // unheard returns the error of a body that could not be read and that the handler treated
-// as empty, or nil.
+// as empty, or nil. After Detach it is nil, because another goroutine may be using the
+// request.
 func (ctx *RequestCtx) unheard() error {
+	if ctx.isDetached() {
+		return nil
+	}
 	err := ctx.Request.unheard()
 	if errors.Is(err, door.ErrBodyClosed) {
 		return nil

@@ -99,8 +99,8 @@ func (ctx *RequestCtx) send(write func(x exchange) error) error {
 	defer ctx.sendMu.Unlock()
 	ctx.mu.Lock()
 	if !ctx.reaches() {
-		ctx.mu.Unlock()
-		return ErrNilConnection
+		defer ctx.mu.Unlock()
+		return ctx.unreachable(ErrNilConnection, errAnswered)
 	}
 	x := ctx.x
 	ctx.sends = true

@@ -5,8 +5,8 @@ package gale
 // use them, and doesn't use them again. If another goroutine still holds ctx, this method
 // must be called before the handler returns.
 //
-// It may be called while other goroutines use ctx. It removes the temporary files of a
-// form (see MultipartForm) from disk. Another goroutine can go on using files that it has
+// It may be called while other goroutines use ctx. Unless Detach was called before, it
+// removes the temporary files of a form (see MultipartForm) from disk. Another goroutine can go on using files that it has
 // opened (except on Windows), but can't open other files of the form or parse a form from
 // then on. User values are not closed. TimeoutHandler removes the files and closes the
 // values when its handler has returned.
@@ -18,7 +18,14 @@ func (ctx *RequestCtx) TimeoutError(msg string) {
 func (ctx *RequestCtx) TimeoutErrorWithCode(msg string, statusCode int) {
 	used(ctx.loan)
 	ctx.timeOut(msg, statusCode)
-	ctx.Request.endForms()
+	ctx.endForms()
+}
+
+// endForms removes the files of forms, unless Detach has given them to the program.
+func (ctx *RequestCtx) endForms() {
+	if !ctx.isDetached() {
+		ctx.Request.endForms()
+	}
 }
 
 // timeOut is TimeoutErrorWithCode for TimeoutHandler. The goroutine of TimeoutHandler
@@ -36,7 +43,7 @@ func (ctx *RequestCtx) TimeoutErrorWithResponse(resp *Response) {
 	c := &Response{}
 	resp.CopyTo(c)
 	ctx.timedOut.Store(c)
-	ctx.Request.endForms()
+	ctx.endForms()
 }
 
 // LastTimeoutErrorResponse returns the response of the last TimeoutError call,

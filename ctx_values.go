@@ -1,7 +1,8 @@
 package gale
 
 // User values let the functions that work on a request pass values to each other. They
-// live as long as the request. At its end, those that are io.Closers are closed.
+// live as long as the request. At its end, those that are io.Closers are closed, unless
+// Detach was called.
 
 // SetUserValue keeps value under key until the end of the request.
 func (ctx *RequestCtx) SetUserValue(key, value any) { ctx.Request.SetUserValue(key, value) }

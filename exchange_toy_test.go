@@ -390,11 +390,15 @@ func (st *toyStream) wrest() (sent bool) {
 func (st *toyStream) release(left bool) {
 	ctx := st.ctx
 	d := ctx.done.Load()
-	if d != nil {
+	detached := d != nil && d.detached.Load()
+	if d != nil && !detached {
 		ctx.endDone()
 	}
 	switch {
 	case left:
+		ctx.abandon()
+	case detached:
+		st.wrest()
 		ctx.abandon()
 	case d != nil && d.held.Load():
 		st.wrest()

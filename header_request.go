@@ -70,7 +70,8 @@ func (h *RequestHeader) reset() {
 // resetFields is Reset without the settings.
 func (h *RequestHeader) resetFields() { h.s.Reset() }
 
-// CopyTo makes dst a copy of the header, including its settings.
+// CopyTo makes dst a copy of the header, including its settings and trailers, that shares
+// no memory with it.
 func (h *RequestHeader) CopyTo(dst *RequestHeader) {
 	if dst == h {
 		return

@@ -68,7 +68,8 @@ func (h *ResponseHeader) reset() {
 // resetFields is Reset without the settings.
 func (h *ResponseHeader) resetFields() { h.s.Reset() }
 
-// CopyTo makes dst a copy of the header, including its settings.
+// CopyTo makes dst a copy of the header, including its settings and trailers, that shares
+// no memory with it.
 func (h *ResponseHeader) CopyTo(dst *ResponseHeader) {
 	if dst == h {
 		return

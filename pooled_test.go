@@ -85,6 +85,7 @@ func pooledFields() *pooltest.Check {
 			"gale.Request.KeepBodyBuffer":  "the user's, for many uses: whoever gives a request back clears it",
 			"gale.Response.KeepBodyBuffer": "the user's, for many uses: whoever gives a response back clears it",
 			"gale.Request.call":            "roundTrip sets it back when it returns, also by a panic",
+			"gale.Request.valueChanges":    "a count, which is compared only within one request",
 			"gale.content.told":            "counts only with readErr, and is set with it",
 			"gale.URI.buf":                 "memory, with the host that was found to be valid last: it is compared and never shown",
 			"gale.URI.validHost":           "the length of that host",

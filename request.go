@@ -55,11 +55,12 @@ type Request struct {
 	formRaw bool // the body holds the form too; else the form is the body, or there is none
 	files   atomic.Pointer[formFiles]
 
-	userValues userValues
-	timeout    time.Duration
-	call       *call // while a client's RoundTripper has the request
-	whole      bool  // a client reads the response's body, even if it streams others
-	forward    bool  // the client that sends the request sends it to a proxy
+	userValues   userValues
+	timeout      time.Duration
+	call         *call  // while a client's RoundTripper has the request
+	whole        bool   // a client reads the response's body, even if it streams others
+	forward      bool   // the client that sends the request sends it to a proxy
+	valueChanges uint32 // of userValues, counted for RequestCtx.Context
 }
 
 // Reset empties the request for its next use: the header, the body (a stream is closed),
@@ -129,8 +130,10 @@ func (req *Request) resetMessage() {
 	req.isTLS = false
 }
 
-// CopyTo makes dst a copy of req that shares no memory with it. It doesn't copy a body
-// stream, user values, the timeout and KeepBodyBuffer; dst keeps its own user values,
+// CopyTo makes dst a copy of req that shares no memory with it, so dst may be kept when the
+// server uses req again. A body of SetBodyRaw is copied too, and a form that was read from a
+// stream becomes the body. It doesn't copy a body stream (call Body first to read it into
+// memory), user values, the timeout and KeepBodyBuffer; dst keeps its own user values,
 // timeout and KeepBodyBuffer.
 func (req *Request) CopyTo(dst *Request) {
 	used(req.loan)

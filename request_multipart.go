@@ -7,6 +7,8 @@ import (
 	"io"
 	"math"
 	"mime/multipart"
+	"runtime"
+	"sync/atomic"
 
 	"github.com/galehttp/gale/internal/compress"
 )
@@ -117,30 +119,77 @@ func (req *Request) streamedFormLimit() int64 {
 
 // formFiles are the files of a form, so that they can be removed while another
 // goroutine uses the form.
-type formFiles struct{ form multipart.Form }
+type formFiles struct {
+	form    multipart.Form
+	owned   bool         // by the program, see ownForms
+	used    atomic.Int64 // files that the program may use, if owned
+	removed atomic.Bool  // if owned
+}
 
-// noForms is the value for a request that can't have a form anymore.
-var noForms = new(formFiles)
+// noForms is the value for a request that can't have a form anymore. ownForms is the one
+// for a request without a form, whose later forms belong to the program.
+var noForms, ownForms = new(formFiles), new(formFiles)
 
 var errFormTimedOut = errors.New("gale: the request was timed out with TimeoutError: its form can't be parsed any more")
 
 // setForm sets the form of the request; raw says that the body is still there.
 func (req *Request) setForm(form *multipart.Form, raw bool) error {
 	if len(form.File) > 0 {
-		files := &formFiles{multipart.Form{File: make(map[string][]*multipart.FileHeader, len(form.File))}}
+		files := &formFiles{form: multipart.Form{File: make(map[string][]*multipart.FileHeader, len(form.File))}}
 		for name, of := range form.File {
 			for _, f := range of {
 				own := *f
 				files.form.File[name] = append(files.form.File[name], &own)
 			}
 		}
-		if !req.files.CompareAndSwap(nil, files) {
+		files.owned = req.files.Load() == ownForms
+		before := (*formFiles)(nil)
+		if files.owned {
+			before = ownForms
+		}
+		if !req.files.CompareAndSwap(before, files) {
 			_ = form.RemoveAll()
 			return errFormTimedOut
+		}
+		if files.owned {
+			files.watch(form)
 		}
 	}
 	req.form, req.formRaw = form, raw
 	return nil
+}
+
+// ownForms makes the form of the request, and later ones, belong to the program: their
+// temporary files are removed when it has dropped them.
+func (req *Request) ownForms() {
+	files := req.files.Load()
+	switch {
+	case files == nil:
+		req.files.CompareAndSwap(nil, ownForms)
+	case files != noForms && files != ownForms && req.form != nil && !files.owned:
+		files.owned = true
+		files.watch(req.form)
+	}
+}
+
+// watch removes the files when the garbage collector has freed all headers of form, by
+// which the program opens them. It doesn't refer to them itself.
+func (files *formFiles) watch(form *multipart.Form) {
+	for _, of := range form.File {
+		files.used.Add(int64(len(of)))
+	}
+	for _, of := range form.File {
+		for _, f := range of {
+			runtime.AddCleanup(f, (*formFiles).freed, files)
+		}
+	}
+}
+
+// freed is called when a header was freed. It runs on a goroutine of the runtime.
+func (files *formFiles) freed() {
+	if files.used.Add(-1) == 0 && !files.removed.Load() {
+		_ = files.form.RemoveAll()
+	}
 }
 
 // endForms removes the temporary files of the form, and those of one that is
@@ -255,7 +304,12 @@ func (req *Request) removeForm() {
 	if req.form != nil {
 		_ = req.form.RemoveAll() // an error about files that are gone or in use is ignored
 		req.form, req.formRaw, req.readErr = nil, false, nil
-		if files := req.files.Load(); files != noForms {
+		switch files := req.files.Load(); {
+		case files == nil, files == noForms, files == ownForms:
+		case files.owned:
+			files.removed.Store(true)
+			req.files.CompareAndSwap(files, ownForms)
+		default:
 			req.files.CompareAndSwap(files, nil)
 		}
 	}

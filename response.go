@@ -100,8 +100,9 @@ func (resp *Response) resetSkipHeader() {
 	}
 }
 
-// CopyTo makes dst a copy of resp that shares no memory with it. It doesn't copy a body
-// stream (call Body first to read it into memory). dst keeps its own KeepBodyBuffer.
+// CopyTo makes dst a copy of resp that shares no memory with it, except the addresses, which
+// don't change. A body of SetBodyRaw is copied too. It doesn't copy a body stream (call
+// Body first to read it into memory). dst keeps its own KeepBodyBuffer.
 func (resp *Response) CopyTo(dst *Response) {
 	used(resp.loan)
 	used(dst.loan)
@@ -111,6 +112,15 @@ func (resp *Response) CopyTo(dst *Response) {
 	dst.ImmediateHeaderFlush = resp.ImmediateHeaderFlush
 	dst.remote, dst.local = resp.remote, resp.local
 	resp.copyContent(&dst.content)
+}
+
+// moveTo makes dst what resp is, and takes over its body. resp keeps its header.
+func (resp *Response) moveTo(dst *Response) {
+	_ = dst.closeStream(nil)
+	resp.Header.CopyTo(&dst.Header)
+	dst.content, resp.content = resp.content, content{}
+	dst.SkipBody, dst.StreamBody, dst.ImmediateHeaderFlush = resp.SkipBody, resp.StreamBody, resp.ImmediateHeaderFlush
+	dst.remote, dst.local = resp.remote, resp.local
 }
 
 // StatusCode returns the status code. It is 200 unless another one was set.

@@ -405,7 +405,7 @@ func (ss *h1Session) Closed(err error) {
 	}
 	if ctx := ss.ctx; ctx != nil {
 		ss.wrest(ctx)
-		if ss.stage == inBody && !ss.lost && !ss.cfg.stream && ss.unreadBody() {
+		if ss.stage == inBody && !ss.lost && !ss.cfg.stream && ss.unreadBody() && !ctx.isDetached() {
 			ctx.Request.ResetBody() // no handler has it
 		}
 		defer ss.abandon(ctx)

@@ -1,7 +1,6 @@
 package gale
 
 import (
-	"fmt"
 	"io"
 	"sync"
 	"sync/atomic"
@@ -15,7 +14,10 @@ import (
 )
 
 // errStreamClosed is the error of reading a request body after the handler has returned.
-var errStreamClosed = fmt.Errorf("gale: %w: it can't be read after the handler has returned", door.ErrBodyClosed)
+var errStreamClosed error = &door.BodyClosed{
+	Text: "gale: the request body was closed: it can't be read after the handler has returned",
+	Done: ErrRequestDone,
+}
 
 // requestStream reads the body of the message in flight from the connection, for a
 // handler that reads it as a stream. It is a part of the context and holds no bytes: they
@@ -443,6 +445,9 @@ func (ss *h1Session) mayDrain(ctx *RequestCtx, w *engine.Work) bool {
 	}
 	if ss.cfg.stream && ctx.stream.failed() {
 		return false
+	}
+	if ctx.isDetached() {
+		ss.body.DropTrailers() // the program may be reading those of ctx
 	}
 	for ss.drained = 0; ss.drained <= maxDrain; {
 		data, n, done, err := ss.body.Next(w.Unread())

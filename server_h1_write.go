@@ -160,6 +160,11 @@ func (ss *h1Session) finish(ctx *RequestCtx, w *engine.Work, abandon bool) {
 		return
 	}
 	if d := ctx.done.Load(); d != nil {
+		if d.detached.Load() {
+			ss.wrest(ctx)
+			ss.abandon(ctx)
+			return
+		}
 		ctx.endDone()
 		if d.held.Load() {
 			ss.leave(ctx)

@@ -256,11 +256,15 @@ func (s *h2Stream) finish() {
 		ctx.tellSent(s.sent, unsent)
 	}
 	d := ctx.done.Load()
-	if d != nil {
+	detached := d != nil && d.detached.Load()
+	if d != nil && !detached {
 		ctx.endDone()
 	}
 	switch {
 	case s.left:
+		ctx.abandon()
+	case detached:
+		s.wrest()
 		ctx.abandon()
 	case d != nil && d.held.Load():
 		s.wrest()

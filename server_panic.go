@@ -79,11 +79,22 @@ func (sc *serverConn) panicked(ctx *RequestCtx, r any, o *outcome) {
 	if ctx.stream.reads() || h2Reads(ctx) {
 		ctx.CloseRequestBody() // or another goroutine's Read may change the request, which is read now
 	}
-	s.logHandlerPanic("in a handler", ctx, r, trace)
 	if ctx.flush.begun || o.detached {
+		s.logHandlerPanic("in a handler", ctx, r, trace)
 		o.aborted = true
 		return
 	}
+	if ctx.isDetached() {
+		sc.panickedDetached(ctx, r, trace, o)
+		return
+	}
+	sc.answerPanic(ctx, r, trace, o)
+}
+
+// answerPanic logs a panic of a handler and makes the response.
+func (sc *serverConn) answerPanic(ctx *RequestCtx, r any, trace []byte, o *outcome) {
+	s := sc.s
+	s.logHandlerPanic("in a handler", ctx, r, trace)
 	sc.beginPanicAnswer(ctx)
 	answered := true
 	switch {

@@ -198,7 +198,7 @@ var notControl, lineSafe, querySafe = func() (a, b, c [256]bool) {
 	return
 }()
 
-// CopyTo makes dst a copy of u.
+// CopyTo makes dst a copy of u that shares no memory with it.
 func (u *URI) CopyTo(dst *URI) {
 	used(u.loan)
 	used(dst.loan)

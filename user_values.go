@@ -129,24 +129,28 @@ func (req *Request) UserValueBytes(key []byte) any {
 // request at its end.
 func (req *Request) SetUserValue(key, value any) {
 	used(req.loan)
+	req.valueChanges++
 	req.userValues.set(key, value)
 }
 
 // SetUserValueBytes is SetUserValue for string(key).
 func (req *Request) SetUserValueBytes(key []byte, value any) {
 	used(req.loan)
+	req.valueChanges++
 	req.userValues.setBytes(key, value)
 }
 
 // RemoveUserValue removes the value under key without closing it.
 func (req *Request) RemoveUserValue(key any) {
 	used(req.loan)
+	req.valueChanges++
 	req.userValues.remove(key)
 }
 
 // RemoveUserValueBytes is RemoveUserValue for string(key).
 func (req *Request) RemoveUserValueBytes(key []byte) {
 	used(req.loan)
+	req.valueChanges++
 	req.userValues.removeBytes(key)
 }
 
@@ -154,6 +158,7 @@ func (req *Request) RemoveUserValueBytes(key []byte) {
 // io.Closer.
 func (req *Request) ResetUserValues() {
 	used(req.loan)
+	req.valueChanges++
 	req.userValues.reset()
 }
 

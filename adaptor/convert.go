@@ -219,7 +219,7 @@ type attachedBody struct {
 }
 
 // errBodyClosed is what Read returns after RequestCtx.CloseRequestBody.
-var errBodyClosed = fmt.Errorf("adaptor: %w", door.ErrBodyClosed)
+var errBodyClosed error = &door.BodyClosed{Text: "adaptor: the request body was closed", Done: gale.ErrRequestDone}
 
 // ReadsWhole limits what a handler reads into memory.
 func (b *attachedBody) ReadsWhole() {

@@ -51,15 +51,19 @@ func answer(h gale.RequestHandler, w http.ResponseWriter, r *http.Request) {
 	returned := false
 	defer func() {
 		o.end()
-		o.tellSent(ctx, returned)
-		o.endContext()
 		if returned {
 			return
 		}
-		if ctx.LastTimeoutErrorResponse() == nil {
-			defer end(ctx, guarded)
-		} else { // ctx is left to the goroutines that hold it
+		o.tellSent(ctx, false)
+		switch detached := o.detached(); {
+		case ctx.LastTimeoutErrorResponse() != nil: // ctx is left to the goroutines that hold it
+			o.endContext()
 			defer ctx.Value(door.AbandonKey{})
+		case detached:
+			defer ctx.Value(door.LeaveKey{})
+		default:
+			o.endContext()
+			defer end(ctx, guarded)
 		}
 		if r := recover(); r != nil {
 			if err, ok := r.(error); ok && errors.Is(err, gale.ErrAbortHandler) {
@@ -73,12 +77,17 @@ func answer(h gale.RequestHandler, w http.ResponseWriter, r *http.Request) {
 		o.finishTimedOut(ctx)
 		returned = true
 		o.tellSent(ctx, true)
+		o.endContext()
 		ctx.Value(door.AbandonKey{}) // other goroutines use the context
 		return
 	}
 	o.finish(ctx)
 	returned = true
 	o.tellSent(ctx, true)
+	if o.detached() {
+		ctx.Value(door.LeaveKey{})
+		return
+	}
 	if held := o.endContext(); held || guarded {
 		end(ctx, guarded)
 		return

@@ -183,6 +183,13 @@ func (o *outer) endContext() (held bool) {
 	return d != nil && d.End()
 }
 
+// detached reports whether the RequestCtx belongs to the program.
+func (o *outer) detached() bool {
+	o.doneMu.Lock()
+	defer o.doneMu.Unlock()
+	return o.done != nil && o.done.Detached()
+}
+
 // LimitBody limits how much of the body can be read.
 func (o *outer) LimitBody(_ *gale.RequestCtx, n int64) {
 	if o.body != nil {

@@ -114,6 +114,7 @@ func Record(handler gale.RequestHandler, ctx *gale.RequestCtx) *Result {
 	if tell, ok := ctx.Value(door.SentKey{}).(door.Sent); ok {
 		tell(int64(len(result.Response.Body())), result.Err)
 	}
+	ctx.Value(door.LeaveKey{})
 	r.cancel(gale.ErrRequestDone)
 	if late {
 		ctx.Value(door.AbandonKey{})

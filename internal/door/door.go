@@ -26,6 +26,9 @@ type Done interface {
 	// context may hold the RequestCtx, which must not be used again then: neither
 	// Init2 nor Reset may be called.
 	End() (held bool)
+	// Detached reports whether the RequestCtx belongs to the program. Then LeaveKey ends
+	// the request, and the RequestCtx must not be used again.
+	Detached() bool
 }
 
 // ParentKey is a key for RequestCtx.Value. The value is the context.Context that the
@@ -109,6 +112,11 @@ type FinalKey struct{}
 // timed out: what the context holds may be closed from then on. The value is nil.
 type AbandonKey struct{}
 
+// LeaveKey is a key for RequestCtx.Value, to be asked once after the response was sent. If the
+// context is detached, that separates it from its exchange, closes Done, and leaves it to the
+// program. Otherwise it does nothing. The value is nil.
+type LeaveKey struct{}
+
 // SentKey is a key for RequestCtx.Value, to be asked once after the response was sent. The value
 // is a Sent, nil if there is nothing to call.
 type SentKey struct{}
@@ -119,6 +127,15 @@ type Sent func(sent int64, err error)
 // ErrBodyClosed is wrapped by the errors of reading a request body that the program has
 // closed, for example by RequestCtx.CloseRequestBody.
 var ErrBodyClosed = errors.New("the request body was closed")
+
+// BodyClosed is an error that wraps ErrBodyClosed, and Done, which is gale.ErrRequestDone.
+type BodyClosed struct {
+	Text string
+	Done error
+}
+
+func (e *BodyClosed) Error() string   { return e.Text }
+func (e *BodyClosed) Unwrap() []error { return []error{ErrBodyClosed, e.Done} }
 
 // HijackKey is a key for RequestCtx.Value. The value is a Hijack.
 type HijackKey struct{}

@@ -34,6 +34,9 @@ func (d *Body) Init(length int64, trailers *msg.Fields, lim *Limits) {
 	d.done = length == 0
 }
 
+// DropTrailers makes d drop the trailer section, and forget the argument of Init.
+func (d *Body) DropTrailers() { d.trailers = nil }
+
 // Reset drops the message and the arguments of Init.
 func (d *Body) Reset() {
 	d.section.drop()
