@@ -77,7 +77,10 @@ func (a *Args) giveUp(l *lifetime.Loan) {
 func (a *Args) Reset() {
 	used(a.list.Loan)
 	a.list.Reset()
-	a.buf = keepScratch(a.buf)
+	a.buf = a.buf[:0] // without a write barrier
+	if cap(a.buf) > maxKeptScratch {
+		a.buf = nil
+	}
 }
 
 // used reports whether Reset has something to do.

@@ -194,7 +194,8 @@ func setCookiePart(l *lifetime.Loan, dst, src []byte) []byte {
 	if len(src) > cap(dst) {
 		dst = lifetime.Grow(l, dst[:0], len(src))
 	}
-	dst = append(dst[:0], src...)
+	dst = dst[:len(src)]
+	copy(dst, src)
 	for i, b := range dst {
 		if cookieBreak[b] {
 			dst[i] = ' '

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/galehttp/gale/internal/bytesconv"
+	"github.com/galehttp/gale/internal/lifetime"
 )
 
 // Parse sets c to the cookie in src, the value of a Set-Cookie header. See
@@ -137,7 +138,10 @@ func attributeValue(part []byte, name string) (value []byte, ok bool) {
 // setParsedPath sets the path without decoding and reports whether it is valid:
 // only av-octets of RFC 6265 section 4.1.1.
 func (c *Cookie) setParsedPath(value []byte) bool {
-	c.path = c.kept(c.path, append(c.path[:0], value...))
+	if len(value) > cap(c.path) {
+		c.path = lifetime.Grow(c.loan, c.path[:0], len(value))
+	}
+	c.path = append(c.path[:0], value...)
 	for i, b := range c.path {
 		switch {
 		case b == '\r', b == '\n':

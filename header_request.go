@@ -56,12 +56,6 @@ const requestDerived uint64 = 1<<msg.ContentLength | 1<<msg.TransferEncoding | 1
 // Reset sets the header, including its settings, to the zero value. It keeps its
 // memory for the next use.
 func (h *RequestHeader) Reset() {
-	used(h.s.Loan)
-	h.reset()
-}
-
-// reset is Reset for callers within the library.
-func (h *RequestHeader) reset() {
 	h.s.Reset()
 	h.s.Spelling, h.s.NoSpecial, h.s.NoDefaultType = msg.Normalized, false, false
 	h.hideContents = false

@@ -41,7 +41,6 @@ func (h *RequestHeader) SetUserAgent(userAgent string) {
 
 // SetUserAgentBytes is [RequestHeader.SetUserAgent] for a []byte.
 func (h *RequestHeader) SetUserAgentBytes(userAgent []byte) {
-	used(h.s.Loan)
 	if h.s.NoSpecial {
 		return
 	}
@@ -56,7 +55,6 @@ func (h *RequestHeader) SetReferer(referer string) { h.SetRefererBytes(bytesconv
 
 // SetRefererBytes is [RequestHeader.SetReferer] for a []byte.
 func (h *RequestHeader) SetRefererBytes(referer []byte) {
-	used(h.s.Loan)
 	h.place(msg.Referer, msg.Referer.Name()).Put(msg.Referer, msg.Referer.Name(), referer, msg.Normalized)
 }
 
@@ -83,7 +81,6 @@ func (h *RequestHeader) SetContentEncoding(contentEncoding string) {
 
 // SetContentEncodingBytes is [RequestHeader.SetContentEncoding] for a []byte.
 func (h *RequestHeader) SetContentEncodingBytes(contentEncoding []byte) {
-	used(h.s.Loan)
 	h.s.Put(msg.ContentEncoding, msg.ContentEncoding.Name(), contentEncoding, msg.Normalized)
 }
 

@@ -25,9 +25,11 @@ func (h *RequestHeader) SetMethod(method string) { h.SetMethodBytes(bytesconv.S2
 
 // SetMethodBytes is [RequestHeader.SetMethod] for a []byte.
 func (h *RequestHeader) SetMethodBytes(method []byte) {
-	used(h.s.Loan)
 	if string(method) == MethodGet && h.s.Parts[msg.Method].Len == 0 {
-		h.s.MethodID = msg.MethodGet // no method means GET
+		if h.s.MethodID != msg.MethodGet { // as in a header that has lapsed
+			used(h.s.Loan)
+			h.s.MethodID = msg.MethodGet // no method means GET
+		}
 		return
 	}
 	if len(method) > 0 && !bytesconv.IsToken(method) {
@@ -57,7 +59,6 @@ func (h *RequestHeader) SetRequestURI(requestURI string) {
 
 // SetRequestURIBytes is [RequestHeader.SetRequestURI] for a []byte.
 func (h *RequestHeader) SetRequestURIBytes(requestURI []byte) {
-	used(h.s.Loan)
 	if len(requestURI) > 0 && requestURI[0] == '?' {
 		requestURI = append([]byte{'/'}, requestURI...)
 	}
@@ -82,7 +83,6 @@ func (h *RequestHeader) SetProtocol(protocol string) {
 
 // SetProtocolBytes is [RequestHeader.SetProtocol] for a []byte.
 func (h *RequestHeader) SetProtocolBytes(protocol []byte) {
-	used(h.s.Loan)
 	setProtocol(&h.s.Fields, &h.s.Minor, protocol)
 }
 

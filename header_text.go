@@ -28,24 +28,17 @@ func (h *ResponseHeader) appendHead(dst []byte, server string) []byte {
 
 // AppendBytes appends the header as it is sent to dst, with the empty line, and
 // returns the extended dst.
-func (h *RequestHeader) AppendBytes(dst []byte) []byte {
-	used(h.s.Loan)
-	return h.appendHead(dst)
-}
+func (h *RequestHeader) AppendBytes(dst []byte) []byte { return h.appendHead(dst) }
 
 // Header returns the header as it is sent, with the empty line, but without the
 // fields that are declared as trailer fields. The next call overwrites the slice.
 func (h *RequestHeader) Header() []byte {
-	used(h.s.Loan)
 	h.text.head = lifetime.Kept(h.s.Loan, h.text.head, h.appendHead(h.text.head[:0]))
 	return h.text.head
 }
 
 // String returns the header as it is sent, with the empty line.
-func (h *RequestHeader) String() string {
-	used(h.s.Loan)
-	return string(h.appendHead(nil))
-}
+func (h *RequestHeader) String() string { return string(h.appendHead(nil)) }
 
 // Write writes the header as it is sent, with the empty line, to w. It doesn't
 // flush w.

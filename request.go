@@ -76,7 +76,7 @@ func (req *Request) Reset() {
 
 // reset is Reset for a request without closers.
 func (req *Request) reset() {
-	req.Header.reset()
+	req.Header.Reset()
 	if req.isBare() {
 		req.lent, req.isTLS = false, false
 	} else {

@@ -21,7 +21,14 @@ func (u *URI) lapse() {
 // own makes sure that the arena, which had a capacity of had bytes, is memory of the
 // loan, if there is one.
 func (u *URI) own(had int) {
-	if u.loan != nil && cap(u.buf) != had {
+	if u.loan != nil {
+		u.ownArena(had)
+	}
+}
+
+//go:noinline so that own is inlined
+func (u *URI) ownArena(had int) {
+	if cap(u.buf) != had {
 		u.buf = lifetime.Move(u.loan, u.buf)
 	}
 }

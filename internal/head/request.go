@@ -48,6 +48,7 @@ const DefaultRequestType = "application/octet-stream"
 // Reset makes r empty. Settings (Spelling, NoSpecial, NoDefaultType) and memory
 // stay.
 func (r *Request) Reset() {
+	r.Use()
 	r.Verify()
 	r.RequestHead.Reset()
 	r.Trailers.Reset()
@@ -106,6 +107,7 @@ func (r *Request) AppendTarget(dst []byte) []byte {
 	target := r.Part(msg.Target)
 	switch {
 	case len(target) == 0:
+		r.Use()
 		return append(dst, '/')
 	case bytesconv.IsTarget(target):
 		return append(dst, target...)

@@ -142,6 +142,10 @@ func (f *Fields) SetPart(k int, b []byte) {
 		p.Len = uint32(copy(f.Buf[p.Off:], b))
 		return
 	}
+	if f.Loan != nil && f.Loan.Over() {
+		f.Loan.Use()
+		return
+	}
 	f.waste += int(f.Parts[k].Len)
 	f.Parts[k] = f.Store(b)
 	f.compact()
@@ -161,7 +165,9 @@ func (f *Fields) Store(b []byte) Span {
 	}
 	s := Span{uint32(len(f.Buf)), uint32(len(b))}
 	f.Grow(len(b))
-	f.Buf = append(f.Buf, b...)
+	n := len(f.Buf)
+	f.Buf = f.Buf[:n+len(b)]
+	copy(f.Buf[n:], b)
 	return s
 }
 
