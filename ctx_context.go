@@ -261,7 +261,7 @@ func (ctx *RequestCtx) Value(key any) any {
 	if own := ctx.ownContext(key); own != nil {
 		return own
 	}
-	if v := ctx.Request.UserValue(key); v != nil {
+	if v := ctx.Request.userValues.get(key); v != nil { // not UserValue: a late call must read nothing that changes
 		return v
 	}
 	if d := ctx.madeDone(); d != nil {

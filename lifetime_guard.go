@@ -131,7 +131,24 @@ var guardsByDefault atomic.Bool
 func init() {
 	if race.Enabled {
 		guardsByDefault.Store(true)
-		setPoolGuard(newDefaultGuard().guard())
+		guardPoolsByDefault()
+	}
+}
+
+// defaultPoolGuard is the guard of the pools in programs that are built with the race
+// detector, until something else guards them.
+var defaultPoolGuard *guard
+
+func guardPoolsByDefault() {
+	defaultPoolGuard = newDefaultGuard().guard()
+	poolGuard.Store(defaultPoolGuard)
+}
+
+// guardPoolsToo makes g guard the pools, unless GuardPools or another server has set a
+// guard.
+func (g *guard) guardPoolsToo() {
+	if !poolGuard.CompareAndSwap(nil, g) && defaultPoolGuard != nil {
+		poolGuard.CompareAndSwap(defaultPoolGuard, g)
 	}
 }
 

@@ -9,8 +9,6 @@ import (
 // poolGuard guards the objects of the pools of this package, if it isn't nil.
 var poolGuard atomic.Pointer[guard]
 
-func setPoolGuard(g *guard) { poolGuard.Store(g) }
-
 // GuardPools makes g guard the objects that AcquireRequest, AcquireResponse, AcquireArgs,
 // AcquireURI and AcquireCookie return from now on: a sample of them, as
 // [LifetimeGuard.Every] says. When such an object is released, it doesn't go back to the
@@ -25,12 +23,12 @@ func setPoolGuard(g *guard) { poolGuard.Store(g) }
 // with the race detector begin with a guard of all objects that logs.
 func GuardPools(g *LifetimeGuard) {
 	if g == nil {
-		setPoolGuard(nil)
+		poolGuard.Store(nil)
 		return
 	}
 	made := g.guard()
 	made.logTo(&standardLog)
-	setPoolGuard(made)
+	poolGuard.Store(made)
 }
 
 // borrow returns a loan for an object of a pool, or nil. release is the name of the

@@ -46,7 +46,7 @@ func watchDefaultGuards() (late func() int64) {
 				fmt.Fprintf(os.Stderr, "--- late use\n%s\n", u)
 			}
 		}
-		setPoolGuard(newDefaultGuard().guard())
+		guardPoolsByDefault()
 	}
 	return n.Load
 }

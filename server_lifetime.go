@@ -41,7 +41,7 @@ func (s *Server) lender() *serverGuard {
 		l.guard = newDefaultGuard().guard()
 	} else {
 		l.guard = set.guard()
-		poolGuard.CompareAndSwap(nil, l.guard)
+		l.guardPoolsToo()
 	}
 	l.logTo(&lifetimeLog{use: s.logLateUse, line: s.logLine})
 	s.run.lender = l

@@ -12,6 +12,8 @@ import (
 // A context that answered a request of net/http and was given back holds nothing of
 // it.
 func TestContextForgets(t *testing.T) {
+	gale.GuardPools(nil) // which programs with the race detector have
+	defer gale.GuardPools(&gale.LifetimeGuard{})
 	var used *gale.RequestCtx
 	r := httptest.NewRequest("POST", "/canary?canary=1", strings.NewReader("canary"))
 	r.Header.Set("Cookie", "canary=1")
