@@ -63,8 +63,8 @@ type LifetimeGuard struct {
 
 	// OnUse, if set, is called for each late use, before it is logged or becomes a panic.
 	// It is called on the goroutine of that use, so it may be called concurrently. It
-	// must not use the object in question. It isn't called for faults that end the
-	// process.
+	// must not use the object in question. If it panics, that is logged. It isn't called
+	// for faults that end the process.
 	OnUse func(*LifetimeUse)
 
 	once sync.Once

@@ -77,7 +77,7 @@ func (g *guard) report(u *lifetime.Use) {
 	}
 	v := newLifetimeUse(u)
 	if g.onUse != nil {
-		g.onUse(v)
+		g.tell(v)
 	}
 	if g.panics {
 		panic(v)
@@ -107,9 +107,15 @@ func (g *guard) lateUse(r any, trace []byte) any {
 	}
 	v := newLifetimeUse(u)
 	if g != nil && g.onUse != nil {
-		g.onUse(v)
+		g.tell(v)
 	}
 	return v
+}
+
+// tell calls OnUse, often where a panic would leave locks held.
+func (g *guard) tell(u *LifetimeUse) {
+	defer recovered("in LifetimeGuard.OnUse")
+	g.onUse(u)
 }
 
 // faulting is set when there is a guard with pages.

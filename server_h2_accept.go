@@ -22,7 +22,7 @@ func (ss *h2Session) open(ev *h2.Event, now clock.Tick) {
 	if lender == nil {
 		ctx = acquireCtx()
 	} else {
-		ctx = newCtx()
+		ctx = newCtx() // accept lends it
 	}
 	head := &ctx.Request.Header.s
 	refusal := error(nil)
@@ -34,7 +34,7 @@ func (ss *h2Session) open(ev *h2.Event, now clock.Tick) {
 		}
 	}
 	s := h2Streams.Get().(*h2Stream)
-	s.ss, s.ctx, s.st, s.refusal = ss, ctx, ev.Stream, refusal
+	s.ss, s.ctx, s.st, s.refusal, s.lender = ss, ctx, ev.Stream, refusal, lender
 	s.body.s = s
 	s.readers.L, s.senders.L = &ss.mu, &ss.mu
 	s.limits = ss.l.fixed.each
@@ -46,9 +46,6 @@ func (ss *h2Session) open(ev *h2.Event, now clock.Tick) {
 	s.boundRead()
 	ev.Stream.Owner = s
 	ss.num++
-	if lender != nil {
-		lender.lend(ctx, ss.nc.RemoteAddr(), ss.id<<32|ss.num&0xffffffff)
-	}
 	ss.idleDue = 0
 	if ss.num >= ss.l.fixed.requests || ss.s.DisableKeepalive {
 		ss.stop()
@@ -94,6 +91,9 @@ func (s *h2Stream) prepare(now clock.Tick) {
 func (s *h2Stream) accept() bool {
 	ss, ctx := s.ss, s.ctx
 	srv, head := ss.s, &ctx.Request.Header.s
+	if s.lender != nil {
+		s.lender.lend(ctx, ss.nc.RemoteAddr(), ctx.ID())
+	}
 	if s.refusal == nil {
 		if srv.HeaderReceived != nil {
 			s.override(srv.HeaderReceived(&ctx.Request.Header))

@@ -30,7 +30,8 @@ const (
 type h2Stream struct {
 	ss      *h2Session
 	ctx     *RequestCtx
-	refusal error // why the handler isn't called
+	refusal error        // why the handler isn't called
+	lender  *serverGuard // that guards the request, or nil
 	outcome
 	isHead   bool // the method was HEAD; the handler may change the header
 	streamed bool // the handler got the body as a stream
