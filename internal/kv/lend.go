@@ -12,12 +12,21 @@ func (l *List) Lend(to *lifetime.Loan) {
 }
 
 // Lapse empties l at the end of its loan. It keeps no memory, and stays part of the loan.
-func (l *List) Lapse() { *l = List{Loan: l.Loan} }
+func (l *List) Lapse() { *l = List{Loan: l.Loan, late: l.lateCall()} }
+
+func (l *List) lateCall() *lifetime.LateCall {
+	if l.Loan == nil {
+		return nil
+	}
+	return l.Loan.LateCall("Args.Peek")
+}
 
 // LapseOnPages is Lapse for a loan whose memory becomes unreadable. l keeps its pairs, so
 // that Peek faults if it is given one of their keys: Peek is inlined, and too large for a
 // check. All other methods must be called only after a check.
-func (l *List) LapseOnPages() { l.arena = l.arena[:len(l.arena):len(l.arena)] }
+func (l *List) LapseOnPages() {
+	l.arena, l.late = l.arena[:len(l.arena):len(l.arena)], l.lateCall()
+}
 
 // Use tells the loan, if there is one, that l is used.
 func (l *List) Use() {

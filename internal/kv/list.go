@@ -39,6 +39,7 @@ type List struct {
 
 	// Loan is what the list belongs to while it is lent, else nil; see Lend.
 	Loan *lifetime.Loan
+	late *lifetime.LateCall // of Peek, when l has lapsed and late calls panic
 }
 
 // pair locates one key and value: arena[key:keyEnd] and arena[val:valEnd].
@@ -121,17 +122,16 @@ func (l *List) IndexFold(key string) int {
 // one or two instructions per pair.
 func (l *List) Peek(key string) []byte {
 	tag := tagOf(key)
-	pairs := l.pairs
-	for i := range pairs {
-		p := &pairs[i]
-		if p.tag == tag {
-			if string(l.arena[p.key:p.keyEnd]) == key {
-				return l.arena[p.val:p.valEnd:p.valEnd]
-			}
+	for i := range l.pairs {
+		if p := &l.pairs[i]; p.tag == tag && string(l.arena[p.key:p.keyEnd]) == key {
+			return l.arena[p.val:p.valEnd:p.valEnd]
 		}
 	}
 	if race.Enabled {
 		l.Use() // in other programs Peek would then be too large to be inlined
+	}
+	if l.late != nil {
+		panic(l.late)
 	}
 	return nil
 }

@@ -23,7 +23,7 @@ func Fault(v any) *Use {
 		return nil
 	}
 	var pcs [maxDepth]uintptr
-	stack := sinceFault(callers(&pcs))
+	stack := since(sigpanic, callers(&pcs))
 	if t == nil || t.sinceEnd(time.Now()) == 0 { // the page is used again already
 		t = &tag{}
 	}
@@ -57,10 +57,11 @@ func addrOf(v any) (addr uintptr, ok bool) {
 	return e.Addr(), true
 }
 
-// sinceFault returns the part of a stack that led to a fault.
-func sinceFault(pcs []uintptr) []uintptr {
+// since returns the frames below the last call of the function name. If there was none, it
+// returns all.
+func since(name string, pcs []uintptr) []uintptr {
 	for i, pc := range pcs {
-		if f := runtime.FuncForPC(pc - 1); f != nil && f.Name() == sigpanic {
+		if f := runtime.FuncForPC(pc - 1); f != nil && f.Name() == name {
 			return pcs[i+1:]
 		}
 	}
