@@ -1,0 +1,25 @@
+// Package releasethenuse: a request is used after its release.
+//
+// category: release
+// level: 1
+// run: pool
+package releasethenuse
+
+import (
+	"example.com/lifetimes/audit"
+	"example.com/lifetimes/upstream"
+	"github.com/galehttp/gale"
+)
+
+func Handler(ctx *gale.RequestCtx) {
+	req, resp := gale.AcquireRequest(), gale.AcquireResponse()
+	defer gale.ReleaseResponse(resp)
+	req.SetRequestURI(upstream.URL + string(ctx.Path()))
+	err := upstream.Client.Do(req, resp)
+	gale.ReleaseRequest(req)
+	if err != nil {
+		ctx.Error(err.Error(), gale.StatusBadGateway)
+		return
+	}
+	audit.Log("asked for " + string(req.RequestURI())) // BAD
+}

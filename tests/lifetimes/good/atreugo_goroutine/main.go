@@ -1,0 +1,31 @@
+// Package atreugogoroutine: a view of atreugo gives a string to a goroutine.
+//
+// category: goroutine
+// level: 2
+// run: ok
+package atreugogoroutine
+
+import (
+	"example.com/lifetimes/audit"
+	"example.com/lifetimes/slow"
+	"github.com/savsgio/atreugo/v11"
+	"github.com/valyala/fasthttp"
+)
+
+func view(ctx *atreugo.RequestCtx) error {
+	agent := string(ctx.UserAgent())
+	go func() {
+		slow.Work()
+		audit.Log("agent " + agent)
+	}()
+	return ctx.TextResponse("ok")
+}
+
+// Handler calls the view as atreugo does.
+func Handler(ctx *fasthttp.RequestCtx) {
+	c := atreugo.AcquireRequestCtx(ctx)
+	defer atreugo.ReleaseRequestCtx(c)
+	if err := view(c); err != nil {
+		ctx.Error(err.Error(), fasthttp.StatusInternalServerError)
+	}
+}

@@ -1,0 +1,5 @@
+//go:build !race
+
+package lifetimes
+
+const raceEnabled = false
