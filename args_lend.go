@@ -10,6 +10,9 @@ func (a *Args) lend(l *lifetime.Loan) {
 
 // lapse empties a at the end of its loan.
 func (a *Args) lapse() {
+	if l := a.list.Loan; l != nil {
+		l.KeepLast(a.buf)
+	}
 	a.buf = nil
 	if l := a.list.Loan; l != nil && l.Guard().HasPages() {
 		a.list.LapseOnPages()

@@ -198,11 +198,12 @@ func (c *content) room(n int, keep bool) (old *pool.Buf) {
 // takeBody makes b the buffer of the body, and the buffered bytes in it the body.
 func (c *content) takeBody(b *pool.Buf) {
 	c.discard()
+	if c.loan != nil {
+		c.takeLent(b)
+		return
+	}
 	if old := c.body; old != nil && !c.lent {
 		pool.Put(old)
-	}
-	if c.loan != nil {
-		b = c.lentCopy(b)
 	}
 	c.body, c.lent = b, false
 }

@@ -16,7 +16,12 @@ func (c *content) lend(l *lifetime.Loan) {
 
 // lapse empties c at the end of its loan, after its stream was closed. Memory of the
 // program that is the body, as of SetBodyRaw, is not part of the loan.
-func (c *content) lapse() { *c = content{loan: c.loan} }
+func (c *content) lapse() {
+	if c.body != nil {
+		c.loan.KeepLast(c.body.B)
+	}
+	*c = content{loan: c.loan}
+}
 
 // newBuf returns an empty buffer with room for at least n bytes, of memory of the loan if
 // there is one.
@@ -27,13 +32,15 @@ func (c *content) newBuf(n int) *pool.Buf {
 	return pool.Get(n)
 }
 
-// lentCopy returns a buffer of memory of the loan with the bytes of b, and gives b back.
-func (c *content) lentCopy(b *pool.Buf) *pool.Buf {
+// takeLent is takeBody for a lent message: it makes a copy of b the body, in memory of the
+// loan, and gives b back.
+func (c *content) takeLent(b *pool.Buf) {
 	used(c.loan)
-	own := c.newBuf(len(b.B))
-	own.B = append(own.B, b.B...)
+	if c.body == nil || c.lent || cap(c.body.B) < len(b.B) {
+		c.body, c.lent = c.newBuf(len(b.B)), false
+	}
+	c.body.B = append(c.body.B[:0], b.B...)
 	pool.Put(b)
-	return own
 }
 
 // swapLent exchanges the buffered bytes of a lent message with p; see Request.SwapBody. p

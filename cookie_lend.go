@@ -12,6 +12,9 @@ func (c *Cookie) lend(l *lifetime.Loan) {
 
 // lapse empties c at the end of its loan.
 func (c *Cookie) lapse() {
+	for _, b := range [...][]byte{c.key, c.value, c.domain, c.path, c.buf} {
+		c.loan.KeepLast(b)
+	}
 	c.key, c.value, c.domain, c.path, c.buf = nil, nil, nil, nil, nil
 	c.expire, c.maxAge, c.sameSite = CookieExpireUnlimited, 0, CookieSameSiteDisabled
 	c.httpOnly, c.secure, c.partitioned = false, false, false

@@ -174,6 +174,7 @@ func (ctx *RequestCtx) abandon() {
 		return
 	}
 	ctx.left.Store(true)
+	ctx.leaveLoan()
 	ctx.disposeLate()
 }
 

@@ -74,6 +74,7 @@ func (ctx *RequestCtx) leaveDetached() {
 	ctx.mu.Lock()
 	ctx.seen, ctx.hooks = snapshot{}, nil
 	ctx.mu.Unlock()
+	ctx.leaveLoan()
 	ctx.endDone()
 }
 

@@ -40,6 +40,14 @@ func (ctx *RequestCtx) lapse() {
 	}
 }
 
+// leaveLoan gives what a guarded context has lent to the program, which goes on using ctx.
+// The loan doesn't end.
+func (ctx *RequestCtx) leaveLoan() {
+	if ctx.loan != nil {
+		ctx.loan.Leave()
+	}
+}
+
 // isHeld reports whether package context may hold ctx.
 func (ctx *RequestCtx) isHeld() bool {
 	d := ctx.done.Load()

@@ -13,7 +13,7 @@ func (h *RequestHeader) lend(l *lifetime.Loan) {
 func (h *RequestHeader) lapse() {
 	h.s.Lapse()
 	h.hideContents = false
-	h.text = headerText{}
+	h.text.lapse(h.s.Loan)
 	fill(h.digits[:])
 	fill(h.get[:])
 }
@@ -28,7 +28,7 @@ func (h *ResponseHeader) lend(l *lifetime.Loan) {
 func (h *ResponseHeader) lapse() {
 	h.s.Lapse()
 	h.hideContents, h.defaultServer = false, ""
-	h.text = headerText{}
+	h.text.lapse(h.s.Loan)
 	fill(h.digits[:])
 }
 
@@ -38,6 +38,14 @@ func (t *headerText) lend(l *lifetime.Loan) {
 	for _, b := range [...]*[]byte{&t.head, &t.trailer, &t.cookie, &t.connection} {
 		*b = lifetime.Move(l, *b)
 	}
+}
+
+// lapse empties t at the end of the loan l.
+func (t *headerText) lapse(l *lifetime.Loan) {
+	for _, b := range [...][]byte{t.head, t.trailer, t.cookie, t.connection} {
+		l.KeepLast(b)
+	}
+	*t = headerText{}
 }
 
 // fill overwrites memory within a lapsed object that a method has returned.

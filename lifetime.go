@@ -52,6 +52,12 @@ type LifetimeGuard struct {
 	// being served, and those of ended requests, of which only addresses are used. When
 	// the limit is reached, the pages that have been unreadable for the longest time are
 	// used again. If there are none, bytes are on ordinary memory. 0 or less means 64 MiB.
+	//
+	// A guarded request takes at least 32 KiB of it. What a context has lent that Detach or
+	// TimeoutError gave to the program, and objects of pools that are never released, can
+	// be used for good: their pages are never used again. So in a program that does this
+	// for each request, the guard has no pages left after MaxBytes/32 KiB guarded requests,
+	// and finds no more uses of bytes; Unpaged of [LifetimeStats] then grows.
 	MaxBytes int64
 
 	// Hold is how long pages of ended requests should stay unreadable. They stay so for a
@@ -63,8 +69,8 @@ type LifetimeGuard struct {
 
 	// OnUse, if set, is called for each late use, before it is logged or becomes a panic.
 	// It is called on the goroutine of that use, so it may be called concurrently. It
-	// must not use the object in question. If it panics, that is logged. It isn't called
-	// for faults that end the process.
+	// should not use the object in question: that would be counted, but not reported. If it
+	// panics, that is logged. It isn't called for faults that end the process.
 	OnUse func(*LifetimeUse)
 
 	once sync.Once

@@ -14,6 +14,9 @@ func (u *URI) lend(l *lifetime.Loan) {
 func (u *URI) lapse() {
 	u.args.lapse()
 	u.DisablePathNormalizing, u.pathDone, u.pathPlain, u.queryPlain, u.argsDone, u.userParsed = false, false, false, false, false, false
+	for _, b := range [...][]byte{u.buf, u.fullURI, u.requestURI} {
+		u.loan.KeepLast(b)
+	}
 	u.buf, u.validHost, u.uriParts = nil, 0, uriParts{}
 	u.fullURI, u.requestURI = nil, nil
 }

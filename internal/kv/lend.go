@@ -12,7 +12,12 @@ func (l *List) Lend(to *lifetime.Loan) {
 }
 
 // Lapse empties l at the end of its loan. It keeps no memory, and stays part of the loan.
-func (l *List) Lapse() { *l = List{Loan: l.Loan, late: l.lateCall()} }
+func (l *List) Lapse() {
+	if l.Loan != nil {
+		l.Loan.KeepLast(l.arena)
+	}
+	*l = List{Loan: l.Loan, late: l.lateCall()}
+}
 
 func (l *List) lateCall() *lifetime.LateCall {
 	if l.Loan == nil {
@@ -23,8 +28,10 @@ func (l *List) lateCall() *lifetime.LateCall {
 
 // LapseOnPages is Lapse for a loan whose memory becomes unreadable. l keeps its pairs, so
 // that Peek faults if it is given one of their keys: Peek is inlined, and too large for a
-// check. All other methods must be called only after a check.
+// check. With a key that they don't have, it panics if late calls do. All other methods must
+// be called only after a check.
 func (l *List) LapseOnPages() {
+	l.Loan.KeepLast(l.arena)
 	l.arena, l.late = l.arena[:len(l.arena):len(l.arena)], l.lateCall()
 }
 

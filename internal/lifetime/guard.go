@@ -31,7 +31,7 @@ type Config struct {
 	Library string
 
 	// Report is called for each use after the end, in the goroutine of that use. It may
-	// panic. It may be nil.
+	// panic. It may be nil. Uses within it are counted, but not reported.
 	Report func(*Use)
 	// Each fills Use.Stack for each use, not only for those with Use.Log. A
 	// Report that panics needs it.
@@ -106,7 +106,11 @@ func (g *Guard) Sample() bool {
 // Begin begins a loan.
 func (g *Guard) Begin(from Origin) *Loan {
 	g.guarded.Add(1)
-	return &Loan{guard: g, tag: &tag{Origin: from, guard: g.weak}}
+	l := &Loan{guard: g, tag: &tag{Origin: from, guard: g.weak}}
+	if from.Kind != handlerKind { // programs may drop objects of pools without a release
+		runtime.AddCleanup(l, (*tag).uncount, l.tag)
+	}
+	return l
 }
 
 // Stats are counts of a Guard since it was made.

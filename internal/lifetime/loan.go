@@ -11,8 +11,8 @@ import (
 // Objects that aren't guarded have a nil *Loan; their methods then do nothing but compare
 // it with nil, and only where they find nothing to return or must grow.
 //
-// Any goroutine may call Use, Over and Twice, at any time. The other methods belong to the
-// goroutine that owns the objects.
+// Any goroutine may call its methods, at any time. End must be called when no goroutine uses
+// the objects any more.
 type Loan struct {
 	guard *Guard
 	over  atomic.Bool
@@ -28,8 +28,19 @@ type tag struct {
 
 	guard weak.Pointer[Guard]
 	ended atomic.Int64 // nanoseconds of the wall clock; 0 before the end
+	heap  atomic.Int64 // bytes of the heap that count as held by the guard
 	notes notes
 }
+
+// uncount makes the memory on the heap count no more.
+func (t *tag) uncount() {
+	if g := t.guard.Value(); g != nil {
+		g.held.Add(-t.heap.Swap(0))
+	}
+}
+
+// handlerKind is Origin.Kind of a request.
+const handlerKind = "handler"
 
 // Origin describes a guarded request, or a guarded object of a pool.
 type Origin struct {
@@ -71,7 +82,7 @@ func (l *Loan) End() bool {
 	}
 	now := time.Now()
 	l.ended.Store(now.UnixNano())
-	l.memory.end(l.guard, now)
+	l.endMemory(now)
 	return true
 }
 

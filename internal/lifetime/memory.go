@@ -1,6 +1,7 @@
 package lifetime
 
 import (
+	"sync"
 	"time"
 
 	"github.com/galehttp/gale/internal/bytesconv"
@@ -9,12 +10,14 @@ import (
 // memory is what a loan lends: blocks that Alloc got, from the heap or from pages, and
 // what Keep was given.
 type memory struct {
-	free   []byte // the rest of the last block
+	mu     sync.Mutex // of all of it: the request and the response of one loan may belong to two goroutines
+	free   []byte     // the rest of the last block
 	heap   [][]byte
 	runs   []run
 	first  [4][]byte // room of heap
 	firstR [2]run    // room of runs
-	held   int64     // bytes of heap
+	left   bool      // see Leave
+	total  int64     // sizes of heap and runs, with at least minCount for each; see mayHold
 }
 
 const (
@@ -22,20 +25,42 @@ const (
 	heapBlock = 4 << 10
 	// align is the distance between buffers: none shares a word with another one.
 	align = 16
+
+	// maxTotal is how many bytes a loan remembers before it forgets what its objects have
+	// left; see mayHold.
+	maxTotal = 4 << 20
+	// minCount is how much of maxTotal a block takes at least. It limits their number.
+	minCount = 2 << 10
 )
+
+// mayHold reports whether the loan takes another block of size bytes. An object of a pool
+// may be in use as long as the program runs, and each of its bodies may be a new block. So
+// a loan that has maxTotal bytes only takes a block that is about as large as all others,
+// as when a body grows.
+func (m *memory) mayHold(size int) bool {
+	return m.total < maxTotal || 2*int64(size) >= m.total
+}
 
 // Alloc returns an empty slice with room for at least n bytes, which are 0, of memory that
 // belongs to the loan: on pages of its own, if the guard has pages and some are left. On
 // such pages it faults after the end; a system call that is given it then returns EFAULT.
 //
+// A loan that has had much memory, as that of an object that is used for long, may return
+// memory that it doesn't remember: see KeepLast.
+//
 // After the end of the loan it returns memory that belongs to the caller.
 func (l *Loan) Alloc(n int) []byte {
-	if l.over.Load() {
-		return make([]byte, 0, n)
-	}
 	size := (max(n, 1) + align - 1) &^ (align - 1)
 	m := &l.memory
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if l.over.Load() || m.left {
+		return make([]byte, 0, n)
+	}
 	if size > len(m.free) {
+		if !m.mayHold(size) {
+			return make([]byte, 0, n)
+		}
 		block := l.block(size)
 		if len(block)-size < len(m.free) { // the older block has more left
 			return block[:0:size]
@@ -51,24 +76,64 @@ func (l *Loan) Alloc(n int) []byte {
 // to its capacity. Memory of Alloc may be given too, and counts once. After the end Keep does
 // nothing.
 func (l *Loan) Keep(b []byte) {
-	if cap(b) == 0 || l.over.Load() || l.Covers(b) {
+	m := &l.memory
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.mayHold(cap(b)) {
+		l.keep(b)
+	}
+}
+
+// KeepLast is Keep for what an object has when it lapses, which is then empty. It also
+// keeps memory of Alloc that the loan didn't remember.
+func (l *Loan) KeepLast(b []byte) {
+	l.memory.mu.Lock()
+	defer l.memory.mu.Unlock()
+	l.keep(b)
+}
+
+func (l *Loan) keep(b []byte) {
+	m := &l.memory
+	if cap(b) == 0 || l.over.Load() || m.left || m.covers(b) {
 		return
 	}
 	l.hold(b)
 }
 
+// Leave gives the memory of the loan to the program for good: End doesn't change it, and it
+// counts as held no more, except for pages. These stay readable, and no other loan gets
+// them, because nothing tells when the program has dropped the last slice of them. What
+// Alloc returns from now on belongs to the program, too.
+func (l *Loan) Leave() {
+	m := &l.memory
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if l.over.Load() {
+		return
+	}
+	m.left = true
+	l.uncount()
+	m.forget()
+}
+
 // Covers reports whether b is memory of Alloc or Keep.
 func (l *Loan) Covers(b []byte) bool {
+	l.memory.mu.Lock()
+	defer l.memory.mu.Unlock()
+	return l.memory.covers(b)
+}
+
+func (m *memory) covers(b []byte) bool {
 	if cap(b) == 0 {
 		return false
 	}
 	b = b[:1]
-	for i := range l.memory.runs {
-		if bytesconv.Overlaps(l.memory.runs[i].bytes, b) {
+	for i := range m.runs {
+		if bytesconv.Overlaps(m.runs[i].bytes, b) {
 			return true
 		}
 	}
-	for _, h := range l.memory.heap {
+	for _, h := range m.heap {
 		if bytesconv.Overlaps(h, b) {
 			return true
 		}
@@ -76,7 +141,7 @@ func (l *Loan) Covers(b []byte) bool {
 	return false
 }
 
-// block returns at least size bytes of 0.
+// block returns at least size bytes of 0. The caller holds mu.
 func (l *Loan) block(size int) []byte {
 	g, m := l.guard, &l.memory
 	if g.space != nil {
@@ -85,6 +150,7 @@ func (l *Loan) block(size int) []byte {
 				m.runs = m.firstR[:0]
 			}
 			m.runs = append(m.runs, r)
+			m.total += int64(len(r.bytes))
 			return r.bytes
 		}
 		g.unpaged.Add(1)
@@ -103,24 +169,32 @@ func (l *Loan) hold(b []byte) {
 		m.heap = m.first[:0]
 	}
 	m.heap = append(m.heap, b)
-	m.held += int64(cap(b))
+	m.total += max(int64(cap(b)), minCount)
+	l.heap.Add(int64(cap(b)))
 	l.guard.held.Add(int64(cap(b)))
 }
 
-// end overwrites all memory, or makes it unreadable, and gives it up.
-func (m *memory) end(g *Guard, now time.Time) {
+// endMemory overwrites all memory of a loan that is over, or makes it unreadable, and gives it up.
+func (l *Loan) endMemory(now time.Time) {
+	m := &l.memory
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	for _, b := range m.heap {
 		poison(b)
 	}
-	if m.held != 0 {
-		g.held.Add(-m.held)
-	}
+	l.uncount()
 	for _, r := range m.runs {
-		if !g.space.give(r, now) {
-			g.unpaged.Add(1)
+		if !l.guard.space.give(r, now) {
+			l.guard.unpaged.Add(1)
 		}
 	}
-	*m = memory{}
+	m.forget()
+}
+
+// forget gives up all memory.
+func (m *memory) forget() {
+	m.free, m.heap, m.runs = nil, nil, nil
+	m.first, m.firstR = [4][]byte{}, [2]run{}
 }
 
 // poisoned is the byte that memory has after the end. Text never has it twice in a row.

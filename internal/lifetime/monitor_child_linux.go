@@ -27,13 +27,10 @@ func init() {
 		return
 	}
 	_ = os.Unsetenv(monitorEnv)
+	if _, _, ok := readHead(descriptor(monitorFile)); !ok { // an ordinary process, which has the variable by mistake
+		return
+	}
 	f := os.NewFile(monitorFile, "gale-lifetime")
-	if f == nil {
-		return
-	}
-	if _, _, ok := readHead(f); !ok { // an ordinary process, which has the variable by mistake
-		return
-	}
 	for fd := range strings.SplitSeq(list, ",") {
 		if n, err := strconv.Atoi(fd); err == nil && n > monitorFile {
 			_ = unix.Close(n)
@@ -41,6 +38,14 @@ func init() {
 	}
 	monitorMain(f)
 	os.Exit(0)
+}
+
+// descriptor reads a file that may belong to other code: unlike an os.File, it never closes
+// it.
+type descriptor int
+
+func (d descriptor) ReadAt(b []byte, offset int64) (int, error) {
+	return unix.Pread(int(d), b, offset)
 }
 
 // monitorMain waits for the end of the parent and explains it, if it was a fault on pages.

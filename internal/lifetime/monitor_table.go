@@ -2,7 +2,7 @@ package lifetime
 
 import (
 	"encoding/binary"
-	"os"
+	"io"
 	"strings"
 	"time"
 )
@@ -87,7 +87,7 @@ func putSpace(head []byte, s *space, offset int64) bool {
 }
 
 // readHead returns the head of a file, and the library's path.
-func readHead(f *os.File) (head []byte, library string, ok bool) {
+func readHead(f io.ReaderAt) (head []byte, library string, ok bool) {
 	head = make([]byte, headBytes)
 	if n, _ := f.ReadAt(head, 0); n < headBytes || string(head[:8]) != tableMagic {
 		return nil, "", false
@@ -103,7 +103,7 @@ type slotOf struct {
 }
 
 // readSlot finds the loan of an address. ours tells whether the address is of any space.
-func readSlot(f *os.File, head []byte, addr uint64) (s slotOf, ours bool) {
+func readSlot(f io.ReaderAt, head []byte, addr uint64) (s slotOf, ours bool) {
 	for i := range min(order.Uint64(head[8:]), maxSpaces) {
 		at := head[headSpaces+i*spaceBytes:]
 		base, chunk, n, offset := order.Uint64(at), order.Uint64(at[8:]), order.Uint64(at[16:]), order.Uint64(at[24:])

@@ -2,6 +2,7 @@ package lifetime
 
 import (
 	"fmt"
+	"runtime"
 	"runtime/debug"
 	"strings"
 	"time"
@@ -33,14 +34,34 @@ type Use struct {
 	LeftOut int64
 }
 
-// late reports a use after the end.
+// late reports a use after the end. If Report is the one that uses the object, the use is
+// only counted: each report would lead to another one.
+//
+//go:noinline so that isReport finds it in stacks
 func (l *Loan) late(kind Kind) {
 	var pcs [maxDepth]uintptr
-	f := findFrames(callers(&pcs), l.guard.c.Library)
+	stack := callers(&pcs)
+	if isReport(stack) {
+		l.guard.reports.Add(1)
+		return
+	}
+	f := findFrames(stack, l.guard.c.Library)
 	if u := l.guard.use(l.tag, kind, f); l.guard.c.Report != nil {
 		l.guard.c.Report(u)
 	}
 }
+
+// isReport reports whether late is among the functions of a stack.
+func isReport(pcs []uintptr) bool {
+	for _, pc := range pcs {
+		if f := runtime.FuncForPC(pc - 1); f != nil && f.Name() == lateName {
+			return true
+		}
+	}
+	return false
+}
+
+const lateName = module + "/internal/lifetime.(*Loan).late"
 
 // use returns and counts the use that f shows.
 func (g *Guard) use(t *tag, kind Kind, f frames) *Use {
@@ -81,7 +102,7 @@ func (u *Use) Text() string {
 
 // when returns the end of the loan, as in "used after the handler returned".
 func (o *Origin) when() string {
-	if o.Kind == "handler" || o.Kind == "" {
+	if o.Kind == handlerKind || o.Kind == "" {
 		return "the handler returned"
 	}
 	return o.Kind

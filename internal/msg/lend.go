@@ -49,7 +49,7 @@ func (f *Fields) Lend(l *lifetime.Loan) {
 // Lapse empties f at the end of its loan. It keeps no memory, and stays part of the loan.
 func (f *Fields) Lapse() {
 	if f.Loan != nil {
-		f.Loan.Keep(f.Buf) // a parser may have replaced it
+		f.Loan.KeepLast(f.Buf)
 	}
 	*f = Fields{Loan: f.Loan}
 }
