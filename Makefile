@@ -14,7 +14,7 @@ OLD     ?= bench-old.txt
 NEW     ?= bench-new.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help build test race foreign differential steps fuzz bench bench-tcp bench-check bench-baseline bench-generators benchstat cover lint fmt release vuln cross stats docs check
+.PHONY: help build test race foreign differential steps fuzz bench bench-tcp bench-check bench-baseline bench-generators benchstat cover lint galevet fmt release vuln cross stats docs check
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -50,6 +50,8 @@ cover: ## show test coverage by function
 	$(GO) test -coverpkg=./... -coverprofile=cover.out $(PKGS) && $(GO) tool cover -func=cover.out
 lint: ## run vet, staticcheck and, where installed, golangci-lint
 	$(GO) vet $(PKGS) && staticcheck $(PKGS) && { ! command -v golangci-lint >/dev/null || golangci-lint run; }
+galevet: ## look for values of requests that are kept too long
+	cd cmd/galevet && $(GO) build . && cd ../.. && cmd/galevet/galevet $(PKGS)
 fmt: ## format all Go files
 	gofmt -s -w $$(git ls-files '*.go')
 release: ## build and pack the command for all systems into dist/, as VERSION

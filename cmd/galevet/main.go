@@ -41,6 +41,9 @@ func vet(args []string) int {
 	}
 	var flags, pkgs []string
 	for _, a := range args {
+		if a == "-strict" || a == "--strict" || strings.HasPrefix(a, "-strict=") {
+			a = "-lifetimes." + strings.TrimLeft(a, "-")
+		}
 		if strings.HasPrefix(a, "-") {
 			flags = append(flags, a)
 		} else {

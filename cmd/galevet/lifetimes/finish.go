@@ -80,6 +80,10 @@ func (in *interp) summarize() *Summary {
 		}
 		seen[k] = true
 		e := Escape{From: from, Kind: pl.kind, Where: in.where(pos), pos: pos, lent: lent, reported: lent && in.mine(t)}
+		e.Name = pl.name
+		if pl.r != nil && pl.r.name != "" {
+			e.Name = pl.r.name
+		}
 		if c.value {
 			e.From.Value = true
 		}
@@ -119,7 +123,7 @@ func (in *interp) summarize() *Summary {
 		s.Uses = s.Uses[:4*maxFlows]
 	}
 	for t := range in.signals {
-		if t.r.kind == kParam {
+		if t.r.kind == kParam && !in.tooEarly(t) {
 			s.Signals = append(s.Signals, in.ref(t))
 		}
 	}

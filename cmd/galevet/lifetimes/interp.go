@@ -34,6 +34,8 @@ type interp struct {
 	closures map[*root]*Closure
 	clears   map[ssa.Instruction]set
 	returned map[*root]bool
+	lentUses map[ssa.Instruction]bool
+	signalAt map[thing][]ssa.Instruction
 	releases map[Ref]*Release
 	relAt    map[Ref]map[ssa.Instruction]bool
 	depth    int // of calls of function values
@@ -91,7 +93,7 @@ func (p *pass) newInterp(fi *fnInfo) *interp {
 		places: map[placeKey]*place{}, cands: map[candKey]*cand{}, late: map[lateKey]*lateUse{},
 		detachAt: map[ssa.Instruction]map[*root]bool{}, waitAt: map[ssa.Instruction]set{}, mayAt: map[ssa.Instruction]set{},
 		links: map[ssa.Instruction]*link{}, signals: set{}, uses: map[Ref]bool{}, dyn: map[string]DynCall{},
-		results: map[Flow]bool{}, closures: map[*root]*Closure{}, clears: map[ssa.Instruction]set{}, returned: map[*root]bool{}, acquires: map[Acquire]bool{}, releases: map[Ref]*Release{}, relAt: map[Ref]map[ssa.Instruction]bool{},
+		results: map[Flow]bool{}, closures: map[*root]*Closure{}, clears: map[ssa.Instruction]set{}, returned: map[*root]bool{}, lentUses: map[ssa.Instruction]bool{}, signalAt: map[thing][]ssa.Instruction{}, acquires: map[Acquire]bool{}, releases: map[Ref]*Release{}, relAt: map[Ref]map[ssa.Instruction]bool{},
 	}
 	n := 0
 	direct := false
@@ -458,7 +460,6 @@ func (in *interp) exec(st *state, instr ssa.Instruction) {
 		if b, ok := i.Call.Value.(*ssa.Builtin); ok && b.Name() == "close" {
 			in.signal(in.get(i.Call.Args[0]))
 		}
-		in.deferred(st, i)
 	case *ssa.RunDefers:
 		var list []*ssa.Defer
 		for d := range st.defers {
@@ -658,4 +659,42 @@ func typed(v val, typ types.Type) val {
 		out = out.add(x.sub, x.t)
 	}
 	return out
+}
+
+// signalledAt notes where a channel is closed, or a wait group is told that this is done.
+func (in *interp) signalledAt(instr ssa.Instruction, v val) {
+	for x := range v {
+		in.signalAt[x.t] = append(in.signalAt[x.t], instr)
+	}
+}
+
+// tooEarly says whether the function uses a context after it has signalled t.
+func (in *interp) tooEarly(t thing) bool {
+	for _, i := range in.signalAt[t] {
+		if _, ok := i.(*ssa.Call); !ok || inLoop(i.Block()) {
+			continue
+		}
+		for u := range in.lentUses {
+			if _, ok := u.(*ssa.Defer); ok || u == i || !i.Block().Dominates(u.Block()) {
+				continue
+			}
+			if u.Block() != i.Block() || before(i, u) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// before says whether a comes before b in their block.
+func before(a, b ssa.Instruction) bool {
+	for _, i := range a.Block().Instrs {
+		if i == a {
+			return true
+		}
+		if i == b {
+			return false
+		}
+	}
+	return false
 }

@@ -2,6 +2,7 @@ package lifetimes
 
 import (
 	"go/token"
+	"strconv"
 	"strings"
 
 	"golang.org/x/tools/go/analysis"
@@ -63,8 +64,11 @@ func keptMessage(in *interp, pl *place, t thing) string {
 		}
 	case "global":
 		how = "it is stored in a variable that outlives the request"
+		n := pl.name
 		if pl.r != nil && pl.r.name != "" {
-			n := pl.r.name
+			n = pl.r.name
+		}
+		if n != "" {
 			how = "it is stored in " + n[strings.LastIndexByte(n, '.')+1:]
 		}
 	case "channel":
@@ -141,3 +145,5 @@ func (p *pass) flush() {
 		p.Report(*p.seen[key])
 	}
 }
+
+func itoa(n int) string { return strconv.Itoa(n) }

@@ -1,17 +1,14 @@
 package lifetimes
 
 import (
-	"fmt"
 	"go/ast"
 	"go/token"
 	"go/types"
 	"os"
 	"strings"
-	"time"
 
 	"golang.org/x/tools/go/analysis"
 	"golang.org/x/tools/go/ssa"
-	"golang.org/x/tools/go/types/typeutil"
 )
 
 // pass is one package that is looked at.
@@ -47,7 +44,7 @@ type fnInfo struct {
 	sum      *Summary
 	busy     bool
 	round    int
-	reports  bool // its contexts are lent by somebody unknown
+	reports  bool // its contexts come from unknown callers
 	freeLong bool // what it captures outlives requests
 	recvLong bool
 	boundOf  *ssa.Function
@@ -139,7 +136,7 @@ func (p *pass) boundMethod(fn *ssa.Function) *ssa.Function {
 
 // collect finds the functions of the package, and how they are used.
 func (p *pass) collect() {
-	add := func(fn *ssa.Function) {}
+	var add func(fn *ssa.Function)
 	add = func(fn *ssa.Function) {
 		if fn == nil || p.fns[fn] != nil || len(fn.Blocks) == 0 {
 			return
@@ -350,7 +347,7 @@ func (p *pass) implementations(v ssa.Value, m *types.Func, recv val) ([]*ssa.Fun
 	return fns, sure
 }
 
-// classify decides whether a function's contexts come from somebody unknown, which makes it
+// classify decides whether a function's contexts come from unknown callers, which makes it
 // a handler, and whether what it captures outlives a request.
 func (p *pass) classify(fi *fnInfo) {
 	fn := fi.fn
@@ -415,11 +412,7 @@ func (p *pass) analyze(fi *fnInfo) {
 	}
 	fi.busy = true
 	in := p.newInterp(fi)
-	begin := time.Now()
 	s := in.follow()
-	if d := time.Since(begin); debug && d > 300*time.Millisecond {
-		fmt.Fprintf(os.Stderr, "galevet: %v for %v, fuel %d, cands %d\n", d, fi.fn, in.fuel, len(in.cands))
-	}
 	if s.size() != fi.sum.size() {
 		p.changed = true
 	}
@@ -430,9 +423,6 @@ func (p *pass) analyze(fi *fnInfo) {
 }
 
 func (p *pass) round() int { return p.rounds }
-
-// methods of all types are looked up through this cache.
-var _ typeutil.MethodSetCache
 
 // debug makes mistakes of the analyzer itself fatal, for its tests.
 var debug = os.Getenv("GALEVET_DEBUG") != ""

@@ -441,7 +441,7 @@ func (in *interp) follows(rel, use ssa.Instruction, r *root) bool {
 	if _, ok := use.(*ssa.Defer); ok && def {
 		// what was deferred first runs last
 		one := &search{in: in, stages: []ssa.Instruction{use, rel}, toEnd: true}
-		return one.found() || rel == use
+		return rel != use && one.found()
 	}
 	if _, ok := use.(*ssa.Defer); ok {
 		s.toEnd = true

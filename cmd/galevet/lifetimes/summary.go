@@ -55,6 +55,7 @@ type Flow struct {
 type Escape struct {
 	From  Ref
 	Kind  string
+	Name  string // of the variable that keeps it
 	Where string
 	Joins []Ref    // waiting for one of these ends it
 	Not   []string // types that From doesn't have there

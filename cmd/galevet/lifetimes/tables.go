@@ -74,7 +74,7 @@ func (t *tables) parse(text string) error {
 			continue
 		}
 		names, effects, ok := strings.Cut(line, ":")
-		if !ok {
+		if !ok || strings.TrimSpace(effects) == "" {
 			return fmt.Errorf("line %d: no effects", n+1)
 		}
 		for _, name := range strings.Fields(names) {

@@ -151,7 +151,8 @@ type place struct {
 	path  string // and the path in it
 	instr ssa.Instruction
 	where string
-	lent  bool // the report belongs to where, in a function called here
+	name  string // of the variable
+	lent  bool   // the report belongs to where, in a function called here
 	pos   int
 	joins []thing
 	strm  bool
