@@ -388,6 +388,7 @@ func h2Holds() []h2Hold {
 // TestH2Holds proves that the memory that an attacker makes its connections hold is
 // limited, and that normal clients are served meanwhile.
 func TestH2Holds(t *testing.T) {
+	usedAgain(t) // guarded requests take more
 	const conns = 3
 	eachH2(t, func(t *testing.T, way h2Way) {
 		for _, ho := range h2Holds() {

@@ -45,6 +45,7 @@ func TestDoneAfterTimeout(t *testing.T) {
 }
 
 func TestStreamAfterPanic(t *testing.T) {
+	usedAgain(t) // a guard would report the late Read
 	read, res := make(chan bool), make(chan error, 1)
 	ts := startServer(t, &Server{StreamRequestBody: true}, func(ctx *RequestCtx) {
 		r := ctx.RequestBodyStream()
