@@ -253,6 +253,9 @@ func (ctx *RequestCtx) Time() time.Time {
 // String describes the request for logs: its ID, both addresses, method and
 // URI.
 func (ctx *RequestCtx) String() string {
+	if ctx.loan != nil && ctx.loan.Over() && ctx.isHeld() { // package context prints the parents of a context
+		return "a request that has ended"
+	}
 	return fmt.Sprintf("#%016X - %s<->%s - %s %s", ctx.ID(), ctx.LocalAddr(), ctx.RemoteAddr(),
 		ctx.Request.Header.Method(), ctx.URI().FullURI())
 }

@@ -45,6 +45,12 @@ type LifetimeGuard struct {
 	// which handler and which request lent the bytes. So with Pages a misuse may end the
 	// process, and reports about objects are panics, too, by default.
 	//
+	// To add that, the first guard with pages starts the program a second time, as a small
+	// process that waits for the end of this one, and calls debug.SetCrashOutput, which
+	// replaces what the program has set there. In the second process main doesn't run, but
+	// init functions of packages that Go initializes before Gale's do. If it can't be
+	// started, that is logged once, and a crash has Go's own text only.
+	//
 	// If the system gives no such pages, the guard goes on without them and logs that once.
 	Pages bool
 

@@ -47,10 +47,12 @@ func (req *Request) giveUp(l *lifetime.Loan) {
 	switch back, late := ends(l, "ReleaseRequest"); {
 	case late:
 	case back:
+		defer func() { // even if a closer panics
+			req.lapse()
+			l.End()
+		}()
 		req.runClosers()
 		req.removeForm()
-		req.lapse()
-		l.End()
 	default:
 		req.Reset()
 	}
@@ -93,9 +95,11 @@ func (resp *Response) giveUp(l *lifetime.Loan) {
 	switch back, late := ends(l, "ReleaseResponse"); {
 	case late:
 	case back:
+		defer func() { // even if the stream's Close panics
+			resp.lapse()
+			l.End()
+		}()
 		_ = resp.closeStream(nil)
-		resp.lapse()
-		l.End()
 	default:
 		resp.Reset()
 	}

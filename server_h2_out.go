@@ -141,6 +141,7 @@ func (o *h2Out) Write(p []byte) (n int, err error) {
 // out is sent before.
 func (s *h2Stream) write(p []byte) (sent int, err error) {
 	ss := s.ss
+	ss.touch(p)
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
 	s.boundWrite()

@@ -229,6 +229,7 @@ func (s *h2Stream) send(resp *Response, stays bool) (over bool) {
 		}
 		body = body[:left]
 	}
+	ss.touch(body)
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
 	if !s.begun {

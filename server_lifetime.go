@@ -115,6 +115,18 @@ func lendOutside(ctx *RequestCtx, h RequestHandler) bool {
 // faults reports whether handlers may read memory that a guard has made unreadable.
 func (l *serverGuard) faults() bool { return l != nil && l.HasPages() }
 
+// touch reads a byte of b, a part of a response, if b may be memory that a guard has made
+// unreadable. The fault then comes before anything was promised to the client: HTTP/2
+// counts bytes, and ends streams, before it copies them.
+func (ss *h2Session) touch(b []byte) {
+	if ss.l.fixed.faults && len(b) > 0 {
+		firstByte(b)
+	}
+}
+
+//go:noinline so that the byte is read
+func firstByte(b []byte) byte { return b[0] }
+
 // lifetimes returns the counters of the guard of s.
 func (s *Server) lifetimes() LifetimeStats {
 	l := s.startedLender()

@@ -1,9 +1,11 @@
 package lifetime
 
 import (
+	"bytes"
 	"os"
 	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -26,7 +28,65 @@ func TestMonitorEnvKeepsFiles(t *testing.T) {
 	}
 }
 
+// Without its monitor, which was killed, a process still says why it crashed. Memory of
+// many guards stays bounded, and so do its descriptors.
+func TestMonitorIsGone(t *testing.T) {
+	newPaged(t, Config{MaxBytes: 1 << 20})
+	out, err := runChild(t, "monitor killed")
+	if err == nil || !strings.Contains(out, "fatal error: fault") || !strings.Contains(out, "aReader(") {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// Guards that are made and dropped leave no descriptors, and a bounded number of mappings.
+func TestManyGuards(t *testing.T) {
+	newPaged(t, Config{MaxBytes: 1 << 20})
+	if out, err := runChild(t, "many guards"); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+func lines(file string) int {
+	b, _ := os.ReadFile(file)
+	return bytes.Count(b, []byte("\n"))
+}
+
+func openFiles() int {
+	all, _ := os.ReadDir("/proc/self/fd")
+	return len(all)
+}
+
 func init() {
+	children["monitor killed"] = func() {
+		b := lateBytes(1<<20, 100)
+		pid := monitorPid(os.Getpid())
+		check(pid != 0, "no monitor")
+		check(syscall.Kill(pid, syscall.SIGKILL) == nil, "kill")
+		var status syscall.WaitStatus
+		_, err := syscall.Wait4(pid, &status, 0, nil)
+		check(err == nil, "%v", err)
+		go aReader(b)
+		never()
+	}
+	children["many guards"] = func() {
+		var files, maps int
+		for i := range 600 {
+			g := New(Config{Pages: true, Monitor: true, MaxBytes: 1 << 20})
+			check(g.HasPages(), "guard %d: %v", i, g.PagesErr())
+			l := g.Begin(Origin{Kind: "handler"})
+			l.Alloc(100)
+			l.End()
+			if i%20 == 19 {
+				runtime.GC()
+				time.Sleep(5 * time.Millisecond)
+			}
+			if i == 99 {
+				files, maps = openFiles(), lines("/proc/self/maps")
+			}
+		}
+		check(openFiles() <= files+2, "%d descriptors became %d", files, openFiles())
+		check(lines("/proc/self/maps") <= 2*maps, "%d mappings became %d", maps, lines("/proc/self/maps"))
+	}
 	children["env files"] = func() {
 		for range 20 {
 			runtime.GC()
