@@ -27,9 +27,9 @@ const maxKeptScratch = 64 << 10
 // The zero value is an empty list. Args must not be copied (use [Args.CopyTo]) or
 // used by several goroutines at once.
 //
-// Keys and values that methods return belong to the Args. They are valid until the
-// Args is parsed into, reset or released, or until their own key is set. Methods
-// copy their arguments.
+// Keys and values that methods return are borrowed; see "Borrowed bytes" in the comment
+// of the package. Only parsing into the Args, Reset, a release, and setting their own
+// key count as changes. Methods copy their arguments.
 type Args struct {
 	_ noCopy
 
@@ -39,8 +39,8 @@ type Args struct {
 
 var argsPool = pool.Pool{New: func() any { return new(Args) }}
 
-// AcquireArgs returns an empty Args from a pool. Give it back with [ReleaseArgs]
-// when you no longer need it. Not giving it back is not an error.
+// AcquireArgs returns an empty Args from a pool. It belongs to the caller until
+// [ReleaseArgs]. If it isn't released, the garbage collector frees it.
 func AcquireArgs() *Args {
 	if l := borrow("ReleaseArgs"); l != nil {
 		a := new(Args)
@@ -115,18 +115,18 @@ func (a *Args) ParseBytes(b []byte) {
 // String returns the arguments as a query string.
 func (a *Args) String() string { return string(a.QueryString()) }
 
-// QueryString returns the arguments as a query string, in order. Spaces are written
-// as "+"; all other bytes except letters, digits and "-._~" are written as %XX. The
-// slice is valid until the next call of a method that returns or writes a query
-// string, or until a is reset or released.
+// QueryString returns the arguments as a query string, in order. Spaces are written as
+// "+"; all other bytes except letters, digits and "-._~" are written as %XX. The bytes
+// are borrowed: they are valid until a changes or the handler returns. A method that
+// returns or writes a query string overwrites them.
 func (a *Args) QueryString() []byte {
 	used(a.list.Loan)
 	a.buf = lifetime.Kept(a.list.Loan, a.buf, a.list.AppendQuery(a.buf[:0]))
 	return a.buf
 }
 
-// AppendBytes appends the arguments as a query string to dst and returns the
-// extended slice. See [Args.QueryString].
+// AppendBytes appends the arguments as a query string to dst and returns the extended
+// slice. See [Args.QueryString]. The result belongs to the caller.
 func (a *Args) AppendBytes(dst []byte) []byte { return a.list.AppendQuery(dst) }
 
 // WriteTo writes the arguments as a query string to w. It implements
@@ -136,8 +136,9 @@ func (a *Args) WriteTo(w io.Writer) (int64, error) {
 	return int64(n), err
 }
 
-// All returns an iterator over keys and values, in order. The Args must not be
-// changed during the iteration.
+// All returns an iterator over keys and values, in order. The Args must not be changed
+// during the iteration. The bytes are borrowed: they are valid until a changes or the
+// handler returns.
 func (a *Args) All() iter.Seq2[[]byte, []byte] {
 	return func(yield func(key, value []byte) bool) {
 		used(a.list.Loan)
@@ -149,7 +150,8 @@ func (a *Args) All() iter.Seq2[[]byte, []byte] {
 	}
 }
 
-// VisitAll calls f for each argument, in order. f must not change a.
+// VisitAll calls f for each argument, in order. f must not change a. The bytes are
+// borrowed: they are valid until f returns.
 //
 // Deprecated: Use [Args.All].
 func (a *Args) VisitAll(f func(key, value []byte)) {
@@ -158,12 +160,14 @@ func (a *Args) VisitAll(f func(key, value []byte)) {
 	}
 }
 
-// Sort sorts the arguments by key, and those with equal keys by value. f compares
-// like bytes.Compare: it returns a negative number if x < y, 0 if they are equal,
-// and a positive number if x > y. Equal arguments keep their order.
+// Sort sorts the arguments by key, and those with equal keys by value. f compares like
+// bytes.Compare: it returns a negative number if x < y, 0 if they are equal, and a
+// positive number if x > y. Equal arguments keep their order. The bytes are borrowed:
+// they are valid until f returns.
 func (a *Args) Sort(f func(x, y []byte) int) { a.list.Sort(f, true) }
 
-// SortKeys is [Args.Sort] by key alone.
+// SortKeys is [Args.Sort] by key alone. The bytes are borrowed: they are valid until f
+// returns.
 func (a *Args) SortKeys(f func(x, y []byte) int) { a.list.Sort(f, false) }
 
 // Has reports whether there is an argument with the key.
@@ -175,20 +179,23 @@ func (a *Args) Has(key string) bool {
 // HasBytes is [Args.Has] for bytes.
 func (a *Args) HasBytes(key []byte) bool { return a.Has(bytesconv.B2S(key)) }
 
-// Peek returns the value of the first argument with the key. It returns nil if
-// there is no such argument, and an empty slice if the argument has an empty value
-// or no value.
+// Peek returns the value of the first argument with the key. It returns nil if there
+// is no such argument, and an empty slice if the argument has an empty value or no
+// value. The bytes are borrowed: they are valid until a changes or the handler
+// returns.
 func (a *Args) Peek(key string) []byte { return a.list.Peek(key) }
 
-// PeekBytes is [Args.Peek] for bytes.
+// PeekBytes is [Args.Peek] for bytes. The bytes are borrowed: they are valid until a
+// changes or the handler returns.
 func (a *Args) PeekBytes(key []byte) []byte { return a.list.Peek(bytesconv.B2S(key)) }
 
 // PeekMulti returns the values of all arguments with the key, in order, or nil if
-// there are none. Empty values are nil slices. The outer slice belongs to the
-// caller.
+// there are none. Empty values are nil slices. The outer slice belongs to the caller.
+// The bytes are borrowed: they are valid until a changes or the handler returns.
 func (a *Args) PeekMulti(key string) [][]byte { return a.list.PeekAll(nil, key) }
 
-// PeekMultiBytes is [Args.PeekMulti] for bytes.
+// PeekMultiBytes is [Args.PeekMulti] for bytes. The bytes are borrowed: they are valid
+// until a changes or the handler returns.
 func (a *Args) PeekMultiBytes(key []byte) [][]byte { return a.list.PeekAll(nil, bytesconv.B2S(key)) }
 
 // Add appends the argument "key=value", whether or not the key exists already.
@@ -239,15 +246,16 @@ func (a *Args) Del(key string) { a.list.Del(key) }
 // DelBytes is [Args.Del] for bytes.
 func (a *Args) DelBytes(key []byte) { a.list.Del(bytesconv.B2S(key)) }
 
-// AppendQuotedArg appends src, encoded as the key or value of an argument, to dst
-// and returns the extended slice. Spaces become "+". All other bytes except
-// letters, digits and "-._~" become %XX. dst and src must not overlap.
+// AppendQuotedArg appends src, encoded as the key or value of an argument, to dst and
+// returns the extended slice. Spaces become "+". All other bytes except letters,
+// digits and "-._~" become %XX. dst and src must not overlap. The result belongs to
+// the caller.
 func AppendQuotedArg(dst, src []byte) []byte { return bytesconv.AppendEscapedArg(dst, src) }
 
 // AppendUnquotedArg appends src, decoded as the key or value of an argument, to dst
-// and returns the extended slice. "+" and %XX are decoded. A "%" that isn't
-// followed by two hex digits stays as it is. dst may be src[:0]; src is then
-// overwritten.
+// and returns the extended slice. "+" and %XX are decoded. A "%" that isn't followed
+// by two hex digits stays as it is. dst may be src[:0]; src is then overwritten. The
+// result belongs to the caller.
 func AppendUnquotedArg(dst, src []byte) []byte {
 	n := len(dst)
 	dst = append(dst, src...)

@@ -57,6 +57,7 @@ type fileRanger interface {
 // NewStreamReader returns a reader for what sw writes. sw starts at once in its own
 // goroutine. Its writes block while it is more than 128 KiB ahead of the reader. If it
 // panics, the reader gets what was flushed before and then an [ErrBodyStreamWritePanic].
+// The result belongs to the caller.
 //
 // The reader must be read to its end or closed. Any goroutine may call Close, at any time
 // and more than once. It makes writes of sw fail with io.ErrClosedPipe; then sw must
@@ -68,5 +69,5 @@ func NewStreamReader(sw StreamWriter) io.ReadCloser { return &streamConn{newStre
 
 // NewBoundedStreamReader is [NewStreamReader] with a reader that implements
 // [BodyWriterTo] and not net.Conn. In fasthttp only this function limits how many bytes
-// it holds; in Gale both do.
+// it holds; in Gale both do. The result belongs to the caller.
 func NewBoundedStreamReader(sw StreamWriter) io.ReadCloser { return newStreamPipe(sw) }

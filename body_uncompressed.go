@@ -42,13 +42,15 @@ func decodeBy(body, contentEncoding []byte, limit int) ([]byte, error) {
 // deflate, br or zstd. If the header is missing or says identity, it returns the body
 // itself. Any other value, including a list of codings, gives
 // [ErrContentEncodingUnsupported]. More than 64 MiB of output give [ErrBodyTooLarge]; see
-// BodyUncompressedWithLimit for another limit. In fasthttp this method has no limit.
+// BodyUncompressedWithLimit for another limit. In fasthttp this method has no limit. The
+// bytes are borrowed: they are valid until req changes or the handler returns.
 func (req *Request) BodyUncompressed() ([]byte, error) {
 	return req.uncompressed(maxUncompressedBody)
 }
 
 // BodyUncompressedWithLimit is BodyUncompressed with a limit of maxBodySize bytes of
-// output. 0 or negative means no limit. Decoding stops at the limit.
+// output. 0 or negative means no limit. Decoding stops at the limit. The bytes are
+// borrowed: they are valid until req changes or the handler returns.
 func (req *Request) BodyUncompressedWithLimit(maxBodySize int) ([]byte, error) {
 	return req.uncompressed(maxBodySize)
 }
@@ -62,49 +64,49 @@ func (req *Request) uncompressed(limit int) ([]byte, error) {
 }
 
 // BodyGunzip returns the body decoded from gzip, whatever Content-Encoding says. More
-// than 64 MiB of output give [ErrBodyTooLarge]. The slice belongs to the caller.
+// than 64 MiB of output give [ErrBodyTooLarge]. The result belongs to the caller.
 func (req *Request) BodyGunzip() ([]byte, error) {
 	return decodeBody(req, compress.Gzip, maxUncompressedBody)
 }
 
 // BodyGunzipWithLimit is BodyGunzip with a limit of maxBodySize bytes of output. 0 or
-// negative means no limit. Decoding stops at the limit.
+// negative means no limit. Decoding stops at the limit. The result belongs to the caller.
 func (req *Request) BodyGunzipWithLimit(maxBodySize int) ([]byte, error) {
 	return decodeBody(req, compress.Gzip, maxBodySize)
 }
 
 // BodyInflate returns the body decoded from deflate, whatever Content-Encoding says. More
-// than 64 MiB of output give [ErrBodyTooLarge]. The slice belongs to the caller.
+// than 64 MiB of output give [ErrBodyTooLarge]. The result belongs to the caller.
 func (req *Request) BodyInflate() ([]byte, error) {
 	return decodeBody(req, compress.Deflate, maxUncompressedBody)
 }
 
 // BodyInflateWithLimit is BodyInflate with a limit of maxBodySize bytes of output. 0 or
-// negative means no limit. Decoding stops at the limit.
+// negative means no limit. Decoding stops at the limit. The result belongs to the caller.
 func (req *Request) BodyInflateWithLimit(maxBodySize int) ([]byte, error) {
 	return decodeBody(req, compress.Deflate, maxBodySize)
 }
 
 // BodyUnbrotli returns the body decoded from br, whatever Content-Encoding says. More
-// than 64 MiB of output give [ErrBodyTooLarge]. The slice belongs to the caller.
+// than 64 MiB of output give [ErrBodyTooLarge]. The result belongs to the caller.
 func (req *Request) BodyUnbrotli() ([]byte, error) {
 	return decodeBody(req, compress.Brotli, maxUncompressedBody)
 }
 
 // BodyUnbrotliWithLimit is BodyUnbrotli with a limit of maxBodySize bytes of output. 0 or
-// negative means no limit. Decoding stops at the limit.
+// negative means no limit. Decoding stops at the limit. The result belongs to the caller.
 func (req *Request) BodyUnbrotliWithLimit(maxBodySize int) ([]byte, error) {
 	return decodeBody(req, compress.Brotli, maxBodySize)
 }
 
 // BodyUnzstd returns the body decoded from zstd, whatever Content-Encoding says. More
-// than 64 MiB of output give [ErrBodyTooLarge]. The slice belongs to the caller.
+// than 64 MiB of output give [ErrBodyTooLarge]. The result belongs to the caller.
 func (req *Request) BodyUnzstd() ([]byte, error) {
 	return decodeBody(req, compress.Zstd, maxUncompressedBody)
 }
 
 // BodyUnzstdWithLimit is BodyUnzstd with a limit of maxBodySize bytes of output. 0 or
-// negative means no limit. Decoding stops at the limit.
+// negative means no limit. Decoding stops at the limit. The result belongs to the caller.
 func (req *Request) BodyUnzstdWithLimit(maxBodySize int) ([]byte, error) {
 	return decodeBody(req, compress.Zstd, maxBodySize)
 }
@@ -113,13 +115,15 @@ func (req *Request) BodyUnzstdWithLimit(maxBodySize int) ([]byte, error) {
 // deflate, br or zstd. If the header is missing or says identity, it returns the body
 // itself. Any other value, including a list of codings, gives
 // [ErrContentEncodingUnsupported]. More than 64 MiB of output give [ErrBodyTooLarge]; see
-// BodyUncompressedWithLimit for another limit. In fasthttp this method has no limit.
+// BodyUncompressedWithLimit for another limit. In fasthttp this method has no limit. The
+// bytes are borrowed: they are valid until resp changes or the handler returns.
 func (resp *Response) BodyUncompressed() ([]byte, error) {
 	return resp.uncompressed(maxUncompressedBody)
 }
 
 // BodyUncompressedWithLimit is BodyUncompressed with a limit of maxBodySize bytes of
-// output. 0 or negative means no limit. Decoding stops at the limit.
+// output. 0 or negative means no limit. Decoding stops at the limit. The bytes are
+// borrowed: they are valid until resp changes or the handler returns.
 func (resp *Response) BodyUncompressedWithLimit(maxBodySize int) ([]byte, error) {
 	return resp.uncompressed(maxBodySize)
 }
@@ -133,49 +137,49 @@ func (resp *Response) uncompressed(limit int) ([]byte, error) {
 }
 
 // BodyGunzip returns the body decoded from gzip, whatever Content-Encoding says. More
-// than 64 MiB of output give [ErrBodyTooLarge]. The slice belongs to the caller.
+// than 64 MiB of output give [ErrBodyTooLarge]. The result belongs to the caller.
 func (resp *Response) BodyGunzip() ([]byte, error) {
 	return decodeBody(resp, compress.Gzip, maxUncompressedBody)
 }
 
 // BodyGunzipWithLimit is BodyGunzip with a limit of maxBodySize bytes of output. 0 or
-// negative means no limit. Decoding stops at the limit.
+// negative means no limit. Decoding stops at the limit. The result belongs to the caller.
 func (resp *Response) BodyGunzipWithLimit(maxBodySize int) ([]byte, error) {
 	return decodeBody(resp, compress.Gzip, maxBodySize)
 }
 
 // BodyInflate returns the body decoded from deflate, whatever Content-Encoding says. More
-// than 64 MiB of output give [ErrBodyTooLarge]. The slice belongs to the caller.
+// than 64 MiB of output give [ErrBodyTooLarge]. The result belongs to the caller.
 func (resp *Response) BodyInflate() ([]byte, error) {
 	return decodeBody(resp, compress.Deflate, maxUncompressedBody)
 }
 
 // BodyInflateWithLimit is BodyInflate with a limit of maxBodySize bytes of output. 0 or
-// negative means no limit. Decoding stops at the limit.
+// negative means no limit. Decoding stops at the limit. The result belongs to the caller.
 func (resp *Response) BodyInflateWithLimit(maxBodySize int) ([]byte, error) {
 	return decodeBody(resp, compress.Deflate, maxBodySize)
 }
 
 // BodyUnbrotli returns the body decoded from br, whatever Content-Encoding says. More
-// than 64 MiB of output give [ErrBodyTooLarge]. The slice belongs to the caller.
+// than 64 MiB of output give [ErrBodyTooLarge]. The result belongs to the caller.
 func (resp *Response) BodyUnbrotli() ([]byte, error) {
 	return decodeBody(resp, compress.Brotli, maxUncompressedBody)
 }
 
 // BodyUnbrotliWithLimit is BodyUnbrotli with a limit of maxBodySize bytes of output. 0 or
-// negative means no limit. Decoding stops at the limit.
+// negative means no limit. Decoding stops at the limit. The result belongs to the caller.
 func (resp *Response) BodyUnbrotliWithLimit(maxBodySize int) ([]byte, error) {
 	return decodeBody(resp, compress.Brotli, maxBodySize)
 }
 
 // BodyUnzstd returns the body decoded from zstd, whatever Content-Encoding says. More
-// than 64 MiB of output give [ErrBodyTooLarge]. The slice belongs to the caller.
+// than 64 MiB of output give [ErrBodyTooLarge]. The result belongs to the caller.
 func (resp *Response) BodyUnzstd() ([]byte, error) {
 	return decodeBody(resp, compress.Zstd, maxUncompressedBody)
 }
 
 // BodyUnzstdWithLimit is BodyUnzstd with a limit of maxBodySize bytes of output. 0 or
-// negative means no limit. Decoding stops at the limit.
+// negative means no limit. Decoding stops at the limit. The result belongs to the caller.
 func (resp *Response) BodyUnzstdWithLimit(maxBodySize int) ([]byte, error) {
 	return decodeBody(resp, compress.Zstd, maxBodySize)
 }

@@ -33,32 +33,38 @@ func DoRedirects(req *Request, resp *Response, maxRedirectsCount int) error {
 	return defaultClient.DoRedirects(req, resp, maxRedirectsCount)
 }
 
-// Get is [Client.Get] of the client that the package functions share.
+// Get is [Client.Get] of the client that the package functions share. The result
+// belongs to the caller.
 func Get(dst []byte, url string) (statusCode int, body []byte, err error) {
 	return defaultClient.Get(dst, url)
 }
 
 // GetContext is [Client.GetContext] of the client that the package functions share.
+// The result belongs to the caller.
 func GetContext(ctx context.Context, dst []byte, url string) (statusCode int, body []byte, err error) {
 	return defaultClient.GetContext(ctx, dst, url)
 }
 
 // GetTimeout is [Client.GetTimeout] of the client that the package functions share.
+// The result belongs to the caller.
 func GetTimeout(dst []byte, url string, timeout time.Duration) (statusCode int, body []byte, err error) {
 	return defaultClient.GetTimeout(dst, url, timeout)
 }
 
 // GetDeadline is [Client.GetDeadline] of the client that the package functions share.
+// The result belongs to the caller.
 func GetDeadline(dst []byte, url string, deadline time.Time) (statusCode int, body []byte, err error) {
 	return defaultClient.GetDeadline(dst, url, deadline)
 }
 
-// Post is [Client.Post] of the client that the package functions share.
+// Post is [Client.Post] of the client that the package functions share. The result
+// belongs to the caller.
 func Post(dst []byte, url string, postArgs *Args) (statusCode int, body []byte, err error) {
 	return defaultClient.Post(dst, url, postArgs)
 }
 
 // PostContext is [Client.PostContext] of the client that the package functions share.
+// The result belongs to the caller.
 func PostContext(ctx context.Context, dst []byte, url string, postArgs *Args) (statusCode int, body []byte, err error) {
 	return defaultClient.PostContext(ctx, dst, url, postArgs)
 }

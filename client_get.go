@@ -106,25 +106,25 @@ func (c *HostClient) maxBody() int { return bodyLimit(c.MaxResponseBodySize) }
 
 // Get sends a GET request to url and returns the status code and the body. url
 // needs a scheme (http or https) and a host. It follows up to 16 redirects, as
-// DoRedirects does.
+// DoRedirects does. The result belongs to the caller.
 //
-// The returned body belongs to the caller. It is written into dst, whose contents
-// are replaced, if dst has room for it. On an error the body is empty and the code
-// is 0, except for [ErrTooManyRedirects] and [ErrMissingLocation], which come with
-// the last response. MaxResponseBodySize applies in all cases.
+// The body is written into dst, whose contents are replaced, if dst has room for
+// it. On an error the body is empty and the code is 0, except for
+// [ErrTooManyRedirects] and [ErrMissingLocation], which come with the last
+// response. MaxResponseBodySize applies in all cases.
 func (c *Client) Get(dst []byte, url string) (statusCode int, body []byte, err error) {
 	return fetchGet(context.Background(), c, dst, url, 0)
 }
 
 // GetContext is Get with a context: when ctx ends, it returns ctx.Err(), whatever
-// it is waiting for.
+// it is waiting for. The result belongs to the caller.
 func (c *Client) GetContext(ctx context.Context, dst []byte, url string) (statusCode int, body []byte, err error) {
 	return fetchGet(ctx, c, dst, url, 0)
 }
 
 // GetTimeout is Get with a time limit for all redirects together: after timeout it
 // returns [ErrTimeout]. If timeout is 0 or negative, it returns the error at once,
-// with dst unchanged.
+// with dst unchanged. The result belongs to the caller.
 func (c *Client) GetTimeout(dst []byte, url string, timeout time.Duration) (statusCode int, body []byte, err error) {
 	if timeout <= 0 {
 		return 0, dst, ErrTimeout
@@ -132,40 +132,41 @@ func (c *Client) GetTimeout(dst []byte, url string, timeout time.Duration) (stat
 	return fetchGet(context.Background(), c, dst, url, timeout)
 }
 
-// GetDeadline is GetTimeout with a deadline instead of a timeout.
+// GetDeadline is GetTimeout with a deadline instead of a timeout. The result
+// belongs to the caller.
 func (c *Client) GetDeadline(dst []byte, url string, deadline time.Time) (statusCode int, body []byte, err error) {
 	return c.GetTimeout(dst, url, time.Until(deadline))
 }
 
 // Post sends postArgs to url as a form (application/x-www-form-urlencoded) and
 // returns the response. If postArgs is nil, the form is empty. Redirects, dst and
-// errors are as in Get.
+// errors are as in Get. The result belongs to the caller.
 func (c *Client) Post(dst []byte, url string, postArgs *Args) (statusCode int, body []byte, err error) {
 	return fetchPost(context.Background(), c, dst, url, postArgs)
 }
 
 // PostContext is Post with a context: when ctx ends, it returns ctx.Err(), whatever
-// it is waiting for.
+// it is waiting for. The result belongs to the caller.
 func (c *Client) PostContext(ctx context.Context, dst []byte, url string, postArgs *Args) (statusCode int, body []byte, err error) {
 	return fetchPost(ctx, c, dst, url, postArgs)
 }
 
 // Get sends a GET request to url and returns the status code and the body; see
 // Client.Get. url must name a host, but the request always goes to the addresses of
-// the HostClient.
+// the HostClient. The result belongs to the caller.
 func (c *HostClient) Get(dst []byte, url string) (statusCode int, body []byte, err error) {
 	return fetchGet(context.Background(), c, dst, url, 0)
 }
 
 // GetContext is Get with a context: when ctx ends, it returns ctx.Err(), whatever
-// it is waiting for.
+// it is waiting for. The result belongs to the caller.
 func (c *HostClient) GetContext(ctx context.Context, dst []byte, url string) (statusCode int, body []byte, err error) {
 	return fetchGet(ctx, c, dst, url, 0)
 }
 
 // GetTimeout is Get with a time limit for all redirects together: after timeout it
 // returns [ErrTimeout]. If timeout is 0 or negative, it returns the error at once,
-// with dst unchanged.
+// with dst unchanged. The result belongs to the caller.
 func (c *HostClient) GetTimeout(dst []byte, url string, timeout time.Duration) (statusCode int, body []byte, err error) {
 	if timeout <= 0 {
 		return 0, dst, ErrTimeout
@@ -173,18 +174,20 @@ func (c *HostClient) GetTimeout(dst []byte, url string, timeout time.Duration) (
 	return fetchGet(context.Background(), c, dst, url, timeout)
 }
 
-// GetDeadline is GetTimeout with a deadline instead of a timeout.
+// GetDeadline is GetTimeout with a deadline instead of a timeout. The result
+// belongs to the caller.
 func (c *HostClient) GetDeadline(dst []byte, url string, deadline time.Time) (statusCode int, body []byte, err error) {
 	return c.GetTimeout(dst, url, time.Until(deadline))
 }
 
-// Post sends postArgs to url as a form; see Client.Post.
+// Post sends postArgs to url as a form; see Client.Post. The result belongs to the
+// caller.
 func (c *HostClient) Post(dst []byte, url string, postArgs *Args) (statusCode int, body []byte, err error) {
 	return fetchPost(context.Background(), c, dst, url, postArgs)
 }
 
 // PostContext is Post with a context: when ctx ends, it returns ctx.Err(), whatever
-// it is waiting for.
+// it is waiting for. The result belongs to the caller.
 func (c *HostClient) PostContext(ctx context.Context, dst []byte, url string, postArgs *Args) (statusCode int, body []byte, err error) {
 	return fetchPost(ctx, c, dst, url, postArgs)
 }

@@ -46,12 +46,13 @@ func appendDecoded(dst, src []byte, c compress.Coding, limit int) ([]byte, error
 
 // AppendGzipBytes appends src, encoded as gzip (RFC 1952) at
 // [CompressDefaultCompression], to dst and returns the extended dst. src and dst must not
-// overlap; both still belong to the caller.
+// overlap. The result belongs to the caller.
 func AppendGzipBytes(dst, src []byte) []byte {
 	return compress.Append(dst, src, compress.Gzip, CompressDefaultCompression)
 }
 
-// AppendGzipBytesLevel is like [AppendGzipBytes] at the given level.
+// AppendGzipBytesLevel is like [AppendGzipBytes] at the given level. The result belongs
+// to the caller.
 //
 // level is [CompressNoCompression], [CompressDefaultCompression], [CompressHuffmanOnly],
 // or from [CompressBestSpeed] to [CompressBestCompression]. Any other value means the
@@ -76,7 +77,8 @@ func WriteGzipLevel(w io.Writer, p []byte, level int) (int, error) {
 }
 
 // AppendGunzipBytes appends src, decoded from gzip, to dst and returns the extended dst,
-// which after an error has what was decoded before it. src and dst must not overlap.
+// which after an error has what was decoded before it. src and dst must not overlap. The
+// result belongs to the caller.
 //
 // The output has no limit. For untrusted input use [Request.BodyUncompressedWithLimit] or
 // [Response.BodyUncompressedWithLimit].
@@ -92,12 +94,13 @@ func WriteGunzip(w io.Writer, p []byte) (int, error) {
 
 // AppendDeflateBytes appends src, encoded as deflate (the zlib format of RFC 1950, which
 // HTTP calls deflate) at [CompressDefaultCompression], to dst and returns the extended
-// dst. src and dst must not overlap; both still belong to the caller.
+// dst. src and dst must not overlap. The result belongs to the caller.
 func AppendDeflateBytes(dst, src []byte) []byte {
 	return compress.Append(dst, src, compress.Deflate, CompressDefaultCompression)
 }
 
-// AppendDeflateBytesLevel is like [AppendDeflateBytes] at the given level.
+// AppendDeflateBytesLevel is like [AppendDeflateBytes] at the given level. The result
+// belongs to the caller.
 //
 // level is [CompressNoCompression], [CompressDefaultCompression], [CompressHuffmanOnly],
 // or from [CompressBestSpeed] to [CompressBestCompression]. Any other value means the
@@ -123,6 +126,7 @@ func WriteDeflateLevel(w io.Writer, p []byte, level int) (int, error) {
 
 // AppendInflateBytes appends src, decoded from deflate, to dst and returns the extended
 // dst, which after an error has what was decoded before it. src and dst must not overlap.
+// The result belongs to the caller.
 //
 // The output has no limit. For untrusted input use [Request.BodyUncompressedWithLimit] or
 // [Response.BodyUncompressedWithLimit].
@@ -138,12 +142,13 @@ func WriteInflate(w io.Writer, p []byte) (int, error) {
 
 // AppendBrotliBytes appends src, encoded as brotli (RFC 7932) at
 // [CompressBrotliDefaultCompression], to dst and returns the extended dst. src and dst
-// must not overlap; both still belong to the caller.
+// must not overlap. The result belongs to the caller.
 func AppendBrotliBytes(dst, src []byte) []byte {
 	return compress.Append(dst, src, compress.Brotli, CompressBrotliDefaultCompression)
 }
 
-// AppendBrotliBytesLevel is like [AppendBrotliBytes] at the given level.
+// AppendBrotliBytesLevel is like [AppendBrotliBytes] at the given level. The result
+// belongs to the caller.
 //
 // level is from [CompressBrotliNoCompression], which is the same as
 // [CompressBrotliBestSpeed], to [CompressBrotliBestCompression]. Any other value means
@@ -170,6 +175,7 @@ func WriteBrotliLevel(w io.Writer, p []byte, level int) (int, error) {
 
 // AppendUnbrotliBytes appends src, decoded from brotli, to dst and returns the extended
 // dst, which after an error has what was decoded before it. src and dst must not overlap.
+// The result belongs to the caller.
 //
 // The output has no limit. For untrusted input use [Request.BodyUncompressedWithLimit] or
 // [Response.BodyUncompressedWithLimit].
@@ -184,13 +190,14 @@ func WriteUnbrotli(w io.Writer, p []byte) (int, error) {
 }
 
 // AppendZstdBytes appends src, encoded as zstd (RFC 8878) at [CompressZstdDefault], to
-// dst and returns the extended dst. src and dst must not overlap; both still belong to
+// dst and returns the extended dst. src and dst must not overlap. The result belongs to
 // the caller.
 func AppendZstdBytes(dst, src []byte) []byte {
 	return compress.Append(dst, src, compress.Zstd, CompressZstdDefault)
 }
 
-// AppendZstdBytesLevel is like [AppendZstdBytes] at the given level.
+// AppendZstdBytesLevel is like [AppendZstdBytes] at the given level. The result belongs
+// to the caller.
 //
 // level is from [CompressZstdBestSpeed] to [CompressZstdBestCompression]. Any other
 // value, including [CompressZstdSpeedNotSet], means [CompressZstdDefault].
@@ -209,7 +216,7 @@ func WriteZstdLevel(w io.Writer, p []byte, level int) (int, error) {
 
 // AppendUnzstdBytes appends src, decoded from zstd, to dst and returns the extended dst,
 // which after an error has what was decoded before it. src and dst must not overlap. A
-// window above 8 MiB is refused (RFC 9659).
+// window above 8 MiB is refused (RFC 9659). The result belongs to the caller.
 //
 // The output has no limit. For untrusted input use [Request.BodyUncompressedWithLimit] or
 // [Response.BodyUncompressedWithLimit].

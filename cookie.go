@@ -40,9 +40,11 @@ const (
 // names.
 //
 // The zero value is an empty cookie. Cookie must not be copied (use
-// [Cookie.CopyTo]) or used by several goroutines at once. Slices that methods
-// return belong to the cookie: they are valid until the same part is set, or the
-// cookie is parsed into, reset or released. Methods copy their arguments.
+// [Cookie.CopyTo]) or used by several goroutines at once.
+//
+// Bytes that methods return are borrowed; see "Borrowed bytes" in the comment of the
+// package. Only setting the same part, parsing into the cookie, Reset and a release
+// count as changes. Methods copy their arguments.
 type Cookie struct {
 	_ noCopy
 
@@ -62,8 +64,8 @@ type Cookie struct {
 
 var cookiePool = pool.Pool{New: func() any { return new(Cookie) }}
 
-// AcquireCookie returns an empty cookie from a pool. Give it back with
-// [ReleaseCookie] when you no longer need it. Not giving it back is not an error.
+// AcquireCookie returns an empty cookie from a pool. It belongs to the caller until
+// [ReleaseCookie]. If it isn't released, the garbage collector frees it.
 func AcquireCookie() *Cookie {
 	if l := borrow("ReleaseCookie"); l != nil {
 		c := new(Cookie)
@@ -120,7 +122,8 @@ func (c *Cookie) CopyTo(src *Cookie) {
 	c.httpOnly, c.secure, c.partitioned = src.httpOnly, src.secure, src.partitioned
 }
 
-// Key returns the name.
+// Key returns the name. The bytes are borrowed: they are valid until c changes or the
+// handler returns.
 func (c *Cookie) Key() []byte {
 	used(c.loan)
 	return c.key
@@ -140,7 +143,8 @@ func (c *Cookie) SetKeyBytes(key []byte) {
 	}
 }
 
-// Value returns the value, without the quotes it was parsed with.
+// Value returns the value, without the quotes it was parsed with. The bytes are
+// borrowed: they are valid until c changes or the handler returns.
 func (c *Cookie) Value() []byte {
 	used(c.loan)
 	return c.value
@@ -155,7 +159,8 @@ func (c *Cookie) SetValueBytes(value []byte) {
 	c.value = setCookiePart(c.loan, c.value, value)
 }
 
-// Domain returns the Domain attribute, which is empty if there is none.
+// Domain returns the Domain attribute, which is empty if there is none. The bytes are
+// borrowed: they are valid until c changes or the handler returns.
 func (c *Cookie) Domain() []byte {
 	used(c.loan)
 	return c.domain
@@ -171,7 +176,8 @@ func (c *Cookie) SetDomainBytes(domain []byte) {
 	c.domain = setCookiePart(c.loan, c.domain, domain)
 }
 
-// Path returns the Path attribute, which is empty if there is none.
+// Path returns the Path attribute, which is empty if there is none. The bytes are
+// borrowed: they are valid until c changes or the handler returns.
 func (c *Cookie) Path() []byte {
 	used(c.loan)
 	return c.path
@@ -307,9 +313,9 @@ func (c *Cookie) SetPartitioned(partitioned bool) {
 // String returns the cookie as [Cookie.AppendBytes] writes it.
 func (c *Cookie) String() string { return string(c.Cookie()) }
 
-// Cookie returns the cookie as [Cookie.AppendBytes] writes it. The slice is valid
-// until the next call of Cookie, String, WriteTo, SetPath or SetPathBytes, or until
-// the cookie is parsed into, reset or released.
+// Cookie returns the cookie as [Cookie.AppendBytes] writes it. The bytes are
+// borrowed: they are valid until c changes or the handler returns. The next call of
+// Cookie, String, WriteTo, SetPath or SetPathBytes overwrites them.
 func (c *Cookie) Cookie() []byte {
 	c.buf = c.kept(c.buf, c.AppendBytes(c.buf[:0]))
 	return c.buf
@@ -327,9 +333,9 @@ func (c *Cookie) WriteTo(w io.Writer) (int64, error) {
 //
 //	key=value; max-age=1; domain=d; path=/p; HttpOnly; secure; SameSite=Lax; Partitioned
 //
-// Attributes that aren't set are left out; "expires=" is written only if there is
-// no max-age. A cookie without a name is written as its value alone, with a "="
-// before it if the value could be read as a name.
+// Attributes that aren't set are left out; "expires=" is written only if there is no
+// max-age. A cookie without a name is written as its value alone, with a "=" before
+// it if the value could be read as a name. The result belongs to the caller.
 func (c *Cookie) AppendBytes(dst []byte) []byte {
 	used(c.loan)
 	if len(c.key) > 0 || bytes.IndexByte(c.value, '=') >= 0 {

@@ -16,7 +16,7 @@ import (
 
 // Logger returns a logger whose lines begin with the ID, addresses, method and URI of the
 // request. Records of Server.Slog have the attributes method, path and remote instead.
-// The logger is valid until the handler returns.
+// The logger is borrowed: it is valid until the handler returns.
 func (ctx *RequestCtx) Logger() Logger {
 	used(ctx.loan)
 	return &ctxLogger{ctx}

@@ -12,27 +12,28 @@ import (
 	"github.com/galehttp/gale/internal/msg"
 )
 
-// The methods in this file are about the request. The slices that they return belong to
-// the request. They are valid until the handler returns or the request is changed.
+// The methods in this file are about the request. The bytes that they return belong to it.
 
 // URI returns the URI of the request. Its scheme comes from the connection, its host from
-// the Host header, and the rest from the request-target.
+// the Host header, and the rest from the request-target. The URI is borrowed: it is valid
+// until the handler returns.
 func (ctx *RequestCtx) URI() *URI { return ctx.Request.URI() }
 
-// RequestURI returns the request-target as it was received (RFC 9112 section 3.2).
-// The slice is valid until the handler returns.
+// RequestURI returns the request-target as it was received (RFC 9112 section 3.2). The
+// bytes are borrowed: they are valid until ctx.Request changes or the handler returns.
 func (ctx *RequestCtx) RequestURI() []byte { return ctx.Request.Header.RequestURI() }
 
 // Path returns the path of the request, percent-decoded once and normalized: it begins
-// with a slash and contains no `//`, `/./` or `/../`. The slice is valid until the handler
-// returns.
+// with a slash and contains no `//`, `/./` or `/../`. The bytes are borrowed: they are
+// valid until ctx.Request changes or the handler returns.
 func (ctx *RequestCtx) Path() []byte { return ctx.URI().Path() }
 
 // Host returns the host that the request is for, with the port if the request has one. The
-// slice is valid until the handler returns.
+// bytes are borrowed: they are valid until ctx.Request changes or the handler returns.
 func (ctx *RequestCtx) Host() []byte { return ctx.URI().Host() }
 
-// Method returns the method of the request. The slice is valid until the handler returns.
+// Method returns the method of the request. The bytes are borrowed: they are valid until
+// ctx.Request changes or the handler returns.
 func (ctx *RequestCtx) Method() []byte { return ctx.Request.Header.Method() }
 
 // IsGet reports whether the method is GET.
@@ -65,29 +66,31 @@ func (ctx *RequestCtx) IsPatch() bool { return ctx.Request.Header.IsPatch() }
 // IsQuery reports whether the method is QUERY.
 func (ctx *RequestCtx) IsQuery() bool { return ctx.Request.Header.IsQuery() }
 
-// Referer returns the Referer header. The slice is valid until the handler returns.
+// Referer returns the Referer header. The bytes are borrowed: they are valid until
+// ctx.Request changes or the handler returns.
 func (ctx *RequestCtx) Referer() []byte { return ctx.Request.Header.Referer() }
 
-// UserAgent returns the User-Agent header. The slice is valid until the handler returns.
+// UserAgent returns the User-Agent header. The bytes are borrowed: they are valid until
+// ctx.Request changes or the handler returns.
 func (ctx *RequestCtx) UserAgent() []byte { return ctx.Request.Header.UserAgent() }
 
-// QueryArgs returns the arguments in the query of the URI. They are valid until the
-// handler returns.
+// QueryArgs returns the arguments in the query of the URI. The Args is borrowed: it is
+// valid until the handler returns.
 func (ctx *RequestCtx) QueryArgs() *Args { return ctx.URI().QueryArgs() }
 
 // PostArgs returns the arguments of a form in the body. It is empty unless the media type
-// is application/x-www-form-urlencoded. The arguments are valid until the handler
-// returns.
+// is application/x-www-form-urlencoded. The Args is borrowed: it is valid until the
+// handler returns.
 func (ctx *RequestCtx) PostArgs() *Args { return ctx.Request.PostArgs() }
 
 // PostBody returns the body of the request, whatever its method. A streamed body is read
-// to its end first. If that fails, PostBody returns nothing; see Request.Body. The slice
-// is valid until the handler returns.
+// to its end first. If that fails, PostBody returns nothing; see Request.Body. The bytes
+// are borrowed: they are valid until ctx.Request changes or the handler returns.
 func (ctx *RequestCtx) PostBody() []byte { return ctx.Request.Body() }
 
-// RequestBodyStream returns the body of the request as a stream, or nil if the body is
-// not streamed (see Server.StreamRequestBody). Its Read blocks until the client has sent
-// more. It must not be used after the handler has returned.
+// RequestBodyStream returns the body of the request as a stream, or nil if the body is not
+// streamed (see Server.StreamRequestBody). Its Read blocks until the client has sent more.
+// The stream is borrowed: it is valid until the handler returns.
 //
 // One goroutine may read the stream while another one makes and sends the response with
 // Write, Flush, SendInterim and the setters of Response. A Read that reaches the end of
@@ -116,23 +119,26 @@ func (ctx *RequestCtx) CloseRequestBody() {
 
 // MultipartReader returns a reader for the parts of a multipart/form-data body. If the
 // body is streamed, it reads parts as they arrive. Use either MultipartReader or
-// MultipartForm, not both.
+// MultipartForm, not both. The reader is borrowed: it is valid until the handler returns.
 func (ctx *RequestCtx) MultipartReader() (*multipart.Reader, error) {
 	return ctx.Request.MultipartReader()
 }
 
 // MultipartForm returns the form in a multipart/form-data body, or ErrNoMultipartForm.
-// Uploaded files that were stored on disk are removed after the handler has returned.
+// Uploaded files that were stored on disk are removed after the handler has returned. The
+// form is borrowed: it is valid until the handler returns.
 func (ctx *RequestCtx) MultipartForm() (*multipart.Form, error) { return ctx.Request.MultipartForm() }
 
 // MultipartFormWithLimit is MultipartForm that reads at most maxBodySize bytes of the
-// body. 0 or negative means that only the server's limit applies.
+// body. 0 or negative means that only the server's limit applies. The form is borrowed: it
+// is valid until the handler returns.
 func (ctx *RequestCtx) MultipartFormWithLimit(maxBodySize int) (*multipart.Form, error) {
 	return ctx.Request.MultipartFormWithLimit(maxBodySize)
 }
 
-// FormFile returns the first file uploaded under key. The error is ErrMissingFile if
-// there is none, or says why the form can't be read.
+// FormFile returns the first file uploaded under key. The error is ErrMissingFile if there
+// is none, or says why the form can't be read. The file is borrowed: it is valid until the
+// handler returns.
 func (ctx *RequestCtx) FormFile(key string) (*multipart.FileHeader, error) {
 	mf, err := ctx.MultipartForm()
 	if err != nil {
@@ -146,8 +152,8 @@ func (ctx *RequestCtx) FormFile(key string) (*multipart.FileHeader, error) {
 
 // FormValue returns the value of key in the query or, if it isn't there, in the body,
 // which may be a urlencoded or a multipart form. It returns nil if neither has it.
-// Server.FormValueFunc may replace this rule. The slice is valid until the handler
-// returns.
+// Server.FormValueFunc may replace this rule. The bytes are borrowed: they are valid until
+// ctx.Request changes or the handler returns.
 func (ctx *RequestCtx) FormValue(key string) []byte {
 	if f := ctx.server().FormValueFunc; f != nil {
 		return f(ctx, key)
@@ -190,7 +196,7 @@ var NetHttpFormValueFunc = func(ctx *RequestCtx, key string) []byte {
 // Trailers returns an iterator over the names and values of the request's trailers (RFC
 // 9110 section 6.5), whether the Trailer header declares them or not. Only chunked bodies
 // and HTTP/2 have trailers. A streamed body must have been read to its end first. The
-// slices are valid until the handler returns.
+// bytes are borrowed: they are valid until ctx.Request changes or the handler returns.
 func (ctx *RequestCtx) Trailers() iter.Seq2[[]byte, []byte] {
 	return func(yield func(name, value []byte) bool) {
 		f := ctx.receivedTrailers()
@@ -204,7 +210,8 @@ func (ctx *RequestCtx) Trailers() iter.Seq2[[]byte, []byte] {
 
 // PeekTrailer returns the value of the request's first trailer called name (RFC 9110
 // section 6.5), nil if there is none. A streamed body must have been read to its end
-// first. The slice is valid until the handler returns.
+// first. The bytes are borrowed: they are valid until ctx.Request changes or the handler
+// returns.
 func (ctx *RequestCtx) PeekTrailer(name string) []byte {
 	f := ctx.receivedTrailers()
 	if i := f.FindName(bytesconv.S2B(name)); i >= 0 {

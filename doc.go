@@ -18,11 +18,33 @@
 // A RequestCtx and everything that its methods return belong to the server, which uses
 // them again when the handler has returned. Copy what you keep: string(b) and bytes.Clone
 // copy bytes, and the CopyTo methods copy whole messages. Pass copies to a goroutine that
-// outlives the handler, and [RequestCtx.Context] if it needs a context. Setters copy
-// their arguments, except those that say otherwise, such as SetBodyRaw.
+// outlives the handler, and [RequestCtx.Context] if it needs a context.
+// [RequestCtx.Detach] gives the whole context to the program for good. Setters copy their
+// arguments, except those that say otherwise, such as SetBodyRaw.
 //
 // Values from Acquire functions come from pools. Release each at most once, and don't use
 // it afterwards. The zero values of these types work too and don't have to be released.
+//
+// docs/lifetimes.md has examples, and describes the tools that find code which keeps
+// something too long.
+//
+// # Borrowed bytes
+//
+// Methods that return bytes, or objects that have bytes, say in one of these sentences who
+// owns them:
+//
+//   - "The bytes are borrowed: they are valid until h changes or the handler returns." h
+//     changes when a setter of it is called, when something is parsed into it, and when it
+//     is reset or released. The handler counts only if h belongs to a RequestCtx.
+//   - "The URI is borrowed: it is valid until req is reset or the handler returns." So are
+//     an Args, a form, a stream and others. A release is a reset.
+//   - "The bytes are borrowed: they are valid until f returns." f is the function that gets
+//     them as arguments.
+//   - "The result belongs to the caller." The library never uses its memory again. This
+//     holds for every string that a method returns, too.
+//   - "It belongs to the caller until ReleaseRequest." Then it goes back to a pool.
+//
+// Don't write to borrowed bytes, and don't append to them.
 //
 // # Handlers
 //

@@ -8,7 +8,8 @@ import (
 )
 
 // Cookie returns the value of the cookie called key, or nil if there is none. The
-// Cookie fields are parsed at the first call that needs a cookie.
+// Cookie fields are parsed at the first call that needs a cookie. The bytes are
+// borrowed: they are valid until h changes or the handler returns.
 func (h *RequestHeader) Cookie(key string) []byte {
 	h.s.ReadCookies()
 	if v := h.s.Cookies.Peek(key); v != nil {
@@ -18,7 +19,8 @@ func (h *RequestHeader) Cookie(key string) []byte {
 	return nil
 }
 
-// CookieBytes is [RequestHeader.Cookie] for a []byte key.
+// CookieBytes is [RequestHeader.Cookie] for a []byte key. The bytes are borrowed:
+// they are valid until h changes or the handler returns.
 func (h *RequestHeader) CookieBytes(key []byte) []byte { return h.Cookie(bytesconv.B2S(key)) }
 
 // SetCookie sets the cookie called key to the value, or adds it. If there are
@@ -66,13 +68,14 @@ func (h *RequestHeader) DelAllCookies() {
 }
 
 // Cookies returns an iterator over the names and values of the cookies, in order.
-// The header must not be changed during the iteration.
+// The header must not be changed during the iteration. The bytes are borrowed:
+// they are valid until h changes or the handler returns.
 func (h *RequestHeader) Cookies() iter.Seq2[[]byte, []byte] {
 	return func(yield func(k, v []byte) bool) { h.visitCookies(yield) }
 }
 
-// VisitAllCookie calls f for the name and the value of each cookie, in order.
-// The slices are valid during the call.
+// VisitAllCookie calls f for the name and the value of each cookie, in order. The
+// bytes are borrowed: they are valid until f returns.
 //
 // Deprecated: use Cookies.
 func (h *RequestHeader) VisitAllCookie(f func(key, value []byte)) {

@@ -20,10 +20,10 @@ const requestOwn uint64 = 1<<msg.Host | 1<<msg.ContentLength | 1<<msg.ContentTyp
 // Content-Length, Content-Type, User-Agent, Trailer, Cookie (one field with all
 // cookies), Transfer-Encoding, then the others in order, then Connection. Fields of
 // the trailer section are left out. AllInOrder yields fields in the order in which
-// they came.
+// they came. The bytes are borrowed: they are valid until h changes or the handler
+// returns.
 //
-// The slices are valid until the header changes. The header must not be changed
-// during the iteration.
+// The header must not be changed during the iteration.
 func (h *RequestHeader) All() iter.Seq2[[]byte, []byte] {
 	return func(yield func(k, v []byte) bool) { h.visit(yield) }
 }
@@ -54,9 +54,9 @@ func (h *RequestHeader) peekID(id msg.ID) []byte {
 // AllInOrder returns an iterator over the names and values of the fields in the
 // order in which they were received or set. For a header that was received, it
 // yields the fields as they came; several Cookie or Trailer fields are not joined.
+// The bytes are borrowed: they are valid until h changes or the handler returns.
 //
-// The slices are valid until the header changes. The header must not be changed
-// during the iteration.
+// The header must not be changed during the iteration.
 func (h *RequestHeader) AllInOrder() iter.Seq2[[]byte, []byte] {
 	return func(yield func(k, v []byte) bool) { h.visitInOrder(yield) }
 }
@@ -91,8 +91,8 @@ func (h *RequestHeader) visitInOrder(yield func(k, v []byte) bool) {
 	}
 }
 
-// VisitAll calls f for the name and the value of each field, in the order of
-// All. The slices are valid during the call.
+// VisitAll calls f for the name and the value of each field, in the order of All.
+// The bytes are borrowed: they are valid until f returns.
 //
 // Deprecated: use All.
 func (h *RequestHeader) VisitAll(f func(key, value []byte)) {
@@ -101,8 +101,8 @@ func (h *RequestHeader) VisitAll(f func(key, value []byte)) {
 	}
 }
 
-// VisitAllInOrder calls f for the name and the value of each field, in the
-// order of AllInOrder. The slices are valid during the call.
+// VisitAllInOrder calls f for the name and the value of each field, in the order of
+// AllInOrder. The bytes are borrowed: they are valid until f returns.
 //
 // Deprecated: use AllInOrder.
 func (h *RequestHeader) VisitAllInOrder(f func(key, value []byte)) {
@@ -121,7 +121,8 @@ func (h *RequestHeader) Len() int {
 }
 
 // PeekKeys returns the names of the fields that All yields. The outer slice is
-// overwritten by the next call of PeekAll or PeekKeys.
+// overwritten by the next call of PeekAll or PeekKeys. The bytes are borrowed: they
+// are valid until h changes or the handler returns.
 func (h *RequestHeader) PeekKeys() [][]byte {
 	h.text.values = h.text.values[:0]
 	for k := range h.All() {
@@ -132,7 +133,8 @@ func (h *RequestHeader) PeekKeys() [][]byte {
 
 // RawHeaders returns the field lines of a received header with the empty line at
 // the end, byte for byte, even if the header was changed since. It is empty if the
-// header has no fields or wasn't received.
+// header has no fields or wasn't received. The bytes are borrowed: they are valid
+// until h changes or the handler returns.
 func (h *RequestHeader) RawHeaders() []byte {
 	used(h.s.Loan)
 	raw := h.s.Part(msg.Raw)

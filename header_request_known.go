@@ -12,7 +12,8 @@ import (
 // Host returns the value of Host (RFC 9110 section 7.2). If a server received the
 // request with a host in its target, as in "GET http://host/path", Host and Peek
 // return that host (RFC 9112 section 3.2.2). In fasthttp, and after
-// RequestHeader.Read, they return the value of the Host field.
+// RequestHeader.Read, they return the value of the Host field. The bytes are
+// borrowed: they are valid until h changes or the handler returns.
 func (h *RequestHeader) Host() []byte { return h.s.Peek(msg.Host) }
 
 // takeAuthority sets Host to the authority of the received target, whatever the
@@ -31,7 +32,8 @@ func (h *RequestHeader) SetHost(host string) { h.SetHostBytes(bytesconv.S2B(host
 // SetHostBytes is [RequestHeader.SetHost] for a []byte.
 func (h *RequestHeader) SetHostBytes(host []byte) { h.setOne(msg.Host, msg.Host.Name(), host) }
 
-// UserAgent returns the value of User-Agent.
+// UserAgent returns the value of User-Agent. The bytes are borrowed: they are valid
+// until h changes or the handler returns.
 func (h *RequestHeader) UserAgent() []byte { return h.peekPlain(msg.UserAgent, nil) }
 
 // SetUserAgent sets User-Agent; an empty value deletes it.
@@ -47,7 +49,8 @@ func (h *RequestHeader) SetUserAgentBytes(userAgent []byte) {
 	h.setOne(msg.UserAgent, msg.UserAgent.Name(), userAgent)
 }
 
-// Referer returns the value of Referer.
+// Referer returns the value of Referer. The bytes are borrowed: they are valid
+// until h changes or the handler returns.
 func (h *RequestHeader) Referer() []byte { return h.peekPlain(msg.Referer, nil) }
 
 // SetReferer sets Referer.
@@ -58,7 +61,8 @@ func (h *RequestHeader) SetRefererBytes(referer []byte) {
 	h.place(msg.Referer, msg.Referer.Name()).Put(msg.Referer, msg.Referer.Name(), referer, msg.Normalized)
 }
 
-// ContentType returns the value of Content-Type.
+// ContentType returns the value of Content-Type. The bytes are borrowed: they are
+// valid until h changes or the handler returns.
 func (h *RequestHeader) ContentType() []byte { return h.s.Peek(msg.ContentType) }
 
 // SetContentType sets Content-Type; an empty value deletes it.
@@ -71,7 +75,8 @@ func (h *RequestHeader) SetContentTypeBytes(contentType []byte) {
 	h.setOne(msg.ContentType, msg.ContentType.Name(), contentType)
 }
 
-// ContentEncoding returns the value of Content-Encoding (RFC 9110 section 8.4).
+// ContentEncoding returns the value of Content-Encoding (RFC 9110 section 8.4). The
+// bytes are borrowed: they are valid until h changes or the handler returns.
 func (h *RequestHeader) ContentEncoding() []byte { return h.s.Peek(msg.ContentEncoding) }
 
 // SetContentEncoding sets Content-Encoding.
@@ -97,7 +102,8 @@ func (h *RequestHeader) SetMultipartFormBoundaryBytes(boundary []byte) {
 }
 
 // MultipartFormBoundary returns the boundary of a Content-Type of
-// multipart/form-data (RFC 7578 section 4.1), without quotes, or nil.
+// multipart/form-data (RFC 7578 section 4.1), without quotes, or nil. The bytes are
+// borrowed: they are valid until h changes or the handler returns.
 func (h *RequestHeader) MultipartFormBoundary() []byte {
 	const form = "multipart/form-data"
 	ct := h.ContentType()

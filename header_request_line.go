@@ -5,7 +5,8 @@ import (
 	"github.com/galehttp/gale/internal/msg"
 )
 
-// Method returns the request method, or "GET" if none was set.
+// Method returns the request method, or "GET" if none was set. The bytes are borrowed:
+// they are valid until h changes or the handler returns.
 func (h *RequestHeader) Method() []byte {
 	if m := h.s.Part(msg.Method); len(m) > 0 {
 		return m
@@ -39,8 +40,9 @@ func (h *RequestHeader) SetMethodBytes(method []byte) {
 	h.s.MethodID = msg.LookupMethod(method)
 }
 
-// RequestURI returns the request-target as it was received or set, or "/" if there
-// is none (RFC 9112 section 3.2).
+// RequestURI returns the request-target as it was received or set, or "/" if there is none
+// (RFC 9112 section 3.2). The bytes are borrowed: they are valid until h changes or the
+// handler returns.
 func (h *RequestHeader) RequestURI() []byte {
 	if t := h.s.Part(msg.Target); len(t) > 0 {
 		return t
@@ -66,7 +68,8 @@ func (h *RequestHeader) SetRequestURIBytes(requestURI []byte) {
 	bytesconv.NeutralizeLine(h.s.Part(msg.Target))
 }
 
-// Protocol returns the version of the request line, or "HTTP/1.1" if none was set.
+// Protocol returns the version of the request line, or "HTTP/1.1" if none was set. The
+// bytes are borrowed: they are valid until h changes or the handler returns.
 func (h *RequestHeader) Protocol() []byte {
 	if p := h.s.Part(msg.Proto); len(p) > 0 {
 		return p

@@ -17,9 +17,8 @@ import (
 // and written with a capital letter after each hyphen ("foo-BAR" becomes
 // "Foo-Bar") unless DisableNormalizing was called.
 //
-// Byte slices that methods return belong to the header: they are valid until
-// the header changes, is reset or released, or the handler returns. Copy them to
-// keep them, and don't write to them. Arguments are copied.
+// Bytes that methods return are borrowed; see "Borrowed bytes" in the comment of the
+// package. Copy them to keep them, and don't write to them. Arguments are copied.
 //
 // No setter can make a head with a line that the caller didn't ask for: a field
 // whose name isn't a token (RFC 9110 section 5.6.2) is left out, and control
@@ -75,19 +74,22 @@ func (h *ResponseHeader) CopyTo(dst *ResponseHeader) {
 }
 
 // Peek returns the value of the first field called key, or nil if there is none.
-// Finding a well-known field takes the same time however many fields there are.
+// Finding a well-known field takes the same time however many fields there are. The
+// bytes are borrowed: they are valid until h changes or the handler returns.
 //
 // For Content-Type, Content-Length, Transfer-Encoding and Connection, Peek returns
 // the value that is written when the response is sent, whichever setter it comes
 // from. For Set-Cookie it returns all values, separated by "; "; see PeekCookie.
 func (h *ResponseHeader) Peek(key string) []byte { return h.peek(bytesconv.S2B(key)) }
 
-// PeekBytes is [ResponseHeader.Peek] for a []byte key.
+// PeekBytes is [ResponseHeader.Peek] for a []byte key. The bytes are borrowed: they
+// are valid until h changes or the handler returns.
 func (h *ResponseHeader) PeekBytes(key []byte) []byte { return h.peek(key) }
 
 // PeekCanonical is [ResponseHeader.PeekBytes] for a key in canonical spelling. In
 // fasthttp it compares case-sensitively and is faster, because it needn't normalise
-// the key. Here Peek doesn't normalise either.
+// the key. Here Peek doesn't normalise either. The bytes are borrowed: they are
+// valid until h changes or the handler returns.
 func (h *ResponseHeader) PeekCanonical(key []byte) []byte { return h.peek(key) }
 
 func (h *ResponseHeader) peek(key []byte) []byte {
@@ -156,7 +158,8 @@ func (h *ResponseHeader) peekDerived(id msg.ID) []byte {
 }
 
 // PeekAll returns the values of all fields called key, in order. The outer slice is
-// overwritten by the next call of PeekAll or PeekKeys.
+// overwritten by the next call of PeekAll or PeekKeys. The bytes are borrowed: they
+// are valid until h changes or the handler returns.
 func (h *ResponseHeader) PeekAll(key string) [][]byte {
 	k := bytesconv.S2B(key)
 	id := msg.Lookup(k)

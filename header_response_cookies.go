@@ -35,7 +35,8 @@ func (h *ResponseHeader) Cookie(cookie *Cookie) bool {
 }
 
 // PeekCookie returns the whole value of the Set-Cookie field of the cookie called
-// key, with its attributes, or nil if there is none.
+// key, with its attributes, or nil if there is none. The bytes are borrowed: they are
+// valid until h changes or the handler returns.
 func (h *ResponseHeader) PeekCookie(key string) []byte { return h.peekCookie(bytesconv.S2B(key)) }
 
 func (h *ResponseHeader) peekCookie(key []byte) []byte {
@@ -104,8 +105,9 @@ func (h *ResponseHeader) DelAllCookies() {
 }
 
 // Cookies returns an iterator over the Set-Cookie fields, in order. It yields the
-// name of each cookie and the whole value, which Cookie.ParseBytes parses. The
-// header must not be changed during the iteration.
+// name of each cookie and the whole value, which Cookie.ParseBytes parses. The header
+// must not be changed during the iteration. The bytes are borrowed: they are valid
+// until h changes or the handler returns.
 func (h *ResponseHeader) Cookies() iter.Seq2[[]byte, []byte] {
 	return func(yield func(k, v []byte) bool) { h.visitCookies(yield) }
 }
@@ -120,8 +122,8 @@ func (h *ResponseHeader) visitCookies(yield func(k, v []byte) bool) {
 	}
 }
 
-// VisitAllCookie calls f for what Cookies yields. The slices are valid during
-// the call.
+// VisitAllCookie calls f for what Cookies yields. The bytes are borrowed: they are
+// valid until f returns.
 //
 // Deprecated: use Cookies.
 func (h *ResponseHeader) VisitAllCookie(f func(key, value []byte)) {

@@ -14,10 +14,10 @@ const responseOwn uint64 = 1<<msg.ContentLength | 1<<msg.ContentType | 1<<msg.Co
 // All returns an iterator over the names and values of the fields:
 // Content-Length, Content-Type, Content-Encoding, Server, each Set-Cookie,
 // Trailer, Transfer-Encoding, then the others in order, then Connection. Fields
-// of the trailer section are left out.
+// of the trailer section are left out. The bytes are borrowed: they are valid
+// until h changes or the handler returns.
 //
-// The slices are valid until the header changes. The header must not be changed
-// during the iteration.
+// The header must not be changed during the iteration.
 func (h *ResponseHeader) All() iter.Seq2[[]byte, []byte] {
 	return func(yield func(k, v []byte) bool) { h.visit(yield) }
 }
@@ -51,7 +51,7 @@ func (h *ResponseHeader) visit(yield func(k, v []byte) bool) {
 }
 
 // VisitAll calls f for the name and the value of each field, in the order of
-// All. The slices are valid during the call.
+// All. The bytes are borrowed: they are valid until f returns.
 //
 // Deprecated: use All.
 func (h *ResponseHeader) VisitAll(f func(key, value []byte)) {
@@ -70,7 +70,8 @@ func (h *ResponseHeader) Len() int {
 }
 
 // PeekKeys returns the names of the fields that All yields. The outer slice is
-// overwritten by the next call of PeekAll or PeekKeys.
+// overwritten by the next call of PeekAll or PeekKeys. The bytes are borrowed:
+// they are valid until h changes or the handler returns.
 func (h *ResponseHeader) PeekKeys() [][]byte {
 	h.text.values = h.text.values[:0]
 	for k := range h.All() {

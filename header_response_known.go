@@ -37,7 +37,8 @@ func (h *ResponseHeader) SetStatusCode(statusCode int) {
 }
 
 // StatusMessage returns the reason phrase that was received or set; it is empty if
-// that is the default one, see [StatusMessage].
+// that is the default one, see [StatusMessage]. The bytes are borrowed: they are
+// valid until h changes or the handler returns.
 func (h *ResponseHeader) StatusMessage() []byte {
 	used(h.s.Loan)
 	return h.s.Part(msg.Reason)
@@ -52,6 +53,7 @@ func (h *ResponseHeader) SetStatusMessage(statusMessage []byte) {
 }
 
 // Protocol returns the version of the status line, or "HTTP/1.1" if none was set.
+// The bytes are borrowed: they are valid until h changes or the handler returns.
 func (h *ResponseHeader) Protocol() []byte {
 	if p := h.s.Part(msg.Proto); len(p) > 0 {
 		return p
@@ -72,7 +74,8 @@ func (h *ResponseHeader) IsHTTP11() bool { return string(h.Protocol()) == "HTTP/
 
 // Server returns the value of Server that was received or set. In a handler it is
 // at first the name of the server. The server writes its name also if the field is
-// deleted; see Server.Name and Server.NoDefaultServerHeader.
+// deleted; see Server.Name and Server.NoDefaultServerHeader. The bytes are
+// borrowed: they are valid until h changes or the handler returns.
 func (h *ResponseHeader) Server() []byte {
 	if v := h.s.Slot(msg.Server); v != nil {
 		return v
@@ -96,7 +99,8 @@ func (h *ResponseHeader) SetServerBytes(server []byte) { h.SetServer(bytesconv.B
 
 // ContentType returns the value of Content-Type. If there is none, it returns the
 // default, "text/plain; charset=utf-8", or nil if SetNoDefaultContentType was
-// called.
+// called. The bytes are borrowed: they are valid until h changes or the handler
+// returns.
 func (h *ResponseHeader) ContentType() []byte {
 	if v := h.s.Slot(msg.ContentType); v != nil {
 		return v
@@ -124,7 +128,8 @@ func (h *ResponseHeader) SetContentTypeBytes(contentType []byte) {
 	h.SetContentType(bytesconv.B2S(contentType))
 }
 
-// ContentEncoding returns the value of Content-Encoding (RFC 9110 section 8.4).
+// ContentEncoding returns the value of Content-Encoding (RFC 9110 section 8.4). The
+// bytes are borrowed: they are valid until h changes or the handler returns.
 func (h *ResponseHeader) ContentEncoding() []byte { return h.s.Peek(msg.ContentEncoding) }
 
 // SetContentEncoding sets Content-Encoding; an empty value deletes it.

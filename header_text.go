@@ -27,11 +27,12 @@ func (h *ResponseHeader) appendHead(dst []byte, server string) []byte {
 }
 
 // AppendBytes appends the header as it is sent to dst, with the empty line, and
-// returns the extended dst.
+// returns the extended dst. The result belongs to the caller.
 func (h *RequestHeader) AppendBytes(dst []byte) []byte { return h.appendHead(dst) }
 
 // Header returns the header as it is sent, with the empty line, but without the
-// fields that are declared as trailer fields. The next call overwrites the slice.
+// fields that are declared as trailer fields. The bytes are borrowed: they are
+// valid until h changes or the handler returns. The next call overwrites them.
 func (h *RequestHeader) Header() []byte {
 	h.text.head = lifetime.Kept(h.s.Loan, h.text.head, h.appendHead(h.text.head[:0]))
 	return h.text.head
@@ -55,7 +56,7 @@ func (h *RequestHeader) WriteTo(w io.Writer) (int64, error) {
 }
 
 // AppendBytes appends the header as it is sent to dst, with the empty line, and
-// returns the extended dst.
+// returns the extended dst. The result belongs to the caller.
 func (h *ResponseHeader) AppendBytes(dst []byte) []byte {
 	used(h.s.Loan)
 	date := clock.Date()
@@ -72,7 +73,8 @@ func (h *ResponseHeader) AppendBytes(dst []byte) []byte {
 }
 
 // Header returns the header as it is sent, with the empty line, but without the
-// fields that are declared as trailer fields. The next call overwrites the slice.
+// fields that are declared as trailer fields. The bytes are borrowed: they are
+// valid until h changes or the handler returns. The next call overwrites them.
 func (h *ResponseHeader) Header() []byte {
 	h.text.head = lifetime.Kept(h.s.Loan, h.text.head, h.AppendBytes(h.text.head[:0]))
 	return h.text.head

@@ -47,7 +47,8 @@ func (h *RequestHeader) AddTrailerBytes(trailer []byte) error {
 
 // Trailers returns an iterator over the names of the trailer fields that were
 // declared by the program or by a received Trailer field, or that were received.
-// The header may be changed during the iteration.
+// The header may be changed during the iteration. The bytes are borrowed: they are
+// valid until h changes or the handler returns.
 func (h *RequestHeader) Trailers() iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		used(h.s.Loan)
@@ -63,7 +64,8 @@ func (h *RequestHeader) Trailers() iter.Seq[[]byte] {
 	}
 }
 
-// VisitAllTrailer calls f for each name that Trailers yields.
+// VisitAllTrailer calls f for each name that Trailers yields. The bytes are
+// borrowed: they are valid until f returns.
 //
 // Deprecated: use Trailers.
 func (h *RequestHeader) VisitAllTrailer(f func(value []byte)) {
@@ -73,7 +75,8 @@ func (h *RequestHeader) VisitAllTrailer(f func(value []byte)) {
 }
 
 // PeekTrailerKeys returns the names that Trailers yields. The outer slice is
-// overwritten by the next call.
+// overwritten by the next call. The bytes are borrowed: they are valid until h
+// changes or the handler returns.
 func (h *RequestHeader) PeekTrailerKeys() [][]byte {
 	used(h.s.Loan)
 	h.text.trailers = h.text.trailers[:0]
@@ -86,8 +89,9 @@ func (h *RequestHeader) PeekTrailerKeys() [][]byte {
 }
 
 // TrailerHeader returns the trailer section as it is written after a chunked body,
-// with the empty line: one line for each value of a declared field. The next call
-// overwrites the slice.
+// with the empty line: one line for each value of a declared field. The bytes are
+// borrowed: they are valid until h changes or the handler returns. The next call
+// overwrites them.
 func (h *RequestHeader) TrailerHeader() []byte {
 	used(h.s.Loan)
 	h.text.trailer = lifetime.Kept(h.s.Loan, h.text.trailer, h1.AppendTrailers(h.text.trailer[:0], &h.s.Trailers, h.s.Spelling))
@@ -146,7 +150,8 @@ func (h *ResponseHeader) AddTrailerBytes(trailer []byte) error {
 
 // Trailers returns an iterator over the names of the trailer fields that were
 // declared by the program or by a received Trailer field, or that were received.
-// The header may be changed during the iteration.
+// The header may be changed during the iteration. The bytes are borrowed: they are
+// valid until h changes or the handler returns.
 func (h *ResponseHeader) Trailers() iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		used(h.s.Loan)
@@ -162,7 +167,8 @@ func (h *ResponseHeader) Trailers() iter.Seq[[]byte] {
 	}
 }
 
-// VisitAllTrailer calls f for each name that Trailers yields.
+// VisitAllTrailer calls f for each name that Trailers yields. The bytes are
+// borrowed: they are valid until f returns.
 //
 // Deprecated: use Trailers.
 func (h *ResponseHeader) VisitAllTrailer(f func(value []byte)) {
@@ -172,7 +178,8 @@ func (h *ResponseHeader) VisitAllTrailer(f func(value []byte)) {
 }
 
 // PeekTrailerKeys returns the names that Trailers yields. The outer slice is
-// overwritten by the next call.
+// overwritten by the next call. The bytes are borrowed: they are valid until h
+// changes or the handler returns.
 func (h *ResponseHeader) PeekTrailerKeys() [][]byte {
 	used(h.s.Loan)
 	h.text.trailers = h.text.trailers[:0]
@@ -185,8 +192,9 @@ func (h *ResponseHeader) PeekTrailerKeys() [][]byte {
 }
 
 // TrailerHeader returns the trailer section as it is written after a chunked body,
-// with the empty line: one line for each value of a declared field. The next call
-// overwrites the slice.
+// with the empty line: one line for each value of a declared field. The bytes are
+// borrowed: they are valid until h changes or the handler returns. The next call
+// overwrites them.
 func (h *ResponseHeader) TrailerHeader() []byte {
 	used(h.s.Loan)
 	h.text.trailer = lifetime.Kept(h.s.Loan, h.text.trailer, h1.AppendTrailers(h.text.trailer[:0], &h.s.Trailers, h.s.Spelling))

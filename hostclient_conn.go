@@ -42,8 +42,8 @@ func (cc *clientConn) CreatedTime() time.Time { return cc.created.Time() }
 func (cc *clientConn) LastUseTime() time.Time { return cc.lastUse.Time() }
 
 // AcquireReader returns a buffered reader of conn with room for ReadBufferSize
-// bytes, for implementations of [RoundTripper]. It is given back with
-// ReleaseReader.
+// bytes, for implementations of [RoundTripper]. It belongs to the caller until
+// [HostClient.ReleaseReader].
 func (c *HostClient) AcquireReader(conn net.Conn) *bufio.Reader {
 	if v := c.readers.Get(); v != nil {
 		br := v.(*bufio.Reader)
@@ -60,8 +60,8 @@ func (c *HostClient) ReleaseReader(br *bufio.Reader) {
 }
 
 // AcquireWriter returns a buffered writer to conn with room for WriteBufferSize
-// bytes, for implementations of [RoundTripper]. It is given back with
-// ReleaseWriter.
+// bytes, for implementations of [RoundTripper]. It belongs to the caller until
+// [HostClient.ReleaseWriter].
 func (c *HostClient) AcquireWriter(conn net.Conn) *bufio.Writer { return c.acquireWriter(conn) }
 
 func (c *HostClient) acquireWriter(w io.Writer) *bufio.Writer {

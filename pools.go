@@ -10,9 +10,8 @@ var (
 	responsePool pool.Pool
 )
 
-// AcquireRequest returns an empty request from a pool. Pass it to [ReleaseRequest] when
-// you no longer need it, so that its memory is used again. If you don't, the garbage
-// collector frees it.
+// AcquireRequest returns an empty request from a pool. It belongs to the caller until
+// [ReleaseRequest]. If it isn't released, the garbage collector frees it.
 func AcquireRequest() *Request {
 	if l := borrow("ReleaseRequest"); l != nil {
 		req := new(Request)
@@ -58,9 +57,8 @@ func (req *Request) giveUp(l *lifetime.Loan) {
 	}
 }
 
-// AcquireResponse returns an empty response from a pool. Pass it to [ReleaseResponse]
-// when you no longer need it, so that its memory is used again. If you don't, the garbage
-// collector frees it.
+// AcquireResponse returns an empty response from a pool. It belongs to the caller until
+// [ReleaseResponse]. If it isn't released, the garbage collector frees it.
 func AcquireResponse() *Response {
 	if l := borrow("ReleaseResponse"); l != nil {
 		resp := new(Response)

@@ -14,9 +14,9 @@ import (
 // Request is an HTTP request that a server received, or one to send. The zero value is a
 // GET request without a host and is ready for use.
 //
-// Byte slices that its methods return point into the request. They are valid until the
-// request is changed, reset or released, and in a server until the handler returns. Copy
-// them to keep them.
+// Bytes that its methods return are borrowed, except where the documentation of a method
+// says that they belong to the caller; see "Borrowed bytes" in the comment of the package.
+// Copy them to keep them.
 //
 // A Request must not be copied (use CopyTo) and isn't safe for concurrent use.
 type Request struct {
@@ -163,8 +163,8 @@ func (req *Request) copyToSkipBody(dst *Request) {
 }
 
 // URI returns the request's URI. The first call makes it from the Host and the target of
-// the header. Changes to it go into the request when the request is written. It belongs
-// to the request.
+// the header. Changes to it go into the request when the request is written. The URI is
+// borrowed: it is valid until req is reset or the handler returns.
 //
 // If the target is a URI that is invalid, the result is empty, changes to it are
 // lost, and the request can't be written: set another target.
@@ -249,7 +249,8 @@ func (req *Request) SetRequestURIBytes(requestURI []byte) {
 }
 
 // RequestURI returns the target as Write would write it. It writes changes of URI into
-// the header. If the target was a whole URI, it has no host afterwards.
+// the header. If the target was a whole URI, it has no host afterwards. The bytes are
+// borrowed: they are valid until req changes or the handler returns.
 func (req *Request) RequestURI() []byte {
 	used(req.loan)
 	if req.uriParsed && !req.uriBad {
@@ -284,7 +285,8 @@ func (req *Request) forwardTarget() []byte {
 	return u.appendRequestURI(append(append([]byte(nil), "http://"...), u.Host()...))
 }
 
-// Host returns the host of the URI, with its port if it has one.
+// Host returns the host of the URI, with its port if it has one. The bytes are borrowed:
+// they are valid until req changes or the handler returns.
 func (req *Request) Host() []byte { return req.URI().Host() }
 
 // SetHost sets the host of the URI.
@@ -316,13 +318,12 @@ func (req *Request) GetTimeOut() time.Duration {
 // Body returns the bytes of the body. If the body is a stream, Body reads it to its end
 // and closes it. If that fails, the body is empty, so that a part is never mistaken for
 // the whole, and BodyError says why. In fasthttp the body is then the text of the error.
-// A form that was parsed from the connection is encoded again.
+// A form that was parsed from the connection is encoded again. The bytes are borrowed:
+// they are valid until req changes or the handler returns.
 //
 // If a handler gets such an empty body and calls neither BodyError nor another method
 // that returns the error, the server answers 413, 400 or 408 instead; see
 // Server.StreamRequestBody.
-//
-// The slice belongs to the request; see [Request].
 func (req *Request) Body() []byte {
 	if req.hasStream() {
 		req.readStream()
@@ -383,8 +384,8 @@ func (req *Request) AppendBodyString(s string) {
 	req.appendBodyString(s)
 }
 
-// BodyWriter returns a writer that appends to the body as AppendBody does. It is valid as
-// long as the request is.
+// BodyWriter returns a writer that appends to the body as AppendBody does. The writer is
+// borrowed: it is valid until req is reset or the handler returns.
 func (req *Request) BodyWriter() io.Writer {
 	used(req.loan)
 	return (*requestBodyWriter)(req)
@@ -403,9 +404,9 @@ func (w *requestBodyWriter) WriteString(s string) (int, error) {
 }
 
 // SwapBody sets the body to the slice body without copying it, and returns the bytes of
-// the old body. body belongs to the request from now on, and the returned slice belongs
-// to the caller. If the old body is a stream, it is read to its end; if that fails, no
-// bytes are returned and BodyError says why.
+// the old body. body belongs to the request from now on. If the old body is a stream, it
+// is read to its end; if that fails, no bytes are returned and BodyError says why. The
+// result belongs to the caller.
 func (req *Request) SwapBody(body []byte) []byte {
 	if req.form != nil && !req.formRaw {
 		b, err := req.marshalForm()
@@ -441,7 +442,8 @@ func (req *Request) ReleaseBody(size int) { req.releaseBody(size) }
 func (req *Request) IsBodyStream() bool { return req.hasStream() || req.noStream() }
 
 // BodyStream returns the body as a stream, or nil if the body isn't a stream. The caller
-// closes it with CloseBodyStream, or leaves that to Reset.
+// closes it with CloseBodyStream, or leaves that to Reset. The stream is borrowed: it is
+// valid until req is reset or the handler returns.
 func (req *Request) BodyStream() io.Reader { return req.stream() }
 
 // CloseBodyStream closes the body's stream, if there is one, and drops it.

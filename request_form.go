@@ -11,8 +11,9 @@ import (
 // PostArgs returns the arguments in a body of media type
 // application/x-www-form-urlencoded. The first call parses them. For a body of another
 // type there are none. A stream is read to its end; if that fails there are none, and
-// BodyError says why. The Args belong to the request. If the request has no other body,
-// arguments that are set on it are sent as the body.
+// BodyError says why. If the request has no other body, arguments that are set on it
+// are sent as the body. The Args is borrowed: it is valid until req is reset or the
+// handler returns.
 func (req *Request) PostArgs() *Args {
 	if !req.postArgsParsed {
 		if lapsed(req.loan) {

@@ -26,8 +26,8 @@ var errFormEmpty = newBareError("form size must be greater than 0: given 0")
 
 // MultipartForm returns the form in a body of media type multipart/form-data (RFC 7578).
 // For a body of another type, or without a boundary, it returns [ErrNoMultipartForm]. The
-// body is parsed once. The form belongs to the request, and Reset or
-// RemoveMultipartFormFiles removes its temporary files.
+// body is parsed once. Reset or RemoveMultipartFormFiles removes its temporary files. The
+// form is borrowed: it is valid until req is reset or the handler returns.
 //
 // At most 16 MiB are held in memory; the rest of the files is in temporary files. If the
 // body is a stream, at most [DefaultMaxStreamedFormSize] bytes are read (see
@@ -54,7 +54,8 @@ func (req *Request) multipartForm() (*multipart.Form, error) {
 
 // MultipartFormWithLimit is MultipartForm for a body of at most maxBodySize bytes after
 // decoding. A longer one gives [ErrBodyTooLarge]. If maxBodySize is 0 or negative, there
-// is no limit except the one for streams that MultipartForm describes.
+// is no limit except the one for streams that MultipartForm describes. The form is
+// borrowed: it is valid until req is reset or the handler returns.
 func (req *Request) MultipartFormWithLimit(maxBodySize int) (*multipart.Form, error) {
 	form, err := req.parseForm(maxBodySize)
 	if err != nil {
@@ -232,7 +233,8 @@ func (req *Request) formBody() (body io.Reader, boundary string, err error) {
 // MultipartReader returns a reader for the parts of a body of media type
 // multipart/form-data. Use it for forms that should not be held in memory or in files: if
 // the body is a stream, it reads parts as they arrive. For a body of another type, or
-// without a boundary, it returns [ErrNoMultipartForm].
+// without a boundary, it returns [ErrNoMultipartForm]. The reader is borrowed: it is
+// valid until req is reset or the handler returns.
 //
 // The limits of MultipartForm don't apply: the caller decides how many parts it reads,
 // and how much of each. A part may have at most 10,000 header lines. A stream can be read

@@ -8,9 +8,9 @@ import (
 // Response is an HTTP response to send, or one that a client received. The zero value is
 // an empty response with status 200 and is ready for use.
 //
-// Byte slices that its methods return point into the response. They are valid until the
-// response is changed, reset or released, and in a server until the handler returns. Copy
-// them to keep them.
+// Bytes that its methods return are borrowed, except where the documentation of a method
+// says that they belong to the caller; see "Borrowed bytes" in the comment of the package.
+// Copy them to keep them.
 //
 // A Response must not be copied (use CopyTo) and isn't safe for concurrent use.
 type Response struct {
@@ -160,8 +160,7 @@ func (resp *Response) LocalAddr() net.Addr {
 // Body returns the bytes of the body. If the body is a stream, Body reads it to its end
 // and closes it. If that fails, the body is empty, so that a part is never mistaken for
 // the whole, and BodyError says why. In fasthttp the body is then the text of the error.
-//
-// The slice belongs to the response; see [Response].
+// The bytes are borrowed: they are valid until resp changes or the handler returns.
 func (resp *Response) Body() []byte {
 	if resp.hasStream() {
 		resp.readStream()
@@ -198,8 +197,8 @@ func (resp *Response) AppendBody(p []byte) { resp.appendBody(p) }
 // AppendBodyString is AppendBody for a string.
 func (resp *Response) AppendBodyString(s string) { resp.appendBodyString(s) }
 
-// BodyWriter returns a writer that appends to the body as AppendBody does. It is valid as
-// long as the response is: in a handler, until the handler returns.
+// BodyWriter returns a writer that appends to the body as AppendBody does. The writer is
+// borrowed: it is valid until resp is reset or the handler returns.
 func (resp *Response) BodyWriter() io.Writer {
 	used(resp.loan)
 	return (*responseBodyWriter)(resp)
@@ -218,9 +217,9 @@ func (w *responseBodyWriter) WriteString(s string) (int, error) {
 }
 
 // SwapBody sets the body to the slice body without copying it, and returns the bytes of
-// the old body. body belongs to the response from now on, and the returned slice belongs
-// to the caller. If the old body is a stream, it is read to its end; if that fails, no
-// bytes are returned and BodyError says why.
+// the old body. body belongs to the response from now on. If the old body is a stream, it
+// is read to its end; if that fails, no bytes are returned and BodyError says why. The
+// result belongs to the caller.
 func (resp *Response) SwapBody(body []byte) []byte {
 	if resp.loan != nil {
 		return resp.swapLent(body)
@@ -241,7 +240,8 @@ func (resp *Response) IsBodyStream() bool { return resp.hasStream() || resp.noSt
 // BodyStream returns the body as a stream, or nil if the body isn't a stream. The caller
 // closes it with CloseBodyStream, or leaves that to Reset. The stream of a response that
 // was read with StreamBody, or received by a client, implements [ReadCloserWithError],
-// and any goroutine may close it at any time.
+// and any goroutine may close it at any time. The stream is borrowed: it is valid until
+// resp is reset or the handler returns.
 func (resp *Response) BodyStream() io.Reader { return resp.stream() }
 
 // CloseBodyStream closes the body's stream, if there is one, and drops it.

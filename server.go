@@ -43,8 +43,8 @@ const (
 // RequestHandler answers the request in ctx. It may block.
 //
 // ctx and everything that its methods return belong to the server. Don't use them after
-// the handler has returned, unless the documentation of a method allows it. Handlers run
-// concurrently, each with its own context.
+// the handler has returned, unless the documentation of a method allows it, or Detach was
+// called. Handlers run concurrently, each with its own context.
 //
 // If a handler panics, the client gets 500, the panic is logged with its stack, and the
 // process goes on; see Server.PanicHandler and ErrAbortHandler. In fasthttp a panic ends
@@ -109,8 +109,8 @@ type Server struct {
 	ErrorHandler func(ctx *RequestCtx, err error)
 
 	// HeaderReceived is called with the head of a request before its body is read, and
-	// may return limits for this request. It must not change header, which is valid
-	// during the call only.
+	// may return limits for this request. It must not change header. The header is
+	// borrowed: it is valid until the function returns.
 	//
 	// header.RequestURI() is the raw target, with the query. If a limit depends on the
 	// path, compare the normalized path (URI.Parse), because /a/../b reaches the handler
@@ -119,7 +119,8 @@ type Server struct {
 
 	// ContinueHandler decides on a request with `Expect: 100-continue`
 	// (RFC 9110 section 10.1.1). If it returns false, the answer is 417 and
-	// the connection is closed. By default such requests are accepted.
+	// the connection is closed. By default such requests are accepted. The header is
+	// borrowed: it is valid until the function returns.
 	ContinueHandler func(header *RequestHeader) bool
 
 	// ExpectHandler decides like ContinueHandler, by the status code that it returns:

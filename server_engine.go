@@ -44,7 +44,8 @@ func (e Engine) String() string {
 	return engineNames[e]
 }
 
-// MarshalText returns what String does. The error is always nil.
+// MarshalText returns what String does. The error is always nil. The result belongs to
+// the caller.
 func (e Engine) MarshalText() ([]byte, error) { return []byte(e.String()), nil }
 
 // UnmarshalText sets e to the engine of that name, for flags and configuration files. If

@@ -38,8 +38,8 @@ type ListenerStats struct {
 }
 
 // LifetimeStats has the counters of a Server's LifetimeGuard. They are 0 if nothing is
-// guarded. What several servers or GuardPools share is counted for all of them, except
-// Requests.
+// guarded. If several servers or GuardPools share a guard, the counters are for all of
+// them, except Requests.
 type LifetimeStats struct {
 	// Requests is the number of requests that were guarded.
 	Requests uint64

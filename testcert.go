@@ -14,7 +14,8 @@ import (
 
 // GenerateTestCertificate returns a new self-signed certificate for host, a name or
 // an IP address, and its key, both in PEM. The certificate is valid for a year. It
-// is only for tests and trials: clients have no reason to trust it.
+// is only for tests and trials: clients have no reason to trust it. The result
+// belongs to the caller.
 func GenerateTestCertificate(host string) (certPEM, keyPEM []byte, err error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 var htmlEscapes = [256]string{'&': "&amp;", '<': "&lt;", '>': "&gt;", '"': "&#34;", '\'': "&#39;"}
 
 // AppendHTMLEscape appends s to dst, with & < > " ' written as character
-// references, and returns the extended slice.
+// references, and returns the extended slice. The result belongs to the caller.
 func AppendHTMLEscape(dst []byte, s string) []byte {
 	start := 0
 	for i := 0; i < len(s); i++ {
@@ -25,13 +25,14 @@ func AppendHTMLEscape(dst []byte, s string) []byte {
 	return append(dst, s[start:]...)
 }
 
-// AppendHTMLEscapeBytes is [AppendHTMLEscape] for bytes.
+// AppendHTMLEscapeBytes is [AppendHTMLEscape] for bytes. The result belongs to the
+// caller.
 func AppendHTMLEscapeBytes(dst, s []byte) []byte {
 	return AppendHTMLEscape(dst, bytesconv.B2S(s))
 }
 
-// AppendUint appends n in decimal to dst and returns the extended slice.
-// It panics if n is negative.
+// AppendUint appends n in decimal to dst and returns the extended slice. It panics
+// if n is negative. The result belongs to the caller.
 func AppendUint(dst []byte, n int) []byte {
 	if n < 0 {
 		panic("BUG: int must be positive")
@@ -98,7 +99,7 @@ func ParseUfloat(buf []byte) (float64, error) {
 
 // AppendIPv4 appends ip in dotted decimal to dst and returns the extended slice. If
 // ip isn't an IPv4 address of 4 or 16 bytes, it appends "non-v4 ip passed to
-// AppendIPv4".
+// AppendIPv4". The result belongs to the caller.
 func AppendIPv4(dst []byte, ip net.IP) []byte {
 	ip = ip.To4()
 	if ip == nil {

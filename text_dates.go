@@ -11,7 +11,7 @@ import (
 // Last-Modified, "Sun, 06 Nov 1994 08:49:37 GMT", and returns the extended slice
 // (IMF-fixdate of RFC 9110 section 5.6.7). date may be in any time zone. Years
 // outside of 0 to 9999 are written with as many digits as they have, but recipients
-// probably can't read such a date.
+// probably can't read such a date. The result belongs to the caller.
 func AppendHTTPDate(dst []byte, date time.Time) []byte {
 	date = date.UTC()
 	if year := date.Year(); year < 0 || year > 9999 {

@@ -21,9 +21,9 @@ import (
 // The zero value is "http:///". URI must not be copied (use [URI.CopyTo]) or used
 // by several goroutines at once.
 //
-// Slices that methods return belong to the URI. They are valid until it is parsed
-// into, reset or released, and must not be written to. Methods copy their
-// arguments.
+// Bytes that methods return are borrowed; see "Borrowed bytes" in the comment of the
+// package. Only parsing into the URI, Reset and a release count as changes. Methods
+// copy their arguments.
 type URI struct {
 	_ noCopy
 
@@ -67,8 +67,8 @@ func (p uriPart) empty() bool { return p.off == p.end }
 
 var uriPool = pool.Pool{New: func() any { return new(URI) }}
 
-// AcquireURI returns an empty URI from a pool. Give it back with [ReleaseURI] when
-// you no longer need it. Not giving it back is not an error.
+// AcquireURI returns an empty URI from a pool. It belongs to the caller until
+// [ReleaseURI]. If it isn't released, the garbage collector frees it.
 func AcquireURI() *URI {
 	if l := borrow("ReleaseURI"); l != nil {
 		u := new(URI)
@@ -216,7 +216,8 @@ func (u *URI) CopyTo(dst *URI) {
 	}
 }
 
-// Scheme returns the scheme in lower case, "http" if none was given.
+// Scheme returns the scheme in lower case, "http" if none was given. The bytes are
+// borrowed: they are valid until u changes or the handler returns.
 func (u *URI) Scheme() []byte {
 	if u.scheme.empty() {
 		if lapsed(u.loan) {
@@ -239,7 +240,8 @@ func (u *URI) SetSchemeBytes(scheme []byte) {
 }
 
 // Host returns the host in lower case, with the port if there is one, such as
-// "example.com:8080" or "[::1]". It doesn't include username and password.
+// "example.com:8080" or "[::1]". It doesn't include username and password. The
+// bytes are borrowed: they are valid until u changes or the handler returns.
 func (u *URI) Host() []byte {
 	if u.loan != nil {
 		u.use()
@@ -268,7 +270,8 @@ func (u *URI) SetHostBytes(host []byte) {
 }
 
 // Username returns the part of the authority before "@" and ":", as it was given.
-// RequestURI, FullURI and String never include it.
+// RequestURI, FullURI and String never include it. The bytes are borrowed: they are
+// valid until u changes or the handler returns.
 func (u *URI) Username() []byte {
 	if u.loan != nil {
 		u.use()
@@ -287,7 +290,8 @@ func (u *URI) SetUsernameBytes(username []byte) {
 }
 
 // Password returns the part of the authority between the first ":" and the last
-// "@", as it was given. RequestURI, FullURI and String never include it.
+// "@", as it was given. RequestURI, FullURI and String never include it. The bytes
+// are borrowed: they are valid until u changes or the handler returns.
 func (u *URI) Password() []byte {
 	if u.loan != nil {
 		u.use()
@@ -307,7 +311,8 @@ func (u *URI) SetPasswordBytes(password []byte) {
 
 // Path returns the path, decoded once and normalised: it begins with "/", has no
 // "//" and no "." or ".." segments, and never goes above "/". "/%2e%2e/a" is "/a",
-// and "/%252e" is "/%2e". On Windows a backslash is a slash.
+// and "/%252e" is "/%2e". On Windows a backslash is a slash. The bytes are
+// borrowed: they are valid until u changes or the handler returns.
 //
 // The result may contain any byte, also CR, LF and NUL.
 func (u *URI) Path() []byte {
@@ -333,7 +338,8 @@ func (u *URI) SetPathBytes(path []byte) {
 	u.path, u.pathDone, u.pathPlain = uriPart{}, false, false
 }
 
-// PathOriginal returns the path as it was given to Parse or SetPath.
+// PathOriginal returns the path as it was given to Parse or SetPath. The bytes are
+// borrowed: they are valid until u changes or the handler returns.
 func (u *URI) PathOriginal() []byte {
 	if u.loan != nil {
 		u.use()
@@ -342,14 +348,16 @@ func (u *URI) PathOriginal() []byte {
 }
 
 // LastPathSegment returns the text after the last "/" of [URI.Path]: "c.html" for
-// "/a/b/c.html", nothing for "/a/".
+// "/a/b/c.html", nothing for "/a/". The bytes are borrowed: they are valid until u
+// changes or the handler returns.
 func (u *URI) LastPathSegment() []byte {
 	path := u.Path()
 	return path[bytes.LastIndexByte(path, '/')+1:]
 }
 
 // QueryString returns the query as it was given, without "?". It doesn't include
-// changes to QueryArgs.
+// changes to QueryArgs. The bytes are borrowed: they are valid until u changes or
+// the handler returns.
 func (u *URI) QueryString() []byte {
 	if u.loan != nil {
 		u.use()
@@ -370,7 +378,8 @@ func (u *URI) SetQueryStringBytes(queryString []byte) {
 
 // QueryArgs returns the arguments of the query. After it has been called,
 // RequestURI and FullURI write these arguments, with their changes, as the query,
-// until the query is set again. The Args belongs to u.
+// until the query is set again. The Args is borrowed: it is valid until u is reset
+// or the handler returns.
 func (u *URI) QueryArgs() *Args {
 	if !u.argsDone {
 		if lapsed(u.loan) {
@@ -382,7 +391,8 @@ func (u *URI) QueryArgs() *Args {
 	return &u.args
 }
 
-// Hash returns the text after "#".
+// Hash returns the text after "#". The bytes are borrowed: they are valid until u
+// changes or the handler returns.
 func (u *URI) Hash() []byte {
 	if u.loan != nil {
 		u.use()
@@ -397,7 +407,8 @@ func (u *URI) SetHash(hash string) { u.SetHashBytes(bytesconv.S2B(hash)) }
 func (u *URI) SetHashBytes(hash []byte) { u.hash = u.storeSafe(hash) }
 
 // RequestURI returns path and query as they are written in a request line, such as
-// "/a%20b?c=d". The slice is also invalid after the next call of RequestURI.
+// "/a%20b?c=d". The bytes are borrowed: they are valid until u changes or the
+// handler returns. The next call of RequestURI overwrites them.
 func (u *URI) RequestURI() []byte {
 	used(u.loan)
 	u.requestURI = lifetime.Kept(u.loan, u.requestURI, u.appendRequestURI(u.requestURI[:0]))
@@ -432,15 +443,15 @@ func (u *URI) appendRequestURI(dst []byte) []byte {
 }
 
 // FullURI returns {scheme}://{host}{request URI}#{hash}. Username and password are
-// left out. The slice is also invalid after the next call of FullURI, String or
-// WriteTo.
+// left out. The bytes are borrowed: they are valid until u changes or the handler
+// returns. The next call of FullURI, String or WriteTo overwrites them.
 func (u *URI) FullURI() []byte {
 	u.fullURI = lifetime.Kept(u.loan, u.fullURI, u.AppendBytes(u.fullURI[:0]))
 	return u.fullURI
 }
 
 // AppendBytes appends the full URI to dst and returns the extended slice. See
-// [URI.FullURI].
+// [URI.FullURI]. The result belongs to the caller.
 func (u *URI) AppendBytes(dst []byte) []byte {
 	used(u.loan)
 	if u.scheme.empty() {

@@ -18,7 +18,7 @@ import (
 var RemoteAddr net.Addr = &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 1234}
 
 // NewRequest returns a request for target, which is a path or a whole URL, to send or to
-// pass to a handler. body is copied; nil means no body.
+// pass to a handler. body is copied; nil means no body. The result belongs to the caller.
 func NewRequest(method, target string, body []byte) *gale.Request {
 	req := new(gale.Request)
 	req.Header.SetMethod(method)
@@ -31,12 +31,13 @@ func NewRequest(method, target string, body []byte) *gale.Request {
 
 // NewContext returns a context as a handler gets it for a request. The caller may change
 // it further before the call of the handler. If target has no host, the host is
-// "example.com". The client's address is RemoteAddr.
+// "example.com". The client's address is RemoteAddr. The result belongs to the caller.
 func NewContext(method, target string, body []byte) *gale.RequestCtx {
 	return NewContextOf(NewRequest(method, target, body))
 }
 
-// NewContextOf is NewContext for a request, which is copied.
+// NewContextOf is NewContext for a request, which is copied. The result belongs to the
+// caller.
 func NewContextOf(req *gale.Request) *gale.RequestCtx {
 	ctx := new(gale.RequestCtx)
 	r := &recorder{}
@@ -94,7 +95,7 @@ type Result struct {
 }
 
 // Record calls handler with ctx, which NewContext made, and returns what a client would
-// get. If the handler panics, Record panics too.
+// get. If the handler panics, Record panics too. The result belongs to the caller.
 //
 // Flush, EarlyHints, SendInterim, streams and TimeoutHandler work; Done is closed when
 // the handler has returned. There is no Server, so no settings of a server apply, and the

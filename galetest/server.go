@@ -196,6 +196,7 @@ func (s *Server) Do(req *gale.Request, resp *gale.Response) error {
 }
 
 // Get sends a GET request for target, a path or a whole URL, and returns the response.
+// The result belongs to the caller.
 func (s *Server) Get(target string) (*gale.Response, error) {
 	resp := new(gale.Response)
 	return resp, s.Do(NewRequest(gale.MethodGet, target, nil), resp)
