@@ -1,6 +1,7 @@
 package lifetime
 
 import (
+	"math"
 	"math/rand/v2"
 	"runtime"
 	"sync/atomic"
@@ -70,6 +71,7 @@ func New(c Config) *Guard {
 	if c.Library == "" {
 		c.Library = module
 	}
+	c.Every = min(c.Every, math.MaxInt32)
 	g := &Guard{c: c}
 	g.weak = weak.Make(g)
 	if !c.Pages {

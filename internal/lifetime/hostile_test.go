@@ -1,6 +1,7 @@
 package lifetime
 
 import (
+	"math"
 	"runtime"
 	"sync"
 	"testing"
@@ -161,5 +162,16 @@ func TestReportWithin(t *testing.T) {
 	x.Peek()
 	if n != 2 {
 		t.Errorf("Report was called %d times", n)
+	}
+}
+
+// A sample may be as small as a program likes.
+func TestRareSample(t *testing.T) {
+	for _, every := range []int{math.MaxInt32, math.MaxInt/2 + 1, max(math.MaxInt-math.MaxInt32, math.MaxInt32), math.MaxInt} {
+		for range 10 {
+			if New(Config{Every: every}).Sample() {
+				t.Errorf("Every %d: sampled", every)
+			}
+		}
 	}
 }

@@ -113,7 +113,7 @@ func (l *Loan) Leave() {
 	}
 	m.left = true
 	l.uncount()
-	m.drop()
+	m.abandon()
 }
 
 // Covers reports whether b is memory of Alloc or Keep.
@@ -188,11 +188,11 @@ func (l *Loan) endMemory(now time.Time) {
 			l.guard.unpaged.Add(1)
 		}
 	}
-	m.drop()
+	m.abandon()
 }
 
-// drop gives up all memory.
-func (m *memory) drop() {
+// abandon gives up all memory.
+func (m *memory) abandon() {
 	m.free, m.heap, m.runs = nil, nil, nil
 	m.first, m.firstR = [4][]byte{}, [2]run{}
 }
