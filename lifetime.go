@@ -59,9 +59,9 @@ type LifetimeGuard struct {
 	// the limit is reached, the pages that have been unreadable for the longest time are
 	// used again. If there are none, bytes are on ordinary memory. 0 or less means 64 MiB.
 	//
-	// A guarded request takes at least 32 KiB of it. What a context has lent that Detach or
-	// TimeoutError gave to the program, and objects of pools that are never released, can
-	// be used for good: their pages are never used again. So in a program that does this
+	// A guarded request takes at least 32 KiB of it. Pages of contexts that Detach or
+	// TimeoutError gave to the program, and of objects of pools that are never released,
+	// are never used again. So in a program that does this
 	// for each request, the guard has no pages left after MaxBytes/32 KiB guarded requests,
 	// and finds no more uses of bytes; Unpaged of [LifetimeStats] then grows.
 	MaxBytes int64

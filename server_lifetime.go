@@ -39,11 +39,12 @@ func (s *Server) lender() *serverGuard {
 	l := &serverGuard{set: set, secret: s.SecureErrorLogMessage, handler: handlerName(s.Handler)}
 	if set == nil {
 		l.guard = newDefaultGuard().guard()
+		l.logTo(&standardLog) // as the race detector does: a framework's server may log nothing
 	} else {
 		l.guard = set.guard()
 		l.guardPoolsToo()
+		l.logTo(&lifetimeLog{use: s.logLateUse, line: s.logLine})
 	}
-	l.logTo(&lifetimeLog{use: s.logLateUse, line: s.logLine})
 	s.run.lender = l
 	return l
 }

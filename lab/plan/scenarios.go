@@ -88,7 +88,7 @@ func Scenarios() []Scenario {
 		},
 		{
 			Name:  "blocking",
-			Claim: `no claim: handlers that wait 1 ms, as for a database. A thread that waits is another thing than a timer: Node, actix-web and hyper wait by timer`,
+			Claim: `no claim: handlers that wait 1 ms, as for a database (Node, actix-web and hyper by timer)`,
 			Cases: []Case{
 				{Name: "64", Quick: true, Request: get("/sleep"), Load: Load{Connections: conns}},
 				{Name: "512", Request: get("/sleep"), Load: Load{Connections: 512}},

@@ -20,7 +20,7 @@ func withCleanup(next gale.RequestHandler) gale.RequestHandler {
 	}
 }
 
-// Handler is behind the middleware.
+// Handler runs after the middleware.
 var Handler = withCleanup(func(ctx *gale.RequestCtx) { ctx.WriteString("ok") })
 
 // Show runs the first function.

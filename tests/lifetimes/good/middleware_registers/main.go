@@ -20,5 +20,5 @@ func withLog(next gale.RequestHandler) gale.RequestHandler {
 	}
 }
 
-// Handler is behind the middleware.
+// Handler runs after the middleware.
 var Handler = withLog(func(ctx *gale.RequestCtx) { ctx.WriteString("ok") })
