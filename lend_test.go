@@ -4,7 +4,6 @@ import (
 	"context"
 	"reflect"
 	"runtime/debug"
-	"strings"
 	"testing"
 
 	"github.com/galehttp/gale/internal/lifetime"
@@ -12,8 +11,7 @@ import (
 )
 
 // peeks are inlined into their callers, so they can't tell a use without the race
-// detector. They panic if late calls do, see TestLapsedArgsPanic, and on pages they fault:
-// see TestLapsedArgsFault.
+// detector. On pages they fault: see TestLapsedArgsFault.
 var peeks = map[string]bool{"Args.Peek": true, "Args.PeekBytes": true}
 
 // TestLapsedReport proves that each exported method of an object that was lent is reported
@@ -135,47 +133,6 @@ func TestLapsedArgsFault(t *testing.T) {
 			t.Errorf("%d reports of two calls", got)
 		}
 	}
-}
-
-// TestLapsedArgsPanic proves that Peek of kept arguments panics after the end if late
-// calls do, and that the panic says what was called, where, and which request lent it.
-func TestLapsedArgsPanic(t *testing.T) {
-	for name, pages := range map[string]bool{"heap": false, "pages": true} {
-		t.Run(name, func(t *testing.T) {
-			g := lifetime.New(lifetime.Config{Pages: pages, Panics: true})
-			ctx := aliceCtx(aliceForm)
-			l := g.Begin(lifetime.Origin{Kind: "handler", Handler: "main.handler"})
-			ctx.lend(l)
-			a := ctx.QueryArgs()
-			end(ctx, l)
-			for key, f := range map[string]func(){
-				"Peek":      func() { a.Peek("no such key") },
-				"PeekBytes": func() { a.PeekBytes([]byte("nor this one")) },
-			} {
-				if race.Enabled {
-					continue // they report
-				}
-				u := latePanic(f)
-				if u == nil {
-					t.Errorf("%s doesn't panic", key)
-				} else if text := u.Text(); !strings.Contains(text, "Args.Peek used after the handler returned, by ") ||
-					!strings.Contains(text, "lend_test.go") || !strings.Contains(text, "lent by handler main.handler") {
-					t.Errorf("%s: %s", key, text)
-				}
-			}
-		})
-	}
-}
-
-// latePanic calls f, and returns the late call that it ended with.
-func latePanic(f func()) (u *lifetime.Use) {
-	defer func() {
-		if c, ok := recover().(*lifetime.LateCall); ok {
-			u = c.Use()
-		}
-	}()
-	f()
-	return nil
 }
 
 // lateFault calls f, and returns the use of unreadable bytes that it ended with.

@@ -46,7 +46,7 @@ func newGuard(set *LifetimeGuard) *guard {
 	}
 	g.Guard = lifetime.New(lifetime.Config{
 		Every: set.Every, Pages: pages, MaxBytes: set.MaxBytes, Hold: set.Hold,
-		Monitor: pages, Each: g.panics || g.onUse != nil, Panics: g.panics, Report: g.report,
+		Monitor: pages, Each: g.panics || g.onUse != nil, Report: g.report,
 	})
 	if err := g.PagesErr(); err != nil {
 		g.missing = append(g.missing, "gale: LifetimeGuard uses no pages: "+err.Error())
@@ -91,16 +91,14 @@ func (g *guard) report(u *lifetime.Use) {
 	}
 }
 
-// lateUse returns r, the value of a panic, as a *LifetimeUse, if the panic is a late call,
-// or a fault of bytes that were lent. trace is the stack of the panic; nil means that of the caller. g
+// lateUse returns r, the value of a panic, as a *LifetimeUse, if the panic is a fault of
+// bytes that were lent. trace is the stack of the panic; nil means that of the caller. g
 // may be nil.
 func (g *guard) lateUse(r any, trace []byte) any {
-	var u *lifetime.Use
-	if c, ok := r.(*lifetime.LateCall); ok {
-		u = c.Use()
-	} else if faulting.Load() {
-		u = lifetime.Fault(r)
+	if !faulting.Load() {
+		return r
 	}
+	u := lifetime.Fault(r)
 	if u == nil {
 		return r
 	}

@@ -153,6 +153,9 @@ func (s *Server) startedLender() *serverGuard {
 
 // lateUse is guard.lateUse for panics in goroutines of s.
 func (s *Server) lateUse(r any, trace []byte) any {
+	if !faulting.Load() {
+		return r
+	}
 	var g *guard
 	if l := s.startedLender(); l != nil {
 		g = l.guard

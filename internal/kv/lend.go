@@ -16,23 +16,15 @@ func (l *List) Lapse() {
 	if l.Loan != nil {
 		l.Loan.KeepLast(l.arena)
 	}
-	*l = List{Loan: l.Loan, late: l.lateCall()}
-}
-
-func (l *List) lateCall() *lifetime.LateCall {
-	if l.Loan == nil {
-		return nil
-	}
-	return l.Loan.LateCall("Args.Peek")
+	*l = List{Loan: l.Loan}
 }
 
 // LapseOnPages is Lapse for a loan whose memory becomes unreadable. l keeps its pairs, so
 // that Peek faults if it is given one of their keys: Peek is inlined, and too large for a
-// check. With a key that they don't have, it panics if late calls do. All other methods must
-// be called only after a check.
+// check. All other methods must be called only after a check.
 func (l *List) LapseOnPages() {
 	l.Loan.KeepLast(l.arena)
-	l.arena, l.late = l.arena[:len(l.arena):len(l.arena)], l.lateCall()
+	l.arena = l.arena[:len(l.arena):len(l.arena)]
 }
 
 // Use tells the loan, if there is one, that l is used.

@@ -39,7 +39,6 @@ type List struct {
 
 	// Loan is what the list belongs to while it is lent, else nil; see Lend.
 	Loan *lifetime.Loan
-	late *lifetime.LateCall // of Peek, when l has lapsed and late calls panic
 }
 
 // pair locates one key and value: arena[key:keyEnd] and arena[val:valEnd].
@@ -122,16 +121,17 @@ func (l *List) IndexFold(key string) int {
 // one or two instructions per pair.
 func (l *List) Peek(key string) []byte {
 	tag := tagOf(key)
-	for i := range l.pairs {
-		if p := &l.pairs[i]; p.tag == tag && string(l.arena[p.key:p.keyEnd]) == key {
-			return l.arena[p.val:p.valEnd:p.valEnd]
+	pairs := l.pairs
+	for i := range pairs {
+		p := &pairs[i]
+		if p.tag == tag {
+			if string(l.arena[p.key:p.keyEnd]) == key {
+				return l.arena[p.val:p.valEnd:p.valEnd]
+			}
 		}
 	}
 	if race.Enabled {
 		l.Use() // in other programs Peek would then be too large to be inlined
-	}
-	if l.late != nil {
-		panic(l.late)
 	}
 	return nil
 }

@@ -23,7 +23,7 @@ func Fault(v any) *Use {
 		return nil
 	}
 	var pcs [maxDepth]uintptr
-	stack := since(sigpanic, callers(&pcs))
+	stack := sinceFault(callers(&pcs))
 	if t == nil || t.sinceEnd(time.Now()) == 0 { // the page is used again already
 		t = &tag{}
 	}
@@ -57,11 +57,10 @@ func addrOf(v any) (addr uintptr, ok bool) {
 	return e.Addr(), true
 }
 
-// since returns the frames below the last call of the function name. If there was none, it
-// returns all.
-func since(name string, pcs []uintptr) []uintptr {
+// sinceFault returns the part of a stack that led to a fault.
+func sinceFault(pcs []uintptr) []uintptr {
 	for i, pc := range pcs {
-		if f := runtime.FuncForPC(pc - 1); f != nil && f.Name() == name {
+		if f := runtime.FuncForPC(pc - 1); f != nil && f.Name() == sigpanic {
 			return pcs[i+1:]
 		}
 	}

@@ -37,8 +37,6 @@ type Config struct {
 	// Each fills Use.Stack for each use, not only for those with Use.Log. A
 	// Report that panics needs it.
 	Each bool
-	// Panics says that Report panics; see LateCall.
-	Panics bool
 }
 
 const (
