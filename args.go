@@ -187,7 +187,13 @@ func (a *Args) Peek(key string) []byte { return a.list.Peek(key) }
 
 // PeekBytes is [Args.Peek] for bytes. The bytes are borrowed: they are valid until a
 // changes or the handler returns.
-func (a *Args) PeekBytes(key []byte) []byte { return a.list.Peek(bytesconv.B2S(key)) }
+func (a *Args) PeekBytes(key []byte) []byte {
+	v := a.list.Peek(bytesconv.B2S(key))
+	if v == nil {
+		used(a.list.Loan)
+	}
+	return v
+}
 
 // PeekMulti returns the values of all arguments with the key, in order, or nil if
 // there are none. Empty values are nil slices. The outer slice belongs to the caller.

@@ -19,7 +19,9 @@ import (
 // overwritten. From then on, each call of a method of the context, its request, its
 // response and their headers, arguments and URIs is reported. The call then behaves as on
 // an empty object. A []byte or an unsafe string that the program kept has other bytes from
-// then on; with Pages, reading it is reported too.
+// then on; with Pages, reading it is reported too. One method is not reported without
+// Pages, except in programs built with the race detector: Args.Peek of an Args that was
+// kept. It returns nil then.
 //
 // Contexts that Detach, TimeoutError or a TimeoutHandler gave to the program are not
 // affected, because they may be used after the handler has returned. Done, Err, Deadline
@@ -59,11 +61,11 @@ type LifetimeGuard struct {
 	// the limit is reached, the pages that have been unreadable for the longest time are
 	// used again. If there are none, bytes are on ordinary memory. 0 or less means 64 MiB.
 	//
-	// A guarded request takes at least 32 KiB of it. Pages of contexts that Detach or
-	// TimeoutError gave to the program, and of objects of pools that are never released,
-	// are never used again. So in a program that does this
+	// A guarded request takes at least 32 KiB of it. The program may use the bytes of a
+	// context that Detach or TimeoutError gave to it for good, and those of an object of a
+	// pool that it never releases: their pages are never used again. If a program does this
 	// for each request, the guard has no pages left after MaxBytes/32 KiB guarded requests,
-	// and finds no more uses of bytes; Unpaged of [LifetimeStats] then grows.
+	// and finds no more uses of bytes. Unpaged of [LifetimeStats] then grows.
 	MaxBytes int64
 
 	// Hold is how long pages of ended requests should stay unreadable. They stay so for a

@@ -47,7 +47,8 @@ type LifetimeStats struct {
 	// logged because others at the same place were, and faults in goroutines of a server.
 	Reports uint64
 	// Held is the number of bytes that the guard holds now: memory of requests that are
-	// being served, and pages of ended ones, of which only addresses are used.
+	// being served, pages of ended ones, of which only addresses are used, and pages that
+	// belong to the program for good, see LifetimeGuard.MaxBytes.
 	Held int64
 	// Unpaged counts how often bytes were not on pages, although LifetimeGuard.Pages is
 	// set, because MaxBytes was reached or the system gave none.

@@ -4,6 +4,7 @@ import (
 	"math"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -173,5 +174,32 @@ func TestRareSample(t *testing.T) {
 				t.Errorf("Every %d: sampled", every)
 			}
 		}
+	}
+}
+
+// A guard has pages even if an earlier one has given all of its own away.
+func TestSpaceAfterLeave(t *testing.T) {
+	const size = 3 << 20
+	for range 5 {
+		g := newPaged(t, Config{MaxBytes: size})
+		l := g.Begin(Origin{Kind: "handler"})
+		l.Alloc(100)
+		l.End()
+		if n := g.Stats().Unpaged; n != 0 {
+			t.Fatal("a new guard has no pages")
+		}
+		for range size/minChunk + 1 {
+			l := g.Begin(Origin{Kind: "handler"})
+			l.Alloc(100)
+			l.Leave()
+		}
+		var freed atomic.Bool
+		runtime.AddCleanup(g, func(f *atomic.Bool) { f.Store(true) }, &freed)
+		g = nil
+		for !freed.Load() {
+			runtime.GC()
+			runtime.Gosched()
+		}
+		time.Sleep(time.Millisecond) // for the other cleanup
 	}
 }

@@ -100,8 +100,15 @@ func chunkSize(size int64) int64 {
 	return (max(minChunk, (size+maxChunks-1)/maxChunks) + page - 1) / page * page
 }
 
-// releaseSpace gives a space back whose guard is gone.
+// releaseSpace gives a space back whose guard is gone. If loans that don't end have much of
+// it, it is not used again, because the next guard would have no pages.
 func releaseSpace(s *space) {
+	s.mu.Lock()
+	worn := 4*s.running > len(s.lent)
+	s.mu.Unlock()
+	if worn {
+		return
+	}
 	spaces.mu.Lock()
 	spaces.idle = append(spaces.idle, s)
 	spaces.mu.Unlock()
