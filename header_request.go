@@ -55,6 +55,11 @@ const requestDerived uint64 = 1<<msg.ContentLength | 1<<msg.TransferEncoding | 1
 // Reset sets the header, including its settings, to the zero value. It keeps its
 // memory for the next use.
 func (h *RequestHeader) Reset() {
+	used(h.s.Loan)
+	h.reset()
+}
+
+func (h *RequestHeader) reset() {
 	h.s.Reset()
 	h.s.Spelling, h.s.NoSpecial, h.s.NoDefaultType = msg.Normalized, false, false
 	h.hideContents = false

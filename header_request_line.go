@@ -51,6 +51,14 @@ func (h *RequestHeader) RequestURI() []byte {
 	return strSlash
 }
 
+// target is RequestURI for code of the library that has looked at the loan already.
+func (h *RequestHeader) target() []byte {
+	if t := h.s.Part(msg.Target); len(t) > 0 {
+		return t
+	}
+	return strSlash
+}
+
 // SetRequestURI sets the request-target. It should be escaped already;
 // URI.RequestURI builds one from parts. CR, LF and NUL become spaces. Other bytes
 // that can't be in a request line are escaped when the header is written. A target

@@ -54,6 +54,11 @@ const responseDerived uint64 = 1<<msg.ContentLength | 1<<msg.TransferEncoding | 
 // Reset sets the header, including its settings, to the zero value. It keeps its
 // memory for the next use.
 func (h *ResponseHeader) Reset() {
+	used(h.s.Loan)
+	h.reset()
+}
+
+func (h *ResponseHeader) reset() {
 	h.s.ResetAll()
 	h.defaultServer, h.hideContents = "", false
 }

@@ -80,7 +80,7 @@ func (c *HostClient) roundTripOn(k *call, cc *clientConn, req *Request, resp *Re
 	k.reused, k.upstream = cc.served > 0, cc.upstream
 	lastOne := c.MaxConnDuration > 0 && clock.Ticks()-cc.created > clock.Tick(c.MaxConnDuration)
 	// A Connection field of the request is not replaced for that.
-	says := lastOne && !req.ConnectionClose() && !req.Header.s.Has(msg.Connection)
+	says := lastOne && !req.Header.s.Closes() && !req.Header.s.Has(msg.Connection)
 	if says {
 		req.SetConnectionClose()
 	}
@@ -221,7 +221,7 @@ func (c *HostClient) exchange(k *call, cc *clientConn, req *Request, resp *Respo
 			return false, k.failed(req, err, len(cc.conn.Unread()) > 0 || rules.interim > 0)
 		}
 	}
-	keep = cc.frame(resp, rules) && !unsent && !req.ConnectionClose()
+	keep = cc.frame(resp, rules) && !unsent && !req.Header.s.Closes()
 	if lost != nil && rules.length == msg.LenUnknown {
 		// The body ends when the connection ends, but a reset is not a proper end.
 		// A reset is reported only once, and the write got it.

@@ -76,7 +76,7 @@ func (req *Request) Reset() {
 
 // reset is Reset for a request without closers.
 func (req *Request) reset() {
-	req.Header.Reset()
+	req.Header.reset()
 	if req.isBare() {
 		req.lent, req.isTLS = false, false
 	} else {
@@ -184,7 +184,7 @@ func (req *Request) parseURI() error {
 		return nil
 	}
 	req.uriParsed, req.uriBad, req.uriUsed = true, false, true
-	host, target := req.Header.Host(), req.Header.RequestURI()
+	host, target := req.Header.Host(), req.Header.target()
 	// What was received as "//a/b" is a path in any case (RFC 9112 section
 	// 3.2.1); in URIs that are made here, "//a" names the host.
 	received := len(req.Header.s.Part(msg.Raw)) > 0
@@ -263,7 +263,7 @@ func (req *Request) RequestURI() []byte {
 // target returns the request-target for the parsed URI (RFC 9112 section 3.2). It doesn't
 // change targets that are not a path.
 func (req *Request) target() []byte {
-	set := req.Header.RequestURI()
+	set := req.Header.target()
 	switch {
 	case string(set) == "*":
 		return set

@@ -62,7 +62,7 @@ func (resp *Response) Reset() {
 
 // reset is Reset for a response without a stream.
 func (resp *Response) reset() {
-	resp.Header.Reset()
+	resp.Header.reset()
 	if b := resp.body; b != nil && cap(b.B) <= keepBody && resp.bodyRaw == nil && resp.remote == nil && resp.local == nil {
 		b.B = b.B[:0] // as resetSkipHeader does
 		resp.lent = false

@@ -115,16 +115,12 @@ func (ss *h1Session) Open(c engine.Conn, next *engine.Next) {
 // connection.
 func (ss *h1Session) Feed(w *engine.Work, next *engine.Next) {
 	fine := false
-	faults := ss.l.fixed.faults
-	if faults {
-		faults = !debug.SetPanicOnFault(true)
+	if ss.l.fixed.faults {
+		debug.SetPanicOnFault(true) // for good: the goroutine is one of an engine
 	}
 	defer func() {
 		if !fine {
 			ss.broke(recover(), next)
-		}
-		if faults {
-			debug.SetPanicOnFault(false)
 		}
 	}()
 	if ss.tells && ss.wasSent(next) {

@@ -48,7 +48,6 @@ const DefaultRequestType = "application/octet-stream"
 // Reset makes r empty. Settings (Spelling, NoSpecial, NoDefaultType) and memory
 // stay.
 func (r *Request) Reset() {
-	r.Use()
 	r.Verify()
 	r.RequestHead.Reset()
 	r.Trailers.Reset()

@@ -58,7 +58,6 @@ const DefaultResponseType = "text/plain; charset=utf-8"
 // Reset makes r empty. Settings (NoDate, NoDefaultType and Spelling) and memory stay. The
 // values of slots stay too, but are only compared from then on.
 func (r *Response) Reset() {
-	r.Use()
 	r.Verify()
 	r.ResponseHead.Reset()
 	r.Trailers.Reset()
@@ -68,7 +67,6 @@ func (r *Response) Reset() {
 
 // ResetAll is Reset, settings included.
 func (r *Response) ResetAll() {
-	r.Use()
 	r.Verify()
 	r.ResponseHead.Reset()
 	r.Trailers.Reset()

@@ -147,7 +147,15 @@ func (f *Fields) SetPart(k int, b []byte) {
 		return
 	}
 	f.waste += int(f.Parts[k].Len)
-	f.Parts[k] = f.Store(b)
+	if len(b) == 0 {
+		f.Parts[k] = Span{}
+	} else { // Store, inline
+		if cap(f.Buf)-len(f.Buf) < len(b) {
+			f.Grow(len(b))
+		}
+		f.Parts[k] = Span{uint32(len(f.Buf)), uint32(len(b))}
+		f.Buf = append(f.Buf, b...)
+	}
 	f.compact()
 }
 
@@ -164,10 +172,10 @@ func (f *Fields) Store(b []byte) Span {
 		return Span{}
 	}
 	s := Span{uint32(len(f.Buf)), uint32(len(b))}
-	f.Grow(len(b))
-	n := len(f.Buf)
-	f.Buf = f.Buf[:n+len(b)]
-	copy(f.Buf[n:], b)
+	if cap(f.Buf)-len(f.Buf) < len(b) {
+		f.Grow(len(b))
+	}
+	f.Buf = append(f.Buf, b...)
 	return s
 }
 
