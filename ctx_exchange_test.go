@@ -359,7 +359,11 @@ func TestReachingMethodsHaveRows(t *testing.T) {
 			}
 		}
 	}
-	covered := map[string]bool{"Init": true, "Init2": true, "Done": true} // begin an exchange; Done: TestEveryBringerEnds
+	covered := map[string]bool{
+		"Init": true, "Init2": true, // begin an exchange
+		"Done":   true, // TestEveryBringerEnds
+		"Detach": true, // ctx_detach_test.go, and adaptor
+	}
 	for _, row := range reaching {
 		covered[row.method] = true
 	}
