@@ -12,8 +12,9 @@ import (
 // A condKey names a condition, so that the same comparison of the same values is the same
 // condition wherever it is made.
 type condKey struct {
-	x, y ssa.Value
-	op   token.Token
+	x, y     ssa.Value
+	constant string // instead of y: a constant
+	op       token.Token
 }
 
 // search looks for a way from the function's beginning through stages to a return.
@@ -186,9 +187,6 @@ func blockOf(v ssa.Value) *ssa.BasicBlock {
 	return nil
 }
 
-// consts makes one value of equal constants.
-var consts = map[string]ssa.Value{}
-
 // condition returns the key of a condition, and whether it is the opposite of it.
 func condition(v ssa.Value) (key condKey, neg, ok bool) {
 	for {
@@ -199,39 +197,25 @@ func condition(v ssa.Value) (key condKey, neg, ok bool) {
 		v, neg = u.X, !neg
 	}
 	if b, isBin := v.(*ssa.BinOp); isBin {
-		y := b.Y
+		y, text := b.Y, ""
 		if c, ok := y.(*ssa.Const); ok {
-			y = canonical(c)
+			y, text = nil, c.String() // equal constants are several values
 		}
 		switch b.Op {
 		case token.EQL, token.LSS, token.GTR:
-			return condKey{stable(b.X), y, b.Op}, neg, true
+			return condKey{b.X, y, text, b.Op}, neg, true
 		case token.NEQ:
-			return condKey{stable(b.X), y, token.EQL}, !neg, true
+			return condKey{b.X, y, text, token.EQL}, !neg, true
 		case token.GEQ:
-			return condKey{stable(b.X), y, token.LSS}, !neg, true
+			return condKey{b.X, y, text, token.LSS}, !neg, true
 		case token.LEQ:
-			return condKey{stable(b.X), y, token.GTR}, !neg, true
+			return condKey{b.X, y, text, token.GTR}, !neg, true
 		}
 	}
 	if _, isConst := v.(*ssa.Const); isConst {
 		return condKey{}, false, false
 	}
 	return condKey{x: v}, neg, true
-}
-
-// stable returns one value for several equal ones: lengths of the same slice.
-func stable(v ssa.Value) ssa.Value { return v }
-
-type constKey struct{ *ssa.Const }
-
-func canonical(c *ssa.Const) ssa.Value {
-	k := c.String()
-	if v, ok := consts[k]; ok {
-		return v
-	}
-	consts[k] = c
-	return c
 }
 
 // same says whether two things are the same channel, wait group or timer.
