@@ -54,23 +54,11 @@ func AcquireArgs() *Args {
 // returned may be used afterwards.
 func ReleaseArgs(a *Args) {
 	if l := a.list.Loan; l != nil {
-		a.giveUp(l)
+		giveUp(a, l, "ReleaseArgs")
 		return
 	}
 	a.Reset()
 	argsPool.Put(a)
-}
-
-// giveUp is ReleaseArgs for a guarded object.
-func (a *Args) giveUp(l *lifetime.Loan) {
-	switch back, late := ends(l, "ReleaseArgs"); {
-	case late:
-	case back:
-		a.lapse()
-		l.End()
-	default:
-		a.Reset()
-	}
 }
 
 // Reset removes all arguments. It keeps the buffers for reuse unless they are huge.

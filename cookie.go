@@ -79,23 +79,11 @@ func AcquireCookie() *Cookie {
 // returned may be used afterwards.
 func ReleaseCookie(c *Cookie) {
 	if l := c.loan; l != nil {
-		c.giveUp(l)
+		giveUp(c, l, "ReleaseCookie")
 		return
 	}
 	c.Reset()
 	cookiePool.Put(c)
-}
-
-// giveUp is ReleaseCookie for a guarded object.
-func (c *Cookie) giveUp(l *lifetime.Loan) {
-	switch back, late := ends(l, "ReleaseCookie"); {
-	case late:
-	case back:
-		c.lapse()
-		l.End()
-	default:
-		c.Reset()
-	}
 }
 
 // Reset makes c an empty cookie. It keeps the buffers for reuse unless they are

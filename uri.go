@@ -82,23 +82,11 @@ func AcquireURI() *URI {
 // returned may be used afterwards.
 func ReleaseURI(u *URI) {
 	if l := u.loan; l != nil {
-		u.giveUp(l)
+		giveUp(u, l, "ReleaseURI")
 		return
 	}
 	u.Reset()
 	uriPool.Put(u)
-}
-
-// giveUp is ReleaseURI for a guarded object.
-func (u *URI) giveUp(l *lifetime.Loan) {
-	switch back, late := ends(l, "ReleaseURI"); {
-	case late:
-	case back:
-		u.lapse()
-		l.End()
-	default:
-		u.Reset()
-	}
 }
 
 // Reset sets u to the zero value. It keeps the buffers for reuse unless they are

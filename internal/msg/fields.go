@@ -147,15 +147,7 @@ func (f *Fields) SetPart(k int, b []byte) {
 		return
 	}
 	f.waste += int(f.Parts[k].Len)
-	if len(b) == 0 {
-		f.Parts[k] = Span{}
-	} else { // Store, inline
-		if cap(f.Buf)-len(f.Buf) < len(b) {
-			f.Grow(len(b))
-		}
-		f.Parts[k] = Span{uint32(len(f.Buf)), uint32(len(b))}
-		f.Buf = append(f.Buf, b...)
-	}
+	f.Parts[k] = f.Store(b)
 	f.compact()
 }
 

@@ -179,9 +179,6 @@ func isBool(t types.Type) bool {
 
 func blockOf(v ssa.Value) *ssa.BasicBlock {
 	if i, ok := v.(ssa.Instruction); ok {
-		if _, phi := v.(*ssa.Phi); phi {
-			return i.Block()
-		}
 		return i.Block()
 	}
 	return nil
