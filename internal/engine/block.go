@@ -326,9 +326,9 @@ func (c *blockConn) shut() {
 	race.Publish()
 	switch {
 	case c.resets:
-		resetNow(c.nc)
+		ResetNow(c.nc)
 	case c.bounds.broken.Load():
-		closeNow(c.nc)
+		CloseNow(c.nc)
 	default:
 		c.nc.Close()
 	}

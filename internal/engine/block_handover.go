@@ -68,6 +68,16 @@ func (h *hijackedConn) Read(p []byte) (int, error) {
 	return h.Conn.Read(p)
 }
 
+// TakeUnread returns the bytes that were already read and that Read has not returned yet.
+// Read then doesn't return them. Package ws uses it.
+func (h *hijackedConn) TakeUnread() []byte {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	rest := h.rest
+	h.rest = nil
+	return rest
+}
+
 // UnsafeConn returns the wrapped connection. Its Read does not return the bytes that were
 // already read.
 func (h *hijackedConn) UnsafeConn() net.Conn { return h.Conn }

@@ -93,6 +93,9 @@ func (e *Block) Stop() {
 // Stopping reports whether the connection's epoch drains or has ended.
 func (c *blockConn) Stopping() bool { return c.epoch != c.e.epoch.Load() }
 
+// Stops is Stopping for a connection of that epoch. Any goroutine may call it.
+func (e *Block) Stops(epoch uint32) bool { return epoch != e.epoch.Load() }
+
 // over reports whether the connection's epoch has ended.
 func (c *blockConn) over() bool { return c.Stopping() && c.epoch != c.e.epoch.number() }
 
@@ -109,31 +112,46 @@ func (e *Block) CloseAll() {
 		all = append(all, open{c.nc, c.sess, c.waker})
 	})
 	for _, o := range all { // not under mu: Close may be the program's code
-		calmly(o.sess, func() { closeNow(o.nc) })
+		calmly(o.sess, func() { CloseNow(o.nc) })
 		o.waker.ring(true)
 	}
 }
 
-// closeNow closes nc without the closure alert of TLS, since sending it may block. So it
+// CloseNow closes nc without the closure alert of TLS, since sending it may block. So it
 // closes the socket first. Any goroutine may call it.
-func closeNow(nc net.Conn) {
-	if t, ok := nc.(interface{ NetConn() net.Conn }); ok {
-		t.NetConn().Close()
+func CloseNow(nc net.Conn) {
+	if b, ok := below(nc); ok {
+		b.Close()
 	}
 	nc.Close()
 }
 
-// resetNow is closeNow, except that it resets the socket (RFC 9293 section 3.5.3):
+// ResetNow is CloseNow, except that it resets the socket (RFC 9293 section 3.5.3):
 // SO_LINGER with 0 seconds makes close send RST.
-func resetNow(nc net.Conn) {
-	below := nc
-	if t, ok := nc.(interface{ NetConn() net.Conn }); ok {
-		below = t.NetConn()
+func ResetNow(nc net.Conn) {
+	b, ok := below(nc)
+	if !ok {
+		b = nc
 	}
-	if l, ok := below.(interface{ SetLinger(int) error }); ok {
+	if l, ok := b.(interface{ SetLinger(int) error }); ok {
 		l.SetLinger(0)
 	}
-	closeNow(nc)
+	CloseNow(nc)
+}
+
+// below returns the connection on which nc, of TLS or given to a HijackHandler, is built.
+func below(nc net.Conn) (b net.Conn, ok bool) {
+	for range 3 {
+		switch t := nc.(type) {
+		case interface{ NetConn() net.Conn }:
+			nc, ok = t.NetConn(), true
+		case interface{ UnsafeConn() net.Conn }:
+			nc, ok = t.UnsafeConn(), true
+		default:
+			return nc, ok
+		}
+	}
+	return nc, ok
 }
 
 // fresh is how long a new connection that has sent nothing isn't evicted, since its first

@@ -249,7 +249,7 @@ func (sh *blockShare) breakConn() {
 	c.killed = true
 	k := c.waker
 	e.mu.Unlock()
-	calmly(sh.sess, func() { closeNow(c.nc) })
+	calmly(sh.sess, func() { CloseNow(c.nc) })
 	k.ring(true)
 }
 

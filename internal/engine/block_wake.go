@@ -20,10 +20,16 @@ func (wokenError) Error() string { return "engine: woken" }
 // that runs the session may call this; it can pass the Waker to other goroutines.
 func (c *blockConn) Waker() *Waker {
 	if c.waker == nil {
-		c.setWaker(&Waker{c: c})
-		c.hear()
+		c.UseWaker(new(Waker))
 	}
 	return c.waker
+}
+
+// UseWaker makes k, which is new, the Waker of the session.
+func (c *blockConn) UseWaker(k *Waker) {
+	k.c = c
+	c.setWaker(k)
+	c.hear()
 }
 
 // wakes reports whether a wake-up is pending, so that the session must be fed.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/galehttp/gale/internal/clock"
+	"github.com/galehttp/gale/internal/pool"
 )
 
 // Event is the engine with goroutines per request, not per connection: a few goroutines
@@ -207,6 +208,9 @@ func (e *Event) Adopt(nc net.Conn) error {
 	return nil
 }
 
+// starters has empty workers for Start.
+var starters pool.Pool
+
 // Start lets sess serve a connection for which Adopt was called. top, if it is not nil,
 // is a connection on top of nc: the engine reads from it and writes to it. Its Read must
 // return temporary errors of nc, and go on where it stopped when it is called again. A
@@ -225,7 +229,11 @@ func (e *Event) Start(nc, top net.Conn, epoch uint32, sess Session) {
 	l.mu.Lock() // each and evictIdle look at these
 	c.sess, c.epoch, c.opened = sess, epoch, uint32(clock.Coarse()/seconds)
 	l.mu.Unlock()
-	wk := worker{l: l} // for the steps below, which need one
+	wk, _ := starters.Get().(*worker) // for the steps below, which need one
+	if wk == nil {
+		wk = new(worker)
+	}
+	wk.l = l
 	fine := false
 	defer func() {
 		if !fine { // user code ended it
@@ -237,8 +245,11 @@ func (e *Event) Start(nc, top net.Conn, epoch uint32, sess Session) {
 					e.Panicked(r)
 				}
 			}()
-			c.end(ErrGoexit, &wk)
+			c.end(ErrGoexit, wk)
+			return
 		}
+		*wk = worker{}
+		starters.Put(wk)
 	}()
 	sess.Open(c, &wk.next)
 	c.begin(&wk.next)

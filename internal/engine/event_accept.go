@@ -426,8 +426,8 @@ func (c *eventConn) hijack(wk *worker) verdict {
 	}
 	c.forsake(wk)
 	wk.c = nil
-	if m := c.more.Load(); m != nil {
-		m.waker.end()
+	if p := c.more.part(); p != nil {
+		p.waker.end()
 	}
 	go c.sess.Hijacked(nc)
 	c.ended(nil)
@@ -440,7 +440,7 @@ func (c *eventConn) hijack(wk *worker) verdict {
 // which the poller doesn't know, and fd is closed. Methods of the old net.Conn then call
 // those of the new one, so that TLS on top of it goes on.
 func (c *eventConn) ordinary(w *Work) (net.Conn, error) {
-	rest := append([]byte(nil), c.extra().stash...)
+	rest := append([]byte(nil), c.stashed()...)
 	if w != nil {
 		rest = append(rest, w.Unread()...)
 	}
@@ -471,14 +471,12 @@ func (c *eventConn) Detach(w *Work) (net.Conn, error) {
 	if err := c.Flush(w); err != nil {
 		return nil, err
 	}
-	if m := c.more.Load(); m != nil {
-		c.endWatch(m)
-	}
+	c.endWatch()
 	nc, err := c.ordinary(w)
 	if err != nil {
 		return nil, err
 	}
-	c.detached = true
+	c.rare |= detached
 	w.Consume(len(w.Unread()))
 	return nc, nil
 }

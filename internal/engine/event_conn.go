@@ -38,13 +38,13 @@ type eventConn struct {
 	w    *Work      // set during a visit, and after it if putAside can't give it back
 	// more is set once, by extra, and never changes after that. Any goroutine may load
 	// it.
-	more atomic.Pointer[connMore]
+	more moreLink
 
 	timer wheelLink // see there
 
 	// Invariants of the fields up to addr, whenever no method of the session runs:
 	//
-	//	woken                      => more.waker != nil: feed relies on it
+	//	woken                      => more.part().waker != nil: feed relies on it
 	//	layered                    => more.top != nil
 	//	drained, without layered   => the last read got EAGAIN, or less than its room
 	//	more.dry                   => layered, and the same holds for the socket
@@ -65,12 +65,11 @@ type eventConn struct {
 	// whole says that only EAGAIN sets drained, since a short read doesn't mean that
 	// nothing more is there. That holds on UNIX sockets, and after a byte out of band has
 	// come. On other streams a short read means the same as EAGAIN (epoll(7)).
-	whole bool
-	// detached says that it has left the engine, see Detach.
-	detached bool
-	served   bool    // the owner's copy of isServed
-	opened   uint32  // when it began, in seconds of clock.Tick
-	addr     rawAddr // of the peer
+	whole  bool
+	rare   rareState // bits, since the size of a connection matters
+	served bool      // the owner's copy of isServed
+	opened uint32    // when it began, in seconds of clock.Tick
+	addr   rawAddr   // of the peer
 
 	writeTimeout time.Duration
 
@@ -86,6 +85,15 @@ type wants struct {
 	op                  Op
 	idle, linger, reset bool
 }
+
+// rareState says what is true of few connections.
+type rareState uint8
+
+const (
+	detached rareState = 1 << iota // it has left the engine, see Detach
+	atEnd                          // sess, which has a Waker, was told that no more bytes come; see stall
+	unopened                       // Open of sess has yet to be called, see switchTo
+)
 
 // phase is what a connection does. It says which step function the next visit calls.
 type phase uint8
@@ -205,6 +213,12 @@ func (c *eventConn) note(ev uint32) {
 	}
 }
 
+// looks reports whether the next read asks the socket. A connection on top is read although
+// the socket is dry.
+func (c *eventConn) looks() bool {
+	return !c.drained && !(c.layered && c.more.Load().dry)
+}
+
 // lookAgain makes the next read ask the socket, although it may have nothing.
 func (c *eventConn) lookAgain() {
 	c.drained = false
@@ -251,8 +265,8 @@ func (c *eventConn) stepRead(ev uint32, wk *worker) verdict {
 	if ev&evKill != 0 {
 		return c.end(net.ErrClosed, wk)
 	}
-	looked := !c.drained
-	if looked {
+	looked := c.looks()
+	if !c.drained {
 		w, room := c.work(wk), c.into()
 		elsewhere := len(room) > 0 && w.empty()
 		if !elsewhere {
@@ -340,7 +354,7 @@ func (c *eventConn) feed(w *Work, wk *worker) verdict {
 	c.forgetInto()
 	if c.woken {
 		c.woken = false
-		c.more.Load().waker.fed()
+		c.more.part().waker.fed()
 	}
 	c.sess.Feed(w, &wk.next)
 	if wk.sharer.state != keeps && !c.settle(wk) {
@@ -365,8 +379,8 @@ func (c *eventConn) stepFeed(wk *worker) verdict { return c.feed(c.workNow(wk), 
 // once.
 func (c *eventConn) stall(why error, wk *worker) verdict {
 	w := c.workNow(wk)
-	if m := c.more.Load(); why == io.EOF && m != nil && m.waker != nil {
-		m.atEnd = true
+	if p := c.more.part(); why == io.EOF && p != nil && p.waker != nil {
+		c.rare |= atEnd
 	}
 	wk.next = Next{}
 	c.forgetInto()
@@ -384,7 +398,7 @@ func (c *eventConn) want(next *Next) {
 		c.extra().unsent.file = next.File
 	}
 	if next.Session != nil {
-		c.extra().next = next.Session
+		c.more.makePart().next = next.Session
 	}
 }
 
@@ -392,7 +406,7 @@ func (c *eventConn) want(next *Next) {
 // Stall, with wk.next as they left it. After Detach it ignores wk.next and ends the
 // session.
 func (c *eventConn) obey(wk *worker) verdict {
-	if c.detached {
+	if c.rare&detached != 0 {
 		c.forsake(wk)
 		wk.c = nil
 		defer c.ended(nil)
@@ -430,7 +444,7 @@ func (c *eventConn) wrote(wk *worker) verdict {
 	case Hijack:
 		return c.hijack(wk)
 	case Switch:
-		return c.switchTo(c.more.Load().next, wk)
+		return c.switchTo(c.more.part().next, wk)
 	}
 	return c.end(ErrAborted, wk)
 }
@@ -444,7 +458,7 @@ func (c *eventConn) wrote(wk *worker) verdict {
 func (c *eventConn) end(err error, wk *worker) verdict {
 	c.forsake(wk)
 	switch {
-	case c.detached:
+	case c.rare&detached != 0:
 	case c.wants.reset:
 		c.l.sys.setLinger(c.fd, 0)
 	case c.layered:

@@ -10,7 +10,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/galehttp/gale/internal/pool"
 	"github.com/galehttp/gale/internal/race"
+	"github.com/galehttp/gale/internal/sockopt"
 )
 
 const haveSystem = true
@@ -292,12 +294,27 @@ func fromSockaddr(sa unix.Sockaddr) (a rawAddr) {
 }
 
 func (linuxSockets) accept(fd uintptr) (accepted, syscall.Errno) {
-	nfd, sa, err := unix.Accept4(int(fd), unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC)
-	if err != nil {
-		return accepted{fd: -1}, errnoOf(err)
+	peer, _ := peers.Get().(*sockopt.PeerAddr)
+	if peer == nil {
+		peer = new(sockopt.PeerAddr)
 	}
-	return accepted{int32(nfd), fromSockaddr(sa)}, 0
+	defer peers.Put(peer)
+	nfd, errno := sockopt.Accept(int(fd), peer)
+	if errno != 0 {
+		return accepted{fd: -1}, errno
+	}
+	var a rawAddr
+	if ip, port, zone, ip4, ok := peer.IP(); ok {
+		a = rawAddr{kind: addrIP6, port: port, zone: zone, ip: ip}
+		if ip4 {
+			a.kind = addrIP4
+		}
+	}
+	return accepted{int32(nfd), a}, 0
 }
+
+// peers has memory for the addresses of peers. Accept overwrites it.
+var peers pool.Pool
 
 func (linuxSockets) setOption(fd, level, name, value int) error {
 	return unix.SetsockoptInt(fd, level, name, value)

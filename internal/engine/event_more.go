@@ -7,10 +7,42 @@ import (
 	"github.com/galehttp/gale/internal/clock"
 )
 
+// connPart holds what a connection needs that waits for wake-ups, or switches to another
+// session. It is separate from connMore, which is much larger, because many upgraded
+// connections may be idle (TestUpgradedWeight). Its fields belong to the owner, except
+// more, which is set once and which any goroutine may load.
+type connPart struct {
+	waker *Waker  // of sess, if it asked for one
+	next  Session // for Switch
+	more  atomic.Pointer[connMore]
+}
+
+// moreLink leads to a connPart and a connMore. Any goroutine may call its methods.
+type moreLink struct{ p atomic.Pointer[connPart] }
+
+// part returns the connPart, nil if there is none.
+func (l *moreLink) part() *connPart { return l.p.Load() }
+
+// makePart is part, but makes it if there is none. If several goroutines make one at the
+// same time, all of them get the same one.
+func (l *moreLink) makePart() *connPart {
+	if l.p.Load() == nil {
+		l.p.CompareAndSwap(nil, new(connPart))
+	}
+	return l.p.Load()
+}
+
+// Load returns the connMore, nil if there is none.
+func (l *moreLink) Load() *connMore {
+	if p := l.p.Load(); p != nil {
+		return p.more.Load()
+	}
+	return nil
+}
+
 // connMore holds what only few connections need. Its fields belong to the owner. The
 // exceptions are the atomic ones, which any goroutine may use; fdUse; and room and
-// writeLimit, which belong to the goroutine that writes. For unopened and atEnd see
-// switchTo and stall.
+// writeLimit, which belong to the goroutine that writes.
 type connMore struct {
 	// wake is made before isWaiting is set for the first time. It gets one value for each
 	// time that isWaiting is cleared, so a send never blocks.
@@ -26,11 +58,7 @@ type connMore struct {
 	local      atomic.Pointer[rawAddr]
 	top        net.Conn // see Start
 	dry        bool     // the socket below top has nothing more to read, see eventConn.drained
-	waker      *Waker   // of sess, if it asked for one
-	next       Session  // for Switch
 	into       []byte   // see ReadInto
-	atEnd      bool     // sess, which has a Waker, was told that no more bytes come
-	unopened   bool     // Open of sess has yet to be called, see switchTo
 	hijacked   atomic.Pointer[net.Conn]
 	fdUse      fdUse // under eventConn.mu
 
@@ -74,10 +102,11 @@ type fdUse struct {
 // extra returns the rarely used part, and makes it if there is none. Any goroutine may
 // call it. If several make one at the same time, all of them get the same one.
 func (c *eventConn) extra() *connMore {
-	if c.more.Load() == nil {
-		c.more.CompareAndSwap(nil, new(connMore))
+	p := c.more.makePart()
+	if p.more.Load() == nil {
+		p.more.CompareAndSwap(nil, new(connMore))
 	}
-	return c.more.Load()
+	return p.more.Load()
 }
 
 // hasOutput reports whether something is left to be written, apart from w.Out. m may be

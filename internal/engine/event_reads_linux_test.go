@@ -8,16 +8,37 @@ import (
 	"time"
 )
 
-// eared is a system that counts reads. With deaf set, it loses all edges.
+// eared is a system that counts reads. With deaf set, it loses all edges. wrote, if it is
+// set, is called once after a write, before the engine goes on.
 type eared struct {
 	system
 	reads atomic.Int32
+	fd    atomic.Int32 // of the last read
 	deaf  atomic.Bool
+	wrote atomic.Pointer[func()]
 }
 
 func (s *eared) read(fd int32, p []byte) (int, syscall.Errno) {
 	s.reads.Add(1)
+	s.fd.Store(fd)
 	return s.system.read(fd, p)
+}
+
+func (s *eared) write(fd int32, p []byte) (int, syscall.Errno) {
+	n, errno := s.system.write(fd, p)
+	if f := s.wrote.Swap(nil); f != nil {
+		(*f)()
+	}
+	return n, errno
+}
+
+// arrive waits until there are bytes to read at the socket that was read last.
+func (s *eared) arrive(t *testing.T) {
+	t.Helper()
+	waitFor(t, func() bool {
+		n, _, err := syscall.Recvfrom(int(s.fd.Load()), make([]byte, 1), syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
+		return n > 0 && err == nil
+	})
 }
 
 func (s *eared) poll(batch []ready, block bool, guarded *atomic.Bool) int {
@@ -96,8 +117,26 @@ func TestEventLooksOnceMore(t *testing.T) {
 		want(t, client, "first\n")
 		sys.deaf.Store(true)
 		send(t, client, "last\n")
+		sys.arrive(t)
 		e.Stop()
 		want(t, client, "last\n")
+		wantEOF(t, client)
+	})
+}
+
+// The same holds if the engine stops after it has written an answer, and before it has
+// looked for the next request.
+func TestEventLooksOnceMoreAfterAnswer(t *testing.T) {
+	onSockets(t, func(t *testing.T, e *Event, sys *eared, client net.Conn) {
+		stop := func() {
+			sys.deaf.Store(true)
+			send(t, client, "last\n")
+			sys.arrive(t)
+			e.Stop()
+		}
+		sys.wrote.Store(&stop)
+		send(t, client, "first\n")
+		want(t, client, "first\nlast\n")
 		wantEOF(t, client)
 	})
 }

@@ -38,7 +38,11 @@ func (c *eventConn) SetWriteTimeout(d, stall time.Duration) {
 
 // SetWriteDeadline sets when all of the writes that follow must have ended; 0 means
 // never.
-func (c *eventConn) SetWriteDeadline(t clock.Tick) { c.extra().writeLimit = t }
+func (c *eventConn) SetWriteDeadline(t clock.Tick) {
+	if t != 0 || c.more.Load() != nil {
+		c.extra().writeLimit = t
+	}
+}
 
 // InterruptWrites makes writes fail from now on. Any goroutine may call it, without
 // locks.

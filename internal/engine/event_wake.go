@@ -8,13 +8,19 @@ import "io"
 // Waker returns the Waker of the session. The first call makes it. Only the goroutine
 // that runs the session may call this; it can pass the Waker to other goroutines.
 func (c *eventConn) Waker() *Waker {
-	m := c.extra()
-	if m.waker == nil {
-		m.waker = &Waker{c: c}
-		c.set(hasWaker)
-		c.hear()
+	p := c.more.makePart()
+	if p.waker == nil {
+		c.UseWaker(new(Waker))
 	}
-	return m.waker
+	return p.waker
+}
+
+// UseWaker makes k, which is new, the Waker of the session.
+func (c *eventConn) UseWaker(k *Waker) {
+	k.c = c
+	c.more.makePart().waker = k
+	c.set(hasWaker)
+	c.hear()
 }
 
 // hear wakes the session if it has a Waker and the connection's epoch drains or has
@@ -38,7 +44,7 @@ func (c *eventConn) awaken(*Waker) {
 // toldEnd reports whether err is the peer's end of stream, of which the session was
 // already told. The session has gone on, and waits for wake-ups only.
 func (c *eventConn) toldEnd(err error) bool {
-	if m := c.more.Load(); err != io.EOF || m == nil || !m.atEnd {
+	if err != io.EOF || c.rare&atEnd == 0 {
 		return false
 	}
 	c.drained = true
@@ -53,22 +59,23 @@ func (c *eventConn) toldEnd(err error) bool {
 // session reads once without an edge: the old one may already have been told of the end.
 func (c *eventConn) switchTo(s Session, wk *worker) verdict {
 	wk.feeds++
-	old, m := c.sess, c.extra()
-	m.waker.end()
+	old, p := c.sess, c.more.makePart()
+	p.waker.end()
 	c.unset(evWake | hasWaker) // of the old session, whose Waker posts nothing any more
-	c.endWatch(m)
+	c.endWatch()
 	c.reclaim()
 	c.SetWriteTimeout(0, 0)
 	c.SetWriteDeadline(0)
 	c.setDue(0)
-	m.waker, m.next, m.atEnd, m.unopened = nil, nil, false, true
+	p.waker, p.next = nil, nil
+	c.rare = c.rare&^atEnd | unopened
 	c.woken = false
 	c.lookAgain()
 	c.l.mu.Lock() // each looks at sess
 	c.sess = s
 	c.l.mu.Unlock()
 	old.Closed(ErrSwitched)
-	m.unopened = false
+	c.rare &^= unopened
 	wk.next = Next{}
 	s.Open(c, &wk.next)
 	if wk.next.Op == Read && c.anyUnread() {
@@ -96,11 +103,24 @@ func (c *eventConn) begin(next *Next) {
 // anyUnread reports whether there are bytes that were read and that no session has
 // consumed.
 func (c *eventConn) anyUnread() bool {
-	return c.w != nil && len(c.w.Unread()) > 0 || len(c.more.Load().stash) > 0
+	return c.w != nil && len(c.w.Unread()) > 0 || len(c.stashed()) > 0
+}
+
+// stashed returns the unread bytes that are kept while there is no workspace. The owner
+// calls it.
+func (c *eventConn) stashed() []byte {
+	if m := c.more.Load(); m != nil {
+		return m.stash
+	}
+	return nil
 }
 
 // endWatch ends a watch that still runs, and waits for its gone.
-func (c *eventConn) endWatch(m *connMore) {
+func (c *eventConn) endWatch() {
+	m := c.more.Load()
+	if m == nil {
+		return
+	}
 	if wt := m.watch.Swap(nil); wt != nil {
 		c.unset(isWatched)
 		wt.stop()
@@ -110,11 +130,11 @@ func (c *eventConn) endWatch(m *connMore) {
 // closed ends the Waker and calls Closed of the session, unless its Open was never
 // called. No lock is held.
 func (c *eventConn) closed(err error) {
-	if m := c.more.Load(); m != nil {
-		m.waker.end()
-		if m.unopened {
-			return
-		}
+	if p := c.more.part(); p != nil {
+		p.waker.end()
+	}
+	if c.rare&unopened != 0 {
+		return
 	}
 	c.sess.Closed(err)
 }

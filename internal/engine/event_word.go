@@ -37,7 +37,7 @@ const (
 	isWatched // a session wants to know when the peer leaves
 	isIdle    // it has no owner, and nothing of a message has arrived
 	isServed  // the peer has sent something
-	hasWaker  // connMore.waker is set
+	hasWaker  // connPart.waker is set
 	isClosed  // it has ended
 	isShared  // it has no owner, and a handler runs in the call of the session that shared it: see Conn.Share
 	isOffered // it is shared, and there is something to do for another worker

@@ -261,7 +261,7 @@ func (c *eventConn) closeGracefully(wk *worker) verdict {
 // unreadWaits reports whether there are bytes of the peer that no session has consumed.
 // It may read and discard some: the connection is about to end.
 func (c *eventConn) unreadWaits(wk *worker) bool {
-	if c.w != nil && len(c.w.Unread()) > 0 || c.more.Load() != nil && len(c.more.Load().stash) > 0 {
+	if c.w != nil && len(c.w.Unread()) > 0 || len(c.stashed()) > 0 {
 		return true
 	}
 	if c.layered || c.drained && c.word.Load()&evIn == 0 {

@@ -20,6 +20,12 @@ import (
 // arrive.
 func simulate(tb testing.TB, n int) (s *gale.Server, sim *engine.Simulation) {
 	tb.Helper()
+	return simulateWith(tb, n, "GET / HTTP/1.1\r\nHost: h\r\n\r\n", func(ctx *gale.RequestCtx) {})
+}
+
+// simulateWith is simulate with another request and handler.
+func simulateWith(tb testing.TB, n int, request string, handler gale.RequestHandler) (s *gale.Server, sim *engine.Simulation) {
+	tb.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		tb.Fatal(err)
@@ -28,9 +34,9 @@ func simulate(tb testing.TB, n int) (s *gale.Server, sim *engine.Simulation) {
 		Engine: gale.EngineEvent, EventLoops: 1,
 		IdleTimeout: time.Hour, ReadHeaderTimeout: -1,
 		Concurrency: n, // otherwise a new connection would evict one
-		Handler:     func(ctx *gale.RequestCtx) {},
+		Handler:     handler,
 	}
-	sim = engine.Simulate(tb, []byte("GET / HTTP/1.1\r\nHost: h\r\n\r\n"))
+	sim = engine.Simulate(tb, []byte(request))
 	served := make(chan error, 1)
 	go func() { served <- s.Serve(ln) }()
 	tb.Cleanup(func() {
@@ -140,5 +146,62 @@ func BenchmarkEventRequest(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// mostUpgradedWeight is the most memory, in bytes, that a connection may use whose protocol
+// was switched, without what its handler keeps. About 30 bytes of it are for the simulation
+// and some reserve.
+const mostUpgradedWeight = 500
+
+// echoOnce is a handler that answers everything that arrives with one byte.
+type echoOnce struct{}
+
+func (echoOnce) Opened(c *gale.UpgradedConn) { c.SetTimeout(time.Hour) }
+
+func (echoOnce) Received(c *gale.UpgradedConn, in []byte) int {
+	if c.Stopping() {
+		c.Abort()
+		return len(in)
+	}
+	*c.Out() = append(*c.Out(), 'x')
+	return len(in)
+}
+
+func (echoOnce) Stalled(c *gale.UpgradedConn, why error) { c.Abort() }
+func (echoOnce) Closed(c *gale.UpgradedConn, err error)  {}
+
+// How much memory a connection uses that waits after an upgrade and one message.
+func TestUpgradedWeight(t *testing.T) {
+	n := race.Fewer(50_000)
+	before := heap()
+	s, sim := simulate(t, n)
+	s.Handler = func(ctx *gale.RequestCtx) {
+		ctx.SetStatusCode(gale.StatusSwitchingProtocols)
+		ctx.Upgrade(echoOnce{})
+	}
+	numbers := make([]int, 100)
+	for range 2 { // the request, and a message
+		for i := 0; i < n; i += len(numbers) {
+			for k := range numbers {
+				numbers[k] = i + k
+			}
+			askAll(sim, numbers)
+		}
+	}
+	if got := s.Stats().UpgradedConnections; got != n {
+		t.Fatalf("%d connections, want %d", got, n)
+	}
+	each := 0.0
+	for range 50 {
+		each = (float64(heap()) - float64(before)) / float64(n)
+		if each <= mostUpgradedWeight {
+			break
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	t.Logf("%.0f bytes each", each)
+	if each > mostUpgradedWeight && !race.Enabled {
+		t.Errorf("%.0f bytes for each connection, want %d at most", each, mostUpgradedWeight)
 	}
 }

@@ -188,4 +188,8 @@ type Conn interface {
 	// feed it. It is always the same for a session. A connection whose session never
 	// calls Waker pays nothing for it.
 	Waker() *Waker
+	// UseWaker may be called in Open, before Waker. It makes k the Waker, so that a session
+	// can have it in its own memory. k must be new, and that memory must not be used again
+	// while other goroutines may keep k.
+	UseWaker(k *Waker)
 }

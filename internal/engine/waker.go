@@ -19,19 +19,19 @@ import (
 // call the other methods: fed before each Feed; begin, then read or await, then finish,
 // in this order; end last. mu comes after Block.mu and before loop.mu.
 type Waker struct {
-	// pending says that Wake was called and no Feed has begun since. Every Wake swaps it,
-	// so that the Feed that clears it happens after all of these calls.
-	pending atomic.Bool
-
-	mu sync.Mutex
-	c  wakeable // nil when the session has ended
+	c wakeable // nil when the session has ended; under mu
 
 	// For Block, under mu. waits && !roused means that the goroutine waits for bytes and
 	// may be interrupted. bell is made when no bytes will come any more, and never
 	// changes after that. It holds a ring until an await takes it. killed says that
 	// CloseAll has closed the connection, or another goroutine broke it after a panic.
-	waits, roused, killed bool
 	bell                  chan struct{}
+	waits, roused, killed bool
+
+	mu sync.Mutex
+	// pending says that Wake was called and no Feed has begun since. Every Wake swaps it,
+	// so that the Feed that clears it happens after all of these calls.
+	pending atomic.Bool
 }
 
 // wakeable is the connection of a Waker. Its awaken is called under Waker.mu.
