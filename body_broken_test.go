@@ -124,6 +124,7 @@ func TestBrokenBodySwapped(t *testing.T) {
 
 // A form whose files are gone can't be written as a body either.
 func TestBrokenFormFiles(t *testing.T) {
+	withoutEngine(t)
 	t.Setenv("TMPDIR", t.TempDir())
 	body, contentType := formBody(maxFormMemory)
 	var req Request

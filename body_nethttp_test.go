@@ -119,6 +119,7 @@ func compare(t *testing.T, in string, gale, std verdict) (agree bool) {
 }
 
 func TestRequestFramingAgainstNetHTTP(t *testing.T) {
+	withoutEngine(t)
 	rng := rand.New(rand.NewPCG(5, 6))
 	lines := []string{"POST / HTTP/1.1\r\nHost: a\r\n", "GET / HTTP/1.1\r\nHost: a\r\n", "POST / HTTP/1.0\r\nHost: a\r\n", "HEAD / HTTP/1.1\r\nHost: a\r\n"}
 	stricter := map[string]int{}
@@ -136,6 +137,7 @@ func TestRequestFramingAgainstNetHTTP(t *testing.T) {
 }
 
 func TestResponseFramingAgainstNetHTTP(t *testing.T) {
+	withoutEngine(t)
 	rng := rand.New(rand.NewPCG(7, 8))
 	lines := []string{"HTTP/1.1 200 OK\r\n", "HTTP/1.0 200 OK\r\n", "HTTP/1.1 204 No Content\r\n", "HTTP/1.1 304 Not Modified\r\n", "HTTP/1.1 404 Not Found\r\n", "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\n"}
 	for range race.Fewer(20_000) {

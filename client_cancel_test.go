@@ -169,6 +169,7 @@ func TestClientCancel(t *testing.T) {
 
 // TestClientTimeout proves the same for a time limit.
 func TestClientTimeout(t *testing.T) {
+	withoutEngine(t)
 	for _, phase := range cancelPhases {
 		t.Run(phase.name, func(t *testing.T) {
 			c, url, body, _ := phase.begin(t)

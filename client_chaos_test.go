@@ -78,6 +78,7 @@ func chaosServer(t *testing.T) *PipelineClient {
 // the response of another, no request that isn't idempotent is processed twice, every
 // call returns, and nothing is left.
 func TestPipelineChaos(t *testing.T) {
+	withoutEngine(t)
 	before := runtime.NumGoroutine()
 	t.Run("", func(t *testing.T) {
 		c := chaosServer(t)
@@ -138,6 +139,7 @@ func TestPipelineChaos(t *testing.T) {
 // The same if each call has a connection of its own, with streamed bodies that are read
 // to their end or not, and closed by any goroutine.
 func TestHostClientChaos(t *testing.T) {
+	withoutEngine(t)
 	before := runtime.NumGoroutine()
 	t.Run("", func(t *testing.T) {
 		c := &HostClient{Addr: chaosServer(t).Addr, MaxConns: 4, MaxConnWaitTimeout: time.Minute}

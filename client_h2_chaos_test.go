@@ -28,7 +28,7 @@ import (
 // random. Each request is answered rightly or has an error, no POST runs twice, no call is
 // stuck, and at the end nothing is left. GALE_SOAK=10m sets how long the test runs.
 func TestH2ClientChaos(t *testing.T) {
-	long := 5 * time.Second
+	long := 3 * time.Second
 	if v := os.Getenv("GALE_SOAK"); v != "" {
 		d, err := time.ParseDuration(v)
 		if err != nil {

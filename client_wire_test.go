@@ -67,6 +67,7 @@ func setHostile(req *Request, setter int, a, b string) {
 // Whatever arguments setters get, one request is sent, with the intended body and no
 // unintended header, or a head that no server accepts.
 func TestClientWire(t *testing.T) {
+	withoutEngine(t)
 	for seed := range uint64(30_000) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		text := func() string { return hostileTexts[r.IntN(len(hostileTexts))] }

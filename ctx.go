@@ -77,6 +77,8 @@ type perRequest struct {
 
 	hijack           HijackHandler
 	hijackNoResponse bool
+	counted          bool           // hijack is from HijackCounted
+	upgrade          UpgradeHandler // hijack is from Upgrade
 
 	failing      bool          // Server.ErrorHandler runs, or has panicked
 	cut          bool          // what was flushed must be broken off, see Fail

@@ -256,6 +256,9 @@ func (ctx *RequestCtx) Value(key any) any {
 		}
 		return nil
 	case door.HijackKey:
+		if ctx.upgrade != nil && ctx.Response.StatusCode() != StatusSwitchingProtocols {
+			return door.Hijack{}
+		}
 		return door.Hijack{Handler: ctx.hijack, NoResponse: ctx.hijackNoResponse}
 	}
 	if own := ctx.ownContext(key); own != nil {

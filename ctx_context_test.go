@@ -851,7 +851,7 @@ func TestDerivedContextsHaveNoGoroutine(t *testing.T) {
 
 // Done returns a closed channel after a shutdown has begun.
 func TestDoneDuringShutdown(t *testing.T) {
-	for _, engine := range []Engine{EngineBlock, EngineEvent} {
+	for _, engine := range testEngines {
 		begun, stopped := make(chan struct{}), make(chan struct{})
 		ts := startServer(t, &Server{Engine: engine}, func(ctx *RequestCtx) {
 			close(begun)

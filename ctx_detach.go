@@ -99,10 +99,12 @@ func (ctx *RequestCtx) unreachable(err, answered error) error {
 func (ctx *RequestCtx) runHooksAside(hooks []func(*RequestCtx)) (ok bool) {
 	in := ctx.standIn()
 	in.hijack, in.hijackNoResponse = ctx.hijack, ctx.hijackNoResponse
+	in.upgrade, in.counted = ctx.upgrade, ctx.counted
 	ctx.Response.moveTo(&in.Response)
 	ok = in.runHooks(hooks)
 	in.Response.moveTo(&ctx.Response)
 	ctx.hijack, ctx.hijackNoResponse = in.hijack, in.hijackNoResponse
+	ctx.upgrade, ctx.counted = in.upgrade, in.counted
 	ctx.hookPanicked = in.hookPanicked
 	ctx.takeAfterOf(in)
 	if ok {

@@ -231,6 +231,12 @@ var reaching = []struct {
 		ctx.Hijack(func(c net.Conn) { io.WriteString(c, rawAnswer) })
 		return ctx.Hijacked()
 	}, want: each{"": "true"}, status: each{"": "200", "net/http h2": "500"}, body: each{"": "", "h1 block": "raw", "h1 event": "raw", "net/http": "raw", "net/http h2": "Internal Server Error\n"}},
+	{method: "HijackCounted", call: func(ctx *gale.RequestCtx) any {
+		readBody(ctx)
+		ctx.HijackSetNoResponse(true)
+		ctx.HijackCounted(func(c net.Conn) { io.WriteString(c, rawAnswer) }, nil)
+		return ctx.Hijacked()
+	}, want: each{"": "true"}, status: each{"": "200", "net/http h2": "500"}, body: each{"": "", "h1 block": "raw", "h1 event": "raw", "net/http": "raw", "net/http h2": "Internal Server Error\n"}},
 	{method: "HijackNow", call: func(ctx *gale.RequestCtx) any {
 		readBody(ctx)
 		c, err := ctx.HijackNow()
@@ -361,8 +367,9 @@ func TestReachingMethodsHaveRows(t *testing.T) {
 	}
 	covered := map[string]bool{
 		"Init": true, "Init2": true, // begin an exchange
-		"Done":   true, // TestEveryBringerEnds
-		"Detach": true, // ctx_detach_test.go, and adaptor
+		"Done":    true, // TestEveryBringerEnds
+		"Detach":  true, // ctx_detach_test.go, and adaptor
+		"Upgrade": true, // server_upgrade_test.go
 	}
 	for _, row := range reaching {
 		covered[row.method] = true

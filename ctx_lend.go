@@ -32,7 +32,7 @@ func (ctx *RequestCtx) lapse() {
 	ctx.x, ctx.work, ctx.reach, ctx.isTLS = nil, nil, over, false
 	ctx.tick, ctx.now, ctx.num = 0, time.Time{}, 0
 	ctx.remoteAddr, ctx.logger = nil, nil
-	ctx.hijack, ctx.hijackNoResponse = nil, false
+	ctx.hijack, ctx.hijackNoResponse, ctx.upgrade = nil, false, nil
 	ctx.hooks, ctx.after, ctx.afterTaken = nil, nil, true
 	ctx.timedOut.Store(nil)
 	if ctx.seen.req != nil {

@@ -57,6 +57,11 @@ func (ctx *RequestCtx) IsConnect() bool { return ctx.Request.Header.IsConnect() 
 // IsOptions reports whether the method is OPTIONS.
 func (ctx *RequestCtx) IsOptions() bool { return ctx.Request.Header.IsOptions() }
 
+// ConnectProtocol returns "websocket" for a request that opens a WebSocket over HTTP/2
+// (RFC 8441), which has the method CONNECT; see HTTP2Config.WebSocket. For other requests it
+// is empty, also for those that open a WebSocket over HTTP/1.1.
+func (ctx *RequestCtx) ConnectProtocol() string { return ctx.Request.ConnectProtocol() }
+
 // IsTrace reports whether the method is TRACE.
 func (ctx *RequestCtx) IsTrace() bool { return ctx.Request.Header.IsTrace() }
 

@@ -122,26 +122,34 @@ func TestStringsAreKept(t *testing.T) {
 			kept["BindJSON"], texts["BindJSON"] = err, textOf(err)
 		})
 		c := ts.dial()
-		c.send(request("alice0001"))
-		c.read("POST")
-		for range 100 {
-			c.send(request("mallet999"))
+		// A pool need not return what it got last: the context may lie with another processor,
+		// or a collection may have dropped it. Then another one is the first.
+		for rounds := 1; again == 0; rounds++ {
+			first = nil
+			c.send(request("alice0001"))
 			c.read("POST")
-		}
-		if again == 0 && !race.Enabled { // the pools of programs with the race detector drop objects
-			t.Error("no other request used the context")
-		}
-		found := 0
-		for name, v := range kept {
-			if got := textOf(v); got != texts[name] {
-				t.Errorf("%s was %q and is %q", name, texts[name], got)
+			for range 100 {
+				c.send(request("mallet999"))
+				c.read("POST")
 			}
-			if strings.Contains(texts[name], "alice0001") {
-				found++
+			found := 0
+			for name, v := range kept {
+				if got := textOf(v); got != texts[name] {
+					t.Errorf("%s was %q and is %q", name, texts[name], got)
+				}
+				if strings.Contains(texts[name], "alice0001") {
+					found++
+				}
 			}
-		}
-		if found < 6 {
-			t.Errorf("only %d of %d results have something of the request", found, len(kept))
+			if found < 6 {
+				t.Errorf("only %d of %d results have something of the request", found, len(kept))
+			}
+			if race.Enabled { // the pools of programs with the race detector drop objects
+				break
+			}
+			if rounds == 100 {
+				t.Fatal("no other request used the context")
+			}
 		}
 	})
 }
@@ -154,10 +162,12 @@ type ctxStrings struct{ ctx *RequestCtx }
 
 func (c *ctxStrings) String() string                         { return c.ctx.String() }
 func (c *ctxStrings) BasicAuth() (user, pass string, _ bool) { return c.ctx.BasicAuth() }
+func (c *ctxStrings) ConnectProtocol() string                { return c.ctx.ConnectProtocol() }
 
 // All methods of RequestCtx, Request and Response that return strings are in the test above.
 func TestStringMethodsAreKnown(t *testing.T) {
-	known := map[string]bool{"*gale.RequestCtx.String": true, "*gale.RequestCtx.BasicAuth": true, "*gale.Request.String": true, "*gale.Response.String": true}
+	known := map[string]bool{"*gale.RequestCtx.String": true, "*gale.RequestCtx.BasicAuth": true,
+		"*gale.RequestCtx.ConnectProtocol": true, "*gale.Request.ConnectProtocol": true, "*gale.Request.String": true, "*gale.Response.String": true}
 	for _, of := range []reflect.Type{reflect.TypeFor[*RequestCtx](), reflect.TypeFor[*Request](), reflect.TypeFor[*Response]()} {
 		for i := range of.NumMethod() {
 			m := of.Method(i)

@@ -45,6 +45,7 @@ func hungTarget(t *testing.T, port string) {
 // If an address doesn't answer, the dial tries the next one (RFC 8305 section 5). The
 // family of the one that answers is tried first after that.
 func TestHappyEyeballs(t *testing.T) {
+	withoutEngine(t)
 	port := dialTarget(t, "127.0.0.1:0")
 	hungTarget(t, port)
 	d := &TCPDialer{Resolver: resolverFunc(func(context.Context, string) ([]net.IPAddr, error) {
@@ -70,6 +71,7 @@ func TestHappyEyeballs(t *testing.T) {
 
 // A dial to an address that doesn't answer ends at its timeout, and so does the attempt.
 func TestDialerHung(t *testing.T) {
+	withoutEngine(t)
 	port := dialTarget(t, "127.0.0.1:0")
 	hungTarget(t, port)
 	d := &TCPDialer{Resolver: resolverFunc(func(context.Context, string) ([]net.IPAddr, error) {

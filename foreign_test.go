@@ -77,7 +77,7 @@ func TestNothingForeign(t *testing.T) {
 	if n, err := strconv.ParseInt(os.Getenv("GALE_FOREIGN_REQUESTS"), 10, 64); err == nil {
 		total = n
 	}
-	for _, e := range []Engine{EngineBlock, EngineEvent} {
+	for _, e := range testEngines {
 		t.Run(e.String(), func(t *testing.T) { testNothingForeign(t, e, seed, total) })
 	}
 }

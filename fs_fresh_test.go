@@ -248,6 +248,7 @@ func freshFS(m *freshModel, compressRoot string) *FS {
 // No answer is older than its request, however files are changed and whatever their time
 // stamps and sizes say.
 func TestFSFreshAlways(t *testing.T) {
+	withoutEngine(t)
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	m := newFreshModel(t, seed)
@@ -280,7 +281,7 @@ func TestFSFreshAlways(t *testing.T) {
 
 // The same over connections, with both engines.
 func TestFSFreshConnections(t *testing.T) {
-	for _, engine := range []Engine{EngineBlock, EngineEvent} {
+	for _, engine := range testEngines {
 		seed := rand.Uint64()
 		t.Logf("seed %d", seed)
 		m := newFreshModel(t, seed)

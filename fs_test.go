@@ -332,6 +332,7 @@ func TestFSLetsGoOfFiles(t *testing.T) {
 }
 
 func TestFSConcurrent(t *testing.T) {
+	withoutEngine(t)
 	root := fsTree(t)
 	big := strings.Repeat("0123456789", 10_000)
 	for _, fs := range []*FS{

@@ -24,6 +24,7 @@ func appendSlowly(dst []byte, h *ResponseHeader, by head.Sender) []byte {
 // The fast path for writing a response's head gives the same bytes as the general one,
 // whatever was done to the header.
 func TestQuickHeadIsGeneral(t *testing.T) {
+	withoutEngine(t)
 	defer clock.Start()()
 	rng := rand.New(rand.NewPCG(1, 2))
 	keys := []string{

@@ -22,6 +22,9 @@ func (c *HostClient) roundTrip(k *call, req *Request, resp *Response) (retry boo
 	if err := c.prepare(req); err != nil {
 		return false, resp.failed(err)
 	}
+	if req.protocol != "" && !k.opens {
+		return false, resp.failed(errOpenStream)
+	}
 	var from clock.Tick
 	if c.Trace != nil {
 		from = clock.Ticks()

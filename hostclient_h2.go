@@ -55,6 +55,8 @@ type sharedConn struct {
 	reason  *HTTP2ConnError // with which error code it has ended, or will; nil for none
 	refuses bool            // the code of a GOAWAY was HTTP_1_1_REQUIRED
 
+	greeted chan struct{} // for calls that wait for the server's SETTINGS; closed when they have come, or none will
+
 	upkeep h2Upkeep
 	lively bool // an event other than the answer to a PING has come; see h2Upkeep
 }
@@ -241,6 +243,8 @@ func (hc *sharedConn) event(ev *h2.Event) {
 		h2CallOf(ev.Stream).trailerSection()
 	case h2.Reset:
 		h2CallOf(ev.Stream).resetBy(ev)
+	case h2.Settings:
+		hc.greet()
 	case h2.GoAway:
 		hc.goAwayBy(ev.Code)
 	case h2.Pong:
@@ -271,6 +275,7 @@ func (hc *sharedConn) goAwayBy(code h2.Code) {
 
 // failAll fails all streams because the server broke the protocol, under mu.
 func (hc *sharedConn) failAll() {
+	hc.greet()
 	hc.retired, hc.ending = true, true
 	hc.upkeep.hurry(hc)
 	hc.reason = &HTTP2ConnError{Code: uint32(hc.proto.Code()), Local: true, early: !hc.proto.Greeted()}
@@ -317,6 +322,7 @@ func (hc *sharedConn) end(err error) {
 	defer hc.c.forgetH2(hc) // even if Close ends the goroutine
 	hc.mu.Lock()
 	hc.over, hc.cause = true, err
+	hc.greet()
 	loss := hc.lossOf(err)
 	hc.proto.All(func(st *h2.Stream) bool {
 		h2CallOf(st).lose(loss)

@@ -270,6 +270,7 @@ func (l *h2Ledger) loses(p *h2Actor) {
 // TestH2ClientAgain proves that requests that a server has not processed are sent again, and
 // no others.
 func TestH2ClientAgain(t *testing.T) {
+	withoutEngine(t)
 	l := (*h2Ledger)(nil)
 	for _, x := range []struct {
 		name  string

@@ -32,20 +32,22 @@ type h2Call struct {
 
 	// Under sharedConn.mu, until bits has h2Done.
 	st       *h2.Stream
-	req      *Request  // nil if only rest is needed
-	resp     *Response // nil if the caller doesn't want it any more
-	rest     []byte    // of the body, what wasn't sent yet
-	wants    uint32    // the bits for which the call is woken
-	sender   *h2Sender // sends a streamed body
-	reader   *h2Reader // the body of a streamed response, or nil
-	trails   bool      // a trailer section follows the body
-	timed    bool      // sentAt is needed
-	skip     bool      // the caller doesn't want a body
-	tells    bool      // informational responses are kept in interims
-	answered bool      // a final response came instead of a 100: the body isn't sent
-	got      bool      // a head has come, perhaps of an informational response
-	limit    int       // for the body; 0 for none
-	from     uint64    // of all bytes that the connection sends, the first one of the request
+	req      *Request        // nil if only rest is needed
+	resp     *Response       // nil if the caller doesn't want it any more
+	rest     []byte          // of the body, what wasn't sent yet
+	wants    uint32          // the bits for which the call is woken
+	sender   *h2Sender       // sends a streamed body
+	reader   *h2Reader       // the body of a streamed response, or nil
+	tunnel   *h2ClientTunnel // what the stream has become, or nil
+	opens    bool            // it is an extended CONNECT
+	trails   bool            // a trailer section follows the body
+	timed    bool            // sentAt is needed
+	skip     bool            // the caller doesn't want a body
+	tells    bool            // informational responses are kept in interims
+	answered bool            // a final response came instead of a 100: the body isn't sent
+	got      bool            // a head has come, perhaps of an informational response
+	limit    int             // for the body; 0 for none
+	from     uint64          // of all bytes that the connection sends, the first one of the request
 
 	sentAt      clock.Tick
 	interims    []*ResponseHeader
@@ -102,7 +104,7 @@ func (s *h2Call) reset() {
 	s.hc, s.st, s.req, s.resp, s.rest = nil, nil, nil, nil, nil
 	s.bits.Store(0)
 	s.began, s.continueDue, s.sentAt = 0, 0, 0
-	s.sender, s.reader = nil, nil
+	s.sender, s.reader, s.tunnel, s.opens = nil, nil, nil, false
 	s.wants, s.limit, s.from = 0, 0, 0
 	s.trails, s.timed, s.skip, s.tells, s.got, s.answered = false, false, false, false, false, false
 	s.interims = nil
@@ -117,6 +119,9 @@ func (s *h2Call) reset() {
 func (s *h2Call) set(bits uint32) {
 	if s.wants&bits != 0 {
 		s.hc.woken = append(s.hc.woken, s)
+	}
+	if s.tunnel != nil {
+		s.tunnel.changed.Broadcast() // those that wait need mu
 	}
 	s.bits.Or(bits)
 }
@@ -138,6 +143,17 @@ func (s *h2Call) head(end bool) {
 		return
 	}
 	s.resp.bodyBuf().Reset()
+	if s.opens {
+		if h.s.Status/100 == 2 {
+			if end {
+				s.reader.err = io.EOF
+			}
+			s.set(h2HeadCame)
+			return
+		}
+		s.reader = nil
+		s.endRequest()
+	}
 	none := s.skip || s.st.IsHead() || !statusHasBody(h.s.Status)
 	if none {
 		s.reader = nil
@@ -224,6 +240,11 @@ func (s *h2Call) trailerSection() {
 		}
 		return
 	}
+	if s.reader != nil && s.opens { // only DATA may come (RFC 9113 section 8.5)
+		s.hc.proto.ResetStream(s.st, h2.ProtocolError)
+		s.fail(&StreamResetError{Code: uint32(h2.ProtocolError), Local: true, client: true, cause: errTunnelTrailers})
+		return
+	}
 	if s.reader != nil {
 		s.reader.take(nil, true)
 		return
@@ -234,7 +255,7 @@ func (s *h2Call) trailerSection() {
 
 // resetBy handles a reset, under mu.
 func (s *h2Call) resetBy(ev *h2.Event) {
-	if s.reader != nil && s.reader.err == io.EOF { // the server doesn't want the rest of the request
+	if s.reader != nil && s.reader.err == io.EOF && !s.opens { // the server doesn't want the rest of the request
 		s.finish()
 		return
 	}
@@ -293,6 +314,9 @@ func (s *h2Call) finish() {
 	s.st, s.req, s.resp, s.rest = nil, nil, nil, nil
 	if s.sender != nil {
 		s.sender.poke()
+	}
+	if s.tunnel != nil {
+		s.tunnel.over()
 	}
 	s.wants |= h2Done
 	s.set(h2Done | h2MoreIn)
@@ -448,5 +472,5 @@ var errH2Upgrade = errors.New("gale: a CONNECT request, or one with Upgrade, can
 
 // needsHTTP1 reports whether req can't be sent over HTTP/2.
 func needsHTTP1(req *Request) bool {
-	return req.Header.IsConnect() || req.Header.s.Has(msg.Upgrade)
+	return req.protocol == "" && (req.Header.IsConnect() || req.Header.s.Has(msg.Upgrade))
 }

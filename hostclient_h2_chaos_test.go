@@ -116,6 +116,7 @@ func h2ChaosServer(t *testing.T, acted *sync.Map) *h2Peer {
 // does everything that servers may do: no caller gets a byte of another one's response, no
 // POST is processed twice, every call returns, and nothing is left.
 func TestHTTP2ClientChaos(t *testing.T) {
+	withoutEngine(t)
 	usedAgain(t)
 	before := runtime.NumGoroutine()
 	t.Run("", func(t *testing.T) {

@@ -28,7 +28,12 @@ func (c *HostClient) roundTripAny(k *call, req *Request, resp *Response, rules *
 		cc, err := c.acquire(k)
 		return c.roundTrip1(k, req, resp, rules, from, cc, err)
 	}
-	out, err := req.outgoing()
+	var out h2Outgoing
+	if k.opens {
+		err = req.prepareHeader()
+	} else {
+		out, err = req.outgoing()
+	}
 	if err != nil {
 		if req.hasStream() {
 			_ = req.closeStream(err)
@@ -53,7 +58,11 @@ func (c *HostClient) roundTripAny(k *call, req *Request, resp *Response, rules *
 		if c.Trace != nil {
 			c.Trace.gotH2Conn(req, hc, time.Duration(clock.Ticks()-from))
 		}
-		retry, err = c.roundTripOver(k, hc, req, resp, rules, &out)
+		if k.opens {
+			retry, err = c.openOver(k, hc, req, resp, rules)
+		} else {
+			retry, err = c.roundTripOver(k, hc, req, resp, rules, &out)
+		}
 		if err != errH2Full {
 			return retry, err
 		}
@@ -182,14 +191,25 @@ func (s *h2Call) begin(k *call, hc *sharedConn, req *Request, resp *Response, ru
 		hc.mu.Unlock()
 		return err
 	}
-	end := len(out.body) == 0 && !out.streams() && !out.trails
+	end := len(out.body) == 0 && !out.streams() && !out.trails && !k.opens
 	from := hc.taken + uint64(len(hc.out))
 	var err error
-	if hc.out, s.st, err = hc.proto.AppendRequest(hc.out, &req.Header.s, hc.scheme, end); err != nil {
+	switch {
+	case !k.opens:
+		hc.out, s.st, err = hc.proto.AppendRequest(hc.out, &req.Header.s, hc.scheme, end)
+	case !hc.proto.PeerConnects():
+		err = ErrNoExtendedConnect
+	default:
+		hc.out, s.st, err = hc.proto.AppendConnect(hc.out, &req.Header.s, hc.scheme, req.protocol)
+	}
+	if err != nil {
 		hc.setRoom()
 		hc.mu.Unlock()
 		if err == h2.ErrStreamLimit || err == h2.ErrNoMoreStreams {
 			return errH2Full
+		}
+		if err == ErrNoExtendedConnect {
+			return err
 		}
 		return fmt.Errorf("gale: the request can't be sent over HTTP/2: %w", err)
 	}
@@ -197,7 +217,8 @@ func (s *h2Call) begin(k *call, hc *sharedConn, req *Request, resp *Response, ru
 	s.st.Owner = s
 	s.req, s.resp, s.trails = req, resp, out.trails
 	switch {
-	case end:
+	case end, k.opens:
+		s.opens = k.opens
 		s.allSent()
 	case expects:
 	case out.streams():

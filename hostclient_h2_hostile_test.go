@@ -514,6 +514,7 @@ func (x *h2Hostile) wantConnection(t *testing.T, s *h2Script, c *HostClient) {
 }
 
 func TestH2ClientHostile(t *testing.T) {
+	withoutEngine(t)
 	before := int64(0)
 	for _, x := range h2Hostiles() {
 		for _, secure := range []bool{false, true} {
@@ -535,6 +536,7 @@ func TestH2ClientHostile(t *testing.T) {
 
 // Frames of all types, with any flags and lengths, on the connection and on a stream.
 func TestH2ClientFrameTypes(t *testing.T) {
+	withoutEngine(t)
 	check := settledH2(t)
 	for typ := range 256 {
 		rng := rand.New(rand.NewPCG(uint64(typ), 1))

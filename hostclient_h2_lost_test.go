@@ -210,6 +210,7 @@ func countUploads(counts *[4]atomic.Int64) func(p *h2Actor) {
 
 // Uploads share a connection: each goes on, and calls beside them return.
 func TestH2ClientUploadsShare(t *testing.T) {
+	withoutEngine(t)
 	for _, secure := range []bool{false, true} {
 		for _, limited := range []bool{false, true} {
 			if secure && limited {

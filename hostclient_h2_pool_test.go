@@ -145,7 +145,7 @@ func TestHTTP2ClientLateDial(t *testing.T) {
 // TestHTTP2ClientWaiters lets many calls wait for few streams: all are answered, in any case
 // of some that give up.
 func TestHTTP2ClientWaiters(t *testing.T) {
-	for _, way := range []h2Way{{EngineBlock, false}, {EngineEvent, false}} {
+	for _, way := range clearWays() {
 		hs := way.start(t, &Server{HTTP2: HTTP2Config{MaxStreams: 3}, Handler: func(ctx *RequestCtx) {
 			time.Sleep(100 * time.Microsecond)
 			ctx.SetBodyString("good")

@@ -27,6 +27,12 @@ type h2Reader struct {
 // take handles a part of the body, under mu. It doesn't keep b.
 func (r *h2Reader) take(b []byte, end bool) {
 	s := r.s
+	if s.tunnel != nil && s.tunnel.closed {
+		if len(b) > 0 || end {
+			s.finish()
+		}
+		return
+	}
 	if len(b) > 0 {
 		n := copy(r.into, b)
 		r.into = r.into[n:]

@@ -195,6 +195,7 @@ func (x *h2Slow) request(n int) *Request {
 
 // TestH2ClientSlow proves that limits hold, for one call and for several on one connection.
 func TestH2ClientSlow(t *testing.T) {
+	withoutEngine(t)
 	defer emptyPools()
 	for _, x := range h2Slows {
 		for _, lim := range h2SlowLimits {
@@ -286,6 +287,7 @@ func TestH2ClientSlowStreams(t *testing.T) {
 // TestH2ClientSlowWithoutLimits proves that a server that doesn't answer PING is given up
 // by a call without limits, and that one that does is waited for.
 func TestH2ClientSlowWithoutLimits(t *testing.T) {
+	withoutEngine(t)
 	defer emptyPools()
 	for _, x := range h2Slows {
 		t.Run(x.name, func(t *testing.T) {

@@ -20,6 +20,21 @@ func upkeepFor(hc *sharedConn, d time.Duration) {
 	}
 }
 
+// upkeepWhileQuiet is upkeepFor, except that each step comes when nothing is being written:
+// else the steps may seem to be the time of one write, and end the connection.
+func upkeepWhileQuiet(t *testing.T, hc *sharedConn, d time.Duration) {
+	t.Helper()
+	now := clock.Ticks()
+	for step := h2Tick; step <= d; step += h2Tick {
+		await(t, "the end of a write", func() bool {
+			hc.mu.Lock()
+			defer hc.mu.Unlock()
+			return !hc.writing || hc.over
+		})
+		hc.upkeepAt(now.Add(step))
+	}
+}
+
 // oneConn returns the connection of a client that has one.
 func oneConn(t *testing.T, c *HostClient) (hc *sharedConn) {
 	t.Helper()
@@ -32,7 +47,7 @@ func oneConn(t *testing.T, c *HostClient) (hc *sharedConn) {
 func TestHTTP2ClientPing(t *testing.T) {
 	for _, answers := range []bool{false, true} {
 		var pings atomic.Int32
-		release := make(chan struct{})
+		release, waits := make(chan struct{}), make(chan struct{}, 2)
 		p := newH2Peer(t, func(c *h2PeerConn, n int) {
 			c.hello()
 			for {
@@ -54,6 +69,7 @@ func TestHTTP2ClientPing(t *testing.T) {
 					}
 				case *http2.MetaHeadersFrame:
 					if f.PseudoValue("path") == "/wait" && n == 0 {
+						waits <- struct{}{}
 						if answers {
 							go func() { <-release; c.answer(f.StreamID, "late") }()
 						}
@@ -68,24 +84,24 @@ func TestHTTP2ClientPing(t *testing.T) {
 		hc := oneConn(t, c)
 		got := make(chan string)
 		go func() { got <- string(mustFetch(t, c, "GET", "http://"+p.addr+"/wait", "").Body()) }()
-		await(t, "the call to begin", func() bool { return hc.active.Load() == 1 })
-		upkeepFor(hc, h2Overdue)
+		<-waits
+		upkeepWhileQuiet(t, hc, h2Overdue)
 		if pings.Load() != 0 {
 			t.Error("a PING came too early")
 		}
-		upkeepFor(hc, h2Tick)
+		upkeepWhileQuiet(t, hc, h2Tick)
 		await(t, "a PING", func() bool { return pings.Load() == 1 })
 		if answers {
 			await(t, "the answer to the PING", func() bool { hc.mu.Lock(); defer hc.mu.Unlock(); return !hc.upkeep.pinged })
-			upkeepFor(hc, h2NextPing)
+			upkeepWhileQuiet(t, hc, h2NextPing)
 			if n := pings.Load(); n != 1 {
 				t.Errorf("%d PINGs", n)
 			}
-			upkeepFor(hc, 2*h2Tick)
+			upkeepWhileQuiet(t, hc, 2*h2Tick)
 			await(t, "another PING", func() bool { return pings.Load() == 2 })
 			close(release)
 		} else {
-			upkeepFor(hc, h2PingLimit)
+			upkeepWhileQuiet(t, hc, h2PingLimit)
 		}
 		want := map[bool]string{false: "good", true: "late"}[answers] // the GET was sent again
 		if s := <-got; s != want {
@@ -100,13 +116,14 @@ func TestHTTP2ClientPing(t *testing.T) {
 // TestHTTP2ClientIdle proves that an idle connection is closed, with GOAWAY, and that one with
 // a call isn't.
 func TestHTTP2ClientIdle(t *testing.T) {
-	hold, ended := make(chan struct{}), make(chan http2.ErrCode, 10)
+	hold, waits, ended := make(chan struct{}), make(chan struct{}, 1), make(chan http2.ErrCode, 10)
 	p := newH2Peer(t, func(c *h2PeerConn, n int) {
 		c.hello()
 		for f := c.next(); f != nil; f = c.next() {
 			switch f := f.(type) {
 			case *http2.MetaHeadersFrame:
 				if f.PseudoValue("path") == "/wait" {
+					waits <- struct{}{}
 					<-hold
 				}
 				c.answer(f.StreamID, "good")
@@ -121,7 +138,7 @@ func TestHTTP2ClientIdle(t *testing.T) {
 	hc := oneConn(t, c)
 	done := make(chan struct{})
 	go func() { mustFetch(t, c, "GET", "http://"+p.addr+"/wait", ""); close(done) }()
-	await(t, "the call to begin", func() bool { return hc.active.Load() == 1 })
+	<-waits
 	hc.upkeepAt(clock.Ticks().Add(2 * time.Minute))
 	close(hold)
 	<-done

@@ -167,6 +167,11 @@ func (hc *sharedConn) fill() {
 			s.sender.poke()
 			continue
 		}
+		if s.tunnel != nil {
+			hc.proto.Unqueue(st)
+			s.tunnel.changed.Broadcast()
+			continue
+		}
 		s.sendRest() // at its end the stream leaves the schedule
 	}
 }

@@ -174,6 +174,7 @@ func TestClientRetryHooks(t *testing.T) {
 // twice. Idempotent requests don't fail, and others fail only with the error for this
 // case.
 func TestClientStaleConnections(t *testing.T) {
+	withoutEngine(t)
 	rounds := 10_000
 	if testing.Short() {
 		rounds = 1000

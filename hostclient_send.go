@@ -28,6 +28,9 @@ func (req *Request) appendRequest(dst []byte, along bool) (_ []byte, out outgoin
 	if err := req.prepareHeader(); err != nil {
 		return dst, outgoing{}, err
 	}
+	if req.protocol != "" {
+		return dst, outgoing{}, errOpenStream
+	}
 	if req.hasUser() {
 		defer req.takeAuthorization(req.lendAuthorization())
 	}

@@ -149,7 +149,7 @@ func argument(t reflect.Type) reflect.Value {
 	case reflect.Pointer:
 		return reflect.New(t.Elem())
 	case reflect.Interface:
-		for _, v := range []any{new(bytes.Buffer), pipeEnd, zeroTCPAddr, errors.New(alice), noCtxLogger{}} {
+		for _, v := range []any{new(bytes.Buffer), pipeEnd, zeroTCPAddr, errors.New(alice), noCtxLogger{}, upgradeLines()} {
 			if t.NumMethod() > 0 && reflect.TypeOf(v).Implements(t) {
 				return reflect.ValueOf(v)
 			}

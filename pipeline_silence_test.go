@@ -200,6 +200,7 @@ func TestPipelineSilenceWhileWriting(t *testing.T) {
 
 // If a server doesn't read, the connection ends after WriteTimeout.
 func TestPipelineWriteTimeout(t *testing.T) {
+	withoutEngine(t)
 	release := make(chan struct{})
 	c := pipeServer(t, func(n int, nc net.Conn, br *bufio.Reader) {
 		if n == 1 {

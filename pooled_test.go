@@ -51,7 +51,7 @@ func pooledFields() *pooltest.Check {
 		Fit: map[reflect.Type]func(any){
 			reflect.TypeFor[URI](): func(p any) { u := p.(*URI); u.validHost = min(u.validHost, len(u.buf)) },
 		},
-		Stubs: []any{stubConn{}, errors.New("canary"), struct{ engine.Conn }{}, struct{ exchange }{}, struct{ trailerSink }{}, context.Background()},
+		Stubs: []any{stubConn{}, errors.New("canary"), struct{ engine.Conn }{}, struct{ exchange }{}, struct{ trailerSink }{}, context.Background(), struct{ UpgradeHandler }{}},
 		Memory: []string{
 			"gale.Args.buf",
 			"gale.Cookie.buf",

@@ -57,6 +57,7 @@ type Request struct {
 
 	userValues   userValues
 	timeout      time.Duration
+	protocol     string // :protocol of an extended CONNECT, or empty
 	call         *call  // while a client's RoundTripper has the request
 	whole        bool   // a client reads the response's body, even if it streams others
 	forward      bool   // the client that sends the request sends it to a proxy
@@ -83,6 +84,9 @@ func (req *Request) reset() {
 		req.resetMessage()
 	}
 	req.timeout = 0
+	if req.protocol != "" {
+		req.protocol = ""
+	}
 	req.whole, req.forward = false, false
 	req.UseHostHeader = false
 	req.DisableRedirectPathNormalizing = false
@@ -157,7 +161,7 @@ func (req *Request) copyToSkipBody(dst *Request) {
 	dst.uriParsed, dst.uriBad, dst.uriUsed = req.uriParsed, req.uriBad, req.uriUsed
 	req.postArgs.CopyTo(&dst.postArgs)
 	dst.postArgsParsed = req.postArgsParsed
-	dst.isTLS = req.isTLS
+	dst.isTLS, dst.protocol = req.isTLS, req.protocol
 	dst.UseHostHeader = req.UseHostHeader
 	dst.DisableRedirectPathNormalizing = req.DisableRedirectPathNormalizing
 }
@@ -267,7 +271,7 @@ func (req *Request) target() []byte {
 	switch {
 	case string(set) == "*":
 		return set
-	case !req.Header.IsConnect():
+	case !req.Header.IsConnect() || req.protocol != "":
 		return req.uri.RequestURI()
 	case bytes.Contains(set, []byte("://")):
 		return req.uri.Host()

@@ -319,6 +319,7 @@ func TestRequestContinueReadBodyStream(t *testing.T) {
 }
 
 func TestRequestReadForm(t *testing.T) {
+	withoutEngine(t)
 	inTempDir(t)
 	head := func(n string) string {
 		return "POST / HTTP/1.1\r\nHost: a\r\nContent-Type: multipart/form-data; boundary=foo\r\n" + n + "\r\n\r\n"

@@ -2,6 +2,7 @@ package gale
 
 import (
 	"context"
+	"net"
 	"time"
 
 	"github.com/galehttp/gale/internal/clock"
@@ -19,6 +20,7 @@ type call struct {
 	raw      bool   // a connection of HTTP/1.1, with TLS as the user has configured it
 	http1    bool   // only a connection of HTTP/1.1 can be used
 	http2    bool   // only one of HTTP/2; the error is door.ErrHTTP1 otherwise
+	opens    bool   // it is a call of OpenStream
 	quick    bool   // the request is short, and may be sent by clientconn.Conn.Swap
 	upstream string // where the last attempt went
 	// The last attempt: whether it was made over a connection that had been
@@ -26,8 +28,9 @@ type call struct {
 	// default rules allow another one.
 	reused, sent bool
 	verdict      retryVerdict
-	refused      bool // over HTTP/2: the server has refused the stream
-	unread       bool // the body stream is still as it was before the attempt
+	refused      bool     // over HTTP/2: the server has refused the stream
+	unread       bool     // the body stream is still as it was before the attempt
+	stream       net.Conn // of OpenStream, nil before it is open
 }
 
 // retryVerdict says whether an attempt that failed may be repeated.

@@ -21,7 +21,7 @@ func (req *Request) lapse() {
 	req.postArgs.lapse()
 	req.postArgsParsed = false
 	req.form, req.formRaw = nil, false
-	req.timeout, req.call = 0, nil
+	req.timeout, req.protocol, req.call = 0, "", nil
 	req.whole, req.forward = false, false
 	req.KeepBodyBuffer, req.UseHostHeader, req.DisableRedirectPathNormalizing = false, false, false
 }

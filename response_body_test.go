@@ -415,6 +415,7 @@ func TestBodyUncompressed(t *testing.T) {
 
 // The limit applies by default.
 func TestBodyUncompressedBomb(t *testing.T) {
+	withoutEngine(t)
 	if race.Enabled {
 		return // the test has one goroutine and takes long
 	}

@@ -443,6 +443,7 @@ type serverRun struct {
 	drain      *drain                    // the one that runs, see DrainTime
 	readWhole  atomic.Int32              // how often it was logged that a streamed body was read whole
 	h2         h2Sessions
+	taken      map[*taken]struct{} // see countTaken
 
 	lenderMu sync.Mutex   // of lender; after mu
 	lender   *serverGuard // of GuardLifetimes, made when the server begins to serve

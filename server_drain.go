@@ -90,6 +90,7 @@ func (s *Server) beginDrain() (d *drain, first bool) {
 	r.drain = &drain{over: make(chan struct{})}
 	s.engine.Drain()
 	s.event.Drain()
+	s.tellTaken()
 	return r.drain, true
 }
 
@@ -124,12 +125,12 @@ func (s *Server) lastCall(d *drain) {
 
 // awaitFirstRequests waits a moment for the first request of connections that are new,
 // because stop would close them. The engines don't count connections that are in their
-// handshake or that no goroutine has begun to serve.
+// handshake or that no goroutine has begun to serve, nor those that HijackCounted holds.
 func (s *Server) awaitFirstRequests(ctx context.Context, d *drain) {
 	late, tick := time.NewTimer(firstRequestFor), time.NewTicker(firstRequestTick)
 	defer late.Stop()
 	defer tick.Stop()
-	for int(s.stats.open.Load()) > s.engine.Settled(newFor)+s.event.Settled(newFor) {
+	for int(s.stats.open.Load()-s.stats.held.Load()) > s.engine.Settled(newFor)+s.event.Settled(newFor) {
 		select {
 		case <-tick.C:
 		case <-late.C:

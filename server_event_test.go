@@ -24,10 +24,7 @@ import (
 
 // onEngines runs f on each engine that works on this system.
 func onEngines(t *testing.T, f func(t *testing.T, e Engine)) {
-	for _, e := range []Engine{EngineBlock, EngineEvent} {
-		if e == EngineEvent && runtime.GOOS != "linux" {
-			continue
-		}
+	for _, e := range testEngines {
 		t.Run(e.String(), func(t *testing.T) { f(t, e) })
 	}
 }

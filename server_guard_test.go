@@ -115,7 +115,7 @@ func TestGuardFindsLateUse(t *testing.T) {
 		if resp.StatusCode != 200 || string(body) != "alice" {
 			t.Fatalf("%d %q", resp.StatusCode, body)
 		}
-		ended(t, ctx)
+		gone(t, ctx, kept...)
 		if late := u.take(); len(late) > 0 {
 			t.Fatalf("a report before the misuse: %v", late[0])
 		}
@@ -206,7 +206,7 @@ func TestGuardAtEveryEnd(t *testing.T) {
 			c.Close()
 		}},
 	} {
-		for _, way := range []h2Way{{EngineBlock, false}, {EngineEvent, false}} {
+		for _, way := range clearWays() {
 			for _, major := range []int{1, 2} {
 				if tt.http1 && major == 2 {
 					continue
@@ -277,7 +277,8 @@ func TestGuardOutsideOfHandlers(t *testing.T) {
 			ts := startServer(t, s, func(*RequestCtx) {})
 			c := ts.dial()
 			c.send(request)
-			io.ReadAll(c.br)
+			_, _ = c.br.ReadString('\n')
+			c.Close() // else the server lingers
 			ctx := <-kept
 			ended(t, ctx)
 			ctx.Request.Header.Peek("Host")
@@ -423,7 +424,7 @@ func TestGuardPages(t *testing.T) {
 			c := ts.dial()
 			c.send(get("/first?q=alice"))
 			c.want("GET", 200, "")
-			ended(t, ctx)
+			gone(t, ctx, kept)
 			c.send(get("/second"))
 			c.want("GET", 500, "Internal Server Error")
 			v, ok := (<-got).(*LifetimeUse)

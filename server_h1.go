@@ -3,6 +3,7 @@ package gale
 import (
 	"io"
 	"net"
+	"net/netip"
 	"runtime/debug"
 
 	"github.com/galehttp/gale/internal/clock"
@@ -55,13 +56,20 @@ type h1Session struct {
 	shared       bool // a context that refers to the session was left to other goroutines
 	bare         bool // the body of the response ends with the connection
 	lost         bool // the connection can't be used again: a request was refused; see isLost
+	upgrades     bool // an UpgradeHandler takes over the connection
 	tells        bool // functions of AfterSend wait for the response that is being written, see sentResponse
 }
 
-// hijacked reports whether a handler takes over the connection.
+// hijacked reports whether a HijackHandler takes over the connection.
 func (ss *h1Session) hijacked() bool {
 	rare := ss.rare.Load()
 	return rare != nil && rare.hijack != nil
+}
+
+// counts reports whether the server goes on to count the connection after it was hijacked.
+func (ss *h1Session) counts() bool {
+	rare := ss.rare.Load()
+	return rare != nil && rare.counts
 }
 
 // stage is what a session expects next.
@@ -106,7 +114,7 @@ func (ss *h1Session) Open(c engine.Conn, next *engine.Next) {
 	}
 	next.Idle = true
 	if d := ss.s.headTimeout(); d > 0 {
-		next.Deadline = clock.TickOf(ss.opened).Add(d)
+		next.Deadline = ss.opened.Add(d)
 	}
 }
 
@@ -202,7 +210,7 @@ func (ss *h1Session) idle(w *engine.Work, next *engine.Next) {
 	next.Idle = true
 	if ss.num == 0 {
 		if d := ss.s.headTimeout(); d > 0 {
-			next.Deadline = clock.TickOf(ss.opened).Add(d)
+			next.Deadline = ss.opened.Add(d)
 		}
 		return
 	}
@@ -293,7 +301,7 @@ func (ss *h1Session) feedHead(w *engine.Work, next *engine.Next) bool {
 // where clients may begin with HTTP/2: such a client would take the text of an HTTP/1.1
 // response for frames.
 func (ss *h1Session) leaveUnanswered(w *engine.Work, err error, next *engine.Next) (more bool) {
-	ss.err = ss.headError(w, err)
+	ss.fault(ss.headError(w, err))
 	ss.ctx.reset()
 	ss.drop(w)
 	next.Op, next.Linger = engine.Close, true
@@ -309,7 +317,7 @@ func (ss *h1Session) awaitHead(next *engine.Next) {
 	ss.excuseWait()
 	since := ss.begun
 	if ss.num == 0 {
-		since = clock.TickOf(ss.opened)
+		since = ss.opened
 	}
 	next.Deadline = since.Add(d)
 }
@@ -357,10 +365,10 @@ func (ss *h1Session) Stall(w *engine.Work, why error, next *engine.Next) {
 			// Otherwise it gets none, because browsers open connections before they need
 			// them.
 			ss.refuseHead(w, ErrTimeout, next)
-			ss.err = nil
+			ss.fault(nil)
 			return
 		case why != io.EOF && !engine.IsTimeout(why):
-			ss.err = why
+			ss.fault(why)
 		}
 		next.Op = engine.Close
 		return
@@ -369,11 +377,11 @@ func (ss *h1Session) Stall(w *engine.Work, why error, next *engine.Next) {
 	case engine.IsTimeout(why):
 		if ss.stage == inHead {
 			ss.refuseHead(w, ErrTimeout, next)
-			ss.err = ss.headError(w, why)
+			ss.fault(ss.headError(w, why))
 			return
 		}
 		ss.refuse(w, ErrTimeout, next)
-		ss.err = why
+		ss.fault(why)
 		return
 	case why == io.EOF && ss.stage == inBody:
 		ss.refuse(w, io.ErrUnexpectedEOF, next)
@@ -381,8 +389,8 @@ func (ss *h1Session) Stall(w *engine.Work, why error, next *engine.Next) {
 	case why == io.EOF:
 		why = io.ErrUnexpectedEOF
 	}
-	if ss.err = why; ss.stage == inHead {
-		ss.err = ss.headError(w, why)
+	if ss.fault(why); ss.stage == inHead {
+		ss.fault(ss.headError(w, why))
 	}
 	next.Op = engine.Abort
 }
@@ -390,6 +398,9 @@ func (ss *h1Session) Stall(w *engine.Work, why error, next *engine.Next) {
 // Closed is called at the end of the connection, or of HTTP/1.1 on it.
 func (ss *h1Session) Closed(err error) {
 	if err == engine.ErrSwitched {
+		if ss.tells {
+			ss.tellSent(nil)
+		}
 		ss.free()
 		return
 	}
@@ -409,26 +420,59 @@ func (ss *h1Session) Closed(err error) {
 	if ss.detached {
 		return
 	}
+	if ss.counts() {
+		ss.s.unhold(ss.addr())
+	}
 	ss.end(err)
 }
 
 // Hijacked passes the connection to the HijackHandler.
 func (ss *h1Session) Hijacked(c net.Conn) {
-	h := ss.extra().hijack
+	t := takenOver{s: ss.s, c: c, h: ss.extra().hijack, counts: ss.counts(), ip: ss.addr(), faults: ss.l.fixed.faults}
+	if ss.tells || ss.s.ConnState != nil {
+		t.ss = ss
+	}
+	t.run() // which may take days: ss and the engine's connection are free meanwhile
+}
+
+// takenOver is a connection that a HijackHandler has.
+type takenOver struct {
+	s      *Server
+	c      net.Conn
+	h      HijackHandler
+	ss     *h1Session // nil if no function of the program has to be told anything
+	ip     netip.Addr // for which it counts
+	counts bool       // see HijackCounted
+	faults bool
+}
+
+func (t takenOver) run() {
+	if t.counts {
+		defer t.s.unhold(t.ip)
+		defer t.setState(StateClosed)
+	}
 	defer func() {
 		if r := recover(); r != nil {
-			ss.s.logPanic("in a HijackHandler", r, stack())
+			t.s.logPanic("in a HijackHandler", r, stack())
 		}
 	}()
-	if ss.l.fixed.faults {
+	if t.faults {
 		defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	}
-	if !ss.s.KeepHijackedConns {
-		defer c.Close()
+	if !t.s.KeepHijackedConns {
+		defer t.c.Close()
 	}
-	if ss.tells {
-		ss.tellSent(nil)
+	if t.ss != nil && t.ss.tells {
+		t.ss.tellSent(nil)
 	}
-	ss.setState(StateHijacked)
-	h(c)
+	if !t.counts {
+		t.setState(StateHijacked)
+	}
+	t.h(t.c)
+}
+
+func (t *takenOver) setState(st ConnState) {
+	if t.ss != nil {
+		t.ss.setState(st)
+	}
 }

@@ -35,7 +35,7 @@ func (ss *h1Session) LocalAddr() net.Addr  { return ss.nc.LocalAddr() }
 func (ss *h1Session) RemoteAddr() net.Addr { return ss.nc.RemoteAddr() }
 
 // Opened returns the number of the connection and the time at which it was accepted.
-func (ss *h1Session) Opened() (id uint64, at time.Time) { return ss.id, ss.opened }
+func (ss *h1Session) Opened() (id uint64, at time.Time) { return ss.id, ss.opened.Time() }
 
 // Context returns the connection's context that BaseContext and ConnContext made, or nil.
 func (ss *h1Session) Context() context.Context { return ss.parent() }
@@ -93,7 +93,7 @@ func (ss *h1Session) Flush(ctx *RequestCtx) error {
 		err = ss.c.Flush(w)
 	}
 	if err != nil {
-		ss.err = err
+		ss.fault(err)
 	}
 	return err
 }
@@ -119,7 +119,7 @@ func (ss *h1Session) SendInterim(ctx *RequestCtx, statusCode int, h *ResponseHea
 	ss.boundWrites()
 	err := ss.c.Flush(w)
 	if err != nil {
-		ss.err = err
+		ss.fault(err)
 	}
 	return err
 }

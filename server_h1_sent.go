@@ -8,8 +8,8 @@ import "github.com/galehttp/gale/internal/engine"
 type sentResponse struct {
 	after []func(int64, error)
 	sent  int64        // bytes of the body, if all is written
-	whole bool         // the body is in memory: it counts as a whole
 	file  *engine.File // that the engine sends, or nil; counted in sent
+	whole bool         // the body is in memory: it counts as a whole
 
 	closes, linger bool // what the session wants after it
 }
@@ -83,7 +83,7 @@ func (ss *h1Session) tellSent(err error) {
 // tellUnsent is tellSent at the end of the connection.
 func (ss *h1Session) tellUnsent(err error) {
 	if err == engine.ErrAborted {
-		if err = ss.err; err == nil {
+		if err = ss.cause(); err == nil {
 			err = errNotSent
 		}
 	}

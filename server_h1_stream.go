@@ -216,9 +216,9 @@ func (ss *h1Session) writeRest(ctx *RequestCtx, w *engine.Work, resp *Response, 
 		err = f.out.end(resp)
 	}
 	ss.closeBody(ctx)
-	if err != nil || ss.err != nil {
-		if ss.err != nil {
-			err = ss.err // the first error tells more
+	if first := ss.cause(); err != nil || first != nil {
+		if first != nil {
+			err = first // it tells more
 		}
 		return ss.fail(err, next)
 	}

@@ -38,6 +38,9 @@ func (ss *h1Session) answer(w *engine.Work, next *engine.Next) (ok bool) {
 	if ss.hasBody && fine && timedOut == nil && ss.cfg.stream && ss.refusesBody(ctx, w, next) {
 		return false
 	}
+	if (ctx.upgrade != nil || ctx.counted) && timedOut == nil {
+		ss.refuseUpgrade(ctx)
+	}
 	if timedOut != nil || ss.hooked(ctx) {
 		resp = ss.finalResponse(ctx, resp)
 	}
@@ -62,6 +65,10 @@ func (ss *h1Session) answer(w *engine.Work, next *engine.Next) (ok bool) {
 		respondBroken(resp)
 	}
 	if timedOut == nil && ss.handsOver(ctx) {
+		if ctx.upgrade != nil {
+			ss.upgrade(ctx, w, next)
+			return false
+		}
 		ss.handOver(ctx, w, next)
 		return false
 	}
@@ -89,9 +96,11 @@ func (ss *h1Session) finalResponse(ctx *RequestCtx, resp *Response) *Response {
 	return final
 }
 
-// handsOver reports whether a HijackHandler gets the connection after the response.
+// handsOver reports whether a HijackHandler or an UpgradeHandler gets the connection after
+// the response.
 func (ss *h1Session) handsOver(ctx *RequestCtx) bool {
-	return ctx.hijack != nil && ss.req.keepAlive && !ctx.Response.ConnectionClose()
+	return ctx.hijack != nil && ss.req.keepAlive && !ctx.Response.ConnectionClose() &&
+		(ctx.upgrade == nil || ss.mayUpgrade(ctx))
 }
 
 // refusesBody answers in place of a handler that treated a body as empty because it could
@@ -199,6 +208,10 @@ func (ss *h1Session) abandon(ctx *RequestCtx) {
 // handOver ends the session, because a handler hijacks the connection.
 func (ss *h1Session) handOver(ctx *RequestCtx, w *engine.Work, next *engine.Next) {
 	ss.extra().hijack = ctx.hijack
+	if ctx.counted {
+		ss.extra().counts = true
+		ss.s.hold(ss.addr())
+	}
 	if !ctx.hijackNoResponse {
 		if ss.write(ctx, w, &ctx.Response, false, next); next.Op == engine.Abort {
 			return
@@ -215,7 +228,7 @@ func (ss *h1Session) isLost() bool { return ss.lost || ss.hasBody && ss.ctx.stre
 // keepAlive reports whether the connection may be used again after resp.
 func (ss *h1Session) keepAlive(resp *Response) bool {
 	return ss.req.keepAlive && !ss.isLost() && !(resp.Header.mayClose() && resp.ConnectionClose()) &&
-		ss.num < ss.l.fixed.requests && !ss.s.DisableKeepalive && !ss.c.Stopping() || ss.hijacked()
+		ss.num < ss.l.fixed.requests && !ss.s.DisableKeepalive && !ss.c.Stopping() || ss.upgrades || ss.hijacked()
 }
 
 // bodyless reports whether a response with this status never has a body
@@ -330,7 +343,7 @@ func (ss *h1Session) after(next *engine.Next, keep, left bool) bool {
 
 // fail aborts the connection because of err.
 func (ss *h1Session) fail(err error, next *engine.Next) bool {
-	ss.err = err
+	ss.fault(err)
 	ss.abort(next)
 	return false
 }
@@ -378,7 +391,7 @@ func (ss *h1Session) frame(resp *Response, keep *bool) {
 	if h.s.Trailers.ToSend() && h.s.ContentLength >= 0 && !resp.hasStream() && ss.req.minor > 0 {
 		h.s.ContentLength = msg.LenChunked // only the chunked coding has trailers
 	}
-	if status < 200 && !ss.hijacked() {
+	if status < 200 && !ss.upgrades && !ss.hijacked() {
 		*keep = false // it is the last response on the connection
 	}
 	if h.s.ContentLength < 0 && !resp.SkipBody {

@@ -50,6 +50,7 @@ type h2Session struct {
 	idleDue clock.Tick // when a connection without streams ends, 0 for never or not yet known
 	due     clock.Tick // the deadline that the engine was given, 0 for none
 	waiting int32      // the number of streams with h2Stream.timed set
+	tunnels int        // the number of streams with h2Stream.tunnel set
 	closing bool       // it ends when all streams have
 	halved  bool       // the client has ended its side
 	gone    bool       // Closed was called
@@ -360,8 +361,11 @@ func (ss *h2Session) write(w *engine.Work, next *engine.Next) {
 		next.Idle = streams == 0 && !ss.proto.InHead() && !ss.proto.InFrame()
 		ss.due = ss.deadline(streams)
 		next.Deadline = ss.due
-		if streams == 0 {
+		switch {
+		case streams == 0:
 			ss.rest()
+		case streams == ss.tunnels && len(ss.out) == 0: // they may be idle for long
+			ss.giveBuf()
 		}
 	}
 }

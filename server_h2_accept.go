@@ -3,6 +3,7 @@ package gale
 import (
 	"errors"
 
+	"github.com/galehttp/gale/internal/bytesconv"
 	"github.com/galehttp/gale/internal/clock"
 	"github.com/galehttp/gale/internal/h2"
 	"github.com/galehttp/gale/internal/msg"
@@ -39,6 +40,10 @@ func (ss *h2Session) open(ev *h2.Event, now clock.Tick) {
 	s.readers.L, s.senders.L = &ss.mu, &ss.mu
 	s.limits = ss.l.fixed.each
 	s.isHead = head.MethodID == msg.MethodHead
+	if p := ev.Stream.Protocol(); p != nil && refusal == nil {
+		s.extended = true
+		ctx.Request.protocol = connectProtocol(p)
+	}
 	if refusal != nil {
 		head.MethodID = msg.MethodOther // as for HTTP/1.1, hooks don't see the method
 	}
@@ -134,6 +139,21 @@ func (s *h2Stream) override(c RequestConfig) {
 	s.boundRead()
 }
 
+// protocolWebSocket is the :protocol of WebSockets (RFC 8441 section 5).
+const protocolWebSocket = "websocket"
+
+// connectProtocol returns the text of a :protocol.
+func connectProtocol(p []byte) string {
+	if bytesconv.EqualFoldString(p, protocolWebSocket) {
+		return protocolWebSocket
+	}
+	return string(p)
+}
+
+// errOtherProtocol refuses an extended CONNECT for another protocol (RFC 9220 section 3
+// recommends 501).
+var errOtherProtocol = &statusError{StatusNotImplemented, ""}
+
 // boundRead sets when the whole request must have arrived, under mu.
 func (s *h2Stream) boundRead() {
 	s.readBy = 0
@@ -148,6 +168,8 @@ func (s *h2Stream) judge() {
 	head := &s.ctx.Request.Header.s
 	length := max(head.ContentLength, 0)
 	switch {
+	case s.extended && s.ctx.Request.protocol != protocolWebSocket:
+		s.refusal = errOtherProtocol
 	case s.ss.s.GetOnly && head.MethodID != msg.MethodGet && head.MethodID != msg.MethodHead:
 		s.refusal = ErrGetOnly
 	case head.Expect == msg.ExpectOther:

@@ -18,7 +18,7 @@ import (
 // engine interrupts a read, and package net allocates an error for that.
 func TestH2Allocs(t *testing.T) {
 	wakeUps := map[Engine]float64{EngineBlock: 4, EngineEvent: 0.5}
-	for _, e := range []Engine{EngineBlock, EngineEvent} {
+	for _, e := range testEngines {
 		for _, tt := range []struct{ streams, body int }{{1, 0}, {32, 0}, {1, 1 << 10}, {32, 1 << 10}, {1, 60_000}} {
 			hs := h2Way{e, false}.start(t, &Server{Handler: func(ctx *RequestCtx) {
 				if ctx.IsPost() {

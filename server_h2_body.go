@@ -15,6 +15,12 @@ var errH2End = errors.New("gale: the request has ended")
 // take handles a piece of the body, under mu. It doesn't keep b.
 func (s *h2Stream) take(b []byte, end bool, now clock.Tick) {
 	s.lastIn = now
+	if s.lingers() {
+		if len(b) > 0 || end {
+			s.tunnel.end()
+		}
+		return
+	}
 	switch {
 	case s.inErr != nil && s.inErr != errH2End, s.st.WasReset(): // no goroutine will read it
 		s.consumed(len(b))
@@ -55,7 +61,12 @@ func (s *h2Stream) consumed(n int) { s.ss.proto.Consumed(s.st, n) }
 
 // takeTrailers handles the trailer section, which ends the body, under mu.
 func (s *h2Stream) takeTrailers(now clock.Tick) {
-	if s.ss.proto.DecodeTrailers(&s.trailers) != nil {
+	err := s.ss.proto.DecodeTrailers(&s.trailers)
+	if err == nil && s.extended { // only DATA may come (RFC 9113 section 8.5)
+		s.ss.proto.ResetStream(s.st, h2.ProtocolError)
+		err = errTunnelTrailers
+	}
+	if err != nil {
 		s.fail(&StreamResetError{Code: uint32(h2.ProtocolError)}, true)
 		return
 	}

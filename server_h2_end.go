@@ -94,7 +94,7 @@ func (ss *h2Session) helloDue() clock.Tick {
 	if t := ss.s.ReadTimeout; t > 0 && t < d {
 		d = t
 	}
-	return clock.TickOf(ss.opened).Add(d)
+	return ss.opened.Add(d)
 }
 
 // deadline returns when Stall must check the connection, 0 for never. It is called under
@@ -144,7 +144,7 @@ func (ss *h2Session) Stall(w *engine.Work, why error, next *engine.Next) {
 		ss.endInput()
 	default:
 		if why != io.EOF {
-			ss.err = why
+			ss.fault(why)
 		}
 		next.Op = engine.Close
 		return

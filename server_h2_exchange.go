@@ -28,7 +28,7 @@ func (s *h2Stream) LocalAddr() net.Addr  { return s.ss.nc.LocalAddr() }
 func (s *h2Stream) RemoteAddr() net.Addr { return s.ss.nc.RemoteAddr() }
 
 // Opened returns the number of the connection and when it was accepted.
-func (s *h2Stream) Opened() (id uint64, at time.Time) { return s.ss.id, s.ss.opened }
+func (s *h2Stream) Opened() (id uint64, at time.Time) { return s.ss.id, s.ss.opened.Time() }
 
 // Context returns the context of the connection that the hooks have made, or nil.
 func (s *h2Stream) Context() context.Context { return s.ss.parent() }
@@ -165,5 +165,29 @@ func (s *h2Stream) SendInterim(_ *RequestCtx, statusCode int, h *ResponseHeader)
 
 var errH2Hijack = fmt.Errorf("gale: a stream of HTTP/2 can't be hijacked: %w", errors.ErrUnsupported)
 
-// HijackNow fails, since there are other streams on the connection.
-func (s *h2Stream) HijackNow(*RequestCtx) (net.Conn, error) { return nil, errH2Hijack }
+// HijackNow sends the head of the response to an extended CONNECT, and returns the stream
+// as a connection. It fails for other requests, since there are other streams on the
+// connection.
+func (s *h2Stream) HijackNow(ctx *RequestCtx) (net.Conn, error) {
+	if !s.extended {
+		return nil, errH2Hijack
+	}
+	ctx.mu.Lock()
+	defer ctx.mu.Unlock()
+	if !ctx.reaches() {
+		return nil, ErrNilConnection
+	}
+	if !s.accepts(&ctx.Response) {
+		return nil, errTunnelStatus
+	}
+	nc, err := s.openTunnel(&ctx.Response)
+	if err != nil {
+		return nil, err
+	}
+	ctx.reach, ctx.sends, ctx.flush.begun = over, false, true
+	ctx.detachDone()
+	if s.ss.over() {
+		ctx.done.Load().hurry()
+	}
+	return nc, nil
+}

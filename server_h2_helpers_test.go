@@ -29,7 +29,18 @@ func (way h2Way) String() string {
 	return way.engine.String()
 }
 
+// h2Ways are the ways of tests that run in each: see onlyEngine.
 var h2Ways = []h2Way{{EngineBlock, false}, {EngineBlock, true}, {EngineEvent, false}, {EngineEvent, true}}
+
+// clearWays returns those of h2Ways without TLS.
+func clearWays() (ways []h2Way) {
+	for _, way := range h2Ways {
+		if !way.tls {
+			ways = append(ways, way)
+		}
+	}
+	return ways
+}
 
 // eachH2 runs a test for each way.
 func eachH2(t *testing.T, f func(t *testing.T, way h2Way)) {
@@ -295,7 +306,7 @@ func (c *h2Conn) answer(stream uint32) (status string, fields map[string]string,
 	var calm []h2Frame // GOAWAY without an error
 	defer func() { c.got = append(c.got, calm...) }()
 	for {
-		f := c.await(stream, "100", "103", "200", "204", "400", "404", "405", "408", "413", "414", "417", "429", "431", "500", "501", "503", "data", "trailers", "rst", "goaway")
+		f := c.await(stream, "100", "103", "200", "204", "400", "403", "404", "405", "408", "413", "414", "417", "429", "431", "500", "501", "503", "data", "trailers", "rst", "goaway")
 		switch {
 		case f.kind == "data":
 			body += f.data

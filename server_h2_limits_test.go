@@ -57,7 +57,7 @@ func TestH2Limits(t *testing.T) {
 		{"10 fields", custom, "/", many("x-f", 6), "200"},
 		{"11 fields", custom, "/", many("x-f", 7), "431"},
 	} {
-		for _, way := range []h2Way{{EngineBlock, false}, {EngineEvent, false}} {
+		for _, way := range clearWays() {
 			hs := way.start(t, &Server{Handler: tt.s.Handler, HTTP2: tt.s.HTTP2})
 			c := hs.dialH2()
 			for range 2 { // the table stays the same on both sides
@@ -300,7 +300,7 @@ func TestH2Hello(t *testing.T) {
 	}
 	// A client of TLS that has agreed on HTTP/2 gets no answer of HTTP/1.1, and one that has
 	// agreed on HTTP/1.1 can't begin with HTTP/2.
-	for _, e := range []Engine{EngineBlock, EngineEvent} {
+	for _, e := range testEngines {
 		hs := h2Way{e, true}.start(t, &Server{Handler: func(ctx *RequestCtx) {}})
 		c := hs.dialRaw()
 		io.WriteString(c, "GET / HTTP/1.1\r\nHost: h\r\n\r\n")

@@ -170,6 +170,9 @@ func (s *h2Stream) broke() {
 func (s *h2Stream) cut() bool {
 	s.ss.mu.Lock()
 	defer s.ss.mu.Unlock()
+	if s.tunnel != nil {
+		return !s.ended
+	}
 	if s.st == nil {
 		return false
 	}

@@ -22,10 +22,15 @@ func (s *h2Stream) serve() {
 	}
 	timedOut := ctx.timedOut.Load()
 	s.left = !fine || timedOut != nil
-	if s.left && s.wrest() || timedOut != nil && ctx.flush.begun {
+	cut := s.left && s.wrest()
+	if s.extended && s.isHandedOver() {
+		s.finish() // by HijackNow
+		return
+	}
+	if cut || timedOut != nil && ctx.flush.begun {
 		s.aborted = true
 	}
-	if timedOut == nil && ctx.hijack != nil && !s.aborted {
+	if timedOut == nil && ctx.hijack != nil && !s.aborted && !s.extended {
 		s.refuseHijack()
 	}
 	resp := s.final()
@@ -34,9 +39,15 @@ func (s *h2Stream) serve() {
 		s.finish()
 		return
 	}
-	streams := resp.hasStream()
+	hands := s.extended && ctx.hijack != nil && timedOut == nil && fine && s.accepts(resp)
+	streams := resp.hasStream() && !hands
 	if ctx.done.Load() != nil && ctx.doneWith(fine && timedOut == nil && streams) {
 		s.finish() // the client has reset the stream
+		return
+	}
+	if hands {
+		s.handOver(resp)
+		s.finish()
 		return
 	}
 	if s.send(resp, fine || timedOut != nil) {
@@ -185,7 +196,7 @@ func (s *h2Stream) sendHead(resp *Response, end bool) {
 	ss := s.ss
 	by := head.Sender{Server: ss.l.fixed.name, Date: clock.Date(), ZeroLength: true}
 	ss.out = ss.proto.AppendHead(ss.out, s.st, &resp.Header.s, by, end)
-	s.begun = true
+	s.begun, s.accepted = true, resp.StatusCode()/100 == 2
 }
 
 // boundWrite sets when the next write must be done, under mu. As for HTTP/1.1,

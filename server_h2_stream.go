@@ -34,6 +34,8 @@ type h2Stream struct {
 	lender  *serverGuard // that guards the request, or nil
 	outcome
 	isHead   bool // the method was HEAD; the handler may change the header
+	extended bool // it is an extended CONNECT (RFC 8441), whose stream a handler may take over
+	ended    bool // finish was called
 	streamed bool // the handler got the body as a stream
 	left     bool // other goroutines may still use the context
 	shared   bool // a body stream or its writer may still refer to outBody, or a timer to the stream
@@ -46,6 +48,7 @@ type h2Stream struct {
 	queued, runs bool      // it is in the list of streams that are ready; see above
 	next         *h2Stream // in that list
 	done         door.Done // is told when the client has gone
+	tunnel       *h2Tunnel // the connection that the stream has become, or nil
 
 	// The request's body. in holds what has arrived and was not read. What arrives while
 	// a goroutine waits in Read goes to into, that goroutine's buffer: got counts these
@@ -65,6 +68,7 @@ type h2Stream struct {
 
 	// The response.
 	begun    bool       // the final head was sent
+	accepted bool       // it had a 2xx status
 	complete bool       // so was everything else
 	sent     int64      // bytes of the body that were sent
 	resp     *Response  // the response whose body is in rest
@@ -99,7 +103,11 @@ func (s *h2Stream) tell(cause error, reset bool) {
 // fail ends the request because of err, under mu: nothing more of it will arrive. reset
 // says that the client doesn't wait for the response any more, so nothing more is sent.
 func (s *h2Stream) fail(err error, reset bool) {
-	if s.inErr == nil || reset && s.inErr == errH2End && s.unread() {
+	if s.lingers() {
+		s.tunnel.end()
+		return
+	}
+	if s.inErr == nil || reset && s.inErr == errH2End && s.unread() && !s.extended {
 		s.inErr = err
 	}
 	if reset {
@@ -141,7 +149,12 @@ func (s *h2Stream) time() {
 
 // nextDue returns when the stream will have taken too long, 0 for never. It is called
 // under mu.
-func (s *h2Stream) nextDue() clock.Tick { return sooner(s.readDue(), s.sendDue()) }
+func (s *h2Stream) nextDue() clock.Tick {
+	if s.tunnel != nil {
+		return s.tunnel.lingerDue
+	}
+	return sooner(s.readDue(), s.sendDue())
+}
 
 // readDue is the part of nextDue for the body. It limits the time only while something
 // waits for the body: otherwise the client may have no window, and can't send.
@@ -171,6 +184,12 @@ func (s *h2Stream) sendDue() clock.Tick {
 
 // checkTime ends what has taken too long, under mu.
 func (s *h2Stream) checkTime(now clock.Tick) {
+	if t := s.tunnel; t != nil {
+		if t.lingerDue != 0 && t.lingerDue <= now {
+			t.end()
+		}
+		return
+	}
 	if due := s.readDue(); due != 0 && due <= now {
 		s.ss.s.stats.timeouts.Add(1)
 		s.fail(ErrTimeout, false)
@@ -252,7 +271,11 @@ func (s *h2Stream) wrest() (sent bool) {
 // bodies and values.
 func (s *h2Stream) finish() {
 	ctx := s.ctx
-	unsent := s.close()
+	s.ended = true
+	unsent, handed := s.close()
+	if handed {
+		defer func() { s.ctx, s.lender = nil, nil }()
+	}
 	if s.left || len(ctx.after) != 0 {
 		ctx.tellSent(s.sent, unsent)
 	}
@@ -275,7 +298,7 @@ func (s *h2Stream) finish() {
 			ctx.expire()
 			return
 		}
-		private := d == nil && !s.streamed && !s.shared && !ctx.flush.begun
+		private := d == nil && !handed && !s.streamed && !s.shared && !ctx.flush.begun
 		ctx.reset()
 		releaseCtx(ctx)
 		if private {
@@ -286,11 +309,15 @@ func (s *h2Stream) finish() {
 }
 
 // close ends the stream for the session, which forgets it. Methods that the context still
-// calls fail. unsent says why the response isn't complete, nil if it is.
-func (s *h2Stream) close() (unsent error) {
+// calls fail. unsent says why the response isn't complete, nil if it is. handed says that
+// the stream was handed over: then it goes on without its request, and close does nothing.
+func (s *h2Stream) close() (unsent error, handed bool) {
 	ss := s.ss
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
+	if s.tunnel != nil {
+		return nil, true
+	}
 	s.shared = s.shared || s.late != nil // the timer's function may be about to run
 	if s.inErr == nil || s.inErr == errH2End && s.unread() {
 		s.inErr = errStreamClosed
@@ -303,14 +330,24 @@ func (s *h2Stream) close() (unsent error) {
 	if s.sendErr == nil {
 		s.sendErr = errStreamClosed
 	}
+	s.leave()
+	return unsent, false
+}
+
+// leave makes the session forget the stream, under mu. Readers and senders must have an
+// error.
+func (s *h2Stream) leave() {
+	ss := s.ss
 	s.in.drop()
 	s.readers.Broadcast()
 	s.senders.Broadcast()
 	ss.tellRoom()
+	if s.tunnel != nil {
+		ss.tunnels--
+	}
 	ss.proto.Done(s.st) // after this, st may become a stream of another connection
 	s.st = nil
 	ss.out = ss.proto.AppendControl(ss.out)
 	s.time()
 	ss.forget()
-	return unsent
 }

@@ -82,7 +82,7 @@ func TestH2ProgramsListener(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, e := range []Engine{EngineBlock, EngineEvent} {
+	for _, e := range testEngines {
 		for _, mode := range []HTTP2Mode{HTTP2Auto, HTTP2On, HTTP2Off} {
 			for _, tt := range []struct {
 				names []string
@@ -120,7 +120,7 @@ func TestH2ProgramsListener(t *testing.T) {
 // TestH2Suites proves that TLS 1.2 with a suite that RFC 9113 appendix A prohibits is
 // refused.
 func TestH2Suites(t *testing.T) {
-	for _, e := range []Engine{EngineBlock, EngineEvent} {
+	for _, e := range testEngines {
 		hs := h2Way{e, true}.start(t, &Server{Handler: func(*RequestCtx) {}, TLSConfig: &tls.Config{CipherSuites: []uint16{
 			tls.TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA, tls.TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA, tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256, tls.TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,
 		}}, HTTP2: HTTP2Config{Mode: HTTP2On}})

@@ -199,7 +199,7 @@ func TestH2WriteDeadline(t *testing.T) {
 // sends WINDOW_UPDATE for each, is not taken for a flood.
 func TestH2SmallReads(t *testing.T) {
 	body := make([]byte, 64<<20)
-	for _, e := range []Engine{EngineBlock, EngineEvent} {
+	for _, e := range testEngines {
 		hs := h2Way{e, false}.start(t, &Server{Handler: func(ctx *RequestCtx) { ctx.Response.SetBodyRaw(body) }})
 		resp, err := hs.client(2).Get(hs.url("/"))
 		if err != nil {

@@ -44,6 +44,16 @@ type HTTP2Config struct {
 	// beyond their first 64 KiB may not add up to more than this. So the memory for bodies
 	// that wait for handlers has a limit.
 	MaxConnWindow int
+
+	// WebSocket lets clients open WebSockets over HTTP/2 (RFC 8441): the server sends
+	// SETTINGS_ENABLE_CONNECT_PROTOCOL. Browsers take that as a promise that the handler
+	// accepts WebSockets, and then don't try HTTP/1.1. Off by default.
+	//
+	// The handler gets an extended CONNECT as a request with the method CONNECT, a path and
+	// a host, without a body, and RequestCtx.ConnectProtocol returns "websocket". It accepts
+	// with a 2xx status and RequestCtx.Hijack or HijackNow, which give it the stream, or
+	// refuses with any other response. A request for another protocol gets 501.
+	WebSocket bool
 }
 
 // defaultHelloTimeout is how long an HTTP/2 client may take to send its preface and
@@ -105,6 +115,7 @@ func (s *Server) h2Config() h2.Config {
 		StreamWindow:    min(max(c.MaxStreamWindow, 0), h2.DefaultStreamWindow),
 		StreamWindowMax: c.MaxStreamWindow,
 		ConnWindow:      c.MaxConnWindow,
+		ExtendedConnect: c.WebSocket,
 	}
 	cfg.Fill()
 	return cfg

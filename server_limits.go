@@ -30,6 +30,13 @@ func (p *perIPConns) add(ip netip.Addr, limit int) bool {
 	return true
 }
 
+// again counts a connection of ip without a limit.
+func (p *perIPConns) again(ip netip.Addr) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.n[ip]++
+}
+
 func (p *perIPConns) remove(ip netip.Addr) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

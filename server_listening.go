@@ -30,6 +30,9 @@ type listening struct {
 	closing sync.Once
 }
 
+// stops reports whether s drains or stops, for connections of l. Any goroutine may call it.
+func (l *listening) stops(s *Server) bool { return s.engine.Stops(l.epoch) }
+
 // close closes the listener. Any goroutine may call it; later calls wait for the first
 // one. Closing a listener of the program may take any time, so no locks may be held.
 func (l *listening) close() {

@@ -282,7 +282,7 @@ func TestProtocolShutdown(t *testing.T) {
 func TestProtocolStates(t *testing.T) {
 	var mu sync.Mutex
 	var states []ConnState
-	for _, e := range []Engine{EngineBlock, EngineEvent} {
+	for _, e := range testEngines {
 		t.Run(e.String(), func(t *testing.T) {
 			states = nil
 			s := &Server{Engine: e, Handler: echo, ConnState: func(_ net.Conn, st ConnState) {

@@ -100,9 +100,9 @@ func (ss *h1Session) refuse(w *engine.Work, err error, next *engine.Next) (ok bo
 		err = &ErrSmallBuffer{err: ErrSmallReadBuffer} // of a trailer section
 	}
 	ctx.Request.ResetBody() // an incomplete body is dropped
-	ss.err = err
+	ss.fault(err)
 	if _, ok := err.(*statusError); ok {
-		ss.err = nil // a decision of the server, not an error
+		ss.fault(nil) // a decision of the server, not an error
 	}
 	ctx.Response.Reset()
 	ss.prepareResponse(ctx)

@@ -6,7 +6,6 @@ import (
 	"net"
 	"net/netip"
 	"sync/atomic"
-	"time"
 
 	"github.com/galehttp/gale/internal/clock"
 	"github.com/galehttp/gale/internal/engine"
@@ -33,9 +32,8 @@ type serverConn struct {
 	nc   net.Conn
 	rare atomic.Pointer[sessionRare] // see extra
 
-	id     uint64    // 0 until it was opened
-	opened time.Time // when the connection began
-	err    error     // what ended it, if the session knows better than the engine
+	id     uint64     // 0 until it was opened
+	opened clock.Tick // when the connection began
 
 	isTLS bool
 	state uint8 // the ConnState last told to Server.ConnState
@@ -49,7 +47,10 @@ type sessionRare struct {
 	parent context.Context // of BaseContext and ConnContext, nil without them
 	own    *requestLimits  // see change; nil until it is needed
 	hijack HijackHandler   // that takes over the connection
+	counts bool            // the server goes on to count the connection after that
 	sent   sentResponse    // of an h1Session
+	err    error           // see fault
+	pump   *upgradePump    // of an UpgradedConn that no engine serves
 }
 
 // conn returns sc, for serverSession.
@@ -71,6 +72,21 @@ func (sc *serverConn) extra() *sessionRare {
 func (sc *serverConn) parent() context.Context {
 	if rare := sc.rare.Load(); rare != nil {
 		return rare.parent
+	}
+	return nil
+}
+
+// fault records what ends the connection, if the session knows better than the engine.
+func (sc *serverConn) fault(err error) {
+	if err != nil || sc.cause() != nil {
+		sc.extra().err = err
+	}
+}
+
+// cause returns what fault has recorded last, or nil.
+func (sc *serverConn) cause() error {
+	if rare := sc.rare.Load(); rare != nil {
+		return rare.err
 	}
 	return nil
 }
@@ -112,7 +128,7 @@ func (sc *serverConn) begin(c engine.Conn) {
 	if sc.isNew {
 		s.setState(sc.nc, StateNew)
 	}
-	sc.id, sc.opened = connIDs.Add(1), clock.Instant()
+	sc.id, sc.opened = connIDs.Add(1), clock.Ticks()
 	_, sc.isTLS = sc.nc.(interface{ ConnectionState() tls.ConnectionState })
 	if s.BaseContext != nil {
 		sc.extra().parent = s.BaseContext(sc.l.ln)
@@ -128,11 +144,11 @@ func (sc *serverConn) begin(c engine.Conn) {
 
 // end is called in Closed when the connection has ended. It logs err, the reason.
 func (sc *serverConn) end(err error) {
-	if sc.err == nil {
-		sc.err = err
+	if cause := sc.cause(); cause != nil {
+		err = cause
 	}
-	if sc.err != nil && sc.err != engine.ErrAborted {
-		sc.s.logError(sc.nc, "serving", sc.err)
+	if err != nil && err != engine.ErrAborted {
+		sc.s.logError(sc.nc, "serving", err)
 	}
 	sc.s.setState(sc.nc, StateClosed)
 }

@@ -8,8 +8,9 @@ import (
 // Shutdown shuts the server down without interrupting requests. It closes the listeners
 // and the idle connections, waits until every request of which a byte was read is
 // answered, with `Connection: close`, and then closes those connections too. It doesn't
-// wait for hijacked connections. Serve returns nil as soon as its listener is closed, so
-// the program must wait for Shutdown to return.
+// wait for hijacked connections, except those of HijackCounted. It tells handlers of
+// HijackCounted and Upgrade, and waits until their connections have ended. Serve returns nil
+// as soon as its listener is closed, so the program must wait for Shutdown to return.
 //
 // If DrainTime is 0, a request that a client sends on an idle connection at this moment
 // is lost, and so is a connection that was not accepted yet.
@@ -90,6 +91,7 @@ func (s *Server) stopEpoch(d *drain, waits int) (left <-chan struct{}, told []*l
 	r.h2.leave()
 	s.engine.Stop()
 	s.event.Stop()
+	s.tellTaken()
 	for c := range r.handshakes {
 		_ = closeCalmly(c)
 	}
@@ -125,12 +127,13 @@ func (s *Server) checkDrained() {
 
 // Close closes the listeners and all connections at once, even if they serve requests or
 // the server drains. It doesn't wait for running handlers; their RequestCtx.Done is
-// closed. Hijacked connections stay open. It returns nil.
+// closed. Hijacked connections stay open, except those of HijackCounted. It returns nil.
 func (s *Server) Close() error {
 	s.stop(nil, 0)
 	s.endWaiters()
 	s.engine.CloseAll()
 	s.event.CloseAll()
+	s.closeTaken()
 	return nil
 }
 

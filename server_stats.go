@@ -8,6 +8,10 @@ type Stats struct {
 	// a TLS handshake. IdleConnections is how many of them wait for a request of which no
 	// byte has arrived.
 	OpenConnections, IdleConnections int
+	// UpgradedConnections is the number of connections, and of streams of HTTP/2, that
+	// RequestCtx.Upgrade or RequestCtx.HijackCounted has given to the program and that are
+	// open now.
+	UpgradedConnections int
 	// AcceptedConnections and RejectedConnections are the numbers of connections that
 	// were served, and that were refused because of a limit, since the server began.
 	AcceptedConnections, RejectedConnections uint64
@@ -82,6 +86,7 @@ func (s *Server) Stats() Stats {
 	return Stats{
 		OpenConnections:     int(s.stats.open.Load()),
 		IdleConnections:     s.idleConns(),
+		UpgradedConnections: int(s.stats.upgraded.Load()),
 		AcceptedConnections: s.stats.accepted.Load(),
 		RejectedConnections: uint64(s.stats.rejected.Load()),
 		Requests:            s.stats.requests.Load().sum(),
@@ -125,6 +130,8 @@ type serverStats struct {
 	requests atomic.Pointer[spread] // see counter
 	_        [64]byte
 	open     atomic.Int32  // connections that are open, including those in a handshake
+	held     atomic.Int32  // those of open that HijackCounted holds
+	upgraded atomic.Int64  // connections of Upgrade and HijackCounted
 	rejected atomic.Uint32 // connections refused because of a limit
 	accepted atomic.Uint64
 	panics   atomic.Uint64

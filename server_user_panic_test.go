@@ -272,6 +272,7 @@ func (l *badListener) Accept() (net.Conn, error) {
 // the beginning, while a handler waits for its client to leave, while the connection is
 // idle, and when it is hijacked, refused, evicted, or closed by a shutdown.
 func TestServerConnsThatMisbehave(t *testing.T) {
+	withoutEngine(t)
 	for _, stage := range []string{"accept", "handler", "rest", "hijack", "refuse", "shutdown"} {
 		for _, method := range connMethods {
 			for how, f := range mischiefs {
@@ -296,8 +297,11 @@ func misbehavingConn(t *testing.T, stage, method string, m *mischief) {
 		t.Fatal(err)
 	}
 	s := &Server{Logger: &testLog{}, MaxConnsPerIP: 100, ReduceMemoryUsage: stage == "rest", WriteTimeout: time.Minute}
-	if stage == "refuse" {
+	switch stage {
+	case "refuse":
 		s.Concurrency = 1
+	case "shutdown":
+		s.ReadHeaderTimeout = time.Second // ends the connection if SetReadDeadline panics
 	}
 	rests, blocks := make(chan struct{}), make(chan struct{})
 	s.Handler = func(ctx *RequestCtx) {

@@ -116,7 +116,7 @@ func doneWith(last engine.Session, err error) error {
 		return err
 	}
 	ss := last.(serverSession)
-	if cause := ss.conn().err; cause != nil {
+	if cause := ss.conn().cause(); cause != nil {
 		err = cause
 	}
 	ss.free()

@@ -82,7 +82,7 @@ func TestWriteStallProgress(t *testing.T) {
 	const size = 1 << 20
 	h := senders(t, size)
 	onEngines(t, func(t *testing.T, e Engine) {
-		withMoreTime(t, time.Second, func(limit time.Duration) error {
+		withMoreTime(t, 400*time.Millisecond, func(limit time.Duration) error {
 			s := &Server{Engine: e, WriteStallTimeout: limit, Handler: h}
 			var n int
 			ended := make(chan error)

@@ -188,6 +188,7 @@ const (
 	MethodPut                             = gale.MethodPut
 	MethodQuery                           = gale.MethodQuery
 	MethodTrace                           = gale.MethodTrace
+	OutLimit                              = gale.OutLimit
 	StateActive                           = gale.StateActive
 	StateClosed                           = gale.StateClosed
 	StateHijacked                         = gale.StateHijacked

@@ -200,3 +200,9 @@ type TCPDialer = gale.TCPDialer
 
 // URI is [gale.URI].
 type URI = gale.URI
+
+// UpgradeHandler is [gale.UpgradeHandler].
+type UpgradeHandler = gale.UpgradeHandler
+
+// UpgradedConn is [gale.UpgradedConn].
+type UpgradedConn = gale.UpgradedConn

@@ -157,6 +157,11 @@ var ErrNoAvailableClients error
 //go:linkname ErrNoCookies github.com/galehttp/gale.ErrNoCookies
 var ErrNoCookies error
 
+// ErrNoExtendedConnect is [gale.ErrNoExtendedConnect], the same variable.
+//
+//go:linkname ErrNoExtendedConnect github.com/galehttp/gale.ErrNoExtendedConnect
+var ErrNoExtendedConnect error
+
 // ErrNoFreeConns is [gale.ErrNoFreeConns], the same variable.
 //
 //go:linkname ErrNoFreeConns github.com/galehttp/gale.ErrNoFreeConns
@@ -214,6 +219,11 @@ var ErrResponseFirstLineMissingSpace error
 //
 //go:linkname ErrSmallReadBuffer github.com/galehttp/gale.ErrSmallReadBuffer
 var ErrSmallReadBuffer error
+
+// ErrStreamRefused is [gale.ErrStreamRefused], the same variable.
+//
+//go:linkname ErrStreamRefused github.com/galehttp/gale.ErrStreamRefused
+var ErrStreamRefused error
 
 // ErrTLSHandshakeTimeout is [gale.ErrTLSHandshakeTimeout], the same variable.
 //

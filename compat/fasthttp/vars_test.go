@@ -96,6 +96,9 @@ func TestVariables(t *testing.T) {
 	if &ErrNoCookies != &gale.ErrNoCookies {
 		t.Error("ErrNoCookies")
 	}
+	if &ErrNoExtendedConnect != &gale.ErrNoExtendedConnect {
+		t.Error("ErrNoExtendedConnect")
+	}
 	if &ErrNoFreeConns != &gale.ErrNoFreeConns {
 		t.Error("ErrNoFreeConns")
 	}
@@ -128,6 +131,9 @@ func TestVariables(t *testing.T) {
 	}
 	if &ErrSmallReadBuffer != &gale.ErrSmallReadBuffer {
 		t.Error("ErrSmallReadBuffer")
+	}
+	if &ErrStreamRefused != &gale.ErrStreamRefused {
+		t.Error("ErrStreamRefused")
 	}
 	if &ErrTLSHandshakeTimeout != &gale.ErrTLSHandshakeTimeout {
 		t.Error("ErrTLSHandshakeTimeout")

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/galehttp/gale/internal/msg"
+	"github.com/galehttp/gale/internal/race"
 )
 
 // Each leniency accepts what is refused without it, however the bytes arrive,
@@ -163,10 +164,10 @@ func TestLenientFolds(t *testing.T) {
 // call to look at all that came before, this test would take minutes.
 func TestLenientDrip(t *testing.T) {
 	for name, in := range map[string]string{
-		"folds of one field": "GET / HTTP/1.0\r\nA: b\r\n" + strings.Repeat(" \r\n", 300_000) + "\r\n",
-		"folded fields":      "GET / HTTP/1.0\r\n" + strings.Repeat("A:\r\n b\n", 1<<16-10) + "B: c\r\n\r\n",
-		"a long fold":        "GET / HTTP/1.0\r\nA: b\n " + strings.Repeat("c", 1<<20) + "\r\n\r\n",
-		"no CRLF CRLF":       "GET / HTTP/1.0\r\nA: b\n\n" + strings.Repeat("\r\r", 1<<19) + "\r\n\r\n",
+		"folds of one field": "GET / HTTP/1.0\r\nA: b\r\n" + strings.Repeat(" \r\n", race.Fewer(300_000)) + "\r\n",
+		"folded fields":      "GET / HTTP/1.0\r\n" + strings.Repeat("A:\r\n b\n", race.Fewer(1<<16-10)) + "B: c\r\n\r\n",
+		"a long fold":        "GET / HTTP/1.0\r\nA: b\n " + strings.Repeat("c", race.Fewer(1<<20)) + "\r\n\r\n",
+		"no CRLF CRLF":       "GET / HTTP/1.0\r\nA: b\n\n" + strings.Repeat("\r\r", race.Fewer(1<<19)) + "\r\n\r\n",
 	} {
 		h := new(msg.RequestHead)
 		h.Reset()

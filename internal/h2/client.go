@@ -70,6 +70,10 @@ func (c *Conn) open(out []byte) ([]byte, *Stream, error) {
 	return c.control.take(out), st, nil
 }
 
+// PeerConnects reports whether the server has allowed extended CONNECT (RFC 8441 section
+// 3). Before Greeted it is false.
+func (c *Conn) PeerConnects() bool { return c.peer.connects }
+
 // PeerLast returns the highest stream that the server may process: the one that its last
 // GOAWAY has named, or the highest possible id if none has come.
 func (c *Conn) PeerLast() uint32 {

@@ -112,6 +112,54 @@ func TestClientStreams(t *testing.T) {
 	}
 }
 
+// An extended CONNECT of a client is one for a server, and a response with 2xx makes the
+// stream a tunnel: its Content-Length means nothing.
+func TestAppendConnect(t *testing.T) {
+	c, s := newClient(t, Config{}), newPeer(t, Config{ExtendedConnect: true}).greet()
+	if c.c.PeerConnects() {
+		t.Error("extended CONNECT is allowed before SETTINGS")
+	}
+	if c.greeted(settingExtendedConnect, 1); !c.c.PeerConnects() {
+		t.Error("extended CONNECT isn't allowed after SETTINGS")
+	}
+	r := makeRequest("GET", "/chat?a", "Upgrade: websocket", "Connection: Upgrade", "Content-Length: 3", "X-A: b")
+	r.OwnCookies()
+	r.Cookies.Add("c", "3")
+	open := func() *Stream {
+		t.Helper()
+		out, st, err := c.c.AppendConnect(nil, r, "https", "websocket")
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.open[st.ID()] = st
+		if got, want := decodeFields(t, s, out), "CONNECT /chat?a HTTP/2.0 length=-2|host: a.test|x-a: b|cookie: c=3"; got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+		if got := string(s.open[st.ID()].Protocol()); got != "websocket" || string(st.Protocol()) != got {
+			t.Errorf("the protocols are %q and %q", got, st.Protocol())
+		}
+		return st
+	}
+	for _, status := range []string{"200", "204"} {
+		st := open()
+		c.send(headers(st.ID(), 0, ":status: "+status, "content-length: 1"), frame(frameData, 0, st.ID(), "more"))
+		if st.WasReset() || st.PeerEnded() || st.Ended() {
+			t.Errorf("%s: the stream isn't open", status)
+		}
+	}
+	st := open()
+	c.send(headers(st.ID(), 0, ":status: 403", "content-length: 1"), frame(frameData, 0, st.ID(), "more"))
+	if !st.WasReset() {
+		t.Error("a refusal that is longer than its Content-Length was taken")
+	}
+	if _, _, err := c.c.AppendConnect(nil, makeRequest("GET", "a:1"), "https", "websocket"); err != ErrPath {
+		t.Errorf("a target that is no path: %v", err)
+	}
+	if _, _, err := c.c.AppendConnect(nil, r, "https", "web socket"); err != ErrPseudo {
+		t.Errorf("a protocol that is no token: %v", err)
+	}
+}
+
 // The frames of the connection, and the settings.
 func TestClientConnection(t *testing.T) {
 	for _, x := range []struct {
@@ -122,6 +170,9 @@ func TestClientConnection(t *testing.T) {
 		{"PING", settings() + frame(framePing, 0, 0, "12345678"), []string{"settings", "> SETTINGS ack", `> PING "12345678"`}},
 		{"an unknown type", settings() + frame(99, 0, 5, "12345678"), []string{"settings", "> SETTINGS ack"}},
 		{"no push", settings(settingPush, 0), []string{"settings", "> SETTINGS ack"}},
+		{"extended CONNECT", settings(settingExtendedConnect, 0, settingExtendedConnect, 1) + settings(settingExtendedConnect, 1), []string{"settings", "settings", "> SETTINGS ack", "> SETTINGS ack"}},
+		{"extended CONNECT taken back", settings(settingExtendedConnect, 1, settingExtendedConnect, 0), []string{"failed PROTOCOL_ERROR", "> GOAWAY 0 PROTOCOL_ERROR"}},
+		{"a wrong value for extended CONNECT", settings(settingExtendedConnect, 2), []string{"failed PROTOCOL_ERROR", "> GOAWAY 0 PROTOCOL_ERROR"}},
 		{"another frame first", frame(framePing, 0, 0, "12345678"), []string{"failed PROTOCOL_ERROR", "> GOAWAY 0 PROTOCOL_ERROR"}},
 		{"an acknowledgement first", frame(frameSettings, 1, 0, ""), []string{"failed PROTOCOL_ERROR", "> GOAWAY 0 PROTOCOL_ERROR"}},
 		{"HTTP/1.1", "HTTP/1.1 400 Bad Request\r\n\r\n", []string{"failed FRAME_SIZE_ERROR", "> GOAWAY 0 FRAME_SIZE_ERROR"}},

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/galehttp/gale/internal/race"
 )
 
 // Each row is what a client sends after the preface, and what happens; whole, in bytes and
@@ -209,6 +211,9 @@ func TestAllFrames(t *testing.T) {
 	for typ := range 256 {
 		all := []uint8{0, 1, 4, 5, 8, 9, 12, 13, 0x20, 0x21, 0x24, 0x25, 0x2c, 0x2d, 0xff}
 		if typ > 0x11 {
+			if race.Enabled && typ%16 != 0 { // slow, and nothing new
+				continue
+			}
 			all = []uint8{0, 0xff}
 		}
 		for _, flags := range all {

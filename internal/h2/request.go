@@ -15,7 +15,7 @@ import (
 // On success h is complete: method, target and Host are set, whichever fields they
 // came in. Cookie is one field. Proto is "HTTP/2.0". ContentLength is the value of
 // Content-Length, msg.LenChunked for a body of unknown length, or msg.LenUnknown
-// without a body. Names keep the lower case in which they came; msg.Fields returns
+// without a body and for an extended CONNECT. Names keep the lower case in which they came; msg.Fields returns
 // them in their customary spelling.
 //
 // After an error h is empty, except that MethodID is MethodHead if that was the

@@ -38,14 +38,50 @@ func (c *Conn) AppendRequest(out []byte, r *head.Request, scheme string, end boo
 	return c.endRequest(out, from, st, isHead(r), end), st, nil
 }
 
+// AppendConnect is AppendRequest for an extended CONNECT for protocol (RFC 8441 section 4),
+// whatever the method of r is. The peer must allow it, see PeerConnects. The stream has no
+// end yet, and a response with a 2xx status has no Content-Length.
+func (c *Conn) AppendConnect(out []byte, r *head.Request, scheme, protocol string) (_ []byte, st *Stream, err error) {
+	r.Verify()
+	if err := checkTarget(r); err != nil {
+		return out, nil, err
+	}
+	if !bytesconv.IsToken(bytesconv.S2B(protocol)) {
+		return out, nil, ErrPseudo
+	}
+	if out, st, err = c.open(out); err != nil {
+		return out, nil, err
+	}
+	st.protocol = []byte(protocol)
+	from := len(out)
+	out = c.coding.enc.Begin(appendFrameHeader(out, 0, frameHeaders, 0, 0))
+	enc := &c.coding.enc
+	out = enc.AppendPseudo(out, hpack.Method, methodConnect, hpack.Auto)
+	out = enc.AppendPseudo(out, hpack.Protocol, st.protocol, hpack.Auto)
+	out = c.appendFields(c.appendTarget(out, r, scheme), &r.Fields, requestPlaced)
+	if r.CookieState == head.CookiesOwned {
+		out = c.appendText(out, msg.Cookie, c.keep(r.AppendCookies(c.coding.scratch[:0])))
+	}
+	return c.endRequest(out, from, st, false, false), st, nil
+}
+
+var methodConnect = []byte("CONNECT")
+
 // checkRequest returns why r can't be sent, or nil.
 func checkRequest(r *head.Request) error {
-	method, target := r.Part(msg.Method), r.Part(msg.Target)
+	method := r.Part(msg.Method)
 	switch {
 	case string(method) == "CONNECT":
 		return ErrConnect
 	case len(method) > 0 && !bytesconv.IsToken(method):
 		return ErrMethod
+	}
+	return checkTarget(r)
+}
+
+func checkTarget(r *head.Request) error {
+	target := r.Part(msg.Target)
+	switch {
 	case len(target) > 0 && target[0] != '/' && string(target) != "*":
 		return ErrPath
 	case len(bytesconv.TrimOWS(r.Peek(msg.Host))) == 0:
@@ -102,6 +138,12 @@ func (c *Conn) appendPseudo(out []byte, r *head.Request, scheme string) []byte {
 		method = methodGet
 	}
 	out = enc.AppendPseudo(out, hpack.Method, method, hpack.Auto)
+	return c.appendTarget(out, r, scheme)
+}
+
+// appendTarget appends the pseudo-fields except :method and :protocol.
+func (c *Conn) appendTarget(out []byte, r *head.Request, scheme string) []byte {
+	enc := &c.coding.enc
 	out = enc.AppendPseudo(out, hpack.Scheme, bytesconv.S2B(scheme), hpack.Auto)
 	out = enc.AppendPseudo(out, hpack.Authority, c.clean(r.Peek(msg.Host)), hpack.Auto)
 	path := r.Part(msg.Target)

@@ -86,6 +86,9 @@ func (d *requestDecoder) finish(dups uint64) *Error {
 			return err
 		}
 	}
+	if d.has(hpack.Protocol) {
+		h.ContentLength = msg.LenUnknown // DATA is not content (RFC 9110 section 9.3.6)
+	}
 	if seen&(1<<msg.Te) != 0 {
 		for i := h.Find(msg.Te); i >= 0; i = h.Next(i) {
 			if !bytesconv.EqualFoldString(h.Value(i), "trailers") {

@@ -247,7 +247,7 @@ func TestDecodeRequestFacts(t *testing.T) {
 		t.Error("names aren't shown in their customary spelling")
 	}
 	p, h := decode(headers(1, 0, ":method: CONNECT", ":scheme: https", ":authority: a.test", ":path: /chat", ":protocol: websocket"))
-	if st := p.open[1]; string(st.Protocol()) != "websocket" || h.MethodID != msg.MethodConnect || string(h.Part(msg.Target)) != "/chat" {
+	if st := p.open[1]; string(st.Protocol()) != "websocket" || h.MethodID != msg.MethodConnect || string(h.Part(msg.Target)) != "/chat" || h.ContentLength != msg.LenUnknown {
 		t.Errorf("extended CONNECT: protocol %q, head %q", st.Protocol(), h.Buf)
 	}
 }

@@ -40,7 +40,7 @@ func (c *Conn) DecodeResponse(h *msg.ResponseHead) error {
 		c.refuseResponse(st, err)
 		return err
 	}
-	if h.ContentLength >= 0 && st.mayHaveBody(h.Status) {
+	if h.ContentLength >= 0 && st.mayHaveBody(h.Status) && !st.isTunnel(h.Status) {
 		st.left = h.ContentLength
 	}
 	h.Verify()
@@ -52,6 +52,10 @@ func (c *Conn) DecodeResponse(h *msg.ResponseHead) error {
 func (st *Stream) mayHaveBody(status int) bool {
 	return st.state&toHead == 0 && head.StatusHasBody(status)
 }
+
+// isTunnel reports whether a response with that status makes the stream a tunnel: then DATA
+// isn't its content (RFC 9110 section 9.3.6).
+func (st *Stream) isTunnel(status int) bool { return st.protocol != nil && status/100 == 2 }
 
 // DecodeStatus is DecodeResponse for a caller that needs only the status code. The other
 // fields are not checked, and Content-Length is not compared with the data. It takes less
@@ -85,7 +89,7 @@ func (c *Conn) responseStream() *Stream {
 func (c *Conn) takeStatus(st *Stream, status int, end bool) *Error {
 	if status >= 200 {
 		st.state &^= awaitsHead
-		if !st.mayHaveBody(status) {
+		if !st.mayHaveBody(status) && !st.isTunnel(status) {
 			st.left = 0
 		}
 		return nil

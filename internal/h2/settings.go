@@ -27,6 +27,7 @@ type peerState struct {
 	streams      int32 // SETTINGS_MAX_CONCURRENT_STREAMS, or -1
 	noPriorities int8  // 1 + SETTINGS_NO_RFC7540_PRIORITIES, 0 before the first SETTINGS
 
+	connects    bool  // SETTINGS_ENABLE_CONNECT_PROTOCOL is 1
 	prioritized bool  // the client has used a feature of RFC 9218
 	gone        bool  // the peer has sent GOAWAY
 	pings       uint8 // PING frames that the peer has not answered yet
@@ -82,10 +83,16 @@ func (c *Conn) setting(b []byte) {
 	switch id := binary.BigEndian.Uint16(b); id {
 	case settingTableSize:
 		c.coding.enc.SetMaxTableSize(int(min(value, DefaultTableSize)))
-	case settingPush, settingExtendedConnect:
-		if value > 1 || value == 1 && id == settingPush && c.client {
+	case settingPush:
+		if value > 1 || value == 1 && c.client {
 			c.fail(ProtocolError)
 		}
+	case settingExtendedConnect:
+		if value > 1 || value == 0 && c.peer.connects { // RFC 8441 section 3
+			c.fail(ProtocolError)
+			return
+		}
+		c.peer.connects = value == 1
 	case settingStreams:
 		c.peer.streams = int32(min(value, maxStreamID))
 	case settingInitialWindow:

@@ -10,8 +10,8 @@ type Stream struct {
 	state    streamState
 	interims uint8 // informational responses so far; only in a client
 	prio     Priority
-	// protocol is the value of :protocol in the arena of the head (RFC 8441), or
-	// nil.
+	// protocol is the value of :protocol (RFC 8441), or nil. In a server it is in the
+	// arena of the head.
 	protocol []byte
 
 	in  streamFlow // the peer's half
@@ -50,7 +50,8 @@ func (st *Stream) ID() uint32 { return st.id }
 func (st *Stream) Priority() Priority { return st.prio }
 
 // Protocol returns the value of :protocol (RFC 8441), which is nil for most
-// streams. It points into the head that DecodeRequest has filled.
+// streams. In a server it points into the head that DecodeRequest has filled, and must not
+// be used after that.
 func (st *Stream) Protocol() []byte { return st.protocol }
 
 // WasReset reports whether RST_STREAM was sent or received: no more data comes, and
