@@ -16,12 +16,15 @@ var benchCommand = command{
        gale bench compare A.json B.json
 
 Bench sends requests to a server and measures the responses: how many there are,
-how long they take, and which side was the limit. For example:
+how long they take, and which side was the limit. With a ws or wss URL a request
+is a message over a WebSocket, and its response is the same message that the
+server sends back. For example:
 
   gale bench http://127.0.0.1:8080/                    64 connections, 10 s
   gale bench -c 512 -d 30s --report out.html localhost:8080
   gale bench --rate 5000 -d 1m localhost:8080/search?q=a
   gale bench -n 1000 --body '{"user":"{{id}}"}' --data users.csv localhost:8080
+  gale bench ws://localhost:8080/echo
 
 Without --rate, a connection sends its next request when it has the response to
 the last one: a closed loop, which shows what a server can do. With --rate, the

@@ -64,12 +64,15 @@ func (b *bench) parseURLs() error {
 		anyTLS = anyTLS || u.https
 		b.urls = append(b.urls, u)
 	}
+	if err := b.checkWebSocket(); err != nil {
+		return err
+	}
 	if anyTLS {
 		return nil
 	}
 	for _, name := range tlsFlags {
 		if b.cfg.given[name] {
-			return usagef("%s needs an https URL: %s is one without TLS", dashed(name), b.urls[0].text)
+			return usagef("%s needs an https or wss URL: %s is one without TLS", dashed(name), b.urls[0].text)
 		}
 	}
 	return nil
@@ -79,7 +82,11 @@ func (b *bench) parseURLs() error {
 func (b *bench) servers() int {
 	different := map[string]bool{}
 	for _, u := range b.urls {
-		different[u.address()] = true
+		key := u.address()
+		if u.ws { // a connection belongs to one URL
+			key = u.text
+		}
+		different[key] = true
 	}
 	return len(different)
 }
@@ -178,8 +185,11 @@ func (b *bench) settings() figures.Settings {
 		Rate: cfg.rate.text, Count: p.Count, DurationNS: int64(p.Duration), WarmUpNS: int64(p.WarmUp), TimeoutNS: int64(p.Timeout),
 		Expectations: cfg.expect,
 	}
-	if p.HTTP2 {
+	switch {
+	case p.HTTP2:
 		s.Protocol = "HTTP/2"
+	case p.WebSocket:
+		s.Protocol = "WebSocket"
 	}
 	for i := range p.Targets {
 		s.TLS = s.TLS || p.Targets[i].TLS != nil

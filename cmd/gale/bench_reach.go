@@ -141,7 +141,7 @@ func whyUnreachable(ctx context.Context, err error, t *load.Target, u *benchURL)
 	case errors.Is(err, errNoHTTP2), strings.Contains(err.Error(), "no application protocol"):
 		return usagef("%s doesn't offer HTTP/2: leave --http2 out, or turn HTTP/2 on in the server", t.Address)
 	case errors.As(err, &plain):
-		return usagef("%s doesn't speak TLS: use http:// instead of https://", t.Address)
+		return usagef("%s doesn't speak TLS: use %s:// instead of %s://", t.Address, strings.TrimSuffix(u.scheme(), "s"), u.scheme())
 	case errors.As(err, &unknown), errors.As(err, &invalid), errors.As(err, &otherName):
 		return usagef("the certificate of %s isn't trusted: %v: use --cacert with the certificate that signed it, or --insecure", t.Address, certificateError(err))
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded):

@@ -192,13 +192,20 @@ func (b *bench) ask(ctx context.Context, t *load.Target) error {
 		return err
 	}
 	defer conn.Close()
-	text := []byte(preface)
-	if !b.plan.HTTP2 {
-		var r load.Request
-		t.Source.Fill(&r, 0)
-		text = append(h1.AppendRequestHead(nil, &r.Head), r.Body...)
+	return firstByte(ctx, conn, b.firstBytes(t))
+}
+
+// firstBytes returns what to send to find out whether a server answers.
+func (b *bench) firstBytes(t *load.Target) []byte {
+	if b.plan.HTTP2 {
+		return []byte(preface)
 	}
-	return firstByte(ctx, conn, text)
+	var r load.Request
+	t.Source.Fill(&r, 0)
+	if b.plan.WebSocket {
+		return load.AppendHandshake(nil, &r.Head, load.AppendKey(nil))
+	}
+	return append(h1.AppendRequestHead(nil, &r.Head), r.Body...)
 }
 
 // firstByte sends text and waits for a byte.

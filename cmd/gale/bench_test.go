@@ -21,6 +21,7 @@ import (
 
 	"github.com/galehttp/gale"
 	"github.com/galehttp/gale/internal/measure/figures"
+	"github.com/galehttp/gale/ws"
 )
 
 // serveBench serves h on ln until the test ends.
@@ -511,5 +512,66 @@ func TestBenchHTTP2(t *testing.T) {
 				t.Errorf("received %v, %+v, errors %+v", got.count, doc.Requests, doc.Errors)
 			}
 		})
+	}
+}
+
+// wsEcho sends messages back.
+type wsEcho struct{ ws.Base }
+
+func (wsEcho) OnMessage(s *ws.Socket, t ws.MessageType, data []byte) { _ = s.Write(t, data) }
+
+// A ws or wss URL measures echoes of package ws: each message of the file comes back, the
+// handshake has the fields, and a server without WebSocket is told.
+func TestBenchWebSocket(t *testing.T) {
+	var wrong atomic.Int64
+	h := func(ctx *gale.RequestCtx) {
+		if string(ctx.Path()) != "/echo" || string(ctx.Request.Header.Peek("X-Token")) != "a" {
+			wrong.Add(1)
+			return
+		}
+		_ = ws.Serve(ctx, wsEcho{}, nil)
+	}
+	rows := filepath.Join(t.TempDir(), "rows.csv")
+	if err := os.WriteFile(rows, []byte("name\nann\nbob\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, engine := range []gale.Engine{gale.EngineBlock, gale.EngineEvent} {
+		for _, args := range [][]string{
+			{"-n", "500"},
+			{"-n", "500", "--pipeline", "8", "--requests-per-conn", "20"},
+			{"-n", "200", "--rate", "2000"},
+			{"-n", "200", "--data", rows, "--body", "hello {{name}}"},
+		} {
+			url := "ws" + strings.TrimPrefix(benchServerURL(t, engine, h), "http") + "/echo"
+			doc, _, stderr := benchRun(t, append([]string{url, "-H", "X-Token: a"}, args...)...)
+			if want, _ := strconv.Atoi(args[1]); doc.Requests.Good != int64(want) || len(doc.Errors) > 0 {
+				t.Errorf("%q: %+v, errors %v: %s", args, doc.Requests, doc.Errors, stderr)
+			}
+			if doc.Settings.Protocol != "WebSocket" || len(doc.Statuses) > 0 || doc.Targets[0].Method != "GET" || doc.Targets[0].URL != url {
+				t.Errorf("settings %+v, statuses %v, targets %+v", doc.Settings, doc.Statuses, doc.Targets)
+			}
+		}
+	}
+	if wrong.Load() > 0 {
+		t.Errorf("%d handshakes without the path or the field", wrong.Load())
+	}
+	cert, key, err := gale.GenerateTestCertificate("127.0.0.1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pair, err := tls.X509KeyPair(cert, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ln := tls.NewListener(listenBench(t, "tcp", "127.0.0.1:0"), &tls.Config{Certificates: []tls.Certificate{pair}})
+	serveBench(t, ln, gale.EngineAuto, h)
+	secure := "wss://" + ln.Addr().String() + "/echo"
+	if doc, _, stderr := benchRun(t, secure, "-H", "X-Token: a", "-n", "100", "--insecure"); doc.Requests.Good != 100 || !doc.Settings.TLS {
+		t.Errorf("wss: %+v, errors %v: %s", doc.Requests, doc.Errors, stderr)
+	}
+	url := "ws" + strings.TrimPrefix(benchServerURL(t, gale.EngineEvent, h), "http")
+	checkMisuse(t, []string{"bench", "wss" + strings.TrimPrefix(url, "ws"), "--insecure"}, "use ws://")
+	if doc, code, _ := benchRun(t, url, "-d", "100ms"); code != 6 || doc.Errors[0].Kind != "upgrade" {
+		t.Errorf("exit code %d, errors %v: want 6 and an error of the handshake", code, doc.Errors)
 	}
 }

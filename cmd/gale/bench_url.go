@@ -16,7 +16,8 @@ const maxWeight = 1_000_000
 // benchURL is a URL of "gale bench", taken apart.
 type benchURL struct {
 	text   string // for results: without a password
-	https  bool
+	https  bool   // or wss
+	ws     bool   // or wss
 	host   string // a name or an address, without brackets
 	port   string
 	target string // path and query, perhaps with {{name}}
@@ -82,10 +83,12 @@ func (u *benchURL) setScheme(scheme string) error {
 	case "http":
 	case "https":
 		u.https = true
-	case "ws", "wss":
-		return usagef("WebSocket can't be measured yet: use an http or https URL")
+	case "ws":
+		u.ws = true
+	case "wss":
+		u.https, u.ws = true, true
 	default:
-		return usagef("the scheme %q can't be measured: use an http or https URL", scheme)
+		return usagef("the scheme %q can't be measured: use an http, https, ws or wss URL", scheme)
 	}
 	return nil
 }
@@ -117,7 +120,12 @@ func (u *benchURL) setAuthority(authority, whole string) error {
 }
 
 func (u *benchURL) scheme() string {
-	if u.https {
+	switch {
+	case u.ws && u.https:
+		return "wss"
+	case u.ws:
+		return "ws"
+	case u.https:
 		return "https"
 	}
 	return "http"

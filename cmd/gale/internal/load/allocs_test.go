@@ -11,6 +11,7 @@ import (
 
 	"github.com/galehttp/gale/internal/head"
 	"github.com/galehttp/gale/internal/msg"
+	"github.com/galehttp/gale/internal/wsframe"
 )
 
 // TestRunAllocs proves that requests allocate nothing.
@@ -71,6 +72,51 @@ func TestRunAllocs(t *testing.T) {
 			const n = 5000
 			if a := allocs(n); a > n/20 { // what the run itself needs
 				t.Errorf("%d requests made %d allocations", n, a)
+			}
+		})
+	}
+}
+
+// TestWebSocketAllocs proves that messages allocate nothing.
+func TestWebSocketAllocs(t *testing.T) {
+	const message = "hello, world"
+	frame := wsframe.AppendFrame(nil, wsframe.Text, true, false, []byte(message))
+	for _, c := range []struct {
+		name string
+		set  func(p *Plan)
+	}{
+		{"fixed", func(p *Plan) {}},
+		{"pipeline", func(p *Plan) { p.Pipeline = 8 }},
+		{"filled", func(p *Plan) {
+			p.Targets[0].Source = made(func(r *Request, n int64) {
+				r.Head.Reset()
+				r.Head.Set(msg.Host, nil, []byte("test"))
+				r.Buffer = append(r.Buffer[:0], message...)
+				r.Body = r.Buffer
+			})
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			addr := webSockets(t, func(p *peer) {
+				for {
+					if _, err := p.in.Discard(2 + 4 + len(message)); err != nil {
+						return
+					}
+					p.Write(frame)
+				}
+			})
+			const n = 5000
+			p := webSocketPlan(addr, message)
+			p.Count, p.Connections, p.Threads = n, 2, 1
+			c.set(p)
+			var before, after runtime.MemStats
+			p.Begin = func() { runtime.ReadMemStats(&before) }
+			p.End = func() { runtime.ReadMemStats(&after) }
+			if r := runOn(t, t.Context(), p, newNetwork); r.Requests.Good != n {
+				t.Fatalf("%+v, errors %v", r.Requests, r.Errors)
+			}
+			if a := int64(after.Mallocs - before.Mallocs); a > n/20 { // what the run itself needs
+				t.Errorf("%d messages made %d allocations", n, a)
 			}
 		})
 	}

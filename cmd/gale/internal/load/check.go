@@ -100,6 +100,10 @@ func checkSchedule(p *Plan) error {
 
 func checkProtocol(p *Plan) error {
 	switch {
+	case p.WebSocket && p.HTTP2:
+		return refuse("WebSocket over HTTP/2 can't be measured")
+	case p.WebSocket && p.NoKeepAlive:
+		return refuse("a WebSocket is kept alive: choose a number of requests per connection")
 	case p.HTTP2 && p.Pipeline > 1:
 		return refuse("a pipeline is for HTTP/1.1: choose streams for HTTP/2")
 	case !p.HTTP2 && p.Streams > 1:
@@ -123,11 +127,14 @@ func checkTimes(p *Plan) error {
 	return nil
 }
 
-// key tells addresses apart.
-func (t *Target) key() string {
+// key tells addresses apart, and for WebSocket also URLs, because a connection belongs to one.
+func (p *Plan) key(t *Target) string {
 	secure := ""
 	if t.TLS != nil {
 		secure = fmt.Sprintf("%p", t.TLS)
+	}
+	if p.WebSocket {
+		secure += " " + t.URL
 	}
 	return t.Network + " " + t.Address + " " + secure
 }
@@ -137,8 +144,8 @@ func (p *Plan) endpoints() []*Target {
 	var list []*Target
 	seen := map[string]bool{}
 	for i := range p.Targets {
-		if t := &p.Targets[i]; !seen[t.key()] {
-			seen[t.key()] = true
+		if t := &p.Targets[i]; !seen[p.key(t)] {
+			seen[p.key(t)] = true
 			list = append(list, t)
 		}
 	}

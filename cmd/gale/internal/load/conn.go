@@ -12,6 +12,7 @@ const (
 	stateClosed      state = iota // until conn.since, then it may be opened again
 	stateConnecting               // TCP
 	stateHandshaking              // TLS, on a goroutine of its own
+	stateUpgrading                // waits for the answer to the handshake of WebSocket
 	stateOpen                     // takes requests
 	stateEnding                   // had its last response; waits for the server to close
 )
@@ -47,7 +48,8 @@ type conn struct {
 	in   inBody
 	tls  *tlsConn
 
-	http2 *http2 // nil for HTTP/1.1
+	http2     *http2     // nil for other protocols
+	websocket *websocket // likewise
 }
 
 // inBody is the body of a response of which a part has arrived.

@@ -12,7 +12,9 @@
 // Linux the sockets are raw and the loop waits in epoll. Elsewhere it uses goroutines
 // and package net. Both have the interface network, and connections don't know which one
 // it is: they take bytes and give bytes. TLS is crypto/tls between the two; its handshakes
-// run on goroutines of their own. internal/h1 and internal/h2 are the protocols.
+// run on goroutines of their own. internal/h1, internal/h2 and internal/wsframe are the
+// protocols. Over a WebSocket, a request is a message and its response is the same message
+// that the server sends back.
 //
 // # Ends of connections
 //

@@ -17,8 +17,12 @@ func (l *loop) consume(c *conn, b []byte) {
 	if l.counting() {
 		l.tally.bytes.Read += int64(len(b))
 	}
-	if c.http2 != nil {
+	switch {
+	case c.http2 != nil:
 		l.consumeHTTP2(c, b)
+		return
+	case c.websocket != nil:
+		l.consumeWebSocket(c, b)
 		return
 	}
 	if len(c.rest) > 0 {

@@ -232,6 +232,9 @@ func (l *loop) finish() {
 			}
 		}
 		l.leaveAgain(c)
+		if c.state == stateOpen && c.websocket != nil && !cut && !c.writing() {
+			l.sendClose(c)
+		}
 		if c.state == stateOpen && c.tls != nil && !cut {
 			l.closeTLS(c)
 		}
@@ -257,7 +260,7 @@ func (l *loop) scan() {
 			if c.state == stateClosed {
 				pause = min(pause, int64(backOff))
 			}
-		case stateConnecting, stateHandshaking:
+		case stateConnecting, stateHandshaking, stateUpgrading:
 			if p.ConnectTimeout > 0 && l.now-c.since > int64(p.ConnectTimeout) {
 				l.failOpen(c, "timeout of "+p.ConnectTimeout.String())
 			}

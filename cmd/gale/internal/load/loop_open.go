@@ -8,11 +8,13 @@ import (
 const (
 	kindConnect     = "connect"
 	kindTLS         = "tls"
+	kindUpgrade     = "upgrade" // the handshake of WebSocket
 	kindTimeout     = "timeout"
 	kindReset       = "reset"
 	kindClosedEarly = "closed early"
 	kindBadResponse = "bad response"
 	kindRequest     = "bad request" // it can't be sent over HTTP/2
+	kindEcho        = "echo"        // of WebSocket: another message came back
 )
 
 // open begins to open c, unless no more requests are needed.
@@ -51,8 +53,11 @@ func (l *loop) settle(c *conn) {
 // failOpen is called when a connection could not be opened.
 func (l *loop) failOpen(c *conn, text string) {
 	kind := kindConnect
-	if c.state == stateHandshaking {
+	switch c.state {
+	case stateHandshaking:
 		kind = kindTLS
+	case stateUpgrading:
+		kind = kindUpgrade
 	}
 	l.fault(kind, text)
 	l.settle(c)
@@ -79,6 +84,10 @@ func (l *loop) connected(c *conn) {
 
 // opened is called when c can take requests.
 func (l *loop) opened(c *conn) {
+	if c.websocket != nil && c.state != stateUpgrading {
+		l.upgrade(c)
+		return
+	}
 	c.state, c.since = stateOpen, l.now
 	c.fails, c.sent, c.served, c.closing, c.saidClose = 0, 0, 0, false, false
 	l.tally.opened++
@@ -92,7 +101,7 @@ func (l *loop) opened(c *conn) {
 	if c.http2 != nil {
 		l.beginHTTP2(c)
 	}
-	if l.started && c.state == stateOpen && !c.pausing {
+	if l.started && c.state == stateOpen && !c.pausing && c.websocket == nil { // a WebSocket is filled by proceed
 		l.fill(c)
 	}
 }
@@ -115,6 +124,9 @@ func (l *loop) shut(c *conn, reset bool) {
 	if c.http2 != nil {
 		c.http2.conn.End()
 	}
+	if w := c.websocket; w != nil {
+		w.active, w.pongs = false, w.pongs[:0]
+	}
 	if c.tls != nil {
 		c.tls.pipe.end()
 		c.tls = nil
@@ -135,6 +147,10 @@ func (l *loop) reopen(c *conn, reset bool) {
 
 // lose ends c and what is in flight on it.
 func (l *loop) lose(c *conn, kind, text string) {
+	if c.state == stateUpgrading {
+		l.failOpen(c, text)
+		return
+	}
 	if c.saidClose && (kind == kindClosedEarly || kind == kindReset) && !c.in.active && len(c.rest) == 0 {
 		l.refuseFlight(c, text)
 		l.reopen(c, true)
@@ -157,6 +173,9 @@ func (l *loop) takeBack(c *conn) exchange {
 		s := p.live[len(p.live)-1]
 		l.endStream(c, s)
 		return s.exchange
+	}
+	if c.websocket != nil {
+		return l.popMessage(c)
 	}
 	return c.flight.pop()
 }

@@ -115,8 +115,11 @@ func (l *loop) proceed(c *conn) {
 	default:
 		l.fill(c)
 	}
-	if c.http2 != nil { // what fill hasn't sent
+	switch {
+	case c.http2 != nil: // what fill hasn't sent
 		l.sendHTTP2(c)
+	case c.websocket != nil:
+		l.sendPongs(c)
 	}
 }
 
@@ -131,6 +134,11 @@ func (l *loop) think(c *conn) {
 // it, because the side that closes first has to remember the connection (TIME_WAIT), and
 // this side would run out of ports.
 func (l *loop) endConn(c *conn) {
+	if gen := c.gen; c.websocket != nil {
+		if l.sendClose(c); c.gen != gen {
+			return
+		}
+	}
 	if c.http2 != nil || c.server.leftOpen >= maxLeftOpen { // it waits for the client to close
 		l.reopen(c, true)
 		return
@@ -147,6 +155,8 @@ func (l *loop) receiveEnd(c *conn, err error) {
 	switch {
 	case c.state == stateHandshaking:
 		c.tls.pipe.end()
+	case c.state == stateUpgrading:
+		l.endUpgrade(c, err)
 	case c.state == stateEnding:
 		c.server.leftOpen = 0
 		l.reopen(c, false)

@@ -110,6 +110,10 @@ func (l *loop) add(c *conn, e exchange) (alone bool) {
 		l.addHTTP2(c, e)
 		return false
 	}
+	if t.fixed == nil && c.websocket != nil {
+		l.addMessage(c, e)
+		return false
+	}
 	if t.fixed == nil {
 		return l.addFilled(c, e, last)
 	}
@@ -226,7 +230,7 @@ func (l *loop) failWrite(c *conn, err error) {
 	c.closing = true
 	c.out = [2][]byte{}
 	l.receive(c, true)
-	if c.gen == gen && c.state == stateOpen {
+	if c.gen == gen && (c.state == stateOpen || c.state == stateUpgrading) {
 		l.lose(c, errorKind(err), err.Error())
 	}
 }

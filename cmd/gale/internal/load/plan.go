@@ -21,7 +21,8 @@ type Plan struct {
 	WarmUp      time.Duration // before the counted time
 	Schedule    []Ramp        // an open loop; empty: a closed loop
 
-	Pipeline        int           // HTTP/1.1: requests in flight on a connection, 0 is 1
+	WebSocket       bool          // requests are messages that the server sends back
+	Pipeline        int           // HTTP/1.1 and WebSocket: requests in flight on a connection, 0 is 1
 	HTTP2           bool          // by ALPN over TLS, with prior knowledge in the clear
 	Streams         int           // HTTP/2: requests in flight on a connection, 0 is 1
 	NoKeepAlive     bool          // "Connection: close" in each request
@@ -47,6 +48,10 @@ type Plan struct {
 
 	// Delay is for tests: the generator sleeps so long before each write of requests.
 	Delay time.Duration
+
+	// maskKey masks all frames of the run. RFC 6455 section 10.3 wants a new one for each
+	// frame against attackers who choose what is sent; here the user does.
+	maskKey [4]byte
 }
 
 // Target is a server and requests for it.

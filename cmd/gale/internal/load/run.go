@@ -2,6 +2,7 @@ package load
 
 import (
 	"context"
+	"crypto/rand"
 	"net/netip"
 	"runtime"
 	"sync"
@@ -102,13 +103,14 @@ func runWith(ctx context.Context, p *Plan, network func(conns int) (network, err
 // prepare makes what the loops share.
 func (r *run) prepare() error {
 	p := r.plan
+	_, _ = rand.Read(p.maskKey[:])
 	index := map[string]int{}
 	for _, t := range p.endpoints() {
 		e, err := endpointOf(t)
 		if err != nil {
 			return err
 		}
-		index[t.key()] = len(r.endpoints)
+		index[p.key(t)] = len(r.endpoints)
 		r.endpoints = append(r.endpoints, e)
 	}
 	if err := checkPorts(p, r.endpoints); err != nil {
@@ -121,7 +123,7 @@ func (r *run) prepare() error {
 	for i := range p.Targets {
 		t := &p.Targets[i]
 		weights[i] = t.Weight
-		r.targets = append(r.targets, newTarget(t, index[t.key()], p))
+		r.targets = append(r.targets, newTarget(t, index[p.key(t)], p))
 	}
 	r.pattern = pattern(weights)
 	if p.HTTP2 {
@@ -205,6 +207,9 @@ func newLoop(r *run, id int64, n network, conns int) *loop {
 			c.http2 = &http2{repeated: make([]h2.Repeated, len(r.targets))}
 		} else {
 			c.flight.ring = make([]exchange, max(r.plan.Pipeline, 1))
+		}
+		if r.plan.WebSocket {
+			c.websocket = &websocket{bodies: make([]*Request, len(c.flight.ring))}
 		}
 		c.server = l.servers[turns[slot%len(turns)]]
 		if slot < len(l.servers) { // one to each at least

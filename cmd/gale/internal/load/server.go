@@ -14,15 +14,19 @@ type target struct {
 	server int    // index of its address
 	fixed  []byte // the whole request, nil if each is different
 	last   []byte // likewise, with "Connection: close"
+	echo   []byte // of WebSocket: what the server should answer to fixed
 	isHead bool   // the method of fixed is HEAD
 	method string // for the report
 
 	config *tls.Config
 	head   *head.Request // of fixed, for HTTP/2
-	body   []byte
+	body   []byte        // of fixed, for HTTP/2 and WebSocket
 }
 
 func newTarget(t *Target, server int, plan *Plan) *target {
+	if plan.WebSocket {
+		return webSocketTarget(t, server, plan)
+	}
 	p := &target{Target: t, server: server, config: withALPN(t.TLS, plan.HTTP2)}
 	r := t.Source.Fixed()
 	if r == nil {
