@@ -10,7 +10,8 @@ import (
 )
 
 // modules are those whose versions a report names.
-var modules = []string{"github.com/valyala/fasthttp", "github.com/gofiber/fiber/v2", "github.com/cloudwego/hertz", "github.com/cloudwego/netpoll"}
+var modules = []string{"github.com/valyala/fasthttp", "github.com/gofiber/fiber/v2", "github.com/cloudwego/hertz", "github.com/cloudwego/netpoll",
+	"github.com/gorilla/websocket", "github.com/fasthttp/websocket", "github.com/lxzan/gws", "github.com/coder/websocket"}
 
 // versions notes the versions of what is compared. What can't be told is left out.
 func (r *runner) versions() {

@@ -34,6 +34,9 @@ type Answer struct {
 func Check(ctx context.Context, addr string, c *plan.Case) (extra []string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
+	if c.Load.WebSocket {
+		return nil, checkWebSocket(ctx, addr, c)
+	}
 	client := newClient(c)
 	defer client.CloseIdleConnections()
 	for n := range 2 { // the second shows whether the connection stays open
@@ -97,7 +100,10 @@ func ask(ctx context.Context, client *http.Client, addr string, c *plan.Case) (*
 // URL is where a case's request goes.
 func URL(addr string, c *plan.Case) string {
 	scheme := "http://"
-	if c.Needs.TLS {
+	switch {
+	case c.Load.WebSocket:
+		scheme = "ws://"
+	case c.Needs.TLS:
 		scheme = "https://"
 	}
 	return scheme + addr + c.Request.Path

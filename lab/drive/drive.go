@@ -123,7 +123,10 @@ func (b *Bench) args(c *plan.Case, t Target, file string) ([]string, error) {
 		if err := os.WriteFile(body, plan.Payload(n), 0o644); err != nil {
 			return nil, err
 		}
-		args = append(args, "-X", c.Request.Method, "--body-file", body)
+		args = append(args, "--body-file", body)
+		if !l.WebSocket {
+			args = append(args, "-X", c.Request.Method)
+		}
 	}
 	return args, nil
 }

@@ -68,6 +68,7 @@ type Load struct {
 	Streams         int  // of HTTP/2 on a connection; 0 is 1
 	NoResumption    bool // each TLS handshake is a whole one
 	Idle            int  // more connections, which had one request each and then wait
+	WebSocket       bool // the body is a message, which must come back
 }
 
 // All stands for as many connections as descriptors allow.

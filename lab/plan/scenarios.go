@@ -130,9 +130,9 @@ func Scenarios() []Scenario {
 			Cases: []Case{{Name: "Server", Quick: true}},
 		},
 		{
-			Name:    "echo-ws",
-			Claim:   `no claim: WebSocket messages, echoed`,
-			Missing: "Gale has no WebSocket server yet",
+			Name:  "echo-ws",
+			Claim: `no claim: messages of text over WebSockets, sent back; net/http with gorilla/websocket, fasthttp with fasthttp/websocket`,
+			Cases: webSockets(),
 		},
 	}
 }
@@ -212,6 +212,19 @@ func bodies() (cases []Case) {
 		Case{Name: "upload-20m", Quick: true, Request: upload("/upload"), Load: Load{Connections: 4}, Needs: Needs{Stream: true}},
 		Case{Name: "collect-20m", Quick: true, Request: upload("/collect"), Load: Load{Connections: 4}},
 	)
+}
+
+func webSockets() (cases []Case) {
+	for _, m := range []struct {
+		name            string
+		bytes, pipeline int
+		connections     int
+		quick           bool
+	}{{"64", 64, 1, conns, true}, {"64-pipelined", 64, 16, conns, true}, {"64-connections-512", 64, 1, 512, false}, {"16k", 16 << 10, 1, conns, true}} {
+		r := Request{Method: http.MethodGet, Path: "/ws", Body: m.bytes, Want: Want{Body: same}}
+		cases = append(cases, Case{Name: m.name, Quick: m.quick, Request: r, Load: Load{Connections: m.connections, Pipeline: m.pipeline, WebSocket: true}})
+	}
+	return cases
 }
 
 // upload is a request with a body of 20 MB, whose bytes are counted.

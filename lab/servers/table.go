@@ -32,6 +32,8 @@ type Server struct {
 	h2c     string   // why it has no HTTP/2 in the clear
 	files   string   // why it serves no files
 	proxy   string   // why it is no proxy
+	ws      string   // why it has no WebSocket
+	onlyWS  bool     // it has nothing else
 }
 
 // Go reports whether the server needs nothing but Go.
@@ -44,6 +46,7 @@ const (
 	noHTTP2 = "it has no HTTP/2"
 	noProxy = "it is no proxy"
 	dynamic = "it runs no handlers"
+	noWS    = "its WebSocket is not set up here"
 )
 
 var all = []*Server{
@@ -58,7 +61,7 @@ var all = []*Server{
 	{
 		Name: "gale-compat", What: "Fiber 2 on Gale, by compat/fasthttp", dir: "compat",
 		tool: "go", build: buildGo, args: goArgs,
-		h2: "Fiber doesn't turn it on", h2c: "Fiber doesn't turn it on", proxy: noProxy,
+		h2: "Fiber doesn't turn it on", h2c: "Fiber doesn't turn it on", proxy: noProxy, ws: noWS,
 	},
 	{
 		Name: "gale-nethttp", What: "a net/http handler on Gale, by adaptor", pkg: "./servers/galenethttp",
@@ -74,33 +77,41 @@ var all = []*Server{
 	},
 	{
 		Name: "fiber", What: "Fiber 2 on fasthttp", pkg: "./servers/fiber",
-		tool: "go", build: buildGo, args: goArgs, h2: noHTTP2, h2c: noHTTP2, proxy: noProxy,
+		tool: "go", build: buildGo, args: goArgs, h2: noHTTP2, h2c: noHTTP2, proxy: noProxy, ws: noWS,
+	},
+	{
+		Name: "gws", What: "gws on net/http, for WebSocket only", pkg: "./servers/gws",
+		tool: "go", build: buildGo, args: goArgs, onlyWS: true,
+	},
+	{
+		Name: "coder", What: "coder/websocket on net/http, for WebSocket only", pkg: "./servers/coder",
+		tool: "go", build: buildGo, args: goArgs, onlyWS: true,
 	},
 	{
 		Name: "hertz", What: "Hertz on netpoll", pkg: "./servers/hertz",
 		tool: "go", build: buildGo, args: goArgs, without: []string{"/compress"},
-		tls: "netpoll has no TLS", h2: "its HTTP/2 is a module apart", h2c: "its HTTP/2 is a module apart", proxy: noProxy,
+		tls: "netpoll has no TLS", h2: "its HTTP/2 is a module apart", h2c: "its HTTP/2 is a module apart", proxy: noProxy, ws: noWS,
 	},
 	{
 		Name: "nginx", What: "nginx", tool: "nginx", build: installed, args: nginxArgs,
-		without: []string{"/sleep", "/echo", "/upload", "/collect", "/json", "/compress"},
+		without: []string{"/sleep", "/echo", "/upload", "/collect", "/json", "/compress"}, ws: noWS,
 	},
 	{
 		Name: "h2o", What: "h2o, which answers from a file", tool: "h2o", build: installed, args: h2oArgs,
-		without: []string{"/sleep", "/echo", "/upload", "/collect", "/json", "/compress"}, proxy: "its proxy is not set up here",
+		without: []string{"/sleep", "/echo", "/upload", "/collect", "/json", "/compress"}, proxy: "its proxy is not set up here", ws: noWS,
 	},
 	{
 		Name: "actix-web", What: "actix-web", dir: "actix", tool: "cargo", build: buildCargo, args: workersArgs,
-		without: []string{"/compress"}, tls: "not built with TLS", h2: "not built with TLS", h2c: "it needs another listener", files: "actix-files is a crate apart", proxy: noProxy,
+		without: []string{"/compress"}, tls: "not built with TLS", h2: "not built with TLS", h2c: "it needs another listener", files: "actix-files is a crate apart", proxy: noProxy, ws: noWS,
 	},
 	{
 		Name: "hyper", What: "hyper on tokio", dir: "hyper", tool: "cargo", build: buildCargo, args: workersArgs,
-		without: []string{"/compress"}, tls: "it has no TLS of its own", h2: "it has no TLS of its own", files: "it serves no files", proxy: noProxy,
+		without: []string{"/compress"}, tls: "it has no TLS of its own", h2: "it has no TLS of its own", files: "it serves no files", proxy: noProxy, ws: noWS,
 	},
 	{
 		Name: "node", What: "Node's module http", dir: "node", tool: "node", build: installed, args: nodeArgs,
 		tls: "only node:http is set up here", h2: "only node:http is set up here", h2c: "only node:http is set up here",
-		files: "node:http serves no files", proxy: noProxy,
+		files: "node:http serves no files", proxy: noProxy, ws: noWS,
 	},
 }
 
@@ -137,6 +148,10 @@ func (s *Server) Missing() string {
 func (s *Server) Lacks(c *plan.Case) string {
 	n := &c.Needs
 	switch {
+	case c.Load.WebSocket:
+		return s.ws
+	case s.onlyWS:
+		return "it serves WebSockets only"
 	case slices.Contains(s.without, c.Request.Path) && (s.Name == "nginx" || s.Name == "h2o"):
 		return dynamic
 	case slices.Contains(s.without, c.Request.Path):

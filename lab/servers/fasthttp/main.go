@@ -54,6 +54,8 @@ func handler(o *work.Options) fasthttp.RequestHandler {
 			ctx.SetBody(work.JSON())
 		case "/compress":
 			compressed(ctx)
+		case "/ws":
+			echoMessages(ctx)
 		default:
 			if o.Files == "" || !bytes.HasPrefix(path, []byte("/files/")) {
 				ctx.NotFound()

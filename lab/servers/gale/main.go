@@ -67,6 +67,8 @@ func handler(o *work.Options) gale.RequestHandler {
 			ctx.SetBody(work.JSON())
 		case "/compress":
 			compressed(ctx)
+		case "/ws":
+			echoMessages(ctx)
 		default:
 			if o.Files == "" || !bytes.HasPrefix(path, []byte("/files/")) {
 				ctx.NotFound()

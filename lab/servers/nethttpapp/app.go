@@ -37,6 +37,7 @@ func Handler(o *work.Options) http.Handler {
 	mux.HandleFunc("POST /collect", collect)
 	mux.HandleFunc("GET /json", func(w http.ResponseWriter, r *http.Request) { answer(w, work.JSONType, work.JSON()) })
 	mux.HandleFunc("GET /compress", compress)
+	mux.HandleFunc("GET /ws", echoMessages)
 	if o.Files != "" {
 		files := http.StripPrefix("/files/", http.FileServer(http.Dir(o.Files)))
 		mux.HandleFunc("GET /files/", func(w http.ResponseWriter, r *http.Request) {

@@ -12,8 +12,9 @@
 //	GET  /json      a Dataset with its totals, encoded for each request
 //	GET  /compress  Long, encoded with gzip for each request
 //	GET  /files/... a file below the folder of -files
+//	GET  /ws        a WebSocket that sends each message back
 //
-// or a part of these. Each answer has Date, Server, Content-Type and Content-Length.
+// or a part of these. Each answer over HTTP has Date, Server, Content-Type and Content-Length.
 package work
 
 import (
