@@ -26,7 +26,7 @@ import (
 const patience = 30 * time.Second
 
 var (
-	binaries string          // the folder with gale and testserver
+	binaries string          // the folder with gale, testserver and ws-chat
 	chromium context.Context // of the browser that all tests share
 )
 
@@ -53,7 +53,7 @@ func run(m *testing.M) int {
 	}
 	defer os.RemoveAll(dir)
 	binaries = dir
-	build := exec.Command("go", "build", "-o", dir+string(filepath.Separator), "./cmd/gale", "./cmd/gale/internal/listing/testserver")
+	build := exec.Command("go", "build", "-o", dir+string(filepath.Separator), "./cmd/gale", "./cmd/gale/internal/listing/testserver", "./examples/ws-chat")
 	build.Dir = filepath.Join("..", "..")
 	if out, err := build.CombinedOutput(); err != nil {
 		fmt.Printf("go build: %v\n%s", err, out)
@@ -76,7 +76,7 @@ func run(m *testing.M) int {
 	return m.Run()
 }
 
-// start runs a server, "gale serve" or testserver, until the test ends, and returns its
+// start runs a server, "gale serve", testserver or ws-chat, until the test ends, and returns its
 // address.
 func start(t *testing.T, program string, args ...string) string {
 	t.Helper()
