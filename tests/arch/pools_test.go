@@ -32,9 +32,11 @@ var pooled = map[string]string{
 	"gale.requestPool":    "TestPooledForgets",
 	"gale.responsePool":   "TestPooledForgets",
 	"gale.sessions":       "TestPooledForgets",
-	"gale.streamBuffers":  "TestBufferedForget",
-	"gale.timerPool":      "TestTimerForgets",
-	"gale.uriPool":        "TestPooledForgets",
+
+	"gale.upgradeSession.free": "(does nothing)",
+	"gale.streamBuffers":       "TestBufferedForget",
+	"gale.timerPool":           "TestTimerForgets",
+	"gale.uriPool":             "TestPooledForgets",
 
 	"gale.HostClient.readers":       "TestBufferedForget",
 	"gale.HostClient.writers":       "TestBufferedForget",
@@ -105,6 +107,12 @@ var pooled = map[string]string{
 
 	"adaptor.ctxs": "TestContextForgets",
 
+	"ws.outputs":           "TestConnOutputForgets",
+	"ws.connOutput.forget": "(drops what a write has used)",
+	"ws.connState.drop":    "(drops what waits to be sent)",
+	"ws.ctxWatch.drop":     "(drops a context)",
+	"ws.maskPool":          "(random bytes, each of which is used once)",
+
 	"reverse.exchanges":       "TestPooledForgets",
 	"reverse.exchange.forget": "TestPooledForgets",
 
@@ -112,6 +120,16 @@ var pooled = map[string]string{
 	"stackless.call.free":    "TestPooledForgets",
 	"stackless.output.free":  "(sets its only field to nil)",
 	"stackless.writer.Reset": "TestWriterEqualsPlain",
+
+	"internal/wsframe.deflates":         "TestPooledForgets",
+	"internal/wsframe.inflaters":        "TestPooledForgets",
+	"internal/wsframe.writers":          "TestPooledForgets",
+	"internal/wsframe.windowWriters":    "TestPooledForgets",
+	"internal/wsframe.deflate.release":  "TestPooledForgets",
+	"internal/wsframe.inflater.release": "TestPooledForgets",
+	"internal/wsframe.Deflater.Free":    "TestWindow",
+	"internal/wsframe.Inflater.Free":    "TestWindow",
+	"internal/wsframe.window.free":      "TestWindow",
 
 	"internal/compress.readers":           "TestPooledForgets",
 	"internal/compress.writers":           "TestPooledForgets",
@@ -129,6 +147,8 @@ var pooled = map[string]string{
 	"internal/engine.blockConn.forget":  "TestPooledForgets",
 	"internal/engine.eventConn.release": "(lets go of a connection, which is not used again)",
 	"internal/engine.loop.forget":       "(frees a slot, whose generation changes)",
+	"internal/engine.peers":             "(the kernel overwrites it)",
+	"internal/engine.starters":          "(overwritten with an empty worker)",
 	"internal/engine.vectors":           "(numbers, all set before each use)",
 	"internal/engine.worker.give":       "TestWorkerForgets",
 
@@ -159,6 +179,11 @@ var pooled = map[string]string{
 	"galeutil.pipe.drop":              "(empties what is closed)",
 	"internal/engine.Event.Drop":      "(closes a connection, which is not used again)",
 	"prefork.master.forget":           "(drops a child that has ended)",
+	"ws.incoming.release":             "TestIncomingForgets",
+	"ws.incomings":                    "TestIncomingForgets",
+	"ws.queue.drop":                   "TestQueueForgets",
+	"ws.queue.release":                "TestQueueForgets",
+	"ws.queues":                       "TestQueueForgets",
 }
 
 // reuses are the names of methods that make an object ready for its next use.

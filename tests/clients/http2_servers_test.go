@@ -14,12 +14,15 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/net/http2"
 
 	"github.com/galehttp/gale"
 )
@@ -36,8 +39,10 @@ type http2Peer struct {
 	files    bool // it has files, and echoes uploads, but has nothing else of peerHandler
 	duplex   bool // /duplex answers while the request is being sent
 	once     bool // /once/N counts
+	shrinks  bool // its windows are smaller than those of a new connection
 	slow     bool // it takes much time for a body
-	// goesAway says that connections end with GOAWAY after some requests.
+	// goesAway says that connections end with GOAWAY after some requests: nginx's after 50,
+	// or as many as run gets.
 	goesAway bool
 	trailers string // what /trailers answers, "" if there is no such path
 }
@@ -48,13 +53,14 @@ type http2Env struct {
 	trust          *tls.Config
 	plain, secure  string // addresses
 	behind         string // the address of a server that does what this one can't
+	requests       int    // after which nginx ends a connection
 }
 
 var http2Peers = []http2Peer{
 	{name: "nghttpd", files: true, trailers: helloText, commands: func(t *testing.T, e *http2Env) func() []*exec.Cmd {
 		return nghttpd(t, e, "--trailer=x-checksum: abc")
 	}},
-	{name: "nghttpd with small windows and padding", files: true, commands: func(t *testing.T, e *http2Env) func() []*exec.Cmd {
+	{name: "nghttpd with small windows and padding", files: true, shrinks: true, commands: func(t *testing.T, e *http2Env) func() []*exec.Cmd {
 		return nghttpd(t, e, "-b", "200", "-w", "12", "-W", "14", "-m", "2", "--no-content-length", "--early-response")
 	}},
 	{name: "nginx", workers: true, once: true, goesAway: true, commands: func(t *testing.T, e *http2Env) func() []*exec.Cmd {
@@ -110,7 +116,7 @@ func (e *http2Env) configured(t *testing.T, name, user string) string {
 		_, secure, _ = strings.Cut(secure, ":")
 	}
 	return configured(t, e.dir, name, "{{DIR}}", e.dir, "{{PLAIN}}", plain, "{{SECURE}}", secure, "{{CERT}}", e.cert, "{{KEY}}", e.key,
-		"{{BEHIND}}", e.behind, "{{USER}}", user)
+		"{{BEHIND}}", e.behind, "{{REQUESTS}}", strconv.Itoa(e.requests), "{{USER}}", user)
 }
 
 // program is a running server that can be started again.
@@ -125,9 +131,9 @@ type program struct {
 }
 
 // run starts a server of that kind, which ends with the test.
-func (p *http2Peer) run(t *testing.T) (*http2Env, *program) {
+func (p *http2Peer) run(t *testing.T, requests int) (*http2Env, *program) {
 	t.Helper()
-	e := &http2Env{dir: t.TempDir(), plain: freeAddr(t), secure: freeAddr(t), behind: quietGo(t).Listener.Addr().String()}
+	e := &http2Env{dir: t.TempDir(), plain: freeAddr(t), secure: freeAddr(t), behind: quietGo(t).Listener.Addr().String(), requests: requests}
 	e.cert, e.key, e.trust = certificate(t, e.dir)
 	peerFiles(t, e.dir)
 	pr := &program{t: t, make: p.commands(t, e), asks: p.workers, addrs: []string{e.plain, e.secure}}
@@ -193,21 +199,33 @@ func http2Clients(t *testing.T, e *http2Env, f func(t *testing.T, c *gale.Client
 	})
 }
 
-// fetch sends a request and returns the response. It must be one of HTTP/2.
-func fetch(t *testing.T, c *gale.Client, method, url, body string) *gale.Response {
-	t.Helper()
+// send sends a request and returns the response.
+func send(c *gale.Client, method, url, body string) (*gale.Response, error) {
 	req, resp := &gale.Request{}, &gale.Response{}
 	req.SetRequestURI(url)
 	req.Header.SetMethod(method)
 	if body != "" {
 		req.SetBodyString(body)
 	}
-	if err := c.Do(req, resp); err != nil {
-		t.Errorf("%s %s: %v", method, url, err)
+	return resp, c.Do(req, resp)
+}
+
+// fetch is send. The response must be one of HTTP/2.
+func fetch(t *testing.T, c *gale.Client, method, url, body string) *gale.Response {
+	t.Helper()
+	resp, err := send(c, method, url, body)
+	return fetched(t, resp, err, method+" "+url)
+}
+
+// fetched checks the result of send, and returns nil if it is wrong.
+func fetched(t *testing.T, resp *gale.Response, err error, what string) *gale.Response {
+	t.Helper()
+	if err != nil {
+		t.Errorf("%s: %v", what, err)
 		return nil
 	}
 	if p := string(resp.Header.Protocol()); p != "HTTP/2.0" {
-		t.Errorf("%s %s: the answer came by %s", method, url, p)
+		t.Errorf("%s: the answer came by %s", what, p)
 	}
 	return resp
 }
@@ -218,10 +236,12 @@ func TestHTTP2Peers(t *testing.T) {
 	for _, p := range http2Peers {
 		t.Run(p.name, func(t *testing.T) {
 			t.Parallel()
-			e, _ := p.run(t)
+			// Streamed bodies are among the requests, which can't be sent again. So nginx doesn't
+			// end a connection: what it does then is in TestHTTP2PeersGoAway.
+			e, _ := p.run(t, 1<<20)
 			http2Clients(t, e, func(t *testing.T, c *gale.Client, url string) {
 				if p.files {
-					talkToFiles(t, c, url)
+					talkToFiles(t, c, url, p.shrinks)
 				} else {
 					talkHTTP2(t, c, url, map[bool]int{false: 6, true: 2}[p.slow])
 				}
@@ -269,8 +289,18 @@ func talkHTTP2(t *testing.T, c *gale.Client, url string, several int) {
 	streams(t, streaming, url)
 }
 
-// talkToFiles is talkHTTP2 for servers that have files and echo uploads.
-func talkToFiles(t *testing.T, c *gale.Client, url string) {
+// talkToFiles is talkHTTP2 for servers that have files and echo uploads. If shrinks is true,
+// the server may reset a stream on which data came before the client had its SETTINGS with
+// a smaller window (RFC 9113 section 6.9.3). Then the request is sent again.
+func talkToFiles(t *testing.T, c *gale.Client, url string, shrinks bool) {
+	post := func(body string) *gale.Response {
+		var reset *gale.StreamResetError
+		resp, err := send(c, "POST", url+"/hello", body)
+		for tries := 1; shrinks && tries < 5 && errors.As(err, &reset) && !reset.Local && reset.Code == uint32(http2.ErrCodeFlowControl); tries++ {
+			resp, err = send(c, "POST", url+"/hello", body)
+		}
+		return fetched(t, resp, err, "POST "+url+"/hello")
+	}
 	some := func() {
 		for path, want := range map[string]string{"/hello": helloText, "/large": string(peerLarge), "/gzip": peerText} {
 			if resp := fetch(t, c, "GET", url+path, ""); resp != nil && (resp.StatusCode() != 200 || string(resp.Body()) != want) {
@@ -284,7 +314,7 @@ func talkToFiles(t *testing.T, c *gale.Client, url string) {
 			t.Errorf("HEAD: %d with %d bytes", resp.StatusCode(), len(resp.Body()))
 		}
 		for _, body := range []string{"short", string(peerLarge)} {
-			if resp := fetch(t, c, "POST", url+"/hello", body); resp != nil && string(resp.Body()) != body {
+			if resp := post(body); resp != nil && string(resp.Body()) != body {
 				t.Errorf("POST of %d bytes: %d came back", len(body), len(resp.Body()))
 			}
 		}
@@ -414,7 +444,7 @@ func TestHTTP2PeersGoAway(t *testing.T) {
 		}
 		t.Run(p.name, func(t *testing.T) {
 			t.Parallel()
-			e, pr := p.run(t)
+			e, pr := p.run(t, 50)
 			between := func() {}
 			if p.name == "nginx" {
 				between = func() { _ = pr.cmds[0].Process.Signal(syscall.SIGHUP) }
@@ -441,7 +471,7 @@ func TestHTTP2PeersRestart(t *testing.T) {
 		}
 		t.Run(p.name, func(t *testing.T) {
 			t.Parallel()
-			e, pr := p.run(t)
+			e, pr := p.run(t, 50)
 			http2Clients(t, e, func(t *testing.T, c *gale.Client, url string) {
 				var mu sync.Mutex
 				sendOnce(t, c, url, 800, func() {
