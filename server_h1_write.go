@@ -38,7 +38,7 @@ func (ss *h1Session) answer(w *engine.Work, next *engine.Next) (ok bool) {
 	if ss.hasBody && fine && timedOut == nil && ss.cfg.stream && ss.refusesBody(ctx, w, next) {
 		return false
 	}
-	if (ctx.upgrade != nil || ctx.counted) && timedOut == nil {
+	if timedOut == nil && (ctx.upgrade != nil || ctx.counted) {
 		ss.refuseUpgrade(ctx)
 	}
 	if timedOut != nil || ss.hooked(ctx) {
