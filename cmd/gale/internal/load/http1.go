@@ -49,6 +49,11 @@ func (l *loop) consume(c *conn, b []byte) {
 		}
 		b = b[n:]
 	}
+	c.keepRest(b)
+}
+
+// keepRest keeps the bytes that were not consumed, which may be in c.rest already.
+func (c *conn) keepRest(b []byte) {
 	switch {
 	case len(b) == 0:
 		c.rest = c.rest[:0]

@@ -98,14 +98,7 @@ func (l *loop) consumeWebSocket(c *conn, b []byte) {
 		}
 		b = b[n:]
 	}
-	switch {
-	case len(b) == 0:
-		c.rest = c.rest[:0]
-	case len(c.rest) == 0:
-		c.rest = append(c.rest, b...)
-	default:
-		c.rest = c.rest[:copy(c.rest, b)]
-	}
+	c.keepRest(b)
 }
 
 // consumeUpgrade takes the answer to the handshake. It returns 0 if more bytes are needed, or
