@@ -209,7 +209,7 @@ func (c *Conn) grows(h *heldMessage, f *wsframe.Frame) error {
 	}
 	h.size += int64(len(f.Payload))
 	if h.size > limit-f.Left {
-		return c.refuse(errMessageTooBig)
+		return c.refuse(errTooBig)
 	}
 	h.whole = f.Last
 	return nil
@@ -243,8 +243,6 @@ const (
 	maxDirect = 1 << 30
 )
 
-var errMessageTooBig = &wsframe.Error{Code: wsframe.CodeTooBig, Reason: "message too big"}
-
 // deliver appends a whole message that was held or is compressed to dst.
 func (c *Conn) deliver(dst []byte, h heldMessage) (MessageType, []byte, error) {
 	defer pool.Put(h.data)
@@ -253,7 +251,7 @@ func (c *Conn) deliver(dst []byte, h heldMessage) (MessageType, []byte, error) {
 	}
 	out, err := c.zip.inflater.Append(dst, h.data.B, c.set.maxMessage)
 	if err == nil && h.op == wsframe.Text && !isUTF8(out[len(dst):]) {
-		err = errNotUTF8
+		err = errText
 	}
 	if err != nil {
 		return 0, nil, c.refuse(err)
@@ -265,7 +263,7 @@ func (c *Conn) deliver(dst []byte, h heldMessage) (MessageType, []byte, error) {
 func (c *Conn) inflate(plain *pool.Buf, h heldMessage) error {
 	err := c.zip.inflater.AppendTo(plain, h.data.B, c.set.maxMessage)
 	if err == nil && h.op == wsframe.Text && !isUTF8(plain.B) {
-		err = errNotUTF8
+		err = errText
 	}
 	if err != nil {
 		return c.refuse(err)
@@ -277,8 +275,6 @@ func isUTF8(b []byte) bool {
 	var u wsframe.UTF8
 	return u.Write(b) && u.Done()
 }
-
-var errNotUTF8 = &wsframe.Error{Code: wsframe.CodeInvalidData, Reason: "text message is not valid UTF-8"}
 
 // hold receives the next piece of a message, or control frame, and holds it. The rest of
 // its frame follows if all is set.
