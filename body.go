@@ -95,6 +95,18 @@ func (c *content) bodyBytes() []byte {
 	return c.body.B
 }
 
+// bodyMemory returns how many bytes of memory the body holds that other messages don't
+// share.
+func (c *content) bodyMemory() (n int) {
+	if c.body != nil {
+		n = cap(c.body.B)
+	}
+	if !c.shared {
+		n += cap(c.bodyRaw)
+	}
+	return n
+}
+
 // lendBody is bodyBytes for callers outside of the library.
 func (c *content) lendBody() []byte {
 	if c.shared && c.bodyRaw != nil {
@@ -337,6 +349,22 @@ func (c *content) stream() io.Reader {
 		used(c.loan)
 	}
 	return c.bodyStream
+}
+
+// lendStream is stream for callers outside of the library.
+func (c *content) lendStream() io.Reader {
+	c.stream()
+	c.useHandle()
+	return c.bodyStream
+}
+
+// useHandle makes the stream, if it is in memory that other messages will use, a handle for
+// this message. It is called before goroutines get the stream that may go on reading when the
+// message is over.
+func (c *content) useHandle() {
+	if l, ok := c.bodyStream.(streamLender); ok {
+		c.bodyStream = l.lendStream()
+	}
 }
 
 // discard drops every form of body except the buffer.

@@ -36,7 +36,7 @@ func (d *bodyReader) init(br *bufio.Reader, length int64, sink trailerSink) {
 	case 0:
 		d.err = io.EOF
 	default:
-		d.plain = plainBody{br, length}
+		d.plain = plainBody{br: br, left: length}
 	}
 }
 
@@ -77,19 +77,20 @@ func (d *bodyReader) CloseWithError(error) error { return d.Close() }
 
 // plainBody is a body without a transfer coding.
 type plainBody struct {
-	br   *bufio.Reader
-	left int64 // msg.LenUnknown for one up to the end of br
+	br    *bufio.Reader
+	left  int64 // msg.LenUnknown for one up to the end of br
+	empty int   // see pool.ReadOnce
 }
 
 // read reads the next bytes of the body. It may return io.EOF together with bytes.
 func (d *plainBody) read(p []byte) (int, error) {
 	if d.left < 0 {
-		return d.br.Read(p)
+		return pool.ReadOnce(d.br, p, &d.empty)
 	}
 	if int64(len(p)) > d.left {
 		p = p[:d.left]
 	}
-	n, err := d.br.Read(p)
+	n, err := pool.ReadOnce(d.br, p, &d.empty)
 	switch d.left -= int64(n); {
 	case d.left == 0:
 		return n, io.EOF
@@ -101,7 +102,6 @@ func (d *plainBody) read(p []byte) (int, error) {
 
 // appendTo reads the whole body into b.
 func (d *plainBody) appendTo(b *pool.Buf, limit int) error {
-	empty := 0
 	for {
 		if len(b.B) == cap(b.B) {
 			b.Grow(1)
@@ -116,12 +116,6 @@ func (d *plainBody) appendTo(b *pool.Buf, limit int) error {
 			return nil
 		case err != nil:
 			return err
-		case n > 0:
-			empty = 0
-		default:
-			if empty++; empty == maxEmptyReads {
-				return io.ErrNoProgress
-			}
 		}
 	}
 }
@@ -279,6 +273,6 @@ func (c *content) readBody(br *bufio.Reader, length int64, limit int, sink trail
 	if length > 0 {
 		b.Grow(int(min(length, int64(max(br.Buffered(), pool.MinSize)))))
 	}
-	d := plainBody{br, length}
+	d := plainBody{br: br, left: length}
 	return d.appendTo(b, limit)
 }

@@ -4,11 +4,13 @@ import (
 	"bufio"
 	"io"
 	"os"
+
+	"github.com/galehttp/gale/internal/door"
 )
 
 // StreamWriter writes a body to w, piece by piece. What it writes is buffered; w.Flush
 // sends the bytes so far. It must return when w returns an error, because the body is no
-// longer read then.
+// longer read then. After it has returned, w returns errors only.
 type StreamWriter func(w *bufio.Writer)
 
 // BodyWriterTo is a body stream that says whether its WriteTo may be used in place of
@@ -46,6 +48,14 @@ type formReader interface{ StreamedFormLimit() int64 }
 // limitedReader is a body stream that has a limit for reading it whole: the handler's
 // limit, or else the server's. It is above 0.
 type limitedReader interface{ WholeLimit() int64 }
+
+// streamLender is a body stream in memory that other messages will use. lendStream returns a
+// handle for this message, which is the stream from now on.
+type streamLender interface{ lendStream() io.Reader }
+
+// trailerSource is a source of trailers (see head.Trailers.Expect) in memory that other messages will
+// use. lender returns a handle for this message.
+type trailerSource interface{ lender() door.TrailerLender }
 
 // fileRanger is a body stream that is a range of a file: n bytes from offset off. The
 // server sends it with sendfile where it can. It uses explicit offsets and not the file's

@@ -1,13 +1,20 @@
 package gale
 
-import "github.com/galehttp/gale/internal/compress"
+import (
+	"github.com/galehttp/gale/internal/compress"
+	"github.com/galehttp/gale/internal/msg"
+)
 
 // maxUncompressedBody is the limit in bytes for methods that decode a body and have no
 // limit parameter.
 const maxUncompressedBody = 64 << 20
 
-// decodeAs decodes body, whose coding is c.
+// decodeAs decodes body, whose coding is c. A body without bytes is that of a message without
+// content: there is nothing to decode then (RFC 9110 section 6.4.1).
 func decodeAs(body []byte, c compress.Coding, limit int) ([]byte, error) {
+	if len(body) == 0 {
+		return nil, nil
+	}
 	b, err := appendDecoded(nil, body, c, limit)
 	if err != nil {
 		return nil, err
@@ -24,10 +31,19 @@ func decodeBody(m interface{ wholeBody() ([]byte, error) }, c compress.Coding, l
 	return decodeAs(body, c, limit)
 }
 
-// decodeBy decodes body by the coding in contentEncoding.
-func decodeBy(body, contentEncoding []byte, limit int) ([]byte, error) {
-	c, ok := compress.Parse(contentEncoding)
+// contentCoding returns the coding of a body by the Content-Encoding fields in f. ok is false
+// if they have several codings, or one that isn't known.
+func contentCoding(f *msg.Fields) (c compress.Coding, ok bool) {
+	var room [4][]byte
+	return compress.ParseList(f.AppendValues(room[:0], msg.ContentEncoding, nil))
+}
+
+// decodeBy decodes body by the Content-Encoding fields in f.
+func decodeBy(body []byte, f *msg.Fields, limit int) ([]byte, error) {
+	c, ok := contentCoding(f)
 	switch {
+	case len(body) == 0:
+		return body, nil
 	case !ok:
 		return nil, ErrContentEncodingUnsupported
 	case c != compress.Identity:
@@ -40,10 +56,11 @@ func decodeBy(body, contentEncoding []byte, limit int) ([]byte, error) {
 
 // BodyUncompressed returns the body, decoded by the coding in Content-Encoding: gzip,
 // deflate, br or zstd. If the header is missing or says identity, it returns the body
-// itself. Any other value, including a list of codings, gives
-// [ErrContentEncodingUnsupported]. More than 64 MiB of output give [ErrBodyTooLarge]; see
-// BodyUncompressedWithLimit for another limit. In fasthttp this method has no limit. The
-// bytes are borrowed: they are valid until req changes or the handler returns.
+// itself. Any other coding, and more than one, gives [ErrContentEncodingUnsupported]. Of a
+// body without bytes there is nothing to decode. More than 64 MiB of output give
+// [ErrBodyTooLarge]; see BodyUncompressedWithLimit for another limit. In fasthttp this
+// method has no limit. The bytes are borrowed: they are valid until req changes or the
+// handler returns.
 func (req *Request) BodyUncompressed() ([]byte, error) {
 	return req.uncompressed(maxUncompressedBody)
 }
@@ -60,7 +77,7 @@ func (req *Request) uncompressed(limit int) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return decodeBy(body, req.Header.ContentEncoding(), limit)
+	return decodeBy(body, &req.Header.s.Fields, limit)
 }
 
 // BodyGunzip returns the body decoded from gzip, whatever Content-Encoding says. More
@@ -113,10 +130,11 @@ func (req *Request) BodyUnzstdWithLimit(maxBodySize int) ([]byte, error) {
 
 // BodyUncompressed returns the body, decoded by the coding in Content-Encoding: gzip,
 // deflate, br or zstd. If the header is missing or says identity, it returns the body
-// itself. Any other value, including a list of codings, gives
-// [ErrContentEncodingUnsupported]. More than 64 MiB of output give [ErrBodyTooLarge]; see
-// BodyUncompressedWithLimit for another limit. In fasthttp this method has no limit. The
-// bytes are borrowed: they are valid until resp changes or the handler returns.
+// itself. Any other coding, and more than one, gives [ErrContentEncodingUnsupported]. Of a
+// body without bytes, as in a response to HEAD, there is nothing to decode. More than
+// 64 MiB of output give [ErrBodyTooLarge]; see BodyUncompressedWithLimit for another
+// limit. In fasthttp this method has no limit. The bytes are borrowed: they are valid
+// until resp changes or the handler returns.
 func (resp *Response) BodyUncompressed() ([]byte, error) {
 	return resp.uncompressed(maxUncompressedBody)
 }
@@ -133,7 +151,7 @@ func (resp *Response) uncompressed(limit int) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return decodeBy(body, resp.Header.ContentEncoding(), limit)
+	return decodeBy(body, &resp.Header.s.Fields, limit)
 }
 
 // BodyGunzip returns the body decoded from gzip, whatever Content-Encoding says. More

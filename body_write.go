@@ -41,15 +41,15 @@ func copyFixed(w *bufio.Writer, r io.Reader, size int64) (n int64, err error) {
 	case *os.File:
 		return w.ReadFrom(&io.LimitedReader{R: r, N: size}) // lets the system copy where it can
 	case *bytes.Reader, *bytes.Buffer, *strings.Reader:
-		if int64(r.(interface{ Len() int }).Len()) == size {
-			return r.(io.WriterTo).WriteTo(w)
+		if m := inMemory(r, size); m != nil {
+			return m.WriteTo(w)
 		}
 	default:
 		// Only a stream that is known to have a suitable WriteTo: another one may read
 		// further than it has to.
 		if wt, ok := bodyWriterTo(r); ok {
 			f := fixedWriter{w: w, left: size}
-			if _, err = wt.WriteTo(&f); f.exceeded {
+			if _, err = writeTo(wt, &f); f.exceeded {
 				err = nil
 			}
 			return size - f.left, err
@@ -58,12 +58,30 @@ func copyFixed(w *bufio.Writer, r io.Reader, size int64) (n int64, err error) {
 	return copyStream(w, r, size)
 }
 
+// memoryReader is a reader of bytes in memory.
+type memoryReader interface {
+	io.Reader
+	io.WriterTo
+	Len() int
+}
+
+// inMemory returns r if it is one that reads size bytes from memory, else nil.
+func inMemory(r io.Reader, size int64) memoryReader {
+	switch r.(type) {
+	case *bytes.Reader, *bytes.Buffer, *strings.Reader:
+		if m := r.(memoryReader); int64(m.Len()) == size {
+			return m
+		}
+	}
+	return nil
+}
+
 // readEnd reads the end of r. If r has more bytes, that is an error.
 func readEnd(r io.Reader) error {
 	buf := pool.Get(1)
 	defer pool.Put(buf)
-	for range maxEmptyReads {
-		n, err := r.Read(buf.B[:1])
+	for empty := 0; ; {
+		n, err := pool.ReadOnce(r, buf.B[:1], &empty)
 		switch {
 		case n > 0:
 			return errBodyStreamTooLong
@@ -73,7 +91,6 @@ func readEnd(r io.Reader) error {
 			return err
 		}
 	}
-	return io.ErrNoProgress
 }
 
 // fixedWriter passes on left bytes. If a stream writes more, it gets an error, and over
@@ -103,7 +120,7 @@ func (f *fixedWriter) Write(p []byte) (n int, err error) {
 // copyBody copies r to w.
 func copyBody(w io.Writer, r io.Reader) (int64, error) {
 	if wt, ok := mayWriteTo(r); ok {
-		return wt.WriteTo(w)
+		return writeTo(wt, w)
 	}
 	return copyStream(w, r, math.MaxInt64)
 }
@@ -126,9 +143,8 @@ func copyStream(w io.Writer, r io.Reader, limit int64) (sum int64, err error) {
 	empty := 0
 	for sum < limit {
 		b := buf.B[:min(copyBlock, limit-sum)]
-		n, err := r.Read(b)
+		n, err := pool.ReadOnce(r, b, &empty)
 		if n > 0 {
-			empty = 0
 			m, werr := w.Write(b[:n])
 			sum += int64(m)
 			if werr == nil && m < n {
@@ -137,8 +153,6 @@ func copyStream(w io.Writer, r io.Reader, limit int64) (sum int64, err error) {
 			if werr != nil {
 				return sum, werr
 			}
-		} else if empty++; empty == maxEmptyReads {
-			return sum, io.ErrNoProgress
 		}
 		if err == io.EOF {
 			return sum, nil
@@ -149,9 +163,6 @@ func copyStream(w io.Writer, r io.Reader, limit int64) (sum int64, err error) {
 	}
 	return sum, nil
 }
-
-// maxEmptyReads is how often in a row a stream may return nothing at all.
-const maxEmptyReads = pool.MaxEmptyReads
 
 // writeBodyChunked writes the bytes of r in the chunked coding, with the last chunk but
 // without the trailer section after it. Each piece is flushed as soon as it is read.
@@ -165,7 +176,7 @@ func writeBodyChunked(w *bufio.Writer, r io.Reader) error {
 		c.more = r.p.ready
 	}
 	if wt, ok := bodyWriterTo(r); ok {
-		_, err = wt.WriteTo(&c)
+		_, err = writeTo(wt, &c)
 	} else {
 		_, err = copyStream(&c, r, math.MaxInt64)
 	}
@@ -180,13 +191,41 @@ func writeBodyChunked(w *bufio.Writer, r io.Reader) error {
 func writeStreamChunked(w *bufio.Writer, sw StreamWriter) (err error) {
 	c := chunkWriter{w: w}
 	defer recoverWrite(&err)
-	bw := bufio.NewWriter(&c)
-	sw(bw)
-	if err := bw.Flush(); err != nil {
+	if err := callStreamWriter(sw, &c, bufio.NewWriter(nil)); err != nil {
 		return err
 	}
 	return c.end()
 }
+
+// callStreamWriter calls sw with a bufio.Writer for w, and flushes that. The program may keep
+// the bufio.Writer, so no other body gets it. It has the buffer of buf, which isn't used
+// meanwhile, and loses it when sw has returned.
+func callStreamWriter(sw StreamWriter, w io.Writer, buf *bufio.Writer) error {
+	bw := new(bufio.Writer)
+	*bw = *buf
+	bw.Reset(w)
+	defer func() { *bw = *endedWriter }() // also after a panic
+	sw(bw)
+	return bw.Flush()
+}
+
+// errWriterEnded is the error of a writer that is used late: the StreamWriter that got it has
+// returned, or the message whose BodyWriter it is was released, or its request is over.
+var errWriterEnded = newError("the writer of a body was used after its end")
+
+// endedWriter is what the writer of a body becomes when the body has ended. Its methods
+// return errWriterEnded, and there is no room in its buffer.
+var endedWriter = func() *bufio.Writer {
+	bw := bufio.NewWriterSize(refusingWriter{}, 1)
+	_ = bw.WriteByte(0)
+	_ = bw.Flush()
+	return bw
+}()
+
+// refusingWriter is the writer of a body that has ended.
+type refusingWriter struct{}
+
+func (refusingWriter) Write([]byte) (int, error) { return 0, errWriterEnded }
 
 // recoverWrite is deferred around calls of a user's stream, which may panic.
 func recoverWrite(err *error) {

@@ -48,6 +48,8 @@ type Client struct {
 	// proxy; [ProxyFromEnvironment] is such a function. The URI is valid only
 	// during the call. The proxy's scheme is http, https or socks5; its URL may
 	// have a user and a password. If Proxy is nil, the default, no proxy is used.
+	// Proxy must not block: the context and the time limits of a request count from
+	// its end.
 	//
 	// An http or https proxy gets requests for http as they are. Everything else is
 	// tunneled (RFC 9110 section 9.3.6). The connection to the proxy is made with
@@ -88,7 +90,8 @@ type Client struct {
 	// it. hc.Addr is the host's address. If it returns an error, the requests that
 	// wait for the host fail with it; the next request calls it again. For one host
 	// it is never called twice at the same time. No lock is held during the call,
-	// so it may use the Client for other hosts.
+	// so it may use the Client for other hosts. It must not block: the contexts and
+	// time limits of requests count from its end.
 	ConfigureClient func(hc *HostClient) error
 
 	// Name is the User-Agent of requests that have none. If it is empty, that is
@@ -181,6 +184,10 @@ type Client struct {
 	// set or received; see RequestHeader.DisableNormalizing.
 	DisableHeaderNamesNormalizing bool
 
+	// RefuseFoldedFields makes a response with a folded field line an error. Otherwise each
+	// fold is replaced by a space (RFC 9112 section 5.2).
+	RefuseFoldedFields bool
+
 	// DisablePathNormalizing sends paths as they are given; see
 	// URI.DisablePathNormalizing.
 	DisablePathNormalizing bool
@@ -217,6 +224,7 @@ func (c *Client) DoContext(ctx context.Context, req *Request, resp *Response) er
 // once. The limit also applies to the body of a streamed response.
 func (c *Client) DoTimeout(req *Request, resp *Response, timeout time.Duration) error {
 	if timeout <= 0 {
+		req.dropStream(ErrTimeout)
 		return resp.failed(ErrTimeout)
 	}
 	before := req.timeout
@@ -235,9 +243,7 @@ func (c *Client) DoDeadline(req *Request, resp *Response, deadline time.Time) er
 func (c *Client) do(ctx context.Context, req *Request, resp *Response) error {
 	h, err := c.acquireHost(req)
 	if err != nil {
-		if req.hasStream() {
-			_ = req.closeStream(err)
-		}
+		req.dropStream(err)
 		return resp.failed(err)
 	}
 	defer h.uses.Add(-1)

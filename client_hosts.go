@@ -242,6 +242,7 @@ func (c *Client) newHostClient(addr string, isTLS bool) *HostClient {
 		NoDefaultUserAgentHeader:      c.NoDefaultUserAgentHeader,
 		DialDualStack:                 c.DialDualStack,
 		DisableHeaderNamesNormalizing: c.DisableHeaderNamesNormalizing,
+		RefuseFoldedFields:            c.RefuseFoldedFields,
 		DisablePathNormalizing:        c.DisablePathNormalizing,
 		StreamResponseBody:            c.StreamResponseBody,
 		Trace:                         c.Trace,

@@ -1,18 +1,27 @@
 package gale
 
-import "github.com/galehttp/gale/internal/bytesconv"
+import (
+	"github.com/galehttp/gale/internal/bytesconv"
+	"github.com/galehttp/gale/internal/door"
+)
 
 // CookieJar keeps the cookies of a [Client] and decides which requests they are
 // sent with (RFC 6265 section 5). Its methods may be called concurrently.
 // net/http/cookiejar implements these rules; the example uses it.
 type CookieJar interface {
 	// SetCookies receives the cookies of a response to a request for u. u and the
-	// cookies are valid only during the call: the jar must copy what it keeps.
+	// cookies are valid only during the call: the jar must copy what it keeps. Values
+	// and paths have the bytes that the server sent, also the quotes around a value
+	// that Cookie.Parse drops, and the values are sent back so.
 	SetCookies(u *URI, cookies []*Cookie)
 	// Cookies returns the cookies to send in a request for u. The client reads them
 	// before it calls the jar again, and doesn't keep them. u is valid only during
 	// the call.
 	Cookies(u *URI) []*Cookie
+}
+
+func init() {
+	door.KeepCookies = func(jar, u, h any) { keepCookies(jar.(CookieJar), u.(*URI), h.(*ResponseHeader)) }
 }
 
 // addCookies adds the jar's cookies for req, the first of each name, except names
@@ -50,7 +59,7 @@ func keepCookies(jar CookieJar, u *URI, h *ResponseHeader) {
 	for _, value := range h.Cookies() {
 		c := cookiePool.Get().(*Cookie)
 		defer ReleaseCookie(c)
-		if c.ParseBytes(value) == nil {
+		if c.parseKept(value) == nil {
 			cookies = append(cookies, c)
 		}
 	}

@@ -12,7 +12,9 @@ const maxGetRedirects = 16
 // DoRedirects is Do that follows up to maxRedirectsCount redirects: the statuses
 // 301, 302, 303, 307 and 308 (RFC 9110 section 15.4). If there is one more, the
 // error is [ErrTooManyRedirects], and resp holds that redirect. If a redirect has
-// no Location, the error is [ErrMissingLocation].
+// no Location, the error is [ErrMissingLocation]. A Location such as "mailto:a@b", with
+// another scheme than http and https and no "//", is not followed: resp holds that redirect,
+// and the error is nil.
 //
 // After a 303 every method except HEAD becomes GET; after a 301 or 302 only POST
 // does. When the method becomes GET, the body and the headers that describe it are
@@ -69,11 +71,15 @@ func doRedirects(ctx context.Context, c doer, req *Request, resp *Response, most
 		if !StatusCodeIsRedirect(status) {
 			return nil
 		}
+		location := resp.Header.Peek(HeaderLocation)
+		if scheme := bareScheme(location); scheme != nil && !isHTTPScheme(scheme) {
+			return nil // for another program: "mailto:a@b"
+		}
 		if n >= most {
 			return ErrTooManyRedirects
 		}
 		host, _ := c.(*HostClient)
-		if err := redirect(req, status, resp.Header.Peek(HeaderLocation), spent, host); err != nil {
+		if err := redirect(req, status, location, spent, host); err != nil {
 			return err
 		}
 		dropStream(resp)
@@ -152,8 +158,8 @@ func resolveLocation(next, u *URI, location []byte, asGiven bool) error {
 	if err := next.parse(nil, location, false, false); err != nil {
 		return err
 	}
-	if i := bytes.IndexAny(location, ":/?#"); i >= 0 && location[i] == ':' && next.scheme.empty() {
-		// "mailto:a" isn't a path (RFC 3986 section 4.2).
+	if i := bytes.IndexAny(location, ":/?#"); i >= 0 && location[i] == ':' && next.scheme.empty() && !bytes.EqualFold(location[:i], u.Scheme()) {
+		// "1a:b" isn't a path (RFC 3986 section 4.2).
 		_, err := schemeTLS(location[:i])
 		if err == nil {
 			err = ErrorInvalidURI

@@ -28,7 +28,7 @@ type ClientTrace struct {
 	// TLSDone is called when a TLS handshake has ended. took is how long that took.
 	TLSDone func(addr string, state tls.ConnectionState, took time.Duration, err error)
 	// Wrote is called when the request was written, or with an error if it couldn't
-	// be written. Over HTTP/2, a response may come before all of the request was
+	// be written. A response may come before all of the request was
 	// written; then it is called at that time.
 	Wrote func(req *Request, err error)
 	// FirstByte is called when the first bytes of an answer have arrived.

@@ -24,7 +24,7 @@ func askCompressed(h *RequestHeader) bool {
 // after decoding; 0 means no limit. Bodies in unknown codings stay as they are.
 func uncompress(resp *Response, limit int) error {
 	h := &resp.Header
-	c, ok := compress.Parse(h.ContentEncoding())
+	c, ok := contentCoding(&h.s.Fields)
 	if !ok || c == compress.Identity {
 		return nil
 	}

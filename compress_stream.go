@@ -35,11 +35,12 @@ type encodingReader struct {
 	coding compress.Coding
 	level  int
 
-	w   *compress.Writer // writes to out
-	in  *pool.Buf
-	out *pool.Buf
-	off int   // how much of out was read
-	err error // what Read returns after all of out was read
+	w     *compress.Writer // writes to out
+	in    *pool.Buf
+	out   *pool.Buf
+	off   int   // how much of out was read
+	empty int   // reads of src in a row that returned nothing
+	err   error // what Read returns after all of out was read
 }
 
 // Read encodes until there is output. If the length of the stream is unknown, the bytes
@@ -75,7 +76,7 @@ func (r *encodingReader) fill() error {
 	if len(buf) == 0 {
 		return r.finish()
 	}
-	n, err := r.src.Read(buf)
+	n, err := pool.ReadOnce(r.src, buf, &r.empty)
 	if n > 0 {
 		if _, err := r.w.Write(buf[:n]); err != nil {
 			return err
@@ -114,7 +115,7 @@ func (r *encodingReader) WriteTo(w io.Writer) (int64, error) {
 	}
 	r.err = io.EOF // nothing is left to be read
 	enc := compress.NewWriter(to, r.coding, r.level)
-	if _, err := wt.WriteTo(pieceEncoder{enc}); err != nil {
+	if _, err := writeTo(wt, pieceEncoder{enc}); err != nil {
 		enc.Abort()
 		return to.n, err
 	}
@@ -196,12 +197,9 @@ func encodingStreamWriter(sw StreamWriter, c compress.Coding, level int) StreamW
 				f.w.Abort()
 			}
 		}()
-		bw := streamBuffers.Get().(*bufio.Writer)
-		bw.Reset(f)
-		sw(bw)
-		err := bw.Flush()
-		bw.Reset(nil)
-		streamBuffers.Put(bw)
+		buf := streamBuffers.Get().(*bufio.Writer)
+		err := callStreamWriter(sw, f, buf)
+		streamBuffers.Put(buf)
 		complete = true
 		if err != nil {
 			f.w.Abort()

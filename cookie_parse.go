@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/galehttp/gale/internal/bytesconv"
-	"github.com/galehttp/gale/internal/lifetime"
 )
 
 // Parse sets c to the cookie in src, the value of a Set-Cookie header. See
@@ -18,15 +17,37 @@ func (c *Cookie) Parse(src string) error { return c.ParseBytes(bytesconv.S2B(src
 //
 // Spaces and tabs around the parts are dropped, and so is one pair of double quotes
 // around a value. The case of attribute names doesn't matter. If an attribute is
-// repeated, the last one counts. Unknown attributes, invalid values of Max-Age,
-// Expires and SameSite, and Path and Domain without "=" are ignored. A Max-Age of 0
-// or less gives a negative MaxAge.
+// repeated, the last valid one counts. Unknown attributes and invalid values are ignored
+// (RFC 6265 section 5.2), and so are Path and Domain without "=". A Domain is invalid if it
+// has a double quote or a backslash, and a Path if it has bytes other than visible ASCII,
+// spaces and line ends. A Max-Age of 0 or less gives a negative MaxAge.
 //
 // Control characters become spaces, as in the setters. The error is [ErrNoCookies]
-// if src is empty. It is [ErrInvalidCookieValue] if the value or the domain has a
-// double quote or a backslash, as an unclosed quoted value does, or if the path has
-// bytes other than visible ASCII, spaces and line ends. After an error c is empty.
+// if src is empty. It is [ErrInvalidCookieValue] if the value has a double quote or a
+// backslash, as an unclosed quoted value does. After an error c is empty.
 func (c *Cookie) ParseBytes(src []byte) error {
+	if err := c.parse(src, false); err != nil {
+		return err
+	}
+	value := unquoteCookie(c.value)
+	if hasQuoting(value) {
+		c.Reset()
+		return ErrInvalidCookieValue
+	}
+	c.value = c.value[:copy(c.value, value)]
+	return nil
+}
+
+// parseKept is ParseBytes as a client reads a cookie that it keeps (RFC 6265 section 5.2): the
+// value and the path keep the bytes that they came with. Quotes and backslashes have no
+// meaning in the value.
+func (c *Cookie) parseKept(src []byte) error {
+	return c.parse(src, true)
+}
+
+// parse parses the cookie in src. Its value isn't changed. If kept is set, its path may have
+// bytes beyond ASCII.
+func (c *Cookie) parse(src []byte, kept bool) error {
 	c.Reset()
 	if len(src) == 0 {
 		return ErrNoCookies
@@ -37,16 +58,11 @@ func (c *Cookie) ParseBytes(src []byte) error {
 		key, value = bytesconv.TrimOWS(part[:n]), bytesconv.TrimOWS(part[n+1:])
 	}
 	c.key = setCookiePart(c.loan, c.key, key)
-	c.value = setCookiePart(c.loan, c.value, unquoteCookie(value))
-	if hasQuoting(c.value) {
-		c.Reset()
-		return ErrInvalidCookieValue
-	}
+	c.value = setCookiePart(c.loan, c.value, value)
 	for more {
 		part, rest, more = cutCookiePart(rest)
-		if len(part) > 0 && !c.setAttribute(part) {
-			c.Reset()
-			return ErrInvalidCookieValue
+		if len(part) > 0 {
+			c.setAttribute(part, kept)
 		}
 	}
 	return nil
@@ -80,20 +96,18 @@ func hasQuoting(b []byte) bool {
 }
 
 // setAttribute applies one attribute, which has at least a name (RFC 6265 section
-// 5.2). It returns false if the value is dangerous.
-func (c *Cookie) setAttribute(part []byte) bool {
+// 5.2). kept is as in parse.
+func (c *Cookie) setAttribute(part []byte, kept bool) {
 	switch part[0] | 0x20 {
 	case 'p':
 		if value, ok := attributeValue(part, "path"); ok {
-			return value == nil || c.setParsedPath(value)
-		}
-		if _, ok := attributeValue(part, "partitioned"); ok {
+			c.setParsedPath(value, kept)
+		} else if _, ok := attributeValue(part, "partitioned"); ok {
 			c.partitioned = true
 		}
 	case 'd':
-		if value, ok := attributeValue(part, "domain"); ok && value != nil {
+		if value, ok := attributeValue(part, "domain"); ok && value != nil && !hasQuoting(value) {
 			c.domain = setCookiePart(c.loan, c.domain, value)
-			return !hasQuoting(value)
 		}
 	case 'm':
 		if value, ok := attributeValue(part, "max-age"); ok {
@@ -116,7 +130,6 @@ func (c *Cookie) setAttribute(part []byte) bool {
 			c.setSameSite(value)
 		}
 	}
-	return true
 }
 
 // attributeValue returns the attribute's value without quotes; ok says whether the
@@ -135,22 +148,19 @@ func attributeValue(part []byte, name string) (value []byte, ok bool) {
 	return unquoteCookie(bytesconv.TrimOWS(value[1:])), true
 }
 
-// setParsedPath sets the path without decoding and reports whether it is valid:
-// only av-octets of RFC 6265 section 4.1.1.
-func (c *Cookie) setParsedPath(value []byte) bool {
-	if len(value) > cap(c.path) {
-		c.path = lifetime.Grow(c.loan, c.path[:0], len(value))
+// setParsedPath sets the path without decoding, unless value is nil or invalid: only
+// av-octets of RFC 6265 section 4.1.1, and line ends, which become spaces. If kept is set,
+// bytes beyond ASCII are valid, too.
+func (c *Cookie) setParsedPath(value []byte, kept bool) {
+	if value == nil {
+		return
 	}
-	c.path = append(c.path[:0], value...)
-	for i, b := range c.path {
-		switch {
-		case b == '\r', b == '\n':
-			c.path[i] = ' '
-		case b < ' ', b >= 0x7f:
-			return false
+	for _, b := range value {
+		if b != '\r' && b != '\n' && (b < ' ' || b == 0x7f || b > 0x7f && !kept) {
+			return
 		}
 	}
-	return true
+	c.path = setCookiePart(c.loan, c.path, value)
 }
 
 func (c *Cookie) setMaxAge(value []byte) {

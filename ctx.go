@@ -75,10 +75,7 @@ type perRequest struct {
 	remoteAddr net.Addr
 	logger     Logger
 
-	hijack           HijackHandler
-	hijackNoResponse bool
-	counted          bool           // hijack is from HijackCounted
-	upgrade          UpgradeHandler // hijack is from Upgrade
+	handover handover // what Hijack and Upgrade have asked for
 
 	failing      bool          // Server.ErrorHandler runs, or has panicked
 	cut          bool          // what was flushed must be broken off, see Fail
@@ -106,19 +103,20 @@ func (ctx *RequestCtx) server() *Server {
 // reset makes ctx ready for the next request, and keeps its buffers. Each condition here
 // tests the field that it resets, to save a store, or is explained at the field.
 func (ctx *RequestCtx) reset() {
-	if len(ctx.after) != 0 {
-		ctx.tellSent(ctx.flush.out.sent, errNotSent)
-	}
-	if ctx.Request.hasClosers() || ctx.Response.hasStream() {
-		ctx.reach = over // closers don't reach the connection
-		ctx.closeAfter() // what they add would run for the next request
-		ctx.runClosers()
+	if len(ctx.after) != 0 || ctx.Request.hasClosers() || ctx.Response.hasStream() {
+		ctx.runLast()
 	}
 	ctx.Request.KeepBodyBuffer, ctx.Response.KeepBodyBuffer = false, false
+	if ctx.Request.writer != nil { // before other messages get the memory
+		endWriter(&ctx.Request.writer)
+	}
+	if ctx.Response.writer != nil {
+		endWriter(&ctx.Response.writer)
+	}
 	ctx.Request.reset()
 	ctx.Response.reset()
 	if d := ctx.done.Load(); d != nil {
-		d.end(ErrRequestDone)
+		d.endAll(ErrRequestDone)
 	}
 	ctx.perRequest = perRequest{}
 	if len(ctx.hooks) != 0 {
@@ -131,6 +129,7 @@ func (ctx *RequestCtx) reset() {
 	if ctx.flush.begun {
 		ctx.flush = flushState{}
 	}
+	ctx.flush.status = 0
 	if ctx.stream.used {
 		ctx.stream.reset()
 	}
@@ -140,6 +139,26 @@ func (ctx *RequestCtx) reset() {
 	if ctx.Request.files.Load() != nil {
 		ctx.Request.files.Store(nil) // what TimeoutError left there
 	}
+}
+
+// runLast calls the functions of AfterSend that no exchange has taken, and closes body streams
+// and user values. If one of these doesn't return, the others are called all the same.
+func (ctx *RequestCtx) runLast() {
+	returned := false
+	defer func() {
+		if !returned {
+			ctx.dispose()
+		}
+	}()
+	if len(ctx.after) != 0 {
+		ctx.tellSent(ctx.flush.out.sent, errNotSent)
+	}
+	if ctx.Request.hasClosers() || ctx.Response.hasStream() {
+		ctx.reach = over // closers don't reach the connection
+		ctx.closeAfter() // what they add would run for the next request
+		ctx.runClosers()
+	}
+	returned = true
 }
 
 // runClosers closes and drops body streams and user values. Their closers may read and
@@ -164,7 +183,12 @@ func (ctx *RequestCtx) abandon() {
 		ctx.leaveDetached()
 		return
 	}
+	defer ctx.giveUp() // even if a function of AfterSend doesn't return
 	ctx.tellSent(ctx.flush.out.sent, errNotSent)
+}
+
+// giveUp is abandon after the functions of AfterSend.
+func (ctx *RequestCtx) giveUp() {
 	if ctx.done.Load() != nil {
 		ctx.endDone()
 	}
@@ -184,12 +208,13 @@ func (ctx *RequestCtx) abandon() {
 // The handler has returned, so the bodies belong to the server again. Everything else
 // stays, because Value may be called at any time.
 func (ctx *RequestCtx) leave() {
+	defer func() {
+		if ctx.loan == nil { // else all of it has lapsed
+			ctx.Request.ResetBody()
+			ctx.Response.ResetBody()
+		}
+	}()
 	ctx.abandon()
-	if ctx.loan != nil {
-		return // all of it has lapsed
-	}
-	ctx.Request.ResetBody()
-	ctx.Response.ResetBody()
 }
 
 // dispose closes and removes what ctx holds other than memory, such as files; ctx is not
@@ -199,10 +224,10 @@ func (ctx *RequestCtx) dispose() {
 	if ctx.isDetached() {
 		return // all of it belongs to the program
 	}
+	defer func() { _ = ctx.Response.closeStream(nil) }() // each, even if code of the program doesn't return
+	defer func() { _ = ctx.Request.closeStream(nil) }()
+	defer ctx.Request.removeForm()
 	ctx.Request.userValues.close()
-	ctx.Request.removeForm()
-	_ = ctx.Request.closeStream(nil)
-	_ = ctx.Response.closeStream(nil)
 }
 
 // Init makes ctx a context for req without a connection, for tests and for handlers that

@@ -69,11 +69,17 @@ func (ctx *RequestCtx) closeAfter() {
 
 // tellSent calls the functions of AfterSend, unless an exchange has taken them.
 func (ctx *RequestCtx) tellSent(sent int64, err error) {
-	s := ctx.server()
 	var few [2]func(int64, error)
-	for _, f := range ctx.takeAfter(few[:0]) {
-		s.callAfter(f, sent, err)
+	ctx.server().callAllAfter(ctx.takeAfter(few[:0]), sent, err)
+}
+
+// callAllAfter calls functions of AfterSend: all of them, even if one calls runtime.Goexit.
+func (s *Server) callAllAfter(fs []func(int64, error), sent int64, err error) {
+	if len(fs) == 0 {
+		return
 	}
+	defer func() { s.callAllAfter(fs[1:], sent, err) }()
+	s.callAfter(fs[0], sent, err)
 }
 
 // callAfter calls a function of AfterSend.

@@ -98,26 +98,24 @@ func (s *snapshot) forget() {
 	s.req, s.remoteAddr, s.now = nil, nil, time.Time{}
 }
 
-// noteHooked calls note if there are functions of BeforeSend. It is called before a
-// handler gets a timeout.
-func (ctx *RequestCtx) noteHooked() {
+// noteForLate calls note before a handler gets a timeout. Functions of BeforeSend that come after
+// the timeout, from a late handler or from one around it, see the request by that.
+func (ctx *RequestCtx) noteForLate() {
 	ctx.mu.Lock()
 	defer ctx.mu.Unlock()
-	if len(ctx.hooks) > 0 || ctx.server().BeforeSend != nil {
-		ctx.note()
-	}
+	ctx.note()
 }
 
 // claimHooks returns the functions of BeforeSend; none can be added afterwards. first is
 // false if it was called before.
 func (ctx *RequestCtx) claimHooks(next uint32) (hooks []func(*RequestCtx), first bool) {
 	ctx.mu.Lock()
-	defer ctx.mu.Unlock()
-	if ctx.hookStage.Load() != hooksOpen {
-		return nil, false
+	if first = ctx.hookStage.Load() == hooksOpen; first {
+		hooks = ctx.hooks
+		ctx.hookStage.Store(next)
 	}
-	ctx.hookStage.Store(next)
-	return ctx.hooks, true
+	ctx.mu.Unlock()
+	return hooks, first
 }
 
 // final returns the response to send after the handler has returned or timed out. It runs
@@ -129,7 +127,7 @@ func (ctx *RequestCtx) final() (resp *Response, ok bool) {
 		return ctx.finalTimedOut(resp)
 	}
 	if ctx.flush.begun {
-		return &ctx.Response, !ctx.cut
+		return &ctx.Response, !ctx.cut && !ctx.failedToRead()
 	}
 	if err := ctx.unheard(); err != nil && ctx.hookStage.Load() == hooksOpen {
 		ctx.refuseUnheard(err)
@@ -137,13 +135,24 @@ func (ctx *RequestCtx) final() (resp *Response, ok bool) {
 	return &ctx.Response, ctx.beforeSend()
 }
 
+// failedToRead reports whether the body of the response must not be sent because it could
+// not be read. It logs why.
+func (ctx *RequestCtx) failedToRead() bool {
+	err := ctx.Response.broken()
+	if err == nil {
+		return false
+	}
+	if s := ctx.server(); s != &noServer {
+		s.logError(ctx.bringer().Conn(), "reading the body of a response", err)
+	}
+	return true
+}
+
 // beforeSend runs the functions of BeforeSend for the response in ctx, whose head has
 // not left. ok is false if nothing must be sent.
 func (ctx *RequestCtx) beforeSend() (ok bool) {
-	if err := ctx.Response.broken(); err != nil {
-		if s := ctx.server(); s != &noServer {
-			s.logError(ctx.bringer().Conn(), "reading the body of a response", err)
-		}
+	if ctx.Response.readErr != nil && ctx.failedToRead() {
+		ctx.keepConn()
 		respondBroken(&ctx.Response)
 	}
 	hooks, first := ctx.claimHooks(hooksRunning)
@@ -245,7 +254,7 @@ func (ctx *RequestCtx) runHook(f func(*RequestCtx)) (ok bool) {
 
 // failQuietly makes the response a 500 that keeps its headers and closes the connection.
 func (ctx *RequestCtx) failQuietly() {
-	ctx.hijack, ctx.hijackNoResponse = nil, false
+	ctx.keepConn()
 	ctx.Response.dropContent()
 	ctx.Response.SetStatusCode(StatusInternalServerError)
 	ctx.errorBody(StatusInternalServerError, "")

@@ -6,6 +6,7 @@ import (
 	"net/netip"
 
 	"github.com/galehttp/gale/internal/bytesconv"
+	"github.com/galehttp/gale/internal/door"
 	"github.com/galehttp/gale/internal/msg"
 )
 
@@ -25,40 +26,55 @@ import (
 // no address.
 func (ctx *RequestCtx) ClientIP() netip.Addr {
 	used(ctx.loan)
+	return ctx.clientIP(addrOf(ctx.RemoteAddr()), nil)
+}
+
+func init() {
+	door.ClientIP = func(ctx any, peer netip.Addr, trusted []netip.Prefix) netip.Addr {
+		return ctx.(*RequestCtx).clientIP(peer, trusted)
+	}
+}
+
+// clientIP is ClientIP for the address of the peer, invalid if it has none. It trusts proxies of
+// trusted, too.
+func (ctx *RequestCtx) clientIP(peer netip.Addr, trusted []netip.Prefix) netip.Addr {
 	s := ctx.server()
-	peer := addrOf(ctx.RemoteAddr())
-	if len(s.TrustedProxies) == 0 && !s.TrustUNIXProxies || !s.trustsPeer(peer, ctx.RemoteAddr()) {
+	t := trustedProxies{s.TrustedProxies, trusted}
+	isProxy := t.trusts(peer)
+	if !peer.IsValid() {
+		isProxy = s.TrustUNIXProxies && ctx.RemoteAddr().Network() == "unix"
+	}
+	if !isProxy {
 		return peer
 	}
-	f := &ctx.Request.Header.s.Fields
-	if f.Has(msg.XForwardedFor) {
-		return s.clientOf(peer, f, msg.XForwardedFor)
-	}
-	return s.clientOf(peer, f, msg.Unknown)
+	return t.client(peer, &ctx.Request.Header.s.Fields)
 }
 
-// trustsPeer reports whether the peer is a trusted proxy. ip is its IP address, invalid
-// if it has none.
-func (s *Server) trustsPeer(ip netip.Addr, addr net.Addr) bool {
-	if ip.IsValid() {
-		return s.trusts(ip)
-	}
-	return s.TrustUNIXProxies && addr.Network() == "unix"
-}
+// trustedProxies are the addresses of proxies.
+type trustedProxies [2][]netip.Prefix
 
-func (s *Server) trusts(ip netip.Addr) bool {
-	for _, p := range s.TrustedProxies {
-		if p.Contains(ip) {
-			return true
+func (t *trustedProxies) trusts(ip netip.Addr) bool {
+	for _, list := range t {
+		for _, p := range list {
+			if p.Contains(ip) {
+				return true
+			}
 		}
 	}
 	return false
 }
 
-// clientOf returns the last address that isn't trusted in the X-Forwarded-For fields or,
-// if id is msg.Unknown, in the Forwarded fields, as ClientIP describes. peer is the last
-// hop.
-func (s *Server) clientOf(peer netip.Addr, f *msg.Fields, id msg.ID) netip.Addr {
+// client returns the address that f names, as ClientIP describes. peer is trusted.
+func (t *trustedProxies) client(peer netip.Addr, f *msg.Fields) netip.Addr {
+	if f.Has(msg.XForwardedFor) {
+		return t.clientIn(peer, f, msg.XForwardedFor)
+	}
+	return t.clientIn(peer, f, msg.Unknown)
+}
+
+// clientIn returns the last address that isn't trusted in the X-Forwarded-For fields or,
+// if id is msg.Unknown, in the Forwarded fields. peer is the last hop.
+func (t *trustedProxies) clientIn(peer netip.Addr, f *msg.Fields, id msg.ID) netip.Addr {
 	last, name := peer, bytesconv.S2B(HeaderForwarded)
 	for i := f.Before(len(f.Recs), id, name); i >= 0; i = f.Before(i, id, name) {
 		for v := f.Value(i); len(v) > 0; {
@@ -75,7 +91,7 @@ func (s *Server) clientOf(peer netip.Addr, f *msg.Fields, id msg.ID) netip.Addr 
 			if !ip.IsValid() {
 				return last
 			}
-			if !s.trusts(ip) {
+			if !t.trusts(ip) {
 				return ip
 			}
 			last = ip

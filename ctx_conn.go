@@ -19,6 +19,11 @@ import (
 //
 // After a call of Conn, the response is not held back to be sent together with those of
 // later pipelined requests. Don't call Conn while another goroutine sends.
+//
+// The connection is borrowed: don't use it after the handler returns. It doesn't end with the
+// request, and nothing finds a late use. No other connection gets the same object. But as
+// long as the connection is open, a late Read may take bytes of a later request on it, a late
+// Write may get into a later response, and a late deadline or Close may end later requests.
 func (ctx *RequestCtx) Conn() net.Conn {
 	x := ctx.bringer()
 	ctx.mu.Lock()

@@ -1,6 +1,7 @@
 package gale
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -28,11 +29,13 @@ var (
 // Done, Err or Context, so that other requests don't pay for it. It outlives the
 // RequestCtx and never belongs to another request.
 type requestDone struct {
-	parent context.Context
-	stop   func() // ends the watch of the connection; nil if there was none
-	broken atomic.Bool
-	// held says that Done or Err was called, so that package context may hold the
-	// RequestCtx as the parent of a context. Then the RequestCtx must not be used again.
+	parent  context.Context
+	foreign bool   // see door.Unhurried
+	stop    func() // ends the watch of the connection; nil if there was none
+	broken  atomic.Bool
+	// held says that Done or Err was called before Detach, so that package context may hold
+	// the RequestCtx as the parent of a context, and the program the channel of ctx. Then the
+	// RequestCtx must not be used again.
 	held atomic.Bool
 	// detached says that the RequestCtx belongs to the program, see RequestCtx.Detach. It
 	// is set under RequestCtx.mu.
@@ -40,14 +43,23 @@ type requestDone struct {
 
 	mu      sync.Mutex
 	over    error       // why the request has ended; a shutdown doesn't end it
+	lost    error       // likewise, but a client that ended only its own side doesn't end it either
+	reason  error       // why it ends, whatever shows that; nil if that is not known before
+	unused  bool        // the server doesn't use the RequestCtx any more
 	hurried bool        // the server shuts down
-	made    atomic.Bool // ctx is set and doesn't change any more
+	made    atomic.Bool // ctx is set, and has ended if it must
 
-	// Made at the first use: the context that ends with the request or with a shutdown,
-	// and the one that a shutdown doesn't end.
+	// Made by Detach, before detached is set: the context of RequestCtx.Done from then on.
+	// It ends when the server has used the RequestCtx for the last time.
+	last    context.Context
+	endLast context.CancelCauseFunc
+
+	// Made at the first use: the context that ends with the request or with a shutdown, the
+	// one that a shutdown doesn't end, and the one that ends with lost.
 	ctx       context.Context
 	cancel    context.CancelCauseFunc
 	unhurried *door.Unhurried
+	patient   *door.Unhurried
 
 	view   *valuesContext // what Context returned last, nil if it had no user values
 	viewOf uint32         // Request.valueChanges at that time
@@ -67,38 +79,68 @@ var overDone = func() *requestDone {
 	return d
 }()
 
-// context returns the context that ends with the request or with a shutdown.
+// context returns the context that ends with the request or with a shutdown. It holds no lock
+// while it calls methods of the parent: they may be the program's, and end the server.
 func (d *requestDone) context() context.Context {
 	if d.made.Load() {
 		return d.ctx
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if !d.made.Load() {
-		d.ctx, d.cancel = context.WithCancelCause(d.parent)
-		d.made.Store(true)
-		switch {
-		case d.over != nil:
-			d.cancel(d.over)
-		case d.hurried:
-			d.cancel(context.Canceled)
-		}
-	}
+	d.setContext(context.WithCancelCause(d.parent))
 	return d.ctx
 }
 
-// notHurried returns the context of the request that a shutdown doesn't end.
-func (d *requestDone) notHurried() *door.Unhurried {
+// setContext sets ctx, unless another goroutine was faster.
+func (d *requestDone) setContext(ctx context.Context, cancel context.CancelCauseFunc) {
 	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.unhurried == nil {
-		ctx, cancel := context.WithCancelCause(d.parent)
-		d.unhurried = &door.Unhurried{Context: ctx, Cancel: cancel}
-		if d.over != nil {
-			cancel(d.over)
-		}
+	first := d.ctx == nil
+	if first {
+		d.ctx, d.cancel = ctx, cancel
 	}
-	return d.unhurried
+	cause := d.over
+	if cause == nil && d.hurried {
+		cause = context.Canceled
+	}
+	d.mu.Unlock()
+	if !first {
+		cancel(nil)
+	}
+	if cause != nil {
+		d.cancel(cause)
+	}
+	d.made.Store(true)
+}
+
+// notHurried returns the context of the request that a shutdown doesn't end.
+func (d *requestDone) notHurried() *door.Unhurried { return d.lasting(&d.unhurried, &d.over) }
+
+// notHalved is notHurried for the context that ends with lost.
+func (d *requestDone) notHalved() *door.Unhurried { return d.lasting(&d.patient, &d.lost) }
+
+// lasting returns the context in place, and makes it if there is none. over is why it has ended.
+// As for context, it holds no lock while it calls methods of the parent.
+func (d *requestDone) lasting(place **door.Unhurried, over *error) *door.Unhurried {
+	d.mu.Lock()
+	u := *place
+	d.mu.Unlock()
+	if u != nil {
+		return u
+	}
+	ctx, cancel := context.WithCancelCause(d.parent)
+	own := &door.Unhurried{Context: ctx, Cancel: cancel, Foreign: d.foreign}
+	d.mu.Lock()
+	if *place == nil {
+		*place = own
+	}
+	u = *place
+	cause := *over
+	d.mu.Unlock()
+	if u != own {
+		cancel(nil) // another goroutine was faster
+	}
+	if cause != nil {
+		u.Cancel(cause)
+	}
+	return u
 }
 
 // values returns a context with the values and the deadline of the request's contexts.
@@ -121,12 +163,80 @@ func (d *requestDone) watch(x exchange) {
 	}
 }
 
-// end ends all contexts of the request.
+// detach gives the RequestCtx to the program. Afterwards RequestCtx.Done is that of last.
+// context was called before.
+func (d *requestDone) detach() {
+	d.mu.Lock()
+	d.last, d.endLast = context.WithCancelCause(context.WithoutCancel(d.parent))
+	unused := d.unused
+	d.mu.Unlock()
+	d.detached.Store(true)
+	if unused {
+		d.endLast(context.Cause(d.ctx))
+	}
+}
+
+// own returns the context of RequestCtx.Done.
+func (d *requestDone) own() context.Context {
+	if d.detached.Load() {
+		return d.last
+	}
+	return d.context()
+}
+
+// err is RequestCtx.Err. If Done was called before Detach, some code may have the channel of
+// that call: when it is closed, package context must find an error.
+func (d *requestDone) err() error {
+	if !d.detached.Load() {
+		return d.context().Err()
+	}
+	if err := d.last.Err(); err != nil || !d.held.Load() {
+		return err
+	}
+	return d.ctx.Err()
+}
+
+// endAll is end for a RequestCtx that the server doesn't use any more. It also ends last.
+func (d *requestDone) endAll(cause error) {
+	d.end(cause)
+	d.mu.Lock()
+	d.unused = true
+	endLast := d.endLast
+	d.mu.Unlock()
+	if endLast != nil {
+		endLast(context.Cause(d.ctx))
+	}
+}
+
+// endsWith makes cause that of the end that is about to come.
+func (d *requestDone) endsWith(cause error) {
+	d.mu.Lock()
+	d.reason = cause
+	d.mu.Unlock()
+}
+
+// end ends the contexts of the request, except last.
 func (d *requestDone) end(cause error) {
+	d.halve(cause)
+	d.mu.Lock()
+	if d.lost == nil {
+		d.lost = cmp.Or(d.reason, cause)
+	}
+	cause = d.lost
+	u := d.patient
+	d.mu.Unlock()
+	if u != nil {
+		u.Cancel(cause)
+	}
+}
+
+// halve is end for a client that ended only its own side: patient goes on.
+func (d *requestDone) halve(cause error) {
 	d.mu.Lock()
 	if d.over == nil {
-		d.over = cause
+		d.over = cmp.Or(d.reason, cause)
 	}
+	cause = d.over
 	cancel, u := d.cancel, d.unhurried
 	d.mu.Unlock()
 	if cancel != nil {
@@ -158,11 +268,15 @@ func (d *requestDone) isOver() bool {
 // Gone and End implement door.Done.
 func (d *requestDone) Gone(cause error, reset bool) {
 	d.broken.Store(reset)
+	if !reset {
+		d.halve(cause)
+		return
+	}
 	d.end(cause)
 }
 
 func (d *requestDone) End() (held bool) {
-	d.end(ErrRequestDone)
+	d.endAll(ErrRequestDone)
 	return d.held.Load()
 }
 
@@ -174,8 +288,11 @@ func (d *requestDone) Detached() bool { return d.detached.Load() }
 //   - the client leaves
 //   - the server shuts down (with Server.DrainTime: after that time)
 //   - the context of the connection ends (see Server.ConnContext)
-//   - the handler has returned, and the body stream that it may have set was sent (after
-//     Detach: any response was sent)
+//   - the handler has returned, and the body stream that it may have set was sent
+//
+// After Detach, Done returns a channel of its own. It is closed when the server has used ctx
+// for the last time, and by nothing else: see Detach. A channel that Done returned before
+// Detach is still closed by the events above, as is that of Context.
 //
 // On a net/http server, the context of its request is used in place of the connection's
 // context.
@@ -188,20 +305,25 @@ func (d *requestDone) Detached() bool { return d.detached.Load() }
 // shutdown closes the channel.
 //
 // It may be called from any goroutine while the handler runs.
-func (ctx *RequestCtx) Done() <-chan struct{} { return ctx.heldDone().context().Done() }
+func (ctx *RequestCtx) Done() <-chan struct{} { return ctx.heldDone().own().Done() }
 
 // Err returns nil until Done is closed, and the same non-nil error forever afterwards:
 // context.Canceled, or the error of the context of the connection. context.Cause tells
-// more; see ErrClientGone. Like Done, Err makes the server watch the connection.
-func (ctx *RequestCtx) Err() error { return ctx.heldDone().context().Err() }
+// more; see ErrClientGone. Like Done, Err makes the server watch the connection. If Done or
+// Err was called before Detach, Err isn't nil either when a channel of that time is closed.
+func (ctx *RequestCtx) Err() error { return ctx.heldDone().err() }
 
 // Deadline returns the deadline of the connection's context (see Server.ConnContext) or,
-// on a net/http server, of its request. A request has no deadline of its own.
+// on a net/http server, of its request. A request has no deadline of its own. After Detach
+// there is none: a deadline doesn't close Done then.
 func (ctx *RequestCtx) Deadline() (deadline time.Time, ok bool) {
 	if !ctx.isHeld() {
 		used(ctx.loan)
 	}
 	if d := ctx.madeDone(); d != nil {
+		if d.detached.Load() {
+			return time.Time{}, false
+		}
 		return d.values().Deadline()
 	}
 	if parent := ctx.bringer().Context(); parent != nil {
@@ -220,13 +342,17 @@ func (ctx *RequestCtx) Value(key any) any {
 	if ctx.loan != nil && ctx.loan.Over() {
 		return ctx.lateValue(key)
 	}
-	switch key.(type) {
+	switch key := key.(type) {
 	case door.HeadKey:
 		return &ctx.Request.Header.s
+	case door.ResponseHeadKey:
+		return &ctx.Response.Header.s
 	case door.ParentKey:
 		return ctx.bringer().Context()
 	case door.UnhurriedKey:
 		return ctx.requestDone().notHurried()
+	case door.PatientKey:
+		return ctx.requestDone().notHalved()
 	case door.ConnKey:
 		return ctx.bringer().Conn()
 	case door.PeerKey:
@@ -255,11 +381,24 @@ func (ctx *RequestCtx) Value(key any) any {
 			ctx.leaveDetached()
 		}
 		return nil
+	case door.WriteStallKey:
+		ctx.mu.Lock()
+		defer ctx.mu.Unlock()
+		if x, ok := ctx.bringer().(interface{ stallLimit() time.Duration }); ok && ctx.reaches() {
+			return x.stallLimit()
+		}
+		return nil
 	case door.HijackKey:
-		if ctx.upgrade != nil && ctx.Response.StatusCode() != StatusSwitchingProtocols {
+		closes := key&door.HijackCloses != 0
+		ctx.refuseSwitch(closes, key&door.HijackOld != 0)
+		p := placeConn
+		if key&door.HijackTunnel != 0 {
+			p = placeTunnel
+		}
+		if closes || !ctx.granted(&ctx.Response, p) {
 			return door.Hijack{}
 		}
-		return door.Hijack{Handler: ctx.hijack, NoResponse: ctx.hijackNoResponse}
+		return door.Hijack{Handler: ctx.handover.to, NoResponse: ctx.handover.silent}
 	}
 	if own := ctx.ownContext(key); own != nil {
 		return own
@@ -285,7 +424,8 @@ func (ctx *RequestCtx) ownContext(key any) any {
 	if d == nil || !d.made.Load() {
 		return nil
 	}
-	if v := d.ctx.Value(key); v == any(d.ctx) {
+	own := d.own()
+	if v := own.Value(key); v == any(own) {
 		return v
 	}
 	return nil
@@ -298,7 +438,9 @@ func (ctx *RequestCtx) heldDone() *requestDone {
 		if lapsed(ctx.loan) {
 			return d // package context got ctx too late
 		}
-		d.held.Store(true)
+		if !d.detached.Load() {
+			d.held.Store(true)
+		}
 	}
 	return d
 }
@@ -328,6 +470,8 @@ func (ctx *RequestCtx) requestDone() *requestDone {
 		return d
 	}
 	d := newRequestDone(ctx.bringer().Context())
+	id, _ := ctx.bringer().Opened()
+	d.foreign = id == 0
 	switch {
 	case ctx.x == nil: // the zero value
 	case ctx.reach == apart || ctx.reach == over: // too late
@@ -353,7 +497,7 @@ func (ctx *RequestCtx) endDone() (broken bool) {
 		d.stop()
 	}
 	ctx.s.removeWaiter(d)
-	d.end(ErrRequestDone)
+	d.endAll(ErrRequestDone)
 	return d.broken.Load()
 }
 
@@ -377,7 +521,7 @@ func (ctx *RequestCtx) timeOutDone() {
 		ctx.done.Store(d)
 	}
 	ctx.mu.Unlock()
-	d.end(ErrTimeout)
+	d.endAll(ErrTimeout)
 }
 
 // pauseDone stops watching the connection for Done while the server reads the body of the

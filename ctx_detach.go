@@ -16,8 +16,12 @@ import "fmt"
 // The request and the user values may be used by the other goroutine at once. As with most
 // methods of ctx, only one goroutine at a time may use them, and the handler counts. The
 // response stays with the handler, and then with the server, which sends it when the
-// handler returns, as without Detach. Another goroutine may use Response when Done is
-// closed: for a detached context that is after the server has used it for the last time.
+// handler returns, as without Detach. Another goroutine may use Response when Done, called
+// after Detach, is closed: that is after the server has used ctx for the last time. The
+// client leaving and a shutdown don't close it earlier, so the handler must not wait for
+// it. They end Context, whose contexts the other goroutine should work with: it ends early,
+// when the client leaves, the server shuts down, or the response was sent. context.Cause is
+// the same for both.
 //
 // When the request was answered, nothing can be sent for it any more: Flush, EarlyHints,
 // SendInterim, HijackNow, SetReadDeadline, SetWriteDeadline, and Read of a streamed body
@@ -56,7 +60,7 @@ func (ctx *RequestCtx) Detach() *RequestCtx {
 		ctx.note()
 	}
 	ctx.Request.ownForms()
-	d.detached.Store(true)
+	d.detach()
 	return ctx
 }
 
@@ -69,13 +73,15 @@ func (ctx *RequestCtx) isDetached() bool {
 // leaveDetached ends the request of a detached context. It is called after part. When Done
 // is closed, the server doesn't use ctx any more.
 func (ctx *RequestCtx) leaveDetached() {
+	defer ctx.endDone() // last, also if code of the program doesn't return
+	defer ctx.leaveLoan()
+	defer func() {
+		ctx.mu.Lock()
+		defer ctx.mu.Unlock()
+		ctx.seen, ctx.hooks = snapshot{}, nil
+	}()
+	defer func() { _ = ctx.Response.closeStream(nil) }()
 	ctx.tellSent(ctx.flush.out.sent, errNotSent)
-	_ = ctx.Response.closeStream(nil)
-	ctx.mu.Lock()
-	ctx.seen, ctx.hooks = snapshot{}, nil
-	ctx.mu.Unlock()
-	ctx.leaveLoan()
-	ctx.endDone()
 }
 
 // Errors of a detached context whose request was answered.
@@ -98,13 +104,11 @@ func (ctx *RequestCtx) unreachable(err, answered error) error {
 // goroutine may be using, except for its response.
 func (ctx *RequestCtx) runHooksAside(hooks []func(*RequestCtx)) (ok bool) {
 	in := ctx.standIn()
-	in.hijack, in.hijackNoResponse = ctx.hijack, ctx.hijackNoResponse
-	in.upgrade, in.counted = ctx.upgrade, ctx.counted
+	in.handover = ctx.handover
 	ctx.Response.moveTo(&in.Response)
 	ok = in.runHooks(hooks)
 	in.Response.moveTo(&ctx.Response)
-	ctx.hijack, ctx.hijackNoResponse = in.hijack, in.hijackNoResponse
-	ctx.upgrade, ctx.counted = in.upgrade, in.counted
+	ctx.handover = in.handover
 	ctx.hookPanicked = in.hookPanicked
 	ctx.takeAfterOf(in)
 	if ok {
@@ -119,7 +123,7 @@ func (sc *serverConn) panickedDetached(ctx *RequestCtx, r any, trace []byte, o *
 	ctx.Response.moveTo(&in.Response)
 	in.hookStage.Store(ctx.hookStage.Load())
 	in.failing = ctx.failing
-	ctx.hijack, ctx.hijackNoResponse = nil, false
+	ctx.keepConn()
 	sc.answerPanic(in, r, trace, o)
 	resp := in.timedOut.Load()
 	if resp == nil {

@@ -34,7 +34,8 @@ import (
 //     handler asks for that by panic(ErrAbortHandler) only.
 //   - Priority (RFC 9218): a field of the request and one of the response, which the
 //     session reads. Nothing in a context depends on them.
-//   - Hijack: only the stream of an extended CONNECT (RFC 8441) can be taken over, see
+//   - Hijack: RequestCtx.granted says whether the response hands the connection over.
+//     Only the stream of an extended CONNECT (RFC 8441) can be taken over, see
 //     h2Tunnel. For other requests HijackNow returns an error that wraps
 //     errors.ErrUnsupported.
 type exchange interface {

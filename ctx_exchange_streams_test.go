@@ -5,9 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/galehttp/gale/tests/harness/peers"
 )
 
 // kinds returns the kinds of frames, with the codes of resets.
@@ -24,7 +27,7 @@ func kinds(frames []ToyFrame) string {
 
 // toy serves a connection with h until the test ends.
 func toy(t *testing.T, h RequestHandler) *ToyConn {
-	c := NewToyConn(&Server{Handler: h, Logger: &testLog{}})
+	c := NewToyConn(&Server{Handler: h, Logger: &peers.Log{}})
 	t.Cleanup(func() {
 		c.Close()
 		c.Wait()
@@ -147,7 +150,7 @@ func TestToyTimeout(t *testing.T) {
 	if err := <-late; err != ErrNilConnection {
 		t.Errorf("Flush of the late handler: %v, want %v", err, ErrNilConnection)
 	}
-	withMoreTime(t, time.Millisecond, func(limit time.Duration) error {
+	peers.WithMoreTime(t, time.Millisecond, func(limit time.Duration) error {
 		c := toy(t, TimeoutHandler(func(ctx *RequestCtx) {
 			ctx.WriteString("more than the client takes")
 			err := ctx.Flush()
@@ -163,16 +166,19 @@ func TestToyTimeout(t *testing.T) {
 	})
 }
 
-// Done is closed by the end of the connection, and by a shutdown, even one that has begun
-// before the call of Done.
+// Done is closed by the end of the connection, by a shutdown, even one that has begun before the
+// call of Done, and by Close.
 func TestToyEnds(t *testing.T) {
+	over, cancel := context.WithCancel(context.Background())
+	cancel()
 	for name, test := range map[string]struct {
 		end   func(*ToyConn)
 		cause error
 	}{
 		"connection":     {(*ToyConn).Close, ErrClientGone},
-		"shutdown":       {func(c *ToyConn) { c.s.Close() }, context.Canceled},
-		"shutdown first": {func(c *ToyConn) { c.s.Close() }, context.Canceled},
+		"shutdown":       {func(c *ToyConn) { _ = c.s.ShutdownWithContext(over) }, context.Canceled},
+		"shutdown first": {func(c *ToyConn) { _ = c.s.ShutdownWithContext(over) }, context.Canceled},
+		"Close":          {func(c *ToyConn) { c.s.Close() }, net.ErrClosed},
 	} {
 		asked, ended, cause := make(chan struct{}), make(chan struct{}), make(chan error)
 		c := toy(t, func(ctx *RequestCtx) {

@@ -38,11 +38,12 @@ func (ctx *RequestCtx) Fail(status int, err error) {
 		ctx.logFailure(status, err)
 		return
 	}
-	ctx.hijack, ctx.hijackNoResponse = nil, false
+	ctx.keepConn()
 	ctx.Response.dropContent()
 	ctx.SetStatusCode(status)
 	if ctx.handleError(&HandlerError{Status: status, Err: err}) {
 		if ctx.timedOut.Load() == nil { // or ErrorHandler, which is late, uses the context
+			ctx.keepConn()
 			ctx.SetStatusCode(status)
 		}
 		return
@@ -108,15 +109,32 @@ func (ctx *RequestCtx) handleError(err error) bool {
 	return true
 }
 
+// answerRefusal makes the response to a request that the server refuses because of err:
+// that of ErrorHandler, or the default one. A refused request is not handed over: if
+// ErrorHandler asks for that, and sets no status for an error, the default response is made.
+// It doesn't look at the response after a timeout of ErrorHandler.
+func (ctx *RequestCtx) answerRefusal(err error) {
+	if !ctx.handleError(err) {
+		ctx.defaultError(err)
+		return
+	}
+	if ctx.timedOut.Load() != nil || ctx.handover.to == nil {
+		return
+	}
+	ctx.keepConn()
+	if ctx.Response.StatusCode() < 400 && !ctx.flush.begun {
+		ctx.Response.dropContent()
+		ctx.defaultError(err)
+	}
+}
+
 // refuseUnheard makes the response to a request whose body could not be read because of
 // err, if the handler treated the body as empty.
 func (ctx *RequestCtx) refuseUnheard(err error) {
-	ctx.hijack, ctx.hijackNoResponse = nil, false
+	ctx.keepConn()
 	ctx.Request.ResetBody()
 	ctx.Response.Reset()
-	if !ctx.handleError(err) {
-		ctx.defaultError(err)
-	}
+	ctx.answerRefusal(err)
 	ctx.Response.SetConnectionClose()
 }
 

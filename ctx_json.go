@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/galehttp/gale/internal/bytesconv"
+	"github.com/galehttp/gale/internal/compress"
 	"github.com/galehttp/gale/internal/engine"
 	"github.com/galehttp/gale/internal/pool"
 )
@@ -92,7 +93,7 @@ func (ctx *RequestCtx) BindJSON(v any) error {
 	if !isJSON(h.ContentType()) {
 		return &BindError{Status: StatusUnsupportedMediaType, text: "the body must be application/json in UTF-8"}
 	}
-	if c := h.ContentEncoding(); len(c) > 0 && !bytesconv.EqualFoldString(c, "identity") {
+	if c, ok := contentCoding(&h.s.Fields); !ok || c != compress.Identity {
 		return &BindError{Status: StatusUnsupportedMediaType, text: "the body must have no content coding"}
 	}
 	body, err := ctx.wholeBody()

@@ -17,6 +17,26 @@ func (ctx *RequestCtx) lend(l *lifetime.Loan) {
 	ctx.trailers.Lend(l)
 }
 
+// renew ends the bytes that ctx has lent to its handler, which has returned, before code of
+// the program makes the body of resp: ctx stays, but must not lend these bytes to that code.
+// It does so only if nothing else may use them: no reader that the library made of the
+// request, and no file of a form, which may be the body.
+//
+// It needs pages. The server waits for that code, so that its bytes are right without a
+// guard, and frameworks use them. To overwrite them would change responses without a report.
+func (ctx *RequestCtx) renew(resp *Response) {
+	req, l := &ctx.Request, ctx.loan
+	if !l.Guard().HasPages() || resp != &ctx.Response || ctx.flush.begun || ctx.isDetached() || req.writer != nil || req.hasStream() ||
+		req.form != nil && len(req.form.File) > 0 || !resp.madeByProgram() {
+		return
+	}
+	l.Renew(l.Origin.Kind, func() {
+		req.move(l)
+		resp.move(l)
+		ctx.trailers.Lend(l)
+	})
+}
+
 // lapse empties ctx at the end of its loan, when its request is over: closers and
 // functions of AfterSend have run, and the context of Done has ended. That context stays,
 // and so do the user values if package context may ask for them.
@@ -32,7 +52,7 @@ func (ctx *RequestCtx) lapse() {
 	ctx.x, ctx.work, ctx.reach, ctx.isTLS = nil, nil, over, false
 	ctx.tick, ctx.now, ctx.num = 0, time.Time{}, 0
 	ctx.remoteAddr, ctx.logger = nil, nil
-	ctx.hijack, ctx.hijackNoResponse, ctx.upgrade = nil, false, nil
+	ctx.keepConn()
 	ctx.hooks, ctx.after, ctx.afterTaken = nil, nil, true
 	ctx.timedOut.Store(nil)
 	if ctx.seen.req != nil {
@@ -63,10 +83,14 @@ func (ctx *RequestCtx) lateValue(key any) any {
 	switch key.(type) {
 	case door.HeadKey:
 		return &ctx.Request.Header.s
+	case door.ResponseHeadKey:
+		return &ctx.Response.Header.s
 	case door.HijackKey:
 		return door.Hijack{}
 	case door.UnhurriedKey:
 		return ctx.requestDone().notHurried()
+	case door.PatientKey:
+		return ctx.requestDone().notHalved()
 	}
 	if own := ctx.ownContext(key); own != nil {
 		return own

@@ -59,6 +59,17 @@ func (s *Server) logAttrs(text string, attrs []slog.Attr) {
 	s.Slog.LogAttrs(context.Background(), slog.LevelError, text, attrs...)
 }
 
+// addrText returns an address of a connection as text. The method of a net.Conn of the program may
+// return nil, or panic.
+func addrText(method func() net.Addr) (text string) {
+	defer func() {
+		if recover() != nil {
+			text = "unknown"
+		}
+	}()
+	return method().String()
+}
+
 // logAttrs returns the attributes that identify the request. The path is that of the
 // request-target as the client sent it; handlers of package slog escape it. It doesn't
 // change ctx, because a handler that has timed out may still use it.
@@ -97,7 +108,7 @@ func (s *Server) logError(nc net.Conn, what string, err error) {
 		return
 	}
 	if s.slogs() {
-		attrs := []slog.Attr{slog.String("while", what), slog.String("remote", nc.RemoteAddr().String()), slog.String("local", nc.LocalAddr().String()), slog.String("error", err.Error())}
+		attrs := []slog.Attr{slog.String("while", what), slog.String("remote", addrText(nc.RemoteAddr)), slog.String("local", addrText(nc.LocalAddr)), slog.String("error", err.Error())}
 		if line != "" {
 			attrs = append(attrs, slog.String("request", line))
 		}
@@ -107,7 +118,7 @@ func (s *Server) logError(nc net.Conn, what string, err error) {
 	if line != "" {
 		line = ", request line " + line
 	}
-	s.logger().Printf("gale: %s: connection %s<->%s: %v%s", what, nc.LocalAddr(), nc.RemoteAddr(), err, line)
+	s.logger().Printf("gale: %s: connection %s<->%s: %v%s", what, addrText(nc.LocalAddr), addrText(nc.RemoteAddr), err, line)
 }
 
 // common reports whether err is one of those that clients cause all the time.

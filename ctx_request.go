@@ -95,13 +95,14 @@ func (ctx *RequestCtx) PostBody() []byte { return ctx.Request.Body() }
 
 // RequestBodyStream returns the body of the request as a stream, or nil if the body is not
 // streamed (see Server.StreamRequestBody). Its Read blocks until the client has sent more.
-// The stream is borrowed: it is valid until the handler returns.
+// The stream is borrowed: it is valid until the handler returns. Later reads return an error
+// that wraps ErrRequestDone. They never read bytes of another request.
 //
 // One goroutine may read the stream while another one makes and sends the response with
 // Write, Flush, SendInterim and the setters of Response. A Read that reaches the end of
 // the body stores the trailers in Request.Header. So while a goroutine reads, other
-// goroutines must not change Request.Header or ask it for trailers; with
-// Server.MergeTrailers they must not use it at all.
+// goroutines must not change Request.Header, ask it for trailers, give the request to a
+// client, or call BeforeSend or Detach, which copy it; with Server.MergeTrailers they must not use it at all.
 func (ctx *RequestCtx) RequestBodyStream() io.Reader { return ctx.Request.BodyStream() }
 
 // LimitRequestBody makes reading a streamed request body fail with ErrBodyTooLarge after
@@ -125,6 +126,7 @@ func (ctx *RequestCtx) CloseRequestBody() {
 // MultipartReader returns a reader for the parts of a multipart/form-data body. If the
 // body is streamed, it reads parts as they arrive. Use either MultipartReader or
 // MultipartForm, not both. The reader is borrowed: it is valid until the handler returns.
+// See Request.MultipartReader for what it does then.
 func (ctx *RequestCtx) MultipartReader() (*multipart.Reader, error) {
 	return ctx.Request.MultipartReader()
 }
@@ -238,7 +240,11 @@ func (ctx *RequestCtx) receivedTrailers() *msg.Fields {
 // The header shows the fields only if merge is true (RFC 9110 section 6.5.1). The parser
 // has refused fields that are forbidden in trailer sections.
 func (ctx *RequestCtx) takeTrailers(merge bool) {
-	h := &ctx.Request.Header
+	ctx.storeTrailers(&ctx.Request.Header, merge)
+}
+
+// storeTrailers stores the trailer section of the request in h, which is its header or a copy.
+func (ctx *RequestCtx) storeTrailers(h *RequestHeader, merge bool) {
 	how := head.ShownNever
 	if merge {
 		how = head.ShownAbsent

@@ -1,6 +1,7 @@
 package gale
 
 import (
+	"bytes"
 	"io"
 	"time"
 
@@ -74,9 +75,9 @@ func (ctx *RequestCtx) SuccessString(contentType, body string) {
 }
 
 // Error replaces the response with one that has the given status code, and msg as plain
-// text. Headers that were set before are dropped; see Fail and BeforeSend.
+// text. Headers that were set before are dropped; see Fail and BeforeSend. Hijack is undone.
 func (ctx *RequestCtx) Error(msg string, statusCode int) {
-	ctx.Response.Reset()
+	ctx.replaceResponse()
 	ctx.SetStatusCode(statusCode)
 	ctx.SetContentType(plainText)
 	ctx.SetBodyString(msg)
@@ -84,16 +85,23 @@ func (ctx *RequestCtx) Error(msg string, statusCode int) {
 
 const plainText = "text/plain; charset=utf-8"
 
-// NotFound replaces the response with a 404.
-func (ctx *RequestCtx) NotFound() {
+// replaceResponse empties the response, for another answer than that for which the handler
+// may have called Hijack.
+func (ctx *RequestCtx) replaceResponse() {
+	ctx.keepConn()
 	ctx.Response.Reset()
+}
+
+// NotFound replaces the response with a 404. Hijack is undone.
+func (ctx *RequestCtx) NotFound() {
+	ctx.replaceResponse()
 	ctx.SetStatusCode(StatusNotFound)
 	ctx.SetBodyString("404 Page not found")
 }
 
-// NotModified replaces the response with a 304.
+// NotModified replaces the response with a 304. Hijack is undone.
 func (ctx *RequestCtx) NotModified() {
-	ctx.Response.Reset()
+	ctx.replaceResponse()
 	ctx.SetStatusCode(StatusNotModified)
 }
 
@@ -113,24 +121,29 @@ func (ctx *RequestCtx) IfModifiedSince(lastModified time.Time) bool {
 }
 
 // Redirect makes the response a redirect to uri, which is resolved against the URI of the
-// request, so that Location is always absolute. A statusCode other than 301, 302, 303,
-// 307 and 308 becomes 302.
+// request, so that Location is always absolute. A uri with another scheme than http and
+// https, such as "com.example.app:/callback?code=1" or "mailto:a@b", goes out as it is; CR,
+// LF and NUL become spaces. A statusCode other than 301, 302, 303, 307 and 308 becomes 302.
 //
 // Don't pass a uri that comes from a client without a check: that would be an open
 // redirect. If uri is invalid, such as "//a,b" (see [URI.Update]), the response is a 500
 // without Location. In fasthttp an invalid uri redirects to the page that the client
 // comes from, or to another host.
 func (ctx *RequestCtx) Redirect(uri string, statusCode int) {
+	b := bytes.TrimLeft([]byte(uri), " ")
+	if scheme := schemeOf(b); scheme != nil && !isHTTPScheme(scheme) {
+		ctx.redirect(b, statusCode)
+		return
+	}
 	u := uriPool.Get().(*URI)
 	defer ReleaseURI(u)
 	ctx.URI().CopyTo(u)
-	b := []byte(uri)
 	bytesconv.NeutralizeLine(b)
 	if u.update(b) != nil {
 		ctx.Error(StatusMessage(StatusInternalServerError), StatusInternalServerError)
 		return
 	}
-	ctx.redirect(u, statusCode)
+	ctx.redirect(u.FullURI(), statusCode)
 }
 
 // RedirectBytes is Redirect for bytes.
@@ -138,8 +151,9 @@ func (ctx *RequestCtx) RedirectBytes(uri []byte, statusCode int) {
 	ctx.Redirect(string(uri), statusCode)
 }
 
-func (ctx *RequestCtx) redirect(u *URI, statusCode int) {
-	ctx.Response.Header.SetBytesV(HeaderLocation, u.FullURI())
+func (ctx *RequestCtx) redirect(location []byte, statusCode int) {
+	ctx.keepConn()
+	ctx.Response.Header.SetBytesV(HeaderLocation, location)
 	switch statusCode {
 	case StatusMovedPermanently, StatusFound, StatusSeeOther, StatusTemporaryRedirect, StatusPermanentRedirect:
 	default:

@@ -15,8 +15,18 @@ import (
 // Server.WriteStallTimeout limit that time. If the handler times out in the meantime (see
 // TimeoutHandler), Flush returns ErrTimeout. After an error no more can be sent, and the
 // handler should return.
+//
+// A client that waits for a 100 before it sends a streamed body gets it before the head, if the
+// status is 2xx. After another status it isn't asked for the body: reading that fails, unless
+// some of it has come.
+//
+// A 101 isn't sent by Flush, which returns an error and changes nothing: the 101 is sent when
+// the connection is handed over, see Hijack.
 func (ctx *RequestCtx) Flush() error {
 	used(ctx.loan)
+	if ctx.Response.StatusCode() == StatusSwitchingProtocols && !ctx.flush.begun {
+		return errFlushSwitch
+	}
 	if err := ctx.Response.broken(); err != nil {
 		return err
 	}
@@ -32,6 +42,12 @@ func (ctx *RequestCtx) Flush() error {
 		if ctx.Response.hasStream() {
 			return errFlushStream
 		}
+		if !ctx.flush.begun {
+			if ctx.Response.StatusCode() == StatusSwitchingProtocols { // of a function of BeforeSend
+				return errFlushSwitch
+			}
+			ctx.flush.status = int32(ctx.Response.StatusCode())
+		}
 		err := x.Flush(ctx)
 		if err == nil {
 			ctx.flush.begun = true
@@ -41,6 +57,8 @@ func (ctx *RequestCtx) Flush() error {
 }
 
 var errCut = errors.New("gale: the request has failed: the rest of the response is not sent")
+
+var errFlushSwitch = errors.New("gale: a 101 can't be flushed: it is sent when the connection is handed over")
 
 var errFlushStream = errors.New("gale: a response with a body stream can't be flushed: it is sent after the handler")
 

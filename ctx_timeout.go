@@ -8,8 +8,10 @@ package gale
 // It may be called while other goroutines use ctx. Unless Detach was called before, it
 // removes the temporary files of a form (see MultipartForm) from disk. Another goroutine can go on using files that it has
 // opened (except on Windows), but can't open other files of the form or parse a form from
-// then on. User values are not closed. TimeoutHandler removes the files and closes the
-// values when its handler has returned.
+// then on. User values and the body stream of the response are not closed: call
+// Response.CloseBodyStream when no other goroutine uses ctx, because a connection of a client
+// may belong to that stream. TimeoutHandler removes the files and closes all of it when its
+// handler has returned.
 func (ctx *RequestCtx) TimeoutError(msg string) {
 	ctx.TimeoutErrorWithCode(msg, StatusRequestTimeout)
 }

@@ -69,7 +69,7 @@ const OutLimit = 64 << 10
 // With any other status the request is an ordinary one: the response is sent, and no method
 // of h is called. So a handler may call Upgrade first, and may still refuse with 400 or
 // 403. If the request's version is HTTP/1.0, or it has "Connection: close", the client gets
-// 400 instead of a response of 101. If the request has a body that can't be read to its
+// 400 instead of a response of 101. If the response has "Connection: close", it gets 503. If the request has a body that can't be read to its
 // end, the connection is closed after the response.
 //
 // The server goes on to count the connection in Stats, MaxConnsPerIP and Concurrency. Its
@@ -85,8 +85,11 @@ func (ctx *RequestCtx) Upgrade(h UpgradeHandler) {
 		ctx.Hijack(nil)
 		return
 	}
+	if ctx.asksLate() {
+		return
+	}
 	ctx.Hijack(hijackFor(ctx, h))
-	ctx.upgrade, ctx.hijackNoResponse = h, false
+	ctx.handover.upgrade, ctx.handover.silent = h, false
 }
 
 // UpgradedConn is a connection whose protocol was switched by [RequestCtx.Upgrade]. It may

@@ -20,9 +20,16 @@ var (
 	// fsAnswersAll says whether an FS serves files also for methods other than GET and
 	// HEAD that forms and APIs use.
 	fsAnswersAll = false
+	// formsFirst says whether servers parse a multipart form before they call the handler;
+	// see Server.DisablePreParseMultipartForm.
+	formsFirst = false
 	// defaultHTTP2 says whether servers with TLS offer HTTP/2 if their HTTP2.Mode is
 	// HTTP2Auto.
 	defaultHTTP2 = true
+	// updateKeepsHash says whether URI.Update with a query and no hash keeps the old hash.
+	updateKeepsHash = false
+	// headLimitPrefix begins the text of an error that says which limit a head has met.
+	headLimitPrefix = "gale: "
 	// errorPrefix is the prefix of errors whose texts begin with "fasthttp: " in
 	// fasthttp.
 	errorPrefix = "gale: "

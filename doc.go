@@ -1,5 +1,5 @@
-// Package gale is an HTTP server, for HTTP/1.1 and HTTP/2, and an HTTP/1.1 client, with
-// the API of fasthttp.
+// Package gale is an HTTP library for Go, for servers and clients of HTTP/1.1 and HTTP/2,
+// with the API of fasthttp. Package ws has WebSockets.
 //
 // A program passes a [RequestHandler] to [ListenAndServe], or sets it on a [Server],
 // which has the settings. The server calls the handler with a [RequestCtx] for each

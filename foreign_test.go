@@ -20,6 +20,7 @@ import (
 
 	"github.com/galehttp/gale/internal/compress"
 	"github.com/galehttp/gale/internal/race"
+	"github.com/galehttp/gale/tests/harness/peers"
 )
 
 // foreignTest is a run of TestNothingForeign.
@@ -68,7 +69,7 @@ func (c *foreignConn) canaries() []string {
 // many requests are sent on each engine, and GALE_FOREIGN_SEED repeats a random choice of
 // them. With the build tag randompools objects are used again in random order.
 func TestNothingForeign(t *testing.T) {
-	usedAgain(t)
+	peers.UsedAgain(t)
 	seed := rand.Uint64()
 	if n, err := strconv.ParseUint(os.Getenv("GALE_FOREIGN_SEED"), 10, 64); err == nil {
 		seed = n
@@ -77,7 +78,7 @@ func TestNothingForeign(t *testing.T) {
 	if n, err := strconv.ParseInt(os.Getenv("GALE_FOREIGN_REQUESTS"), 10, 64); err == nil {
 		total = n
 	}
-	for _, e := range testEngines {
+	for _, e := range peers.Engines[Engine]() {
 		t.Run(e.String(), func(t *testing.T) { testNothingForeign(t, e, seed, total) })
 	}
 }
@@ -99,7 +100,7 @@ func testNothingForeign(t *testing.T, e Engine, seed uint64, total int64) {
 			Engine: e, Handler: f.handle, Logger: f, StreamRequestBody: stream, MaxRequestBodySize: 1 << 20,
 			ErrorHandler: f.refused, PanicHandler: f.panicked, LogAllErrors: true,
 		}
-		addrs = append(addrs, startServer(t, s, nil).addr)
+		addrs = append(addrs, startServer(t, s, nil).Addr)
 	}
 	var wg sync.WaitGroup
 	for i := range 16 {
@@ -127,7 +128,7 @@ func (f *foreignTest) failf(format string, args ...any) {
 
 // check looks for canaries in b that aren't in own.
 func (f *foreignTest) check(what string, b []byte, own ...string) {
-	if found := foreign(b, own...); found != "" {
+	if found := peers.Foreign(b, own...); found != "" {
 		f.failf("%s has %s in it:\n%.2000q", what, found, b)
 	}
 }
@@ -138,7 +139,7 @@ func (f *foreignTest) Printf(format string, args ...any) {
 	if i := bytes.Index(line, []byte("goroutine ")); i >= 0 {
 		line = line[:i]
 	}
-	found := canaries.Find(line)
+	found := peers.Canaries.Find(line)
 	if c, ok := f.conns.Load(string(found)); ok {
 		f.check("a line of the log", line, c.(*foreignConn).canaries()...)
 	}

@@ -2,8 +2,11 @@ package gale
 
 import (
 	"io/fs"
+	"os"
 	"sync"
 	"time"
+
+	"github.com/galehttp/gale/internal/static"
 )
 
 // FSCompressedFileSuffix is appended to a file's name to get the name of its copy
@@ -114,6 +117,8 @@ type FS struct {
 	// CompressRoot is the directory for compressed copies. Its layout is the same
 	// as that of Root. It is created if it doesn't exist. The default is Root.
 	CompressRoot string
+	copyRoot     *os.Root // see door.LimitCopies
+	copyLimit    static.CopyLimit
 
 	// CompressedFileSuffix is the suffix of copies compressed with gzip, unless
 	// CompressedFileSuffixes has one. The default is FSCompressedFileSuffix.
@@ -154,7 +159,8 @@ type FS struct {
 	// is an HTML page without scripts. It shows at most 10,000 entries and ends
 	// after 1 MiB of HTML; its end says how many entries are missing. Listings are
 	// cached as files are. Half of the processors, but at least one, make listings
-	// at the same time; other requests for listings wait.
+	// at the same time. Other requests for listings wait, and get 503 after 5 seconds.
+	// All handlers of the process share these limits.
 	GenerateIndexPages bool
 
 	// Compress compresses files for clients that accept it, with gzip and the
@@ -167,6 +173,10 @@ type FS struct {
 	// written next to the file, or below CompressRoot, through a temporary file.
 	// They are used until the file changes. Copies that can't be written are kept
 	// in memory.
+	//
+	// The process compresses as many files at the same time as it has processors. A
+	// request that has waited 5 seconds for its turn gets the file as it is. So does
+	// one for a file that changes meanwhile.
 	Compress bool
 
 	// CompressLarge compresses files of more than 8 MiB while they are sent, if Compress
@@ -179,7 +189,7 @@ type FS struct {
 	// memory.
 	CompressLarge bool
 
-	// AcceptByteRange answers requests for byte ranges (RFC 9110 section 14) with 206.
+	// AcceptByteRange answers GET requests for byte ranges (RFC 9110 section 14) with 206.
 	// Several ranges are sent as multipart/byteranges. Overlapping ranges are merged.
 	// If several ranges would need more bytes than the whole file plus a tenth plus 1
 	// KiB, the whole file is sent. A range is always a range of the uncompressed file.

@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 
+	"github.com/galehttp/gale/internal/pool"
 	"github.com/galehttp/gale/internal/static"
 )
 
@@ -158,7 +159,8 @@ func (b *treeBody) Read(p []byte) (int, error) {
 	if int64(len(p)) > b.n {
 		p = p[:b.n]
 	}
-	n, err := b.file.Read(p)
+	empty := 0 // who reads the body counts them
+	n, err := pool.ReadOnce(b.file, p, &empty)
 	b.n -= int64(n)
 	if err == io.EOF && b.n > 0 {
 		err = io.ErrUnexpectedEOF
@@ -176,9 +178,9 @@ func (b *treeBody) seek() error {
 			return nil
 		}
 	}
-	n, err := io.CopyN(io.Discard, b.file, b.skip)
+	n, err := copyStream(io.Discard, b.file, b.skip)
 	b.skip -= n
-	if err == io.EOF {
+	if err == nil && b.skip > 0 {
 		err = io.ErrUnexpectedEOF
 	}
 	return err
@@ -208,7 +210,9 @@ func (resp *Response) SendFile(path string) error {
 		f.Close()
 		return &fs.PathError{Op: "send", Path: path, Err: errors.New("is a directory")}
 	}
-	resp.Header.SetLastModified(info.ModTime())
+	if t := info.ModTime(); !inFuture(t) {
+		resp.Header.SetLastModified(t)
+	}
 	setStream(resp, newFileBody(static.NewFile(f.(*os.File)), 0, info.Size()), info.Size())
 	return nil
 }

@@ -2,11 +2,16 @@ package gale
 
 import (
 	"bytes"
+	"os"
 	"runtime"
 	"strings"
 	"sync"
+	"time"
 
+	"github.com/galehttp/gale/internal/clock"
 	"github.com/galehttp/gale/internal/compress"
+	"github.com/galehttp/gale/internal/door"
+	"github.com/galehttp/gale/internal/msg"
 	"github.com/galehttp/gale/internal/static"
 )
 
@@ -39,6 +44,13 @@ func newFSHandler(fs *FS) *fsHandler {
 	return h
 }
 
+func init() {
+	door.LimitCopies = func(fs any, root *os.Root, limit int64, room func(n int64) (done func(), err error)) {
+		f := fs.(*FS)
+		f.copyRoot, f.copyLimit = root, static.CopyLimit{Bytes: limit, Room: room}
+	}
+}
+
 // storeSettings returns those settings of fs that are about files and not requests.
 func storeSettings(fs *FS) static.Settings {
 	settings := static.Settings{
@@ -46,10 +58,12 @@ func storeSettings(fs *FS) static.Settings {
 		Root:           fs.Root,
 		AllowEmptyRoot: fs.AllowEmptyRoot,
 		CompressRoot:   fs.CompressRoot,
+		CopyRoot:       fs.copyRoot,
+		CopyLimit:      fs.copyLimit,
 		FollowOut:      fs.AllowSymlinksOutsideRoot,
 		Rules: static.Rules{
 			Windows: runtime.GOOS == "windows",
-			Volume:  fs.Root == "" && fs.AllowEmptyRoot,
+			Volume:  fs.FS == nil && fs.Root == "" && fs.AllowEmptyRoot,
 			HideDot: fs.HideDotFiles,
 		},
 		IndexNames:    fs.IndexNames,
@@ -131,10 +145,11 @@ func (h *fsHandler) handle(ctx *RequestCtx) {
 		return
 	}
 	path, slash := ctx.Path(), static.EndsInSlash(ctx.Path())
+	var shown []byte
 	if h.rewrite != nil {
-		path = h.rewrite(ctx)
+		path, shown = h.rewrite(ctx), ctx.Path()
 	}
-	h.serve(ctx, path, h.store.Codings, slash, h.rewrite != nil && !slash && static.EndsInSlash(path))
+	h.serve(ctx, path, shown, h.store.Codings, slash, h.rewrite != nil && !slash && static.EndsInSlash(path))
 }
 
 // servesMethod reports whether a method may get a file: GET and HEAD. With
@@ -151,24 +166,26 @@ func servesMethod(method []byte) bool {
 	return false
 }
 
-// serve answers with the file at path, in one of the offered codings.
+// serve answers with the file at path, in one of the offered codings. shown is the path
+// that a listing shows, or nil for path.
 //
 // A path with a slash at the end means a directory. If dirToo is set, a path
 // without one may also mean a directory: the client's path has a slash but the
 // rewritten one has none, and a redirect to the path that was asked for would never
 // end. If fileToo is set, a path with a slash may also mean a file: a rewriter
 // added the slash, as Fiber's does to every path, and clients never see it.
-func (h *fsHandler) serve(ctx *RequestCtx, path []byte, offer static.CodingSet, dirToo, fileToo bool) {
-	var accept []byte
+func (h *fsHandler) serve(ctx *RequestCtx, path, shown []byte, offer static.CodingSet, dirToo, fileToo bool) {
+	var accept [][]byte
+	var room [4][]byte
 	negotiated := false
 	if offer != 0 {
-		accept = ctx.Request.Header.Peek(HeaderAcceptEncoding)
+		accept = ctx.Request.Header.s.AppendFilled(room[:0], msg.AcceptEncoding, nil)
 		negotiated = len(accept) > 0
 		if h.wantsRange(ctx) {
 			accept = nil
 		}
 	}
-	var seen static.Seen
+	seen := static.Seen{Shown: shown}
 	for {
 		coding := static.ChooseCoding(accept, offer)
 		e, err := h.store.Open(path, coding, &seen)
@@ -196,10 +213,10 @@ func (h *fsHandler) serve(ctx *RequestCtx, path []byte, offer static.CodingSet, 
 	}
 }
 
-// wantsRange reports whether the request asks for ranges. Ranges are always ranges
-// of the file itself, not of a compressed variant.
+// wantsRange reports whether the request asks for ranges, which only a GET can (RFC 9110
+// section 14.2). Ranges are always ranges of the file itself, not of a compressed variant.
 func (h *fsHandler) wantsRange(ctx *RequestCtx) bool {
-	return h.maxRanges > 0 && (ctx.IsGet() || ctx.IsHead()) && len(ctx.Request.Header.Peek(HeaderRange)) > 0
+	return h.maxRanges > 0 && ctx.IsGet() && len(ctx.Request.Header.Peek(HeaderRange)) > 0
 }
 
 // fail answers for a path that can't be served.
@@ -218,6 +235,8 @@ func (h *fsHandler) fail(ctx *RequestCtx, path []byte, err error) {
 			return
 		}
 		ctx.Error("Directory index is forbidden", StatusForbidden)
+	case static.ErrBusy:
+		ctx.Error("Service Unavailable", StatusServiceUnavailable)
 	default:
 		h.checkRoot(ctx)
 		if static.IsTooManyFiles(err) {
@@ -268,12 +287,11 @@ func (h *fsHandler) respond(ctx *RequestCtx, e *static.Entry, negotiated bool) {
 	if h.describe(ctx, e, negotiated) {
 		return
 	}
-	head := ctx.IsHead()
-	if h.maxRanges > 0 && (head || ctx.IsGet()) && h.respondRanges(ctx, e, head) {
+	if h.wantsRange(ctx) && h.respondRanges(ctx, e) {
 		return
 	}
 	ctx.SetStatusCode(StatusOK)
-	h.setBody(ctx, e, static.Range{Length: e.Size}, head)
+	h.setBody(ctx, e, static.Range{Length: e.Size}, ctx.IsHead())
 }
 
 // describe sets the header fields for e. If the request's conditions ask for an answer
@@ -290,7 +308,7 @@ func (h *fsHandler) describe(ctx *RequestCtx, e *static.Entry, negotiated bool) 
 	if negotiated && e.Varies {
 		addVary(header, HeaderAcceptEncoding)
 	}
-	if len(e.LastModified) > 0 {
+	if len(e.LastModified) > 0 && !inFuture(e.Valid.ModTime) {
 		header.SetBytesV(HeaderLastModified, e.LastModified)
 	}
 	if len(e.Valid.ETag) > 0 {
@@ -314,6 +332,10 @@ func (h *fsHandler) describe(ctx *RequestCtx, e *static.Entry, negotiated bool) 
 	}
 	return false
 }
+
+// inFuture reports whether t is later than the Date of a response that is sent now. It can't be
+// its Last-Modified then (RFC 9110 section 8.8.2.1).
+func inFuture(t time.Time) bool { return t.Unix() > clock.Now().Unix() }
 
 // evaluate evaluates the conditional headers of a request. If-Match and
 // If-None-Match count if they are present, whatever their value is, and also if the

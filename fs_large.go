@@ -1,6 +1,7 @@
 package gale
 
 import (
+	"runtime"
 	"sync/atomic"
 
 	"github.com/galehttp/gale/internal/compress"
@@ -25,9 +26,18 @@ func beginLarge() bool {
 
 func endLarge() { largeStreams.Add(-1) }
 
+// largePlace is a place that a stream holds.
+type largePlace struct{ left atomic.Bool }
+
+func (p *largePlace) leave() {
+	if !p.left.Swap(true) {
+		endLarge()
+	}
+}
+
 // respondLarge answers with a large file that is compressed while it is sent. If the client
 // doesn't accept that, or there is no place, it leaves e to the caller and returns false.
-func (h *fsHandler) respondLarge(ctx *RequestCtx, e *static.Entry, accept []byte) bool {
+func (h *fsHandler) respondLarge(ctx *RequestCtx, e *static.Entry, accept [][]byte) bool {
 	coding := static.ChooseStreamCoding(accept, h.store.Compress)
 	if coding == compress.Identity || !beginLarge() {
 		return false
@@ -46,18 +56,21 @@ func (h *fsHandler) respondLarge(ctx *RequestCtx, e *static.Entry, accept []byte
 		resp.Header.SetContentLength(-1)
 		return true
 	}
-	setStream(resp, &largeFile{fileBody: fileBody{file: e.File, n: e.Size}}, e.Size)
+	f := &largeFile{fileBody: fileBody{file: e.File, n: e.Size}, place: new(largePlace)}
+	runtime.AddCleanup(f, (*largePlace).leave, f.place) // no goroutine closes it after TimeoutError
+	setStream(resp, f, e.Size)
 	encodeStream(resp, coding, static.StreamLevels[coding])
 	return true
 }
 
 // largeFile is a fileBody that holds a place until it is closed.
-type largeFile struct{ fileBody }
+type largeFile struct {
+	fileBody
+	place *largePlace
+}
 
 // Close releases the file and the place.
 func (f *largeFile) Close() error {
-	if f.file != nil {
-		endLarge()
-	}
+	f.place.leave()
 	return f.fileBody.Close()
 }

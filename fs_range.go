@@ -13,11 +13,7 @@ import (
 // respondRanges answers a request for ranges of e and reports whether it did.
 // Without a Range header, or if the header must be ignored, it leaves e to the
 // caller.
-//
-// HEAD gets the same headers as GET for one range. The RFC defines ranges only for
-// GET (RFC 9110 section 14.2), but some clients ask this way how many bytes they
-// would get.
-func (h *fsHandler) respondRanges(ctx *RequestCtx, e *static.Entry, head bool) bool {
+func (h *fsHandler) respondRanges(ctx *RequestCtx, e *static.Entry) bool {
 	field := ctx.Request.Header.Peek(HeaderRange)
 	if len(field) == 0 || e.Coding != compress.Identity {
 		return false
@@ -35,7 +31,7 @@ func (h *fsHandler) respondRanges(ctx *RequestCtx, e *static.Entry, head bool) b
 		var val [40]byte
 		ctx.Response.Header.SetBytesV(HeaderContentRange, static.AppendUnsatisfied(val[:0], size))
 		return true
-	case verdict != static.RangePartial, len(rs) > 1 && (head || e.Reopen != ""):
+	case verdict != static.RangePartial, len(rs) > 1 && e.Reopen != "":
 		return false
 	}
 	if len(rs) > 1 {
@@ -45,7 +41,7 @@ func (h *fsHandler) respondRanges(ctx *RequestCtx, e *static.Entry, head bool) b
 	var val [64]byte
 	ctx.Response.Header.SetBytesV(HeaderContentRange, static.AppendContentRange(val[:0], rs[0], e.Size))
 	ctx.SetStatusCode(StatusPartialContent)
-	h.setBody(ctx, e, rs[0], head)
+	h.setBody(ctx, e, rs[0], false)
 	return true
 }
 

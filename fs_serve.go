@@ -126,7 +126,7 @@ func serveFile(ctx *RequestCtx, path string, compressed bool) {
 	if compressed {
 		offer = h.store.Codings
 	}
-	h.serve(ctx, bytesconv.S2B(abs), offer, false, false)
+	h.serve(ctx, bytesconv.S2B(abs), nil, offer, false, false)
 }
 
 // treeFiles holds the handlers that ServeFS keeps. They are few, because programs
@@ -181,7 +181,7 @@ func serveTree(ctx *RequestCtx, filesystem fs.FS, name string) {
 	if strings.HasSuffix(name, "/") && clean != "/" {
 		clean += "/"
 	}
-	h.serve(ctx, bytesconv.S2B(clean), h.store.Codings, false, false)
+	h.serve(ctx, bytesconv.S2B(clean), nil, h.store.Codings, false, false)
 }
 
 // ParseByteRange parses the value of a Range header that asks for one range of

@@ -1,592 +1,356 @@
 package gale
 
 import (
-	"embed"
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
 	"io/fs"
+	"math"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/fstest"
-	"testing/synctest"
+	"testing/iotest"
 	"time"
+
+	"github.com/galehttp/gale/internal/compress"
+	"github.com/galehttp/gale/internal/pool"
+	"github.com/galehttp/gale/internal/race"
+	"github.com/galehttp/gale/internal/static"
+	"github.com/galehttp/gale/tests/harness/await"
+	"github.com/galehttp/gale/tests/harness/peers"
 )
 
-const alphabet = "abcdefghijklmnopqrstuvwxyz"
+// openShared writes data to a file and opens it.
+func openShared(t *testing.T, data string) (*static.File, string) {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "f")
+	if err := os.WriteFile(name, []byte(data), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return static.NewFile(f), name
+}
 
-func TestFSFiles(t *testing.T) {
-	root := fsTree(t)
-	h := FSHandler(root, 0)
-	for _, tt := range []struct {
-		target string
-		status int
-		ctype  string
-		body   string
-	}{
-		{"/hello.txt", 200, "text/plain; charset=utf-8", alphabet},
-		{"/hello.txt?x=y", 200, "text/plain; charset=utf-8", alphabet},
-		{"/a%20b%2520.txt", 200, "text/plain; charset=utf-8", "percent"},
-		{"/a%20b%20.txt", 404, "text/plain; charset=utf-8", "Cannot open requested path"},
-		{"/sub/a.txt", 200, "text/plain; charset=utf-8", "sub"},
-		{"/zero.txt", 200, "text/plain; charset=utf-8", ""},
-		{"/page", 200, "text/html; charset=utf-8", "<!DOCTYPE html><p>hi"},
-		{"/indexed/", 200, "text/html; charset=utf-8", "<p>index</p>"},
-		{"/big.txt", 200, "text/plain; charset=utf-8", strings.Repeat("0123456789", 10_000)},
-		{"/none", 404, "text/plain; charset=utf-8", "Cannot open requested path"},
-		{"/out", 404, "text/plain; charset=utf-8", "Cannot open requested path"},
-		{"/hello.txt/x", 404, "text/plain; charset=utf-8", "Cannot open requested path"},
-		{"/hello.txt%00", 400, "text/plain; charset=utf-8", "Bad Request"},
-		{"/../secret.txt", 404, "text/plain; charset=utf-8", "Cannot open requested path"},
-		{"/%2e%2e/secret.txt", 404, "text/plain; charset=utf-8", "Cannot open requested path"},
-		{"/sub/..%2f..%2fsecret.txt", 404, "text/plain; charset=utf-8", "Cannot open requested path"},
-		{"/..%5csecret.txt", 404, "text/plain; charset=utf-8", "Cannot open requested path"},
-	} {
-		for range 2 { // from the file, from the cache
-			a := ask(t, h, "GET", tt.target)
-			if a.status != tt.status || string(a.header.ContentType()) != tt.ctype || a.body != tt.body {
-				t.Errorf("GET %s: %d, %s, %.50q, want %d, %s, %.50q", tt.target, a.status, a.header.ContentType(), a.body, tt.status, tt.ctype, tt.body)
-			}
-		}
+func TestFileBody(t *testing.T) {
+	data := strings.Repeat("0123456789", 10_000)
+	file, _ := openShared(t, data)
+	defer file.Release()
+	body := func() *fileBody { file.Acquire(); return newFileBody(file, 5, 90_000) }
+	want := []byte(data[5:90_005])
+	b := body()
+	if err := iotest.TestReader(struct{ io.Reader }{b}, want); err != nil {
+		t.Error(err)
+	}
+	b.Close()
+	b = body()
+	f, off, n, ok := b.fileRange()
+	if !ok || f != file.OS() || off != 5 || n != 90_000 {
+		t.Errorf("file range %v, %d, %d, %v", f, off, n, ok)
+	}
+	io.ReadFull(b, make([]byte, 10))
+	if _, off, n, _ = b.fileRange(); off != 15 || n != 89_990 {
+		t.Errorf("file range after a read: %d, %d", off, n)
+	}
+	var out bytes.Buffer
+	if n, err := b.WriteTo(&out); n != 89_990 || err != nil || !bytes.Equal(out.Bytes(), want[10:]) {
+		t.Errorf("wrote %d, %v", n, err)
+	}
+	b.Close()
+	if err := b.Close(); err != nil {
+		t.Errorf("second Close: %v", err)
+	}
+	if _, _, _, ok := b.fileRange(); ok {
+		t.Error("a closed body has a file")
 	}
 }
 
-func TestFSHead(t *testing.T) {
-	h := FSHandler(fsTree(t), 0)
-	for target, want := range map[string]string{"/hello.txt": "Content-Length: 26\r\n", "/big.txt": "Content-Length: 100000\r\n", "/zero.txt": "Content-Length: 0\r\n"} {
-		if s := overTCP(t, h, "HEAD "+target+" HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"); !strings.Contains(s, want) || !strings.HasSuffix(s, "\r\n\r\n") {
-			t.Errorf("HEAD %s: %q", target, s)
-		}
+func TestFileBodyTruncated(t *testing.T) {
+	file, name := openShared(t, "0123456789")
+	b := newFileBody(file, 0, 10)
+	defer b.Close()
+	if err := os.Truncate(name, 4); err != nil {
+		t.Fatal(err)
+	}
+	got, err := io.ReadAll(b)
+	if string(got) != "0123" || !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Errorf("got %q, %v: a body must not end as if it was whole", got, err)
 	}
 }
 
-func TestFSOverTCP(t *testing.T) {
-	h := FSHandler(fsTree(t), 0)
-	big := strings.Repeat("0123456789", 10_000)
-	const get = "GET /big.txt HTTP/1.1\r\nHost: x\r\n"
-	s := overTCP(t, h, get+"\r\n"+get+"Range: bytes=10-19\r\n\r\n"+get+"Range: bytes=0-1,99990-\r\nConnection: close\r\n\r\n")
-	if n := strings.Count(s, "HTTP/1.1 20"); n != 3 || strings.Count(s, big) != 1 || !strings.Contains(s, "\r\n\r\n0123456789HTTP/1.1 206") ||
-		!strings.HasSuffix(s, "--\r\n") {
-		t.Errorf("%d answers, %d bytes", n, len(s))
+func TestPartsBody(t *testing.T) {
+	data := strings.Repeat("abcdefghij", 5000)
+	file, _ := openShared(t, data)
+	frame := static.Multipart{Boundary: "b", ContentType: "text/plain", Size: int64(len(data))}
+	rs := []static.Range{{Start: 40_000, Length: 5000}, {Start: 0, Length: 1}, {Start: 3, Length: 100}}
+	var want []byte
+	for i, r := range rs {
+		want = frame.AppendPartHead(want, r, i == 0)
+		want = append(want, data[r.Start:r.Start+r.Length]...)
 	}
-	s = overTCP(t, h, "GET /big.txt HTTP/1.0\r\n\r\n")
-	if !strings.Contains(s, "Content-Length: 100000\r\n") || !strings.HasSuffix(s, "\r\n\r\n"+big) {
-		t.Errorf("HTTP/1.0: %d bytes, %.200q", len(s), s)
+	want = frame.AppendEnd(want)
+	if n := frame.Len(rs); n != int64(len(want)) {
+		t.Fatalf("length %d, want %d", n, len(want))
 	}
-	s = overTCP(t, func(ctx *RequestCtx) {
-		if err := ctx.Response.SendFile("fs.go"); err != nil {
-			t.Error(err)
-		}
-	}, "GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
-	if !strings.Contains(s, "package gale") || !strings.Contains(s, "Last-Modified: ") {
-		t.Errorf("SendFile: %.200q", s)
+	b := newPartsBody(file, frame, rs)
+	if err := iotest.TestReader(struct{ io.Reader }{b}, want); err != nil {
+		t.Error(err)
 	}
-}
-
-func TestFSMethods(t *testing.T) {
-	root := fsTree(t)
-	h := (&FS{Root: root, AcceptByteRange: true}).NewRequestHandler()
-	for _, m := range []string{"POST", "PUT", "DELETE", "OPTIONS", "PATCH", "TRACE", "BREW", "get"} {
-		if a := ask(t, h, m, "/hello.txt"); a.status != 405 || a.get("Allow") != "GET, HEAD" {
-			t.Errorf("%s: %d, Allow: %q", m, a.status, a.get("Allow"))
-		}
+	b.Close()
+	if err := b.Close(); err != nil {
+		t.Errorf("second Close: %v", err)
 	}
-	if a := ask(t, h, "POST", "/missing"); a.status != 405 {
-		t.Errorf("POST of what isn't there: %d", a.status)
-	}
-	a := ask(t, func(ctx *RequestCtx) { ServeFile(ctx, filepath.Join(root, "hello.txt")) }, "POST", "/upload", "Range: bytes=0-1")
-	if a.status != 200 || a.body != alphabet {
-		t.Errorf("ServeFile for POST: %d, %q", a.status, a.body)
+	if file.Acquire() {
+		t.Error("the file is still open")
 	}
 }
 
-func TestFSRedirect(t *testing.T) {
-	root := fsTree(t)
-	for _, tt := range []struct {
-		strip            int
-		target, location string
-	}{
-		{0, "/sub", "/sub/"},
-		{0, "/sub?a=b", "/sub/?a=b"},
-		{1, "/static/sub", "/static/sub/"},
-		{1, "/static", "/static/"},
-	} {
-		a := ask(t, FSHandler(root, tt.strip), "GET", tt.target)
-		if a.status != 302 || a.get("Location") != tt.location {
-			t.Errorf("%s: %d, Location: %s, want %s", tt.target, a.status, a.get("Location"), tt.location)
-		}
-	}
-	// A path that is empty after stripping, and already ends in a slash, isn't redirected
-	// to itself.
-	if a := ask(t, FSHandler(root, 1), "GET", "/"); a.status != 200 {
-		t.Errorf("/: %d", a.status)
-	}
-	// A rewriter that drops the slash at the end.
-	fs := &FS{Root: root, GenerateIndexPages: true, PathRewrite: func(*RequestCtx) []byte { return []byte("sub") }}
-	if a := ask(t, fs.NewRequestHandler(), "GET", "/x/"); a.status != 200 {
-		t.Errorf("/x/ as sub: %d", a.status)
-	}
-	if a := ask(t, fs.NewRequestHandler(), "GET", "/x"); a.status != 302 || a.get("Location") != "/x/" {
-		t.Errorf("/x as sub: %d, %s", a.status, a.get("Location"))
-	}
-}
-
-func TestFSRewrittenPaths(t *testing.T) {
-	root := fsTree(t)
-	for path, want := range map[string]int{
-		"/hello.txt": 200, "hello.txt": 200, "//hello.txt": 200, "/./hello.txt": 200, "/hello.txt/": 404, "/hello.txt/.": 404, "/hello.txt//": 404, "/indexed": 200,
-		"/../secret.txt": 500, "../secret.txt": 500, "/sub/../hello.txt": 500, "..": 500, "/a\x00": 400, "/..a": 404,
-	} {
-		fs := &FS{Root: root, IndexNames: []string{"index.html"}, PathRewrite: func(*RequestCtx) []byte { return []byte(path) }}
-		if a := ask(t, fs.NewRequestHandler(), "GET", "/"); a.status != want {
-			t.Errorf("%q: %d, want %d", path, a.status, want)
-		}
-	}
-}
-
-func TestFSPathNotFound(t *testing.T) {
-	fs := &FS{Root: fsTree(t), PathNotFound: func(ctx *RequestCtx) { ctx.SetBodyString("custom") }}
-	if a := ask(t, fs.NewRequestHandler(), "GET", "/none"); a.status != 404 || a.body != "custom" {
-		t.Errorf("%d, %q", a.status, a.body)
-	}
-	if a := ask(t, fs.NewRequestHandler(), "GET", "/sub/"); a.status != 403 {
-		t.Errorf("a directory without index: %d", a.status)
-	}
-}
-
-// A directory without an index page is the program's, whatever coding the client accepts.
-// Missing ones and files aren't.
-func TestFSIndexNotFound(t *testing.T) {
-	fs := &FS{
-		Root: fsTree(t), IndexNames: []string{"index.html"}, GenerateIndexPages: true, Compress: true, Precompressed: true,
-		IndexNotFound: func(ctx *RequestCtx) { ctx.SetBodyString("list of " + string(ctx.Path())) },
-	}
-	h := fs.NewRequestHandler()
-	for path, want := range map[string]string{"/": "list of /", "/sub/": "list of /sub/", "/sub/deep/": "list of /sub/deep/"} {
-		for _, accept := range []string{"", "gzip"} {
-			if a := ask(t, h, "GET", path, "Accept-Encoding: "+accept); a.status != 200 || a.body != want {
-				t.Errorf("%s: %d, %q", path, a.status, a.body)
-			}
-		}
-	}
-	for path, want := range map[string]int{"/indexed/": 200, "/hello.txt": 200, "/none/": 404, "/sub": 302} {
-		if a := ask(t, h, "GET", path); a.status != want || strings.HasPrefix(a.body, "list of") {
-			t.Errorf("%s: %d, %q", path, a.status, a.body)
-		}
-	}
-}
-
-func TestFSListing(t *testing.T) {
-	root := fsTree(t)
-	fs := &FS{Root: root, GenerateIndexPages: true, HideDotFiles: true, Compress: true}
-	write(t, filepath.Join(root, "sub", "a.txt.fasthttp.gz"), "copy")
-	h := fs.NewRequestHandler()
-	a := ask(t, h, "GET", "/")
-	for _, want := range []string{`href="./sub/"`, `href="./hello.txt"`, `href="./a%20b%2520.txt"`} {
-		if !strings.Contains(a.body, want) {
-			t.Errorf("no %s in %s", want, a.body)
-		}
-	}
-	for _, no := range []string{".git", ".hidden", `"../"`, "out<"} {
-		if strings.Contains(a.body, no) {
-			t.Errorf("there is %s in %s", no, a.body)
-		}
-	}
-	if a.get("X-Content-Type-Options") != "nosniff" || string(a.header.ContentType()) != "text/html; charset=utf-8" {
-		t.Errorf("%s, %s", a.header.ContentType(), a.get("X-Content-Type-Options"))
-	}
-	a = ask(t, h, "GET", "/sub/")
-	for _, want := range []string{`href="../"`, "&lt;b&gt;&amp;.txt", `href="./deep/"`} {
-		if !strings.Contains(a.body, want) {
-			t.Errorf("no %s in %s", want, a.body)
-		}
-	}
-	if strings.Contains(a.body, "fasthttp.gz") {
-		t.Error("compressed copies are listed")
-	}
-}
-
-func TestFSDotFiles(t *testing.T) {
-	fs := &FS{Root: fsTree(t), HideDotFiles: true}
-	for target, want := range map[string]int{"/.hidden": 404, "/.git/config": 404, "/.well-known/acme": 200, "/hello.txt": 200} {
-		if a := ask(t, fs.NewRequestHandler(), "GET", target); a.status != want {
-			t.Errorf("%s: %d, want %d", target, a.status, want)
-		}
-	}
-}
-
-func TestFSConditions(t *testing.T) {
-	root := fsTree(t)
-	h := (&FS{Root: root, StrongETags: true, AcceptByteRange: true}).NewRequestHandler()
-	a := ask(t, h, "GET", "/hello.txt")
-	tag, date := a.get("ETag"), a.get("Last-Modified")
-	if !strings.HasPrefix(tag, `"`) || date != "Fri, 02 Jan 2026 03:04:05 GMT" {
-		t.Fatalf("ETag %s, Last-Modified %s", tag, date)
-	}
-	const before, after = "Thu, 01 Jan 2026 00:00:00 GMT", "Sat, 03 Jan 2026 00:00:00 GMT"
-	for _, tt := range []struct {
-		fields []string
-		want   int
-	}{
-		{[]string{"If-None-Match: " + tag}, 304},
-		{[]string{"If-None-Match: W/" + tag}, 304},
-		{[]string{`If-None-Match: "x"`, "If-None-Match: " + tag}, 304},
-		{[]string{"If-None-Match: *"}, 304},
-		{[]string{`If-None-Match: "x"`, "If-Modified-Since: " + after}, 200},
-		{[]string{"If-Modified-Since: " + date}, 304},
-		{[]string{"If-Modified-Since: " + before}, 200},
-		{[]string{"If-Modified-Since: tomorrow"}, 200},
-		{[]string{"If-Match: " + tag}, 200},
-		{[]string{"If-Match: W/" + tag}, 412},
-		{[]string{`If-Match: "x"`}, 412},
-		{[]string{"If-Match: *", "If-None-Match: *"}, 304},
-		{[]string{"If-Unmodified-Since: " + before}, 412},
-		{[]string{"If-Unmodified-Since: " + after}, 200},
-		{[]string{"Range: bytes=0-1", "If-Range: " + tag}, 206},
-		{[]string{"Range: bytes=0-1", "If-Range: W/" + tag}, 200},
-		{[]string{"Range: bytes=0-1", `If-Range: "x"`}, 200},
-		{[]string{"Range: bytes=0-1", "If-Range: " + date}, 206},
-		{[]string{"Range: bytes=0-1", "If-Range: " + after}, 200},
-		{[]string{"Range: bytes=0-1", "If-None-Match: " + tag}, 304},
-		{[]string{"Range: bytes=100-", "If-Match: \"x\""}, 412},
-	} {
-		for _, method := range []string{"GET", "HEAD"} {
-			want := tt.want
-			a := ask(t, h, method, "/hello.txt", tt.fields...)
-			if a.status != want {
-				t.Errorf("%s with %q: %d, want %d", method, tt.fields, a.status, want)
-			}
-			if a.status == 304 && (a.body != "" || a.get("ETag") != tag) {
-				t.Errorf("304 with body %q, ETag %s", a.body, a.get("ETag"))
-			}
-		}
-	}
-}
-
-func TestFSKeepsFieldsOf304(t *testing.T) {
-	h := FSHandler(fsTree(t), 0)
-	a := ask(t, func(ctx *RequestCtx) {
-		ctx.Response.Header.Set("Cache-Control", "max-age=60")
-		h(ctx)
-	}, "GET", "/hello.txt", "If-Modified-Since: Fri, 02 Jan 2026 03:04:05 GMT")
-	if a.status != 304 || a.get("Cache-Control") != "max-age=60" {
-		t.Errorf("%d, Cache-Control %q (RFC 9110 section 15.4.5)", a.status, a.get("Cache-Control"))
-	}
-}
-
-func TestFSCacheSeesChanges(t *testing.T) {
-	root := fsTree(t)
-	synctest.Test(t, func(t *testing.T) {
-		h := FSHandler(root, 0)
-		name := filepath.Join(root, "changing.txt")
-		write(t, name, "one")
-		if a := ask(t, h, "GET", "/changing.txt"); a.body != "one" {
-			t.Fatalf("%q", a.body)
-		}
-		write(t, name, "three")
-		if a := ask(t, h, "GET", "/changing.txt"); a.body != "one" {
-			t.Errorf("%q: it is cached", a.body)
-		}
-		time.Sleep(FSHandlerCacheDuration)
-		if a := ask(t, h, "GET", "/changing.txt"); a.body != "three" {
-			t.Errorf("%q: the cache is too old", a.body)
-		}
-		if err := os.Remove(name); err != nil {
+func TestTreeBody(t *testing.T) {
+	data := []byte(strings.Repeat("0123456789", 1000))
+	tree := fstest.MapFS{"f": {Data: data}}
+	for _, fsys := range []fs.FS{tree, peers.PlainTree{FS: tree}} {
+		f, err := fsys.Open("f")
+		if err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(FSHandlerCacheDuration)
-		if a := ask(t, h, "GET", "/changing.txt"); a.status != 404 {
-			t.Errorf("%d: it is gone", a.status)
+		b := &treeBody{file: f, skip: 1234, n: 5000}
+		if err := iotest.TestReader(b, data[1234:6234]); err != nil {
+			t.Errorf("%T: %v", fsys, err)
 		}
-	}) // the bubble waits for timers and goroutines: the handler leaves none
+		b.Close()
+		if err := b.Close(); err != nil {
+			t.Errorf("second Close: %v", err)
+		}
+	}
 }
 
-func TestFSLetsGoOfFiles(t *testing.T) {
-	root := fsTree(t)
-	synctest.Test(t, func(t *testing.T) {
-		stop := make(chan struct{})
-		var open atomic.Int32
-		h := newFSHandler(&FS{FS: countedFS{os.DirFS(root), &open}, CleanStop: stop})
-		ask(t, h.handle, "GET", "/big.txt")
-		if n := open.Load(); n != 1 {
-			t.Errorf("%d files open, want the cached one", n)
+// A file that always returns nothing, or an impossible count, breaks its body off.
+func TestFileBodyBreaksOff(t *testing.T) {
+	for what, tt := range map[string]struct {
+		count func(n int) int
+		want  error
+	}{
+		"nothing":   {func(int) int { return 0 }, io.ErrNoProgress},
+		"less":      {func(int) int { return -1 }, pool.ErrBadRead},
+		"too much":  {func(n int) int { return n + 1 }, pool.ErrBadRead},
+		"very much": {func(int) int { return math.MaxInt }, pool.ErrBadRead},
+	} {
+		for _, skip := range []int64{0, 100} {
+			for _, n := range []int{10, copyBlock, copyBlock + 1} {
+				f := peers.CountReader{Count: tt.count}
+				for _, b := range []io.Reader{
+					&treeBody{file: f, skip: skip, n: int64(n)}, newFileBody(static.NewFile(f), skip, int64(n)),
+				} {
+					var got bytes.Buffer
+					if _, err := copyStream(&got, b, math.MaxInt64); !errors.Is(err, tt.want) || got.Len() != 0 {
+						t.Errorf("%s, %T, %d after %d bytes: %v and %d bytes, want %v", what, b, n, skip, err, got.Len(), tt.want)
+					}
+				}
+			}
 		}
-		time.Sleep(4 * FSHandlerCacheDuration)
-		if n := open.Load(); n != 0 {
-			t.Errorf("%d files open after a long rest", n)
+	}
+}
+
+const largeSize = 9 << 20
+
+// largeText makes a file of largeSize bytes.
+func largeText(t *testing.T, name string) (text string) {
+	t.Helper()
+	var b strings.Builder
+	for i := 0; b.Len() < largeSize; i++ {
+		fmt.Fprintf(&b, "line %d of a log that has many lines which are nearly the same\n", i)
+	}
+	text = b.String()[:largeSize]
+	peers.Write(t, name, text)
+	old := time.Now().Add(-time.Hour)
+	if err := os.Chtimes(name, old, old); err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// noLargeStreams waits until no place for a large file is taken.
+func noLargeStreams(t *testing.T) {
+	t.Helper()
+	await.Gone(t, "streams of large files", func() bool { return largeStreams.Load() == 0 })
+}
+
+func largeFS(root string) *FS {
+	return &FS{Root: root, CompressLarge: true, Compress: true, CompressBrotli: true, CompressZstd: true, StrongETags: true, AcceptByteRange: true}
+}
+
+// largeGet sends a request without reading the body.
+func largeGet(t *testing.T, c *http.Client, method, url string, fields ...string) *http.Response {
+	t.Helper()
+	req, err := http.NewRequest(method, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range fields {
+		name, value, _ := strings.Cut(f, ": ")
+		req.Header.Set(name, value)
+	}
+	if req.Header.Get("Accept-Encoding") == "" {
+		req.Header["Accept-Encoding"] = nil // or the client asks for gzip and decodes it
+	}
+	resp, err := c.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { resp.Body.Close() })
+	return resp
+}
+
+// Large files are compressed while they are sent, with what belongs to a variant.
+func TestFSCompressLarge(t *testing.T) {
+	root := t.TempDir()
+	text := largeText(t, filepath.Join(root, "f.txt"))
+	peers.Write(t, filepath.Join(root, "f.bin"), strings.Repeat("\x00\x01\x02\x03", largeSize/4))
+	sum := sha256.Sum256([]byte(text))
+	round := 0
+	peers.EachWay(t, func(t *testing.T, way h2Way) {
+		hs := way.start(t, &Server{Handler: largeFS(root).NewRequestHandler()})
+		for major := 1; major <= 2; major++ {
+			round++
+			c := hs.Client(major)
+			plain := largeGet(t, c, "HEAD", hs.URL("/f.txt"))
+			if plain.ContentLength != largeSize || plain.Header.Get("Content-Encoding") != "" || plain.Header.Get("Vary") != "" {
+				t.Errorf("HTTP/%d: the plain file: %v", major, plain.Header)
+			}
+			for i, tt := range []struct{ accept, coding string }{
+				{"gzip, br, zstd", "zstd"}, {"br;q=1, gzip;q=0.9, zstd;q=0.8", "br"}, {"gzip", "gzip"}, {"identity", ""}, {"gzip;q=0", ""}, {"gzip;q=0.5, identity", ""},
+			} {
+				what := fmt.Sprintf("HTTP/%d, %s", major, tt.accept)
+				resp := largeGet(t, c, "GET", hs.URL("/f.txt"), "Accept-Encoding: "+tt.accept)
+				h := resp.Header
+				if resp.StatusCode != 200 || h.Get("Content-Encoding") != tt.coding || h.Get("Vary") != "Accept-Encoding" || h.Get("Content-Type") != "text/plain; charset=utf-8" {
+					t.Fatalf("%s: %d, %v", what, resp.StatusCode, h)
+				}
+				tag, length := plain.Header.Get("ETag"), int64(largeSize)
+				if tt.coding != "" {
+					tag, length = "W/"+tag[:len(tag)-1]+"-"+tt.coding+`"`, -1
+				}
+				if h.Get("ETag") != tag || resp.ContentLength != length {
+					t.Errorf("%s: tag %s, want %s; length %d, want %d", what, h.Get("ETag"), tag, resp.ContentLength, length)
+				}
+				if coding, _ := compress.Parse([]byte(tt.coding)); i == round%3 && (round <= 3 || !race.Enabled) { // each coding in turn, because the whole body takes time
+					z, err := compress.NewReader(resp.Body, coding)
+					if err != nil {
+						t.Fatal(err)
+					}
+					hash := sha256.New()
+					if n, err := io.Copy(hash, z); err != nil || n != largeSize || [32]byte(hash.Sum(nil)) != sum {
+						t.Errorf("%s: %d bytes, %v", what, n, err)
+					}
+					z.Close()
+				}
+				resp.Body.Close()
+				head := largeGet(t, c, "HEAD", hs.URL("/f.txt"), "Accept-Encoding: "+tt.accept)
+				if head.Header.Get("ETag") != tag || head.Header.Get("Content-Encoding") != tt.coding || tt.coding != "" && head.Header.Get("Content-Length") != "" {
+					t.Errorf("%s: HEAD: %v", what, head.Header)
+				}
+				if again := largeGet(t, c, "GET", hs.URL("/f.txt"), "Accept-Encoding: "+tt.accept, "If-None-Match: "+tag); again.StatusCode != 304 || again.Header.Get("ETag") != tag {
+					t.Errorf("%s: the tag gets %d", what, again.StatusCode)
+				}
+				if again := largeGet(t, c, "GET", hs.URL("/f.txt"), "Accept-Encoding: "+tt.accept, "If-Match: \"other\""); again.StatusCode != 412 {
+					t.Errorf("%s: If-Match gets %d", what, again.StatusCode)
+				}
+				part := largeGet(t, c, "GET", hs.URL("/f.txt"), "Accept-Encoding: "+tt.accept, "Range: bytes=5-8")
+				if b, err := io.ReadAll(part.Body); part.StatusCode != 206 || err != nil || string(b) != text[5:9] || part.Header.Get("Content-Encoding") != "" {
+					t.Errorf("%s: a range: %d, %q, %v", what, part.StatusCode, b, err)
+				}
+			}
+			if other := largeGet(t, c, "HEAD", hs.URL("/f.bin"), "Accept-Encoding: gzip"); other.Header.Get("Content-Encoding") != "" {
+				t.Error("a file is compressed that doesn't get smaller")
+			}
 		}
-		ask(t, h.handle, "GET", "/big.txt")
-		close(stop)
-		time.Sleep(FSHandlerCacheDuration + 1)
-		if n := open.Load(); n != 0 {
-			t.Errorf("%d files open after CleanStop", n)
+	})
+	noLargeStreams(t)
+	hs := h2Way{Engine: EngineBlock}.start(t, &Server{Handler: (&FS{Root: root, Compress: true}).NewRequestHandler()})
+	if resp := largeGet(t, hs.Client(1), "HEAD", hs.URL("/f.txt"), "Accept-Encoding: gzip"); resp.Header.Get("Content-Encoding") != "" {
+		t.Error("large files are compressed by default")
+	}
+}
+
+// Whatever ends a stream, its place is free and its file closed. A file that gets shorter
+// doesn't look whole.
+func TestFSCompressLargeEnds(t *testing.T) {
+	root := t.TempDir()
+	name := filepath.Join(root, "f.txt")
+	peers.EachWay(t, func(t *testing.T, way h2Way) {
+		settings := largeFS("")
+		files := peers.CountedFS{FS: os.DirFS(root), Opened: new(atomic.Int32)}
+		settings.FS, settings.SkipCache = files, true
+		serve := settings.NewRequestHandler()
+		hs := way.start(t, &Server{Handler: func(ctx *RequestCtx) {
+			serve(ctx)
+			switch string(ctx.QueryArgs().QueryString()) {
+			case "panic":
+				panic("after the file")
+			case "other":
+				ctx.SetBodyString("other")
+			case "shorter":
+				if err := os.Truncate(name, largeSize/2); err != nil {
+					t.Error(err)
+				}
+			}
+		}})
+		over := func(what string) {
+			t.Helper()
+			await.Until(t, what, func() bool { return largeStreams.Load() == 0 && files.Opened.Load() == 0 })
 		}
-		if a := ask(t, h.handle, "GET", "/big.txt"); a.status != 200 {
-			t.Errorf("after CleanStop: %d", a.status)
-		}
-		if n := open.Load(); n != 0 {
-			t.Errorf("%d files are kept open after CleanStop", n)
+		const gzip = "Accept-Encoding: gzip"
+		for major := 1; major <= 2; major++ {
+			largeText(t, name)
+			c := hs.Client(major)
+			largeGet(t, c, "GET", hs.URL("/f.txt"), gzip).Body.Close()
+			over("a client that leaves")
+			if resp := largeGet(t, c, "GET", hs.URL("/f.txt?panic"), gzip); resp.StatusCode != 500 {
+				t.Errorf("a panic gets %d", resp.StatusCode)
+			}
+			over("a panic")
+			largeGet(t, c, "GET", hs.URL("/f.txt?other"), gzip).Body.Close()
+			over("another body")
+			for _, field := range []string{"If-None-Match: *", "If-Match: \"x\"", "Range: bytes=0-1"} {
+				largeGet(t, c, "GET", hs.URL("/f.txt"), gzip, field).Body.Close()
+				over(field)
+			}
+			largeGet(t, c, "HEAD", hs.URL("/f.txt"), gzip)
+			over("HEAD")
+			for range maxLargeStreams {
+				if !beginLarge() {
+					t.Fatal("a place isn't free")
+				}
+			}
+			if resp := largeGet(t, c, "HEAD", hs.URL("/f.txt"), gzip); resp.ContentLength != largeSize || resp.Header.Get("Content-Encoding") != "" {
+				t.Errorf("without a place: %v", resp.Header)
+			}
+			for range maxLargeStreams {
+				endLarge()
+			}
+			resp := largeGet(t, c, "GET", hs.URL("/f.txt?shorter"), gzip)
+			if n, err := io.Copy(io.Discard, resp.Body); err == nil || resp.Header.Get("Content-Encoding") != "gzip" {
+				t.Errorf("HTTP/%d: %d bytes of a file that got shorter look whole", major, n)
+			}
+			over("a file that got shorter")
 		}
 	})
 }
 
-func TestFSConcurrent(t *testing.T) {
-	withoutEngine(t)
-	root := fsTree(t)
-	big := strings.Repeat("0123456789", 10_000)
-	for _, fs := range []*FS{
-		{Root: root, AcceptByteRange: true, CacheDuration: time.Millisecond, MaxOpenFiles: 16, Compress: true},
-		{Root: root, AcceptByteRange: true, SkipCache: true, Compress: true},
-	} {
-		h := fs.NewRequestHandler()
-		var wg sync.WaitGroup
-		for range 8 {
-			wg.Go(func() {
-				for range 50 {
-					if a := ask(t, h, "GET", "/big.txt"); a.body != big {
-						t.Errorf("%d bytes", len(a.body))
-					}
-					if a := ask(t, h, "GET", "/big.txt", "Range: bytes=5-9"); a.body != "56789" {
-						t.Errorf("%q", a.body)
-					}
-					if a := ask(t, h, "GET", "/hello.txt"); a.body != alphabet {
-						t.Errorf("%q", a.body)
-					}
-					if a := ask(t, h, "GET", "/big.txt", "Accept-Encoding: gzip"); a.get("Content-Encoding") != "gzip" {
-						t.Errorf("%d, %q", a.status, a.get("Content-Encoding"))
-					}
-				}
-			})
-		}
-		wg.Wait()
-	}
-}
-
-//go:embed testdata/embedded.txt
-var embedded embed.FS
-
-func TestFSTrees(t *testing.T) {
-	data := strings.Repeat("line of text\n", 5000)
-	tree := fstest.MapFS{
-		"a.txt": {Data: []byte("small"), ModTime: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)},
-		"b.txt": {Data: []byte(data)}, "d/index.html": {Data: []byte("index")}, "e/f": {Data: []byte("x")},
-		"pipe": {Mode: fs.ModeNamedPipe},
-	}
-	for _, fsys := range []fs.FS{tree, plainTree{tree}} {
-		h := (&FS{FS: fsys, GenerateIndexPages: true, AcceptByteRange: true, GenerateETag: true, IndexNames: []string{"index.html"}}).NewRequestHandler()
-		for range 2 {
-			a := ask(t, h, "GET", "/a.txt")
-			if a.body != "small" || a.get("ETag") == "" || a.get("Last-Modified") == "" {
-				t.Errorf("%T: %q, %s", fsys, a.body, a.header)
-			}
-			a = ask(t, h, "GET", "/b.txt")
-			if a.body != data || a.get("ETag") != "" || a.get("Last-Modified") != "" {
-				t.Errorf("%T: %d bytes, %s", fsys, len(a.body), a.header)
-			}
-			if a := ask(t, h, "GET", "/b.txt", "Range: bytes=60000-60010"); a.status != 206 || a.body != data[60000:60011] {
-				t.Errorf("%T: %d, %q", fsys, a.status, a.body)
-			}
-			if a := ask(t, h, "GET", "/d/"); a.body != "index" {
-				t.Errorf("%T: %q", fsys, a.body)
-			}
-			if a := ask(t, h, "GET", "/e/"); !strings.Contains(a.body, `href="./f"`) {
-				t.Errorf("%T: %q", fsys, a.body)
-			}
-			for target, want := range map[string]int{"/d": 302, "/none": 404, "/pipe": 404, "/../x": 404} {
-				if a := ask(t, h, "GET", target); a.status != want {
-					t.Errorf("%T %s: %d, want %d", fsys, target, a.status, want)
-				}
-			}
-		}
-	}
-	h := (&FS{FS: embedded, GenerateETag: true, Compress: true}).NewRequestHandler()
-	if a := ask(t, h, "GET", "/testdata/embedded.txt"); a.status != 200 || a.get("ETag") != "" || a.get("Last-Modified") != "" {
-		t.Errorf("embedded: %d, %s", a.status, a.header)
-	}
-	if a := ask(t, h, "GET", "/testdata/embedded.txt", "Accept-Encoding: gzip"); a.get("Content-Encoding") != "gzip" {
-		t.Errorf("embedded: %s", a.header)
-	}
-}
-
-// A root may be a file. Its path is then "/".
-func TestFSRootIsFile(t *testing.T) {
-	root := filepath.Join(fsTree(t), "hello.txt")
-	for _, out := range []bool{false, true} {
-		h := (&FS{Root: root, AllowSymlinksOutsideRoot: out, Compress: true}).NewRequestHandler()
-		for target, want := range map[string]int{"/": 200, "/hello.txt": 404} {
-			a := ask(t, h, "GET", target, "Accept-Encoding: gzip")
-			if a.status != want || want == 200 && a.body != alphabet {
-				t.Errorf("%s: %d %q, want %d", target, a.status, a.body, want)
-			}
-		}
-		if a := ask(t, h, "GET", "/"); a.get("Content-Type") != "text/plain; charset=utf-8" {
-			t.Errorf("Content-Type %q", a.get("Content-Type"))
-		}
-	}
-}
-
-// A file isn't served for its name with a slash at the end, in whatever way and coding it
-// is requested, and also after the file is cached. If the path is rewritten, the slash of
-// the new path counts, unless the client's path has none.
-func TestFSFileWithSlash(t *testing.T) {
-	root := fsTree(t)
-	write(t, filepath.Join(root, "text.txt"), strings.Repeat("text ", 100))
-	write(t, filepath.Join(root, "sibling.txt"), "plain")
-	write(t, filepath.Join(root, "sibling.txt.gz"), "packed")
-	fixed := func(path string) PathRewriteFunc { return func(*RequestCtx) []byte { return []byte(path) } }
-	for what, h := range map[string]RequestHandler{
-		"FS":            (&FS{Root: root, IndexNames: []string{"index.html"}, GenerateIndexPages: true}).NewRequestHandler(),
-		"compressing":   (&FS{Root: root, Compress: true, CompressBrotli: true, Precompressed: true, SkipCache: true}).NewRequestHandler(),
-		"a tree":        (&FS{FS: os.DirFS(root), AcceptByteRange: true}).NewRequestHandler(),
-		"links allowed": (&FS{Root: root, AllowSymlinksOutsideRoot: true}).NewRequestHandler(),
-		"ServeFS":       func(ctx *RequestCtx) { ServeFS(ctx, os.DirFS(root), string(ctx.Path())) },
-		"ServeFile":     func(ctx *RequestCtx) { ServeFile(ctx, root+string(ctx.Path())) },
-		"prefix":        (&FS{Root: root, PathRewrite: func(ctx *RequestCtx) []byte { return ctx.Path()[:len(ctx.Path()):len(ctx.Path())] }}).NewRequestHandler(),
-	} {
-		for range 2 {
-			for target, want := range map[string]int{
-				"/hello.txt": 200, "/hello.txt/": 404, "/hello.txt%2f": 404, "/hello.txt//": 404, "/hello.txt/./": 404, "/hello.txt/x": 404,
-				"/big.txt/": 404, "/sub/a.txt/": 404, "/text.txt": 200, "/text.txt/": 404, "/sibling.txt/": 404, "/zero.txt/": 404,
-				"/indexed/index.html/": 404,
-			} {
-				for _, field := range []string{"A: b", "Accept-Encoding: gzip, br", "Range: bytes=0-1"} {
-					if a := ask(t, h, "GET", target, field); a.status != want && !(want == 200 && a.status == 206) {
-						t.Errorf("%s: %s with %s: %d, want %d", what, target, field, a.status, want)
-					}
-				}
-			}
-		}
-	}
-	for path, want := range map[string]int{"/hello.txt": 200, "/hello.txt/": 404, "/sub": 403, "/sub/": 403, "/indexed": 200} {
-		for _, target := range []string{"/", "/x/", "/x/y/"} {
-			h := (&FS{Root: root, PathRewrite: fixed(path), IndexNames: []string{"index.html"}}).NewRequestHandler()
-			if a := ask(t, h, "GET", target); a.status != want {
-				t.Errorf("%s as %s: %d, want %d", target, path, a.status, want)
-			}
-		}
-	}
-	slashed := (&FS{Root: root, IndexNames: []string{"index.html"}, PathRewrite: func(ctx *RequestCtx) []byte {
-		return append(ctx.Path()[:len(ctx.Path()):len(ctx.Path())], '/')
-	}}).NewRequestHandler()
-	for range 2 {
-		for target, want := range map[string]int{"/hello.txt": 200, "/hello.txt/": 404, "/indexed": 200, "/indexed/": 200, "/sub": 403, "/none": 404} {
-			if a := ask(t, slashed, "GET", target); a.status != want {
-				t.Errorf("%s with a slash added: %d, want %d", target, a.status, want)
-			}
-		}
-	}
-}
-
-// If a middleware changes a body, that changes only its own response, although small
-// files and listings are kept in memory.
-func TestFSBodyIsTheResponses(t *testing.T) {
-	root := fsTree(t)
-	write(t, filepath.Join(root, "text.txt"), strings.Repeat("text ", 100))
-	h := (&FS{Root: root, GenerateIndexPages: true, Compress: true, AcceptByteRange: true, CompressRoot: filepath.Join(root, "hello.txt", "none")}).NewRequestHandler()
-	spoil := func(b []byte) {
-		for i := range b {
-			b[i] = 'X'
-		}
-		_ = append(b, "more"...)
-	}
-	for what, change := range map[string]func(*Response){
-		"Body":                 func(r *Response) { spoil(r.Body()) },
-		"Body twice":           func(r *Response) { r.Body(); spoil(r.Body()) },
-		"BodyUncompressed":     func(r *Response) { b, _ := r.BodyUncompressed(); spoil(b) },
-		"SwapBody":             func(r *Response) { spoil(r.SwapBody(nil)) },
-		"SwapBody of another":  func(r *Response) { spoil(r.SwapBody([]byte("a"))); spoil(r.Body()) },
-		"AppendBody":           func(r *Response) { r.AppendBodyString("more"); spoil(r.Body()) },
-		"a copy":               func(r *Response) { var to Response; r.CopyTo(&to); spoil(to.Body()) },
-		"SetBody of itself":    func(r *Response) { r.SetBody(r.Body()); spoil(r.Body()) },
-		"BodyWriter":           func(r *Response) { _, _ = r.BodyWriter().Write([]byte("more")); spoil(r.Body()) },
-		"Body after ResetBody": func(r *Response) { r.ResetBody(); spoil(r.Body()) },
-		"Body after SetBodyRaw": func(r *Response) {
-			mine := []byte("mine")
-			if r.SetBodyRaw(mine); &r.Body()[0] != &mine[0] {
-				t.Error("a raw body is copied")
-			}
-		},
-	} {
-		for _, target := range []string{"/hello.txt", "/text.txt", "/sub/"} {
-			for _, field := range []string{"A: b", "Accept-Encoding: gzip", "Range: bytes=2-5"} {
-				before := ask(t, h, "GET", target, field).body
-				ask(t, func(ctx *RequestCtx) { h(ctx); change(&ctx.Response); ctx.Response.ResetBody() }, "GET", target, field)
-				if after := ask(t, h, "GET", target, field).body; after != before || before == "" {
-					t.Fatalf("%s of %s with %s: the next request gets %q, want %q", what, target, field, after, before)
-				}
-			}
-		}
-	}
-	// The request that changes the body gets the changed one.
-	a := ask(t, func(ctx *RequestCtx) { h(ctx); ctx.Response.Body()[0] = '!' }, "GET", "/hello.txt")
-	if a.body != "!"+alphabet[1:] {
-		t.Errorf("the changed body is %q", a.body)
-	}
-}
-
-// Conditions with dates are ignored if there are conditions with entity tags, even for a
-// file without a tag (RFC 9110 sections 13.1.3 and 13.1.4).
-func TestFSDatesBesideTags(t *testing.T) {
-	const before, date, after = "Thu, 01 Jan 2026 00:00:00 GMT", "Fri, 02 Jan 2026 03:04:05 GMT", "Sat, 03 Jan 2026 00:00:00 GMT"
-	root := fsTree(t)
-	for what, fs := range map[string]*FS{"no tags": {Root: root}, "weak tags": {Root: root, GenerateETag: true}, "strong tags": {Root: root, StrongETags: true, AcceptByteRange: true}} {
-		h := fs.NewRequestHandler()
-		for _, tt := range []struct {
-			fields []string
-			want   int
-		}{
-			{[]string{`If-None-Match: "x"`, "If-Modified-Since: " + after}, 200},
-			{[]string{`If-None-Match: W/"x"`, "If-Modified-Since: " + date}, 200},
-			{[]string{`If-None-Match: "x"`, `If-None-Match: "y"`, "If-Modified-Since: " + after}, 200},
-			{[]string{"If-None-Match: x", "If-Modified-Since: " + after}, 200},
-			{[]string{"If-None-Match: ", "If-Modified-Since: " + after}, 200},
-			{[]string{`If-None-Match: ""`, "If-Modified-Since: " + after}, 200},
-			{[]string{"If-None-Match: *", "If-Modified-Since: " + before}, 304},
-			{[]string{"If-Match: *", "If-Unmodified-Since: " + before}, 200},
-			{[]string{`If-Match: "x"`, "If-Unmodified-Since: " + after}, 412},
-			{[]string{`If-Match: ""`, "If-Unmodified-Since: " + after}, 412},
-			{[]string{"If-Match: ", "If-Unmodified-Since: " + after}, 412},
-			{[]string{"If-Modified-Since: " + after}, 304},
-			{[]string{"If-Unmodified-Since: " + before}, 412},
-		} {
-			for _, method := range []string{"GET", "HEAD"} {
-				for _, more := range []string{"A: b", "Range: bytes=0-30"} {
-					if a := ask(t, h, method, "/hello.txt", append(tt.fields, more)...); a.status != tt.want && !(tt.want == 200 && a.status == 206) {
-						t.Errorf("%s: %s with %q, %s: %d, want %d", what, method, tt.fields, more, a.status, tt.want)
-					}
-				}
-			}
-		}
-	}
-}
-
-// "If-None-Match: *" matches everything that exists, with an entity tag or without.
-func TestFSIfNoneMatchStarWithoutTags(t *testing.T) {
-	h := (&FS{Root: fsTree(t)}).NewRequestHandler()
-	for value, want := range map[string]int{"*": 304, " * ": 304, `"x"`: 200} {
-		if a := ask(t, h, "GET", "/hello.txt", "If-None-Match: "+value); a.status != want {
-			t.Errorf("%q: %d, want %d", value, a.status, want)
-		}
-	}
-}
-
-// A root that doesn't exist is logged once. The answer is that for a file that doesn't
-// exist.
-func TestFSWithoutRoot(t *testing.T) {
-	root := filepath.Join(t.TempDir(), "gone")
-	log := &testLog{}
-	h := (&FS{Root: root}).NewRequestHandler()
-	for range 3 {
-		var req Request
-		req.SetRequestURI("/a.txt")
-		var ctx RequestCtx
-		ctx.Init(&req, nil, log)
-		if h(&ctx); ctx.Response.StatusCode() != StatusNotFound {
-			t.Errorf("got %d, want 404", ctx.Response.StatusCode())
-		}
-	}
-	if got := log.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, root) {
-		t.Errorf("the log says %q, want one line about the root", got)
+// A listing that there is no place for is refused for now.
+func TestFSBusy(t *testing.T) {
+	var ctx RequestCtx
+	ctx.Init(&Request{}, nil, nil)
+	(&fsHandler{}).fail(&ctx, nil, static.ErrBusy)
+	if got := ctx.Response.StatusCode(); got != StatusServiceUnavailable {
+		t.Errorf("got %d", got)
 	}
 }

@@ -16,6 +16,7 @@ var (
 	strSlash    = []byte("/")
 	strHTTP11   = []byte("HTTP/1.1")
 	strTextType = []byte("text/plain; charset=utf-8")
+	commaSpace  = []byte(", ")
 )
 
 // trailerBit is head.TrailerBit.

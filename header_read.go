@@ -58,7 +58,7 @@ func (h *ResponseHeader) Read(r *bufio.Reader) error {
 
 func init() {
 	door.ReadResponse = func(h any, r *bufio.Reader) error {
-		return h.(*ResponseHeader).read(r, &h1.Limits{Head: r.Size()})
+		return h.(*ResponseHeader).read(r, &h1.Limits{Dialect: h1.Folding, Head: r.Size()})
 	}
 }
 

@@ -132,12 +132,14 @@ func (h *RequestHeader) MultipartFormBoundary() []byte {
 
 // boundaryValue cuts a parameter's value off b: the text between quotes, or
 // everything before the next semicolon. Boundaries without quotes often have
-// characters that a token can't have.
+// characters that a token can't have. Without the second quote all of b is cut off.
 func boundaryValue(b []byte) (value, rest []byte) {
 	if len(b) > 0 && b[0] == '"' {
-		if n := quotedLen(b); n > 0 {
-			return b[1 : n-1 : n-1], b[n:]
+		n := quotedLen(b)
+		if n == 0 {
+			return nil, nil
 		}
+		return b[1 : n-1 : n-1], b[n:]
 	}
 	n := bytes.IndexByte(b, ';')
 	if n < 0 {
@@ -220,14 +222,11 @@ func (h *RequestHeader) HasAcceptEncoding(acceptEncoding string) bool {
 // HasAcceptEncodingBytes is [RequestHeader.HasAcceptEncoding] for a []byte.
 func (h *RequestHeader) HasAcceptEncodingBytes(acceptEncoding []byte) bool {
 	used(h.s.Loan)
-	for i := h.s.Find(msg.AcceptEncoding); i >= 0; i = h.s.Next(i) {
-		for list := h.s.Value(i); len(list) > 0; {
-			var elem []byte
-			elem, list = head.NextElement(list)
-			coding, params, _ := bytes.Cut(elem, []byte{';'})
-			if bytesconv.EqualFold(bytes.TrimRight(coding, " \t"), acceptEncoding) {
-				return !zeroWeight(params)
-			}
+	var room [4][]byte
+	for elem := range bytesconv.Elements(h.s.AppendValues(room[:0], msg.AcceptEncoding, nil)) {
+		coding, params, _ := bytes.Cut(elem, []byte{';'})
+		if bytesconv.EqualFold(bytes.TrimRight(coding, " \t"), acceptEncoding) {
+			return !zeroWeight(params)
 		}
 	}
 	return false

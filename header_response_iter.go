@@ -12,7 +12,7 @@ const responseOwn uint64 = 1<<msg.ContentLength | 1<<msg.ContentType | 1<<msg.Co
 	1<<msg.SetCookie | 1<<msg.Trailer | 1<<msg.TransferEncoding | 1<<msg.Connection
 
 // All returns an iterator over the names and values of the fields:
-// Content-Length, Content-Type, Content-Encoding, Server, each Set-Cookie,
+// Content-Length, Content-Type, each Content-Encoding, Server, each Set-Cookie,
 // Trailer, Transfer-Encoding, then the others in order, then Connection. Fields
 // of the trailer section are left out. The bytes are borrowed: they are valid
 // until h changes or the handler returns.
@@ -33,7 +33,7 @@ func (h *ResponseHeader) visit(yield func(k, v []byte) bool) {
 	}
 	if !show(msg.ContentLength, h.peekDerived(msg.ContentLength)) ||
 		!show(msg.ContentType, h.ContentType()) ||
-		!show(msg.ContentEncoding, h.ContentEncoding()) ||
+		!h.showEncodings(yield) ||
 		!show(msg.Server, server) {
 		return
 	}
@@ -48,6 +48,15 @@ func (h *ResponseHeader) visit(yield func(k, v []byte) bool) {
 		return
 	}
 	show(msg.Connection, h.connection())
+}
+
+func (h *ResponseHeader) showEncodings(yield func(k, v []byte) bool) bool {
+	for i := h.s.Find(msg.ContentEncoding); i >= 0; i = h.s.Next(i) {
+		if v := h.s.Value(i); len(v) > 0 && !yield(msg.ContentEncoding.Name(), v) {
+			return false
+		}
+	}
+	return true
 }
 
 // VisitAll calls f for the name and the value of each field, in the order of

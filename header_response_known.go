@@ -164,7 +164,8 @@ func (h *ResponseHeader) SetLastModified(t time.Time) {
 
 // ContentLength returns the length of the body in bytes. It is -1 for a chunked
 // body, and -2 for a body that ends when the connection ends (RFC 9112 section
-// 6.3).
+// 6.3). It is -3 for a response to HEAD that doesn't say it, which only package
+// adaptor makes.
 func (h *ResponseHeader) ContentLength() int {
 	used(h.s.Loan)
 	return int(min(h.s.ContentLength, math.MaxInt))

@@ -6,122 +6,141 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
-	"net/textproto"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/galehttp/gale/internal/clock"
+	"github.com/galehttp/gale/internal/h1"
 	"github.com/galehttp/gale/internal/head"
+	"github.com/galehttp/gale/internal/msg"
+	"github.com/galehttp/gale/tests/harness/peers"
 )
 
-// requestText builds a request header and returns the text that is sent.
-func requestText(build func(h *RequestHeader)) string {
-	var h RequestHeader
-	h.SetHost("a")
-	build(&h)
-	return h.String()
-}
-
-func TestRequestHeaderText(t *testing.T) {
-	const start = "GET / HTTP/1.1\r\n"
-	for _, c := range []struct {
-		name  string
-		build func(h *RequestHeader)
-		want  string
-	}{
-		{"nothing", func(h *RequestHeader) {}, start + "Host: a\r\n\r\n"},
-		{"order", func(h *RequestHeader) {
-			h.SetConnectionClose()
-			h.SetCookie("c", "d")
-			h.Set("x-b", "1")
-			h.Set("accept", "q")
-			h.Add("X-B", "2")
-			h.SetContentType("x/y")
-			h.SetUserAgent("UA")
-			_ = h.SetTrailer("t")
-		}, start + "User-Agent: UA\r\nHost: a\r\nContent-Type: x/y\r\nX-B: 1\r\nAccept: q\r\nX-B: 2\r\nTrailer: T\r\nCookie: c=d\r\nConnection: close\r\n\r\n"},
-		{"length", func(h *RequestHeader) { h.SetMethod("POST"); h.SetContentLength(10) },
-			"POST / HTTP/1.1\r\nHost: a\r\nContent-Type: application/octet-stream\r\nContent-Length: 10\r\n\r\n"},
-		{"length by hand", func(h *RequestHeader) { h.SetMethod("POST"); h.Set("content-length", "7"); h.SetContentType("t") },
-			"POST / HTTP/1.1\r\nHost: a\r\nContent-Type: t\r\nContent-Length: 7\r\n\r\n"},
-		{"bad length by hand", func(h *RequestHeader) { h.Set("Content-Length", "7, 7") }, start + "Host: a\r\n\r\n"},
-		{"length 0", func(h *RequestHeader) { h.SetContentLength(0) }, start + "Host: a\r\nContent-Length: 0\r\n\r\n"},
-		{"length deleted", func(h *RequestHeader) { h.SetContentLength(4); h.Del("content-length") }, start + "Host: a\r\n\r\n"},
-		{"chunked", func(h *RequestHeader) { h.SetContentLength(-1) }, start + "Host: a\r\nTransfer-Encoding: chunked\r\n\r\n"},
-		{"coding by hand", func(h *RequestHeader) { h.Set("Transfer-Encoding", "chunked") }, start + "Host: a\r\n\r\n"},
-		{"names", func(h *RequestHeader) {
-			for _, bad := range []string{"", "a b", "a:", ":a", "a\r\nb", "a\nb", "\x00", "é", "a\t", "(x)"} {
-				h.Set(bad, "v")
-				h.Add(bad, "v")
-				h.SetCanonical([]byte(bad), []byte("v"))
-			}
-			h.Set("!#$%&'*+-.^_`|~09az", "v")
-		}, start + "Host: a\r\n!#$%&'*+-.^_`|~09az: v\r\n\r\n"},
-		{"values", func(h *RequestHeader) { h.Set("x", "a\r\nb: c\x00\x01\x7f\té") }, start + "Host: a\r\nX: a  b: c   \té\r\n\r\n"},
-		{"method", func(h *RequestHeader) { h.SetMethod("PUT"); h.SetMethod("A B"); h.SetMethod("A\r\n") }, "PUT / HTTP/1.1\r\nHost: a\r\n\r\n"},
-		{"protocol", func(h *RequestHeader) { h.SetProtocol("HTTP/1.0"); h.SetProtocol("HTTP/1.0\r\nx") }, "GET / HTTP/1.0  x\r\nHost: a\r\n\r\n"},
-		{"target", func(h *RequestHeader) { h.SetRequestURI("/a b\x01\r\n\x7f?é#frag") }, "GET /a%20b%01%20%20%7F?é HTTP/1.1\r\nHost: a\r\n\r\n"},
-		{"query alone", func(h *RequestHeader) { h.SetRequestURI("?a=b") }, "GET /?a=b HTTP/1.1\r\nHost: a\r\n\r\n"},
-		{"fragment alone", func(h *RequestHeader) { h.SetRequestURI("#a") }, start + "Host: a\r\n\r\n"},
-		{"cookies", func(h *RequestHeader) {
-			h.Set("Cookie", "a=b; c=\"d\"")
-			h.Add("cookie", "e=f")
-		}, start + "Host: a\r\nCookie: a=b; c=\"d\"; e=f\r\n\r\n"},
-		{"cookies changed", func(h *RequestHeader) {
-			h.Set("Cookie", "a=b; c=d")
-			h.SetCookie("c", "x;y\r\nz")
-			h.DelCookie("a")
-			h.Set("Cookie", "g=h")
-		}, start + "Host: a\r\nCookie: c=x y  z; g=h\r\n\r\n"},
-		{"cookies deleted", func(h *RequestHeader) { h.Set("Cookie", "a=b"); h.DelAllCookies() }, start + "Host: a\r\n\r\n"},
-		{"cookie field deleted", func(h *RequestHeader) { h.SetCookie("a", "b"); h.Del("cookie") }, start + "Host: a\r\n\r\n"},
-		{"set replaces all", func(h *RequestHeader) {
-			h.Add("V", "1")
-			h.Add("W", "1")
-			h.Add("v", "2")
-			h.Set("v", "3")
-		}, start + "Host: a\r\nV: 3\r\nW: 1\r\n\r\n"},
-		{"as it is", func(h *RequestHeader) {
-			h.DisableNormalizing()
-			h.Set("x-fOO", "1")
-			h.Set("X-Foo", "2")
-			h.Set("accept", "q")
-		}, start + "Host: a\r\nX-Foo: 2\r\naccept: q\r\n\r\n"},
-		{"canonical", func(h *RequestHeader) { h.SetCanonical([]byte("x-fOO"), []byte("1")) }, start + "Host: a\r\nx-fOO: 1\r\n\r\n"},
-		{"ranges", func(h *RequestHeader) { h.SetByteRange(1, 2) }, start + "Host: a\r\nRange: bytes=1-2\r\n\r\n"},
-		{"range to the end", func(h *RequestHeader) { h.SetByteRange(1, -2) }, start + "Host: a\r\nRange: bytes=1-\r\n\r\n"},
-		{"range of the end", func(h *RequestHeader) { h.SetByteRange(-5, 9) }, start + "Host: a\r\nRange: bytes=-5\r\n\r\n"},
-		{"keep-alive", func(h *RequestHeader) { h.SetConnectionClose(); h.Set("connection", "keep-alive") },
-			start + "Host: a\r\nConnection: keep-alive\r\n\r\n"},
-		{"close reset", func(h *RequestHeader) { h.Set("Connection", " CLOSE"); h.ResetConnectionClose() }, start + "Host: a\r\n\r\n"},
-	} {
-		if got := requestText(c.build); got != c.want {
-			t.Errorf("%s:\ngot  %q\nwant %q", c.name, got, c.want)
+// Setters for single fields change the trailer section as Set does, and replace fields
+// that are stored elsewhere, too.
+func TestReceivedThenSetByName(t *testing.T) {
+	const trailers = "Referer: theirs\r\nUser-Agent: theirs\r\n"
+	var q RequestHeader
+	peers.ReadHeader(t, q.Read, "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n")
+	peers.ReadHeader(t, q.ReadTrailer, trailers+"\r\n")
+	q.SetReferer("mine")
+	q.SetUserAgent("mine")
+	if string(q.Referer())+string(q.UserAgent()) != "minemine" || string(q.TrailerHeader()) != "\r\n" {
+		t.Errorf("%s, trailer section %q", q.String(), q.TrailerHeader())
+	}
+	var r ResponseHeader
+	for _, before := range []bool{false, true} {
+		peers.ReadHeader(t, r.Read, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+		if before {
+			r.SetServer("mine")
+		}
+		peers.ReadHeader(t, r.ReadTrailer, "Server: theirs\r\nLast-Modified: theirs\r\n\r\n")
+		if !before {
+			r.SetServer("mine")
+		}
+		r.SetLastModified(zeroTime)
+		if got := peers.Written(r.String(), "Server"); len(got) != 1 || got[0] != "mine" || string(r.Server()) != "mine" || string(r.TrailerHeader()) != "\r\n" {
+			t.Errorf("before %v: Server %q, %q, trailer section %q", before, got, r.Server(), r.TrailerHeader())
 		}
 	}
 }
 
-func TestRequestHeaderRawMode(t *testing.T) {
-	var h RequestHeader
-	h.DisableSpecialHeader()
-	h.DisableNormalizing()
-	h.Set("x-first", "1")
-	h.Set("content-length", "9")
-	h.Set("hOST", "a")
-	h.Set("User-agent", "u")
-	h.SetContentLength(3)
-	want := "GET / HTTP/1.1\r\nx-first: 1\r\ncontent-length: 3\r\nhOST: a\r\nUser-agent: u\r\n\r\n"
-	if got := h.String(); got != want {
-		t.Errorf("got %q, want %q", got, want)
+// A peer may declare any number of trailer fields. Only a limited number is listed.
+func TestManyTrailers(t *testing.T) {
+	var f msg.Fields
+	for i := range 600 {
+		f.PutMore(msg.Unknown, fmt.Appendf(nil, "x-%d", i), []byte("v"), msg.Normalized)
 	}
-	// Without a length the body would be read as the next request.
-	h.Del("Content-Length")
-	h.SetContentLength(-1)
-	if !strings.HasSuffix(h.String(), "Transfer-Encoding: chunked\r\n\r\n") {
-		t.Errorf("%q doesn't frame its body", h.String())
+	var h ResponseHeader
+	h.takeTrailers(&f)
+	if n := len(h.PeekTrailerKeys()); n != head.MaxTrailers {
+		t.Errorf("%d names are listed", n)
+	}
+}
+
+// appendSlowly writes the head of a copy that can't use the fast path: its reason-phrase
+// is the usual one, but set as a special one.
+func appendSlowly(dst []byte, h *ResponseHeader, by head.Sender) []byte {
+	var slow ResponseHeader
+	h.CopyTo(&slow)
+	if len(slow.StatusMessage()) == 0 && slow.StatusCode() == StatusOK {
+		slow.SetStatusMessage([]byte("OK"))
+	}
+	return h1.AppendResponseHead(dst, &slow.s, &slow.opening, by)
+}
+
+// The fast path for writing a response's head gives the same bytes as the general one,
+// whatever was done to the header.
+func TestQuickHeadIsGeneral(t *testing.T) {
+	peers.WithoutEngine(t)
+	defer clock.Start()()
+	rng := rand.New(rand.NewPCG(1, 2))
+	keys := []string{
+		"Content-Type", "X-Custom", "x-other-name", "Cache-Control", "Etag", "Server", "Date", "Connection",
+		"Content-Encoding", "Content-Length", "Trailer", "Set-Cookie", "Vary", "Transfer-Encoding",
+	}
+	values := []string{"", "a", "text/html", "close", "keep-alive", strings.Repeat("v", 70), "x\r\ny", "12"}
+	var h ResponseHeader
+	same := 0
+	for round := range 20_000 {
+		h.Reset()
+		if rng.IntN(8) == 0 {
+			h.DisableNormalizing()
+		}
+		common := round%2 == 0 // mostly headers that use the fast path
+		n := len(keys)
+		if common {
+			n = 5
+		}
+		for range rng.IntN(6) {
+			key, value := keys[rng.IntN(n)], values[rng.IntN(len(values))]
+			switch rng.IntN(7) {
+			case 0:
+				h.Add(key, value)
+			case 1:
+				h.Del(key)
+			case 2:
+				h.SetContentType(value)
+			default:
+				h.Set(key, value)
+			}
+		}
+		if !common {
+			switch rng.IntN(6) {
+			case 0:
+				h.SetStatusCode([]int{100, 204, 206, 304, 404, 999}[rng.IntN(6)])
+			case 1:
+				h.SetStatusMessage([]byte("Fine"))
+			case 2:
+				h.SetProtocol([]byte("HTTP/1.0"))
+			case 3:
+				h.SetNoDefaultContentType(true)
+			case 4:
+				var to ResponseHeader
+				h.CopyTo(&to)
+				to.CopyTo(&h)
+			}
+		}
+		h.SetContentLength([]int{-2, -1, 0, 7, 13, 100, 999, 1000, 1 << 30}[rng.IntN(9)])
+		length := rng.IntN(2) == 0
+		by := head.Sender{Server: "gale", Date: clock.Date(), ZeroLength: length}
+		got := string(h1.AppendResponseHead([]byte("before"), &h.s, &h.opening, by))
+		want := string(appendSlowly([]byte("before"), &h, by))
+		if got != want {
+			t.Fatalf("got:\n%q\nin the general way:\n%q", got, want)
+		}
+		if whole := h.opening.Whole(&h.s, by.Server, by.Date); whole != nil && length && "before"+string(whole) != got {
+			t.Fatalf("got:\n%q\nas a whole:\n%q", got, whole)
+		}
+		if _, ok := h.s.Lines(); ok {
+			same++
+		}
+	}
+	if same < 5000 {
+		t.Errorf("only %d heads could go the quick way", same)
 	}
 }
 
@@ -195,55 +214,6 @@ func TestResponseHeaderUsual(t *testing.T) {
 	}
 }
 
-func TestHeaderReceived(t *testing.T) {
-	var h RequestHeader
-	const head = "POST /x?y HTTP/1.1\r\nhost: a\r\nfoo: b\r\nFOO:  c \r\ncookie: a=b; c=d\r\nCookie: e=f\r\n" +
-		"content-length: 5\r\nconnection: Upgrade, close\r\nExpect: 100-continue\r\n\r\n"
-	if err := h.Read(bufio.NewReader(strings.NewReader(head + "hello"))); err != nil {
-		t.Fatal(err)
-	}
-	_, raw, _ := strings.Cut(head, "\r\n")
-	for _, c := range []struct{ name, got, want string }{
-		{"RawHeaders", string(h.RawHeaders()), raw},
-		{"Method", string(h.Method()), "POST"},
-		{"RequestURI", string(h.RequestURI()), "/x?y"},
-		{"Peek foo", string(h.Peek("foo")), "b"},
-		{"Peek Cookie", string(h.Peek("cookie")), "a=b; c=d; e=f"},
-		{"Cookie", string(h.Cookie("e")), "f"},
-		{"PeekAll", fmt.Sprintf("%q", h.PeekAll("Foo")), `["b" "c"]`},
-		{"PeekAll of nothing", fmt.Sprintf("%q", h.PeekAll("Bar")), `[]`},
-		{"PeekKeys", fmt.Sprintf("%s", h.PeekKeys()), "[Host Content-Length Cookie Foo Foo Expect Connection]"},
-		{"String", h.String(), "POST /x?y HTTP/1.1\r\nHost: a\r\nContent-Type: application/octet-stream\r\nContent-Length: 5\r\n" +
-			"Foo: b\r\nFoo: c\r\nCookie: a=b; c=d\r\nCookie: e=f\r\nExpect: 100-continue\r\nConnection: Upgrade, close\r\n\r\n"},
-		{"flags", fmt.Sprint(h.ConnectionClose(), h.ConnectionUpgrade(), h.IsPost(), h.IsGet(), h.IsHTTP11(), h.ContentLength(), h.Len()), "true true true false true 5 7"},
-		{"RawHeaders afterwards", string(h.RawHeaders()), raw},
-	} {
-		if c.got != c.want {
-			t.Errorf("%s:\ngot  %q\nwant %q", c.name, c.got, c.want)
-		}
-	}
-	var order []string
-	for k, v := range h.AllInOrder() {
-		order = append(order, string(k)+"="+string(v))
-	}
-	if got, want := strings.Join(order, " "), "Host=a Foo=b Foo=c Cookie=a=b; c=d Cookie=e=f Content-Length=5 Connection=Upgrade, close Expect=100-continue"; got != want {
-		t.Errorf("AllInOrder:\ngot  %q\nwant %q", got, want)
-	}
-	if h.Peek("nothing") != nil || h.Cookie("nothing") != nil {
-		t.Error("absent values aren't nil")
-	}
-	var c RequestHeader
-	c.Set("X-Old", "old")
-	h.CopyTo(&c)
-	if c.String() != h.String() {
-		t.Errorf("copy is %q", c.String())
-	}
-	h.Reset()
-	if h.String() != "GET / HTTP/1.1\r\n\r\n" || len(h.RawHeaders()) > 0 || string(c.Host()) != "a" {
-		t.Errorf("after Reset: %q", h.String())
-	}
-}
-
 func TestHeaderReadErrors(t *testing.T) {
 	boom := errors.New("boom")
 	broken := func(s string) *bufio.Reader {
@@ -289,158 +259,9 @@ type failing struct{ err error }
 
 func (f *failing) Read([]byte) (int, error) { return 0, f.err }
 
-func TestHeaderTrailers(t *testing.T) {
-	var h ResponseHeader
-	h.Set("X-Before", "1")
-	if err := h.SetTrailer("x-before, X-After"); err != nil {
-		t.Fatal(err)
-	}
-	h.Set("x-after", "2")
-	h.Add("X-After", "3")
-	if got, want := string(h.TrailerHeader()), "X-Before: 1\r\nX-After: 2\r\nX-After: 3\r\n\r\n"; got != want {
-		t.Errorf("section %q, want %q", got, want)
-	}
-	if head := h.String(); strings.Contains(head, "X-Before:") || !strings.Contains(head, "Trailer: X-Before, X-After\r\n") {
-		t.Errorf("head %q", head)
-	}
-	if err := h.AddTrailer("Content-Length, x-more, a b"); err != ErrBadTrailer {
-		t.Errorf("forbidden names: %v", err)
-	}
-	if got := fmt.Sprintf("%s", h.PeekTrailerKeys()); got != "[X-Before X-After X-More]" {
-		t.Errorf("keys %s", got)
-	}
-	if string(h.Peek("x-before")) != "1" || len(h.PeekAll("X-After")) != 2 {
-		t.Error("values of the trailer section aren't found")
-	}
-	if err := h.SetTrailer("X-After"); err != nil || !strings.Contains(h.String(), "X-Before: 1\r\n") {
-		t.Errorf("%v: a field that is no longer declared isn't in %q", err, h.String())
-	}
-	h.Del("Trailer")
-	if string(h.TrailerHeader()) != "\r\n" || !strings.Contains(h.String(), "X-After: 3\r\n") {
-		t.Errorf("after Del: %q, %q", h.TrailerHeader(), h.String())
-	}
-
-	var q RequestHeader
-	q.Set("X-Both", "head")
-	r := bufio.NewReader(strings.NewReader("X-Both: late\r\nx-late: v\r\n\r\nrest"))
-	if err := q.ReadTrailer(r); err != nil {
-		t.Fatal(err)
-	}
-	if rest, _ := io.ReadAll(r); string(rest) != "rest" || string(q.Peek("X-Both")) != "head" || string(q.Peek("X-Late")) != "v" {
-		t.Errorf("rest %q, X-Both %q, X-Late %q", rest, q.Peek("X-Both"), q.Peek("X-Late"))
-	}
-	for in, want := range map[string]error{"Content-Length: 5\r\n\r\n": ErrBadTrailer, "X: y\r\n": io.EOF, "": io.EOF} {
-		if err := q.ReadTrailer(bufio.NewReader(strings.NewReader(in))); !errors.Is(err, want) {
-			t.Errorf("%q: %v, want %v", in, err, want)
-		}
-	}
-}
-
-// TestHeaderManyTrailers proves that a peer can declare only a limited number of names,
-// since they are compared with each other.
-func TestHeaderManyTrailers(t *testing.T) {
-	var b strings.Builder
-	for i := range 5000 {
-		fmt.Fprintf(&b, "x%d,", i)
-	}
-	var h RequestHeader
-	if err := h.SetTrailer(b.String()); err != ErrBadTrailer || len(h.PeekTrailerKeys()) > 200 {
-		t.Errorf("%v, %d names", err, len(h.PeekTrailerKeys()))
-	}
-}
-
-func TestHeaderCookies(t *testing.T) {
-	var h ResponseHeader
-	h.Set("Set-Cookie", "a=1; Path=/")
-	h.Set("Set-Cookie", "b=2")
-	var c Cookie
-	c.SetKey("a")
-	c.SetValue("3")
-	h.SetCookie(&c)
-	h.DelClientCookie("b;c")
-	var got []string
-	for k, v := range h.Cookies() {
-		got = append(got, string(k)+" "+string(v))
-	}
-	if want := []string{"a a=3", "b b=2", "b c b c=; expires=Tue, 10 Nov 2009 23:00:00 GMT"}; !slices.Equal(got, want) {
-		t.Errorf("got %q, want %q", got, want)
-	}
-	if string(h.PeekCookie("b")) != "b=2" || h.PeekCookie("x") != nil {
-		t.Errorf("PeekCookie: %q", h.PeekCookie("b"))
-	}
-	h.DelCookie("a")
-	h.DelAllCookies()
-	if h.Peek("Set-Cookie") != nil {
-		t.Errorf("left: %q", h.Peek("Set-Cookie"))
-	}
-}
-
-func TestHasAcceptEncoding(t *testing.T) {
-	for in, want := range map[string]bool{
-		"gzip": true, "br,GZIP": true, "gzip;q=0": false, "gzip; q=0.000": false, "gzip;q=0.001": true,
-		"xgzip": false, "gzipx": false, "": false, "*": false, "gzip ;q=1, br": true, "gzip;Q=0": false,
-	} {
-		var h RequestHeader
-		h.Set("Accept-Encoding", in)
-		if got := h.HasAcceptEncoding("gzip"); got != want {
-			t.Errorf("%q: %v", in, got)
-		}
-	}
-}
-
-func TestMultipartFormBoundary(t *testing.T) {
-	for in, want := range map[string]string{
-		"multipart/form-data; boundary=abc":              "abc",
-		"Multipart/Form-Data;Boundary=\"a b;c\"":         "a b;c",
-		"multipart/form-data; x=y; boundary=a/b,c ; q=r": "a/b,c",
-		"multipart/form-data":                            "", "multipart/form-data; xboundary=q": "", "multipart/mixed; boundary=x": "",
-		"multipart/form-databoundary=x": "", "multipart/form-data; x=\"; boundary=no\"; boundary=yes": "yes",
-	} {
-		var h RequestHeader
-		h.SetContentType(in)
-		if got := string(h.MultipartFormBoundary()); got != want {
-			t.Errorf("%q: %q, want %q", in, got, want)
-		}
-	}
-}
-
-// TestHeaderAgainstNetHTTP proves that net/http reads the names, values and lengths that
-// are written.
-func TestHeaderAgainstNetHTTP(t *testing.T) {
-	var h RequestHeader
-	h.SetMethod("PUT")
-	h.SetRequestURI("/a b?c=d")
-	h.SetHost("example.com")
-	h.SetContentLength(0)
-	want := http.Header{}
-	for i, name := range []string{"x", "x-y", "X--Y", "fOO_bar", "accept-ENCODING", "a1-b2", "etag", "www-authenticate"} {
-		value := fmt.Sprint("value ", i)
-		h.Add(name, value)
-		h.Add(name, "more")
-		want.Add(textproto.CanonicalMIMEHeaderKey(name), value)
-		want.Add(textproto.CanonicalMIMEHeaderKey(name), "more")
-	}
-	h.SetCookie("a", "b")
-	req, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(h.Header())))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if c, err := req.Cookie("a"); err != nil || c.Value != "b" {
-		t.Errorf("cookie: %v, %v", c, err)
-	}
-	req.Header.Del("Cookie")
-	req.Header.Del("Content-Length")
-	if fmt.Sprint(req.Header) != fmt.Sprint(want) {
-		t.Errorf("got  %v\nwant %v", req.Header, want)
-	}
-	if req.Method != "PUT" || req.RequestURI != "/a%20b?c=d" || req.Host != "example.com" || req.ContentLength != 0 {
-		t.Errorf("%+v", req)
-	}
-}
-
 // TestHeaderSetAgain proves that setting one field again and again takes no more memory.
 func TestHeaderSetAgain(t *testing.T) {
-	withoutEngine(t)
+	peers.WithoutEngine(t)
 	var h ResponseHeader
 	h.Set("X-First", "1")
 	for i := range 100_000 {
@@ -453,30 +274,6 @@ func TestHeaderSetAgain(t *testing.T) {
 	}
 	if got := string(h.Peek("X-Count")); got != "99999" {
 		t.Errorf("X-Count is %q", got)
-	}
-}
-
-// Setting a received field replaces it, whether its name is a known one or not, and in
-// whatever case it was sent.
-func TestSetReceivedField(t *testing.T) {
-	for _, name := range []string{"x-a", "X-Longer-Name", "Accept", "etag", "A"} {
-		var req RequestHeader
-		var resp ResponseHeader
-		lines := name + ": 1\r\n" + strings.ToUpper(name) + ": 2\r\n\r\n"
-		if err := req.Read(bufio.NewReader(strings.NewReader("GET / HTTP/1.1\r\nHost: h\r\n" + lines))); err != nil {
-			t.Fatal(err)
-		}
-		if err := resp.Read(bufio.NewReader(strings.NewReader("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n" + lines))); err != nil {
-			t.Fatal(err)
-		}
-		req.Set(name, "new")
-		resp.Set(name, "new")
-		if got := req.PeekAll(name); len(got) != 1 || string(got[0]) != "new" {
-			t.Errorf("request: %s is %q", name, got)
-		}
-		if got := resp.PeekAll(name); len(got) != 1 || string(got[0]) != "new" {
-			t.Errorf("response: %s is %q", name, got)
-		}
 	}
 }
 
@@ -514,56 +311,236 @@ func TestSpellingEndsWithReset(t *testing.T) {
 	}
 }
 
-// New memory, or memory with other contents, is not taken for the lines of the last use.
-// Otherwise a name of zero bytes would be sent, or an old spelling kept.
-func TestCompactForgets(t *testing.T) {
-	used := func() *ResponseHeader {
-		h := new(ResponseHeader)
-		for range 2 {
-			h.Reset()
-			for _, k := range []string{"B", "C", "D", "E"} {
-				h.Set(k, strings.Repeat("v", 2000))
+// A header that is used again is like a new one, for every getter and on the wire,
+// although it keeps Server, Content-Type and the lines that were set before.
+func TestUsedHeaderIsLikeNew(t *testing.T) {
+	peers.WithoutEngine(t)
+	keys := []string{
+		"Server", "Content-Type", "X-Custom-A", "X-Custom-B", "x-custom-a", "Etag", "Vary", "Cache-Control", "Age",
+		"Set-Cookie", "Trailer", "Date", "Bad name", "Content-Encoding",
+	}
+	values := []string{"", "a", "b", "text/html", "text/json", "X-Custom-A", "Server", "x\r\ny", strings.Repeat("v", 200), strings.Repeat("w", 3000)}
+	peers.CompareUsed(t, 5, describe, func(rng *rand.Rand, do func(string, func(*ResponseHeader))) {
+		if rng.IntN(8) == 0 {
+			do("DisableNormalizing", func(h *ResponseHeader) { h.DisableNormalizing() })
+		}
+		n := len(keys)
+		if rng.IntN(3) > 0 {
+			n = 8
+		}
+		for i := range rng.IntN(7) {
+			key, value := keys[(i+rng.IntN(2))%n], values[rng.IntN(len(values)-1)]
+			if rng.IntN(32) == 0 {
+				value = values[len(values)-1] // so that memory is compacted
+			}
+			switch rng.IntN(12) {
+			case 0:
+				do("Add "+key+value, func(h *ResponseHeader) { h.Add(key, value) })
+			case 1:
+				do("Del "+key, func(h *ResponseHeader) { h.Del(key) })
+			case 2:
+				do("SetCanonical "+key+value, func(h *ResponseHeader) { h.SetCanonical([]byte(key), []byte(value)) })
+			case 3:
+				do("SetContentType "+value, func(h *ResponseHeader) { h.SetContentType(value) })
+			case 4:
+				do("SetServer "+value, func(h *ResponseHeader) { h.SetServerBytes([]byte(value)) })
+			case 5:
+				do("SetStatusMessage", func(h *ResponseHeader) { h.SetStatusMessage([]byte(value)) })
+			case 6:
+				do("CopyTo", func(h *ResponseHeader) {
+					var other ResponseHeader
+					h.CopyTo(&other)
+					other.CopyTo(h)
+				})
+			default:
+				do("Set "+key+value, func(h *ResponseHeader) { h.Set(key, value) })
 			}
 		}
-		h.Reset()
-		return h
-	}
-	check := func(h *ResponseHeader, bad string) {
-		t.Helper()
-		if got := h.String(); strings.Contains(got, bad) {
-			t.Errorf("%q is in the head %q", bad, got)
+		switch rng.IntN(12) {
+		case 0:
+			do("SetStatusCode", func(h *ResponseHeader) { h.SetStatusCode(StatusNotFound) })
+		case 1:
+			do("SetConnectionClose", func(h *ResponseHeader) { h.SetConnectionClose() })
+		case 2:
+			do("SetNoDefaultContentType", func(h *ResponseHeader) { h.SetNoDefaultContentType(true) })
+		case 3:
+			do("SetProtocol", func(h *ResponseHeader) { h.SetProtocol([]byte("HTTP/1.0")) })
 		}
-	}
-
-	h := used()
-	h.Set("A", "12")
-	h.Set("Foo", "1")
-	h.Reset()
-	h.Set("A", strings.Repeat("v", 5000))
-	h.Del("A")
-	h.SetStatusMessage([]byte("x"))
-	h.Set("B", "1")
-	h.Set("\x00\x00\x00", "evil")
-	check(h, "evil")
-
-	h = used()
-	h.Set("A", strings.Repeat("v", 5000))
-	h.Del("A")
-	h.SetCanonical([]byte("x-custom"), []byte("1"))
-	h.Set("Y-Other", "1")
-	h.Reset()
-	h.Set("x-custom", "1")
-	check(h, "x-custom")
+		if n := []int{7, 7, 7, 12, 1234, 0, -1, -2}[rng.IntN(8)]; n != 0 || rng.IntN(2) == 0 {
+			do(fmt.Sprint("SetContentLength ", n), func(h *ResponseHeader) { h.SetContentLength(n) })
+		}
+	})
 }
 
-// An empty part of the start line must not point beyond an arena that became shorter.
-func TestHeaderEmptyPartStaysInPlace(t *testing.T) {
-	var h, copied RequestHeader
-	h.SetHost(strings.Repeat("host", 100))
-	h.SetRequestURI("")
-	h.SetHost("h")
-	h.CopyTo(&copied)
-	if got := copied.String(); got != h.String() || string(copied.RequestURI()) != "/" {
-		t.Errorf("the copy is %q, want %q", got, h.String())
+// describe returns the results of every way to read a header.
+func describe(h *ResponseHeader) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%q\n%q\n", h.AppendBytes(nil), h.appendHead(nil, "gale"))
+	fmt.Fprintf(&b, "%d %q %q %q\n", h.Len(), h.Server(), h.ContentType(), h.TrailerHeader())
+	for k, v := range h.All() {
+		fmt.Fprintf(&b, "%q=%q, %q %q\n", k, v, h.PeekBytes(k), h.PeekAll(string(k)))
+	}
+	return b.String()
+}
+
+// lines returns the fields of f as sorted "name: value" lines, names in lower
+// case and values without the whitespace around them.
+func lines(f *msg.Fields) (out []string) {
+	for i := range f.Recs {
+		if f.Recs[i].Flags&msg.Dead == 0 {
+			out = append(out, line(f.RawName(i), f.Value(i)))
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+func line(name, value []byte) string {
+	return strings.ToLower(string(name)) + ": " + strings.Trim(string(value), " \t")
+}
+
+// acceptable reports whether err is one by which a parser may refuse what a caller has
+// set. It must not have read anything else than was set.
+func acceptable(err error) bool {
+	return slices.ContainsFunc([]error{
+		h1.ErrHost, h1.ErrTarget, h1.ErrTargetTooLong, h1.ErrMethodTooLong, h1.ErrVersion, h1.ErrVersionSyntax,
+		h1.ErrCodingHTTP10, h1.ErrBodyTooLong, h1.ErrHeadTooLong,
+	}, func(e error) bool { return errors.Is(err, e) })
+}
+
+// FuzzRequestHeaderSet sets random texts, writes the header and parses it. The parsed
+// header must be the same as the written one, without additional fields.
+func FuzzRequestHeaderSet(f *testing.F) {
+	f.Add("X-Foo", "bar", "x-foo", "baz", "GET", "/a?b", "HTTP/1.1", byte(0))
+	f.Add("X-Foo\r\nInjected: yes", "bar", "a", "b\r\nInjected: yes\r\n\r\nGET / HTTP/1.1", "GET / HTTP/1.1\r\nInjected:", "/ HTTP/1.1\r\nInjected: yes", "HTTP/1.1\r\nInjected: yes", byte(1))
+	f.Add("Cookie", "a=b; c=d\r\nInjected: x", "coOkie", "\x00;\x01", "POST", "*", "", byte(2))
+	f.Add("Content-Length", "5", "Transfer-Encoding", "chunked", "PUT", "/\x7f #\n", "HTTP/1.0", byte(3))
+	f.Add("Connection", "close, x-a", "Trailer", "a, b, content-length", "", "", "", byte(4))
+	f.Add("Connection", "\x04\x04close, xlose-a", "x", "y", "", "", "", byte(0))
+	f.Add("User-Agent", "", "Expect", "100-continue", "QUERY", "?x", "HTTP/1.1", byte(5))
+	f.Fuzz(func(t *testing.T, k1, v1, k2, v2, method, target, proto string, how byte) {
+		var h RequestHeader
+		if how&1 != 0 {
+			h.DisableNormalizing()
+		}
+		if how&2 != 0 {
+			h.DisableSpecialHeader()
+		}
+		h.SetHost("example.com")
+		h.SetMethod(method)
+		h.SetRequestURI(target)
+		h.SetProtocol(proto)
+		h.Set(k1, v1)
+		h.Add(k2, v2)
+		if how&4 != 0 {
+			h.SetCookie(k1, v2)
+		}
+		if how&8 != 0 {
+			h.SetCanonical([]byte(k2), []byte(v1))
+		}
+		if how&16 != 0 {
+			_ = h.SetTrailer(k1)
+			_ = h.AddTrailer(v2)
+		}
+		h.SetNoDefaultContentType(true)
+		var p RequestHeader
+		head := h.Header()
+		n, err := h1.ParseRequest(head, &p.s.RequestHead, nil)
+		if err != nil {
+			if !acceptable(err) && !bytes.Contains(h.Protocol(), []byte(" ")) {
+				t.Fatalf("%q is refused: %v", head, err)
+			}
+			return
+		}
+		if n != len(head) {
+			t.Fatalf("%q ends after %d of %d bytes", head, n, len(head))
+		}
+		var want []string
+		for k, v := range h.All() {
+			want = append(want, line(k, v))
+		}
+		slices.Sort(want)
+		if got := lines(&p.s.Fields); !slices.Equal(got, want) {
+			t.Fatalf("%q was read as\n%q, the header says\n%q", head, got, want)
+		}
+		if p.s.ContentLength != h.s.ContentLength && !(p.s.ContentLength == msg.LenUnknown && h.s.ContentLength == 0) {
+			t.Fatalf("%q has length %d, the header says %d", head, p.s.ContentLength, h.s.ContentLength)
+		}
+		if p.ConnectionClose() != h.ConnectionClose() && string(h.Protocol()) == "HTTP/1.1" {
+			t.Fatalf("%q: close is %v, the header says %v", head, p.ConnectionClose(), h.ConnectionClose())
+		}
+		if !bytes.Equal(p.Method(), h.Method()) {
+			t.Fatalf("%q has method %q, the header says %q", head, p.Method(), h.Method())
+		}
+		checkTrailerSection(t, h.TrailerHeader())
+	})
+}
+
+// FuzzResponseHeaderSet is FuzzRequestHeaderSet for responses.
+func FuzzResponseHeaderSet(f *testing.F) {
+	f.Add("X-Foo", "bar", "x-foo", "baz", 200, "OK", "HTTP/1.1", byte(0))
+	f.Add("Set-Cookie", "a=b\r\nInjected: yes", "Set-Cookie", "", 404, "no\r\nInjected: yes", "HTTP/1.1\r\nInjected: yes", byte(1))
+	f.Add("Server", "a\x00b", "Date", "x\ny", 304, "\x01", "", byte(2))
+	f.Add("Content-Length", "5", "Transfer-Encoding", "chunked", 204, "", "HTTP/1.0", byte(3))
+	f.Add("Connection", "close, x-a", "Trailer", "a, b, content-length", -7, "", "", byte(4))
+	f.Fuzz(func(t *testing.T, k1, v1, k2, v2 string, status int, reason, proto string, how byte) {
+		var h ResponseHeader
+		if how&1 != 0 {
+			h.DisableNormalizing()
+		}
+		h.SetStatusCode(status)
+		h.SetStatusMessage([]byte(reason))
+		h.SetProtocol([]byte(proto))
+		h.Set(k1, v1)
+		h.Add(k2, v2)
+		if how&4 != 0 {
+			h.DelClientCookie(k1)
+		}
+		if how&8 != 0 {
+			h.SetCanonical([]byte(k2), []byte(v1))
+		}
+		if how&16 != 0 {
+			_ = h.SetTrailer(k1)
+			_ = h.AddTrailer(v2)
+		}
+		h.SetNoDefaultContentType(true)
+		h.s.Implied |= head.NoDate
+		var p ResponseHeader
+		head := h.Header()
+		n, err := h1.ParseResponse(head, &p.s.ResponseHead, nil)
+		if err != nil {
+			if !acceptable(err) && !bytes.Contains(h.Protocol(), []byte(" ")) {
+				t.Fatalf("%q is refused: %v", head, err)
+			}
+			return
+		}
+		if n != len(head) {
+			t.Fatalf("%q ends after %d of %d bytes", head, n, len(head))
+		}
+		var want []string
+		for k, v := range h.All() {
+			id := msg.Lookup(k)
+			if 1<<id&(1<<msg.ContentLength|1<<msg.TransferEncoding) == 0 || statusHasBody(h.StatusCode()) {
+				want = append(want, line(k, v))
+			}
+		}
+		for i := range h.s.Recs { // All omits empty ones
+			r := &h.s.Recs[i]
+			if r.Flags&msg.Dead == 0 && r.ValLen == 0 && 1<<r.ID&(responseOwn&^(1<<msg.SetCookie|1<<msg.Trailer)) != 0 {
+				want = append(want, line(h.s.RawName(i), nil))
+			}
+		}
+		slices.Sort(want)
+		if got := lines(&p.s.Fields); !slices.Equal(got, want) {
+			t.Fatalf("%q was read as\n%q, the header says\n%q", head, got, want)
+		}
+		checkTrailerSection(t, h.TrailerHeader())
+	})
+}
+
+func checkTrailerSection(t *testing.T, b []byte) {
+	var f msg.Fields
+	if n, err := h1.ParseTrailers(b, &f, nil); err != nil || n != len(b) {
+		t.Fatalf("trailer section %q: %d bytes, %v", b, n, err)
 	}
 }

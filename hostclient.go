@@ -244,6 +244,10 @@ type HostClient struct {
 	// set or received; see RequestHeader.DisableNormalizing.
 	DisableHeaderNamesNormalizing bool
 
+	// RefuseFoldedFields makes a response with a folded field line an error. Otherwise each
+	// fold is replaced by a space (RFC 9112 section 5.2).
+	RefuseFoldedFields bool
+
 	// DisablePathNormalizing sends paths as they are given; see
 	// URI.DisablePathNormalizing.
 	DisablePathNormalizing bool
@@ -256,8 +260,8 @@ type HostClient struct {
 	// Response.CloseBodyStream or Response.Reset. If it is closed before its end,
 	// the connection is closed too, unless the rest of the body has already
 	// arrived; over HTTP/2 only its stream is reset. The time limits of the request and
-	// its context still apply while the body is read. Over HTTP/2, Do doesn't wait until
-	// the body of the request was sent.
+	// its context still apply while the body is read. Do doesn't wait until a long body of the
+	// request, or a stream, was sent.
 	//
 	// If resp is nil, a short body is read to its end, and the connection of a
 	// longer one is closed.
@@ -313,14 +317,15 @@ type HostClient struct {
 // After an error resp is empty, wherever the response broke off. It is as after
 // Reset, but StreamBody, SkipBody and KeepBodyBuffer keep their values.
 //
-// After Do has returned, the client no longer uses req and resp. There is one exception,
-// over HTTP/2: a stream that was set as the body of req may still be read then, by a goroutine
-// of the client that sends it, because a server may answer before it has the whole request. The
-// goroutine reads until the end of the stream, until the server or the end of the call
-// stops it, or until a streamed response is closed, and then closes the stream. If it is
-// waiting in Read at that time, it stops when Read returns. The streams of this package, of
-// io.Pipe, files and connections are closed at once instead, which ends their Read. req
-// itself doesn't have the stream any more.
+// A response may come before all of the request was sent (RFC 9112 section 9.5). Do then
+// returns it and doesn't send the rest; a connection of HTTP/1.1 isn't used again.
+//
+// After Do has returned, the client no longer uses req and resp, and req has no body stream. The
+// stream was closed, with one exception: a call of its Read, or of a StreamWriter, may still run in
+// a goroutine of the client, because a response, an error or the end of a time limit doesn't wait
+// for it. That goroutine closes the stream when the call returns. The streams of this package, of
+// io.Pipe, files and connections are closed during their Read instead, which ends it. If the
+// response is streamed, the body may still be sent until the response ends or is closed.
 func (c *HostClient) Do(req *Request, resp *Response) error {
 	return c.do(context.Background(), req, resp)
 }
@@ -338,6 +343,7 @@ func (c *HostClient) DoContext(ctx context.Context, req *Request, resp *Response
 // once. The limit also applies to the body of a streamed response.
 func (c *HostClient) DoTimeout(req *Request, resp *Response, timeout time.Duration) error {
 	if timeout <= 0 {
+		req.dropStream(ErrTimeout)
 		return resp.failed(ErrTimeout)
 	}
 	before := req.timeout
@@ -363,7 +369,7 @@ func (c *HostClient) PendingRequests() int {
 	defer p.mu.Unlock()
 	var s PoolStats
 	running := c.h2.count(&s)
-	return p.open - len(c.h2.all) - p.idle.n + running + p.waiting.n + s.Waiting
+	return p.open - len(c.h2.all) - p.idle.n + running + p.line.n + s.Waiting
 }
 
 // LastUseTime returns when the last request ended, or the zero time if there was
@@ -383,8 +389,7 @@ func (c *HostClient) LastUseTime() time.Time {
 func (c *HostClient) SetMaxConns(newMaxConns int) {
 	c.pool.mu.Lock()
 	c.MaxConns = newMaxConns
-	c.pool.grant(c.maxConns())
-	c.h2.wake(1)
+	c.serveLines()
 	c.pool.mu.Unlock()
 }
 

@@ -17,8 +17,9 @@ type clientConn struct {
 	upstream string // the address that was dialed
 
 	created, lastUse clock.Tick
-	served           int  // exchanges that are complete
-	isH2             bool // it is about to become a sharedConn
+	served           int       // exchanges that are complete
+	isH2             bool      // it is about to become a sharedConn
+	sender           *h1Sender // sends the body of the request, or nil
 }
 
 // connHooks are those of all connections of clients.

@@ -68,7 +68,8 @@ func (c *HostClient) dialReserved(k *call) (*clientConn, error) {
 		cc, err = c.dialApart(*k, addr)
 	}
 	if err == nil && cc.isH2 {
-		return nil, &errSpeaksH2{c.adoptH2(cc)}
+		c.adoptH2(k, cc)
+		return nil, errSpeaksH2
 	}
 	return cc, err
 }
@@ -80,7 +81,10 @@ func (c *HostClient) connectReserved(k call, addr string) (cc *clientConn, err e
 			c.dialFailed()
 		}
 	}()
-	return c.connect(k, addr)
+	if cc, err = c.connect(k, addr); err == nil && !cc.isH2 && !k.http1 && !k.raw {
+		c.speaksHTTP1()
+	}
+	return cc, err
 }
 
 func (c *HostClient) dialFailed() {
@@ -104,6 +108,7 @@ func (c *HostClient) dialApart(k call, addr string) (*clientConn, error) {
 	}
 	done := make(chan result)
 	ended := make(chan struct{})
+	defer close(ended)
 	go func() {
 		r := result{err: errNoConn} // in case Dial ends the goroutine
 		defer func() {
@@ -113,7 +118,7 @@ func (c *HostClient) dialApart(k call, addr string) (*clientConn, error) {
 				switch {
 				case r.err != nil:
 				case r.cc.isH2:
-					c.adoptH2(r.cc).begin()
+					c.adoptH2(nil, r.cc).begin()
 				default:
 					c.release(r.cc)
 				}
@@ -127,7 +132,6 @@ func (c *HostClient) dialApart(k call, addr string) (*clientConn, error) {
 	case r := <-done:
 		return r.cc, r.err
 	case <-ctx.Done():
-		close(ended)
 		return nil, k.ended(ctx.Err())
 	}
 }
@@ -174,25 +178,38 @@ func (k *call) ended(err error) error {
 // functions panics, that is an error.
 func (c *HostClient) connect(k call, addr string) (cc *clientConn, err error) {
 	var nc net.Conn
+	returned := false
 	defer func() {
-		if p := recover(); p != nil {
-			trace := debug.Stack()
-			if nc != nil {
-				_ = closeCalmly(nc)
-			}
+		if returned {
+			return
+		}
+		p, trace := recover(), debug.Stack() // nil if a function has ended the goroutine
+		if nc != nil {
+			_ = closeCalmly(nc)
+		}
+		if p != nil {
 			cc, err = nil, fmt.Errorf("gale: connecting to %q panicked: %v\n%s", addr, p, trace)
 		}
 	}()
+	cc, err = c.connectTo(k, addr, &nc)
+	returned = true
+	return cc, err
+}
+
+// connectTo is connect without care for panics. It stores the connection in made as soon as
+// there is one, and closes it before it returns an error.
+func (c *HostClient) connectTo(k call, addr string, made *net.Conn) (cc *clientConn, err error) {
 	if c.IsTLS {
 		if err := checkServerName(c.TLSConfig, addr); err != nil {
 			return nil, err
 		}
 	}
 	from := clock.Ticks()
-	nc, err = c.dial(k, addr)
+	nc, err := c.dial(k, addr)
 	if err == nil && nc == nil {
 		err = errNoConn
 	}
+	*made = nc
 	c.Trace.dialed(addr, nc, time.Duration(clock.Ticks()-from), err)
 	if err != nil {
 		switch {
@@ -209,6 +226,7 @@ func (c *HostClient) connect(k call, addr string) (cc *clientConn, err error) {
 		if nc, err = c.handshake(k, nc, addr); err != nil {
 			return nil, err
 		}
+		*made = nc
 	case own && !k.raw && c.offersHTTP2() && !tc.ConnectionState().HandshakeComplete:
 		if err = c.shake(k, tc, addr); err != nil {
 			return nil, err

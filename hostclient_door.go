@@ -6,10 +6,21 @@ import (
 
 	"github.com/galehttp/gale/internal/door"
 	"github.com/galehttp/gale/internal/head"
+	"github.com/galehttp/gale/internal/msg"
 )
 
 // What package reverse needs of a HostClient, except door.AcquireConn.
 func init() {
+	door.AnnounceTrailers = func(h any, names string, from door.TrailerLender) {
+		s := &h.(*RequestHeader).s
+		s.PutMore(msg.Trailer, msg.Trailer.Name(), []byte(names), msg.Normalized)
+		s.Trailers.Open = true
+		s.Trailers.Expect(&s.Fields, from)
+	}
+	door.ReceiveTrailers = func(h, section any) {
+		s := &h.(*RequestHeader).s
+		s.Trailers.Receive(&s.Fields, section.(*msg.Fields), s.Spelling, head.ShownNever, false)
+	}
 	door.MayHTTP2 = func(client any) bool {
 		c := client.(*HostClient)
 		p := hostProto(c.h2.proto.Load())
@@ -54,6 +65,41 @@ func (c *HostClient) notOver1(k *call, req *Request, resp *Response, cc *clientC
 
 // sectionOf returns the trailer section of a stream.
 func sectionOf(from door.Trailered) (t head.Trailers) {
-	from.Trailers().(*RequestHeader).s.Trailers.CopyTo(&t)
+	from.Trailers(door.Seal{}).(*RequestHeader).s.Trailers.CopyTo(&t)
 	return t
+}
+
+// For tests: see internal/door.
+func init() {
+	door.WaitingCalls = func(c any) int { return int(c.(*HostClient).h2.waiting.Load()) }
+	door.ClientStreams = func(c any) int {
+		hc := c.(*HostClient).h2.first.Load()
+		if hc == nil {
+			return 0
+		}
+		hc.mu.Lock()
+		defer hc.mu.Unlock()
+		return hc.proto.Streams()
+	}
+	door.Unread = func(body any) int {
+		r := body.(*h2Reader)
+		sc := r.s.hc
+		sc.mu.Lock()
+		defer sc.mu.Unlock()
+		return r.in.n
+	}
+	door.LoadOf = func(cc any) int { return (*cc.(*LBClient).members.Load())[0].load() }
+	door.ClosePipes = func(c any) { c.(*PipelineClient).closePipes() }
+}
+
+// closePipes ends the connections of c as if they were idle.
+func (c *PipelineClient) closePipes() {
+	for i := range c.lanes {
+		l := &c.lanes[i]
+		l.mu.Lock()
+		if l.conn != nil {
+			l.conn.end(errPipeIdle)
+		}
+		l.mu.Unlock()
+	}
 }

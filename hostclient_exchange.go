@@ -43,7 +43,7 @@ func (c *HostClient) roundTrip(k *call, req *Request, resp *Response) (retry boo
 func (c *HostClient) roundTrip1(k *call, req *Request, resp *Response, rules *readRules, from clock.Tick, cc *clientConn, err error) (retry bool, _ error) {
 	for {
 		if err != nil {
-			if is := (*errSpeaksH2)(nil); errors.As(err, &is) {
+			if err == errSpeaksH2 {
 				return c.roundTripAny(k, req, resp, rules, from)
 			}
 			return false, resp.failed(err)
@@ -87,32 +87,35 @@ func (c *HostClient) roundTripOn(k *call, cc *clientConn, req *Request, resp *Re
 	if says {
 		req.SetConnectionClose()
 	}
-	unwatch := k.watch(cc)
+	var unwatch func() bool
 	returned := false
 	defer func() {
 		if !returned { // a user's function panicked, or ended the goroutine
+			defer c.discard(cc)
 			if unwatch != nil {
 				unwatch()
 			}
-			c.discard(cc)
+			_, _ = cc.endSending(k, false, errBodyEnded)
 		}
 	}()
+	unwatch = k.watch(cc)
 	keep, err := c.exchange(k, cc, req, resp, rules)
 	if err == nil {
 		resp.ParseNetConn(cc.Conn())
 	}
-	returned = true
 	if says {
 		req.Header.ResetConnectionClose()
 	}
 	keep = keep && !lastOne
 	if err == nil && rules.stream {
+		returned = true
 		resp.bodyStream = c.newResponseStream(k, cc, resp, rules.length, keep, unwatch)
 		return false, nil
 	}
 	if unwatch != nil && !unwatch() {
 		keep = false
 	}
+	returned = true
 	if err == clientconn.ErrStale {
 		return false, err
 	}
@@ -160,9 +163,7 @@ func (c *HostClient) readRules(req *Request, resp *Response) readRules {
 		skip:   resp.SkipBody && !resp.wasHead,
 		stream: (resp.StreamBody || c.StreamResponseBody) && !req.whole,
 	}
-	if c.ReadBufferSize > 0 {
-		r.lim = h1.Limits{Head: c.ReadBufferSize}
-	}
+	r.lim = c.responseLimits()
 	switch {
 	case r.limit == 0:
 		r.limit = DefaultMaxResponseBodySize
@@ -176,6 +177,15 @@ func (c *HostClient) readRules(req *Request, resp *Response) readRules {
 	}
 	resp.Header.hideContents = c.SecureErrorLogMessage
 	return r
+}
+
+// responseLimits returns the limits of the heads and the trailer sections of responses.
+func (c *HostClient) responseLimits() h1.Limits {
+	lim := h1.Limits{Dialect: h1.Folding, Head: max(c.ReadBufferSize, 0)}
+	if c.RefuseFoldedFields {
+		lim.Dialect = h1.Strict
+	}
+	return lim
 }
 
 // watch makes the end of the context break off the connection. unwatch stops that.
@@ -202,12 +212,13 @@ func (c *HostClient) exchange(k *call, cc *clientConn, req *Request, resp *Respo
 		}
 		cc.conn.BoundReads(whole)
 	}
+	closes := req.Header.s.Closes() // a stream may change the header when it ends
 	answered, err := c.send(k, cc, req, resp, rules)
 	lost := err // if there is a response anyway, the connection was reset before it was read
 	if err == clientconn.ErrStale {
 		return false, err
 	}
-	if c.Trace != nil {
+	if c.Trace != nil && cc.sender == nil {
 		c.Trace.wrote(req, err)
 	}
 	unsent := answered || err != nil // the rest of the request must not be sent any more
@@ -219,12 +230,16 @@ func (c *HostClient) exchange(k *call, cc *clientConn, req *Request, resp *Respo
 		if !k.sent || !clientconn.IsReset(err) || cc.hasResponse(k, resp, rules) != nil {
 			return false, k.failed(req, err, false)
 		}
-	case !answered:
+	case answered:
+		cc.conn.BoundReads(k.until(c.ReadTimeout)) // awaitContinue has set ExpectContinueTimeout
+	default:
 		if err := c.awaitHead(k, cc, req, resp, rules); err != nil {
-			return false, k.failed(req, err, len(cc.conn.Unread()) > 0 || rules.interim > 0)
+			got := len(cc.conn.Unread()) > 0 || rules.interim > 0
+			_, err = cc.endSending(k, false, err)
+			return false, k.failed(req, err, got)
 		}
 	}
-	keep = cc.frame(resp, rules) && !unsent && !req.Header.s.Closes()
+	keep = cc.frame(resp, rules) && !unsent && !closes
 	if lost != nil && rules.length == msg.LenUnknown {
 		// The body ends when the connection ends, but a reset is not a proper end.
 		// A reset is reported only once, and the write got it.
@@ -235,17 +250,27 @@ func (c *HostClient) exchange(k *call, cc *clientConn, req *Request, resp *Respo
 		rules.stream = false
 	}
 	if rules.stream {
+		if cc.sender != nil {
+			cc.sender.handOver()
+		}
 		return keep, nil
 	}
-	if err := cc.readBody(resp, rules); err != nil {
+	whole, err := cc.endSending(k, rules.length == msg.LenUnknown, cc.readBody(resp, rules))
+	if err != nil {
 		return false, k.failed(req, err, true)
 	}
-	return keep && len(cc.conn.Unread()) == 0, nil
+	return keep && whole && len(cc.conn.Unread()) == 0, nil
 }
 
 // awaitHead reads the head of the final response. Reads after it are limited by
 // ReadTimeout.
 func (c *HostClient) awaitHead(k *call, cc *clientConn, req *Request, resp *Response, rules *readRules) error {
+	if o := cc.sender; o != nil {
+		cc.conn.BoundReads(o.by) // until it tells that the request was sent
+		err := cc.readFinalHead(k, resp, rules, c.Trace, req)
+		o.sawHead()
+		return err
+	}
 	whole := k.until(c.ReadTimeout)
 	cc.conn.BoundReads(whole)
 	if c.ResponseHeaderTimeout <= 0 {
@@ -293,6 +318,9 @@ func (cc *clientConn) readFinalHead(k *call, resp *Response, rules *readRules, t
 	if t != nil && len(cc.conn.Unread()) == 0 {
 		if err := cc.conn.Fill(); err != nil {
 			return noResponse(err)
+		}
+		if cc.sender != nil {
+			cc.sender.tell(nil)
 		}
 		t.firstByte(req)
 	}

@@ -21,11 +21,13 @@ import (
 // the calls that have a result. What calls and the reader send is gathered in out. At most
 // one goroutine writes at a time: the one that has set writing (claim), until flush finds
 // out empty. mu is held for short steps, never while user code runs or a goroutine waits.
-// It is never held together with the lock of the pool.
+// The lock of the pool is never taken while it is held, only before it.
 type sharedConn struct {
 	c      *HostClient
 	cc     *clientConn
 	scheme string
+
+	promised int // streams that calls will open which have waited; under the lock of the pool
 
 	// For goroutines without mu, which set them under mu: how many streams can be opened
 	// now, and how many are open.
@@ -100,7 +102,7 @@ func (c *HostClient) h2Config() *h2.Config {
 		// slowly, more for one that it reads fast. What comes for one stream never takes
 		// the window of another, because package h2 gives the connection's window back at
 		// once. So unread bodies take no more memory than 64 KiB each, and ConnWindow for
-		// all fast ones together.
+		// all fast ones together. For those that the client collects, see h2.Conn.Collect.
 		c.h2.cfg = h2.Config{HeaderList: max(c.ReadBufferSize, 0)}
 		c.h2.cfg.Fill()
 	})
@@ -116,7 +118,20 @@ func (hc *sharedConn) setRoom() {
 	if r := int32(room); hc.room.Load() != r {
 		hc.room.Store(r)
 	}
-	hc.active.Store(int32(hc.proto.Streams()))
+	if n := int32(hc.proto.Streams()); hc.active.Load() != n {
+		hc.active.Store(n)
+	}
+}
+
+// unlock releases mu after a change that may have ended streams or made room for more: it stores
+// what goroutines without mu see, and lets go the calls that wait for that.
+func (hc *sharedConn) unlock() {
+	hc.setRoom()
+	hc.mu.Unlock()
+	x := &hc.c.h2
+	if x.waiting.Load() > 0 && (hc.room.Load() > 0 || hc.active.Load() == 0 || x.refused.Load()) {
+		hc.c.tellLines()
+	}
 }
 
 // readLoop reads until the connection ends.
@@ -134,18 +149,15 @@ func (hc *sharedConn) readLoop() {
 		}
 	}()
 	buf.B = buf.B[:cap(buf.B)]
-	empty := 0
+	conn, empty := io.Reader(hc.cc.Conn()), 0
 	for {
-		n, rerr := hc.cc.Conn().Read(buf.B)
+		n, rerr := pool.ReadOnce(conn, buf.B, &empty)
 		if n > 0 {
-			empty = 0
 			if !hc.take(buf.B[:n]) {
 				ends = hc.isMute()
 				return
 			}
 			buf = hc.resize(buf, n)
-		} else if empty++; rerr == nil && empty == maxEmptyReads {
-			rerr = io.ErrNoProgress
 		}
 		if rerr != nil {
 			err = rerr
@@ -180,9 +192,6 @@ func (hc *sharedConn) take(b []byte) bool {
 		woken[i] = nil
 	}
 	hc.rested = woken[:0]
-	if hc.room.Load() > 0 {
-		hc.c.tellH2Room()
-	}
 	if mine {
 		if open {
 			hc.flush(h2Tries)
@@ -199,7 +208,7 @@ func (hc *sharedConn) handle(b []byte) (woken []*h2Call, mine, open bool) {
 	now := clock.Ticks()
 	hc.lastIn.Store(int64(now))
 	hc.mu.Lock()
-	defer hc.mu.Unlock()
+	defer hc.unlock()
 	if hc.over || hc.proto.Failed() {
 		return nil, false, false
 	}
@@ -215,7 +224,6 @@ func (hc *sharedConn) handle(b []byte) (woken []*h2Call, mine, open bool) {
 	}
 	hc.fill()
 	hc.maybeEnd()
-	hc.setRoom()
 	mine = hc.claim()
 	woken, hc.woken = hc.woken, hc.rested
 	return woken, mine, open
@@ -328,47 +336,56 @@ func (hc *sharedConn) end(err error) {
 		h2CallOf(st).lose(loss)
 		return true
 	})
-	hc.setRoom()
 	hc.upkeep.end()
 	hc.out, hc.spare = nil, nil
 	hc.wakeAll()
-	hc.mu.Unlock()
+	hc.unlock()
 	hc.cc.conn.Cancel()
 }
 
 // retire makes the connection take no more calls. It ends when the running ones have.
 func (hc *sharedConn) retire() {
 	hc.mu.Lock()
+	hc.refuseCalls()
+	hc.unlock()
+}
+
+// refuseCalls is retire under mu.
+func (hc *sharedConn) refuseCalls() {
 	hc.retired = true
 	hc.maybeEnd()
 	hc.setRoom()
-	mine := hc.claim()
-	hc.mu.Unlock()
-	if mine {
+	if hc.claim() {
 		hc.flushApart()
 	}
 }
 
-// closeIdle retires the connection if it has no calls, and reports whether it did.
-func (hc *sharedConn) closeIdle() bool {
+// dismiss is retire under the pool's lock. It tells no call that waits.
+func (hc *sharedConn) dismiss() {
 	hc.mu.Lock()
-	idle := hc.proto.Streams() == 0 && !hc.over && !hc.ending
+	hc.refuseCalls()
 	hc.mu.Unlock()
-	if idle {
-		hc.retire()
+}
+
+// dismissIdle is dismiss if the connection has no calls, and reports whether it did.
+func (hc *sharedConn) dismissIdle() bool {
+	hc.mu.Lock()
+	defer hc.mu.Unlock()
+	if hc.proto.Streams() > 0 {
+		return false
 	}
-	return idle
+	hc.refuseCalls()
+	return true
 }
 
 // begin sends what the connection begins with, if no call does.
 func (hc *sharedConn) begin() {
 	hc.mu.Lock()
 	mine := hc.claim()
-	hc.mu.Unlock()
+	hc.unlock()
 	if mine {
 		hc.flushApart()
 	}
-	hc.c.tellH2Room()
 }
 
 // streams returns how many streams were opened.

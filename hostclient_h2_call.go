@@ -174,7 +174,7 @@ func (s *h2Call) head(end bool) {
 		s.fail(ErrBodyTooLarge)
 		return
 	default:
-		hc.proto.ExpectAll(s.st)
+		hc.proto.Collect(s.st)
 	}
 	s.set(h2HeadCame)
 }
@@ -224,11 +224,12 @@ func (s *h2Call) data(b []byte, end bool) {
 			buf.Grow(bodyRoom(len(buf.B), len(b), s.resp.Header.s.ContentLength) - len(buf.B))
 		}
 		buf.B = append(buf.B, b...)
-		s.hc.proto.Consumed(s.st, len(b))
 	}
 	if end {
 		s.complete()
+		return
 	}
+	s.hc.proto.Collect(s.st)
 }
 
 // trailerSection handles the trailer section, which ends the body, under mu.
@@ -310,6 +311,8 @@ func (s *h2Call) finish() {
 	hc := s.hc
 	s.st.Owner = nil
 	hc.proto.Done(s.st)
+	for hc.proto.Resume() != nil { // responses that waited for room go on
+	}
 	hc.out = hc.proto.AppendControl(hc.out)
 	s.st, s.req, s.resp, s.rest = nil, nil, nil, nil
 	if s.sender != nil {
@@ -341,16 +344,12 @@ func (s *h2Call) giveUp(cause error) bool {
 	if open {
 		s.fail(cause)
 		hc.maybeEnd()
-		hc.setRoom()
 	}
 	mine := hc.claim()
 	hc.wakeAll()
-	hc.mu.Unlock()
+	hc.unlock()
 	if mine {
 		hc.flush(h2Tries)
-	}
-	if open {
-		hc.c.tellH2Room()
 	}
 	return open
 }

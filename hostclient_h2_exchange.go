@@ -13,6 +13,7 @@ import (
 
 // roundTripAny is roundTrip for a host that speaks HTTP/2, or may do so.
 func (c *HostClient) roundTripAny(k *call, req *Request, resp *Response, rules *readRules, from clock.Tick) (retry bool, err error) {
+	defer c.passOn(k) // on each way out before the stream is open
 	p := hostProto(c.h2.proto.Load())
 	if p == protoNew {
 		p = c.learn()
@@ -21,7 +22,10 @@ func (c *HostClient) roundTripAny(k *call, req *Request, resp *Response, rules *
 	if k.http1 && c.HTTP2 == HTTP2Only {
 		return false, resp.failed(errH2Upgrade)
 	}
-	if p == protoHTTP1 || k.http1 {
+	if k.http1 {
+		c.passOn(k) // the connection that it has dialed can't be used
+	}
+	if p == protoHTTP1 && k.promised == nil || k.http1 {
 		if k.http2 {
 			return c.notOver1(k, req, resp, nil)
 		}
@@ -30,14 +34,13 @@ func (c *HostClient) roundTripAny(k *call, req *Request, resp *Response, rules *
 	}
 	var out h2Outgoing
 	if k.opens {
+		rules.stream, rules.skip, resp.SkipBody = true, false, false
 		err = req.prepareHeader()
 	} else {
 		out, err = req.outgoing()
 	}
 	if err != nil {
-		if req.hasStream() {
-			_ = req.closeStream(err)
-		}
+		req.dropStream(err)
 		return false, resp.failed(err)
 	}
 	for {
@@ -58,12 +61,7 @@ func (c *HostClient) roundTripAny(k *call, req *Request, resp *Response, rules *
 		if c.Trace != nil {
 			c.Trace.gotH2Conn(req, hc, time.Duration(clock.Ticks()-from))
 		}
-		if k.opens {
-			retry, err = c.openOver(k, hc, req, resp, rules)
-		} else {
-			retry, err = c.roundTripOver(k, hc, req, resp, rules, &out)
-		}
-		if err != errH2Full {
+		if retry, err = c.roundTripOver(k, hc, req, resp, rules, &out); err != errH2Full {
 			return retry, err
 		}
 		if err := k.mustEnd(); err != nil {
@@ -80,12 +78,18 @@ var (
 	errH2Useless = errors.New("gale: the connection opens no streams")
 )
 
-// roundTripOver is roundTrip over a connection of HTTP/2.
+// roundTripOver is roundTrip over a connection of HTTP/2, also for OpenStream.
 func (c *HostClient) roundTripOver(k *call, hc *sharedConn, req *Request, resp *Response, rules *readRules, out *h2Outgoing) (retry bool, err error) {
 	k.upstream = hc.cc.upstream
+	if k.opens {
+		if err := hc.awaitSettings(k); err != nil {
+			return false, resp.failed(err)
+		}
+	}
 	s := h2Calls.Get().(*h2Call)
-	expects := c.awaitsContinue(req)
-	if err := s.begin(k, hc, req, resp, rules, out, expects); err != nil {
+	expects := !k.opens && c.awaitsContinue(req)
+	if err = s.begin(k, hc, req, resp, rules, out, expects); err != nil {
+		c.passOn(k)
 		s.sender = nil
 		s.reader = nil
 		s.release()
@@ -121,7 +125,11 @@ func (c *HostClient) roundTripOver(k *call, hc *sharedConn, req *Request, resp *
 		_ = req.closeStream(nil)
 	}
 	if s.reader != nil {
-		s.stream(k, resp)
+		if k.opens {
+			k.stream = s.toTunnel()
+		} else {
+			s.stream(k, resp)
+		}
 		returned = true
 		return false, nil
 	}
@@ -133,14 +141,9 @@ func (c *HostClient) roundTripOver(k *call, hc *sharedConn, req *Request, resp *
 
 // endFailed ends an exchange without a response.
 func (c *HostClient) endFailed(k *call, s *h2Call, req *Request, resp *Response, out *h2Outgoing) (retry bool, _ error) {
+	s.interruptSender()                         // it may use the header of req
+	k.unread = out.streams() && s.sender == nil // the request has the stream still
 	err := k.failedH2(s, req, c.HTTP2)
-	if out.streams() {
-		if s.sender == nil {
-			k.unread = true // the request has it again
-		} else {
-			s.interruptSender()
-		}
-	}
 	s.reader = nil
 	s.release()
 	return err != ErrBodyTooLarge, resp.failed(err)
@@ -179,8 +182,8 @@ func (s *h2Call) begin(k *call, hc *sharedConn, req *Request, resp *Response, ru
 	if expects {
 		s.wants |= h2HeadCame | h2Continue
 	}
-	if req.hasUser() {
-		defer req.takeAuthorization(req.lendAuthorization())
+	if req.lendAuthorization() {
+		defer req.takeAuthorization()
 	}
 	hc.mu.Lock()
 	if hc.over || hc.retired || hc.ending || len(hc.out) >= maxH2Backlog {
@@ -216,6 +219,9 @@ func (s *h2Call) begin(k *call, hc *sharedConn, req *Request, resp *Response, ru
 	s.from = from
 	s.st.Owner = s
 	s.req, s.resp, s.trails = req, resp, out.trails
+	if req.ConnectionClose() {
+		hc.retired = true
+	}
 	switch {
 	case end, k.opens:
 		s.opens = k.opens
@@ -226,13 +232,11 @@ func (s *h2Call) begin(k *call, hc *sharedConn, req *Request, resp *Response, ru
 	default:
 		s.beginBody(out.body)
 	}
-	if req.ConnectionClose() {
-		hc.retired = true
-	}
 	hc.upkeep.wakeUp()
 	hc.setRoom()
 	mine := hc.claim()
 	hc.mu.Unlock()
+	c.passOn(k) // before the call writes, which may take long
 	if mine {
 		how := h2Tries
 		if k.ctx == nil && k.deadline == 0 && !s.timed && c.WriteTimeout <= 0 && !expects {
@@ -253,7 +257,8 @@ func (s *h2Call) beginBody(body []byte) {
 
 // beginStream begins to send a body stream, under mu. The request has it no more.
 func (s *h2Call) beginStream(req *Request, out *h2Outgoing) {
-	s.sender = newH2Sender(s, out)
+	s.sender = newH2Sender(s, req, out)
+	s.trails = s.trails && s.sender.section == nil
 	req.bodyStream, req.streamWriter = nil, nil
 	go s.sender.run()
 }
@@ -313,7 +318,8 @@ func (s *h2Call) run(k *call, req *Request, rules *readRules, out *h2Outgoing, e
 }
 
 // awaitContinue waits until the server wants the body, at most for ExpectContinueTimeout, and
-// begins to send it. If a final response comes instead, the body isn't sent.
+// begins to send it. If a final response comes instead, the body isn't sent. If one comes
+// together with the 100, the server may read the body after it.
 func (s *h2Call) awaitContinue(k *call, req *Request, out *h2Outgoing) error {
 	hc := s.hc
 	wait := hc.c.ExpectContinueTimeout
@@ -341,7 +347,7 @@ func (s *h2Call) awaitContinue(k *call, req *Request, out *h2Outgoing) error {
 	hc.mu.Lock()
 	switch {
 	case s.st == nil:
-	case s.bits.Load()&h2HeadCame != 0:
+	case s.bits.Load()&(h2HeadCame|h2Continue) == h2HeadCame:
 		s.answered = true
 		s.allSent()
 	case out.streams():
@@ -368,11 +374,15 @@ func (s *h2Call) stream(k *call, resp *Response) {
 	if open && s.trails && s.req != nil {
 		s.req.Header.s.Trailers.CopyTo(&s.trailersOut)
 	}
+	if open && s.sender != nil && s.req != nil {
+		s.sender.copySection(s.req)
+	}
 	s.req, s.resp = nil, nil
 	s.rest = bytes.Clone(s.rest)
 	s.tells = false
 	hc.mu.Unlock()
 	if k.asks(door.WholeKey{}) && r.whole(resp) {
+		s.interruptSender()
 		return
 	}
 	if open {

@@ -102,52 +102,6 @@ func (c *Client) OpenStream(ctx context.Context, req *Request, resp *Response) (
 	return nc, err
 }
 
-// openOver is roundTripOver for OpenStream.
-func (c *HostClient) openOver(k *call, hc *sharedConn, req *Request, resp *Response, rules *readRules) (retry bool, err error) {
-	k.upstream = hc.cc.upstream
-	if err := hc.awaitSettings(k); err != nil {
-		return false, resp.failed(err)
-	}
-	own := *rules
-	own.stream, own.skip = true, false
-	resp.SkipBody = false
-	var none h2Outgoing
-	s := h2Calls.Get().(*h2Call)
-	if err := s.begin(k, hc, req, resp, &own, &none, false); err != nil {
-		s.reader = nil
-		s.release()
-		switch err {
-		case errH2Full:
-			return false, err
-		case errH2Useless: // see roundTripOver
-			k.sent, k.reused, k.verdict = false, false, verdictUnprocessed
-			return true, resp.failed(hc.endedBy())
-		}
-		return false, resp.failed(err)
-	}
-	returned := false
-	defer func() {
-		if !returned {
-			s.giveUp(errBodyEnded)
-		}
-	}()
-	if err = s.run(k, req, &own, &none, false); err != nil {
-		s.giveUp(err)
-	}
-	resp.ParseNetConn(hc.Conn())
-	bits := s.bits.Load()
-	returned = true
-	switch {
-	case err != nil, bits&h2Done != 0 && s.err != nil && (s.reader == nil || bits&h2HeadCame == 0):
-		return c.endFailed(k, s, req, resp, &none)
-	case s.reader == nil:
-		s.release()
-	default:
-		k.stream = s.toTunnel()
-	}
-	return false, nil
-}
-
 // awaitSettings waits for the server's SETTINGS, or the end of the connection.
 func (hc *sharedConn) awaitSettings(k *call) error {
 	hc.mu.Lock()

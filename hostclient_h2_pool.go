@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/galehttp/gale/internal/clock"
 	"github.com/galehttp/gale/internal/h2"
@@ -26,20 +25,20 @@ const (
 )
 
 // h2Conns are the connections of HTTP/2 of a HostClient. Each has a place of the pool, like
-// the other connections; connPool.mu guards the fields after waiting.
+// the other connections; connPool.mu guards the fields after cfg.
 type h2Conns struct {
 	proto   atomic.Uint32              // a hostProto
 	refused atomic.Bool                // the server wants HTTP/1.1 instead
 	first   atomic.Pointer[sharedConn] // where calls look first, or nil
-	waiting atomic.Int32               // calls that wait: in line, or about to look again
+	waiting atomic.Int32               // calls that wait, in both lines, or have a stream promised
 	once    sync.Once
 	cfg     h2.Config
 
 	all     []*sharedConn
-	line    waiterList
-	dialing bool // a call is dialing; others wait for the result
-	turn    int  // to use the addresses of the host in turns
-	addrs   int  // how many addresses the host has, 0 if that isn't known yet
+	line    waiterList // calls that wait for a stream
+	dialing bool       // a call is dialing; others wait for the result
+	turn    int        // to use the addresses of the host in turns
+	addrs   int        // how many addresses the host has, 0 if that isn't known yet
 }
 
 // offersHTTP2 reports whether connections may be of HTTP/2.
@@ -71,6 +70,16 @@ func (c *HostClient) learn() hostProto {
 func (x *h2Conns) refuse() {
 	x.refused.Store(true)
 	x.proto.Store(uint32(protoHTTP1))
+}
+
+// speaksHTTP1 records that the server has chosen HTTP/1.1 for a connection that could be of
+// HTTP/2.
+func (c *HostClient) speaksHTTP1() {
+	x := &c.h2
+	if hostProto(x.proto.Load()) != protoHTTP1 {
+		x.proto.Store(uint32(protoHTTP1))
+		c.tellLines()
+	}
 }
 
 // isH2 reports whether nc, a new connection, is of HTTP/2. A connection that the call can't
@@ -154,30 +163,27 @@ func (a alpnChoice) names(own []string) []string {
 	return own
 }
 
-// acquireH2 returns a connection of HTTP/2 with room for a stream, at least a moment ago. If
-// the host has turned out to speak HTTP/1.1, it returns neither that nor an error, but cc if
-// the call has just dialed it.
+// acquireH2 returns a connection of HTTP/2 with room for a stream, at least a moment ago; or for
+// sure, if it is k.promised. If the host has turned out to speak HTTP/1.1, it returns neither
+// that nor an error, but cc if the call has just dialed it.
 func (c *HostClient) acquireH2(k *call) (hc *sharedConn, cc *clientConn, err error) {
+	if k.promised != nil {
+		return k.promisedConn(), nil, nil
+	}
 	if hc := c.h2.first.Load(); hc != nil && c.h2.waiting.Load() == 0 && hc.room.Load() > 0 && !c.isOld(hc) {
 		return hc, nil, nil
 	}
-	waited := false
-	var since clock.Tick // when the call began to wait for a stream
-	for {
-		hc, dial, w, err := c.reserveH2(waited, &since)
-		switch {
-		case err != nil, hc != nil:
-			return hc, nil, err
-		case dial:
-			return c.dialH2(k)
-		case w == nil:
-			return nil, nil, nil
-		}
-		if err := c.awaitH2(k, w, since); err != nil {
-			return nil, nil, err
-		}
-		waited = true
+	got, w := c.reserveH2(k)
+	if w != nil {
+		got = c.await(k, w)
 	}
+	if got.dial {
+		return c.dialH2(k)
+	}
+	if got.hc != nil {
+		k.promised = got.hc
+	}
+	return got.hc, nil, got.err
 }
 
 // isOld retires a connection that was used for MaxConnDuration, and reports whether it did.
@@ -189,84 +195,62 @@ func (c *HostClient) isOld(hc *sharedConn) bool {
 	return true
 }
 
-// reserveH2 returns a connection with room, the right to make one, or a place in the line. If
-// it returns none of them, the host speaks HTTP/1.1. waited says that the call has waited
-// already, so that it goes before those that come.
-func (c *HostClient) reserveH2(waited bool, since *clock.Tick) (hc *sharedConn, dial bool, w *connWaiter, err error) {
+// reserveH2 returns a connection with a promised stream, the right to make one, or a place in
+// the line. If it returns none of them, the host speaks HTTP/1.1.
+func (c *HostClient) reserveH2(k *call) (got room, w *connWaiter) {
 	p, x := &c.pool, &c.h2
-	var old []*sharedConn
-	var idle *clientConn
-	defer func() {
-		for _, hc := range old {
-			hc.retire()
-		}
-		if idle != nil {
-			idle.conn.Close()
-		}
-	}()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if waited {
-		x.waiting.Add(-1)
-	}
-	if hostProto(x.proto.Load()) == protoHTTP1 {
-		x.wake(1)
-		return nil, false, nil, nil
-	}
-	if x.line.n == 0 || waited {
-		if hc, old = x.choose(c); hc != nil {
-			if hc.room.Load() > 1 {
-				x.wake(1) // there may be room for the next call, too
+	x.waiting.Add(1) // before it looks for room, so that a call that ends meanwhile sees it
+	if x.line.n == 0 || k.number > 0 && k.number < x.line.first.number {
+		if got, ok := c.findHTTP2(); ok {
+			if got.hc == nil {
+				x.waiting.Add(-1)
 			}
-			return hc, false, nil, nil
+			return got, nil
 		}
 	}
-	full := p.open >= c.maxConns()
-	if full && p.idle.n > 0 && !x.dialing && len(x.all) == 0 { // only connections of HTTP/1.1
-		idle = p.idle.popFront()
-		p.open--
-		full = false
+	if c.MaxConnWaitTimeout <= 0 && !x.dialing {
+		x.waiting.Add(-1)
+		return room{err: ErrNoFreeConns}, nil
+	}
+	return room{}, c.wait(k, &x.line)
+}
+
+// findHTTP2 finds room for a call that needs HTTP/2; room{} says that the host speaks HTTP/1.1.
+// While a call is dialing, others that find no stream wait for the result. The caller holds
+// the pool's lock, and counts the call in waiting as long as a stream is promised to it.
+func (c *HostClient) findHTTP2() (got room, ok bool) {
+	p, x := &c.pool, &c.h2
+	if hostProto(x.proto.Load()) == protoHTTP1 {
+		return room{}, true
+	}
+	if hc := x.choose(c); hc != nil {
+		hc.promised++
+		return room{hc: hc}, true
 	}
 	switch {
 	case x.dialing:
-	case !full:
-		x.dialing = true
+		return room{}, false
+	case p.open < c.maxConns():
 		p.open++
-		return nil, true, nil, nil
-	case c.MaxConnWaitTimeout <= 0:
-		return nil, false, nil, ErrNoFreeConns
-	case *since == 0:
-		*since = clock.Ticks()
+	case !p.yieldPlace(): // which isn't counted again
+		return room{}, false
 	}
-	w = connWaiters.Get().(*connWaiter)
-	x.waiting.Add(1) // before it looks for room, so that a call that ends meanwhile sees it
-	if x.line.n == 0 || waited {
-		if hc, _ = x.choose(c); hc != nil {
-			x.waiting.Add(-1)
-			connWaiters.Put(w)
-			return hc, false, nil, nil
-		}
-	}
-	if waited {
-		x.line.pushFront(w)
-	} else {
-		x.line.push(w)
-		p.stats.Waits++
-	}
-	return nil, false, w, nil
+	x.dialing = true
+	return room{dial: true, leads: true}, true
 }
 
 // choose returns a connection with room: the first one, so that those that aren't needed
 // become idle. If the host has several addresses, it takes them in turns, and returns nil as
-// long as there are fewer connections. old are connections to retire. The caller holds the
-// pool's lock.
-func (x *h2Conns) choose(c *HostClient) (hc *sharedConn, old []*sharedConn) {
+// long as there are fewer connections. The caller holds the pool's lock.
+func (x *h2Conns) choose(c *HostClient) *sharedConn {
 	if x.addrs == 0 {
 		x.addrs = c.addrs.count(c.Addr)
 	}
 	n := len(x.all)
 	if x.addrs > 1 && n < x.addrs && !x.dialing && c.pool.open < c.maxConns() {
-		return nil, nil
+		return nil
 	}
 	from := 0
 	if x.addrs > 1 && n > 0 {
@@ -275,153 +259,123 @@ func (x *h2Conns) choose(c *HostClient) (hc *sharedConn, old []*sharedConn) {
 	}
 	for i := range n {
 		h := x.all[(from+i)%n]
-		if h.room.Load() <= 0 {
+		if int(h.room.Load()) <= h.promised {
 			continue
 		}
 		if c.MaxConnDuration > 0 && clock.Ticks()-h.cc.created > clock.Tick(c.MaxConnDuration) {
-			old = append(old, h)
+			h.dismiss()
 			continue
 		}
 		if x.addrs <= 1 {
 			x.first.Store(h)
 		}
-		return h, old
+		return h
 	}
-	return nil, old
+	return nil
 }
 
-// wake lets the first n calls of the line look again. The caller holds the pool's lock.
-func (x *h2Conns) wake(n int) {
-	for ; n > 0 && x.line.n > 0; n-- {
-		x.line.serve(nil)
+// waitsForDial reports whether those who wait in line wait for the end of a dial, not for
+// room. The caller holds the pool's lock.
+func (x *h2Conns) waitsForDial(line *waiterList) bool { return x.dialing && line == &x.line }
+
+// promisedConn returns the connection on which a stream is promised to the call, or nil.
+func (k *call) promisedConn() *sharedConn {
+	hc, _ := k.promised.(*sharedConn)
+	return hc
+}
+
+// passOn is called when a call has opened the stream that was promised to it, or won't open
+// it. It does nothing if none was.
+func (c *HostClient) passOn(k *call) {
+	if k.promised != nil {
+		got := room{hc: k.promisedConn()}
+		k.promised = nil
+		c.returnRoom(got)
 	}
 }
 
-// freed is called when a place of the pool has become free. While a call is dialing, the
-// others wait for its result anyway. The caller holds the pool's lock.
-func (x *h2Conns) freed() {
-	if !x.dialing {
-		x.wake(1)
-	}
-}
-
-// tellH2Room is called when a stream may be opened, without sharedConn.mu.
-func (c *HostClient) tellH2Room() {
-	if c.h2.waiting.Load() == 0 {
-		return
-	}
-	c.pool.mu.Lock()
-	c.h2.wake(1)
-	c.pool.mu.Unlock()
-}
-
-// awaitH2 waits until w may look again. since is when the call began to wait for a stream
-// although there may be no more connections, 0 if it waits for a dial.
-func (c *HostClient) awaitH2(k *call, w *connWaiter, since clock.Tick) error {
-	var due clock.Tick
-	late := error(ErrTimeout)
-	if due = k.deadline; since != 0 {
-		if t := since.Add(c.MaxConnWaitTimeout); due == 0 || t < due {
-			due, late = t, ErrNoFreeConns
-		}
-	}
-	var done <-chan struct{}
-	if k.ctx != nil {
-		done = k.ctx.Done()
-	}
-	var fires <-chan time.Time
-	if due != 0 {
-		t := AcquireTimer(max(time.Duration(due-clock.Ticks()), 0))
-		defer ReleaseTimer(t)
-		fires = t.C
-	}
-	var err error
-	select {
-	case <-w.ready:
-		err = w.err
-		w.err = nil
-		connWaiters.Put(w)
-		if err != nil {
-			c.h2.waiting.Add(-1)
-		}
-		return err
-	case <-fires:
-		err = late
-	case <-done:
-		err = k.ctx.Err()
-	}
-	p := &c.pool
-	p.mu.Lock()
-	c.h2.waiting.Add(-1)
-	if w.listed {
-		c.h2.line.remove(w)
-	} else {
-		<-w.ready
-		c.h2.wake(1) // in its place
-	}
-	w.err = nil
-	p.mu.Unlock()
-	connWaiters.Put(w)
-	return err
-}
-
-// dialH2 makes a connection, for which a place is reserved, and lets the calls that wait for
-// it look again, or gives them its error.
+// dialH2 makes a connection, for which a place is reserved, and gives the calls that wait for
+// it room, or its error.
 func (c *HostClient) dialH2(k *call) (hc *sharedConn, cc *clientConn, err error) {
 	err = errNoConn // in case the user's function ends the goroutine
 	defer func() {
-		c.dialedH2(k, hc, cc, err)
+		c.dialedH2(k, err)
 	}()
-	cc, err = c.dialReserved(k)
-	if isSpeaks := (*errSpeaksH2)(nil); errors.As(err, &isSpeaks) {
-		return isSpeaks.hc, nil, nil
+	if cc, err = c.dialReserved(k); err == errSpeaksH2 {
+		err = nil
 	}
-	return nil, cc, err
+	return k.promisedConn(), cc, err
 }
 
-// dialedH2 ends the dial that others wait for.
-func (c *HostClient) dialedH2(k *call, hc *sharedConn, cc *clientConn, err error) {
+// dialedH2 ends the dial that others wait for. err is why there is no connection, unless the
+// reason is not the host's.
+func (c *HostClient) dialedH2(k *call, err error) {
+	p, x := &c.pool, &c.h2
+	shared := false // the error is that of the others, too
+	defer func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		x.dialing = false
+		defer c.serveAfterDial()
+		for shared && x.line.n > 0 {
+			c.serve(x.line.first, room{err: err})
+		}
+	}()
+	shared = err != nil && !errors.Is(err, ErrTimeout) && k.mustEnd() == nil // without the lock: it may be user code
+}
+
+// serveAfterDial is serveLines after the dial that the line has waited for. For the calls that
+// stay there, MaxConnWaitTimeout begins. The caller holds the pool's lock.
+func (c *HostClient) serveAfterDial() {
+	x := &c.h2
+	c.serveLines()
+	if x.dialing {
+		return
+	}
+	if c.MaxConnWaitTimeout <= 0 {
+		for x.line.n > 0 {
+			c.serve(x.line.first, room{err: ErrNoFreeConns})
+		}
+	}
+	now := clock.Ticks()
+	for w := x.line.last; w != nil && w.since == 0; w = w.prev { // those that came during the dial
+		w.since = now
+	}
+}
+
+// errSpeaksH2 says that the connection that was dialed is of HTTP/2. A stream of it is promised
+// to the call.
+var errSpeaksH2 = errors.New("gale: the connection speaks HTTP/2")
+
+// adoptH2 makes cc, whose place is reserved, one of the connections of HTTP/2. If k isn't nil, a
+// stream is promised to it.
+func (c *HostClient) adoptH2(k *call, cc *clientConn) *sharedConn {
+	hc := c.newSharedConn(cc)
 	p, x := &c.pool, &c.h2
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	x.dialing = false
-	switch {
-	case hc != nil:
-		x.wake(int(hc.room.Load()) + 1)
-	case cc != nil:
-		x.proto.Store(uint32(protoHTTP1))
-		x.wake(x.line.n)
-	case k.mustEnd() != nil || errors.Is(err, ErrTimeout):
-		x.wake(1) // the reason is not the host's
-	default:
-		for w := x.line.first; w != nil; w = w.next {
-			w.err = err
-		}
-		x.wake(x.line.n)
+	x.proto.Store(uint32(protoHTTP2))
+	if k != nil {
+		hc.promised++
+		x.waiting.Add(1)
+		k.promised = hc
 	}
-}
-
-// errSpeaksH2 is how dialing reports a connection of HTTP/2.
-type errSpeaksH2 struct{ hc *sharedConn }
-
-func (*errSpeaksH2) Error() string { return "gale: the connection speaks HTTP/2" }
-
-// adoptH2 makes cc, whose place is reserved, one of the connections of HTTP/2.
-func (c *HostClient) adoptH2(cc *clientConn) *sharedConn {
-	hc := c.newSharedConn(cc)
-	p := &c.pool
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	c.h2.proto.Store(uint32(protoHTTP2))
 	if hc.ended.Load() { // it isn't in the list, so forgetH2 leaves the place to this call
 		p.open--
-		p.grant(c.maxConns())
-		return hc
+	} else {
+		x.all = append(x.all, hc)
+		if c.addrs.count(c.Addr) == 1 {
+			x.first.CompareAndSwap(nil, hc)
+		}
 	}
-	c.h2.all = append(c.h2.all, hc)
-	if c.addrs.count(c.Addr) == 1 {
-		c.h2.first.CompareAndSwap(nil, hc)
+	for w := p.line.first; w != nil; {
+		next := w.next
+		if w.any {
+			c.serve(w, room{err: errSpeaksH2})
+		}
+		w = next
 	}
+	c.serveLines()
 	return hc
 }
 
@@ -429,10 +383,9 @@ func (c *HostClient) adoptH2(cc *clientConn) *sharedConn {
 // reports whether there was one. The caller holds the pool's lock, and has the place then.
 func (x *h2Conns) yieldPlace() bool {
 	for i, hc := range x.all {
-		if hc.active.Load() == 0 {
+		if hc.active.Load() == 0 && hc.promised == 0 && hc.dismissIdle() {
 			x.all = slices.Delete(x.all, i, i+1)
 			x.first.CompareAndSwap(hc, nil)
-			go hc.retire() // it must not be locked here
 			return true
 		}
 	}
@@ -455,8 +408,7 @@ func (c *HostClient) forgetH2(hc *sharedConn) {
 	}
 	c.h2.all = slices.Delete(c.h2.all, i, i+1)
 	p.open--
-	p.grant(c.maxConns())
-	c.h2.freed()
+	c.serveLines()
 }
 
 // closeIdleH2 closes the idle connections of HTTP/2.
@@ -465,7 +417,7 @@ func (c *HostClient) closeIdleH2() {
 	all := slices.Clone(c.h2.all)
 	c.pool.mu.Unlock()
 	for _, hc := range all {
-		hc.closeIdle()
+		hc.dismissIdle()
 	}
 }
 

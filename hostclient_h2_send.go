@@ -2,14 +2,9 @@ package gale
 
 import (
 	"bufio"
-	"errors"
 	"io"
 	"math"
-	"net"
-	"os"
-	"sync/atomic"
 
-	"github.com/galehttp/gale/internal/door"
 	"github.com/galehttp/gale/internal/head"
 	"github.com/galehttp/gale/internal/msg"
 )
@@ -34,6 +29,7 @@ func (req *Request) outgoing() (o h2Outgoing, err error) {
 	h := &req.Header
 	ownForm := req.form != nil && !req.formRaw
 	if req.hasStream() && !ownForm {
+		req.useHandle()
 		o.stream, o.writer = req.bodyStream, req.streamWriter
 		o.length = req.streamLength(h.s.ContentLength)
 		h.frame(o.length)
@@ -68,21 +64,19 @@ func (req *Request) outgoing() (o h2Outgoing, err error) {
 	return o, nil
 }
 
-// h2Sender sends a body stream, on a goroutine of its own. It owns the stream, which the
-// request has no more, and closes it. The goroutine may be waiting in the program's Read when
-// the call ends: it then learns that at the end of Read.
+// h2Sender sends a body stream over HTTP/2.
 type h2Sender struct {
-	s      *h2Call
-	stream io.Reader
-	writer StreamWriter
-	left   int64 // bytes that are still due, negative if that isn't known
-	over   bool  // the stream has more bytes than it was set with
-	wake   chan struct{}
-	closed atomic.Bool
+	bodySender
+	s    *h2Call
+	left int64 // bytes that are still due, negative if that isn't known
+	over bool  // the stream has more bytes than it was set with
+	wake chan struct{}
 }
 
-func newH2Sender(s *h2Call, o *h2Outgoing) *h2Sender {
-	return &h2Sender{s: s, stream: o.stream, writer: o.writer, left: o.length, wake: make(chan struct{}, 1)}
+func newH2Sender(s *h2Call, req *Request, out *h2Outgoing) *h2Sender {
+	o := &h2Sender{bodySender: bodySender{stream: out.stream, writer: out.writer}, s: s, left: out.length, wake: make(chan struct{}, 1)}
+	o.findSection(req, out.length)
+	return o
 }
 
 // poke makes the sender look again.
@@ -93,61 +87,25 @@ func (o *h2Sender) poke() {
 	}
 }
 
-// errH2Stopped is what a stream gets when its request is over.
-var errH2Stopped = errors.New("gale: the server doesn't want the rest of the request, or the request has ended")
-
-// errBodyEnded is the error of a stream that ends its goroutine.
-var errBodyEnded = errors.New("gale: the body stream called runtime.Goexit")
-
 // run sends the body.
-func (o *h2Sender) run() {
-	err := errBodyEnded
-	defer func() {
-		if p := recover(); p != nil {
-			err = panicError(p)
-		}
-		o.finish(err)
-	}()
-	err = o.copy()
-}
-
-// finish closes the stream, and ends the request or, after an error, the exchange.
-func (o *h2Sender) finish(err error) {
-	done := false
-	defer func() {
-		if !done { // the closer has called Goexit
-			o.settle(errBodyEnded)
-		}
-	}()
-	if cerr := o.close(err); err == nil {
-		err = cerr
-	}
-	done = true
-	o.settle(err)
-}
-
-// close closes the stream, once.
-func (o *h2Sender) close(reason error) (err error) {
-	if o.stream == nil || o.closed.Swap(true) {
-		return nil
-	}
-	defer recoverWrite(&err)
-	if reason == errH2Stopped {
-		reason = nil
-	}
-	return closeBodyStream(o.stream, reason)
-}
+func (o *h2Sender) run() { o.send(o) }
 
 // settle ends the request, or the exchange after an error.
 func (o *h2Sender) settle(err error) {
 	s := o.s
 	hc := s.hc
-	from, trails := o.stream.(door.Trailered)
+	trails := o.section != nil
 	var section head.Trailers
 	if trails && err == nil {
-		section = sectionOf(from)
+		hc.mu.Lock()
+		if s.req != nil {
+			o.copySection(s.req)
+		}
+		hc.mu.Unlock()
+		section = sectionOf(o.section)
 	}
 	hc.mu.Lock()
+	o.dropSection()
 	switch {
 	case s.st == nil:
 	case err != nil:
@@ -160,36 +118,23 @@ func (o *h2Sender) settle(err error) {
 		s.endRequest()
 		hc.maybeEnd()
 	}
-	hc.setRoom()
 	mine := hc.claim()
 	hc.wakeAll()
-	hc.mu.Unlock()
+	hc.unlock()
 	if mine {
 		hc.flush(h2Stays)
-	}
-	hc.c.tellH2Room()
-}
-
-// interrupt ends a Read of the stream that may be waiting, if its type allows to close it
-// during a Read.
-func (o *h2Sender) interrupt() {
-	switch o.stream.(type) {
-	case *streamPipe, *streamConn, *io.PipeReader, net.Conn, *os.File:
-		_ = o.close(nil)
 	}
 }
 
 // copy writes the stream to o.
 func (o *h2Sender) copy() error {
 	if o.writer != nil {
-		bw := bufio.NewWriter(o)
-		o.writer(bw)
-		return bw.Flush()
+		return callStreamWriter(o.writer, o, bufio.NewWriter(nil))
 	}
 	var err error
 	want := o.left
 	if wt, ok := bodyWriterTo(o.stream); ok {
-		_, err = wt.WriteTo(o)
+		_, err = writeTo(wt, o)
 	} else {
 		limit := int64(math.MaxInt64)
 		if want >= 0 {
@@ -215,7 +160,7 @@ func (o *h2Sender) Write(p []byte) (n int, err error) {
 	if o.left >= 0 {
 		q = p[:min(int64(len(p)), o.left)]
 	}
-	n, err = o.send(q)
+	n, err = o.sendData(q)
 	if o.left >= 0 {
 		o.left -= int64(n)
 	}
@@ -225,14 +170,14 @@ func (o *h2Sender) Write(p []byte) (n int, err error) {
 	return n, err
 }
 
-func (o *h2Sender) send(p []byte) (n int, err error) {
+func (o *h2Sender) sendData(p []byte) (n int, err error) {
 	s := o.s
 	hc := s.hc
 	hc.mu.Lock()
 	for n < len(p) {
 		if s.st == nil {
 			hc.mu.Unlock()
-			return n, errH2Stopped
+			return n, errSendStopped
 		}
 		if len(hc.out) < maxH2Sent {
 			part := p[n:min(len(p), n+maxH2Part)]

@@ -1,166 +1,88 @@
 package gale
 
 import (
-	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/galehttp/gale/internal/door"
 	"golang.org/x/net/http2"
+
+	"github.com/galehttp/gale/internal/clock"
+	"github.com/galehttp/gale/internal/door"
+	"github.com/galehttp/gale/tests/harness/await"
+	"github.com/galehttp/gale/tests/harness/peers"
 )
 
-// TestHTTP2Client proves that requests with and without bodies get their responses.
-func TestHTTP2Client(t *testing.T) {
-	eachH2Origin(t, func(t *testing.T, g *h2Origin) {
-		c := g.client(t)
-		large := strings.Repeat("0123456789abcdef", 1<<16)
-		for _, tc := range []struct{ method, path, body, want string }{
-			{"GET", "/", "", "hello"},
-			{"HEAD", "/", "", ""},
-			{"GET", "/large", "", large},
-			{"POST", "/echo", "a body", "a body"},
-			{"POST", "/echo", "", ""},
-			{"PUT", "/echo", large, large},
-			{"GET", "/204", "", ""},
-			{"GET", "/early", "", "hello"},
-			{"GET", "/trailers", "", "body"},
-		} {
-			resp := mustFetch(t, c, tc.method, g.url+tc.path, tc.body)
-			if string(resp.Body()) != tc.want {
-				t.Errorf("%s %s: %d bytes, want %d", tc.method, tc.path, len(resp.Body()), len(tc.want))
+// TestHTTP2ClientConnAge proves that a connection gets no request after MaxConnDuration, nor
+// after one that says Connection: close.
+func TestHTTP2ClientConnAge(t *testing.T) {
+	hs := h2Way{Engine: EngineBlock}.start(t, &Server{Handler: func(ctx *RequestCtx) { fmt.Fprint(ctx, ctx.ConnID()) }})
+	c := &HostClient{Addr: hs.Addr, HTTP2: HTTP2Only, MaxConnDuration: time.Hour}
+	defer c.CloseIdleConnections()
+	get := func() string { return string(mustFetch(t, c, "GET", hs.URL("/"), "").Body()) }
+	first := get()
+	if get() != first {
+		t.Error("another connection before the time")
+	}
+	hc := c.h2.first.Load()
+	hc.mu.Lock()
+	hc.cc.created -= 2 * 3600e9
+	hc.mu.Unlock()
+	second := get()
+	if second == first {
+		t.Error("the same connection after the time")
+	}
+	req, resp := &Request{}, &Response{}
+	req.SetRequestURI(hs.URL("/"))
+	req.SetConnectionClose()
+	if err := c.Do(req, resp); err != nil || string(resp.Body()) != second {
+		t.Errorf("%q, %v", resp.Body(), err)
+	}
+	if get() == second {
+		t.Error("the same connection after Connection: close")
+	}
+	await.Until(t, "the old connections to end", func() bool { return c.ConnsCount() == 1 })
+}
+
+// TestHTTP2ClientGoAway proves that open streams continue after GOAWAY, that new ones use
+// another connection, and that the old one ends.
+func TestHTTP2ClientGoAway(t *testing.T) {
+	gone := make(chan struct{})
+	p := peers.NewH2Peer(t, func(c *peers.H2PeerConn, n int) {
+		c.Hello()
+		if n > 0 {
+			for f := c.Request(); f != nil; f = c.Request() {
+				c.Answer(f.StreamID, "second")
 			}
-			if want := map[string]int{"/204": 204}[tc.path]; want != 0 && resp.StatusCode() != want {
-				t.Errorf("%s: status %d", tc.path, resp.StatusCode())
-			}
-			if tc.path == "/echo" && string(resp.Header.Peek("X-Method")) != tc.method {
-				t.Errorf("the server got the method %q", resp.Header.Peek("X-Method"))
-			}
-			if tc.path == "/trailers" && string(resp.Header.Peek("X-Sum")) != "42" {
-				t.Errorf("the trailer is %q", resp.Header.Peek("X-Sum"))
-			}
-			if resp.RemoteAddr() == nil || resp.RemoteAddr().String() != g.host {
-				t.Errorf("RemoteAddr is %v", resp.RemoteAddr())
-			}
+			return
 		}
-		if s := c.PoolStats(); s.Open != 1 || s.Dials != 1 || s.Idle != 1 || s.Reuses != 8 {
-			t.Errorf("%+v", s)
-		}
+		id := c.Request().StreamID
+		c.Head(id, "200", false)
+		_ = c.Fr.WriteGoAway(1<<31-1, http2.ErrCodeNo, nil)
+		<-gone
+		c.Data(id, "first", true)
+		c.Hold()
 	})
-}
-
-// TestHTTP2ClientALPN proves which protocol is spoken for each setting of client and server.
-func TestHTTP2ClientALPN(t *testing.T) {
-	handler := func(ctx *RequestCtx) { ctx.Write(ctx.Request.Header.Protocol()) }
-	for _, tc := range []struct {
-		mode   HTTP2Mode
-		names  []string // NextProtos of the client
-		server HTTP2Mode
-		want   string // or "" for an error
-	}{
-		{HTTP2Auto, nil, HTTP2On, "HTTP/2.0"},
-		{HTTP2Auto, nil, HTTP2Off, "HTTP/1.1"},
-		{HTTP2Auto, []string{"http/1.1"}, HTTP2On, "HTTP/1.1"},
-		{HTTP2Auto, []string{"h2"}, HTTP2On, "HTTP/2.0"},
-		{HTTP2On, []string{"http/1.1"}, HTTP2On, "HTTP/2.0"},
-		{HTTP2Off, nil, HTTP2On, "HTTP/1.1"},
-		{HTTP2Off, []string{"h2", "http/1.1"}, HTTP2On, "HTTP/1.1"},
-		{HTTP2Only, nil, HTTP2Only, "HTTP/2.0"},
-		{HTTP2Only, nil, HTTP2Off, ""},
-	} {
-		t.Run(fmt.Sprint(tc), func(t *testing.T) {
-			hs := h2Way{EngineBlock, true}.start(t, &Server{Handler: handler, HTTP2: HTTP2Config{Mode: tc.server}})
-			c := &Client{HTTP2: tc.mode, TLSConfig: &tls.Config{InsecureSkipVerify: true, NextProtos: tc.names}}
-			defer c.CloseIdleConnections()
-			for range 2 {
-				status, body, err := c.Get(nil, hs.url("/"))
-				switch {
-				case tc.want == "" && err == nil:
-					t.Error("no error")
-				case tc.want == "" && !strings.Contains(err.Error(), "HTTP2Only"):
-					t.Error(err)
-				case tc.want != "" && (err != nil || status != 200 || string(body) != tc.want):
-					t.Errorf("%d %q %v", status, body, err)
-				}
-			}
-			if n := c.ConnsCount(); tc.want != "" && n != 1 {
-				t.Errorf("%d connections", n)
-			}
-		})
+	c := peerClient(p)
+	first := make(chan string)
+	go func() { first <- string(mustFetch(t, c, "GET", "http://"+p.Addr, "").Body()) }()
+	await.Until(t, "GOAWAY", func() bool {
+		hc := c.h2.first.Load()
+		return hc != nil && hc.active.Load() == 1 && hc.room.Load() == 0
+	})
+	if s := string(mustFetch(t, c, "POST", "http://"+p.Addr, "").Body()); s != "second" {
+		t.Errorf("%q", s)
 	}
-}
-
-// TestHTTP2ClientDial proves that a connection which a dial function returns is used by what
-// it has negotiated.
-func TestHTTP2ClientDial(t *testing.T) {
-	hs := h2Way{EngineEvent, true}.start(t, &Server{Handler: func(ctx *RequestCtx) { ctx.Write(ctx.Request.Header.Protocol()) }})
-	for _, offers := range []string{"h2", "http/1.1"} {
-		for _, isTLS := range []bool{false, true} {
-			for _, shaken := range []bool{false, true} {
-				c := &HostClient{Addr: hs.addr, IsTLS: isTLS, Dial: func(addr string) (net.Conn, error) {
-					cfg := &tls.Config{InsecureSkipVerify: true, NextProtos: []string{offers}}
-					if shaken {
-						return tls.Dial("tcp", addr, cfg)
-					}
-					nc, err := net.Dial("tcp", addr)
-					if err != nil {
-						return nil, err
-					}
-					return tls.Client(nc, cfg), nil
-				}}
-				want, scheme := "HTTP/1.1", "http://"
-				if offers == "h2" {
-					want = "HTTP/2.0"
-				}
-				if isTLS {
-					scheme = "https://"
-				}
-				for range 2 {
-					if resp := mustFetch(t, c, "GET", scheme+hs.addr, ""); string(resp.Body()) != want {
-						t.Errorf("%s, %v, %v: %s", offers, isTLS, shaken, resp.Body())
-					}
-				}
-				if s := c.PoolStats(); s.Dials != 1 {
-					t.Errorf("%+v", s)
-				}
-				c.CloseIdleConnections()
-			}
-		}
+	close(gone)
+	if s := <-first; s != "first" {
+		t.Errorf("%q", s)
 	}
-}
-
-// TestHTTP2ClientShares proves that concurrent first calls share one connection, and that
-// those of a host that turns out to speak HTTP/1.1 don't.
-func TestHTTP2ClientShares(t *testing.T) {
-	for _, mode := range []HTTP2Mode{HTTP2On, HTTP2Off} {
-		hs := h2Way{EngineBlock, true}.start(t, &Server{HTTP2: HTTP2Config{Mode: mode}, Handler: func(ctx *RequestCtx) {
-			time.Sleep(time.Millisecond)
-			ctx.SetBodyString("hello")
-		}})
-		c := &HostClient{Addr: hs.addr, IsTLS: true, TLSConfig: &tls.Config{InsecureSkipVerify: true}}
-		var wg sync.WaitGroup
-		for range 64 {
-			wg.Go(func() {
-				if resp := mustFetch(t, c, "GET", hs.url("/"), ""); string(resp.Body()) != "hello" {
-					t.Errorf("%q", resp.Body())
-				}
-			})
-		}
-		wg.Wait()
-		s := c.PoolStats()
-		if mode == HTTP2On && s.Dials != 1 || mode == HTTP2Off && s.Dials == 1 {
-			t.Errorf("mode %d: %+v", mode, s)
-		}
-		c.CloseIdleConnections()
-		await(t, "the connections to end", func() bool { return c.ConnsCount() == 0 })
-	}
+	await.Until(t, "the first connection to end", func() bool { return c.ConnsCount() == 1 })
 }
 
 // TestHTTP2ClientStreamLimit proves that the server's limit of streams is kept: more calls
@@ -168,13 +90,13 @@ func TestHTTP2ClientShares(t *testing.T) {
 func TestHTTP2ClientStreamLimit(t *testing.T) {
 	var most atomic.Int32
 	release := make(chan struct{})
-	p := newH2Peer(t, func(c *h2PeerConn, n int) {
-		c.hello(http2.Setting{ID: http2.SettingMaxConcurrentStreams, Val: 2})
+	p := peers.NewH2Peer(t, func(c *peers.H2PeerConn, n int) {
+		c.Hello(http2.Setting{ID: http2.SettingMaxConcurrentStreams, Val: 2})
 		var open []uint32
 		reqs := make(chan uint32, 100)
 		go func() {
 			defer close(reqs)
-			for f := c.request(); f != nil; f = c.request() {
+			for f := c.Request(); f != nil; f = c.Request() {
 				reqs <- f.StreamID
 			}
 		}()
@@ -192,38 +114,43 @@ func TestHTTP2ClientStreamLimit(t *testing.T) {
 				}
 			case <-release:
 				for _, id := range open {
-					c.answer(id, "done")
+					c.Answer(id, "done")
 				}
 				open = nil
 			}
 		}
 	})
-	c := p.client()
+	c := peerClient(p)
 	c.MaxConns = 2
 	// The first call makes the connection, so that the limit is known.
 	go func() {
-		await(t, "a request", func() bool { return most.Load() == 1 })
+		await.Until(t, "a request", func() bool { return most.Load() == 1 })
 		release <- struct{}{}
 	}()
-	mustFetch(t, c, "GET", "http://"+p.addr, "")
+	mustFetch(t, c, "GET", "http://"+p.Addr, "")
 	var wg sync.WaitGroup
 	for range 4 {
-		wg.Go(func() { mustFetch(t, c, "GET", "http://"+p.addr, "") })
+		wg.Go(func() { mustFetch(t, c, "GET", "http://"+p.Addr, "") })
 	}
-	await(t, "four requests on two connections", func() bool {
+	await.Until(t, "four requests on two connections", func() bool {
 		c.pool.mu.Lock()
 		defer c.pool.mu.Unlock()
+		for _, hc := range c.h2.all {
+			if hc.room.Load() != 0 {
+				return false // its SETTINGS have not come yet
+			}
+		}
 		var s PoolStats
 		return c.h2.count(&s) == 4 && len(c.h2.all) == 2
 	})
 	req, resp := &Request{}, &Response{}
-	req.SetRequestURI("http://" + p.addr)
+	req.SetRequestURI("http://" + p.Addr)
 	if err := c.Do(req, resp); err != ErrNoFreeConns {
 		t.Errorf("the fifth request: %v", err)
 	}
 	c.MaxConnWaitTimeout = time.Minute
-	wg.Go(func() { mustFetch(t, c, "GET", "http://"+p.addr, "") })
-	await(t, "a waiting request", func() bool { return c.PoolStats().Waiting == 1 })
+	wg.Go(func() { mustFetch(t, c, "GET", "http://"+p.Addr, "") })
+	await.Until(t, "a waiting request", func() bool { return c.PoolStats().Waiting == 1 })
 	if n := c.PendingRequests(); n != 5 {
 		t.Errorf("%d pending requests", n)
 	}
@@ -239,423 +166,247 @@ func TestHTTP2ClientStreamLimit(t *testing.T) {
 	if n := most.Load(); n != 2 {
 		t.Errorf("%d streams at a time", n)
 	}
-	if s := c.PoolStats(); s.Open != 2 || s.Idle != 2 || s.Waiting != 0 || c.h2.waiting.Load() != 0 {
-		t.Errorf("%+v, %d waiting", s, c.h2.waiting.Load())
+	if s := c.PoolStats(); s.Open != 2 || s.Idle != 2 || s.Waiting != 0 || door.WaitingCalls(c) != 0 {
+		t.Errorf("%+v, %d waiting", s, door.WaitingCalls(c))
 	}
 }
 
-// TestHTTP2ClientCancel proves that calls which end early reset their streams, and that the
-// connection stays.
-func TestHTTP2ClientCancel(t *testing.T) {
-	eachH2Origin(t, func(t *testing.T, g *h2Origin) {
-		c := g.client(t)
-		mustFetch(t, c, "GET", g.url, "")
-		for range 20 {
-			ctx, cancel := context.WithCancel(t.Context())
-			time.AfterFunc(time.Millisecond, cancel)
-			req, resp := &Request{}, &Response{}
-			req.SetRequestURI(g.url + "/wait")
-			if err := c.DoContext(ctx, req, resp); err != context.Canceled {
-				t.Fatalf("cancelled: %v", err)
-			}
-			if err := c.DoTimeout(req, resp, time.Millisecond); err != ErrTimeout {
-				t.Fatalf("timed out: %v", err)
-			}
-		}
-		for _, set := range []func(*HostClient, time.Duration){
-			func(c *HostClient, d time.Duration) { c.ReadTimeout = d },
-			func(c *HostClient, d time.Duration) { c.ResponseHeaderTimeout = d },
-		} {
-			set(c, time.Millisecond)
-			req, resp := &Request{}, &Response{}
-			req.SetRequestURI(g.url + "/wait")
-			req.Header.SetMethod("POST")
-			req.SetBodyString("body")
-			if err := c.Do(req, resp); err != ErrTimeout {
-				t.Errorf("a timeout of the client: %v", err)
-			}
-			set(c, 0)
-		}
-		if resp := mustFetch(t, c, "GET", g.url, ""); string(resp.Body()) != "hello" {
-			t.Errorf("%q", resp.Body())
-		}
-		if s := c.PoolStats(); s.Dials != 1 || s.Open != 1 || s.Idle != 1 {
-			t.Errorf("%+v", s)
-		}
-	})
-}
-
-// TestHTTP2ClientWriteTimeout proves that a request whose body the server doesn't take ends.
-func TestHTTP2ClientWriteTimeout(t *testing.T) {
-	p := newH2Peer(t, func(c *h2PeerConn, n int) {
-		c.hello(http2.Setting{ID: http2.SettingInitialWindowSize, Val: 0})
-		for f := c.request(); f != nil; f = c.request() {
-			if f.StreamEnded() {
-				c.answer(f.StreamID, "good")
-			}
-		}
-	})
-	c := p.client()
-	mustFetch(t, c, "GET", "http://"+p.addr, "") // the settings have come
-	c.WriteTimeout = 20 * time.Millisecond
-	for _, streams := range []bool{false, true} {
-		req, resp := &Request{}, &Response{}
-		req.SetRequestURI("http://" + p.addr)
-		req.Header.SetMethod("PUT")
-		if req.SetBodyString("body"); streams {
-			req.SetBodyStream(strings.NewReader("body"), -1)
-		}
-		if err := c.Do(req, resp); err != ErrTimeout {
-			t.Errorf("streams: %v: %v", streams, err)
-		}
-	}
-	if resp := mustFetch(t, c, "GET", "http://"+p.addr, ""); string(resp.Body()) != "good" {
-		t.Errorf("%q", resp.Body())
-	}
-	if s := c.PoolStats(); s.Dials != 1 {
-		t.Errorf("%+v", s)
+// upkeepFor does the upkeep of a connection as if so much time went by, in steps of h2Tick.
+func upkeepFor(hc *sharedConn, d time.Duration) {
+	now := clock.Ticks()
+	for t := h2Tick; t <= d; t += h2Tick {
+		hc.upkeepAt(now.Add(t))
 	}
 }
 
-// TestHTTP2ClientContinue proves that a body waits for a 100 if the request says so.
-func TestHTTP2ClientContinue(t *testing.T) {
-	for _, tc := range []struct {
-		answer string // what the server sends before the body
-		want   string // the body of the response
-		sends  bool   // the body
-	}{
-		{"100", "got body", true},
-		{"", "got body", true}, // after ExpectContinueTimeout
-		{"417", "refused", false},
-	} {
-		for _, streams := range []bool{false, true} {
-			t.Run(fmt.Sprint(tc.answer, streams), func(t *testing.T) {
-				p := newH2Peer(t, func(c *h2PeerConn, n int) {
-					c.hello()
-					id := c.request().StreamID
-					switch tc.answer {
-					case "100":
-						c.head(id, "103", false)
-						c.head(id, "100", false)
-					case "417":
-						c.head(id, "417", false)
-						c.data(id, "refused", true)
+// upkeepWhileQuiet is upkeepFor, except that each step comes when nothing is being written:
+// else the steps may seem to be the time of one write, and end the connection.
+func upkeepWhileQuiet(t *testing.T, hc *sharedConn, d time.Duration) {
+	t.Helper()
+	now := clock.Ticks()
+	for step := h2Tick; step <= d; step += h2Tick {
+		await.Until(t, "the end of a write", func() bool {
+			hc.mu.Lock()
+			defer hc.mu.Unlock()
+			return !hc.writing || hc.over
+		})
+		hc.upkeepAt(now.Add(step))
+	}
+}
+
+// oneConn returns the connection of a client that has one.
+func oneConn(t *testing.T, c *HostClient) (hc *sharedConn) {
+	t.Helper()
+	await.Until(t, "a connection", func() bool { hc = c.h2.first.Load(); return hc != nil })
+	return hc
+}
+
+// TestHTTP2ClientPing proves that a server which says nothing gets a PING when an answer is
+// overdue, and that the connection is lost if it doesn't answer that either.
+func TestHTTP2ClientPing(t *testing.T) {
+	for _, answers := range []bool{false, true} {
+		var pings atomic.Int32
+		release, waits := make(chan struct{}), make(chan struct{}, 2)
+		p := peers.NewH2Peer(t, func(c *peers.H2PeerConn, n int) {
+			c.Hello()
+			for {
+				f, err := c.Fr.ReadFrame()
+				if err != nil {
+					return
+				}
+				switch f := f.(type) {
+				case *http2.SettingsFrame:
+					if !f.IsAck() {
+						_ = c.Fr.WriteSettingsAck()
 					}
-					var body []byte
-					for f := c.next(); f != nil; f = c.next() {
-						switch f := f.(type) {
-						case *http2.DataFrame:
-							body = append(body, f.Data()...)
-							if f.StreamEnded() {
-								c.answer(id, "got "+string(body))
-							}
-						case *http2.RSTStreamFrame:
-							if tc.sends {
-								t.Error("the stream was reset")
-							}
+				case *http2.PingFrame:
+					pings.Add(1)
+					if answers {
+						c.W.Lock()
+						_ = c.Fr.WritePing(true, f.Data)
+						c.W.Unlock()
+					}
+				case *http2.MetaHeadersFrame:
+					if f.PseudoValue("path") == "/wait" && n == 0 {
+						waits <- struct{}{}
+						if answers {
+							go func() { <-release; c.Answer(f.StreamID, "late") }()
 						}
+						continue
 					}
-				})
-				c := p.client()
-				if c.ExpectContinueTimeout = time.Minute; tc.answer == "" {
-					c.ExpectContinueTimeout = 10 * time.Millisecond
+					c.Answer(f.StreamID, "good")
 				}
-				req, resp := &Request{}, &Response{}
-				req.SetRequestURI("http://" + p.addr)
-				req.Header.SetMethod("POST")
-				req.Header.Set("Expect", "100-continue")
-				closed := &countedCloser{Reader: strings.NewReader("body")}
-				if req.SetBodyString("body"); streams {
-					req.SetBodyStream(closed, -1)
-				}
-				if err := c.Do(req, resp); err != nil || string(resp.Body()) != tc.want {
-					t.Errorf("%q, %v", resp.Body(), err)
-				}
-				if streams {
-					await(t, "the stream to be closed", func() bool { return closed.n.Load() == 1 })
-				}
-			})
-		}
-	}
-}
-
-type countedCloser struct {
-	io.Reader
-	n atomic.Int32
-}
-
-func (c *countedCloser) Close() error {
-	c.n.Add(1)
-	return nil
-}
-
-// TestHTTP2ClientInterim proves that informational responses reach the function of the
-// context, and that their number is limited.
-func TestHTTP2ClientInterim(t *testing.T) {
-	n := 3
-	p := newH2Peer(t, func(c *h2PeerConn, _ int) {
-		c.hello()
-		for f := c.request(); f != nil; f = c.request() {
-			for i := range n {
-				c.head(f.StreamID, "103", false, "link", fmt.Sprint(i))
 			}
-			c.answer(f.StreamID, "good")
+		})
+		c := peerClient(p)
+		mustFetch(t, c, "GET", "http://"+p.Addr, "")
+		hc := oneConn(t, c)
+		got := make(chan string)
+		go func() { got <- string(mustFetch(t, c, "GET", "http://"+p.Addr+"/wait", "").Body()) }()
+		<-waits
+		upkeepWhileQuiet(t, hc, h2Overdue)
+		if pings.Load() != 0 {
+			t.Error("a PING came too early")
 		}
-	})
-	c := p.client()
-	var got []string
-	ctx := context.WithValue(t.Context(), door.InterimKey{}, func(h *ResponseHeader) {
-		got = append(got, fmt.Sprint(h.StatusCode(), string(h.Peek("Link"))))
-	})
-	req, resp := &Request{}, &Response{}
-	req.SetRequestURI("http://" + p.addr)
-	if err := c.DoContext(ctx, req, resp); err != nil || string(resp.Body()) != "good" || len(resp.Header.Peek("Link")) > 0 {
-		t.Errorf("%v, %v", resp, err)
-	}
-	if want := "[103 0 103 1 103 2]"; fmt.Sprint(got) != want && fmt.Sprint(got) != "[1030 1031 1032]" {
-		t.Errorf("%v, want %v", got, want)
-	}
-	n = 101
-	err := c.Do(req, resp)
-	var re *StreamResetError
-	if !errors.Is(err, errTooManyInterim) || !errors.As(err, &re) || !re.Local {
-		t.Errorf("101 informational responses: %v", err)
-	}
-	n = 100
-	if resp := mustFetch(t, c, "GET", "http://"+p.addr, ""); string(resp.Body()) != "good" {
-		t.Errorf("%q", resp.Body())
+		upkeepWhileQuiet(t, hc, h2Tick)
+		await.Until(t, "a PING", func() bool { return pings.Load() == 1 })
+		if answers {
+			await.Until(t, "the answer to the PING", func() bool { hc.mu.Lock(); defer hc.mu.Unlock(); return !hc.upkeep.pinged })
+			upkeepWhileQuiet(t, hc, h2NextPing)
+			if n := pings.Load(); n != 1 {
+				t.Errorf("%d PINGs", n)
+			}
+			upkeepWhileQuiet(t, hc, 2*h2Tick)
+			await.Until(t, "another PING", func() bool { return pings.Load() == 2 })
+			close(release)
+		} else {
+			upkeepWhileQuiet(t, hc, h2PingLimit)
+		}
+		want := map[bool]string{false: "good", true: "late"}[answers] // the GET was sent again
+		if s := <-got; s != want {
+			t.Errorf("%q, want %q", s, want)
+		}
+		if n := c.PoolStats().Dials; n != map[bool]uint64{false: 2, true: 1}[answers] {
+			t.Errorf("%d dials", n)
+		}
 	}
 }
 
-// TestHTTP2ClientLimits proves that the limits of the client hold for responses, and end the
-// stream only.
-func TestHTTP2ClientLimits(t *testing.T) {
-	p := newH2Peer(t, func(c *h2PeerConn, _ int) {
-		c.hello()
-		for f := c.request(); f != nil; f = c.request() {
-			switch path := f.PseudoValue("path"); path {
-			case "/head":
-				c.head(f.StreamID, "200", true, "x", strings.Repeat("x", 3000))
-			case "/length":
-				c.head(f.StreamID, "200", false, "content-length", "101")
-			case "/body":
-				c.head(f.StreamID, "200", false)
-				c.data(f.StreamID, strings.Repeat("x", 101), true)
-			case "/bad":
-				c.head(f.StreamID, "200", false, "connection", "close")
-			default:
-				c.answer(f.StreamID, "good")
+// TestHTTP2ClientIdle proves that an idle connection is closed, with GOAWAY, and that one with
+// a call isn't.
+func TestHTTP2ClientIdle(t *testing.T) {
+	hold, waits, ended := make(chan struct{}), make(chan struct{}, 1), make(chan http2.ErrCode, 10)
+	p := peers.NewH2Peer(t, func(c *peers.H2PeerConn, n int) {
+		c.Hello()
+		for f := c.Next(); f != nil; f = c.Next() {
+			switch f := f.(type) {
+			case *http2.MetaHeadersFrame:
+				if f.PseudoValue("path") == "/wait" {
+					waits <- struct{}{}
+					<-hold
+				}
+				c.Answer(f.StreamID, "good")
+			case *http2.GoAwayFrame:
+				ended <- f.ErrCode
 			}
 		}
 	})
-	c := p.client()
-	c.ReadBufferSize, c.MaxResponseBodySize = 2000, 100
-	mustFetch(t, c, "GET", "http://"+p.addr, "")
-	var small *ErrSmallBuffer
-	var reset *StreamResetError
-	for path, is := range map[string]func(error) bool{
-		"/head":   func(err error) bool { return errors.As(err, &small) && errors.Is(err, ErrSmallReadBuffer) },
-		"/length": func(err error) bool { return err == ErrBodyTooLarge },
-		"/body":   func(err error) bool { return err == ErrBodyTooLarge },
-		"/bad":    func(err error) bool { return errors.As(err, &reset) && reset.Local && reset.Code == 1 },
-	} {
-		req, resp := &Request{}, &Response{}
-		req.SetRequestURI("http://" + p.addr + path)
-		if err := c.Do(req, resp); !is(err) {
-			t.Errorf("%s: %v", path, err)
-		}
-		if len(resp.Body()) > 0 || resp.Header.Len() > 0 && resp.StatusCode() != 200 {
-			t.Errorf("%s: a part of a response: %v", path, resp)
-		}
+	c := peerClient(p)
+	c.MaxIdleConnDuration = time.Minute
+	mustFetch(t, c, "GET", "http://"+p.Addr, "")
+	hc := oneConn(t, c)
+	done := make(chan struct{})
+	go func() { mustFetch(t, c, "GET", "http://"+p.Addr+"/wait", ""); close(done) }()
+	<-waits
+	hc.upkeepAt(clock.Ticks().Add(2 * time.Minute))
+	close(hold)
+	<-done
+	hc.upkeepAt(clock.Ticks().Add(59 * time.Second))
+	if n := c.IdleConnsCount(); n != 1 {
+		t.Errorf("%d idle connections before the time is over", n)
 	}
-	if resp := mustFetch(t, c, "GET", "http://"+p.addr, ""); string(resp.Body()) != "good" {
-		t.Errorf("%q", resp.Body())
+	hc.upkeepAt(clock.Ticks().Add(61 * time.Second))
+	if code := <-ended; code != http2.ErrCodeNo {
+		t.Errorf("GOAWAY with %v", code)
 	}
-	if s := c.PoolStats(); s.Dials != 1 {
+	await.Until(t, "the connection to end", func() bool { return c.ConnsCount() == 0 })
+	if s := c.PoolStats(); s.Expired != 1 || s.Reuses != 1 {
 		t.Errorf("%+v", s)
 	}
+	mustFetch(t, c, "GET", "http://"+p.Addr, "")
+	c.CloseIdleConnections()
+	<-ended
+	await.Until(t, "the connection to end", func() bool { return c.ConnsCount() == 0 })
 }
 
-// TestHTTP2ClientSkipBody proves that a body that isn't wanted is reset, and that a response
-// that can't have one ends.
-func TestHTTP2ClientSkipBody(t *testing.T) {
-	p := newH2Peer(t, func(c *h2PeerConn, _ int) {
-		c.hello()
-		for f := c.request(); f != nil; f = c.request() {
-			switch f.PseudoValue("path") {
-			case "/304":
-				c.head(f.StreamID, "304", false, "content-length", "100")
-				c.data(f.StreamID, "", true)
-			case "/body":
-				c.head(f.StreamID, "200", false, "content-length", "100")
-			default:
-				c.answer(f.StreamID, "good")
-			}
-		}
-	})
-	c := p.client()
-	req, resp := &Request{}, &Response{}
-	for _, streams := range []bool{false, true} {
-		c.StreamResponseBody = streams
-		req.SetRequestURI("http://" + p.addr + "/304")
-		if err := c.Do(req, resp); err != nil || resp.StatusCode() != 304 || len(resp.Body()) != 0 {
-			t.Errorf("%v, %v", resp, err)
-		}
-		resp.SkipBody = true
-		req.SetRequestURI("http://" + p.addr + "/body")
-		if err := c.Do(req, resp); err != nil || resp.StatusCode() != 200 || resp.IsBodyStream() {
-			t.Errorf("%v, %v", resp, err)
-		}
-		resp.SkipBody = false
-	}
-	c.StreamResponseBody = false
-	if resp := mustFetch(t, c, "GET", "http://"+p.addr, ""); string(resp.Body()) != "good" {
-		t.Errorf("%q", resp.Body())
-	}
-}
-
-// TestHTTP2ClientTrace proves that the functions of a trace are called.
-func TestHTTP2ClientTrace(t *testing.T) {
-	eachH2Origin(t, func(t *testing.T, g *h2Origin) {
-		var mu sync.Mutex
-		var got []string
-		note := func(format string, args ...any) {
-			mu.Lock()
-			defer mu.Unlock()
-			got = append(got, fmt.Sprintf(format, args...))
-		}
-		c := g.client(t)
-		c.Trace = &ClientTrace{
-			GotConn: func(_ *Request, _ net.Conn, reused bool, _ time.Duration) { note("conn %v", reused) },
-			Dialed:  func(_ string, _ net.Conn, _ time.Duration, err error) { note("dialed %v", err) },
-			TLSDone: func(_ string, s tls.ConnectionState, _ time.Duration, err error) {
-				note("tls %s %v", s.NegotiatedProtocol, err)
-			},
-			Wrote:     func(_ *Request, err error) { note("wrote %v", err) },
-			FirstByte: func(*Request) { note("first") },
-			Done:      func(_ *Request, _ *Response, n int, err error) { note("done %d %v", n, err) },
-		}
-		mustFetch(t, c, "GET", g.url, "")
-		mustFetch(t, c, "POST", g.url+"/echo", "body")
-		want := "dialed <nil>, conn false, wrote <nil>, first, done 1 <nil>, conn true, wrote <nil>, first, done 1 <nil>"
-		if g.tls {
-			want = strings.Replace(want, ", conn false", ", tls h2 <nil>, conn false", 1)
-		}
-		if s := strings.Join(got, ", "); s != want {
-			t.Errorf("%s\nwant %s", s, want)
-		}
-	})
-}
-
-// TestHTTP2ClientUpgrade proves that requests which HTTP/2 can't carry use HTTP/1.1 if that is
-// allowed.
-func TestHTTP2ClientUpgrade(t *testing.T) {
-	hs := h2Way{EngineBlock, true}.start(t, &Server{Handler: func(ctx *RequestCtx) { ctx.Write(ctx.Request.Header.Protocol()) }})
-	c := &HostClient{Addr: hs.addr, IsTLS: true, TLSConfig: &tls.Config{InsecureSkipVerify: true}}
-	defer c.CloseIdleConnections()
-	mustFetch(t, c, "GET", hs.url("/"), "")
-	req, resp := &Request{}, &Response{}
-	req.SetRequestURI(hs.url("/"))
-	req.Header.Set("Connection", "Upgrade")
-	req.Header.Set("Upgrade", "toy")
-	if err := c.Do(req, resp); err != nil || string(resp.Body()) != "HTTP/1.1" {
-		t.Errorf("%q, %v", resp.Body(), err)
-	}
-	c.MaxConns = 1 // whichever connection is idle, yields its place
-	for range 3 {
-		for _, upgrade := range []string{"toy", ""} {
-			if req.Header.Set("Upgrade", upgrade); upgrade == "" {
-				req.Header.Del("Upgrade")
-			}
-			if err := c.Do(req, resp); err != nil || string(resp.Body()) != map[bool]string{true: "HTTP/1.1", false: "HTTP/2.0"}[upgrade != ""] {
-				t.Errorf("with one connection: %q, %v", resp.Body(), err)
-			}
-		}
-	}
-	req.Header.Set("Upgrade", "toy")
-	only := &HostClient{Addr: hs.addr, IsTLS: true, TLSConfig: &tls.Config{InsecureSkipVerify: true}, HTTP2: HTTP2Only}
-	if err := only.Do(req, resp); err != errH2Upgrade {
-		t.Error(err)
-	}
-	if resp := mustFetch(t, c, "GET", hs.url("/"), ""); string(resp.Body()) != "HTTP/2.0" {
-		t.Errorf("%q", resp.Body())
-	}
-}
-
-// TestHTTP2ClientTrailers proves that the trailer section of a request is sent.
-func TestHTTP2ClientTrailers(t *testing.T) {
-	eachH2Origin(t, func(t *testing.T, g *h2Origin) {
-		c := g.client(t)
-		for _, body := range []string{"", "body", strings.Repeat("x", 200_000)} {
-			for _, streams := range []bool{false, true} {
+// TestHTTP2ClientHangs proves that a connection ends whose server doesn't do its part: it
+// doesn't acknowledge SETTINGS, sends a frame in drips, or doesn't read.
+func TestHTTP2ClientHangs(t *testing.T) {
+	for name, tc := range map[string]struct {
+		serve func(c *peers.H2PeerConn)
+		after time.Duration
+		code  uint32 // of the error; 0 for one of the connection without a code
+	}{
+		"no settings":        {func(c *peers.H2PeerConn) { c.Fr.ReadFrame() }, h2SettingsLimit, 4},
+		"no acknowledgement": {func(c *peers.H2PeerConn) { c.Hello(); c.Fr.ReadFrame() }, h2SettingsLimit, 4},
+		"drips of a head": {func(c *peers.H2PeerConn) {
+			c.Hello()
+			c.Request()
+			c.Write([]byte{0, 1, 0, 1, 4, 0, 0, 0, 1, 0x88})
+		}, h2HeadLimit + h2Tick, 11},
+		"drips of a body": {func(c *peers.H2PeerConn) {
+			c.Hello()
+			c.Head(c.Request().StreamID, "200", false)
+			c.Write([]byte{0, 1, 0, 0, 0, 0, 0, 0, 1, 'x'})
+		}, h2FrameLimit + h2Tick, 11},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ready := make(chan struct{})
+			p := peers.NewH2Peer(t, func(c *peers.H2PeerConn, n int) {
+				tc.serve(c)
+				close(ready)
+				_, _ = io.Copy(io.Discard, c)
+			})
+			c := peerClient(p)
+			failed := make(chan error)
+			go func() {
 				req, resp := &Request{}, &Response{}
-				req.SetRequestURI(g.url + "/got-trailers")
-				req.Header.SetMethod("POST")
-				if err := req.Header.SetTrailer("X-Sum"); err != nil {
-					t.Fatal(err)
-				}
-				req.Header.Set("X-Sum", "42")
-				if req.SetBodyString(body); streams {
-					req.SetBodyStream(strings.NewReader(body), -1)
-				}
-				if err := c.Do(req, resp); err != nil || string(resp.Body()) != "42" {
-					t.Errorf("%d bytes, %v: %q, %v", len(body), streams, resp.Body(), err)
-				}
+				req.SetRequestURI("http://" + p.Addr)
+				failed <- c.Do(req, resp)
+			}()
+			hc := oneConn(t, c)
+			<-ready
+			if strings.HasPrefix(name, "drips") {
+				await.Until(t, "a part of a frame", func() bool {
+					hc.mu.Lock()
+					defer hc.mu.Unlock()
+					return hc.proto.InFrame()
+				})
 			}
-		}
+			hc.upkeepAt(clock.Ticks().Add(tc.after))
+			err := <-failed
+			var ce *HTTP2ConnError
+			if !errors.As(err, &ce) || ce.Code != tc.code || !ce.Local {
+				t.Errorf("%v", err)
+			}
+			await.Until(t, "the connection to end", func() bool { return c.ConnsCount() == 0 })
+		})
+	}
+}
+
+// TestHTTP2ClientStuckWrite proves that a server that doesn't read ends the connection.
+func TestHTTP2ClientStuckWrite(t *testing.T) {
+	stop := make(chan struct{})
+	p := peers.NewH2Peer(t, func(c *peers.H2PeerConn, n int) {
+		c.Hello(http2.Setting{ID: http2.SettingInitialWindowSize, Val: 1 << 30})
+		_ = c.Fr.WriteWindowUpdate(0, 1<<30)
+		c.Fr.ReadFrame()
+		_ = c.Fr.WriteSettingsAck()
+		c.Request()
+		<-stop
 	})
-}
-
-// TestHTTP2ClientUser proves that credentials and forms are sent as over HTTP/1.1.
-func TestHTTP2ClientUser(t *testing.T) {
-	hs := h2Way{EngineEvent, false}.start(t, &Server{Handler: func(ctx *RequestCtx) {
-		fmt.Fprintf(ctx, "%s %s %s %s %s", ctx.Request.Header.Peek("Authorization"), ctx.FormValue("a"), ctx.UserAgent(), ctx.Host(), ctx.RequestURI())
-	}})
-	c := &HostClient{Addr: hs.addr, HTTP2: HTTP2Only, Name: "me"}
-	defer c.CloseIdleConnections()
-	req, resp := &Request{}, &Response{}
-	req.SetRequestURI("http://user:pass@" + hs.addr + "/path?q=1#f")
-	req.Header.SetMethod("POST")
-	req.PostArgs().Set("a", "b")
-	req.Header.SetContentType("application/x-www-form-urlencoded")
-	if err := c.Do(req, resp); err != nil || string(resp.Body()) != "Basic dXNlcjpwYXNz b me "+hs.addr+" /path?q=1" {
-		t.Errorf("%q, %v", resp.Body(), err)
+	defer close(stop)
+	c := peerClient(p)
+	failed := make(chan error)
+	go func() {
+		req, resp := &Request{}, &Response{}
+		req.SetRequestURI("http://" + p.Addr)
+		req.Header.SetMethod("PUT")
+		req.SetBodyStream(io.LimitReader(peers.Zeros{}, 1<<29), -1)
+		failed <- c.Do(req, resp)
+	}()
+	hc := oneConn(t, c)
+	writes := uint64(0)
+	await.Until(t, "a write that doesn't end", func() bool {
+		hc.mu.Lock()
+		defer hc.mu.Unlock()
+		same := hc.writing && hc.writes == writes
+		writes = hc.writes
+		return same && hc.proto.Settled()
+	})
+	upkeepFor(hc, h2WriteLimit+h2Tick)
+	if err := <-failed; err == nil {
+		t.Error("no error")
 	}
-	if len(req.Header.Peek("Authorization")) != 0 {
-		t.Error("the request kept the credentials")
-	}
-}
-
-// TestHTTP2ClientBroken proves that a user's connection that panics or ends the goroutine
-// fails the calls, and nothing else.
-func TestHTTP2ClientBroken(t *testing.T) {
-	hs := h2Way{EngineBlock, false}.start(t, &Server{Handler: func(ctx *RequestCtx) { ctx.SetBodyString("good") }})
-	for _, method := range []string{"read", "write", "goexit read", "goexit write"} {
-		var broken atomic.Bool
-		broken.Store(true)
-		c := &HostClient{Addr: hs.addr, HTTP2: HTTP2Only, Dial: func(addr string) (net.Conn, error) {
-			nc, err := net.Dial("tcp", addr)
-			if err != nil || !broken.Load() {
-				return nc, err
-			}
-			return &brokenConn{Conn: nc, method: method}, nil
-		}}
-		result := make(chan error, 1)
-		go func() {
-			defer func() { result <- errors.New("no result") }()
-			req, resp := &Request{}, &Response{}
-			req.SetRequestURI("http://" + hs.addr)
-			err := c.Do(req, resp)
-			result <- err
-		}()
-		if err := <-result; err == nil {
-			t.Errorf("%s: no error", method)
-		}
-		broken.Store(false)
-		await(t, "the place of the connection", func() bool { return c.ConnsCount() == 0 })
-		if resp := mustFetch(t, c, "GET", "http://"+hs.addr, ""); string(resp.Body()) != "good" {
-			t.Errorf("%s: %q", method, resp.Body())
-		}
-		c.CloseIdleConnections()
-	}
+	await.Until(t, "the connection to end", func() bool { return c.ConnsCount() == 0 })
 }

@@ -188,11 +188,9 @@ func (t *h2ClientTunnel) endOutput() {
 func (t *h2ClientTunnel) settle() {
 	hc := t.s.hc
 	hc.maybeEnd()
-	hc.setRoom()
 	hc.wakeAll()
 	t.flush()
-	hc.mu.Unlock()
-	hc.c.tellH2Room()
+	hc.unlock()
 }
 
 // SetLinger says how Close ends the stream: with 0 it resets the stream with CANCEL, and the

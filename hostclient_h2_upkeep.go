@@ -98,10 +98,9 @@ func (hc *sharedConn) upkeepAt(now clock.Tick) {
 		hc.failAll()
 	}
 	hc.out = hc.proto.AppendControl(hc.out)
-	hc.setRoom()
 	mine := err == nil && hc.claim()
 	hc.wakeAll()
-	hc.mu.Unlock()
+	hc.unlock()
 	if expired {
 		hc.c.pool.count(&hc.c.pool.stats.Expired)
 	}

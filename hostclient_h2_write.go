@@ -103,10 +103,9 @@ func (hc *sharedConn) writeFailed(rest []byte, err error) {
 			}
 			return true
 		})
-		hc.setRoom()
 		hc.wakeAll()
 	}
-	hc.mu.Unlock()
+	hc.unlock()
 	if readerIsGone {
 		hc.end(err)
 	}
@@ -132,7 +131,7 @@ func (hc *sharedConn) nextOut() (b []byte) {
 		hc.writing, hc.unsent = false, nil
 		last := hc.ending && !hc.over
 		hc.wakeAll()
-		hc.mu.Unlock()
+		hc.unlock()
 		if last {
 			hc.end(nil)
 		}
@@ -142,14 +141,8 @@ func (hc *sharedConn) nextOut() (b []byte) {
 	hc.out, hc.spare = hc.spare[:0], b
 	hc.taken += uint64(len(b))
 	hc.writes++
-	full := hc.room.Load() == 0
-	hc.setRoom()
-	full = full && hc.room.Load() > 0
 	hc.wakeAll()
-	hc.mu.Unlock()
-	if full {
-		hc.c.tellH2Room()
-	}
+	hc.unlock()
 	return b
 }
 

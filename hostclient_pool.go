@@ -34,7 +34,7 @@ func (c *HostClient) PoolStats() PoolStats {
 	p := &c.pool
 	p.mu.Lock()
 	s := p.stats
-	s.Open, s.Idle, s.Waiting = p.open, p.idle.n, p.waiting.n
+	s.Open, s.Idle, s.Waiting = p.open, p.idle.n, p.line.n
 	c.h2.count(&s)
 	all := slices.Clone(c.h2.all)
 	p.mu.Unlock()
@@ -48,11 +48,11 @@ func (c *HostClient) PoolStats() PoolStats {
 // which they became idle. If requests wait, a connection that becomes free goes to
 // the first of them at once, and so does the right to make one.
 type connPool struct {
-	mu      sync.Mutex
-	idle    connRing
-	open    int // idle, in use or being made
-	waiting waiterList
-	stats   PoolStats
+	mu    sync.Mutex
+	idle  connRing
+	open  int        // idle, in use or being made
+	line  waiterList // calls that wait for a connection of HTTP/1.1
+	stats PoolStats
 
 	sweeper *time.Timer // closes old idle connections
 	armed   bool        // the sweeper runs
@@ -125,209 +125,135 @@ func (r *connRing) popBack() *clientConn {
 	return cc
 }
 
-// connWaiter is a request that waits for a connection. After it was removed from
-// the list, ready gets exactly one value: a connection, or nil for the right to
-// make one.
-type connWaiter struct {
-	ready      chan *clientConn
-	err        error // in the line of h2Conns: why there is no connection
-	prev, next *connWaiter
-	listed     bool
-}
-
-var connWaiters = pool.Pool{New: func() any { return &connWaiter{ready: make(chan *clientConn, 1)} }}
-
-// waiterList is the list of waiting requests, in the order in which they came.
-type waiterList struct {
-	first, last *connWaiter
-	n           int
-}
-
-func (l *waiterList) push(w *connWaiter) {
-	w.prev, w.next, w.listed = l.last, nil, true
-	if l.last != nil {
-		l.last.next = w
-	} else {
-		l.first = w
-	}
-	l.last = w
-	l.n++
-}
-
-// pushFront makes w the first one.
-func (l *waiterList) pushFront(w *connWaiter) {
-	w.prev, w.next, w.listed = nil, l.first, true
-	if l.first != nil {
-		l.first.prev = w
-	} else {
-		l.last = w
-	}
-	l.first = w
-	l.n++
-}
-
-func (l *waiterList) remove(w *connWaiter) {
-	if w.prev != nil {
-		w.prev.next = w.next
-	} else {
-		l.first = w.next
-	}
-	if w.next != nil {
-		w.next.prev = w.prev
-	} else {
-		l.last = w.prev
-	}
-	w.prev, w.next, w.listed = nil, nil, false
-	l.n--
-}
-
-// serve removes the first waiter from the list and gives it cc; nil means the right
-// to make a connection. It returns false if no request waits.
-func (l *waiterList) serve(cc *clientConn) bool {
-	w := l.first
-	if w == nil {
-		return false
-	}
-	l.remove(w)
-	w.ready <- cc
-	return true
-}
-
-// grant lets waiting requests make connections, as far as limit allows. The
-// caller holds the lock.
-func (p *connPool) grant(limit int) {
-	for p.open < limit && p.waiting.serve(nil) {
-		p.open++
-	}
-}
-
 // acquire returns a connection: an idle one that is still good, a new one, or
 // the next that becomes free.
 func (c *HostClient) acquire(k *call) (*clientConn, error) {
-	cc, dial, w, err := c.reserve()
+	got, w := c.reserve(k)
 	if w != nil {
-		cc, err = c.await(k, w)
-		dial = cc == nil
+		got = c.await(k, w)
 	}
 	switch {
-	case err != nil:
-		return nil, err
-	case dial:
+	case got.err != nil:
+		return nil, got.err
+	case got.dial:
 		return c.dialReserved(k)
-	case w == nil && k.quick && cc.conn.CanSwap(), cc.conn.Alive(): // Swap itself detects a dead connection
-		return cc, nil
+	case w == nil && k.quick && got.cc.conn.CanSwap(), got.cc.conn.Alive(): // Swap itself detects a dead connection
+		return got.cc, nil
 	}
-	return c.replace(k, cc)
+	return c.replace(k, got.cc)
 }
 
 // replace closes an unusable connection and returns another one in its place. The
 // place stays reserved, so no other request can take it meanwhile.
 func (c *HostClient) replace(k *call, cc *clientConn) (*clientConn, error) {
-	p := &c.pool
 	for {
-		cc.conn.Close()
-		p.mu.Lock()
-		p.stats.Dead++
-		if p.idle.n == 0 {
-			p.mu.Unlock()
+		next := c.closeInPlace(cc)
+		if next == nil {
 			return c.dialReserved(k)
 		}
-		cc = p.idle.popFront()
-		p.open-- // because cc has a place of its own
-		p.mu.Unlock()
+		cc = next
 		if cc.conn.Alive() {
 			return cc, nil
 		}
 	}
 }
 
-// reserve returns an idle connection, or the right to make one, or a place in
-// the queue.
-func (c *HostClient) reserve() (cc *clientConn, dial bool, w *connWaiter, err error) {
+// closeInPlace closes a dead connection. It returns an idle one, or nil if there is none and
+// the place of the dead one stays reserved.
+func (c *HostClient) closeInPlace(cc *clientConn) (next *clientConn) {
+	closed := false
+	defer func() {
+		if !closed { // Close has ended the goroutine
+			c.unreserve()
+		}
+	}()
+	cc.conn.Close()
+	closed = true
 	p := &c.pool
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.stats.Dead++
+	if p.idle.n == 0 {
+		return nil
+	}
+	next = p.idle.popFront()
+	p.open-- // because next has a place of its own
+	c.serveLines()
+	return next
+}
+
+// reserve returns an idle connection, or the right to make one, or a place in
+// the line.
+func (c *HostClient) reserve(k *call) (got room, w *connWaiter) {
+	p, x := &c.pool, &c.h2
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.idle.n > 0 {
+		got.cc, got.err = c.popIdle()
+		return got, nil
+	}
+	x.waiting.Add(1) // before it looks for room, so that a call that ends meanwhile sees it
+	got, ok := c.findHTTP1()
+	switch {
+	case ok:
+	case !k.http1 && !k.raw && hostProto(x.proto.Load()) == protoHTTP2: // as of a moment ago
+		got.err = errSpeaksH2
+	case c.MaxConnWaitTimeout <= 0:
+		got.err = ErrNoFreeConns
+	default:
+		return room{}, c.wait(k, &p.line)
+	}
+	x.waiting.Add(-1)
+	return got, nil
+}
+
+// findHTTP1 finds room for a call that needs a connection of HTTP/1.1. The caller holds the
+// lock.
+func (c *HostClient) findHTTP1() (got room, ok bool) {
+	p := &c.pool
 	switch {
 	case p.idle.n > 0:
-		switch c.ConnPoolStrategy {
-		case FIFO:
-			cc = p.idle.popFront()
-		case LIFO:
-			cc = p.idle.popBack()
-		default:
-			return nil, false, nil, ErrConnPoolStrategyNotImpl
-		}
-		p.stats.Reuses++
-		p.takeBuf(cc)
-		return cc, false, nil, nil
+		got.cc, got.err = c.popIdle()
+		return got, true
 	case p.open < c.maxConns():
 		p.open++
-		return nil, true, nil, nil
+		return room{dial: true}, true
 	case c.h2.yieldPlace(): // which isn't counted again
-		return nil, true, nil, nil
-	case c.MaxConnWaitTimeout <= 0:
-		return nil, false, nil, ErrNoFreeConns
+		return room{dial: true}, true
 	}
-	w = connWaiters.Get().(*connWaiter)
-	p.waiting.push(w)
-	p.stats.Waits++
-	return nil, false, w, nil
+	return room{}, false
+}
+
+// popIdle takes an idle connection. The caller holds the lock.
+func (c *HostClient) popIdle() (cc *clientConn, err error) {
+	p := &c.pool
+	switch c.ConnPoolStrategy {
+	case FIFO:
+		cc = p.idle.popFront()
+	case LIFO:
+		cc = p.idle.popBack()
+	default:
+		return nil, ErrConnPoolStrategyNotImpl
+	}
+	p.stats.Reuses++
+	p.takeBuf(cc)
+	return cc, nil
+}
+
+// yieldPlace closes an idle connection, so that its place can be used for one of HTTP/2, and
+// reports whether there was one. The caller holds the lock, and has the place then.
+func (p *connPool) yieldPlace() bool {
+	if p.idle.n == 0 {
+		return false
+	}
+	go p.idle.popFront().conn.Close() // the lock is held
+	return true
 }
 
 func (p *connPool) count(n *uint64) {
 	p.mu.Lock()
 	*n++
 	p.mu.Unlock()
-}
-
-// await waits until w gets a connection, or the right to make one.
-func (c *HostClient) await(k *call, w *connWaiter) (*clientConn, error) {
-	wait, late := c.MaxConnWaitTimeout, ErrNoFreeConns
-	if k.deadline != 0 {
-		if left := time.Duration(k.deadline - clock.Ticks()); left < wait {
-			wait, late = left, ErrTimeout
-		}
-	}
-	var done <-chan struct{}
-	if k.ctx != nil {
-		done = k.ctx.Done()
-	}
-	t := AcquireTimer(wait)
-	defer ReleaseTimer(t)
-	select {
-	case cc := <-w.ready:
-		connWaiters.Put(w)
-		return cc, nil
-	case <-t.C:
-	case <-done:
-		late = k.ctx.Err()
-	}
-	return c.leaveQueue(w, late)
-}
-
-// leaveQueue stops waiting. If w was served at the same moment, the result is used,
-// unless the request has ended.
-func (c *HostClient) leaveQueue(w *connWaiter, late error) (*clientConn, error) {
-	p := &c.pool
-	p.mu.Lock()
-	if w.listed {
-		p.waiting.remove(w)
-		p.mu.Unlock()
-		connWaiters.Put(w)
-		return nil, late
-	}
-	p.mu.Unlock()
-	cc := <-w.ready
-	connWaiters.Put(w)
-	switch {
-	case late == ErrNoFreeConns:
-		return cc, nil
-	case cc != nil:
-		c.release(cc)
-	default:
-		c.unreserve()
-	}
-	return nil, late
 }
 
 // release gives back a connection that can be reused.
@@ -345,15 +271,11 @@ func (c *HostClient) release(cc *clientConn) {
 	}
 	cc.lastUse, p.lastUse = p.now, p.now
 	cc.conn.MarkIdle()
-	if p.waiting.n == 0 {
-		p.putBuf(cc)
-		p.idle.push(cc)
-		p.mu.Unlock()
-		return
+	p.putBuf(cc)
+	p.idle.push(cc)
+	if c.h2.waiting.Load() > 0 {
+		c.serveLines()
 	}
-	p.stats.Reuses++
-	cc.conn.DropBuffer()
-	p.waiting.serve(cc)
 	p.mu.Unlock()
 }
 
@@ -383,8 +305,7 @@ func (c *HostClient) unreserve() {
 	p := &c.pool
 	p.mu.Lock()
 	p.open--
-	p.grant(c.maxConns())
-	c.h2.freed()
+	c.serveLines()
 	p.mu.Unlock()
 }
 

@@ -29,6 +29,7 @@ func (c *HostClient) do(ctx context.Context, req *Request, resp *Response) error
 		err = ErrTimeout
 	}
 	if err != nil {
+		req.dropStream(err)
 		return resp.failed(err)
 	}
 	k := newCall(ctx, req.timeout)
@@ -61,7 +62,7 @@ func (c *HostClient) doDrop(k *call, req *Request) error {
 	return nil
 }
 
-// attempts sends req as often as the rules allow.
+// attempts sends req as often as the rules allow. Afterwards req has no stream.
 func (c *HostClient) attempts(k *call, req *Request, resp *Response) error {
 	most := c.MaxIdemponentCallAttempts
 	if most <= 0 {
@@ -72,12 +73,11 @@ func (c *HostClient) attempts(k *call, req *Request, resp *Response) error {
 		k.attempts++
 		retry, err := c.attempt(k, req, resp)
 		if err == nil {
+			req.dropStream(nil)
 			return nil
 		}
 		if !retry || stream && !k.unread || k.attempts >= most || !c.again(k, req, err) {
-			if k.unread {
-				_ = req.closeStream(err)
-			}
+			req.dropStream(err)
 			return k.final(req, err)
 		}
 		if k.refused {
@@ -86,9 +86,7 @@ func (c *HostClient) attempts(k *call, req *Request, resp *Response) error {
 			err = k.mustEnd()
 		}
 		if err != nil {
-			if k.unread {
-				_ = req.closeStream(err)
-			}
+			req.dropStream(err)
 			return err
 		}
 		if k.reused && !k.refused {
@@ -100,6 +98,7 @@ func (c *HostClient) attempts(k *call, req *Request, resp *Response) error {
 // attempt sends req once.
 func (c *HostClient) attempt(k *call, req *Request, resp *Response) (retry bool, err error) {
 	k.reused, k.sent, k.refused, k.verdict, k.unread = false, false, false, verdictNone, false
+	k.number, k.since = 0, 0
 	if c.Transport == nil {
 		return c.roundTrip(k, req, resp)
 	}

@@ -2,8 +2,10 @@ package gale
 
 import (
 	"bufio"
+	"slices"
 
 	"github.com/galehttp/gale/internal/clientconn"
+	"github.com/galehttp/gale/internal/clock"
 	"github.com/galehttp/gale/internal/h1"
 	"github.com/galehttp/gale/internal/msg"
 )
@@ -31,17 +33,25 @@ func (req *Request) appendRequest(dst []byte, along bool) (_ []byte, out outgoin
 	if req.protocol != "" {
 		return dst, outgoing{}, errOpenStream
 	}
-	if req.hasUser() {
-		defer req.takeAuthorization(req.lendAuthorization())
+	if req.lendAuthorization() {
+		defer req.takeAuthorization()
 	}
 	out.req = req
 	h := &req.Header
 	ownForm := req.form != nil && !req.formRaw
 	if req.hasStream() && !ownForm {
-		out.stream = true
 		out.length = req.streamLength(h.s.ContentLength)
 		h.frame(out.length)
-		return h.appendHead(dst), out, nil
+		dst = h.appendHead(dst)
+		if m := inMemory(req.bodyStream, out.length); m != nil && along && out.length <= bodyAlong {
+			n := len(dst)
+			dst = slices.Grow(dst, int(out.length))[:n+int(out.length)]
+			_, _ = m.Read(dst[n:]) // all at once, without an error
+			req.dropStream(nil)
+			return dst, out, nil
+		}
+		out.stream = true
+		return dst, out, nil
 	}
 	body := req.bodyBytes()
 	switch {
@@ -99,28 +109,27 @@ func (o *outgoing) writeStream(bw *bufio.Writer) (err error) {
 	return bw.Flush()
 }
 
-// send writes req. k.sent tells whether bytes of it were written. A server may
+// send writes req. k.sent tells whether bytes of it were written. A body that may take long is
+// sent by cc.sender, which isn't nil then. A server may
 // answer before the whole request was sent (RFC 9112 section 9.5): answered says
 // that the head of a final response is in resp already, and the rest of the request
 // was not sent.
 func (c *HostClient) send(k *call, cc *clientConn, req *Request, resp *Response, rules *readRules) (answered bool, err error) {
-	cc.conn.BoundWrites(k.until(c.WriteTimeout))
+	by := k.until(c.WriteTimeout)
+	cc.conn.BoundWrites(by)
 	expects := c.awaitsContinue(req)
 	b := cc.conn.Buffer(clientconn.ReadRoom)
 	var out outgoing
 	b.B, out, err = req.appendRequest(b.B[:0], !expects)
 	if err != nil {
-		if req.hasStream() {
-			_ = req.closeStream(err)
-		}
+		req.dropStream(err)
 		return false, err
 	}
 	if k.quick && cc.conn.CanSwap() {
 		return false, cc.sendQuick(k, b.B)
 	}
 	if len(out.body) > 0 && !expects {
-		wrote, err := cc.conn.WriteBoth(b.B, out.body)
-		k.sent = k.sent || wrote
+		err := c.sendLong(k, cc, b.B, &out, rules, by)
 		b.B = b.B[:0]
 		return false, err
 	}
@@ -129,26 +138,46 @@ func (c *HostClient) send(k *call, cc *clientConn, req *Request, resp *Response,
 	b.B = b.B[:0]
 	if err == nil && expects {
 		if answered, err = c.awaitContinue(k, cc, resp, rules); answered || err != nil {
-			if out.stream {
-				_ = req.closeStream(err)
-			}
+			req.dropStream(err)
 			return answered, err
 		}
-		cc.conn.BoundWrites(k.until(c.WriteTimeout))
+		by = k.until(c.WriteTimeout)
+		cc.conn.BoundWrites(by)
 	}
 	switch {
 	case err != nil:
-		if out.stream {
-			_ = req.closeStream(err)
-		}
+		req.dropStream(err)
 	case out.stream:
-		bw := c.acquireWriter(&cc.conn)
-		err = out.writeStream(bw)
-		c.ReleaseWriter(bw)
+		c.startSender(k, cc, &out, nil, rules, by)
 	case len(out.body) > 0:
-		_, err = cc.conn.Write(out.body)
+		err = c.sendLong(k, cc, nil, &out, rules, by)
 	}
 	return false, err
+}
+
+// sendLong sends head and then a body in memory. If that takes long, cc.sender does it.
+func (c *HostClient) sendLong(k *call, cc *clientConn, head []byte, out *outgoing, rules *readRules, by clock.Tick) error {
+	body := out.body
+	if cc.conn.CanWriteBoth() {
+		cc.conn.BoundWrites(earlier(by, clock.Ticks().Add(writePatience)))
+		n, err := cc.conn.WriteBoth(head, body)
+		cc.conn.BoundWrites(by)
+		k.sent = k.sent || n > 0
+		if err != ErrTimeout || by != 0 && clock.Ticks() >= by {
+			return err
+		}
+		m := min(n, int64(len(head)))
+		head, body = head[m:], body[n-m:]
+	}
+	if len(head) > 0 {
+		n, err := cc.conn.Write(head)
+		k.sent = k.sent || n > 0
+		if err != nil {
+			return err
+		}
+	}
+	c.startSender(k, cc, out, body, rules, by)
+	return nil
 }
 
 // sendQuick writes a whole request, b, which is in the connection's buffer, and

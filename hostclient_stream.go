@@ -70,7 +70,7 @@ type responseStream struct {
 	useless atomic.Bool // the connection must not be kept
 
 	busy sync.Mutex  // held while the connection is used; guards the fields below
-	cc   *clientConn // nil once it was given back
+	cc   *clientConn // nil once it was given back; it may still send the request
 	left int64       // of a body of known length; msg.LenUnknown for the others
 	dec  *chunkReader
 	data []byte // decoded, in the buffer of cc
@@ -92,7 +92,8 @@ func (c *HostClient) newResponseStream(k *call, cc *clientConn, resp *Response, 
 		s.end(io.EOF)
 	case msg.LenChunked:
 		s.left = msg.LenUnknown
-		s.dec = acquireChunkReader(nil)
+		lim := c.responseLimits()
+		s.dec = acquireChunkReader(&lim)
 		resp.Header.s.Trailers.Open = true
 	}
 	return s
@@ -210,10 +211,26 @@ func (s *responseStream) end(err error) {
 	s.mu.Lock()
 	s.conn = nil // from here on it must not be broken off
 	s.mu.Unlock()
-	keep := s.keep && err == io.EOF && len(cc.conn.Unread()) == 0 && !cc.conn.Closed()
+	fine := false
+	defer func() {
+		if !fine { // user code panicked, or ended the goroutine
+			s.cc, s.data, s.unwatch = nil, nil, nil
+			s.c.discard(cc)
+		}
+	}()
+	cause := err
+	if err == io.EOF {
+		cause = nil
+	}
+	whole, failure := cc.endSending(&s.call, s.left < 0 && s.dec == nil, cause)
+	if cause == nil && failure != nil {
+		s.err = failure
+	}
+	keep := s.keep && whole && s.err == io.EOF && len(cc.conn.Unread()) == 0 && !cc.conn.Closed()
 	if s.unwatch != nil && !s.unwatch() {
 		keep = false
 	}
+	fine = true
 	s.cc, s.data, s.unwatch = nil, nil, nil
 	if s.dec != nil {
 		s.dec.release()
@@ -300,8 +317,8 @@ func (s *responseStream) cleanUp() bool {
 	if !s.busy.TryLock() {
 		return false
 	}
+	defer s.busy.Unlock() // even if user code ends the goroutine
 	s.finish()
-	s.busy.Unlock()
 	return true
 }
 

@@ -74,12 +74,17 @@ type lbMember struct {
 // load is how busy m is, its failures included.
 func (m *lbMember) load() int { return m.client.PendingRequests() + m.failed.count() }
 
-// Do sends req with the client that has the least load, and takes at most Timeout.
+// Do sends req with the client that has the least load, and takes at most Timeout, and at
+// most the time of Request.SetTimeout.
 //
 // It returns the error of the client. Without clients the error is
 // [ErrNoAvailableClients], and resp is empty, as it is after an error of a client.
 func (cc *LBClient) Do(req *Request, resp *Response) error {
-	return cc.DoDeadline(req, resp, time.Now().Add(cc.timeout()))
+	limit := cc.timeout()
+	if req != nil && req.timeout > 0 {
+		limit = min(limit, req.timeout)
+	}
+	return cc.DoDeadline(req, resp, time.Now().Add(limit))
 }
 
 // DoTimeout is like Do but takes at most timeout.
@@ -91,6 +96,7 @@ func (cc *LBClient) DoTimeout(req *Request, resp *Response, timeout time.Duratio
 func (cc *LBClient) DoDeadline(req *Request, resp *Response, deadline time.Time) error {
 	m := cc.choose()
 	if m == nil {
+		req.dropStream(ErrNoAvailableClients)
 		return resp.failed(ErrNoAvailableClients)
 	}
 	err := m.client.DoDeadline(req, resp, deadline)
@@ -105,10 +111,12 @@ func (cc *LBClient) DoDeadline(req *Request, resp *Response, deadline time.Time)
 // at the deadline of ctx.
 func (cc *LBClient) DoContext(ctx context.Context, req *Request, resp *Response) error {
 	if err := ctx.Err(); err != nil {
+		req.dropStream(err)
 		return resp.failed(err)
 	}
 	m := cc.choose()
 	if m == nil {
+		req.dropStream(ErrNoAvailableClients)
 		return resp.failed(ErrNoAvailableClients)
 	}
 	err := cc.doContext(ctx, m.client, req, resp)

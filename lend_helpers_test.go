@@ -149,7 +149,7 @@ func argument(t reflect.Type) reflect.Value {
 	case reflect.Pointer:
 		return reflect.New(t.Elem())
 	case reflect.Interface:
-		for _, v := range []any{new(bytes.Buffer), pipeEnd, zeroTCPAddr, errors.New(alice), noCtxLogger{}, upgradeLines()} {
+		for _, v := range []any{new(bytes.Buffer), pipeEnd, zeroTCPAddr, errors.New(alice), noCtxLogger{}, noUpgrade{}} {
 			if t.NumMethod() > 0 && reflect.TypeOf(v).Implements(t) {
 				return reflect.ValueOf(v)
 			}
@@ -167,6 +167,9 @@ var pipeEnd, _ = net.Pipe()
 type noCtxLogger struct{}
 
 func (noCtxLogger) Printf(string, ...any) {}
+
+// noUpgrade is an UpgradeHandler that is not called.
+type noUpgrade struct{ UpgradeHandler }
 
 // callMethod calls a method and uses what it returned: it ranges over iterators, and writes to
 // writers. It gives all bytes to take, unless that is nil.

@@ -19,7 +19,8 @@ import (
 // overwritten. From then on, each call of a method of the context, its request, its
 // response and their headers, arguments and URIs is reported. The call then behaves as on
 // an empty object. A []byte or an unsafe string that the program kept has other bytes from
-// then on; with Pages, reading it is reported too. One method is not reported without
+// then on; with Pages, reading it is reported too. The bytes of a guarded Request or Response
+// of a pool also end when it is reset or a client gets it for the next call. One method is not reported without
 // Pages, except in programs built with the race detector: Args.Peek of an Args that was
 // kept. It returns nil then.
 //
@@ -39,6 +40,11 @@ type LifetimeGuard struct {
 	// Pages puts the bytes of guarded requests on memory pages of their own (Linux).
 	// These become unreadable when the request ends, so that reading or writing bytes
 	// that were kept faults at the very instruction.
+	//
+	// Two more mistakes are found: bytes of the request that the program's stream of the
+	// response uses, which end when the handler has returned, and files of a form that were
+	// kept. In programs built with the race detector, such files are overwritten also if
+	// there are no pages.
 	//
 	// In a goroutine of the server, such as a handler, the fault becomes a panic, whose
 	// value is a *LifetimeUse. The server handles it as any other panic of a handler. In

@@ -60,12 +60,15 @@ func newGuard(set *LifetimeGuard) *guard {
 	return g
 }
 
-// logTo makes g log to l, unless another log was set before, and logs what g can't do.
-func (g *guard) logTo(l *lifetimeLog) {
-	g.log.CompareAndSwap(nil, l)
+// logTo makes g log to l, unless another log was set before.
+func (g *guard) logTo(l *lifetimeLog) { g.log.CompareAndSwap(nil, l) }
+
+// logMissing logs what g can't do, at the first call after logTo. The log may be the
+// program's, so the caller holds no locks.
+func (g *guard) logMissing() {
 	if len(g.missing) > 0 && g.told.CompareAndSwap(false, true) {
 		for _, s := range g.missing {
-			l.line(s)
+			g.log.Load().line(s)
 		}
 	}
 }

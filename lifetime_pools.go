@@ -13,7 +13,8 @@ var poolGuard atomic.Pointer[guard]
 // AcquireURI and AcquireCookie return from now on: a sample of them, as
 // [LifetimeGuard.Every] says. When such an object is released, it doesn't go back to the
 // pool. Each use of it after that is reported as "used after ReleaseRequest", and a second
-// release as "released twice".
+// release as "released twice". Bytes of a Request or Response that were kept end with its
+// release, and also when it is reset or a client gets it for the next call.
 //
 // Requests that adaptor.NewHTTPHandler gives to a handler are guarded by g, too.
 //
@@ -28,6 +29,7 @@ func GuardPools(g *LifetimeGuard) {
 	}
 	made := g.guard()
 	made.logTo(&standardLog)
+	made.logMissing()
 	poolGuard.Store(made)
 }
 

@@ -17,6 +17,12 @@ type Logger interface {
 // defaultLogger writes to standard error.
 var defaultLogger Logger = log.New(os.Stderr, "", log.LstdFlags)
 
+// isStandardError reports whether l is known to write to standard error.
+func isStandardError(l Logger) bool {
+	std, ok := l.(*log.Logger)
+	return ok && std != nil && std.Writer() == os.Stderr
+}
+
 // calmLogger recovers from a panic of its Logger. The library often logs where a panic
 // would end the process or leave locks held.
 type calmLogger struct{ l Logger }

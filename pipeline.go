@@ -123,6 +123,10 @@ type PipelineClient struct {
 	// set or received; see RequestHeader.DisableNormalizing.
 	DisableHeaderNamesNormalizing bool
 
+	// RefuseFoldedFields makes a response with a folded field line an error. Otherwise each
+	// fold is replaced by a space (RFC 9112 section 5.2).
+	RefuseFoldedFields bool
+
 	// DisablePathNormalizing sends paths as they are given; see
 	// URI.DisablePathNormalizing.
 	DisablePathNormalizing bool
@@ -163,6 +167,7 @@ func (c *PipelineClient) Do(req *Request, resp *Response) error {
 // timeout is 0 or negative, it returns ErrTimeout at once.
 func (c *PipelineClient) DoTimeout(req *Request, resp *Response, timeout time.Duration) error {
 	if timeout <= 0 {
+		req.dropStream(ErrTimeout)
 		return resp.failed(ErrTimeout)
 	}
 	return c.do(context.Background(), req, resp, timeout)
@@ -177,6 +182,7 @@ func (c *PipelineClient) DoDeadline(req *Request, resp *Response, deadline time.
 // reading from the stream of the request's body. It needs no goroutine for that.
 func (c *PipelineClient) DoContext(ctx context.Context, req *Request, resp *Response) error {
 	if err := ctx.Err(); err != nil {
+		req.dropStream(err)
 		return resp.failed(err)
 	}
 	return c.do(ctx, req, resp, req.timeout)
@@ -202,7 +208,7 @@ func (c *PipelineClient) begin() {
 	}
 	h.IsTLS, h.TLSConfig = c.IsTLS, c.TLSConfig
 	h.ReadBufferSize, h.MaxResponseBodySize = c.ReadBufferSize, c.MaxResponseBodySize
-	h.DisableHeaderNamesNormalizing = c.DisableHeaderNamesNormalizing
+	h.DisableHeaderNamesNormalizing, h.RefuseFoldedFields = c.DisableHeaderNamesNormalizing, c.RefuseFoldedFields
 	h.Name, h.NoDefaultUserAgentHeader = c.Name, c.NoDefaultUserAgentHeader
 	if c.Addr != "" {
 		c.addr = AddMissingPort(c.Addr, c.IsTLS)
@@ -216,6 +222,7 @@ func (c *PipelineClient) begin() {
 // do sends req. A timeout of 0 means no limit.
 func (c *PipelineClient) do(ctx context.Context, req *Request, resp *Response, timeout time.Duration) error {
 	if timeout < 0 {
+		req.dropStream(ErrTimeout)
 		return resp.failed(ErrTimeout)
 	}
 	c.once.Do(c.begin)
@@ -224,6 +231,7 @@ func (c *PipelineClient) do(ctx context.Context, req *Request, resp *Response, t
 		deadline = clock.Ticks() + clock.Tick(timeout)
 	}
 	if err := c.prepare(req); err != nil {
+		req.dropStream(err)
 		return resp.failed(err)
 	}
 	pc := acquirePipeCall()

@@ -98,9 +98,7 @@ func (pc *pipeCall) encode(ctx context.Context, req *Request, deadline clock.Tic
 	b.B, out, err = req.appendRequest(b.B[:0], true)
 	switch {
 	case err != nil:
-		if req.hasStream() {
-			_ = req.closeStream(err)
-		}
+		req.dropStream(err)
 	case out.stream:
 		err = out.writeStream(bufio.NewWriter(&pipeBody{b, ctx, deadline}))
 	default:

@@ -30,11 +30,10 @@ const pipeReadRoom = 16 << 10
 type pipeConn struct {
 	l       *pipeLane
 	cc      *clientConn
-	quit    chan struct{} // closed when it ends
-	batch   []*pipeCall   // what is being written; used only by the writer
-	rules   readRules     // used only by the reader
-	reading *pipeCall     // the call whose response is being read; used only by the reader
-	arrived atomic.Bool   // bytes have come; it isn't known yet for which call
+	batch   []*pipeCall // what is being written; used only by the writer
+	rules   readRules   // used only by the reader
+	reading *pipeCall   // the call whose response is being read; used only by the reader
+	arrived atomic.Bool // bytes have come; it isn't known yet for which call
 
 	// Guarded by the lane's lock.
 	ended    bool
@@ -50,10 +49,8 @@ type pipeConn struct {
 }
 
 func newPipeConn(l *pipeLane, cc *clientConn) *pipeConn {
-	p := &pipeConn{l: l, cc: cc, quit: make(chan struct{})}
-	if n := l.c.ReadBufferSize; n > 0 {
-		p.rules.lim.Head = n
-	}
+	p := &pipeConn{l: l, cc: cc}
+	p.rules.lim = l.c.host.responseLimits()
 	cc.conn.Buffer(pipeReadRoom)
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -64,22 +61,22 @@ func newPipeConn(l *pipeLane, cc *clientConn) *pipeConn {
 	return p
 }
 
-// end closes the connection. The caller holds the lane's lock.
+// end ends the connection. The caller holds the lane's lock. Another goroutine closes the
+// connection: Close, which may be user code, may take long, call the client, or end its goroutine.
 func (p *pipeConn) end(err error) {
 	if p.ended {
 		return
 	}
 	p.ended, p.err = true, err
-	close(p.quit)
-	p.cc.conn.Cancel()
 	p.l.nudge()
+	go p.cc.conn.Cancel()
 }
 
 // fail is end for callers that don't hold the lock.
 func (p *pipeConn) fail(err error) {
 	p.l.mu.Lock()
+	defer p.l.mu.Unlock()
 	p.end(err)
-	p.l.mu.Unlock()
 }
 
 // stuck is called when a caller has left. It reports whether to give up waiting for
@@ -128,13 +125,12 @@ func (p *pipeConn) watch() {
 	}
 }
 
-// expect makes the timer fire in time for a write or a response that begins now.
-func (p *pipeConn) expect(now clock.Tick) {
-	for _, limit := range [...]time.Duration{p.l.c.ReadTimeout, p.l.c.WriteTimeout} {
-		if t := now + clock.Tick(limit); limit > 0 && t < p.due {
-			p.due = t
-			p.timer.Reset(limit)
-		}
+// expect makes the timer fire in time for something that is due within limit of since. A
+// limit of 0 means none.
+func (p *pipeConn) expect(since, now clock.Tick, limit time.Duration) {
+	if t := since + clock.Tick(limit); limit > 0 && t < p.due {
+		p.due = t
+		p.timer.Reset(time.Duration(t - now))
 	}
 }
 
@@ -239,7 +235,8 @@ func (p *pipeConn) fillBatch() {
 		size += len(pc.bytes.B)
 	}
 	p.writing = now
-	p.expect(now)
+	p.expect(now, now, l.c.ReadTimeout)
+	p.expect(now, now, l.c.WriteTimeout)
 }
 
 // writeBatch writes the batch and returns how many bytes of it were written.
@@ -276,21 +273,31 @@ func (p *pipeConn) writeBatch() (int, error) {
 
 // wrote records the result of writing the batch: n bytes of it were written.
 func (p *pipeConn) wrote(n int, err error) {
+	defer p.dropBatch()
 	l := p.l
 	l.mu.Lock()
+	defer l.mu.Unlock()
 	p.writing = 0
-	if l.c.ReadTimeout > 0 && p.batch[0] == l.flight.front {
-		p.progress = clock.Ticks()
-	}
-	if err != nil {
-		at := 0
-		for _, pc := range p.batch {
-			pc.sent = at < n
-			at += len(pc.bytes.B)
+	if l.c.ReadTimeout > 0 {
+		now := clock.Ticks()
+		if p.batch[0] == l.flight.front {
+			p.progress = now
 		}
-		p.end(noResponse(err))
+		p.expect(p.progress, now, l.c.ReadTimeout) // the timer looks at no response while a write runs
 	}
-	l.mu.Unlock()
+	if err == nil {
+		return
+	}
+	at := 0
+	for _, pc := range p.batch {
+		pc.sent = at < n
+		at += len(pc.bytes.B)
+	}
+	p.end(noResponse(err))
+}
+
+// dropBatch releases the calls that were written.
+func (p *pipeConn) dropBatch() {
 	for i, pc := range p.batch {
 		pc.drop()
 		p.batch[i] = nil
@@ -392,6 +399,10 @@ func (p *pipeConn) finish(keep, closes bool, err error) bool {
 	if !keep || p.last && l.flight.n == 0 {
 		p.closing = closes
 		p.end(errPipeLast)
+		return false
+	}
+	if l.flight.n > 0 && l.waited == 0 {
+		p.end(errPipeGivenUp)
 		return false
 	}
 	if front := l.flight.front; l.c.ReadTimeout > 0 || front != nil && front.left {

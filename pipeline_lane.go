@@ -234,7 +234,7 @@ func (l *pipeLane) serve(cc *clientConn) {
 	l.conn = nil
 	lost := l.settle(conn)
 	l.mu.Unlock()
-	cc.conn.Close()
+	cc.conn.DropBuffer()
 	if err := conn.err; err != errPipeIdle && err != errPipeGivenUp && err != errPipeLast && (lost || err != io.EOF) {
 		l.c.logger().Printf("error in PipelineClient(%q): %v", l.c.Addr, err)
 	}

@@ -10,392 +10,145 @@ import (
 	"runtime"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/galehttp/gale/internal/race"
+	"github.com/galehttp/gale/tests/harness/await"
+	"github.com/galehttp/gale/tests/harness/peers"
 )
 
-// Every caller gets the response to its own request, for any number of callers and
-// connections.
-func TestPipelineEcho(t *testing.T) {
-	for _, tt := range []struct {
-		name  string
-		setup func(*PipelineClient)
-		conns int32
-	}{
-		{"default", func(*PipelineClient) {}, 1},
-		{"three connections", func(c *PipelineClient) { c.MaxConns = 3 }, 3},
-		{"one at a time", func(c *PipelineClient) { c.MaxPendingRequests = 1 }, 1},
-		{"delay", func(c *PipelineClient) { c.MaxBatchDelay = time.Millisecond }, 1},
-		{"time-outs", func(c *PipelineClient) { c.ReadTimeout, c.WriteTimeout = time.Minute, time.Minute }, 1},
-		{"small batches", func(c *PipelineClient) { c.WriteBufferSize = 1 }, 1},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			var conns atomic.Int32
-			c := pipeServer(t, func(n int, nc net.Conn, br *bufio.Reader) {
-				conns.Add(1)
-				pipeEcho(n, nc, br)
-			})
-			tt.setup(c)
-			var wg sync.WaitGroup
-			for i := range 32 {
-				wg.Go(func() {
-					req, resp := &Request{}, &Response{}
-					for n := range race.Fewer(50) {
-						path := fmt.Sprintf("/%d/%d", i, n)
-						body := strings.Repeat("x", n*i*20)
-						req.SetRequestURI("http://example.org" + path)
-						req.Header.SetMethod("PUT")
-						req.SetBodyString(body)
-						if err := c.DoTimeout(req, resp, time.Minute); err != nil {
-							t.Errorf("%s: %v", path, err)
-						}
-						if got, want := string(resp.Body()), "PUT "+path+" "+body; got != want {
-							t.Errorf("%s: got the response %.40q", path, got)
-						}
-					}
-				})
-			}
-			wg.Wait()
-			if n := conns.Load(); n > tt.conns {
-				t.Errorf("%d connections, want %d at most", n, tt.conns)
-			}
-			wantNonePending(t, c)
-		})
+// A lane whose callers left before it began to dial doesn't dial: no call would end that
+// dial.
+func TestPipelineNobodyWaits(t *testing.T) {
+	c := &PipelineClient{Addr: "example.org:80", Dial: func(string) (net.Conn, error) {
+		t.Error("dialed")
+		return nil, io.EOF
+	}}
+	l := &pipeLane{}
+	l.init(c)
+	if _, err := l.connect(); err != errUndialed {
+		t.Errorf("got %v, want errUndialed", err)
 	}
 }
 
-// Requests that were lost with their connection are sent again in order, if that does no
-// harm.
-func TestPipelineRepeats(t *testing.T) {
-	var seen sync.Map
-	c := pipeServer(t, func(n int, nc net.Conn, br *bufio.Reader) {
-		for range 7 { // then the connection is closed without a "Connection: close"
-			method, path, body := pipeRequest(br)
-			if method == "" {
-				return
-			}
-			if _, twice := seen.LoadOrStore(path, n); twice && method == "POST" {
-				t.Errorf("%s %s came twice", method, path)
-			}
-			pipeAnswer(nc, "", method+" "+path+" "+body)
+// When a dial fails, all calls that wait for it get the error. A dial that no call waits
+// for ends.
+func TestPipelineDial(t *testing.T) {
+	before := runtime.NumGoroutine()
+	oh := errors.New("oh")
+	c := &PipelineClient{Addr: "example.org", Dial: func(addr string) (net.Conn, error) {
+		if addr != "example.org" {
+			t.Errorf("dialed %q", addr)
 		}
-	})
-	var wg sync.WaitGroup
-	var lost atomic.Int32
-	for i := range 20 {
-		wg.Go(func() {
-			for n := range 20 {
-				path, method := fmt.Sprintf("/%d/%d", i, n), "GET"
-				if n%5 == 0 {
-					method = "POST"
-				}
-				req, resp := &Request{}, &Response{}
-				req.SetRequestURI("http://example.org" + path)
-				req.Header.SetMethod(method)
-				err := c.Do(req, resp)
-				var sent *ErrRequestSent
-				switch {
-				case err == nil:
-					wantPipe(t, string(resp.Body()), method+" "+path+" ")
-				case method == "POST" && errors.As(err, &sent):
-					lost.Add(1)
-				default:
-					t.Errorf("%s %s: %v", method, path, err)
-				}
-			}
-		})
-	}
-	wg.Wait()
-	t.Logf("%d requests that must not be repeated were lost", lost.Load())
-}
-
-// If a connection is closed before its first response, its first request fails. So calls
-// end even if a server always does so.
-func TestPipelineRefused(t *testing.T) {
-	var conns atomic.Int32
-	c := pipeServer(t, func(_ int, _ net.Conn, br *bufio.Reader) {
-		conns.Add(1)
-		pipeRequest(br)
-	})
-	wantPipe(t, pipeDo(c, "GET", "/", ""), "error: "+ErrConnectionClosed.Error())
-	err := c.Do(pipeReq("POST"), &Response{})
-	var sent *ErrRequestSent
-	if !errors.As(err, &sent) || !errors.Is(err, ErrConnectionClosed) {
-		t.Errorf("got %v, want an ErrRequestSent of ErrConnectionClosed", err)
-	}
-	var wg sync.WaitGroup
-	for range 10 {
-		wg.Go(func() {
-			if err := c.Do(pipeReq("GET"), nil); !errors.Is(err, ErrConnectionClosed) {
-				t.Errorf("got %v, want ErrConnectionClosed", err)
-			}
-		})
-	}
-	wg.Wait()
-	if n := conns.Load(); n > 12 {
-		t.Errorf("%d connections for 12 requests", n)
-	}
-}
-
-// A server processes nothing after a response that says "Connection: close". So all later
-// requests are sent again, whatever their method.
-func TestPipelineServerCloses(t *testing.T) {
-	var mu sync.Mutex
-	count := map[string]int{}
-	c := pipeServer(t, func(_ int, nc net.Conn, br *bufio.Reader) {
-		method, path, body := pipeRequest(br)
-		if method == "" {
-			return
-		}
-		mu.Lock()
-		count[path]++
-		mu.Unlock()
-		pipeAnswer(nc, "Connection: close\r\n", method+" "+path+" "+body)
-		nc.(*net.TCPConn).CloseWrite()
-		io.Copy(io.Discard, br) // requests that aren't processed
-	})
-	var wg sync.WaitGroup
-	for i := range 30 {
-		wg.Go(func() {
-			path := fmt.Sprintf("/%d", i)
-			wantPipe(t, pipeDo(c, "POST", path, "body"), "POST "+path+" body")
-		})
-	}
-	wg.Wait()
-	mu.Lock()
-	defer mu.Unlock()
-	for path, n := range count {
-		if n != 1 {
-			t.Errorf("%s was acted upon %d times", path, n)
-		}
-	}
-}
-
-// A request that says "Connection: close" is the last one on its connection.
-func TestPipelineClientCloses(t *testing.T) {
-	c := pipeServer(t, func(n int, nc net.Conn, br *bufio.Reader) {
-		var req Request
-		for req.Read(br) == nil {
-			pipeAnswer(nc, "", fmt.Sprint(n))
-			if req.ConnectionClose() {
-				if b, _ := br.Peek(1); len(b) > 0 {
-					t.Error("something was written behind the last request")
-				}
-				return
-			}
-		}
-	})
-	for n := 1; n < 4; n++ {
-		wantPipe(t, pipeDo(c, "GET", "/", ""), fmt.Sprint(n))
-		req, resp := pipeReq("POST"), &Response{}
-		req.SetConnectionClose()
-		if err := c.Do(req, resp); err != nil || string(resp.Body()) != fmt.Sprint(n) {
-			t.Errorf("got %q, %v", resp.Body(), err)
-		}
-	}
-}
-
-// Bytes that a server sends without a request never become the response of a call.
-func TestPipelineUnasked(t *testing.T) {
-	answered := make(chan struct{})
-	c := pipeServer(t, func(n int, nc net.Conn, br *bufio.Reader) {
-		for {
-			method, path, _ := pipeRequest(br)
-			if method == "" {
-				return
-			}
-			pipeAnswer(nc, "", method+" "+path)
-			if path == "/extra" {
-				pipeAnswer(nc, "", "poison")
-				io.Copy(io.Discard, br)
-				close(answered)
-				return
-			}
-		}
-	})
-	wantPipe(t, pipeDo(c, "GET", "/extra", ""), "GET /extra")
-	<-answered // the client has closed the connection
-	wantPipe(t, pipeDo(c, "GET", "/next", ""), "GET /next")
-}
-
-// Responses that break the rules are errors, and end the connection.
-func TestPipelineMalformed(t *testing.T) {
-	for _, tt := range []struct{ name, answer, want string }{
-		{"status", "HTTP/1.1 xxx OK\r\nContent-Length: 2\r\n\r\nhi", "gale: error when reading response headers"},
-		{"two lengths", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\nhi!", "duplicate content-length"},
-		{"length and coding", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", "gale: error when reading response headers"},
-		{"chunk", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", "chunk"},
-		{"bare LF", "HTTP/1.1 200 OK\nContent-Length: 2\n\nhi", "gale: error when reading response headers"},
-		{"cut off in the head", "HTTP/1.1 200 OK\r\nContent-", "gale: error when reading response headers"},
-		{"cut off in the body", "HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\nhi", "unexpected EOF"},
-		{"cut off in a chunk", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhi", "unexpected EOF"},
-		{"too large", "HTTP/1.1 200 OK\r\nContent-Length: 2000000000\r\n\r\nhi", ErrBodyTooLarge.Error()},
-		{"interim without end", strings.Repeat("HTTP/1.1 103 Early Hints\r\n\r\n", 200), "too many 1xx"},
-		{"head too long", "HTTP/1.1 200 OK\r\nA: " + strings.Repeat("x", 100<<10), "small read buffer"},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			var seen sync.Map
-			c := pipeServer(t, func(n int, nc net.Conn, br *bufio.Reader) {
-				for {
-					method, path, _ := pipeRequest(br)
-					if method == "" {
-						return
-					}
-					if path == "/bad" {
-						io.WriteString(nc, tt.answer)
-						nc.(*net.TCPConn).CloseWrite()
-						io.Copy(io.Discard, br) // closing with unread requests would reset the connection, and lose the answer
-						return
-					}
-					if _, twice := seen.LoadOrStore(path, n); twice && method == "POST" {
-						t.Errorf("%s %s came twice", method, path)
-					}
-					pipeAnswer(nc, "", method+" "+path)
-				}
-			})
-			c.MaxResponseBodySize = 1 << 20
-			wantPipe(t, pipeDo(c, "GET", "/before", ""), "GET /before")
-			var wg sync.WaitGroup
-			wg.Go(func() {
-				if got := pipeDo(c, "POST", "/bad", ""); !strings.Contains(got, tt.want) {
-					t.Errorf("got %q, want %q", got, tt.want)
-				}
-			})
-			for i := range 5 {
-				path := fmt.Sprintf("/behind%d", i)
-				wg.Go(func() { wantPipe(t, pipeDo(c, "GET", path, ""), "GET "+path) })
-			}
-			wg.Wait()
-			wantPipe(t, pipeDo(c, "POST", "/after", ""), "POST /after")
-		})
-	}
-}
-
-// Only the error of its own call quotes a response that breaks off: the later calls
-// belong to other callers.
-func TestPipelineQuotesOwnOnly(t *testing.T) {
-	for _, answer := range []string{"HTTP/1.1 200 OK\r\nX-Canary: canary\r\n", "HTTP/1.1 200 OK\r\ncanary\r\n\r\n"} {
-		sent := make(chan struct{})
-		c := pipeServer(t, func(_ int, nc net.Conn, br *bufio.Reader) {
-			pipeRequest(br)
-			close(sent)
-			pipeRequest(br)
-			io.WriteString(nc, answer)
-		})
-		first := make(chan string)
-		go func() { first <- pipeDo(c, "POST", "/first", "") }()
-		<-sent
-		behind := pipeDo(c, "POST", "/behind", "")
-		if !strings.HasPrefix(behind, "error: ") || strings.Contains(behind, "canary") {
-			t.Errorf("the call behind it got %q", behind)
-		}
-		if got := <-first; !strings.Contains(got, "canary") {
-			t.Errorf("its own call got %q", got)
-		}
-	}
-}
-
-// Responses of all forms arrive correctly, one after the other.
-func TestPipelineForms(t *testing.T) {
-	answers := map[string]string{
-		"/length":  "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nX-A: b\r\n\r\nhello",
-		"/chunked": "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: X-T\r\n\r\n2\r\nhe\r\n3\r\nllo\r\n0\r\nX-T: end\r\n\r\n",
-		"/interim": "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: a\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello",
-		"/204":     "HTTP/1.1 204 No Content\r\n\r\n",
-		"/304":     "HTTP/1.1 304 Not Modified\r\nContent-Length: 5\r\n\r\n",
-		"/large":   "HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n" + strings.Repeat("x", 100000),
-		"/head":    "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n",
-		"/close":   "HTTP/1.1 200 OK\r\n\r\nhello",
-	}
-	c := pipeServer(t, func(_ int, nc net.Conn, br *bufio.Reader) {
-		for {
-			_, path, _ := pipeRequest(br)
-			io.WriteString(nc, answers[path])
-			if path == "/close" || path == "" {
-				return
-			}
-		}
-	})
-	large := strings.Repeat("x", 100000)
-	resp := &Response{}
+		return nil, oh
+	}}
 	for range 3 {
-		for _, tt := range []struct {
-			method, path, body string
-			status, length     int
-		}{
-			{"GET", "/length", "hello", 200, 5},
-			{"GET", "/chunked", "hello", 200, -1},
-			{"POST", "/interim", "hello", 200, 5},
-			{"GET", "/204", "", 204, -2},
-			{"GET", "/304", "", 304, 5},
-			{"GET", "/large", large, 200, 100000},
-			{"HEAD", "/head", "", 200, 5},
-			{"GET", "/length", "hello", 200, 5},
-			{"GET", "/close", "hello", 200, 5},
-		} {
-			for _, keep := range []bool{false, true} {
-				req := pipeReq(tt.method)
-				req.SetRequestURI("http://example.org" + tt.path)
-				resp.KeepBodyBuffer = keep
-				if err := c.Do(req, resp); err != nil {
-					t.Fatalf("%s: %v", tt.path, err)
-				}
-				if got := string(resp.Body()); got != tt.body || resp.StatusCode() != tt.status || resp.Header.ContentLength() != tt.length {
-					t.Errorf("%s: got %d, %d bytes, length %d", tt.path, resp.StatusCode(), len(got), resp.Header.ContentLength())
-				}
-				if tt.path == "/chunked" && string(resp.Header.Peek("X-T")) != "end" {
-					t.Errorf("the trailer field is %q", resp.Header.Peek("X-T"))
-				}
-				if resp.RemoteAddr() == nil || resp.RemoteAddr().String() != c.Addr {
-					t.Errorf("the response came from %v", resp.RemoteAddr())
-				}
-			}
+		if err := c.Do(pipeReq("POST"), nil); !errors.Is(err, oh) {
+			t.Errorf("got %v, want what the dialer said", err)
 		}
-		skip := &Response{SkipBody: true}
-		if err := c.Do(pipeReqTo("/length"), skip); err != nil || len(skip.Body()) > 0 || skip.Header.ContentLength() != 5 {
-			t.Errorf("got %q, %v, want no body", skip.Body(), err)
+	}
+	c = &PipelineClient{Addr: "example.org", Dial: func(string) (net.Conn, error) { panic("oh") }}
+	if err := c.Do(pipeReq("GET"), nil); err == nil || !strings.Contains(err.Error(), "panicked: oh") {
+		t.Errorf("got %v, want the panic", err)
+	}
+	c = &PipelineClient{}
+	if err := c.Do(pipeReq("GET"), nil); err == nil || !strings.Contains(err.Error(), "Addr is empty") {
+		t.Errorf("got %v, want that there is no address", err)
+	}
+	c = &PipelineClient{Addr: "::1", IsTLS: true}
+	if err := c.Do(pipeReq("GET"), nil); err == nil || !strings.Contains(err.Error(), "cannot determine tls server name") {
+		t.Errorf("got %v, want that there is nobody to verify", err)
+	}
+	req := pipeReq("GET")
+	req.SetRequestURI("https://example.org/")
+	if err := (&PipelineClient{Addr: "127.0.0.1:1"}).Do(req, nil); fmt.Sprint(err) != "gale: the request is for https, but the PipelineClient is not: set IsTLS" {
+		t.Errorf("got %v, want no secrets in the clear", err)
+	}
+
+	hung := &TCPDialer{Resolver: peers.ResolverFunc(func(ctx context.Context, _ string) ([]net.IPAddr, error) {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	})}
+	defer func(d *TCPDialer) { defaultDialer = d }(defaultDialer)
+	defaultDialer = hung
+	c = &PipelineClient{Addr: "example.org"}
+	for range 10 {
+		if err := c.DoTimeout(pipeReq("GET"), nil, time.Millisecond); err != ErrTimeout {
+			t.Errorf("got %v, want ErrTimeout", err)
 		}
-		stream := &Response{StreamBody: true}
-		if err := c.Do(pipeReqTo("/length"), stream); err != nil || !stream.IsBodyStream() {
-			t.Errorf("got %v, want a stream", err)
+	}
+	peers.WantGoroutines(t, before)
+	for i := range c.lanes { // the lanes last used defaultDialer before this
+		l := &c.lanes[i]
+		for running := true; running; time.Sleep(time.Millisecond) { // between two looks
+			l.mu.Lock()
+			running = l.running
+			l.mu.Unlock()
 		}
-		if b, err := io.ReadAll(stream.BodyStream()); err != nil || string(b) != "hello" {
-			t.Errorf("got %q, %v", b, err)
-		}
-		if err := stream.CloseBodyStream(); err != nil {
-			t.Error(err)
-		}
-		if err := c.Do(pipeReqTo("/length"), nil); err != nil {
-			t.Error(err)
-		}
+	}
+}
+
+// An unrequested response that arrives together with a requested one ends the connection
+// before it can become the response to the next request.
+func TestPipelineSurplus(t *testing.T) {
+	client, server := net.Pipe()
+	defer server.Close()
+	c := &PipelineClient{Addr: "a:80"}
+	c.once.Do(c.begin)
+	l := &c.lanes[0]
+	p := newPipeConn(l, newClientConn(client, "a:80"))
+	defer p.timer.Stop()
+	pc := acquirePipeCall()
+	var req Request
+	req.SetRequestURI("http://a/")
+	if err := pc.encode(t.Context(), &req, 0); err != nil {
+		t.Fatal(err)
+	}
+	l.running = true // the lane has no goroutine: the test does its work
+	l.push(pc, true)
+	l.mu.Lock()
+	p.fillBatch()
+	l.mu.Unlock()
+	p.wrote(len(pc.bytes.B), nil)
+	go func() {
+		w := bufio.NewWriter(server)
+		_, _ = w.WriteString(peers.OkAnswer("good") + peers.OkAnswer("evil"))
+		_ = w.Flush()
+	}()
+	if err := p.cc.conn.Fill(); err != nil {
+		t.Fatal(err)
+	}
+	p.begin()
+	if p.finish(p.answer(p.reading)) || p.err != errPipeUnasked {
+		t.Errorf("a surplus response is left for whoever comes next: %v", p.err)
+	}
+	if <-pc.done; pc.err != nil || string(pc.resp.Body()) != "good" {
+		t.Errorf("the response that was asked for: %q, %v", pc.resp.Body(), pc.err)
 	}
 }
 
 // The caller that wakes the writer may leave while the writer waits for more to write.
 func TestPipelineDelayForNobody(t *testing.T) {
-	c := pipeServer(t, pipeEcho)
+	c := pipeServer(t, peers.PipeEcho)
 	c.MaxBatchDelay, c.ReadTimeout = 20*time.Millisecond, time.Minute
 	idle := func() bool {
 		l := &c.lanes[0]
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		return l.parked && !l.batched && l.queue.n == 0
+		return (l.parked && !l.batched || !l.running) && l.queue.n == 0 // the connection may have ended
 	}
 	for range 5 {
-		if err := c.Do(pipeReqTo("/a"), nil); err != nil {
+		if err := c.Do(pipeReq("GET"), nil); err != nil {
 			t.Fatal(err)
 		}
-		await(t, "the writer to be idle", idle)
+		await.Until(t, "the writer to be idle", idle)
 		ctx, cancel := context.WithCancel(t.Context())
 		left := make(chan error, 1)
-		go func() { left <- c.DoContext(ctx, pipeReqTo("/b"), nil) }()
-		await(t, "the writer to be busy", func() bool { return !idle() || len(left) > 0 }) // or it was
+		go func() { left <- c.DoContext(ctx, pipeReq("GET"), nil) }()
+		await.Until(t, "the writer to be busy", func() bool { return !idle() || len(left) > 0 }) // or it was
 		cancel()
 		<-left
-		await(t, "the writer to be idle again", idle)
+		await.Until(t, "the writer to be idle again", idle)
 	}
 }
 
@@ -405,12 +158,18 @@ func TestPipelineOverflow(t *testing.T) {
 	release := make(chan struct{})
 	c := pipeServer(t, func(n int, nc net.Conn, br *bufio.Reader) {
 		<-release
-		pipeEcho(n, nc, br)
+		peers.PipeEcho(n, nc, br)
 	})
 	c.MaxPendingRequests = 2
 	var wg sync.WaitGroup
 	for n := range 4 {
-		wg.Go(func() { wantPipe(t, pipeDo(c, "GET", "/", ""), "GET / ") })
+		wg.Go(func() {
+			resp := &Response{}
+			if err := c.Do(pipeReq("GET"), resp); err != nil {
+				t.Error(err)
+			}
+			peers.WantPipe(t, string(resp.Body()), "GET / ")
+		})
 		for c.PendingRequests() != n+1 || n == 1 && c.lanes[0].flying() != 2 {
 			runtime.Gosched()
 		}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/galehttp/gale/internal/clientconn"
 	"github.com/galehttp/gale/internal/compress"
+	"github.com/galehttp/gale/internal/door"
 	"github.com/galehttp/gale/internal/engine"
 	"github.com/galehttp/gale/internal/head"
 	"github.com/galehttp/gale/internal/pool"
@@ -51,7 +52,7 @@ func pooledFields() *pooltest.Check {
 		Fit: map[reflect.Type]func(any){
 			reflect.TypeFor[URI](): func(p any) { u := p.(*URI); u.validHost = min(u.validHost, len(u.buf)) },
 		},
-		Stubs: []any{stubConn{}, errors.New("canary"), struct{ engine.Conn }{}, struct{ exchange }{}, struct{ trailerSink }{}, context.Background(), struct{ UpgradeHandler }{}},
+		Stubs: []any{stubConn{}, errors.New("canary"), struct{ engine.Conn }{}, struct{ exchange }{}, struct{ trailerSink }{}, context.Background(), struct{ UpgradeHandler }{}, struct{ door.Trailered }{}, struct{ door.TrailerLender }{}},
 		Memory: []string{
 			"gale.Args.buf",
 			"gale.Cookie.buf",
@@ -102,22 +103,30 @@ func pooledFields() *pooltest.Check {
 			"gale.ResponseHeader.text":     keptText,
 			"gale.h2Call.wake":             "empty: reset takes the token; a later one only makes a call look once more",
 			"gale.h2Call.pokeFn":           "a method of the object itself",
+			"gale.h1Sender.run":            "a method of the object itself",
+			"gale.h1Sender.hears":          "a method of the object itself",
+			"gale.h1Sender.idle":           "empty: reset takes the token",
+			"gale.h1Sender.done":           "empty: reset takes the token",
 			"gale.pipeCall.done":           "empty: who leaves a call that is done takes the value, see pipeLane.leave",
 		},
 		Guarded: map[string]string{
 			"head.NameList.text":              "names are added with it",
 			"head.NameList.slots":             "names are added with it",
+			"gale.requestStream.own":          "used is set before it",
+			"gale.requestStream.lent":         "used is set before it",
 			"gale.requestStream.ss":           "used is set before it",
 			"gale.requestStream.ctx":          "used is set before it",
 			"gale.requestStream.w":            "used is set before it",
 			"gale.requestStream.rest":         "used is set before it",
 			"gale.requestStream.n":            "used is set before it",
+			"gale.requestStream.section":      "used is set before it",
 			"gale.requestStream.err":          "used is set before it",
 			"gale.requestStream.limit":        "used is set before it",
 			"gale.requestStream.stall":        "used is set before it",
 			"gale.requestStream.until":        "used is set before it",
 			"gale.requestStream.answered":     "used is set before it",
 			"gale.requestStream.owesContinue": "used is set before it",
+			"gale.requestStream.notAsked":     "used is set before it",
 			"gale.requestStream.waits":        "used is set before it",
 			"gale.requestStream.writes":       "used is set before it",
 			"gale.requestStream.cut":          "used is set before it",
@@ -191,14 +200,23 @@ func TestPooledForgets(t *testing.T) {
 		Forget: func(ss *h1Session) { ss.free(); pooltest.TakeBack(&sessions, ss) },
 	})
 	pooltest.Run(t, c, pooltest.Object[pipeCall]{
-		New:    func() *pipeCall { pc := pipeCalls.New().(*pipeCall); pc.resp.Reset(); return pc },
-		Ready:  func(pc *pipeCall) { pc.holds.Store(1); pc.bytes = &pool.Buf{B: []byte("canary")} },
+		New: func() *pipeCall { pc := pipeCalls.New().(*pipeCall); pc.resp.Reset(); return pc },
+		Ready: func(pc *pipeCall) {
+			pc.holds.Store(1)
+			pc.bytes = &pool.Buf{B: []byte("canary")}
+			pc.resp.writer = nil // the program gets a copy of resp
+		},
 		Forget: func(pc *pipeCall) { pc.drop(); pooltest.TakeBack(&pipeCalls, pc) },
 	})
 	pooltest.Run(t, c, pooltest.Object[h2Call]{
 		New:    func() *h2Call { s := h2Calls.New().(*h2Call); s.reset(); return s },
 		Ready:  func(s *h2Call) { s.sender, s.reader = nil, nil },
 		Forget: func(s *h2Call) { s.release(); pooltest.TakeBack(&h2Calls, s) },
+	})
+	pooltest.Run(t, c, pooltest.Object[h1Sender]{
+		New:    func() *h1Sender { return h1Senders.New().(*h1Sender) },
+		Ready:  func(o *h1Sender) { o.holds.Store(1) },
+		Forget: func(o *h1Sender) { o.drop(); pooltest.TakeBack(&h1Senders, o) },
 	})
 	pooltest.Run(t, c, pooltest.Object[chunkReader]{
 		New:    func() *chunkReader { return new(chunkReader) },
@@ -215,11 +233,13 @@ func TestPooledForgets(t *testing.T) {
 func TestStreamForgets(t *testing.T) {
 	for _, shut := range []func(*requestStream){
 		(*requestStream).shut,
-		func(r *requestStream) { r.tryShut() },
+		func(r *requestStream) { r.rest = nil; r.tryYield() },
 	} {
 		pooltest.Run(t, &pooltest.Check{Stubs: []any{errors.New("canary")}}, pooltest.Object[requestStream]{
 			New: func() *requestStream { return new(requestStream) },
 			Ready: func(r *requestStream) { // RequestCtx.reset does that
+				r.lent.Store(nil)
+				r.own = ownBody{bodyHandle{r: r}}
 				r.used, r.answered, r.err = false, false, nil
 				r.limit.Store(0)
 				r.clearFlags()
@@ -233,29 +253,40 @@ func TestStreamForgets(t *testing.T) {
 // TestConnWaiterForgets proves that a request that waited for a connection leaves nothing
 // in its connWaiter, whether it got one, gave up, or both at the same time.
 func TestConnWaiterForgets(t *testing.T) {
+	dials := room{dial: true}
 	for name, leave := range map[string]func(c *HostClient, k *call, w *connWaiter){
 		"served": func(c *HostClient, k *call, w *connWaiter) {
-			c.pool.waiting.serve(nil)
-			if _, err := c.await(k, w); err != nil {
-				t.Error(err)
+			c.serve(w, dials)
+			if got := c.await(k, w); got != dials {
+				t.Errorf("%+v", got)
 			}
 		},
-		"gave up":              func(c *HostClient, k *call, w *connWaiter) { c.leaveQueue(w, ErrNoFreeConns) },
-		"gave up as it served": func(c *HostClient, k *call, w *connWaiter) { c.pool.waiting.serve(nil); c.leaveQueue(w, ErrTimeout) },
+		"gave up": func(c *HostClient, k *call, w *connWaiter) {
+			if got := c.leaveLine(w, ErrNoFreeConns); got.err != ErrNoFreeConns {
+				t.Errorf("%+v", got)
+			}
+		},
+		"gave up as it served": func(c *HostClient, k *call, w *connWaiter) {
+			c.serve(w, dials)
+			if got := c.leaveLine(w, ErrTimeout); got.err != ErrTimeout {
+				t.Errorf("%+v", got)
+			}
+		},
 	} {
 		c := &HostClient{MaxConns: 1, MaxConnWaitTimeout: time.Minute}
 		c.pool.open = 1
 		var all []*connWaiter
+		k := newCall(context.Background(), 0)
 		for range 3 {
-			_, _, w, err := c.reserve()
-			if err != nil {
-				t.Fatal(err)
+			k.number = 0
+			got, w := c.reserve(&k)
+			if w == nil {
+				t.Fatal(got.err)
 			}
 			all = append(all, w)
 		}
-		k := newCall(context.Background(), 0)
 		leave(c, &k, all[0])
-		if w := all[0]; len(w.ready) > 0 || w.listed || w.prev != nil || w.next != nil {
+		if w := all[0]; len(w.ready) > 0 || *w != (connWaiter{ready: w.ready}) {
 			t.Errorf("%s: a connWaiter that was given back is %+v with %d values", name, w, len(w.ready))
 		}
 		pooltest.TakeBack(&connWaiters, all[0])
@@ -278,6 +309,11 @@ func TestClientConnForgets(t *testing.T) {
 			"gale.clientConn.created": own, "gale.clientConn.lastUse": own, "gale.clientConn.served": own, "clientconn.Conn.wasIdle": own,
 			"clientconn.Conn.onCancel": own, "clientconn.Conn.closed": own, "clientconn.swapper.onReady": own,
 			"clientconn.Conn.healthy": "probe sets it before Alive looks",
+			"gale.clientConn.sender":  "endSending empties it before a connection is given back",
+			"clientconn.Conn.stirred": "Calm empties it",
+			"clientconn.Conn.halted":  "ResumeWrites empties it, or the connection is closed",
+			"clientconn.Conn.deaf":    "each Stir sets it, and it is looked at only after that",
+			"clientconn.Conn.onStir":  "Calm empties it",
 			"clientconn.Conn.vec":     "WriteBoth empties it when it returns",
 			"clientconn.Conn.bufs":    "WriteBoth empties it when it returns",
 			"clientconn.Conn.readErr": "Fill returns it, so that the exchange fails and the connection is closed",
@@ -336,12 +372,27 @@ func TestBufferedForget(t *testing.T) {
 	if err := runStreamWriter(out, sw); err == nil {
 		t.Error("writing did not fail")
 	}
-	pooltest.TakeBack(&bufioPool, used)
-	wantEmptyWriter(t, used)
+	wantEndedWriter(t, used)
+	wantEmptyWriter(t, bufioPool.Get().(*bufio.Writer))
 	encodingStreamWriter(sw, compress.Gzip, 1)(bufio.NewWriterSize(brokenWriter{}, 16))
-	pooltest.TakeBack(&streamBuffers, used)
-	wantEmptyWriter(t, used)
+	wantEndedWriter(t, used)
+	wantEmptyWriter(t, streamBuffers.Get().(*bufio.Writer))
 	check.Unused(t)
+}
+
+// wantEndedWriter checks that bw, the writer of a body that has ended, refers to nothing.
+func wantEndedWriter(t *testing.T, bw *bufio.Writer) {
+	t.Helper()
+	_, err1 := bw.WriteString("canary")
+	_, err2 := bw.ReadFrom(strings.NewReader("canary"))
+	for _, err := range []error{err1, err2, bw.WriteByte('c'), bw.Flush()} {
+		if err != errWriterEnded {
+			t.Errorf("the writer of a body that has ended returned %v", err)
+		}
+	}
+	if room := cap(bw.AvailableBuffer()); room > 0 {
+		t.Errorf("it has room for %d bytes", room)
+	}
 }
 
 func wantEmptyWriter(t *testing.T, bw *bufio.Writer) {
@@ -366,21 +417,6 @@ type brokenEngineConn struct{ engine.Conn }
 
 func (brokenEngineConn) WriteBody(*engine.Work, []byte) error { return errors.New("broken") }
 func (brokenEngineConn) Flush(*engine.Work) error             { return errors.New("broken") }
-
-// TestTimerForgets proves that a timer from a pool fires only after its new timeout, even
-// if no one received its last value.
-func TestTimerForgets(t *testing.T) {
-	for range 100 {
-		ReleaseTimer(AcquireTimer(0))
-		timer := AcquireTimer(time.Hour)
-		select {
-		case <-timer.C:
-			t.Fatal("a timer of an hour fires at once")
-		default:
-		}
-		ReleaseTimer(timer)
-	}
-}
 
 // TestSharedSessionStays proves that a session isn't used again if a kept context refers
 // to it, or if its connection was taken over.

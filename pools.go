@@ -37,7 +37,13 @@ func ReleaseRequest(req *Request) {
 		return
 	}
 	req.KeepBodyBuffer = false
-	req.Reset()
+	if req.hasClosers() {
+		req.runClosers()
+	}
+	if req.writer != nil { // before other messages get the memory
+		endWriter(&req.writer)
+	}
+	req.reset()
 	requestPool.Put(req)
 }
 
@@ -51,7 +57,7 @@ func (req *Request) giveUp(l *lifetime.Loan) {
 			l.End()
 		}()
 		req.runClosers()
-		req.removeForm()
+		req.endForm()
 	default:
 		req.Reset()
 	}
@@ -85,6 +91,9 @@ func ReleaseResponse(resp *Response) {
 	}
 	resp.KeepBodyBuffer = false
 	resp.Reset()
+	if resp.writer != nil {
+		endWriter(&resp.writer)
+	}
 	responsePool.Put(resp)
 }
 

@@ -41,6 +41,7 @@ type Request struct {
 	DisableRedirectPathNormalizing bool
 
 	content
+	writer *bodyWriter // what BodyWriter gave out, and MultipartReader reads until, or nil
 
 	uri       URI
 	uriParsed bool // uri is used, not the target of the header
@@ -71,6 +72,10 @@ func (req *Request) Reset() {
 	used(req.loan)
 	if req.hasClosers() {
 		req.runClosers()
+	}
+	if req.loan != nil {
+		req.renew()
+		return
 	}
 	req.reset()
 }
@@ -389,22 +394,11 @@ func (req *Request) AppendBodyString(s string) {
 }
 
 // BodyWriter returns a writer that appends to the body as AppendBody does. The writer is
-// borrowed: it is valid until req is reset or the handler returns.
+// borrowed: it is valid until req is reset or the handler returns. When req was released, or
+// the server uses its memory for another request, Write returns an error.
 func (req *Request) BodyWriter() io.Writer {
 	used(req.loan)
-	return (*requestBodyWriter)(req)
-}
-
-type requestBodyWriter Request
-
-func (w *requestBodyWriter) Write(p []byte) (int, error) {
-	(*Request)(w).AppendBody(p)
-	return len(p), nil
-}
-
-func (w *requestBodyWriter) WriteString(s string) (int, error) {
-	(*Request)(w).AppendBodyString(s)
-	return len(s), nil
+	return lendWriter(&req.writer, req)
 }
 
 // SwapBody sets the body to the slice body without copying it, and returns the bytes of
@@ -448,7 +442,7 @@ func (req *Request) IsBodyStream() bool { return req.hasStream() || req.noStream
 // BodyStream returns the body as a stream, or nil if the body isn't a stream. The caller
 // closes it with CloseBodyStream, or leaves that to Reset. The stream is borrowed: it is
 // valid until req is reset or the handler returns.
-func (req *Request) BodyStream() io.Reader { return req.stream() }
+func (req *Request) BodyStream() io.Reader { return req.lendStream() }
 
 // CloseBodyStream closes the body's stream, if there is one, and drops it.
 func (req *Request) CloseBodyStream() error { return req.closeStream(nil) }
@@ -473,4 +467,23 @@ func (req *Request) SetBodyStreamWriter(sw StreamWriter) {
 	req.setStream(nil)
 	req.streamWriter = sw
 	req.Header.SetContentLength(-1)
+}
+
+// ConnectProtocol returns the protocol of an extended CONNECT (RFC 8441), such as
+// "websocket", or "" for any other request. In a server only requests of HTTP/2 have one;
+// see HTTP2Config.WebSocket.
+func (req *Request) ConnectProtocol() string {
+	used(req.loan)
+	return req.protocol
+}
+
+// SetConnectProtocol makes a request for [HostClient.OpenStream] an extended CONNECT for
+// the protocol, such as "websocket" (RFC 8441 section 4). The method is then CONNECT, and
+// the URI has a path. The empty string makes it an ordinary request again; its method must
+// be set.
+func (req *Request) SetConnectProtocol(protocol string) {
+	used(req.loan)
+	if req.protocol = protocol; protocol != "" {
+		req.Header.SetMethod(MethodConnect)
+	}
 }

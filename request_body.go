@@ -5,8 +5,8 @@ import (
 	"bytes"
 	"io"
 
-	"github.com/galehttp/gale/internal/bytesconv"
 	"github.com/galehttp/gale/internal/h1"
+	"github.com/galehttp/gale/internal/head"
 	"github.com/galehttp/gale/internal/msg"
 )
 
@@ -49,7 +49,7 @@ func (req *Request) ReadLimitBody(r *bufio.Reader, maxBodySize int) error {
 func (req *Request) MayContinue() bool {
 	used(req.loan)
 	return req.Header.goesAsHTTP11() &&
-		bytesconv.EqualFoldString(req.Header.Peek(HeaderExpect), "100-continue")
+		head.Expectation(&req.Header.s.Fields) == msg.ExpectContinue
 }
 
 // ContinueReadBody reads the body that belongs to the header, after ReadLimitBody has
@@ -69,7 +69,7 @@ func (req *Request) ContinueReadBody(r *bufio.Reader, maxBodySize int, preParseM
 		return ErrBodyTooLarge
 	}
 	if length > 0 && preParse(preParseMultipartForm) {
-		if boundary := req.Header.MultipartFormBoundary(); len(boundary) > 0 && len(req.Header.ContentEncoding()) == 0 {
+		if boundary := req.Header.MultipartFormBoundary(); len(boundary) > 0 && !req.hasCoding() {
 			return req.readForm(r, boundary, length)
 		}
 	}
@@ -148,7 +148,7 @@ func (req *Request) ContinueReadBodyStream(r *bufio.Reader, maxBodySize int, pre
 	}
 	fits := maxBodySize <= 0 || length <= int64(maxBodySize)
 	if length > 0 && fits && preParse(preParseMultipartForm) {
-		if boundary := req.Header.MultipartFormBoundary(); len(boundary) > 0 && len(req.Header.ContentEncoding()) == 0 {
+		if boundary := req.Header.MultipartFormBoundary(); len(boundary) > 0 && !req.hasCoding() {
 			return req.readForm(r, boundary, length)
 		}
 	}
@@ -169,13 +169,11 @@ func (req *Request) ContinueReadBodyStream(r *bufio.Reader, maxBodySize int, pre
 func (req *Request) Write(w *bufio.Writer) error {
 	used(req.loan)
 	if err := req.prepareHeader(); err != nil {
-		if req.hasStream() {
-			_ = req.closeStream(err)
-		}
+		req.dropStream(err)
 		return err
 	}
-	if req.hasUser() {
-		defer req.takeAuthorization(req.lendAuthorization())
+	if req.lendAuthorization() {
+		defer req.takeAuthorization()
 	}
 	if req.hasStream() && (req.form == nil || req.formRaw) {
 		return req.writeStream(w)
@@ -273,30 +271,19 @@ func (req *Request) prepareHeader() error {
 	return nil
 }
 
-// hasUser reports whether the URI has a user to send. It is called after prepareHeader.
-func (req *Request) hasUser() bool { return req.uriParsed && !req.uri.username.empty() }
-
 // lendAuthorization puts the URI's user and password into the header until
 // takeAuthorization removes them: they are for the URI's host, and the header may be sent
-// to another host next. It returns the values of Authorization that were there.
-func (req *Request) lendAuthorization() (own [][]byte) {
-	h := &req.Header
-	if len(h.Peek(HeaderAuthorization)) > 0 {
-		for _, v := range h.PeekAll(HeaderAuthorization) {
-			own = append(own, bytes.Clone(v))
-		}
+// to another host next. An Authorization that the program has set is sent instead. It
+// reports whether there is something to take. It is called after prepareHeader.
+func (req *Request) lendAuthorization() bool {
+	if !req.uriParsed || req.uri.username.empty() || len(req.Header.Peek(HeaderAuthorization)) > 0 {
+		return false
 	}
-	h.setBasicAuth(req.uri.Username(), req.uri.Password())
-	return own
+	req.Header.setBasicAuth(req.uri.Username(), req.uri.Password())
+	return true
 }
 
-func (req *Request) takeAuthorization(own [][]byte) {
-	h := &req.Header
-	h.Del(HeaderAuthorization)
-	for _, v := range own {
-		h.AddBytesV(HeaderAuthorization, v)
-	}
-}
+func (req *Request) takeAuthorization() { req.Header.Del(HeaderAuthorization) }
 
 // withoutZone returns host without the zone of an IPv6 address. A zone has a meaning only
 // on the sender's machine (RFC 6874 section 1).
@@ -378,6 +365,13 @@ func (c *content) closeWritten(result error) (err error) {
 		return err
 	}
 	return result
+}
+
+// dropStream closes and drops the stream, if there is one, because of err. req may be nil.
+func (req *Request) dropStream(err error) {
+	if req != nil && req.hasStream() {
+		_ = req.closeStream(err)
+	}
 }
 
 // WriteTo writes the request to w, as Write does, and returns how many bytes were written

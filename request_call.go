@@ -31,6 +31,11 @@ type call struct {
 	refused      bool     // over HTTP/2: the server has refused the stream
 	unread       bool     // the body stream is still as it was before the attempt
 	stream       net.Conn // of OpenStream, nil before it is open
+
+	// Of the attempt, see hostclient_line.go.
+	promised any        // the sharedConn on which a stream is kept for the call, until it has opened it
+	number   uint64     // of the connWaiter of a call that has waited, or 0
+	since    clock.Tick // when it began to wait, or 0
 }
 
 // retryVerdict says whether an attempt that failed may be repeated.

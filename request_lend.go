@@ -11,6 +11,28 @@ func (req *Request) lend(l *lifetime.Loan) {
 	req.postArgs.lend(l)
 }
 
+// move moves what req, which is part of l, holds to other memory of l.
+func (req *Request) move(l *lifetime.Loan) {
+	req.Header.lend(l)
+	req.content.move(l)
+	req.uri.lend(l)
+	req.postArgs.lend(l)
+}
+
+// renew is reset for req, which is lent; see Response.renew. Closers must have run.
+func (req *Request) renew() {
+	l := req.loan
+	if l.Origin.Kind != "ReleaseRequest" {
+		req.dropLent()
+		req.reset()
+		return
+	}
+	req.endForm()
+	req.reset()
+	fill(req.Header.digits[:])
+	l.Renew("the Request was reset", func() { req.move(l) })
+}
+
 // lapse empties req at the end of its loan. Closers must have run, and the files of a form
 // must have been removed. User values stay: package context may ask for them at any time.
 func (req *Request) lapse() {

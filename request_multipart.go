@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"io/fs"
 	"math"
 	"mime/multipart"
 	"runtime"
@@ -46,10 +47,16 @@ func (req *Request) MultipartForm() (*multipart.Form, error) {
 // multipartForm is MultipartForm for callers that don't return its error to the program.
 func (req *Request) multipartForm() (*multipart.Form, error) {
 	limit := 0
-	if len(req.Header.ContentEncoding()) > 0 {
+	if req.hasCoding() {
 		limit = maxUncompressedBody
 	}
 	return req.parseForm(limit)
+}
+
+// hasCoding reports whether the body has a content coding.
+func (req *Request) hasCoding() bool {
+	c, ok := contentCoding(&req.Header.s.Fields)
+	return !ok || c != compress.Identity
 }
 
 // MultipartFormWithLimit is MultipartForm for a body of at most maxBodySize bytes after
@@ -102,6 +109,21 @@ func (req *Request) parseForm(limit int) (*multipart.Form, error) {
 	return form, nil
 }
 
+// hasBrokenForm parses the form in a body that is in memory and has no content coding. It
+// returns true if there is one that can't be parsed because of what the client sent. Then the
+// body counts as one that could not be read.
+func (req *Request) hasBrokenForm() bool {
+	if req.hasStream() || len(req.bodyBytes()) == 0 || len(req.Header.MultipartFormBoundary()) == 0 || req.hasCoding() {
+		return false
+	}
+	_, err := req.parseForm(0)
+	if disk := (*fs.PathError)(nil); err == nil || errors.As(err, &disk) {
+		return false
+	}
+	req.fail(err)
+	return true
+}
+
 // streamedFormLimit returns how many bytes of a stream may be read as a form, whose files
 // are stored on disk.
 func (req *Request) streamedFormLimit() int64 {
@@ -136,6 +158,9 @@ var errFormTimedOut = errors.New("gale: the request was timed out with TimeoutEr
 // setForm sets the form of the request; raw says that the body is still there.
 func (req *Request) setForm(form *multipart.Form, raw bool) error {
 	if len(form.File) > 0 {
+		if strict(req.loan) {
+			lendFiles(req.loan, form)
+		}
 		files := &formFiles{form: multipart.Form{File: make(map[string][]*multipart.FileHeader, len(form.File))}}
 		for name, of := range form.File {
 			for _, f := range of {
@@ -220,9 +245,9 @@ func (req *Request) formBody() (body io.Reader, boundary string, err error) {
 	default:
 		body = bytes.NewReader(req.lendBody())
 	}
-	coding, ok := compress.Parse(req.Header.ContentEncoding())
+	coding, ok := contentCoding(&req.Header.s.Fields)
 	if !ok {
-		return nil, "", errorf("unsupported content-encoding: %q", req.Header.ContentEncoding())
+		return nil, "", errorf("unsupported content-encoding: %q", bytes.Join(req.Header.PeekAll(HeaderContentEncoding), commaSpace))
 	}
 	if coding != compress.Identity {
 		body = &decodingReader{src: body, coding: coding}
@@ -234,16 +259,24 @@ func (req *Request) formBody() (body io.Reader, boundary string, err error) {
 // multipart/form-data. Use it for forms that should not be held in memory or in files: if
 // the body is a stream, it reads parts as they arrive. For a body of another type, or
 // without a boundary, it returns [ErrNoMultipartForm]. The reader is borrowed: it is
-// valid until req is reset or the handler returns.
+// valid until req is reset or the handler returns. When the request is over or req was
+// released, reading returns an error.
 //
 // The limits of MultipartForm don't apply: the caller decides how many parts it reads,
 // and how much of each. A part may have at most 10,000 header lines. A stream can be read
 // only once.
 func (req *Request) MultipartReader() (*multipart.Reader, error) {
+	streamed := req.hasStream()
+	if streamed {
+		req.lendStream()
+	}
 	body, boundary, err := req.formBody()
 	if err != nil {
 		_ = req.heard()
 		return nil, err
+	}
+	if !streamed {
+		body = &lentReader{until: lendWriter(&req.writer, req), r: body, loan: req.loan}
 	}
 	return multipart.NewReader(body, boundary), nil
 }
@@ -315,6 +348,14 @@ func (req *Request) removeForm() {
 			req.files.CompareAndSwap(files, nil)
 		}
 	}
+}
+
+// endForm is removeForm at the end of the request, or of its use.
+func (req *Request) endForm() {
+	if req.form != nil && req.loan != nil {
+		hideFiles(req.loan, req.form)
+	}
+	req.removeForm()
 }
 
 // limitReader returns ErrBodyTooLarge if there are more than n bytes.

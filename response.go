@@ -43,6 +43,7 @@ type Response struct {
 	KeepBodyBuffer bool
 
 	content
+	writer *bodyWriter // what BodyWriter gave out, or nil
 
 	remote, local net.Addr
 
@@ -56,6 +57,10 @@ func (resp *Response) Reset() {
 	if resp.hasStream() {
 		_ = resp.closeStream(nil) // its closer may change the rest
 		resp.bodyStream, resp.streamWriter = nil, nil
+	}
+	if resp.loan != nil {
+		resp.renew()
+		return
 	}
 	resp.reset()
 }
@@ -198,22 +203,11 @@ func (resp *Response) AppendBody(p []byte) { resp.appendBody(p) }
 func (resp *Response) AppendBodyString(s string) { resp.appendBodyString(s) }
 
 // BodyWriter returns a writer that appends to the body as AppendBody does. The writer is
-// borrowed: it is valid until resp is reset or the handler returns.
+// borrowed: it is valid until resp is reset or the handler returns. When resp was released, or
+// the server uses its memory for another request, Write returns an error.
 func (resp *Response) BodyWriter() io.Writer {
 	used(resp.loan)
-	return (*responseBodyWriter)(resp)
-}
-
-type responseBodyWriter Response
-
-func (w *responseBodyWriter) Write(p []byte) (int, error) {
-	w.appendBody(p)
-	return len(p), nil
-}
-
-func (w *responseBodyWriter) WriteString(s string) (int, error) {
-	w.appendBodyString(s)
-	return len(s), nil
+	return lendWriter(&resp.writer, resp)
 }
 
 // SwapBody sets the body to the slice body without copying it, and returns the bytes of

@@ -184,7 +184,7 @@ func (resp *Response) writeWhole(w *bufio.Writer, length int64) (err error) {
 		waits = true
 		if wt, ok := mayWriteTo(r); ok {
 			f := fixedWriter{w: w, left: length}
-			if _, err = wt.WriteTo(&f); err == nil && f.left > 0 {
+			if _, err = writeTo(wt, &f); err == nil && f.left > 0 {
 				err = errBodyStreamShort(length-f.left, length)
 			}
 			return err

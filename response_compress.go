@@ -65,9 +65,9 @@ func isEncodable(resp *Response) bool {
 	case code < 200, code == StatusNoContent, code == StatusResetContent, code == StatusPartialContent, code == StatusNotModified:
 		return false
 	}
-	return len(h.ContentEncoding()) == 0 &&
+	return len(h.PeekAll(HeaderContentEncoding)) == 0 &&
 		len(h.Peek(HeaderContentRange)) == 0 &&
-		!hasMember(h.PeekAll(HeaderCacheControl), "no-transform") &&
+		!bytesconv.HasElement(h.PeekAll(HeaderCacheControl), "no-transform") &&
 		compress.Compressible(h.ContentType())
 }
 
@@ -93,27 +93,13 @@ func describeEncoded(h *ResponseHeader, c compress.Coding) {
 // (RFC 9110 section 12.5.5).
 func addVary(h *ResponseHeader, name string) {
 	values := h.PeekAll(HeaderVary)
-	if hasMember(values, name) || hasMember(values, "*") {
+	if bytesconv.HasElement(values, name) || bytesconv.HasElement(values, "*") {
 		return
 	}
 	if len(values) == 0 {
 		h.Set(HeaderVary, name)
 		return
 	}
-	joined := bytes.Join(values, []byte(", "))
+	joined := bytes.Join(values, commaSpace)
 	h.SetBytesV(HeaderVary, append(append(joined, ", "...), name...))
-}
-
-// hasMember reports whether one of the comma-separated lists in values holds the member,
-// ignoring case.
-func hasMember(values [][]byte, member string) bool {
-	for _, v := range values {
-		for rest, more := v, true; more; {
-			v, rest, more = bytes.Cut(rest, []byte{','})
-			if bytesconv.EqualFoldString(bytes.Trim(v, " \t"), member) {
-				return true
-			}
-		}
-	}
-	return false
 }

@@ -175,7 +175,9 @@ type Server struct {
 	FormValueFunc FormValueFunc
 
 	// Logger receives the errors of connections and what is written to RequestCtx.Logger.
-	// If it is nil, they go to Slog, or, if that is nil too, to standard error.
+	// If it is nil, they go to Slog, or, if that is nil too, to standard error. A panic goes
+	// to Logger, and also to Slog, or to standard error if that is nil: a Logger may write
+	// nothing, as that of a framework does.
 	Logger Logger
 
 	// Slog receives what Logger would, as structured records, if Logger is nil. Errors of
@@ -326,8 +328,13 @@ type Server struct {
 	// GetOnly refuses requests with other methods than GET and HEAD.
 	GetOnly bool
 
-	// DisablePreParseMultipartForm has no effect: a multipart form is always parsed when
-	// the handler asks for it, never before.
+	// DisablePreParseMultipartForm has an effect only in programs that import Gale under
+	// fasthttp's name (compat/fasthttp). There a multipart form is parsed before the
+	// handler is called, if its body is in memory and has no content coding. A broken
+	// form is refused as other malformed requests are: ErrorHandler is called, or the
+	// response is a 400, and the handler isn't called. If DisablePreParseMultipartForm is
+	// set, and in all other programs, a form is parsed when the handler asks for it, and
+	// the handler gets the error.
 	DisablePreParseMultipartForm bool
 
 	// LogAllErrors makes the server also log common errors that clients cause: resets,
@@ -378,6 +385,9 @@ type Server struct {
 	// not in the header already. A request whose trailers have a name that is forbidden
 	// there (RFC 9110 section 6.5.1), such as names for framing, routing, authentication
 	// and cookies, is answered with 400 in any case.
+	//
+	// They aren't found if a client has sent the body on: then the program may use the header
+	// while it does so.
 	//
 	// By default only RequestCtx.Trailers and RequestCtx.PeekTrailer find trailers. A
 	// proxy or another check that decides by a request's header may not have looked at
@@ -435,7 +445,7 @@ type Server struct {
 type serverRun struct {
 	mu         sync.Mutex
 	listeners  map[*listening]struct{}
-	handshakes map[net.Conn]struct{}
+	handshakes map[*tls.Conn]handshaking
 	waiters    map[*requestDone]struct{} // requests that asked for Done
 	timed      atomic.Int32              // handlers that TimeoutHandler runs
 	shutdowns  int                       // calls of Shutdown that wait
@@ -444,6 +454,7 @@ type serverRun struct {
 	readWhole  atomic.Int32              // how often it was logged that a streamed body was read whole
 	h2         h2Sessions
 	taken      map[*taken]struct{} // see countTaken
+	closed     uint32              // the epoch that began when Close ended the connections before it
 
 	lenderMu sync.Mutex   // of lender; after mu
 	lender   *serverGuard // of GuardLifetimes, made when the server begins to serve

@@ -52,7 +52,9 @@ func (s *Server) listens() bool {
 func (s *Server) drainAndStop(ctx context.Context) (left <-chan struct{}) {
 	d, first := s.beginDrain()
 	if d == nil {
-		return s.stop(nil, 1)
+		left, closes := s.stop(nil)
+		awaitClosed(ctx, closes)
+		return left
 	}
 	var end <-chan time.Time
 	if first {
@@ -64,13 +66,26 @@ func (s *Server) drainAndStop(ctx context.Context) (left <-chan struct{}) {
 	case <-end:
 	case <-ctx.Done():
 	case <-d.over:
-		return s.stop(d, 1)
+		left, _ = s.stop(d)
+		return left
 	}
-	s.lastCall(d)
+	closes := s.lastCall(d)
 	if ctx.Err() == nil {
 		s.awaitFirstRequests(ctx, d)
 	}
-	return s.stop(d, 1)
+	left, more := s.stop(d)
+	awaitClosed(ctx, append(closes, more...))
+	return left
+}
+
+// awaitClosed waits until the listeners are closed, or ctx ends.
+func awaitClosed(ctx context.Context, all []*listening) {
+	for _, l := range all {
+		select {
+		case <-l.closed:
+		case <-ctx.Done():
+		}
+	}
 }
 
 // beginDrain returns the drain that runs; the first caller begins it. It returns nil if
@@ -95,8 +110,9 @@ func (s *Server) beginDrain() (d *drain, first bool) {
 }
 
 // lastCall closes the listeners and waits, up to a limit, until no connection comes from
-// them. A listener that supports it first accepts the connections in its queue.
-func (s *Server) lastCall(d *drain) {
+// them. A listener that supports it first accepts the connections in its queue. Others are
+// being closed when it returns: those that it began to close are closes.
+func (s *Server) lastCall(d *drain) (closes []*listening) {
 	var told []*listening
 	s.run.mu.Lock()
 	for l := range s.run.listeners {
@@ -106,7 +122,7 @@ func (s *Server) lastCall(d *drain) {
 	s.run.mu.Unlock()
 	for _, l := range told {
 		if !l.last.Make(lastCallFor) {
-			go l.close() // which may wait for connections that stop closes
+			closes = l.beginClose(closes)
 		}
 	}
 	s.event.LookAtListeners()
@@ -116,11 +132,12 @@ func (s *Server) lastCall(d *drain) {
 		select {
 		case <-l.ended:
 		case <-late.C:
-			return // stop closes the others
+			return closes // stop closes the others
 		case <-d.over:
-			return
+			return closes
 		}
 	}
+	return closes
 }
 
 // awaitFirstRequests waits a moment for the first request of connections that are new,

@@ -4,14 +4,12 @@ import (
 	"bufio"
 	"context"
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"net"
 	"path/filepath"
 	"runtime"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -21,13 +19,9 @@ import (
 	"github.com/galehttp/gale/galeutil"
 	"github.com/galehttp/gale/internal/clock"
 	"github.com/galehttp/gale/internal/race"
+	"github.com/galehttp/gale/tests/harness/await"
+	"github.com/galehttp/gale/tests/harness/peers"
 )
-
-// awaitDrain waits until a shutdown of s has begun.
-func awaitDrain(t *testing.T, s *Server) {
-	t.Helper()
-	await(t, "the drain to begin", s.Draining)
-}
 
 // withoutHurry lets the time after a drain take as long as it needs, so that a test waits
 // only for states.
@@ -55,12 +49,12 @@ func (c *drainClient) send() error {
 		nc.SetDeadline(time.Now().Add(3 * time.Minute)) // which only ends a test that hangs
 		c.nc, c.br = nc, bufio.NewReader(nc)
 	}
-	_, err := io.WriteString(c.nc, get("/"))
+	_, err := io.WriteString(c.nc, peers.Get("/"))
 	return err
 }
 
 func (c *drainClient) read() (closes bool, err error) {
-	status, closes, _, _, err := readAnswer(c.br)
+	status, closes, _, _, err := peers.ReadAnswer(c.br)
 	if err == nil && status != 200 {
 		err = fmt.Errorf("status %d", status)
 	}
@@ -82,9 +76,9 @@ func (c *drainClient) close() {
 // accepted. The test sends 10,000 requests. After it nothing is left of the server.
 func TestDrainLosesNothing(t *testing.T) {
 	withoutHurry(t)
-	onEngines(t, func(t *testing.T, e Engine) {
-		check := settled(t)
-		s := &Server{Engine: e, DrainTime: time.Hour, Logger: &testLog{}, Handler: func(ctx *RequestCtx) { ctx.SetBodyString("ok") }}
+	peers.OnEngines(t, func(t *testing.T, e Engine) {
+		check := peers.Settled(t)
+		s := &Server{Engine: e, DrainTime: time.Hour, Logger: &peers.Log{}, Handler: func(ctx *RequestCtx) { ctx.SetBodyString("ok") }}
 		ln, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
 			t.Fatal(err)
@@ -124,34 +118,34 @@ func TestDrainLosesNothing(t *testing.T) {
 						kept.Add(1)
 					}
 					sent.Add(1)
-					time.Sleep(rand.N(2 * time.Millisecond))
+					time.Sleep(rand.N(2 * time.Millisecond)) // between two requests
 				}
 			})
 		}
-		await(t, "the clients to use their connections", func() bool { return kept.Load() >= 10*clients })
-		var sleepers []*testConn // they send once more, at the last moment
+		await.Until(t, "the clients to use their connections", func() bool { return kept.Load() >= 10*clients })
+		var sleepers []*peers.Conn // they send once more, at the last moment
 		for range clients {
 			nc, err := net.Dial("tcp", ln.Addr().String())
 			if err != nil {
 				t.Fatal(err)
 			}
-			sleepers = append(sleepers, newTestConn(t, nc))
-			sleepers[len(sleepers)-1].wantOpen()
+			sleepers = append(sleepers, peers.NewConn(t, nc))
+			sleepers[len(sleepers)-1].WantOpen()
 		}
 		ctx, cancel := context.WithCancel(context.Background())
 		defer cancel()
 		ended := make(chan error, 1)
 		go func() { ended <- s.ShutdownWithContext(ctx) }()
-		await(t, fmt.Sprintf("%d requests", total), func() bool { return closed.Load() >= total || t.Failed() })
+		await.Until(t, fmt.Sprintf("%d requests", total), func() bool { return closed.Load() >= total || t.Failed() })
 		gate.Lock()
 		ends = true
 		for _, c := range sleepers {
-			c.send(get("/"))
+			c.Send(peers.Get("/"))
 		}
 		cancel()
 		gate.Unlock()
 		for _, c := range sleepers {
-			if a := c.want("GET", 200, "ok"); !a.Close {
+			if a := c.Want("GET", 200, "ok"); !a.Close {
 				t.Error("the last answer on a kept-alive connection doesn't say close")
 			}
 			c.Close()
@@ -174,7 +168,7 @@ func TestDrainLosesNothing(t *testing.T) {
 // The same if the drain ends by itself. A request counts if it was sent before that.
 func TestDrainEndsInTime(t *testing.T) {
 	withoutHurry(t)
-	onEngines(t, func(t *testing.T, e Engine) {
+	peers.OnEngines(t, func(t *testing.T, e Engine) {
 		const drainTime = 500 * time.Millisecond
 		ts := startServer(t, &Server{Engine: e, DrainTime: drainTime}, echo)
 		var until atomic.Pointer[time.Time]
@@ -182,7 +176,7 @@ func TestDrainEndsInTime(t *testing.T) {
 		var wg sync.WaitGroup
 		for range 32 {
 			wg.Go(func() {
-				c := &drainClient{network: "tcp", addr: ts.addr}
+				c := &drainClient{network: "tcp", addr: ts.Addr}
 				defer c.close()
 				for {
 					err := c.send()
@@ -204,7 +198,7 @@ func TestDrainEndsInTime(t *testing.T) {
 				}
 			})
 		}
-		await(t, "some requests", func() bool { return ts.s.Stats().Requests > 1000 })
+		await.Until(t, "some requests", func() bool { return ts.s.Stats().Requests > 1000 })
 		end := time.Now().Add(drainTime)
 		until.Store(&end)
 		if err := ts.s.Shutdown(); err != nil {
@@ -228,9 +222,9 @@ func TestDrainAcceptsWhatWaits(t *testing.T) {
 			continue
 		}
 		t.Run(kind, func(t *testing.T) {
-			onEngines(t, func(t *testing.T, e Engine) {
+			peers.OnEngines(t, func(t *testing.T, e Engine) {
 				held := make(chan struct{})
-				s := &Server{Engine: e, DrainTime: time.Nanosecond, MaxConnsPerIP: 1 << 20, Logger: &testLog{}, Handler: echo}
+				s := &Server{Engine: e, DrainTime: time.Nanosecond, MaxConnsPerIP: 1 << 20, Logger: &peers.Log{}, Handler: echo}
 				s.ConnState = func(_ net.Conn, st ConnState) {
 					if st == StateNew {
 						<-held
@@ -282,12 +276,12 @@ func TestDrainAcceptsWhatWaits(t *testing.T) {
 						if kind == "tls" {
 							dialled.Done()
 							c = tls.Client(c, &tls.Config{InsecureSkipVerify: true})
-							io.WriteString(c, get("/"))
+							io.WriteString(c, peers.Get("/"))
 						} else {
-							io.WriteString(c, get("/"))
+							io.WriteString(c, peers.Get("/"))
 							dialled.Done()
 						}
-						if status, closes, _, _, err := readAnswer(bufio.NewReader(c)); err != nil || status != 200 || !closes {
+						if status, closes, _, _, err := peers.ReadAnswer(bufio.NewReader(c)); err != nil || status != 200 || !closes {
 							t.Errorf("status %d, closes: %v, %v", status, closes, err)
 						}
 					})
@@ -295,7 +289,7 @@ func TestDrainAcceptsWhatWaits(t *testing.T) {
 				dialled.Wait()
 				ended := make(chan error, 1)
 				go func() { ended <- s.Shutdown() }()
-				await(t, "the last call", func() bool {
+				await.Until(t, "the last call", func() bool {
 					s.run.mu.Lock()
 					defer s.run.mu.Unlock()
 					for l := range s.run.listeners {
@@ -325,221 +319,20 @@ func TestDrainAcceptsWhatWaits(t *testing.T) {
 // request after it.
 func TestDrainAwaitsFirstRequest(t *testing.T) {
 	withoutHurry(t)
-	onEngines(t, func(t *testing.T, e Engine) {
+	peers.OnEngines(t, func(t *testing.T, e Engine) {
 		ts := startServer(t, &Server{Engine: e, DrainTime: time.Nanosecond}, echo)
-		c := ts.dial()
-		await(t, "the connection to be accepted", func() bool { return ts.s.Stats().OpenConnections == 1 })
+		c := ts.Dial()
+		await.Until(t, "the connection to be accepted", func() bool { return ts.s.Stats().OpenConnections == 1 })
 		ended := make(chan error, 1)
 		go func() { ended <- ts.s.Shutdown() }()
-		await(t, "the listener to be closed", func() bool { return len(ts.s.Stats().Listeners) == 0 })
-		c.send(get("/"))
-		if a := c.want("GET", 200, "GET / "); !a.Close {
+		await.Until(t, "the listener to be closed", func() bool { return len(ts.s.Stats().Listeners) == 0 })
+		c.Send(peers.Get("/"))
+		if a := c.Want("GET", 200, "GET / "); !a.Close {
 			t.Error("the answer doesn't say close")
 		}
-		c.wantClosed()
+		c.WantClosed()
 		if err := <-ended; err != nil {
 			t.Error(err)
-		}
-	})
-}
-
-// While the server drains, idle connections stay open, each answer says close, whichever
-// code makes it, and limits still apply.
-func TestDrainAnswersClose(t *testing.T) {
-	onEngines(t, func(t *testing.T, e Engine) {
-		ts := startServer(t, &Server{Engine: e, DrainTime: time.Hour, MaxConnsPerIP: 8}, func(ctx *RequestCtx) {
-			switch string(ctx.Path()) {
-			case "/flush":
-				ctx.Response.Header.SetContentLength(2)
-				ctx.WriteString("o")
-				ctx.Flush()
-				ctx.WriteString("k")
-				return
-			case "/stream":
-				ctx.SetBodyStream(strings.NewReader("ok"), 2)
-				return
-			case "/error":
-				ctx.Error("ok", 200)
-				return
-			}
-			ctx.SetBodyString("ok")
-		})
-		requests := []string{
-			get("/"), get("/flush"), get("/stream"), get("/error"),
-			"GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n",
-		}
-		var kept []*testConn
-		for range requests {
-			c := ts.dial()
-			c.wantOpen()
-			kept = append(kept, c)
-		}
-		ended := make(chan error, 1)
-		go func() { ended <- ts.s.Shutdown() }()
-		awaitDrain(t, ts.s)
-		for i, r := range requests {
-			for _, c := range []*testConn{kept[i], ts.dial()} {
-				c.send(r)
-				if a := c.want("GET", 200, "ok"); a.Header.Get("Connection") != "close" && !a.Close {
-					t.Errorf("no close in the answer to %q", r)
-				}
-				c.wantClosed()
-			}
-		}
-		await(t, "the connections to be gone", func() bool { return ts.s.Stats().OpenConnections == 0 })
-		for range 8 {
-			ts.dial()
-		}
-		await(t, "as many connections as there may be", func() bool { return ts.s.Stats().OpenConnections == 8 })
-		if a := ts.dial().read("GET"); a.StatusCode != 429 {
-			t.Errorf("one connection more got %d", a.StatusCode)
-		}
-		ts.s.Close()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-	})
-}
-
-// Done of a handler is closed when the drain has ended, and not before.
-func TestDrainAndDone(t *testing.T) {
-	onEngines(t, func(t *testing.T, e Engine) {
-		in, done := make(chan context.Context, 4), make(chan error, 4)
-		ts := startServer(t, &Server{Engine: e, DrainTime: time.Hour}, func(ctx *RequestCtx) {
-			in <- ctx.Context()
-			<-ctx.Done()
-			done <- ctx.Err()
-		})
-		before := ts.dial()
-		before.send(get("/"))
-		first := <-in
-		ctx, cancel := context.WithCancel(context.Background())
-		defer cancel()
-		ended := make(chan error, 1)
-		go func() { ended <- ts.s.ShutdownWithContext(ctx) }()
-		awaitDrain(t, ts.s)
-		during := ts.dial()
-		during.send(get("/"))
-		second := <-in
-		if first.Err() != nil || second.Err() != nil {
-			t.Errorf("a request ended while the server drains: %v, %v", first.Err(), second.Err())
-		}
-		cancel()
-		for range 2 {
-			if err := <-done; err != context.Canceled {
-				t.Errorf("Err is %v", err)
-			}
-		}
-		before.want("GET", 200, "")
-		during.want("GET", 200, "")
-		if err := <-ended; err != nil && err != context.Canceled {
-			t.Error(err)
-		}
-	})
-}
-
-// Several calls of Shutdown share a drain. The first one whose context ends ends it for
-// all.
-func TestDrainIsShared(t *testing.T) {
-	onEngines(t, func(t *testing.T, e Engine) {
-		ts := startServer(t, &Server{Engine: e, DrainTime: time.Hour}, echo)
-		serving(t, ts.s, 1)
-		ended := make(chan error, 2)
-		for range 2 {
-			go func() { ended <- ts.s.Shutdown() }()
-		}
-		awaitDrain(t, ts.s)
-		ctx, cancel := context.WithCancel(context.Background())
-		cancel()
-		if err := ts.s.ShutdownWithContext(ctx); err != nil && err != context.Canceled {
-			t.Error(err)
-		}
-		for range 2 {
-			if err := <-ended; err != nil {
-				t.Error(err)
-			}
-		}
-		if ts.s.Draining() {
-			t.Error("it still drains")
-		}
-	})
-}
-
-// Close ends a drain, with the connections.
-func TestCloseEndsDrain(t *testing.T) {
-	onEngines(t, func(t *testing.T, e Engine) {
-		ts := startServer(t, &Server{Engine: e, DrainTime: time.Hour}, echo)
-		c := ts.dial()
-		c.wantOpen()
-		ended := make(chan error, 1)
-		go func() { ended <- ts.s.Shutdown() }()
-		awaitDrain(t, ts.s)
-		ts.s.Close()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-		if b, err := io.ReadAll(c); len(b) > 0 {
-			t.Errorf("got %q, %v", b, err)
-		}
-	})
-}
-
-// A server that drains serves new connections until the drain ends, also those of
-// listeners that are added meanwhile. After the shutdown it can serve again as before.
-func TestServeDuringAndAfterDrain(t *testing.T) {
-	onEngines(t, func(t *testing.T, e Engine) {
-		ts := startServer(t, &Server{Engine: e, DrainTime: time.Hour}, echo)
-		serving(t, ts.s, 1)
-		ctx, cancel := context.WithCancel(context.Background())
-		defer cancel()
-		ended := make(chan error, 1)
-		go func() { ended <- ts.s.ShutdownWithContext(ctx) }()
-		awaitDrain(t, ts.s)
-
-		client, server := net.Pipe()
-		conn := make(chan error, 1)
-		go func() { conn <- ts.s.ServeConn(server) }()
-		c := newTestConn(t, client)
-		c.send(get("/"))
-		if a := c.want("GET", 200, "GET / "); !a.Close {
-			t.Error("ServeConn: the answer doesn't say close")
-		}
-		if err := <-conn; err != nil {
-			t.Error(err)
-		}
-
-		serve := func() (*testServer, chan error) {
-			ln, err := net.Listen("tcp", "127.0.0.1:0")
-			if err != nil {
-				t.Fatal(err)
-			}
-			served := make(chan error, 1)
-			go func() { served <- ts.s.Serve(ln) }()
-			return &testServer{t: t, s: ts.s, addr: ln.Addr().String()}, served
-		}
-		second, served := serve()
-		c = second.dial()
-		c.send(get("/"))
-		if a := c.want("GET", 200, "GET / "); !a.Close {
-			t.Error("a listener that came later: the answer doesn't say close")
-		}
-		cancel()
-		if err := <-served; err != nil {
-			t.Error(err)
-		}
-		if err := <-ended; err != nil && err != context.Canceled {
-			t.Error(err)
-		}
-		if err := ts.s.Shutdown(); err != nil { // there is nothing to drain
-			t.Error(err)
-		}
-
-		third, _ := serve()
-		c = third.dial()
-		c.wantOpen()
-		c.wantOpen()
-		if ts.s.Draining() {
-			t.Error("it serves again, and says that it drains")
 		}
 	})
 }
@@ -561,31 +354,31 @@ func TestDrainTime(t *testing.T) {
 		{name: "silent", drain: 5 * time.Second, fresh: time.Millisecond, long: 5*time.Second + firstRequestFor},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			await(t, "the servers of other tests, whose second would count here", func() bool {
+			await.Until(t, "the servers of other tests, whose second would count here", func() bool {
 				before, now := clock.Ticks(), clock.Coarse()
 				return before <= now && now <= clock.Ticks()
 			})
 			synctest.Test(t, func(t *testing.T) {
-				s := &Server{DrainTime: tt.drain, Logger: &testLog{}, Handler: echo}
+				s := &Server{DrainTime: tt.drain, Logger: &peers.Log{}, Handler: echo}
 				ln := galeutil.NewInmemoryListener()
 				served := make(chan error, 1)
 				go func() { served <- s.Serve(ln) }()
-				dial := func() *testConn {
+				dial := func() *peers.Conn {
 					c, err := ln.Dial()
 					if err != nil {
 						t.Fatal(err)
 					}
-					return newTestConn(t, c)
+					return peers.NewConn(t, c)
 				}
 				if tt.open {
-					dial().wantOpen()
+					dial().WantOpen()
 				}
 				synctest.Wait()
 				begin := time.Now()
 				ended := make(chan error, 1)
 				go func() { ended <- s.Shutdown() }()
 				if tt.fresh > 0 {
-					time.Sleep(tt.drain - tt.fresh)
+					time.Sleep(tt.drain - tt.fresh) // by the clock of the bubble
 					dial()
 				}
 				if err := <-ended; err != nil {
@@ -606,36 +399,38 @@ func TestDrainTime(t *testing.T) {
 	}
 }
 
-// If the context ends during the drain, idle connections are closed at once, and running
-// requests are answered.
-func TestDrainEndsWithContext(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		hold := make(chan bool)
-		s := &Server{DrainTime: time.Minute, Logger: &testLog{}, Handler: func(ctx *RequestCtx) { <-hold }}
-		ln := galeutil.NewInmemoryListener()
-		go s.Serve(ln)
-		client, err := ln.Dial()
+// A connection that is handed over while Close runs, so that Close finds it nowhere, is closed when
+// it is counted. One of a later call of Serve isn't.
+func TestCloseEndsLateHandover(t *testing.T) {
+	s := &Server{Logger: &peers.Log{}, Handler: echo}
+	for range 2 {
+		ln, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
 			t.Fatal(err)
 		}
-		c := newTestConn(t, client)
-		c.send(get("/"))
-		synctest.Wait()
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-		defer cancel()
-		begin := time.Now()
-		if err := s.ShutdownWithContext(ctx); !errors.Is(err, context.DeadlineExceeded) || time.Since(begin) != 10*time.Second {
-			t.Errorf("%v after %v", err, time.Since(begin))
+		served := make(chan error, 1)
+		go func() { served <- s.Serve(ln) }()
+		serving(t, s, 1)
+		s.run.mu.Lock()
+		var l *listening
+		for l = range s.run.listeners {
 		}
-		if !s.Draining() {
-			t.Error("a request is in flight, and Draining is false")
+		s.run.mu.Unlock()
+		closed := make(chan struct{})
+		uncount := s.countTaken(l, nil, func() { close(closed) })
+		select {
+		case <-closed:
+			t.Error("a connection was closed before Close")
+		default:
 		}
-		close(hold)
-		if a := c.want("GET", 200, ""); !a.Close {
-			t.Error("no close")
-		}
-		if err := s.Shutdown(); err != nil {
+		s.Close()
+		<-closed
+		uncount()
+		closed = make(chan struct{})
+		defer s.countTaken(l, nil, func() { close(closed) })()
+		<-closed
+		if err := <-served; err != nil {
 			t.Error(err)
 		}
-	})
+	}
 }

@@ -6,6 +6,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/galehttp/gale/tests/harness/peers"
 )
 
 // If there are no descriptors left for the event engine, EngineAuto serves with the block
@@ -26,12 +28,12 @@ func TestAutoWithoutEventEngine(t *testing.T) {
 	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &none); err != nil {
 		t.Fatal(err)
 	}
-	l := &testLog{}
+	l := &peers.Log{}
 	s := &Server{Logger: l, Handler: func(ctx *RequestCtx) { ctx.SetBodyString("served") }}
 	served := make(chan error, 1)
 	go func() { served <- s.Serve(ln) }()
 	for end := time.Now().Add(30 * time.Second); len(s.Stats().Listeners) == 0 && time.Now().Before(end); {
-		time.Sleep(time.Millisecond)
+		time.Sleep(time.Millisecond) // between two looks
 	}
 	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
 		t.Fatal(err)
@@ -44,9 +46,9 @@ func TestAutoWithoutEventEngine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := newTestConn(t, nc)
-	c.send(get("/"))
-	c.want("GET", 200, "served")
+	c := peers.NewConn(t, nc)
+	c.Send(peers.Get("/"))
+	c.Want("GET", 200, "served")
 	s.Close()
 	if err := <-served; err != nil {
 		t.Error(err)

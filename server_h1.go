@@ -154,11 +154,11 @@ func (ss *h1Session) broke(r any, next *engine.Next) {
 			ctx.endDone() // before the engine closes the connection, which would look like a client that leaves
 		}
 	}
+	ss.abort(next)
 	if r == nil {
 		return
 	}
-	ss.abort(next)
-	ss.s.logPanic("while serving "+ss.nc.RemoteAddr().String(), r, stack())
+	ss.s.logPanic("while serving "+addrText(ss.nc.RemoteAddr), r, stack())
 	if ctx != nil {
 		defer func() { _ = recover() }() // a panic of another closer; only one is logged
 		ss.abandon(ctx)
@@ -459,15 +459,19 @@ func (t takenOver) run() {
 	if t.faults {
 		defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	}
-	if !t.s.KeepHijackedConns {
-		defer t.c.Close()
-	}
+	given := false
+	defer func() {
+		if !given || !t.s.KeepHijackedConns {
+			t.c.Close()
+		}
+	}()
 	if t.ss != nil && t.ss.tells {
 		t.ss.tellSent(nil)
 	}
 	if !t.counts {
 		t.setState(StateHijacked)
 	}
+	given = true
 	t.h(t.c)
 }
 

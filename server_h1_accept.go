@@ -53,10 +53,10 @@ func (ss *h1Session) accept(ctx *RequestCtx, w *engine.Work, next *engine.Next) 
 	if ss.cfg.stream {
 		ctx.stream.open(ss, ctx, w)
 		ctx.Request.removeForm()
-		ctx.Request.setStream(&ctx.stream)
+		ctx.Request.setStream(&ctx.stream.own)
 		ctx.Request.Header.setLength(length) // it may be more than an int holds
 		if h := &ctx.Request.Header.s; h.Trailers.Open {
-			h.Trailers.Expect(&h.Fields)
+			h.Trailers.Expect(&h.Fields, &ctx.stream)
 		}
 	}
 	return true
@@ -106,6 +106,7 @@ func (ss *h1Session) expect(ctx *RequestCtx, w *engine.Work, length int64, next 
 			ss.lost = true
 			return ss.sendRefusal(ctx, w, next)
 		}
+		ctx.keepConn()
 		if ctx.flush.begun {
 			ss.lost = true // no other answer may follow, and no 100
 			ss.write(ctx, w, &ctx.Response, true, next)

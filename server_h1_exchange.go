@@ -65,6 +65,9 @@ func (ss *h1Session) SetWriteDeadline(t time.Time) error {
 	return nil
 }
 
+// stallLimit is for door.WriteStallKey.
+func (ss *h1Session) stallLimit() time.Duration { return ss.cfg.writeStall }
+
 // LimitBody limits how much of a streamed body can be read.
 func (ss *h1Session) LimitBody(ctx *RequestCtx, n int64) {
 	ctx.stream.used = true
@@ -128,13 +131,36 @@ var errHijackReading = errors.New("gale: the connection can't be hijacked while 
 
 // HijackNow sends the responses to earlier requests and takes the connection out of
 // the engine.
-func (ss *h1Session) HijackNow(ctx *RequestCtx) (net.Conn, error) {
-	if ss.hasBody && ss.cfg.stream && !ctx.stream.tryShut() {
-		return nil, errHijackReading
+func (ss *h1Session) HijackNow(ctx *RequestCtx) (nc net.Conn, err error) {
+	if ss.hasBody && ss.cfg.stream {
+		if !ctx.stream.tryYield() {
+			return nil, errHijackReading
+		}
+		defer func() {
+			if err != nil {
+				ss.lost = true // what is unread again belongs to this request
+			}
+		}()
 	}
 	if err := ss.c.Flush(ctx.work); err != nil {
 		return nil, err
 	}
+	if nc, err = ss.detach(ctx); err != nil {
+		return nil, err
+	}
+	told := false
+	defer func() {
+		if !told { // ConnState does not return, so no function gets nc
+			_ = closeCalmly(nc)
+		}
+	}()
+	ss.setState(StateHijacked)
+	told = true
+	return nc, nil
+}
+
+// detach takes the connection out of the engine. ctx can't use it any more.
+func (ss *h1Session) detach(ctx *RequestCtx) (net.Conn, error) {
 	ctx.mu.Lock()
 	defer ctx.mu.Unlock()
 	if !ctx.reaches() {
@@ -144,12 +170,11 @@ func (ss *h1Session) HijackNow(ctx *RequestCtx) (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	ctx.work, ctx.reach, ctx.sends = nil, over, false // ctx can't use the connection anymore
+	ctx.work, ctx.reach, ctx.sends = nil, over, false
 	ctx.detachDone()
 	if ss.over() {
 		ctx.done.Load().hurry()
 	}
 	ss.detached, ss.bare = true, false
-	ss.setState(StateHijacked)
 	return nc, nil
 }

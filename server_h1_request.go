@@ -9,45 +9,42 @@ import (
 	"github.com/galehttp/gale/internal/clock"
 	"github.com/galehttp/gale/internal/door"
 	"github.com/galehttp/gale/internal/engine"
-	"github.com/galehttp/gale/internal/lifetime"
-	"github.com/galehttp/gale/internal/pool"
 )
-
-// errStreamClosed is the error of reading a request body after the handler has returned.
-var errStreamClosed error = &door.BodyClosed{
-	Text: "gale: the request body was closed: it can't be read after the handler has returned",
-	Done: ErrRequestDone,
-}
 
 // requestStream reads the body of the message in flight from the connection, for a
 // handler that reads it as a stream. It is a part of the context and holds no bytes: they
-// are in the workspace. Read parks the handler's goroutine in the engine until more bytes
-// have arrived. Another goroutine may send during that time; see out.
+// are in the workspace. A read parks the handler's goroutine in the engine until more bytes
+// have arrived. Another goroutine may send during that time; see out. It is read through a
+// bodyHandle, whose lock busy guards the fields from ss to n.
 //
 //	a field other than rest is not zero => used
 type requestStream struct {
-	mu   sync.Mutex // held while a Read waits
-	used bool       // set by the goroutine of the session or of the handler: see reset
-	ss   *h1Session // nil when it is closed
-	ctx  *RequestCtx
-	w    *engine.Work
-	rest []byte // decoded bytes that were not read, in the workspace
-	err  error  // once set, forever
-	n    int64  // bytes read
+	own     ownBody
+	lent    atomic.Pointer[bodyHandle] // what the program got in place of own, or nil
+	used    bool                       // set by the goroutine of the session or of the handler: see reset
+	ss      *h1Session                 // nil when it is closed
+	ctx     *RequestCtx
+	w       *engine.Work
+	rest    []byte       // decoded bytes that were not read, in the workspace
+	err     error        // once set, forever
+	n       int64        // bytes read
+	section atomic.Int32 // where the trailer section goes: sectionDue and so on
 	// limit is the highest n, 0 for none. Another goroutine may set it.
 	limit atomic.Int64
-	loan  *lifetime.Loan // of the context, nil if its request isn't guarded
-	stall time.Duration  // as requestLimits.readStall
-	until atomic.Int64   // a clock.Tick: when the whole body must have arrived, 0 for never
+	stall time.Duration // as requestLimits.readStall
+	until atomic.Int64  // a clock.Tick: when the whole body must have arrived, 0 for never
 
 	// out is held by the goroutine that uses w.Out or writes, from the head of the
 	// message to the end of its response. A goroutine that holds out must not wait for
-	// mu. No Read waits for out; see unlock. It also guards answered.
+	// busy of a handle. No Read waits for out; see unlock. It also guards answered.
 	out      sync.Mutex
 	answered bool // the final response has begun, and no 100 may follow
 	// owesContinue: the client waits for a 100 before it sends the body. While the
 	// handler runs, it is changed only with out held.
 	owesContinue atomic.Bool
+	// notAsked: the final response has begun, and the 100 is still owed. A Read that would
+	// wait for the first byte fails.
+	notAsked atomic.Bool
 
 	waits  atomic.Bool // a Read waits for the client: w.Out must be written first
 	writes atomic.Bool // a Read writes, or is about to: see interrupt
@@ -55,49 +52,86 @@ type requestStream struct {
 	ended  atomic.Bool // a running Read was ended: the connection can't be used again
 }
 
-// open begins a body.
+// open begins a body. r is new, or was reset.
 func (r *requestStream) open(ss *h1Session, ctx *RequestCtx, w *engine.Work) {
-	r.mu.Lock()
+	r.own.busy.Lock()
+	defer r.own.busy.Unlock()
 	r.used = true
-	r.forget()
 	r.ss, r.ctx, r.w, r.err, r.stall = ss, ctx, w, nil, ss.cfg.readStall
-	r.loan = ctx.loan
 	r.until.Store(int64(ss.due))
 	r.limit.Store(0)
 	r.clearFlags()
-	r.mu.Unlock()
+	r.own.loan = ctx.loan
+	r.own.refer(r)
 }
 
-// shut makes reads fail. It waits for a Read that runs.
+// handle returns the handle that refers to r, or that was the last one.
+func (r *requestStream) handle() *bodyHandle {
+	if h := r.lent.Load(); h != nil {
+		return h
+	}
+	return &r.own.bodyHandle
+}
+
+// tryHold returns the handle with its lock busy held, nil if a Read runs.
+func (r *requestStream) tryHold() *bodyHandle {
+	for {
+		h := r.handle()
+		if !h.busy.TryLock() {
+			return nil
+		}
+		if h == r.handle() {
+			return h
+		}
+		h.busy.Unlock()
+	}
+}
+
+// shut makes reads fail. If a Read runs, the connection can't be used again.
 func (r *requestStream) shut() {
-	r.mu.Lock()
-	r.forget()
-	r.mu.Unlock()
+	for {
+		h := r.handle()
+		h.revoke()
+		if h == r.handle() {
+			return
+		}
+	}
 }
 
-// tryShut is shut, but if a Read runs, it returns false at once.
-func (r *requestStream) tryShut() bool {
-	if !r.mu.TryLock() {
+// tryYield is shut for a program that gets the connection, and reads there what was not read of
+// the body, as it was sent. If a Read runs, it does nothing and returns false.
+func (r *requestStream) tryYield() bool {
+	h := r.tryHold()
+	if h == nil {
 		return false
 	}
+	if len(r.rest) > 0 {
+		r.w.Unconsume(len(r.rest) + r.ss.body.Behind())
+	}
+	h.refer(nil)
 	r.forget()
-	r.mu.Unlock()
+	h.busy.Unlock()
 	return true
 }
 
-// forget drops the body, with mu held. It keeps err and the fields that out guards,
-// because they say what the session may do with the rest of the body, and limit, which a
-// late handler may set.
+// forget drops the body, whose handle has ended. It keeps err and the fields that out
+// guards, because they say what the session may do with the rest of the body, and limit,
+// which a late handler may set.
 func (r *requestStream) forget() {
 	r.ss, r.ctx, r.w, r.rest = nil, nil, nil, nil
 	r.n, r.stall = 0, 0
+	r.section.Store(sectionDue)
 	r.until.Store(0)
 }
 
-// reset makes r ready for the next request, after shut.
+// reset makes r ready for the next request.
 func (r *requestStream) reset() {
+	r.shut()
 	r.forget()
-	r.used, r.err, r.answered, r.loan = false, nil, false, nil
+	r.lent.Store(nil)
+	r.own.refer(nil)
+	r.own.loan = nil
+	r.used, r.err, r.answered = false, nil, false
 	r.limit.Store(0)
 	r.owesContinue.Store(false)
 	r.clearFlags()
@@ -105,19 +139,15 @@ func (r *requestStream) reset() {
 
 // clearFlags resets the flags about the last body. No Read may run.
 func (r *requestStream) clearFlags() {
-	for _, flag := range [...]*atomic.Bool{&r.waits, &r.writes, &r.cut, &r.ended} {
-		flag.Store(false)
+	for _, flag := range [...]*atomic.Bool{&r.notAsked, &r.waits, &r.writes, &r.cut, &r.ended} {
+		if flag.Load() { // most requests set none, and a store costs more than a load
+			flag.Store(false)
+		}
 	}
 }
 
-// Read reads the body as it arrives.
-func (r *requestStream) Read(p []byte) (int, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.ss == nil {
-		used(r.loan)
-		return 0, errStreamClosed
-	}
+// read reads the body as it arrives.
+func (r *requestStream) read(p []byte) (int, error) {
 	for len(r.rest) == 0 {
 		if r.err != nil {
 			return 0, r.err
@@ -133,74 +163,31 @@ func (r *requestStream) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// Sizes of the buffer of WriteTo. It grows when a read fills it, so a slow body holds a
-// small one.
-const (
-	minWriteTo = 16 << 10
-	maxWriteTo = 64 << 10
-)
-
-// WriteTo writes the rest of the body to dst as it arrives. No lock is held while dst
-// writes.
-func (r *requestStream) WriteTo(dst io.Writer) (sum int64, err error) {
-	buf := pool.Get(minWriteTo)
-	for err == nil {
-		room := buf.B[:cap(buf.B)]
-		var n int
-		if n, err = r.Read(room); n == 0 {
-			continue
-		}
-		m, werr := dst.Write(room[:n])
-		sum += int64(m)
-		switch {
-		case werr != nil:
-			err = werr
-		case m != n:
-			err = io.ErrShortWrite
-		case n == len(room):
-			buf.Grow(maxWriteTo)
-		}
-	}
-	pool.Put(buf)
-	if err == io.EOF {
-		err = nil
-	}
-	return sum, err
-}
-
 // reads reports whether a Read runs.
 func (r *requestStream) reads() bool {
-	if !r.mu.TryLock() {
+	h := r.tryHold()
+	if h == nil {
 		return true
 	}
-	r.mu.Unlock()
+	h.busy.Unlock()
 	return false
 }
 
-// Buffered returns how many bytes of the body have arrived and were not read. Package
-// reverse asks for it.
-func (r *requestStream) Buffered() int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.ss == nil || r.err != nil {
+// buffered returns how many bytes of the body have arrived and were not read.
+func (r *requestStream) buffered() int {
+	if r.err != nil {
 		return len(r.rest)
 	}
 	return len(r.rest) + int(min(int64(len(r.w.Unread())), max(r.ss.body.Left(), 0)))
 }
 
-// Taken returns how many bytes of the body were read. Package reverse asks for it.
-func (r *requestStream) Taken() int64 {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.n
-}
-
 // failed reports whether the rest of the body won't arrive, or is still being read.
 func (r *requestStream) failed() bool {
-	if !r.mu.TryLock() {
+	h := r.tryHold()
+	if h == nil {
 		return true
 	}
-	defer r.mu.Unlock()
+	defer h.busy.Unlock()
 	return r.err != nil && r.err != io.EOF && r.err != ErrBodyTooLarge
 }
 
@@ -238,11 +225,44 @@ func (r *requestStream) owes100() bool { return r.owesContinue.Load() && !r.answ
 
 // tell does the work of flush. The caller holds out.
 func (r *requestStream) tell(ss *h1Session, w *engine.Work) error {
+	r.ask(w)
+	return ss.c.Flush(w)
+}
+
+// ask appends the 100 if it is owed. The caller holds out.
+func (r *requestStream) ask(w *engine.Work) {
 	if r.owes100() {
 		r.owesContinue.Store(false)
 		w.Out = append(w.Out, continueLine...)
 	}
-	return ss.c.Flush(w)
+}
+
+// answer is called before the head of a response that is sent in parts. reads says that the
+// program may read the body after it: no 100 may follow the head, so the one that is owed
+// comes before it. If the response isn't a success, only a Read that waits already causes
+// that; later ones fail. The caller holds out.
+func (r *requestStream) answer(w *engine.Work, status int, reads bool) {
+	r.used = true
+	if r.owes100() {
+		asks := reads && status/100 == 2
+		r.notAsked.Store(!asks) // before waits is loaded; more does it the other way round
+		if asks || r.waits.Load() {
+			r.ask(w)
+			r.notAsked.Store(false)
+		}
+	}
+	r.answered = true
+}
+
+// mayBeRead reports whether the program has a handle that can read the body.
+func (r *requestStream) mayBeRead() bool {
+	h := r.lent.Load()
+	if h == nil || r.cut.Load() {
+		return false
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.r != nil
 }
 
 // unlock unlocks out after writing everything that a Read may wait for. A Read that began
@@ -268,51 +288,18 @@ func (r *requestStream) unlock(ss *h1Session, w *engine.Work) {
 // a limit because clients could cause many of these lines.
 const maxReadWholeLogs = 10
 
-// ReadsWhole is called before the whole body is read into memory. It sets the server's
-// limit for bodies if no other limit was set. As in fasthttp it logs a warning, but only
-// maxReadWholeLogs times for each server.
-func (r *requestStream) ReadsWhole() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.ss != nil && r.ss.s.run.readWhole.Load() < maxReadWholeLogs {
+// readsWhole sets the server's limit for bodies if no other limit was set. As in fasthttp
+// it logs a warning, but only maxReadWholeLogs times for each server.
+func (r *requestStream) readsWhole() {
+	if r.ss.s.run.readWhole.Load() < maxReadWholeLogs {
 		r.ss.s.run.readWhole.Add(1)
 		r.ss.s.logger().Printf("gale: Request.Body() reads the entire stream into memory. " +
 			"Use Request.BodyStream() or Request.BodyWriteTo() instead to avoid out-of-memory errors.")
 	}
-	if r.limit.Load() == 0 && r.ss != nil {
+	if r.limit.Load() == 0 {
 		r.limit.Store(int64(max(r.ss.cfg.maxBody, DefaultMaxRequestBodySize)))
 	}
 }
-
-// WholeLimit returns the limit for BindJSON.
-func (r *requestStream) WholeLimit() int64 {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if limit := r.limit.Load(); limit > 0 {
-		return limit
-	}
-	if r.ss == nil {
-		return DefaultMaxRequestBodySize
-	}
-	return int64(r.ss.cfg.maxBody)
-}
-
-// StreamedFormLimit returns the server's limit for forms, or no limit if the handler has
-// set one for the body.
-func (r *requestStream) StreamedFormLimit() int64 {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	switch {
-	case r.limit.Load() > 0:
-		return -1
-	case r.ss == nil:
-		return 0
-	}
-	return int64(r.ss.s.MaxStreamedFormSize)
-}
-
-// Close does nothing: the server ends the reading of the body.
-func (r *requestStream) Close() error { return nil }
 
 // more decodes bytes, waits for bytes, or sets err. It returns how many bytes of the body
 // it has read into p.
@@ -325,6 +312,10 @@ func (r *requestStream) more(p []byte) (landed int) {
 	}
 	r.waits.Store(true)
 	defer r.waits.Store(false)
+	if r.notAsked.Load() && r.n == 0 {
+		r.err = door.ErrNotAsked
+		return 0
+	}
 	if r.err = r.flush(); r.err != nil {
 		return 0
 	}
@@ -352,7 +343,9 @@ func (r *requestStream) decode(b []byte) (data []byte, n int) {
 		r.err = ErrBodyTooLarge
 		return nil, n
 	case done:
-		r.ctx.takeTrailers(r.ss.s.MergeTrailers)
+		if r.section.CompareAndSwap(sectionDue, sectionStored) {
+			r.ctx.takeTrailers(r.ss.s.MergeTrailers)
+		}
 		r.err = io.EOF
 	}
 	return data, n
@@ -423,10 +416,11 @@ func (ss *h1Session) leavesBody(ctx *RequestCtx) bool {
 	if !ss.hasBody || !ss.cfg.stream {
 		return ss.unreadBody()
 	}
-	if !ctx.stream.mu.TryLock() {
+	h := ctx.stream.tryHold()
+	if h == nil {
 		return true
 	}
-	defer ctx.stream.mu.Unlock()
+	defer h.busy.Unlock()
 	return ss.unreadBody()
 }
 

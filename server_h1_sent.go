@@ -57,6 +57,7 @@ func (ss *h1Session) wasSent(next *engine.Next) (ends bool) {
 		next.Op, next.Linger = engine.Close, u.linger
 	}
 	ends = u.closes
+	ss.bare = false // the client has all of the response
 	ss.tellSent(nil)
 	return ends
 }
@@ -73,9 +74,7 @@ func (ss *h1Session) tellSent(err error) {
 	}
 	ss.tells = false
 	*u = sentResponse{}
-	for _, f := range after {
-		ss.s.callAfter(f, sent, err)
-	}
+	ss.s.callAllAfter(after, sent, err)
 	clear(after)
 	u.after = after[:0]
 }

@@ -122,15 +122,12 @@ type bodySink interface {
 
 func (o *bodyOut) exceeded() bool { return o.over }
 
-// runStreamWriter calls sw, which writes the body to o. If sw panics, bw is left to the
-// garbage collector. As in sendBody, bytes beyond the length are not sent.
+// runStreamWriter calls sw, which writes the body to o. If sw panics, the buffer is left to
+// the garbage collector. As in sendBody, bytes beyond the length are not sent.
 func runStreamWriter(o bodySink, sw StreamWriter) error {
-	bw := bufioPool.Get().(*bufio.Writer)
-	bw.Reset(o)
-	sw(bw)
-	err := bw.Flush()
-	bw.Reset(nil)
-	bufioPool.Put(bw)
+	buf := bufioPool.Get().(*bufio.Writer)
+	err := callStreamWriter(sw, o, buf)
+	bufioPool.Put(buf)
 	if o.exceeded() {
 		return nil
 	}
@@ -142,7 +139,7 @@ func runStreamWriter(o bodySink, sw StreamWriter) error {
 // error if r has more bytes; the caller checks whether r had fewer.
 func sendBody(o bodySink, r io.Reader) error {
 	if wt, ok := r.(BodyWriterTo); ok && wt.SupportsBodyWriteTo() {
-		_, err := wt.WriteTo(o)
+		_, err := writeTo(wt, o)
 		if o.exceeded() {
 			return nil
 		}
@@ -156,11 +153,25 @@ func sendBody(o bodySink, r io.Reader) error {
 	return err
 }
 
+// boundRest makes left, the bytes that are still due as in a bodySink, the declared length
+// of the stream in resp, if that is less: a stream that is shorter must not look complete,
+// also as the rest of a flushed response. beyond is what is due after the stream.
+func boundRest(left *int64, resp *Response) (beyond int64) {
+	n := resp.Header.s.ContentLength
+	if !resp.hasStream() || n < 0 || *left >= 0 && *left <= n {
+		return 0
+	}
+	beyond = max(*left-n, 0)
+	*left = n
+	return beyond
+}
+
 // flushState is the state of a response that is sent while the handler runs.
 type flushState struct {
-	begun bool // the head was sent; if not, the other fields are zero
-	keep  bool // of an h1Session, as out
-	out   bodyOut
+	begun  bool  // the head was sent; if not, the other fields don't count
+	keep   bool  // of an h1Session, as out
+	status int32 // that was sent
+	out    bodyOut
 }
 
 // beginFlush appends the head of a response whose body isn't complete yet. The caller
@@ -168,7 +179,6 @@ type flushState struct {
 func (ss *h1Session) beginFlush(ctx *RequestCtx, w *engine.Work, resp *Response) {
 	f := &ctx.flush
 	f.begun = true
-	ctx.stream.used, ctx.stream.answered = true, true
 	f.keep = ss.keepAlive(resp) && !ss.leavesBody(ctx)
 	h := &resp.Header
 	body := resp.swapBody(nil) // the response is longer than this part
@@ -180,6 +190,7 @@ func (ss *h1Session) beginFlush(ctx *RequestCtx, w *engine.Work, resp *Response)
 	resp.bodyStream = nil
 	resp.swapBody(body)
 	f.out = ss.bodyOut(ctx, w, resp)
+	ctx.stream.answer(w, resp.StatusCode(), true)
 	w.Out = h.appendHead(w.Out, ss.l.fixed.name)
 }
 
@@ -199,6 +210,7 @@ func (ss *h1Session) writeRest(ctx *RequestCtx, w *engine.Work, resp *Response, 
 		return false
 	}
 	err := error(nil)
+	beyond := boundRest(&f.out.left, resp)
 	switch {
 	case resp.streamWriter != nil:
 		sw := resp.streamWriter
@@ -208,10 +220,13 @@ func (ss *h1Session) writeRest(ctx *RequestCtx, w *engine.Work, resp *Response, 
 		resp.closeStream(nil)
 	case resp.bodyStream != nil:
 		err = sendBody(&f.out, resp.bodyStream)
-		resp.closeStream(err)
+		if cerr := resp.closeStream(err); err == nil {
+			err = cerr
+		}
 	default:
 		_, err = f.out.Write(resp.bodyBytes())
 	}
+	f.out.left += beyond
 	if err == nil {
 		err = f.out.end(resp)
 	}
@@ -222,6 +237,7 @@ func (ss *h1Session) writeRest(ctx *RequestCtx, w *engine.Work, resp *Response, 
 		}
 		return ss.fail(err, next)
 	}
+	ss.bare = ss.bare && len(w.Out) > 0 // what was written is whole
 	return ss.after(next, f.keep && !ss.isLost(), false)
 }
 

@@ -1,6 +1,7 @@
 package gale
 
 import (
+	"errors"
 	"io"
 
 	"github.com/galehttp/gale/internal/engine"
@@ -35,14 +36,21 @@ func (ss *h1Session) answer(w *engine.Work, next *engine.Next) (ok bool) {
 		ss.finish(ctx, w, timedOut != nil || !fine)
 		return false
 	}
-	if ss.hasBody && fine && timedOut == nil && ss.cfg.stream && ss.refusesBody(ctx, w, next) {
+	if ss.hasBody && fine && timedOut == nil && (ss.cfg.stream || formsFirst) && ss.refusesBody(ctx, w, next) {
 		return false
 	}
-	if timedOut == nil && (ctx.upgrade != nil || ctx.counted) {
-		ss.refuseUpgrade(ctx)
+	asked := timedOut == nil && ctx.handover.to != nil
+	if asked {
+		ctx.refuseSwitch(!ss.req.keepAlive, ss.req.minor == 0)
 	}
 	if timedOut != nil || ss.hooked(ctx) {
 		resp = ss.finalResponse(ctx, resp)
+		if asked {
+			ctx.refuseSwitch(!ss.req.keepAlive, ss.req.minor == 0) // a function has changed it
+		}
+	}
+	if asked && ss.hasBody && ss.handsOverSilently(ctx, resp) {
+		ctx.stream.tryYield()
 	}
 	if !resp.hasStream() {
 		ss.closeBody(ctx) // before the watch is resumed, which must not run during a Read
@@ -63,14 +71,18 @@ func (ss *h1Session) answer(w *engine.Work, next *engine.Next) (ok bool) {
 		}
 		ss.s.logError(ss.nc, "reading the body of a response", resp.readErr)
 		respondBroken(resp)
+		asked = false
 	}
-	if timedOut == nil && ss.handsOver(ctx) {
-		if ctx.upgrade != nil {
+	if asked && ss.handsOver(ctx) {
+		if ctx.handover.upgrade != nil {
 			ss.upgrade(ctx, w, next)
 			return false
 		}
 		ss.handOver(ctx, w, next)
 		return false
+	}
+	if fine && ctx.loan != nil && resp.hasStream() {
+		ctx.renew(resp)
 	}
 	mustClose := !fine || timedOut != nil && ss.unreadBody()
 	ok = ss.write(ctx, w, resp, mustClose, next)
@@ -85,7 +97,7 @@ func (ss *h1Session) hooked(ctx *RequestCtx) bool { return len(ctx.hooks) != 0 |
 // finalResponse runs the functions of BeforeSend and returns the response to send in
 // place of resp, or sets aborted. The functions don't run if no head can be sent.
 func (ss *h1Session) finalResponse(ctx *RequestCtx, resp *Response) *Response {
-	if ss.aborted || ctx.flush.begun || resp == &ctx.Response && ctx.hijackNoResponse && ss.handsOver(ctx) {
+	if ss.aborted || ctx.flush.begun || resp == &ctx.Response && ctx.handover.silent && ss.handsOver(ctx) {
 		return resp
 	}
 	final, ok := ctx.final()
@@ -96,11 +108,20 @@ func (ss *h1Session) finalResponse(ctx *RequestCtx, resp *Response) *Response {
 	return final
 }
 
+// handsOverSilently reports whether a HijackHandler gets the connection without a
+// response.
+func (ss *h1Session) handsOverSilently(ctx *RequestCtx, resp *Response) bool {
+	return ctx.handover.silent && !ctx.flush.begun && resp.readErr == nil && ss.handsOver(ctx)
+}
+
 // handsOver reports whether a HijackHandler or an UpgradeHandler gets the connection after
 // the response.
 func (ss *h1Session) handsOver(ctx *RequestCtx) bool {
-	return ctx.hijack != nil && ss.req.keepAlive && !ctx.Response.ConnectionClose() &&
-		(ctx.upgrade == nil || ss.mayUpgrade(ctx))
+	p := placeConn
+	if ss.req.tunnel {
+		p = placeTunnel
+	}
+	return ss.req.keepAlive && ctx.granted(&ctx.Response, p)
 }
 
 // refusesBody answers in place of a handler that treated a body as empty because it could
@@ -111,7 +132,7 @@ func (ss *h1Session) refusesBody(ctx *RequestCtx, w *engine.Work, next *engine.N
 		return false
 	}
 	ss.closeBody(ctx)
-	ctx.hijack, ctx.hijackNoResponse = nil, false
+	ctx.keepConn()
 	ss.refuse(w, err, next)
 	return true
 }
@@ -143,15 +164,7 @@ func (ss *h1Session) wrest(ctx *RequestCtx) {
 // moment, the connection can't be used again.
 func (ss *h1Session) closeBody(ctx *RequestCtx) {
 	if ss.hasBody && ss.cfg.stream {
-		ss.closeStream(ctx)
-	}
-}
-
-func (ss *h1Session) closeStream(ctx *RequestCtx) {
-	if !ctx.stream.tryShut() {
-		ss.c.Interrupt()
 		ctx.stream.shut()
-		ctx.stream.ended.Store(true)
 	}
 }
 
@@ -207,17 +220,16 @@ func (ss *h1Session) abandon(ctx *RequestCtx) {
 
 // handOver ends the session, because a handler hijacks the connection.
 func (ss *h1Session) handOver(ctx *RequestCtx, w *engine.Work, next *engine.Next) {
-	ss.extra().hijack = ctx.hijack
-	if ctx.counted {
+	ss.extra().hijack = ctx.handover.to
+	if ctx.handover.counted {
 		ss.extra().counts = true
 		ss.s.hold(ss.addr())
 	}
-	if !ctx.hijackNoResponse {
-		if ss.write(ctx, w, &ctx.Response, false, next); next.Op == engine.Abort {
-			return
-		}
+	if ctx.handover.silent && !ctx.flush.begun {
+		ss.finish(ctx, w, false)
+	} else if !ss.writeGrant(ctx, w, next) {
+		return
 	}
-	ss.finish(ctx, w, false)
 	next.Op = engine.Hijack
 }
 
@@ -257,7 +269,7 @@ func (ss *h1Session) write(ctx *RequestCtx, w *engine.Work, resp *Response, must
 	ss.frame(resp, &keep)
 	if streams {
 		ctx.stream.out.Lock() // a goroutine may be reading the body of the request
-		ctx.stream.used, ctx.stream.answered = true, true
+		ctx.stream.answer(w, resp.StatusCode(), !resp.SkipBody && ctx.stream.mayBeRead())
 	}
 	ss.boundWrites()
 	w.Out = resp.Header.appendHead(w.Out, ss.l.fixed.name)
@@ -298,6 +310,7 @@ func (ss *h1Session) write(ctx *RequestCtx, w *engine.Work, resp *Response, must
 		}
 		keep = ss.drain(w)
 	}
+	ss.bare = ss.bare && len(w.Out) > 0 // what was written is whole
 	return ss.after(next, keep, left)
 }
 
@@ -366,12 +379,27 @@ func (resp *Response) sendableStatus() int {
 	return status
 }
 
+var errInterim = errors.New("gale: the status of a response was informational (1xx), but the connection isn't handed over: the client gets 500")
+
+// refuseInterim makes 500 the status of a response that has an informational status,
+// although nothing takes the connection over: another response would have to follow (RFC
+// 9110 section 15.2). It returns the status.
+func (sc *serverConn) refuseInterim(resp *Response) int {
+	sc.s.logError(sc.nc, "serving", errInterim)
+	resp.Header.SetStatusMessage(nil)
+	resp.SetStatusCode(StatusInternalServerError)
+	return StatusInternalServerError
+}
+
 // frame decides how the body of the response is delimited, and whether the connection can
 // be used again after it (RFC 9112 section 6).
 func (ss *h1Session) frame(resp *Response, keep *bool) {
 	h := &resp.Header
 	h.s.Implied |= ss.l.fixed.implied
 	status := resp.sendableStatus()
+	if status < 200 && !ss.upgrades && !ss.hijacked() {
+		status = ss.refuseInterim(resp)
+	}
 	none := status == StatusResetContent // only a length of 0 tells clients that there is no content
 	switch {
 	case bodyless(status), ss.tunnels(status), ss.req.method == msg.MethodHead:
@@ -390,9 +418,6 @@ func (ss *h1Session) frame(resp *Response, keep *bool) {
 	}
 	if h.s.Trailers.ToSend() && h.s.ContentLength >= 0 && !resp.hasStream() && ss.req.minor > 0 {
 		h.s.ContentLength = msg.LenChunked // only the chunked coding has trailers
-	}
-	if status < 200 && !ss.upgrades && !ss.hijacked() {
-		*keep = false // it is the last response on the connection
 	}
 	if h.s.ContentLength < 0 && !resp.SkipBody {
 		h.s.ContentLength = msg.LenChunked

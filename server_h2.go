@@ -50,7 +50,8 @@ type h2Session struct {
 	idleDue clock.Tick // when a connection without streams ends, 0 for never or not yet known
 	due     clock.Tick // the deadline that the engine was given, 0 for none
 	waiting int32      // the number of streams with h2Stream.timed set
-	tunnels int        // the number of streams with h2Stream.tunnel set
+	tunnels int32      // the number of streams with h2Stream.tunnel set
+	unsent  int32      // the sum of h2Stream.unsent
 	closing bool       // it ends when all streams have
 	halved  bool       // the client has ended its side
 	gone    bool       // Closed was called
@@ -235,7 +236,7 @@ func (ss *h2Session) step(w *engine.Work, next *engine.Next, n int) (s *h2Stream
 	}
 	if s = ss.nextRun(n); s != nil {
 		ss.due = ss.deadline(ss.proto.Streams())
-		more = ss.first != nil || len(ss.out) > 0 || ss.proto.HasControl() || ss.proto.HasHeld() || ss.proto.CanSend()
+		more = len(ss.out) > 0 || ss.ready() != nil || ss.proto.HasControl() || ss.proto.HasHeld() || ss.proto.CanSend()
 		return s, more, ss.due, true
 	}
 	ss.write(w, next)
@@ -355,7 +356,7 @@ func (ss *h2Session) write(w *engine.Work, next *engine.Next) {
 		next.Op = engine.Flush
 	case ss.proto.Failed(), streams == 0 && ss.closing, ss.halved && !ss.owesAnswers():
 		next.Op, next.Linger = engine.Close, true
-	case full || ss.first != nil || ss.proto.CanSend():
+	case full || ss.ready() != nil || ss.proto.CanSend():
 		next.Op = engine.Flush
 	default:
 		next.Idle = streams == 0 && !ss.proto.InHead() && !ss.proto.InFrame()
@@ -364,7 +365,7 @@ func (ss *h2Session) write(w *engine.Work, next *engine.Next) {
 		switch {
 		case streams == 0:
 			ss.rest()
-		case streams == ss.tunnels && len(ss.out) == 0: // they may be idle for long
+		case streams == int(ss.tunnels) && len(ss.out) == 0: // they may be idle for long
 			ss.giveBuf()
 		}
 	}

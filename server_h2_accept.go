@@ -28,7 +28,7 @@ func (ss *h2Session) open(ev *h2.Event, now clock.Tick) {
 	head := &ctx.Request.Header.s
 	refusal := error(nil)
 	if err := ss.proto.DecodeRequest(&head.RequestHead); err != nil {
-		if refusal = h2Refusal(err); refusal == nil {
+		if refusal = ss.s.h2Refusal(err); refusal == nil {
 			ctx.reset()
 			releaseCtx(ctx)
 			return
@@ -65,13 +65,13 @@ func (ss *h2Session) open(ev *h2.Event, now clock.Tick) {
 // h2Refusal returns the error for the answer to a request that could not be decoded
 // because of err. It is nil if the request gets no answer. refuse adds the client's
 // address.
-func h2Refusal(err error) error {
+func (s *Server) h2Refusal(err error) error {
 	he := (*h2.Error)(nil)
 	if !errors.As(err, &he) || he.Status == 0 {
 		return nil
 	}
 	if he.Status == StatusRequestHeaderFieldsTooLarge {
-		return &ErrSmallBuffer{err: &RequestError{Err: ErrSmallReadBuffer}}
+		return &ErrSmallBuffer{err: &RequestError{Err: s.headLimit(err == h2.ErrTooManyFields, true)}}
 	}
 	return &RequestError{Err: &statusError{he.Status, StatusMessage(he.Status)}}
 }
@@ -107,12 +107,16 @@ func (s *h2Stream) accept() bool {
 	}
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
-	if s.sendErr != nil && !s.begun {
+	if s.answered {
+		s.step = h2Handle // without a look at the request, which a late hook may be changing
+		return true
+	}
+	if s.sendErr != nil {
 		s.step = h2Finish // the client has left while the hooks ran
 		return true
 	}
 	empty := head.ContentLength == msg.LenUnknown || head.ContentLength == 0 && s.inErr != nil
-	if s.refusal != nil || s.begun || empty {
+	if s.refusal != nil || empty {
 		s.step = h2Handle
 		return true
 	}
@@ -188,7 +192,11 @@ func (s *h2Stream) expect() {
 	case srv.ExpectHandler != nil:
 		s.reach(running)
 		code := srv.ExpectHandler(ctx)
-		if ctx.flush.begun {
+		if s.answered = ctx.timedOut.Load() != nil; s.answered {
+			return // a late hook still uses ctx
+		}
+		ctx.keepConn()
+		if s.answered = ctx.flush.begun; s.answered {
 			return // no other answer may follow
 		}
 		if !s.limits.stream {

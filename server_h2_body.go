@@ -3,8 +3,10 @@ package gale
 import (
 	"errors"
 	"io"
+	"sync/atomic"
 
 	"github.com/galehttp/gale/internal/clock"
+	"github.com/galehttp/gale/internal/door"
 	"github.com/galehttp/gale/internal/h2"
 	"github.com/galehttp/gale/internal/lifetime"
 )
@@ -25,10 +27,12 @@ func (s *h2Stream) take(b []byte, end bool, now clock.Tick) {
 	case s.inErr != nil && s.inErr != errH2End, s.st.WasReset(): // no goroutine will read it
 		s.consumed(len(b))
 	case s.step == h2Collect:
-		s.consumed(len(b))
 		if s.collectMore(b); s.refusal != nil {
+			s.inErr = s.refusal
 			s.step = h2Handle
 			s.ss.push(s)
+		} else if !end {
+			s.ss.proto.Collect(s.st)
 		}
 	case len(b) > 0:
 		n := copy(s.into, b)
@@ -46,14 +50,20 @@ func (s *h2Stream) take(b []byte, end bool, now clock.Tick) {
 	s.time()
 }
 
-// expected returns the length of the body by the head, if the request was not accepted
-// yet. It is negative if the length isn't known, or the runner already has the head. It
-// is called under mu.
+// expected is mayCome if the request was not accepted yet. Otherwise, and if the runner
+// already has the head, it is negative. It is called under mu.
 func (s *h2Stream) expected() int64 {
 	if s.step != h2Accept || s.runs {
 		return -1 // the header belongs to the runner, and then to the handler
 	}
-	return s.ctx.Request.Header.s.ContentLength
+	return s.mayCome()
+}
+
+// mayCome returns how much of a body that is collected, or not yet accepted, can come: its
+// length by the head or, if that is less, what the client has room for. It is negative if
+// the length isn't known. It is called under mu.
+func (s *h2Stream) mayCome() int64 {
+	return min(s.ctx.Request.Header.s.ContentLength, s.st.Allowed())
 }
 
 // consumed lets the client send n bytes more, under mu.
@@ -92,11 +102,7 @@ func (s *h2Stream) end() {
 // goes on when all of it has arrived.
 func (s *h2Stream) collect() bool {
 	ss := s.ss
-	if n := s.in.n; n > 0 {
-		s.collectIn()
-		s.consumed(n)
-		ss.out = ss.proto.AppendControl(ss.out)
-	}
+	s.collectIn()
 	switch {
 	case s.sendErr != nil:
 		s.step = h2Finish
@@ -105,11 +111,15 @@ func (s *h2Stream) collect() bool {
 		s.refusal = s.inErr // it took too long, or the client ended its side
 	}
 	if s.refusal != nil || s.inErr != nil {
-		s.step = h2Handle
+		if s.step = h2Handle; s.inErr == nil {
+			s.inErr = s.refusal
+		}
+		s.collected()
+		ss.out = ss.proto.AppendControl(ss.out)
 		return true
 	}
-	s.step, s.runs = h2Collect, false
-	ss.proto.ExpectAll(s.st)
+	s.step, s.runs, s.collects = h2Collect, false, true
+	ss.proto.Collect(s.st)
 	ss.out = ss.proto.AppendControl(ss.out)
 	s.time()
 	return false // the runner wakes the session, which looks at the time
@@ -133,6 +143,28 @@ func (s *h2Stream) collectIn() {
 	q.drop()
 }
 
+// collected says that the body doesn't wait for its handler any more, or was dropped. That
+// makes room for other bodies. It is called under mu.
+func (s *h2Stream) collected() {
+	s.ss.proto.Collected(s.st)
+	s.ss.resume()
+}
+
+// resume lets streams go on that waited for room for their bodies, under mu.
+func (ss *h2Session) resume() {
+	if ss.proto.HasWaiting() {
+		ss.resumeWaiting()
+	}
+}
+
+func (ss *h2Session) resumeWaiting() {
+	for st := ss.proto.Resume(); st != nil; st = ss.proto.Resume() {
+		s := h2StreamOf(st)
+		s.lastIn = clock.Ticks()
+		s.time()
+	}
+}
+
 // collectMore appends a piece of the body, under mu.
 func (s *h2Stream) collectMore(b []byte) {
 	if len(b) == 0 || s.refusal != nil {
@@ -144,7 +176,7 @@ func (s *h2Stream) collectMore(b []byte) {
 		return
 	}
 	if cap(buf.B)-len(buf.B) < len(b) {
-		expected := s.ctx.Request.Header.s.ContentLength
+		expected := s.mayCome()
 		if room := bodyRoom(len(buf.B), len(b), expected); expected >= 0 {
 			buf.GrowTo(room)
 		} else {
@@ -162,7 +194,10 @@ func (s *h2Stream) giveTrailers() {
 	}
 	s.trailers.CopyTo(&s.ctx.trailers)
 	s.trailers.Reset()
-	s.ctx.takeTrailers(s.ss.s.MergeTrailers)
+	if s.body.section == sectionDue {
+		s.body.section = sectionStored
+		s.ctx.takeTrailers(s.ss.s.MergeTrailers)
+	}
 }
 
 // giveAllTrailers is giveTrailers without mu.
@@ -178,20 +213,31 @@ func (s *h2Stream) unread() bool { return s.in.n > 0 }
 // openBody lets the handler read the body as a stream, under mu.
 func (s *h2Stream) openBody(length int64) {
 	ctx := s.ctx
-	s.streamed = true
+	s.streamed, s.body.loan = true, ctx.loan
 	ctx.Request.removeForm()
 	ctx.Request.setStream(&s.body)
 	ctx.Request.Header.setLength(length)
 	if h := &ctx.Request.Header.s; h.Trailers.Open {
-		h.Trailers.Expect(&h.Fields)
+		h.Trailers.Expect(&h.Fields, &s.body)
 	}
 }
 
-// h2Body is the body of a request as a stream. Any goroutine may call its methods, one
-// goroutine at a time.
+// h2Body is the body of a request as a stream, and a handle for it: the memory of the
+// stream isn't used again if a body was streamed. Any goroutine may call its methods, one
+// goroutine at a time, and Revoke at any time.
 type h2Body struct {
-	s *h2Stream
-	n int64 // bytes read
+	s       *h2Stream
+	n       int64          // bytes read
+	revoked bool           // Revoke was called
+	section int32          // where the trailer section goes: sectionDue and so on
+	loan    *lifetime.Loan // of the context, nil if a late Read isn't reported
+	lent    atomic.Bool    // the program has it
+}
+
+// lendStream notes that the program gets the body.
+func (b *h2Body) lendStream() io.Reader {
+	b.lent.Store(true)
+	return b
 }
 
 // Read waits until more of the body has arrived.
@@ -206,8 +252,8 @@ func (b *h2Body) Read(p []byte) (int, error) {
 		switch {
 		case len(p) == 0:
 			return 0, nil
-		case s.st == nil:
-			late = s.ctx.loan
+		case s.st == nil || b.revoked:
+			late = b.loan
 			return 0, errStreamClosed
 		case s.limit > 0 && b.n >= s.limit && s.unread():
 			return 0, ErrBodyTooLarge
@@ -220,6 +266,8 @@ func (b *h2Body) Read(p []byte) (int, error) {
 			return 0, io.EOF
 		case s.inErr != nil:
 			return 0, s.inErr
+		case s.owes100 && s.begun && b.n == 0:
+			return 0, door.ErrNotAsked
 		}
 		if s.reading > 0 {
 			s.awaitBody()
@@ -260,10 +308,7 @@ func (b *h2Body) read(n int) {
 
 // awaitBody waits for more of the body, or its end, under mu.
 func (s *h2Stream) awaitBody() {
-	if s.owes100 && !s.begun {
-		s.ss.out = s.ss.proto.AppendInterim(s.ss.out, s.st, StatusContinue, nil)
-	}
-	s.owes100 = false
+	s.ask()
 	if s.reading++; s.reading == 1 {
 		s.lastIn = clock.Ticks()
 		s.time()
@@ -276,11 +321,58 @@ func (s *h2Stream) awaitBody() {
 	s.time()
 }
 
+// LendTrailers implements door.TrailerLender.
+func (b *h2Body) LendTrailers(_ door.Seal, header any) bool {
+	s := b.s
+	s.ss.mu.Lock()
+	defer s.ss.mu.Unlock()
+	if s.st == nil || b.revoked || header != any(&s.ctx.Request.Header) {
+		return false
+	}
+	if b.section == sectionDue {
+		b.section = sectionLent
+	}
+	return b.section == sectionLent
+}
+
+// GiveTrailers implements door.TrailerLender.
+func (b *h2Body) GiveTrailers(_ door.Seal, header any) {
+	s := b.s
+	s.ss.mu.Lock()
+	defer s.ss.mu.Unlock()
+	if s.st != nil && !b.revoked {
+		s.ctx.storeTrailers(header.(*RequestHeader), s.ss.s.MergeTrailers)
+	}
+}
+
+// ask sends the 100 if it is owed and no head was sent, under mu.
+func (s *h2Stream) ask() {
+	if s.owes100 && !s.begun {
+		s.ss.out = s.ss.proto.AppendInterim(s.ss.out, s.st, StatusContinue, nil)
+	}
+	s.owes100 = false
+}
+
+// askFor is called before the head of resp, which is sent in parts, under mu. reads says that
+// the program may read the body after it: see requestStream.answer.
+func (s *h2Stream) askFor(resp *Response, reads bool) {
+	if s.owes100 && s.inErr == nil && reads && resp.StatusCode()/100 == 2 {
+		s.ask()
+	}
+}
+
 // Buffered returns how many bytes have arrived and were not read.
 func (b *h2Body) Buffered() int {
 	b.s.ss.mu.Lock()
 	defer b.s.ss.mu.Unlock()
 	return b.s.in.n
+}
+
+// Taken returns how many bytes of the body were read. Package reverse asks for it.
+func (b *h2Body) Taken() int64 {
+	b.s.ss.mu.Lock()
+	defer b.s.ss.mu.Unlock()
+	return b.n
 }
 
 // ReadsWhole is called before the whole body is read into memory. It limits the body to
@@ -316,6 +408,20 @@ func (b *h2Body) StreamedFormLimit() int64 {
 
 // Close does nothing: the end of the request closes the body.
 func (b *h2Body) Close() error { return nil }
+
+// Revoke ends the handle, and with it the reading of the body, for a client that has sent
+// it. A Read that waits touches only the stream's lock after that. As for a bodyHandle, a
+// later Read isn't reported.
+func (b *h2Body) Revoke(door.Seal) {
+	s := b.s
+	s.ss.mu.Lock()
+	defer s.ss.mu.Unlock()
+	b.revoked, b.loan = true, nil
+	s.into = nil
+	if s.st != nil {
+		s.closeBody()
+	}
+}
 
 // h2Reads reports whether another goroutine is waiting for the body of ctx. Such a reader
 // may change the request: it adds the trailer section.

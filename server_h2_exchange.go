@@ -34,21 +34,21 @@ func (s *h2Stream) Opened() (id uint64, at time.Time) { return s.ss.id, s.ss.ope
 func (s *h2Stream) Context() context.Context { return s.ss.parent() }
 
 // Watch makes the session tell d of a reset of the stream, and of the end of the
-// connection.
+// connection. If the client has ended its side before, it tells d now.
 func (s *h2Stream) Watch(d door.Done) (stop func(), over error) {
 	ss := s.ss
 	ss.mu.Lock()
-	defer ss.mu.Unlock()
-	switch {
-	case s.sendErr != nil:
+	defer ss.unlock()
+	if s.sendErr != nil {
 		return nil, s.sendErr
-	case ss.halved:
-		return nil, ErrClientGone
 	}
 	if ss.over() {
 		over = context.Canceled
 	}
 	s.done = d
+	if ss.halved {
+		s.tell(ErrClientGone, false)
+	}
 	return func() {
 		ss.mu.Lock()
 		s.done = nil
@@ -80,6 +80,9 @@ func (s *h2Stream) SetWriteDeadline(t time.Time) error {
 	return nil
 }
 
+// stallLimit is for door.WriteStallKey.
+func (s *h2Stream) stallLimit() time.Duration { return s.limits.writeStall }
+
 // LimitBody limits how much of a streamed body can be read, in bytes.
 func (s *h2Stream) LimitBody(_ *RequestCtx, n int64) {
 	s.ss.mu.Lock()
@@ -91,6 +94,11 @@ func (s *h2Stream) LimitBody(_ *RequestCtx, n int64) {
 func (s *h2Stream) CloseBody(*RequestCtx) {
 	s.ss.mu.Lock()
 	defer s.ss.mu.Unlock()
+	s.closeBody()
+}
+
+// closeBody is CloseBody under mu.
+func (s *h2Stream) closeBody() {
 	if s.streamed && !(s.inErr == errH2End && !s.unread()) {
 		s.inErr = errStreamClosed
 		s.in.drop()
@@ -135,6 +143,7 @@ func (s *h2Stream) beginFlush(resp *Response) error {
 	if s.sendErr != nil {
 		return s.sendErr
 	}
+	s.askFor(resp, s.streamed)
 	s.sendHead(resp, false)
 	return nil
 }

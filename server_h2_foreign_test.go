@@ -18,14 +18,15 @@ import (
 	"golang.org/x/net/http2/hpack"
 
 	"github.com/galehttp/gale/internal/race"
+	"github.com/galehttp/gale/tests/harness/peers"
 )
 
 // TestH2Foreign proves that no request sees a token of another one. Two users send
 // requests, each full of its own token, with shared pools: with resets at any time,
 // panics, timeouts, kept contexts, late handlers, streams and trailers.
 func TestH2Foreign(t *testing.T) {
-	usedAgain(t)
-	for _, way := range clearWays() {
+	peers.UsedAgain(t)
+	for _, way := range peers.ClearWays[h2Way]() {
 		for _, stream := range []bool{false, true} {
 			t.Run(fmt.Sprint(way, ",stream=", stream), func(t *testing.T) {
 				testH2Foreign(t, way, stream, nil, int64(race.Fewer(6000)))
@@ -40,11 +41,11 @@ func testH2Foreign(t *testing.T, way h2Way, stream bool, g *LifetimeGuard, total
 	s := fh.server(stream)
 	s.GuardLifetimes = g
 	hs := way.start(t, s)
-	check, kept := fh.check, fh.kept
+	check := fh.check
 	var next, answered atomic.Int64
 	var wg sync.WaitGroup
 	for i := range 2 {
-		c := hs.client(2) // one connection for each user
+		c := hs.Client(2) // one connection for each user
 		for range 8 {
 			wg.Go(func() {
 				for {
@@ -63,7 +64,7 @@ func testH2Foreign(t *testing.T, way h2Way, stream bool, g *LifetimeGuard, total
 					if rand.IntN(6) == 0 {
 						time.AfterFunc(time.Duration(rand.IntN(2000))*time.Microsecond, cancel)
 					}
-					req, _ := http.NewRequestWithContext(ctx, method, hs.url("/"+own+"?"+own+"="+own), body)
+					req, _ := http.NewRequestWithContext(ctx, method, hs.URL("/"+own+"?"+own+"="+own), body)
 					req.Header.Set("X-Own", own)
 					req.Header.Set("X-Kind", kind)
 					req.Header.Set("X-"+own, "1")
@@ -84,14 +85,11 @@ func testH2Foreign(t *testing.T, way h2Way, stream bool, g *LifetimeGuard, total
 		}
 	}
 	wg.Wait()
-	close(kept)
-	for ctx := range kept {
-		<-ctx.Done()
-	}
+	fh.awaitKept()
 	if n := answered.Load(); n < total/3 {
 		t.Errorf("of %d requests, %d were answered: the test doesn't do what it should", total, n)
 	}
-	hs.wantCalm()
+	peers.WantCalm(t, hs.s)
 }
 
 // h2Foreign is a handler that looks for tokens of other requests and answers with that of
@@ -108,10 +106,23 @@ func newH2Foreign(t *testing.T) *h2Foreign {
 	return &h2Foreign{t, make(chan context.Context, 1<<16)}
 }
 
+// awaitKept returns when the contexts that were kept so far have ended. Handlers of requests
+// that the client has given up may still run, and keep more of them.
+func (fh *h2Foreign) awaitKept() {
+	for {
+		select {
+		case ctx := <-fh.kept:
+			<-ctx.Done()
+		default:
+			return
+		}
+	}
+}
+
 // server returns a server that has the handler.
 func (fh *h2Foreign) server(stream bool) *Server {
 	bounded := TimeoutHandler(fh.handle, 5*time.Millisecond, "too late")
-	return &Server{StreamRequestBody: stream, MaxRequestBodySize: 1 << 20, Logger: &testLog{}, Handler: func(ctx *RequestCtx) {
+	return &Server{StreamRequestBody: stream, MaxRequestBodySize: 1 << 20, Logger: &peers.Log{}, Handler: func(ctx *RequestCtx) {
 		if string(ctx.Request.Header.Peek("X-Kind")) == "late" {
 			bounded(ctx)
 		} else {
@@ -121,7 +132,7 @@ func (fh *h2Foreign) server(stream bool) *Server {
 }
 
 func (fh *h2Foreign) check(what string, b []byte, own string) {
-	if found := foreign(b, own); found != "" {
+	if found := peers.Foreign(b, own); found != "" {
 		fh.t.Errorf("%s of %s has %s in it: %.500q", what, own, found, b)
 	}
 }
@@ -189,41 +200,38 @@ func (fh *h2Foreign) handle(ctx *RequestCtx) {
 // connections with 100 streams each send frames: streams are reset in every state,
 // connections are broken off, and windows are small.
 func TestH2ForeignStreams(t *testing.T) {
-	usedAgain(t)
-	for _, way := range h2Ways {
-		if way == (h2Way{EngineBlock, true}) {
+	peers.UsedAgain(t)
+	for _, way := range peers.Ways[h2Way]() {
+		if way == (h2Way{Engine: EngineBlock, TLS: true}) {
 			continue
 		}
 		t.Run(way.String(), func(t *testing.T) {
 			fh := newH2Foreign(t)
-			hs := way.start(t, fh.server(way.tls))
+			hs := way.start(t, fh.server(way.TLS))
 			var next, answered atomic.Int64
 			t.Run("conns", func(t *testing.T) {
 				for i := range 16 {
 					t.Run(fmt.Sprint(i), func(t *testing.T) {
 						t.Parallel()
-						mine := &h2Server{&testServer{t: t, s: hs.s, addr: hs.addr, log: hs.log}, way}
-						u := &h2User{h2Conn: mine.dialH2(http2.Setting{ID: http2.SettingInitialWindowSize, Val: 5000}), fh: fh, streams: map[uint32]*h2Sent{}}
+						mine := &h2Server{&peers.H2Plain{Server: &peers.Server{T: t, Addr: hs.Addr, Log: hs.Log}, TLS: hs.TLS}, hs.s, way}
+						u := &h2User{H2Conn: mine.DialH2(http2.Setting{ID: http2.SettingInitialWindowSize, Val: 5000}), fh: fh, streams: map[uint32]*h2Sent{}}
 						u.run("ab"[i%2], &next, i%5 == 4)
 						answered.Add(u.answered)
 					})
 				}
 			})
-			close(fh.kept)
-			for ctx := range fh.kept {
-				<-ctx.Done()
-			}
+			fh.awaitKept()
 			if n := answered.Load(); n < 400 {
 				t.Errorf("of 1600 requests, %d were answered: the test doesn't do what it should", n)
 			}
-			hs.wantCalm()
+			peers.WantCalm(t, hs.s)
 		})
 	}
 }
 
 // h2User sends the streams of a connection, and checks what it gets.
 type h2User struct {
-	*h2Conn
+	*peers.H2Conn
 	fh       *h2Foreign
 	streams  map[uint32]*h2Sent // those that have not ended
 	answered int64
@@ -238,39 +246,39 @@ type h2Sent struct {
 }
 
 func (u *h2User) run(user byte, next *atomic.Int64, breaks bool) {
-	u.check(u.fr.WriteWindowUpdate(0, 1<<30))
+	u.Check(u.Fr.WriteWindowUpdate(0, 1<<30))
 	var ids []uint32
-	u.together(func() {
+	u.Together(func() {
 		for range 100 {
 			s := &h2Sent{own: canary(user, next.Add(1)), kind: h2Kinds[rand.IntN(len(h2Kinds))], resetAt: rand.IntN(15)}
-			id := u.open("POST", "/"+s.own+"?"+s.own+"="+s.own, false, "x-own", s.own, "x-kind", s.kind, "x-"+s.own, "1", "cookie", "a="+s.own, "trailer", "x-trail")
+			id := u.Open("POST", "/"+s.own+"?"+s.own+"="+s.own, false, "x-own", s.own, "x-kind", s.kind, "x-"+s.own, "1", "cookie", "a="+s.own, "trailer", "x-trail")
 			u.streams[id] = s
 			ids = append(ids, id)
 			u.step(id, 0)
 		}
 	})
 	for step := 1; step <= 3; step++ {
-		u.together(func() {
+		u.Together(func() {
 			for _, id := range ids {
 				s := u.streams[id]
 				switch {
 				case s == nil:
 					continue
 				case step < 3:
-					u.h2Conn.data(id, strings.Repeat(s.own, rand.IntN(500)), false)
+					u.H2Conn.Data(id, strings.Repeat(s.own, rand.IntN(500)), false)
 				default:
-					u.check(u.fr.WriteHeaders(http2.HeadersFrameParam{StreamID: id, BlockFragment: u.trailers(s.own), EndStream: true, EndHeaders: true}))
+					u.Check(u.Fr.WriteHeaders(http2.HeadersFrameParam{StreamID: id, BlockFragment: u.trailers(s.own), EndStream: true, EndHeaders: true}))
 				}
 				u.step(id, step)
 			}
 		})
 	}
 	for len(u.streams) > 0 {
-		f := u.next()
-		if f.kind == "eof" || f.kind == "goaway" {
-			u.t.Fatalf("got %v", f)
+		f := u.Next()
+		if f.Kind == "eof" || f.Kind == "goaway" {
+			u.T.Fatalf("got %v", f)
 		}
-		if s := u.streams[f.stream]; s != nil {
+		if s := u.streams[f.Stream]; s != nil {
 			u.take(f, s)
 		}
 		if breaks && len(u.streams) < 50 {
@@ -283,55 +291,74 @@ func (u *h2User) run(user byte, next *atomic.Int64, breaks bool) {
 // step resets a stream if it is time.
 func (u *h2User) step(id uint32, step int) {
 	if s := u.streams[id]; s.resetAt == step {
-		u.reset(id)
+		u.Reset(id)
 		delete(u.streams, id)
 	}
 }
 
 func (u *h2User) trailers(own string) []byte {
-	u.head.Reset()
-	_ = u.enc.WriteField(hpack.HeaderField{Name: "x-trail", Value: own})
-	return bytes.Clone(u.head.Bytes())
+	u.Head.Reset()
+	_ = u.Enc.WriteField(hpack.HeaderField{Name: "x-trail", Value: own})
+	return bytes.Clone(u.Head.Bytes())
 }
 
 // take checks a frame of a response.
-func (u *h2User) take(f h2Frame, s *h2Sent) {
-	u.fh.check("a frame ("+s.kind+")", fmt.Append(nil, f.fields), s.own)
-	switch f.kind {
+func (u *h2User) take(f peers.H2Frame, s *h2Sent) {
+	u.fh.check("a frame ("+s.kind+")", fmt.Append(nil, f.Fields), s.own)
+	switch f.Kind {
 	case "rst":
-		if f.code == 0 {
+		if f.Code == 0 {
 			return // after the answer
 		}
-		delete(u.streams, f.stream)
+		delete(u.streams, f.Stream)
 		return
 	case "data":
-		s.body.WriteString(f.data)
-		if !f.end && len(f.data) > 0 {
-			u.check(u.fr.WriteWindowUpdate(f.stream, uint32(len(f.data))))
+		s.body.WriteString(f.Data)
+		if !f.End && len(f.Data) > 0 {
+			u.Check(u.Fr.WriteWindowUpdate(f.Stream, uint32(len(f.Data))))
 		}
 		if s.resetAt == 5 {
-			u.step(f.stream, 5)
+			u.step(f.Stream, 5)
 			return
 		}
 	case "trailers":
-		if f.fields["x-sum"] != s.own {
-			u.t.Errorf("%s has the trailers %v", s.own, f.fields)
+		if f.Fields["x-sum"] != s.own {
+			u.T.Errorf("%s has the trailers %v", s.own, f.Fields)
 		}
 	default:
-		if s.status = f.kind; s.status == "200" && f.fields["x-back"] != s.own {
-			u.t.Errorf("%s (%s) got %v", s.own, s.kind, f.fields)
+		if s.status = f.Kind; s.status == "200" && f.Fields["x-back"] != s.own {
+			u.T.Errorf("%s (%s) got %v", s.own, s.kind, f.Fields)
 		}
-		if s.resetAt == 4 && !f.end {
-			u.step(f.stream, 4)
+		if s.resetAt == 4 && !f.End {
+			u.step(f.Stream, 4)
 			return
 		}
 	}
-	if !f.end {
+	if !f.End {
 		return
 	}
 	u.answered++
-	delete(u.streams, f.stream)
+	delete(u.streams, f.Stream)
 	if body := s.body.String(); s.status == "200" && (len(body) == 0 || strings.ReplaceAll(body, s.own, "") != "") {
-		u.t.Errorf("the body for %s (%s) is %.500q", s.own, s.kind, body)
+		u.T.Errorf("the body for %s (%s) is %.500q", s.own, s.kind, body)
 	}
+}
+
+// TestH2GuardIsSilent proves that nothing is reported where nothing is used too late: the
+// requests of TestH2Foreign, all guarded, with pages if the system has them.
+// GALE_LEAK_REQUESTS says how many requests each test sends.
+func TestH2GuardIsSilent(t *testing.T) {
+	peers.KeepPools(t)
+	total := peers.GuardedRequests()
+	peers.OnEngines(t, func(t *testing.T, e Engine) {
+		var late atomic.Pointer[LifetimeUse]
+		g := &LifetimeGuard{Pages: true, OnUse: func(u *LifetimeUse) { late.Store(u) }}
+		for _, stream := range []bool{false, true} {
+			testH2Foreign(t, h2Way{Engine: e}, stream, g, total/2)
+		}
+		if u := late.Load(); u != nil {
+			t.Errorf("a report: %v", u)
+		}
+		peers.WantGuarded(t, g.guard().Guard, total)
+	})
 }

@@ -31,8 +31,10 @@ func (s *h2Stream) sendRest() (over bool) {
 	ss.roomData(min(len(s.rest), ss.proto.SendRoom(s.st)))
 	for s.sendErr == nil {
 		if ss.isFull() {
-			s.stalled = 0
-			return false
+			if s.stalled = 0; len(s.rest) > 0 && ss.proto.SendRoom(s.st) == 0 {
+				s.stall(true) // it gets no turn in which to notice that
+			}
+			return s.sendErr != nil
 		}
 		piece := ss.pieceOf(s.rest)
 		last := len(piece) == len(s.rest)
@@ -80,12 +82,27 @@ func (s *h2Stream) stall(progress bool) {
 	}
 }
 
+// stallQueued records that the client gives no room for the connection, under mu. The
+// responses that wait for it get no turn in which to notice that.
+func (ss *h2Session) stallQueued() {
+	ss.proto.All(func(st *h2.Stream) bool {
+		if s := h2StreamOf(st); s.step == h2Send && !s.runs && s.stalled == 0 && !ss.halved { // or cutStalled ends it
+			s.stall(false)
+			s.time()
+		}
+		return true
+	})
+}
+
 // sendQueued sends data of the streams in the schedule, in their order, until out is
 // full. It is called under mu.
 func (ss *h2Session) sendQueued() {
 	for !ss.isFull() {
 		st := ss.proto.Next()
 		if st == nil {
+			if ss.proto.IsDry() {
+				ss.stallQueued()
+			}
 			return
 		}
 		s := h2StreamOf(st)
@@ -185,11 +202,13 @@ func (s *h2Stream) write(p []byte) (sent int, err error) {
 func (s *h2Stream) sendStream(resp *Response) error {
 	ss, out := s.ss, &s.outBody
 	s.ctx.closeAfter()
-	s.beginStream(resp, resp.SkipBody)
+	s.beginStream(resp, out.skip)
 	if resp.ImmediateHeaderFlush {
 		ss.wake()
 	}
+	beyond := boundRest(&out.left, resp)
 	err := out.copyBody(resp)
+	out.left += beyond
 	if err == nil && out.left > 0 && !out.skip {
 		err = errShortBody
 	}
@@ -214,6 +233,7 @@ func (s *h2Stream) beginStream(resp *Response, end bool) {
 	s.ss.mu.Lock()
 	defer s.ss.mu.Unlock()
 	if !s.begun {
+		s.askFor(resp, !end && s.body.lent.Load())
 		s.sendHead(resp, end)
 	}
 }

@@ -23,17 +23,60 @@ func (ss *h2Session) push(s *h2Stream) {
 	ss.last = s
 }
 
+// maxUnsent is how much memory the responses that wait for windows may hold, in KiB, before
+// no more requests are begun.
+const maxUnsent = 32 << 10
+
+// keepUnsent counts the memory of a response that the session sends, and of its request,
+// under mu. A body that the server shares with other responses doesn't count, nor does a
+// request that other goroutines may be using.
+func (s *h2Stream) keepUnsent() {
+	n := s.resp.bodyMemory()
+	if !s.left && !s.ctx.isDetached() {
+		n += s.ctx.Request.bodyMemory()
+	}
+	s.unsent = int32(min((n+1<<10-1)>>10, maxUnsent/4)) // one long response must not stop all others
+	s.ss.unsent += s.unsent
+}
+
+// mayRun reports whether a stream of the list may run now, under mu. While the responses
+// that the client doesn't take hold maxUnsent, no request is begun.
+func (s *h2Stream) mayRun() bool {
+	return s.ss.unsent < maxUnsent || s.step == h2Finish || s.sendErr != nil
+}
+
+// ready returns the first stream of the list that may run, under mu, or nil.
+func (ss *h2Session) ready() *h2Stream {
+	s := ss.first
+	for s != nil && !s.mayRun() {
+		s = s.next
+	}
+	return s
+}
+
 // pop takes the next stream to run from the list, under mu. It returns nil if none is
 // ready.
 func (ss *h2Session) pop() *h2Stream {
-	s := ss.first
+	s, before := ss.first, (*h2Stream)(nil)
+	for s != nil && !s.mayRun() {
+		before, s = s, s.next
+	}
 	if s == nil {
 		return nil
 	}
-	if ss.first = s.next; ss.first == nil {
-		ss.last = nil
+	if before == nil {
+		ss.first = s.next
+	} else {
+		before.next = s.next
+	}
+	if s.next == nil {
+		ss.last = before
 	}
 	s.next = nil
+	if s.collects {
+		s.collects = false
+		s.collected()
+	}
 	s.queued, s.runs = false, true
 	return s
 }
@@ -45,7 +88,7 @@ const maxH2Runs = 64
 // how many the Feed has already run. A stream whose handler will wait for its body gets a
 // goroutine of its own instead. nextRun is called under mu.
 func (ss *h2Session) nextRun(n int) *h2Stream {
-	for n < maxH2Runs && len(ss.out) < maxBatch {
+	for ss.first != nil && n < maxH2Runs && len(ss.out) < maxBatch {
 		s := ss.pop()
 		if s == nil || !s.streams() {
 			return s
@@ -140,9 +183,12 @@ func (s *h2Stream) stopped(r any, sharer *engine.Sharer) {
 	ss := s.ss
 	switch {
 	case r != nil:
-		ss.s.logPanic("while serving "+ss.nc.RemoteAddr().String(), r, stack())
+		ss.s.logPanic("while serving "+addrText(ss.nc.RemoteAddr), r, stack())
 	case sharer != nil:
 		ss.c.PassOn(sharer)
+	}
+	if r == nil {
+		ss.s.logError(ss.nc, "serving", engine.ErrGoexit)
 	}
 	defer func() {
 		if r := recover(); r != nil {

@@ -12,12 +12,14 @@ import (
 // serve calls the handler, or refuses the request, and sends the response.
 func (s *h2Stream) serve() {
 	ss, ctx := s.ss, s.ctx
-	s.beginServing()
 	fine := true
 	switch {
+	case s.answered:
 	case s.refusal != nil:
+		s.beginServing()
 		fine = s.refuse()
-	case !ctx.flush.begun: // ExpectHandler may have begun the response
+	default:
+		s.beginServing()
 		fine = ss.run(ctx, &s.outcome)
 	}
 	timedOut := ctx.timedOut.Load()
@@ -30,16 +32,13 @@ func (s *h2Stream) serve() {
 	if cut || timedOut != nil && ctx.flush.begun {
 		s.aborted = true
 	}
-	if timedOut == nil && ctx.hijack != nil && !s.aborted && !s.extended {
-		s.refuseHijack()
-	}
 	resp := s.final()
 	if resp == nil {
 		s.abort()
 		s.finish()
 		return
 	}
-	hands := s.extended && ctx.hijack != nil && timedOut == nil && fine && s.accepts(resp)
+	hands := s.extended && s.handsOver(resp)
 	streams := resp.hasStream() && !hands
 	if ctx.done.Load() != nil && ctx.doneWith(fine && timedOut == nil && streams) {
 		s.finish() // the client has reset the stream
@@ -49,6 +48,9 @@ func (s *h2Stream) serve() {
 		s.handOver(resp)
 		s.finish()
 		return
+	}
+	if fine && streams && s.ctx.loan != nil {
+		s.ctx.renew(resp)
 	}
 	if s.send(resp, fine || timedOut != nil) {
 		s.finish()
@@ -77,11 +79,19 @@ func (s *h2Stream) beginServing() {
 
 // final returns the response that must be sent, nil if there is none.
 func (s *h2Stream) final() *Response {
+	ctx := s.ctx
+	asks := ctx.asksHandover()
+	if asks {
+		s.refuseHijack()
+	}
 	if s.aborted {
 		return nil
 	}
-	resp, ok := s.ctx.final()
-	if !ok {
+	resp, ok := ctx.final()
+	if asks && ctx.asksHandover() { // a function of BeforeSend may have changed the status
+		s.refuseHijack()
+	}
+	if !ok || s.aborted {
 		return nil
 	}
 	return resp
@@ -122,8 +132,11 @@ func (s *h2Stream) refuse() (fine bool) {
 		ctx.defaultError(err)
 	} else {
 		ctx.Response.Header.defaultServer = "" // set again after ErrorHandler
-		if !s.guard(func() { ctx.handleError(err) }) {
+		if !s.guard(func() { ctx.answerRefusal(err) }) {
 			return false
+		}
+		if ctx.timedOut.Load() != nil {
+			return true // ErrorHandler, which is late, uses the context
 		}
 		ctx.Response.Header.defaultServer = ss.s.serverName()
 	}
@@ -147,19 +160,27 @@ func (s *h2Stream) guard(f func()) (ok bool) {
 	return true
 }
 
-// refuseHijack makes the answer, 501, for a handler that called Hijack. If a part of the
-// response was flushed, the stream is reset instead.
+// refuseHijack makes the answer, 501, for a handler that called Hijack or Upgrade for a
+// request other than an extended CONNECT, unless its response refuses the client anyway. If
+// a part of the response was flushed, the stream is reset instead.
 func (s *h2Stream) refuseHijack() {
-	ctx := s.ctx
+	ctx, p := s.ctx, placeConn
+	if s.extended || s.aborted {
+		return
+	}
+	if ctx.handover.upgrade != nil {
+		p = placeTunnel // a handler for an extended CONNECT has not looked at the method
+	}
+	if !ctx.granted(&ctx.Response, p) {
+		return
+	}
 	s.ss.s.logError(s.ss.nc, "serving", errH2Hijack)
-	ctx.hijack, ctx.hijackNoResponse = nil, false
 	if ctx.flush.begun {
+		ctx.keepConn()
 		s.aborted = true
 		return
 	}
-	ctx.Response.dropContent()
-	ctx.SetStatusCode(StatusNotImplemented)
-	ctx.errorBody(StatusNotImplemented, "")
+	ctx.refuseHandover(StatusNotImplemented)
 }
 
 // frame decides what the head says about the body: its length, and whether there is one.
@@ -167,11 +188,8 @@ func (s *h2Stream) frame(resp *Response) {
 	h := &resp.Header
 	h.s.Implied |= s.ss.l.fixed.implied
 	status := resp.sendableStatus()
-	if status < 200 {
-		// Another response would have to follow (RFC 9113 section 8.1), and there is
-		// no 101 in HTTP/2 (section 8.6).
-		status = StatusInternalServerError
-		resp.SetStatusCode(status)
+	if status < 200 { // there is no 101 in HTTP/2 (RFC 9113 section 8.6)
+		status = s.ss.refuseInterim(resp)
 	}
 	none := status == StatusResetContent
 	switch {
@@ -230,10 +248,10 @@ func (s *h2Stream) send(resp *Response, stays bool) (over bool) {
 	s.closeIn()
 	trailers := s.sendsTrailers(resp)
 	body := resp.bodyBytes()
-	if resp.SkipBody {
+	if s.outBody.skip {
 		body = nil
 	}
-	if left := s.outBody.left; left >= 0 && !resp.SkipBody {
+	if left := s.outBody.left; left >= 0 && !s.outBody.skip {
 		if int64(len(body)) < left {
 			s.fault(errShortBody)
 			return true
@@ -255,6 +273,7 @@ func (s *h2Stream) send(resp *Response, stays bool) (over bool) {
 	if s.sendRest() {
 		return true
 	}
+	s.keepUnsent()
 	s.step, s.runs = h2Send, false
 	ss.proto.Queue(s.st)
 	s.time()
@@ -264,7 +283,7 @@ func (s *h2Stream) send(resp *Response, stays bool) (over bool) {
 // sendsTrailers reports whether a trailer section ends the response. A response without
 // content has none (RFC 9110 sections 15.3.5 and 15.4.5).
 func (s *h2Stream) sendsTrailers(resp *Response) bool {
-	return !resp.SkipBody && resp.Header.s.Trailers.ToSend()
+	return !s.outBody.skip && resp.Header.s.Trailers.ToSend()
 }
 
 // closeIn ends the reading of a streamed body, on all goroutines.

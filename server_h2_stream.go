@@ -35,6 +35,7 @@ type h2Stream struct {
 	outcome
 	isHead   bool // the method was HEAD; the handler may change the header
 	extended bool // it is an extended CONNECT (RFC 8441), whose stream a handler may take over
+	answered bool // ExpectHandler has begun the response or timed out: the handler doesn't run
 	ended    bool // finish was called
 	streamed bool // the handler got the body as a stream
 	left     bool // other goroutines may still use the context
@@ -46,6 +47,7 @@ type h2Stream struct {
 	limits       requestLimits
 	step         h2Step
 	queued, runs bool      // it is in the list of streams that are ready; see above
+	collects     bool      // its body waits in memory for the rest of it, or for the handler
 	next         *h2Stream // in that list
 	done         door.Done // is told when the client has gone
 	tunnel       *h2Tunnel // the connection that the stream has become, or nil
@@ -70,6 +72,7 @@ type h2Stream struct {
 	begun    bool       // the final head was sent
 	accepted bool       // it had a 2xx status
 	complete bool       // so was everything else
+	unsent   int32      // the memory that waits in step h2Send, see keepUnsent
 	sent     int64      // bytes of the body that were sent
 	resp     *Response  // the response whose body is in rest
 	rest     []byte     // of a body in memory: what was not sent yet
@@ -161,6 +164,9 @@ func (s *h2Stream) nextDue() clock.Tick {
 func (s *h2Stream) readDue() clock.Tick {
 	if s.inErr != nil || s.step != h2Collect && s.reading == 0 {
 		return 0
+	}
+	if s.st.Waits() {
+		return s.readBy // the client isn't to blame
 	}
 	return bodyDue(s.lastIn, s.limits.readStall, s.readBy)
 }
@@ -267,19 +273,60 @@ func (s *h2Stream) wrest() (sent bool) {
 	return true
 }
 
-// finish ends the stream and gives up its context. That may run user code that closes
-// bodies and values.
+// finish ends the stream and gives up its context. That may run user code: functions of
+// AfterSend, and what closes bodies and values.
 func (s *h2Stream) finish() {
-	ctx := s.ctx
 	s.ended = true
 	unsent, handed := s.close()
+	if handed || s.left || len(s.ctx.after) != 0 {
+		s.tellAndGiveUp(unsent, handed)
+	} else {
+		s.giveUp(false)
+	}
+}
+
+// tellAndGiveUp is giveUp after the functions of AfterSend, even if one of them doesn't
+// return.
+func (s *h2Stream) tellAndGiveUp(unsent error, handed bool) {
 	if handed {
 		defer func() { s.ctx, s.lender = nil, nil }()
 	}
-	if s.left || len(ctx.after) != 0 {
-		ctx.tellSent(s.sent, unsent)
+	returned := false
+	defer func() {
+		s.shared = s.shared || !returned // then stopped uses the stream
+		s.giveUp(handed)
+	}()
+	if s.left || len(s.ctx.after) != 0 {
+		s.ctx.tellSent(s.sent, unsent)
 	}
+	returned = true
+}
+
+// giveUp gives up the context of a stream that has ended. handed says that the stream was
+// handed over.
+func (s *h2Stream) giveUp(handed bool) {
+	ctx := s.ctx
 	d := ctx.done.Load()
+	if (d != nil || s.left) && s.leaveContext(d) {
+		return
+	}
+	if ctx.loan != nil {
+		ctx.expire()
+		return
+	}
+	private := d == nil && !handed && !s.streamed && !s.shared && !ctx.flush.begun
+	ctx.reset()
+	releaseCtx(ctx)
+	if private {
+		*s = h2Stream{}
+		h2Streams.Put(s)
+	}
+}
+
+// leaveContext ends the contexts of the request, whose requestDone is d, or nil, and leaves the
+// RequestCtx to those who may use it. It returns false if there are none.
+func (s *h2Stream) leaveContext(d *requestDone) bool {
+	ctx := s.ctx
 	detached := d != nil && d.detached.Load()
 	if d != nil && !detached {
 		ctx.endDone()
@@ -290,22 +337,13 @@ func (s *h2Stream) finish() {
 	case detached:
 		s.wrest()
 		ctx.abandon()
-	case d != nil && d.held.Load():
+	case d.held.Load():
 		s.wrest()
 		ctx.leave()
 	default:
-		if ctx.loan != nil {
-			ctx.expire()
-			return
-		}
-		private := d == nil && !handed && !s.streamed && !s.shared && !ctx.flush.begun
-		ctx.reset()
-		releaseCtx(ctx)
-		if private {
-			*s = h2Stream{}
-			h2Streams.Put(s)
-		}
+		return false
 	}
+	return true
 }
 
 // close ends the stream for the session, which forgets it. Methods that the context still
@@ -345,8 +383,13 @@ func (s *h2Stream) leave() {
 	if s.tunnel != nil {
 		ss.tunnels--
 	}
+	if s.unsent != 0 {
+		ss.unsent -= s.unsent
+		s.unsent = 0
+	}
 	ss.proto.Done(s.st) // after this, st may become a stream of another connection
 	s.st = nil
+	ss.resume()
 	ss.out = ss.proto.AppendControl(ss.out)
 	s.time()
 	ss.forget()

@@ -50,6 +50,12 @@ var (
 
 var errTunnelStatus = errors.New("gale: an extended CONNECT is accepted with a 2xx status: the response has another one")
 
+// handsOver reports whether the HijackHandler gets the stream of an extended CONNECT after the
+// head of resp.
+func (s *h2Stream) handsOver(resp *Response) bool {
+	return s.ctx.granted(resp, placeStream) && s.accepts(resp)
+}
+
 // accepts reports whether resp accepts an extended CONNECT: its status is 2xx.
 func (s *h2Stream) accepts(resp *Response) bool {
 	if s.ctx.flush.begun {
@@ -68,8 +74,8 @@ func (s *h2Stream) isHandedOver() bool {
 // handOver gives the stream to the HijackHandler, on a goroutine of its own, after the head
 // of resp. If the client has gone, it does nothing.
 func (s *h2Stream) handOver(resp *Response) {
-	handler := s.ctx.hijack
-	s.ctx.hijack = nil
+	handler := s.ctx.handover.to
+	s.ctx.keepConn()
 	if nc, err := s.openTunnel(resp); err == nil {
 		go s.ss.serveTunnel(nc, handler)
 	}

@@ -1,74 +1,142 @@
 package gale
 
 import (
-	"bufio"
 	"fmt"
-	"io"
+	"log/slog"
 	"net"
-	"net/http"
+	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
-	"sync"
 	"testing"
-	"time"
+
+	"github.com/galehttp/gale/tests/harness/await"
+	"github.com/galehttp/gale/tests/harness/peers"
 )
 
-// await waits until ok returns true.
-func await(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for end := time.Now().Add(30 * time.Second); !ok(); time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("waiting for %s\n%s", what, allStacks())
+func TestMain(m *testing.M) { peers.Main(m) }
+
+// EngineAuto uses the event engine for sockets of package net if the system has it, with
+// TLS or without, and the block engine for everything else. Stats and a log with levels
+// say which. A log without levels says it only if the requested engine isn't available.
+func TestEngineFor(t *testing.T) {
+	sockets := autoEngine
+	if runtime.GOOS != "linux" {
+		sockets = EngineBlock
+	}
+	cert, key, err := GenerateTestCertificate("localhost")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		name    string
+		network string
+		asked   Engine
+		wrapped bool
+		tls     bool
+		want    Engine
+		missed  bool // it isn't the engine that was requested
+	}{
+		{name: "tcp", network: "tcp", want: sockets},
+		{name: "unix", network: "unix", want: sockets},
+		{name: "tls", network: "tcp", tls: true, want: sockets},
+		{name: "wrapped", network: "tcp", wrapped: true, want: EngineBlock},
+		{name: "wrapped tls", network: "tcp", wrapped: true, tls: true, want: EngineBlock},
+		{name: "block", network: "tcp", asked: EngineBlock, want: EngineBlock},
+		{name: "missed", network: "tcp", asked: EngineEvent, wrapped: true, want: EngineBlock, missed: true},
+	} {
+		for _, structured := range []bool{false, true} {
+			t.Run(fmt.Sprint(tt.name, " ", structured), func(t *testing.T) {
+				addr := "127.0.0.1:0"
+				if tt.network == "unix" {
+					addr = filepath.Join(t.TempDir(), "socket")
+				}
+				ln, err := net.Listen(tt.network, addr)
+				if err != nil {
+					t.Skip(err)
+				}
+				addr = ln.Addr().String()
+				if tt.wrapped {
+					ln = struct{ net.Listener }{ln}
+				}
+				var lines peers.Log
+				s := &Server{Engine: tt.asked, Handler: func(*RequestCtx) {}}
+				if structured {
+					s.Slog = slog.New(slog.NewTextHandler(peers.Printed{Log: &lines}, nil))
+				} else {
+					s.Logger = &lines
+				}
+				served := make(chan error, 1)
+				go func() {
+					if tt.tls {
+						served <- s.ServeTLSEmbed(ln, cert, key)
+					} else {
+						served <- s.Serve(ln)
+					}
+				}()
+				await.Until(t, "the server to listen", func() bool { return len(s.Stats().Listeners) > 0 })
+				want := []ListenerStats{{Network: tt.network, Address: addr, Engine: tt.want}}
+				if got := s.Stats().Listeners; !slices.Equal(got, want) {
+					t.Errorf("got %v, want %v", got, want)
+				}
+				if err := s.Close(); err != nil {
+					t.Error(err)
+				}
+				if err := <-served; err != nil {
+					t.Error(err)
+				}
+				log := lines.String()
+				switch {
+				case structured:
+					level := "INFO"
+					if tt.missed {
+						level = "WARN"
+					}
+					if !strings.Contains(log, "level="+level+" msg=serving") || !strings.Contains(log, "engine="+tt.want.String()) || strings.Count(log, "\n") != 1 {
+						t.Errorf("the log: %q", log)
+					}
+				case tt.missed && !strings.Contains(log, "EngineBlock"), !tt.missed && log != "":
+					t.Errorf("the log: %q", log)
+				}
+				if len(s.Stats().Listeners) != 0 {
+					t.Error("a listener is left")
+				}
+			})
 		}
 	}
 }
 
-// allStacks returns the stacks of all goroutines.
-func allStacks() string {
-	buf := make([]byte, 1<<20)
-	return string(buf[:runtime.Stack(buf, true)])
+// h2Way is one of the ways to reach an HTTP/2 server.
+type h2Way struct {
+	Engine Engine
+	TLS    bool
 }
 
-// withMoreTime calls f with a time limit for something that is usually done at once. A
-// busy machine may be slower: as long as f fails, it is called again with twice the
-// limit.
-func withMoreTime(t *testing.T, limit time.Duration, f func(limit time.Duration) error) {
+func (way h2Way) String() string { return peers.WayName(way.Engine, way.TLS) }
+
+// h2Server is such a server of Gale.
+type h2Server struct {
+	*peers.H2Plain
+	s   *Server
+	way h2Way
+}
+
+func (way h2Way) start(t *testing.T, s *Server) *h2Server {
 	t.Helper()
-	for ; ; limit *= 2 {
-		err := f(limit)
-		if err == nil {
-			return
-		}
-		if limit > 10*time.Second {
-			t.Fatalf("within %v: %v", limit, err)
-		}
-	}
+	s.Engine, s.HTTP2.H2C = way.Engine, true
+	return &h2Server{peers.ServeH2(t, s, peers.LogTo(&s.Logger), way.TLS, GenerateTestCertificate), s, way}
 }
 
-// testServer is a server on a real listener that ends with its test.
+// startTLS serves s over TLS and returns its address.
+func startTLS(t *testing.T, s *Server) (addr string) {
+	t.Helper()
+	return peers.ServeTLS(t, s, peers.LogTo(&s.Logger), GenerateTestCertificate).Addr
+}
+
+// testServer is a server of Gale.
 type testServer struct {
-	t    *testing.T
-	s    *Server
-	addr string
-	log  *testLog
-}
-
-// testLog keeps what a server logs.
-type testLog struct {
-	mu sync.Mutex
-	b  strings.Builder
-}
-
-func (l *testLog) Printf(format string, args ...any) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	fmt.Fprintf(&l.b, format+"\n", args...)
-}
-
-func (l *testLog) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
+	*peers.Server
+	s *Server
 }
 
 // startServer serves s, or a server with the handler h if s is nil.
@@ -80,106 +148,7 @@ func startServer(t *testing.T, s *Server, h RequestHandler) *testServer {
 	if s.Handler == nil {
 		s.Handler = h
 	}
-	l := &testLog{}
-	if s.Logger == nil {
-		s.Logger = l
-	}
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	served := make(chan error, 1)
-	go func() { served <- s.Serve(ln) }()
-	t.Cleanup(func() {
-		s.Close()
-		if err := <-served; err != nil {
-			t.Errorf("Serve: %v", err)
-		}
-	})
-	return &testServer{t: t, s: s, addr: ln.Addr().String(), log: l}
-}
-
-// testConn is a client's connection that speaks bytes.
-type testConn struct {
-	net.Conn
-	t  *testing.T
-	br *bufio.Reader
-}
-
-func (ts *testServer) dial() *testConn {
-	ts.t.Helper()
-	c, err := net.Dial("tcp", ts.addr)
-	if err != nil {
-		ts.t.Fatal(err)
-	}
-	return newTestConn(ts.t, c)
-}
-
-func newTestConn(t *testing.T, c net.Conn) *testConn {
-	c.SetDeadline(time.Now().Add(3 * time.Minute)) // which only ends a test that hangs
-	t.Cleanup(func() { c.Close() })
-	return &testConn{Conn: c, t: t, br: bufio.NewReader(c)}
-}
-
-func (c *testConn) send(s string) {
-	c.t.Helper()
-	if _, err := io.WriteString(c, s); err != nil {
-		c.t.Fatalf("sending: %v", err)
-	}
-}
-
-// answer is a response as read by net/http.
-type answer struct {
-	*http.Response
-	body string
-}
-
-// want reads a response to a request with the given method and checks its
-// status and body.
-func (c *testConn) want(method string, status int, body string) answer {
-	c.t.Helper()
-	a := c.read(method)
-	if a.StatusCode != status || a.body != body {
-		c.t.Fatalf("got %d %q, want %d %q", a.StatusCode, a.body, status, body)
-	}
-	return a
-}
-
-func (c *testConn) read(method string) answer {
-	c.t.Helper()
-	resp, err := http.ReadResponse(c.br, &http.Request{Method: method})
-	if err != nil {
-		c.t.Fatalf("reading the response: %v", err)
-	}
-	b, err := io.ReadAll(resp.Body)
-	if err != nil {
-		c.t.Fatalf("reading the body: %v", err)
-	}
-	resp.Body.Close()
-	return answer{resp, string(b)}
-}
-
-// wantClosed checks that the server closes the connection without sending more.
-func (c *testConn) wantClosed() {
-	c.t.Helper()
-	if b, err := io.ReadAll(c.br); len(b) > 0 || err != nil {
-		c.t.Fatalf("read %q, %v; want the end of the connection", b, err)
-	}
-}
-
-// wantOpen checks that the connection can still be used.
-func (c *testConn) wantOpen() {
-	c.t.Helper()
-	c.send("GET /ping HTTP/1.1\r\nHost: h\r\n\r\n")
-	if a := c.read("GET"); a.StatusCode >= 500 {
-		c.t.Fatalf("got %d", a.StatusCode)
-	}
-}
-
-func get(path string) string { return "GET " + path + " HTTP/1.1\r\nHost: h\r\n\r\n" }
-
-func post(path, body string) string {
-	return fmt.Sprintf("POST %s HTTP/1.1\r\nHost: h\r\nContent-Length: %d\r\n\r\n%s", path, len(body), body)
+	return &testServer{peers.Serve(t, s, peers.LogTo(&s.Logger), nil, nil), s}
 }
 
 // echo answers with the method, the path and the body of the request.

@@ -39,10 +39,16 @@ type HTTP2Config struct {
 	// doubles whenever the handler has read everything and waits for more. So clients
 	// that are far away can send at full speed.
 	MaxStreamWindow int
-	// MaxConnWindow is how many bytes of all request bodies of a connection may be unread
-	// at a time (default 15 MiB, at least 64 KiB). The parts of all requests' windows
-	// beyond their first 64 KiB may not add up to more than this. So the memory for bodies
-	// that wait for handlers has a limit.
+	// MaxConnWindow is how many bytes of all request bodies of a connection may wait for
+	// handlers at a time (default 15 MiB, at least 64 KiB). The parts of all requests'
+	// windows beyond their first 64 KiB may not add up to more than this. So the memory for
+	// bodies has a limit.
+	//
+	// A body that is not streamed waits until all of it has arrived and its handler begins.
+	// One such body of a connection may go beyond the limit, up to MaxRequestBodySize; the
+	// clients of others wait for a window meanwhile, and no stall timeout applies to them.
+	// So for a proxy in front of the server that sends long bodies of several users over one
+	// connection, set a larger value, or StreamRequestBody.
 	MaxConnWindow int
 
 	// WebSocket lets clients open WebSockets over HTTP/2 (RFC 8441): the server sends

@@ -31,6 +31,13 @@ func (s *Server) lender() *serverGuard {
 	if set == nil && !guardsByDefault.Load() {
 		return nil
 	}
+	l := s.lenderOf(set)
+	l.logMissing()
+	return l
+}
+
+// lenderOf is lender for these settings. It logs nothing.
+func (s *Server) lenderOf(set *LifetimeGuard) *serverGuard {
 	s.run.lenderMu.Lock()
 	defer s.run.lenderMu.Unlock()
 	if l := s.run.lender; l != nil && l.set == set {
@@ -173,13 +180,15 @@ func (ctx *RequestCtx) expire() {
 	ctx.mu.Lock()
 	ctx.reach = over
 	ctx.mu.Unlock()
+	defer func() {
+		ctx.Request.endForm()
+		if d := ctx.done.Load(); d != nil {
+			d.end(ErrRequestDone)
+		}
+	}()
 	if ctx.Request.hasClosers() || ctx.Response.hasStream() {
 		ctx.closeAfter()
 		ctx.runClosers()
-	}
-	ctx.Request.removeForm()
-	if d := ctx.done.Load(); d != nil {
-		d.end(ErrRequestDone)
 	}
 }
 

@@ -6,7 +6,7 @@ import (
 	"os"
 	"runtime"
 	"strings"
-	"sync"
+	"sync/atomic"
 
 	"github.com/galehttp/gale/internal/engine"
 )
@@ -27,19 +27,36 @@ type listening struct {
 	ahead     int32         // see acceptAhead
 
 	socket  unixSocket
-	closing sync.Once
+	closing atomic.Bool   // it is being closed, or is closed
+	closed  chan struct{} // closed when it is closed
 }
 
 // stops reports whether s drains or stops, for connections of l. Any goroutine may call it.
 func (l *listening) stops(s *Server) bool { return s.engine.Stops(l.epoch) }
 
-// close closes the listener. Any goroutine may call it; later calls wait for the first
-// one. Closing a listener of the program may take any time, so no locks may be held.
+// close closes the listener. Any goroutine may call it. Closing a listener of the program may
+// take any time, so no locks may be held, and may end the server, so calls do nothing, and
+// don't wait, while another one closes it. closed says when it is closed.
 func (l *listening) close() {
-	l.closing.Do(func() {
-		l.socket.spare()
-		_ = closeCalmly(l.ln)
-	})
+	if !l.closing.Swap(true) {
+		l.closeNow()
+	}
+}
+
+// beginClose is close on a goroutine of its own: the listener may wait for its connections. It
+// appends l to begun, unless another call closes it.
+func (l *listening) beginClose(begun []*listening) []*listening {
+	if l.closing.Swap(true) {
+		return begun
+	}
+	go l.closeNow()
+	return append(begun, l)
+}
+
+func (l *listening) closeNow() {
+	defer close(l.closed)
+	l.socket.spare()
+	_ = closeCalmly(l.ln)
 }
 
 // unixSocket is the file of a UNIX socket on which a listener listens. The zero value

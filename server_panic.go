@@ -21,6 +21,15 @@ type handlerPanic struct {
 	stack []byte
 }
 
+// Error is for servers of other packages, which log the value of a panic.
+func (p *handlerPanic) Error() string { return fmt.Sprintf("%v\n%s", p.value, p.stack) }
+
+// Unwrap returns the value, if it is an error such as ErrAbortHandler.
+func (p *handlerPanic) Unwrap() error {
+	err, _ := p.value.(error)
+	return err
+}
+
 // guard runs f and reports whether it returned. If f panics, the panic is logged and
 // counted, and the response becomes a 500. If f panics with ErrAbortHandler, or a part of
 // the response was already sent, the connection must be aborted: then guard sets aborted.
@@ -52,6 +61,9 @@ func (sc *serverConn) run(ctx *RequestCtx, o *outcome) (ok bool) {
 			sc.panicked(ctx, r, o)
 		}
 	}()
+	if formsFirst && !sc.s.DisablePreParseMultipartForm && ctx.Request.hasBrokenForm() {
+		return true // the session refuses the body
+	}
 	sc.s.Handler(ctx)
 	return true
 }
@@ -113,6 +125,7 @@ func (sc *serverConn) answerPanic(ctx *RequestCtx, r any, trace []byte, o *outco
 	case !answered:
 		o.aborted = true
 	case ctx.timedOut.Load() == nil: // otherwise a late PanicHandler still uses the context
+		ctx.keepConn()
 		ctx.Response.SetConnectionClose()
 	}
 }
@@ -120,7 +133,7 @@ func (sc *serverConn) answerPanic(ctx *RequestCtx, r any, trace []byte, o *outco
 // beginPanicAnswer empties the response of a handler that panicked, except for what
 // functions of BeforeSend have set.
 func (sc *serverConn) beginPanicAnswer(ctx *RequestCtx) {
-	ctx.hijack, ctx.hijackNoResponse = nil, false
+	ctx.keepConn()
 	if ctx.hookStage.Load() == hooksOpen {
 		ctx.Response.Reset()
 		sc.prepareResponse(ctx)
@@ -167,41 +180,37 @@ func (sc *serverConn) callPanicHandler(ctx *RequestCtx, f func()) (ok bool) {
 }
 
 func isAbort(r any) bool {
-	if hp, ok := r.(*handlerPanic); ok {
-		r = hp.value
-	}
 	err, ok := r.(error)
 	return ok && errors.Is(err, ErrAbortHandler)
 }
 
 // logPanic logs and counts a panic with r.
-func (s *Server) logPanic(where string, r any, trace []byte) {
+func (s *Server) logPanic(where string, r any, trace []byte) { s.logHandlerPanic(where, nil, r, trace) }
+
+// logHandlerPanic is logPanic for a handler of ctx, which no other goroutine changes, or nil. A
+// Logger may write nothing, as that of a framework does. So Slog gets the panic besides it, or
+// standard error if there is no Slog.
+func (s *Server) logHandlerPanic(where string, ctx *RequestCtx, r any, trace []byte) {
 	s.stats.panics.Add(1)
 	r = s.lateUse(r, trace)
-	if s.slogs() {
-		s.logAttrs("panic "+where, panicAttrs(nil, r, trace))
-		return
+	if s.Slog != nil {
+		var attrs []slog.Attr
+		if ctx != nil && !s.SecureErrorLogMessage {
+			attrs = ctx.logAttrs()
+		}
+		attrs = append(attrs, slog.String("error", fmt.Sprint(r)), slog.String("stack", string(trace)))
+		s.logAttrs("panic "+strings.TrimSuffix(where, ","), attrs)
+		if s.Logger == nil {
+			return
+		}
+	}
+	if ctx != nil {
+		where += " for " + ctx.describe()
 	}
 	s.logger().Printf("gale: panic %s: %v\n%s", where, r, trace)
-}
-
-// logHandlerPanic is logPanic for a handler of ctx, which no other goroutine changes.
-func (s *Server) logHandlerPanic(where string, ctx *RequestCtx, r any, trace []byte) {
-	if !s.slogs() {
-		s.logPanic(where+" for "+ctx.describe(), r, trace)
-		return
+	if s.Logger != nil && s.Slog == nil && !isStandardError(s.Logger) {
+		defaultLogger.Printf("gale: panic %s: %v\n%s", where, r, trace)
 	}
-	s.stats.panics.Add(1)
-	r = s.lateUse(r, trace)
-	var attrs []slog.Attr
-	if !s.SecureErrorLogMessage {
-		attrs = ctx.logAttrs()
-	}
-	s.logAttrs("panic "+strings.TrimSuffix(where, ","), panicAttrs(attrs, r, trace))
-}
-
-func panicAttrs(attrs []slog.Attr, r any, trace []byte) []slog.Attr {
-	return append(attrs, slog.String("error", fmt.Sprint(r)), slog.String("stack", string(trace)))
 }
 
 // describe returns the text for the request in a log line. It has no details if

@@ -15,6 +15,8 @@ import (
 
 	"github.com/galehttp/gale/internal/engine"
 	"github.com/galehttp/gale/internal/engine/enginetest"
+	"github.com/galehttp/gale/tests/harness/await"
+	"github.com/galehttp/gale/tests/harness/peers"
 )
 
 // Another protocol in addition to HTTP/1.1, by the interfaces that the server has for
@@ -116,12 +118,12 @@ func onToyServers(t *testing.T, answer func([]byte) []byte, f func(t *testing.T,
 func onProtocol(t *testing.T, add func(s *Server), f func(t *testing.T, s *Server, dial func() net.Conn, opening string)) {
 	for _, way := range []string{"preface", "preface over TLS", "ALPN"} {
 		t.Run(way, func(t *testing.T) {
-			onEngines(t, func(t *testing.T, e Engine) {
+			peers.OnEngines(t, func(t *testing.T, e Engine) {
 				s := &Server{Engine: e, Handler: echo, MaxConnsPerIP: 100}
 				add(s)
 				var addr string
 				if way == "preface" {
-					addr = startServer(t, s, nil).addr
+					addr = startServer(t, s, nil).Addr
 				} else {
 					addr = startTLS(t, s)
 				}
@@ -130,11 +132,13 @@ func onProtocol(t *testing.T, add func(s *Server), f func(t *testing.T, s *Serve
 				if way == "ALPN" {
 					cfg.NextProtos, opening = []string{"toy", "http/1.1"}, ""
 				}
+				dials := uint64(0)
 				f(t, s, func() net.Conn {
 					c, err := net.Dial("tcp", addr)
 					if err != nil {
 						t.Fatal(err)
 					}
+					dials++
 					t.Cleanup(func() { c.Close() })
 					c.SetDeadline(time.Now().Add(time.Minute))
 					if way != "preface" {
@@ -142,7 +146,10 @@ func onProtocol(t *testing.T, add func(s *Server), f func(t *testing.T, s *Serve
 					}
 					return c
 				}, opening)
-				await(t, "all connections to be counted out", func() bool { return s.Stats().OpenConnections == 0 })
+				await.Until(t, "all connections to be counted, and counted out", func() bool {
+					st := s.Stats()
+					return st.AcceptedConnections == dials && st.OpenConnections == 0
+				})
 				s.perIP.mu.Lock()
 				defer s.perIP.mu.Unlock()
 				if len(s.perIP.n) > 0 {
@@ -162,7 +169,7 @@ func TestProtocolSplit(t *testing.T) {
 			c := dial()
 			c.Write(wire[:split])
 			if split > 0 && split < len(opening) { // the server has read the piece
-				await(t, "the connection to be busy", func() bool { st := s.Stats(); return st.OpenConnections > 0 && st.IdleConnections == 0 })
+				await.Until(t, "the connection to be busy", func() bool { st := s.Stats(); return st.OpenConnections > 0 && st.IdleConnections == 0 })
 			}
 			c.Write(wire[split:])
 			wantToy(t, c, payloads)
@@ -211,19 +218,19 @@ func TestProtocolStress(t *testing.T) {
 
 // HTTP/1.1 still works, also for bytes that begin like the preface.
 func TestProtocolBesideHTTP(t *testing.T) {
-	onEngines(t, func(t *testing.T, e Engine) {
+	peers.OnEngines(t, func(t *testing.T, e Engine) {
 		s := &Server{Engine: e, Handler: echo}
 		addToy(s, nil)
 		ts := startServer(t, s, nil)
 		for _, piece := range []int{1, 3, 100} {
-			c := ts.dial()
-			for part := range slices.Chunk([]byte("TOY /x HTTP/1.1\r\nHost: h\r\n\r\n"+get("/y")), piece) {
-				c.send(string(part))
+			c := ts.Dial()
+			for part := range slices.Chunk([]byte("TOY /x HTTP/1.1\r\nHost: h\r\n\r\n"+peers.Get("/y")), piece) {
+				c.Send(string(part))
 			}
-			c.want("TOY", 200, "TOY /x ")
-			c.want("GET", 200, "GET /y ")
-			c.send(toyPreface) // too late
-			if a := c.read("GET"); a.StatusCode != 400 && a.StatusCode != 505 {
+			c.Want("TOY", 200, "TOY /x ")
+			c.Want("GET", 200, "GET /y ")
+			c.Send(toyPreface) // too late
+			if a := c.Answer("GET"); a.StatusCode != 400 && a.StatusCode != 505 {
 				t.Errorf("a preface after requests got %d", a.StatusCode)
 			}
 		}
@@ -257,7 +264,7 @@ func TestProtocolShutdown(t *testing.T) {
 					s.Close()
 				} else {
 					go func() { done <- s.Shutdown() }()
-					awaitShutdown(t, s)
+					peers.AwaitShutdown(t, s)
 				}
 				mu.Lock()
 				close(release)
@@ -282,7 +289,7 @@ func TestProtocolShutdown(t *testing.T) {
 func TestProtocolStates(t *testing.T) {
 	var mu sync.Mutex
 	var states []ConnState
-	for _, e := range testEngines {
+	for _, e := range peers.Engines[Engine]() {
 		t.Run(e.String(), func(t *testing.T) {
 			states = nil
 			s := &Server{Engine: e, Handler: echo, ConnState: func(_ net.Conn, st ConnState) {
@@ -292,12 +299,12 @@ func TestProtocolStates(t *testing.T) {
 			}}
 			addToy(s, nil)
 			ts := startServer(t, s, nil)
-			c := ts.dial()
+			c := ts.Dial()
 			wire, payloads := toyFrames(2, 5)
-			c.send(toyPreface + string(wire))
+			c.Send(toyPreface + string(wire))
 			wantToy(t, c, payloads)
 			c.Close()
-			await(t, "the connection to end", func() bool { return s.Stats().OpenConnections == 0 })
+			await.Until(t, "the connection to end", func() bool { return s.Stats().OpenConnections == 0 })
 			mu.Lock()
 			defer mu.Unlock()
 			if got, want := fmt.Sprint(states), fmt.Sprint([]ConnState{StateNew, StateActive, StateClosed}); got != want {
@@ -316,7 +323,7 @@ func TestProtocolHearsOfShutdown(t *testing.T) {
 	for _, drain := range []time.Duration{time.Hour, 0} {
 		for _, way := range []string{"preface", "ALPN"} {
 			t.Run(fmt.Sprintf("%s, %v", way, drain), func(t *testing.T) {
-				onEngines(t, func(t *testing.T, e Engine) {
+				peers.OnEngines(t, func(t *testing.T, e Engine) {
 					hold := make(chan struct{})
 					s := &Server{Engine: e, Handler: echo, DrainTime: drain}
 					addParting(s, func(p []byte) []byte {
@@ -327,7 +334,7 @@ func TestProtocolHearsOfShutdown(t *testing.T) {
 					}, farewell)
 					addr, opening := "", ""
 					if way == "preface" {
-						addr, opening = startServer(t, s, nil).addr, toyPreface
+						addr, opening = startServer(t, s, nil).Addr, toyPreface
 					} else {
 						addr = startTLS(t, s)
 					}
@@ -361,7 +368,7 @@ func TestProtocolHearsOfShutdown(t *testing.T) {
 						idle = dial()
 						conns = append(conns, idle)
 					}
-					await(t, "the connections to be busy", func() bool {
+					await.Until(t, "the connections to be busy", func() bool {
 						st := s.Stats()
 						return st.OpenConnections == len(conns) && st.IdleConnections == len(conns)-2
 					})
@@ -387,5 +394,148 @@ func TestProtocolHearsOfShutdown(t *testing.T) {
 				})
 			})
 		}
+	}
+}
+
+// A protocol whose sessions share their connections while handlers run.
+
+// streamsSession is enginetest.Streams as a protocol of a Server.
+type streamsSession struct {
+	serverConn
+	enginetest.Streams
+	past  bool
+	freed bool
+}
+
+func (ss *streamsSession) Open(c engine.Conn, next *engine.Next) {
+	ss.begin(c)
+	ss.Streams.Open(c, next)
+}
+
+func (ss *streamsSession) Feed(w *engine.Work, next *engine.Next) {
+	if b := w.Unread(); !ss.past && len(b) > 0 {
+		ss.past = true
+		if bytes.HasPrefix(b, []byte(toyPreface)) {
+			w.Consume(len(toyPreface))
+		}
+	}
+	ss.Streams.Feed(w, next)
+}
+
+func (ss *streamsSession) Panicked(r any) { ss.serverConn.Panicked(r) }
+
+func (ss *streamsSession) Closed(err error) {
+	ss.Streams.Closed(err)
+	ss.end(err)
+}
+
+func (ss *streamsSession) free() {
+	if ss.Running() != 0 || ss.freed {
+		ss.Wrong("the session was given back while calls of it run, or twice")
+	}
+	ss.freed = true
+}
+
+// onShareServers is onToyServers for sessions that share, without a greeting. With
+// unwinds they don't recover panics of handlers.
+func onShareServers(t *testing.T, unwinds bool, answer func(st *enginetest.Stream, p []byte) []byte, f func(t *testing.T, s *Server, dial func() net.Conn, opening string)) {
+	onProtocol(t, func(s *Server) {
+		s.protocols = append(s.protocols, protocol{alpn: "toy", preface: toyPreface, session: func() serverSession {
+			ss := new(streamsSession)
+			ss.Answer, ss.Panics, ss.Wrong = answer, unwinds, func(what string) { t.Error(what) }
+			return ss
+		}})
+	}, f)
+}
+
+// Whichever goroutines serve a connection, its end is counted once, and its session is
+// given back only when no call of it runs.
+func TestShareOnServers(t *testing.T) {
+	onShareServers(t, false, func(st *enginetest.Stream, p []byte) []byte {
+		switch rand.IntN(6) {
+		case 0:
+			time.Sleep(time.Duration(rand.IntN(1000)) * time.Microsecond) // a slow answer: others overtake it
+		case 1:
+			st.PassOn()
+		case 2:
+			runtime.Gosched()
+		}
+		return p
+	}, func(t *testing.T, _ *Server, dial func() net.Conn, opening string) {
+		for i := range 5 {
+			c := dial()
+			wire, payloads := toyFrames(100, 50)
+			c.Write(append([]byte(opening), wire...))
+			if i == 4 { // the client leaves in the middle
+				c.Close()
+				break
+			}
+			seen := make([]bool, len(payloads))
+			for range payloads {
+				id, p, err := enginetest.ReadFrame(c)
+				if err != nil || seen[id] || !bytes.Equal(p, payloads[id]) {
+					t.Fatalf("answer %d is %.20q, %v; it came before: %v", id, p, err, seen[id])
+				}
+				seen[id] = true
+			}
+			if i%2 == 0 {
+				time.Sleep(150 * time.Millisecond) // the connection is parked
+				c.Write(enginetest.AppendFrame(nil, 0, []byte("x")))
+				if _, p, err := enginetest.ReadFrame(c); err != nil || string(p) != "x" {
+					t.Fatalf("got %q, %v after a rest", p, err)
+				}
+			}
+			c.Close()
+		}
+	})
+}
+
+// Goroutines of a connection may end in the middle, by a panic, which ends the
+// connection, or by runtime.Goexit. The end of the connection is still counted once.
+func TestShareUnwindsOnServers(t *testing.T) {
+	for _, how := range []string{"panic", "goexit"} {
+		begun, release := make(chan struct{}, 10), make(chan chan struct{}, 10)
+		onShareServers(t, true, func(_ *enginetest.Stream, p []byte) []byte {
+			if string(p) != "end" {
+				return p
+			}
+			r := make(chan struct{})
+			release <- r
+			begun <- struct{}{}
+			<-r
+			if how == "panic" {
+				panic("handler")
+			}
+			runtime.Goexit()
+			return nil
+		}, func(t *testing.T, s *Server, dial func() net.Conn, opening string) {
+			for n := range 4 {
+				c := dial()
+				c.Write([]byte(opening))
+				for range n {
+					c.Write(enginetest.AppendFrame(nil, 1, []byte("end")))
+					<-begun
+				}
+				c.Write(enginetest.AppendFrame(nil, 2, []byte("x")))
+				if _, p, err := enginetest.ReadFrame(c); err != nil || string(p) != "x" {
+					t.Fatalf("got %q, %v", p, err)
+				}
+				for range n {
+					close(<-release)
+				}
+				if how == "goexit" {
+					c.Write(enginetest.AppendFrame(nil, 3, []byte("y")))
+					if _, p, err := enginetest.ReadFrame(c); err != nil || string(p) != "y" {
+						t.Fatalf("got %q, %v", p, err)
+					}
+				} else if n > 0 {
+					if _, err := io.ReadAll(c); err != nil {
+						t.Logf("%v", err) // a reset, or the end
+					}
+				}
+				c.Close()
+				await.Until(t, "the connection to be counted out", func() bool { return s.Stats().OpenConnections == 0 })
+			}
+		})
 	}
 }

@@ -2,7 +2,9 @@ package gale
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
+	"fmt"
 	"io"
 	"mime/multipart"
 	"net"
@@ -72,9 +74,34 @@ func (ss *h1Session) headError(w *engine.Work, err error) error {
 // refuseHead is refuse for a request without a whole head.
 func (ss *h1Session) refuseHead(w *engine.Work, err error, next *engine.Next) (ok bool) {
 	if he, ok := err.(*h1.Error); ok && he.Status == StatusRequestHeaderFieldsTooLarge {
-		return ss.refuse(w, &ErrSmallBuffer{err: ss.headError(w, ErrSmallReadBuffer)}, next)
+		err = ss.s.headLimit(err == h1.ErrTooManyFields, false)
+		return ss.refuse(w, &ErrSmallBuffer{err: ss.headError(w, err)}, next)
 	}
 	return ss.refuse(w, ss.headError(w, err), next)
+}
+
+// headLimitError is an [ErrSmallReadBuffer] that says which limit of the server was met.
+type headLimitError struct{ text string }
+
+func (e *headLimitError) Error() string { return headLimitPrefix + e.text }
+
+// Unwrap returns ErrSmallReadBuffer.
+func (e *headLimitError) Unwrap() error { return ErrSmallReadBuffer }
+
+// headLimit returns the error for a head, or a trailer section, with more fields than the
+// server allows, or else more bytes.
+func (s *Server) headLimit(fields, http2 bool) error {
+	what, setting, most, ofHTTP2 := "bytes", "MaxHeaderBytes", s.maxHeadBytes(), s.HTTP2.MaxHeaderBytes
+	if fields {
+		what, setting, most, ofHTTP2 = "fields", "MaxHeaderFields", cmp.Or(max(s.MaxHeaderFields, 0), h1.DefaultFields), s.HTTP2.MaxHeaderFields
+	}
+	switch {
+	case http2 && ofHTTP2 > 0:
+		most, setting = ofHTTP2, "HTTP2."+setting
+	case !fields && s.MaxHeaderBytes <= 0 && s.ReadBufferSize > 0:
+		setting = "ReadBufferSize"
+	}
+	return &headLimitError{fmt.Sprintf("more than %d %s of header: Server.%s is the limit", most, what, setting)}
 }
 
 // refuse answers a request that could not be read or was refused, and closes the
@@ -97,12 +124,16 @@ func (ss *h1Session) refuse(w *engine.Work, err error, next *engine.Next) (ok bo
 		}
 	}
 	if he := (*h1.Error)(nil); errors.As(err, &he) && he.Status == StatusRequestHeaderFieldsTooLarge {
-		err = &ErrSmallBuffer{err: ErrSmallReadBuffer} // of a trailer section
+		err = &ErrSmallBuffer{err: s.headLimit(errors.Is(err, h1.ErrTooManyFields), false)} // of a trailer section
 	}
 	ctx.Request.ResetBody() // an incomplete body is dropped
-	ss.fault(err)
-	if _, ok := err.(*statusError); ok {
-		ss.fault(nil) // a decision of the server, not an error
+	ss.fault(nil)           // or a response that ErrorHandler flushes would look broken
+	if _, decided := err.(*statusError); !decided {
+		defer func() {
+			if ss.cause() == nil {
+				ss.fault(err)
+			}
+		}()
 	}
 	ctx.Response.Reset()
 	ss.prepareResponse(ctx)
@@ -110,7 +141,7 @@ func (ss *h1Session) refuse(w *engine.Work, err error, next *engine.Next) (ok bo
 		ctx.defaultError(err)
 	} else {
 		ctx.Response.Header.defaultServer = "" // filled in after it
-		if !ss.guard(ctx, func() { ctx.handleError(err) }) {
+		if !ss.guard(ctx, func() { ctx.answerRefusal(err) }) {
 			ss.abort(next)
 			return false
 		}

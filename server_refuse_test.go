@@ -1,17 +1,120 @@
 package gale
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
-	"net"
+	"mime/multipart"
+	"os"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/galehttp/gale/internal/h1"
+	"github.com/galehttp/gale/tests/harness/await"
+	"github.com/galehttp/gale/tests/harness/peers"
 )
+
+// closer calls a function when it is closed.
+type closer struct {
+	io.Reader
+	f func()
+}
+
+func (c closer) Close() error {
+	c.f()
+	return nil
+}
+
+// What closers of user values and body streams set at the end of a request doesn't stay
+// after it.
+func TestClosersLeaveNothing(t *testing.T) {
+	mark := func(ctx *RequestCtx) func() {
+		return func() {
+			ctx.SetUserValue("mark", closer{f: func() { ctx.SetUserValue("mark", "of a closer") }})
+			ctx.Request.Header.Set("X-Mark", "m")
+			ctx.Response.Header.Set("X-Mark", "m")
+			ctx.Response.AppendBodyString("m")
+			ctx.Response.SetBodyStream(strings.NewReader("m"), -1)
+			ctx.Request.SetBodyStream(strings.NewReader("m"), -1)
+			ctx.QueryArgs().Set("mark", "m")
+			ctx.PostArgs().Set("mark", "m")
+			ctx.HijackSetNoResponse(true)
+			ctx.TimeoutError("m")
+			if ctx.s != &noServer {
+				<-ctx.Done() // the request has ended
+			}
+		}
+	}
+	ts := startServer(t, nil, func(ctx *RequestCtx) {
+		if ctx.UserValue("mark") != nil || ctx.Request.Header.Peek("X-Mark") != nil || ctx.Response.Header.Peek("X-Mark") != nil ||
+			len(ctx.PostBody()) > 0 || len(ctx.Response.Body()) > 0 || ctx.LastTimeoutErrorResponse() != nil || ctx.handover.silent ||
+			ctx.QueryArgs().Len() > 0 || ctx.PostArgs().Len() > 0 {
+			t.Error("a request finds what the closers of another have left")
+		}
+		switch string(ctx.Path()) {
+		case "/value":
+			ctx.SetUserValue("v", closer{f: mark(ctx)})
+		case "/request":
+			ctx.Request.SetBodyStream(closer{strings.NewReader("x"), mark(ctx)}, -1)
+		case "/both":
+			ctx.SetUserValue("v", closer{f: mark(ctx)})
+			ctx.Request.SetBodyStream(closer{strings.NewReader("x"), mark(ctx)}, -1)
+		}
+	})
+	c := ts.Dial()
+	for range 5 {
+		for _, path := range []string{"/", "/value", "/", "/request", "/both", "/"} {
+			c.Send(peers.Get(path))
+			c.Want("GET", 200, "")
+		}
+	}
+	var ctx RequestCtx
+	ctx.Init(nil, nil, nil)
+	ctx.Response.SetBodyStream(closer{strings.NewReader("x"), mark(&ctx)}, -1) // the stream of a response that is not sent
+	ctx.reset()
+	if ctx.UserValue("mark") != nil || ctx.Request.Header.Peek("X-Mark") != nil || ctx.handover.silent || ctx.timedOut.Load() != nil {
+		t.Error("a context that was reset has what the closer of its response has set")
+	}
+	req := AcquireRequest()
+	req.SetBodyStream(closer{strings.NewReader("x"), func() { req.SetUserValue("mark", "m"); req.Header.Set("X-Mark", "m") }}, -1)
+	req.Reset()
+	if req.UserValue("mark") != nil || req.Header.Peek("X-Mark") != nil {
+		t.Error("a request that was reset has what the closer of its body has set")
+	}
+	resp := AcquireResponse()
+	resp.SetBodyStream(closer{strings.NewReader("x"), func() { resp.Header.Set("X-Mark", "m"); resp.SetStatusCode(500) }}, -1)
+	resp.Reset()
+	if resp.StatusCode() != 200 || resp.Header.Peek("X-Mark") != nil {
+		t.Error("a response that was reset has what the closer of its body has set")
+	}
+}
+
+// A session whose message has ended holds nothing of the message's context, which may
+// already serve another connection.
+func TestEndedMessageLetsGo(t *testing.T) {
+	for _, stream := range []bool{false, true} {
+		held := make(chan bool, 1)
+		ts := startServer(t, &Server{
+			StreamRequestBody: stream,
+			ErrorHandler: func(ctx *RequestCtx, err error) {
+				ss := ctx.x.(*h1Session)
+				held <- ss.hasBody || ss.body != nil
+				(*RequestCtx).defaultError(ctx, err)
+			},
+		}, echo)
+		c := ts.Dial()
+		c.Send(peers.Post("/", "body"))
+		c.Want("POST", 200, "POST / body")
+		c.Send("broken\r\n\r\n")
+		c.Answer("GET")
+		if <-held {
+			t.Errorf("stream %v: while a malformed head is refused, the session holds the body of the message before", stream)
+		}
+	}
+}
 
 // brokenHeads are requests that are refused before their heads are complete.
 var brokenHeads = []struct {
@@ -47,7 +150,7 @@ func TestErrorHandlerGetsEmptyRequest(t *testing.T) {
 				if tc.err == ErrTimeout {
 					limit = 200 * time.Millisecond
 				}
-				withMoreTime(t, limit, func(limit time.Duration) error { return refuseHead(t, tc.in, tc.line, tc.err, secure, limit) })
+				peers.WithMoreTime(t, limit, func(limit time.Duration) error { return refuseHead(t, tc.in, tc.line, tc.err, secure, limit) })
 			})
 		}
 	}
@@ -66,20 +169,20 @@ func refuseHead(t *testing.T, in, line string, want error, secure bool, limit ti
 			ctx.SetBody(ctx.Request.Header.Peek("X-Pad"))
 		},
 	}, echo)
-	c := ts.dial()
+	c := ts.Dial()
 	_, _ = io.WriteString(c, "POST /before HTTP/1.1\r\nHost: h\r\nX-Pad: ppppppppp\r\nCookie: sid=alice\r\nContent-Length: 5\r\n\r\nalice")
-	if status, err := c.status(); status != 200 {
+	if status, err := c.Status(); status != 200 {
 		return fmt.Errorf("the first response: %d, %v", status, err)
 	}
-	c.send(in)
-	c.want("GET", 499, "new")
+	c.Send(in)
+	c.Want("GET", 499, "new")
 	if problem := <-seen; problem != "" {
 		t.Error(problem)
 	}
 	c.Close()
-	await(t, "a line in the log", func() bool { return ts.log.String() != "" })
+	await.Until(t, "a line in the log", func() bool { return ts.Log.String() != "" })
 	line = ", request line " + line + "\n"
-	if log := ts.log.String(); strings.Contains(log, line) == secure || strings.Contains(log, "alice") || secure && strings.Contains(log, "secret") ||
+	if log := ts.Log.String(); strings.Contains(log, line) == secure || strings.Contains(log, "alice") || secure && strings.Contains(log, "secret") ||
 		!strings.Contains(log, c.LocalAddr().String()) {
 		t.Errorf("the log is %q", log)
 	}
@@ -135,7 +238,7 @@ func TestErrorHandlerGetsWholeHead(t *testing.T) {
 		if tc.err == ErrTimeout {
 			limit = 200 * time.Millisecond
 		}
-		withMoreTime(t, limit, func(limit time.Duration) error { return refuseBody(t, tc.rest, tc.err, limit) })
+		peers.WithMoreTime(t, limit, func(limit time.Duration) error { return refuseBody(t, tc.rest, tc.err, limit) })
 	}
 }
 
@@ -154,184 +257,98 @@ func refuseBody(t *testing.T, rest string, want error, limit time.Duration) erro
 		seen <- problem
 		ctx.SetStatusCode(499)
 	}}, echo)
-	c := ts.dial()
+	c := ts.Dial()
 	_, _ = io.WriteString(c, "POST /before HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nalice")
-	if status, err := c.status(); status != 200 {
+	if status, err := c.Status(); status != 200 {
 		return fmt.Errorf("the first response: %d, %v", status, err)
 	}
-	c.send("POST /x HTTP/1.1\r\nHost: h\r\nX-A: b\r\n" + rest)
-	c.want("POST", 499, "")
+	c.Send("POST /x HTTP/1.1\r\nHost: h\r\nX-A: b\r\n" + rest)
+	c.Want("POST", 499, "")
 	if problem := <-seen; problem != "" {
 		t.Errorf("%q: %s", rest, problem)
 	}
 	return nil
 }
 
-// A head that is cut off is logged with its line, too, if all errors are logged.
-func TestLogOfCutOffHead(t *testing.T) {
-	for _, structured := range []bool{false, true} {
-		var lines testLog
-		s := &Server{Handler: echo, LogAllErrors: true}
-		want := ": unexpected EOF, request line \"GET /cut HTTP/1.1\"\n"
-		if structured {
-			s.Slog = slog.New(slog.NewTextHandler(printed{&lines}, nil))
-			want = ` error="unexpected EOF" request="\"GET /cut HTTP/1.1\""`
-		} else {
-			s.Logger = &lines
-		}
-		ln, err := net.Listen("tcp", "127.0.0.1:0")
+func TestTimeoutRemovesFormFiles(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("TMPDIR", dir)
+	t.Setenv("TMP", dir)
+	var b bytes.Buffer
+	mw := multipart.NewWriter(&b)
+	w, _ := mw.CreateFormFile("f", "f.bin")
+	w.Write(make([]byte, maxFormMemory+1<<20))
+	mw.Close()
+	form := func(ctx *RequestCtx) error {
+		f, err := ctx.MultipartForm()
 		if err != nil {
-			t.Fatal(err)
+			return err
 		}
-		served := make(chan error, 1)
-		go func() { served <- s.Serve(ln) }()
-		c, err := net.Dial("tcp", ln.Addr().String())
+		r, err := f.File["f"][0].Open()
 		if err != nil {
-			t.Fatal(err)
+			return err
 		}
-		_, _ = io.WriteString(c, "GET /cut HTTP/1.1\r\nHost")
-		c.Close()
-		<-poll(func() bool { return strings.Contains(lines.String(), "EOF") })
-		s.Close()
-		<-served
-		if log := lines.String(); !strings.Contains(log, want) || !strings.Contains(log, c.LocalAddr().String()) {
-			t.Errorf("the log is %q", log)
+		_, isFile := r.(*os.File)
+		if r.Close(); !isFile {
+			t.Error("the form is in memory")
 		}
+		return nil
 	}
-}
-
-// If ErrorHandler or ExpectHandler flushes, that is the only answer to a refused request,
-// and it is complete. The connection closes after it.
-func TestFlushOfRefusedRequests(t *testing.T) {
-	const expect = "POST /x HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n"
-	flush := func(ctx *RequestCtx) {
-		ctx.WriteString("no")
-		_ = ctx.Flush()
-	}
-	withExpectHandler := func(status int) func(*Server) {
-		return func(s *Server) {
-			s.ExpectHandler = func(ctx *RequestCtx) int { flush(ctx); return status }
-		}
-	}
-	withErrorHandler := func(s *Server) { s.ErrorHandler = func(ctx *RequestCtx, err error) { flush(ctx) } }
-	for _, tc := range []struct {
-		name, in string
-		set      func(*Server)
-	}{
-		{"broken head", "POST /x HTTP/1.1\r\nHost: h\r\nX : y\r\n\r\n", withErrorHandler},
-		{"broken body", "POST /x HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\nx\r\n", withErrorHandler},
-		{"large body", "POST /x HTTP/1.1\r\nHost: h\r\nContent-Length: 11\r\n\r\n12345678901", withErrorHandler},
-		{"expectation refused", expect, withExpectHandler(StatusExpectationFailed)},
-		{"expectation met", expect, withExpectHandler(StatusContinue)},
-	} {
-		for _, stream := range []bool{false, true} {
-			onEngines(t, func(t *testing.T, e Engine) {
-				s := &Server{Engine: e, StreamRequestBody: stream && strings.HasPrefix(tc.name, "expect"), MaxRequestBodySize: 10}
-				tc.set(s)
-				c := startServer(t, s, echo).dial()
-				c.send(tc.in + get("/next"))
-				b, err := io.ReadAll(c)
-				if _, body, _ := strings.Cut(string(b), "\r\n\r\n"); err != nil || body != "2\r\nno\r\n0\r\n\r\n" {
-					t.Errorf("%s, stream %t: got %q, %v", tc.name, stream, b, err)
-				}
-			})
-		}
-	}
-}
-
-// A connection that ErrorHandler or ExpectHandler hijacks belongs to it: the server
-// neither writes to it nor reads from it.
-func TestHijackNowOfRefusedRequests(t *testing.T) {
-	const head = "POST /x HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 5\r\n"
-	take := func(ctx *RequestCtx) {
-		c, err := ctx.HijackNow()
-		if err != nil {
-			return
-		}
-		go func() {
-			defer c.Close()
-			io.WriteString(c, "mine ")
-			var b [5]byte
-			n, _ := io.ReadFull(c, b[:])
-			c.Write(b[:n])
-		}()
-	}
-	for _, tc := range []struct {
-		name, in string
-		status   int
-	}{
-		{"met", head + "\r\n", StatusContinue},
-		{"refused", head + "\r\n", StatusExpectationFailed},
-		{"broken", head + "X : y\r\n\r\n", 0},
-	} {
-		for _, stream := range []bool{false, true} {
-			onEngines(t, func(t *testing.T, e Engine) {
-				s := &Server{Engine: e, StreamRequestBody: stream}
-				if tc.status == 0 {
-					s.ErrorHandler = func(ctx *RequestCtx, _ error) { take(ctx) }
-				} else {
-					s.ExpectHandler = func(ctx *RequestCtx) int { take(ctx); return tc.status }
-				}
-				c := startServer(t, s, echo).dial()
-				c.send(tc.in)
-				b := make([]byte, 5)
-				_, err := io.ReadFull(c, b)
-				c.send("hello")
-				rest, _ := io.ReadAll(c)
-				if got := string(append(b, rest...)); err != nil || tc.status != 0 && got != "mine hello" || !strings.HasPrefix(got, "mine ") {
-					t.Errorf("%s, stream %t: got %q, %v", tc.name, stream, got, err)
-				}
-			})
-		}
-	}
-}
-
-// A head that could not be read leads to a *RequestError even if only empty lines have
-// arrived.
-func TestRequestErrorOfNothing(t *testing.T) {
-	got := make(chan error, 1)
-	s := &Server{ReadTimeout: 50 * time.Millisecond, ErrorHandler: func(ctx *RequestCtx, err error) { got <- err; ctx.SetStatusCode(ErrorStatus(err)) }}
-	ts := startServer(t, s, echo)
-	for _, in := range []string{"", "\r\n", strings.Repeat("\r\n", 10000)} {
-		c := ts.dial()
-		c.send(in)
-		err := <-got
-		if re := (*RequestError)(nil); !errors.As(err, &re) || re.RemoteAddr == nil {
-			t.Errorf("%.10q: %T %v", in, err, err)
-		}
-		c.Close()
-	}
-}
-
-// A HEAD that is refused gets no content (RFC 9110 section 9.3.2), whatever is wrong with
-// it. Another request after a HEAD gets its content.
-func TestRefusedHead(t *testing.T) {
-	ts := startServer(t, &Server{ReadBufferSize: 4096, GetOnly: true}, echo)
-	long := strings.Repeat("x", 20<<10)
-	for _, tc := range []struct {
-		method, rest string
-		status       int
-	}{
-		{"HEAD", "/ HTTP/1.1\r\nHost: h\r\nX: " + long + "\r\n\r\n", 431},
-		{"HEAD", "/" + long + " HTTP/1.1\r\nHost: h\r\n\r\n", 414},
-		{"HEAD", "/ HTTP/1.1\r\nHost: h\r\nbad line\r\n\r\n", 400},
-		{"HEAD", "/ HTTP/9.1\r\nHost: h\r\n\r\n", 505},
-		{"HEAD", "/ HTTP/1.1\r\nHost: h\r\nExpect: more\r\n\r\n", 417},
-		{"GET", "/ HTTP/1.1\r\nHost: h\r\nbad line\r\n\r\n", 400},
-		{"HEADER", "/ HTTP/1.1\r\nHost: h\r\nbad line\r\n\r\n", 400},
-	} {
-		for _, before := range []string{"", "GET", "HEAD"} {
-			c := ts.dial()
-			if before != "" {
-				c.send(before + " / HTTP/1.1\r\nHost: h\r\n\r\n\r\n")
-				c.read(before)
+	ended := make(chan error, 1)
+	proceed := make(chan struct{})
+	handlers := map[string]RequestHandler{
+		"/before": func(ctx *RequestCtx) {
+			err := form(ctx)
+			ctx.TimeoutError("late")
+			ended <- err
+		},
+		"/after": func(ctx *RequestCtx) {
+			ctx.TimeoutError("late")
+			if err := form(ctx); !errors.Is(err, errFormTimedOut) {
+				t.Errorf("a form was parsed after TimeoutError: %v", err)
 			}
-			c.send(tc.method + " " + tc.rest)
-			b, err := io.ReadAll(c.br)
-			head, body, _ := strings.Cut(string(b), "\r\n\r\n")
-			if !strings.Contains(head, fmt.Sprint(" ", tc.status, " ")) || err != nil || (body == "") != (tc.method == "HEAD") || !strings.Contains(head, "Content-Length: ") {
-				t.Errorf("%s %.30q after %.5q: %q, %v", tc.method, tc.rest, before, b, err)
+			ended <- nil
+		},
+		"/response": func(ctx *RequestCtx) {
+			err := form(ctx)
+			ctx.TimeoutErrorWithResponse(&Response{})
+			ended <- err
+		},
+		"/handler": TimeoutHandler(func(ctx *RequestCtx) {
+			ctx.SetUserValue("end", peers.CloserFunc(func() error { ended <- nil; return nil }))
+			<-ctx.Done()
+			<-proceed
+			if err := form(ctx); err != nil { // the form belongs to the handler until it returns
+				t.Error(err)
+			}
+		}, 10*time.Millisecond, "late"),
+	}
+	ts := startServer(t, &Server{MaxRequestBodySize: 64 << 20}, func(ctx *RequestCtx) { handlers[string(ctx.Path())](ctx) })
+	for path := range handlers {
+		c := ts.Dial()
+		c.Send("POST " + path + " HTTP/1.1\r\nHost: h\r\nContent-Type: " + mw.FormDataContentType() + "\r\n")
+		c.Send("Content-Length: " + strconv.Itoa(b.Len()) + "\r\n\r\n")
+		c.Send(b.String())
+		c.Answer("POST")
+		if path == "/handler" {
+			close(proceed)
+		}
+		if err := <-ended; err != nil {
+			t.Errorf("%s: %v", path, err)
+		}
+		for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) { // between two looks
+			files, err := os.ReadDir(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(files) == 0 {
+				break
+			}
+			if path != "/handler" || time.Now().After(deadline) { // for that path the user values are closed first
+				t.Fatalf("%s: %v is left", path, files)
 			}
 		}
 	}
 }
+
+var _ io.Closer = peers.CloserFunc(nil)

@@ -136,6 +136,7 @@ func isClosed(err error) bool {
 // begin registers ln. The first listener also starts the parts of the server that all
 // connections share. See serve for plain.
 func (s *Server) begin(ln, plain net.Listener) (*listening, error) {
+	fixed := s.fixed() // before the lock: it may call the program's Logger
 	s.run.mu.Lock()
 	defer s.run.mu.Unlock()
 	if s.Handler == nil && s.tls.protos == nil {
@@ -145,8 +146,9 @@ func (s *Server) begin(ln, plain net.Listener) (*listening, error) {
 		s.run.listeners = make(map[*listening]struct{})
 	}
 	e := s.engineFor(plain)
-	l := &listening{ln: ln, engine: e, fixed: s.fixed(), epoch: s.engine.Epoch(), stopClock: clock.Start(), ahead: acceptAhead()}
-	l.last, l.ended, l.socket = engine.NewLastCall(plain, l.close), make(chan struct{}), socketOf(plain)
+	l := &listening{ln: ln, engine: e, fixed: fixed, epoch: s.engine.Epoch(), stopClock: clock.Start(), ahead: acceptAhead()}
+	l.last, l.socket = engine.NewLastCall(plain, l.close), socketOf(plain)
+	l.ended, l.closed = make(chan struct{}), make(chan struct{})
 	s.run.listeners[l] = struct{}{}
 	s.workers.open(true)
 	if s.engine.Dispatch == nil {
@@ -170,6 +172,7 @@ func (s *Server) end(l *listening) {
 	close(l.ended)
 	s.run.mu.Unlock()
 	l.close()
+	<-l.closed
 	if last {
 		s.workers.open(false)
 	}

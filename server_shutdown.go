@@ -2,6 +2,7 @@ package gale
 
 import (
 	"context"
+	"crypto/tls"
 	"net"
 )
 
@@ -62,21 +63,32 @@ func (s *Server) connEpoch() uint32 {
 	return s.engine.Epoch()
 }
 
-// stop begins the next epoch, closes connections from which no request was read, and then
-// closes the listeners. It returns a channel that is closed when no connection is left.
-// If d is not nil and another goroutine has already ended d, it does nothing. waits is
-// how many calls of Shutdown will wait.
-func (s *Server) stop(d *drain, waits int) (left <-chan struct{}) {
-	left, told := s.stopEpoch(d, waits)
+// stop begins the next epoch, closes connections from which no request was read, and Done of
+// requests, and then begins to close the listeners. It returns a channel that is closed when no
+// connection is left, and the listeners that it began to close. If d is not nil and another
+// goroutine has already ended d, it does nothing. A call of Shutdown will wait.
+func (s *Server) stop(d *drain) (left <-chan struct{}, closes []*listening) {
+	left, told := s.stopEpoch(d, 1)
+	s.eachWaiter((*requestDone).hurry)
 	s.event.LookAtListeners()
 	for _, l := range told {
-		l.close() // last, and without run.mu: a listener may wait for its connections
+		closes = l.beginClose(closes)
 	}
-	return left
+	return left, closes
 }
 
-// stopEpoch is stop without closing the listeners, which it returns.
+// stopEpoch is stop without closing Done of requests and the listeners, which it returns. waits
+// is how many calls of Shutdown will wait.
 func (s *Server) stopEpoch(d *drain, waits int) (left <-chan struct{}, told []*listening) {
+	left, told = s.endEpoch(d, waits)
+	s.engine.CloseOver()
+	s.closeHandshakes()
+	return left, told
+}
+
+// endEpoch is the part of stopEpoch that is done under run.mu. It calls no method of a
+// connection: that may be the program's, and call the server.
+func (s *Server) endEpoch(d *drain, waits int) (left <-chan struct{}, told []*listening) {
 	r := &s.run
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -89,15 +101,9 @@ func (s *Server) stopEpoch(d *drain, waits int) (left <-chan struct{}, told []*l
 		told = append(told, l)
 	}
 	r.h2.leave()
-	s.engine.Stop()
+	s.engine.EndEpoch()
 	s.event.Stop()
 	s.tellTaken()
-	for c := range r.handshakes {
-		_ = closeCalmly(c)
-	}
-	for d := range r.waiters {
-		d.hurry()
-	}
 	if r.drained == nil {
 		r.drained = make(chan struct{})
 	}
@@ -126,44 +132,95 @@ func (s *Server) checkDrained() {
 }
 
 // Close closes the listeners and all connections at once, even if they serve requests or
-// the server drains. It doesn't wait for running handlers; their RequestCtx.Done is
-// closed. Hijacked connections stay open, except those of HijackCounted. It returns nil.
+// the server drains. It doesn't wait for running handlers; their RequestCtx.Done is closed
+// after that, with the cause net.ErrClosed if it was called before. Hijacked connections stay
+// open, except those of HijackCounted. It returns nil.
 func (s *Server) Close() error {
-	s.stop(nil, 0)
-	s.endWaiters()
+	_, told := s.stopEpoch(nil, 0)
+	s.event.LookAtListeners()
+	// Connections come first: a handler whose context has ended may return, and what it leaves
+	// would be sent as a whole response. A listener may wait for its connections.
+	s.eachWaiter(func(d *requestDone) { d.endsWith(net.ErrClosed) })
 	s.engine.CloseAll()
 	s.event.CloseAll()
-	s.closeTaken()
+	s.eachWaiter(func(d *requestDone) { d.end(net.ErrClosed) })
+	s.closeAllTaken()
+	for _, l := range told {
+		l.close()
+	}
 	return nil
+}
+
+// handshaking is a connection in its handshake.
+type handshaking struct {
+	epoch  uint32
+	closed chan struct{} // closed when closeHandshakes has closed it; nil before it begins to
+}
+
+// closeHandshakes closes the connections of epochs that have ended that are in their
+// handshake. It doesn't hold run.mu while it closes one: leaveHandshake waits for it, so the
+// connection can't end, nor its first request be read, meanwhile.
+func (s *Server) closeHandshakes() {
+	r := &s.run
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for c, h := range r.handshakes {
+		if h.closed != nil || h.epoch == s.engine.Epoch() {
+			continue
+		}
+		h.closed = make(chan struct{})
+		r.handshakes[c] = h
+		func() {
+			r.mu.Unlock()
+			defer func() {
+				close(h.closed)
+				r.mu.Lock()
+			}()
+			_ = closeCalmly(c)
+		}()
+	}
 }
 
 // enterHandshake registers a connection in its handshake. It returns false if the
 // connection's epoch has ended.
-func (s *Server) enterHandshake(c net.Conn, epoch uint32) bool {
+func (s *Server) enterHandshake(c *tls.Conn, epoch uint32) bool {
 	s.run.mu.Lock()
 	defer s.run.mu.Unlock()
 	if epoch != s.engine.Epoch() {
 		return false
 	}
 	if s.run.handshakes == nil {
-		s.run.handshakes = make(map[net.Conn]struct{})
+		s.run.handshakes = make(map[*tls.Conn]handshaking)
 	}
-	s.run.handshakes[c] = struct{}{}
+	s.run.handshakes[c] = handshaking{epoch: epoch}
 	return true
 }
 
-func (s *Server) leaveHandshake(c net.Conn) {
+// leaveHandshake undoes enterHandshake. It returns false if a shutdown has closed the
+// connection.
+func (s *Server) leaveHandshake(c *tls.Conn) bool {
 	s.run.mu.Lock()
+	h := s.run.handshakes[c]
 	delete(s.run.handshakes, c)
 	s.run.mu.Unlock()
+	if h.closed == nil {
+		return true
+	}
+	<-h.closed
+	return false
 }
 
-// endWaiters ends the contexts of requests.
-func (s *Server) endWaiters() {
+// eachWaiter calls f for all that addWaiter has registered. f may call methods of contexts of
+// the program, so run.mu isn't held then.
+func (s *Server) eachWaiter(f func(*requestDone)) {
 	s.run.mu.Lock()
-	defer s.run.mu.Unlock()
+	all := make([]*requestDone, 0, len(s.run.waiters))
 	for d := range s.run.waiters {
-		d.end(context.Canceled)
+		all = append(all, d)
+	}
+	s.run.mu.Unlock()
+	for _, d := range all {
+		f(d)
 	}
 }
 

@@ -108,9 +108,13 @@ func (s *Server) Stats() Stats {
 }
 
 func (s *Server) listeners() (all []ListenerStats) {
+	var served []*listening
 	s.run.mu.Lock()
-	defer s.run.mu.Unlock()
 	for l := range s.run.listeners {
+		served = append(served, l)
+	}
+	s.run.mu.Unlock()
+	for _, l := range served { // not under run.mu: Addr may be the program's code
 		all = append(all, l.stats())
 	}
 	return all

@@ -20,8 +20,9 @@ func (t *taken) tell(s *Server) {
 	go s.callCalmly("in a function of HijackCounted", t.leave)
 }
 
-// callCalmly calls f. A panic is logged and counted.
+// callCalmly calls f on the goroutine that was made for it. A panic is logged and counted.
 func (s *Server) callCalmly(where string, f func()) {
+	panicOnFault()
 	defer func() {
 		if r := recover(); r != nil {
 			s.logPanic(where, r, stack())
@@ -31,7 +32,8 @@ func (s *Server) callCalmly(where string, f func()) {
 }
 
 // countTaken counts a connection of l until done is called. If the server already drains
-// or stops, it calls leave.
+// or stops, it calls leave. If Close has ended the connections of l, it calls close, since Close
+// may have found this one neither in the engine nor here.
 func (s *Server) countTaken(l *listening, leave, close func()) (done func()) {
 	if l == nil { // of no server
 		return func() {}
@@ -47,6 +49,9 @@ func (s *Server) countTaken(l *listening, leave, close func()) (done func()) {
 	r.taken[t] = struct{}{}
 	if l.stops(s) {
 		t.tell(s)
+	}
+	if l.epoch < r.closed {
+		s.closeTaken(t)
 	}
 	return func() {
 		s.stats.upgraded.Add(-1)
@@ -64,14 +69,18 @@ func (s *Server) tellTaken() {
 	}
 }
 
-// closeTaken closes all that were taken over. It waits for none: closing may block.
-func (s *Server) closeTaken() {
+// closeAllTaken closes all that were taken over.
+func (s *Server) closeAllTaken() {
 	s.run.mu.Lock()
 	defer s.run.mu.Unlock()
+	s.run.closed = s.engine.Epoch()
 	for t := range s.run.taken {
-		go s.callCalmly("closing a connection", t.close)
+		s.closeTaken(t)
 	}
 }
+
+// closeTaken closes t. It doesn't wait: closing may block.
+func (s *Server) closeTaken(t *taken) { go s.callCalmly("closing a connection", t.close) }
 
 // hold counts a connection that is already counted, and that its worker will dismiss, once
 // more. The caller passes ip to unhold.

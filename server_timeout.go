@@ -31,7 +31,7 @@ func TimeoutWithCodeHandler(h RequestHandler, timeout time.Duration, msg string,
 			return
 		}
 		ctx.timed.Add(1)
-		ctx.noteHooked()
+		ctx.noteForLate()
 		ended := make(chan any, 1)
 		var over atomic.Bool // set by the handler or the timeout, whichever is first
 		go func() {

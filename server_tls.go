@@ -274,6 +274,9 @@ func (s *Server) handshake(tc *tls.Conn, epoch uint32) (proto ServeHandler, err 
 		return nil, errShuttingDown
 	}
 	err = s.shakeHands(tc)
+	if err == errShuttingDown {
+		return nil, err
+	}
 	if err != nil {
 		s.logError(tc, "TLS handshake", err)
 		answerPlain(err)
@@ -297,9 +300,14 @@ func answerPlain(err error) {
 	}
 }
 
-// shakeHands does the handshake after enterHandshake, and undoes enterHandshake.
-func (s *Server) shakeHands(tc *tls.Conn) error {
-	defer s.leaveHandshake(tc) // functions of TLSConfig may panic
+// shakeHands does the handshake after enterHandshake, and undoes enterHandshake. It returns
+// errShuttingDown if a shutdown has closed the connection, even if the handshake is done.
+func (s *Server) shakeHands(tc *tls.Conn) (err error) {
+	defer func() { // functions of TLSConfig may panic
+		if !s.leaveHandshake(tc) && err == nil {
+			err = errShuttingDown
+		}
+	}()
 	ctx := context.Background()
 	d := s.TLSHandshakeTimeout
 	if d == 0 {
@@ -312,7 +320,7 @@ func (s *Server) shakeHands(tc *tls.Conn) error {
 		return tc.HandshakeContext(ctx)
 	}
 	tc.SetDeadline(time.Now().Add(d))
-	err := tc.HandshakeContext(ctx)
+	err = tc.HandshakeContext(ctx)
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		return ErrTLSHandshakeTimeout
 	}

@@ -200,5 +200,8 @@ func (c *UpgradedConn) end(err error) {
 			c.logPanic(r)
 		}
 	}()
+	if l := c.sc.l; l != nil && l.fixed.faults { // there may be no Server
+		defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	}
 	c.h.Closed(c, err)
 }

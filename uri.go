@@ -257,9 +257,10 @@ func (u *URI) SetHostBytes(host []byte) {
 	}
 }
 
-// Username returns the part of the authority before "@" and ":", as it was given.
-// RequestURI, FullURI and String never include it. The bytes are borrowed: they are
-// valid until u changes or the handler returns.
+// Username returns the part of the authority before "@" and ":", decoded: "a@b" for
+// "http://a%40b:c@host/". A "%" without two hex digits stays. RequestURI, FullURI and
+// String never include it. The bytes are borrowed: they are valid until u changes or the
+// handler returns. They may be any, also CR, LF and NUL.
 func (u *URI) Username() []byte {
 	if u.loan != nil {
 		u.use()
@@ -267,7 +268,7 @@ func (u *URI) Username() []byte {
 	return u.part(u.username)
 }
 
-// SetUsername sets the username. CR, LF and NUL become spaces.
+// SetUsername sets the username; it isn't decoded. CR, LF and NUL become spaces.
 func (u *URI) SetUsername(username string) { u.SetUsernameBytes(bytesconv.S2B(username)) }
 
 // SetUsernameBytes is [URI.SetUsername] for bytes.
@@ -277,9 +278,9 @@ func (u *URI) SetUsernameBytes(username []byte) {
 	bytesconv.NeutralizeLine(u.part(u.username))
 }
 
-// Password returns the part of the authority between the first ":" and the last
-// "@", as it was given. RequestURI, FullURI and String never include it. The bytes
-// are borrowed: they are valid until u changes or the handler returns.
+// Password returns the part of the authority between the first ":" and the last "@",
+// decoded as Username is. RequestURI, FullURI and String never include it. The bytes are
+// borrowed: they are valid until u changes or the handler returns.
 func (u *URI) Password() []byte {
 	if u.loan != nil {
 		u.use()
@@ -287,7 +288,7 @@ func (u *URI) Password() []byte {
 	return u.part(u.password)
 }
 
-// SetPassword sets the password. CR, LF and NUL become spaces.
+// SetPassword sets the password; it isn't decoded. CR, LF and NUL become spaces.
 func (u *URI) SetPassword(password string) { u.SetPasswordBytes(bytesconv.S2B(password)) }
 
 // SetPasswordBytes is [URI.SetPassword] for bytes.
@@ -464,3 +465,43 @@ func (u *URI) WriteTo(w io.Writer) (int64, error) {
 	n, err := w.Write(u.FullURI())
 	return int64(n), err
 }
+
+// lend makes u part of l: its memory moves to l, and grows there from now on.
+func (u *URI) lend(l *lifetime.Loan) {
+	u.loan = l
+	u.buf = lifetime.Move(l, u.buf)
+	u.fullURI, u.requestURI = lifetime.Move(l, u.fullURI), lifetime.Move(l, u.requestURI)
+	u.args.lend(l)
+}
+
+// lapse empties u at the end of its loan.
+func (u *URI) lapse() {
+	u.args.lapse()
+	u.DisablePathNormalizing, u.pathDone, u.pathPlain, u.queryPlain, u.argsDone, u.userParsed = false, false, false, false, false, false
+	for _, b := range [...][]byte{u.buf, u.fullURI, u.requestURI} {
+		u.loan.KeepLast(b)
+	}
+	u.buf, u.validHost, u.uriParts = nil, 0, uriParts{}
+	u.fullURI, u.requestURI = nil, nil
+}
+
+// own makes sure that the arena, which had a capacity of had bytes, is memory of the
+// loan, if there is one.
+func (u *URI) own(had int) {
+	if u.loan != nil {
+		u.ownArena(had)
+	}
+}
+
+//go:noinline so that own is inlined
+func (u *URI) ownArena(had int) {
+	if cap(u.buf) != had {
+		u.buf = lifetime.Move(u.loan, u.buf)
+	}
+}
+
+// use is used(u.loan) for methods that would be too large to be inlined with it. There is
+// a loan.
+//
+//go:noinline
+func (u *URI) use() { u.loan.Use() }

@@ -153,16 +153,12 @@ func appendHost(dst, host []byte) []byte {
 	return append(dst, host...)
 }
 
-// validUserinfo checks *( unreserved / pct-encoded / sub-delims / ":" / "@" ). RFC
-// 3986 section 3.2.1 has no "@" here; it is common in passwords, and programs agree
-// that the last "@" ends the userinfo.
+// validUserinfo checks *( unreserved / "%" / sub-delims / ":" / "@" ). RFC 3986 section
+// 3.2.1 has no "@" here, and "%" only in escapes; both are common in passwords, and
+// programs agree that the last "@" ends the userinfo.
 func validUserinfo(b []byte) bool {
-	for i := 0; i < len(b); i++ {
-		switch c := b[i]; {
-		case bytesconv.HostSafe[c], c == ':', c == '@':
-		case c == '%' && i+2 < len(b) && bytesconv.HexValue[b[i+1]]|bytesconv.HexValue[b[i+2]] < 16:
-			i += 2
-		default:
+	for _, c := range b {
+		if !bytesconv.HostSafe[c] && c != ':' && c != '@' && c != '%' {
 			return false
 		}
 	}

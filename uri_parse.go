@@ -3,6 +3,7 @@ package gale
 import (
 	"bytes"
 	"fmt"
+	"slices"
 
 	"github.com/galehttp/gale/internal/bytesconv"
 )
@@ -19,8 +20,8 @@ import (
 // host is a host with an optional port and may be empty. Hosts must follow the
 // grammar of RFC 3986 section 3.2.2, with two differences: commas and
 // percent-encoded ASCII are not allowed; raw and percent-encoded UTF-8 is allowed.
-// An authority may have a username and password before the host; the argument host
-// may not.
+// An authority may have a username and password before the host, which are decoded; the
+// argument host may not.
 //
 // The error is, or wraps, [ErrorInvalidURI], an [InvalidHostError] or an
 // [EscapeError], or it says what is wrong with the scheme or the host. After an
@@ -116,29 +117,31 @@ func errNoHost() error {
 
 // isHTTP reports whether the scheme of u is http or https: such a URI must have a
 // host (RFC 9110 section 4.2.1).
-func (u *URI) isHTTP() bool {
-	switch string(u.part(u.scheme)) {
-	case "http", "https":
-		return true
-	}
-	return false
-}
+func (u *URI) isHTTP() bool { return isHTTPScheme(u.part(u.scheme)) }
 
 var (
 	slash     = []byte{'/'}
 	schemeEnd = []byte("://")
 )
 
-// setUserinfo sets username and password to parts of the arena.
+// setUserinfo sets username and password to parts of the arena, which it decodes there.
 func (u *URI) setUserinfo(from, end int) bool {
-	b := u.buf[from:end]
-	u.userParsed = true
-	u.username = uriPart{uint32(from), uint32(end)}
-	if i := bytes.IndexByte(b, ':'); i >= 0 {
-		u.username.end = uint32(from + i)
-		u.password = uriPart{uint32(from + i + 1), uint32(end)}
+	if !validUserinfo(u.buf[from:end]) {
+		return false
 	}
-	return validUserinfo(b)
+	u.userParsed = true
+	if i := bytes.IndexByte(u.buf[from:end], ':'); i >= 0 {
+		u.password = u.decodedPart(from+i+1, end)
+		end = from + i
+	}
+	u.username = u.decodedPart(from, end)
+	return true
+}
+
+// decodedPart decodes percent-escapes in the arena between from and end.
+func (u *URI) decodedPart(from, end int) uriPart {
+	n := bytesconv.Unescape(u.buf[from:end])
+	return uriPart{uint32(from), uint32(from + n)}
 }
 
 // splitAuthority returns where the authority of the reference in the arena
@@ -179,6 +182,9 @@ func (u *URI) splitAuthority(at int, received bool) (authority, rest int, err er
 			return -1, at, nil
 		}
 		if !validScheme(b[:n]) {
+			if slices.ContainsFunc(b[:n], func(c byte) bool { return !notControl[c] }) {
+				return -1, at, ErrorInvalidURI
+			}
 			return -1, at, errorf("invalid scheme %q", b[:n])
 		}
 		bytesconv.LowerInPlace(b[:n])
@@ -295,31 +301,45 @@ func (u *URI) setTarget(at int) bool {
 //   - /path...: newURI replaces path, query and hash.
 //   - path...: the same, but the path replaces only the text after the last "/" of
 //     u's path.
-//   - ?query...: newURI replaces query and hash.
+//   - ?query...: newURI replaces query and hash. Under fasthttp's name, the hash stays if
+//     newURI has none, as in fasthttp.
 //   - #hash: newURI replaces the hash.
+//   - scheme:... without "//", if the scheme is that of u: as one of the above, without
+//     "scheme:".
 //
 // Leading spaces are ignored. Nothing changes if newURI is empty.
 //
 // If newURI is invalid, u becomes empty, as with Parse. If u kept its host, a
 // program that checks the host afterwards would treat newURI as a reference to that
-// host. Update refuses what Parse refuses, and also references that browsers may
-// read as the address of another host: an authority without a host ("///evil"), an
-// authority after a backslash ("/\evil"), and a scheme without an authority
-// ("http:evil", "mailto:a@b"). In fasthttp all of these are paths.
+// host. Send the changed u to a client, not newURI: what newURI means depends on the
+// scheme that the client sees. Update refuses what Parse refuses, and also references that
+// browsers may read as the address of another host: an authority without a host
+// ("///evil"), an authority after a backslash ("/\evil"), and another scheme without an
+// authority ("https:evil" in an http URI, "mailto:a@b"). In fasthttp all of these are
+// paths.
 func (u *URI) Update(newURI string) { u.UpdateBytes(bytesconv.S2B(newURI)) }
 
 // UpdateBytes is [URI.Update] for bytes.
-func (u *URI) UpdateBytes(newURI []byte) {
+func (u *URI) UpdateBytes(newURI []byte) { _ = u.UpdateBytesErr(newURI) }
+
+// UpdateBytesErr is [URI.UpdateBytes], and returns the error of an invalid newURI:
+// that of [URI.Parse], or [ErrorInvalidURI] for a reference that only Update refuses.
+func (u *URI) UpdateBytesErr(newURI []byte) error {
 	used(u.loan)
-	if u.update(newURI) != nil {
+	err := u.update(newURI)
+	if err != nil {
 		u.Reset()
 	}
+	return err
 }
 
-// update is UpdateBytes, but if newURI is invalid, it returns the error and leaves
+// update is UpdateBytesErr, but if newURI is invalid, it returns the error and leaves
 // u unchanged.
 func (u *URI) update(newURI []byte) error {
 	newURI = bytes.TrimLeft(newURI, " ")
+	if scheme := bareScheme(newURI); scheme != nil && bytes.EqualFold(scheme, u.Scheme()) {
+		newURI = newURI[len(scheme)+1:] // RFC 3986 section 5.2.2; browsers do the same
+	}
 	if len(newURI) == 0 {
 		return nil
 	}
@@ -361,20 +381,45 @@ func (u *URI) update(newURI []byte) error {
 		u.original = u.partOf(n)
 		u.path, u.pathDone, u.pathPlain = uriPart{}, false, false
 	}
-	u.query, u.hash = u.store(next.QueryString()), u.store(next.Hash())
+	u.query = u.store(next.QueryString())
+	if newURI[0] != '?' || !updateKeepsHash || bytes.IndexByte(newURI, '#') >= 0 {
+		u.hash = u.store(next.Hash())
+	}
 	u.queryPlain, u.argsDone = false, false
 	return nil
 }
 
 // looksElsewhere reports whether a reference that has no authority by RFC 3986 may
 // still lead to another host. Browsers read a backslash as "/", and the text after
-// "http:" or "https:" as an authority; other schemes have no host.
+// another scheme as an authority if it is "http:" or "https:"; other schemes have no host.
 func looksElsewhere(ref []byte) bool {
 	if len(ref) > 1 && (ref[0] == '\\' && (ref[1] == '\\' || ref[1] == '/') || ref[0] == '/' && ref[1] == '\\') {
 		return true
 	}
-	n := bytes.IndexAny(ref, ":/?#")
-	return n > 0 && ref[n] == ':' && validScheme(ref[:n]) && !bytes.HasPrefix(ref[n+1:], doubleSlash)
+	return bareScheme(ref) != nil
+}
+
+// bareScheme returns the scheme of a reference that has one and no authority, such as
+// "mailto:a@b", else nil.
+func bareScheme(ref []byte) []byte {
+	scheme := schemeOf(ref)
+	if scheme != nil && bytes.HasPrefix(ref[len(scheme)+1:], doubleSlash) {
+		return nil
+	}
+	return scheme
+}
+
+// schemeOf returns the scheme of a reference, nil if it has none.
+func schemeOf(ref []byte) []byte {
+	if n := bytes.IndexAny(ref, ":/?#"); n > 0 && ref[n] == ':' && validScheme(ref[:n]) {
+		return ref[:n]
+	}
+	return nil
+}
+
+// isHTTPScheme reports whether scheme is "http" or "https", in any case.
+func isHTTPScheme(scheme []byte) bool {
+	return bytesconv.EqualFoldString(scheme, "http") || bytesconv.EqualFoldString(scheme, "https")
 }
 
 var doubleSlash = []byte("//")

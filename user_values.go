@@ -94,16 +94,20 @@ func (v *userValues) reset() {
 }
 
 func (v *userValues) resetSlow() {
+	defer func() {
+		clear(*v)
+		*v = (*v)[:0]
+	}()
 	v.close()
-	clear(*v)
-	*v = (*v)[:0]
 }
 
 // close closes the values that implement io.Closer, in order, and keeps all.
 func (v userValues) close() {
 	for i := range v {
 		if c, ok := v[i].value.(io.Closer); ok {
+			defer v[i+1:].close() // even if Close doesn't return
 			_ = c.Close()
+			return
 		}
 	}
 }

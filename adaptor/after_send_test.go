@@ -2,6 +2,7 @@ package adaptor
 
 import (
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -44,6 +45,19 @@ func TestAfterSend(t *testing.T) {
 			ctx.WriteString("one ")
 			_ = ctx.Flush()
 			panic(gale.ErrAbortHandler)
+		case "/silent":
+			ctx.Hijack(func(c net.Conn) { _, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n") })
+			ctx.HijackSetNoResponse(true)
+		case "/granted":
+			ctx.SetBodyString("hello")
+			ctx.Hijack(func(net.Conn) {})
+		case "/granted short":
+			ctx.SetBodyStream(strings.NewReader("123"), 5)
+			ctx.Hijack(func(net.Conn) {})
+		case "/dismissed":
+			ctx.WriteString("one ")
+			_ = ctx.Flush()
+			ctx.WriteString("two")
 		case "/hijack":
 			if c, err := ctx.HijackNow(); err == nil {
 				c.Close()
@@ -59,8 +73,13 @@ func TestAfterSend(t *testing.T) {
 		{"GET", "/bytes", 5, false}, {"GET", "/sized", 5, false}, {"GET", "/unsized", 10, false}, {"GET", "/flush", 7, false},
 		{"GET", "/204", 0, false}, {"HEAD", "/bytes", 0, false}, {"HEAD", "/unsized", 0, false}, {"GET", "/timeout", 9, false},
 		{"GET", "/short", 3, true}, {"GET", "/abort", 4, true}, {"GET", "/hijack", 0, true},
+		{"GET", "/silent", 0, true}, {"GET", "/granted", 5, false}, {"GET", "/granted%20short", 3, true}, {"POST", "/dismissed", 7, false},
 	} {
-		req, err := http.NewRequest(c.method, srv.URL+c.path, nil)
+		var body io.Reader
+		if c.method == "POST" {
+			body = strings.NewReader(strings.Repeat("b", 1<<20)) // the handler reads nothing of it
+		}
+		req, err := http.NewRequest(c.method, srv.URL+c.path, body)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -68,7 +87,7 @@ func TestAfterSend(t *testing.T) {
 			_, _ = io.Copy(io.Discard, resp.Body)
 			resp.Body.Close()
 		}
-		if got := <-calls; got.path != c.path || got.sent != c.sent || (got.err != nil) != c.fails {
+		if got := <-calls; got.path != strings.ReplaceAll(c.path, "%20", " ") || got.sent != c.sent || (got.err != nil) != c.fails {
 			t.Errorf("%s %s: %+v, want %d bytes", c.method, c.path, got, c.sent)
 		}
 	}

@@ -109,7 +109,7 @@ func TestTimeoutClosesValues(t *testing.T) {
 			select {
 			case <-ctx.UserValue("value").(closedValue):
 				t.Error("closed before the function has returned")
-			case <-time.After(50 * time.Millisecond):
+			case <-time.After(50 * time.Millisecond): // it must stay open, and no state shows that it does
 			}
 			ctx.Response.Header.Set("X-Hook", "1")
 		})

@@ -69,11 +69,23 @@ func (c *requestContext) Deadline() (deadline time.Time, ok bool) {
 	return time.Time{}, false
 }
 
+// noServer is what handlers find under http.ServerContextKey, since they may expect a value of
+// that type. httputil.ReverseProxy aborts a response only if there is one.
+var noServer = new(http.Server)
+
 // Value returns the user value of key or, if there is none, the value in the connection's
-// context.
+// context, or what a net/http server has there.
 func (c *requestContext) Value(key any) any {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if v := c.value(key); v != nil || key != http.ServerContextKey || c.conn == nil {
+		return v
+	}
+	return noServer
+}
+
+// value is Value under mu, without noServer.
+func (c *requestContext) value(key any) any {
 	if c.std != nil {
 		// Package context looks for a context that it made itself, with a key that only
 		// it has, so that it can add children without a goroutine.

@@ -17,6 +17,7 @@ import (
 
 	"github.com/galehttp/gale"
 	"github.com/galehttp/gale/internal/race"
+	"github.com/galehttp/gale/tests/harness/await"
 )
 
 // foreign is a context of another package, which package context watches with a
@@ -108,15 +109,6 @@ type closeCounter struct{ n atomic.Int32 }
 
 func (c *closeCounter) Close() error { c.n.Add(1); return nil }
 
-func await(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for end := time.Now().Add(30 * time.Second); !ok(); time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("waiting for %s", what)
-		}
-	}
-}
-
 // What is derived from the context of a Gale handler on a net/http server stays
 // that of its request.
 func TestKeptContextsOnNetHTTP(t *testing.T) {
@@ -174,7 +166,7 @@ func TestKeptContextsOnNetHTTP(t *testing.T) {
 			if err := k.check(tt.cause); err != nil {
 				t.Error("after the request:", err)
 			}
-			await(t, "functions of AfterFunc", func() bool { return k.ran.Load() == 3 })
+			await.Until(t, "functions of AfterFunc", func() bool { return k.ran.Load() == 3 })
 			for _, cancel := range k.cancel {
 				cancel()
 			}
@@ -184,7 +176,7 @@ func TestKeptContextsOnNetHTTP(t *testing.T) {
 			if tt.name == "TimeoutError" {
 				return // its values are those of others
 			}
-			await(t, "the user value to be closed", func() bool { return value.n.Load() > 0 })
+			await.Until(t, "the user value to be closed", func() bool { return value.n.Load() > 0 })
 			if n := value.n.Load(); n != 1 {
 				t.Errorf("the user value was closed %d times", n)
 			}
@@ -201,7 +193,7 @@ func TestTimeoutCauseOnNetHTTP(t *testing.T) {
 				<-ctx.Done()
 			}
 			for ctx.LastTimeoutErrorResponse() == nil {
-				time.Sleep(time.Millisecond)
+				time.Sleep(time.Millisecond) // between two looks
 			}
 			<-ctx.Done()
 			causes <- context.Cause(ctx.Context())

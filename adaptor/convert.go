@@ -14,6 +14,7 @@ import (
 
 	"github.com/galehttp/gale"
 	"github.com/galehttp/gale/internal/door"
+	"github.com/galehttp/gale/internal/msg"
 )
 
 // ConvertNetHTTPRequestToFastHTTPRequest converts r into req. It doesn't reset req first:
@@ -208,37 +209,44 @@ type attachedBody struct {
 	r        *http.Request
 	h        *gale.RequestHeader
 	trailers []string
+	passed   bool // a client takes the trailers, see door.TrailerLender
 	sized    bool
 	left     int64 // bytes to come, if sized
 
-	served bool  // a handler reads it, with a limit
-	n      int64 // bytes that were read, if served
-	limit  int64 // most bytes that are read, 0 for no limit
+	served bool         // a handler reads it, with a limit
+	n      atomic.Int64 // bytes that were read
+	limit  atomic.Int64 // most bytes that are read, 0 for no limit
 
-	reading, closed atomic.Bool // closed by CloseRequestBody
+	reading  atomic.Bool
+	closed   atomic.Bool // Read fails, for example after CloseRequestBody
+	notAsked atomic.Bool // a first Read fails with door.ErrNotAsked
+	whole    atomic.Bool // it was read to its end
 }
 
 // errBodyClosed is what Read returns after RequestCtx.CloseRequestBody.
 var errBodyClosed error = &door.BodyClosed{Text: "adaptor: the request body was closed", Done: gale.ErrRequestDone}
 
+// Taken returns how many bytes of the body were read. Package reverse asks for it.
+func (b *attachedBody) Taken() int64 { return b.n.Load() }
+
 // ReadsWhole limits what a handler reads into memory.
 func (b *attachedBody) ReadsWhole() {
-	if b.served && b.limit == 0 {
-		b.limit = gale.DefaultMaxRequestBodySize
+	if b.served {
+		b.limit.CompareAndSwap(0, gale.DefaultMaxRequestBodySize)
 	}
 }
 
 // WholeLimit returns the limit for BindJSON.
 func (b *attachedBody) WholeLimit() int64 {
-	if b.limit > 0 {
-		return b.limit
+	if limit := b.limit.Load(); limit > 0 {
+		return limit
 	}
 	return gale.DefaultMaxRequestBodySize
 }
 
 // StreamedFormLimit returns the limit for forms. There is none if the body has a limit.
 func (b *attachedBody) StreamedFormLimit() int64 {
-	if b.limit > 0 {
+	if b.limit.Load() > 0 {
 		return -1
 	}
 	return 0
@@ -255,15 +263,22 @@ func (b *attachedBody) Read(p []byte) (n int, err error) {
 	if b.closed.Load() {
 		return 0, errBodyClosed
 	}
-	if b.limit > 0 && int64(len(p)) > b.limit-b.n+1 {
-		p = p[:max(b.limit-b.n+1, 0)]
+	if b.notAsked.Load() && b.n.Load() == 0 {
+		return 0, door.ErrNotAsked
+	}
+	limit := b.limit.Load()
+	if room := limit - b.n.Load() + 1; limit > 0 && int64(len(p)) > room {
+		p = p[:max(room, 0)]
 	}
 	if b.sized {
 		n, err = b.readSized(p)
 	} else {
 		n, err = b.readChunked(p)
 	}
-	if b.n += int64(n); b.limit > 0 && b.n > b.limit {
+	if err == io.EOF {
+		b.whole.Store(true)
+	}
+	if sum := b.n.Add(int64(n)); limit > 0 && sum > limit {
 		return 0, gale.ErrBodyTooLarge
 	}
 	if tooLarge := (*http.MaxBytesError)(nil); err != nil && errors.As(err, &tooLarge) {
@@ -273,12 +288,50 @@ func (b *attachedBody) Read(p []byte) (n int, err error) {
 }
 
 func (b *attachedBody) readChunked(p []byte) (n int, err error) {
-	if n, err = b.r.Body.Read(p); err == io.EOF {
-		for _, name := range b.trailers {
-			setTrailer(b.h, name, b.r.Trailer[name])
-		}
+	if n, err = b.r.Body.Read(p); err == io.EOF && !b.passed {
+		b.storeTrailers(b.h)
 	}
 	return n, err
+}
+
+func (b *attachedBody) storeTrailers(h *gale.RequestHeader) {
+	for _, name := range b.trailers {
+		setTrailer(h, name, b.r.Trailer[name])
+	}
+}
+
+// LendTrailers implements door.TrailerLender.
+func (b *attachedBody) LendTrailers(_ door.Seal, h any) bool {
+	if h != any(b.h) {
+		return false
+	}
+	if !b.served { // else the header never gets them
+		b.passed = true
+	}
+	return true
+}
+
+// GiveTrailers implements door.TrailerLender.
+func (b *attachedBody) GiveTrailers(_ door.Seal, header any) {
+	h := header.(*gale.RequestHeader)
+	if !b.served {
+		b.storeTrailers(h)
+		return
+	}
+	if b.whole.Load() {
+		var f msg.Fields
+		putTrailers(&f, b.r.Trailer)
+		door.ReceiveTrailers(h, &f)
+	}
+}
+
+// putTrailers appends the fields of a trailer section that have arrived.
+func putTrailers(f *msg.Fields, t http.Header) {
+	for name, values := range t {
+		for _, v := range values {
+			f.PutMore(msg.LookupString(name), []byte(name), []byte(v), msg.Normalized)
+		}
+	}
 }
 
 func (b *attachedBody) readSized(p []byte) (n int, err error) {
@@ -299,5 +352,11 @@ func (b *attachedBody) readSized(p []byte) (n int, err error) {
 	}
 }
 
-// Close closes r.Body.
-func (b *attachedBody) Close() error { return b.r.Body.Close() }
+// Close closes r.Body. That of a request that a handler serves is left to net/http, as a Server's: the
+// handler may have put b into another stream, and net/http would wait for the rest of the body.
+func (b *attachedBody) Close() error {
+	if b.served {
+		return nil
+	}
+	return b.r.Body.Close()
+}

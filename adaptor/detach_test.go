@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -126,3 +127,40 @@ func TestDetachOnNetHTTP(t *testing.T) {
 type counter int
 
 func (c *counter) Close() error { *c++; return nil }
+
+// The request of a detached context is the program's: the server must not look at it when it asks
+// for a handover. The race detector sees it.
+func TestDetachedHandover(t *testing.T) {
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	s := httptest.NewServer(NewHTTPHandler(func(ctx *gale.RequestCtx) {
+		ctx.Detach()
+		ctx.SetStatusCode(gale.StatusSwitchingProtocols)
+		ctx.Hijack(func(net.Conn) { t.Error("the program got the connection") })
+		ctx.SetStatusCode(gale.StatusForbidden)
+		begun := make(chan struct{})
+		go func() {
+			defer close(stopped)
+			for i := 0; ; i++ {
+				ctx.Request.Header.SetMethod([...]string{"GET", "CONNECT"}[i%2])
+				select {
+				case begun <- struct{}{}:
+				case <-stop:
+					return
+				default:
+				}
+			}
+		}()
+		<-begun
+	}))
+	defer s.Close()
+	resp, err := http.Get(s.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	if resp.StatusCode != http.StatusForbidden {
+		t.Errorf("the client got %d", resp.StatusCode)
+	}
+	close(stop)
+	<-stopped
+}

@@ -22,8 +22,11 @@
 //     superfluous WriteHeader calls and http.ErrAbortHandler work as in net/http.
 //   - The context of the request is canceled when the handler returns and when the client
 //     leaves. As in net/http, Server.Shutdown waits for the handler and doesn't cancel it;
-//     Server.Close does. It has the user values of the RequestCtx and
-//     http.LocalAddrContextKey.
+//     Server.Close does. It has the user values of the RequestCtx,
+//     http.LocalAddrContextKey and, if there is a connection, http.ServerContextKey: an
+//     empty *http.Server, which serves nothing and must not be changed; on a net/http
+//     server, that server. So httputil.ReverseProxy aborts a response that its upstream has
+//     broken off.
 //   - With gale.Server.StreamRequestBody the body is read while it arrives.
 //
 // As in net/http, a handler may keep what it gets after it has returned: the request and

@@ -209,12 +209,11 @@ func (e exactly) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// writeAndWait is a stream writer that doesn't end before its reader is closed.
+// writeAndWait is a stream writer that never ends.
 func writeAndWait(w *bufio.Writer) {
 	w.WriteString("hello")
-	for w.Flush() == nil {
-		time.Sleep(time.Millisecond)
-	}
+	w.Flush()
+	select {}
 }
 
 // selfWriting is a stream that writes itself.
@@ -232,15 +231,20 @@ var frontServers = map[string]func(t *testing.T, h gale.RequestHandler) string{
 }
 
 func galeServer(t *testing.T, h gale.RequestHandler, e gale.Engine) string {
+	return serveOn(t, &gale.Server{Handler: h, Engine: e, Logger: quietLog{}})
+}
+
+// serveOn serves s on loopback until the test ends, and returns the address.
+func serveOn(t *testing.T, s *gale.Server) string {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &gale.Server{Handler: h, Engine: e, Logger: quietLog{}}
 	done := make(chan error, 1)
 	go func() { done <- s.Serve(ln) }()
 	t.Cleanup(func() {
 		s.Close()
+		ln.Close() // Serve may not have begun yet, and would begin after Close
 		<-done
 	})
 	return ln.Addr().String()

@@ -80,6 +80,9 @@ func serve(h http.Handler, ctx *gale.RequestCtx) {
 			panic(r)
 		}
 	}()
+	if r.Method == http.MethodOptions && r.RequestURI == "*" {
+		h = http.HandlerFunc(describeServer)
+	}
 	if r.ProtoMajor >= 2 {
 		h.ServeHTTP(streamResponse{&x.w}, r)
 	} else {
@@ -89,6 +92,10 @@ func serve(h http.Handler, ctx *gale.RequestCtx) {
 	x.w.finish()
 	returned = true
 }
+
+// describeServer answers an OPTIONS request for the server as a whole (RFC 9110 section 9.3.7)
+// as a net/http server does, whose handlers don't expect the target "*".
+func describeServer(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Content-Length", "0") }
 
 // removeForm removes the temporary files of a form that the handler parsed, as the
 // server of net/http does.

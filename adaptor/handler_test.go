@@ -145,12 +145,15 @@ func TestBodyReadBeyondHandler(t *testing.T) {
 	ln := onGale(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		started := make(chan bool)
 		go func() {
+			_, err := io.ReadFull(r.Body, make([]byte, 3))
 			close(started)
-			_, err := io.ReadAll(r.Body)
+			if err == nil {
+				_, err = io.ReadAll(r.Body)
+			}
 			got <- err
 		}()
 		<-started
-		time.Sleep(5 * time.Millisecond)
+		time.Sleep(5 * time.Millisecond) // now it most likely waits for more
 	}))
 	c := dial(t, ln)
 	c.send("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 10\r\n\r\nabc")

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/galehttp/gale"
+	"github.com/galehttp/gale/tests/harness/await"
 )
 
 // Requests of all kinds, of which clients break off some: each answer that is
@@ -106,5 +107,5 @@ func TestUnderLoad(t *testing.T) {
 	if err := s.Shutdown(); err != nil {
 		t.Error(err)
 	}
-	await(t, fmt.Sprint("no more goroutines than ", before, " before"), func() bool { return runtime.NumGoroutine() <= before+5 })
+	await.Until(t, fmt.Sprint("no more goroutines than ", before, " before"), func() bool { return runtime.NumGoroutine() <= before+5 })
 }

@@ -3,7 +3,10 @@ package adaptor
 import (
 	"errors"
 	"io"
+	"maps"
 	"net/http"
+	"slices"
+	"strings"
 
 	"github.com/galehttp/gale"
 	"github.com/galehttp/gale/internal/door"
@@ -15,7 +18,12 @@ import (
 //
 //   - The body is a stream; see RequestCtx.RequestBodyStream. PostBody and forms read it
 //     to its end, up to gale.DefaultMaxRequestBodySize or the limit that LimitRequestBody
-//     sets.
+//     sets. It can be read after Flush, too, and while a stream of the response is sent. A
+//     client that waits for a 100 (Continue) gets it before such a response, if the status
+//     is a success; otherwise reading fails. Over HTTP/2 net/http doesn't tell that the
+//     client waits: there, and over HTTP/1 if a middleware wraps the ResponseWriter, read a
+//     part of the body before the response. Behind such a middleware net/http drops up to
+//     256 KiB of a body that isn't read yet when the response begins.
 //   - Context is derived from the request's context. So Done is closed when that context
 //     ends, with its error and cause, and Value finds its values. Done is also closed
 //     when the request was answered (gale.ErrRequestDone).
@@ -24,9 +32,14 @@ import (
 //   - RequestCtx.Trailers and RequestCtx.PeekTrailer find the trailers of the request
 //     after the body was read. Request.Header never finds them.
 //   - Flush, body streams, trailers of the response, EarlyHints, SendInterim, Hijack and
-//     TimeoutHandler work, if the connection supports them: HTTP/2 can't be hijacked.
+//     TimeoutHandler work, if the connection supports them: HTTP/2 can't be hijacked, and no
+//     informational responses are sent over it: EarlyHints and SendInterim have no effect.
+//     HijackNow fails in a stream of the response, and later.
 //   - Functions given to RequestCtx.BeforeSend run before net/http gets the response,
 //     those given to RequestCtx.AfterSend when it has all of it.
+//   - net/http ends the context of a request when the client leaves, and when the server's
+//     BaseContext ends. Package reverse can't tell that apart, and ends the request to the
+//     upstream.
 //   - There is no gale.Server, so ConnID and ConnRequestNum are 0, and the settings of
 //     the net/http server apply.
 //
@@ -47,12 +60,18 @@ func answer(h gale.RequestHandler, w http.ResponseWriter, r *http.Request) {
 	if b, ok := ctx.Request.BodyStream().(*attachedBody); ok {
 		b.served = true
 		o.body = b
+		if len(r.Trailer) > 0 {
+			door.AnnounceTrailers(b.h, strings.Join(slices.Sorted(maps.Keys(r.Trailer)), ", "), b)
+		}
 	}
 	returned := false
 	defer func() {
 		o.end()
 		if returned {
 			return
+		}
+		if o.body != nil && !o.taken {
+			o.endReads() // net/http would wait for the rest of the body before it ends the connection
 		}
 		o.tellSent(ctx, false)
 		switch detached := o.detached(); {
@@ -66,7 +85,7 @@ func answer(h gale.RequestHandler, w http.ResponseWriter, r *http.Request) {
 			defer end(ctx, guarded)
 		}
 		if r := recover(); r != nil {
-			if err, ok := r.(error); ok && errors.Is(err, gale.ErrAbortHandler) {
+			if err, ok := r.(error); ok && (errors.Is(err, gale.ErrAbortHandler) || errors.Is(err, http.ErrAbortHandler)) {
 				r = http.ErrAbortHandler
 			}
 			panic(r)
@@ -74,16 +93,14 @@ func answer(h gale.RequestHandler, w http.ResponseWriter, r *http.Request) {
 	}()
 	h(ctx)
 	if ctx.LastTimeoutErrorResponse() != nil {
-		o.finishTimedOut(ctx)
+		o.tellSent(ctx, o.finishTimedOut(ctx))
 		returned = true
-		o.tellSent(ctx, true)
 		o.endContext()
 		ctx.Value(door.AbandonKey{}) // other goroutines use the context
 		return
 	}
-	o.finish(ctx)
+	o.tellSent(ctx, o.finish(ctx))
 	returned = true
-	o.tellSent(ctx, true)
 	if o.detached() {
 		ctx.Value(door.LeaveKey{})
 		return
@@ -108,11 +125,15 @@ func end(ctx *gale.RequestCtx, guarded bool) {
 // dispose closes and removes what ctx holds other than memory, such as files. Its user
 // values stay, for contexts that were derived from ctx.
 func dispose(ctx *gale.RequestCtx) {
+	defer ctx.Response.ResetBody() // all are closed, also if one panics or ends the goroutine
+	defer ctx.Request.ResetBody()
+	var closers []io.Closer
 	ctx.VisitUserValuesAll(func(_, value any) {
 		if c, ok := value.(io.Closer); ok {
-			_ = c.Close()
+			closers = append(closers, c)
 		}
 	})
-	ctx.Request.ResetBody()
-	ctx.Response.ResetBody()
+	for _, c := range slices.Backward(closers) {
+		defer c.Close()
+	}
 }

@@ -76,7 +76,7 @@ var galeHandlers = map[string]gale.RequestHandler{
 	"large": func(ctx *gale.RequestCtx) { ctx.SetBodyString(strings.Repeat("x", 1<<20)) },
 	"timeout": gale.TimeoutHandler(func(ctx *gale.RequestCtx) {
 		<-ctx.Done()
-		time.Sleep(10 * time.Millisecond)
+		time.Sleep(10 * time.Millisecond) // a handler that goes on for long
 		ctx.WriteString("too late")
 		ctx.Flush()
 	}, 10*time.Millisecond, "slow"),
@@ -260,37 +260,41 @@ func TestTLSOnGale(t *testing.T) {
 	}
 }
 
-// CloseRequestBody ends a Read that waits for the client, which learns so from the
-// answer.
+// CloseRequestBody ends a Read that waits for the client, and fails one that comes later. The
+// client, which sends no more, gets the answer.
 func TestCloseRequestBodyEndsRead(t *testing.T) {
-	for _, h2 := range []bool{false, true} {
+	for _, tt := range []struct{ h2, late bool }{{}, {h2: true}, {late: true}, {h2: true, late: true}} {
 		failed := make(chan error, 1)
 		s := httptest.NewUnstartedServer(NewHTTPHandler(func(ctx *gale.RequestCtx) {
-			first := make(chan struct{})
+			first, closed := make(chan struct{}), make(chan struct{})
 			body := ctx.RequestBodyStream()
 			go func() {
 				_, _ = io.ReadFull(body, make([]byte, 1))
 				close(first)
+				if tt.late {
+					<-closed
+				}
 				_, err := io.ReadFull(body, make([]byte, 1))
 				failed <- err
 			}()
 			<-first
 			ctx.CloseRequestBody()
+			close(closed)
 			if err := <-failed; err == nil {
-				t.Errorf("HTTP/2 %v: the body was read after CloseRequestBody", h2)
+				t.Errorf("%+v: the body was read after CloseRequestBody", tt)
 			}
 			ctx.SetBodyString("answered")
 		}))
-		s.EnableHTTP2 = h2
+		s.EnableHTTP2 = tt.h2
 		s.StartTLS()
 		r, w := io.Pipe()
 		go w.Write([]byte("x")) // and no end
 		resp, err := s.Client().Post(s.URL, "text/plain", r)
 		if err != nil {
-			t.Errorf("HTTP/2 %v: %v", h2, err)
+			t.Errorf("%+v: %v", tt, err)
 		} else {
 			if b, err := io.ReadAll(resp.Body); string(b) != "answered" {
-				t.Errorf("HTTP/2 %v: the answer is %q, %v", h2, b, err)
+				t.Errorf("%+v: the answer is %q, %v", tt, b, err)
 			}
 			resp.Body.Close()
 		}

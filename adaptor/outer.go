@@ -1,16 +1,16 @@
 package adaptor
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
 	"io"
-	"log"
 	"net"
 	"net/http"
 	"net/netip"
-	"runtime/debug"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -27,7 +27,7 @@ type outer struct {
 	nc      conn
 	tlsConn tlsConn // over nc
 	mu      sync.Mutex
-	sending atomic.Bool         // Flush runs, under mu
+	sending atomic.Bool         // Flush or SendInterim runs, under mu
 	given   atomic.Bool         // to a RequestCtx
 	w       http.ResponseWriter // nil when the request is over
 	rc      *http.ResponseController
@@ -35,13 +35,20 @@ type outer struct {
 	body    *attachedBody // nil if there is none
 	sealed  bool          // the handler timed out: it can't change the response anymore
 	begun   bool          // the head was given to w
+	framing framing       // of the body, when begun is set
+	duplex  bool          // the request's body is read while the response is sent, see openDuplex
+	asked   bool          // the client was sent a 100 before the head
 	taken   bool          // the connection was hijacked
-	sent    int64         // bytes of the body that net/http got, under mu while the handler runs
-	remote  net.Addr      // made at the first use
+	// answered: the handler has returned, and what is left of the response is being sent, without mu.
+	answered bool
+	ended    bool       // the handler has returned; doneMu guards it
+	sent     int64      // bytes of the body that were sent, under mu while the handler runs
+	length   int64      // of the body, as declared when the head was given to w; 0 if it isn't known
+	remote   net.Addr   // made at the first use
+	writeBy  *time.Time // the write deadline that the handler has set, nil if it hasn't
 
 	doneMu sync.Mutex // locked after RequestCtx.mu, and not held while something is sent
 	done   door.Done  // of the RequestCtx, after it was asked for
-	ended  bool       // the handler has returned
 }
 
 func newOuter(w http.ResponseWriter, r *http.Request) *outer {
@@ -148,18 +155,34 @@ func (o *outer) SetWriteDeadline(t time.Time) error {
 	if o.w == nil || o.sealed {
 		return errOver
 	}
+	o.writeBy = &t
 	return o.rc.SetWriteDeadline(t)
+}
+
+// writeDeadline returns until when the response may be written.
+func (o *outer) writeDeadline() time.Time {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.writeBy != nil {
+		return *o.writeBy
+	}
+	if s, ok := o.r.Context().Value(http.ServerContextKey).(*http.Server); ok && s.WriteTimeout > 0 {
+		return time.Now().Add(s.WriteTimeout)
+	}
+	return time.Time{}
 }
 
 func (o *outer) Context() context.Context { return o.r.Context() }
 
-// Trailers appends the fields of the request's trailer section that have arrived.
+// Trailers appends the fields of the request's trailer section that have arrived. After the
+// handler there are none: net/http may be reading the rest of the body, which changes r.Trailer.
 func (o *outer) Trailers(f *msg.Fields) {
-	for name, values := range o.r.Trailer {
-		for _, v := range values {
-			f.PutMore(msg.LookupString(name), []byte(name), []byte(v), msg.Normalized)
-		}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.w == nil || o.sealed {
+		return
 	}
+	putTrailers(f, o.r.Trailer)
 }
 
 // Watch keeps d until the request is over. When the client leaves, Context ends.
@@ -193,39 +216,57 @@ func (o *outer) detached() bool {
 // LimitBody limits how much of the body can be read.
 func (o *outer) LimitBody(_ *gale.RequestCtx, n int64) {
 	if o.body != nil {
-		o.body.limit = max(n, 0)
+		o.body.limit.Store(max(n, 0))
 	}
 }
 
-// CloseBody makes reading the body fail. It ends a running Read by a deadline; after that
-// net/http doesn't use the connection for other requests.
+// CloseBody makes reading the body fail. A deadline ends a running Read, and keeps net/http from
+// waiting for the rest of the body before it sends the answer; after that net/http doesn't use the
+// connection for other requests.
 func (o *outer) CloseBody(*gale.RequestCtx) {
-	if o.body == nil {
-		return
-	}
-	o.body.closed.Store(true)
-	if o.body.reading.Load() {
-		_ = o.SetReadDeadline(time.Unix(1, 0))
+	if o.body != nil {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		if o.w != nil && !o.sealed {
+			o.endReads()
+		}
 	}
 }
 
-// HijackNow takes the connection over from net/http.
-func (o *outer) HijackNow(*gale.RequestCtx) (net.Conn, error) {
+// endReads is CloseBody while no other goroutine uses w.
+func (o *outer) endReads() {
+	o.body.closed.Store(true)
+	if !o.body.whole.Load() {
+		_ = o.rc.SetReadDeadline(time.Unix(1, 0))
+	}
+}
+
+// HijackNow takes the connection over from net/http. For the program, which gives ctx, that is too late
+// when the response is being sent: a part of it would be lost.
+func (o *outer) HijackNow(ctx *gale.RequestCtx) (net.Conn, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.w == nil || o.taken || o.sealed {
+	switch {
+	case o.w == nil || o.taken || o.sealed:
 		return nil, gale.ErrNilConnection
+	case o.answered && ctx != nil:
+		return nil, errAnswered
 	}
 	c, rw, err := o.rc.Hijack()
 	if err != nil {
 		return nil, err
 	}
 	o.taken = true
+	if o.body != nil {
+		o.body.closed.Store(true)
+	}
 	if rw.Reader.Buffered() > 0 {
 		return &bufferedConn{Conn: c, r: rw.Reader}, nil
 	}
 	return c, nil
 }
+
+var errAnswered = errors.New("adaptor: the connection can't be taken over: net/http has the response")
 
 // bufferedConn is a connection with bytes that were already read from it.
 type bufferedConn struct {
@@ -235,13 +276,32 @@ type bufferedConn struct {
 
 func (c *bufferedConn) Read(p []byte) (int, error) { return c.r.Read(p) }
 
-// SendInterim makes net/http send an informational response.
+// NetConn returns the connection without those bytes, as for tls.Conn, for who resets it.
+func (c *bufferedConn) NetConn() net.Conn { return c.Conn }
+
+// CloseWrite ends the server's side, if the connection has such a method.
+func (c *bufferedConn) CloseWrite() error {
+	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
+		return half.CloseWrite()
+	}
+	return errors.ErrUnsupported
+}
+
+// SendInterim makes net/http send an informational response, except over HTTP/2. There net/http
+// reads the header map on another goroutine, and if the stream is reset, WriteHeader returns before
+// it has read it (golang/go#67940). So the map could never be changed afterwards, for the final
+// response.
 func (o *outer) SendInterim(_ *gale.RequestCtx, statusCode int, h *gale.ResponseHeader) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.w == nil || o.begun || o.taken || o.sealed {
 		return errOver
 	}
+	if o.r.ProtoMajor >= 2 {
+		return nil // as for clients of HTTP/1.0
+	}
+	o.sending.Store(true)
+	defer o.sending.Store(false)
 	to := o.w.Header()
 	before := to.Clone()
 	if h != nil {
@@ -252,11 +312,17 @@ func (o *outer) SendInterim(_ *gale.RequestCtx, statusCode int, h *gale.Response
 		}
 	}
 	o.w.WriteHeader(statusCode)
+	o.asked = o.asked || statusCode == http.StatusContinue
 	clear(to)
 	for k, v := range before {
 		to[k] = v
 	}
 	return nil
+}
+
+// awaits100 reports whether the client sends the body only after a 100, which it hasn't got.
+func (o *outer) awaits100() bool {
+	return !o.asked && o.body.n.Load() == 0 && o.r.ProtoAtLeast(1, 1) && strings.EqualFold(o.r.Header.Get("Expect"), "100-continue")
 }
 
 // Flush sends the head and the body so far, and empties the body.
@@ -273,13 +339,50 @@ func (o *outer) Flush(ctx *gale.RequestCtx) error {
 	if length == 0 || o.skips(resp) {
 		length = -1
 	}
+	o.openDuplex(resp.StatusCode())
 	o.begin(resp, length)
-	err := o.writeBody(resp)
+	err := o.writeBytes(o.w, resp)
 	resp.ResetBody()
 	if err != nil {
 		return err
 	}
 	return o.rc.Flush()
+}
+
+// openDuplex lets the handler, or a stream, read the rest of the request's body after the head of
+// the response. Otherwise net/http reads up to 256 KiB of it before it sends the head, and drops that.
+// A ResponseWriter of a middleware may hold a part of the response when the handler has returned, so
+// that closeDuplex could not end the response: there duplex stays closed, unless the handler has
+// begun to read. No 100 can follow the head, so one that the client waits for comes before it if the
+// status is that of a success; otherwise Read fails.
+func (o *outer) openDuplex(status int) {
+	b := o.body
+	if b == nil || o.begun || o.sealed || b.whole.Load() {
+		return
+	}
+	if o.r.ProtoMajor < 2 && (!o.wrapped() || b.n.Load() > 0 || b.reading.Load()) {
+		o.duplex = o.rc.EnableFullDuplex() == nil
+	}
+	if b.closed.Load() || !o.awaits100() {
+		return
+	}
+	mayAsk := o.duplex && !o.wrapped() // the first WriteHeader of a middleware may be its last
+	asks := mayAsk && status/100 == 2
+	b.notAsked.Store(!asks) // before reading is loaded; Read does it the other way round
+	reading := b.reading.Load()
+	if asks || mayAsk && reading {
+		o.asked = true
+		o.w.WriteHeader(http.StatusContinue)
+	}
+	if asks || reading {
+		b.notAsked.Store(false)
+	}
+}
+
+// wrapped reports whether the ResponseWriter is that of a middleware, around net/http's.
+func (o *outer) wrapped() bool {
+	_, ok := o.w.(interface{ Unwrap() http.ResponseWriter })
+	return ok
 }
 
 // begin passes status and fields to net/http, at its first call only. length is the
@@ -289,9 +392,10 @@ func (o *outer) begin(resp *gale.Response, length int) {
 		return
 	}
 	o.begun = true
-	if status := resp.StatusCode(); status < 100 || status > 999 {
+	if status := resp.StatusCode(); status < 200 || status > 999 {
 		resp.SetStatusCode(gale.StatusInternalServerError) // as a Server does
 	}
+	status := resp.StatusCode()
 	to := o.w.Header()
 	h := &resp.Header
 	byDefault := h.ContentType()
@@ -309,14 +413,71 @@ func (o *outer) begin(resp *gale.Response, length int) {
 	}
 	if len(h.ContentType()) == 0 {
 		to["Content-Type"] = nil // or net/http guesses
-		if length != 0 && len(byDefault) > 0 && mayHaveContent(resp.StatusCode()) {
+		if length != 0 && length != msg.LenUnsaid && len(byDefault) > 0 && mayHaveContent(status) {
 			to.Set("Content-Type", string(byDefault))
 		}
 	}
-	if status := resp.StatusCode(); length > 0 && to.Get("Trailer") == "" && (mayHaveContent(status) || status == http.StatusNotModified) {
-		to.Set("Content-Length", strconv.Itoa(length))
+	o.frame(resp, length)
+	o.w.WriteHeader(status)
+}
+
+// framing is how the body of a response ends.
+type framing uint8
+
+const (
+	noBody     framing = iota // with the head
+	sized                     // after the bytes that Content-Length declares
+	inChunks                  // with the last chunk, or with the stream of HTTP/2
+	untilClose                // with the connection
+)
+
+// frame sets the framing by which net/http sends the body, and the fields that make it do so.
+func (o *outer) frame(resp *gale.Response, length int) {
+	to, status, old := o.w.Header(), resp.StatusCode(), !o.r.ProtoAtLeast(1, 1)
+	if old {
+		to.Del("Trailer") // HTTP/1.0 has none
 	}
-	o.w.WriteHeader(resp.StatusCode())
+	switch {
+	case o.tunnels(resp):
+		to.Set("Transfer-Encoding", "identity") // net/http sends neither this nor another framing
+		return
+	case o.skips(resp), status == http.StatusResetContent:
+		to.Set("Content-Length", "0")
+		return
+	case length > 0 && (mayHaveContent(status) || status == http.StatusNotModified):
+		o.length = int64(length)
+		if to.Get("Trailer") == "" { // or net/http sends no trailers
+			to.Set("Content-Length", strconv.Itoa(length))
+		}
+	}
+	switch {
+	case o.bodyless(resp):
+	case to.Get("Content-Length") != "":
+		o.framing = sized
+	case old:
+		o.framing = untilClose
+	default:
+		o.framing = inChunks
+	}
+}
+
+// endsBare reports whether the end of the body of resp is the end of the connection.
+func (o *outer) endsBare(resp *gale.Response) bool {
+	if o.begun {
+		return o.framing == untilClose
+	}
+	return !o.r.ProtoAtLeast(1, 1) && resp.IsBodyStream() && resp.Header.ContentLength() < 0 && !o.bodyless(resp)
+}
+
+// connects reports whether the request asks for a tunnel: it is a CONNECT to a host.
+func (o *outer) connects() bool {
+	return o.r.Method == http.MethodConnect && !strings.HasPrefix(o.r.RequestURI, "/")
+}
+
+// tunnels reports whether the response makes the connection a tunnel (RFC 9110 section 9.3.6). It
+// has no body then. Over HTTP/2 net/http sends the bytes of the tunnel as those of a body.
+func (o *outer) tunnels(resp *gale.Response) bool {
+	return o.r.ProtoMajor < 2 && resp.StatusCode()/100 == 2 && o.connects()
 }
 
 // mayHaveContent is hasBody, except that it returns false for 205, which net/http leaves
@@ -325,7 +486,7 @@ func mayHaveContent(status int) bool { return hasBody(status) && status != http.
 
 // bodyless reports whether no body of resp is sent.
 func (o *outer) bodyless(resp *gale.Response) bool {
-	return resp.SkipBody || o.r.Method == http.MethodHead || !mayHaveContent(resp.StatusCode())
+	return resp.SkipBody || o.r.Method == http.MethodHead || !mayHaveContent(resp.StatusCode()) || o.tunnels(resp)
 }
 
 // skips reports whether the program has set SkipBody for a response that the client
@@ -334,9 +495,9 @@ func (o *outer) skips(resp *gale.Response) bool {
 	return resp.SkipBody && o.r.Method != http.MethodHead && mayHaveContent(resp.StatusCode())
 }
 
-// length returns the length of a body in memory, as the head states it. If no body is
+// memoryLength returns the length of a body in memory, as the head states it. If no body is
 // sent, it may be the length of the body that a GET would get.
-func (o *outer) length(resp *gale.Response) int {
+func (o *outer) memoryLength(resp *gale.Response) int {
 	if o.skips(resp) {
 		return 0
 	}
@@ -346,60 +507,51 @@ func (o *outer) length(resp *gale.Response) int {
 	return resp.Header.ContentLength()
 }
 
-// writeBody writes a body that is in memory.
-func (o *outer) writeBody(resp *gale.Response) error {
-	if o.bodyless(resp) {
+// streamLength returns the length of a body that is a stream, negative if it isn't known. A header
+// with a status that has no body takes no length; the status that was flushed may have one.
+func (o *outer) streamLength(resp *gale.Response) int {
+	n := resp.Header.ContentLength()
+	if n == 0 && o.framing != noBody && !hasBody(resp.StatusCode()) {
+		return -1
+	}
+	return n
+}
+
+// writeBytes writes a body that is in memory to w, but no more than the declared length.
+func (o *outer) writeBytes(w io.Writer, resp *gale.Response) error {
+	b, err := resp.Body(), error(nil)
+	if o.framing == noBody || len(b) == 0 {
 		return nil
 	}
-	b := resp.Body()
-	if len(b) == 0 {
-		return nil
+	if left := o.length - o.sent; o.length > 0 && int64(len(b)) > left {
+		b, err = b[:left], http.ErrContentLength
 	}
-	n, err := o.w.Write(b)
-	o.sent += int64(n)
-	return err
+	_, failed := counted{o, w}.Write(b)
+	return cmp.Or(failed, err)
 }
 
-// handOver lets h take over the connection.
-func (o *outer) handOver(resp *gale.Response, h door.Hijack) {
-	c, err := o.HijackNow(nil)
-	if err != nil {
-		http.Error(o.w, "Internal Server Error", http.StatusInternalServerError)
-		return
+// writeStream writes a body that is a stream to w, which counts it, but no more than the declared
+// length, and closes it.
+func (o *outer) writeStream(w io.Writer, resp *gale.Response) error {
+	if o.framing == noBody {
+		return resp.CloseBodyStream()
 	}
-	if !h.NoResponse {
-		if o.r.Method == http.MethodHead {
-			resp.SkipBody = true
-		} else if o.skips(resp) {
-			resp.SkipBody = false
-			resp.ResetBody()
-		}
-		if _, err := resp.WriteTo(c); err != nil {
-			c.Close()
-			return
-		}
+	n := int64(o.streamLength(resp))
+	if left := o.length - o.sent; o.length > 0 && (n < 0 || n > left) {
+		n = left
 	}
-	go hijacked(c, h.Handler, errorLog(o.r))
+	if n < 0 {
+		return resp.BodyWriteTo(w)
+	}
+	return errors.Join(copyKnown(w, resp.BodyStream(), n), resp.CloseBodyStream())
 }
 
-// hijacked calls h with c, and then closes c.
-func hijacked(c net.Conn, h gale.HijackHandler, logf func(string, ...any)) {
-	defer func() { _ = recover() }() // the log has panicked
-	defer func() {
-		if r := recover(); r != nil {
-			logf("gale: panic in a HijackHandler: %v\n%s", r, debug.Stack())
-		}
-	}()
-	defer c.Close()
-	h(c)
-}
-
-// errorLog returns the function that writes to the log of r's net/http server.
-func errorLog(r *http.Request) func(string, ...any) {
-	if s, ok := r.Context().Value(http.ServerContextKey).(*http.Server); ok && s.ErrorLog != nil {
-		return s.ErrorLog.Printf
+// short returns an error if the body was not sent to its declared length.
+func (o *outer) short() error {
+	if o.framing != noBody && o.sent < o.length {
+		return io.ErrUnexpectedEOF
 	}
-	return log.Printf
+	return nil
 }
 
 // end separates o from net/http.
@@ -407,4 +559,7 @@ func (o *outer) end() {
 	o.mu.Lock()
 	o.w = nil
 	o.mu.Unlock()
+	if o.body != nil {
+		o.body.closed.Store(true)
+	}
 }

@@ -2,34 +2,55 @@ package adaptor
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"io"
 	"net/http"
+	"os"
 	"time"
 
 	"github.com/galehttp/gale"
 	"github.com/galehttp/gale/internal/door"
+	"github.com/galehttp/gale/internal/pool"
 )
 
-// finish sends the response of ctx, or the unsent rest of it.
-func (o *outer) finish(ctx *gale.RequestCtx) {
+// finish sends the response of ctx, or the unsent rest of it, and reports whether all was sent.
+func (o *outer) finish(ctx *gale.RequestCtx) (sent bool) {
 	o.mu.Lock()
 	taken := o.taken
 	o.mu.Unlock()
 	if taken {
-		return
+		return false
 	}
-	hijack := ctx.Value(door.HijackKey{}).(door.Hijack)
-	if hijack.Handler != nil && hijack.NoResponse {
-		o.handOver(&ctx.Response, hijack)
-		return
+	key := o.hijackKey()
+	hijack := ctx.Value(key).(door.Hijack)
+	if hijack.Handler != nil && hijack.NoResponse && o.framing != untilClose {
+		return o.handOver(&ctx.Response, hijack)
 	}
 	resp := o.final(ctx)
-	if hijack = ctx.Value(door.HijackKey{}).(door.Hijack); hijack.Handler != nil {
-		o.handOver(resp, hijack)
-		return
+	if !resp.IsBodyStream() {
+		o.endRead()
+	}
+	hijack = ctx.Value(key).(door.Hijack)
+	if hijack.Handler != nil && (hijack.NoResponse && !o.begun || !o.endsBare(resp)) {
+		return o.handOver(resp, hijack)
 	}
 	o.answer(resp)
+	return true
+}
+
+// hijackKey asks for a handover. The request in ctx may belong to the program.
+func (o *outer) hijackKey() (key door.HijackKey) {
+	if o.r.Close {
+		key |= door.HijackCloses
+	}
+	if !o.r.ProtoAtLeast(1, 1) {
+		key |= door.HijackOld
+	}
+	if o.connects() {
+		key |= door.HijackTunnel
+	}
+	return key
 }
 
 // final runs the functions of BeforeSend and returns the response to send.
@@ -46,6 +67,9 @@ func (o *outer) final(ctx *gale.RequestCtx) *gale.Response {
 
 // answer sends resp, or the unsent rest of it.
 func (o *outer) answer(resp *gale.Response) {
+	o.mu.Lock()
+	o.answered = true
+	o.mu.Unlock()
 	err := bodyError(resp)
 	if err != nil && !o.begun {
 		resp.Reset()
@@ -60,19 +84,20 @@ func (o *outer) answer(resp *gale.Response) {
 	default:
 		err = o.finishBytes(resp)
 	}
-	if err != nil {
+	if err = cmp.Or(err, o.short()); err != nil {
 		_ = o.rc.Flush()
 		panic(http.ErrAbortHandler) // the client must see that it is not complete
 	}
 	o.trailers(&resp.Header)
+	o.closeDuplex(resp)
 }
 
 // finishBytes sends a body that is in memory. A ResponseWriter may panic.
 func (o *outer) finishBytes(resp *gale.Response) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.begin(resp, o.length(resp))
-	return o.writeBody(resp)
+	o.begin(resp, o.memoryLength(resp))
+	return o.writeBytes(o.w, resp)
 }
 
 // bodyError returns the reason why the body of a response must not be sent: Body has read
@@ -85,7 +110,7 @@ func bodyError(resp *gale.Response) error {
 }
 
 // tellSent calls the functions of AfterSend, unless it has done so. complete says that
-// net/http has the whole response.
+// net/http, or the connection, has the whole response.
 func (o *outer) tellSent(ctx *gale.RequestCtx, complete bool) {
 	tell, ok := ctx.Value(door.SentKey{}).(door.Sent)
 	if !ok {
@@ -93,7 +118,7 @@ func (o *outer) tellSent(ctx *gale.RequestCtx, complete bool) {
 	}
 	o.mu.Lock()
 	err := error(nil)
-	if !complete || o.taken {
+	if !complete {
 		err = errNotSent
 	}
 	sent := o.sent
@@ -104,10 +129,13 @@ func (o *outer) tellSent(ctx *gale.RequestCtx, complete bool) {
 var errNotSent = errors.New("adaptor: the response was not sent completely")
 
 // finishTimedOut answers in place of a handler that timed out and may still use ctx. If
-// the handler has sent a part of its response, the response is aborted.
-func (o *outer) finishTimedOut(ctx *gale.RequestCtx) {
+// the handler has sent a part of its response, the response is aborted. It reports whether the
+// response was sent.
+func (o *outer) finishTimedOut(ctx *gale.RequestCtx) (sent bool) {
+	cut := false
 	if !o.mu.TryLock() {
 		if o.sending.Load() { // this may take long: the client must read
+			cut = true
 			_ = o.rc.SetWriteDeadline(time.Unix(1, 0))
 		}
 		o.mu.Lock()
@@ -117,47 +145,57 @@ func (o *outer) finishTimedOut(ctx *gale.RequestCtx) {
 	o.mu.Unlock()
 	switch {
 	case taken:
-	case begun:
+		return false
+	case begun, cut:
 		panic(http.ErrAbortHandler)
-	default:
-		o.answer(o.final(ctx))
+	}
+	o.endRead()
+	o.answer(o.final(ctx))
+	return true
+}
+
+// endRead ends a Read of the request's body that a handler has left: net/http would wait for it
+// before it sends the response.
+func (o *outer) endRead() {
+	if o.body != nil && o.body.reading.Load() {
+		o.endReads()
 	}
 }
 
 // finishStream sends a body that is a stream.
 func (o *outer) finishStream(resp *gale.Response) error {
-	length := resp.Header.ContentLength()
+	length := o.streamLength(resp)
 	if o.skips(resp) {
 		length = 0
 	}
+	o.openDuplex(resp.StatusCode())
 	o.begin(resp, length)
-	if o.bodyless(resp) {
-		return resp.CloseBodyStream()
-	}
-	if resp.ImmediateHeaderFlush {
+	if resp.ImmediateHeaderFlush && o.framing != noBody {
 		if err := o.rc.Flush(); err != nil {
 			return err
 		}
 	}
-	if length >= 0 {
-		err := copyKnown(counted{o}, resp.BodyStream(), int64(length))
-		return errors.Join(err, resp.CloseBodyStream())
+	if length < 0 {
+		return o.writeStream(&flushing{counted{o, o.w}, o.rc}, resp)
 	}
-	return resp.BodyWriteTo(&flushing{counted{o}, o.rc})
+	return o.writeStream(counted{o, o.w}, resp)
 }
 
-// counted counts what net/http gets of a stream.
-type counted struct{ o *outer }
+// counted counts what is sent of a body.
+type counted struct {
+	o *outer
+	w io.Writer
+}
 
 func (c counted) Write(p []byte) (int, error) {
-	n, err := c.o.w.Write(p)
+	n, err := c.w.Write(p)
 	c.o.sent += int64(n)
 	return n, err
 }
 
-// ReadFrom lets net/http use sendfile.
+// ReadFrom lets net/http, and connections, use sendfile.
 func (c counted) ReadFrom(r io.Reader) (int64, error) {
-	n, err := io.Copy(c.o.w, r)
+	n, err := io.Copy(c.w, r)
 	c.o.sent += n
 	return n, err
 }
@@ -166,11 +204,14 @@ func (c counted) ReadFrom(r io.Reader) (int64, error) {
 func copyKnown(w io.Writer, r io.Reader, length int64) error {
 	wt, ok := r.(gale.BodyWriterTo)
 	if !ok || !wt.SupportsBodyWriteTo() {
+		if _, file := r.(*os.File); !file { // net/http sends a file by sendfile
+			r = &checkedReader{r: r}
+		}
 		_, err := io.CopyN(w, r, length)
 		return err // io.EOF if r is shorter
 	}
 	to := &limited{w: w, left: length}
-	_, err := wt.WriteTo(to)
+	_, err := door.WriteTo(wt, to)
 	switch {
 	case to.over:
 		return nil
@@ -179,6 +220,15 @@ func copyKnown(w io.Writer, r io.Reader, length int64) error {
 	}
 	return err
 }
+
+// checkedReader checks the counts that a stream of the program returns, before other code uses
+// them for its own buffers.
+type checkedReader struct {
+	r     io.Reader
+	empty int
+}
+
+func (c *checkedReader) Read(p []byte) (int, error) { return pool.ReadOnce(c.r, p, &c.empty) }
 
 // limited passes on left bytes. If a stream writes more, it gets an error, and over is
 // set.

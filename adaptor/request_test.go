@@ -201,7 +201,7 @@ func TestTypeOfBody(t *testing.T) {
 		{"", []string{"<", "html>"}, "text/html; charset=utf-8"},
 		{"text ", []string{"<html>"}, "text/html; charset=utf-8"},
 		{"<html>", []string{"text"}, "text/plain; charset=utf-8"},
-		{"<html>", nil, ""},
+		{"<html>", nil, "text/plain; charset=utf-8"}, // the default: this handler has decided nothing
 		{"", []string{"", "\x89PNG\x0D\x0A\x1A\x0A", string(bytes.Repeat([]byte("x"), 2000))}, "image/png"},
 	} {
 		var ctx gale.RequestCtx

@@ -3,6 +3,7 @@ package adaptor
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,6 +20,8 @@ import (
 
 	"github.com/galehttp/gale"
 	"github.com/galehttp/gale/internal/door"
+	"github.com/galehttp/gale/internal/head"
+	"github.com/galehttp/gale/internal/msg"
 	"github.com/galehttp/gale/internal/pool"
 )
 
@@ -36,8 +39,9 @@ type response struct {
 	head     http.Header
 	length   int64 // declared by the handler, else -1
 	written  int64
-	waiting  int       // bytes of the body that were not flushed
 	late     *nameList // declared trailer fields; nil for none
+	waiting  int32     // bytes of the body that were not flushed, at most maxBuffered
+	status   int16     // that the handler has set
 	isHead   bool
 	begun    bool // the head is in ctx.Response, and changes of head have no effect
 	flushed  bool // the head was sent
@@ -107,8 +111,20 @@ func (w *response) writeHeader(code int) {
 		w.interim(code)
 		return
 	}
-	w.begun = true
+	w.begun, w.status = true, int16(code)
 	w.ctx.SetStatusCode(code)
+	w.ctx.Response.Header.SetNoDefaultContentType(true)
+	w.setFields()
+}
+
+// passFields sets the fields of a handler that has written nothing, and has not called
+// WriteHeader. Other handlers may follow. If they set a body, it has the default Content-Type,
+// unless this one has decided about that field.
+func (w *response) passFields() {
+	w.begun, w.status = true, int16(w.ctx.Response.StatusCode())
+	if has(w.head, "Content-Type") {
+		w.ctx.Response.Header.SetNoDefaultContentType(true)
+	}
 	w.setFields()
 }
 
@@ -142,29 +158,32 @@ func (w *response) interim(code int) {
 
 // field is an entry of a header.
 type field struct {
-	name   string
+	name   string // in canonical spelling
+	key    string // as the handler has spelled it
 	values []string
 }
 
 // setFields copies the header into ctx.Response.
 func (w *response) setFields() {
 	h := &w.ctx.Response.Header
-	h.SetNoDefaultContentType(true)
 	w.untyped = len(h.ContentType()) == 0
 	var room [16]field
 	fields := room[:0]
 	var length, coding string
 	var trailer []string
 	for k, values := range w.head {
-		switch k {
-		case "Content-Length":
-			length = first(values)
-		case "Transfer-Encoding":
-			coding = first(values)
-		case "Trailer":
-			trailer = values
+		switch name := http.CanonicalHeaderKey(k); name {
+		case "Content-Length", "Transfer-Encoding", "Trailer":
+			switch k { // in another spelling they are ignored: the body decides
+			case "Content-Length":
+				length = first(values)
+			case "Transfer-Encoding":
+				coding = first(values)
+			case "Trailer":
+				trailer = values
+			}
 		default:
-			fields = append(fields, field{k, values})
+			fields = append(fields, field{name, k, values})
 		}
 	}
 	if length != "" && coding != "chunked" {
@@ -174,18 +193,35 @@ func (w *response) setFields() {
 		w.trails = true
 		w.declareTrailers(h, trailer)
 	}
-	if len(fields) > 1 {
-		slices.SortFunc(fields, func(a, b field) int { return strings.Compare(a.name, b.name) })
+	if w.isHead && w.length < 0 && h.ContentLength() == 0 {
+		// The response to a GET may have a body: handlers leave it out for HEAD.
+		w.sent().ContentLength = msg.LenUnsaid
 	}
+	if len(fields) > 1 {
+		slices.SortFunc(fields, func(a, b field) int {
+			return cmp.Or(strings.Compare(a.name, b.name), strings.Compare(a.key, b.key))
+		})
+	}
+	before := ""
 	for _, f := range fields {
 		switch f.name {
 		case "Content-Type":
 			w.untyped, w.onlyType = false, len(w.head) == 1
 		case "Content-Encoding":
 			w.untyped = w.untyped && first(f.values) == ""
+		case "Date":
+			if len(f.values) == 0 {
+				w.sent().Implied |= head.NoDate
+			}
 		}
-		w.setField(h, f.name, f.values)
+		w.setField(h, f, f.name == before)
+		before = f.name
 	}
+}
+
+// sent returns the head of ctx.Response, for what ResponseHeader has no methods for.
+func (w *response) sent() *head.Response {
+	return w.ctx.Value(door.ResponseHeadKey{}).(*head.Response)
 }
 
 func has(h http.Header, name string) bool {
@@ -201,22 +237,30 @@ func first(values []string) string {
 	return values[0]
 }
 
-// setField sets a field that is not about the framing of the body.
-func (w *response) setField(h *gale.ResponseHeader, name string, values []string) {
-	if len(values) == 0 || strings.HasPrefix(name, http.TrailerPrefix) || w.late.has(name) {
+// setField sets a field that is not about the framing of the body, with the handler's spelling
+// of its name. more says that there are fields of that name in another spelling, which stay.
+func (w *response) setField(h *gale.ResponseHeader, f field, more bool) {
+	if len(f.values) == 0 || strings.HasPrefix(f.key, http.TrailerPrefix) || w.late.has(f.key) {
 		return
 	}
-	switch name {
-	case "Set-Cookie":
-	case "Content-Type":
+	if f.key != f.name && !h.DisableNormalizing() {
+		defer h.EnableNormalizing()
+	}
+	values := f.values
+	switch {
+	case f.name == "Content-Encoding", f.name == "Connection": // Add would replace the first value
+		h.Set(f.key, strings.Join(values, ", "))
+		return
+	case more, f.name == "Set-Cookie":
+	case f.name == "Content-Type":
 		h.SetContentType(values[0]) // often the same as in the last response
 		values = values[1:]
 	default:
-		h.Set(name, values[0])
+		h.Set(f.key, values[0])
 		values = values[1:]
 	}
 	for _, v := range values {
-		h.Add(name, v)
+		h.Add(f.key, v)
 	}
 }
 
@@ -289,7 +333,7 @@ var errOver = fmt.Errorf("adaptor: the response is over: its handler has returne
 // wrote counts n bytes that were appended, and flushes if too many are waiting.
 func (w *response) wrote(n int) error {
 	w.written += int64(n)
-	if w.waiting += n; w.waiting < maxBuffered {
+	if w.waiting += int32(min(n, maxBuffered-int(w.waiting))); w.waiting < maxBuffered {
 		return nil
 	}
 	return w.flush()
@@ -342,8 +386,8 @@ func (w *response) flushAny() error {
 }
 
 func (w *response) flush() error {
-	if !hasConn(w.ctx) {
-		return nil // there is no connection: the response stays in ctx.Response
+	if !hasConn(w.ctx) || w.ctx.Response.StatusCode() == http.StatusSwitchingProtocols && !w.flushed {
+		return nil // there is no connection: the response stays in ctx.Response; or Hijack sends it
 	}
 	w.typeByPrefix()
 	if err := w.ctx.Flush(); err != nil {
@@ -356,12 +400,12 @@ func (w *response) flush() error {
 // typeByPrefix sets the Content-Type by the bytes of the body so far, before any of them
 // is sent.
 func (w *response) typeByPrefix() {
-	if !w.untyped || w.waiting == 0 || w.flushed {
+	if !w.untyped || w.written == 0 || w.flushed {
 		return
 	}
 	w.untyped = false
 	b := w.ctx.Response.Body()
-	b = b[max(len(b)-w.waiting, 0):]
+	b = b[max(int64(len(b))-w.written, 0):]
 	w.ctx.Response.Header.SetContentType(http.DetectContentType(b))
 }
 
@@ -370,7 +414,8 @@ func (w *response) typeByPrefix() {
 // it when the program starts; nothing else writes it.
 var bareHijack = false
 
-// Hijack takes the connection over; see http.Hijacker.
+// Hijack takes the connection over; see http.Hijacker. If functions of BeforeSend have refused the
+// client by another status than that of the handler, it fails, and their response ends.
 func (w *response) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -383,6 +428,10 @@ func (w *response) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	if (w.explicit || w.begun && !bareHijack) && w.ctx.Response.StatusCode() != http.StatusSwitchingProtocols {
 		if err := w.flush(); err != nil {
 			return nil, nil, err
+		}
+		if w.refused() {
+			w.hijacked = true // the handler can't add to the response
+			return nil, nil, errRefused
 		}
 	}
 	rest := slices.Clone(w.ctx.Response.Body())
@@ -397,6 +446,15 @@ func (w *response) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	}
 	return c, bufio.NewReadWriter(bufio.NewReader(c), bufio.NewWriter(c)), nil
 }
+
+// refused reports whether the response that was sent refuses the client, although that of the
+// handler doesn't. As for RequestCtx.Hijack, any 2xx grants the connection.
+func (w *response) refused() bool {
+	sent := w.ctx.Response.StatusCode()
+	return w.flushed && sent != int(w.status) && sent/100 != 2
+}
+
+var errRefused = errors.New("adaptor: a function of BeforeSend has refused the client")
 
 // open writes the first bytes on a connection that was hijacked: the head of a 101 if the
 // handler asked for one, and then, unchanged, the bytes that it wrote.
@@ -501,7 +559,7 @@ func (w *response) finish() {
 		return
 	}
 	if !w.begun {
-		w.writeHeader(w.ctx.Response.StatusCode())
+		w.passFields()
 	}
 	w.typeByPrefix()
 	if w.length >= 0 && w.written < w.length && !w.isHead && hasBody(w.ctx.Response.StatusCode()) && hasConn(w.ctx) {
@@ -509,9 +567,9 @@ func (w *response) finish() {
 		_ = w.flush()
 		panic(gale.ErrAbortHandler)
 	}
-	if w.isHead && w.length < 0 && w.written == 0 && w.ctx.Response.Header.ContentLength() == 0 {
-		// The response to a GET may have a body: handlers leave it out for HEAD.
-		w.ctx.Response.Header.SetContentLength(-1)
+	if w.isHead && w.length >= 0 && w.written < w.length {
+		w.ctx.Response.ResetBody() // the declared length is that of the response to a GET
+		w.setLength(&w.ctx.Response.Header, strconv.FormatInt(w.length, 10))
 	}
 	w.setTrailers()
 }

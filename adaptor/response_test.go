@@ -194,24 +194,33 @@ func TestLengthOfHead(t *testing.T) {
 	}
 }
 
-// An informational response is no beginning of the final one: the connection can be
-// taken over after it, and nothing else is sent.
+// Neither an informational response nor a 101 that is flushed is a beginning of another one: the
+// client gets it, and then the connection is the handler's, as with net/http.
 func TestHijackAfterInterim(t *testing.T) {
-	h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.WriteHeader(http.StatusEarlyHints)
-		c, _, err := w.(http.Hijacker).Hijack()
-		must(err, nil)
-		defer c.Close()
-		io.WriteString(c, "HTTP/1.1 299 Mine\r\nContent-Length: 2\r\nConnection: close\r\n\r\nhi")
-	})
-	for _, ln := range []*galeutil.InmemoryListener{onGale(t, h), onNetHTTP(t, h)} {
-		c := dial(t, ln)
-		c.send(get("/"))
-		if a := c.read("GET"); a.Status != http.StatusEarlyHints {
-			t.Error(a)
-		}
-		if a := c.read("GET"); a.Status != 299 || a.Body != "hi" {
-			t.Error(a)
+	for _, status := range []int{http.StatusEarlyHints, http.StatusSwitchingProtocols} {
+		h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if status == http.StatusSwitchingProtocols {
+				w.Header().Set("Connection", "Upgrade")
+				w.Header().Set("Upgrade", "own")
+			}
+			w.WriteHeader(status)
+			if status == http.StatusSwitchingProtocols {
+				must(http.NewResponseController(w).Flush(), nil)
+			}
+			c, _, err := w.(http.Hijacker).Hijack()
+			must(err, nil)
+			defer c.Close()
+			io.WriteString(c, "HTTP/1.1 299 Mine\r\nContent-Length: 2\r\nConnection: close\r\n\r\nhi")
+		})
+		for _, ln := range []*galeutil.InmemoryListener{onGale(t, h), onNetHTTP(t, h)} {
+			c := dial(t, ln)
+			c.send(get("/"))
+			if a := c.read("GET"); a.Status != status || status == http.StatusSwitchingProtocols && a.Header.Get("Upgrade") != "own" {
+				t.Error(a)
+			}
+			if a := c.read("GET"); a.Status != 299 || a.Body != "hi" {
+				t.Error(a)
+			}
 		}
 	}
 }

@@ -71,7 +71,7 @@ func (w *response) addLateFields(h *gale.ResponseHeader, lists []string) {
 			if w.late.has(name) || len(h.Peek(name)) > 0 {
 				continue
 			}
-			w.setField(h, name, w.head[name])
+			w.setField(h, field{name, name, w.head[name]}, false)
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/galehttp/gale"
+	"github.com/galehttp/gale/tests/harness/await"
 )
 
 // onHTTP2 serves h on both engines and calls f with a client that speaks HTTP/2 only.
@@ -121,7 +122,7 @@ func TestRoundTripLeaves(t *testing.T) {
 				t.Errorf("%s: the handler got %v", end, err)
 			}
 			w.CloseWithError(io.ErrClosedPipe) // a Read of the body may still wait
-			await(t, "the body to be closed", func() bool { return body.closed.Load() == 1 })
+			await.Until(t, "the body to be closed", func() bool { return body.closed.Load() == 1 })
 		}
 	})
 }

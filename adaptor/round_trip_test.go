@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/galehttp/gale"
+	"github.com/galehttp/gale/tests/harness/await"
 )
 
 // newGaleClient returns a client of net/http that sends with a client of Gale.
@@ -232,7 +233,7 @@ func TestRoundTripClosesBody(t *testing.T) {
 			io.Copy(io.Discard, resp.Body)
 			resp.Body.Close()
 		}
-		await(t, tt.name+": the body to be closed", func() bool { return body.closed.Load() > 0 })
+		await.Until(t, tt.name+": the body to be closed", func() bool { return body.closed.Load() > 0 })
 		if n := body.closed.Load(); n != 1 {
 			t.Errorf("%s: the body was closed %d times", tt.name, n)
 		}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/galehttp/gale"
+	"github.com/galehttp/gale/tests/harness/await"
 )
 
 // As on a net/http server, Shutdown doesn't end the context of a request that is being
@@ -58,6 +59,7 @@ func testShutdownAndContext(t *testing.T, e gale.Engine, proto string, before, l
 	go func() { served <- s.Serve(ln) }()
 	defer func() {
 		s.Close()
+		ln.Close() // Serve may not have begun yet, and would begin after Close
 		<-served
 	}()
 
@@ -84,7 +86,7 @@ func testShutdownAndContext(t *testing.T, e gale.Engine, proto string, before, l
 	<-entered
 	shut := make(chan error, 1)
 	go func() { shut <- s.Shutdown() }()
-	await(t, "the shutdown to begin", s.Draining)
+	await.Until(t, "the shutdown to begin", s.Draining)
 	<-(<-native).Done()
 	close(down)
 	if err := <-result; err != nil {

@@ -1,10 +1,13 @@
 package adaptor
 
 import (
+	"bytes"
 	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
@@ -89,4 +92,23 @@ func interruptsFlush(t *testing.T, limit time.Duration) bool {
 		t.Error("a Flush to a client that doesn't read has outlasted the time-out")
 	}
 	return true
+}
+
+// A panic of a handler within TimeoutHandler is what net/http logs, with its stack; ErrAbortHandler is
+// silent, as without TimeoutHandler.
+func TestPanicInTimeoutHandler(t *testing.T) {
+	for value, want := range map[any]string{"on purpose": "on purpose\n", gale.ErrAbortHandler: "", http.ErrAbortHandler: ""} {
+		var logged bytes.Buffer
+		s := httptest.NewUnstartedServer(NewHTTPHandler(gale.TimeoutHandler(func(*gale.RequestCtx) { panic(value) }, time.Minute, "")))
+		s.Config.ErrorLog = log.New(&logged, "", 0)
+		s.Start()
+		if resp, err := http.Get(s.URL); err == nil {
+			t.Errorf("%v: got %d", value, resp.StatusCode)
+			resp.Body.Close()
+		}
+		s.Close()
+		if got := logged.String(); !strings.Contains(got, want) || (want == "") != (got == "") || want != "" && !strings.Contains(got, "timeout_test.go") {
+			t.Errorf("%v: logged %q", value, got)
+		}
+	}
 }

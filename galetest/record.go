@@ -87,7 +87,8 @@ type Result struct {
 	Interim []*gale.Response
 	// Flushes is how often the handler sent a part with Flush.
 	Flushes int
-	// Hijacked is set if the handler called Hijack. The HijackHandler isn't called.
+	// Hijacked is set if the handler called Hijack or Upgrade, and the response grants it.
+	// The HijackHandler isn't called.
 	Hijacked bool
 	// Err is the error of reading the body if it is a stream, or gale.ErrAbortHandler if
 	// a server would abort the response.
@@ -105,12 +106,20 @@ func Record(handler gale.RequestHandler, ctx *gale.RequestCtx) *Result {
 	if c, ok := ctx.Conn().(recorderConn); ok {
 		r = c.r
 	}
+	var key door.HijackKey // made before the program may own the request
+	if ctx.Request.Header.IsConnect() {
+		key = door.HijackTunnel
+	}
+	if ctx.Request.Header.ConnectionClose() {
+		key |= door.HijackCloses
+	}
 	handler(ctx)
 	late := ctx.LastTimeoutErrorResponse() != nil // and the handler still uses ctx
 	resp := &ctx.Response
-	if late || !ctx.Hijacked() || !ctx.Value(door.HijackKey{}).(door.Hijack).NoResponse {
+	if late || !ctx.Value(key).(door.Hijack).NoResponse {
 		resp, _ = ctx.Value(door.FinalKey{}).(*gale.Response)
 	}
+	hijacked := !late && ctx.Value(key).(door.Hijack).Handler != nil
 	result := r.finish(resp)
 	if tell, ok := ctx.Value(door.SentKey{}).(door.Sent); ok {
 		tell(int64(len(result.Response.Body())), result.Err)
@@ -119,9 +128,8 @@ func Record(handler gale.RequestHandler, ctx *gale.RequestCtx) *Result {
 	r.cancel(gale.ErrRequestDone)
 	if late {
 		ctx.Value(door.AbandonKey{})
-	} else {
-		result.Hijacked = ctx.Hijacked()
 	}
+	result.Hijacked = hijacked
 	return result
 }
 

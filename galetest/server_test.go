@@ -7,9 +7,9 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/galehttp/gale"
+	"github.com/galehttp/gale/tests/harness/await"
 )
 
 func hello(ctx *gale.RequestCtx) {
@@ -96,9 +96,10 @@ func TestClose(t *testing.T) {
 	NewServer(hello).Close()
 	NewUnstartedServer(hello).Close()
 	started := make(chan bool)
+	proceed := make(chan bool)
 	s := NewServer(func(ctx *gale.RequestCtx) {
 		close(started)
-		time.Sleep(20 * time.Millisecond)
+		<-proceed
 		ctx.SetBodyString("done")
 	})
 	got := make(chan string)
@@ -107,8 +108,12 @@ func TestClose(t *testing.T) {
 		got <- fmt.Sprint(string(resp.Body()), err)
 	}()
 	<-started
-	if err := s.Close(); err != nil {
-		t.Error(err)
+	closed := make(chan error, 1)
+	go func() { closed <- s.Close() }()
+	await.Until(t, "Close to shut the server down", s.Config.Draining)
+	close(proceed)
+	if err := <-closed; err != nil {
+		t.Error("Close:", err)
 	}
 	if g := <-got; g != "done<nil>" {
 		t.Error(g)

@@ -7,13 +7,22 @@ import (
 	"os/signal"
 	"runtime"
 	"runtime/debug"
+	"strconv"
 	"syscall"
 	"time"
 )
 
-// parent is the process that started this one. If os.Getppid returns another one later,
-// the first has died.
-var parent = os.Getppid()
+// parent is the process that started this one. If os.Getppid returns another one, the first has died.
+var parent = masterID()
+
+// masterID returns the process id of the master. The master itself says it: it may have died before
+// this process can ask the system. A CommandProducer need not say it.
+func masterID() int {
+	if pid, err := strconv.Atoi(os.Getenv(masterVar)); err == nil && IsChild() {
+		return pid
+	}
+	return os.Getppid()
+}
 
 // serveChild is ListenAndServe in a child.
 func (p *Prefork) serveChild(addr string, serve func(net.Listener) error) error {

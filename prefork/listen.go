@@ -45,7 +45,7 @@ func (p *Prefork) listen(addr string) ([]*os.File, error) {
 		return nil, fmt.Errorf("prefork: listen %s: %w", addr, err)
 	}
 	defer ln.Close() // the file keeps the socket open
-	f, err := ln.File()
+	f, err := sockopt.Share(ln)
 	if err != nil {
 		return nil, fmt.Errorf("prefork: pass the listener to children: %w", err)
 	}

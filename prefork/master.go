@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"runtime"
+	"strconv"
 	"syscall"
 	"time"
 )
@@ -15,15 +16,16 @@ import (
 type master struct {
 	*Prefork
 	files    []*os.File
-	children map[int]*exec.Cmd // by process id; removed when their end is reported
+	children map[*exec.Cmd]bool // removed when their end is reported
 	ended    chan ending
 	stopping chan struct{} // closed when children are no longer replaced
 	endings  int           // how many children have ended
 }
 
-// ending says that a child has ended. err is nil if its exit status was 0.
+// ending says that a child has ended. err is nil if its exit status was 0. A new child may
+// have its process id before that is known.
 type ending struct {
-	pid int
+	cmd *exec.Cmd
 	err error
 }
 
@@ -36,7 +38,7 @@ func (p *Prefork) supervise(addr string) (err error) {
 	m := &master{
 		Prefork:  p,
 		files:    files,
-		children: make(map[int]*exec.Cmd),
+		children: make(map[*exec.Cmd]bool),
 		ended:    make(chan ending),
 		stopping: make(chan struct{}),
 	}
@@ -82,8 +84,8 @@ func (m *master) start() (pid int, err error) {
 		return 0, err
 	}
 	pid = cmd.Process.Pid
-	m.children[pid] = cmd
-	go m.wait(pid, cmd)
+	m.children[cmd] = true
+	go m.wait(cmd)
 	if m.OnChildSpawn != nil {
 		if err := m.OnChildSpawn(pid); err != nil {
 			m.logf("prefork: OnChildSpawn for PID %d: %v", pid, err)
@@ -92,6 +94,10 @@ func (m *master) start() (pid int, err error) {
 	}
 	return pid, nil
 }
+
+// outputDelay is how long the output of a child that has ended is awaited, if it comes through
+// a pipe. Another process may keep the pipe open forever.
+const outputDelay = time.Second
 
 // command starts a new child and returns its command.
 func (m *master) command() (*exec.Cmd, error) {
@@ -107,6 +113,9 @@ func (m *master) command() (*exec.Cmd, error) {
 	case cmd.Process == nil:
 		return nil, ErrCommandProducerNotStarted
 	}
+	if cmd.WaitDelay == 0 && cmd.Cancel == nil { // a command with a context may be using the field
+		cmd.WaitDelay = min(outputDelay, m.gracePeriod()/2)
+	}
 	return cmd, nil
 }
 
@@ -118,7 +127,7 @@ func again(files []*os.File) (*exec.Cmd, error) {
 	}
 	cmd := exec.Command(program)
 	cmd.Args = os.Args
-	cmd.Env = append(os.Environ(), childVar+"=1")
+	cmd.Env = append(os.Environ(), childVar+"=1", masterVar+"="+strconv.Itoa(os.Getpid()))
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 	cmd.ExtraFiles = files
 	if err := cmd.Start(); err != nil {
@@ -129,7 +138,7 @@ func again(files []*os.File) (*exec.Cmd, error) {
 
 // wait waits for the end of a child and reports it after RecoverInterval, when it is time
 // to replace the child.
-func (m *master) wait(pid int, cmd *exec.Cmd) {
+func (m *master) wait(cmd *exec.Cmd) {
 	err := cmd.Wait()
 	if m.RecoverInterval > 0 {
 		delay := time.NewTimer(m.RecoverInterval)
@@ -139,7 +148,7 @@ func (m *master) wait(pid int, cmd *exec.Cmd) {
 		case <-m.stopping:
 		}
 	}
-	m.ended <- ending{pid, err}
+	m.ended <- ending{cmd, err}
 }
 
 // watch replaces children that end, until a signal comes or too many have ended.
@@ -149,7 +158,7 @@ func (m *master) watch(signals <-chan os.Signal) error {
 		case <-signals:
 			return nil
 		case e := <-m.ended:
-			delete(m.children, e.pid)
+			delete(m.children, e.cmd)
 			if len(signals) > 0 {
 				return nil // the child may have got the same signal
 			}
@@ -162,10 +171,11 @@ func (m *master) watch(signals <-chan os.Signal) error {
 
 // replace starts a new child for one that has ended, unless too many have ended.
 func (m *master) replace(e ending) error {
+	old := e.cmd.Process.Pid
 	if e.err != nil {
-		m.logf("prefork: child PID %d exited: %v", e.pid, e.err)
+		m.logf("prefork: child PID %d exited: %v", old, e.err)
 	} else {
-		m.logf("prefork: child PID %d exited cleanly", e.pid)
+		m.logf("prefork: child PID %d exited cleanly", old)
 	}
 	m.endings++
 	if m.endings > m.RecoverThreshold {
@@ -177,7 +187,7 @@ func (m *master) replace(e ending) error {
 		return err
 	}
 	if m.OnChildRecover != nil {
-		m.OnChildRecover(e.pid, pid)
+		m.OnChildRecover(old, pid)
 	}
 	return nil
 }
@@ -189,7 +199,7 @@ func (m *master) stop(signals <-chan os.Signal) error {
 	for _, f := range m.files {
 		f.Close()
 	}
-	for _, cmd := range m.children {
+	for cmd := range m.children {
 		if cmd.Process.Signal(syscall.SIGTERM) != nil && runtime.GOOS == "windows" {
 			_ = cmd.Process.Kill()
 		}
@@ -198,8 +208,8 @@ func (m *master) stop(signals <-chan os.Signal) error {
 	if m.reap(signals, grace) {
 		return nil
 	}
-	for pid, cmd := range m.children {
-		m.logf("prefork: child PID %d doesn't end, killing it", pid)
+	for cmd := range m.children {
+		m.logf("prefork: child PID %d doesn't end, killing it", cmd.Process.Pid)
 		_ = cmd.Process.Kill()
 	}
 	if !m.reap(nil, grace) {
@@ -217,7 +227,7 @@ func (m *master) reap(signals <-chan os.Signal, d time.Duration) bool {
 	for len(m.children) > 0 {
 		select {
 		case e := <-m.ended:
-			delete(m.children, e.pid)
+			delete(m.children, e.cmd)
 		case <-over.C:
 			return false
 		case <-signals:

@@ -20,6 +20,9 @@ const (
 	// fasthttp's name, because programs and frameworks written for fasthttp set it.
 	childVar = "FASTHTTP_PREFORK_CHILD"
 
+	// masterVar is the environment variable that tells a child the process id of its master.
+	masterVar = "GALE_PREFORK_MASTER"
+
 	// defaultGracePeriod is how long children may take to end.
 	defaultGracePeriod = 5 * time.Second
 )
@@ -119,7 +122,10 @@ type Prefork struct {
 	OnChildRecover func(oldPID, newPID int)
 
 	// CommandProducer, if set, starts a child: it returns a command whose
-	// Start method was called, and must not wait for it.
+	// Start method was called, and must not wait for it. The master calls Wait. If Stdout or
+	// Stderr isn't an *os.File, Wait waits until no process has the output open; so that this
+	// ends, the master sets WaitDelay, unless it is set or the command has a context, to one
+	// second, or half of the grace period if that is shorter.
 	//
 	// The child's environment must have FASTHTTP_PREFORK_CHILD=1. files must be the
 	// command's ExtraFiles; they belong to the master. The list is empty with Reuseport

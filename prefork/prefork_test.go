@@ -27,7 +27,7 @@ const (
 	roleVar = "GALE_PREFORK_TEST"
 
 	// wait is how long anything may take before a test gives up.
-	wait = 30 * time.Second
+	wait = time.Minute
 )
 
 func TestMain(m *testing.M) {
@@ -106,7 +106,7 @@ func handle(s *gale.Server, ctx *gale.RequestCtx) {
 		os.Exit(3)
 	case "/slow":
 		fmt.Println("slow")
-		time.Sleep(300 * time.Millisecond)
+		time.Sleep(300 * time.Millisecond) // a request that is served when the children are told to end
 	}
 	fmt.Fprintf(ctx, "%d %d", os.Getpid(), runtime.GOMAXPROCS(0))
 }

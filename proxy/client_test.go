@@ -32,6 +32,7 @@ func hello(t *testing.T, cfg *tls.Config) string {
 		if err := s.Close(); err != nil {
 			t.Error(err)
 		}
+		ln.Close() // Serve may not have begun yet, and would begin after Close
 		<-done
 	})
 	return addr

@@ -266,7 +266,7 @@ func TestBadAnswers(t *testing.T) {
 			if _, err := io.WriteString(c, "H"); err != nil {
 				return
 			}
-			time.Sleep(5 * time.Millisecond)
+			time.Sleep(5 * time.Millisecond) // a slow proxy
 		}
 	})
 	closed := listen(t, func(net.Conn) {})
@@ -349,7 +349,7 @@ func TestBadTargets(t *testing.T) {
 // After the tunnel is made no deadline is left on it.
 func TestNoDeadlineStays(t *testing.T) {
 	slow := listen(t, func(c net.Conn) {
-		time.Sleep(600 * time.Millisecond)
+		time.Sleep(600 * time.Millisecond) // longer than the time limit of the dialer
 		_, _ = io.WriteString(c, "late")
 	})
 	for _, p := range []string{

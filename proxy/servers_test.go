@@ -17,7 +17,7 @@ import (
 )
 
 // wait is how long anything may take before a test gives up.
-const wait = 20 * time.Second
+const wait = time.Minute
 
 // listen serves the connections of a listener on loopback with serve until the
 // test ends, and returns its address.

@@ -40,6 +40,7 @@ func TestServersShareAPort(t *testing.T) {
 			if err := s.Shutdown(); err != nil {
 				t.Error(err)
 			}
+			ln.Close() // Serve may not have begun yet, and would begin after Shutdown
 			if err := <-done; err != nil {
 				t.Error(err)
 			}
@@ -50,7 +51,7 @@ func TestServersShareAPort(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_ = c.SetDeadline(time.Now().Add(10 * time.Second))
+		_ = c.SetDeadline(time.Now().Add(time.Minute))
 		if _, err := io.WriteString(c, "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"); err != nil {
 			t.Fatal(err)
 		}

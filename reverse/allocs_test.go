@@ -13,7 +13,7 @@ import (
 	"github.com/galehttp/gale/reverse"
 )
 
-// A short request and its response take no memory.
+// A short request and its response take no memory, except the handle of a body that is streamed.
 func TestProxyAllocs(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("elsewhere the system calls of package net allocate")
@@ -29,8 +29,12 @@ func TestProxyAllocs(t *testing.T) {
 		c, br := dial(t, serve(t, &reverse.Proxy{Upstreams: []string{ln.Addr().String()}, MaxFails: -1}))
 		for _, request := range []string{get, post} {
 			raw := []byte(request)
+			most := 0.0
+			if request == post {
+				most = 1
+			}
 			got := alloctest.PerRun(500, func() { roundTrip(t, c, br, raw) })
-			if got > 0 {
+			if float64(got) > most {
 				t.Errorf("%.4s: %v allocations", request, got)
 			}
 		}

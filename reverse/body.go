@@ -17,6 +17,7 @@ type clientBody struct {
 	from    io.Reader
 	chunked bool        // its length isn't known
 	stopped atomic.Bool // no more of it will be read
+	asked   atomic.Bool // the client was asked for it, by a 100 or by a read
 	reading sync.Mutex  // held while the client is read from
 }
 
@@ -25,8 +26,19 @@ func (b *clientBody) init(x *exchange, n int) {
 	b.x, b.from, b.chunked = x, x.client.RequestBodyStream(), n < 0
 	if b.from == nil {
 		b.from = bytes.NewReader(x.client.Request.Body())
+		b.asked.Store(true)
 	}
 	x.body, x.shared = b, true
+}
+
+// ask passes a 100 of the upstream on to a client that waits for one, before the head of the
+// response: the goroutine that reads may come to it later than that head.
+func (b *clientBody) ask() {
+	if client := b.x.client; client.Request.MayContinue() && !b.asked.Swap(true) {
+		if err := client.SendInterim(gale.StatusContinue, nil); err != nil {
+			b.x.cancel(gale.ErrClientGone)
+		}
+	}
 }
 
 // read reads from the client, unless the exchange has ended. An error ends the exchange.
@@ -36,6 +48,7 @@ func (b *clientBody) read(p []byte) (n int, err error) {
 	if b.stopped.Load() {
 		return 0, io.ErrClosedPipe
 	}
+	b.asked.Store(true)
 	defer func() {
 		if r := recover(); r != nil {
 			n, err = 0, fmt.Errorf("reverse: reading the body panicked: %v", r)

@@ -22,6 +22,7 @@ import (
 
 	"github.com/galehttp/gale"
 	"github.com/galehttp/gale/reverse"
+	"github.com/galehttp/gale/tests/harness/await"
 )
 
 // moods are what an upstream does with a request.
@@ -60,9 +61,9 @@ func moody(t *testing.T, mixed *atomic.Pointer[string]) string {
 			case "short":
 				say("HTTP/1.1 200 OK\r\nX-Id: %s\r\nContent-Length: %d\r\n\r\n%s", id, len(id), id)
 			case "slow":
-				time.Sleep(120 * time.Millisecond)
+				time.Sleep(120 * time.Millisecond) // the client is watched by then
 				say("HTTP/1.1 200 OK\r\nX-Id: %s\r\nContent-Length: %d\r\n\r\n", id, 2*len(id))
-				time.Sleep(10 * time.Millisecond)
+				time.Sleep(10 * time.Millisecond) // the head comes alone
 				say("%s%s", id, id)
 			case "long":
 				say("HTTP/1.1 200 OK\r\nX-Id: %s\r\nContent-Length: %d\r\n\r\n%s", id, 10000*len(id), strings.Repeat(id, 10000))
@@ -120,10 +121,10 @@ func moody2(w http.ResponseWriter, r *http.Request, mixed *atomic.Pointer[string
 	case "short":
 		io.WriteString(w, id)
 	case "slow":
-		time.Sleep(120 * time.Millisecond)
+		time.Sleep(120 * time.Millisecond) // the client is watched by then
 		io.WriteString(w, id)
 		w.(http.Flusher).Flush()
-		time.Sleep(10 * time.Millisecond)
+		time.Sleep(10 * time.Millisecond) // the first part comes alone
 		io.WriteString(w, id)
 	case "long":
 		io.WriteString(w, strings.Repeat(id, 10000))
@@ -209,8 +210,8 @@ func testMixed(t *testing.T) {
 				continue
 			}
 			if rng.IntN(10) == 0 {
-				time.Sleep(time.Duration(rng.IntN(3)) * time.Millisecond)
-				c.Close() // instead of reading
+				time.Sleep(time.Duration(rng.IntN(3)) * time.Millisecond) // a client that leaves at any moment
+				c.Close()                                                 // instead of reading
 				c = nil
 				continue
 			}
@@ -256,16 +257,10 @@ func testMixed(t *testing.T) {
 		t.Errorf("only %d whole responses", n)
 	}
 	p.Close()
-	for end := time.Now().Add(wait); ; time.Sleep(10 * time.Millisecond) {
+	await.Gone(t, "goroutines of the package", func() bool {
 		b := make([]byte, 1<<20)
-		b = b[:runtime.Stack(b, true)]
-		if !bytes.Contains(b, []byte("gale/reverse.")) {
-			break
-		}
-		if time.Now().After(end) {
-			t.Fatalf("goroutines of the package are left:\n%s", b)
-		}
-	}
+		return !bytes.Contains(b[:runtime.Stack(b, true)], []byte("gale/reverse."))
+	})
 }
 
 // panicky is a connection whose methods panic from the nth call on.
@@ -371,7 +366,8 @@ func testShutdown(t *testing.T) {
 		<-begun
 		down := make(chan error, 1)
 		go func() { down <- s.Shutdown() }()
-		time.Sleep(150 * time.Millisecond) // the client is watched by then
+		await.Until(t, "the shutdown to begin", s.Draining)
+		time.Sleep(150 * time.Millisecond) // the client is watched by then, and must not be given up
 		proceed <- struct{}{}
 		resp, err := http.ReadResponse(br, nil)
 		if err != nil {

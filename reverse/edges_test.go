@@ -16,6 +16,7 @@ import (
 
 	"github.com/galehttp/gale"
 	"github.com/galehttp/gale/reverse"
+	"github.com/galehttp/gale/tests/harness/await"
 )
 
 // long is a request whose body doesn't go out with its head.
@@ -38,20 +39,26 @@ func testWaitEnds(t *testing.T) {
 		errs <- err
 		reverse.WriteError(ctx, err)
 	}}
-	proxyAddr := serve(t, p)
+	entered := make(chan struct{}, 2)
+	proxyAddr := serveHandler(t, p, func(ctx *gale.RequestCtx) {
+		entered <- struct{}{}
+		p.Handler(ctx)
+	})
 	c, _ := dial(t, proxyAddr)
 	io.WriteString(c, get)
+	<-entered
 	<-asked
 	c, _ = dial(t, proxyAddr)
 	io.WriteString(c, long)
-	time.Sleep(200 * time.Millisecond)
-	c.Close()
+	<-entered
+	time.Sleep(2 * watchTime) // the proxy waits and watches by then
+	reset(c)
 	select {
 	case err := <-errs:
 		if !strings.Contains(err.Error(), "gone") {
 			t.Errorf("client left: %v", err)
 		}
-	case <-time.After(5 * time.Second):
+	case <-time.After(wait):
 		t.Error("the request of a client that left still waits")
 	}
 	if n := conns.Load(); n != 1 {
@@ -69,7 +76,7 @@ func testWaitEnds(t *testing.T) {
 	proxyAddr = serve(t, p)
 	for _, request := range []string{get, long} {
 		c, br := dial(t, proxyAddr)
-		_ = c.SetDeadline(time.Now().Add(5 * time.Second))
+		_ = c.SetDeadline(time.Now().Add(wait))
 		io.WriteString(c, request)
 		if head := readHead(br); !strings.HasPrefix(head, "HTTP/1.1 504 ") {
 			t.Errorf("%.4s with a dialer that hangs: %q", request, head)
@@ -96,11 +103,8 @@ func testHealthCheckBusy(t *testing.T) {
 	c, br := dial(t, proxyAddr)
 	io.WriteString(c, get)
 	<-asked
-	for before, end := checks.Load(), time.Now().Add(wait); checks.Load() < before+2; time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("no checks while the upstream is busy")
-		}
-	}
+	before := checks.Load()
+	await.Until(t, "two checks while the upstream is busy", func() bool { return checks.Load() >= before+2 })
 	c2, br2 := dial(t, proxyAddr)
 	io.WriteString(c2, get)
 	close(proceed)
@@ -120,7 +124,7 @@ func testBrokenBodiesCount(t *testing.T) {
 		readRequest(br)
 		bad.Add(1)
 		io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n")
-		time.Sleep(time.Millisecond)
+		time.Sleep(time.Millisecond) // the head most likely comes alone
 		io.WriteString(c, "part")
 	})
 	good := server(t, func(w http.ResponseWriter, r *http.Request) {})
@@ -227,15 +231,18 @@ func testTooLargeCollected(t *testing.T) {
 	}
 }
 
-// A response that comes after a handler around the proxy has answered costs nothing.
+// A response that a handler around the proxy has answered in place of costs nothing, whether it comes
+// before that or after.
 func TestAnswersTooLate(t *testing.T) { onEngines(t, testAnswersTooLate) }
 
 func testAnswersTooLate(t *testing.T) {
-	proceed := make(chan struct{}, 100)
+	var late atomic.Pointer[chan struct{}] // closed when the handler has answered
 	addr, _ := script(t, func(c *net.TCPConn, br *bufio.Reader) {
 		r := readRequest(br)
 		if r != nil && r.URL.Path != "/now" {
-			<-proceed
+			if r.URL.Path != "/early" {
+				<-*late.Load()
+			}
 			io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\nhello")
 			io.Copy(io.Discard, br)
 			return
@@ -245,28 +252,37 @@ func testAnswersTooLate(t *testing.T) {
 	p := &reverse.Proxy{Upstreams: []string{addr}, MaxConns: 1}
 	slow := gale.TimeoutHandler(p.Handler, 10*time.Millisecond, "late")
 	proxyAddr := serveHandler(t, p, func(ctx *gale.RequestCtx) {
-		if string(ctx.Path()) == "/now" {
+		switch string(ctx.Path()) {
+		case "/now":
 			p.Handler(ctx)
-			return
+		case "/early":
+			p.Handler(ctx)
+			ctx.TimeoutError("late")
+		case "/left":
+			go p.Handler(ctx)
+			ctx.TimeoutError("late")
+		default:
+			slow(ctx)
 		}
-		slow(ctx)
 	})
+	requests := []string{get, long}
+	for _, path := range []string{"/early", "/left"} {
+		requests = append(requests, "GET "+path+" HTTP/1.1\r\nHost: a\r\n\r\n")
+	}
 	for range 5 {
-		for _, request := range []string{get, long} {
+		for _, request := range requests {
+			answered := make(chan struct{})
+			late.Store(&answered)
 			c, br := dial(t, proxyAddr)
 			io.WriteString(c, request)
 			if head := readHead(br); !strings.HasPrefix(head, "HTTP/1.1 408 ") {
 				t.Fatalf("got %q", head)
 			}
-			proceed <- struct{}{}
+			close(answered)
 			c, br = dial(t, proxyAddr)
 			io.WriteString(c, "GET /now HTTP/1.1\r\nHost: a\r\n\r\n")
 			if head := readHead(br); !strings.HasPrefix(head, "HTTP/1.1 200 ") {
 				t.Fatalf("got %q", head)
-			}
-			select {
-			case <-proceed:
-			default:
 			}
 		}
 	}
@@ -294,7 +310,7 @@ func testInterimLate(t *testing.T) {
 	addr, _ := script(t, func(c *net.TCPConn, br *bufio.Reader) {
 		readRequest(br)
 		for range 30 {
-			time.Sleep(10 * time.Millisecond)
+			time.Sleep(10 * time.Millisecond) // all of them take longer than until the client is watched
 			io.WriteString(c, "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n")
 		}
 		io.WriteString(c, "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok")
@@ -429,7 +445,7 @@ func testBodyReadBefore(t *testing.T) {
 				} {
 					got = ""
 					c, br := dial(t, ln.Addr().String())
-					_ = c.SetDeadline(time.Now().Add(5 * time.Second))
+					_ = c.SetDeadline(time.Now().Add(wait))
 					io.WriteString(c, "POST / HTTP/1.1\r\nHost: a\r\nContent-Type: "+tt.kind+"\r\n"+framing)
 					head := readHead(br)
 					if stream && read == "form" && tt.body == form {

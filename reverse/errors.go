@@ -21,8 +21,8 @@ type Error struct {
 	// Upstream is the upstream that the request was last sent to, as in
 	// Proxy.Upstreams, or "".
 	Upstream string
-	// Err is the cause. It is [gale.ErrClientGone] if the client has left, or has
-	// closed its side of the connection; then the answer usually doesn't reach it.
+	// Err is the cause. It is [gale.ErrClientGone] if the client has broken the connection,
+	// or if Server.Close has closed it; then the answer usually doesn't reach it.
 	Err error
 }
 
@@ -49,6 +49,10 @@ var (
 	// ErrNoUpgrade says that a request asks for an upgrade, for example to WebSocket,
 	// while Proxy.HTTP2 is HTTP2Only: HTTP/2 has no upgrades.
 	ErrNoUpgrade = errors.New("reverse: an upgrade needs HTTP/1.1 to the upstream, but Proxy.HTTP2 is HTTP2Only")
+	// ErrClientShare says that a client has as many requests or upgraded connections at an
+	// upstream as Proxy.MaxConnsPerClient or Proxy.MaxUpgradesPerClient allow, and that
+	// none of them has ended within Proxy.MaxConnWait.
+	ErrClientShare = errors.New("reverse: the client has its share of the upstream's connections")
 	// ErrPath says that a path with dot segments could lead out of the path of the
 	// upstream.
 	ErrPath = errors.New("reverse: the path has dot segments")
@@ -59,11 +63,15 @@ var (
 // errBodyRead says that a part of the body was already read.
 var errBodyRead = errors.New("reverse: a handler before the proxy has read of the body's stream")
 
+// errSlowClient says that a response was broken off because its client takes too little.
+var errSlowClient = errors.New("reverse: the client takes the response too slowly")
+
 // errInterim says that an upstream sent too many interim responses.
 var errInterim = errors.New("reverse: too many interim responses")
 
 // WriteError answers with the status code of err and the text of that code, which
-// says nothing about the cause. Headers that were set before stay. If err isn't an
+// says nothing about the cause. If there was no connection for the request, or no place in the
+// client's share of them, the answer has Retry-After. Headers that were set before stay. If err isn't an
 // [*Error], the code is 502.
 func WriteError(ctx *gale.RequestCtx, err error) {
 	status := gale.StatusBadGateway
@@ -73,6 +81,9 @@ func WriteError(ctx *gale.RequestCtx, err error) {
 	ctx.SetStatusCode(status)
 	if status == gale.StatusMethodNotAllowed {
 		ctx.Response.Header.Set("Allow", "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS")
+	}
+	if isCrowded(err) {
+		ctx.Response.Header.Set(gale.HeaderRetryAfter, "1")
 	}
 	ctx.SetContentType("text/plain; charset=utf-8")
 	ctx.SetBodyString(gale.StatusMessage(status))
@@ -101,12 +112,18 @@ func (e dialError) Unwrap() error { return e.error }
 
 // unsent reports whether err certainly occurred before a byte was sent.
 func unsent(err error) bool {
-	return errors.As(err, new(dialError)) || errors.Is(err, gale.ErrNoFreeConns)
+	return errors.As(err, new(dialError)) || isCrowded(err)
+}
+
+// isCrowded reports whether there was no connection, or no place in the client's share, for a
+// request.
+func isCrowded(err error) bool {
+	return errors.Is(err, gale.ErrNoFreeConns) || errors.Is(err, ErrClientShare)
 }
 
 // blames reports whether err is the upstream's fault.
 func blames(err error) bool {
-	for _, other := range []error{gale.ErrClientGone, gale.ErrRequestDone, gale.ErrNoFreeConns, ErrNoUpgrade, ErrPath, ErrPrefix, errBodyRead} {
+	for _, other := range []error{gale.ErrClientGone, gale.ErrRequestDone, gale.ErrNoFreeConns, ErrClientShare, errSlowClient, ErrNoUpgrade, ErrPath, ErrPrefix, errBodyRead} {
 		if errors.Is(err, other) {
 			return false
 		}
@@ -131,7 +148,7 @@ func statusOf(err error) int {
 		return gale.StatusNotFound
 	case errors.As(err, new(bodyError)), errors.Is(err, gale.ErrClientGone), errors.Is(err, ErrPath):
 		return gale.StatusBadRequest
-	case errors.Is(err, gale.ErrNoFreeConns), errors.Is(err, ErrNoUpstream):
+	case isCrowded(err), errors.Is(err, ErrNoUpstream):
 		return gale.StatusServiceUnavailable
 	case errors.Is(err, gale.ErrTimeout), errors.Is(err, context.DeadlineExceeded), errors.Is(err, ErrIdle),
 		errors.As(err, &timeout) && timeout.Timeout():

@@ -1,13 +1,19 @@
 package reverse
 
 import (
+	"cmp"
 	"io"
-	"strings"
+	"net/netip"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/galehttp/gale"
+	"github.com/galehttp/gale/internal/bytesconv"
+	"github.com/galehttp/gale/internal/clock"
 	"github.com/galehttp/gale/internal/door"
 	"github.com/galehttp/gale/internal/pool"
+	"github.com/galehttp/gale/internal/shares"
 )
 
 // exchange is a request that is passed on, with its response. It is also the body
@@ -20,18 +26,27 @@ type exchange struct {
 	up      *upstream
 	req     *gale.Request
 	resp    *gale.Response
-	late    *time.Timer // cancels after Proxy.Timeout
-	idle    *time.Timer // cancels while Read is running
-	hasBody bool        // the body is in req
-	left    bool        // leave was called
-	over    bool        // Close was called
-	whole   bool        // the whole response has come
-	shared  bool        // a goroutine or the server holds it
+	late    *time.Timer  // cancels after Proxy.Timeout
+	idle    *time.Timer  // cancels while Read is running
+	hasBody bool         // the body is in req
+	addr    netip.Addr   // of the client's connection
+	place   shares.Place // in the client's share of the upstream's connections
+	left    bool         // leave was called
+	over    bool         // Close was called
+	whole   bool         // the whole response has come
+	shared  bool         // a goroutine or the server holds it
 
 	// The list of flights, guarded by its lock.
 	next, prev *exchange
 	round      uint
 	unwatch    func() bool // nil while the client isn't watched
+
+	// While the body is read, another goroutine may break it off, see breakOff.
+	use      sync.Mutex    // held by Read, Close and breakOff
+	given    atomic.Int64  // the tick at which the last Read returned, 0 during a Read, or without a limit
+	patience time.Duration // how long after that the next Read may come
+	lent     bool          // the client's response has x as its stream, under use
+	broken   bool          // breakOff was carried out, under use
 
 	named     [][]byte // the names in Connection of the request
 	respNamed [][]byte // the names in Connection of the response
@@ -140,6 +155,7 @@ func (x *exchange) run() error {
 func (x *exchange) take(u *upstream) {
 	if x.up != nil {
 		x.up.pending.Add(-1)
+		x.leaveShare()
 	}
 	x.up = u
 	u.pending.Add(1)
@@ -163,7 +179,13 @@ func (x *exchange) ask() error {
 	case upgrade != "" && x.p.HTTP2 == gale.HTTP2Only:
 		return ErrNoUpgrade
 	case upgrade != "":
-		return x.askOwn(0)
+		if err := x.enterShare(true); err != nil {
+			return err
+		}
+		return x.askOwn(x.up.upgrader, 0)
+	}
+	if err := x.enterShare(false); err != nil {
+		return err
 	}
 	takesTrailers := x.takesTrailers()
 	if (streams || takesTrailers) && door.MayHTTP2(x.up.client) {
@@ -172,7 +194,7 @@ func (x *exchange) ask() error {
 		}
 	}
 	if streams {
-		return x.askOwn(n)
+		return x.askOwn(x.up.client, n)
 	}
 	return x.up.client.DoContext(x, x.req, x.resp)
 }
@@ -180,7 +202,7 @@ func (x *exchange) ask() error {
 // takesTrailers reports whether the client has said that it takes trailer fields. Servers of
 // gRPC answer no other requests.
 func (x *exchange) takesTrailers() bool {
-	return strings.EqualFold(string(x.client.Request.Header.Peek("TE")), "trailers")
+	return bytesconv.HasElement(x.client.Request.Header.PeekAll("TE"), "trailers")
 }
 
 // askHTTP2 is ask over HTTP/2, for what HTTP/1.1 does in another way: a body that is read
@@ -235,13 +257,13 @@ func (x *exchange) setRequest() (upgrade string, err error) {
 	to.SetProtocol("HTTP/1.1")
 	to.SetNoDefaultContentType(true) // a request without Content-Type stays without one
 	upgrade = wantsUpgrade(from)
-	addr := peer(x.client)
-	trusted := x.p.trusts(addr)
+	x.addr = peer(x.client)
+	trusted := x.p.trusts(x.addr)
 	x.named = requestHop(to, trusted)
 	if n := from.ContentLength(); n == 0 || n == -2 || string(from.Protocol()) < "HTTP/1.1" {
 		to.Del("Expect")
 	}
-	x.p.setForwarded(to, addr, trusted, x.client.IsTLS())
+	x.p.setForwarded(to, x.addr, trusted, x.client.IsTLS())
 	if err := x.p.setTarget(x.client, to, x.up); err != nil {
 		return "", err
 	}
@@ -256,10 +278,13 @@ func (x *exchange) setRequest() (upgrade string, err error) {
 	return upgrade, nil
 }
 
-// passInterim sends an informational response of the upstream to the client. A 100
-// isn't passed on: it makes the proxy read the client's body, and that sends a 100.
+// passInterim sends an informational response of the upstream to the client. A 100 that the
+// client doesn't wait for isn't passed on.
 func (x *exchange) passInterim(h *gale.ResponseHeader) {
 	if h.StatusCode() == gale.StatusContinue {
+		if x.body != nil {
+			x.body.ask()
+		}
 		return
 	}
 	responseHop(h)
@@ -285,6 +310,7 @@ func (x *exchange) setResponse() error {
 		x.whole = true
 	case x.resp.IsBodyStream() && !x.hasCome():
 		x.shared = true
+		x.setPatience()
 		length := max(from.ContentLength(), -1)
 		for range from.Trailers() {
 			length = -1 // HTTP/1.1 has trailer fields after chunked bodies only
@@ -294,6 +320,7 @@ func (x *exchange) setResponse() error {
 		// A client may wait for the head before it sends more, and an upstream may take
 		// its time with the first event.
 		to.ImmediateHeaderFlush = length < 0 || x.body != nil
+		x.lend()
 		return nil
 	default:
 		to.SetBody(x.resp.Body())
@@ -303,12 +330,25 @@ func (x *exchange) setResponse() error {
 	return nil
 }
 
+// lend leaves x to the client's response, which has it. If x has ended already, Read returns why.
+func (x *exchange) lend() {
+	x.use.Lock()
+	x.lent = true
+	x.use.Unlock()
+	if x.ended() != nil {
+		x.Close()
+	}
+}
+
 // hasCome reports whether the whole body of the response has arrived; then it is
 // sent together with the head. The HostClient doesn't make such a body a stream.
 func (x *exchange) hasCome() bool {
 	n := x.resp.Header.ContentLength()
 	return x.own != nil && n >= 0 && x.own.br.Buffered() == n
 }
+
+// versionSent is the version of all responses: a proxy sends its own (RFC 9110 section 2.5).
+var versionSent = []byte("HTTP/1.1")
 
 // copyFields copies the head of a response. Fields that handlers around the proxy
 // have set stay, unless the upstream has set them, too.
@@ -321,6 +361,7 @@ func copyFields(from, to *gale.ResponseHeader) {
 		}
 	}
 	from.CopyTo(to)
+	to.SetProtocol(versionSent)
 	for _, f := range before {
 		if f.name == "Set-Cookie" || len(from.Peek(f.name)) == 0 {
 			to.Add(f.name, f.value)
@@ -331,8 +372,16 @@ func copyFields(from, to *gale.ResponseHeader) {
 // Read reads the body of the response. At its end it adds the trailer fields to the
 // response.
 func (x *exchange) Read(p []byte) (int, error) {
-	if x.over {
-		return 0, io.ErrClosedPipe // the response may belong to another exchange by now
+	x.use.Lock()
+	defer x.use.Unlock()
+	switch {
+	case x.over:
+		return 0, cmp.Or(x.ended(), io.ErrClosedPipe) // the response may belong to another exchange by now
+	case x.broken:
+		return 0, errSlowClient
+	case x.patience > 0:
+		x.given.Store(0)
+		defer func() { x.given.Store(int64(clock.Ticks())) }()
 	}
 	x.armIdle()
 	n, err := x.resp.BodyStream().Read(p)
@@ -375,9 +424,23 @@ func (x *exchange) armIdle() {
 	}
 }
 
+// abandon closes x when the client's request is over, if the client's response has it. After a
+// time-out no one else would.
+func (x *exchange) abandon() {
+	defer survive()
+	x.use.Lock()
+	lent := x.lent
+	x.use.Unlock()
+	if lent {
+		x.Close()
+	}
+}
+
 // Close ends the exchange. If the body was not read to its end, the connection to
 // the upstream is closed.
 func (x *exchange) Close() error {
+	x.use.Lock()
+	defer x.use.Unlock()
 	if x.over {
 		return nil
 	}
@@ -393,6 +456,7 @@ func (x *exchange) Close() error {
 		x.own.end(x.whole)
 	}
 	err := x.resp.CloseBodyStream()
+	x.leaveShare()
 	if x.body != nil {
 		x.body.end()
 	}

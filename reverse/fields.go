@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/galehttp/gale"
+	"github.com/galehttp/gale/internal/bytesconv"
 	"github.com/galehttp/gale/internal/door"
 	"github.com/galehttp/gale/internal/engine"
 )
@@ -71,8 +72,8 @@ func (l *leaving) look(name, value []byte, also bool) {
 	}
 	l.names = append(l.names, bytes.Clone(name))
 	if bytes.EqualFold(name, []byte("Connection")) {
-		for option := range bytes.SplitSeq(value, []byte(",")) {
-			l.named = append(l.named, bytes.Clone(bytes.TrimSpace(option)))
+		for option := range bytesconv.Elements([][]byte{value}) {
+			l.named = append(l.named, bytes.Clone(option))
 		}
 	}
 }
@@ -97,7 +98,7 @@ func framing(name []byte) bool {
 			return true
 		}
 	}
-	return len(name) == 0
+	return false
 }
 
 // passTrailers adds the fields of a trailer section, with these exceptions:
@@ -155,7 +156,7 @@ func (p *Proxy) setForwarded(to *gale.RequestHeader, addr netip.Addr, trusted, t
 	if tls {
 		proto = "https"
 	}
-	if p.Forwarded || trusted && len(to.Peek("Forwarded")) > 0 {
+	if p.Forwarded || trusted && says(to, "Forwarded") {
 		to.Add("Forwarded", forwarded(string(from), addr.Is6(), proto, host))
 	}
 	if !trusted {
@@ -168,12 +169,17 @@ func (p *Proxy) setForwarded(to *gale.RequestHeader, addr netip.Addr, trusted, t
 		from = append(append(before, ", "...), from...)
 	}
 	to.SetBytesV("X-Forwarded-For", from)
-	if len(to.Peek("X-Forwarded-Host")) == 0 {
+	if !says(to, "X-Forwarded-Host") {
 		to.SetBytesV("X-Forwarded-Host", host)
 	}
-	if len(to.Peek("X-Forwarded-Proto")) == 0 {
+	if !says(to, "X-Forwarded-Proto") {
 		to.Set("X-Forwarded-Proto", proto)
 	}
+}
+
+// says reports whether a line of the field called name has a value.
+func says(h *gale.RequestHeader, name string) bool {
+	return slices.ContainsFunc(h.PeekAll(name), func(line []byte) bool { return len(line) > 0 })
 }
 
 // peer returns the IP address of a client, or the zero Addr if it has none.

@@ -20,6 +20,7 @@ import (
 
 	"github.com/galehttp/gale"
 	"github.com/galehttp/gale/reverse"
+	"github.com/galehttp/gale/tests/harness/await"
 )
 
 // overHTTP2 is a client that speaks HTTP/2 without TLS.
@@ -33,17 +34,7 @@ func overHTTP2(t *testing.T) *http.Client {
 // serve2 runs p for clients of HTTP/1.1 and HTTP/2, and returns its address.
 func serve2(t *testing.T, p *reverse.Proxy) string {
 	t.Helper()
-	ln, err := net.Listen("tcp4", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &gale.Server{Handler: p.Handler, Engine: engine, StreamRequestBody: true, HTTP2: gale.HTTP2Config{H2C: true}, Logger: log.New(io.Discard, "", 0)}
-	go s.Serve(ln)
-	t.Cleanup(func() {
-		s.Close()
-		p.Close()
-	})
-	return ln.Addr().String()
+	return serveOn(t, p, &gale.Server{Handler: p.Handler, StreamRequestBody: true, HTTP2: gale.HTTP2Config{H2C: true}, Logger: log.New(io.Discard, "", 0)})
 }
 
 // over2 is an upstream of HTTP/2 without TLS, and counts its connections.
@@ -203,7 +194,7 @@ func testHTTP2ClientLeaves(t *testing.T) {
 		if strings.Contains(request, "/answers") {
 			readHead(br)
 		}
-		c.Close()
+		reset(c)
 		select {
 		case <-gone:
 		case <-time.After(wait):
@@ -409,8 +400,8 @@ func testHTTP2Upgrade(t *testing.T) {
 	}
 }
 
-// With one connection only, an upgrade takes the place of an idle connection of HTTP/2, and
-// requests after it take its place.
+// An upgrade has a place of its own: with one connection for requests, which is one of HTTP/2,
+// upgrades and requests go on.
 func TestHTTP2UpgradePlace(t *testing.T) { onEngines(t, testHTTP2UpgradePlace) }
 
 func testHTTP2UpgradePlace(t *testing.T) {
@@ -521,15 +512,14 @@ func foreign(t *testing.T, name, dir string, args func(port string) []string) st
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 	})
-	for end := time.Now().Add(wait); ; time.Sleep(10 * time.Millisecond) {
-		if c, err := net.Dial("tcp", addr); err == nil {
+	await.Until(t, name+" to listen", func() bool {
+		c, err := net.Dial("tcp", addr)
+		if err == nil {
 			c.Close()
-			return addr
 		}
-		if time.Now().After(end) {
-			t.Fatal(name + " doesn't listen")
-		}
-	}
+		return err == nil
+	})
+	return addr
 }
 
 // nghttpd and h2o, other implementations, behind the proxy: files, HEAD, trailer sections, and

@@ -3,11 +3,13 @@ package reverse
 import (
 	"context"
 	"errors"
+	"net"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/galehttp/gale"
+	"github.com/galehttp/gale/internal/clock"
 	"github.com/galehttp/gale/internal/door"
 )
 
@@ -20,7 +22,8 @@ type life struct {
 	done  chan struct{} // nil until Done is called
 	hooks []*hook       // called at the end
 
-	// Room for one hook: most requests have at most one at a time.
+	// Room for one hook: most requests have at most one at a time. It is used again, so it is
+	// only for code that calls its stop function once.
 	room [1]*hook
 	hook hook
 	stop func() bool // hook.stop, made when it is first needed
@@ -82,7 +85,8 @@ func (l *life) Done() <-chan struct{} {
 // Deadline says that there is no deadline.
 func (l *life) Deadline() (deadline time.Time, ok bool) { return }
 
-// AfterFunc is called by context.AfterFunc and by derived contexts.
+// AfterFunc is called by clients, which call stop once, and by package context, which first
+// calls Done. What that derives from the life may call stop again at any time.
 func (l *life) AfterFunc(f func()) (stop func() bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -90,7 +94,7 @@ func (l *life) AfterFunc(f func()) (stop func() bool) {
 		go f()
 		return func() bool { return false }
 	}
-	if len(l.hooks) > 0 {
+	if len(l.hooks) > 0 || l.done != nil {
 		h := &hook{l, f}
 		l.hooks = append(l.hooks, h)
 		return h.stop
@@ -184,14 +188,19 @@ func (s *flights) remove(x *exchange) {
 	x.next, x.prev = nil, nil
 }
 
-// watch starts to watch the clients of exchanges that existed at its last run. It
+// watch starts to watch the clients of exchanges that existed at its last run, and breaks off
+// the responses of those that take too little. It
 // holds the lock, so that none of them ends meanwhile. It runs again as long as
 // there are exchanges.
 func (s *flights) watch() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.round++
+	now := clock.Ticks()
 	for x := s.first; x != nil; x = x.next {
+		if x.isSlow(now) {
+			go x.breakOff()
+		}
 		if x.unwatch == nil && s.round-x.round > 1 {
 			x.watchClient()
 		}
@@ -201,14 +210,21 @@ func (s *flights) watch() {
 	}
 }
 
-// watchClient ends x when the client leaves, or when a handler around the proxy has
-// timed out. When this server shuts down, the client's context ends too, but
-// running requests continue.
+// watchClient ends x when the client breaks the connection, when Server.Close closes it, or
+// when a handler around the proxy has timed out. A shutdown of this server, and the end of a
+// context that the program has given it, let x continue, and so does a client that only ends
+// its own side: it gets the response. On a net/http server every end of the request's context
+// ends x.
 func (x *exchange) watchClient() {
-	gone := x.client.Context()
+	gone := x.client.Value(door.PatientKey{}).(*door.Unhurried)
 	x.unwatch = context.AfterFunc(gone, func() {
-		if why := context.Cause(gone); errors.Is(why, gale.ErrClientGone) || errors.Is(why, gale.ErrRequestDone) {
+		switch why := context.Cause(gone); {
+		case errors.Is(why, gale.ErrClientGone), errors.Is(why, gale.ErrRequestDone):
 			x.cancel(why)
+			x.abandon()
+		case gone.Foreign, errors.Is(why, net.ErrClosed):
+			x.cancel(gale.ErrClientGone)
+			x.abandon()
 		}
 	})
 }

@@ -16,11 +16,11 @@ import (
 )
 
 // ownExchange sends a request with a body, or one for an upgrade, over a connection
-// of the HostClient's pool. Unlike the HostClient, it reads the response while the
-// body is still being sent. So it notices an upstream that answers early, or while
-// it reads the body.
+// of the HostClient's pool. It reads the response while the body is still being sent,
+// and so notices an upstream that answers early, or while it reads the body.
 type ownExchange struct {
 	x    *exchange
+	c    *gale.HostClient // whose pool the connection is of
 	nc   net.Conn
 	br   *bufio.Reader
 	body *requestBody // nil if there is none
@@ -39,15 +39,14 @@ var longAgo = time.Unix(1, 0)
 // maxInterim is how many 1xx responses may come before the final one.
 const maxInterim = 100
 
-// askOwn sends the request with a body of n bytes and reads the head of the
-// response. n is -1 for a chunked body and 0 for none.
-func (x *exchange) askOwn(n int) error {
-	c, p := x.up.client, x.p
+// askOwn sends the request with a body of n bytes over a connection of c and reads the
+// head of the response. n is -1 for a chunked body and 0 for none.
+func (x *exchange) askOwn(c *gale.HostClient, n int) error {
 	nc, release, err := door.AcquireConn(x, c)
 	if err != nil {
 		return err
 	}
-	o := &ownExchange{x: x, nc: nc, br: c.AcquireReader(nc), release: release}
+	o := &ownExchange{x: x, c: c, nc: nc, br: c.AcquireReader(nc), release: release}
 	o.unwatch = x.AfterFunc(o.interrupt)
 	x.own, x.shared = o, true
 	h := &x.req.Header
@@ -74,7 +73,7 @@ func (x *exchange) askOwn(n int) error {
 	if cause := x.ended(); cause != nil { // the new deadline may have replaced longAgo
 		return cause
 	}
-	return o.frame(p)
+	return o.frame()
 }
 
 // interrupt makes reads and writes fail from now on. A connection that user code
@@ -94,7 +93,7 @@ func (o *ownExchange) interrupt() {
 func (o *ownExchange) awaitHead() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if d := o.x.up.client.ResponseHeaderTimeout; d > 0 && !o.headCame && o.x.Err() == nil {
+	if d := o.c.ResponseHeaderTimeout; d > 0 && !o.headCame && o.x.Err() == nil {
 		_ = o.nc.SetReadDeadline(time.Now().Add(d))
 		if o.x.Err() != nil {
 			_ = o.nc.SetReadDeadline(longAgo)
@@ -115,12 +114,15 @@ func (o *ownExchange) readHead() error {
 		}
 		switch s := h.StatusCode(); {
 		case s == gale.StatusContinue:
-			if o.body != nil {
+			if o.x.passInterim(h); o.body != nil {
 				o.body.start()
 			}
 		case s/100 == 1 && s != gale.StatusSwitchingProtocols:
 			o.x.passInterim(h)
 		default:
+			if o.body != nil && s/100 != 2 {
+				o.body.withhold()
+			}
 			return nil
 		}
 	}
@@ -129,7 +131,7 @@ func (o *ownExchange) readHead() error {
 
 // frame makes the body of the response a stream, with the framing that its head
 // declares.
-func (o *ownExchange) frame(p *Proxy) error {
+func (o *ownExchange) frame() error {
 	resp := o.x.resp
 	h := &resp.Header
 	s, n := h.StatusCode(), h.ContentLength()
@@ -178,7 +180,7 @@ func (o *ownExchange) end(whole bool) {
 	if o.body != nil {
 		o.body.stop()
 	}
-	o.x.up.client.ReleaseReader(o.br)
+	o.c.ReleaseReader(o.br)
 	o.release(keep)
 	o.x.own = nil
 }
@@ -199,7 +201,7 @@ type requestBody struct {
 func newRequestBody(o *ownExchange, n int) *requestBody {
 	b := &requestBody{o: o, begin: make(chan struct{}), done: make(chan struct{})}
 	b.init(o.x, n)
-	if len(o.x.req.Header.Peek("Expect")) == 0 {
+	if len(o.x.req.Header.PeekAll("Expect")) == 0 {
 		b.start()
 	}
 	return b
@@ -244,6 +246,14 @@ func (b *requestBody) send() {
 	b.o.awaitHead()
 }
 
+// withhold ends the sending before it has begun: a final response came in place of the 100.
+func (b *requestBody) withhold() {
+	if !b.begun.Swap(true) {
+		b.stopped.Store(true)
+		close(b.begin)
+	}
+}
+
 // await waits until the upstream wants the body, and reports whether to send it. If
 // the upstream says nothing, the body is sent after a while (RFC 9110 section
 // 10.1.1).
@@ -256,6 +266,7 @@ func (b *requestBody) await() bool {
 		select {
 		case <-b.begin:
 		case <-t.C:
+			b.start()
 		}
 	}
 	return !b.stopped.Load()

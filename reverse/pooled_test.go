@@ -1,6 +1,7 @@
 package reverse
 
 import (
+	"context"
 	"io"
 	"strings"
 	"testing"
@@ -75,6 +76,39 @@ func TestHooks(t *testing.T) {
 	}
 	if n := <-called; n != 5 {
 		t.Errorf("hook %d was called", n)
+	}
+}
+
+// Contexts that are derived from an exchange may be cancelled any number of times, also late:
+// that stops only what they have added themselves.
+func TestLateCancel(t *testing.T) {
+	type derive = func(x *exchange) (ctx context.Context, cancel func())
+	for name, derived := range map[string]derive{
+		"time-out":    func(x *exchange) (context.Context, func()) { return context.WithTimeout(x, time.Hour) },
+		"has expired": func(x *exchange) (context.Context, func()) { return context.WithTimeout(x, 0) },
+		"cancel":      func(x *exchange) (context.Context, func()) { return context.WithCancel(x) },
+		"time-out of a cancel": func(x *exchange) (context.Context, func()) {
+			parent, stop := context.WithCancel(x)
+			ctx, cancel := context.WithTimeout(parent, time.Hour)
+			return ctx, func() { cancel(); stop() }
+		},
+		"function": func(x *exchange) (context.Context, func()) {
+			stop := context.AfterFunc(x, func() {})
+			return nil, func() { stop() }
+		},
+	} {
+		x := new(exchange)
+		_, cancel := derived(x)
+		cancel()
+		told := make(chan struct{})
+		x.AfterFunc(func() { close(told) }) // as clients do
+		cancel()
+		x.cancel(ErrIdle)
+		select {
+		case <-told:
+		case <-time.After(time.Minute):
+			t.Errorf("%s: the end of the exchange isn't told", name)
+		}
 	}
 }
 

@@ -87,14 +87,30 @@ type Proxy struct {
 	// an upgrade, such as those of WebSockets, use connections of HTTP/1.1.
 	HTTP2 gale.HTTP2Mode
 
-	// MaxConns is the largest number of connections to an upstream, including those
-	// of upgraded requests. 0 means [gale.DefaultMaxConnsPerHost]. Requests share a
+	// MaxConns is the largest number of connections to an upstream, without those of
+	// requests for an upgrade. 0 means [gale.DefaultMaxConnsPerHost]. Requests share a
 	// connection of HTTP/2; another one is made when the upstream accepts no more
 	// of them.
 	MaxConns int
-	// MaxConnWait is how long a request waits for a free connection, or for its turn
-	// on one of HTTP/2, before it is answered with 503. If it is negative, requests
-	// don't wait.
+	// MaxUpgrades is the largest number of connections to an upstream for requests for an
+	// upgrade, such as those of WebSockets, and for what follows them. 0 means
+	// [gale.DefaultMaxConnsPerHost].
+	MaxUpgrades int
+	// MaxConnsPerClient and MaxUpgradesPerClient are the parts of MaxConns and MaxUpgrades
+	// that one client may use. 0 means a quarter, at least 1; a negative value means
+	// no limit. Where an upstream may be asked over HTTP/2, 100 requests count as a
+	// connection. Further requests of the client wait for MaxConnWait, as many of
+	// them as may run; those beyond are answered with 503 at once.
+	//
+	// A client is an IPv4 address, or a prefix of 56 bits of IPv6. If the peer is one of
+	// TrustedProxies, or of Server.TrustedProxies, it is the address that the peer names, as
+	// in [gale.RequestCtx.ClientIP]. So an unlisted proxy or load balancer in front of this
+	// one counts as a single client. Peers of this machine and those without an IP address
+	// are not limited.
+	MaxConnsPerClient, MaxUpgradesPerClient int
+	// MaxConnWait is how long a request waits for a place in the client's share, and
+	// then for a free connection, or for its turn on one of HTTP/2, before it is answered
+	// with 503. If it is negative, requests don't wait.
 	MaxConnWait time.Duration
 	// MaxRequestBodySize is the maximum size in bytes of a request body; longer
 	// ones are answered with 413. 0 means DefaultMaxRequestBodySize, a negative
@@ -238,6 +254,7 @@ func (p *Proxy) Close() error {
 	p.tunnels.close()
 	for _, u := range p.upstreams {
 		u.client.CloseIdleConnections()
+		u.upgrader.CloseIdleConnections()
 	}
 	return nil
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/galehttp/gale/reverse"
 )
 
-const wait = 20 * time.Second
+const wait = time.Minute
 
 // onEngines calls f for both engines of the server in front.
 func onEngines(t *testing.T, f func(t *testing.T)) {
@@ -81,14 +81,20 @@ func serve(t *testing.T, p *reverse.Proxy) string {
 
 func serveHandler(t *testing.T, p *reverse.Proxy, h gale.RequestHandler) string {
 	t.Helper()
+	if upstream2 {
+		p.HTTP2 = upstreamMode()
+	}
+	return serveOn(t, p, &gale.Server{Handler: h, StreamRequestBody: true, Logger: log.New(io.Discard, "", 0)})
+}
+
+// serveOn runs s, whose handler calls p, and returns its address. Both end with the test.
+func serveOn(t *testing.T, p *reverse.Proxy, s *gale.Server) string {
+	t.Helper()
 	ln, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if upstream2 {
-		p.HTTP2 = upstreamMode()
-	}
-	s := &gale.Server{Handler: h, Engine: engine, StreamRequestBody: true, Logger: log.New(io.Discard, "", 0)}
+	s.Engine = engine
 	go s.Serve(ln)
 	t.Cleanup(func() {
 		s.Close()
@@ -280,7 +286,7 @@ func testStreams(t *testing.T) {
 		if _, err := io.WriteString(c, part); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(10 * time.Millisecond)
+		time.Sleep(10 * time.Millisecond) // each part most likely comes alone
 	}
 	br := bufio.NewReader(c)
 	resp, err := http.ReadResponse(br, nil)
@@ -344,7 +350,7 @@ func testEndlessResponse(t *testing.T) {
 				return
 			}
 			w.(http.Flusher).Flush()
-			time.Sleep(time.Millisecond)
+			time.Sleep(time.Millisecond) // a response that goes on
 		}
 	})
 	resp, err := http.Get("http://" + start(t, addr))
@@ -363,7 +369,7 @@ func testEndlessResponse(t *testing.T) {
 	}
 }
 
-// A client that leaves while the server thinks ends the request to the server.
+// A client that breaks its connection while the server thinks ends the request to the server.
 func TestClientLeaves(t *testing.T) { onUpstreams(t, testClientLeaves) }
 
 func testClientLeaves(t *testing.T) {
@@ -379,7 +385,7 @@ func testClientLeaves(t *testing.T) {
 	}
 	io.WriteString(c, "GET / HTTP/1.1\r\nHost: a\r\n\r\n")
 	<-asked
-	c.Close()
+	reset(c)
 	select {
 	case <-left:
 	case <-time.After(wait):

@@ -1,6 +1,7 @@
 package reverse
 
 import (
+	"bytes"
 	"io"
 	"log"
 	"net"
@@ -10,6 +11,8 @@ import (
 	"time"
 
 	"github.com/galehttp/gale"
+	"github.com/galehttp/gale/internal/bytesconv"
+	"github.com/galehttp/gale/internal/door"
 	"github.com/galehttp/gale/internal/pool"
 )
 
@@ -21,11 +24,11 @@ func wantsUpgrade(h *gale.RequestHeader) string {
 		return ""
 	}
 	var wanted []string
-	for protocol := range strings.SplitSeq(string(h.Peek("Upgrade")), ",") {
+	for protocol := range bytesconv.Elements(h.PeekAll("Upgrade")) {
 		// HTTP/2 is not offered: it would carry other requests past the proxy (RFC
 		// 9113 section 3.1).
-		if protocol = strings.TrimSpace(protocol); protocol != "" && !isHTTP2(protocol) {
-			wanted = append(wanted, protocol)
+		if !isHTTP2(string(protocol)) {
+			wanted = append(wanted, string(protocol))
 		}
 	}
 	return strings.Join(wanted, ", ")
@@ -39,14 +42,19 @@ func isHTTP2(protocol string) bool {
 // switchProtocols joins both connections after the upstream's 101.
 func (x *exchange) switchProtocols() error {
 	o := x.own
-	asked, got := string(x.req.Header.Peek("Upgrade")), string(x.resp.Header.Peek("Upgrade"))
-	if o == nil || !offered(asked, got) {
+	if o == nil || !offered(x.req.Header.PeekAll("Upgrade"), x.resp.Header.PeekAll("Upgrade")) {
 		return ErrUpgrade
 	}
+	got := string(bytes.Join(x.resp.Header.PeekAll("Upgrade"), []byte(", ")))
 	x.up.worked()
 	x.leave()
+	head, err := x.switchHead(got)
+	if head == nil {
+		return err
+	}
 	nc, err := x.client.HijackNow()
 	if err != nil {
+		x.takeBack()
 		return err
 	}
 	joined := false
@@ -61,7 +69,6 @@ func (x *exchange) switchProtocols() error {
 	o.unwatch = nil
 	_ = o.nc.SetDeadline(time.Time{})
 	t := &tunnel{client: nc, up: o.nc, idle: limit(x.p.UpgradeIdleTimeout, DefaultUpgradeIdleTimeout)}
-	head := x.switchHead(got)
 	first, _ := o.br.Peek(o.br.Buffered())
 	head = append(head, first...)
 	_, _ = o.br.Discard(len(first))
@@ -77,31 +84,71 @@ func (x *exchange) switchProtocols() error {
 	return nil
 }
 
-// offered reports whether protocol is one of list (RFC 9110 section 7.8).
-func offered(list, protocol string) bool {
-	for name := range strings.SplitSeq(list, ",") {
-		if strings.EqualFold(strings.TrimSpace(name), strings.TrimSpace(protocol)) {
-			return true
+// offered reports whether the request's Upgrade fields have all protocols that the response's
+// name, and whether there is one (RFC 9110 section 7.8).
+func offered(asked, got [][]byte) bool {
+	switched := false
+	for protocol := range bytesconv.Elements(got) {
+		if switched = bytesconv.HasElement(asked, string(protocol)); !switched {
+			break
 		}
 	}
-	return false
+	return switched
 }
 
-// switchHead returns the head of the 101 for the client.
-func (x *exchange) switchHead(protocol string) []byte {
-	h := &x.resp.Header
-	responseHop(h)
-	h.Del("Content-Length")
-	x.p.addVia(h, h.Protocol())
+// switchHead returns the head of the 101 for the client, after the functions of BeforeSend have
+// seen it. If they refuse the client, it ends x, and returns nil: their response is sent, without the
+// upstream's fields. If the connection would end after the 101, that is a 503.
+func (x *exchange) switchHead(protocol string) ([]byte, error) {
+	from, to := &x.resp.Header, &x.client.Response
+	responseHop(from)
+	from.Del("Content-Length")
+	x.p.addVia(from, from.Protocol())
+	copyFields(from, &to.Header)
+	to.Header.SetStatusMessage(nil) // another status has another one
+	final, _ := x.client.Value(door.FinalKey{}).(*gale.Response)
+	if final == nil {
+		return nil, gale.ErrRequestDone
+	}
+	if switches := final.StatusCode() == gale.StatusSwitchingProtocols; !switches || final.ConnectionClose() {
+		if switches {
+			WriteError(x.client, &Error{StatusCode: gale.StatusServiceUnavailable})
+		}
+		x.takeBack()
+		_ = x.Close()
+		return nil, nil
+	}
 	b := []byte("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: " + protocol + "\r\n")
-	for name, value := range h.All() {
+	for name, value := range to.Header.All() {
 		switch string(name) {
-		case "Content-Length", "Transfer-Encoding", "Trailer", "Connection":
+		case "Content-Length", "Transfer-Encoding", "Trailer", "Connection", "Upgrade":
 			continue
 		}
 		b = append(append(append(append(b, name...), ": "...), value...), "\r\n"...)
 	}
-	return append(b, "\r\n"...)
+	return append(b, "\r\n"...), nil
+}
+
+// takeBack deletes the upstream's fields from the response for the client, which isn't the 101 that
+// they were meant for. Fields that functions of BeforeSend have set stay.
+func (x *exchange) takeBack() {
+	to := &x.client.Response.Header
+	for name, value := range x.resp.Header.All() {
+		switch string(name) {
+		case "Content-Type", "Server", "Date":
+			continue // each response has one
+		}
+		var others []string
+		for _, v := range to.PeekAll(string(name)) {
+			if !bytes.Equal(v, value) {
+				others = append(others, string(v))
+			}
+		}
+		to.DelBytes(name)
+		for _, v := range others {
+			to.Add(string(name), v)
+		}
+	}
 }
 
 // tunnel is a pair of joined connections.
@@ -181,7 +228,7 @@ func closeCalmly(nc net.Conn) {
 // It must be deferred.
 func survive() {
 	if r := recover(); r != nil {
-		log.Printf("reverse: an upgraded connection panicked: %v\n%s", r, debug.Stack())
+		log.Printf("reverse: a connection panicked: %v\n%s", r, debug.Stack())
 	}
 }
 

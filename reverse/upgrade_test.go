@@ -2,13 +2,16 @@ package reverse_test
 
 import (
 	"bufio"
+	"fmt"
 	"io"
 	"net"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/galehttp/gale"
 	"github.com/galehttp/gale/reverse"
+	"github.com/galehttp/gale/tests/harness/await"
 )
 
 const (
@@ -31,11 +34,7 @@ func upgrader(t *testing.T, f func(c *net.TCPConn, br *bufio.Reader)) string {
 // awaitNone waits until no upgraded connection is left.
 func awaitNone(t *testing.T, p *reverse.Proxy) {
 	t.Helper()
-	for end := time.Now().Add(wait); p.Upgraded() != 0; time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("%d upgraded connections are left", p.Upgraded())
-		}
-	}
+	await.Gone(t, "upgraded connections", func() bool { return p.Upgraded() == 0 })
 }
 
 // After a 101 what each side sends goes to the other one, from the first byte on, and the
@@ -143,5 +142,81 @@ func testUpgradeEnds(t *testing.T) {
 			t.Fatalf("%s: the upstream's connection is open", tt.name)
 		}
 		awaitNone(t, tt.p)
+	}
+}
+
+// The functions of BeforeSend see the 101. They add fields to it, or refuse the client: then the
+// upstream's connection ends, the two aren't joined, and the response has none of the upstream's
+// fields. A 101 after which the connection would end becomes 503, as on a Server.
+func TestUpgradeBeforeSend(t *testing.T) { onEngines(t, testUpgradeBeforeSend) }
+
+func testUpgradeBeforeSend(t *testing.T) {
+	upstreamGot := make(chan string, 1)
+	addr := upgrader(t, func(c *net.TCPConn, br *bufio.Reader) {
+		io.WriteString(c, strings.TrimSuffix(switchd, "\r\n")+"Set-Cookie: who=upstream\r\nX-Both: upstream\r\n\r\n")
+		b, _ := io.ReadAll(br)
+		upstreamGot <- string(b)
+	})
+	for _, tt := range []struct {
+		name   string
+		around gale.RequestHandler // before the proxy
+		hook   gale.RequestHandler
+		status int
+		lacks  []string
+		has    []string
+	}{
+		{"none", nil, nil, 101, nil, []string{"Sec-Websocket-Accept: k", "Set-Cookie: who=upstream", "Set-Cookie: who=handler", "X-Both: upstream"}},
+		{"status", nil, func(ctx *gale.RequestCtx) { ctx.SetStatusCode(403) }, 403,
+			[]string{"Sec-Websocket-Accept", "who=upstream", "X-Both: upstream"}, []string{"Set-Cookie: who=handler"}},
+		{"a field of both", nil, func(ctx *gale.RequestCtx) { ctx.SetStatusCode(403); ctx.Response.Header.Set("X-Both", "hook") }, 403,
+			[]string{"Sec-Websocket-Accept", "who=upstream", "X-Both: upstream"}, []string{"X-Both: hook"}},
+		{"Error", nil, func(ctx *gale.RequestCtx) { ctx.Error("no", 403) }, 403, []string{"Sec-Websocket-Accept", "who="}, nil},
+		{"close", nil, func(ctx *gale.RequestCtx) { ctx.SetConnectionClose() }, 503,
+			[]string{"Sec-Websocket-Accept", "who=upstream"}, []string{"Connection: close", "Set-Cookie: who=handler"}},
+		{"close before", func(ctx *gale.RequestCtx) { ctx.SetConnectionClose() }, nil, 503,
+			[]string{"Sec-Websocket-Accept", "who=upstream"}, []string{"Connection: close"}},
+	} {
+		p := &reverse.Proxy{Upstreams: []string{addr}, Timeout: 10 * time.Second}
+		c, br := dial(t, serveHandler(t, p, func(ctx *gale.RequestCtx) {
+			ctx.Response.Header.Add("Set-Cookie", "who=handler")
+			if tt.around != nil {
+				tt.around(ctx)
+			}
+			ctx.BeforeSend(func(ctx *gale.RequestCtx) {
+				ctx.Response.Header.Set("X-Seen", fmt.Sprint(ctx.Response.StatusCode()))
+				if tt.hook != nil {
+					tt.hook(ctx)
+				}
+			})
+			p.Handler(ctx)
+		}))
+		io.WriteString(c, upgrade+"data")
+		head := readHead(br)
+		if !strings.HasPrefix(head, fmt.Sprintf("HTTP/1.1 %d %s\r\n", tt.status, gale.StatusMessage(tt.status))) {
+			t.Errorf("%s: the client got %q", tt.name, head)
+		}
+		if tt.name != "Error" { // which drops other fields
+			tt.has = append(tt.has, "X-Seen: 101")
+		}
+		for _, field := range tt.has {
+			if !strings.Contains(strings.ToLower(head), "\r\n"+strings.ToLower(field)+"\r\n") {
+				t.Errorf("%s: %q lacks %s", tt.name, head, field)
+			}
+		}
+		for _, field := range tt.lacks {
+			if strings.Contains(strings.ToLower(head), strings.ToLower(field)) {
+				t.Errorf("%s: %q has %s", tt.name, head, field)
+			}
+		}
+		want := ""
+		if tt.status == 101 {
+			want = "data"
+		}
+		c.CloseWrite()
+		if got := <-upstreamGot; got != want {
+			t.Errorf("%s: the upstream got %q", tt.name, got)
+		}
+		awaitNone(t, p)
+		c.Close()
 	}
 }

@@ -49,7 +49,7 @@ func (u *upload) Read(p []byte) (n int, err error) {
 }
 
 // Trailers returns the header of the request with the trailer section, see door.Trailered.
-func (u *upload) Trailers() any { return &u.head }
+func (u *upload) Trailers(door.Seal) any { return &u.head }
 
 // arm starts the time limit for the upstream to take what was read.
 func (u *upload) arm() {

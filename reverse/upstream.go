@@ -13,6 +13,7 @@ import (
 
 	"github.com/galehttp/gale"
 	"github.com/galehttp/gale/internal/door"
+	"github.com/galehttp/gale/internal/shares"
 )
 
 // HealthCheck says how the health of upstreams is checked. An upstream that isn't
@@ -81,8 +82,12 @@ func parseUpstream(name string) (t target, err error) {
 // upstream is a server that requests are passed on to.
 type upstream struct {
 	target
-	client *gale.HostClient
-	asker  *gale.HostClient // for health checks
+	client   *gale.HostClient
+	upgrader *gale.HostClient // for upgrades
+	asker    *gale.HostClient // for health checks
+
+	// What clients have of the connections.
+	requests, upgrades shares.Shares
 
 	pending   atomic.Int64
 	chosen    atomic.Uint64 // the turn in which it was last chosen
@@ -92,7 +97,8 @@ type upstream struct {
 }
 
 func (p *Proxy) newUpstream(t target) *upstream {
-	u := &upstream{target: t, client: p.newClient(t), asker: p.newClient(t)}
+	u := &upstream{target: t, client: p.newClient(t), upgrader: p.newClient(t), asker: p.newClient(t)}
+	u.upgrader.MaxConns = p.MaxUpgrades
 	u.asker.MaxConns = 1 // health checks use a connection of their own
 	return u
 }

@@ -508,7 +508,8 @@ func testLimits(t *testing.T) {
 			p := &reverse.Proxy{BodyIdleTimeout: p.BodyIdleTimeout, Timeout: p.Timeout, Upstreams: []string{addr}}
 			c, br := dial(t, serve(t, p))
 			io.WriteString(c, strings.Replace(request, " / ", " /body ", 1))
-			if b, _ := io.ReadAll(br); !strings.HasSuffix(string(b), "half") && len(b) > 0 {
+			// On a busy machine the time may be over before the head comes.
+			if b, _ := io.ReadAll(br); !strings.HasSuffix(string(b), "half") && !strings.HasPrefix(string(b), "HTTP/1.1 504 ") && len(b) > 0 {
 				t.Errorf("%.4s: got %q", request, b)
 			}
 		}
@@ -599,6 +600,10 @@ func testAsItWas(t *testing.T) {
 	for _, tt := range []struct{ says, want string }{
 		{"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", "HTTP/1.1 200 OK\r\nDate\r\nContent-Length: 2\r\nVia: 1.1 p\r\n\r\nok"},
 		{"HTTP/1.0 200 Fine\r\nDate: D\r\nServer: s\r\n\r\nok", "HTTP/1.1 200 Fine\r\nDate: D\r\nServer: s\r\nTransfer-Encoding: chunked\r\nVia: 1.0 p\r\n\r\n2\r\nok\r\n0\r\n\r\n"},
+		// A proxy sends its own version (RFC 9110 section 2.5).
+		{"HTTP/1.0 200 Fine\r\nDate: D\r\nServer: s\r\nContent-Length: 2\r\n\r\nok", "HTTP/1.1 200 Fine\r\nDate: D\r\nServer: s\r\nContent-Length: 2\r\nVia: 1.0 p\r\n\r\nok"},
+		{"HTTP/1.0 304 Not Modified\r\nDate: D\r\nETag: x\r\n\r\n", "HTTP/1.1 304 Not Modified\r\nDate: D\r\nEtag: x\r\nVia: 1.0 p\r\n\r\n"},
+		{"HTTP/1.0 103 Early Hints\r\n\r\nHTTP/1.0 204 No Content\r\nDate: D\r\n\r\n", "HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 204 No Content\r\nServer: gale\r\nDate: D\r\nVia: 1.0 p\r\n\r\n"},
 		{"HTTP/1.1 404 Not Found\r\nContent-Type: a/b\r\nDate: D\r\nX-A: 1\r\nX-A: 2\r\nSet-Cookie: a\r\nSet-Cookie: b\r\nContent-Length: 0\r\n\r\n",
 			"HTTP/1.1 404 Not Found\r\nContent-Type: a/b\r\nDate: D\r\nX-A: 1\r\nX-A: 2\r\nSet-Cookie: a\r\nSet-Cookie: b\r\nContent-Length: 0\r\nVia: 1.1 p\r\n\r\n"},
 		{"HTTP/1.1 304 Not Modified\r\nDate: D\r\nETag: x\r\n\r\n", "HTTP/1.1 304 Not Modified\r\nDate: D\r\nEtag: x\r\nVia: 1.1 p\r\n\r\n"},

@@ -5,7 +5,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
+
+	"github.com/galehttp/gale/tests/harness/await"
 )
 
 // All calls run, each with its argument, and return when they have run.
@@ -60,9 +61,7 @@ func TestFuncRefuses(t *testing.T) {
 			}
 		})
 	}
-	for refused.Load() < 100 {
-		time.Sleep(time.Millisecond)
-	}
+	await.Until(t, "100 calls to be refused", func() bool { return refused.Load() >= 100 })
 	close(release)
 	wg.Wait()
 	if int(most.Load()) > procs {

@@ -17,9 +17,11 @@ import (
 // Conn is a WebSocket with methods that block. Any goroutine may call them. Calls that
 // read, and calls that write, take turns.
 //
-// A context limits the time of each call. If it ends while a call reads, the call returns
-// and the Conn can be used further. If it ends while a message is being written of which the
-// peer has got a part, the connection is closed, because the rest can't be skipped.
+// A context limits the time of each call, whatever the call waits for. If it ends while a
+// call reads, the call returns and the Conn can be used further. If it ends while a message
+// is being written of which the peer has got a part, the connection is closed, because the
+// rest can't be skipped. If the connection isn't a plain socket, but TLS or a stream of
+// HTTP/2, that is so as soon as writing has begun.
 //
 // Control frames are handled while a call reads: Read, a Reader, Ping or Close. So a
 // program should always have a goroutine that reads, also if it doesn't expect messages.
@@ -141,6 +143,9 @@ func (c *Conn) RemoteAddr() net.Addr { return c.nc.RemoteAddr() }
 // returns, the WebSocket is closed with StatusNormal if it is still open, and if it panics
 // with StatusInternalError. Errors are as for Serve.
 //
+// The response that is sent decides: after Accept, a middleware or a function of BeforeSend
+// may still refuse the client, for example with 403. Then handler isn't called.
+//
 // When the server shuts down or drains, the WebSocket is closed with StatusGoingAway.
 func Accept(ctx *gale.RequestCtx, handler func(c *Conn), o *Options) error {
 	if o == nil {
@@ -157,6 +162,7 @@ func Accept(ctx *gale.RequestCtx, handler func(c *Conn), o *Options) error {
 
 // serve runs handler. The server logs a panic.
 func (c *Conn) serve(nc net.Conn, handler func(c *Conn)) {
+	c.set.stats.accepted.Add(1)
 	c.set.stats.open.Add(1)
 	c.start(nc, nil)
 	fine := false
@@ -278,7 +284,8 @@ type connMeter struct {
 	used  int
 }
 
-// take reports whether one more is allowed at rate a second, with as many at once.
+// take reports whether one more is allowed at rate a second, with as many at once. rate is at
+// most mostControl.
 func (m *connMeter) take(rate int) bool {
 	if rate <= 0 {
 		return true

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/galehttp/gale"
+	"github.com/galehttp/gale/tests/harness/await"
 )
 
 // A handshake that isn't answered with 101 opens no WebSocket, whatever the handler says.
@@ -50,7 +51,7 @@ func TestConnLeavesEarly(t *testing.T) {
 			c.write([]byte(handshakeRequest()))
 			conns = append(conns, c)
 		}
-		until(t, "all handlers run", func() bool { return int(running.Load()) == len(conns) })
+		await.Until(t, "all handlers run", func() bool { return int(running.Load()) == len(conns) })
 		done := make(chan error, 1)
 		go func() { done <- s.ShutdownWithContext(testContext(t)) }()
 		for _, c := range conns {

@@ -2,6 +2,7 @@ package ws
 
 import (
 	"context"
+	"crypto/tls"
 	"net"
 	"time"
 
@@ -96,7 +97,7 @@ func (c *Conn) beginClose(code StatusCode, reason string) {
 	s.cause = &CloseError{Code: code, Reason: reason, Local: true}
 	c.queueCloseLocked(uint16(code), reason)
 	c.mu.Unlock()
-	c.kick(false)
+	c.kick()
 }
 
 // queueCloseLocked puts a close frame at the end of what waits to be sent. mu is held.
@@ -112,7 +113,7 @@ func (c *Conn) queueCloseLocked(code uint16, reason string) {
 	w, q := s.queue(), queued{b: b.B, own: b}
 	if len(w.messages) > 0 {
 		w.messages = append(w.messages, q)
-		w.size += len(b.B)
+		w.size += q.cost()
 		return
 	}
 	w.control = append(w.control, q)
@@ -159,7 +160,7 @@ func (c *Conn) fail(code StatusCode, reason string) error {
 	c.endLocked(err)
 	s.lingering = make(chan struct{})
 	c.mu.Unlock()
-	c.kick(false)
+	c.kick()
 	go c.linger()
 	return err
 }
@@ -203,8 +204,8 @@ const maxLinger = 64 << 20
 
 // lostWriting ends the WebSocket because writing has failed, and returns why it has ended:
 // if the peer has sent a close frame before it closed the connection, that is the reason.
-// What came before it is held for Read.
-func (c *Conn) lostWriting(err error) error {
+// What came before it is held for Read. The look for it ends with ctx.
+func (c *Conn) lostWriting(ctx context.Context, err error) error {
 	if isTimeout(err) {
 		return c.end(err)
 	}
@@ -222,7 +223,7 @@ func (c *Conn) lostWriting(err error) error {
 		return err
 	}
 	defer c.unlockReading()
-	c.in.ctx, c.in.until = context.Background(), clock.Ticks().Add(lastLook)
+	c.in.ctx, c.in.until = ctx, clock.Ticks().Add(lastLook)
 	for !c.heldFull() {
 		if c.hold(true) != nil {
 			break
@@ -240,7 +241,7 @@ func (c *Conn) hangUpSoon() {
 	c.mu.Lock()
 	c.state.hangup = true
 	c.mu.Unlock()
-	c.kick(false)
+	c.kick()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.state.hangup { // others are sending
@@ -255,13 +256,26 @@ func (c *Conn) CloseNow() error {
 	return nil
 }
 
-// closeNow closes the connection. calm says that nothing is being written.
+// closeNow closes the connection. calm says that nothing is being written. If it is set, TLS
+// sends its last record, for which it may wait for the peer.
 func (c *Conn) closeNow(calm bool) {
 	nc := c.nc
 	if t, ok := nc.(interface{ NetConn() net.Conn }); ok && !calm {
 		nc = t.NetConn() // closing TLS waits for writes
+		for t, ok := nc.(*tls.Conn); ok; t, ok = nc.(*tls.Conn) {
+			nc = t.NetConn() // TLS through a proxy that speaks TLS
+		}
 	}
 	_ = nc.Close()
+}
+
+// hangUp is closeNow when nothing is being written, for calls that must not wait.
+func (c *Conn) hangUp() {
+	if c.raw == nil {
+		go c.closeNow(true)
+		return
+	}
+	c.closeNow(true)
 }
 
 // tidy gives back the memory of a WebSocket that has ended, unless other calls use it:
@@ -270,7 +284,7 @@ func (c *Conn) tidy() {
 	if c.reading.tryLock() {
 		c.unlockReading()
 	}
-	c.kick(false)
+	c.kick()
 }
 
 // freeInput gives back the memory for reading of a WebSocket that has ended. The holder of

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/galehttp/gale/internal/wsframe"
+	"github.com/galehttp/gale/tests/harness/await"
 )
 
 // The closing handshake, begun by each side, with calls of all kinds that run meanwhile: all
@@ -149,8 +150,8 @@ func TestConnHandlerEnds(t *testing.T) {
 			c.send(closing(code, ""))
 			c.wantEnd()
 		}
-		until(t, "all are counted", func() bool { return o.Stats().Open == 0 && o.Stats().Panics == 1 })
-		until(t, "the panic is logged", func() bool { return strings.Contains(s.logs.String(), "of a test") })
+		await.Until(t, "all are counted", func() bool { return o.Stats().Open == 0 && o.Stats().Panics == 1 })
+		await.Until(t, "the panic is logged", func() bool { return strings.Contains(s.logs.String(), "of a test") })
 	})
 }
 

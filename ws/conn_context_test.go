@@ -212,7 +212,7 @@ func TestConnSlowReader(t *testing.T) {
 			if n, err := io.CopyN(io.Discard, peer.r, size/40); err != nil {
 				t.Fatal(n, err)
 			}
-			time.Sleep(30 * time.Millisecond)
+			time.Sleep(30 * time.Millisecond) // a slow reader
 		}
 		if err := <-result; err != nil {
 			t.Fatalf("after %v: %v", time.Since(begin), err)

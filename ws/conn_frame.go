@@ -83,8 +83,8 @@ func (c *Conn) control(f *wsframe.Frame) error {
 	return nil
 }
 
-// sendControl sends a ping or a pong. It doesn't wait for the peer, except if the
-// connection isn't a socket. After a close frame it does nothing.
+// sendControl sends a ping or a pong. It doesn't wait for the peer. After a close frame it
+// does nothing.
 func (c *Conn) sendControl(op wsframe.Opcode, payload []byte) {
 	b := c.newFrame(op, true, false, payload)
 	c.mu.Lock()
@@ -98,7 +98,7 @@ func (c *Conn) sendControl(op wsframe.Opcode, payload []byte) {
 	}
 	w.control = append(w.control, queued{b: b.B, own: b})
 	c.mu.Unlock()
-	c.kick(true)
+	c.kick()
 }
 
 // maxControlQueue is how many control frames may wait to be sent.

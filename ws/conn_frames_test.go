@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/galehttp/gale/internal/wsframe"
+	"github.com/galehttp/gale/tests/harness/await"
 )
 
 // What clients send, whole and byte by byte, and what a Conn that echoes answers.
@@ -157,7 +158,7 @@ func TestConnFloods(t *testing.T) {
 			}
 			c.nc.Close()
 		}
-		until(t, "they are counted", func() bool { return o.Stats().ControlClosed == 3 && o.Stats().Open == 0 })
+		await.Until(t, "they are counted", func() bool { return o.Stats().ControlClosed == 3 && o.Stats().Open == 0 })
 	})
 }
 

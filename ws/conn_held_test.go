@@ -7,6 +7,7 @@ import (
 
 	"github.com/galehttp/gale"
 	"github.com/galehttp/gale/internal/wsframe"
+	"github.com/galehttp/gale/tests/harness/await"
 )
 
 // A peer that sends short messages instead of a pong can't make Ping hold any number of them.
@@ -23,7 +24,7 @@ func TestConnPingHeld(t *testing.T) {
 					defer close(done)
 					_ = c.Ping(ping)
 				}()
-				until(t, "Ping doesn't read", func() bool {
+				await.Until(t, "Ping doesn't read", func() bool {
 					if !c.reading.tryLock() {
 						return false
 					}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/galehttp/gale"
+	"github.com/galehttp/gale/tests/harness/await"
 )
 
 // serveConns starts a server that calls handler for each WebSocket. It ends with the test.
@@ -87,7 +88,7 @@ func wantCloseError(t testing.TB, err error, code StatusCode, local bool) {
 // checkNoLeaks checks, when the test ends, that no goroutine of a Conn is left.
 func checkNoLeaks(t testing.TB) {
 	t.Cleanup(func() {
-		until(t, "all goroutines of Conns have ended", func() bool {
+		await.Gone(t, "goroutines of Conns", func() bool {
 			stacks := make([]byte, 1<<20)
 			stacks = stacks[:runtime.Stack(stacks, true)]
 			return !strings.Contains(string(stacks), "gale/ws.(*Conn)")

@@ -107,12 +107,23 @@ func (in *connInput) unread() []byte {
 	return in.buf.B[in.at:]
 }
 
-// rest gives the buffer back if nothing in it is unread.
+// rest gives the buffer back before a wait, or replaces it with a small one if that has room
+// for what is unread: the beginning of a frame.
 func (in *connInput) rest() {
-	if b := in.buf; b != nil && in.at == len(b.B) {
-		pool.Put(b)
-		in.buf, in.at = nil, 0
+	b := in.buf
+	if b == nil {
+		return
 	}
+	unread := b.B[in.at:]
+	if len(unread) > smallRead/2 || len(unread) > 0 && cap(b.B) == smallRead {
+		return
+	}
+	in.buf, in.at = nil, 0
+	if len(unread) > 0 {
+		in.buf = pool.Get(smallRead)
+		in.buf.B = append(in.buf.B, unread...)
+	}
+	pool.Put(b)
 }
 
 // room returns where the next bytes of the connection go.

@@ -69,7 +69,7 @@ func (c *Conn) lockWire(ctx context.Context) error {
 	if err := c.wire.lock(ctx); err != nil {
 		// It may have been locked for this call and unlocked again: see turn.leave. What other
 		// calls have queued meanwhile must be sent.
-		c.kick(false)
+		c.kick()
 		return err
 	}
 	c.beginOutput()
@@ -132,7 +132,7 @@ func (c *Conn) sent(ctx context.Context, err error) error {
 		}
 		return c.end(fmt.Errorf("ws: the connection was closed, because a message was sent only in part: %w", end))
 	}
-	return c.lostWriting(err)
+	return c.lostWriting(ctx, err)
 }
 
 // keepsSent reports whether messages refer to earlier ones, so that none can be left out.
@@ -243,7 +243,7 @@ func (c *Conn) writePlain(b []byte) error {
 		chunk := b[:min(len(b), plainChunk)]
 		if limit := c.set.writeTimeout; limit > 0 {
 			if now := clock.Ticks(); c.writeUntil < now.Add(limit) {
-				c.writeUntil = now.Add(limit + limit/2)
+				c.writeUntil = now.Add(limit).Add(limit / 2)
 				_ = c.nc.SetWriteDeadline(c.writeUntil.Time())
 			}
 		}

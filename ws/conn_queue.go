@@ -20,17 +20,26 @@ type queued struct {
 	t   MessageType // not 0: b is a message that must be compressed first
 }
 
-// kick sends what waits, unless the holder of wire does. waits says that it may wait for
-// the peer if the connection isn't a socket.
-func (c *Conn) kick(waits bool) {
+// queuedCost is about how many bytes of memory a frame that waits needs apart from its
+// bytes. Without it, short messages would hold many times as much as MaxQueue.
+const queuedCost = 64
+
+// cost returns how many bytes q counts for MaxQueue: about the memory that it holds. Many
+// queues may share a frame; each counts it.
+func (q *queued) cost() int {
+	if q.own != nil {
+		return cap(q.own.B) + queuedCost
+	}
+	return len(q.b) + queuedCost
+}
+
+// kick sends what waits, unless the holder of wire does. It doesn't wait for the peer: what a
+// call has to send must not keep it longer than its context.
+func (c *Conn) kick() {
 	if !c.wire.tryLock() {
 		return
 	}
 	c.beginOutput()
-	if waits && c.raw == nil {
-		c.drain()
-		return
-	}
 	c.unlockWire()
 }
 
@@ -61,7 +70,7 @@ func (c *Conn) takeQueued() bool {
 		o.cur = popQueued(&w.control)
 	case w != nil && len(w.messages) > 0 && s.stream == nil:
 		o.cur = popQueued(&w.messages)
-		w.size -= len(o.cur.b)
+		w.size -= o.cur.cost()
 		if o.cur.t != 0 {
 			c.compressCurrent()
 		}
@@ -78,7 +87,7 @@ func (c *Conn) takeQueued() bool {
 		s.hangup = false
 		c.mu.Unlock()
 		if hangup {
-			c.closeNow(true)
+			c.hangUp()
 		}
 		return false
 	}
@@ -133,7 +142,7 @@ func (c *Conn) drain() {
 // dropQueued ends the WebSocket because of an error of writing, and drops what waits. The
 // holder of wire calls it.
 func (c *Conn) dropQueued(err error) {
-	_ = c.lostWriting(err)
+	_ = c.lostWriting(context.Background(), err)
 	c.mu.Lock()
 	c.state.drop()
 	c.mu.Unlock()
@@ -144,7 +153,7 @@ func (c *Conn) dropQueued(err error) {
 type connQueue struct {
 	control  []queued // control frames
 	messages []queued // and perhaps a close frame at the end
-	size     int      // of messages, in bytes
+	size     int      // what messages cost
 }
 
 // queue returns what waits to be sent. mu is held.
@@ -186,14 +195,14 @@ func (c *Conn) enqueue(q queued) error {
 		return err
 	}
 	w := s.queue()
-	if w.size > 0 && w.size+len(q.b) > c.set.maxQueue {
+	if w.size > 0 && w.size+q.cost() > c.set.maxQueue {
 		c.mu.Unlock()
 		return c.queueFull()
 	}
 	w.messages = append(w.messages, q)
-	w.size += len(q.b)
+	w.size += q.cost()
 	c.mu.Unlock()
-	c.kick(false)
+	c.kick()
 	return nil
 }
 

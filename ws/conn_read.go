@@ -182,14 +182,17 @@ func (c *Conn) gather(dst *[]byte, h *heldMessage, f *wsframe.Frame) error {
 		return err
 	}
 	b := *dst
-	if more := len(f.Payload) + int(min(f.Left, max(minGrow, h.size))); more > cap(b)-len(b) {
+	if more := len(f.Payload) + h.more(f.Left); more > cap(b)-len(b) {
 		b = slices.Grow(b, more)
 	}
 	b = append(b, f.Payload...)
 	*dst = b
 	for c.direct() {
 		if cap(b)-len(b) < directRead {
-			b = slices.Grow(b, int(min(c.in.left, max(minGrow, h.size))))
+			b = slices.Grow(b, h.more(c.in.left))
+		}
+		if cap(b)-len(b) < directRead {
+			break // until more has arrived
 		}
 		n, err := c.readDirect(b[len(b):cap(b)], h)
 		if err != nil {
@@ -235,9 +238,16 @@ func (c *Conn) readDirect(p []byte, h *heldMessage) (n int, err error) {
 	return n, nil
 }
 
+// more returns how many bytes the memory for h may grow by before they have arrived, of left
+// that are announced.
+func (h *heldMessage) more(left int64) int {
+	have := int(min(h.size, maxDirect/4))
+	return int(min(left, int64(ahead(have)-have)))
+}
+
 const (
-	// minGrow is how many bytes the memory for a message may grow by before they have
-	// arrived. It doubles with those that have.
+	// minGrow is the size in bytes up to which the memory for a message is four times what
+	// has arrived of it, then twice.
 	minGrow = 16 << 10
 	// maxDirect is the most that is read at once.
 	maxDirect = 1 << 30

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/galehttp/gale/tests/harness/await"
 )
 
 // disturb calls the methods of c in any order from several goroutines, with contexts that
@@ -76,7 +78,7 @@ func TestConnStorm(t *testing.T) {
 					})
 				}
 				wg.Wait()
-				until(t, "none is open", func() bool {
+				await.Until(t, "none is open", func() bool {
 					return o.Stats().Open == 0 && s.Server.Stats().UpgradedConnections == 0 && topics.Members("topic") == 0
 				})
 			})

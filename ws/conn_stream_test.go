@@ -12,6 +12,7 @@ import (
 	"testing/iotest"
 
 	"github.com/galehttp/gale/internal/wsframe"
+	"github.com/galehttp/gale/tests/harness/await"
 )
 
 // A stream returns each message whole, whatever the sizes of reads and fragments; what isn't
@@ -184,7 +185,7 @@ func TestConnPingHolds(t *testing.T) {
 		}
 		big := strings.Repeat("x", 600)
 		peer.send(message(big), message(big), message(big), frame(wsframe.Pong, true, string(f.Payload)))
-		until(t, "the messages are held", func() bool {
+		await.Until(t, "the messages are held", func() bool {
 			if !c.reading.tryLock() {
 				return false
 			}

@@ -42,10 +42,12 @@ func (c *Conn) lockMessage(ctx context.Context, of chan struct{}) error {
 		c.mu.Lock()
 		err := c.state.writable()
 		stream := c.state.stream
-		c.mu.Unlock()
 		if err == nil && stream == of {
+			c.mu.Unlock()
 			return nil
 		}
+		ended := c.endedLocked()
+		c.mu.Unlock()
 		c.unlockWire()
 		switch {
 		case err != nil:
@@ -55,6 +57,7 @@ func (c *Conn) lockMessage(ctx context.Context, of chan struct{}) error {
 		}
 		select {
 		case <-stream:
+		case <-ended: // the next round finds out why
 		case <-ctx.Done():
 			return ctx.Err()
 		}
@@ -208,7 +211,7 @@ func (w *messageWriter) Close() error {
 	if err != nil {
 		_ = c.end(err)
 	}
-	c.kick(false)
+	c.kick()
 	return err
 }
 

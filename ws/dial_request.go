@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/galehttp/gale"
+	"github.com/galehttp/gale/internal/bytesconv"
+	"github.com/galehttp/gale/internal/door"
 	"github.com/galehttp/gale/internal/wsframe"
 )
 
@@ -94,16 +96,7 @@ func (d *dial) keepCookies() {
 	if uri.Parse(nil, []byte(d.to.asHTTP)) != nil {
 		return
 	}
-	var cookies []*gale.Cookie
-	for _, value := range d.resp.Header.Cookies() {
-		c := new(gale.Cookie)
-		if c.ParseBytes(value) == nil {
-			cookies = append(cookies, c)
-		}
-	}
-	if len(cookies) > 0 {
-		d.o.Jar.SetCookies(uri, cookies)
-	}
+	door.KeepCookies(d.o.Jar, uri, &d.resp.Header)
 }
 
 // check checks the answer over HTTP/1.1 (RFC 6455 section 4.1).
@@ -117,7 +110,7 @@ func (d *dial) check() (*params, error) {
 		return nil, d.wrong("it isn't HTTP/1.1")
 	case !only(h.PeekAll("Upgrade"), func(v []byte) bool { return bytes.EqualFold(v, []byte("websocket")) }):
 		return nil, d.wrong("its header Upgrade isn't websocket")
-	case !listed(h.PeekAll("Connection"), "upgrade"):
+	case !bytesconv.HasElement(h.PeekAll("Connection"), "upgrade"):
 		return nil, d.wrong("its header Connection doesn't have Upgrade")
 	case !only(h.PeekAll("Sec-WebSocket-Accept"), func(v []byte) bool { return bytes.Equal(v, wsframe.AppendAccept(nil, d.key[:])) }):
 		return nil, d.wrong("its header Sec-WebSocket-Accept doesn't match the request")

@@ -205,7 +205,7 @@ func TestDialRequest(t *testing.T) {
 		heads := make(chan string, 1)
 		addr := scripted(t, func(nc net.Conn, head string) {
 			heads <- head
-			_, _ = io.WriteString(nc, "HTTP/1.1 403 Forbidden\r\nSet-Cookie: new=3\r\nContent-Length: 0\r\n\r\n")
+			_, _ = io.WriteString(nc, "HTTP/1.1 403 Forbidden\r\nSet-Cookie: new={\"3\"}\r\nContent-Length: 0\r\n\r\n")
 		})
 		tt.o.Dial = func(ctx context.Context, network, to string) (net.Conn, error) {
 			if to != tt.addr {
@@ -233,7 +233,7 @@ func TestDialRequest(t *testing.T) {
 			t.Errorf("%s: key %q", tt.url, key)
 		}
 	}
-	if got := jar.Cookies(u); len(got) != 3 || got[2].Name != "new" {
+	if got := jar.Cookies(u); len(got) != 3 || got[2].Name != "new" || got[2].Value != `{"3"}` {
 		t.Errorf("cookies in the jar: %v", got)
 	}
 }

@@ -51,6 +51,9 @@ func (Base) OnClose(*Socket, error) {}
 // response that were set before, such as cookies, are sent; a body isn't. h must not use
 // ctx. One h may serve many WebSockets; one that is made for each call can hold what it needs
 // of the request, such as the name of the user. o may be nil.
+//
+// The response that is sent decides: after Serve, a middleware or a function of BeforeSend
+// may still refuse the client, for example with 403. Then no method of h is called.
 func Serve(ctx *gale.RequestCtx, h Handler, o *Options) error {
 	if o == nil {
 		o = &defaultOptions

@@ -4,6 +4,7 @@ import (
 	"bytes"
 
 	"github.com/galehttp/gale"
+	"github.com/galehttp/gale/internal/bytesconv"
 	"github.com/galehttp/gale/internal/wsframe"
 )
 
@@ -59,7 +60,6 @@ func handshake(ctx *gale.RequestCtx, o *Options) (shook, error) {
 		s.deflate = c.negotiated().Negotiate(h.PeekAll("Sec-WebSocket-Extensions"))
 	}
 	s.answer(ctx, http2)
-	sh.stats.accepted.Add(1)
 	return s, nil
 }
 
@@ -98,24 +98,14 @@ func checkHTTP1(ctx *gale.RequestCtx) *refusal {
 		return errHTTP10
 	case len(h.Host()) == 0:
 		return errHost
-	case !listed(h.PeekAll("Upgrade"), "websocket"):
+	case !bytesconv.HasElement(h.PeekAll("Upgrade"), "websocket"):
 		return errUpgrade
-	case !listed(h.PeekAll("Connection"), "upgrade"):
+	case !bytesconv.HasElement(h.PeekAll("Connection"), "upgrade"):
 		return errConnection
 	case h.ContentLength() > 0 || h.ContentLength() == -1:
 		return errBody
 	}
 	return nil
-}
-
-// listed reports whether the values of a field have token, which is lower case.
-func listed(values [][]byte, token string) bool {
-	for _, v := range values {
-		if wsframe.HasToken(v, token) {
-			return true
-		}
-	}
-	return false
 }
 
 // refuse sets the response to a request that isn't a good handshake.
@@ -168,13 +158,9 @@ func subprotocol(offers [][]byte, known []string) string {
 		return ""
 	}
 	for _, name := range known {
-		for _, list := range offers {
-			for len(list) > 0 {
-				var item []byte
-				item, list, _ = bytes.Cut(list, []byte{','})
-				if string(bytes.Trim(item, " \t")) == name && isToken(name) {
-					return name
-				}
+		for offer := range bytesconv.Elements(offers) {
+			if string(offer) == name && isToken(name) {
+				return name
 			}
 		}
 	}

@@ -66,8 +66,8 @@ type Options struct {
 	MaxCompressed int64
 	// MaxControl is how many pings and pongs a peer may send in a second, in the mean; it
 	// may send as many more at once (default 100). A peer that sends more is closed with
-	// StatusPolicy. Frames without data in a fragmented message count too. Negative means
-	// no limit.
+	// StatusPolicy. Frames without data in a fragmented message count too. Negative, and
+	// more than a million, means no limit.
 	MaxControl int
 
 	// PingInterval is how long nothing may have been received before a ping is sent. The
@@ -90,7 +90,8 @@ type Options struct {
 	// apart from about 64 KiB that the server may be writing. Output of a callback of a
 	// Socket waits until it returns. If nothing waits, a message of any size is accepted.
 	// QueuePolicy says what happens otherwise. For a Conn, only messages of Topics are
-	// queued; Write waits for the peer itself.
+	// queued, and each counts for 64 bytes more than its frame, or, if this side is the
+	// client, than its buffer, which has at least 512 bytes; Write waits for the peer itself.
 	MaxQueue    int
 	QueuePolicy QueuePolicy
 

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/galehttp/gale/internal/wsframe"
+	"github.com/galehttp/gale/tests/harness/await"
 )
 
 // With QueueWait, a callback that sends large data back to a slow peer may go on to write.
@@ -23,7 +24,7 @@ func TestQueueWaitAfterSend(t *testing.T) {
 		c := serveSockets(t, w, h, o).dial(t)
 		text := strings.Repeat("x", size)
 		c.send(message(text))
-		until(t, "the callback waits", func() bool { return o.Stats().Waits > 0 })
+		await.Until(t, "the callback waits", func() bool { return o.Stats().Waits > 0 })
 		for range times {
 			c.want(wsframe.Text, text)
 		}

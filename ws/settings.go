@@ -40,6 +40,10 @@ const (
 	defaultThreshold    = 512
 )
 
+// mostControl is the largest MaxControl: a frame each microsecond, the unit in which they
+// are counted.
+const mostControl = 1_000_000
+
 // defaults replaces values that are 0 with the defaults, and negative ones with what means
 // no limit.
 func (s *settings) defaults() {
@@ -58,7 +62,9 @@ func (s *settings) defaults() {
 	if s.maxControl == 0 {
 		s.maxControl = defaultMaxControl
 	}
-	s.maxControl = max(s.maxControl, 0)
+	if s.maxControl < 0 || s.maxControl > mostControl {
+		s.maxControl = 0
+	}
 	orDefault(&s.idleTimeout, defaultIdleTimeout)
 	orDefault(&s.pingInterval, s.idleTimeout/2)
 	orDefault(&s.closeTimeout, defaultCloseTimeout)

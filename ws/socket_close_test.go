@@ -8,6 +8,7 @@ import (
 
 	"github.com/galehttp/gale"
 	"github.com/galehttp/gale/internal/wsframe"
+	"github.com/galehttp/gale/tests/harness/await"
 )
 
 // The peer's close frame is answered with the same code, and then the server ends the
@@ -67,7 +68,7 @@ func TestSocketClose(t *testing.T) {
 			select {
 			case err := <-e.closed:
 				t.Fatal("OnClose before the answer:", err)
-			case <-time.After(5 * time.Millisecond):
+			case <-time.After(5 * time.Millisecond): // a wrong Socket would most likely have called it by now
 			}
 			c.send(closing(4001, "other"))
 			c.wantEnd()
@@ -108,7 +109,7 @@ func TestSocketCloseTimeout(t *testing.T) {
 						if _, err := c.nc.Write(message("more")); err != nil {
 							return
 						}
-						time.Sleep(time.Millisecond)
+						time.Sleep(time.Millisecond) // a peer that goes on
 					}
 				}()
 			} else {
@@ -193,11 +194,11 @@ func TestSocketPanics(t *testing.T) {
 			c.wantEnd()
 			local := code == StatusInternalError
 			h.wantClosed(t, &CloseError{Code: code, Local: local})
-			until(t, "it is logged", func() bool { return strings.Contains(s.logs.String(), "callback panicked") })
+			await.Until(t, "it is logged", func() bool { return strings.Contains(s.logs.String(), "callback panicked") })
 			if n := o.Stats().Panics; local && n != 1 {
 				t.Errorf("%s: %d panics", where, n)
 			}
-			until(t, "it is closed", func() bool { return o.Stats().Open == 0 && s.Stats().UpgradedConnections == 0 })
+			await.Until(t, "it is closed", func() bool { return o.Stats().Open == 0 && s.Stats().UpgradedConnections == 0 })
 			// The server goes on.
 			c = s.dial(t)
 			c.nc.Close()
@@ -252,7 +253,7 @@ func TestSocketShutdown(t *testing.T) {
 		select {
 		case err := <-done:
 			t.Fatal("Shutdown didn't wait:", err)
-		case <-time.After(5 * time.Millisecond):
+		case <-time.After(5 * time.Millisecond): // a wrong Shutdown would most likely have returned by now
 		}
 		for _, c := range conns {
 			if c == conns[4] {

@@ -106,6 +106,7 @@ func serveRequests(t testing.TB, w way, handler gale.RequestHandler) *socketServ
 	}
 	t.Cleanup(func() {
 		s.Close()
+		ln.Close() // Serve may not have begun yet, and would begin after Close
 		if err := <-done; err != nil {
 			t.Error("Serve:", err)
 		}
@@ -331,15 +332,5 @@ func (e *events) wantClosed(t testing.TB, want error) {
 		}
 	case <-time.After(patience):
 		t.Fatalf("OnClose isn't called; want %v", want)
-	}
-}
-
-// until waits until f returns true.
-func until(t testing.TB, what string, f func() bool) {
-	t.Helper()
-	for end := time.Now().Add(patience); !f(); time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("waited too long until", what)
-		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/galehttp/gale/internal/wsframe"
+	"github.com/galehttp/gale/tests/harness/await"
 )
 
 // fill writes messages to a peer that doesn't read until Write fails, and returns the
@@ -92,7 +93,7 @@ func TestQueueDrop(t *testing.T) {
 		for i := range sent {
 			c.want(2, string(message(i)))
 		}
-		until(t, "the queue is empty", func() bool { return s.Queued() == 0 })
+		await.Until(t, "the queue is empty", func() bool { return s.Queued() == 0 })
 		if err := s.Write(Text, []byte("again")); err != nil {
 			t.Error(err)
 		}
@@ -120,7 +121,7 @@ func TestQueueWait(t *testing.T) {
 				}
 			})
 		}
-		until(t, "a writer waits", func() bool { return o.Stats().Waits > 0 })
+		await.Until(t, "a writer waits", func() bool { return o.Stats().Waits > 0 })
 		got := [writers]int{}
 		for range writers * each {
 			f, err := c.next()
@@ -138,7 +139,7 @@ func TestQueueWait(t *testing.T) {
 		}
 		// Topics never wait.
 		p, _ := Prepare(Binary, make([]byte, 10_000))
-		until(t, "it is full", func() bool {
+		await.Until(t, "it is full", func() bool {
 			for range 100 {
 				if errors.Is(s.publish(p), ErrQueueFull) {
 					return true
@@ -288,7 +289,7 @@ func TestSocketSlowReader(t *testing.T) {
 		}()
 		for i := range 10 {
 			if i%5 == 0 {
-				time.Sleep(time.Millisecond)
+				time.Sleep(time.Millisecond) // a slow reader
 			}
 			c.want(1, strings.Repeat(string(rune('a'+i%26)), sizes[i%5]))
 		}

@@ -106,6 +106,9 @@ func (s *Socket) piece(f *wsframe.Frame, now clock.Tick, alone bool) {
 	if len(f.Payload) == 0 && f.FrameEnd && !f.Last && !s.mayControl(now) {
 		return
 	}
+	if s.in == nil && len(f.Payload) == 0 && !f.Last {
+		return // a header is no reason to hold memory
+	}
 	if s.in == nil {
 		in := acquireIncoming()
 		in.op, in.compressed = f.Op, f.Compressed
@@ -128,21 +131,21 @@ func (p *params) maxReceived(compressed bool) int64 {
 	return p.maxMessage
 }
 
-const (
-	// firstRoom is how much memory a message gets before as much of it has arrived.
-	firstRoom = 16 << 10
-	// maxRoom is how much it gets if some thousand bytes have.
-	maxRoom = 64 << 10
-)
+// maxRoom is how much memory a message gets if some thousand bytes of it have arrived.
+const maxRoom = 64 << 10
+
+// ahead returns how much memory a message gets if have bytes of it have arrived: four times
+// as much at first.
+func ahead(have int) int { return max(2*have, min(4*have, minGrow)) }
 
 // room makes room in the message's buffer for n bytes that are there and for those of the
 // frame that are still to come. Memory beyond 64 KiB grows with what has arrived.
 func (s *Socket) room(n int) {
 	in := s.in
 	have := in.buf.Len() + n
-	most := firstRoom
-	if have >= firstRoom/4 {
-		most = max(maxRoom, 2*have)
+	most := ahead(have)
+	if have >= minGrow/4 {
+		most = max(maxRoom, most)
 	}
 	in.buf.GrowTo(have + int(min(in.left, int64(max(most-have, 0)))))
 }
@@ -169,7 +172,7 @@ func (s *Socket) land(n int) {
 }
 
 // readAhead lets the server read the next bytes of a large message to the end of its
-// buffer.
+// buffer, if there is room for many.
 func (s *Socket) readAhead() {
 	in := s.in
 	if in == nil || in.left == 0 || s.rest > 0 || s.is(sentClose) {
@@ -177,7 +180,9 @@ func (s *Socket) readAhead() {
 	}
 	s.room(0)
 	b := in.buf.B
-	s.c.ReadInto(b[len(b) : len(b)+int(min(in.left, int64(cap(b)-len(b))))])
+	if n := min(in.left, int64(cap(b)-len(b))); n >= min(in.left, directRead) {
+		s.c.ReadInto(b[len(b) : len(b)+int(n)])
+	}
 }
 
 // deliverMessage calls OnMessage for a message that came in pieces.

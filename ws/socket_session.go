@@ -31,6 +31,7 @@ func (ss *session) Opened(c *gale.UpgradedConn) {
 	p := s.params
 	s.c = c
 	c.SetWriteTimeout(p.writeTimeout)
+	p.stats.accepted.Add(1)
 	p.stats.open.Add(1)
 	now := s.enter()
 	s.begins(now)

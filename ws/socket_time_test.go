@@ -60,7 +60,7 @@ func TestSocketIdle(t *testing.T) {
 		c := serveSockets(t, w, e, o).dial(t)
 		s := <-opened
 		for s.WriteString(Text, "tick") == nil {
-			time.Sleep(time.Millisecond)
+			time.Sleep(time.Millisecond) // the pace of the program
 		}
 		for {
 			f, err := c.next()

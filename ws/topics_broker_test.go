@@ -9,6 +9,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"github.com/galehttp/gale/tests/harness/await"
 )
 
 // hub is a broker for the Topics of one process: it delivers in Publish to all that have
@@ -118,7 +120,7 @@ func (l *leg) has(topic string) bool {
 // settled waits until t keeps nothing and the broker has left all topics.
 func (l *leg) settled() {
 	l.hub.t.Helper()
-	eventually(l.hub.t, "the broker is unsubscribed", func() bool {
+	await.Until(l.hub.t, "the broker is unsubscribed", func() bool {
 		l.hub.mu.Lock()
 		n := len(l.hub.on[l.topics])
 		l.hub.mu.Unlock()
@@ -191,16 +193,16 @@ func TestBrokerRefuses(t *testing.T) {
 	topics.Logger = &lines
 	l.panics.Store(true)
 	topics.Unsubscribe(m, "x")
-	eventually(t, "the panic of Unsubscribe is logged", func() bool { return lines.has("of a broker") })
+	await.Until(t, "the panic of Unsubscribe is logged", func() bool { return lines.has("of a broker") })
 	l.panics.Store(false)
-	eventually(t, "the topic is forgotten", func() bool { return topics.held() == 0 })
+	await.Until(t, "the topic is forgotten", func() bool { return topics.held() == 0 })
 
 	m = new(inbox)
 	subscribe(t, &topics, m, "y")
 	l.refuse.Store(&errRefused)
 	m.subs.end()
-	eventually(t, "the error of Unsubscribe is logged", func() bool { return lines.has("refused") })
-	eventually(t, "the topic is forgotten", func() bool { return topics.held() == 0 })
+	await.Until(t, "the error of Unsubscribe is logged", func() bool { return lines.has("refused") })
+	await.Until(t, "the topic is forgotten", func() bool { return topics.held() == 0 })
 }
 
 // A broker that ends goroutines leaves no lock held, and Unsubscribe is called for the
@@ -223,7 +225,7 @@ func TestBrokerExits(t *testing.T) {
 	subscribe(t, &topics, m, "x", "y", "z")
 	l.exits.Store(true)
 	m.subs.end()
-	eventually(t, "Unsubscribe was called for each", func() bool { return l.unsubs.Load() == 3 && topics.held() == 0 })
+	await.Until(t, "Unsubscribe was called for each", func() bool { return l.unsubs.Load() == 3 && topics.held() == 0 })
 }
 
 // logLines is a Logger that keeps what it gets.
@@ -259,7 +261,7 @@ func TestBrokerWaits(t *testing.T) {
 		go func() { errs <- topics.Subscribe(a, "x") }()
 		<-l.enter
 		go func() { errs <- topics.Subscribe(b, "x") }()
-		eventually(t, "the second member is there", func() bool { return topics.Members("x") == 2 })
+		await.Until(t, "the second member is there", func() bool { return topics.Members("x") == 2 })
 		end(&topics, a)
 		end(&topics, b)
 		if n := len(errs); n != 0 {

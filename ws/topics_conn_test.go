@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/galehttp/gale"
+	"github.com/galehttp/gale/tests/harness/await"
 )
 
 // connTopics serves Conns that subscribe to the topic of their path, and publish there what
@@ -51,6 +52,7 @@ func connTopics(t *testing.T, engine gale.Engine, topics *Topics, o *Options, en
 		if err := server.Shutdown(); err != nil {
 			t.Error(err)
 		}
+		ln.Close() // Serve may not have begun yet, and would begin after Shutdown
 		if err := <-done; err != nil {
 			t.Error(err)
 		}
@@ -83,7 +85,7 @@ func TestTopicsConns(t *testing.T) {
 					subscribe(t, &relay, c, "out")
 				}
 			}
-			eventually(t, "all have subscribed", func() bool { return topics.Members("/x") == len(clients) })
+			await.Until(t, "all have subscribed", func() bool { return topics.Members("/x") == len(clients) })
 
 			// Each of three clients sends it to the server, which sends it to all.
 			for _, text := range []string{"short", strings.Repeat("long ", 1000), ""} {
@@ -146,7 +148,7 @@ func TestTopicsConnStalled(t *testing.T) {
 					t.Fatal(err)
 				}
 				defer reading.CloseNow()
-				eventually(t, "both have subscribed", func() bool { return topics.Members("/x") == 2 })
+				await.Until(t, "both have subscribed", func() bool { return topics.Members("/x") == 2 })
 				filler := strings.Repeat("x", 64<<10)
 				sent := 0
 				for ; o.Stats().QueueClosed+o.Stats().Dropped == 0; sent++ {

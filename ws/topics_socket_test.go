@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/galehttp/gale"
+	"github.com/galehttp/gale/tests/harness/await"
 )
 
 // subscriber is a Handler that subscribes to the topic of its path, and publishes there
@@ -83,6 +84,7 @@ func onBothEngines(t *testing.T, options func() *Options, test func(t *testing.T
 			if err := server.Shutdown(); err != nil {
 				t.Error(err)
 			}
+			ln.Close() // Serve may not have begun yet, and would begin after Shutdown
 			if err := <-done; err != nil {
 				t.Error(err)
 			}
@@ -121,7 +123,7 @@ func (s *topicServer) dial(topic, offer string) *topicClient {
 			s.t.Fatalf("the answer: %q, %v", line, err)
 		}
 	}
-	eventually(s.t, "the client has subscribed", func() bool { return s.topics.Members(topic) == before+1 })
+	await.Until(s.t, "the client has subscribed", func() bool { return s.topics.Members(topic) == before+1 })
 	return &topicClient{s.t, c, r}
 }
 
@@ -288,7 +290,7 @@ func TestTopicsStalled(t *testing.T) {
 				if stats.QueueClosed != 1 || stats.Dropped != 0 {
 					t.Errorf("%d closed and %d dropped", stats.QueueClosed, stats.Dropped)
 				}
-				eventually(t, "the member that stalled has left", func() bool { return s.topics.Members("/x") == len(reading) })
+				await.Until(t, "the member that stalled has left", func() bool { return s.topics.Members("/x") == len(reading) })
 				<-s.ended
 			} else {
 				if stats.QueueClosed != 0 || stats.Dropped != 1 {

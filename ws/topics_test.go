@@ -9,7 +9,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 )
 
 // inbox is a member that keeps what it gets. Those of topics_socket_test.go are real
@@ -406,16 +405,6 @@ func (c *counter) memberships() *memberships { return &c.subs }
 func (c *counter) publish(*Prepared) error {
 	c.n.Add(1)
 	return nil
-}
-
-// eventually waits until ok returns true.
-func eventually(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for end := time.Now().Add(time.Minute); !ok(); time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("waited in vain: %s", what)
-		}
-	}
 }
 
 func BenchmarkDeliver(b *testing.B) {

@@ -43,6 +43,10 @@ type Conn struct {
 	bufs net.Buffers
 
 	read, write deadline
+	// stirred is set by Stir and Break, and onStir is what the reader then calls. deaf says that the
+	// last Stir could set no deadline. halted is set by HaltWrites.
+	stirred, halted, deaf atomic.Bool
+	onStir                func() error
 	// lazy allows deadlines on nc that are too early; see deadline.
 	lazy bool
 	tls  bool

@@ -141,8 +141,8 @@ func TestWriteBoth(t *testing.T) {
 			return got
 		}
 		got := read("headbody")
-		if wrote, err := c.WriteBoth([]byte("head"), []byte("body")); !wrote || err != nil {
-			t.Fatalf("%s: wrote %v, %v", name, wrote, err)
+		if n, err := c.WriteBoth([]byte("head"), []byte("body")); n != 8 || err != nil {
+			t.Fatalf("%s: wrote %d bytes, %v", name, n, err)
 		}
 		if s := <-got; s != "headbody" {
 			t.Errorf("%s: %q came", name, s)
@@ -150,6 +150,65 @@ func TestWriteBoth(t *testing.T) {
 		c.BoundWrites(1)
 		if _, err := c.WriteBoth([]byte("head"), []byte("body")); err != errTimeout {
 			t.Errorf("%s: %v, want that time is up", name, err)
+		}
+	}
+}
+
+// Stir reaches a reader that waits, and one that will, and leaves no deadline behind. HaltWrites
+// ends a write that waits, and ResumeWrites allows the next one.
+func TestStir(t *testing.T) {
+	for name, connect := range map[string]func(*testing.T) (*Conn, net.Conn){"socket": sockets, "pipe": pipe} {
+		c, peer := connect(t)
+		heard, failure := 0, error(nil)
+		stirred := make(chan struct{}, 1)
+		c.OnStir(func() error {
+			<-stirred
+			heard++
+			if failure == nil {
+				go peer.Write([]byte("x")) // which ends Fill
+			}
+			return failure
+		})
+		for range 2 {
+			go func() {
+				if err := c.Stir(); err != nil {
+					t.Error(err)
+				}
+				stirred <- struct{}{}
+			}()
+			for want := heard + 1; heard < want; {
+				if err := c.Fill(); err != nil {
+					t.Fatalf("%s: %v", name, err)
+				}
+				c.Consume(len(c.Unread()))
+			}
+		}
+		if heard != 2 {
+			t.Errorf("%s: heard %d times, want 2", name, heard)
+		}
+		failure = io.ErrNoProgress
+		c.Break()
+		stirred <- struct{}{}
+		if err := c.Fill(); err != failure {
+			t.Errorf("%s: %v after Break, want the error of the function", name, err)
+		}
+
+		c, peer = connect(t)
+		failed := make(chan error)
+		go func() {
+			_, err := c.Write(make([]byte, 64<<20))
+			failed <- err
+		}()
+		c.HaltWrites()
+		if err := <-failed; err != errHalted {
+			t.Errorf("%s: %v after HaltWrites", name, err)
+		}
+		go func() { _, _ = io.Copy(io.Discard, peer) }()
+		if err := c.ResumeWrites(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.Write([]byte("x")); err != nil {
+			t.Errorf("%s: %v after ResumeWrites", name, err)
 		}
 	}
 }

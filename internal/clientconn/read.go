@@ -54,12 +54,26 @@ func (c *Conn) ReadSome(p []byte) (int, error) {
 				return 0, err
 			}
 		}
+		if c.stirred.Load() { // looked at after the deadline was set, which may have replaced that of Stir
+			if err := c.stir(); err != nil {
+				return 0, err
+			}
+		}
 		n, err := c.nc.Read(p)
 		if n > 0 {
 			return n, nil
 		}
 		if err == nil {
 			continue
+		}
+		if c.stirred.Load() {
+			if err := c.stir(); err != nil {
+				return 0, err
+			}
+			if errors.Is(err, os.ErrDeadlineExceeded) {
+				continue
+			}
+			return 0, err
 		}
 		if !engine.IsTimeout(err) {
 			return 0, err

@@ -23,6 +23,22 @@ var names = [Codings]string{"identity", "gzip", "deflate", "br", "zstd"}
 // String returns the name that goes into Content-Encoding.
 func (c Coding) String() string { return names[c] }
 
+// ParseList returns the coding that the lines of Content-Encoding name (RFC 9110 section
+// 8.4): they are one list. identity and empty elements don't count. ok is false if there are
+// several codings, or if one isn't known.
+func ParseList(lines [][]byte) (c Coding, ok bool) {
+	for elem := range bytesconv.Elements(lines) {
+		next, known := Parse(elem)
+		switch {
+		case !known, next != Identity && c != Identity:
+			return Identity, false
+		case next != Identity:
+			c = next
+		}
+	}
+	return c, true
+}
+
 // Parse returns the coding with the given name, ignoring case. x-gzip means gzip
 // (RFC 9110 section 8.4.1.3), an empty name means Identity. A list of codings is
 // not a name.

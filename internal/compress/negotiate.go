@@ -28,8 +28,8 @@ type weights struct {
 // coding of offer, c is still Identity, because there is nothing better to send.
 func Negotiate(values [][]byte, offer ...Coding) (c Coding, required bool) {
 	w := weights{of: [Codings]int{unset, unset, unset, unset, unset}, star: unset}
-	for _, v := range values {
-		w.add(v)
+	for member := range bytesconv.Elements(values) {
+		w.add(member)
 	}
 	best := 0
 	for _, o := range offer {
@@ -59,7 +59,7 @@ func (w *weights) weigh(c Coding) int {
 	return 0
 }
 
-// add reads one field value:
+// add reads one member of
 //
 //	Accept-Encoding = #( codings [ weight ] )
 //	codings         = content-coding / "identity" / "*"
@@ -67,23 +67,15 @@ func (w *weights) weigh(c Coding) int {
 //
 // If a coding is repeated, the first one counts. Members that break the grammar are
 // skipped.
-func (w *weights) add(v []byte) {
-	for len(v) > 0 {
-		member := v
-		if i := bytes.IndexByte(v, ','); i >= 0 {
-			member, v = v[:i], v[i+1:]
-		} else {
-			v = nil
+func (w *weights) add(member []byte) {
+	name, param, weighted := bytes.Cut(member, []byte{';'})
+	q := fullMark
+	if weighted {
+		if q = parseWeight(bytesconv.TrimOWS(param)); q < 0 {
+			return
 		}
-		name, param, weighted := bytes.Cut(member, []byte{';'})
-		q := fullMark
-		if weighted {
-			if q = parseWeight(bytesconv.TrimOWS(param)); q < 0 {
-				continue
-			}
-		}
-		w.set(bytesconv.TrimOWS(name), q)
 	}
+	w.set(bytesconv.TrimOWS(name), q)
 }
 
 func (w *weights) set(name []byte, q int) {

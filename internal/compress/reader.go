@@ -6,7 +6,6 @@ import (
 	"io"
 
 	"github.com/andybalholm/brotli"
-	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zlib"
 	"github.com/klauspost/compress/zstd"
 
@@ -62,7 +61,7 @@ func acquireReader(c Coding) *Reader {
 	z := &Reader{in: objects}
 	switch c {
 	case Gzip:
-		z.dec = new(gzip.Reader)
+		z.dec = new(gzipDecoder)
 	case Deflate:
 		z.dec = newZlibDecoder()
 	case Brotli:

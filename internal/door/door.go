@@ -9,7 +9,10 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"io"
 	"net"
+	"net/netip"
+	"os"
 )
 
 // Seal is the parameter of the method Exchange by which a connection given to
@@ -38,11 +41,18 @@ type ParentKey struct{}
 // UnhurriedKey is a key for RequestCtx.Value. The value is the *Unhurried of the request.
 type UnhurriedKey struct{}
 
+// PatientKey is UnhurriedKey for a context that doesn't end either when the client ends only its
+// own side of the connection: such a client may wait for the response (RFC 9112 section 9.6).
+type PatientKey struct{}
+
 // Unhurried is a context like the one that RequestCtx.Context returns, but a shutdown of
 // the server doesn't end it. Cancel ends it earlier.
 type Unhurried struct {
 	context.Context
 	Cancel context.CancelCauseFunc
+	// Foreign says that no Server has the connection. Then Context also ends, with any cause, when
+	// the client leaves and when the request is over.
+	Foreign bool
 }
 
 // ConnKey is a key for RequestCtx.Value. The value is the net.Conn of the context, as
@@ -52,6 +62,10 @@ type ConnKey struct{}
 // HeadKey is a key for RequestCtx.Value. The value is the *head.Request of the request's
 // header. It is read, not changed, while the handler runs.
 type HeadKey struct{}
+
+// ResponseHeadKey is a key for RequestCtx.Value. The value is the *head.Response of the
+// response's header.
+type ResponseHeadKey struct{}
 
 // PeerKey is a key for RequestCtx.Value. The value is the net.Conn whose RemoteAddr is
 // what RequestCtx.RemoteAddr returns, nil if there is none.
@@ -69,6 +83,25 @@ type OnceKey struct{}
 // WholeKey is a key for the context of HostClient.DoContext. If the value is true, a body
 // of known length that has come with its head is no stream in the response.
 type WholeKey struct{}
+
+// KeepCookies gives jar, a gale.CookieJar, the cookies of h, the *gale.ResponseHeader of a
+// response from u, a *gale.URI. Package gale sets it.
+var KeepCookies func(jar, u, h any)
+
+// ClientIP is the method ClientIP of ctx, a *gale.RequestCtx, but proxies of trusted are trusted,
+// too. peer is the address of the peer, which the method would ask for. Package gale sets it.
+var ClientIP func(ctx any, peer netip.Addr, trusted []netip.Prefix) netip.Addr
+
+// WriteStallKey is a key for RequestCtx.Value, to be asked while the handler runs. The value is the
+// WriteStallTimeout of the request as a time.Duration, 0 for none; nil if it isn't known.
+type WriteStallKey struct{}
+
+// LimitCopies puts the compressed copies of fs, a *gale.FS without a handler, into root instead of
+// CompressRoot, and bounds them to limit bytes on the disk. Nothing else may be there. Copies are
+// never in another directory, also if one takes the place of root's name. The caller closes root
+// when fs is no longer used. room is called before n bytes are written: an error means that there is
+// no room. Otherwise done is called after that. Package gale sets it.
+var LimitCopies func(fs any, root *os.Root, limit int64, room func(n int64) (done func(), err error))
 
 // ReadResponse reads the head of a response into h, a *gale.ResponseHeader, as
 // ResponseHeader.Read does, but as strictly as clients read theirs. Package gale sets it.
@@ -100,8 +133,29 @@ var DialTLS func(c any, dial func(ctx context.Context, network, addr string, pro
 // Trailers returns a *gale.RequestHeader whose trailer section follows the body, instead of that
 // of the request.
 type Trailered interface {
-	Trailers() any
+	Trailers(Seal) any
 }
+
+// TrailerLender is the body of a request that was received, as a stream. At its end a trailer
+// section may come, which Read stores in the header of that request.
+type TrailerLender interface {
+	// LendTrailers reports whether h, a *gale.RequestHeader, is that header. From then on Read
+	// doesn't store the section there: a client reads the stream, and the program may use the
+	// header meanwhile.
+	LendTrailers(s Seal, h any) bool
+	// GiveTrailers stores the section in h, another *gale.RequestHeader. It is called after the
+	// end of the stream.
+	GiveTrailers(s Seal, h any)
+}
+
+// AnnounceTrailers gives h, the *gale.RequestHeader of a request that a server of another package has
+// received, a Trailer field with names. from is what a client asks for the section when it passes the
+// request on, whatever stream the body is then. Package gale sets it.
+var AnnounceTrailers func(h any, names string, from TrailerLender)
+
+// ReceiveTrailers stores a trailer section, which is a *msg.Fields, in h, a copy of such a header,
+// except the fields that the program has set or deleted before. Package gale sets it.
+var ReceiveTrailers func(h, section any)
 
 // FinalKey is a key for RequestCtx.Value, to be asked once, when the handler has returned or
 // timed out: that runs the functions of RequestCtx.BeforeSend, unless Flush has done so.
@@ -128,6 +182,10 @@ type Sent func(sent int64, err error)
 // closed, for example by RequestCtx.CloseRequestBody.
 var ErrBodyClosed = errors.New("the request body was closed")
 
+// ErrNotAsked is the error of reading a request's body that the client sends only after a 100, when
+// the response has begun without it.
+var ErrNotAsked = errors.New("gale: the response has begun, and the client waits for a 100 (Continue) before it sends the body")
+
 // BodyClosed is an error that wraps ErrBodyClosed, and Done, which is gale.ErrRequestDone.
 type BodyClosed struct {
 	Text string
@@ -137,12 +195,36 @@ type BodyClosed struct {
 func (e *BodyClosed) Error() string   { return e.Text }
 func (e *BodyClosed) Unwrap() []error { return []error{ErrBodyClosed, e.Done} }
 
-// HijackKey is a key for RequestCtx.Value. The value is a Hijack.
-type HijackKey struct{}
+// Lent is a body stream that a message in flight has lent. It is a handle for that message: calls
+// after the end of the message, or after Revoke, return an error and touch nothing else.
+type Lent interface {
+	Read(p []byte) (n int, err error)
+	// Revoke ends the handle. If a Read or WriteTo runs, it returns an error, and Revoke waits
+	// until it has returned or touches no memory of the message any more. It waits for the peer for
+	// a short time only. Any goroutine may call Revoke, at any time and more than once.
+	Revoke(Seal)
+}
 
-// Hijack is what RequestCtx.Hijack and RequestCtx.HijackSetNoResponse have set.
+// WriteTo is wt.WriteTo(w). A stream of the program gets a writer that ends when its WriteTo has
+// returned, so that a program that keeps it can't use w later. Package gale sets it.
+var WriteTo func(wt io.WriterTo, w io.Writer) (int64, error)
+
+// HijackKey is a key for RequestCtx.Value, to be asked when the handler has returned and has not
+// timed out. The value is a Hijack. The response may become a 400 or 503 instead of a 101 that the
+// client can't get.
+type HijackKey uint8
+
+// What a HijackKey says of the request.
+const (
+	HijackCloses HijackKey = 1 << iota // the connection ends after the response, because the request asks for that
+	HijackOld                          // it is of HTTP/1.0
+	HijackTunnel                       // it is a CONNECT to a host
+)
+
+// Hijack is what RequestCtx.Hijack and RequestCtx.HijackSetNoResponse have set, if the response of
+// the context, as it is now, grants it.
 type Hijack struct {
-	Handler    func(net.Conn) // nil if Hijack was not called
+	Handler    func(net.Conn) // nil if Hijack was not called, or if the response refuses it
 	NoResponse bool
 }
 

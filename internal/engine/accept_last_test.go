@@ -113,7 +113,7 @@ func TestLastCall(t *testing.T) {
 					select {
 					case nc := <-got:
 						nc.Close()
-					case <-time.After(20 * time.Second):
+					case <-time.After(tooLong):
 						t.Fatalf("%s, %s, first: %v: %d accepted", network, engine, first, i)
 					}
 				}

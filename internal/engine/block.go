@@ -37,9 +37,9 @@ var (
 // use. Any goroutine may call its methods.
 //
 // Lock order: Block.mu, then Waker.mu; blockConn.watchMu, then watch.mu. Sessions are
-// called without locks. SetReadDeadline of a connection may be called under each of these
-// locks, although the connection may have a type of the program. Close is called under
-// none of them.
+// called without locks. A connection may have a type of the program, whose methods may
+// call the server. So none of them is called under Block.mu or Waker.mu, which methods of
+// the server need. SetReadDeadline may be called under watchMu and watch.mu.
 type Block struct {
 	// Dispatch, if set, makes another goroutine call p.Resume; see Parked.
 	Dispatch func(p Parked)
@@ -69,6 +69,12 @@ func (e *Block) WriteTimeouts() uint64 { return e.writeTimeouts.Load() }
 // parting. Any goroutine may change idle to closing, by compare-and-swap; if it isn't the
 // one of the connection, it must then end the wait. The goroutine of the connection
 // changes closing to busy if a request came first.
+//
+// A goroutine that ends the wait of another holds blockConn.rousing meanwhile. It claims
+// the connection: by TryLock, under the lock by which it has found the connection and
+// while that still waits. If TryLock fails, another goroutine ends the wait. The owner
+// calls unclaim before it does anything that must not be interrupted. So no deadline that
+// is set to end a wait comes after it, and the connection can't end before.
 const (
 	busy    int32 = iota
 	idle          // nothing of a message has arrived
@@ -93,6 +99,9 @@ type blockConn struct {
 	sess  Session
 	next  Next // what the session wants
 	state atomic.Int32
+
+	rousing sync.Mutex // see busy; no goroutine that holds another lock waits for it
+	deaf    *deafClose // see closeIfDeaf; under rousing
 
 	// raw waits for bytes without holding a buffer, see readable. It is nil if the
 	// connection isn't a socket.
@@ -247,6 +256,7 @@ func (c *blockConn) serve() (last Session, err error) {
 		}
 		if !c.detached {
 			c.e.remove(c)
+			c.resets = c.next.Reset
 			c.calmly(c.shut)
 		}
 		if sh != nil && sh.alone(turn) {
@@ -330,7 +340,14 @@ func (c *blockConn) shut() {
 	case c.bounds.broken.Load():
 		CloseNow(c.nc)
 	default:
+		done := false
+		defer func() {
+			if b, ok := below(c.nc); ok && !done {
+				b.Close() // TLS wrote its alert, by a Write that doesn't return
+			}
+		}()
 		c.nc.Close()
+		done = true
 	}
 }
 

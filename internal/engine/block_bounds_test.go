@@ -67,6 +67,7 @@ func inBounds(t *testing.T, f func(b *boundTest)) {
 }
 
 // at sleeps until d after the beginning.
+// at waits, by the clock of the bubble, until d after the beginning.
 func (b *boundTest) at(d time.Duration) { time.Sleep(d - time.Since(b.nc.begin)) }
 
 // wants checks which deadlines were set since the last time.

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"net"
+	"sync/atomic"
 	"time"
 
 	"github.com/galehttp/gale/internal/clock"
@@ -32,6 +33,7 @@ func (e *Block) add(c *blockConn) {
 // remove takes c out of the ring. Its goroutine calls it, once, without holding mu. After
 // that no other goroutine of the engine can reach c, except through its Waker or a watch.
 func (e *Block) remove(c *blockConn) {
+	c.unclaim()
 	e.mu.Lock()
 	if e.cursor == c {
 		e.cursor = c.after
@@ -78,16 +80,27 @@ func (c *blockConn) hear() {
 // epoch go on. Stop changes the epoch before it looks at states, and wait stores idle
 // before it looks at the epoch. So one of the two sees the other.
 func (e *Block) Stop() {
-	e.epoch.end()
-	e.each(func(c *blockConn) {
+	e.EndEpoch()
+	e.CloseOver()
+}
+
+// EndEpoch is the part of Stop that calls no method of a connection: the caller may hold
+// locks. It must call CloseOver later, without them.
+func (e *Block) EndEpoch() { e.epoch.end() }
+
+// CloseOver does to connections of epochs that have ended what Stop says.
+func (e *Block) CloseOver() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for c := e.list.after; c != nil && c != &e.list; c = c.after {
 		switch {
-		case !c.over() || c.closeIdle():
-		case c.state.Load() == parting:
-			c.calmly(c.interruptRead) // closeGracefully sees the stop, and goes on for lingerStop at most
+		case !c.over():
+		case c.claimIdle(), c.claim(parting, parting): // closeGracefully goes on for lingerStop at most
+			e.rouse(c)
 		default:
 			c.hear()
 		}
-	})
+	}
 }
 
 // Stopping reports whether the connection's epoch drains or has ended.
@@ -164,24 +177,24 @@ const fresh = 2 * time.Second
 func (e *Block) EvictIdle(n int) (found int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	c := e.cursor
 	now := clock.Ticks()
 	for range min(64+n, e.n) {
+		c := e.cursor
 		if c == nil || c == &e.list {
 			c = e.list.after // the oldest
 		}
 		if c == nil || c == &e.list {
 			break
 		}
-		next := c.after
-		if (c.served.Load() || now-c.opened > clock.Tick(fresh)) && c.closeIdle() {
+		e.cursor = c.after // before rouse, which lets other calls go on from there
+		if (c.served.Load() || now-c.opened > clock.Tick(fresh)) && c.claimIdle() {
+			e.rouse(c)
 			found++
 		}
-		if c = next; found == n {
+		if found == n {
 			break
 		}
 	}
-	e.cursor = c
 	return found
 }
 
@@ -207,15 +220,80 @@ func (e *Block) Idle() (n int) {
 	return n
 }
 
-// closeIdle ends the wait of an idle connection, which then closes. It returns false if
-// the connection isn't idle. It is called under Block.mu.
-func (c *blockConn) closeIdle() bool {
-	if !c.state.CompareAndSwap(idle, closing) {
+// claimIdle claims an idle connection, which closes after rouse. It returns false if the
+// connection isn't idle. It is called under Block.mu.
+func (c *blockConn) claimIdle() bool { return c.claim(idle, closing) }
+
+// claim changes the state from old to new and claims the connection, or returns false: see
+// busy. The caller holds Block.mu and calls rouse if it returns true.
+func (c *blockConn) claim(old, new int32) bool {
+	if c.state.Load() != old || !c.rousing.TryLock() {
 		return false
 	}
+	if c.state.CompareAndSwap(old, new) {
+		return true
+	}
+	c.rousing.Unlock()
+	return false
+}
+
+// rouse ends the wait of a connection that the caller has claimed, and gives up the claim.
+// The caller holds mu, which is free meanwhile, since SetReadDeadline may be the program's
+// code. c stays in the ring until then.
+func (e *Block) rouse(c *blockConn) {
+	k := c.waker
+	e.mu.Unlock()
+	defer func() {
+		e.mu.Lock()
+		c.rousing.Unlock()
+	}()
 	c.calmly(c.interruptRead)
-	c.waker.ring(false)
-	return true
+	c.closeIfDeaf()
+	k.ring(false)
+}
+
+// deafAfter is how long after its deadline a Read may return before the engine takes the
+// connection for one whose deadlines do nothing.
+const deafAfter = time.Second
+
+// closeIfDeaf closes an idle connection after deafAfter, unless unclaim is called before.
+// Only a connection of the program can be one whose deadlines do nothing. The caller holds
+// rousing.
+func (c *blockConn) closeIfDeaf() {
+	if c.deaf != nil || !c.foreign() || c.state.Load() != closing {
+		return
+	}
+	nc, sess, d := c.nc, c.sess, new(deafClose)
+	d.timer = time.AfterFunc(deafAfter, func() {
+		if d.take() {
+			calmly(sess, func() { CloseNow(nc) })
+		}
+	})
+	c.deaf = d
+}
+
+// deafClose is a close that is due after deafAfter. The timer takes it
+// and closes, or unclaim takes it before. Neither waits for the other, since Close is the program's
+// code.
+type deafClose struct {
+	timer *time.Timer
+	taken atomic.Bool
+}
+
+func (d *deafClose) take() bool { return d.taken.CompareAndSwap(false, true) }
+
+// unclaim makes c busy, so that no goroutine can claim it, and waits for one that has. The
+// goroutine of the connection calls it, without locks. It returns true if the connection
+// was closed because its deadlines do nothing.
+func (c *blockConn) unclaim() (closed bool) {
+	c.rousing.Lock()
+	defer c.rousing.Unlock()
+	c.state.Store(busy)
+	if d := c.deaf; d != nil {
+		d.timer.Stop()
+		closed, c.deaf = !d.take(), nil
+	}
+	return closed
 }
 
 // interruptRead ends a read that waits. Any goroutine may call it while c has nc.

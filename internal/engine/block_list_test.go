@@ -14,17 +14,20 @@ import (
 	"github.com/galehttp/gale/internal/clock"
 )
 
-// listed is the net.Conn of a blockConn in these tests. It records the calls.
+// listed is the net.Conn of a blockConn in these tests. It records the calls. As a type of a
+// program may, it calls the engine.
 type listed struct {
 	net.Conn
 	id     int
 	woken  func(id int)
+	e      *Block
 	closed int
 	panics bool // in Close
 }
 
 func (l *listed) SetReadDeadline(at time.Time) error {
 	if at.Equal(longAgo) {
+		l.e.Len()
 		l.woken(l.id)
 	}
 	return nil
@@ -52,7 +55,7 @@ type listModel struct {
 
 func (m *listModel) add() *blockConn {
 	m.ids++
-	nc := &listed{id: m.ids, woken: func(id int) { m.woken = append(m.woken, id) }}
+	nc := &listed{id: m.ids, e: &m.e, woken: func(id int) { m.woken = append(m.woken, id) }}
 	c := &blockConn{e: &m.e, nc: nc, sess: &told{}, epoch: m.e.Epoch(), opened: clock.Coarse()}
 	m.e.add(c)
 	m.conns = append(m.conns, c)

@@ -40,9 +40,12 @@ func (c *blockConn) wait(isIdle bool, until clock.Tick) error {
 			err = c.readOrWake(isIdle)
 		}
 		if isIdle && !c.state.CompareAndSwap(idle, busy) {
-			// It must be closed. But bytes that were read, or a wake-up, come first.
+			// It must be closed. But bytes that were read, or a wake-up, come first, unless
+			// they came after the close: no answer can be sent.
+			if c.unclaim() {
+				return ErrStopped
+			}
 			if err == nil || err == errWoken {
-				c.state.Store(busy)
 				c.dropDeadline()
 				return err
 			}
@@ -111,7 +114,13 @@ func (c *blockConn) lastLook() error {
 	case c.thrifty:
 		// Only a read of one byte can tell, and it has to wait a little.
 		c.nc.SetReadDeadline(time.Now().Add(lastLookWait))
+		c.rousing.Lock()
+		c.closeIfDeaf()
+		c.rousing.Unlock()
 		err = c.read(true)
+		if c.unclaim() {
+			return ErrStopped
+		}
 		c.dropDeadline()
 	case c.buffered():
 		c.dropDeadline()

@@ -45,8 +45,8 @@ func (c *blockConn) setWaker(k *Waker) {
 
 // awaken interrupts the wait for bytes. Wake calls it, on any goroutine, under k.mu.
 // finish takes k.mu too, so this never sets its deadline after the wait has ended. If
-// SetReadDeadline may belong to a type of the program, it may block, and the caller of
-// Wake may hold locks. Then another goroutine calls it.
+// SetReadDeadline may belong to a type of the program, it may block or call the server, and
+// the caller of Wake may hold locks. Then another goroutine calls it, without locks.
 func (c *blockConn) awaken(k *Waker) {
 	if !k.waits || k.roused {
 		return
@@ -56,20 +56,27 @@ func (c *blockConn) awaken(k *Waker) {
 		k.ringLocked()
 		return
 	}
-	if c.raw == nil && !c.wasPaced {
+	if c.foreign() {
 		go c.interruptWait(k)
 		return
 	}
 	c.calmly(c.interruptRead)
 }
 
-// interruptWait interrupts the wait of k, if it still waits and was woken.
+// foreign reports whether the methods of the connection may be the program's.
+func (c *blockConn) foreign() bool { return c.raw == nil && !c.wasPaced }
+
+// interruptWait interrupts the wait of k, if it still waits and was woken. It claims the
+// connection, see busy, so that readOrWake waits for it.
 func (c *blockConn) interruptWait(k *Waker) {
 	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.c != nil && k.waits && k.roused {
-		c.calmly(c.interruptRead)
+	claimed := k.c != nil && k.waits && k.roused && c.rousing.TryLock()
+	k.mu.Unlock()
+	if !claimed {
+		return
 	}
+	defer c.rousing.Unlock()
+	c.calmly(c.interruptRead)
 }
 
 // maxBlind limits how many feeds in a row begin without a look at what has arrived,
@@ -106,6 +113,10 @@ func (c *blockConn) readOrWake(idle bool) error {
 	}
 	if !k.finish() {
 		return err
+	}
+	if c.foreign() {
+		c.rousing.Lock() // when interruptWait has returned
+		defer c.rousing.Unlock()
 	}
 	c.armed.lapsed = true // the deadline that is set now is from Wake
 	if err != nil && IsTimeout(err) {

@@ -18,6 +18,7 @@ type watch struct {
 	mu      sync.Mutex
 	quit    chan struct{} // closed to end the goroutine; nil after that
 	done    chan struct{} // closed when it has ended
+	halved  bool          // gone was called for the end of the peer's side: only a reset may follow
 	settled bool          // there is nothing more to notice
 }
 
@@ -138,7 +139,31 @@ func (wt *watch) run(quit, done chan struct{}) {
 	defer close(done)
 	gone, reset := true, true // if a method of the connection panics, or ends the goroutine
 	defer func() { wt.end(quit, gone, reset, recover()) }()
-	gone, reset = wt.c.peerGone(quit)
+	if gone, reset = wt.c.peerGone(quit); gone && !reset {
+		gone = false // end doesn't call wt.gone again if halve panics
+		if wt.halve(quit) {
+			reset = wt.c.awaitReset(quit)
+			gone = reset
+		}
+	}
+}
+
+// halve calls wt.gone for the end of the peer's side, if it wasn't called for that yet. It
+// returns false if quit is closed.
+func (wt *watch) halve(quit chan struct{}) bool {
+	select {
+	case <-quit:
+		return false
+	default:
+	}
+	wt.mu.Lock()
+	before := wt.halved
+	wt.halved = true
+	wt.mu.Unlock()
+	if !before {
+		wt.gone(false)
+	}
+	return true
 }
 
 // end calls wt.gone if the peer has left, unless quit is closed. r is the value of a

@@ -35,6 +35,22 @@ func (c *blockConn) peerGone(quit chan struct{}) (gone, reset bool) {
 		return true, false
 	}
 	// Bytes of the next message hide what comes after them: ask the socket.
+	return c.poll(quit, func(gone, _ bool) bool { return gone })
+}
+
+// awaitReset waits, after the end of the peer's side, until the connection is reset, which
+// it returns, or quit is closed.
+func (c *blockConn) awaitReset(quit chan struct{}) bool {
+	if c.raw == nil {
+		return false
+	}
+	_, reset := c.poll(quit, func(_, reset bool) bool { return reset })
+	return reset
+}
+
+// poll asks the socket at intervals whether the peer has gone, until enough returns true, quit is
+// closed, or the socket can't tell.
+func (c *blockConn) poll(quit chan struct{}, enough func(gone, reset bool) bool) (gone, reset bool) {
 	tick := time.NewTicker(hiddenPoll)
 	defer tick.Stop()
 	for {
@@ -43,7 +59,7 @@ func (c *blockConn) peerGone(quit chan struct{}) (gone, reset bool) {
 			return false, false
 		default:
 		}
-		if gone, reset, ok := c.hungUp(); !ok || gone {
+		if gone, reset, ok := c.hungUp(); !ok || enough(gone, reset) {
 			return gone, reset
 		}
 		select {
@@ -54,6 +70,6 @@ func (c *blockConn) peerGone(quit chan struct{}) (gone, reset bool) {
 	}
 }
 
-// hiddenPoll is the interval at which a connection with unread bytes is asked whether its
-// peer is still there.
+// hiddenPoll is the interval at which a connection with unread bytes, or one whose peer has ended
+// its side, is asked whether the peer is still there.
 const hiddenPoll = 100 * time.Millisecond

@@ -163,6 +163,7 @@ func (c *blockConn) closeGracefully(linger bool) {
 	for {
 		if !stopping && c.over() {
 			stopping = true
+			c.unclaim()
 			end = time.Now().Add(lingerStop)
 		}
 		now := time.Now()

@@ -11,6 +11,7 @@ import (
 	"io"
 	"math/big"
 	"net"
+	"runtime"
 	"sync"
 	"testing"
 	"time"
@@ -34,12 +35,15 @@ type served struct {
 	panics chan any      // the values of panics in user code
 }
 
+// tooLong only ends a hang.
+const tooLong = time.Minute
+
 // wait waits until the connection has ended.
 func (s *served) wait() {
 	s.t.Helper()
 	select {
 	case <-s.ended:
-	case <-time.After(20 * time.Second):
+	case <-time.After(tooLong):
 		s.t.Fatal("the engine goes on with the connection")
 	}
 }
@@ -149,7 +153,7 @@ func (s *served) connect(client net.Conn, overTLS bool) {
 	if overTLS {
 		s.client = tls.Client(client, &tls.Config{InsecureSkipVerify: true})
 	}
-	s.client.SetDeadline(time.Now().Add(30 * time.Second))
+	s.client.SetDeadline(time.Now().Add(tooLong))
 	s.t.Cleanup(func() { s.client.Close() })
 }
 
@@ -348,7 +352,7 @@ func (s *step) wantClosed(want error) {
 		if !errors.Is(err, want) {
 			s.t.Errorf("%s was closed with %v, want %v", s.name, err, want)
 		}
-	case <-time.After(20 * time.Second):
+	case <-time.After(tooLong):
 		s.t.Fatalf("%s was not closed", s.name)
 	}
 }
@@ -399,23 +403,30 @@ func switching(t *testing.T, s Session) *step {
 	return old
 }
 
-// The peer sees a reset as such, with TLS and without. The output is written before it.
+// The peer sees a reset as such, with TLS and without. The output is written before it. A
+// session that runtime.Goexit ends gets its reset, too.
 func TestAbortResets(t *testing.T) {
 	for _, k := range doorKinds {
 		if !k.socket {
 			continue
 		}
-		t.Run(k.name, func(t *testing.T) {
-			s := newStep(t, "the session")
-			s.feed = func(_ *Work, next *Next) { next.Op, next.Reset = Abort, true }
-			c := k.serve(t, s)
-			c.send("x")
-			c.wait()
-			s.wantClosed(ErrAborted)
-			b, err := io.ReadAll(c.raw)
-			if err == nil {
-				t.Errorf("the peer read %d bytes and the end, want a reset", len(b))
-			}
-		})
+		for name, exits := range map[string]bool{"Abort": false, "Goexit": true} {
+			t.Run(k.name+"/"+name, func(t *testing.T) {
+				s := newStep(t, "the session")
+				s.feed = func(_ *Work, next *Next) {
+					if next.Op, next.Reset = Abort, true; exits {
+						runtime.Goexit()
+					}
+				}
+				c := k.serve(t, s)
+				c.send("x")
+				c.wait()
+				s.wantClosed(map[bool]error{false: ErrAborted, true: ErrGoexit}[exits])
+				b, err := io.ReadAll(c.raw)
+				if err == nil {
+					t.Errorf("the peer read %d bytes and the end, want a reset", len(b))
+				}
+			})
+		}
 	}
 }

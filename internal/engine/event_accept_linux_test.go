@@ -9,6 +9,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/galehttp/gale/tests/harness/await"
 )
 
 // acceptTest is a call of Serve on Event, whose connections echo lines.
@@ -44,7 +46,7 @@ func newAcceptEvent(t *testing.T) *Event {
 	e := &Event{Panicked: func(r any) { t.Errorf("panic: %v", r) }, Ended: func(Session, error) {}}
 	t.Cleanup(func() {
 		e.CloseAll()
-		waitFor(t, func() bool { return e.all() == nil })
+		await.Gone(t, "loops", func() bool { return e.all() == nil })
 	})
 	return e
 }
@@ -61,7 +63,7 @@ func listen(t *testing.T) net.Listener {
 // begins waits until the loop accepts.
 func (a *acceptTest) begins() {
 	a.t.Helper()
-	waitFor(a.t, func() bool {
+	await.Until(a.t, "the loop to accept", func() bool {
 		began := false
 		a.e.acceptors.Range(func(k, _ any) bool {
 			began = began || k.(*acceptor).ln == a.ln
@@ -141,8 +143,8 @@ func TestEventAcceptWithoutLoop(t *testing.T) {
 	}()
 	c := <-talked
 	defer c.Close()
-	waitFor(t, func() bool { a.e.LookAtListeners(); return a.handled.Load() == 1 })
-	c.SetDeadline(time.Now().Add(20 * time.Second))
+	await.Until(t, "Serve to accept the connection itself", func() bool { a.e.LookAtListeners(); return a.handled.Load() == 1 })
+	c.SetDeadline(time.Now().Add(tooLong))
 	want(t, c, "a line\n")
 	if a.starved.Load() == 0 {
 		t.Error("nobody was told that the loop can't accept")
@@ -171,8 +173,8 @@ func TestEventAcceptWithoutDescriptors(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	waitFor(t, func() bool { a.e.LookAtListeners(); return a.starved.Load() == 1 })
-	c.SetDeadline(time.Now().Add(20 * time.Second))
+	await.Until(t, "a report that Serve can't accept", func() bool { a.e.LookAtListeners(); return a.starved.Load() == 1 })
+	c.SetDeadline(time.Now().Add(tooLong))
 	wantEOF(t, c)
 	if n := a.handled.Load(); n != 0 {
 		t.Errorf("%d connections were handed on", n)
@@ -208,7 +210,7 @@ func TestEventListenerClosed(t *testing.T) {
 					t.Fatal(err)
 				}
 				defer other.Close()
-				waitFor(t, func() bool { return a.starved.Load() > 0 })
+				await.Until(t, "a report that the loop can't accept", func() bool { return a.starved.Load() > 0 })
 			}
 			for range k.look {
 				a.e.LookAtListeners()
@@ -262,7 +264,7 @@ func TestEventListenerOfOthers(t *testing.T) {
 			t.Fatal(err)
 		}
 		talkTo(t, b.ln.Addr().String()) // the loop runs
-		theirs.(*net.TCPListener).SetDeadline(time.Now().Add(20 * time.Second))
+		theirs.(*net.TCPListener).SetDeadline(time.Now().Add(tooLong))
 		nc, err := theirs.Accept()
 		if err != nil {
 			t.Fatalf("a connection did not come to the listener that is left: %v", err)
@@ -287,7 +289,7 @@ func TestEventAcceptMany(t *testing.T) {
 	var serves []*acceptTest
 	for i, ln := range []net.Listener{shared, shared, listen(t)} {
 		serves = append(serves, acceptOn(t, e, ln))
-		waitFor(t, func() bool { return int(e.served.Load()) > i }) // one loop after the other: a poller can't register a listener twice
+		await.Until(t, "a loop with the listener", func() bool { return int(e.served.Load()) > i }) // one loop after the other: a poller can't register a listener twice
 	}
 	var clients sync.WaitGroup
 	var hold, done sync.WaitGroup
@@ -304,7 +306,7 @@ func TestEventAcceptMany(t *testing.T) {
 					return
 				}
 				defer c.Close()
-				c.SetDeadline(time.Now().Add(30 * time.Second))
+				c.SetDeadline(time.Now().Add(tooLong))
 				line := string(rune('a'+i%26)) + "\n"
 				b := make([]byte, 2)
 				if _, err = io.WriteString(c, line); err == nil {

@@ -5,6 +5,8 @@ import (
 	"net"
 	"testing"
 	"time"
+
+	"github.com/galehttp/gale/tests/harness/await"
 )
 
 // Code that asks for the descriptor of a duplicate of the listener, as os/exec does to
@@ -39,18 +41,18 @@ func TestEventListenerMadeBlocking(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c.SetDeadline(time.Now().Add(20 * time.Second))
+		c.SetDeadline(time.Now().Add(tooLong))
 		line := fmt.Sprintf("line %d\n", i)
 		send(t, c, line)
 		want(t, c, line)
 		c.Close()
 	}
-	waitFor(t, func() bool { return e.Len() == 0 })
+	await.Gone(t, "connections", func() bool { return e.Len() == 0 })
 	ln.Close()
 	select {
 	case <-served:
-	case <-time.After(20 * time.Second):
+	case <-time.After(tooLong):
 		t.Fatal("Serve did not return when the listener was closed")
 	}
-	waitFor(t, func() bool { return e.all() == nil })
+	await.Gone(t, "loops", func() bool { return e.all() == nil })
 }

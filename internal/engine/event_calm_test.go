@@ -36,7 +36,7 @@ func (s *naps) Feed(w *Work, next *Next) {
 	s.waits.n++
 	s.waits.most = max(s.waits.most, waited)
 	s.waits.mu.Unlock()
-	time.Sleep(nap)
+	time.Sleep(nap) // the handler blocks, by the clock of the bubble
 	s.mu.Lock()
 	s.sent = 0
 	s.mu.Unlock()
@@ -164,11 +164,13 @@ func TestCalmEndsAndComesBack(t *testing.T) {
 
 func (c *calmTest) endAndComeBack(nap time.Duration, calm bool) {
 	c.send(nap, 0)
+	// All sleeps here are by the clock of the bubble.
 	time.Sleep(guardAfter - time.Nanosecond)
 	c.wantCalm(true, "before the guard looks")
-	time.Sleep(time.Nanosecond)
+	time.Sleep(time.Nanosecond) // and now it does
 	c.wantCalm(calm, "when the guard has looked")
 	noticed := clock.Ticks()
+	// until waits by the clock of the bubble.
 	until := func(d time.Duration) { time.Sleep(time.Duration(noticed.Add(d) - clock.Ticks())) }
 	if calm {
 		return
@@ -182,13 +184,13 @@ func (c *calmTest) endAndComeBack(nap time.Duration, calm bool) {
 		c.wantCalm(false, "within a second")
 	}
 	until(unrest - time.Millisecond)
-	c.send(blocked, 1) // the loop stays so for one more second
-	time.Sleep(blocked)
+	c.send(blocked, 1)  // the loop stays so for one more second
+	time.Sleep(blocked) // the handler has returned then
 	synctest.Wait()
 	noticed = clock.Ticks()
 	until(unrest - time.Millisecond)
 	c.send(blocked-time.Nanosecond, 1) // that is not blocking
-	time.Sleep(blocked)
+	time.Sleep(blocked)                // the handler has returned then
 	c.wantCalm(false, "within a second of the last that blocked")
 	until(2 * unrest)
 	c.wantCalm(false, "until something was served")

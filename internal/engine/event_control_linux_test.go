@@ -71,7 +71,7 @@ func TestEventControlUsesTheConnection(t *testing.T) {
 			if err != nil {
 				t.Error(err)
 			}
-		case <-time.After(10 * time.Second):
+		case <-time.After(tooLong):
 			t.Fatal("Control did not return")
 		}
 		c.Close()

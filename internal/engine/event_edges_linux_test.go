@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/galehttp/gale/tests/harness/await"
 )
 
 // talkTo returns a connection to addr on which one line was sent and echoed.
@@ -17,7 +19,7 @@ func talkTo(t *testing.T, addr string) net.Conn {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.Close() })
-	c.SetDeadline(time.Now().Add(20 * time.Second))
+	c.SetDeadline(time.Now().Add(tooLong))
 	send(t, c, "a line\n")
 	want(t, c, "a line\n")
 	return c
@@ -111,14 +113,14 @@ func TestEventDetachFails(t *testing.T) {
 	var conns []*eventConn
 	e.all()[0].each(func(c *eventConn) { conns = append(conns, c) })
 	ec := conns[0]
-	waitFor(t, func() bool { return ec.word.Load()&isIdle != 0 && ec.claimIdle() })
+	await.Until(t, "an idle connection", func() bool { return ec.word.Load()&isIdle != 0 && ec.claimIdle() })
 	if nc, err := ec.Detach(getWork()); err == nil {
 		t.Errorf("got %v", nc)
 	}
 	ec.l.inject(ec, evTurn)
 	send(t, c, "another line\n")
 	want(t, c, "another line\n")
-	waitFor(t, func() bool { return ec.word.Load()&isIdle != 0 && ec.claimIdle() })
+	await.Until(t, "an idle connection", func() bool { return ec.word.Load()&isIdle != 0 && ec.claimIdle() })
 	if nc, err := e.Detach((*eventSocket)(ec)); err == nil {
 		t.Errorf("got %v", nc)
 	}

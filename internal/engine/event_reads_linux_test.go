@@ -6,6 +6,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/galehttp/gale/tests/harness/await"
 )
 
 // eared is a system that counts reads. With deaf set, it loses all edges. wrote, if it is
@@ -35,7 +37,7 @@ func (s *eared) write(fd int32, p []byte) (int, syscall.Errno) {
 // arrive waits until there are bytes to read at the socket that was read last.
 func (s *eared) arrive(t *testing.T) {
 	t.Helper()
-	waitFor(t, func() bool {
+	await.Until(t, "bytes at the socket", func() bool {
 		n, _, err := syscall.Recvfrom(int(s.fd.Load()), make([]byte, 1), syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
 		return n > 0 && err == nil
 	})
@@ -85,7 +87,7 @@ func onSockets(t *testing.T, f func(t *testing.T, e *Event, sys *eared, client n
 			ln.Close()
 			<-served
 			e.CloseAll()
-			waitFor(t, func() bool { return e.all() == nil })
+			await.Gone(t, "loops", func() bool { return e.all() == nil })
 		})
 	}
 }

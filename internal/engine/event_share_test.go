@@ -82,6 +82,7 @@ func (s *sharer) most() (n int, most time.Duration) {
 	return len(s.waited), most
 }
 
+// nap is a handler that blocks, by the clock of the bubble.
 func nap(d time.Duration) func(func()) { return func(func()) { time.Sleep(d) } }
 
 // shareTest is a loop in a bubble with a connection.

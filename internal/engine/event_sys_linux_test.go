@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/galehttp/gale/tests/harness/await"
 )
 
 // plain are the sockets of the system.
@@ -65,7 +67,7 @@ func TestSocketsOptions(t *testing.T) {
 		t.Fatal(err)
 	}
 	plain.close(got.fd)
-	client.SetDeadline(time.Now().Add(20 * time.Second))
+	client.SetDeadline(time.Now().Add(tooLong))
 	send(t, ordinary, "still open")
 	want(t, client, "still open")
 	ordinary.Close()
@@ -116,7 +118,7 @@ func TestSocketsHungUp(t *testing.T) {
 		}
 		var gone, reset bool
 		look := func() bool { gone, reset = plain.hungUp(fd); return gone == (how != "open") }
-		waitFor(t, look)
+		await.Until(t, "the poller to see that the peer is "+how, look)
 		if reset != (how == "reset") {
 			t.Errorf("%s: it was reset: %v", how, reset)
 		}

@@ -4,6 +4,8 @@ import (
 	"net"
 	"testing"
 	"time"
+
+	"github.com/galehttp/gale/tests/harness/await"
 )
 
 // startEvent serves one connection with s on Event. ended is closed when the
@@ -37,15 +39,15 @@ func startEvent(t *testing.T, s Session) (e *Event, client net.Conn, ended chan 
 		ln.Close()
 		select {
 		case <-served:
-		case <-time.After(10 * time.Second):
+		case <-time.After(tooLong):
 			t.Error("Serve did not return when the listener was closed")
 		}
-		waitFor(t, func() bool { return e.all() == nil })
+		await.Gone(t, "loops", func() bool { return e.all() == nil })
 	})
 	client, err = net.Dial("tcp", ln.Addr().String())
 	if err != nil {
 		t.Fatal(err)
 	}
-	client.SetDeadline(time.Now().Add(20 * time.Second))
+	client.SetDeadline(time.Now().Add(tooLong))
 	return e, client, ended
 }

@@ -6,6 +6,8 @@ import (
 	"os"
 	"testing"
 	"time"
+
+	"github.com/galehttp/gale/tests/harness/await"
 )
 
 // lateReader is a connection on top of another one. Its own read deadline has passed.
@@ -55,12 +57,12 @@ func TestEventOverTimesOut(t *testing.T) {
 		if !errors.Is(why, os.ErrDeadlineExceeded) {
 			t.Errorf("the session was told of %v", why)
 		}
-	case <-time.After(10 * time.Second):
+	case <-time.After(tooLong):
 		t.Error("the session was not told")
 	}
 	c.Close()
 	ln.Close()
 	<-served
 	e.CloseAll()
-	waitFor(t, func() bool { return e.all() == nil })
+	await.Gone(t, "loops", func() bool { return e.all() == nil })
 }

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"net"
 	"runtime"
@@ -9,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/galehttp/gale/tests/harness/await"
 )
 
 // hall is a simulated system whose listeners get connections when a test says so. Each
@@ -91,7 +94,7 @@ func (h *hall) open(t *testing.T, e *Event, handle func()) *door {
 	_ = raw.Control(func(fd uintptr) { h.doors[fd] = d })
 	h.hallMu.Unlock()
 	go func() { d.served <- e.Serve(d.ln, time.Minute, nil, d.handleConn, func(error) {}) }()
-	waitFor(t, func() bool {
+	await.Until(t, "Serve to begin", func() bool {
 		e.acceptors.Range(func(k, _ any) bool {
 			if k.(*acceptor).ln == net.Listener(d.ln) {
 				d.a = k.(*acceptor)
@@ -128,13 +131,13 @@ func (d *door) arrive(n int) {
 // awaits waits until n connections were handled.
 func (d *door) awaits(n int64) {
 	d.t.Helper()
-	waitFor(d.t, func() bool { return d.handled.Load() == n })
+	await.Until(d.t, fmt.Sprintf("%d connections", n), func() bool { return d.handled.Load() == n })
 }
 
 // is waits until the listener has the state s.
 func (d *door) is(s acceptorState) {
 	d.t.Helper()
-	waitFor(d.t, func() bool {
+	await.Until(d.t, fmt.Sprint("the state ", s), func() bool {
 		d.a.l.mu.Lock()
 		defer d.a.l.mu.Unlock()
 		return d.a.state == s
@@ -145,7 +148,7 @@ func (d *door) is(s acceptorState) {
 func (d *door) ends() {
 	d.t.Helper()
 	d.ln.Close()
-	waitFor(d.t, func() bool {
+	await.Until(d.t, "Serve to return", func() bool {
 		d.e.LookAtListeners()
 		return len(d.served) == 1
 	})
@@ -410,6 +413,6 @@ func TestEventAcceptRace(t *testing.T) {
 			close(over)
 		}
 		posters.Wait()
-		waitFor(t, func() bool { return e.all() == nil })
+		await.Gone(t, "loops", func() bool { return e.all() == nil })
 	}
 }

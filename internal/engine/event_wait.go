@@ -358,10 +358,11 @@ func (c *eventConn) LeaveBody(w *Work, b []byte) (left bool, err error) {
 
 // eventWatch tells a session that the peer has left. mu guards settled, and is held while
 // gone runs, so that stop waits for gone. gone must not call stop. settled says that gone
-// was called, or must not be called any more.
+// must not be called any more.
 type eventWatch struct {
 	mu      sync.Mutex
 	gone    func(reset bool)
+	halved  bool // gone was called for the end of the peer's side: only a reset may follow
 	settled bool
 }
 
@@ -399,12 +400,14 @@ func (c *eventConn) tellWatch(reset bool) {
 	}
 }
 
-// tell calls gone, once, unless stop came first.
+// tell calls gone, unless stop came first: once for the end of the peer's side, and once for a
+// reset, which may come after it.
 func (wt *eventWatch) tell(reset bool) {
 	wt.mu.Lock()
 	defer wt.mu.Unlock()
-	if !wt.settled {
-		wt.settled = true
-		wt.gone(reset)
+	if wt.settled || wt.halved && !reset {
+		return
 	}
+	wt.halved, wt.settled = true, reset
+	wt.gone(reset)
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/galehttp/gale/internal/clock"
+	"github.com/galehttp/gale/tests/harness/await"
 )
 
 // wheelStep is how late timeouts may be.
@@ -18,7 +19,7 @@ const wheelStep = clock.Tick(1 << wheelShift)
 // leaveThePast moves the clock of a bubble past the start of the process. Ticks are
 // counted from that start, and a bubble begins in the year 2000.
 func leaveThePast() {
-	time.Sleep(-time.Duration(min(clock.Ticks(), 0)) + time.Hour)
+	time.Sleep(-time.Duration(min(clock.Ticks(), 0)) + time.Hour) // by the clock of the bubble
 }
 
 // armed is a timer of wheelModel.
@@ -175,7 +176,7 @@ func (m *wheelModel) sleep(d time.Duration) {
 	m.mu.Lock()
 	m.asleep = true
 	m.mu.Unlock()
-	time.Sleep(d)
+	time.Sleep(d) // by the clock of the bubble
 	m.mu.Lock()
 	for range 3 { // before the wheel gets to run
 		m.arm(m.rng.IntN(len(m.conns)), m.due())
@@ -207,10 +208,10 @@ func (m *wheelModel) step() {
 	m.mu.Unlock()
 	switch {
 	case kind < 12:
-	case kind < 17:
+	case kind < 17: // this and the other sleeps are by the clock of the bubble
 		time.Sleep(time.Duration(n) * time.Duration(wheelStep) / 300)
 	case kind < 18:
-		time.Sleep(time.Duration(n) * time.Duration(wheelStep) / 20)
+		time.Sleep(time.Duration(n) * time.Duration(wheelStep) / 20) // at most fifty steps
 	case kind < 19 && n < 200:
 		time.Sleep(time.Duration(n) * time.Duration(wheelStep) * 30) // six turns
 	case n < 200:
@@ -349,7 +350,7 @@ func TestWheelWithOwners(t *testing.T) {
 		wg.Wait()
 		for i := range conns {
 			c := &conns[i]
-			waitFor(t, func() bool { return fired[c].Load() >= c.timer.due.Load() })
+			await.Until(t, "the last due of a connection", func() bool { return fired[c].Load() >= c.timer.due.Load() })
 		}
 	}
 }

@@ -82,7 +82,7 @@ func (wk *worker) visit(t turn) {
 		t.a.visit()
 		return
 	}
-	wk.c = t.c
+	wk.c, wk.next.Reset = t.c, false // see ended
 	t.c.visit(t.ev, wk)
 	wk.c = nil
 }
@@ -139,6 +139,7 @@ func (wk *worker) ended() {
 		c.back()
 		return
 	}
+	c.wants.reset = wk.next.Reset
 	c.end(ErrGoexit, &worker{l: l})
 }
 

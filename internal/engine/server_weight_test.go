@@ -11,6 +11,7 @@ import (
 	"github.com/galehttp/gale"
 	"github.com/galehttp/gale/internal/engine"
 	"github.com/galehttp/gale/internal/race"
+	"github.com/galehttp/gale/tests/harness/await"
 )
 
 // The server on the event engine with more connections than a machine has descriptors.
@@ -44,9 +45,7 @@ func simulateWith(tb testing.TB, n int, request string, handler gale.RequestHand
 			tb.Error(err)
 		}
 		<-served
-		for s.Stats().Event.Loops > 0 {
-			time.Sleep(time.Millisecond)
-		}
+		await.Gone(tb, "loops", func() bool { return s.Stats().Event.Loops == 0 })
 	})
 	sim.Accept(n)
 	return s, sim
@@ -87,16 +86,14 @@ func TestEventWeight(t *testing.T) {
 		}
 		askAll(sim, numbers)
 	}
-	for s.Stats().IdleConnections < n {
-		time.Sleep(time.Millisecond)
-	}
+	await.Until(t, "all connections to be idle", func() bool { return s.Stats().IdleConnections >= n })
 	each := 0.0
 	for range 50 { // memory of other tests and the workers goes away with time
 		each = (float64(heap()) - float64(before)) / float64(n)
 		if each <= mostWeight {
 			break
 		}
-		time.Sleep(100 * time.Millisecond)
+		time.Sleep(100 * time.Millisecond) // no state shows when the last of it is gone
 	}
 	t.Logf("%.0f bytes each", each)
 	if each > mostWeight && !race.Enabled { // with the race detector no context is used again
@@ -198,7 +195,7 @@ func TestUpgradedWeight(t *testing.T) {
 		if each <= mostUpgradedWeight {
 			break
 		}
-		time.Sleep(100 * time.Millisecond)
+		time.Sleep(100 * time.Millisecond) // no state shows when the last of it is gone
 	}
 	t.Logf("%.0f bytes each", each)
 	if each > mostUpgradedWeight && !race.Enabled {

@@ -1,11 +1,13 @@
 package engine_test
 
 import (
+	"runtime"
 	"testing"
 	"time"
 
 	"github.com/galehttp/gale"
 	"github.com/galehttp/gale/internal/race"
+	"github.com/galehttp/gale/tests/harness/await"
 	"github.com/galehttp/gale/ws"
 )
 
@@ -41,7 +43,7 @@ func TestWebSocketWeight(t *testing.T) {
 				}
 				sim.Arrive(numbers)
 				for int(o.Stats().Open) < i+len(numbers) {
-					time.Sleep(50 * time.Microsecond)
+					runtime.Gosched()
 				}
 			}
 			opened := time.Since(start)
@@ -50,7 +52,7 @@ func TestWebSocketWeight(t *testing.T) {
 				if each = (float64(heap()) - float64(before)) / float64(n); each <= mostSocketWeight {
 					break
 				}
-				time.Sleep(100 * time.Millisecond)
+				time.Sleep(100 * time.Millisecond) // memory of the workers goes away with time
 			}
 			t.Logf("%.0f bytes each, opened in %v", each, opened)
 			if each > mostSocketWeight && !race.Enabled {
@@ -61,9 +63,7 @@ func TestWebSocketWeight(t *testing.T) {
 			}
 			// Each WebSocket gets a ping in each interval.
 			want := sim.Written() + int64(3*n)
-			for sim.Written() < want {
-				time.Sleep(time.Millisecond)
-			}
+			await.Until(t, "three pings for each WebSocket", func() bool { return sim.Written() >= want })
 		})
 	}
 }

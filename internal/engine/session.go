@@ -64,7 +64,8 @@ type Next struct {
 	Linger bool
 	// Reset says, for Abort, that the peer must see that the connection broke. A socket
 	// is reset (RFC 9293 section 3.5.3), and TLS ends without its closure alert (RFC 8446
-	// section 6.1). What the peer has not read by then may be lost.
+	// section 6.1). What the peer has not read by then may be lost. A
+	// session whose call is ended by runtime.Goexit may have set it, too.
 	Reset bool
 	// Deadline is when Read gives up; zero means never.
 	Deadline clock.Tick

@@ -80,7 +80,7 @@ func BenchmarkShareSleep(b *testing.B) {
 		b.Run(k, func(b *testing.B) {
 			for range b.N {
 				s := &enginetest.Streams{Answer: func(_ *enginetest.Stream, p []byte) []byte {
-					time.Sleep(time.Millisecond)
+					time.Sleep(time.Millisecond) // what the benchmark measures
 					return p
 				}}
 				c := serveOn(new(testing.T), k, s)

@@ -14,6 +14,7 @@ import (
 	"github.com/galehttp/gale/internal/clock"
 	. "github.com/galehttp/gale/internal/engine"
 	"github.com/galehttp/gale/internal/engine/enginetest"
+	"github.com/galehttp/gale/tests/harness/await"
 )
 
 // Sessions that share their connections while handlers run, on every kind of connection.
@@ -96,7 +97,7 @@ func onStreams(t *testing.T, answer func(st *enginetest.Stream, p []byte) []byte
 func lags(st *enginetest.Stream, p []byte) []byte {
 	switch rand.IntN(8) {
 	case 0:
-		time.Sleep(time.Duration(rand.IntN(2000)) * time.Microsecond)
+		time.Sleep(time.Duration(rand.IntN(2000)) * time.Microsecond) // a handler that blocks
 	case 1:
 		runtime.Gosched()
 	}
@@ -113,7 +114,7 @@ func TestShareSplit(t *testing.T) {
 				c := k.serve(t, s)
 				c.send(string(wire[:split]))
 				if split%2 == 0 {
-					time.Sleep(time.Duration(rand.IntN(500)) * time.Microsecond)
+					time.Sleep(time.Duration(rand.IntN(500)) * time.Microsecond) // a client that pauses
 				}
 				c.send(string(wire[split:]))
 				c.wantFrames(payloads)
@@ -312,9 +313,7 @@ func TestShareEndsUnderHandlers(t *testing.T) {
 						}
 						c.raw.Close()
 					}
-					for !s.IsClosed() {
-						time.Sleep(100 * time.Microsecond)
-					}
+					await.Until(t, "the session to be closed", s.IsClosed)
 					select {
 					case <-c.ended:
 						t.Error("the engine has done with the connection, and handlers run")
@@ -416,9 +415,7 @@ func TestShareUnwinds(t *testing.T) {
 						close(release)
 					}
 					if how == "goexit" {
-						for s.Running() > 0 {
-							time.Sleep(100 * time.Microsecond)
-						}
+						await.Until(t, "the calls of the session to end", func() bool { return s.Running() == 0 })
 						if when != "kept" { // which another goroutine may have taken over, too
 							frame("b")
 							c.want("\x00\x01\x00\x01b")
@@ -431,9 +428,7 @@ func TestShareUnwinds(t *testing.T) {
 						c.client.Close()
 					}
 					c.wait()
-					for !s.IsClosed() {
-						time.Sleep(100 * time.Microsecond)
-					}
+					await.Until(t, "the session to be closed", s.IsClosed)
 				})
 			}
 		}
@@ -480,9 +475,7 @@ func TestSharePanicInClosed(t *testing.T) {
 					c.want("\x00\x01\x00\x01x")
 				}
 				c.kill()
-				for !s.IsClosed() {
-					time.Sleep(100 * time.Microsecond)
-				}
+				await.Until(t, "the session to be closed", s.IsClosed)
 				close(release)
 				c.wait()
 				if r := <-c.panics; r != "closed" {

@@ -157,6 +157,10 @@ func (w *Work) Unread() []byte { return w.in[w.r:w.w] }
 // returns or calls Fill. n <= len(w.Unread()).
 func (w *Work) Consume(n int) { w.r += n }
 
+// Unconsume makes the last n consumed bytes unread again. Fill was not called since they were
+// consumed.
+func (w *Work) Unconsume(n int) { w.r -= n }
+
 // room returns a slice to read into, of at least minRoom bytes. It moves or grows the
 // buffer if necessary. Slices of Unread from before aren't valid any more.
 func (w *Work) room() []byte {

@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"testing"
+
+	"github.com/galehttp/gale/tests/harness/await"
 )
 
 // For random sequences of read, put, consume and widen, a workspace behaves as a queue of
@@ -169,7 +171,7 @@ func TestWorkNumbersComeBack(t *testing.T) {
 		getWork()
 	}
 	before := had()
-	waitFor(t, func() bool {
+	await.Until(t, "the collector", func() bool {
 		runtime.GC()
 		return had() > before
 	})

@@ -86,6 +86,15 @@ func (d *Body) Left() int64 {
 	return d.left
 }
 
+// Behind returns how many bytes of framing the last call of Next, which returned data, consumed
+// after that data.
+func (d *Body) Behind() int {
+	if d.mode == msg.LenChunked && d.chunked.state == sizeStart {
+		return len("\r\n")
+	}
+	return 0
+}
+
 func (d *Body) nextChunked(b []byte) (data []byte, n int, done bool, err error) {
 	if !d.last {
 		data, n, d.last, err = d.chunked.Next(b)

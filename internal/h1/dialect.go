@@ -6,8 +6,11 @@ type Dialect uint8
 
 // The dialects.
 const (
-	// Strict is the dialect of the connections of servers and clients.
+	// Strict is the dialect of the connections of servers.
 	Strict Dialect = iota
+	// Folding is Strict with folded field lines. It is for responses, in which a user agent and
+	// a proxy replace a fold by a space (RFC 9112 section 5.2).
+	Folding
 	// Lenient also accepts some syntax that old or careless programs write. It is for the
 	// Read methods that programs call themselves, on messages from files, captures and
 	// logs.
@@ -27,7 +30,7 @@ func (d Dialect) takesFragment() bool { return d == Lenient }
 func (d Dialect) takesSpacedNames() bool { return d == Lenient }
 
 // takesFolding allows folded field lines (RFC 9112 section 5.2).
-func (d Dialect) takesFolding() bool { return d == Lenient }
+func (d Dialect) takesFolding() bool { return d != Strict }
 
 // takesBareLF allows a bare LF as the end of a line of the head (RFC 9112 section 2.2).
 func (d Dialect) takesBareLF() bool { return d == Lenient }

@@ -27,7 +27,7 @@ func parseFields(b []byte, s *msg.Scan, base int, f *msg.Fields, maxFields int, 
 			case d.takesBareLF() && (c == '\r' || c == '\n'):
 				return lenientEnd(b, s, len(f.Recs) == 0)
 			case d.takesFolding() && (c == ' ' || c == '\t') && len(f.Recs) > 0:
-				if err := foldedLine(b, s, base, &f.Recs[len(f.Recs)-1]); err != nil {
+				if err := foldedLine(b, s, base, &f.Recs[len(f.Recs)-1], d); err != nil {
 					return err
 				}
 				continue

@@ -2,7 +2,7 @@ package h1
 
 import "github.com/galehttp/gale/internal/msg"
 
-// The lines that only the dialect Lenient accepts.
+// The lines that the dialect Strict doesn't accept.
 
 // endOfHead is the end of a head in which no line ends in a bare LF.
 const endOfHead = "\r\n\r\n"
@@ -55,7 +55,7 @@ const foldedIDs uint64 = 1<<msg.ContentLength | 1<<msg.TransferEncoding | 1<<msg
 // foldedLine adds the line at s.Line, which begins with whitespace, to the value of r,
 // the field before it (RFC 9112 section 5.2). The value then extends to the end of this
 // line, including the bytes between the lines, until msg.Fields.Unfold joins it.
-func foldedLine(b []byte, s *msg.Scan, base int, r *msg.Field) error {
+func foldedLine(b []byte, s *msg.Scan, base int, r *msg.Field, d Dialect) error {
 	if foldedIDs&(1<<r.ID) != 0 {
 		return ErrFieldFold
 	}
@@ -64,7 +64,7 @@ func foldedLine(b []byte, s *msg.Scan, base int, r *msg.Field) error {
 		s.Seen = end
 		return ErrPartial
 	}
-	if b[end] != '\r' && b[end] != '\n' {
+	if b[end] != '\r' && !(d.takesBareLF() && b[end] == '\n') {
 		return textError(b[end])
 	}
 	if err := lineEnd(b, end, s, ErrLineEnd); err != nil {
@@ -72,6 +72,7 @@ func foldedLine(b []byte, s *msg.Scan, base int, r *msg.Field) error {
 	}
 	r.ValLen = uint32(end+base) - r.ValOff
 	r.Flags |= msg.Folded
+	s.Folds = true
 	s.Line = end + 2
 	if b[end] == '\n' {
 		s.Line--

@@ -117,11 +117,11 @@ func framing(f *msg.Fields, minor uint8, dups uint64, d Dialect) (length int64, 
 		if minor == 0 {
 			return 0, ErrCodingHTTP10
 		}
-		if dups&(1<<msg.TransferEncoding) != 0 {
-			return 0, ErrCoding
+		if dups&(1<<msg.TransferEncoding) != 0 || !bytesconv.EqualFoldString(f.Value(te), "chunked") {
+			return 0, codingError(f, te)
 		}
-		if err := checkCoding(f.Value(te)); err != nil || cl < 0 {
-			return msg.LenChunked, err
+		if cl < 0 {
+			return msg.LenChunked, nil
 		}
 		_, err = ParseContentLength(f.Value(cl))
 		f.Del(msg.ContentLength, nil)
@@ -160,23 +160,22 @@ func ParseContentLength(b []byte) (int64, error) {
 	return v, nil
 }
 
-// checkCoding accepts only "chunked". A list with an unknown coding gives
-// ErrCodingUnsupported, anything else ErrCoding.
-func checkCoding(v []byte) error {
-	if bytesconv.EqualFoldString(v, "chunked") {
-		return nil
-	}
+// codingError returns the error for Transfer-Encoding fields, from field i on, that are
+// something else than "chunked": ErrCodingUnsupported for a list with an unknown coding,
+// otherwise ErrCoding.
+func codingError(f *msg.Fields, i int) error {
 	unsupported := false
-	for len(v) > 0 {
-		var elem []byte
-		elem, v = head.NextElement(v)
-		if len(elem) == 0 {
-			continue
+	for ; i >= 0; i = f.Next(i) {
+		for v := f.Value(i); len(v) > 0; {
+			var elem []byte
+			if elem, v = bytesconv.NextElement(v); len(elem) == 0 {
+				continue
+			}
+			if !bytesconv.IsToken(elem) {
+				return ErrCoding
+			}
+			unsupported = unsupported || !bytesconv.EqualFoldString(elem, "chunked")
 		}
-		if !bytesconv.IsToken(elem) {
-			return ErrCoding
-		}
-		unsupported = unsupported || !bytesconv.EqualFoldString(elem, "chunked")
 	}
 	if unsupported {
 		return ErrCodingUnsupported

@@ -195,6 +195,13 @@ func FuzzParseLenient(f *testing.F) {
 				t.Fatalf("whole: %s, %d, %v; cut at %v: %s, %d, %v", text, n, err, ends, text2, m, err2)
 			}
 		}
+		strict, strictLen, strictErr := parse(nil)
+		for _, ends := range [][]int{nil, cuts, everyEnd(min(len(in), 1000))} {
+			text2, m, err2 := parse(&Limits{Dialect: Folding}, ends...)
+			if strictErr == nil && (text2 != strict || m != strictLen || err2 != nil) {
+				t.Fatalf("strict: %s, %d; with folds, cut at %v: %s, %d, %v", strict, strictLen, ends, text2, m, err2)
+			}
+		}
 		// Of several types the first counts, and the last where it is lenient.
 		types := bytes.Count(bytes.ToLower(in), []byte("content-type")) > 1
 		if text2, m, err2 := parse(nil); err2 == nil && (text != text2 && !types || n != m || err != nil) {

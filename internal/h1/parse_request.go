@@ -47,7 +47,7 @@ func ParseRequest(b []byte, h *msg.RequestHead, lim *Limits) (n int, err error) 
 	n = s.Line
 	h.Parts[msg.Raw].Len = uint32(n) - h.Parts[msg.Raw].Off
 	h.Fill(head[:n])
-	if lim.dialect().takesFolding() {
+	if s.Folds {
 		h.Unfold()
 	}
 	if err := finishRequest(h, s.Dups, lim); err != nil {

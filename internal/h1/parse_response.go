@@ -37,7 +37,7 @@ func ParseResponse(b []byte, h *msg.ResponseHead, lim *Limits) (n int, err error
 	n = s.Line
 	h.Parts[msg.Raw].Len = uint32(n) - h.Parts[msg.Raw].Off
 	h.Fill(head[:n])
-	if lim.dialect().takesFolding() {
+	if s.Folds {
 		h.Unfold()
 	}
 	both := h.Find(msg.ContentLength) >= 0 && h.Find(msg.TransferEncoding) >= 0

@@ -72,7 +72,11 @@ func (t *trailerScan) lines(b []byte, lim *Limits) (n int, done bool, err error)
 	}
 	f := t.part
 	before := len(f.Recs)
-	err = parseFields(b, &t.scan, len(f.Buf), f, lim.fields(), Strict)
+	d := Strict
+	if lim.dialect().takesFolding() {
+		d = Folding
+	}
+	err = parseFields(b, &t.scan, len(f.Buf), f, lim.fields(), d)
 	n = t.scan.Line
 	switch err {
 	case nil:
@@ -90,6 +94,9 @@ func (t *trailerScan) lines(b []byte, lim *Limits) (n int, done bool, err error)
 		if head.ForbiddenTrailer(f.RawName(i)) {
 			return 0, false, ErrTrailer
 		}
+	}
+	if done && d == Folding {
+		f.Unfold()
 	}
 	t.bytes += n
 	t.scan.Line = 0

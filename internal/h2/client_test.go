@@ -469,7 +469,7 @@ func TestAppendRequest(t *testing.T) {
 		{"connection-specific fields", func() *head.Request {
 			return makeRequest("GET", "/a?b#c", "Connection: close", "Keep-Alive: 1", "Proxy-Connection: a", "Upgrade: h2c", "Transfer-Encoding: chunked", "TE: gzip", "X-A: b")
 		}, "GET /a?b HTTP/2.0 length=-2|host: a.test|x-a: b"},
-		{"TE", func() *head.Request { return makeRequest("GET", "/", "TE: Trailers") }, "GET / HTTP/2.0 length=-2|host: a.test|te: Trailers"},
+		{"TE", func() *head.Request { return makeRequest("GET", "/", "TE: Trailers") }, "GET / HTTP/2.0 length=-2|host: a.test|te: trailers"},
 		{"names and values", func() *head.Request { return makeRequest("GET", "/ \x01", "X-Ab:   c ") }, "GET /%20%01 HTTP/2.0 length=-2|host: a.test|x-ab: c"},
 		{"cookies", func() *head.Request {
 			r := makeRequest("GET", "/", "Cookie: a=1; b=2")

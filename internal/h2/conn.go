@@ -27,9 +27,12 @@ type Conn struct {
 	greeted  bool   // the preface, if this side is the server, and the first SETTINGS have come
 	settled  bool   // the peer has acknowledged our SETTINGS
 	failed   bool
-	code     Code // why it failed
-	// grown is the sum of the growth of all open streams' windows.
-	grown int32
+	code     Code  // why it failed
+	waiting  int32 // the number of streams for which Waits is true
+	// grown is the sum of the growth of all open streams' windows. Only because of beyond
+	// can it be more than Config.ConnWindow.
+	grown  int64
+	beyond *Stream // the one stream of Collect that may go beyond that, or nil
 }
 
 // Begin makes c ready for a connection, like a new Conn, and appends the first

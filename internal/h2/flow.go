@@ -79,12 +79,12 @@ func (f *streamFlow) share() int64 {
 // streams of the connection. The limits are needed because a program that stops
 // reading leaves data in the grown window.
 func (c *Conn) grow(f *streamFlow) {
-	more := min(f.size, int64(c.cfg.StreamWindowMax)-f.size, int64(c.cfg.ConnWindow)-int64(c.grown))
-	more = min(more, maxWindow-f.window-f.credit) // ExpectAll may have made the window larger than size
+	more := min(f.size, int64(c.cfg.StreamWindowMax)-f.size, int64(c.cfg.ConnWindow)-c.grown)
+	more = min(more, maxWindow-f.window-f.credit) // Collected may have made the window larger than size
 	if more <= 0 {
 		return
 	}
-	c.grown += int32(more)
+	c.grown += more
 	f.size += more
 	f.credit += more
 }
@@ -96,19 +96,6 @@ func (c *Conn) giveBack(st *Stream) {
 	f.window += f.credit
 	f.credit = 0
 	c.queueWindowUpdate(st.id, n)
-}
-
-// ExpectAll enlarges the window so that the peer can send the whole body without
-// another WINDOW_UPDATE, up to Content-Length and StreamWindowMax.
-// It is for callers that call Consumed for all data as it comes.
-func (c *Conn) ExpectAll(st *Stream) {
-	f := &st.in
-	need := min(st.left, int64(c.cfg.StreamWindowMax)) - f.window
-	if need <= 0 || st.state&(peerEnded|wasReset) != 0 || c.failed {
-		return
-	}
-	f.credit = max(f.credit, need)
-	c.giveBack(st)
 }
 
 // leastBack is the smallest number of bytes that a WINDOW_UPDATE counts for.

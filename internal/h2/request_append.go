@@ -117,8 +117,8 @@ func (c *Conn) appendRequest(out []byte, r *head.Request, scheme string) []byte 
 	}
 	out = c.appendFields(out, &r.Fields, skip)
 	seen := r.Seen()
-	if seen&(1<<msg.Te) != 0 && bytesconv.EqualFoldString(r.Peek(msg.Te), "trailers") {
-		out = c.appendText(out, msg.Te, r.Peek(msg.Te))
+	if seen&(1<<msg.Te) != 0 && bytesconv.HasElement(r.AppendValues(nil, msg.Te, nil), "trailers") {
+		out = c.appendText(out, msg.Te, textTrailers) // the only value that HTTP/2 allows (RFC 9113 section 8.2.2)
 	}
 	if seen&head.TrailerBit != 0 {
 		names := r.Trailers.Announced(&r.Fields, r.ContentLength == msg.LenChunked, r.Spelling)
@@ -129,6 +129,8 @@ func (c *Conn) appendRequest(out []byte, r *head.Request, scheme string) []byte 
 	}
 	return out
 }
+
+var textTrailers = []byte("trailers")
 
 // appendPseudo appends the pseudo-fields of a request (RFC 9113 section 8.3.1).
 func (c *Conn) appendPseudo(out []byte, r *head.Request, scheme string) []byte {

@@ -90,8 +90,9 @@ func (d *requestDecoder) finish(dups uint64) *Error {
 		h.ContentLength = msg.LenUnknown // DATA is not content (RFC 9110 section 9.3.6)
 	}
 	if seen&(1<<msg.Te) != 0 {
-		for i := h.Find(msg.Te); i >= 0; i = h.Next(i) {
-			if !bytesconv.EqualFoldString(h.Value(i), "trailers") {
+		var room [4][]byte
+		for elem := range bytesconv.Elements(h.AppendValues(room[:0], msg.Te, nil)) {
+			if !bytesconv.EqualFoldString(elem, "trailers") {
 				return ErrConnection
 			}
 		}

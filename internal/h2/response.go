@@ -35,10 +35,12 @@ func (c *Conn) AppendHead(out []byte, st *Stream, r *head.Response, by head.Send
 		flags |= flagEndStream
 		c.sentEnd(st)
 	}
-	if r.Seen()&(1<<msg.Priority) != 0 {
-		if p := r.Peek(msg.Priority); p != nil {
-			c.turns.setPriority(st, ParsePriority(st.prio, p))
+	if i := r.Find(msg.Priority); i >= 0 {
+		p := st.prio
+		for ; i >= 0; i = r.Next(i) {
+			p = ParsePriority(p, r.Value(i))
 		}
+		c.turns.setPriority(st, p)
 	}
 	return endBlock(out, from, st.id, flags)
 }

@@ -179,6 +179,10 @@ func (c *Conn) Unqueue(st *Stream) { c.turns.leave(st) }
 // CanSend reports whether Next would return a stream. It doesn't take the turn.
 func (c *Conn) CanSend() bool { return c.out.window > 0 && c.turns.some[0]|c.turns.some[1] != 0 }
 
+// IsDry reports whether streams are queued that only the connection's window keeps from
+// sending.
+func (c *Conn) IsDry() bool { return c.out.window <= 0 && c.turns.some[0]|c.turns.some[1] != 0 }
+
 // Next returns the stream whose turn it is to send data, or nil if none can send.
 // It chooses among the queued streams with the lowest urgency value. It alternates
 // between the non-incremental stream with the lowest id and the incremental

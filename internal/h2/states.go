@@ -97,7 +97,7 @@ func (c *Conn) Done(st *Stream) {
 		c.streams.answered--
 	}
 	c.endStream(st)
-	c.grown -= int32(st.in.size - int64(c.cfg.StreamWindow))
+	c.shrink(st)
 	c.heads -= int32(st.head)
 	c.streams.remove(st)
 }

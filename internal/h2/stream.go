@@ -39,6 +39,7 @@ const (
 	awaitsHead                          // the final response has not come; only in a client
 	toHead                              // the request is HEAD; only in a client
 	unprocessed                         // see Unprocessed
+	waits                               // see Waits
 )
 
 // ID returns the stream's number.

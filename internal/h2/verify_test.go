@@ -4,7 +4,7 @@ import "fmt"
 
 // check reports what is wrong with c between calls of its methods.
 func (c *Conn) check() error {
-	n, answered, grown := 0, 0, int64(0)
+	n, answered, waiting, grown := 0, 0, 0, int64(0)
 	var err error
 	bad := func(format string, args ...any) {
 		if err == nil {
@@ -45,6 +45,9 @@ func (c *Conn) check() error {
 		if st.state&(peerEnded|ended) == peerEnded|ended {
 			answered++
 		}
+		if st.Waits() {
+			waiting++
+		}
 		grown += st.in.size - int64(c.cfg.StreamWindow)
 		if c.streams.find(st.id) != st || st.id%2 == 0 || st.id > c.last {
 			bad("stream %d is out of place", st.id)
@@ -77,7 +80,9 @@ func (c *Conn) check() error {
 		bad("windows of the connection: %d, %d", c.in.window, c.out.window)
 	case c.in.credit < 0 || c.in.credit >= int64(c.cfg.ConnWindow)/4 && !c.failed:
 		bad("credit of %d", c.in.credit)
-	case grown != int64(c.grown) || grown > int64(c.cfg.ConnWindow):
+	case waiting != int(c.waiting) || waiting > 0 && c.beyond == nil:
+		bad("%d streams wait, counted as %d; beyond is %v", waiting, c.waiting, c.beyond)
+	case grown != c.grown || grown > int64(c.cfg.ConnWindow) && c.beyond == nil:
 		bad("windows have grown by %d, counted as %d", grown, c.grown)
 	case c.control.old > c.control.held || int(c.control.held) > len(c.control.b) || c.control.held%resetLen != 0:
 		bad("held frames: %d bytes, of which %d are old, of %d", c.control.held, c.control.old, len(c.control.b))

@@ -2,7 +2,6 @@ package head
 
 import (
 	"bytes"
-	"strings"
 
 	"github.com/galehttp/gale/internal/bytesconv"
 )
@@ -23,20 +22,14 @@ func AcceptWeight(values [][]byte, mediaType string) int {
 		return fullWeight
 	}
 	weight, best := 0, 0
-	for _, v := range values {
-		for len(v) > 0 {
-			var elem []byte
-			if elem, v = NextElement(v); len(elem) == 0 {
-				continue
-			}
-			name, params, _ := bytes.Cut(elem, []byte{';'})
-			s := specificity(bytesconv.TrimOWS(name), mediaType)
-			if s <= best {
-				continue
-			}
-			if q, ok := weightOf(params); ok {
-				weight, best = q, s
-			}
+	for elem := range bytesconv.Elements(values) {
+		name, params, _ := bytes.Cut(elem, []byte{';'})
+		s := specificity(bytesconv.TrimOWS(name), mediaType)
+		if s <= best {
+			continue
+		}
+		if q, ok := weightOf(params); ok {
+			weight, best = q, s
 		}
 	}
 	return weight
@@ -45,14 +38,16 @@ func AcceptWeight(values [][]byte, mediaType string) int {
 // specificity returns how exactly mediaRange matches mediaType: 3 for the type itself, 2
 // for "type/*", 1 for "*/*", 0 if it doesn't match.
 func specificity(mediaRange []byte, mediaType string) int {
-	kind := mediaType[:strings.IndexByte(mediaType, '/')+1]
+	kind, wild := bytes.CutSuffix(mediaRange, []byte("/*"))
 	switch {
-	case bytesconv.EqualFoldString(mediaRange, mediaType):
+	case !wild && bytesconv.EqualFoldString(mediaRange, mediaType):
 		return 3
-	case len(mediaRange) == len(kind)+1 && mediaRange[len(kind)] == '*' && bytesconv.EqualFoldString(mediaRange[:len(kind)], kind):
-		return 2
-	case string(mediaRange) == "*/*":
+	case !wild:
+		return 0
+	case string(kind) == "*":
 		return 1
+	case len(kind) < len(mediaType) && mediaType[len(kind)] == '/' && bytesconv.EqualFoldString(kind, mediaType[:len(kind)]):
+		return 2
 	}
 	return 0
 }

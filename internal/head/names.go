@@ -173,7 +173,7 @@ func (l *NameList) addTrailer(name []byte, spelling msg.Spelling) error {
 func (l *NameList) addTrailers(list []byte, spelling msg.Spelling) (err error) {
 	for len(list) > 0 {
 		var name []byte
-		name, list = NextElement(list)
+		name, list = bytesconv.NextElement(list)
 		if e := l.addTrailer(name, spelling); e != nil {
 			if err = e; len(l.names) >= MaxTrailers {
 				return err

@@ -20,6 +20,7 @@ func TestPooledForgets(t *testing.T) {
 			"kv.List.arena", "kv.List.pairs", "msg.Fields.Buf", "msg.Fields.Recs",
 		},
 		Cleared: []string{"head.NameList.slots"},
+		Stubs:   []any{"source"},
 		Keep: map[string]string{
 			"msg.Fields.first":           "counts only where seen says so",
 			"msg.Fields.last":            "what PutAgain compares with: lines that are compared and never shown",

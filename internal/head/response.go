@@ -101,7 +101,7 @@ func (r *Response) Chunked() bool { return r.ContentLength == msg.LenChunked && 
 // ImpliesType reports whether the Content-Type is DefaultResponseType, because there is a
 // body and no Content-Type field.
 func (r *Response) ImpliesType() bool {
-	return r.Implied&(TypeSlot|NoDefaultType) == 0 && r.ContentLength != 0 && r.HasBody() && !r.Has(msg.ContentType)
+	return r.Implied&(TypeSlot|NoDefaultType) == 0 && r.ContentLength != 0 && r.ContentLength != msg.LenUnsaid && r.HasBody() && !r.Has(msg.ContentType)
 }
 
 // Closes reports whether the connection ends after this response, because it says

@@ -5,29 +5,26 @@ import (
 	"github.com/galehttp/gale/internal/msg"
 )
 
-// NextElement cuts the first element off a comma-separated list (RFC 9110 section 5.6.1)
-// and returns it without the whitespace around it. It also returns empty elements. The
-// slices point into list.
-func NextElement(list []byte) (elem, rest []byte) {
-	n := 0
-	for n < len(list) && list[n] != ',' {
-		n++
-	}
-	from, to := bytesconv.TrimRange(list, 0, n)
-	if n < len(list) {
-		rest = list[n+1:]
-	}
-	return list[from:to], rest
-}
-
-// Expectation returns the expectation in the Expect fields (RFC 9110 section 10.1.1).
+// Expectation returns the expectation in the Expect fields, which are one list (RFC 9110
+// section 10.1.1). A list without elements is malformed: an unknown expectation.
 func Expectation(f *msg.Fields) msg.Expectation {
-	e := msg.ExpectNone
-	for i := f.Find(msg.Expect); i >= 0; i = f.Next(i) {
-		if !bytesconv.EqualFoldString(f.Value(i), "100-continue") {
-			return msg.ExpectOther
+	i := f.Find(msg.Expect)
+	if i < 0 {
+		return msg.ExpectNone
+	}
+	e := msg.ExpectOther
+	for ; i >= 0; i = f.Next(i) {
+		for v := f.Value(i); len(v) > 0; {
+			var elem []byte
+			elem, v = bytesconv.NextElement(v)
+			switch {
+			case len(elem) == 0:
+			case bytesconv.EqualFoldString(elem, "100-continue"):
+				e = msg.ExpectContinue
+			default:
+				return msg.ExpectOther
+			}
 		}
-		e = msg.ExpectContinue
 	}
 	return e
 }
@@ -43,7 +40,7 @@ func ParseConnection(v []byte) (c msg.Conn) {
 	}
 	for len(v) > 0 {
 		var elem []byte
-		elem, v = NextElement(v)
+		elem, v = bytesconv.NextElement(v)
 		switch {
 		case len(elem) == 0:
 		case bytesconv.EqualFoldString(elem, "close"):

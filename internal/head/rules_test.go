@@ -1,35 +1,10 @@
 package head
 
 import (
-	"slices"
 	"testing"
 
 	"github.com/galehttp/gale/internal/msg"
 )
-
-func TestNextElement(t *testing.T) {
-	for _, tt := range []struct {
-		in   string
-		want []string
-	}{
-		{"", nil},
-		{"a", []string{"a"}},
-		{"a,b", []string{"a", "b"}},
-		{" a\t , b c ,", []string{"a", "b c"}},
-		{",,a", []string{"", "", "a"}},
-		{" , ", []string{"", ""}},
-	} {
-		var got []string
-		for list := []byte(tt.in); len(list) > 0; {
-			var elem []byte
-			elem, list = NextElement(list)
-			got = append(got, string(elem))
-		}
-		if !slices.Equal(got, tt.want) {
-			t.Errorf("%q has the elements %q, want %q", tt.in, got, tt.want)
-		}
-	}
-}
 
 func TestExpectation(t *testing.T) {
 	for _, tt := range []struct {
@@ -40,7 +15,11 @@ func TestExpectation(t *testing.T) {
 		{[]string{"100-continue"}, msg.ExpectContinue},
 		{[]string{"100-Continue", "100-continue"}, msg.ExpectContinue},
 		{[]string{"100-continue", "x"}, msg.ExpectOther},
+		{[]string{"100-continue, 100-continue"}, msg.ExpectContinue},
+		{[]string{"", ", 100-continue,"}, msg.ExpectContinue},
+		{[]string{"x, 100-continue"}, msg.ExpectOther},
 		{[]string{""}, msg.ExpectOther},
+		{[]string{",", ""}, msg.ExpectOther},
 	} {
 		var f msg.Fields
 		for _, v := range tt.fields {

@@ -30,6 +30,7 @@ type section struct {
 	only   bool     // only fields with names in declared are received from now on
 	barred NameList // names that the program deleted while Trailers.open was true
 	full   bool     // there were too many of them: no more fields are received
+	source any      // see Expect
 
 	list, sent, spare NameList // the results of Declared and Announced; for replacing declared
 }
@@ -56,7 +57,7 @@ func (s *section) reset() {
 	s.declared.reset()
 	s.set.Reset()
 	s.received.Reset()
-	s.shown, s.only, s.full = ShownNever, false, false
+	s.shown, s.only, s.full, s.source = ShownNever, false, false, nil
 	s.barred.reset()
 	s.list.reset()
 	s.sent.reset()
@@ -236,12 +237,20 @@ func (t *Trailers) AddValue(head *msg.Fields, name, value []byte, spelling msg.S
 // Expect is called before a goroutine may call Receive, with ShownNever and without
 // onlyDeclared, while other goroutines call getters of the header. After Expect, Receive
 // changes nothing that getters read, except getters of trailer fields. Expect adds a
-// Trailer field without names to the head.
-func (t *Trailers) Expect(head *msg.Fields) {
-	t.need()
+// Trailer field without names to the head. source is what the section comes from.
+func (t *Trailers) Expect(head *msg.Fields, source any) {
+	t.need().source = source
 	if !head.Has(msg.Trailer) {
 		head.PutMore(msg.Trailer, msg.Trailer.Name(), nil, msg.Normalized)
 	}
+}
+
+// Source returns what a section comes from that is, or was, expected; nil if none is.
+func (t *Trailers) Source() any {
+	if t.s == nil {
+		return nil
+	}
+	return t.s.source
 }
 
 // Receive stores the fields of a received trailer section, except those that the program
@@ -256,13 +265,15 @@ func (t *Trailers) Receive(head, from *msg.Fields, spelling msg.Spelling, shown 
 	if s.shown != shown {
 		s.shown = shown
 	}
+	var names *NameList
+	if onlyDeclared {
+		if names = t.Declared(head, spelling); names == nil {
+			return
+		}
+	}
 	var mine NameList
 	addSet(&mine, head)
 	addSet(&mine, &s.set)
-	var names *NameList
-	if onlyDeclared {
-		names = t.Declared(head, spelling)
-	}
 	for i := range from.Recs {
 		name := from.RawName(i)
 		switch {

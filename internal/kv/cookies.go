@@ -15,9 +15,9 @@ import (
 // value with an empty name. Values may have spaces, commas and bytes above 0x7f,
 // which the grammar doesn't allow but browsers send.
 //
-// Three kinds of cookies are left out: empty ones, those with CR, LF or NUL, and
-// those whose value, without one pair of double quotes around it, has a double
-// quote or a backslash. Programs disagree about where such a value ends.
+// A value keeps the bytes that it came with, double quotes and backslashes too: they have
+// no meaning (RFC 6265 sections 5.2 and 5.4), and a value always ends at ";". Empty cookies
+// and those with CR, LF or NUL are left out.
 //
 // AddCookies stops when the list has limit pairs and then returns false if
 // more would have followed. The time it takes is linear in len(src).
@@ -49,8 +49,7 @@ func (l *List) AddCookies(src []byte, limit int) bool {
 		if key == keyEnd && val == end {
 			continue
 		}
-		val, end, ok := cookieValue(b, val, end)
-		if !ok || bytesconv.BreaksLine(b[key:keyEnd]) {
+		if bytesconv.BreaksLine(b[key:keyEnd]) || bytesconv.BreaksLine(b[val:end]) {
 			continue
 		}
 		if len(l.pairs) >= limit {
@@ -63,24 +62,6 @@ func (l *List) AddCookies(src []byte, limit int) bool {
 		})
 	}
 	return true
-}
-
-// cookieBad says which bytes a cookie's value can't have: those that some programs
-// read as its end.
-var cookieBad = [256]bool{'"': true, '\\': true, ';': true, 0: true, '\r': true, '\n': true}
-
-// cookieValue narrows b[i:end] by one pair of double quotes around it. ok is false
-// if the rest can't be a value.
-func cookieValue(b []byte, i, end int) (from, to int, ok bool) {
-	if end-i >= 2 && b[i] == '"' && b[end-1] == '"' {
-		i, end = i+1, end-1
-	}
-	for _, c := range b[i:end] {
-		if cookieBad[c] {
-			return i, end, false
-		}
-	}
-	return i, end, true
 }
 
 // AppendCookies appends the list as the value of a Cookie field: "key=value" joined

@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 )
 
 // childEnv has the name of the function that a child process runs instead of tests.
@@ -66,16 +65,6 @@ func monitorPid(pid int) int {
 		}
 	}
 	return 0
-}
-
-// wait waits until ok returns true.
-func wait(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(time.Minute); !ok(); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal(what)
-		}
-	}
 }
 
 // procField returns a number of a file such as /proc/self/status, in its unit.

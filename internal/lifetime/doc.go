@@ -4,7 +4,8 @@
 // A Guard samples requests and begins a Loan for each that it guards. Objects of such a
 // request have a pointer to its Loan, and their bytes are in memory of the Loan. At its
 // end the owner empties the objects, and End overwrites the memory. A method of an empty
-// object finds nothing and then calls Use, which reports.
+// object finds nothing and then calls Use, which reports. Renew ends the memory before that:
+// the objects go on, with other memory.
 //
 // On Linux the memory can be on pages of its own (space.go, pages_linux.go). End makes
 // them unreadable, so that a use of kept bytes faults. Fault turns such a fault, which a

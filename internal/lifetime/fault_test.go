@@ -51,6 +51,49 @@ func TestFault(t *testing.T) {
 	}
 }
 
+// TestRenew proves that memory that was lent before Renew ends, with its own text, that what
+// its objects moved stays, and that the loan goes on.
+func TestRenew(t *testing.T) {
+	for name, g := range guards(t) {
+		t.Run(name, func(t *testing.T) {
+			defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+			before := g.Stats().Held
+			l := g.Begin(Origin{Kind: "ReleaseThing"})
+			for range 100 { // the memory of each round is given up
+				old := append(l.Alloc(5), "alice"...)
+				large := l.Alloc(100_000)[:100_000]
+				var kept []byte
+				l.Renew("the thing was reset", func() { kept = Move(l, old) })
+				if string(kept) != "alice" || !l.Covers(kept) || l.Over() {
+					t.Fatalf("moved: %q, part of the loan: %v, ended: %v", kept, l.Covers(kept), l.Over())
+				}
+				if !g.HasPages() {
+					if string(old) == "alice" || large[99_999] != poisoned {
+						t.Fatalf("old memory is %q", old)
+					}
+					continue
+				}
+				u := faultOf(func() { sink = int(old[0]) + int(large[0]) })
+				if u == nil || !strings.HasPrefix(u.Text(), "bytes used after the thing was reset, by ") {
+					t.Fatalf("old memory leads to %v", u)
+				}
+			}
+			l.End()
+			if !g.HasPages() && g.Stats().Held != before {
+				t.Errorf("%d bytes are held", g.Stats().Held-before)
+			}
+			l.Renew("never", func() { t.Error("moved after the end") })
+			l = g.Begin(Origin{Kind: handlerKind})
+			own := append(l.Alloc(5), "alice"...)
+			l.Leave()
+			l.Renew("never", func() { t.Error("moved what belongs to the program") })
+			if string(own) != "alice" {
+				t.Errorf("what belongs to the program is %q", own)
+			}
+		})
+	}
+}
+
 // sinks keep the compiler from leaving reads out.
 var (
 	sink      int

@@ -106,7 +106,7 @@ func (g *Guard) Sample() bool {
 // Begin begins a loan.
 func (g *Guard) Begin(from Origin) *Loan {
 	g.guarded.Add(1)
-	l := &Loan{guard: g, tag: &tag{Origin: from, guard: g.weak}}
+	l := &Loan{guard: g, tag: &tag{Origin: from, guard: g.weak, notes: new(notes)}}
 	if from.Kind != handlerKind { // programs may drop objects of pools without a release
 		runtime.AddCleanup(l, (*tag).uncount, l.tag)
 	}

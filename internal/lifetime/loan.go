@@ -29,7 +29,7 @@ type tag struct {
 	guard weak.Pointer[Guard]
 	ended atomic.Int64 // nanoseconds of the wall clock; 0 before the end
 	heap  atomic.Int64 // bytes of the heap that count as held by the guard
-	notes notes
+	notes *notes
 }
 
 // uncount makes the memory on the heap count no more.
@@ -84,6 +84,39 @@ func (l *Loan) End() bool {
 	l.ended.Store(now.UnixNano())
 	l.endMemory(now)
 	return true
+}
+
+// Renew ends all memory that the loan has lent so far, as End does, but the loan lasts. move
+// is called before that: its objects must get other memory by Alloc, to which it copies what
+// they still need. It must not call Keep. how says when that was, as in "used after ...".
+//
+// If the loan is over, or was left, Renew does nothing.
+func (l *Loan) Renew(how string, move func()) {
+	if l.over.Load() {
+		return
+	}
+	old, ok := l.memory.take()
+	if !ok {
+		return
+	}
+	move()
+	now := time.Now()
+	t := &tag{Origin: l.Origin, guard: l.tag.guard, notes: l.notes}
+	t.Origin.Kind = how
+	t.ended.Store(now.UnixNano())
+	var heap int64
+	for _, b := range old.heap {
+		poison(b)
+		heap += int64(cap(b))
+	}
+	l.heap.Add(-heap)
+	l.guard.held.Add(-heap)
+	for _, r := range old.runs {
+		l.guard.space.rename(r, t)
+		if !l.guard.space.give(r, now) {
+			l.guard.unpaged.Add(1)
+		}
+	}
 }
 
 // sinceEnd returns how long ago the loan ended, 0 if it lasts.

@@ -1,6 +1,7 @@
 package lifetime
 
 import (
+	"slices"
 	"sync"
 	"time"
 
@@ -174,6 +175,25 @@ func (l *Loan) hold(b []byte) {
 	l.guard.held.Add(int64(cap(b)))
 }
 
+// taken is memory that belonged to a loan.
+type taken struct {
+	heap [][]byte
+	runs []run
+}
+
+// take removes all memory from m. It fails if m was left.
+func (m *memory) take() (t taken, ok bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.left {
+		return t, false
+	}
+	t = taken{slices.Clone(m.heap), slices.Clone(m.runs)}
+	m.abandon()
+	m.total = 0
+	return t, true
+}
+
 // endMemory overwrites all memory of a loan that is over, or makes it unreadable, and gives it up.
 func (l *Loan) endMemory(now time.Time) {
 	m := &l.memory
@@ -207,6 +227,9 @@ var pattern = func() (p [4 << 10]byte) {
 	}
 	return p
 }()
+
+// Spoil overwrites b to its capacity, as the end of a loan does.
+func Spoil(b []byte) { poison(b) }
 
 // poison overwrites b to its capacity.
 func poison(b []byte) {

@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/galehttp/gale/tests/harness/await"
 )
 
 func init() {
@@ -93,7 +95,7 @@ func aReader(b []byte) { sinkText = string(b[:20]) }
 
 // never waits for the end of the process by another goroutine.
 func never() {
-	time.Sleep(time.Minute)
+	time.Sleep(time.Minute) // only ends a hang
 	check(false, "nothing has ended the process")
 }
 
@@ -161,7 +163,7 @@ func TestMonitorSignals(t *testing.T) {
 			if group, err := syscall.Getpgid(pid); err != nil || group != pid {
 				t.Errorf("the monitor is in the group %d (%v)", group, err)
 			}
-			wait(t, "the monitor doesn't ignore signals", func() bool {
+			await.Until(t, "the monitor to ignore signals", func() bool {
 				b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 				return strings.Contains(string(b), "SigIgn:\t0000000000285007") || ignores(string(b))
 			})
@@ -179,7 +181,7 @@ func TestMonitorSignals(t *testing.T) {
 			if found := strings.Contains(errs.String(), explained); found == kill {
 				t.Errorf("explained: %v\n%s", found, errs.String())
 			}
-			wait(t, "the monitor remains", func() bool { return syscall.Kill(pid, 0) != nil || isZombie(pid) })
+			await.Until(t, "the end of the monitor", func() bool { return syscall.Kill(pid, 0) != nil || isZombie(pid) })
 		})
 	}
 }
@@ -245,7 +247,7 @@ func TestMonitorFiles(t *testing.T) {
 	if n := sockets(cmd.Process.Pid); n != 4 {
 		t.Fatalf("the parent has %d sockets", n)
 	}
-	wait(t, "the monitor has sockets", func() bool { return sockets(pid) == 0 })
+	await.Until(t, "the monitor to close the sockets that it got", func() bool { return sockets(pid) == 0 })
 }
 
 // TestNoMonitor proves that pages work without a monitor, and that the guard tells why there

@@ -44,12 +44,12 @@ type spaceTable struct{ slots []byte }
 func (t *spaceTable) slot(i int) []byte { return t.slots[i*slotBytes:][:slotBytes] }
 
 // begin notes who owns a run of chunks.
-func (t *spaceTable) begin(l *Loan, first, n int) {
+func (t *spaceTable) begin(from *Origin, first, n int) {
 	s := t.slot(first)
 	order.PutUint64(s, 0)
-	length := copy(s[slotText:], l.Origin.when())
+	length := copy(s[slotText:], from.when())
 	length += copy(s[slotText+length:], "\n")
-	length += copy(s[slotText+length:], l.Origin.from())
+	length += copy(s[slotText+length:], from.from())
 	order.PutUint16(s[8:], uint16(length))
 	order.PutUint16(s[10:], slotFirst)
 	for i := first + 1; i < first+n; i++ {

@@ -202,7 +202,17 @@ func (s *space) own(l *Loan, first, n int) {
 		l.guard.early.Add(1)
 	}
 	if s.table != nil {
-		s.table.begin(l, first, n)
+		s.table.begin(&l.Origin, first, n)
+	}
+}
+
+// rename makes t what the chunks of a loan belonged to, before they become unreadable.
+func (s *space) rename(r run, t *tag) {
+	for i := r.first; i < r.first+r.n; i++ {
+		s.owners[i].Store(t)
+	}
+	if s.table != nil {
+		s.table.begin(&t.Origin, r.first, r.n)
 	}
 }
 

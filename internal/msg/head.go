@@ -7,6 +7,9 @@ const (
 	// LenUnknown: no length was given. A request then has no body; the body of a response
 	// ends with the connection (RFC 9112 section 6.3).
 	LenUnknown = -2
+	// LenUnsaid: the response to a HEAD says nothing about the length. Only package adaptor
+	// sets it. If the response has a body, or answers another method, its body decides.
+	LenUnsaid = -3
 )
 
 // MethodID is a number for each request method that Gale treats specially.
@@ -117,6 +120,8 @@ type Scan struct {
 	Seps int
 	// Dups has bit 1<<id set if there are several fields with that known id.
 	Dups uint64
+	// Folds says that there is a field with the flag Folded.
+	Folds bool
 }
 
 // Form is the form of a request-target (RFC 9112 section 3.2).

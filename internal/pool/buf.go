@@ -14,7 +14,25 @@ const minRead = 512
 // error.
 const MaxEmptyReads = 100
 
-var errBadRead = errors.New("pool: reader returned an invalid count")
+// ErrBadRead says that a reader returned a count of bytes that it can't have read.
+var ErrBadRead = errors.New("reader returned an invalid count")
+
+// ReadOnce calls r.Read and checks its count. empty counts the calls in a row that returned
+// nothing; the error of the last of MaxEmptyReads is io.ErrNoProgress.
+func ReadOnce(r io.Reader, p []byte, empty *int) (int, error) {
+	n, err := r.Read(p)
+	switch {
+	case n < 0 || n > len(p):
+		return 0, ErrBadRead
+	case n > 0:
+		*empty = 0
+	case err == nil:
+		if *empty++; *empty >= MaxEmptyReads {
+			err = io.ErrNoProgress
+		}
+	}
+	return n, err
+}
 
 // Buf is a growing byte buffer. Its bytes are B; callers may read, cut and append
 // to B directly. The zero value is an empty buffer without memory.
@@ -123,23 +141,14 @@ func (b *Buf) ReadFrom(r io.Reader) (int64, error) {
 	for {
 		b.Grow(minRead)
 		room := b.B[len(b.B):cap(b.B)]
-		n, err := r.Read(room)
-		if n < 0 || n > len(room) {
-			return total, errBadRead
-		}
+		n, err := ReadOnce(r, room, &empty)
 		b.B = b.B[:len(b.B)+n]
 		total += int64(n)
-		switch {
-		case err == io.EOF:
+		if err == io.EOF {
 			return total, nil
-		case err != nil:
+		}
+		if err != nil {
 			return total, err
-		case n > 0:
-			empty = 0
-		default:
-			if empty++; empty == MaxEmptyReads {
-				return total, io.ErrNoProgress
-			}
 		}
 	}
 }

@@ -146,8 +146,8 @@ func TestReadFromErrors(t *testing.T) {
 		{"data with error", readFunc(func(p []byte) (int, error) { return copy(p, "abc"), boom }), boom, "abc"},
 		{"data with EOF", iotest.DataErrReader(strings.NewReader("abc")), nil, "abc"},
 		{"never anything", readFunc(func([]byte) (int, error) { return 0, nil }), io.ErrNoProgress, ""},
-		{"negative count", readFunc(func([]byte) (int, error) { return -1, nil }), errBadRead, ""},
-		{"count above the room", readFunc(func(p []byte) (int, error) { return len(p) + 1, nil }), errBadRead, ""},
+		{"negative count", readFunc(func([]byte) (int, error) { return -1, nil }), ErrBadRead, ""},
+		{"count above the room", readFunc(func(p []byte) (int, error) { return len(p) + 1, nil }), ErrBadRead, ""},
 	}
 	for _, c := range cases {
 		b := Get(0)

@@ -73,6 +73,25 @@ func bound(family int, sa unix.Sockaddr, dual bool) (fd int, err error) {
 	return fd, nil
 }
 
+// Share returns another descriptor of the socket of c, for other processes. Unlike the files
+// that package net makes, it doesn't become blocking when its descriptor is asked for. That
+// mode belongs to the socket: all processes that share it would block.
+func Share(c syscall.Conn) (*os.File, error) {
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return nil, err
+	}
+	dup := -1
+	err = control(raw, func(fd uintptr) (err error) {
+		dup, err = unix.FcntlInt(fd, unix.F_DUPFD_CLOEXEC, 0)
+		return os.NewSyscallError("fcntl", err)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return os.NewFile(uintptr(dup), "shared socket"), nil
+}
+
 // HeldPort returns the port that Hold has bound the socket fd to, in a process that
 // inherited the descriptor. If fd is anything else, it returns false and doesn't
 // touch it: the descriptor may be open for other purposes.

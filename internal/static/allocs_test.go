@@ -15,7 +15,7 @@ func TestAllocs(t *testing.T) {
 	path := []byte("/a/b.txt")
 	e := newThing(1, 0)
 	c.Put(path, compress.Identity, e, 0)
-	accept := []byte("gzip, deflate, br;q=0.9, zstd")
+	accept := lines("gzip, deflate, br;q=0.9", "zstd")
 	rangeField := []byte("bytes=0-1,4-5")
 	cond := Conditions{IfNoneMatch: lines(`"x", "y"`), IfModifiedSince: []byte("Fri, 02 Jan 2026 03:04:05 GMT"), ReadOnly: true}
 	v := Validators{ETag: []byte(`"y"`), ModTime: stamp}

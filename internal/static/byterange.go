@@ -1,6 +1,7 @@
 package static
 
 import (
+	"bytes"
 	"cmp"
 	"math"
 	"slices"
@@ -48,7 +49,8 @@ const (
 //	range-spec       = first-pos "-" [ last-pos ] / "-" suffix-length
 //
 // (RFC 9110 section 14.1.) A field with an unknown unit, or with more than max
-// ranges, is ignored. A field in unit bytes that breaks the grammar, or has a
+// ranges, is ignored. So is one with a suffix of a representation without bytes, which can be
+// satisfied, but isn't a range that Content-Range could name. A field in unit bytes that breaks the grammar, or has a
 // last-pos before its first-pos, is refused as unsatisfiable; the RFC leaves that
 // open. Numbers of more than 63 bits count as the largest one.
 //
@@ -61,25 +63,22 @@ func ParseRanges(dst []Range, field []byte, size int64, max int) ([]Range, Range
 	if !ok {
 		return dst, RangeIgnored
 	}
-	base, specs := len(dst), 0
-	for rest := set; ; {
-		var spec []byte
-		spec, rest, ok = cutElement(rest)
-		if len(spec) > 0 {
-			if specs++; specs > max {
-				return dst[:base], RangeIgnored
-			}
-			r, valid := parseSpec(spec, size)
-			if !valid {
-				return dst[:base], RangeUnsatisfiable
-			}
-			if r.Length > 0 {
-				dst = append(dst, r)
-			}
+	base, specs, satisfied := len(dst), 0, false
+	for spec := range bytesconv.Elements([][]byte{set}) {
+		if specs++; specs > max {
+			return dst[:base], RangeIgnored
 		}
-		if !ok {
-			break
+		r, valid := parseSpec(spec, size)
+		if !valid {
+			return dst[:base], RangeUnsatisfiable
 		}
+		if r.Length > 0 {
+			dst = append(dst, r)
+		}
+		satisfied = satisfied || isSuffix(spec)
+	}
+	if len(dst) == base && satisfied {
+		return dst, RangeIgnored
 	}
 	if len(dst) == base {
 		return dst, RangeUnsatisfiable
@@ -135,6 +134,10 @@ func parseSpec(spec []byte, size int64) (r Range, valid bool) {
 	last = min(last, size-1)
 	return Range{Start: first, Length: last - first + 1}, true
 }
+
+// isSuffix reports whether a valid range-spec is a suffix of a length other than 0. Such a range
+// can always be satisfied (RFC 9110 section 14.1.2).
+func isSuffix(spec []byte) bool { return spec[0] == '-' && len(bytes.Trim(spec[1:], "0")) > 0 }
 
 // parsePos reads the digits that b begins with and returns their value, at most the
 // largest int64, and their count.

@@ -63,7 +63,8 @@ func TestParseRanges(t *testing.T) {
 
 func TestParseRangesEmptyFile(t *testing.T) {
 	for field, want := range map[string]RangeVerdict{
-		"bytes=0-": RangeUnsatisfiable, "bytes=0-0": RangeUnsatisfiable, "bytes=-0": RangeUnsatisfiable, "bytes=-5": RangeUnsatisfiable,
+		"bytes=0-": RangeUnsatisfiable, "bytes=0-0": RangeUnsatisfiable, "bytes=-0": RangeUnsatisfiable, "bytes=-000": RangeUnsatisfiable,
+		"bytes=-5": RangeIgnored, "bytes=-0, -1": RangeIgnored, "bytes=0-, -99999999999999999999": RangeIgnored, "bytes=-5, x": RangeUnsatisfiable,
 	} {
 		if got, v := ParseRanges(nil, []byte(field), 0, 4); v != want || len(got) != 0 {
 			t.Errorf("%q of an empty file: got %v, %d, want %d", field, got, v, want)

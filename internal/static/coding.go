@@ -20,9 +20,9 @@ func (s CodingSet) Has(c compress.Coding) bool { return s&(1<<c) != 0 }
 // that compresses best comes first.
 var preferred = [...]compress.Coding{compress.Brotli, compress.Zstd, compress.Gzip}
 
-// ChooseCoding returns the coding in offer that an Accept-Encoding field prefers
+// ChooseCoding returns the coding in offer that the Accept-Encoding fields prefer
 // (RFC 9110 section 12.5.3), or Identity; see [compress.Negotiate].
-func ChooseCoding(accept []byte, offer CodingSet) compress.Coding {
+func ChooseCoding(accept [][]byte, offer CodingSet) compress.Coding {
 	return choose(accept, offer, preferred)
 }
 
@@ -36,11 +36,11 @@ var preferredStreams = [...]compress.Coding{compress.Zstd, compress.Gzip, compre
 var StreamLevels = [compress.Codings]int{compress.Gzip: 1, compress.Brotli: 2, compress.Zstd: 1}
 
 // ChooseStreamCoding is ChooseCoding for what is compressed while it is sent.
-func ChooseStreamCoding(accept []byte, offer CodingSet) compress.Coding {
+func ChooseStreamCoding(accept [][]byte, offer CodingSet) compress.Coding {
 	return choose(accept, offer, preferredStreams)
 }
 
-func choose(accept []byte, offer CodingSet, order [len(preferred)]compress.Coding) compress.Coding {
+func choose(accept [][]byte, offer CodingSet, order [len(preferred)]compress.Coding) compress.Coding {
 	if len(accept) == 0 || offer == 0 {
 		return compress.Identity
 	}
@@ -52,6 +52,6 @@ func choose(accept []byte, offer CodingSet, order [len(preferred)]compress.Codin
 			n++
 		}
 	}
-	c, _ := compress.Negotiate([][]byte{accept}, list[:n]...)
+	c, _ := compress.Negotiate(accept, list[:n]...)
 	return c
 }

@@ -37,7 +37,7 @@ func TestChooseCoding(t *testing.T) {
 		{"deflate", all, compress.Identity},
 		{";q=1", all, compress.Identity},
 	} {
-		if got := ChooseCoding([]byte(tt.accept), tt.offer); got != tt.want {
+		if got := ChooseCoding(lines(tt.accept), tt.offer); got != tt.want {
 			t.Errorf("%q of %b: got %v, want %v", tt.accept, tt.offer, got, tt.want)
 		}
 	}
@@ -47,7 +47,7 @@ func FuzzChooseCoding(f *testing.F) {
 	f.Add([]byte("gzip;q=0.5, br;q=1, *;q=0"), uint8(15))
 	f.Fuzz(func(t *testing.T, accept []byte, offer uint8) {
 		offered := CodingSet(offer) &^ Of(compress.Identity)
-		if c := ChooseCoding(accept, offered); c != compress.Identity && !offered.Has(c) {
+		if c := ChooseCoding([][]byte{accept}, offered); c != compress.Identity && !offered.Has(c) {
 			t.Fatalf("%v was not on offer", c)
 		}
 	})

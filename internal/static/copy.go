@@ -37,7 +37,9 @@ func writeCopy(w osWriter, name string, data []byte, like fs.FileInfo) error {
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(data)
+	if _, err = f.Write(data); err == nil {
+		err = f.Sync() // a loss of power must not leave the name without the content
+	}
 	if cerr := f.Close(); err == nil {
 		err = cerr
 	}

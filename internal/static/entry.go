@@ -7,6 +7,7 @@ import (
 
 	"github.com/galehttp/gale/internal/clock"
 	"github.com/galehttp/gale/internal/compress"
+	"github.com/galehttp/gale/internal/pool"
 )
 
 // Entry is a file, or a variant of one, ready to be sent. It never changes and is
@@ -76,6 +77,12 @@ const smallFile = 8 << 10
 // newEntry makes an entry of an open regular file. It takes over f, which is closed
 // on an error, or with the entry's last reference.
 func (s *Store) newEntry(f fs.File, info fs.FileInfo, name string) (*Entry, error) {
+	kept := false
+	defer func() {
+		if !kept { // also if a method of a user's file panics
+			f.Close()
+		}
+	}()
 	e := &Entry{
 		Size:        info.Size(),
 		ContentType: TypeByName(name),
@@ -87,7 +94,6 @@ func (s *Store) newEntry(f fs.File, info fs.FileInfo, name string) (*Entry, erro
 	switch {
 	case e.Size <= smallFile:
 		e.Data, err = readSmall(f, e.Size)
-		f.Close()
 		e.Size = int64(len(e.Data))
 		if e.ContentType == "" {
 			e.ContentType = SniffType(e.Data)
@@ -96,16 +102,13 @@ func (s *Store) newEntry(f fs.File, info fs.FileInfo, name string) (*Entry, erro
 		if e.ContentType == "" {
 			e.ContentType, err = sniffAt(ra)
 		}
-		if err != nil {
-			f.Close()
-			break
+		if kept = err == nil; kept {
+			e.File, e.recovered = NewFile(ra), s.Recovered
 		}
-		e.File, e.recovered = NewFile(ra), s.Recovered
 	default:
 		if e.ContentType == "" {
 			e.ContentType, err = sniff(f)
 		}
-		f.Close()
 		e.Reopen = name
 	}
 	if err != nil {
@@ -138,11 +141,18 @@ func (s *Store) finish(e *Entry, modTime time.Time) {
 // readSmall reads a file that had size bytes when it was opened.
 func readSmall(f io.Reader, size int64) ([]byte, error) {
 	b := make([]byte, size)
-	n, err := io.ReadFull(f, b)
-	if err == io.EOF || err == io.ErrUnexpectedEOF {
-		err = nil
+	n, empty := 0, 0
+	for n < len(b) {
+		m, err := pool.ReadOnce(f, b[n:], &empty)
+		n += m
+		if err == io.EOF || n == len(b) {
+			break
+		}
+		if err != nil {
+			return b[:n], err
+		}
 	}
-	return b[:n], err
+	return b[:n], nil
 }
 
 func sniffAt(r io.ReaderAt) (string, error) {

@@ -3,7 +3,9 @@ package static
 import (
 	"io"
 	"io/fs"
+	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/fstest"
 	"testing/synctest"
@@ -178,4 +180,112 @@ func TestEntryValidators(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A faultyTree has the directory d and else files, of which one method does what fault says. It counts the files
+// that are open.
+type faultyTree struct {
+	method string
+	fault  func(p []byte) (int, error)
+	at     bool // files can be read at offsets
+	size   int64
+	open   atomic.Int32
+}
+
+func (f *faultyTree) Open(name string) (fs.File, error) {
+	if name == "d" {
+		return fstest.MapFS{"d/x": {}}.Open(name)
+	}
+	f.open.Add(1)
+	if f.at {
+		return faultyFileAt{faultyFile{f}}, nil
+	}
+	return faultyFile{f}, nil
+}
+
+// do does what method does.
+func (f *faultyTree) do(method string, p []byte) (int, error) {
+	if method == f.method {
+		return f.fault(p)
+	}
+	for i := range p {
+		p[i] = 'a'
+	}
+	return len(p), nil
+}
+
+type faultyFile struct{ tree *faultyTree }
+
+func (f faultyFile) Stat() (fs.FileInfo, error) {
+	if f.tree.method == "no info" {
+		return nil, nil
+	}
+	_, err := f.tree.do("Stat", nil)
+	return faultyInfo(f), err
+}
+func (f faultyFile) Read(p []byte) (int, error) { return f.tree.do("Read", p) }
+func (f faultyFile) Close() error               { f.tree.open.Add(-1); return nil }
+
+type faultyFileAt struct{ faultyFile }
+
+func (f faultyFileAt) ReadAt(p []byte, _ int64) (int, error) { return f.tree.do("Read", p) }
+
+type faultyInfo struct{ tree *faultyTree }
+
+func (i faultyInfo) Name() string       { return "f.txt" }
+func (i faultyInfo) Size() int64        { i.tree.do("Size", nil); return i.tree.size }
+func (i faultyInfo) Mode() fs.FileMode  { i.tree.do("Mode", nil); return 0o644 }
+func (i faultyInfo) ModTime() time.Time { i.tree.do("ModTime", nil); return stamp }
+func (i faultyInfo) IsDir() bool        { i.tree.do("IsDir", nil); return false }
+func (i faultyInfo) Sys() any           { i.tree.do("Sys", nil); return nil }
+
+// Whatever a method of a user's file does, the file is closed, and nothing is kept busy.
+func TestFaultyFileIsClosed(t *testing.T) {
+	faults := map[string]func(p []byte) (int, error){
+		"panics": func([]byte) (int, error) { panic("fault") },
+		"exits":  func([]byte) (int, error) { runtime.Goexit(); return 0, nil },
+		"fails":  func([]byte) (int, error) { return 0, fs.ErrPermission },
+	}
+	reads := map[string]func(p []byte) (int, error){
+		"returns too much": func(p []byte) (int, error) { return len(p) + 1, nil },
+		"returns nothing":  func([]byte) (int, error) { return 0, nil },
+		"returns -1":       func([]byte) (int, error) { return -1, nil },
+	}
+	for _, method := range []string{"Stat", "no info", "Size", "Mode", "ModTime", "IsDir", "Sys", "Read"} {
+		for what, fault := range faults {
+			testFaultyFile(t, method, what, fault)
+		}
+	}
+	for what, fault := range reads {
+		testFaultyFile(t, "Read", what, fault)
+	}
+}
+
+func testFaultyFile(t *testing.T, method, what string, fault func(p []byte) (int, error)) {
+	for _, size := range []int64{1000, smallFile + 1} {
+		for _, at := range []bool{false, true} {
+			for _, coding := range []compress.Coding{compress.Identity, compress.Gzip} {
+				for _, name := range []string{"/f.txt", "/f", "/", "/d/"} {
+					for _, fresh := range []bool{false, true} {
+						tree := &faultyTree{method: method, fault: fault, at: at, size: size}
+						settings := gzipping()
+						settings.FS, settings.IndexNames, settings.Fresh, settings.Precompressed = tree, []string{"index.txt"}, fresh, true
+						s := NewStore(settings)
+						done := make(chan struct{})
+						go func() {
+							defer close(done)
+							defer func() { _ = recover() }()
+							if e, err := s.Open([]byte(name), coding, new(Seen)); err == nil {
+								e.Release()
+							}
+						}()
+						<-done
+						if n := tree.open.Load(); n != 0 || len(compressing) != 0 || len(s.flights.flying) != 0 {
+							t.Errorf("%s %s: %s of %d bytes in %v, at offsets %v, fresh %v: %d files are open, %d are compressed", method, what, name, size, coding, at, fresh, n, len(compressing))
+						}
+					}
+				}
+			}
+		}
+	}
 }

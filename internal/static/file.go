@@ -5,6 +5,8 @@ import (
 	"io"
 	"os"
 	"sync/atomic"
+
+	"github.com/galehttp/gale/internal/pool"
 )
 
 // ErrReleased is returned by a File that has no references any more.
@@ -37,8 +39,15 @@ func NewFile(f interface {
 // none. It is valid as long as the caller holds a reference.
 func (f *File) OS() *os.File { return f.os }
 
-// ReadAt reads like io.ReaderAt. The caller holds a reference.
-func (f *File) ReadAt(p []byte, off int64) (int, error) { return f.r.ReadAt(p, off) }
+// ReadAt reads like io.ReaderAt. The caller holds a reference. A count that the file can't have
+// read is an error.
+func (f *File) ReadAt(p []byte, off int64) (int, error) {
+	n, err := f.r.ReadAt(p, off)
+	if n < 0 || n > len(p) {
+		return 0, pool.ErrBadRead
+	}
+	return n, err
+}
 
 // Acquire takes one more reference. It returns false if the file was closed
 // already.

@@ -92,7 +92,12 @@ type watch struct {
 
 // A Seen remembers what one request has looked at already. The zero Seen is ready for
 // use.
-type Seen struct{ watch }
+type Seen struct {
+	watch
+	// Shown is the path that the client asked for, if that isn't the one of the file. It
+	// is the title of a listing, and its links are relative to it.
+	Shown []byte
+}
 
 // basis is what an entry was made from.
 type basis struct {

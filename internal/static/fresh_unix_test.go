@@ -3,6 +3,7 @@
 package static
 
 import (
+	"errors"
 	"io/fs"
 	"maps"
 	"os"
@@ -16,6 +17,7 @@ import (
 	"time"
 
 	"github.com/galehttp/gale/internal/compress"
+	"github.com/galehttp/gale/tests/harness/await"
 )
 
 // freshStore returns a store with Settings.Fresh for the files in dir.
@@ -31,13 +33,11 @@ func freshStore(dir string, change func(*Settings)) *Store {
 // settle waits until a change of the file would change its fileID.
 func settle(t *testing.T, path string) {
 	t.Helper()
-	for {
+	await.Until(t, "the file to be settled", func() bool {
 		at := time.Now()
-		if id := statID(path + "\x00"); !id.exists || id.settled(at) {
-			return
-		}
-		time.Sleep(time.Millisecond)
-	}
+		id := statID(path + "\x00")
+		return !id.exists || id.settled(at)
+	})
 }
 
 // cached reports whether the next Open of path would be answered from the cache, as far as
@@ -526,5 +526,74 @@ func TestFreshValidators(t *testing.T) {
 	e := &Entry{basis: basis{files: []watch{{path + "\x00", id}}, settled: true, dated: 100}}
 	if !s.holds(e, 99, new(Seen)) || s.holds(e, 100, new(Seen)) {
 		t.Error("the date isn't awaited")
+	}
+}
+
+// A file that changes after it was looked at and before its compressed copy is written has no
+// variant: neither its part nor its new content is sent or kept as what it was. Next it is
+// compressed as it has become.
+func TestFileChangesWhileCompressed(t *testing.T) {
+	data := noise(40_000)
+	for _, fresh := range []bool{false, true} {
+		for what, change := range map[string]func(name string, info fs.FileInfo) error{
+			"cut": func(name string, _ fs.FileInfo) error { return os.Truncate(name, 10_000) },
+			"extended": func(name string, _ fs.FileInfo) error {
+				return os.WriteFile(name, []byte(data+data), 0o600)
+			},
+			"cut, its time set back": func(name string, info fs.FileInfo) error {
+				return errors.Join(os.Truncate(name, 10_000), os.Chtimes(name, info.ModTime(), info.ModTime()))
+			},
+			"changed, its time set back": func(name string, info fs.FileInfo) error {
+				return errors.Join(os.WriteFile(name, []byte(strings.ToUpper(data)), 0o600), os.Chtimes(name, info.ModTime(), info.ModTime()))
+			},
+		} {
+			dir, copies := t.TempDir(), t.TempDir()
+			name := filepath.Join(dir, "f.txt")
+			writeAt(t, name, data, stamp)
+			settle(t, name)
+			settings := gzipping()
+			settings.Root, settings.CompressRoot, settings.Fresh = dir, copies, fresh
+			s := NewStore(settings)
+			for range cap(compressing) {
+				compressing <- struct{}{}
+			}
+			got := make(chan *Entry)
+			go func() {
+				e, err := s.Open([]byte("/f.txt"), compress.Gzip, new(Seen))
+				if err != nil {
+					t.Errorf("%s: %v", what, err)
+				}
+				got <- e
+			}()
+			await.Until(t, "the file to be looked at", func() bool {
+				s.flights.mu.Lock()
+				defer s.flights.mu.Unlock()
+				return len(s.flights.flying) > 0
+			})
+			if err := change(name, mustStat(t, name)); err != nil {
+				t.Fatal(err)
+			}
+			for range cap(compressing) {
+				<-compressing
+			}
+			if e := <-got; e == nil || !e.Absent {
+				t.Errorf("%s, fresh %v: got a variant", what, fresh)
+			}
+			if names := dirNames(t, copies); len(names) != 0 {
+				t.Errorf("%s, fresh %v: there are %q, want no copy", what, fresh, names)
+			}
+			is, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for range 2 {
+				e := open(t, s, "/f.txt", compress.Gzip)
+				if e.Absent || unpacked(t, content(t, s, e)) != string(is) {
+					t.Errorf("%s, fresh %v: then it isn't the %d bytes that the file has", what, fresh, len(is))
+				}
+				e.Release()
+			}
+			s.closeIdle()
+		}
 	}
 }

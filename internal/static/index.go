@@ -28,14 +28,17 @@ var listing = make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2))
 // list returns the listing of the directory name. shown is the path that the client
 // asked for, info that of the directory. One goroutine makes the listing; others
 // that want the same one wait for it. With Settings.Fresh they wait for one that began
-// after they came.
+// after they came. The error is ErrBusy if there was no place for too long.
 func (s *Store) list(name string, info fs.FileInfo, shown string) (*Entry, error) {
 	key := flightKey{name: name + "\x00" + shown}
+	until := time.Now().Add(placeTime)
 	for early := s.fresh; ; early = false {
 		fl, leader := s.flights.join(key)
 		if leader {
 			defer s.flights.land(key, fl)
-			listing <- struct{}{}
+			if !takePlace(listing, time.Until(until)) {
+				return nil, ErrBusy
+			}
 			defer func() { <-listing }()
 			e, err := s.listDir(name, info, shown)
 			fl.entry = e
@@ -59,7 +62,8 @@ func (s *Store) listDir(name string, info fs.FileInfo, shown string) (*Entry, er
 		return nil, ErrNoIndex
 	}
 	if s.Rules.Volume {
-		shown = path.Base(shown) + "/" // clients must not learn where the server keeps its files
+		slash := shown[len(strings.TrimRight(shown, "/")):]
+		shown = path.Base(shown) + slash[:min(len(slash), 1)] // clients must not learn where the server keeps its files
 	}
 	l := Listing{Path: shown, Parent: name != ".", MaxBytes: maxListing}
 	for read := 0; read < maxListRead; {

@@ -85,6 +85,32 @@ func TestListingTitle(t *testing.T) {
 	}
 }
 
+// A listing has the path of the client as its title, and links that work there, although
+// another path leads to the folder. Clients with other paths have their own.
+func TestListingShown(t *testing.T) {
+	s := NewStore(Settings{FS: fstest.MapFS{"d/a b/f": {}}, Listings: true, MaxAge: time.Minute})
+	for _, tt := range []struct{ shown, title, parent, link string }{
+		{"", "/d/", "../", "./a%20b/"},
+		{"/d/", "/d/", "../", "./a%20b/"},
+		{"/x/y z", "/x/y z", "./", "./y%20z/a%20b/"},
+		{"/x/y z/", "/x/y z/", "../", "./a%20b/"},
+		{"/x/a:b", "/x/a:b", "./", "./a%3Ab/a%20b/"},
+		{"/x/y z", "/x/y z", "./", "./y%20z/a%20b/"},
+	} {
+		e, err := s.Open([]byte("/d/"), compress.Identity, &Seen{Shown: []byte(tt.shown)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		page := string(e.Data)
+		e.Release()
+		for _, want := range []string{"<title>" + tt.title + "</title>", "<h1>" + tt.title + "</h1>", `href="` + tt.parent + `" class="dir" aria`, `href="` + tt.link + `"`} {
+			if !strings.Contains(page, want) {
+				t.Errorf("%q: no %q in\n%s", tt.shown, want, page)
+			}
+		}
+	}
+}
+
 // A directory that can't be read isn't half a listing.
 func TestListingFails(t *testing.T) {
 	broken := errors.New("broken")
@@ -207,4 +233,76 @@ func TestListingIsMadeOnce(t *testing.T) {
 			t.Errorf("read %d times", n)
 		}
 	})
+}
+
+// hungTree has files and directories that can't be read before gate is closed.
+type hungTree struct {
+	fstest.MapFS
+	gate chan int
+}
+
+func (h hungTree) Open(name string) (fs.File, error) {
+	f, err := h.MapFS.Open(name)
+	return hungFile{f, h.gate}, err
+}
+
+type hungFile struct {
+	fs.File
+	gate chan int
+}
+
+func (f hungFile) ReadAt(p []byte, off int64) (int, error) {
+	<-f.gate
+	return f.File.(io.ReaderAt).ReadAt(p, off)
+}
+
+func (f hungFile) ReadDir(n int) ([]fs.DirEntry, error) {
+	<-f.gate
+	return f.File.(fs.ReadDirFile).ReadDir(n)
+}
+
+// While a file system hangs, files of others are sent as they are after a while, and listings
+// fail: no request waits without end for a place that is taken.
+func TestPlacesOfHungFileSystem(t *testing.T) {
+	places, lists := compressing, listing
+	defer func() { compressing, listing = places, lists }()
+	for what, tt := range map[string]struct {
+		path   string
+		coding compress.Coding
+		busy   func(e *Entry, err error) bool
+	}{
+		"compressing": {"/f.txt", compress.Gzip, func(e *Entry, err error) bool { return err == nil && e.Absent && e.NeverCoded }},
+		"listing":     {"/d/", compress.Identity, func(_ *Entry, err error) bool { return err == ErrBusy }},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			compressing, listing = make(chan struct{}, 1), make(chan struct{}, 1) // of the bubble
+			settings := gzipping()
+			settings.Listings = true
+			sound := fstest.MapFS{"f.txt": {Data: []byte(prose)}, "d/x": {}}
+			hung := hungTree{sound, make(chan int)}
+			settings.FS = hung
+			var wg sync.WaitGroup
+			wg.Go(func() { open(t, NewStore(settings), tt.path, tt.coding) })
+			synctest.Wait() // it has the place
+			settings.FS = sound
+			s, start := NewStore(settings), time.Now()
+			var asks sync.WaitGroup
+			for range 10 {
+				asks.Go(func() {
+					if e, err := s.Open([]byte(tt.path), tt.coding, new(Seen)); !tt.busy(e, err) {
+						t.Errorf("%s: got %+v, %v", what, e, err)
+					}
+				})
+			}
+			asks.Wait()
+			if d := time.Since(start); d != placeTime {
+				t.Errorf("%s: it took %v, want %v", what, d, placeTime)
+			}
+			close(hung.gate)
+			wg.Wait()
+			if e := open(t, s, tt.path, tt.coding); e.Absent || len(compressing)+len(listing) != 0 {
+				t.Errorf("%s: got %+v after the place was given back", what, e)
+			}
+		})
+	}
 }

@@ -3,6 +3,7 @@ package static
 import (
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -16,7 +17,8 @@ type ListingEntry struct {
 
 // Listing is what AppendListing shows.
 type Listing struct {
-	// Path is the decoded path of the folder as the client asked for it.
+	// Path is the decoded path of the folder as the client asked for it. It may have no
+	// slash at its end.
 	Path string
 	// Entries are shown in this order: see SortEntries.
 	Entries []ListingEntry
@@ -58,9 +60,9 @@ a{text-decoration:none}a:hover{text-decoration:underline}
 .dir{font-weight:600}
 </style>`
 
-// AppendListing appends l as a page of HTML in UTF-8. Links are relative to the
-// folder, so the request's path must end in a slash. Names are escaped in links and
-// in text. There is no script. The empty icon keeps browsers from asking for one.
+// AppendListing appends l as a page of HTML in UTF-8. Links are relative to l.Path. Names
+// are escaped in links and in text. There is no script. The empty icon keeps browsers from
+// asking for one.
 func AppendListing(dst []byte, l *Listing) []byte {
 	base, omitted := len(dst), l.Omitted
 	dst = append(dst, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width\">\n<link rel=\"icon\" href=\"data:,\">\n<title>"...)
@@ -68,15 +70,20 @@ func AppendListing(dst []byte, l *Listing) []byte {
 	dst = append(dst, "</title>\n"+listingStyle+"\n</head>\n<body>\n<main>\n<h1>"...)
 	dst = appendHTML(dst, l.Path)
 	dst = append(dst, "</h1>\n<table>\n<thead><tr><th scope=\"col\">Name</th><th scope=\"col\" class=\"s\">Size</th><th scope=\"col\">Modified (UTC)</th></tr></thead>\n<tbody>\n"...)
+	// With "./" a name such as "a:b" isn't read as a scheme.
+	parent, folder := "../", "./"
+	if last := l.Path[strings.LastIndexByte(l.Path, '/')+1:]; last != "" {
+		parent, folder = "./", "./"+string(AppendEscapedPath(nil, []byte(last)))+"/"
+	}
 	if l.Parent {
-		dst = append(dst, "<tr><td class=\"n\"><a href=\"../\" class=\"dir\" aria-label=\"Parent folder\">..</a></td><td class=\"s\"></td><td class=\"t\"></td></tr>\n"...)
+		dst = append(append(append(dst, "<tr><td class=\"n\"><a href=\""...), parent...), "\" class=\"dir\" aria-label=\"Parent folder\">..</a></td><td class=\"s\"></td><td class=\"t\"></td></tr>\n"...)
 	}
 	for i := range l.Entries {
 		if l.MaxBytes > 0 && len(dst)-base >= l.MaxBytes {
 			omitted += len(l.Entries) - i
 			break
 		}
-		dst = appendEntry(dst, &l.Entries[i])
+		dst = appendEntry(dst, folder, &l.Entries[i])
 	}
 	dst = append(dst, "</tbody>\n</table>\n"...)
 	if omitted > 0 {
@@ -88,14 +95,15 @@ func AppendListing(dst []byte, l *Listing) []byte {
 	return append(dst, "</main>\n</body>\n</html>\n"...)
 }
 
-func appendEntry(dst []byte, e *ListingEntry) []byte {
+// appendEntry appends the line of e, which is in the folder that the link of that name
+// leads to.
+func appendEntry(dst []byte, folder string, e *ListingEntry) []byte {
 	slash, class := "", "file"
 	if e.Dir {
 		slash, class = "/", "dir"
 	}
-	// With "./" a name such as "a:b" isn't read as a scheme. A name that begins
-	// with a slash or "../" can't be in a folder.
-	dst = AppendEscapedPath(append(dst, "<tr><td class=\"n\"><a href=\"./"...), []byte(e.Name))
+	// A name that begins with a slash or "../" can't be in a folder.
+	dst = AppendEscapedPath(append(append(dst, "<tr><td class=\"n\"><a href=\""...), folder...), []byte(e.Name))
 	dst = append(append(append(append(dst, slash...), "\" class=\""...), class...), "\">"...)
 	dst = appendHTML(dst, e.Name)
 	dst = append(append(dst, slash...), "</a></td><td class=\"s\">"...)

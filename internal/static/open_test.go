@@ -78,20 +78,29 @@ func TestOpenPaths(t *testing.T) {
 	}
 }
 
-// A root that is a file is found as "/", and has the type of its own name.
+// A root that is a file is found as "/", and has the type of its own name. Its compressed
+// variant has the same type, and leaves no file behind.
 func TestRootIsFile(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "page.css")
 	write(t, root, prose)
-	for what, s := range map[string]*Store{
-		"a root":       NewStore(Settings{Root: root}),
-		"an open root": NewStore(Settings{Root: root, FollowOut: true}),
-	} {
+	closed := gzipping()
+	closed.Root = root
+	linked := closed
+	linked.FollowOut = true
+	for what, s := range map[string]*Store{"a root": NewStore(closed), "an open root": NewStore(linked)} {
 		e := open(t, s, "/", compress.Identity)
 		if e.ContentType != "text/css; charset=utf-8" || content(t, s, e) != prose {
 			t.Errorf("%s: %d bytes of type %q", what, e.Size, e.ContentType)
 		}
+		coded := open(t, s, "/", compress.Gzip)
+		if coded.Coding != compress.Gzip || coded.ContentType != e.ContentType || coded.Size >= e.Size {
+			t.Errorf("%s: a variant of %d bytes, coding %v, type %q", what, coded.Size, coded.Coding, coded.ContentType)
+		}
 		if _, err := s.Open([]byte("/page.css"), compress.Identity, new(Seen)); err == nil {
 			t.Errorf("%s: there is something below the file", what)
+		}
+		if list, err := os.ReadDir(filepath.Dir(root)); err != nil || len(list) != 1 {
+			t.Errorf("%s: beside the file is %v, %v", what, list, err)
 		}
 		s.closeIdle()
 	}

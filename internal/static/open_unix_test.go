@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -138,5 +139,75 @@ func TestNoCopyThroughLink(t *testing.T) {
 	}
 	if b, err := os.ReadFile(filepath.Join(base, "outside")); string(b) != "outside" || err != nil {
 		t.Errorf("outside there is %.20q, %v", b, err)
+	}
+}
+
+// Copies in an open directory are only there. What takes the place of its name is neither
+// served nor written to.
+func TestCopiesStayInOpenRoot(t *testing.T) {
+	for _, fresh := range []bool{false, true} {
+		for what, replace := range map[string]func(name, other string) error{
+			"nothing":      func(string, string) error { return nil },
+			"a directory":  func(name, other string) error { return os.Rename(other, name) },
+			"a link to it": func(name, other string) error { return os.Symlink(other, name) },
+		} {
+			dir := t.TempDir()
+			at := func(names ...string) string { return filepath.Join(append([]string{dir}, names...)...) }
+			writeAt(t, at("root", "d", "a.txt"), prose, stamp)
+			writeAt(t, at("root", "b.txt"), prose, stamp)
+			settle(t, at("root", "d", "a.txt"))
+			settle(t, at("root", "b.txt"))
+			if err := os.Mkdir(at("copies"), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			copies, err := os.OpenRoot(at("copies"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			settings := gzipping()
+			settings.Root, settings.Fresh, settings.CopyRoot, settings.CopyLimit.Bytes = at("root"), fresh, copies, 1<<20
+			suffix := ".packed"
+			if fresh {
+				suffix += freshSuffix
+			}
+			ask := func(path string) {
+				t.Helper()
+				s := NewStore(settings)
+				defer s.closeIdle()
+				e := open(t, s, path, compress.Gzip)
+				defer e.Release()
+				if e.Absent || unpacked(t, content(t, s, e)) != prose {
+					t.Errorf("%s, fresh %v: %s isn't the file", what, fresh, path)
+				}
+			}
+			ask("/d/a.txt")
+			if names := dirNames(t, at("copies", "d")); !slices.Equal(names, []string{"a.txt" + suffix}) {
+				t.Errorf("%s, fresh %v: there are %q", what, fresh, names)
+			}
+			forged := compress.Append(nil, []byte("forged"), compress.Gzip, compress.DefaultLevel)
+			if fresh {
+				forged = appendTrailer(forged, statID(at("root", "d", "a.txt")+"\x00"))
+			}
+			writeAt(t, at("other", "d", "a.txt"+suffix), string(forged), stamp)
+			if err := errors.Join(os.RemoveAll(at("copies")), replace(at("copies"), at("other"))); err != nil {
+				t.Fatal(err)
+			}
+			ask("/d/a.txt")
+			ask("/b.txt")
+			for _, name := range []string{"copies", "other"} {
+				if names, err := os.ReadDir(at(name)); err == nil && len(names) != 1 || name == "copies" && what == "nothing" && err == nil {
+					t.Errorf("%s, fresh %v: in %s there are %v", what, fresh, name, names)
+				}
+			}
+			if b, err := copies.ReadFile("b.txt" + suffix); err == nil {
+				t.Errorf("%s, fresh %v: %d bytes were written", what, fresh, len(b))
+			}
+			copies.Close()
+			closed := NewStore(settings)
+			if e := open(t, closed, "/b.txt", compress.Gzip); !e.Absent || e.NeverCoded {
+				t.Errorf("%s, fresh %v: there is a variant after the copies were closed", what, fresh)
+			}
+			closed.closeIdle()
+		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"reflect"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -102,21 +103,47 @@ func (d openDir) write(name string, data []byte, like fs.FileInfo) error {
 func (d openDir) remove(name string) error { return os.Remove(d.path(name)) }
 
 // statOpened checks an opened file. Because the check comes after the opening, the
-// file can't be replaced in between.
+// file can't be replaced in between. The info's methods, other than Name, are the system's
+// or ours, not a user's.
 func statOpened(f fs.File, err error) (fs.File, fs.FileInfo, error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	fits := false
+	defer func() {
+		if !fits && f != nil {
+			f.Close()
+		}
+	}()
 	info, err := f.Stat()
-	if err == nil && !info.Mode().IsRegular() && !info.IsDir() {
-		err = errNotRegular
-	}
 	if err != nil {
-		f.Close()
 		return nil, nil, err
+	}
+	if _, ok := f.(*os.File); !ok {
+		info = knownInfo{info, info.Size(), info.Mode(), info.ModTime(), info.IsDir(), info.Sys()}
+	}
+	if fits = info.Mode().IsRegular() || info.IsDir(); !fits {
+		return nil, nil, errNotRegular
 	}
 	return f, info, nil
 }
+
+// knownInfo is what the info of a user's file said once: its methods may do anything, so they
+// are called only where the file is closed whatever they do.
+type knownInfo struct {
+	fs.FileInfo
+	size    int64
+	mode    fs.FileMode
+	modTime time.Time
+	isDir   bool
+	sys     any
+}
+
+func (i knownInfo) Size() int64        { return i.size }
+func (i knownInfo) Mode() fs.FileMode  { return i.mode }
+func (i knownInfo) ModTime() time.Time { return i.modTime }
+func (i knownInfo) IsDir() bool        { return i.isDir }
+func (i knownInfo) Sys() any           { return i.sys }
 
 // rootDir is a directory out of which no path leads. It keeps the directory open
 // and checks from time to time, or if it is fresh before each use, whether its name means
@@ -172,6 +199,9 @@ func (d *rootDir) renew() error {
 	}
 	if d.root != nil && os.SameFile(info, d.root.info) {
 		return nil
+	}
+	if !info.IsDir() { // OpenRoot's error says so in its text only
+		return &fs.PathError{Op: "open", Path: d.dir, Err: syscall.ENOTDIR}
 	}
 	root, err := os.OpenRoot(d.dir)
 	if err != nil {
@@ -260,16 +290,30 @@ func (d *rootDir) write(name string, data []byte, like fs.FileInfo) error {
 	if err := os.MkdirAll(d.dir, 0o755); err != nil {
 		return err
 	}
-	return d.with(func(r *os.Root) error {
-		return writeCopy(osWriter{
-			mkdirAll: r.MkdirAll, openFile: r.OpenFile, chtimes: r.Chtimes, rename: r.Rename, remove: r.Remove,
-		}, filepath.FromSlash(name), data, like)
-	})
+	return d.with(func(r *os.Root) error { return openCopies{r}.write(name, data, like) })
 }
 
 func (d *rootDir) remove(name string) error {
-	return d.with(func(r *os.Root) error { return r.Remove(filepath.FromSlash(name)) })
+	return d.with(func(r *os.Root) error { return openCopies{r}.remove(name) })
 }
+
+// openCopies are the copies in a directory that is open.
+type openCopies struct{ root *os.Root }
+
+func (c openCopies) open(name string) (fs.File, fs.FileInfo, error) {
+	return OpenRegularIn(c.root, name)
+}
+
+func (c openCopies) write(name string, data []byte, like fs.FileInfo) error {
+	r := c.root
+	return writeCopy(osWriter{
+		mkdirAll: r.MkdirAll, openFile: r.OpenFile, chtimes: r.Chtimes, rename: r.Rename, remove: r.Remove,
+	}, filepath.FromSlash(name), data, like)
+}
+
+func (c openCopies) remove(name string) error { return c.root.Remove(filepath.FromSlash(name)) }
+
+func (c openCopies) closeIdle() {}
 
 // systemDir returns the directory of an os.DirFS. An os.DirFS follows links
 // wherever they lead; a rootDir of the same directory doesn't.
@@ -393,15 +437,15 @@ func immutable(src fileSource) bool {
 	return ok
 }
 
-// isReaderAt reports whether f can be read by several goroutines at a time. An
-// *os.File can if it is a regular file, which was checked before.
-func isReaderAt(f fs.File) (interface {
+// A sharedFile can be read by several goroutines at a time.
+type sharedFile interface {
+	fs.File
 	io.ReaderAt
-	io.Closer
-}, bool) {
-	r, ok := f.(interface {
-		io.ReaderAt
-		io.Closer
-	})
-	return r, ok
+}
+
+// isReaderAt reports whether f is a sharedFile. An *os.File is one if it is a regular
+// file, which was checked before.
+func isReaderAt(f fs.File) (sharedFile, bool) {
+	shared, ok := f.(sharedFile)
+	return shared, ok
 }

@@ -19,6 +19,7 @@ var (
 	ErrIsDir    = errors.New("directory asked for without a slash")
 	ErrNoIndex  = errors.New("directory without index page")
 	ErrIsFile   = errors.New("file asked for with a slash") // there is nothing below a file
+	ErrBusy     = errors.New("too many listings are made")
 )
 
 // Settings are those of a Store. They don't change.
@@ -32,6 +33,11 @@ type Settings struct {
 	// CompressRoot is the directory for compressed copies. If it is empty, that is
 	// Root.
 	CompressRoot string
+	// CopyRoot, if it isn't nil, is where copies are instead. Whatever becomes of its name, copies
+	// are only in this directory: there are none after it was removed. It isn't closed.
+	CopyRoot *os.Root
+	// CopyLimit bounds the copies, if CompressRoot or CopyRoot is set.
+	CopyLimit CopyLimit
 	// FollowOut follows symbolic links that lead out of these directories.
 	FollowOut bool
 
@@ -103,9 +109,17 @@ func (s *Store) setSource() {
 	s.rootName = filepath.Base(s.root)
 	src := newOSSource(s.root, s.FollowOut, s.Fresh)
 	s.src, s.copies = src, src
-	if s.CompressRoot != "" {
-		s.oldCopies = src
+	switch {
+	case s.CopyRoot != nil:
+		s.copies = openCopies{s.CopyRoot}
+	case s.CompressRoot != "":
 		s.copies = newOSSource(absDir(s.CompressRoot, false), s.FollowOut, s.Fresh)
+	default:
+		return
+	}
+	s.oldCopies = src
+	if s.CopyLimit.Bytes > 0 {
+		s.copies = newLimitedCopies(s.copies, s.CopyLimit)
 	}
 }
 
@@ -151,48 +165,55 @@ func (s *Store) Reopen(e *Entry) (fs.File, fs.FileInfo, error) { return s.src.op
 //
 // seen is what the same request has looked at before, for other codings of path.
 func (s *Store) Open(path []byte, coding compress.Coding, seen *Seen) (*Entry, error) {
+	key, shown := path, path
+	if s.Listings && EndsInSlash(path) && len(seen.Shown) > 0 && !bytes.Equal(seen.Shown, path) {
+		var room [256]byte // no name has a zero byte
+		shown = seen.Shown
+		key = append(append(append(room[:0], path...), 0), shown...)
+	}
 	if s.cache == nil {
-		return s.load(path, coding, nil)
+		return s.load(path, shown, coding, nil)
 	}
 	now := s.now()
-	e, young, ok := s.cache.Get(path, coding, now)
+	e, young, ok := s.cache.Get(key, coding, now)
 	if young && (!s.fresh || s.holds(e, now, seen)) {
 		return e, nil
 	}
 	if !ok {
 		e = nil
 	}
-	return s.reload(path, coding, e)
+	return s.reload(path, shown, key, coding, e)
 }
 
-// reload loads an entry: the replacement of old, or one that isn't cached yet. It
-// takes over the caller's reference to old, which may be nil.
-func (s *Store) reload(path []byte, coding compress.Coding, old *Entry) (*Entry, error) {
+// reload loads an entry: the replacement of old, or one that isn't cached yet under that
+// key. It takes over the caller's reference to old, which may be nil.
+func (s *Store) reload(path, shown, key []byte, coding compress.Coding, old *Entry) (*Entry, error) {
 	if old != nil {
 		defer old.Release()
 	}
-	e, err := s.load(path, coding, old)
+	e, err := s.load(path, shown, coding, old)
 	if IsTooManyFiles(err) {
 		s.cache.CloseFiles()
-		e, err = s.load(path, coding, old)
+		e, err = s.load(path, shown, coding, old)
 	}
 	if err != nil {
 		if old != nil {
-			s.cache.Remove(path, coding)
+			s.cache.Remove(key, coding)
 		}
 		return nil, err
 	}
 	if s.fresh && !e.basis.settled {
-		s.cache.Remove(path, coding)
+		s.cache.Remove(key, coding)
 		return e, nil
 	}
-	s.put(path, coding, e)
+	s.put(key, coding, e)
 	return e, nil
 }
 
 // load opens the file at path, or the index page of the directory there, and makes
-// an entry of it. old is the entry that was served for it before, or nil.
-func (s *Store) load(p []byte, coding compress.Coding, old *Entry) (*Entry, error) {
+// an entry of it. shown is the path that a listing shows. old is the entry that was served
+// for it before, or nil.
+func (s *Store) load(p, shown []byte, coding compress.Coding, old *Entry) (*Entry, error) {
 	switch s.Rules.Check(p) {
 	case PathOK:
 	case PathNUL:
@@ -223,7 +244,7 @@ func (s *Store) load(p []byte, coding compress.Coding, old *Entry) (*Entry, erro
 			return &Entry{Absent: true, NeverCoded: true}, nil
 		}
 		if f == nil {
-			return s.list(name, info, string(p))
+			return s.list(name, info, string(shown))
 		}
 	} else if name != "." && (EndsInSlash(p) || bytes.HasSuffix(p, []byte("/."))) {
 		f.Close()

@@ -1,10 +1,11 @@
 package static
 
 import (
-	"errors"
 	"io"
 	"io/fs"
+	"os"
 	"runtime"
+	"time"
 
 	"github.com/galehttp/gale/internal/compress"
 )
@@ -37,6 +38,29 @@ func (e *Entry) Streamed(coding compress.Coding) *Entry {
 
 // compressing limits how many files the process compresses at a time.
 var compressing = make(chan struct{}, max(1, runtime.GOMAXPROCS(0)))
+
+// placeTime is how long a request waits for a place to compress a file or to make a listing. None
+// is free for so long if the machine has much to do, or if a file system hangs, which need not
+// be the one of this request.
+const placeTime = 5 * time.Second
+
+// takePlace takes one of places, which the caller gives back by receiving from it. It waits for d
+// at most.
+func takePlace(places chan struct{}, d time.Duration) bool {
+	select {
+	case places <- struct{}{}:
+		return true
+	default:
+	}
+	late := time.NewTimer(d)
+	defer late.Stop()
+	select {
+	case places <- struct{}{}:
+		return true
+	case <-late.C:
+		return false
+	}
+}
 
 // siblingSuffixes name the files that FS.Precompressed looks for.
 var siblingSuffixes = [compress.Codings]string{compress.Gzip: ".gz", compress.Brotli: ".br", compress.Zstd: ".zst"}
@@ -96,7 +120,7 @@ func (s *Store) findCopy(v variant, old *Entry) *Entry {
 		if e != nil {
 			return e
 		}
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err != nil && !missing(err) {
 			return &Entry{Absent: true} // such as a link that leads out of the root: don't touch it
 		}
 	}
@@ -144,7 +168,7 @@ func (s *Store) openCopy(v variant) (*Entry, error) {
 	} else if fits {
 		fits = isCopyOf(info.ModTime(), v.origin.ModTime())
 	}
-	if !fits {
+	if !fits || info.Size() <= 0 || info.Size() >= v.origin.Size() { // of a disk that has lost a part of it
 		f.Close()
 		return nil, nil
 	}
@@ -196,7 +220,7 @@ func (s *Store) newVariant(f fs.File, info fs.FileInfo, name string, v variant) 
 
 // makeCopy compresses f, which the caller keeps. For one variant only one goroutine
 // does so at a time; others wait and use its result, from memory or from the disk.
-func (s *Store) makeCopy(f io.ReaderAt, v variant, old *Entry) (*Entry, error) {
+func (s *Store) makeCopy(f sharedFile, v variant, old *Entry) (*Entry, error) {
 	key := flightKey{v.name, v.coding, v.id}
 	for {
 		fl, leader := s.flights.join(key)
@@ -228,7 +252,7 @@ func (s *Store) own(e *Entry) *Entry {
 }
 
 // compressOnce is compressFile unless another goroutine has made the copy meanwhile.
-func (s *Store) compressOnce(f io.ReaderAt, v variant, old *Entry) (*Entry, error) {
+func (s *Store) compressOnce(f sharedFile, v variant, old *Entry) (*Entry, error) {
 	if e := s.findCopy(v, old); e != nil {
 		return e, nil
 	}
@@ -236,15 +260,26 @@ func (s *Store) compressOnce(f io.ReaderAt, v variant, old *Entry) (*Entry, erro
 	return s.compressFile(f, v)
 }
 
-// compressFile compresses f, and writes a copy if that is possible.
-func (s *Store) compressFile(f io.ReaderAt, v variant) (*Entry, error) {
-	compressing <- struct{}{}
+// compressFile compresses f, and writes a copy if that is possible. If there is no place to do so,
+// or the file has changed since v was made or is shorter than it says, there is no variant for now.
+func (s *Store) compressFile(f sharedFile, v variant) (*Entry, error) {
+	notNow := &Entry{Absent: true, NeverCoded: true}
+	if !takePlace(compressing, placeTime) {
+		return notNow, nil
+	}
 	defer func() { <-compressing }()
 	plain, err := readSmall(io.NewSectionReader(f, 0, v.origin.Size()), v.origin.Size())
 	if err != nil {
 		return nil, err
 	}
+	if int64(len(plain)) != v.origin.Size() {
+		return notNow, nil
+	}
 	data := compress.Append(nil, plain, v.coding, compress.DefaultLevel)
+	// After the content was read: if nothing has changed, it is that of v.
+	if hasChanged(f, v.origin) {
+		return notNow, nil
+	}
 	if len(data) > len(plain)-len(plain)/20 {
 		return &Entry{Absent: true, ours: true, originTime: v.origin.ModTime(), originSize: v.origin.Size()}, nil
 	}
@@ -266,11 +301,21 @@ func (s *Store) compressFile(f io.ReaderAt, v variant) (*Entry, error) {
 	return e, nil
 }
 
+// hasChanged reports whether f isn't the file any more that origin describes. The times of some
+// files of users are those of the call: then only the size counts.
+func hasChanged(f fs.File, origin fs.FileInfo) bool {
+	info, err := f.Stat()
+	if err != nil || idOf(info) == idOf(origin) {
+		return err != nil
+	}
+	if _, system := f.(*os.File); system {
+		return true
+	}
+	again, err := f.Stat()
+	return err != nil || idOf(again) == idOf(info) || again.Size() != origin.Size()
+}
+
 // writeCopy writes a copy and reports whether it could.
-//
-// With Settings.Fresh the content was read after the file was looked at, so it may be newer
-// than what the copy says. That does no harm: because the file was settled, its fileID
-// has changed then, and nothing looks for this copy again.
 func (s *Store) writeCopy(data []byte, v variant) bool {
 	if s.copies == nil || s.fresh && !v.settled {
 		return false

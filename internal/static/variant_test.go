@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/fstest"
 	"testing/synctest"
@@ -79,6 +80,10 @@ func TestCopies(t *testing.T) {
 	other := "another text"
 	writeAt(t, packed, string(compress.Append(nil, []byte(other), compress.Gzip, compress.DefaultLevel)), stamp)
 	ask("found", other)
+	for _, lost := range []string{"", strings.Repeat("\x00", len(prose))} {
+		writeAt(t, packed, lost, stamp)
+		ask("no copy, but of its time", prose)
+	}
 	writeAt(t, name, strings.ToUpper(prose), stamp.Add(time.Hour))
 	ask("changed", strings.ToUpper(prose))
 	writeAt(t, name, prose, stamp.Add(-time.Hour)) // such as one that was moved here
@@ -115,6 +120,80 @@ func TestNoVariant(t *testing.T) {
 	if e := open(t, NewStore(settings), "/f.txt", compress.Gzip); !e.Absent || e.NeverCoded {
 		t.Errorf("a file that can't be read at offsets: %+v", e)
 	}
+}
+
+// A file with fewer bytes than it is said to have isn't compressed: only as it is can its
+// response show that the rest is missing.
+func TestShortFileIsNotCompressed(t *testing.T) {
+	for size, absent := range map[int]bool{0: false, 1: true, 100_000: true} {
+		settings := gzipping()
+		settings.FS = offsetTree{sizedTree{fstest.MapFS{"f.txt": {Data: []byte(prose)}}, int64(size)}}
+		s := NewStore(settings)
+		for range 2 {
+			e := open(t, s, "/f.txt", compress.Gzip)
+			if e.Absent != absent || !absent && unpacked(t, string(e.Data)) != prose {
+				t.Errorf("%d bytes are missing: got %d bytes, absent %v", size, e.Size, e.Absent)
+			}
+		}
+	}
+}
+
+// A file whose time is always that of the call is compressed each time.
+func TestTimeOfTheCall(t *testing.T) {
+	settings := gzipping()
+	settings.FS = nowTree{fstest.MapFS{"f.txt": {Data: []byte(prose)}}}
+	s := NewStore(settings)
+	for range 2 {
+		e := open(t, s, "/f.txt", compress.Gzip)
+		if e.Absent || unpacked(t, string(e.Data)) != prose {
+			t.Errorf("got %d bytes, absent %v", e.Size, e.Absent)
+		}
+	}
+}
+
+// nowTree is a tree whose files were changed at the time of the call.
+type nowTree struct{ fs.FS }
+
+func (n nowTree) Open(name string) (fs.File, error) {
+	f, err := n.FS.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	return struct {
+		nowFile
+		io.ReaderAt
+	}{nowFile{f, new(atomic.Int64)}, f.(io.ReaderAt)}, nil
+}
+
+type nowFile struct {
+	fs.File
+	calls *atomic.Int64
+}
+
+func (n nowFile) Stat() (fs.FileInfo, error) {
+	info, err := n.File.Stat()
+	return nowInfo{info, time.Now().Add(time.Duration(n.calls.Add(1)) * time.Second)}, err
+}
+
+type nowInfo struct {
+	fs.FileInfo
+	at time.Time
+}
+
+func (n nowInfo) ModTime() time.Time { return n.at }
+
+// offsetTree is a sizedTree whose files can be read at offsets.
+type offsetTree struct{ fs.FS }
+
+func (o offsetTree) Open(name string) (fs.File, error) {
+	f, err := o.FS.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	return struct {
+		fs.File
+		io.ReaderAt
+	}{f, f.(sizedFile).File.(io.ReaderAt)}, nil
 }
 
 // Copies are kept in a place of their own, which is made if it isn't there; those of

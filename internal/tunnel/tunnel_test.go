@@ -16,7 +16,7 @@ import (
 // once it was read.
 func proxyAnswers(t testing.TB, answer string) (net.Conn, <-chan string) {
 	client, server := net.Pipe()
-	_ = client.SetDeadline(time.Now().Add(30 * time.Second))
+	_ = client.SetDeadline(time.Now().Add(time.Minute))
 	request := make(chan string, 1)
 	go func() {
 		defer server.Close()
@@ -80,7 +80,8 @@ func TestAnswers(t *testing.T) {
 		{name: "half", answer: "HTTP/1.1 200 OK\r\nA: b\r\n", broken: true},
 		{name: "garbage", answer: "SSH-2.0-OpenSSH\r\n", broken: true},
 		{name: "bare LF", answer: "HTTP/1.1 200 OK\n\n", broken: true},
-		{name: "folded", answer: "HTTP/1.1 200 OK\r\nA: b\r\n c\r\n\r\n", broken: true},
+		{name: "folded", answer: "HTTP/1.1 200 OK\r\nA: b\r\n c\r\n\r\n"},
+		{name: "folded length", answer: "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n 2\r\n\r\n", broken: true},
 		{name: "space before the colon", answer: "HTTP/1.1 200 OK\r\nA : b\r\n\r\n", broken: true},
 		{name: "endless head", answer: "HTTP/1.1 200 OK\r\nA: " + strings.Repeat("a", 2*maxHead) + "\r\n\r\n", broken: true},
 		{name: "HTTP/2", answer: "\x00\x00\x12\x04\x00\x00\x00\x00\x00", broken: true},

@@ -4,8 +4,6 @@ import (
 	"crypto/fips140"
 	"crypto/sha1"
 	"encoding/base64"
-
-	"github.com/galehttp/gale/internal/bytesconv"
 )
 
 // acceptGUID is what the server appends to the key (RFC 6455 section 1.3).
@@ -51,27 +49,4 @@ func ValidKey(key []byte) bool {
 		}
 	}
 	return true
-}
-
-// HasToken reports whether a list of tokens, such as the value of Connection, has token.
-// Case doesn't matter.
-func HasToken(list []byte, token string) bool {
-	for len(list) > 0 {
-		var item []byte
-		item, list = cutComma(list)
-		if bytesconv.EqualFoldString(bytesconv.TrimOWS(item), token) {
-			return true
-		}
-	}
-	return false
-}
-
-// cutComma returns what precedes the first comma of list, and what follows it.
-func cutComma(list []byte) (item, rest []byte) {
-	for i, c := range list {
-		if c == ',' {
-			return list[:i], list[i+1:]
-		}
-	}
-	return list, nil
 }

@@ -31,22 +31,3 @@ func TestValidKey(t *testing.T) {
 		}
 	}
 }
-
-func TestHasToken(t *testing.T) {
-	for list, want := range map[string]bool{
-		"Upgrade":               true,
-		"keep-alive, Upgrade":   true,
-		"keep-alive,upgrade":    true,
-		" \tUPGRADE \t, x":      true,
-		",, upgrade,":           true,
-		"":                      false,
-		"keep-alive":            false,
-		"upgrades":              false,
-		"up grade":              false,
-		"x-upgrade, upgrade-me": false,
-	} {
-		if HasToken([]byte(list), "upgrade") != want {
-			t.Errorf("%q: %v", list, !want)
-		}
-	}
-}

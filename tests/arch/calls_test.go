@@ -80,7 +80,7 @@ func isLibrary(path string) bool {
 		return false
 	}
 	first, _, _ := strings.Cut(strings.TrimPrefix(rest, "/"), "/")
-	return rest != "/internal/pool/pooltest" && !isMeasure(path) && rest != "/internal/alloctest" && !slices.Contains([]string{"cmd", "examples", "bench", "tests", "compat", "scripts"}, first)
+	return rest != "/internal/pool/pooltest" && !isMeasure(path) && rest != "/internal/alloctest" && rest != "/internal/modeltest" && !slices.Contains([]string{"cmd", "examples", "bench", "tests", "compat", "scripts"}, first)
 }
 
 // isMeasure reports whether the package is one of those that the command and the lab share

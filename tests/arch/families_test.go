@@ -56,11 +56,7 @@ var (
 // a line such as "a <- b <- c | d", and the table.
 func readFamilies(t *testing.T) *families {
 	t.Helper()
-	b, err := os.ReadFile(filepath.Join("..", "..", "ARCHITECTURE.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, section, ok := strings.Cut(string(b), "\n## Families of the root package\n")
+	_, section, ok := strings.Cut(architecture(t), "\n## Families of the root package\n")
 	if !ok {
 		t.Fatal("ARCHITECTURE.md has no section about the families of the root package")
 	}

@@ -1,6 +1,7 @@
 package arch
 
 import (
+	"go/ast"
 	"go/parser"
 	"go/token"
 	"io/fs"
@@ -40,13 +41,15 @@ var below = map[string][]string{
 	"static":            {"bytesconv", "pool", "clock", "compress"},
 	"tunnel":            {"h1", "msg"},
 	"sockopt":           {},
+	"shares":            {},
 	"engine":            {"bytesconv", "pool", "clock", "race", "sockopt"},
 	"pool/pooltest":     {"pool", "lifetime"},
 	"alloctest":         {},
+	"modeltest":         {},
 	"engine/enginetest": {"engine"},
 
 	// What the command and the lab share. The library doesn't use them.
-	"measure/figures": {},
+	"measure/figures": {"bytesconv"},
 	"measure/page":    {"measure/figures"},
 	"measure/process": {"measure/figures"},
 }
@@ -183,6 +186,55 @@ func TestRootStandsAlone(t *testing.T) {
 				t.Errorf("%s imports %s, which stands above the root package", s.file, imp)
 			}
 		}
+	}
+}
+
+// TestAwaitStandsAlone proves that tests/harness/await imports no package of the module. If it
+// did, the tests inside that package could not import it.
+func TestAwaitStandsAlone(t *testing.T) {
+	for _, s := range sources(t) {
+		if s.dir != "tests/harness/await" {
+			continue
+		}
+		for _, imp := range s.imports {
+			if imp == module || strings.HasPrefix(imp, module+"/") {
+				t.Errorf("%s imports %s, so the tests of that package could not use it", s.file, imp)
+			}
+		}
+	}
+}
+
+// TestDoorsOfTests proves that only tests, and the files of package gale that set them, use the
+// variables of internal/door/tests.go.
+func TestDoorsOfTests(t *testing.T) {
+	root := filepath.Join("..", "..")
+	f, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, "internal", "door", "tests.go"), nil, 0)
+	if err != nil {
+		t.Fatalf("reading the variables: %v", err)
+	}
+	names := f.Scope.Objects
+	if len(names) < 10 {
+		t.Fatalf("found only %d names", len(names))
+	}
+	for _, s := range sources(t) {
+		if s.test || strings.HasSuffix(s.file, "_test.go") || strings.HasPrefix(s.dir, "tests") || s.dir == "internal/door" ||
+			s.file == "server_inside.go" || s.file == "hostclient_door.go" {
+			continue
+		}
+		f, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, s.file), nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatalf("reading %s: %v", s.file, err)
+		}
+		ast.Inspect(f, func(n ast.Node) bool {
+			sel, ok := n.(*ast.SelectorExpr)
+			if !ok {
+				return true
+			}
+			if pkg, ok := sel.X.(*ast.Ident); ok && pkg.Name == "door" && names[sel.Sel.Name] != nil {
+				t.Errorf("%s uses door.%s, which is for tests", s.file, sel.Sel.Name)
+			}
+			return true
+		})
 	}
 }
 

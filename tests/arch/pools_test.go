@@ -27,6 +27,9 @@ var pooled = map[string]string{
 	"gale.ctxPool":        "TestPooledForgets",
 	"gale.pipeCalls":      "TestPooledForgets",
 	"gale.h2Calls":        "TestPooledForgets",
+	"gale.h1Senders":      "TestPooledForgets",
+	"gale.h1Sender.reset": "TestPooledForgets",
+	"gale.h1Sender.drop":  "TestPooledForgets",
 	"gale.h2Call.reset":   "TestPooledForgets",
 	"gale.h2Call.release": "TestPooledForgets",
 	"gale.requestPool":    "TestPooledForgets",
@@ -35,7 +38,7 @@ var pooled = map[string]string{
 
 	"gale.upgradeSession.free": "(does nothing)",
 	"gale.streamBuffers":       "TestBufferedForget",
-	"gale.timerPool":           "TestTimerForgets",
+	"gale.timerPool":           "tests/message.TestTimerForgets",
 	"gale.uriPool":             "TestPooledForgets",
 
 	"gale.HostClient.readers":       "TestBufferedForget",
@@ -54,13 +57,13 @@ var pooled = map[string]string{
 	"gale.AcquireCookie":   "TestPooledForgets",
 	"gale.AcquireRequest":  "TestPooledForgets",
 	"gale.AcquireResponse": "TestPooledForgets",
-	"gale.AcquireTimer":    "TestTimerForgets",
+	"gale.AcquireTimer":    "tests/message.TestTimerForgets",
 	"gale.AcquireURI":      "TestPooledForgets",
 	"gale.ReleaseArgs":     "TestPooledForgets",
 	"gale.ReleaseCookie":   "TestPooledForgets",
 	"gale.ReleaseRequest":  "TestPooledForgets",
 	"gale.ReleaseResponse": "TestPooledForgets",
-	"gale.ReleaseTimer":    "TestTimerForgets",
+	"gale.ReleaseTimer":    "tests/message.TestTimerForgets",
 	"gale.ReleaseURI":      "TestPooledForgets",
 
 	"gale.Args.Reset":              "TestPooledForgets",
@@ -138,6 +141,7 @@ var pooled = map[string]string{
 	"internal/compress.Writer.in":         "TestPooledForgets",
 	"internal/compress.Writer.release":    "TestPooledForgets",
 	"internal/compress.zlibDecoder.Reset": "TestPooledForgets",
+	"internal/compress.gzipDecoder.Reset": "TestPooledForgets",
 
 	"internal/lifetime.space.give": "TestAlloc",
 

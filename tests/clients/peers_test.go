@@ -67,7 +67,7 @@ func peerHandler() http.Handler {
 		for _, p := range pieces {
 			fmt.Fprint(w, p)
 			w.(http.Flusher).Flush()
-			time.Sleep(pause)
+			time.Sleep(pause) // a slow server
 		}
 	}
 	mux.HandleFunc("/chunked", func(w http.ResponseWriter, r *http.Request) {

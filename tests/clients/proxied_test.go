@@ -166,7 +166,7 @@ func sendRaw(addr string, c rawCase) error {
 	defer conn.Close()
 	go func() {
 		for _, step := range c.Steps {
-			time.Sleep(time.Duration(step.DelayMS) * time.Millisecond)
+			time.Sleep(time.Duration(step.DelayMS) * time.Millisecond) // a part of the case
 			for _, part := range step.Send {
 				_ = conn.SetWriteDeadline(time.Now().Add(5 * time.Second))
 				if _, err := conn.Write(part.bytes); err != nil {
@@ -240,11 +240,11 @@ func TestProxied(t *testing.T) {
 			wg.Wait()
 			// The proxy logs a request when it ends.
 			var err error
-			for range 100 {
+			for end := time.Now().Add(patience); time.Now().Before(end); {
 				if err = s.agrees(passed()); err == nil {
 					break
 				}
-				time.Sleep(100 * time.Millisecond)
+				time.Sleep(100 * time.Millisecond) // between two looks
 			}
 			if err != nil {
 				t.Error(err)

@@ -18,10 +18,12 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/galehttp/gale/internal/race"
+	"github.com/galehttp/gale/tests/harness/await"
 )
 
 // patience limits waits that end at once unless something is broken.
@@ -242,7 +244,7 @@ func (s *server) requests() []logLine {
 // is written when the response was sent, which may be after the client has it.
 func (s *server) wantAnswers(target string, status, n int) {
 	s.t.Helper()
-	for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); ; {
 		log := s.requests()
 		got := 0
 		for _, l := range log {
@@ -257,6 +259,7 @@ func (s *server) wantAnswers(target string, status, n int) {
 			s.t.Errorf("%d answers %d for %s, want %d: %+v", got, status, target, n, log)
 			return
 		}
+		time.Sleep(5 * time.Millisecond) // between two looks
 	}
 }
 
@@ -264,31 +267,39 @@ func (s *server) wantAnswers(target string, status, n int) {
 // two seconds.
 func (s *server) settled(name string) {
 	s.t.Helper()
-	for deadline := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
+	await.Until(s.t, "a date of "+name, func() bool {
 		resp, err := http.Head(s.url + "/" + name)
 		if err != nil {
-			s.t.Fatal(err)
+			s.t.Fatal("asking for the date:", err)
 		}
 		resp.Body.Close()
-		if resp.Header.Get("Last-Modified") != "" {
-			return
+		return resp.Header.Get("Last-Modified") != ""
+	})
+}
+
+// freeAddr returns a loopback address on which nothing listens, and that it hasn't returned before.
+func freeAddr(t *testing.T) string {
+	t.Helper()
+	for {
+		// Below what Linux gives to connections: none may take it before its server listens, or
+		// while that one restarts.
+		addr := fmt.Sprint("127.0.0.1:", 12000+rand.IntN(20000))
+		ln, err := net.Listen("tcp", addr)
+		if errors.Is(err, syscall.EADDRINUSE) {
+			continue
 		}
-		if time.Now().After(deadline) {
-			s.t.Fatalf("%s has no date", name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer ln.Close()
+		if _, given := givenAddrs.LoadOrStore(addr, true); !given {
+			return addr
 		}
 	}
 }
 
-// freeAddr returns a loopback address on which nothing listens.
-func freeAddr(t *testing.T) string {
-	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer ln.Close()
-	return ln.Addr().String()
-}
+// givenAddrs has the addresses of freeAddr.
+var givenAddrs sync.Map
 
 // waitListening waits until something listens on addr. It stops if exited returns an
 // error.

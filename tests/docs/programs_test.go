@@ -354,7 +354,7 @@ func answers(t *testing.T, addrs []string) {
 
 // waitUntilUp waits until something listens on addr.
 func waitUntilUp(addr string, ended chan error) error {
-	for end := time.Now().Add(wait); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(wait); time.Now().Before(end); {
 		if c, err := net.Dial("tcp", addr); err == nil {
 			return c.Close()
 		}
@@ -364,8 +364,9 @@ func waitUntilUp(addr string, ended chan error) error {
 			return fmt.Errorf("it ended: %w", err)
 		default:
 		}
+		time.Sleep(20 * time.Millisecond) // between two looks
 	}
-	return fmt.Errorf("it doesn't listen on %s", addr)
+	return fmt.Errorf("gave up after %v: it doesn't listen on %s", wait, addr)
 }
 
 // talk runs the commands of a console block and compares what they print.

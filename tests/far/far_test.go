@@ -122,6 +122,7 @@ func serve(t *testing.T, engine gale.Engine, overTLS bool) string {
 	}
 	t.Cleanup(func() {
 		s.Close()
+		ln.Close() // Serve may not have begun yet, and would begin after Close
 		if err := <-served; err != nil {
 			t.Errorf("Serve: %v", err)
 		}

@@ -106,7 +106,7 @@ func (l *link) carry(to, from net.Conn, sent, arrives func([]byte)) {
 		}
 	}()
 	for p := range onWay {
-		time.Sleep(time.Until(p.due))
+		time.Sleep(time.Until(p.due)) // the delay of the link
 		if arrives != nil {
 			arrives(p.b)
 		}

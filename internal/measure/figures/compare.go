@@ -277,15 +277,14 @@ func (c *Comparison) warn(a, b []*Run) {
 	}
 	badA, badB := badShare(a), badShare(b)
 	if math.Abs(badA-badB) > 0.001 {
-		add("The share of requests without a good response differs: %s and %s.", FormatShare(badA), FormatShare(badB))
+		add("The share of attempts without a good response differs: %s and %s.", FormatShare(badA), FormatShare(badB))
 	}
 }
 
 func badShare(runs []*Run) float64 {
-	var bad, sent int64
+	var all Requests
 	for _, r := range runs {
-		bad += r.Requests.Unexpected + r.Requests.Failed
-		sent += r.Requests.Sent
+		all.add(r.Requests)
 	}
-	return share(bad, sent)
+	return all.FailedShare()
 }

@@ -16,6 +16,7 @@ var columns = []struct {
 	{"seconds", func(i *Interval) string { return decimal(i.Seconds) }},
 	{"good", func(i *Interval) string { return whole(i.Good) }},
 	{"bad", func(i *Interval) string { return whole(i.Bad) }},
+	{"not_connected", func(i *Interval) string { return whole(i.NotConnected) }},
 	{"requests_per_second", func(i *Interval) string { return decimal(ratio(float64(i.Good), i.Seconds)) }},
 	{"intended_per_second", func(i *Interval) string { return notZero(decimal(i.Rate)) }},
 	{"p50_ns", func(i *Interval) string { return notZero(whole(i.P50NS)) }},

@@ -79,6 +79,9 @@ func (r *Run) fill() {
 	if r.Errors == nil {
 		r.Errors = []ErrorCount{}
 	}
+	if r.Outages.List == nil {
+		r.Outages.List = []Outage{}
+	}
 	if r.Statuses == nil {
 		r.Statuses = map[string]int64{}
 	}

@@ -25,6 +25,7 @@ func (in *Interval) Join(o *Interval) {
 // the end of a run: responses that come a moment later belong to the last interval.
 func (in *Interval) JoinResponses(o *Interval) {
 	in.Good, in.Bad = in.Good+o.Good, in.Bad+o.Bad
+	in.NotConnected += o.NotConnected
 	in.P50NS, in.P90NS = max(in.P50NS, o.P50NS), max(in.P90NS, o.P90NS)
 	in.P99NS, in.MaxNS = max(in.P99NS, o.P99NS), max(in.MaxNS, o.MaxNS)
 	in.LateP99NS = max(in.LateP99NS, o.LateP99NS)

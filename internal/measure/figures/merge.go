@@ -33,6 +33,7 @@ func Merge(runs []*Run) (*Run, error) {
 // copyLists gives r lists, maps and parts of its own.
 func (r *Run) copyLists() {
 	r.Errors = append([]ErrorCount{}, r.Errors...)
+	r.Outages.List = append([]Outage{}, r.Outages.List...)
 	r.Targets = append([]Target{}, r.Targets...)
 	r.Steps = append([]Step(nil), r.Steps...)
 	r.Intervals = append([]Interval{}, r.Intervals...)
@@ -54,6 +55,7 @@ func (r *Run) copyLists() {
 // add adds o, which has the same settings.
 func (r *Run) add(o *Run) error {
 	r.addIntervals(o)
+	r.addOutages(&o.Outages)
 	responses := r.responses()
 	r.Runs += max(o.Runs, 1)
 	r.Interrupted = r.Interrupted || o.Interrupted
@@ -92,6 +94,22 @@ func (r *Requests) add(o Requests) {
 	r.Unexpected += o.Unexpected
 	r.Failed += o.Failed
 	r.Unanswered += o.Unanswered
+	r.NotConnected += o.NotConnected
+}
+
+// addOutages appends o's outages, with the time of the runs before.
+func (r *Run) addOutages(o *Outages) {
+	all := &r.Outages
+	all.Count += o.Count
+	all.Seconds += o.Seconds
+	all.LongestSeconds = max(all.LongestSeconds, o.LongestSeconds)
+	for _, one := range o.List {
+		if len(all.List) >= MaxOutages {
+			break
+		}
+		one.AtNS += int64(r.Seconds * float64(time.Second))
+		all.List = append(all.List, one)
+	}
 }
 
 // addIntervals appends o's intervals, with the time of the runs before. A warm-up in the

@@ -34,6 +34,8 @@ type Progress struct {
 	done  int64    // requests of the counted time
 	last  int      // columns of the line on the terminal
 	shown bool     // there was a line about an interval
+
+	silent, most float64 // seconds without a good response: until now, and the most of what is not shown yet
 }
 
 // NewProgress returns a Progress that writes to w. Errors of w are ignored.
@@ -50,12 +52,13 @@ func (p *Progress) Show(in *Interval) {
 		p.done += in.Good + in.Bad
 	}
 	if p.phase(in) != p.phase(&p.sum) {
-		p.sum = Interval{}
+		p.sum, p.most = Interval{}, 0
 	}
+	p.listen(in)
 	p.sum.AtNS = in.AtNS
 	p.sum.Seconds += in.Seconds
 	p.sum.Good += in.Good
-	p.sum.Bad += in.Bad
+	p.sum.Bad += in.Bad + in.NotConnected
 	p.sum.P99NS = max(p.sum.P99NS, in.P99NS)
 	end := time.Duration(in.AtNS) + time.Duration(in.Seconds*float64(time.Second))
 	if p.o.Columns == nil && p.sum.Seconds < nearly*p.pause(end).Seconds() {
@@ -63,7 +66,17 @@ func (p *Progress) Show(in *Interval) {
 	}
 	p.shown = true
 	p.write(p.line(end))
-	p.sum = Interval{AtNS: in.AtNS}
+	p.sum, p.most = Interval{AtNS: in.AtNS}, 0
+}
+
+// listen notes for how long no good response has come.
+func (p *Progress) listen(in *Interval) {
+	if in.Good > 0 {
+		p.silent = 0
+		return
+	}
+	p.silent += in.Seconds
+	p.most = max(p.most, p.silent)
 }
 
 // Phases of a run.
@@ -131,7 +144,14 @@ func (p *Progress) line(end time.Duration) string {
 	if s.P99NS > 0 {
 		p99 = FormatDuration(s.P99NS)
 	}
-	what := fmt.Sprintf("%s/s  p99 %s  errors %s", FormatRate(ratio(float64(s.Good), s.Seconds)), p99, FormatCount(s.Bad))
+	what := fmt.Sprintf("%s/s  p99 %s", FormatRate(ratio(float64(s.Good), s.Seconds)), p99)
+	isSilent := p.most >= nearly
+	if s.Bad > 0 || !isSilent {
+		what += "  errors " + FormatCount(s.Bad)
+	}
+	if isSilent {
+		what += "  no good response for " + seconds(time.Duration(p.most*1e9).Round(100*time.Millisecond).Seconds())
+	}
 	at := seconds(end.Round(100 * time.Millisecond).Seconds())
 	switch p.phase(s) {
 	case warming:

@@ -106,7 +106,7 @@ func TestProgressBeforeAndAfter(t *testing.T) {
 	p.Show(&Interval{AtNS: 20e9, Seconds: 1})
 	p.Show(&Interval{AtNS: 21e9, Seconds: 1, Good: 7, Bad: 3, P99NS: 2e9})
 	want := "opening connections, 2,000 of 2,000\n" +
-		"21 s, waiting for the last responses  0/s  p99 -  errors 0\n22 s, waiting for the last responses  7/s  p99 2.00 s  errors 3\n"
+		"21 s, waiting for the last responses  0/s  p99 -  no good response for 1 s\n22 s, waiting for the last responses  7/s  p99 2.00 s  errors 3\n"
 	if b.String() != want {
 		t.Errorf("got\n%s\nwant\n%s", b.String(), want)
 	}
@@ -115,9 +115,44 @@ func TestProgressBeforeAndAfter(t *testing.T) {
 	p = NewProgress(&b, o)
 	p.ShowOpening(12)
 	p.Show(&Interval{AtNS: 20e9, Seconds: 1})
-	want = "\ropening connections, 12 of 2,000\r21 s, waiting for the last responses  0/s  p99 -  errors 0"
+	want = "\ropening connections, 12 of 2,000\r21 s, waiting for the last responses  0/s  p99 -  no good response for 1 s"
 	if b.String() != want {
 		t.Errorf("on a terminal: got %q, want %q", b.String(), want)
+	}
+}
+
+// TestProgressOfOutage shows that a second without a good response is told in whole lines and
+// on a terminal, and that an attempt to connect that fails is an error.
+func TestProgressOfOutage(t *testing.T) {
+	good := Interval{Seconds: 1, Good: 1000, P99NS: 1e6}
+	silent, refused := Interval{Seconds: 1}, Interval{Seconds: 1, Bad: 2, NotConnected: 43}
+	tests := []struct {
+		name string
+		o    ProgressOptions
+		in   []Interval
+		want string
+	}{
+		{"it hangs", ProgressOptions{Duration: 3 * time.Second}, []Interval{good, silent, silent},
+			"1 s of 3 s  1,000/s  p99 1.00 ms  errors 0\n2 s of 3 s  0/s  p99 -  no good response for 1 s\n3 s of 3 s  0/s  p99 -  no good response for 2 s\n"},
+		{"it refuses", ProgressOptions{Duration: 2 * time.Second}, []Interval{good, refused},
+			"1 s of 2 s  1,000/s  p99 1.00 ms  errors 0\n2 s of 2 s  0/s  p99 -  errors 45  no good response for 1 s\n"},
+		{"within a line", ProgressOptions{Duration: time.Minute}, []Interval{good, good, silent, refused, good, good},
+			"1 s of 60 s  1,000/s  p99 1.00 ms  errors 0\n6 s of 60 s  600/s  p99 1.00 ms  errors 45  no good response for 2 s\n"},
+		{"on a terminal", ProgressOptions{Columns: func() int { return 80 }}, []Interval{{Seconds: 0.5}, {Seconds: 0.5}},
+			"\r500 ms  0/s  p99 -  errors 0\r1 s  0/s  p99 -  no good response for 1 s"},
+	}
+	for _, tt := range tests {
+		var b strings.Builder
+		p := NewProgress(&b, tt.o)
+		at := int64(0)
+		for _, in := range tt.in {
+			in.AtNS = at
+			at += int64(in.Seconds * 1e9)
+			p.Show(&in)
+		}
+		if b.String() != tt.want {
+			t.Errorf("%s:\ngot\n%s\nwant\n%s", tt.name, b.String(), tt.want)
+		}
 	}
 }
 

@@ -24,6 +24,7 @@ type Run struct {
 	Settings Settings `json:"settings"`
 
 	Requests    Requests         `json:"requests"`
+	Outages     Outages          `json:"outages"`
 	Latency     Distribution     `json:"latency"` // of Good and Unexpected
 	Errors      []ErrorCount     `json:"errors"`
 	Statuses    map[string]int64 `json:"statuses"` // "200": responses with it
@@ -56,7 +57,7 @@ const (
 	LimitShared    Limit = "shared"    // both wanted the same cores
 	LimitRate      Limit = "rate"      // the rate was not held
 	LimitNoise     Limit = "noise"     // too noisy to tell
-	LimitErrors    Limit = "errors"    // no request had a good response
+	LimitErrors    Limit = "errors"    // too many attempts had no good response, or for a second or more none came
 )
 
 // Machine is where the generator ran.
@@ -100,7 +101,49 @@ type Requests struct {
 	Good       int64 `json:"good"`       // complete responses that met the expectations
 	Unexpected int64 `json:"unexpected"` // complete responses that did not
 	Failed     int64 `json:"failed"`     // no complete response: see Errors
-	Unanswered int64 `json:"unanswered"` // in flight when the run ended
+	Unanswered int64 `json:"unanswered"` // in flight when the run ended, which is no failure
+	// NotConnected counts attempts to connect that failed, with the handshakes of TLS and
+	// WebSocket. They aren't in Sent. One to a server counts for each of its URLs.
+	NotConnected int64 `json:"not_connected"`
+}
+
+// Failures returns how many attempts had no good response. An attempt is a request that
+// didn't wait for its response when the run ended, or one to connect that failed.
+func (r *Requests) Failures() int64 { return r.Unexpected + r.Failed + r.NotConnected }
+
+// Attempts returns how many attempts there were.
+func (r *Requests) Attempts() int64 { return r.Good + r.Failures() }
+
+// FailedShare returns Failures as a share of Attempts.
+func (r *Requests) FailedShare() float64 { return share(r.Failures(), r.Attempts()) }
+
+// Outages are the stretches of the counted time, each of a second or more, in which no good
+// response came and some should have: a stretch takes twice the usual latency at least, and
+// in an open loop two starts or more fell into it.
+type Outages struct {
+	Count          int64    `json:"count"`
+	Seconds        float64  `json:"seconds"` // all of them together
+	LongestSeconds float64  `json:"longest_seconds"`
+	List           []Outage `json:"list"` // in order, the first MaxOutages
+}
+
+// MaxOutages is how many outages a document lists.
+const MaxOutages = 500
+
+// Outage is a stretch of time without a good response.
+type Outage struct {
+	AtNS    int64   `json:"at_ns"` // since the counted time began
+	Seconds float64 `json:"seconds"`
+}
+
+// Add adds an outage that is later than the others.
+func (o *Outages) Add(one Outage) {
+	o.Count++
+	o.Seconds += one.Seconds
+	o.LongestSeconds = max(o.LongestSeconds, one.Seconds)
+	if len(o.List) < MaxOutages {
+		o.List = append(o.List, one)
+	}
 }
 
 // Distribution is how a duration was distributed. Percentiles are of the values
@@ -148,7 +191,7 @@ type Schedule struct {
 	Waited    int64        `json:"waited"`     // of them, those that had to wait for a free connection
 	NotSent   int64        `json:"not_sent"`   // of them, those that never got a connection
 	RateRatio float64      `json:"rate_ratio"` // sent / intended
-	Late      Distribution `json:"late"`       // intended start until the bytes were handed to the kernel
+	Late      Distribution `json:"late"`       // for whichever reason: intended start until the bytes were handed to the kernel
 }
 
 // Generator is what the generator saw of itself during the counted time.
@@ -157,7 +200,7 @@ type Generator struct {
 	CPUPerRequest int64        `json:"cpu_per_request_ns"`
 	Busy          float64      `json:"busy"` // share of the time that its loops did not wait; the busiest loop
 	Wait          Distribution `json:"wait"` // how long bytes of responses waited to be read
-	Late          Distribution `json:"late"` // open loop: how late it was by itself, without waits for a free connection
+	Late          Distribution `json:"late"` // open loop: its own lateness, without waits for a free connection
 	// DelaySeconds is how long its threads were ready to run and waited for a core, all
 	// added up. It is -1 if unknown.
 	DelaySeconds float64 `json:"delay_seconds"`
@@ -225,18 +268,20 @@ type Step struct {
 // hundred at most. Responses count where they ended. Those of an open loop that end after
 // the counted time have intervals after it, without a rate.
 type Interval struct {
-	AtNS      int64            `json:"at_ns"` // since the counted time began; negative in the warm-up
-	Seconds   float64          `json:"seconds"`
-	Good      int64            `json:"good"`
-	Bad       int64            `json:"bad"`              // unexpected and failed
-	Errors    map[string]int64 `json:"errors,omitempty"` // by kind
-	P50NS     int64            `json:"p50_ns"`
-	P90NS     int64            `json:"p90_ns"`
-	P99NS     int64            `json:"p99_ns"`
-	MaxNS     int64            `json:"max_ns"`
-	Histogram string           `json:"histogram,omitempty"` // of the latencies, by Histogram.Coarse, for Compare
-	Rate      float64          `json:"rate,omitempty"`      // intended, per second
-	LateP99NS int64            `json:"late_p99_ns,omitempty"`
+	AtNS    int64            `json:"at_ns"` // since the counted time began; negative in the warm-up
+	Seconds float64          `json:"seconds"`
+	Good    int64            `json:"good"`
+	Bad     int64            `json:"bad"`              // unexpected and failed
+	Errors  map[string]int64 `json:"errors,omitempty"` // by kind
+	// NotConnected counts attempts to connect that failed, and that aren't in Bad.
+	NotConnected int64   `json:"not_connected,omitempty"`
+	P50NS        int64   `json:"p50_ns"`
+	P90NS        int64   `json:"p90_ns"`
+	P99NS        int64   `json:"p99_ns"`
+	MaxNS        int64   `json:"max_ns"`
+	Histogram    string  `json:"histogram,omitempty"` // of the latencies, by Histogram.Coarse, for Compare
+	Rate         float64 `json:"rate,omitempty"`      // intended, per second
+	LateP99NS    int64   `json:"late_p99_ns,omitempty"`
 
 	GeneratorCPU float64 `json:"generator_cpu"` // cores
 	ServerCPU    float64 `json:"server_cpu"`    // cores, -1 if unknown

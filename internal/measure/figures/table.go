@@ -5,6 +5,8 @@ import (
 	"io"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/galehttp/gale/internal/bytesconv"
 )
 
 const (
@@ -47,11 +49,13 @@ func (t *table) row(label, format string, args ...any) {
 	t.text(fmt.Sprintf("%-*s", labelWidth, label), strings.Repeat(" ", labelWidth), fmt.Sprintf(format, args...))
 }
 
-// wrap breaks s between words into lines of at most width columns. A longer word is cut.
+// wrap breaks s between words into lines of at most width columns. A longer word is cut. What a
+// terminal would obey is escaped: a document may come from somewhere else.
 func wrap(s string, width int) string {
 	var b strings.Builder
 	column := 0
 	for word := range strings.FieldsSeq(s) {
+		word = bytesconv.Visible(word)
 		n := utf8.RuneCountInString(word)
 		switch {
 		case column == 0:
@@ -90,6 +94,9 @@ func (t *table) responses() {
 	}
 	t.row("Rate", "%s", rate)
 	t.row("Requests", "%s in %s: %s", FormatCount(r.Sent), seconds(run.Seconds), outcomes(r))
+	if o := &run.Outages; o.Count > 0 {
+		t.row("Outages", "%s in %s, the longest %s: no good response came", seconds(o.Seconds), plural(float64(o.Count), "stretch", "stretches"), seconds(o.LongestSeconds))
+	}
 	if len(run.Statuses) > 0 {
 		t.row("Statuses", "%s", statuses(run))
 	}
@@ -127,7 +134,7 @@ func outcomes(r Requests) string {
 	for _, p := range []struct {
 		n    int64
 		what string
-	}{{r.Unexpected, "unexpected"}, {r.Failed, "failed"}, {r.Unanswered, "unanswered"}} {
+	}{{r.Unexpected, "unexpected"}, {r.Failed, "failed"}, {r.Unanswered, "in flight at the end"}} {
 		if p.n > 0 {
 			parts = append(parts, FormatCount(p.n)+" "+p.what)
 		}
@@ -140,6 +147,9 @@ func (t *table) connections() {
 	text := fmt.Sprintf("%s opened for %s at a time", FormatCount(c.Opened), FormatCount(int64(s.Connections)))
 	if c.Reopened > 0 {
 		text += fmt.Sprintf(", %s in place of ended ones", FormatCount(c.Reopened))
+	}
+	if n := t.run.Requests.NotConnected; n > 0 {
+		text += fmt.Sprintf(", %s failed", plural(float64(n), "attempt", "attempts"))
 	}
 	if c.Resumed > 0 {
 		text += fmt.Sprintf(", %s TLS sessions resumed", FormatCount(c.Resumed))
@@ -161,6 +171,7 @@ func (t *table) percentiles() {
 	t.distribution("Latency", &run.Latency)
 	if s := run.Schedule; s != nil {
 		t.distribution("Late starts", &s.Late)
+		t.distribution("Own lateness", &run.Generator.Late)
 	}
 	t.distribution("Connect", &run.Connections.Connect)
 	t.distribution("Handshake", &run.Connections.TLS)
@@ -197,7 +208,7 @@ func (t *table) targets() {
 			p50, p99 = FormatDuration(g.Latency.P50NS), FormatDuration(g.Latency.P99NS)
 		}
 		name := printable(g.Method+" "+g.URL, 34)
-		fmt.Fprintf(&t.b, "%-36s%10s%8s%9s%9s\n", name, FormatCount(g.Requests.Good), FormatCount(g.Requests.Unexpected+g.Requests.Failed), p50, p99)
+		fmt.Fprintf(&t.b, "%-36s%10s%8s%9s%9s\n", name, FormatCount(g.Requests.Good), FormatCount(g.Requests.Failures()), p50, p99)
 	}
 	t.blank()
 }
@@ -223,7 +234,7 @@ func (t *table) steps() {
 			rate = float64(s.Requests.Good) / s.Seconds
 		}
 		fmt.Fprintf(&t.b, "%-13s%11s%12s%9s%9s%9s%10s\n", "at "+seconds(float64(s.AtNS)/1e9), FormatRate(s.Rate), FormatRate(rate),
-			FormatCount(s.Requests.Unexpected+s.Requests.Failed), FormatDuration(s.Latency.P50NS), FormatDuration(s.Latency.P99NS), FormatDuration(s.Late.P99NS))
+			FormatCount(s.Requests.Failures()), FormatDuration(s.Latency.P50NS), FormatDuration(s.Latency.P99NS), FormatDuration(s.Late.P99NS))
 	}
 	t.blank()
 }

@@ -31,9 +31,11 @@ const (
 	// delayLimit is the share of the time that threads wait for a core from which on they
 	// are in others' way.
 	delayLimit = 0.10
-	// rateHeld is the share of an open loop's starts, and of good responses, from which on
-	// its rate was held.
+	// rateHeld is the share of an open loop's starts from which on its rate was held.
 	rateHeld = 0.99
+	// fewFailures is the share of attempts without a good response up to which failures
+	// leave the verdict alone.
+	fewFailures = 0.01
 	// keptUp is the share of the intended rate that the responses of the second half reach
 	// if no requests pile up. One interval's worth of latency is allowed for.
 	keptUp = 0.97
@@ -86,6 +88,9 @@ func Judge(run *Run) Verdict {
 	f := newFacts(run)
 	v := Verdict{Warnings: f.warnings()}
 	v.Limit, v.Text = f.limit()
+	if f.ended() {
+		v.Text = "The server's process ended during the run. " + v.Text
+	}
 	return v
 }
 
@@ -94,6 +99,8 @@ func (f *facts) limit() (Limit, string) {
 	switch {
 	case f.run.Requests.Good == 0:
 		return LimitErrors, f.noneGood()
+	case f.hasFailed():
+		return LimitErrors, f.failureText()
 	case f.open:
 		return f.limitOfRate()
 	}
@@ -125,8 +132,6 @@ func (f *facts) limitOfRate() (Limit, string) {
 	missed := f.missed()
 	what := "The rate was not held: " + missed
 	switch {
-	case f.isAnsweredBadly():
-		return LimitRate, what + ". The server answered, but not as expected." // at any speed
 	case missed != "":
 	case f.isLate():
 		what = "The latencies are not the server's: " + f.lateText()
@@ -151,6 +156,18 @@ func (f *facts) limitOfRate() (Limit, string) {
 	}
 	return LimitRate, what + ". " + f.slowText()
 }
+
+// hasFailed reports whether failures or outages say more about the run than its speed does.
+func (f *facts) hasFailed() bool { return f.run.Outages.Count > 0 || f.hasManyFailures() }
+
+// hasManyFailures reports whether more attempts had no good response than fewFailures.
+func (f *facts) hasManyFailures() bool {
+	r := &f.run.Requests
+	return float64(r.Failures()) > fewFailures*float64(r.Attempts())
+}
+
+// ended reports whether the watched process ended during the run.
+func (f *facts) ended() bool { return f.run.Server.isWatched() && f.run.Server.Ended }
 
 // isHeldUp reports whether the generator's busiest loop stood still outside of its poll, for
 // a large part of the time, or of an open loop's lateness.
@@ -182,20 +199,32 @@ func (f *facts) noise() string {
 		return "other processes used " + FormatShare(f.others) + " of the machine, and cores were scarce"
 	case f.open:
 		return ""
-	case f.spread >= noiseSpread && active:
+	case f.spread >= noiseSpread && active && (scarce || !f.isPause()):
 		return fmt.Sprintf("the rate varied by %s between intervals, while other processes used %s of the machine",
 			FormatShare(f.spread), FormatShare(max(f.others, 0)+max(f.stolen, 0)))
-	case f.spread >= noiseSpreadAlone && f.others < 0 && f.server < 0:
+	case f.spread >= noiseSpreadAlone && f.others < 0 && f.server < 0 && !f.isPause() && !f.hadCores():
 		return fmt.Sprintf("the rate varied by %s between intervals, and what else ran isn't known", FormatShare(f.spread))
 	}
 	return ""
 }
 
-// isAnsweredBadly reports whether an open loop sent what it should, and only statuses or
-// contents of responses were wrong.
-func (f *facts) isAnsweredBadly() bool {
-	r := f.run.Requests
-	return f.run.Schedule.RateRatio >= rateHeld && share(r.Unexpected, r.Sent) > 1-rateHeld && share(r.Failed, r.Sent) <= 1-rateHeld
+// isPause reports whether the rates of a closed loop vary because a server on this machine
+// paused now and then: a response took far longer than half of them, and long enough for it.
+func (f *facts) isPause() bool {
+	l := &f.run.Latency
+	return f.run.Settings.Local && l.MaxNS >= int64(longStall) && l.MaxNS >= stallFactor*l.P50NS && float64(l.MaxNS) >= f.spread*1e9
+}
+
+// hadCores reports whether it is known that a server on this machine had cores left while its
+// rate was low: then it waited for something else, and no other process was in its way.
+func (f *facts) hadCores() bool {
+	return f.run.Settings.Local && f.run.Generator.Others >= 0 && f.usedWhenSlow < coresFull
+}
+
+// isStalled reports whether a response took so long that a closed loop's percentiles hide it.
+func (f *facts) isStalled() bool {
+	l := &f.run.Latency
+	return !f.open && l.MaxNS >= int64(longStall) && l.MaxNS >= stallFactor*l.P99NS
 }
 
 // isLate reports whether the generator's own lateness spoils the latencies.
@@ -216,12 +245,9 @@ func (f *facts) waited() int64 { return f.run.Schedule.Waited }
 // missed returns what was missing from the intended rate, or "".
 func (f *facts) missed() string {
 	s, r := f.run.Schedule, f.run.Requests
-	bad := r.Unexpected + r.Failed
 	switch {
 	case s.RateRatio < rateHeld:
 		return fmt.Sprintf("%s of %s requests were sent in time to count (%s)", FormatCount(r.Sent), FormatCount(s.Intended), FormatShare(s.RateRatio))
-	case float64(bad) > (1-rateHeld)*float64(r.Sent):
-		return fmt.Sprintf("%s of %s requests had no good response (%s)", FormatCount(bad), FormatCount(r.Sent), FormatShare(share(bad, r.Sent)))
 	case f.kept < keptUp:
 		return fmt.Sprintf("in the second half of the time only %s of the rate was answered", FormatShare(f.kept))
 	}
@@ -255,7 +281,8 @@ type facts struct {
 
 	others, stolen float64 // -1 if unknown; the server isn't among the others
 	spread         float64 // of the intervals' rates; -1 if unknown
-	trend          float64 // of the intervals' rates over the run, as a share
+	trend, change  float64 // of the intervals' rates over the run, as shares
+	usedWhenSlow   float64 // share of all cores that was used in intervals whose rate was below the average
 	kept           float64 // share of the intended rate that was answered in the second half; 1 if unknown
 }
 
@@ -283,6 +310,8 @@ func newFacts(run *Run) *facts {
 	f.cores()
 	intervals := counted(run)
 	f.spread, f.trend = spread(intervals)
+	f.change = change(intervals)
+	f.usedWhenSlow = usedWhenSlow(intervals, float64(max(run.Machine.CPUs, 1)))
 	if f.open {
 		f.kept = kept(intervals)
 	}

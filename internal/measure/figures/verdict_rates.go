@@ -35,6 +35,39 @@ func spread(intervals []Interval) (deviation, trend float64) {
 	return math.Sqrt(max(variance-chance, 0)), slope * (n - 1) / average
 }
 
+// change returns how the rate of the last third of counted intervals differs from that of the
+// first third, as a share of the latter: -1 at the least. It returns 0 if there is none.
+func change(intervals []Interval) float64 {
+	n := max(len(intervals)/3, 1)
+	if len(intervals) < minIntervals {
+		return 0
+	}
+	first, last := joined(intervals[:n]), joined(intervals[len(intervals)-n:])
+	before := ratio(float64(first.Good+first.Bad), first.Seconds)
+	if before == 0 {
+		return 0
+	}
+	return ratio(float64(last.Good+last.Bad), last.Seconds)/before - 1
+}
+
+// usedWhenSlow returns the share of a machine's cores that was used in the intervals whose rate
+// was below the average.
+func usedWhenSlow(intervals []Interval, cpus float64) float64 {
+	var responses, seconds, used, slow float64
+	for i := range intervals {
+		responses += float64(intervals[i].Good + intervals[i].Bad)
+		seconds += intervals[i].Seconds
+	}
+	for i := range intervals {
+		in := &intervals[i]
+		if float64(in.Good+in.Bad)*seconds < responses*in.Seconds {
+			used += (in.GeneratorCPU + max(in.ServerCPU, 0) + max(in.Others, 0)*cpus) * in.Seconds
+			slow += in.Seconds
+		}
+	}
+	return ratio(used, slow*cpus)
+}
+
 // detrend returns the slope per step of a straight line through v, and v without it.
 func detrend(v []float64) (slope float64, residuals []float64) {
 	n := float64(len(v))

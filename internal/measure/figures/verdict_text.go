@@ -9,6 +9,67 @@ import (
 	"time"
 )
 
+// failureText says what went wrong in a run that had some good responses.
+func (f *facts) failureText() string {
+	var parts []string
+	add := func(when bool, text string) {
+		if when {
+			parts = append(parts, text)
+		}
+	}
+	add(f.run.Outages.Count > 0, f.outageText())
+	add(f.hasManyFailures(), f.shareText())
+	e, ok := mostFrequent(f.run.Errors)
+	add(ok, errorText(&e))
+	add(!ok && f.run.Outages.Count > 0 && f.run.Requests.Unanswered > 0, plural(float64(f.run.Requests.Unanswered), "request", "requests")+" waited for a response until the end.")
+	if f.open {
+		at, ok := f.lastHeld()
+		add(ok, at)
+	}
+	return strings.Join(parts, " ")
+}
+
+// outageText says for how long no good response came.
+func (f *facts) outageText() string {
+	o := &f.run.Outages
+	var last Outage
+	if n := len(o.List); n > 0 { // a document may come from somewhere else
+		last = o.List[n-1]
+	}
+	at := time.Duration(last.AtNS).Seconds()
+	toTheEnd := o.Count == int64(len(o.List)) && at+last.Seconds >= nearly*f.run.Seconds
+	switch {
+	case toTheEnd && o.Count == 1 && last.AtNS == 0: // some came after the counted time
+		return "The server didn't answer: no good response came in " + seconds(f.run.Seconds) + "."
+	case toTheEnd && o.Count == 1:
+		return fmt.Sprintf("The server stopped answering after %s: no good response came in the last %s.", seconds(at), seconds(last.Seconds))
+	case toTheEnd:
+		return fmt.Sprintf("The server stopped answering %s, for %s of %s; after %s no good response came any more.", plural(float64(o.Count), "time", "times"), seconds(o.Seconds), seconds(f.run.Seconds), seconds(at))
+	case o.Count == 1:
+		from := seconds(at)
+		if last.AtNS == 0 {
+			from = "the start"
+		}
+		return fmt.Sprintf("The server stopped answering for %s of %s: no good response came from %s on.", seconds(o.Seconds), seconds(f.run.Seconds), from)
+	}
+	return fmt.Sprintf("The server stopped answering %s, for %s of %s, the longest time for %s.", plural(float64(o.Count), "time", "times"), seconds(o.Seconds), seconds(f.run.Seconds), seconds(o.LongestSeconds))
+}
+
+// shareText says how many attempts had no good response.
+func (f *facts) shareText() string {
+	r := &f.run.Requests
+	if r.NotConnected == 0 {
+		return fmt.Sprintf("%s of %s requests had no good response (%s).", FormatCount(r.Failures()), FormatCount(r.Attempts()), FormatShare(r.FailedShare()))
+	}
+	return fmt.Sprintf("%s of %s attempts had no good response (%s): %s, and %s to connect.", FormatCount(r.Failures()), FormatCount(r.Attempts()), FormatShare(r.FailedShare()),
+		plural(float64(r.Unexpected+r.Failed), "request", "requests"), plural(float64(r.NotConnected), "attempt", "attempts"))
+}
+
+// errorText says which error came most often.
+func errorText(e *ErrorCount) string {
+	return fmt.Sprintf("The most frequent error was %s, %s: %s.", printable(e.Kind, 40), plural(float64(e.Count), "time", "times"), strings.TrimSuffix(printable(e.Example, 200), "."))
+}
+
 // noneGood says that no response was good, with the most frequent reason.
 func (f *facts) noneGood() string {
 	r := f.run.Requests
@@ -22,7 +83,7 @@ func (f *facts) noneGood() string {
 	e, ok := mostFrequent(f.run.Errors)
 	switch {
 	case ok:
-		text += fmt.Sprintf(" The most frequent error was %s, %s: %s.", printable(e.Kind, 40), plural(float64(e.Count), "time", "times"), strings.TrimSuffix(printable(e.Example, 200), "."))
+		text += " " + errorText(&e)
 	case r.Sent > 0:
 		text = fmt.Sprintf("None of %s requests had a good response: within %s there was no complete one.", FormatCount(r.Sent), seconds(f.run.Seconds))
 	}
@@ -107,7 +168,7 @@ func (f *facts) sharedText() string {
 
 func (f *facts) rateHeldText() string {
 	s := f.run.Schedule
-	text := fmt.Sprintf("The rate was held: %s of %s requests were sent, late by %s at p99", FormatCount(f.run.Requests.Sent), FormatCount(s.Intended), FormatDuration(s.Late.P99NS))
+	text := fmt.Sprintf("The rate was held: %s of %s requests were sent, with starts late by %s at p99", FormatCount(f.run.Requests.Sent), FormatCount(s.Intended), FormatDuration(s.Late.P99NS))
 	if f.server < 0 {
 		return text + "."
 	}
@@ -115,12 +176,12 @@ func (f *facts) rateHeldText() string {
 }
 
 func (f *facts) lateText() string {
-	return fmt.Sprintf("the generator itself started requests late, by %s at p99, and the latencies have %s at p99",
+	return fmt.Sprintf("the generator's own lateness was %s at p99, and the latencies have %s at p99",
 		FormatDuration(f.run.Generator.Late.P99NS), FormatDuration(f.run.Latency.P99NS))
 }
 
 func (f *facts) halfLateText() string {
-	return fmt.Sprintf("the generator itself started half of the requests late by %s or more, and half of the latencies are below %s",
+	return fmt.Sprintf("the generator's own lateness was %s or more for half of the requests, and half of the latencies are below %s",
 		FormatDuration(f.run.Generator.Late.P50NS), FormatDuration(f.run.Latency.P50NS))
 }
 

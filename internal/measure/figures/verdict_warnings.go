@@ -3,6 +3,7 @@ package figures
 import (
 	"fmt"
 	"math"
+	"strings"
 	"time"
 )
 
@@ -49,11 +50,12 @@ func (f *facts) warnOfTime(add func(bool, string, ...any)) {
 
 func (f *facts) warnOfResponses(add func(bool, string, ...any)) {
 	run, r := f.run, f.run.Requests
-	bad := r.Unexpected + r.Failed
-	if r.Good > 0 && bad > 0 {
-		e, _ := mostFrequent(run.Errors)
-		add(e.Kind == "", "%s of the requests had no good response.", FormatShare(share(bad, r.Sent)))
-		add(e.Kind != "", "%s of the requests had no good response, most of them by: %s.", FormatShare(share(bad, r.Sent)), printable(e.Kind, 40))
+	if r.Good > 0 && r.Failures() > 0 && !f.hasManyFailures() { // else the verdict says so
+		most := "."
+		if e, ok := mostFrequent(run.Errors); ok {
+			most = ", most of them by: " + printable(e.Kind, 40) + "."
+		}
+		add(true, "%s%s", strings.TrimSuffix(f.shareText(), "."), most)
 	}
 	if f.open {
 		lost := f.lost()
@@ -99,14 +101,14 @@ func (f *facts) warnOfLatency(add func(bool, string, ...any)) {
 	case l.Count < tailSamples*1000:
 		add(true, "%s %s are too few for p99.9 and above.", FormatCount(l.Count), what)
 	}
-	add(!f.open && l.MaxNS >= int64(longStall) && l.MaxNS >= stallFactor*l.P99NS, "%s", f.stallText())
+	add(f.isStalled(), "%s", f.stallText())
 	g := &run.Generator
 	add(g.Wait.P99NS >= int64(time.Millisecond) && float64(g.Wait.P99NS) >= 0.2*float64(l.P99NS),
 		"Responses waited up to %s (p99) until the generator read them.", FormatDuration(g.Wait.P99NS))
 	add(g.GCPauseMaxNS >= int64(time.Millisecond), "The generator's garbage collector paused it for up to %s.", FormatDuration(g.GCPauseMaxNS))
 	if s := run.Schedule; s != nil {
-		add(s.Late.P99NS >= int64(time.Millisecond), "Starts were late by %s at p99, and by %s at most. This is part of the latencies.", FormatDuration(s.Late.P99NS), FormatDuration(s.Late.MaxNS))
-		add(f.isHalfLate(), "Half of the requests were late by %s or more without waiting for a connection. This is part of the latencies.", FormatDuration(g.Late.P50NS))
+		add(s.Late.P99NS >= int64(time.Millisecond), "Starts were late by %s at p99, and by %s at most, for whichever reason: the generator's own lateness was %s at p99. Both are part of the latencies.", FormatDuration(s.Late.P99NS), FormatDuration(s.Late.MaxNS), FormatDuration(g.Late.P99NS))
+		add(f.isHalfLate(), "The generator's own lateness was %s or more for half of the requests. This is part of the latencies.", FormatDuration(g.Late.P50NS))
 		add(share(f.waited(), s.Intended) > 0.001, "%s of %s starts had to wait for a connection.", FormatCount(f.waited()), FormatCount(s.Intended))
 	}
 }
@@ -116,7 +118,6 @@ func (f *facts) warnOfServer(add func(bool, string, ...any)) {
 	if s == nil {
 		return
 	}
-	add(s.Ended, "The server's process ended during the run.")
 	add(f.server >= serverFull && f.loop >= busyLimit && !f.open, "The generator had little time left as well: its busiest loop waited %s of the time.", FormatShare(max(1-f.loop, 0)))
 	in := counted(run)
 	if len(in) >= minIntervals {
@@ -130,15 +131,15 @@ func (f *facts) warnOfMachine(add func(bool, string, ...any)) {
 	run := f.run
 	add(f.others >= someOthers, "Other processes used %s of the machine.", FormatShare(f.others))
 	add(f.stolen >= someStolen, "The hypervisor took %s of the machine's CPU time.", FormatShare(f.stolen))
-	if f.open {
+	if f.open || run.Outages.Count > 0 { // else the verdict says why the rate changed
 		return
 	}
 	add(f.spread >= noiseSpread, "The rate varied by %s between intervals.", FormatShare(f.spread))
 	direction := "rose"
-	if f.trend < 0 {
+	if f.change < 0 {
 		direction = "fell"
 	}
-	add(f.spread >= 0 && max(f.trend, -f.trend) >= max(noiseSpread, trendChance(run.responses()+run.Requests.Failed)), "The rate %s by %s during the run.", direction, FormatShare(max(f.trend, -f.trend)))
+	add(f.spread >= 0 && max(f.trend, -f.trend) >= max(noiseSpread, trendChance(run.responses()+run.Requests.Failed)), "The rate %s by %s during the run.", direction, FormatShare(max(f.change, -f.change)))
 }
 
 // trendChance returns the trend, as a share of the rate, that n responses have by chance in

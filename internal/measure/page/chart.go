@@ -35,13 +35,14 @@ func (v instant) MarshalJSON() ([]byte, error) {
 
 // chartData is what the script gets of a chart.
 type chartData struct {
-	ID    string     `json:"id"`
-	Axis  Axis       `json:"axis"`
-	Unit  Unit       `json:"unit"`
-	Log   bool       `json:"log"`
-	End   instant    `json:"end,omitempty"`
-	X     []instant  `json:"x"`
-	Lines []lineData `json:"lines"`
+	ID    string       `json:"id"`
+	Axis  Axis         `json:"axis"`
+	Unit  Unit         `json:"unit"`
+	Log   bool         `json:"log"`
+	End   instant      `json:"end,omitempty"`
+	Marks [][2]instant `json:"marks,omitempty"` // from, to
+	X     []instant    `json:"x"`
+	Lines []lineData   `json:"lines"`
 }
 
 type lineData struct {
@@ -88,6 +89,9 @@ func (v *chartView) data() chartData {
 	d := chartData{ID: v.ID, Axis: v.Axis, Unit: v.Unit, Log: v.Log, End: instant(v.End)}
 	for _, x := range v.X {
 		d.X = append(d.X, instant(x))
+	}
+	for _, m := range v.Marks {
+		d.Marks = append(d.Marks, [2]instant{instant(m.From), instant(m.To)})
 	}
 	for _, l := range v.Lines {
 		values := make([]value, len(l.Values))

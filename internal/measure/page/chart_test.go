@@ -157,17 +157,18 @@ func TestLeftOut(t *testing.T) {
 	}
 }
 
-// Requests without a response aren't errors, but a share of 0 % alone hides them.
+// Requests that wait for a response at the end are no errors and in no share, but a share of 0 %
+// alone hides them.
 func TestUnanswered(t *testing.T) {
 	r := &report{run: &figures.Run{Requests: figures.Requests{Sent: 64, Unanswered: 64}}}
-	if got := r.errorsNumber(); got.Note != "0 of 64, 64 unanswered" {
+	if got := r.errorsNumber(); got.Note != "0 of 0, 64 in flight at the end" {
 		t.Errorf("the note is %q", got.Note)
 	}
 	if f := r.generatorFacts(); strings.Contains(fmt.Sprint(*f), "CPU per request") {
 		t.Errorf("%v has the CPU time of no request", f)
 	}
 	r.run.Requests = figures.Requests{Sent: 100_000, Good: 99_940, Unanswered: 60}
-	if got := r.errorsNumber(); got.Note != "0 of 100,000" {
+	if got := r.errorsNumber(); got.Note != "0 of 99,940" {
 		t.Errorf("the note is %q", got.Note)
 	}
 }
@@ -182,6 +183,7 @@ func TestVerdict(t *testing.T) {
 		{figures.LimitServer, "The server was the limit: it used all.", Good, "The server was the limit", "It used all."},
 		{figures.LimitServer, "The server was the limit, or the network.", Good, "The server was the limit", "The server was the limit, or the network."},
 		{figures.LimitGenerator, "", Bad, "The generator was the limit", ""},
+		{figures.LimitErrors, "None.", Bad, "There was no good response", "None."},
 		{"new", "text", Caution, "Limit: new", "text"},
 	} {
 		r := report{run: &figures.Run{Verdict: figures.Verdict{Limit: test.limit, Text: test.text}}}
@@ -189,7 +191,11 @@ func TestVerdict(t *testing.T) {
 			t.Errorf("%s: %+v", test.limit, v)
 		}
 	}
-	r := report{run: &figures.Run{Verdict: figures.Verdict{Limit: figures.LimitServer}, Requests: figures.Requests{Sent: 100, Good: 99, Failed: 1}}}
+	r := report{run: &figures.Run{Verdict: figures.Verdict{Limit: figures.LimitErrors}, Requests: figures.Requests{Sent: 100, Good: 50, Failed: 50}}}
+	if v := r.verdict(); v.Word != "Too many errors" || v.Tone != Bad {
+		t.Errorf("half is errors: %+v", v)
+	}
+	r = report{run: &figures.Run{Verdict: figures.Verdict{Limit: figures.LimitServer}, Requests: figures.Requests{Sent: 100, Good: 99, Failed: 1}}}
 	if tone := r.verdict().Tone; tone != Caution {
 		t.Errorf("with errors, the tone is %q", tone)
 	}

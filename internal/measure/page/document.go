@@ -125,7 +125,11 @@ type Chart struct {
 	Log   bool      // of the vertical axis. Values that aren't positive are left out
 	Empty string    // what to say if no line has a value
 	End   float64   // over time: when the counted time ends, if there is more after it
+	Marks []Span    // over time: stretches that are marked
 }
+
+// Span is a stretch of time in a chart, in seconds.
+type Span struct{ From, To float64 }
 
 // MaxLines is the largest number of lines that a chart can show.
 const MaxLines = 16

@@ -315,7 +315,7 @@ func TestCharts(t *testing.T) {
 
 // The page holds the document.
 func TestData(t *testing.T) {
-	for _, name := range []string{"plain", "ramp", "urls", "errors", "short", "unwatched"} {
+	for _, name := range []string{"plain", "ramp", "urls", "errors", "outage", "short", "unwatched"} {
 		run := samples[name]()
 		var got figures.Run
 		if err := json.Unmarshal([]byte(text(parsed(t, written(t, run)).byID("data"))), &got); err != nil {
@@ -429,7 +429,7 @@ func TestFields(t *testing.T) {
 	run.Generator.Late = figures.Distribution{Count: 1, P50NS: 61_000, P99NS: 62_000}
 	page := text(parsed(t, written(t, run)).root)
 	for _, want := range []string{
-		"3 runs together", "ended early by the user", "Late by itself, p50 and p99", "61.0 µs, 62.0 µs", "Waited for a core, all threads", "400 ms", "the longest pause 210 µs",
+		"3 runs together", "ended early by the user", "Own lateness, p50 and p99", "61.0 µs, 62.0 µs", "Waited for a core, all threads", "400 ms", "the longest pause 210 µs",
 		"Its cores", "Busiest thread", "62 % of the time", "Memory before the first connection", "12.0 MB", "Processes at the most", "Allocations per request", "1.50, 210 B",
 		"Intended, waited for a connection", "51,000", "2, of them 2 allowed: 0-1", "other processes",
 	} {
@@ -473,6 +473,25 @@ func (w failing) Write([]byte) (int, error) { return 0, w.err }
 func TestEmpty(t *testing.T) {
 	written(t, &figures.Run{})
 	writtenDocument(t, &Document{})
+}
+
+// TestOutage shows that a page says for how long no good response came, names that first, marks
+// it in each chart over time, and counts attempts to connect in its shares.
+func TestOutage(t *testing.T) {
+	run := outageRun()
+	run.Requests.Good, run.Requests.Unanswered = 1296, 64
+	run.Requests.Sent = 1296 + 64 + 64
+	page := written(t, run)
+	words := text(parsed(t, page).root)
+	for _, want := range []string{"The server stopped answering", "Without a good response", "9 s", "2 outages, the longest 8 s",
+		"In the red parts, 9 s together, no good response came.", "704 of 2,000, 64 in flight at the end", "35 %", "Attempts to connect that failed"} {
+		if !strings.Contains(words, want) {
+			t.Errorf("the page doesn't have %q", want)
+		}
+	}
+	if n := strings.Count(string(page), `"marks":[[3,4],[12,20]]`); n < 3 {
+		t.Errorf("%d charts are marked", n)
+	}
 }
 
 // TestShortAndLate shows that a page says how much time a point stands for, and marks what

@@ -134,7 +134,7 @@ var verdicts = map[figures.Limit]Verdict{
 	figures.LimitShared:    {Tone: Caution, Word: "The generator and the server wanted the same cores"},
 	figures.LimitRate:      {Tone: Caution, Word: "The rate was not held"},
 	figures.LimitNoise:     {Tone: Caution, Word: "Too noisy to tell"},
-	figures.LimitErrors:    {Tone: Bad, Word: "There was no good response"},
+	figures.LimitErrors:    {Tone: Bad, Word: "Too many errors"},
 }
 
 func (r *report) verdict() Verdict {
@@ -143,8 +143,14 @@ func (r *report) verdict() Verdict {
 	if !ok {
 		v = Verdict{Tone: Caution, Word: "Limit: " + clean(string(given.Limit), 40)}
 	}
-	if q := &r.run.Requests; v.Tone == Good && share(q.Unexpected+q.Failed, q.Sent) >= 0.01 {
+	switch {
+	case v.Tone == Good && r.run.Requests.FailedShare() >= 0.01:
 		v.Tone = Caution
+	case given.Limit != figures.LimitErrors:
+	case r.run.Requests.Good == 0:
+		v.Word = "There was no good response"
+	case r.run.Outages.Count > 0:
+		v.Word = "The server stopped answering"
 	}
 	v.Text = withoutWord(clean(given.Text, 2*maxText), v.Word)
 	for _, warning := range given.Warnings[:min(len(given.Warnings), 20)] {
@@ -181,6 +187,9 @@ func (r *report) numbers() []Number {
 			Number{Name: "Latency max", Value: duration(float64(l.MaxNS))})
 	}
 	numbers = append(numbers, r.errorsNumber())
+	if o := &run.Outages; o.Count > 0 {
+		numbers = append(numbers, Number{Name: "Without a good response", Value: seconds(o.Seconds), Note: plural(o.Count, "outage") + ", the longest " + seconds(o.LongestSeconds), Tone: Bad})
+	}
 	if s := run.Server; s != nil && s.CPUPerRequest > 0 {
 		numbers = append(numbers, Number{
 			Name: "Server CPU per request", Value: duration(float64(s.CPUPerRequest)),
@@ -204,12 +213,11 @@ func (r *report) numbers() []Number {
 
 func (r *report) errorsNumber() Number {
 	q := &r.run.Requests
-	bad := q.Unexpected + q.Failed
-	n := Number{Name: "Errors", Value: percent(share(bad, q.Sent)), Note: grouped(bad) + " of " + grouped(q.Sent)}
+	n := Number{Name: "Errors", Value: percent(q.FailedShare()), Note: grouped(q.Failures()) + " of " + grouped(q.Attempts())}
 	if share(q.Unanswered, q.Sent) > 0.01 {
-		n.Note += ", " + grouped(q.Unanswered) + " unanswered"
+		n.Note += ", " + grouped(q.Unanswered) + " in flight at the end"
 	}
-	if bad > 0 {
+	if q.Failures() > 0 {
 		n.Tone = Bad
 	}
 	return n

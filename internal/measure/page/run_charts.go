@@ -95,6 +95,9 @@ func (r *report) overTime() Section {
 		s.Text = append(s.Text, "The run is long: each point stands for "+plural(int64(r.merged), "interval")+". Percentiles are the highest of them, rates their averages.")
 	}
 	s.Text = append(s.Text, r.intervalTexts()...)
+	if len(r.outages()) > 0 {
+		s.Text = append(s.Text, "In the red parts, "+seconds(r.run.Outages.Seconds)+" together, no good response came.")
+	}
 	if r.intervals[0].AtNS < 0 {
 		s.Text = append(s.Text, "The shaded part before 0 s is the warm-up. It isn't counted elsewhere.")
 	}
@@ -170,7 +173,7 @@ func (r *report) errorsChart() *Chart {
 	totals := map[string]int64{}
 	bad := int64(0)
 	for _, i := range r.intervals {
-		bad += i.Bad
+		bad += i.Bad + i.NotConnected
 		for kind, n := range i.Errors {
 			totals[kind] += n
 		}
@@ -199,7 +202,7 @@ func (r *report) errorsChart() *Chart {
 		}))
 	}
 	if len(kinds) == 0 {
-		c.Lines = append(c.Lines, r.line("all kinds", false, func(i *figures.Interval) float64 { return perSecond(i, i.Bad) }))
+		c.Lines = append(c.Lines, r.line("all kinds", false, func(i *figures.Interval) float64 { return perSecond(i, i.Bad+i.NotConnected) }))
 	}
 	return c
 }
@@ -226,7 +229,17 @@ func (r *report) chart(title, tip string, unit Unit, lines ...Line) *Chart {
 	for _, i := range r.intervals {
 		c.X = append(c.X, float64(i.AtNS)/1e9+i.Seconds/2)
 	}
+	for _, o := range r.outages() {
+		from := float64(o.AtNS) / 1e9
+		c.Marks = append(c.Marks, Span{from, from + o.Seconds})
+	}
 	return c
+}
+
+// outages returns the outages that charts show. A document may come from somewhere else.
+func (r *report) outages() []figures.Outage {
+	list := r.run.Outages.List
+	return list[:min(len(list), figures.MaxOutages)]
 }
 
 func (r *report) line(name string, highest bool, value func(*figures.Interval) float64) Line {

@@ -22,7 +22,7 @@ func (r *report) generatorFacts() *Facts {
 		f.add("Waited for a core, all threads", duration(g.DelaySeconds*1e9))
 	}
 	if g.Late.Count > 0 {
-		f.add("Late by itself, p50 and p99", duration(float64(g.Late.P50NS))+", "+duration(float64(g.Late.P99NS)))
+		f.add("Own lateness, p50 and p99", duration(float64(g.Late.P50NS))+", "+duration(float64(g.Late.P99NS)))
 	}
 	if g.Wait.Count > 0 {
 		f.add("Responses waited to be read, p99", duration(float64(g.Wait.P99NS)))
@@ -111,13 +111,12 @@ func latencyCells(d *figures.Distribution) []Cell {
 	return cells
 }
 
-// errorsCell says how many of the requests had no good response.
+// errorsCell says how many of the attempts had no good response.
 func errorsCell(q *figures.Requests) Cell {
-	bad := q.Unexpected + q.Failed
-	if bad == 0 {
+	if q.Failures() == 0 {
 		return Cell{Text: "0"}
 	}
-	return Cell{Text: percent(share(bad, q.Sent)), Note: grouped(bad), Tone: Bad}
+	return Cell{Text: percent(q.FailedShare()), Note: grouped(q.Failures()), Tone: Bad}
 }
 
 func (r *report) steps() Section {
@@ -188,7 +187,8 @@ func (r *report) responses() Section {
 	f.add("Good responses", grouped(q.Good))
 	f.add("Responses that weren't as expected", grouped(q.Unexpected))
 	f.add("No complete response", grouped(q.Failed))
-	f.add("Unanswered when the run ended", grouped(q.Unanswered))
+	f.add("In flight when the run ended", grouped(q.Unanswered))
+	f.add("Attempts to connect that failed", grouped(q.NotConnected))
 	if run.Schedule != nil {
 		f.add("Intended", grouped(run.Schedule.Intended))
 		f.add("Intended, waited for a connection", grouped(run.Schedule.Waited))
@@ -234,13 +234,13 @@ func (r *report) expectations() *Table {
 }
 
 func (r *report) errors() *Table {
-	t := &Table{Title: "Errors", Columns: []Column{{Title: "Kind", Left: true}, {Title: "Count"}, {Title: "Of all requests"}, {Title: "The first", Left: true}}}
+	t := &Table{Title: "Errors", Columns: []Column{{Title: "Kind", Left: true}, {Title: "Count"}, {Title: "Of all attempts"}, {Title: "The first", Left: true}}}
 	t.Tip = r.leftOut(len(r.run.Errors), "kinds")
 	for _, e := range r.run.Errors[:min(len(r.run.Errors), r.rows)] {
 		t.Rows = append(t.Rows, Row{Cells: []Cell{
 			{Text: clean(e.Kind, 100), Tone: Bad},
 			{Text: grouped(e.Count)},
-			{Text: percent(share(e.Count, r.run.Requests.Sent))},
+			{Text: percent(share(e.Count, r.run.Requests.Attempts()))},
 			{Text: clean(e.Example, maxText), Code: true},
 		}})
 	}

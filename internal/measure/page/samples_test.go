@@ -16,6 +16,7 @@ import (
 var samples = map[string]func() *figures.Run{
 	"plain":     func() *figures.Run { return sampleRun(30) },
 	"errors":    erringRun,
+	"outage":    outageRun,
 	"ramp":      rampRun,
 	"urls":      urlsRun,
 	"short":     shortRun,
@@ -125,6 +126,23 @@ func erringRun() *figures.Run {
 		in := &run.Intervals[i]
 		*in = figures.Interval{AtNS: in.AtNS, Seconds: 1, Bad: 60, GeneratorCPU: 0.05, ServerCPU: 0.01, ServerMemory: in.ServerMemory,
 			Errors: map[string]int64{"connect": 50, "status": 6, "timeout": int64(4 + i%3)}}
+	}
+	return run
+}
+
+// outageRun is a run whose server stops in the middle and refuses connections then.
+func outageRun() *figures.Run {
+	run := sampleRun(20)
+	run.Verdict = figures.Verdict{Limit: figures.LimitErrors, Text: "The server stopped answering after 12.0 s: no good response came in the last 8 s."}
+	run.Outages.Add(figures.Outage{AtNS: 3e9, Seconds: 1})
+	run.Outages.Add(figures.Outage{AtNS: 12e9, Seconds: 8})
+	run.Requests.Failed, run.Requests.NotConnected = 64, 640
+	run.Requests.Sent += 64
+	run.Errors = []figures.ErrorCount{{Kind: "connect", Count: 640, Example: "connection refused"}, {Kind: "reset", Count: 64, Example: "connection reset by peer"}}
+	for i := range run.Intervals {
+		if in := &run.Intervals[i]; in.AtNS == 3e9 || in.AtNS >= 12e9 {
+			*in = figures.Interval{AtNS: in.AtNS, Seconds: 1, NotConnected: 80, GeneratorCPU: 0.05, ServerCPU: -1, Errors: map[string]int64{"connect": 80}}
+		}
 	}
 	return run
 }

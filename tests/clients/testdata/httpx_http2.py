@@ -37,8 +37,16 @@ async def talk(url, **how):
             async with c.stream("GET", "/big?n=1000000") as r:  # given up after the first bytes
                 async for _ in r.aiter_raw(1000):
                     break
-        slow = [asyncio.create_task(c.get("/slow?ms=300")) for _ in range(10)]
-        await asyncio.sleep(0.1)
+        sent = asyncio.Semaphore(0)
+
+        async def trace(event, _):
+            if event == "http2.receive_response_headers.started":
+                sent.release()
+
+        # A request that is cancelled while httpx sends it breaks the connection.
+        slow = [asyncio.create_task(c.get("/slow?ms=3000", extensions={"trace": trace})) for _ in range(10)]
+        for _ in slow:
+            await sent.acquire()
         for task in slow:
             task.cancel()
         await asyncio.gather(*slow, return_exceptions=True)

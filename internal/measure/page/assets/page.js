@@ -82,20 +82,21 @@
     return [x[0] - (x[1] - x[0]) / 2, x[last] + (x[last] - x[last - 1]) / 2];
   };
 
-  // What isn't the counted time, which begins at 0, is shaded.
-  const shade = (end) => (u) => {
+  // What isn't the counted time, which begins at 0, is shaded, and so are marked stretches.
+  const shade = (end, marked) => (u) => {
     const { min, max } = u.scales.x;
-    const part = (from, to) => {
+    const part = (from, to, name = 'line', alpha = 0.6) => {
       if (from >= to) return;
       const left = u.valToPos(from, 'x', true);
       u.ctx.save();
-      u.ctx.fillStyle = colour('line');
-      u.ctx.globalAlpha = 0.6;
+      u.ctx.fillStyle = colour(name);
+      u.ctx.globalAlpha = alpha;
       u.ctx.fillRect(left, u.bbox.top, u.valToPos(to, 'x', true) - left, u.bbox.height);
       u.ctx.restore();
     };
     if (u.data[0][0] < 0) part(min, Math.min(0, max)); // the warm-up
     if (end) part(Math.max(end, min), max); // the last responses
+    for (const [from, to] of marked) part(Math.max(from, min), Math.min(to, max), 'bad', 0.15);
   };
 
   const axis = (more) => ({
@@ -177,7 +178,7 @@
         points: overTime ? { size: 6, space: 14, fill: () => colour('back') } : { show: false },
       }))),
       padding: [10, 28, 0, 0],
-      hooks: { setCursor: [show], drawClear: overTime ? [shade(data.end)] : [] },
+      hooks: { setCursor: [show], drawClear: overTime ? [shade(data.end, data.marks || [])] : [] },
     };
     const u = new uPlot(options, [data.x].concat(data.lines.map((line) => line.values)), plot);
     charts.push({ u, plot, height: u.height });

@@ -1,7 +1,0 @@
-//go:build !linux
-
-package gale
-
-import "net"
-
-func smallBuffers(net.Listener) {}

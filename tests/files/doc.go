@@ -1,0 +1,2 @@
+// Package files has black-box tests of FS.
+package files

@@ -1,0 +1,49 @@
+package harness
+
+import (
+	"crypto/tls"
+	"net"
+	"strconv"
+	"testing"
+
+	"github.com/galehttp/gale"
+	"github.com/galehttp/gale/tests/harness/peers"
+)
+
+// OnDuplexServers calls f for each engine, in the clear and over TLS. dial makes a
+// connection to a server of h.
+func OnDuplexServers(t *testing.T, h gale.RequestHandler, f func(t *testing.T, dial func() *peers.Conn)) {
+	peers.OnEngines(t, func(t *testing.T, e gale.Engine) {
+		for _, secure := range []bool{false, true} {
+			t.Run("tls="+strconv.FormatBool(secure), func(t *testing.T) {
+				l := &peers.Log{}
+				s := &gale.Server{Engine: e, StreamRequestBody: true, Handler: h, Logger: l}
+				var addr string
+				if secure {
+					addr = StartTLS(t, s)
+				} else {
+					addr = Start(t, s, nil).Addr
+				}
+				f(t, func() *peers.Conn {
+					c, err := net.Dial("tcp", addr)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if secure {
+						c = tls.Client(c, &tls.Config{InsecureSkipVerify: true})
+					}
+					return peers.NewConn(t, c)
+				})
+				if l.String() != "" {
+					t.Errorf("the log has %q, want nothing", l.String())
+				}
+			})
+		}
+	})
+}
+
+// StartTLS serves s over TLS and returns its address.
+func StartTLS(t *testing.T, s *gale.Server) (addr string) {
+	t.Helper()
+	return peers.ServeTLS(t, s, peers.LogTo(&s.Logger), gale.GenerateTestCertificate).Addr
+}

@@ -1,0 +1,2 @@
+// Package server has black-box tests of servers, as their clients and handlers see them.
+package server

@@ -1,0 +1,213 @@
+package gale
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net/http"
+	"path"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/galehttp/gale/tests/harness/peers"
+)
+
+func TestArgsParseLimit(t *testing.T) {
+	var a Args
+	a.Parse(strings.Repeat("k=v&", maxParsedArgs+5))
+	if a.Len() != maxParsedArgs {
+		t.Errorf("%d arguments", a.Len())
+	}
+	a.Add("one", "more")
+	if !a.Has("one") {
+		t.Error("the limit is for what is parsed, not for what is added")
+	}
+}
+
+func TestParseCookieDate(t *testing.T) {
+	want := time.Date(1994, time.November, 6, 8, 49, 37, 0, time.UTC)
+	for _, s := range []string{
+		"Sun, 06 Nov 1994 08:49:37 GMT", "Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994",
+		"06 nov 1994 8:49:37", "8:49:37 1994 NOVEMBER 6th", "sun,6-nov-94,08:49:37;gmt+x",
+	} {
+		if got, ok := parseCookieDate([]byte(s)); !ok || !got.Equal(want) {
+			t.Errorf("%q: %v, %v", s, got, ok)
+		}
+	}
+	for _, s := range []string{
+		"", "x", "06 Nov 1994", "06 Nov 08:49:37", "Nov 1994 08:49:37", "06 1994 08:49:37", "32 Nov 1994 08:49:37", "31 Nov 1994 08:49:37",
+		"06 Nov 1600 08:49:37", "06 Nov 1994 24:49:37", "06 Nov 1994 08:60:37", "06 Nov 1994 08:49:60", "0 Nov 1994 08:49:37", "06 Foo 1994 08:49:37",
+	} {
+		if got, ok := parseCookieDate([]byte(s)); ok {
+			t.Errorf("%q: %v, want no date", s, got)
+		}
+	}
+	if got, _ := parseCookieDate([]byte("1 Jan 00 0:0:0")); got.Year() != 2000 {
+		t.Errorf("year 00 is %d", got.Year())
+	}
+}
+
+func TestErrorTexts(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		want string
+	}{
+		{ErrBodyTooLarge, "gale: body size exceeds the given limit"},
+		{ErrTimeout, "gale: timeout"},
+		{EscapeError("%zz"), `gale: invalid url escape "%zz"`},
+		{InvalidHostError("a b"), `gale: invalid character "a b" in host name`},
+		{ErrNothingRead{io.ErrClosedPipe}, "io: read/write on closed pipe"},
+		{&ErrSmallBuffer{}, ErrSmallReadBuffer.Error()},
+		{ErrBrokenChunk{}, "gale: broken chunk"},
+		{ErrNothingRead{}, "gale: nothing read"},
+		{ErrBodyStreamWritePanic{}, "gale: panic while writing body stream"},
+	} {
+		if got := c.err.Error(); got != c.want {
+			t.Errorf("%T: %q, want %q", c.err, got, c.want)
+		}
+	}
+}
+
+func TestErrorWrapping(t *testing.T) {
+	if !errors.Is(ErrBrokenChunk{io.ErrUnexpectedEOF}, io.ErrUnexpectedEOF) {
+		t.Error("ErrBrokenChunk hides the error it wraps")
+	}
+	var small *ErrSmallBuffer
+	if !errors.As(error(&ErrSmallBuffer{ErrSmallReadBuffer}), &small) || !errors.Is(small, ErrSmallReadBuffer) {
+		t.Error("ErrSmallBuffer can't be told by type and sentinel")
+	}
+	var timeout interface{ Timeout() bool }
+	if !errors.As(error(ErrTimeout), &timeout) || !timeout.Timeout() {
+		t.Error("ErrTimeout isn't a timeout")
+	}
+}
+
+func TestStatusMessage(t *testing.T) {
+	for code := -1; code < 1000; code++ {
+		got, std := StatusMessage(code), http.StatusText(code)
+		switch code {
+		case StatusTeapot, StatusRequestURITooLong, StatusRequestHeaderFieldsTooLarge, StatusRequestedRangeNotSatisfiable:
+			if got == unknownStatus {
+				t.Errorf("%d has no message", code)
+			}
+			continue
+		}
+		if std == "" {
+			std = unknownStatus
+		}
+		if got != std {
+			t.Errorf("%d: %q, want %q", code, got, std)
+		}
+	}
+	for _, code := range []int{301, 302, 303, 307, 308} {
+		if !StatusCodeIsRedirect(code) {
+			t.Errorf("%d is a redirect", code)
+		}
+	}
+	for _, code := range []int{200, 300, 304, 305, 306, 404} {
+		if StatusCodeIsRedirect(code) {
+			t.Errorf("%d is no redirect", code)
+		}
+	}
+}
+
+func FuzzParseHTTPDate(f *testing.F) {
+	f.Add("Sun, 06 Nov 1994 08:49:37 GMT")
+	f.Add("Thu, 29 Feb 1900 23:59:59 GMT")
+	f.Add("Sunday, 06-Nov-94 08:49:37 GMT")
+	f.Fuzz(func(t *testing.T, s string) {
+		got, err := ParseHTTPDate([]byte(s))
+		want, werr := http.ParseTime(s)
+		// net/http accepts any name for the time zone in the format of RFC 850.
+		if err == nil && (werr != nil || !got.Equal(want)) || err != nil && werr == nil && len(s) == len(layoutIMF) && s[3] == ',' {
+			t.Fatalf("%q: %v, %v; net/http: %v, %v", s, got, err, want, werr)
+		}
+		if err == nil {
+			if out := string(AppendHTTPDate(nil, got)); out != want.UTC().Format(http.TimeFormat) {
+				t.Fatalf("%q is printed as %q", s, out)
+			}
+		}
+	})
+}
+
+func TestAppendNormalPath(t *testing.T) {
+	for _, tt := range []struct{ in, slash, backslash string }{
+		{"", "/", "/"},
+		{"/", "/", "/"},
+		{"///", "/", "/"},
+		{"a", "/a", "/a"},
+		{"..", "/", "/"},
+		{"/a/b/..", "/a/", "/a/"},
+		{"/a/b/.", "/a/b/", "/a/b/"},
+		{"/a/b/../", "/a/", "/a/"},
+		{"/a/..", "/", "/"},
+		{"/../../x", "/x", "/x"},
+		{"/a/../../b/", "/b/", "/b/"},
+		{"/a//../b", "/b", "/b"},
+		{"/..a/...b/.c/d..", "/..a/...b/.c/d..", "/..a/...b/.c/d.."},
+		{"/a%2Fb", "/a/b", "/a/b"},
+		{"/%2e%2E/%2f/x", "/x", "/x"},
+		{"/a%2f%2e%2e%2fb", "/b", "/b"},
+		{"/%252e%252e/x", "/%2e%2e/x", "/%2e%2e/x"},
+		{`/a\..\..\b`, `/a\..\..\b`, "/b"},
+		{"/a/..%5c..%5cb", `/a/..\..\b`, "/b"},
+		{`\..\x`, `/\..\x`, "/x"},
+		{`/\\host\share`, `/\\host\share`, "/host/share"},
+		{"/%", "/%", "/%"},
+	} {
+		if got := string(appendNormalPath([]byte("P"), []byte(tt.in), false)); got != "P"+tt.slash {
+			t.Errorf("%q: %q, want %q", tt.in, got[1:], tt.slash)
+		}
+		if got := string(appendNormalPath([]byte("P"), []byte(tt.in), true)); got != "P"+tt.backslash {
+			t.Errorf("%q with backslashes: %q, want %q", tt.in, got[1:], tt.backslash)
+		}
+	}
+}
+
+func FuzzAppendNormalPath(f *testing.F) {
+	for _, s := range []string{"/a/../b", "/%2e%2e/", `\..\`, "////.//..", "%2f%2e"} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, src []byte) {
+		got := appendNormalPath(nil, src, false)
+		peers.CheckNormalPath(t, got)
+		if len(got) > len(src)+1 {
+			t.Fatalf("%q grew to %q", src, got)
+		}
+		win := appendNormalPath(nil, src, true)
+		peers.CheckNormalPath(t, win)
+		if bytes.IndexByte(win, '\\') >= 0 {
+			t.Fatalf("%q kept a backslash: %q", src, win)
+		}
+		// Without escapes it is path.Clean, except for the trailing slash.
+		if bytes.IndexByte(src, '%') < 0 {
+			if want := path.Clean("/" + string(src)); strings.TrimSuffix(string(got), "/") != strings.TrimSuffix(want, "/") {
+				t.Fatalf("%q: %q, path.Clean: %q", src, got, want)
+			}
+			if again := appendNormalPath(nil, got, false); !bytes.Equal(again, got) {
+				t.Fatalf("%q: normal form %q changes to %q", src, got, again)
+			}
+		}
+	})
+}
+
+// Slices that were returned earlier don't change when other parts change.
+func TestURISlicesStay(t *testing.T) {
+	var u URI
+	if err := u.Parse([]byte("host"), []byte("/path?query")); err != nil {
+		t.Fatal(err)
+	}
+	host, path, query := u.Host(), u.Path(), u.QueryString()
+	for i := range 3000 {
+		u.SetPath(strings.Repeat("x", i%100))
+		u.SetQueryStringBytes(u.Path())
+		u.SetHash("hash")
+	}
+	if string(host) != "host" || string(path) != "/path" || string(query) != "query" || string(u.Host()) != "host" {
+		t.Errorf("%q %q %q", host, path, query)
+	}
+	if cap(u.buf) > 4*maxKeptScratch {
+		t.Errorf("the arena grew to %d bytes", cap(u.buf))
+	}
+}
