@@ -41,7 +41,8 @@ mean. The exit code says it too:
   3  the generator was the limit, or shared its cores with the server
   4  the rate was not held
   5  too noisy to tell
-  6  no good response
+  6  too many errors: more than 1 % of the attempts had no good response, or
+     for a second or more none came
 
 Ctrl-C ends the run and shows what there is; a second one ends it at once.
 

@@ -56,11 +56,11 @@ func TestBenchCmdEndsLate(t *testing.T) {
 	ln.Close()
 	dir := t.TempDir()
 	go func() { // what a server would do: it takes a connection, says nothing, and ends
-		for range 1000 {
-			if _, err := os.Stat(filepath.Join(dir, "started")); err == nil {
-				break
+		for !exists(filepath.Join(dir, "started")) {
+			if t.Context().Err() != nil {
+				return // it was never started
 			}
-			time.Sleep(5 * time.Millisecond)
+			time.Sleep(5 * time.Millisecond) // between two looks
 		}
 		ln, err := net.Listen("tcp", address)
 		if err != nil {

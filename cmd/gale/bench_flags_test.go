@@ -307,12 +307,49 @@ func TestBenchURL(t *testing.T) {
 func TestRepeatCommand(t *testing.T) {
 	got := repeatCommand([]string{"-c", "5", "http://ann:pw@h/a@b", "-H", "authorization: pw", "--header=X-API-Key: pw", "-H", "X-A: b=c",
 		"--cookie", "id=pw", "-cookie=id=pw", "--url", "https://pw@h/ weight=3", "--expect=body=ok",
-		"ann:pw@h/a@b", "--url=ann:pw@h", "--http2", "pw@h:1?a", "--name", "ann@h"}, []string{"ann:pw@h/a@b", "ann:pw@h", "pw@h:1?a"})
+		"ann:pw@h/a@b", "--url=ann:pw@h", "--http2", "pw@h:1?a", "--name", "ann@h",
+		"ann:pw@h/?u=http://a", "--url=ann:pw@h/l?u=https://a", "--url", "ann:pw@h/?u=http://a weight=3", "http://ann:pw@h/?u=http://bob:pw@h",
+		"h/?u=http://bob:pw@h#http://pw@h", "-H", "Referer: http://bob:pw@h/", "-d", "u=http://bob:pw@h", "WSS://ann:pw@h", "http://[::1]:1/"},
+		[]string{"ann:pw@h/a@b", "ann:pw@h", "pw@h:1?a", "ann:pw@h/?u=http://a", "ann:pw@h/l?u=https://a", "ann:pw@h/?u=http://a weight=3",
+			"http://ann:pw@h/?u=http://bob:pw@h", "h/?u=http://bob:pw@h#http://pw@h", "WSS://ann:pw@h", "http://[::1]:1/"})
 	want := []string{"gale", "bench", "-c", "5", "http://***@h/a@b", "-H", "authorization: ***", "--header=X-API-Key: ***", "-H", "X-A: b=c",
 		"--cookie", "id=***", "-cookie=id=***", "--url", "https://***@h/ weight=3", "--expect=body=ok",
-		"***@h/a@b", "--url=***@h", "--http2", "***@h:1?a", "--name", "ann@h"}
+		"***@h/a@b", "--url=***@h", "--http2", "***@h:1?a", "--name", "ann@h",
+		"***@h/?u=http://a", "--url=***@h/l?u=https://a", "--url", "***@h/?u=http://a weight=3", "http://***@h/?u=http://***@h",
+		"h/?u=http://***@h#http://***@h", "-H", "Referer: http://***@h/", "-d", "u=http://***@h", "WSS://***@h", "http://[::1]:1/"}
 	if !slices.Equal(got, want) {
 		t.Errorf("%q, want\n%q", got, want)
+	}
+}
+
+// Nothing that may be read by others has the password of a URL: neither the text of results nor an
+// error.
+func TestURLPassword(t *testing.T) {
+	for text, want := range map[string]string{ // "": an error
+		"ann:pw@h/":                      "http://h/",
+		"https://ann:pw@h/?u=http://a":   "https://h/?u=http://a",
+		"ann:pw@h/?u=http://a":           "http://h/?u=http://a",
+		"http://h/?u=http://bob:pw@h":    "http://h/?u=http://***@h",
+		"ann:pw@h/ a":                    "",
+		"ann:pw@h/ weight=x":             "",
+		"ftp://ann:pw@h/":                "",
+		"http://ann:p/pw@h":              "",
+		"http://ann:pw@":                 "",
+		"ann:pw://pw@h":                  "",
+		"http://ann:pw@h:x":              "",
+		"http://ann:pw@h:99999":          "",
+		"http://ann:pw@\u00e9":           "",
+		"http://ann:pw@h weight=9999999": "",
+	} {
+		u, err := parseBenchURL(text)
+		switch {
+		case (err == nil) != (want != ""):
+			t.Errorf("%q: %v", text, err)
+		case err != nil && strings.Contains(err.Error(), "pw"):
+			t.Errorf("%q: the error is %v", text, err)
+		case err == nil && u.text != want:
+			t.Errorf("%q is %q, want %q", text, u.text, want)
+		}
 	}
 }
 

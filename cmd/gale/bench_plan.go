@@ -253,29 +253,43 @@ func hideSecrets(flag, arg string, urls []string) string {
 				return name + ": ***"
 			}
 		}
-		return arg
 	}
 	return hidePassword(arg, slices.Contains(urls, arg))
 }
 
-// hidePassword replaces the user of a URL. A text without a scheme may be one or not.
+// hidePassword replaces the users and passwords of all URLs in s, also of those in a query. isURL says
+// that s is one, perhaps without a scheme.
 func hidePassword(s string, isURL bool) string {
-	scheme, rest, ok := strings.Cut(s, "://")
-	switch {
-	case ok:
-		scheme += "://"
-	case isURL:
-		scheme, rest = "", s
-	default:
-		return s
+	var b strings.Builder
+	scheme, rest := "", s
+	if isURL {
+		scheme, rest = cutScheme(s)
 	}
-	end := strings.IndexAny(rest, "/?# ")
+	b.WriteString(scheme)
+	for begins := isURL; ; begins = true { // whether rest begins with an authority
+		if begins {
+			rest = hideUser(rest)
+		}
+		i := strings.Index(rest, "://")
+		if i < 0 {
+			b.WriteString(rest)
+			return b.String()
+		}
+		i += len("://")
+		b.WriteString(rest[:i])
+		rest = rest[i:]
+	}
+}
+
+// hideUser replaces the user of s, which begins with the authority of a URL.
+func hideUser(s string) string {
+	end := strings.IndexAny(s, "/?# ")
 	if end < 0 {
-		end = len(rest)
+		end = len(s)
 	}
-	at := strings.LastIndexByte(rest[:end], '@')
+	at := strings.LastIndexByte(s[:end], '@')
 	if at < 0 {
 		return s
 	}
-	return scheme + "***@" + rest[at+1:]
+	return "***@" + s[at+1:]
 }

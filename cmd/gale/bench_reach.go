@@ -25,11 +25,15 @@ func (b *bench) reach(ctx context.Context) error {
 	type server struct {
 		addr   string
 		config *tls.Config
+		url    string // of a WebSocket
 	}
 	reached := map[server]string{} // the address that answered
 	for i := range b.plan.Targets {
 		t := &b.plan.Targets[i]
-		s := server{t.Address, t.TLS}
+		s := server{addr: t.Address, config: t.TLS}
+		if b.plan.WebSocket {
+			s.url = t.URL
+		}
 		if addr, ok := reached[s]; ok {
 			t.Address = addr
 			continue
@@ -38,7 +42,10 @@ func (b *bench) reach(ctx context.Context) error {
 		if err != nil {
 			return whyUnreachable(ctx, err, t, b.urls[i])
 		}
-		if b.plan.HTTP2 && t.TLS == nil {
+		switch {
+		case b.plan.WebSocket:
+			err = b.upgrade(ctx, conn, t)
+		case b.plan.HTTP2 && t.TLS == nil:
 			err = b.greet(ctx, conn)
 		}
 		if err != nil {
@@ -74,6 +81,23 @@ func (b *bench) greet(ctx context.Context, conn net.Conn) error {
 		return errNoHTTP2
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return err
+	}
+	return nil
+}
+
+// errNoWebSocket wraps the reason why a server doesn't open a WebSocket.
+type errNoWebSocket struct{ error }
+
+func (e errNoWebSocket) Unwrap() error { return e.error }
+
+// upgrade finds out whether a server opens a WebSocket.
+func (b *bench) upgrade(ctx context.Context, conn net.Conn, t *load.Target) error {
+	_ = conn.SetDeadline(time.Now().Add(b.reachTime()))
+	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
+	var r load.Request
+	t.Source.Fill(&r, 0)
+	if err := load.Upgrade(conn, &r.Head); err != nil {
+		return errNoWebSocket{err}
 	}
 	return nil
 }
@@ -146,6 +170,9 @@ func whyUnreachable(ctx context.Context, err error, t *load.Target, u *benchURL)
 		return usagef("the certificate of %s isn't trusted: %v: use --cacert with the certificate that signed it, or --insecure", t.Address, certificateError(err))
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded):
 		return usagef("%s doesn't answer: check the address, or give it more time by --connect-timeout", t.Address)
+	}
+	if errors.As(err, new(errNoWebSocket)) {
+		return usagef("%s doesn't open a WebSocket: %v: check the path, and what the server asks for", t.URL, err)
 	}
 	return usagef("can't connect to %s: %v: check the address and the server", t.Address, err)
 }

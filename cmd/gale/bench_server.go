@@ -173,6 +173,9 @@ func (b *bench) reachAndAsk(ctx context.Context) error {
 	if err := b.reach(ctx); err != nil {
 		return err
 	}
+	if b.plan.WebSocket {
+		return nil // it has answered the handshake
+	}
 	for i := range b.plan.Targets {
 		if err := b.ask(ctx, &b.plan.Targets[i]); err != nil {
 			return err
@@ -202,9 +205,6 @@ func (b *bench) firstBytes(t *load.Target) []byte {
 	}
 	var r load.Request
 	t.Source.Fill(&r, 0)
-	if b.plan.WebSocket {
-		return load.AppendHandshake(nil, &r.Head, load.AppendKey(nil))
-	}
 	return append(h1.AppendRequestHead(nil, &r.Head), r.Body...)
 }
 

@@ -32,6 +32,7 @@ func serveBench(t *testing.T, ln net.Listener, engine gale.Engine, h gale.Reques
 	go func() { done <- s.Serve(ln) }()
 	t.Cleanup(func() {
 		_ = s.Close()
+		_ = ln.Close() // Serve may not have begun yet, and would begin after Close
 		if err := <-done; err != nil {
 			t.Error(err)
 		}
@@ -136,7 +137,7 @@ func TestBenchCountLate(t *testing.T) {
 	var got received
 	url := benchServerURL(t, gale.EngineAuto, func(*gale.RequestCtx) {
 		got.add("")
-		time.Sleep(3 * time.Millisecond)
+		time.Sleep(3 * time.Millisecond) // 60 times as long as the rate allows
 	})
 	doc, _, _ := benchRun(t, url, "-n", "20", "-c", "1", "--rate", "20000")
 	if got.count[""] != 20 || doc.Requests.Good != 20 || doc.Latency.Count != 20 {
@@ -296,10 +297,11 @@ func TestBenchTLS(t *testing.T) {
 	if got.count["Gale test certificate TLS 1.2"] != 10 || doc.Connections.Resumed != 0 {
 		t.Errorf("received %v, %+v", got.count, doc.Connections)
 	}
-	checkMisuse(t, append([]string{"bench", url}, certs...), "--cacert")
-	checkMisuse(t, append([]string{"bench", url, "--http2", "--insecure"}, certs...), "--http2 out")
+	// On a slow machine progress would come before the error.
+	checkMisuse(t, append([]string{"bench", "-q", url}, certs...), "--cacert")
+	checkMisuse(t, append([]string{"bench", "-q", url, "--http2", "--insecure"}, certs...), "--http2 out")
 	plain := benchServerURL(t, gale.EngineAuto, func(*gale.RequestCtx) {})
-	checkMisuse(t, []string{"bench", strings.Replace(plain, "http", "https", 1)}, "doesn't speak TLS")
+	checkMisuse(t, []string{"bench", "-q", strings.Replace(plain, "http", "https", 1)}, "doesn't speak TLS")
 }
 
 // All results are written, and belong together.
@@ -476,6 +478,7 @@ func TestBenchNoHTTP2(t *testing.T) {
 	go func() { done <- s.Serve(ln) }()
 	t.Cleanup(func() {
 		_ = s.Close()
+		_ = ln.Close() // Serve may not have begun yet, and would begin after Close
 		<-done
 	})
 	checkMisuse(t, []string{"bench", ln.Addr().String(), "--http2", "-n", "1"}, "doesn't offer HTTP/2: leave --http2 out")
@@ -571,7 +574,5 @@ func TestBenchWebSocket(t *testing.T) {
 	}
 	url := "ws" + strings.TrimPrefix(benchServerURL(t, gale.EngineEvent, h), "http")
 	checkMisuse(t, []string{"bench", "wss" + strings.TrimPrefix(url, "ws"), "--insecure"}, "use ws://")
-	if doc, code, _ := benchRun(t, url, "-d", "100ms"); code != 6 || doc.Errors[0].Kind != "upgrade" {
-		t.Errorf("exit code %d, errors %v: want 6 and an error of the handshake", code, doc.Errors)
-	}
+	checkMisuse(t, []string{"bench", url}, "doesn't open a WebSocket: the server answered the handshake with status 200: check the path")
 }

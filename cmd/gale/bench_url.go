@@ -33,19 +33,16 @@ func parseBenchURL(s string) (*benchURL, error) {
 	for option := range strings.FieldsSeq(options) {
 		value, ok := strings.CutPrefix(option, "weight=")
 		if !ok {
-			return nil, usagef("the URL %q has a space: write it as %%20, or 'URL weight=3' for a weight", s)
+			return nil, usagef("the URL %q has a space: write it as %%20, or 'URL weight=3' for a weight", hideBefore(s))
 		}
 		n, err := strconv.Atoi(value)
 		if err != nil || n < 1 || n > maxWeight {
-			return nil, usagef("%q: a weight is a whole number from 1 to %d", s, maxWeight)
+			return nil, usagef("%q: a weight is a whole number from 1 to %d", hideBefore(s), maxWeight)
 		}
 		u.weight = n
 	}
-	scheme, rest, ok := strings.Cut(text, "://")
-	if !ok || strings.ContainsAny(scheme, "/?#") {
-		scheme, rest = "http", text
-	}
-	if err := u.setScheme(scheme); err != nil {
+	scheme, rest := cutScheme(text)
+	if err := u.setScheme(strings.TrimSuffix(scheme, "://")); err != nil {
 		return nil, err
 	}
 	authority := rest
@@ -57,6 +54,20 @@ func parseBenchURL(s string) (*benchURL, error) {
 		authority, u.target = rest[:i], rest[i:]
 	}
 	return u, u.setAuthority(authority, s)
+}
+
+// cutScheme cuts the scheme of a URL off, with "://". It is "" if there is none (RFC 3986 section 3.1).
+func cutScheme(s string) (scheme, rest string) {
+	scheme, rest, ok := strings.Cut(s, "://")
+	if !ok || strings.ContainsFunc(scheme, isNotOfScheme) {
+		return "", s
+	}
+	return scheme + "://", rest
+}
+
+func isNotOfScheme(r rune) bool {
+	letter := r|0x20 >= 'a' && r|0x20 <= 'z'
+	return !letter && (r < '0' || r > '9') && r != '+' && r != '-' && r != '.'
 }
 
 // cutOptions cuts s at the first space. The name of a column, as in {{a b}}, may have some.
@@ -78,9 +89,17 @@ func cutOptions(s string) (text, options string) {
 	}
 }
 
+// hideBefore replaces all before the last @ of what should be a URL: where its user ends isn't known.
+func hideBefore(s string) string {
+	if at := strings.LastIndexByte(s, '@'); at >= 0 {
+		return "***" + s[at:]
+	}
+	return s
+}
+
 func (u *benchURL) setScheme(scheme string) error {
 	switch scheme := strings.ToLower(scheme); scheme {
-	case "http":
+	case "", "http":
 	case "https":
 		u.https = true
 	case "ws":
@@ -100,7 +119,7 @@ func (u *benchURL) setAuthority(authority, whole string) error {
 	}
 	parsed, err := url.Parse("http://" + authority)
 	if err != nil || parsed.Hostname() == "" {
-		return usagef("%q isn't a URL: write it as in http://127.0.0.1:8080/path", whole)
+		return usagef("%q isn't a URL: write it as in http://127.0.0.1:8080/path", hideBefore(whole))
 	}
 	u.host, u.port = parsed.Hostname(), parsed.Port()
 	if !bytesconv.IsASCII([]byte(u.host)) || !bytesconv.IsTarget([]byte(u.host)) {
@@ -115,7 +134,7 @@ func (u *benchURL) setAuthority(authority, whole string) error {
 		password, _ := parsed.User.Password()
 		u.auth = "Basic " + base64.StdEncoding.EncodeToString([]byte(parsed.User.Username()+":"+password))
 	}
-	u.text = u.scheme() + "://" + u.hostField() + u.target
+	u.text = u.scheme() + "://" + u.hostField() + hidePassword(u.target, false)
 	return nil
 }
 

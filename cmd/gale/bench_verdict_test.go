@@ -15,6 +15,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -133,6 +134,21 @@ func TestBenchStall(t *testing.T) {
 	t.Skip("this machine is too busy for a closed loop to hide a pause")
 }
 
+// TestBenchServerEnds shows that the end of the watched process during the run is said first, and
+// that it isn't the server's speed, in both loops.
+func TestBenchServerEnds(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("processes are watched on Linux")
+	}
+	for _, flags := range []string{"-c 2 --think 1ms", "-c 4 --rate 200"} {
+		doc := verdictRun(t, "end", 0, append(strings.Fields(flags), "-t", "1", "-d", "2s")...)
+		const want = "The server's process ended during the run. The server stopped answering after "
+		if doc.Verdict.ExitCode() != 6 || !strings.HasPrefix(doc.Verdict.Text, want) || !doc.Server.Ended {
+			t.Errorf("%s: the verdict is %q: %s\n%+v, outages %+v", flags, doc.Verdict.Limit, doc.Verdict.Text, doc.Requests, doc.Outages)
+		}
+	}
+}
+
 // verdictRun measures a test server with a generator that sleeps before each write.
 func verdictRun(t *testing.T, server string, delay time.Duration, flags ...string) *figures.Run {
 	t.Helper()
@@ -199,7 +215,7 @@ func runTestServer(kind string) {
 	var handle gale.RequestHandler
 	switch what {
 	case "sleep":
-		handle = func(*gale.RequestCtx) { time.Sleep(cost) }
+		handle = func(*gale.RequestCtx) { time.Sleep(cost) } // what a request costs
 	case "burn":
 		handle = func(*gale.RequestCtx) { burn(cost) }
 	case "stop": // for cost of every 5 times cost
@@ -209,7 +225,18 @@ func runTestServer(kind string) {
 			mu.Lock()
 			defer mu.Unlock()
 			if at := time.Since(begin) % (5 * cost); at >= 4*cost {
-				time.Sleep(5*cost - at)
+				time.Sleep(5*cost - at) // the server stops
+			}
+		}
+	case "end": // after some requests, at once: the race detector delays os.Exit
+		var n atomic.Int64
+		self, err := os.FindProcess(os.Getpid())
+		if err != nil {
+			panic(err)
+		}
+		handle = func(*gale.RequestCtx) {
+			if n.Add(1) == 20 {
+				_ = self.Kill()
 			}
 		}
 	case "noise":

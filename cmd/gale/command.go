@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/galehttp/gale/internal/bytesconv"
 )
 
 // Exit codes.
@@ -60,7 +62,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	switch name {
 	case "help", "-h", "-help", "--help":
 		return help(args, stdout, stderr)
-	case "-version", "--version":
+	case "-v", "-version", "--version":
 		name = versionCommand.name
 	}
 	c, ok := find(name)
@@ -86,9 +88,10 @@ func run(args []string, stdout, stderr io.Writer) int {
 	}
 }
 
-// oneLine puts a message that contains texts of others on one line.
+// oneLine puts a message that contains texts of others on one line, without what a terminal would
+// obey.
 func oneLine(s string) string {
-	return strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
+	return bytesconv.Visible(strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r == '\n' || r == '\r' }), "; "))
 }
 
 func find(name string) (command, bool) {

@@ -124,6 +124,7 @@ func TestHelp(t *testing.T) {
 		{[]string{"version", "-h"}, exitOK, "usage: gale version", false},
 		{[]string{"version"}, exitOK, "gale version ", false},
 		{[]string{"--version"}, exitOK, "gale version ", false},
+		{[]string{"-v"}, exitOK, "gale version ", false},
 		{[]string{"help", "nonsense"}, exitUsage, "unknown help topic", true},
 		{[]string{"nonsense"}, exitUsage, "unknown command", true},
 	} {

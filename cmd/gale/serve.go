@@ -78,7 +78,7 @@ func runServe(args []string, stdout, stderr io.Writer) error {
 	}
 	defer copies.remove()
 
-	s := cfg.newServer(copies.path, log)
+	s := cfg.newServer(copies.root, log)
 	defer cfg.finishUploads()
 	done := make(chan error, 1)
 	go func() { done <- tls.serve(s, ln.Listener) }()
@@ -163,9 +163,9 @@ func shutdown(s *gale.Server, drain, grace time.Duration, signals <-chan os.Sign
 }
 
 // newServer returns the server for cfg, which logs its requests to log.
-func (cfg *serveConfig) newServer(compressDir string, log *serveLog) *gale.Server {
+func (cfg *serveConfig) newServer(copies *os.Root, log *serveLog) *gale.Server {
 	s := &gale.Server{
-		Handler:      cfg.newHandler(compressDir, log.logger),
+		Handler:      cfg.newHandler(copies, log.logger),
 		BeforeSend:   log.requests(),
 		Name:         "gale",
 		Engine:       cfg.engine,

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/galehttp/gale"
+	"github.com/galehttp/gale/internal/shares"
 )
 
 // authEnv is the environment variable that does what -auth does. A list of processes
@@ -136,7 +137,7 @@ func (a *fileAuth) answer(ctx *gale.RequestCtx, user, pass string) authAnswer {
 	}
 	now := time.Now()
 	hash, known := a.file.users(now).find(user)
-	return a.checks.answer(clientOf(ctx.ClientIP()), credential{user, pass, hash, known}, now)
+	return a.checks.answer(shares.ClientOf(ctx.ClientIP()), credential{user, pass, hash, known}, now)
 }
 
 // userKey is the key of the user value that holds the name of an authenticated user.

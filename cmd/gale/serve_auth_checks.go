@@ -197,18 +197,6 @@ func (c *passwordChecks) finish(k *check, answer authAnswer) {
 	close(k.done)
 }
 
-// clientOf returns what counts as one client: an IPv4 address, or the IPv6 addresses that
-// a provider gives to one customer. All clients without an IP address, as on UNIX
-// sockets, count as one.
-func clientOf(ip netip.Addr) netip.Prefix {
-	bits := 32
-	if ip.Is6() {
-		bits = 56
-	}
-	p, _ := ip.Prefix(bits)
-	return p
-}
-
 // digest stands for a credential. A new hash of the user makes it a different one.
 type digest [sha256.Size]byte
 

@@ -20,6 +20,7 @@ import (
 	"golang.org/x/crypto/bcrypt"
 
 	"github.com/galehttp/gale"
+	"github.com/galehttp/gale/internal/shares"
 )
 
 // Lines of htpasswd -B, for "correct horse" and "pä:ss".
@@ -52,6 +53,7 @@ func serveHere(t *testing.T, engine, dir string, change func(*gale.Server), args
 	h.url = "http://" + ln.Addr().String() + "/"
 	t.Cleanup(func() {
 		_ = h.srv.Close()
+		_ = ln.Close() // Serve may not have begun yet, and would begin after Close
 		<-done
 	})
 	return h
@@ -390,7 +392,7 @@ func newGate() *gate {
 func (g *gate) ask(client, user, pass string) chan authAnswer {
 	answer := make(chan authAnswer, 1)
 	go func() {
-		p := clientOf(netip.MustParseAddr(client))
+		p := shares.ClientOf(netip.MustParseAddr(client))
 		answer <- g.checks.answer(p, credential{user, pass, "hash of " + user, true}, time.Now())
 	}()
 	synctest.Wait()
@@ -492,7 +494,7 @@ func TestEqualPasswordsAreCheckedOnce(t *testing.T) {
 		both("right", authRight, rightFor)
 		both("bad", authWrong, wrongFor)
 		// The hash is part of what is remembered: a new password in the file counts at once.
-		client := clientOf(netip.MustParseAddr("192.0.2.1"))
+		client := shares.ClientOf(netip.MustParseAddr("192.0.2.1"))
 		before := g.count.Load()
 		go func() { g.free <- struct{}{} }()
 		g.checks.answer(client, credential{"u", "right", "a new hash", true}, time.Now())
@@ -554,7 +556,7 @@ func TestClientOf(t *testing.T) {
 		{"2001:db8:0:100::1", "2001:db8:0:1ff:9::2", true},
 		{"2001:db8:0:100::1", "2001:db8:0:200::1", false},
 	} {
-		if got := clientOf(netip.MustParseAddr(c.a)) == clientOf(netip.MustParseAddr(c.b)); got != c.same {
+		if got := shares.ClientOf(netip.MustParseAddr(c.a)) == shares.ClientOf(netip.MustParseAddr(c.b)); got != c.same {
 			t.Errorf("%s and %s: %t", c.a, c.b, got)
 		}
 	}

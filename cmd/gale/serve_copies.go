@@ -24,14 +24,20 @@ const (
 	maxStale     = 100
 )
 
+// maxCopies is how many bytes the copies may have on the disk.
+const maxCopies = 256 << 20
+
 // unlockedFor is how old a folder without a lock file must be before it is removed: it
 // may belong to a process that has just begun.
 const unlockedFor = time.Hour
 
 // copiesDir is the folder for compressed copies. They must not be written into the
 // served folder.
+//
+// The folder stays open, and copies are only used through root: if something removes the folder,
+// for example a cleaner of temporary files, another one of the same name isn't used.
 type copiesDir struct {
-	path string // "" for none
+	root *os.Root // nil for none
 	top  string
 	lock *os.File
 }
@@ -53,10 +59,14 @@ func newCopiesDir() (*copiesDir, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &copiesDir{path: filepath.Join(top, copiesFolder), top: top}
+	c := &copiesDir{top: top}
 	c.lock, err = createLocked(filepath.Join(top, copiesLock))
+	path := filepath.Join(top, copiesFolder)
 	if err == nil {
-		err = os.Mkdir(c.path, 0o700)
+		err = os.Mkdir(path, 0o700)
+	}
+	if err == nil {
+		c.root, err = os.OpenRoot(path)
 	}
 	if err != nil {
 		c.remove()
@@ -65,10 +75,30 @@ func newCopiesDir() (*copiesDir, error) {
 	return c, nil
 }
 
+// copyRoom returns what is called before a copy is written to root: with -upload it keeps as much of
+// the disk free as uploads do. It is nil without -upload.
+func (cfg *serveConfig) copyRoom(root *os.Root) func(n int64) (done func(), err error) {
+	if cfg.upload.state == nil {
+		return nil
+	}
+	space := cfg.upload.state.space
+	return func(n int64) (done func(), err error) {
+		f, err := root.Open(".")
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		return space.Take(f, root.Name(), n)
+	}
+}
+
 // remove removes the folder with all copies.
 func (c *copiesDir) remove() {
 	if c.top == "" {
 		return
+	}
+	if c.root != nil {
+		_ = c.root.Close()
 	}
 	if c.lock != nil && lockedFilesStay {
 		_ = c.lock.Close()

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/galehttp/gale/tests/harness/await"
 )
 
 // temp makes a folder for temporary files, and names it in the environment.
@@ -44,22 +46,22 @@ func TestCopiesDir(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, dir := range []string{c.top, c.path} {
+	for _, dir := range []string{c.top, c.root.Name()} {
 		if info, err := os.Stat(dir); err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o700 {
 			t.Errorf("%s: %v, %v", dir, info.Mode(), err)
 		}
 	}
 	removeStale(tmp)
-	if !exists(c.path) {
+	if !exists(c.root.Name()) {
 		t.Error("a folder in use is removed")
 	}
-	mustWrite(t, filepath.Join(c.path, "sub", "a.css.fasthttp.gz"), "copy")
+	mustWrite(t, filepath.Join(c.root.Name(), "sub", "a.css.fasthttp.gz"), "copy")
 	c.remove()
 	if left, err := os.ReadDir(tmp); err != nil || len(left) > 0 {
 		t.Errorf("%v stay, %v", left, err)
 	}
 	cfg.compress = false
-	if c, err = cfg.makeCopiesDir(); err != nil || c.path != "" {
+	if c, err = cfg.makeCopiesDir(); err != nil || c.root != nil {
 		t.Errorf("without compression: %+v, %v", c, err)
 	}
 	c.remove()
@@ -130,7 +132,7 @@ func TestRemoveStaleConcurrently(t *testing.T) {
 					return
 				}
 				removeStale(tmp)
-				if !exists(c.path) || !exists(filepath.Join(c.top, copiesLock)) {
+				if !exists(c.root.Name()) || !exists(filepath.Join(c.top, copiesLock)) {
 					t.Error("a folder in use is removed")
 				}
 				c.remove()
@@ -166,9 +168,41 @@ func TestServeAfterKill(t *testing.T) {
 		_ = next.Process.Kill()
 		_ = next.Wait()
 	}()
-	for deadline := time.Now().Add(patience); exists(old[0]); time.Sleep(5 * time.Millisecond) {
+	await.Until(t, "the folder of the killed process to be removed", func() bool { return !exists(old[0]) })
+}
+
+// If the folder for copies is removed and another one takes its name, nothing is written there,
+// and files are served without copies.
+func TestServeWithoutCopiesDir(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("a folder that is open stays")
+	}
+	text := strings.Repeat("a{} ", 100)
+	dir := site(t, map[string]string{"a.css": text, "b.css": text, "d/c.css": text})
+	p := serve(t, dir)
+	var found []string
+	for deadline := time.Now().Add(patience); len(found) == 0; { // of a file that changed just now there is no copy
 		if time.Now().After(deadline) {
-			t.Fatal("the folder of the killed process stays")
+			t.Fatal("there is no copy")
 		}
+		p.do("GET", "/a.css", "Accept-Encoding: gzip")
+		var err error
+		if found, err = filepath.Glob(filepath.Join(p.tmp, "gale-serve-*", "copies", "*")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	copies := filepath.Dir(found[0])
+	victim := t.TempDir()
+	if err := errors.Join(os.RemoveAll(filepath.Dir(copies)), os.Mkdir(filepath.Dir(copies), 0o700), os.Symlink(victim, copies)); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{"/a.css", "/b.css", "/d/c.css"} {
+		resp, body := p.do("GET", path, "Accept-Encoding: gzip")
+		if resp.StatusCode != 200 || resp.Header.Get("Content-Encoding") != "gzip" || len(body) == 0 {
+			t.Errorf("%s: %d, %d bytes in %q", path, resp.StatusCode, len(body), resp.Header.Get("Content-Encoding"))
+		}
+	}
+	if names, err := os.ReadDir(victim); err != nil || len(names) > 0 {
+		t.Errorf("written into another folder: %v, %v", names, err)
 	}
 }

@@ -2,11 +2,13 @@ package main
 
 import (
 	"bytes"
+	"os"
 	"strconv"
 	"time"
 
 	"github.com/galehttp/gale"
 	"github.com/galehttp/gale/cmd/gale/internal/listing"
+	"github.com/galehttp/gale/internal/door"
 )
 
 // noCache lets clients keep an answer, but ask each time whether it has changed.
@@ -27,7 +29,7 @@ type folder struct {
 }
 
 // newFolder returns the handler for the folder of cfg.
-func newFolder(cfg *serveConfig, compressDir string) *folder {
+func newFolder(cfg *serveConfig, copies *os.Root) *folder {
 	f := &folder{
 		pages:     cfg.newPages(),
 		index:     cfg.index.names(),
@@ -47,13 +49,15 @@ func newFolder(cfg *serveConfig, compressDir string) *folder {
 		CompressBrotli:  true,
 		CompressZstd:    true,
 		CompressLarge:   cfg.compress,
-		CompressRoot:    compressDir,
 		Precompressed:   cfg.compress && !cfg.upload.on, // a stranger's FILE.br mustn't be sent for FILE
 		PathNotFound:    f.missing,
 		IndexNotFound:   f.noIndex,
 	}
 	if cfg.spa || cfg.cleanURLs {
 		fs.PathRewrite = pathToServe
+	}
+	if copies != nil {
+		door.LimitCopies(fs, copies, maxCopies, cfg.copyRoom(copies))
 	}
 	f.files = fs.NewRequestHandler()
 	return f

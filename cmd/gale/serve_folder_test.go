@@ -30,6 +30,7 @@ func within(t *testing.T, dir string, args ...string) *process {
 			t.Error(err)
 		}
 		_ = s.Close()
+		_ = ln.Close() // Serve may not have begun yet, and would begin after Close
 		<-done
 	})
 	return &process{t: t, url: "http://" + ln.Addr().String() + "/"}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"log/slog"
+	"os"
 
 	"github.com/galehttp/gale"
 )
@@ -14,16 +15,16 @@ type routes struct {
 
 // newHandler returns the handler for all requests. A request passes the middlewares in
 // the reverse order of the lines below. The log is Server.BeforeSend.
-func (cfg *serveConfig) newHandler(compressDir string, logger *slog.Logger) gale.RequestHandler {
+func (cfg *serveConfig) newHandler(copies *os.Root, logger *slog.Logger) gale.RequestHandler {
 	var r routes
-	r.read = newFolder(cfg, compressDir).serve
+	if cfg.upload.on {
+		r.write = cfg.uploadHandler(logger)
+	}
+	r.read = newFolder(cfg, copies).serve
 	if cfg.zip {
 		r.read = cfg.withZip(r.read, logger)
 	}
 	r.read = hideUnfinished(r.read)
-	if cfg.upload.on {
-		r.write = cfg.uploadHandler(logger)
-	}
 	h := byMethod(r)
 	if cfg.auth.by != nil {
 		h = withAuth(h, cfg.auth.by)

@@ -55,7 +55,7 @@ func newLocal(t *testing.T, dir string, args ...string) *local {
 }
 
 // prepare does what runServe does before it listens. Compressed copies go to the folder
-// copies, the log to w.
+// copies, "" for none, the log to w.
 func prepare(t *testing.T, w io.Writer, copies string, args ...string) (*serveConfig, *gale.Server) {
 	t.Helper()
 	cfg, err := parseServeFlags(args)
@@ -67,7 +67,15 @@ func prepare(t *testing.T, w io.Writer, copies string, args ...string) (*serveCo
 	if err := cfg.auth.load(log.logger); err != nil {
 		t.Fatal(err)
 	}
-	return cfg, cfg.newServer(copies, log)
+	if copies == "" {
+		return cfg, cfg.newServer(nil, log)
+	}
+	root, err := os.OpenRoot(copies)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { root.Close() })
+	return cfg, cfg.newServer(root, log)
 }
 
 func (l *local) start() {
@@ -161,17 +169,19 @@ func status(r *bufio.Reader) int {
 	return resp.StatusCode
 }
 
-// eventually waits until f returns "", and fails with what it returns if that takes too long.
+// eventually is await.Until for conditions that say what is missing: it waits until f
+// returns "".
 func eventually(t *testing.T, f func() string) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); ; time.Sleep(2 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); ; {
 		why := f()
 		if why == "" {
 			return
 		}
 		if time.Now().After(deadline) {
-			t.Fatal(why)
+			t.Fatalf("gave up after %v: %s", patience, why)
 		}
+		time.Sleep(2 * time.Millisecond) // between two looks
 	}
 }
 

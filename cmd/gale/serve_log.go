@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"flag"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"github.com/galehttp/gale"
+	"github.com/galehttp/gale/internal/bytesconv"
 )
 
 // logFlag is the format of the log.
@@ -63,7 +65,7 @@ func (cfg *serveConfig) openLog(w io.Writer) *serveLog {
 	signal.Notify(l.pipe, syscall.SIGPIPE)
 	switch cfg.log {
 	case logJSON:
-		l.logger = slog.New(slog.NewJSONHandler(l.lines, nil))
+		l.logger = slog.New(slog.NewJSONHandler(visibleLines{l.lines}, nil))
 	case logText:
 		l.logger = slog.New(slog.NewTextHandler(l.lines, nil))
 	default:
@@ -73,6 +75,19 @@ func (cfg *serveConfig) openLog(w io.Writer) *serveLog {
 		l.logger.Warn("log lines were dropped, because they could not be written in time", "lines", n)
 	}
 	return l
+}
+
+// visibleLines escapes in lines of JSON what encoding/json leaves: it may change how a terminal
+// shows the line.
+type visibleLines struct{ lines *lineWriter }
+
+func (v visibleLines) Write(p []byte) (int, error) {
+	line := bytes.TrimSuffix(p, []byte("\n"))
+	if s := bytesconv.B2S(line); !bytesconv.IsASCIIText(s) {
+		_, err := v.lines.Write(append(bytesconv.AppendVisible(nil, s), '\n'))
+		return len(p), err
+	}
+	return v.lines.Write(p)
 }
 
 // close waits until everything is written, at most for closeLog.

@@ -19,6 +19,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/galehttp/gale"
 )
@@ -49,23 +51,23 @@ func parseCombined(t *testing.T, line string) combinedLine {
 // lines waits until the log has n lines that contain mark, and returns them.
 func (h *here) lines(t *testing.T, mark string, n int) []string {
 	t.Helper()
-	for deadline := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
-		var lines []string
+	var lines []string
+	eventually(t, func() string {
+		lines = nil
 		for line := range strings.Lines(h.log.String()) {
 			if strings.Contains(line, mark) {
 				lines = append(lines, strings.TrimSuffix(line, "\n"))
 			}
 		}
-		if len(lines) >= n {
-			if len(lines) > n {
-				t.Errorf("%d lines, want %d: %q", len(lines), n, lines)
-			}
-			return lines
+		if len(lines) < n {
+			return fmt.Sprintf("%d lines with %q are expected: %s", n, mark, h.log.String())
 		}
-		if time.Now().After(deadline) {
-			t.Fatalf("%d lines with %q are expected: %s", n, mark, h.log.String())
-		}
+		return ""
+	})
+	if len(lines) > n {
+		t.Errorf("%d lines, want %d: %q", len(lines), n, lines)
 	}
+	return lines
 }
 
 // exchange sends raw bytes and returns what comes until the server closes.
@@ -334,6 +336,33 @@ func TestServeSurvivesBrokenLog(t *testing.T) {
 		_ = resp.Body.Close()
 		if resp.StatusCode != http.StatusOK {
 			t.Errorf("status %d", resp.StatusCode)
+		}
+	}
+}
+
+// No line of the log has a character that does something to a terminal, and JSON keeps its meaning.
+func TestLogHidden(t *testing.T) {
+	const hidden = "\x7f\u0080\u009b31m\u061c\u200e\u200f\u202a\u202e\u2028\u2029\u2066\u2069\xff\U000e0041 größer"
+	for _, format := range []string{"text", "json", "combined"} {
+		h := serveHere(t, "block", site(t, map[string]string{"a.txt": "a"}), nil, "-log", format)
+		// DEL isn't allowed in a field, and neither it nor a space in a target.
+		agent := strings.TrimPrefix(hidden, "\x7f")
+		target := strings.TrimSuffix(agent, " größer")
+		h.exchange(t, "GET /mark"+target+" HTTP/1.1\r\nHost: h\r\nConnection: close\r\nUser-Agent: "+agent+"\r\nReferer: "+agent+"\r\n\r\n")
+		line := h.lines(t, "/mark", 1)[0]
+		if !utf8.ValidString(line) || strings.ContainsFunc(line, func(r rune) bool { return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp) }) {
+			t.Errorf("%s: %q", format, line)
+		}
+		if format != "json" {
+			continue
+		}
+		var got struct{ Target, Agent, Referer string }
+		if err := json.Unmarshal([]byte(line), &got); err != nil {
+			t.Fatal(err)
+		}
+		want := strings.ToValidUTF8(agent, "\ufffd")
+		if got.Agent != want || got.Referer != want || got.Target != "/mark"+strings.ToValidUTF8(target, "\ufffd") {
+			t.Errorf("%+q, want %+q", got, want)
 		}
 	}
 }

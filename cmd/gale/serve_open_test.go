@@ -7,7 +7,6 @@ import (
 	"runtime"
 	"strings"
 	"testing"
-	"time"
 )
 
 // The browser's program gets the URL as one argument and nothing to read; it's waited
@@ -38,15 +37,12 @@ func TestOpenBrowser(t *testing.T) {
 			var log lockedBuffer
 			const url = "http://localhost:8080/?a=$(exit)&b='"
 			openBrowser(url, slog.New(slog.NewTextHandler(&log, nil)))
-			done := func() bool { return exists(opened) }
-			if c.warning != "" {
-				done = func() bool { return strings.Contains(log.String(), c.warning) }
-			}
-			for deadline := time.Now().Add(patience); !done(); time.Sleep(5 * time.Millisecond) {
-				if time.Now().After(deadline) {
-					t.Fatalf("nothing happens; the log: %s", log.String())
+			eventually(t, func() string {
+				if c.warning == "" && exists(opened) || c.warning != "" && strings.Contains(log.String(), c.warning) {
+					return ""
 				}
-			}
+				return "nothing happens; the log: " + log.String()
+			})
 			if c.warning != "" {
 				if s := log.String(); !strings.Contains(s, "level=WARN") || !strings.Contains(s, "localhost:8080") {
 					t.Errorf("the log: %s", s)

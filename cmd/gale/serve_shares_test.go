@@ -9,41 +9,12 @@ import (
 	"github.com/galehttp/gale"
 )
 
-func TestClientShares(t *testing.T) {
-	s := clientShares{most: 2}
-	var gives []func()
-	for _, c := range []struct {
-		ip string
-		ok bool
-	}{
-		{"192.0.2.1", true}, {"192.0.2.1", true}, {"192.0.2.1", false}, {"192.0.2.2", true},
-		{"2001:db8::1", true}, {"2001:db8:0:42::1", true}, {"2001:db8::2", false}, {"2001:db8:1::1", true}, // a /56 is a client
-		{"127.0.0.1", true}, {"127.0.0.1", true}, {"127.0.0.1", true}, {"::1", true}, {"::1", true}, {"::1", true}, // perhaps a proxy
-		{"", true}, {"", true}, {"", true},
-	} {
-		ip, _ := netip.ParseAddr(c.ip)
-		give, ok := s.take(ip)
-		if ok != c.ok {
-			t.Errorf("%s: %t", c.ip, ok)
-		}
-		if ok {
-			gives = append(gives, give)
-		}
-	}
-	for _, give := range gives {
-		give()
-	}
-	if len(s.held) != 0 {
-		t.Errorf("left: %v", s.held)
-	}
-}
-
 // One client can't keep all archives or uploads from the others.
 func TestOneClient(t *testing.T) {
 	logger := slog.New(slog.DiscardHandler)
 	cfg := &serveConfig{dir: site(t, map[string]string{"a.txt": "a"}), zip: true}
 	cfg.upload.on, cfg.upload.max = true, 1000
-	h := cfg.newHandler("", logger)
+	h := cfg.newHandler(nil, logger)
 	ask := func(ip, method, target string) (*gale.RequestCtx, int) {
 		ctx, req := new(gale.RequestCtx), new(gale.Request)
 		req.Header.SetMethod(method)
@@ -76,7 +47,7 @@ func TestOneClient(t *testing.T) {
 
 	u := cfg.upload.state
 	for range maxOwnUploads {
-		if _, ok := u.shares.take(netip.MustParseAddr("192.0.2.1")); !ok {
+		if _, ok := u.shares.Take(netip.MustParseAddr("192.0.2.1"), maxOwnUploads); !ok {
 			t.Fatal("too few places")
 		}
 	}

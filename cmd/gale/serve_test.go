@@ -22,6 +22,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/galehttp/gale/tests/harness/await"
 )
 
 // galeBinary is the command, built once.
@@ -51,7 +53,7 @@ func TestMain(m *testing.M) {
 }
 
 // patience bounds waits that end at once unless something is broken.
-const patience = 30 * time.Second
+const patience = time.Minute
 
 // process is a running "gale serve".
 type process struct {
@@ -127,15 +129,14 @@ func serve(t *testing.T, dir string, args ...string) *process {
 // logged waits until text is on the standard error, and returns all of that.
 func (p *process) logged(text string) string {
 	p.t.Helper()
-	for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
-		s := p.stderr.String()
-		if strings.Contains(s, text) && strings.HasSuffix(s, "\n") {
-			return s
+	var s string
+	eventually(p.t, func() string {
+		if s = p.stderr.String(); strings.Contains(s, text) && strings.HasSuffix(s, "\n") {
+			return ""
 		}
-		if time.Now().After(deadline) {
-			p.t.Fatalf("%q isn't logged, but: %s", text, s)
-		}
-	}
+		return fmt.Sprintf("%q isn't logged, but: %s", text, s)
+	})
+	return s
 }
 
 // wait returns the exit code of the process.
@@ -216,16 +217,14 @@ func site(t *testing.T, files map[string]string) string {
 // waitFor returns a field of the answer for a file. Files that have just been written get
 // no entity tag for some milliseconds, and no date for two seconds: another change could have
 // the same.
-func (p *process) waitFor(field, path string, fields ...string) string {
+func (p *process) waitFor(field, path string, fields ...string) (v string) {
 	p.t.Helper()
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+	await.Until(p.t, field+" of "+path, func() bool {
 		resp, _ := p.do("GET", path, fields...)
-		if v := resp.Header.Get(field); v != "" {
-			return v
-		}
-	}
-	p.t.Fatalf("%s: no %s", path, field)
-	return ""
+		v = resp.Header.Get(field)
+		return v != ""
+	})
+	return v
 }
 
 func TestServeFiles(t *testing.T) {

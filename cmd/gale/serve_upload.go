@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"flag"
@@ -18,6 +17,8 @@ import (
 
 	"github.com/galehttp/gale"
 	"github.com/galehttp/gale/cmd/gale/internal/upload"
+	"github.com/galehttp/gale/internal/compress"
+	"github.com/galehttp/gale/internal/shares"
 	"github.com/galehttp/gale/internal/static"
 )
 
@@ -75,7 +76,7 @@ type uploads struct {
 	logger    *slog.Logger
 	period    time.Duration // uploadPeriod, except in tests
 	slots     chan struct{}
-	shares    clientShares
+	shares    shares.Shares
 
 	mu    sync.Mutex
 	parts map[string]*upload.Part // unfinished files by their temporary names
@@ -93,7 +94,6 @@ func (cfg *serveConfig) newUploads(logger *slog.Logger) *uploads {
 		logger:    logger,
 		period:    uploadPeriod,
 		slots:     make(chan struct{}, maxUploads),
-		shares:    clientShares{most: maxOwnUploads},
 		parts:     make(map[string]*upload.Part),
 		swept:     make(map[string]time.Time),
 	}
@@ -210,12 +210,12 @@ func (u *uploads) serve(ctx *gale.RequestCtx) error {
 		}
 	}
 
-	give, ok := u.shares.take(ctx.ClientIP())
+	share, ok := u.shares.Take(ctx.ClientIP(), maxOwnUploads)
 	if !ok {
 		ctx.Response.Header.Set(gale.HeaderRetryAfter, uploadRetry)
 		return refuse(gale.StatusServiceUnavailable, "too many uploads from your address at the moment: try again in "+uploadRetry+" seconds")
 	}
-	defer give()
+	defer share.GiveBack()
 	select {
 	case u.slots <- struct{}{}:
 		defer func() { <-u.slots }()
@@ -253,11 +253,11 @@ func folderRefusal(err error) error {
 // checkRepresentation refuses fields that say that the body isn't the whole file as it is.
 func checkRepresentation(ctx *gale.RequestCtx) error {
 	h := &ctx.Request.Header
-	coding := string(bytes.Join(h.PeekAll(gale.HeaderContentEncoding), []byte(",")))
+	coding, known := compress.ParseList(h.PeekAll(gale.HeaderContentEncoding))
 	switch {
 	case h.Peek(gale.HeaderContentRange) != nil: // RFC 9110 section 14.5
 		return refuse(gale.StatusBadRequest, "a part of a file can't be stored: send the whole file, without Content-Range")
-	case coding != "" && !strings.EqualFold(coding, "identity"):
+	case !known || coding != compress.Identity:
 		ctx.Response.Header.Set(gale.HeaderAcceptEncoding, "identity") // RFC 9110 section 15.5.16
 		return refuse(gale.StatusUnsupportedMediaType, "the file is encoded: send it as it is, without Content-Encoding")
 	case h.ContentLength() == -2 && !isHTTP2(ctx):

@@ -413,7 +413,12 @@ func (c *uploadConditions) check(existing fs.FileInfo) error {
 
 // wantsJSON reports whether the client asks for JSON.
 func wantsJSON(ctx *gale.RequestCtx) bool {
-	return strings.Contains(string(ctx.Request.Header.Peek(gale.HeaderAccept)), "application/json")
+	for _, v := range ctx.Request.Header.PeekAll(gale.HeaderAccept) {
+		if bytes.Contains(v, []byte("application/json")) {
+			return true
+		}
+	}
+	return false
 }
 
 func setJSON(ctx *gale.RequestCtx, v any) {

@@ -842,7 +842,7 @@ func TestUploadSlow(t *testing.T) {
 				if _, err := conn.Write([]byte("x")); err != nil {
 					return
 				}
-				time.Sleep(time.Millisecond)
+				time.Sleep(time.Millisecond) // a slow client
 			}
 		}()
 		if got := status(r); got != 408 {

@@ -17,6 +17,7 @@ import (
 	"github.com/galehttp/gale"
 	"github.com/galehttp/gale/cmd/gale/internal/folderzip"
 	"github.com/galehttp/gale/cmd/gale/internal/upload"
+	"github.com/galehttp/gale/internal/shares"
 	"github.com/galehttp/gale/internal/static"
 )
 
@@ -41,7 +42,7 @@ type zips struct {
 	settings folderzip.Settings
 	logger   *slog.Logger
 	slots    chan struct{}
-	shares   clientShares
+	shares   shares.Shares
 }
 
 // withZip answers GET and HEAD requests for the address of a folder with the query "zip".
@@ -51,7 +52,6 @@ func (cfg *serveConfig) withZip(h gale.RequestHandler, logger *slog.Logger) gale
 		rules:  static.Rules{Windows: runtime.GOOS == "windows", HideDot: !cfg.dotfiles},
 		logger: logger,
 		slots:  make(chan struct{}, maxZips),
-		shares: clientShares{most: maxOwnZips},
 		settings: folderzip.Settings{
 			Hide: func(name string) bool {
 				return upload.Unfinished(name) || !cfg.dotfiles && strings.HasPrefix(name, ".")
@@ -125,15 +125,15 @@ func (z *zips) serve(ctx *gale.RequestCtx) (ok bool) {
 // enter takes a place for an archive for the client at ip. After true, give must be called
 // once.
 func (z *zips) enter(ip netip.Addr) (give func(), ok bool) {
-	share, ok := z.shares.take(ip)
+	share, ok := z.shares.Take(ip, maxOwnZips)
 	if !ok {
 		return nil, false
 	}
 	select {
 	case z.slots <- struct{}{}:
-		return func() { <-z.slots; share() }, true
+		return func() { <-z.slots; share.GiveBack() }, true
 	default:
-		share()
+		share.GiveBack()
 		return nil, false
 	}
 }

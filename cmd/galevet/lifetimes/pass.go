@@ -125,13 +125,18 @@ func (p *pass) boundMethod(fn *ssa.Function) *ssa.Function {
 	if m, ok := p.bound[fn]; ok {
 		return m
 	}
-	obj, _ := fn.Object().(*types.Func)
-	var m *ssa.Function
-	if obj != nil {
-		m = p.prog.FuncValue(obj)
-	}
+	m := p.declared(fn)
 	p.bound[fn] = m
 	return m
+}
+
+// declared returns the method that a wrapper or thunk calls, as it is declared: for all
+// instances of a generic type. It is nil for a method of an interface.
+func (p *pass) declared(fn *ssa.Function) *ssa.Function {
+	if obj, ok := fn.Object().(*types.Func); ok {
+		return p.prog.FuncValue(obj.Origin())
+	}
+	return nil
 }
 
 // collect finds the functions of the package, and how they are used.
@@ -213,13 +218,11 @@ func (p *pass) collectInstr(in *ssa.Function, i ssa.Instruction) {
 		case *ssa.MakeClosure:
 			fn = v.Fn.(*ssa.Function)
 		}
+		if fn != nil && strings.Contains(fn.Synthetic, "thunk") {
+			fn = p.declared(fn)
+		}
 		if fn == nil {
 			continue
-		}
-		if strings.Contains(fn.Synthetic, "thunk") {
-			if obj, ok := fn.Object().(*types.Func); ok {
-				fn = p.prog.FuncValue(obj)
-			}
 		}
 		if o := fn.Origin(); o != nil {
 			fn = o

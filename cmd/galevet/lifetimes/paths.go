@@ -27,6 +27,37 @@ type search struct {
 	head   func(b *ssa.BasicBlock, n int) bool
 	enters func(b, from *ssa.BasicBlock, n int) bool
 	steps  int
+	truth  map[condKey]bool // the conditions that are known on the way
+	undo   []fact           // what truth held before each change of it
+}
+
+// A fact says whether a condition is true, if that is known.
+type fact struct {
+	key       condKey
+	holds, is bool // is: it is known
+}
+
+// note changes what is known of a condition.
+func (s *search) note(f fact) {
+	holds, is := s.truth[f.key]
+	s.undo = append(s.undo, fact{f.key, holds, is})
+	s.put(f)
+}
+
+func (s *search) put(f fact) {
+	if f.is {
+		s.truth[f.key] = f.holds
+		return
+	}
+	delete(s.truth, f.key)
+}
+
+// back undoes all changes after the first n.
+func (s *search) back(n int) {
+	for len(s.undo) > n {
+		s.put(s.undo[len(s.undo)-1])
+		s.undo = s.undo[:len(s.undo)-1]
+	}
 }
 
 // maxSearch bounds the steps of one search, and with a factor those for a function.
@@ -37,10 +68,11 @@ func (s *search) found() bool {
 	if len(s.in.fn.Blocks) == 0 {
 		return false
 	}
-	return s.walk(s.in.fn.Blocks[0], nil, 0, map[condKey]bool{}, map[*ssa.BasicBlock]int{})
+	s.truth = map[condKey]bool{}
+	return s.walk(s.in.fn.Blocks[0], nil, 0, map[*ssa.BasicBlock]int{})
 }
 
-func (s *search) walk(b, from *ssa.BasicBlock, n int, truth map[condKey]bool, visits map[*ssa.BasicBlock]int) bool {
+func (s *search) walk(b, from *ssa.BasicBlock, n int, visits map[*ssa.BasicBlock]int) bool {
 	s.steps++
 	s.in.steps++
 	if s.steps > maxSearch || s.in.steps > 20*maxSearch {
@@ -57,7 +89,9 @@ func (s *search) walk(b, from *ssa.BasicBlock, n int, truth map[condKey]bool, vi
 	if s.enters != nil && from != nil && s.enters(b, from, n) {
 		return false
 	}
-	truth = enter(b, from, truth)
+	known := len(s.undo)
+	defer func() { s.back(known) }()
+	s.enter(b, from)
 	for _, i := range b.Instrs {
 		if n < len(s.stages) && i == s.stages[n] {
 			n++
@@ -81,7 +115,7 @@ func (s *search) walk(b, from *ssa.BasicBlock, n int, truth map[condKey]bool, vi
 	}
 	br, ok := b.Instrs[len(b.Instrs)-1].(*ssa.If)
 	for k, succ := range b.Succs {
-		next := truth
+		entered := len(s.undo)
 		if ok {
 			key, neg, known := condition(br.Cond)
 			if c, isConst := br.Cond.(*ssa.Const); isConst {
@@ -91,38 +125,41 @@ func (s *search) walk(b, from *ssa.BasicBlock, n int, truth map[condKey]bool, vi
 			}
 			if known {
 				want := (k == 0) != neg
-				if have, ok := truth[key]; ok && have != want {
+				have, ok := s.truth[key]
+				if ok && have != want {
 					continue
 				}
-				next = map[condKey]bool{}
-				for c, v := range truth {
-					next[c] = v
+				if !ok {
+					s.note(fact{key, want, true})
 				}
-				next[key] = want
 			}
 		}
-		if s.edge != nil && s.edge(b, k, n) {
-			continue
-		}
-		if s.walk(succ, b, n, next, visits) {
+		if (s.edge == nil || !s.edge(b, k, n)) && s.walk(succ, b, n, visits) {
 			return true
 		}
+		s.back(entered)
 	}
 	return false
 }
 
 // enter forgets conditions on values that b computes anew, and learns what phis are.
-func enter(b, from *ssa.BasicBlock, truth map[condKey]bool) map[condKey]bool {
-	next := map[condKey]bool{}
-	for k, v := range truth {
+func (s *search) enter(b, from *ssa.BasicBlock) {
+	var news []fact
+	for k := range s.truth {
 		if blockOf(k.x) == b || blockOf(k.y) == b {
-			continue
+			news = append(news, fact{key: k})
 		}
-		next[k] = v
 	}
-	if from == nil {
-		return next
+	if from != nil {
+		news = s.learnPhis(news, b, from)
 	}
+	for _, f := range news {
+		s.note(f)
+	}
+}
+
+// learnPhis appends what follows for the phis of b if the way comes from another block.
+func (s *search) learnPhis(news []fact, b, from *ssa.BasicBlock) []fact {
 	for _, i := range b.Instrs {
 		phi, ok := i.(*ssa.Phi)
 		if !ok {
@@ -134,25 +171,24 @@ func enter(b, from *ssa.BasicBlock, truth map[condKey]bool) map[condKey]bool {
 			}
 			e := phi.Edges[n]
 			if c, ok := e.(*ssa.Const); ok {
-				learn(next, phi, c)
+				news = learn(news, phi, c)
 			} else if isBool(phi.Type()) {
 				if key, neg, ok := condition(e); ok {
-					if v, ok := truth[key]; ok {
-						next[condKey{x: phi}] = v != neg
+					if v, ok := s.truth[key]; ok {
+						news = append(news, fact{condKey{x: phi}, v != neg, true})
 					}
 				}
 			}
 		}
 	}
-	return next
+	return news
 }
 
-// learn notes what follows from phi being c, for comparisons with constants of the block's
+// learn appends what follows from phi being c, for comparisons with constants of the block's
 // function that use it.
-func learn(truth map[condKey]bool, phi *ssa.Phi, c *ssa.Const) {
+func learn(news []fact, phi *ssa.Phi, c *ssa.Const) []fact {
 	if isBool(phi.Type()) && c.Value != nil {
-		truth[condKey{x: phi}] = constant.BoolVal(c.Value)
-		return
+		return append(news, fact{condKey{x: phi}, constant.BoolVal(c.Value), true})
 	}
 	for _, ref := range *phi.Referrers() {
 		bin, ok := ref.(*ssa.BinOp)
@@ -168,8 +204,9 @@ func learn(truth map[condKey]bool, phi *ssa.Phi, c *ssa.Const) {
 			continue
 		}
 		same := c.IsNil() && other.IsNil() || c.Value != nil && other.Value != nil && constant.Compare(c.Value, token.EQL, other.Value)
-		truth[key] = (same == (bin.Op == token.EQL)) != neg
+		news = append(news, fact{key, (same == (bin.Op == token.EQL)) != neg, true})
 	}
+	return news
 }
 
 func isBool(t types.Type) bool {

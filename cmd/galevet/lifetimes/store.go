@@ -219,6 +219,7 @@ func (in *interp) lateAt(instr ssa.Instruction, kind string, t thing, rel map[ss
 		u = &lateUse{kind: kind, instr: instr, t: t, pl: pl, rel: map[ssa.Instruction]bool{}}
 		in.late[k] = u
 	}
+	in.fuel -= 1 + len(rel)/cheapCopies
 	for r := range rel {
 		u.rel[r] = true
 	}

@@ -1,6 +1,7 @@
 package lifetimes
 
 import (
+	"maps"
 	"strings"
 
 	"golang.org/x/tools/go/ssa"
@@ -172,43 +173,39 @@ func newState(fuel *int) *state {
 	return &state{map[*root]map[string]set{}, map[thing]map[ssa.Instruction]bool{}, map[*root]map[*place]string{}, map[*root]map[*place]thing{}, map[*ssa.Defer]bool{}, fuel}
 }
 
+// clone copies s, which costs fuel for all that is copied.
 func (s *state) clone() *state {
 	c := newState(s.fuel)
 	for r, m := range s.mem {
-		*s.fuel -= len(m)
 		n := make(map[string]set, len(m))
 		for p, x := range m {
-			y := make(set, len(x))
-			for t := range x {
-				y[t] = struct{}{}
-			}
-			n[p] = y
+			n[p] = cloned(x, s.fuel)
 		}
 		c.mem[r] = n
 	}
 	for t, m := range s.released {
-		c.released[t] = map[ssa.Instruction]bool{}
-		for i := range m {
-			c.released[t][i] = true
-		}
+		c.released[t] = cloned(m, s.fuel)
 	}
 	for r, m := range s.escaped {
-		c.escaped[r] = map[*place]string{}
-		for p, x := range m {
-			c.escaped[r][p] = x
-		}
+		c.escaped[r] = cloned(m, s.fuel)
 	}
 	for r, m := range s.kept {
-		c.kept[r] = map[*place]thing{}
-		for p, x := range m {
-			c.kept[r][p] = x
-		}
+		c.kept[r] = cloned(m, s.fuel)
 	}
-	for d := range s.defers {
-		c.defers[d] = true
-	}
+	c.defers = cloned(s.defers, s.fuel)
 	return c
 }
+
+// cloned copies m. Without fuel the copy isn't used any more, and is empty.
+func cloned[M ~map[K]V, K comparable, V any](m M, fuel *int) M {
+	if *fuel -= 1 + len(m)/cheapCopies; *fuel < 0 {
+		return M{}
+	}
+	return maps.Clone(m)
+}
+
+// cheapCopies is how many entries of a map are copied for one unit of fuel.
+const cheapCopies = 4
 
 // join adds what o knows to s and says whether s grew.
 func (s *state) join(o *state) bool {

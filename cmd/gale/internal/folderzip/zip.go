@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path"
 	"slices"
@@ -204,7 +205,8 @@ func (a *Archive) add(zw *zip.Writer, e entry, buf []byte) error {
 		a.skipped = append(a.skipped, e.name)
 		return nil
 	}
-	h := &zip.FileHeader{Name: path.Join(a.top, e.name), Modified: info.ModTime(), Method: zip.Deflate}
+	h := &zip.FileHeader{Name: path.Join(a.top, e.name), Method: zip.Deflate}
+	setTime(h, info.ModTime())
 	if e.dir {
 		h.Name += "/"
 		h.Method = zip.Store
@@ -222,13 +224,34 @@ func (a *Archive) add(zw *zip.Writer, e entry, buf []byte) error {
 	}
 	r := &fileReader{r: f}
 	// A file that grows must not keep the archive from ending.
-	if _, err := io.CopyBuffer(onlyWriter{w}, io.LimitReader(r, info.Size()), buf); err != nil {
-		if r.err != nil {
-			return &ReadError{e.name, r.err}
-		}
-		return err
+	n, err := io.CopyBuffer(onlyWriter{w}, io.LimitReader(r, info.Size()), buf)
+	switch {
+	case r.err != nil:
+		return &ReadError{e.name, r.err}
+	case err == nil && n < info.Size(): // it was cut meanwhile
+		return &ReadError{e.name, io.ErrUnexpectedEOF}
 	}
-	return nil
+	return err
+}
+
+// setTime sets the time of h to t. The dates of MS-DOS go from 1980 to 2107: another time becomes
+// the nearest one. The extra field that package zip makes of Modified is exact, but programs read
+// it as a signed number of 32 bits: it is left out for times that would wrap around.
+func setTime(h *zip.FileHeader, t time.Time) {
+	if t.Year() >= 1980 && t.Unix() <= math.MaxInt32 {
+		h.Modified = t
+		return
+	}
+	switch {
+	case t.Year() < 1980:
+		t = time.Date(1980, 1, 1, 0, 0, 0, 0, t.Location())
+	case t.Year() > 2107:
+		t = time.Date(2107, 12, 31, 23, 59, 58, 0, t.Location())
+	}
+	//lint:ignore SA1019 the only way to a time without the extra field
+	h.ModifiedDate = uint16((t.Year()-1980)<<9 | int(t.Month())<<5 | t.Day())
+	//lint:ignore SA1019 likewise
+	h.ModifiedTime = uint16(t.Hour()<<11 | t.Minute()<<5 | t.Second()/2)
 }
 
 // fileReader remembers the error of r, to tell it from errors of writing.
@@ -259,7 +282,8 @@ func (a *Archive) addSkipped(zw *zip.Writer) error {
 	for _, s := range a.skipped {
 		fmt.Fprintf(&text, "%q\n", s)
 	}
-	h := &zip.FileHeader{Name: path.Join(a.top, name), Modified: time.Now(), Method: zip.Deflate}
+	h := &zip.FileHeader{Name: path.Join(a.top, name), Method: zip.Deflate}
+	setTime(h, time.Now())
 	h.SetMode(0o644)
 	w, err := zw.CreateHeader(h)
 	if err == nil {

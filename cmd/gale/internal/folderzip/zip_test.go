@@ -8,12 +8,14 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 var settings = Settings{Hide: func(name string) bool { return strings.HasPrefix(name, ".") }, MaxEntries: 1000, MaxDepth: 8}
@@ -38,8 +40,8 @@ func write(t *testing.T, path, text string) {
 	}
 }
 
-// contents writes a and returns the files in it.
-func contents(t *testing.T, a *Archive) map[string]string {
+// written writes a and reads it back.
+func written(t *testing.T, a *Archive) *zip.Reader {
 	t.Helper()
 	var b bytes.Buffer
 	if err := a.Write(&b); err != nil {
@@ -49,8 +51,14 @@ func contents(t *testing.T, a *Archive) map[string]string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return r
+}
+
+// contents writes a and returns the files in it.
+func contents(t *testing.T, a *Archive) map[string]string {
+	t.Helper()
 	files := make(map[string]string)
-	for _, f := range r.File {
+	for _, f := range written(t, a).File {
 		rc, err := f.Open()
 		if err != nil {
 			t.Fatal(err)
@@ -134,6 +142,33 @@ func TestFileThatGrows(t *testing.T) {
 	w := &slowWriter{act: func() { _, _ = f.WriteString(strings.Repeat("y", 64<<10)) }}
 	if err := a.Write(w); err != nil || w.n > 1<<20+1000 {
 		t.Errorf("%d bytes, %v", w.n, err)
+	}
+}
+
+// A file that is cut while it is written breaks the archive off.
+func TestFileThatShrinks(t *testing.T) {
+	data := make([]byte, 1<<20) // it can't be compressed: the first pieces are written early
+	_, _ = rand.NewChaCha8([32]byte{}).Read(data)
+	for _, name := range []string{"stored.bin", "deflated.txt"} {
+		for _, left := range []int64{0, 1000, 1<<20 - 1} {
+			dir := t.TempDir()
+			write(t, filepath.Join(dir, "a.txt"), "whole")
+			file := filepath.Join(dir, "b", name)
+			write(t, file, string(data))
+			a, err := Plan(t.Context(), openRoot(t, dir), ".", "top", settings)
+			if err != nil {
+				t.Fatal(err)
+			}
+			w := &slowWriter{act: func() {
+				if err := os.Truncate(file, left); err != nil {
+					t.Error(err)
+				}
+			}}
+			err = a.Write(w)
+			if failed := new(ReadError); !errors.As(err, &failed) || failed.Name != "b/"+name || !errors.Is(err, io.ErrUnexpectedEOF) {
+				t.Errorf("%s, %d bytes left: %v", name, left, err)
+			}
+		}
 	}
 }
 
@@ -237,5 +272,56 @@ func TestOrder(t *testing.T) {
 	}
 	if want := []string{"a", "a/b", "a/b/c", "a/z", "b", "c"}; !slices.Equal(names, want) {
 		t.Errorf("%q", names)
+	}
+}
+
+// TestDates proves that a time that the archive's format can't hold becomes the nearest one, and
+// that none wraps around: the dates of MS-DOS go from 1980 to 2107, the seconds of the extra
+// field to 2038.
+func TestDates(t *testing.T) {
+	dir := t.TempDir()
+	const day = "2006-01-02"
+	want := map[string]string{
+		"1901-12-01": "1980-01-01", "1960-06-01": "1980-01-01", "1970-01-01": "1980-01-01", "1979-12-31": "1980-01-01", "1980-01-01": "1980-01-01",
+		"2026-11-28": "2026-11-28", "2038-01-18": "2038-01-18", "2038-01-21": "2038-01-21", "2050-06-01": "2050-06-01", "2106-03-01": "2106-03-01",
+		"2107-12-31": "2107-12-31", "2108-01-01": "2107-12-31", "2120-06-01": "2107-12-31", "2262-01-01": "2107-12-31",
+	}
+	for name := range want {
+		write(t, filepath.Join(dir, "f", name), "x")
+		at, err := time.ParseInLocation(day, name, time.Local)
+		if err != nil {
+			t.Fatal(err)
+		}
+		at = at.Add(12 * time.Hour)
+		if err := os.Chtimes(filepath.Join(dir, "f", name), at, at); err != nil {
+			t.Fatal(err)
+		}
+		if info, err := os.Stat(filepath.Join(dir, "f", name)); err != nil || !info.ModTime().Equal(at) {
+			t.Logf("the file system has no %s", name)
+			delete(want, name)
+		}
+	}
+	a, err := Plan(t.Context(), openRoot(t, dir), "f", "top", settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range written(t, a).File {
+		date, ok := want[filepath.Base(f.Name)]
+		if !ok {
+			continue
+		}
+		dos := fmt.Sprintf("%d-%02d-%02d", 1980+int(f.ModifiedDate>>9), f.ModifiedDate>>5&15, f.ModifiedDate&31)
+		if whole := f.Modified.In(time.Local).Format(day); len(f.Extra) > 0 && whole != date {
+			t.Errorf("a file of %s: the extra field says %s, want %s", filepath.Base(f.Name), whole, date)
+		}
+		if dos != date {
+			t.Errorf("a file of %s: MS-DOS has %s, want %s", filepath.Base(f.Name), dos, date)
+		}
+		delete(want, filepath.Base(f.Name))
+	}
+	for name := range want {
+		if _, err := os.Stat(filepath.Join(dir, "f", name)); err == nil {
+			t.Errorf("%s isn't in the archive", name)
+		}
 	}
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/galehttp/gale"
 	"github.com/galehttp/gale/galetest"
+	"github.com/galehttp/gale/tests/harness/await"
 )
 
 // stamp is the time of all files of site.
@@ -364,9 +365,7 @@ func TestFolderBusy(t *testing.T) {
 	for range maxWaiting {
 		go func() { done <- ask(p.Folder, "GET", "/").StatusCode() }()
 	}
-	for p.waiting.Load() < maxWaiting {
-		time.Sleep(time.Millisecond)
-	}
+	await.Until(t, "all requests to wait", func() bool { return p.waiting.Load() >= maxWaiting })
 	resp := ask(p.Folder, "GET", "/")
 	if resp.StatusCode() != 503 || string(resp.Header.Peek("Retry-After")) != "1" {
 		t.Errorf("one more: %s", resp.Header.String())

@@ -4,10 +4,10 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
-	"strings"
 	"sync/atomic"
 
 	"github.com/galehttp/gale"
+	"github.com/galehttp/gale/internal/bytesconv"
 	"github.com/galehttp/gale/internal/compress"
 	"github.com/galehttp/gale/internal/head"
 	"github.com/galehttp/gale/internal/static"
@@ -103,14 +103,11 @@ func compressed(ctx *gale.RequestCtx, body []byte) []byte {
 // addVary adds a field name to Vary unless it is there.
 func addVary(ctx *gale.RequestCtx, name string) {
 	h := &ctx.Response.Header
-	old := bytes.Join(h.PeekAll(gale.HeaderVary), []byte(", "))
-	for rest := old; len(rest) > 0; {
-		var member []byte
-		if member, rest = head.NextElement(rest); strings.EqualFold(string(member), name) {
-			return
-		}
+	lines := h.PeekAll(gale.HeaderVary)
+	if bytesconv.HasElement(lines, name) {
+		return
 	}
-	if len(old) > 0 {
+	if old := bytes.Join(lines, []byte(", ")); len(old) > 0 {
 		name = string(old) + ", " + name
 	}
 	h.Set(gale.HeaderVary, name)

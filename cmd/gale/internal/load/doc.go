@@ -44,7 +44,7 @@
 //   - In a closed loop the distribution has complete responses, with those that didn't meet
 //     the expectations. Requests in flight at the end of Duration are cut off: they are
 //     Unanswered and not in the distribution. A stalled server therefore shows in the
-//     maximum, in Unanswered and in the rate, but hardly in the percentiles.
+//     maximum, in the rate, and from a second on as an outage, but hardly in the percentiles.
 //   - In an open loop the distribution has every start of the schedule, so that nothing can
 //     hide: responses with their latency; requests that failed with the time until then;
 //     requests that are unanswered at the end and starts that were never sent with their age.
@@ -52,6 +52,12 @@
 //   - A request that got no response within Timeout is Failed, of the kind "timeout". Its
 //     connection is closed and opened again, so the requests after it in the pipeline fail
 //     too. A start that waited for a free connection for Timeout is never sent.
+//   - An attempt to connect that fails, with the handshakes of TLS and WebSocket, is counted
+//     apart from requests (NotConnected). Shares of failures have both.
+//   - An outage is a silence of a second or more: a time between two good responses, or one
+//     and the end of the counted time. Loops note the first and the last good response of
+//     each collection, so that the length of intervals doesn't matter. A silence isn't an
+//     outage if no response should have come, or while a loop itself stood still.
 //   - Wait is an upper bound. It is the time from when bytes of a response could have been
 //     seen to the end of the read that took them. If poll blocked, that is when it returned.
 //     If it didn't, the bytes may be as old as the return of the poll before it.

@@ -24,7 +24,7 @@ type lateNetwork struct {
 
 func (n *lateNetwork) wait(d time.Duration) []event {
 	if n.waits++; n.waits == 1 {
-		time.Sleep(100 * time.Millisecond)
+		time.Sleep(100 * time.Millisecond) // the first wait begins late
 	}
 	return n.network.wait(d)
 }
@@ -110,7 +110,7 @@ func TestResponsesAfterTheEnd(t *testing.T) {
 		p := planFor(addr)
 		p.Connections, p.Threads, p.Duration = 20, 1, 200*time.Millisecond
 		p.Targets[0].Expect = func(*head.Response, []byte, int64) (string, string) {
-			time.Sleep(400 * time.Millisecond)
+			time.Sleep(400 * time.Millisecond) // longer than the counted time
 			return "", ""
 		}
 		if r := do(p); r.Requests.Good > 1 || r.Requests.Sent < 20 {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/galehttp/gale/internal/measure/figures"
 	"github.com/galehttp/gale/internal/msg"
+	"github.com/galehttp/gale/tests/harness/await"
 )
 
 // networks are the networks that tests run on.
@@ -151,17 +152,28 @@ func readRequest(r *bufio.Reader) string {
 func leaks(t *testing.T) {
 	t.Helper()
 	t.Cleanup(func() {
-		var text string
-		for range 200 {
+		await.Gone(t, "goroutines of a run", func() bool {
 			buf := make([]byte, 1<<20)
-			text = string(buf[:runtime.Stack(buf, true)])
-			if !strings.Contains(text, "load.(*loop)") && !strings.Contains(text, "load.(*goNetwork)") && !strings.Contains(text, "load.(*watch)") {
-				return
-			}
-			time.Sleep(10 * time.Millisecond)
-		}
-		t.Errorf("goroutines are left:\n%s", text)
+			text := string(buf[:runtime.Stack(buf, true)])
+			return !strings.Contains(text, "load.(*loop)") && !strings.Contains(text, "load.(*goNetwork)") && !strings.Contains(text, "load.(*watch)")
+		})
 	})
+}
+
+// withMoreTime calls f with a time that is enough on most machines. As long as f returns an
+// error, it is called again with four times as much, up to a few seconds, for busy machines.
+func withMoreTime(t *testing.T, least time.Duration, f func(d time.Duration) error) {
+	t.Helper()
+	for d := least; ; d *= 4 {
+		err := f(d)
+		if err == nil {
+			return
+		}
+		if d > time.Second {
+			t.Errorf("with %v: %v", d, err)
+			return
+		}
+	}
 }
 
 func errorCount(r *figures.Run, kind string) int64 {

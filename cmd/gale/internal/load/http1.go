@@ -94,10 +94,13 @@ func (l *loop) consumeHead(c *conn, b []byte) (n int, err error) {
 	return n, nil
 }
 
+// responseLimits are the limits of responses. Folds are taken, as clients take them.
+var responseLimits = &h1.Limits{Dialect: h1.Folding}
+
 // parse parses a head from the front of b. Mostly it is the same as the last one.
 func (l *loop) parse(c *conn, index int32, b []byte) (*head.Response, int, error) {
 	if c.own != nil && c.own.Suspended() {
-		n, err := h1.ParseResponse(b, &c.own.ResponseHead, nil)
+		n, err := h1.ParseResponse(b, &c.own.ResponseHead, responseLimits)
 		return c.own, n, err
 	}
 	last := &l.heads[index]
@@ -106,7 +109,7 @@ func (l *loop) parse(c *conn, index int32, b []byte) (*head.Response, int, error
 	}
 	last.raw = last.raw[:0]
 	last.head.Reset()
-	n, err := h1.ParseResponse(b, &last.head.ResponseHead, nil)
+	n, err := h1.ParseResponse(b, &last.head.ResponseHead, responseLimits)
 	if err == nil {
 		last.raw = append(last.raw, b[:n]...)
 		return &last.head, n, nil
@@ -117,7 +120,7 @@ func (l *loop) parse(c *conn, index int32, b []byte) (*head.Response, int, error
 			c.own = new(head.Response)
 		}
 		c.own.Reset()
-		_, err = h1.ParseResponse(b, &c.own.ResponseHead, nil)
+		_, err = h1.ParseResponse(b, &c.own.ResponseHead, responseLimits)
 	}
 	return nil, 0, err
 }

@@ -126,14 +126,18 @@ func TestHTTP2Errors(t *testing.T) {
 				<-r.Context().Done()
 			}
 		})
-		p := planFor(addr)
-		p.HTTP2, p.Streams, p.Count, p.Timeout = true, 5, 40, 250*time.Millisecond
-		r := do(p)
-		if r.Requests.Good != 20 || errorCount(r, kindReset) != 10 || errorCount(r, kindTimeout) != 10 || r.Connections.Reopened != 0 {
-			t.Errorf("%+v, errors %v, %d reopened", r.Requests, r.Errors, r.Connections.Reopened)
-		}
+		withMoreTime(t, 250*time.Millisecond, func(timeout time.Duration) error {
+			n.Store(0)
+			p := planFor(addr)
+			p.HTTP2, p.Streams, p.Count, p.Timeout = true, 5, 40, timeout
+			r := do(p)
+			if r.Requests.Good != 20 || errorCount(r, kindReset) != 10 || errorCount(r, kindTimeout) != 10 || r.Connections.Reopened != 0 {
+				return fmt.Errorf("%+v, errors %v, %d reopened", r.Requests, r.Errors, r.Connections.Reopened)
+			}
+			return nil
+		})
 		plain := serve(t, func(w http.ResponseWriter, r *http.Request) {})
-		p = planFor(plain)
+		p := planFor(plain)
 		p.HTTP2, p.Count = true, 10
 		if r := do(p); r.Requests.Failed != 10 {
 			t.Errorf("with a server of HTTP/1.1: %+v, errors %v", r.Requests, r.Errors)
@@ -155,16 +159,20 @@ func TestHTTP2ServerStopsReading(t *testing.T) {
 				io.WriteString(c, "\x00\x00\x04\x08\x00\x00\x00\x00\x00\x7f\xff\x00\x00")
 				<-stop
 			})
-			p := planFor(addr)
-			p.HTTP2, p.Streams, p.Connections, p.Threads = true, 2, 1, 1
-			p.Count, p.Timeout = 4, 100*time.Millisecond
-			p.Targets[0].Source = newFixed("POST", "/", strings.Repeat("x", 32<<20))
-			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-			defer cancel()
-			r, err := runWith(ctx, p, n)
-			if err != nil || r.Requests.Failed != 4 || r.Connections.Reopened == 0 {
-				t.Errorf("%v, %+v, errors %v, %d reopened", err, r.Requests, r.Errors, r.Connections.Reopened)
-			}
+			// Nothing can be written when the buffers of the kernel are full.
+			withMoreTime(t, 100*time.Millisecond, func(timeout time.Duration) error {
+				p := planFor(addr)
+				p.HTTP2, p.Streams, p.Connections, p.Threads = true, 2, 1, 1
+				p.Count, p.Timeout = 4, timeout
+				p.Targets[0].Source = newFixed("POST", "/", strings.Repeat("x", 32<<20))
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				defer cancel()
+				r, err := runWith(ctx, p, n)
+				if err != nil || r.Requests.Failed != 4 || r.Connections.Reopened == 0 {
+					return fmt.Errorf("%v, %+v, errors %v, %d reopened", err, r.Requests, r.Errors, r.Connections.Reopened)
+				}
+				return nil
+			})
 		})
 	}
 }

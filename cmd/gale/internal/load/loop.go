@@ -104,6 +104,9 @@ func (l *loop) work() {
 		events := l.net.wait(time.Duration(l.until() - from))
 		to := l.clock()
 		l.rest(from, to)
+		if to-l.polled > standstill {
+			l.tally.slice.stood(l.polled, to)
+		}
 		// If poll blocked, there were no bytes before. Otherwise they may have been
 		// there since the poll before this one.
 		l.seen = l.polled

@@ -60,6 +60,7 @@ func (l *loop) failOpen(c *conn, text string) {
 		kind = kindUpgrade
 	}
 	l.fault(kind, text)
+	l.countUnconnected(c)
 	l.settle(c)
 	l.shut(c, true)
 	c.since = l.now + int64(backOff)<<min(c.fails, maxFails)
@@ -188,6 +189,25 @@ func (l *loop) fault(kind, text string) {
 	l.tally.slice.errors.add(kind, text, 1)
 }
 
+// countUnconnected counts an attempt to open c that failed. It counts for each URL of the
+// server, and in an open loop for the step of this time.
+func (l *loop) countUnconnected(c *conn) {
+	l.tally.slice.notConnected++
+	if !l.counting() {
+		return
+	}
+	step := 0
+	if l.run.schedule != nil && l.started {
+		step = l.run.schedule.stepAt(time.Duration(l.now - l.run.begin))
+	}
+	l.tally.steps[step].requests.NotConnected++
+	for i := range l.tally.targets {
+		if l.run.targets[i].server == c.server.id {
+			l.tally.targets[i].requests.NotConnected++
+		}
+	}
+}
+
 // fail counts a request without a complete response.
 func (l *loop) fail(e *exchange, kind, text string) {
 	l.countError(e, kind, text)
@@ -210,7 +230,11 @@ func (l *loop) settleExchange(e *exchange, o outcome) {
 	d := l.now - e.start
 	s := l.tally.slice
 	if o == good {
+		if s.good == 0 {
+			s.first = l.now
+		}
 		s.good++
+		s.last = l.now
 	} else {
 		s.bad++
 	}

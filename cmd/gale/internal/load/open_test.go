@@ -2,6 +2,7 @@ package load
 
 import (
 	"bufio"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -16,15 +17,17 @@ import (
 
 const emptyOK = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
 
-// stalling serves requests at once, except that it stops for pause of every cycle.
+// stalling serves requests at once, except that it stops for pause of every cycle. Each pause
+// begins with a request.
 func stalling(t *testing.T, cycle, pause time.Duration) string {
 	var mu sync.Mutex
-	begin := time.Now()
+	stop := time.Now().Add(cycle - pause)
 	return script(t, func(c net.Conn, r *bufio.Reader) {
 		for readRequest(r) != "" {
 			mu.Lock()
-			if at := time.Since(begin) % cycle; at >= cycle-pause {
-				time.Sleep(cycle - at)
+			if !time.Now().Before(stop) {
+				time.Sleep(pause) // the server stops
+				stop = time.Now().Add(cycle - pause)
 			}
 			mu.Unlock()
 			io.WriteString(c, emptyOK)
@@ -35,21 +38,25 @@ func stalling(t *testing.T, cycle, pause time.Duration) string {
 // TestStallShows proves that an open loop shows a server that stops now and then, and that
 // a closed loop hides it.
 func TestStallShows(t *testing.T) {
-	const cycle, pause = 200 * time.Millisecond, 50 * time.Millisecond
+	const pause = 50 * time.Millisecond
 	onNetworks(t, func(t *testing.T, do func(*Plan) *figures.Run) {
-		addr := stalling(t, cycle, pause)
-		p := planFor(addr)
-		p.Threads, p.Schedule = 1, []Ramp{{1000, 1000, 2 * cycle}}
-		r := do(p)
-		if p99 := time.Duration(r.Latency.P99NS); p99 < pause*9/10 {
-			t.Errorf("open loop: p99 is %v, and the server stops for %v", p99, pause)
-		}
-		p = planFor(addr)
-		p.Threads, p.Duration = 1, 2*cycle
-		r = do(p)
-		if p99, most := time.Duration(r.Latency.P99NS), time.Duration(r.Latency.MaxNS); p99 > pause*9/10 || most < pause*9/10 {
-			t.Errorf("closed loop: p99 is %v and the maximum %v, which should hide a pause of %v", p99, most, pause)
-		}
+		// A slow machine sends too few requests between two pauses, so more than 1% of them wait.
+		withMoreTime(t, 200*time.Millisecond, func(cycle time.Duration) error {
+			addr := stalling(t, cycle, pause)
+			p := planFor(addr)
+			p.Threads, p.Schedule = 1, []Ramp{{1000, 1000, 2 * cycle}}
+			r := do(p)
+			if p99 := time.Duration(r.Latency.P99NS); p99 < pause*9/10 {
+				return fmt.Errorf("open loop: p99 is %v, and the server stops for %v", p99, pause)
+			}
+			p = planFor(addr)
+			p.Threads, p.Duration = 1, 2*cycle
+			r = do(p)
+			if p99, most := time.Duration(r.Latency.P99NS), time.Duration(r.Latency.MaxNS); p99 > pause*9/10 || most < pause*9/10 {
+				return fmt.Errorf("closed loop: p99 is %v and the maximum %v, which should hide a pause of %v", p99, most, pause)
+			}
+			return nil
+		})
 	})
 }
 
@@ -81,22 +88,25 @@ func TestOpenLoopNotSent(t *testing.T) {
 				io.Copy(io.Discard, c)
 			}
 		})
-		p := planFor(addr)
-		p.Schedule, p.Timeout = []Ramp{{200, 200, 200 * time.Millisecond}}, 300*time.Millisecond
-		r := do(p)
-		if r.Requests.Sent != 4 || r.Schedule.NotSent != 36 || r.Requests.Good != 0 {
-			t.Errorf("%+v, %d not sent", r.Requests, r.Schedule.NotSent)
-		}
-		if p50 := time.Duration(r.Latency.P50NS); p50 < 75*time.Millisecond {
-			t.Errorf("p50 is %v, and no request was answered", p50)
-		}
+		withMoreTime(t, 200*time.Millisecond, func(d time.Duration) error {
+			p := planFor(addr)
+			p.Schedule, p.Timeout = []Ramp{{200, 200, d}}, d*3/2
+			r := do(p)
+			if starts := int64(200 * d.Seconds()); r.Requests.Sent != 4 || r.Schedule.NotSent != starts-4 || r.Requests.Good != 0 {
+				return fmt.Errorf("of %d starts: %+v, %d not sent", starts, r.Requests, r.Schedule.NotSent)
+			}
+			if p50 := time.Duration(r.Latency.P50NS); p50 < 75*time.Millisecond {
+				return fmt.Errorf("p50 is %v, and no request was answered", p50)
+			}
+			return nil
+		})
 	})
 }
 
 // TestOpenLoopWaitsForAnswers proves that answers after the last start count.
 func TestOpenLoopWaitsForAnswers(t *testing.T) {
 	onNetworks(t, func(t *testing.T, do func(*Plan) *figures.Run) {
-		addr := serve(t, func(w http.ResponseWriter, r *http.Request) { time.Sleep(150 * time.Millisecond) })
+		addr := serve(t, func(w http.ResponseWriter, r *http.Request) { time.Sleep(150 * time.Millisecond) }) // longer than the schedule
 		p := planFor(addr)
 		p.Connections, p.Schedule = 40, []Ramp{{200, 200, 100 * time.Millisecond}}
 		r := do(p)
@@ -115,12 +125,15 @@ func TestUnansweredAtEnd(t *testing.T) {
 				io.Copy(io.Discard, c)
 			}
 		})
-		p := planFor(addr)
-		p.Duration = 100 * time.Millisecond
-		r := do(p)
-		if r.Requests.Unanswered != 4 || r.Requests.Sent != 4 || r.Latency.Count != 0 {
-			t.Errorf("%+v, %d latencies", r.Requests, r.Latency.Count)
-		}
+		withMoreTime(t, 100*time.Millisecond, func(d time.Duration) error {
+			p := planFor(addr)
+			p.Duration = d
+			r := do(p)
+			if r.Requests.Unanswered != 4 || r.Requests.Sent != 4 || r.Latency.Count != 0 {
+				return fmt.Errorf("%+v, %d latencies", r.Requests, r.Latency.Count)
+			}
+			return nil
+		})
 	})
 }
 
@@ -141,7 +154,7 @@ func TestRefusedConnections(t *testing.T) {
 			once.Do(func() {
 				ln.Close()
 				back.Go(func() {
-					time.Sleep(200 * time.Millisecond)
+					time.Sleep(200 * time.Millisecond) // the server is away
 					again, err := net.Listen("tcp", addr)
 					if err != nil {
 						t.Error(err)
@@ -173,7 +186,7 @@ func TestGeneratorIsSlow(t *testing.T) {
 	var slow atomic.Bool
 	addr := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		if slow.Load() {
-			time.Sleep(20 * time.Millisecond)
+			time.Sleep(20 * time.Millisecond) // a slow server
 		}
 	})
 	open := func(rate float64, delay time.Duration) figures.Run {

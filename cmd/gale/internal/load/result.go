@@ -11,12 +11,12 @@ import (
 )
 
 // result adds up what the loops have counted.
-func (r *run) result(began time.Time, intervals []figures.Interval) (*figures.Run, error) {
+func (r *run) result(began time.Time, intervals []figures.Interval, silences []silence) (*figures.Run, error) {
 	end := min(r.end.Load(), int64(time.Since(r.base)))
 	seconds := time.Duration(max(end-r.begin, 0)).Seconds()
 	out := &figures.Run{
 		Format: figures.Format, Began: began, Seconds: seconds, Interrupted: r.interrupted,
-		Statuses: map[string]int64{}, Intervals: intervals,
+		Statuses: map[string]int64{}, Intervals: intervals, Outages: r.outages(silences, intervals),
 	}
 	sum := newTally(r.plan)
 	for _, l := range r.loops {
@@ -134,11 +134,23 @@ func addRequests(a, b *figures.Requests) {
 	a.Unexpected += b.Unexpected
 	a.Failed += b.Failed
 	a.Unanswered += b.Unanswered
+	a.NotConnected += b.NotConnected
 }
 
 func (s *slice) merge(o *slice) {
+	switch {
+	case o.good == 0:
+	case s.good == 0:
+		s.first, s.last = o.first, o.last
+	default:
+		s.first, s.last = min(s.first, o.first), max(s.last, o.last)
+	}
+	if o.stillTo > 0 {
+		s.stood(o.stillFrom, o.stillTo)
+	}
 	s.good += o.good
 	s.bad += o.bad
+	s.notConnected += o.notConnected
 	s.errors.merge(o.errors)
 	s.latency.Merge(o.latency)
 	if o.late != nil {

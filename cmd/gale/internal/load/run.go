@@ -88,16 +88,16 @@ func runWith(ctx context.Context, p *Plan, network func(conns int) (network, err
 	processors := runtime.GOMAXPROCS(0)
 	runtime.GOMAXPROCS(processors + p.Threads)
 	defer runtime.GOMAXPROCS(processors)
-	began, line := r.carryOut(ctx)
+	began, w := r.carryOut(ctx)
 	r.handshakes.Wait() // they wake the networks
 	for _, l := range r.loops {
 		l.net.end()
 	}
-	intervals, err := line.intervals()
+	intervals, err := w.timeline.intervals()
 	if err != nil {
 		return nil, err
 	}
-	return r.result(began, intervals)
+	return r.result(began, intervals, w.listener.silences)
 }
 
 // prepare makes what the loops share.
@@ -221,8 +221,8 @@ func newLoop(r *run, id int64, n network, conns int) *loop {
 	return l
 }
 
-// carryOut runs the loops and returns when the counted time began, and the intervals.
-func (r *run) carryOut(ctx context.Context) (time.Time, *timeline) {
+// carryOut runs the loops and returns when the counted time began, and what was collected.
+func (r *run) carryOut(ctx context.Context) (time.Time, *watch) {
 	r.ready.Add(len(r.loops))
 	for _, l := range r.loops {
 		r.working.Go(l.work)
@@ -245,7 +245,7 @@ func (r *run) carryOut(ctx context.Context) (time.Time, *timeline) {
 	case <-over:
 	}
 	<-watched
-	return began, &w.timeline
+	return began, w
 }
 
 // awaitOpening waits until all loops have tried to open their connections.

@@ -20,6 +20,7 @@ import (
 	"github.com/galehttp/gale/internal/head"
 	"github.com/galehttp/gale/internal/measure/figures"
 	"github.com/galehttp/gale/internal/msg"
+	"github.com/galehttp/gale/tests/harness/await"
 )
 
 // TestRunCounts proves that exactly the number of requests is sent that was asked for.
@@ -492,12 +493,5 @@ func openFiles(t *testing.T) int {
 // server's side go away a little later.
 func waitFiles(t *testing.T, before int) {
 	t.Helper()
-	n := 0
-	for range 300 {
-		if n = openFiles(t); n <= before+8 {
-			return
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	t.Errorf("%d descriptors before, %d after", before, n)
+	await.Until(t, fmt.Sprintf("no more descriptors than the %d before, and 8", before), func() bool { return openFiles(t) <= before+8 })
 }

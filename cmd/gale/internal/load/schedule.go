@@ -59,12 +59,28 @@ func (s *schedule) at(n int64) (time.Duration, int) {
 
 // rate returns the intended rate at t.
 func (s *schedule) rate(t time.Duration) float64 {
+	r := &s.ramps[s.stepAt(t)]
+	return r.From + (r.To-r.From)*r.share(t)
+}
+
+// starts returns how many requests start until t.
+func (s *schedule) starts(t time.Duration) float64 {
+	r := &s.ramps[s.stepAt(t)]
+	share := r.share(t)
+	return min(r.count+(r.From+(r.To-r.From)*share/2)*share*r.Time.Seconds(), float64(s.total))
+}
+
+// stepAt returns the index of the ramp at t, of the first or the last one at other times.
+func (s *schedule) stepAt(t time.Duration) int {
 	for i := range s.ramps {
-		r := &s.ramps[i]
-		if t < r.at+r.Time || i == len(s.ramps)-1 {
-			share := min(max((t-r.at).Seconds()/r.Time.Seconds(), 0), 1)
-			return r.From + (r.To-r.From)*share
+		if r := &s.ramps[i]; t < r.at+r.Time {
+			return i
 		}
 	}
-	return 0
+	return len(s.ramps) - 1
+}
+
+// share returns which part of the ramp has passed at t.
+func (r *rampStart) share(t time.Duration) float64 {
+	return min(max((t-r.at).Seconds()/r.Time.Seconds(), 0), 1)
 }

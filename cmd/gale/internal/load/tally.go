@@ -43,7 +43,12 @@ type targetTally struct {
 
 // slice is what one loop has counted in an interval, the warm-up included.
 type slice struct {
-	good, bad     int64
+	good, bad    int64
+	notConnected int64 // attempts
+	first, last  int64 // when good responses came, if there were any
+
+	stillFrom, stillTo int64 // when a loop didn't run; 0: it did all the time
+
 	errors        errorCounts
 	latency, late *figures.Histogram
 }
@@ -57,7 +62,8 @@ func newSlice(open bool) *slice {
 }
 
 func (s *slice) empty() {
-	s.good, s.bad = 0, 0
+	s.good, s.bad, s.notConnected = 0, 0, 0
+	s.stillFrom, s.stillTo = 0, 0
 	s.latency.Reset()
 	if s.late != nil {
 		s.late.Reset()

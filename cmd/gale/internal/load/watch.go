@@ -14,6 +14,7 @@ type watch struct {
 	spare    []*slice      // one for each loop
 	sum      *slice
 	timeline timeline
+	listener listener
 	interval int64 // between two boundaries
 	warmUp   int64 // likewise, in the warm-up
 	at       int64 // when the current interval began
@@ -32,6 +33,7 @@ func newWatch(r *run, over chan struct{}) *watch {
 	if each := int64(r.plan.Interval); each > 0 {
 		w.interval, w.warmUp = each, each
 	}
+	w.listener = listener{begin: r.begin}
 	w.timeline = timeline{most: maxIntervals, length: w.interval, begin: r.begin}
 	for range r.loops {
 		w.spare = append(w.spare, newSlice(r.schedule != nil))
@@ -160,6 +162,7 @@ func (w *watch) collect() {
 			w.takeLast(i)
 		}
 	}
+	w.listener.collect(w.sum, w.run.end.Load())
 }
 
 func (w *watch) take(i int, s *slice) {
@@ -189,6 +192,8 @@ func (w *watch) last() {
 		w.takeLast(i)
 	}
 	end, now := w.run.end.Load(), w.run.now()
+	w.listener.collect(w.sum, end)
+	w.listener.silentUntil(end, end)
 	switch {
 	case w.at < end:
 		w.store(end)
@@ -225,7 +230,7 @@ func (w *watch) describe(to int64) figures.Interval {
 	in := figures.Interval{
 		AtNS:    w.at - r.begin,
 		Seconds: time.Duration(to - w.at).Seconds(),
-		Good:    s.good, Bad: s.bad,
+		Good:    s.good, Bad: s.bad, NotConnected: s.notConnected,
 		ServerCPU: -1,
 	}
 	if s.latency.Count() > 0 {

@@ -60,7 +60,7 @@ func messageType(body []byte) wsframe.Opcode {
 func (l *loop) upgrade(c *conn) {
 	c.state = stateUpgrading
 	w := c.websocket
-	w.key = AppendKey(w.key[:0])
+	w.key = appendKey(w.key[:0])
 	src := l.run.targets[c.server.targets[0]].Source
 	r := src.Fixed()
 	if r == nil {
@@ -70,7 +70,7 @@ func (l *loop) upgrade(c *conn) {
 	}
 	var h head.Request
 	r.Head.CopyTo(&h)
-	l.scratch = AppendHandshake(l.scratch, &h, w.key)
+	l.scratch = appendHandshake(l.scratch, &h, w.key)
 	l.send(c)
 }
 
@@ -108,7 +108,7 @@ func (l *loop) consumeUpgrade(c *conn, b []byte) int {
 		c.own = new(head.Response)
 	}
 	h := &c.own.ResponseHead
-	n, err := h1.ParseResponse(b, h, nil)
+	n, err := h1.ParseResponse(b, h, responseLimits)
 	if err == h1.ErrPartial {
 		return 0
 	}
@@ -259,9 +259,8 @@ var closeNormal = wsframe.AppendClose(nil, 1000, "")
 
 // endUpgrade is called when the connection ended before the answer to the handshake.
 func (l *loop) endUpgrade(c *conn, err error) {
-	text := err.Error()
 	if err == io.EOF {
-		text = "the server closed the connection instead of answering the handshake"
+		err = errNoUpgrade
 	}
-	l.failOpen(c, text)
+	l.failOpen(c, err.Error())
 }

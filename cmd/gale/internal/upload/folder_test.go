@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -287,15 +288,15 @@ func TestSpace(t *testing.T) {
 	}
 	// Two writers don't count the same space.
 	free = 60
-	done, err := space.take(p.f, "", 15)
+	done, err := space.Take(p.f, "", 15)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := space.take(p.f, "", 15); err != ErrNoSpace {
+	if _, err := space.Take(p.f, "", 15); err != ErrNoSpace {
 		t.Error(err)
 	}
 	done()
-	if done, err = space.take(p.f, "", 15); err != nil {
+	if done, err = space.Take(p.f, "", 15); err != nil {
 		t.Error(err)
 	}
 	done()
@@ -308,6 +309,52 @@ func TestSpace(t *testing.T) {
 	}{{10, 4096, 5, 100, 40960}, {10, 4096, 0, 100, 0}, {10, 4096, 0, 0, 40960}, {1 << 62, 4096, 0, 0, 1<<63 - 1}} {
 		if got := blocksFree(c.n, c.size, c.filesFree, c.files); got != c.want {
 			t.Errorf("%+v: %d", c, got)
+		}
+	}
+}
+
+// Of uploads with the same condition, which all but the first one break, one succeeds, and the file is
+// that one's: If-Match with the tag of the file that exists, and If-None-Match: *.
+func TestPublishOnce(t *testing.T) {
+	refused := errors.New("refused")
+	for _, exists := range []bool{true, false} {
+		dir := t.TempDir()
+		d := open(t, dir)
+		path := filepath.Join(dir, "f")
+		if exists {
+			write(t, path, "first")
+		}
+		tag := string(d.Tag("f"))
+		allow := func(existing fs.FileInfo) error {
+			if (existing != nil) != exists || exists && string(d.Tag("f")) != tag {
+				return refused
+			}
+			time.Sleep(10 * time.Millisecond) // so that the others come, if they can
+			return nil
+		}
+		const clients = 4
+		var parts [clients]*Part
+		for i := range parts {
+			parts[i] = part(t, d, strings.Repeat("x", i))
+		}
+		var winners []int
+		var mu sync.Mutex
+		var done sync.WaitGroup
+		for i, p := range parts {
+			done.Go(func() {
+				switch replaced, err := p.Publish("f", true, allow); {
+				case err == nil && replaced == exists:
+					mu.Lock()
+					defer mu.Unlock()
+					winners = append(winners, i)
+				case err != refused:
+					t.Errorf("exists %t: replaced %t, %v", exists, replaced, err)
+				}
+			})
+		}
+		done.Wait()
+		if len(winners) != 1 || len(read(t, path)) != winners[0] {
+			t.Errorf("exists %t: %v succeeded, and the file has %d bytes", exists, winners, len(read(t, path)))
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"runtime"
+	"sync"
 	"syscall"
 )
 
@@ -52,7 +53,7 @@ func (p *Part) Size() int64 { return p.size }
 
 // Write appends b. If the file system has no room for it, the error is ErrNoSpace.
 func (p *Part) Write(b []byte) (int, error) {
-	done, err := p.space.take(p.f, p.dir.path, int64(len(b)))
+	done, err := p.space.Take(p.f, p.dir.path, int64(len(b)))
 	if err != nil {
 		return 0, err
 	}
@@ -77,11 +78,19 @@ func (p *Part) Finish() error {
 	return noSpace(errors.Join(err, f.Close()))
 }
 
+// publishing is held from the decision of allow until the file has its name, so that of several
+// uploads with the same condition one succeeds. There is one for all names, because file systems
+// differ in which names mean the same file.
+var publishing sync.Mutex
+
 // Publish gives a finished file its name. Without overwrite, it returns ErrExists if the
 // folder has something of that name. With overwrite it replaces a regular file; for
 // anything else it returns ErrNotFile. allow decides, right before that, whether the
-// file that exists, or nil, may be replaced; its error is returned.
+// file that exists, or nil, may be replaced; its error is returned. No other Publish of this process
+// comes between the two.
 func (p *Part) Publish(name string, overwrite bool, allow func(existing fs.FileInfo) error) (replaced bool, err error) {
+	publishing.Lock()
+	defer publishing.Unlock()
 	existing, err := p.dir.Lookup(name)
 	if err != nil {
 		return false, err

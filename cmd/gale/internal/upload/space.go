@@ -49,9 +49,9 @@ func (s *Space) room(f *os.File, path string, n int64) error {
 	return nil
 }
 
-// take waits for nothing: it returns ErrNoSpace if there is no room for n bytes. done must
-// be called after they were written.
-func (s *Space) take(f *os.File, path string, n int64) (done func(), err error) {
+// Take waits for nothing: it returns ErrNoSpace if there is no room for n bytes on the file
+// system of f, which is in the folder at path. done must be called after they were written.
+func (s *Space) Take(f *os.File, path string, n int64) (done func(), err error) {
 	pending := s.pending.Add(n)
 	if err := s.room(f, path, pending); err != nil {
 		s.pending.Add(-n)

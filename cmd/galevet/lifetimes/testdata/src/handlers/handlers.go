@@ -112,3 +112,34 @@ func Branch(ctx *gale.RequestCtx) {
 func Fasthttp(ctx *fasthttp.RequestCtx) {
 	last = ctx.Path() // want `stored in last`
 }
+
+type keeper[T any] struct {
+	path []byte
+	v    T
+}
+
+func (k *keeper[T]) Value(ctx *gale.RequestCtx, _ int) {
+	k.path = ctx.Path() // want `stored in`
+}
+
+func (k *keeper[T]) Expression(ctx *gale.RequestCtx, _ int) {
+	k.path = ctx.Path() // want `stored in`
+}
+
+type plainKeeper struct{ path []byte }
+
+func (k *plainKeeper) Value(ctx *gale.RequestCtx, _ int) {
+	k.path = ctx.Path() // want `stored in`
+}
+
+func (k *plainKeeper) Expression(ctx *gale.RequestCtx, _ int) {
+	k.path = ctx.Path() // want `stored in`
+}
+
+// MethodsAsValues gives methods to functions that aren't known.
+func MethodsAsValues(register func(any)) {
+	register(new(keeper[int]).Value)
+	register((*keeper[int]).Expression)
+	register(new(plainKeeper).Value)
+	register((*plainKeeper).Expression)
+}

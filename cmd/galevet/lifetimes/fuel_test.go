@@ -1,0 +1,62 @@
+package lifetimes
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"golang.org/x/tools/go/analysis/analysistest"
+)
+
+// TestFuelPaysForCopies proves that the analyzer bounds its work for a function with many branches,
+// whatever these do. It counts the bytes that are allocated.
+func TestFuelPaysForCopies(t *testing.T) {
+	const branches = 400
+	for _, tt := range []struct {
+		name   string
+		before string
+		branch string // of the number %[1]d
+	}{
+		{"one object is released in each", "r := gale.AcquireRequest()", "if n == %[1]d { gale.ReleaseRequest(r) }"},
+		{"it is used in each, too", "r := gale.AcquireRequest()", "if n == %[1]d { r.SetBodyRaw(nil); gale.ReleaseRequest(r) }"},
+		{"it is kept in each", "r := gale.AcquireRequest()", "if n == %[1]d { kept[%[1]d] = r }"},
+		{"each has its own", "", "if n == %[1]d { r := gale.AcquireRequest(); kept[%[1]d] = r; gale.ReleaseRequest(r) }"},
+		{"deferred", "r := gale.AcquireRequest()", "if n == %[1]d { defer gale.ReleaseRequest(r) }"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var text strings.Builder
+			fmt.Fprintf(&text, "package hostile\n\nimport \"github.com/galehttp/gale\"\n\nvar kept [%d]*gale.Request\n\nfunc F(n int) {\n%s\n", branches, tt.before)
+			for i := range branches {
+				fmt.Fprintf(&text, tt.branch+"\n", i)
+			}
+			text.WriteString("_ = kept\n}\n")
+			dir := t.TempDir()
+			if err := os.MkdirAll(filepath.Join(dir, "src", "hostile"), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.CopyFS(filepath.Join(dir, "src", "github.com"), os.DirFS(filepath.Join(analysistest.TestData(), "src", "github.com"))); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(filepath.Join(dir, "src", "hostile", "f.go"), []byte(text.String()), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			analysistest.Run(noReports{t}, dir, Analyzer, "hostile")
+			runtime.ReadMemStats(&after)
+			mb := (after.TotalAlloc - before.TotalAlloc) >> 20
+			t.Logf("%d MB", mb)
+			if mb > 500 {
+				t.Errorf("%d MB were allocated for %d branches", mb, branches)
+			}
+		})
+	}
+}
+
+// noReports leaves out what analysistest says about reports.
+type noReports struct{ t *testing.T }
+
+func (n noReports) Errorf(format string, args ...any) {}
