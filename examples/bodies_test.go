@@ -12,7 +12,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
+
+	"github.com/galehttp/gale/tests/harness/await"
 )
 
 // send performs a request with a body and returns the status and the body of the
@@ -94,23 +95,22 @@ func TestUpload(t *testing.T) {
 		t.Fatal(err)
 	}
 	io.WriteString(c, "PUT /files/half HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\nhalf of it")
+	await.Until(t, "a file with the half", func() bool { return len(names(t, dir)) == 4 })
 	c.Close()
-	for end := time.Now().Add(wait); ; time.Sleep(20 * time.Millisecond) {
-		var names []string
-		entries, err := os.ReadDir(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, entry := range entries {
-			names = append(names, entry.Name())
-		}
-		if strings.Join(names, " ") == "big.bin one.txt two.txt" {
-			return
-		}
-		if time.Now().After(end) {
-			t.Fatalf("the folder has %q", names)
-		}
+	await.Until(t, "only whole files", func() bool { return strings.Join(names(t, dir), " ") == "big.bin one.txt two.txt" })
+}
+
+// names returns the names in a folder, sorted.
+func names(t *testing.T, dir string) (names []string) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal("reading the folder:", err)
 	}
+	for _, entry := range entries {
+		names = append(names, entry.Name())
+	}
+	return names
 }
 
 // TestProxy: a proxy with two servers. The example's own tests check more.

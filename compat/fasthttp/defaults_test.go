@@ -138,3 +138,28 @@ func TestHTTP2(t *testing.T) {
 		s.Shutdown()
 	}
 }
+
+// TestUpdateKeepsHash: URI.Update with a query replaces the query only, as that of fasthttp
+// does.
+func TestUpdateKeepsHash(t *testing.T) {
+	for _, test := range []struct{ base, ref, want string }{
+		{"http://h/a?q#f", "?x", "http://h/a?x#f"},
+		{"http://h/a?q#f", "?", "http://h/a#f"},
+		{"http://h/a?q#f", "http:?x", "http://h/a?x#f"},
+		{"http://h/a?q#f", "?x#g", "http://h/a?x#g"},
+		{"http://h/a?q#f", "?x#", "http://h/a?x"},
+		{"http://h/a?q#f", "#", "http://h/a?q"},
+		{"http://h/a?q#f", "b?x", "http://h/b?x"},
+		{"http://h/a?q#f", "/?x", "http://h/?x"},
+		{"http://h/a?q#f", "//i/a?x", "http://i/a?x"},
+		{"http://h/a?q", "?x", "http://h/a?x"},
+	} {
+		var u fasthttp.URI
+		if err := u.Parse(nil, []byte(test.base)); err != nil {
+			t.Fatal(err)
+		}
+		if u.Update(test.ref); u.String() != test.want {
+			t.Errorf("%q + %q = %q, want %q", test.base, test.ref, u.String(), test.want)
+		}
+	}
+}

@@ -3,6 +3,8 @@ package fasthttp_test
 import (
 	"bufio"
 	"errors"
+	"io"
+	"net"
 	"strings"
 	"testing"
 
@@ -81,3 +83,22 @@ func TestErrorTexts(t *testing.T) {
 }
 
 func second[T any](_ T, err error) error { return err }
+
+// TestHeadLimitText: the error of a server for a head that is too large has the text of
+// ErrSmallReadBuffer, which programs look for, and says which limit was met.
+func TestHeadLimitText(t *testing.T) {
+	client, server := net.Pipe()
+	defer client.Close()
+	got := make(chan error, 1)
+	s := &fasthttp.Server{ReadBufferSize: 100, ErrorHandler: func(ctx *fasthttp.RequestCtx, err error) {
+		got <- err
+		ctx.SetStatusCode(fasthttp.StatusRequestHeaderFieldsTooLarge)
+	}}
+	go s.ServeConn(server)
+	go client.Write([]byte("GET / HTTP/1.1\r\nHost: a\r\nA: " + strings.Repeat("a", 100) + "\r\n\r\n"))
+	go io.Copy(io.Discard, client)
+	const want = "fasthttp: small read buffer. increase readbuffersize: more than 100 bytes of header: Server.ReadBufferSize is the limit"
+	if err := <-got; !errors.Is(err, fasthttp.ErrSmallReadBuffer) || !strings.Contains(err.Error(), want) {
+		t.Errorf("%q, want %q", err, want)
+	}
+}

@@ -3,10 +3,11 @@ package fasthttp_test
 import (
 	"net"
 	"testing"
-	"time"
 
 	"github.com/valyala/fasthttp"
 	"github.com/valyala/fasthttp/prefork"
+
+	"github.com/galehttp/gale/tests/harness/await"
 )
 
 // TestListen: an address without a host is listened on with IPv4, as in fasthttp.
@@ -14,9 +15,7 @@ func TestListen(t *testing.T) {
 	s := &fasthttp.Server{Handler: func(*fasthttp.RequestCtx) {}}
 	served := make(chan error, 1)
 	go func() { served <- s.ListenAndServe(":0") }()
-	for len(s.Stats().Listeners) == 0 {
-		time.Sleep(time.Millisecond)
-	}
+	await.Until(t, "the server to listen", func() bool { return len(s.Stats().Listeners) > 0 })
 	host, _, err := net.SplitHostPort(s.Stats().Listeners[0].Address)
 	if err != nil || host != "0.0.0.0" {
 		t.Errorf("listens on %s, %v", host, err)

@@ -22,7 +22,7 @@ import (
 )
 
 // wait is how long anything may take before a test gives up.
-const wait = 30 * time.Second
+const wait = time.Minute
 
 // start serves on loopback, over TLS if cert isn't nil.
 func start(t *testing.T, engine gale.Engine, cert, key []byte) string {

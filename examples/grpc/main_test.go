@@ -18,10 +18,11 @@ import (
 
 	"github.com/galehttp/gale"
 	"github.com/galehttp/gale/examples/grpc/greet"
+	"github.com/galehttp/gale/tests/harness/await"
 )
 
 // wait is how long anything may take before a test gives up.
-const wait = 30 * time.Second
+const wait = time.Minute
 
 // start serves on loopback, over TLS if cert isn't nil.
 func start(t *testing.T, engine gale.Engine, cert, key []byte) (*gale.Server, string) {
@@ -83,9 +84,7 @@ func TestService(t *testing.T) {
 			}
 			if i == 0 {
 				go func() { down <- s.ShutdownWithContext(ctx) }()
-				for !s.Draining() {
-					time.Sleep(time.Millisecond)
-				}
+				await.Until(t, "the shutdown to begin", s.Draining)
 			}
 		}
 		if err := stream.CloseSend(); err != nil {

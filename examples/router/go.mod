@@ -5,7 +5,7 @@ go 1.26.0
 require (
 	github.com/fasthttp/router v1.5.4
 	github.com/galehttp/gale v0.0.0
-	github.com/valyala/fasthttp v1.77.0
+	github.com/valyala/fasthttp v1.78.0
 )
 
 require (

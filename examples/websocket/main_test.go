@@ -12,10 +12,11 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"github.com/galehttp/gale"
+	"github.com/galehttp/gale/tests/harness/await"
 )
 
 // wait is how long anything may take before a test gives up.
-const wait = 30 * time.Second
+const wait = time.Minute
 
 // start serves a room on loopback, for both engines.
 func start(t *testing.T, engine gale.Engine) (*room, string) {
@@ -55,17 +56,11 @@ func TestChat(t *testing.T) {
 	for _, engine := range []gale.Engine{gale.EngineAuto, gale.EngineBlock} {
 		r, addr := start(t, engine)
 		ada, bob := dial(t, addr), dial(t, addr)
-		for end := time.Now().Add(wait); ; time.Sleep(time.Millisecond) {
+		await.Until(t, "both clients to join", func() bool {
 			r.mu.Lock()
-			n := len(r.clients)
-			r.mu.Unlock()
-			if n == 2 {
-				break
-			}
-			if time.Now().After(end) {
-				t.Fatalf("%d clients have joined", n)
-			}
-		}
+			defer r.mu.Unlock()
+			return len(r.clients) == 2
+		})
 		for _, text := range []string{"hello", strings.Repeat("x", maxMessage)} {
 			if err := ada.WriteMessage(websocket.TextMessage, []byte(text)); err != nil {
 				t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/galehttp/gale/tests/harness/await"
 	"github.com/galehttp/gale/ws"
 )
 
@@ -40,15 +41,14 @@ func start(t *testing.T, addr, program string, args ...string) *exec.Cmd {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { stop(cmd) })
-	for end := time.Now().Add(limit); ; time.Sleep(20 * time.Millisecond) {
-		if c, err := net.Dial("tcp", addr); err == nil {
+	await.Until(t, program+" to listen", func() bool {
+		c, err := net.Dial("tcp", addr)
+		if err == nil {
 			c.Close()
-			return cmd
 		}
-		if time.Now().After(end) {
-			t.Fatalf("%s doesn't listen", program)
-		}
-	}
+		return err == nil
+	})
+	return cmd
 }
 
 func stop(cmd *exec.Cmd) {
@@ -116,16 +116,10 @@ func TestTwoProcesses(t *testing.T) {
 	startRedis(t, redisAddr)
 	client := redis.NewClient(&redis.Options{Addr: redisAddr})
 	defer client.Close()
-	for { // until both have subscribed again
+	await.Until(t, "both to subscribe again", func() bool {
 		n, err := client.PubSubNumSub(ctx, prefix+"lobby").Result()
-		if err == nil && n[prefix+"lobby"] == 2 {
-			break
-		}
-		if ctx.Err() != nil {
-			t.Fatalf("%v have subscribed again, %v", n, err)
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
+		return err == nil && n[prefix+"lobby"] == 2
+	})
 	meet(t, ctx, here, []*ws.Conn{here, there, clients[3]})
 
 	// A room without members is left.
@@ -134,16 +128,10 @@ func TestTwoProcesses(t *testing.T) {
 			t.Log(err) // closed before
 		}
 	}
-	for {
+	await.Until(t, "no channel to be subscribed to", func() bool {
 		channels, err := client.PubSubChannels(ctx, prefix+"*").Result()
-		if err == nil && len(channels) == 0 {
-			break
-		}
-		if ctx.Err() != nil {
-			t.Fatalf("%q are still subscribed to, %v", channels, err)
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
+		return err == nil && len(channels) == 0
+	})
 }
 
 // meet waits until all get what from sends. A WebSocket is open before OnOpen has

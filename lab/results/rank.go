@@ -173,7 +173,7 @@ func whyNot(run *figures.Run) string {
 	case figures.LimitNoise:
 		return "too noisy"
 	case figures.LimitErrors:
-		return "no good answer"
+		return "too many errors"
 	default:
 		return "an unknown limit"
 	}

@@ -109,7 +109,7 @@ func TestRanks(t *testing.T) {
 		{"generator", [][]Measurement{rounds("a", figures.LimitGenerator, 4000, 4100, 4200)}, map[string]int{"a": 0, "nethttp": 1}, "the generator was the limit in 3 of 3 rounds"},
 		{"rate", [][]Measurement{rounds("a", figures.LimitRate, 4000, 4100, 4200)}, map[string]int{"a": 0, "nethttp": 1}, "the rate was not held in 3 of 3 rounds"},
 		{"same cores", [][]Measurement{rounds("a", figures.LimitShared, 4000, 4100, 4200)}, map[string]int{"a": 0, "nethttp": 1}, "both sides wanted the same cores in 3 of 3 rounds"},
-		{"errors", [][]Measurement{rounds("a", figures.LimitErrors, 4000, 4100, 4200)}, map[string]int{"a": 0, "nethttp": 1}, "no good answer in 3 of 3 rounds"},
+		{"errors", [][]Measurement{rounds("a", figures.LimitErrors, 4000, 4100, 4200)}, map[string]int{"a": 0, "nethttp": 1}, "too many errors in 3 of 3 rounds"},
 		{"noise of the machine", [][]Measurement{rounds("a", figures.LimitNoise, 4000, 4100, 4200)}, map[string]int{"a": 0, "nethttp": 1}, "too noisy in 3 of 3 rounds"},
 		{"noise over rounds", [][]Measurement{rounds("a", figures.LimitServer, 4000, 8000, 4100)}, map[string]int{"a": 0, "nethttp": 1}, "too noisy: its ratios"},
 		{"one bad round of three", [][]Measurement{append(rounds("a", figures.LimitServer, 4000, 4100), round("a", 3, 9000, 1, figures.LimitGenerator))}, map[string]int{"a": 1, "nethttp": 2}, ""},

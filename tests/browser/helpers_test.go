@@ -23,7 +23,7 @@ import (
 )
 
 // patience bounds waits that end at once unless something is broken.
-const patience = 30 * time.Second
+const patience = time.Minute
 
 var (
 	binaries string          // the folder with gale, testserver and ws-chat
@@ -278,13 +278,14 @@ func eval[T any](p *page, js string) T {
 func want[T comparable](p *page, what, js string, want T) {
 	p.t.Helper()
 	var got T
-	for deadline := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); ; {
 		if got = eval[T](p, js); got == want {
 			return
 		}
 		if time.Now().After(deadline) {
-			p.t.Fatalf("%s: got %v, want %v", what, got, want)
+			p.t.Fatalf("gave up after %v: %s: got %v, want %v", patience, what, got, want)
 		}
+		time.Sleep(20 * time.Millisecond) // between two looks
 	}
 }
 

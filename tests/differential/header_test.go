@@ -477,7 +477,7 @@ func TestHeaderDifferences(t *testing.T) {
 			h.Set("A", "3")
 			return len(h.PeekAll("A"))
 		}, 1, 2},
-		{"several Cookie fields, once a cookie was asked for", true, func(h fieldsAPI) any {
+		{"Cookie fields of a request, once a cookie was asked for", true, func(h fieldsAPI) any {
 			read(h, "GET / HTTP/1.1\r\nHost: h\r\nCookie: a=1\r\nCookie: b=2\r\n\r\n")
 			for range h.Cookies() {
 			}

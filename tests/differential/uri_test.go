@@ -86,9 +86,6 @@ var uriDifferences = differences{
 		host := authority(o)
 		return refuses(o) && ok && plainScheme(scheme+":") && (host == "" || host[0] == ':')
 	}},
-	{row: "broken escapes in usernames", when: func(o observation) bool {
-		return refuses(o) && strings.Contains(reference(o), "@")
-	}},
 }
 
 // Inputs are written "parse HOST REFERENCE", "update BASE REFERENCE" or, with

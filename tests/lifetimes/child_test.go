@@ -114,7 +114,7 @@ func (s *scenario) serve(handler gale.RequestHandler, streamed bool) func() (net
 }
 
 // report matches what the guard says.
-var report = regexp.MustCompile(`used after (the handler returned|Release\w+)|released twice by Release\w+`)
+var report = regexp.MustCompile(`used after (the handler returned|the Re\w+ was reset|Release\w+)|released twice by Release\w+`)
 
 // reported says that the guard has reported something in this process.
 var reported atomic.Bool

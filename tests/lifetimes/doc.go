@@ -22,6 +22,8 @@
 //   - framework: objects or bytes of Fiber, which Gale doesn't know.
 //   - stream: used by the body of a response. It is used after the handler has returned,
 //     but the request hasn't ended by then.
+//   - paged: bytes in the body of a response. Each read is reported if the bytes are on pages
+//     of their own.
 //   - vet: for the analyzer alone. The program doesn't run.
 //   - ok: nothing. No report, and the same results as without the guard.
 //

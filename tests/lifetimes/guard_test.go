@@ -83,6 +83,10 @@ func TestBadPrograms(t *testing.T) {
 				switch p.kind() {
 				case "framework", "stream":
 					t.Logf("%d reports, shown %q", len(o.reports), o.shown)
+				case "paged":
+					if s.Guard && hasPages() {
+						checkReport(t, o)
+					}
 				case "bytes":
 					if s.Guard && hasPages() {
 						checkReport(t, o)

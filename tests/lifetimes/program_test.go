@@ -100,7 +100,7 @@ func readSource(t *testing.T, folder string) *source {
 	return s
 }
 
-var kinds = []string{"object", "bytes", "pool", "framework", "stream", "vet", "ok"}
+var kinds = []string{"object", "bytes", "pool", "framework", "stream", "paged", "vet", "ok"}
 
 // TestPrograms: there are enough programs, their comments are complete, the bad ones have
 // marks and the good ones have none, and the list of those that run is up to date.

@@ -22,6 +22,7 @@ import (
 	bad_clientdogoroutine "example.com/lifetimes/bad/client_do_goroutine"
 	bad_clientjson "example.com/lifetimes/bad/client_json"
 	bad_clientmirror "example.com/lifetimes/bad/client_mirror"
+	bad_clientnextcall "example.com/lifetimes/bad/client_next_call"
 	bad_clientrawbody "example.com/lifetimes/bad/client_raw_body"
 	bad_closurebytes "example.com/lifetimes/bad/closure_bytes"
 	bad_closurecleanuplist "example.com/lifetimes/bad/closure_cleanup_list"
@@ -67,6 +68,8 @@ import (
 	bad_messageresponseheader "example.com/lifetimes/bad/message_response_header"
 	bad_messageuri "example.com/lifetimes/bad/message_uri"
 	bad_middlewareregisters "example.com/lifetimes/bad/middleware_registers"
+	bad_multipartfile "example.com/lifetimes/bad/multipart_file"
+	bad_multipartopen "example.com/lifetimes/bad/multipart_open"
 	bad_multipartvalue "example.com/lifetimes/bad/multipart_value"
 	bad_pooledrecord "example.com/lifetimes/bad/pooled_record"
 	bad_rawcachedentry "example.com/lifetimes/bad/raw_cached_entry"
@@ -94,6 +97,7 @@ import (
 	bad_storeringgeneric "example.com/lifetimes/bad/store_ring_generic"
 	bad_storestructcopy "example.com/lifetimes/bad/store_struct_copy"
 	bad_storesyncmap "example.com/lifetimes/bad/store_sync_map"
+	bad_streampath "example.com/lifetimes/bad/stream_path"
 	bad_streamreader "example.com/lifetimes/bad/stream_reader"
 	bad_streamwriter "example.com/lifetimes/bad/stream_writer"
 	bad_stringcontextvalue "example.com/lifetimes/bad/string_context_value"
@@ -135,6 +139,7 @@ import (
 	good_clientdogoroutine "example.com/lifetimes/good/client_do_goroutine"
 	good_clientjson "example.com/lifetimes/good/client_json"
 	good_clientmirror "example.com/lifetimes/good/client_mirror"
+	good_clientnextcall "example.com/lifetimes/good/client_next_call"
 	good_clientproxy "example.com/lifetimes/good/client_proxy"
 	good_clientrawbody "example.com/lifetimes/good/client_raw_body"
 	good_closingvalue "example.com/lifetimes/good/closing_value"
@@ -143,6 +148,7 @@ import (
 	good_closureoncevalue "example.com/lifetimes/good/closure_once_value"
 	good_closuresubscribe "example.com/lifetimes/good/closure_subscribe"
 	good_contextafterfunc "example.com/lifetimes/good/context_after_func"
+	good_contextcancelkept "example.com/lifetimes/good/context_cancel_kept"
 	good_contexterrgroup "example.com/lifetimes/good/context_errgroup"
 	good_contextsession "example.com/lifetimes/good/context_session"
 	good_contexttimeoutgoroutine "example.com/lifetimes/good/context_timeout_goroutine"
@@ -191,6 +197,8 @@ import (
 	good_messageuri "example.com/lifetimes/good/message_uri"
 	good_middlewareregisters "example.com/lifetimes/good/middleware_registers"
 	good_multipartfile "example.com/lifetimes/good/multipart_file"
+	good_multipartopen "example.com/lifetimes/good/multipart_open"
+	good_multipartstream "example.com/lifetimes/good/multipart_stream"
 	good_multipartvalue "example.com/lifetimes/good/multipart_value"
 	good_pooledrecord "example.com/lifetimes/good/pooled_record"
 	good_rawpool "example.com/lifetimes/good/raw_pool"
@@ -220,6 +228,7 @@ import (
 	good_storeringgeneric "example.com/lifetimes/good/store_ring_generic"
 	good_storestructcopy "example.com/lifetimes/good/store_struct_copy"
 	good_storesyncmap "example.com/lifetimes/good/store_sync_map"
+	good_streampath "example.com/lifetimes/good/stream_path"
 	good_streamreader "example.com/lifetimes/good/stream_reader"
 	good_streamrequestbody "example.com/lifetimes/good/stream_request_body"
 	good_streamwriter "example.com/lifetimes/good/stream_writer"
@@ -267,6 +276,7 @@ var programs = []program{
 	{name: "bad/client_do_goroutine", handler: bad_clientdogoroutine.Handler, show: nil},
 	{name: "bad/client_json", handler: bad_clientjson.Handler, show: nil},
 	{name: "bad/client_mirror", handler: bad_clientmirror.Handler, show: nil},
+	{name: "bad/client_next_call", handler: bad_clientnextcall.Handler, show: nil},
 	{name: "bad/client_raw_body", handler: bad_clientrawbody.Handler, show: bad_clientrawbody.Show},
 	{name: "bad/closure_bytes", handler: bad_closurebytes.Handler, show: bad_closurebytes.Show},
 	{name: "bad/closure_cleanup_list", handler: bad_closurecleanuplist.Handler, show: bad_closurecleanuplist.Show},
@@ -312,6 +322,8 @@ var programs = []program{
 	{name: "bad/message_response_header", handler: bad_messageresponseheader.Handler, show: bad_messageresponseheader.Show},
 	{name: "bad/message_uri", handler: bad_messageuri.Handler, show: bad_messageuri.Show},
 	{name: "bad/middleware_registers", handler: bad_middlewareregisters.Handler, show: bad_middlewareregisters.Show},
+	{name: "bad/multipart_file", handler: bad_multipartfile.Handler, show: bad_multipartfile.Show},
+	{name: "bad/multipart_open", handler: bad_multipartopen.Handler, show: nil},
 	{name: "bad/multipart_value", handler: bad_multipartvalue.Handler, show: bad_multipartvalue.Show},
 	{name: "bad/pooled_record", handler: bad_pooledrecord.Handler, show: bad_pooledrecord.Show},
 	{name: "bad/raw_cached_entry", handler: bad_rawcachedentry.Handler, show: bad_rawcachedentry.Show},
@@ -339,6 +351,7 @@ var programs = []program{
 	{name: "bad/store_ring_generic", handler: bad_storeringgeneric.Handler, show: bad_storeringgeneric.Show},
 	{name: "bad/store_struct_copy", handler: bad_storestructcopy.Handler, show: bad_storestructcopy.Show},
 	{name: "bad/store_sync_map", handler: bad_storesyncmap.Handler, show: bad_storesyncmap.Show},
+	{name: "bad/stream_path", handler: bad_streampath.Handler, show: nil},
 	{name: "bad/stream_reader", handler: bad_streamreader.Handler, show: nil},
 	{name: "bad/stream_writer", handler: bad_streamwriter.Handler, show: nil},
 	{name: "bad/string_context_value", handler: bad_stringcontextvalue.Handler, show: bad_stringcontextvalue.Show},
@@ -380,6 +393,7 @@ var programs = []program{
 	{name: "good/client_do_goroutine", handler: good_clientdogoroutine.Handler, show: nil},
 	{name: "good/client_json", handler: good_clientjson.Handler, show: nil},
 	{name: "good/client_mirror", handler: good_clientmirror.Handler, show: nil},
+	{name: "good/client_next_call", handler: good_clientnextcall.Handler, show: nil},
 	{name: "good/client_proxy", handler: good_clientproxy.Handler, show: nil},
 	{name: "good/client_raw_body", handler: good_clientrawbody.Handler, show: good_clientrawbody.Show},
 	{name: "good/closing_value", handler: good_closingvalue.Handler, show: nil},
@@ -388,6 +402,7 @@ var programs = []program{
 	{name: "good/closure_once_value", handler: good_closureoncevalue.Handler, show: nil},
 	{name: "good/closure_subscribe", handler: good_closuresubscribe.Handler, show: nil},
 	{name: "good/context_after_func", handler: good_contextafterfunc.Handler, show: nil},
+	{name: "good/context_cancel_kept", handler: good_contextcancelkept.Handler, show: good_contextcancelkept.Show},
 	{name: "good/context_errgroup", handler: good_contexterrgroup.Handler, show: nil},
 	{name: "good/context_session", handler: good_contextsession.Handler, show: good_contextsession.Show},
 	{name: "good/context_timeout_goroutine", handler: good_contexttimeoutgoroutine.Handler, show: nil},
@@ -436,6 +451,8 @@ var programs = []program{
 	{name: "good/message_uri", handler: good_messageuri.Handler, show: good_messageuri.Show},
 	{name: "good/middleware_registers", handler: good_middlewareregisters.Handler, show: nil},
 	{name: "good/multipart_file", handler: good_multipartfile.Handler, show: nil},
+	{name: "good/multipart_open", handler: good_multipartopen.Handler, show: nil},
+	{name: "good/multipart_stream", handler: good_multipartstream.Handler, show: nil},
 	{name: "good/multipart_value", handler: good_multipartvalue.Handler, show: good_multipartvalue.Show},
 	{name: "good/pooled_record", handler: good_pooledrecord.Handler, show: nil},
 	{name: "good/raw_pool", handler: good_rawpool.Handler, show: nil},
@@ -465,6 +482,7 @@ var programs = []program{
 	{name: "good/store_ring_generic", handler: good_storeringgeneric.Handler, show: good_storeringgeneric.Show},
 	{name: "good/store_struct_copy", handler: good_storestructcopy.Handler, show: good_storestructcopy.Show},
 	{name: "good/store_sync_map", handler: good_storesyncmap.Handler, show: good_storesyncmap.Show},
+	{name: "good/stream_path", handler: good_streampath.Handler, show: nil},
 	{name: "good/stream_reader", handler: good_streamreader.Handler, show: nil},
 	{name: "good/stream_request_body", handler: good_streamrequestbody.Handler, show: nil},
 	{name: "good/stream_writer", handler: good_streamwriter.Handler, show: nil},

@@ -17,6 +17,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/galehttp/gale"
+	"github.com/galehttp/gale/tests/harness/await"
 )
 
 // held is a service whose unary calls wait until they are let go or their context ends.
@@ -53,7 +54,7 @@ func call(ctx context.Context, c *grpc.ClientConn) <-chan error {
 // awaitRefusal waits until nothing listens there any more.
 func awaitRefusal(t *testing.T, addr string) {
 	t.Helper()
-	await(t, "the listener to close", func() bool {
+	await.Until(t, "the listener to close", func() bool {
 		c, err := net.Dial("tcp", addr)
 		if err == nil {
 			c.Close()
@@ -214,8 +215,8 @@ func TestClientLeaves(t *testing.T) {
 func awaitStill(t *testing.T, n *atomic.Int64) {
 	t.Helper()
 	before := int64(0)
-	await(t, "the client's window to fill", func() bool {
-		time.Sleep(20 * time.Millisecond)
+	await.Until(t, "the client's window to fill", func() bool {
+		time.Sleep(20 * time.Millisecond) // n must not grow meanwhile: only the client knows its windows
 		now := n.Load()
 		still := now > 0 && now == before
 		before = now
@@ -375,7 +376,7 @@ func TestQuietStream(t *testing.T) {
 				}
 				stream := open(t, limited(t), w.serve(t, s, (&service{}).server()).dial())
 				if off {
-					time.Sleep(5 * stall)
+					time.Sleep(5 * stall) // the quiet client
 					if err := errors.Join(exchange(stream, 10), finish(stream)); err != nil {
 						t.Error(err)
 					}

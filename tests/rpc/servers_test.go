@@ -12,7 +12,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
@@ -21,6 +20,7 @@ import (
 
 	"github.com/galehttp/gale"
 	"github.com/galehttp/gale/adaptor"
+	"github.com/galehttp/gale/tests/harness/await"
 )
 
 // TestMain keeps the interop functions of grpc-go from ending the process: they report
@@ -186,19 +186,8 @@ func roots() *x509.CertPool {
 func wantNoGoroutines(t *testing.T) {
 	before := runtime.NumGoroutine()
 	t.Cleanup(func() {
-		await(t, "goroutines to end", func() bool { return runtime.NumGoroutine() <= before })
+		await.Gone(t, "goroutines", func() bool { return runtime.NumGoroutine() <= before })
 	})
-}
-
-// await waits until ok returns true.
-func await(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for end := time.Now().Add(30 * time.Second); !ok(); time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			buf := make([]byte, 1<<20)
-			t.Fatalf("waiting for %s\n%s", what, buf[:runtime.Stack(buf, true)])
-		}
-	}
 }
 
 // url returns the URL of a path.

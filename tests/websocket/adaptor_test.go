@@ -91,6 +91,7 @@ func serveAdaptor(t *testing.T, engine gale.Engine, h func(chan<- ended) http.Ha
 		if err := srv.ShutdownWithContext(ctx); err != nil {
 			t.Errorf("shutdown: %v", err)
 		}
+		_ = ln.Close() // Serve may not have begun yet, and would begin after Shutdown
 		if err := <-done; err != nil {
 			t.Error(err)
 		}

@@ -2,10 +2,11 @@
 //
 // category: multipart
 // level: 2
-// run: vet
+// run: bytes multipart
 package multipartfile
 
 import (
+	"io"
 	"mime/multipart"
 
 	"github.com/galehttp/gale"
@@ -22,12 +23,16 @@ func Handler(ctx *gale.RequestCtx) {
 	uploads = append(uploads, fh) // BAD:1
 }
 
-// Show opens the first.
+// Show reads the first.
 func Show() string {
 	f, err := uploads[0].Open()
 	if err != nil {
 		return err.Error()
 	}
 	defer f.Close()
-	return "opened"
+	content, err := io.ReadAll(f)
+	if err != nil {
+		return err.Error()
+	}
+	return "content " + string(content)
 }

@@ -2,7 +2,7 @@
 //
 // category: stream
 // level: 3
-// run: stream
+// run: paged
 package streamreader
 
 import (
@@ -13,22 +13,19 @@ import (
 	"github.com/galehttp/gale"
 )
 
-type upper struct {
-	rest []byte
-	line string
-}
+type upper struct{ rest []byte }
 
 func (u *upper) Read(p []byte) (int, error) {
 	if len(u.rest) == 0 {
-		audit.Log(u.line)
 		return 0, io.EOF
 	}
 	n := copy(p, bytes.ToUpper(u.rest))
+	audit.Log("sent " + string(p[:n]))
 	u.rest = u.rest[n:]
 	return n, nil
 }
 
 func Handler(ctx *gale.RequestCtx) {
-	r := &upper{rest: ctx.PostBody(), line: string(ctx.Path())} // BAD:1
-	ctx.SetBodyStream(r, -1)                                    // BAD:1
+	r := &upper{rest: ctx.PostBody()} // BAD:1
+	ctx.SetBodyStream(r, -1)          // BAD:1
 }
