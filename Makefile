@@ -1,6 +1,8 @@
 # Gale: run `make` to see the targets.
 GO      ?= go
 PKGS    ?= ./...
+# The packages that have the tests of package gale.
+GALE    := . $(addprefix ./tests/,server client h2 files message)
 FUZZTIME ?= 30s
 COUNT   ?= 3
 BENCH   ?= .
@@ -14,7 +16,7 @@ OLD     ?= bench-old.txt
 NEW     ?= bench-new.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help build test race foreign differential steps fuzz bench bench-tcp bench-check bench-baseline bench-generators benchstat cover lint galevet fmt release vuln cross stats docs check
+.PHONY: help build test race foreign differential fiber steps fuzz bench bench-tcp bench-check bench-baseline bench-generators benchstat cover lint galevet fmt release vuln cross stats docs check
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -25,9 +27,11 @@ test: ## run all tests
 race: ## run all tests with the race detector
 	$(GO) test -race $(PKGS)
 foreign: ## look for foreign bytes, with pools that hand out at random
-	GALE_FOREIGN_REQUESTS=60000 $(GO) test -tags randompools -run 'TestNothingForeign|TestNoForeignBytes|Forget|RandomPool' . ./internal/... ./adaptor ./stackless
+	GALE_FOREIGN_REQUESTS=60000 $(GO) test -tags randompools -run 'TestNothingForeign|TestNoForeignBytes|Forget|RandomPool' $(GALE) ./internal/... ./adaptor ./stackless
 differential: ## compare with fasthttp and net/http as black boxes
 	cd tests/differential && $(GO) test ./...
+fiber: ## compare applications of Fiber on Gale with the same on fasthttp
+	cd tests/fiber && FULL=1 $(GO) test -count 1 .
 steps: ## prove that the work for what peers send is linear, by counting steps
 	@dir=$$(mktemp -d) && $(GO) run ./tests/steps/instrument $$dir && $(GO) test -overlay $$dir/overlay.json -tags galesteps -vet off ./tests/steps; rc=$$?; rm -rf "$$dir"; exit $$rc
 fuzz: ## run every fuzz target for FUZZTIME each
@@ -51,7 +55,7 @@ cover: ## show test coverage by function
 lint: ## run vet, staticcheck and, where installed, golangci-lint
 	$(GO) vet $(PKGS) && staticcheck $(PKGS) && { ! command -v golangci-lint >/dev/null || golangci-lint run; }
 galevet: ## look for values of requests that are kept too long
-	cd cmd/galevet && $(GO) build . && cd ../.. && cmd/galevet/galevet $(PKGS)
+	scripts/galevet.sh
 fmt: ## format all Go files
 	gofmt -s -w $$(git ls-files '*.go')
 release: ## build and pack the command for all systems into dist/, as VERSION

@@ -31,7 +31,7 @@ atreugo           github.com/savsgio/atreugo/v11@v11.12.0 ShutdownError
 fiber-v2          github.com/gofiber/fiber/v2@v2.52.15
 fiber-v3          github.com/gofiber/fiber/v3@v3.5.0
 '
-fasthttp=v1.77.0
+fasthttp=v1.78.0
 # The version of this module that fasthttp asks for can't be had everywhere.
 brrr=github.com/molecule-man/go-brrr
 

@@ -13,15 +13,15 @@ module=$($go list -m) cache=$($go env GOCACHE)/fuzz
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# fuzz PKG TARGET: one target. A worker that was not scheduled in time when the
-# time was over makes it fail with "context deadline exceeded" and no input:
-# that is no finding, and the target runs again.
+# fuzz PKG TARGET: one target. If TIME is a duration, a worker that was not scheduled when it
+# was over makes the target fail with "context deadline exceeded" and no input: that is no
+# finding, and the target runs again. With a number of inputs it never does.
 fuzz() {
 	local try
 	for try in 1 2 3; do
 		(cd "$dir" && "$work/test" -test.run '^$' -test.fuzz "^$2\$" -test.fuzztime "$time" \
 			-test.fuzzminimizetime 10x -test.fuzzcachedir "$cache/$1") 2>&1 | tee "$work/log" && return 0
-		grep -q 'context deadline exceeded' "$work/log" && ! grep -q 'Failing input' "$work/log" || return 1
+		[[ $time != *x ]] && grep -q 'context deadline exceeded' "$work/log" && ! grep -q 'Failing input' "$work/log" || return 1
 		echo "no input was found: once more (try $try)"
 	done
 	return 1

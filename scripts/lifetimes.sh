@@ -24,7 +24,7 @@ fiber-v3 github.com/gofiber/fiber/v3@v3.5.0
 atreugo  github.com/savsgio/atreugo/v11@v11.12.0
 router   github.com/fasthttp/router@v1.5.4
 '
-fasthttp=v1.77.0
+fasthttp=v1.78.0
 
 tests='' only=. seconds=900
 while getopts tr:s: o; do

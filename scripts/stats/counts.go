@@ -16,11 +16,11 @@ type counts struct {
 	fuzz, bench, ex int
 }
 
-// add counts f, which may be nil.
-func (c *counts) add(f *file) {
+// add counts f, which may be nil. test says that it belongs to tests, whatever its name is.
+func (c *counts) add(f *file, test bool) {
 	switch {
 	case f == nil:
-	case f.test:
+	case f.test || test:
 		c.testLines += f.lines
 		c.fuzz += f.fuzz
 		c.bench += f.bench

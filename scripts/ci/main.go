@@ -1,0 +1,73 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strconv"
+	"syscall"
+	"time"
+)
+
+func main() {
+	code, err := command(os.Args[1:])
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+	}
+	os.Exit(code)
+}
+
+// command runs a command of the program and returns its exit status.
+func command(args []string) (int, error) {
+	work := os.Getenv("CI_WORK")
+	if len(args) == 0 || work == "" {
+		return 2, errors.New("start it with .ci/run")
+	}
+	switch args[0] {
+	case "run":
+		return runCommand(work, args[1:])
+	case "test":
+		return testCommand(work, os.Getenv("CI_STEP"), args[1:])
+	}
+	return 2, fmt.Errorf("no command %s", args[0])
+}
+
+// runCommand is the command "ci run". At its end it removes the folder work.
+func runCommand(work string, names []string) (int, error) {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	defer func() {
+		_ = exec.Command("chmod", "-R", "u+w", work).Run() // caches of modules are read-only
+		_ = os.RemoveAll(work)
+	}()
+	dir, err := os.Getwd()
+	if err != nil {
+		return 1, err
+	}
+	steps, err := readSteps(".ci/steps.txt", ".ci/steps")
+	if err == nil {
+		steps, err = choose(steps, names)
+	}
+	if err != nil {
+		return 2, err
+	}
+	r := runner{dir: dir, work: work, jobs: 2, again: 35 * time.Minute, out: os.Stdout, steps: steps}
+	if n, err := strconv.Atoi(os.Getenv("JOBS")); err == nil && n > 0 {
+		r.jobs = n
+	}
+	if os.Getenv("FULL") != "" {
+		r.again = 24 * time.Hour
+	}
+	if err := r.run(ctx); err != nil {
+		return 130, errors.New("interrupted")
+	}
+	if !r.page() {
+		return 1, nil
+	}
+	return 0, nil
+}

@@ -1,0 +1,157 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+)
+
+// runner runs steps. Their output goes to files in work.
+type runner struct {
+	dir   string // the checkout, with .ci
+	work  string
+	jobs  int           // how many steps run at a time
+	again time.Duration // what runs again must end within this time
+	out   io.Writer
+	steps []*step
+
+	running    map[*step]bool
+	done       chan *step
+	unprepared error // why .ci/prepare.sh failed; read after it has ended
+	ledger     []string
+}
+
+// run runs all steps, then what failed by a deadline once more. It returns an error if it
+// was interrupted; then no process of a step is left.
+func (r *runner) run(ctx context.Context) error {
+	r.running, r.done = map[*step]bool{}, make(chan *step)
+	prepared := r.prepare(ctx)
+	for _, s := range r.steps {
+		for len(r.running) >= r.jobs {
+			r.finish()
+		}
+		if s.programs {
+			<-prepared
+		}
+		if ctx.Err() == nil {
+			r.start(ctx, s)
+		}
+	}
+	for len(r.running) > 0 {
+		r.finish()
+	}
+	<-prepared
+	if r.unprepared != nil && ctx.Err() == nil { // a failure is no step's: steps say what they lack
+		r.printf("=== .ci/prepare.sh: %v, see prepare.out\n", r.unprepared)
+	}
+	if ctx.Err() == nil {
+		r.runAgain(ctx)
+	}
+	return ctx.Err()
+}
+
+// prepare starts .ci/prepare.sh if a step needs it. The channel is closed when it ends.
+func (r *runner) prepare(ctx context.Context) <-chan struct{} {
+	done := make(chan struct{})
+	needed := false
+	for _, s := range r.steps {
+		needed = needed || s.programs
+	}
+	if !needed {
+		close(done)
+		return done
+	}
+	go func() {
+		defer close(done)
+		r.unprepared = r.runPrepare(ctx)
+	}()
+	return done
+}
+
+func (r *runner) runPrepare(ctx context.Context) error {
+	out, err := os.Create(filepath.Join(r.work, "prepare.out"))
+	if err != nil {
+		return err
+	}
+	defer out.Close()
+	cmd := r.script(ctx, "prepare", ".ci/prepare.sh")
+	cmd.Stdout, cmd.Stderr = out, out
+	return runWhole(ctx, cmd, r.mark("prepare"))
+}
+
+// script returns a script of the checkout.
+func (r *runner) script(ctx context.Context, name, path string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, "bash", path)
+	cmd.Dir, cmd.Env = r.dir, append(os.Environ(), "CI_WORK="+r.work, "CI_STEP="+name, r.mark(name))
+	return cmd
+}
+
+// mark returns what the environment of a step's processes has, and no other.
+func (r *runner) mark(name string) string { return "CI_MARK=" + name + ":" + r.work }
+
+func (r *runner) start(ctx context.Context, s *step) {
+	for other := range r.running {
+		s.meets(other)
+		other.meets(s)
+	}
+	r.running[s] = true
+	s.began = time.Now()
+	go func() {
+		if err := r.runScript(ctx, s); err != nil {
+			s.exit, s.why = 1, err.Error()
+		}
+		s.wall = time.Since(s.began)
+		r.done <- s
+	}()
+}
+
+// runScript runs the script of a step.
+func (r *runner) runScript(ctx context.Context, s *step) error {
+	out, err := os.Create(r.output(s))
+	if err != nil {
+		return err
+	}
+	defer out.Close()
+	cmd := r.script(ctx, s.name, filepath.Join(".ci/steps", s.name+".sh"))
+	cmd.Stdout, cmd.Stderr = out, out
+	err = runWhole(ctx, cmd, r.mark(s.name))
+	if cmd.ProcessState == nil {
+		return err
+	}
+	s.cpu, s.exit = cpu(cmd.ProcessState), cmd.ProcessState.ExitCode()
+	if text, _ := os.ReadFile(r.output(s)); s.exit == leftOut && !saysLeftOut.Match(text) {
+		s.exit = 1 // the status of a program that the script ran
+	}
+	return nil
+}
+
+func (r *runner) output(s *step) string { return filepath.Join(r.work, s.name+".out") }
+
+// finish waits for one of the steps that run, judges it and prints what it wrote.
+func (r *runner) finish() {
+	s := <-r.done
+	delete(r.running, s)
+	var err error
+	if s.late, s.wrong, err = judgeStep(r.work, s.name); err != nil {
+		s.wrong = append(s.wrong, failure{pkg: s.name, why: err.Error()})
+	}
+	if s.owes() && len(s.beside) == 0 {
+		s.why = "no other step ran"
+	}
+	text, _ := os.ReadFile(r.output(s))
+	r.printf("=== %s\n%s", s.name, text)
+	r.printVerdict(s)
+}
+
+// printVerdict prints how a step ended, also if it has tests that may run again.
+func (r *runner) printVerdict(s *step) {
+	if s.failed() && !s.owes() {
+		r.printf("FAIL %s\n", s.name)
+	}
+	r.printf("=== %s: %s\n", s.name, s.verdict())
+}
