@@ -160,7 +160,8 @@ func (c *eventConn) waitFor(want uint32, due clock.Tick) error {
 
 // awaitRoom parks a goroutine that writes, and has set wantsRoom, until there may be
 // room, the connection has ended, or due has passed. It may also return nil before that:
-// the caller must try its write again, and look at the clock.
+// the caller must try its write again, and look at the clock. What ends writes is in the
+// word before tell looks for wantsRoom, so awaitRoom looks at the word before it parks.
 func (c *eventConn) awaitRoom(due clock.Tick) error {
 	var late <-chan time.Time
 	if due != 0 {
@@ -172,13 +173,24 @@ func (c *eventConn) awaitRoom(due clock.Tick) error {
 		defer t.Stop()
 		late = t.C
 	}
+	if err := c.writesEnded(); err != nil {
+		return err // it came before wantsRoom was set
+	}
 	c.l.blocks()
 	select {
 	case <-c.more.Load().room:
 	case <-late:
 	}
-	if c.word.Load()&evKill != 0 {
+	return c.writesEnded()
+}
+
+// writesEnded returns an error if the connection is killed or cut.
+func (c *eventConn) writesEnded() error {
+	switch word := c.word.Load(); {
+	case word&evKill != 0:
 		return net.ErrClosed
+	case word&evCut != 0:
+		return errBroken
 	}
 	return nil
 }
@@ -270,9 +282,6 @@ func (c *eventConn) writeWithin(b []byte) error {
 				c.l.e.writeTimeouts.Add(1)
 			}
 			return err
-		}
-		if c.word.Load()&evCut != 0 {
-			return errBroken
 		}
 	}
 	return nil
