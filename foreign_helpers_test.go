@@ -451,7 +451,10 @@ func (f *foreignTest) serveUpstream(c net.Conn) {
 			}
 		}
 		mode, cut, _ := strings.Cut(modeOf(head), ":")
-		answer, last := upstreamAnswer(mode, own)
+		answer, content, last := upstreamAnswer(mode, own)
+		if !bytes.HasPrefix(head, []byte("HEAD ")) { // no answer to HEAD has content (RFC 9110 section 9.3.2)
+			answer += content
+		}
 		if cut != "" {
 			n := 0
 			fmt.Sscan(cut, &n)
@@ -492,37 +495,39 @@ func modeOf(head []byte) string {
 // upstreamModes are the kinds of answers.
 var upstreamModes = []string{"plain", "plain", "chunked", "trailers", "interim", "early", "cookies", "close", "malformed", "garbage", "redirect", "empty", "reset", "silent"}
 
-// upstreamAnswer returns an answer full of the canary own. last says that the connection
-// ends with it.
-func upstreamAnswer(mode, own string) (answer string, last bool) {
+// upstreamAnswer returns an answer full of the canary own: what an answer to HEAD has of it,
+// and the content. last says that the connection ends with it.
+func upstreamAnswer(mode, own string) (head, content string, last bool) {
 	fields := fmt.Sprintf("Set-Cookie: sid=%s\r\nSet-Cookie: a=%s; Path=/%s\r\nX-Canary: %s\r\nX-%s: 1\r\nContent-Type: text/%s\r\nServer: %s\r\n", own, own, own, own, own, own, own)
 	body := strings.Repeat(own, 20)
-	sized := fmt.Sprintf("HTTP/1.1 200 OK\r\n%sContent-Length: %d\r\n\r\n%s", fields, len(body), body)
+	sized := fmt.Sprintf("HTTP/1.1 200 OK\r\n%sContent-Length: %d\r\n\r\n", fields, len(body))
+	chunk := fmt.Sprintf("%x\r\n%s\r\n0\r\n", len(body), body)
 	switch mode {
 	case "chunked":
-		return fmt.Sprintf("HTTP/1.1 201 Made %s\r\n%sTransfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n", own, fields, len(body), body), false
+		return fmt.Sprintf("HTTP/1.1 201 Made %s\r\n%sTransfer-Encoding: chunked\r\n\r\n", own, fields), chunk + "\r\n", false
 	case "trailers":
-		return fmt.Sprintf("HTTP/1.1 200 OK\r\n%sTrailer: X-Trail\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\nX-Trail: %s\r\nX-More: %s\r\n\r\n", fields, len(body), body, own, own), false
+		return fmt.Sprintf("HTTP/1.1 200 OK\r\n%sTrailer: X-Trail\r\nTransfer-Encoding: chunked\r\n\r\n", fields),
+			chunk + fmt.Sprintf("X-Trail: %s\r\nX-More: %s\r\n\r\n", own, own), false
 	case "interim":
-		return "HTTP/1.1 103 Early Hints\r\nLink: <" + own + ">\r\n\r\n" + sized, false
+		return "HTTP/1.1 103 Early Hints\r\nLink: <" + own + ">\r\n\r\n" + sized, body, false
 	case "early":
-		return "HTTP/1.1 102 " + own + "\r\nX-" + own + ": " + own + "\r\n\r\nHTTP/1.1 103 E\r\n" + fields + "\r\n" + sized, false
+		return "HTTP/1.1 102 " + own + "\r\nX-" + own + ": " + own + "\r\n\r\nHTTP/1.1 103 E\r\n" + fields + "\r\n" + sized, body, false
 	case "cookies":
-		return fmt.Sprintf("HTTP/1.1 404 Not Found\r\n%sContent-Length: 0\r\n\r\n", strings.Repeat(fields, 8)), false
+		return fmt.Sprintf("HTTP/1.1 404 Not Found\r\n%sContent-Length: 0\r\n\r\n", strings.Repeat(fields, 8)), "", false
 	case "close":
-		return fmt.Sprintf("HTTP/1.1 200 OK\r\n%sConnection: close\r\n\r\n%s", fields, body), true
+		return fmt.Sprintf("HTTP/1.1 200 OK\r\n%sConnection: close\r\n\r\n", fields), body, true
 	case "malformed":
-		return fmt.Sprintf("HTTP/1.1 200 OK\r\n%sContent-Length: 1, 2\r\nno field %s\r\n\r\n", fields, own), true
+		return fmt.Sprintf("HTTP/1.1 200 OK\r\n%sContent-Length: 1, 2\r\nno field %s\r\n\r\n", fields, own), "", true
 	case "garbage":
-		return own + " " + fields, true
+		return own + " " + fields, "", true
 	case "redirect":
-		return fmt.Sprintf("HTTP/1.1 302 Found\r\nLocation: /again/%s\r\n%sContent-Length: 0\r\n\r\n", own, fields), false
+		return fmt.Sprintf("HTTP/1.1 302 Found\r\nLocation: /again/%s\r\n%sContent-Length: 0\r\n\r\n", own, fields), "", false
 	case "empty":
-		return "", true
+		return "", "", true
 	case "reset":
-		return sized, true
+		return sized, body, true
 	case "silent":
-		return "HTTP/1.1 200 OK\r\n" + fields, true
+		return "HTTP/1.1 200 OK\r\n" + fields, "", true
 	}
-	return sized, false
+	return sized, body, false
 }
