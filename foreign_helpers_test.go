@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/galehttp/gale/tests/harness/gate"
 	"github.com/galehttp/gale/tests/harness/peers"
 )
 
@@ -435,7 +436,7 @@ func (f *foreignTest) serveUpstream(c net.Conn) {
 		}
 		own := string(peers.Canaries.Find(head))
 		if found := peers.Foreign(head, own); found != "" {
-			f.failf("the upstream of %s was sent %s in %q", own, found, head)
+			f.failf(gate.Mark+"the upstream of %s was sent %s in %q", own, found, head)
 		}
 		if n := requestLength(head); n > 0 {
 			body := make([]byte, n)
@@ -447,7 +448,7 @@ func (f *foreignTest) serveUpstream(c net.Conn) {
 				body[i] = b
 			}
 			if found := peers.Foreign(body, own); found != "" {
-				f.failf("the upstream of %s was sent %s in the body %q", own, found, body)
+				f.failf(gate.Mark+"the upstream of %s was sent %s in the body %q", own, found, body)
 			}
 		}
 		mode, cut, _ := strings.Cut(modeOf(head), ":")

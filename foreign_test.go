@@ -20,6 +20,7 @@ import (
 
 	"github.com/galehttp/gale/internal/compress"
 	"github.com/galehttp/gale/internal/race"
+	"github.com/galehttp/gale/tests/harness/gate"
 	"github.com/galehttp/gale/tests/harness/peers"
 )
 
@@ -70,7 +71,7 @@ func (c *foreignConn) canaries() []string {
 // them. With the build tag randompools objects are used again in random order.
 func TestNothingForeign(t *testing.T) {
 	peers.UsedAgain(t)
-	seed := rand.Uint64()
+	seed := gate.Rand.Uint64()
 	if n, err := strconv.ParseUint(os.Getenv("GALE_FOREIGN_SEED"), 10, 64); err == nil {
 		seed = n
 	}
@@ -129,7 +130,7 @@ func (f *foreignTest) failf(format string, args ...any) {
 // check looks for canaries in b that aren't in own.
 func (f *foreignTest) check(what string, b []byte, own ...string) {
 	if found := peers.Foreign(b, own...); found != "" {
-		f.failf("%s has %s in it:\n%.2000q", what, found, b)
+		f.failf(gate.Mark+"%s has %s in it:\n%.2000q", what, found, b)
 	}
 }
 

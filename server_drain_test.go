@@ -6,7 +6,6 @@ import (
 	"crypto/tls"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net"
 	"path/filepath"
 	"runtime"
@@ -20,6 +19,7 @@ import (
 	"github.com/galehttp/gale/internal/clock"
 	"github.com/galehttp/gale/internal/race"
 	"github.com/galehttp/gale/tests/harness/await"
+	"github.com/galehttp/gale/tests/harness/gate"
 	"github.com/galehttp/gale/tests/harness/peers"
 )
 
@@ -89,7 +89,7 @@ func TestDrainLosesNothing(t *testing.T) {
 		const clients = 160
 		total := int64(race.Fewer(10_000))
 		var sent, kept, closed atomic.Int64
-		var gate sync.RWMutex // a sender holds it, so that no request is on its way when the drain ends
+		var sending sync.RWMutex // a sender holds it, so that no request is on its way when the drain ends
 		ends := false
 		var wg sync.WaitGroup
 		for range clients {
@@ -97,13 +97,13 @@ func TestDrainLosesNothing(t *testing.T) {
 				c := &drainClient{network: "tcp", addr: ln.Addr().String()}
 				defer c.close()
 				for {
-					gate.RLock()
+					sending.RLock()
 					if ends {
-						gate.RUnlock()
+						sending.RUnlock()
 						return
 					}
 					err := c.send()
-					gate.RUnlock()
+					sending.RUnlock()
 					closes := false
 					if err == nil {
 						closes, err = c.read()
@@ -118,7 +118,7 @@ func TestDrainLosesNothing(t *testing.T) {
 						kept.Add(1)
 					}
 					sent.Add(1)
-					time.Sleep(rand.N(2 * time.Millisecond)) // between two requests
+					time.Sleep(time.Duration(gate.Rand.Int64N(int64(2 * time.Millisecond)))) // between two requests
 				}
 			})
 		}
@@ -137,13 +137,13 @@ func TestDrainLosesNothing(t *testing.T) {
 		ended := make(chan error, 1)
 		go func() { ended <- s.ShutdownWithContext(ctx) }()
 		await.Until(t, fmt.Sprintf("%d requests", total), func() bool { return closed.Load() >= total || t.Failed() })
-		gate.Lock()
+		sending.Lock()
 		ends = true
 		for _, c := range sleepers {
 			c.Send(peers.Get("/"))
 		}
 		cancel()
-		gate.Unlock()
+		sending.Unlock()
 		for _, c := range sleepers {
 			if a := c.Want("GET", 200, "ok"); !a.Close {
 				t.Error("the last answer on a kept-alive connection doesn't say close")

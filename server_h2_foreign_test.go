@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net/http"
 	"strings"
 	"sync"
@@ -18,6 +17,7 @@ import (
 	"golang.org/x/net/http2/hpack"
 
 	"github.com/galehttp/gale/internal/race"
+	"github.com/galehttp/gale/tests/harness/gate"
 	"github.com/galehttp/gale/tests/harness/peers"
 )
 
@@ -54,15 +54,15 @@ func testH2Foreign(t *testing.T, way h2Way, stream bool, g *LifetimeGuard, total
 						return
 					}
 					own := canary("ab"[i], n)
-					kind := h2Kinds[rand.IntN(len(h2Kinds))]
+					kind := h2Kinds[gate.Rand.IntN(len(h2Kinds))]
 					var body io.Reader
 					method := "GET"
-					if rand.IntN(2) == 0 {
-						method, body = "POST", io.MultiReader(strings.NewReader(strings.Repeat(own, rand.IntN(2000))))
+					if gate.Rand.IntN(2) == 0 {
+						method, body = "POST", io.MultiReader(strings.NewReader(strings.Repeat(own, gate.Rand.IntN(2000))))
 					}
 					ctx, cancel := context.WithCancel(context.Background())
-					if rand.IntN(6) == 0 {
-						time.AfterFunc(time.Duration(rand.IntN(2000))*time.Microsecond, cancel)
+					if gate.Rand.IntN(6) == 0 {
+						time.AfterFunc(time.Duration(gate.Rand.IntN(2000))*time.Microsecond, cancel)
 					}
 					req, _ := http.NewRequestWithContext(ctx, method, hs.URL("/"+own+"?"+own+"="+own), body)
 					req.Header.Set("X-Own", own)
@@ -133,7 +133,7 @@ func (fh *h2Foreign) server(stream bool) *Server {
 
 func (fh *h2Foreign) check(what string, b []byte, own string) {
 	if found := peers.Foreign(b, own); found != "" {
-		fh.t.Errorf("%s of %s has %s in it: %.500q", what, own, found, b)
+		gate.Unforgiven(fh.t, "%s of %s has %s in it: %.500q", what, own, found, b)
 	}
 }
 
@@ -250,7 +250,7 @@ func (u *h2User) run(user byte, next *atomic.Int64, breaks bool) {
 	var ids []uint32
 	u.Together(func() {
 		for range 100 {
-			s := &h2Sent{own: canary(user, next.Add(1)), kind: h2Kinds[rand.IntN(len(h2Kinds))], resetAt: rand.IntN(15)}
+			s := &h2Sent{own: canary(user, next.Add(1)), kind: h2Kinds[gate.Rand.IntN(len(h2Kinds))], resetAt: gate.Rand.IntN(15)}
 			id := u.Open("POST", "/"+s.own+"?"+s.own+"="+s.own, false, "x-own", s.own, "x-kind", s.kind, "x-"+s.own, "1", "cookie", "a="+s.own, "trailer", "x-trail")
 			u.streams[id] = s
 			ids = append(ids, id)
@@ -265,7 +265,7 @@ func (u *h2User) run(user byte, next *atomic.Int64, breaks bool) {
 				case s == nil:
 					continue
 				case step < 3:
-					u.H2Conn.Data(id, strings.Repeat(s.own, rand.IntN(500)), false)
+					u.H2Conn.Data(id, strings.Repeat(s.own, gate.Rand.IntN(500)), false)
 				default:
 					u.Check(u.Fr.WriteHeaders(http2.HeadersFrameParam{StreamID: id, BlockFragment: u.trailers(s.own), EndStream: true, EndHeaders: true}))
 				}
@@ -357,7 +357,7 @@ func TestH2GuardIsSilent(t *testing.T) {
 			testH2Foreign(t, h2Way{Engine: e}, stream, g, total/2)
 		}
 		if u := late.Load(); u != nil {
-			t.Errorf("a report: %v", u)
+			gate.Unforgiven(t, "a report: %v", u)
 		}
 		peers.WantGuarded(t, g.guard().Guard, total)
 	})

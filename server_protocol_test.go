@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net"
 	"runtime"
 	"slices"
@@ -16,6 +15,7 @@ import (
 	"github.com/galehttp/gale/internal/engine"
 	"github.com/galehttp/gale/internal/engine/enginetest"
 	"github.com/galehttp/gale/tests/harness/await"
+	"github.com/galehttp/gale/tests/harness/gate"
 	"github.com/galehttp/gale/tests/harness/peers"
 )
 
@@ -72,7 +72,7 @@ func (ss *prefacedToy) Feed(w *engine.Work, next *engine.Next) {
 
 // anyOrder returns p after a random time, so that answers come in any order.
 func anyOrder(p []byte) []byte {
-	for range rand.IntN(20) {
+	for range gate.Rand.IntN(20) {
 		runtime.Gosched()
 	}
 	return p
@@ -81,7 +81,7 @@ func anyOrder(p []byte) []byte {
 // toyFrames returns n frames as bytes, and their payloads by number.
 func toyFrames(n, size int) (wire []byte, payloads [][]byte) {
 	for i := range n {
-		p := bytes.Repeat([]byte{byte(i)}, rand.IntN(size))
+		p := bytes.Repeat([]byte{byte(i)}, gate.Rand.IntN(size))
 		payloads = append(payloads, p)
 		wire = enginetest.AppendFrame(wire, uint16(i), p)
 	}
@@ -452,9 +452,9 @@ func onShareServers(t *testing.T, unwinds bool, answer func(st *enginetest.Strea
 // given back only when no call of it runs.
 func TestShareOnServers(t *testing.T) {
 	onShareServers(t, false, func(st *enginetest.Stream, p []byte) []byte {
-		switch rand.IntN(6) {
+		switch gate.Rand.IntN(6) {
 		case 0:
-			time.Sleep(time.Duration(rand.IntN(1000)) * time.Microsecond) // a slow answer: others overtake it
+			time.Sleep(time.Duration(gate.Rand.IntN(1000)) * time.Microsecond) // a slow answer: others overtake it
 		case 1:
 			st.PassOn()
 		case 2:

@@ -20,6 +20,7 @@ import (
 
 	"github.com/galehttp/gale/internal/door"
 	"github.com/galehttp/gale/tests/harness/await"
+	"github.com/galehttp/gale/tests/harness/gate"
 	"github.com/galehttp/gale/tests/harness/peers"
 )
 
@@ -187,7 +188,7 @@ func TestLifetimesUnderLoad(t *testing.T) {
 			ctx.WriteString("ok")
 		case 1:
 			ctx.Done()
-			time.Sleep(time.Duration(rand.Intn(4)) * time.Millisecond) // a slow handler: its client may leave meanwhile
+			time.Sleep(time.Duration(gate.Rand.IntN(4)) * time.Millisecond) // a slow handler: its client may leave meanwhile
 		case 2:
 			io.Copy(io.Discard, stream(ctx))
 		case 3:

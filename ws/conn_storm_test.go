@@ -4,12 +4,12 @@ import (
 	"bytes"
 	"context"
 	"io"
-	"math/rand/v2"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/galehttp/gale/tests/harness/await"
+	"github.com/galehttp/gale/tests/harness/gate"
 )
 
 // disturb calls the methods of c in any order from several goroutines, with contexts that
@@ -21,28 +21,28 @@ func disturb(c *Conn, topics *Topics) {
 		func(ctx context.Context) { _, _, _ = c.AppendRead(ctx, make([]byte, 0, 5000)) },
 		func(ctx context.Context) {
 			if _, r, err := c.Reader(ctx); err == nil {
-				_, _ = io.CopyN(io.Discard, r, rand.Int64N(int64(len(large))))
+				_, _ = io.CopyN(io.Discard, r, gate.Rand.Int64N(int64(len(large))))
 			}
 		},
 		func(ctx context.Context) { _ = c.Ping(ctx) },
-		func(ctx context.Context) { _ = c.Write(ctx, Binary, large[:rand.IntN(1000)]) },
-		func(ctx context.Context) { _ = c.Write(ctx, Binary, large[:rand.IntN(len(large))]) },
+		func(ctx context.Context) { _ = c.Write(ctx, Binary, large[:gate.Rand.IntN(1000)]) },
+		func(ctx context.Context) { _ = c.Write(ctx, Binary, large[:gate.Rand.IntN(len(large))]) },
 		func(ctx context.Context) {
 			if w, err := c.Writer(ctx, Binary); err == nil {
-				_, _ = w.Write(large[:rand.IntN(len(large))])
+				_, _ = w.Write(large[:gate.Rand.IntN(len(large))])
 				_ = w.Close()
 			}
 		},
-		func(context.Context) { _ = topics.Publish("topic", Binary, large[:rand.IntN(1000)]) },
-		func(context.Context) { _ = topics.Publish("topic", Binary, large[:rand.IntN(len(large))]) },
+		func(context.Context) { _ = topics.Publish("topic", Binary, large[:gate.Rand.IntN(1000)]) },
+		func(context.Context) { _ = topics.Publish("topic", Binary, large[:gate.Rand.IntN(len(large))]) },
 		func(context.Context) { _ = topics.Subscribe(c, "topic") },
 		func(context.Context) {
-			if rand.IntN(20) == 0 {
+			if gate.Rand.IntN(20) == 0 {
 				_ = c.Close(StatusNormal, "")
 			}
 		},
 		func(context.Context) {
-			if rand.IntN(20) == 0 {
+			if gate.Rand.IntN(20) == 0 {
 				_ = c.CloseNow()
 			}
 		},
@@ -51,8 +51,8 @@ func disturb(c *Conn, topics *Topics) {
 	for range 4 {
 		wg.Go(func() {
 			for range 150 {
-				ctx, cancel := context.WithTimeout(context.Background(), rand.N(2*time.Millisecond))
-				calls[rand.IntN(len(calls))](ctx)
+				ctx, cancel := context.WithTimeout(context.Background(), time.Duration(gate.Rand.Int64N(int64(2*time.Millisecond))))
+				calls[gate.Rand.IntN(len(calls))](ctx)
 				cancel()
 			}
 		})

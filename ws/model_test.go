@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"net"
 	"runtime"
 	"strconv"
@@ -18,6 +17,7 @@ import (
 	"github.com/galehttp/gale/internal/modeltest"
 	"github.com/galehttp/gale/internal/race"
 	"github.com/galehttp/gale/internal/wsframe"
+	"github.com/galehttp/gale/tests/harness/gate"
 )
 
 // TestWritersModel makes random calls of Sockets and Conns that write, from goroutines and
@@ -556,7 +556,7 @@ func (m *writersModel) settle() {
 	m.Note("the end")
 	m.Calm()
 	for _, p := range m.peers {
-		if rand.IntN(3) == 0 {
+		if gate.Rand.IntN(3) == 0 {
 			p.leave()
 		}
 		p.stall(false)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/galehttp/gale/internal/clock"
+	"github.com/galehttp/gale/tests/harness/gate"
 )
 
 // listed is the net.Conn of a blockConn in these tests. It records the calls. As a type of a
@@ -125,7 +126,7 @@ func TestBlockListIsASlice(t *testing.T) {
 	for i := range uint64(20) {
 		seed := i
 		if i >= 10 {
-			seed = rand.Uint64()
+			seed = gate.Rand.Uint64()
 		}
 		synctest.Test(t, func(t *testing.T) {
 			leaveThePast()

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/galehttp/gale/internal/clock"
+	"github.com/galehttp/gale/tests/harness/gate"
 )
 
 // naps is a session whose handlers block: each message takes as long as nap says.
@@ -205,7 +206,7 @@ func TestCalmLetsNobodyWait(t *testing.T) {
 	for i := range uint64(20) {
 		seed := i
 		if i >= 5 {
-			seed = rand.Uint64()
+			seed = gate.Rand.Uint64()
 		}
 		inCalm(t, 12, func(c *calmTest) {
 			rng := rand.New(rand.NewPCG(seed, 1))

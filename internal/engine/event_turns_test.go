@@ -3,13 +3,15 @@ package engine
 import (
 	"math/rand/v2"
 	"testing"
+
+	"github.com/galehttp/gale/tests/harness/gate"
 )
 
 // Connections and listeners leave the queue in the order in which they came, also if
 // listeners are removed meanwhile.
 func TestTurnsKeepTheirOrder(t *testing.T) {
 	for range 50 {
-		seed := rand.Uint64()
+		seed := gate.Rand.Uint64()
 		rng := rand.New(rand.NewPCG(seed, 0))
 		var q turns
 		var want []turn

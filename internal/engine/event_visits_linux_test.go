@@ -2,7 +2,6 @@ package engine
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"net"
 	"runtime"
 	"sync"
@@ -12,6 +11,7 @@ import (
 	"time"
 
 	"github.com/galehttp/gale/tests/harness/await"
+	"github.com/galehttp/gale/tests/harness/gate"
 )
 
 // hall is a simulated system whose listeners get connections when a test says so. Each
@@ -362,7 +362,7 @@ func TestEventAcceptRace(t *testing.T) {
 			for range each {
 				posters.Go(func() {
 					for k := range arrivals {
-						switch n := rand.IntN(40); {
+						switch n := gate.Rand.IntN(40); {
 						case n == 0:
 							h.hallMu.Lock()
 							d.errs = append(d.errs, syscall.ECONNABORTED)

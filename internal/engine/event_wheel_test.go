@@ -11,6 +11,7 @@ import (
 
 	"github.com/galehttp/gale/internal/clock"
 	"github.com/galehttp/gale/tests/harness/await"
+	"github.com/galehttp/gale/tests/harness/gate"
 )
 
 // wheelStep is how late timeouts may be.
@@ -225,7 +226,7 @@ func TestWheelIsASortedList(t *testing.T) {
 	for i := range uint64(20) {
 		seed := i
 		if i >= 10 {
-			seed = rand.Uint64()
+			seed = gate.Rand.Uint64()
 		}
 		synctest.Test(t, func(t *testing.T) {
 			leaveThePast()

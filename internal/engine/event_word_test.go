@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+
+	"github.com/galehttp/gale/tests/harness/gate"
 )
 
 // events are all bits that can be posted.
@@ -381,7 +383,7 @@ func (r *wordRace) own(ev uint32) {
 func TestWordRace(t *testing.T) {
 	visits, parks := 0, 0
 	for range 200 {
-		seed := rand.Uint64()
+		seed := gate.Rand.Uint64()
 		r := &wordRace{t: t, seed: seed, c: new(eventConn), rng: rand.New(rand.NewPCG(seed, 0))}
 		r.c.set(isWriting) // so that evOut counts
 		var posters sync.WaitGroup

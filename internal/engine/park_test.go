@@ -10,6 +10,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/galehttp/gale/tests/harness/gate"
 )
 
 // alone is a session that notices if two goroutines call it at the same time.
@@ -34,7 +36,7 @@ func TestParkLosesNothing(t *testing.T) {
 	for i := range uint64(30) {
 		seed := i
 		if i >= 10 {
-			seed = rand.Uint64()
+			seed = gate.Rand.Uint64()
 		}
 		synctest.Test(t, func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(seed, 4))

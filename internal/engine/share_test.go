@@ -3,7 +3,6 @@ package engine_test
 import (
 	"crypto/tls"
 	"io"
-	"math/rand/v2"
 	"net"
 	"runtime"
 	"sync"
@@ -15,6 +14,7 @@ import (
 	. "github.com/galehttp/gale/internal/engine"
 	"github.com/galehttp/gale/internal/engine/enginetest"
 	"github.com/galehttp/gale/tests/harness/await"
+	"github.com/galehttp/gale/tests/harness/gate"
 )
 
 // Sessions that share their connections while handlers run, on every kind of connection.
@@ -95,9 +95,9 @@ func onStreams(t *testing.T, answer func(st *enginetest.Stream, p []byte) []byte
 
 // lags returns p after a random time, most often at once.
 func lags(st *enginetest.Stream, p []byte) []byte {
-	switch rand.IntN(8) {
+	switch gate.Rand.IntN(8) {
 	case 0:
-		time.Sleep(time.Duration(rand.IntN(2000)) * time.Microsecond) // a handler that blocks
+		time.Sleep(time.Duration(gate.Rand.IntN(2000)) * time.Microsecond) // a handler that blocks
 	case 1:
 		runtime.Gosched()
 	}
@@ -114,7 +114,7 @@ func TestShareSplit(t *testing.T) {
 				c := k.serve(t, s)
 				c.send(string(wire[:split]))
 				if split%2 == 0 {
-					time.Sleep(time.Duration(rand.IntN(500)) * time.Microsecond) // a client that pauses
+					time.Sleep(time.Duration(gate.Rand.IntN(500)) * time.Microsecond) // a client that pauses
 				}
 				c.send(string(wire[split:]))
 				c.wantFrames(payloads)
@@ -231,7 +231,7 @@ func TestShareStress(t *testing.T) {
 	for _, k := range []struct{ n, size, piece, most int }{{3000, 30, 700, 0}, {3000, 30, 100_000, 10}, {60, 60_000, 5000, 0}} {
 		wire, payloads := frames(k.n, k.size)
 		onStreams(t, func(st *enginetest.Stream, p []byte) []byte {
-			if rand.IntN(20) == 0 {
+			if gate.Rand.IntN(20) == 0 {
 				st.PassOn()
 			}
 			return lags(st, p)

@@ -11,6 +11,7 @@ import (
 
 	. "github.com/galehttp/gale/internal/engine"
 	"github.com/galehttp/gale/internal/engine/enginetest"
+	"github.com/galehttp/gale/tests/harness/gate"
 )
 
 // Tests of the toy protocol, which uses only the interfaces of the engine: a session
@@ -60,7 +61,7 @@ func (s *served) wantFrames(payloads [][]byte) {
 
 // slowly returns p after a random time, so that answers come in any order.
 func slowly(p []byte) []byte {
-	for range rand.IntN(20) {
+	for range gate.Rand.IntN(20) {
 		runtime.Gosched()
 	}
 	return p

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/galehttp/gale/tests/harness/await"
+	"github.com/galehttp/gale/tests/harness/gate"
 )
 
 // For random sequences of read, put, consume and widen, a workspace behaves as a queue of
@@ -15,7 +16,7 @@ func TestWorkIsAQueue(t *testing.T) {
 	for i := range uint64(10) {
 		seed := i
 		if i >= 5 {
-			seed = rand.Uint64()
+			seed = gate.Rand.Uint64()
 		}
 		rng := rand.New(rand.NewPCG(seed, 2))
 		w := &Work{in: make([]byte, inSize+slack)}

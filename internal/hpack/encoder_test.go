@@ -3,11 +3,11 @@ package hpack
 import (
 	"encoding/hex"
 	"fmt"
-	"math/rand/v2"
 	"strings"
 	"testing"
 
 	"github.com/galehttp/gale/internal/msg"
+	"github.com/galehttp/gale/tests/harness/gate"
 )
 
 // pipe is an encoder, and two decoders of what it makes.
@@ -52,9 +52,9 @@ func (p *pipe) send(t testing.TB, fields ...testField) []byte {
 func (p *pipe) append(dst []byte, f testField) []byte {
 	id, pseudo := identify([]byte(f.name))
 	switch {
-	case pseudo != NotPseudo && pseudo != OtherPseudo && rand.IntN(2) == 0:
+	case pseudo != NotPseudo && pseudo != OtherPseudo && gate.Rand.IntN(2) == 0:
 		return p.e.AppendPseudo(dst, pseudo, []byte(f.value), f.how)
-	case id != msg.Unknown && rand.IntN(2) == 0:
+	case id != msg.Unknown && gate.Rand.IntN(2) == 0:
 		return p.e.AppendField(dst, id, nil, []byte(f.value), f.how)
 	}
 	return p.e.AppendField(dst, msg.Unknown, []byte(f.name), []byte(f.value), f.how)
@@ -183,12 +183,12 @@ func TestEncodeRandom(t *testing.T) {
 	for range 60 {
 		var p pipe
 		for range 60 {
-			if rand.IntN(10) == 0 {
-				n := rand.IntN(2 * DefaultTableSize)
+			if gate.Rand.IntN(10) == 0 {
+				n := gate.Rand.IntN(2 * DefaultTableSize)
 				p.e.SetMaxTableSize(n)
 				p.d.SetMaxTableSize(n)
 			}
-			fields := make([]testField, rand.IntN(20))
+			fields := make([]testField, gate.Rand.IntN(20))
 			for i := range fields {
 				fields[i] = randomField()
 			}

@@ -2,10 +2,11 @@ package hpack
 
 import (
 	"bytes"
-	"math/rand/v2"
 	"testing"
 
 	peer "golang.org/x/net/http2/hpack"
+
+	"github.com/galehttp/gale/tests/harness/gate"
 )
 
 func TestHuffmanCode(t *testing.T) {
@@ -92,12 +93,12 @@ func TestHuffmanRandom(t *testing.T) {
 
 // randomText returns up to n bytes: most often such as fields have.
 func randomText(n int) []byte {
-	b := make([]byte, rand.IntN(n))
-	wild := rand.IntN(4) == 0
+	b := make([]byte, gate.Rand.IntN(n))
+	wild := gate.Rand.IntN(4) == 0
 	for i := range b {
-		b[i] = "abcdefghijklmnopqrstuvwxyz0123456789-/=;, .:AZ"[rand.IntN(46)]
+		b[i] = "abcdefghijklmnopqrstuvwxyz0123456789-/=;, .:AZ"[gate.Rand.IntN(46)]
 		if wild {
-			b[i] = byte(rand.Uint32())
+			b[i] = byte(gate.Rand.Uint32())
 		}
 	}
 	return b

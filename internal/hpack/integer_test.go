@@ -3,8 +3,9 @@ package hpack
 import (
 	"bytes"
 	"encoding/hex"
-	"math/rand/v2"
 	"testing"
+
+	"github.com/galehttp/gale/tests/harness/gate"
 )
 
 // unhex returns the bytes that s, which may have spaces, describes.
@@ -54,7 +55,7 @@ func TestIntegerRoundTrip(t *testing.T) {
 		for i := range uint32(5000) {
 			v := i
 			if i > 1000 {
-				v = rand.Uint32() >> (4 + rand.IntN(25))
+				v = gate.Rand.Uint32() >> (4 + gate.Rand.IntN(25))
 			}
 			b := appendInteger(nil, ^mask, mask, v)
 			if b[0]&^mask != ^mask {

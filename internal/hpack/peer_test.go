@@ -1,11 +1,11 @@
 package hpack
 
 import (
-	"math/rand/v2"
 	"strings"
 	"testing"
 
 	"github.com/galehttp/gale/internal/msg"
+	"github.com/galehttp/gale/tests/harness/gate"
 	peer "golang.org/x/net/http2/hpack"
 )
 
@@ -44,10 +44,10 @@ func TestDecodePeers(t *testing.T) {
 		for range 30 {
 			block.Reset()
 			var want []string
-			if rand.IntN(10) == 0 {
-				e.SetMaxDynamicTableSize(uint32(rand.IntN(DefaultTableSize + 1)))
+			if gate.Rand.IntN(10) == 0 {
+				e.SetMaxDynamicTableSize(uint32(gate.Rand.IntN(DefaultTableSize + 1)))
 			}
-			for range rand.IntN(20) {
+			for range gate.Rand.IntN(20) {
 				f := randomField()
 				if err := e.WriteField(peer.HeaderField{Name: f.name, Value: f.value, Sensitive: f.how == Never}); err != nil {
 					t.Fatal(err)
@@ -74,20 +74,20 @@ type testField struct {
 // randomField returns a field such as comes again, or one that never did.
 func randomField() testField {
 	var f testField
-	f.how = Indexing(max(0, rand.IntN(8)-5))
-	switch rand.IntN(4) {
+	f.how = Indexing(max(0, gate.Rand.IntN(8)-5))
+	switch gate.Rand.IntN(4) {
 	case 0:
-		s := &static[1+rand.IntN(numStatic)]
+		s := &static[1+gate.Rand.IntN(numStatic)]
 		f.name, f.value = s.name(), s.value()
-		if rand.IntN(2) == 0 {
+		if gate.Rand.IntN(2) == 0 {
 			f.value = string(randomText(20))
 		}
 	case 1:
-		f.name = string(lowerNames[1+rand.IntN(msg.NumIDs-1)])
-		f.value = strings.Repeat("v", rand.IntN(5))
+		f.name = string(lowerNames[1+gate.Rand.IntN(msg.NumIDs-1)])
+		f.value = strings.Repeat("v", gate.Rand.IntN(5))
 	case 2:
-		f.name = "x-" + strings.Repeat("n", rand.IntN(9))
-		f.value = strings.Repeat("v", 1<<rand.IntN(12))
+		f.name = "x-" + strings.Repeat("n", gate.Rand.IntN(9))
+		f.value = strings.Repeat("v", 1<<gate.Rand.IntN(12))
 	default:
 		f.name, f.value = string(randomText(20)), string(randomText(200))
 	}

@@ -2,8 +2,9 @@ package hpack
 
 import (
 	"bytes"
-	"math/rand/v2"
 	"testing"
+
+	"github.com/galehttp/gale/tests/harness/gate"
 )
 
 // check checks what the comment of table says, and that t uses no more memory than it may.
@@ -91,17 +92,17 @@ func (m *modelTable) equal(tb testing.TB, t *table) {
 
 func TestTableIsAsTheModel(t *testing.T) {
 	for range 100 {
-		m := modelTable{max: rand.IntN(1000)}
+		m := modelTable{max: gate.Rand.IntN(1000)}
 		tab := table{max: m.max, first: ^uint32(0) - 20, count: 0} // the numbers wrap
 		highest := m.max
 		for range 100 {
-			if rand.IntN(10) == 0 {
-				n := rand.IntN(1000) * rand.IntN(2)
+			if gate.Rand.IntN(10) == 0 {
+				n := gate.Rand.IntN(1000) * gate.Rand.IntN(2)
 				highest = max(highest, n)
 				m.setMax(n)
 				tab.setMax(n)
 			}
-			name, value := randomText(1+rand.IntN(30)*rand.IntN(2)), randomText(1+rand.IntN(300)*rand.IntN(2))
+			name, value := randomText(1+gate.Rand.IntN(30)*gate.Rand.IntN(2)), randomText(1+gate.Rand.IntN(300)*gate.Rand.IntN(2))
 			e := tab.add(name, value)
 			m.add(string(name), string(value))
 			if (e != nil) != (len(m.entries) > 0) {

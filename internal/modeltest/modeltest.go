@@ -12,13 +12,15 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/galehttp/gale/tests/harness/gate"
 )
 
 // Each calls run with seeds of its own, until t has failed. GALE_MODEL=n makes n runs.
 // GALE_MODEL_SEED=n repeats the run with that seed, as far as the order of goroutines
 // allows.
 func Each(t *testing.T, runs int, run func(seed uint64)) {
-	first := rand.Uint64N(1e9)
+	first := gate.Rand.Uint64N(1e9)
 	if n, err := strconv.Atoi(os.Getenv("GALE_MODEL")); err == nil {
 		runs = n
 	}

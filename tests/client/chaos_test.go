@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -12,6 +11,7 @@ import (
 	"time"
 
 	"github.com/galehttp/gale"
+	"github.com/galehttp/gale/tests/harness/gate"
 	"github.com/galehttp/gale/tests/harness/peers"
 )
 
@@ -28,7 +28,7 @@ func TestHostClientChaos(t *testing.T) {
 			wg.Go(func() {
 				req, resp := &gale.Request{}, &gale.Response{}
 				for n := range 150 {
-					method := []string{"GET", "POST", "PUT"}[rand.IntN(3)]
+					method := []string{"GET", "POST", "PUT"}[gate.Rand.IntN(3)]
 					path := fmt.Sprintf("/%d/%d", i, n)
 					req.Reset()
 					resp.Reset()
@@ -36,16 +36,16 @@ func TestHostClientChaos(t *testing.T) {
 					req.Header.SetMethod(method)
 					body := ""
 					if method != "GET" {
-						body = string(make([]byte, rand.IntN(20000)))
+						body = string(make([]byte, gate.Rand.IntN(20000)))
 						req.SetBodyString(body)
 					}
-					resp.StreamBody = rand.IntN(2) == 0
+					resp.StreamBody = gate.Rand.IntN(2) == 0
 					ctx, cancel := context.WithCancel(t.Context())
-					if rand.IntN(3) == 0 {
-						time.AfterFunc(time.Duration(rand.IntN(5000))*time.Microsecond, cancel)
+					if gate.Rand.IntN(3) == 0 {
+						time.AfterFunc(time.Duration(gate.Rand.IntN(5000))*time.Microsecond, cancel)
 					}
-					if rand.IntN(3) == 0 {
-						req.SetTimeout(time.Duration(rand.IntN(5000)+1) * time.Microsecond)
+					if gate.Rand.IntN(3) == 0 {
+						req.SetTimeout(time.Duration(gate.Rand.IntN(5000)+1) * time.Microsecond)
 					}
 					err := c.DoContext(ctx, req, resp)
 					var got []byte
@@ -54,13 +54,13 @@ func TestHostClientChaos(t *testing.T) {
 					case err != nil:
 					case stream == nil:
 						got = resp.Body()
-					case rand.IntN(3) == 0:
-						io.CopyN(io.Discard, stream, int64(rand.IntN(20000)))
+					case gate.Rand.IntN(3) == 0:
+						io.CopyN(io.Discard, stream, int64(gate.Rand.IntN(20000)))
 						err = io.ErrClosedPipe
 					default:
-						if rand.IntN(3) == 0 {
+						if gate.Rand.IntN(3) == 0 {
 							wg.Go(func() {
-								time.Sleep(time.Duration(rand.IntN(500)) * time.Microsecond) // some time during the read
+								time.Sleep(time.Duration(gate.Rand.IntN(500)) * time.Microsecond) // some time during the read
 								stream.(io.Closer).Close()
 							})
 						}

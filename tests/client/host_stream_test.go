@@ -12,6 +12,7 @@ import (
 
 	"github.com/galehttp/gale"
 	"github.com/galehttp/gale/tests/harness"
+	"github.com/galehttp/gale/tests/harness/gate"
 	"github.com/galehttp/gale/tests/harness/peers"
 )
 
@@ -185,7 +186,7 @@ func TestClientStreamClosers(t *testing.T) {
 				}
 				b, err := io.ReadAll(r)
 				if strings.Trim(string(b), token) != "" {
-					t.Errorf("foreign bytes in the body of %s", token)
+					gate.Unforgiven(t, "foreign bytes in the body of %s", token)
 				}
 				if err == nil && len(b) != size {
 					t.Errorf("%d bytes without an error", len(b))
@@ -194,7 +195,7 @@ func TestClientStreamClosers(t *testing.T) {
 					t.Error(err)
 				}
 				if v := resp.Header.Peek("X-Token"); len(v) > 0 && string(v) != token {
-					t.Errorf("foreign trailer %q", v)
+					gate.Unforgiven(t, "foreign trailer %q", v)
 				}
 				if rng.IntN(2) == 0 {
 					closers.Wait()

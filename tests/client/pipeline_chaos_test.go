@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net"
 	"runtime"
 	"sync"
@@ -16,6 +15,7 @@ import (
 	"github.com/galehttp/gale"
 	"github.com/galehttp/gale/internal/door"
 	"github.com/galehttp/gale/tests/harness"
+	"github.com/galehttp/gale/tests/harness/gate"
 	"github.com/galehttp/gale/tests/harness/peers"
 )
 
@@ -35,23 +35,23 @@ func TestPipelineChaos(t *testing.T) {
 			wg.Go(func() {
 				req, resp := &gale.Request{}, &gale.Response{}
 				for n := range 150 {
-					method := []string{"GET", "POST", "PUT"}[rand.IntN(3)]
+					method := []string{"GET", "POST", "PUT"}[gate.Rand.IntN(3)]
 					path := fmt.Sprintf("/%d/%d", i, n)
 					req.Reset()
 					req.SetRequestURI("http://example.org" + path)
 					req.Header.SetMethod(method)
 					body := ""
 					if method != "GET" {
-						body = string(make([]byte, rand.IntN(20000)))
+						body = string(make([]byte, gate.Rand.IntN(20000)))
 						req.SetBodyString(body)
 					}
 					ctx, cancel := context.WithCancel(t.Context())
 					var err error
-					switch rand.IntN(4) {
+					switch gate.Rand.IntN(4) {
 					case 0:
-						err = c.DoTimeout(req, resp, time.Duration(rand.IntN(5000)+1)*time.Microsecond)
+						err = c.DoTimeout(req, resp, time.Duration(gate.Rand.IntN(5000)+1)*time.Microsecond)
 					case 1:
-						timer := time.AfterFunc(time.Duration(rand.IntN(5000))*time.Microsecond, cancel)
+						timer := time.AfterFunc(time.Duration(gate.Rand.IntN(5000))*time.Microsecond, cancel)
 						err = c.DoContext(ctx, req, resp)
 						timer.Stop()
 					default:

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net"
 	"runtime"
 	"sync"
@@ -19,6 +18,7 @@ import (
 	"github.com/galehttp/gale/internal/door"
 	"github.com/galehttp/gale/tests/harness"
 	"github.com/galehttp/gale/tests/harness/await"
+	"github.com/galehttp/gale/tests/harness/gate"
 	"github.com/galehttp/gale/tests/harness/peers"
 )
 
@@ -33,7 +33,7 @@ func TestPipelineGivingUp(t *testing.T) {
 				if method == "" {
 					return
 				}
-				if rand.IntN(50) == 0 {
+				if gate.Rand.IntN(50) == 0 {
 					time.Sleep(3 * time.Millisecond) // a slow server: callers give up meanwhile
 				}
 				peers.PipeAnswer(nc, "", method+" "+path+" "+body)
@@ -51,10 +51,10 @@ func TestPipelineGivingUp(t *testing.T) {
 					resp.ResetBody() // a call whose timeout has passed returns at once
 					var err error
 					if n%2 == 0 {
-						err = c.DoTimeout(req, resp, time.Duration(rand.IntN(3000)+1)*time.Microsecond)
+						err = c.DoTimeout(req, resp, time.Duration(gate.Rand.IntN(3000)+1)*time.Microsecond)
 					} else {
 						ctx, cancel := context.WithCancel(t.Context())
-						timer := time.AfterFunc(time.Duration(rand.IntN(3000))*time.Microsecond, cancel)
+						timer := time.AfterFunc(time.Duration(gate.Rand.IntN(3000))*time.Microsecond, cancel)
 						err = c.DoContext(ctx, req, resp)
 						timer.Stop()
 						cancel()

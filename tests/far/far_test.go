@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -18,6 +17,7 @@ import (
 	"time"
 
 	"github.com/galehttp/gale"
+	"github.com/galehttp/gale/tests/harness/gate"
 )
 
 const (
@@ -34,7 +34,7 @@ const (
 var block = func() []byte {
 	b := make([]byte, 1<<20+1)
 	for i := 0; i+8 <= len(b); i += 8 {
-		binary.LittleEndian.PutUint64(b[i:], rand.Uint64())
+		binary.LittleEndian.PutUint64(b[i:], gate.Rand.Uint64())
 	}
 	return b
 }()

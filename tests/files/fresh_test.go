@@ -16,6 +16,7 @@ import (
 	"github.com/galehttp/gale/internal/compress"
 	"github.com/galehttp/gale/internal/race"
 	"github.com/galehttp/gale/tests/harness"
+	"github.com/galehttp/gale/tests/harness/gate"
 	"github.com/galehttp/gale/tests/harness/peers"
 )
 
@@ -252,7 +253,7 @@ func freshFS(m *freshModel, compressRoot string) *gale.FS {
 // stamps and sizes say.
 func TestFSFreshAlways(t *testing.T) {
 	peers.WithoutEngine(t)
-	seed := rand.Uint64()
+	seed := gate.Rand.Uint64()
 	t.Logf("seed %d", seed)
 	m := newFreshModel(t, seed)
 	h := freshFS(m, filepath.Join(t.TempDir(), "copies")).NewRequestHandler()
@@ -285,7 +286,7 @@ func TestFSFreshAlways(t *testing.T) {
 // The same over connections, with both engines.
 func TestFSFreshConnections(t *testing.T) {
 	for _, engine := range peers.Engines[gale.Engine]() {
-		seed := rand.Uint64()
+		seed := gate.Rand.Uint64()
 		t.Logf("seed %d", seed)
 		m := newFreshModel(t, seed)
 		ln, err := net.Listen("tcp", "127.0.0.1:0")

@@ -4,7 +4,6 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"net"
 	"strings"
 	"sync"
@@ -17,6 +16,7 @@ import (
 	"github.com/galehttp/gale"
 	"github.com/galehttp/gale/internal/race"
 	"github.com/galehttp/gale/tests/harness"
+	"github.com/galehttp/gale/tests/harness/gate"
 	"github.com/galehttp/gale/tests/harness/peers"
 )
 
@@ -58,7 +58,7 @@ func (l *h2Ledger) note(event string) {
 func (l *h2Ledger) refuse(r *peers.H2Asked) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if rand.IntN(3) > 0 || l.refused[r.Method+r.Path] == 2 {
+	if gate.Rand.IntN(3) > 0 || l.refused[r.Method+r.Path] == 2 {
 		return false
 	}
 	l.refused[r.Method+r.Path]++
@@ -165,7 +165,7 @@ func withinMinutes(t *testing.T, what string, f func()) {
 func (l *h2Ledger) goesAway(p *peers.H2Actor) {
 	const most = 1<<31 - 1
 	p.Greet(3, 1000)
-	heads, after, last := 0, 5+rand.IntN(60), uint32(most)
+	heads, after, last := 0, 5+gate.Rand.IntN(60), uint32(most)
 	open := map[uint32]bool{}
 	for {
 		r, first := p.Part()
@@ -183,9 +183,9 @@ func (l *h2Ledger) goesAway(p *peers.H2Actor) {
 			heads++
 		}
 		if heads == after && last == most {
-			time.Sleep(time.Duration(rand.IntN(2000)) * time.Microsecond) // more requests come
+			time.Sleep(time.Duration(gate.Rand.IntN(2000)) * time.Microsecond) // more requests come
 			last = r.ID
-			if rand.IntN(2) == 0 {
+			if gate.Rand.IntN(2) == 0 {
 				p.Send(peers.H2GoAway(most, 0))
 			}
 			p.Send(peers.H2GoAway(last, 0))
@@ -236,11 +236,11 @@ func (l *h2Ledger) limits(p *peers.H2Actor) {
 		p.AnswerAll(r)
 		delete(open, r.ID)
 		if n++; n%20 == 0 {
-			allowed = uint32(rand.IntN(4))
+			allowed = uint32(gate.Rand.IntN(4))
 			p.Send(peers.H2Settings(3, allowed))
 		}
 		if allowed == 0 && len(open) == 0 {
-			p.Send(peers.H2Settings(3, 1+uint32(rand.IntN(3))))
+			p.Send(peers.H2Settings(3, 1+uint32(gate.Rand.IntN(3))))
 		}
 	}
 }
@@ -248,17 +248,17 @@ func (l *h2Ledger) limits(p *peers.H2Actor) {
 // loses serves some requests, runs one or two more, and breaks the connection off.
 func (l *h2Ledger) loses(p *peers.H2Actor) {
 	p.Greet(3, 1000)
-	left := 5 + rand.IntN(100)
+	left := 5 + gate.Rand.IntN(100)
 	for r := p.AskedWhole(); r != nil; r = p.AskedWhole() {
 		l.run(r.Method, r.Path)
 		if left--; left > 0 {
 			p.AnswerAll(r)
 			continue
 		}
-		if rand.IntN(2) == 0 {
+		if gate.Rand.IntN(2) == 0 {
 			p.Send(p.Ok(r.ID), peers.H2Data(r.ID, 0, "half"))
 		}
-		if rand.IntN(2) == 0 {
+		if gate.Rand.IntN(2) == 0 {
 			p.Reset()
 		}
 		l.note("lost")
@@ -281,7 +281,7 @@ func TestH2ClientAgain(t *testing.T) {
 		{"few streams", func(p *peers.H2Actor) { l.limits(p) }, false},
 		{"lost connections", func(p *peers.H2Actor) { l.loses(p) }, true},
 		{"all of it", func(p *peers.H2Actor) {
-			[]func(*peers.H2Actor){l.goesAway, l.loses}[rand.IntN(2)](p)
+			[]func(*peers.H2Actor){l.goesAway, l.loses}[gate.Rand.IntN(2)](p)
 		}, true},
 	} {
 		for _, secure := range []bool{false, true} {
@@ -338,7 +338,7 @@ func TestH2ClientAgainRolling(t *testing.T) {
 				fleet := &h2Fleet{t: t, way: way, s: func() *gale.Server {
 					return &gale.Server{DrainTime: drain, Handler: func(ctx *gale.RequestCtx) {
 						l.run(string(ctx.Method()), string(ctx.Path()))
-						if rand.IntN(10) == 0 {
+						if gate.Rand.IntN(10) == 0 {
 							time.Sleep(time.Millisecond) // a slow handler
 						}
 						harness.Echo(ctx)

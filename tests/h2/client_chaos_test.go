@@ -9,7 +9,6 @@ import (
 	"io"
 	"log"
 	"maps"
-	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -26,6 +25,7 @@ import (
 	"github.com/galehttp/gale"
 	"github.com/galehttp/gale/tests/harness"
 	"github.com/galehttp/gale/tests/harness/await"
+	"github.com/galehttp/gale/tests/harness/gate"
 	"github.com/galehttp/gale/tests/harness/peers"
 )
 
@@ -159,21 +159,21 @@ func (ch *h2Chaos) event(what string) {
 func (ch *h2Chaos) gale(way harness.H2Way) func(ln net.Listener) func(bool) {
 	return func(ln net.Listener) func(bool) {
 		s := &gale.Server{Engine: way.Engine, HTTP2: gale.HTTP2Config{H2C: true}, StreamRequestBody: true, Logger: peers.DiscardLog{}}
-		if rand.IntN(2) == 0 {
-			s.DrainTime = time.Duration(rand.IntN(50)) * time.Millisecond
+		if gate.Rand.IntN(2) == 0 {
+			s.DrainTime = time.Duration(gate.Rand.IntN(50)) * time.Millisecond
 		}
-		if rand.IntN(3) == 0 {
-			s.HTTP2.MaxStreams = 1 + rand.IntN(5)
+		if gate.Rand.IntN(3) == 0 {
+			s.HTTP2.MaxStreams = 1 + gate.Rand.IntN(5)
 		}
-		if rand.IntN(3) == 0 {
-			s.MaxRequestsPerConn = 1 + rand.IntN(100)
+		if gate.Rand.IntN(3) == 0 {
+			s.MaxRequestsPerConn = 1 + gate.Rand.IntN(100)
 		}
 		s.Handler = func(ctx *gale.RequestCtx) {
 			method, path := string(ctx.Method()), string(ctx.Path())
 			ch.ran(method, path, way.String())
-			switch rand.IntN(50) {
+			switch gate.Rand.IntN(50) {
 			case 0:
-				time.Sleep(time.Duration(rand.IntN(5)) * time.Millisecond) // a slow handler
+				time.Sleep(time.Duration(gate.Rand.IntN(5)) * time.Millisecond) // a slow handler
 			case 1:
 				panic(gale.ErrAbortHandler)
 			}
@@ -183,7 +183,7 @@ func (ch *h2Chaos) gale(way harness.H2Way) func(ln net.Listener) func(bool) {
 				return
 			}
 			ctx.SetBodyStream(prefix, -1)
-			if rand.IntN(2) == 0 {
+			if gate.Rand.IntN(2) == 0 {
 				ctx.SetBodyString(method + " " + path + " ")
 			}
 		}
@@ -222,7 +222,7 @@ func (ch *h2Chaos) netHTTP(secure bool) func(ln net.Listener) func(bool) {
 		p.SetUnencryptedHTTP2(true)
 		s := &http.Server{Protocols: p, ErrorLog: log.New(io.Discard, "", 0), Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			ch.ran(r.Method, r.URL.Path, fmt.Sprintf("net/http,tls=%v", secure))
-			if rand.IntN(50) == 0 {
+			if gate.Rand.IntN(50) == 0 {
 				panic(http.ErrAbortHandler)
 			}
 			fmt.Fprintf(w, "%s %s ", r.Method, r.URL.Path)
@@ -239,8 +239,8 @@ func (ch *h2Chaos) netHTTP(secure bool) func(ln net.Listener) func(bool) {
 				_ = http.NewResponseController(w).Flush()
 			}
 		})}
-		if rand.IntN(3) == 0 {
-			s.HTTP2 = &http.HTTP2Config{MaxConcurrentStreams: 1 + rand.IntN(5)}
+		if gate.Rand.IntN(3) == 0 {
+			s.HTTP2 = &http.HTTP2Config{MaxConcurrentStreams: 1 + gate.Rand.IntN(5)}
 		}
 		served := make(chan error, 1)
 		go func() {
@@ -289,16 +289,16 @@ func (ch *h2Chaos) raw(secure bool) func(ln net.Listener) func(bool) {
 // rawConn serves some requests, and then fails in one of the ways that there are.
 func (ch *h2Chaos) rawConn(p *peers.H2Actor) {
 	settings := []uint32{}
-	if rand.IntN(3) == 0 {
-		settings = append(settings, 3, 1+uint32(rand.IntN(10)))
+	if gate.Rand.IntN(3) == 0 {
+		settings = append(settings, 3, 1+uint32(gate.Rand.IntN(10)))
 	}
-	if rand.IntN(3) == 0 {
-		settings = append(settings, 4, 1+uint32(rand.IntN(1<<17)))
+	if gate.Rand.IntN(3) == 0 {
+		settings = append(settings, 4, 1+uint32(gate.Rand.IntN(1<<17)))
 	}
 	p.Greet(settings...)
-	left, last := 1+rand.IntN(200), uint32(1<<31-1)
+	left, last := 1+gate.Rand.IntN(200), uint32(1<<31-1)
 	for r, first := p.Part(); r != nil; r, first = p.Part() {
-		if first && rand.IntN(30) == 0 && r.ID <= last {
+		if first && gate.Rand.IntN(30) == 0 && r.ID <= last {
 			ch.event("refused")
 			delete(p.Bodies, r.ID)
 			p.Send(peers.H2Reset(r.ID, http2.ErrCodeRefusedStream))
@@ -311,13 +311,13 @@ func (ch *h2Chaos) rawConn(p *peers.H2Actor) {
 		if len(r.Body) < 40_000 {
 			p.Answer(r.ID, r.Answer())
 		} else { // the client's window may be too small
-			p.Send(peers.H2Reset(r.ID, http2.ErrCode(rand.IntN(7)))) // not REFUSED_STREAM: the request ran
+			p.Send(peers.H2Reset(r.ID, http2.ErrCode(gate.Rand.IntN(7)))) // not REFUSED_STREAM: the request ran
 			ch.event("reset")
 		}
 		if left--; left > 0 {
 			continue
 		}
-		switch rand.IntN(7) {
+		switch gate.Rand.IntN(7) {
 		case 0:
 			ch.event("closed")
 			return
@@ -332,7 +332,7 @@ func (ch *h2Chaos) rawConn(p *peers.H2Actor) {
 			return
 		case 3:
 			ch.event("failed")
-			p.Send(peers.H2GoAway(r.ID, http2.ErrCode(rand.IntN(13))))
+			p.Send(peers.H2GoAway(r.ID, http2.ErrCode(gate.Rand.IntN(13))))
 			return
 		case 4:
 			ch.event("half a frame")
@@ -405,9 +405,9 @@ func (ch *h2Chaos) run(long time.Duration) {
 	wg.Go(func() {
 		var restarts sync.WaitGroup
 		for time.Now().Before(end) {
-			time.Sleep(time.Duration(rand.IntN(60)) * time.Millisecond) // between two events
-			s := ch.servers[rand.IntN(len(ch.servers))]
-			if s.proxy != nil && rand.IntN(2) == 0 {
+			time.Sleep(time.Duration(gate.Rand.IntN(60)) * time.Millisecond) // between two events
+			s := ch.servers[gate.Rand.IntN(len(ch.servers))]
+			if s.proxy != nil && gate.Rand.IntN(2) == 0 {
 				ch.event("cut")
 				s.proxy.cutSome(2)
 				continue
@@ -415,7 +415,7 @@ func (ch *h2Chaos) run(long time.Duration) {
 			if s.addr() == "" {
 				continue
 			}
-			graceful, early := rand.IntN(3) > 0, rand.IntN(2) == 0
+			graceful, early := gate.Rand.IntN(3) > 0, gate.Rand.IntN(2) == 0
 			ch.event(map[bool]string{true: "shut down", false: "closed at once"}[graceful])
 			restarts.Go(func() {
 				s.mu.Lock()
@@ -425,7 +425,7 @@ func (ch *h2Chaos) run(long time.Duration) {
 					return
 				}
 				s.down(graceful, early)
-				time.Sleep(time.Duration(rand.IntN(20)) * time.Millisecond) // calls find no server meanwhile
+				time.Sleep(time.Duration(gate.Rand.IntN(20)) * time.Millisecond) // calls find no server meanwhile
 				s.up(ch)
 			})
 		}
@@ -443,12 +443,12 @@ func (ch *h2Chaos) run(long time.Duration) {
 
 // request sends a request, and checks what comes of it.
 func (ch *h2Chaos) request() {
-	s := ch.servers[rand.IntN(len(ch.servers))]
+	s := ch.servers[gate.Rand.IntN(len(ch.servers))]
 	c, scheme := ch.clear, "http"
 	if s.tls {
 		c, scheme = ch.secure, "https"
 	}
-	method, path := []string{"GET", "POST", "POST", "PUT"}[rand.IntN(4)], fmt.Sprintf("/%d", ch.ids.Add(1))
+	method, path := []string{"GET", "POST", "POST", "PUT"}[gate.Rand.IntN(4)], fmt.Sprintf("/%d", ch.ids.Add(1))
 	req, resp := gale.AcquireRequest(), gale.AcquireResponse()
 	defer gale.ReleaseRequest(req)
 	defer gale.ReleaseResponse(resp)
@@ -456,12 +456,12 @@ func (ch *h2Chaos) request() {
 	req.Header.SetMethod(method)
 	body := []byte(nil)
 	if method != "GET" {
-		size := rand.IntN(20_000)
-		if rand.IntN(20) == 0 {
-			size = rand.IntN(500_000)
+		size := gate.Rand.IntN(20_000)
+		if gate.Rand.IntN(20) == 0 {
+			size = gate.Rand.IntN(500_000)
 		}
 		body = bytes.Repeat([]byte(path), size/len(path)+1)
-		switch rand.IntN(4) {
+		switch gate.Rand.IntN(4) {
 		case 0:
 			req.SetBodyStream(bytes.NewReader(body), -1)
 		case 1:
@@ -470,17 +470,17 @@ func (ch *h2Chaos) request() {
 			req.SetBody(body)
 		}
 	}
-	resp.StreamBody = rand.IntN(2) == 0
+	resp.StreamBody = gate.Rand.IntN(2) == 0
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	const patience = time.Minute
 	limit, gaveUp := patience, false
-	switch rand.IntN(10) {
+	switch gate.Rand.IntN(10) {
 	case 0:
-		limit = time.Duration(1+rand.IntN(5000)) * time.Microsecond
+		limit = time.Duration(1+gate.Rand.IntN(5000)) * time.Microsecond
 	case 1:
 		gaveUp = true
-		defer time.AfterFunc(time.Duration(rand.IntN(5000))*time.Microsecond, cancel).Stop()
+		defer time.AfterFunc(time.Duration(gate.Rand.IntN(5000))*time.Microsecond, cancel).Stop()
 	}
 	req.SetTimeout(limit)
 	from := time.Now()
@@ -490,9 +490,9 @@ func (ch *h2Chaos) request() {
 	case err != nil:
 	case stream == nil:
 		got = resp.Body()
-	case rand.IntN(4) == 0:
+	case gate.Rand.IntN(4) == 0:
 		whole = false
-		got = make([]byte, rand.IntN(20_000))
+		got = make([]byte, gate.Rand.IntN(20_000))
 		n, _ := io.ReadFull(stream, got)
 		got = got[:n]
 	default:

@@ -2,10 +2,11 @@ package h2
 
 import (
 	"io"
-	"math/rand/v2"
 	"net"
 	"sync"
 	"testing"
+
+	"github.com/galehttp/gale/tests/harness/gate"
 )
 
 // cutter is a proxy that breaks connections off.
@@ -77,7 +78,7 @@ func (c *cutter) cutSome(n int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for client, server := range c.conns {
-		if rand.IntN(n) == 0 {
+		if gate.Rand.IntN(n) == 0 {
 			cutBoth(client, server)
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"runtime"
 	"strings"
 	"sync"
@@ -21,6 +20,7 @@ import (
 	"github.com/galehttp/gale/internal/race"
 	"github.com/galehttp/gale/tests/harness"
 	"github.com/galehttp/gale/tests/harness/await"
+	"github.com/galehttp/gale/tests/harness/gate"
 	"github.com/galehttp/gale/tests/harness/peers"
 )
 
@@ -38,7 +38,7 @@ func h2ChaosServer(t *testing.T, acted *sync.Map) *peers.H2Peer {
 			if id > last {
 				return
 			}
-			dice := rand.IntN(100)
+			dice := gate.Rand.IntN(100)
 			if dice == 0 { // not processed
 				_ = c.Fr.WriteRSTStream(id, http2.ErrCodeRefusedStream)
 				return
@@ -167,23 +167,23 @@ func chaosCall(t *testing.T, c *gale.HostClient, addr, canary string) (err error
 	defer gale.ReleaseResponse(resp)
 	req.SetRequestURI("http://" + addr + "/" + canary)
 	req.Header.Set("X-Canary", canary)
-	method := []string{"GET", "POST", "PUT"}[rand.IntN(3)]
+	method := []string{"GET", "POST", "PUT"}[gate.Rand.IntN(3)]
 	req.Header.SetMethod(method)
 	body := ""
 	if method != "GET" {
-		body = strings.Repeat(canary, rand.IntN(3000))
-		if req.SetBodyString(body); rand.IntN(3) == 0 {
+		body = strings.Repeat(canary, gate.Rand.IntN(3000))
+		if req.SetBodyString(body); gate.Rand.IntN(3) == 0 {
 			req.SetBodyStream(peers.H2PlainReader{R: strings.NewReader(body)}, -1)
 		}
 	}
-	resp.StreamBody = rand.IntN(3) == 0
+	resp.StreamBody = gate.Rand.IntN(3) == 0
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	switch rand.IntN(4) {
+	switch gate.Rand.IntN(4) {
 	case 0:
-		err = c.DoTimeout(req, resp, time.Duration(rand.IntN(5000)+1)*time.Microsecond)
+		err = c.DoTimeout(req, resp, time.Duration(gate.Rand.IntN(5000)+1)*time.Microsecond)
 	case 1:
-		timer := time.AfterFunc(time.Duration(rand.IntN(5000))*time.Microsecond, cancel)
+		timer := time.AfterFunc(time.Duration(gate.Rand.IntN(5000))*time.Microsecond, cancel)
 		defer timer.Stop()
 		err = c.DoContext(ctx, req, resp)
 	default:
@@ -197,7 +197,7 @@ func chaosCall(t *testing.T, c *gale.HostClient, addr, canary string) (err error
 	}
 	var got []byte
 	if r := resp.BodyStream(); r != nil {
-		if rand.IntN(3) == 0 { // it isn't read
+		if gate.Rand.IntN(3) == 0 { // it isn't read
 			return nil
 		}
 		if got, err = io.ReadAll(r); err != nil {

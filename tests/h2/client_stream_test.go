@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"runtime"
 	"strings"
 	"sync"
@@ -24,6 +23,7 @@ import (
 	"github.com/galehttp/gale/internal/race"
 	"github.com/galehttp/gale/tests/harness"
 	"github.com/galehttp/gale/tests/harness/await"
+	"github.com/galehttp/gale/tests/harness/gate"
 	"github.com/galehttp/gale/tests/harness/peers"
 )
 
@@ -81,7 +81,7 @@ func TestHTTP2ClientDuplex(t *testing.T) {
 		}
 		body := resp.BodyStream()
 		for i := range 50 {
-			want := strings.Repeat(string(rune('a'+i%26)), 1+rand.IntN(2000))
+			want := strings.Repeat(string(rune('a'+i%26)), 1+gate.Rand.IntN(2000))
 			go func() { _, _ = pw.Write([]byte(want)) }()
 			got := make([]byte, len(want))
 			if _, err := io.ReadFull(body, got); err != nil || string(got) != want {
@@ -364,7 +364,7 @@ func TestHTTP2ClientConcurrentClose(t *testing.T) {
 		})
 		for range 2 {
 			wg.Go(func() {
-				time.Sleep(time.Duration(rand.IntN(500)) * time.Microsecond) // some time during the read
+				time.Sleep(time.Duration(gate.Rand.IntN(500)) * time.Microsecond) // some time during the read
 				_ = r.Close()
 			})
 		}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net"
 	"strings"
 	"sync"
@@ -15,6 +14,7 @@ import (
 	"github.com/galehttp/gale"
 	"github.com/galehttp/gale/tests/harness"
 	"github.com/galehttp/gale/tests/harness/await"
+	"github.com/galehttp/gale/tests/harness/gate"
 	"github.com/galehttp/gale/tests/harness/peers"
 )
 
@@ -24,9 +24,9 @@ import (
 func TestTunnelMix(t *testing.T) {
 	peers.EachWay(t, func(t *testing.T, way harness.H2Way) {
 		echo := func(nc net.Conn) {
-			switch b := make([]byte, 1000); rand.IntN(4) {
+			switch b := make([]byte, 1000); gate.Rand.IntN(4) {
 			case 0: // ends after a while
-				_, _ = io.CopyN(nc, nc, 1+rand.Int64N(5000))
+				_, _ = io.CopyN(nc, nc, 1+gate.Rand.Int64N(5000))
 			case 1: // resets
 				n, _ := nc.Read(b)
 				_, _ = nc.Write(b[:n])
@@ -41,7 +41,7 @@ func TestTunnelMix(t *testing.T) {
 				ctx.Write(ctx.QueryArgs().Peek("token"))
 				return
 			}
-			if rand.IntN(2) == 0 {
+			if gate.Rand.IntN(2) == 0 {
 				ctx.Hijack(echo)
 				return
 			}
@@ -82,7 +82,7 @@ func mixOne(c *gale.HostClient, token string) error {
 		return err
 	}
 	defer nc.Close()
-	sent := bytes.Repeat([]byte(token), 1+rand.IntN(3000))
+	sent := bytes.Repeat([]byte(token), 1+gate.Rand.IntN(3000))
 	wrote := make(chan struct{})
 	go func() {
 		defer close(wrote)
@@ -91,7 +91,7 @@ func mixOne(c *gale.HostClient, token string) error {
 	}()
 	got := make([]byte, len(sent)+1)
 	n := 0
-	switch rand.IntN(3) {
+	switch gate.Rand.IntN(3) {
 	case 0:
 		n, _ = io.ReadFull(nc, got)
 	case 1:

@@ -19,6 +19,7 @@ import (
 	"github.com/galehttp/gale/internal/race"
 	"github.com/galehttp/gale/tests/harness"
 	"github.com/galehttp/gale/tests/harness/await"
+	"github.com/galehttp/gale/tests/harness/gate"
 	"github.com/galehttp/gale/tests/harness/peers"
 )
 
@@ -55,7 +56,7 @@ func TestGuardedDetachSharesNothing(t *testing.T) {
 			}
 		}
 		if late := u.Take(); len(late) > 0 {
-			t.Errorf("a report: %v", late[0])
+			gate.Unforgiven(t, "a report: %v", late[0])
 		}
 	})
 }
@@ -123,7 +124,7 @@ func TestGuardedContextsThatAreLeft(t *testing.T) {
 			}
 		}
 		if late := u.Take(); len(late) > 0 {
-			t.Errorf("a report: %v", late[0])
+			gate.Unforgiven(t, "a report: %v", late[0])
 		}
 		t.Logf("%+v", s.Stats().Lifetimes)
 	})
@@ -329,7 +330,7 @@ func TestGuardedClientGivesUp(t *testing.T) {
 				gale.ReleaseResponse(resp)
 			}
 			if late := u.Take(); len(late) > 0 {
-				t.Errorf("%s: a report: %v", name, late[0])
+				gate.Unforgiven(t, "%s: a report: %v", name, late[0])
 			}
 		}
 		close(stop)

@@ -18,6 +18,7 @@ import (
 	"github.com/galehttp/gale/internal/door"
 	"github.com/galehttp/gale/internal/lifetime"
 	"github.com/galehttp/gale/tests/harness"
+	"github.com/galehttp/gale/tests/harness/gate"
 	"github.com/galehttp/gale/tests/harness/peers"
 )
 
@@ -55,7 +56,7 @@ func TestGuardFindsLateUse(t *testing.T) {
 		}
 		harness.Gone(t, ctx, kept...)
 		if late := u.Take(); len(late) > 0 {
-			t.Fatalf("a report before the misuse: %v", late[0])
+			gate.Unforgiven(t, "a report before the misuse: %v", late[0])
 		}
 		for i, b := range kept {
 			if strings.Contains(string(b), "alice") || strings.Contains(string(b), "form") {
@@ -178,7 +179,7 @@ func TestGuardAtEveryEnd(t *testing.T) {
 					ctx := <-kept
 					harness.Ended(t, ctx)
 					if late := u.Take(); len(late) > 0 {
-						t.Fatalf("a report before the misuse: %v", late[0])
+						gate.Unforgiven(t, "a report before the misuse: %v", late[0])
 					}
 					if p := string(ctx.Path()); strings.Contains(p, "alice") {
 						t.Errorf("an ended request has the path %q", p)
@@ -270,7 +271,7 @@ func TestGuardSparesWhatMayBeKept(t *testing.T) {
 			}
 		}
 		if late := u.Take(); len(late) > 0 {
-			t.Errorf("reported: %v", late[0])
+			gate.Unforgiven(t, "reported: %v", late[0])
 		}
 		hs.Get(c, "/held?q=alice")
 		ctx := <-kept
@@ -281,7 +282,7 @@ func TestGuardSparesWhatMayBeKept(t *testing.T) {
 		}
 		ctx.Deadline()
 		if late := u.Take(); len(late) > 0 {
-			t.Errorf("reported: %v", late[0])
+			gate.Unforgiven(t, "reported: %v", late[0])
 		}
 		if ctx.Path(); u.Find("RequestCtx.Path") == nil {
 			t.Error("no report of a held context")
@@ -376,7 +377,7 @@ func TestGuardedObjectsAreBounded(t *testing.T) {
 		}
 	}
 	if late := u.Take(); len(late) > 0 {
-		t.Errorf("a report: %v", late[0])
+		gate.Unforgiven(t, "a report: %v", late[0])
 	}
 }
 
@@ -430,7 +431,7 @@ func TestValueWhileTheRequestEnds(t *testing.T) {
 			t.Errorf("the derived context is printed as %q", text)
 		}
 		if late := u.Take(); len(late) > 0 {
-			t.Errorf("a report: %v", late[0])
+			gate.Unforgiven(t, "a report: %v", late[0])
 		}
 	})
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/galehttp/gale/internal/lifetime"
 	"github.com/galehttp/gale/internal/race"
 	"github.com/galehttp/gale/tests/harness"
+	"github.com/galehttp/gale/tests/harness/gate"
 	"github.com/galehttp/gale/tests/harness/peers"
 )
 
@@ -249,7 +250,7 @@ func TestBytesInStreams(t *testing.T) {
 				}
 			}
 			if late := u.Take(); len(late) > 0 {
-				t.Errorf("a report: %v", late[0])
+				gate.Unforgiven(t, "a report: %v", late[0])
 			}
 		}
 	})

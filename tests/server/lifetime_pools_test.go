@@ -6,6 +6,7 @@ import (
 
 	"github.com/galehttp/gale"
 	"github.com/galehttp/gale/tests/harness"
+	"github.com/galehttp/gale/tests/harness/gate"
 	"github.com/galehttp/gale/tests/harness/peers"
 )
 
@@ -50,7 +51,7 @@ func TestGuardPools(t *testing.T) {
 		}
 		release()
 		if late := u.Take(); len(late) > 0 {
-			t.Errorf("%s: a report before the misuse: %v", tt.name, late[0])
+			gate.Unforgiven(t, "%s: a report before the misuse: %v", tt.name, late[0])
 		}
 		if strings.Contains(string(kept), "alice") {
 			t.Errorf("%s: bytes that were kept are still %q", tt.name, kept)
@@ -85,6 +86,6 @@ func TestReleaseOfRequestOfServer(t *testing.T) {
 		c.Want("GET", 200, "fine")
 	}
 	if late := u.Take(); len(late) > 0 {
-		t.Errorf("a report: %v", late[0])
+		gate.Unforgiven(t, "a report: %v", late[0])
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net"
 	"os"
 	"regexp"
@@ -18,6 +17,7 @@ import (
 
 	"github.com/galehttp/gale/internal/lifetime"
 	"github.com/galehttp/gale/internal/race"
+	"github.com/galehttp/gale/tests/harness/gate"
 )
 
 // Canaries matches the tokens that the users of TestNothingForeign put into every part of
@@ -86,7 +86,7 @@ func LeakConn(t *testing.T, addr string, sent *atomic.Int64, total int64) {
 	br := bufio.NewReader(c)
 	var out []byte
 	for {
-		n := int64(1 + rand.IntN(8))
+		n := int64(1 + gate.Rand.IntN(8))
 		base := sent.Add(n) - n
 		if base >= total {
 			return
@@ -95,7 +95,7 @@ func LeakConn(t *testing.T, addr string, sent *atomic.Int64, total int64) {
 		kinds := make([]string, n)
 		for i := range n {
 			kinds[i] = "/echo"
-			switch rand.IntN(500) {
+			switch gate.Rand.IntN(500) {
 			case 0:
 				kinds[i] = "/panic"
 			case 1:
@@ -110,8 +110,8 @@ func LeakConn(t *testing.T, addr string, sent *atomic.Int64, total int64) {
 			out = fmt.Appendf(out, "POST %s?token=%s HTTP/1.1\r\nHost: h\r\nX-Token: %s\r\nCookie: a=b; token=%s\r\nContent-Length: %d\r\n\r\n%s",
 				kinds[i], tok, tok, tok, len(body), body)
 		}
-		if rand.IntN(100) == 0 { // leave in the middle of a request
-			c.Write(out[:rand.IntN(len(out))])
+		if gate.Rand.IntN(100) == 0 { // leave in the middle of a request
+			c.Write(out[:gate.Rand.IntN(len(out))])
 			return
 		}
 		if _, err := c.Write(out); err != nil {

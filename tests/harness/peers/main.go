@@ -9,6 +9,7 @@ import (
 
 	"github.com/galehttp/gale/internal/door"
 	"github.com/galehttp/gale/internal/race"
+	"github.com/galehttp/gale/tests/harness/gate"
 )
 
 // Main runs the tests of a package and ends the process. It reads GALE_ENGINE: with event, the
@@ -38,13 +39,13 @@ func Main(m *testing.M) {
 	if race.Enabled {
 		door.WatchLateUses(func(use string) {
 			if late.Add(1) <= 20 {
-				fmt.Fprintf(os.Stderr, "--- late use\n%s\n", use)
+				fmt.Fprintf(os.Stderr, "%s\n%s\n", gate.Mark+"a late use", use)
 			}
 		})
 	}
 	code := m.Run()
 	if late.Load() > 0 {
-		fmt.Fprintln(os.Stderr, "FAIL: there were late uses, see above")
+		fmt.Fprintln(os.Stderr, gate.Mark+"late uses, see above")
 		code = 1
 	}
 	os.Exit(code)

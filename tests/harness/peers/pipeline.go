@@ -4,13 +4,14 @@ import (
 	"bufio"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net"
 	"net/http"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/galehttp/gale/tests/harness/gate"
 )
 
 // ChaosServer answers each request with its method, path and body, or behaves in some
@@ -20,14 +21,14 @@ func ChaosServer(t *testing.T) (addr string) {
 	return ServePipes(t, func(_ int, nc net.Conn, br *bufio.Reader) {
 		w := bufio.NewWriter(nc)
 		for {
-			if br.Buffered() == 0 || rand.IntN(4) == 0 {
+			if br.Buffered() == 0 || gate.Rand.IntN(4) == 0 {
 				w.Flush()
 			}
 			method, path, body := PipeRequest(br)
 			if method == "" {
 				return
 			}
-			dice := rand.IntN(100)
+			dice := gate.Rand.IntN(100)
 			if dice == 0 { // lost before it was processed
 				return
 			}

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -19,6 +18,7 @@ import (
 	"github.com/galehttp/gale"
 	"github.com/galehttp/gale/galetest"
 	"github.com/galehttp/gale/tests/harness/await"
+	"github.com/galehttp/gale/tests/harness/gate"
 )
 
 // stamp is the time of all files of site.
@@ -506,7 +506,7 @@ func TestSortWindow(t *testing.T) {
 	}
 	for _, w := range [][2]int{{0, 0}, {0, 1}, {0, 100}, {299, 301}, {450, 550}, {999, 1000}, {0, 1000}} {
 		got := slices.Clone(sorted)
-		rand.Shuffle(len(got), func(i, j int) { got[i], got[j] = got[j], got[i] })
+		gate.Rand.Shuffle(len(got), func(i, j int) { got[i], got[j] = got[j], got[i] })
 		sortWindow(got, w[0], w[1], v.compare)
 		if !slices.Equal(got[w[0]:w[1]], sorted[w[0]:w[1]]) {
 			t.Errorf("%v: wrong order", w)
