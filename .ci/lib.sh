@@ -17,8 +17,8 @@ gale_tests=(. ./tests/server ./tests/client ./tests/h2 ./tests/files ./tests/mes
 left_out() { echo "LEFT OUT: $*"; }
 
 # go_test NAME ARGS...: runs go test with ARGS, prints its results, and keeps its output as
-# NAME. Flags must have the form -flag=value. A test that only a deadline let fail doesn't
-# make it fail: .ci/run decides about that test at the end.
+# NAME. Flags must have the form -flag=value. A test that may run again doesn't make it fail:
+# .ci/run decides about that test at the end.
 go_test() { "$work/bin/ci" test "$@"; }
 
 # logs NAME: prints what go_test kept as NAME.

@@ -1,5 +1,10 @@
 #!/usr/bin/env bash
-# The other systems and processors: with FULL=1 all programs.
+# Vet for two other systems, of which one has processors of 32 bits. With FULL=1 for all
+# systems, and all programs.
 . .ci/lib.sh
 
-ALL=$full scripts/cross.sh
+if [ -n "$full" ]; then
+	ALL=1 scripts/cross.sh
+else
+	TARGETS="linux/386 darwin/arm64" scripts/cross.sh
+fi

@@ -7,97 +7,76 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 )
 
-// maxFlaky is how many tests of a run may fail by a deadline and pass when they run again.
-const maxFlaky = 3
+// timesAgain is how often a test that failed may run again until it passes.
+const timesAgain = 2
 
-// runAgain runs the tests that failed by a deadline again, with nothing beside them. If
-// there are more than maxFlaky, the run fails anyway, and they don't.
+// runAgain runs what failed again, with nothing beside it.
 func (r *runner) runAgain(ctx context.Context) {
-	var owe []*step
-	n := 0
 	for _, s := range r.steps {
-		if s.owes() {
-			owe, n = append(owe, s), n+s.tests()
+		if !s.owes() {
+			continue
 		}
-	}
-	end := time.Now().Add(r.again)
-	for _, s := range owe {
-		if n <= maxFlaky {
-			began := time.Now()
-			s.why = r.stepAgain(ctx, s, end)
-			s.wall += time.Since(began)
-			s.flaky = s.why == ""
-		} else {
-			s.why = fmt.Sprintf("%d tests of the run failed by a deadline, at most %d run again", n, maxFlaky)
+		began := time.Now()
+		for _, run := range s.owed {
+			for _, f := range run.failed {
+				if why := r.failureAgain(ctx, s, run, f); why != "" {
+					f.why += "; " + why
+					s.wrong = append(s.wrong, f)
+				} else {
+					s.flaky = append(s.flaky, f)
+				}
+			}
 		}
+		s.wall += time.Since(began)
 		r.printVerdict(s)
 	}
 }
 
-// stepAgain runs what a step owes. It returns "" if all of it passes, else why not.
-func (r *runner) stepAgain(ctx context.Context, s *step, end time.Time) string {
-	var ledger []string
-	for _, run := range s.late {
-		for _, pkg := range packagesOf(run.tests) {
-			left := time.Until(end)
-			if needs := time.Minute + time.Duration(pkg.seconds*float64(time.Second)); needs > left {
-				return "no time to run it again"
-			}
-			r.printf("=== %s: again, alone: %s %s\n", s.name, pkg.name, strings.Join(pkg.tests, " "))
-			if why := r.testsAgain(ctx, s, run, pkg, left); why != "" {
-				return "failed again: " + why
-			}
+// failureAgain runs a test, or a package, until it passes. It returns "" if it does, else why not.
+func (r *runner) failureAgain(ctx context.Context, s *step, run failedRun, f failure) (why string) {
+	for range timesAgain {
+		if ctx.Err() != nil || time.Since(r.began) > r.again {
+			return why + "no time to run it again"
 		}
-		for _, f := range run.tests {
-			ledger = append(ledger, fmt.Sprintf("%s %s (beside %s)", s.name, f, strings.Join(s.beside, ", ")))
+		r.printf("=== %s: again, alone: %s %s\n", s.name, f.pkg, f.test)
+		j := r.once(ctx, s, run, f)
+		if j.passed() {
+			return ""
 		}
+		for _, w := range j.wrong {
+			return "again: " + w.why
+		}
+		why = "again: " + j.failed[0].why + "; "
 	}
-	r.ledger = append(r.ledger, ledger...)
-	return ""
+	return why + "it failed each time"
 }
 
-// testsAgain runs tests of one package, whose output it keeps.
-func (r *runner) testsAgain(ctx context.Context, s *step, run lateRun, pkg packageTests, left time.Duration) string {
+// once runs a test, or a package, and keeps the output.
+func (r *runner) once(ctx context.Context, s *step, run failedRun, f failure) judgement {
 	file, err := os.CreateTemp(filepath.Join(r.work, "tests", s.name), run.Name+".*.again")
 	if err != nil {
-		return err.Error()
+		return judgement{wrong: []failure{{pkg: f.pkg, test: f.test, why: err.Error()}}}
 	}
 	defer file.Close()
-	ctx, cancel := context.WithTimeout(ctx, left)
-	defer cancel()
-	why := run.again(ctx, left, pkg, r.mark(s.name), file)
-	text, err := os.ReadFile(file.Name())
-	if err == nil {
-		err = os.WriteFile(file.Name()+".txt", []byte(plain(string(text))), 0o644)
-	}
-	if err != nil && why == "" {
-		why = err.Error()
-	}
-	if why != "" {
-		r.printf("%s", clip(plain(string(text))))
-	}
-	return why
-}
-
-// packageTests are tests of one package.
-type packageTests struct {
-	name    string
-	tests   []string
-	seconds float64
-}
-
-func packagesOf(late []failure) []packageTests {
-	var all []packageTests
-	for _, f := range late {
-		if last := len(all) - 1; last < 0 || all[last].name != f.pkg {
-			all = append(all, packageTests{name: f.pkg})
+	j := run.testRun.again(ctx, f, r.mark(s.name), file)
+	if text, err := os.ReadFile(file.Name()); err == nil {
+		_ = os.WriteFile(file.Name()+".txt", []byte(plain(string(text))), 0o644)
+		if !j.passed() {
+			r.printf("%s", indented("  ", clip(plain(string(text)))))
 		}
-		p := &all[len(all)-1]
-		p.tests, p.seconds = append(p.tests, f.test), p.seconds+f.seconds
+	}
+	return j
+}
+
+// ledger lists the flaky tests of all steps, each with its first failure.
+func (r *runner) ledger() (all []string) {
+	for _, s := range r.steps {
+		for _, f := range s.flaky {
+			all = append(all, fmt.Sprintf("%s %s\n%s", s.name, f, indented("  ", f.excerpt)))
+		}
 	}
 	return all
 }

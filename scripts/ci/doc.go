@@ -2,17 +2,20 @@
 
 // Command ci runs the steps of .ci/steps, judges them, and prints what they cost.
 //
-//	ci run [STEP...]        all steps, or only those named
+//	ci run [STEP...]        the steps of the gate, all with FULL=1, or only those named
+//	ci run -n               lists the steps and their tiers
 //	ci test NAME ARGS...    for steps: go test with ARGS, whose output is kept as NAME
 //
 // .ci/run builds and starts it.
 //
-// A step fails if its script fails, or if a test that it ran fails. One kind of failure
-// may be the fault of the machine: a test that only says that a deadline passed, while
-// another step ran. When all steps have ended, and nothing else is wrong with its step,
-// such a test runs again, three times and alone. If it passes each time, the step is "passed, flaky", and
-// the ledger at the end names the test. More than maxFlaky of them fail the run.
+// A step fails if its script fails, or if a test that it ran fails. A test that failed runs
+// again, alone, when all steps have ended, up to twice. If it passes, the run passes, and its
+// last page names the test as flaky. If a test binary ran out of time, all tests of its package
+// run again.
 //
-// Nothing else ever runs again. A data race, a panic or a wrong answer that one run of
-// three shows is a defect, and the next run may not show it.
+// Never forgiven are a data race, a test binary that ended before its tests had, and what a test
+// reports by package gate. Other words in the output of tests prove nothing.
+//
+// A step is ended only if it hangs. After an hour no step begins any more, except those of
+// .ci/steps.txt that are there always; see the fields of runner for the limits.
 package main

@@ -22,8 +22,8 @@ type testRun struct {
 	Args []string // flags of the form -flag=value, then packages
 }
 
-// testCommand is the command "ci test". It returns its exit status: 0 also if tests failed
-// by a deadline, since the runner decides about these when all steps have ended.
+// testCommand is the command "ci test". It returns its exit status: 0 also if tests failed that
+// may run again, since the runner does that when all steps have ended.
 func testCommand(work, step string, args []string) (int, error) {
 	if len(args) == 0 || step == "" {
 		return 2, errors.New("ci test is for steps: ci test NAME ARGS")
@@ -45,6 +45,14 @@ func testCommand(work, step string, args []string) (int, error) {
 	return 0, nil
 }
 
+// testLimit returns how long a test binary may run. Without FULL, one that takes longer hangs.
+func testLimit() time.Duration {
+	if os.Getenv("FULL") != "" {
+		return 30 * time.Minute
+	}
+	return 5 * time.Minute
+}
+
 // record runs the tests. The runner finds the output and how to run them again in the
 // folder tests/STEP of work, a person finds the text in NAME.txt.
 func (run testRun) record(work, step string) (log string, passed bool, err error) {
@@ -55,7 +63,7 @@ func (run testRun) record(work, step string) (log string, passed bool, err error
 	}
 	defer file.Close()
 	// In the process group of the step, to end with it.
-	cmd := run.command(context.Background(), 30*time.Minute, run.Args)
+	cmd := run.command(context.Background(), run.Args)
 	cmd.Stdout, cmd.Stderr = file, file
 	passed = cmd.Run() == nil
 	text, err := os.ReadFile(file.Name())
@@ -88,55 +96,47 @@ func (run testRun) create(base string) (*os.File, error) {
 }
 
 // command returns go test with args.
-func (run testRun) command(ctx context.Context, limit time.Duration, args []string) *exec.Cmd {
-	args = append([]string{"test", "-json", "-count=1", fmt.Sprintf("-timeout=%s", limit)}, args...)
+func (run testRun) command(ctx context.Context, args []string) *exec.Cmd {
+	args = append([]string{"test", "-json", "-count=1", fmt.Sprintf("-timeout=%s", testLimit())}, args...)
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir, cmd.Env = run.Dir, run.Env
 	return cmd
 }
 
-// timesAgain is how often a test must pass when it runs again. One that also fails half of the
-// time when it is alone passes seldom.
-const timesAgain = 3
-
-// again runs tests of a package again, with the same flags. It returns "" if all have passed
-// each time, else why not.
-func (run testRun) again(ctx context.Context, limit time.Duration, pkg packageTests, mark string, file *os.File) string {
-	args := []string{"-run=^(" + strings.Join(pkg.tests, "|") + ")$", fmt.Sprint("-count=", timesAgain)}
+// again runs what failed again, with the same flags.
+func (run testRun) again(ctx context.Context, f failure, mark string, file *os.File) judgement {
+	var args []string
 	for _, arg := range run.Args {
-		if strings.HasPrefix(arg, "-") && !strings.HasPrefix(arg, "-run=") {
+		if strings.HasPrefix(arg, "-") && (f.test == "" || !strings.HasPrefix(arg, "-run=")) {
 			args = append(args, arg)
 		}
 	}
-	cmd := run.command(ctx, limit, append(args, pkg.name))
+	if f.test != "" {
+		args = append(args, "-run=^"+f.test+"$")
+	}
+	cmd := run.command(ctx, append(args, f.pkg))
 	cmd.Stdout, cmd.Stderr = file, file
 	passed := runWhole(ctx, cmd, mark) == nil
 	text, err := os.ReadFile(file.Name())
 	if err != nil {
-		return err.Error()
+		return judgement{wrong: []failure{{pkg: f.pkg, test: f.test, why: err.Error()}}}
 	}
-	log := string(text)
-	j := classify(log, passed)
-	for _, f := range append(j.wrong, j.late...) {
-		return f.String()
+	j := classify(string(text), passed)
+	packages, _ := parseLog(string(text))
+	if j.passed() && f.test != "" && packages[0].test(f.test).result != "pass" {
+		j.wrong = []failure{{pkg: f.pkg, test: f.test, why: "it didn't run again"}}
 	}
-	packages, _ := parseLog(log)
-	for _, test := range pkg.tests {
-		if len(packages) != 1 || packages[0].test(test).result != "pass" {
-			return pkg.name + " " + test + ": it didn't run again"
-		}
-	}
-	return ""
+	return j
 }
 
-// lateRun is a run of go test with tests that failed by a deadline.
-type lateRun struct {
+// failedRun is a run of go test with failures that may run again.
+type failedRun struct {
 	testRun
-	tests []failure
+	failed []failure
 }
 
 // judgeStep judges what "ci test" has recorded for a step.
-func judgeStep(work, step string) (late []lateRun, wrong []failure, err error) {
+func judgeStep(work, step string) (owed []failedRun, wrong []failure, err error) {
 	files, err := filepath.Glob(filepath.Join(work, "tests", step, "*.json"))
 	if err != nil {
 		return nil, nil, err
@@ -158,9 +158,9 @@ func judgeStep(work, step string) (late []lateRun, wrong []failure, err error) {
 		_, err = os.Stat(base + ".passed")
 		j := classify(string(log), err == nil)
 		wrong = append(wrong, j.wrong...)
-		if len(j.late) > 0 {
-			late = append(late, lateRun{run, j.late})
+		if len(j.failed) > 0 {
+			owed = append(owed, failedRun{run, j.failed})
 		}
 	}
-	return late, wrong, nil
+	return owed, wrong, nil
 }

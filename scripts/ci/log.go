@@ -90,8 +90,3 @@ func (p *packageLog) failed() []*testLog {
 	}
 	return failed
 }
-
-// hasFailedPart reports whether a subtest of t failed.
-func (p *packageLog) hasFailedPart(t *testLog) bool {
-	return slices.ContainsFunc(p.failed(), func(part *testLog) bool { return strings.HasPrefix(part.name, t.name+"/") })
-}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -49,19 +50,26 @@ func runCommand(work string, names []string) (int, error) {
 	if err != nil {
 		return 1, err
 	}
+	full := os.Getenv("FULL") != ""
 	steps, err := readSteps(".ci/steps.txt", ".ci/steps")
+	if err == nil && len(names) == 1 && names[0] == "-n" {
+		return 0, list(os.Stdout, steps)
+	}
 	if err == nil {
-		steps, err = choose(steps, names)
+		steps, err = choose(steps, names, full)
 	}
 	if err != nil {
 		return 2, err
 	}
-	r := runner{dir: dir, work: work, jobs: 2, again: 35 * time.Minute, out: os.Stdout, steps: steps}
+	r := runner{
+		dir: dir, work: work, jobs: 2, out: os.Stdout, steps: steps,
+		limits: !full, begin: time.Hour, again: 70 * time.Minute, end: 80 * time.Minute,
+	}
+	if full {
+		r.begin, r.again, r.end = 24*time.Hour, 24*time.Hour, 24*time.Hour
+	}
 	if n, err := strconv.Atoi(os.Getenv("JOBS")); err == nil && n > 0 {
 		r.jobs = n
-	}
-	if os.Getenv("FULL") != "" {
-		r.again = 24 * time.Hour
 	}
 	if err := r.run(ctx); err != nil {
 		return 130, errors.New("interrupted")
@@ -70,4 +78,14 @@ func runCommand(work string, names []string) (int, error) {
 		return 1, nil
 	}
 	return 0, nil
+}
+
+// list prints the steps.
+func list(w io.Writer, steps []*step) error {
+	for _, s := range steps {
+		if _, err := fmt.Fprintf(w, "%-12s %s, about %.0f s\n", s.name, s.tier(), s.usual.Seconds()); err != nil {
+			return err
+		}
+	}
+	return nil
 }

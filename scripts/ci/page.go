@@ -20,8 +20,8 @@ var result = map[string]*regexp.Regexp{
 
 var leftOutLine = regexp.MustCompile(`(?m)^LEFT OUT.*\n`)
 
-// page prints the end: what each step cost and found, what was left out, the ledger, and
-// the last output of the steps that failed. It returns whether the run passed.
+// page prints the end: what each step cost and found, what was left out, the flaky tests, and
+// the failures. It returns whether the run passed.
 func (r *runner) page() bool {
 	r.printf("\n=== steps\n")
 	for _, s := range r.steps {
@@ -32,26 +32,39 @@ func (r *runner) page() bool {
 		r.pageResult(s)
 	}
 	r.pageLeftOut()
-	r.pageLedger()
+	flaky := r.ledger()
+	if len(flaky) > 0 {
+		r.printf("\n=== flaky: failed, and passed alone: find the cause before other work\n%s", strings.Join(flaky, ""))
+	}
 	var broken []string
 	for _, s := range r.steps {
 		if s.failed() {
 			broken = append(broken, s.name)
-			r.printf("\n=== %s failed; the last lines of its output:\n%s", s.name, lastLines(r.text(s), 40))
+			r.pageFailed(s)
 		}
 	}
-	if len(broken) > 0 || len(r.ledger) > 0 {
+	if len(broken) > 0 || len(flaky) > 0 {
 		r.keep()
 	}
 	switch {
 	case len(broken) > 0:
 		r.printf("\nfailed: %s\nFAIL\n", strings.Join(broken, " "))
-	case len(r.ledger) > 0:
-		r.printf("\npassed, flaky: %d\nPASS\n", len(r.ledger))
+	case len(flaky) > 0:
+		r.printf("\npassed, flaky: %d\nPASS\n", len(flaky))
 	default:
 		r.printf("\nPASS\n")
 	}
 	return len(broken) == 0
+}
+
+// pageFailed prints each failure of a step, or else the last lines of its output.
+func (r *runner) pageFailed(s *step) {
+	for _, f := range s.wrong {
+		r.printf("\n=== %s failed: %s\n%s", s.name, f, f.excerpt)
+	}
+	if len(s.wrong) == 0 || s.exit != 0 {
+		r.printf("\n=== %s failed; the last lines of its output:\n%s", s.name, lastLines(r.text(s), 40))
+	}
 }
 
 func (r *runner) pageResult(s *step) {
@@ -70,6 +83,9 @@ func (r *runner) pageResult(s *step) {
 func (r *runner) pageLeftOut() {
 	var all []string
 	for _, s := range r.steps {
+		if s.exit == leftOut && s.why != "" {
+			all = append(all, s.name+": "+s.why+"\n")
+		}
 		lines := leftOutLine.FindAllString(r.text(s), -1)
 		slices.Sort(lines)
 		for _, line := range slices.Compact(lines) {
@@ -79,16 +95,6 @@ func (r *runner) pageLeftOut() {
 	if len(all) > 0 {
 		r.printf("\n=== left out\n%s", strings.Join(all, ""))
 	}
-}
-
-// pageLedger prints the ledger, and keeps it for the folder of what failed.
-func (r *runner) pageLedger() {
-	if len(r.ledger) == 0 {
-		return
-	}
-	text := strings.Join(r.ledger, "\n") + "\n"
-	r.printf("\n=== passed, flaky: by a deadline beside another step, and not again; find the cause\n%s", text)
-	_ = os.WriteFile(filepath.Join(r.work, "ledger.txt"), []byte(text), 0o644)
 }
 
 // keep copies the output of all steps to a folder that stays.

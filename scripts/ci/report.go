@@ -26,8 +26,8 @@ var (
 )
 
 // report writes what a step says about a run of go test: of each failure the output and
-// what it is, then the packages and counts. If all that failed did so by a deadline, no
-// line begins with FAIL, because the step has not failed yet.
+// what it is, then the packages and counts. If all that failed may run again, no line begins
+// with FAIL, because the step has not failed yet.
 func report(w io.Writer, log string, j judgement) {
 	packages, other := parseLog(log)
 	if len(j.wrong) > 0 {
@@ -40,8 +40,8 @@ func report(w io.Writer, log string, j judgement) {
 	for _, f := range j.wrong {
 		fmt.Fprintln(w, "wrong:", f)
 	}
-	for _, f := range j.late {
-		fmt.Fprintln(w, "by a deadline:", f)
+	for _, f := range j.failed {
+		fmt.Fprintln(w, "runs again:", f)
 	}
 	fmt.Fprintf(w, "%d passed, %d failed, %d skipped\n", counts["pass"], counts["fail"]+counts[""], counts["skip"])
 }
@@ -49,24 +49,19 @@ func report(w io.Writer, log string, j judgement) {
 // report writes one package, and counts its tests by their results.
 func (p *packageLog) report(w io.Writer, j judgement, counts map[string]int) {
 	indent := ""
-	if len(j.wrong) == 0 && len(j.late) > 0 {
+	if len(j.wrong) == 0 && len(j.failed) > 0 {
 		indent = "  "
 	}
 	for _, t := range p.tests {
 		counts[t.result]++
 	}
 	if p.result == "fail" || p.result == "" {
-		shown := ""
 		for _, t := range append(p.failed(), &p.rest) {
-			text := clip(results.ReplaceAllString(t.output.String(), ""))
-			shown += text
-			fmt.Fprint(w, indented(indent, text))
+			fmt.Fprint(w, indented(indent, clip(results.ReplaceAllString(t.output.String(), ""))))
 		}
-		// A race, or a late use, may be reported while a test runs that passes.
-		for _, d := range defects {
-			if at := d.at.FindStringIndex(p.output.String()); at != nil && !d.at.MatchString(shown) {
-				fmt.Fprint(w, clip(p.output.String()[at[0]:]))
-				break
+		for _, f := range j.wrong { // it may be in the output of a test that passed
+			if f.pkg == p.name {
+				fmt.Fprint(w, f.excerpt)
 			}
 		}
 	}
@@ -93,8 +88,5 @@ func clip(s string) string {
 	} else {
 		s = strings.Join(lines[:first], "") + "...\n" + strings.Join(lines[len(lines)-last:], "")
 	}
-	if s != "" && !strings.HasSuffix(s, "\n") {
-		s += "\n"
-	}
-	return s
+	return ended(s)
 }

@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -13,24 +14,32 @@ import (
 
 // runner runs steps. Their output goes to files in work.
 type runner struct {
-	dir   string // the checkout, with .ci
-	work  string
-	jobs  int           // how many steps run at a time
-	again time.Duration // what runs again must end within this time
-	out   io.Writer
-	steps []*step
+	dir    string // the checkout, with .ci
+	work   string
+	jobs   int  // how many steps run at a time
+	limits bool // a step that takes longer than its limit is ended
+	out    io.Writer
+	steps  []*step
 
+	// Limits, from the beginning of the run. A slow run is no reason to fail, but each run must
+	// end with a verdict.
+	begin time.Duration // after this no step begins, unless it is always there
+	again time.Duration // after this no test runs again
+	end   time.Duration // after this what still runs is ended
+
+	began      time.Time
 	running    map[*step]bool
 	done       chan *step
 	unprepared error // why .ci/prepare.sh failed; read after it has ended
-	ledger     []string
 }
 
-// run runs all steps, then what failed by a deadline once more. It returns an error if it
-// was interrupted; then no process of a step is left.
+// run runs all steps, then what failed once more. It returns an error if it was interrupted;
+// then no process of a step is left.
 func (r *runner) run(ctx context.Context) error {
-	r.running, r.done = map[*step]bool{}, make(chan *step)
-	prepared := r.prepare(ctx)
+	r.began, r.running, r.done = time.Now(), map[*step]bool{}, make(chan *step)
+	limited, cancel := context.WithTimeoutCause(ctx, r.end, fmt.Errorf("ended after %v", r.end))
+	defer cancel()
+	prepared := r.prepare(limited)
 	for _, s := range r.steps {
 		for len(r.running) >= r.jobs {
 			r.finish()
@@ -38,8 +47,14 @@ func (r *runner) run(ctx context.Context) error {
 		if s.programs {
 			<-prepared
 		}
-		if ctx.Err() == nil {
-			r.start(ctx, s)
+		switch {
+		case limited.Err() != nil || time.Since(r.began) > r.begin && !s.always:
+			s.exit, s.why = leftOut, "there was no time"
+			if s.always {
+				s.exit = 1
+			}
+		default:
+			r.start(limited, s)
 		}
 	}
 	for len(r.running) > 0 {
@@ -49,9 +64,7 @@ func (r *runner) run(ctx context.Context) error {
 	if r.unprepared != nil && ctx.Err() == nil { // a failure is no step's: steps say what they lack
 		r.printf("=== .ci/prepare.sh: %v, see prepare.out\n", r.unprepared)
 	}
-	if ctx.Err() == nil {
-		r.runAgain(ctx)
-	}
+	r.runAgain(limited)
 	return ctx.Err()
 }
 
@@ -95,10 +108,6 @@ func (r *runner) script(ctx context.Context, name, path string) *exec.Cmd {
 func (r *runner) mark(name string) string { return "CI_MARK=" + name + ":" + r.work }
 
 func (r *runner) start(ctx context.Context, s *step) {
-	for other := range r.running {
-		s.meets(other)
-		other.meets(s)
-	}
 	r.running[s] = true
 	s.began = time.Now()
 	go func() {
@@ -117,13 +126,22 @@ func (r *runner) runScript(ctx context.Context, s *step) error {
 		return err
 	}
 	defer out.Close()
+	if r.limits {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, s.limit(), fmt.Errorf("it hung: ended after %v", s.limit()))
+		defer cancel()
+	}
 	cmd := r.script(ctx, s.name, filepath.Join(".ci/steps", s.name+".sh"))
 	cmd.Stdout, cmd.Stderr = out, out
 	err = runWhole(ctx, cmd, r.mark(s.name))
+	s.cpu = cpu(cmd.ProcessState)
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
 	if cmd.ProcessState == nil {
 		return err
 	}
-	s.cpu, s.exit = cpu(cmd.ProcessState), cmd.ProcessState.ExitCode()
+	s.exit = cmd.ProcessState.ExitCode()
 	if text, _ := os.ReadFile(r.output(s)); s.exit == leftOut && !saysLeftOut.Match(text) {
 		s.exit = 1 // the status of a program that the script ran
 	}
@@ -137,11 +155,8 @@ func (r *runner) finish() {
 	s := <-r.done
 	delete(r.running, s)
 	var err error
-	if s.late, s.wrong, err = judgeStep(r.work, s.name); err != nil {
+	if s.owed, s.wrong, err = judgeStep(r.work, s.name); err != nil {
 		s.wrong = append(s.wrong, failure{pkg: s.name, why: err.Error()})
-	}
-	if s.owes() && len(s.beside) == 0 {
-		s.why = "no other step ran"
 	}
 	text, _ := os.ReadFile(r.output(s))
 	r.printf("=== %s\n%s", s.name, text)

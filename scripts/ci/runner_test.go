@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/galehttp/gale/tests/harness/gate"
 )
 
 // job makes a runner of steps, which are scripts. They find the functions of .ci/lib.sh and
@@ -39,9 +41,9 @@ func job(t *testing.T, scripts ...string) (*runner, *bytes.Buffer) {
 	if err := os.Symlink(self, filepath.Join(work, "bin/ci")); err != nil {
 		t.Fatal(err)
 	}
-	r := &runner{dir: dir, work: work, jobs: 2, again: time.Hour, out: out}
+	r := &runner{dir: dir, work: work, jobs: 2, out: out, begin: time.Hour, again: time.Hour, end: time.Hour}
 	for i, script := range scripts {
-		s := &step{name: string(rune('a' + i))}
+		s := &step{name: string(rune('a' + i)), usual: time.Minute}
 		r.steps = append(r.steps, s)
 		write(t, dir, ".ci/steps/"+s.name+".sh", ". .ci/lib.sh\n"+script)
 	}
@@ -80,19 +82,13 @@ func TestRunner(t *testing.T) {
 	}
 }
 
-// The second step waits until the first one runs, by a named pipe.
-const (
-	first  = `mkfifo "$work/first"; echo here >"$work/first"; `
-	second = `until [ -p "$work/first" ]; do sleep 0.01; done; read -r _ <"$work/first"`
-)
-
-// lateModule is a module with tests that fail by a deadline until they have run as often as
-// $work/tries says, and some that are never right.
-const lateModule = `package p
+// againModule is a module with tests that fail until they have run as often as TRIES says.
+const againModule = `package p
 
 import (
 	"os"
 	"testing"
+	"time"
 )
 
 // fails reports whether this run of the test still fails.
@@ -103,72 +99,76 @@ func fails(t *testing.T) bool {
 	return len(tries) < len(os.Getenv("TRIES"))
 }
 
-func late(t *testing.T) {
+func test(t *testing.T) {
 	if os.Getenv("GALE_SAME") != "yes" {
 		t.Fatal("another environment")
 	}
 	if fails(t) {
-		t.Fatal("read: i/o timeout")
-	}
-}
-
-func TestLate(t *testing.T)  { late(t) }
-func TestLate2(t *testing.T) { late(t) }
-func TestLate3(t *testing.T) { late(t) }
-func TestLate4(t *testing.T) { late(t) }
-func TestWrong(t *testing.T) {
-	if fails(t) {
 		t.Fatal("got 1, want 2")
 	}
 }
+
+func TestOne(t *testing.T)  { test(t) }
+func TestTwo(t *testing.T) { test(t) }
+func TestLogs(t *testing.T) {
+	t.Log("panic: boom")
+	os.Stdout.WriteString("panic: boom\n")
+}
 func TestPanic(t *testing.T) {
 	if fails(t) {
-		panic("boom")
+		go panic("boom")
+		select {}
+	}
+}
+func TestHang(t *testing.T) {
+	if fails(t) {
+		time.Sleep(time.Hour)
+	}
+}
+func TestMark(t *testing.T) {
+	if fails(t) {
+		t.Fatal("` + gate.Mark + `a byte of another")
 	}
 }
 `
 
 func TestRunAgain(t *testing.T) {
-	const run = `cd module && TRIES=%s GALE_SAME=yes go_test late -run='%s' . || exit 1; `
+	const run = `cd module && TRIES=%s GALE_SAME=yes go_test run %s -run='%s' . || exit 1; %s`
 	for _, tt := range []struct {
-		name, tests, tries, after string
-		jobs                      int
-		again                     time.Duration
-		passes                    bool
-		want                      []string
-		runs                      string // of the first test
+		name, tests, tries, after, flag string
+		again                           time.Duration
+		passes                          bool
+		want                            []string
+		runs                            string // of the first test
 	}{
 		{
-			name: "flaky", tests: "^TestLate$", passes: true, runs: "....",
+			name: "flaky", tests: "TestOne", passes: true, runs: "..",
 			want: []string{
-				"=== a: 1 failed by a deadline, ", "=== a: again, alone: p TestLate\n", "a            passed, flaky, ",
-				"=== passed, flaky: ", "a p TestLate: read: i/o timeout (beside b)\n", "passed, flaky: 1\nPASS\n",
+				"=== a: has tests that run again, ", "=== a: again, alone: p TestOne\n", "a            passed, flaky, ",
+				"=== flaky: ", "a p TestOne: got 1, want 2\n", "passed, flaky: 1\nPASS\n",
 			},
 		},
-		{name: "three", tests: "^TestLate[23]?$", passes: true, runs: "....", want: []string{"passed, flaky: 3\nPASS\n"}},
-		{name: "too many", tests: "^TestLate.?$", runs: ".", want: []string{"a            FAILED", "failed: a\nFAIL\n"}},
-		{name: "late twice", tests: "^TestLate$", tries: "22", runs: "....", want: []string{"a            FAILED", "failed: a\nFAIL\n"}},
-		{name: "wrong", tests: "^TestWrong$", runs: ".", want: []string{"=== a: FAILED", "wrong: p TestWrong: got 1, want 2\n", "failed: a\n"}},
-		{name: "late and wrong", tests: "^Test(Late|Wrong)$", runs: ".", want: []string{"=== a: FAILED", "failed: a\n"}},
-		{name: "panic", tests: "^Test(Late|Panic)$", runs: ".", want: []string{"=== a: FAILED", "wrong: p: panic\n", "failed: a\n"}},
-		{name: "the script fails too", tests: "^TestLate$", after: "exit 1", runs: ".", want: []string{"=== a: FAILED", "failed: a\n"}},
-		{name: "alone", tests: "^TestLate$", jobs: 1, runs: ".", want: []string{"=== a: FAILED", "failed: a\n"}},
-		{name: "no time", tests: "^TestLate$", again: time.Second, runs: ".", want: []string{"a            FAILED", "failed: a\n"}},
+		{name: "two", tests: "TestOne|TestTwo", passes: true, runs: "..", want: []string{"passed, flaky: 2\nPASS\n"}},
+		{name: "a test that logs a panic beside it", tests: "TestOne|TestLogs", passes: true, runs: "..", want: []string{"passed, flaky: 1\nPASS\n"}},
+		{name: "twice", tests: "TestOne", tries: "22", passes: true, runs: "...", want: []string{"passed, flaky: 1\nPASS\n"}},
+		{
+			name: "three times", tests: "TestOne", tries: "333", runs: "...",
+			want: []string{"a            FAILED", "=== a failed: p TestOne: got 1, want 2; again: got 1, want 2; it failed each time\n", "failed: a\nFAIL\n"},
+		},
+		{name: "out of time", tests: "TestHang", flag: "-timeout=1s", passes: true, runs: "..", want: []string{"=== a: again, alone: p \n", "passed, flaky: 1\nPASS\n"}},
+		{name: "panic", tests: "TestPanic", runs: ".", want: []string{"=== a: FAILED", "wrong: p: it ended before its tests", "failed: a\n"}},
+		{name: "panic and another", tests: "TestOne|TestPanic", runs: ".", want: []string{"=== a: FAILED", "failed: a\n"}},
+		{name: "not forgiven", tests: "TestMark", runs: ".", want: []string{"=== a: FAILED", "=== a failed: p: NOT FORGIVEN: a byte of another", "failed: a\n"}},
+		{name: "the script fails too", tests: "TestOne", after: "exit 1", runs: ".", want: []string{"=== a: FAILED", "failed: a\n"}},
+		{name: "no time", tests: "TestOne", again: time.Nanosecond, runs: ".", want: []string{"a            FAILED", "failed: a\nFAIL\n"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if tt.tries == "" {
 				tt.tries = "1"
 			}
-			a, b := fmt.Sprintf(first+run+tt.after, tt.tries, tt.tests), second
-			if tt.jobs == 1 {
-				a, b = fmt.Sprintf(run+tt.after, tt.tries, tt.tests), ":"
-			}
-			r, out := job(t, a, b)
+			r, out := job(t, fmt.Sprintf(run, tt.tries, tt.flag, tt.tests, tt.after))
 			write(t, r.dir, "module/go.mod", "module p\n\ngo 1.26\n")
-			write(t, r.dir, "module/p_test.go", lateModule)
-			if tt.jobs != 0 {
-				r.jobs = tt.jobs
-			}
+			write(t, r.dir, "module/p_test.go", againModule)
 			if tt.again != 0 {
 				r.again = tt.again
 			}
@@ -176,10 +176,7 @@ func TestRunAgain(t *testing.T) {
 				t.Errorf("passed: %v", passed)
 			}
 			wantLines(t, out.String(), tt.want...)
-			of := "TestLate"
-			if !strings.Contains(tt.tests, of) && !strings.Contains(tt.tests, "Late|") {
-				of = "TestWrong"
-			}
+			of, _, _ := strings.Cut(tt.tests, "|")
 			if runs, _ := os.ReadFile(filepath.Join(r.work, of)); string(runs) != tt.runs {
 				t.Errorf("%s ran %q, want %q:\n%s", of, runs, tt.runs, out)
 			}
@@ -188,6 +185,24 @@ func TestRunAgain(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Steps that have not begun in time are left out, except those that are always there; what
+// still runs at the end is ended. The page comes all the same.
+func TestLimits(t *testing.T) {
+	r, out := job(t, "echo ran", "echo ran")
+	r.begin, r.steps[1].always = -1, true
+	if !runJob(t, r) {
+		t.Error("it failed")
+	}
+	wantLines(t, out.String(), "a            LEFT OUT, there was no time\n", "b            ok, ", "a: there was no time\n", "PASS\n")
+
+	r, out = job(t, "sleep 600", "echo ran", "echo ran")
+	r.jobs, r.end, r.steps[1].always = 1, 100*time.Millisecond, true
+	if runJob(t, r) {
+		t.Error("it passed")
+	}
+	wantLines(t, out.String(), "a            FAILED", "b            FAILED", "c            LEFT OUT", "failed: a b\nFAIL\n")
 }
 
 // After an interrupt no process of a step is left, not even one that ignores signals, or has
@@ -226,19 +241,22 @@ func TestReadSteps(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(steps) < 20 || steps[0].name != "format" || steps[0].programs || !steps[len(steps)-1].programs {
+	if len(steps) < 20 || steps[0].name != "format" || steps[0].programs || steps[0].full || !steps[len(steps)-1].full {
 		t.Errorf("%d steps, first %+v, last %+v", len(steps), steps[0], steps[len(steps)-1])
 	}
-	if chosen, err := choose(steps, []string{"vet", "race"}); err != nil || len(chosen) != 2 || chosen[0].name != "vet" {
+	if chosen, err := choose(steps, []string{"vet", "race"}, false); err != nil || len(chosen) != 2 || chosen[0].name != "vet" {
 		t.Errorf("%v, %v", chosen, err)
 	}
-	if _, err := choose(steps, []string{"vet", "no"}); err == nil || !strings.Contains(err.Error(), "no step no; there are: format race") {
+	if _, err := choose(steps, []string{"vet", "no"}, false); err == nil || !strings.Contains(err.Error(), "no step no; there are: format vet") {
 		t.Error(err)
 	}
 	dir := t.TempDir()
 	write(t, dir, "steps/a.sh", "")
 	write(t, dir, "steps/b.sh", "")
-	for name, list := range map[string]string{"a step is missing": "a\n", "a script is missing": "a\nb\nc\n", "an unknown word": "a\nb tools\n"} {
+	for name, list := range map[string]string{
+		"a step is missing": "a gate 1\n", "a script is missing": "a gate 1\nb gate 1\nc full 1\n",
+		"an unknown word": "a gate 1\nb gate 1 tools\n", "an unknown tier": "a gate 1\nb some 1\n", "no seconds": "a gate 1\nb gate\n",
+	} {
 		write(t, dir, "list", list)
 		if steps, err := readSteps(filepath.Join(dir, "list"), filepath.Join(dir, "steps")); err == nil {
 			t.Errorf("%s: %d steps", name, len(steps))

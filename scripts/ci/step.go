@@ -3,16 +3,16 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
-
-var comment = regexp.MustCompile("#")
 
 // leftOut is the exit status of a step that has nothing to do here, and says so.
 const leftOut = 77
@@ -22,54 +22,54 @@ var saysLeftOut = regexp.MustCompile(`(?m)^LEFT OUT: the whole step`)
 // step is a script in .ci/steps, and how it ended.
 type step struct {
 	name     string
-	programs bool // it needs what .ci/prepare.sh installs
+	usual    time.Duration // what it takes beside nothing
+	full     bool          // it runs with FULL=1 only
+	always   bool          // it begins even if time is short
+	programs bool          // it needs what .ci/prepare.sh installs
 
 	began     time.Time
 	wall, cpu time.Duration
 	exit      int
-	beside    []string // the steps that ran at some moment while it ran
-	late      []lateRun
-	wrong     []failure
-	flaky     bool
-	why       string // why its tests didn't run again, or what was wrong then
+	why       string      // what else was wrong
+	owed      []failedRun // what failed and may run again
+	wrong     []failure   // what failed for good
+	flaky     []failure   // what failed, and passed when it ran again
 }
 
 // owes reports whether the step has not failed, but has tests that may run again.
 func (s *step) owes() bool {
-	return s.exit == 0 && len(s.wrong) == 0 && len(s.late) > 0 && !s.flaky && s.why == ""
+	return s.exit == 0 && len(s.wrong) == 0 && len(s.owed) > 0 && len(s.flaky) == 0
 }
 
 func (s *step) failed() bool {
-	return s.exit != 0 && s.exit != leftOut || len(s.wrong) > 0 || len(s.late) > 0 && !s.flaky
+	return s.exit != 0 && s.exit != leftOut || len(s.wrong) > 0 || s.owes()
 }
 
-// tests returns how many tests of the step failed by a deadline.
-func (s *step) tests() int {
-	n := 0
-	for _, run := range s.late {
-		n += len(run.tests)
-	}
-	return n
+// limit is how long the step may take until it counts as hanging.
+func (s *step) limit() time.Duration {
+	return min(max(10*s.usual, 5*time.Minute), 20*time.Minute)
 }
 
-// meets notes that s and other ran at the same time.
-func (s *step) meets(other *step) {
-	if !slices.Contains(s.beside, other.name) {
-		s.beside = append(s.beside, other.name)
+func (s *step) tier() string {
+	if s.full {
+		return "full"
 	}
+	return "gate"
 }
 
 // verdict says how the step ended and what it cost.
 func (s *step) verdict() string {
 	word := "ok"
 	switch {
+	case s.exit == leftOut && s.why != "":
+		return "LEFT OUT, " + s.why
 	case s.exit == leftOut:
 		return "LEFT OUT"
 	case s.owes():
-		word = fmt.Sprintf("%d failed by a deadline", s.tests())
+		word = "has tests that run again"
 	case s.failed():
 		word = "FAILED"
-	case s.flaky:
+	case len(s.flaky) > 0:
 		word = "passed, flaky"
 	}
 	cost := fmt.Sprintf("%s, %.0f s, CPU %.0f s", word, s.wall.Seconds(), s.cpu.Seconds())
@@ -79,8 +79,9 @@ func (s *step) verdict() string {
 	return cost
 }
 
-// readSteps reads a list of steps: a name in each line, and "programs" after it if the step
-// needs these. Each must have a script in the folder, and the other way round.
+// readSteps reads a list of steps. Each line has a name, the tier, gate or full, the seconds
+// that the step takes beside nothing, and words: always and programs. Each step must have a
+// script in the folder, and the other way round.
 func readSteps(list, folder string) ([]*step, error) {
 	text, err := os.ReadFile(list)
 	if err != nil {
@@ -88,13 +89,14 @@ func readSteps(list, folder string) ([]*step, error) {
 	}
 	var steps []*step
 	for line := range strings.Lines(string(text)) {
-		words := strings.Fields(before(comment, line))
+		line, _, _ = strings.Cut(line, "#")
+		words := strings.Fields(line)
 		if len(words) == 0 {
 			continue
 		}
-		s := &step{name: words[0], programs: slices.Equal(words[1:], []string{"programs"})}
-		if len(words) > 1 && !s.programs {
-			return nil, fmt.Errorf("%s: %q", list, line)
+		s, err := parseStep(words)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %q: %w", list, line, err)
 		}
 		if _, err := os.Stat(filepath.Join(folder, s.name+".sh")); err != nil {
 			return nil, err
@@ -108,10 +110,33 @@ func readSteps(list, folder string) ([]*step, error) {
 	return steps, err
 }
 
-// choose returns the steps with these names, all if there is none.
-func choose(steps []*step, names []string) ([]*step, error) {
+func parseStep(words []string) (*step, error) {
+	if len(words) < 3 || words[1] != "gate" && words[1] != "full" {
+		return nil, errors.New("a line is a name, gate or full, seconds, and words")
+	}
+	seconds, err := strconv.Atoi(words[2])
+	if err != nil {
+		return nil, err
+	}
+	s := &step{name: words[0], full: words[1] == "full", usual: time.Duration(seconds) * time.Second}
+	for _, word := range words[3:] {
+		switch word {
+		case "always":
+			s.always = true
+		case "programs":
+			s.programs = true
+		default:
+			return nil, fmt.Errorf("no word %s", word)
+		}
+	}
+	return s, nil
+}
+
+// choose returns the steps with these names; if there is none, those of the gate, and with
+// full all.
+func choose(steps []*step, names []string, full bool) ([]*step, error) {
 	if len(names) == 0 {
-		return steps, nil
+		return slices.DeleteFunc(slices.Clone(steps), func(s *step) bool { return s.full && !full }), nil
 	}
 	var chosen []*step
 	for _, name := range names {
