@@ -46,8 +46,8 @@ func (r *runner) failureAgain(ctx context.Context, s *step, run failedRun, f fai
 		if j.passed() {
 			return ""
 		}
-		for _, w := range j.wrong {
-			return "again: " + w.why
+		if len(j.wrong) > 0 {
+			return "again: " + j.wrong[0].why
 		}
 		why = "again: " + j.failed[0].why + "; "
 	}

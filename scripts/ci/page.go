@@ -118,10 +118,7 @@ func (r *runner) keep() {
 // text returns the output of a step, which ends with a newline if there is any.
 func (r *runner) text(s *step) string {
 	b, _ := os.ReadFile(r.output(s))
-	if len(b) > 0 && b[len(b)-1] != '\n' {
-		b = append(b, '\n')
-	}
-	return string(b)
+	return ended(string(b))
 }
 
 func (r *runner) printf(format string, args ...any) { fmt.Fprintf(r.out, format, args...) }

@@ -47,12 +47,11 @@ func (r *runner) run(ctx context.Context) error {
 		if s.programs {
 			<-prepared
 		}
-		switch {
-		case limited.Err() != nil || time.Since(r.began) > r.begin && !s.always:
+		switch late := limited.Err() != nil; {
+		case !s.always && (late || time.Since(r.began) > r.begin):
 			s.exit, s.why = leftOut, "there was no time"
-			if s.always {
-				s.exit = 1
-			}
+		case late:
+			s.exit, s.why = 1, "there was no time"
 		default:
 			r.start(limited, s)
 		}
@@ -109,12 +108,12 @@ func (r *runner) mark(name string) string { return "CI_MARK=" + name + ":" + r.w
 
 func (r *runner) start(ctx context.Context, s *step) {
 	r.running[s] = true
-	s.began = time.Now()
+	began := time.Now()
 	go func() {
 		if err := r.runScript(ctx, s); err != nil {
 			s.exit, s.why = 1, err.Error()
 		}
-		s.wall = time.Since(s.began)
+		s.wall = time.Since(began)
 		r.done <- s
 	}()
 }
@@ -142,7 +141,7 @@ func (r *runner) runScript(ctx context.Context, s *step) error {
 		return err
 	}
 	s.exit = cmd.ProcessState.ExitCode()
-	if text, _ := os.ReadFile(r.output(s)); s.exit == leftOut && !saysLeftOut.Match(text) {
+	if s.exit == leftOut && !saysLeftOut.MatchString(r.text(s)) {
 		s.exit = 1 // the status of a program that the script ran
 	}
 	return nil
@@ -158,8 +157,7 @@ func (r *runner) finish() {
 	if s.owed, s.wrong, err = judgeStep(r.work, s.name); err != nil {
 		s.wrong = append(s.wrong, failure{pkg: s.name, why: err.Error()})
 	}
-	text, _ := os.ReadFile(r.output(s))
-	r.printf("=== %s\n%s", s.name, text)
+	r.printf("=== %s\n%s", s.name, r.text(s))
 	r.printVerdict(s)
 }
 

@@ -27,7 +27,6 @@ type step struct {
 	always   bool          // it begins even if time is short
 	programs bool          // it needs what .ci/prepare.sh installs
 
-	began     time.Time
 	wall, cpu time.Duration
 	exit      int
 	why       string      // what else was wrong
