@@ -429,10 +429,7 @@ func detachedDone(t *testing.T, e Engine, version int, event, response string, b
 	head, read := make(chan bool), make(chan bool)
 	go func() {
 		req, _ := http.NewRequestWithContext(reqCtx, "GET", "http://"+ts.Addr, nil)
-		p := new(http.Protocols)
-		p.SetHTTP1(version == 1)
-		p.SetUnencryptedHTTP2(version == 2)
-		tr := &http.Transport{Protocols: p}
+		tr := &http.Transport{Protocols: peers.Protocols(version)}
 		defer func() {
 			<-t.Context().Done() // a client that has read all may be gone before the server has done with it
 			tr.CloseIdleConnections()

@@ -405,25 +405,10 @@ func showResponse(b *bytes.Buffer, resp *Response) {
 // as the query says, with the canary of the target everywhere, and looks for other
 // canaries in its requests.
 func foreignUpstream(t *testing.T, f *foreignTest) string {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { ln.Close() })
-	go func() {
-		for {
-			c, err := ln.Accept()
-			if err != nil {
-				return
-			}
-			go f.serveUpstream(c)
-		}
-	}()
-	return ln.Addr().String()
+	return peers.ServeConns(t, func(_ int, c net.Conn) { f.serveUpstream(c) })
 }
 
 func (f *foreignTest) serveUpstream(c net.Conn) {
-	defer c.Close()
 	br := bufio.NewReader(c)
 	for {
 		var head []byte

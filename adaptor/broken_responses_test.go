@@ -20,6 +20,7 @@ import (
 	"github.com/galehttp/gale"
 	"github.com/galehttp/gale/adaptor"
 	"github.com/galehttp/gale/reverse"
+	"github.com/galehttp/gale/tests/harness/peers"
 )
 
 var quiet = log.New(io.Discard, "", 0)
@@ -53,9 +54,7 @@ func onGale(e gale.Engine) func(*testing.T, int, gale.RequestHandler) string {
 
 func onStd(t *testing.T, _ int, h gale.RequestHandler) string {
 	s := httptest.NewUnstartedServer(adaptor.NewHTTPHandler(h))
-	s.Config.Protocols = new(http.Protocols)
-	s.Config.Protocols.SetHTTP1(true)
-	s.Config.Protocols.SetUnencryptedHTTP2(true)
+	s.Config.Protocols = peers.Protocols(1, 2)
 	s.Config.ErrorLog = quiet
 	s.Start()
 	t.Cleanup(s.Close)
@@ -65,26 +64,11 @@ func onStd(t *testing.T, _ int, h gale.RequestHandler) string {
 // upstream is a server that answers each request with these bytes, and then closes the
 // connection. It returns its address.
 func upstream(t *testing.T, answer string) string {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { ln.Close() })
-	go func() {
-		for {
-			c, err := ln.Accept()
-			if err != nil {
-				return
-			}
-			go func() {
-				defer c.Close()
-				if _, err := http.ReadRequest(bufio.NewReader(c)); err == nil {
-					_, _ = io.WriteString(c, answer)
-				}
-			}()
+	return peers.ServeConns(t, func(_ int, c net.Conn) {
+		if _, err := http.ReadRequest(bufio.NewReader(c)); err == nil {
+			_, _ = io.WriteString(c, answer)
 		}
-	}()
-	return ln.Addr().String()
+	})
 }
 
 // std makes a handler for Gale from one for net/http.
@@ -404,10 +388,7 @@ func TestFlushedIsWhole(t *testing.T) {
 // fetch asks a server without keeping the connection, and returns what it got, and the error of
 // the response or of its body.
 func fetch(t *testing.T, url string, version int) (string, error) {
-	p := new(http.Protocols)
-	p.SetHTTP1(version == 1)
-	p.SetUnencryptedHTTP2(version == 2)
-	tr := &http.Transport{Protocols: p}
+	tr := &http.Transport{Protocols: peers.Protocols(version)}
 	defer tr.CloseIdleConnections()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // for a test that hangs
 	defer cancel()

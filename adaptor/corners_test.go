@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/galehttp/gale"
+	"github.com/galehttp/gale/tests/harness/peers"
 )
 
 // corners are handlers whose responses are easily another's than net/http's.
@@ -93,9 +94,7 @@ func cornersOnNetHTTP(t *testing.T, h http.Handler) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &http.Server{Handler: h, ErrorLog: log.New(io.Discard, "", 0), Protocols: new(http.Protocols)}
-	s.Protocols.SetHTTP1(true)
-	s.Protocols.SetUnencryptedHTTP2(true)
+	s := &http.Server{Handler: h, ErrorLog: log.New(io.Discard, "", 0), Protocols: peers.Protocols(1, 2)}
 	go s.Serve(ln)
 	t.Cleanup(func() { s.Close() })
 	return ln.Addr().String()

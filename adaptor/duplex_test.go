@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/galehttp/gale"
+	"github.com/galehttp/gale/tests/harness/peers"
 )
 
 // dialTest connects to a server until the test ends.
@@ -198,10 +199,7 @@ func TestCloseBodyWhileReading(t *testing.T) {
 	}
 	onEngines(t, server, func(t *testing.T, addr string) {
 		for _, major := range []int{1, 2} {
-			p := new(http.Protocols)
-			p.SetHTTP1(major == 1)
-			p.SetUnencryptedHTTP2(major == 2)
-			tr := &http.Transport{Protocols: p}
+			tr := &http.Transport{Protocols: peers.Protocols(major)}
 			defer tr.CloseIdleConnections()
 			body, end := io.Pipe()
 			defer end.Close()

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/galehttp/gale"
+	"github.com/galehttp/gale/tests/harness/peers"
 )
 
 // TestHTTP2: net/http handlers on HTTP/2.
@@ -58,9 +59,7 @@ func TestHTTP2(t *testing.T) {
 		s := &gale.Server{Engine: e, Handler: NewFastHTTPHandler(h), StreamRequestBody: true, HTTP2: gale.HTTP2Config{H2C: true}}
 		go s.Serve(ln)
 		defer s.Close()
-		p := new(http.Protocols)
-		p.SetUnencryptedHTTP2(true)
-		tr := &http.Transport{Protocols: p}
+		tr := &http.Transport{Protocols: peers.Protocols(2)}
 		defer tr.CloseIdleConnections()
 		c := &http.Client{Transport: tr}
 		url := "http://" + ln.Addr().String()
@@ -117,9 +116,7 @@ func TestHTTP2WriteDeadline(t *testing.T) {
 		s := &gale.Server{Engine: e, Handler: NewFastHTTPHandler(h), HTTP2: gale.HTTP2Config{H2C: true}}
 		go s.Serve(ln)
 		defer s.Close()
-		p := new(http.Protocols)
-		p.SetUnencryptedHTTP2(true)
-		tr := &http.Transport{Protocols: p}
+		tr := &http.Transport{Protocols: peers.Protocols(2)}
 		defer tr.CloseIdleConnections()
 		resp, err := (&http.Client{Transport: tr}).Get("http://" + ln.Addr().String())
 		if err != nil {

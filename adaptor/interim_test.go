@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/galehttp/gale"
+	"github.com/galehttp/gale/tests/harness/peers"
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
 )
@@ -23,9 +24,7 @@ import (
 // serveStd serves h on net/http, with HTTP/1.1 and HTTP/2 without TLS.
 func serveStd(t *testing.T, h http.Handler) *httptest.Server {
 	s := httptest.NewUnstartedServer(h)
-	s.Config.Protocols = new(http.Protocols)
-	s.Config.Protocols.SetHTTP1(true)
-	s.Config.Protocols.SetUnencryptedHTTP2(true)
+	s.Config.Protocols = peers.Protocols(1, 2)
 	s.Config.ErrorLog = log.New(io.Discard, "", 0)
 	s.Start()
 	t.Cleanup(s.Close)
@@ -34,10 +33,7 @@ func serveStd(t *testing.T, h http.Handler) *httptest.Server {
 
 // speaks returns a client of one version of HTTP.
 func speaks(t *testing.T, version int) *http.Client {
-	p := new(http.Protocols)
-	p.SetHTTP1(version == 1)
-	p.SetUnencryptedHTTP2(version == 2)
-	tr := &http.Transport{Protocols: p}
+	tr := &http.Transport{Protocols: peers.Protocols(version)}
 	t.Cleanup(tr.CloseIdleConnections)
 	return &http.Client{Transport: tr}
 }

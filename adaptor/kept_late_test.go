@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/galehttp/gale"
+	"github.com/galehttp/gale/tests/harness/peers"
 )
 
 // lateUser uses what a net/http handler got when that has returned, as a program must not.
@@ -117,10 +118,7 @@ func keptIsOver(t *testing.T, stream bool, way func(*lateUser, *atomic.Bool) err
 	}
 	onEngines(t, server, func(t *testing.T, addr string) {
 		for _, major := range []int{1, 2} {
-			p := new(http.Protocols)
-			p.SetHTTP1(major == 1)
-			p.SetUnencryptedHTTP2(major == 2)
-			tr := &http.Transport{Protocols: p}
+			tr := &http.Transport{Protocols: peers.Protocols(major)}
 			defer tr.CloseIdleConnections()
 			c := &http.Client{Transport: tr, Timeout: time.Minute} // for a test that hangs
 			post := func(path, body string) (http.Header, string) {

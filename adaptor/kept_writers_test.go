@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/galehttp/gale"
+	"github.com/galehttp/gale/tests/harness/peers"
 )
 
 // keepingStream is a body whose WriteTo passes its writer to end, which may keep it.
@@ -97,10 +98,7 @@ func keepWriter(t *testing.T, version int, serve func(*testing.T, int, gale.Requ
 		begun <- true
 		<-goOn
 	})
-	p := new(http.Protocols)
-	p.SetHTTP1(version == 1)
-	p.SetUnencryptedHTTP2(version == 2)
-	tr := &http.Transport{Protocols: p}
+	tr := &http.Transport{Protocols: peers.Protocols(version)}
 	defer tr.CloseIdleConnections()
 	client := &http.Client{Transport: tr, Timeout: time.Minute} // for a test that hangs
 	if resp, err := client.Get(url + "/keep"); err == nil {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/galehttp/gale"
+	"github.com/galehttp/gale/tests/harness/peers"
 )
 
 // A handler may pass its request on with a client, also in a stream or a StreamWriter of its own: the
@@ -19,9 +20,7 @@ func TestPassedRequest(t *testing.T) {
 		b, err := io.ReadAll(r.Body)
 		came <- fmt.Sprint(string(b), err, r.Trailer)
 	}))
-	up.Config.Protocols = new(http.Protocols)
-	up.Config.Protocols.SetHTTP1(true)
-	up.Config.Protocols.SetUnencryptedHTTP2(true)
+	up.Config.Protocols = peers.Protocols(1, 2)
 	up.Start()
 	defer up.Close()
 	ways := map[string]func(ctx *gale.RequestCtx){
@@ -51,10 +50,7 @@ func TestPassedRequest(t *testing.T) {
 							ctx.Error(err.Error(), gale.StatusBadGateway)
 						}
 					})
-					pr := new(http.Protocols)
-					pr.SetHTTP1(out.version == 1)
-					pr.SetUnencryptedHTTP2(out.version == 2)
-					tr := &http.Transport{Protocols: pr}
+					tr := &http.Transport{Protocols: peers.Protocols(out.version)}
 					defer tr.CloseIdleConnections()
 					for range 2 {
 						body, w := io.Pipe()

@@ -11,6 +11,7 @@ import (
 
 	"github.com/galehttp/gale"
 	"github.com/galehttp/gale/reverse"
+	"github.com/galehttp/gale/tests/harness/peers"
 )
 
 // A request that is over, for whatever reason, leaves no connection of the upstream behind, on all
@@ -46,10 +47,7 @@ func TestProxyGivesConnBack(t *testing.T) {
 						p.Handler(ctx)
 					}
 				})
-				pr := new(http.Protocols)
-				pr.SetHTTP1(out.version == 1)
-				pr.SetUnencryptedHTTP2(out.version == 2)
-				tr := &http.Transport{Protocols: pr, DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
+				tr := &http.Transport{Protocols: peers.Protocols(out.version), DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
 					c, err := new(net.Dialer).DialContext(ctx, network, addr)
 					if err == nil { // a client that only ends its side may wait for the response
 						err = c.(*net.TCPConn).SetLinger(0)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/galehttp/gale"
 	"github.com/galehttp/gale/adaptor"
+	"github.com/galehttp/gale/tests/harness/peers"
 )
 
 // What a handler reads of a request's body after its response has begun, or a stream of the response
@@ -141,10 +142,7 @@ func TestExpectThenReadAfterHead(t *testing.T) {
 // post sends a body, and returns that of the response.
 func post(t *testing.T, url string, version int, body io.Reader) io.Reader {
 	t.Helper()
-	p := new(http.Protocols)
-	p.SetHTTP1(version == 1)
-	p.SetUnencryptedHTTP2(version == 2)
-	tr := &http.Transport{Protocols: p}
+	tr := &http.Transport{Protocols: peers.Protocols(version)}
 	t.Cleanup(tr.CloseIdleConnections)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // for a test that hangs
 	t.Cleanup(cancel)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/galehttp/gale"
 	"github.com/galehttp/gale/reverse"
+	"github.com/galehttp/gale/tests/harness/peers"
 )
 
 // An upstream gets the same request whatever protocol the client speaks, except Via.
@@ -43,9 +44,7 @@ func testHTTP2Fields(t *testing.T) {
 		p.Close()
 	})
 	ask := func(major int, method, path, body string, sized bool, fields ...string) string {
-		protocols := new(http.Protocols)
-		protocols.SetHTTP1(major == 1)
-		protocols.SetUnencryptedHTTP2(major == 2)
+		protocols := peers.Protocols(major)
 		tr := &http.Transport{Protocols: protocols, DisableCompression: true, ExpectContinueTimeout: wait}
 		defer tr.CloseIdleConnections()
 		var from io.Reader

@@ -21,12 +21,12 @@ import (
 	"github.com/galehttp/gale"
 	"github.com/galehttp/gale/reverse"
 	"github.com/galehttp/gale/tests/harness/await"
+	"github.com/galehttp/gale/tests/harness/peers"
 )
 
 // overHTTP2 is a client that speaks HTTP/2 without TLS.
 func overHTTP2(t *testing.T) *http.Client {
-	tr := &http.Transport{Protocols: new(http.Protocols), DisableCompression: true, ExpectContinueTimeout: wait}
-	tr.Protocols.SetUnencryptedHTTP2(true)
+	tr := &http.Transport{Protocols: peers.Protocols(2), DisableCompression: true, ExpectContinueTimeout: wait}
 	t.Cleanup(tr.CloseIdleConnections)
 	return &http.Client{Transport: tr, Timeout: wait}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/galehttp/gale"
 	"github.com/galehttp/gale/adaptor"
 	"github.com/galehttp/gale/reverse"
+	"github.com/galehttp/gale/tests/harness/peers"
 )
 
 // A request of whose streamed body a handler before the proxy has read a part isn't sent to
@@ -68,9 +69,7 @@ func testBodyPeekedBefore(t *testing.T) {
 func serveOutside(t *testing.T, outside string, h gale.RequestHandler) string {
 	if outside == "net/http" {
 		s := httptest.NewUnstartedServer(adaptor.NewHTTPHandler(h))
-		s.Config.Protocols = new(http.Protocols)
-		s.Config.Protocols.SetHTTP1(true)
-		s.Config.Protocols.SetUnencryptedHTTP2(true)
+		s.Config.Protocols = peers.Protocols(1, 2)
 		s.Start()
 		t.Cleanup(s.Close)
 		return s.URL
@@ -87,8 +86,5 @@ func serveOutside(t *testing.T, outside string, h gale.RequestHandler) string {
 
 // clientOf returns a client of net/http that speaks one version of HTTP.
 func clientOf(version int) *http.Client {
-	p := new(http.Protocols)
-	p.SetHTTP1(version == 1)
-	p.SetUnencryptedHTTP2(version == 2)
-	return &http.Client{Transport: &http.Transport{Protocols: p, DisableKeepAlives: true}}
+	return &http.Client{Transport: &http.Transport{Protocols: peers.Protocols(version), DisableKeepAlives: true}}
 }

@@ -16,38 +16,24 @@ import (
 
 	"github.com/galehttp/gale"
 	"github.com/galehttp/gale/internal/wsframe"
+	"github.com/galehttp/gale/tests/harness/peers"
 )
 
 // scripted starts a server that calls serve with each connection and the head of the request.
 // It returns its address.
 func scripted(t testing.TB, serve func(nc net.Conn, head string)) string {
 	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { ln.Close() })
-	go func() {
-		for {
-			nc, err := ln.Accept()
+	return peers.ServeConns(t, func(_ int, nc net.Conn) {
+		r, head := bufio.NewReader(nc), ""
+		for !strings.HasSuffix(head, "\r\n\r\n") {
+			line, err := r.ReadString('\n')
 			if err != nil {
 				return
 			}
-			go func() {
-				defer nc.Close()
-				r, head := bufio.NewReader(nc), ""
-				for !strings.HasSuffix(head, "\r\n\r\n") {
-					line, err := r.ReadString('\n')
-					if err != nil {
-						return
-					}
-					head += line
-				}
-				serve(nc, head)
-			}()
+			head += line
 		}
-	}()
-	return ln.Addr().String()
+		serve(nc, head)
+	})
 }
 
 // field returns the value of a field of a request's head.

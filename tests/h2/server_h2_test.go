@@ -985,9 +985,7 @@ func TestH2ServeConn(t *testing.T) {
 		}
 		served <- err
 	}()
-	p := new(http.Protocols)
-	p.SetUnencryptedHTTP2(true)
-	tr := &http.Transport{Protocols: p, DialContext: func(context.Context, string, string) (net.Conn, error) { return ln.Dial() }}
+	tr := &http.Transport{Protocols: peers.Protocols(2), DialContext: func(context.Context, string, string) (net.Conn, error) { return ln.Dial() }}
 	resp, err := (&http.Client{Transport: tr}).Get("http://h/")
 	if err != nil {
 		t.Fatal(err)

@@ -99,8 +99,7 @@ func TestCollectedH2BodiesUseMemoryAgain(t *testing.T) {
 	peers.OnEngines(t, func(t *testing.T, e gale.Engine) {
 		s := &gale.Server{Engine: e, MaxRequestBodySize: size, HTTP2: gale.HTTP2Config{H2C: true}}
 		ts := harness.Start(t, s, func(ctx *gale.RequestCtx) { ctx.SetBodyString(fmt.Sprint(len(ctx.PostBody()))) })
-		tr := &http.Transport{Protocols: new(http.Protocols)}
-		tr.Protocols.SetUnencryptedHTTP2(true)
+		tr := &http.Transport{Protocols: peers.Protocols(2)}
 		defer tr.CloseIdleConnections()
 		for _, length := range []int64{size, -1} {
 			send := func() {

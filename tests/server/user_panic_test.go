@@ -290,9 +290,7 @@ func ask1(c *peers.Conn, request string) {
 
 // askH2 sends a request over HTTP/2 and reads the response, which may be broken.
 func askH2(t *testing.T, addr string, expects bool) {
-	p := new(http.Protocols)
-	p.SetUnencryptedHTTP2(true)
-	tr := &http.Transport{Protocols: p}
+	tr := &http.Transport{Protocols: peers.Protocols(2)}
 	defer tr.CloseIdleConnections()
 	req, err := http.NewRequestWithContext(t.Context(), "GET", "http://"+addr, nil)
 	if expects {

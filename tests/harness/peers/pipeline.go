@@ -84,38 +84,7 @@ func (DiscardLog) Printf(string, ...any) {}
 // ServePipes serves h until the test ends.
 func ServePipes(t testing.TB, h PipeHandler) (addr string) {
 	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var wg sync.WaitGroup
-	var mu sync.Mutex
-	var conns []net.Conn
-	wg.Go(func() {
-		for n := 1; ; n++ {
-			c, err := ln.Accept()
-			if err != nil {
-				return
-			}
-			mu.Lock()
-			conns = append(conns, c)
-			mu.Unlock()
-			wg.Go(func() {
-				defer c.Close()
-				h(n, c, bufio.NewReader(c))
-			})
-		}
-	})
-	t.Cleanup(func() {
-		ln.Close()
-		mu.Lock()
-		for _, c := range conns {
-			c.Close()
-		}
-		mu.Unlock()
-		wg.Wait()
-	})
-	return ln.Addr().String()
+	return ServeConns(t, func(n int, c net.Conn) { h(n, c, bufio.NewReader(c)) })
 }
 
 // PipeRequest reads a request and returns its method, path and body. At the end of the

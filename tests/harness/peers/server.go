@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -286,4 +287,50 @@ type Printed struct{ *Log }
 func (p Printed) Write(b []byte) (int, error) {
 	p.Printf("%s", strings.TrimSuffix(string(b), "\n"))
 	return len(b), nil
+}
+
+// ServeConns calls serve with each connection to a listener on loopback, n from 1 on, and closes
+// the connection when it returns. At the end of the test it closes them all, and waits for serve.
+func ServeConns(t testing.TB, serve func(n int, c net.Conn)) (addr string) {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	var conns []net.Conn
+	wg.Go(func() {
+		for n := 1; ; n++ {
+			c, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			mu.Lock()
+			conns = append(conns, c)
+			mu.Unlock()
+			wg.Go(func() {
+				defer c.Close()
+				serve(n, c)
+			})
+		}
+	})
+	t.Cleanup(func() {
+		ln.Close()
+		mu.Lock()
+		for _, c := range conns {
+			c.Close()
+		}
+		mu.Unlock()
+		wg.Wait()
+	})
+	return ln.Addr().String()
+}
+
+// Protocols returns versions of HTTP without TLS, 1 or 2, for clients and servers of net/http.
+func Protocols(versions ...int) *http.Protocols {
+	p := new(http.Protocols)
+	p.SetHTTP1(slices.Contains(versions, 1))
+	p.SetUnencryptedHTTP2(slices.Contains(versions, 2))
+	return p
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/galehttp/gale/internal/head"
 	"github.com/galehttp/gale/internal/measure/figures"
 	"github.com/galehttp/gale/internal/msg"
+	"github.com/galehttp/gale/tests/harness/peers"
 )
 
 // serveHTTP2 serves HTTP/2 with package net/http, in the clear or over TLS.
@@ -183,8 +184,7 @@ func TestHTTP2FewerStreams(t *testing.T) {
 	onNetworks(t, func(t *testing.T, do func(*Plan) *figures.Run) {
 		for _, rate := range []float64{0, 2000} {
 			ln := listen(t)
-			s := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {}), Protocols: new(http.Protocols)}
-			s.Protocols.SetUnencryptedHTTP2(true)
+			s := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {}), Protocols: peers.Protocols(2)}
 			s.HTTP2 = &http.HTTP2Config{MaxConcurrentStreams: 2}
 			go s.Serve(ln)
 			t.Cleanup(func() { s.Close() })

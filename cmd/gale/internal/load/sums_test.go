@@ -12,6 +12,7 @@ import (
 
 	"github.com/galehttp/gale/internal/head"
 	"github.com/galehttp/gale/internal/measure/figures"
+	"github.com/galehttp/gale/tests/harness/peers"
 )
 
 // TestRunSums proves that targets, steps, intervals, statuses and errors add up to the
@@ -77,9 +78,7 @@ func TestRunSums(t *testing.T) {
 
 // serveBoth serves HTTP/1.1 and HTTP/2 in the clear.
 func serveBoth(t *testing.T, h http.HandlerFunc) string {
-	s := &http.Server{Handler: h, ErrorLog: log.New(io.Discard, "", 0), Protocols: new(http.Protocols)}
-	s.Protocols.SetHTTP1(true)
-	s.Protocols.SetUnencryptedHTTP2(true)
+	s := &http.Server{Handler: h, ErrorLog: log.New(io.Discard, "", 0), Protocols: peers.Protocols(1, 2)}
 	ln := listen(t)
 	go s.Serve(ln)
 	t.Cleanup(func() { s.Close() })
