@@ -25,29 +25,36 @@ import (
 // fail.
 type outer struct {
 	nc      conn
-	tlsConn tlsConn // over nc
-	mu      sync.Mutex
-	sending atomic.Bool         // Flush or SendInterim runs, under mu
-	given   atomic.Bool         // to a RequestCtx
-	w       http.ResponseWriter // nil when the request is over
+	tlsConn tlsConn     // over nc
+	given   atomic.Bool // to a RequestCtx
 	rc      *http.ResponseController
 	r       *http.Request
 	body    *attachedBody // nil if there is none
-	sealed  bool          // the handler timed out: it can't change the response anymore
-	begun   bool          // the head was given to w
-	framing framing       // of the body, when begun is set
-	duplex  bool          // the request's body is read while the response is sent, see openDuplex
-	asked   bool          // the client was sent a 100 before the head
-	taken   bool          // the connection was hijacked
-	// answered: the handler has returned, and what is left of the response is being sent, without mu.
-	answered bool
-	ended    bool       // the handler has returned; doneMu guards it
-	sent     int64      // bytes of the body that were sent, under mu while the handler runs
-	length   int64      // of the body, as declared when the head was given to w; 0 if it isn't known
-	remote   net.Addr   // made at the first use
-	writeBy  *time.Time // the write deadline that the handler has set, nil if it hasn't
+
+	// sendMu is held while something of the response is given to net/http, which may wait for the
+	// client. The handler doesn't send anymore when a stream is sent: that is done without sendMu. It is
+	// locked before mu, and not under RequestCtx.mu.
+	sendMu  sync.Mutex
+	begun   bool    // the head was given to w
+	framing framing // of the body, when begun is set
+	duplex  bool    // the request's body is read while the response is sent, see openDuplex
+	asked   bool    // the client was sent a 100 before the head
+	sent    int64   // bytes of the body that were sent
+	length  int64   // of the body, as declared when the head was given to w; 0 if it isn't known
+
+	// mu guards the fields below, and the deadlines. It is locked after RequestCtx.mu, and not held
+	// while something is sent.
+	mu       sync.Mutex
+	w        http.ResponseWriter // nil when the request is over; sendMu guards it, too: changes take both locks
+	taken    bool                // the connection was hijacked; guarded as w is
+	sending  bool                // Flush or SendInterim runs
+	sealed   bool                // the handler timed out: it can't change the response anymore
+	answered bool                // the handler has returned, and what is left of the response is being sent
+	remote   net.Addr            // made at the first use
+	writeBy  *time.Time          // the write deadline that the handler has set, nil if it hasn't
 
 	doneMu sync.Mutex // locked after RequestCtx.mu, and not held while something is sent
+	ended  bool       // the handler has returned
 	done   door.Done  // of the RequestCtx, after it was asked for
 }
 
@@ -174,6 +181,41 @@ func (o *outer) writeDeadline() time.Time {
 
 func (o *outer) Context() context.Context { return o.r.Context() }
 
+// beginSend announces that the handler sends something, and reports whether it may: then it holds sendMu
+// until endSend. seal finds either that something is sent, or that nothing will be.
+func (o *outer) beginSend() bool {
+	o.sendMu.Lock()
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.sending = o.open(); !o.sending {
+		o.sendMu.Unlock()
+	}
+	return o.sending
+}
+
+// open reports whether the handler may change the response. The caller holds mu.
+func (o *outer) open() bool { return o.w != nil && !o.taken && !o.sealed }
+
+// endSend ends what beginSend has begun.
+func (o *outer) endSend() {
+	o.mu.Lock()
+	o.sending = false
+	o.mu.Unlock()
+	o.sendMu.Unlock()
+}
+
+// seal takes the response away from a handler that timed out. What the handler is sending it breaks
+// off, since that may wait for the client, and reports that it did.
+func (o *outer) seal() (cut bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.sealed = true
+	if o.sending {
+		_ = o.rc.SetWriteDeadline(time.Unix(1, 0))
+	}
+	return o.sending
+}
+
 // Trailers appends the fields of the request's trailer section that have arrived. After the
 // handler there are none: net/http may be reading the rest of the body, which changes r.Trailer.
 func (o *outer) Trailers(f *msg.Fields) {
@@ -244,10 +286,12 @@ func (o *outer) endReads() {
 // HijackNow takes the connection over from net/http. For the program, which gives ctx, that is too late
 // when the response is being sent: a part of it would be lost.
 func (o *outer) HijackNow(ctx *gale.RequestCtx) (net.Conn, error) {
+	o.sendMu.Lock()
+	defer o.sendMu.Unlock()
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	switch {
-	case o.w == nil || o.taken || o.sealed:
+	case !o.open():
 		return nil, gale.ErrNilConnection
 	case o.answered && ctx != nil:
 		return nil, errAnswered
@@ -292,16 +336,21 @@ func (c *bufferedConn) CloseWrite() error {
 // it has read it (golang/go#67940). So the map could never be changed afterwards, for the final
 // response.
 func (o *outer) SendInterim(_ *gale.RequestCtx, statusCode int, h *gale.ResponseHeader) error {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.w == nil || o.begun || o.taken || o.sealed {
+	if o.r.ProtoMajor >= 2 { // as for clients of HTTP/1.0
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		if !o.open() {
+			return errOver
+		}
+		return nil
+	}
+	if !o.beginSend() {
 		return errOver
 	}
-	if o.r.ProtoMajor >= 2 {
-		return nil // as for clients of HTTP/1.0
+	defer o.endSend()
+	if o.begun {
+		return errOver
 	}
-	o.sending.Store(true)
-	defer o.sending.Store(false)
 	to := o.w.Header()
 	before := to.Clone()
 	if h != nil {
@@ -327,14 +376,11 @@ func (o *outer) awaits100() bool {
 
 // Flush sends the head and the body so far, and empties the body.
 func (o *outer) Flush(ctx *gale.RequestCtx) error {
-	resp := &ctx.Response
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.w == nil || o.taken || o.sealed {
+	if !o.beginSend() {
 		return gale.ErrNilConnection
 	}
-	o.sending.Store(true)
-	defer o.sending.Store(false)
+	defer o.endSend()
+	resp := &ctx.Response
 	length := resp.Header.ContentLength()
 	if length == 0 || o.skips(resp) {
 		length = -1
@@ -357,7 +403,7 @@ func (o *outer) Flush(ctx *gale.RequestCtx) error {
 // status is that of a success; otherwise Read fails.
 func (o *outer) openDuplex(status int) {
 	b := o.body
-	if b == nil || o.begun || o.sealed || b.whole.Load() {
+	if b == nil || o.begun || b.whole.Load() {
 		return
 	}
 	if o.r.ProtoMajor < 2 && (!o.wrapped() || b.n.Load() > 0 || b.reading.Load()) {
@@ -556,9 +602,11 @@ func (o *outer) short() error {
 
 // end separates o from net/http.
 func (o *outer) end() {
+	o.sendMu.Lock()
 	o.mu.Lock()
 	o.w = nil
 	o.mu.Unlock()
+	o.sendMu.Unlock()
 	if o.body != nil {
 		o.body.closed.Store(true)
 	}

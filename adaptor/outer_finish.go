@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/http"
 	"os"
-	"time"
 
 	"github.com/galehttp/gale"
 	"github.com/galehttp/gale/internal/door"
@@ -16,9 +15,9 @@ import (
 
 // finish sends the response of ctx, or the unsent rest of it, and reports whether all was sent.
 func (o *outer) finish(ctx *gale.RequestCtx) (sent bool) {
-	o.mu.Lock()
+	o.sendMu.Lock() // another goroutine may still send
 	taken := o.taken
-	o.mu.Unlock()
+	o.sendMu.Unlock()
 	if taken {
 		return false
 	}
@@ -94,8 +93,8 @@ func (o *outer) answer(resp *gale.Response) {
 
 // finishBytes sends a body that is in memory. A ResponseWriter may panic.
 func (o *outer) finishBytes(resp *gale.Response) error {
-	o.mu.Lock()
-	defer o.mu.Unlock()
+	o.sendMu.Lock()
+	defer o.sendMu.Unlock()
 	o.begin(resp, o.memoryLength(resp))
 	return o.writeBytes(o.w, resp)
 }
@@ -116,13 +115,13 @@ func (o *outer) tellSent(ctx *gale.RequestCtx, complete bool) {
 	if !ok {
 		return
 	}
-	o.mu.Lock()
 	err := error(nil)
 	if !complete {
 		err = errNotSent
 	}
+	o.sendMu.Lock()
 	sent := o.sent
-	o.mu.Unlock()
+	o.sendMu.Unlock()
 	tell(sent, err)
 }
 
@@ -132,17 +131,10 @@ var errNotSent = errors.New("adaptor: the response was not sent completely")
 // the handler has sent a part of its response, the response is aborted. It reports whether the
 // response was sent.
 func (o *outer) finishTimedOut(ctx *gale.RequestCtx) (sent bool) {
-	cut := false
-	if !o.mu.TryLock() {
-		if o.sending.Load() { // this may take long: the client must read
-			cut = true
-			_ = o.rc.SetWriteDeadline(time.Unix(1, 0))
-		}
-		o.mu.Lock()
-	}
-	o.sealed = true
+	cut := o.seal()
+	o.sendMu.Lock() // what was being sent has ended
 	begun, taken := o.begun, o.taken
-	o.mu.Unlock()
+	o.sendMu.Unlock()
 	switch {
 	case taken:
 		return false
@@ -168,7 +160,9 @@ func (o *outer) finishStream(resp *gale.Response) error {
 	if o.skips(resp) {
 		length = 0
 	}
-	o.openDuplex(resp.StatusCode())
+	if !o.sealed { // a handler that timed out reads no more
+		o.openDuplex(resp.StatusCode())
+	}
 	o.begin(resp, length)
 	if resp.ImmediateHeaderFlush && o.framing != noBody {
 		if err := o.rc.Flush(); err != nil {
