@@ -159,8 +159,12 @@ func (o *ownExchange) write(p []byte) error {
 	if d := limit(o.x.p.BodyIdleTimeout, DefaultBodyIdleTimeout); d > 0 {
 		_ = o.nc.SetWriteDeadline(time.Now().Add(d))
 	}
+	// Why there was an interrupt is known before it: the new deadline may have replaced longAgo.
 	if cause := o.x.ended(); cause != nil {
 		return cause
+	}
+	if o.body != nil && o.body.stopped.Load() {
+		return io.ErrClosedPipe
 	}
 	_, err := o.nc.Write(p)
 	return err
@@ -173,6 +177,9 @@ func (o *ownExchange) end(whole bool) {
 	keep := whole && sent && o.keep && o.br.Buffered() == 0
 	if o.unwatch != nil {
 		keep = o.unwatch() && keep
+	}
+	if o.body != nil {
+		o.body.stopped.Store(true) // before the interrupt, see write
 	}
 	if !keep {
 		o.interrupt() // a write of the body
@@ -304,10 +311,9 @@ func (b *requestBody) finish() {
 	b.sent.Store(true)
 }
 
-// stop ends the sending and waits until it has ended. A blocked write was ended by
-// the connection's deadline.
+// stop waits until the sending has ended. stopped is set, and a blocked write was ended by the
+// connection's deadline.
 func (b *requestBody) stop() {
-	b.stopped.Store(true)
 	b.start()
 	b.end()
 	<-b.done
