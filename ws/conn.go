@@ -36,7 +36,8 @@ type Conn struct {
 
 	// What the holder of reading uses.
 	reading turn
-	wanted  atomic.Int32 // calls that wait for reading, for which a Ping gives it up
+	wanted  atomic.Int32  // calls that wait for reading, for which a Ping gives it up
+	poked   atomic.Uint32 // how often pokeReads was called
 	in      connInput
 	msgs    *connMessages // nil if none is held
 	parser  wsframe.Reader

@@ -92,7 +92,10 @@ func (c *Conn) unlockReading() {
 
 // pokeReads makes the call that waits for bytes look again whether it must end. If none
 // waits, the next one sets the deadline anew.
-func (c *Conn) pokeReads() { _ = c.nc.SetReadDeadline(longAgo) }
+func (c *Conn) pokeReads() {
+	c.poked.Add(1) // before the deadline, see fill
+	_ = c.nc.SetReadDeadline(longAgo)
+}
 
 // pokeWrites is pokeReads for writes.
 func (c *Conn) pokeWrites() { _ = c.nc.SetWriteDeadline(longAgo) }
@@ -149,7 +152,8 @@ func (in *connInput) room(size int) []byte {
 func (c *Conn) fill(into []byte) (n int, err error) {
 	in := &c.in
 	in.since, in.pinged = 0, false
-	for strays := 0; ; strays++ {
+	strays, poked := 0, c.poked.Load()
+	for {
 		in.into, in.n, in.err, in.stop = into, 0, nil, false
 		if c.raw != nil {
 			err = c.raw.Read(in.onRead)
@@ -163,10 +167,13 @@ func (c *Conn) fill(into []byte) (n int, err error) {
 		case err == nil:
 			err = in.err
 		}
-		switch {
-		case err == nil:
+		if err == nil {
 			return in.n, nil
-		case !isTimeout(err) || strays > 1000:
+		}
+		if now := c.poked.Load(); now != poked {
+			strays, poked = 0, now // other calls explain it
+		}
+		if strays++; !isTimeout(err) || strays > maxStrays {
 			return 0, c.lost(err)
 		}
 		if err := c.mayWait(true); err != nil {
@@ -174,6 +181,10 @@ func (c *Conn) fill(into []byte) (n int, err error) {
 		}
 	}
 }
+
+// maxStrays is how many timeouts one wait of a connection may have that nothing explains. A connection of
+// a program's own may have them without end.
+const maxStrays = 1000
 
 // lost ends the WebSocket because the connection is broken.
 func (c *Conn) lost(err error) error {

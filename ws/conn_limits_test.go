@@ -291,6 +291,44 @@ func endCalls(t *testing.T, c *Conn) {
 	}
 }
 
+// A call that waits for the end of the message of a Writer ends with the WebSocket.
+func TestConnWriteBehindWriterEnds(t *testing.T) {
+	for _, name := range []string{"Write", "WritePrepared", "WriteJSON", "Writer", "NetConn.Write"} {
+		near, far := net.Pipe()
+		defer far.Close()
+		c := connOver(t, near, &Options{})
+		if _, err := c.Writer(context.Background(), Text); err != nil {
+			t.Fatal("Writer:", err)
+		}
+		if !c.wire.tryLock() {
+			t.Fatal("something is being written")
+		}
+		result := make(chan error, 1)
+		go func() { result <- blockingCalls()[name](c, context.Background()) }()
+		await.Until(t, name+" waits for its turn", func() bool {
+			c.wire.mu.Lock()
+			defer c.wire.mu.Unlock()
+			return c.wire.first != nil
+		})
+		c.wire.unlock()
+		// It gives the turn back when it has seen the Writer, and waits for that.
+		await.Until(t, name+" has had its turn", func() bool {
+			c.wire.mu.Lock()
+			defer c.wire.mu.Unlock()
+			return !c.wire.held
+		})
+		_ = c.CloseNow()
+		select {
+		case err := <-result:
+			if !errors.Is(err, ErrClosed) {
+				t.Errorf("%s returned %v after CloseNow", name, err)
+			}
+		case <-time.After(patience):
+			t.Fatalf("%s hasn't ended with CloseNow", name)
+		}
+	}
+}
+
 // TestCloseEndsInTime proves that Close ends after CloseTimeout, whatever the Conn waits for.
 func TestCloseEndsInTime(t *testing.T) {
 	for kind, pair := range ends {

@@ -172,7 +172,7 @@ func (c *Conn) writeRaw(a, b []byte) (err error) {
 		switch {
 		case o.stop != nil:
 			err = o.stop
-		case err != nil && isTimeout(err) && strays < 1000:
+		case err != nil && isTimeout(err) && strays < maxStrays:
 			if err = c.mayWaitToWrite(true); err == nil {
 				continue
 			}
