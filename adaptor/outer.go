@@ -153,6 +153,9 @@ func (o *outer) SetReadDeadline(t time.Time) error {
 	if o.w == nil || o.sealed {
 		return errOver
 	}
+	if o.body != nil && o.body.closed.Load() {
+		return nil // it would replace the deadline of endReads, which a Read may not have seen yet
+	}
 	return o.rc.SetReadDeadline(t)
 }
 

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -150,4 +151,30 @@ func TestSealBesideSender(t *testing.T) {
 			t.Error("a handler that has timed out can set the write deadline")
 		}
 	})
+}
+
+// readDeadlines is a ResponseWriter that keeps the last read deadline.
+type readDeadlines struct {
+	http.ResponseWriter
+	last time.Time
+}
+
+func (w *readDeadlines) SetReadDeadline(d time.Time) error { w.last = d; return nil }
+
+// A read deadline doesn't replace the one by which CloseRequestBody ends a Read: that may not have
+// seen it yet.
+func TestReadDeadlineAfterCloseBody(t *testing.T) {
+	w := &readDeadlines{ResponseWriter: httptest.NewRecorder()}
+	NewHTTPHandler(func(ctx *gale.RequestCtx) {
+		ctx.CloseRequestBody()
+		if err := ctx.SetReadDeadline(time.Now().Add(time.Hour)); err != nil {
+			t.Error("SetReadDeadline:", err)
+		}
+		if _, err := ctx.RequestBodyStream().Read(make([]byte, 1)); err == nil {
+			t.Error("a Read after CloseRequestBody returned no error")
+		}
+	}).ServeHTTP(w, httptest.NewRequest("POST", "/", io.NopCloser(strings.NewReader("body"))))
+	if !w.last.Equal(time.Unix(1, 0)) {
+		t.Errorf("the read deadline is %v", w.last)
+	}
 }
