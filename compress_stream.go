@@ -16,7 +16,7 @@ const encodeStreamBuffer = 16 << 10
 // encodeStream replaces the body stream of resp with a stream that encodes it while it is
 // read.
 func encodeStream(resp *Response, c compress.Coding, level int) {
-	size := resp.Header.ContentLength()
+	size := resp.Header.s.ContentLength
 	src, sw := resp.bodyStream, resp.streamWriter
 	resp.bodyStream, resp.streamWriter = nil, nil // not closed: the new stream owns them
 	if sw != nil {
@@ -30,7 +30,7 @@ func encodeStream(resp *Response, c compress.Coding, level int) {
 // first Read until the end or Close.
 type encodingReader struct {
 	src    io.Reader
-	left   int   // bytes that src must still give, negative if unknown
+	left   int64 // bytes that src must still give, negative if unknown
 	reason error // of CloseWithError
 	coding compress.Coding
 	level  int
@@ -70,7 +70,7 @@ func (r *encodingReader) Read(p []byte) (int, error) {
 func (r *encodingReader) fill() error {
 	buf := r.in.B[:encodeStreamBuffer]
 	sized := r.left >= 0
-	if sized && r.left < len(buf) {
+	if sized && r.left < int64(len(buf)) {
 		buf = buf[:r.left]
 	}
 	if len(buf) == 0 {
@@ -83,7 +83,7 @@ func (r *encodingReader) fill() error {
 		}
 	}
 	if sized {
-		r.left -= n
+		r.left -= int64(n)
 	}
 	switch {
 	case err == io.EOF && r.left > 0:

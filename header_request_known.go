@@ -150,10 +150,19 @@ func boundaryValue(b []byte) (value, rest []byte) {
 
 // ContentLength returns the length of the body in bytes. It is -1 for a chunked
 // body, and -2 for a request that was received without a length. Such a request has
-// no body (RFC 9112 section 6.3).
+// no body (RFC 9112 section 6.3). On systems of 32 bits it is -1, too, for a length of
+// 2 GiB or more: an int can't hold it, and a shorter one would cut the body.
 func (h *RequestHeader) ContentLength() int {
 	used(h.s.Loan)
-	return int(min(h.s.ContentLength, math.MaxInt))
+	return lengthAsInt(h.s.ContentLength)
+}
+
+// lengthAsInt returns n as an int, or msg.LenChunked if an int can't hold it.
+func lengthAsInt(n int64) int {
+	if n > math.MaxInt {
+		return msg.LenChunked
+	}
+	return int(n)
 }
 
 // SetContentLength sets the length of the body in bytes; a negative length means

@@ -2,7 +2,6 @@ package gale
 
 import (
 	"bytes"
-	"math"
 	"time"
 
 	"github.com/galehttp/gale/internal/bytesconv"
@@ -165,10 +164,11 @@ func (h *ResponseHeader) SetLastModified(t time.Time) {
 // ContentLength returns the length of the body in bytes. It is -1 for a chunked
 // body, and -2 for a body that ends when the connection ends (RFC 9112 section
 // 6.3). It is -3 for a response to HEAD that doesn't say it, which only package
-// adaptor makes.
+// adaptor makes. On systems of 32 bits it is -1, too, for a length of 2 GiB or more: an
+// int can't hold it, and a shorter one would cut the body.
 func (h *ResponseHeader) ContentLength() int {
 	used(h.s.Loan)
-	return int(min(h.s.ContentLength, math.MaxInt))
+	return lengthAsInt(h.s.ContentLength)
 }
 
 // SetContentLength sets the length of the body in bytes. -1 means that the body is

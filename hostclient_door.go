@@ -21,6 +21,18 @@ func init() {
 		s := &h.(*RequestHeader).s
 		s.Trailers.Receive(&s.Fields, section.(*msg.Fields), s.Spelling, head.ShownNever, false)
 	}
+	door.ContentLength = func(h any) int64 {
+		if h, ok := h.(*RequestHeader); ok {
+			used(h.s.Loan)
+			return h.s.ContentLength
+		}
+		used(h.(*ResponseHeader).s.Loan)
+		return h.(*ResponseHeader).s.ContentLength
+	}
+	door.SetContentLength = func(h any, n int64) {
+		used(h.(*ResponseHeader).s.Loan)
+		h.(*ResponseHeader).setLength(n)
+	}
 	door.MayHTTP2 = func(client any) bool {
 		c := client.(*HostClient)
 		p := hostProto(c.h2.proto.Load())

@@ -384,7 +384,7 @@ func (o *outer) Flush(ctx *gale.RequestCtx) error {
 	}
 	defer o.endSend()
 	resp := &ctx.Response
-	length := resp.Header.ContentLength()
+	length := door.ContentLength(&resp.Header)
 	if length == 0 || o.skips(resp) {
 		length = -1
 	}
@@ -436,7 +436,7 @@ func (o *outer) wrapped() bool {
 
 // begin passes status and fields to net/http, at its first call only. length is the
 // length of the body, negative if it isn't known.
-func (o *outer) begin(resp *gale.Response, length int) {
+func (o *outer) begin(resp *gale.Response, length int64) {
 	if o.begun {
 		return
 	}
@@ -481,7 +481,7 @@ const (
 )
 
 // frame sets the framing by which net/http sends the body, and the fields that make it do so.
-func (o *outer) frame(resp *gale.Response, length int) {
+func (o *outer) frame(resp *gale.Response, length int64) {
 	to, status, old := o.w.Header(), resp.StatusCode(), !o.r.ProtoAtLeast(1, 1)
 	if old {
 		to.Del("Trailer") // HTTP/1.0 has none
@@ -494,9 +494,9 @@ func (o *outer) frame(resp *gale.Response, length int) {
 		to.Set("Content-Length", "0")
 		return
 	case length > 0 && (mayHaveContent(status) || status == http.StatusNotModified):
-		o.length = int64(length)
+		o.length = length
 		if to.Get("Trailer") == "" { // or net/http sends no trailers
-			to.Set("Content-Length", strconv.Itoa(length))
+			to.Set("Content-Length", strconv.FormatInt(length, 10))
 		}
 	}
 	switch {
@@ -515,7 +515,7 @@ func (o *outer) endsBare(resp *gale.Response) bool {
 	if o.begun {
 		return o.framing == untilClose
 	}
-	return !o.r.ProtoAtLeast(1, 1) && resp.IsBodyStream() && resp.Header.ContentLength() < 0 && !o.bodyless(resp)
+	return !o.r.ProtoAtLeast(1, 1) && resp.IsBodyStream() && door.ContentLength(&resp.Header) < 0 && !o.bodyless(resp)
 }
 
 // connects reports whether the request asks for a tunnel: it is a CONNECT to a host.
@@ -546,20 +546,20 @@ func (o *outer) skips(resp *gale.Response) bool {
 
 // memoryLength returns the length of a body in memory, as the head states it. If no body is
 // sent, it may be the length of the body that a GET would get.
-func (o *outer) memoryLength(resp *gale.Response) int {
+func (o *outer) memoryLength(resp *gale.Response) int64 {
 	if o.skips(resp) {
 		return 0
 	}
 	if n := len(resp.Body()); n > 0 || !o.bodyless(resp) {
-		return n
+		return int64(n)
 	}
-	return resp.Header.ContentLength()
+	return door.ContentLength(&resp.Header)
 }
 
 // streamLength returns the length of a body that is a stream, negative if it isn't known. A header
 // with a status that has no body takes no length; the status that was flushed may have one.
-func (o *outer) streamLength(resp *gale.Response) int {
-	n := resp.Header.ContentLength()
+func (o *outer) streamLength(resp *gale.Response) int64 {
+	n := door.ContentLength(&resp.Header)
 	if n == 0 && o.framing != noBody && !hasBody(resp.StatusCode()) {
 		return -1
 	}
@@ -585,7 +585,7 @@ func (o *outer) writeStream(w io.Writer, resp *gale.Response) error {
 	if o.framing == noBody {
 		return resp.CloseBodyStream()
 	}
-	n := int64(o.streamLength(resp))
+	n := o.streamLength(resp)
 	if left := o.length - o.sent; o.length > 0 && (n < 0 || n > left) {
 		n = left
 	}

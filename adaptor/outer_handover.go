@@ -116,8 +116,8 @@ func (o *outer) writeWhole(c net.Conn, resp *gale.Response) error {
 			return err
 		}
 		o.framing, o.length = inChunks, 0
-		if n := resp.Header.ContentLength(); n >= 0 {
-			o.framing, o.length = sized, int64(n)
+		if n := door.ContentLength(&resp.Header); n >= 0 {
+			o.framing, o.length = sized, n
 		}
 		return o.writeRest(c, resp)
 	}

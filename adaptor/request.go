@@ -79,7 +79,7 @@ func (f *fields) read(r *http.Request, u *url.URL) error {
 	}
 	r.Close = h.ConnectionClose()
 	r.TLS = f.ctx.TLSConnectionState()
-	r.ContentLength, r.TransferEncoding = int64(h.ContentLength()), nil
+	r.ContentLength, r.TransferEncoding = f.head.ContentLength, nil
 	if r.ContentLength == msg.LenChunked {
 		r.TransferEncoding = []string{"chunked"}
 	} else if r.ContentLength < 0 {
@@ -293,7 +293,7 @@ func (f *fields) trailers(t http.Header) http.Header {
 		return nil
 	}
 	ctx, h := f.ctx, &f.ctx.Request.Header
-	if h.ContentLength() != -1 && len(h.PeekTrailerKeys()) == 0 {
+	if f.head.ContentLength != msg.LenChunked && len(h.PeekTrailerKeys()) == 0 {
 		return nil
 	}
 	for name := range h.Trailers() {

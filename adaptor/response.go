@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"net"
 	"net/http"
 	"runtime"
@@ -272,9 +271,7 @@ func (w *response) setLength(h *gale.ResponseHeader, v string) {
 		return
 	}
 	w.length = n
-	if n <= math.MaxInt { // else, with 32 bits, it is chunked
-		h.SetContentLength(int(n))
-	}
+	door.SetContentLength(h, n)
 }
 
 // Write appends to the body.

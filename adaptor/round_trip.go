@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 
 	"github.com/galehttp/gale"
+	"github.com/galehttp/gale/internal/door"
 )
 
 // NewRoundTripper returns an http.RoundTripper that sends requests with a client of Gale:
@@ -115,12 +116,12 @@ func setTarget(r *http.Request, req *gale.Request) {
 // convertResponse returns the response of which resp has the head.
 func convertResponse(r *http.Request, resp *gale.Response) *http.Response {
 	h := &resp.Header
-	status := resp.StatusCode()
+	status, length := resp.StatusCode(), door.ContentLength(h)
 	out := &http.Response{
 		Status:        strconv.Itoa(status) + " " + reason(h, status),
 		StatusCode:    status,
 		Header:        make(http.Header),
-		ContentLength: int64(max(h.ContentLength(), -1)),
+		ContentLength: max(length, -1),
 		Close:         resp.ConnectionClose(),
 		Request:       r,
 	}
@@ -141,7 +142,7 @@ func convertResponse(r *http.Request, resp *gale.Response) *http.Response {
 		}
 		out.Trailer[http.CanonicalHeaderKey(string(name))] = nil
 	}
-	if h.ContentLength() == -1 && out.ProtoMajor == 1 {
+	if length == -1 && out.ProtoMajor == 1 {
 		out.TransferEncoding = []string{"chunked"}
 	}
 	switch stream := resp.BodyStream(); {

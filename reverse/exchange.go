@@ -172,7 +172,8 @@ func (x *exchange) ask() error {
 	if err != nil {
 		return err
 	}
-	// The length says how the body is framed: -1 is chunked, 0 and -2 no body.
+	// The length says how the body is framed: -1 is chunked, or longer than an int can say, and
+	// is sent chunked; 0 and -2 are no body.
 	n := client.Request.Header.ContentLength()
 	streams := n == -1 || n > 0 && !(n <= maxAlong && x.takeBody(body, n))
 	switch {
@@ -311,7 +312,7 @@ func (x *exchange) setResponse() error {
 	case x.resp.IsBodyStream() && !x.hasCome():
 		x.shared = true
 		x.setPatience()
-		length := max(from.ContentLength(), -1)
+		length := max(from.ContentLength(), -1) // also -1 if an int can't hold it
 		for range from.Trailers() {
 			length = -1 // HTTP/1.1 has trailer fields after chunked bodies only
 			break

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/galehttp/gale"
+	"github.com/galehttp/gale/internal/door"
 )
 
 // The defaults of a Proxy.
@@ -187,7 +188,7 @@ func (p *Proxy) Handler(ctx *gale.RequestCtx) {
 	case ctx.IsConnect() || ctx.IsTrace():
 		p.fail(ctx, &Error{StatusCode: gale.StatusMethodNotAllowed, Err: errMethod})
 		return
-	case limit > 0 && int64(max(ctx.Request.Header.ContentLength(), collected(ctx))) > limit:
+	case limit > 0 && max(door.ContentLength(&ctx.Request.Header), collected(ctx)) > limit:
 		p.fail(ctx, &Error{StatusCode: gale.StatusRequestEntityTooLarge, Err: gale.ErrBodyTooLarge})
 		return
 	case ctx.IsOptions() && lastHop(ctx):
@@ -203,11 +204,11 @@ func (p *Proxy) Handler(ctx *gale.RequestCtx) {
 }
 
 // collected returns the length of a body that the server has read completely.
-func collected(ctx *gale.RequestCtx) int {
+func collected(ctx *gale.RequestCtx) int64 {
 	if ctx.Request.Header.ContentLength() != -1 || ctx.RequestBodyStream() != nil {
 		return 0 // it has a length, or is limited as it is read
 	}
-	return len(ctx.Request.Body())
+	return int64(len(ctx.Request.Body()))
 }
 
 // lastHop answers a request that Max-Forwards keeps from being passed on, or

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/galehttp/gale"
+	"github.com/galehttp/gale/internal/door"
 	"github.com/galehttp/gale/cmd/gale/internal/upload"
 	"github.com/galehttp/gale/internal/static"
 )
@@ -29,7 +30,7 @@ func (u *uploads) put(ctx *gale.RequestCtx, dir *upload.Folder, name string) err
 	if err := conditions.check(existing); err != nil {
 		return err
 	}
-	length := int64(ctx.Request.Header.ContentLength())
+	length := door.ContentLength(&ctx.Request.Header)
 	if length > u.max {
 		return u.tooLarge()
 	}

@@ -111,6 +111,14 @@ var ReadResponse func(h any, r *bufio.Reader) error
 // until ctx ends. release gives the connection back, or closes it. Package gale sets it.
 var AcquireConn func(ctx context.Context, c any) (nc net.Conn, release func(keep bool), err error)
 
+// ContentLength is the method ContentLength of h, a *gale.RequestHeader or *gale.ResponseHeader,
+// for lengths that an int doesn't hold, too. Package gale sets it.
+var ContentLength func(h any) int64
+
+// SetContentLength is the method SetContentLength of h, a *gale.ResponseHeader, for any n >= 0.
+// Package gale sets it.
+var SetContentLength func(h any, n int64)
+
 // MayHTTP2 reports whether the next request of c, a *gale.HostClient, may go over HTTP/2.
 // Package gale sets it.
 var MayHTTP2 func(c any) bool
