@@ -52,7 +52,7 @@ func (s *Server) listenTCP(addr string) (net.Listener, error) {
 	return ln, err
 }
 
-// listenUNIX listens on the UNIX socket addr. It removes an unused socket at addr first.
+// listenUNIX listens on the UNIX socket addr. It removes a socket at addr first.
 func (s *Server) listenUNIX(addr string, mode os.FileMode) (net.Listener, error) {
 	if fi, err := os.Lstat(addr); err == nil && fi.Mode()&fs.ModeSocket == 0 {
 		return nil, fmt.Errorf("gale: %s exists and is not a socket", addr)
@@ -60,23 +60,9 @@ func (s *Server) listenUNIX(addr string, mode os.FileMode) (net.Listener, error)
 	if err := os.Remove(addr); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("gale: removing the old socket: %w", err)
 	}
-	ln, err := net.Listen("unix", addr)
+	ln, err := sockopt.ListenUNIX(addr, mode, s.ListenConfig.Backlog)
 	if err != nil {
-		return nil, err
-	}
-	if err := os.Chmod(addr, mode); err != nil {
-		ln.Close()
-		return nil, fmt.Errorf("gale: setting the mode of the socket: %w", err)
-	}
-	if n := s.ListenConfig.Backlog; n > 0 {
-		c, err := ln.(*net.UnixListener).SyscallConn()
-		if err == nil {
-			err = sockopt.SetBacklog(c, n)
-		}
-		if err != nil {
-			ln.Close()
-			return nil, fmt.Errorf("gale: setting the backlog of the socket: %w", err)
-		}
+		return nil, fmt.Errorf("gale: %w", err)
 	}
 	return ln, nil
 }

@@ -75,9 +75,12 @@ func (s *Server) ListenAndServe(addr string) error {
 	return s.Serve(ln)
 }
 
-// ListenAndServeUNIX listens on the UNIX socket addr with the given file mode and serves
-// it. If addr is a socket that was left there, it is removed first. Any other file at
-// addr is an error; fasthttp removes it.
+// ListenAndServeUNIX listens on the UNIX socket at the path addr and serves it. A socket at addr is
+// removed first, also if a server still listens on it: that one gets no more connections. Any other
+// file at addr is an error; fasthttp removes it. When serving ends, the socket is removed.
+//
+// mode is the file mode of the socket, whatever the umask is; it says which users may connect. No
+// other user can, not even while the socket is made (except on Windows, where the folder decides).
 func (s *Server) ListenAndServeUNIX(addr string, mode os.FileMode) error {
 	ln, err := s.listenUNIX(addr, mode)
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"github.com/galehttp/gale"
-	"github.com/galehttp/gale/internal/door"
 	"github.com/galehttp/gale/cmd/gale/internal/upload"
+	"github.com/galehttp/gale/internal/door"
 	"github.com/galehttp/gale/internal/static"
 )
 

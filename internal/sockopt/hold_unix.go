@@ -48,14 +48,8 @@ func holdPort(network string, addr *net.TCPAddr) (fd int, err error) {
 
 // bound returns a socket that is bound to sa.
 func bound(family int, sa unix.Sockaddr, dual bool) (fd int, err error) {
-	syscall.ForkLock.RLock()
-	fd, err = unix.Socket(family, unix.SOCK_STREAM, 0)
-	if err == nil {
-		unix.CloseOnExec(fd)
-	}
-	syscall.ForkLock.RUnlock()
-	if err != nil {
-		return -1, os.NewSyscallError("socket", err)
+	if fd, err = socket(family); err != nil {
+		return -1, err
 	}
 	if dual {
 		err = optional(DualStack(uintptr(fd)))

@@ -89,12 +89,6 @@ func (o Options) afterListen(fd uintptr) error {
 	return nil
 }
 
-// SetBacklog lets n connections wait for Accept on the listener c, on systems that
-// support it.
-func SetBacklog(c syscall.RawConn, n int) error {
-	return control(c, func(fd uintptr) error { return optional(Backlog(fd, n)) })
-}
-
 // optional turns the error for an unsupported option into nil.
 func optional(err error) error {
 	if errors.Is(err, errors.ErrUnsupported) {
