@@ -1,13 +1,18 @@
 package gale
 
 import (
+	"cmp"
 	"io"
+	"io/fs"
 	"maps"
 	"math"
+	"math/rand/v2"
 	"mime/multipart"
 	"net/textproto"
 	"os"
+	"path/filepath"
 	"slices"
+	"strconv"
 )
 
 // WriteMultipartForm writes f to w as a body of media type multipart/form-data (RFC 7578)
@@ -71,25 +76,54 @@ func partHeader(name string, fh *multipart.FileHeader) textproto.MIMEHeader {
 	return h
 }
 
-// SaveMultipartFile copies an uploaded file to path and replaces a file that is there. It
-// uses path unchanged, so don't build it from fh.Filename, which the client chose. If the
-// copy fails, the incomplete file is removed.
-func SaveMultipartFile(fh *multipart.FileHeader, path string) (err error) {
+// SaveMultipartFile copies an uploaded file to path. It uses path unchanged, so don't build it
+// from fh.Filename, which the client chose.
+//
+// A file that is there is replaced when the copy is complete: the copy is written to a new file
+// in the same folder, which needs the right to make files there, and renamed. After an error the
+// old file is as before. The copy has the permissions of the old file, and no other attributes of
+// it, or those of a file that os.Create makes. If path is a symbolic link, the file that it leads
+// to is replaced. A device or a pipe is written to.
+func SaveMultipartFile(fh *multipart.FileHeader, path string) error {
 	src, err := fh.Open()
 	if err != nil {
 		return err
 	}
 	defer src.Close()
-	dst, err := os.Create(path)
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		path = real
+	}
+	old, err := os.Stat(path)
+	if err == nil && !old.Mode().IsRegular() {
+		dst, err := os.OpenFile(path, os.O_WRONLY, 0)
+		if err != nil {
+			return err
+		}
+		_, err = io.Copy(dst, src)
+		return cmp.Or(err, dst.Close())
+	}
+	return replaceFile(path, src, old)
+}
+
+// replaceFile makes what src has the file at path. old is the file that is there, or nil.
+func replaceFile(path string, src io.Reader, old fs.FileInfo) error {
+	tmp := filepath.Join(filepath.Dir(path), ".gale-"+strconv.FormatUint(rand.Uint64(), 36)+".tmp")
+	dst, err := os.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
 		return err
 	}
 	_, err = io.Copy(dst, src)
-	if closeErr := dst.Close(); err == nil {
-		err = closeErr
+	if err == nil && old != nil {
+		err = dst.Sync() // a loss of power must not leave the name without the content
+	}
+	if err == nil && old != nil {
+		err = dst.Chmod(old.Mode().Perm())
+	}
+	if err = cmp.Or(err, dst.Close()); err == nil {
+		err = os.Rename(tmp, path)
 	}
 	if err != nil {
-		_ = os.Remove(path)
+		_ = os.Remove(tmp)
 	}
 	return err
 }

@@ -30,8 +30,8 @@ var (
 // ExpvarHandler sends the variables of package expvar as one JSON object, sorted by name.
 //
 // If the request has a query argument r, it must be a regular expression of package
-// regexp, and only variables whose names match it are sent. An invalid expression is
-// answered with 400.
+// regexp, and only variables whose names match it are sent. An invalid expression, and one
+// of more than 256 bytes, is answered with 400: a long one can take hundreds of MiB.
 //
 // The handler has two variables of its own: expvarHandlerCalls counts its calls, and
 // expvarRegexpErrors counts calls with an invalid r. It ignores the path and the method,
@@ -56,10 +56,16 @@ func ExpvarHandler(ctx *gale.RequestCtx) {
 	ctx.WriteString("\n}\n")
 }
 
+// maxExpression is the largest length of the argument r in bytes.
+const maxExpression = 256
+
 // pick returns a function that reports whether a name matches r.
 func pick(r []byte) (func(name string) bool, error) {
 	if len(r) == 0 {
 		return func(string) bool { return true }, nil
+	}
+	if len(r) > maxExpression {
+		return nil, fmt.Errorf("r has %d bytes: at most %d are allowed", len(r), maxExpression)
 	}
 	rx, err := regexp.Compile(string(r))
 	if err != nil {

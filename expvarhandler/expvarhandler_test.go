@@ -77,6 +77,16 @@ func TestBadExpression(t *testing.T) {
 	}
 }
 
+// The length of an expression is bounded: a long one with repetitions costs hundreds of MiB.
+func TestLongExpression(t *testing.T) {
+	for n, want := range map[int]int{256: 200, 257: 400, 14_000: 400} {
+		ctx := call("/?r=" + strings.Repeat(".", n))
+		if status, body := ctx.Response.StatusCode(), string(ctx.Response.Body()); status != want || status == 400 && !strings.Contains(body, "at most 256") {
+			t.Errorf("%d bytes: got %d %q, want %d", n, status, body, want)
+		}
+	}
+}
+
 func ExampleExpvarHandler() {
 	requests := expvar.NewInt("requests")
 	handler := func(ctx *gale.RequestCtx) {
