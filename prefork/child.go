@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"strconv"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -24,8 +25,54 @@ func masterID() int {
 	return os.Getppid()
 }
 
+// environment is what the environment of this process says of prefork. While the process serves
+// as a child it is kept here, so that the programs that it starts don't get it.
+type environment struct {
+	mu     sync.Mutex
+	users  int // calls of serveChild
+	values map[string]string
+}
+
+var own environment
+
+// hidden reports whether the process serves as a child.
+func (e *environment) hidden() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.users > 0
+}
+
+// hide takes the variables out of the environment until show is called as often.
+func (e *environment) hide() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.users++; e.users > 1 {
+		return
+	}
+	e.values = make(map[string]string)
+	for _, name := range []string{childVar, masterVar} {
+		if v, ok := os.LookupEnv(name); ok {
+			e.values[name] = v
+			_ = os.Unsetenv(name)
+		}
+	}
+}
+
+func (e *environment) show() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.users--; e.users > 0 {
+		return
+	}
+	for name, v := range e.values {
+		_ = os.Setenv(name, v)
+	}
+}
+
 // serveChild is ListenAndServe in a child.
 func (p *Prefork) serveChild(addr string, serve func(net.Listener) error) error {
+	own.hide()
+	defer own.show()
 	runtime.GOMAXPROCS(1)
 	ln, err := p.childListener(addr)
 	if err != nil {

@@ -48,8 +48,9 @@ var (
 
 // IsChild reports whether this process is a child: whether the environment has
 // FASTHTTP_PREFORK_CHILD=1. The variable has fasthttp's name, so that programs that set
-// or read it still work.
-func IsChild() bool { return os.Getenv(childVar) == "1" }
+// or read it still work. While a ListenAndServe method runs, the environment doesn't have
+// it: programs that a child starts then aren't children.
+func IsChild() bool { return own.hidden() || os.Getenv(childVar) == "1" }
 
 // Logger writes log lines. gale.Logger has the same methods.
 type Logger interface {

@@ -42,6 +42,10 @@ func TestMain(m *testing.M) {
 // program is what the master and the children of the tests run. It prints a line
 // for each event.
 func program(role []string) {
+	if role[0] == "probe" {
+		fmt.Println(prefork.IsChild(), os.Getenv("GALE_PREFORK_MASTER"))
+		return
+	}
 	s := &gale.Server{}
 	s.Handler = func(ctx *gale.RequestCtx) { handle(s, ctx) }
 	p := prefork.New(s)
@@ -99,6 +103,12 @@ func program(role []string) {
 
 func handle(s *gale.Server, ctx *gale.RequestCtx) {
 	switch string(ctx.Path()) {
+	case "/program":
+		cmd := exec.Command(os.Args[0])
+		cmd.Env = append(os.Environ(), roleVar+"=probe")
+		out, err := cmd.Output()
+		fmt.Fprintf(ctx, "%v %s%v", prefork.IsChild(), out, err)
+		return
 	case "/draining":
 		fmt.Fprint(ctx, s.Draining())
 		return
@@ -607,6 +617,17 @@ func TestCommandProducerFiles(t *testing.T) {
 			t.Errorf("%+v: %d files, want %d", tt, got, tt.want)
 		}
 	}
+}
+
+// A program that a child starts isn't a child, and knows no master. The child stays one.
+func TestProgramOfChild(t *testing.T) {
+	tr := start(t)
+	tr.expect("listening")
+	if got, err := tr.get("/program"); err != nil || got != "true false \n<nil>" {
+		t.Errorf("got %q, %v", got, err)
+	}
+	tr.signal(syscall.SIGTERM)
+	tr.end()
 }
 
 func TestIsChild(t *testing.T) {
