@@ -145,7 +145,7 @@ func TestServeFlags(t *testing.T) {
 	dir := t.TempDir()
 	help := serveFlagsHelp()
 	for _, name := range []string{
-		"addr", "auth", "auth-file", "cache", "clean-urls", "compress", "header", "index", "no-listing", "open", "p", "port", "qr", "unix", "unix-mode", "cors", "dotfiles", "drain", "engine", "log", "max-conns", "shutdown-grace", "spa", "tls-cert", "tls-key", "tls-self-signed",
+		"addr", "allow-host", "auth", "auth-file", "cache", "clean-urls", "compress", "header", "index", "no-listing", "open", "p", "port", "qr", "unix", "unix-mode", "cors", "dotfiles", "drain", "engine", "log", "max-conns", "shutdown-grace", "spa", "tls-cert", "tls-key", "tls-self-signed",
 	} {
 		if !strings.Contains(help, "\t-"+name) {
 			t.Errorf("-%s isn't described", name)

@@ -72,6 +72,7 @@ func runServe(args []string, stdout, stderr io.Writer) error {
 		return err
 	}
 	defer ln.Close()
+	cfg.hosts.decide(cfg, ln.Addr())
 	copies, err := cfg.makeCopiesDir()
 	if err != nil {
 		return err

@@ -32,6 +32,7 @@ type serveConfig struct {
 	spa           bool
 	cors          corsFlag
 	auth          authConfig
+	hosts         hostsConfig
 	compress      bool
 	maxConns      int
 	drain         time.Duration
@@ -85,6 +86,7 @@ func (cfg *serveConfig) fileFlags(fs *flag.FlagSet) {
 // accessFlags say who may read.
 func (cfg *serveConfig) accessFlags(fs *flag.FlagSet) {
 	cfg.authFlags(fs)
+	cfg.hosts.flags(fs)
 	fs.Var(&cfg.cors, "cors", "let web pages of all origins read the files, or of one origin with -cors=`origin`")
 }
 

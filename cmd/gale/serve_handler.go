@@ -32,7 +32,7 @@ func (cfg *serveConfig) newHandler(copies *os.Root, logger *slog.Logger) gale.Re
 	if cfg.cors != "" {
 		h = withCORS(h, string(cfg.cors))
 	}
-	h = withFields(h, cfg.fields)
+	h = withFields(withHosts(h, &cfg.hosts), cfg.fields)
 	if cfg.upload.on {
 		h = withSandbox(h)
 	}

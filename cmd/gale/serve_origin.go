@@ -13,8 +13,8 @@ import (
 // site, with the password that the browser knows for it, so this doesn't depend on CORS.
 //
 // It can't recognize a page whose host name was made to lead to this server (DNS
-// rebinding): for the browser, that page has the same origin. Such a page has no password
-// of this server.
+// rebinding): for the browser, that page has the same origin. hostsConfig refuses the name,
+// and such a page has no password of this server.
 func checkOrigin(ctx *gale.RequestCtx) error {
 	h := &ctx.Request.Header
 	cross := refuse(gale.StatusForbidden, "the request comes from a page of another site: open this server's own page and upload there")
