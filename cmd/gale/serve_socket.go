@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"syscall"
 	"time"
+
+	"github.com/galehttp/gale/internal/sockopt"
 )
 
 // defaultSocketMode lets only the user of this process connect.
@@ -47,17 +49,13 @@ func (u *unixFlags) listen() (net.Listener, error) {
 	if err := clearSocket(path); err != nil {
 		return nil, err
 	}
-	ln, err := listenPrivately(path)
+	ln, err := sockopt.ListenUNIX(path, os.FileMode(u.mode), 0)
 	switch {
 	case err == nil:
 	case errors.Is(err, syscall.EINVAL):
 		return nil, usagef("can't make the socket %q: the path is too long for a socket; choose a shorter one with -unix", path)
 	default:
 		return nil, usagef("can't make the socket %q: %v; choose another path with -unix", path, cause(err))
-	}
-	if err := os.Chmod(path, os.FileMode(u.mode)); err != nil {
-		ln.Close()
-		return nil, usagef("can't set the permissions of the socket %q: %v", path, cause(err))
 	}
 	return ln, nil
 }

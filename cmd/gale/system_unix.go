@@ -4,7 +4,6 @@ package main
 
 import (
 	"io/fs"
-	"net"
 	"os"
 	"os/exec"
 	"runtime"
@@ -20,13 +19,6 @@ const (
 	errNotHere = syscall.EADDRNOTAVAIL
 	errRefused = syscall.ECONNREFUSED
 )
-
-// listenPrivately makes a socket that only this user can connect to.
-func listenPrivately(path string) (net.Listener, error) {
-	before := syscall.Umask(0o177) // of the process, which does nothing else yet
-	defer syscall.Umask(before)
-	return net.Listen("unix", path)
-}
 
 // createLocked creates a file and locks it until it is closed. No process finds it at
 // path before it is locked.

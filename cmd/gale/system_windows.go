@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"io/fs"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,9 +18,6 @@ const (
 	errNotHere = windows.WSAEADDRNOTAVAIL
 	errRefused = windows.WSAECONNREFUSED
 )
-
-// listenPrivately makes a socket. The permissions of its folder say who can connect.
-func listenPrivately(path string) (net.Listener, error) { return net.Listen("unix", path) }
 
 // createLocked creates a file and locks it until it is closed: no other process can open
 // it.
