@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// Who may ask: on a loopback address without TLS and -auth, those who ask for a name of this machine.
+// On a loopback address, without TLS and -auth, only requests for names of this machine are served.
 func TestServeHosts(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "a.txt"), []byte("private"), 0o600); err != nil {
