@@ -122,11 +122,7 @@ func (s *Streams) goOn(w *engine.Work, next *engine.Next) {
 		}
 		s.spare = append(s.spare, f)
 	}
-	s.mu.Lock()
-	w.Out = append(w.Out, s.done...)
-	s.done = s.done[:0]
-	idle := s.running == 0
-	s.mu.Unlock()
+	idle := s.collect(w)
 	if idle && (s.ended || s.c.Stopping() && len(w.Unread()) == 0) {
 		next.Op = engine.Close
 	} else {
@@ -136,6 +132,16 @@ func (s *Streams) goOn(w *engine.Work, next *engine.Next) {
 		}
 	}
 	s.disown()
+}
+
+// collect moves the answers of those who lost the connection to the output. idle says that no
+// answer is being made.
+func (s *Streams) collect(w *engine.Work) (idle bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	w.Out = append(w.Out, s.done...)
+	s.done = s.done[:0]
+	return s.running == 0
 }
 
 func (s *Streams) deadline() (next engine.Next) {
@@ -184,6 +190,7 @@ func (st *Stream) run(p []byte) (answer []byte) {
 
 func (st *Stream) shares() {
 	if w := st.w; w != nil {
+		st.s.collect(w) // this Feed may have taken their wake-ups, and Answer may block
 		st.w = nil
 		st.s.disown()
 		st.share = st.s.c.Share(w, st.more, st.s.deadline().Deadline)
