@@ -145,7 +145,7 @@ func TestHTTP2ClientStreamLimit(t *testing.T) {
 	})
 	req, resp := &Request{}, &Response{}
 	req.SetRequestURI("http://" + p.Addr)
-	if err := c.Do(req, resp); err != ErrNoFreeConns {
+	if err := c.DoTimeout(req, resp, time.Minute); err != ErrNoFreeConns {
 		t.Errorf("the fifth request: %v", err)
 	}
 	c.MaxConnWaitTimeout = time.Minute
