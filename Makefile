@@ -31,7 +31,7 @@ foreign: ## look for foreign bytes, with pools that hand out at random
 differential: ## compare with fasthttp and net/http as black boxes
 	cd tests/differential && $(GO) test ./...
 fiber: ## compare applications of Fiber on Gale with the same on fasthttp
-	cd tests/fiber && FULL=1 $(GO) test -count 1 .
+	cd tests/fiber && GALE_FULL=1 $(GO) test -count 1 .
 steps: ## prove that the work for what peers send is linear, by counting steps
 	@dir=$$(mktemp -d) && $(GO) run ./tests/steps/instrument $$dir && $(GO) test -overlay $$dir/overlay.json -tags galesteps -vet off ./tests/steps; rc=$$?; rm -rf "$$dir"; exit $$rc
 fuzz: ## run every fuzz target for FUZZTIME each

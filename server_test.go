@@ -172,9 +172,7 @@ func TestCloseRequestBody(t *testing.T) {
 // TestLifetimesUnderLoad mixes timeouts, Done, streams, flushes, panics, aborts and
 // clients that leave at any point. It is meant for the race detector.
 func TestLifetimesUnderLoad(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes seconds")
-	}
+	long := gate.Form(1500*time.Millisecond, 300*time.Millisecond)
 	stream := func(ctx *RequestCtx) io.Reader {
 		if r := ctx.RequestBodyStream(); r != nil {
 			return r
@@ -233,7 +231,7 @@ func TestLifetimesUnderLoad(t *testing.T) {
 		go func() {
 			defer wg.Done()
 			r := rand.New(rand.NewSource(int64(g)))
-			for end := time.Now().Add(1500 * time.Millisecond); time.Now().Before(end); {
+			for end := time.Now().Add(long); time.Now().Before(end); {
 				c, err := net.Dial("tcp", ts.Addr)
 				if err != nil {
 					t.Error(err)

@@ -10,5 +10,5 @@ if [ -n "$full" ]; then
 	# shellcheck disable=SC2046
 	GALE_ENGINE=block go_test race -race -vet=off $(without_clients)
 else
-	GALE_ENGINE=block go_test race -race -vet=off -short "${gale_tests[@]}"
+	GALE_ENGINE=block go_test race -race -vet=off "${gale_tests[@]}"
 fi

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/galehttp/gale/lab/scale/count"
+	"github.com/galehttp/gale/tests/harness/gate"
 )
 
 // seldom is how often, for each request or connection, a word may be written by another
@@ -17,8 +18,8 @@ const seldom = 0.1
 // TestNoSharedWords fails if a request or a connection writes a word that other loops
 // write, unless there is a reason. It counts, so it doesn't depend on the machine's speed.
 func TestNoSharedWords(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it builds the library twice")
+	if !gate.Full() {
+		t.Skip("it builds the library twice: only with GALE_FULL")
 	}
 	lab, err := moduleDir()
 	if err != nil {

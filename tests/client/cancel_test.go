@@ -12,6 +12,7 @@ import (
 
 	"github.com/galehttp/gale"
 	"github.com/galehttp/gale/internal/race"
+	"github.com/galehttp/gale/tests/harness/gate"
 	"github.com/galehttp/gale/tests/harness/peers"
 )
 
@@ -260,7 +261,7 @@ func TestClientDialEndsFirst(t *testing.T) {
 // cancelled, at random moments, and counts goroutines and descriptors.
 func TestClientLeavesNothing(t *testing.T) {
 	n := 1000
-	if race.Enabled || testing.Short() {
+	if race.Enabled || !gate.Full() {
 		n = 200
 	}
 	check := peers.Settled(t)

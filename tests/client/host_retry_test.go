@@ -14,6 +14,7 @@ import (
 	"github.com/galehttp/gale"
 	"github.com/galehttp/gale/tests/harness"
 	"github.com/galehttp/gale/tests/harness/await"
+	"github.com/galehttp/gale/tests/harness/gate"
 	"github.com/galehttp/gale/tests/harness/peers"
 )
 
@@ -179,10 +180,7 @@ func TestClientRetryHooks(t *testing.T) {
 // case.
 func TestClientStaleConnections(t *testing.T) {
 	peers.WithoutEngine(t)
-	rounds := 10_000
-	if testing.Short() {
-		rounds = 1000
-	}
+	rounds := gate.Form(10_000, 1000)
 	var mu sync.Mutex
 	seen := map[string]int{}
 	s := peers.StartScript(t, func(p *peers.ScriptConn, nth int) {

@@ -7,6 +7,6 @@
 // sends the same bytes to both and compares the bytes of the answers. A difference must
 // belong to a [row] of docs/moving/differences.md, and nothing else may differ then.
 //
-// By default a part of the requests is sent that meets every middleware. With FULL=1 in the
+// By default a part of the requests is sent that meets every middleware. With GALE_FULL=1 in the
 // environment all are sent, and each row must be met.
 package fiber

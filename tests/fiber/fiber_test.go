@@ -182,7 +182,7 @@ func TestFiber(t *testing.T) {
 		}
 	}
 	programs := build(t)
-	full := os.Getenv("FULL") != ""
+	full := os.Getenv("GALE_FULL") != ""
 	met := make(map[string]bool)
 	requested, equal := 0, 0
 	for _, version := range []string{"fiber2", "fiber3"} {

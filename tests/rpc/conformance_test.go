@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/galehttp/gale"
+	"github.com/galehttp/gale/tests/harness/gate"
 )
 
 // conformanceRunner is the program that tests the server.
@@ -27,8 +28,8 @@ const conformanceTime = 5 * time.Minute
 // some fail, it runs them against net/http's server too. Only cases that fail there and
 // are in testdata/conformance-failing.txt, with a reason, may fail.
 func TestConformance(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it takes minutes")
+	if !gate.Full() {
+		t.Skip("it takes minutes: only with GALE_FULL")
 	}
 	runner, server := build(t, "conformance")
 	known := knownFailing(t)
@@ -63,8 +64,8 @@ func TestConformance(t *testing.T) {
 // TestConformanceClient runs the cases for clients: a client of connect-go that sends with
 // Gale's, through adaptor, against the servers that the runner brings. None fails.
 func TestConformanceClient(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it takes minutes")
+	if !gate.Full() {
+		t.Skip("it takes minutes: only with GALE_FULL")
 	}
 	runner, client := build(t, "conformanceclient")
 	for _, name := range conformance(t, runner, clientCases, client) {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/galehttp/gale"
 	"github.com/galehttp/gale/tests/harness"
+	"github.com/galehttp/gale/tests/harness/gate"
 	"github.com/galehttp/gale/tests/harness/peers"
 )
 
@@ -27,15 +28,13 @@ import (
 // the end nothing is left. GALE_SOAK=10m sets how long the test runs, and GALE_ENGINE
 // names the engine.
 func TestSoak(t *testing.T) {
-	long := 700 * time.Millisecond
+	long := gate.Form(700*time.Millisecond, 100*time.Millisecond)
 	if v := os.Getenv("GALE_SOAK"); v != "" {
 		d, err := time.ParseDuration(v)
 		if err != nil {
 			t.Fatal(err)
 		}
 		long = d / 3
-	} else if testing.Short() {
-		t.Skip("takes seconds")
 	}
 	peers.OnEngines(t, func(t *testing.T, e gale.Engine) {
 		if os.Getenv("GALE_SOAK") != "" && e.String() != os.Getenv("GALE_ENGINE") {

@@ -15,6 +15,14 @@ import (
 // does. Without it, a test takes at most 2 s of CPU and 5 s of waiting.
 func Full() bool { return os.Getenv("GALE_FULL") != "" }
 
+// Form returns long if Full reports so, and short otherwise: how often, how long or how much.
+func Form[T any](long, short T) T {
+	if Full() {
+		return long
+	}
+	return short
+}
+
 // Rand are the random numbers of tests. Without GALE_FULL they are the same in each process, so
 // that a change can't fail by what it didn't touch; with GALE_FULL they differ, and standard error
 // says what GALE_SEED repeats them. Any goroutine may use it: tests whose goroutines share it get

@@ -58,3 +58,14 @@ func TestUnforgiven(t *testing.T) {
 		t.Errorf("it said %q", s.text)
 	}
 }
+
+func TestForm(t *testing.T) {
+	t.Setenv("GALE_FULL", "")
+	if n := Form(10, 1); n != 1 {
+		t.Errorf("the short form has %d", n)
+	}
+	t.Setenv("GALE_FULL", "1")
+	if n := Form(10, 1); n != 10 {
+		t.Errorf("the long form has %d", n)
+	}
+}
