@@ -22,7 +22,7 @@ func isLate(err error) bool {
 // body, to Flush, to a stream writer, and to the response after the handler. It ends with
 // the message.
 func TestConnDeadlinesCount(t *testing.T) {
-	const after = 100 * time.Millisecond
+	const after = 30 * time.Millisecond
 	big := make([]byte, 32<<20)
 	peers.OnEngines(t, func(t *testing.T, e gale.Engine) {
 		got := make(chan error, 1)

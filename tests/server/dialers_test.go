@@ -28,7 +28,7 @@ func dialers(t *testing.T, s *gale.Server) map[string]func() *peers.Conn {
 		if err != nil {
 			t.Fatal(err)
 		}
-		smallBuffers(ln)
+		peers.SmallBuffers(ln, 16<<10, 256<<10)
 		served := make(chan error, 1)
 		go func() { served <- f(ln) }()
 		t.Cleanup(func() {

@@ -20,6 +20,7 @@ import (
 	"github.com/galehttp/gale/internal/race"
 	"github.com/galehttp/gale/tests/harness"
 	"github.com/galehttp/gale/tests/harness/await"
+	"github.com/galehttp/gale/tests/harness/gate"
 	"github.com/galehttp/gale/tests/harness/peers"
 )
 
@@ -289,8 +290,8 @@ func awaitBlocked(t *testing.T, s *gale.Server, c *peers.Conn) {
 // event engine, up to a size. All of it arrives, and so do the answers after it.
 func TestEventKeepsWhatIsLeft(t *testing.T) {
 	body := strings.Repeat("0123456789abcdef", 40<<10/16)
+	n := gate.Form(10, 3)
 	peers.OnEngines(t, func(t *testing.T, e gale.Engine) {
-		const n = 10
 		ts := harness.Start(t, &gale.Server{Engine: e}, func(ctx *gale.RequestCtx) { ctx.SetBodyString(body) })
 		var conns []*peers.Conn
 		for range n {
@@ -491,6 +492,7 @@ func TestFairness(t *testing.T) {
 		var wg sync.WaitGroup
 		for range 2 {
 			greedy := ts.Dial()
+			_ = greedy.Conn.(*net.TCPConn).SetWriteBuffer(256 << 10) // what waits there is served at the end, too
 			wg.Go(func() { io.Copy(io.Discard, greedy.Conn) })
 			wg.Go(func() {
 				reqs := strings.Repeat(peers.Get("/"), race.Fewer(500))

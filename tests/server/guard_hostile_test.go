@@ -36,7 +36,7 @@ func TestGuardedDetachSharesNothing(t *testing.T) {
 			}
 		}})
 		hs := way.Start(t, s)
-		for range 10 {
+		for range gate.Form(10, 3) {
 			resp, err := hs.Client(major).Get(hs.URL("/?q=alice"))
 			if err != nil {
 				t.Fatal(err)
@@ -86,11 +86,11 @@ func fillRequest(ctx *gale.RequestCtx) error {
 // Contexts that belong to the program keep their bytes, on pages too. The guard doesn't
 // count what it can't end, and its pages stay below their limit.
 func TestGuardedContextsThatAreLeft(t *testing.T) {
+	requests, room := gate.Form(200, 50), gate.Form(2<<20, 512<<10) // of 64 requests, or 16
 	peers.EachProtocol(t, func(t *testing.T, way harness.H2Way, major int) {
-		const requests = 200
 		u := new(harness.Uses)
 		peers.KeepPools(t)
-		g := &gale.LifetimeGuard{Pages: true, MaxBytes: 2 << 20, OnUse: u.Add} // 64 requests
+		g := &gale.LifetimeGuard{Pages: true, MaxBytes: int64(room), OnUse: u.Add}
 		kept := make(chan *gale.RequestCtx, requests)
 		paths := make(chan []byte, requests)
 		s := &gale.Server{GuardLifetimes: g, Logger: &peers.Log{}, Handler: func(ctx *gale.RequestCtx) {
@@ -116,7 +116,7 @@ func TestGuardedContextsThatAreLeft(t *testing.T) {
 			io.ReadAll(resp.Body)
 			resp.Body.Close()
 		}
-		await.Gone(t, "memory of requests", func() bool { return s.Stats().Lifetimes.Held <= 2<<20 })
+		await.Gone(t, "memory of requests", func() bool { return s.Stats().Lifetimes.Held <= int64(room) })
 		for i := range requests {
 			ctx, path := <-kept, <-paths
 			if want := fmt.Sprint("/alice/", i); string(path) != want || string(ctx.Path()) != want {
@@ -195,9 +195,9 @@ func TestHostileOnUse(t *testing.T) {
 // leave none of them on other memory.
 func TestGuardEndsEachLoan(t *testing.T) {
 	// Each request needs a page, a streamed response one more for a moment. Of each kind there
-	// are more requests than pages: 150 and 128, or 30 and 25.
-	requests, room := 150, 4<<20
-	if race.Enabled {
+	// are more requests than pages: 150 and 128, or 30 and 25, or 15 and 12.
+	requests, room := gate.Form(150, 15), gate.Form(4<<20, 400<<10)
+	if race.Enabled && gate.Full() {
 		requests, room = 30, 800<<10
 	}
 	kinds := map[string]func(ctx *gale.RequestCtx){

@@ -79,7 +79,7 @@ func TestResetEndsBytes(t *testing.T) {
 		harness.GuardPools(t, g)
 		req, resp := gale.AcquireRequest(), gale.AcquireResponse()
 		req.KeepBodyBuffer, resp.KeepBodyBuffer = true, true
-		for range 20 {
+		for range gate.Form(20, 3) {
 			for _, length := range []int{10, 100_000} {
 				body := strings.Repeat("alice", length)
 				req.SetRequestURI("http://alice.test/alice?q=alice")

@@ -16,6 +16,7 @@ import (
 	"github.com/galehttp/gale/internal/engine"
 	"github.com/galehttp/gale/tests/harness"
 	"github.com/galehttp/gale/tests/harness/await"
+	"github.com/galehttp/gale/tests/harness/gate"
 	"github.com/galehttp/gale/tests/harness/peers"
 )
 
@@ -331,8 +332,8 @@ func TestUpgradeIsCounted(t *testing.T) {
 // Large output goes through Send to a reader that is slow, and the rest of the input waits
 // for it. No byte is lost or out of order.
 func TestUpgradeSend(t *testing.T) {
+	size := gate.Form(10<<20, 3<<20)
 	harness.OnUpgradeWays(t, func(t *testing.T, way harness.UpgradeWay) {
-		const size = 10 << 20
 		us := way.Serve(t, &gale.Server{}, func() *harness.UpgradeFuncs {
 			var keep []byte
 			all := 0

@@ -343,22 +343,23 @@ func (l *badListener) Accept() (net.Conn, error) {
 // idle, and when it is hijacked, refused, evicted, or closed by a shutdown.
 func TestServerConnsThatMisbehave(t *testing.T) {
 	peers.WithoutEngine(t)
-	for _, stage := range []string{"accept", "handler", "rest", "hijack", "refuse", "shutdown"} {
-		for _, method := range peers.ConnMethods {
-			for how, f := range peers.Mischiefs {
-				if (stage == "accept" || stage == "refuse") && how == "Goexit" && method == "RemoteAddr" {
-					continue // the goroutine is that of the caller of Serve, which ends
-				}
-				t.Run(stage+"/"+method+"/"+how, func(t *testing.T) {
-					before := runtime.NumGoroutine()
-					t.Run("", func(t *testing.T) {
+	before := runtime.NumGoroutine()
+	t.Run("rows", func(t *testing.T) {
+		for _, stage := range []string{"accept", "handler", "rest", "hijack", "refuse", "shutdown"} {
+			for _, method := range peers.ConnMethods {
+				for how, f := range peers.Mischiefs {
+					if (stage == "accept" || stage == "refuse") && how == "Goexit" && method == "RemoteAddr" {
+						continue // the goroutine is that of the caller of Serve, which ends
+					}
+					t.Run(stage+"/"+method+"/"+how, func(t *testing.T) {
+						t.Parallel()
 						misbehavingConn(t, stage, method, harness.NewMischief(f))
 					})
-					peers.WantGoroutines(t, before)
-				})
+				}
 			}
 		}
-	}
+	})
+	peers.WantGoroutines(t, before)
 }
 
 func misbehavingConn(t *testing.T, stage, method string, m *harness.Mischief) {

@@ -57,7 +57,7 @@ func senders(t *testing.T, size int) gale.RequestHandler {
 func TestWriteStall(t *testing.T) {
 	h := senders(t, 32<<20)
 	peers.OnEngines(t, func(t *testing.T, e gale.Engine) {
-		s := &gale.Server{Engine: e, WriteStallTimeout: 150 * time.Millisecond, Handler: h}
+		s := &gale.Server{Engine: e, WriteStallTimeout: 50 * time.Millisecond, Handler: h}
 		for kind, dial := range dialers(t, s) {
 			for _, path := range []string{"/body", "/stream", "/reader", "/flush", "/big.bin", "/small"} {
 				before := s.Stats().Timeouts

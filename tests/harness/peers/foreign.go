@@ -69,9 +69,9 @@ func LeakRequests() int64 {
 		return n
 	}
 	if race.Enabled {
-		return 20_000
+		return gate.Form[int64](20_000, 5000)
 	}
-	return 100_000
+	return gate.Form[int64](100_000, 20_000)
 }
 
 // LeakConn sends batches of requests on one connection until it breaks.

@@ -35,9 +35,6 @@ func (c *Conn) Status() (int, error) {
 
 // A handler may read the body of the request on one goroutine and send on another one.
 
-// DuplexSize is more than the buffers of both ends of a connection hold.
-const DuplexSize = 16 << 20
-
 // Counted reads r to its end on a goroutine, and sends how many bytes it has read.
 func Counted(r io.Reader) <-chan int64 {
 	n := make(chan int64, 1)

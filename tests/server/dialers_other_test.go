@@ -1,7 +1,0 @@
-//go:build !linux
-
-package server
-
-import "net"
-
-func smallBuffers(net.Listener) {}
