@@ -24,7 +24,7 @@ func job(t *testing.T, scripts ...string) (*runner, *bytes.Buffer) {
 	dir, work, out := t.TempDir(), t.TempDir(), new(bytes.Buffer)
 	t.Setenv("TMPDIR", t.TempDir()) // for what is kept
 	t.Setenv("GALE_CI_MAIN", "1")
-	t.Setenv("GOFLAGS", "-vet=off")
+	t.Setenv("GOFLAGS", "-vet=off -trimpath -ldflags=-w") // programs are compiled once, and linked fast
 	t.Setenv("GOWORK", "off")
 	lib, err := os.ReadFile("../../.ci/lib.sh")
 	if err != nil {
