@@ -11,6 +11,7 @@ import (
 
 	"github.com/galehttp/gale"
 	"github.com/galehttp/gale/tests/harness"
+	"github.com/galehttp/gale/tests/harness/gate"
 	"github.com/galehttp/gale/tests/harness/peers"
 	"golang.org/x/net/http2"
 )
@@ -20,6 +21,9 @@ func TestH2ClientFrameTypes(t *testing.T) {
 	peers.WithoutEngine(t)
 	check := peers.SettledH2(t)
 	for typ := range 256 {
+		if typ > 32 && typ%16 != 0 && typ < 255 && !gate.Full() {
+			continue // all of them are unknown
+		}
 		rng := rand.New(rand.NewPCG(uint64(typ), 1))
 		s := peers.ScriptedH2(t, false, func(p *peers.H2Actor) {
 			r := (*peers.H2Asked)(nil)

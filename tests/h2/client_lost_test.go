@@ -16,6 +16,7 @@ import (
 	"github.com/galehttp/gale/internal/race"
 	"github.com/galehttp/gale/tests/harness"
 	"github.com/galehttp/gale/tests/harness/await"
+	"github.com/galehttp/gale/tests/harness/gate"
 	"github.com/galehttp/gale/tests/harness/peers"
 )
 
@@ -259,7 +260,7 @@ func TestH2ClientUploadsShare(t *testing.T) {
 				})
 				for range 4 {
 					wg.Go(func() {
-						for range 10 {
+						for range gate.Form(10, 3) {
 							if body, err := harness.H2Get(c, "/g"); body != "GET /g " || err != nil {
 								t.Errorf("%q, %v", body, err)
 							}
@@ -275,7 +276,7 @@ func TestH2ClientUploadsShare(t *testing.T) {
 				})
 				gets := make(chan struct{})
 				go func() {
-					for range 10 {
+					for range gate.Form(10, 3) {
 						if body, err := harness.H2Get(c, "/g"); body != "GET /g " || err != nil {
 							t.Errorf("%q, %v", body, err)
 						}

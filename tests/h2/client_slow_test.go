@@ -13,6 +13,7 @@ import (
 
 	"github.com/galehttp/gale"
 	"github.com/galehttp/gale/tests/harness"
+	"github.com/galehttp/gale/tests/harness/gate"
 	"github.com/galehttp/gale/tests/harness/peers"
 )
 
@@ -163,12 +164,17 @@ func (x *h2Slow) request(n int) *gale.Request {
 func TestH2ClientSlow(t *testing.T) {
 	peers.WithoutEngine(t)
 	defer peers.EmptyPools()
+	row := 0
 	for _, x := range h2Slows {
 		for _, lim := range h2SlowLimits {
 			if lim.applies != nil && !lim.applies(&x) {
 				continue
 			}
-			for _, calls := range []int{1, 3} {
+			row++
+			for i, calls := range []int{1, 3} {
+				if !gate.Full() && (row+i)%2 > 0 {
+					continue
+				}
 				t.Run(x.name+", "+lim.name+", "+fmt.Sprint(calls), func(t *testing.T) { x.limited(t, &lim, calls) })
 			}
 		}

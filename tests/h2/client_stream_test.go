@@ -557,7 +557,7 @@ func TestHTTP2ClientSlowReader(t *testing.T) {
 			}
 			slow = append(slow, resp)
 		}
-		for range 5 {
+		for range gate.Form(5, 2) {
 			if resp := harness.MustFetch(t, c, "GET", g.URL+"/large", ""); len(resp.Body()) != 16<<16 {
 				t.Errorf("%d bytes", len(resp.Body()))
 			}

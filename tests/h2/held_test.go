@@ -9,6 +9,7 @@ import (
 
 	"github.com/galehttp/gale"
 	"github.com/galehttp/gale/tests/harness"
+	"github.com/galehttp/gale/tests/harness/gate"
 	"github.com/galehttp/gale/tests/harness/peers"
 )
 
@@ -22,7 +23,7 @@ func TestH2DryConnection(t *testing.T) {
 			c.Check(c.Fr.WriteWindowUpdate(0, window))
 			var ids []uint32
 			c.Together(func() {
-				for range 20 {
+				for range gate.Form(20, 8) {
 					ids = append(ids, c.Open("GET", "/", true))
 				}
 			})

@@ -56,7 +56,7 @@ func TestTunnelMix(t *testing.T) {
 		var wg sync.WaitGroup
 		for w := range 8 {
 			wg.Go(func() {
-				for i := range 30 {
+				for i := range gate.Form(30, 10) {
 					token := fmt.Sprintf("<%d.%d>", w, i)
 					if err := mixOne(c, token); err != nil {
 						t.Error(err)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/galehttp/gale"
 	"github.com/galehttp/gale/tests/harness"
+	"github.com/galehttp/gale/tests/harness/gate"
 	"github.com/galehttp/gale/tests/harness/peers"
 )
 
@@ -65,7 +66,7 @@ func TestH2MaxRunningHandlers(t *testing.T) {
 // TestH2SmallReads proves that a client that reads a long response in small pieces, and
 // sends WINDOW_UPDATE for each, is not taken for a flood.
 func TestH2SmallReads(t *testing.T) {
-	body := make([]byte, 64<<20)
+	body := make([]byte, gate.Form(64<<20, 16<<20))
 	for _, e := range peers.Engines[gale.Engine]() {
 		hs := harness.H2Way{Engine: e, TLS: false}.Start(t, &gale.Server{Handler: func(ctx *gale.RequestCtx) { ctx.Response.SetBodyRaw(body) }})
 		resp, err := hs.Client(2).Get(hs.URL("/"))
