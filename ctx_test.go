@@ -18,6 +18,7 @@ import (
 
 	"github.com/galehttp/gale/internal/race"
 	"github.com/galehttp/gale/tests/harness/await"
+	"github.com/galehttp/gale/tests/harness/gate"
 	"github.com/galehttp/gale/tests/harness/peers"
 )
 
@@ -358,9 +359,12 @@ func TestDetachedDoneIsLast(t *testing.T) {
 		version int
 	}
 	for _, w := range []way{{"HTTP1", 1}, {"HTTP2", 2}} {
-		for _, event := range []string{"the client leaves", "shutdown", "none"} {
-			for _, response := range []string{"bytes", "unread", "stream", "flushed", "panic", "abort"} {
-				for _, before := range []bool{false, true} {
+		for i, event := range []string{"the client leaves", "shutdown", "none"} {
+			for j, response := range []string{"bytes", "unread", "stream", "flushed", "panic", "abort"} {
+				for k, before := range []bool{false, true} {
+					if !gate.Full() && (i+j+w.version)%2 != k {
+						continue // each pair of two is sent, not each triple
+					}
 					t.Run(fmt.Sprintf("%s/%s/%s/Done before %v", w.name, event, response, before), func(t *testing.T) {
 						peers.OnEngines(t, func(t *testing.T, e Engine) { detachedDone(t, e, w.version, event, response, before) })
 					})
@@ -417,7 +421,7 @@ func detachedDone(t *testing.T, e Engine, version int, event, response string, b
 		case "abort":
 			panic(ErrAbortHandler)
 		case "unread":
-			ctx.SetBody(bytes.Repeat([]byte("l"), 16<<20)) // more than sockets and windows take
+			ctx.SetBody(bytes.Repeat([]byte("l"), 8<<20)) // more than sockets and windows take
 		default:
 			ctx.SetBodyString("bytes")
 		}
@@ -429,7 +433,13 @@ func detachedDone(t *testing.T, e Engine, version int, event, response string, b
 	head, read := make(chan bool), make(chan bool)
 	go func() {
 		req, _ := http.NewRequestWithContext(reqCtx, "GET", "http://"+ts.Addr, nil)
-		tr := &http.Transport{Protocols: peers.Protocols(version)}
+		tr := &http.Transport{Protocols: peers.Protocols(version), DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
+			nc, err := new(net.Dialer).DialContext(ctx, network, addr)
+			if err == nil {
+				_ = nc.(*net.TCPConn).SetReadBuffer(256 << 10)
+			}
+			return nc, err
+		}}
 		defer func() {
 			<-t.Context().Done() // a client that has read all may be gone before the server has done with it
 			tr.CloseIdleConnections()

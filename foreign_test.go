@@ -75,7 +75,7 @@ func TestNothingForeign(t *testing.T) {
 	if n, err := strconv.ParseUint(os.Getenv("GALE_FOREIGN_SEED"), 10, 64); err == nil {
 		seed = n
 	}
-	total := int64(race.Fewer(15_000))
+	total := int64(race.Fewer(gate.Form(15_000, 5000)))
 	if n, err := strconv.ParseInt(os.Getenv("GALE_FOREIGN_REQUESTS"), 10, 64); err == nil {
 		total = n
 	}

@@ -82,7 +82,7 @@ func TestOpenStreamScripted(t *testing.T) {
 						t.Errorf("the head has %v", f)
 					}
 				}
-				p.Send(p.Head(h.StreamID, 0, ":status", "103"), p.Ok(h.StreamID, "content-length", "3"), peers.H2Data(h.StreamID, 0, "longer than 3"))
+				p.Send(p.Head(h.StreamID, 0, ":status", "103"), p.Ok(h.StreamID, "content-length", "3"), peers.H2Data(h.StreamID, http2.FlagDataEndStream, "longer than 3"))
 				p.Hold()
 				return
 			}

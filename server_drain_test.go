@@ -86,8 +86,8 @@ func TestDrainLosesNothing(t *testing.T) {
 		served := make(chan error, 1)
 		go func() { served <- s.Serve(ln) }()
 
-		const clients = 160
-		total := int64(race.Fewer(10_000))
+		clients := gate.Form(160, 40)
+		total := int64(race.Fewer(gate.Form(10_000, 3000)))
 		var sent, kept, closed atomic.Int64
 		var sending sync.RWMutex // a sender holds it, so that no request is on its way when the drain ends
 		ends := false
@@ -122,7 +122,7 @@ func TestDrainLosesNothing(t *testing.T) {
 				}
 			})
 		}
-		await.Until(t, "the clients to use their connections", func() bool { return kept.Load() >= 10*clients })
+		await.Until(t, "the clients to use their connections", func() bool { return kept.Load() >= int64(10*clients) })
 		var sleepers []*peers.Conn // they send once more, at the last moment
 		for range clients {
 			nc, err := net.Dial("tcp", ln.Addr().String())

@@ -20,6 +20,7 @@ import (
 	"github.com/galehttp/gale/internal/h2"
 	"github.com/galehttp/gale/internal/race"
 	"github.com/galehttp/gale/tests/harness/await"
+	"github.com/galehttp/gale/tests/harness/gate"
 	"github.com/galehttp/gale/tests/harness/peers"
 )
 
@@ -63,14 +64,14 @@ func TestH2CollectedBodies(t *testing.T) {
 			declared       bool
 			window, larger int // HTTP2Config.MaxConnWindow, Server.MaxRequestBodySize
 		}{
-			{"declared", race.Fewer(60), 4 << 20, true, 1 << 20, 0},
-			{"not declared", race.Fewer(60), 4 << 20, false, 1 << 20, 0},
+			{"declared", race.Fewer(gate.Form(60, 30)), 4 << 20, true, 1 << 20, 0},
+			{"not declared", race.Fewer(gate.Form(60, 30)), 4 << 20, false, 1 << 20, 0},
 			{"declared, little beyond the window", race.Fewer(200), 70_000, true, 1 << 20, 0},
 			{"not declared, little beyond the window", race.Fewer(200), 70_000, false, 1 << 20, 0},
 			{"within the window", 40, first, true, 1 << 20, 0},
 			{"the smallest window", 10, 1 << 20, true, first, 0},
-			{"a large body", 2, 24 << 20, true, 1 << 20, 32 << 20},
-			{"defaults", max(6, race.Fewer(12)), 4 << 20, true, 0, 0},
+			{"a large body", 2, gate.Form(24<<20, 10<<20), true, 1 << 20, 32 << 20},
+			{"defaults", max(6, race.Fewer(gate.Form(12, 6))), 4 << 20, true, 0, 0},
 		} {
 			t.Run(way.String()+","+tt.name, func(t *testing.T) {
 				hs := way.start(t, &Server{MaxRequestBodySize: tt.larger, HTTP2: HTTP2Config{MaxConnWindow: tt.window}, Handler: countBody})
@@ -116,9 +117,9 @@ func TestH2CollectedBodies(t *testing.T) {
 // WriteStallTimeout ends them if it doesn't.
 func TestH2Unsent(t *testing.T) {
 	const size = 1 << 20
-	streams := 80 + race.Fewer(120) // of which maxUnsent allows 32
+	streams := gate.Form(80+race.Fewer(120), 70) // of which maxUnsent allows 32, and others begin meanwhile
 	for _, way := range peers.ClearWays[h2Way]() {
-		for _, tt := range []struct {
+		for i, tt := range []struct {
 			name string
 			most int // handlers that run before the client gives windows
 			set  func(ctx *RequestCtx)
@@ -127,7 +128,10 @@ func TestH2Unsent(t *testing.T) {
 			{"a body that is not copied", maxUnsent >> 10, func(ctx *RequestCtx) { ctx.Response.SetBodyRaw(peers.BigBody) }},
 			{"a body of a cache", streams, func(ctx *RequestCtx) { ctx.Response.setBodyShared(peers.BigBody) }},
 		} {
-			for _, ends := range []string{"windows", "timeouts", "reset", "lost"} {
+			for j, ends := range []string{"windows", "timeouts", "reset", "lost"} {
+				if j > 0 && (i+j)%3 > 0 && !gate.Full() {
+					continue // each end has one of the bodies
+				}
 				t.Run(way.String()+","+tt.name+","+ends, func(t *testing.T) {
 					var ran atomic.Int32
 					s := &Server{Handler: func(ctx *RequestCtx) { ran.Add(1); tt.set(ctx) }}
