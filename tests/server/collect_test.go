@@ -153,7 +153,7 @@ func TestLongBodiesAreNotForeign(t *testing.T) {
 			wg.Go(func() {
 				u := &longUser{rng: rand.New(rand.NewPCG(uint64(i), 1)), name: string(rune('a' + i)), addr: ts.Addr}
 				u.text = strings.Repeat(u.name, 3<<20)
-				for range race.Fewer(gate.Form(60, 20)) {
+				for range race.Fewer(gate.Form(60, 11)) {
 					if err := u.send(); err != nil {
 						t.Errorf("%s: %v", u.name, err)
 						return

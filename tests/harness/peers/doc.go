@@ -9,6 +9,7 @@
 //	inside.go        what a server holds
 //	process.go       memory, goroutines and pools of the process
 //	network.go       a network in memory
+//	buffers_*.go     listeners whose connections have small buffers
 //	dialer.go        addresses and resolvers for dialers; dialer_linux.go: one that hangs
 //	script.go        servers of HTTP/1.1 that do what a test says
 //	pipeline.go      servers that answer many requests of one connection
