@@ -296,7 +296,7 @@ func TestH2ClientAgain(t *testing.T) {
 				c := harness.ScriptClient(s)
 				c.MaxConnWaitTimeout = time.Minute
 				c.MaxIdemponentCallAttempts = 50 // with 5, several GOAWAYs in a row can use them up
-				res := l.load(t, c, race.Fewer(2000), 16, nil)
+				res := l.load(t, c, race.Fewer(gate.Form(2000, 1000)), 16, nil)
 				gets := 0
 				for key, err := range res.failed {
 					ran := l.times(key)
@@ -315,7 +315,7 @@ func TestH2ClientAgain(t *testing.T) {
 				if gets > 0 {
 					t.Logf("%d GETs failed", gets)
 				}
-				if x.loses && int(res.answered.Load()) < race.Fewer(2000)*3/4 {
+				if x.loses && int(res.answered.Load()) < race.Fewer(gate.Form(2000, 1000))*3/4 {
 					t.Errorf("only %d requests were answered", res.answered.Load())
 				}
 				harness.FinishScript(s, c)
@@ -346,7 +346,7 @@ func TestH2ClientAgainRolling(t *testing.T) {
 				}}
 				fleet.roll()
 				c := fleet.client()
-				total := race.Fewer(2000)
+				total := race.Fewer(gate.Form(2000, 1000))
 				res := l.load(t, c, total, 16, func(n int) {
 					if n%(total/10) == 0 {
 						fleet.roll()

@@ -269,7 +269,7 @@ func TestH2ClientUploadsShare(t *testing.T) {
 				}
 				peers.Within(t, "uploads and calls", func() {
 					for i := range counts {
-						for from := counts[i].Load(); counts[i].Load() < from+int64(race.Fewer(256<<10)); {
+						for from := counts[i].Load(); counts[i].Load() < from+int64(race.Fewer(gate.Form(256<<10, 128<<10))); {
 							time.Sleep(time.Millisecond) // between two looks
 						}
 					}
