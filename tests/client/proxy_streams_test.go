@@ -16,6 +16,7 @@ import (
 	"github.com/galehttp/gale"
 	"github.com/galehttp/gale/internal/race"
 	"github.com/galehttp/gale/tests/harness"
+	"github.com/galehttp/gale/tests/harness/gate"
 	"github.com/galehttp/gale/tests/harness/peers"
 )
 
@@ -53,7 +54,7 @@ func testProxiedStreams(t *testing.T, way harness.H2Way, major int, mode gale.HT
 	}})
 	var early atomic.Int64
 	var users sync.WaitGroup
-	each := race.Fewer(120)
+	each := race.Fewer(gate.Form(120, 40))
 	for i := range 12 {
 		users.Go(func() {
 			c := hs.Client(major)
