@@ -248,8 +248,9 @@ type HostClient struct {
 	// fold is replaced by a space (RFC 9112 section 5.2).
 	RefuseFoldedFields bool
 
-	// DisablePathNormalizing sends paths as they are given; see
-	// URI.DisablePathNormalizing.
+	// DisablePathNormalizing sends paths as they are given, which isn't what
+	// RequestCtx.Path and URI.Path have normalised and a program has checked; see
+	// [URI.DisablePathNormalizing].
 	DisablePathNormalizing bool
 
 	// SecureErrorLogMessage keeps received data out of the texts of errors.

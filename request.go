@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/galehttp/gale/internal/lifetime"
-	"github.com/galehttp/gale/internal/msg"
 )
 
 // Request is an HTTP request that a server received, or one to send. The zero value is a
@@ -194,18 +193,9 @@ func (req *Request) parseURI() error {
 	}
 	req.uriParsed, req.uriBad, req.uriUsed = true, false, true
 	host, target := req.Header.Host(), req.Header.target()
-	// What was received as "//a/b" is a path in any case (RFC 9112 section
-	// 3.2.1); in URIs that are made here, "//a" names the host.
-	received := len(req.Header.s.Part(msg.Raw)) > 0
-	var err error
-	switch {
-	case !received:
-		err = req.uri.Parse(host, target)
-	case len(host) == 0 && bytes.HasPrefix(target, doubleSlash):
-		err = ErrorInvalidURI
-	default:
-		err = req.uri.parseTarget(host, target)
-	}
+	// "//a/b" is a path (RFC 9112 section 3.2.1), also in a request that is made here: its
+	// target may be one that was received.
+	err := req.uri.parseTarget(host, target)
 	if err != nil && len(target) > 0 && target[0] == '/' {
 		// The path doesn't depend on the host. Without a host, Write fails.
 		req.uri.Reset()
@@ -245,7 +235,9 @@ func (req *Request) SetURI(newURI *URI) {
 }
 
 // SetRequestURI sets the target of the request. It is a path with a query, or a whole
-// URI, from which Write takes the Host.
+// URI, from which Write takes the Host. What begins with "//" is a path, as in a request
+// line (RFC 9112 section 3.2.1), so a target that was received as a path never chooses the
+// host. In fasthttp "//a/b" is the path /b on the host a.
 func (req *Request) SetRequestURI(requestURI string) {
 	req.Header.SetRequestURI(requestURI)
 	req.uriParsed, req.uriBad = false, false

@@ -31,6 +31,11 @@ type URI struct {
 	// given, as a proxy may need it; only control characters and spaces are
 	// encoded. By default they write the normalised path. Parse and Reset set it to
 	// false.
+	//
+	// So what is sent is not what Path and [RequestCtx.Path] return, and what a program
+	// has checked there: the server may read /x/%2e%2e/admin as /admin, or /x/../admin
+	// as it is. Check PathOriginal then, or refuse paths with dot segments, as package
+	// reverse does.
 	DisablePathNormalizing bool
 
 	pathDone   bool // path is made from original

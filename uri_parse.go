@@ -40,7 +40,7 @@ func (u *URI) Parse(host, uri []byte) error {
 	return u.parse(host, uri, false, false)
 }
 
-// parseTarget is Parse for a received target: a target that begins with "//" is a
+// parseTarget is Parse for the target of a request: a target that begins with "//" is a
 // path on host (RFC 9112 section 3.2.1). host and target must not be parts of u.
 func (u *URI) parseTarget(host, target []byte) error {
 	return u.parse(host, target, false, true)

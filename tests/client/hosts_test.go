@@ -74,7 +74,7 @@ func TestClientBadURLs(t *testing.T) {
 		"http:///x":              `gale: invalid uri: it names no host, as http://example.com/ does`,
 		"http://:8080/":          `gale: invalid uri: it names no host, as http://example.com/ does`,
 		"https://u:p@:8080/":     `gale: invalid uri: it names no host, as http://example.com/ does`,
-		"//:8080/":               `gale: invalid host ":8080": a port alone names no host, as localhost:8080 does`,
+		"//:8080/":               `gale: missing required host header in request: the URL "//:8080/" names no host, as http://example.com/ does`,
 		"http://bücher.test/":    `gale: invalid character "ü" in host name: write "bücher.test" in ASCII (punycode), as golang.org/x/net/idna does`,
 		"http://b%C3%BCcher.de/": `gale: invalid character "ü" in host name: write "bücher.de" in ASCII (punycode), as golang.org/x/net/idna does`,
 		"ftp://a.test/":          `gale: unsupported protocol "ftp". http and https are supported`,

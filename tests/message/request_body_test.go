@@ -490,18 +490,38 @@ func TestURIOfBadHost(t *testing.T) {
 	}
 }
 
-// A received target that begins with "//" is a path, even without a host.
+// A target that begins with "//" is a path, with and without a host, in a request that was
+// read and in one that is made from it.
 func TestURIOfDoubleSlash(t *testing.T) {
-	var req gale.Request
-	if err := req.Read(bufio.NewReader(strings.NewReader("GET //a/b?c HTTP/1.0\r\n\r\n"))); err != nil {
-		t.Fatal(err)
+	read := func(host string) *gale.Request {
+		req := new(gale.Request)
+		if err := req.Read(bufio.NewReader(strings.NewReader("GET //a/b?c=http://d HTTP/1.0\r\n" + host + "\r\n"))); err != nil {
+			t.Fatal("reading the request:", err)
+		}
+		return req
 	}
-	if u := req.URI(); len(u.Host()) != 0 || string(u.Path()) != "/a/b" || string(u.QueryString()) != "c" {
-		t.Errorf("host %q, path %q, query %q", u.Host(), u.Path(), u.QueryString())
+	made := func(set func(req *gale.Request)) *gale.Request {
+		req := new(gale.Request)
+		set(req)
+		return req
 	}
-	req.Reset()
-	req.SetRequestURI("//a/b")
-	if u := req.URI(); string(u.Host()) != "a" || string(u.Path()) != "/b" {
-		t.Errorf("host %q, path %q", u.Host(), u.Path())
+	target := read("").Header.RequestURI()
+	for name, row := range map[string]struct {
+		req  *gale.Request
+		host string
+	}{
+		"read without a host":    {read(""), ""},
+		"read with a host":       {read("Host: h\r\n"), "h"},
+		"SetRequestURI":          {made(func(req *gale.Request) { req.SetRequestURI(string(target)) }), ""},
+		"Header.SetRequestURI":   {made(func(req *gale.Request) { req.Header.SetRequestURIBytes(target) }), ""},
+		"SetHost before":         {made(func(req *gale.Request) { req.SetHost("h"); req.SetRequestURIBytes(target) }), ""},
+		"SetHost after":          {made(func(req *gale.Request) { req.SetRequestURIBytes(target); req.SetHost("h") }), "h"},
+		"Header.SetHost":         {made(func(req *gale.Request) { req.Header.SetHost("h"); req.SetRequestURIBytes(target) }), "h"},
+		"URI.SetHost":            {made(func(req *gale.Request) { req.SetRequestURIBytes(target); req.URI().SetHost("h") }), "h"},
+		"RequestURI, read again": {made(func(req *gale.Request) { req.SetRequestURIBytes(target); req.URI(); req.RequestURI() }), ""},
+	} {
+		if u := row.req.URI(); string(u.Host()) != row.host || string(u.Path()) != "/a/b" || string(u.QueryString()) != "c=http://d" {
+			t.Errorf("%s: host %q, path %q, query %q", name, u.Host(), u.Path(), u.QueryString())
+		}
 	}
 }
