@@ -178,7 +178,7 @@ func (c *Cookie) SetPath(path string) { c.SetPathBytes(bytesconv.S2B(path)) }
 // SetPathBytes is [Cookie.SetPath] for bytes.
 func (c *Cookie) SetPathBytes(path []byte) {
 	used(c.loan)
-	c.buf = c.kept(c.buf, appendNormalPath(c.buf[:0], path, backslashIsSlash))
+	c.buf = c.kept(c.buf, appendNormalPath(c.buf[:0], path, backslashIsSlash, ""))
 	c.path = setCookiePart(c.loan, c.path, c.buf)
 }
 

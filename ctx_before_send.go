@@ -85,6 +85,7 @@ func (ctx *RequestCtx) note() {
 		s.req.uriUsed = true
 	}
 	s.req.uriParsed, s.req.uriBad, s.req.isTLS = from.uriParsed, from.uriBad, from.isTLS
+	s.req.keepsSlash, s.req.uriUsed = from.keepsSlash, s.req.uriUsed || from.uriUsed
 	clear(s.values)
 	s.values = append(s.values[:0], from.userValues...)
 	s.remoteAddr, s.now = ctx.remoteAddr, ctx.now

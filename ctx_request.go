@@ -24,8 +24,13 @@ func (ctx *RequestCtx) URI() *URI { return ctx.Request.URI() }
 func (ctx *RequestCtx) RequestURI() []byte { return ctx.Request.Header.RequestURI() }
 
 // Path returns the path of the request, percent-decoded once and normalized: it begins
-// with a slash and contains no `//`, `/./` or `/../`. The bytes are borrowed: they are
-// valid until ctx.Request changes or the handler returns.
+// with a slash and contains no `//`, `/./` or `/../`. In a request that
+// adaptor.NewHTTPHandler serves, %2F and %5C stay encoded. The bytes are borrowed: they
+// are valid until ctx.Request changes or the handler returns.
+//
+// Handlers of net/http (package adaptor) and upstreams (package reverse) get the target
+// byte for byte. Both packages refuse targets that these might find below another prefix,
+// so a check of a prefix counts for them, too. See the guide docs/guides/routing.md.
 func (ctx *RequestCtx) Path() []byte { return ctx.URI().Path() }
 
 // Host returns the host that the request is for, with the port if the request has one. The

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/galehttp/gale/internal/door"
 	"github.com/galehttp/gale/internal/lifetime"
 )
 
@@ -42,11 +43,12 @@ type Request struct {
 	content
 	writer *bodyWriter // what BodyWriter gave out, and MultipartReader reads until, or nil
 
-	uri       URI
-	uriParsed bool // uri is used, not the target of the header
-	uriBad    bool // the target is neither a path nor a valid URI; set together with uriParsed
-	uriUsed   bool // uri isn't as Reset leaves it; set wherever uriParsed is
-	isTLS     bool // the request came, or must be sent, by https
+	uri        URI
+	uriParsed  bool // uri is used, not the target of the header
+	uriBad     bool // the target is neither a path nor a valid URI; set together with uriParsed
+	uriUsed    bool // uri isn't as Reset leaves it; set wherever uriParsed and keepsSlash are
+	keepsSlash bool // uri keeps encoded slashes, see door.KeepSlashes
+	isTLS      bool // the request came, or must be sent, by https
 
 	postArgs       Args
 	postArgsParsed bool // else postArgs is as Reset leaves it
@@ -62,6 +64,14 @@ type Request struct {
 	whole        bool   // a client reads the response's body, even if it streams others
 	forward      bool   // the client that sends the request sends it to a proxy
 	valueChanges uint32 // of userValues, counted for RequestCtx.Context
+}
+
+func init() {
+	door.KeepSlashes = func(req any) {
+		r := req.(*Request)
+		r.keepsSlash, r.uriUsed = true, true
+	}
+	door.KeepsSlashes = func(req any) bool { return req.(*Request).keepsSlash }
 }
 
 // Reset empties the request for its next use: the header, the body (a stream is closed),
@@ -129,7 +139,7 @@ func (req *Request) resetMessage() {
 	req.ResetBody()
 	if req.uriUsed {
 		req.uri.Reset()
-		req.uriParsed, req.uriBad, req.uriUsed = false, false, false
+		req.uriParsed, req.uriBad, req.uriUsed, req.keepsSlash = false, false, false, false
 	}
 	if req.postArgsParsed {
 		req.postArgs.Reset()
@@ -162,7 +172,7 @@ func (req *Request) copyToSkipBody(dst *Request) {
 	dst.removeForm()
 	req.Header.CopyTo(&dst.Header)
 	req.uri.CopyTo(&dst.uri)
-	dst.uriParsed, dst.uriBad, dst.uriUsed = req.uriParsed, req.uriBad, req.uriUsed
+	dst.uriParsed, dst.uriBad, dst.uriUsed, dst.keepsSlash = req.uriParsed, req.uriBad, req.uriUsed, req.keepsSlash
 	req.postArgs.CopyTo(&dst.postArgs)
 	dst.postArgsParsed = req.postArgsParsed
 	dst.isTLS, dst.protocol = req.isTLS, req.protocol
@@ -206,6 +216,7 @@ func (req *Request) parseURI() error {
 		req.uriBad = true
 		return err
 	}
+	req.uri.keepsSlash = req.keepsSlash
 	if req.isTLS {
 		req.uri.SetScheme("https")
 	}

@@ -39,7 +39,7 @@ func (req *Request) lapse() {
 	req.Header.lapse()
 	req.content.lapse()
 	req.uri.lapse()
-	req.uriParsed, req.uriBad, req.uriUsed, req.isTLS = false, false, false, false
+	req.uriParsed, req.uriBad, req.uriUsed, req.keepsSlash, req.isTLS = false, false, false, false, false
 	req.postArgs.lapse()
 	req.postArgsParsed = false
 	req.form, req.formRaw = nil, false

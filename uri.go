@@ -43,6 +43,7 @@ type URI struct {
 	queryPlain bool // query needs no encoding when it is written
 	argsDone   bool // args is made from query, and rules from then on
 	userParsed bool // username and password were parsed with the host; a new host removes them
+	keepsSlash bool // the path keeps %2F and %5C; set for requests only, see door.KeepSlashes
 
 	// buf is the arena that holds the parts. A part that changes is appended again,
 	// so that slices returned before stay as they are. buf begins with the last
@@ -98,7 +99,7 @@ func ReleaseURI(u *URI) {
 // huge.
 func (u *URI) Reset() {
 	used(u.loan)
-	u.DisablePathNormalizing, u.pathDone, u.pathPlain, u.queryPlain, u.argsDone, u.userParsed = false, false, false, false, false, false
+	u.DisablePathNormalizing, u.pathDone, u.pathPlain, u.queryPlain, u.argsDone, u.userParsed, u.keepsSlash = false, false, false, false, false, false, false
 	if cap(u.buf) > maxKeptScratch {
 		u.buf, u.validHost = nil, 0
 	}
@@ -202,7 +203,8 @@ func (u *URI) CopyTo(dst *URI) {
 	dst.DisablePathNormalizing = u.DisablePathNormalizing
 	dst.buf = lifetime.Kept(dst.loan, dst.buf, append(dst.buf[:0], u.buf...))
 	dst.validHost, dst.uriParts = u.validHost, u.uriParts
-	dst.pathDone, dst.pathPlain, dst.queryPlain, dst.userParsed = u.pathDone, u.pathPlain, u.queryPlain, u.userParsed
+	dst.pathDone, dst.pathPlain, dst.queryPlain = u.pathDone, u.pathPlain, u.queryPlain
+	dst.userParsed, dst.keepsSlash = u.userParsed, u.keepsSlash
 	if u.argsDone {
 		u.args.CopyTo(&dst.args)
 		dst.argsDone = true
@@ -308,6 +310,9 @@ func (u *URI) SetPasswordBytes(password []byte) {
 // and "/%252e" is "/%2e". On Windows a backslash is a slash. The bytes are
 // borrowed: they are valid until u changes or the handler returns.
 //
+// In a request that adaptor.NewHTTPHandler serves, %2F and %5C stay encoded: net/http
+// has found no slash there.
+//
 // The result may contain any byte, also CR, LF and NUL.
 func (u *URI) Path() []byte {
 	if !u.pathDone {
@@ -315,7 +320,7 @@ func (u *URI) Path() []byte {
 			return strSlash
 		}
 		n, had := len(u.buf), cap(u.buf)
-		u.buf = appendNormalPath(u.buf, u.part(u.original), backslashIsSlash)
+		u.buf = appendNormalPath(u.buf, u.part(u.original), backslashIsSlash, u.keeps())
 		u.own(had)
 		u.path, u.pathDone = u.partOf(n), true
 	}
@@ -414,7 +419,7 @@ func (u *URI) appendRequestURI(dst []byte) []byte {
 	case u.pathPlain:
 		dst = append(dst, u.part(u.original)...)
 	case !u.DisablePathNormalizing:
-		dst = bytesconv.AppendEscaped(dst, u.Path(), &bytesconv.PathSafe)
+		dst = u.appendEscapedPath(dst)
 	case u.original.empty():
 		dst = append(dst, '/')
 	default:

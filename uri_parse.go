@@ -362,7 +362,7 @@ func (u *URI) update(newURI []byte) error {
 		if next.scheme.empty() {
 			next.scheme = next.store(u.Scheme())
 		}
-		next.DisablePathNormalizing = u.DisablePathNormalizing
+		next.DisablePathNormalizing, next.keepsSlash = u.DisablePathNormalizing, u.keepsSlash
 		next.CopyTo(u)
 		return nil
 	case newURI[0] == '#':
@@ -373,10 +373,10 @@ func (u *URI) update(newURI []byte) error {
 		u.SetPathBytes(next.PathOriginal())
 	default:
 		// The joined path is encoded, so that nothing is decoded twice.
-		base := u.Path()
+		u.Path() // makes it before the arena grows
 		n, had := len(u.buf), cap(u.buf)
-		u.buf = bytesconv.AppendEscaped(u.buf, base[:bytes.LastIndexByte(base, '/')+1], &bytesconv.PathSafe)
-		u.buf = append(u.buf, next.PathOriginal()...)
+		u.buf = u.appendEscapedPath(u.buf)
+		u.buf = append(u.buf[:bytes.LastIndexByte(u.buf, '/')+1], next.PathOriginal()...)
 		u.own(had)
 		u.original = u.partOf(n)
 		u.path, u.pathDone, u.pathPlain = uriPart{}, false, false

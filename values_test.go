@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/galehttp/gale/internal/door"
 	"github.com/galehttp/gale/tests/harness/peers"
 )
 
@@ -156,11 +157,53 @@ func TestAppendNormalPath(t *testing.T) {
 		{`/\\host\share`, `/\\host\share`, "/host/share"},
 		{"/%", "/%", "/%"},
 	} {
-		if got := string(appendNormalPath([]byte("P"), []byte(tt.in), false)); got != "P"+tt.slash {
+		if got := string(appendNormalPath([]byte("P"), []byte(tt.in), false, "")); got != "P"+tt.slash {
 			t.Errorf("%q: %q, want %q", tt.in, got[1:], tt.slash)
 		}
-		if got := string(appendNormalPath([]byte("P"), []byte(tt.in), true)); got != "P"+tt.backslash {
+		if got := string(appendNormalPath([]byte("P"), []byte(tt.in), true, "")); got != "P"+tt.backslash {
 			t.Errorf("%q with backslashes: %q, want %q", tt.in, got[1:], tt.backslash)
+		}
+	}
+}
+
+// What a path that keeps encoded slashes is, and how it is written.
+func TestPathKeepsSlashes(t *testing.T) {
+	for _, tt := range []struct{ in, path, written string }{
+		{"/a", "/a", "/a"},
+		{"/a%2Fb%5c%62", "/a%2Fb%5cb", "/a%2Fb%5cb"},
+		{"/@scope%2fname?a=%2f", "/@scope%2fname", "/@scope%2fname?a=%2f"},
+		{"/a%252fb%25", "/a%2fb%", "/a%252fb%25"},
+		{"/%25%32f", "/%2f", "/%252f"},
+		{"/a%20b%2f/%2e%2e/c%2fd", "/c%2fd", "/c%2fd"},
+		{"/a%2f..%2fb", "/a%2f..%2fb", "/a%2f..%2fb"},
+		{"/100%", "/100%", "/100%25"},
+		{"/%2", "/%2", "/%252"},
+		{"/%zz%2f", "/%zz%2f", "/%25zz%2f"},
+	} {
+		var req Request
+		door.KeepSlashes(&req)
+		req.SetRequestURI(tt.in)
+		var dst URI
+		req.URI().CopyTo(&dst)
+		for name, u := range map[string]*URI{"URI": req.URI(), "a copy": &dst} {
+			path, _, _ := strings.Cut(tt.written, "?")
+			if got := string(u.Path()); got != tt.path {
+				t.Errorf("%s of %q: path %q, want %q", name, tt.in, got, tt.path)
+			}
+			if got := string(u.RequestURI()); got != tt.written {
+				t.Errorf("%s of %q: written %q, want %q", name, tt.in, got, tt.written)
+			}
+			u.Update("x?y")
+			if got, want := string(u.RequestURI()), path[:strings.LastIndexByte(path, '/')+1]+"x?y"; got != want {
+				t.Errorf("%s of %q: changed to %q, want %q", name, tt.in, got, want)
+			}
+		}
+		req.SetRequestURI("/" + "%2f")
+		if req.RequestURI(); string(req.URI().Path()) != "/%2f" {
+			t.Errorf("%q: a new target has the path %q", tt.in, req.URI().Path())
+		}
+		if req.Reset(); req.keepsSlash || req.uri.keepsSlash {
+			t.Errorf("%q: Reset keeps the rule", tt.in)
 		}
 	}
 }
@@ -170,12 +213,12 @@ func FuzzAppendNormalPath(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, src []byte) {
-		got := appendNormalPath(nil, src, false)
+		got := appendNormalPath(nil, src, false, "")
 		peers.CheckNormalPath(t, got)
 		if len(got) > len(src)+1 {
 			t.Fatalf("%q grew to %q", src, got)
 		}
-		win := appendNormalPath(nil, src, true)
+		win := appendNormalPath(nil, src, true, "")
 		peers.CheckNormalPath(t, win)
 		if bytes.IndexByte(win, '\\') >= 0 {
 			t.Fatalf("%q kept a backslash: %q", src, win)
@@ -185,7 +228,7 @@ func FuzzAppendNormalPath(f *testing.F) {
 			if want := path.Clean("/" + string(src)); strings.TrimSuffix(string(got), "/") != strings.TrimSuffix(want, "/") {
 				t.Fatalf("%q: %q, path.Clean: %q", src, got, want)
 			}
-			if again := appendNormalPath(nil, got, false); !bytes.Equal(again, got) {
+			if again := appendNormalPath(nil, got, false, ""); !bytes.Equal(again, got) {
 				t.Fatalf("%q: normal form %q changes to %q", src, got, again)
 			}
 		}

@@ -1,6 +1,7 @@
 package adaptor
 
 import (
+	"cmp"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -14,7 +15,9 @@ import (
 
 	"github.com/galehttp/gale"
 	"github.com/galehttp/gale/internal/door"
+	"github.com/galehttp/gale/internal/h1"
 	"github.com/galehttp/gale/internal/msg"
+	"github.com/galehttp/gale/internal/pathrule"
 )
 
 // ConvertNetHTTPRequestToFastHTTPRequest converts r into req. It doesn't reset req first:
@@ -36,7 +39,8 @@ import (
 // the values that they have when the body ends; names that are forbidden in trailers are
 // left out. If r.Header has no Content-Type, none is sent. Versions above HTTP/1.1 become
 // HTTP/1.1, and so does HTTP/1.0 if the body is chunked. RemoteAddr, Form and the context
-// of r are not converted.
+// of r are not converted. The path is not checked: a handler of net/http may have read it in
+// another way than req.URI does; NewHTTPHandler refuses such paths.
 func ConvertNetHTTPRequestToFastHTTPRequest(r *http.Request, req *gale.Request) {
 	convertRequest(r, req, true)
 }
@@ -103,15 +107,8 @@ func convertTarget(r *http.Request, req *gale.Request) {
 	if u == nil {
 		u = new(url.URL)
 	}
-	host := r.Host
-	if host == "" {
-		host = u.Host
-	}
-	target := r.RequestURI
-	if target == "" {
-		target = targetOf(r.Method, u, host)
-	}
-	bare, user := cutUser(r.Method, target)
+	host := cmp.Or(r.Host, u.Host)
+	bare, user := cutUser(r.Method, requestTarget(r, u, host))
 	if user == nil {
 		user = u.User
 	}
@@ -130,6 +127,28 @@ func convertTarget(r *http.Request, req *gale.Request) {
 	case u.Scheme == "" && r.TLS != nil:
 		req.URI().SetScheme("https")
 	}
+}
+
+// requestTarget returns the target of r, whose URL is u.
+func requestTarget(r *http.Request, u *url.URL, host string) string {
+	if r.RequestURI != "" {
+		return r.RequestURI
+	}
+	return targetOf(r.Method, u, host)
+}
+
+// checkTarget returns an error if the target of r isn't what a Gale server accepts, or if
+// its path has a part of refused.
+func checkTarget(r *http.Request, refused pathrule.Parts) error {
+	u := r.URL
+	if u == nil {
+		u = new(url.URL)
+	}
+	bare, _ := cutUser(r.Method, requestTarget(r, u, cmp.Or(r.Host, u.Host)))
+	if !h1.ValidTarget(r.Method, bare) {
+		return h1.ErrTarget
+	}
+	return pathrule.Check(bare, refused)
 }
 
 // targetOf returns the request-target for u (RFC 9112 section 3.2).

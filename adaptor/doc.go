@@ -40,6 +40,33 @@
 // [NewHTTPHandler] converts a gale.RequestHandler into an http.Handler, for one part of a
 // larger net/http program or for tests with net/http/httptest.
 //
+// # Paths
+//
+// net/http and Gale read a path in two ways. net/http leaves dot segments, and http.ServeMux
+// finds no slash in %2F. gale.RequestCtx.Path decodes the path, merges "//" and removes dot
+// segments. So that what one of them refuses below a prefix such as /admin/ is never found
+// there by the other one, both directions answer 400 to a path
+//
+//   - with a segment "." or "..", percent-encoded or not, also beside %2F, %5C, a backslash
+//     or ";",
+//   - with a backslash, "#" or %00.
+//
+// All other paths arrive byte for byte: in Request.RequestURI, and in ctx.RequestURI. A path
+// isn't resolved, because then a signature of it, or the handler's log, would be about
+// another one. Under [NewHTTPHandler], where a handler of net/http may have chosen by the
+// path,
+//
+//   - ctx.Path keeps %2F and %5C encoded (other characters are decoded, as always),
+//   - an empty segment ("//", but not that of "://") is answered with 400, too, because
+//     ctx.Path merges it; http.ServeMux answers it with a redirect,
+//   - a path with %2F or %5C is answered with 400 if it is handed on to package reverse or
+//     to NewFastHTTPHandler: the next reader may decode it. If no handler of net/http
+//     chooses by the path, set [Config].RawTargets for NewHTTPHandler,
+//   - so is a target that a Gale server doesn't accept (RFC 9112 section 3.2), such as
+//     "foo:/bar".
+//
+// [Config] has settings for more and for less.
+//
 // [ConvertRequest] and [ConvertNetHTTPRequestToFastHTTPRequest] convert single
 // requests. The names are those of fasthttpadaptor.
 package adaptor

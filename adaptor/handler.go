@@ -8,6 +8,7 @@ import (
 	"github.com/galehttp/gale/internal/door"
 	"github.com/galehttp/gale/internal/head"
 	"github.com/galehttp/gale/internal/msg"
+	"github.com/galehttp/gale/internal/pathrule"
 )
 
 // NewFastHTTPHandlerFunc is NewFastHTTPHandler for a function.
@@ -17,10 +18,11 @@ func NewFastHTTPHandlerFunc(h http.HandlerFunc) gale.RequestHandler { return New
 // comment for what h gets.
 //
 // A status code and headers that a middleware has set in ctx.Response are sent unless h
-// sets others. If package net/url can't parse the request's target, the response is a
-// 400.
+// sets others. If package net/url can't parse the request's target, or h could find it
+// below a prefix that ctx.Path hasn't (see "Paths" in the comment of the package), the
+// response is a 400. [Config] has a method with settings.
 func NewFastHTTPHandler(h http.Handler) gale.RequestHandler {
-	return func(ctx *gale.RequestCtx) { serve(h, ctx) }
+	return Config{}.NewFastHTTPHandler(h)
 }
 
 // exchange is one request that is served. It is not used again, because the handler may
@@ -49,8 +51,8 @@ func newExchange(body bool) *exchange {
 	return &x.exchange
 }
 
-func serve(h http.Handler, ctx *gale.RequestCtx) {
-	x, err := convert(ctx)
+func serve(h http.Handler, ctx *gale.RequestCtx, refused pathrule.Parts) {
+	x, err := convert(ctx, refused)
 	if err != nil {
 		ctx.Logger().Printf("%s", err)
 		ctx.Error("Bad Request", gale.StatusBadRequest)
@@ -112,7 +114,7 @@ func hasConn(ctx *gale.RequestCtx) bool {
 }
 
 // convert returns an exchange for the request of ctx.
-func convert(ctx *gale.RequestCtx) (*exchange, error) {
+func convert(ctx *gale.RequestCtx, refused pathrule.Parts) (*exchange, error) {
 	hd := ctx.Value(door.HeadKey{}).(*head.Request)
 	chunked := hd.ContentLength == msg.LenChunked
 	stream, bytes := ctx.RequestBodyStream(), []byte(nil)
@@ -124,7 +126,7 @@ func convert(ctx *gale.RequestCtx) (*exchange, error) {
 	x.c.begin(ctx)
 	r := &x.r
 	*r = *r.WithContext(&x.c)
-	f := fields{ctx: ctx, head: hd}
+	f := fields{ctx: ctx, head: hd, refused: refused}
 	if err := f.read(r, &x.url); err != nil {
 		return nil, err
 	}

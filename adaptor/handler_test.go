@@ -50,7 +50,7 @@ func TestRequestIsThatOfNetHTTP(t *testing.T) {
 		"GET /a/b?c=d&e=%20f HTTP/1.1\r\nHost: h:80\r\n\r\n",
 		"GET /a%2Fb/%C3%A4?x HTTP/1.1\r\nHost: h\r\n\r\n",
 		"GET /a'(b)*!? HTTP/1.1\r\nHost: h\r\n\r\n",
-		"GET //a//b/../c HTTP/1.1\r\nHost: h\r\n\r\n",
+		"GET //a//b/c HTTP/1.1\r\nHost: h\r\n\r\n",
 		"GET /? HTTP/1.1\r\nHost: h\r\n\r\n",
 		"GET /a?b?c HTTP/1.1\r\nHost: h\r\n\r\n",
 		"GET http://other:81/p?q HTTP/1.1\r\nHost: h\r\n\r\n",

@@ -43,18 +43,24 @@ import (
 //   - There is no gale.Server, so ConnID and ConnRequestNum are 0, and the settings of
 //     the net/http server apply.
 //
+// Paths that h could find below another prefix than a handler of net/http before it are
+// answered with 400, and ctx.Path keeps %2F and %5C encoded; see "Paths" in the comment of
+// the package. [Config] has a method with settings.
+//
 // If h panics, the returned handler panics too, and net/http logs that.
 // gale.ErrAbortHandler becomes http.ErrAbortHandler. Not in fasthttpadaptor.
-func NewHTTPHandler(h gale.RequestHandler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { answer(h, w, r) })
-}
+func NewHTTPHandler(h gale.RequestHandler) http.Handler { return Config{}.NewHTTPHandler(h) }
 
 var ctxs = pool.Pool{New: func() any { return new(gale.RequestCtx) }}
 
-func answer(h gale.RequestHandler, w http.ResponseWriter, r *http.Request) {
+// answer serves r. keepSlashes says that ctx.Path keeps encoded slashes.
+func answer(h gale.RequestHandler, w http.ResponseWriter, r *http.Request, keepSlashes bool) {
 	o := newOuter(w, r)
 	ctx := ctxs.Get().(*gale.RequestCtx)
 	ctx.Init2(o.Conn(), nil, false)
+	if keepSlashes {
+		door.KeepSlashes(&ctx.Request)
+	}
 	convertRequest(r, &ctx.Request, false) // o has the trailers
 	guarded := door.Lend(ctx, h)
 	if b, ok := ctx.Request.BodyStream().(*attachedBody); ok {

@@ -105,7 +105,7 @@ var galeHandlers = map[string]gale.RequestHandler{
 // A Gale handler answers alike on both servers.
 func TestGaleHandlerOnNetHTTP(t *testing.T) {
 	reqs := map[string]string{
-		"GET":  "GET /a/../b?q=1 HTTP/1.1\r\nHost: h:80\r\nX-Field: v\r\nCookie: a=b\r\n\r\n",
+		"GET":  "GET /a%20/b?q=1 HTTP/1.1\r\nHost: h:80\r\nX-Field: v\r\nCookie: a=b\r\n\r\n",
 		"HEAD": "HEAD / HTTP/1.1\r\nHost: h\r\n\r\n",
 		"1.0":  "GET / HTTP/1.0\r\nHost: h\r\n\r\n",
 		"POST": "POST / HTTP/1.1\r\nHost: h\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 5\r\n\r\nc=123",

@@ -24,7 +24,7 @@ func TestContextForgets(t *testing.T) {
 		_ = ctx.Request.Header.Cookie("canary")
 		ctx.SetBody(ctx.PostBody())
 		ctx.Response.Header.Set("X-Canary", "canary")
-	}, httptest.NewRecorder(), r)
+	}, httptest.NewRecorder(), r, true)
 	pooltest.TakeBack(&ctxs, used)
 	if s := used.Request.String() + used.Response.String() + used.String(); strings.Contains(s, "canary") {
 		t.Errorf("a context that was given back shows %q", s)

@@ -16,6 +16,7 @@ import (
 	"github.com/galehttp/gale/internal/engine"
 	"github.com/galehttp/gale/internal/head"
 	"github.com/galehttp/gale/internal/msg"
+	"github.com/galehttp/gale/internal/pathrule"
 )
 
 // ConvertRequest converts ctx.Request into r, for a handler if forServer is true, else
@@ -26,10 +27,11 @@ import (
 // returns. (In fasthttpadaptor no part of r may be used after that.) If r has a header
 // map, it is emptied and used again.
 //
-// It returns an error if package net/url can't parse the request target.
+// It returns an error if package net/url can't parse the request target, or if r could be
+// found below a prefix that ctx.Path hasn't; see "Paths" in the comment of the package.
 func ConvertRequest(ctx *gale.RequestCtx, r *http.Request, forServer bool) error {
 	body := ctx.PostBody()
-	f := fields{ctx: ctx, head: ctx.Value(door.HeadKey{}).(*head.Request)}
+	f := fields{ctx: ctx, head: ctx.Value(door.HeadKey{}).(*head.Request), refused: pathrule.Default}
 	if err := f.read(r, new(url.URL)); err != nil {
 		return err
 	}
@@ -57,6 +59,8 @@ type fields struct {
 	ctx  *gale.RequestCtx
 	head *head.Request
 	text string // the arena of head, and after it the address of the client
+
+	refused pathrule.Parts // what the path must not have
 }
 
 // read fills r except for its body and trailers. It sets r.URL to u.
@@ -66,6 +70,9 @@ func (f *fields) read(r *http.Request, u *url.URL) error {
 	r.Method = method(f.part(msg.Method))
 	if r.RequestURI = f.part(msg.Target); r.RequestURI == "" {
 		r.RequestURI = "/"
+	}
+	if err := pathrule.Check(r.RequestURI, f.refused.HandedOn(door.KeepsSlashes(&f.ctx.Request))); err != nil {
+		return fmt.Errorf("adaptor: the request target %q: %w", r.RequestURI, err)
 	}
 	if err := parseTarget(u, r.Method, r.RequestURI); err != nil {
 		return fmt.Errorf("adaptor: the request target is not a URI: %w", err)

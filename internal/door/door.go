@@ -84,6 +84,13 @@ type OnceKey struct{}
 // of known length that has come with its head is no stream in the response.
 type WholeKey struct{}
 
+// KeepSlashes makes the path of req, a *gale.Request without a target, keep %2F and %5C encoded
+// until Reset, as net/http reads them. Package gale sets it.
+var KeepSlashes func(req any)
+
+// KeepsSlashes reports whether KeepSlashes was called for req. Package gale sets it.
+var KeepsSlashes func(req any) bool
+
 // KeepCookies gives jar, a gale.CookieJar, the cookies of h, the *gale.ResponseHeader of a
 // response from u, a *gale.URI. Package gale sets it.
 var KeepCookies func(jar, u, h any)

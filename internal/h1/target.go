@@ -37,6 +37,21 @@ func setTarget(t []byte, h *msg.RequestHead) error {
 	return nil
 }
 
+// ValidTarget reports whether a request with this method may have the target t.
+func ValidTarget(method, t string) bool {
+	if t == "" {
+		return false
+	}
+	for i := range len(t) {
+		if !isTargetByte(t[i]) {
+			return false
+		}
+	}
+	var h msg.RequestHead
+	h.MethodID = msg.LookupMethod(bytesconv.S2B(method))
+	return setTarget(bytesconv.S2B(t), &h) == nil
+}
+
 // SplitAbsolute returns where the authority of an absolute-form target with
 // the scheme http or https begins and ends in t; the path and query follow it.
 // For other targets it returns 0, 0.

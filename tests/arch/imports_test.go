@@ -30,6 +30,7 @@ var below = map[string][]string{
 	"clientconn":        {"pool", "clock", "engine"},
 	"dial":              {},
 	"door":              {},
+	"pathrule":          {"bytesconv"},
 	"kv":                {"bytesconv", "pool", "race", "lifetime"},
 	"msg":               {"bytesconv", "pool", "kv", "race", "lifetime"},
 	"head":              {"bytesconv", "kv", "msg", "lifetime"},
@@ -55,7 +56,7 @@ var below = map[string][]string{
 }
 
 // pure are the packages that turn bytes into bytes, without I/O.
-var pure = []string{"bytesconv", "kv", "msg", "head", "h1", "hpack", "h2", "wsframe"}
+var pure = []string{"bytesconv", "kv", "msg", "head", "h1", "hpack", "h2", "wsframe", "pathrule"}
 
 // impure are imports that a pure package must not have.
 var impure = []string{"net", "os", "os/signal", "time", "syscall", "context", "crypto/tls"}

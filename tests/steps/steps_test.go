@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/galehttp/gale"
+	"github.com/galehttp/gale/internal/pathrule"
 	"github.com/galehttp/gale/tests/steps/count"
 )
 
@@ -347,6 +348,7 @@ func (v *visitor) handle(ctx *gale.RequestCtx) {
 	run("MultipartForm", func() { _, _ = ctx.MultipartForm() })
 	run("PostArgs", func() { ctx.PostArgs() })
 	run("URI", func() { u := ctx.URI(); u.Path(); u.FullURI(); u.QueryArgs(); ctx.Host() })
+	run("paths to other readers", func() { pathrule.Find(ctx.RequestURI()) })
 	run("ClientIP", func() { ctx.SetRemoteAddr(trustedPeer); ctx.ClientIP() })
 	run("BasicAuth", func() { ctx.BasicAuth() })
 	run("BindJSON", func() { _ = ctx.BindJSON(new(any)) })
