@@ -53,9 +53,9 @@ var (
 	// upstream as Proxy.MaxConnsPerClient or Proxy.MaxUpgradesPerClient allow, and that
 	// none of them has ended within Proxy.MaxConnWait.
 	ErrClientShare = errors.New("reverse: the client has its share of the upstream's connections")
-	// ErrPath says that a path with dot segments could lead out of the path of the
-	// upstream.
-	ErrPath = errors.New("reverse: the path has dot segments")
+	// ErrPath says that an upstream could find the path below another prefix than
+	// [gale.RequestCtx.Path]; see Proxy.StrictPaths.
+	ErrPath = errors.New(`reverse: the path has a segment . or .., a backslash, "#" or %00, or what StrictPaths refuses`)
 	// ErrPrefix says that a path doesn't begin with Proxy.StripPrefix.
 	ErrPrefix = errors.New("reverse: the path doesn't begin with StripPrefix")
 )

@@ -12,6 +12,7 @@ import (
 	"github.com/galehttp/gale/internal/bytesconv"
 	"github.com/galehttp/gale/internal/door"
 	"github.com/galehttp/gale/internal/engine"
+	"github.com/galehttp/gale/internal/pathrule"
 )
 
 // hopByHop are the fields that concern one connection and are not passed on (RFC
@@ -225,21 +226,26 @@ func (p *Proxy) setTarget(client *gale.RequestCtx, to *gale.RequestHeader, u *up
 	if len(target) > 0 && target[0] != '/' && string(target) != "*" {
 		// The target has a scheme and a host; the host is in Host already (RFC 9112
 		// section 3.2.2).
-		target = originForm(target, client.IsOptions())
-		to.SetRequestURIBytes(target)
+		to.SetRequestURIBytes(originForm(target, client.IsOptions()))
+		target = to.RequestURI()
+	}
+	joined := (u.path != "" || p.StripPrefix != "") && string(target) != "*"
+	refused := pathrule.Choose(pathrule.Default, p.StrictPaths, p.RawTargets).HandedOn(door.KeepsSlashes(&client.Request))
+	if joined {
+		refused |= pathrule.DotSegment
+	}
+	if pathrule.Find(target)&refused != 0 {
+		return ErrPath
 	}
 	if p.RewriteHost || len(to.Host()) == 0 {
 		to.SetHost(u.host)
 	}
-	if u.path == "" && p.StripPrefix == "" || string(target) == "*" {
+	if !joined {
 		return nil
 	}
 	path, query := target, []byte(nil)
 	if i := bytes.IndexByte(target, '?'); i >= 0 {
 		path, query = target[:i], target[i:]
-	}
-	if hasDots(path) {
-		return ErrPath
 	}
 	path, ok := bytes.CutPrefix(path, []byte(strings.TrimRight(p.StripPrefix, "/")))
 	if !ok || len(path) > 0 && path[0] != '/' {
@@ -267,20 +273,3 @@ func originForm(target []byte, options bool) []byte {
 		return rest[i:]
 	}
 }
-
-// hasDots reports whether path has a segment "." or "..", percent-encoded or not,
-// with any separator.
-func hasDots(path []byte) bool {
-	if bytes.IndexByte(path, '.') < 0 && bytes.IndexByte(path, '%') < 0 {
-		return false
-	}
-	plain := dots.Replace(string(path))
-	for segment := range strings.SplitSeq(plain, "/") {
-		if segment == "." || segment == ".." {
-			return true
-		}
-	}
-	return false
-}
-
-var dots = strings.NewReplacer("%2e", ".", "%2E", ".", "%2f", "/", "%2F", "/", "%5c", "/", "%5C", "/", `\`, "/", ";", "/")

@@ -59,6 +59,24 @@ type Proxy struct {
 	// "//api/users" and "/%61pi/users": the path is compared as the client sent it,
 	// while [gale.RequestCtx.Path] is normalized.
 	StripPrefix string
+	// StrictPaths also answers 400 to paths with an encoded slash or backslash (%2F, %5C),
+	// and to those with an empty segment ("//", but not "://"). Set it if a guard in front
+	// of the proxy allows a prefix and refuses all other paths: [gale.RequestCtx.Path] finds
+	// "/public%2Fx" below /public/, and an upstream may not. Or if an upstream reads %5C as
+	// a slash, or a path that begins with "//" as a host.
+	//
+	// In any case a path is answered with 400 that has a dot segment, percent-encoded or
+	// not, also beside an encoded slash, a backslash or a semicolon, and one with a
+	// backslash, "#" or %00: an upstream could find it below another prefix than Path. All
+	// other paths are passed on byte for byte. But under adaptor.NewHTTPHandler a path
+	// with %2F or %5C is answered with 400, because Path keeps them encoded there and the
+	// upstream may not; see "Paths" in the comment of package adaptor.
+	StrictPaths bool
+	// RawTargets passes every path on as it came, and StrictPaths has no effect. No prefix
+	// that a handler has checked in ctx.Path is sure then: the upstream must check paths
+	// itself. With StripPrefix, or an upstream that has a path, dot segments are still
+	// refused. By default false.
+	RawTargets bool
 	// Via is the name of this proxy in the Via headers of requests and responses
 	// (RFC 9110 section 7.6.3). If it is "", no Via is sent.
 	Via string

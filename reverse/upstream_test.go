@@ -394,7 +394,8 @@ func testTargets(t *testing.T) {
 		request, want string // want "" is a 400
 	}{
 		{"origin", &reverse.Proxy{}, "", "GET /a//b/./%2e?c#d HTTP/1.1\r\nHost: a\r\n\r\n", ""},
-		{"dots", &reverse.Proxy{}, "", "GET /a//b/./%2e?c HTTP/1.1\r\nHost: a\r\n\r\n", "GET /a//b/./%2e?c HTTP/1.1\r\nHost: a\r\n" + fwd},
+		{"dots", &reverse.Proxy{}, "", "GET /a//b/./c HTTP/1.1\r\nHost: a\r\n\r\n", ""},
+		{"dots, raw", &reverse.Proxy{RawTargets: true, StrictPaths: true}, "", "GET /a//b/./%2e?c HTTP/1.1\r\nHost: a\r\n\r\n", "GET /a//b/./%2e?c HTTP/1.1\r\nHost: a\r\n" + fwd},
 		{"absolute", &reverse.Proxy{}, "", "GET http://a/x?y HTTP/1.1\r\nHost: a\r\n\r\n", "GET /x?y HTTP/1.1\r\nHost: a\r\n" + fwd},
 		{"absolute, no path", &reverse.Proxy{}, "", "GET http://a?y HTTP/1.1\r\nHost: a\r\n\r\n", "GET /?y HTTP/1.1\r\nHost: a\r\n" + fwd},
 		{"asterisk", &reverse.Proxy{}, "/base", "OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n", "OPTIONS * HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n" + fwd},
@@ -404,6 +405,12 @@ func testTargets(t *testing.T) {
 		{"base", &reverse.Proxy{}, "/base/", "GET /x?y/../z HTTP/1.1\r\nHost: a\r\n\r\n", "GET /base/x?y/../z HTTP/1.1\r\nHost: a\r\n" + fwd},
 		{"base and dots", &reverse.Proxy{}, "/base", "GET /../x HTTP/1.1\r\nHost: a\r\n\r\n", ""},
 		{"base and encoded dots", &reverse.Proxy{}, "/base", "GET /x/%2e%2E%2fy HTTP/1.1\r\nHost: a\r\n\r\n", ""},
+		{"base and dots, raw", &reverse.Proxy{RawTargets: true}, "/base", "GET /../x HTTP/1.1\r\nHost: a\r\n\r\n", ""},
+		{"encoded slash", &reverse.Proxy{}, "/base", "GET /a%2fb//%5C HTTP/1.1\r\nHost: a\r\n\r\n", "GET /base/a%2fb//%5C HTTP/1.1\r\nHost: a\r\n" + fwd},
+		{"encoded slash, strict", &reverse.Proxy{StrictPaths: true}, "", "GET /a%2fb HTTP/1.1\r\nHost: a\r\n\r\n", ""},
+		{"encoded backslash, strict", &reverse.Proxy{StrictPaths: true}, "", "GET /a%5Cb HTTP/1.1\r\nHost: a\r\n\r\n", ""},
+		{"empty segment, strict", &reverse.Proxy{StrictPaths: true}, "", "GET //a HTTP/1.1\r\nHost: a\r\n\r\n", ""},
+		{"URL in a path, strict", &reverse.Proxy{StrictPaths: true}, "", "GET /img/http://h/x?%2f//../ HTTP/1.1\r\nHost: a\r\n\r\n", "GET /img/http://h/x?%2f//../ HTTP/1.1\r\nHost: a\r\n" + fwd},
 		{"strip", &reverse.Proxy{StripPrefix: "/api"}, "", "GET /api/x HTTP/1.1\r\nHost: a\r\n\r\n", "GET /x HTTP/1.1\r\nHost: a\r\n" + fwd},
 		{"strip all", &reverse.Proxy{StripPrefix: "/api/"}, "", "GET /api?q HTTP/1.1\r\nHost: a\r\n\r\n", "GET /?q HTTP/1.1\r\nHost: a\r\n" + fwd},
 		{"strip a segment only", &reverse.Proxy{StripPrefix: "/api"}, "", "GET /apix HTTP/1.1\r\nHost: a\r\n\r\n", "404"},
