@@ -134,6 +134,7 @@ func pooledFields() *pooltest.Check {
 			"gale.flushState.keep":            "beginFlush sets begun before it",
 			"gale.flushState.out":             "beginFlush sets begun before it",
 			"gale.Request.uriParsed":          "uriUsed is set wherever it is",
+			"gale.Request.keepsSlash":         "uriUsed is set wherever it is",
 			"gale.Request.files":              "set with form; what TimeoutError leaves there, RequestCtx.reset drops",
 			"gale.Request.uriBad":             "uriParsed is set with it, and uriUsed with that",
 			"gale.content.shared":             "counts only with bodyRaw, and is set with it",
