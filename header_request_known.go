@@ -3,6 +3,7 @@ package gale
 import (
 	"bytes"
 	"math"
+	"mime"
 
 	"github.com/galehttp/gale/internal/bytesconv"
 	"github.com/galehttp/gale/internal/head"
@@ -102,50 +103,82 @@ func (h *RequestHeader) SetMultipartFormBoundaryBytes(boundary []byte) {
 }
 
 // MultipartFormBoundary returns the boundary of a Content-Type of
-// multipart/form-data (RFC 7578 section 4.1), without quotes, or nil. The bytes are
-// borrowed: they are valid until h changes or the handler returns.
+// multipart/form-data (RFC 7578 section 4.1), without quotes. It is the boundary
+// that package mime reads, or nil. So it is nil if a parameter is malformed, or if
+// boundary, "boundary*" or "boundary*0" (RFC 2231) comes twice or beside another of
+// them: other programs would find another form in the body. There are two
+// exceptions, for what clients send: the field may end with a semicolon, and
+// a boundary that is the only parameter may have "=", "/" and ":" without quotes. The
+// bytes are borrowed: they are valid until h changes or the handler returns.
 func (h *RequestHeader) MultipartFormBoundary() []byte {
-	const form = "multipart/form-data"
-	ct := h.ContentType()
-	if len(ct) < len(form) || !bytesconv.EqualFoldString(ct[:len(form)], form) {
-		return nil
-	}
-	for rest := ct[len(form):]; len(rest) > 0; {
-		rest = bytes.TrimLeft(rest, " \t")
-		if len(rest) == 0 || rest[0] != ';' {
-			return nil
-		}
-		rest = bytes.TrimLeft(rest[1:], " \t")
-		eq := tokenLen(rest)
-		if eq == 0 || eq == len(rest) || rest[eq] != '=' {
-			return nil
-		}
-		name := rest[:eq]
-		var value []byte
-		value, rest = boundaryValue(rest[eq+1:])
-		if bytesconv.EqualFoldString(name, "boundary") {
-			return value
-		}
-	}
-	return nil
+	boundary, _ := h.formBoundary()
+	return boundary
 }
 
-// boundaryValue cuts a parameter's value off b: the text between quotes, or
-// everything before the next semicolon. Boundaries without quotes often have
-// characters that a token can't have. Without the second quote all of b is cut off.
+// formBoundary is MultipartFormBoundary. If there is no boundary, sure says that others find
+// none either.
+func (h *RequestHeader) formBoundary() (boundary []byte, sure bool) {
+	const form = "multipart/form-data"
+	ct := h.ContentType()
+	if len(ct) < len(form) || !bytesconv.EqualFoldString(ct[:len(form)], form) || tokenLen(ct[len(form):]) > 0 {
+		return nil, len(ct) == 0 || bytesconv.Token[ct[0]] // package mime ignores spaces that aren't ASCII
+	}
+	params, boundaries := 0, 0
+	plain := true // package mime reads the boundary without doubt
+	for rest := bytes.TrimLeft(ct[len(form):], " \t"); len(rest) > 0; rest = bytes.TrimLeft(rest, " \t") {
+		if rest[0] != ';' {
+			return nil, false
+		}
+		rest = bytes.TrimLeft(rest[1:], " \t")
+		if len(rest) == 0 {
+			break
+		}
+		eq := tokenLen(rest)
+		if eq == 0 || eq == len(rest) || rest[eq] != '=' {
+			return nil, false
+		}
+		name, _, continued := bytes.Cut(rest[:eq], []byte{'*'})
+		var value []byte
+		value, rest = boundaryValue(rest[eq+1:])
+		if params++; !bytesconv.EqualFoldString(name, "boundary") {
+			continue
+		}
+		if boundaries++; continued || len(value) == 0 {
+			return nil, false
+		}
+		boundary = value
+		for _, c := range value {
+			plain = plain && ' ' <= c && c <= '~' && c != '\\'
+		}
+	}
+	switch {
+	case boundaries > 1:
+		return nil, false
+	case boundaries == 0, params == 1 && plain:
+		return boundary, true
+	}
+	_, read, err := mime.ParseMediaType(bytesconv.B2S(ct))
+	if err != nil || read["boundary"] != string(boundary) {
+		return nil, false
+	}
+	return boundary, true
+}
+
+// boundaryValue cuts a parameter's value off b: the text between quotes, or a token that
+// may have "=", "/" and ":". Without the second quote the value is nil.
 func boundaryValue(b []byte) (value, rest []byte) {
 	if len(b) > 0 && b[0] == '"' {
 		n := quotedLen(b)
 		if n == 0 {
-			return nil, nil
+			return nil, b
 		}
 		return b[1 : n-1 : n-1], b[n:]
 	}
-	n := bytes.IndexByte(b, ';')
-	if n < 0 {
-		n = len(b)
+	n := 0
+	for n < len(b) && (b[n] == '=' || b[n] == '/' || b[n] == ':' || tokenLen(b[n:n+1]) > 0) {
+		n++
 	}
-	return bytes.TrimRight(b[:n:n], " \t"), b[n:]
+	return b[:n:n], b[n:]
 }
 
 // ContentLength returns the length of the body in bytes. It is -1 for a chunked

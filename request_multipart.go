@@ -26,7 +26,9 @@ const formSlack = 10 << 20
 var errFormEmpty = newBareError("form size must be greater than 0: given 0")
 
 // MultipartForm returns the form in a body of media type multipart/form-data (RFC 7578).
-// For a body of another type, or without a boundary, it returns [ErrNoMultipartForm]. The
+// For a body of another type, or without a boundary, it returns [ErrNoMultipartForm]. So it
+// does if others could read another boundary; see RequestHeader.MultipartFormBoundary. Then the
+// body is dropped and can't be sent on, and BodyError returns the error, too. The
 // body is parsed once. Reset or RemoveMultipartFormFiles removes its temporary files. The
 // form is borrowed: it is valid until req is reset or the handler returns.
 //
@@ -228,8 +230,11 @@ func (req *Request) endForms() {
 
 // formBody returns the decoded body of a form as a reader, and its boundary.
 func (req *Request) formBody() (body io.Reader, boundary string, err error) {
-	boundary = string(req.Header.MultipartFormBoundary())
-	if boundary == "" {
+	b, sure := req.Header.formBoundary()
+	if boundary = string(b); boundary == "" {
+		if !sure && req.readErr == nil {
+			req.fail(ErrNoMultipartForm) // what reads it next may find a form
+		}
 		return nil, "", ErrNoMultipartForm
 	}
 	switch {

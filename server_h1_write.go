@@ -36,7 +36,7 @@ func (ss *h1Session) answer(w *engine.Work, next *engine.Next) (ok bool) {
 		ss.finish(ctx, w, timedOut != nil || !fine)
 		return false
 	}
-	if ss.hasBody && fine && timedOut == nil && (ss.cfg.stream || formsFirst) && ss.refusesBody(ctx, w, next) {
+	if ss.hasBody && fine && timedOut == nil && ss.refusesBody(ctx, w, next) {
 		return false
 	}
 	asked := timedOut == nil && ctx.handover.to != nil

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"mime"
 	"net/http"
 	"net/textproto"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/galehttp/gale"
+	"github.com/galehttp/gale/tests/harness/gate"
 )
 
 // requestText builds a request header and returns the text that is sent.
@@ -275,7 +277,25 @@ func TestMultipartFormBoundary(t *testing.T) {
 	for in, want := range map[string]string{
 		"multipart/form-data; boundary=abc":              "abc",
 		"Multipart/Form-Data;Boundary=\"a b;c\"":         "a b;c",
-		"multipart/form-data; x=y; boundary=a/b,c ; q=r": "a/b,c",
+		"multipart/form-data; x=y; boundary=a.b ; q=r":   "a.b",
+		"multipart/form-data; boundary=a=b/c:d":          "a=b/c:d",
+		"multipart/form-data; boundary=abc; \t":          "abc",
+		"multipart/form-data; x=y; boundary=a/b":         "", // not alone
+		"multipart/form-data; boundary=a,b":              "",
+		"multipart/form-data; boundary=a b":              "",
+		"multipart/form-data; boundary=a;;":              "",
+		"multipart/form-data; boundary=a\\b":             "",
+		"multipart/form-data; boundary=\"a\\b\"":         "a\\b", // as package mime reads it
+		"multipart/form-data; boundary=\"a\\/b\"":        "",
+		"multipart/form-data; boundary=\"\"":             "",
+		"multipart/form-data; boundary=a; boundary=a":    "",
+		"multipart/form-data; boundary=a; BOUNDARY=b":    "",
+		"multipart/form-data; boundary=a; boundary*=''b": "",
+		"multipart/form-data; boundary*=us-ascii''b":     "",
+		"multipart/form-data; boundary*0=b; boundary=a":  "",
+		"multipart/form-data; boundary=a; boundary*1=b":  "",
+		"multipart/form-data; boundary*0*=utf-8''b":      "",
+		"multipart/form-data; x=1; boundary=a; x=2":      "",
 		"multipart/form-data":                            "", "multipart/form-data; xboundary=q": "", "multipart/mixed; boundary=x": "",
 		"multipart/form-databoundary=x": "", "multipart/form-data; x=\"; boundary=no\"; boundary=yes": "yes",
 		"multipart/form-data; x=\"; boundary=no": "", "multipart/form-data; x=\"a\\\"; boundary=no": "", "multipart/form-data; boundary=\"no": "",
@@ -286,6 +306,64 @@ func TestMultipartFormBoundary(t *testing.T) {
 			t.Errorf("%q: %q, want %q", in, got, want)
 		}
 	}
+}
+
+// checkBoundary proves that package mime, with which net/http reads forms, finds the boundary in
+// a Content-Type that MultipartFormBoundary finds, except in a lone one with "=", "/" or ":", which
+// it refuses. If MultipartForm finds no boundary where package mime does, the body can't be sent on.
+func checkBoundary(t *testing.T, contentType string) {
+	var req gale.Request
+	req.Header.SetContentType(contentType)
+	got := string(req.Header.MultipartFormBoundary())
+	mediaType, params, err := mime.ParseMediaType(string(req.Header.ContentType()))
+	want, found := params["boundary"]
+	found = found && err == nil && mediaType == "multipart/form-data"
+	if got != "" {
+		loose := strings.ContainsAny(got, "=/:") && strings.Count(contentType, ";") <= 2 && strings.Contains(contentType, "="+got)
+		if !found && !(err != nil && loose) || found && got != want {
+			t.Errorf("%q: boundary %q, package mime reads %q, %q, %v", contentType, got, mediaType, params, err)
+		}
+		return
+	}
+	req.SetBodyString("--A\r\n\r\n--A--\r\n")
+	if _, err := req.MultipartForm(); !errors.Is(err, gale.ErrNoMultipartForm) {
+		t.Errorf("%q: MultipartForm returns %v", contentType, err)
+	}
+	if found && (len(req.Body()) > 0 || !errors.Is(req.BodyError(), gale.ErrNoMultipartForm)) {
+		t.Errorf("%q: package mime reads the boundary %q, and the body can be sent on: %q, %v", contentType, want, req.Body(), req.BodyError())
+	}
+}
+
+// boundaryWords are parts of a Content-Type.
+var boundaryWords = []string{"multipart/form-data", ";", ";", "; ", " ;", "boundary", "Boundary", "boundary*", "boundary*0", "boundary*0*", "boundary*1",
+	"=", "=", "=", "A", "A", "B", "\"A\"", "\"A B\"", "\"A\\B\"", "\"A\\/B\"", "utf-8''A", "utf-8''%41", "a/b", "a:b", "a=b", "a,b", "charset", "x*", "\"", "\\", " ", "\t", "\u00a0", "\u00e9", "*", "'", "%", ""}
+
+// Property: there is one reading of a boundary.
+func TestMultipartFormBoundaryIsOne(t *testing.T) {
+	most := 20_000
+	if gate.Full() {
+		most = 2_000_000
+	}
+	for range most {
+		s := "multipart/form-data"
+		if gate.Rand.IntN(20) == 0 {
+			s = ""
+		}
+		for range gate.Rand.IntN(12) {
+			if gate.Rand.IntN(2) == 0 {
+				s += "; " + boundaryWords[5+gate.Rand.IntN(6)] + "="
+			}
+			s += boundaryWords[gate.Rand.IntN(len(boundaryWords))]
+		}
+		checkBoundary(t, s)
+	}
+}
+
+func FuzzMultipartFormBoundary(f *testing.F) {
+	for _, s := range []string{"boundary=A; boundary*=utf-8''B", "boundary=\"A\"; x=y", "boundary=a/b;", "boundary*0=a; boundary*1=b"} {
+		f.Add("multipart/form-data; " + s)
+	}
+	f.Fuzz(func(t *testing.T, s string) { checkBoundary(t, s) })
 }
 
 // TestHeaderAgainstNetHTTP proves that net/http reads the names, values and lengths that
