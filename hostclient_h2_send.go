@@ -23,12 +23,11 @@ func (o *h2Outgoing) streams() bool { return o.stream != nil || o.writer != nil 
 
 // outgoing prepares the header of req for HTTP/2. It is what appendRequest does for HTTP/1.1.
 func (req *Request) outgoing() (o h2Outgoing, err error) {
-	if err := req.prepareHeader(); err != nil {
+	if err := req.prepareToSend(); err != nil {
 		return o, err
 	}
 	h := &req.Header
-	ownForm := req.form != nil && !req.formRaw
-	if req.hasStream() && !ownForm {
+	if req.hasStream() {
 		req.useHandle()
 		o.stream, o.writer = req.bodyStream, req.streamWriter
 		o.length = req.streamLength(h.s.ContentLength)
@@ -38,10 +37,6 @@ func (req *Request) outgoing() (o h2Outgoing, err error) {
 	}
 	o.body = req.bodyBytes()
 	switch {
-	case ownForm:
-		if o.body, err = req.marshalForm(); err != nil {
-			return o, err
-		}
 	case req.readErr != nil && req.broken() != nil:
 		return o, req.heard()
 	case len(o.body) == 0 && req.postArgs.Len() > 0:

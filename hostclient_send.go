@@ -27,7 +27,7 @@ type outgoing struct {
 // appendRequest appends the head of req to dst, and the whole body if it is short
 // and along is set. out holds what is still to be sent.
 func (req *Request) appendRequest(dst []byte, along bool) (_ []byte, out outgoing, err error) {
-	if err := req.prepareHeader(); err != nil {
+	if err := req.prepareToSend(); err != nil {
 		return dst, outgoing{}, err
 	}
 	if req.protocol != "" {
@@ -38,8 +38,7 @@ func (req *Request) appendRequest(dst []byte, along bool) (_ []byte, out outgoin
 	}
 	out.req = req
 	h := &req.Header
-	ownForm := req.form != nil && !req.formRaw
-	if req.hasStream() && !ownForm {
+	if req.hasStream() {
 		out.length = req.streamLength(h.s.ContentLength)
 		h.frame(out.length)
 		dst = h.appendHead(dst)
@@ -55,10 +54,6 @@ func (req *Request) appendRequest(dst []byte, along bool) (_ []byte, out outgoin
 	}
 	body := req.bodyBytes()
 	switch {
-	case ownForm:
-		if body, err = req.marshalForm(); err != nil {
-			return dst, out, err
-		}
 	case req.readErr != nil && req.broken() != nil:
 		return dst, out, req.heard()
 	case len(body) == 0 && req.postArgs.Len() > 0:

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/galehttp/gale/internal/door"
-	"github.com/galehttp/gale/internal/lifetime"
 )
 
 // Request is an HTTP request that a server received, or one to send. The zero value is a
@@ -53,9 +52,11 @@ type Request struct {
 	postArgs       Args
 	postArgsParsed bool // else postArgs is as Reset leaves it
 
-	form    *multipart.Form
-	formRaw bool // the body holds the form too; else the form is the body, or there is none
-	files   atomic.Pointer[formFiles]
+	form         *multipart.Form
+	formRaw      bool   // the body held the form, too, when it had the sum formSum; else the form is the body, or there is none
+	formSum      uint64 // see sumForm
+	formBoundary string // of the form when it is written
+	files        atomic.Pointer[formFiles]
 
 	userValues   userValues
 	timeout      time.Duration
@@ -149,22 +150,15 @@ func (req *Request) resetMessage() {
 }
 
 // CopyTo makes dst a copy of req that shares no memory with it, so dst may be kept when the
-// server uses req again. A body of SetBodyRaw is copied too, and a form that was read from a
-// stream becomes the body. It doesn't copy a body stream (call Body first to read it into
+// server uses req again. A body of SetBodyRaw is copied too, and so is a form, as its body; see
+// MultipartForm. It doesn't copy a body stream (call Body first to read it into
 // memory), user values, the timeout and KeepBodyBuffer; dst keeps its own user values,
 // timeout and KeepBodyBuffer.
 func (req *Request) CopyTo(dst *Request) {
 	used(req.loan)
 	used(dst.loan)
+	_ = req.settleForm() // or dst gets the error
 	req.copyToSkipBody(dst)
-	if req.form != nil && !req.formRaw {
-		if b := req.Body(); req.readErr != nil {
-			dst.fail(req.readErr)
-		} else {
-			dst.setBody(b)
-		}
-		return
-	}
 	req.copyContent(&dst.content)
 }
 
@@ -330,19 +324,18 @@ func (req *Request) GetTimeOut() time.Duration {
 // Body returns the bytes of the body. If the body is a stream, Body reads it to its end
 // and closes it. If that fails, the body is empty, so that a part is never mistaken for
 // the whole, and BodyError says why. In fasthttp the body is then the text of the error.
-// A form that was parsed from the connection is encoded again. The bytes are borrowed:
-// they are valid until req changes or the handler returns.
+// After MultipartForm the bytes are those of the form that the program has. The bytes are
+// borrowed: they are valid until req changes or the handler returns.
 //
 // If a handler gets such an empty body and calls neither BodyError nor another method
 // that returns the error, the server answers 413, 400 or 408 instead; see
 // Server.StreamRequestBody.
 func (req *Request) Body() []byte {
+	if req.form != nil {
+		_ = req.settleForm() // BodyError returns it
+	}
 	if req.hasStream() {
 		req.readStream()
-	} else if req.form != nil && !req.formRaw {
-		b, err := req.marshalForm()
-		req.readErr, req.told = err, false
-		return lifetime.Move(req.loan, b)
 	}
 	return req.lendBody()
 }
@@ -409,17 +402,13 @@ func (req *Request) BodyWriter() io.Writer {
 // is read to its end; if that fails, no bytes are returned and BodyError says why. The
 // result belongs to the caller.
 func (req *Request) SwapBody(body []byte) []byte {
-	if req.form != nil && !req.formRaw {
-		b, err := req.marshalForm()
+	if err := req.settleForm(); err != nil {
 		req.removeForm()
-		if err != nil {
-			req.fail(err)
-			if len(body) > 0 {
-				req.bodyRaw = body
-			}
-			return nil
+		req.fail(err)
+		if len(body) > 0 {
+			req.bodyRaw = body
 		}
-		req.setBody(b)
+		return nil
 	}
 	req.removeForm()
 	if req.loan != nil {
@@ -445,7 +434,20 @@ func (req *Request) IsBodyStream() bool { return req.hasStream() || req.noStream
 // BodyStream returns the body as a stream, or nil if the body isn't a stream. The caller
 // closes it with CloseBodyStream, or leaves that to Reset. The stream is borrowed: it is
 // valid until req is reset or the handler returns.
-func (req *Request) BodyStream() io.Reader { return req.lendStream() }
+//
+// If the stream was read as a form, the result is a stream of that form. If the form can't be
+// written, it is nil, and BodyError returns why.
+func (req *Request) BodyStream() io.Reader {
+	if req.form != nil {
+		if err := req.streamForm(); err != nil {
+			req.formRaw = false
+			req.fail(err)
+		} else if !req.hasStream() {
+			_ = req.settleForm() // BodyError returns why
+		}
+	}
+	return req.lendStream()
+}
 
 // CloseBodyStream closes the body's stream, if there is one, and drops it.
 func (req *Request) CloseBodyStream() error { return req.closeStream(nil) }

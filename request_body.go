@@ -168,27 +168,21 @@ func (req *Request) ContinueReadBodyStream(r *bufio.Reader, maxBodySize int, pre
 // case. If the stream panics, Write returns an [ErrBodyStreamWritePanic].
 func (req *Request) Write(w *bufio.Writer) error {
 	used(req.loan)
-	if err := req.prepareHeader(); err != nil {
+	if err := req.prepareToSend(); err != nil {
 		req.dropStream(err)
 		return err
 	}
 	if req.lendAuthorization() {
 		defer req.takeAuthorization()
 	}
-	if req.hasStream() && (req.form == nil || req.formRaw) {
+	if req.hasStream() {
 		return req.writeStream(w)
 	}
 	if err := req.broken(); err != nil {
 		return req.heard()
 	}
 	body := req.bodyBytes()
-	switch {
-	case req.form != nil && !req.formRaw:
-		var err error
-		if body, err = req.marshalForm(); err != nil {
-			return err
-		}
-	case len(body) == 0:
+	if len(body) == 0 {
 		body = req.postArgs.QueryString()
 	}
 	expected := len(body) > 0 || !req.Header.IsGet() && !req.Header.IsHead()
@@ -239,6 +233,17 @@ func (req *Request) sentHost() []byte {
 		return host
 	}
 	return req.uri.Host()
+}
+
+// prepareToSend writes the URI into the header, and the form into the body.
+func (req *Request) prepareToSend() error {
+	if err := req.prepareHeader(); err != nil {
+		return err
+	}
+	if req.form != nil && req.settleForm() != nil {
+		return req.heard()
+	}
+	return nil
 }
 
 // prepareHeader writes the URI into the header.
@@ -416,8 +421,10 @@ func messageString(write func(*bufio.Writer) error) string {
 // error. BodyError then returns that error too.
 func (req *Request) BodyWriteTo(w io.Writer) error {
 	used(req.loan)
-	if req.form != nil && !req.formRaw {
-		return WriteMultipartForm(w, req.form, string(req.Header.MultipartFormBoundary()))
+	if req.form != nil {
+		if req.BodyStream(); req.broken() != nil {
+			return req.heard()
+		}
 	}
 	err := req.writeContent(w)
 	if err != nil {

@@ -42,7 +42,7 @@ func (req *Request) lapse() {
 	req.uriParsed, req.uriBad, req.uriUsed, req.keepsSlash, req.isTLS = false, false, false, false, false
 	req.postArgs.lapse()
 	req.postArgsParsed = false
-	req.form, req.formRaw = nil, false
+	req.form, req.formRaw, req.formSum, req.formBoundary = nil, false, 0, ""
 	req.timeout, req.protocol, req.call = 0, "", nil
 	req.whole, req.forward = false, false
 	req.KeepBodyBuffer, req.UseHostHeader, req.DisableRedirectPathNormalizing = false, false, false

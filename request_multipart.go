@@ -4,14 +4,20 @@ import (
 	"bufio"
 	"bytes"
 	"errors"
+	"hash/maphash"
 	"io"
 	"io/fs"
 	"math"
 	"mime/multipart"
 	"runtime"
+	"strings"
 	"sync/atomic"
+	"unicode"
 
+	"github.com/galehttp/gale/internal/bytesconv"
 	"github.com/galehttp/gale/internal/compress"
+	"github.com/galehttp/gale/internal/msg"
+	"github.com/galehttp/gale/internal/pool"
 )
 
 // maxFormMemory is how many bytes of a form are held in memory. If its files are larger,
@@ -38,6 +44,16 @@ var errFormEmpty = newBareError("form size must be greater than 0: given 0")
 // later calls return an error too; see BodyError. A form may have at most 1,000 parts,
 // and its files at most 10,000 header lines in total. A body with a content coding is
 // decoded to at most 64 MiB; see MultipartFormWithLimit for another limit.
+//
+// From then on the body is the form that the program has: what Body, BodyStream, CopyTo, Write,
+// clients and net/http handlers get. If the body was collected, they get its bytes as they came.
+// They get another body if it was read from a stream, if a part of it was decoded
+// (quoted-printable), or if the program has changed the form or a FileHeader of it. This body
+// is written by WriteMultipartForm, with a random boundary. Content-Type says it, and
+// Content-Encoding is deleted, at once or, after a change of a collected form, when the body
+// is asked for; then the length is set, too. The header fields of values are gone, and what was
+// before and after the parts. A name or a file name with control characters is an error then,
+// which BodyError returns.
 func (req *Request) MultipartForm() (*multipart.Form, error) {
 	form, err := req.multipartForm()
 	if err != nil {
@@ -89,7 +105,12 @@ func (req *Request) parseForm(limit int) (*multipart.Form, error) {
 	case streamed:
 		lim.n = req.streamedFormLimit()
 	}
-	form, err := readForm(lim, boundary)
+	var from io.Reader = lim
+	coded := codedParts{r: lim}
+	if !streamed {
+		from = &coded
+	}
+	form, err := readForm(from, boundary)
 	if err == nil && streamed {
 		form, err = readEpilogue(lim, form)
 	}
@@ -105,7 +126,7 @@ func (req *Request) parseForm(limit int) (*multipart.Form, error) {
 		}
 		return nil, err
 	}
-	if err := req.setForm(form, !streamed); err != nil {
+	if err := req.setForm(form, !streamed && !coded.found); err != nil {
 		return nil, err
 	}
 	return form, nil
@@ -157,7 +178,7 @@ var noForms, ownForms = new(formFiles), new(formFiles)
 
 var errFormTimedOut = errors.New("gale: the request was timed out with TimeoutError: its form can't be parsed any more")
 
-// setForm sets the form of the request; raw says that the body is still there.
+// setForm sets the form of the request; raw says that the body holds it, too.
 func (req *Request) setForm(form *multipart.Form, raw bool) error {
 	if len(form.File) > 0 {
 		if strict(req.loan) {
@@ -183,7 +204,11 @@ func (req *Request) setForm(form *multipart.Form, raw bool) error {
 			files.watch(form)
 		}
 	}
-	req.form, req.formRaw = form, raw
+	if req.form, req.formRaw = form, raw; raw {
+		req.formSum = sumForm(form)
+	} else {
+		req.newFormBoundary()
+	}
 	return nil
 }
 
@@ -230,6 +255,9 @@ func (req *Request) endForms() {
 
 // formBody returns the decoded body of a form as a reader, and its boundary.
 func (req *Request) formBody() (body io.Reader, boundary string, err error) {
+	if err := req.settleForm(); err != nil {
+		return nil, "", err
+	}
 	b, sure := req.Header.formBoundary()
 	if boundary = string(b); boundary == "" {
 		if !sure && req.readErr == nil {
@@ -240,9 +268,6 @@ func (req *Request) formBody() (body io.Reader, boundary string, err error) {
 	switch {
 	case req.readErr != nil:
 		return nil, "", errorf("the body could not be read: %w", req.readErr)
-	case req.form != nil && !req.formRaw:
-		b, err := req.marshalForm()
-		return bytes.NewReader(b), boundary, err
 	case req.hasStream():
 		body = req.stream()
 	case len(req.bodyBytes()) == 0:
@@ -324,17 +349,161 @@ func formError(err error) error {
 	return errorf("cannot read multipart/form-data body: %w", err)
 }
 
-// marshalForm returns the encoded form.
-func (req *Request) marshalForm() ([]byte, error) {
-	var b bytes.Buffer
-	if err := WriteMultipartForm(&b, req.form, string(req.Header.MultipartFormBoundary())); err != nil {
-		return nil, err
+// settleForm makes the body hold the form, if it doesn't. It is called before the body is used.
+func (req *Request) settleForm() error {
+	if req.form == nil || req.holdsForm() {
+		return nil
 	}
-	return b.Bytes(), nil
+	if req.formRaw {
+		req.formRaw = false
+		req.newFormBoundary()
+	}
+	err := req.checkFormNames()
+	b := pool.Get(0)
+	if err == nil {
+		err = WriteMultipartForm(b, req.form, req.formBoundary)
+	}
+	if err != nil {
+		pool.Put(b)
+		req.fail(err)
+		return err
+	}
+	req.declareForm(int64(len(b.B)))
+	req.takeBody(b)
+	req.formRaw, req.formSum = true, sumForm(req.form)
+	return nil
+}
+
+// holdsForm reports whether the body holds the form as the program has it.
+func (req *Request) holdsForm() bool { return req.formRaw && req.formSum == sumForm(req.form) }
+
+// streamForm makes the body a stream of the form, if it was read from a stream.
+func (req *Request) streamForm() error {
+	if _, ok := req.bodyStream.(*formStream); ok || req.formRaw || !req.hasStream() {
+		return nil
+	}
+	if err := req.checkFormNames(); err != nil {
+		return err
+	}
+	s, size, err := newFormStream(req.form, req.formBoundary)
+	if err != nil {
+		return err
+	}
+	req.declareForm(size)
+	req.setStream(s)
+	return nil
+}
+
+var errFormName = newBareError("cannot write a form with control characters in a name")
+
+// checkFormNames returns an error if the form has names that can't be written as they are.
+func (req *Request) checkFormNames() error {
+	for p := range formParts(req.form) {
+		names := p.name
+		if p.file != nil {
+			names += p.file.Filename
+		}
+		if strings.ContainsFunc(names, unicode.IsControl) {
+			return errFormName
+		}
+	}
+	return nil
+}
+
+// newFormBoundary chooses the boundary with which the form will be written. No client can guess
+// it. The header says so at once, because programs copy it before they ask for the body.
+func (req *Request) newFormBoundary() {
+	req.formBoundary = multipart.NewWriter(io.Discard).Boundary() // 240 random bits
+	req.declareForm(-1)
+}
+
+// declareForm makes the header say that the body is the form as it is written, of size bytes if
+// that is known.
+func (req *Request) declareForm(size int64) {
+	h := &req.Header
+	h.SetMultipartFormBoundary(req.formBoundary)
+	h.Del(HeaderContentEncoding)
+	if h.s.ContentLength != msg.LenChunked && size >= 0 {
+		h.setLength(size)
+	}
+}
+
+// sumSeed is the seed of sumForm.
+var sumSeed = maphash.MakeSeed()
+
+// sumForm returns a checksum of what a program can change in f.
+func sumForm(f *multipart.Form) (sum uint64) {
+	var h maphash.Hash
+	h.SetSeed(sumSeed)
+	add := func(s string) {
+		maphash.WriteComparable(&h, len(s))
+		_, _ = h.WriteString(s)
+	}
+	lists := func(of map[string][]string) (sum uint64) { // in any order
+		for name, values := range of {
+			h.Reset()
+			add(name)
+			for _, v := range values {
+				add(v)
+			}
+			sum += h.Sum64()
+		}
+		return sum
+	}
+	sum = lists(f.Value)
+	for name, of := range f.File {
+		for i, fh := range of {
+			fields := lists(fh.Header)
+			h.Reset()
+			add(name)
+			add(fh.Filename)
+			maphash.WriteComparable(&h, [...]uint64{uint64(i), uint64(fh.Size), fields})
+			maphash.WriteComparable(&h, fh)
+			sum += h.Sum64()
+		}
+	}
+	return sum
+}
+
+// codedParts looks for "quoted-printable" in what it reads: package multipart decodes such parts.
+type codedParts struct {
+	r     io.Reader
+	tail  []byte // the end of what was read
+	found bool
+}
+
+func (c *codedParts) Read(p []byte) (int, error) {
+	n, err := c.r.Read(p)
+	if got := p[:n]; !c.found && n > 0 {
+		const most = len(quotedPrintable) - 1
+		c.tail = append(c.tail, got[:min(n, most)]...)
+		c.found = hasQuotedPrintable(got) || hasQuotedPrintable(c.tail)
+		if n >= most {
+			c.tail = append(c.tail[:0], got[n-most:]...)
+		} else if extra := len(c.tail) - most; extra > 0 {
+			c.tail = append(c.tail[:0], c.tail[extra:]...)
+		}
+	}
+	return n, err
+}
+
+func hasQuotedPrintable(b []byte) bool {
+	const hyphen = len("quoted")
+	for i := 0; ; i++ {
+		n := bytes.IndexByte(b[i:], '-')
+		if n < 0 {
+			return false
+		}
+		i += n
+		if from, to := i-hyphen, i-hyphen+len(quotedPrintable); from >= 0 && to <= len(b) && bytesconv.EqualFoldString(b[from:to], quotedPrintable) {
+			return true
+		}
+	}
 }
 
 // RemoveMultipartFormFiles removes the temporary files of the form and drops
-// it. Without a form it does nothing.
+// it. Without a form it does nothing. A body that was read as a form from a stream is
+// empty then.
 func (req *Request) RemoveMultipartFormFiles() {
 	used(req.loan)
 	req.removeForm()
@@ -343,7 +512,7 @@ func (req *Request) RemoveMultipartFormFiles() {
 func (req *Request) removeForm() {
 	if req.form != nil {
 		_ = req.form.RemoveAll() // an error about files that are gone or in use is ignored
-		req.form, req.formRaw, req.readErr = nil, false, nil
+		req.form, req.formRaw, req.formSum, req.formBoundary, req.readErr = nil, false, 0, "", nil
 		switch files := req.files.Load(); {
 		case files == nil, files == noForms, files == ownForms:
 		case files.owned:
