@@ -1,0 +1,119 @@
+package gale
+
+import (
+	"bytes"
+	"mime"
+
+	"github.com/galehttp/gale/internal/bytesconv"
+	"github.com/galehttp/gale/internal/msg"
+)
+
+var (
+	errQueryPair  = newBareError("a pair of the query is malformed: others leave it out")
+	errFormPair   = newBareError("a pair of the form is malformed: others leave it out")
+	errFormType   = newBareError("the Content-Type is malformed: others may find another form in the body")
+	errCookiePair = newBareError("a cookie is malformed: others leave it out, or read another value")
+)
+
+// CheckPairs returns an error if the query, a urlencoded form or a Cookie field has a pair that
+// packages net/url and net/http read in another way than QueryArgs, PostArgs and Cookie. These are
+// lenient. net/url and net/http leave such a pair out, so that the first value of its name may be
+// another one behind a handler that hands the request on. A handler that looks for a value to
+// refuse the request, and hands it on otherwise, calls CheckPairs and answers 400. The request is
+// handed on as it came.
+//
+// It is an error if
+//
+//   - a pair of the query or of the form has a ";", or a "%" without two hex digits
+//   - the target has a "#", at which the query ends for Gale only
+//   - there are more than 10,000 of them, or more than 3,000 cookies
+//   - a cookie has no "=", a name that isn't a token (RFC 9110 section 5.6.2), a value with a space
+//     before it, or with bytes other than visible ASCII and spaces, or with a double quote or a
+//     backslash
+//   - only one of the two takes the body for a urlencoded form by its Content-Type
+//
+// CheckPairs reads the body of such a form, as PostArgs does. If that fails, it returns the error.
+// It says nothing about multipart forms; see MultipartForm.
+func (req *Request) CheckPairs() error {
+	if bytes.IndexByte(req.Header.target(), '#') >= 0 || isMalformedQuery(req.URI().QueryString()) {
+		return errQueryPair
+	}
+	if err := req.checkCookies(); err != nil {
+		return err
+	}
+	const form = "application/x-www-form-urlencoded"
+	contentType := req.Header.ContentType()
+	if len(contentType) == 0 {
+		return nil
+	}
+	here := isMediaType(contentType, form)
+	read, _, _ := mime.ParseMediaType(string(contentType))
+	switch {
+	case here != (read == form):
+		return errFormType
+	case !here:
+		return nil
+	}
+	body, err := req.wholeBody()
+	if err == nil && isMalformedQuery(body) {
+		err = errFormPair
+	}
+	return err
+}
+
+// isMalformedQuery reports whether q has a pair that package net/url leaves out.
+func isMalformedQuery(q []byte) bool {
+	if bytes.IndexByte(q, ';') >= 0 || bytes.Count(q, []byte{'&'}) >= maxParsedArgs {
+		return true
+	}
+	for {
+		i := bytes.IndexByte(q, '%')
+		if i < 0 {
+			return false
+		}
+		q = q[i+1:]
+		if len(q) < 2 || !isHex(q[0]) || !isHex(q[1]) {
+			return true
+		}
+	}
+}
+
+// maxSureCookies is how many cookies net/http reads. Gale reads more.
+const maxSureCookies = 3000
+
+func isHex(c byte) bool {
+	return '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'f'
+}
+
+// checkCookies returns an error if a cookie is malformed.
+func (req *Request) checkCookies() error {
+	f := &req.Header.s.Fields
+	left := maxSureCookies
+	for i := f.Find(msg.Cookie); i >= 0; i = f.Next(i) {
+		for part := range bytes.SplitSeq(f.Value(i), []byte{';'}) {
+			part = bytesconv.TrimOWS(part)
+			if len(part) == 0 {
+				continue
+			}
+			name, value, ok := bytes.Cut(part, []byte{'='})
+			name = bytesconv.TrimOWS(name)
+			if left--; left < 0 || !ok || len(name) == 0 || tokenLen(name) < len(name) || !isCookieValue(value) {
+				return errCookiePair
+			}
+		}
+	}
+	return nil
+}
+
+// isCookieValue reports whether all programs read v as the same value of a cookie.
+func isCookieValue(v []byte) bool {
+	if len(v) > 0 && v[0] == ' ' {
+		return false
+	}
+	for _, c := range v {
+		if c < ' ' || c > '~' || c == '"' || c == '\\' {
+			return false
+		}
+	}
+	return true
+}
