@@ -142,6 +142,8 @@ func pooledFields() *pooltest.Check {
 			"gale.Request.uri":                "uriUsed is set by all that give it out or change it",
 			"gale.Request.postArgs":           "postArgsParsed is set by all that give it out or change it",
 			"gale.Request.formRaw":            "set with form only",
+			"gale.Request.formSum":            "set with form only",
+			"gale.Request.formBoundary":       "set with form only",
 			"head.Request.Cookies":            "CookieState isn't CookiesUnread where there are any",
 			"msg.Fields.puts":                 "counts records in Recs",
 			"msg.Fields.seen":                 "has bits of records in Recs only",

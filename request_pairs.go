@@ -18,7 +18,7 @@ var (
 // CheckPairs returns an error if the query, a urlencoded form or a Cookie field has a pair that
 // packages net/url and net/http read in another way than QueryArgs, PostArgs and Cookie. These are
 // lenient. net/url and net/http leave such a pair out, so that the first value of its name may be
-// another one behind a handler that hands the request on. A handler that looks for a value to
+// another one for what a handler hands the request to. A handler that looks for a value to
 // refuse the request, and hands it on otherwise, calls CheckPairs and answers 400. The request is
 // handed on as it came.
 //

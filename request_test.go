@@ -115,8 +115,9 @@ func TestCopiesShareNothing(t *testing.T) {
 		"Request form": func() (any, any) {
 			var dst Request
 			src := request()
-			src.Header.SetMultipartFormBoundary("b")
-			src.form = &multipart.Form{Value: map[string][]string{"user": {"alice0001"}}}
+			if err := src.setForm(&multipart.Form{Value: map[string][]string{"user": {"alice0001"}}}, false); err != nil {
+				t.Errorf("the form can't be set: %v", err)
+			}
 			src.CopyTo(&dst)
 			if s := string(dst.Body()); !strings.Contains(s, "alice0001") {
 				t.Errorf("the form was not copied: %q", s)

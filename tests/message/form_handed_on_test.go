@@ -196,7 +196,7 @@ func change(f *multipart.Form) {
 	}
 }
 
-// Property: whoever gets a request after a handler has parsed its form reads the form that the
+// Property: what gets a request after a handler has parsed its form reads the form that the
 // handler has, whether the body was collected or streamed, a part or all of it was encoded, or the
 // handler has changed the form.
 func TestFormIsHandedOnAsItWasSeen(t *testing.T) {
