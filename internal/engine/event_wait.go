@@ -142,8 +142,9 @@ func (c *eventConn) readSocket(p []byte) (n int, err error) {
 }
 
 // waitFor parks the owner until one of want was posted, or due has passed. It may also
-// return nil before that: the caller must try again, and look at the clock. waitFor arms
-// the wheel and calls a standby before it parks. Only reads use it.
+// return nil before that: the caller must try again, and look at the clock and at the
+// deadlines of the program. A deadline that is set after that look has posted evTimeout: see
+// nudge. waitFor arms the wheel and calls a standby before it parks. Only reads use it.
 func (c *eventConn) waitFor(want uint32, due clock.Tick) error {
 	if due != 0 && clock.Ticks() >= due {
 		return os.ErrDeadlineExceeded

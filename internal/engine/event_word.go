@@ -114,19 +114,22 @@ func (c *eventConn) tell(ev uint32) (mine, offers bool) {
 	}
 }
 
-// nudge makes an owner that is parked in await, and a goroutine in awaitRoom, look at
-// their deadlines again. Any goroutine may call it, after it has stored the new deadline.
+// nudge makes an owner, and a goroutine in awaitRoom, look at their deadlines again. Any
+// goroutine may call it, after it has stored the new deadline. evTimeout stays for an owner
+// that doesn't wait: it may have looked at the deadline already, and be about to wait.
 func (c *eventConn) nudge() {
 	for {
 		old := c.word.Load()
 		if old&wantsRoom != 0 {
 			c.tellRoom()
 		}
-		if old&isWaiting == 0 {
+		if old&isOwned == 0 || old&isClosed != 0 {
 			return
 		}
 		if c.word.CompareAndSwap(old, (old|evTimeout)&^isWaiting) {
-			c.more.Load().wake <- struct{}{}
+			if old&isWaiting != 0 {
+				c.more.Load().wake <- struct{}{}
+			}
 			return
 		}
 	}

@@ -229,8 +229,8 @@ func TestWordOperations(t *testing.T) {
 			c, _ = wordConn(before)
 			what = "nudge of " + wordName(before)
 			c.nudge()
-			if state&isWaiting != 0 {
-				wantWord(t, what, c, before&^isWaiting|evTimeout, true)
+			if state&isOwned != 0 && state&isClosed == 0 {
+				wantWord(t, what, c, before&^isWaiting|evTimeout, state&isWaiting != 0)
 			} else {
 				wantWord(t, what, c, before, false)
 			}
