@@ -181,7 +181,8 @@ func (e *Block) Start(nc net.Conn, thrifty bool, epoch uint32, sess Session) (la
 }
 
 // open makes a blockConn for nc and opens its session, on the goroutine of the caller. It
-// adds the connection to the ring after Open: Stop and CloseAll don't see it before.
+// adds the connection to the ring after Open: Stop and CloseAll don't see it before. wait looks
+// for Stop, and add for CloseAll.
 func (e *Block) open(nc net.Conn, thrifty bool, epoch uint32, sess Session, apart bool) *blockConn {
 	c := blockConns.Get().(*blockConn)
 	c.e, c.epoch, c.nc, c.sess, c.thrifty = e, epoch, nc, sess, thrifty

@@ -17,7 +17,8 @@ func (e *Block) Len() int {
 	return e.n
 }
 
-// add puts c into the ring, as the newest. Its goroutine calls it.
+// add puts c into the ring, as the newest. Its goroutine calls it, without locks. If CloseAll
+// may have missed it before, add closes it.
 func (e *Block) add(c *blockConn) {
 	e.mu.Lock()
 	e.n++
@@ -27,7 +28,13 @@ func (e *Block) add(c *blockConn) {
 	}
 	c.before, c.after = head.before, head
 	c.before.after, head.before = c, c
+	if !e.epoch.killed(c.epoch) {
+		e.mu.Unlock()
+		return
+	}
+	k := c.kill()
 	e.mu.Unlock()
+	k.close()
 }
 
 // remove takes c out of the ring. Its goroutine calls it, once, without holding mu. After
@@ -112,22 +119,34 @@ func (e *Block) Stops(epoch uint32) bool { return epoch != e.epoch.Load() }
 // over reports whether the connection's epoch has ended.
 func (c *blockConn) over() bool { return c.Stopping() && c.epoch != c.e.epoch.number() }
 
-// CloseAll closes all connections at once, whatever they do.
+// CloseAll closes all connections at once, whatever they do. One that is being opened is
+// closed if its epoch has ended: see epoch.kill.
 func (e *Block) CloseAll() {
-	type open struct {
-		nc    net.Conn
-		sess  Session
-		waker *Waker
+	e.epoch.kill()
+	all := make([]killedConn, 0, e.Len())
+	e.each(func(c *blockConn) { all = append(all, c.kill()) })
+	for _, k := range all {
+		k.close()
 	}
-	all := make([]open, 0, e.Len())
-	e.each(func(c *blockConn) {
-		c.killed = true
-		all = append(all, open{c.nc, c.sess, c.waker})
-	})
-	for _, o := range all { // not under mu: Close may be the program's code
-		calmly(o.sess, func() { CloseNow(o.nc) })
-		o.waker.ring(true)
-	}
+}
+
+// killedConn is what is needed to close a connection without owning it.
+type killedConn struct {
+	nc    net.Conn
+	sess  Session
+	waker *Waker
+}
+
+// kill notes that the connection is closed, under Block.mu. The caller must then call close.
+func (c *blockConn) kill() killedConn {
+	c.killed = true
+	return killedConn{c.nc, c.sess, c.waker}
+}
+
+// close is called without locks: Close may be the program's code.
+func (k killedConn) close() {
+	calmly(k.sess, func() { CloseNow(k.nc) })
+	k.waker.ring(true)
 }
 
 // CloseNow closes nc without the closure alert of TLS, since sending it may block. So it

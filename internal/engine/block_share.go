@@ -246,11 +246,10 @@ func (sh *blockShare) await() (last Session, err error) {
 func (sh *blockShare) breakConn() {
 	e, c := sh.c.e, sh.c
 	e.mu.Lock()
-	c.killed = true
-	k := c.waker
+	k := c.kill()
 	e.mu.Unlock()
-	calmly(sh.sess, func() { CloseNow(c.nc) })
-	k.ring(true)
+	k.sess = sh.sess
+	k.close()
 }
 
 // alone reports whether the goroutine with this turn is a standby of Serve. Only the

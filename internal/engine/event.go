@@ -229,6 +229,9 @@ func (e *Event) Start(nc, top net.Conn, epoch uint32, sess Session) {
 	l.mu.Lock() // each and evictIdle look at these
 	c.sess, c.epoch, c.opened = sess, epoch, uint32(clock.Coarse()/seconds)
 	l.mu.Unlock()
+	if e.epoch.killed(epoch) { // CloseAll may have missed it
+		c.kill()
+	}
 	wk, _ := starters.Get().(*worker) // for the steps below, which need one
 	if wk == nil {
 		wk = new(worker)
@@ -295,9 +298,10 @@ func (e *Event) Stop() {
 	}
 }
 
-// CloseAll closes all connections at once, whatever they do. Any goroutine may call it;
-// it doesn't wait until their sessions are closed.
+// CloseAll closes all connections at once, whatever they do; see Block.CloseAll. Any
+// goroutine may call it; it doesn't wait until their sessions are closed.
 func (e *Event) CloseAll() {
+	e.epoch.kill()
 	for _, l := range e.all() {
 		l.each((*eventConn).kill)
 	}

@@ -12,6 +12,12 @@ import (
 // connection has ended.
 func startEvent(t *testing.T, s Session) (e *Event, client net.Conn, ended chan struct{}) {
 	t.Helper()
+	return startEventAfter(t, s, func(*Event) {})
+}
+
+// startEventAfter is startEvent, and calls before between Adopt and Start.
+func startEventAfter(t *testing.T, s Session, before func(e *Event)) (e *Event, client net.Conn, ended chan struct{}) {
+	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -32,6 +38,7 @@ func startEvent(t *testing.T, s Session) (e *Event, client net.Conn, ended chan 
 				t.Error(err)
 				return
 			}
+			before(e)
 			e.Start(nc, nil, 0, s)
 		}, func(err error) { t.Error(err) })
 	}()
