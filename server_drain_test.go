@@ -434,3 +434,68 @@ func TestCloseEndsLateHandover(t *testing.T) {
 		}
 	}
 }
+
+// gateListener is a listener whose Close, or whose Accept after Close, waits for open, as those of
+// a program may.
+type gateListener struct {
+	net.Listener
+	inAccept bool          // Accept waits, else Close
+	waits    chan struct{} // closed when it waits
+	open     chan struct{}
+}
+
+func (l *gateListener) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	if l.inAccept {
+		close(l.waits)
+		<-l.open
+	}
+	return c, err
+}
+
+func (l *gateListener) Close() error {
+	err := l.Listener.Close()
+	if !l.inAccept {
+		close(l.waits)
+		<-l.open
+	}
+	return err
+}
+
+// gated returns a listener on loopback that is a gateListener.
+func gated(t *testing.T, inAccept bool) *gateListener {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatalf("listening: %v", err)
+	}
+	return &gateListener{ln, inAccept, make(chan struct{}), make(chan struct{})}
+}
+
+// A call of Serve that ends while another one begins leaves workers that may wait for the
+// connections of the new one.
+func TestServeEndsWhileAnotherBegins(t *testing.T) {
+	s := &Server{Engine: EngineBlock, Logger: &peers.Log{}, Handler: echo}
+	served := make(chan error, 2)
+	first, second := gated(t, false), gated(t, true)
+	go func() { served <- s.Serve(first) }()
+	serving(t, s, 1)
+	_ = first.Listener.Close() // Serve ends, and closes it once more
+	<-first.waits
+	go func() { served <- s.Serve(second) }()
+	serving(t, s, 1)
+	close(first.open)
+	if err := <-served; err != nil {
+		t.Errorf("the first Serve: %v", err)
+	}
+	s.workers.mu.Lock()
+	closed := s.workers.closed
+	s.workers.mu.Unlock()
+	if closed {
+		t.Error("a listener is served, but workers may not wait for its connections")
+	}
+	close(second.open)
+	_ = s.Close()
+	if err := <-served; err != nil {
+		t.Errorf("the second Serve: %v", err)
+	}
+}

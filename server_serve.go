@@ -167,18 +167,19 @@ func (s *Server) begin(ln, plain net.Listener) (*listening, error) {
 	return l, nil
 }
 
+// end undoes begin. A call of Serve may begin at the same time, and before l is closed. So
+// workers are told under run.mu, as in begin.
 func (s *Server) end(l *listening) {
 	s.run.mu.Lock()
 	delete(s.run.listeners, l)
-	last := len(s.run.listeners) == 0
+	if len(s.run.listeners) == 0 {
+		s.workers.open(false)
+	}
 	s.checkDrained()
 	close(l.ended)
 	s.run.mu.Unlock()
 	l.close()
 	<-l.closed
-	if last {
-		s.workers.open(false)
-	}
 	l.stopClock()
 	if l.held {
 		s.event.Unhold()

@@ -148,7 +148,8 @@ func (ws *workers) rest(s *Server, w *worker, parked bool) bool {
 	return true
 }
 
-// open says whether workers may wait for connections. If not, those that wait end.
+// open says whether workers may wait for connections. If not, those that wait end. It is
+// called under run.mu.
 func (ws *workers) open(open bool) {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
