@@ -491,8 +491,7 @@ func (c ConnState) String() string {
 // GetCurrentConcurrency returns the number of connections being served.
 func (s *Server) GetCurrentConcurrency() uint32 { return uint32(s.engine.Len() + s.event.Len()) }
 
-// GetOpenConnectionsCount returns the number of open connections, including those in a
-// TLS handshake.
+// GetOpenConnectionsCount returns the number of open connections: see Stats.OpenConnections.
 func (s *Server) GetOpenConnectionsCount() int32 { return s.stats.open.Load() }
 
 // GetRejectedConnectionsCount returns the number of connections that were refused because

@@ -144,7 +144,7 @@ func (s *Server) lastCall(ctx context.Context, d *drain) (closes []*listening) {
 
 // awaitFirstRequests waits a moment for the first request of connections that are new,
 // because stop would close them. The engines don't count connections that are in their
-// handshake or that no goroutine has begun to serve, nor those that HijackCounted holds.
+// handshake or that no goroutine has begun to serve, nor those that are held.
 func (s *Server) awaitFirstRequests(ctx context.Context, d *drain) {
 	late, tick := time.NewTimer(firstRequestFor), time.NewTicker(firstRequestTick)
 	defer late.Stop()

@@ -52,6 +52,7 @@ type h2Session struct {
 	waiting int32      // the number of streams with h2Stream.timed set
 	tunnels int32      // the number of streams with h2Stream.tunnel set
 	unsent  int32      // the sum of h2Stream.unsent
+	apart   int32      // goroutines that run user code and that the engine doesn't know: see endApart
 	closing bool       // it ends when all streams have
 	halved  bool       // the client has ended its side
 	gone    bool       // Closed was called

@@ -241,7 +241,8 @@ func (ss *h2Session) Closed(err error) {
 }
 
 // endAll fails all streams at the end of the connection. It reports whether user code of
-// some of them must still run.
+// some of them must still run: then the caller must start runRest. While goroutines run user
+// code, the server counts the connection once more: see endApart.
 func (ss *h2Session) endAll() (rest bool) {
 	ss.mu.Lock()
 	defer ss.unlock()
@@ -250,7 +251,13 @@ func (ss *h2Session) endAll() (rest bool) {
 	ss.failAll(ErrClientGone)
 	ss.giveBuf()
 	ss.forget()
-	return ss.first != nil
+	if rest = ss.first != nil; rest {
+		ss.apart++
+	}
+	if ss.apart > 0 {
+		ss.s.hold(ss.addr())
+	}
+	return rest
 }
 
 // forget gives back the memory of the connection, under mu, if it has ended and so have

@@ -189,7 +189,7 @@ func (s *h2Stream) HijackNow(ctx *RequestCtx) (net.Conn, error) {
 	if !s.accepts(&ctx.Response) {
 		return nil, errTunnelStatus
 	}
-	nc, err := s.openTunnel(&ctx.Response)
+	nc, err := s.openTunnel(&ctx.Response, false)
 	if err != nil {
 		return nil, err
 	}

@@ -93,6 +93,7 @@ func (ss *h2Session) nextRun(n int) *h2Stream {
 		if s == nil || !s.streams() {
 			return s
 		}
+		ss.apart++
 		go ss.runAlone(s)
 	}
 	return nil
@@ -118,14 +119,29 @@ func (ss *h2Session) runShared(s *h2Stream, w *engine.Work, more bool, due clock
 // completely, and so will probably wait for it. It is called under mu.
 func (s *h2Stream) streams() bool { return s.inErr == nil && s.limits.stream }
 
+// endApart is the last step of a goroutine that runs user code apart from the engine. It was
+// counted in apart, under mu, before it began. After the end of the connection the server goes
+// on to count that, so that Shutdown waits, until the last of these goroutines ends.
+func (ss *h2Session) endApart() {
+	ss.mu.Lock()
+	ss.apart--
+	last := ss.gone && ss.apart == 0
+	ss.mu.Unlock()
+	if last {
+		ss.s.unhold(ss.addr())
+	}
+}
+
 // runAlone runs user code of a stream on a goroutine of its own.
 func (ss *h2Session) runAlone(s *h2Stream) {
+	defer ss.endApart()
 	s.run(nil)
 	ss.wake()
 }
 
 // runRest runs the user code that is left after Closed.
 func (ss *h2Session) runRest() {
+	defer ss.endApart()
 	if s := ss.popRest(); s != nil {
 		s.run(nil)
 	}
@@ -136,6 +152,7 @@ func (ss *h2Session) popRest() *h2Stream {
 	defer ss.mu.Unlock()
 	s := ss.pop()
 	if ss.first != nil {
+		ss.apart++
 		go ss.runRest() // even if s blocks or panics
 	}
 	return s

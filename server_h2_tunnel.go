@@ -76,13 +76,14 @@ func (s *h2Stream) isHandedOver() bool {
 func (s *h2Stream) handOver(resp *Response) {
 	handler := s.ctx.handover.to
 	s.ctx.keepConn()
-	if nc, err := s.openTunnel(resp); err == nil {
+	if nc, err := s.openTunnel(resp, true); err == nil {
 		go s.ss.serveTunnel(nc, handler)
 	}
 }
 
 // serveTunnel runs a HijackHandler.
 func (ss *h2Session) serveTunnel(nc net.Conn, handler HijackHandler) {
+	defer ss.endApart()
 	defer func() {
 		if r := recover(); r != nil {
 			ss.s.logPanic("in a HijackHandler", r, stack())
@@ -99,8 +100,8 @@ func (ss *h2Session) serveTunnel(nc net.Conn, handler HijackHandler) {
 
 // openTunnel sends the head of resp, unless Flush has done that, and makes the stream a
 // connection. A body of resp is not sent: the response to a CONNECT has none (RFC 9110
-// section 9.3.6).
-func (s *h2Stream) openTunnel(resp *Response) (net.Conn, error) {
+// section 9.3.6). serves says that the caller starts serveTunnel.
+func (s *h2Stream) openTunnel(resp *Response, serves bool) (net.Conn, error) {
 	ss := s.ss
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
@@ -113,6 +114,9 @@ func (s *h2Stream) openTunnel(resp *Response) (net.Conn, error) {
 	t := &h2Tunnel{s: s}
 	s.tunnel = t
 	ss.tunnels++
+	if serves {
+		ss.apart++
+	}
 	s.limits, s.readBy, s.writeDue, s.stalled = requestLimits{}, 0, 0, 0
 	s.complete = true
 	s.time()

@@ -40,7 +40,7 @@ func headIn(h any) any {
 
 // inside returns what s holds, for tests.
 func (s *Server) inside() door.Inside {
-	in := door.Inside{Timed: int(s.run.timed.Load())}
+	in := door.Inside{Timed: int(s.run.timed.Load()), Held: int(s.stats.held.Load())}
 	s.perIP.mu.Lock()
 	in.Addresses = len(s.perIP.n)
 	s.perIP.mu.Unlock()

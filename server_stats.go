@@ -5,7 +5,8 @@ import "sync/atomic"
 // Stats has the counters of a Server; see Server.Stats.
 type Stats struct {
 	// OpenConnections is the number of connections that are open now, including those in
-	// a TLS handshake. IdleConnections is how many of them wait for a request of which no
+	// a TLS handshake, and those of HTTP/2 that have ended while functions of the program still
+	// run for their streams. IdleConnections is how many of them wait for a request of which no
 	// byte has arrived.
 	OpenConnections, IdleConnections int
 	// UpgradedConnections is the number of connections, and of streams of HTTP/2, that
@@ -134,7 +135,7 @@ type serverStats struct {
 	requests atomic.Pointer[spread] // see counter
 	_        [64]byte
 	open     atomic.Int32  // connections that are open, including those in a handshake
-	held     atomic.Int32  // those of open that HijackCounted holds
+	held     atomic.Int32  // those of open that no engine has: see hold
 	upgraded atomic.Int64  // connections of Upgrade and HijackCounted
 	rejected atomic.Uint32 // connections refused because of a limit
 	accepted atomic.Uint64

@@ -83,7 +83,8 @@ func (s *Server) closeAllTaken() {
 func (s *Server) closeTaken(t *taken) { go s.callCalmly("closing a connection", t.close) }
 
 // hold counts a connection that is already counted, and that its worker will dismiss, once
-// more. The caller passes ip to unhold.
+// more, because the program goes on with it: HijackCounted, or streams of HTTP/2 after the end
+// of their connection. The caller passes ip to unhold.
 func (s *Server) hold(ip netip.Addr) {
 	if ip.IsValid() {
 		s.perIP.again(ip)

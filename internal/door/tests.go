@@ -15,6 +15,7 @@ type Inside struct {
 	Listeners  int  // calls of Serve
 	Timed      int  // handlers that TimeoutHandler runs
 	Addresses  int  // addresses of clients that are counted
+	Held       int  // connections that count although no engine has them
 }
 
 var (
