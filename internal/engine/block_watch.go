@@ -22,8 +22,8 @@ type watch struct {
 	settled bool          // there is nothing more to notice
 }
 
-// Watch starts a watch. Only the goroutine that runs the session may call it. Any
-// goroutine may call stop, but gone must not, since stop waits for gone.
+// Watch starts a watch. Only the goroutine that runs the session may call it and stop: see
+// Conn.Watch.
 func (c *blockConn) Watch(gone func(reset bool)) (stop func()) {
 	wt := &watch{c: c, gone: gone}
 	c.startWatch(wt)

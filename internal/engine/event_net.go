@@ -262,32 +262,35 @@ func (c *eventConn) letFdGo(m *connMore) {
 
 // SetDeadline sets both deadlines.
 func (c *eventSocket) SetDeadline(t time.Time) error {
-	if nc := c.hijacked(); nc != nil {
-		return nc.SetDeadline(t)
+	if err := c.SetReadDeadline(t); err != nil {
+		return err
 	}
-	c.SetReadDeadline(t)
 	return c.SetWriteDeadline(t)
 }
 
 // SetReadDeadline sets the deadline for reads from the connection, including one that
-// already waits, for the message in flight: see Conn.Lend.
+// already waits, for the message in flight: see Conn.Lend. It looks for the connection that
+// replaced this one after it has set the deadline here: if another goroutine hijacks the
+// connection meanwhile, the new one gets the deadline.
 func (c *eventSocket) SetReadDeadline(t time.Time) error {
+	c.conn().extra().readUntil.Store(int64(clock.TickOf(t)))
+	c.conn().nudge()
 	if nc := c.hijacked(); nc != nil {
 		return nc.SetReadDeadline(t)
 	}
-	c.conn().extra().readUntil.Store(int64(clock.TickOf(t)))
-	c.conn().nudge()
 	return nil
 }
 
 // SetWriteDeadline sets the deadline for writes to the connection, including one that
-// already waits, for the message in flight: see Conn.Lend.
+// already waits, for the message in flight: see Conn.Lend. It looks for a new connection as
+// SetReadDeadline does. Output that waits after the session has returned, see LeaveBody, keeps
+// the deadline that it had then: the program must set it before.
 func (c *eventSocket) SetWriteDeadline(t time.Time) error {
+	c.conn().extra().writeUntil.Store(int64(clock.TickOf(t)))
+	c.conn().nudge()
 	if nc := c.hijacked(); nc != nil {
 		return nc.SetWriteDeadline(t)
 	}
-	c.conn().extra().writeUntil.Store(int64(clock.TickOf(t)))
-	c.conn().nudge()
 	return nil
 }
 

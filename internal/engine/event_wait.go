@@ -378,8 +378,9 @@ type eventWatch struct {
 
 // Watch calls gone when the peer leaves. The poller reports that even if there are unread
 // bytes, since EPOLLRDHUP is an edge of its own. If it came before isWatched was set,
-// hungUp finds it. The owner calls Watch; any goroutine may call stop. gone runs on a
-// goroutine of its own.
+// hungUp finds it. gone runs on a goroutine of its own. Only the owner may call Watch and
+// stop: stop clears isWatched after it has taken its watch away, so a Watch in between would
+// not be told.
 func (c *eventConn) Watch(gone func(reset bool)) (stop func()) {
 	wt := &eventWatch{gone: gone}
 	c.extra().watch.Store(wt)

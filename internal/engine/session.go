@@ -109,7 +109,8 @@ type Conn interface {
 	// the session is called again.
 	ReadInto(b []byte)
 	// Interrupt makes Fill fail from now on, including one that is running. Any goroutine
-	// may call it.
+	// may call it. A read for which the session has returned may wait on until something
+	// else happens: who wants to end that must call Waker.Wake after Interrupt.
 	Interrupt()
 	// Flush writes w.Out and empties it.
 	Flush(w *Work) error
@@ -127,7 +128,9 @@ type Conn interface {
 	// unless its connection is closed because it is idle. Once true, Stopping stays true.
 	Stopping() bool
 	// InterruptWrites makes writes fail from now on, including one that waits. Any
-	// goroutine may call it.
+	// goroutine may call it. Output that the engine writes after the session has returned
+	// may wait on until something else happens: who calls InterruptWrites when that is
+	// possible must call Waker.Wake after it.
 	InterruptWrites()
 	// SetWriteTimeout limits the time of each write that follows to d, and the time
 	// without progress in a write to stall. 0 means no limit. On Event, d also limits
@@ -149,8 +152,8 @@ type Conn interface {
 	Detach(w *Work) (net.Conn, error)
 	// Watch calls gone, once, if the peer ends its side (reset is false) or breaks the
 	// connection (reset is true) before stop is called. When stop returns, gone is not
-	// running and won't be called. gone must not call stop. Bytes that arrive stay for
-	// the next Fill or Feed.
+	// running and won't be called. Only the goroutine that runs the session may call Watch
+	// and stop. Bytes that arrive stay for the next Fill or Feed.
 	Watch(gone func(reset bool)) (stop func())
 	// Share is called in Feed or Stall before something that may block, such as a
 	// handler. From now on another goroutine may call the session (Feed, Stall, Closed),
