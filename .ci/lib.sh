@@ -24,19 +24,20 @@ go_test() { "$work/bin/ci" test "$@"; }
 # logs NAME: prints what go_test kept as NAME.
 logs() { cat "$work/$1.txt"; }
 
-# shared_lacks: prints what $shared lacks, nothing if it is complete.
+# shared_lacks FILES...: prints what $shared lacks, nothing if it is complete and has FILES.
 shared_lacks() {
 	local file
 	[ -d "$shared" ] || { echo "$shared"; return; }
-	for file in conformance/h1cases.json conformance/h1run/go.mod conformance/mkwww.sh api/missing.sh; do
+	for file in conformance/h1cases.json conformance/h1run/go.mod conformance/mkwww.sh api/missing.sh "$@"; do
 		[ -e "$shared/$file" ] || { echo "$shared/$file"; return; }
 	done
 }
 
-# need_shared: ends a step that can't do anything without $shared. 77 means left out.
+# need_shared FILES...: ends a step that can't do anything without $shared, or without FILES
+# there. 77 means left out.
 need_shared() {
 	local lacks
-	lacks=$(shared_lacks)
+	lacks=$(shared_lacks "$@")
 	if [ "${SHARED:-}" = no ]; then
 		left_out "the whole step: SHARED is no"
 	elif [ -n "$lacks" ] && [ -n "${CI_GIVEN:-}" ] && [ -d "$shared" ]; then
@@ -49,3 +50,24 @@ need_shared() {
 	fi
 	exit 77
 }
+
+# copy_proofs NAME: copies a module of tests that $shared has to $work/NAME, and lets it use
+# the checkout.
+copy_proofs() {
+	need_shared "$1/go.mod"
+	cp -R "$shared/$1" "$work/$1" && chmod -R u+w "$work/$1" && (cd "$work/$1" && go mod edit -replace "github.com/galehttp/gale=$repo")
+}
+
+# run_proofs NAME FLAGS...: runs the tests of each folder of $work/NAME in a call of its own,
+# so that they have the machine for themselves. Tests that build programs of the checkout find
+# it in $GALE.
+run_proofs() (
+	cd "$work/$1" || exit 1
+	name=$1 rc=0
+	shift
+	packages=$(go list ./...) || exit 1
+	for package in $packages; do
+		GALE=$repo go_test "$name-${package##*/}$*" -vet=off "$@" "$package" || rc=1
+	done
+	exit $rc
+)

@@ -20,10 +20,12 @@ type failure struct {
 
 func (f failure) String() string { return strings.TrimSpace(f.pkg+" "+f.test) + ": " + f.why }
 
-// judgement is what a log says. If both lists are empty, all tests have passed.
+// judgement is what a log says. If failed and wrong are empty, all tests have passed, except
+// those known to fail.
 type judgement struct {
 	failed []failure // tests that may run again. If test is empty, all of the package must
 	wrong  []failure // what is never forgiven
+	known  []string  // tests that failed, as .ci/known.txt says
 }
 
 func (j judgement) passed() bool { return len(j.failed)+len(j.wrong) == 0 }
@@ -45,16 +47,17 @@ var (
 	begins  = regexp.MustCompile(`(?m)^\t?(panic: |fatal error: |SIG[A-Z]+: |unexpected fault address).*`)
 )
 
-// classify judges the output of go test -json. Passed says whether go test succeeded.
-func classify(log string, passed bool) judgement {
+// classify judges the output of go test -json. Passed says whether go test succeeded, known names
+// the tests that may fail.
+func classify(log string, passed bool, known []string) judgement {
 	var j judgement
 	packages, other := parseLog(log)
 	for _, p := range packages {
 		if p.result != "pass" && p.result != "skip" {
-			j.judge(p)
+			j.judge(p, known)
 		}
 	}
-	if !passed && j.passed() {
+	if !passed && j.passed() && len(j.known) == 0 {
 		j.wrong = []failure{{pkg: "go test", why: "it failed: " + firstLine(other), excerpt: clip(other)}}
 	}
 	if passed && len(packages) == 0 {
@@ -64,7 +67,7 @@ func classify(log string, passed bool) judgement {
 }
 
 // judge adds a package that has not passed.
-func (j *judgement) judge(p *packageLog) {
+func (j *judgement) judge(p *packageLog, known []string) {
 	all := p.output.String()
 	for _, n := range never {
 		if at := n.at.FindStringIndex(all); at != nil {
@@ -76,13 +79,14 @@ func (j *judgement) judge(p *packageLog) {
 			return
 		}
 	}
-	failed := p.failedTests()
 	switch {
 	case p.endedByItself():
-		if len(failed) == 0 {
+		unknown, asKnown := splitKnown(p.failed(), known)
+		if len(unknown)+len(asKnown) == 0 {
 			j.wrong = append(j.wrong, failure{pkg: p.name, why: "it failed, and none of its tests", excerpt: clip(p.rest.output.String())})
 		}
-		j.failed = append(j.failed, failed...)
+		j.failed = append(j.failed, p.withoutParts(unknown)...)
+		j.known = append(j.known, asKnown...)
 	case timedOut.MatchString(all):
 		at := timedOut.FindStringIndex(all)
 		j.failed = append(j.failed, failure{pkg: p.name, why: firstLine(all[at[0]:]) + p.unended(), excerpt: around(all, at[0])})
@@ -117,10 +121,10 @@ func (p *packageLog) unended() string {
 	return " (" + strings.Join(names, ", ") + ")"
 }
 
-// failedTests returns the tests of p that failed, without their parts.
-func (p *packageLog) failedTests() []failure {
+// withoutParts returns the failures of tests of p, one for a test and its parts.
+func (p *packageLog) withoutParts(failed []*testLog) []failure {
 	var all []failure
-	for _, t := range p.failed() {
+	for _, t := range failed {
 		name, _, _ := strings.Cut(t.name, "/")
 		i := slices.IndexFunc(all, func(f failure) bool { return f.test == name })
 		if i < 0 {

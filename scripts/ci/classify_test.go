@@ -57,6 +57,7 @@ func TestClassify(t *testing.T) {
 		passed    bool
 		failed    []string
 		wrong     []string
+		known     []string // of those that may fail
 	}{
 		{name: "passes", log: jsonLog("run TestA", "pass TestA", "p|PASS", "p|ok  \tp\t0.1s", "pass p"), passed: true},
 		{name: "no test files", log: jsonLog("p|?   \tp\t[no test files]", "skip p"), passed: true},
@@ -137,18 +138,54 @@ func TestClassify(t *testing.T) {
 			wrong: []string{"p: it ended before its tests: "},
 		},
 		{name: "the package alone", log: log("run TestA", "pass TestA"), wrong: []string{"p: it failed, and none of its tests"}},
+		{name: "known", log: log("run TestKnown", "TestKnown|"+failure1, "fail TestKnown"), known: []string{"TestKnown"}},
+		{
+			name: "known, with parts", log: log("run TestKnown", "run TestKnown/x", "TestKnown/x|"+failure1, "fail TestKnown/x", "fail TestKnown"),
+			known: []string{"TestKnown"},
+		},
+		{
+			name: "known, and another", log: log("run TestKnown", "TestKnown|"+failure1, "fail TestKnown", "run TestKnownToo", "TestKnownToo|"+failure1, "fail TestKnownToo"),
+			failed: []string{"p TestKnownToo: got 1, want 2"}, known: []string{"TestKnown"},
+		},
+		{
+			name: "known part", log: log("run TestPart", "run TestPart/x", "TestPart/x|"+failure1, "fail TestPart/x", "run TestPart/y", "pass TestPart/y", "fail TestPart"),
+			known: []string{"TestPart/x"},
+		},
+		{
+			name: "known part of a part", log: log("run TestDeep", "run TestDeep/x", "run TestDeep/x/y", "fail TestDeep/x/y", "fail TestDeep/x", "fail TestDeep"),
+			known: []string{"TestDeep/x/y"},
+		},
+		{
+			name: "known part, and another", log: log("run TestPart", "run TestPart/x", "fail TestPart/x", "run TestPart/x2", "TestPart/x2|"+failure1, "fail TestPart/x2", "fail TestPart"),
+			failed: []string{"p TestPart: got 1, want 2"}, known: []string{"TestPart/x"},
+		},
+		{
+			name: "known part, and its test", log: log("run TestPart", "run TestPart/x", "fail TestPart/x", "TestPart|"+failure1, "fail TestPart"),
+			failed: []string{"p TestPart: got 1, want 2"}, known: []string{"TestPart/x"},
+		},
+		{
+			name: "known, and a race", log: log("run TestKnown", "TestKnown|WARNING: DATA RACE", "fail TestKnown"),
+			wrong: []string{"p: data race"},
+		},
+		{
+			name: "known, and a panic", log: jsonLog("run TestKnown", "TestKnown|panic: boom", "p|FAIL\tp\t1s", "fail p"),
+			wrong: []string{"p: it ended before its tests (TestKnown): panic: boom"},
+		},
 		{
 			name: "build", log: `{"ImportPath":"p","Action":"build-output","Output":"a.go:1: no\n"}` + "\n" + jsonLog("start p", "p|FAIL\tp [build failed]", "fail p"),
 			wrong: []string{"p: it ended before its tests: FAIL\tp [build failed]"},
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			j := classify(tt.log, tt.passed)
+			j := classify(tt.log, tt.passed, []string{"TestKnown", "TestPart/x", "TestDeep/x/y"})
 			if got := texts(j.failed); !slices.Equal(got, tt.failed) {
 				t.Errorf("failed: %q, want %q", got, tt.failed)
 			}
 			if got := texts(j.wrong); !slices.Equal(got, tt.wrong) {
 				t.Errorf("wrong: %q, want %q", got, tt.wrong)
+			}
+			if !slices.Equal(j.known, tt.known) {
+				t.Errorf("known: %q, want %q", j.known, tt.known)
 			}
 		})
 	}
@@ -250,7 +287,7 @@ func TestB(t *testing.T) {
 			cmd := exec.Command("go", "test", "-json", "-vet=off", tt.flag, ".")
 			cmd.Dir, cmd.Env = dir, append(os.Environ(), "CASE="+tt.name, "GOFLAGS=", "GOWORK=off")
 			out, err := cmd.CombinedOutput()
-			j := classify(string(out), err == nil)
+			j := classify(string(out), err == nil, nil)
 			begin := func(s, prefix string) bool { return strings.HasPrefix(s, prefix) }
 			failed, wrong := texts(j.failed), texts(j.wrong)
 			if !slices.EqualFunc(failed, tt.failed, begin) || !slices.EqualFunc(wrong, tt.wrong, begin) {

@@ -52,6 +52,9 @@ func runCommand(work string, names []string) (int, error) {
 	}
 	full := os.Getenv("FULL") != ""
 	steps, err := readSteps(".ci/steps.txt", ".ci/steps")
+	if err == nil {
+		err = readKnown(".ci/known.txt", steps)
+	}
 	if err == nil && len(names) == 1 && names[0] == "-n" {
 		return 0, list(os.Stdout, steps)
 	}

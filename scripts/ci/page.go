@@ -31,6 +31,7 @@ func (r *runner) page() bool {
 	for _, s := range r.steps {
 		r.pageResult(s)
 	}
+	r.pageKnown()
 	r.pageLeftOut()
 	flaky := r.ledger()
 	if len(flaky) > 0 {
@@ -78,6 +79,17 @@ func (r *runner) pageResult(s *step) {
 		text = lastLines(text, 1)
 	}
 	r.printf("--- %s\n%s", s.name, text)
+}
+
+// pageKnown says which steps have tests that may fail.
+func (r *runner) pageKnown() {
+	title := "\n=== known to fail, .ci/known.txt says why\n"
+	for _, s := range r.steps {
+		if n := len(s.known); n > 0 && s.exit != leftOut {
+			r.printf("%s%s: %d\n", title, s.name, n)
+			title = ""
+		}
+	}
 }
 
 func (r *runner) pageLeftOut() {

@@ -43,13 +43,16 @@ func report(w io.Writer, log string, j judgement) {
 	for _, f := range j.failed {
 		fmt.Fprintln(w, "runs again:", f)
 	}
+	for _, name := range j.known {
+		fmt.Fprint(w, saysKnown(name))
+	}
 	fmt.Fprintf(w, "%d passed, %d failed, %d skipped\n", counts["pass"], counts["fail"]+counts[""], counts["skip"])
 }
 
 // report writes one package, and counts its tests by their results.
 func (p *packageLog) report(w io.Writer, j judgement, counts map[string]int) {
 	indent := ""
-	if len(j.wrong) == 0 && len(j.failed) > 0 {
+	if len(j.wrong) == 0 && len(j.failed)+len(j.known) > 0 {
 		indent = "  "
 	}
 	for _, t := range p.tests {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"time"
 )
 
@@ -131,6 +132,7 @@ func (r *runner) runScript(ctx context.Context, s *step) error {
 		defer cancel()
 	}
 	cmd := r.script(ctx, s.name, filepath.Join(".ci/steps", s.name+".sh"))
+	cmd.Env = append(cmd.Env, knownVar+"="+strings.Join(s.knownNames(), " "))
 	cmd.Stdout, cmd.Stderr = out, out
 	err = runWhole(ctx, cmd, r.mark(s.name))
 	s.cpu = cpu(cmd.ProcessState)
@@ -153,9 +155,11 @@ func (r *runner) output(s *step) string { return filepath.Join(r.work, s.name+".
 func (r *runner) finish() {
 	s := <-r.done
 	delete(r.running, s)
-	var err error
-	if s.owed, s.wrong, err = judgeStep(r.work, s.name); err != nil {
+	if err := s.judge(r.work); err != nil {
 		s.wrong = append(s.wrong, failure{pkg: s.name, why: err.Error()})
+	}
+	if s.exit == 0 {
+		s.wrong = append(s.wrong, s.stale(r.text(s))...)
 	}
 	r.printf("=== %s\n%s", s.name, r.text(s))
 	r.printVerdict(s)

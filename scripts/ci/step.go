@@ -26,6 +26,7 @@ type step struct {
 	full     bool          // it runs with FULL=1 only
 	always   bool          // it begins even if time is short
 	programs bool          // it needs what .ci/prepare.sh installs
+	known    []knownTest   // its tests that fail today
 
 	wall, cpu time.Duration
 	exit      int
