@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What a third review proved: two readings of one request, prefork, and lengths where an int
-# has 32 bits.
+# Proofs that one request has one reading, of prefork, and of lengths where an int has 32
+# bits.
 . .ci/lib.sh
 
 copy_proofs hostile3 || exit 1

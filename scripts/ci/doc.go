@@ -13,6 +13,9 @@
 // last page names the test as flaky. If a test binary ran out of time, all tests of its package
 // run again.
 //
+// .ci/known.txt lists tests that fail today. A step that has some passes if these fail, and no
+// other test does; it fails if one of them passes.
+//
 // Never forgiven are a data race, a test binary that ended before its tests had, and what a test
 // reports by package gate. Other words in the output of tests prove nothing.
 //
