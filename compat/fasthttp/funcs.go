@@ -296,7 +296,7 @@ func ReleaseTimer(t *time.Timer) { gale.ReleaseTimer(t) }
 func ReleaseURI(u *URI) { gale.ReleaseURI(u) }
 
 // SaveMultipartFile calls [gale.SaveMultipartFile].
-func SaveMultipartFile(fh *multipart.FileHeader, path string) (err error) {
+func SaveMultipartFile(fh *multipart.FileHeader, path string) error {
 	return gale.SaveMultipartFile(fh, path)
 }
 
