@@ -278,7 +278,7 @@ func (o *outer) CloseBody(*gale.RequestCtx) {
 	}
 }
 
-// endReads is CloseBody while no other goroutine uses w.
+// endReads is CloseBody under mu, or after end: no other goroutine sets the deadline meanwhile.
 func (o *outer) endReads() {
 	o.body.closed.Store(true)
 	if !o.body.whole.Load() {

@@ -150,7 +150,9 @@ func (o *outer) finishTimedOut(ctx *gale.RequestCtx) (sent bool) {
 // before it sends the response.
 func (o *outer) endRead() {
 	if o.body != nil && o.body.reading.Load() {
+		o.mu.Lock()
 		o.endReads()
+		o.mu.Unlock()
 	}
 }
 
