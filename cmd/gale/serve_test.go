@@ -490,7 +490,7 @@ func TestServeShutdown(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer conn.Close()
-		fmt.Fprint(conn, "GET /big.bin HTTP/1.1\r\nHost: a\r\n\r\n")
+		fmt.Fprint(conn, "GET /big.bin HTTP/1.1\r\nHost: localhost\r\n\r\n")
 		resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
 		if err != nil {
 			t.Fatal(err)
@@ -528,7 +528,7 @@ func TestServeDrains(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		fmt.Fprint(conn, "GET /a.txt HTTP/1.1\r\nHost: a\r\n\r\n")
+		fmt.Fprint(conn, "GET /a.txt HTTP/1.1\r\nHost: localhost\r\n\r\n")
 		resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
 		if err != nil {
 			t.Fatal(err)
@@ -567,7 +567,7 @@ func TestServeShutdownGrace(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		fmt.Fprint(conn, "GET /big.bin HTTP/1.1\r\nHost: a\r\n\r\n")
+		fmt.Fprint(conn, "GET /big.bin HTTP/1.1\r\nHost: localhost\r\n\r\n")
 		if _, err := conn.Read(make([]byte, 1)); err != nil {
 			t.Fatal(err)
 		}
