@@ -22,7 +22,14 @@ func (e *epoch) drain() { e.Or(draining) }
 // kill notes that CloseAll closes what is left of the epochs that have ended. CloseAll calls it
 // before it looks for connections. A connection that is being opened becomes visible and then
 // calls killed. So one of the two sees the other.
-func (e *epoch) kill() { e.kills.Store(e.number()) }
+func (e *epoch) kill() {
+	for now := e.number(); ; {
+		old := e.kills.Load()
+		if old >= now || e.kills.CompareAndSwap(old, now) { // another call may be ahead
+			return
+		}
+	}
+}
 
 // killed reports whether CloseAll was called after the end of that epoch.
 func (e *epoch) killed(epoch uint32) bool { return epoch < e.kills.Load() }

@@ -65,3 +65,19 @@ func TestCloseAllWhileOpening(t *testing.T) {
 		})
 	}
 }
+
+// A call of CloseAll that has fallen behind another one doesn't take back what that has noted.
+func TestKillsOnlyRise(t *testing.T) {
+	var e epoch
+	e.end()
+	e.end()
+	e.kills.Store(3) // by the other one, after the next end
+	if e.kill(); !e.killed(2) {
+		t.Error("the connections of the last epoch are not closed any more")
+	}
+	e.end()
+	e.end()
+	if e.kill(); !e.killed(3) || e.killed(4) {
+		t.Errorf("CloseAll in epoch 4 closes those before %d", e.kills.Load())
+	}
+}
