@@ -33,6 +33,10 @@ type h2Session struct {
 	// behind is set when maxH2Chunk bytes or more of a request's body are unread.
 	behind bool
 
+	closing bool // it ends when all streams have; under mu, as halved and gone
+	halved  bool // the client has ended its side
+	gone    bool // Closed was called
+
 	// leaving is set when a shutdown is about to end the connection, see h2Sessions.
 	leaving       atomic.Bool
 	before, after *h2Session // under h2Sessions.mu
@@ -53,9 +57,6 @@ type h2Session struct {
 	tunnels int32      // the number of streams with h2Stream.tunnel set
 	unsent  int32      // the sum of h2Stream.unsent
 	apart   int32      // goroutines that run user code and that the engine doesn't know: see endApart
-	closing bool       // it ends when all streams have
-	halved  bool       // the client has ended its side
-	gone    bool       // Closed was called
 }
 
 // h2Gone is a context that must be told that its client has gone.

@@ -235,15 +235,13 @@ func (ss *h2Session) failAll(err error) {
 func (ss *h2Session) Closed(err error) {
 	defer ss.end(err)
 	ss.s.run.h2.remove(ss)
-	if ss.endAll() {
-		go ss.runRest()
-	}
+	ss.endAll()
 }
 
-// endAll fails all streams at the end of the connection. It reports whether user code of
-// some of them must still run: then the caller must start runRest. While goroutines run user
-// code, the server counts the connection once more: see endApart.
-func (ss *h2Session) endAll() (rest bool) {
+// endAll fails all streams at the end of the connection, and runs what user code of theirs must
+// still run. While goroutines run user code, the server counts the connection once more: see
+// endApart.
+func (ss *h2Session) endAll() {
 	ss.mu.Lock()
 	defer ss.unlock()
 	ss.gone = true
@@ -251,13 +249,13 @@ func (ss *h2Session) endAll() (rest bool) {
 	ss.failAll(ErrClientGone)
 	ss.giveBuf()
 	ss.forget()
-	if rest = ss.first != nil; rest {
+	if ss.first != nil {
 		ss.apart++
+		go ss.runRest()
 	}
 	if ss.apart > 0 {
 		ss.s.hold(ss.addr())
 	}
-	return rest
 }
 
 // forget gives back the memory of the connection, under mu, if it has ended and so have
