@@ -52,12 +52,12 @@ func (s *Server) endShutdown() {
 	s.run.mu.Unlock()
 }
 
-// connEpoch returns the epoch for a connection without a listener. While a shutdown
-// waits, that is an epoch that has ended.
+// connEpoch returns the epoch for a connection without a listener. While a shutdown waits, that
+// is an epoch that has ended, unless Close was called since: that closed what the epoch had.
 func (s *Server) connEpoch() uint32 {
 	s.run.mu.Lock()
 	defer s.run.mu.Unlock()
-	if s.run.shutdowns > 0 {
+	if s.run.shutdowns > 0 && s.run.closed != s.engine.Epoch() {
 		return s.engine.Epoch() - 1
 	}
 	return s.engine.Epoch()
