@@ -269,8 +269,9 @@ func (s *formStream) Taken() int64 {
 // A file that is there is replaced when the copy is complete: the copy is written to a new file
 // in the same folder, which needs the right to make files there, and renamed. After an error the
 // old file is as before. The copy has the permissions of the old file, and no other attributes of
-// it, or those of a file that os.Create makes. If path is a symbolic link, the file that it leads
-// to is replaced. A device or a pipe is written to.
+// it, or those of a file that os.Create makes. A file that can't be written to isn't replaced. If
+// path is a symbolic link, the file that it leads to is replaced, or made. A device or a pipe is
+// written to.
 func SaveMultipartFile(fh *multipart.FileHeader, path string) error {
 	src, err := fh.Open()
 	if err != nil {
@@ -280,22 +281,31 @@ func SaveMultipartFile(fh *multipart.FileHeader, path string) error {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		path = real
 	}
-	old, err := os.Stat(path)
-	if err == nil && !old.Mode().IsRegular() {
-		dst, err := os.OpenFile(path, os.O_WRONLY, 0)
-		if err != nil {
-			return err
-		}
-		_, err = io.Copy(dst, src)
-		return cmp.Or(err, dst.Close())
+	info, err := os.Lstat(path)
+	if err != nil {
+		return replaceFile(path, src, nil)
 	}
-	return replaceFile(path, src, old)
+	// Something is there: a link only if it leads to no file.
+	dst, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o666)
+	if err != nil {
+		return err
+	}
+	if info.Mode().IsRegular() {
+		_ = dst.Close()
+		return replaceFile(path, src, info)
+	}
+	_, err = io.Copy(dst, src)
+	return cmp.Or(err, dst.Close())
 }
 
 // replaceFile makes what src has the file at path. old is the file that is there, or nil.
 func replaceFile(path string, src io.Reader, old fs.FileInfo) error {
 	tmp := filepath.Join(filepath.Dir(path), ".gale-"+strconv.FormatUint(rand.Uint64(), 36)+".tmp")
-	dst, err := os.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	mode := fs.FileMode(0o666)
+	if old != nil {
+		mode = 0o600 // until it is whole: others may not be allowed to read the old file
+	}
+	dst, err := os.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
 		return err
 	}
