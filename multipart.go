@@ -67,13 +67,16 @@ func formParts(f *multipart.Form) iter.Seq[formPart] {
 		}
 		for _, name := range slices.Sorted(maps.Keys(f.File)) {
 			for _, fh := range f.File[name] {
-				if !yield(formPart{name: name, file: fh}) {
+				if !isNoFile(fh) && !yield(formPart{name: name, file: fh}) {
 					return
 				}
 			}
 		}
 	}
 }
+
+// isNoFile reports whether fh, of a program, is nil. Such files are left out.
+func isNoFile(fh *multipart.FileHeader) bool { return fh == nil }
 
 // String names the part in errors.
 func (p *formPart) String() string {

@@ -10,6 +10,7 @@ import (
 	"math"
 	"mime/multipart"
 	"runtime"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"unicode"
@@ -47,8 +48,9 @@ var errFormEmpty = newBareError("form size must be greater than 0: given 0")
 //
 // From then on the body is the form that the program has: what Body, BodyStream, CopyTo, Write,
 // clients and net/http handlers get. If the body was collected, they get its bytes as they came.
-// They get another body if it was read from a stream, if a part of it was decoded
-// (quoted-printable), or if the program has changed the form or a FileHeader of it. This body
+// They get another body if it was read from a stream, if it or a part of it was decoded
+// (Content-Encoding, quoted-printable), or if the program has changed the form or a FileHeader of
+// it. This body
 // is written by WriteMultipartForm, with a random boundary. Content-Type says it, and
 // Content-Encoding is deleted, at once or, after a change of a collected form, when the body
 // is asked for; then the length is set, too. The header fields of values are gone, and what was
@@ -121,12 +123,13 @@ func (req *Request) parseForm(limit int) (*multipart.Form, error) {
 		if lim.n < 0 { // whatever error the parser returned
 			err = formError(ErrBodyTooLarge)
 		}
-		if streamed {
-			req.fail(err) // the rest of the stream must not be taken for a form
+		if streamed || req.hasCoding() {
+			req.fail(err) // the rest of the stream, or the encoded bytes, must not be taken for a form
 		}
 		return nil, err
 	}
-	if err := req.setForm(form, !streamed && !coded.found); err != nil {
+	// Others may look for a form in the encoded bytes.
+	if err := req.setForm(form, !streamed && !coded.found && !req.hasCoding()); err != nil {
 		return nil, err
 	}
 	return form, nil
@@ -277,7 +280,9 @@ func (req *Request) formBody() (body io.Reader, boundary string, err error) {
 	}
 	coding, ok := contentCoding(&req.Header.s.Fields)
 	if !ok {
-		return nil, "", errorf("unsupported content-encoding: %q", bytes.Join(req.Header.PeekAll(HeaderContentEncoding), commaSpace))
+		err := errorf("unsupported content-encoding: %q", bytes.Join(req.Header.PeekAll(HeaderContentEncoding), commaSpace))
+		req.fail(err) // what reads it next may not heed the coding
+		return nil, "", err
 	}
 	if coding != compress.Identity {
 		body = &decodingReader{src: body, coding: coding}
@@ -294,13 +299,19 @@ func (req *Request) formBody() (body io.Reader, boundary string, err error) {
 //
 // The limits of MultipartForm don't apply: the caller decides how many parts it reads,
 // and how much of each. A part may have at most 10,000 header lines. A stream can be read
-// only once.
+// only once. A body in memory that has a content coding is decoded, to at most 64 MiB: from then
+// on it is the decoded one, and Content-Encoding is deleted.
 func (req *Request) MultipartReader() (*multipart.Reader, error) {
 	streamed := req.hasStream()
 	if streamed {
 		req.lendStream()
 	}
 	body, boundary, err := req.formBody()
+	if err == nil && !streamed && req.hasCoding() {
+		if err = req.dropCoding(); err == nil {
+			body = bytes.NewReader(req.lendBody())
+		}
+	}
 	if err != nil {
 		_ = req.heard()
 		return nil, err
@@ -309,6 +320,23 @@ func (req *Request) MultipartReader() (*multipart.Reader, error) {
 		body = &lentReader{until: lendWriter(&req.writer, req), r: body, loan: req.loan}
 	}
 	return multipart.NewReader(body, boundary), nil
+}
+
+// dropCoding decodes a body that is in memory, for good: others may look for a form in the
+// encoded bytes.
+func (req *Request) dropCoding() error {
+	b, err := req.BodyUncompressed()
+	if err != nil {
+		req.fail(err)
+		return err
+	}
+	req.SetBody(b)
+	h := &req.Header
+	h.Del(HeaderContentEncoding)
+	if h.s.ContentLength != msg.LenChunked {
+		h.setLength(int64(len(b)))
+	}
+	return nil
 }
 
 // readForm reads the whole form from r; its body is the next length bytes.
@@ -453,6 +481,9 @@ func sumForm(f *multipart.Form) (sum uint64) {
 	sum = lists(f.Value)
 	for name, of := range f.File {
 		for i, fh := range of {
+			if isNoFile(fh) {
+				continue
+			}
 			fields := lists(fh.Header)
 			h.Reset()
 			add(name)
@@ -503,14 +534,23 @@ func hasQuotedPrintable(b []byte) bool {
 
 // RemoveMultipartFormFiles removes the temporary files of the form and drops
 // it. Without a form it does nothing. A body that was read as a form from a stream is
-// empty then.
+// empty then. Another body is what it was before; see MultipartForm.
 func (req *Request) RemoveMultipartFormFiles() {
 	used(req.loan)
-	req.removeForm()
+	var err error
+	if !req.hasStream() {
+		err = req.settleForm()
+	}
+	if req.removeForm(); err != nil {
+		req.fail(err)
+	}
 }
 
 func (req *Request) removeForm() {
 	if req.form != nil {
+		for name, of := range req.form.File {
+			req.form.File[name] = slices.DeleteFunc(of, isNoFile) // RemoveAll would panic
+		}
 		_ = req.form.RemoveAll() // an error about files that are gone or in use is ignored
 		req.form, req.formRaw, req.formSum, req.formBoundary, req.readErr = nil, false, 0, "", nil
 		switch files := req.files.Load(); {
