@@ -122,6 +122,39 @@ func TestServeConnDuringShutdown(t *testing.T) {
 	}
 }
 
+// Close ends what was there. A connection that comes after it is served, also if a Shutdown from
+// before still waits for a handler.
+func TestServeConnAfterClose(t *testing.T) {
+	hold, in := make(chan bool), make(chan bool)
+	s := &gale.Server{Handler: func(ctx *gale.RequestCtx) {
+		if string(ctx.Path()) == "/held" {
+			in <- true
+			<-hold
+		}
+	}}
+	client, server := net.Pipe()
+	defer client.Close()
+	go s.ServeConn(server)
+	go io.WriteString(client, peers.Get("/held"))
+	<-in
+	first := make(chan error, 1)
+	go func() { first <- s.Shutdown() }()
+	peers.AwaitShutdown(t, s)
+	if err := s.Close(); err != nil {
+		t.Error("Close:", err)
+	}
+	client2, server2 := net.Pipe()
+	go s.ServeConn(server2)
+	c := peers.NewConn(t, client2)
+	go io.WriteString(client2, peers.Get("/"))
+	c.Answer("GET")
+	client2.Close()
+	close(hold)
+	if err := <-first; err != nil {
+		t.Error("Shutdown:", err)
+	}
+}
+
 // A client that was refused and goes on sending must not delay a shutdown for as long as
 // the server would otherwise read from its connection.
 func TestShutdownDoesNotWaitForRefused(t *testing.T) {
