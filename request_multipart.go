@@ -407,8 +407,17 @@ func (req *Request) holdsForm() bool { return req.formRaw && req.formSum == sumF
 
 // streamForm makes the body a stream of the form, if it was read from a stream.
 func (req *Request) streamForm() error {
-	if _, ok := req.bodyStream.(*formStream); ok || req.formRaw || !req.hasStream() {
+	if req.formRaw || !req.hasStream() {
 		return nil
+	}
+	sum := sumForm(req.form)
+	if s, ok := req.bodyStream.(*formStream); ok {
+		if sum == req.formSum {
+			return nil
+		}
+		if s.Taken() > 0 {
+			return errFormChanged
+		}
 	}
 	if err := req.checkFormNames(); err != nil {
 		return err
@@ -419,8 +428,11 @@ func (req *Request) streamForm() error {
 	}
 	req.declareForm(size)
 	req.setStream(s)
+	req.formSum = sum
 	return nil
 }
+
+var errFormChanged = newBareError("the form was changed after a part of it was read as a stream")
 
 var errFormName = newBareError("cannot write a form with control characters in a name")
 

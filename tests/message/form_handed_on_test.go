@@ -407,6 +407,12 @@ func TestBodyStreamOfForm(t *testing.T) {
 	if again := req.BodyStream(); again != stream || !req.IsBodyStream() {
 		t.Error("asking for the stream again has made another one")
 	}
+	f.Value["added"] = []string{"x"}
+	if again := req.BodyStream(); again == stream {
+		t.Error("a stream has the form as it was before a change")
+	} else {
+		stream = again
+	}
 	b, err := io.ReadAll(stream)
 	if err != nil || len(b) != req.Header.ContentLength() {
 		t.Errorf("%d bytes, %v, Content-Length %d", len(b), err, req.Header.ContentLength())
@@ -415,16 +421,23 @@ func TestBodyStreamOfForm(t *testing.T) {
 	if err != nil || contents(got) != contents(f) {
 		t.Errorf("%v, %v", got, err)
 	}
+	if again := req.BodyStream(); again != stream {
+		t.Error("a stream that was read is replaced")
+	}
 	if !bytes.Equal(req.Body(), b) {
 		t.Error("Body has another form than the stream")
 	}
 	req.SetBodyStream(strings.NewReader(peers.TestForm), -1)
 	req.Header.SetMultipartFormBoundary("foo")
-	if _, err := req.MultipartForm(); err != nil {
+	if f, err = req.MultipartForm(); err != nil {
 		t.Fatalf("the form of the next stream: %v", err)
 	}
 	stream = req.BodyStream()
 	_, _ = stream.Read(make([]byte, 1))
+	f.Value["added"] = []string{"x"}
+	if again := req.BodyStream(); again != nil || req.BodyError() == nil {
+		t.Errorf("after a change, a form of which a part was read is %v, %v", again, req.BodyError())
+	}
 	req.Reset()
 	if n, err := stream.Read(make([]byte, 9)); n > 0 || !errors.Is(err, io.ErrClosedPipe) {
 		t.Errorf("a stream of a request that is over: %d bytes, %v", n, err)
