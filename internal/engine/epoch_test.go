@@ -66,7 +66,7 @@ func TestCloseAllWhileOpening(t *testing.T) {
 	}
 }
 
-// A call of CloseAll that has fallen behind another one doesn't take back what that has noted.
+// A call of CloseAll that another one has overtaken does not take back what that has noted.
 func TestKillsOnlyRise(t *testing.T) {
 	var e epoch
 	e.end()

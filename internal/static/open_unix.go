@@ -8,8 +8,8 @@ import (
 )
 
 // With openFlags, open doesn't wait for the writer of a named pipe and doesn't make
-// a terminal the controlling one. They have no effect on regular files.
-const openFlags = syscall.O_NONBLOCK | syscall.O_NOCTTY
+// a terminal the controlling one. They have no effect on regular files, except largeFile.
+const openFlags = syscall.O_NONBLOCK | syscall.O_NOCTTY | largeFile
 
 // IsTooManyFiles reports whether the process or the system has run out of descriptors.
 func IsTooManyFiles(err error) bool {
