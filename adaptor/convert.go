@@ -39,8 +39,9 @@ import (
 // the values that they have when the body ends; names that are forbidden in trailers are
 // left out. If r.Header has no Content-Type, none is sent. Versions above HTTP/1.1 become
 // HTTP/1.1, and so does HTTP/1.0 if the body is chunked. RemoteAddr, Form and the context
-// of r are not converted. The path is not checked: a handler of net/http may have read it in
-// another way than req.URI does; NewHTTPHandler refuses such paths.
+// of r are not converted. Neither path nor host are checked: a handler of
+// net/http may have read them in another way than req.URI does; NewHTTPHandler refuses such
+// requests.
 func ConvertNetHTTPRequestToFastHTTPRequest(r *http.Request, req *gale.Request) {
 	convertRequest(r, req, true)
 }
@@ -137,18 +138,42 @@ func requestTarget(r *http.Request, u *url.URL, host string) string {
 	return targetOf(r.Method, u, host)
 }
 
-// checkTarget returns an error if the target of r isn't what a Gale server accepts, or if
-// its path has a part of refused.
+// checkTarget returns an error if the target or the host of r isn't what a Gale server accepts,
+// if the target has another host, or if its path has a part of refused.
 func checkTarget(r *http.Request, refused pathrule.Parts) error {
 	u := r.URL
 	if u == nil {
 		u = new(url.URL)
 	}
-	bare, _ := cutUser(r.Method, requestTarget(r, u, cmp.Or(r.Host, u.Host)))
-	if !h1.ValidTarget(r.Method, bare) {
+	host := cmp.Or(r.Host, u.Host)
+	target := requestTarget(r, u, host)
+	bare, _ := cutUser(r.Method, target)
+	switch authority, ok := authorityOf(r.Method, target); {
+	case !h1.ValidTarget(r.Method, bare):
 		return h1.ErrTarget
+	case !h1.ValidHost([]byte(host)), ok && !strings.EqualFold(authority, host):
+		return h1.ErrHost
 	}
 	return pathrule.Check(bare, refused)
+}
+
+// authorityOf returns host and port of a target in absolute-form or authority-form. ok is false
+// for other forms.
+func authorityOf(method, target string) (authority string, ok bool) {
+	switch {
+	case strings.HasPrefix(target, "/"):
+		return "", false
+	case isAbsolute(target):
+		_, authority, _ = strings.Cut(target, "://")
+		if end := strings.IndexAny(authority, "/?#"); end >= 0 {
+			authority = authority[:end]
+		}
+	case method == http.MethodConnect:
+		authority = target
+	default:
+		return "", false
+	}
+	return authority[strings.LastIndexByte(authority, '@')+1:], true
 }
 
 // targetOf returns the request-target for u (RFC 9112 section 3.2).

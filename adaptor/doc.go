@@ -63,7 +63,9 @@
 //     to NewFastHTTPHandler: the next reader may decode it. If no handler of net/http
 //     chooses by the path, set [Config].RawTargets for NewHTTPHandler,
 //   - so is a target that a Gale server doesn't accept (RFC 9112 section 3.2), such as
-//     "foo:/bar".
+//     "foo:/bar",
+//   - and a host that a Gale server doesn't accept, such as "a,b", or that is another one in the
+//     target than in Request.Host, also with [Config].RawTargets.
 //
 // [Config] has settings for more and for less.
 //

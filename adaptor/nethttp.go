@@ -45,7 +45,9 @@ import (
 //
 // Paths that h could find below another prefix than a handler of net/http before it are
 // answered with 400, and ctx.Path keeps %2F and %5C encoded; see "Paths" in the comment of
-// the package. [Config] has a method with settings.
+// the package. So are requests with a host that a Gale server refuses, or with one in the target
+// (RFC 9112 section 3.2.2) that isn't http.Request.Host: HTTP/2 requests of net/http may have two.
+// [Config] has a method with settings.
 //
 // If h panics, the returned handler panics too, and net/http logs that.
 // gale.ErrAbortHandler becomes http.ErrAbortHandler. Not in fasthttpadaptor.
