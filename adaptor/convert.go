@@ -39,9 +39,9 @@ import (
 // the values that they have when the body ends; names that are forbidden in trailers are
 // left out. If r.Header has no Content-Type, none is sent. Versions above HTTP/1.1 become
 // HTTP/1.1, and so does HTTP/1.0 if the body is chunked. RemoteAddr, Form and the context
-// of r are not converted. Neither path nor host are checked: a handler of
-// net/http may have read them in another way than req.URI does; NewHTTPHandler refuses such
-// requests.
+// of r are not converted. Of several values of Content-Type or User-Agent, the first one is
+// taken. Neither path nor host are checked: a handler of net/http may have read them in another
+// way than req.URI does; NewHTTPHandler refuses such requests.
 func ConvertNetHTTPRequestToFastHTTPRequest(r *http.Request, req *gale.Request) {
 	convertRequest(r, req, true)
 }
@@ -88,9 +88,19 @@ func copyHeader(h *gale.RequestHeader, from http.Header) {
 		h.SetNoDefaultContentType(true)
 	}
 	for k, vv := range from {
-		switch http.CanonicalHeaderKey(k) {
+		switch name := http.CanonicalHeaderKey(k); name {
 		case "Host", "Content-Length", "Transfer-Encoding", "Trailer":
 			continue
+		case "Content-Type", "User-Agent": // the first value counts, as in net/http and for a Server
+			if k != name && len(from[name]) > 0 {
+				continue
+			}
+			vv = vv[:min(len(vv), 1)]
+		case "Connection":
+			if len(vv) > 1 { // Add would replace it
+				h.Set(k, strings.Join(vv, ", "))
+				continue
+			}
 		}
 		for i, v := range vv {
 			if i == 0 {

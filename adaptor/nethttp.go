@@ -49,6 +49,8 @@ import (
 // (RFC 9112 section 3.2.2) that isn't http.Request.Host: HTTP/2 requests of net/http may have two.
 // [Config] has a method with settings.
 //
+// Of several Content-Type fields h gets the first one, as from a gale.Server; so of User-Agent.
+//
 // If h panics, the returned handler panics too, and net/http logs that.
 // gale.ErrAbortHandler becomes http.ErrAbortHandler. Not in fasthttpadaptor.
 func NewHTTPHandler(h gale.RequestHandler) http.Handler { return Config{}.NewHTTPHandler(h) }
