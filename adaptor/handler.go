@@ -1,6 +1,7 @@
 package adaptor
 
 import (
+	"errors"
 	"net/http"
 	"net/url"
 
@@ -20,7 +21,9 @@ func NewFastHTTPHandlerFunc(h http.HandlerFunc) gale.RequestHandler { return New
 // A status code and headers that a middleware has set in ctx.Response are sent unless h
 // sets others. If package net/url can't parse the request's target, or h could find it
 // below a prefix that ctx.Path hasn't (see "Paths" in the comment of the package), the
-// response is a 400. [Config] has a method with settings.
+// response is a 400. If a handler before could not read the body, or has dropped it (see
+// Request.BodyError of package gale), h doesn't run: the response is a 413, 408 or 400, made by
+// ctx.Fail. [Config] has a method with settings.
 func NewFastHTTPHandler(h http.Handler) gale.RequestHandler {
 	return Config{}.NewFastHTTPHandler(h)
 }
@@ -54,8 +57,7 @@ func newExchange(body bool) *exchange {
 func serve(h http.Handler, ctx *gale.RequestCtx, refused pathrule.Parts) {
 	x, err := convert(ctx, refused)
 	if err != nil {
-		ctx.Logger().Printf("%s", err)
-		ctx.Error("Bad Request", gale.StatusBadRequest)
+		refuse(ctx, err)
 		return
 	}
 	r := &x.r
@@ -95,6 +97,34 @@ func serve(h http.Handler, ctx *gale.RequestCtx, refused pathrule.Parts) {
 	returned = true
 }
 
+// refuse answers a request that could not be converted because of err.
+func refuse(ctx *gale.RequestCtx, err error) {
+	if lost := (*lostBodyError)(nil); errors.As(err, &lost) {
+		ctx.Fail(gale.ErrorStatus(lost.err), lost)
+		return
+	}
+	ctx.Logger().Printf("%s", err)
+	ctx.Error("Bad Request", gale.StatusBadRequest)
+}
+
+// wholeBody returns the body, or an error if it could not be read or was dropped. A handler would
+// take it for an empty one.
+func wholeBody(ctx *gale.RequestCtx) ([]byte, error) {
+	b := ctx.PostBody()
+	if len(b) == 0 {
+		if err := ctx.Request.BodyError(); err != nil {
+			return nil, &lostBodyError{err}
+		}
+	}
+	return b, nil
+}
+
+// lostBodyError is the error of wholeBody. Clients get its text.
+type lostBodyError struct{ err error }
+
+func (*lostBodyError) Error() string   { return "the body of the request could not be read" }
+func (e *lostBodyError) Unwrap() error { return e.err }
+
 // describeServer answers an OPTIONS request for the server as a whole (RFC 9110 section 9.3.7)
 // as a net/http server does, whose handlers don't expect the target "*".
 func describeServer(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Content-Length", "0") }
@@ -119,7 +149,10 @@ func convert(ctx *gale.RequestCtx, refused pathrule.Parts) (*exchange, error) {
 	chunked := hd.ContentLength == msg.LenChunked
 	stream, bytes := ctx.RequestBodyStream(), []byte(nil)
 	if stream == nil {
-		bytes = ctx.PostBody()
+		var err error
+		if bytes, err = wholeBody(ctx); err != nil {
+			return nil, err
+		}
 	}
 	body := chunked || stream != nil || len(bytes) > 0
 	x := newExchange(body)

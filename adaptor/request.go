@@ -28,9 +28,13 @@ import (
 // map, it is emptied and used again.
 //
 // It returns an error if package net/url can't parse the request target, or if r could be
-// found below a prefix that ctx.Path hasn't; see "Paths" in the comment of the package.
+// found below a prefix that ctx.Path hasn't; see "Paths" in the comment of the package. So it does
+// if the body could not be read or was dropped (see Request.BodyError of package gale).
 func ConvertRequest(ctx *gale.RequestCtx, r *http.Request, forServer bool) error {
-	body := ctx.PostBody()
+	body, err := wholeBody(ctx)
+	if err != nil {
+		return err
+	}
 	f := fields{ctx: ctx, head: ctx.Value(door.HeadKey{}).(*head.Request), refused: pathrule.Default}
 	if err := f.read(r, new(url.URL)); err != nil {
 		return err
