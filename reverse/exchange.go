@@ -168,13 +168,11 @@ func (x *exchange) ask() error {
 	if s, ok := body.(interface{ Taken() int64 }); ok && !x.hasBody && s.Taken() > 0 {
 		return errBodyRead
 	}
-	upgrade, err := x.setRequest()
+	n := x.bodyLength(body)
+	upgrade, err := x.setRequest(n)
 	if err != nil {
 		return err
 	}
-	// The length says how the body is framed: -1 is chunked, or longer than an int can say, and
-	// is sent chunked; 0 and -2 are no body.
-	n := client.Request.Header.ContentLength()
 	streams := n == -1 || n > 0 && !(n <= maxAlong && x.takeBody(body, n))
 	switch {
 	case upgrade != "" && x.p.HTTP2 == gale.HTTP2Only:
@@ -198,6 +196,18 @@ func (x *exchange) ask() error {
 		return x.askOwn(x.up.client, n)
 	}
 	return x.up.client.DoContext(x, x.req, x.resp)
+}
+
+// bodyLength returns the length of the client's body. It says how the body is framed: -1 is
+// chunked, or longer than an int can say, and is sent chunked; 0 and -2 are no body. stream is the
+// body unless it is in memory: then the header may have the length of an earlier one.
+func (x *exchange) bodyLength(stream io.Reader) int {
+	req := &x.client.Request
+	n := req.Header.ContentLength()
+	if stream != nil || n == -1 {
+		return n
+	}
+	return len(req.Body())
 }
 
 // takesTrailers reports whether the client has said that it takes trailer fields. Servers of
@@ -237,7 +247,7 @@ func (x *exchange) takeBody(body io.Reader, n int) bool {
 		x.hasBody = true
 		return true
 	}
-	if s, ok := body.(interface{ Buffered() int }); !ok || s.Buffered() < n {
+	if s, ok := body.(interface{ Buffered() int }); !ok || s.Buffered() != n {
 		return false
 	}
 	b := pool.Get(n)
@@ -250,18 +260,20 @@ func (x *exchange) takeBody(body io.Reader, n int) bool {
 	return true
 }
 
-// setRequest makes the head for the upstream. upgrade is the protocol that the
+// setRequest makes the head for the upstream. n is bodyLength. upgrade is the protocol that the
 // client wants to switch to, or "".
-func (x *exchange) setRequest() (upgrade string, err error) {
+func (x *exchange) setRequest(n int) (upgrade string, err error) {
 	from, to := &x.client.Request.Header, &x.req.Header
 	from.CopyTo(to)
 	to.SetProtocol("HTTP/1.1")
 	to.SetNoDefaultContentType(true) // a request without Content-Type stays without one
-	upgrade = wantsUpgrade(from)
+	if n == 0 || n == -2 {
+		upgrade = wantsUpgrade(from)
+	}
 	x.addr = peer(x.client)
 	trusted := x.p.trusts(x.addr)
 	x.named = requestHop(to, trusted)
-	if n := from.ContentLength(); n == 0 || n == -2 || string(from.Protocol()) < "HTTP/1.1" {
+	if n == 0 || n == -2 || string(from.Protocol()) < "HTTP/1.1" {
 		to.Del("Expect")
 	}
 	x.p.setForwarded(to, x.addr, trusted, x.client.IsTLS())

@@ -206,7 +206,7 @@ func (p *Proxy) Handler(ctx *gale.RequestCtx) {
 	case ctx.IsConnect() || ctx.IsTrace():
 		p.fail(ctx, &Error{StatusCode: gale.StatusMethodNotAllowed, Err: errMethod})
 		return
-	case limit > 0 && max(door.ContentLength(&ctx.Request.Header), collected(ctx)) > limit:
+	case limit > 0 && bodySize(ctx) > limit:
 		p.fail(ctx, &Error{StatusCode: gale.StatusRequestEntityTooLarge, Err: gale.ErrBodyTooLarge})
 		return
 	case ctx.IsOptions() && lastHop(ctx):
@@ -221,10 +221,11 @@ func (p *Proxy) Handler(ctx *gale.RequestCtx) {
 	x.forget()
 }
 
-// collected returns the length of a body that the server has read completely.
-func collected(ctx *gale.RequestCtx) int64 {
-	if ctx.Request.Header.ContentLength() != -1 || ctx.RequestBodyStream() != nil {
-		return 0 // it has a length, or is limited as it is read
+// bodySize returns the length of the body, or -1 or less for a stream that says none: it is limited
+// as it is read.
+func bodySize(ctx *gale.RequestCtx) int64 {
+	if ctx.RequestBodyStream() != nil {
+		return door.ContentLength(&ctx.Request.Header)
 	}
 	return int64(len(ctx.Request.Body()))
 }
