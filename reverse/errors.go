@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"mime/multipart"
 	"net"
 
 	"github.com/galehttp/gale"
@@ -138,7 +139,7 @@ func statusOf(err error) int {
 	switch {
 	case errors.Is(err, errBodyRead):
 		return gale.StatusInternalServerError
-	case errors.Is(err, gale.ErrBodyTooLarge):
+	case errors.Is(err, gale.ErrBodyTooLarge), errors.Is(err, multipart.ErrMessageTooLarge):
 		return gale.StatusRequestEntityTooLarge
 	case errors.As(err, new(bodyError)) && errors.Is(err, gale.ErrTimeout):
 		return gale.StatusRequestTimeout

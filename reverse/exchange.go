@@ -168,7 +168,10 @@ func (x *exchange) ask() error {
 	if s, ok := body.(interface{ Taken() int64 }); ok && !x.hasBody && s.Taken() > 0 {
 		return errBodyRead
 	}
-	n := x.bodyLength(body)
+	n, err := x.bodyLength(body)
+	if err != nil {
+		return err
+	}
 	upgrade, err := x.setRequest(n)
 	if err != nil {
 		return err
@@ -201,13 +204,20 @@ func (x *exchange) ask() error {
 // bodyLength returns the length of the client's body. It says how the body is framed: -1 is
 // chunked, or longer than an int can say, and is sent chunked; 0 and -2 are no body. stream is the
 // body unless it is in memory: then the header may have the length of an earlier one.
-func (x *exchange) bodyLength(stream io.Reader) int {
+func (x *exchange) bodyLength(stream io.Reader) (int, error) {
 	req := &x.client.Request
 	n := req.Header.ContentLength()
-	if stream != nil || n == -1 {
-		return n
+	if stream != nil {
+		return n, nil
 	}
-	return len(req.Body())
+	b := req.Body()
+	if err := req.BodyError(); err != nil && len(b) == 0 {
+		return 0, bodyError{err}
+	}
+	if n == -1 {
+		return n, nil
+	}
+	return len(b), nil
 }
 
 // takesTrailers reports whether the client has said that it takes trailer fields. Servers of

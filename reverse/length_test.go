@@ -2,6 +2,7 @@ package reverse_test
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"log"
@@ -224,6 +225,52 @@ func testBodyLengthOfOwnStream(t *testing.T) {
 		}
 		if want := []string{"POST /next next", "POST /next next"}; !slices.Equal(got, want) {
 			t.Errorf("%d: the upstream got %.100q", declared, got)
+		}
+	}
+}
+
+// A request whose body could not be read isn't sent on: its body is empty then, and would look
+// whole.
+func TestBodyUnreadable(t *testing.T) { onUpstreams(t, testBodyUnreadable) }
+
+func testBodyUnreadable(t *testing.T) {
+	const part = "--A\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\n1\r\n--A--\r\n"
+	readForm := func(ctx *gale.RequestCtx) {
+		if _, err := ctx.MultipartForm(); err == nil {
+			t.Error("there was a form")
+		}
+	}
+	failWith := func(err error) func(ctx *gale.RequestCtx) {
+		return func(ctx *gale.RequestCtx) {
+			ctx.Request.SetBodyStream(iotest.ErrReader(err), 5)
+			ctx.PostBody()
+		}
+	}
+	for _, tt := range []struct {
+		name, kind, sent string
+		streams          bool
+		read             func(ctx *gale.RequestCtx)
+		status           int
+	}{
+		{"two boundaries", "multipart/form-data; boundary=A; boundary=B", part, false, readForm, 400},
+		{"two boundaries, streamed", "multipart/form-data; boundary=A; boundary=B", part, true, readForm, 400},
+		{"no form, streamed", "multipart/form-data; boundary=A", "garbage", true, readForm, 400},
+		{"form too large, streamed", "multipart/form-data; boundary=A", strings.Repeat("-", 2000) + "\r\n" + part, true, readForm, 413},
+		{"stream fails", "text/plain", "x", false, failWith(errors.New("no more")), 400},
+		{"stream too long", "text/plain", "x", false, failWith(gale.ErrBodyTooLarge), 413},
+		{"stream too slow", "text/plain", "x", false, failWith(gale.ErrTimeout), 408},
+	} {
+		var a arrivals
+		p := &reverse.Proxy{Upstreams: []string{a.upstream(t)}, HTTP2: upstreamMode()}
+		addr := serveOn(t, p, &gale.Server{StreamRequestBody: tt.streams, MaxStreamedFormSize: 1000, Logger: log.New(io.Discard, "", 0), Handler: func(ctx *gale.RequestCtx) {
+			tt.read(ctx)
+			p.Handler(ctx)
+		}})
+		if status, answer := postTo(t, "http://"+addr+"/first", tt.kind, tt.sent); status != tt.status {
+			t.Errorf("%s: got %d %q, want %d", tt.name, status, answer, tt.status)
+		}
+		if got := a.take(); len(got) != 0 {
+			t.Errorf("%s: the upstream got %q", tt.name, got)
 		}
 	}
 }
