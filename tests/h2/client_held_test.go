@@ -2,6 +2,7 @@ package h2
 
 import (
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -84,6 +85,8 @@ type h2Fill struct {
 // read reads a frame. It returns the stream of a new request, or 0.
 func (s *h2Fill) read() uint32 {
 	switch f := s.c.Next().(type) {
+	case nil: // the client has gone
+		runtime.Goexit()
 	case *http2.MetaHeadersFrame:
 		s.window[f.StreamID] = h2.DefaultStreamWindow
 		return f.StreamID

@@ -1,6 +1,7 @@
 package h2
 
 import (
+	"crypto/tls"
 	"net"
 	"sync/atomic"
 	"testing"
@@ -66,7 +67,12 @@ func TestShutdownWaitsForLostConn(t *testing.T) {
 				if !kind.late {
 					await.Until(t, "the function", func() bool { return running.Load() == 1 })
 				}
-				c.Close()
+				below := c.Conn
+				if tc, ok := below.(*tls.Conn); ok {
+					below = tc.NetConn()
+				}
+				_ = below.(*net.TCPConn).SetLinger(0)
+				below.Close() // a reset: after a FIN, streams may go on
 				await.Until(t, "the function", func() bool { return running.Load() == 1 })
 				ended := make(chan error, 1)
 				go func() { ended <- hs.S.Shutdown() }()
