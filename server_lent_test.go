@@ -418,6 +418,11 @@ func TestLentWriterIsOver(t *testing.T) {
 					answer := make(chan string, 1)
 					go func() { answer <- peers.Upload(t, c, hs.URL(path), strings.NewReader("body")) }()
 					<-begun
+					// Over HTTP/2 this request may begin before the kept one has ended.
+					await.Until(t, "the end of the kept writer", func() bool {
+						_, err := io.WriteString(kept(), "late")
+						return err != nil
+					})
 					for range 3 {
 						if n, err := io.WriteString(kept(), "late"); n != 0 || err != errWriterEnded {
 							t.Errorf("a late write: %d, %v", n, err)
