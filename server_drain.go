@@ -69,7 +69,7 @@ func (s *Server) drainAndStop(ctx context.Context) (left <-chan struct{}) {
 		left, _ = s.stop(d)
 		return left
 	}
-	closes := s.lastCall(ctx, d)
+	closes := s.lastCall(d)
 	if ctx.Err() == nil {
 		s.awaitFirstRequests(ctx, d)
 	}
@@ -109,10 +109,10 @@ func (s *Server) beginDrain() (d *drain, first bool) {
 	return r.drain, true
 }
 
-// lastCall closes the listeners and waits, up to a limit and while ctx lasts, until no
-// connection comes from them. A listener that supports it first accepts the connections in its
-// queue. Others are being closed when it returns: those that it began to close are closes.
-func (s *Server) lastCall(ctx context.Context, d *drain) (closes []*listening) {
+// lastCall closes the listeners and waits, up to a limit, until no connection comes from
+// them. A listener that supports it first accepts the connections in its queue. Others are
+// being closed when it returns: those that it began to close are closes.
+func (s *Server) lastCall(d *drain) (closes []*listening) {
 	var told []*listening
 	s.run.mu.Lock()
 	for l := range s.run.listeners {
@@ -133,8 +133,6 @@ func (s *Server) lastCall(ctx context.Context, d *drain) (closes []*listening) {
 		case <-l.ended:
 		case <-late.C:
 			return closes // stop closes the others
-		case <-ctx.Done():
-			return closes
 		case <-d.over:
 			return closes
 		}

@@ -499,25 +499,3 @@ func TestServeEndsWhileAnotherBegins(t *testing.T) {
 		t.Errorf("the second Serve: %v", err)
 	}
 }
-
-// A shutdown whose context ends doesn't wait after a drain for listeners whose Accept goes on.
-func TestDrainEndsWithContext(t *testing.T) {
-	withoutHurry(t)
-	s := &Server{Engine: EngineBlock, DrainTime: time.Hour, Logger: &peers.Log{}, Handler: echo}
-	ln := gated(t, true)
-	served := make(chan error, 1)
-	go func() { served <- s.Serve(ln) }()
-	serving(t, s, 1)
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	ended := make(chan error, 1)
-	go func() { ended <- s.ShutdownWithContext(ctx) }()
-	await.Until(t, "the end of the shutdown", func() bool { return len(ended) > 0 })
-	if err := <-ended; err != context.Canceled {
-		t.Errorf("got %v, want %v", err, context.Canceled)
-	}
-	close(ln.open)
-	if err := <-served; err != nil {
-		t.Errorf("Serve: %v", err)
-	}
-}

@@ -31,9 +31,9 @@ func (s *Server) Shutdown() error { return s.ShutdownWithContext(context.Backgro
 
 // ShutdownWithContext is Shutdown, but stops waiting when ctx ends and then returns
 // ctx.Err(). Requests in flight go on, their connections are closed after them, and their
-// RequestCtx.Done stays closed. If ctx ends during a drain, the drain ends for all calls, and
-// connections that were not accepted yet may be lost. So the timeout of ctx should be
-// DrainTime plus the time that requests may take after it. See also Close.
+// RequestCtx.Done stays closed. If ctx ends during a drain, the drain ends for all calls.
+// So the timeout of ctx should be DrainTime plus the time that requests may take after
+// it. See also Close.
 func (s *Server) ShutdownWithContext(ctx context.Context) error {
 	drained := s.drainAndStop(ctx)
 	defer s.endShutdown()
