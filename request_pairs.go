@@ -72,7 +72,7 @@ func isMalformedQuery(q []byte) bool {
 			return false
 		}
 		q = q[i+1:]
-		if len(q) < 2 || !isHex(q[0]) || !isHex(q[1]) {
+		if len(q) < 2 || bytesconv.HexValue[q[0]]|bytesconv.HexValue[q[1]] > 15 {
 			return true
 		}
 	}
@@ -80,10 +80,6 @@ func isMalformedQuery(q []byte) bool {
 
 // maxSureCookies is how many cookies net/http reads. Gale reads more.
 const maxSureCookies = 3000
-
-func isHex(c byte) bool {
-	return '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'f'
-}
 
 // checkCookies returns an error if a cookie is malformed.
 func (req *Request) checkCookies() error {
