@@ -38,44 +38,57 @@ func TestH2DryConnection(t *testing.T) {
 	})
 }
 
-// TestH2SlowBody proves that a body whose client is slow stops others only as long as
-// ReadStallTimeout allows, and that those that wait for it are not late themselves.
+// TestH2SlowBody proves that a body whose client is slow stops others, but only until its client
+// gives up or ReadStallTimeout ends it, and that those that wait for it are not late themselves.
 func TestH2SlowBody(t *testing.T) {
 	for _, way := range peers.ClearWays[harness.H2Way]() {
-		t.Run(way.String(), func(t *testing.T) {
-			hs := way.Start(t, &gale.Server{ReadStallTimeout: 300 * time.Millisecond, HTTP2: gale.HTTP2Config{MaxConnWindow: 1 << 17}, Handler: harness.CountBody})
-			u := hs.StartUpload()
-			slow := u.Post(4<<20, true)
-			u.Send(1) // it has gone beyond MaxConnWindow
-			bodies := u.Bodies
-			u.Bodies = nil
-			for range 5 {
-				u.Post(1<<20, true)
-			}
-			u.Send(1)
-			for _, b := range u.Bodies {
-				if b.Rest != 1<<20-1<<16 {
-					t.Errorf("%d bytes are left", b.Rest)
+		for _, tt := range []struct {
+			end     string // how the slow body ends
+			stall   time.Duration
+			answers string
+		}{
+			{"reset", time.Hour, ""},
+			{"time", 2 * time.Second, "408"}, // what the others need is far less
+		} {
+			t.Run(way.String()+","+tt.end, func(t *testing.T) {
+				t.Parallel()
+				hs := way.Start(t, &gale.Server{ReadStallTimeout: tt.stall, HTTP2: gale.HTTP2Config{MaxConnWindow: 1 << 17}, Handler: harness.CountBody})
+				u := hs.StartUpload()
+				slow := u.Post(4<<20, true)
+				u.Send(1) // it has gone beyond MaxConnWindow
+				for range 5 {
+					u.Post(1<<20, true)
 				}
-			}
-			u.Bodies = append(u.Bodies, bodies...)
-			for slow.Status == "" {
-				u.Took(u.Next())
-			}
-			if slow.Status != "408" {
-				t.Errorf("the slow body got %s", slow.Status)
-			}
-			for _, b := range u.Bodies {
-				for b.Status == "" {
-					if u.Send(0); b.Rest > 0 || b.Status == "" {
+				u.Send(1)
+				others := u.Bodies[1:]
+				if tt.end == "reset" {
+					for _, b := range others {
+						if b.Rest != 1<<20-1<<16 {
+							t.Errorf("%d bytes are left while the slow body goes on", b.Rest)
+						}
+					}
+					u.Check(u.Fr.WriteRSTStream(slow.ID, http2.ErrCodeCancel))
+					u.Bodies = others
+				} else {
+					for slow.Status == "" {
 						u.Took(u.Next())
 					}
 				}
-				if b != slow && b.Status != "200" {
-					t.Errorf("got %s", b.Status)
+				if slow.Status != tt.answers {
+					t.Errorf("the slow body got %q", slow.Status)
 				}
-			}
-		})
+				for _, b := range others {
+					for b.Status == "" {
+						if u.Send(0); b.Rest > 0 || b.Status == "" {
+							u.Took(u.Next())
+						}
+					}
+					if b.Status != "200" {
+						t.Errorf("got %s", b.Status)
+					}
+				}
+			})
+		}
 	}
 }
 
