@@ -215,7 +215,7 @@ func TestDoneDuringShutdown(t *testing.T) {
 		c := ts.Dial()
 		c.Send(peers.Get("/"))
 		<-begun
-		ts.s.stop(nil)
+		ts.s.stop(nil, 1)
 		close(stopped)
 		c.Want("GET", 200, "")
 	}

@@ -115,7 +115,8 @@ func TestConnsCallTheServer(t *testing.T) {
 		{"Shutdown", func(s *Server) { _ = s.ShutdownWithContext(ended) }},
 		{"drain", func(s *Server) {
 			d, _ := s.beginDrain()
-			s.stop(d)
+			s.stop(d, 0)
+			s.endShutdown(d)
 		}},
 		{"evict", func(s *Server) { s.evictIdle(1) }},
 		{"Stats", func(s *Server) { s.Stats() }},

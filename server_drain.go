@@ -10,6 +10,31 @@ import (
 type drain struct {
 	over chan struct{} // closed by stop
 	left chan struct{} // what stop returned, set before over is closed
+	done chan struct{} // closed when the goroutine of the drain has ended
+
+	// closes are the listeners that it began to close, set before done is closed.
+	closes []*listening
+
+	// deserted is closed, under serverRun.mu, when the context of a call has ended before the
+	// drain was over. Then the drain takes no more time than the last accepts need.
+	deserted chan struct{}
+	calls    int // calls of Shutdown that wait for over; under serverRun.mu
+}
+
+// desert notes that a call of Shutdown has ended early. The caller holds run.mu.
+func (d *drain) desert() {
+	if !d.isDeserted() {
+		close(d.deserted)
+	}
+}
+
+func (d *drain) isDeserted() bool {
+	select {
+	case <-d.deserted:
+		return true
+	default:
+		return false
+	}
 }
 
 // Time limits for what follows a drain. Tests change them on busy machines.
@@ -48,34 +73,51 @@ func (s *Server) listens() bool {
 	return false
 }
 
-// drainAndStop is stop after a drain, which ends early with ctx or by Close.
-func (s *Server) drainAndStop(ctx context.Context) (left <-chan struct{}) {
-	d, first := s.beginDrain()
-	if d == nil {
-		left, closes := s.stop(nil)
-		awaitClosed(ctx, closes)
-		return left
+// run carries d out, on a goroutine of its own: calls of Shutdown whose contexts end don't wait
+// for the last accepts.
+func (d *drain) run(s *Server, long time.Duration) {
+	defer close(d.done)
+	t := time.NewTimer(long)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-d.deserted:
+	case <-d.over:
+		return
 	}
-	var end <-chan time.Time
+	d.closes = s.lastCall(d)
+	s.awaitFirstRequests(d)
+	_, more := s.stop(d, 0)
+	d.closes = append(d.closes, more...)
+}
+
+// await waits for the end of d, or of ctx: then it returns nil. The call that began d also
+// waits until the listeners are closed. Others may be the closing of a listener.
+func (d *drain) await(ctx context.Context, first bool) (left <-chan struct{}) {
+	end := d.over
 	if first {
-		t := time.NewTimer(s.DrainTime)
-		defer t.Stop()
-		end = t.C
+		end = d.done
 	}
 	select {
 	case <-end:
 	case <-ctx.Done():
-	case <-d.over:
-		left, _ = s.stop(d)
-		return left
+		return nil
 	}
-	closes := s.lastCall(d)
-	if ctx.Err() == nil {
-		s.awaitFirstRequests(ctx, d)
+	if first {
+		awaitClosed(ctx, d.closes)
 	}
-	left, more := s.stop(d)
-	awaitClosed(ctx, append(closes, more...))
-	return left
+	return d.left
+}
+
+// awaitDeserted waits for the end of a drain that a call of Shutdown has left behind. For the
+// program the server has shut down, so what it serves now belongs to the time after that.
+func (s *Server) awaitDeserted() {
+	s.run.mu.Lock()
+	d := s.run.drain
+	s.run.mu.Unlock()
+	if d != nil && d.isDeserted() {
+		<-d.over
+	}
 }
 
 // awaitClosed waits until the listeners are closed, or ctx ends.
@@ -88,25 +130,29 @@ func awaitClosed(ctx context.Context, all []*listening) {
 	}
 }
 
-// beginDrain returns the drain that runs; the first caller begins it. It returns nil if
-// there is nothing to wait for: DrainTime isn't positive, or nothing is served. What an
-// earlier shutdown left running doesn't count as served.
+// beginDrain returns the drain that runs, and counts the call; the first caller begins it. It
+// returns nil if there is nothing to wait for: DrainTime isn't positive, or nothing is served.
+// What an earlier shutdown left running doesn't count as served.
 func (s *Server) beginDrain() (d *drain, first bool) {
 	r := &s.run
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.drain != nil {
+		r.drain.calls++
 		return r.drain, false
 	}
 	serves := s.listens() || r.drained == nil && s.stats.open.Load() > 0
 	if s.DrainTime <= 0 || !serves {
 		return nil, false
 	}
-	r.drain = &drain{over: make(chan struct{})}
+	d = &drain{over: make(chan struct{}), done: make(chan struct{}), deserted: make(chan struct{}), calls: 1}
+	r.drain = d
 	s.engine.Drain()
 	s.event.Drain()
 	s.tellTaken()
-	return r.drain, true
+	long := s.DrainTime
+	go s.callCalmly("at the end of a drain", func() { d.run(s, long) })
+	return d, true
 }
 
 // lastCall closes the listeners and waits, up to a limit, until no connection comes from
@@ -143,7 +189,7 @@ func (s *Server) lastCall(d *drain) (closes []*listening) {
 // awaitFirstRequests waits a moment for the first request of connections that are new,
 // because stop would close them. The engines don't count connections that are in their
 // handshake or that no goroutine has begun to serve, nor those that are held.
-func (s *Server) awaitFirstRequests(ctx context.Context, d *drain) {
+func (s *Server) awaitFirstRequests(d *drain) {
 	late, tick := time.NewTimer(firstRequestFor), time.NewTicker(firstRequestTick)
 	defer late.Stop()
 	defer tick.Stop()
@@ -152,7 +198,7 @@ func (s *Server) awaitFirstRequests(ctx context.Context, d *drain) {
 		case <-tick.C:
 		case <-late.C:
 			return
-		case <-ctx.Done():
+		case <-d.deserted:
 			return
 		case <-d.over:
 			return

@@ -214,14 +214,19 @@ func TestDrainEndsInTime(t *testing.T) {
 	})
 }
 
-// Connections that wait to be accepted when the drain ends are served, also with TLS.
+// Connections that wait to be accepted when the drain ends are served, also with TLS. They are
+// also served, without TLS, if the context of Shutdown ends then: only the call returns.
 func TestDrainAcceptsWhatWaits(t *testing.T) {
 	withoutHurry(t)
-	for _, kind := range []string{"tcp", "unix", "tls"} {
+	for _, tt := range []struct {
+		kind string
+		ends bool // the context ends before anything is accepted
+	}{{"tcp", false}, {"tcp", true}, {"unix", false}, {"unix", true}, {"tls", false}} {
+		kind := tt.kind
 		if kind == "unix" && runtime.GOOS == "windows" {
 			continue
 		}
-		t.Run(kind, func(t *testing.T) {
+		t.Run(fmt.Sprintf("%s/ends=%v", kind, tt.ends), func(t *testing.T) {
 			peers.OnEngines(t, func(t *testing.T, e Engine) {
 				held := make(chan struct{})
 				s := &Server{Engine: e, DrainTime: time.Nanosecond, MaxConnsPerIP: 1 << 20, Logger: &peers.Log{}, Handler: echo}
@@ -287,8 +292,10 @@ func TestDrainAcceptsWhatWaits(t *testing.T) {
 					})
 				}
 				dialled.Wait()
+				ctx, cancel := context.WithCancel(context.Background())
+				defer cancel()
 				ended := make(chan error, 1)
-				go func() { ended <- s.Shutdown() }()
+				go func() { ended <- s.ShutdownWithContext(ctx) }()
 				await.Until(t, "the last call", func() bool {
 					s.run.mu.Lock()
 					defer s.run.mu.Unlock()
@@ -299,6 +306,13 @@ func TestDrainAcceptsWhatWaits(t *testing.T) {
 				})
 				if got := s.stats.accepted.Load(); got > 2 {
 					t.Errorf("%d connections were accepted before; this test tells nothing", got)
+				}
+				if tt.ends {
+					cancel()
+					if err := <-ended; err != context.Canceled {
+						t.Errorf("the context has ended, and Shutdown returned %v", err)
+					}
+					go func() { ended <- s.Shutdown() }()
 				}
 				close(held)
 				s.perIP.mu.Unlock()
@@ -439,16 +453,21 @@ func TestCloseEndsLateHandover(t *testing.T) {
 // a program may.
 type gateListener struct {
 	net.Listener
-	inAccept bool          // Accept waits, else Close
+	inAccept bool // Accept waits, else Close
+	once     sync.Once
 	waits    chan struct{} // closed when it waits
 	open     chan struct{}
+}
+
+func (l *gateListener) wait() {
+	l.once.Do(func() { close(l.waits) })
+	<-l.open
 }
 
 func (l *gateListener) Accept() (net.Conn, error) {
 	c, err := l.Listener.Accept()
 	if l.inAccept {
-		close(l.waits)
-		<-l.open
+		l.wait()
 	}
 	return c, err
 }
@@ -456,8 +475,7 @@ func (l *gateListener) Accept() (net.Conn, error) {
 func (l *gateListener) Close() error {
 	err := l.Listener.Close()
 	if !l.inAccept {
-		close(l.waits)
-		<-l.open
+		l.wait()
 	}
 	return err
 }
@@ -468,7 +486,11 @@ func gated(t *testing.T, inAccept bool) *gateListener {
 	if err != nil {
 		t.Fatalf("listening: %v", err)
 	}
-	return &gateListener{ln, inAccept, make(chan struct{}), make(chan struct{})}
+	return newGate(ln, inAccept)
+}
+
+func newGate(ln net.Listener, inAccept bool) *gateListener {
+	return &gateListener{Listener: ln, inAccept: inAccept, waits: make(chan struct{}), open: make(chan struct{})}
 }
 
 // A call of Serve that ends while another one begins leaves workers that may wait for the
@@ -497,5 +519,96 @@ func TestServeEndsWhileAnotherBegins(t *testing.T) {
 	_ = s.Close()
 	if err := <-served; err != nil {
 		t.Errorf("the second Serve: %v", err)
+	}
+}
+
+// A shutdown whose context ends doesn't wait after a drain for listeners whose Accept goes on. A
+// connection that such an Accept brings after that is answered.
+func TestDrainEndsWithContext(t *testing.T) {
+	withoutHurry(t)
+	peers.OnEngines(t, func(t *testing.T, e Engine) {
+		s := &Server{Engine: e, DrainTime: time.Hour, Logger: &peers.Log{}, Handler: echo}
+		ln := gated(t, true)
+		served := make(chan error, 1)
+		go func() { served <- s.Serve(ln) }()
+		c := (&peers.Server{T: t, Addr: serving(t, s, 1)[0]}).Dial()
+		c.Send(peers.Get("/"))
+		<-ln.waits
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel()
+		ended := make(chan error, 2)
+		go func() { ended <- s.ShutdownWithContext(ctx) }()
+		await.Until(t, "the end of the shutdown", func() bool { return len(ended) > 0 })
+		if err := <-ended; err != context.Canceled {
+			t.Errorf("got %v, want %v", err, context.Canceled)
+		}
+		go func() { ended <- s.Shutdown() }()
+		close(ln.open)
+		if a := c.Want("GET", 200, "GET / "); !a.Close {
+			t.Error("the answer doesn't say close")
+		}
+		if err := <-served; err != nil {
+			t.Errorf("Serve: %v", err)
+		}
+		if err := <-ended; err != nil {
+			t.Errorf("the second shutdown: %v", err)
+		}
+	})
+}
+
+// After a shutdown whose context ended in a drain, calls of Serve and ServeConn begin when the
+// server has stopped, so that the drain doesn't end them. Close stops it at once.
+func TestServeAfterDesertedDrain(t *testing.T) {
+	for _, closes := range []bool{false, true} {
+		t.Run(fmt.Sprintf("Close=%v", closes), func(t *testing.T) {
+			await.Until(t, "the servers of other tests, whose second would count here", func() bool {
+				before, now := clock.Ticks(), clock.Coarse()
+				return before <= now && now <= clock.Ticks()
+			})
+			synctest.Test(t, func(t *testing.T) {
+				s := &Server{Engine: EngineBlock, DrainTime: time.Hour, Logger: &peers.Log{}, Handler: echo}
+				served := make(chan error, 2)
+				first, second := newGate(galeutil.NewInmemoryListener(), true), galeutil.NewInmemoryListener()
+				go func() { served <- s.Serve(first) }()
+				synctest.Wait()
+				ctx, cancel := context.WithCancel(context.Background())
+				cancel()
+				if err := s.ShutdownWithContext(ctx); err != context.Canceled {
+					t.Errorf("got %v, want %v", err, context.Canceled)
+				}
+				begun := time.Now()
+				go func() { served <- s.Serve(second) }()
+				client, server := net.Pipe()
+				conn := make(chan error, 1)
+				go func() { conn <- s.ServeConn(server) }()
+				synctest.Wait() // a Serve or ServeConn that doesn't wait is part of the drain now
+				if closes {
+					s.Close()
+				}
+				nc, err := second.Dial()
+				if err != nil {
+					t.Fatalf("dialling: %v", err)
+				}
+				for _, c := range []*peers.Conn{peers.NewConn(t, nc), peers.NewConn(t, client)} {
+					c.WantOpen()
+					c.WantOpen()
+					c.Close()
+				}
+				if err := <-conn; err != nil {
+					t.Errorf("ServeConn: %v", err)
+				}
+				if took := time.Since(begun); closes && took > 0 || took > lastCallFor {
+					t.Errorf("it stopped after %v", took)
+				}
+				close(first.open)
+				if err := <-served; err != nil {
+					t.Errorf("the first Serve: %v", err)
+				}
+				s.Close()
+				if err := <-served; err != nil {
+					t.Errorf("the second Serve: %v", err)
+				}
+			})
+		})
 	}
 }

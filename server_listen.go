@@ -38,6 +38,7 @@ type ListenConfig struct {
 
 // listenTCP listens on the TCP address addr, as ListenConfig says.
 func (s *Server) listenTCP(addr string) (net.Listener, error) {
+	s.awaitDeserted()
 	network := "tcp4"
 	if defaultDualStack {
 		network = sockopt.NetworkFor("tcp", addr)
@@ -54,6 +55,7 @@ func (s *Server) listenTCP(addr string) (net.Listener, error) {
 
 // listenUNIX listens on the UNIX socket addr. It removes a socket at addr first.
 func (s *Server) listenUNIX(addr string, mode os.FileMode) (net.Listener, error) {
+	s.awaitDeserted()
 	if fi, err := os.Lstat(addr); err == nil && fi.Mode()&fs.ModeSocket == 0 {
 		return nil, fmt.Errorf("gale: %s exists and is not a socket", addr)
 	}

@@ -140,6 +140,7 @@ func isClosed(err error) bool {
 // connections share. See serve for plain.
 func (s *Server) begin(ln, plain net.Listener) (*listening, error) {
 	fixed := s.fixed() // before the lock: it may call the program's Logger
+	s.awaitDeserted()
 	s.run.mu.Lock()
 	defer s.run.mu.Unlock()
 	if s.Handler == nil && s.tls.protos == nil {

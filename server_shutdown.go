@@ -3,7 +3,9 @@ package gale
 import (
 	"context"
 	"crypto/tls"
+	"maps"
 	"net"
+	"slices"
 )
 
 // Shutdown shuts the server down without interrupting requests. It closes the listeners
@@ -31,12 +33,24 @@ func (s *Server) Shutdown() error { return s.ShutdownWithContext(context.Backgro
 
 // ShutdownWithContext is Shutdown, but stops waiting when ctx ends and then returns
 // ctx.Err(). Requests in flight go on, their connections are closed after them, and their
-// RequestCtx.Done stays closed. If ctx ends during a drain, the drain ends for all calls.
-// So the timeout of ctx should be DrainTime plus the time that requests may take after
-// it. See also Close.
+// RequestCtx.Done stays closed. See also Close.
+//
+// If ctx ends during a drain, the drain ends for all calls: after the return the server still
+// accepts the connections that wait in the queues of listeners, for up to a second, and then
+// stops as after DrainTime, without waiting for the first requests of other new connections.
+// Calls of Serve, ServeConn and ListenAndServe that come meanwhile begin when it has stopped. So
+// the timeout of ctx should be DrainTime plus the time that requests may take after it.
 func (s *Server) ShutdownWithContext(ctx context.Context) error {
-	drained := s.drainAndStop(ctx)
-	defer s.endShutdown()
+	d, first := s.beginDrain()
+	defer s.endShutdown(d)
+	var drained <-chan struct{}
+	if d != nil {
+		drained = d.await(ctx, first)
+	} else {
+		var closes []*listening
+		drained, closes = s.stop(nil, 1)
+		awaitClosed(ctx, closes)
+	}
 	select {
 	case <-drained:
 		return nil
@@ -45,16 +59,23 @@ func (s *Server) ShutdownWithContext(ctx context.Context) error {
 	}
 }
 
-// endShutdown notes that a call of Shutdown no longer waits.
-func (s *Server) endShutdown() {
+// endShutdown notes that a call of Shutdown no longer waits. d is the drain that it waited for,
+// or nil.
+func (s *Server) endShutdown(d *drain) {
 	s.run.mu.Lock()
-	s.run.shutdowns--
-	s.run.mu.Unlock()
+	defer s.run.mu.Unlock()
+	if d == nil || s.run.drain != d {
+		s.run.shutdowns--
+		return
+	}
+	d.calls--
+	d.desert()
 }
 
 // connEpoch returns the epoch for a connection without a listener. While a shutdown waits, that
 // is an epoch that has ended, unless Close was called since: that closed what the epoch had.
 func (s *Server) connEpoch() uint32 {
+	s.awaitDeserted()
 	s.run.mu.Lock()
 	defer s.run.mu.Unlock()
 	if s.run.shutdowns > 0 && s.run.closed != s.engine.Epoch() {
@@ -66,10 +87,13 @@ func (s *Server) connEpoch() uint32 {
 // stop begins the next epoch, closes connections from which no request was read, and Done of
 // requests, and then begins to close the listeners. It returns a channel that is closed when no
 // connection is left, and the listeners that it began to close. If d is not nil and another
-// goroutine has already ended d, it does nothing. A call of Shutdown will wait.
-func (s *Server) stop(d *drain) (left <-chan struct{}, closes []*listening) {
-	left, told := s.stopEpoch(d, 1)
-	s.eachWaiter((*requestDone).hurry)
+// goroutine has already ended d, it does nothing. calls is how many calls of Shutdown will wait,
+// besides those that wait for a drain.
+func (s *Server) stop(d *drain, calls int) (left <-chan struct{}, closes []*listening) {
+	left, told, waiters := s.stopEpoch(d, calls)
+	for _, w := range waiters {
+		w.hurry()
+	}
 	s.event.LookAtListeners()
 	for _, l := range told {
 		closes = l.beginClose(closes)
@@ -77,25 +101,24 @@ func (s *Server) stop(d *drain) (left <-chan struct{}, closes []*listening) {
 	return left, closes
 }
 
-// stopEpoch is stop without closing Done of requests and the listeners, which it returns. waits
-// is how many calls of Shutdown will wait.
-func (s *Server) stopEpoch(d *drain, waits int) (left <-chan struct{}, told []*listening) {
-	left, told = s.endEpoch(d, waits)
+// stopEpoch is stop without closing Done of requests and the listeners. It returns both.
+func (s *Server) stopEpoch(d *drain, calls int) (left <-chan struct{}, told []*listening, waiters []*requestDone) {
+	left, told, waiters = s.endEpoch(d, calls)
 	s.engine.CloseOver()
 	s.closeHandshakes()
-	return left, told
+	return left, told, waiters
 }
 
 // endEpoch is the part of stopEpoch that is done under run.mu. It calls no method of a
 // connection: that may be the program's, and call the server.
-func (s *Server) endEpoch(d *drain, waits int) (left <-chan struct{}, told []*listening) {
+func (s *Server) endEpoch(d *drain, calls int) (left <-chan struct{}, told []*listening, waiters []*requestDone) {
 	r := &s.run
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.shutdowns += waits
 	if d != nil && r.drain != d {
-		return d.left, nil
+		return d.left, nil, nil
 	}
+	r.shutdowns += calls
 	for l := range r.listeners {
 		l.told = true
 		told = append(told, l)
@@ -109,11 +132,12 @@ func (s *Server) endEpoch(d *drain, waits int) (left <-chan struct{}, told []*li
 	}
 	drained := r.drained
 	if d := r.drain; d != nil {
+		r.shutdowns += d.calls
 		d.left, r.drain = drained, nil
 		close(d.over)
 	}
 	s.checkDrained()
-	return drained, told
+	return drained, told, s.allWaiters()
 }
 
 // checkDrained wakes waiting shutdowns if no connection is left and no call of Serve can
@@ -136,7 +160,7 @@ func (s *Server) checkDrained() {
 // after that, with the cause net.ErrClosed if it was called before. Hijacked connections stay
 // open, except those of HijackCounted. It returns nil.
 func (s *Server) Close() error {
-	_, told := s.stopEpoch(nil, 0)
+	_, told, _ := s.stopEpoch(nil, 0)
 	s.event.LookAtListeners()
 	// Connections come first: a handler whose context has ended may return, and what it leaves
 	// would be sent as a whole response. A listener may wait for its connections.
@@ -214,15 +238,15 @@ func (s *Server) leaveHandshake(c *tls.Conn) bool {
 // the program, so run.mu isn't held then.
 func (s *Server) eachWaiter(f func(*requestDone)) {
 	s.run.mu.Lock()
-	all := make([]*requestDone, 0, len(s.run.waiters))
-	for d := range s.run.waiters {
-		all = append(all, d)
-	}
+	all := s.allWaiters()
 	s.run.mu.Unlock()
 	for _, d := range all {
 		f(d)
 	}
 }
+
+// allWaiters returns all that addWaiter has registered. The caller holds run.mu.
+func (s *Server) allWaiters() []*requestDone { return slices.Collect(maps.Keys(s.run.waiters)) }
 
 // addWaiter registers d until removeWaiter, so that a shutdown that begins in the
 // meantime hurries it, and Close ends it. Contexts without a server are not registered.
