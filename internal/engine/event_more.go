@@ -115,7 +115,6 @@ func (m *connMore) hasOutput() bool {
 	return m != nil && (len(m.unsent.pend) > 0 || m.unsent.file != nil)
 }
 
-// userReads and userWrites are the deadlines that a program has set for the
-// message in flight, 0 for none.
-func (m *connMore) userReads() clock.Tick  { return clock.Tick(m.readUntil.Load()) }
+// userWrites is the write deadline that a program has set for the message in flight, 0 for none.
+// See also eventConn.userReads.
 func (m *connMore) userWrites() clock.Tick { return clock.Tick(m.writeUntil.Load()) }

@@ -155,7 +155,7 @@ func (c *eventSocket) Read(p []byte) (int, error) {
 		if ec.layered {
 			return 0, errAgain
 		}
-		if err := ec.waitFor(evIn|evHup|evReset, clock.Tick(ec.extra().readUntil.Load())); err != nil {
+		if err := ec.waitFor(evIn|evHup|evReset, ec.userReads(ec.extra())); err != nil {
 			return 0, err
 		}
 	}

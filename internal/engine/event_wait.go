@@ -78,7 +78,7 @@ func (c *eventConn) FillInto(w *Work, b []byte, due clock.Tick) (landed int, err
 		}
 		until := due
 		if m := c.more.Load(); m != nil {
-			until = earlier(due, m.userReads())
+			until = earlier(due, c.userReads(m))
 			if until != due && clock.Ticks() >= until {
 				return 0, os.ErrDeadlineExceeded // although there may be bytes
 			}
@@ -100,6 +100,18 @@ func (c *eventConn) FillInto(w *Work, b []byte, due clock.Tick) (landed int, err
 			return 0, err
 		}
 	}
+}
+
+// userReads returns the read deadline that a program has set for the message in flight, 0 for
+// none. The deadlines that are known now need no evTimeout: it would end the next wait in vain. A
+// deadline that is stored after the look posts it again: see nudge. The owner calls it before it
+// reads or waits; evTimeout of the wheel ends only waits, for which waitFor looks at the clock and
+// arms the wheel.
+func (c *eventConn) userReads(m *connMore) clock.Tick {
+	if c.word.Load()&evTimeout != 0 {
+		c.unset(evTimeout)
+	}
+	return clock.Tick(m.readUntil.Load())
 }
 
 // readNow reads what is there. It returns errWouldBlock if nothing is. p must not be
