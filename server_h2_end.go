@@ -1,7 +1,9 @@
 package gale
 
 import (
+	"errors"
 	"io"
+	"net"
 	"sync"
 
 	"github.com/galehttp/gale/internal/clock"
@@ -231,22 +233,26 @@ func (ss *h2Session) failAll(err error) {
 }
 
 // Closed ends all streams. Handlers that run go on, and get errors that say that the
-// client has gone.
+// client has gone, or net.ErrClosed if Server.Close has closed the connection.
 func (ss *h2Session) Closed(err error) {
 	defer ss.end(err)
 	ss.s.run.h2.remove(ss)
-	ss.endAll()
+	if errors.Is(err, net.ErrClosed) || errors.Is(ss.cause(), net.ErrClosed) {
+		ss.endAll(net.ErrClosed)
+		return
+	}
+	ss.endAll(ErrClientGone)
 }
 
-// endAll fails all streams at the end of the connection, and runs what user code of theirs must
+// endAll fails all streams with why at the end of the connection, and runs what user code of theirs must
 // still run. While goroutines run user code, the server counts the connection once more: see
 // endApart.
-func (ss *h2Session) endAll() {
+func (ss *h2Session) endAll(why error) {
 	ss.mu.Lock()
 	defer ss.unlock()
 	ss.gone = true
 	ss.proto.Fail(h2.NoError)
-	ss.failAll(ErrClientGone)
+	ss.failAll(why)
 	ss.giveBuf()
 	ss.forget()
 	if ss.first != nil {

@@ -147,8 +147,8 @@ func (t *h2Tunnel) LocalAddr() net.Addr  { return t.s.LocalAddr() }
 func (t *h2Tunnel) RemoteAddr() net.Addr { return t.s.RemoteAddr() }
 
 // Read returns DATA of the client, and lets it send as much again. It returns io.EOF after
-// END_STREAM, a *StreamResetError after a reset, and ErrClientGone if the connection was
-// lost.
+// END_STREAM, a *StreamResetError after a reset, ErrClientGone if the connection was lost, and
+// net.ErrClosed after Server.Close.
 func (t *h2Tunnel) Read(p []byte) (n int, err error) {
 	t.reading.Lock()
 	defer t.reading.Unlock()
