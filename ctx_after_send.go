@@ -27,8 +27,8 @@ import "errors"
 //
 // f must not use ctx, or anything that belongs to it: the server may already use it for
 // another request. f must have copies of what it needs. f delays the next request of the
-// connection, or with HTTP/2 that of other streams, so it should not block. It may run on
-// any goroutine. If it panics, the panic is logged. Responses to pipelined requests are
+// connection, or with HTTP/2 that of other streams, so it should not block. Shutdown waits for it.
+// It may run on any goroutine. If it panics, the panic is logged. Responses to pipelined requests are
 // written one at a time if they have functions of AfterSend.
 //
 // Without a Server, as on a net/http server (package adaptor), f runs when the response was

@@ -11,9 +11,13 @@ import (
 // Shutdown shuts the server down without interrupting requests. It closes the listeners
 // and the idle connections, waits until every request of which a byte was read is
 // answered, with `Connection: close`, and then closes those connections too. It doesn't
-// wait for hijacked connections, except those of HijackCounted. It tells handlers of
-// HijackCounted and Upgrade, and waits until their connections have ended. Serve returns nil
-// as soon as its listener is closed, so the program must wait for Shutdown to return.
+// wait for hijacked connections, except those of HijackCounted and streams of HTTP/2. It tells
+// handlers of HijackCounted and Upgrade, and waits until their connections have ended. Serve
+// returns nil as soon as its listener is closed, so the program must wait for Shutdown to return.
+//
+// When it returns nil, no handler, hook, function of AfterSend or Close of a user value runs any
+// more, not even for clients that have left. Handlers that have timed out (see TimeoutHandler)
+// and goroutines of the program may run on. After Close, Shutdown waits in the same way.
 //
 // If DrainTime is 0, a request that a client sends on an idle connection at this moment
 // is lost, and so is a connection that was not accepted yet.
@@ -157,8 +161,9 @@ func (s *Server) checkDrained() {
 
 // Close closes the listeners and all connections at once, even if they serve requests or
 // the server drains. It doesn't wait for running handlers; their RequestCtx.Done is closed
-// after that, with the cause net.ErrClosed if it was called before. Hijacked connections stay
-// open, except those of HijackCounted. It returns nil.
+// after that, with the cause net.ErrClosed if it was called before. Call Shutdown after Close
+// to wait for them. Hijacked connections stay open, except those of HijackCounted and streams
+// of HTTP/2. It returns nil.
 func (s *Server) Close() error {
 	_, told, _ := s.stopEpoch(nil, 0)
 	s.event.LookAtListeners()

@@ -7,8 +7,9 @@ import (
 
 // TimeoutHandler returns a handler that runs h on another goroutine and answers 408 with
 // msg if h takes longer than timeout. After the timeout h goes on running and keeps its
-// context, whose Done channel is closed to tell it to stop. At most Server.Concurrency
-// such handlers run at a time in a server; beyond that the answer is 429 with msg.
+// context, whose Done channel is closed to tell it to stop. Shutdown doesn't wait for it then. At
+// most Server.Concurrency such handlers run at a time in a server; beyond that the answer is 429
+// with msg.
 //
 // It limits the time of h, not of what is sent after h, such as the output of a function
 // given to SetBodyStreamWriter. If h has already sent a part with Flush when the timeout
