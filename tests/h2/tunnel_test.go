@@ -292,46 +292,6 @@ func TestTunnelBulk(t *testing.T) {
 	})
 }
 
-// TestTunnelShutdown proves that Shutdown waits for streams that were taken over, and that
-// Close ends them.
-func TestTunnelShutdown(t *testing.T) {
-	peers.EachWay(t, func(t *testing.T, way harness.H2Way) {
-		hs, taken := harness.TunnelServer(t, way, &gale.Server{})
-		c := hs.DialH2()
-		id := c.Connect("/taken")
-		nc := peers.GetTaken(t, taken)
-		c.Await(id, "200")
-		down := make(chan error, 1)
-		go func() { down <- hs.S.Shutdown() }()
-		c.Await(0, "goaway")
-		peers.Put(t, nc, "still here")
-		if f := c.Await(id, "data"); f.Data != "still here" {
-			t.Errorf("the client got %v", f)
-		}
-		c.Data(id, "yes", false)
-		peers.Want(t, nc, "yes")
-		select {
-		case err := <-down:
-			t.Fatalf("Shutdown returned while a stream was open: %v", err)
-		default:
-		}
-		nc.Close()
-		c.WantEnd(id, "data", 0)
-		c.Data(id, "", true)
-		if err := <-down; err != nil {
-			t.Error(err)
-		}
-	})
-	hs, taken := harness.TunnelServer(t, harness.H2Way{Engine: gale.EngineEvent, TLS: false}, &gale.Server{})
-	c := hs.DialH2()
-	c.Connect("/taken")
-	nc := peers.GetTaken(t, taken)
-	hs.S.Close()
-	if _, err := nc.Read(make([]byte, 1)); err == nil || err == io.EOF {
-		t.Errorf("Read after Close of the server: %v", err)
-	}
-}
-
 // TestTunnelHandlers proves what follows from handlers that panic, time out, or end after
 // they have taken a stream over, and that the hooks run.
 func TestTunnelHandlers(t *testing.T) {

@@ -191,15 +191,18 @@ func (w *task) echo(nc net.Conn) {
 		}
 	}()
 	w.starts()
-	b := make([]byte, 16)
+	b, word := make([]byte, 16), "read"
 	for {
 		n, err := nc.Read(b)
+		if err == io.EOF {
+			word = "end"
+		}
 		if err != nil {
 			break
 		}
 		_, _ = nc.Write(b[:n]) // Read shows an error
 	}
-	w.notice("read")
+	w.notice(word)
 	<-w.release
 }
 

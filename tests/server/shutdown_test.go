@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -18,24 +17,6 @@ import (
 	"github.com/galehttp/gale/tests/harness/await"
 	"github.com/galehttp/gale/tests/harness/peers"
 )
-
-func TestShutdownExpired(t *testing.T) {
-	hold := make(chan bool)
-	in := make(chan bool, 8)
-	ts := harness.Start(t, nil, func(ctx *gale.RequestCtx) { in <- true; <-hold })
-	c := ts.Dial()
-	c.Send(peers.Get("/"))
-	<-in
-	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
-	defer cancel()
-	if err := ts.S.ShutdownWithContext(ctx); !errors.Is(err, context.DeadlineExceeded) {
-		t.Fatal(err)
-	}
-	close(hold)
-	if a := c.Answer("GET"); !a.Close {
-		t.Error("the response to a request in flight at shutdown doesn't close")
-	}
-}
 
 func TestTwoShutdowns(t *testing.T) {
 	hold := make(chan bool)
@@ -56,25 +37,6 @@ func TestTwoShutdowns(t *testing.T) {
 	case <-first:
 	case <-time.After(time.Minute):
 		t.Error("Shutdown hangs")
-	}
-}
-
-func TestCloseOfNewConnection(t *testing.T) {
-	hold := make(chan bool)
-	in := make(chan bool, 1)
-	s := &gale.Server{ConnState: func(c net.Conn, st gale.ConnState) {
-		if st == gale.StateNew {
-			in <- true
-			<-hold
-		}
-	}}
-	ts := harness.Start(t, s, harness.Echo)
-	c := ts.Dial()
-	<-in
-	s.Close()
-	close(hold)
-	if b, err := io.ReadAll(c); err != nil {
-		t.Errorf("%q %v: served on after Close", b, err)
 	}
 }
 

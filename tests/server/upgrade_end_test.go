@@ -103,7 +103,7 @@ func TestUpgradeServerClose(t *testing.T) {
 func TestUpgradeWhileStopping(t *testing.T) {
 	harness.OnUpgradeWays(t, func(t *testing.T, way harness.UpgradeWay) {
 		if way.H2 {
-			t.Skip("a stream is opened in one step; see TestTunnelShutdown")
+			t.Skip("a stream is opened in one step; see TestEndings")
 		}
 		s := &gale.Server{}
 		var begun, down sync.WaitGroup
