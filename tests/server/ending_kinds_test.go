@@ -44,9 +44,12 @@ type kind struct {
 // task is what is done for one client of a server of its own.
 type task struct {
 	kind
-	t    *testing.T
-	s    *gale.Server
-	hs   *harness.H2Server
+	t  *testing.T
+	s  *gale.Server
+	hs *harness.H2Server
+
+	major int // the client's version of HTTP
+
 	h1   *peers.Conn   // the client's connection, if it speaks HTTP/1.1
 	h2   *peers.H2Conn // or HTTP/2
 	id   uint32        // the stream
@@ -63,7 +66,7 @@ type task struct {
 
 // begin starts a server, and returns when the work runs.
 func (k kind) begin(t *testing.T, way endWay) *task {
-	w := &task{kind: k, t: t, begins: make(chan struct{}, 8), release: make(chan struct{})}
+	w := &task{kind: k, t: t, major: way.major, begins: make(chan struct{}, 8), release: make(chan struct{})}
 	w.s = &gale.Server{HTTP2: gale.HTTP2Config{WebSocket: true}, Logger: &peers.Log{}}
 	w.s.Handler = func(ctx *gale.RequestCtx) {
 		if w.handle != nil {
@@ -75,7 +78,7 @@ func (k kind) begin(t *testing.T, way endWay) *task {
 	}
 	w.hs = way.Start(t, w.s)
 	t.Cleanup(w.finish) // before the end of the server
-	w.connect(way)
+	w.connect()
 	if k.ask != nil {
 		k.ask(w)
 	} else {
@@ -101,22 +104,35 @@ func (w *task) finish() {
 }
 
 // connect makes the client's connection.
-func (w *task) connect(way endWay) {
+func (w *task) connect() {
 	w.t.Helper()
 	c, err := net.Dial("tcp", w.hs.Addr)
 	if err != nil {
 		w.t.Fatal("connecting:", err)
 	}
 	w.conn = c
-	if way.TLS {
-		c = tls.Client(c, &tls.Config{InsecureSkipVerify: true, NextProtos: []string{[...]string{1: "http/1.1", 2: "h2"}[way.major]}})
-	}
+	c = w.secured(c)
 	nc := peers.NewConn(w.t, c)
-	if way.major == 1 {
+	if w.major == 1 {
 		w.h1 = nc
 		return
 	}
 	w.h2 = peers.NewH2Conn(w.t, nc.Conn)
+}
+
+// secured returns c, with TLS if the server has that. The handshake begins with the first byte.
+func (w *task) secured(c net.Conn) net.Conn {
+	if !w.hs.TLS {
+		return c
+	}
+	return tls.Client(c, &tls.Config{InsecureSkipVerify: true, NextProtos: []string{[...]string{1: "http/1.1", 2: "h2"}[w.major]}})
+}
+
+// shake begins the handshake, if there is one.
+func (w *task) shake() {
+	if c, ok := w.h1.Conn.(*tls.Conn); ok {
+		go func() { _ = c.Handshake() }() // it may fail: the server may close the connection
+	}
 }
 
 // What functions of the program do.
@@ -344,22 +360,21 @@ func nothing(*task) {}
 
 // Connections on which no code of the program runs.
 var (
-	idleConn = kind{name: "idle connection", on: both, ask: func(w *task) {
-		w.get()
-		if w.h2 != nil {
-			w.h2.Answer(w.id)
-		} else {
-			w.h1.Answer("GET")
-		}
-	}, ready: func(w *task) bool { return w.s.Stats().IdleConnections == 1 }}
+	idleConn = kind{name: "idle connection", on: both, ask: (*task).idle}
 
 	handshake = kind{name: "TLS handshake", on: h1, tls: true, ask: nothing,
 		ready: func(w *task) bool { return door.InsideOf(w.s).Handshakes == 1 }}
 
-	headInPart = kind{name: "head in part", on: h1, ask: func(w *task) { w.h1.Send("GET / HT") },
+	headInPart = kind{name: "head in part", on: h1, ask: func(w *task) {
+		w.idle()
+		w.h1.Send("GET / HT")
+	},
 		ready: isBusy, more: func(w *task) { w.h1.Send("TP/1.1\r\nHost: h\r\n\r\n") }, answer: true}
 
-	bodyInPart = kind{name: "body in part", on: both, ask: (*task).post, ready: isBusy, more: (*task).rest, answer: true}
+	bodyInPart = kind{name: "body in part", on: both, ask: func(w *task) {
+		w.idle()
+		w.post()
+	}, ready: isBusy, more: (*task).rest, answer: true}
 
 	unreadResponse = kind{name: "response that isn't read", on: both, handle: func(w *task, ctx *gale.RequestCtx) {
 		ctx.SetBody(make([]byte, 32<<20))
@@ -367,7 +382,18 @@ var (
 	}, ready: func(w *task) bool { <-w.begins; return true }, more: (*task).read}
 )
 
-// isBusy reports whether the server waits for the client in the middle of something.
+// idle gets an answer, and waits until the connection is idle.
+func (w *task) idle() {
+	w.t.Helper()
+	if w.get(); w.h2 != nil {
+		w.h2.Answer(w.id)
+	} else {
+		w.h1.Answer("GET")
+	}
+	await.Until(w.t, "an idle connection", func() bool { return w.s.Stats().IdleConnections == 1 })
+}
+
+// isBusy reports whether the server has read a part of a request after idle.
 func isBusy(w *task) bool {
 	st := w.s.Stats()
 	return st.OpenConnections == 1 && st.IdleConnections == 0 && (w.h2 == nil || door.InsideOf(w.s).Streams == 1)
@@ -390,14 +416,14 @@ var (
 				w.run(w.hold)
 			}
 		}
-	}, ask: nothing, hook: true}
+	}, ask: (*task).shake, hook: true}
 
 	inConnContext = kind{name: "ConnContext", on: h1, n: 1, set: func(w *task) {
 		w.s.ConnContext = func(ctx context.Context, _ net.Conn) context.Context {
 			w.run(w.hold)
 			return ctx
 		}
-	}, ask: nothing, hook: true}
+	}, ask: (*task).shake, hook: true}
 
 	inConnStateClosed = kind{name: "ConnState of the end", on: both, n: 1, set: func(w *task) {
 		w.s.ConnState = func(_ net.Conn, st gale.ConnState) {
@@ -406,7 +432,7 @@ var (
 			}
 		}
 	}, ask: func(w *task) {
-		idleConn.ask(w)
+		w.idle()
 		w.conn.Close()
 	}}
 
@@ -415,7 +441,7 @@ var (
 			w.run(w.hold)
 			return nil, nil
 		}}
-	}, ask: func(w *task) { go w.h1.Conn.(*tls.Conn).Handshake() }}
+	}, ask: (*task).shake}
 )
 
 // Functions that run for a request.
@@ -430,7 +456,12 @@ var (
 	inWaitingHandler = kind{name: "handler, and a request that waits", on: h1 | eventOnly, n: 1, set: func(w *task) {
 		w.s.EventLoops, w.s.MaxRunningHandlers = 1, 1
 	}, handle: held, ask: func(w *task) {
-		other := w.hs.Dial()
+		other := peers.NewConn(w.t, w.secured(w.hs.Dial().Conn))
+		for _, c := range []net.Conn{w.h1.Conn, other.Conn} {
+			if c, ok := c.(*tls.Conn); ok {
+				peers.Check(w.t, c.Handshake())
+			}
+		}
 		await.Until(w.t, "both connections", func() bool { return w.s.Stats().IdleConnections == 2 })
 		w.get()
 		<-w.begins
