@@ -5,6 +5,7 @@ import (
 	"math"
 	"sync/atomic"
 
+	"github.com/galehttp/gale/internal/door"
 	"github.com/galehttp/gale/internal/lifetime"
 	"github.com/galehttp/gale/internal/pool"
 )
@@ -23,6 +24,9 @@ type content struct {
 	// shared says that other goroutines read the memory of bodyRaw, such as that of a
 	// cache. It is copied before a caller outside of the library gets it.
 	shared bool
+	// streamFrom is how many bytes of bodyStream were read when the program made it the body; see
+	// mustBeWhole.
+	streamFrom int64
 	// lent says that the program got a slice of body. The memory must then not go back to
 	// the pool when the body grows, because the program may read it until the message is
 	// reset.
@@ -258,7 +262,27 @@ func (c *content) setBodyShared(p []byte) {
 // setStream makes r the body.
 func (c *content) setStream(r io.Reader) {
 	c.setBodyRaw(nil)
-	c.bodyStream = r
+	c.bodyStream, c.streamFrom = r, 0
+}
+
+// takenReader is the stream of a request's body, which counts the bytes that were read.
+type takenReader interface{ Taken() int64 }
+
+// takenOf returns how many bytes of r were read, 0 if that isn't known.
+func takenOf(r io.Reader) int64 {
+	if s, ok := r.(takenReader); ok {
+		return s.Taken()
+	}
+	return 0
+}
+
+// mustBeWhole returns an error if the program has read of the stream since it is the body: the rest
+// must not be handed on as the body.
+func (c *content) mustBeWhole() error {
+	if c.bodyStream != nil && takenOf(c.bodyStream) > c.streamFrom {
+		return door.ErrBodyTaken
+	}
+	return nil
 }
 
 // swapBody makes p the buffered body and returns the bytes of the one before.

@@ -108,6 +108,11 @@ func (ctx *RequestCtx) PostBody() []byte { return ctx.Request.Body() }
 // the body stores the trailers in Request.Header. So while a goroutine reads, other
 // goroutines must not change Request.Header, ask it for trailers, give the request to a
 // client, or call BeforeSend or Detach, which copy it; with Server.MergeTrailers they must not use it at all.
+//
+// When a byte of the stream was read, the request can't be handed on any more: clients and
+// Request.Write return an error, package reverse answers 500, and reads of a net/http handler
+// (package adaptor) fail. To hand it on, set its body with Request.SetBodyStream, or read
+// the body with PostBody, which keeps it.
 func (ctx *RequestCtx) RequestBodyStream() io.Reader { return ctx.Request.BodyStream() }
 
 // LimitRequestBody makes reading a streamed request body fail with ErrBodyTooLarge after

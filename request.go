@@ -73,6 +73,7 @@ func init() {
 		r.keepsSlash, r.uriUsed = true, true
 	}
 	door.KeepsSlashes = func(req any) bool { return req.(*Request).keepsSlash }
+	door.MustBeWhole = func(req any) error { return req.(*Request).mustBeWhole() }
 }
 
 // Reset empties the request for its next use: the header, the body (a stream is closed),
@@ -461,7 +462,9 @@ func (req *Request) CloseBodyStream() error { return req.closeStream(nil) }
 // is replaced or reset. If it implements [ReadCloserWithError], it gets the reason.
 func (req *Request) SetBodyStream(bodyStream io.Reader, bodySize int) {
 	req.removeForm()
+	from := takenOf(bodyStream)
 	req.setStream(bodyStream)
+	req.streamFrom = from
 	req.Header.SetContentLength(bodySize)
 }
 

@@ -155,7 +155,7 @@ func (req *Request) ContinueReadBodyStream(r *bufio.Reader, maxBodySize int, pre
 	req.ResetBody()
 	d := &bodyReader{}
 	d.init(r, length, &req.Header)
-	req.bodyStream = d
+	req.setStream(d)
 	return nil
 }
 
@@ -239,6 +239,10 @@ func (req *Request) sentHost() []byte {
 func (req *Request) prepareToSend() error {
 	if err := req.prepareHeader(); err != nil {
 		return err
+	}
+	if err := req.mustBeWhole(); err != nil {
+		req.fail(err)
+		return req.heard()
 	}
 	if req.form != nil && req.settleForm() != nil {
 		return req.heard()

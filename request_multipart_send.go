@@ -68,6 +68,17 @@ func (req *Request) streamForm() error {
 	return nil
 }
 
+// mustBeWhole returns door.ErrBodyTaken if the program has read of the body's stream. A stream that
+// was read as a form counts only if the stream of the form was read.
+func (req *Request) mustBeWhole() error {
+	if req.form != nil {
+		if _, ok := req.bodyStream.(*formStream); !ok {
+			return nil
+		}
+	}
+	return req.content.mustBeWhole()
+}
+
 var errFormChanged = newBareError("the form was changed after a part of it was read as a stream")
 
 var errFormName = newBareError("cannot write a form with control characters in a name")

@@ -25,6 +25,11 @@ func (b *requestBody) begin(ctx *gale.RequestCtx, stream io.Reader, bytes []byte
 	b.ctx, b.stream, b.bytes = ctx, stream, bytes
 }
 
+// lostBody is the stream of a body of which a handler before has read: the rest isn't the body.
+type lostBody struct{ err error }
+
+func (b lostBody) Read([]byte) (int, error) { return 0, b.err }
+
 // Read reads the body. It returns http.ErrBodyReadAfterClose after Close and after the
 // handler has returned.
 func (b *requestBody) Read(p []byte) (n int, err error) {

@@ -309,6 +309,10 @@ func (b *attachedBody) StreamedFormLimit() int64 {
 // errBodyTooLong is the error of Read after r.ContentLength bytes if the body has more.
 var errBodyTooLong = errors.New("adaptor: the body is longer than Request.ContentLength")
 
+// errBodyTooShort is the error of Read if the body ends before r.ContentLength bytes: a handler of
+// net/http has read of it, or has set another body. net/http itself tells if the client breaks off.
+var errBodyTooShort = fmt.Errorf("adaptor: the body is shorter than Request.ContentLength: %w", io.ErrUnexpectedEOF)
+
 // Read reads r.Body, but no more bytes than announced. At the end it takes the values of
 // trailer fields, because net/http has them only then.
 func (b *attachedBody) Read(p []byte) (n int, err error) {
@@ -392,6 +396,9 @@ func (b *attachedBody) readSized(p []byte) (n int, err error) {
 	if b.left > 0 {
 		n, err = b.r.Body.Read(p[:min(int64(len(p)), b.left)])
 		b.left -= int64(n)
+	}
+	if err == io.EOF && b.left > 0 {
+		err = errBodyTooShort
 	}
 	if b.left > 0 || err != nil {
 		return n, err

@@ -27,7 +27,8 @@
 //     empty *http.Server, which serves nothing and must not be changed; on a net/http
 //     server, that server. So httputil.ReverseProxy aborts a response that its upstream has
 //     broken off.
-//   - With gale.Server.StreamRequestBody the body is read while it arrives.
+//   - With gale.Server.StreamRequestBody the body is read while it arrives. If a handler before has
+//     read of its stream, reads of the http.Handler fail: the rest isn't the body.
 //
 // As in net/http, a handler may keep what it gets after it has returned: the request and
 // its header are fresh copies, and the ResponseWriter, body and context return errors

@@ -110,6 +110,9 @@ func refuse(ctx *gale.RequestCtx, err error) {
 // wholeBody returns the body, or an error if it could not be read or was dropped. A handler would
 // take it for an empty one.
 func wholeBody(ctx *gale.RequestCtx) ([]byte, error) {
+	if err := door.MustBeWhole(&ctx.Request); err != nil {
+		return nil, &lostBodyError{err}
+	}
 	b := ctx.PostBody()
 	if len(b) == 0 {
 		if err := ctx.Request.BodyError(); err != nil {
@@ -167,6 +170,9 @@ func convert(ctx *gale.RequestCtx, refused pathrule.Parts) (*exchange, error) {
 	if !body {
 		r.Body, r.ContentLength = http.NoBody, 0
 		return x, nil
+	}
+	if err := door.MustBeWhole(&ctx.Request); err != nil {
+		stream = lostBody{err}
 	}
 	x.b.begin(ctx, stream, bytes)
 	r.Body = x.b

@@ -22,7 +22,8 @@ import (
 //     client that waits for a 100 (Continue) gets it before such a response, if the status
 //     is a success; otherwise reading fails. Over HTTP/2 net/http doesn't tell that the
 //     client waits: there, and over HTTP/1 if a middleware wraps the ResponseWriter, read a
-//     part of the body before the response. Behind such a middleware net/http drops up to
+//     part of the body before the response. If the body ends before http.Request.ContentLength
+//     bytes, because a handler of net/http has read of it, reading fails. Behind such a middleware net/http drops up to
 //     256 KiB of a body that isn't read yet when the response begins.
 //   - Context is derived from the request's context. So Done is closed when that context
 //     ends, with its error and cause, and Value finds its values. Done is also closed

@@ -9,6 +9,7 @@ import (
 	"net"
 
 	"github.com/galehttp/gale"
+	"github.com/galehttp/gale/internal/door"
 )
 
 // Error says why a request got no response from an upstream.
@@ -16,7 +17,7 @@ type Error struct {
 	// StatusCode is the status code for the answer: 503 if no upstream is
 	// available, 504 if an upstream took too long, 502 if it broke off or sent an
 	// invalid response, 413 or another 4xx if the request is at fault, 500 if a
-	// handler has already read a part of the body's stream, 501 for an upgrade
+	// handler has already read of the body's stream, 501 for an upgrade
 	// that can't be passed on.
 	StatusCode int
 	// Upstream is the upstream that the request was last sent to, as in
@@ -60,9 +61,6 @@ var (
 	// ErrPrefix says that a path doesn't begin with Proxy.StripPrefix.
 	ErrPrefix = errors.New("reverse: the path doesn't begin with StripPrefix")
 )
-
-// errBodyRead says that a part of the body was already read.
-var errBodyRead = errors.New("reverse: a handler before the proxy has read of the body's stream")
 
 // errSlowClient says that a response was broken off because its client takes too little.
 var errSlowClient = errors.New("reverse: the client takes the response too slowly")
@@ -124,7 +122,7 @@ func isCrowded(err error) bool {
 
 // blames reports whether err is the upstream's fault.
 func blames(err error) bool {
-	for _, other := range []error{gale.ErrClientGone, gale.ErrRequestDone, gale.ErrNoFreeConns, ErrClientShare, errSlowClient, ErrNoUpgrade, ErrPath, ErrPrefix, errBodyRead} {
+	for _, other := range []error{gale.ErrClientGone, gale.ErrRequestDone, gale.ErrNoFreeConns, ErrClientShare, errSlowClient, ErrNoUpgrade, ErrPath, ErrPrefix, door.ErrBodyTaken} {
 		if errors.Is(err, other) {
 			return false
 		}
@@ -137,7 +135,7 @@ func blames(err error) bool {
 func statusOf(err error) int {
 	var timeout net.Error
 	switch {
-	case errors.Is(err, errBodyRead):
+	case errors.Is(err, door.ErrBodyTaken):
 		return gale.StatusInternalServerError
 	case errors.Is(err, gale.ErrBodyTooLarge), errors.Is(err, multipart.ErrMessageTooLarge):
 		return gale.StatusRequestEntityTooLarge

@@ -165,8 +165,8 @@ func (x *exchange) take(u *upstream) {
 func (x *exchange) ask() error {
 	client := x.client
 	body := client.RequestBodyStream()
-	if s, ok := body.(interface{ Taken() int64 }); ok && !x.hasBody && s.Taken() > 0 {
-		return errBodyRead
+	if err := door.MustBeWhole(&client.Request); err != nil && !x.hasBody {
+		return err
 	}
 	n, err := x.bodyLength(body)
 	if err != nil {

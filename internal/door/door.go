@@ -91,6 +91,15 @@ var KeepSlashes func(req any)
 // KeepsSlashes reports whether KeepSlashes was called for req. Package gale sets it.
 var KeepsSlashes func(req any) bool
 
+// MustBeWhole returns ErrBodyTaken if the program has read of the stream that is the body of req, a
+// *gale.Request. Package gale sets it.
+var MustBeWhole func(req any) error
+
+// ErrBodyTaken is the error of handing on a body whose stream was read before, in part or to its end:
+// the rest would look like the whole body.
+var ErrBodyTaken = errors.New("gale: the body's stream was read before the request is handed on, and the rest would look like the whole body: " +
+	"set a stream with all of it (SetBodyStream), or read it with Body, which keeps it")
+
 // KeepCookies gives jar, a gale.CookieJar, the cookies of h, the *gale.ResponseHeader of a
 // response from u, a *gale.URI. Package gale sets it.
 var KeepCookies func(jar, u, h any)
