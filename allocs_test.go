@@ -35,6 +35,51 @@ func TestHelpersAllocs(t *testing.T) {
 	}
 }
 
+// A request whose URI a handler has asked for, without changing it, is handed on without allocations.
+func TestSettledURIAllocs(t *testing.T) {
+	var req Request
+	req.SetRequestURI("/a%20b//c?x=1&y=%41&z")
+	req.Header.SetHost("A.example")
+	for name, ask := range map[string]func(){
+		"not asked": func() {},
+		"Path":      func() { req.URI().Path() },
+		"QueryArgs": func() { req.URI().QueryArgs().Peek("x") },
+	} {
+		ask()
+		req.settleURI()
+		if n := alloctest.PerRun(100, func() { ask(); req.settleURI() }); n != 0 {
+			t.Errorf("%s: %v allocations", name, n)
+		}
+		if got := string(req.Header.RequestURI()); got != "/a%20b//c?x=1&y=%41&z" {
+			t.Errorf("%s: the target is %q", name, got)
+		}
+	}
+}
+
+// How long settleURI takes.
+func BenchmarkSettleURI(b *testing.B) {
+	var req Request
+	req.SetRequestURI("/a/b/c?x=1&y=2&z=3")
+	req.Header.SetHost("a.example")
+	b.Run("not asked", func(b *testing.B) {
+		for b.Loop() {
+			req.settleURI()
+		}
+	})
+	req.URI().Path()
+	b.Run("Path", func(b *testing.B) {
+		for b.Loop() {
+			req.settleURI()
+		}
+	})
+	req.URI().QueryArgs()
+	b.Run("QueryArgs", func(b *testing.B) {
+		for b.Loop() {
+			req.settleURI()
+		}
+	})
+}
+
 const browserHead = "GET /search?q=gale HTTP/1.1\r\n" +
 	"Host: www.example.com\r\n" +
 	"Connection: keep-alive\r\n" +

@@ -5,7 +5,6 @@ import (
 	"math"
 	"sync/atomic"
 
-	"github.com/galehttp/gale/internal/door"
 	"github.com/galehttp/gale/internal/lifetime"
 	"github.com/galehttp/gale/internal/pool"
 )
@@ -24,9 +23,6 @@ type content struct {
 	// shared says that other goroutines read the memory of bodyRaw, such as that of a
 	// cache. It is copied before a caller outside of the library gets it.
 	shared bool
-	// streamFrom is how many bytes of bodyStream were read when the program made it the body; see
-	// mustBeWhole.
-	streamFrom int64
 	// lent says that the program got a slice of body. The memory must then not go back to
 	// the pool when the body grows, because the program may read it until the message is
 	// reset.
@@ -262,7 +258,7 @@ func (c *content) setBodyShared(p []byte) {
 // setStream makes r the body.
 func (c *content) setStream(r io.Reader) {
 	c.setBodyRaw(nil)
-	c.bodyStream, c.streamFrom = r, 0
+	c.bodyStream = r
 }
 
 // takenReader is the stream of a request's body, which counts the bytes that were read.
@@ -274,15 +270,6 @@ func takenOf(r io.Reader) int64 {
 		return s.Taken()
 	}
 	return 0
-}
-
-// mustBeWhole returns an error if the program has read of the stream since it is the body: the rest
-// must not be handed on as the body.
-func (c *content) mustBeWhole() error {
-	if c.bodyStream != nil && takenOf(c.bodyStream) > c.streamFrom {
-		return door.ErrBodyTaken
-	}
-	return nil
 }
 
 // swapBody makes p the buffered body and returns the bytes of the one before.

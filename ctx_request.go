@@ -29,7 +29,9 @@ func (ctx *RequestCtx) RequestURI() []byte { return ctx.Request.Header.RequestUR
 // are valid until ctx.Request changes or the handler returns.
 //
 // Handlers of net/http (package adaptor) and upstreams (package reverse) get the target
-// byte for byte. Both packages refuse targets that these might find below another prefix,
+// byte for byte, unless the program has changed path, arguments or host of the URI: then they get
+// what Path, QueryArgs and Host show, as a server does to which a client sends the request; see
+// Request.URI. Both packages refuse targets that these might find below another prefix,
 // so a check of a prefix counts for them, too. See the guide docs/guides/routing.md.
 func (ctx *RequestCtx) Path() []byte { return ctx.URI().Path() }
 

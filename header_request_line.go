@@ -63,6 +63,9 @@ func (h *RequestHeader) target() []byte {
 // URI.RequestURI builds one from parts. CR, LF and NUL become spaces. Other bytes
 // that can't be in a request line are escaped when the header is written. A target
 // that begins with "?" gets the path "/".
+//
+// It has no effect on a request whose URI was asked for before, for example by RequestCtx.Path or
+// Host: that URI is sent. Use [Request.SetRequestURI] then.
 func (h *RequestHeader) SetRequestURI(requestURI string) {
 	h.SetRequestURIBytes(bytesconv.S2B(requestURI))
 }

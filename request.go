@@ -40,7 +40,8 @@ type Request struct {
 	DisableRedirectPathNormalizing bool
 
 	content
-	writer *bodyWriter // what BodyWriter gave out, and MultipartReader reads until, or nil
+	streamFrom int64       // how many bytes of the stream were read when it became the body; see mustBeWhole
+	writer     *bodyWriter // what BodyWriter gave out, and MultipartReader reads until, or nil
 
 	uri        URI
 	uriParsed  bool // uri is used, not the target of the header
@@ -73,6 +74,7 @@ func init() {
 		r.keepsSlash, r.uriUsed = true, true
 	}
 	door.KeepsSlashes = func(req any) bool { return req.(*Request).keepsSlash }
+	door.SettleURI = func(req any) { req.(*Request).settleURI() }
 	door.MustBeWhole = func(req any) error { return req.(*Request).mustBeWhole() }
 }
 
@@ -99,7 +101,7 @@ func (req *Request) reset() {
 	} else {
 		req.resetMessage()
 	}
-	req.timeout = 0
+	req.timeout, req.streamFrom = 0, 0
 	if req.protocol != "" {
 		req.protocol = ""
 	}
@@ -176,7 +178,9 @@ func (req *Request) copyToSkipBody(dst *Request) {
 }
 
 // URI returns the request's URI. The first call makes it from the Host and the target of
-// the header. Changes to it go into the request when the request is written. The URI is
+// the header. Changes to it go into the request when the request is written, and when package
+// adaptor or reverse hands it on. From the first call on the URI counts: later changes of Host and
+// target in Header have no effect on what is sent, except by SetRequestURI and UseHostHeader. The URI is
 // borrowed: it is valid until req is reset or the handler returns.
 //
 // If the target is a URI that is invalid, the result is empty, changes to it are
@@ -196,19 +200,9 @@ func (req *Request) parseURI() error {
 	if lapsed(req.loan) {
 		return nil
 	}
-	req.uriParsed, req.uriBad, req.uriUsed = true, false, true
-	host, target := req.Header.Host(), req.Header.target()
-	// "//a/b" is a path (RFC 9112 section 3.2.1), also in a request that is made here: its
-	// target may be one that was received.
-	err := req.uri.parseTarget(host, target)
-	if err != nil && len(target) > 0 && target[0] == '/' {
-		// The path doesn't depend on the host. Without a host, Write fails.
-		req.uri.Reset()
-		path, query, _ := bytes.Cut(target, []byte{'?'})
-		req.uri.SetPathBytes(path)
-		req.uri.SetQueryStringBytes(query)
-	} else if err != nil {
-		req.uriBad = true
+	req.uriParsed, req.uriUsed = true, true
+	var err error
+	if req.uriBad, err = req.Header.makeURI(&req.uri); req.uriBad {
 		return err
 	}
 	req.uri.keepsSlash = req.keepsSlash
@@ -216,6 +210,51 @@ func (req *Request) parseURI() error {
 		req.uri.SetScheme("https")
 	}
 	return err
+}
+
+// makeURI makes u from host and target. bad says that the target is neither a path nor a valid URI.
+func (h *RequestHeader) makeURI(u *URI) (bad bool, err error) {
+	host, target := h.Host(), h.target()
+	// "//a/b" is a path (RFC 9112 section 3.2.1), also in a request that is made here: its
+	// target may be one that was received.
+	if err = u.parseTarget(host, target); err == nil {
+		return false, nil
+	}
+	if target[0] != '/' {
+		return true, err
+	}
+	// The path doesn't depend on the host. Without a host, Write fails.
+	u.Reset()
+	path, query, _ := bytes.Cut(target, []byte{'?'})
+	u.SetPathBytes(path)
+	u.SetQueryStringBytes(query)
+	return false, err
+}
+
+// settleURI writes the URI, if the program has asked for it, into the header, as a client does that
+// sends the request. But the header stays byte for byte as it is if the URI says the same.
+func (req *Request) settleURI() {
+	u, h := &req.uri, &req.Header
+	path := h.target()[0] == '/'
+	if !path {
+		_ = req.parseURI() // a target with a host decides on Host
+	}
+	if !req.uriParsed || req.uriBad {
+		return
+	}
+	now := uriPool.Get().(*URI)
+	bad, _ := h.makeURI(now)
+	sameHost := u.host.empty() || bytes.Equal(now.part(now.host), u.part(u.host))
+	sameTarget := !bad && u.hasTargetOf(now) && (path || sameHost)
+	now.Reset()
+	uriPool.Put(now)
+	sameHost = sameHost && (path || bytes.EqualFold(h.Host(), u.part(u.host)))
+	if !sameTarget {
+		h.SetRequestURIBytes(req.target())
+	}
+	if !sameHost && !req.UseHostHeader && !h.IsConnect() {
+		h.SetHostBytes(withoutZone(u.Host()))
+	}
 }
 
 // parseTargetURI is parseURI, but if the target is a path, an invalid host is not an

@@ -156,6 +156,7 @@ func (req *Request) ContinueReadBodyStream(r *bufio.Reader, maxBodySize int, pre
 	d := &bodyReader{}
 	d.init(r, length, &req.Header)
 	req.setStream(d)
+	req.streamFrom = 0
 	return nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"unicode"
 
 	"github.com/galehttp/gale/internal/bytesconv"
+	"github.com/galehttp/gale/internal/door"
 	"github.com/galehttp/gale/internal/msg"
 	"github.com/galehttp/gale/internal/pool"
 )
@@ -64,11 +65,12 @@ func (req *Request) streamForm() error {
 	}
 	req.declareForm(size)
 	req.setStream(s)
-	req.formSum = sum
+	req.streamFrom, req.formSum = 0, sum
 	return nil
 }
 
-// mustBeWhole returns door.ErrBodyTaken if the program has read of the body's stream. A stream that
+// mustBeWhole returns door.ErrBodyTaken if the program has read of the stream since it is the body: the
+// rest must not be handed on as the body. A stream that
 // was read as a form counts only if the stream of the form was read.
 func (req *Request) mustBeWhole() error {
 	if req.form != nil {
@@ -76,7 +78,10 @@ func (req *Request) mustBeWhole() error {
 			return nil
 		}
 	}
-	return req.content.mustBeWhole()
+	if req.bodyStream != nil && takenOf(req.bodyStream) > req.streamFrom {
+		return door.ErrBodyTaken
+	}
+	return nil
 }
 
 var errFormChanged = newBareError("the form was changed after a part of it was read as a stream")

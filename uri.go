@@ -375,6 +375,17 @@ func (u *URI) SetQueryStringBytes(queryString []byte) {
 	u.queryPlain, u.argsDone = false, false
 }
 
+// hasTargetOf reports whether path and query are those of v, which was parsed and not used.
+func (u *URI) hasTargetOf(v *URI) bool {
+	if !bytes.Equal(u.part(u.original), v.part(v.original)) {
+		return false
+	}
+	if !u.argsDone {
+		return bytes.Equal(u.part(u.query), v.part(v.query))
+	}
+	return u.args.list.Equal(&v.QueryArgs().list)
+}
+
 // QueryArgs returns the arguments of the query. After it has been called,
 // RequestURI and FullURI write these arguments, with their changes, as the query,
 // until the query is set again. The Args is borrowed: it is valid until u is reset

@@ -52,7 +52,8 @@
 //     or ";",
 //   - with a backslash, "#" or %00.
 //
-// All other paths arrive byte for byte: in Request.RequestURI, and in ctx.RequestURI. A path
+// All other paths arrive byte for byte: in Request.RequestURI, and in ctx.RequestURI. But if a handler
+// before has changed ctx.URI or ctx.QueryArgs, the http.Handler gets what these show. A path
 // isn't resolved, because then a signature of it, or the handler's log, would be about
 // another one. Under [NewHTTPHandler], where a handler of net/http may have chosen by the
 // path,

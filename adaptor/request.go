@@ -70,6 +70,7 @@ type fields struct {
 // read fills r except for its body and trailers. It sets r.URL to u.
 func (f *fields) read(r *http.Request, u *url.URL) error {
 	h := &f.ctx.Request.Header
+	door.SettleURI(&f.ctx.Request)
 	r.RemoteAddr = f.copyText()
 	r.Method = method(f.part(msg.Method))
 	if r.RequestURI = f.part(msg.Target); r.RequestURI == "" {

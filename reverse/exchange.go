@@ -274,6 +274,7 @@ func (x *exchange) takeBody(body io.Reader, n int) bool {
 // client wants to switch to, or "".
 func (x *exchange) setRequest(n int) (upgrade string, err error) {
 	from, to := &x.client.Request.Header, &x.req.Header
+	door.SettleURI(&x.client.Request)
 	from.CopyTo(to)
 	to.SetProtocol("HTTP/1.1")
 	to.SetNoDefaultContentType(true) // a request without Content-Type stays without one

@@ -91,6 +91,10 @@ var KeepSlashes func(req any)
 // KeepsSlashes reports whether KeepSlashes was called for req. Package gale sets it.
 var KeepsSlashes func(req any) bool
 
+// SettleURI makes the header of req, a *gale.Request that is handed on, say what its URI says. Package
+// gale sets it.
+var SettleURI func(req any)
+
 // MustBeWhole returns ErrBodyTaken if the program has read of the stream that is the body of req, a
 // *gale.Request. Package gale sets it.
 var MustBeWhole func(req any) error

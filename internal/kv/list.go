@@ -1,6 +1,7 @@
 package kv
 
 import (
+	"bytes"
 	"math"
 	"slices"
 
@@ -78,6 +79,13 @@ func (l *List) nextTagged(from int, tag uint32, key string) int {
 		}
 	}
 	return -1
+}
+
+// Equal reports whether l and m have the same pairs in the same order.
+func (l *List) Equal(m *List) bool {
+	return slices.EqualFunc(l.pairs, m.pairs, func(p, q pair) bool {
+		return p.bare == q.bare && bytes.Equal(l.keyOf(&p), m.keyOf(&q)) && bytes.Equal(l.valueOf(&p), m.valueOf(&q))
+	})
 }
 
 // Len returns the number of pairs.

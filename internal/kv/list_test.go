@@ -64,6 +64,22 @@ func TestListOperations(t *testing.T) {
 	}
 }
 
+func TestListEqual(t *testing.T) {
+	queries := []string{"", "a", "a=", "a=b", "a=c", "b=a", "a=b&c", "c&a=b", "a=b&c&d"}
+	for i, x := range queries {
+		for j, y := range queries {
+			var l, m List
+			l.Add("old", "old")
+			l.Del("old")
+			l.AddQuery([]byte(x), 10)
+			m.AddQuery([]byte(y), 10)
+			if l.Equal(&m) != (i == j) {
+				t.Errorf("%q and %q: equal is %v", x, y, i != j)
+			}
+		}
+	}
+}
+
 func TestListSort(t *testing.T) {
 	var l List
 	l.AddQuery([]byte("b=2&a=9&b=1&a=1&c"), 100)
