@@ -31,6 +31,7 @@ type RequestHeader struct {
 	s head.Request
 
 	hideContents bool // errors of Read don't quote the head
+	formsAsMIME  bool // a boundary is one that package mime reads, see door.ReadFormsAsMIME
 
 	digits [20]byte // what Peek("Content-Length") returns
 	get    [3]byte  // what Method returns for a request without one
@@ -62,7 +63,7 @@ func (h *RequestHeader) Reset() {
 func (h *RequestHeader) reset() {
 	h.s.Reset()
 	h.s.Spelling, h.s.NoSpecial, h.s.NoDefaultType = msg.Normalized, false, false
-	h.hideContents = false
+	h.hideContents, h.formsAsMIME = false, false
 }
 
 // resetFields is Reset without the settings.
@@ -77,7 +78,7 @@ func (h *RequestHeader) CopyTo(dst *RequestHeader) {
 	used(h.s.Loan)
 	used(dst.s.Loan)
 	h.s.CopyTo(&dst.s)
-	dst.hideContents = h.hideContents
+	dst.hideContents, dst.formsAsMIME = h.hideContents, h.formsAsMIME
 }
 
 // Peek returns the value of the first field called key, or nil if there is none.

@@ -108,7 +108,9 @@ func (h *RequestHeader) SetMultipartFormBoundaryBytes(boundary []byte) {
 // boundary, "boundary*" or "boundary*0" (RFC 2231) comes twice or beside another of
 // them: other programs would find another form in the body. There are two
 // exceptions, for what clients send: the field may end with a semicolon, and
-// a boundary that is the only parameter may have "=", "/" and ":" without quotes. The
+// a boundary that is the only parameter may have "=", "/" and ":" without quotes, but not
+// under adaptor.NewHTTPHandler, where a handler of net/http may have found no form. There must be no
+// space around "=" (RFC 9110 section 5.6.6), though package mime allows it. The
 // bytes are borrowed: they are valid until h changes or the handler returns.
 func (h *RequestHeader) MultipartFormBoundary() []byte {
 	boundary, _ := h.formBoundary()
@@ -154,7 +156,7 @@ func (h *RequestHeader) formBoundary() (boundary []byte, sure bool) {
 	switch {
 	case boundaries > 1:
 		return nil, false
-	case boundaries == 0, params == 1 && plain:
+	case boundaries == 0, params == 1 && plain && !h.formsAsMIME:
 		return boundary, true
 	}
 	_, read, err := mime.ParseMediaType(bytesconv.B2S(ct))

@@ -74,6 +74,7 @@ func init() {
 		r.keepsSlash, r.uriUsed = true, true
 	}
 	door.KeepsSlashes = func(req any) bool { return req.(*Request).keepsSlash }
+	door.ReadFormsAsMIME = func(req any) { req.(*Request).Header.formsAsMIME = true }
 	door.SettleURI = func(req any) { req.(*Request).settleURI() }
 	door.MustBeWhole = func(req any) error { return req.(*Request).mustBeWhole() }
 }

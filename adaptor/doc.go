@@ -69,6 +69,9 @@
 //   - and a host that a Gale server doesn't accept, such as "a,b", or that is another one in the
 //     target than in Request.Host, also with [Config].RawTargets.
 //
+// Under NewHTTPHandler a request has a form where package mime finds one, which net/http uses; see
+// gale.RequestHeader.MultipartFormBoundary.
+//
 // [Config] has settings for more and for less.
 //
 // [ConvertRequest] and [ConvertNetHTTPRequestToFastHTTPRequest] convert single

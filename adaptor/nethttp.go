@@ -63,6 +63,7 @@ func answer(h gale.RequestHandler, w http.ResponseWriter, r *http.Request, keepS
 	o := newOuter(w, r)
 	ctx := ctxs.Get().(*gale.RequestCtx)
 	ctx.Init2(o.Conn(), nil, false)
+	door.ReadFormsAsMIME(&ctx.Request)
 	if keepSlashes {
 		door.KeepSlashes(&ctx.Request)
 	}

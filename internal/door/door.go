@@ -91,6 +91,10 @@ var KeepSlashes func(req any)
 // KeepsSlashes reports whether KeepSlashes was called for req. Package gale sets it.
 var KeepsSlashes func(req any) bool
 
+// ReadFormsAsMIME makes req, a *gale.Request, have a form only where package mime finds a boundary, until
+// Reset. Package gale sets it.
+var ReadFormsAsMIME func(req any)
+
 // SettleURI makes the header of req, a *gale.Request that is handed on, say what its URI says. Package
 // gale sets it.
 var SettleURI func(req any)

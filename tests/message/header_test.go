@@ -283,6 +283,9 @@ func TestMultipartFormBoundary(t *testing.T) {
 		"multipart/form-data; x=y; boundary=a/b":         "", // not alone
 		"multipart/form-data; boundary=a,b":              "",
 		"multipart/form-data; boundary=a b":              "",
+		"multipart/form-data; boundary = a":              "", // package mime reads it
+		"multipart/form-data; boundary= a":               "",
+		"multipart/form-data; boundary =a":               "",
 		"multipart/form-data; boundary=a;;":              "",
 		"multipart/form-data; boundary=a\\b":             "",
 		"multipart/form-data; boundary=\"a\\b\"":         "a\\b", // as package mime reads it
