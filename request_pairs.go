@@ -11,6 +11,7 @@ import (
 var (
 	errQueryPair  = newBareError("a pair of the query is malformed: others leave it out")
 	errFormPair   = newBareError("a pair of the form is malformed: others leave it out")
+	errFormLarge  = newBareError("the form has more than 10 MiB: others read nothing of it")
 	errFormType   = newBareError("the Content-Type is malformed: others may find another form in the body")
 	errCookiePair = newBareError("a cookie is malformed: others leave it out, or read another value")
 )
@@ -26,6 +27,7 @@ var (
 //
 //   - a pair of the query or of the form has a ";", or a "%" without two hex digits
 //   - the target has a "#", at which the query ends for Gale only
+//   - the form has more than 10 MiB: net/http reads none of it
 //   - there are more than 10,000 of them, or more than 3,000 cookies
 //   - a cookie has no "=", a name that isn't a token (RFC 9110 section 5.6.2), a value with a space
 //     before it, or with bytes other than visible ASCII and spaces, or with a double quote or a
@@ -55,11 +57,19 @@ func (req *Request) CheckPairs() error {
 		return nil
 	}
 	body, err := req.wholeBody()
-	if err == nil && isMalformedQuery(body) {
-		err = errFormPair
+	switch {
+	case err != nil:
+		return err
+	case len(body) > maxSureForm:
+		return errFormLarge
+	case isMalformedQuery(body):
+		return errFormPair
 	}
-	return err
+	return nil
 }
+
+// maxSureForm is the largest form in bytes that net/http reads. Gale reads larger ones.
+const maxSureForm = 10 << 20
 
 // isMalformedQuery reports whether q has a pair that package net/url leaves out.
 func isMalformedQuery(q []byte) bool {

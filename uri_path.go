@@ -16,7 +16,7 @@ const backslashIsSlash = runtime.GOOS == "windows"
 //
 //	%XX          one byte, unless keep has it; a "%" without two hex digits stays
 //	\            "/", if backslash is set
-//	//           "/"
+//	//           "/", but with keep "://" stays
 //	/./  /.      "/"
 //	/x/../ /x/.. "/"; at the root, "/"
 //
@@ -45,7 +45,7 @@ func appendNormalPath(dst, src []byte, backslash bool, keep string) []byte {
 			}
 		}
 	}
-	return dst[:start+removeDots(b)]
+	return dst[:start+removeDots(b, keep != "")]
 }
 
 // keeps returns the bytes that stay encoded in the path.
@@ -108,8 +108,8 @@ func unescapeExcept(b []byte, keep string) int {
 }
 
 // removeDots removes "//" and dot segments from the path b, which begins with "/",
-// in place. It returns the length of the result.
-func removeDots(b []byte) int {
+// in place. keep says that "://" stays. It returns the length of the result.
+func removeDots(b []byte, keep bool) int {
 	w := 1 // b[:w] is done and ends with "/" whenever a segment begins
 	for r := 1; r < len(b); {
 		end := bytes.IndexByte(b[r:], '/')
@@ -120,6 +120,9 @@ func removeDots(b []byte) int {
 			end += r
 		}
 		switch segment := b[r:end]; {
+		case keep && len(segment) == 0 && w > 2 && b[w-2] == ':':
+			b[w] = '/'
+			w++
 		case len(segment) == 0, len(segment) == 1 && segment[0] == '.':
 		case len(segment) == 2 && segment[0] == '.' && segment[1] == '.':
 			if w > 1 {

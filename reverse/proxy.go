@@ -63,13 +63,14 @@ type Proxy struct {
 	// and to those with an empty segment ("//", but not "://"). Set it if a guard in front
 	// of the proxy allows a prefix and refuses all other paths: [gale.RequestCtx.Path] finds
 	// "/public%2Fx" below /public/, and an upstream may not. Or if an upstream reads %5C as
-	// a slash, or a path that begins with "//" as a host.
+	// a slash, or a path that begins with "//" as a host. Parameters (";") pass: without them
+	// a path is below the same allowed prefix.
 	//
 	// In any case a path is answered with 400 that has a dot segment, percent-encoded or
 	// not, also beside an encoded slash, a backslash or a semicolon, and one with a
 	// backslash, "#" or %00: an upstream could find it below another prefix than Path. All
 	// other paths are passed on byte for byte. But under adaptor.NewHTTPHandler a path
-	// with %2F or %5C is answered with 400, because Path keeps them encoded there and the
+	// with %2F, %5C or "://" is answered with 400, because Path keeps them there and the
 	// upstream may not; see "Paths" in the comment of package adaptor.
 	StrictPaths bool
 	// RawTargets passes every path on as it came, and StrictPaths has no effect. No prefix

@@ -70,6 +70,14 @@ func TestCheckPairs(t *testing.T) {
 			}
 		}
 	}
+	const most = 10 << 20
+	for _, size := range []int{most, most + 1} {
+		p := pairsOf{query: "role=admin", contentType: urlencoded, form: "role=user&a=" + strings.Repeat("b", size-len("role=user&a="))}
+		here, there, err := readPairs(t, p)
+		if differs := size > most; (err != nil) != differs || (here != there) != differs {
+			t.Errorf("%d bytes: Gale reads %.80s, net/http %.80s, CheckPairs returns %v", size, here, there, err)
+		}
+	}
 	if here, there, err := readPairs(t, pairsOf{query: "a=b#&role=admin"}); err == nil || here == there {
 		t.Errorf("#: Gale reads %s, net/http %s, CheckPairs returns %v", here, there, err)
 	}
