@@ -146,7 +146,7 @@ func (o *bodySender) interrupt() {
 	switch r := o.stream.(type) {
 	case door.Lent:
 		r.Revoke(door.Seal{})
-	case *streamPipe, *streamConn, *io.PipeReader, net.Conn, *os.File:
+	case *streamPipe, *streamConn, *formStream, *io.PipeReader, net.Conn, *os.File:
 	default:
 		return
 	}

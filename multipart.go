@@ -179,38 +179,38 @@ type formStream struct {
 	mu    sync.Mutex
 	heads []io.Reader // what comes before each part, and the end
 	parts []formPart
+	size  int64         // of all
 	open  io.ReadCloser // the content that is being read, or nil
 	taken int64
 	err   error
 }
 
-// newFormStream returns f as a stream of size bytes with the given boundary, which nothing in f
-// contains.
-func newFormStream(f *multipart.Form, boundary string) (s *formStream, size int64, err error) {
-	s = &formStream{}
+// newFormStream returns f as a stream with the given boundary, which nothing in f contains.
+func newFormStream(f *multipart.Form, boundary string) (*formStream, error) {
+	s := &formStream{}
 	var b bytes.Buffer
 	cut := func() {
 		s.heads = append(s.heads, bytes.NewReader(bytes.Clone(b.Bytes())))
-		size += int64(b.Len())
+		s.size += int64(b.Len())
 		b.Reset()
 	}
 	mw := multipart.NewWriter(&b)
 	if err := mw.SetBoundary(boundary); err != nil {
-		return nil, 0, err
+		return nil, err
 	}
 	for p := range formParts(f) {
 		if _, err := p.create(mw); err != nil {
-			return nil, 0, err
+			return nil, err
 		}
 		cut()
 		s.parts = append(s.parts, p)
-		if size += int64(len(p.value)); p.file != nil {
-			size += p.file.Size
+		if s.size += int64(len(p.value)); p.file != nil {
+			s.size += p.file.Size
 		}
 	}
 	_ = mw.Close()
 	cut()
-	return s, size, nil
+	return s, nil
 }
 
 // Read implements io.Reader.

@@ -241,11 +241,11 @@ func (req *Request) prepareToSend() error {
 	if err := req.prepareHeader(); err != nil {
 		return err
 	}
-	if err := req.mustBeWhole(); err != nil {
-		req.fail(err)
+	if req.form != nil && req.sendForm() != nil {
 		return req.heard()
 	}
-	if req.form != nil && req.settleForm() != nil {
+	if err := req.mustBeWhole(); err != nil {
+		req.fail(err)
 		return req.heard()
 	}
 	return nil

@@ -49,7 +49,9 @@ var errFormEmpty = newBareError("form size must be greater than 0: given 0")
 // is written by WriteMultipartForm, with a random boundary. Content-Type says it, and
 // Content-Encoding is deleted, at once or, after a change of a collected form, when the body
 // is asked for; then the length is set, too. The header fields of values are gone, and what was
-// before and after the parts. A name or a file name with control characters is an error then,
+// before and after the parts. If the form was read from a stream, clients and Write send the files from
+// where they are, one after the other, and again for another attempt or a redirect. Body and CopyTo make
+// one copy of all in memory. A name or a file name with control characters is an error then,
 // which BodyError returns.
 func (req *Request) MultipartForm() (*multipart.Form, error) {
 	form, err := req.multipartForm()

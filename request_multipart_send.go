@@ -14,7 +14,8 @@ import (
 	"github.com/galehttp/gale/internal/pool"
 )
 
-// settleForm makes the body hold the form, if it doesn't. It is called before the body is used.
+// settleForm makes the body hold the form, if it doesn't. It is called before the body is used as
+// bytes.
 func (req *Request) settleForm() error {
 	if req.form == nil || req.holdsForm() {
 		return nil
@@ -42,11 +43,32 @@ func (req *Request) settleForm() error {
 // holdsForm reports whether the body holds the form as the program has it.
 func (req *Request) holdsForm() bool { return req.formRaw && req.formSum == sumForm(req.form) }
 
+// sendForm makes the body what is sent as the form: the bytes that hold it, or a stream, so that files
+// aren't read into memory. The stream is made again for each attempt.
+func (req *Request) sendForm() error {
+	if req.formRaw {
+		return req.settleForm()
+	}
+	if err := req.makeFormStream(); err != nil {
+		req.fail(err)
+		return err
+	}
+	if h := &req.Header; !h.s.Trailers.ToSend() {
+		h.setLength(req.bodyStream.(*formStream).size)
+	}
+	return nil
+}
+
 // streamForm makes the body a stream of the form, if it was read from a stream.
 func (req *Request) streamForm() error {
 	if req.formRaw || !req.hasStream() {
 		return nil
 	}
+	return req.makeFormStream()
+}
+
+// makeFormStream makes the body a stream of the form, unless it is one.
+func (req *Request) makeFormStream() error {
 	sum := sumForm(req.form)
 	if s, ok := req.bodyStream.(*formStream); ok {
 		if sum == req.formSum {
@@ -59,11 +81,11 @@ func (req *Request) streamForm() error {
 	if err := req.checkFormNames(); err != nil {
 		return err
 	}
-	s, size, err := newFormStream(req.form, req.formBoundary)
+	s, err := newFormStream(req.form, req.formBoundary)
 	if err != nil {
 		return err
 	}
-	req.declareForm(size)
+	req.declareForm(s.size)
 	req.setStream(s)
 	req.streamFrom, req.formSum = 0, sum
 	return nil
