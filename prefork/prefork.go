@@ -46,10 +46,13 @@ var (
 	ErrCommandProducerNotStarted = errors.New("prefork: commandproducer must return a started command")
 )
 
-// IsChild reports whether this process is a child: whether the environment has
-// FASTHTTP_PREFORK_CHILD=1. The variable has fasthttp's name, so that programs that set
-// or read it still work. While a ListenAndServe method runs, the environment doesn't have
-// it: programs that a child starts then aren't children.
+// IsChild reports whether this process is a child, which the master starts with
+// FASTHTTP_PREFORK_CHILD=1 in the environment. The variable has fasthttp's name, so programs
+// still work that set it, or that read it before they serve.
+//
+// While a ListenAndServe method runs in a child, the variable isn't in the environment, so
+// programs that the child starts then aren't children. IsChild stays true. So what may run
+// then, such as a handler, must call IsChild and can't read the variable.
 func IsChild() bool { return own.hidden() || os.Getenv(childVar) == "1" }
 
 // Logger writes log lines. gale.Logger has the same methods.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"mime/multipart"
 	"net"
 
 	"github.com/galehttp/gale"
@@ -137,15 +136,13 @@ func statusOf(err error) int {
 	switch {
 	case errors.Is(err, door.ErrBodyTaken):
 		return gale.StatusInternalServerError
-	case errors.Is(err, gale.ErrBodyTooLarge), errors.Is(err, multipart.ErrMessageTooLarge):
-		return gale.StatusRequestEntityTooLarge
-	case errors.As(err, new(bodyError)) && errors.Is(err, gale.ErrTimeout):
-		return gale.StatusRequestTimeout
+	case errors.As(err, new(bodyError)), errors.Is(err, gale.ErrBodyTooLarge):
+		return gale.ErrorStatus(err) // as for a handler that reads the body
 	case errors.Is(err, ErrNoUpgrade):
 		return gale.StatusNotImplemented
 	case errors.Is(err, ErrPrefix):
 		return gale.StatusNotFound
-	case errors.As(err, new(bodyError)), errors.Is(err, gale.ErrClientGone), errors.Is(err, ErrPath):
+	case errors.Is(err, gale.ErrClientGone), errors.Is(err, ErrPath):
 		return gale.StatusBadRequest
 	case isCrowded(err), errors.Is(err, ErrNoUpstream):
 		return gale.StatusServiceUnavailable

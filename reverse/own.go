@@ -172,6 +172,10 @@ func (o *ownExchange) write(p []byte) error {
 
 // end gives the connection back or closes it. whole says that the whole response
 // was read.
+//
+// An upstream may answer, and this goroutine may come here, between the sender's last write and its note
+// that all was sent. Then a connection is closed that could be used again: the next request dials.
+// Nothing is lost by that. To wait for the note could be to wait for an upstream that doesn't read.
 func (o *ownExchange) end(whole bool) {
 	sent := o.body == nil || o.body.sent.Load()
 	keep := whole && sent && o.keep && o.br.Buffered() == 0
