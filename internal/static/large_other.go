@@ -1,6 +1,6 @@
-//go:build unix && !linux
+//go:build !linux
 
 package static
 
-// largeFile is only needed on Linux.
-const largeFile = 0
+// LargeFile is only needed on Linux.
+const LargeFile = 0

@@ -8,6 +8,8 @@ import (
 	"runtime"
 	"sync"
 	"syscall"
+
+	"github.com/galehttp/gale/internal/static"
 )
 
 // Part is an unfinished file. The order of calls is Write, Finish, Publish; Discard comes
@@ -30,7 +32,7 @@ func (d *Folder) Create(space *Space) (*Part, error) {
 	var err error
 	// The system applies the umask, or the default access list of the folder, to this
 	// mode. It can't be asked for these otherwise.
-	if p.f, err = d.root.OpenFile(p.name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666); err != nil {
+	if p.f, err = d.root.OpenFile(p.name, os.O_WRONLY|os.O_CREATE|os.O_EXCL|static.LargeFile, 0o666); err != nil {
 		return nil, noSpace(err)
 	}
 	info, err := p.f.Stat()
