@@ -14,9 +14,22 @@ import (
 type osWriter struct {
 	mkdirAll func(string, fs.FileMode) error
 	openFile func(string, int, fs.FileMode) (*os.File, error)
+	sync     func(*os.File) error // puts what was written on the disk
 	chtimes  func(name string, atime, mtime time.Time) error
 	rename   func(from, to string) error
 	remove   func(string) error
+}
+
+// plainWriter writes anywhere.
+var plainWriter = osWriter{
+	mkdirAll: os.MkdirAll, openFile: os.OpenFile, sync: (*os.File).Sync, chtimes: os.Chtimes, rename: os.Rename, remove: os.Remove,
+}
+
+// rootWriter writes below r.
+func rootWriter(r *os.Root) osWriter {
+	return osWriter{
+		mkdirAll: r.MkdirAll, openFile: r.OpenFile, sync: (*os.File).Sync, chtimes: r.Chtimes, rename: r.Rename, remove: r.Remove,
+	}
 }
 
 // writeCopy writes data to a temporary file next to name, sets the time stamp and
@@ -38,7 +51,7 @@ func writeCopy(w osWriter, name string, data []byte, like fs.FileInfo) error {
 		return err
 	}
 	if _, err = f.Write(data); err == nil {
-		err = f.Sync() // a loss of power must not leave the name without the content
+		err = w.sync(f) // a loss of power must not leave the name without the content
 	}
 	if cerr := f.Close(); err == nil {
 		err = cerr

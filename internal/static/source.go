@@ -95,9 +95,7 @@ func (d openDir) id(path string) fileID { return statID(path) }
 func (d openDir) closeIdle() {}
 
 func (d openDir) write(name string, data []byte, like fs.FileInfo) error {
-	return writeCopy(osWriter{
-		mkdirAll: os.MkdirAll, openFile: os.OpenFile, chtimes: os.Chtimes, rename: os.Rename, remove: os.Remove,
-	}, d.path(name), data, like)
+	return writeCopy(plainWriter, d.path(name), data, like)
 }
 
 func (d openDir) remove(name string) error { return os.Remove(d.path(name)) }
@@ -306,9 +304,7 @@ func (c openCopies) open(name string) (fs.File, fs.FileInfo, error) {
 
 func (c openCopies) write(name string, data []byte, like fs.FileInfo) error {
 	r := c.root
-	return writeCopy(osWriter{
-		mkdirAll: r.MkdirAll, openFile: r.OpenFile, chtimes: r.Chtimes, rename: r.Rename, remove: r.Remove,
-	}, filepath.FromSlash(name), data, like)
+	return writeCopy(rootWriter(r), filepath.FromSlash(name), data, like)
 }
 
 func (c openCopies) remove(name string) error { return c.root.Remove(filepath.FromSlash(name)) }
