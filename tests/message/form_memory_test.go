@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/galehttp/gale"
+	"github.com/galehttp/gale/internal/race"
 	"github.com/galehttp/gale/tests/harness"
 	"github.com/galehttp/gale/tests/harness/peers"
 )
@@ -28,7 +29,7 @@ func (zeros) Read(p []byte) (int, error) {
 // memory: over both protocols, by Write, after a redirect, for another attempt, and again. (A PipelineClient holds its
 // requests whole.)
 func TestFormIsSentFromItsFiles(t *testing.T) {
-	const size = 20 << 20
+	const size = 12 << 20
 	var b bytes.Buffer
 	mw := multipart.NewWriter(&b)
 	if err := mw.WriteField("role", "user"); err != nil {
@@ -127,7 +128,7 @@ func TestFormIsSentFromItsFiles(t *testing.T) {
 				t.Errorf("%s, chunked %v: the receiver has read %q, want %q; %v", name, chunked, got, want, err)
 			}
 			t.Logf("%s, chunked %v: %d KiB were allocated", name, chunked, grown>>10)
-			if grown > size/3 {
+			if grown > size/3 && !race.Enabled { // with the detector, pools drop what they get
 				t.Errorf("%s, chunked %v: %d bytes were allocated to send a form with a file of %d", name, chunked, grown, size)
 			}
 		}
