@@ -1,7 +1,7 @@
-// Package overlay writes copies of the module's sources that count something, and an
-// overlay that makes the go command use them instead of the sources. What is counted is the
+// Package overlay writes copies of the module's sources that do something more, and an
+// overlay that makes the go command use them instead of the sources. What they do is the
 // business of its users: tests/steps/instrument counts steps, lab/scale/sites counts words
-// that goroutines share.
+// that goroutines share, scripts/schedfuzz delays goroutines.
 //
 // Write lists packages, checks their types, and gives each file to a function that makes
 // edits. Line numbers must not change, so that positions in errors and profiles stay true.
