@@ -88,15 +88,15 @@ func (c *eventConn) confirm(s *Sharer) bool {
 
 // PassOn gives the connection to the worker that visits it next. The caller's worker
 // doesn't count as running any more. So another worker can bring what its handler waits
-// for, even if MaxRunning is small.
+// for, even if MaxRunning is small. That also holds if another worker has already taken the
+// connection over.
 func (c *eventConn) PassOn(s *Sharer) {
 	wk := s.wk
-	if !c.regain(wk) {
-		return
+	mine := c.regain(wk)
+	if mine {
+		s.state = lost
+		c.more.Load().takeovers.Add(1)
 	}
-	m := c.more.Load()
-	s.state = lost
-	m.takeovers.Add(1)
 	l := c.l
 	l.mu.Lock()
 	l.idles(wk)
@@ -107,7 +107,7 @@ func (c *eventConn) PassOn(s *Sharer) {
 	if missed { // running was at its bound
 		l.sys.wake()
 	}
-	if c.phase != reading || !c.drained || !c.release(false) {
+	if mine && (c.phase != reading || !c.drained || !c.release(false)) {
 		l.inject(c, evTurn)
 	}
 	l.blocks()

@@ -252,6 +252,38 @@ func TestSharePassOn(t *testing.T) {
 	}
 }
 
+// A handler whose connection was taken over before it passes it on doesn't count as running
+// from then on either: others get the places that MaxRunning has.
+func TestSharePassOnLate(t *testing.T) {
+	inShare(t, 2, func(c *shareTest) {
+		c.unrests()
+		over := make(chan struct{})
+		wait := func(pass func()) { pass(); <-over }
+		late := func(pass func()) {
+			time.Sleep(time.Millisecond) // of the bubble: another worker takes the connection over
+			wait(pass)
+		}
+		c.feed(late, wait)
+		time.Sleep(2 * time.Millisecond)
+		c.wantBegun(2, 0)
+		for i := range 2 {
+			other := new(sharer)
+			nc := c.s.Connect()
+			if err := c.e.Adopt(nc); err != nil {
+				t.Fatal("adopting a connection:", err)
+			}
+			c.e.Start(nc, nil, 0, other)
+			other.add(nap(time.Second))
+			c.s.Arrive([]int{1 + i})
+			synctest.Wait()
+			if n, _ := other.most(); n != 1 {
+				t.Errorf("handler %d of 2 that may run has not begun", i+1)
+			}
+		}
+		close(over)
+	})
+}
+
 // The session of a connection that is closed while handlers run is closed at once. The
 // connection ends when the last handler has returned.
 func TestShareEndsWithTheLast(t *testing.T) {
