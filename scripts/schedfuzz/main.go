@@ -71,7 +71,7 @@ func parse(args []string) (*options, error) {
 	flags.BoolVar(&o.sites, "sites", false, "list the names of operations, run nothing")
 	flags.IntVar(&o.jobs, "j", runtime.NumCPU(), "how many tests run at a time")
 	flags.IntVar(&o.count, "count", 1, "how often each test runs with each seed")
-	flags.DurationVar(&o.timeout, "timeout", time.Minute, "a test that runs longer hangs")
+	flags.DurationVar(&o.timeout, "timeout", 100*time.Second, "a test that runs longer hangs; many tests give up after a minute and say why")
 	if err := flags.Parse(args); err != nil {
 		return nil, err
 	}

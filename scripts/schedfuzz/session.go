@@ -134,7 +134,9 @@ func (s *session) all(ctx context.Context, runs []run) {
 
 // one runs a test, and keeps its log if it fails.
 func (s *session) one(ctx context.Context, r run) {
-	name := filepath.Join(s.work, "logs", fmt.Sprintf("%s.%s.%s.%d.%d", strings.ReplaceAll(r.dir, "/", "_"), r.test, r.engine, r.seed, r.number))
+	name := filepath.Join(s.work, "logs", strings.Join([]string{
+		r.fileName(), r.test, r.engine, strconv.FormatUint(r.seed, 10), strconv.Itoa(r.number), "log",
+	}, "."))
 	err := s.start(ctx, r, name)
 	if ctx.Err() != nil {
 		return

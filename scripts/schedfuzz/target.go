@@ -95,11 +95,19 @@ func (t *target) build(ctx context.Context, work string) error {
 	if len(t.tests) == 0 {
 		return errors.New("there are no tests")
 	}
-	t.binary = filepath.Join(work, strings.NewReplacer("/", "_", ".", "root").Replace(t.dir)+".test")
+	t.binary = filepath.Join(work, t.fileName()+".test")
 	overlay := filepath.Join(work, "overlay", overlay.Name)
 	cmd := exec.CommandContext(ctx, "go", "test", "-c", "-vet=off", "-overlay="+overlay, "-o", t.binary, "./"+t.dir)
 	cmd.Dir, cmd.Stderr = t.root, os.Stderr
 	return cmd.Run()
+}
+
+// fileName returns a name for files about the folder.
+func (t *target) fileName() string {
+	if t.dir == "." {
+		return "root"
+	}
+	return strings.ReplaceAll(t.dir, "/", "_")
 }
 
 // testFiles returns the test files, except those that the race detector excludes.
