@@ -13,7 +13,7 @@
 //
 // A seed chooses at which operations delays are frequent, and the same seed chooses the same ones
 // again while they keep their names. Whether a single call is delayed is random: a failure comes
-// again with its seed mostly within ten runs (-count 10). To be sure that an operation must
+// again with its seed, but not each time (-count 10, or more). To be sure that an operation must
 // not be late, delay each call of it, for a time in microseconds:
 //
 //	GALE_DELAY_AT='event_loop.go#loop.blocks#Lock=20000' go run ./scripts/schedfuzz -seeds 0 -packages internal/engine

@@ -38,7 +38,8 @@ type target struct {
 	dir     string // in it
 	binary  string
 	tests   []string
-	engines bool // the tests read GALE_ENGINE
+	omitted map[string]int // how many tests, by reason
+	engines bool           // the tests read GALE_ENGINE
 }
 
 // moduleRoot returns the folder of the module that the program is started in.
@@ -74,7 +75,7 @@ func goCommand(dir string, args ...string) (string, error) {
 // build builds the tests of all packages.
 func (s *session) build(ctx context.Context) error {
 	for _, pattern := range patterns(s.packages) {
-		t := &target{dir: strings.TrimPrefix(pattern, "./"), root: s.root}
+		t := &target{dir: strings.TrimPrefix(pattern, "./"), root: s.root, omitted: map[string]int{}}
 		files, err := t.testFiles()
 		if err == nil {
 			err = t.read(files)
@@ -86,6 +87,11 @@ func (s *session) build(ctx context.Context) error {
 			return fmt.Errorf("%s: %w", t.dir, err)
 		}
 		s.targets = append(s.targets, t)
+		for _, o := range omitted {
+			if n := t.omitted[o.reason]; n > 0 {
+				fmt.Fprintf(s.out, "%s: left out %d: %s\n", t.dir, n, o.reason)
+			}
+		}
 	}
 	return nil
 }
@@ -147,7 +153,9 @@ func (t *target) read(files []string) error {
 			}
 			if fn.Name.Name == "TestMain" {
 				t.engines = callsMain(fn)
-			} else if isTest(fn.Name.Name) && !isOmitted(fn.Name.Name) {
+			} else if reason := omission(fn.Name.Name); reason != "" {
+				t.omitted[reason]++
+			} else if isTest(fn.Name.Name) {
 				t.tests = append(t.tests, fn.Name.Name)
 			}
 		}
@@ -171,11 +179,12 @@ func isTest(name string) bool {
 	return ok && !unicode.IsLower(first)
 }
 
-func isOmitted(name string) bool {
+// omission says why a test is left out. It returns "" for others.
+func omission(name string) (reason string) {
 	for _, o := range omitted {
-		if o.name.MatchString(name) {
-			return true
+		if isTest(name) && o.name.MatchString(name) {
+			return o.reason
 		}
 	}
-	return false
+	return ""
 }

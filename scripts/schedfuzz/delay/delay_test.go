@@ -68,8 +68,8 @@ func TestChance(t *testing.T) {
 			}
 			continue
 		}
-		if n[0] < 20 || n[0] > 60 || n[1] < 140 || n[1] > 260 {
-			t.Errorf("seed %d: %d of 2000, want about 40 and 200", seed, n)
+		if n[0] < 70 || n[0] > 130 || n[1] < 230 || n[1] > 370 {
+			t.Errorf("seed %d: %d of 2000, want about 100 and 300", seed, n)
 		}
 		if _, again := hot(seed); again != first {
 			t.Errorf("seed %d: first %s, then %s", seed, first, again)
