@@ -336,22 +336,33 @@ func TestBeforeSendAddedInTime(t *testing.T) {
 func TestBeforeSendFlushTimedOut(t *testing.T) {
 	peers.OnEngines(t, func(t *testing.T, e gale.Engine) {
 		var ran atomic.Int32
+		var inTime atomic.Bool // it ran in Flush
+		var timeout atomic.Int64
 		flushed := make(chan error, 1)
-		ts := harness.Start(t, &gale.Server{Engine: e}, gale.TimeoutHandler(func(ctx *gale.RequestCtx) {
+		handler := func(ctx *gale.RequestCtx) {
 			ctx.BeforeSend(func(ctx *gale.RequestCtx) {
 				ran.Add(1)
+				inTime.Store(ctx.Context().Err() == nil)
 				<-ctx.Context().Done() // until the timeout
 			})
 			ctx.WriteString("part")
 			flushed <- ctx.Flush()
-		}, time.Millisecond, "slow"))
-		c := ts.Dial()
-		c.Send(peers.Get("/"))
-		if b, _ := io.ReadAll(c.Br); len(b) > 0 {
-			t.Errorf("got %q", b)
 		}
-		if err := <-flushed; err == nil {
-			t.Error("Flush has succeeded")
+		ts := harness.Start(t, &gale.Server{Engine: e}, func(ctx *gale.RequestCtx) {
+			gale.TimeoutHandler(handler, time.Duration(timeout.Load()), "slow")(ctx)
+		})
+		// If the timeout was before Flush, a longer one is needed.
+		for timeout.Store(int64(time.Millisecond)); !inTime.Load(); timeout.Store(4 * timeout.Load()) {
+			ran.Store(0)
+			c := ts.Dial()
+			c.Send(strings.Replace(peers.Get("/"), "\r\n\r\n", "\r\nConnection: close\r\n\r\n", 1))
+			b, _ := io.ReadAll(c.Br)
+			if err := <-flushed; err == nil {
+				t.Error("Flush has succeeded")
+			}
+			if inTime.Load() && len(b) > 0 {
+				t.Errorf("got %q", b)
+			}
 		}
 		if ran.Load() != 1 {
 			t.Errorf("the function ran %d times", ran.Load())
