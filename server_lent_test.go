@@ -72,7 +72,8 @@ func TestLentBodyIsOver(t *testing.T) {
 					fmt.Fprint(ctx, len(b), bytes.Count(b, []byte("c")), err)
 				}})
 				c := hs.Client(major)
-				for range 8 {
+				// A pool gives a context to the goroutine that asks on the same processor.
+				for round := 0; round < 8 || major == 1 && same == 0 && round < 500; round++ {
 					peers.Upload(t, c, hs.URL("/keep"), strings.NewReader(keptForm))
 					checkOver(t, kept)
 					r, w := io.Pipe()
