@@ -213,7 +213,7 @@ func TestRequestAsIdleConnEnds(t *testing.T) {
 	} {
 		for _, h2 := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s/H2C=%v", name, h2), func(t *testing.T) {
-				begun, hit := make(chan struct{}), make(chan struct{})
+				begun, hit, sent := make(chan struct{}), make(chan struct{}), make(chan struct{})
 				var late atomic.Bool
 				back := new(atomic.Pointer[func()])
 				s := &Server{Logger: &peers.Log{}, HTTP2: HTTP2Config{H2C: h2}, Handler: func(ctx *RequestCtx) {
@@ -251,6 +251,7 @@ func TestRequestAsIdleConnEnds(t *testing.T) {
 					}
 					late.Store(true)
 					close(hit)
+					<-sent
 					select {
 					case <-begun:
 					case <-time.After(20 * time.Millisecond): // the usual end
@@ -265,6 +266,7 @@ func TestRequestAsIdleConnEnds(t *testing.T) {
 				}()
 				<-hit
 				c.Send(peers.Get("/hijack"))
+				close(sent)
 				<-begun
 				c.Send("echo")
 				b := make([]byte, 4)
