@@ -95,6 +95,9 @@ func TestLBClientHTTP2Health(t *testing.T) {
 	}
 	do := func(cc *gale.LBClient, n int) (failed int) {
 		for range n {
+			for _, c := range cc.Clients {
+				await.Until(t, "no request", func() bool { return c.PendingRequests() == 0 }) // a stream may end after its call
+			}
 			req := &gale.Request{}
 			req.SetRequestURI("http://h/")
 			req.Header.SetMethod("POST")
