@@ -28,7 +28,7 @@ var omitted = []struct {
 }{
 	{regexp.MustCompile(`Alloc`), "they count allocations"},
 	{regexp.MustCompile(`Weight|^TestMemory`), "they measure the memory of connections"},
-	{regexp.MustCompile(`Soak|Chaos`), "they run for a time, at random themselves"},
+	{regexp.MustCompile(`Soak`), "they run for a time, at random themselves"},
 	{regexp.MustCompile(`Fuzz|Bench`), "they run fuzz targets or benchmarks"},
 }
 
