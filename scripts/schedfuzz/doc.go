@@ -16,9 +16,10 @@
 // again with its seed, but not each time (-count 10, or more). To be sure that an operation must
 // not be late, delay each call of it, for a time in microseconds:
 //
-//	GALE_DELAY_AT='event_loop.go#loop.blocks#Lock=20000' go run ./scripts/schedfuzz -seeds 0 -packages internal/engine
+//	GALE_DELAY_AT='event_share.go#regain#Load=3000' go run ./scripts/schedfuzz -seeds 0 -packages . -run ServerModel
 //
-// An operation is named FILE#FUNCTION#OPERATION, with #2 for the second of a name, and so on;
+// An operation is named FILE#FUNCTION#OPERATION, such as
+// internal/engine/event_share.go#eventConn.regain#Load, with #2 for the second, and so on;
 // -sites lists the names. FILE may lack folders, FUNCTION the receiver, and the end of a name may
 // be left out. Several are separated by commas. A name that no test reaches is an error.
 //
