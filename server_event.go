@@ -103,7 +103,7 @@ func (s *Server) greetEvent(l *listening, nc net.Conn, tc *tls.Conn, ip netip.Ad
 // connection has ended.
 func (s *Server) eventEnded(last engine.Session, _ error) {
 	ss := last.(serverSession)
-	s.dismiss(ss.conn().addr())
+	s.dismissLast(ss)
 	ss.free()
 }
 

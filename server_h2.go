@@ -59,6 +59,10 @@ type h2Session struct {
 	apart   int32      // goroutines that run user code and that the engine doesn't know: see endApart
 }
 
+// staysApart is added to h2Session.apart when the last of these goroutines must dismiss the
+// connection: see staysCounted. A field of its own would make the session larger.
+const staysApart = 1 << 30
+
 // h2Gone is a context that must be told that its client has gone.
 type h2Gone struct {
 	done  interface{ Gone(cause error, reset bool) }

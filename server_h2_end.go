@@ -245,8 +245,9 @@ func (ss *h2Session) Closed(err error) {
 }
 
 // endAll fails all streams with why at the end of the connection, and runs what user code of theirs must
-// still run. While goroutines run user code, the server counts the connection once more: see
-// endApart.
+// still run. While goroutines run user code, the server goes on to count the connection: see
+// staysCounted. ServeConn dismisses its connection in any case, also when a handler has ended its
+// goroutine. So that one is counted once more.
 func (ss *h2Session) endAll(why error) {
 	ss.mu.Lock()
 	defer ss.unlock()
@@ -259,9 +260,23 @@ func (ss *h2Session) endAll(why error) {
 		ss.apart++
 		go ss.runRest()
 	}
-	if ss.apart > 0 {
+	if ss.l.ln == nil && ss.apart > 0 {
+		ss.apart += staysApart
 		ss.s.hold(ss.addr())
 	}
+}
+
+// staysCounted passes the count of the connection on to the goroutines that run user code apart, if
+// there are any: the last of them dismisses it.
+func (ss *h2Session) staysCounted() bool {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	if ss.l.ln == nil || ss.apart == 0 {
+		return false
+	}
+	ss.apart += staysApart
+	ss.s.stats.held.Add(1)
+	return true
 }
 
 // forget gives back the memory of the connection, under mu, if it has ended and so have

@@ -121,11 +121,14 @@ func (s *h2Stream) streams() bool { return s.inErr == nil && s.limits.stream }
 
 // endApart is the last step of a goroutine that runs user code apart from the engine. It was
 // counted in apart, under mu, before it began. After the end of the connection the server goes
-// on to count that, so that Shutdown waits, until the last of these goroutines ends.
+// on to count that, so that Shutdown waits, until the last of these goroutines ends: see staysCounted.
 func (ss *h2Session) endApart() {
 	ss.mu.Lock()
 	ss.apart--
-	last := ss.gone && ss.apart == 0
+	last := ss.apart == staysApart
+	if last {
+		ss.apart = 0
+	}
 	ss.mu.Unlock()
 	if last {
 		ss.s.unhold(ss.addr())

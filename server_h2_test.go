@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -212,35 +213,118 @@ func TestH2UnsentLong(t *testing.T) {
 
 // TestH2LostCounts proves that a lost connection is counted until its handlers have
 // returned, also those that got their body as a stream before its end, so that Shutdown waits
-// for them.
+// for them. It is counted once, whichever of them run.
 func TestH2LostCounts(t *testing.T) {
-	for _, stream := range []bool{false, true} {
-		peers.EachWay(t, func(t *testing.T, way h2Way) {
-			in, out, over := make(chan *h2Session, 1), make(chan struct{}), make(chan struct{})
-			hs := way.start(t, &Server{StreamRequestBody: stream, Handler: func(ctx *RequestCtx) {
-				defer close(over)
-				in <- ctx.x.(*h2Stream).ss
-				<-out
-			}})
-			c := hs.DialH2()
-			c.Open("POST", "/", !stream)
-			ss := <-in
-			below := c.Conn
-			if tc, ok := below.(*tls.Conn); ok {
-				below = tc.NetConn()
-			}
-			below.(*net.TCPConn).SetLinger(0)
-			below.Close() // a reset
-			await.Until(t, "the end of the connection", func() bool {
-				ss.mu.Lock()
-				defer ss.mu.Unlock()
-				return ss.gone
+	for _, paths := range [][]string{{"/feed"}, {"/apart"}, {"/feed", "/apart"}, {"/apart", "/feed"}} {
+		t.Run(strings.Join(paths, ""), func(t *testing.T) {
+			peers.EachWay(t, func(t *testing.T, way h2Way) {
+				in, over := make(chan *h2Session, 2), make(chan struct{}, 2)
+				out := map[string]chan struct{}{"/feed": make(chan struct{}), "/apart": make(chan struct{})}
+				hs := way.start(t, &Server{StreamRequestBody: true, MaxConnsPerIP: 1, Handler: func(ctx *RequestCtx) {
+					defer func() { over <- struct{}{} }()
+					in <- ctx.x.(*h2Stream).ss
+					<-out[string(ctx.Path())]
+				}})
+				c := hs.DialH2()
+				var ss *h2Session
+				for _, path := range paths {
+					c.Open("POST", path, path == "/feed")
+					ss = <-in
+				}
+				below := c.Conn
+				if tc, ok := below.(*tls.Conn); ok {
+					below = tc.NetConn()
+				}
+				_ = below.(*net.TCPConn).SetLinger(0)
+				below.Close() // a reset
+				await.Until(t, "the end of the connection", func() bool {
+					ss.mu.Lock()
+					defer ss.mu.Unlock()
+					return ss.gone
+				})
+				wantCounted(t, hs.s, 1)
+				for i, path := range paths {
+					if i > 0 && paths[0] == "/feed" { // the apart one goes on
+						await.Until(t, "the handler apart to count", func() bool { return hs.s.stats.held.Load() == 1 })
+					}
+					wantCounted(t, hs.s, 1)
+					close(out[path])
+					<-over
+				}
+				await.Until(t, "the connection not to count", func() bool { return hs.s.GetOpenConnectionsCount() == 0 })
+				wantCounted(t, hs.s, 0)
 			})
-			// The engine and the session count the connection together for a moment.
-			await.Until(t, "one connection, that of the handler", func() bool { return hs.s.GetOpenConnectionsCount() == 1 })
+		})
+	}
+}
+
+// wantCounted checks how many connections count, in all and for their addresses.
+func wantCounted(t *testing.T, s *Server, want int) {
+	t.Helper()
+	s.perIP.mu.Lock()
+	n := 0
+	for _, conns := range s.perIP.n {
+		n += conns
+	}
+	s.perIP.mu.Unlock()
+	if open := int(s.GetOpenConnectionsCount()); open != want || n != want {
+		t.Errorf("%d connections count, and %d for their addresses, want %d", open, n, want)
+	}
+	if held := s.stats.held.Load(); want == 0 && held != 0 {
+		t.Errorf("%d connections are held", held)
+	}
+}
+
+// TestH2LostOfServeConn proves that a lost connection of ServeConn is counted, too, until its last
+// handler has returned, also if another handler has ended the goroutine of ServeConn.
+func TestH2LostOfServeConn(t *testing.T) {
+	for _, exits := range []bool{false, true} {
+		t.Run(fmt.Sprintf("Goexit=%v", exits), func(t *testing.T) {
+			in, out := make(chan struct{}), make(chan struct{})
+			s := &Server{
+				StreamRequestBody: true, MaxConnsPerIP: 1, Logger: &peers.Log{}, HTTP2: HTTP2Config{H2C: true},
+				Handler: func(ctx *RequestCtx) {
+					if string(ctx.Path()) == "/exit" {
+						runtime.Goexit()
+					}
+					close(in)
+					<-out
+				},
+			}
+			ln, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatalf("listening: %v", err)
+			}
+			defer ln.Close()
+			nc, err := net.Dial("tcp", ln.Addr().String())
+			if err != nil {
+				t.Fatalf("dialling: %v", err)
+			}
+			defer nc.Close()
+			accepted, err := ln.Accept()
+			if err != nil {
+				t.Fatalf("accepting: %v", err)
+			}
+			ended := make(chan struct{})
+			go func() {
+				defer close(ended)
+				_ = s.ServeConn(accepted)
+			}()
+			c := peers.NewH2Conn(t, nc)
+			c.Open("POST", "/apart", false)
+			<-in
+			if exits {
+				c.Await(c.Open("GET", "/exit", true), "rst")
+			}
+			_ = nc.(*net.TCPConn).SetLinger(0)
+			nc.Close() // a reset
+			<-ended
+			if open, held := s.GetOpenConnectionsCount(), s.stats.held.Load(); open != 1 || held != 1 {
+				t.Errorf("%d connections count, and %d are held, want 1", open, held)
+			}
 			close(out)
-			await.Until(t, "the connection not to count", func() bool { return hs.s.GetOpenConnectionsCount() == 0 })
-			<-over
+			await.Until(t, "the connection not to count", func() bool { return s.GetOpenConnectionsCount() == 0 })
+			wantCounted(t, s, 0)
 		})
 	}
 }

@@ -314,11 +314,11 @@ func (s *Server) serveConn(j *job) (err error) {
 	if j.l.ln == nil {
 		last, err := s.engine.Serve(nc, thrifty, j.l.epoch, ss)
 		j.returned = true
-		return doneWith(last, err)
+		return j.doneWith(last, err)
 	}
 	last, err := s.engine.Start(nc, thrifty, j.l.epoch, ss)
 	j.returned = true
-	return doneWith(last, err)
+	return j.doneWith(last, err)
 }
 
 // shield is deferred around user code that runs outside of requests (hooks, handlers of

@@ -17,6 +17,11 @@ type serverSession interface {
 	engine.Session
 	// conn returns what the server knows about the connection.
 	conn() *serverConn
+	// staysCounted is called when a connection has ended, on its last session, before free. It
+	// reports whether user code of the connection still runs. Then the session undoes the
+	// admission of the connection when that ends, by Server.unhold. It is false for connections
+	// of ServeConn.
+	staysCounted() bool
 	// free is called on the last session of a connection that has ended. No other method
 	// is called afterwards, and the session may be used again.
 	free()
@@ -55,6 +60,8 @@ type sessionRare struct {
 
 // conn returns sc, for serverSession.
 func (sc *serverConn) conn() *serverConn { return sc }
+
+func (sc *serverConn) staysCounted() bool { return false }
 
 // extra returns the rarely used part. Contexts that were left to other goroutines may
 // read parent at the same time; parent is set before the first request.

@@ -23,6 +23,8 @@ func newUpgradeSession(h UpgradeHandler) *upgradeSession { return &upgradeSessio
 
 func (u *upgradeSession) conn() *serverConn { return &u.sc }
 
+func (u *upgradeSession) staysCounted() bool { return false }
+
 // free does nothing: the program may keep the UpgradedConn.
 func (u *upgradeSession) free() {}
 

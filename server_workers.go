@@ -39,6 +39,7 @@ type job struct {
 	parked engine.Parked
 
 	entered, returned bool // the engine, see serveJob
+	staysCounted      bool // see serverSession.staysCounted
 }
 
 // workerIdle is how long a worker waits if Server.MaxIdleWorkerDuration is 0.
@@ -81,7 +82,7 @@ func (ws *workers) run(s *Server, w *worker) {
 // an error other than ErrParked, or unwound is called.
 func (s *Server) serveJob(j job) (parked bool) {
 	defer func() {
-		if !parked && (!j.entered || j.returned) {
+		if !parked && !j.staysCounted && (!j.entered || j.returned) {
 			s.dismiss(j.ip)
 		}
 	}()
@@ -95,7 +96,14 @@ func (s *Server) serveJob(j job) (parked bool) {
 
 // unwound dismisses a connection whose goroutine was ended by runtime.Goexit. Its session
 // isn't used again.
-func (s *Server) unwound(last engine.Session) { s.dismiss(last.(serverSession).conn().addr()) }
+func (s *Server) unwound(last engine.Session) { s.dismissLast(last.(serverSession)) }
+
+// dismissLast is dismiss for the last session of a connection that has ended.
+func (s *Server) dismissLast(ss serverSession) {
+	if !ss.staysCounted() {
+		s.dismiss(ss.conn().addr())
+	}
+}
 
 // resumeConn continues with a connection that was parked or is shared.
 func (s *Server) resumeConn(j *job) (err error) {
@@ -106,12 +114,12 @@ func (s *Server) resumeConn(j *job) (err error) {
 	j.entered = true
 	last, err := j.parked.Resume()
 	j.returned = true
-	return doneWith(last, err)
+	return j.doneWith(last, err)
 }
 
 // doneWith frees the last session of a connection of Block, unless the connection is
 // parked, and returns the error that ended the connection.
-func doneWith(last engine.Session, err error) error {
+func (j *job) doneWith(last engine.Session, err error) error {
 	if err == engine.ErrParked {
 		return err
 	}
@@ -119,6 +127,7 @@ func doneWith(last engine.Session, err error) error {
 	if cause := ss.conn().cause(); cause != nil {
 		err = cause
 	}
+	j.staysCounted = ss.staysCounted()
 	ss.free()
 	return err
 }
