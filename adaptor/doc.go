@@ -62,8 +62,8 @@
 //   - an empty segment ("//", but not that of "://") is answered with 400, too, because
 //     ctx.Path merges it; http.ServeMux answers it with a redirect,
 //   - ctx.Path keeps "://", as in "/image/http://host/x",
-//   - a path with %2F, %5C or "://" is answered with 400 if it is handed on to package reverse or
-//     to NewFastHTTPHandler: the next reader may decode or merge it. If no handler of net/http
+//   - a path with %2F or %5C is answered with 400 if it is handed on to package reverse or
+//     to NewFastHTTPHandler: the next reader may decode it. If no handler of net/http
 //     chooses by the path, set [Config].RawTargets for NewHTTPHandler,
 //   - so is a target that a Gale server doesn't accept (RFC 9112 section 3.2), such as
 //     "foo:/bar",

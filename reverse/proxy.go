@@ -70,7 +70,7 @@ type Proxy struct {
 	// not, also beside an encoded slash, a backslash or a semicolon, and one with a
 	// backslash, "#" or %00: an upstream could find it below another prefix than Path. All
 	// other paths are passed on byte for byte. But under adaptor.NewHTTPHandler a path
-	// with %2F, %5C or "://" is answered with 400, because Path keeps them there and the
+	// with %2F or %5C is answered with 400, because Path keeps them encoded there and the
 	// upstream may not; see "Paths" in the comment of package adaptor.
 	StrictPaths bool
 	// RawTargets passes every path on as it came, and StrictPaths has no effect. No prefix

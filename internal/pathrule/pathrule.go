@@ -25,8 +25,6 @@ const (
 	EmptySegment
 	// EncodedSlash is %2F or %5C.
 	EncodedSlash
-	// SchemeSlashes is "://" in a path.
-	SchemeSlashes
 )
 
 // Rules: what a path must not have.
@@ -55,11 +53,10 @@ func Choose(rule Parts, strict, raw bool) Parts {
 }
 
 // HandedOn returns the rule for a request that is handed on. If its RequestCtx.Path keeps
-// encoded slashes and "://", as after a handler of net/http, the next reader must not decode or merge
-// them.
+// encoded slashes, as after a handler of net/http, the next reader must not decode them.
 func (p Parts) HandedOn(keepsSlashes bool) Parts {
 	if keepsSlashes && p != 0 {
-		return p | EncodedSlash | SchemeSlashes
+		return p | EncodedSlash
 	}
 	return p
 }
@@ -69,7 +66,6 @@ var (
 	errDots  = errors.New(`the path has a segment "." or ".."`)
 	errByte  = errors.New(`the path has a backslash, "#" or %00`)
 	errEmpty = errors.New("the path has an empty segment")
-	errColon = errors.New(`the path has "://"`)
 	errSlash = errors.New("the path has an encoded slash or backslash")
 )
 
@@ -87,8 +83,6 @@ func Check[T string | []byte](target T, refused Parts) error {
 		return errByte
 	case found&EmptySegment != 0:
 		return errEmpty
-	case found&SchemeSlashes != 0:
-		return errColon
 	default:
 		return errSlash
 	}
@@ -127,8 +121,7 @@ var class = [256]uint8{0: isSpecial, '/': isSeparator, ';': isSeparator, '%': is
 
 // find is Find for any target.
 func find[T string | []byte](t T) (found Parts) {
-	scheme := len(t) > 0 && t[0] != '/' // "://" may be before the authority
-	dots := -1                          // the length of the segment so far if it has only dots, else -1
+	dots := -1 // the length of the segment so far if it has only dots, else -1
 	for i := 0; i < len(t) && t[i] != '?'; i++ {
 		c, encoded := t[i], false
 		if c == '%' && i+2 < len(t) {
@@ -146,15 +139,8 @@ func find[T string | []byte](t T) (found Parts) {
 		case '/':
 			if encoded {
 				found |= EncodedSlash
-			} else if i > 0 && t[i-1] == '/' {
-				switch {
-				case i < 2 || t[i-2] != ':':
-					found |= EmptySegment
-				case scheme:
-					scheme = false
-				default:
-					found |= SchemeSlashes
-				}
+			} else if i > 0 && t[i-1] == '/' && (i < 2 || t[i-2] != ':') {
+				found |= EmptySegment
 			}
 		case '\\':
 			if encoded {
