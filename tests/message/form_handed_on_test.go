@@ -162,7 +162,7 @@ func someForm() []byte {
 		switch gate.Rand.IntN(3) {
 		case 0:
 			b.WriteString(pick("", "\r\nContent-Type: text/plain", "\r\nContent-Transfer-Encoding: binary"))
-			content = strings.ReplaceAll(content, "\n--B", "\n-B")
+			content = strings.ReplaceAll("\n"+content, "\n--B", "\n-B")[1:] // also where it begins
 		default:
 			b.WriteString("\r\n" + pick("Content-Transfer-Encoding: quoted-printable", "content-transfer-encoding:  Quoted-Printable"))
 			escaped := ""
