@@ -58,8 +58,8 @@ func waits(p checked) map[string][]string {
 					in = receiver(fn.Recv.List[0].Type) + "." + in
 				}
 			}
-			for _, kind := range waitsOf(d, p.info) {
-				all[pkg+" "+in] = append(all[pkg+" "+in], kind)
+			if kinds := waitsOf(d, p.info); len(kinds) > 0 {
+				all[pkg+" "+in] = append(all[pkg+" "+in], kinds...)
 			}
 		}
 	}

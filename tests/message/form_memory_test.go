@@ -87,7 +87,7 @@ func TestFormIsSentFromItsFiles(t *testing.T) {
 		},
 		"another attempt": func(req *gale.Request) error {
 			req.SetRequestURI("http://" + addr + "/break")
-			return (&gale.HostClient{Addr: addr, RetryIf: func(*gale.Request) bool { return true }}).Do(req, nil)
+			return (&gale.HostClient{Addr: addr, RetryIfErr: func(*gale.Request, int, error) (bool, bool) { return false, true }}).Do(req, nil)
 		},
 		"Write": func(req *gale.Request) error {
 			n, err := req.WriteTo(io.Discard)
