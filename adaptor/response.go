@@ -171,7 +171,7 @@ func (w *response) setFields() {
 	var length, coding string
 	var trailer []string
 	for k, values := range w.head {
-		switch name := http.CanonicalHeaderKey(k); name {
+		switch name := canonicalName(k); name {
 		case "Content-Length", "Transfer-Encoding", "Trailer":
 			switch k { // in another spelling they are ignored: the body decides
 			case "Content-Length":
@@ -216,6 +216,22 @@ func (w *response) setFields() {
 		w.setField(h, f, f.name == before)
 		before = f.name
 	}
+}
+
+// canonicalName is http.CanonicalHeaderKey, and faster for names that are canonical.
+func canonicalName(k string) string {
+	begins := true
+	for i := range len(k) {
+		switch c := k[i]; {
+		case 'a' <= c && c <= 'z' && !begins, 'A' <= c && c <= 'Z' && begins:
+			begins = false
+		case c == '-':
+			begins = true
+		default:
+			return http.CanonicalHeaderKey(k)
+		}
+	}
+	return k
 }
 
 // sent returns the head of ctx.Response, for what ResponseHeader has no methods for.

@@ -256,3 +256,19 @@ func normalize(a *reply) {
 		a.Err = "some error"
 	}
 }
+
+// canonicalName is http.CanonicalHeaderKey for each name.
+func TestCanonicalName(t *testing.T) {
+	parts := []string{"", "a", "A", "-", "Ab", "aB", "1", "Content", "type", " ", "\x80", "_", "ETag", "WWW"}
+	for _, a := range parts {
+		for _, b := range parts {
+			for _, c := range parts {
+				for _, k := range []string{a + b + c, a + "-" + b + c} {
+					if got, want := canonicalName(k), http.CanonicalHeaderKey(k); got != want {
+						t.Errorf("%q is %q, want %q", k, got, want)
+					}
+				}
+			}
+		}
+	}
+}

@@ -92,19 +92,17 @@ func Check[T string | []byte](target T, refused Parts) error {
 // authority count as segments.
 func Find[T string | []byte](t T) Parts {
 	// Most paths have nothing that find must look at.
-	for i := 0; i < len(t); {
-		switch class[t[i]] {
-		case isSeparator:
-			if i++; i == len(t) || t[i] != '.' && t[i] != '/' {
-				continue
-			}
-		case isOther:
-			i++
+	for i := range len(t) {
+		c := class[t[i]]
+		if c == isOther {
 			continue
-		case isEnd:
+		}
+		if c == isEnd {
 			return 0
 		}
-		return find(t)
+		if c == isSpecial || i+1 < len(t) && (t[i+1] == '.' || t[i+1] == '/') {
+			return find(t)
+		}
 	}
 	return 0
 }
