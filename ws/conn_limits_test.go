@@ -190,15 +190,14 @@ var connStates = map[string]func(t *testing.T, c *Conn, peer net.Conn){
 	},
 }
 
-// untilWriting waits until wire is locked.
+// untilWriting waits until wire is locked. It doesn't lock it: a call that finds it locked leaves
+// what it has to send to the holder.
 func untilWriting(t *testing.T, c *Conn) {
 	t.Helper()
 	await.Until(t, "something is being written", func() bool {
-		if c.wire.tryLock() {
-			c.wire.unlock()
-			return false
-		}
-		return true
+		c.wire.mu.Lock()
+		defer c.wire.mu.Unlock()
+		return c.wire.held
 	})
 }
 
