@@ -23,8 +23,9 @@ import (
 //     is a success; otherwise reading fails. Over HTTP/2 net/http doesn't tell that the
 //     client waits: there, and over HTTP/1 if a middleware wraps the ResponseWriter, read a
 //     part of the body before the response. If the body ends before http.Request.ContentLength
-//     bytes, because a handler of net/http has read of it, reading fails. Behind such a middleware net/http drops up to
-//     256 KiB of a body that isn't read yet when the response begins.
+//     bytes, because a handler of net/http has read of it, reading fails. Behind such a
+//     middleware net/http drops up to 256 KiB of a body that isn't read yet when the response
+//     begins.
 //   - Context is derived from the request's context. So Done is closed when that context
 //     ends, with its error and cause, and Value finds its values. Done is also closed
 //     when the request was answered (gale.ErrRequestDone).

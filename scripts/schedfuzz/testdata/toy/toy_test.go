@@ -17,7 +17,7 @@ func TestRight(t *testing.T) { rounds((*Bell).Wait) }
 
 func TestWrong(t *testing.T) { rounds((*Bell).WaitLate) }
 
-// In a bubble the wrong order is right: nobody is late there.
+// In a bubble the wrong order passes: a delay only yields there.
 func TestBubble(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := New()
