@@ -413,6 +413,23 @@ func TestDrainTime(t *testing.T) {
 	}
 }
 
+// What was taken over in an epoch that has begun after the one that Close ended stays open.
+func TestCloseLeavesTheNextEpoch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &Server{}
+		var closed atomic.Bool
+		defer s.countTaken(&listening{epoch: s.engine.Epoch()}, nil, func() { closed.Store(true) })()
+		s.closeAllTaken() // the end of such a Close
+		if synctest.Wait(); closed.Load() {
+			t.Error("it was closed")
+		}
+		s.Close()
+		if synctest.Wait(); !closed.Load() {
+			t.Error("Close left it open")
+		}
+	})
+}
+
 // A connection that is handed over while Close runs, so that Close finds it nowhere, is closed when
 // it is counted. One of a later call of Serve isn't.
 func TestCloseEndsLateHandover(t *testing.T) {
@@ -441,8 +458,9 @@ func TestCloseEndsLateHandover(t *testing.T) {
 		<-closed
 		uncount()
 		closed = make(chan struct{})
-		defer s.countTaken(l, nil, func() { close(closed) })()
+		uncount = s.countTaken(l, nil, func() { close(closed) })
 		<-closed
+		uncount()
 		if err := <-served; err != nil {
 			t.Error(err)
 		}

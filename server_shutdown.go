@@ -165,14 +165,18 @@ func (s *Server) checkDrained() {
 // to wait for them. Hijacked connections stay open, except those of HijackCounted and streams
 // of HTTP/2. It returns nil.
 func (s *Server) Close() error {
-	_, told, _ := s.stopEpoch(nil, 0)
+	_, told, waiters := s.stopEpoch(nil, 0)
 	s.event.LookAtListeners()
 	// Connections come first: a handler whose context has ended may return, and what it leaves
 	// would be sent as a whole response. A listener may wait for its connections.
-	s.eachWaiter(func(d *requestDone) { d.endsWith(net.ErrClosed) })
+	for _, d := range waiters {
+		d.endsWith(net.ErrClosed)
+	}
 	s.engine.CloseAll()
 	s.event.CloseAll()
-	s.eachWaiter(func(d *requestDone) { d.end(net.ErrClosed) })
+	for _, d := range waiters {
+		d.end(net.ErrClosed)
+	}
 	s.closeAllTaken()
 	for _, l := range told {
 		l.close()
@@ -237,17 +241,6 @@ func (s *Server) leaveHandshake(c *tls.Conn) bool {
 	}
 	<-h.closed
 	return false
-}
-
-// eachWaiter calls f for all that addWaiter has registered. f may call methods of contexts of
-// the program, so run.mu isn't held then.
-func (s *Server) eachWaiter(f func(*requestDone)) {
-	s.run.mu.Lock()
-	all := s.allWaiters()
-	s.run.mu.Unlock()
-	for _, d := range all {
-		f(d)
-	}
 }
 
 // allWaiters returns all that addWaiter has registered. The caller holds run.mu.

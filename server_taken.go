@@ -7,6 +7,7 @@ import "net/netip"
 type taken struct {
 	leave func() // tells the function that the server drains or stops; may be nil
 	close func() // ends the connection at once
+	epoch uint32 // of its listener
 	told  bool   // under serverRun.mu
 }
 
@@ -38,7 +39,7 @@ func (s *Server) countTaken(l *listening, leave, close func()) (done func()) {
 	if l == nil { // of no server
 		return func() {}
 	}
-	t := &taken{leave: leave, close: close}
+	t := &taken{leave: leave, close: close, epoch: l.epoch}
 	s.stats.upgraded.Add(1)
 	r := &s.run
 	r.mu.Lock()
@@ -50,9 +51,7 @@ func (s *Server) countTaken(l *listening, leave, close func()) (done func()) {
 	if l.stops(s) {
 		t.tell(s)
 	}
-	if l.epoch < r.closed {
-		s.closeTaken(t)
-	}
+	s.closeTaken(t)
 	return func() {
 		s.stats.upgraded.Add(-1)
 		r.mu.Lock()
@@ -69,7 +68,7 @@ func (s *Server) tellTaken() {
 	}
 }
 
-// closeAllTaken closes all that were taken over.
+// closeAllTaken closes all of epochs that have ended that were taken over.
 func (s *Server) closeAllTaken() {
 	s.run.mu.Lock()
 	defer s.run.mu.Unlock()
@@ -79,8 +78,13 @@ func (s *Server) closeAllTaken() {
 	}
 }
 
-// closeTaken closes t. It doesn't wait: closing may block.
-func (s *Server) closeTaken(t *taken) { go s.callCalmly("closing a connection", t.close) }
+// closeTaken closes t if Close was called after the end of its epoch. It doesn't wait: closing
+// may block. The caller holds run.mu.
+func (s *Server) closeTaken(t *taken) {
+	if t.epoch < s.run.closed {
+		go s.callCalmly("closing a connection", t.close)
+	}
+}
 
 // hold counts a connection that is already counted, and that its worker will dismiss, once
 // more, because the program goes on with it: HijackCounted, or streams of HTTP/2 after the end

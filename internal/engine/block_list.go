@@ -119,12 +119,16 @@ func (e *Block) Stops(epoch uint32) bool { return epoch != e.epoch.Load() }
 // over reports whether the connection's epoch has ended.
 func (c *blockConn) over() bool { return c.Stopping() && c.epoch != c.e.epoch.number() }
 
-// CloseAll closes all connections at once, whatever they do. One that is being opened is
-// closed if its epoch has ended: see epoch.kill.
+// CloseAll closes all connections of epochs that have ended at once, whatever they do, also
+// those that are being opened: see epoch.kill.
 func (e *Block) CloseAll() {
 	e.epoch.kill()
 	all := make([]killedConn, 0, e.Len())
-	e.each(func(c *blockConn) { all = append(all, c.kill()) })
+	e.each(func(c *blockConn) {
+		if e.epoch.killed(c.epoch) {
+			all = append(all, c.kill())
+		}
+	})
 	for _, k := range all {
 		k.close()
 	}

@@ -215,7 +215,7 @@ func TestBlockCloseAll(t *testing.T) {
 	below := above.nc.(*listed)
 	top := &layered{Conn: below}
 	above.nc = top
-	m.e.CloseAll()
+	m.e.EndNow()
 	for i, c := range m.conns[:4] {
 		if n := c.nc.(*listed).closed; n != 1 || !c.killed {
 			t.Errorf("connection %d was closed %d times, killed: %v; want once", i, n, c.killed)

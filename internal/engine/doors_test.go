@@ -24,15 +24,16 @@ import (
 
 // served is a connection that an engine serves.
 type served struct {
-	t      *testing.T
-	client net.Conn
-	raw    net.Conn // below TLS; without TLS the same as client
-	stop   func()   // Stop of the engine
-	kill   func()   // CloseAll
-	idle   func() int
-	ended  chan struct{} // closed when the engine has ended the connection
-	last   Session       // then
-	panics chan any      // the values of panics in user code
+	t        *testing.T
+	client   net.Conn
+	raw      net.Conn // below TLS; without TLS the same as client
+	stop     func()   // Stop of the engine
+	kill     func()   // EndNow
+	closeAll func()   // CloseAll
+	idle     func() int
+	ended    chan struct{} // closed when the engine has ended the connection
+	last     Session       // then
+	panics   chan any      // the values of panics in user code
 }
 
 // tooLong only ends a hang.
@@ -159,7 +160,7 @@ func (s *served) connect(client net.Conn, overTLS bool) {
 
 func serveBlock(t *testing.T, sess Session, pair func(t *testing.T) (server, client net.Conn), overTLS bool) *served {
 	e := &Block{}
-	s := &served{t: t, stop: e.Stop, kill: e.CloseAll, idle: e.Idle, ended: make(chan struct{}), panics: make(chan any, 10)}
+	s := &served{t: t, stop: e.Stop, kill: e.EndNow, closeAll: e.CloseAll, idle: e.Idle, ended: make(chan struct{}), panics: make(chan any, 10)}
 	epoch := e.Epoch()
 	server, client := pair(t)
 	s.connect(client, overTLS)
@@ -188,7 +189,7 @@ func serveEvent(t *testing.T, sess Session, overTLS bool) *served {
 		Ended:    func(last Session, _ error) { s.last = last; close(s.ended) },
 		Panicked: func(r any) { s.panics <- r },
 	}
-	s.stop, s.kill, s.idle = e.Stop, e.CloseAll, e.Idle
+	s.stop, s.kill, s.closeAll, s.idle = e.Stop, e.EndNow, e.CloseAll, e.Idle
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -223,6 +224,27 @@ func serveEvent(t *testing.T, sess Session, overTLS bool) *served {
 	}
 	s.connect(client, overTLS)
 	return s
+}
+
+// CloseAll leaves the connections of the current epoch alone.
+func TestCloseAllLeavesTheEpoch(t *testing.T) {
+	for _, kind := range doorKinds {
+		t.Run(kind.name, func(t *testing.T) {
+			s := kind.serve(t, echoStep(t, "the session"))
+			echo := func() {
+				s.send("line\n")
+				b := make([]byte, 5)
+				if _, err := io.ReadFull(s.client, b); err != nil {
+					t.Fatalf("reading the answer: %v", err)
+				}
+			}
+			echo() // the session is open
+			s.closeAll()
+			echo()
+			s.kill()
+			s.wait()
+		})
+	}
 }
 
 func (s *served) send(text string) {

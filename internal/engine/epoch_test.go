@@ -17,6 +17,18 @@ func (s *opens) Open(c Conn, next *Next) {
 	s.inOpen()
 }
 
+// EndNow ends the epoch and closes its connections, as Server.Close does.
+func (e *Block) EndNow() {
+	e.EndEpoch()
+	e.CloseAll()
+}
+
+// EndNow is that of Block.
+func (e *Event) EndNow() {
+	e.epoch.end()
+	e.CloseAll()
+}
+
 // CloseAll also closes connections of epochs that have ended that are still being opened, and
 // that it therefore doesn't find. Their requests aren't served.
 func TestCloseAllWhileOpening(t *testing.T) {

@@ -298,12 +298,16 @@ func (e *Event) Stop() {
 	}
 }
 
-// CloseAll closes all connections at once, whatever they do; see Block.CloseAll. Any
+// CloseAll closes all connections of epochs that have ended at once; see Block.CloseAll. Any
 // goroutine may call it; it doesn't wait until their sessions are closed.
 func (e *Event) CloseAll() {
 	e.epoch.kill()
 	for _, l := range e.all() {
-		l.each((*eventConn).kill)
+		l.each(func(c *eventConn) {
+			if e.epoch.killed(c.epoch) {
+				c.kill()
+			}
+		})
 	}
 }
 

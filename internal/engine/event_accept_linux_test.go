@@ -45,7 +45,7 @@ func acceptOn(t *testing.T, e *Event, ln net.Listener) *acceptTest {
 func newAcceptEvent(t *testing.T) *Event {
 	e := &Event{Panicked: func(r any) { t.Errorf("panic: %v", r) }, Ended: func(Session, error) {}}
 	t.Cleanup(func() {
-		e.CloseAll()
+		e.EndNow()
 		await.Gone(t, "loops", func() bool { return e.all() == nil })
 	})
 	return e

@@ -79,7 +79,7 @@ func inCalm(t *testing.T, conns int, f func(c *calmTest)) {
 		}
 		f(c)
 		time.Sleep(time.Second)
-		e.CloseAll()
+		e.EndNow()
 		synctest.Wait()
 		if e.Len() != 0 {
 			t.Errorf("%d connections left", e.Len())

@@ -86,7 +86,7 @@ func onSockets(t *testing.T, f func(t *testing.T, e *Event, sys *eared, client n
 			client.Close()
 			ln.Close()
 			<-served
-			e.CloseAll()
+			e.EndNow()
 			await.Gone(t, "loops", func() bool { return e.all() == nil })
 		})
 	}

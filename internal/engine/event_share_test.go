@@ -116,7 +116,7 @@ func inShare(t *testing.T, maxRunning int, f func(c *shareTest)) {
 		c.e.Start(nc, nil, 0, c.sess)
 		f(c)
 		time.Sleep(10 * time.Second)
-		c.e.CloseAll()
+		c.e.EndNow()
 		<-c.ended
 		synctest.Wait()
 		c.l.mu.Lock()
@@ -290,7 +290,7 @@ func TestShareEndsWithTheLast(t *testing.T) {
 	inShare(t, 0, func(c *shareTest) {
 		c.feed(nap(time.Second), nap(2*time.Second), nap(3*time.Second))
 		time.Sleep(3 * guardAfter)
-		c.e.CloseAll()
+		c.e.EndNow()
 		time.Sleep(3 * guardAfter)
 		synctest.Wait()
 		c.sess.mu.Lock()

@@ -63,6 +63,6 @@ func TestEventOverTimesOut(t *testing.T) {
 	c.Close()
 	ln.Close()
 	<-served
-	e.CloseAll()
+	e.EndNow()
 	await.Gone(t, "loops", func() bool { return e.all() == nil })
 }

@@ -56,7 +56,7 @@ func startBlock(t *testing.T, sess Session, pair func(t *testing.T) (server, cli
 		}
 	}
 	e := &Block{Dispatch: func(p Parked) { go job(p.Resume) }, Unwound: end}
-	s.stop, s.kill, s.idle = e.Stop, e.CloseAll, e.Idle
+	s.stop, s.kill, s.closeAll, s.idle = e.Stop, e.EndNow, e.CloseAll, e.Idle
 	epoch := e.Epoch()
 	server, client := pair(t)
 	s.connect(client, overTLS)
