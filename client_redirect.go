@@ -63,7 +63,7 @@ func doRedirects(ctx context.Context, c doer, req *Request, resp *Response, most
 				return ErrTimeout
 			}
 		}
-		spent := req.hasStream() && req.form == nil
+		spent := req.bodyEnds()
 		if err := c.do(ctx, req, resp); err != nil {
 			return err
 		}

@@ -68,7 +68,7 @@ func (c *HostClient) attempts(k *call, req *Request, resp *Response) error {
 	if most <= 0 {
 		most = DefaultMaxIdemponentCallAttempts
 	}
-	stream := req.hasStream() && req.form == nil // that of a form is made again
+	stream := req.bodyEnds()
 	for {
 		k.attempts++
 		retry, err := c.attempt(k, req, resp)

@@ -398,6 +398,10 @@ func (req *Request) wholeBody() ([]byte, error) {
 	return b, req.heard()
 }
 
+// bodyEnds reports whether the body can be sent once only, since sending it reads a stream. The
+// stream of a form is made again.
+func (req *Request) bodyEnds() bool { return req.hasStream() && req.form == nil }
+
 // SetBody sets the body to a copy of body.
 func (req *Request) SetBody(body []byte) {
 	req.removeForm()

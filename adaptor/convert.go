@@ -88,7 +88,7 @@ func copyHeader(h *gale.RequestHeader, from http.Header) {
 		h.SetNoDefaultContentType(true)
 	}
 	for k, vv := range from {
-		switch name := http.CanonicalHeaderKey(k); name {
+		switch name := canonicalName(k); name {
 		case "Host", "Content-Length", "Transfer-Encoding", "Trailer":
 			continue
 		case "Content-Type", "User-Agent": // the first value counts, as in net/http and for a Server

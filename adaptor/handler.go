@@ -156,6 +156,8 @@ func convert(ctx *gale.RequestCtx, refused pathrule.Parts) (*exchange, error) {
 		if bytes, err = wholeBody(ctx); err != nil {
 			return nil, err
 		}
+	} else if err := door.MustBeWhole(&ctx.Request); err != nil {
+		stream = lostBody{err}
 	}
 	body := chunked || stream != nil || len(bytes) > 0
 	x := newExchange(body)
@@ -170,9 +172,6 @@ func convert(ctx *gale.RequestCtx, refused pathrule.Parts) (*exchange, error) {
 	if !body {
 		r.Body, r.ContentLength = http.NoBody, 0
 		return x, nil
-	}
-	if err := door.MustBeWhole(&ctx.Request); err != nil {
-		stream = lostBody{err}
 	}
 	x.b.begin(ctx, stream, bytes)
 	r.Body = x.b
