@@ -4,6 +4,8 @@ import (
 	"net"
 	"testing"
 	"time"
+
+	"github.com/galehttp/gale/internal/clock"
 )
 
 // opens is a session that calls inOpen in Open.
@@ -92,4 +94,56 @@ func TestKillsOnlyRise(t *testing.T) {
 	if e.kill(); !e.killed(3) || e.killed(4) {
 		t.Errorf("CloseAll in epoch 4 closes those before %d", e.kills.Load())
 	}
+}
+
+// slowKill is a system in which a shutdown returns when seen is closed.
+type slowKill struct {
+	system
+	seen chan struct{}
+}
+
+func (s slowKill) shutdown(fd int32, how int) error {
+	err := s.system.shutdown(fd, how)
+	select {
+	case <-s.seen:
+	case <-time.After(tooLong): // which only ends a test that hangs
+	}
+	return err
+}
+
+// fills is a session that waits for more in Feed.
+type fills struct {
+	*lines
+	fed  chan struct{}
+	read chan error
+}
+
+func (s *fills) Feed(w *Work, next *Next) {
+	w.Consume(len(w.Unread()))
+	close(s.fed)
+	s.read <- s.c.Fill(w, clock.Ticks().Add(tooLong))
+	next.Op = Close
+}
+
+// A session that sees the shutdown of its socket before CloseAll has returned gets
+// net.ErrClosed, not the end that the peer could have caused.
+func TestCloseAllIsNoEndOfThePeer(t *testing.T) {
+	seen := make(chan struct{})
+	useSystem(t, func(sys system) system { return slowKill{sys, seen} })
+	s := &fills{newLines(), make(chan struct{}), make(chan error, 1)}
+	e, client, ended := startEventAfter(t, s, func(*Event) {})
+	send(t, client, "line\n")
+	<-s.fed
+	closed := make(chan struct{})
+	go func() {
+		defer close(closed)
+		e.EndNow()
+	}()
+	if err := <-s.read; err != net.ErrClosed {
+		t.Errorf("the session got %v, want %v", err, net.ErrClosed)
+	}
+	close(seen)
+	<-closed
+	client.Close()
+	<-ended
 }

@@ -517,18 +517,28 @@ func (c *eventConn) close() {
 }
 
 // kill makes the owner close the connection at once, in any state; the session gets
-// net.ErrClosed. Any goroutine may call it, without loop.mu. The shutdown comes first, so
-// that the peer sees the end even while a handler that never waits for the connection
-// keeps the owner busy.
+// net.ErrClosed. Any goroutine may call it, without loop.mu. The shutdown lets the peer see
+// the end even while a handler that never waits for the connection keeps the owner busy.
+// evKill is posted before it: see failed.
 func (c *eventConn) kill() {
+	mine := c.post(evKill)
 	c.mu.Lock()
 	if c.fd >= 0 {
 		c.l.sys.shutdown(c.fd, syscall.SHUT_RDWR)
 	}
 	c.mu.Unlock()
-	if c.post(evKill) {
+	if mine {
 		c.l.inject(c, evKill)
 	}
+}
+
+// failed returns the error for err, with which the socket has failed: after kill the socket
+// only tells of its shutdown.
+func (c *eventConn) failed(err error) error {
+	if c.word.Load()&evKill != 0 {
+		return net.ErrClosed
+	}
+	return err
 }
 
 // Stopping reports whether the connection's epoch drains or has ended. The owner may call
@@ -538,8 +548,8 @@ func (c *eventConn) Stopping() bool { return c.epoch != c.l.e.epoch.Load() }
 // over reports whether the connection's epoch has ended.
 func (c *eventConn) over() bool { return c.Stopping() && c.epoch != c.l.e.epoch.number() }
 
-// opError returns the error that package net would return for errno and op. The owner
-// calls it.
+// opError returns the error that package net would return for errno and op, see failed. The
+// owner calls it.
 func (c *eventConn) opError(op string, errno syscall.Errno) error {
-	return &net.OpError{Op: op, Net: c.network(), Source: c.LocalAddr(), Addr: c.RemoteAddr(), Err: os.NewSyscallError(op, errno)}
+	return c.failed(&net.OpError{Op: op, Net: c.network(), Source: c.LocalAddr(), Addr: c.RemoteAddr(), Err: os.NewSyscallError(op, errno)})
 }

@@ -146,7 +146,7 @@ func (c *eventConn) readSocket(p []byte) (n int, err error) {
 			}
 			return 0, errWouldBlock
 		case errno == 0:
-			return 0, io.EOF
+			return 0, c.failed(io.EOF)
 		default:
 			return 0, c.opError("read", errno)
 		}
