@@ -12,6 +12,7 @@ import (
 	"math/rand"
 	"net"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -355,21 +356,48 @@ func TestListenNetworks(t *testing.T) {
 			if c.wantsError {
 				t.Errorf("%s, dual %v: listens on %s", c.addr, c.dual, ln.Addr())
 			}
-			_, port, _ := net.SplitHostPort(ln.Addr().String())
-			for host, want := range map[string]bool{"127.0.0.1": c.four, "::1": c.six} {
-				conn, err := net.Dial("tcp", net.JoinHostPort(host, port))
-				if err == nil {
-					conn.Close()
-				} else if !errors.Is(err, syscall.ECONNREFUSED) {
-					t.Errorf("%s: %v", host, err)
-				}
-				if (err == nil) != want {
-					t.Errorf("%s, dual %v, %+v: %s answers: %v, want %v", c.addr, c.dual, cfg, host, err == nil, want)
-				}
+			if got := reaches(t, ln, c.four); got["127.0.0.1"] != c.four || got["::1"] != c.six {
+				t.Errorf("%s, dual %v, %+v: %v answer, want IPv4 %v, IPv6 %v", c.addr, c.dual, cfg, got, c.four, c.six)
 			}
 			ln.Close()
 		}
 	}
+}
+
+// reaches returns the addresses of this machine through which ln is reached. Another program may
+// listen on its port of the other one, so what ln accepts decides. four says that ln must be
+// reached by IPv4; else it must be by IPv6.
+func reaches(t *testing.T, ln net.Listener, four bool) map[string]bool {
+	t.Helper()
+	hosts := []string{"127.0.0.1", "::1"}
+	if four {
+		slices.Reverse(hosts)
+	}
+	_, port, _ := net.SplitHostPort(ln.Addr().String())
+	clients := make(map[string]string) // host of each client's address
+	got, last := make(map[string]bool), ""
+	for _, host := range hosts {
+		conn, err := net.Dial("tcp", net.JoinHostPort(host, port))
+		if last = ""; err == nil {
+			defer conn.Close()
+			last = conn.LocalAddr().String()
+			clients[last] = host
+		} else if !errors.Is(err, syscall.ECONNREFUSED) {
+			t.Errorf("dialling %s: %v", host, err)
+		}
+	}
+	for last != "" { // connections are accepted in their order
+		nc, err := ln.Accept()
+		if err != nil {
+			t.Fatalf("accepting: %v", err)
+		}
+		nc.Close()
+		client := nc.RemoteAddr().String()
+		if got[clients[client]] = true; client == last {
+			break
+		}
+	}
+	return got
 }
 
 // serving waits until s serves n listeners and returns their addresses.

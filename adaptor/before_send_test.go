@@ -100,6 +100,13 @@ func (c closedValue) Close() error { close(c); return nil }
 // After a time-out, user values are closed when the functions of BeforeSend have run, and
 // only then.
 func TestTimeoutClosesValues(t *testing.T) {
+	for limit := 10 * time.Millisecond; !timeOutWithValue(t, limit); limit *= 2 {
+	}
+}
+
+// timeOutWithValue does the test with that limit. It returns false if the limit passed before
+// the handler had called BeforeSend.
+func timeOutWithValue(t *testing.T, limit time.Duration) (inTime bool) {
 	closed, ended := make(closedValue), make(chan struct{})
 	s := httptest.NewServer(NewHTTPHandler(gale.TimeoutHandler(func(ctx *gale.RequestCtx) {
 		defer close(ended)
@@ -113,16 +120,21 @@ func TestTimeoutClosesValues(t *testing.T) {
 			}
 			ctx.Response.Header.Set("X-Hook", "1")
 		})
+		inTime = ctx.Context().Err() == nil
 		<-ctx.Context().Done()
-	}, 10*time.Millisecond, "slow")))
+	}, limit, "slow")))
 	defer s.Close()
 	resp, err := http.Get(s.URL)
 	if err != nil {
 		t.Fatal(err)
 	}
 	resp.Body.Close()
+	if <-ended; !inTime {
+		return false
+	}
 	if resp.StatusCode != 408 || resp.Header.Get("X-Hook") != "1" {
 		t.Errorf("%s %v", resp.Status, resp.Header)
 	}
 	<-closed
+	return true
 }

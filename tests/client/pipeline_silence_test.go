@@ -111,8 +111,9 @@ func TestPipelineStuck(t *testing.T) {
 	}()
 	await.Until(t, "the first request", arrived.Load)
 	go func() { patient <- harness.PipeDo(c, "GET", "/patient", "") }()
-	if err := <-first; err != gale.ErrTimeout {
-		t.Errorf("got %v, want ErrTimeout", err)
+	// nil is of a later request, over the next connection: before it one was given up.
+	if err := <-first; err != gale.ErrTimeout && err != nil {
+		t.Errorf("got %v, want ErrTimeout or nil", err)
 	}
 	for got := ""; got == ""; { // the longer the timeout of the first one, the more give up before that is noticed
 		if err := c.DoTimeout(harness.PipeReq("GET"), nil, 20*time.Millisecond); err != gale.ErrTimeout && err != nil {
