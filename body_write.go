@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/galehttp/gale/internal/h1"
+	"github.com/galehttp/gale/internal/head"
 	"github.com/galehttp/gale/internal/pool"
 )
 
@@ -48,11 +49,11 @@ func copyFixed(w *bufio.Writer, r io.Reader, size int64) (n int64, err error) {
 		// Only a stream that is known to have a suitable WriteTo: another one may read
 		// further than it has to.
 		if wt, ok := bodyWriterTo(r); ok {
-			f := fixedWriter{w: w, left: size}
-			if _, err = writeTo(wt, &f); f.exceeded {
+			f := fixedWriter{head.Promised{Left: size}, w}
+			if _, err = writeTo(wt, &f); f.Exceeded() {
 				err = nil
 			}
-			return size - f.left, err
+			return size - f.Left, err
 		}
 	}
 	return copyStream(w, r, size)
@@ -93,28 +94,15 @@ func readEnd(r io.Reader) error {
 	}
 }
 
-// fixedWriter passes on left bytes. If a stream writes more, it gets an error, and over
-// is set.
+// fixedWriter passes on the bytes that were promised. If a stream writes more, it gets an
+// error.
 type fixedWriter struct {
-	w        *bufio.Writer
-	left     int64
-	exceeded bool
+	head.Promised
+	w *bufio.Writer
 }
 
-// BytesLeft is for streamPipe.WriteTo.
-func (f *fixedWriter) BytesLeft() int64 { return f.left }
-
-func (f *fixedWriter) Write(p []byte) (n int, err error) {
-	over := int64(len(p)) > f.left
-	if over {
-		p = p[:f.left]
-	}
-	n, err = f.w.Write(p)
-	f.left -= int64(n)
-	if over && err == nil {
-		f.exceeded, err = true, errBodyStreamTooLong
-	}
-	return n, err
+func (f *fixedWriter) Write(p []byte) (int, error) {
+	return f.Pass(p, f.w.Write, errBodyStreamTooLong)
 }
 
 // copyBody copies r to w.

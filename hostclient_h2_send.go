@@ -62,14 +62,13 @@ func (req *Request) outgoing() (o h2Outgoing, err error) {
 // h2Sender sends a body stream over HTTP/2.
 type h2Sender struct {
 	bodySender
+	head.Promised
 	s    *h2Call
-	left int64 // bytes that are still due, negative if that isn't known
-	over bool  // the stream has more bytes than it was set with
 	wake chan struct{}
 }
 
 func newH2Sender(s *h2Call, req *Request, out *h2Outgoing) *h2Sender {
-	o := &h2Sender{bodySender: bodySender{stream: out.stream, writer: out.writer}, s: s, left: out.length, wake: make(chan struct{}, 1)}
+	o := &h2Sender{bodySender{stream: out.stream, writer: out.writer}, head.Promised{Left: out.length}, s, make(chan struct{}, 1)}
 	o.findSection(req, out.length)
 	return o
 }
@@ -127,7 +126,7 @@ func (o *h2Sender) copy() error {
 		return callStreamWriter(o.writer, o, bufio.NewWriter(nil))
 	}
 	var err error
-	want := o.left
+	want := o.Left
 	if wt, ok := bodyWriterTo(o.stream); ok {
 		_, err = writeTo(wt, o)
 	} else {
@@ -138,31 +137,17 @@ func (o *h2Sender) copy() error {
 		_, err = copyStream(o, o.stream, limit)
 	}
 	switch {
-	case o.over:
+	case o.Exceeded():
 		return nil
-	case err == nil && o.left > 0:
-		return errBodyStreamShort(want-o.left, want)
+	case err == nil && o.Left > 0:
+		return errBodyStreamShort(want-o.Left, want)
 	}
 	return err
 }
 
-// BytesLeft returns o.left, for streamPipe.WriteTo.
-func (o *h2Sender) BytesLeft() int64 { return o.left }
-
 // Write sends p, and waits while the server gives no room.
-func (o *h2Sender) Write(p []byte) (n int, err error) {
-	q := p
-	if o.left >= 0 {
-		q = p[:min(int64(len(p)), o.left)]
-	}
-	n, err = o.sendData(q)
-	if o.left >= 0 {
-		o.left -= int64(n)
-	}
-	if err == nil && n < len(p) {
-		o.over, err = true, errBodyStreamTooLong
-	}
-	return n, err
+func (o *h2Sender) Write(p []byte) (int, error) {
+	return o.Pass(p, o.sendData, errBodyStreamTooLong)
 }
 
 func (o *h2Sender) sendData(p []byte) (n int, err error) {

@@ -371,7 +371,7 @@ func TestBufferedForget(t *testing.T) {
 		used = w
 		w.WriteString(strings.Repeat("canary", 10_000))
 	}
-	out := &bodyOut{left: -1, w: &engine.Work{}, in: new(requestStream), ss: &h1Session{serverConn: serverConn{c: brokenEngineConn{}}}}
+	out := &bodyOut{Promised: head.Promised{Left: -1}, w: &engine.Work{}, in: new(requestStream), ss: &h1Session{serverConn: serverConn{c: brokenEngineConn{}}}}
 	if err := runStreamWriter(out, sw); err == nil {
 		t.Error("writing did not fail")
 	}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/galehttp/gale/internal/head"
 	"github.com/galehttp/gale/internal/msg"
 )
 
@@ -183,9 +184,9 @@ func (resp *Response) writeWhole(w *bufio.Writer, length int64) (err error) {
 	default:
 		waits = true
 		if wt, ok := mayWriteTo(r); ok {
-			f := fixedWriter{w: w, left: length}
-			if _, err = writeTo(wt, &f); err == nil && f.left > 0 {
-				err = errBodyStreamShort(length-f.left, length)
+			f := fixedWriter{head.Promised{Left: length}, w}
+			if _, err = writeTo(wt, &f); err == nil && f.Left > 0 {
+				err = errBodyStreamShort(length-f.Left, length)
 			}
 			return err
 		}

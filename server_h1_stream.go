@@ -8,6 +8,7 @@ import (
 
 	"github.com/galehttp/gale/internal/engine"
 	"github.com/galehttp/gale/internal/h1"
+	"github.com/galehttp/gale/internal/head"
 	"github.com/galehttp/gale/internal/msg"
 	"github.com/galehttp/gale/internal/pool"
 )
@@ -17,30 +18,23 @@ var errShortBody = errors.New("gale: the response body is shorter than the Conte
 
 // bodyOut sends a body piece by piece, with the framing that the head has.
 type bodyOut struct {
+	head.Promised
 	ss      *h1Session
 	w       *engine.Work
 	in      *requestStream // whose out is locked, because the request's body may be read at the same time
 	chunked bool
 	skip    bool  // the body isn't sent: HEAD
-	left    int64 // bytes that must still be sent, negative if that isn't known
 	sent    int64 // bytes of the body that were written
-	over    bool  // more was written than the head said
 }
 
 // bodyOut returns the writer for the body of resp, after frame has set its framing.
 func (ss *h1Session) bodyOut(ctx *RequestCtx, w *engine.Work, resp *Response) bodyOut {
-	o := bodyOut{ss: ss, w: w, in: &ctx.stream, skip: resp.SkipBody, left: -1}
-	switch n := resp.Header.s.ContentLength; {
-	case n >= 0:
-		o.left = n
-	case n == msg.LenChunked:
-		o.chunked = true
-	}
-	return o
+	n := resp.Header.s.ContentLength
+	return bodyOut{Promised: head.Promised{Left: max(n, -1)}, ss: ss, w: w, in: &ctx.stream, skip: resp.SkipBody, chunked: n == msg.LenChunked}
 }
 
 // Write sends p at once, but never more bytes than the head said: for more it returns
-// errBodyStreamTooLong and sets over.
+// errBodyStreamTooLong.
 func (o *bodyOut) Write(p []byte) (int, error) {
 	o.in.out.Lock()
 	defer o.in.unlock(o.ss, o.w)
@@ -49,18 +43,16 @@ func (o *bodyOut) Write(p []byte) (int, error) {
 
 // write is Write with requestStream.out held.
 func (o *bodyOut) write(p []byte) (int, error) {
-	if len(p) == 0 || o.skip {
+	if o.skip {
 		return len(p), nil
 	}
-	if o.left >= 0 {
-		if int64(len(p)) > o.left {
-			n, err := o.write(p[:o.left])
-			if err == nil {
-				o.over, err = true, errBodyStreamTooLong
-			}
-			return n, err
-		}
-		o.left -= int64(len(p))
+	return o.Pass(p, o.put, errBodyStreamTooLong)
+}
+
+// put writes p, which belongs to the body, in its framing.
+func (o *bodyOut) put(p []byte) (int, error) {
+	if len(p) == 0 {
+		return 0, nil
 	}
 	w := o.w
 	var err error
@@ -89,12 +81,9 @@ func (o *bodyOut) flush() error {
 	return o.ss.c.Flush(o.w)
 }
 
-// BytesLeft is for streamPipe.WriteTo.
-func (o *bodyOut) BytesLeft() int64 { return o.left }
-
 // end ends the body. The engine writes the last bytes.
 func (o *bodyOut) end(resp *Response) error {
-	if o.left > 0 && !o.skip {
+	if o.Left > 0 && !o.skip {
 		return errShortBody
 	}
 	if o.chunked && !o.skip {
@@ -116,11 +105,9 @@ const streamBuffer = 16 << 10
 type bodySink interface {
 	io.Writer
 	BytesLeft() int64
-	// exceeded reports whether more was written than the head said.
-	exceeded() bool
+	// Exceeded reports whether more was written than the head said.
+	Exceeded() bool
 }
-
-func (o *bodyOut) exceeded() bool { return o.over }
 
 // runStreamWriter calls sw, which writes the body to o. If sw panics, the buffer is left to
 // the garbage collector. As in sendBody, bytes beyond the length are not sent.
@@ -128,7 +115,7 @@ func runStreamWriter(o bodySink, sw StreamWriter) error {
 	buf := bufioPool.Get().(*bufio.Writer)
 	err := callStreamWriter(sw, o, buf)
 	bufioPool.Put(buf)
-	if o.exceeded() {
+	if o.Exceeded() {
 		return nil
 	}
 	return err
@@ -140,7 +127,7 @@ func runStreamWriter(o bodySink, sw StreamWriter) error {
 func sendBody(o bodySink, r io.Reader) error {
 	if wt, ok := r.(BodyWriterTo); ok && wt.SupportsBodyWriteTo() {
 		_, err := writeTo(wt, o)
-		if o.exceeded() {
+		if o.Exceeded() {
 			return nil
 		}
 		return err
@@ -210,7 +197,7 @@ func (ss *h1Session) writeRest(ctx *RequestCtx, w *engine.Work, resp *Response, 
 		return false
 	}
 	err := error(nil)
-	beyond := boundRest(&f.out.left, resp)
+	beyond := boundRest(&f.out.Left, resp)
 	switch {
 	case resp.streamWriter != nil:
 		sw := resp.streamWriter
@@ -226,7 +213,7 @@ func (ss *h1Session) writeRest(ctx *RequestCtx, w *engine.Work, resp *Response, 
 	default:
 		_, err = f.out.Write(resp.bodyBytes())
 	}
-	f.out.left += beyond
+	f.out.Left += beyond
 	if err == nil {
 		err = f.out.end(resp)
 	}

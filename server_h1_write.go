@@ -6,6 +6,7 @@ import (
 
 	"github.com/galehttp/gale/internal/engine"
 	"github.com/galehttp/gale/internal/h1"
+	"github.com/galehttp/gale/internal/head"
 	"github.com/galehttp/gale/internal/msg"
 )
 
@@ -292,7 +293,7 @@ func (ss *h1Session) write(ctx *RequestCtx, w *engine.Work, resp *Response, must
 		ss.closeBody(ctx)
 		keep = keep && !ss.isLost() && (!ss.unreadBody() || ss.mayDrain(ctx, w))
 	case resp.Header.s.ContentLength == msg.LenChunked:
-		out := bodyOut{ss: ss, w: w, in: &ctx.stream, left: -1, chunked: true}
+		out := bodyOut{Promised: head.Promised{Left: -1}, ss: ss, w: w, in: &ctx.stream, chunked: true}
 		if _, err := out.Write(resp.bodyBytes()); err != nil {
 			return ss.fail(err, next)
 		}
@@ -477,8 +478,8 @@ func (o *bodyOut) sendStream(resp *Response) (file *engine.File, err error) {
 		return nil, o.end(resp)
 	}
 	r := resp.bodyStream
-	if fr, ok := r.(fileRanger); ok && o.left >= 0 {
-		if f, off, n, ok := fr.fileRange(); ok && n == o.left {
+	if fr, ok := r.(fileRanger); ok && o.Left >= 0 {
+		if f, off, n, ok := fr.fileRange(); ok && n == o.Left {
 			resp.bodyStream = nil
 			c, _ := r.(io.Closer)
 			return &engine.File{F: f, Off: off, N: n, Done: c}, nil

@@ -3,6 +3,7 @@ package gale
 import (
 	"github.com/galehttp/gale/internal/clock"
 	"github.com/galehttp/gale/internal/h2"
+	"github.com/galehttp/gale/internal/head"
 )
 
 // maxH2Piece is how much of a body is sent before other streams have their turn. It may
@@ -122,36 +123,24 @@ func (ss *h2Session) sendQueued() {
 
 // h2Out is the writer for a response body that is sent piece by piece.
 type h2Out struct {
+	head.Promised
 	s    *h2Stream
-	skip bool
-	left int64 // bytes that are still due, negative if that isn't known
-	over bool  // more was written than the head promised
+	skip bool // the body isn't sent: HEAD
 }
 
 // sizeOut sets outBody by the head of resp, for which frame was called.
 func (s *h2Stream) sizeOut(resp *Response) {
-	s.outBody = h2Out{s: s, skip: resp.SkipBody, left: max(resp.Header.s.ContentLength, -1)}
+	s.outBody = h2Out{head.Promised{Left: max(resp.Header.s.ContentLength, -1)}, s, resp.SkipBody}
 }
 
 // Write sends p, and waits while the client gives no room. If p goes beyond the declared
 // length of the body, Write sends what belongs to the body and returns
 // errBodyStreamTooLong.
-func (o *h2Out) Write(p []byte) (n int, err error) {
+func (o *h2Out) Write(p []byte) (int, error) {
 	if o.skip {
 		return len(p), nil
 	}
-	q := p
-	if o.left >= 0 {
-		q = p[:min(int64(len(p)), o.left)]
-	}
-	n, err = o.s.write(q)
-	if o.left >= 0 {
-		o.left -= int64(n)
-	}
-	if err == nil && n < len(p) {
-		o.over, err = true, errBodyStreamTooLong
-	}
-	return n, err
+	return o.Pass(p, o.s.write, errBodyStreamTooLong)
 }
 
 // write is h2Out.Write for bytes that belong to the body. Output that already waits in
@@ -206,10 +195,10 @@ func (s *h2Stream) sendStream(resp *Response) error {
 	if resp.ImmediateHeaderFlush {
 		ss.wake()
 	}
-	beyond := boundRest(&out.left, resp)
+	beyond := boundRest(&out.Left, resp)
 	err := out.copyBody(resp)
-	out.left += beyond
-	if err == nil && out.left > 0 && !out.skip {
+	out.Left += beyond
+	if err == nil && out.Left > 0 && !out.skip {
 		err = errShortBody
 	}
 	s.closeIn()
@@ -258,8 +247,3 @@ func (o *h2Out) copyBody(resp *Response) error {
 	}
 	return err
 }
-
-// BytesLeft returns o.left, for streamPipe.WriteTo.
-func (o *h2Out) BytesLeft() int64 { return o.left }
-
-func (o *h2Out) exceeded() bool { return o.over }

@@ -251,12 +251,12 @@ func (s *h2Stream) send(resp *Response, stays bool) (over bool) {
 	if s.outBody.skip {
 		body = nil
 	}
-	if left := s.outBody.left; left >= 0 && !s.outBody.skip {
-		if int64(len(body)) < left {
+	if out := &s.outBody; !out.skip {
+		if int64(len(body)) < out.Left {
 			s.fault(errShortBody)
 			return true
 		}
-		body = body[:left]
+		body = out.Part(body)
 	}
 	ss.touch(body)
 	ss.mu.Lock()

@@ -59,7 +59,7 @@ func (s *h2Stream) handsOver(resp *Response) bool {
 // accepts reports whether resp accepts an extended CONNECT: its status is 2xx.
 func (s *h2Stream) accepts(resp *Response) bool {
 	if s.ctx.flush.begun {
-		return s.accepted && s.outBody.left < 0
+		return s.accepted && s.outBody.Left < 0
 	}
 	return resp.StatusCode()/100 == 2
 }

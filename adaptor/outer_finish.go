@@ -10,6 +10,7 @@ import (
 
 	"github.com/galehttp/gale"
 	"github.com/galehttp/gale/internal/door"
+	"github.com/galehttp/gale/internal/head"
 	"github.com/galehttp/gale/internal/pool"
 )
 
@@ -206,12 +207,12 @@ func copyKnown(w io.Writer, r io.Reader, length int64) error {
 		_, err := io.CopyN(w, r, length)
 		return err // io.EOF if r is shorter
 	}
-	to := &limited{w: w, left: length}
+	to := &limited{head.Promised{Left: length}, w}
 	_, err := door.WriteTo(wt, to)
 	switch {
-	case to.over:
+	case to.Exceeded():
 		return nil
-	case err == nil && to.left > 0:
+	case err == nil && to.Left > 0:
 		return io.ErrUnexpectedEOF
 	}
 	return err
@@ -226,29 +227,13 @@ type checkedReader struct {
 
 func (c *checkedReader) Read(p []byte) (int, error) { return pool.ReadOnce(c.r, p, &c.empty) }
 
-// limited passes on left bytes. If a stream writes more, it gets an error, and over is
-// set.
+// limited passes on the bytes that were promised. If a stream writes more, it gets an error.
 type limited struct {
-	w    io.Writer
-	left int64
-	over bool
+	head.Promised
+	w io.Writer
 }
 
-// BytesLeft tells a stream of package gale how many bytes it may write.
-func (l *limited) BytesLeft() int64 { return l.left }
-
-func (l *limited) Write(p []byte) (int, error) {
-	over := int64(len(p)) > l.left
-	if over {
-		p = p[:l.left]
-	}
-	n, err := l.w.Write(p)
-	l.left -= int64(n)
-	if over && err == nil {
-		l.over, err = true, http.ErrContentLength
-	}
-	return n, err
-}
+func (l *limited) Write(p []byte) (int, error) { return l.Pass(p, l.w.Write, http.ErrContentLength) }
 
 // flushing sends each write at once, as Server does with streams.
 type flushing struct {

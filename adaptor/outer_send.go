@@ -1,7 +1,6 @@
 package adaptor
 
 import (
-	"cmp"
 	"errors"
 	"io"
 	"net/http"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/galehttp/gale"
 	"github.com/galehttp/gale/internal/door"
+	"github.com/galehttp/gale/internal/head"
 	"github.com/galehttp/gale/internal/msg"
 )
 
@@ -283,15 +283,16 @@ func (o *outer) streamLength(resp *gale.Response) int64 {
 
 // writeBytes writes a body that is in memory to w, but no more than the declared length.
 func (o *outer) writeBytes(w io.Writer, resp *gale.Response) error {
-	b, err := resp.Body(), error(nil)
+	b := resp.Body()
 	if o.framing == noBody || len(b) == 0 {
 		return nil
 	}
-	if left := o.length - o.sent; o.length > 0 && int64(len(b)) > left {
-		b, err = b[:left], http.ErrContentLength
+	due := head.Promised{Left: -1}
+	if o.length > 0 {
+		due.Left = max(o.length-o.sent, 0)
 	}
-	_, failed := counted{o, w}.Write(b)
-	return cmp.Or(failed, err)
+	_, err := due.Pass(b, counted{o, w}.Write, http.ErrContentLength)
+	return err
 }
 
 // writeStream writes a body that is a stream to w, which counts it, but no more than the declared

@@ -5,7 +5,7 @@
 // field, cookies that were set one by one, or the default Content-Type.
 //
 // Rules of RFC 9110 that don't depend on the version are here too: lists, the
-// options of Connection, Expect, which fields can be trailers.
+// options of Connection, Expect, which fields can be trailers, how much body a length allows.
 //
 // The package does no I/O and reads no clock.
 package head
