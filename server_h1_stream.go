@@ -25,6 +25,7 @@ type bodyOut struct {
 	chunked bool
 	skip    bool  // the body isn't sent: HEAD
 	sent    int64 // bytes of the body that were written
+	err     error // the first of a write. The stream may hide it
 }
 
 // bodyOut returns the writer for the body of resp, after frame has set its framing.
@@ -51,24 +52,23 @@ func (o *bodyOut) write(p []byte) (int, error) {
 
 // put writes p, which belongs to the body, in its framing.
 func (o *bodyOut) put(p []byte) (int, error) {
-	if len(p) == 0 {
-		return 0, nil
+	if len(p) == 0 || o.err != nil {
+		return 0, o.err
 	}
 	w := o.w
-	var err error
 	switch {
 	case !o.chunked:
-		err = o.ss.c.WriteBody(w, p)
+		o.err = o.ss.c.WriteBody(w, p)
 	case len(p) < streamBuffer:
 		w.Out = h1.AppendChunk(w.Out, p)
-		err = o.ss.c.Flush(w)
+		o.err = o.ss.c.Flush(w)
 	default:
 		w.Out = h1.AppendChunkSize(w.Out, len(p))
-		err = o.ss.c.WriteBody(w, p)
+		o.err = o.ss.c.WriteBody(w, p)
 		w.Out = append(w.Out, "\r\n"...) // sent together with what comes next
 	}
-	if err != nil {
-		return 0, err
+	if o.err != nil {
+		return 0, o.err
 	}
 	o.sent += int64(len(p))
 	return len(p), nil
@@ -83,6 +83,9 @@ func (o *bodyOut) flush() error {
 
 // end ends the body. The engine writes the last bytes.
 func (o *bodyOut) end(resp *Response) error {
+	if o.err != nil {
+		return o.err
+	}
 	if o.Left > 0 && !o.skip {
 		return errShortBody
 	}

@@ -118,3 +118,67 @@ func TestServerLengthBeyondInt(t *testing.T) {
 	c.Send(fmt.Sprintf("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: %d\r\n\r\nevilgood", length))
 	c.Want("POST", 200, "evilgood <nil>")
 }
+
+// quietWriter is a stream that writes itself in pieces and hides the errors of that.
+type quietWriter struct {
+	size, piece int
+	stops       bool // at the first error
+}
+
+func (quietWriter) Read([]byte) (int, error)  { return 0, io.ErrUnexpectedEOF }
+func (quietWriter) SupportsBodyWriteTo() bool { return true }
+func (q quietWriter) WriteTo(w io.Writer) (sum int64, err error) {
+	piece := make([]byte, q.piece)
+	for range q.size / q.piece {
+		if n, err := w.Write(piece); err == nil {
+			sum += int64(n)
+		} else if q.stops {
+			break
+		}
+	}
+	return sum, nil
+}
+
+// A stream that hides the errors of its writes makes no response complete, and the error that
+// counts is that of the write: the stream is not too short, its client has left.
+func TestStreamHidesErrors(t *testing.T) {
+	const size = 16 << 20 // more than the buffers of the system hold
+	peers.EachProtocol(t, func(t *testing.T, way harness.H2Way, major int) {
+		for _, form := range []string{"declared", "declared and flushed", "unknown"} {
+			for name, stream := range map[string]quietWriter{
+				"one write": {size, size, false}, "all pieces": {size, 64 << 10, false}, "up to an error": {size, 64 << 10, true},
+			} {
+				t.Run(form+", "+name, func(t *testing.T) {
+					calls, log := newSentCalls(), &peers.Log{}
+					hs := way.Start(t, &gale.Server{Logger: log, Handler: func(ctx *gale.RequestCtx) {
+						calls.note(ctx)
+						switch form {
+						case "unknown":
+							ctx.SetBodyStream(stream, -1)
+						case "declared and flushed":
+							ctx.Response.Header.SetContentLength(size)
+							_ = ctx.Flush()
+							fallthrough
+						default:
+							ctx.SetBodyStream(stream, size)
+						}
+					}})
+					resp, err := hs.Client(major).Get(hs.URL("/"))
+					if err != nil {
+						t.Fatal("asking:", err)
+					}
+					if _, err := io.ReadFull(resp.Body, make([]byte, 1000)); err != nil {
+						t.Error("reading the first bytes:", err)
+					}
+					resp.Body.Close()
+					if got := calls.next(t); got.err == nil || got.sent >= size || strings.Contains(got.err.Error(), "shorter") {
+						t.Errorf("AfterSend was told %d bytes, %v; want fewer than %d and the error of the write", got.sent, got.err, size)
+					}
+					if strings.Contains(log.String(), "shorter") {
+						t.Errorf("the log says that the stream is too short: %s", log)
+					}
+				})
+			}
+		}
+	})
+}
