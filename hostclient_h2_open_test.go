@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/net/http2"
 
+	"github.com/galehttp/gale/internal/streamconn"
 	"github.com/galehttp/gale/tests/harness/await"
 	"github.com/galehttp/gale/tests/harness/peers"
 )
@@ -198,11 +199,11 @@ func TestOpenStreamScripted(t *testing.T) {
 				_, err := nc.Write(bytes.Repeat([]byte("x"), 1000))
 				failed <- err
 			}()
-			tun := nc.(*h2ClientTunnel)
+			sc, tun := streamconn.Of(nc)
 			await.Until(t, "a Write that waits", func() bool {
-				tun.s.hc.mu.Lock()
-				defer tun.s.hc.mu.Unlock()
-				return tun.waits
+				tun.Lock()
+				defer tun.Unlock()
+				return sc.Waits()
 			})
 			peers.Check(t, nc.Close())
 			if err := <-failed; !errors.Is(err, net.ErrClosed) {

@@ -107,18 +107,26 @@ func (r *h2Reader) await(p []byte) (n int) {
 	return 0 // see above
 }
 
-// consumed lets the server send n bytes more. It releases mu.
-func (r *h2Reader) consumed(n int) {
+// credit lets the server send n bytes more, under mu. It reports whether there is output for
+// that.
+func (r *h2Reader) credit(n int) bool {
 	s := r.s
 	hc := s.hc
-	mine := false
-	if s.st != nil {
-		hc.proto.Consumed(s.st, n)
-		if hc.proto.HasControl() {
-			hc.out = hc.proto.AppendControl(hc.out)
-			mine = hc.claim()
-		}
+	if s.st == nil {
+		return false
 	}
+	hc.proto.Consumed(s.st, n)
+	if !hc.proto.HasControl() {
+		return false
+	}
+	hc.out = hc.proto.AppendControl(hc.out)
+	return true
+}
+
+// consumed is credit with the writing of that output. It releases mu.
+func (r *h2Reader) consumed(n int) {
+	hc := r.s.hc
+	mine := r.credit(n) && hc.claim()
 	hc.mu.Unlock()
 	if mine {
 		hc.flush(h2Tries)

@@ -20,6 +20,7 @@ import (
 	"github.com/galehttp/gale/internal/clock"
 	"github.com/galehttp/gale/internal/h2"
 	"github.com/galehttp/gale/internal/race"
+	"github.com/galehttp/gale/internal/streamconn"
 	"github.com/galehttp/gale/tests/harness/await"
 	"github.com/galehttp/gale/tests/harness/gate"
 	"github.com/galehttp/gale/tests/harness/peers"
@@ -484,11 +485,11 @@ func TestTunnelDeadlines(t *testing.T) {
 			failed <- err
 		}()
 		c.Await(id, "data")
-		tun := tunnelOf(nc)
+		sc, tun := streamconn.Of(nc)
 		await.Until(t, "a Write that waits", func() bool {
-			tun.s.ss.mu.Lock()
-			defer tun.s.ss.mu.Unlock()
-			return tun.waits
+			tun.Lock()
+			defer tun.Unlock()
+			return sc.Waits()
 		})
 		nc.Close()
 		if err := <-failed; !errors.Is(err, net.ErrClosed) {
@@ -502,13 +503,6 @@ func TestTunnelDeadlines(t *testing.T) {
 	})
 }
 
-func tunnelOf(nc net.Conn) *h2Tunnel {
-	if t, ok := nc.(h2TunnelTLS); ok {
-		return t.h2Tunnel
-	}
-	return nc.(*h2Tunnel)
-}
-
 // TestTunnelLinger proves that a stream whose client doesn't end it is reset some time after
 // Close.
 func TestTunnelLinger(t *testing.T) {
@@ -518,7 +512,8 @@ func TestTunnelLinger(t *testing.T) {
 	nc := peers.GetTaken(t, taken)
 	nc.Close()
 	c.WantEnd(id, "data", 0)
-	tun := tunnelOf(nc)
+	_, stream := streamconn.Of(nc)
+	tun := stream.(*h2Tunnel)
 	tun.s.ss.mu.Lock()
 	tun.lingerDue = 1 // long ago
 	tun.s.ss.mu.Unlock()

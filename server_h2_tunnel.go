@@ -1,52 +1,31 @@
 package gale
 
 import (
-	"crypto/tls"
 	"errors"
 	"io"
 	"net"
-	"os"
 	"runtime/debug"
-	"sync"
-	"time"
 
 	"github.com/galehttp/gale/internal/clock"
 	"github.com/galehttp/gale/internal/h2"
 	"github.com/galehttp/gale/internal/head"
 	"github.com/galehttp/gale/internal/msg"
+	"github.com/galehttp/gale/internal/streamconn"
 )
 
-// h2Tunnel is the stream of an extended CONNECT that a handler has taken over, as a
-// connection (RFC 8441 section 5). The request and its context are over: the stream belongs
-// to the program, and no timeout of the server applies to it. It counts for MaxStreams
-// until Close.
+// h2Tunnel is the stream of an extended CONNECT that a handler has taken over, as the Stream of
+// a connection (RFC 8441 section 5). The request and its context are over: the stream belongs
+// to the program, and no timeout of the server applies to it. It counts for MaxStreams until
+// Close. Its lock is h2Session.mu.
 //
 // Bytes that arrive go where they go for other streams: to the reader that waits
-// (h2Stream.into), or to h2Stream.in. h2Session.mu guards the fields after writing.
+// (h2Stream.into), or to h2Stream.in.
 type h2Tunnel struct {
-	s *h2Stream
-
-	reading, writing sync.Mutex // held by the Read or Write that runs; before h2Session.mu
-
-	readBy, writeBy streamDeadline
-	waits           bool // a Write waits for room
-	closed          bool
-	resets          bool       // Close resets the stream
-	lingerDue       clock.Tick // after Close: when the client must have ended its side, 0 before
+	s         *h2Stream
+	lingerDue clock.Tick // after Close: when the client must have ended its side, 0 before
 }
 
-// h2TunnelTLS is a tunnel over TLS.
-type h2TunnelTLS struct{ *h2Tunnel }
-
-// ConnectionState returns the state of the connection's TLS.
-func (t h2TunnelTLS) ConnectionState() tls.ConnectionState {
-	return t.s.ss.nc.(interface{ ConnectionState() tls.ConnectionState }).ConnectionState()
-}
-
-var (
-	_ net.Conn = (*h2Tunnel)(nil)
-	_ net.Conn = h2TunnelTLS{}
-)
+var _ streamconn.Stream = (*h2Tunnel)(nil)
 
 var errTunnelStatus = errors.New("gale: an extended CONNECT is accepted with a 2xx status: the response has another one")
 
@@ -121,10 +100,7 @@ func (s *h2Stream) openTunnel(resp *Response, serves bool) (net.Conn, error) {
 	s.complete = true
 	s.time()
 	ss.wake()
-	if ss.isTLS {
-		return h2TunnelTLS{t}, nil
-	}
-	return t, nil
+	return streamconn.New(t, ss.nc), nil
 }
 
 // sendTunnelHead sends the head of a response that accepts an extended CONNECT, under mu. It
@@ -142,84 +118,60 @@ func (s *h2Stream) sendTunnelHead(resp *Response) {
 // its side. It is called under mu.
 func (s *h2Stream) lingers() bool { return s.tunnel != nil && s.tunnel.lingerDue != 0 }
 
-// LocalAddr and RemoteAddr are those of the connection of HTTP/2.
-func (t *h2Tunnel) LocalAddr() net.Addr  { return t.s.LocalAddr() }
-func (t *h2Tunnel) RemoteAddr() net.Addr { return t.s.RemoteAddr() }
+// Lock locks h2Session.mu.
+func (t *h2Tunnel) Lock() { t.s.ss.mu.Lock() }
 
-// Read returns DATA of the client, and lets it send as much again. It returns io.EOF after
-// END_STREAM, a *StreamResetError after a reset, ErrClientGone if the connection was lost, and
-// net.ErrClosed after Server.Close.
-func (t *h2Tunnel) Read(p []byte) (n int, err error) {
-	t.reading.Lock()
-	defer t.reading.Unlock()
+// Unlock unlocks it. What changes the output has woken the session.
+func (t *h2Tunnel) Unlock() { t.s.ss.mu.Unlock() }
+
+// Receive implements streamconn.Stream. After a reset the error is a *StreamResetError, after
+// the loss of the connection ErrClientGone, and after Server.Close net.ErrClosed.
+func (t *h2Tunnel) Receive(p []byte) (n int, err error) {
 	s := t.s
-	ss := s.ss
-	ss.mu.Lock()
-	defer ss.mu.Unlock()
-	for {
-		switch {
-		case t.closed:
-			return 0, net.ErrClosed
-		case t.readBy.late:
-			return 0, os.ErrDeadlineExceeded
-		case len(p) == 0:
-			return 0, nil
-		case s.unread():
-			n = s.in.take(p)
-			t.consumed(n)
-			return n, nil
-		case s.inErr == errH2End:
-			return 0, io.EOF
-		case s.inErr != nil:
-			return 0, s.inErr
-		}
+	switch {
+	case s.unread():
+		n = s.in.take(p)
+	case s.inErr == errH2End:
+		return 0, io.EOF
+	case s.inErr != nil:
+		return 0, s.inErr
+	default:
 		s.into = p
 		s.readers.Wait()
 		n = s.got
 		s.into, s.got = nil, 0
-		if n > 0 {
-			t.consumed(n)
-			return n, nil
+	}
+	if n > 0 && s.st != nil {
+		s.consumed(n)
+		if s.ss.proto.HasControl() {
+			s.ss.takeBuf()
+			s.ss.out = s.ss.proto.AppendControl(s.ss.out)
+			s.ss.wake()
 		}
 	}
+	return n, nil
 }
 
-// consumed lets the client send n bytes more, under mu.
-func (t *h2Tunnel) consumed(n int) {
+// SendErr implements streamconn.Stream. If the stream is reset or over, sendErr says so soon.
+func (t *h2Tunnel) SendErr() error {
 	s := t.s
-	if s.st == nil {
-		return
+	if s.sendErr == nil && (s.st.WasReset() || s.st.Ended()) {
+		return ErrClientGone
 	}
-	s.consumed(n)
-	if s.ss.proto.HasControl() {
-		s.ss.takeBuf()
-		s.ss.out = s.ss.proto.AppendControl(s.ss.out)
-		s.ss.wake()
-	}
+	return s.sendErr
 }
 
-// Write sends p as DATA, and waits while the client gives no room. After an error, n bytes
-// were sent.
-func (t *h2Tunnel) Write(p []byte) (n int, err error) {
-	t.writing.Lock()
-	defer t.writing.Unlock()
+// Send implements streamconn.Stream.
+func (t *h2Tunnel) Send(p []byte) (n int) {
 	s := t.s
 	ss := s.ss
 	ss.touch(p)
-	ss.mu.Lock()
-	defer ss.mu.Unlock()
 	defer ss.wake()
-	for {
-		switch {
-		case s.sendErr != nil:
-			return n, s.sendErr
-		case t.writeBy.late:
-			return n, os.ErrDeadlineExceeded
-		case n == len(p):
-			return n, nil
-		case ss.isFull():
-			t.wait(ss.roomCond())
-			continue
+	for n < len(p) {
+		if ss.isFull() {
+			ss.wake()
+			ss.roomCond().Wait()
+			return n
 		}
 		piece := ss.pieceOf(p[n:])
 		m := 0
@@ -228,79 +180,40 @@ func (t *h2Tunnel) Write(p []byte) (n int, err error) {
 		if n += m; m == len(piece) {
 			continue
 		}
-		if s.st.WasReset() || s.st.Ended() {
-			return n, ErrClientGone // sendErr will say so soon
+		if t.SendErr() != nil {
+			return n
 		}
 		if s.stall(m > 0); s.sendErr != nil {
-			continue
+			return n
 		}
 		ss.proto.Queue(s.st)
-		t.wait(&s.senders)
+		ss.wake()
+		s.senders.Wait()
 		s.stalled = 0
+		return n
 	}
+	return n
 }
 
-// wait waits for c before more is written, under mu.
-func (t *h2Tunnel) wait(c *sync.Cond) {
-	t.waits = true
-	t.s.ss.wake()
-	c.Wait()
-	t.waits = false
-}
-
-// CloseWrite ends the server's side of the stream, after what was written. The client may
-// still send.
-func (t *h2Tunnel) CloseWrite() error {
-	t.writing.Lock()
-	defer t.writing.Unlock()
-	s := t.s
-	s.ss.mu.Lock()
-	defer s.ss.mu.Unlock()
-	if s.sendErr != nil {
-		return s.sendErr
-	}
-	t.endOutput()
-	return nil
-}
-
-// endOutput sends END_STREAM, under mu.
-func (t *h2Tunnel) endOutput() {
+// EndOutput implements streamconn.Stream.
+func (t *h2Tunnel) EndOutput() {
 	s := t.s
 	s.sendErr = net.ErrClosed
 	s.ss.out, _ = s.ss.proto.AppendData(s.ss.out, s.st, nil, true)
 	s.ss.wake()
 }
 
-// SetLinger says how Close ends the stream: with 0 it resets the stream with CANCEL, and the
-// client may lose what was written. Any other value restores the default.
-func (t *h2Tunnel) SetLinger(seconds int) error {
-	mu := &t.s.ss.mu
-	mu.Lock()
-	defer mu.Unlock()
-	t.resets = seconds == 0
-	return nil
-}
-
-// Close ends the server's side of the stream, after what was written. If a Write is waiting,
-// it fails, and the stream is reset. The client then has h2LingerFor to end its side. If it
-// sends more, or doesn't end, the stream is reset with NO_ERROR.
-func (t *h2Tunnel) Close() error {
+// Close implements streamconn.Stream. The client has h2LingerFor to end its side. If it sends
+// more, or doesn't end, the stream is reset with NO_ERROR.
+func (t *h2Tunnel) Close(reset bool) {
 	s := t.s
 	ss := s.ss
-	ss.mu.Lock()
-	defer ss.mu.Unlock()
-	if t.closed {
-		return net.ErrClosed
-	}
-	t.closed = true
-	t.readBy.stop()
-	t.writeBy.stop()
 	switch {
-	case t.resets, t.waits:
+	case reset:
 		ss.proto.ResetStream(s.st, h2.Cancel)
 		s.sendErr = net.ErrClosed
 	case s.sendErr == nil:
-		t.endOutput()
+		t.EndOutput()
 	}
 	unread := s.unread()
 	s.in.drop()
@@ -308,13 +221,10 @@ func (t *h2Tunnel) Close() error {
 		t.end()
 	} else {
 		t.lingerDue = clock.Ticks().Add(h2LingerFor)
-		s.readers.Broadcast()
-		s.senders.Broadcast()
-		ss.tellRoom()
+		t.Wake()
 		s.time()
 	}
 	ss.wake()
-	return nil
 }
 
 // end ends a stream that the program has closed, under mu.
@@ -330,36 +240,9 @@ func (t *h2Tunnel) end() {
 	s.leave()
 }
 
-// SetDeadline sets the deadlines of Read and Write.
-func (t *h2Tunnel) SetDeadline(at time.Time) error {
-	return errors.Join(t.SetReadDeadline(at), t.SetWriteDeadline(at))
-}
-
-// SetReadDeadline sets when a Read, also one that waits, returns os.ErrDeadlineExceeded. A
-// later deadline allows to read on. The zero time means never.
-func (t *h2Tunnel) SetReadDeadline(at time.Time) error {
-	return t.setDeadline(&t.readBy, at, t.tellReaders)
-}
-
-// SetWriteDeadline is SetReadDeadline for Write.
-func (t *h2Tunnel) SetWriteDeadline(at time.Time) error {
-	return t.setDeadline(&t.writeBy, at, t.tellSenders)
-}
-
-func (t *h2Tunnel) setDeadline(d *streamDeadline, at time.Time, tell func()) error {
-	mu := &t.s.ss.mu
-	mu.Lock()
-	defer mu.Unlock()
-	if t.closed {
-		return net.ErrClosed
-	}
-	d.set(at, mu, tell)
-	return nil
-}
-
-func (t *h2Tunnel) tellReaders() { t.s.readers.Broadcast() }
-
-func (t *h2Tunnel) tellSenders() {
+// Wake implements streamconn.Stream.
+func (t *h2Tunnel) Wake() {
+	t.s.readers.Broadcast()
 	t.s.senders.Broadcast()
 	t.s.ss.tellRoom()
 }

@@ -42,6 +42,7 @@ var below = map[string][]string{
 	"static":            {"bytesconv", "pool", "clock", "compress"},
 	"tunnel":            {"h1", "msg"},
 	"sockopt":           {},
+	"streamconn":        {},
 	"shares":            {},
 	"engine":            {"bytesconv", "pool", "clock", "race", "sockopt"},
 	"pool/pooltest":     {"pool", "lifetime"},
