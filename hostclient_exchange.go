@@ -51,12 +51,12 @@ func (c *HostClient) roundTrip1(k *call, req *Request, resp *Response, rules *re
 		if c.Trace != nil {
 			c.traceConn(req, cc, time.Duration(clock.Ticks()-from))
 		}
-		retry, err = c.roundTripOn(k, cc, req, resp, rules)
-		if err == nil {
+		var got carryOutcome
+		switch got, err = c.roundTripOn(k, cc, req, resp, rules); got {
+		case carryDone:
 			return false, nil
-		}
-		if err != clientconn.ErrStale {
-			return retry, resp.failed(err)
+		case carryFailed, carryRetry:
+			return got == carryRetry, resp.failed(err)
 		}
 		cc, err = c.replace(k, cc)
 	}
@@ -77,9 +77,8 @@ func (resp *Response) failed(err error) error {
 	return err
 }
 
-// roundTripOn is roundTrip over the connection cc. It gives cc back unless the
-// error is clientconn.ErrStale.
-func (c *HostClient) roundTripOn(k *call, cc *clientConn, req *Request, resp *Response, rules *readRules) (retry bool, err error) {
+// roundTripOn is roundTrip over the connection cc. It gives cc back, unless it is stale.
+func (c *HostClient) roundTripOn(k *call, cc *clientConn, req *Request, resp *Response, rules *readRules) (carryOutcome, error) {
 	k.reused, k.upstream = cc.served > 0, cc.upstream
 	lastOne := c.MaxConnDuration > 0 && clock.Ticks()-cc.created > clock.Tick(c.MaxConnDuration)
 	// A Connection field of the request is not replaced for that.
@@ -110,23 +109,23 @@ func (c *HostClient) roundTripOn(k *call, cc *clientConn, req *Request, resp *Re
 	if err == nil && rules.stream {
 		returned = true
 		resp.bodyStream = c.newResponseStream(k, cc, resp, rules.length, keep, unwatch)
-		return false, nil
+		return carryDone, nil
 	}
 	if unwatch != nil && !unwatch() {
 		keep = false
 	}
 	returned = true
 	if err == clientconn.ErrStale {
-		return false, err
+		return carryStale, nil
 	}
 	if err == nil && keep {
 		cc.served++
 		c.release(cc)
-		return false, nil
+		return carryDone, nil
 	}
 	c.discard(cc)
 	c.touch()
-	return err != nil && err != ErrBodyTooLarge, err
+	return carryOf(err), err
 }
 
 // traceConn calls the trace function for a request that has a connection. If it

@@ -304,13 +304,6 @@ func (hc *sharedConn) lossOf(err error) error {
 	return err
 }
 
-// endedBy returns why the connection has ended, or takes no calls.
-func (hc *sharedConn) endedBy() error {
-	hc.mu.Lock()
-	defer hc.mu.Unlock()
-	return hc.lossOf(hc.cause)
-}
-
 // maybeEnd begins the end of a connection that takes no more calls and has none, under mu.
 func (hc *sharedConn) maybeEnd() {
 	if hc.retired && !hc.ending && !hc.over && hc.proto.Streams() == 0 {

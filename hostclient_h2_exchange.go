@@ -2,7 +2,6 @@ package gale
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"time"
 
@@ -61,8 +60,12 @@ func (c *HostClient) roundTripAny(k *call, req *Request, resp *Response, rules *
 		if c.Trace != nil {
 			c.Trace.gotH2Conn(req, hc, time.Duration(clock.Ticks()-from))
 		}
-		if retry, err = c.roundTripOver(k, hc, req, resp, rules, &out); err != errH2Full {
-			return retry, err
+		var got carryOutcome
+		switch got, err = c.roundTripOver(k, hc, req, resp, rules, &out); got {
+		case carryDone:
+			return false, nil
+		case carryFailed, carryRetry:
+			return got == carryRetry, resp.failed(err)
 		}
 		if err := k.mustEnd(); err != nil {
 			k.unread = out.streams()
@@ -71,39 +74,29 @@ func (c *HostClient) roundTripAny(k *call, req *Request, resp *Response, rules *
 	}
 }
 
-// errH2Full says that a connection took no stream, and that nothing was done. errH2Useless says
-// so of one that has never taken a stream, and never will.
-var (
-	errH2Full    = errors.New("gale: the connection opens no more streams")
-	errH2Useless = errors.New("gale: the connection opens no streams")
-)
-
 // roundTripOver is roundTrip over a connection of HTTP/2, also for OpenStream.
-func (c *HostClient) roundTripOver(k *call, hc *sharedConn, req *Request, resp *Response, rules *readRules, out *h2Outgoing) (retry bool, err error) {
+func (c *HostClient) roundTripOver(k *call, hc *sharedConn, req *Request, resp *Response, rules *readRules, out *h2Outgoing) (carryOutcome, error) {
 	k.upstream = hc.cc.upstream
 	if k.opens {
 		if err := hc.awaitSettings(k); err != nil {
-			return false, resp.failed(err)
+			return carryFailed, err
 		}
 	}
 	s := h2Calls.Get().(*h2Call)
 	expects := !k.opens && c.awaitsContinue(req)
-	if err = s.begin(k, hc, req, resp, rules, out, expects); err != nil {
+	got, err := s.begin(k, hc, req, resp, rules, out, expects)
+	if got != carryDone {
 		c.passOn(k)
 		s.sender = nil
 		s.reader = nil
 		s.release()
-		if err == errH2Full {
-			return false, err
-		}
-		if err == errH2Useless { // counts as an attempt, so that their number is limited
+		switch {
+		case got == carryRetry: // counts as an attempt, so that their number is limited
 			k.sent, k.reused, k.verdict, k.unread = false, false, verdictUnprocessed, out.streams()
-			return true, resp.failed(hc.endedBy())
-		}
-		if out.streams() {
+		case got == carryFailed && out.streams():
 			_ = req.closeStream(err)
 		}
-		return false, resp.failed(err)
+		return got, err
 	}
 	returned := false
 	defer func() {
@@ -119,7 +112,8 @@ func (c *HostClient) roundTripOver(k *call, hc *sharedConn, req *Request, resp *
 	bits := s.bits.Load()
 	if bits&h2Done != 0 && s.err != nil && (s.reader == nil || bits&h2HeadCame == 0 || err != nil) {
 		returned = true
-		return c.endFailed(k, s, req, resp, out)
+		err = c.endFailed(k, s, req, out)
+		return carryOf(err), err
 	}
 	if out.streams() && s.sender == nil { // a final response came instead of a 100
 		_ = req.closeStream(nil)
@@ -131,22 +125,22 @@ func (c *HostClient) roundTripOver(k *call, hc *sharedConn, req *Request, resp *
 			s.stream(k, resp)
 		}
 		returned = true
-		return false, nil
+		return carryDone, nil
 	}
 	s.interruptSender()
 	returned = true
 	s.release()
-	return false, nil
+	return carryDone, nil
 }
 
-// endFailed ends an exchange without a response.
-func (c *HostClient) endFailed(k *call, s *h2Call, req *Request, resp *Response, out *h2Outgoing) (retry bool, _ error) {
+// endFailed ends an exchange without a response, and returns its error.
+func (c *HostClient) endFailed(k *call, s *h2Call, req *Request, out *h2Outgoing) error {
 	s.interruptSender()                         // it may use the header of req
 	k.unread = out.streams() && s.sender == nil // the request has the stream still
 	err := k.failedH2(s, req, c.HTTP2)
 	s.reader = nil
 	s.release()
-	return err != ErrBodyTooLarge, resp.failed(err)
+	return err
 }
 
 func (s *h2Call) interruptSender() {
@@ -156,8 +150,9 @@ func (s *h2Call) interruptSender() {
 }
 
 // begin opens a stream and sends the request, or as much of it as the server gives room for.
-// Its error is errH2Full, errH2Useless, or says why the request can't be sent.
-func (s *h2Call) begin(k *call, hc *sharedConn, req *Request, resp *Response, rules *readRules, out *h2Outgoing, expects bool) error {
+// Its outcome is carryDone if the stream is open, carryFailed if the request can't be sent, and
+// carryRetry if the connection has never taken a stream, and never will.
+func (s *h2Call) begin(k *call, hc *sharedConn, req *Request, resp *Response, rules *readRules, out *h2Outgoing, expects bool) (carryOutcome, error) {
 	c := hc.c
 	s.hc = hc
 	s.limit, s.skip, s.tells = rules.limit, rules.skip, k.ctx != nil
@@ -187,12 +182,12 @@ func (s *h2Call) begin(k *call, hc *sharedConn, req *Request, resp *Response, ru
 	}
 	hc.mu.Lock()
 	if hc.over || hc.retired || hc.ending || len(hc.out) >= maxH2Backlog {
-		err := errH2Full
-		if hc.proto.Last() == 0 {
-			err = errH2Useless
-		}
+		useless, loss := hc.proto.Last() == 0, hc.lossOf(hc.cause)
 		hc.mu.Unlock()
-		return err
+		if useless {
+			return carryRetry, loss
+		}
+		return carryFull, nil
 	}
 	end := len(out.body) == 0 && !out.streams() && !out.trails && !k.opens
 	from := hc.taken + uint64(len(hc.out))
@@ -208,13 +203,13 @@ func (s *h2Call) begin(k *call, hc *sharedConn, req *Request, resp *Response, ru
 	if err != nil {
 		hc.setRoom()
 		hc.mu.Unlock()
-		if err == h2.ErrStreamLimit || err == h2.ErrNoMoreStreams {
-			return errH2Full
+		switch err {
+		case h2.ErrStreamLimit, h2.ErrNoMoreStreams:
+			return carryFull, nil
+		case ErrNoExtendedConnect:
+			return carryFailed, err
 		}
-		if err == ErrNoExtendedConnect {
-			return err
-		}
-		return fmt.Errorf("gale: the request can't be sent over HTTP/2: %w", err)
+		return carryFailed, fmt.Errorf("gale: the request can't be sent over HTTP/2: %w", err)
 	}
 	s.from = from
 	s.st.Owner = s
@@ -244,7 +239,7 @@ func (s *h2Call) begin(k *call, hc *sharedConn, req *Request, resp *Response, ru
 		}
 		hc.flush(how)
 	}
-	return nil
+	return carryDone, nil
 }
 
 // beginBody begins to send a body in memory, under mu.
