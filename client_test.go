@@ -76,7 +76,7 @@ func TestHostClientHandsOverAlive(t *testing.T) {
 	}()
 	c := &HostClient{Addr: ln.Addr().String(), MaxConns: 1, MaxConnWaitTimeout: time.Minute}
 	k := newCall(context.Background(), 0)
-	first, err := c.acquire(&k)
+	first, err := c.cleanConn(&k)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +86,7 @@ func TestHostClientHandsOverAlive(t *testing.T) {
 	handed := make(chan *clientConn)
 	go func() {
 		k := newCall(context.Background(), 0)
-		cc, err := c.acquire(&k)
+		cc, err := c.cleanConn(&k)
 		if err != nil {
 			t.Error(err)
 		}

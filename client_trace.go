@@ -39,15 +39,9 @@ type ClientTrace struct {
 	Done func(req *Request, resp *Response, attempts int, err error)
 }
 
-func (t *ClientTrace) gotConn(req *Request, cc *clientConn, wait time.Duration) {
+func (t *ClientTrace) gotConn(req *Request, w wire, wait time.Duration) {
 	if t != nil && t.GotConn != nil {
-		t.GotConn(req, cc.Conn(), cc.served > 0, wait)
-	}
-}
-
-func (t *ClientTrace) gotH2Conn(req *Request, hc *sharedConn, wait time.Duration) {
-	if t != nil && t.GotConn != nil {
-		t.GotConn(req, hc.Conn(), hc.streams() > 0, wait)
+		t.GotConn(req, w.Conn(), w.wasUsed(), wait)
 	}
 }
 

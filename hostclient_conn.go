@@ -35,6 +35,8 @@ func newClientConn(nc net.Conn, upstream string) *clientConn {
 // Conn returns the connection itself.
 func (cc *clientConn) Conn() net.Conn { return cc.conn.NetConn() }
 
+func (cc *clientConn) wasUsed() bool { return cc.served > 0 }
+
 // CreatedTime returns the time when the connection was made.
 func (cc *clientConn) CreatedTime() time.Time { return cc.created.Time() }
 

@@ -50,8 +50,9 @@ func (a *addrList) count(list string) int {
 }
 
 // dialReserved makes a connection for which a place in the pool is reserved. If
-// that fails, or the call ends before, the place is given back.
-func (c *HostClient) dialReserved(k *call) (*clientConn, error) {
+// that fails, or the call ends before, the place is given back. A stream of a connection of
+// HTTP/2 is promised to the call.
+func (c *HostClient) dialReserved(k *call) (wire, error) {
 	c.pool.count(&c.pool.stats.Dials)
 	if c.Addr == "" && c.Dial == nil && c.DialTimeout == nil && c.DialContext == nil {
 		c.unreserve()
@@ -67,11 +68,13 @@ func (c *HostClient) dialReserved(k *call) (*clientConn, error) {
 	} else {
 		cc, err = c.dialApart(*k, addr)
 	}
-	if err == nil && cc.isH2 {
-		c.adoptH2(k, cc)
-		return nil, errSpeaksH2
+	switch {
+	case err != nil:
+		return nil, err
+	case cc.isH2:
+		return c.adoptH2(k, cc), nil
 	}
-	return cc, err
+	return cc, nil
 }
 
 // connectReserved is connect that gives the place back if there is no connection.

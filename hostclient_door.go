@@ -34,12 +34,7 @@ func init() {
 		h.(*ResponseHeader).setLength(n)
 	}
 	door.MayHTTP2 = func(client any) bool {
-		c := client.(*HostClient)
-		p := hostProto(c.h2.proto.Load())
-		if p == protoNew {
-			p = c.learn()
-		}
-		return p != protoHTTP1
+		return client.(*HostClient).speaks() != protoHTTP1
 	}
 	door.DoHTTP2 = func(ctx context.Context, client, req, resp any) error {
 		k := newCall(ctx, 0)
@@ -63,16 +58,6 @@ func (c *HostClient) dialOffering(k *call, addr string) (net.Conn, error) {
 	ctx, cancel := k.context(c.MaxDialDuration)
 	defer cancel()
 	return c.dialALPN(ctx, c.network(), addr, c.alpn(k).names(own))
-}
-
-// notOver1 ends an attempt for which only HTTP/2 may be used, because the server speaks
-// HTTP/1.1. It gives back cc, the connection that has shown it, or nil.
-func (c *HostClient) notOver1(k *call, req *Request, resp *Response, cc *clientConn) (retry bool, err error) {
-	if cc != nil {
-		c.release(cc)
-	}
-	k.unread = req.hasStream()
-	return false, resp.failed(door.ErrHTTP1)
 }
 
 // sectionOf returns the trailer section of a stream.

@@ -31,34 +31,33 @@ func (c *HostClient) roundTrip(k *call, req *Request, resp *Response) (retry boo
 	}
 	k.quick = c.isQuick(req)
 	rules := c.readRules(req, resp)
-	if k.http2 || c.h2.proto.Load() != uint32(protoHTTP1) {
-		return c.roundTripAny(k, req, resp, &rules, from)
+	var out h2Outgoing
+	if err := c.chooseProto(k, req, &out); err != nil {
+		return false, resp.failed(err)
 	}
-	cc, err := c.acquire(k)
-	return c.roundTrip1(k, req, resp, &rules, from, cc, err)
-}
-
-// roundTrip1 is roundTrip over HTTP/1.1, when the first connection to use is cc, or err the
-// reason why there is none.
-func (c *HostClient) roundTrip1(k *call, req *Request, resp *Response, rules *readRules, from clock.Tick, cc *clientConn, err error) (retry bool, _ error) {
+	defer c.passOn(k) // on each way out before the stream is open
+	w, err := c.acquire(k)
 	for {
 		if err != nil {
-			if err == errSpeaksH2 {
-				return c.roundTripAny(k, req, resp, rules, from)
-			}
+			k.unread = out.streams()
 			return false, resp.failed(err)
 		}
 		if c.Trace != nil {
-			c.traceConn(req, cc, time.Duration(clock.Ticks()-from))
+			c.traceConn(req, w, time.Duration(clock.Ticks()-from))
 		}
 		var got carryOutcome
-		switch got, err = c.roundTripOn(k, cc, req, resp, rules); got {
+		switch got, err = c.carry(w, k, req, resp, &rules, &out); got {
 		case carryDone:
 			return false, nil
 		case carryFailed, carryRetry:
 			return got == carryRetry, resp.failed(err)
+		case carryStale:
+			w, err = c.replace(k, w.(*clientConn))
+		case carryFull:
+			if err = k.mustEnd(); err == nil {
+				w, err = c.acquire(k)
+			}
 		}
-		cc, err = c.replace(k, cc)
 	}
 }
 
@@ -77,8 +76,8 @@ func (resp *Response) failed(err error) error {
 	return err
 }
 
-// roundTripOn is roundTrip over the connection cc. It gives cc back, unless it is stale.
-func (c *HostClient) roundTripOn(k *call, cc *clientConn, req *Request, resp *Response, rules *readRules) (carryOutcome, error) {
+// carryHTTP1 is carry over a connection of HTTP/1.1.
+func (c *HostClient) carryHTTP1(cc *clientConn, k *call, req *Request, resp *Response, rules *readRules) (carryOutcome, error) {
 	k.reused, k.upstream = cc.served > 0, cc.upstream
 	lastOne := c.MaxConnDuration > 0 && clock.Ticks()-cc.created > clock.Tick(c.MaxConnDuration)
 	// A Connection field of the request is not replaced for that.
@@ -129,15 +128,15 @@ func (c *HostClient) roundTripOn(k *call, cc *clientConn, req *Request, resp *Re
 }
 
 // traceConn calls the trace function for a request that has a connection. If it
-// panics, cc is closed.
-func (c *HostClient) traceConn(req *Request, cc *clientConn, wait time.Duration) {
+// panics, a connection that no other call uses is closed.
+func (c *HostClient) traceConn(req *Request, w wire, wait time.Duration) {
 	returned := false
 	defer func() {
-		if !returned {
+		if cc, own := w.(*clientConn); own && !returned {
 			c.discard(cc)
 		}
 	}()
-	c.Trace.gotConn(req, cc, wait)
+	c.Trace.gotConn(req, w, wait)
 	returned = true
 }
 

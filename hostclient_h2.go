@@ -388,6 +388,8 @@ func (hc *sharedConn) streams() int {
 	return int(hc.proto.Last()+1) / 2
 }
 
+func (hc *sharedConn) wasUsed() bool { return hc.streams() > 0 }
+
 // reuses returns how many streams were opened after the first one.
 func (hc *sharedConn) reuses() uint64 { return uint64(max(hc.streams()-1, 0)) }
 

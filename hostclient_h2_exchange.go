@@ -3,81 +3,53 @@ package gale
 import (
 	"bytes"
 	"fmt"
-	"time"
 
 	"github.com/galehttp/gale/internal/clock"
 	"github.com/galehttp/gale/internal/door"
 	"github.com/galehttp/gale/internal/h2"
 )
 
-// roundTripAny is roundTrip for a host that speaks HTTP/2, or may do so.
-func (c *HostClient) roundTripAny(k *call, req *Request, resp *Response, rules *readRules, from clock.Tick) (retry bool, err error) {
-	defer c.passOn(k) // on each way out before the stream is open
-	p := hostProto(c.h2.proto.Load())
-	if p == protoNew {
-		p = c.learn()
-	}
+// chooseProto decides which protocol can carry req, as far as that is known. If it may be HTTP/2,
+// it prepares out.
+func (c *HostClient) chooseProto(k *call, req *Request, out *h2Outgoing) error {
+	p := c.speaks()
 	k.http1 = k.http1 || needsHTTP1(req)
-	if k.http1 && c.HTTP2 == HTTP2Only {
-		return false, resp.failed(errH2Upgrade)
+	switch {
+	case p == protoHTTP1:
+		return nil
+	case k.http1 && c.HTTP2 == HTTP2Only:
+		return errH2Upgrade
+	case k.http1:
+		return nil
 	}
-	if k.http1 {
-		c.passOn(k) // the connection that it has dialed can't be used
-	}
-	if p == protoHTTP1 && k.promised == nil || k.http1 {
-		if k.http2 {
-			return c.notOver1(k, req, resp, nil)
-		}
-		cc, err := c.acquire(k)
-		return c.roundTrip1(k, req, resp, rules, from, cc, err)
-	}
-	var out h2Outgoing
-	if k.opens {
-		rules.stream, rules.skip, resp.SkipBody = true, false, false
+	return req.prepareHTTP2(k, out)
+}
+
+// prepareHTTP2 prepares req and out for HTTP/2, unless that was done.
+func (req *Request) prepareHTTP2(k *call, out *h2Outgoing) (err error) {
+	switch {
+	case out.ready:
+		return nil
+	case k.opens:
 		err = req.prepareHeader()
-	} else {
-		out, err = req.outgoing()
+	default:
+		*out, err = req.outgoing()
 	}
 	if err != nil {
 		req.dropStream(err)
-		return false, resp.failed(err)
 	}
-	for {
-		hc, cc, err := c.acquireH2(k)
-		if err != nil {
-			k.unread = out.streams()
-			return false, resp.failed(err)
-		}
-		if hc == nil {
-			if k.http2 {
-				return c.notOver1(k, req, resp, cc)
-			}
-			if cc == nil {
-				cc, err = c.acquire(k)
-			}
-			return c.roundTrip1(k, req, resp, rules, from, cc, err)
-		}
-		if c.Trace != nil {
-			c.Trace.gotH2Conn(req, hc, time.Duration(clock.Ticks()-from))
-		}
-		var got carryOutcome
-		switch got, err = c.roundTripOver(k, hc, req, resp, rules, &out); got {
-		case carryDone:
-			return false, nil
-		case carryFailed, carryRetry:
-			return got == carryRetry, resp.failed(err)
-		}
-		if err := k.mustEnd(); err != nil {
-			k.unread = out.streams()
-			return false, resp.failed(err)
-		}
-	}
+	out.ready = true
+	return err
 }
 
-// roundTripOver is roundTrip over a connection of HTTP/2, also for OpenStream.
-func (c *HostClient) roundTripOver(k *call, hc *sharedConn, req *Request, resp *Response, rules *readRules, out *h2Outgoing) (carryOutcome, error) {
+// carryHTTP2 is carry over a connection of HTTP/2, also for OpenStream.
+func (c *HostClient) carryHTTP2(hc *sharedConn, k *call, req *Request, resp *Response, rules *readRules, out *h2Outgoing) (carryOutcome, error) {
+	if err := req.prepareHTTP2(k, out); err != nil {
+		return carryFailed, err
+	}
 	k.upstream = hc.cc.upstream
 	if k.opens {
+		rules.stream, rules.skip, resp.SkipBody = true, false, false
 		if err := hc.awaitSettings(k); err != nil {
 			return carryFailed, err
 		}

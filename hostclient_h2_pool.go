@@ -52,6 +52,14 @@ func (c *HostClient) offersHTTP2() bool {
 	return false
 }
 
+// speaks returns which protocol the host speaks, as far as that is known.
+func (c *HostClient) speaks() hostProto {
+	if p := hostProto(c.h2.proto.Load()); p != protoNew {
+		return p
+	}
+	return c.learn()
+}
+
 // learn decides, at the first call, what can be known of the host's protocol.
 func (c *HostClient) learn() hostProto {
 	p := protoHTTP1
@@ -163,27 +171,26 @@ func (a alpnChoice) names(own []string) []string {
 	return own
 }
 
-// acquireH2 returns a connection of HTTP/2 with room for a stream, at least a moment ago; or for
-// sure, if it is k.promised. If the host has turned out to speak HTTP/1.1, it returns neither
-// that nor an error, but cc if the call has just dialed it.
-func (c *HostClient) acquireH2(k *call) (hc *sharedConn, cc *clientConn, err error) {
-	if k.promised != nil {
-		return k.promisedConn(), nil, nil
-	}
+// acquireHTTP2 is acquire for a host that speaks HTTP/2, or may do so. A connection of HTTP/2 has
+// room for a stream, at least a moment ago; or for sure, if it is k.promised. If the host has
+// turned out to speak HTTP/1.1, it returns no connection and no error, or one that the call has
+// just dialed.
+func (c *HostClient) acquireHTTP2(k *call) (wire, error) {
 	if hc := c.h2.first.Load(); hc != nil && c.h2.waiting.Load() == 0 && hc.room.Load() > 0 && !c.isOld(hc) {
-		return hc, nil, nil
+		return hc, nil
 	}
 	got, w := c.reserveH2(k)
 	if w != nil {
 		got = c.await(k, w)
 	}
-	if got.dial {
-		return c.dialH2(k)
+	switch {
+	case got.dial:
+		return c.dialForAll(k)
+	case got.hc == nil:
+		return nil, got.err
 	}
-	if got.hc != nil {
-		k.promised = got.hc
-	}
-	return got.hc, nil, got.err
+	k.promised = got.hc
+	return got.hc, nil
 }
 
 // isOld retires a connection that was used for MaxConnDuration, and reports whether it did.
@@ -196,7 +203,7 @@ func (c *HostClient) isOld(hc *sharedConn) bool {
 }
 
 // reserveH2 returns a connection with a promised stream, the right to make one, or a place in
-// the line. If it returns none of them, the host speaks HTTP/1.1.
+// the line.
 func (c *HostClient) reserveH2(k *call) (got room, w *connWaiter) {
 	p, x := &c.pool, &c.h2
 	p.mu.Lock()
@@ -217,13 +224,13 @@ func (c *HostClient) reserveH2(k *call) (got room, w *connWaiter) {
 	return room{}, c.wait(k, &x.line)
 }
 
-// findHTTP2 finds room for a call that needs HTTP/2; room{} says that the host speaks HTTP/1.1.
+// findHTTP2 finds room for a call that needs HTTP/2, unless the host speaks HTTP/1.1.
 // While a call is dialing, others that find no stream wait for the result. The caller holds
 // the pool's lock, and counts the call in waiting as long as a stream is promised to it.
 func (c *HostClient) findHTTP2() (got room, ok bool) {
 	p, x := &c.pool, &c.h2
 	if hostProto(x.proto.Load()) == protoHTTP1 {
-		return room{}, true
+		return room{other: true}, true
 	}
 	if hc := x.choose(c); hc != nil {
 		hc.promised++
@@ -278,38 +285,28 @@ func (x *h2Conns) choose(c *HostClient) *sharedConn {
 // room. The caller holds the pool's lock.
 func (x *h2Conns) waitsForDial(line *waiterList) bool { return x.dialing && line == &x.line }
 
-// promisedConn returns the connection on which a stream is promised to the call, or nil.
-func (k *call) promisedConn() *sharedConn {
-	hc, _ := k.promised.(*sharedConn)
-	return hc
-}
-
 // passOn is called when a call has opened the stream that was promised to it, or won't open
 // it. It does nothing if none was.
 func (c *HostClient) passOn(k *call) {
 	if k.promised != nil {
-		got := room{hc: k.promisedConn()}
+		got := room{hc: k.promised.(*sharedConn)}
 		k.promised = nil
 		c.returnRoom(got)
 	}
 }
 
-// dialH2 makes a connection, for which a place is reserved, and gives the calls that wait for
-// it room, or its error.
-func (c *HostClient) dialH2(k *call) (hc *sharedConn, cc *clientConn, err error) {
+// dialForAll is dialReserved for which other calls wait. It gives them room, or its error.
+func (c *HostClient) dialForAll(k *call) (w wire, err error) {
 	err = errNoConn // in case the user's function ends the goroutine
 	defer func() {
-		c.dialedH2(k, err)
+		c.dialedForAll(k, err)
 	}()
-	if cc, err = c.dialReserved(k); err == errSpeaksH2 {
-		err = nil
-	}
-	return k.promisedConn(), cc, err
+	return c.dialReserved(k)
 }
 
-// dialedH2 ends the dial that others wait for. err is why there is no connection, unless the
+// dialedForAll ends the dial that others wait for. err is why there is no connection, unless the
 // reason is not the host's.
-func (c *HostClient) dialedH2(k *call, err error) {
+func (c *HostClient) dialedForAll(k *call, err error) {
 	p, x := &c.pool, &c.h2
 	shared := false // the error is that of the others, too
 	defer func() {
@@ -343,10 +340,6 @@ func (c *HostClient) serveAfterDial() {
 	}
 }
 
-// errSpeaksH2 says that the connection that was dialed is of HTTP/2. A stream of it is promised
-// to the call.
-var errSpeaksH2 = errors.New("gale: the connection speaks HTTP/2")
-
 // adoptH2 makes cc, whose place is reserved, one of the connections of HTTP/2. If k isn't nil, a
 // stream is promised to it.
 func (c *HostClient) adoptH2(k *call, cc *clientConn) *sharedConn {
@@ -371,7 +364,7 @@ func (c *HostClient) adoptH2(k *call, cc *clientConn) *sharedConn {
 	for w := p.line.first; w != nil; {
 		next := w.next
 		if w.any {
-			c.serve(w, room{err: errSpeaksH2})
+			c.serve(w, room{other: true})
 		}
 		w = next
 	}

@@ -17,6 +17,7 @@ type h2Outgoing struct {
 	writer StreamWriter // the body, or nil
 	length int64        // of a stream, or msg.LenChunked
 	trails bool         // a trailer section follows the body
+	ready  bool         // the request was prepared
 }
 
 func (o *h2Outgoing) streams() bool { return o.stream != nil || o.writer != nil }

@@ -13,13 +13,13 @@ import (
 // room: who makes room, or doesn't use the room that was given to it, calls serveLines after
 // that, on each way out.
 
-// room is what the pool gives to a call: one of cc, hc and dial, or an error. None of them
-// tells a call of HTTP/2 that the host speaks HTTP/1.1.
+// room is what the pool gives to a call: one of cc, hc, dial and other, or an error.
 type room struct {
 	cc    *clientConn // a connection of HTTP/1.1
 	hc    *sharedConn // a stream can be opened on it, and is counted in its promised
 	dial  bool        // the right to make a connection, whose place is counted in connPool.open
 	leads bool        // with dial: calls in the line of HTTP/2 wait for the result
+	other bool        // nothing: the host has turned out to speak the other protocol
 	err   error
 }
 

@@ -125,15 +125,36 @@ func (r *connRing) popBack() *clientConn {
 	return cc
 }
 
-// acquire returns a connection: an idle one that is still good, a new one, or
-// the next that becomes free.
-func (c *HostClient) acquire(k *call) (*clientConn, error) {
+// acquire returns a connection that can carry a request of k. The error is door.ErrHTTP1 if only
+// HTTP/2 may be used, and the host doesn't speak it.
+func (c *HostClient) acquire(k *call) (w wire, err error) {
+	for w == nil && err == nil { // until the host's protocol is known, and stays the same
+		switch {
+		case !k.http1 && c.speaks() != protoHTTP1:
+			w, err = c.acquireHTTP2(k)
+		case k.http2:
+			return nil, door.ErrHTTP1
+		default:
+			w, err = c.acquireHTTP1(k)
+		}
+	}
+	if cc, ok := w.(*clientConn); ok && k.http2 { // it has shown that the host speaks HTTP/1.1
+		c.release(cc)
+		return nil, door.ErrHTTP1
+	}
+	return w, err
+}
+
+// acquireHTTP1 is acquire for a host that speaks HTTP/1.1, or for a call that needs it: an idle
+// connection that is still good, a new one, or the next that becomes free. If the host has turned
+// out to speak HTTP/2, it returns no connection and no error, or one that the call has just dialed.
+func (c *HostClient) acquireHTTP1(k *call) (wire, error) {
 	got, w := c.reserve(k)
 	if w != nil {
 		got = c.await(k, w)
 	}
 	switch {
-	case got.err != nil:
+	case got.err != nil, got.other:
 		return nil, got.err
 	case got.dial:
 		return c.dialReserved(k)
@@ -145,7 +166,7 @@ func (c *HostClient) acquire(k *call) (*clientConn, error) {
 
 // replace closes an unusable connection and returns another one in its place. The
 // place stays reserved, so no other request can take it meanwhile.
-func (c *HostClient) replace(k *call, cc *clientConn) (*clientConn, error) {
+func (c *HostClient) replace(k *call, cc *clientConn) (wire, error) {
 	for {
 		next := c.closeInPlace(cc)
 		if next == nil {
@@ -197,7 +218,7 @@ func (c *HostClient) reserve(k *call) (got room, w *connWaiter) {
 	switch {
 	case ok:
 	case !k.http1 && !k.raw && hostProto(x.proto.Load()) == protoHTTP2: // as of a moment ago
-		got.err = errSpeaksH2
+		got.other = true
 	case c.MaxConnWaitTimeout <= 0:
 		got.err = ErrNoFreeConns
 	default:
@@ -400,11 +421,13 @@ func (c *HostClient) AcquireConn(reqTimeout time.Duration, connectionClose bool)
 	return c.cleanConn(&k)
 }
 
-// cleanConn is acquire of a connection without deadlines.
+// cleanConn is acquireHTTP1 of a connection without deadlines, for a call that needs HTTP/1.1.
 func (c *HostClient) cleanConn(k *call) (cc *clientConn, err error) {
-	if cc, err = c.acquire(k); err != nil {
+	w, err := c.acquireHTTP1(k)
+	if err != nil {
 		return nil, err
 	}
+	cc = w.(*clientConn)
 	if cc.conn.HasDeadlines() {
 		if err = cc.clearDeadlines(); err != nil {
 			c.discard(cc)

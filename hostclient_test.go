@@ -72,6 +72,24 @@ func TestClientTLS(t *testing.T) {
 	}
 }
 
+// TestForwardedUpgrade proves that a request with Upgrade goes to a proxy over HTTP/1.1, which is all
+// that such a client speaks to it, whatever HTTP2 says and whether it is the first request or not.
+func TestForwardedUpgrade(t *testing.T) {
+	s := peers.StartScript(t, peers.Answering(peers.OkAnswer("good")))
+	for _, mode := range []HTTP2Mode{HTTP2Auto, HTTP2Only} {
+		c := &HostClient{Addr: s.Addr(), HTTP2: mode, forward: true}
+		for i := range 2 {
+			req, resp := &Request{}, &Response{}
+			req.SetRequestURI("http://a.test/")
+			req.Header.Set("Upgrade", "x")
+			if err := c.Do(req, resp); err != nil || string(resp.Body()) != "good" {
+				t.Errorf("HTTP2 %v, request %d: %v, %q", mode, i, err, resp.Body())
+			}
+		}
+		c.CloseIdleConnections()
+	}
+}
+
 // TestPoolLimit proves that MaxConns is obeyed, that it can be changed, and that callers
 // get its error whether they may wait or not.
 func TestPoolLimit(t *testing.T) {

@@ -1,5 +1,20 @@
 package gale
 
+import "net"
+
+// wire is a connection to the host, of any protocol.
+type wire interface {
+	// Conn returns the connection itself.
+	Conn() net.Conn
+	// wasUsed reports whether it has carried requests before.
+	wasUsed() bool
+}
+
+var (
+	_ wire = (*clientConn)(nil)
+	_ wire = (*sharedConn)(nil)
+)
+
 // carryOutcome says what has become of a request that was given to a connection. An error stands
 // beside it, not in its place.
 type carryOutcome uint8
@@ -18,6 +33,18 @@ const (
 	// in the pool. There is no error.
 	carryFull
 )
+
+// carry sends req over w and reads the response. It gives w back, unless it is stale. out is req
+// for HTTP/2, if it was prepared for that.
+//
+// It isn't a method of wire, because a call of a method of an interface would put k and rules on
+// the heap.
+func (c *HostClient) carry(w wire, k *call, req *Request, resp *Response, rules *readRules, out *h2Outgoing) (carryOutcome, error) {
+	if sc, ok := w.(*sharedConn); ok {
+		return c.carryHTTP2(sc, k, req, resp, rules, out)
+	}
+	return c.carryHTTP1(w.(*clientConn), k, req, resp, rules)
+}
 
 // carryOf returns what err, the error of an exchange or nil, makes of the request.
 func carryOf(err error) carryOutcome {
