@@ -84,7 +84,7 @@ func (c *HostClient) connectReserved(k call, addr string) (cc *clientConn, err e
 			c.dialFailed()
 		}
 	}()
-	if cc, err = c.connect(k, addr); err == nil && !cc.isH2 && !k.http1 && !k.raw {
+	if cc, err = c.connect(k, addr); err == nil && !cc.isH2 && !k.http1 {
 		c.speaksHTTP1()
 	}
 	return cc, err
@@ -230,7 +230,7 @@ func (c *HostClient) connectTo(k call, addr string, made *net.Conn) (cc *clientC
 			return nil, err
 		}
 		*made = nc
-	case own && !k.raw && c.offersHTTP2() && !tc.ConnectionState().HandshakeComplete:
+	case own && k.kind != callRaw && c.offersHTTP2() && !tc.ConnectionState().HandshakeComplete:
 		if err = c.shake(k, tc, addr); err != nil {
 			return nil, err
 		}

@@ -38,7 +38,7 @@ func init() {
 	}
 	door.DoHTTP2 = func(ctx context.Context, client, req, resp any) error {
 		k := newCall(ctx, 0)
-		k.http2 = true
+		k.kind = callHTTP2
 		return client.(*HostClient).doCall(&k, req.(*Request), resp.(*Response))
 	}
 	door.DialTLS = func(client any, dial func(ctx context.Context, network, addr string, protocols []string) (net.Conn, error)) {

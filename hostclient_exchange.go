@@ -22,7 +22,7 @@ func (c *HostClient) roundTrip(k *call, req *Request, resp *Response) (retry boo
 	if err := c.prepare(req); err != nil {
 		return false, resp.failed(err)
 	}
-	if req.protocol != "" && !k.opens {
+	if req.protocol != "" && k.kind != callStream {
 		return false, resp.failed(errOpenStream)
 	}
 	var from clock.Tick

@@ -456,10 +456,11 @@ func (k *call) failedH2(s *h2Call, req *Request, mode HTTP2Mode) error {
 	switch {
 	case s.wants11 && !s.got && mode != HTTP2Only:
 		k.http1 = true
-		fallthrough
-	case s.unprocessed, s.lost && !s.sent:
 		k.sent, k.verdict = false, verdictUnprocessed
-		k.refused = !s.lost && !k.http1
+	case s.lost && (s.unprocessed || !s.sent):
+		k.sent, k.verdict = false, verdictUnprocessed
+	case s.unprocessed:
+		k.sent, k.verdict = false, verdictRefused
 	case s.lost && !s.got && s.reused && isIdempotent(req):
 		k.verdict = verdictSafe
 	}

@@ -30,7 +30,7 @@ func (req *Request) prepareHTTP2(k *call, out *h2Outgoing) (err error) {
 	switch {
 	case out.ready:
 		return nil
-	case k.opens:
+	case k.kind == callStream:
 		err = req.prepareHeader()
 	default:
 		*out, err = req.outgoing()
@@ -48,14 +48,14 @@ func (c *HostClient) carryHTTP2(hc *sharedConn, k *call, req *Request, resp *Res
 		return carryFailed, err
 	}
 	k.upstream = hc.cc.upstream
-	if k.opens {
+	if k.kind == callStream {
 		rules.stream, rules.skip, resp.SkipBody = true, false, false
 		if err := hc.awaitSettings(k); err != nil {
 			return carryFailed, err
 		}
 	}
 	s := h2Calls.Get().(*h2Call)
-	expects := !k.opens && c.awaitsContinue(req)
+	expects := k.kind != callStream && c.awaitsContinue(req)
 	got, err := s.begin(k, hc, req, resp, rules, out, expects)
 	if got != carryDone {
 		c.passOn(k)
@@ -91,7 +91,7 @@ func (c *HostClient) carryHTTP2(hc *sharedConn, k *call, req *Request, resp *Res
 		_ = req.closeStream(nil)
 	}
 	if s.reader != nil {
-		if k.opens {
+		if k.kind == callStream {
 			k.stream = s.toTunnel()
 		} else {
 			s.stream(k, resp)
@@ -161,11 +161,11 @@ func (s *h2Call) begin(k *call, hc *sharedConn, req *Request, resp *Response, ru
 		}
 		return carryFull, nil
 	}
-	end := len(out.body) == 0 && !out.streams() && !out.trails && !k.opens
+	end := len(out.body) == 0 && !out.streams() && !out.trails && k.kind != callStream
 	from := hc.taken + uint64(len(hc.out))
 	var err error
 	switch {
-	case !k.opens:
+	case k.kind != callStream:
 		hc.out, s.st, err = hc.proto.AppendRequest(hc.out, &req.Header.s, hc.scheme, end)
 	case !hc.proto.PeerConnects():
 		err = ErrNoExtendedConnect
@@ -190,8 +190,8 @@ func (s *h2Call) begin(k *call, hc *sharedConn, req *Request, resp *Response, ru
 		hc.retired = true
 	}
 	switch {
-	case end, k.opens:
-		s.opens = k.opens
+	case end, k.kind == callStream:
+		s.opens = k.kind == callStream
 		s.allSent()
 	case expects:
 	case out.streams():

@@ -64,7 +64,7 @@ func (c *HostClient) OpenStream(ctx context.Context, req *Request, resp *Respons
 		return nil, resp.failed(err)
 	}
 	k := newCall(ctx, req.timeout)
-	k.http2, k.opens = true, true
+	k.kind = callStream
 	switch err := c.doCall(&k, req, resp); {
 	case errors.Is(err, door.ErrHTTP1):
 		return nil, ErrNoExtendedConnect

@@ -93,7 +93,7 @@ func (c *HostClient) speaksHTTP1() {
 // isH2 reports whether nc, a new connection, is of HTTP/2. A connection that the call can't
 // use is an error.
 func (c *HostClient) isH2(k *call, nc net.Conn, addr string) (bool, error) {
-	if k.raw || c.forward || !c.offersHTTP2() {
+	if k.kind == callRaw || c.forward || !c.offersHTTP2() {
 		return false, nil
 	}
 	tc, ok := nc.(interface{ ConnectionState() tls.ConnectionState })
@@ -135,7 +135,7 @@ const (
 
 func (c *HostClient) alpn(k *call) alpnChoice {
 	switch {
-	case k.raw:
+	case k.kind == callRaw:
 		return alpnAsSet
 	case k.http1 || c.HTTP2 == HTTP2Off || c.h2.refused.Load():
 		return alpnNoHTTP2

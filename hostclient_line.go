@@ -93,7 +93,7 @@ func (c *HostClient) wait(k *call, line *waiterList) *connWaiter {
 		k.since = clock.Ticks()
 	}
 	w.number, w.since = k.number, k.since
-	w.any = line == &c.pool.line && !k.http1 && !k.raw
+	w.any = line == &c.pool.line && !k.http1
 	line.insert(w)
 	return w
 }

@@ -132,13 +132,13 @@ func (c *HostClient) acquire(k *call) (w wire, err error) {
 		switch {
 		case !k.http1 && c.speaks() != protoHTTP1:
 			w, err = c.acquireHTTP2(k)
-		case k.http2:
+		case k.needsHTTP2():
 			return nil, door.ErrHTTP1
 		default:
 			w, err = c.acquireHTTP1(k)
 		}
 	}
-	if cc, ok := w.(*clientConn); ok && k.http2 { // it has shown that the host speaks HTTP/1.1
+	if cc, ok := w.(*clientConn); ok && k.needsHTTP2() { // it has shown that the host speaks HTTP/1.1
 		c.release(cc)
 		return nil, door.ErrHTTP1
 	}
@@ -217,7 +217,7 @@ func (c *HostClient) reserve(k *call) (got room, w *connWaiter) {
 	got, ok := c.findHTTP1()
 	switch {
 	case ok:
-	case !k.http1 && !k.raw && hostProto(x.proto.Load()) == protoHTTP2: // as of a moment ago
+	case !k.http1 && hostProto(x.proto.Load()) == protoHTTP2: // as of a moment ago
 		got.other = true
 	case c.MaxConnWaitTimeout <= 0:
 		got.err = ErrNoFreeConns
@@ -417,7 +417,7 @@ func (c *HostClient) dropIdle(drop func(*clientConn) bool) {
 // CloseConn if it can't be reused. It has no deadlines.
 func (c *HostClient) AcquireConn(reqTimeout time.Duration, connectionClose bool) (cc *clientConn, err error) {
 	k := newCall(context.Background(), reqTimeout)
-	k.raw = true
+	k.kind, k.http1 = callRaw, true
 	return c.cleanConn(&k)
 }
 

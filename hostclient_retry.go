@@ -80,7 +80,7 @@ func (c *HostClient) attempts(k *call, req *Request, resp *Response) error {
 			req.dropStream(err)
 			return k.final(req, err)
 		}
-		if k.refused {
+		if k.verdict == verdictRefused {
 			err = k.pause()
 		} else {
 			err = k.mustEnd()
@@ -89,7 +89,7 @@ func (c *HostClient) attempts(k *call, req *Request, resp *Response) error {
 			req.dropStream(err)
 			return err
 		}
-		if k.reused && !k.refused {
+		if k.reused && k.verdict != verdictRefused {
 			c.dropSuspects()
 		}
 	}
@@ -97,7 +97,7 @@ func (c *HostClient) attempts(k *call, req *Request, resp *Response) error {
 
 // attempt sends req once.
 func (c *HostClient) attempt(k *call, req *Request, resp *Response) (retry bool, err error) {
-	k.reused, k.sent, k.refused, k.verdict, k.unread = false, false, false, verdictNone, false
+	k.reused, k.sent, k.verdict, k.unread = false, false, verdictNone, false
 	k.number, k.since = 0, 0
 	if c.Transport == nil {
 		return c.roundTrip(k, req, resp)
@@ -117,7 +117,7 @@ func (c *HostClient) attempt(k *call, req *Request, resp *Response) (retry bool,
 func (c *HostClient) again(k *call, req *Request, err error) bool {
 	var reset, again bool
 	switch {
-	case k.verdict == verdictUnprocessed:
+	case k.verdict == verdictUnprocessed, k.verdict == verdictRefused:
 		return true
 	case c.RetryIfErrUpstream != nil:
 		reset, again = c.RetryIfErrUpstream(req, k.attempts, err, k.upstream)

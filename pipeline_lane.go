@@ -211,7 +211,7 @@ func (l *pipeLane) connect() (cc *clientConn, err error) {
 		return nil, errNoAddr
 	}
 	k := newCall(ctx, 0)
-	k.raw = true // pipelines speak HTTP/1.1
+	k.kind, k.http1 = callRaw, true // pipelines speak HTTP/1.1
 	cc, err = l.c.host.connect(k, l.c.addr)
 	if err != nil && ctx.Err() != nil {
 		return nil, errUndialed

@@ -17,10 +17,8 @@ type call struct {
 	deadline clock.Tick
 
 	attempts int
-	raw      bool   // a connection of HTTP/1.1, with TLS as the user has configured it
-	http1    bool   // only a connection of HTTP/1.1 can be used
-	http2    bool   // only one of HTTP/2; the error is door.ErrHTTP1 otherwise
-	opens    bool   // it is a call of OpenStream
+	kind     callKind
+	http1    bool   // only HTTP/1.1 can be used: the request, or the server, demands it
 	quick    bool   // the request is short, and may be sent by clientconn.Conn.Swap
 	upstream string // where the last attempt went
 	// The last attempt: whether it was made over a connection that had been
@@ -28,7 +26,6 @@ type call struct {
 	// default rules allow another one.
 	reused, sent bool
 	verdict      retryVerdict
-	refused      bool     // over HTTP/2: the server has refused the stream
 	unread       bool     // the body stream is still as it was before the attempt
 	stream       net.Conn // of OpenStream, nil before it is open
 
@@ -38,6 +35,20 @@ type call struct {
 	since    clock.Tick // when it began to wait, or 0
 }
 
+// callKind says what a call wants. If call.http1 is set, calls that need HTTP/2 fail with
+// door.ErrHTTP1, which they also do if the host speaks HTTP/1.1.
+type callKind uint8
+
+const (
+	callAny    callKind = iota // a response, over the protocol that the host speaks
+	callHTTP2                  // a response over HTTP/2
+	callStream                 // a stream of HTTP/2, see OpenStream
+	callRaw                    // a connection of HTTP/1.1, with TLS as the user has configured it; http1 is set
+)
+
+// needsHTTP2 reports whether only HTTP/2 can be used.
+func (k *call) needsHTTP2() bool { return k.kind == callHTTP2 || k.kind == callStream }
+
 // retryVerdict says whether an attempt that failed may be repeated.
 type retryVerdict uint8
 
@@ -45,6 +56,7 @@ const (
 	verdictNone        retryVerdict = iota // not known: the program's own RoundTripper
 	verdictUnsafe                          // a timeout, a byte of a response arrived, or the connection was new
 	verdictUnprocessed                     // over HTTP/2: nothing was written, or the server has said that it did nothing
+	verdictRefused                         // over HTTP/2: as verdictUnprocessed, and the server may accept the request a little later
 	verdictSafe                            // the server can't have acted on the request, or acting twice does no harm
 )
 
