@@ -37,6 +37,11 @@ func (cc *clientConn) Conn() net.Conn { return cc.conn.NetConn() }
 
 func (cc *clientConn) wasUsed() bool { return cc.served > 0 }
 
+// isOld reports whether a connection was used for MaxConnDuration.
+func (c *HostClient) isOld(cc *clientConn) bool {
+	return c.MaxConnDuration > 0 && clock.Ticks()-cc.created > clock.Tick(c.MaxConnDuration)
+}
+
 // CreatedTime returns the time when the connection was made.
 func (cc *clientConn) CreatedTime() time.Time { return cc.created.Time() }
 

@@ -79,7 +79,7 @@ func (resp *Response) failed(err error) error {
 // carryHTTP1 is carry over a connection of HTTP/1.1.
 func (c *HostClient) carryHTTP1(cc *clientConn, k *call, req *Request, resp *Response, rules *readRules) (carryOutcome, error) {
 	k.reused, k.upstream = cc.served > 0, cc.upstream
-	lastOne := c.MaxConnDuration > 0 && clock.Ticks()-cc.created > clock.Tick(c.MaxConnDuration)
+	lastOne := c.isOld(cc)
 	// A Connection field of the request is not replaced for that.
 	says := lastOne && !req.Header.s.Closes() && !req.Header.s.Has(msg.Connection)
 	if says {

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 
 	"github.com/galehttp/gale/internal/clock"
+	"github.com/galehttp/gale/internal/door"
 	"github.com/galehttp/gale/internal/h2"
 )
 
@@ -171,62 +172,23 @@ func (a alpnChoice) names(own []string) []string {
 	return own
 }
 
-// acquireHTTP2 is acquire for a host that speaks HTTP/2, or may do so. A connection of HTTP/2 has
-// room for a stream, at least a moment ago; or for sure, if it is k.promised. If the host has
-// turned out to speak HTTP/1.1, it returns no connection and no error, or one that the call has
-// just dialed.
-func (c *HostClient) acquireHTTP2(k *call) (wire, error) {
-	if hc := c.h2.first.Load(); hc != nil && c.h2.waiting.Load() == 0 && hc.room.Load() > 0 && !c.isOld(hc) {
-		return hc, nil
-	}
-	got, w := c.reserveH2(k)
-	if w != nil {
-		got = c.await(k, w)
-	}
+// readyConn returns the connection of HTTP/2 that calls use first, if it has room and no call
+// waits, or nil.
+func (c *HostClient) readyConn() *sharedConn {
+	hc := c.h2.first.Load()
 	switch {
-	case got.dial:
-		return c.dialForAll(k)
-	case got.hc == nil:
-		return nil, got.err
+	case hc == nil, c.h2.waiting.Load() > 0, hc.room.Load() <= 0:
+		return nil
+	case c.isOld(hc.cc):
+		hc.retire()
+		return nil
 	}
-	k.promised = got.hc
-	return got.hc, nil
-}
-
-// isOld retires a connection that was used for MaxConnDuration, and reports whether it did.
-func (c *HostClient) isOld(hc *sharedConn) bool {
-	if c.MaxConnDuration <= 0 || clock.Ticks()-hc.cc.created <= clock.Tick(c.MaxConnDuration) {
-		return false
-	}
-	hc.retire()
-	return true
-}
-
-// reserveH2 returns a connection with a promised stream, the right to make one, or a place in
-// the line.
-func (c *HostClient) reserveH2(k *call) (got room, w *connWaiter) {
-	p, x := &c.pool, &c.h2
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	x.waiting.Add(1) // before it looks for room, so that a call that ends meanwhile sees it
-	if x.line.n == 0 || k.number > 0 && k.number < x.line.first.number {
-		if got, ok := c.findHTTP2(); ok {
-			if got.hc == nil {
-				x.waiting.Add(-1)
-			}
-			return got, nil
-		}
-	}
-	if c.MaxConnWaitTimeout <= 0 && !x.dialing {
-		x.waiting.Add(-1)
-		return room{err: ErrNoFreeConns}, nil
-	}
-	return room{}, c.wait(k, &x.line)
+	return hc
 }
 
 // findHTTP2 finds room for a call that needs HTTP/2, unless the host speaks HTTP/1.1.
 // While a call is dialing, others that find no stream wait for the result. The caller holds
-// the pool's lock, and counts the call in waiting as long as a stream is promised to it.
+// the pool's lock.
 func (c *HostClient) findHTTP2() (got room, ok bool) {
 	p, x := &c.pool, &c.h2
 	if hostProto(x.proto.Load()) == protoHTTP1 {
@@ -234,7 +196,7 @@ func (c *HostClient) findHTTP2() (got room, ok bool) {
 	}
 	if hc := x.choose(c); hc != nil {
 		hc.promised++
-		return room{hc: hc}, true
+		return room{w: hc}, true
 	}
 	switch {
 	case x.dialing:
@@ -269,7 +231,7 @@ func (x *h2Conns) choose(c *HostClient) *sharedConn {
 		if int(h.room.Load()) <= h.promised {
 			continue
 		}
-		if c.MaxConnDuration > 0 && clock.Ticks()-h.cc.created > clock.Tick(c.MaxConnDuration) {
+		if c.isOld(h.cc) {
 			h.dismiss()
 			continue
 		}
@@ -289,14 +251,24 @@ func (x *h2Conns) waitsForDial(line *waiterList) bool { return x.dialing && line
 // it. It does nothing if none was.
 func (c *HostClient) passOn(k *call) {
 	if k.promised != nil {
-		got := room{hc: k.promised.(*sharedConn)}
+		got := room{w: k.promised.(wire)}
 		k.promised = nil
 		c.returnRoom(got)
 	}
 }
 
-// dialForAll is dialReserved for which other calls wait. It gives them room, or its error.
-func (c *HostClient) dialForAll(k *call) (w wire, err error) {
+// dialForAll is dialReserved for which other calls wait. It gives them room, or its error. If k
+// can't use the connection, because that is of HTTP/1.1, the others can.
+func (c *HostClient) dialForAll(k *call) (wire, error) {
+	w, err := c.dialFirst(k)
+	if cc, own := w.(*clientConn); own && k.needsHTTP2() {
+		c.release(cc)
+		return nil, door.ErrHTTP1
+	}
+	return w, err
+}
+
+func (c *HostClient) dialFirst(k *call) (w wire, err error) {
 	err = errNoConn // in case the user's function ends the goroutine
 	defer func() {
 		c.dialedForAll(k, err)

@@ -13,14 +13,19 @@ import (
 // room: who makes room, or doesn't use the room that was given to it, calls serveLines after
 // that, on each way out.
 
-// room is what the pool gives to a call: one of cc, hc, dial and other, or an error.
+// room is what the pool gives to a call: one of w, dial and other, or an error.
 type room struct {
-	cc    *clientConn // a connection of HTTP/1.1
-	hc    *sharedConn // a stream can be opened on it, and is counted in its promised
-	dial  bool        // the right to make a connection, whose place is counted in connPool.open
-	leads bool        // with dial: calls in the line of HTTP/2 wait for the result
-	other bool        // nothing: the host has turned out to speak the other protocol
+	w     wire // a connection: of HTTP/1.1 it is the call's, of HTTP/2 a stream is promised to the call
+	dial  bool // the right to make a connection, whose place is counted in connPool.open
+	leads bool // with dial: calls in the line of HTTP/2 wait for the result
+	other bool // nothing: the host has turned out to speak the other protocol
 	err   error
+}
+
+// isStream reports whether the room is a stream, which is counted in sharedConn.promised.
+func (got room) isStream() bool {
+	_, ok := got.w.(*sharedConn)
+	return ok
 }
 
 // connWaiter is a call that waits. After it was removed from its line, ready gets exactly one
@@ -80,6 +85,11 @@ func (l *waiterList) remove(w *connWaiter) {
 	l.n--
 }
 
+// isTurnOf reports whether k has come before those who wait.
+func (l *waiterList) isTurnOf(k *call) bool {
+	return l.n == 0 || k.number > 0 && k.number < l.first.number
+}
+
 // wait puts k into a line. If k waits again, because it couldn't use the room that it was
 // given, it keeps its number and its time. The caller holds the pool's lock, and has added the
 // call to h2Conns.waiting before it looked for room.
@@ -107,7 +117,7 @@ func releaseWaiter(w *connWaiter) {
 // serve gives w, which is in a line, what it waits for. The caller holds the pool's lock.
 func (c *HostClient) serve(w *connWaiter, got room) {
 	w.line.remove(w)
-	if got.hc == nil {
+	if !got.isStream() {
 		c.h2.waiting.Add(-1) // otherwise when it has used the room, see passOn
 	}
 	w.got = got
@@ -118,41 +128,24 @@ func (c *HostClient) serve(w *connWaiter, got room) {
 // there is some. The caller holds the pool's lock.
 func (c *HostClient) serveLines() {
 	for {
-		w1, w2 := c.pool.line.first, c.h2.line.first
-		switch {
-		case w1 == nil && w2 == nil:
-			return
-		case w2 == nil || w1 != nil && w1.number < w2.number:
-			if c.serveHTTP1(w1) || c.serveHTTP2(w2) {
-				continue
-			}
-		case c.serveHTTP2(w2) || c.serveHTTP1(w1):
-			continue
+		a, b := &c.pool.line, &c.h2.line
+		if a.n == 0 || b.n > 0 && b.first.number < a.first.number {
+			a, b = b, a
 		}
-		return
+		if !c.serveFirst(a) && !c.serveFirst(b) {
+			return
+		}
 	}
 }
 
-// serveHTTP1 serves w, the first of its line or nil, if there is room. serveHTTP2 does so for
-// the other line.
-func (c *HostClient) serveHTTP1(w *connWaiter) bool {
-	if w == nil {
+// serveFirst serves the first call of a line, if there is one and room for it.
+func (c *HostClient) serveFirst(line *waiterList) bool {
+	if line.n == 0 {
 		return false
 	}
-	got, ok := c.findHTTP1()
+	got, ok := c.find(line)
 	if ok {
-		c.serve(w, got)
-	}
-	return ok
-}
-
-func (c *HostClient) serveHTTP2(w *connWaiter) bool {
-	if w == nil {
-		return false
-	}
-	got, ok := c.findHTTP2()
-	if ok {
-		c.serve(w, got)
+		c.serve(line.first, got)
 	}
 	return ok
 }
@@ -259,15 +252,15 @@ func (c *HostClient) leaveLine(w *connWaiter, late error) (got room) {
 
 // returnRoom gives back what a call has got and doesn't use.
 func (c *HostClient) returnRoom(got room) {
-	if got.cc != nil {
-		c.release(got.cc)
+	if cc, ok := got.w.(*clientConn); ok {
+		c.release(cc)
 		return
 	}
 	p := &c.pool
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if got.hc != nil {
-		got.hc.promised--
+	if hc, ok := got.w.(*sharedConn); ok {
+		hc.promised--
 		c.h2.waiting.Add(-1)
 	}
 	if got.dial {

@@ -125,43 +125,52 @@ func (r *connRing) popBack() *clientConn {
 	return cc
 }
 
-// acquire returns a connection that can carry a request of k. The error is door.ErrHTTP1 if only
-// HTTP/2 may be used, and the host doesn't speak it.
-func (c *HostClient) acquire(k *call) (w wire, err error) {
-	for w == nil && err == nil { // until the host's protocol is known, and stays the same
+// acquire returns a connection that can carry a request of k: of HTTP/1.1 an idle one that is still
+// good, a new one, or the next that becomes free; of HTTP/2 one with room for a stream, at least a
+// moment ago, or for sure if it is k.promised. The error is door.ErrHTTP1 if only HTTP/2 may be
+// used, and the host doesn't speak it.
+func (c *HostClient) acquire(k *call) (wire, error) {
+	for {
+		line := &c.pool.line
 		switch {
 		case !k.http1 && c.speaks() != protoHTTP1:
-			w, err = c.acquireHTTP2(k)
+			if hc := c.readyConn(); hc != nil {
+				return hc, nil
+			}
+			line = &c.h2.line
 		case k.needsHTTP2():
 			return nil, door.ErrHTTP1
-		default:
-			w, err = c.acquireHTTP1(k)
+		}
+		got, w := c.reserve(k, line)
+		if w != nil {
+			got = c.await(k, w)
+		}
+		if !got.other {
+			return c.use(k, got, w != nil)
 		}
 	}
-	if cc, ok := w.(*clientConn); ok && k.needsHTTP2() { // it has shown that the host speaks HTTP/1.1
-		c.release(cc)
-		return nil, door.ErrHTTP1
-	}
-	return w, err
 }
 
-// acquireHTTP1 is acquire for a host that speaks HTTP/1.1, or for a call that needs it: an idle
-// connection that is still good, a new one, or the next that becomes free. If the host has turned
-// out to speak HTTP/2, it returns no connection and no error, or one that the call has just dialed.
-func (c *HostClient) acquireHTTP1(k *call) (wire, error) {
-	got, w := c.reserve(k)
-	if w != nil {
-		got = c.await(k, w)
-	}
+// use returns the connection that got, which isn't other, is or allows to make. waited says that it
+// was handed over by another call.
+func (c *HostClient) use(k *call, got room, waited bool) (wire, error) {
 	switch {
-	case got.err != nil, got.other:
+	case got.err != nil:
 		return nil, got.err
+	case got.leads:
+		return c.dialForAll(k)
 	case got.dial:
 		return c.dialReserved(k)
-	case w == nil && k.quick && got.cc.conn.CanSwap(), got.cc.conn.Alive(): // Swap itself detects a dead connection
-		return got.cc, nil
 	}
-	return c.replace(k, got.cc)
+	cc, own := got.w.(*clientConn)
+	if !own {
+		k.promised = got.w
+		return got.w, nil
+	}
+	if !waited && k.quick && cc.conn.CanSwap() || cc.conn.Alive() { // Swap itself detects a dead connection
+		return cc, nil
+	}
+	return c.replace(k, cc)
 }
 
 // replace closes an unusable connection and returns another one in its place. The
@@ -203,29 +212,41 @@ func (c *HostClient) closeInPlace(cc *clientConn) (next *clientConn) {
 	return next
 }
 
-// reserve returns an idle connection, or the right to make one, or a place in
-// the line.
-func (c *HostClient) reserve(k *call) (got room, w *connWaiter) {
+// reserve returns room for k, or a place in line, which is that of its protocol.
+func (c *HostClient) reserve(k *call, line *waiterList) (got room, w *connWaiter) {
 	p, x := &c.pool, &c.h2
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.idle.n > 0 {
-		got.cc, got.err = c.popIdle()
-		return got, nil
+	if line == &p.line && p.idle.n > 0 {
+		return c.popIdle(), nil
 	}
 	x.waiting.Add(1) // before it looks for room, so that a call that ends meanwhile sees it
-	got, ok := c.findHTTP1()
+	found := false
+	if line.isTurnOf(k) {
+		got, found = c.find(line)
+	}
 	switch {
-	case ok:
-	case !k.http1 && hostProto(x.proto.Load()) == protoHTTP2: // as of a moment ago
+	case found:
+	case line == &p.line && !k.http1 && hostProto(x.proto.Load()) == protoHTTP2: // as of a moment ago
 		got.other = true
-	case c.MaxConnWaitTimeout <= 0:
+	case c.MaxConnWaitTimeout <= 0 && !x.waitsForDial(line):
 		got.err = ErrNoFreeConns
 	default:
-		return room{}, c.wait(k, &p.line)
+		return room{}, c.wait(k, line)
 	}
-	x.waiting.Add(-1)
+	if !got.isStream() {
+		x.waiting.Add(-1)
+	}
 	return got, nil
+}
+
+// find looks for room for a call of a line. The caller holds the lock, and counts the call in
+// h2Conns.waiting as long as a stream is promised to it.
+func (c *HostClient) find(line *waiterList) (got room, ok bool) {
+	if line == &c.pool.line {
+		return c.findHTTP1()
+	}
+	return c.findHTTP2()
 }
 
 // findHTTP1 finds room for a call that needs a connection of HTTP/1.1. The caller holds the
@@ -234,8 +255,7 @@ func (c *HostClient) findHTTP1() (got room, ok bool) {
 	p := &c.pool
 	switch {
 	case p.idle.n > 0:
-		got.cc, got.err = c.popIdle()
-		return got, true
+		return c.popIdle(), true
 	case p.open < c.maxConns():
 		p.open++
 		return room{dial: true}, true
@@ -246,19 +266,20 @@ func (c *HostClient) findHTTP1() (got room, ok bool) {
 }
 
 // popIdle takes an idle connection. The caller holds the lock.
-func (c *HostClient) popIdle() (cc *clientConn, err error) {
+func (c *HostClient) popIdle() room {
 	p := &c.pool
+	var cc *clientConn
 	switch c.ConnPoolStrategy {
 	case FIFO:
 		cc = p.idle.popFront()
 	case LIFO:
 		cc = p.idle.popBack()
 	default:
-		return nil, ErrConnPoolStrategyNotImpl
+		return room{err: ErrConnPoolStrategyNotImpl}
 	}
 	p.stats.Reuses++
 	p.takeBuf(cc)
-	return cc, nil
+	return room{w: cc}
 }
 
 // yieldPlace closes an idle connection, so that its place can be used for one of HTTP/2, and
@@ -421,9 +442,9 @@ func (c *HostClient) AcquireConn(reqTimeout time.Duration, connectionClose bool)
 	return c.cleanConn(&k)
 }
 
-// cleanConn is acquireHTTP1 of a connection without deadlines, for a call that needs HTTP/1.1.
+// cleanConn is acquire of a connection without deadlines, for a call that needs HTTP/1.1.
 func (c *HostClient) cleanConn(k *call) (cc *clientConn, err error) {
-	w, err := c.acquireHTTP1(k)
+	w, err := c.acquire(k)
 	if err != nil {
 		return nil, err
 	}

@@ -40,8 +40,8 @@ const (
 // It isn't a method of wire, because a call of a method of an interface would put k and rules on
 // the heap.
 func (c *HostClient) carry(w wire, k *call, req *Request, resp *Response, rules *readRules, out *h2Outgoing) (carryOutcome, error) {
-	if sc, ok := w.(*sharedConn); ok {
-		return c.carryHTTP2(sc, k, req, resp, rules, out)
+	if hc, ok := w.(*sharedConn); ok {
+		return c.carryHTTP2(hc, k, req, resp, rules, out)
 	}
 	return c.carryHTTP1(w.(*clientConn), k, req, resp, rules)
 }

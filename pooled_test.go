@@ -282,7 +282,7 @@ func TestConnWaiterForgets(t *testing.T) {
 		k := newCall(context.Background(), 0)
 		for range 3 {
 			k.number = 0
-			got, w := c.reserve(&k)
+			got, w := c.reserve(&k, &c.pool.line)
 			if w == nil {
 				t.Fatal(got.err)
 			}

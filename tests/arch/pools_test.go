@@ -50,7 +50,6 @@ var pooled = map[string]string{
 	"gale.HostClient.AcquireWriter": "TestBufferedForget",
 	"gale.HostClient.ReleaseWriter": "TestBufferedForget",
 	"gale.HostClient.acquire":       "TestClientConnForgets",
-	"gale.HostClient.acquireHTTP1":  "TestClientConnForgets",
 	"gale.HostClient.release":       "TestClientConnForgets",
 	"gale.HostClient.acquireWriter": "TestBufferedForget",
 
@@ -102,12 +101,11 @@ var pooled = map[string]string{
 	"gale.bodyQueue.drop":          "TestBodyQueueForgets",
 	"gale.userValues.reset":        "TestPooledForgets",
 
-	"gale.Client.acquireHost":      "(counts users)",
-	"gale.HostClient.acquireHTTP2": "(chooses a connection that others use, too)",
-	"gale.TCPDialer.acquire":       "(counts dials)",
-	"gale.TCPDialer.release":       "(counts dials)",
-	"gale.encodingReader.release":  "(is not used again; it gives its buffers back)",
-	"gale.hostMap.forget":          "(drops entries)",
+	"gale.Client.acquireHost":     "(counts users)",
+	"gale.TCPDialer.acquire":      "(counts dials)",
+	"gale.TCPDialer.release":      "(counts dials)",
+	"gale.encodingReader.release": "(is not used again; it gives its buffers back)",
+	"gale.hostMap.forget":         "(drops entries)",
 
 	"adaptor.ctxs": "TestContextForgets",
 
