@@ -281,7 +281,7 @@ type HostClient struct {
 
 	addrs addrList
 	tls   tlsConfigs
-	h2    h2Conns
+	h2    h2Host
 
 	readers, writers pool.Pool
 }
@@ -369,8 +369,8 @@ func (c *HostClient) PendingRequests() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var s PoolStats
-	running := c.h2.count(&s)
-	return p.open - len(c.h2.all) - p.idle.n + running + p.line.n + s.Waiting
+	running := c.pool.shared.count(&s)
+	return p.open - len(c.pool.shared.all) - p.idle.n + running + p.line.n + s.Waiting
 }
 
 // LastUseTime returns when the last request ended, or the zero time if there was
@@ -379,7 +379,7 @@ func (c *HostClient) LastUseTime() time.Time {
 	c.pool.mu.Lock()
 	defer c.pool.mu.Unlock()
 	last := c.pool.lastUse
-	for _, hc := range c.h2.all {
+	for _, hc := range c.pool.shared.all {
 		last = max(last, hc.lastUse())
 	}
 	return last.Time()

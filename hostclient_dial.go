@@ -72,7 +72,7 @@ func (c *HostClient) dialReserved(k *call) (wire, error) {
 	case err != nil:
 		return nil, err
 	case cc.isH2:
-		return c.adoptH2(k, cc), nil
+		return c.adoptShared(k, cc), nil
 	}
 	return cc, nil
 }
@@ -121,7 +121,7 @@ func (c *HostClient) dialApart(k call, addr string) (*clientConn, error) {
 				switch {
 				case r.err != nil:
 				case r.cc.isH2:
-					c.adoptH2(nil, r.cc).begin()
+					c.adoptShared(nil, r.cc).begin()
 				default:
 					c.release(r.cc)
 				}

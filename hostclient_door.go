@@ -68,9 +68,9 @@ func sectionOf(from door.Trailered) (t head.Trailers) {
 
 // For tests: see internal/door.
 func init() {
-	door.WaitingCalls = func(c any) int { return int(c.(*HostClient).h2.waiting.Load()) }
+	door.WaitingCalls = func(c any) int { return int(c.(*HostClient).pool.waiting.Load()) }
 	door.ClientStreams = func(c any) int {
-		hc := c.(*HostClient).h2.first.Load()
+		hc := c.(*HostClient).pool.shared.first.Load()
 		if hc == nil {
 			return 0
 		}

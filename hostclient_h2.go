@@ -128,9 +128,9 @@ func (hc *sharedConn) setRoom() {
 func (hc *sharedConn) unlock() {
 	hc.setRoom()
 	hc.mu.Unlock()
-	x := &hc.c.h2
-	if x.waiting.Load() > 0 && (hc.room.Load() > 0 || hc.active.Load() == 0 || x.refused.Load()) {
-		hc.c.tellLines()
+	c := hc.c
+	if c.pool.waiting.Load() > 0 && (hc.room.Load() > 0 || hc.active.Load() == 0 || c.h2.refused.Load()) {
+		c.tellLines()
 	}
 }
 
@@ -320,7 +320,7 @@ func (hc *sharedConn) end(err error) {
 	if hc.ended.Swap(true) {
 		return
 	}
-	defer hc.c.forgetH2(hc) // even if Close ends the goroutine
+	defer hc.c.forgetShared(hc) // even if Close ends the goroutine
 	hc.mu.Lock()
 	hc.over, hc.cause = true, err
 	hc.greet()

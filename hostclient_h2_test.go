@@ -29,7 +29,7 @@ func TestHTTP2ClientConnAge(t *testing.T) {
 	if get() != first {
 		t.Error("another connection before the time")
 	}
-	hc := c.h2.first.Load()
+	hc := c.pool.shared.first.Load()
 	hc.mu.Lock()
 	hc.cc.created -= 2 * 3600e9
 	hc.mu.Unlock()
@@ -72,7 +72,7 @@ func TestHTTP2ClientGoAway(t *testing.T) {
 	first := make(chan string)
 	go func() { first <- string(mustFetch(t, c, "GET", "http://"+p.Addr, "").Body()) }()
 	await.Until(t, "GOAWAY", func() bool {
-		hc := c.h2.first.Load()
+		hc := c.pool.shared.first.Load()
 		return hc != nil && hc.active.Load() == 1 && hc.room.Load() == 0
 	})
 	if s := string(mustFetch(t, c, "POST", "http://"+p.Addr, "").Body()); s != "second" {
@@ -135,13 +135,13 @@ func TestHTTP2ClientStreamLimit(t *testing.T) {
 	await.Until(t, "four requests on two connections", func() bool {
 		c.pool.mu.Lock()
 		defer c.pool.mu.Unlock()
-		for _, hc := range c.h2.all {
+		for _, hc := range c.pool.shared.all {
 			if hc.room.Load() != 0 {
 				return false // its SETTINGS have not come yet
 			}
 		}
 		var s PoolStats
-		return c.h2.count(&s) == 4 && len(c.h2.all) == 2
+		return c.pool.shared.count(&s) == 4 && len(c.pool.shared.all) == 2
 	})
 	req, resp := &Request{}, &Response{}
 	req.SetRequestURI("http://" + p.Addr)
@@ -197,7 +197,7 @@ func upkeepWhileQuiet(t *testing.T, hc *sharedConn, d time.Duration) {
 // oneConn returns the connection of a client that has one.
 func oneConn(t *testing.T, c *HostClient) (hc *sharedConn) {
 	t.Helper()
-	await.Until(t, "a connection", func() bool { hc = c.h2.first.Load(); return hc != nil })
+	await.Until(t, "a connection", func() bool { hc = c.pool.shared.first.Load(); return hc != nil })
 	return hc
 }
 

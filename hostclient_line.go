@@ -8,7 +8,7 @@ import (
 )
 
 // A call for which there is no room waits in one of two lines: connPool.line if it needs a
-// connection of HTTP/1.1, h2Conns.line if it needs a stream of HTTP/2. serveLines gives the
+// connection of HTTP/1.1, sharedConns.line if it needs a stream of HTTP/2. serveLines gives the
 // first calls of the lines what there is. So one rule keeps anyone from waiting while there is
 // room: who makes room, or doesn't use the room that was given to it, calls serveLines after
 // that, on each way out.
@@ -92,14 +92,14 @@ func (l *waiterList) isTurnOf(k *call) bool {
 
 // wait puts k into a line. If k waits again, because it couldn't use the room that it was
 // given, it keeps its number and its time. The caller holds the pool's lock, and has added the
-// call to h2Conns.waiting before it looked for room.
+// call to connPool.waiting before it looked for room.
 func (c *HostClient) wait(k *call, line *waiterList) *connWaiter {
 	w := connWaiters.Get().(*connWaiter)
 	if k.number == 0 {
 		c.pool.stats.Waits++
 		k.number = c.pool.stats.Waits
 	}
-	if k.since == 0 && !c.h2.waitsForDial(line) {
+	if k.since == 0 && !c.pool.shared.waitsForDial(line) {
 		k.since = clock.Ticks()
 	}
 	w.number, w.since = k.number, k.since
@@ -118,7 +118,7 @@ func releaseWaiter(w *connWaiter) {
 func (c *HostClient) serve(w *connWaiter, got room) {
 	w.line.remove(w)
 	if !got.isStream() {
-		c.h2.waiting.Add(-1) // otherwise when it has used the room, see passOn
+		c.pool.waiting.Add(-1) // otherwise when it has used the room, see passOn
 	}
 	w.got = got
 	w.ready <- struct{}{}
@@ -128,7 +128,7 @@ func (c *HostClient) serve(w *connWaiter, got room) {
 // there is some. The caller holds the pool's lock.
 func (c *HostClient) serveLines() {
 	for {
-		a, b := &c.pool.line, &c.h2.line
+		a, b := &c.pool.line, &c.pool.shared.line
 		if a.n == 0 || b.n > 0 && b.first.number < a.first.number {
 			a, b = b, a
 		}
@@ -152,7 +152,7 @@ func (c *HostClient) serveFirst(line *waiterList) bool {
 
 // tellLines is serveLines without the lock, if a call waits.
 func (c *HostClient) tellLines() {
-	if c.h2.waiting.Load() == 0 {
+	if c.pool.waiting.Load() == 0 {
 		return
 	}
 	c.pool.mu.Lock()
@@ -234,7 +234,7 @@ func (c *HostClient) leaveLine(w *connWaiter, late error) (got room) {
 	p.mu.Lock()
 	if w.line != nil {
 		w.line.remove(w)
-		c.h2.waiting.Add(-1)
+		c.pool.waiting.Add(-1)
 		p.mu.Unlock()
 		releaseWaiter(w)
 		return room{err: late}
@@ -261,13 +261,13 @@ func (c *HostClient) returnRoom(got room) {
 	defer p.mu.Unlock()
 	if hc, ok := got.w.(*sharedConn); ok {
 		hc.promised--
-		c.h2.waiting.Add(-1)
+		c.pool.waiting.Add(-1)
 	}
 	if got.dial {
 		p.open--
 	}
 	if got.leads {
-		c.h2.dialing = false
+		c.pool.shared.dialing = false
 	}
 	c.serveLines()
 }

@@ -552,10 +552,10 @@ func (m *poolModel) check() {
 	dials, open, blocked, held := m.dials, m.open, len(m.blocked), len(m.held)
 	opening := m.Running("OpenStream", "bad protocol") // calls that may wait for SETTINGS while a stream is promised to them
 	m.mu.Unlock()
-	p, x := &m.c.pool, &m.c.h2
+	p, x := &m.c.pool, &m.c.pool.shared
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	proto := hostProto(x.proto.Load())
+	proto := hostProto(m.c.h2.proto.Load())
 	idle2, promised, free := 0, 0, 0
 	for _, hc := range x.all {
 		promised += hc.promised
@@ -568,14 +568,14 @@ func (m *poolModel) check() {
 	}
 	places := max(0, m.c.maxConns()-p.open)
 	state := fmt.Sprintf("%d open, %d idle; HTTP/2: %d connections, %d idle, %d with room, dialing %v; lines %d and %d, %d waiting, %d promised",
-		p.open, p.idle.n, len(x.all), idle2, free, x.dialing, p.line.n, x.line.n, x.waiting.Load(), promised)
+		p.open, p.idle.n, len(x.all), idle2, free, x.dialing, p.line.n, x.line.n, p.waiting.Load(), promised)
 	m.Note("%s", state)
 	switch {
 	case p.line.n > 0 && p.idle.n+places+idle2 > 0:
 		m.fail("a call of HTTP/1.1 waits while there is room: %s", state)
 	case x.line.n > 0 && (proto == protoHTTP1 || free > 0 || !x.dialing && places+p.idle.n > 0):
 		m.fail("a call of HTTP/2 waits while there is room (protocol %d): %s", proto, state)
-	case int(x.waiting.Load()) != p.line.n+x.line.n+promised:
+	case int(p.waiting.Load()) != p.line.n+x.line.n+promised:
 		m.fail("the count of those who wait is wrong: %s", state)
 	case x.dialing && blocked == 0:
 		m.fail("calls wait for a dial that doesn't run: %s", state)

@@ -6,6 +6,7 @@ import (
 	"net"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/galehttp/gale/internal/clock"
@@ -35,8 +36,8 @@ func (c *HostClient) PoolStats() PoolStats {
 	p.mu.Lock()
 	s := p.stats
 	s.Open, s.Idle, s.Waiting = p.open, p.idle.n, p.line.n
-	c.h2.count(&s)
-	all := slices.Clone(c.h2.all)
+	p.shared.count(&s)
+	all := slices.Clone(c.pool.shared.all)
 	p.mu.Unlock()
 	for _, hc := range all {
 		s.Reuses += hc.reuses()
@@ -51,8 +52,11 @@ type connPool struct {
 	mu    sync.Mutex
 	idle  connRing
 	open  int        // idle, in use or being made
-	line  waiterList // calls that wait for a connection of HTTP/1.1
+	line  waiterList // calls that wait for a connection of their own
 	stats PoolStats
+
+	shared  sharedConns
+	waiting atomic.Int32 // calls that wait, in both lines, or have a stream promised
 
 	sweeper *time.Timer // closes old idle connections
 	armed   bool        // the sweeper runs
@@ -137,7 +141,7 @@ func (c *HostClient) acquire(k *call) (wire, error) {
 			if hc := c.readyConn(); hc != nil {
 				return hc, nil
 			}
-			line = &c.h2.line
+			line = &c.pool.shared.line
 		case k.needsHTTP2():
 			return nil, door.ErrHTTP1
 		}
@@ -214,44 +218,44 @@ func (c *HostClient) closeInPlace(cc *clientConn) (next *clientConn) {
 
 // reserve returns room for k, or a place in line, which is that of its protocol.
 func (c *HostClient) reserve(k *call, line *waiterList) (got room, w *connWaiter) {
-	p, x := &c.pool, &c.h2
+	p := &c.pool
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if line == &p.line && p.idle.n > 0 {
 		return c.popIdle(), nil
 	}
-	x.waiting.Add(1) // before it looks for room, so that a call that ends meanwhile sees it
+	p.waiting.Add(1) // before it looks for room, so that a call that ends meanwhile sees it
 	found := false
 	if line.isTurnOf(k) {
 		got, found = c.find(line)
 	}
 	switch {
 	case found:
-	case line == &p.line && !k.http1 && hostProto(x.proto.Load()) == protoHTTP2: // as of a moment ago
+	case line == &p.line && !k.http1 && hostProto(c.h2.proto.Load()) == protoHTTP2: // as of a moment ago
 		got.other = true
-	case c.MaxConnWaitTimeout <= 0 && !x.waitsForDial(line):
+	case c.MaxConnWaitTimeout <= 0 && !p.shared.waitsForDial(line):
 		got.err = ErrNoFreeConns
 	default:
 		return room{}, c.wait(k, line)
 	}
 	if !got.isStream() {
-		x.waiting.Add(-1)
+		p.waiting.Add(-1)
 	}
 	return got, nil
 }
 
 // find looks for room for a call of a line. The caller holds the lock, and counts the call in
-// h2Conns.waiting as long as a stream is promised to it.
+// connPool.waiting as long as a stream is promised to it.
 func (c *HostClient) find(line *waiterList) (got room, ok bool) {
 	if line == &c.pool.line {
-		return c.findHTTP1()
+		return c.findOwn()
 	}
-	return c.findHTTP2()
+	return c.findShared()
 }
 
-// findHTTP1 finds room for a call that needs a connection of HTTP/1.1. The caller holds the
+// findOwn finds room for a call that needs a connection of HTTP/1.1. The caller holds the
 // lock.
-func (c *HostClient) findHTTP1() (got room, ok bool) {
+func (c *HostClient) findOwn() (got room, ok bool) {
 	p := &c.pool
 	switch {
 	case p.idle.n > 0:
@@ -259,7 +263,7 @@ func (c *HostClient) findHTTP1() (got room, ok bool) {
 	case p.open < c.maxConns():
 		p.open++
 		return room{dial: true}, true
-	case c.h2.yieldPlace(): // which isn't counted again
+	case p.shared.yieldPlace(): // which isn't counted again
 		return room{dial: true}, true
 	}
 	return room{}, false
@@ -315,7 +319,7 @@ func (c *HostClient) release(cc *clientConn) {
 	cc.conn.MarkIdle()
 	p.putBuf(cc)
 	p.idle.push(cc)
-	if c.h2.waiting.Load() > 0 {
+	if p.waiting.Load() > 0 {
 		c.serveLines()
 	}
 	p.mu.Unlock()
@@ -401,7 +405,7 @@ func (c *HostClient) sweep() {
 // stay open.
 func (c *HostClient) CloseIdleConnections() {
 	c.dropIdle(func(*clientConn) bool { return true })
-	c.closeIdleH2()
+	c.retireIdle()
 }
 
 // dropSuspects closes idle connections that may be dead, after a use has shown that
