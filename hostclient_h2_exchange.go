@@ -122,11 +122,50 @@ func (s *h2Call) interruptSender() {
 }
 
 // begin opens a stream and sends the request, or as much of it as the server gives room for.
-// Its outcome is carryDone if the stream is open, carryFailed if the request can't be sent, and
-// carryRetry if the connection has never taken a stream, and never will.
+// Its outcome is carryDone if the stream is open; otherwise see open.
 func (s *h2Call) begin(k *call, hc *sharedConn, req *Request, resp *Response, rules *readRules, out *h2Outgoing, expects bool) (carryOutcome, error) {
-	c := hc.c
 	s.hc = hc
+	s.listen(k, resp, rules, out, expects)
+	if req.lendAuthorization() {
+		defer req.takeAuthorization()
+	}
+	hc.mu.Lock()
+	if got, err := s.open(k, req, out); got != carryDone {
+		hc.setRoom()
+		hc.mu.Unlock()
+		return got, err
+	}
+	s.req, s.resp, s.trails = req, resp, out.trails
+	if req.ConnectionClose() {
+		hc.retired = true
+	}
+	switch {
+	case s.opens, out.isEmpty():
+		s.allSent()
+	case expects:
+	case out.streams():
+		s.beginStream(req, out)
+	default:
+		s.beginBody(out.body)
+	}
+	hc.upkeep.wakeUp()
+	hc.setRoom()
+	mine := hc.claim()
+	hc.mu.Unlock()
+	hc.c.passOn(k) // before the call writes, which may take long
+	if mine {
+		how := h2Tries
+		if k.ctx == nil && k.deadline == 0 && !s.timed && hc.c.WriteTimeout <= 0 && !expects {
+			how = h2Waits // nothing can end the call while it waits
+		}
+		hc.flush(how)
+	}
+	return carryDone, nil
+}
+
+// listen sets what s records of the exchange, and for what the call is woken.
+func (s *h2Call) listen(k *call, resp *Response, rules *readRules, out *h2Outgoing, expects bool) {
+	c := s.hc.c
 	s.limit, s.skip, s.tells = rules.limit, rules.skip, k.ctx != nil
 	s.timed = c.ReadTimeout > 0 || c.ResponseHeaderTimeout > 0
 	s.wants = h2Done
@@ -149,69 +188,39 @@ func (s *h2Call) begin(k *call, hc *sharedConn, req *Request, resp *Response, ru
 	if expects {
 		s.wants |= h2HeadCame | h2Continue
 	}
-	if req.lendAuthorization() {
-		defer req.takeAuthorization()
-	}
-	hc.mu.Lock()
+}
+
+// open opens the stream with the head of req, under mu. Its outcome is carryDone; carryFull;
+// carryFailed if the request can't be sent; or carryRetry if the connection has never taken a
+// stream, and never will.
+func (s *h2Call) open(k *call, req *Request, out *h2Outgoing) (carryOutcome, error) {
+	hc := s.hc
 	if hc.over || hc.retired || hc.ending || len(hc.out) >= maxH2Backlog {
-		useless, loss := hc.proto.Last() == 0, hc.lossOf(hc.cause)
-		hc.mu.Unlock()
-		if useless {
-			return carryRetry, loss
+		if hc.proto.Last() == 0 {
+			return carryRetry, hc.lossOf(hc.cause)
 		}
 		return carryFull, nil
 	}
-	end := len(out.body) == 0 && !out.streams() && !out.trails && k.kind != callStream
+	s.opens = k.kind == callStream
 	from := hc.taken + uint64(len(hc.out))
 	var err error
 	switch {
-	case k.kind != callStream:
-		hc.out, s.st, err = hc.proto.AppendRequest(hc.out, &req.Header.s, hc.scheme, end)
+	case !s.opens:
+		hc.out, s.st, err = hc.proto.AppendRequest(hc.out, &req.Header.s, hc.scheme, out.isEmpty())
 	case !hc.proto.PeerConnects():
-		err = ErrNoExtendedConnect
+		return carryFailed, ErrNoExtendedConnect
 	default:
 		hc.out, s.st, err = hc.proto.AppendConnect(hc.out, &req.Header.s, hc.scheme, req.protocol)
 	}
-	if err != nil {
-		hc.setRoom()
-		hc.mu.Unlock()
-		switch err {
-		case h2.ErrStreamLimit, h2.ErrNoMoreStreams:
-			return carryFull, nil
-		case ErrNoExtendedConnect:
-			return carryFailed, err
-		}
-		return carryFailed, fmt.Errorf("gale: the request can't be sent over HTTP/2: %w", err)
+	switch err {
+	case nil:
+		s.from = from
+		s.st.Owner = s
+		return carryDone, nil
+	case h2.ErrStreamLimit, h2.ErrNoMoreStreams:
+		return carryFull, nil
 	}
-	s.from = from
-	s.st.Owner = s
-	s.req, s.resp, s.trails = req, resp, out.trails
-	if req.ConnectionClose() {
-		hc.retired = true
-	}
-	switch {
-	case end, k.kind == callStream:
-		s.opens = k.kind == callStream
-		s.allSent()
-	case expects:
-	case out.streams():
-		s.beginStream(req, out)
-	default:
-		s.beginBody(out.body)
-	}
-	hc.upkeep.wakeUp()
-	hc.setRoom()
-	mine := hc.claim()
-	hc.mu.Unlock()
-	c.passOn(k) // before the call writes, which may take long
-	if mine {
-		how := h2Tries
-		if k.ctx == nil && k.deadline == 0 && !s.timed && c.WriteTimeout <= 0 && !expects {
-			how = h2Waits // nothing can end the call while it waits
-		}
-		hc.flush(how)
-	}
-	return carryDone, nil
+	return carryFailed, fmt.Errorf("gale: the request can't be sent over HTTP/2: %w", err)
 }
 
 // beginBody begins to send a body in memory, under mu.

@@ -22,6 +22,9 @@ type h2Outgoing struct {
 
 func (o *h2Outgoing) streams() bool { return o.stream != nil || o.writer != nil }
 
+// isEmpty reports whether nothing follows the head.
+func (o *h2Outgoing) isEmpty() bool { return len(o.body) == 0 && !o.streams() && !o.trails }
+
 // outgoing prepares the header of req for HTTP/2. It is what appendRequest does for HTTP/1.1.
 func (req *Request) outgoing() (o h2Outgoing, err error) {
 	if err := req.prepareToSend(); err != nil {
