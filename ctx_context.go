@@ -342,65 +342,7 @@ func (ctx *RequestCtx) Value(key any) any {
 	if ctx.loan != nil && ctx.loan.Over() {
 		return ctx.lateValue(key)
 	}
-	switch key := key.(type) {
-	case door.HeadKey:
-		return &ctx.Request.Header.s
-	case door.ResponseHeadKey:
-		return &ctx.Response.Header.s
-	case door.ParentKey:
-		return ctx.bringer().Context()
-	case door.UnhurriedKey:
-		return ctx.requestDone().notHurried()
-	case door.PatientKey:
-		return ctx.requestDone().notHalved()
-	case door.ConnKey:
-		return ctx.bringer().Conn()
-	case door.PeerKey:
-		if ctx.remoteAddr != nil {
-			return nil
-		}
-		return ctx.bringer().Conn()
-	case door.FinalKey:
-		if resp, ok := ctx.final(); ok {
-			return resp
-		}
-		return nil
-	case door.SentKey:
-		ctx.mu.Lock()
-		defer ctx.mu.Unlock()
-		if len(ctx.after) == 0 {
-			return nil
-		}
-		return door.Sent(ctx.tellSent)
-	case door.AbandonKey:
-		ctx.abandon()
-		return nil
-	case door.LeaveKey:
-		if ctx.isDetached() && ctx.timedOut.Load() == nil {
-			ctx.part(ctx.bringer())
-			ctx.leaveDetached()
-		}
-		return nil
-	case door.WriteStallKey:
-		ctx.mu.Lock()
-		defer ctx.mu.Unlock()
-		if x, ok := ctx.bringer().(interface{ stallLimit() time.Duration }); ok && ctx.reaches() {
-			return x.stallLimit()
-		}
-		return nil
-	case door.HijackKey:
-		closes := key&door.HijackCloses != 0
-		ctx.refuseSwitch(closes, key&door.HijackOld != 0)
-		p := placeConn
-		if key&door.HijackTunnel != 0 {
-			p = placeTunnel
-		}
-		if closes || !ctx.granted(&ctx.Response, p) {
-			return door.Hijack{}
-		}
-		return door.Hijack{Handler: ctx.handover.to, NoResponse: ctx.handover.silent}
-	}
-	if own := ctx.ownContext(key); own != nil {
+	if own := ctx.ownContext(key); own != nil { // before the values, which may be changing: package context asks at any time
 		return own
 	}
 	if v := ctx.Request.userValues.get(key); v != nil { // not UserValue: a late call must read nothing that changes

@@ -3,7 +3,6 @@ package gale
 import (
 	"time"
 
-	"github.com/galehttp/gale/internal/door"
 	"github.com/galehttp/gale/internal/lifetime"
 )
 
@@ -79,18 +78,6 @@ func (ctx *RequestCtx) isHeld() bool {
 func (ctx *RequestCtx) lateValue(key any) any {
 	if !ctx.isHeld() {
 		ctx.loan.Use()
-	}
-	switch key.(type) {
-	case door.HeadKey:
-		return &ctx.Request.Header.s
-	case door.ResponseHeadKey:
-		return &ctx.Response.Header.s
-	case door.HijackKey:
-		return door.Hijack{}
-	case door.UnhurriedKey:
-		return ctx.requestDone().notHurried()
-	case door.PatientKey:
-		return ctx.requestDone().notHalved()
 	}
 	if own := ctx.ownContext(key); own != nil {
 		return own

@@ -285,7 +285,7 @@ func TestContextsCallTheServer(t *testing.T) {
 	calls := map[string]func(ctx *RequestCtx){
 		"Done":           func(ctx *RequestCtx) { <-ctx.Done() },
 		"Context":        func(ctx *RequestCtx) { <-ctx.Context().Done() },
-		"not hurried":    func(ctx *RequestCtx) { <-ctx.Value(door.UnhurriedKey{}).(*door.Unhurried).Done() },
+		"not hurried":    func(ctx *RequestCtx) { <-door.Of(ctx).Unhurried().Done() },
 		"Done, detached": func(ctx *RequestCtx) { <-ctx.Context().Done(); ctx.Detach().Done() },
 	}
 	peers.OnEngines(t, func(t *testing.T, e Engine) {

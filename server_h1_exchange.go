@@ -65,7 +65,7 @@ func (ss *h1Session) SetWriteDeadline(t time.Time) error {
 	return nil
 }
 
-// stallLimit is for door.WriteStallKey.
+// stallLimit is for door.Serving.WriteStall.
 func (ss *h1Session) stallLimit() time.Duration { return ss.cfg.writeStall }
 
 // LimitBody limits how much of a streamed body can be read.

@@ -80,7 +80,7 @@ func (s *h2Stream) SetWriteDeadline(t time.Time) error {
 	return nil
 }
 
-// stallLimit is for door.WriteStallKey.
+// stallLimit is for door.Serving.WriteStall.
 func (s *h2Stream) stallLimit() time.Duration { return s.limits.writeStall }
 
 // LimitBody limits how much of a streamed body can be read, in bytes.

@@ -8,7 +8,6 @@ import (
 	"runtime"
 	"sync/atomic"
 
-	"github.com/galehttp/gale/internal/door"
 	"github.com/galehttp/gale/internal/engine"
 	"github.com/galehttp/gale/internal/head"
 	"github.com/galehttp/gale/internal/lifetime"
@@ -102,11 +101,6 @@ func (l *serverGuard) lend(ctx *RequestCtx, peer net.Addr, id uint64) {
 func originPath(h *head.Request) string {
 	path, _, _ := bytes.Cut(h.Part(msg.Target), []byte{'?'})
 	return string(path[:min(len(path), maxOriginPath)])
-}
-
-func init() {
-	door.Lend = func(ctx, handler any) bool { return lendOutside(ctx.(*RequestCtx), handler.(RequestHandler)) }
-	door.Lapse = func(ctx any) { ctx.(*RequestCtx).abandon() }
 }
 
 // lendOutside guards the request in ctx, for a server of another package, with the guard of

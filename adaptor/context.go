@@ -32,7 +32,7 @@ type userValue struct{ key, value any }
 
 func (c *requestContext) begin(ctx *gale.RequestCtx) {
 	c.ctx = ctx
-	c.conn, _ = ctx.Value(door.ConnKey{}).(net.Conn)
+	c.conn = door.Of(ctx).Conn()
 }
 
 // standard returns the context of package context that ends with the request.
@@ -41,7 +41,7 @@ func (c *requestContext) standard() context.Context {
 	defer c.mu.Unlock()
 	if c.std == nil {
 		if c.ctx != nil {
-			c.std = c.ctx.Value(door.UnhurriedKey{}).(*door.Unhurried)
+			c.std = door.Of(c.ctx).Unhurried()
 		} else {
 			ctx, cancel := context.WithCancelCause(context.Background())
 			cancel(gale.ErrRequestDone)
@@ -135,7 +135,7 @@ func (c *requestContext) end() {
 		k := c.know()
 		k.values = append(k.values, userValue{key, value})
 	})
-	if parent, _ := c.ctx.Value(door.ParentKey{}).(context.Context); parent != nil {
+	if parent := door.Of(c.ctx).Parent(); parent != nil {
 		c.know().parent = parent
 	}
 	c.ctx = nil

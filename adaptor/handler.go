@@ -7,7 +7,6 @@ import (
 
 	"github.com/galehttp/gale"
 	"github.com/galehttp/gale/internal/door"
-	"github.com/galehttp/gale/internal/head"
 	"github.com/galehttp/gale/internal/msg"
 	"github.com/galehttp/gale/internal/pathrule"
 )
@@ -148,7 +147,7 @@ func hasConn(ctx *gale.RequestCtx) bool {
 
 // convert returns an exchange for the request of ctx.
 func convert(ctx *gale.RequestCtx, refused pathrule.Parts) (*exchange, error) {
-	hd := ctx.Value(door.HeadKey{}).(*head.Request)
+	hd := door.Of(ctx).Head()
 	chunked := hd.ContentLength == msg.LenChunked
 	stream, bytes := ctx.RequestBodyStream(), []byte(nil)
 	if stream == nil {

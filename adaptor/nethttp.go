@@ -69,7 +69,7 @@ func answer(h gale.RequestHandler, w http.ResponseWriter, r *http.Request, keepS
 		door.KeepSlashes(&ctx.Request)
 	}
 	convertRequest(r, &ctx.Request, false) // o has the trailers
-	guarded := door.Lend(ctx, h)
+	guarded := door.Of(ctx).Lend(h)
 	if b, ok := ctx.Request.BodyStream().(*attachedBody); ok {
 		b.served = true
 		o.body = b
@@ -90,9 +90,9 @@ func answer(h gale.RequestHandler, w http.ResponseWriter, r *http.Request, keepS
 		switch detached := o.detached(); {
 		case ctx.LastTimeoutErrorResponse() != nil: // ctx is left to the goroutines that hold it
 			o.endContext()
-			defer ctx.Value(door.AbandonKey{})
+			defer door.Of(ctx).Abandon()
 		case detached:
-			defer ctx.Value(door.LeaveKey{})
+			defer door.Of(ctx).Leave()
 		default:
 			o.endContext()
 			defer end(ctx, guarded)
@@ -109,13 +109,13 @@ func answer(h gale.RequestHandler, w http.ResponseWriter, r *http.Request, keepS
 		o.tellSent(ctx, o.finishTimedOut(ctx))
 		returned = true
 		o.endContext()
-		ctx.Value(door.AbandonKey{}) // other goroutines use the context
+		door.Of(ctx).Abandon() // other goroutines use the context
 		return
 	}
 	o.tellSent(ctx, o.finish(ctx))
 	returned = true
 	if o.detached() {
-		ctx.Value(door.LeaveKey{})
+		door.Of(ctx).Leave()
 		return
 	}
 	if held := o.endContext(); held || guarded {
@@ -129,7 +129,7 @@ func answer(h gale.RequestHandler, w http.ResponseWriter, r *http.Request, keepS
 // end ends the request of ctx, which isn't used again.
 func end(ctx *gale.RequestCtx, guarded bool) {
 	if guarded {
-		door.Lapse(ctx)
+		door.Of(ctx).Lapse()
 		return
 	}
 	dispose(ctx)

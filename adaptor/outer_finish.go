@@ -22,8 +22,8 @@ func (o *outer) finish(ctx *gale.RequestCtx) (sent bool) {
 	if taken {
 		return false
 	}
-	key := o.hijackKey()
-	hijack := ctx.Value(key).(door.Hijack)
+	serving, of := door.Of(ctx), o.hijackOf()
+	hijack := serving.Hijack(of)
 	if hijack.Handler != nil && hijack.NoResponse && o.framing != untilClose {
 		return o.handOver(&ctx.Response, hijack)
 	}
@@ -31,7 +31,7 @@ func (o *outer) finish(ctx *gale.RequestCtx) (sent bool) {
 	if !resp.IsBodyStream() {
 		o.endRead()
 	}
-	hijack = ctx.Value(key).(door.Hijack)
+	hijack = serving.Hijack(of)
 	if hijack.Handler != nil && (hijack.NoResponse && !o.begun || !o.endsBare(resp)) {
 		return o.handOver(resp, hijack)
 	}
@@ -39,23 +39,23 @@ func (o *outer) finish(ctx *gale.RequestCtx) (sent bool) {
 	return true
 }
 
-// hijackKey asks for a handover. The request in ctx may belong to the program.
-func (o *outer) hijackKey() (key door.HijackKey) {
+// hijackOf says what decides about a handover. The request in ctx may belong to the program.
+func (o *outer) hijackOf() (of door.HijackOf) {
 	if o.r.Close {
-		key |= door.HijackCloses
+		of |= door.HijackCloses
 	}
 	if !o.r.ProtoAtLeast(1, 1) {
-		key |= door.HijackOld
+		of |= door.HijackOld
 	}
 	if o.connects() {
-		key |= door.HijackTunnel
+		of |= door.HijackTunnel
 	}
-	return key
+	return of
 }
 
 // final runs the functions of BeforeSend and returns the response to send.
 func (o *outer) final(ctx *gale.RequestCtx) *gale.Response {
-	resp, _ := ctx.Value(door.FinalKey{}).(*gale.Response)
+	resp, _ := door.Of(ctx).Final().(*gale.Response)
 	if resp == nil {
 		if o.begun {
 			_ = o.rc.Flush()
@@ -112,10 +112,6 @@ func bodyError(resp *gale.Response) error {
 // tellSent calls the functions of AfterSend, unless it has done so. complete says that
 // net/http, or the connection, has the whole response.
 func (o *outer) tellSent(ctx *gale.RequestCtx, complete bool) {
-	tell, ok := ctx.Value(door.SentKey{}).(door.Sent)
-	if !ok {
-		return
-	}
 	err := error(nil)
 	if !complete {
 		err = errNotSent
@@ -123,7 +119,7 @@ func (o *outer) tellSent(ctx *gale.RequestCtx, complete bool) {
 	o.sendMu.Lock()
 	sent := o.sent
 	o.sendMu.Unlock()
-	tell(sent, err)
+	door.Of(ctx).Sent(sent, err)
 }
 
 var errNotSent = errors.New("adaptor: the response was not sent completely")

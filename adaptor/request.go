@@ -35,7 +35,7 @@ func ConvertRequest(ctx *gale.RequestCtx, r *http.Request, forServer bool) error
 	if err != nil {
 		return err
 	}
-	f := fields{ctx: ctx, head: ctx.Value(door.HeadKey{}).(*head.Request), refused: pathrule.Default}
+	f := fields{ctx: ctx, head: door.Of(ctx).Head(), refused: pathrule.Default}
 	if err := f.read(r, new(url.URL)); err != nil {
 		return err
 	}
@@ -114,8 +114,7 @@ func (f *fields) copyText() (address string) {
 
 // appendAddress appends the address of the client, as its String method returns it.
 func (f *fields) appendAddress(dst []byte) []byte {
-	c, _ := f.ctx.Value(door.PeerKey{}).(net.Conn)
-	if a := engine.PeerOf(c); a.IsValid() {
+	if a := engine.PeerOf(door.Of(f.ctx).Peer()); a.IsValid() {
 		return appendAddrPort(dst, a)
 	}
 	return appendAddress(dst, f.ctx.RemoteAddr())

@@ -236,7 +236,7 @@ func canonicalName(k string) string {
 
 // sent returns the head of ctx.Response, for what ResponseHeader has no methods for.
 func (w *response) sent() *head.Response {
-	return w.ctx.Value(door.ResponseHeadKey{}).(*head.Response)
+	return door.Of(w.ctx).ResponseHead()
 }
 
 func has(h http.Header, name string) bool {
@@ -491,7 +491,7 @@ var errNotSwitched = errors.New("adaptor: a function of BeforeSend has turned th
 // switchTo appends the head of a 101 to b, with only the fields that are in ctx.Response.
 // If functions of BeforeSend replace the response, the new one is written to c.
 func (w *response) switchTo(b *bytes.Buffer, c net.Conn) error {
-	resp, _ := w.ctx.Value(door.FinalKey{}).(*gale.Response)
+	resp, _ := door.Of(w.ctx).Final().(*gale.Response)
 	switch {
 	case resp == nil:
 		return errNotSwitched
@@ -560,7 +560,7 @@ func (w *response) CloseNotify() <-chan bool {
 		ch <- true
 		return ch
 	}
-	context.AfterFunc(w.ctx.Value(door.UnhurriedKey{}).(*door.Unhurried), func() { ch <- true })
+	context.AfterFunc(door.Of(w.ctx).Unhurried(), func() { ch <- true })
 	return ch
 }
 

@@ -106,28 +106,26 @@ func Record(handler gale.RequestHandler, ctx *gale.RequestCtx) *Result {
 	if c, ok := ctx.Conn().(recorderConn); ok {
 		r = c.r
 	}
-	var key door.HijackKey // made before the program may own the request
+	var of door.HijackOf // made before the program may own the request
 	if ctx.Request.Header.IsConnect() {
-		key = door.HijackTunnel
+		of = door.HijackTunnel
 	}
 	if ctx.Request.Header.ConnectionClose() {
-		key |= door.HijackCloses
+		of |= door.HijackCloses
 	}
 	handler(ctx)
 	late := ctx.LastTimeoutErrorResponse() != nil // and the handler still uses ctx
-	resp := &ctx.Response
-	if late || !ctx.Value(key).(door.Hijack).NoResponse {
-		resp, _ = ctx.Value(door.FinalKey{}).(*gale.Response)
+	serving, resp := door.Of(ctx), &ctx.Response
+	if late || !serving.Hijack(of).NoResponse {
+		resp, _ = serving.Final().(*gale.Response)
 	}
-	hijacked := !late && ctx.Value(key).(door.Hijack).Handler != nil
+	hijacked := !late && serving.Hijack(of).Handler != nil
 	result := r.finish(resp)
-	if tell, ok := ctx.Value(door.SentKey{}).(door.Sent); ok {
-		tell(int64(len(result.Response.Body())), result.Err)
-	}
-	ctx.Value(door.LeaveKey{})
+	serving.Sent(int64(len(result.Response.Body())), result.Err)
+	serving.Leave()
 	r.cancel(gale.ErrRequestDone)
 	if late {
-		ctx.Value(door.AbandonKey{})
+		serving.Abandon()
 	}
 	result.Hijacked = hijacked
 	return result

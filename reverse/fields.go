@@ -185,7 +185,7 @@ func says(h *gale.RequestHeader, name string) bool {
 
 // peer returns the IP address of a client, or the zero Addr if it has none.
 func peer(client *gale.RequestCtx) netip.Addr {
-	if c, ok := client.Value(door.PeerKey{}).(net.Conn); ok {
+	if c := door.Of(client).Peer(); c != nil {
 		if addr := engine.PeerOf(c).Addr(); addr.IsValid() {
 			return addr // without allocations
 		}

@@ -216,7 +216,7 @@ func (s *flights) watch() {
 // its own side: it gets the response. On a net/http server every end of the request's context
 // ends x.
 func (x *exchange) watchClient() {
-	gone := x.client.Value(door.PatientKey{}).(*door.Unhurried)
+	gone := door.Of(x.client).Patient()
 	x.unwatch = context.AfterFunc(gone, func() {
 		switch why := context.Cause(gone); {
 		case errors.Is(why, gale.ErrClientGone), errors.Is(why, gale.ErrRequestDone):

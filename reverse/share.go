@@ -72,7 +72,7 @@ func (x *exchange) leaveShare() {
 // setPatience sets how long the client may take for a piece of the response, which is as much as
 // one Read returns: up to 32 KiB. The server itself only wants to see that a byte is taken.
 func (x *exchange) setPatience() {
-	stall, known := x.client.Value(door.WriteStallKey{}).(time.Duration)
+	stall, known := door.Of(x.client).WriteStall()
 	if !known {
 		stall = gale.DefaultStallTimeout
 	}

@@ -106,7 +106,7 @@ func (x *exchange) switchHead(protocol string) ([]byte, error) {
 	x.p.addVia(from, from.Protocol())
 	copyFields(from, &to.Header)
 	to.Header.SetStatusMessage(nil) // another status has another one
-	final, _ := x.client.Value(door.FinalKey{}).(*gale.Response)
+	final, _ := door.Of(x.client).Final().(*gale.Response)
 	if final == nil {
 		return nil, gale.ErrRequestDone
 	}

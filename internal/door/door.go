@@ -1,8 +1,7 @@
 // Package door has what only packages of this module may use of package gale: how
-// packages adaptor and galetest bring requests to a RequestCtx, the keys by which they ask
-// it for what its methods don't tell, and what package reverse needs of clients. A type of
-// this package in the signature of a method keeps types of other modules from having that
-// method.
+// packages adaptor and galetest bring requests to a RequestCtx and end them, what its methods
+// don't tell, and what package reverse needs of clients. A type of this package in the
+// signature of a method keeps types of other modules from having that method.
 package door
 
 import (
@@ -29,47 +28,10 @@ type Done interface {
 	// context may hold the RequestCtx, which must not be used again then: neither
 	// Init2 nor Reset may be called.
 	End() (held bool)
-	// Detached reports whether the RequestCtx belongs to the program. Then LeaveKey ends
+	// Detached reports whether the RequestCtx belongs to the program. Then Serving.Leave ends
 	// the request, and the RequestCtx must not be used again.
 	Detached() bool
 }
-
-// ParentKey is a key for RequestCtx.Value. The value is the context.Context that the
-// context of the request is made from, nil if there is none.
-type ParentKey struct{}
-
-// UnhurriedKey is a key for RequestCtx.Value. The value is the *Unhurried of the request.
-type UnhurriedKey struct{}
-
-// PatientKey is UnhurriedKey for a context that doesn't end either when the client ends only its
-// own side of the connection: such a client may wait for the response (RFC 9112 section 9.6).
-type PatientKey struct{}
-
-// Unhurried is a context like the one that RequestCtx.Context returns, but a shutdown of
-// the server doesn't end it. Cancel ends it earlier.
-type Unhurried struct {
-	context.Context
-	Cancel context.CancelCauseFunc
-	// Foreign says that no Server has the connection. Then Context also ends, with any cause, when
-	// the client leaves and when the request is over.
-	Foreign bool
-}
-
-// ConnKey is a key for RequestCtx.Value. The value is the net.Conn of the context, as
-// RequestCtx.Conn returns it; but its deadlines stay the server's.
-type ConnKey struct{}
-
-// HeadKey is a key for RequestCtx.Value. The value is the *head.Request of the request's
-// header. It is read, not changed, while the handler runs.
-type HeadKey struct{}
-
-// ResponseHeadKey is a key for RequestCtx.Value. The value is the *head.Response of the
-// response's header.
-type ResponseHeadKey struct{}
-
-// PeerKey is a key for RequestCtx.Value. The value is the net.Conn whose RemoteAddr is
-// what RequestCtx.RemoteAddr returns, nil if there is none.
-type PeerKey struct{}
 
 // InterimKey is a key for the context of HostClient.DoContext. The value is a
 // func(*gale.ResponseHeader), which is called with the head of each informational
@@ -115,10 +77,6 @@ var KeepCookies func(jar, u, h any)
 // ClientIP is the method ClientIP of ctx, a *gale.RequestCtx, but proxies of trusted are trusted,
 // too. peer is the address of the peer, which the method would ask for. Package gale sets it.
 var ClientIP func(ctx any, peer netip.Addr, trusted []netip.Prefix) netip.Addr
-
-// WriteStallKey is a key for RequestCtx.Value, to be asked while the handler runs. The value is the
-// WriteStallTimeout of the request as a time.Duration, 0 for none; nil if it isn't known.
-type WriteStallKey struct{}
 
 // LimitCopies puts the compressed copies of fs, a *gale.FS without a handler, into root instead of
 // CompressRoot, and bounds them to limit bytes on the disk. Nothing else may be there. Copies are
@@ -189,27 +147,6 @@ var AnnounceTrailers func(h any, names string, from TrailerLender)
 // except the fields that the program has set or deleted before. Package gale sets it.
 var ReceiveTrailers func(h, section any)
 
-// FinalKey is a key for RequestCtx.Value, to be asked once, when the handler has returned or
-// timed out: that runs the functions of RequestCtx.BeforeSend, unless Flush has done so.
-// The value is the *gale.Response to send, nil if what was sent must be broken off.
-type FinalKey struct{}
-
-// AbandonKey is a key for RequestCtx.Value, to be asked once after FinalKey if the handler has
-// timed out: what the context holds may be closed from then on. The value is nil.
-type AbandonKey struct{}
-
-// LeaveKey is a key for RequestCtx.Value, to be asked once after the response was sent. If the
-// context is detached, that separates it from its exchange, closes Done, and leaves it to the
-// program. Otherwise it does nothing. The value is nil.
-type LeaveKey struct{}
-
-// SentKey is a key for RequestCtx.Value, to be asked once after the response was sent. The value
-// is a Sent, nil if there is nothing to call.
-type SentKey struct{}
-
-// Sent calls the functions of RequestCtx.AfterSend.
-type Sent func(sent int64, err error)
-
 // ErrBodyClosed is wrapped by the errors of reading a request body that the program has
 // closed, for example by RequestCtx.CloseRequestBody.
 var ErrBodyClosed = errors.New("the request body was closed")
@@ -240,32 +177,3 @@ type Lent interface {
 // WriteTo is wt.WriteTo(w). A stream of the program gets a writer that ends when its WriteTo has
 // returned, so that a program that keeps it can't use w later. Package gale sets it.
 var WriteTo func(wt io.WriterTo, w io.Writer) (int64, error)
-
-// HijackKey is a key for RequestCtx.Value, to be asked when the handler has returned and has not
-// timed out. The value is a Hijack. The response may become a 400 or 503 instead of a 101 that the
-// client can't get.
-type HijackKey uint8
-
-// What a HijackKey says of the request.
-const (
-	HijackCloses HijackKey = 1 << iota // the connection ends after the response, because the request asks for that
-	HijackOld                          // it is of HTTP/1.0
-	HijackTunnel                       // it is a CONNECT to a host
-)
-
-// Hijack is what RequestCtx.Hijack and RequestCtx.HijackSetNoResponse have set, if the response of
-// the context, as it is now, grants it.
-type Hijack struct {
-	Handler    func(net.Conn) // nil if Hijack was not called, or if the response refuses it
-	NoResponse bool
-}
-
-// Lend guards a request of a server of another package, if the objects of pools are guarded and
-// it is in the sample: see gale.GuardPools. ctx is the *gale.RequestCtx that has the request, and
-// handler the gale.RequestHandler that will get it. If it returns true, the context must not be
-// used again, and Lapse must be called when the request has ended, unless the context was left to
-// other goroutines. Package gale sets both.
-var (
-	Lend  func(ctx, handler any) bool
-	Lapse func(ctx any)
-)

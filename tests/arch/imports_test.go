@@ -29,7 +29,7 @@ var below = map[string][]string{
 	"lifetime":          {"bytesconv"},
 	"clientconn":        {"pool", "clock", "engine"},
 	"dial":              {},
-	"door":              {},
+	"door":              {"head"},
 	"pathrule":          {"bytesconv"},
 	"kv":                {"bytesconv", "pool", "race", "lifetime"},
 	"msg":               {"bytesconv", "pool", "kv", "race", "lifetime"},

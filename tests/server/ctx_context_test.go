@@ -800,10 +800,16 @@ func TestContextOfInit(t *testing.T) {
 // Package context looks for contexts of its own while the handler sets values.
 func TestValueWhileUserValuesAreSet(t *testing.T) {
 	ts := harness.Start(t, nil, func(ctx *gale.RequestCtx) {
-		c, cancel := context.WithTimeout(ctx, time.Microsecond) // its timer takes it out of ctx
+		c, cancel := context.WithTimeout(ctx, 200*time.Microsecond) // its timer takes it out of ctx
 		defer cancel()
-		for i := 0; c.Err() == nil || i < 100; i++ {
-			ctx.SetUserValue(i%100, i)
+		for after := 0; after < 100; { // until some time after the end: the timer leaves the lock before it asks ctx
+			for i := range 10 {
+				ctx.SetUserValue(i, after)
+			}
+			ctx.ResetUserValues() // the list changes, and not only its values
+			if after > 0 || c.Err() != nil {
+				after++
+			}
 		}
 	})
 	c := ts.Dial()

@@ -10,12 +10,14 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"net/http"
 	"runtime"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/galehttp/gale"
+	"github.com/galehttp/gale/internal/door"
 	"github.com/galehttp/gale/tests/harness"
 	"github.com/galehttp/gale/tests/harness/peers"
 )
@@ -235,4 +237,53 @@ func TestContextIsPrinted(t *testing.T) {
 	if s := fmt.Sprint(c); s != "gale.RequestCtx.Context.WithCancel" {
 		t.Error(s)
 	}
+}
+
+// Value only reads: it finds what the program has set, whatever the type of the key, and a call with a
+// key of this module's own packages ends nothing and runs nothing.
+func TestValueOnlyReads(t *testing.T) {
+	type seal struct{ door.Seal }
+	keys := []any{
+		door.InterimKey{}, door.OnceKey{}, door.WholeKey{}, door.Seal{}, seal{}, door.HijackOf(0), door.HijackTunnel,
+		http.ServerContextKey, http.LocalAddrContextKey, "name", ctxKey{1}, 7, &ctxKey{2},
+	}
+	base := func(ctx context.Context, _ net.Conn) context.Context {
+		for _, key := range keys {
+			ctx = context.WithValue(ctx, key, "of the connection")
+		}
+		return ctx
+	}
+	peers.EachProtocol(t, func(t *testing.T, way harness.H2Way, major int) {
+		ran := make(chan string, 10)
+		hs := way.Start(t, &gale.Server{ConnContext: base, Handler: func(ctx *gale.RequestCtx) {
+			ctx.BeforeSend(func(*gale.RequestCtx) { ran <- "BeforeSend" })
+			ctx.AfterSend(func(_ int64, err error) { ran <- fmt.Sprint("AfterSend ", err) })
+			for _, key := range keys {
+				if v := ctx.Value(key); v != "of the connection" {
+					t.Errorf("Value(%T) is %v, want the connection's value", key, v)
+				}
+				ctx.SetUserValue(key, "own")
+				if v := ctx.Value(key); v != "own" {
+					t.Errorf("Value(%T) is %v, want what the handler has set", key, v)
+				}
+			}
+			if err := ctx.Err(); err != nil || len(ran) > 0 {
+				t.Errorf("after the calls of Value Err is %v, and %d functions have run", err, len(ran))
+			}
+			ctx.SetBodyString("whole")
+		}})
+		resp, err := hs.Client(major).Get(hs.URL("/"))
+		if err != nil {
+			t.Fatalf("the request has failed: %v", err)
+		}
+		defer resp.Body.Close()
+		if body, err := io.ReadAll(resp.Body); resp.StatusCode != 200 || string(body) != "whole" || err != nil {
+			t.Errorf("the client got %d %q, %v", resp.StatusCode, body, err)
+		}
+		for _, want := range []string{"BeforeSend", "AfterSend <nil>"} {
+			if got := <-ran; got != want {
+				t.Errorf("%s ran, want %s", got, want)
+			}
+		}
+	})
 }

@@ -259,7 +259,7 @@ func TestCloseBeforeContexts(t *testing.T) {
 		asked, ended := make(chan context.Context, 1), make(chan error, 1)
 		var unhurried context.Context
 		s := &gale.Server{Logger: &peers.Log{}, Handler: func(ctx *gale.RequestCtx) {
-			unhurried = ctx.Value(door.UnhurriedKey{}).(*door.Unhurried)
+			unhurried = door.Of(ctx).Unhurried()
 			asked <- ctx.Context()
 			<-ctx.Context().Done()
 			<-unhurried.Done()
@@ -294,7 +294,7 @@ func TestCloseBeforeContexts(t *testing.T) {
 	peers.EachProtocol(t, func(t *testing.T, way harness.H2Way, major int) {
 		asked, causes := make(chan bool), make(chan error, 2)
 		hs := way.Start(t, &gale.Server{Handler: func(ctx *gale.RequestCtx) {
-			all := []context.Context{ctx.Context(), ctx.Value(door.UnhurriedKey{}).(*door.Unhurried)}
+			all := []context.Context{ctx.Context(), door.Of(ctx).Unhurried()}
 			close(asked)
 			for _, c := range all {
 				<-c.Done()

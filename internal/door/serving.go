@@ -1,0 +1,89 @@
+package door
+
+import (
+	"context"
+	"net"
+	"time"
+
+	"github.com/galehttp/gale/internal/head"
+)
+
+// Of returns the Serving of ctx, a *gale.RequestCtx. It doesn't allocate.
+func Of(ctx any) Serving { return Serve(ctx) }
+
+// Serve is Of. Package gale sets it.
+var Serve func(ctx any) Serving
+
+// Serving is a RequestCtx for the packages of this module: what those that serve requests with it
+// do, and what its methods don't tell. The methods may be called while the handler runs; those that
+// end the request say when.
+type Serving interface {
+	// Head and ResponseHead are what the headers of the request and of the response hold. The
+	// request's is read, not changed.
+	Head() *head.Request
+	ResponseHead() *head.Response
+	// Parent returns the context that the context of the request is made from, or nil.
+	Parent() context.Context
+	// Unhurried returns the context of the request that a shutdown of the server doesn't end.
+	Unhurried() *Unhurried
+	// Patient is Unhurried for a context that doesn't end either when the client ends only its own
+	// side of the connection: such a client may wait for the response (RFC 9112 section 9.6).
+	Patient() *Unhurried
+	// Conn is RequestCtx.Conn, but the deadlines of the connection stay the server's.
+	Conn() net.Conn
+	// Peer returns the connection whose RemoteAddr is what RequestCtx.RemoteAddr returns, nil if
+	// there is none.
+	Peer() net.Conn
+	// WriteStall returns the WriteStallTimeout of the request, 0 for none.
+	WriteStall() (d time.Duration, known bool)
+
+	// Lend guards the request of a server of another package, if the objects of pools are guarded
+	// and it is in the sample: see gale.GuardPools. handler is the gale.RequestHandler that will get
+	// it. If Lend returns true, the context must not be used again, and Lapse must be called when
+	// the request has ended, unless the context was left to other goroutines.
+	Lend(handler any) bool
+	Lapse()
+	// Hijack is called when the handler has returned and has not timed out. The response may become
+	// a 400 or 503 instead of a 101 that the client can't get.
+	Hijack(of HijackOf) Hijack
+	// Final is called once, when the handler has returned or timed out, or to send the response on a
+	// connection that was taken over. It runs the functions of RequestCtx.BeforeSend, unless Flush
+	// has done so, and returns the *gale.Response to send, nil if what was sent must be broken off.
+	Final() any
+	// Sent calls the functions of RequestCtx.AfterSend. It is called once after the response was
+	// sent, or could not be: err says why.
+	Sent(sent int64, err error)
+	// Abandon is called once after Final if the handler has timed out: what the context holds may be
+	// closed from then on.
+	Abandon()
+	// Leave is called once after the response was sent. If the context is detached, that separates
+	// it from its exchange, closes Done, and leaves it to the program. Otherwise it does nothing.
+	Leave()
+}
+
+// Unhurried is a context like the one that RequestCtx.Context returns, but a shutdown of
+// the server doesn't end it. Cancel ends it earlier.
+type Unhurried struct {
+	context.Context
+	Cancel context.CancelCauseFunc
+	// Foreign says that no Server has the connection. Then Context also ends, with any cause, when
+	// the client leaves and when the request is over.
+	Foreign bool
+}
+
+// HijackOf says of a request what decides whether the connection can be taken over.
+type HijackOf uint8
+
+// The parts of a HijackOf.
+const (
+	HijackCloses HijackOf = 1 << iota // the connection ends after the response, because the request asks for that
+	HijackOld                         // it is of HTTP/1.0
+	HijackTunnel                      // it is a CONNECT to a host
+)
+
+// Hijack is what RequestCtx.Hijack and RequestCtx.HijackSetNoResponse have set, if the response of
+// the context, as it is now, grants it.
+type Hijack struct {
+	Handler    func(net.Conn) // nil if Hijack was not called, or if the response refuses it
+	NoResponse bool
+}
