@@ -416,6 +416,51 @@ type brokenWriter struct{}
 
 func (brokenWriter) Write([]byte) (int, error) { return 0, errors.New("broken") }
 
+// flushes counts calls of Flush.
+type flushes struct {
+	engine.Conn
+	in    *requestStream
+	n     int
+	heard int // calls during which interrupt hears of a write
+}
+
+func (f *flushes) Flush(w *engine.Work) error {
+	f.n++
+	if f.in.writes.Load() {
+		f.heard++
+	}
+	w.Out = w.Out[:0]
+	return nil
+}
+
+// A Read of a body counts as one that writes while it writes, and only then: a request that times
+// out breaks the connection of a Read that writes.
+func TestReadThatWritesNothing(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		out  string
+		owes bool
+		cut  bool
+		want int
+		err  error
+	}{
+		{name: "nothing"},
+		{name: "a response", out: "x", want: 1},
+		{name: "a 100", owes: true, want: 1},
+		{name: "cut", out: "x", cut: true, err: errStreamClosed},
+	} {
+		in := new(requestStream)
+		c := &flushes{in: in}
+		in.ss, in.w = &h1Session{serverConn: serverConn{c: c}}, &engine.Work{Out: []byte(tt.out)}
+		in.owesContinue.Store(tt.owes)
+		in.cut.Store(tt.cut)
+		in.waits.Store(true)
+		if err := in.flush(); err != tt.err || c.n != tt.want || c.heard != tt.want || in.writes.Load() {
+			t.Errorf("%s: %v after %d writes, %d of them heard of; want %v, %d", tt.name, err, c.n, c.heard, tt.err, tt.want)
+		}
+	}
+}
+
 type brokenEngineConn struct{ engine.Conn }
 
 func (brokenEngineConn) WriteBody(*engine.Work, []byte) error { return errors.New("broken") }

@@ -203,8 +203,6 @@ func (r *requestStream) flush() error {
 	if !r.out.TryLock() {
 		return nil
 	}
-	r.writes.Store(true)
-	defer r.writes.Store(false)
 	defer r.unlock(r.ss, r.w)
 	if r.cut.Load() {
 		return errStreamClosed
@@ -223,8 +221,17 @@ func (r *requestStream) interrupt() (writes bool) {
 // holds out.
 func (r *requestStream) owes100() bool { return r.owesContinue.Load() && !r.answered }
 
-// tell does the work of flush. The caller holds out.
+// tell does the work of flush. If there is nothing to write, interrupt hears of no write: it
+// would break the connection. The caller holds out.
 func (r *requestStream) tell(ss *h1Session, w *engine.Work) error {
+	if len(w.Out) == 0 && !r.owes100() {
+		return nil
+	}
+	r.writes.Store(true) // before cut is loaded; interrupt does it the other way round
+	defer r.writes.Store(false)
+	if r.cut.Load() {
+		return errStreamClosed
+	}
 	r.ask(w)
 	return ss.c.Flush(w)
 }

@@ -276,7 +276,8 @@ func testAnswersTooLate(t *testing.T) {
 			c, br := dial(t, proxyAddr)
 			io.WriteString(c, request)
 			if head := readHead(br); !strings.HasPrefix(head, "HTTP/1.1 408 ") {
-				t.Fatalf("got %q", head)
+				_, err := br.ReadByte()
+				t.Fatalf("%.30q: got %q, then %v", request, head, err)
 			}
 			close(answered)
 			c, br = dial(t, proxyAddr)
