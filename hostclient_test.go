@@ -90,6 +90,35 @@ func TestForwardedUpgrade(t *testing.T) {
 	}
 }
 
+// TestOldestCallFirst proves that a call that finds room while others wait for it gets a place behind
+// them, and that they get the room.
+func TestOldestCallFirst(t *testing.T) {
+	lines := map[string]func(c *HostClient) *waiterList{
+		"own":    func(c *HostClient) *waiterList { return &c.pool.line },
+		"shared": func(c *HostClient) *waiterList { return &c.pool.shared.line },
+	}
+	for name, of := range lines {
+		c := &HostClient{MaxConns: 1, MaxConnWaitTimeout: time.Minute}
+		line := of(c)
+		c.pool.open = 1
+		var ks [2]call
+		_, first := c.reserve(&ks[0], line)
+		c.MaxConns = 2 // the calls that wait aren't told yet
+		_, second := c.reserve(&ks[1], line)
+		if first == nil || second == nil {
+			t.Errorf("%s: the calls wait: %v, %v", name, first != nil, second != nil)
+			continue
+		}
+		c.SetMaxConns(2)
+		if got := c.await(&ks[0], first); !got.dial || got.err != nil {
+			t.Errorf("%s: the first call got %+v", name, got)
+		}
+		if second.line != line || line.n != 1 || c.pool.waiting.Load() != 1 {
+			t.Errorf("%s: %d calls are in the line, %d wait", name, line.n, c.pool.waiting.Load())
+		}
+	}
+}
+
 // TestPoolLimit proves that MaxConns is obeyed, that it can be changed, and that callers
 // get its error whether they may wait or not.
 func TestPoolLimit(t *testing.T) {

@@ -34,8 +34,8 @@ const (
 	carryFull
 )
 
-// carry sends req over w and reads the response. It gives w back, unless it is stale. out is req
-// for HTTP/2, if it was prepared for that.
+// carry sends req over w and reads the response. It gives w back, unless it is stale; if the body
+// is streamed, the stream does so at its end. out is req for HTTP/2, if it was prepared for that.
 //
 // It isn't a method of wire, because a call of a method of an interface would put k and rules on
 // the heap.
