@@ -55,12 +55,11 @@ type h2Call struct {
 	trailersOut head.Trailers // of the request, once req is gone
 
 	// The result, when bits has h2Done.
-	err         error
-	sent        bool // bytes of the request were written
-	lost        bool // err says that the connection has ended
-	reused      bool // the connection had carried a complete response
-	unprocessed bool // the server has not processed the request
-	wants11     bool // the server wants HTTP/1.1
+	err     error
+	verdict retryVerdict // with err; verdictSafe only for a request that is idempotent
+	sent    bool         // with err: bytes of the request were written
+	reused  bool         // with err: the connection had carried a complete response
+	wants11 bool         // with err: the server wants HTTP/1.1, and has not processed the request
 }
 
 // The bits of h2Call.
@@ -110,8 +109,8 @@ func (s *h2Call) reset() {
 	s.interims = nil
 	s.trailers.Reset()
 	s.trailersOut.Reset()
-	s.err = nil
-	s.sent, s.lost, s.reused, s.unprocessed, s.wants11 = false, false, false, false, false
+	s.err, s.verdict = nil, verdictNone
+	s.sent, s.reused, s.wants11 = false, false, false
 }
 
 // set records what has happened, and wakes the call if it waits for that, under mu. After
@@ -260,7 +259,7 @@ func (s *h2Call) resetBy(ev *h2.Event) {
 		s.finish()
 		return
 	}
-	s.wants11 = ev.Code == h2.HTTP11Required && !ev.Local
+	s.wants11 = ev.Code == h2.HTTP11Required && !ev.Local && s.mayHTTP1()
 	s.fail(&StreamResetError{Code: uint32(ev.Code), Local: ev.Local, client: true})
 }
 
@@ -279,26 +278,41 @@ func (s *h2Call) lose(err error) {
 	if s.st == nil {
 		return
 	}
-	s.lost = true
-	s.wants11 = s.hc.refuses && s.st.Unprocessed()
+	s.wants11 = s.hc.refuses && s.st.Unprocessed() && s.mayHTTP1()
 	switch {
 	case s.got && err == io.EOF:
 		err = io.ErrUnexpectedEOF
 	case !s.got && clientconn.IsReset(err):
 		err = io.EOF // it is a matter of luck whether a client sees a reset or a close
 	}
-	s.fail(err)
+	s.failWith(err, true)
 }
+
+// mayHTTP1 reports whether the request may be sent over HTTP/1.1 instead.
+func (s *h2Call) mayHTTP1() bool { return !s.got && s.hc.c.HTTP2 != HTTP2Only }
 
 // fail ends the exchange with an error, under mu.
 func (s *h2Call) fail(err error) {
-	if s.st == nil {
-		return
+	if s.st != nil {
+		s.failWith(err, false)
 	}
+}
+
+// failWith ends the exchange with err, under mu. lost says that the connection has ended.
+func (s *h2Call) failWith(err error, lost bool) {
 	s.err = err
 	s.sent = s.from < s.hc.taken
-	s.unprocessed = s.st.Unprocessed()
 	s.reused = s.hc.served > 0
+	switch unprocessed := s.st.Unprocessed(); {
+	case s.wants11, lost && (unprocessed || !s.sent):
+		s.verdict = verdictUnprocessed
+	case unprocessed:
+		s.verdict = verdictRefused
+	case lost && !s.got && s.reused:
+		s.verdict = verdictSafe
+	default:
+		s.verdict = verdictUnsafe
+	}
 	if r := s.reader; r != nil && r.err == nil {
 		r.err = err
 	}
@@ -446,23 +460,18 @@ func (s *h2Call) takeInterims(k *call) {
 
 // failedH2 records in k what the failure of s means for another attempt, and returns the
 // error of the attempt.
-func (k *call) failedH2(s *h2Call, req *Request, mode HTTP2Mode) error {
-	k.sent = s.sent
-	k.reused = s.reused
-	k.verdict = verdictUnsafe
+func (k *call) failedH2(s *h2Call, req *Request) error {
+	k.sent, k.reused, k.verdict = s.sent, s.reused, s.verdict
 	if k.ctx != nil && k.ctx.Err() != nil {
+		k.verdict = verdictUnsafe
 		return k.ctx.Err()
 	}
+	k.http1 = k.http1 || s.wants11
 	switch {
-	case s.wants11 && !s.got && mode != HTTP2Only:
-		k.http1 = true
-		k.sent, k.verdict = false, verdictUnprocessed
-	case s.lost && (s.unprocessed || !s.sent):
-		k.sent, k.verdict = false, verdictUnprocessed
-	case s.unprocessed:
-		k.sent, k.verdict = false, verdictRefused
-	case s.lost && !s.got && s.reused && isIdempotent(req):
-		k.verdict = verdictSafe
+	case k.verdict == verdictUnprocessed, k.verdict == verdictRefused:
+		k.sent = false
+	case k.verdict == verdictSafe && !isIdempotent(req):
+		k.verdict = verdictUnsafe
 	}
 	return s.err
 }

@@ -109,7 +109,7 @@ func (c *HostClient) carryHTTP2(hc *sharedConn, k *call, req *Request, resp *Res
 func (c *HostClient) endFailed(k *call, s *h2Call, req *Request, out *h2Outgoing) error {
 	s.interruptSender()                         // it may use the header of req
 	k.unread = out.streams() && s.sender == nil // the request has the stream still
-	err := k.failedH2(s, req, c.HTTP2)
+	err := k.failedH2(s, req)
 	s.reader = nil
 	s.release()
 	return err

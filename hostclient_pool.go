@@ -231,7 +231,7 @@ func (c *HostClient) reserve(k *call, line *waiterList) (got room, w *connWaiter
 	}
 	switch {
 	case found:
-	case line == &p.line && !k.http1 && hostProto(c.h2.proto.Load()) == protoHTTP2: // as of a moment ago
+	case line == &p.line && !k.http1 && c.speaks() == protoHTTP2: // as of a moment ago
 		got.other = true
 	case c.MaxConnWaitTimeout <= 0 && !p.shared.waitsForDial(line):
 		got.err = ErrNoFreeConns

@@ -40,7 +40,7 @@ func (c *HostClient) readyConn() *sharedConn {
 // the pool's lock.
 func (c *HostClient) findShared() (got room, ok bool) {
 	p, x := &c.pool, &c.pool.shared
-	if hostProto(c.h2.proto.Load()) == protoHTTP1 {
+	if c.speaks() == protoHTTP1 {
 		return room{other: true}, true
 	}
 	if hc := x.choose(c); hc != nil {

@@ -93,12 +93,12 @@ func TestForwardedUpgrade(t *testing.T) {
 // TestOldestCallFirst proves that a call that finds room while others wait for it gets a place behind
 // them, and that they get the room.
 func TestOldestCallFirst(t *testing.T) {
-	lines := map[string]func(c *HostClient) *waiterList{
-		"own":    func(c *HostClient) *waiterList { return &c.pool.line },
-		"shared": func(c *HostClient) *waiterList { return &c.pool.shared.line },
+	lines := map[HTTP2Mode]func(c *HostClient) *waiterList{
+		HTTP2Off:  func(c *HostClient) *waiterList { return &c.pool.line },
+		HTTP2Only: func(c *HostClient) *waiterList { return &c.pool.shared.line },
 	}
-	for name, of := range lines {
-		c := &HostClient{MaxConns: 1, MaxConnWaitTimeout: time.Minute}
+	for mode, of := range lines {
+		c := &HostClient{MaxConns: 1, MaxConnWaitTimeout: time.Minute, HTTP2: mode}
 		line := of(c)
 		c.pool.open = 1
 		var ks [2]call
@@ -106,15 +106,15 @@ func TestOldestCallFirst(t *testing.T) {
 		c.MaxConns = 2 // the calls that wait aren't told yet
 		_, second := c.reserve(&ks[1], line)
 		if first == nil || second == nil {
-			t.Errorf("%s: the calls wait: %v, %v", name, first != nil, second != nil)
+			t.Errorf("HTTP2 %d: the calls wait: %v, %v", mode, first != nil, second != nil)
 			continue
 		}
 		c.SetMaxConns(2)
 		if got := c.await(&ks[0], first); !got.dial || got.err != nil {
-			t.Errorf("%s: the first call got %+v", name, got)
+			t.Errorf("HTTP2 %d: the first call got %+v", mode, got)
 		}
 		if second.line != line || line.n != 1 || c.pool.waiting.Load() != 1 {
-			t.Errorf("%s: %d calls are in the line, %d wait", name, line.n, c.pool.waiting.Load())
+			t.Errorf("HTTP2 %d: %d calls are in the line, %d wait", mode, line.n, c.pool.waiting.Load())
 		}
 	}
 }
