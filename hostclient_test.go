@@ -90,8 +90,8 @@ func TestForwardedUpgrade(t *testing.T) {
 	}
 }
 
-// TestOldestCallFirst proves that a call that finds room while others wait for it gets a place behind
-// them, and that they get the room.
+// TestOldestCallFirst proves that a call waits, though there is room, if others wait that have come
+// before it, and that they get the room.
 func TestOldestCallFirst(t *testing.T) {
 	lines := map[HTTP2Mode]func(c *HostClient) *waiterList{
 		HTTP2Off:  func(c *HostClient) *waiterList { return &c.pool.line },

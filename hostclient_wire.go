@@ -37,8 +37,8 @@ const (
 // carry sends req over w and reads the response. It gives w back, unless it is stale; if the body
 // is streamed, the stream does so at its end. out is req for HTTP/2, if it was prepared for that.
 //
-// It isn't a method of wire, because a call of a method of an interface would put k and rules on
-// the heap.
+// It isn't a method of wire, because a call of a method of an interface would put k, rules and out
+// on the heap.
 func (c *HostClient) carry(w wire, k *call, req *Request, resp *Response, rules *readRules, out *h2Outgoing) (carryOutcome, error) {
 	if hc, ok := w.(*sharedConn); ok {
 		return c.carryHTTP2(hc, k, req, resp, rules, out)
