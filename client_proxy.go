@@ -15,6 +15,8 @@ import (
 	"golang.org/x/net/proxy"
 
 	connect "github.com/galehttp/gale/internal/tunnel"
+
+	"github.com/galehttp/gale/internal/clock"
 )
 
 // ProxyFromEnvironment returns the proxy that the environment names for a URI, or
@@ -226,7 +228,7 @@ func (t *tunnel) connect(ctx context.Context, network, addr string) (conn net.Co
 	raw := conn
 	stop := context.AfterFunc(ctx, func() {
 		defer recovered("ending the deadline of a connection to a proxy")
-		_ = raw.SetDeadline(time.Unix(1, 0))
+		_ = raw.SetDeadline(clock.LongAgo)
 	})
 	fine := false
 	defer func() {

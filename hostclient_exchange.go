@@ -206,7 +206,7 @@ func (c *HostClient) exchange(k *call, cc *clientConn, req *Request, resp *Respo
 	if k.quick && cc.conn.CanSwap() {
 		whole := k.until(c.ReadTimeout)
 		if c.ResponseHeaderTimeout > 0 {
-			whole = earlier(whole, k.until(c.ResponseHeaderTimeout))
+			whole = clock.Earlier(whole, k.until(c.ResponseHeaderTimeout))
 		}
 		cc.conn.BoundReads(whole)
 	}
@@ -274,18 +274,10 @@ func (c *HostClient) awaitHead(k *call, cc *clientConn, req *Request, resp *Resp
 	if c.ResponseHeaderTimeout <= 0 {
 		return cc.readFinalHead(k, resp, rules, c.Trace, req)
 	}
-	cc.conn.BoundReads(earlier(whole, k.until(c.ResponseHeaderTimeout)))
+	cc.conn.BoundReads(clock.Earlier(whole, k.until(c.ResponseHeaderTimeout)))
 	err := cc.readFinalHead(k, resp, rules, c.Trace, req)
 	cc.conn.BoundReads(whole)
 	return err
-}
-
-// earlier returns the earlier of two deadlines; 0 is none.
-func earlier(a, b clock.Tick) clock.Tick {
-	if a == 0 || b != 0 && b < a {
-		return b
-	}
-	return a
 }
 
 // hasResponse looks for the response of a server that has stopped reading the

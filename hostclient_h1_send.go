@@ -299,7 +299,7 @@ func (o *h1Sender) hear() error {
 		if o.headCame {
 			o.conn.BoundReads(o.whole)
 		} else {
-			o.conn.BoundReads(earlier(o.whole, o.in(o.c.ResponseHeaderTimeout)))
+			o.conn.BoundReads(clock.Earlier(o.whole, o.in(o.c.ResponseHeaderTimeout)))
 		}
 	case clientconn.IsReset(o.failure):
 		o.conn.BoundReads(o.in(resetPatience))

@@ -374,17 +374,17 @@ func (s *h2Call) due(k *call, bits uint32) clock.Tick {
 	due := k.deadline
 	switch {
 	case s.continueDue != 0:
-		due = earlier(due, s.continueDue)
+		due = clock.Earlier(due, s.continueDue)
 	case bits&h2AllSent == 0:
 		if c.WriteTimeout > 0 {
-			due = earlier(due, s.began.Add(c.WriteTimeout))
+			due = clock.Earlier(due, s.began.Add(c.WriteTimeout))
 		}
 	default:
 		if c.ReadTimeout > 0 {
-			due = earlier(due, s.sentAt.Add(c.ReadTimeout))
+			due = clock.Earlier(due, s.sentAt.Add(c.ReadTimeout))
 		}
 		if bits&h2HeadCame == 0 && c.ResponseHeaderTimeout > 0 {
-			due = earlier(due, s.sentAt.Add(c.ResponseHeaderTimeout))
+			due = clock.Earlier(due, s.sentAt.Add(c.ResponseHeaderTimeout))
 		}
 	}
 	return due

@@ -154,7 +154,7 @@ func (c *HostClient) send(k *call, cc *clientConn, req *Request, resp *Response,
 func (c *HostClient) sendLong(k *call, cc *clientConn, head []byte, out *outgoing, rules *readRules, by clock.Tick) error {
 	body := out.body
 	if cc.conn.CanWriteBoth() {
-		cc.conn.BoundWrites(earlier(by, clock.Ticks().Add(writePatience)))
+		cc.conn.BoundWrites(clock.Earlier(by, clock.Ticks().Add(writePatience)))
 		n, err := cc.conn.WriteBoth(head, body)
 		cc.conn.BoundWrites(by)
 		k.sent = k.sent || n > 0

@@ -106,17 +106,17 @@ func (ss *h2Session) deadline(streams int) clock.Tick {
 	due := ss.headDue
 	switch {
 	case !ss.proto.Greeted():
-		due = sooner(due, ss.helloDue())
+		due = clock.Earlier(due, ss.helloDue())
 	case streams == 0:
 		if ss.idleDue == 0 {
 			if d := ss.s.idleTimeout(); d > 0 {
 				ss.idleDue = clock.Ticks().Add(d)
 			}
 		}
-		due = sooner(due, ss.idleDue)
+		due = clock.Earlier(due, ss.idleDue)
 	case ss.waiting > 0:
 		ss.proto.All(func(st *h2.Stream) bool {
-			due = sooner(due, h2StreamOf(st).nextDue())
+			due = clock.Earlier(due, h2StreamOf(st).nextDue())
 			return true
 		})
 	}
@@ -126,14 +126,6 @@ func (ss *h2Session) deadline(streams int) clock.Tick {
 // isEarly reports whether due is earlier than the deadline that the engine has; 0 is
 // never. Then the engine must be told. It is called under mu.
 func (ss *h2Session) isEarly(due clock.Tick) bool { return due != 0 && (ss.due == 0 || due < ss.due) }
-
-// sooner returns the earlier one of two instants; 0 means none.
-func sooner(a, b clock.Tick) clock.Tick {
-	if a == 0 || b != 0 && b < a {
-		return b
-	}
-	return a
-}
 
 // Stall handles timeouts and the client's end of stream, or ends the connection.
 func (ss *h2Session) Stall(w *engine.Work, why error, next *engine.Next) {

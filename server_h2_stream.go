@@ -156,7 +156,7 @@ func (s *h2Stream) nextDue() clock.Tick {
 	if s.tunnel != nil {
 		return s.tunnel.lingerDue
 	}
-	return sooner(s.readDue(), s.sendDue())
+	return clock.Earlier(s.readDue(), s.sendDue())
 }
 
 // readDue is the part of nextDue for the body. It limits the time only while something
@@ -183,7 +183,7 @@ func (s *h2Stream) sendDue() clock.Tick {
 		if s.st.HasWindow() { // the stream waits for its turn, and the client takes data of others
 			since = max(since, s.ss.roomAt)
 		}
-		due = sooner(due, since.Add(d))
+		due = clock.Earlier(due, since.Add(d))
 	}
 	return due
 }

@@ -66,11 +66,8 @@ type HTTP2Config struct {
 // settings, unless Server.ReadTimeout is shorter.
 const defaultHelloTimeout = 10 * time.Second
 
-// http2Preface is the beginning of an HTTP/2 connection (RFC 9113 section 3.4).
-const http2Preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
-
 // h2c is HTTP/2 by prior knowledge.
-var h2c = protocol{preface: http2Preface, session: newH2Session}
+var h2c = protocol{preface: h2.Preface, session: newH2Session}
 
 // offersHTTP2 reports whether HTTP/2 is offered to clients of TLS listeners. names are
 // the NextProtos that the program has set.

@@ -48,9 +48,6 @@ const (
 	pumpLingerStop = 100 * time.Millisecond
 )
 
-// longAgo is a deadline that has passed.
-var longAgo = time.Unix(1, 0)
-
 // errPumpWoken is the result of a wait that Wake has ended.
 var errPumpWoken = errors.New("gale: woken")
 
@@ -250,7 +247,7 @@ func (p *upgradePump) wake() {
 	defer p.mu.Unlock()
 	if p.waits {
 		defer recovered("interrupting a read")
-		_ = p.nc.SetReadDeadline(longAgo)
+		_ = p.nc.SetReadDeadline(clock.LongAgo)
 	}
 }
 
@@ -260,7 +257,7 @@ func (p *upgradePump) interrupt() {
 	defer p.mu.Unlock()
 	p.cut = true
 	defer recovered("interrupting a connection")
-	_ = p.nc.SetDeadline(longAgo)
+	_ = p.nc.SetDeadline(clock.LongAgo)
 }
 
 // send writes the output and then b.

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/galehttp/gale"
+	"github.com/galehttp/gale/internal/clock"
 	"github.com/galehttp/gale/internal/door"
 	"github.com/galehttp/gale/internal/msg"
 )
@@ -244,7 +245,7 @@ func (o *outer) CloseBody(*gale.RequestCtx) {
 func (o *outer) endReads() {
 	o.body.closed.Store(true)
 	if !o.body.whole.Load() {
-		_ = o.rc.SetReadDeadline(time.Unix(1, 0))
+		_ = o.rc.SetReadDeadline(clock.LongAgo)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/galehttp/gale"
+	"github.com/galehttp/gale/internal/clock"
 	"github.com/galehttp/gale/internal/door"
 )
 
@@ -173,7 +174,7 @@ func (o *outer) closeDuplex(resp *gale.Response) {
 	if o.wrapped() {
 		panic(http.ErrAbortHandler)
 	}
-	_ = o.rc.SetReadDeadline(time.Unix(1, 0))
+	_ = o.rc.SetReadDeadline(clock.LongAgo)
 	_ = o.r.Body.Close() // waits for a Read that still runs
 	c, err := o.HijackNow(nil)
 	if err != nil {

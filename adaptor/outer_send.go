@@ -6,9 +6,9 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/galehttp/gale"
+	"github.com/galehttp/gale/internal/clock"
 	"github.com/galehttp/gale/internal/door"
 	"github.com/galehttp/gale/internal/head"
 	"github.com/galehttp/gale/internal/msg"
@@ -44,7 +44,7 @@ func (o *outer) seal() (cut bool) {
 	defer o.mu.Unlock()
 	o.sealed = true
 	if o.sending {
-		_ = o.rc.SetWriteDeadline(time.Unix(1, 0))
+		_ = o.rc.SetWriteDeadline(clock.LongAgo)
 	}
 	return o.sending
 }

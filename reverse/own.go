@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/galehttp/gale"
+	"github.com/galehttp/gale/internal/clock"
 	"github.com/galehttp/gale/internal/door"
 	"github.com/galehttp/gale/internal/h1"
 	"github.com/galehttp/gale/internal/pool"
@@ -32,9 +33,6 @@ type ownExchange struct {
 	headCame bool
 	keep     bool // the connection can be reused after the response
 }
-
-// longAgo is a deadline in the past: it ends blocked reads and writes.
-var longAgo = time.Unix(1, 0)
 
 // maxInterim is how many 1xx responses may come before the final one.
 const maxInterim = 100
@@ -70,7 +68,7 @@ func (x *exchange) askOwn(c *gale.HostClient, n int) error {
 		return err
 	}
 	_ = o.nc.SetReadDeadline(time.Time{})
-	if cause := x.ended(); cause != nil { // the new deadline may have replaced longAgo
+	if cause := x.ended(); cause != nil { // the new deadline may have replaced clock.LongAgo
 		return cause
 	}
 	return o.frame()
@@ -86,7 +84,7 @@ func (o *ownExchange) interrupt() {
 			closeCalmly(o.nc)
 		}
 	}()
-	done = o.nc.SetDeadline(longAgo) == nil
+	done = o.nc.SetDeadline(clock.LongAgo) == nil
 }
 
 // awaitHead starts the time limit for the head of the response.
@@ -96,7 +94,7 @@ func (o *ownExchange) awaitHead() {
 	if d := o.c.ResponseHeaderTimeout; d > 0 && !o.headCame && o.x.Err() == nil {
 		_ = o.nc.SetReadDeadline(time.Now().Add(d))
 		if o.x.Err() != nil {
-			_ = o.nc.SetReadDeadline(longAgo)
+			_ = o.nc.SetReadDeadline(clock.LongAgo)
 		}
 	}
 }
@@ -159,7 +157,7 @@ func (o *ownExchange) write(p []byte) error {
 	if d := limit(o.x.p.BodyIdleTimeout, DefaultBodyIdleTimeout); d > 0 {
 		_ = o.nc.SetWriteDeadline(time.Now().Add(d))
 	}
-	// Why there was an interrupt is known before it: the new deadline may have replaced longAgo.
+	// Why there was an interrupt is known before it: the new deadline may have replaced clock.LongAgo.
 	if cause := o.x.ended(); cause != nil {
 		return cause
 	}

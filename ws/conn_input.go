@@ -6,7 +6,6 @@ import (
 	"io"
 	"net"
 	"sync"
-	"time"
 
 	"github.com/galehttp/gale/internal/clock"
 	"github.com/galehttp/gale/internal/pool"
@@ -94,13 +93,11 @@ func (c *Conn) unlockReading() {
 // waits, the next one sets the deadline anew.
 func (c *Conn) pokeReads() {
 	c.poked.Add(1) // before the deadline, see fill
-	_ = c.nc.SetReadDeadline(longAgo)
+	_ = c.nc.SetReadDeadline(clock.LongAgo)
 }
 
 // pokeWrites is pokeReads for writes.
-func (c *Conn) pokeWrites() { _ = c.nc.SetWriteDeadline(longAgo) }
-
-var longAgo = time.Unix(1, 0)
+func (c *Conn) pokeWrites() { _ = c.nc.SetWriteDeadline(clock.LongAgo) }
 
 // unread returns the bytes that were read from the connection and not parsed.
 func (in *connInput) unread() []byte {
@@ -244,7 +241,7 @@ func (c *Conn) mayWait(stale bool) error {
 		if now >= in.until {
 			return context.DeadlineExceeded
 		}
-		due = earlier(due, in.until)
+		due = clock.Earlier(due, in.until)
 	}
 	if in.ctx.Done() == nil {
 		if end, ok := in.ctx.Deadline(); ok {
@@ -252,7 +249,7 @@ func (c *Conn) mayWait(stale bool) error {
 			if now >= end {
 				return context.DeadlineExceeded
 			}
-			due = earlier(due, end)
+			due = clock.Earlier(due, end)
 		}
 	}
 	if stale || due != 0 && (in.armed == 0 || due < in.armed) {
@@ -287,20 +284,12 @@ func (c *Conn) upkeep(now clock.Tick) (due clock.Tick, err error) {
 	if ping := c.set.pingInterval; ping > 0 && !in.pinged {
 		at := in.since.Add(ping)
 		if now < at {
-			return earlier(due, at), nil
+			return clock.Earlier(due, at), nil
 		}
 		in.pinged = true
 		c.sendPing()
 	}
 	return due, nil
-}
-
-// earlier returns the earlier of two instants, of which 0 is never.
-func earlier(a, b clock.Tick) clock.Tick {
-	if a == 0 || b != 0 && b < a {
-		return b
-	}
-	return a
 }
 
 // isTimeout reports whether err says that a deadline has passed.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/galehttp/gale"
 	"github.com/galehttp/gale/galeutil"
+	"github.com/galehttp/gale/internal/clock"
 	"github.com/galehttp/gale/internal/wsframe"
 	"github.com/galehttp/gale/tests/harness/await"
 )
@@ -121,13 +122,13 @@ func blockingCalls() map[string]connCall {
 		},
 		"NetConn.Read to its deadline": func(c *Conn, ctx context.Context) error {
 			nc := c.NetConn(context.Background(), Text)
-			defer context.AfterFunc(ctx, func() { _ = nc.SetDeadline(longAgo) })()
+			defer context.AfterFunc(ctx, func() { _ = nc.SetDeadline(clock.LongAgo) })()
 			_, err := nc.Read(make([]byte, 1))
 			return err
 		},
 		"NetConn.Write to its deadline": func(c *Conn, ctx context.Context) error {
 			nc := c.NetConn(context.Background(), Text)
-			defer context.AfterFunc(ctx, func() { _ = nc.SetDeadline(longAgo) })()
+			defer context.AfterFunc(ctx, func() { _ = nc.SetDeadline(clock.LongAgo) })()
 			_, err := nc.Write([]byte("a"))
 			return err
 		},

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/galehttp/gale/internal/clock"
 	"github.com/galehttp/gale/internal/wsframe"
 	"github.com/galehttp/gale/tests/harness/await"
 )
@@ -18,7 +19,7 @@ type renewingConn struct {
 
 func (c renewingConn) SetReadDeadline(d time.Time) error {
 	err := c.Conn.SetReadDeadline(d)
-	if d != longAgo {
+	if d != clock.LongAgo {
 		c.renewed <- struct{}{}
 	}
 	return err

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/galehttp/gale"
+	"github.com/galehttp/gale/internal/clock"
 )
 
 const (
@@ -70,7 +71,7 @@ func Dial(ctx context.Context, url string, o *DialOptions) (*Conn, *gale.Respons
 		return nil, nil, err
 	}
 	// The end of ctx ends what waits for the connection.
-	stop := context.AfterFunc(ctx, func() { _ = nc.SetDeadline(longAgo) })
+	stop := context.AfterFunc(ctx, func() { _ = nc.SetDeadline(clock.LongAgo) })
 	returned := false
 	defer func() {
 		if !returned { // a method of the Jar has panicked

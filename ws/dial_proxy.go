@@ -12,6 +12,7 @@ import (
 	"golang.org/x/net/proxy"
 
 	"github.com/galehttp/gale"
+	"github.com/galehttp/gale/internal/clock"
 	"github.com/galehttp/gale/internal/tunnel"
 )
 
@@ -93,7 +94,7 @@ func (d *dial) throughHTTP(ctx context.Context, p *url.URL, addr string) (conn n
 	if err != nil {
 		return nil, err
 	}
-	stop := context.AfterFunc(ctx, func() { _ = raw.SetDeadline(longAgo) })
+	stop := context.AfterFunc(ctx, func() { _ = raw.SetDeadline(clock.LongAgo) })
 	defer func() {
 		if !stop() {
 			err = ctx.Err()

@@ -6,6 +6,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/galehttp/gale/internal/clock"
 	"github.com/galehttp/gale/internal/engine"
 	"github.com/galehttp/gale/internal/pool"
 )
@@ -118,7 +119,7 @@ func (c *Conn) ReadBodyPart(p []byte, left int64) (int, error) {
 // more records from the socket than were requested. silent doesn't wait.
 func (c *Conn) silent() bool {
 	var b [1]byte
-	if c.nc.SetReadDeadline(time.Unix(1, 0)) != nil {
+	if c.nc.SetReadDeadline(clock.LongAgo) != nil {
 		return false
 	}
 	n, err := c.nc.Read(b[:])

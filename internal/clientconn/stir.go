@@ -2,14 +2,12 @@ package clientconn
 
 import (
 	"errors"
-	"time"
+
+	"github.com/galehttp/gale/internal/clock"
 )
 
 // One goroutine may read from a connection while another one writes. The functions of this file
 // are how each of them reaches the other while it waits.
-
-// longAgo is a deadline that ends waiting reads or writes.
-var longAgo = time.Unix(1, 0)
 
 // errHalted is the error of writes after HaltWrites.
 var errHalted = errors.New("gale: writing was stopped")
@@ -24,7 +22,7 @@ func (c *Conn) OnStir(f func() error) { c.onStir = f }
 // goroutine may call Stir, but not after Calm. After an error the reader may go on to wait.
 func (c *Conn) Stir() error {
 	c.stirred.Store(true)
-	err := c.nc.SetReadDeadline(longAgo)
+	err := c.nc.SetReadDeadline(clock.LongAgo)
 	c.deaf.Store(err != nil)
 	return err
 }
@@ -67,7 +65,7 @@ func (c *Conn) Calm() error {
 // goroutine may call it. It breaks off a connection that has no deadlines.
 func (c *Conn) HaltWrites() {
 	c.halted.Store(true)
-	if c.nc.SetWriteDeadline(longAgo) != nil {
+	if c.nc.SetWriteDeadline(clock.LongAgo) != nil {
 		c.Cancel()
 	}
 }

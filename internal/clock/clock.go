@@ -183,6 +183,17 @@ func TickOf(t time.Time) Tick {
 	return d
 }
 
+// Earlier returns the earlier of two instants, of which 0 is never.
+func Earlier(a, b Tick) Tick {
+	if a == 0 || b != 0 && b < a {
+		return b
+	}
+	return a
+}
+
+// LongAgo is a deadline that has passed: it ends reads and writes that wait.
+var LongAgo = time.Unix(1, 0)
+
 // Coarse returns the instant at which the current second of the clock was
 // published. It is up to a second old, and costs almost nothing. While the clock
 // isn't held, Coarse is Ticks.

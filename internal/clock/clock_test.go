@@ -155,3 +155,14 @@ func BenchmarkAppendDate(b *testing.B) {
 		}
 	})
 }
+
+// TestEarlier proves that 0 is later than every instant.
+func TestEarlier(t *testing.T) {
+	for _, tt := range []struct{ a, b, want Tick }{
+		{0, 0, 0}, {0, 5, 5}, {5, 0, 5}, {5, 6, 5}, {6, 5, 5}, {5, 5, 5}, {-1, 5, -1}, {-1, 0, -1},
+	} {
+		if got := Earlier(tt.a, tt.b); got != tt.want {
+			t.Errorf("Earlier(%d, %d) is %d, want %d", tt.a, tt.b, got, tt.want)
+		}
+	}
+}

@@ -6,6 +6,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"github.com/galehttp/gale/internal/clock"
 )
 
 // LastCall stops a listener without losing connections: those that wait in its queue are
@@ -49,7 +51,7 @@ func (k *LastCall) Make(d time.Duration) bool {
 	}
 	until := time.Now().Add(d)
 	k.until.CompareAndSwap(nil, &until)
-	k.ln.SetDeadline(longAgo) // ends an Accept that waits
+	k.ln.SetDeadline(clock.LongAgo) // ends an Accept that waits
 	return true
 }
 

@@ -8,7 +8,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"syscall"
-	"time"
 
 	"github.com/galehttp/gale/internal/clock"
 	"github.com/galehttp/gale/internal/pool"
@@ -363,9 +362,6 @@ func (c *blockConn) forget() {
 	blockConns.Put(c)
 }
 
-// longAgo is a deadline that has passed.
-var longAgo = time.Unix(1, 0)
-
 // run does what the session wants, until the connection ends or is parked. It returns
 // errLost if another goroutine has taken the connection over. turn is the number of
 // takeovers when this goroutine became its owner.
@@ -538,7 +534,7 @@ func (c *blockConn) NetConn() net.Conn { return c.nc }
 // sees the flag.
 func (c *blockConn) Interrupt() {
 	c.interrupted.Store(true)
-	c.nc.SetReadDeadline(longAgo)
+	c.nc.SetReadDeadline(clock.LongAgo)
 }
 
 // ReadInto sets where the next read goes.

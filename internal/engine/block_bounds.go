@@ -62,12 +62,12 @@ func (b *writeBounds) wait(moved, renews bool) {
 	if !b.waits || renews {
 		b.total = b.limit
 		if b.timeout > 0 {
-			b.total = earlier(b.total, now.Add(b.timeout))
+			b.total = clock.Earlier(b.total, now.Add(b.timeout))
 		}
 	}
 	due := b.total
 	if b.stall > 0 {
-		due = earlier(due, now.Add(b.stall))
+		due = clock.Earlier(due, now.Add(b.stall))
 	}
 	if b.waits && due == b.due {
 		return
@@ -95,7 +95,7 @@ func (b *writeBounds) setDeadline(t clock.Tick) {
 }
 
 // poke ends a write that waits. Any goroutine may call it: interrupt, or an alarm.
-func (b *writeBounds) poke() { b.c.nc.SetWriteDeadline(longAgo) }
+func (b *writeBounds) poke() { b.c.nc.SetWriteDeadline(clock.LongAgo) }
 
 // through is called with the error of each write that was begun, and returns it. It
 // removes the deadline that wait has set.
@@ -121,12 +121,4 @@ func (b *writeBounds) through(err error) error {
 func (b *writeBounds) interrupt() {
 	b.cut.Store(true)
 	b.poke()
-}
-
-// earlier returns the earlier instant; 0 stands for never.
-func earlier(a, b clock.Tick) clock.Tick {
-	if a == 0 || b != 0 && b < a {
-		return b
-	}
-	return a
 }

@@ -41,7 +41,7 @@ func (d *deadlines) SetWriteDeadline(at time.Time) error {
 	switch {
 	case at.IsZero():
 		d.set = append(d.set, noDeadline)
-	case at.Equal(longAgo):
+	case at.Equal(clock.LongAgo):
 		d.set = append(d.set, poked)
 	default:
 		d.set = append(d.set, at.Sub(d.begin))

@@ -55,7 +55,7 @@ const maxPiece = 1<<31 - 1
 func (c *blockConn) writeEnd() clock.Tick {
 	end := c.bounds.limit
 	if d := c.bounds.timeout; d > 0 {
-		end = earlier(end, clock.Ticks().Add(d+d/4))
+		end = clock.Earlier(end, clock.Ticks().Add(d+d/4))
 	}
 	return end
 }
@@ -110,7 +110,7 @@ func (c *blockConn) writeLent(b []byte, end clock.Tick) (n int, err error) {
 	before := c.unread()
 	due := end
 	if p.stall > 0 {
-		due = earlier(due, clock.Ticks().Add(p.stall))
+		due = clock.Earlier(due, clock.Ticks().Add(p.stall))
 	}
 	a := (&alarm{ring: p.poke, sess: c.sess, patience: p.stall, moved: func() bool {
 		now := c.unread()
@@ -154,7 +154,7 @@ func (c *blockConn) armWrite(end clock.Tick) {
 		}
 		until = most
 	}
-	if until = earlier(until, end); until == c.armed.write {
+	if until = clock.Earlier(until, end); until == c.armed.write {
 		return
 	}
 	c.armed.write = until

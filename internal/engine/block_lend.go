@@ -30,7 +30,7 @@ func (c *blockConn) Lend() {
 		c.yields.Store(true)
 		func() {
 			defer c.watchMu.Unlock() // also if the connection panics
-			c.nc.SetReadDeadline(longAgo)
+			c.nc.SetReadDeadline(clock.LongAgo)
 		}()
 		<-lent
 		return
@@ -56,7 +56,7 @@ func (c *blockConn) reclaim() {
 
 // fillLent is Fill while the program owns the deadlines. It is called after beginFill.
 func (c *blockConn) fillLent(due clock.Tick) error {
-	a := (&alarm{ring: func() { c.nc.SetReadDeadline(longAgo) }, sess: c.sess}).start(due)
+	a := (&alarm{ring: func() { c.nc.SetReadDeadline(clock.LongAgo) }, sess: c.sess}).start(due)
 	c.watchMu.Lock()
 	wt := c.watch
 	c.watchMu.Unlock()

@@ -320,4 +320,4 @@ func (c *blockConn) unclaim() (closed bool) {
 }
 
 // interruptRead ends a read that waits. Any goroutine may call it while c has nc.
-func (c *blockConn) interruptRead() { c.nc.SetReadDeadline(longAgo) }
+func (c *blockConn) interruptRead() { c.nc.SetReadDeadline(clock.LongAgo) }

@@ -27,7 +27,7 @@ type listed struct {
 }
 
 func (l *listed) SetReadDeadline(at time.Time) error {
-	if at.Equal(longAgo) {
+	if at.Equal(clock.LongAgo) {
 		l.e.Len()
 		l.woken(l.id)
 	}

@@ -5,6 +5,8 @@ import (
 	"net"
 	"sync"
 	"time"
+
+	"github.com/galehttp/gale/internal/clock"
 )
 
 // watch notices that the peer leaves while a handler runs. It is a goroutine that waits
@@ -113,7 +115,7 @@ func (wt *watch) pause() {
 		return
 	}
 	close(quit)
-	wt.c.nc.SetReadDeadline(longAgo)
+	wt.c.nc.SetReadDeadline(clock.LongAgo)
 	<-done
 	wt.c.dropDeadline()
 }

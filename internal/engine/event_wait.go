@@ -78,7 +78,7 @@ func (c *eventConn) FillInto(w *Work, b []byte, due clock.Tick) (landed int, err
 		}
 		until := due
 		if m := c.more.Load(); m != nil {
-			until = earlier(due, c.userReads(m))
+			until = clock.Earlier(due, c.userReads(m))
 			if until != due && clock.Ticks() >= until {
 				return 0, os.ErrDeadlineExceeded // although there may be bytes
 			}
@@ -288,7 +288,7 @@ func (c *eventConn) writeWithin(b []byte) error {
 		}
 		until := due
 		if m := c.more.Load(); m != nil {
-			until = earlier(due, m.userWrites())
+			until = clock.Earlier(due, m.userWrites())
 		}
 		if err := c.awaitRoom(until); err != nil {
 			if err == os.ErrDeadlineExceeded {

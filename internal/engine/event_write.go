@@ -94,7 +94,7 @@ func (c *eventConn) blockedWrite(m *connMore, moved bool, ev uint32, wk *worker)
 		moved = true
 	}
 	if moved {
-		c.setDue(earlier(c.writeDue(), m.userWrites()))
+		c.setDue(clock.Earlier(c.writeDue(), m.userWrites()))
 	}
 	return wait
 }
@@ -109,7 +109,7 @@ func (c *eventConn) mayWrite() error {
 	if m == nil {
 		return nil
 	}
-	if until := earlier(m.writeLimit, m.userWrites()); until != 0 && clock.Ticks() >= until {
+	if until := clock.Earlier(m.writeLimit, m.userWrites()); until != 0 && clock.Ticks() >= until {
 		return os.ErrDeadlineExceeded
 	}
 	return nil
@@ -134,7 +134,7 @@ func (c *eventConn) writeDue() (due clock.Tick) {
 		due = m.writeLimit
 	}
 	if c.writeTimeout > 0 {
-		due = earlier(due, clock.Ticks().Add(c.writeTimeout))
+		due = clock.Earlier(due, clock.Ticks().Add(c.writeTimeout))
 	}
 	return due
 }

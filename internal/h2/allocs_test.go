@@ -61,7 +61,7 @@ func TestAllocsPieces(t *testing.T) {
 	var c Conn
 	out := c.Begin(cfg, nil)
 	var ev Event
-	c.Read([]byte(preface+settings()), 1, &ev)
+	c.Read([]byte(Preface+settings()), 1, &ev)
 	var h msg.RequestHead
 	var f msg.Fields
 	head := []byte(headers(1, 0, with(post, "cookie: a=1", "cookie: b=2", "content-type: a/b", "x-unknown: c")...))

@@ -62,7 +62,7 @@ func newExchanger(t testing.TB) *exchanger {
 	x.out = x.c.Begin(cfg, nil)
 	x.h.Reset()
 	x.r.Reset()
-	x.serve(t, []byte(preface+settings(settingInitialWindow, 1<<20)+frame(frameSettings, flagAck, 0, "")+windowUpdate(0, 1<<30)))
+	x.serve(t, []byte(Preface+settings(settingInitialWindow, 1<<20)+frame(frameSettings, flagAck, 0, "")+windowUpdate(0, 1<<30)))
 	return x
 }
 

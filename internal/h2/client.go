@@ -23,7 +23,7 @@ func (c *Conn) BeginClient(cfg *Config, out []byte) []byte {
 	c.cfg, c.client = cfg, true
 	c.read.state = inFrameHeader
 	c.begin()
-	return c.appendFirst(append(out, preface...))
+	return c.appendFirst(append(out, Preface...))
 }
 
 // CanOpen returns how many streams a client may open now.

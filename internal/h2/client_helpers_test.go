@@ -14,10 +14,10 @@ func newClient(t testing.TB, cfg Config) *peer {
 	cfg.Fill()
 	p := &peer{t: t, c: new(Conn), now: 1, open: map[uint32]*Stream{}, heads: map[uint32]string{}}
 	first := string(p.c.BeginClient(&cfg, nil))
-	if !strings.HasPrefix(first, preface) {
+	if !strings.HasPrefix(first, Preface) {
 		t.Fatalf("the connection begins with %q", first)
 	}
-	p.sent([]byte(first[len(preface):]))
+	p.sent([]byte(first[len(Preface):]))
 	return p
 }
 

@@ -17,7 +17,7 @@ func TestClientBegins(t *testing.T) {
 	cfg.Fill()
 	var c Conn
 	got := string(c.BeginClient(&cfg, []byte("before ")))
-	want := "before " + preface + settings(settingPush, 0, settingInitialWindow, 1<<20, settingHeaderList, 2000, settingTableSize, 100) +
+	want := "before " + Preface + settings(settingPush, 0, settingInitialWindow, 1<<20, settingHeaderList, 2000, settingTableSize, 100) +
 		windowUpdate(0, 1<<20-initialWindow)
 	if got != want {
 		t.Errorf("%q\nwant %q", got, want)

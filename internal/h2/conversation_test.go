@@ -63,7 +63,7 @@ func newFramed(t *testing.T, seed uint64) *framed {
 	f.fr = http2.NewFramer(&f.toServer, &f.toClient)
 	f.fr.ReadMetaHeaders = xhpack.NewDecoder(4096, nil)
 	f.enc = xhpack.NewEncoder(&f.block)
-	f.toServer.WriteString(preface)
+	f.toServer.WriteString(Preface)
 	f.must(f.fr.WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: 20000}))
 	f.h.Reset()
 	return f

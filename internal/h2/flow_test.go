@@ -109,7 +109,7 @@ func TestKnownLength(t *testing.T) {
 func TestSmallStreamWindow(t *testing.T) {
 	p := newPeer(t, Config{StreamWindow: 1000})
 	p.keep = true
-	p.send(preface, settings(), headers(1, 0, post...), frame(frameData, 0, 1, strings.Repeat("x", 16000)))
+	p.send(Preface, settings(), headers(1, 0, post...), frame(frameData, 0, 1, strings.Repeat("x", 16000)))
 	// Until the peer has our SETTINGS it may send 65,535 bytes.
 	if p.open[1].WasReset() || p.open[1].in.window != initialWindow-16000 {
 		t.Fatalf("%+v", p.open[1].in)
@@ -292,7 +292,7 @@ func TestOurSettings(t *testing.T) {
 // rest, however large it is before.
 func TestSmallWindowGivesBack(t *testing.T) {
 	p := newPeer(t, Config{StreamWindow: 1000})
-	p.send(preface, settings(), headers(1, 0, with(post, "content-length: 5000")...))
+	p.send(Preface, settings(), headers(1, 0, with(post, "content-length: 5000")...))
 	p.log = nil
 	send := func(n int, want ...string) {
 		t.Helper()
@@ -314,7 +314,7 @@ func TestSmallWindowGivesBack(t *testing.T) {
 func TestSmallWindowsOfManyStreams(t *testing.T) {
 	const n = maxQueued + 10
 	p := newPeer(t, Config{Streams: n, StreamWindow: 1000})
-	p.send(preface, settings())
+	p.send(Preface, settings())
 	for i := range uint32(n) {
 		p.send(headers(2*i+1, 0, with(post, "content-length: 5000")...), frame(frameData, 0, 2*i+1, strings.Repeat("x", 1000)))
 	}
@@ -327,7 +327,7 @@ func TestSmallWindowsOfManyStreams(t *testing.T) {
 func TestEmptyEndNeedsNoWindow(t *testing.T) {
 	p := newPeer(t, Config{StreamWindow: 1000})
 	p.keep = true
-	p.send(preface, settings(), headers(1, 0, post...), frame(frameData, 0, 1, strings.Repeat("x", 5000)), frame(frameSettings, flagAck, 0, ""))
+	p.send(Preface, settings(), headers(1, 0, post...), frame(frameData, 0, 1, strings.Repeat("x", 5000)), frame(frameSettings, flagAck, 0, ""))
 	if w := p.open[1].in.window; w != -4000 {
 		t.Errorf("the window is %d", w)
 	}

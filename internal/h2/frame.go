@@ -41,8 +41,8 @@ const (
 	maxStreamID   = 1<<31 - 1
 )
 
-// preface is what a client sends first (RFC 9113 section 3.4).
-const preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+// Preface is what a client sends first (RFC 9113 section 3.4).
+const Preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 
 // frameHeader is the header of a frame (RFC 9113 section 4.1), without the reserved bit.
 type frameHeader struct {

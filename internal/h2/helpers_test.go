@@ -41,7 +41,7 @@ func newPeer(t testing.TB, cfg Config) *peer {
 
 // greet sends preface and SETTINGS, and forgets what was logged.
 func (p *peer) greet() *peer {
-	p.send(preface, settings(), frame(frameSettings, flagAck, 0, ""))
+	p.send(Preface, settings(), frame(frameSettings, flagAck, 0, ""))
 	p.log = nil
 	return p
 }

@@ -61,7 +61,7 @@ func TestConnForgets(t *testing.T) {
 	if p.c.coding.enc.Generation() != new(hpack.Encoder).Generation() {
 		t.Error("the encoder's table is kept")
 	}
-	p.send(preface, settings())
+	p.send(Preface, settings())
 	p.log = nil
 	p.send(frame(frameHeaders, flagEndHeaders|1, 1, block(get...)+"\xbe")).want("refused 1 invalid field block end", "failed COMPRESSION_ERROR", "> GOAWAY 1 COMPRESSION_ERROR")
 }
@@ -123,7 +123,7 @@ func TestClientForgets(t *testing.T) {
 	cfg := Config{}
 	cfg.Fill()
 	p.c.Begin(&cfg, nil)
-	p.send(preface, settings())
+	p.send(Preface, settings())
 	p.log = nil
 	p.send(headers(1, 1, get...)).want("head 1 GET / end")
 }

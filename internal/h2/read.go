@@ -152,12 +152,12 @@ func (c *Conn) step(in []byte, ev *Event) (used int, more bool) {
 func (c *Conn) stepPreface(in []byte) (used int, more bool) {
 	r := &c.read
 	got := int(r.got)
-	used = min(len(in), len(preface)-got)
-	if string(in[:used]) != preface[got:got+used] {
+	used = min(len(in), len(Preface)-got)
+	if string(in[:used]) != Preface[got:got+used] {
 		c.fail(ProtocolError)
 		return used, false
 	}
-	if r.got += uint8(used); int(r.got) < len(preface) {
+	if r.got += uint8(used); int(r.got) < len(Preface) {
 		return used, false
 	}
 	r.got, r.state = 0, inFrameHeader

@@ -130,7 +130,7 @@ func TestFrames(t *testing.T) {
 		{"PRIORITY_UPDATE of 3 bytes", frame(framePriorityUpdate, 0, 0, "123"), conn(FrameSizeError, 0)},
 		{"a long PRIORITY_UPDATE", frame(framePriorityUpdate, 0, 0, u32(1)+"u=1"+strings.Repeat(" ", 100)) + getEnd, []string{"head 1 GET / end"}},
 
-		{"a second preface", preface + strings.Repeat("\x00", 100), conn(FrameSizeError, 0)},
+		{"a second preface", Preface + strings.Repeat("\x00", 100), conn(FrameSizeError, 0)},
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			for _, chunk := range []int{0, 1, 2, 7, 10, 100} {
@@ -150,14 +150,14 @@ func TestPreface(t *testing.T) {
 		name, in string
 		want     []string
 	}{
-		{"good", preface + settings(3, 100), []string{"> SETTINGS ack"}},
-		{"SETTINGS without settings", preface + settings(), []string{"> SETTINGS ack"}},
+		{"good", Preface + settings(3, 100), []string{"> SETTINGS ack"}},
+		{"SETTINGS without settings", Preface + settings(), []string{"> SETTINGS ack"}},
 		{"wrong", "PRI * HTTP/2.0\r\n\r\nXX\r\n\r\n", []string{"failed PROTOCOL_ERROR", "> GOAWAY 0 PROTOCOL_ERROR"}},
 		{"HTTP/1", "GET / HTTP/1.1\r\n\r\n", []string{"failed PROTOCOL_ERROR", "> GOAWAY 0 PROTOCOL_ERROR"}},
-		{"PING first", preface + frame(framePing, 0, 0, "12345678"), []string{"failed PROTOCOL_ERROR", "> GOAWAY 0 PROTOCOL_ERROR"}},
-		{"HEADERS first", preface + headers(1, 1, get...), []string{"failed PROTOCOL_ERROR", "> GOAWAY 0 PROTOCOL_ERROR"}},
-		{"ack first", preface + frame(frameSettings, flagAck, 0, ""), []string{"failed PROTOCOL_ERROR", "> GOAWAY 0 PROTOCOL_ERROR"}},
-		{"unknown frame first", preface + frame(0xee, 0, 0, ""), []string{"failed PROTOCOL_ERROR", "> GOAWAY 0 PROTOCOL_ERROR"}},
+		{"PING first", Preface + frame(framePing, 0, 0, "12345678"), []string{"failed PROTOCOL_ERROR", "> GOAWAY 0 PROTOCOL_ERROR"}},
+		{"HEADERS first", Preface + headers(1, 1, get...), []string{"failed PROTOCOL_ERROR", "> GOAWAY 0 PROTOCOL_ERROR"}},
+		{"ack first", Preface + frame(frameSettings, flagAck, 0, ""), []string{"failed PROTOCOL_ERROR", "> GOAWAY 0 PROTOCOL_ERROR"}},
+		{"unknown frame first", Preface + frame(0xee, 0, 0, ""), []string{"failed PROTOCOL_ERROR", "> GOAWAY 0 PROTOCOL_ERROR"}},
 	} {
 		for _, chunk := range []int{0, 1, 5} {
 			p := newPeer(t, Config{})

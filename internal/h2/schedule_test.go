@@ -142,7 +142,7 @@ func TestDefaultOrder(t *testing.T) {
 		}
 	}
 	p := newPeer(t, Config{})
-	p.send(preface, settings(settingNoPriorities, 1), headers(1, 1, get...))
+	p.send(Preface, settings(settingNoPriorities, 1), headers(1, 1, get...))
 	if got := p.open[1].Priority(); got != DefaultPriority {
 		t.Errorf("with SETTINGS_NO_RFC7540_PRIORITIES: %+v", got)
 	}
