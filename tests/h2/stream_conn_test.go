@@ -17,15 +17,15 @@ import (
 
 // streamConnCalls are the calls of a stream that is a net.Conn, by name.
 var streamConnCalls = map[string]func(nc net.Conn) error{
-	"Read":           func(nc net.Conn) error { _, err := nc.Read(make([]byte, 1)); return err },
-	"Read nothing":   func(nc net.Conn) error { _, err := nc.Read(nil); return err },
-	"Write":          func(nc net.Conn) error { _, err := nc.Write([]byte("x")); return err },
-	"Write nothing":  func(nc net.Conn) error { _, err := nc.Write(nil); return err },
-	"CloseWrite":     func(nc net.Conn) error { return nc.(interface{ CloseWrite() error }).CloseWrite() },
-	"SetDeadline":    func(nc net.Conn) error { return nc.SetDeadline(time.Time{}) },
-	"SetLinger":      func(nc net.Conn) error { return nc.(interface{ SetLinger(int) error }).SetLinger(1) },
-	"Close":          func(nc net.Conn) error { return nc.Close() },
-	"Close and wait": func(nc net.Conn) error { _ = nc.Close(); return nc.Close() },
+	"Read":          func(nc net.Conn) error { _, err := nc.Read(make([]byte, 1)); return err },
+	"Read nothing":  func(nc net.Conn) error { _, err := nc.Read(nil); return err },
+	"Write":         func(nc net.Conn) error { _, err := nc.Write([]byte("x")); return err },
+	"Write nothing": func(nc net.Conn) error { _, err := nc.Write(nil); return err },
+	"CloseWrite":    func(nc net.Conn) error { return nc.(interface{ CloseWrite() error }).CloseWrite() },
+	"SetDeadline":   func(nc net.Conn) error { return nc.SetDeadline(time.Time{}) },
+	"SetLinger":     func(nc net.Conn) error { return nc.(interface{ SetLinger(int) error }).SetLinger(1) },
+	"Close":         func(nc net.Conn) error { return nc.Close() },
+	"Close twice":   func(nc net.Conn) error { _ = nc.Close(); return nc.Close() },
 }
 
 // errReset stands for a *StreamResetError.
@@ -86,7 +86,7 @@ func TestStreamConnStates(t *testing.T) {
 					}
 					state.set(near, far)
 					want := state.want[name]
-					if name == "Close and wait" {
+					if name == "Close twice" {
 						want = net.ErrClosed
 					}
 					err = do(near)
