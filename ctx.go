@@ -175,61 +175,6 @@ func (ctx *RequestCtx) runClosers() {
 	ctx.Response.bodyStream, ctx.Response.streamWriter = nil, nil
 }
 
-// abandon leaves ctx to the goroutines that may hold it, and then to the garbage
-// collector: it is not used again. It closes what must be closed, unless these goroutines
-// are expected to use it.
-func (ctx *RequestCtx) abandon() {
-	if ctx.timedOut.Load() == nil && ctx.isDetached() {
-		ctx.leaveDetached()
-		return
-	}
-	defer ctx.giveUp() // even if a function of AfterSend doesn't return
-	ctx.tellSent(ctx.flush.out.sent, errNotSent)
-}
-
-// giveUp is abandon after the functions of AfterSend.
-func (ctx *RequestCtx) giveUp() {
-	if ctx.done.Load() != nil {
-		ctx.endDone()
-	}
-	if ctx.timedOut.Load() == nil {
-		if ctx.loan != nil {
-			defer ctx.endLoan()
-		}
-		ctx.dispose()
-		return
-	}
-	ctx.left.Store(true)
-	ctx.leaveLoan()
-	ctx.disposeLate()
-}
-
-// leave is abandon for a context that package context may hold. It is called after part.
-// The handler has returned, so the bodies belong to the server again. Everything else
-// stays, because Value may be called at any time.
-func (ctx *RequestCtx) leave() {
-	defer func() {
-		if ctx.loan == nil { // else all of it has lapsed
-			ctx.Request.ResetBody()
-			ctx.Response.ResetBody()
-		}
-	}()
-	ctx.abandon()
-}
-
-// dispose closes and removes what ctx holds other than memory, such as files; ctx is not
-// used again. Its user values stay: a goroutine may ask contexts that were derived from
-// it for them at any time, also during this call.
-func (ctx *RequestCtx) dispose() {
-	if ctx.isDetached() {
-		return // all of it belongs to the program
-	}
-	defer func() { _ = ctx.Response.closeStream(nil) }() // each, even if code of the program doesn't return
-	defer func() { _ = ctx.Request.closeStream(nil) }()
-	defer ctx.Request.removeForm()
-	ctx.Request.userValues.close()
-}
-
 // Init makes ctx a context for req without a connection, for tests and for handlers that
 // are called without a server. req may be nil. remoteAddr and logger may be nil. The
 // request is copied.

@@ -265,7 +265,7 @@ func (d *requestDone) isOver() bool {
 	return d.over != nil
 }
 
-// Gone and End implement door.Done.
+// Gone implements door.Done.
 func (d *requestDone) Gone(cause error, reset bool) {
 	d.broken.Store(reset)
 	if !reset {
@@ -274,14 +274,6 @@ func (d *requestDone) Gone(cause error, reset bool) {
 	}
 	d.end(cause)
 }
-
-func (d *requestDone) End() (held bool) {
-	d.endAll(ErrRequestDone)
-	return d.held.Load()
-}
-
-// Detached implements door.Done.
-func (d *requestDone) Detached() bool { return d.detached.Load() }
 
 // Done returns a channel that is closed by the first of these events:
 //

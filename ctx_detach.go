@@ -70,8 +70,8 @@ func (ctx *RequestCtx) isDetached() bool {
 	return d != nil && d.detached.Load()
 }
 
-// leaveDetached ends the request of a detached context. It is called after part. When Done
-// is closed, the server doesn't use ctx any more.
+// leaveDetached ends the request of a detached context, after the functions of AfterSend and
+// part. When Done is closed, the server doesn't use ctx any more.
 func (ctx *RequestCtx) leaveDetached() {
 	defer ctx.endDone() // last, also if code of the program doesn't return
 	defer ctx.leaveLoan()
@@ -80,8 +80,7 @@ func (ctx *RequestCtx) leaveDetached() {
 		defer ctx.mu.Unlock()
 		ctx.seen, ctx.hooks = snapshot{}, nil
 	}()
-	defer func() { _ = ctx.Response.closeStream(nil) }()
-	ctx.tellSent(ctx.flush.out.sent, errNotSent)
+	_ = ctx.Response.closeStream(nil)
 }
 
 // Errors of a detached context whose request was answered.

@@ -16,10 +16,9 @@ import (
 // A context calls its exchange only if a handler needs more than the messages: a plain
 // request and its response make no call. The other direction has no interface. The
 // session fills in the context (h1Session.prepare), sets reach to running, calls the
-// handler, sends what RequestCtx.final returns and calls RequestCtx.tellSent, or takes
-// what that would call with takeAfter. Then it ends the request in one of
-// three ways (h1Session.finish): by RequestCtx.reset; by part and leave, if package
-// context may hold the context; by part and abandon, if other goroutines may use it.
+// handler, sends what RequestCtx.final returns, and ends the request by
+// RequestCtx.endRequest (ctx_serving.go). If other goroutines may use the context before
+// that, it calls RequestCtx.wrest.
 //
 // An exchange for another protocol must place these parts (exchange_toy_test.go has an
 // exchange without a network):
@@ -87,6 +86,9 @@ type exchange interface {
 	SendInterim(ctx *RequestCtx, statusCode int, h *ResponseHeader) error
 	// HijackNow gives the connection to the caller. ctx can't use it afterwards.
 	HijackNow(ctx *RequestCtx) (net.Conn, error)
+	// Interrupt makes what a goroutine is sending for the handler fail, and the response with
+	// it. The exchange's own goroutine calls it, by RequestCtx.wrest.
+	Interrupt()
 }
 
 // reach says whether a context may use its exchange. It is guarded by RequestCtx.mu.
@@ -113,8 +115,7 @@ func (ctx *RequestCtx) reaches() bool { return ctx.reach == running && ctx.timed
 
 // part separates ctx from its exchange x, when other goroutines may go on using ctx:
 // their calls fail from now on. It reports whether one of them is sending. If so, the
-// caller must make the write fail and call awaitSend; the response that was sent is then
-// incomplete.
+// caller must make the write fail and call awaitSend: see wrest.
 func (ctx *RequestCtx) part(x exchange) (sends bool) {
 	ctx.mu.Lock()
 	defer ctx.mu.Unlock()
@@ -192,3 +193,4 @@ func (noExchange) Trailers(*msg.Fields)                                {}
 func (noExchange) Flush(*RequestCtx) error                             { return ErrNilConnection }
 func (noExchange) SendInterim(*RequestCtx, int, *ResponseHeader) error { return ErrNilConnection }
 func (noExchange) HijackNow(*RequestCtx) (net.Conn, error)             { return nil, ErrNilConnection }
+func (noExchange) Interrupt()                                          {}

@@ -1,89 +1,132 @@
 package gale
 
-import (
-	"context"
-	"net"
-	"time"
+import "github.com/galehttp/gale/internal/door"
 
-	"github.com/galehttp/gale/internal/door"
-	"github.com/galehttp/gale/internal/head"
+// fate is what becomes of a context when its request has ended.
+type fate uint8
+
+const (
+	ctxFree  fate = iota // nothing else has it: it may be reset, for another request
+	ctxSpent             // it was guarded, and has lapsed: nothing in it refers to the exchange
+	ctxLeft              // other goroutines may use it, and call the exchange
 )
 
-func init() { door.Serve = func(ctx any) door.Serving { return servingCtx{ctx.(*RequestCtx)} } }
-
-// servingCtx is a RequestCtx for the other packages of this module, see door.Serving.
-type servingCtx struct{ ctx *RequestCtx }
-
-func (v servingCtx) Head() *head.Request {
-	used(v.ctx.loan)
-	return &v.ctx.Request.Header.s
-}
-
-func (v servingCtx) ResponseHead() *head.Response {
-	used(v.ctx.loan)
-	return &v.ctx.Response.Header.s
-}
-
-func (v servingCtx) Parent() context.Context { return v.ctx.bringer().Context() }
-func (v servingCtx) Conn() net.Conn          { return v.ctx.bringer().Conn() }
-
-func (v servingCtx) Unhurried() *door.Unhurried {
-	used(v.ctx.loan)
-	return v.ctx.requestDone().notHurried()
-}
-
-func (v servingCtx) Patient() *door.Unhurried {
-	used(v.ctx.loan)
-	return v.ctx.requestDone().notHalved()
-}
-
-func (v servingCtx) Peer() net.Conn {
-	if v.ctx.remoteAddr != nil {
-		return nil
+// endRequest ends a request, however it went. It is the last thing that an exchange does with it. It
+// calls the functions of AfterSend that the exchange has not taken, closes Done, and gives up the
+// context as far as others may use it: the program, after Detach; goroutines of a handler that timed
+// out or panicked; package context, after Done. It runs code of the program.
+//
+// After ctxFree the context is still the exchange's. If endRequest doesn't return, that is as after
+// ctxLeft.
+func (ctx *RequestCtx) endRequest(e door.Ending) fate {
+	if !e.Late && ctx.isAlone() {
+		return ctxFree
 	}
-	return v.ctx.bringer().Conn()
+	return ctx.tellAndGiveUp(e)
 }
 
-func (v servingCtx) WriteStall() (d time.Duration, known bool) {
-	ctx := v.ctx
-	ctx.mu.Lock()
-	defer ctx.mu.Unlock()
-	if x, ok := ctx.bringer().(interface{ stallLimit() time.Duration }); ok && ctx.reaches() {
-		return x.stallLimit(), true
-	}
-	return 0, false
+// isAlone reports whether nothing is left to do at the end of a request whose handler has returned.
+func (ctx *RequestCtx) isAlone() bool {
+	return ctx.done.Load() == nil && ctx.loan == nil && len(ctx.after) == 0
 }
 
-func (v servingCtx) Lend(handler any) bool { return lendOutside(v.ctx, handler.(RequestHandler)) }
-func (v servingCtx) Lapse()                { v.ctx.abandon() }
-
-func (v servingCtx) Hijack(of door.HijackOf) door.Hijack {
-	ctx := v.ctx
-	closes := of&door.HijackCloses != 0
-	ctx.refuseSwitch(closes, of&door.HijackOld != 0)
-	p := placeConn
-	if of&door.HijackTunnel != 0 {
-		p = placeTunnel
-	}
-	if closes || !ctx.granted(&ctx.Response, p) {
-		return door.Hijack{}
-	}
-	return door.Hijack{Handler: ctx.handover.to, NoResponse: ctx.handover.silent}
+// tellAndGiveUp is endRequest for a context that others may use, or with functions of AfterSend. One
+// of these may not return.
+func (ctx *RequestCtx) tellAndGiveUp(e door.Ending) (f fate) {
+	returned := false
+	defer func() {
+		e.Late = e.Late || !returned // the exchange will not reset the context
+		f = ctx.giveUp(e)
+	}()
+	ctx.tellSent(e.Sent, e.Err)
+	returned = true
+	return f
 }
 
-func (v servingCtx) Final() any {
-	if resp, ok := v.ctx.final(); ok {
-		return resp
-	}
-	return nil
-}
-
-func (v servingCtx) Sent(sent int64, err error) { v.ctx.tellSent(sent, err) }
-func (v servingCtx) Abandon()                   { v.ctx.abandon() }
-
-func (v servingCtx) Leave() {
-	if ctx := v.ctx; ctx.isDetached() && ctx.timedOut.Load() == nil {
-		ctx.part(ctx.bringer())
+// giveUp is endRequest after the functions of AfterSend.
+func (ctx *RequestCtx) giveUp(e door.Ending) fate {
+	d := ctx.done.Load()
+	switch {
+	case ctx.timedOut.Load() != nil:
+		ctx.leaveLate()
+		return ctxLeft
+	case d != nil && d.detached.Load():
+		ctx.wrest()
 		ctx.leaveDetached()
+		return ctxLeft
+	case e.Kept:
+		return ctxFree
 	}
+	if d != nil {
+		ctx.endDone()
+	}
+	switch {
+	case e.Late:
+		ctx.abandon()
+		return ctxLeft
+	case d != nil && d.held.Load():
+		ctx.wrest()
+		defer ctx.dropBodies() // the handler has returned, so they belong to the server again
+		ctx.abandon()
+		return ctxLeft
+	case ctx.loan != nil:
+		ctx.expire()
+		return ctxSpent
+	}
+	return ctxFree
+}
+
+// leaveLate leaves ctx to its handler, which has timed out, and then to the garbage collector. What must
+// be closed is closed when the last handler has returned.
+func (ctx *RequestCtx) leaveLate() {
+	ctx.endDone()
+	ctx.left.Store(true)
+	ctx.leaveLoan()
+	ctx.disposeLate()
+}
+
+// abandon leaves ctx to the goroutines that may hold it, which are not expected to use it, and then
+// to the garbage collector: it closes what must be closed. User values stay, because Value may be
+// called at any time, unless all of ctx lapses.
+func (ctx *RequestCtx) abandon() {
+	if ctx.loan != nil {
+		defer ctx.endLoan()
+	}
+	ctx.dispose()
+}
+
+// dropBodies drops the bodies of an abandoned context, unless all of it has lapsed.
+func (ctx *RequestCtx) dropBodies() {
+	if ctx.loan == nil {
+		ctx.Request.ResetBody()
+		ctx.Response.ResetBody()
+	}
+}
+
+// dispose closes and removes what ctx holds other than memory, such as files; ctx is not
+// used again. Its user values stay: a goroutine may ask contexts that were derived from
+// it for them at any time, also during this call.
+func (ctx *RequestCtx) dispose() {
+	if ctx.isDetached() {
+		return // all of it belongs to the program
+	}
+	defer func() { _ = ctx.Response.closeStream(nil) }() // each, even if code of the program doesn't return
+	defer func() { _ = ctx.Request.closeStream(nil) }()
+	defer ctx.Request.removeForm()
+	ctx.Request.userValues.close()
+}
+
+// wrest separates ctx from its exchange, when other goroutines may go on using ctx: their calls
+// fail from now on. If one of them is sending, that fails, too, and wrest waits until it has; the
+// response is then incomplete.
+func (ctx *RequestCtx) wrest() {
+	x := ctx.bringer()
+	if ctx.stream.interrupt() {
+		x.Interrupt() // or part would wait for that Read
+	}
+	if ctx.part(x) {
+		x.Interrupt() // the client may read slowly, or never
+		ctx.awaitSend()
+	}
+	ctx.work = nil
 }

@@ -191,6 +191,8 @@ type toyStream struct {
 	sendErr  error // why sending fails
 	done     door.Done
 	begun    bool // the head was sent
+
+	cut bool // see Interrupt
 }
 
 var _ exchange = (*toyStream)(nil)
@@ -291,6 +293,11 @@ func (st *toyStream) HijackNow(*RequestCtx) (net.Conn, error) {
 	return nil, fmt.Errorf("toy: one stream of a connection can't be hijacked: %w", errors.ErrUnsupported)
 }
 
+func (st *toyStream) Interrupt() {
+	st.c.change(st.n, func(st *toyStream) { st.sendErr = ErrTimeout })
+	st.cut = true
+}
+
 // frame sends a frame.
 func (st *toyStream) frame(kind string, code int, text string) error {
 	c := st.c
@@ -340,7 +347,10 @@ func (st *toyStream) serve() {
 	returned := st.run(ctx)
 	timedOut := ctx.timedOut.Load()
 	left := !returned || timedOut != nil
-	reset := left && st.wrest() || !returned || timedOut != nil && ctx.flush.begun
+	if left {
+		ctx.wrest()
+	}
+	reset := st.cut || !returned || timedOut != nil && ctx.flush.begun
 	var resp *Response
 	if !reset {
 		var ok bool
@@ -359,7 +369,10 @@ func (st *toyStream) serve() {
 		}
 		st.frame("end", 0, "")
 	}
-	st.release(left)
+	if ctx.endRequest(door.Ending{Err: errNotSent, Late: left}) == ctxFree {
+		ctx.reset()
+		releaseCtx(ctx)
+	}
 	c.mu.Lock()
 	delete(c.streams, st.n)
 	c.mu.Unlock()
@@ -374,39 +387,6 @@ func (st *toyStream) run(ctx *RequestCtx) (ok bool) {
 	}()
 	st.c.s.Handler(ctx)
 	return true
-}
-
-// wrest takes the exchange away from the handler, and reports whether it was sending.
-func (st *toyStream) wrest() (sent bool) {
-	if !st.ctx.part(st) {
-		return false
-	}
-	st.c.change(st.n, func(st *toyStream) { st.sendErr = ErrTimeout })
-	st.ctx.awaitSend()
-	return true
-}
-
-// release ends the request.
-func (st *toyStream) release(left bool) {
-	ctx := st.ctx
-	d := ctx.done.Load()
-	detached := d != nil && d.detached.Load()
-	if d != nil && !detached {
-		ctx.endDone()
-	}
-	switch {
-	case left:
-		ctx.abandon()
-	case detached:
-		st.wrest()
-		ctx.abandon()
-	case d != nil && d.held.Load():
-		st.wrest()
-		ctx.leave()
-	default:
-		ctx.reset()
-		releaseCtx(ctx)
-	}
 }
 
 // toyBody is the body of a request.

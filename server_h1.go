@@ -149,7 +149,7 @@ func (ss *h1Session) Feed(w *engine.Work, next *engine.Next) {
 func (ss *h1Session) broke(r any, next *engine.Next) {
 	ctx := ss.ctx
 	if ctx != nil {
-		ss.wrest(ctx)
+		ctx.wrest()
 		if ctx.done.Load() != nil {
 			ctx.endDone() // before the engine closes the connection, which would look like a client that leaves
 		}
@@ -411,7 +411,7 @@ func (ss *h1Session) Closed(err error) {
 		defer ss.tellUnsent(err)
 	}
 	if ctx := ss.ctx; ctx != nil {
-		ss.wrest(ctx)
+		ctx.wrest()
 		if ss.stage == inBody && !ss.lost && !ss.cfg.stream && ss.unreadBody() && !ctx.isDetached() {
 			ctx.Request.ResetBody() // no handler has it
 		}

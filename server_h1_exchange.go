@@ -159,6 +159,12 @@ func (ss *h1Session) HijackNow(ctx *RequestCtx) (nc net.Conn, err error) {
 	return nc, nil
 }
 
+// Interrupt makes writes to the connection fail, which then can't be used again.
+func (ss *h1Session) Interrupt() {
+	ss.c.InterruptWrites()
+	ss.aborted = true
+}
+
 // detach takes the connection out of the engine. ctx can't use it any more.
 func (ss *h1Session) detach(ctx *RequestCtx) (net.Conn, error) {
 	ctx.mu.Lock()

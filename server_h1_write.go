@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 
+	"github.com/galehttp/gale/internal/door"
 	"github.com/galehttp/gale/internal/engine"
 	"github.com/galehttp/gale/internal/h1"
 	"github.com/galehttp/gale/internal/head"
@@ -30,7 +31,7 @@ func (ss *h1Session) answer(w *engine.Work, next *engine.Next) (ok bool) {
 		resp = timedOut
 	}
 	if timedOut != nil || !fine {
-		ss.wrest(ctx)
+		ctx.wrest()
 		ss.lost = ss.lost || !fine // whatever PanicHandler has flushed
 	}
 	if ss.detached {
@@ -58,7 +59,7 @@ func (ss *h1Session) answer(w *engine.Work, next *engine.Next) (ok bool) {
 	}
 	gone := ctx.done.Load() != nil && ctx.doneWith(fine && timedOut == nil && resp.hasStream())
 	if ss.aborted || gone || timedOut != nil && ctx.flush.begun {
-		ss.wrest(ctx)
+		ctx.wrest()
 		ss.closeBody(ctx)
 		ss.abandon(ctx)
 		ss.abort(next)
@@ -146,21 +147,6 @@ func respondBroken(resp *Response) {
 	resp.SetBodyString(StatusMessage(StatusInternalServerError))
 }
 
-// wrest separates the session from a context that other goroutines may still use: their
-// calls fail from now on.
-func (ss *h1Session) wrest(ctx *RequestCtx) {
-	if ctx.stream.interrupt() {
-		ss.c.InterruptWrites() // or part would wait for that Read
-		ss.aborted = true
-	}
-	if ctx.part(ss) {
-		ss.c.InterruptWrites() // the client may read slowly, or never
-		ctx.awaitSend()
-		ss.aborted = true
-	}
-	ctx.work = nil
-}
-
 // closeBody ends the reading of a streamed body. If a goroutine is reading at this
 // moment, the connection can't be used again.
 func (ss *h1Session) closeBody(ctx *RequestCtx) {
@@ -169,8 +155,8 @@ func (ss *h1Session) closeBody(ctx *RequestCtx) {
 	}
 }
 
-// finish ends the message in flight.
-func (ss *h1Session) finish(ctx *RequestCtx, w *engine.Work, abandon bool) {
+// finish ends the message in flight. late says that other goroutines may use ctx, see door.Ending.
+func (ss *h1Session) finish(ctx *RequestCtx, w *engine.Work, late bool) {
 	ss.stage = inHead
 	ss.begun = 0
 	ss.emptyLines = h1.EmptyLines{}
@@ -178,46 +164,32 @@ func (ss *h1Session) finish(ctx *RequestCtx, w *engine.Work, abandon bool) {
 	if ss.hasBody {
 		ss.hasBody, ss.body = false, nil // it belongs to ctx, which other requests will use
 	}
-	if abandon {
-		ss.abandon(ctx)
+	if !late && ctx.isAlone() { // most requests, so it isn't left to endRequest
+		ctx.reset()
+		ss.drop(w)
 		return
 	}
-	if d := ctx.done.Load(); d != nil {
-		if d.detached.Load() {
-			ss.wrest(ctx)
-			ss.abandon(ctx)
-			return
-		}
-		ctx.endDone()
-		if d.held.Load() {
-			ss.leave(ctx)
-			return
-		}
-	}
-	if ctx.loan != nil {
-		ss.ctx = nil
-		ctx.expire()
-		return
-	}
-	ctx.reset()
-	ss.drop(w)
+	ss.endContext(ctx, w, late)
 }
 
-// leave leaves the context to package context, which may hold it.
-func (ss *h1Session) leave(ctx *RequestCtx) {
-	ss.wrest(ctx)
-	ss.ctx = nil
-	ss.shared = true
-	ctx.leave()
+// endContext ends the request of ctx. If nothing else has ctx, it leaves that in the workspace, for the
+// next message.
+func (ss *h1Session) endContext(ctx *RequestCtx, w *engine.Work, late bool) {
+	shared := ss.shared
+	ss.ctx, ss.shared = nil, true // also if code of the program doesn't return
+	switch ctx.endRequest(door.Ending{Sent: ctx.flush.out.sent, Err: errNotSent, Late: late}) {
+	case ctxFree:
+		ctx.reset()
+		giveBack(ctx, w)
+	case ctxLeft:
+		return
+	}
+	ss.shared = shared
 }
 
 // abandon leaves the message in flight, with its context, to the goroutines that may hold
 // it.
-func (ss *h1Session) abandon(ctx *RequestCtx) {
-	ss.ctx = nil
-	ss.shared = true
-	ctx.abandon()
-}
+func (ss *h1Session) abandon(ctx *RequestCtx) { ss.endContext(ctx, nil, true) }
 
 // handOver ends the session, because a handler hijacks the connection.
 func (ss *h1Session) handOver(ctx *RequestCtx, w *engine.Work, next *engine.Next) {

@@ -174,6 +174,18 @@ func (s *h2Stream) SendInterim(_ *RequestCtx, statusCode int, h *ResponseHeader)
 
 var errH2Hijack = fmt.Errorf("gale: a stream of HTTP/2 can't be hijacked: %w", errors.ErrUnsupported)
 
+// Interrupt makes the stream's writes fail. The response must not look complete.
+func (s *h2Stream) Interrupt() {
+	s.ss.mu.Lock()
+	if s.sendErr == nil {
+		s.sendErr = ErrTimeout
+	}
+	s.senders.Broadcast()
+	s.ss.tellRoom()
+	s.ss.mu.Unlock()
+	s.aborted = true
+}
+
 // HijackNow sends the head of the response to an extended CONNECT, and returns the stream
 // as a connection. It fails for other requests, since there are other streams on the
 // connection.

@@ -226,7 +226,7 @@ func (s *h2Stream) broke() {
 	if !s.cut() {
 		return // user code of finish: nothing else must be ended, and no other request gets the context
 	}
-	s.wrest()
+	s.ctx.wrest()
 	s.left = true
 	s.finish()
 }

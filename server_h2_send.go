@@ -23,13 +23,14 @@ func (s *h2Stream) serve() {
 		fine = ss.run(ctx, &s.outcome)
 	}
 	timedOut := ctx.timedOut.Load()
-	s.left = !fine || timedOut != nil
-	cut := s.left && s.wrest()
+	if s.left = !fine || timedOut != nil; s.left {
+		ctx.wrest()
+	}
 	if s.extended && s.isHandedOver() {
 		s.finish() // by HijackNow
 		return
 	}
-	if cut || timedOut != nil && ctx.flush.begun {
+	if timedOut != nil && ctx.flush.begun {
 		s.aborted = true
 	}
 	resp := s.final()

@@ -256,94 +256,25 @@ func (s *h2Stream) timeOut() {
 	s.fail(ErrTimeout, true)
 }
 
-// wrest takes the stream away from a context that other goroutines may still use. It
-// returns true if one of them was sending; then it has waited until that has ended.
-func (s *h2Stream) wrest() (sent bool) {
-	if !s.ctx.part(s) {
-		return false
-	}
-	s.ss.mu.Lock()
-	if s.sendErr == nil {
-		s.sendErr = ErrTimeout
-	}
-	s.senders.Broadcast()
-	s.ss.tellRoom()
-	s.ss.mu.Unlock()
-	s.ctx.awaitSend()
-	return true
-}
-
 // finish ends the stream and gives up its context. That may run user code: functions of
 // AfterSend, and what closes bodies and values.
 func (s *h2Stream) finish() {
 	s.ended = true
 	unsent, handed := s.close()
-	if handed || s.left || len(s.ctx.after) != 0 {
-		s.tellAndGiveUp(unsent, handed)
-	} else {
-		s.giveUp(false)
-	}
-}
-
-// tellAndGiveUp is giveUp after the functions of AfterSend, even if one of them doesn't
-// return.
-func (s *h2Stream) tellAndGiveUp(unsent error, handed bool) {
-	if handed {
+	if handed { // the stream goes on without its request
 		defer func() { s.ctx, s.lender = nil, nil }()
 	}
-	returned := false
-	defer func() {
-		s.shared = s.shared || !returned // then stopped uses the stream
-		s.giveUp(handed)
-	}()
-	if s.left || len(s.ctx.after) != 0 {
-		s.ctx.tellSent(s.sent, unsent)
-	}
-	returned = true
-}
-
-// giveUp gives up the context of a stream that has ended. handed says that the stream was
-// handed over.
-func (s *h2Stream) giveUp(handed bool) {
 	ctx := s.ctx
-	d := ctx.done.Load()
-	if (d != nil || s.left) && s.leaveContext(d) {
+	if ctx.endRequest(door.Ending{Sent: s.sent, Err: unsent, Late: s.left}) != ctxFree {
 		return
 	}
-	if ctx.loan != nil {
-		ctx.expire()
-		return
-	}
-	private := d == nil && !handed && !s.streamed && !s.shared && !ctx.flush.begun
+	private := ctx.done.Load() == nil && !handed && !s.streamed && !s.shared && !ctx.flush.begun
 	ctx.reset()
 	releaseCtx(ctx)
 	if private {
 		*s = h2Stream{}
 		h2Streams.Put(s)
 	}
-}
-
-// leaveContext ends the contexts of the request, whose requestDone is d, or nil, and leaves the
-// RequestCtx to those who may use it. It returns false if there are none.
-func (s *h2Stream) leaveContext(d *requestDone) bool {
-	ctx := s.ctx
-	detached := d != nil && d.detached.Load()
-	if d != nil && !detached {
-		ctx.endDone()
-	}
-	switch {
-	case s.left:
-		ctx.abandon()
-	case detached:
-		s.wrest()
-		ctx.abandon()
-	case d.held.Load():
-		s.wrest()
-		ctx.leave()
-	default:
-		return false
-	}
-	return true
 }
 
 // close ends the stream for the session, which forgets it. Methods that the context still

@@ -105,13 +105,10 @@ func originPath(h *head.Request) string {
 
 // lendOutside guards the request in ctx, for a server of another package, with the guard of
 // the pools, if there is one.
-func lendOutside(ctx *RequestCtx, h RequestHandler) bool {
-	g := poolGuard.Load()
-	if g == nil || !g.Sample() {
-		return false
+func lendOutside(ctx *RequestCtx, h RequestHandler) {
+	if g := poolGuard.Load(); g != nil && g.Sample() {
+		(&serverGuard{guard: g, handler: handlerName(h)}).lend(ctx, ctx.RemoteAddr(), 0)
 	}
-	(&serverGuard{guard: g, handler: handlerName(h)}).lend(ctx, ctx.RemoteAddr(), 0)
-	return true
 }
 
 // faults reports whether handlers may read memory that a guard has made unreadable.
@@ -168,9 +165,6 @@ func (s *Server) lateUse(r any, trace []byte) any {
 // does; then everything that the context lent has lapsed.
 func (ctx *RequestCtx) expire() {
 	defer ctx.endLoan() // even if closers panic
-	if len(ctx.after) != 0 {
-		ctx.tellSent(ctx.flush.out.sent, errNotSent)
-	}
 	ctx.mu.Lock()
 	ctx.reach = over
 	ctx.mu.Unlock()

@@ -176,7 +176,7 @@ func (ss *h1Session) sendRefusal(ctx *RequestCtx, w *engine.Work, next *engine.N
 // timed out. ok is false if there is nothing to send, or nothing more.
 func (ss *h1Session) refusal(ctx *RequestCtx) (resp *Response, ok bool) {
 	if resp := ctx.timedOut.Load(); resp != nil {
-		ss.wrest(ctx)
+		ctx.wrest()
 		if ctx.flush.begun || ss.aborted {
 			return nil, false
 		}

@@ -512,3 +512,51 @@ func TestHijackNowInStream(t *testing.T) {
 		t.Errorf("%q, %v", b, err)
 	}
 }
+
+// A connection that was taken over belongs to the program: what ends the reading of the request's body,
+// by the program or at the end of the request, sets no deadline there.
+func TestHijackNowAndBody(t *testing.T) {
+	for name, after := range map[string]func(*gale.RequestCtx){
+		"returns":             func(*gale.RequestCtx) {},
+		"CloseRequestBody":    func(ctx *gale.RequestCtx) { ctx.CloseRequestBody() },
+		"Detach":              func(ctx *gale.RequestCtx) { ctx.Detach() },
+		"Done":                func(ctx *gale.RequestCtx) { ctx.Done() },
+		"panics":              func(*gale.RequestCtx) { panic(gale.ErrAbortHandler) },
+		"Detach and panics":   func(ctx *gale.RequestCtx) { ctx.Detach(); panic(gale.ErrAbortHandler) },
+		"times out by itself": func(ctx *gale.RequestCtx) { ctx.TimeoutError("late") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			taken := make(chan net.Conn, 1)
+			ended := make(chan struct{})
+			h := NewHTTPHandler(func(ctx *gale.RequestCtx) {
+				c, err := ctx.HijackNow()
+				if err != nil {
+					t.Errorf("HijackNow: %v", err)
+					close(taken)
+					return
+				}
+				taken <- c
+				after(ctx)
+			})
+			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				defer close(ended)
+				h.ServeHTTP(w, r)
+			}))
+			defer s.Close()
+			c := dialServer(t, s)
+			defer c.Close()
+			fmt.Fprintf(c, "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 8\r\n\r\n")
+			own, ok := <-taken
+			if !ok {
+				return
+			}
+			defer own.Close()
+			<-ended
+			fmt.Fprint(c, "the body")
+			got := make([]byte, 8)
+			if n, err := io.ReadFull(own, got); err != nil {
+				t.Errorf("the connection gave %q, then %v; want all of the body", got[:n], err)
+			}
+		})
+	}
+}

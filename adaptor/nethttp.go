@@ -2,7 +2,6 @@ package adaptor
 
 import (
 	"errors"
-	"io"
 	"maps"
 	"net/http"
 	"slices"
@@ -69,7 +68,8 @@ func answer(h gale.RequestHandler, w http.ResponseWriter, r *http.Request, keepS
 		door.KeepSlashes(&ctx.Request)
 	}
 	convertRequest(r, &ctx.Request, false) // o has the trailers
-	guarded := door.Of(ctx).Lend(h)
+	serving := door.Of(ctx)
+	serving.Lend(h)
 	if b, ok := ctx.Request.BodyStream().(*attachedBody); ok {
 		b.served = true
 		o.body = b
@@ -79,24 +79,14 @@ func answer(h gale.RequestHandler, w http.ResponseWriter, r *http.Request, keepS
 	}
 	returned := false
 	defer func() {
-		o.end()
 		if returned {
 			return
 		}
+		o.end()
 		if o.body != nil && !o.taken {
 			o.endReads() // net/http would wait for the rest of the body before it ends the connection
 		}
-		o.tellSent(ctx, false)
-		switch detached := o.detached(); {
-		case ctx.LastTimeoutErrorResponse() != nil: // ctx is left to the goroutines that hold it
-			o.endContext()
-			defer door.Of(ctx).Abandon()
-		case detached:
-			defer door.Of(ctx).Leave()
-		default:
-			o.endContext()
-			defer end(ctx, guarded)
-		}
+		defer serving.End(o.result(false, true))
 		if r := recover(); r != nil {
 			if err, ok := r.(error); ok && (errors.Is(err, gale.ErrAbortHandler) || errors.Is(err, http.ErrAbortHandler)) {
 				r = http.ErrAbortHandler
@@ -105,48 +95,16 @@ func answer(h gale.RequestHandler, w http.ResponseWriter, r *http.Request, keepS
 		}
 	}()
 	h(ctx)
-	if ctx.LastTimeoutErrorResponse() != nil {
-		o.tellSent(ctx, o.finishTimedOut(ctx))
-		returned = true
-		o.endContext()
-		door.Of(ctx).Abandon() // other goroutines use the context
-		return
+	complete, late := false, ctx.LastTimeoutErrorResponse() != nil
+	if late {
+		complete = o.finishTimedOut(ctx)
+	} else {
+		complete = o.finish(ctx)
 	}
-	o.tellSent(ctx, o.finish(ctx))
 	returned = true
-	if o.detached() {
-		door.Of(ctx).Leave()
-		return
-	}
-	if held := o.endContext(); held || guarded {
-		end(ctx, guarded)
-		return
-	}
-	ctx.Init2(nowhere, nil, false) // closes and removes what it holds
-	ctxs.Put(ctx)
-}
-
-// end ends the request of ctx, which isn't used again.
-func end(ctx *gale.RequestCtx, guarded bool) {
-	if guarded {
-		door.Of(ctx).Lapse()
-		return
-	}
-	dispose(ctx)
-}
-
-// dispose closes and removes what ctx holds other than memory, such as files. Its user
-// values stay, for contexts that were derived from ctx.
-func dispose(ctx *gale.RequestCtx) {
-	defer ctx.Response.ResetBody() // all are closed, also if one panics or ends the goroutine
-	defer ctx.Request.ResetBody()
-	var closers []io.Closer
-	ctx.VisitUserValuesAll(func(_, value any) {
-		if c, ok := value.(io.Closer); ok {
-			closers = append(closers, c)
-		}
-	})
-	for _, c := range slices.Backward(closers) {
-		defer c.Close()
+	o.end()
+	if serving.End(o.result(complete, late)) {
+		ctx.Init2(nowhere, nil, false) // closes and removes what it holds
+		ctxs.Put(ctx)
 	}
 }

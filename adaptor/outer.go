@@ -51,9 +51,7 @@ type outer struct {
 	remote   net.Addr            // made at the first use
 	writeBy  *time.Time          // the write deadline that the handler has set, nil if it hasn't
 
-	doneMu sync.Mutex // locked after RequestCtx.mu, and not held while something is sent
-	ended  bool       // the handler has returned
-	done   door.Done  // of the RequestCtx, after it was asked for
+	ended atomic.Bool // see end
 }
 
 func newOuter(w http.ResponseWriter, r *http.Request) *outer {
@@ -109,7 +107,7 @@ var nowhere net.Conn = &over.nc
 
 var over = func() *outer {
 	o := newOuter(nil, new(http.Request))
-	o.ended = true
+	o.ended.Store(true)
 	return o
 }()
 
@@ -193,32 +191,12 @@ func (o *outer) Trailers(f *msg.Fields) {
 	putTrailers(f, o.r.Trailer)
 }
 
-// Watch keeps d until the request is over. When the client leaves, Context ends.
-func (o *outer) Watch(d door.Done) (stop func(), over error) {
-	o.doneMu.Lock()
-	defer o.doneMu.Unlock()
-	if o.ended {
-		return nil, gale.ErrRequestDone
+// Watch has nothing to watch: when the client leaves, Context ends.
+func (o *outer) Watch(door.Done) (stop func(), over error) {
+	if o.ended.Load() {
+		over = gale.ErrRequestDone
 	}
-	o.done = d
-	return nil, nil
-}
-
-// endContext closes Done of the RequestCtx, and reports whether package context may hold
-// the RequestCtx.
-func (o *outer) endContext() (held bool) {
-	o.doneMu.Lock()
-	d := o.done
-	o.done, o.ended = nil, true
-	o.doneMu.Unlock()
-	return d != nil && d.End()
-}
-
-// detached reports whether the RequestCtx belongs to the program.
-func (o *outer) detached() bool {
-	o.doneMu.Lock()
-	defer o.doneMu.Unlock()
-	return o.done != nil && o.done.Detached()
+	return nil, over
 }
 
 // LimitBody limits how much of the body can be read.
@@ -235,7 +213,7 @@ func (o *outer) CloseBody(*gale.RequestCtx) {
 	if o.body != nil {
 		o.mu.Lock()
 		defer o.mu.Unlock()
-		if o.w != nil && !o.sealed {
+		if o.w != nil && !o.sealed && !o.taken {
 			o.endReads()
 		}
 	}
@@ -297,8 +275,12 @@ func (c *bufferedConn) CloseWrite() error {
 	return errors.ErrUnsupported
 }
 
+// Interrupt has nothing to do: after end nothing is sent.
+func (o *outer) Interrupt() {}
+
 // end separates o from net/http.
 func (o *outer) end() {
+	o.ended.Store(true)
 	o.sendMu.Lock()
 	o.mu.Lock()
 	o.w = nil

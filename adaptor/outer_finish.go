@@ -109,17 +109,14 @@ func bodyError(resp *gale.Response) error {
 	return nil
 }
 
-// tellSent calls the functions of AfterSend, unless it has done so. complete says that
-// net/http, or the connection, has the whole response.
-func (o *outer) tellSent(ctx *gale.RequestCtx, complete bool) {
-	err := error(nil)
+// result is how the request has ended, after end. complete says that net/http, or the connection, has
+// the whole response.
+func (o *outer) result(complete, late bool) door.Ending {
+	e := door.Ending{Sent: o.sent, Late: late}
 	if !complete {
-		err = errNotSent
+		e.Err = errNotSent
 	}
-	o.sendMu.Lock()
-	sent := o.sent
-	o.sendMu.Unlock()
-	door.Of(ctx).Sent(sent, err)
+	return e
 }
 
 var errNotSent = errors.New("adaptor: the response was not sent completely")

@@ -121,12 +121,8 @@ func Record(handler gale.RequestHandler, ctx *gale.RequestCtx) *Result {
 	}
 	hijacked := !late && serving.Hijack(of).Handler != nil
 	result := r.finish(resp)
-	serving.Sent(int64(len(result.Response.Body())), result.Err)
-	serving.Leave()
+	serving.End(door.Ending{Sent: int64(len(result.Response.Body())), Err: result.Err, Late: late, Kept: true})
 	r.cancel(gale.ErrRequestDone)
-	if late {
-		serving.Abandon()
-	}
 	result.Hijacked = hijacked
 	return result
 }
@@ -234,6 +230,7 @@ func (r *recorder) Lend()                                     {}
 func (r *recorder) LimitBody(*gale.RequestCtx, int64)         {}
 func (r *recorder) CloseBody(*gale.RequestCtx)                {}
 func (r *recorder) Trailers(*msg.Fields)                      {}
+func (r *recorder) Interrupt()                                {}
 
 // recorderConn is the connection that gives a recorder to a context.
 type recorderConn struct{ r *recorder }

@@ -24,13 +24,6 @@ type Done interface {
 	// Gone closes Done of the RequestCtx because the client has left. reset says
 	// that it doesn't wait for the response. cause is what context.Cause tells.
 	Gone(cause error, reset bool)
-	// End closes Done because the request was answered. It reports whether package
-	// context may hold the RequestCtx, which must not be used again then: neither
-	// Init2 nor Reset may be called.
-	End() (held bool)
-	// Detached reports whether the RequestCtx belongs to the program. Then Serving.Leave ends
-	// the request, and the RequestCtx must not be used again.
-	Detached() bool
 }
 
 // InterimKey is a key for the context of HostClient.DoContext. The value is a

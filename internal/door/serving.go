@@ -39,10 +39,8 @@ type Serving interface {
 
 	// Lend guards the request of a server of another package, if the objects of pools are guarded
 	// and it is in the sample: see gale.GuardPools. handler is the gale.RequestHandler that will get
-	// it. If Lend returns true, the context must not be used again, and Lapse must be called when
-	// the request has ended, unless the context was left to other goroutines.
-	Lend(handler any) bool
-	Lapse()
+	// it.
+	Lend(handler any)
 	// Hijack is called when the handler has returned and has not timed out. The response may become
 	// a 400 or 503 instead of a 101 that the client can't get.
 	Hijack(of HijackOf) Hijack
@@ -50,15 +48,21 @@ type Serving interface {
 	// connection that was taken over. It runs the functions of RequestCtx.BeforeSend, unless Flush
 	// has done so, and returns the *gale.Response to send, nil if what was sent must be broken off.
 	Final() any
-	// Sent calls the functions of RequestCtx.AfterSend. It is called once after the response was
-	// sent, or could not be: err says why.
-	Sent(sent int64, err error)
-	// Abandon is called once after Final if the handler has timed out: what the context holds may be
-	// closed from then on.
-	Abandon()
-	// Leave is called once after the response was sent. If the context is detached, that separates
-	// it from its exchange, closes Done, and leaves it to the program. Otherwise it does nothing.
-	Leave()
+	// End ends the request. It is called once, after the response was sent, or when it won't be. It
+	// calls the functions of RequestCtx.AfterSend, closes Done, and gives up the context as far as others
+	// may use it. Only if it returns true, the context may be used again.
+	End(Ending) (free bool)
+}
+
+// Ending is how a request has ended.
+type Ending struct {
+	Sent int64 // bytes of the response's body that were sent
+	Err  error // why the response isn't complete, nil if it is
+	// Late says that the handler has not returned, or timed out, so that other goroutines may use the
+	// context without Detach.
+	Late bool
+	// Kept says that the context belongs to the program, as far as no other part of it does.
+	Kept bool
 }
 
 // Unhurried is a context like the one that RequestCtx.Context returns, but a shutdown of
