@@ -1,6 +1,64 @@
 package gale
 
-import "github.com/galehttp/gale/internal/door"
+import (
+	"github.com/galehttp/gale/internal/door"
+	"github.com/galehttp/gale/internal/msg"
+)
+
+// verdict is what a server decides about a request by its head.
+type verdict uint8
+
+const (
+	accepted verdict = iota // its body is read, and the handler called
+	awaited                 // likewise, and the client waits for a 100 (Continue) before it sends the body
+	refused                 // because of the error
+	answered                // ExpectHandler has begun the response, timed out, or taken the connection over
+)
+
+// judge decides about the request whose head is in ctx: its method, its expectation (RFC 9110 section
+// 10.1.1) and the length of its body. It may run hooks of the program.
+func (sc *serverConn) judge(ctx *RequestCtx, limits *requestLimits, o *outcome) (verdict, error) {
+	head := &ctx.Request.Header.s
+	switch {
+	case sc.s.GetOnly && head.MethodID != msg.MethodGet && head.MethodID != msg.MethodHead:
+		return refused, ErrGetOnly
+	case head.Expect == msg.ExpectOther:
+		return refused, errExpectation
+	case head.ContentLength > int64(limits.maxBody) && !limits.stream:
+		return refused, ErrBodyTooLarge
+	case head.Expect == msg.ExpectNone, head.Minor == 0, head.ContentLength == 0, head.ContentLength == msg.LenUnknown:
+		return accepted, nil
+	case sc.s.ExpectHandler != nil:
+		return sc.callExpectHandler(ctx, limits, o)
+	case sc.s.ContinueHandler != nil && !sc.s.ContinueHandler(&ctx.Request.Header):
+		return refused, errExpectation
+	}
+	return awaited, nil
+}
+
+// callExpectHandler lets ExpectHandler decide about a request whose client waits for a 100.
+func (sc *serverConn) callExpectHandler(ctx *RequestCtx, limits *requestLimits, o *outcome) (verdict, error) {
+	ctx.mu.Lock()
+	ctx.reach = running
+	ctx.mu.Unlock()
+	code := sc.s.ExpectHandler(ctx)
+	if o.detached || ctx.timedOut.Load() != nil {
+		return answered, nil // a late hook still uses ctx
+	}
+	ctx.keepConn()
+	if ctx.flush.begun {
+		return answered, nil // no other answer may follow
+	}
+	if !limits.stream {
+		ctx.pauseDone()
+	}
+	ctx.Response.Reset()
+	sc.prepareResponse(ctx)
+	if code != StatusContinue {
+		return refused, &statusError{code, ""}
+	}
+	return awaited, nil
+}
 
 // fate is what becomes of a context when its request has ended.
 type fate uint8

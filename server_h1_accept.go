@@ -24,28 +24,23 @@ func (ss *h1Session) accept(ctx *RequestCtx, w *engine.Work, next *engine.Next) 
 	if s.HeaderReceived != nil {
 		ss.override(s.HeaderReceived(&ctx.Request.Header))
 	}
-	if s.GetOnly && head.MethodID != msg.MethodGet && head.MethodID != msg.MethodHead {
-		return ss.refuse(w, ErrGetOnly, next)
-	}
 	ss.stage = inBody
 	if ss.cfg.readTimeout > 0 {
 		ss.excuseWait()
 		ss.due = ss.begun.Add(ss.cfg.readTimeout)
 	}
+	ctx.work = w
+	switch v, refusal := ss.judge(ctx, ss.cfg, &ss.outcome); v {
+	case refused:
+		return ss.refuse(w, refusal, next)
+	case answered:
+		return ss.endExpect(ctx, w, next)
+	case awaited:
+		ss.owe100(ctx, w)
+	}
 	length := head.ContentLength
-	if length == msg.LenUnknown {
-		length = 0
-	}
-	if head.Expect != msg.ExpectNone {
-		if !ss.expect(ctx, w, length, next) {
-			return false
-		}
-	}
-	if length == 0 {
+	if length == msg.LenUnknown || length == 0 {
 		return true
-	}
-	if length > int64(ss.cfg.maxBody) && !ss.cfg.stream {
-		return ss.refuse(w, ErrBodyTooLarge, next)
 	}
 	ss.hasBody = true
 	ss.body = &ctx.body
@@ -80,62 +75,32 @@ func (ss *h1Session) override(c RequestConfig) {
 	ss.cfg.override(c)
 }
 
-// expect answers the Expect field (RFC 9110 section 10.1.1).
-func (ss *h1Session) expect(ctx *RequestCtx, w *engine.Work, length int64, next *engine.Next) bool {
-	s := ss.s
-	head := &ctx.Request.Header.s
-	if head.Expect != msg.ExpectContinue {
-		return ss.refuse(w, errExpectation, next)
+// endExpect ends a request that ExpectHandler has answered. It returns false.
+func (ss *h1Session) endExpect(ctx *RequestCtx, w *engine.Work, next *engine.Next) bool {
+	late := ctx.timedOut.Load() != nil
+	if ss.detached {
+		ss.finish(ctx, w, late)
+		return false
 	}
-	if head.Minor == 0 || length == 0 {
-		return true
+	ss.lost = true // no other answer may follow, and no 100
+	if late {
+		return ss.sendRefusal(ctx, w, next)
 	}
-	if length > int64(ss.cfg.maxBody) && !ss.cfg.stream {
-		return ss.refuse(w, ErrBodyTooLarge, next)
-	}
-	switch {
-	case s.ExpectHandler != nil:
-		ctx.work, ctx.reach = w, running
-		code := s.ExpectHandler(ctx)
-		late := ctx.timedOut.Load() != nil // a late hook still uses ctx
-		if ss.detached {
-			ss.finish(ctx, w, late)
-			return false
-		}
-		if late {
-			ss.lost = true
-			return ss.sendRefusal(ctx, w, next)
-		}
-		ctx.keepConn()
-		if ctx.flush.begun {
-			ss.lost = true // no other answer may follow, and no 100
-			ss.write(ctx, w, &ctx.Response, true, next)
-			ss.finish(ctx, w, false)
-			next.Linger = true
-			return false
-		}
-		if !ss.cfg.stream {
-			ctx.pauseDone()
-		}
-		ctx.Response.Reset()
-		ss.prepareResponse(ctx)
-		if code != StatusContinue {
-			return ss.refuse(w, &statusError{code, ""}, next)
-		}
-	case s.ContinueHandler != nil:
-		if !s.ContinueHandler(&ctx.Request.Header) {
-			return ss.refuse(w, errExpectation, next)
-		}
-	}
+	ss.write(ctx, w, &ctx.Response, true, next)
+	ss.finish(ctx, w, false)
+	next.Linger = true
+	return false
+}
+
+// owe100 sends the 100 for which the client waits, or lets a streamed body send it when the
+// handler reads.
+func (ss *h1Session) owe100(ctx *RequestCtx, w *engine.Work) {
 	if ss.cfg.stream {
 		ctx.stream.used = true
-		ctx.stream.owesContinue.Store(true) // until the handler reads
-		return true
-	}
-	if len(w.Unread()) == 0 {
+		ctx.stream.owesContinue.Store(true)
+	} else if len(w.Unread()) == 0 {
 		w.Out = append(w.Out, continueLine...)
 	}
-	return true
 }
 
 const continueLine = "HTTP/1.1 100 Continue\r\n\r\n"

@@ -169,50 +169,10 @@ func (s *h2Stream) boundRead() {
 // judge refuses a request because of its head, or asks the program whether it wants the
 // body.
 func (s *h2Stream) judge() {
-	head := &s.ctx.Request.Header.s
-	length := max(head.ContentLength, 0)
-	switch {
-	case s.extended && s.ctx.Request.protocol != protocolWebSocket:
+	if s.extended && s.ctx.Request.protocol != protocolWebSocket {
 		s.refusal = errOtherProtocol
-	case s.ss.s.GetOnly && head.MethodID != msg.MethodGet && head.MethodID != msg.MethodHead:
-		s.refusal = ErrGetOnly
-	case head.Expect == msg.ExpectOther:
-		s.refusal = errExpectation
-	case length > int64(s.limits.maxBody) && !s.limits.stream:
-		s.refusal = ErrBodyTooLarge
-	case head.Expect == msg.ExpectContinue && head.ContentLength != 0 && head.ContentLength != msg.LenUnknown:
-		s.expect()
+		return
 	}
-}
-
-// expect answers "Expect: 100-continue" (RFC 9110 section 10.1.1).
-func (s *h2Stream) expect() {
-	srv, ctx := s.ss.s, s.ctx
-	switch {
-	case srv.ExpectHandler != nil:
-		s.reach(running)
-		code := srv.ExpectHandler(ctx)
-		if s.answered = ctx.timedOut.Load() != nil; s.answered {
-			return // a late hook still uses ctx
-		}
-		ctx.keepConn()
-		if s.answered = ctx.flush.begun; s.answered {
-			return // no other answer may follow
-		}
-		if !s.limits.stream {
-			ctx.pauseDone()
-		}
-		ctx.Response.Reset()
-		s.ss.prepareResponse(ctx)
-		if code != StatusContinue {
-			s.refusal = &statusError{code, ""}
-			return
-		}
-	case srv.ContinueHandler != nil:
-		if !srv.ContinueHandler(&ctx.Request.Header) {
-			s.refusal = errExpectation
-			return
-		}
-	}
-	s.owes100 = true
+	v, refusal := s.ss.judge(s.ctx, &s.limits, &s.outcome)
+	s.refusal, s.answered, s.owes100 = refusal, v == answered, v == awaited
 }

@@ -183,3 +183,15 @@ func TestRefusedHead(t *testing.T) {
 		}
 	}
 }
+
+// A refused request gets a response with content although its body looks like a request for the head
+// only (RFC 9110 section 9.3.2).
+func TestRefusedBodyLooksLikeHead(t *testing.T) {
+	peers.OnEngines(t, func(t *testing.T, e gale.Engine) {
+		ts := harness.Start(t, &gale.Server{Engine: e, GetOnly: true}, harness.Echo)
+		c := ts.Dial()
+		c.Send("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 9\r\n\r\nHEAD text")
+		c.Want("POST", 400, "Only GET and HEAD are allowed")
+		c.WantClosed()
+	})
+}
