@@ -207,7 +207,8 @@ func TestHTTP2ClientCancel(t *testing.T) {
 		if resp := harness.MustFetch(t, c, "GET", g.URL, ""); string(resp.Body()) != "hello" {
 			t.Errorf("%q", resp.Body())
 		}
-		if s := c.PoolStats(); s.Dials != 1 || s.Open != 1 || s.Idle != 1 {
+		await.Until(t, "the connection to be idle", func() bool { return c.PoolStats().Idle == 1 })
+		if s := c.PoolStats(); s.Dials != 1 || s.Open != 1 {
 			t.Errorf("%+v", s)
 		}
 	})

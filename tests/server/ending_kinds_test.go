@@ -668,10 +668,10 @@ func (w *task) echoNow(ctx *gale.RequestCtx) {
 		w.t.Error("HijackNow:", err)
 		return
 	}
-	go w.run(func() {
-		defer nc.Close()
-		w.echo(nc)
-	})
+	go func() {
+		defer nc.Close() // for which Shutdown waits, not for the function
+		w.run(func() { w.echo(nc) })
+	}()
 }
 
 // counted takes the connection by HijackCounted.
