@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/galehttp/gale/internal/clock"
+	"github.com/galehttp/gale/internal/door"
 	"github.com/galehttp/gale/internal/engine"
 	"github.com/galehttp/gale/internal/h1"
 	"github.com/galehttp/gale/internal/lifetime"
@@ -54,6 +55,7 @@ type RequestCtx struct {
 	stream   requestStream
 	body     h1.Body    // decodes the body of the request
 	trailers msg.Fields // of the request
+	route    door.Route // what package router has found
 
 	loan   *lifetime.Loan // what ctx belongs to while it is lent, else nil
 	sendMu sync.Mutex     // held while something is written for the handler; before mu
@@ -135,6 +137,9 @@ func (ctx *RequestCtx) reset() {
 	}
 	if len(ctx.trailers.Buf)|len(ctx.trailers.Recs) != 0 {
 		ctx.trailers.Reset()
+	}
+	if ctx.route.Used {
+		ctx.route.Reset()
 	}
 	if ctx.Request.files.Load() != nil {
 		ctx.Request.files.Store(nil) // what TimeoutError left there

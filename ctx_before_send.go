@@ -1,6 +1,8 @@
 package gale
 
 import (
+	"github.com/galehttp/gale/internal/door"
+
 	"errors"
 	"net"
 	"time"
@@ -65,6 +67,7 @@ var errHookPanicked = errors.New("gale: a function of BeforeSend panicked: the r
 type snapshot struct {
 	req        *Request // only header and URI; set together with the other fields
 	values     userValues
+	route      door.Route
 	remoteAddr net.Addr
 	now        time.Time
 }
@@ -85,9 +88,12 @@ func (ctx *RequestCtx) note() {
 		s.req.uriUsed = true
 	}
 	s.req.uriParsed, s.req.uriBad, s.req.isTLS = from.uriParsed, from.uriBad, from.isTLS
-	s.req.keepsSlash, s.req.uriUsed = from.keepsSlash, s.req.uriUsed || from.uriUsed
+	s.req.keepsSlash, s.req.routed, s.req.uriUsed = from.keepsSlash, from.routed, s.req.uriUsed || from.uriUsed
 	clear(s.values)
 	s.values = append(s.values[:0], from.userValues...)
+	if ctx.route.Used {
+		ctx.route.CopyTo(&s.route)
+	}
 	s.remoteAddr, s.now = ctx.remoteAddr, ctx.now
 }
 
@@ -96,6 +102,7 @@ func (s *snapshot) forget() {
 	ReleaseRequest(s.req)
 	clear(s.values)
 	s.values = s.values[:0]
+	s.route.Reset()
 	s.req, s.remoteAddr, s.now = nil, nil, time.Time{}
 }
 
@@ -203,6 +210,7 @@ func (ctx *RequestCtx) standIn() *RequestCtx {
 	if s := &ctx.seen; s.req != nil {
 		s.req.copyToSkipBody(&in.Request)
 		in.Request.userValues = s.values
+		s.route.CopyTo(&in.route)
 		in.remoteAddr, in.now = s.remoteAddr, s.now
 	}
 	ctx.mu.Unlock()

@@ -43,6 +43,7 @@ func (ctx *RequestCtx) lapse() {
 	ctx.Request.lapse()
 	ctx.Response.lapse()
 	ctx.trailers.Lapse()
+	ctx.route = door.Route{}
 	if !ctx.isHeld() {
 		ctx.Request.userValues = nil
 	}

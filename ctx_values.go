@@ -12,17 +12,27 @@ func (ctx *RequestCtx) SetUserValueBytes(key []byte, value any) {
 	ctx.Request.SetUserValueBytes(key, value)
 }
 
-// UserValue returns the value kept under key, or nil.
+// UserValue returns the value kept under key. If there is none and key is a string or []byte, it returns
+// what PathValue returns for it, as a string made by this call, if the route has such a wildcard. Otherwise
+// it returns nil. Value, Context and the Visit methods know only what was kept.
 func (ctx *RequestCtx) UserValue(key any) any {
 	used(ctx.loan)
 	if own := ctx.ownContext(key); own != nil {
 		return own // for types of other packages whose Value asks here
 	}
-	return ctx.Request.UserValue(key)
+	if v := ctx.Request.UserValue(key); v != nil || !ctx.route.Used {
+		return v
+	}
+	return ctx.pathValue(key)
 }
 
-// UserValueBytes returns the value kept under key, or nil.
-func (ctx *RequestCtx) UserValueBytes(key []byte) any { return ctx.Request.UserValueBytes(key) }
+// UserValueBytes is UserValue for string(key).
+func (ctx *RequestCtx) UserValueBytes(key []byte) any {
+	if v := ctx.Request.UserValueBytes(key); v != nil || !ctx.route.Used {
+		return v
+	}
+	return ctx.pathValue(key)
+}
 
 // RemoveUserValue removes key and its value, without closing the value.
 func (ctx *RequestCtx) RemoveUserValue(key any) { ctx.Request.RemoveUserValue(key) }

@@ -149,7 +149,39 @@ func (h *fsHandler) handle(ctx *RequestCtx) {
 	if h.rewrite != nil {
 		path, shown = h.rewrite(ctx), ctx.Path()
 	}
+	if ctx.Request.routed {
+		if path = routedFile(path); path == nil {
+			ctx.NotFound()
+			return
+		}
+	}
 	h.serve(ctx, path, shown, h.store.Codings, slash, h.rewrite != nil && !slash && static.EndsInSlash(path))
+}
+
+// routedFile returns path, which a router has matched, decoded; nil if a segment has a byte that no name of
+// a file has.
+func routedFile(path []byte) []byte {
+	if bytes.IndexByte(path, 0) >= 0 || backslashIsSlash && bytes.IndexByte(path, '\\') >= 0 {
+		return nil
+	}
+	if bytes.IndexByte(path, '%') < 0 {
+		return path
+	}
+	name := make([]byte, 0, len(path))
+	for len(path) > 0 {
+		c, n := path[0], 1
+		if c == '%' && startsLikeSlash(path[1:]) {
+			c, n = decodeByte(path)
+			if c == '/' || backslashIsSlash {
+				return nil
+			}
+		} else if bytes.HasPrefix(path, []byte("%25")) && startsLikeSlash(path[3:]) {
+			n = 3
+		}
+		name = append(name, c)
+		path = path[n:]
+	}
+	return name
 }
 
 // servesMethod reports whether a method may get a file: GET and HEAD. With

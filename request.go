@@ -48,6 +48,7 @@ type Request struct {
 	uriBad     bool // the target is neither a path nor a valid URI; set together with uriParsed
 	uriUsed    bool // uri isn't as Reset leaves it; set wherever uriParsed and keepsSlash are
 	keepsSlash bool // uri keeps encoded slashes, see door.KeepSlashes
+	routed     bool // a router reads the request: the path keeps slashes, see door.BeginRoute
 	isTLS      bool // the request came, or must be sent, by https
 
 	postArgs       Args
@@ -73,7 +74,7 @@ func init() {
 		r := req.(*Request)
 		r.keepsSlash, r.uriUsed = true, true
 	}
-	door.KeepsSlashes = func(req any) bool { return req.(*Request).keepsSlash }
+	door.KeepsSlashes = func(req any) bool { r := req.(*Request); return r.keepsSlash || r.routed }
 	door.ReadFormsAsMIME = func(req any) { req.(*Request).Header.formsAsMIME = true }
 	door.SettleURI = func(req any) { req.(*Request).settleURI() }
 	door.MustBeWhole = func(req any) error { return req.(*Request).mustBeWhole() }
@@ -106,7 +107,7 @@ func (req *Request) reset() {
 	if req.protocol != "" {
 		req.protocol = ""
 	}
-	req.whole, req.forward = false, false
+	req.whole, req.forward, req.routed = false, false, false
 	req.UseHostHeader = false
 	req.DisableRedirectPathNormalizing = false
 }
@@ -171,6 +172,7 @@ func (req *Request) copyToSkipBody(dst *Request) {
 	req.Header.CopyTo(&dst.Header)
 	req.uri.CopyTo(&dst.uri)
 	dst.uriParsed, dst.uriBad, dst.uriUsed, dst.keepsSlash = req.uriParsed, req.uriBad, req.uriUsed, req.keepsSlash
+	dst.routed = req.routed
 	req.postArgs.CopyTo(&dst.postArgs)
 	dst.postArgsParsed = req.postArgsParsed
 	dst.isTLS, dst.protocol = req.isTLS, req.protocol
@@ -207,6 +209,9 @@ func (req *Request) parseURI() error {
 		return err
 	}
 	req.uri.keepsSlash = req.keepsSlash
+	if req.routed {
+		req.uri.route()
+	}
 	if req.isTLS {
 		req.uri.SetScheme("https")
 	}

@@ -44,6 +44,6 @@ func (req *Request) lapse() {
 	req.postArgsParsed = false
 	req.form, req.formRaw, req.formSum, req.formBoundary = nil, false, 0, ""
 	req.timeout, req.protocol, req.call = 0, "", nil
-	req.whole, req.forward = false, false
+	req.whole, req.forward, req.routed = false, false, false
 	req.KeepBodyBuffer, req.UseHostHeader, req.DisableRedirectPathNormalizing = false, false, false
 }

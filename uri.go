@@ -43,6 +43,7 @@ type URI struct {
 	queryPlain bool // query needs no encoding when it is written
 	argsDone   bool // args is made from query, and rules from then on
 	userParsed bool // username and password were parsed with the host; a new host removes them
+	routed     bool // the path keeps these and %25 before 2F and 5C, see door.BeginRoute
 	keepsSlash bool // the path keeps %2F and %5C; set for requests only, see door.KeepSlashes
 
 	// buf is the arena that holds the parts. A part that changes is appended again,
@@ -99,7 +100,7 @@ func ReleaseURI(u *URI) {
 // huge.
 func (u *URI) Reset() {
 	used(u.loan)
-	u.DisablePathNormalizing, u.pathDone, u.pathPlain, u.queryPlain, u.argsDone, u.userParsed, u.keepsSlash = false, false, false, false, false, false, false
+	u.DisablePathNormalizing, u.pathDone, u.pathPlain, u.queryPlain, u.argsDone, u.userParsed, u.keepsSlash, u.routed = false, false, false, false, false, false, false, false
 	if cap(u.buf) > maxKeptScratch {
 		u.buf, u.validHost = nil, 0
 	}
@@ -204,7 +205,7 @@ func (u *URI) CopyTo(dst *URI) {
 	dst.buf = lifetime.Kept(dst.loan, dst.buf, append(dst.buf[:0], u.buf...))
 	dst.validHost, dst.uriParts = u.validHost, u.uriParts
 	dst.pathDone, dst.pathPlain, dst.queryPlain = u.pathDone, u.pathPlain, u.queryPlain
-	dst.userParsed, dst.keepsSlash = u.userParsed, u.keepsSlash
+	dst.userParsed, dst.keepsSlash, dst.routed = u.userParsed, u.keepsSlash, u.routed
 	if u.argsDone {
 		u.args.CopyTo(&dst.args)
 		dst.argsDone = true
@@ -311,7 +312,8 @@ func (u *URI) SetPasswordBytes(password []byte) {
 // borrowed: they are valid until u changes or the handler returns.
 //
 // In a request that adaptor.NewHTTPHandler serves, %2F and %5C stay encoded: net/http
-// has found no slash there.
+// has found no slash there. So they do in handlers of package router, where a %25 before 2F and
+// 5C stays, too.
 //
 // The result may contain any byte, also CR, LF and NUL.
 func (u *URI) Path() []byte {
@@ -320,7 +322,7 @@ func (u *URI) Path() []byte {
 			return strSlash
 		}
 		n, had := len(u.buf), cap(u.buf)
-		u.buf = appendNormalPath(u.buf, u.part(u.original), backslashIsSlash, u.keeps())
+		u.buf = u.appendPath(u.buf)
 		u.own(had)
 		u.path, u.pathDone = u.partOf(n), true
 	}

@@ -362,7 +362,7 @@ func (u *URI) update(newURI []byte) error {
 		if next.scheme.empty() {
 			next.scheme = next.store(u.Scheme())
 		}
-		next.DisablePathNormalizing, next.keepsSlash = u.DisablePathNormalizing, u.keepsSlash
+		next.DisablePathNormalizing, next.keepsSlash, next.routed = u.DisablePathNormalizing, u.keepsSlash, u.routed
 		next.CopyTo(u)
 		return nil
 	case newURI[0] == '#':

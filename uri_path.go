@@ -48,6 +48,97 @@ func appendNormalPath(dst, src []byte, backslash bool, keep string) []byte {
 	return dst[:start+removeDots(b, keep != "")]
 }
 
+// appendPath appends the path as Path returns it.
+func (u *URI) appendPath(dst []byte) []byte {
+	if u.routed {
+		return appendRoutedPath(dst, u.part(u.original), u.keepsSlash)
+	}
+	return appendNormalPath(dst, u.part(u.original), backslashIsSlash, u.keeps())
+}
+
+// route makes Path keep what it keeps after a router has matched it.
+func (u *URI) route() {
+	if !u.routed {
+		u.routed, u.pathDone = true, u.pathDone && u.pathPlain
+	}
+}
+
+// appendRoutedPath is appendNormalPath for a path that a router has matched: %2F and %5C stay encoded,
+// and so does the "%" of a %25 before 2F and 5C. So no two paths that a router can tell from each other
+// become the same. A backslash is written as %5C. empty says that "://" stays.
+func appendRoutedPath(dst, src []byte, empty bool) []byte {
+	start := len(dst)
+	if len(src) == 0 || src[0] != '/' {
+		dst = append(dst, '/')
+	}
+	for len(src) > 0 {
+		c, n := decodeByte(src)
+		dst = append(dst, c)
+		switch {
+		case c == '\\':
+			dst = append(dst[:len(dst)-1], "%5C"...)
+		case n == 3 && c == '/':
+			dst = append(dst[:len(dst)-1], "%2F"...)
+		case c == '%' && startsLikeSlash(src[n:]):
+			dst = append(dst, "25"...)
+		}
+		src = src[n:]
+	}
+	return dst[:start+removeDots(dst[start:], empty)]
+}
+
+// decodeByte returns the byte that b begins with, decoded, and how long it is in b.
+func decodeByte(b []byte) (c byte, n int) {
+	if b[0] != '%' || len(b) < 3 {
+		return b[0], 1
+	}
+	hi, lo := bytesconv.HexValue[b[1]], bytesconv.HexValue[b[2]]
+	if hi|lo > 15 {
+		return '%', 1
+	}
+	return hi<<4 | lo, 3
+}
+
+// startsLikeSlash reports whether b, decoded, begins with what follows the "%" of %2F or %5C.
+func startsLikeSlash(b []byte) bool {
+	if len(b) < 2 {
+		return false
+	}
+	hi, n := decodeByte(b)
+	if len(b) == n {
+		return false
+	}
+	lo, _ := decodeByte(b[n:])
+	return hi == '2' && lo|0x20 == 'f' || hi == '5' && lo|0x20 == 'c'
+}
+
+// appendEscapedRouted appends path, which appendRoutedPath made, as it is written.
+func appendEscapedRouted(dst, path []byte) []byte {
+	for len(path) > 0 {
+		n := bytes.IndexByte(path, '%')
+		if n < 0 {
+			n = len(path)
+		}
+		dst = bytesconv.AppendEscaped(dst, path[:n], &bytesconv.PathSafe)
+		if path = path[n:]; len(path) == 0 {
+			break
+		}
+		n = 1
+		switch {
+		case startsLikeSlash(path[1:]): // an encoded slash
+			n = 3
+			dst = append(dst, path[:n]...)
+		case bytes.HasPrefix(path, []byte("%25")) && startsLikeSlash(path[3:]):
+			n = 5
+			dst = append(dst, path[:n]...)
+		default:
+			dst = append(dst, "%25"...)
+		}
+		path = path[n:]
+	}
+	return dst
+}
+
 // keeps returns the bytes that stay encoded in the path.
 func (u *URI) keeps() string {
 	if u.keepsSlash {
@@ -58,6 +149,9 @@ func (u *URI) keeps() string {
 
 // appendEscapedPath appends the path as it is written, normalised.
 func (u *URI) appendEscapedPath(dst []byte) []byte {
+	if u.routed {
+		return appendEscapedRouted(dst, u.Path())
+	}
 	if !u.keepsSlash {
 		return bytesconv.AppendEscaped(dst, u.Path(), &bytesconv.PathSafe)
 	}

@@ -86,6 +86,7 @@ var pooled = map[string]string{
 	"internal/msg.suspended.drop":  "TestPooledForgets",
 	"internal/h1.trailerParts":     "TestTrailersForget",
 	"internal/h1.trailerScan.drop": "TestTrailersForget",
+	"internal/door.Route.Reset":    "TestPooledForgets",
 	"internal/head.Trailers.Reset": "TestPooledForgets",
 	"internal/head.Request.Reset":  "TestPooledForgets",
 	"internal/head.Response.Reset": "TestPooledForgets",

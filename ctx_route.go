@@ -1,0 +1,114 @@
+package gale
+
+import (
+	"bytes"
+
+	"github.com/galehttp/gale/internal/bytesconv"
+	"github.com/galehttp/gale/internal/door"
+	"github.com/galehttp/gale/internal/lifetime"
+)
+
+// PathValue returns what the wildcard called name of the route has captured, percent-decoded once:
+// "7" for the pattern "/users/{id}" of package router and the path /users/7. It is "" if there is no
+// such wildcard. It copies the value, which may be kept.
+func (ctx *RequestCtx) PathValue(name string) string {
+	used(ctx.loan)
+	v, _ := ctx.route.Value(name)
+	return string(v)
+}
+
+// PeekPathValue is PathValue without a copy; nil if there is no such wildcard. The bytes are borrowed:
+// they are valid until ctx.Request changes or the handler returns.
+func (ctx *RequestCtx) PeekPathValue(name string) []byte {
+	used(ctx.loan)
+	v, _ := ctx.route.Value(name)
+	if ctx.loan != nil && v != nil {
+		return lifetime.Move(ctx.loan, bytes.Clone(v))
+	}
+	return v
+}
+
+// SetPathValue sets the value that PathValue returns for name, for routers and tests. Both strings are
+// copied.
+func (ctx *RequestCtx) SetPathValue(name, value string) {
+	used(ctx.loan)
+	ctx.route.Set(string([]byte(name)), value)
+}
+
+// Pattern returns the pattern of the route that package router has found for the request, without the
+// method: the host, the prefixes of groups and mounts, and the path as it was registered, such as
+// "/v1/items/{id}". It is known before the route's middlewares and handler run, and stays until the
+// request ends. It is "" if no route matched, and without a router. So it has few different values,
+// and may name a metric.
+func (ctx *RequestCtx) Pattern() string {
+	used(ctx.loan)
+	return ctx.route.Whole()
+}
+
+// pathValue returns the value of a wildcard as UserValue does, nil if there is none.
+func (ctx *RequestCtx) pathValue(key any) any {
+	switch key := key.(type) {
+	case string:
+		if v, ok := ctx.route.Value(key); ok {
+			return string(v)
+		}
+	case []byte:
+		if v, ok := ctx.route.Value(bytesconv.B2S(key)); ok {
+			return string(v)
+		}
+	}
+	return nil
+}
+
+func init() {
+	door.RouteOf = func(ctx any) *door.Route { return &ctx.(*RequestCtx).route }
+	door.BeginRoute = func(ctx any) (*door.Route, []byte) { return ctx.(*RequestCtx).beginRoute() }
+	door.SetRoutePath = func(ctx any, path []byte) []byte {
+		u := ctx.(*RequestCtx).URI()
+		before := u.PathOriginal()
+		u.SetPathBytes(path)
+		return before
+	}
+	door.RestoreRoutePath = func(c any, path, before []byte) {
+		ctx := c.(*RequestCtx)
+		if ctx.timedOut.Load() != nil || ctx.isDetached() {
+			return // other goroutines may be using the request
+		}
+		ctx.route.Nested = false
+		if u := ctx.URI(); bytes.Equal(u.PathOriginal(), path) {
+			u.SetPathBytes(before)
+		}
+	}
+}
+
+// beginRoute is door.BeginRoute.
+func (ctx *RequestCtx) beginRoute() (*door.Route, []byte) {
+	used(ctx.loan)
+	ctx.route.Used = true
+	req := &ctx.Request
+	req.routed = true
+	if !req.uriParsed {
+		if target := req.Header.target(); target[0] == '/' {
+			return &ctx.route, pathOf(target)
+		} else if len(target) == 1 && target[0] == '*' || req.Header.IsConnect() {
+			return &ctx.route, nil
+		}
+	}
+	u := req.URI()
+	u.route()
+	if req.uriBad || req.Header.IsConnect() && !bytes.HasPrefix(u.PathOriginal(), slash) {
+		return &ctx.route, nil
+	}
+	return &ctx.route, u.PathOriginal()
+}
+
+// pathOf returns target without query and fragment.
+func pathOf(target []byte) []byte {
+	if n := bytes.IndexByte(target, '?'); n >= 0 {
+		target = target[:n]
+	}
+	if n := bytes.IndexByte(target, '#'); n >= 0 {
+		target = target[:n]
+	}
+	return target
+}

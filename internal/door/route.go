@@ -1,0 +1,167 @@
+package door
+
+// Route is what routers have found for a request. A RequestCtx has one, which package router
+// fills and the methods PathValue, Pattern and UserValue of RequestCtx read.
+type Route struct {
+	Used    bool        // a router has looked at the request; set before any other field
+	Prefix  string      // of the mounts around the router, as patterns are written
+	Pattern string      // what matched, without method and Prefix; "" if nothing did
+	Host    int         // how many bytes of Pattern are a host
+	Names   []string    // of Values; shared with the route, never changed
+	Values  []Span      // what the wildcards of the pattern have captured
+	Base    Span        // the path of the mounts around, encoded
+	Nested  bool        // the next router is in a mount: see Enter
+	Text    []byte      // where Values and Others are. It is only appended to while the request lasts
+	Others  []NamedSpan // values of the routers around, and those of SetPathValue: before Values
+
+	next            string // of Enter
+	nextBase, start uint32
+}
+
+// Span is Text[From:End].
+type Span struct{ From, End uint32 }
+
+// NamedSpan is the value of a name.
+type NamedSpan struct {
+	Name string
+	Span
+}
+
+// maxKeptText is the capacity above which Reset drops what a request has left.
+const maxKeptText = 4096
+
+// Reset makes r the zero value, and keeps its memory.
+func (r *Route) Reset() {
+	clear(r.Others)
+	if cap(r.Text) > maxKeptText || cap(r.Values) > maxKeptText/8 || cap(r.Others) > maxKeptText/8 {
+		*r = Route{}
+		return
+	}
+	*r = Route{Values: r.Values[:0], Text: r.Text[:0], Others: r.Others[:0]}
+}
+
+// Value returns the bytes of the value called name.
+func (r *Route) Value(name string) (value []byte, ok bool) {
+	for i := range r.Others {
+		if r.Others[i].Name == name {
+			return r.Bytes(r.Others[i].Span), true
+		}
+	}
+	if name == "" {
+		return nil, false
+	}
+	for i, n := range r.Names {
+		if n == name {
+			return r.Bytes(r.Values[i]), true
+		}
+	}
+	return nil, false
+}
+
+// Bytes returns the text of s.
+func (r *Route) Bytes(s Span) []byte { return r.Text[s.From:s.End:s.End] }
+
+// Set sets the value called name.
+func (r *Route) Set(name, value string) {
+	r.Used = true
+	r.setSpan(name, r.store(value))
+}
+
+func (r *Route) setSpan(name string, s Span) {
+	for i := range r.Others {
+		if r.Others[i].Name == name {
+			r.Others[i].Span = s
+			return
+		}
+	}
+	r.Others = append(r.Others, NamedSpan{name, s})
+}
+
+func (r *Route) store(text string) Span {
+	from := uint32(len(r.Text))
+	r.Text = append(r.Text, text...)
+	return Span{from, uint32(len(r.Text))}
+}
+
+// Enter says that a mount runs: if its handler is a router, that looks at the request without prefix,
+// which is a pattern, and without the path before rest, which is in Text.
+func (r *Route) Enter(prefix string, rest Span) {
+	r.Nested, r.next, r.nextBase = true, prefix, rest.From-1
+}
+
+// Begin makes r ready for what a router finds, and returns where in Text the path begins that it looks
+// at.
+func (r *Route) Begin() int {
+	if r.Nested {
+		r.nest()
+	} else if r.Prefix != "" || r.Base.End != 0 {
+		r.Prefix, r.Base = "", Span{}
+	}
+	r.Pattern, r.Host, r.Names, r.start = "", 0, nil, 0
+	if len(r.Others) != 0 || r.Base.End != 0 {
+		r.start = uint32(len(r.Text))
+	}
+	return int(r.start)
+}
+
+// nest keeps what the router around has found.
+func (r *Route) nest() {
+	for i, n := range r.Names {
+		if n != "" {
+			r.setSpan(n, r.Values[i])
+		}
+	}
+	from := uint32(len(r.Text))
+	r.Text = append(append(r.Text, r.Bytes(r.Base)...), r.Text[r.start:r.nextBase]...)
+	r.Base = Span{from, uint32(len(r.Text))}
+	r.Prefix = below(r.Prefix, r.next, hostLen(r.next))
+	r.Nested = false
+}
+
+func hostLen(pattern string) (n int) {
+	for n < len(pattern) && pattern[n] != '/' {
+		n++
+	}
+	return n
+}
+
+// below returns prefix and then pattern, but the host of pattern comes first and is the only one.
+func below(prefix, pattern string, host int) string {
+	switch {
+	case prefix == "":
+		return pattern
+	case host == 0:
+		return prefix + pattern
+	}
+	return pattern[:host] + prefix[hostLen(prefix):] + pattern[host:]
+}
+
+// Whole returns the pattern with the prefixes of the mounts around.
+func (r *Route) Whole() string {
+	if r.Prefix == "" || r.Pattern == "" {
+		return r.Pattern
+	}
+	return below(r.Prefix, r.Pattern, r.Host)
+}
+
+// CopyTo makes dst a copy that shares no memory with r that r changes.
+func (r *Route) CopyTo(dst *Route) {
+	dst.Reset()
+	values, text, others := append(dst.Values, r.Values...), append(dst.Text, r.Text...), append(dst.Others, r.Others...)
+	*dst = *r
+	dst.Values, dst.Text, dst.Others = values, text, others
+}
+
+var (
+	// RouteOf returns the Route of ctx, a *gale.RequestCtx. Package gale sets it.
+	RouteOf func(ctx any) *Route
+	// BeginRoute gives a router the Route of ctx, a *gale.RequestCtx, and the path of its request as
+	// it was received: nothing for a target that has none, such as "*". From then on RequestCtx.Path
+	// keeps %2F and %5C encoded, and a %25 before 2F and 5C. Package gale sets it.
+	BeginRoute func(ctx any) (r *Route, path []byte)
+	// SetRoutePath makes path, which is encoded, the path of the request of ctx, a *gale.RequestCtx,
+	// and returns the one before. RestoreRoutePath undoes that, unless the program has the request
+	// now or has set another path. Package gale sets both.
+	SetRoutePath     func(ctx any, path []byte) (before []byte)
+	RestoreRoutePath func(ctx any, path, before []byte)
+)

@@ -1,0 +1,199 @@
+package router
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+
+	"github.com/galehttp/gale"
+	"github.com/galehttp/gale/internal/bytesconv"
+	"github.com/galehttp/gale/internal/door"
+)
+
+// answer answers a request that no route matches.
+func (t *table) answer(ctx *gale.RequestCtx) {
+	m, path := door.BeginRoute(ctx)
+	if len(path) == 0 || path[0] != '/' {
+		if t.answersOptions(ctx) && string(ctx.RequestURI()) == "*" {
+			t.options(ctx, t.methods())
+			return
+		}
+		t.notFound(ctx)
+		return
+	}
+	cleaned := path
+	if !isClean(path) {
+		if t.router.UncleanPath == Refuse {
+			t.notFound(ctx)
+			return
+		}
+		cleaned = clean(path)
+	}
+	text := appendPath(nil, cleaned)
+	if t.redirectsToSlash(ctx, text) {
+		redirect(ctx, m, append(bytes.Clone(cleaned), '/'), t.router.TrailingSlash)
+		return
+	}
+	if len(cleaned) != len(path) && t.router.UncleanPath != Serve {
+		redirect(ctx, m, cleaned, t.router.UncleanPath)
+		return
+	}
+	t.refuse(ctx, text)
+}
+
+// redirectsToSlash reports whether the path text gets a slash at its end.
+func (t *table) redirectsToSlash(ctx *gale.RequestCtx, text []byte) bool {
+	if !t.mayRedirect(text) || t.router.TrailingSlash == Serve || hasDotSegment(text) {
+		return false
+	}
+	q := t.query(ctx)
+	if q.find(bytesconv.B2S(text)) && !q.open {
+		return false
+	}
+	return q.find(bytesconv.B2S(append(bytes.Clone(text), '/'))) && !q.open
+}
+
+// redirect answers with another path on the same host.
+func redirect(ctx *gale.RequestCtx, m *door.Route, path []byte, way Way) {
+	to := escapePath(nil, append(bytes.Clone(m.Bytes(m.Base)), path...))
+	if query := ctx.URI().QueryString(); len(query) > 0 {
+		to = append(to, '?')
+		for _, c := range query {
+			if c <= ' ' || c == 0x7f || c == '#' {
+				const hex = "0123456789ABCDEF"
+				to = append(to, '%', hex[c>>4], hex[c&15])
+			} else {
+				to = append(to, c)
+			}
+		}
+	}
+	status := gale.StatusTemporaryRedirect
+	if way == RedirectPermanent {
+		status = gale.StatusPermanentRedirect
+	}
+	ctx.Response.Header.SetBytesV(gale.HeaderLocation, to)
+	ctx.Response.SetBodyString("")
+	ctx.SetStatusCode(status)
+}
+
+// refuse answers 404, 405, or OPTIONS.
+func (t *table) refuse(ctx *gale.RequestCtx, text []byte) {
+	var methods []string
+	if !hasDotSegment(text) {
+		methods = t.allowed(ctx, bytesconv.B2S(text))
+		if t.mayRedirect(text) { // with these methods it would be redirected
+			methods = append(methods, t.allowed(ctx, string(text)+"/")...)
+		}
+	}
+	switch {
+	case len(methods) == 0:
+		t.notFound(ctx)
+	case t.answersOptions(ctx):
+		t.options(ctx, methods)
+	default:
+		ctx.Response.Header.Set(gale.HeaderAllow, strings.Join(t.complete(methods), ", "))
+		if f := t.router.MethodNotAllowed; f != nil {
+			f(ctx)
+			return
+		}
+		ctx.Fail(gale.StatusMethodNotAllowed, nil)
+	}
+}
+
+func (t *table) notFound(ctx *gale.RequestCtx) {
+	if f := t.router.NotFound; f != nil {
+		f(ctx)
+		return
+	}
+	ctx.Fail(gale.StatusNotFound, nil)
+}
+
+// answersOptions reports whether the router answers a request by the methods of its path.
+func (t *table) answersOptions(ctx *gale.RequestCtx) bool {
+	return ctx.IsOptions() && !t.router.NoOPTIONS
+}
+
+func (t *table) options(ctx *gale.RequestCtx, methods []string) {
+	ctx.Response.Header.Set(gale.HeaderAllow, strings.Join(t.complete(methods), ", "))
+	ctx.SetStatusCode(gale.StatusNoContent)
+}
+
+// complete returns methods sorted, each once, with OPTIONS if the router answers it.
+func (t *table) complete(methods []string) []string {
+	if !t.router.NoOPTIONS {
+		methods = append(methods, gale.MethodOptions)
+	}
+	slices.Sort(methods)
+	return slices.Compact(methods)
+}
+
+// allowed returns the methods with which a route matches path.
+func (t *table) allowed(ctx *gale.RequestCtx, path string) (methods []string) {
+	q := t.query(ctx)
+	for _, s := range t.sites(q.host) {
+		for _, m := range s.methods(!t.router.NoHEAD) {
+			q.found = found{}
+			if m.tree != nil && m.tree.find(&m.tree.nodes[0], path, 0, q.values, &q.found) {
+				methods = append(methods, m.method)
+			}
+		}
+	}
+	return methods
+}
+
+// query returns a query with values of its own.
+func (t *table) query(ctx *gale.RequestCtx) query {
+	q := query{table: t, values: make([]door.Span, t.max), method: ctx.Method()}
+	if t.named != nil || t.wild != nil {
+		q.host = hostOf(ctx)
+	}
+	q.webSocket = string(q.method) == gale.MethodConnect && ctx.ConnectProtocol() == "websocket"
+	return q
+}
+
+// sites returns the sites of a host, the narrower ones first.
+func (t *table) sites(host string) (sites []*site) {
+	if s := t.named[host]; s != nil {
+		sites = append(sites, s)
+	}
+	for _, s := range t.wild {
+		if hostMatches(s.host, host) {
+			sites = append(sites, s)
+		}
+	}
+	return append(sites, &t.any)
+}
+
+// methods returns the trees of the methods that routes of s name. With head, those for GET count as such
+// for HEAD.
+func (s *site) methods(head bool) []methodTree {
+	list := slices.Clone(s.others)
+	if s.get != s.unnamed {
+		list = append(list, methodTree{gale.MethodGet, s.get})
+	}
+	if s.post != s.unnamed {
+		list = append(list, methodTree{gale.MethodPost, s.post})
+	}
+	if s.head != s.unnamed && (head || s.head != s.get) {
+		list = append(list, methodTree{gale.MethodHead, s.head})
+	}
+	return list
+}
+
+// methods returns the methods that routes of t name. A route without a method has those of RFC 9110 and
+// RFC 10008 that ask for an answer.
+func (t *table) methods() (methods []string) {
+	sites := append([]*site{&t.any}, t.wild...)
+	for _, s := range t.named {
+		sites = append(sites, s)
+	}
+	for _, s := range sites {
+		for _, m := range s.methods(!t.router.NoHEAD) {
+			methods = append(methods, m.method)
+		}
+		if s.unnamed != nil {
+			methods = append(methods, "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "QUERY")
+		}
+	}
+	return methods
+}

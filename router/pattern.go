@@ -1,0 +1,268 @@
+package router
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/galehttp/gale/internal/bytesconv"
+)
+
+// kind is what a segment of a pattern matches.
+type kind uint8
+
+const (
+	literal kind = iota // one segment, byte for byte once decoded
+	capture             // one segment that is not empty, between text and suffix
+	rest                // all segments that follow, which may be one empty segment
+)
+
+// segment is what stands between two slashes of a path, or two dots of a host.
+type segment struct {
+	kind         kind
+	text, suffix string // decoded
+	name         string // of what is captured; "" for the rest below a slash at the end
+}
+
+// pattern is a parsed pattern.
+type pattern struct {
+	method   string
+	host     []segment
+	path     []segment
+	hostText string // host with {} for names
+	from     int    // where in the text the host or the path begins
+	hostLen  int
+	route    *Route
+}
+
+// syntaxError says what is wrong with a pattern, and where.
+type syntaxError struct {
+	offset int
+	text   string
+}
+
+func (e *syntaxError) Error() string { return fmt.Sprintf("at offset %d: %s", e.offset, e.text) }
+
+func wrong(offset int, format string, args ...any) error {
+	return &syntaxError{offset, fmt.Sprintf(format, args...)}
+}
+
+// parse reads a pattern:
+//
+//	[ method 1*( SP / HTAB ) ] [ host ] path
+func parse(text string) (*pattern, error) {
+	p := &pattern{}
+	if n := strings.IndexAny(text, " \t"); n >= 0 {
+		p.method = text[:n]
+		p.from = n + len(text[n:]) - len(strings.TrimLeft(text[n:], " \t"))
+		if !bytesconv.IsToken([]byte(p.method)) {
+			return nil, wrong(0, "invalid method %q", p.method)
+		}
+	}
+	where := text[p.from:]
+	slash := strings.IndexByte(where, '/')
+	if slash < 0 {
+		return nil, wrong(p.from, "host/path missing /")
+	}
+	names := map[string]bool{}
+	p.hostLen = slash
+	if err := p.parseHost(where[:slash], names); err != nil {
+		return nil, err
+	}
+	return p, p.parsePath(where[slash:], p.from+slash, names)
+}
+
+// parseHost reads a host. Each of its labels is text or "{name}".
+func (p *pattern) parseHost(host string, names map[string]bool) error {
+	if host == "" {
+		return nil
+	}
+	at, captures := p.from, false
+	labels := strings.Split(strings.ToLower(host), ".")
+	for i, label := range strings.Split(host, ".") {
+		s := segment{text: labels[i]}
+		if strings.ContainsAny(label, "{}") {
+			if label[0] != '{' || strings.IndexByte(label, '}') != len(label)-1 || len(labels) == 1 {
+				return wrong(at, "host contains '{' or '}' (missing initial '/'?); a label of a host may be {name}")
+			}
+			captures = true
+			s = segment{kind: capture, name: label[1 : len(label)-1]}
+			if err := addName(s.name, at, names); err != nil {
+				return err
+			}
+			labels[i] = "{}"
+		}
+		p.host = append(p.host, s)
+		at += len(label) + 1
+	}
+	p.hostText = strings.ToLower(host)
+	if captures {
+		p.hostText = strings.Join(labels, ".")
+	}
+	return nil
+}
+
+// parsePath reads a path, which begins with a slash.
+func (p *pattern) parsePath(path string, at int, names map[string]bool) error {
+	p.path = make([]segment, 0, strings.Count(path, "/"))
+	for path != "" {
+		path, at = path[1:], at+1
+		end := strings.IndexByte(path, '/')
+		if end < 0 {
+			end = len(path)
+		}
+		s, err := parseSegment(path[:end], at, end == len(path))
+		if err != nil {
+			return err
+		}
+		if s.name != "" {
+			if err := addName(s.name, at, names); err != nil {
+				return err
+			}
+		}
+		p.path = append(p.path, s)
+		path, at = path[end:], at+end
+	}
+	return nil
+}
+
+func parseSegment(text string, at int, last bool) (segment, error) {
+	open := strings.IndexByte(text, '{')
+	switch {
+	case text == "" && last:
+		return segment{kind: rest}, nil
+	case open < 0:
+		return segment{text: unescape(text)}, nil
+	case text == "{$}":
+		if !last {
+			return segment{}, wrong(at, "{$} not at end")
+		}
+		return segment{}, nil
+	}
+	inner, suffix, ok := strings.Cut(text[open+1:], "}")
+	if !ok || strings.ContainsAny(suffix, "{}") || strings.Contains(text[:open], "}") || strings.Contains(inner, "{") {
+		return segment{}, wrong(at, "bad wildcard segment (must have one {name}, and end with '}' or a suffix)")
+	}
+	s := segment{kind: capture, name: inner, text: unescape(text[:open]), suffix: unescape(suffix)}
+	if name, many := strings.CutSuffix(inner, "..."); many {
+		s.kind, s.name = rest, name
+		if !last {
+			return s, wrong(at, "{...} wildcard not at end")
+		}
+	}
+	if inner == "$" || s.kind == rest {
+		if open > 0 || suffix != "" {
+			return s, wrong(at, "bad wildcard segment (%q has no prefix or suffix)", "{"+inner+"}")
+		}
+	}
+	if s.name == "" {
+		return s, wrong(at, "empty wildcard")
+	}
+	return s, nil
+}
+
+// addName checks the name of a wildcard: an identifier of Go, and the only one of that name.
+func addName(name string, at int, names map[string]bool) error {
+	for i, c := range name {
+		if !unicode.IsLetter(c) && c != '_' && (i == 0 || !unicode.IsDigit(c)) || c == utf8.RuneError {
+			return wrong(at, "bad wildcard name %q", name)
+		}
+	}
+	if name == "" {
+		return wrong(at, "empty wildcard")
+	}
+	if names[name] {
+		return wrong(at, "duplicate wildcard name %q", name)
+	}
+	names[name] = true
+	return nil
+}
+
+// unescape decodes a segment once. One with an escape that is none stays.
+func unescape(s string) string {
+	if strings.IndexByte(s, '%') < 0 {
+		return s
+	}
+	b := make([]byte, 0, len(s))
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		if c == '%' {
+			if i+2 >= len(s) || bytesconv.HexValue[s[i+1]]|bytesconv.HexValue[s[i+2]] > 15 {
+				return s
+			}
+			c = bytesconv.HexValue[s[i+1]]<<4 | bytesconv.HexValue[s[i+2]]
+			i += 2
+		}
+		b = append(b, c)
+	}
+	return string(b)
+}
+
+// names returns the names of what p captures, in the order of the path and then of the host. That of a
+// slash at the end is "".
+func (p *pattern) names() (names []string) {
+	for _, s := range p.path {
+		if s.kind != literal {
+			names = append(names, s.name)
+		}
+	}
+	for _, s := range p.host {
+		if s.kind != literal {
+			names = append(names, s.name)
+		}
+	}
+	return names
+}
+
+// never reports whether p can't match: a segment is "." or "..", or has such a part between
+// backslashes or slashes, or is empty and not the last.
+func (p *pattern) never() bool {
+	for i, s := range p.path {
+		switch {
+		case s.kind == literal && (hasDots(s.text) || s.text == "" && i+1 < len(p.path)):
+			return true
+		case s.kind == capture && (hasDots(s.text+"x"+s.suffix) || hasDots(s.text+"xx"+s.suffix)):
+			return true
+		}
+	}
+	return false
+}
+
+// hasDots reports whether a decoded segment is "." or "..", or has such a part between "/" or "\".
+func hasDots(s string) bool {
+	for from := 0; ; {
+		n := strings.IndexAny(s[from:], `/\`)
+		part := s[from:]
+		if n >= 0 {
+			part = s[from : from+n]
+		}
+		if part == "." || part == ".." {
+			return true
+		}
+		if n < 0 {
+			return false
+		}
+		from += n + 1
+	}
+}
+
+// appendCanonical appends a decoded segment as paths are compared: with "/", "\" and "%" encoded.
+func appendCanonical[T string | []byte](dst []byte, s T) []byte {
+	for i := range len(s) {
+		dst = appendByte(dst, s[i])
+	}
+	return dst
+}
+
+func appendByte(dst []byte, c byte) []byte {
+	switch c {
+	case '/':
+		return append(dst, "%2F"...)
+	case '\\':
+		return append(dst, "%5C"...)
+	case '%':
+		return append(dst, "%25"...)
+	}
+	return append(dst, c)
+}

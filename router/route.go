@@ -1,0 +1,176 @@
+package router
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+
+	"github.com/galehttp/gale"
+)
+
+// Middleware makes a handler that does something before or after next, or instead of it.
+type Middleware = func(next gale.RequestHandler) gale.RequestHandler
+
+// Route is a pattern with its handler, as Handle and the like return it.
+type Route struct {
+	pattern string // without the method: as Pattern of RequestCtx returns it
+	method  string // "" for any
+	hostLen int
+	names   []string // of the values, see pattern.names
+	mount   bool
+	chain   gale.RequestHandler
+	handler gale.RequestHandler
+	group   *Group
+	name    string
+	caller  uintptr
+}
+
+// Name gives the route a name for Router.URL, and returns it. It panics if another route of the router
+// has that name, or after the router has begun to serve.
+func (rt *Route) Name(name string) *Route {
+	r := rt.group.router
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.mustBeOpen("Name")
+	if old := r.byName[name]; old != nil && old != rt {
+		panic(fmt.Sprintf("router: two routes are called %q: %s and %s. Give one of them another name", name, old.describe(), rt.describe()))
+	}
+	delete(r.byName, rt.name)
+	rt.name = name
+	r.byName[name] = rt
+	return rt
+}
+
+// text returns the pattern with the method.
+func (rt *Route) text() string {
+	if rt.method == "" {
+		return rt.pattern
+	}
+	return rt.method + " " + rt.pattern
+}
+
+// describe returns the pattern and where it was registered.
+func (rt *Route) describe() string {
+	return fmt.Sprintf("%q (registered at %s)", rt.text(), callText(rt.caller))
+}
+
+// parse parses the pattern again: a router that serves keeps no parsed ones.
+func (rt *Route) parse() *pattern {
+	p, err := parse(rt.text())
+	if err != nil {
+		panic(err) // it was parsed before
+	}
+	p.route = rt
+	return p
+}
+
+// callSite returns the innermost call that this package didn't make.
+func callSite() uintptr {
+	const own = "github.com/galehttp/gale/router."
+	var pcs [16]uintptr
+	for skip := 2; ; skip += len(pcs) {
+		n := runtime.Callers(skip, pcs[:])
+		for _, pc := range pcs[:n] {
+			f, _ := runtime.CallersFrames([]uintptr{pc}).Next()
+			if !strings.HasPrefix(f.Function, own) {
+				return pc
+			}
+		}
+		if n < len(pcs) {
+			return 0
+		}
+	}
+}
+
+// callText returns the file and line of a call.
+func callText(pc uintptr) string {
+	f, _ := runtime.CallersFrames([]uintptr{pc}).Next()
+	return fmt.Sprintf("%s:%d", f.File, f.Line)
+}
+
+// Errors of URL.
+var (
+	// ErrNoRoute is wrapped by the error of URL for a name that no route has.
+	ErrNoRoute = errors.New("router: no route has this name")
+	// ErrURLValues is wrapped by the error of URL for values that don't fit the route.
+	ErrURLValues = errors.New("router: the values don't fit the route")
+)
+
+// URL returns a path that the route called name matches, with "//" and the host before it if the pattern
+// has one. values are those of the pattern's wildcards, in the order in which the pattern has them:
+// r.URL("item", "7") is "/items/7" for "/items/{id}". They are escaped, so that the route captures the
+// same values. Slashes stay in the value of a {name...} only.
+//
+// It is an error if a value is missing or too many, or if a value would make a URL that the route doesn't
+// match: an empty one, one with a part "." or "..", or one that is no label of a host.
+func (r *Router) URL(name string, values ...string) (string, error) {
+	r.mu.Lock()
+	rt := r.byName[name]
+	r.mu.Unlock()
+	if rt == nil {
+		return "", fmt.Errorf("%w: %q", ErrNoRoute, name)
+	}
+	p := rt.parse()
+	wants := 0
+	for _, n := range p.names() {
+		if n != "" {
+			wants++
+		}
+	}
+	if len(values) != wants {
+		return "", fmt.Errorf("%w: %s takes %d, and there are %d", ErrURLValues, rt.text(), wants, len(values))
+	}
+	out, err := p.appendURL(nil, values)
+	if err != nil {
+		return "", fmt.Errorf("%w: %s: %w", ErrURLValues, rt.text(), err)
+	}
+	return string(out), nil
+}
+
+// appendURL appends a URL that p matches. There are as many values as it takes.
+func (p *pattern) appendURL(out []byte, values []string) ([]byte, error) {
+	for i, s := range p.host {
+		if s.kind == capture {
+			if s.text, values = values[0], values[1:]; !isLabel(s.text) {
+				return nil, fmt.Errorf("%q is no label of a host", s.text)
+			}
+		}
+		out = append(append(out, [...]string{"//", "."}[min(i, 1)]...), s.text...)
+	}
+	for _, s := range p.path {
+		out = append(out, '/')
+		v := ""
+		if s.name != "" {
+			v, values = values[0], values[1:]
+		}
+		if s.kind == rest {
+			if hasDots(v) || strings.HasPrefix(v, "/") || strings.Contains(v, "//") {
+				return nil, fmt.Errorf("%q has an empty part, or one that is \".\" or \"..\"", v)
+			}
+			for i, part := range strings.Split(v, "/") {
+				if i > 0 {
+					out = append(out, '/')
+				}
+				out = escapePath(out, appendCanonical(nil, part))
+			}
+			continue
+		}
+		text := s.text + v + s.suffix
+		if s.kind == capture && v == "" || hasDots(text) {
+			return nil, fmt.Errorf("%q is empty, or has a part that is \".\" or \"..\"", v)
+		}
+		out = escapePath(out, appendCanonical(nil, text))
+	}
+	return out, nil
+}
+
+// isLabel reports whether s may be a label of a host, in lower case.
+func isLabel(s string) bool {
+	for _, c := range []byte(s) {
+		if (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-' && c != '_' {
+			return false
+		}
+	}
+	return s != ""
+}

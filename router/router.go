@@ -1,0 +1,155 @@
+package router
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/galehttp/gale"
+)
+
+// Way is what a router does with a path that it matches only in another form.
+type Way uint8
+
+const (
+	// Redirect answers 307 (Temporary Redirect), as http.ServeMux of Go 1.26 does.
+	Redirect Way = iota
+	// RedirectPermanent answers 308 (Permanent Redirect).
+	RedirectPermanent
+	// Serve runs the route of the other form.
+	Serve
+	// Refuse answers 404, unless a route matches the path as it is.
+	Refuse
+)
+
+// Router finds the handler of a request by its method, host and path. New makes one. The fields are set
+// before it serves.
+//
+// Routes are registered before the router serves, by one goroutine or several. When it begins to serve,
+// they are fixed, and all later registrations panic. To serve new routes, make a new router and swap its
+// handler in: see the example.
+type Router struct {
+	// TrailingSlash is what happens to /tree if no route matches it, or only one by a {name...} or a slash
+	// at the end, and one matches /tree/: such as "/tree/" or "/tree/{$}".
+	TrailingSlash Way
+	// UncleanPath is what happens to a path with an empty segment that isn't the last, or with a segment
+	// that is "." or "..", as it was sent.
+	UncleanPath Way
+	// NoHEAD makes GET routes not match HEAD.
+	NoHEAD bool
+	// NoOPTIONS makes OPTIONS an ordinary method. By default the router answers 204 with Allow if no route
+	// matches OPTIONS, and some route matches the path with another method.
+	NoOPTIONS bool
+	// NotFound answers if no route matches. By default that is a 404 by RequestCtx.Fail.
+	NotFound gale.RequestHandler
+	// MethodNotAllowed answers if routes match with other methods only. Their names are in Allow already.
+	// By default it is a 405 by RequestCtx.Fail.
+	MethodNotAllowed gale.RequestHandler
+
+	group   *Group
+	mu      sync.Mutex // of what follows
+	routes  []*Route
+	byName  map[string]*Route
+	index   *index
+	serving atomic.Pointer[table]
+}
+
+// New returns a router without routes.
+func New() *Router {
+	r := &Router{byName: map[string]*Route{}, index: &index{}}
+	r.group = &Group{router: r}
+	return r
+}
+
+// Handler returns the handler that serves the routes. The first request that it gets fixes them.
+func (r *Router) Handler() gale.RequestHandler {
+	return func(ctx *gale.RequestCtx) {
+		t := r.serving.Load()
+		if t == nil {
+			t = r.begin()
+		}
+		t.serve(ctx)
+	}
+}
+
+// begin makes the table that serves, once.
+func (r *Router) begin() *table {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if t := r.serving.Load(); t != nil {
+		return t
+	}
+	t := newTable(r)
+	r.index = nil
+	r.serving.Store(t)
+	return t
+}
+
+// mustBeOpen panics if the router serves. The caller holds mu.
+func (r *Router) mustBeOpen(method string) {
+	if r.serving.Load() != nil {
+		panic("router: " + method + " is called after the router has begun to serve: its routes are fixed then. " +
+			"Make a new router, and swap its handler in")
+	}
+}
+
+// Handle registers a handler for a pattern: see the documentation of the package. It panics if the pattern
+// is malformed, or conflicts with another one.
+func (r *Router) Handle(pattern string, handler gale.RequestHandler) *Route {
+	return r.group.Handle(pattern, handler)
+}
+
+// Use adds middlewares for all routes, those that are registered already and those to come, and for what
+// the router answers by itself: redirects, 404, 405 and OPTIONS. The first middleware is the outermost.
+func (r *Router) Use(middlewares ...Middleware) { r.group.Use(middlewares...) }
+
+// Group returns a group for routes below prefix, with middlewares inside of those of the router.
+func (r *Router) Group(prefix string, middlewares ...Middleware) *Group {
+	return r.group.Group(prefix, middlewares...)
+}
+
+// Mount registers handler for all paths below prefix: see Group.Mount.
+func (r *Router) Mount(prefix string, handler gale.RequestHandler) *Route {
+	return r.group.Mount(prefix, handler)
+}
+
+// register adds a route.
+func (r *Router) register(g *Group, text string, handler gale.RequestHandler, mount bool) *Route {
+	rt := &Route{handler: handler, group: g, mount: mount, caller: callSite()}
+	p, err := parse(text)
+	if err != nil {
+		panic(fmt.Sprintf("router: parsing %q: %v (registered at %s)", text, err, callText(rt.caller)))
+	}
+	if handler == nil {
+		panic(fmt.Sprintf("router: the handler of %q is nil (registered at %s)", text, callText(rt.caller)))
+	}
+	rt.method, rt.pattern, rt.hostLen, rt.names = p.method, text[p.from:], p.hostLen, p.names()
+	p.route = rt
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.mustBeOpen("Handle")
+	if old := r.index.add(p); old != nil {
+		panic(conflictText(p, old))
+	}
+	r.routes = append(r.routes, rt)
+	return rt
+}
+
+// conflictText says why two patterns can't be in one router.
+func conflictText(p, old *pattern) string {
+	path := common(p, old)
+	method := p.method
+	if method == "" || method == "GET" && old.method == "HEAD" {
+		method = old.method
+	}
+	if method != "" {
+		path = method + " " + path
+	}
+	head := fmt.Sprintf("router: pattern %s conflicts with pattern %s:\n", p.route.describe(), old.route.describe())
+	if compare(p, old) == equal {
+		return head + fmt.Sprintf("both match the same requests, like %q.\nTo mend it, remove one of them, or give them different methods or hosts.", path)
+	}
+	return head + fmt.Sprintf("both match %q, but neither is more specific: each matches requests that the other doesn't.\n"+
+		"To mend it, register %q as well and take the method, or a wildcard that the other one has as text, out of one of them; "+
+		"or write text in one of them where both have a wildcard, so that no path matches both.", path, path)
+}

@@ -1,0 +1,330 @@
+package router
+
+import (
+	"bytes"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/galehttp/gale"
+	"github.com/galehttp/gale/internal/bytesconv"
+	"github.com/galehttp/gale/internal/door"
+)
+
+// table is what a router serves with. It never changes.
+type table struct {
+	router   *Router
+	any      site             // routes of all hosts
+	named    map[string]*site // those of hosts without wildcards, nil for none
+	wild     []*site          // those of hosts with wildcards, the narrower ones first
+	max      int              // how many values a route may have
+	slashes  int              // how many routes match a slash at the end of a path and nothing after it
+	fallback gale.RequestHandler
+}
+
+// site has the routes of one host, as a tree for each method. Those of routes without a method are in
+// each of them, and those for GET in that of HEAD, unless a narrower one has the same path.
+type site struct {
+	host    []segment
+	get     *tree
+	head    *tree
+	post    *tree
+	others  []methodTree
+	unnamed *tree // routes without a method, for all methods without a tree of their own
+}
+
+type methodTree struct {
+	method string
+	tree   *tree
+}
+
+// tree returns the tree of a method, nil if no route may match.
+func (s *site) tree(method []byte) *tree {
+	switch string(method) {
+	case "GET":
+		return s.get
+	case "POST":
+		return s.post
+	case "HEAD":
+		return s.head
+	}
+	for i := range s.others {
+		if s.others[i].method == string(method) {
+			return s.others[i].tree
+		}
+	}
+	return s.unnamed
+}
+
+// newTable makes the table of r. The caller holds r.mu.
+func newTable(r *Router) *table {
+	t := &table{router: r}
+	hosts, order := map[string][]*pattern{}, []string{}
+	for _, rt := range r.routes {
+		handler := rt.handler
+		if rt.mount {
+			handler = rt.mounted()
+		}
+		rt.chain = rt.group.chain(handler)
+		p := rt.parse()
+		if hosts[p.hostText] == nil {
+			order = append(order, p.hostText)
+		}
+		hosts[p.hostText] = append(hosts[p.hostText], p)
+		t.max = max(t.max, len(rt.names)+1)
+		if last := p.path[len(p.path)-1]; last.kind == rest || last == (segment{}) {
+			t.slashes++
+		}
+	}
+	for _, text := range order {
+		patterns := hosts[text]
+		s := newSite(patterns, !r.NoHEAD)
+		switch {
+		case text == "":
+			t.any = *s
+		case literals(s.host) == len(s.host):
+			if t.named == nil {
+				t.named = map[string]*site{}
+			}
+			t.named[text] = s
+		default:
+			t.wild = append(t.wild, s)
+		}
+	}
+	sortHosts(t.wild)
+	t.fallback = r.group.chain(t.answer)
+	return t
+}
+
+func newSite(patterns []*pattern, head bool) *site {
+	s := &site{host: patterns[0].host}
+	byMethod := map[string][]*pattern{}
+	for _, p := range patterns {
+		if p.never() {
+			continue
+		}
+		byMethod[p.method] = append(byMethod[p.method], p)
+	}
+	s.unnamed = newTree(byMethod[""])
+	s.get, s.post, s.head = s.unnamed, s.unnamed, s.unnamed
+	grow := func(methods ...string) *tree {
+		var all []*pattern
+		for _, m := range methods {
+			all = append(all, byMethod[m]...)
+		}
+		return newTree(all)
+	}
+	for _, m := range slices.Sorted(maps.Keys(byMethod)) {
+		switch m {
+		case "", "HEAD":
+		case "GET":
+			s.get = grow("GET", "")
+		case "POST":
+			s.post = grow("POST", "")
+		default:
+			s.others = append(s.others, methodTree{m, grow(m, "")})
+		}
+	}
+	switch {
+	case head && byMethod["HEAD"] != nil:
+		s.head = grow("HEAD", "GET", "")
+	case head:
+		s.head = s.get
+	case byMethod["HEAD"] != nil:
+		s.head = grow("HEAD", "")
+	}
+	return s
+}
+
+// newTree returns the tree of patterns, nil without any. Those with narrower methods come first.
+func newTree(patterns []*pattern) *tree {
+	if len(patterns) == 0 {
+		return nil
+	}
+	b := &branch{}
+	for _, p := range patterns {
+		b.add(p.path, p.route)
+	}
+	return b.grow()
+}
+
+// serve is the RequestHandler of a router.
+func (t *table) serve(ctx *gale.RequestCtx) {
+	m, path := door.BeginRoute(ctx)
+	at := m.Begin()
+	if len(path) > 0 && path[0] == '/' {
+		if rt := t.match(ctx, m, path, at); rt != nil {
+			m.Pattern, m.Host, m.Names = rt.pattern, rt.hostLen, rt.names
+			rt.chain(ctx)
+			return
+		}
+	}
+	m.Text, m.Values = m.Text[:at], m.Values[:0]
+	t.fallback(ctx)
+}
+
+// match finds the route of a request, and leaves its values in m.
+func (t *table) match(ctx *gale.RequestCtx, m *door.Route, path []byte, at int) *Route {
+	if cap(m.Values) < t.max {
+		m.Values = make([]door.Span, t.max)
+	}
+	m.Values = m.Values[:t.max]
+	q := query{table: t, values: m.Values, method: ctx.Method()}
+	if t.named != nil || t.wild != nil {
+		q.host = hostOf(ctx)
+	}
+	q.webSocket = string(q.method) == gale.MethodConnect && ctx.ConnectProtocol() == "websocket"
+	if q.find(bytesconv.B2S(path)) && !q.odd && !(q.open && t.mayRedirect(path)) {
+		q.keep(m, path, at)
+		return q.route
+	}
+	return t.matchSlowly(ctx, &q, m, path, at)
+}
+
+// matchSlowly is match for a path that must be decoded, or that no route matches as it is.
+func (t *table) matchSlowly(ctx *gale.RequestCtx, q *query, m *door.Route, path []byte, at int) *Route {
+	changed := !isClean(path)
+	if changed {
+		if t.router.UncleanPath != Serve {
+			return nil // also where Refuse stands: no pattern has such segments
+		}
+		path = clean(path)
+	}
+	m.Text = appendPath(m.Text[:at], path)
+	text := m.Text[at:len(m.Text):len(m.Text)]
+	if hasDotSegment(text) {
+		return nil
+	}
+	matched := q.find(bytesconv.B2S(text))
+	if (!matched || q.open) && t.mayRedirect(text) {
+		longer := append(bytes.Clone(text), '/')
+		if q.find(bytesconv.B2S(longer)) && !q.open {
+			if t.router.TrailingSlash != Serve {
+				return nil
+			}
+			text, changed, matched = longer, true, true
+		} else {
+			matched = q.find(bytesconv.B2S(text))
+		}
+	}
+	if !matched {
+		return nil
+	}
+	q.keep(m, text, at)
+	q.decode(m)
+	if changed {
+		door.SetRoutePath(ctx, text)
+	}
+	return q.route
+}
+
+// mayRedirect reports whether a route may match path with a slash at its end, and come first.
+func (t *table) mayRedirect(path []byte) bool {
+	return t.slashes > 0 && path[len(path)-1] != '/' && t.router.TrailingSlash != Refuse
+}
+
+// query is one search for a route.
+type query struct {
+	*table
+	found
+	method    []byte
+	host      string
+	webSocket bool
+	site      *site
+	values    []door.Span
+}
+
+// find looks for the narrowest route of a path in canonical form.
+func (q *query) find(path string) bool {
+	q.found = found{}
+	if q.named != nil || q.wild != nil {
+		if s := q.named[q.host]; s != nil && q.findIn(s, path) {
+			return true
+		}
+		for _, s := range q.wild {
+			if hostMatches(s.host, q.host) && q.findIn(s, path) {
+				return true
+			}
+		}
+	}
+	return q.findIn(&q.any, path)
+}
+
+// findIn is find for one host.
+func (q *query) findIn(s *site, path string) bool {
+	q.site = s
+	if t := s.tree(q.method); t != nil {
+		if t.find(&t.nodes[0], path, 0, q.values, &q.found) {
+			return true
+		}
+		q.found = found{}
+	}
+	if q.webSocket && s.get != nil && s.get.find(&s.get.nodes[0], path, 0, q.values, &q.found) {
+		return true
+	}
+	q.found = found{}
+	return false
+}
+
+// keep leaves path and values in m, whose Text has what comes before path.
+func (q *query) keep(m *door.Route, path []byte, at int) {
+	names := q.route.names
+	m.Values = q.values[:len(names)]
+	if len(names) == 0 {
+		return
+	}
+	m.Text = append(m.Text[:at], path...)
+	if at > 0 {
+		for i := range q.n {
+			m.Values[i].From += uint32(at)
+			m.Values[i].End += uint32(at)
+		}
+	}
+	if q.n == len(names) {
+		return
+	}
+	host := q.host
+	for i := range q.site.host {
+		label, rest, _ := strings.Cut(host, ".")
+		if q.site.host[i].kind == capture {
+			from := uint32(len(m.Text))
+			m.Text = append(m.Text, label...)
+			m.Values[q.n] = door.Span{From: from, End: uint32(len(m.Text))}
+			q.n++
+		}
+		host = rest
+	}
+}
+
+// decode decodes the values with escapes that have a name.
+func (q *query) decode(m *door.Route) {
+	for i, v := range m.Values {
+		if q.route.names[i] == "" || bytes.IndexByte(m.Bytes(v), '%') < 0 {
+			continue
+		}
+		from := uint32(len(m.Text))
+		m.Text = decode(m.Text, m.Bytes(v))
+		m.Values[i] = door.Span{From: from, End: uint32(len(m.Text))}
+	}
+}
+
+// hostOf returns the host of a request without its port, in lower case.
+func hostOf(ctx *gale.RequestCtx) string {
+	host := ctx.Host()
+	if n := bytes.LastIndexByte(host, ':'); n >= 0 && bytes.IndexByte(host[n:], ']') < 0 {
+		host = host[:n]
+	}
+	return bytesconv.B2S(host)
+}
+
+// hostMatches reports whether a host matches a pattern.
+func hostMatches(pattern []segment, host string) bool {
+	for i := range pattern {
+		label, rest, more := strings.Cut(host, ".")
+		if more == (i+1 == len(pattern)) || label == "" || pattern[i].kind == literal && pattern[i].text != label {
+			return false
+		}
+		host = rest
+	}
+	return true
+}
